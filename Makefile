@@ -1,0 +1,111 @@
+# One make process sees every dependency; each folder adds its module.mk.
+# `make help` lists targets and variables.
+
+all:
+
+prefix     ?= /usr/local
+bindir     ?= $(prefix)/bin
+libdir     ?= $(prefix)/lib
+libexecdir ?= $(prefix)/libexec
+datadir    ?= $(prefix)/share
+mandir     ?= $(datadir)/man
+MPICC      ?= mpicc
+MPIFC      ?= mpifort
+CFLAGS     ?= -O2 -g
+FFLAGS     ?= -O2 -g
+# Flavours never share objects.  (No comment behind a value: it adds spaces.)
+comma      := ,
+O          := build$(if $(SAN),-$(subst $(comma),-,$(SAN)))
+VERSION    := 0.1.0
+-include config.mk
+
+pkgs       := libarchive jansson
+san_flags  := $(SAN:%=-fsanitize=%) $(if $(SAN),-fno-omit-frame-pointer -fno-sanitize-recover=all)
+warnings   := -Wall -Wextra -Wshadow -Wvla -Wstrict-prototypes -Wmissing-prototypes \
+              $(if $(filter 1,$(WERROR)),-Werror)
+flags      := -std=c11 -D_GNU_SOURCE $(warnings) -MMD -MP -I.
+tool_flags := -DTI_VERSION='"$(VERSION)"' -DTI_PREFIX='"$(prefix)"' $(san_flags)
+pkg_cflags  = $(shell pkg-config --cflags $(pkgs))
+pkg_libs    = $(shell pkg-config --libs $(pkgs)) -lz
+# zlib is linked into the library itself, hidden, so that it meets no other.
+LIBZ_A     ?= -l:libz.a
+
+say = $(if $(V),,@printf '  %-7s %s\n' $(1) $@;)
+obj = $(patsubst %.c,$(O)/%.o,$(1))
+
+progs      :=
+unit_tests :=
+examples   :=
+include common/module.mk formats/module.mk minitrace/module.mk acquire/module.mk \
+        gather/module.mk replay-bridge/module.mk examples/module.mk tests/module.mk \
+        bench/module.mk
+
+all: $(progs:%=$(O)/%)
+
+# The library's objects: position-independent, everything hidden by default, and
+# never sanitized (it is loaded into programs that are not).
+$(O)/pic/%.o: %.c
+	@mkdir -p $(@D)
+	$(call say,MPICC)$(MPICC) $(flags) -fPIC -fvisibility=hidden $(CPPFLAGS) $(CFLAGS) \
+	    $(pic_flags) -c -o $@ $<
+$(O)/%.o: %.c
+	@mkdir -p $(@D)
+	$(call say,CC)$(CC) $(flags) $(tool_flags) $(pkg_cflags) $(CPPFLAGS) $(CFLAGS) -c -o $@ $<
+
+define program
+$(O)/$(1): $(call obj,$($(1)_src) $(formats_src) $(common_src))
+	$$(call say,LINK)$$(CC) $$(san_flags) $$(CFLAGS) $$(LDFLAGS) -o $$@ $$^ $$(pkg_libs) $$($(1)_libs) $$(LDLIBS)
+endef
+$(foreach p,$(progs),$(eval $(call program,$(p))))
+
+# The two commands of the README.  Each first installs what is missing, then
+# starts over so that make sees it.
+demo:
+	@tools/install-deps
+	@$(MAKE) --no-print-directory all examples
+	@TI_BUILD=$(O) tools/demo
+check:
+	@tools/install-deps
+	@$(MAKE) --no-print-directory check-build
+	@TI_BUILD=$(O) tests/run '$(or $(T),*)'
+check-build: all examples $(unit_tests:%=$(O)/tests/unit/%) $(test_programs)
+bench:
+	@tools/install-deps
+	@$(MAKE) --no-print-directory all examples $(bench_programs)
+	@TI_BUILD=$(O) bench/run $(B)
+
+install: all
+	install -d $(DESTDIR)$(bindir) $(DESTDIR)$(libdir) $(DESTDIR)$(mandir)/man1 $(DESTDIR)$(mandir)/man5
+	install $(progs:%=$(O)/%) $(DESTDIR)$(bindir)
+	install -m 644 $(O)/libminitrace.so $(DESTDIR)$(libdir)
+	install -m 644 $(wildcard man/*.1) $(DESTDIR)$(mandir)/man1
+	install -m 644 $(wildcard man/*.5) $(DESTDIR)$(mandir)/man5
+ifneq ($(ticount_files),)
+	install -d $(DESTDIR)$(libexecdir)/tiara/valgrind
+	install $(O)/libexec/valgrind/ticount-amd64-linux $(DESTDIR)$(libexecdir)/tiara/valgrind
+	for f in $(notdir $(ticount_links)); do \
+	    ln -sf $(VALGRIND_LIBEXEC)/$$f $(DESTDIR)$(libexecdir)/tiara/valgrind/$$f; done
+endif
+
+clean:
+	rm -rf build build-*
+
+help:
+	@echo 'make              build the tools, the library and the valgrind counter into $(O)/'
+	@echo 'make demo         install what is missing, trace an application here, replay it elsewhere'
+	@echo 'make check        install what is missing, run the tests; T=PATTERN runs some (T="cli/*")'
+	@echo 'make bench        print the figures of the README; B=NAME prints some (B=event)'
+	@echo 'make examples     build the example programs'
+	@echo 'make install      into prefix (DESTDIR is put in front)'
+	@echo 'make check-generated, check-symbols   the MPI shims against table and installed MPI'
+	@echo 'make clean'
+	@echo
+	@echo 'V=1               show the commands'
+	@echo 'WERROR=1          warnings are errors'
+	@echo 'SAN=address,undefined   build and check with sanitizers, in a folder of its own'
+	@echo 'CC, MPICC, MPIFC, CFLAGS, FFLAGS, LDFLAGS, prefix, libdir, ...  as usual; also from config.mk'
+
+.PHONY: all demo check check-build bench install clean help
+.DELETE_ON_ERROR:
+.SECONDARY:
+-include $(shell find $(O) -name '*.d' 2>/dev/null)

@@ -1,0 +1,11 @@
+/* CRC-32C (Castagnoli), as in RFC 3720 appendix B.4.  Start with 0; the result
+ * of one call continues in the next. */
+#ifndef TI_CRC32C_H
+#define TI_CRC32C_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+uint32_t ti_crc32c(uint32_t crc, const void *data, size_t bytes);
+
+#endif

@@ -1,0 +1,84 @@
+#include "common/err.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char *ti_status_text(ti_status st)
+{
+    switch (st) {
+#define TEXT(name, exit_status, text) \
+    case name:                        \
+        return text;
+        TI_STATUSES(TEXT)
+#undef TEXT
+    }
+    return "unknown status";
+}
+
+ti_status ti_err_set(struct ti_err *err, ti_status st, const char *fmt, ...)
+{
+    va_list ap;
+
+    if (!err)
+        return st;
+    va_start(ap, fmt);
+    vsnprintf(err->text, sizeof err->text, fmt, ap);
+    va_end(ap);
+    err->hint[0] = '\0';
+    return st;
+}
+
+ti_status ti_err_errno(struct ti_err *err, ti_status st, const char *fmt, ...)
+{
+    int saved = errno;
+    va_list ap;
+    size_t n;
+
+    if (!err)
+        return st;
+    va_start(ap, fmt);
+    vsnprintf(err->text, sizeof err->text, fmt, ap);
+    va_end(ap);
+    n = strlen(err->text);
+    snprintf(err->text + n, sizeof err->text - n, ": %s", strerror(saved));
+    err->hint[0] = '\0';
+    errno = saved;
+    return st;
+}
+
+ti_status ti_err_prefix(struct ti_err *err, ti_status st, const char *fmt, ...)
+{
+    char was[sizeof err->text];
+    va_list ap;
+    size_t n;
+
+    if (!err)
+        return st;
+    memcpy(was, err->text, sizeof was);
+    va_start(ap, fmt);
+    vsnprintf(err->text, sizeof err->text, fmt, ap);
+    va_end(ap);
+    n = strlen(err->text);
+    snprintf(err->text + n, sizeof err->text - n, ": %s", was);
+    return st;
+}
+
+void ti_err_hint(struct ti_err *err, const char *fmt, ...)
+{
+    va_list ap;
+
+    if (!err)
+        return;
+    va_start(ap, fmt);
+    vsnprintf(err->hint, sizeof err->hint, fmt, ap);
+    va_end(ap);
+}
+
+_Noreturn void ti_bug(const char *file, int line, const char *what)
+{
+    fprintf(stderr, "bug at %s:%d: %s\n", file, line, what);
+    abort();
+}

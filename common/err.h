@@ -1,0 +1,39 @@
+/*
+ * Errors: a status for the program, a sentence for the person.
+ *
+ * A function that can fail returns a ti_status and fills a `struct ti_err`;
+ * only main() prints it and exits.  The sentence says what failed, its subject
+ * in quotes, and the cause: lower case, no full stop.  The hint, where there
+ * is one, says what to do.
+ */
+#ifndef TI_ERR_H
+#define TI_ERR_H
+
+#include "common/status.h"
+
+struct ti_err {
+    char text[1024];
+    char hint[512];
+};
+
+/* Set the sentence (printf style), clear the hint, return `st`.  `err` may be
+ * NULL.  Longer text is cut.  Leaves errno alone. */
+ti_status ti_err_set(struct ti_err *err, ti_status st, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* The same, with ": " and strerror(errno) at the end. */
+ti_status ti_err_errno(struct ti_err *err, ti_status st, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* Put "context: " in front of the sentence; returns `st`. */
+ti_status ti_err_prefix(struct ti_err *err, ti_status st, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* Add what to do about it. */
+void ti_err_hint(struct ti_err *err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* What cannot happen: names file and line and aborts the tool. */
+#define TI_BUG(what) ti_bug(__FILE__, __LINE__, what)
+_Noreturn void ti_bug(const char *file, int line, const char *what);
+
+#endif

@@ -1,0 +1,15 @@
+# tests: unit/t-X.c is linked with formats, common and the sources in t-X_src;
+# cli/ and mpi/ hold scripts.  tests/run runs them all.
+unit_tests := $(patsubst tests/unit/%.c,%,$(wildcard tests/unit/t-*.c))
+test_programs :=
+-include tests/cli/module.mk
+include tests/mpi/module.mk
+
+t-counter_src := $(counter_src)
+
+define unit_test
+$(O)/tests/unit/$(1): $(call obj,tests/unit/$(1).c $($(1)_src) formats/writer.c $(formats_src) $(common_src))
+	@mkdir -p $$(@D)
+	$$(call say,LINK)$$(CC) $$(san_flags) $$(CFLAGS) $$(LDFLAGS) -o $$@ $$^ $$(pkg_libs) -lcmocka -ldl -lpthread $$(LDLIBS)
+endef
+$(foreach t,$(unit_tests),$(eval $(call unit_test,$(t))))
