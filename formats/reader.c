@@ -1,0 +1,1122 @@
+#include "formats/reader.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include "common/crc32c.h"
+#include "formats/columns.h"
+#include "formats/writer.h"
+
+/* An event's vector as read: in the chunk's buffer or a VEC of its own. */
+struct long_vec {
+    uint64_t number;
+    int64_t len;
+    int64_t *data;
+};
+
+struct column {
+    const uint8_t *at, *end;
+    uint64_t last;
+    uint64_t run; /* times `last` is still to be given before `step` applies */
+    int64_t step;
+    bool more; /* `step` is there; otherwise `last` for ever */
+};
+
+struct symbol {
+    uint32_t op, site, mask, kinds, columns; /* columns: fields that have one */
+    uint32_t col;                            /* number of the first, then in order */
+    uint32_t next;                           /* predicted successor */
+};
+
+struct volume_key {
+    uint32_t before, symbol, col;
+};
+
+struct pair {
+    char *key, *value;
+};
+
+struct text {
+    char *text;
+    char kind;
+};
+
+struct ti_reader {
+    int fd;
+    bool own_fd;
+    char *name;
+    int64_t start, bytes; /* of the trace in fd */
+    int64_t at;           /* next chunk, from start */
+
+    uint32_t rank, nranks;
+    uint8_t run_id[TI_RUN_ID_BYTES];
+    struct pair *pair;
+    int npairs;
+    struct text *string; /* [number - 1] */
+    uint32_t nstrings;
+    struct ti_comm *comm; /* [index], member NULL if not there */
+    uint32_t ncomms;
+    struct long_vec *vec;
+    int nvecs;
+
+    uint64_t events; /* given or skipped over */
+    bool at_end, have_totals, have_index;
+    struct ti_totals totals;
+    enum ti_end end;
+    uint64_t nchunks;
+    uint32_t all_crc;
+
+    /* the current EVT chunk */
+    int64_t chunk_at;
+    uint8_t *raw;
+    uint32_t left; /* events in it still to be given */
+    struct symbol *sym;
+    uint32_t nsyms;
+    struct column *col;
+    uint32_t ncols;
+    struct volume_key *vol; /* hash table */
+    uint32_t vol_slots;
+    uint32_t prev; /* symbol before, or NO_SYMBOL */
+    const uint8_t *seq, *seq_end;
+    uint64_t seq_run;
+    uint32_t seq_symbol;
+    bool seq_more;
+    int64_t *vec_buf[TI_VECS];
+    int64_t vec_room[TI_VECS];
+    struct long_vec used[TI_VECS]; /* long vectors of the event given last */
+};
+
+#define NO_SYMBOL UINT32_MAX
+
+struct chunk {
+    uint8_t type, flags, version, codec;
+    uint32_t group;
+    uint64_t first;
+    uint32_t events, raw, stored;
+    uint8_t crc[TI_CRC_BYTES]; /* of the header, as stored */
+};
+
+static ti_status damaged(const struct ti_reader *r, int64_t at, struct ti_err *err, const char *what)
+{
+    return ti_err_set(err, TI_ERR_INPUT, "'%s' is damaged at byte %" PRId64 ": %s", r->name, at, what);
+}
+
+static ti_status no_memory(const struct ti_reader *r, struct ti_err *err)
+{
+    errno = ENOMEM;
+    return ti_err_errno(err, TI_ERR_IO, "cannot read '%s'", r->name);
+}
+
+static ti_status read_at(const struct ti_reader *r, int64_t at, void *buf, size_t bytes,
+                         struct ti_err *err)
+{
+    uint8_t *p = buf;
+
+    while (bytes) {
+        ssize_t n = pread(r->fd, p, bytes, (off_t)(r->start + at));
+
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return ti_err_errno(err, TI_ERR_IO, "cannot read '%s'", r->name);
+        if (n == 0)
+            return ti_err_set(err, TI_ERR_IO, "cannot read '%s': it became shorter meanwhile", r->name);
+        p += n;
+        at += n;
+        bytes -= (size_t)n;
+    }
+    return TI_OK;
+}
+
+/* ----------------------------------------------------------------- open -- */
+
+static ti_status read_header(struct ti_reader *r, struct ti_err *err)
+{
+    uint8_t h[TI_HEADER_BYTES];
+    ti_status st;
+
+    if (r->bytes < TI_HEADER_BYTES) {
+        return ti_err_set(err, TI_ERR_INPUT, r->bytes ? "'%s' is not a Tiara trace: it is too short"
+                                                      : "'%s' is empty", r->name);
+    }
+    st = read_at(r, 0, h, sizeof h, err);
+    if (st)
+        return st;
+    if (memcmp(h, TI_MAGIC, TI_MAGIC_BYTES) != 0)
+        return ti_err_set(err, TI_ERR_INPUT, "'%s' is not a Tiara trace", r->name);
+    if (ti_get_u32(h + 44) != ti_crc32c(0, h, 44))
+        return damaged(r, 0, err, "the header's checksum is wrong");
+    if (ti_get_u16(h + 8) != TI_MAJOR || ti_get_u32(h + 12) != 0) {
+        ti_err_set(err, TI_ERR_INPUT, "'%s' is in trace format %u.%u, which this version cannot read",
+                   r->name, ti_get_u16(h + 8), ti_get_u16(h + 10));
+        ti_err_hint(err, "use a newer Tiara; this is %u.%u", TI_MAJOR, TI_MINOR);
+        return TI_ERR_INPUT;
+    }
+    r->nranks = ti_get_u32(h + 20);
+    memcpy(r->run_id, h + 24, TI_RUN_ID_BYTES);
+    if (r->nranks == 0 || r->nranks > TI_RANKS_MAX)
+        return damaged(r, 20, err, "the number of ranks is impossible");
+    r->at = TI_HEADER_BYTES;
+    return TI_OK;
+}
+
+/* The next chunk's header: TI_OK and *c; at_end set where the trace was cut. */
+static ti_status read_chunk(struct ti_reader *r, struct chunk *c, struct ti_err *err)
+{
+    static const uint8_t zeros[TI_CHUNK_BYTES];
+    uint8_t h[TI_CHUNK_BYTES];
+    int64_t rest = r->bytes - r->at;
+    ti_status st;
+
+    r->at_end = rest < TI_CHUNK_BYTES;
+    if (r->at_end)
+        return TI_OK;
+    st = read_at(r, r->at, h, sizeof h, err);
+    if (st)
+        return st;
+    if (memcmp(h, zeros, sizeof zeros) == 0) { /* begun, never finished */
+        r->at_end = true;
+        return TI_OK;
+    }
+    if (ti_get_u32(h + 28) != ti_crc32c(0, h, 28))
+        return damaged(r, r->at, err, "a chunk header's checksum is wrong");
+    c->type = h[0];
+    c->flags = h[1];
+    c->version = h[2];
+    c->codec = h[3];
+    c->group = ti_get_u32(h + 4);
+    c->first = ti_get_u64(h + 8);
+    c->events = ti_get_u32(h + 16);
+    c->raw = ti_get_u32(h + 20);
+    c->stored = ti_get_u32(h + 24);
+    memcpy(c->crc, h + 28, TI_CRC_BYTES);
+    if ((int64_t)c->stored + TI_CRC_BYTES > rest - TI_CHUNK_BYTES) {
+        r->at_end = true;
+        return TI_OK;
+    }
+    if (c->raw > TI_CHUNK_RAW_MAX || c->events > TI_CHUNK_EVENTS_MAX)
+        return damaged(r, r->at, err, "a chunk is too large");
+    if (r->nchunks == 0)
+        r->rank = c->group;
+    if (c->group != r->rank || r->rank >= r->nranks)
+        return damaged(r, r->at, err, "a chunk belongs to another rank");
+    return TI_OK;
+}
+
+static void pass_chunk(struct ti_reader *r, const struct chunk *c, const uint8_t *crc)
+{
+    r->at += TI_CHUNK_BYTES + (int64_t)c->stored + TI_CRC_BYTES;
+    r->all_crc = ti_crc32c(r->all_crc, c->crc, TI_CRC_BYTES);
+    r->all_crc = ti_crc32c(r->all_crc, crc, TI_CRC_BYTES);
+    r->nchunks++;
+}
+
+static ti_status inflate_payload(struct ti_reader *r, const struct chunk *c, uint8_t *stored,
+                                 uint8_t *raw, struct ti_err *err)
+{
+    z_stream z = {.next_in = stored, .avail_in = c->stored, .next_out = raw, .avail_out = c->raw};
+    int rc;
+
+    if (inflateInit2(&z, -MAX_WBITS) != Z_OK)
+        return no_memory(r, err);
+    rc = inflate(&z, Z_FINISH);
+    inflateEnd(&z);
+    if (rc != Z_STREAM_END || z.avail_out || z.avail_in)
+        return damaged(r, r->at, err, "a chunk does not decompress");
+    return TI_OK;
+}
+
+/* The payload of the chunk at r->at, decompressed, and one byte more so that it
+ * is never NULL; passes the chunk. */
+static ti_status read_payload(struct ti_reader *r, const struct chunk *c, uint8_t **out,
+                              struct ti_err *err)
+{
+    uint8_t *stored = malloc((size_t)c->stored + TI_CRC_BYTES), *raw = NULL;
+    ti_status st;
+
+    if (!stored)
+        return no_memory(r, err);
+    st = read_at(r, r->at + TI_CHUNK_BYTES, stored, (size_t)c->stored + TI_CRC_BYTES, err);
+    if (st)
+        goto out;
+    if (ti_get_u32(stored + c->stored) != ti_crc32c(0, stored, c->stored)) {
+        st = damaged(r, r->at, err, "a chunk's checksum is wrong");
+        goto out;
+    }
+    raw = malloc((size_t)c->raw + 1);
+    if (!raw) {
+        st = no_memory(r, err);
+        goto out;
+    }
+    if (c->codec == TI_CODEC_ZLIB)
+        st = inflate_payload(r, c, stored, raw, err);
+    else if (c->codec == TI_CODEC_RAW && c->raw == c->stored)
+        memcpy(raw, stored, c->raw);
+    else
+        st = damaged(r, r->at, err, "a chunk's compression is unknown");
+    if (st)
+        goto out;
+    pass_chunk(r, c, stored + c->stored);
+    *out = raw;
+    raw = NULL;
+out:
+    free(raw);
+    free(stored);
+    return st;
+}
+
+/* --------------------------------------------- strings, communicators ... -- */
+
+static bool get_text(const uint8_t **p, const uint8_t *end, char **out)
+{
+    uint64_t bytes;
+
+    if (!ti_get_varint(p, end, &bytes) || bytes > TI_STRING_MAX || bytes > (uint64_t)(end - *p))
+        return false;
+    *out = strndup((const char *)*p, bytes);
+    *p += bytes;
+    return *out != NULL;
+}
+
+static bool take_pairs(struct ti_reader *r, const uint8_t *p, const uint8_t *end)
+{
+    while (p < end) {
+        struct pair *grown = realloc(r->pair, (size_t)(r->npairs + 1) * sizeof *grown);
+
+        if (!grown)
+            return false;
+        r->pair = grown;
+        grown += r->npairs;
+        *grown = (struct pair){0};
+        r->npairs++;
+        if (!get_text(&p, end, &grown->key) || !get_text(&p, end, &grown->value))
+            return false;
+    }
+    return true;
+}
+
+static bool take_strings(struct ti_reader *r, const uint8_t *p, const uint8_t *end)
+{
+    while (p < end) {
+        struct text *grown;
+        uint64_t number;
+
+        if (!ti_get_varint(&p, end, &number) || number != (uint64_t)r->nstrings + 1 || p == end)
+            return false;
+        grown = realloc(r->string, number * sizeof *grown);
+        if (!grown)
+            return false;
+        r->string = grown;
+        grown[r->nstrings].kind = (char)*p++;
+        if (!get_text(&p, end, &grown[r->nstrings].text))
+            return false;
+        r->nstrings++;
+    }
+    return true;
+}
+
+static bool take_members(const uint8_t *p, const uint8_t *end, int64_t size, uint32_t nranks,
+                         int32_t *member)
+{
+    int64_t last = 0;
+
+    for (int64_t i = 0; i < size;) {
+        uint64_t n, first, stride = 0;
+        int64_t v, step;
+
+        if (!ti_get_varint(&p, end, &n) || !ti_get_varint(&p, end, &first))
+            return false;
+        if (n == 0 || n > (uint64_t)(size - i) || (n > 1 && !ti_get_varint(&p, end, &stride)))
+            return false;
+        v = ti_unzigzag(first);
+        step = ti_unzigzag(stride);
+        if (v < -TI_RANKS_MAX || v > TI_RANKS_MAX || step < -TI_RANKS_MAX || step > TI_RANKS_MAX)
+            return false;
+        for (v += last; n; n--, v += step) {
+            if (v < 0 || v >= nranks)
+                return false;
+            member[i++] = (int32_t)v;
+            last = v;
+        }
+    }
+    return p == end;
+}
+
+static bool take_comm(struct ti_reader *r, const uint8_t *p, const uint8_t *end)
+{
+    uint64_t index, rank, size;
+    struct ti_comm *comm;
+    int32_t *member;
+
+    if (!ti_get_varint(&p, end, &index) || !ti_get_varint(&p, end, &rank) ||
+        !ti_get_varint(&p, end, &size) || p == end)
+        return false;
+    /* numbered as met, so an index can be at most one past the last */
+    if (index > r->ncomms || size == 0 || size > r->nranks || rank >= size)
+        return false;
+    if (index == r->ncomms) {
+        comm = realloc(r->comm, (index + 1) * sizeof *comm);
+        if (!comm)
+            return false;
+        r->comm = comm;
+        comm[r->ncomms++] = (struct ti_comm){0};
+    }
+    comm = &r->comm[index];
+    if (comm->member)
+        return false;
+    comm->index = (uint32_t)index;
+    comm->rank = (int64_t)rank;
+    comm->size = (int64_t)size;
+    comm->kind = (char)*p++;
+    member = malloc(size * sizeof *member);
+    if (!member)
+        return false;
+    comm->member = member;
+    return take_members(p, end, (int64_t)size, r->nranks, member) &&
+           member[rank] == (int32_t)r->rank;
+}
+
+static bool take_vec(struct ti_reader *r, const uint8_t *p, const uint8_t *end)
+{
+    struct long_vec *grown = realloc(r->vec, (size_t)(r->nvecs + 1) * sizeof *grown);
+    uint64_t number, len, v;
+    int64_t last = 0;
+
+    if (!grown)
+        return false;
+    r->vec = grown;
+    /* an element takes a byte or more, which bounds the length */
+    if (!ti_get_varint(&p, end, &number) || !ti_get_varint(&p, end, &len) ||
+        len > (uint64_t)(end - p))
+        return false;
+    grown += r->nvecs;
+    *grown = (struct long_vec){number, (int64_t)len, malloc(len * sizeof *grown->data + 1)};
+    if (!grown->data)
+        return false;
+    r->nvecs++;
+    for (uint64_t i = 0; i < len; i++) {
+        if (!ti_get_varint(&p, end, &v))
+            return false;
+        last = (int64_t)((uint64_t)last + (uint64_t)ti_unzigzag(v));
+        grown->data[i] = last;
+    }
+    return p == end;
+}
+
+static bool take_totals(struct ti_reader *r, const uint8_t *p, const uint8_t *end)
+{
+    if (end - p < 25 || p[24] >= TI_END_KILLED)
+        return false;
+    r->totals.volume = ti_get_u64(p);
+    r->totals.events = ti_get_u64(p + 8);
+    r->totals.hash = ti_get_u64(p + 16);
+    r->end = (enum ti_end)p[24];
+    r->have_totals = true;
+    return take_pairs(r, p + 25, end);
+}
+
+static bool take_index(struct ti_reader *r, const uint8_t *p, const uint8_t *end, uint64_t chunks,
+                       int64_t bytes, uint32_t crc)
+{
+    uint64_t n, b;
+
+    if (!ti_get_varint(&p, end, &n) || !ti_get_varint(&p, end, &b) || end - p != TI_CRC_BYTES)
+        return false;
+    r->have_index = true;
+    return n == chunks && b == (uint64_t)bytes && ti_get_u32(p) == crc;
+}
+
+/* ----------------------------------------------------------- EVT chunks -- */
+
+static void drop_chunk(struct ti_reader *r)
+{
+    free(r->raw);
+    free(r->sym);
+    free(r->col);
+    free(r->vol);
+    r->raw = NULL;
+    r->sym = NULL;
+    r->col = NULL;
+    r->vol = NULL;
+    r->left = 0;
+}
+
+/* Fields that have a column: those not special; false if `kinds` is nonsense. */
+static bool symbol_columns(struct symbol *s)
+{
+    uint32_t kinds = s->kinds;
+
+    s->columns = s->mask;
+#define SPECIAL(name)                              \
+    if (kinds & 3) {                               \
+        if ((kinds & 3) == 3 || !(s->mask & TI_M_##name)) \
+            return false;                          \
+        s->columns &= ~(uint32_t)TI_M_##name;      \
+    }                                              \
+    kinds >>= 2;
+    TI_SPECIALS(SPECIAL)
+#undef SPECIAL
+    return kinds == 0;
+}
+
+static bool load_symbols(struct ti_reader *r, const uint8_t **p, const uint8_t *end)
+{
+    uint64_t n;
+
+    if (!ti_get_varint(p, end, &n) || n > (uint64_t)(end - *p) || n >= NO_SYMBOL)
+        return false;
+    r->nsyms = (uint32_t)n;
+    r->sym = calloc(n + 1, sizeof *r->sym);
+    if (!r->sym)
+        return false;
+    for (uint64_t i = 0; i < n; i++) {
+        struct symbol *s = &r->sym[i];
+        const struct ti_op_info *op;
+        uint64_t v[4];
+
+        for (int k = 0; k < 4; k++)
+            if (!ti_get_varint(p, end, &v[k]) || v[k] > UINT32_MAX)
+                return false;
+        s->op = (uint32_t)v[0];
+        s->site = (uint32_t)v[1];
+        s->mask = (uint32_t)v[2];
+        s->kinds = (uint32_t)v[3];
+        s->next = NO_SYMBOL;
+        op = ti_op_info(s->op);
+        if (s->op >= TI_OP_COUNT || s->site > r->nstrings ||
+            (s->mask & op->fields) != op->fields || s->mask & ~(op->fields | op->optional) ||
+            !symbol_columns(s))
+            return false;
+    }
+    return true;
+}
+
+static uint32_t volume_slot(const struct ti_reader *r, uint32_t before, uint32_t symbol)
+{
+    uint32_t slot = (before * 0x9e3779b1u ^ symbol * 0x85ebca6bu) >> 7 & (r->vol_slots - 1);
+
+    while (r->vol[slot].col &&
+           (r->vol[slot].before != before || r->vol[slot].symbol != symbol))
+        slot = (slot + 1) & (r->vol_slots - 1);
+    return slot;
+}
+
+/* Put each column where events will look for it. */
+static bool place_column(struct ti_reader *r, uint32_t number, const uint64_t key[3],
+                         uint32_t *placed)
+{
+    struct symbol *s;
+
+    switch (key[0]) {
+    case TI_COL_SEQUENCE:
+        return number == 0;
+    case TI_COL_VOLUME: {
+        uint32_t slot;
+
+        if (key[1] > r->nsyms || key[2] >= r->nsyms)
+            return false;
+        slot = volume_slot(r, (uint32_t)key[1], (uint32_t)key[2]);
+        if (r->vol[slot].col)
+            return false;
+        r->vol[slot] = (struct volume_key){(uint32_t)key[1], (uint32_t)key[2], number};
+        return true;
+    }
+    case TI_COL_FIELD:
+    case TI_COL_VECTOR:
+        if (key[1] >= r->nsyms || key[2] >= (key[0] == TI_COL_FIELD ? TI_F_COUNT : TI_VECS))
+            return false;
+        s = &r->sym[key[1]];
+        if (!placed[key[1]])
+            s->col = number;
+        /* the fields in order, then the vectors, without a gap */
+        if (number != s->col + placed[key[1]])
+            return false;
+        if (key[0] == TI_COL_FIELD) {
+            uint32_t below = s->columns & ((1u << key[2]) - 1);
+
+            if (!(s->columns >> key[2] & 1) ||
+                (uint32_t)__builtin_popcount(below) != placed[key[1]])
+                return false;
+        } else {
+            uint32_t vecs = key[2] == 1 && ti_op_info(s->op)->vec[0][0] ? 1 : 0;
+
+            if (!ti_op_info(s->op)->vec[key[2]][0] ||
+                (uint32_t)__builtin_popcount(s->columns) + vecs != placed[key[1]])
+                return false;
+        }
+        placed[key[1]]++;
+        return true;
+    default:
+        return false;
+    }
+}
+
+static bool column_step(struct column *c)
+{
+    uint64_t step;
+
+    c->more = c->at < c->end;
+    if (!c->more)
+        return true;
+    if (!ti_get_varint(&c->at, c->end, &c->run) || !ti_get_varint(&c->at, c->end, &step))
+        return false;
+    c->step = ti_unzigzag(step);
+    return true;
+}
+
+static bool load_columns(struct ti_reader *r, const uint8_t **p, const uint8_t *end)
+{
+    uint64_t n, key[3], total = 0;
+    uint32_t *placed;
+    uint64_t *bytes;
+    bool ok = false;
+
+    if (!ti_get_varint(p, end, &n) || n == 0 || n > (uint64_t)(end - *p))
+        return false;
+    for (r->vol_slots = 16; r->vol_slots < 2 * n;)
+        r->vol_slots *= 2;
+    r->ncols = (uint32_t)n;
+    r->col = calloc(n, sizeof *r->col);
+    r->vol = calloc(r->vol_slots, sizeof *r->vol);
+    placed = calloc(r->nsyms + 1, sizeof *placed);
+    bytes = calloc(n, sizeof *bytes);
+    if (!r->col || !r->vol || !placed || !bytes)
+        goto out;
+    for (uint32_t i = 0; i < n; i++) {
+        for (int k = 0; k < 3; k++)
+            if (!ti_get_varint(p, end, &key[k]))
+                goto out;
+        if (!ti_get_varint(p, end, &bytes[i]) || bytes[i] > TI_CHUNK_RAW_MAX ||
+            (i == 0) != (key[0] == TI_COL_SEQUENCE) || !place_column(r, i, key, placed))
+            goto out;
+        total += bytes[i];
+    }
+    if (total != (uint64_t)(end - *p))
+        goto out;
+    for (uint32_t i = 0; i < r->nsyms; i++) {
+        const struct ti_op_info *op = ti_op_info(r->sym[i].op);
+        uint32_t want = (uint32_t)__builtin_popcount(r->sym[i].columns);
+
+        for (int v = 0; v < TI_VECS; v++)
+            want += op->vec[v][0] != '\0';
+        if (placed[i] != want)
+            goto out;
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        r->col[i].at = *p;
+        *p += bytes[i];
+        r->col[i].end = *p;
+        if (i > 0 && !column_step(&r->col[i]))
+            goto out;
+    }
+    ok = true;
+out:
+    free(placed);
+    free(bytes);
+    return ok;
+}
+
+static bool sequence_step(struct ti_reader *r)
+{
+    uint64_t s;
+
+    r->seq_more = r->seq < r->seq_end;
+    if (!r->seq_more)
+        return true;
+    if (!ti_get_varint(&r->seq, r->seq_end, &r->seq_run) ||
+        !ti_get_varint(&r->seq, r->seq_end, &s) || s >= r->nsyms)
+        return false;
+    r->seq_symbol = (uint32_t)s;
+    return true;
+}
+
+static bool load_events(struct ti_reader *r, const struct chunk *c)
+{
+    const uint8_t *p = r->raw, *end = p + c->raw;
+
+    if (c->events == 0 || c->first != r->events || !load_symbols(r, &p, end) ||
+        !load_columns(r, &p, end))
+        return false;
+    r->left = c->events;
+    r->prev = NO_SYMBOL;
+    r->seq = r->col[0].at;
+    r->seq_end = r->col[0].end;
+    return sequence_step(r);
+}
+
+static inline bool column_next(struct column *c, uint64_t *out)
+{
+    if (c->more) {
+        if (c->run) {
+            c->run--;
+        } else {
+            c->last += (uint64_t)c->step;
+            *out = c->last;
+            return column_step(c);
+        }
+    }
+    *out = c->last;
+    return true;
+}
+
+static bool next_symbol(struct ti_reader *r, uint32_t *out)
+{
+    if (!r->seq_more || r->seq_run) {
+        if (r->seq_more)
+            r->seq_run--;
+        if (r->prev == NO_SYMBOL || r->sym[r->prev].next == NO_SYMBOL)
+            return false;
+        *out = r->sym[r->prev].next;
+        return true;
+    }
+    *out = r->seq_symbol;
+    if (r->prev != NO_SYMBOL)
+        r->sym[r->prev].next = r->seq_symbol;
+    return sequence_step(r);
+}
+
+static bool next_vec(struct ti_reader *r, struct column *c, int which, struct ti_vec *out)
+{
+    uint64_t v;
+    int64_t len;
+
+    if (!column_next(c, &v))
+        return false;
+    len = (int64_t)v;
+    if (len < 0) {
+        for (int i = 0; i < r->nvecs; i++) {
+            if (r->vec[i].number != ~v)
+                continue;
+            r->used[which] = r->vec[i];
+            r->vec[i] = r->vec[--r->nvecs];
+            *out = (struct ti_vec){r->used[which].data, 8, r->used[which].len};
+            return true;
+        }
+        return false;
+    }
+    /* elements may all be "the last value again", so the data does not bound it */
+    if (len > TI_VEC_INLINE)
+        return false;
+    if (len > r->vec_room[which]) {
+        int64_t *grown = realloc(r->vec_buf[which], (size_t)len * sizeof *grown);
+
+        if (!grown)
+            return false;
+        r->vec_buf[which] = grown;
+        r->vec_room[which] = len;
+    }
+    for (int64_t i = 0; i < len; i++) {
+        if (!column_next(c, &v))
+            return false;
+        r->vec_buf[which][i] = (int64_t)v;
+    }
+    *out = (struct ti_vec){r->vec_buf[which], 8, len};
+    return true;
+}
+
+static bool decode_event(struct ti_reader *r, struct ti_event *ev)
+{
+    const struct ti_op_info *op;
+    struct column *c;
+    struct symbol *s;
+    uint32_t number, slot, before, kinds;
+    uint64_t v;
+
+    if (!next_symbol(r, &number))
+        return false;
+    s = &r->sym[number];
+    before = r->prev == NO_SYMBOL ? 0 : r->prev + 1;
+    slot = volume_slot(r, before, number);
+    if (!r->vol[slot].col || !column_next(&r->col[r->vol[slot].col], &ev->volume))
+        return false;
+    ev->op = s->op;
+    ev->site = s->site;
+    ev->mask = s->mask;
+    c = &r->col[s->col];
+    for (uint32_t rest = s->columns; rest; rest &= rest - 1) {
+        if (!column_next(c++, &v))
+            return false;
+        ev->arg[__builtin_ctz(rest)] = (int64_t)v;
+    }
+    kinds = s->kinds;
+#define SPECIAL(name)                                                  \
+    if (kinds & 3)                                                     \
+        ev->arg[TI_F_##name] = (kinds & 3) == 1 ? TI_ANY : TI_NULL;    \
+    kinds >>= 2;
+    if (kinds) {
+        TI_SPECIALS(SPECIAL)
+    }
+#undef SPECIAL
+    op = ti_op_info(s->op);
+    for (int i = 0; i < TI_VECS; i++) {
+        ev->vec[i] = (struct ti_vec){NULL, 8, 0};
+        if (op->vec[i][0] && !next_vec(r, c++, i, &ev->vec[i]))
+            return false;
+    }
+    r->prev = number;
+    return true;
+}
+
+/* ------------------------------------------------------------ the trace -- */
+
+static bool end_mark(const struct ti_reader *r)
+{
+    char mark[TI_MAGIC_BYTES];
+
+    return r->bytes - r->at == TI_MAGIC_BYTES &&
+           read_at(r, r->at, mark, sizeof mark, NULL) == TI_OK &&
+           memcmp(mark, TI_MAGIC_END, sizeof mark) == 0;
+}
+
+/* One chunk that is no EVT, or any when `skip`: EVT and VEC are then passed
+ * without a look inside. */
+static ti_status take_chunk(struct ti_reader *r, const struct chunk *c, bool skip, struct ti_err *err)
+{
+    int64_t at = r->at;
+    uint64_t chunks = r->nchunks;
+    uint32_t crc = r->all_crc;
+    uint8_t *raw;
+    bool ok = true;
+    ti_status st;
+
+    if (skip && (c->type == TI_CHUNK_EVT || c->type == TI_CHUNK_VEC)) {
+        uint8_t payload_crc[TI_CRC_BYTES];
+
+        if (c->type == TI_CHUNK_EVT && c->first != r->events)
+            return damaged(r, at, err, "events are missing before a chunk");
+        st = read_at(r, at + TI_CHUNK_BYTES + c->stored, payload_crc, sizeof payload_crc, err);
+        if (st)
+            return st;
+        pass_chunk(r, c, payload_crc);
+        r->events += c->events;
+        return TI_OK;
+    }
+    st = read_payload(r, c, &raw, err);
+    if (st)
+        return st;
+    switch (c->type) {
+    case TI_CHUNK_INF:
+        ok = take_pairs(r, raw, raw + c->raw);
+        break;
+    case TI_CHUNK_STR:
+        ok = take_strings(r, raw, raw + c->raw);
+        break;
+    case TI_CHUNK_COM:
+        ok = take_comm(r, raw, raw + c->raw);
+        break;
+    case TI_CHUNK_VEC:
+        ok = take_vec(r, raw, raw + c->raw);
+        break;
+    case TI_CHUNK_TOT:
+        ok = !r->have_totals && take_totals(r, raw, raw + c->raw);
+        break;
+    case TI_CHUNK_IDX:
+        ok = take_index(r, raw, raw + c->raw, chunks, at, crc);
+        r->at_end = true;
+        break;
+    default:
+        if (!(c->flags & TI_CHUNK_OPTIONAL)) {
+            free(raw);
+            return ti_err_set(err, TI_ERR_INPUT,
+                              "'%s' has a chunk of type %u, which this version cannot read",
+                              r->name, c->type);
+        }
+    }
+    free(raw);
+    return ok ? TI_OK : damaged(r, at, err, "a chunk's content is malformed");
+}
+
+/* At the end, whichever: what was it? */
+static ti_status finish(struct ti_reader *r, struct ti_err *err)
+{
+    if (!r->have_index || !r->have_totals) {
+        r->end = TI_END_KILLED;
+        r->have_totals = false;
+        return TI_OK;
+    }
+    if (!end_mark(r)) {
+        if (r->bytes - r->at < TI_MAGIC_BYTES) {
+            r->end = TI_END_KILLED;
+            return TI_OK;
+        }
+        return damaged(r, r->at, err, "the end mark is wrong");
+    }
+    if (r->totals.events != r->events)
+        return damaged(r, r->at, err, "the number of events is not what the totals say");
+    return TI_OK;
+}
+
+/* Chunks until an EVT is loaded or the end. */
+static ti_status advance(struct ti_reader *r, bool skip, struct ti_err *err)
+{
+    struct chunk c;
+    ti_status st;
+
+    drop_chunk(r);
+    while (!r->at_end) {
+        st = read_chunk(r, &c, err);
+        if (st)
+            return st;
+        if (r->at_end)
+            break;
+        if (c.type == TI_CHUNK_EVT && !skip) {
+            r->chunk_at = r->at;
+            st = read_payload(r, &c, &r->raw, err);
+            if (st)
+                return st;
+            if (!load_events(r, &c))
+                return damaged(r, r->chunk_at, err, "a chunk of events is malformed");
+            return TI_OK;
+        }
+        st = take_chunk(r, &c, skip, err);
+        if (st)
+            return st;
+    }
+    return finish(r, err);
+}
+
+static void free_used(struct ti_reader *r)
+{
+    for (int i = 0; i < TI_VECS; i++) {
+        free(r->used[i].data);
+        r->used[i].data = NULL;
+    }
+}
+
+int ti_reader_next(struct ti_reader *r, struct ti_event *ev, struct ti_err *err)
+{
+    if (__builtin_expect(r->left == 0, 0)) {
+        if (r->at_end)
+            return 0;
+        if (advance(r, false, err)) {
+            r->at_end = true;
+            r->left = 0;
+            r->end = TI_END_KILLED;
+            r->have_totals = false;
+            return -1;
+        }
+        if (r->at_end)
+            return 0;
+    }
+    if (r->used[0].data || r->used[1].data)
+        free_used(r);
+    if (!decode_event(r, ev)) {
+        damaged(r, r->chunk_at, err, "a chunk of events is malformed");
+        r->at_end = true;
+        r->left = 0;
+        r->end = TI_END_KILLED;
+        r->have_totals = false;
+        return -1;
+    }
+    r->left--;
+    r->events++;
+    return 1;
+}
+
+ti_status ti_reader_skip(struct ti_reader *r, struct ti_err *err)
+{
+    r->events += r->left;
+    return r->at_end ? TI_OK : advance(r, true, err);
+}
+
+ti_status ti_reader_verify(struct ti_reader *r, uint64_t *events, struct ti_err *err)
+{
+    struct ti_totals own = {0, 0, TI_HASH_START};
+    struct ti_event ev;
+    int more;
+
+    while ((more = ti_reader_next(r, &ev, err)) > 0) {
+        own.volume += ev.volume;
+        own.events++;
+        own.hash = ti_hash_event(own.hash, &ev);
+    }
+    *events = own.events;
+    if (more < 0)
+        return TI_ERR_INPUT;
+    if (r->have_totals && (own.volume != r->totals.volume || own.events != r->totals.events ||
+                           own.hash != r->totals.hash))
+        return ti_err_set(err, TI_ERR_INPUT,
+                          "'%s' is damaged: its events do not add up to its totals", r->name);
+    return TI_OK;
+}
+
+/* -------------------------------------------------------- open and close -- */
+
+ti_status ti_reader_open_at(int fd, int64_t offset, int64_t bytes, const char *name,
+                            struct ti_reader **out, struct ti_err *err)
+{
+    struct ti_reader *r = calloc(1, sizeof *r);
+    struct chunk c;
+    ti_status st;
+
+    if (!r || !(r->name = strdup(name))) {
+        free(r);
+        errno = ENOMEM;
+        return ti_err_errno(err, TI_ERR_IO, "cannot read '%s'", name);
+    }
+    r->fd = fd;
+    r->start = offset;
+    r->bytes = bytes;
+    r->end = TI_END_KILLED;
+    st = read_header(r, err);
+    if (!st)
+        st = read_chunk(r, &c, err);
+    if (!st && !r->at_end && c.type != TI_CHUNK_INF)
+        st = damaged(r, r->at, err, "it does not begin with metadata");
+    if (!st && !r->at_end)
+        st = take_chunk(r, &c, false, err);
+    if (!st && r->at_end) /* so short that not even its rank is known */
+        st = ti_err_set(err, TI_ERR_INPUT, "'%s' was cut off before its first chunk", name);
+    if (st) {
+        ti_reader_close(r);
+        return st;
+    }
+    *out = r;
+    return TI_OK;
+}
+
+ti_status ti_reader_open(const char *path, struct ti_reader **out, struct ti_err *err)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    struct stat info;
+    ti_status st;
+
+    if (fd < 0)
+        return ti_err_errno(err, TI_ERR_IO, "cannot open '%s'", path);
+    if (fstat(fd, &info) != 0)
+        st = ti_err_errno(err, TI_ERR_IO, "cannot read '%s'", path);
+    else if (!S_ISREG(info.st_mode))
+        st = ti_err_set(err, TI_ERR_INPUT, "'%s' is not a file", path);
+    else
+        st = ti_reader_open_at(fd, 0, info.st_size, path, out, err);
+    if (st)
+        close(fd);
+    else
+        (*out)->own_fd = true;
+    return st;
+}
+
+void ti_reader_close(struct ti_reader *r)
+{
+    if (!r)
+        return;
+    drop_chunk(r);
+    free_used(r);
+    for (int i = 0; i < r->npairs; i++) {
+        free(r->pair[i].key);
+        free(r->pair[i].value);
+    }
+    for (uint32_t i = 0; i < r->nstrings; i++)
+        free(r->string[i].text);
+    for (uint32_t i = 0; i < r->ncomms; i++)
+        free((void *)(uintptr_t)r->comm[i].member);
+    for (int i = 0; i < r->nvecs; i++)
+        free(r->vec[i].data);
+    for (int i = 0; i < TI_VECS; i++)
+        free(r->vec_buf[i]);
+    free(r->pair);
+    free(r->string);
+    free(r->comm);
+    free(r->vec);
+    if (r->own_fd)
+        close(r->fd);
+    free(r->name);
+    free(r);
+}
+
+/* -------------------------------------------------------------- questions -- */
+
+uint32_t ti_reader_rank(const struct ti_reader *r)
+{
+    return r->rank;
+}
+
+uint32_t ti_reader_nranks(const struct ti_reader *r)
+{
+    return r->nranks;
+}
+
+const uint8_t *ti_reader_run_id(const struct ti_reader *r)
+{
+    return r->run_id;
+}
+
+const char *ti_reader_info(const struct ti_reader *r, const char *key)
+{
+    for (int i = 0; i < r->npairs; i++)
+        if (r->pair[i].value && strcmp(r->pair[i].key, key) == 0)
+            return r->pair[i].value;
+    return NULL;
+}
+
+bool ti_reader_info_at(const struct ti_reader *r, int i, const char **key, const char **value)
+{
+    if (i < 0 || i >= r->npairs || !r->pair[i].value)
+        return false;
+    *key = r->pair[i].key;
+    *value = r->pair[i].value;
+    return true;
+}
+
+enum ti_end ti_reader_end(const struct ti_reader *r)
+{
+    return r->end;
+}
+
+const char *ti_end_text(enum ti_end end)
+{
+    switch (end) {
+#define TEXT(name, number, text) \
+    case TI_END_##name:          \
+        return text;
+        TI_ENDS(TEXT)
+#undef TEXT
+    case TI_END_COUNT:
+        break;
+    }
+    return "?";
+}
+
+bool ti_reader_totals(const struct ti_reader *r, struct ti_totals *out)
+{
+    *out = r->totals;
+    return r->have_totals;
+}
+
+uint64_t ti_reader_events(const struct ti_reader *r)
+{
+    return r->events;
+}
+
+const char *ti_reader_string(const struct ti_reader *r, uint32_t number, char *kind)
+{
+    if (number == 0 || number > r->nstrings)
+        return NULL;
+    if (kind)
+        *kind = r->string[number - 1].kind;
+    return r->string[number - 1].text;
+}
+
+const struct ti_comm *ti_reader_comm(const struct ti_reader *r, int64_t index)
+{
+    if (index < 0 || index >= r->ncomms || !r->comm[index].member)
+        return NULL;
+    return &r->comm[index];
+}
+
+int64_t ti_reader_world(const struct ti_reader *r, int64_t comm, int64_t delta)
+{
+    const struct ti_comm *c = ti_reader_comm(r, comm);
+    int64_t peer;
+
+    if (!c || delta < -TI_RANKS_MAX || delta > TI_RANKS_MAX)
+        return -1;
+    peer = c->rank + delta;
+    return peer >= 0 && peer < c->size ? c->member[peer] : -1;
+}

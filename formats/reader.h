@@ -1,0 +1,88 @@
+/*
+ * Reader of one rank's trace: an iterator over its events.
+ *
+ * Reads a rank file, or a stretch of a bundle.  A trace that was cut off is
+ * read as far as it is whole: ti_reader_next() then ends as at any end, and
+ * ti_reader_end() says that it was not the end.  A trace that is damaged ends
+ * with an error that names file, byte and cause.
+ *
+ * Memory: one chunk at a time (at most TI_CHUNK_RAW_MAX, about 100 KB in
+ * practice) and the strings and communicators.
+ */
+#ifndef TI_READER_H
+#define TI_READER_H
+
+#include "common/err.h"
+#include "formats/event.h"
+#include "formats/trace.h"
+
+struct ti_reader;
+
+struct ti_comm {
+    uint32_t index;
+    char kind;             /* as in COM, formats/trace.h */
+    int64_t rank;          /* own rank in it */
+    int64_t size;
+    const int32_t *member; /* world rank of each of its ranks */
+};
+
+/* What the header, INF and, once read, TOT say. */
+struct ti_totals {
+    uint64_t volume, events, hash;
+};
+
+/*
+ * Open a rank file, or `bytes` bytes from `offset` of the open file `fd`, which
+ * stays the caller's and must outlive the reader (pread is used, so readers
+ * may share it).  `name` is used in messages.  Header and metadata are read.
+ * Returns TI_OK, TI_ERR_IO, or TI_ERR_INPUT for what is not a trace.
+ */
+ti_status ti_reader_open(const char *path, struct ti_reader **out, struct ti_err *err);
+ti_status ti_reader_open_at(int fd, int64_t offset, int64_t bytes, const char *name,
+                            struct ti_reader **out, struct ti_err *err);
+void ti_reader_close(struct ti_reader *r); /* NULL is fine */
+
+uint32_t ti_reader_rank(const struct ti_reader *r);
+uint32_t ti_reader_nranks(const struct ti_reader *r);
+const uint8_t *ti_reader_run_id(const struct ti_reader *r);
+
+/* Value of a metadata key (INF, then TOT once reached); NULL if not there.
+ * `ti_reader_info_at` enumerates: false when i is past the last. */
+const char *ti_reader_info(const struct ti_reader *r, const char *key);
+bool ti_reader_info_at(const struct ti_reader *r, int i, const char **key, const char **value);
+
+/*
+ * The next event: 1 and *ev filled, 0 at the end, -1 on damage (err says where;
+ * the events given so far are sound).  ev->vec points into the reader until the
+ * next call.
+ */
+int ti_reader_next(struct ti_reader *r, struct ti_event *ev, struct ti_err *err);
+
+/* Jump to the end without decoding events: reads chunk headers only, checks
+ * their CRCs, and loads TOT, strings and communicators.  For summaries. */
+ti_status ti_reader_skip(struct ti_reader *r, struct ti_err *err);
+
+/* Once ti_reader_next() gave 0, or after ti_reader_skip(). */
+enum ti_end ti_reader_end(const struct ti_reader *r);
+const char *ti_end_text(enum ti_end end);
+bool ti_reader_totals(const struct ti_reader *r, struct ti_totals *out); /* false: no TOT */
+uint64_t ti_reader_events(const struct ti_reader *r); /* given, or skipped over */
+
+/* Text of string `number` as met so far; NULL if there is none.  kind may be
+ * NULL. */
+const char *ti_reader_string(const struct ti_reader *r, uint32_t number, char *kind);
+
+/* Communicator by index as met so far; NULL if there is none. */
+const struct ti_comm *ti_reader_comm(const struct ti_reader *r, int64_t index);
+
+/*
+ * Read it all and check it: CRCs, structure, TOT against a sum and hash of its
+ * own, IDX.  Leaves the reader at the end.  *events is what was sound.
+ */
+ti_status ti_reader_verify(struct ti_reader *r, uint64_t *events, struct ti_err *err);
+
+/* World rank of `delta` (PEER, PEER2 or FROM of an event on communicator
+ * `comm`); -1 if the communicator or the rank does not exist. */
+int64_t ti_reader_world(const struct ti_reader *r, int64_t comm, int64_t delta);
+
+#endif

@@ -1,0 +1,84 @@
+/*
+ * The container of a trace: what writer and reader share, and nothing else.
+ * All fixed-width integers are little-endian; "varint" is LEB128, "zigzag" maps
+ * 0, -1, 1, -2, ... to 0, 1, 2, 3, ... before it.
+ *
+ *   file     header, chunks, the last chunk being IDX, then TI_MAGIC_END
+ *   header   48 bytes: magic 8, major u16, minor u16, incompat u32, compat u32,
+ *            nranks u32, run id 16, reserved u32 (0), CRC32C of the 44 before
+ *   chunk    header of 32 bytes: type u8, flags u8, version u8, codec u8,
+ *            group u32 (the rank), first event u64, events u32, raw length u32,
+ *            stored length u32, CRC32C of the 28 before; then the stored
+ *            payload; then its CRC32C
+ *
+ * A chunk's header is written last, over zeros, so that a torn chunk is seen
+ * and everything before it stays readable.  A reader skips chunks of a type it
+ * does not know when TI_CHUNK_OPTIONAL is set in flags, else refuses.
+ *
+ * Payloads, after decompression:
+ *
+ *   INF  metadata: (varint length, key, varint length, value)*
+ *   STR  strings: (varint number, kind u8, varint length, bytes)*; numbers
+ *        start at 1 and grow.  Kind 's' is a call site "module+0xoffset
+ *        [build-id]", kind 'c' the name of an MPI call that is not traced
+ *   COM  one communicator: varint index, varint own rank, varint size, kind u8
+ *        ('w' world, 's' self, 'd' dup, 'p' split, 'c' create, 'g' Cartesian, '?'
+ *        made by a call that is not traced), then the world ranks of its
+ *        members in order as runs (varint n, zigzag first - last of the run
+ *        before, zigzag stride) until `size` ranks are there; a run of one has
+ *        no stride
+ *   VEC  one long vector: varint number, varint length, zigzag differences
+ *   EVT  events, see columns.h
+ *   TOT  volume u64, events u64, hash u64 (formats/event.h), state u8
+ *        (enum ti_end), then metadata as in INF
+ *   IDX  varint number of chunks before it, varint bytes of the file before
+ *        it, CRC32C u32 over the two CRCs of every chunk before it in order
+ *
+ * TPL, SLT, COL and RNK are reserved for the folded encoding.
+ *
+ * Metadata keys are listed in man/tiara-trace.5.
+ */
+#ifndef TI_TRACE_H
+#define TI_TRACE_H
+
+#include <stdint.h>
+
+#define TI_MAGIC "\211TIARA\r\n"
+#define TI_MAGIC_END "TIARAEND"
+#define TI_MAGIC_BYTES 8
+#define TI_MAJOR 1
+#define TI_MINOR 0
+#define TI_HEADER_BYTES 48
+#define TI_CHUNK_BYTES 32
+#define TI_CRC_BYTES 4
+
+#define TI_CHUNKS(X)                                                    \
+    X(INF, 1) X(STR, 2) X(COM, 3) X(VEC, 4) X(EVT, 5) X(TOT, 6) X(IDX, 7) \
+    X(TPL, 16) X(SLT, 17) X(COL, 18) X(RNK, 19)
+
+#define TI_CHUNK_ENUM(name, number) TI_CHUNK_##name = number,
+enum ti_chunk_type { TI_CHUNKS(TI_CHUNK_ENUM) TI_CHUNK_NONE = 0 };
+
+enum { TI_CHUNK_OPTIONAL = 1 };                              /* flags */
+enum ti_codec { TI_CODEC_RAW = 0, TI_CODEC_ZLIB = 1, TI_CODEC_ZSTD = 2 }; /* zlib: raw deflate */
+
+/* How a rank's trace ended. */
+#define TI_ENDS(X)                                             \
+    X(COMPLETE, 0, "complete")                                 \
+    X(ABORTED, 1, "ended by MPI_Abort")                        \
+    X(NO_FINALIZE, 2, "the process ended without MPI_Finalize") \
+    X(STOPPED, 3, "the library stopped recording")             \
+    X(KILLED, 4, "cut off: no end was written")
+
+#define TI_END_ENUM(name, number, text) TI_END_##name = number,
+enum ti_end { TI_ENDS(TI_END_ENUM) TI_END_COUNT };
+
+/* What a reader takes at most, against damaged or hostile lengths. */
+#define TI_CHUNK_RAW_MAX (64u << 20)
+#define TI_CHUNK_EVENTS_MAX (1u << 24)
+#define TI_STRING_MAX (1u << 16)
+#define TI_RANKS_MAX (1 << 24)
+
+#define TI_RUN_ID_BYTES 16
+
+#endif

@@ -1,0 +1,696 @@
+#include "formats/writer.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include "common/crc32c.h"
+#include "formats/columns.h"
+
+/* Sizes of the tables; together they must fit TI_WRITER_BYTES. */
+#define SYMS 256
+#define SYM_SLOTS 512 /* power of two */
+#define COLS 640
+#define VOL_SLOTS 1024 /* power of two */
+#define BLOCKS 928
+#define BLOCK_DATA 30
+#define OUT_BYTES 2048
+#define DEFLATE_BYTES (40 * 1024) /* what zlib asks for at the setting below */
+#define DEFLATE_LEVEL 6
+#define DEFLATE_WINDOW 12
+#define DEFLATE_MEM 5
+
+#define NONE UINT16_MAX
+
+/* An event without vectors adds at most this much: a value of each column is
+ * two varints. */
+#define EVENT_COLS (2 + TI_F_COUNT + TI_VECS)
+#define EVENT_BLOCKS (EVENT_COLS * 2)
+#define VALUE_BYTES (2 * TI_VARINT_MAX)
+
+struct block {
+    uint16_t next;
+    uint8_t data[BLOCK_DATA];
+};
+
+struct column {
+    uint64_t last;
+    uint32_t run;
+    uint16_t a, b; /* see columns.h */
+    uint16_t head, tail;
+    uint8_t type;
+    uint8_t fill; /* bytes used in the tail block */
+    uint16_t full; /* blocks before it */
+};
+
+struct symbol {
+    uint32_t site, mask, kinds;
+    uint16_t op;
+    uint16_t col;      /* its first FIELD or VECTOR column; they follow each other */
+    uint16_t next;     /* symbol that followed last time, or NONE */
+    uint16_t vol_prev; /* what the volume column `vol_col` is for */
+    uint16_t vol_col;  /* NONE: not looked up yet */
+};
+
+struct ti_writer {
+    int fd;
+    uint32_t rank;
+    ti_status failed;
+    struct ti_err err;
+
+    uint64_t events, volume, hash;
+    uint64_t flush_ns;
+    uint64_t chunk_first; /* number of the first event in the columns */
+    uint32_t chunk_events, chunk_limit;
+    uint32_t strings, vecs;
+
+    /* the columns */
+    uint16_t nsyms, ncols, nblocks, prev;
+    uint16_t sym_slot[SYM_SLOTS], vol_slot[VOL_SLOTS];
+    struct symbol sym[SYMS];
+    struct column col[COLS];
+    struct block block[BLOCKS];
+
+    /* the chunk being written */
+    uint64_t file_bytes; /* where it starts, or the next one will */
+    uint64_t at;         /* where its next stored byte goes */
+    uint8_t type, codec;
+    uint32_t raw_bytes, stored_crc;
+    uint64_t nchunks;
+    uint32_t all_crc; /* over the CRCs of all chunks */
+    z_stream z;
+    uint32_t out_fill;
+    uint8_t out[OUT_BYTES];
+    uint32_t arena_used;
+    _Alignas(16) uint8_t arena[DEFLATE_BYTES];
+};
+
+_Static_assert(sizeof(struct ti_writer) <= TI_WRITER_BYTES, "the writer outgrew its cap");
+_Static_assert(TI_VEC_INLINE * VALUE_BYTES * TI_VECS / BLOCK_DATA + EVENT_BLOCKS + TI_VECS < BLOCKS,
+               "an event must fit an empty chunk");
+_Static_assert(SYMS < SYM_SLOTS && COLS < VOL_SLOTS, "hash tables must not fill up");
+
+/* ------------------------------------------------------------------ file -- */
+
+static void fail(struct ti_writer *w, const char *what)
+{
+    if (w->failed)
+        return;
+    w->failed = ti_err_errno(&w->err, TI_ERR_IO, "cannot %s the trace of rank %u", what, w->rank);
+    /* leave a clean prefix; nothing can be done if that fails too */
+    if (ftruncate(w->fd, (off_t)w->file_bytes) != 0)
+        return;
+}
+
+static void put_at(struct ti_writer *w, uint64_t at, const void *data, size_t bytes)
+{
+    const uint8_t *p = data;
+
+    while (bytes && !w->failed) {
+        ssize_t n = pwrite(w->fd, p, bytes, (off_t)at);
+
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n == 0)
+            errno = ENOSPC;
+        if (n <= 0) {
+            fail(w, "write");
+            return;
+        }
+        p += n;
+        at += (uint64_t)n;
+        bytes -= (size_t)n;
+    }
+}
+
+static void drain_out(struct ti_writer *w)
+{
+    w->stored_crc = ti_crc32c(w->stored_crc, w->out, w->out_fill);
+    put_at(w, w->at, w->out, w->out_fill);
+    w->at += w->out_fill;
+    w->out_fill = 0;
+}
+
+static void chunk_deflate(struct ti_writer *w, int flush)
+{
+    int rc;
+
+    do {
+        w->z.next_out = w->out + w->out_fill;
+        w->z.avail_out = OUT_BYTES - w->out_fill;
+        rc = deflate(&w->z, flush);
+        w->out_fill = OUT_BYTES - w->z.avail_out;
+        if (w->out_fill == OUT_BYTES)
+            drain_out(w);
+    } while (w->z.avail_in || (flush == Z_FINISH && rc == Z_OK));
+}
+
+static void chunk_begin(struct ti_writer *w, enum ti_chunk_type type, enum ti_codec codec)
+{
+    w->type = (uint8_t)type;
+    w->codec = (uint8_t)codec;
+    w->raw_bytes = 0;
+    w->stored_crc = 0;
+    w->out_fill = 0;
+    w->at = w->file_bytes + TI_CHUNK_BYTES;
+    if (codec == TI_CODEC_ZLIB)
+        deflateReset(&w->z);
+}
+
+static void chunk_put(struct ti_writer *w, const void *data, size_t bytes)
+{
+    const uint8_t *p = data;
+
+    w->raw_bytes += (uint32_t)bytes;
+    if (w->codec == TI_CODEC_ZLIB) {
+        w->z.next_in = (Bytef *)(uintptr_t)p;
+        w->z.avail_in = (uInt)bytes;
+        chunk_deflate(w, Z_NO_FLUSH);
+        return;
+    }
+    while (bytes) {
+        size_t n = OUT_BYTES - w->out_fill;
+
+        if (n > bytes)
+            n = bytes;
+        memcpy(w->out + w->out_fill, p, n);
+        w->out_fill += (uint32_t)n;
+        p += n;
+        bytes -= n;
+        if (w->out_fill == OUT_BYTES)
+            drain_out(w);
+    }
+}
+
+static void chunk_put_varint(struct ti_writer *w, uint64_t v)
+{
+    uint8_t buf[TI_VARINT_MAX];
+
+    chunk_put(w, buf, (size_t)ti_put_varint(buf, v));
+}
+
+static void chunk_put_text(struct ti_writer *w, const char *text)
+{
+    size_t bytes = strlen(text);
+
+    if (bytes > TI_STRING_MAX)
+        bytes = TI_STRING_MAX;
+    chunk_put_varint(w, bytes);
+    chunk_put(w, text, bytes);
+}
+
+/* The header goes in last: until then the chunk does not exist. */
+static void chunk_end(struct ti_writer *w, uint64_t first, uint32_t events)
+{
+    uint8_t header[TI_CHUNK_BYTES] = {w->type, 0, 1, w->codec};
+    uint8_t crc[TI_CRC_BYTES];
+    uint64_t stored;
+
+    if (w->codec == TI_CODEC_ZLIB)
+        chunk_deflate(w, Z_FINISH);
+    drain_out(w);
+    stored = w->at - w->file_bytes - TI_CHUNK_BYTES;
+    ti_put_u32(header + 4, w->rank);
+    ti_put_u64(header + 8, first);
+    ti_put_u32(header + 16, events);
+    ti_put_u32(header + 20, w->raw_bytes);
+    ti_put_u32(header + 24, (uint32_t)stored);
+    ti_put_u32(header + 28, ti_crc32c(0, header, 28));
+    ti_put_u32(crc, w->stored_crc);
+    put_at(w, w->at, crc, sizeof crc);
+    put_at(w, w->file_bytes, header, sizeof header);
+    if (w->failed)
+        return;
+    w->file_bytes = w->at + sizeof crc;
+    w->all_crc = ti_crc32c(w->all_crc, header + 28, 4);
+    w->all_crc = ti_crc32c(w->all_crc, crc, 4);
+    w->nchunks++;
+}
+
+/* --------------------------------------------------------------- columns -- */
+
+static void columns_reset(struct ti_writer *w)
+{
+    memset(w->sym_slot, 0xff, sizeof w->sym_slot);
+    memset(w->vol_slot, 0xff, sizeof w->vol_slot);
+    w->nsyms = 0;
+    w->nblocks = 0;
+    w->prev = NONE;
+    w->chunk_first = w->events;
+    w->chunk_events = 0;
+    w->ncols = 1;
+    w->col[0] = (struct column){.type = TI_COL_SEQUENCE, .head = NONE, .tail = NONE};
+}
+
+static uint16_t column_new(struct ti_writer *w, enum ti_column_type type, uint16_t a, uint16_t b)
+{
+    w->col[w->ncols] = (struct column){
+        .type = (uint8_t)type, .a = a, .b = b, .head = NONE, .tail = NONE, .fill = BLOCK_DATA};
+    return w->ncols++;
+}
+
+static void column_byte(struct ti_writer *w, struct column *c, uint8_t byte)
+{
+    if (c->tail == NONE || c->fill == BLOCK_DATA) {
+        uint16_t b = w->nblocks++;
+
+        if (c->tail == NONE) {
+            c->head = b;
+        } else {
+            w->block[c->tail].next = b;
+            c->full++;
+        }
+        c->tail = b;
+        c->fill = 0;
+    }
+    w->block[c->tail].data[c->fill++] = byte;
+}
+
+static void column_varint(struct ti_writer *w, struct column *c, uint64_t v)
+{
+    while (v >= 0x80) {
+        column_byte(w, c, (uint8_t)(v | 0x80));
+        v >>= 7;
+    }
+    column_byte(w, c, (uint8_t)v);
+}
+
+static inline void column_value(struct ti_writer *w, struct column *c, uint64_t v)
+{
+    if (__builtin_expect(v == c->last, 1)) {
+        c->run++;
+        return;
+    }
+    column_varint(w, c, c->run);
+    column_varint(w, c, ti_zigzag((int64_t)(v - c->last)));
+    c->last = v;
+    c->run = 0;
+}
+
+static uint32_t column_bytes(const struct column *c)
+{
+    return c->tail == NONE ? 0 : (uint32_t)c->full * BLOCK_DATA + c->fill;
+}
+
+static void columns_write(struct ti_writer *w)
+{
+    chunk_begin(w, TI_CHUNK_EVT, TI_CODEC_ZLIB);
+    chunk_put_varint(w, w->nsyms);
+    for (int i = 0; i < w->nsyms; i++) {
+        chunk_put_varint(w, w->sym[i].op);
+        chunk_put_varint(w, w->sym[i].site);
+        chunk_put_varint(w, w->sym[i].mask);
+        chunk_put_varint(w, w->sym[i].kinds);
+    }
+    chunk_put_varint(w, w->ncols);
+    for (int i = 0; i < w->ncols; i++) {
+        chunk_put_varint(w, w->col[i].type);
+        chunk_put_varint(w, w->col[i].a);
+        chunk_put_varint(w, w->col[i].b);
+        chunk_put_varint(w, column_bytes(&w->col[i]));
+    }
+    for (int i = 0; i < w->ncols; i++)
+        for (uint16_t b = w->col[i].head; b != NONE; b = w->block[b].next) {
+            if (b == w->col[i].tail) {
+                chunk_put(w, w->block[b].data, w->col[i].fill);
+                break;
+            }
+            chunk_put(w, w->block[b].data, BLOCK_DATA);
+        }
+    chunk_end(w, w->chunk_first, w->chunk_events);
+}
+
+static uint64_t now_ns(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+void ti_writer_flush(struct ti_writer *w)
+{
+    if (w->failed)
+        return;
+    if (w->chunk_events) {
+        uint64_t start = now_ns();
+
+        columns_write(w);
+        w->flush_ns += now_ns() - start;
+        if (w->chunk_limit < TI_CHUNK_EVENTS)
+            w->chunk_limit *= 2;
+    }
+    columns_reset(w);
+}
+
+/* Which of the special values its fields have, two bits a field. */
+static uint32_t event_kinds(const struct ti_event *ev)
+{
+    uint32_t kinds = 0;
+    int shift = 0;
+
+#define KIND(name)                                         \
+    if (ev->mask & TI_M_##name) {                          \
+        if (ev->arg[TI_F_##name] == TI_ANY)                \
+            kinds |= 1u << shift;                          \
+        else if (ev->arg[TI_F_##name] == TI_NULL)          \
+            kinds |= 2u << shift;                          \
+    }                                                      \
+    shift += 2;
+    TI_SPECIALS(KIND)
+#undef KIND
+    return kinds;
+}
+
+/* The fields of `mask` that have a column, given `kinds`. */
+static uint32_t column_fields(uint32_t mask, uint32_t kinds)
+{
+    int shift = 0;
+
+    if (!kinds)
+        return mask;
+#define FIELD(name)                  \
+    if (kinds >> shift & 3)          \
+        mask &= ~(uint32_t)TI_M_##name; \
+    shift += 2;
+    TI_SPECIALS(FIELD)
+#undef FIELD
+    return mask;
+}
+
+static uint16_t symbol_of(struct ti_writer *w, const struct ti_event *ev, uint32_t kinds)
+{
+    uint32_t hash = (ev->op * 0x9e3779b1u) ^ (ev->site * 0x85ebca6bu) ^ (ev->mask * 0xc2b2ae35u) ^
+                    kinds * 0x27d4eb2fu;
+    uint32_t slot = (hash ^ hash >> 15) & (SYM_SLOTS - 1);
+    struct symbol *s;
+
+    for (; w->sym_slot[slot] != NONE; slot = (slot + 1) & (SYM_SLOTS - 1)) {
+        s = &w->sym[w->sym_slot[slot]];
+        if (s->op == ev->op && s->site == ev->site && s->mask == ev->mask && s->kinds == kinds)
+            return w->sym_slot[slot];
+    }
+    if (w->nsyms == SYMS)
+        return NONE;
+    w->sym_slot[slot] = w->nsyms;
+    s = &w->sym[w->nsyms];
+    *s = (struct symbol){.op = (uint16_t)ev->op, .site = ev->site, .mask = ev->mask, .kinds = kinds,
+                         .col = w->ncols, .next = NONE, .vol_prev = NONE, .vol_col = NONE};
+    for (uint32_t rest = column_fields(ev->mask, kinds); rest; rest &= rest - 1)
+        column_new(w, TI_COL_FIELD, w->nsyms, (uint16_t)__builtin_ctz(rest));
+    for (uint16_t v = 0; v < TI_VECS; v++)
+        if (ti_op_info(ev->op)->vec[v][0])
+            column_new(w, TI_COL_VECTOR, w->nsyms, v);
+    return w->nsyms++;
+}
+
+static struct column *volume_column(struct ti_writer *w, uint16_t prev, uint16_t symbol)
+{
+    struct symbol *s = &w->sym[symbol];
+    uint16_t a = (uint16_t)(prev + 1);
+    uint32_t slot;
+
+    if (s->vol_prev == prev && s->vol_col != NONE)
+        return &w->col[s->vol_col];
+    slot = (a * 31u + symbol * 131u) & (VOL_SLOTS - 1);
+    for (; w->vol_slot[slot] != NONE; slot = (slot + 1) & (VOL_SLOTS - 1)) {
+        struct column *c = &w->col[w->vol_slot[slot]];
+
+        if (c->a == a && c->b == symbol)
+            break;
+    }
+    if (w->vol_slot[slot] == NONE)
+        w->vol_slot[slot] = column_new(w, TI_COL_VOLUME, a, symbol);
+    s->vol_prev = prev;
+    s->vol_col = w->vol_slot[slot];
+    return &w->col[s->vol_col];
+}
+
+static void write_vec(struct ti_writer *w, const struct ti_vec *vec)
+{
+    int64_t last = 0;
+
+    chunk_begin(w, TI_CHUNK_VEC, TI_CODEC_ZLIB);
+    chunk_put_varint(w, ++w->vecs);
+    chunk_put_varint(w, (uint64_t)vec->len);
+    for (int64_t i = 0; i < vec->len; i++) {
+        int64_t v = ti_vec_at(vec, i);
+
+        chunk_put_varint(w, ti_zigzag((int64_t)((uint64_t)v - (uint64_t)last)));
+        last = v;
+    }
+    chunk_end(w, w->events, 0);
+}
+
+static void put_vec(struct ti_writer *w, struct column *c, const struct ti_vec *vec)
+{
+    if (vec->len > TI_VEC_INLINE) {
+        write_vec(w, vec);
+        column_value(w, c, ~(uint64_t)w->vecs);
+        return;
+    }
+    column_value(w, c, (uint64_t)vec->len);
+    for (int64_t i = 0; i < vec->len; i++)
+        column_value(w, c, (uint64_t)ti_vec_at(vec, i));
+}
+
+/* Whether the columns surely have room for this event. */
+static bool has_room(const struct ti_writer *w, const struct ti_event *ev)
+{
+    int64_t blocks = EVENT_BLOCKS;
+
+    for (int v = 0; v < TI_VECS; v++)
+        if (ev->vec[v].len && ev->vec[v].len <= TI_VEC_INLINE)
+            blocks += ev->vec[v].len * VALUE_BYTES / BLOCK_DATA + 1;
+    return w->chunk_events < w->chunk_limit && w->nsyms < SYMS && w->ncols + EVENT_COLS <= COLS &&
+           w->nblocks + blocks <= BLOCKS;
+}
+
+void ti_writer_event(struct ti_writer *w, const struct ti_event *ev)
+{
+    uint32_t kinds;
+    struct column *c;
+    uint16_t s;
+
+    if (w->failed)
+        return;
+    if (!has_room(w, ev)) {
+        ti_writer_flush(w);
+        if (w->failed)
+            return;
+    }
+    kinds = ev->mask & TI_M_SPECIAL ? event_kinds(ev) : 0;
+    s = symbol_of(w, ev, kinds);
+
+    c = &w->col[0];
+    if (w->prev != NONE && w->sym[w->prev].next == s) {
+        c->run++;
+    } else {
+        column_varint(w, c, c->run);
+        column_varint(w, c, s);
+        c->run = 0;
+        if (w->prev != NONE)
+            w->sym[w->prev].next = s;
+    }
+    column_value(w, volume_column(w, w->prev, s), ev->volume);
+    c = &w->col[w->sym[s].col];
+    for (uint32_t rest = column_fields(ev->mask, kinds); rest; rest &= rest - 1)
+        column_value(w, c++, (uint64_t)ev->arg[__builtin_ctz(rest)]);
+    for (int v = 0; v < TI_VECS; v++)
+        if (ti_op_info(ev->op)->vec[v][0])
+            put_vec(w, c++, &ev->vec[v]);
+    w->prev = s;
+    w->chunk_events++;
+    w->events++;
+    w->volume += ev->volume;
+    w->hash = ti_hash_event(w->hash, ev);
+}
+
+/* ---------------------------------------------------- everything else ---- */
+
+static voidpf arena_alloc(voidpf opaque, uInt items, uInt size)
+{
+    struct ti_writer *w = opaque;
+    size_t bytes = ((size_t)items * size + 15) & ~(size_t)15;
+    void *p = w->arena + w->arena_used;
+
+    if (bytes > DEFLATE_BYTES - w->arena_used)
+        return Z_NULL;
+    w->arena_used += (uint32_t)bytes;
+    return p;
+}
+
+static void arena_free(voidpf opaque, voidpf p)
+{
+    (void)opaque;
+    (void)p;
+}
+
+ti_status ti_writer_open(const char *path, uint32_t rank, uint32_t nranks,
+                         const uint8_t run_id[TI_RUN_ID_BYTES], struct ti_writer **out,
+                         struct ti_err *err)
+{
+    uint8_t header[TI_HEADER_BYTES] = {0};
+    struct ti_writer *w;
+    ti_status st;
+
+    w = mmap(NULL, TI_WRITER_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (w == MAP_FAILED)
+        return ti_err_errno(err, TI_ERR_IO, "cannot get memory for the trace of rank %u", rank);
+    w->z.zalloc = arena_alloc;
+    w->z.zfree = arena_free;
+    w->z.opaque = w;
+    if (deflateInit2(&w->z, DEFLATE_LEVEL, Z_DEFLATED, -DEFLATE_WINDOW, DEFLATE_MEM,
+                     Z_DEFAULT_STRATEGY) != Z_OK) {
+        st = ti_err_set(err, TI_ERR_IO, "cannot set up zlib for the trace of rank %u", rank);
+        goto release;
+    }
+    w->fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (w->fd < 0) {
+        st = ti_err_errno(err, TI_ERR_IO, "cannot create '%s'", path);
+        goto release;
+    }
+    w->rank = rank;
+    w->hash = TI_HASH_START;
+    w->chunk_limit = TI_CHUNK_EVENTS_FIRST;
+    columns_reset(w);
+    memcpy(header, TI_MAGIC, TI_MAGIC_BYTES);
+    ti_put_u16(header + 8, TI_MAJOR);
+    ti_put_u16(header + 10, TI_MINOR);
+    ti_put_u32(header + 20, nranks);
+    memcpy(header + 24, run_id, TI_RUN_ID_BYTES);
+    ti_put_u32(header + 44, ti_crc32c(0, header, 44));
+    put_at(w, 0, header, sizeof header);
+    w->file_bytes = sizeof header;
+    if (w->failed) {
+        st = ti_writer_error(w, err);
+        close(w->fd);
+        unlink(path);
+        goto release;
+    }
+    *out = w;
+    return TI_OK;
+release:
+    munmap(w, TI_WRITER_BYTES);
+    return st;
+}
+
+static void put_pairs(struct ti_writer *w, const char *const *pairs, int n)
+{
+    for (int i = 0; i < 2 * n; i++)
+        chunk_put_text(w, pairs[i]);
+}
+
+void ti_writer_info(struct ti_writer *w, const char *const *pairs, int n)
+{
+    if (w->failed)
+        return;
+    chunk_begin(w, TI_CHUNK_INF, TI_CODEC_RAW);
+    put_pairs(w, pairs, n);
+    chunk_end(w, w->events, 0);
+}
+
+uint32_t ti_writer_string(struct ti_writer *w, char kind, const char *text)
+{
+    if (w->failed)
+        return 0;
+    chunk_begin(w, TI_CHUNK_STR, TI_CODEC_RAW);
+    chunk_put_varint(w, ++w->strings);
+    chunk_put(w, &kind, 1);
+    chunk_put_text(w, text);
+    chunk_end(w, w->events, 0);
+    return w->strings;
+}
+
+void ti_writer_comm(struct ti_writer *w, uint32_t index, char kind, int64_t rank, int64_t size,
+                    const int *members)
+{
+    int64_t last = 0;
+
+    if (w->failed)
+        return;
+    chunk_begin(w, TI_CHUNK_COM, TI_CODEC_ZLIB);
+    chunk_put_varint(w, index);
+    chunk_put_varint(w, (uint64_t)rank);
+    chunk_put_varint(w, (uint64_t)size);
+    chunk_put(w, &kind, 1);
+    for (int64_t i = 0, n; i < size; i += n) {
+        int64_t stride = i + 1 < size ? (int64_t)members[i + 1] - members[i] : 0;
+
+        for (n = 1; i + n < size && members[i + n] - members[i + n - 1] == stride; n++)
+            ;
+        chunk_put_varint(w, (uint64_t)n);
+        chunk_put_varint(w, ti_zigzag(members[i] - last));
+        if (n > 1)
+            chunk_put_varint(w, ti_zigzag(stride));
+        last = members[i + n - 1];
+    }
+    chunk_end(w, w->events, 0);
+}
+
+double ti_writer_flush_seconds(const struct ti_writer *w)
+{
+    return 1e-9 * (double)w->flush_ns;
+}
+
+uint64_t ti_writer_events(const struct ti_writer *w)
+{
+    return w->events;
+}
+
+uint64_t ti_writer_volume(const struct ti_writer *w)
+{
+    return w->volume;
+}
+
+ti_status ti_writer_error(const struct ti_writer *w, struct ti_err *err)
+{
+    if (w->failed && err)
+        *err = w->err;
+    return w->failed;
+}
+
+static void write_end(struct ti_writer *w, enum ti_end end, const char *const *pairs, int n)
+{
+    uint8_t totals[25], crc[TI_CRC_BYTES];
+    uint64_t chunks, bytes;
+
+    chunk_begin(w, TI_CHUNK_TOT, TI_CODEC_RAW);
+    ti_put_u64(totals, w->volume);
+    ti_put_u64(totals + 8, w->events);
+    ti_put_u64(totals + 16, w->hash);
+    totals[24] = (uint8_t)end;
+    chunk_put(w, totals, sizeof totals);
+    put_pairs(w, pairs, n);
+    chunk_end(w, w->events, 0);
+
+    chunks = w->nchunks;
+    bytes = w->file_bytes;
+    ti_put_u32(crc, w->all_crc);
+    chunk_begin(w, TI_CHUNK_IDX, TI_CODEC_RAW);
+    chunk_put_varint(w, chunks);
+    chunk_put_varint(w, bytes);
+    chunk_put(w, crc, sizeof crc);
+    chunk_end(w, w->events, 0);
+    put_at(w, w->file_bytes, TI_MAGIC_END, TI_MAGIC_BYTES);
+}
+
+ti_status ti_writer_close(struct ti_writer *w, enum ti_end end, const char *const *pairs, int n,
+                          struct ti_err *err)
+{
+    ti_status st;
+
+    ti_writer_flush(w);
+    if (!w->failed)
+        write_end(w, end, pairs, n);
+    if (close(w->fd) != 0)
+        fail(w, "close");
+    st = ti_writer_error(w, err);
+    munmap(w, TI_WRITER_BYTES);
+    return st;
+}

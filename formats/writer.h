@@ -1,0 +1,75 @@
+/*
+ * Writer of one rank's trace; lives in the traced process.
+ *
+ * All its memory is one mapping of TI_WRITER_BYTES made by ti_writer_open():
+ * it allocates nothing afterwards, whatever the trace.  Events go into columns;
+ * when a table or the column store is full, or TI_CHUNK_EVENTS are in, the
+ * columns are compressed into the file as one chunk.  A process that dies leaves
+ * every chunk written so far readable.
+ *
+ * After an I/O error the writer takes no more events; the first error is kept
+ * and ti_writer_error() tells it.  No function here is safe on one writer from
+ * two threads at a time.
+ */
+#ifndef TI_WRITER_H
+#define TI_WRITER_H
+
+#include <stddef.h>
+
+#include "common/err.h"
+#include "formats/event.h"
+#include "formats/trace.h"
+
+#define TI_WRITER_BYTES (100 * 1024) /* of the 128 KiB that the library may use */
+
+/* Events a chunk holds at most.  Small, so that a killed rank loses little:
+ * the first chunk holds TI_CHUNK_EVENTS_FIRST, each next one twice as many. */
+#define TI_CHUNK_EVENTS_FIRST 128
+#define TI_CHUNK_EVENTS 16384
+
+/* Vectors longer than this become a chunk of their own. */
+#define TI_VEC_INLINE 256
+
+struct ti_writer;
+
+/*
+ * Create `path` (it must not exist) for `rank` of `nranks` and write the
+ * header.  `run_id` tells which files belong together.  *out is set on success
+ * only; ti_writer_close() releases it.
+ */
+ti_status ti_writer_open(const char *path, uint32_t rank, uint32_t nranks,
+                         const uint8_t run_id[TI_RUN_ID_BYTES], struct ti_writer **out,
+                         struct ti_err *err);
+
+/* Write metadata: `n` pairs, keys and values alternating. */
+void ti_writer_info(struct ti_writer *w, const char *const *pairs, int n);
+
+/* Introduce a string ('s' call site, 'c' call not traced); returns its number,
+ * to be used in `site` or TI_F_CALL of later events.  It is the caller's task
+ * to introduce a string once. */
+uint32_t ti_writer_string(struct ti_writer *w, char kind, const char *text);
+
+/* Introduce communicator `index`.  `members` are the world ranks in order. */
+void ti_writer_comm(struct ti_writer *w, uint32_t index, char kind, int64_t rank, int64_t size,
+                    const int *members);
+
+/* Append one event.  `ev` and its vectors are the caller's again on return. */
+void ti_writer_event(struct ti_writer *w, const struct ti_event *ev);
+
+/* Compress and write what is buffered. */
+void ti_writer_flush(struct ti_writer *w);
+
+/* So far.  Seconds are those spent compressing and writing chunks of events. */
+double ti_writer_flush_seconds(const struct ti_writer *w);
+uint64_t ti_writer_events(const struct ti_writer *w);
+uint64_t ti_writer_volume(const struct ti_writer *w);
+
+/* TI_OK, or the first error (disk full, say). */
+ti_status ti_writer_error(const struct ti_writer *w, struct ti_err *err);
+
+/* Flush, write totals with `n` pairs of metadata, the index and the end mark,
+ * close and release.  After an earlier error it only releases. */
+ti_status ti_writer_close(struct ti_writer *w, enum ti_end end, const char *const *pairs, int n,
+                          struct ti_err *err);
+
+#endif
