@@ -1,0 +1,67 @@
+#include "minitrace/counter.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "minitrace/counter_impl.h"
+
+#define CHOICES "auto, papi, papi:EVENT, valgrind or cputime"
+
+const volatile uint64_t ti__counter_no_word = 0;
+
+static ti_status open_auto(struct ti_counter *out, struct ti_err *err)
+{
+    struct ti_err why = {"", ""};
+    ti_status st;
+
+    if (ti__counter_under_ticount())
+        return ti__counter_open_valgrind(out, err);
+    if (ti__counter_open_papi(TI__PAPI_DEFAULT, out, &why) == TI_OK)
+        return TI_OK;
+    st =
+        ti_err_set(err, TI_ERR_INPUT,
+                   "no exact counter: not running under valgrind --tool=ticount, and %s", why.text);
+    ti_err_hint(err,
+                "%s%schoose valgrind (exact, slower; the application must run under ticount), "
+                "papi:EVENT (see papi_native_avail), or cputime (an estimate)",
+                why.hint, why.hint[0] ? "; or " : "");
+    return st;
+}
+
+static ti_status open_choice(const char *choice, struct ti_counter *out, struct ti_err *err)
+{
+    ti_status st;
+
+    if (strcmp(choice, "auto") == 0)
+        return open_auto(out, err);
+    if (strcmp(choice, "papi") == 0)
+        return ti__counter_open_papi(TI__PAPI_DEFAULT, out, err);
+    if (strncmp(choice, "papi:", 5) == 0)
+        return ti__counter_open_papi(choice + 5, out, err);
+    if (strcmp(choice, "valgrind") == 0)
+        return ti__counter_open_valgrind(out, err);
+    if (strcmp(choice, "cputime") == 0)
+        return ti__counter_open_cputime(out, err);
+    st = ti_err_set(err, TI_ERR_USAGE, "unknown counter '%s'", choice);
+    ti_err_hint(err, "choose %s", CHOICES);
+    return st;
+}
+
+ti_status ti_counter_open(const char *choice, struct ti_counter *out, struct ti_err *err)
+{
+    int saved = errno;
+    ti_status st = open_choice(choice, out, err);
+
+    errno = saved;
+    return st;
+}
+
+void ti_counter_close(struct ti_counter *counter)
+{
+    int saved = errno;
+
+    if (strcmp(counter->backend, "papi") == 0)
+        ti__counter_close_papi();
+    memset(counter, 0, sizeof *counter);
+    errno = saved;
+}

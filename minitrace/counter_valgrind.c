@@ -1,0 +1,75 @@
+/*
+ * The count that the ticount tool keeps: one request at the start, plain loads
+ * from then on.  The request is a few instructions that do nothing unless
+ * valgrind executes them, and that its other tools answer with the default, 0.
+ */
+#include <stddef.h>
+
+#include "minitrace/counter_impl.h"
+#include "minitrace/valgrind/ticount.h"
+
+#if defined(__has_include)
+#if __has_include(<valgrind/valgrind.h>)
+#include <valgrind/valgrind.h>
+#endif
+#endif
+
+#ifdef VALGRIND_DO_CLIENT_REQUEST_EXPR
+static const volatile uint64_t *ticount_word(void)
+{
+    return (const volatile uint64_t *)VALGRIND_DO_CLIENT_REQUEST_EXPR(
+        0, TI_TICOUNT_REQ_WORD, TI_TICOUNT_VERSION, 0, 0, 0, 0);
+}
+
+static bool under_valgrind(void)
+{
+    return RUNNING_ON_VALGRIND != 0;
+}
+
+static const bool built_with_valgrind = true;
+#else
+static const volatile uint64_t *ticount_word(void)
+{
+    return NULL;
+}
+
+static bool under_valgrind(void)
+{
+    return false;
+}
+
+static const bool built_with_valgrind = false;
+#endif
+
+bool ti__counter_under_ticount(void)
+{
+    return ticount_word() != NULL;
+}
+
+ti_status ti__counter_open_valgrind(struct ti_counter *out, struct ti_err *err)
+{
+    const volatile uint64_t *word = ticount_word();
+
+    if (!word) {
+        if (!built_with_valgrind) {
+            ti_err_set(err, TI_ERR_INPUT, "built without the valgrind counter");
+            ti_err_hint(err, "install valgrind with its headers, then build again");
+        } else {
+            ti_err_set(err, TI_ERR_INPUT,
+                       under_valgrind() ? "running under valgrind, but not under our ticount"
+                                        : "not running under valgrind --tool=ticount");
+            ti_err_hint(err, "run the application under 'valgrind --tool=ticount' with "
+                             "VALGRIND_LIB naming the folder of ticount");
+        }
+        return TI_ERR_INPUT;
+    }
+    *out = (struct ti_counter){
+        .backend = "valgrind",
+        .event = "guest instructions",
+        .unit = "instructions",
+        .exact = true,
+        .word = word,
+        .read = NULL,
+    };
+    return TI_OK;
+}

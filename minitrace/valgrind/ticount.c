@@ -1,0 +1,260 @@
+/*
+ * ticount: a valgrind tool that counts the instructions of each thread.
+ *
+ * Valgrind hands every superblock to instrument() before it is first run.  The
+ * block is straight-line code with exits, and each IMark in it is the start of
+ * one instruction; so how many instructions were executed is known for every
+ * exit when the block is translated, and an exit costs one addition to one
+ * word of memory.
+ *
+ *   - What a block executed is added before each of its exits and at its end,
+ *     never in between.  Code that loads the word therefore sees the count at
+ *     the start of its own superblock.  Calls and jumps, direct or not, end a
+ *     block (guest_chase is off), so a load before a function's first branch
+ *     and within its first 60 instructions reads the count at its entry.
+ *   - guest_chase is off for exactness too: chasing merges "a && b" into one
+ *     block whose second half is executed under a guard, while its IMarks look
+ *     unconditional.  Unrolling is off because it makes a second exit of a
+ *     self-loop, which the next rule would misread.
+ *   - An instruction that leaves for its own address has not finished: one
+ *     more round of a rep prefix, or a locked instruction that lost against
+ *     another process.  It counts when it gets on, so that a rep instruction
+ *     counts once, as hardware counts it.  Branches to themselves do count.
+ *   - Not counted: what precedes a faulting instruction in its block (the
+ *     guest's signal handler runs without an exit having been taken).  A
+ *     client request, five instructions long, counts as one.
+ *
+ * This file is linked with valgrind's core, whose licence (GPL 2 or later)
+ * applies to the resulting program.
+ */
+#include <pub_tool_basics.h>
+
+#include <pub_tool_clreq.h>
+#include <pub_tool_libcassert.h>
+#include <pub_tool_libcbase.h>
+#include <pub_tool_libcprint.h>
+#include <pub_tool_mallocfree.h>
+#include <pub_tool_options.h>
+#include <pub_tool_threadstate.h>
+#include <pub_tool_tooliface.h>
+
+#include "minitrace/valgrind/ticount.h"
+
+/* The live word: the count of thread `running`.  The others' are in `counts`,
+ * by thread id.  `retired` is the sum of those whose id was used again. */
+static ULong word;
+static ThreadId running = VG_INVALID_THREADID;
+static ULong *counts;
+static ULong retired;
+
+static Bool clo_report = False;
+
+/* --- threads ------------------------------------------------------------- */
+
+static void start_client_code(ThreadId tid, ULong blocks_dispatched)
+{
+    (void)blocks_dispatched;
+    if (tid == running)
+        return;
+    counts[running] = word;
+    word = counts[tid];
+    running = tid;
+}
+
+static void pre_thread_create(ThreadId parent, ThreadId child)
+{
+    (void)parent;
+    tl_assert(child != running);
+    retired += counts[child];
+    counts[child] = 0;
+}
+
+/* --- translation --------------------------------------------------------- */
+
+/* One instruction of the block being translated. */
+struct insn {
+    Addr addr;
+    Bool branch; /* a jump, call or loop: may go to itself and be done */
+    Bool rep;    /* a string instruction with a repeat prefix */
+};
+
+static struct insn decode(Addr addr, UInt len)
+{
+    const UChar *p = (const UChar *)addr;
+    const UChar *end = p + len;
+    struct insn in = {addr, False, False};
+    Bool repeated = False;
+
+    for (; p < end; p++) {
+        if (*p == 0xf2 || *p == 0xf3)
+            repeated = True;
+        else if (*p != 0x66 && *p != 0x67 && *p != 0xf0 && *p != 0x2e && *p != 0x36 && *p != 0x3e &&
+                 *p != 0x26 && *p != 0x64 && *p != 0x65 && (*p & 0xf0) != 0x40)
+            break;
+    }
+    if (p >= end)
+        return in;
+    in.rep = repeated && ((*p >= 0xa4 && *p <= 0xa7) || (*p >= 0xaa && *p <= 0xaf) ||
+                          (*p >= 0x6c && *p <= 0x6f));
+    in.branch = (*p & 0xf0) == 0x70 || (*p >= 0xe0 && *p <= 0xe3) || *p == 0xe8 || *p == 0xe9 ||
+                *p == 0xeb || (*p == 0x0f && p + 1 < end && (p[1] & 0xf0) == 0x80);
+    return in;
+}
+
+/* Emit: word += value, an I64 atom. */
+static void emit_add(IRSB *sb, IRExpr *value)
+{
+    IRExpr *addr = IRExpr_Const(IRConst_U64((HWord)&word));
+    IRTemp was = newIRTemp(sb->tyenv, Ity_I64);
+    IRTemp is = newIRTemp(sb->tyenv, Ity_I64);
+
+    addStmtToIRSB(sb, IRStmt_WrTmp(was, IRExpr_Load(Iend_LE, Ity_I64, addr)));
+    addStmtToIRSB(sb, IRStmt_WrTmp(is, IRExpr_Binop(Iop_Add64, IRExpr_RdTmp(was), value)));
+    addStmtToIRSB(sb, IRStmt_Store(Iend_LE, addr, IRExpr_RdTmp(is)));
+}
+
+static void emit_add_const(IRSB *sb, Long n)
+{
+    if (n != 0)
+        emit_add(sb, IRExpr_Const(IRConst_U64((ULong)n)));
+}
+
+/* Emit: word += n, and one more if `guard` (an I1 atom) holds. */
+static void emit_add_if(IRSB *sb, Long n, IRExpr *guard)
+{
+    IRTemp one = newIRTemp(sb->tyenv, Ity_I64);
+    IRTemp sum;
+
+    addStmtToIRSB(sb, IRStmt_WrTmp(one, IRExpr_Unop(Iop_1Uto64, guard)));
+    if (n == 0) {
+        emit_add(sb, IRExpr_RdTmp(one));
+        return;
+    }
+    sum = newIRTemp(sb->tyenv, Ity_I64);
+    addStmtToIRSB(sb, IRStmt_WrTmp(sum, IRExpr_Binop(Iop_Add64, IRExpr_RdTmp(one),
+                                                     IRExpr_Const(IRConst_U64((ULong)n)))));
+    emit_add(sb, IRExpr_RdTmp(sum));
+}
+
+/* Does leaving `in` for `to` leave it unfinished? */
+static Bool goes_back(const struct insn *in, const IRConst *to)
+{
+    return !in->branch && to->tag == Ico_U64 && to->Ico.U64 == in->addr;
+}
+
+static IRSB *instrument(VgCallbackClosure *closure, IRSB *in, const VexGuestLayout *layout,
+                        const VexGuestExtents *extents, const VexArchInfo *host, IRType guest_word,
+                        IRType host_word)
+{
+    IRSB *out = deepCopyIRSBExceptStmts(in);
+    struct insn insn = {0, False, False};
+    Long before = 0; /* instructions of this block before `insn` */
+    Long added = 0;  /* what the code emitted so far has added to the word */
+    Bool started = False;
+    Int i;
+
+    (void)closure, (void)layout, (void)extents, (void)host;
+    tl_assert(guest_word == Ity_I64 && host_word == Ity_I64);
+
+    for (i = 0; i < in->stmts_used; i++) {
+        IRStmt *st = in->stmts[i];
+
+        if (st->tag == Ist_IMark) {
+            if (started)
+                before++;
+            started = True;
+            insn = decode(st->Ist.IMark.addr + st->Ist.IMark.delta, st->Ist.IMark.len);
+        } else if (st->tag == Ist_Exit && started) {
+            Bool back = goes_back(&insn, st->Ist.Exit.dst);
+
+            if (insn.rep && !back) {
+                /* Taken is the end of it, not taken is another round. */
+                emit_add_if(out, before - added, st->Ist.Exit.guard);
+                added = before;
+            } else {
+                Long now = back ? before : before + 1;
+
+                emit_add_const(out, now - added);
+                added = now;
+            }
+        }
+        addStmtToIRSB(out, st);
+    }
+    if (started) {
+        Bool back = in->next->tag == Iex_Const && goes_back(&insn, in->next->Iex.Const.con);
+
+        emit_add_const(out, (back ? before : before + 1) - added);
+    }
+    return out;
+}
+
+/* --- requests, options, start and end ------------------------------------ */
+
+static Bool handle_request(ThreadId tid, UWord *arg, UWord *ret)
+{
+    (void)tid;
+    if (arg[0] != TI_TICOUNT_REQ_WORD)
+        return False;
+    *ret = arg[1] == TI_TICOUNT_VERSION ? (UWord)&word : 0;
+    return True;
+}
+
+static Bool process_option(const HChar *arg)
+{
+    return VG_BOOL_CLO(arg, "--report", clo_report);
+}
+
+static void print_usage(void)
+{
+    VG_(printf)
+    ("    --report=no|yes           print the process's instruction count on\n"
+     "                              stderr when it ends [no]\n");
+}
+
+static void print_debug_usage(void)
+{
+    VG_(printf)("    (none)\n");
+}
+
+static void post_clo_init(void)
+{
+    /* Exactness depends on these two, whatever the command line says. */
+    VG_(clo_vex_control).iropt_unroll_thresh = 0;
+    VG_(clo_vex_control).guest_chase = False;
+    counts = VG_(calloc)("ticount.counts", VG_N_THREADS, sizeof *counts);
+}
+
+static void fini(Int exit_status)
+{
+    ULong total = retired;
+    ThreadId tid;
+
+    (void)exit_status;
+    if (!clo_report)
+        return;
+    counts[running] = word;
+    for (tid = 1; tid < VG_N_THREADS; tid++)
+        total += counts[tid];
+    VG_(umsg)("ticount: %llu instructions\n", total);
+}
+
+static void pre_clo_init(void)
+{
+    VG_(details_name)("ticount");
+    VG_(details_version)("1");
+    VG_(details_description)("counts each thread's instructions for Tiara");
+    VG_(details_copyright_author)("Part of Tiara.");
+    VG_(details_bug_reports_to)("the authors of Tiara");
+    VG_(details_avg_translation_sizeB)(200);
+
+    VG_(basic_tool_funcs)(post_clo_init, instrument, fini);
+    VG_(needs_client_requests)(handle_request);
+    VG_(needs_command_line_options)(process_option, print_usage, print_debug_usage);
+    VG_(track_start_client_code)(start_client_code);
+    VG_(track_pre_thread_ll_create)(pre_thread_create);
+
+    if (VG_(clo_verbosity) == 1)
+        VG_(clo_verbosity) = 0; /* no banner; -v brings it back */
+}
+
+VG_DETERMINE_INTERFACE_VERSION(pre_clo_init)
