@@ -1,0 +1,168 @@
+/*
+ * Between the generated shims and the recorders.
+ *
+ * A shim is the library's version of one MPI function in one binding.  It does
+ * four things: enter, tell what the call is about in a `struct ti_call`, forward
+ * to the same binding's PMPI twin with the caller's own pointers, leave.
+ *
+ *     int MPI_Send(const void *buf, int count, MPI_Datatype datatype, int dest, int tag,
+ *                  MPI_Comm comm)
+ *     {
+ *         struct ti_call *c = TI_ENTER(TI_OP_SEND, TI_BINDING_C);
+ *         int rc;
+ *
+ *         if (!c)
+ *             return PMPI_Send(buf, count, datatype, dest, tag, comm);
+ *         c->count = count; c->type = datatype; c->peer = dest; c->tag = tag; c->comm = comm;
+ *         rc = PMPI_Send(buf, count, datatype, dest, tag, comm);
+ *         if (rc == MPI_SUCCESS)
+ *             ti_rec_send(c);
+ *         return ti_leave(rc);
+ *     }
+ *
+ * TI_ENTER is NULL when the call is to be passed through untouched: an MPI
+ * function called from inside another, or before MPI_Init or after
+ * MPI_Finalize.  It is a call even while MPI_Pcontrol(0) holds, since requests and
+ * communicators must be followed; the recorders know.
+ *
+ * Families (the table's first column):
+ *
+ *     noted     no event; what the call itself executes is taken out of the
+ *               burst, which goes on                          TI_ENTER, ti_leave
+ *     untraced  an event that names the call                  ti_rec_untraced(c, "MPI_Put")
+ *     NAME      ti_rec_NAME(c) after success; and where the table says so,
+ *               ti_pre_NAME(c) before the call, which may replace c->status (an
+ *               ignored status whose content we need) and notes what the call
+ *               will overwrite.  ti_pre_NAME is undone by nothing: it must not
+ *               matter if the call then fails.
+ *     by_hand   the shim itself is in shim_by_hand.c
+ */
+#ifndef TI_RECORD_H
+#define TI_RECORD_H
+
+#include <mpi.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "formats/event.h"
+
+#define TI_EXPORT __attribute__((visibility("default")))
+
+enum ti_binding { TI_BINDING_C, TI_BINDING_FORTRAN };
+
+/*
+ * What a call is about.  A shim sets the fields its parameters map to and no
+ * others; a family reads only those.  Counts are 64-bit, handles are C handles.
+ * Pointers below are the caller's, in the caller's binding: in Fortran, requests
+ * and communicators are MPI_Fint, indices start at 1, statuses are MPI_Fint[].
+ */
+struct ti_call {
+    const void *site; /* return address */
+    uint16_t op;      /* enum ti_op, TI_OP_COUNT if the call is no event */
+    uint8_t binding;
+
+    /* message, or the send side of a collective */
+    int64_t count;
+    MPI_Datatype type;
+    int peer, tag;
+    MPI_Comm comm;
+    /* receive side */
+    int64_t count2;
+    MPI_Datatype type2;
+    int peer2, tag2;
+    /* collectives */
+    int root;
+    MPI_Op redop;
+    bool in_place;       /* the send buffer is MPI_IN_PLACE */
+    bool in_place2;      /* the receive buffer is (scatter's root) */
+    const int *counts;   /* sendcounts */
+    const int *counts2;  /* recvcounts */
+    /* requests */
+    int nreq;
+    void *req;           /* MPI_Request * or MPI_Fint *, nreq of them (one: nreq unset) */
+    const int *flag;     /* result of a poll: 0 no, else yes (Fortran: LOGICAL) */
+    const int *index;    /* completed: index, or outcount with indices */
+    const int *indices;
+    void *status;        /* MPI_Status * or MPI_Fint *; may be an ignore constant */
+    /* communicators */
+    int color, key;
+    void *newcomm;       /* MPI_Comm * or MPI_Fint *: result; for free, the argument */
+    int ndims;
+    const int *dims, *periods;
+    bool reorder;
+
+    /* private to the shims: lent to a Fortran 2008 call without ierror */
+    MPI_Fint ierr;
+
+    /* private to the recorders, between ti_pre_X and ti_rec_X */
+    int64_t held;
+};
+
+/*
+ * Enter.  `word` is read first of all, so that nothing of the library is in the
+ * burst where a plain load reads the counter.
+ *
+ * Gives the calling thread's one struct ti_call, valid until ti_leave(), or NULL
+ * to pass through, with nothing to leave.  It is not on the shim's stack since a
+ * local variable whose address is known elsewhere keeps compilers from making
+ * ti_leave() a jump.
+ */
+#define TI_ENTER(operation, lang) \
+    ti_enter(*ti_now_word, (operation), (lang), __builtin_return_address(0))
+
+extern const volatile uint64_t *ti_now_word __attribute__((visibility("hidden")));
+struct ti_call *ti_enter(uint64_t now, unsigned op, enum ti_binding binding, const void *site);
+
+/* Leave: the last thing a shim does; gives back `rc` so that the compiler can
+ * make it a jump and the burst starts at the same distance in every shim. */
+int ti_leave(int rc);
+
+void ti_rec_untraced(struct ti_call *c, const char *name);
+
+/* rec_p2p.c */
+void ti_rec_send(struct ti_call *c);
+void ti_rec_isend(struct ti_call *c);
+void ti_pre_recv(struct ti_call *c);
+void ti_rec_recv(struct ti_call *c);
+void ti_rec_irecv(struct ti_call *c);
+void ti_pre_sendrecv(struct ti_call *c);
+void ti_rec_sendrecv(struct ti_call *c);
+void ti_pre_probe(struct ti_call *c);
+void ti_rec_probe(struct ti_call *c);
+void ti_pre_iprobe(struct ti_call *c);
+void ti_rec_iprobe(struct ti_call *c);
+
+/* rec_request.c */
+void ti_pre_wait(struct ti_call *c); /* Wait, Test (with flag), Request_free */
+void ti_rec_wait(struct ti_call *c);
+void ti_pre_waitall(struct ti_call *c); /* Waitall, Testall */
+void ti_rec_waitall(struct ti_call *c);
+void ti_pre_waitany(struct ti_call *c); /* Waitany, Testany: index */
+void ti_rec_waitany(struct ti_call *c);
+void ti_pre_waitsome(struct ti_call *c); /* Waitsome, Testsome: index is outcount */
+void ti_rec_waitsome(struct ti_call *c);
+void ti_pre_request_free(struct ti_call *c);
+void ti_rec_request_free(struct ti_call *c);
+
+/* rec_coll.c */
+void ti_rec_barrier(struct ti_call *c);
+void ti_rec_bcast(struct ti_call *c);
+void ti_rec_reduce(struct ti_call *c); /* every reduction without a count vector */
+void ti_rec_gather(struct ti_call *c);
+void ti_rec_gatherv(struct ti_call *c);
+void ti_rec_scatter(struct ti_call *c);
+void ti_rec_scatterv(struct ti_call *c);
+void ti_rec_allgather(struct ti_call *c); /* Allgather, Alltoall */
+void ti_rec_allgatherv(struct ti_call *c);
+void ti_rec_alltoallv(struct ti_call *c);
+void ti_rec_reduce_scatter(struct ti_call *c);
+
+/* rec_comm.c */
+void ti_rec_comm_dup(struct ti_call *c);
+void ti_rec_comm_split(struct ti_call *c);
+void ti_rec_comm_create(struct ti_call *c);
+void ti_rec_cart_create(struct ti_call *c);
+void ti_pre_comm_free(struct ti_call *c);
+void ti_rec_comm_free(struct ti_call *c);
+
+#endif

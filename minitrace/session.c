@@ -1,0 +1,303 @@
+/*
+ * A process's tracing from MPI_Init to its end.
+ *
+ * Environment (man tiara-minitrace):
+ *   TIARA_TRACE_DIR  where the rank files go [tiara.run in the current directory]
+ *   TIARA_COUNTER    auto, papi[:EVENT], valgrind, cputime [auto]
+ *   TIARA_RUN_ID     32 hexadecimal digits that the files of one run share
+ *                    [drawn by rank 0]
+ *   TIARA_QUIET      set: rank 0 says nothing at the end of a good run
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "minitrace/state.h"
+
+#ifndef TI_VERSION
+#define TI_VERSION "0.1.0"
+#endif
+
+#define DEFAULT_DIR "tiara.run"
+
+static char reason[512]; /* why recording stopped */
+
+double ti_seconds(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* Rank 0 speaks; and, since trouble may be one node's own, the first rank of
+ * each node where the launcher says which that is. */
+static bool speaks(void)
+{
+    const char *local = getenv("OMPI_COMM_WORLD_LOCAL_RANK");
+
+    return ti_state.rank == 0 || (local && strcmp(local, "0") == 0);
+}
+
+static void speak(const char *fmt, va_list ap)
+{
+    char line[1200];
+    int n = snprintf(line, sizeof line, "tiara: rank %d: ", ti_state.rank);
+
+    n += vsnprintf(line + n, sizeof line - (size_t)n - 1, fmt, ap);
+    if (n > (int)sizeof line - 2)
+        n = (int)sizeof line - 2;
+    line[n++] = '\n';
+    if (write(STDERR_FILENO, line, (size_t)n) < 0)
+        return; /* nobody to tell */
+}
+
+void ti_complain(const char *fmt, ...)
+{
+    int saved = errno;
+    va_list ap;
+
+    va_start(ap, fmt);
+    speak(fmt, ap);
+    va_end(ap);
+    errno = saved;
+}
+
+void ti_give_up(const char *fmt, ...)
+{
+    int saved = errno;
+    va_list ap;
+
+    if (!ti_state.active)
+        return;
+    va_start(ap, fmt);
+    vsnprintf(reason, sizeof reason, fmt, ap);
+    va_end(ap);
+    if (speaks())
+        ti_complain("recording stopped: %s; the application goes on, its trace is incomplete",
+                    reason);
+    ti_session_end(TI_END_STOPPED);
+    errno = saved;
+}
+
+/* ------------------------------------------------------------- metadata -- */
+
+/* First line of `path` after `key` and a colon, or its whole content with NULs
+ * turned into blanks if key is NULL. */
+static void from_file(const char *path, const char *key, char *out, size_t bytes)
+{
+    char buf[4096], *p;
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t n;
+
+    out[0] = '\0';
+    if (fd < 0)
+        return;
+    n = read(fd, buf, sizeof buf - 1);
+    close(fd);
+    if (n <= 0)
+        return;
+    if (!key) {
+        for (ssize_t i = 0; i < n - 1; i++)
+            if (!buf[i])
+                buf[i] = ' ';
+        buf[n] = '\0';
+        snprintf(out, bytes, "%.*s", (int)bytes - 1, buf);
+        return;
+    }
+    buf[n] = '\0';
+    p = strstr(buf, key);
+    p = p ? strchr(p, ':') : NULL;
+    if (!p)
+        return;
+    p += 1 + strspn(p + 1, " \t");
+    p[strcspn(p, "\n")] = '\0';
+    snprintf(out, bytes, "%s", p);
+}
+
+static const char *isa_level(void)
+{
+#if defined(__x86_64__)
+    __builtin_cpu_init();
+    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+        __builtin_cpu_supports("avx512vl"))
+        return "x86-64-v4";
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi2") &&
+        __builtin_cpu_supports("fma"))
+        return "x86-64-v3";
+    if (__builtin_cpu_supports("sse4.2") && __builtin_cpu_supports("popcnt"))
+        return "x86-64-v2";
+    return "x86-64";
+#elif defined(__aarch64__)
+    return "armv8-a";
+#else
+    return "unknown";
+#endif
+}
+
+static void write_info(uint64_t spread)
+{
+    char rank[16], host[256] = "", command[1024], cpu[128], mpi[MPI_MAX_LIBRARY_VERSION_STRING];
+    char calibration[64], program[512];
+    const char *tunables = getenv("GLIBC_TUNABLES"), *base;
+    ssize_t n = readlink("/proc/self/exe", program, sizeof program - 1);
+    int len;
+
+    program[n < 0 ? 0 : n] = '\0';
+    base = strrchr(program, '/') ? strrchr(program, '/') + 1 : program;
+    snprintf(rank, sizeof rank, "%d", ti_state.rank);
+    gethostname(host, sizeof host - 1);
+    from_file("/proc/self/cmdline", NULL, command, sizeof command);
+    from_file("/proc/cpuinfo", "model name", cpu, sizeof cpu);
+    PMPI_Get_library_version(mpi, &len);
+    mpi[strcspn(mpi, ",\n")] = '\0';
+    snprintf(calibration, sizeof calibration, "%llu spread %llu",
+             (unsigned long long)ti_state.calibration, (unsigned long long)spread);
+    ti_writer_info(ti_state.writer,
+                   (const char *const[]){"rank", rank, "host", host, "application", base, "command",
+                                         command, "counter", ti_state.counter.backend, "event",
+                                         ti_state.counter.event, "unit", ti_state.counter.unit,
+                                         "exact", ti_state.counter.exact ? "yes" : "no",
+                                         "calibration", calibration, "cpu", cpu, "isa", isa_level(),
+                                         "tunables", tunables ? tunables : "", "mpi", mpi,
+                                         "library", TI_VERSION},
+                   14);
+}
+
+/* ---------------------------------------------------------------- begin -- */
+
+static bool hex_id(const char *text, uint8_t id[TI_RUN_ID_BYTES])
+{
+    if (!text || strlen(text) != 2 * TI_RUN_ID_BYTES)
+        return false;
+    for (int i = 0; i < TI_RUN_ID_BYTES; i++) {
+        unsigned byte;
+
+        if (sscanf(text + 2 * i, "%2x", &byte) != 1)
+            return false;
+        id[i] = (uint8_t)byte;
+    }
+    return true;
+}
+
+/* What the files of this run share: given, or drawn by rank 0 for all. */
+static void run_id(uint8_t id[TI_RUN_ID_BYTES])
+{
+    if (hex_id(getenv("TIARA_RUN_ID"), id))
+        return;
+    if (ti_state.rank == 0 && getrandom(id, TI_RUN_ID_BYTES, 0) != TI_RUN_ID_BYTES)
+        memset(id, 0, TI_RUN_ID_BYTES);
+    PMPI_Bcast(id, TI_RUN_ID_BYTES, MPI_BYTE, 0, MPI_COMM_WORLD);
+}
+
+static bool open_all(struct ti_err *err)
+{
+    const char *dir = getenv("TIARA_TRACE_DIR"), *counter = getenv("TIARA_COUNTER");
+    uint8_t id[TI_RUN_ID_BYTES];
+    char path[4096];
+
+    run_id(id); /* first: rank 0 may fail below, and the others would wait */
+    if (!dir || !dir[0])
+        dir = DEFAULT_DIR;
+    if (mkdir(dir, 0777) != 0 && errno != EEXIST) {
+        ti_err_errno(err, TI_ERR_IO, "cannot create the trace directory '%s'", dir);
+        return false;
+    }
+    if (snprintf(path, sizeof path, "%s/rank-%06d.ti", dir, ti_state.rank) >= (int)sizeof path) {
+        ti_err_set(err, TI_ERR_IO, "the name of the trace directory is too long");
+        return false;
+    }
+    if (ti_counter_open(counter && counter[0] ? counter : "auto", &ti_state.counter, err))
+        return false;
+    if (ti_writer_open(path, (uint32_t)ti_state.rank, (uint32_t)ti_state.nranks, id,
+                       &ti_state.writer, err)) {
+        ti_counter_close(&ti_state.counter);
+        return false;
+    }
+    ti_state.memory_bytes += TI_WRITER_BYTES;
+    return true;
+}
+
+void ti_session_begin(double start, int provided)
+{
+    struct ti_call c = {.op = TI_OP_INIT};
+    struct ti_event ev = {.mask = TI_M_LEVEL};
+    struct ti_err err;
+    int saved = errno;
+    uint64_t spread;
+
+    if (ti_state.writer || ti_state.active)
+        return;
+    ti_state.init_start = start;
+    PMPI_Comm_rank(MPI_COMM_WORLD, &ti_state.rank);
+    PMPI_Comm_size(MPI_COMM_WORLD, &ti_state.nranks);
+    if (!open_all(&err)) {
+        if (speaks())
+            ti_complain("nothing is recorded: %s%s%s", err.text, err.hint[0] ? "; hint: " : "",
+                        err.hint);
+        errno = saved;
+        return;
+    }
+    ti_state.pid = getpid();
+    ti_now_word = ti_state.counter.word;
+    ti_thread_is_ours(true);
+    ti_state.active = true;
+    ti_state.calibration = ti_calibrate(&spread);
+    write_info(spread);
+    if (ti_comm_begin()) {
+        ev.arg[TI_F_LEVEL] = provided;
+        c.site = NULL;
+        ti_emit(&c, &ev, false);
+    } else {
+        ti_give_up("no memory for the communicators");
+    }
+    ti_state.init_end = ti_seconds();
+    errno = saved;
+    ti_leave(0);
+}
+
+/* ------------------------------------------------------------------ end -- */
+
+void ti_session_end(enum ti_end end)
+{
+    char flush[32], init[32], app[32], memory[32], negative[32], untraced[2048];
+    struct ti_writer *writer = ti_state.writer;
+    struct ti_err err;
+    double now = ti_seconds();
+
+    if (!ti_state.active)
+        return;
+    ti_state.active = false;
+    snprintf(flush, sizeof flush, "%.6f", ti_writer_flush_seconds(writer));
+    snprintf(init, sizeof init, "%.6f", ti_state.init_end - ti_state.init_start);
+    snprintf(app, sizeof app, "%.6f", now - ti_state.init_end);
+    snprintf(memory, sizeof memory, "%lld", (long long)ti_state.memory_bytes);
+    snprintf(negative, sizeof negative, "%llu", (unsigned long long)ti_state.negative);
+    if (ti_untraced_list(untraced, sizeof untraced) && ti_state.rank == 0 && !getenv("TIARA_QUIET"))
+        ti_complain("not traced: %s (calls of this rank)", untraced);
+    ti_state.writer = NULL;
+    if (ti_writer_close(writer, end,
+                        (const char *const[]){"flush_seconds", flush, "init_seconds", init,
+                                              "app_seconds", app, "memory_bytes", memory,
+                                              "negative_bursts", negative, "untraced", untraced,
+                                              "reason", reason},
+                        7, &err) &&
+        end != TI_END_STOPPED && speaks())
+        ti_complain("the trace is incomplete: %s", err.text);
+    ti_counter_close(&ti_state.counter);
+}
+
+/* A process that ends without MPI_Finalize still leaves what it recorded; one
+ * that fork() made leaves its parent's trace alone. */
+__attribute__((destructor)) static void at_exit(void)
+{
+    if (ti_state.active && ti_state.pid == getpid())
+        ti_session_end(TI_END_NO_FINALIZE);
+}

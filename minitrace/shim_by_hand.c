@@ -1,0 +1,187 @@
+/*
+ * The shims that begin, end and interrupt recording, in each binding; the
+ * others are generated.
+ */
+#include <stdarg.h>
+
+#include "minitrace/state.h"
+
+/* ----------------------------------------------------------------- Init -- */
+
+static void begun(double start, int failed, int provided)
+{
+    if (!failed)
+        ti_session_begin(start, provided);
+}
+
+TI_EXPORT int MPI_Init(int *argc, char ***argv)
+{
+    double start = ti_seconds();
+    int rc = PMPI_Init(argc, argv);
+
+    begun(start, rc, MPI_THREAD_SINGLE);
+    return rc;
+}
+
+TI_EXPORT int MPI_Init_thread(int *argc, char ***argv, int required, int *provided)
+{
+    double start = ti_seconds();
+    int rc = PMPI_Init_thread(argc, argv, required, provided);
+
+    begun(start, rc, rc ? 0 : *provided);
+    return rc;
+}
+
+/* The Fortran twins; an absent ierror is a null pointer in mpi_f08. */
+#define FORTRAN_INIT(init, init_thread)                                                  \
+    void p##init(MPI_Fint *ierr) __attribute__((weak));                                  \
+    TI_EXPORT void init(MPI_Fint *ierr);                                                 \
+    TI_EXPORT void init(MPI_Fint *ierr)                                                  \
+    {                                                                                    \
+        double start = ti_seconds();                                                     \
+        MPI_Fint rc = 0;                                                                 \
+                                                                                         \
+        p##init(&rc);                                                                    \
+        if (ierr)                                                                        \
+            *ierr = rc;                                                                  \
+        begun(start, rc, MPI_THREAD_SINGLE);                                             \
+    }                                                                                    \
+    void p##init_thread(MPI_Fint *required, MPI_Fint *provided, MPI_Fint *ierr)          \
+        __attribute__((weak));                                                           \
+    TI_EXPORT void init_thread(MPI_Fint *required, MPI_Fint *provided, MPI_Fint *ierr);  \
+    TI_EXPORT void init_thread(MPI_Fint *required, MPI_Fint *provided, MPI_Fint *ierr)   \
+    {                                                                                    \
+        double start = ti_seconds();                                                     \
+        MPI_Fint rc = 0;                                                                 \
+                                                                                         \
+        p##init_thread(required, provided, &rc);                                         \
+        if (ierr)                                                                        \
+            *ierr = rc;                                                                  \
+        begun(start, rc, rc ? 0 : *provided);                                            \
+    }
+
+FORTRAN_INIT(mpi_init_, mpi_init_thread_)
+FORTRAN_INIT(mpi_init_f08_, mpi_init_thread_f08_)
+
+/* ------------------------------------------------------------- Finalize -- */
+
+/* The last event; the trace is closed before MPI is. */
+static void end(struct ti_call *c)
+{
+    struct ti_event ev = {0};
+
+    ti_emit(c, &ev, true);
+    ti_session_end(TI_END_COMPLETE);
+    ti_leave(0);
+}
+
+TI_EXPORT int MPI_Finalize(void)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_FINALIZE, TI_BINDING_C);
+
+    if (c)
+        end(c);
+    return PMPI_Finalize();
+}
+
+#define FORTRAN_FINALIZE(finalize)                              \
+    void p##finalize(MPI_Fint *ierr) __attribute__((weak));     \
+    TI_EXPORT void finalize(MPI_Fint *ierr);                    \
+    TI_EXPORT void finalize(MPI_Fint *ierr)                     \
+    {                                                           \
+        struct ti_call *c = TI_ENTER(TI_OP_FINALIZE, TI_BINDING_FORTRAN);                                       \
+        MPI_Fint lent;                                          \
+                                                                \
+        if (c)   \
+            end(c);                                            \
+        p##finalize(ierr ? ierr : &lent);                       \
+    }
+
+FORTRAN_FINALIZE(mpi_finalize_)
+FORTRAN_FINALIZE(mpi_finalize_f08_)
+
+/* ---------------------------------------------------------------- Abort -- */
+
+static void abort_comm(struct ti_call *c, MPI_Comm comm, int code)
+{
+    const struct ti_comm_entry *entry = ti_comm_find(comm);
+    struct ti_event ev = {.mask = TI_M_COMM | TI_M_LEVEL};
+
+    ev.arg[TI_F_COMM] = entry ? entry->index : 0;
+    ev.arg[TI_F_LEVEL] = code;
+    ti_emit(c, &ev, true);
+    ti_session_end(TI_END_ABORTED);
+    ti_leave(0);
+}
+
+TI_EXPORT int MPI_Abort(MPI_Comm comm, int code)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_ABORT, TI_BINDING_C);
+
+    if (c)
+        abort_comm(c, comm, code);
+    return PMPI_Abort(comm, code);
+}
+
+#define FORTRAN_ABORT(abort_)                                                        \
+    void p##abort_(MPI_Fint *comm, MPI_Fint *code, MPI_Fint *ierr)                   \
+        __attribute__((weak));                                                       \
+    TI_EXPORT void abort_(MPI_Fint *comm, MPI_Fint *code, MPI_Fint *ierr);           \
+    TI_EXPORT void abort_(MPI_Fint *comm, MPI_Fint *code, MPI_Fint *ierr)            \
+    {                                                                                \
+        struct ti_call *c = TI_ENTER(TI_OP_ABORT, TI_BINDING_FORTRAN);                                                            \
+        MPI_Fint lent;                                                               \
+                                                                                     \
+        if (c)                           \
+            abort_comm(c, PMPI_Comm_f2c(*comm), *code);                             \
+        p##abort_(comm, code, ierr ? ierr : &lent);                                  \
+    }
+
+FORTRAN_ABORT(mpi_abort_)
+FORTRAN_ABORT(mpi_abort_f08_)
+
+/* ------------------------------------------------------------- Pcontrol -- */
+
+/* 0 stops recording, any other level resumes it. */
+static void control(struct ti_call *c, int level)
+{
+    struct ti_event ev = {.mask = TI_M_LEVEL};
+
+    ev.arg[TI_F_LEVEL] = level;
+    ti_emit(c, &ev, false);
+    if (level != 0 && ti_state.stopped) {
+        ti_state.stopped = false;
+        ti_emit(c, &ev, false);
+    }
+    ti_state.stopped = level == 0;
+}
+
+TI_EXPORT int MPI_Pcontrol(const int level, ...)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_PCONTROL, TI_BINDING_C);
+
+    /* further arguments are a profiler's; PMPI_Pcontrol does nothing */
+    if (!c)
+        return PMPI_Pcontrol(level);
+    control(c, level);
+    return ti_leave(PMPI_Pcontrol(level));
+}
+
+#define FORTRAN_PCONTROL(pcontrol)                                \
+    void p##pcontrol(MPI_Fint *level) __attribute__((weak));      \
+    TI_EXPORT void pcontrol(MPI_Fint *level);                     \
+    TI_EXPORT void pcontrol(MPI_Fint *level)                      \
+    {                                                             \
+        struct ti_call *c = TI_ENTER(TI_OP_PCONTROL, TI_BINDING_FORTRAN);                                         \
+                                                                  \
+        if (!c) {  \
+            p##pcontrol(level);                                   \
+            return;                                               \
+        }                                                         \
+        control(c, *level);                                      \
+        p##pcontrol(level);                                       \
+        ti_leave(0);                                              \
+    }
+
+FORTRAN_PCONTROL(mpi_pcontrol_)
+FORTRAN_PCONTROL(mpi_pcontrol_f08_)

@@ -1,0 +1,19 @@
+# The generated shims: written from the table of MPI calls, and committed, so that
+# building needs no Python.
+shims := shim_c.c shim_f.c shim_f08.c
+
+generate:
+	tools/gen-shims minitrace/mpi_calls.tbl minitrace
+
+check-generated:
+	@dir=$$(mktemp -d) && trap 'rm -rf "$$dir"' EXIT && \
+	tools/gen-shims minitrace/mpi_calls.tbl "$$dir" && \
+	for shim in $(shims); do \
+	    diff -u minitrace/$$shim "$$dir/$$shim" || \
+	        { echo "check-generated: minitrace/$$shim is not what the table says: make generate" >&2; exit 1; }; \
+	done
+
+check-symbols: $(O)/libminitrace.so
+	TI_BUILD=$(O) MPICC='$(MPICC)' tools/check-symbols
+
+.PHONY: generate check-generated check-symbols

@@ -1,0 +1,113 @@
+/*
+ * What the library knows of the process it is in.  One per process; only the
+ * thread that called MPI_Init touches it.
+ */
+#ifndef TI_STATE_H
+#define TI_STATE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "formats/writer.h"
+#include "minitrace/counter.h"
+#include "minitrace/record.h"
+
+/* Bursts between polls that are shorter than this are the polling's own; see
+ * ti_enter(). */
+#define TI_SPIN_LIMIT 1000
+
+struct ti_state {
+    bool active;  /* between MPI_Init and MPI_Finalize, and nothing went wrong */
+    bool stopped; /* by MPI_Pcontrol(0) */
+    struct ti_writer *writer;
+    struct ti_counter counter;
+
+    uint64_t last;        /* counter when the last call was left */
+    uint64_t burst;       /* volume since the last event */
+    uint64_t calibration; /* what leave and enter add to a burst */
+    uint64_t negative;    /* bursts that would have been below zero */
+
+    bool polling;        /* the last call but noted ones was a poll that said no */
+    uint64_t since_poll; /* volume since it */
+
+    int rank, nranks;
+    pid_t pid;
+    int64_t memory_bytes; /* mapped by ti_map() */
+    double init_start, init_end;
+};
+
+extern struct ti_state ti_state __attribute__((visibility("hidden")));
+
+/* session.c: begin in MPI_Init (`provided` is the thread level), end once.
+ * `start` is the monotonic clock before MPI_Init. */
+void ti_session_begin(double start, int provided);
+void ti_session_end(enum ti_end end);
+double ti_seconds(void);
+
+/* Say one line on stderr, from rank 0 and the first rank of each node. */
+void ti_complain(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+/* Something went wrong: say so, stop recording for good, mark the trace. */
+void ti_give_up(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+/* record.c: give the event its volume and call site and write it.  While
+ * MPI_Pcontrol(0) holds, nothing is written unless `always`. */
+void ti_emit(const struct ti_call *c, struct ti_event *ev, bool always);
+
+/* Mark the calling thread as the one whose calls are recorded, or not. */
+void ti_thread_is_ours(bool ours);
+
+/* The poll answered "no". */
+void ti_poll_failed(void);
+
+/* Measure what leave and enter cost; the spread of the samples in *spread. */
+uint64_t ti_calibrate(uint64_t *spread);
+
+/* untraced.c: "MPI_Put 12, MPI_Get 3" of the calls not traced, into buf; false
+ * if there were none. */
+bool ti_untraced_list(char *buf, size_t bytes);
+
+/* site.c: number of the call site at this return address. */
+uint32_t ti_site(const void *address);
+
+/* map.c: zeroed memory of our own, outside the application's heap, counted in
+ * memory_bytes.  NULL when there is none.  Sizes are rounded up to pages. */
+void *ti_map(size_t bytes);
+void ti_unmap(void *p, size_t bytes);
+
+/*
+ * A buffer that only grows: at least `bytes` at *p, of which *room is the
+ * present size; content is kept.  False, and nothing changed, without memory.
+ */
+bool ti_reserve(void **p, size_t *room, size_t bytes);
+
+/* rec_comm.c */
+struct ti_comm_entry {
+    MPI_Comm comm;
+    uint32_t index;
+    int rank, size;
+    bool inter;
+};
+
+/* The communicator's entry; a communicator not met yet is introduced as made by
+ * an untraced call.  Valid until the next call.  NULL when memory ran out. */
+const struct ti_comm_entry *ti_comm_find(MPI_Comm comm);
+bool ti_comm_begin(void); /* world and self */
+
+/* rec_p2p.c: status helpers shared by receives and completions. */
+void ti_lend_status(struct ti_call *c);
+void ti_match(struct ti_event *ev, const struct ti_call *c, const void *status, int own_rank);
+int64_t ti_type_bytes(MPI_Datatype type);
+
+/* rec_request.c: a request was made by *c->req; its number for the event. */
+int64_t ti_request_add(struct ti_call *c, bool wildcard, int own_rank);
+
+/* A handle in the caller's binding, as a C handle. */
+static inline MPI_Comm ti_comm_of(const struct ti_call *c, const void *p)
+{
+    return c->binding == TI_BINDING_C ? *(const MPI_Comm *)p : PMPI_Comm_f2c(*(const MPI_Fint *)p);
+}
+
+#endif

@@ -1,0 +1,161 @@
+/*
+ * Bursts of known length, to the instruction: the code between one MPI call's
+ * return and the next one's entry is all assembler here, arguments included.
+ *
+ * Each function below does, for one burst length, a number of calls; main()
+ * writes to the file named by its argument, for each event in order, what the
+ * burst before it truly is: "OPERATION INSTRUCTIONS".  Instructions that C adds
+ * between the functions are accounted for by resetting with a barrier, whose
+ * own burst is not checked ("-").
+ *
+ * A call through the procedure linkage table is two instructions, call and jmp;
+ * the call itself is in what the library calibrates away, the jmp is not.
+ */
+#include <mpi.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#ifndef __x86_64__
+int main(void)
+{
+    return 77;
+}
+#else
+
+void sequence(void);
+
+/* Operands of the assembler below. */
+MPI_Comm comm;
+MPI_Datatype type;
+MPI_Op op;
+MPI_Request reqs[2];
+char out[64], in[64];
+int64_t rounds, peer;
+
+#define PLT 1
+
+/* n instructions, n even and at least 4: nop, mov, (n - 2) / 2 times two. */
+__asm__(".macro burst\n"
+        "nop\n"
+        "movq rounds(%rip), %rcx\n"
+        "1: decq %rcx\n"
+        "jnz 1b\n"
+        ".endm\n"
+        ".macro message buf\n" /* 5 */
+        "leaq \\buf(%rip), %rdi\n"
+        "movl $8, %esi\n"
+        "movq type(%rip), %rdx\n"
+        "movl peer(%rip), %ecx\n"
+        "movl $7, %r8d\n"
+        ".endm\n"
+        ".text\n"
+        ".globl sequence\n"
+        "sequence:\n"
+        "subq $24, %rsp\n"
+        "movq comm(%rip), %rdi\n"
+        "call MPI_Barrier@PLT\n"
+        /* barrier: burst + 1 */
+        "burst\n"
+        "movq comm(%rip), %rdi\n"
+        "call MPI_Barrier@PLT\n"
+        /* bcast: burst + 5 */
+        "burst\n"
+        "leaq out(%rip), %rdi\n"
+        "movl $8, %esi\n"
+        "movq type(%rip), %rdx\n"
+        "movl $0, %ecx\n"
+        "movq comm(%rip), %r8\n"
+        "call MPI_Bcast@PLT\n"
+        /* allreduce: burst + 6 */
+        "burst\n"
+        "leaq out(%rip), %rdi\n"
+        "leaq in(%rip), %rsi\n"
+        "movl $1, %edx\n"
+        "movq type(%rip), %rcx\n"
+        "movq op(%rip), %r8\n"
+        "movq comm(%rip), %r9\n"
+        "call MPI_Allreduce@PLT\n"
+        /* irecv: burst + 8 */
+        "burst\n"
+        "message in\n"
+        "movq comm(%rip), %r9\n"
+        "leaq reqs(%rip), %rax\n"
+        "movq %rax, (%rsp)\n"
+        "call MPI_Irecv@PLT\n"
+        /* send: burst + 6 */
+        "burst\n"
+        "message out\n"
+        "movq comm(%rip), %r9\n"
+        "call MPI_Send@PLT\n"
+        /* wait: burst + 2 */
+        "burst\n"
+        "leaq reqs(%rip), %rdi\n"
+        "movl $0, %esi\n"
+        "call MPI_Wait@PLT\n"
+        /* isend: burst + 8 */
+        "burst\n"
+        "message out\n"
+        "movq comm(%rip), %r9\n"
+        "leaq 8+reqs(%rip), %rax\n"
+        "movq %rax, (%rsp)\n"
+        "call MPI_Isend@PLT\n"
+        /* recv: burst + 7 */
+        "burst\n"
+        "message in\n"
+        "movq comm(%rip), %r9\n"
+        "movq $0, (%rsp)\n"
+        "call MPI_Recv@PLT\n"
+        /* waitall: burst + 3 */
+        "burst\n"
+        "movl $1, %edi\n"
+        "leaq 8+reqs(%rip), %rsi\n"
+        "movl $0, %edx\n"
+        "call MPI_Waitall@PLT\n"
+        "addq $24, %rsp\n"
+        "ret\n");
+
+static const struct {
+    const char *op;
+    int arguments;
+} events[] = {
+    {"barrier", 1}, {"bcast", 5}, {"allreduce", 6}, {"irecv", 8},   {"send", 6},
+    {"wait", 2},    {"isend", 8}, {"recv", 7},      {"waitall", 3},
+};
+
+int main(int argc, char **argv)
+{
+    static const int64_t lengths[] = {10, 1000, 1000000};
+    FILE *truth = NULL;
+    int rank, size;
+
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    if (size % 2 || argc != 2) {
+        fprintf(stderr, "usage: mpirun -np EVEN bursts FILE\n");
+        MPI_Abort(MPI_COMM_WORLD, 2);
+    }
+    comm = MPI_COMM_WORLD;
+    type = MPI_LONG;
+    op = MPI_SUM;
+    peer = rank ^ 1;
+    if (rank == 0)
+        truth = fopen(argv[1], "w");
+    for (int repeat = 0; repeat < 3; repeat++)
+        for (int l = 0; l < 3; l++) {
+            rounds = (lengths[l] - 2) / 2;
+            sequence();
+            if (!truth)
+                continue;
+            fprintf(truth, "barrier -\n");
+            for (unsigned e = 0; e < sizeof events / sizeof *events; e++)
+                fprintf(truth, "%s %lld\n", events[e].op,
+                        (long long)lengths[l] + events[e].arguments + PLT);
+        }
+    if (truth && fclose(truth) != 0)
+        MPI_Abort(MPI_COMM_WORLD, 1);
+    MPI_Finalize();
+    return 0;
+}
+#endif
