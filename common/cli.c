@@ -169,10 +169,12 @@ ti_status ti_parse_int(const char *text, const char *what, int64_t min, int64_t 
     v = strtoll(text, &end, 10);
     if (errno || end == text || *end || v < min || v > max) {
         if (max == INT64_MAX)
-            return ti_err_set(err, TI_ERR_USAGE, "%s must be a whole number of %lld or more, not '%s'",
-                              what, (long long)min, text);
-        return ti_err_set(err, TI_ERR_USAGE, "%s must be a whole number from %lld to %lld, not '%s'",
-                          what, (long long)min, (long long)max, text);
+            return ti_err_set(err, TI_ERR_USAGE,
+                              "%s must be a whole number of %lld or more, not '%s'", what,
+                              (long long)min, text);
+        return ti_err_set(err, TI_ERR_USAGE,
+                          "%s must be a whole number from %lld to %lld, not '%s'", what,
+                          (long long)min, (long long)max, text);
     }
     *out = v;
     return TI_OK;

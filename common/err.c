@@ -9,8 +9,8 @@
 const char *ti_status_text(ti_status st)
 {
     switch (st) {
-#define TEXT(name, exit_status, text) \
-    case name:                        \
+#define TEXT(name, exit_status, text)                                                              \
+    case name:                                                                                     \
         return text;
         TI_STATUSES(TEXT)
 #undef TEXT

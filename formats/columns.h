@@ -38,7 +38,7 @@
 enum ti_column_type { TI_COL_SEQUENCE, TI_COL_VOLUME, TI_COL_FIELD, TI_COL_VECTOR };
 
 /* Fields that may be TI_ANY or TI_NULL. */
-#define TI_SPECIALS(X) X(PEER) X(TAG) X(PEER2) X(TAG2) X(COLOR) X(NEWCOMM)
+#define TI_SPECIALS(X)        X(PEER) X(TAG) X(PEER2) X(TAG2) X(COLOR) X(NEWCOMM)
 #define TI_SPECIAL_MASK(name) TI_M_##name |
 enum { TI_M_SPECIAL = TI_SPECIALS(TI_SPECIAL_MASK) 0 };
 

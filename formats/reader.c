@@ -102,9 +102,11 @@ struct chunk {
     uint8_t crc[TI_CRC_BYTES]; /* of the header, as stored */
 };
 
-static ti_status damaged(const struct ti_reader *r, int64_t at, struct ti_err *err, const char *what)
+static ti_status damaged(const struct ti_reader *r, int64_t at, struct ti_err *err,
+                         const char *what)
 {
-    return ti_err_set(err, TI_ERR_INPUT, "'%s' is damaged at byte %" PRId64 ": %s", r->name, at, what);
+    return ti_err_set(err, TI_ERR_INPUT, "'%s' is damaged at byte %" PRId64 ": %s", r->name, at,
+                      what);
 }
 
 static ti_status no_memory(const struct ti_reader *r, struct ti_err *err)
@@ -126,7 +128,8 @@ static ti_status read_at(const struct ti_reader *r, int64_t at, void *buf, size_
         if (n < 0)
             return ti_err_errno(err, TI_ERR_IO, "cannot read '%s'", r->name);
         if (n == 0)
-            return ti_err_set(err, TI_ERR_IO, "cannot read '%s': it became shorter meanwhile", r->name);
+            return ti_err_set(err, TI_ERR_IO, "cannot read '%s': it became shorter meanwhile",
+                              r->name);
         p += n;
         at += n;
         bytes -= (size_t)n;
@@ -142,8 +145,9 @@ static ti_status read_header(struct ti_reader *r, struct ti_err *err)
     ti_status st;
 
     if (r->bytes < TI_HEADER_BYTES) {
-        return ti_err_set(err, TI_ERR_INPUT, r->bytes ? "'%s' is not a Tiara trace: it is too short"
-                                                      : "'%s' is empty", r->name);
+        return ti_err_set(err, TI_ERR_INPUT,
+                          r->bytes ? "'%s' is not a Tiara trace: it is too short" : "'%s' is empty",
+                          r->name);
     }
     st = read_at(r, 0, h, sizeof h, err);
     if (st)
@@ -153,8 +157,9 @@ static ti_status read_header(struct ti_reader *r, struct ti_err *err)
     if (ti_get_u32(h + 44) != ti_crc32c(0, h, 44))
         return damaged(r, 0, err, "the header's checksum is wrong");
     if (ti_get_u16(h + 8) != TI_MAJOR || ti_get_u32(h + 12) != 0) {
-        ti_err_set(err, TI_ERR_INPUT, "'%s' is in trace format %u.%u, which this version cannot read",
-                   r->name, ti_get_u16(h + 8), ti_get_u16(h + 10));
+        ti_err_set(err, TI_ERR_INPUT,
+                   "'%s' is in trace format %u.%u, which this version cannot read", r->name,
+                   ti_get_u16(h + 8), ti_get_u16(h + 10));
         ti_err_hint(err, "use a newer Tiara; this is %u.%u", TI_MAJOR, TI_MINOR);
         return TI_ERR_INPUT;
     }
@@ -453,12 +458,12 @@ static bool symbol_columns(struct symbol *s)
     uint32_t kinds = s->kinds;
 
     s->columns = s->mask;
-#define SPECIAL(name)                              \
-    if (kinds & 3) {                               \
-        if ((kinds & 3) == 3 || !(s->mask & TI_M_##name)) \
-            return false;                          \
-        s->columns &= ~(uint32_t)TI_M_##name;      \
-    }                                              \
+#define SPECIAL(name)                                                                              \
+    if (kinds & 3) {                                                                               \
+        if ((kinds & 3) == 3 || !(s->mask & TI_M_##name))                                          \
+            return false;                                                                          \
+        s->columns &= ~(uint32_t)TI_M_##name;                                                      \
+    }                                                                                              \
     kinds >>= 2;
     TI_SPECIALS(SPECIAL)
 #undef SPECIAL
@@ -489,9 +494,8 @@ static bool load_symbols(struct ti_reader *r, const uint8_t **p, const uint8_t *
         s->kinds = (uint32_t)v[3];
         s->next = NO_SYMBOL;
         op = ti_op_info(s->op);
-        if (s->op >= TI_OP_COUNT || s->site > r->nstrings ||
-            (s->mask & op->fields) != op->fields || s->mask & ~(op->fields | op->optional) ||
-            !symbol_columns(s))
+        if (s->op >= TI_OP_COUNT || s->site > r->nstrings || (s->mask & op->fields) != op->fields ||
+            s->mask & ~(op->fields | op->optional) || !symbol_columns(s))
             return false;
     }
     return true;
@@ -501,8 +505,7 @@ static uint32_t volume_slot(const struct ti_reader *r, uint32_t before, uint32_t
 {
     uint32_t slot = (before * 0x9e3779b1u ^ symbol * 0x85ebca6bu) >> 7 & (r->vol_slots - 1);
 
-    while (r->vol[slot].col &&
-           (r->vol[slot].before != before || r->vol[slot].symbol != symbol))
+    while (r->vol[slot].col && (r->vol[slot].before != before || r->vol[slot].symbol != symbol))
         slot = (slot + 1) & (r->vol_slots - 1);
     return slot;
 }
@@ -745,9 +748,9 @@ static bool decode_event(struct ti_reader *r, struct ti_event *ev)
         ev->arg[__builtin_ctz(rest)] = (int64_t)v;
     }
     kinds = s->kinds;
-#define SPECIAL(name)                                                  \
-    if (kinds & 3)                                                     \
-        ev->arg[TI_F_##name] = (kinds & 3) == 1 ? TI_ANY : TI_NULL;    \
+#define SPECIAL(name)                                                                              \
+    if (kinds & 3)                                                                                 \
+        ev->arg[TI_F_##name] = (kinds & 3) == 1 ? TI_ANY : TI_NULL;                                \
     kinds >>= 2;
     if (kinds) {
         TI_SPECIALS(SPECIAL)
@@ -776,7 +779,8 @@ static bool end_mark(const struct ti_reader *r)
 
 /* One chunk that is no EVT, or any when `skip`: EVT and VEC are then passed
  * without a look inside. */
-static ti_status take_chunk(struct ti_reader *r, const struct chunk *c, bool skip, struct ti_err *err)
+static ti_status take_chunk(struct ti_reader *r, const struct chunk *c, bool skip,
+                            struct ti_err *err)
 {
     int64_t at = r->at;
     uint64_t chunks = r->nchunks;
@@ -1072,8 +1076,8 @@ enum ti_end ti_reader_end(const struct ti_reader *r)
 const char *ti_end_text(enum ti_end end)
 {
     switch (end) {
-#define TEXT(name, number, text) \
-    case TI_END_##name:          \
+#define TEXT(name, number, text)                                                                   \
+    case TI_END_##name:                                                                            \
         return text;
         TI_ENDS(TEXT)
 #undef TEXT

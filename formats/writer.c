@@ -13,25 +13,25 @@
 #include "formats/columns.h"
 
 /* Sizes of the tables; together they must fit TI_WRITER_BYTES. */
-#define SYMS 256
-#define SYM_SLOTS 512 /* power of two */
-#define COLS 640
-#define VOL_SLOTS 1024 /* power of two */
-#define BLOCKS 928
-#define BLOCK_DATA 30
-#define OUT_BYTES 2048
-#define DEFLATE_BYTES (40 * 1024) /* what zlib asks for at the setting below */
-#define DEFLATE_LEVEL 6
+#define SYMS           256
+#define SYM_SLOTS      512 /* power of two */
+#define COLS           640
+#define VOL_SLOTS      1024 /* power of two */
+#define BLOCKS         928
+#define BLOCK_DATA     30
+#define OUT_BYTES      2048
+#define DEFLATE_BYTES  (40 * 1024) /* what zlib asks for at the setting below */
+#define DEFLATE_LEVEL  6
 #define DEFLATE_WINDOW 12
-#define DEFLATE_MEM 5
+#define DEFLATE_MEM    5
 
 #define NONE UINT16_MAX
 
 /* An event without vectors adds at most this much: a value of each column is
  * two varints. */
-#define EVENT_COLS (2 + TI_F_COUNT + TI_VECS)
+#define EVENT_COLS   (2 + TI_F_COUNT + TI_VECS)
 #define EVENT_BLOCKS (EVENT_COLS * 2)
-#define VALUE_BYTES (2 * TI_VARINT_MAX)
+#define VALUE_BYTES  (2 * TI_VARINT_MAX)
 
 struct block {
     uint16_t next;
@@ -44,7 +44,7 @@ struct column {
     uint16_t a, b; /* see columns.h */
     uint16_t head, tail;
     uint8_t type;
-    uint8_t fill; /* bytes used in the tail block */
+    uint8_t fill;  /* bytes used in the tail block */
     uint16_t full; /* blocks before it */
 };
 
@@ -91,7 +91,7 @@ struct ti_writer {
 };
 
 _Static_assert(sizeof(struct ti_writer) <= TI_WRITER_BYTES, "the writer outgrew its cap");
-_Static_assert(TI_VEC_INLINE * VALUE_BYTES * TI_VECS / BLOCK_DATA + EVENT_BLOCKS + TI_VECS < BLOCKS,
+_Static_assert(TI_VEC_INLINE *VALUE_BYTES *TI_VECS / BLOCK_DATA + EVENT_BLOCKS + TI_VECS < BLOCKS,
                "an event must fit an empty chunk");
 _Static_assert(SYMS < SYM_SLOTS && COLS < VOL_SLOTS, "hash tables must not fill up");
 
@@ -354,13 +354,13 @@ static uint32_t event_kinds(const struct ti_event *ev)
     uint32_t kinds = 0;
     int shift = 0;
 
-#define KIND(name)                                         \
-    if (ev->mask & TI_M_##name) {                          \
-        if (ev->arg[TI_F_##name] == TI_ANY)                \
-            kinds |= 1u << shift;                          \
-        else if (ev->arg[TI_F_##name] == TI_NULL)          \
-            kinds |= 2u << shift;                          \
-    }                                                      \
+#define KIND(name)                                                                                 \
+    if (ev->mask & TI_M_##name) {                                                                  \
+        if (ev->arg[TI_F_##name] == TI_ANY)                                                        \
+            kinds |= 1u << shift;                                                                  \
+        else if (ev->arg[TI_F_##name] == TI_NULL)                                                  \
+            kinds |= 2u << shift;                                                                  \
+    }                                                                                              \
     shift += 2;
     TI_SPECIALS(KIND)
 #undef KIND
@@ -374,9 +374,9 @@ static uint32_t column_fields(uint32_t mask, uint32_t kinds)
 
     if (!kinds)
         return mask;
-#define FIELD(name)                  \
-    if (kinds >> shift & 3)          \
-        mask &= ~(uint32_t)TI_M_##name; \
+#define FIELD(name)                                                                                \
+    if (kinds >> shift & 3)                                                                        \
+        mask &= ~(uint32_t)TI_M_##name;                                                            \
     shift += 2;
     TI_SPECIALS(FIELD)
 #undef FIELD
@@ -399,8 +399,14 @@ static uint16_t symbol_of(struct ti_writer *w, const struct ti_event *ev, uint32
         return NONE;
     w->sym_slot[slot] = w->nsyms;
     s = &w->sym[w->nsyms];
-    *s = (struct symbol){.op = (uint16_t)ev->op, .site = ev->site, .mask = ev->mask, .kinds = kinds,
-                         .col = w->ncols, .next = NONE, .vol_prev = NONE, .vol_col = NONE};
+    *s = (struct symbol){.op = (uint16_t)ev->op,
+                         .site = ev->site,
+                         .mask = ev->mask,
+                         .kinds = kinds,
+                         .col = w->ncols,
+                         .next = NONE,
+                         .vol_prev = NONE,
+                         .vol_col = NONE};
     for (uint32_t rest = column_fields(ev->mask, kinds); rest; rest &= rest - 1)
         column_new(w, TI_COL_FIELD, w->nsyms, (uint16_t)__builtin_ctz(rest));
     for (uint16_t v = 0; v < TI_VECS; v++)

@@ -50,12 +50,12 @@ static int64_t redop(MPI_Op op)
         MPI_Op op;
         int64_t number;
     } known[] = {
-        {MPI_SUM, TI_REDOP_SUM},       {MPI_MAX, TI_REDOP_MAX},
-        {MPI_MIN, TI_REDOP_MIN},       {MPI_PROD, TI_REDOP_PROD},
-        {MPI_LAND, TI_REDOP_LAND},     {MPI_BAND, TI_REDOP_BAND},
-        {MPI_LOR, TI_REDOP_LOR},       {MPI_BOR, TI_REDOP_BOR},
-        {MPI_LXOR, TI_REDOP_LXOR},     {MPI_BXOR, TI_REDOP_BXOR},
-        {MPI_MAXLOC, TI_REDOP_MAXLOC}, {MPI_MINLOC, TI_REDOP_MINLOC},
+        {MPI_SUM, TI_REDOP_SUM},         {MPI_MAX, TI_REDOP_MAX},
+        {MPI_MIN, TI_REDOP_MIN},         {MPI_PROD, TI_REDOP_PROD},
+        {MPI_LAND, TI_REDOP_LAND},       {MPI_BAND, TI_REDOP_BAND},
+        {MPI_LOR, TI_REDOP_LOR},         {MPI_BOR, TI_REDOP_BOR},
+        {MPI_LXOR, TI_REDOP_LXOR},       {MPI_BXOR, TI_REDOP_BXOR},
+        {MPI_MAXLOC, TI_REDOP_MAXLOC},   {MPI_MINLOC, TI_REDOP_MINLOC},
         {MPI_REPLACE, TI_REDOP_REPLACE}, {MPI_NO_OP, TI_REDOP_NO_OP},
         {MPI_OP_NULL, TI_REDOP_NULL},
     };

@@ -6,6 +6,7 @@
 
 #include "minitrace/state.h"
 
+#define MAX_DIMS   64 /* of a Cartesian communicator: 2^64 ranks */
 #define FIRST_ROOM 32 /* power of two, at most half full; doubles */
 
 static struct ti_comm_entry *entry; /* hash table; comm MPI_COMM_NULL: free */
@@ -215,14 +216,17 @@ void ti_rec_comm_create(struct ti_call *c)
 
 void ti_rec_cart_create(struct ti_call *c)
 {
+    int periods[MAX_DIMS];
     struct ti_event ev;
 
     if (!created(c, &ev, 'g'))
         return;
+    for (int i = 0; i < c->ndims && i < MAX_DIMS; i++)
+        periods[i] = c->periods[i] != 0; /* a LOGICAL may be true as -1 */
     ev.mask |= TI_M_REORDER;
     ev.arg[TI_F_REORDER] = c->reorder;
     ev.vec[0] = (struct ti_vec){c->dims, 4, c->ndims};
-    ev.vec[1] = (struct ti_vec){c->periods, 4, c->ndims};
+    ev.vec[1] = (struct ti_vec){periods, 4, c->ndims < MAX_DIMS ? c->ndims : MAX_DIMS};
     ti_emit(c, &ev, true);
 }
 

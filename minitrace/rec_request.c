@@ -96,8 +96,11 @@ int64_t ti_request_add(struct ti_call *c, bool wildcard, int own_rank)
     }
     free_hint = number + 1;
     live++;
-    request[number] = (struct request){.handle = handle_of(c, 0), .where = place_of(c, 0),
-                                       .age = ++ages, .own_rank = own_rank, .live = true,
+    request[number] = (struct request){.handle = handle_of(c, 0),
+                                       .where = place_of(c, 0),
+                                       .age = ++ages,
+                                       .own_rank = own_rank,
+                                       .live = true,
                                        .wildcard = wildcard};
     link_request(number);
     return number;

@@ -161,13 +161,20 @@ static void write_info(uint64_t spread)
     snprintf(calibration, sizeof calibration, "%llu spread %llu",
              (unsigned long long)ti_state.calibration, (unsigned long long)spread);
     ti_writer_info(ti_state.writer,
-                   (const char *const[]){"rank", rank, "host", host, "application", base, "command",
-                                         command, "counter", ti_state.counter.backend, "event",
-                                         ti_state.counter.event, "unit", ti_state.counter.unit,
-                                         "exact", ti_state.counter.exact ? "yes" : "no",
-                                         "calibration", calibration, "cpu", cpu, "isa", isa_level(),
-                                         "tunables", tunables ? tunables : "", "mpi", mpi,
-                                         "library", TI_VERSION},
+                   (const char *const[]){"rank",        rank,
+                                         "host",        host,
+                                         "application", base,
+                                         "command",     command,
+                                         "counter",     ti_state.counter.backend,
+                                         "event",       ti_state.counter.event,
+                                         "unit",        ti_state.counter.unit,
+                                         "exact",       ti_state.counter.exact ? "yes" : "no",
+                                         "calibration", calibration,
+                                         "cpu",         cpu,
+                                         "isa",         isa_level(),
+                                         "tunables",    tunables ? tunables : "",
+                                         "mpi",         mpi,
+                                         "library",     TI_VERSION},
                    14);
 }
 

@@ -5,6 +5,7 @@
 #include <stdarg.h>
 
 #include "minitrace/state.h"
+#include "minitrace/twin.h"
 
 /* ----------------------------------------------------------------- Init -- */
 
@@ -33,31 +34,31 @@ TI_EXPORT int MPI_Init_thread(int *argc, char ***argv, int required, int *provid
 }
 
 /* The Fortran twins; an absent ierror is a null pointer in mpi_f08. */
-#define FORTRAN_INIT(init, init_thread)                                                  \
-    void p##init(MPI_Fint *ierr) __attribute__((weak));                                  \
-    TI_EXPORT void init(MPI_Fint *ierr);                                                 \
-    TI_EXPORT void init(MPI_Fint *ierr)                                                  \
-    {                                                                                    \
-        double start = ti_seconds();                                                     \
-        MPI_Fint rc = 0;                                                                 \
-                                                                                         \
-        p##init(&rc);                                                                    \
-        if (ierr)                                                                        \
-            *ierr = rc;                                                                  \
-        begun(start, rc, MPI_THREAD_SINGLE);                                             \
-    }                                                                                    \
-    void p##init_thread(MPI_Fint *required, MPI_Fint *provided, MPI_Fint *ierr)          \
-        __attribute__((weak));                                                           \
-    TI_EXPORT void init_thread(MPI_Fint *required, MPI_Fint *provided, MPI_Fint *ierr);  \
-    TI_EXPORT void init_thread(MPI_Fint *required, MPI_Fint *provided, MPI_Fint *ierr)   \
-    {                                                                                    \
-        double start = ti_seconds();                                                     \
-        MPI_Fint rc = 0;                                                                 \
-                                                                                         \
-        p##init_thread(required, provided, &rc);                                         \
-        if (ierr)                                                                        \
-            *ierr = rc;                                                                  \
-        begun(start, rc, rc ? 0 : *provided);                                            \
+#define FORTRAN_INIT(init, init_thread)                                                            \
+    void p##init(MPI_Fint *ierr) __attribute__((weak));                                            \
+    TI_EXPORT void init(MPI_Fint *ierr);                                                           \
+    TI_EXPORT void init(MPI_Fint *ierr)                                                            \
+    {                                                                                              \
+        double start = ti_seconds();                                                               \
+        MPI_Fint rc = 0;                                                                           \
+                                                                                                   \
+        TI_TWIN(p##init)(&rc);                                                                     \
+        if (ierr)                                                                                  \
+            *ierr = rc;                                                                            \
+        begun(start, rc, MPI_THREAD_SINGLE);                                                       \
+    }                                                                                              \
+    void p##init_thread(MPI_Fint *required, MPI_Fint *provided, MPI_Fint *ierr)                    \
+        __attribute__((weak));                                                                     \
+    TI_EXPORT void init_thread(MPI_Fint *required, MPI_Fint *provided, MPI_Fint *ierr);            \
+    TI_EXPORT void init_thread(MPI_Fint *required, MPI_Fint *provided, MPI_Fint *ierr)             \
+    {                                                                                              \
+        double start = ti_seconds();                                                               \
+        MPI_Fint rc = 0;                                                                           \
+                                                                                                   \
+        TI_TWIN(p##init_thread)(required, provided, &rc);                                          \
+        if (ierr)                                                                                  \
+            *ierr = rc;                                                                            \
+        begun(start, rc, rc ? 0 : *provided);                                                      \
     }
 
 FORTRAN_INIT(mpi_init_, mpi_init_thread_)
@@ -84,17 +85,17 @@ TI_EXPORT int MPI_Finalize(void)
     return PMPI_Finalize();
 }
 
-#define FORTRAN_FINALIZE(finalize)                              \
-    void p##finalize(MPI_Fint *ierr) __attribute__((weak));     \
-    TI_EXPORT void finalize(MPI_Fint *ierr);                    \
-    TI_EXPORT void finalize(MPI_Fint *ierr)                     \
-    {                                                           \
-        struct ti_call *c = TI_ENTER(TI_OP_FINALIZE, TI_BINDING_FORTRAN);                                       \
-        MPI_Fint lent;                                          \
-                                                                \
-        if (c)   \
-            end(c);                                            \
-        p##finalize(ierr ? ierr : &lent);                       \
+#define FORTRAN_FINALIZE(finalize)                                                                 \
+    void p##finalize(MPI_Fint *ierr) __attribute__((weak));                                        \
+    TI_EXPORT void finalize(MPI_Fint *ierr);                                                       \
+    TI_EXPORT void finalize(MPI_Fint *ierr)                                                        \
+    {                                                                                              \
+        struct ti_call *c = TI_ENTER(TI_OP_FINALIZE, TI_BINDING_FORTRAN);                          \
+        MPI_Fint lent;                                                                             \
+                                                                                                   \
+        if (c)                                                                                     \
+            end(c);                                                                                \
+        TI_TWIN(p##finalize)(ierr ? ierr : &lent);                                                 \
     }
 
 FORTRAN_FINALIZE(mpi_finalize_)
@@ -123,18 +124,17 @@ TI_EXPORT int MPI_Abort(MPI_Comm comm, int code)
     return PMPI_Abort(comm, code);
 }
 
-#define FORTRAN_ABORT(abort_)                                                        \
-    void p##abort_(MPI_Fint *comm, MPI_Fint *code, MPI_Fint *ierr)                   \
-        __attribute__((weak));                                                       \
-    TI_EXPORT void abort_(MPI_Fint *comm, MPI_Fint *code, MPI_Fint *ierr);           \
-    TI_EXPORT void abort_(MPI_Fint *comm, MPI_Fint *code, MPI_Fint *ierr)            \
-    {                                                                                \
-        struct ti_call *c = TI_ENTER(TI_OP_ABORT, TI_BINDING_FORTRAN);                                                            \
-        MPI_Fint lent;                                                               \
-                                                                                     \
-        if (c)                           \
-            abort_comm(c, PMPI_Comm_f2c(*comm), *code);                             \
-        p##abort_(comm, code, ierr ? ierr : &lent);                                  \
+#define FORTRAN_ABORT(abort_)                                                                      \
+    void p##abort_(MPI_Fint *comm, MPI_Fint *code, MPI_Fint *ierr) __attribute__((weak));          \
+    TI_EXPORT void abort_(MPI_Fint *comm, MPI_Fint *code, MPI_Fint *ierr);                         \
+    TI_EXPORT void abort_(MPI_Fint *comm, MPI_Fint *code, MPI_Fint *ierr)                          \
+    {                                                                                              \
+        struct ti_call *c = TI_ENTER(TI_OP_ABORT, TI_BINDING_FORTRAN);                             \
+        MPI_Fint lent;                                                                             \
+                                                                                                   \
+        if (c)                                                                                     \
+            abort_comm(c, PMPI_Comm_f2c(*comm), *code);                                            \
+        TI_TWIN(p##abort_)(comm, code, ierr ? ierr : &lent);                                       \
     }
 
 FORTRAN_ABORT(mpi_abort_)
@@ -167,20 +167,20 @@ TI_EXPORT int MPI_Pcontrol(const int level, ...)
     return ti_leave(PMPI_Pcontrol(level));
 }
 
-#define FORTRAN_PCONTROL(pcontrol)                                \
-    void p##pcontrol(MPI_Fint *level) __attribute__((weak));      \
-    TI_EXPORT void pcontrol(MPI_Fint *level);                     \
-    TI_EXPORT void pcontrol(MPI_Fint *level)                      \
-    {                                                             \
-        struct ti_call *c = TI_ENTER(TI_OP_PCONTROL, TI_BINDING_FORTRAN);                                         \
-                                                                  \
-        if (!c) {  \
-            p##pcontrol(level);                                   \
-            return;                                               \
-        }                                                         \
-        control(c, *level);                                      \
-        p##pcontrol(level);                                       \
-        ti_leave(0);                                              \
+#define FORTRAN_PCONTROL(pcontrol)                                                                 \
+    void p##pcontrol(MPI_Fint *level) __attribute__((weak));                                       \
+    TI_EXPORT void pcontrol(MPI_Fint *level);                                                      \
+    TI_EXPORT void pcontrol(MPI_Fint *level)                                                       \
+    {                                                                                              \
+        struct ti_call *c = TI_ENTER(TI_OP_PCONTROL, TI_BINDING_FORTRAN);                          \
+                                                                                                   \
+        if (!c) {                                                                                  \
+            TI_TWIN(p##pcontrol)(level);                                                           \
+            return;                                                                                \
+        }                                                                                          \
+        control(c, *level);                                                                        \
+        TI_TWIN(p##pcontrol)(level);                                                               \
+        ti_leave(0);                                                                               \
     }
 
 FORTRAN_PCONTROL(mpi_pcontrol_)

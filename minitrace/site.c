@@ -67,7 +67,9 @@ static int look(struct dl_phdr_info *info, size_t size, void *arg)
         slash = strrchr(name, '/');
         build_id(info, id, sizeof id);
         snprintf(s->text, sizeof s->text, "%s+0x%lx%s%s%s",
-                 slash ? slash + 1 : name[0] ? name : program_invocation_short_name,
+                 slash     ? slash + 1
+                 : name[0] ? name
+                           : program_invocation_short_name,
                  (unsigned long)(s->address - info->dlpi_addr), id[0] ? " [" : "", id,
                  id[0] ? "]" : "");
         return 1;

@@ -14,8 +14,9 @@
 #include <stddef.h>
 
 /* The function `name` among what the object that contains `caller` is linked
- * with; NULL if it is not there. */
-static inline void *ti__twin_late(const char *name, const void *caller)
+ * with; NULL if it is not there.  Not inline: its local variables would keep
+ * ti_leave() from being a jump (see record.h). */
+static __attribute__((noinline, unused)) void *ti__twin_late(const char *name, const void *caller)
 {
     Dl_info info;
     void *object;
@@ -33,8 +34,8 @@ static inline void *ti__twin_late(const char *name, const void *caller)
 
 /* Call a shim's twin: TI_TWIN(pmpi_send_)(buf, ...).  Only in the shim itself,
  * whose return address tells the caller. */
-#define TI_TWIN(function)   \
-    (function ? &(function) \
+#define TI_TWIN(function)                                                                          \
+    (function ? &(function)                                                                        \
               : (__typeof__(&(function)))ti__twin_late(#function, __builtin_return_address(0)))
 
 #endif

@@ -9,7 +9,7 @@ static struct untraced {
     const char *name;
     uint32_t string;
     uint64_t calls;
-} *list;
+} * list;
 static size_t list_bytes;
 static size_t n;
 
