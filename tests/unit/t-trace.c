@@ -8,7 +8,9 @@
 
 #include <cmocka.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -17,6 +19,8 @@
 
 static const uint8_t run_id[TI_RUN_ID_BYTES] = "0123456789abcde";
 static char dir[64], path[96];
+
+static uint64_t longest = 3 * TI_VEC_INLINE; /* vector */
 
 static uint64_t rng = 88172645463325252u;
 static uint64_t rnd(uint64_t below)
@@ -54,7 +58,7 @@ static void random_event(struct ti_event *ev, int variety)
     if (ev->mask & TI_M_COLOR && rnd(2))
         ev->arg[TI_F_COLOR] = TI_NULL;
     for (int v = 0; v < TI_VECS; v++) {
-        int64_t len = rnd(4) ? (int64_t)rnd(10) : (int64_t)rnd(3 * TI_VEC_INLINE);
+        int64_t len = rnd(4) ? (int64_t)rnd(10) : (int64_t)rnd(longest);
         int32_t *data;
 
         if (!op->vec[v][0])
@@ -267,12 +271,14 @@ static int sound_events(const char *data, size_t bytes, const struct log *log, b
 
 static void test_cut_everywhere(void **state)
 {
-    struct log log = make_log(400, 3);
+    struct log log;
     size_t bytes;
     char *data;
     int last = 0;
 
     (void)state;
+    longest = 20;
+    log = make_log(150, 3);
     write_log(&log);
     data = slurp(&bytes);
     for (size_t cut = 0; cut < bytes; cut++) {
@@ -292,11 +298,13 @@ static void test_cut_everywhere(void **state)
 
 static void test_flip_everywhere(void **state)
 {
-    struct log log = make_log(300, 3);
+    struct log log;
     size_t bytes;
     char *data;
 
     (void)state;
+    longest = 20;
+    log = make_log(150, 3);
     write_log(&log);
     data = slurp(&bytes);
     for (size_t at = 0; at < bytes; at++) {
@@ -312,19 +320,49 @@ static void test_flip_everywhere(void **state)
     free_log(&log);
 }
 
+/* A file that may not grow: the writer keeps its first error, takes no more, and
+ * what is in the file is a prefix. */
 static void test_disk_full(void **state)
 {
-    struct log log = make_log(3000, 1 << 20);
+    struct log log;
+    const struct rlimit small = {20000, RLIM_INFINITY};
+    struct rlimit was;
     struct ti_writer *w;
+    struct ti_reader *r;
+    struct ti_event ev;
     struct ti_err err;
+    int n = 0;
 
     (void)state;
+    longest = 20;
+    log = make_log(3000, 1 << 20);
     assert_int_equal(ti_writer_open("/dev/full/x", 3, 8, run_id, &w, &err), TI_ERR_IO);
     assert_non_null(strstr(err.text, "/dev/full/x"));
+
     unlink(path);
+    getrlimit(RLIMIT_FSIZE, &was);
+    signal(SIGXFSZ, SIG_IGN);
     assert_int_equal(ti_writer_open(path, 3, 8, run_id, &w, &err), TI_OK);
-    ti_writer_close(w, TI_END_COMPLETE, NULL, 0, &err);
-    assert_int_equal(ti_writer_open(path, 3, 8, run_id, &w, &err), TI_ERR_IO); /* exists */
+    ti_writer_info(w, info, 2);
+    setrlimit(RLIMIT_FSIZE, &small);
+    for (int i = 0; i < log.n; i++) {
+        log.ev[i].site = 0;
+        ti_writer_event(w, &log.ev[i]);
+    }
+    assert_int_equal(ti_writer_error(w, &err), TI_ERR_IO);
+    assert_non_null(strstr(err.text, "rank 3"));
+    assert_int_equal(ti_writer_close(w, TI_END_COMPLETE, NULL, 0, &err), TI_ERR_IO);
+    setrlimit(RLIMIT_FSIZE, &was);
+
+    assert_int_equal(ti_reader_open(path, &r, &err), TI_OK);
+    while (ti_reader_next(r, &ev, &err) > 0)
+        assert_same(&log.ev[n++], &ev);
+    assert_true(n > 0 && n < log.n);
+    assert_int_equal(ti_reader_end(r), TI_END_KILLED);
+    ti_reader_close(r);
+
+    /* never over a file that is there */
+    assert_int_equal(ti_writer_open(path, 3, 8, run_id, &w, &err), TI_ERR_IO);
     free_log(&log);
 }
 
