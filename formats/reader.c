@@ -13,6 +13,21 @@
 #include "formats/columns.h"
 #include "formats/writer.h"
 
+/*
+ * What a file may cost, whatever it says.  A chunk takes 64 MiB at most and, if
+ * compressed, no more than deflate can make of its bytes; what is kept for the
+ * whole trace (strings, metadata, communicators, long vectors) KEEP_MAX.  A
+ * chunk of events gives EVENTS_MAX events with ELEMENTS_MAX inline elements,
+ * from SYMS_MAX symbols and COLS_MAX columns: less than a second at the very most.
+ * The writer stays far below these, but for the elements, where it reaches half.
+ */
+#define DEFLATE_RATIO 1032
+#define KEEP_MAX (UINT64_C(512) << 20)
+#define EVENTS_MAX (4 * TI_CHUNK_EVENTS)
+#define ELEMENTS_MAX (2 * TI_CHUNK_EVENTS * TI_VECS * TI_VEC_INLINE)
+#define SYMS_MAX 4096
+#define COLS_MAX 8192
+
 /* An event's vector as read: in the chunk's buffer or a VEC of its own. */
 struct long_vec {
     uint64_t number;
@@ -62,8 +77,9 @@ struct ti_reader {
     uint32_t nstrings;
     struct ti_comm *comm; /* [index], member NULL if not there */
     uint32_t ncomms;
-    struct long_vec *vec;
-    int nvecs;
+    struct long_vec *vec; /* in the order in which events refer to them */
+    int nvecs, vecs_used;
+    uint64_t kept; /* bytes, see KEEP_MAX */
 
     uint64_t events; /* given or skipped over */
     bool at_end, have_totals, have_index;
@@ -76,6 +92,7 @@ struct ti_reader {
     int64_t chunk_at;
     uint8_t *raw;
     uint32_t left; /* events in it still to be given */
+    int64_t elements; /* of inline vectors in it that may still come */
     struct symbol *sym;
     uint32_t nsyms;
     struct column *col;
@@ -113,6 +130,13 @@ static ti_status no_memory(const struct ti_reader *r, struct ti_err *err)
 {
     errno = ENOMEM;
     return ti_err_errno(err, TI_ERR_IO, "cannot read '%s'", r->name);
+}
+
+/* Whether `bytes` more may be kept. */
+static bool keep(struct ti_reader *r, uint64_t bytes)
+{
+    r->kept += bytes;
+    return r->kept <= KEEP_MAX;
 }
 
 static ti_status read_at(const struct ti_reader *r, int64_t at, void *buf, size_t bytes,
@@ -205,8 +229,10 @@ static ti_status read_chunk(struct ti_reader *r, struct chunk *c, struct ti_err 
         r->at_end = true;
         return TI_OK;
     }
-    if (c->raw > TI_CHUNK_RAW_MAX || c->events > TI_CHUNK_EVENTS_MAX)
+    if (c->raw > TI_CHUNK_RAW_MAX || c->stored > 2 * TI_CHUNK_RAW_MAX || c->events > EVENTS_MAX)
         return damaged(r, r->at, err, "a chunk is too large");
+    if (c->codec == TI_CODEC_ZLIB && c->raw > DEFLATE_RATIO * (uint64_t)c->stored)
+        return damaged(r, r->at, err, "a chunk's lengths are impossible");
     if (r->nchunks == 0)
         r->rank = c->group;
     if (c->group != r->rank || r->rank >= r->nranks)
@@ -278,11 +304,12 @@ out:
 
 /* --------------------------------------------- strings, communicators ... -- */
 
-static bool get_text(const uint8_t **p, const uint8_t *end, char **out)
+static bool get_text(struct ti_reader *r, const uint8_t **p, const uint8_t *end, char **out)
 {
     uint64_t bytes;
 
-    if (!ti_get_varint(p, end, &bytes) || bytes > TI_STRING_MAX || bytes > (uint64_t)(end - *p))
+    if (!ti_get_varint(p, end, &bytes) || bytes > TI_STRING_MAX || bytes > (uint64_t)(end - *p) ||
+        !keep(r, bytes + 64))
         return false;
     *out = strndup((const char *)*p, bytes);
     *p += bytes;
@@ -300,7 +327,7 @@ static bool take_pairs(struct ti_reader *r, const uint8_t *p, const uint8_t *end
         grown += r->npairs;
         *grown = (struct pair){0};
         r->npairs++;
-        if (!get_text(&p, end, &grown->key) || !get_text(&p, end, &grown->value))
+        if (!get_text(r, &p, end, &grown->key) || !get_text(r, &p, end, &grown->value))
             return false;
     }
     return true;
@@ -319,7 +346,7 @@ static bool take_strings(struct ti_reader *r, const uint8_t *p, const uint8_t *e
             return false;
         r->string = grown;
         grown[r->nstrings].kind = (char)*p++;
-        if (!get_text(&p, end, &grown[r->nstrings].text))
+        if (!get_text(r, &p, end, &grown[r->nstrings].text))
             return false;
         r->nstrings++;
     }
@@ -373,18 +400,20 @@ static bool take_comm(struct ti_reader *r, const uint8_t *p, const uint8_t *end)
         comm[r->ncomms++] = (struct ti_comm){0};
     }
     comm = &r->comm[index];
-    if (comm->member)
+    if (comm->member || !keep(r, sizeof *comm + size * sizeof *member))
         return false;
     comm->index = (uint32_t)index;
     comm->rank = (int64_t)rank;
     comm->size = (int64_t)size;
     comm->kind = (char)*p++;
     member = malloc(size * sizeof *member);
-    if (!member)
+    if (!member || !take_members(p, end, (int64_t)size, r->nranks, member) ||
+        member[rank] != (int32_t)r->rank) {
+        free(member);
         return false;
+    }
     comm->member = member;
-    return take_members(p, end, (int64_t)size, r->nranks, member) &&
-           member[rank] == (int32_t)r->rank;
+    return true;
 }
 
 static bool take_vec(struct ti_reader *r, const uint8_t *p, const uint8_t *end)
@@ -398,7 +427,7 @@ static bool take_vec(struct ti_reader *r, const uint8_t *p, const uint8_t *end)
     r->vec = grown;
     /* an element takes a byte or more, which bounds the length */
     if (!ti_get_varint(&p, end, &number) || !ti_get_varint(&p, end, &len) ||
-        len > (uint64_t)(end - p))
+        len > (uint64_t)(end - p) || !keep(r, sizeof *grown + len * sizeof *grown->data))
         return false;
     grown += r->nvecs;
     *grown = (struct long_vec){number, (int64_t)len, malloc(len * sizeof *grown->data + 1)};
@@ -474,7 +503,7 @@ static bool load_symbols(struct ti_reader *r, const uint8_t **p, const uint8_t *
 {
     uint64_t n;
 
-    if (!ti_get_varint(p, end, &n) || n > (uint64_t)(end - *p) || n >= NO_SYMBOL)
+    if (!ti_get_varint(p, end, &n) || n > SYMS_MAX)
         return false;
     r->nsyms = (uint32_t)n;
     r->sym = calloc(n + 1, sizeof *r->sym);
@@ -580,7 +609,7 @@ static bool load_columns(struct ti_reader *r, const uint8_t **p, const uint8_t *
     uint64_t *bytes;
     bool ok = false;
 
-    if (!ti_get_varint(p, end, &n) || n == 0 || n > (uint64_t)(end - *p))
+    if (!ti_get_varint(p, end, &n) || n == 0 || n > COLS_MAX)
         return false;
     for (r->vol_slots = 16; r->vol_slots < 2 * n;)
         r->vol_slots *= 2;
@@ -647,6 +676,7 @@ static bool load_events(struct ti_reader *r, const struct chunk *c)
         !load_columns(r, &p, end))
         return false;
     r->left = c->events;
+    r->elements = ELEMENTS_MAX;
     r->prev = NO_SYMBOL;
     r->seq = r->col[0].at;
     r->seq_end = r->col[0].end;
@@ -693,18 +723,22 @@ static bool next_vec(struct ti_reader *r, struct column *c, int which, struct ti
         return false;
     len = (int64_t)v;
     if (len < 0) {
-        for (int i = 0; i < r->nvecs; i++) {
-            if (r->vec[i].number != ~v)
-                continue;
-            r->used[which] = r->vec[i];
-            r->vec[i] = r->vec[--r->nvecs];
-            *out = (struct ti_vec){r->used[which].data, 8, r->used[which].len};
-            return true;
-        }
-        return false;
+        struct long_vec *next;
+
+        if (r->vecs_used == r->nvecs || r->vec[r->vecs_used].number != ~v)
+            return false;
+        next = &r->vec[r->vecs_used];
+        r->used[which] = *next;
+        next->data = NULL;
+        r->kept -= sizeof *next + (uint64_t)next->len * sizeof *next->data;
+        if (++r->vecs_used == r->nvecs)
+            r->vecs_used = r->nvecs = 0;
+        *out = (struct ti_vec){r->used[which].data, 8, r->used[which].len};
+        return true;
     }
     /* elements may all be "the last value again", so the data does not bound it */
-    if (len > TI_VEC_INLINE)
+    r->elements -= len;
+    if (len > TI_VEC_INLINE || r->elements < 0)
         return false;
     if (len > r->vec_room[which]) {
         int64_t *grown = realloc(r->vec_buf[which], (size_t)len * sizeof *grown);
@@ -777,8 +811,19 @@ static bool end_mark(const struct ti_reader *r)
            memcmp(mark, TI_MAGIC_END, sizeof mark) == 0;
 }
 
+/* Pass a chunk without a look inside. */
+static ti_status pass_unread(struct ti_reader *r, const struct chunk *c, struct ti_err *err)
+{
+    uint8_t crc[TI_CRC_BYTES];
+    ti_status st = read_at(r, r->at + TI_CHUNK_BYTES + c->stored, crc, sizeof crc, err);
+
+    if (st == TI_OK)
+        pass_chunk(r, c, crc);
+    return st;
+}
+
 /* One chunk that is no EVT, or any when `skip`: EVT and VEC are then passed
- * without a look inside. */
+ * without a look inside, as are chunks of a later version. */
 static ti_status take_chunk(struct ti_reader *r, const struct chunk *c, bool skip,
                             struct ti_err *err)
 {
@@ -790,16 +835,19 @@ static ti_status take_chunk(struct ti_reader *r, const struct chunk *c, bool ski
     ti_status st;
 
     if (skip && (c->type == TI_CHUNK_EVT || c->type == TI_CHUNK_VEC)) {
-        uint8_t payload_crc[TI_CRC_BYTES];
-
         if (c->type == TI_CHUNK_EVT && c->first != r->events)
             return damaged(r, at, err, "events are missing before a chunk");
-        st = read_at(r, at + TI_CHUNK_BYTES + c->stored, payload_crc, sizeof payload_crc, err);
-        if (st)
-            return st;
-        pass_chunk(r, c, payload_crc);
-        r->events += c->events;
-        return TI_OK;
+        st = pass_unread(r, c, err);
+        if (st == TI_OK && c->type == TI_CHUNK_EVT)
+            r->events += c->events;
+        return st;
+    }
+    if (c->type > TI_CHUNK_IDX || c->type == TI_CHUNK_NONE) {
+        if (c->flags & TI_CHUNK_OPTIONAL)
+            return pass_unread(r, c, err);
+        return ti_err_set(err, TI_ERR_INPUT,
+                          "'%s' has a chunk of type %u, which this version cannot read", r->name,
+                          c->type);
     }
     st = read_payload(r, c, &raw, err);
     if (st)
@@ -825,12 +873,7 @@ static ti_status take_chunk(struct ti_reader *r, const struct chunk *c, bool ski
         r->at_end = true;
         break;
     default:
-        if (!(c->flags & TI_CHUNK_OPTIONAL)) {
-            free(raw);
-            return ti_err_set(err, TI_ERR_INPUT,
-                              "'%s' has a chunk of type %u, which this version cannot read",
-                              r->name, c->type);
-        }
+        break;
     }
     free(raw);
     return ok ? TI_OK : damaged(r, at, err, "a chunk's content is malformed");

@@ -55,6 +55,7 @@ struct symbol {
     uint16_t next;     /* symbol that followed last time, or NONE */
     uint16_t vol_prev; /* what the volume column `vol_col` is for */
     uint16_t vol_col;  /* NONE: not looked up yet */
+    uint8_t vecs;      /* bit v: has vector v */
 };
 
 struct ti_writer {
@@ -351,16 +352,16 @@ void ti_writer_flush(struct ti_writer *w)
 /* Which of the special values its fields have, two bits a field. */
 static uint32_t event_kinds(const struct ti_event *ev)
 {
-    uint32_t kinds = 0;
+    uint32_t rest = ev->mask & TI_M_SPECIAL, kinds = 0;
     int shift = 0;
 
-#define KIND(name)                                                                                 \
-    if (ev->mask & TI_M_##name) {                                                                  \
-        if (ev->arg[TI_F_##name] == TI_ANY)                                                        \
-            kinds |= 1u << shift;                                                                  \
-        else if (ev->arg[TI_F_##name] == TI_NULL)                                                  \
-            kinds |= 2u << shift;                                                                  \
-    }                                                                                              \
+    while (rest && ev->arg[__builtin_ctz(rest)] > TI_NULL)
+        rest &= rest - 1;
+    if (!rest)
+        return 0;
+#define KIND(name)                                                          \
+    if (ev->mask & TI_M_##name && ev->arg[TI_F_##name] <= TI_NULL)          \
+        kinds |= (ev->arg[TI_F_##name] == TI_ANY ? 1u : 2u) << shift;       \
     shift += 2;
     TI_SPECIALS(KIND)
 #undef KIND
@@ -383,6 +384,11 @@ static uint32_t column_fields(uint32_t mask, uint32_t kinds)
     return mask;
 }
 
+static bool is_symbol(const struct symbol *s, const struct ti_event *ev, uint32_t kinds)
+{
+    return s->op == ev->op && s->site == ev->site && s->mask == ev->mask && s->kinds == kinds;
+}
+
 static uint16_t symbol_of(struct ti_writer *w, const struct ti_event *ev, uint32_t kinds)
 {
     uint32_t hash = (ev->op * 0x9e3779b1u) ^ (ev->site * 0x85ebca6bu) ^ (ev->mask * 0xc2b2ae35u) ^
@@ -391,8 +397,7 @@ static uint16_t symbol_of(struct ti_writer *w, const struct ti_event *ev, uint32
     struct symbol *s;
 
     for (; w->sym_slot[slot] != NONE; slot = (slot + 1) & (SYM_SLOTS - 1)) {
-        s = &w->sym[w->sym_slot[slot]];
-        if (s->op == ev->op && s->site == ev->site && s->mask == ev->mask && s->kinds == kinds)
+        if (is_symbol(&w->sym[w->sym_slot[slot]], ev, kinds))
             return w->sym_slot[slot];
     }
     if (w->nsyms == SYMS)
@@ -410,8 +415,10 @@ static uint16_t symbol_of(struct ti_writer *w, const struct ti_event *ev, uint32
     for (uint32_t rest = column_fields(ev->mask, kinds); rest; rest &= rest - 1)
         column_new(w, TI_COL_FIELD, w->nsyms, (uint16_t)__builtin_ctz(rest));
     for (uint16_t v = 0; v < TI_VECS; v++)
-        if (ti_op_info(ev->op)->vec[v][0])
+        if (ti_op_info(ev->op)->vec[v][0]) {
             column_new(w, TI_COL_VECTOR, w->nsyms, v);
+            s->vecs |= (uint8_t)(1 << v);
+        }
     return w->nsyms++;
 }
 
@@ -471,7 +478,7 @@ static bool has_room(const struct ti_writer *w, const struct ti_event *ev)
     int64_t blocks = EVENT_BLOCKS;
 
     for (int v = 0; v < TI_VECS; v++)
-        if (ev->vec[v].len && ev->vec[v].len <= TI_VEC_INLINE)
+        if (__builtin_expect(ev->vec[v].len && ev->vec[v].len <= TI_VEC_INLINE, 0))
             blocks += ev->vec[v].len * VALUE_BYTES / BLOCK_DATA + 1;
     return w->chunk_events < w->chunk_limit && w->nsyms < SYMS && w->ncols + EVENT_COLS <= COLS &&
            w->nblocks + blocks <= BLOCKS;
@@ -490,13 +497,13 @@ void ti_writer_event(struct ti_writer *w, const struct ti_event *ev)
         if (w->failed)
             return;
     }
-    kinds = ev->mask & TI_M_SPECIAL ? event_kinds(ev) : 0;
-    s = symbol_of(w, ev, kinds);
-
-    c = &w->col[0];
-    if (w->prev != NONE && w->sym[w->prev].next == s) {
-        c->run++;
+    kinds = event_kinds(ev);
+    s = w->prev == NONE ? NONE : w->sym[w->prev].next;
+    if (__builtin_expect(s != NONE && is_symbol(&w->sym[s], ev, kinds), 1)) {
+        w->col[0].run++;
     } else {
+        s = symbol_of(w, ev, kinds);
+        c = &w->col[0];
         column_varint(w, c, c->run);
         column_varint(w, c, s);
         c->run = 0;
@@ -507,9 +514,8 @@ void ti_writer_event(struct ti_writer *w, const struct ti_event *ev)
     c = &w->col[w->sym[s].col];
     for (uint32_t rest = column_fields(ev->mask, kinds); rest; rest &= rest - 1)
         column_value(w, c++, (uint64_t)ev->arg[__builtin_ctz(rest)]);
-    for (int v = 0; v < TI_VECS; v++)
-        if (ti_op_info(ev->op)->vec[v][0])
-            put_vec(w, c++, &ev->vec[v]);
+    for (uint32_t rest = w->sym[s].vecs; rest; rest &= rest - 1)
+        put_vec(w, c++, &ev->vec[__builtin_ctz(rest)]);
     w->prev = s;
     w->chunk_events++;
     w->events++;

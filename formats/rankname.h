@@ -1,0 +1,45 @@
+/*
+ * Names of rank files, "rank-000042.ti", and how lists of ranks are shown.
+ */
+#ifndef TI_RANKNAME_H
+#define TI_RANKNAME_H
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "formats/trace.h"
+
+#define TI_RANK_NAME_BYTES 32
+
+/* The name of `rank`'s file, into buf; returns buf. */
+static inline char *ti_rank_name(int64_t rank, char buf[TI_RANK_NAME_BYTES])
+{
+    snprintf(buf, TI_RANK_NAME_BYTES, "rank-%06" PRId64 ".ti", rank);
+    return buf;
+}
+
+/* The rank a name claims; -1 if it is not the name of a rank file.  Any number
+ * of digits is taken, so that rank-7.ti is seen to claim what rank-000007.ti
+ * claims. */
+static inline int64_t ti_rank_of_name(const char *name)
+{
+    int64_t rank = 0;
+
+    if (strncmp(name, "rank-", 5) != 0 || name[5] < '0' || name[5] > '9')
+        return -1;
+    for (name += 5; *name >= '0' && *name <= '9'; name++) {
+        rank = rank * 10 + (*name - '0');
+        if (rank >= TI_RANKS_MAX)
+            return -1;
+    }
+    return strcmp(name, ".ti") == 0 ? rank : -1;
+}
+
+/*
+ * Ranks in ascending order, condensed ("0-3, 7, 9-11") into buf; returns buf.
+ * Cut short with "..." when they do not fit.
+ */
+char *ti_ranks_text(const int64_t *rank, int64_t n, char *buf, size_t buf_bytes);
+
+#endif

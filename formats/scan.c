@@ -1,0 +1,168 @@
+#include "formats/scan.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+bool ti_op_sends(uint32_t op)
+{
+    switch (op) {
+    case TI_OP_SEND:
+    case TI_OP_BSEND:
+    case TI_OP_SSEND:
+    case TI_OP_RSEND:
+    case TI_OP_ISEND:
+    case TI_OP_IBSEND:
+    case TI_OP_ISSEND:
+    case TI_OP_IRSEND:
+    case TI_OP_SENDRECV:
+    case TI_OP_SENDRECV_REPLACE:
+        return true;
+    default:
+        return false;
+    }
+}
+
+bool ti_op_collective(uint32_t op)
+{
+    return op >= TI_OP_BARRIER && op <= TI_OP_COMM_FREE;
+}
+
+static uint64_t field(const struct ti_event *ev, unsigned f)
+{
+    return ev->mask & 1u << f ? (uint64_t)ev->arg[f] : 0;
+}
+
+static uint64_t sum(const struct ti_vec *vec)
+{
+    uint64_t total = 0;
+
+    for (int64_t i = 0; i < vec->len; i++)
+        total += (uint64_t)ti_vec_at(vec, i);
+    return total;
+}
+
+static uint64_t bytes_given(const struct ti_reader *r, const struct ti_event *ev)
+{
+    const struct ti_comm *comm;
+
+    switch (ev->op) {
+    case TI_OP_SCATTERV:
+        return field(ev, TI_F_BYTES2);
+    case TI_OP_ALLTOALL:
+        comm = ti_reader_comm(r, (int64_t)field(ev, TI_F_COMM));
+        return field(ev, TI_F_BYTES) * (comm ? (uint64_t)comm->size : 1);
+    case TI_OP_ALLTOALLV:
+    case TI_OP_REDUCE_SCATTER:
+        return field(ev, TI_F_ESIZE) * sum(&ev->vec[0]);
+    default:
+        return ti_op_collective(ev->op) ? field(ev, TI_F_BYTES) : 0;
+    }
+}
+
+bool ti_call_count_add(struct ti_call_count **list, int *n, const char *name, uint64_t calls)
+{
+    struct ti_call_count *grown;
+
+    for (int i = 0; i < *n; i++) {
+        if (strcmp((*list)[i].name, name) == 0) {
+            (*list)[i].calls += calls;
+            return true;
+        }
+    }
+    grown = realloc(*list, (size_t)(*n + 1) * sizeof *grown);
+    if (!grown)
+        return false;
+    *list = grown;
+    grown[*n] = (struct ti_call_count){strdup(name), calls};
+    if (!grown[*n].name)
+        return false;
+    ++*n;
+    return true;
+}
+
+static ti_status count_event(struct ti_reader *r, struct ti_scan *scan, const struct ti_event *ev,
+                             struct ti_err *err)
+{
+    struct ti_op_count *op = &scan->op[ev->op < TI_OP_COUNT ? ev->op : 0];
+
+    scan->events++;
+    scan->volume += ev->volume;
+    scan->hash = ti_hash_event(scan->hash, ev);
+    op->events++;
+    if (ti_op_sends(ev->op)) {
+        if (field(ev, TI_F_PEER) != (uint64_t)TI_NULL) {
+            scan->messages++;
+            op->bytes += field(ev, TI_F_BYTES);
+        }
+    } else if (ev->op == TI_OP_UNTRACED) {
+        const char *name = ti_reader_string(r, (uint32_t)field(ev, TI_F_CALL), NULL);
+
+        if (!ti_call_count_add(&scan->untraced, &scan->nuntraced, name ? name : "?", 1)) {
+            errno = ENOMEM;
+            return ti_err_errno(err, TI_ERR_IO, "cannot count calls");
+        }
+    } else {
+        op->bytes += bytes_given(r, ev);
+    }
+    return TI_OK;
+}
+
+ti_status ti_scan_read(struct ti_reader *r, struct ti_scan *scan, struct ti_err *err)
+{
+    struct ti_totals totals;
+    struct ti_event ev;
+    ti_status st = TI_OK;
+    int more = 0;
+
+    *scan = (struct ti_scan){.hash = TI_HASH_START, .end = TI_END_KILLED};
+    while (st == TI_OK && (more = ti_reader_next(r, &ev, err)) > 0)
+        st = count_event(r, scan, &ev, err);
+    if (st != TI_OK)
+        return st;
+    if (more < 0)
+        return TI_ERR_INPUT;
+    scan->end = ti_reader_end(r);
+    if (ti_reader_totals(r, &totals) &&
+        (totals.events != scan->events || totals.volume != scan->volume ||
+         totals.hash != scan->hash))
+        return ti_err_set(err, TI_ERR_INPUT,
+                          "rank %u's trace is damaged: its events do not add up to its totals",
+                          ti_reader_rank(r));
+    return TI_OK;
+}
+
+void ti_scan_free(struct ti_scan *scan)
+{
+    for (int i = 0; i < scan->nuntraced; i++)
+        free(scan->untraced[i].name);
+    free(scan->untraced);
+    scan->untraced = NULL;
+    scan->nuntraced = 0;
+}
+
+static const char *const end_words[] = {
+    [TI_END_COMPLETE] = "complete",       [TI_END_ABORTED] = "aborted",
+    [TI_END_NO_FINALIZE] = "no_finalize", [TI_END_STOPPED] = "stopped",
+    [TI_END_KILLED] = "killed",
+};
+_Static_assert(sizeof end_words / sizeof *end_words == TI_END_COUNT, "a word for each end");
+
+const char *ti_end_word(enum ti_end end)
+{
+    return (unsigned)end < TI_END_COUNT ? end_words[end] : "?";
+}
+
+enum ti_end ti_end_of_word(const char *word)
+{
+    for (int end = 0; word && end < TI_END_COUNT; end++)
+        if (strcmp(ti_end_word((enum ti_end)end), word) == 0)
+            return (enum ti_end)end;
+    return TI_END_COUNT;
+}
+
+bool ti_info_yes(const char *value)
+{
+    return value && *value && strcmp(value, "0") != 0 && strcmp(value, "no") != 0 &&
+           strcmp(value, "false") != 0;
+}

@@ -1,0 +1,59 @@
+/*
+ * What one reading of a rank's trace tells: counts per operation, volume, hash;
+ * the trace is checked on the way.
+ */
+#ifndef TI_SCAN_H
+#define TI_SCAN_H
+
+#include "formats/reader.h"
+
+/*
+ * Bytes of an operation are what the rank hands over: the message of a send
+ * (none to MPI_PROC_NULL); in a collective the rank's own share to everybody,
+ * and where only the root gives (bcast, scatter, scatterv) what it hands to one
+ * rank.  Receives, waits and the rest have none.
+ */
+struct ti_op_count {
+    uint64_t events, bytes;
+};
+
+/* How often a call that is not traced was met. */
+struct ti_call_count {
+    char *name;
+    uint64_t calls;
+};
+
+struct ti_scan {
+    uint64_t events, volume, hash;
+    struct ti_op_count op[TI_OP_COUNT];
+    uint64_t messages; /* sends that were not to MPI_PROC_NULL */
+    enum ti_end end;
+    struct ti_call_count *untraced; /* in the order they were met */
+    int nuntraced;
+};
+
+/*
+ * Read `r` to its end.  Returns TI_OK, also for a trace that was cut off (see
+ * `end`); TI_ERR_INPUT for one that is damaged: *scan then covers what was
+ * sound.  Call ti_scan_free() in any case.
+ */
+ti_status ti_scan_read(struct ti_reader *r, struct ti_scan *scan, struct ti_err *err);
+void ti_scan_free(struct ti_scan *scan);
+
+/* Add `calls` of `name` to a list that ti_scan_free(), or free() of names and
+ * list, releases; false when memory is short. */
+bool ti_call_count_add(struct ti_call_count **list, int *n, const char *name, uint64_t calls);
+
+/* Whether `op` sends a message, or is collective. */
+bool ti_op_sends(uint32_t op);
+bool ti_op_collective(uint32_t op);
+
+/* One word for an end, as it is in the manifest ("complete", "killed"), and
+ * back; TI_END_COUNT for what is none. */
+const char *ti_end_word(enum ti_end end);
+enum ti_end ti_end_of_word(const char *word);
+
+/* Whether a metadata value says yes: anything but "0", "no", "false" and none. */
+bool ti_info_yes(const char *value);
+
+#endif
