@@ -1,0 +1,263 @@
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "common/cli.h"
+#include "formats/rankname.h"
+#include "gather/bundle.h"
+
+/* What a number is written over. */
+#define SECONDS "\"@seconds of the gather@\""
+
+json_t *ti_json_u64(uint64_t v)
+{
+    char digits[32];
+
+    if (v <= INT64_MAX)
+        return json_integer((json_int_t)v);
+    snprintf(digits, sizeof digits, "%" PRIu64, v);
+    return json_string(digits);
+}
+
+static json_t *bad_ranks(const struct ti_run *run, bool gathered)
+{
+    json_t *list = json_array();
+
+    for (int64_t i = 0; list && i < run->nranks; i++) {
+        const struct ti_run_rank *rank = &run->rank[i];
+        json_t *item;
+
+        if (rank->state == TI_RANK_OK || ti_run_gathers(run, i) != gathered)
+            continue;
+        item = json_pack("{s:I, s:s}", "rank", (json_int_t)i, "state",
+                         ti_rank_state_text(rank->state));
+        if (item && rank->reason && json_object_set_new(item, "reason", json_string(rank->reason)))
+            json_object_set_new(item, "reason", json_string("?")); /* a name that is no UTF-8 */
+        json_array_append_new(list, item);
+    }
+    return list;
+}
+
+json_t *ti_manifest_missing(const struct ti_run *run)
+{
+    return bad_ranks(run, false);
+}
+
+json_t *ti_manifest_incomplete(const struct ti_run *run)
+{
+    return bad_ranks(run, true);
+}
+
+static void put_json(FILE *f, const char *key, json_t *value)
+{
+    if (!value)
+        return;
+    fprintf(f, ",\n \"%s\": ", key);
+    json_dumpf(value, f, JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(15));
+    json_decref(value);
+}
+
+/* A key of RUN.json, else of the traces' metadata. */
+static json_t *either(const struct ti_run *run, const char *key)
+{
+    json_t *value = json_object_get(run->json, key);
+
+    return json_incref(value ? value : json_object_get(run->info, key));
+}
+
+static json_t *counter(const struct ti_run *run)
+{
+    json_t *c = json_object(), *from = json_object_get(run->json, "counter");
+
+    json_object_set(c, "backend", json_object_get(run->info, "counter"));
+    json_object_set(c, "event", json_object_get(run->info, "event"));
+    json_object_set(c, "unit", json_object_get(run->info, "unit"));
+    json_object_set_new(c, "exact", json_boolean(run->exact));
+    if (run->counters_differ)
+        json_object_set_new(c, "mixed", json_true());
+    if (json_is_object(from))
+        json_object_update_missing(c, from);
+    return c;
+}
+
+/* RUN.json but for what stands elsewhere in the manifest, and this step. */
+static json_t *acquisition(const struct ti_run *run)
+{
+    static const char *const elsewhere[] = {"np",      "run_id",  "application",
+                                            "command", "counter", "plan"};
+    json_t *a = run->json ? json_copy(run->json) : json_object(), *steps, *step;
+    char started[32];
+    time_t t = (time_t)run->started;
+    struct tm tm;
+
+    for (size_t i = 0; i < sizeof elsewhere / sizeof *elsewhere; i++)
+        json_object_del(a, elsewhere[i]);
+    gmtime_r(&t, &tm);
+    strftime(started, sizeof started, "%Y-%m-%dT%H:%M:%SZ", &tm);
+    step = json_pack("{s:s, s:s, s:s, s:f}", "name", "gather", "started", started, "seconds",
+                     "@seconds of the gather@", "check_seconds",
+                     (double)(int64_t)(run->check_seconds * 1e3) / 1e3);
+    steps = json_object_get(a, "steps");
+    if (json_is_object(steps)) {
+        steps = json_copy(steps);
+        json_object_set_new(steps, "gather", step);
+    } else {
+        steps = json_is_array(steps) ? json_copy(steps) : json_array();
+        json_array_append_new(steps, step);
+    }
+    json_object_set_new(a, "steps", steps);
+    return a;
+}
+
+static int by_node(const void *a, const void *b, void *arg)
+{
+    const struct ti_run *run = arg;
+    const int64_t *x = a, *y = b;
+    int nx = run->rank[*x].node, ny = run->rank[*y].node;
+
+    if (nx != ny)
+        return nx < ny ? -1 : 1;
+    return *x < *y ? -1 : *x > *y;
+}
+
+static json_t *nodes(const struct ti_run *run)
+{
+    int64_t *rank = malloc((size_t)run->gathered * sizeof *rank), n = 0;
+    size_t room = (size_t)run->gathered * 10 + 64;
+    char *ranks = malloc(room);
+    json_t *list = json_array();
+
+    if (!rank || !ranks || !list)
+        goto out;
+    for (int64_t i = 0; i < run->nranks; i++)
+        if (ti_run_gathers(run, i) && run->rank[i].node >= 0)
+            rank[n++] = i;
+    qsort_r(rank, (size_t)n, sizeof *rank, by_node, (void *)(uintptr_t)run);
+    for (int64_t i = 0, next; i < n; i = next) {
+        const char *name = run->node[run->rank[rank[i]].node];
+        json_t *item = json_object();
+
+        for (next = i; next < n && run->rank[rank[next]].node == run->rank[rank[i]].node; next++)
+            ;
+        if (json_object_set_new(item, "name", json_string(name)))
+            json_object_set_new(item, "name", json_string("?"));
+        ti_ranks_text(rank + i, next - i, ranks, room);
+        json_object_set_new(item, "ranks", json_string(ranks));
+        json_array_append_new(list, item);
+    }
+out:
+    free(rank);
+    free(ranks);
+    return list;
+}
+
+static json_t *totals(const struct ti_run *run)
+{
+    json_t *t = json_object(), *ops = json_object(), *untraced = json_object();
+
+    json_object_set_new(t, "ranks", json_integer(run->gathered));
+    json_object_set_new(t, "events", ti_json_u64(run->events));
+    json_object_set_new(t, "volume", ti_json_u64(run->volume));
+    json_object_set_new(t, "bytes", json_integer(run->bytes));
+    json_object_set_new(t, "messages", ti_json_u64(run->messages));
+    for (uint32_t op = 0; op < TI_OP_COUNT; op++) {
+        if (!run->op[op].events)
+            continue;
+        json_object_set_new(ops, ti_op_info(op)->text,
+                            json_pack("{s:o, s:o}", "events", ti_json_u64(run->op[op].events),
+                                      "bytes", ti_json_u64(run->op[op].bytes)));
+    }
+    json_object_set_new(t, "operations", ops);
+    for (int i = 0; i < run->nuntraced; i++)
+        json_object_set_new(untraced, run->untraced[i].name, ti_json_u64(run->untraced[i].calls));
+    json_object_set_new(t, "untraced", untraced);
+    json_object_set_new(t, "flush_seconds", json_real(run->flush_seconds));
+    json_object_set_new(t, "init_seconds_max", json_real(run->init_seconds_max));
+    json_object_set_new(t, "app_seconds_max", json_real(run->app_seconds_max));
+    json_object_set_new(t, "memory_bytes_max", json_integer(run->memory_bytes_max));
+    return t;
+}
+
+static json_t *strays(const struct ti_run *run)
+{
+    json_t *list = json_array();
+
+    for (int i = 0; i < run->nstrays; i++)
+        if (run->stray[i].reason)
+            json_array_append_new(list, json_string(run->stray[i].reason));
+    return list;
+}
+
+/* A line for each rank, formatted by hand: there may be many. */
+static void put_ranks(FILE *f, const struct ti_run *run)
+{
+    bool first = true;
+
+    fprintf(f, ",\n \"ranks\": [");
+    for (int64_t i = 0; i < run->nranks; i++) {
+        const struct ti_run_rank *rank = &run->rank[i];
+
+        if (!ti_run_gathers(run, i))
+            continue;
+        fprintf(f, "%s\n  {\"rank\":%" PRId64, first ? "" : ",", i);
+        first = false;
+        if (rank->node >= 0) {
+            json_t *name = json_string(run->node[rank->node]);
+
+            if (name) {
+                fprintf(f, ",\"node\":");
+                json_dumpf(name, f, JSON_ENCODE_ANY);
+                json_decref(name);
+            }
+        }
+        fprintf(f, ",\"bytes\":%" PRId64 ",\"crc32\":\"%08" PRIx32 "\"",
+                (int64_t)rank->file.st_size, rank->crc32);
+        fprintf(f,
+                rank->volume <= INT64_MAX ? ",\"events\":%" PRIu64 ",\"volume\":%" PRIu64
+                                          : ",\"events\":%" PRIu64 ",\"volume\":\"%" PRIu64 "\"",
+                rank->events, rank->volume);
+        fprintf(f, ",\"hash\":\"%016" PRIx64 "\",\"end\":\"%s\"}", rank->hash,
+                ti_end_word(rank->end));
+    }
+    fprintf(f, "\n ]\n}\n");
+}
+
+char *ti_manifest_text(const struct ti_run *run, size_t *bytes, size_t *seconds_at)
+{
+    static const char *const other[] = {"cpu", "isa", "tunables", "mpi", "language", "library"};
+    char *text = NULL, hex[2 * TI_RUN_ID_BYTES + 1];
+    FILE *f = open_memstream(&text, bytes);
+    const char *mark;
+    bool failed;
+
+    if (!f)
+        return NULL;
+    for (int i = 0; i < TI_RUN_ID_BYTES; i++)
+        snprintf(hex + 2 * i, 3, "%02x", run->run_id[i]);
+    fprintf(f, "{\n \"format\": \"%s\",\n \"version\": %d,\n \"tiara\": \"%s\"", TI_BUNDLE_FORMAT,
+            TI_BUNDLE_VERSION, ti_version());
+    fprintf(f, ",\n \"run_id\": \"%s\",\n \"np\": %" PRId64 ",\n \"complete\": %s", hex,
+            run->nranks, run->complete == run->nranks ? "true" : "false");
+    put_json(f, "missing", ti_manifest_missing(run));
+    put_json(f, "incomplete", ti_manifest_incomplete(run));
+    put_json(f, "ignored", strays(run));
+    put_json(f, "application", either(run, "application"));
+    put_json(f, "command", either(run, "command"));
+    put_json(f, "counter", counter(run));
+    for (size_t i = 0; i < sizeof other / sizeof *other; i++)
+        put_json(f, other[i], json_incref(json_object_get(run->info, other[i])));
+    put_json(f, "plan", json_incref(json_object_get(run->json, "plan")));
+    put_json(f, "nodes", nodes(run));
+    put_json(f, "acquisition", acquisition(run));
+    put_json(f, "totals", totals(run));
+    put_ranks(f, run);
+    failed = ferror(f);
+    if (fclose(f) != 0 || failed) {
+        free(text);
+        return NULL;
+    }
+    mark = strstr(text, SECONDS);
+    *seconds_at = mark ? (size_t)(mark - text) : 0;
+    return text;
+}

@@ -1,0 +1,665 @@
+#include "gather/run.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include "common/cli.h"
+#include "formats/rankname.h"
+
+#define BLOCK_BYTES (256 * 1024)
+
+/* A file in the directory that is named like a rank's trace. */
+struct ti_run_file {
+    char *name;
+    int64_t claim; /* rank in its name */
+    int64_t rank;  /* rank in its header */
+    int64_t nranks;
+    uint8_t run_id[TI_RUN_ID_BYTES];
+    enum ti_rank_state state; /* OK: may be its rank's trace */
+    char *problem;            /* unless OK */
+};
+
+volatile sig_atomic_t ti_gather_stop;
+
+double ti_run_now(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_REALTIME, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+const char *ti_rank_state_text(enum ti_rank_state state)
+{
+    static const char *const text[] = {
+#define TEXT(name, gathered, words) words,
+        TI_RANK_STATES(TEXT)
+#undef TEXT
+    };
+
+    return (unsigned)state < TI_RANK_STATE_COUNT ? text[state] : "?";
+}
+
+static ti_status no_memory(const struct ti_run *run, struct ti_err *err)
+{
+    errno = ENOMEM;
+    return ti_err_errno(err, TI_ERR_IO, "cannot check '%s'", run->path);
+}
+
+static char *text(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+static char *text(const char *fmt, ...)
+{
+    char *out;
+    va_list ap;
+    int n;
+
+    va_start(ap, fmt);
+    n = vasprintf(&out, fmt, ap);
+    va_end(ap);
+    return n < 0 ? NULL : out;
+}
+
+/* `f` is not its rank's trace; takes `problem`. */
+static void reject(struct ti_run_file *f, enum ti_rank_state state, char *problem)
+{
+    f->state = state;
+    f->problem = problem;
+}
+
+static void add_stray(struct ti_run *run, const char *name, char *reason)
+{
+    struct ti_run_stray *grown = realloc(run->stray, (size_t)(run->nstrays + 1) * sizeof *grown);
+
+    if (!grown) {
+        free(reason);
+        return;
+    }
+    run->stray = grown;
+    grown[run->nstrays++] = (struct ti_run_stray){name, reason};
+}
+
+/* ---------------------------------------------------------- what is there -- */
+
+static int by_claim(const void *a, const void *b)
+{
+    const struct ti_run_file *x = a, *y = b;
+
+    if (x->claim != y->claim)
+        return x->claim < y->claim ? -1 : 1;
+    return strcmp(x->name, y->name);
+}
+
+static ti_status list_files(struct ti_run *run, struct ti_err *err)
+{
+    int copy = fcntl(run->fd, F_DUPFD_CLOEXEC, 0);
+    DIR *dir = copy < 0 ? NULL : fdopendir(copy);
+    struct dirent *d;
+    int64_t room = 0;
+    ti_status st = TI_OK;
+
+    if (!dir) {
+        st = ti_err_errno(err, TI_ERR_IO, "cannot read directory '%s'", run->path);
+        if (copy >= 0)
+            close(copy);
+        return st;
+    }
+    while ((errno = 0, d = readdir(dir))) {
+        int64_t claim = ti_rank_of_name(d->d_name);
+
+        if (claim < 0)
+            continue;
+        if (run->nfiles == room) {
+            struct ti_run_file *grown;
+
+            room = room ? room * 2 : 64;
+            grown = realloc(run->file, (size_t)room * sizeof *grown);
+            if (!grown)
+                break;
+            run->file = grown;
+        }
+        run->file[run->nfiles] = (struct ti_run_file){.name = strdup(d->d_name), .claim = claim};
+        if (!run->file[run->nfiles].name)
+            break;
+        run->nfiles++;
+    }
+    if (errno)
+        st = ti_err_errno(err, TI_ERR_IO, "cannot read directory '%s'", run->path);
+    closedir(dir);
+    if (st == TI_OK && run->nfiles == 0) {
+        st = ti_err_set(err, TI_ERR_INPUT, "directory '%s' holds no rank-*.ti", run->path);
+        ti_err_hint(err, "RUN is the directory into which the library wrote its traces");
+    }
+    if (st == TI_OK)
+        qsort(run->file, (size_t)run->nfiles, sizeof *run->file, by_claim);
+    return st;
+}
+
+/* Open `name` in the directory and a reader over what of it is there now. */
+static ti_status open_trace(const struct ti_run *run, const char *name, int *fd, struct stat *sb,
+                            struct ti_reader **out, struct ti_err *err)
+{
+    char *path = text("%s/%s", run->path, name);
+    ti_status st;
+
+    if (!path)
+        return no_memory(run, err);
+    *fd = openat(run->fd, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (*fd < 0 || fstat(*fd, sb) < 0)
+        st = ti_err_errno(err, TI_ERR_IO, "cannot open '%s'", path);
+    else if (!S_ISREG(sb->st_mode))
+        st = ti_err_set(err, TI_ERR_IO, "'%s' is not a file", path);
+    else
+        st = ti_reader_open_at(*fd, 0, sb->st_size, path, out, err);
+    free(path);
+    if (st != TI_OK && *fd >= 0) {
+        close(*fd);
+        *fd = -1;
+    }
+    return st;
+}
+
+static void read_header(const struct ti_run *run, struct ti_run_file *f)
+{
+    struct ti_reader *r;
+    struct stat sb;
+    struct ti_err err;
+    int fd;
+    ti_status st = open_trace(run, f->name, &fd, &sb, &r, &err);
+
+    if (st != TI_OK) {
+        reject(f, st == TI_ERR_INPUT ? TI_RANK_DAMAGED : TI_RANK_UNREADABLE, strdup(err.text));
+        return;
+    }
+    f->state = TI_RANK_OK;
+    f->rank = ti_reader_rank(r);
+    f->nranks = ti_reader_nranks(r);
+    memcpy(f->run_id, ti_reader_run_id(r), sizeof f->run_id);
+    ti_reader_close(r);
+    close(fd);
+}
+
+/* -------------------------------------------------------- which run is it -- */
+
+static int by_run(const void *a, const void *b)
+{
+    const struct ti_run_file *const *x = a, *const *y = b;
+    int order = memcmp((*x)->run_id, (*y)->run_id, sizeof(*x)->run_id);
+
+    if (order)
+        return order;
+    if ((*x)->nranks != (*y)->nranks)
+        return (*x)->nranks < (*y)->nranks ? -1 : 1;
+    return by_claim(*x, *y);
+}
+
+static bool same_run(const struct ti_run_file *x, const struct ti_run_file *y)
+{
+    return x->nranks == y->nranks && memcmp(x->run_id, y->run_id, sizeof x->run_id) == 0;
+}
+
+static bool parse_hex(const char *hex, uint8_t *out, size_t bytes)
+{
+    if (!hex || strlen(hex) != 2 * bytes || strspn(hex, "0123456789abcdefABCDEF") != 2 * bytes)
+        return false;
+    for (size_t i = 0; i < bytes; i++) {
+        char digits[3] = {hex[2 * i], hex[2 * i + 1], '\0'};
+
+        out[i] = (uint8_t)strtoul(digits, NULL, 16);
+    }
+    return true;
+}
+
+/* The run most files are of; RUN.json overrules them. */
+static ti_status find_run(struct ti_run *run, struct ti_err *err)
+{
+    struct ti_run_file **sorted = calloc((size_t)run->nfiles, sizeof *sorted);
+    const struct ti_run_file *best = NULL;
+    const char *run_id = json_string_value(json_object_get(run->json, "run_id"));
+    json_int_t np = json_integer_value(json_object_get(run->json, "np"));
+    int64_t n = 0, most = 0;
+
+    if (!sorted)
+        return no_memory(run, err);
+    for (int64_t i = 0; i < run->nfiles; i++)
+        if (run->file[i].state == TI_RANK_OK)
+            sorted[n++] = &run->file[i];
+    qsort(sorted, (size_t)n, sizeof *sorted, by_run);
+    for (int64_t i = 0, next; i < n; i = next) {
+        for (next = i + 1; next < n && same_run(sorted[i], sorted[next]); next++)
+            ;
+        if (next - i > most || (next - i == most && sorted[i]->claim < best->claim)) {
+            most = next - i;
+            best = sorted[i];
+        }
+    }
+    if (best) {
+        run->nranks = best->nranks;
+        memcpy(run->run_id, best->run_id, sizeof run->run_id);
+    }
+    free(sorted);
+    if (np > 0 && np <= TI_RANKS_MAX)
+        run->nranks = np;
+    if (run_id && !parse_hex(run_id, run->run_id, sizeof run->run_id))
+        ti_warn("'%s/RUN.json': run_id is not %d hexadecimal digits; ignored", run->path,
+                2 * TI_RUN_ID_BYTES);
+    if (run->nranks)
+        return TI_OK;
+    ti_err_set(err, TI_ERR_INPUT, "nothing in '%s' can be gathered: %s", run->path,
+               run->file[0].problem ? run->file[0].problem : "no trace is readable");
+    return TI_ERR_INPUT;
+}
+
+/* ------------------------------------------------------------ rank by rank -- */
+
+static ti_status crc_file(int fd, int64_t bytes, uint32_t *out, struct ti_err *err)
+{
+    static uint8_t block[BLOCK_BYTES];
+    uLong crc = crc32(0, NULL, 0);
+
+    for (int64_t at = 0; at < bytes;) {
+        size_t want = bytes - at < BLOCK_BYTES ? (size_t)(bytes - at) : BLOCK_BYTES;
+        ssize_t n = pread(fd, block, want, at);
+
+        if (n < 0 && errno == EINTR && !ti_gather_stop)
+            continue;
+        if (n < 0)
+            return ti_err_errno(err, TI_ERR_IO, "cannot read it");
+        if (n == 0)
+            return ti_err_set(err, TI_ERR_IO, "it became shorter meanwhile");
+        crc = crc32_z(crc, block, (size_t)n);
+        at += n;
+    }
+    *out = (uint32_t)crc;
+    return TI_OK;
+}
+
+static int find_node(struct ti_run *run, const char *host)
+{
+    static int last;
+    char **grown;
+
+    if (!host || !*host)
+        return -1;
+    if (last < run->nnodes && strcmp(run->node[last], host) == 0)
+        return last;
+    for (last = 0; last < run->nnodes; last++)
+        if (strcmp(run->node[last], host) == 0)
+            return last;
+    grown = realloc(run->node, (size_t)(run->nnodes + 1) * sizeof *grown);
+    if (!grown)
+        return -1;
+    run->node = grown;
+    grown[run->nnodes] = strdup(host);
+    return grown[run->nnodes] ? run->nnodes++ : -1;
+}
+
+/* Valid UTF-8 or not, a string that JSON can hold. */
+static json_t *json_text(const char *s)
+{
+    json_t *json = json_string(s);
+    char *copy;
+
+    if (json || !(copy = strdup(s)))
+        return json;
+    for (char *p = copy; *p; p++)
+        if (*p & 0x80)
+            *p = '?';
+    json = json_string(copy);
+    free(copy);
+    return json;
+}
+
+static void note_info(struct ti_run *run, const struct ti_reader *r)
+{
+    static const char *const common[] = {"application", "command", "counter",  "event",
+                                         "unit",        "exact",   "cpu",      "isa",
+                                         "tunables",    "mpi",     "language", "library"};
+    static const char *const counter[] = {"counter", "event", "unit"};
+
+    for (size_t i = 0; i < sizeof common / sizeof *common; i++) {
+        const char *value = ti_reader_info(r, common[i]);
+
+        if (value && *value && !json_object_get(run->info, common[i]))
+            json_object_set_new(run->info, common[i], json_text(value));
+    }
+    for (size_t i = 0; i < sizeof counter / sizeof *counter; i++) {
+        const char *value = ti_reader_info(r, counter[i]);
+        const char *first = json_string_value(json_object_get(run->info, counter[i]));
+
+        if (value && first && strcmp(value, first) != 0 && (unsigned char)*value < 0x80)
+            run->counters_differ = true;
+    }
+    run->exact = run->exact && ti_info_yes(ti_reader_info(r, "exact"));
+}
+
+static double number(const struct ti_reader *r, const char *key)
+{
+    const char *value = ti_reader_info(r, key);
+    double v = value ? strtod(value, NULL) : 0;
+
+    return v >= 0 && v < 1e18 ? v : 0;
+}
+
+static ti_status add_up(struct ti_run *run, const struct ti_run_rank *rank,
+                        const struct ti_reader *r, const struct ti_scan *scan, struct ti_err *err)
+{
+    double v;
+
+    run->gathered++;
+    run->complete += rank->state == TI_RANK_OK;
+    run->bytes += rank->file.st_size;
+    run->events += scan->events;
+    run->volume += scan->volume;
+    run->messages += scan->messages;
+    for (int op = 0; op < TI_OP_COUNT; op++) {
+        run->op[op].events += scan->op[op].events;
+        run->op[op].bytes += scan->op[op].bytes;
+    }
+    for (int i = 0; i < scan->nuntraced; i++)
+        if (!ti_call_count_add(&run->untraced, &run->nuntraced, scan->untraced[i].name,
+                               scan->untraced[i].calls))
+            return no_memory(run, err);
+    run->flush_seconds += number(r, "flush_seconds");
+    v = number(r, "init_seconds");
+    run->init_seconds_max = v > run->init_seconds_max ? v : run->init_seconds_max;
+    v = number(r, "app_seconds");
+    run->app_seconds_max = v > run->app_seconds_max ? v : run->app_seconds_max;
+    v = number(r, "memory_bytes");
+    if (v > (double)run->memory_bytes_max)
+        run->memory_bytes_max = (int64_t)v;
+    note_info(run, r);
+    return TI_OK;
+}
+
+/* Read all of file `f`, which is to be its rank's trace. */
+static ti_status check_file(struct ti_run *run, struct ti_run_file *f, struct ti_err *err)
+{
+    struct ti_run_rank *rank = &run->rank[f->claim];
+    struct ti_scan scan = {0};
+    struct ti_reader *r;
+    struct ti_err why;
+    const char *stopped;
+    int fd;
+    ti_status st = open_trace(run, f->name, &fd, &rank->file, &r, &why);
+
+    if (st != TI_OK) {
+        reject(f, TI_RANK_UNREADABLE, strdup(why.text));
+        return TI_OK;
+    }
+    st = crc_file(fd, rank->file.st_size, &rank->crc32, &why);
+    if (st != TI_OK)
+        ti_err_prefix(&why, st, "'%s'", f->name);
+    else
+        st = ti_scan_read(r, &scan, &why);
+    if (st != TI_OK) {
+        reject(f, st == TI_ERR_INPUT ? TI_RANK_DAMAGED : TI_RANK_UNREADABLE, strdup(why.text));
+        st = TI_OK;
+        goto out;
+    }
+    rank->state = scan.end == TI_END_COMPLETE ? TI_RANK_OK : TI_RANK_CUT;
+    rank->name = f->name;
+    stopped = ti_reader_info(r, "reason");
+    if (rank->state == TI_RANK_CUT)
+        rank->reason = stopped && *stopped ? text("%s: %s", ti_end_text(scan.end), stopped)
+                               : strdup(ti_end_text(scan.end));
+    rank->end = scan.end;
+    rank->events = scan.events;
+    rank->volume = scan.volume;
+    rank->hash = scan.hash;
+    rank->node = find_node(run, ti_reader_info(r, "host"));
+    st = add_up(run, rank, r, &scan, err);
+out:
+    ti_scan_free(&scan);
+    ti_reader_close(r);
+    close(fd);
+    return st;
+}
+
+/* Can `f`, by its header, be the trace its name claims? */
+static void judge_file(const struct ti_run *run, struct ti_run_file *f)
+{
+    if (f->state != TI_RANK_OK)
+        return;
+    if (f->nranks != run->nranks)
+        reject(f, TI_RANK_FOREIGN,
+               text("'%s' is of a run of %" PRId64 " ranks", f->name, f->nranks));
+    else if (memcmp(f->run_id, run->run_id, sizeof run->run_id) != 0)
+        reject(f, TI_RANK_FOREIGN, text("'%s' is of another run", f->name));
+    else if (f->rank != f->claim)
+        reject(f, TI_RANK_MISNAMED,
+               text("'%s' holds the trace of rank %" PRId64, f->name, f->rank));
+}
+
+/* Are the files `a` and `b` the same, byte for byte? */
+static bool same_file(const struct ti_run *run, const struct ti_run_file *a,
+                      const struct ti_run_file *b)
+{
+    const struct ti_run_file *const f[] = {a, b};
+    uint32_t crc[2];
+    struct stat sb[2];
+    bool same = true;
+
+    for (int i = 0; i < 2 && same; i++) {
+        int fd = openat(run->fd, f[i]->name, O_RDONLY | O_CLOEXEC);
+
+        same = fd >= 0 && fstat(fd, &sb[i]) == 0 &&
+               crc_file(fd, sb[i].st_size, &crc[i], NULL) == TI_OK;
+        if (fd >= 0)
+            close(fd);
+    }
+    return same && sb[0].st_size == sb[1].st_size && crc[0] == crc[1];
+}
+
+/* The `n` files from `f` on claim one rank, nearly always a single one. */
+static ti_status settle_rank(struct ti_run *run, struct ti_run_file *f, int64_t n,
+                             struct ti_err *err)
+{
+    struct ti_run_file *chosen = NULL;
+    struct ti_run_rank *rank = &run->rank[f->claim];
+    ti_status st;
+
+    for (int64_t i = 0; i < n; i++) {
+        judge_file(run, &f[i]);
+        if (f[i].state != TI_RANK_OK)
+            continue;
+        if (!chosen) {
+            chosen = &f[i];
+        } else if (same_file(run, chosen, &f[i])) {
+            reject(&f[i], TI_RANK_DUPLICATE,
+                   text("'%s' is the same as '%s'", f[i].name, chosen->name));
+        } else {
+            reject(&f[i], TI_RANK_DUPLICATE, text("'%s' and '%s' differ", chosen->name, f[i].name));
+            reject(chosen, TI_RANK_DUPLICATE, strdup(f[i].problem));
+            chosen = NULL;
+            break;
+        }
+    }
+    if (chosen) {
+        st = check_file(run, chosen, err);
+        if (st != TI_OK)
+            return st;
+    }
+    for (int64_t i = 0; i < n; i++) {
+        if (f[i].state == TI_RANK_OK)
+            continue;
+        if (rank->state == TI_RANK_MISSING) {
+            rank->state = f[i].state;
+            rank->name = f[i].name;
+            rank->reason = f[i].problem;
+        } else {
+            add_stray(run, f[i].name, f[i].problem);
+        }
+        f[i].problem = NULL;
+    }
+    return TI_OK;
+}
+
+static void progress(const struct ti_run *run, int64_t done)
+{
+    static double last;
+    double now;
+
+    if (!ti_progress_on() || ((now = ti_run_now()) < last + 0.1))
+        return;
+    last = now;
+    ti_progress("checked %" PRId64 " of %" PRId64 " traces", done, run->nfiles);
+}
+
+static void explain_missing(struct ti_run *run)
+{
+    /* a trace under a wrong name is two ranks' trouble */
+    for (int64_t i = 0; i < run->nfiles; i++) {
+        const struct ti_run_file *f = &run->file[i];
+        struct ti_run_rank *rank;
+
+        if (f->state != TI_RANK_MISNAMED)
+            continue;
+        rank = &run->rank[f->rank];
+        if (rank->state == TI_RANK_MISSING && !rank->reason)
+            rank->reason = text("no file; but '%s' holds its trace", f->name);
+    }
+    for (int64_t i = 0; i < run->nranks; i++)
+        if (run->rank[i].state == TI_RANK_MISSING && !run->rank[i].reason)
+            run->rank[i].reason = strdup("no file");
+}
+
+static ti_status check_ranks(struct ti_run *run, struct ti_err *err)
+{
+    ti_status st = TI_OK;
+
+    run->rank = calloc((size_t)run->nranks, sizeof *run->rank);
+    if (!run->rank)
+        return no_memory(run, err);
+    for (int64_t i = 0; i < run->nranks; i++) {
+        run->rank[i].state = TI_RANK_MISSING;
+        run->rank[i].node = -1;
+    }
+    run->exact = true;
+    for (int64_t i = 0, next; i < run->nfiles && st == TI_OK; i = next) {
+        for (next = i + 1; next < run->nfiles && run->file[next].claim == run->file[i].claim;
+             next++)
+            ;
+        progress(run, i);
+        if (run->file[i].claim < run->nranks) {
+            st = settle_rank(run, &run->file[i], next - i, err);
+        } else {
+            for (int64_t f = i; f < next; f++)
+                add_stray(
+                    run, run->file[f].name,
+                    text("'%s': the run has %" PRId64 " ranks", run->file[f].name, run->nranks));
+        }
+        if (ti_gather_stop)
+            st = ti_err_set(err, TI_ERR_IO, "interrupted");
+    }
+    ti_progress_clear();
+    explain_missing(run);
+    return st;
+}
+
+static ti_status nothing_usable(const struct ti_run *run, struct ti_err *err)
+{
+    for (int64_t i = 0; i < run->nranks; i++)
+        if (run->rank[i].state != TI_RANK_MISSING)
+            return ti_err_set(err, TI_ERR_INPUT, "nothing in '%s' can be gathered: %s", run->path,
+                              run->rank[i].reason ? run->rank[i].reason : "?");
+    return ti_err_set(err, TI_ERR_INPUT, "nothing in '%s' can be gathered: %s", run->path,
+                      run->nstrays && run->stray[0].reason ? run->stray[0].reason : "no trace");
+}
+
+static void load_json(struct ti_run *run)
+{
+    json_error_t why;
+    int fd = openat(run->fd, "RUN.json", O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+
+    if (fd < 0) {
+        if (errno != ENOENT)
+            ti_warn("cannot open '%s/RUN.json': %s", run->path, strerror(errno));
+        return;
+    }
+    run->json = json_loadfd(fd, 0, &why);
+    if (!run->json)
+        ti_warn("'%s/RUN.json' is malformed and ignored: line %d: %s", run->path, why.line,
+                why.text);
+    else if (!json_is_object(run->json)) {
+        ti_warn("'%s/RUN.json' is not an object and ignored", run->path);
+        json_decref(run->json);
+        run->json = NULL;
+    }
+    close(fd);
+}
+
+ti_status ti_run_check(const char *path, struct ti_run **out, struct ti_err *err)
+{
+    struct ti_run *run = calloc(1, sizeof *run);
+    ti_status st;
+
+    if (!run) {
+        errno = ENOMEM;
+        return ti_err_errno(err, TI_ERR_IO, "cannot check '%s'", path);
+    }
+    run->started = ti_run_now();
+    run->path = strdup(path);
+    run->info = json_object();
+    run->fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (!run->path || !run->info || run->fd < 0) {
+        st = errno == ENOTDIR ? ti_err_set(err, TI_ERR_INPUT, "'%s' is not a run directory", path)
+                              : ti_err_errno(err, TI_ERR_IO, "cannot open '%s'", path);
+        ti_run_free(run);
+        return st;
+    }
+    for (size_t n = strlen(run->path); n > 1 && run->path[n - 1] == '/'; n--)
+        run->path[n - 1] = '\0';
+    load_json(run);
+    st = list_files(run, err);
+    for (int64_t i = 0; st == TI_OK && i < run->nfiles; i++)
+        read_header(run, &run->file[i]);
+    if (st == TI_OK)
+        st = find_run(run, err);
+    if (st == TI_OK)
+        st = check_ranks(run, err);
+    if (st == TI_OK && run->gathered == 0)
+        st = nothing_usable(run, err);
+    if (st != TI_OK) {
+        ti_run_free(run);
+        return st;
+    }
+    run->check_seconds = ti_run_now() - run->started;
+    *out = run;
+    return TI_OK;
+}
+
+void ti_run_free(struct ti_run *run)
+{
+    if (!run)
+        return;
+    for (int64_t i = 0; run->rank && i < run->nranks; i++)
+        free(run->rank[i].reason);
+    for (int i = 0; i < run->nstrays; i++)
+        free(run->stray[i].reason);
+    for (int i = 0; i < run->nnodes; i++)
+        free(run->node[i]);
+    for (int i = 0; i < run->nuntraced; i++)
+        free(run->untraced[i].name);
+    for (int64_t i = 0; i < run->nfiles; i++) {
+        free(run->file[i].name);
+        free(run->file[i].problem);
+    }
+    json_decref(run->json);
+    json_decref(run->info);
+    free(run->rank);
+    free(run->stray);
+    free(run->node);
+    free(run->untraced);
+    free(run->file);
+    if (run->fd >= 0)
+        close(run->fd);
+    free(run->path);
+    free(run);
+}

@@ -1,0 +1,104 @@
+/*
+ * A run directory looked at: which ranks' traces are there and sound, what is
+ * wrong with the others, and what the run was.
+ */
+#ifndef TI_RUN_H
+#define TI_RUN_H
+
+#include <jansson.h>
+#include <signal.h>
+#include <sys/stat.h>
+
+#include "formats/scan.h"
+
+/* X(name, gathered, text): what became of a rank. */
+#define TI_RANK_STATES(X)                                                                          \
+    X(OK, true, "complete")                                                                        \
+    X(CUT, true, "incomplete, kept as far as it goes")                                             \
+    X(MISSING, false, "missing")                                                                   \
+    X(UNREADABLE, false, "unreadable")                                                             \
+    X(DAMAGED, false, "damaged")                                                                   \
+    X(MISNAMED, false, "under a wrong name")                                                       \
+    X(DUPLICATE, false, "there more than once")                                                    \
+    X(FOREIGN, false, "of another run")
+
+#define TI_RANK_STATE_ENUM(name, gathered, text) TI_RANK_##name,
+enum ti_rank_state { TI_RANK_STATES(TI_RANK_STATE_ENUM) TI_RANK_STATE_COUNT };
+
+const char *ti_rank_state_text(enum ti_rank_state state);
+
+struct ti_run_rank {
+    enum ti_rank_state state;
+    const char *name; /* of its file; NULL if there is none */
+    char *reason;     /* NULL when OK */
+    int node;         /* index in `node`, -1 unknown */
+    enum ti_end end;
+    uint64_t events, volume, hash;
+    uint32_t crc32; /* of the whole file, as in zip */
+    struct stat file;
+};
+
+/* A file that is not used: of a rank that has a better one, or of none. */
+struct ti_run_stray {
+    const char *name;
+    char *reason;
+};
+
+struct ti_run_file; /* private */
+
+struct ti_run {
+    char *path;
+    int fd;       /* of the directory */
+    json_t *json; /* RUN.json; NULL if there is none */
+
+    uint8_t run_id[TI_RUN_ID_BYTES];
+    int64_t nranks;
+    struct ti_run_rank *rank;
+    int64_t gathered, complete; /* ranks: with a trace to gather, with a whole one */
+    struct ti_run_stray *stray;
+    int nstrays;
+    char **node;
+    int nnodes;
+
+    /* what the traces say of the run, from the first that says it; may be NULL */
+    json_t *info;
+    bool counters_differ;
+    bool exact; /* all of them */
+
+    /* sums over the gathered ranks */
+    int64_t bytes;
+    uint64_t events, volume, messages;
+    struct ti_op_count op[TI_OP_COUNT];
+    struct ti_call_count *untraced;
+    int nuntraced;
+    double flush_seconds, init_seconds_max, app_seconds_max;
+    int64_t memory_bytes_max;
+
+    double started, check_seconds; /* since the epoch; taken */
+
+    struct ti_run_file *file;
+    int64_t nfiles;
+};
+
+/* Set (by a signal handler) to make ti_run_check() and ti_bundle_write() give
+ * up with an error. */
+extern volatile sig_atomic_t ti_gather_stop;
+
+/*
+ * Look at the run directory `path`, read every trace in it and check it whole.
+ * *out is set on success only; release it with ti_run_free().  Returns TI_OK,
+ * whatever the state of the ranks, TI_ERR_IO, or TI_ERR_INPUT if nothing in it
+ * can be gathered.
+ */
+ti_status ti_run_check(const char *path, struct ti_run **out, struct ti_err *err);
+void ti_run_free(struct ti_run *run); /* NULL is fine */
+
+static inline bool ti_run_gathers(const struct ti_run *run, int64_t rank)
+{
+    return run->rank[rank].state == TI_RANK_OK || run->rank[rank].state == TI_RANK_CUT;
+}
+
+/* Seconds since the epoch. */
+double ti_run_now(void);
+
+#endif

@@ -1,0 +1,141 @@
+#!/bin/bash
+# ti-gather: ranks that are missing, cut off, damaged, misnamed, there twice or of
+# another run are named; what can be used goes into the bundle.
+set -u
+
+o=${TI_BUILD:-build}
+case $o in /*) ;; *) o=$PWD/$o ;; esac
+for p in ti-gather ti-info tests/mktrace; do
+    [ -x "$o/$p" ] || { echo "$o/$p was not built"; exit 77; }
+done
+PATH=$o:$o/tests:$PATH
+tmp=$(mktemp -d) || exit 1
+trap 'rm -rf "$tmp"' EXIT
+cd "$tmp" || exit 1
+failed=0
+fail() { echo "FAILED: $*"; failed=1; }
+# run STATUS COMMAND...: its output goes to files out and err
+run() {
+    local want=$1 rc
+    shift
+    "$@" >out 2>err
+    rc=$?
+    [ $rc -eq "$want" ] && return
+    fail "status $rc, not $want: $*"
+    cat out err
+}
+# says FILE TEXT: the file holds the text
+says() { grep -qF -- "$2" "$1" || { fail "$1 does not say: $2"; cat "$1"; }; }
+
+# missing ranks, condensed
+mktrace --np 12 a.run
+rm a.run/rank-00000[4-7].ti a.run/rank-000011.ti
+run 1 ti-gather a.run
+says err "warning: 5 ranks are missing: 4-7, 11"
+says out "a.tib: 7 of 12 ranks"
+run 1 ti-info --verify a.tib
+says out "5 ranks missing: 4-7, 11"
+run 0 ti-info a.tib
+says out "5 ranks missing: 4-7, 11"
+run 3 ti-info --rank 5 a.tib
+says err "rank 5 is missing"
+run 0 ti-info --rank 8 a.tib
+run 1 ti-gather --plan --json a.run
+says out '"reason": "no file"'
+
+# killed: the prefix is there
+mktrace --np 3 --iterations 500 --hold 1 b.run
+run 1 ti-gather b.run
+says err "1 rank is incomplete, kept as far as it goes: 1"
+says err "rank 1: cut off: no end was written"
+run 0 ti-info --json --rank 1 b.tib
+says out '"end": "killed"'
+run 1 ti-info --rank 1 --dump b.tib
+cp out killed
+mktrace --np 3 --iterations 500 whole.run
+ti-info --rank 1 --dump whole.run | head -n "$(wc -l <killed)" | cmp - killed || fail "no prefix"
+[ "$(wc -l <killed)" -gt 1000 ] || fail "a short prefix: $(wc -l <killed)"
+run 1 ti-info --verify b.tib
+says out "rank 1: incomplete after $(wc -l <killed) events: cut off"
+
+# torn in a chunk
+mktrace --np 3 --iterations 500 --noise 1000 c.run
+truncate -s -2000 c.run/rank-000002.ti
+run 1 ti-gather c.run
+says err "rank 2: cut off"
+run 1 ti-info --verify c.tib
+
+# ended early, and why
+mktrace --np 2 --end 1:3 d.run
+run 1 ti-gather d.run
+says err "rank 1: the library stopped recording: disk full"
+mktrace --np 2 --end 0:1 d2.run
+run 1 ti-gather d2.run
+says err "rank 0: ended by MPI_Abort"
+
+# damaged
+mktrace --np 3 e.run
+printf X | dd of=e.run/rank-000001.ti bs=1 seek=300 conv=notrunc status=none
+run 1 ti-gather e.run
+says err "1 rank is damaged: 1"
+says err "is damaged at byte"
+run 1 ti-info --verify e.tib
+run 3 ti-info --verify e.run
+run 3 ti-info e.run
+says out "rank 1: "
+
+# a wrong name is two ranks' trouble
+mktrace --np 3 f.run
+mv f.run/rank-000002.ti f.run/rank-000001.ti
+run 1 ti-gather f.run
+says err "rank 1: 'rank-000001.ti' holds the trace of rank 2"
+says err "rank 2: no file; but 'rank-000001.ti' holds its trace"
+
+# two files for one rank: the same, then different ones
+mktrace --np 3 g.run
+cp g.run/rank-000002.ti g.run/rank-2.ti
+run 0 ti-gather g.run
+says err "ignored: 'rank-2.ti' is the same as 'rank-000002.ti'"
+run 3 ti-info g.run
+says err "two traces of rank 2: 'rank-000002.ti' and 'rank-2.ti'"
+mktrace --np 3 --ranks 2 --volume 5 --as 2:rank-02.ti g.run
+run 1 ti-gather --force g.run
+says err "1 rank is there more than once: 2"
+
+# of another run; of a larger one
+mktrace --np 4 h.run
+rm h.run/rank-000001.ti
+mktrace --np 4 --ranks 1 --run-id ffffffffffffffffffffffffffffffff h.run
+rm h.run/rank-000002.ti
+mktrace --np 5 --ranks 2 h.run
+run 1 ti-gather h.run
+says err "2 ranks are of another run: 1-2"
+says err "'rank-000002.ti' is of a run of 5 ranks"
+
+# counted by different counters
+mktrace --np 4 i.run
+rm i.run/rank-000003.ti
+mktrace --np 4 --ranks 3 --counter valgrind i.run
+run 0 ti-gather i.run
+says err "not counted by one counter"
+run 0 ti-info i.tib
+says out "NOT THE SAME ON ALL RANKS"
+
+# RUN.json that is none
+mktrace --np 2 j.run
+echo '{"np": ' >j.run/RUN.json
+run 0 ti-gather j.run
+says err "RUN.json' is malformed and ignored"
+
+# nothing usable
+mkdir k.run
+: >k.run/rank-000000.ti
+run 3 ti-gather k.run
+says err "nothing in 'k.run' can be gathered"
+[ -e k.tib ] && fail "an empty bundle"
+
+# a bundle that was cut on its way
+head -c 2000 a.tib >cut.tib
+run 3 ti-info --verify cut.tib
+says err "was cut off"
+exit $failed

@@ -1,0 +1,6 @@
+# A program that makes run directories for the scripts here.
+test_programs += $(O)/tests/mktrace
+
+$(O)/tests/mktrace: $(call obj,tests/cli/mktrace.c formats/writer.c $(formats_src) $(common_src))
+	@mkdir -p $(@D)
+	$(call say,LINK)$(CC) $(san_flags) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(pkg_libs) $(LDLIBS)

@@ -1,0 +1,486 @@
+/* gather/: from run directories in all states of repair to bundles. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/cli.h"
+#include "formats/rankname.h"
+#include "formats/source.h"
+#include "formats/writer.h"
+#include "gather/bundle.h"
+
+static char top[64], run_dir[80], bundle[80];
+
+static void path_of(char path[256], const char *name)
+{
+    snprintf(path, 256, "%s/%s", run_dir, name);
+}
+
+static void make_trace(const char *name, uint32_t rank, uint32_t nranks, uint8_t run, int events,
+                       enum ti_end end)
+{
+    uint8_t run_id[TI_RUN_ID_BYTES] = {run};
+    const char *const info[] = {
+        "host", rank < 2 ? "near" : "far", "application", "app", "exact", "1", "counter", "papi"};
+    const char *const last[] = {"memory_bytes", "1000", "reason", "disk full"};
+    struct ti_event ev = {.volume = 100, .op = TI_OP_SEND, .mask = TI_M_P2P};
+    struct ti_writer *w;
+    struct ti_err err;
+    char path[256];
+
+    path_of(path, name);
+    unlink(path);
+    ev.arg[TI_F_PEER] = 1;
+    ev.arg[TI_F_BYTES] = 10;
+    assert_int_equal(ti_writer_open(path, rank, nranks, run_id, &w, &err), TI_OK);
+    ti_writer_info(w, info, 4);
+    for (int i = 0; i < events; i++) {
+        ti_writer_event(w, &ev);
+        if (i % 8 == 7)
+            ti_writer_flush(w);
+    }
+    assert_int_equal(ti_writer_close(w, end, last, 2, &err), TI_OK);
+}
+
+static void make_run(int nranks)
+{
+    for (int i = 0; i < nranks; i++) {
+        char name[TI_RANK_NAME_BYTES];
+
+        make_trace(ti_rank_name(i, name), (uint32_t)i, (uint32_t)nranks, 1, 20 + i,
+                   TI_END_COMPLETE);
+    }
+}
+
+static void cut(const char *name, off_t bytes)
+{
+    struct stat sb;
+    char path[256];
+
+    path_of(path, name);
+    assert_int_equal(stat(path, &sb), 0);
+    assert_int_equal(truncate(path, bytes < 0 ? sb.st_size + bytes : bytes), 0);
+}
+
+static void spoil(const char *name, off_t at)
+{
+    char path[256], c;
+    int fd;
+
+    path_of(path, name);
+    fd = open(path, O_RDWR);
+    assert_int_equal(pread(fd, &c, 1, at), 1);
+    c ^= 0x55;
+    assert_int_equal(pwrite(fd, &c, 1, at), 1);
+    close(fd);
+}
+
+static void spit(const char *name, const char *text)
+{
+    char path[256];
+    FILE *f;
+
+    path_of(path, name);
+    f = fopen(path, "w");
+    assert_non_null(f);
+    fputs(text, f);
+    assert_int_equal(fclose(f), 0);
+}
+
+static struct ti_run *check(void)
+{
+    struct ti_run *run;
+    struct ti_err err;
+
+    if (ti_run_check(run_dir, &run, &err) != TI_OK)
+        fail_msg("%s", err.text);
+    return run;
+}
+
+/* Write the bundle and open it. */
+static struct ti_source *gather(struct ti_run *run)
+{
+    struct ti_source *s;
+    struct ti_err err;
+    int64_t bytes = 0;
+    struct stat sb;
+
+    if (ti_bundle_write(run, bundle, true, &bytes, &err) != TI_OK)
+        fail_msg("%s", err.text);
+    assert_int_equal(stat(bundle, &sb), 0);
+    assert_int_equal(sb.st_size, bytes);
+    if (ti_source_open(bundle, &s, &err) != TI_OK)
+        fail_msg("%s", err.text);
+    assert_non_null(ti_source_manifest(s));
+    return s;
+}
+
+static bool exists(const char *path)
+{
+    return access(path, F_OK) == 0;
+}
+
+static bool part_exists(void)
+{
+    char part[90];
+
+    snprintf(part, sizeof part, "%s.part", bundle);
+    return exists(part);
+}
+
+static const char *reason(const struct ti_source *s, const char *list, size_t i)
+{
+    const json_t *item = json_array_get(json_object_get(ti_source_manifest(s), list), i);
+
+    return item ? json_string_value(json_object_get(item, "reason")) : "(none)";
+}
+
+static void complete(void **state)
+{
+    struct ti_run *run;
+    struct ti_source *s;
+    const json_t *m, *steps, *entry;
+
+    (void)state;
+    make_run(4);
+    spit("RUN.json", "{\"np\": 4, \"run_id\": \"01000000000000000000000000000000\","
+                     " \"command\": [\"./app\", \"-x\"], \"plan\": {\"folding\": 2},"
+                     " \"site\": \"here\", \"steps\": [{\"name\": \"run\", \"seconds\": 1.5}]}");
+    run = check();
+    assert_int_equal(run->nranks, 4);
+    assert_int_equal(run->gathered, 4);
+    assert_int_equal(run->complete, 4);
+    assert_int_equal(run->nstrays, 0);
+    assert_int_equal(run->nnodes, 2);
+    assert_int_equal(run->events, 20 + 21 + 22 + 23);
+    assert_int_equal(run->messages, run->events);
+    assert_true(run->exact);
+    s = gather(run);
+    m = ti_source_manifest(s);
+    assert_true(json_is_true(json_object_get(m, "complete")));
+    assert_int_equal(json_integer_value(json_object_get(m, "np")), 4);
+    assert_string_equal(json_string_value(json_object_get(m, "application")), "app");
+    assert_int_equal(json_array_size(json_object_get(m, "command")), 2);
+    assert_int_equal(json_array_size(json_object_get(m, "nodes")), 2);
+    assert_true(json_is_object(json_object_get(m, "plan")));
+    steps = json_object_get(json_object_get(m, "acquisition"), "steps");
+    assert_int_equal(json_array_size(steps), 2);
+    assert_true(json_is_real(json_object_get(json_array_get(steps, 1), "seconds")));
+    assert_string_equal(
+        json_string_value(json_object_get(json_object_get(m, "acquisition"), "site")), "here");
+    entry = json_array_get(json_object_get(m, "ranks"), 3);
+    assert_int_equal(json_integer_value(json_object_get(entry, "events")), 23);
+    assert_string_equal(json_string_value(json_object_get(entry, "node")), "far");
+    for (int rank = 0; rank < 4; rank++) {
+        struct ti_reader *r;
+        struct ti_err err;
+        uint64_t events;
+
+        assert_int_equal(ti_source_reader(s, rank, &r, &err), TI_OK);
+        assert_int_equal(ti_reader_verify(r, &events, &err), TI_OK);
+        assert_int_equal(events, 20 + rank);
+        ti_reader_close(r);
+    }
+    ti_source_close(s);
+    assert_false(part_exists());
+    ti_run_free(run);
+}
+
+/* One of everything that can be wrong. */
+static void all_kinds(void **state)
+{
+    static const enum ti_rank_state states[] = {
+        TI_RANK_OK,      TI_RANK_MISSING, TI_RANK_CUT,       TI_RANK_DAMAGED, TI_RANK_MISNAMED,
+        TI_RANK_FOREIGN, TI_RANK_FOREIGN, TI_RANK_DUPLICATE, TI_RANK_OK,      TI_RANK_CUT,
+        TI_RANK_DAMAGED, TI_RANK_MISSING, TI_RANK_OK,        TI_RANK_CUT,
+    };
+    struct ti_run *run;
+    struct ti_source *s;
+    char path[256];
+    int64_t missing = 0;
+
+    (void)state;
+    make_run(14);
+    path_of(path, "rank-000001.ti");
+    unlink(path);
+    cut("rank-000002.ti", -5);
+    spoil("rank-000003.ti", 150);
+    make_trace("rank-000004.ti", 11, 14, 1, 5, TI_END_COMPLETE);
+    path_of(path, "rank-000011.ti");
+    unlink(path);
+    make_trace("rank-000005.ti", 5, 14, 2, 5, TI_END_COMPLETE);
+    make_trace("rank-000006.ti", 6, 15, 1, 5, TI_END_COMPLETE);
+    make_trace("rank-7.ti", 7, 14, 1, 5, TI_END_COMPLETE);   /* differs */
+    make_trace("rank-08.ti", 8, 14, 1, 28, TI_END_COMPLETE); /* the same */
+    make_trace("rank-000009.ti", 9, 14, 1, 9, TI_END_STOPPED);
+    cut("rank-000010.ti", 60);
+    make_trace("rank-12.ti", 12, 14, 3, 5, TI_END_COMPLETE); /* of another run */
+    make_trace("rank-000013.ti", 13, 14, 1, 5, TI_END_NO_FINALIZE);
+    make_trace("rank-000099.ti", 13, 14, 1, 5, TI_END_COMPLETE);
+    run = check();
+    assert_int_equal(run->nranks, 14);
+    for (int i = 0; i < 14; i++) {
+        assert_int_equal(run->rank[i].state, states[i]);
+        assert_true((run->rank[i].reason == NULL) == (states[i] == TI_RANK_OK));
+        missing += !ti_run_gathers(run, i);
+    }
+    assert_int_equal(run->complete, 3);
+    assert_int_equal(run->gathered, 6);
+    assert_int_equal(missing, 8);
+    assert_string_equal(run->rank[1].reason, "no file");
+    assert_non_null(strstr(run->rank[11].reason, "'rank-000004.ti' holds its trace"));
+    assert_string_equal(run->rank[7].reason, "'rank-000007.ti' and 'rank-7.ti' differ");
+    assert_non_null(strstr(run->rank[9].reason, "disk full"));
+    assert_non_null(strstr(run->rank[5].reason, "another run"));
+    assert_non_null(strstr(run->rank[6].reason, "15 ranks"));
+    assert_int_equal(run->nstrays, 4); /* 7 twice: one is the rank's, one a stray */
+    s = gather(run);
+    assert_false(json_is_true(json_object_get(ti_source_manifest(s), "complete")));
+    assert_int_equal(json_array_size(json_object_get(ti_source_manifest(s), "missing")), 8);
+    assert_int_equal(json_array_size(json_object_get(ti_source_manifest(s), "incomplete")), 3);
+    assert_string_equal(reason(s, "missing", 0), "no file");
+    assert_non_null(strstr(reason(s, "incomplete", 0), "cut off"));
+    for (int i = 0; i < 14; i++)
+        assert_int_equal(ti_source_has(s, i), ti_run_gathers(run, i));
+    ti_source_close(s);
+    ti_run_free(run);
+}
+
+/* A trace cut anywhere: either its prefix is gathered, or it is not there. */
+static void every_length(void **state)
+{
+    struct ti_run *run;
+    struct ti_source *s;
+    struct stat sb;
+    char path[256];
+    uint64_t last = UINT64_MAX;
+
+    (void)state;
+    make_run(2);
+    path_of(path, "rank-000001.ti");
+    assert_int_equal(stat(path, &sb), 0);
+    for (off_t n = sb.st_size; n-- > 0;) {
+        cut("rank-000001.ti", n);
+        run = check();
+        assert_int_equal(run->rank[0].state, TI_RANK_OK);
+        if (run->rank[1].state == TI_RANK_CUT) {
+            assert_int_equal(run->rank[1].end, TI_END_KILLED);
+            assert_true(run->rank[1].events <= last);
+            last = run->rank[1].events;
+            if (n % 64 == 0) {
+                s = gather(run);
+                assert_int_equal(ti_source_bytes(s, 1), n);
+                ti_source_close(s);
+            }
+        } else {
+            assert_int_equal(run->rank[1].state, TI_RANK_DAMAGED);
+            assert_true(n < 300);
+        }
+        ti_run_free(run);
+    }
+    assert_int_equal(last, 0);
+}
+
+static void unusable(void **state)
+{
+    struct ti_run *run;
+    struct ti_err err;
+
+    (void)state;
+    assert_int_equal(ti_run_check(run_dir, &run, &err), TI_ERR_INPUT);
+    assert_non_null(strstr(err.text, "holds no rank-*.ti"));
+    spit("rank-000000.ti", "");
+    spit("rank-000001.ti", "hello");
+    assert_int_equal(ti_run_check(run_dir, &run, &err), TI_ERR_INPUT);
+    assert_non_null(strstr(err.text, "nothing in"));
+    make_trace("rank-000000.ti", 0, 2, 1, 5, TI_END_COMPLETE);
+    spit("RUN.json", "{\"np\": 3}");
+    assert_int_equal(ti_run_check(run_dir, &run, &err), TI_ERR_INPUT);
+    assert_non_null(strstr(err.text, "of a run of 2 ranks"));
+    assert_int_equal(ti_run_check("/nowhere", &run, &err), TI_ERR_IO);
+    assert_int_equal(ti_run_check("/dev/null", &run, &err), TI_ERR_INPUT);
+}
+
+/* RUN.json decides which of two runs' files are meant, else the majority. */
+static void whose(void **state)
+{
+    struct ti_run *run;
+
+    (void)state;
+    make_run(3);
+    make_trace("rank-000001.ti", 1, 3, 9, 5, TI_END_COMPLETE);
+    run = check();
+    assert_int_equal(run->gathered, 2);
+    assert_int_equal(run->rank[1].state, TI_RANK_FOREIGN);
+    ti_run_free(run);
+    spit("RUN.json", "{\"run_id\": \"09000000000000000000000000000000\"}");
+    run = check();
+    assert_int_equal(run->gathered, 1);
+    assert_int_equal(run->rank[1].state, TI_RANK_OK);
+    ti_run_free(run);
+}
+
+static void changes(void **state)
+{
+    struct ti_run *run;
+    struct ti_err err;
+    int64_t bytes, removed;
+    char path[256];
+
+    (void)state;
+    make_run(3);
+    run = check();
+    spoil("rank-000002.ti", 200);
+    unlink(bundle);
+    assert_int_equal(ti_bundle_write(run, bundle, false, &bytes, &err), TI_ERR_IO);
+    assert_non_null(strstr(err.text, "rank-000002.ti' changed while it was gathered"));
+    assert_false(exists(bundle) || part_exists());
+    ti_run_free(run);
+
+    make_run(3);
+    run = check();
+    make_trace("rank-000001.ti", 1, 3, 1, 90, TI_END_COMPLETE); /* longer */
+    assert_int_equal(ti_bundle_write(run, bundle, false, &bytes, &err), TI_ERR_IO);
+    assert_non_null(strstr(err.text, "rank-000001.ti' changed"));
+    cut("rank-000001.ti", 100); /* shorter */
+    assert_int_equal(ti_bundle_write(run, bundle, false, &bytes, &err), TI_ERR_IO);
+    assert_non_null(strstr(err.text, "rank-000001.ti' changed"));
+    path_of(path, "rank-000001.ti");
+    unlink(path);
+    assert_int_equal(ti_bundle_write(run, bundle, false, &bytes, &err), TI_ERR_IO);
+    assert_non_null(strstr(err.text, "cannot open"));
+    assert_false(exists(bundle) || part_exists());
+    ti_run_free(run);
+
+    /* replaced after it was gathered: not deleted */
+    make_run(3);
+    run = check();
+    assert_int_equal(ti_bundle_write(run, bundle, false, &bytes, &err), TI_OK);
+    make_trace("rank-000001.ti", 1, 3, 1, 90, TI_END_COMPLETE);
+    assert_int_equal(ti_bundle_remove_sources(run, bundle, &removed, &err), TI_OK);
+    assert_int_equal(removed, 2);
+    assert_true(exists(path));
+    ti_run_free(run);
+
+    /* the bundle is damaged: nothing is deleted */
+    make_run(3);
+    run = check();
+    assert_int_equal(ti_bundle_write(run, bundle, true, &bytes, &err), TI_OK);
+    assert_int_equal(truncate(bundle, bytes - 1), 0);
+    assert_int_equal(ti_bundle_remove_sources(run, bundle, &removed, &err), TI_ERR_INPUT);
+    assert_int_equal(removed, 0);
+    assert_true(exists(path));
+    ti_run_free(run);
+}
+
+static void output(void **state)
+{
+    struct rlimit limit, was;
+    struct ti_run *run;
+    struct ti_err err;
+    int64_t bytes;
+    char part[90];
+    int fd;
+
+    (void)state;
+    make_run(3);
+    run = check();
+    unlink(bundle);
+    assert_int_equal(ti_bundle_write(run, bundle, false, &bytes, &err), TI_OK);
+    assert_int_equal(ti_bundle_write(run, bundle, false, &bytes, &err), TI_ERR_IO);
+    assert_non_null(strstr(err.text, "exists"));
+    assert_int_equal(ti_bundle_write(run, bundle, true, &bytes, &err), TI_OK);
+    assert_int_equal(ti_bundle_write(run, "/nowhere/b.tib", true, &bytes, &err), TI_ERR_IO);
+    assert_non_null(strstr(err.text, "cannot create"));
+
+    /* somebody else is writing it */
+    snprintf(part, sizeof part, "%s.part", bundle);
+    fd = open(part, O_RDWR | O_CREAT, 0666);
+    assert_int_equal(flock(fd, LOCK_EX), 0);
+    assert_int_equal(ti_bundle_write(run, bundle, true, &bytes, &err), TI_ERR_IO);
+    assert_non_null(strstr(err.text, "another ti-gather"));
+    assert_true(part_exists());
+    close(fd);
+
+    /* what a killed one left is written over */
+    unlink(bundle);
+    assert_int_equal(ti_bundle_write(run, bundle, false, &bytes, &err), TI_OK);
+    assert_false(part_exists());
+
+    /* no room: the old bundle stays */
+    signal(SIGXFSZ, SIG_IGN);
+    getrlimit(RLIMIT_FSIZE, &was);
+    for (rlim_t n = 0; n < (rlim_t)bytes; n += 97) {
+        limit = was;
+        limit.rlim_cur = n;
+        setrlimit(RLIMIT_FSIZE, &limit);
+        assert_int_equal(ti_bundle_write(run, bundle, true, &bytes, &err), TI_ERR_IO);
+        setrlimit(RLIMIT_FSIZE, &was);
+        assert_non_null(strstr(err.text, "cannot write"));
+        assert_false(part_exists());
+        assert_true(exists(bundle));
+    }
+
+    ti_gather_stop = 1;
+    assert_int_equal(ti_bundle_write(run, bundle, true, &bytes, &err), TI_ERR_IO);
+    assert_non_null(strstr(err.text, "interrupted"));
+    assert_false(part_exists());
+    ti_gather_stop = 0;
+    ti_run_free(run);
+}
+
+static void huge_numbers(void **state)
+{
+    json_t *big = ti_json_u64(UINT64_MAX), *small = ti_json_u64(INT64_MAX);
+
+    (void)state;
+    assert_string_equal(json_string_value(big), "18446744073709551615");
+    assert_true(json_integer_value(small) == INT64_MAX);
+    json_decref(big);
+    json_decref(small);
+}
+
+static int set_up(void **state)
+{
+    (void)state;
+    strcpy(top, "/tmp/t-bundle.XXXXXX");
+    if (!mkdtemp(top))
+        return -1;
+    snprintf(run_dir, sizeof run_dir, "%s/app.run", top);
+    snprintf(bundle, sizeof bundle, "%s/app.tib", top);
+    return mkdir(run_dir, 0777);
+}
+
+static int tear_down(void **state)
+{
+    char command[128];
+
+    (void)state;
+    snprintf(command, sizeof command, "rm -rf %s", top);
+    return system(command);
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(complete), TEST(all_kinds), TEST(every_length), TEST(unusable),
+        TEST(whose),    TEST(changes),   TEST(output),       TEST(huge_numbers),
+    };
+
+    ti_talk_init("t-bundle", true, true);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
