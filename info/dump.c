@@ -1,0 +1,239 @@
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/cli.h"
+#include "info/info.h"
+
+static void need(struct info_line *line, size_t more)
+{
+    if (line->room - line->bytes > more)
+        return;
+    line->room = (line->room + more) * 2 + 256;
+    line->text = realloc(line->text, line->room);
+    if (!line->text)
+        TI_BUG("no memory for one line");
+}
+
+static void put(struct info_line *line, const char *text)
+{
+    size_t n = strlen(text);
+
+    need(line, n);
+    memcpy(line->text + line->bytes, text, n + 1);
+    line->bytes += n;
+}
+
+static void put_char(struct info_line *line, char c)
+{
+    need(line, 1);
+    line->text[line->bytes++] = c;
+    line->text[line->bytes] = '\0';
+}
+
+static void put_number(struct info_line *line, uint64_t v)
+{
+    char digits[24], *p = digits + sizeof digits - 1;
+
+    *p = '\0';
+    do
+        *--p = (char)('0' + v % 10);
+    while (v /= 10);
+    put(line, p);
+}
+
+static void put_signed(struct info_line *line, int64_t v)
+{
+    if (v < 0)
+        put_char(line, '-');
+    put_number(line, v < 0 ? -(uint64_t)v : (uint64_t)v);
+}
+
+/* Text from a trace: whatever could break a line or a field is escaped. */
+static void put_text(struct info_line *line, const char *text)
+{
+    static const char hex[] = "0123456789abcdef";
+
+    for (; *text; text++) {
+        unsigned char c = (unsigned char)*text;
+
+        if (c > ' ' && c <= '~' && c != '\\') {
+            put_char(line, (char)c);
+        } else {
+            put(line, "\\x");
+            put_char(line, hex[c >> 4]);
+            put_char(line, hex[c & 15]);
+        }
+    }
+}
+
+/* A value that may be one of the two that are no number; false if it was. */
+static bool put_special(struct info_line *line, int64_t v)
+{
+    if (v != TI_ANY && v != TI_NULL)
+        return true;
+    put(line, v == TI_ANY ? "any" : "null");
+    return false;
+}
+
+static void put_delta(struct info_line *line, int64_t v)
+{
+    if (!put_special(line, v))
+        return;
+    if (v >= 0)
+        put_char(line, '+');
+    put_signed(line, v);
+}
+
+/* "+1(5)": relative, and as world rank.  A wait does not say its communicator. */
+static void put_peer(struct info_line *line, const struct ti_reader *r, const struct ti_event *ev,
+                     int64_t v)
+{
+    int64_t world;
+
+    put_delta(line, v);
+    if (v == TI_ANY || v == TI_NULL || !(ev->mask & TI_M_COMM))
+        return;
+    world = ti_reader_world(r, ev->arg[TI_F_COMM], v);
+    put_char(line, '(');
+    if (world < 0)
+        put_char(line, '?');
+    else
+        put_number(line, (uint64_t)world);
+    put_char(line, ')');
+}
+
+static void put_field(struct info_line *line, const struct ti_reader *r, const struct ti_event *ev,
+                      unsigned f)
+{
+    int64_t v = ev->arg[f];
+    const char *name;
+
+    put_char(line, ' ');
+    put(line, ti_field_text(f));
+    put_char(line, '=');
+    switch (f) {
+    case TI_F_PEER:
+    case TI_F_PEER2:
+    case TI_F_FROM:
+        put_peer(line, r, ev, v);
+        break;
+    case TI_F_REDOP:
+        put(line, ti_redop_text(v));
+        break;
+    case TI_F_CALL:
+        name = v >= 0 && v <= UINT32_MAX ? ti_reader_string(r, (uint32_t)v, NULL) : NULL;
+        put_text(line, name ? name : "?");
+        break;
+    default:
+        if (put_special(line, v))
+            put_signed(line, v);
+    }
+}
+
+static void put_vector(struct info_line *line, const char *name, const struct ti_vec *vec)
+{
+    bool matched = strcmp(name, "matched") == 0;
+
+    put_char(line, ' ');
+    put(line, name);
+    put(line, "=[");
+    for (int64_t i = 0; i < vec->len; i++) {
+        int64_t v = ti_vec_at(vec, i);
+
+        if (i)
+            put_char(line, matched && i % 3 ? ':' : ',');
+        if (matched && i % 3 == 1)
+            put_delta(line, v);
+        else if (put_special(line, v))
+            put_signed(line, v);
+    }
+    put_char(line, ']');
+}
+
+void info_format_event(struct info_line *line, const struct ti_reader *r, const struct ti_event *ev,
+                       const struct info_style *style)
+{
+    const struct ti_op_info *op = ti_op_info(ev->op);
+
+    line->bytes = 0;
+    if (!style->no_volumes) {
+        put_number(line, ev->volume);
+        put_char(line, ' ');
+    }
+    put(line, op->text);
+    for (uint32_t rest = ev->mask; rest; rest &= rest - 1)
+        put_field(line, r, ev, (unsigned)__builtin_ctz(rest));
+    for (int v = 0; v < TI_VECS; v++)
+        if (ev->vec[v].len > 0)
+            put_vector(line, op->vec[v][0] ? op->vec[v] : "?", &ev->vec[v]);
+    if (style->sites) {
+        const char *site = ti_reader_string(r, ev->site, NULL);
+
+        put(line, " site=");
+        put_text(line, site ? site : "?");
+    }
+}
+
+void info_line_free(struct info_line *line)
+{
+    free(line->text);
+    *line = (struct info_line){0};
+}
+
+static ti_status dump_rank(struct ti_source *s, int64_t rank, const struct info_style *style,
+                           struct ti_err *err)
+{
+    struct info_line line = {0};
+    struct ti_reader *r;
+    struct ti_event ev;
+    int more;
+    ti_status st = ti_source_reader(s, rank, &r, err);
+
+    if (st != TI_OK)
+        return st;
+    while ((more = ti_reader_next(r, &ev, err)) > 0) {
+        info_format_event(&line, r, &ev, style);
+        put_char(&line, '\n');
+        if (fwrite(line.text, 1, line.bytes, stdout) != line.bytes)
+            break;
+    }
+    info_line_free(&line);
+    if (more < 0)
+        st = TI_ERR_INPUT;
+    else if (ferror(stdout))
+        st = ti_err_errno(err, TI_ERR_IO, "cannot write to standard output");
+    else if (ti_reader_end(r) != TI_END_COMPLETE) {
+        ti_warn("rank %" PRId64 " is incomplete after %" PRIu64 " events: %s", rank,
+                ti_reader_events(r), ti_end_text(ti_reader_end(r)));
+        st = TI_ERR_PARTIAL;
+    }
+    ti_reader_close(r);
+    return st;
+}
+
+ti_status info_dump(struct ti_source *s, int64_t rank, const struct info_style *style,
+                    struct ti_err *err)
+{
+    ti_status st = TI_OK;
+
+    if (rank >= 0)
+        return dump_rank(s, rank, style, err);
+    for (rank = 0; rank < ti_source_nranks(s); rank++) {
+        ti_status one;
+
+        if (!ti_source_has(s, rank)) {
+            if (strcmp(ti_source_kind(s), "rank file") != 0) {
+                ti_warn("rank %" PRId64 " is missing", rank);
+                st = TI_ERR_PARTIAL;
+            }
+            continue;
+        }
+        printf("# rank %" PRId64 "\n", rank);
+        one = dump_rank(s, rank, style, err);
+        if (one != TI_OK && one != TI_ERR_PARTIAL)
+            return one;
+        st = one != TI_OK ? one : st;
+    }
+    return st;
+}

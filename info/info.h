@@ -1,0 +1,59 @@
+/*
+ * What ti-info can do with a source of traces.  All print to stdout; reasons of
+ * failure come back in `err`, other conversation goes to stderr.
+ */
+#ifndef TI_INFO_H
+#define TI_INFO_H
+
+#include "formats/scan.h"
+#include "formats/source.h"
+
+/* How events are shown and compared. */
+struct info_style {
+    bool sites;         /* show call sites */
+    bool no_volumes;    /* leave volumes out */
+    uint64_t tolerance; /* volumes that differ by this much are equal */
+    bool json, quiet;
+};
+
+/* ------------------------------------------------------------- dump.c -- */
+
+/* A line of text that grows. */
+struct info_line {
+    char *text;
+    size_t bytes, room;
+};
+
+/*
+ * One event in its text form, without a newline: "VOLUME OP FIELD=VALUE ...",
+ * see ti-info(1).  It depends on the event and the communicators alone (and on
+ * the call site, if shown).
+ */
+void info_format_event(struct info_line *line, const struct ti_reader *r, const struct ti_event *ev,
+                       const struct info_style *style);
+void info_line_free(struct info_line *line);
+
+/* All events of `rank`, or of every rank if it is -1.  TI_ERR_PARTIAL when a
+ * trace was cut off. */
+ti_status info_dump(struct ti_source *s, int64_t rank, const struct info_style *style,
+                    struct ti_err *err);
+
+/* ---------------------------------------------------------- summary.c -- */
+
+ti_status info_summary(struct ti_source *s, const struct info_style *style, struct ti_err *err);
+ti_status info_rank(struct ti_source *s, int64_t rank, const struct info_style *style,
+                    struct ti_err *err);
+
+/* ----------------------------------------------------------- verify.c -- */
+
+/* TI_ERR_PARTIAL: ranks missing or incomplete; TI_ERR_INPUT: damage.  Both are
+ * reported in full on stdout, and `err` is empty. */
+ti_status info_verify(struct ti_source *s, const struct info_style *style, struct ti_err *err);
+
+/* ---------------------------------------------------------- compare.c -- */
+
+/* TI_OK: equal; TI_ERR_PARTIAL: they differ, which has been reported. */
+ti_status info_compare(struct ti_source *a, struct ti_source *b, const struct info_style *style,
+                       struct ti_err *err);
+
+#endif

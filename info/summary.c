@@ -1,0 +1,735 @@
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/cli.h"
+#include "formats/rankname.h"
+#include "info/info.h"
+
+#define PROBLEMS_SHOWN 8
+
+/* A rank whose trace is there. */
+struct row {
+    int64_t rank, bytes;
+    uint64_t events, volume;
+    enum ti_end end;
+    char *damage; /* NULL unless the trace is damaged: the counts stop there */
+};
+
+struct summary {
+    struct ti_source *s;
+    int64_t nranks, nrows, room;
+    struct row *row;
+    json_t *info;  /* application, command, counter, event, unit, exact, run_id, missing, ... */
+    json_t *nodes; /* names, each once */
+    int64_t bytes;
+    uint64_t events, volume, messages;
+    struct ti_op_count op[TI_OP_COUNT];
+    struct ti_call_count *untraced;
+    int nuntraced;
+};
+
+static ti_status no_memory(struct ti_err *err)
+{
+    errno = ENOMEM;
+    return ti_err_errno(err, TI_ERR_IO, "cannot sum up");
+}
+
+static void free_summary(struct summary *sum)
+{
+    for (int64_t i = 0; i < sum->nrows; i++)
+        free(sum->row[i].damage);
+    for (int i = 0; i < sum->nuntraced; i++)
+        free(sum->untraced[i].name);
+    free(sum->row);
+    free(sum->untraced);
+    json_decref(sum->info);
+    json_decref(sum->nodes);
+}
+
+static bool add_row(struct summary *sum, struct row row)
+{
+    if (sum->nrows == sum->room) {
+        int64_t room = sum->room ? sum->room * 2 : 64;
+        struct row *grown = realloc(sum->row, (size_t)room * sizeof *grown);
+
+        if (!grown)
+            return false;
+        sum->row = grown;
+        sum->room = room;
+    }
+    sum->row[sum->nrows++] = row;
+    sum->bytes += row.bytes;
+    sum->events += row.events;
+    sum->volume += row.volume;
+    return true;
+}
+
+/* Text that may be anything, as JSON. */
+static json_t *json_text(const char *text)
+{
+    json_t *json = json_string(text);
+
+    return json ? json : json_string("?");
+}
+
+/* ------------------------------------------------------ from the manifest -- */
+
+static bool get_u64(const json_t *from, const char *key, uint64_t *out)
+{
+    const json_t *v = json_object_get(from, key);
+    char *end;
+
+    if (json_is_integer(v)) {
+        *out = (uint64_t)json_integer_value(v);
+        return json_integer_value(v) >= 0;
+    }
+    if (!json_is_string(v))
+        return false;
+    errno = 0;
+    *out = strtoull(json_string_value(v), &end, 10);
+    return !errno && !*end && end != json_string_value(v);
+}
+
+static bool take_operations(struct summary *sum, const json_t *totals)
+{
+    const json_t *ops = json_object_get(totals, "operations");
+    const json_t *untraced = json_object_get(totals, "untraced");
+    uint64_t in_ops = 0;
+    const char *name;
+    json_t *value;
+
+    for (uint32_t op = 0; op < TI_OP_COUNT; op++) {
+        const json_t *o = json_object_get(ops, ti_op_info(op)->text);
+
+        if (o && (!get_u64(o, "events", &sum->op[op].events) ||
+                  !get_u64(o, "bytes", &sum->op[op].bytes)))
+            return false;
+        in_ops += sum->op[op].events;
+    }
+    json_object_foreach((json_t *)(uintptr_t)untraced, name, value)
+    {
+        uint64_t calls;
+
+        if (!get_u64(untraced, name, &calls) ||
+            !ti_call_count_add(&sum->untraced, &sum->nuntraced, name, calls))
+            return false;
+    }
+    return get_u64(totals, "messages", &sum->messages) && in_ops == sum->events;
+}
+
+static bool take_rank(struct summary *sum, const json_t *entry)
+{
+    const json_t *rank = json_object_get(entry, "rank");
+    struct row row = {.rank = json_integer_value(rank)};
+
+    row.bytes = ti_source_bytes(sum->s, row.rank);
+    row.end = ti_end_of_word(json_string_value(json_object_get(entry, "end")));
+    return json_is_integer(rank) && row.bytes >= 0 && row.end != TI_END_COUNT &&
+           (sum->nrows == 0 || sum->row[sum->nrows - 1].rank < row.rank) &&
+           get_u64(entry, "events", &row.events) && get_u64(entry, "volume", &row.volume) &&
+           add_row(sum, row);
+}
+
+static void take_info(struct summary *sum, const json_t *m)
+{
+    static const char *const as_is[] = {"application", "command", "run_id", "cpu",
+                                        "isa",         "mpi",     "missing"};
+    static const char *const of_counter[] = {"event", "unit", "exact", "mixed"};
+    const json_t *counter = json_object_get(m, "counter");
+    const json_t *nodes = json_object_get(m, "nodes");
+
+    for (size_t i = 0; i < sizeof as_is / sizeof *as_is; i++)
+        json_object_set(sum->info, as_is[i], json_object_get(m, as_is[i]));
+    json_object_set(sum->info, "counter", json_object_get(counter, "backend"));
+    for (size_t i = 0; i < sizeof of_counter / sizeof *of_counter; i++)
+        json_object_set(sum->info, of_counter[i], json_object_get(counter, of_counter[i]));
+    for (size_t i = 0; i < json_array_size(nodes); i++)
+        json_array_append(sum->nodes, json_object_get(json_array_get(nodes, i), "name"));
+}
+
+/* A bundle's manifest has all that a summary needs, so that a large one is not
+ * read through.  False if it does not fit the bundle. */
+static bool from_manifest(struct summary *sum)
+{
+    const json_t *m = ti_source_manifest(sum->s), *ranks = json_object_get(m, "ranks");
+    int64_t here = 0;
+
+    if (strcmp(ti_source_kind(sum->s), "bundle") != 0 ||
+        json_integer_value(json_object_get(m, "version")) != 1)
+        return false;
+    for (size_t i = 0; i < json_array_size(ranks); i++)
+        if (!take_rank(sum, json_array_get(ranks, i)))
+            return false;
+    for (int64_t rank = 0; rank < sum->nranks; rank++)
+        here += ti_source_has(sum->s, rank);
+    if (here != sum->nrows || here == 0 || !take_operations(sum, json_object_get(m, "totals")))
+        return false;
+    take_info(sum, m);
+    return true;
+}
+
+/* -------------------------------------------------------- from the traces -- */
+
+static void note_node(struct summary *sum, const char *host)
+{
+    size_t n = json_array_size(sum->nodes);
+
+    if (!host)
+        return;
+    /* ranks of a node are mostly neighbours */
+    for (size_t i = n; i-- > 0;)
+        if (strcmp(json_string_value(json_array_get(sum->nodes, i)), host) == 0)
+            return;
+    json_array_append_new(sum->nodes, json_text(host));
+}
+
+static void note_info(struct summary *sum, const struct ti_reader *r)
+{
+    static const char *const keys[] = {"application", "command", "counter", "event",
+                                       "unit",        "cpu",     "isa",     "mpi"};
+    static const char *const counter[] = {"counter", "event", "unit"};
+    char hex[2 * TI_RUN_ID_BYTES + 1];
+    const json_t *exact = json_object_get(sum->info, "exact");
+    bool is_exact = ti_info_yes(ti_reader_info(r, "exact"));
+
+    for (size_t i = 0; i < sizeof counter / sizeof *counter; i++) {
+        const char *is = ti_reader_info(r, counter[i]);
+        const char *was = json_string_value(json_object_get(sum->info, counter[i]));
+
+        if (is && was && strcmp(is, was) != 0)
+            json_object_set_new(sum->info, "mixed", json_true());
+    }
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+        const char *value = ti_reader_info(r, keys[i]);
+
+        if (value && *value && !json_object_get(sum->info, keys[i]))
+            json_object_set_new(sum->info, keys[i], json_text(value));
+    }
+    json_object_set_new(sum->info, "exact",
+                        json_boolean((!exact || json_is_true(exact)) && is_exact));
+    for (int i = 0; i < TI_RUN_ID_BYTES; i++)
+        snprintf(hex + 2 * i, 3, "%02x", ti_reader_run_id(r)[i]);
+    if (!json_object_get(sum->info, "run_id"))
+        json_object_set_new(sum->info, "run_id", json_string(hex));
+    note_node(sum, ti_reader_info(r, "host"));
+}
+
+static ti_status read_rank(struct summary *sum, int64_t rank, struct ti_err *err)
+{
+    struct row row = {.rank = rank, .bytes = ti_source_bytes(sum->s, rank), .end = TI_END_KILLED};
+    struct ti_scan scan = {0};
+    struct ti_reader *r;
+    struct ti_err why;
+    ti_status st = ti_source_reader(sum->s, rank, &r, &why);
+
+    if (st != TI_OK) {
+        row.damage = strdup(why.text);
+        return add_row(sum, row) ? TI_OK : no_memory(err);
+    }
+    if (ti_scan_read(r, &scan, &why) != TI_OK)
+        row.damage = strdup(why.text);
+    row.events = scan.events;
+    row.volume = scan.volume;
+    row.end = scan.end;
+    note_info(sum, r);
+    sum->messages += scan.messages;
+    for (int op = 0; op < TI_OP_COUNT; op++) {
+        sum->op[op].events += scan.op[op].events;
+        sum->op[op].bytes += scan.op[op].bytes;
+    }
+    st = TI_OK;
+    for (int i = 0; i < scan.nuntraced; i++)
+        if (!ti_call_count_add(&sum->untraced, &sum->nuntraced, scan.untraced[i].name,
+                               scan.untraced[i].calls))
+            st = no_memory(err);
+    if (!add_row(sum, row))
+        st = no_memory(err);
+    ti_scan_free(&scan);
+    ti_reader_close(r);
+    return st;
+}
+
+static ti_status from_traces(struct summary *sum, struct ti_err *err)
+{
+    ti_status st = TI_OK;
+
+    for (int64_t rank = 0; rank < sum->nranks && st == TI_OK; rank++) {
+        if (ti_progress_on() && rank % 16 == 0)
+            ti_progress("read %" PRId64 " of %" PRId64 " ranks", rank, sum->nranks);
+        if (ti_source_has(sum->s, rank))
+            st = read_rank(sum, rank, err);
+    }
+    ti_progress_clear();
+    return st;
+}
+
+static ti_status fill(struct summary *sum, struct ti_source *s, struct ti_err *err)
+{
+    *sum = (struct summary){
+        .s = s, .nranks = ti_source_nranks(s), .info = json_object(), .nodes = json_array()};
+    if (from_manifest(sum))
+        return TI_OK;
+    free_summary(sum);
+    *sum = (struct summary){
+        .s = s, .nranks = ti_source_nranks(s), .info = json_object(), .nodes = json_array()};
+    return from_traces(sum, err);
+}
+
+/* -------------------------------------------------------------- questions -- */
+
+static uint64_t message_bytes(const struct summary *sum)
+{
+    uint64_t bytes = 0;
+
+    for (uint32_t op = 0; op < TI_OP_COUNT; op++)
+        if (ti_op_sends(op))
+            bytes += sum->op[op].bytes;
+    return bytes;
+}
+
+enum per_rank { EVENTS, VOLUME, BYTES, PER_RANK_COUNT };
+static const char *const per_rank_text[] = {"events", "volume", "bytes"};
+
+static int by_value(const void *a, const void *b)
+{
+    const uint64_t *x = a, *y = b;
+
+    return *x < *y ? -1 : *x > *y;
+}
+
+/* Minimum, median and maximum over the ranks. */
+static bool spread(const struct summary *sum, enum per_rank what, uint64_t out[3])
+{
+    uint64_t *v = malloc((size_t)sum->nrows * sizeof *v + 1);
+
+    if (!v || !sum->nrows) {
+        free(v);
+        return false;
+    }
+    for (int64_t i = 0; i < sum->nrows; i++)
+        v[i] = what == EVENTS   ? sum->row[i].events
+               : what == VOLUME ? sum->row[i].volume
+                                : (uint64_t)sum->row[i].bytes;
+    qsort(v, (size_t)sum->nrows, sizeof *v, by_value);
+    out[0] = v[0];
+    out[1] = v[(sum->nrows - 1) / 2];
+    out[2] = v[sum->nrows - 1];
+    free(v);
+    return true;
+}
+
+static bool whole(const struct row *row)
+{
+    return !row->damage && row->end == TI_END_COMPLETE;
+}
+
+/* Ranks that are not there, as far as the source should have them. */
+static int64_t missing_ranks(const struct summary *sum, int64_t **out)
+{
+    int64_t n = 0, row = 0;
+
+    *out = malloc((size_t)sum->nranks * sizeof **out + 1);
+    if (!*out || strcmp(ti_source_kind(sum->s), "rank file") == 0)
+        return 0;
+    for (int64_t rank = 0; rank < sum->nranks; rank++) {
+        if (row < sum->nrows && sum->row[row].rank == rank)
+            row++;
+        else
+            (*out)[n++] = rank;
+    }
+    return n;
+}
+
+/* ------------------------------------------------------------------- text -- */
+
+static const char *info_text(const struct summary *sum, const char *key)
+{
+    return json_string_value(json_object_get(sum->info, key));
+}
+
+/* Text from a trace may hold anything; a terminal should not obey it. */
+static void put_clean(const char *text)
+{
+    for (; text && *text; text++)
+        putchar((unsigned char)*text < ' ' || *text == 127 ? '?' : *text);
+}
+
+static void line(const char *what, const char *value)
+{
+    if (!value)
+        return;
+    printf("%-12s ", what);
+    put_clean(value);
+    putchar('\n');
+}
+
+static void print_counter(const struct summary *sum)
+{
+    const char *name = info_text(sum, "counter"), *event = info_text(sum, "event");
+    const char *unit = info_text(sum, "unit");
+
+    if (!name)
+        return;
+    printf("%-12s ", "counter");
+    put_clean(name);
+    printf("%s", event ? ", " : "");
+    put_clean(event);
+    printf("%s", unit ? ", in " : "");
+    put_clean(unit);
+    printf(", %s%s\n", json_is_true(json_object_get(sum->info, "exact")) ? "exact" : "not exact",
+           json_is_true(json_object_get(sum->info, "mixed")) ? "; NOT THE SAME ON ALL RANKS" : "");
+}
+
+static void print_nodes(const struct summary *sum)
+{
+    size_t n = json_array_size(sum->nodes);
+
+    if (!n)
+        return;
+    printf("%-12s %zu:", "nodes", n);
+    for (size_t i = 0; i < n && i < 8; i++) {
+        printf("%s ", i ? "," : "");
+        put_clean(json_string_value(json_array_get(sum->nodes, i)));
+    }
+    printf("%s\n", n > 8 ? ", ..." : "");
+}
+
+static void print_operations(const struct summary *sum)
+{
+    char events[32], bytes[32];
+
+    printf("\n%-22s %16s %20s\n", "operation", "events", "bytes sent");
+    for (uint32_t op = 0; op < TI_OP_COUNT; op++) {
+        if (!sum->op[op].events)
+            continue;
+        printf("%-22s %16s %20s\n", ti_op_info(op)->text,
+               ti_format_count(sum->op[op].events, events, sizeof events),
+               ti_op_sends(op) || (ti_op_collective(op) && sum->op[op].bytes)
+                   ? ti_format_count(sum->op[op].bytes, bytes, sizeof bytes)
+                   : "-");
+    }
+    for (int i = 0; i < sum->nuntraced; i++) {
+        printf("%s", i ? ", " : "not traced: ");
+        put_clean(sum->untraced[i].name);
+        printf(" %s", ti_format_count(sum->untraced[i].calls, events, sizeof events));
+    }
+    if (sum->nuntraced)
+        putchar('\n');
+}
+
+static void print_spread(const struct summary *sum)
+{
+    printf("\n%-22s %16s %16s %16s\n", "per rank", "minimum", "median", "maximum");
+    for (int what = 0; what < PER_RANK_COUNT; what++) {
+        uint64_t v[3];
+        char text[3][32];
+
+        if (!spread(sum, (enum per_rank)what, v))
+            return;
+        for (int i = 0; i < 3; i++)
+            ti_format_count(v[i], text[i], sizeof text[i]);
+        printf("%-22s %16s %16s %16s\n", per_rank_text[what], text[0], text[1], text[2]);
+    }
+}
+
+static const char *missing_reason(const struct summary *sum, int64_t rank)
+{
+    const json_t *list = json_object_get(sum->info, "missing");
+
+    for (size_t i = 0; i < json_array_size(list); i++)
+        if (json_integer_value(json_object_get(json_array_get(list, i), "rank")) == rank)
+            return json_string_value(json_object_get(json_array_get(list, i), "reason"));
+    return NULL;
+}
+
+/* What is not there or not whole; nothing when all is well. */
+static void print_problems(const struct summary *sum, const int64_t *missing, int64_t nmissing)
+{
+    char ranks[512], events[32];
+    int64_t shown = 0, nbad = 0;
+
+    if (nmissing) {
+        printf("\n%" PRId64 " rank%s missing: %s\n", nmissing, nmissing == 1 ? "" : "s",
+               ti_ranks_text(missing, nmissing, ranks, sizeof ranks));
+        for (int64_t i = 0; i < nmissing && i < PROBLEMS_SHOWN; i++) {
+            const char *why = missing_reason(sum, missing[i]);
+
+            if (why && strcmp(why, "no file") != 0)
+                printf("  rank %" PRId64 ": %s\n", missing[i], why);
+        }
+    }
+    for (int64_t i = 0; i < sum->nrows; i++)
+        nbad += !whole(&sum->row[i]);
+    if (nbad)
+        printf("\n%" PRId64 " rank%s incomplete; counted as far as %s:\n", nbad,
+               nbad == 1 ? "" : "s", nbad == 1 ? "it goes" : "they go");
+    for (int64_t i = 0; i < sum->nrows && shown < PROBLEMS_SHOWN; i++) {
+        const struct row *row = &sum->row[i];
+
+        if (whole(row))
+            continue;
+        printf("  rank %" PRId64 ": %s after %s events\n", row->rank,
+               row->damage ? row->damage : ti_end_text(row->end),
+               ti_format_count(row->events, events, sizeof events));
+        shown++;
+    }
+    if (nbad > shown)
+        printf("  ... and %" PRId64 " more\n", nbad - shown);
+}
+
+static void print_text(const struct summary *sum, const int64_t *missing, int64_t nmissing)
+{
+    bool alone = strcmp(ti_source_kind(sum->s), "rank file") == 0;
+    char n[32], size[32];
+
+    printf("%s: ", ti_source_path(sum->s));
+    if (alone)
+        printf("rank file of rank %" PRId64 " of %" PRId64 "\n", sum->nrows ? sum->row[0].rank : 0,
+               sum->nranks);
+    else
+        printf("%s of %" PRId64 " rank%s\n", ti_source_kind(sum->s), sum->nranks,
+               sum->nranks == 1 ? "" : "s");
+    line("run", info_text(sum, "run_id"));
+    line("application", info_text(sum, "application"));
+    line("command", info_text(sum, "command"));
+    print_counter(sum);
+    line("cpu", info_text(sum, "cpu"));
+    line("mpi", info_text(sum, "mpi"));
+    print_nodes(sum);
+    line("events", ti_format_count(sum->events, n, sizeof n));
+    printf("%-12s %s ", "volume", ti_format_count(sum->volume, n, sizeof n));
+    put_clean(info_text(sum, "unit"));
+    putchar('\n');
+    printf("%-12s %s", "messages", ti_format_count(sum->messages, n, sizeof n));
+    printf(", %s bytes\n", ti_format_count(message_bytes(sum), n, sizeof n));
+    printf("%-12s %s", "stored", ti_format_size(sum->bytes, size, sizeof size));
+    if (sum->events)
+        printf(": %.4g bytes an event, %.4g an action", (double)sum->bytes / (double)sum->events,
+               (double)sum->bytes / (double)sum->events / 2);
+    putchar('\n');
+    print_operations(sum);
+    if (!alone)
+        print_spread(sum);
+    print_problems(sum, missing, nmissing);
+}
+
+/* ------------------------------------------------------------------- JSON -- */
+
+static json_t *u64(uint64_t v)
+{
+    char digits[32];
+
+    if (v <= INT64_MAX)
+        return json_integer((json_int_t)v);
+    snprintf(digits, sizeof digits, "%" PRIu64, v);
+    return json_string(digits);
+}
+
+static void set(json_t *to, const char *key, json_t *value)
+{
+    json_object_set_new(to, key, value);
+}
+
+static json_t *json_operations(const struct summary *sum)
+{
+    json_t *ops = json_object();
+
+    for (uint32_t op = 0; op < TI_OP_COUNT; op++)
+        if (sum->op[op].events)
+            set(ops, ti_op_info(op)->text,
+                json_pack("{s:o, s:o}", "events", u64(sum->op[op].events), "bytes",
+                          u64(sum->op[op].bytes)));
+    return ops;
+}
+
+static json_t *json_bad(const struct summary *sum)
+{
+    json_t *bad = json_array();
+
+    for (int64_t i = 0; i < sum->nrows; i++) {
+        const struct row *row = &sum->row[i];
+
+        if (whole(row))
+            continue;
+        json_array_append_new(
+            bad, json_pack("{s:I, s:o, s:b, s:o}", "rank", (json_int_t)row->rank, "events",
+                           u64(row->events), "damage", row->damage != NULL, "reason",
+                           json_text(row->damage ? row->damage : ti_end_text(row->end))));
+    }
+    return bad;
+}
+
+static void print_json(const struct summary *sum, const int64_t *missing, int64_t nmissing)
+{
+    static const char *const keys[] = {"run_id", "application", "command", "counter",
+                                       "event",  "unit",        "exact",   "mixed",
+                                       "cpu",    "isa",         "mpi"};
+    json_t *out = json_object(), *ranks = json_object(), *lack = json_array();
+    json_t *untraced = json_object(), *bad = json_bad(sum);
+
+    for (int64_t i = 0; i < nmissing; i++)
+        json_array_append_new(lack, json_integer(missing[i]));
+    for (int i = 0; i < sum->nuntraced; i++)
+        set(untraced, sum->untraced[i].name, u64(sum->untraced[i].calls));
+    for (int what = 0; what < PER_RANK_COUNT; what++) {
+        uint64_t v[3];
+
+        if (spread(sum, (enum per_rank)what, v))
+            set(ranks, per_rank_text[what],
+                json_pack("{s:o, s:o, s:o}", "minimum", u64(v[0]), "median", u64(v[1]), "maximum",
+                          u64(v[2])));
+    }
+    set(out, "path", json_text(ti_source_path(sum->s)));
+    set(out, "kind", json_string(ti_source_kind(sum->s)));
+    set(out, "np", json_integer(sum->nranks));
+    set(out, "ranks", json_integer(sum->nrows));
+    set(out, "complete", json_boolean(!nmissing && !json_array_size(bad)));
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+        json_object_set(out, keys[i], json_object_get(sum->info, keys[i]));
+    set(out, "nodes", json_incref(sum->nodes));
+    set(out, "events", u64(sum->events));
+    set(out, "volume", u64(sum->volume));
+    set(out, "bytes", json_integer(sum->bytes));
+    set(out, "messages", u64(sum->messages));
+    set(out, "message_bytes", u64(message_bytes(sum)));
+    set(out, "operations", json_operations(sum));
+    set(out, "untraced", untraced);
+    set(out, "per_rank", ranks);
+    if (sum->events) {
+        set(out, "bytes_per_event", json_real((double)sum->bytes / (double)sum->events));
+        set(out, "bytes_per_action", json_real((double)sum->bytes / (double)sum->events / 2));
+    }
+    set(out, "missing", lack);
+    set(out, "incomplete", bad);
+    json_dumpf(out, stdout, JSON_INDENT(1));
+    putchar('\n');
+    json_decref(out);
+}
+
+ti_status info_summary(struct ti_source *s, const struct info_style *style, struct ti_err *err)
+{
+    struct summary sum;
+    int64_t *missing = NULL, nmissing;
+    ti_status st = fill(&sum, s, err);
+
+    if (st == TI_OK) {
+        nmissing = missing_ranks(&sum, &missing);
+        if (style->json)
+            print_json(&sum, missing, nmissing);
+        else
+            print_text(&sum, missing, nmissing);
+        for (int64_t i = 0; i < sum.nrows; i++) {
+            if (sum.row[i].damage && st == TI_OK)
+                st = ti_err_set(err, TI_ERR_INPUT, "%s", sum.row[i].damage);
+        }
+        free(missing);
+    }
+    free_summary(&sum);
+    return st;
+}
+
+/* --------------------------------------------------------------- one rank -- */
+
+static void print_comms(const struct ti_reader *r)
+{
+    char members[200];
+
+    printf("\n%-14s %8s %8s  %s\n", "communicator", "rank", "size", "world ranks");
+    for (int64_t i = 0; ti_reader_comm(r, i); i++) {
+        const struct ti_comm *c = ti_reader_comm(r, i);
+        int64_t *wide = malloc((size_t)c->size * sizeof *wide + 1);
+        bool ascending = wide != NULL;
+
+        for (int64_t k = 0; wide && k < c->size; k++) {
+            wide[k] = c->member[k];
+            ascending = ascending && (k == 0 || wide[k] > wide[k - 1]);
+        }
+        printf("%-14" PRId64 " %8" PRId64 " %8" PRId64 "  %s\n", i, c->rank, c->size,
+               ascending ? ti_ranks_text(wide, c->size, members, sizeof members)
+                         : "(in an order of their own)");
+        free(wide);
+    }
+}
+
+static void print_rank(struct ti_source *s, struct ti_reader *r, const struct ti_scan *scan)
+{
+    struct summary sum = {.s = s,
+                          .messages = scan->messages,
+                          .untraced = scan->untraced,
+                          .nuntraced = scan->nuntraced};
+    const char *key, *value;
+    int64_t rank = ti_reader_rank(r);
+    char n[32];
+
+    memcpy(sum.op, scan->op, sizeof sum.op);
+    printf("%s: rank %" PRId64 " of %" PRId64 ", %s\n", ti_source_path(s), rank,
+           ti_source_nranks(s), ti_end_text(scan->end));
+    line("file", ti_source_name(s, rank));
+    line("events", ti_format_count(scan->events, n, sizeof n));
+    line("volume", ti_format_count(scan->volume, n, sizeof n));
+    printf("%-12s %s", "messages", ti_format_count(scan->messages, n, sizeof n));
+    printf(", %s bytes\n", ti_format_count(message_bytes(&sum), n, sizeof n));
+    printf("%-12s %s bytes\n", "stored",
+           ti_format_count((uint64_t)ti_source_bytes(s, rank), n, sizeof n));
+    printf("%-12s %016" PRIx64 "\n", "hash", scan->hash);
+    print_operations(&sum);
+    print_comms(r);
+    putchar('\n');
+    for (int i = 0; ti_reader_info_at(r, i, &key, &value); i++) {
+        put_clean(key);
+        printf("%*s ", strlen(key) < 16 ? 16 - (int)strlen(key) : 0, "");
+        put_clean(value);
+        putchar('\n');
+    }
+}
+
+static void print_rank_json(struct ti_source *s, struct ti_reader *r, const struct ti_scan *scan)
+{
+    struct summary sum = {.s = s};
+    json_t *out = json_object(), *info = json_object(), *untraced = json_object();
+    const char *key, *value;
+    char hash[24];
+
+    memcpy(sum.op, scan->op, sizeof sum.op);
+    for (int i = 0; ti_reader_info_at(r, i, &key, &value); i++)
+        set(info, key, json_text(value));
+    for (int i = 0; i < scan->nuntraced; i++)
+        set(untraced, scan->untraced[i].name, u64(scan->untraced[i].calls));
+    snprintf(hash, sizeof hash, "%016" PRIx64, scan->hash);
+    set(out, "rank", json_integer(ti_reader_rank(r)));
+    set(out, "np", json_integer(ti_source_nranks(s)));
+    set(out, "end", json_string(ti_end_word(scan->end)));
+    set(out, "events", u64(scan->events));
+    set(out, "volume", u64(scan->volume));
+    set(out, "bytes", json_integer(ti_source_bytes(s, ti_reader_rank(r))));
+    set(out, "hash", json_string(hash));
+    set(out, "messages", u64(scan->messages));
+    set(out, "message_bytes", u64(message_bytes(&sum)));
+    set(out, "operations", json_operations(&sum));
+    set(out, "untraced", untraced);
+    set(out, "info", info);
+    json_dumpf(out, stdout, JSON_INDENT(1));
+    putchar('\n');
+    json_decref(out);
+}
+
+ti_status info_rank(struct ti_source *s, int64_t rank, const struct info_style *style,
+                    struct ti_err *err)
+{
+    struct ti_scan scan = {0};
+    struct ti_reader *r;
+    ti_status st = ti_source_reader(s, rank, &r, err);
+
+    if (st != TI_OK)
+        return st;
+    st = ti_scan_read(r, &scan, err);
+    if (style->json)
+        print_rank_json(s, r, &scan);
+    else
+        print_rank(s, r, &scan);
+    ti_scan_free(&scan);
+    ti_reader_close(r);
+    return st;
+}

@@ -1,0 +1,66 @@
+#!/bin/bash
+# ti-info --dump: the text form of events, word for word.
+set -u
+
+o=${TI_BUILD:-build}
+case $o in /*) ;; *) o=$PWD/$o ;; esac
+for p in ti-gather ti-info tests/mktrace; do
+    [ -x "$o/$p" ] || { echo "$o/$p was not built"; exit 77; }
+done
+PATH=$o:$o/tests:$PATH
+tmp=$(mktemp -d) || exit 1
+trap 'rm -rf "$tmp"' EXIT
+cd "$tmp" || exit 1
+failed=0
+fail() { echo "FAILED: $*"; failed=1; }
+# run STATUS COMMAND...: its output goes to files out and err
+run() {
+    local want=$1 rc
+    shift
+    "$@" >out 2>err
+    rc=$?
+    [ $rc -eq "$want" ] && return
+    fail "status $rc, not $want: $*"
+    cat out err
+}
+# says FILE TEXT: the file holds the text
+says() { grep -qF -- "$2" "$1" || { fail "$1 does not say: $2"; cat "$1"; }; }
+
+mktrace --np 4 --iterations 1 --untraced a.run
+ti-gather -q a.run || fail "gather"
+cat >want <<'TEXT'
+0 init
+100 comm_split comm=0 color=1 key=0 newcomm=2
+1000000 send comm=2 peer=+1(3) tag=0 bytes=1000000 esize=1
+500 irecv comm=0 peer=any tag=7 bytes=1000 esize=8 req=0
+20 isend comm=0 peer=+1(2) tag=7 bytes=1000 esize=8 req=1
+1000000 waitall all=1 requests=[0,1] matched=[0:-1:7]
+1 sendrecv comm=0 peer=+1(2) tag=5 bytes=64 esize=1 rpeer=any rtag=any rbytes=64 resize=1 from=-1(0) fromtag=5
+3000 allreduce comm=0 bytes=40 esize=8 redop=sum
+7 alltoallv comm=0 esize=4 resize=4 sendcounts=[0,1,2,3] recvcounts=[0,1,2,3]
+10 bcast comm=2 bytes=16 esize=4 root=0
+10 alltoall comm=0 bytes=8 esize=4 rbytes=8 resize=4
+10 untraced call=MPI_Put
+0 finalize
+TEXT
+run 0 ti-info --rank 1 --dump a.tib
+diff want out || fail "rank 1 of the bundle"
+run 0 ti-info --rank 1 --dump a.run
+diff want out || fail "rank 1 of the directory"
+run 0 ti-info --dump a.run/rank-000001.ti
+diff <(echo '# rank 1'; cat want) out || fail "the rank file"
+run 0 ti-info --rank 1 --dump --no-volumes a.tib
+diff <(sed 's/^[0-9]* //' want) out || fail "--no-volumes"
+run 0 ti-info --rank 1 --dump --sites a.tib
+diff <(sed 's/ site=[^ ]*$//' out) want || fail "--sites"
+says out "comm=2 bytes=16 esize=4 root=0 site=app+0x1020"
+run 0 ti-info --rank 3 --dump a.tib
+says out "isend comm=0 peer=null tag=7"
+run 0 ti-info --dump a.tib
+[ "$(grep -c '^# rank' out)" -eq 4 ] || fail "all ranks"
+
+# from another build: other sites and string numbers, the same text
+mktrace --np 4 --iterations 1 --untraced --sites other b.run
+ti-info --dump a.run >a.txt
+ti-info --dump b.run | cmp - a.txt || fail "sites show in the dump"
+exit $failed

@@ -1,0 +1,93 @@
+#!/bin/bash
+# ti-info: the summary is the same of a bundle (from its manifest) and of the run
+# directory (from the traces), and adds up.
+set -u
+
+o=${TI_BUILD:-build}
+case $o in /*) ;; *) o=$PWD/$o ;; esac
+for p in ti-gather ti-info tests/mktrace; do
+    [ -x "$o/$p" ] || { echo "$o/$p was not built"; exit 77; }
+done
+PATH=$o:$o/tests:$PATH
+tmp=$(mktemp -d) || exit 1
+trap 'rm -rf "$tmp"' EXIT
+cd "$tmp" || exit 1
+failed=0
+fail() { echo "FAILED: $*"; failed=1; }
+# run STATUS COMMAND...: its output goes to files out and err
+run() {
+    local want=$1 rc
+    shift
+    "$@" >out 2>err
+    rc=$?
+    [ $rc -eq "$want" ] && return
+    fail "status $rc, not $want: $*"
+    cat out err
+}
+# says FILE TEXT: the file holds the text
+says() { grep -qF -- "$2" "$1" || { fail "$1 does not say: $2"; cat "$1"; }; }
+
+mktrace --np 5 --untraced a.run
+ti-gather -q a.run || fail "gather"
+run 0 ti-info a.run
+tail -n +2 out >dir.txt
+run 0 ti-info a.tib
+says out "a.tib: bundle of 5 ranks"
+tail -n +2 out | diff dir.txt - || fail "bundle and directory differ"
+says out "run          30313233343536373839616263646500"
+says out "command      app --fast"
+says out "counter      papi, PAPI_TOT_INS, in instructions, not exact"
+says out "nodes        3: node-0, node-1, node-2"
+says out "not traced: MPI_Put 5"
+grep -qE '^isend +15 +24,000$' out || fail "isend"
+grep -qE '^alltoall +5 +200$' out || fail "alltoall"
+grep -qE '^alltoallv +15 +900$' out || fail "alltoallv"
+grep -qE '^messages +27, 3,024,768 bytes$' out || fail "messages"
+bytes=$(cat a.run/rank-*.ti | wc -c)
+run 0 ti-info --json a.tib
+says out "\"bytes\": $bytes"
+cp out bundle.json
+run 0 ti-info --json a.run
+diff <(grep -v -e '"path"' -e '"kind"' bundle.json) <(grep -v -e '"path"' -e '"kind"' out) ||
+    fail "JSON of bundle and directory differ"
+if command -v python3 >/dev/null; then
+    python3 - <<'PY' || fail "the JSON summary"
+import json
+j = json.load(open('out'))
+assert j['np'] == j['ranks'] == 5 and j['complete'] is True and j['exact'] is False
+assert j['events'] == sum(o['events'] for o in j['operations'].values()) == 123
+assert j['per_rank']['events'] == dict(minimum=24, median=25, maximum=25)
+assert abs(j['bytes_per_action'] * 2 * j['events'] - j['bytes']) < 1e-6
+assert j['untraced'] == {'MPI_Put': 5} and j['messages'] == 27
+PY
+fi
+
+run 0 ti-info a.run/rank-000003.ti
+says out "rank file of rank 3 of 5"
+run 0 ti-info --rank 3 a.tib
+says out "a.tib: rank 3 of 5, complete"
+says out "host             node-1"
+grep -qE '^2 +1 +2 +1, 3$' out || fail "communicator 2"
+
+# one that was cut off is summed up as far as it goes
+mktrace --np 3 --iterations 300 --hold 1 b.run
+run 0 ti-info b.run
+says out "1 rank incomplete; counted as far as it goes:"
+says out "rank 1: cut off: no end was written after"
+run 0 ti-info --json b.run
+says out '"complete": false'
+
+run 2 ti-info
+run 2 ti-info --dump --verify a.tib
+run 2 ti-info --rank x a.tib
+run 3 ti-info --rank 5 a.tib
+says err "there is no rank 5"
+run 4 ti-info nothing.tib
+echo "hello, hello, hello" >text
+run 3 ti-info text
+says err "neither a bundle, a run directory nor a rank file"
+run 0 ti-info --help
+says out "--compare OTHER"
+ti-info a.tib >/dev/full 2>err
+[ $? -eq 4 ] || fail "a full standard output is no error"
+exit $failed
