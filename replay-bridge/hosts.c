@@ -1,0 +1,368 @@
+#include "replay-bridge/hosts.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/cli.h"
+#include "replay-bridge/map.h"
+#include "replay-bridge/platform.h"
+
+#define SLOTS_MAX (1 << 24)
+
+static void add(struct ti_hosts *hosts, const char *name, size_t bytes, int64_t slots, int line)
+{
+    struct ti_host *h;
+    size_t none = 0;
+
+    hosts->list = ti_more(hosts->list, &hosts->cap, hosts->n + 1, sizeof *hosts->list);
+    h = &hosts->list[hosts->n++];
+    h->name = ti_more(NULL, &none, bytes + 1, 1);
+    memcpy(h->name, name, bytes);
+    h->name[bytes] = '\0';
+    h->slots = slots;
+    h->line = line;
+}
+
+void ti_hosts_free(struct ti_hosts *hosts)
+{
+    for (size_t i = 0; i < hosts->n; i++)
+        free(hosts->list[i].name);
+    free(hosts->list);
+    *hosts = (struct ti_hosts){0};
+}
+
+int64_t ti_hosts_slots(const struct ti_hosts *hosts)
+{
+    int64_t slots = 0;
+
+    for (size_t i = 0; i < hosts->n; i++)
+        slots += hosts->list[i].slots;
+    return slots;
+}
+
+void ti_hosts_generated(struct ti_hosts *hosts, int64_t n)
+{
+    char name[64];
+
+    for (int64_t i = 0; i < n; i++) {
+        int bytes = snprintf(name, sizeof name, TI_HOST_PREFIX "%lld", (long long)i);
+
+        add(hosts, name, (size_t)bytes, 1, 0);
+    }
+}
+
+/* ---- a hostfile ---- */
+
+static ti_status read_line(struct ti_hosts *hosts, const char *path, int number, char *line,
+                           struct ti_err *err)
+{
+    char *colon, *end;
+    int64_t slots = 1;
+
+    line[strcspn(line, "#\n")] = '\0';
+    while (isspace((unsigned char)*line))
+        line++;
+    end = line + strlen(line);
+    while (end > line && isspace((unsigned char)end[-1]))
+        *--end = '\0';
+    if (!*line)
+        return TI_OK;
+    colon = strchr(line, ':');
+    if (colon) {
+        *colon = '\0';
+        if (ti_parse_int(colon + 1, "slots", 1, SLOTS_MAX, &slots, NULL) != TI_OK)
+            return ti_err_set(err, TI_ERR_INPUT, "%s:%d: slots must be 1 or more, not '%s'", path,
+                              number, colon + 1);
+    }
+    if (!*line || strpbrk(line, " \t"))
+        return ti_err_set(err, TI_ERR_INPUT, "%s:%d: '%s' is no host name", path, number, line);
+    add(hosts, line, strlen(line), slots, number);
+    return TI_OK;
+}
+
+ti_status ti_hosts_read(const char *path, struct ti_hosts *hosts, struct ti_err *err)
+{
+    bool standard = !strcmp(path, "-");
+    FILE *f = standard ? stdin : fopen(path, "re");
+    char *line = NULL;
+    size_t cap = 0;
+    ti_status st = TI_OK;
+
+    if (!f)
+        return ti_err_errno(err, TI_ERR_IO, "cannot read the hostfile '%s'", path);
+    for (int number = 1; !st && getline(&line, &cap, f) >= 0; number++)
+        st = read_line(hosts, path, number, line, err);
+    if (!st && ferror(f))
+        st = ti_err_errno(err, TI_ERR_IO, "cannot read the hostfile '%s'", path);
+    else if (!st && !hosts->n)
+        st = ti_err_set(err, TI_ERR_INPUT, "the hostfile '%s' names no host", path);
+    free(line);
+    if (!standard)
+        fclose(f);
+    return st;
+}
+
+/* ---- a platform ---- */
+
+static ti_status slurp(const char *path, char **out, struct ti_err *err)
+{
+    FILE *f = fopen(path, "re");
+    size_t n = 0, cap = 0, got;
+    char *text = NULL;
+
+    if (!f)
+        return ti_err_errno(err, TI_ERR_IO, "cannot read the platform '%s'", path);
+    do {
+        text = ti_more(text, &cap, n + 65537, 1);
+        got = fread(text + n, 1, 65536, f);
+        n += got;
+    } while (got);
+    text[n] = '\0';
+    if (ferror(f)) {
+        ti_err_errno(err, TI_ERR_IO, "cannot read the platform '%s'", path);
+        fclose(f);
+        free(text);
+        return TI_ERR_IO;
+    }
+    fclose(f);
+    *out = text;
+    return TI_OK;
+}
+
+struct span {
+    const char *at;
+    size_t n;
+};
+
+/* Value of an attribute in a tag's text (without '<' and '>'). */
+static struct span attribute(struct span tag, const char *name)
+{
+    const char *p = tag.at, *end = tag.at + tag.n;
+
+    while (p < end && !isspace((unsigned char)*p))
+        p++;
+    while (p < end) {
+        struct span key, value;
+        char quote;
+
+        while (p < end && isspace((unsigned char)*p))
+            p++;
+        key.at = p;
+        while (p < end && *p != '=' && !isspace((unsigned char)*p))
+            p++;
+        key.n = (size_t)(p - key.at);
+        while (p < end && *p != '"' && *p != '\'')
+            p++;
+        if (p == end)
+            break;
+        quote = *p++;
+        value.at = p;
+        while (p < end && *p != quote)
+            p++;
+        value.n = (size_t)(p - value.at);
+        if (p < end)
+            p++;
+        if (key.n == strlen(name) && !strncmp(key.at, name, key.n))
+            return value;
+    }
+    return (struct span){NULL, 0};
+}
+
+/* "0-15,20": each number between prefix and suffix. */
+static void add_radical(struct ti_hosts *hosts, struct span prefix, struct span radical,
+                        struct span suffix)
+{
+    const char *p = radical.at, *end = radical.at + radical.n;
+
+    while (p < end) {
+        char name[512], *q;
+        long long from = strtoll(p, &q, 10), to = from;
+
+        if (q == p || q > end)
+            return;
+        p = q;
+        if (p < end && *p == '-') {
+            to = strtoll(p + 1, &q, 10);
+            p = q;
+        }
+        if (to - from > SLOTS_MAX)
+            return;
+        for (; from <= to; from++) {
+            int n = snprintf(name, sizeof name, "%.*s%lld%.*s", (int)prefix.n,
+                             prefix.at ? prefix.at : "", from, (int)suffix.n,
+                             suffix.at ? suffix.at : "");
+
+            if (n < (int)sizeof name)
+                add(hosts, name, (size_t)n, 1, 0);
+        }
+        while (p < end && (*p == ',' || isspace((unsigned char)*p)))
+            p++;
+    }
+}
+
+static bool is_tag(struct span tag, const char *name)
+{
+    size_t n = strlen(name);
+
+    return tag.n > n && !strncmp(tag.at, name, n) && isspace((unsigned char)tag.at[n]);
+}
+
+ti_status ti_hosts_in_platform(const char *path, struct ti_hosts *hosts, bool *sure,
+                               struct ti_err *err)
+{
+    char *text = NULL;
+    ti_status st = slurp(path, &text, err);
+
+    if (st)
+        return st;
+    *sure = strstr(text, "<platform") != NULL;
+    for (const char *p = text; (p = strchr(p, '<'));) {
+        struct span tag;
+        const char *close;
+
+        if (!strncmp(p, "<!--", 4)) {
+            p = strstr(p, "-->");
+            if (!p)
+                break;
+            continue;
+        }
+        close = strchr(++p, '>');
+        if (!close)
+            break;
+        tag = (struct span){p, (size_t)(close - p)};
+        if (is_tag(tag, "host")) {
+            struct span id = attribute(tag, "id");
+
+            if (id.at)
+                add(hosts, id.at, id.n, 1, 0);
+        } else if (is_tag(tag, "cluster") || is_tag(tag, "cabinet")) {
+            add_radical(hosts, attribute(tag, "prefix"), attribute(tag, "radical"),
+                        attribute(tag, "suffix"));
+        } else if (is_tag(tag, "peer") || is_tag(tag, "include")) {
+            *sure = false;
+        }
+        p = close;
+    }
+    free(text);
+    return TI_OK;
+}
+
+static int by_name(const void *a, const void *b)
+{
+    const char *const *x = a, *const *y = b;
+
+    return strcmp(*x, *y);
+}
+
+ti_status ti_hosts_known(const struct ti_hosts *used, const struct ti_hosts *known,
+                         const char *path, struct ti_err *err)
+{
+    size_t none = 0;
+    const char **names = ti_more(NULL, &none, known->n, sizeof *names);
+    ti_status st = TI_OK;
+
+    for (size_t i = 0; i < known->n; i++)
+        names[i] = known->list[i].name;
+    qsort(names, known->n, sizeof *names, by_name);
+    for (size_t i = 0; i < used->n && !st; i++) {
+        const char *name = used->list[i].name;
+
+        if (!bsearch(&name, names, known->n, sizeof *names, by_name))
+            st = ti_err_set(err, TI_ERR_INPUT, "%s:%d: the platform has no host '%s'", path,
+                            used->list[i].line, name);
+    }
+    if (st && known->n)
+        ti_err_hint(err, "its first of %zu is '%s'", known->n, known->list[0].name);
+    free(names);
+    return st;
+}
+
+/* ---- placement ---- */
+
+ti_status ti_placement_parse(const char *text, struct ti_placement *out, struct ti_err *err)
+{
+    int64_t seed;
+
+    *out = (struct ti_placement){0};
+    if (!strcmp(text, "block"))
+        return TI_OK;
+    if (!strcmp(text, "round-robin")) {
+        out->kind = TI_PLACE_ROUND_ROBIN;
+        return TI_OK;
+    }
+    if (!strncmp(text, "random:", 7)) {
+        out->kind = TI_PLACE_RANDOM;
+        if (ti_parse_int(text + 7, "--placement random", 0, INT64_MAX, &seed, err) != TI_OK)
+            return TI_ERR_USAGE;
+        out->seed = (uint64_t)seed;
+        return TI_OK;
+    }
+    return ti_err_set(err, TI_ERR_USAGE,
+                      "--placement: '%s' is not block, round-robin or random:SEED", text);
+}
+
+static uint64_t next_random(uint64_t *state)
+{
+    uint64_t z = *state += UINT64_C(0x9e3779b97f4a7c15);
+
+    z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+    z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
+    return z ^ z >> 31;
+}
+
+/* Hosts' indices, one for each slot, in the order in which ranks take them. */
+static void order_slots(const struct ti_hosts *hosts, const struct ti_placement *placement,
+                        uint32_t *slot, size_t n)
+{
+    size_t at = 0;
+
+    if (placement->kind == TI_PLACE_ROUND_ROBIN) {
+        for (int64_t round = 0; at < n; round++)
+            for (size_t h = 0; h < hosts->n; h++)
+                if (hosts->list[h].slots > round)
+                    slot[at++] = (uint32_t)h;
+        return;
+    }
+    for (size_t h = 0; h < hosts->n; h++)
+        for (int64_t i = 0; i < hosts->list[h].slots; i++)
+            slot[at++] = (uint32_t)h;
+    if (placement->kind == TI_PLACE_RANDOM) {
+        uint64_t state = placement->seed;
+
+        for (size_t i = 0; i + 1 < n; i++) {
+            size_t j = i + (size_t)(next_random(&state) % (n - i));
+            uint32_t was = slot[i];
+
+            slot[i] = slot[j];
+            slot[j] = was;
+        }
+    }
+}
+
+ti_status ti_hosts_enough(const struct ti_hosts *hosts, int64_t np, struct ti_err *err)
+{
+    bool from_file = hosts->n && hosts->list[0].line;
+    int64_t slots = ti_hosts_slots(hosts);
+
+    if (slots >= np)
+        return TI_OK;
+    ti_err_set(err, TI_ERR_INPUT, "%lld %s for %lld ranks", (long long)slots,
+               from_file ? "slots in the hostfile" : "hosts in the platform", (long long)np);
+    ti_err_hint(err, from_file ? "write NAME:SLOTS for a host that ranks shall share"
+                               : "ranks share hosts only with a --hostfile of lines NAME:SLOTS");
+    return TI_ERR_INPUT;
+}
+
+void ti_hosts_place(const struct ti_hosts *hosts, const struct ti_placement *placement, int64_t np,
+                    FILE *out)
+{
+    size_t slots = (size_t)ti_hosts_slots(hosts), none = 0;
+    uint32_t *slot = ti_more(NULL, &none, slots, sizeof *slot);
+
+    order_slots(hosts, placement, slot, slots);
+    for (int64_t rank = 0; rank < np; rank++)
+        fprintf(out, "%s\n", hosts->list[slot[rank]].name);
+    free(slot);
+}

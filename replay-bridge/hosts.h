@@ -1,0 +1,65 @@
+/*
+ * Hosts of the simulated platform, and which rank runs on which.
+ */
+#ifndef TI_HOSTS_H
+#define TI_HOSTS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "common/err.h"
+
+struct ti_hosts {
+    struct ti_host {
+        char *name;
+        int64_t slots; /* ranks it takes */
+        int line;      /* of the hostfile, 0 if there is none */
+    } *list;
+    size_t n, cap;
+};
+
+/* The generated platform's. */
+void ti_hosts_generated(struct ti_hosts *hosts, int64_t n);
+
+/* A hostfile: "name" or "name:slots" a line, '#' starts a comment; "-" is
+ * standard input.  TI_ERR_IO, or TI_ERR_INPUT "hosts.txt:3: ...". */
+ti_status ti_hosts_read(const char *path, struct ti_hosts *hosts, struct ti_err *err);
+
+/*
+ * The hosts that an XML platform names, one slot each, in its order: <host>,
+ * and the radicals of <cluster> and <cabinet>.  Attributes are read, entities
+ * are not expanded.  *sure is false when the file has what may make hosts that
+ * this cannot see.  TI_ERR_IO if it cannot be read.
+ */
+ti_status ti_hosts_in_platform(const char *path, struct ti_hosts *hosts, bool *sure,
+                               struct ti_err *err);
+
+/* Whether each host of `used` is one of `known`: TI_ERR_INPUT names the first
+ * that is not.  `path` is the hostfile's. */
+ti_status ti_hosts_known(const struct ti_hosts *used, const struct ti_hosts *known,
+                         const char *path, struct ti_err *err);
+
+int64_t ti_hosts_slots(const struct ti_hosts *hosts);
+void ti_hosts_free(struct ti_hosts *hosts);
+
+struct ti_placement {
+    enum { TI_PLACE_BLOCK, TI_PLACE_ROUND_ROBIN, TI_PLACE_RANDOM } kind;
+    uint64_t seed;
+};
+
+/* "block", "round-robin", "random:SEED"; TI_ERR_USAGE. */
+ti_status ti_placement_parse(const char *text, struct ti_placement *out, struct ti_err *err);
+
+/* TI_ERR_INPUT if there are fewer slots than ranks. */
+ti_status ti_hosts_enough(const struct ti_hosts *hosts, int64_t np, struct ti_err *err);
+
+/*
+ * Write a host for each of `np` ranks, one a line.  Block fills a host before
+ * the next; round-robin takes one slot of each host in turn; random takes np of
+ * all slots, the same ones everywhere for one seed.
+ */
+void ti_hosts_place(const struct ti_hosts *hosts, const struct ti_placement *placement, int64_t np,
+                    FILE *out);
+
+#endif

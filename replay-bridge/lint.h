@@ -1,0 +1,65 @@
+/*
+ * Lint: whether a trace is one that SimGrid's stock replay can reproduce.
+ *
+ * Nothing is approximated: a trace is sound and every call in it has an exact
+ * counterpart, or it is refused with the rank, the event and the reason.
+ *
+ * One rank is read at a time, once.  Of each channel only a summary stays
+ * (messages, sizes, a hash of the sizes on either side), of each communicator
+ * a hash of every member's sequence of collectives.  Equal hashes need no
+ * further look.  Where they differ, the two ranks concerned are read again,
+ * side by side, to the first difference: the error names both events.  So two
+ * files are open at most (four where receives have wildcards), and memory
+ * grows with channels and communicators alone.
+ */
+#ifndef TI_LINT_H
+#define TI_LINT_H
+
+#include "formats/source.h"
+#include "replay-bridge/comms.h"
+#include "replay-bridge/problems.h"
+#include "replay-bridge/walk.h"
+
+/* What lowering needs to know of the whole trace. */
+struct ti_lint {
+    int64_t np;
+    int64_t eager_bytes; /* smpi/send-is-detached-thresh */
+    uint64_t events;
+    uint64_t messages;
+    uint64_t collectives; /* replayed ones, each counted once a rank */
+    struct ti_comms comms;
+    /* (gid, tag, whether to oneself) -> the tags SimGrid is given for it:
+     * `first` and the `window` - 1 after it, in turn, so that no two
+     * outstanding requests of a rank look alike to a stock "wait". */
+    struct ti_map classes;
+    struct ti_tags {
+        int64_t first;
+        uint64_t window;
+    } *tags;
+    size_t tags_cap;
+};
+
+/*
+ * Lint `s`.  TI_OK with problems->n == 0: the trace can be lowered.  TI_OK with
+ * problems: it cannot.  Else the trace could not be read (err).  Release *out
+ * with ti_lint_free() in any case.
+ */
+ti_status ti_lint(struct ti_source *s, int64_t eager_bytes, struct ti_lint *out,
+                  struct ti_problems *problems, struct ti_err *err);
+void ti_lint_free(struct ti_lint *lint);
+
+/* Whether SimGrid 3.32 sends so many bytes eagerly: it asks this of the size
+ * cut to 32 bits, which for sizes above 2^31-1 can be wrong. */
+static inline bool ti_is_eager(int64_t bytes, int64_t eager_bytes)
+{
+    return (int32_t)(uint32_t)(uint64_t)bytes < eager_bytes;
+}
+
+/* The tag that SimGrid is given for `msg` of `rank`. */
+int64_t ti_lint_tag(const struct ti_lint *lint, int64_t rank, const struct ti_msg *msg);
+
+/* Whether stock replay must never wait for this send: MPI gave it back before
+ * it was delivered, SimGrid's wait would not. */
+bool ti_never_waited(const struct ti_msg *msg, int64_t eager_bytes);
+
+#endif

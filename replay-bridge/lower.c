@@ -1,0 +1,578 @@
+#include "replay-bridge/lower.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/cli.h"
+#include "replay-bridge/scratch.h"
+#include "replay-bridge/simulate.h"
+
+/* SimGrid's numbers for the two datatypes used: bytes, and for what has more
+ * bytes than an int can count, doubles. */
+enum { DT_DOUBLE = 0, DT_BYTE = 6 };
+#define WIDE 8 /* bytes of DT_DOUBLE */
+
+#define ANY_SOURCE (-555) /* SimGrid's MPI_ANY_SOURCE in a trace */
+
+/* What "wait" has to say for a request made with it: SimGrid stores -555 - 1. */
+#define ANY_SOURCE_STORED (ANY_SOURCE - 1)
+
+#define SLICE_LINES 256 /* lines of a rank in turn in a merged file */
+
+/* ---- what stock replay cannot say ---- */
+
+static const char *message_refusal(const struct ti_msg *m, int64_t eager, char *buf, size_t bytes)
+{
+    bool cast_eager = ti_is_eager(m->bytes, eager);
+
+    if (m->null)
+        return NULL;
+    if (m->recv && m->bytes / WIDE >= INT_MAX) {
+        snprintf(buf, bytes, "SimGrid receives at most %" PRId64 " bytes", (int64_t)INT_MAX * WIDE);
+        return buf;
+    }
+    if (m->recv)
+        return NULL;
+    if (m->bytes > INT_MAX && m->bytes % WIDE) {
+        snprintf(buf, bytes, "SimGrid counts up to %d bytes, or else in units of %d", INT_MAX,
+                 WIDE);
+        return buf;
+    }
+    if (m->bytes / WIDE > INT_MAX) {
+        snprintf(buf, bytes, "SimGrid sends at most %" PRId64 " bytes", (int64_t)INT_MAX * WIDE);
+        return buf;
+    }
+    if (m->mode == TI_SEND_SYNCHRONOUS && cast_eager) {
+        snprintf(buf, bytes,
+                 "SimGrid's replay has no synchronous send below %lld bytes; "
+                 "--cfg smpi/send-is-detached-thresh:0 makes all sends synchronous",
+                 (long long)eager);
+        return buf;
+    }
+    if (m->mode == TI_SEND_STANDARD && cast_eager != (m->bytes < eager)) {
+        snprintf(buf, bytes, "SimGrid takes a message of %lld bytes for a small one",
+                 (long long)m->bytes);
+        return buf;
+    }
+    return NULL;
+}
+
+/* The largest block and the sum of a vector, in bytes. */
+static void measure(const struct ti_vec *vec, int64_t esize, int64_t *largest, int64_t *sum,
+                    bool *wide)
+{
+    *largest = *sum = 0;
+    *wide = true;
+    for (int64_t i = 0; i < vec->len; i++) {
+        int64_t n = ti_vec_at(vec, i) * esize;
+
+        *sum += n;
+        *largest = n > *largest ? n : *largest;
+        *wide = *wide && n % WIDE == 0;
+    }
+}
+
+enum ti_field ti_counts_in(uint32_t op, int v)
+{
+    bool sent = op == TI_OP_SCATTERV || op == TI_OP_ALLTOALLV || op == TI_OP_REDUCE_SCATTER;
+
+    return v == 0 && sent ? TI_F_ESIZE : TI_F_ESIZE2;
+}
+
+static bool vector_fits(const struct ti_vec *vec, int64_t esize)
+{
+    int64_t largest, sum;
+    bool wide;
+
+    measure(vec, esize, &largest, &sum, &wide);
+    return largest <= INT_MAX && (sum <= INT_MAX || (wide && sum / WIDE <= INT_MAX));
+}
+
+static const char *collective_refusal(const struct ti_comms *comms, const struct ti_step *step,
+                                      char *buf, size_t bytes)
+{
+    const struct ti_event *ev = &step->ev;
+    enum ti_comm_shape shape;
+
+    if (step->gid < 0)
+        return NULL;
+    shape = ti_comms_group(comms, step->gid)->shape;
+    if (shape == TI_COMM_ALONE)
+        return NULL;
+    if (shape == TI_COMM_SUB) {
+        snprintf(buf, bytes,
+                 "SimGrid's replay has collectives of all ranks only, this one is of "
+                 "%lld of %lld",
+                 (long long)ti_comms_group(comms, step->gid)->size, (long long)comms->np);
+        return buf;
+    }
+    if (shape == TI_COMM_REORDERED) {
+        snprintf(buf, bytes,
+                 "SimGrid's replay has collectives in the world's order only, this "
+                 "communicator has another");
+        return buf;
+    }
+    if (((ev->mask & TI_M_BYTES) && ev->arg[TI_F_BYTES] > INT_MAX) ||
+        ((ev->mask & TI_M_BYTES2) && ev->arg[TI_F_BYTES2] > INT_MAX) ||
+        !vector_fits(&ev->vec[0], ev->arg[ti_counts_in(ev->op, 0)]) ||
+        !vector_fits(&ev->vec[1], ev->arg[ti_counts_in(ev->op, 1)])) {
+        snprintf(buf, bytes, "SimGrid's collectives count up to %d bytes", INT_MAX);
+        return buf;
+    }
+    return NULL;
+}
+
+const char *ti_lower_refusal(const struct ti_comms *comms, const struct ti_step *step,
+                             int64_t eager_bytes, char *buf, size_t bytes)
+{
+    switch (step->ev.op) {
+    case TI_OP_UNTRACED:
+        return "this call is not traced, so what it did is not known";
+    case TI_OP_ABORT:
+        return "the run was aborted";
+    default:
+        break;
+    }
+    for (int i = 0; i < step->nposted; i++)
+        if (message_refusal(&step->posted[i], eager_bytes, buf, bytes))
+            return buf;
+    if (step->ev.op >= TI_OP_BARRIER && step->ev.op <= TI_OP_EXSCAN)
+        return collective_refusal(comms, step, buf, bytes);
+    return NULL;
+}
+
+/* ---- the actions ---- */
+
+struct lowering {
+    const struct ti_lint *lint;
+    int64_t rank;
+    FILE *out;
+    uint64_t burst; /* flops not written yet */
+    uint64_t actions;
+};
+
+static void put_burst(struct lowering *l)
+{
+    if (!l->burst)
+        return;
+    fprintf(l->out, "%" PRId64 " compute %" PRIu64 "\n", l->rank, l->burst);
+    l->actions++;
+    l->burst = 0;
+}
+
+static void add_burst(struct lowering *l, uint64_t volume)
+{
+    if (volume > UINT64_MAX - l->burst)
+        put_burst(l);
+    l->burst += volume;
+}
+
+/* Begin an action: the burst before it, then "rank name". */
+static void begin(struct lowering *l, const char *name)
+{
+    put_burst(l);
+    l->actions++;
+    fprintf(l->out, "%" PRId64 " %s", l->rank, name);
+}
+
+static void put(struct lowering *l, int64_t n)
+{
+    fprintf(l->out, " %" PRId64, n);
+}
+
+static void end(struct lowering *l)
+{
+    fputc('\n', l->out);
+}
+
+/* A count and, returned, its datatype. */
+static int64_t put_bytes(struct lowering *l, const struct ti_msg *m)
+{
+    if (m->bytes <= INT_MAX) {
+        put(l, m->bytes);
+        return DT_BYTE;
+    }
+    put(l, (m->bytes + WIDE - 1) / WIDE); /* receives may have room for more */
+    return DT_DOUBLE;
+}
+
+/*
+ * "name partner tag count datatype".  A request to receive from oneself is made
+ * with ANY_SOURCE: its send and it would else look alike to "wait", and the tag
+ * is used for nothing but messages to oneself.
+ */
+static void put_message(struct lowering *l, const char *name, const struct ti_msg *m,
+                        bool any_source)
+{
+    begin(l, name);
+    put(l, any_source ? ANY_SOURCE : m->peer);
+    put(l, ti_lint_tag(l->lint, l->rank, m));
+    put(l, put_bytes(l, m));
+    end(l);
+}
+
+static void put_request(struct lowering *l, const struct ti_msg *m)
+{
+    if (!m->null)
+        put_message(l, m->recv ? "irecv" : "isend", m, m->recv && m->peer == l->rank);
+}
+
+static void put_blocking(struct lowering *l, const struct ti_msg *m)
+{
+    if (m->null)
+        return;
+    /* A large buffered send is one that nobody waits for. */
+    if (ti_never_waited(m, l->lint->eager_bytes))
+        put_request(l, m);
+    else
+        put_message(l, m->recv ? "recv" : "send", m, false);
+}
+
+static void put_wait(struct lowering *l, const struct ti_msg *m)
+{
+    if (m->null || ti_never_waited(m, l->lint->eager_bytes))
+        return;
+    begin(l, "wait");
+    if (m->recv)
+        put(l, m->peer == l->rank ? ANY_SOURCE_STORED : m->peer);
+    else
+        put(l, l->rank);
+    put(l, m->recv ? l->rank : m->peer);
+    put(l, ti_lint_tag(l->lint, l->rank, m));
+    end(l);
+}
+
+/* MPI_Sendrecv is both requests, then both waits. */
+static void put_sendrecv(struct lowering *l, const struct ti_step *step)
+{
+    for (int i = 0; i < step->nposted; i++)
+        put_request(l, &step->posted[i]);
+    for (int i = 0; i < step->nposted; i++)
+        put_wait(l, &step->posted[i]);
+}
+
+/* Blocks in bytes, or in doubles where their sum is too large; the datatype. */
+static int64_t put_vector(struct lowering *l, const struct ti_vec *vec, int64_t esize)
+{
+    int64_t largest, sum, unit;
+    bool wide;
+
+    measure(vec, esize, &largest, &sum, &wide);
+    unit = sum > INT_MAX ? WIDE : 1;
+    for (int64_t i = 0; i < vec->len; i++)
+        put(l, ti_vec_at(vec, i) * esize / unit);
+    return unit == WIDE ? DT_DOUBLE : DT_BYTE;
+}
+
+static int64_t vector_sum(const struct ti_vec *vec, int64_t esize)
+{
+    int64_t largest, sum;
+    bool wide;
+
+    measure(vec, esize, &largest, &sum, &wide);
+    return sum > INT_MAX ? sum / WIDE : sum;
+}
+
+static void put_zeros(struct lowering *l, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++)
+        put(l, 0);
+}
+
+/* The parameters of a collective on the world, in the order of the parser of
+ * SimGrid's smpi_replay.cpp; reductions are given no flops. */
+static void put_collective(struct lowering *l, const struct ti_step *step)
+{
+    const struct ti_event *ev = &step->ev;
+    const int64_t *arg = ev->arg;
+    int64_t np = l->lint->np, dt, dt2;
+    bool root = (ev->mask & TI_M_ROOT) && arg[TI_F_ROOT] == l->rank;
+
+    switch (ev->op) {
+    case TI_OP_BARRIER:
+        begin(l, "barrier");
+        break;
+    case TI_OP_BCAST: /* count root datatype */
+        begin(l, "bcast");
+        put(l, arg[TI_F_BYTES]);
+        put(l, arg[TI_F_ROOT]);
+        put(l, DT_BYTE);
+        break;
+    case TI_OP_REDUCE: /* count flops root datatype */
+        begin(l, "reduce");
+        put(l, arg[TI_F_BYTES]);
+        put(l, 0);
+        put(l, arg[TI_F_ROOT]);
+        put(l, DT_BYTE);
+        break;
+    case TI_OP_ALLREDUCE: /* count flops datatype */
+    case TI_OP_SCAN:
+    case TI_OP_EXSCAN:
+        begin(l, ti_op_info(ev->op)->text);
+        put(l, arg[TI_F_BYTES]);
+        put(l, 0);
+        put(l, DT_BYTE);
+        break;
+    case TI_OP_GATHER: /* sendcount recvcount root sendtype recvtype */
+    case TI_OP_SCATTER:
+        begin(l, ti_op_info(ev->op)->text);
+        put(l, arg[TI_F_BYTES]);
+        put(l, arg[TI_F_BYTES2]);
+        put(l, arg[TI_F_ROOT]);
+        put(l, DT_BYTE);
+        put(l, DT_BYTE);
+        break;
+    case TI_OP_ALLGATHER: /* sendcount recvcount sendtype recvtype */
+    case TI_OP_ALLTOALL:
+        begin(l, ti_op_info(ev->op)->text);
+        put(l, arg[TI_F_BYTES]);
+        put(l, arg[TI_F_BYTES2]);
+        put(l, DT_BYTE);
+        put(l, DT_BYTE);
+        break;
+    case TI_OP_GATHERV: /* sendcount recvcounts root sendtype recvtype */
+        begin(l, "gatherv");
+        put(l, arg[TI_F_BYTES]);
+        dt = DT_BYTE;
+        if (root)
+            dt = put_vector(l, &ev->vec[0], arg[TI_F_ESIZE2]);
+        else
+            put_zeros(l, np);
+        put(l, arg[TI_F_ROOT]);
+        put(l, DT_BYTE);
+        put(l, dt);
+        break;
+    case TI_OP_SCATTERV: /* sendcounts recvcount root sendtype recvtype */
+        begin(l, "scatterv");
+        dt = DT_BYTE;
+        if (root)
+            dt = put_vector(l, &ev->vec[0], arg[TI_F_ESIZE]);
+        else
+            put_zeros(l, np);
+        put(l, arg[TI_F_BYTES2]);
+        put(l, arg[TI_F_ROOT]);
+        put(l, dt);
+        put(l, DT_BYTE);
+        break;
+    case TI_OP_ALLGATHERV: /* sendcount recvcounts sendtype recvtype */
+        begin(l, "allgatherv");
+        put(l, arg[TI_F_BYTES]);
+        dt = put_vector(l, &ev->vec[0], arg[TI_F_ESIZE2]);
+        put(l, DT_BYTE);
+        put(l, dt);
+        break;
+    case TI_OP_ALLTOALLV: /* sendbuf sendcounts recvbuf recvcounts sendtype recvtype */
+        begin(l, "alltoallv");
+        put(l, vector_sum(&ev->vec[0], arg[TI_F_ESIZE]));
+        dt = put_vector(l, &ev->vec[0], arg[TI_F_ESIZE]);
+        put(l, vector_sum(&ev->vec[1], arg[TI_F_ESIZE2]));
+        dt2 = put_vector(l, &ev->vec[1], arg[TI_F_ESIZE2]);
+        put(l, dt);
+        put(l, dt2);
+        break;
+    case TI_OP_REDUCE_SCATTER: /* recvcounts flops datatype */
+        begin(l, "reducescatter");
+        dt = put_vector(l, &ev->vec[0], arg[TI_F_ESIZE]);
+        put(l, 0);
+        put(l, dt);
+        break;
+    case TI_OP_REDUCE_SCATTER_BLOCK: /* what SimGrid's own does */
+        begin(l, "reducescatter");
+        for (int64_t i = 0; i < np; i++)
+            put(l, arg[TI_F_BYTES]);
+        put(l, 0);
+        put(l, DT_BYTE);
+        break;
+    default:
+        TI_BUG("no such collective");
+    }
+    end(l);
+}
+
+static void lower_step(struct lowering *l, const struct ti_step *step)
+{
+    uint32_t op = step->ev.op;
+
+    if (op == TI_OP_INIT) { /* starts SimGrid's clock, so it comes first */
+        begin(l, "init");
+        end(l);
+    }
+    add_burst(l, step->ev.volume);
+    switch (op) {
+    case TI_OP_FINALIZE:
+        begin(l, "finalize");
+        end(l);
+        break;
+    case TI_OP_SEND:
+    case TI_OP_BSEND:
+    case TI_OP_SSEND:
+    case TI_OP_RSEND:
+    case TI_OP_RECV:
+        put_blocking(l, &step->posted[0]);
+        break;
+    case TI_OP_ISEND:
+    case TI_OP_IBSEND:
+    case TI_OP_ISSEND:
+    case TI_OP_IRSEND:
+    case TI_OP_IRECV:
+        put_request(l, &step->posted[0]);
+        break;
+    case TI_OP_SENDRECV:
+    case TI_OP_SENDRECV_REPLACE:
+        put_sendrecv(l, step);
+        break;
+    default:
+        break;
+    }
+    if (op != TI_OP_REQUEST_FREE)
+        for (size_t i = 0; i < step->ndone; i++)
+            put_wait(l, &step->done[i]);
+    if (op >= TI_OP_BARRIER && op <= TI_OP_EXSCAN &&
+        ti_comms_group(&l->lint->comms, step->gid)->shape == TI_COMM_WORLD && l->lint->np > 1)
+        put_collective(l, step);
+}
+
+ti_status ti_lower_rank(struct ti_source *s, struct ti_lint *lint, int64_t rank, FILE *out,
+                        uint64_t *actions, struct ti_err *err)
+{
+    struct lowering l = {.lint = lint, .rank = rank, .out = out};
+    struct ti_step step;
+    struct ti_walk *w;
+    ti_status st = ti_walk_open(s, &lint->comms, rank, &w, err);
+    int got;
+
+    if (st)
+        return st;
+    while ((got = ti_walk_next(w, &step, err)) == 1) {
+        lower_step(&l, &step);
+        if (step.index % 4096 == 0 && (st = ti_stop_check(err)) != TI_OK)
+            break;
+    }
+    if (got < 0)
+        st = TI_ERR_INPUT;
+    ti_walk_close(w);
+    *actions += l.actions;
+    return st;
+}
+
+/* ---- the files ---- */
+
+static const char *rank_file(int64_t rank)
+{
+    static char name[64];
+
+    snprintf(name, sizeof name, "rank-%06lld.txt", (long long)rank);
+    return name;
+}
+
+static ti_status create(const char *name, FILE **out, struct ti_err *err)
+{
+    *out = fopen(ti_scratch_path(name), "we");
+    if (!*out)
+        return ti_err_errno(err, TI_ERR_IO, "cannot write '%s'", ti_scratch_path(name));
+    return TI_OK;
+}
+
+static ti_status finish(FILE *f, const char *name, ti_status st, struct ti_err *err)
+{
+    bool bad = ferror(f) != 0;
+
+    if ((fclose(f) != 0 || bad) && !st)
+        return ti_err_errno(err, TI_ERR_IO, "cannot write '%s'", ti_scratch_path(name));
+    return st;
+}
+
+static ti_status lower_one(struct ti_source *s, struct ti_lint *lint, int64_t rank,
+                           uint64_t *actions, struct ti_err *err)
+{
+    FILE *f;
+    ti_status st = create(rank_file(rank), &f, err);
+
+    if (st)
+        return st;
+    st = ti_lower_rank(s, lint, rank, f, actions, err);
+    return finish(f, rank_file(rank), st, err);
+}
+
+/* Append up to SLICE_LINES lines of a rank's file, from *at on, to `out`;
+ * *at is -1 once there are no more. */
+static ti_status append_slice(int64_t rank, long *at, FILE *out, char **line, size_t *cap,
+                              struct ti_err *err)
+{
+    FILE *in = fopen(ti_scratch_path(rank_file(rank)), "re");
+    int lines = 0;
+
+    if (!in || fseek(in, *at, SEEK_SET) != 0) {
+        ti_err_errno(err, TI_ERR_IO, "cannot read '%s'", ti_scratch_path(rank_file(rank)));
+        if (in)
+            fclose(in);
+        return TI_ERR_IO;
+    }
+    while (lines < SLICE_LINES && getline(line, cap, in) > 0) {
+        fputs(*line, out);
+        lines++;
+    }
+    *at = lines < SLICE_LINES ? -1 : ftell(in);
+    fclose(in);
+    if (*at < 0)
+        remove(ti_scratch_path(rank_file(rank)));
+    return TI_OK;
+}
+
+static ti_status merge(int64_t np, struct ti_err *err)
+{
+    size_t none = 0, cap = 0;
+    long *at = ti_more(NULL, &none, (size_t)np, sizeof *at);
+    char *line = NULL;
+    FILE *out;
+    int64_t left = np;
+    ti_status st = create("all-ranks.txt", &out, err);
+
+    if (!st) {
+        while (left && !st) {
+            for (int64_t rank = 0; rank < np && !st; rank++) {
+                if (at[rank] < 0)
+                    continue;
+                st = append_slice(rank, &at[rank], out, &line, &cap, err);
+                left -= at[rank] < 0;
+            }
+            if (!st)
+                st = ti_stop_check(err);
+        }
+        st = finish(out, "all-ranks.txt", st, err);
+    }
+    free(line);
+    free(at);
+    return st;
+}
+
+ti_status ti_lower(struct ti_source *s, struct ti_lint *lint, bool merged, uint64_t *actions,
+                   struct ti_err *err)
+{
+    ti_status st = TI_OK;
+    FILE *list;
+
+    *actions = 0;
+    for (int64_t rank = 0; rank < lint->np && !st; rank++) {
+        ti_progress("writing rank %lld of %lld", (long long)rank, (long long)lint->np);
+        st = lower_one(s, lint, rank, actions, err);
+        if (!st)
+            st = ti_stop_check(err);
+    }
+    ti_progress_clear();
+    if (!st && merged)
+        st = merge(lint->np, err);
+    if (st)
+        return st;
+    st = create(TI_SIM_TRACES, &list, err);
+    if (st)
+        return st;
+    if (merged)
+        fputs("all-ranks.txt\n", list);
+    for (int64_t rank = 0; rank < lint->np && !merged; rank++)
+        fprintf(list, "%s\n", rank_file(rank));
+    return finish(list, TI_SIM_TRACES, TI_OK, err);
+}

@@ -1,0 +1,519 @@
+/*
+ * ti-replay: the simulated time of a trace.
+ *
+ *   options -> hosts and platform -> lint -> lower -> smpirun -> verdict -> report
+ */
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/cli.h"
+#include "replay-bridge/hosts.h"
+#include "replay-bridge/lint.h"
+#include "replay-bridge/lower.h"
+#include "replay-bridge/platform.h"
+#include "replay-bridge/scratch.h"
+#include "replay-bridge/simulate.h"
+#include "replay-bridge/verdict.h"
+
+#define CFG_MAX       64
+#define EAGER_DEFAULT 65536 /* smpi/send-is-detached-thresh */
+
+enum {
+    OPT_PLATFORM = TI_OPT_LONG,
+    OPT_HOSTFILE,
+    OPT_TOPOLOGY,
+    OPT_HOSTS,
+    OPT_SPEED,
+    OPT_BANDWIDTH,
+    OPT_LATENCY,
+    OPT_LOOPBACK,
+    OPT_PLACEMENT,
+    OPT_KEEP,
+    OPT_CFG,
+    OPT_JSON,
+    OPT_NO_PROGRESS
+};
+
+static const struct ti_opt opts[] = {
+    TI_OPT_HEADING("Platform, given"),
+    {OPT_PLATFORM, "platform", "FILE", "SimGrid's description of it (XML, or a compiled .so)"},
+    {OPT_HOSTFILE, "hostfile", "FILE",
+     "hosts for the ranks, one a line, NAME:SLOTS for several\n[default: the platform's hosts, "
+     "a rank on each]"},
+    TI_OPT_HEADING("Platform, made"),
+    {OPT_TOPOLOGY, "topology", "WHAT",
+     "cluster, fat-tree:2;4,4;1,2;1,2, torus:4,4 or\ndragonfly:3,4;4,3;5,1;2 [default: cluster]"},
+    {OPT_HOSTS, "hosts", "N", "hosts of a cluster [default: one a rank]"},
+    {OPT_SPEED, "speed", "SPEED",
+     "of a host; an instruction is replayed as a flop, so\nthis is instructions a second "
+     "[default: " TI_SPEED_DEFAULT "]"},
+    {OPT_BANDWIDTH, "bandwidth", "BW", "of a link [default: " TI_BANDWIDTH_DEFAULT "]"},
+    {OPT_LATENCY, "latency", "TIME", "of a link [default: " TI_LATENCY_DEFAULT "]"},
+    {OPT_LOOPBACK, "loopback", "BW,TIME",
+     "bandwidth and latency within a host\n[default: SimGrid's, 498MBps,15us]"},
+    TI_OPT_HEADING("Replay"),
+    {OPT_PLACEMENT, "placement", "HOW",
+     "ranks on slots: block, round-robin or random:SEED\n[default: block]"},
+    {OPT_CFG, "cfg", "KEY:VALUE", "an option of SimGrid's; may be given again"},
+    {'n', "lint", NULL, "only check whether the trace can be replayed"},
+    {OPT_KEEP, "keep", "DIR",
+     "leave all files in DIR, with a script \"command\" that\nruns "
+     "smpirun on them"},
+    TI_OPT_HEADING("Output"),
+    {'q', "quiet", NULL, "errors only"},
+    {'v', "verbose", NULL, "show what smpirun prints"},
+    {OPT_JSON, "json", NULL, "the result as JSON"},
+    {OPT_NO_PROGRESS, "no-progress", NULL, "no progress line [default when stderr is no terminal]"},
+    TI_OPT_END};
+
+static const struct ti_cli cli = {
+    .tool = "ti-replay",
+    .what = "Tell how long a traced application would take on another platform.",
+    .usage = "[OPTION]... TRACE",
+    .examples = "  ti-replay lu.tib --platform cluster.xml\n"
+                "  ti-replay lu.tib --topology 'fat-tree:2;4,4;1,2;1,2' --speed 8Gf --placement "
+                "random:42\n"
+                "  ti-replay --lint lu.tib\n",
+    .opts = opts,
+    .after = "TRACE is a bundle, the directory of a run, or a rank file.\n"
+             "\n"
+             "Exit status: 0 success, 2 usage, 3 the trace or the platform cannot be used,\n"
+             "4 local file, memory or smpirun trouble.  More: man ti-replay\n"};
+
+struct options {
+    const char *trace;
+    const char *platform, *hostfile, *keep;
+    struct ti_topology topology;
+    const char *topology_text;
+    int64_t hosts;
+    struct ti_speeds speeds;
+    char loopback[128];
+    bool made; /* an option of a made platform was given */
+    struct ti_placement placement;
+    char *cfg[CFG_MAX];
+    int ncfg;
+    int64_t eager_bytes;
+    bool lint_only, quiet, verbose, json, no_progress;
+};
+
+/* What the steps find out; printed at the end. */
+struct result {
+    int64_t np;
+    struct ti_lint lint;
+    struct ti_problems problems;
+    struct ti_verdict verdict;
+    uint64_t actions;
+    struct ti_hosts hosts; /* for the ranks */
+    int64_t made_hosts;    /* of a platform that is made */
+    bool linted, simulated;
+    char platform[PATH_MAX + 256]; /* in words */
+    char platform_file[PATH_MAX];  /* as smpirun is given it */
+    double wall_s;
+};
+
+/* ---- options ---- */
+
+static ti_status loopback(struct options *o, const char *text, struct ti_err *err)
+{
+    char *comma;
+    ti_status st;
+
+    if (snprintf(o->loopback, sizeof o->loopback, "%s", text) >= (int)sizeof o->loopback ||
+        !(comma = strchr(o->loopback, ',')))
+        return ti_err_set(err, TI_ERR_USAGE, "--loopback: '%s' is not BANDWIDTH,LATENCY", text);
+    *comma = '\0';
+    o->speeds.loopback_bandwidth = o->loopback;
+    o->speeds.loopback_latency = comma + 1;
+    st = ti_unit_check(o->speeds.loopback_bandwidth, 'B', "--loopback", err);
+    return st ? st : ti_unit_check(o->speeds.loopback_latency, 's', "--loopback", err);
+}
+
+/* One more --cfg; what it says of eager sends decides what can be expressed. */
+static ti_status take_cfg(struct options *o, const char *text, struct ti_err *err)
+{
+    static char copy[CFG_MAX][256];
+    const char *colon = strchr(text, ':');
+    const char *value = colon ? colon + 1 : "";
+    size_t key = colon ? (size_t)(colon - text) : 0;
+
+    if (!key || !*value || strpbrk(text, " \t\n"))
+        return ti_err_set(err, TI_ERR_USAGE, "--cfg: '%s' is not KEY:VALUE without blanks", text);
+    if (o->ncfg == CFG_MAX || strlen(text) >= sizeof copy[0])
+        return ti_err_set(err, TI_ERR_USAGE, "--cfg: too many, or '%.40s...' is too long", text);
+    strcpy(copy[o->ncfg], text);
+    o->cfg[o->ncfg] = copy[o->ncfg];
+    o->ncfg++;
+    if (key == strlen("smpi/send-is-detached-thresh") &&
+        !strncmp(text, "smpi/send-is-detached-thresh", key))
+        return ti_parse_int(value, "--cfg smpi/send-is-detached-thresh", 0, INT_MAX,
+                            &o->eager_bytes, err);
+    if (!strcmp(text, "smpi/buffering:zero"))
+        o->eager_bytes = 0;
+    if (!strcmp(text, "smpi/buffering:infty"))
+        o->eager_bytes = INT_MAX;
+    return TI_OK;
+}
+
+static ti_status take_option(struct options *o, int id, const char *arg, struct ti_err *err)
+{
+    switch (id) {
+    case OPT_PLATFORM:
+        o->platform = arg;
+        return TI_OK;
+    case OPT_HOSTFILE:
+        o->hostfile = arg;
+        return TI_OK;
+    case OPT_TOPOLOGY:
+        o->made = true;
+        o->topology_text = arg;
+        return ti_topology_parse(arg, &o->topology, err);
+    case OPT_HOSTS:
+        o->made = true;
+        return ti_parse_int(arg, "--hosts", 1, TI_RANKS_MAX, &o->hosts, err);
+    case OPT_SPEED:
+        o->made = true;
+        o->speeds.speed = arg;
+        return ti_unit_check(arg, 'f', "--speed", err);
+    case OPT_BANDWIDTH:
+        o->made = true;
+        o->speeds.bandwidth = arg;
+        return ti_unit_check(arg, 'B', "--bandwidth", err);
+    case OPT_LATENCY:
+        o->made = true;
+        o->speeds.latency = arg;
+        return ti_unit_check(arg, 's', "--latency", err);
+    case OPT_LOOPBACK:
+        o->made = true;
+        return loopback(o, arg, err);
+    case OPT_PLACEMENT:
+        return ti_placement_parse(arg, &o->placement, err);
+    case OPT_KEEP:
+        o->keep = arg;
+        return TI_OK;
+    case OPT_CFG:
+        return take_cfg(o, arg, err);
+    case OPT_JSON:
+        o->json = true;
+        return TI_OK;
+    case OPT_NO_PROGRESS:
+        o->no_progress = true;
+        return TI_OK;
+    case 'n':
+        o->lint_only = true;
+        return TI_OK;
+    case 'q':
+        o->quiet = true;
+        return TI_OK;
+    case 'v':
+        o->verbose = true;
+        return TI_OK;
+    }
+    TI_BUG("an option without a case");
+}
+
+/* TI_CLI_END, or how the program shall end. */
+static int parse(struct options *o, int argc, char **argv)
+{
+    struct ti_err err = {0};
+    const char *arg;
+    int id;
+
+    o->eager_bytes = EAGER_DEFAULT;
+    o->topology.params = "";
+    o->topology_text = "cluster";
+    o->speeds = (struct ti_speeds){.speed = TI_SPEED_DEFAULT,
+                                   .bandwidth = TI_BANDWIDTH_DEFAULT,
+                                   .latency = TI_LATENCY_DEFAULT};
+    while ((id = ti_cli_next(&cli, argc, argv, &arg)) >= 0)
+        if (take_option(o, id, arg, &err) != TI_OK)
+            return (int)(err.hint[0] ? ti_cli_fail(&cli, TI_ERR_USAGE, &err)
+                                     : ti_cli_usage(&cli, "%s", err.text));
+    if (id == TI_CLI_EXIT_OK)
+        return TI_OK;
+    if (id == TI_CLI_EXIT_USAGE)
+        return TI_ERR_USAGE;
+    if (argc - ti_cli_operand() != 1)
+        return (int)ti_cli_usage(&cli, argc == ti_cli_operand() ? "no trace given"
+                                                                : "more than one trace given");
+    if (o->platform && o->made)
+        return (int)ti_cli_usage(&cli, "--platform describes all; --topology, --hosts, --speed, "
+                                       "--bandwidth, --latency and --loopback make another");
+    if (o->hosts && o->topology.hosts && o->hosts != o->topology.hosts)
+        return (int)ti_cli_usage(&cli, "--hosts: %s has %lld", o->topology_text,
+                                 (long long)o->topology.hosts);
+    o->trace = argv[ti_cli_operand()];
+    return TI_CLI_END;
+}
+
+/* ---- platform and hosts ---- */
+
+static bool ends_with(const char *text, const char *end)
+{
+    size_t n = strlen(text), m = strlen(end);
+
+    return n >= m && !strcmp(text + n - m, end);
+}
+
+/* A platform of the user's: its absolute name, or where smpirun would split
+ * that, a link to it in the scratch directory. */
+static ti_status use_platform(const struct options *o, struct result *res, struct ti_err *err)
+{
+    const char *link = ends_with(o->platform, ".so") ? "platform.so" : TI_SIM_PLATFORM;
+    char real[PATH_MAX];
+
+    if (!realpath(o->platform, real))
+        return ti_err_errno(err, TI_ERR_IO, "cannot read the platform '%s'", o->platform);
+    snprintf(res->platform, sizeof res->platform, "%s", o->platform);
+    if (!strpbrk(real, " \t\n")) {
+        snprintf(res->platform_file, sizeof res->platform_file, "%s", real);
+        return TI_OK;
+    }
+    snprintf(res->platform_file, sizeof res->platform_file, "%s", link);
+    if (symlink(real, ti_scratch_path(link)) != 0)
+        return ti_err_errno(err, TI_ERR_IO, "cannot link to '%s'", real);
+    return TI_OK;
+}
+
+static ti_status make_platform(const struct options *o, int64_t hosts, struct result *res,
+                               struct ti_err *err)
+{
+    const char *path = ti_scratch_path(TI_SIM_PLATFORM);
+    FILE *f = fopen(path, "we");
+    bool bad;
+
+    if (!f)
+        return ti_err_errno(err, TI_ERR_IO, "cannot write '%s'", path);
+    ti_platform_write(f, &o->topology, hosts, &o->speeds);
+    bad = ferror(f) != 0;
+    if (fclose(f) != 0 || bad)
+        return ti_err_errno(err, TI_ERR_IO, "cannot write '%s'", path);
+    snprintf(res->platform, sizeof res->platform, "%s of %lld hosts, %s, %s, %s", o->topology_text,
+             (long long)hosts, o->speeds.speed, o->speeds.bandwidth, o->speeds.latency);
+    strcpy(res->platform_file, TI_SIM_PLATFORM);
+    return TI_OK;
+}
+
+/* The hosts of the platform; *sure: it has no others. */
+static ti_status platform_hosts(const struct options *o, const struct result *res,
+                                struct ti_hosts *hosts, bool *sure, struct ti_err *err)
+{
+    *sure = true;
+    if (!o->platform) {
+        int64_t n = o->topology.hosts ? o->topology.hosts : o->hosts ? o->hosts : res->np;
+
+        ti_hosts_generated(hosts, n);
+        return TI_OK;
+    }
+    if (ends_with(o->platform, ".so")) {
+        *sure = false;
+        return access(o->platform, R_OK) == 0
+                   ? TI_OK
+                   : ti_err_errno(err, TI_ERR_IO, "cannot read the platform '%s'", o->platform);
+    }
+    return ti_hosts_in_platform(o->platform, hosts, sure, err);
+}
+
+static ti_status write_hostfile(const struct options *o, const struct result *res,
+                                struct ti_err *err)
+{
+    const char *path = ti_scratch_path(TI_SIM_HOSTS);
+    FILE *f = fopen(path, "we");
+    bool bad;
+
+    if (!f)
+        return ti_err_errno(err, TI_ERR_IO, "cannot write '%s'", path);
+    ti_hosts_place(&res->hosts, &o->placement, res->np, f);
+    bad = ferror(f) != 0;
+    if (fclose(f) != 0 || bad)
+        return ti_err_errno(err, TI_ERR_IO, "cannot write '%s'", path);
+    return TI_OK;
+}
+
+/* Before the trace is read: are there hosts for it? */
+static ti_status find_hosts(const struct options *o, struct result *res, struct ti_err *err)
+{
+    struct ti_hosts listed = {0};
+    bool sure;
+    ti_status st = platform_hosts(o, res, &res->hosts, &sure, err);
+
+    res->made_hosts = (int64_t)res->hosts.n;
+    if (!st && o->hostfile) {
+        st = ti_hosts_read(o->hostfile, &listed, err);
+        if (!st && sure && res->hosts.n)
+            st = ti_hosts_known(&listed, &res->hosts, o->hostfile, err);
+        ti_hosts_free(&res->hosts);
+        res->hosts = listed;
+    }
+    if (!st && !res->hosts.n) {
+        st = ti_err_set(err, TI_ERR_INPUT, "no hosts are found in the platform '%s'", o->platform);
+        ti_err_hint(err, "list them in a --hostfile");
+    }
+    return st ? st : ti_hosts_enough(&res->hosts, res->np, err);
+}
+
+static ti_status write_platform(const struct options *o, struct result *res, struct ti_err *err)
+{
+    ti_status st = ti_scratch_open(o->keep, err);
+
+    if (!st)
+        st = o->platform ? use_platform(o, res, err) : make_platform(o, res->made_hosts, res, err);
+    return st ? st : write_hostfile(o, res, err);
+}
+
+/* ---- the steps ---- */
+
+static ti_status lint(const struct options *o, struct ti_source *s, struct result *res,
+                      struct ti_err *err)
+{
+    ti_status st = ti_lint(s, o->eager_bytes, &res->lint, &res->problems, err);
+
+    res->linted = st == TI_OK;
+    if (st || !res->problems.n)
+        return st;
+    return ti_err_set(err, TI_ERR_INPUT, "'%s' cannot be replayed: %llu problem%s", o->trace,
+                      (unsigned long long)res->problems.n, res->problems.n > 1 ? "s" : "");
+}
+
+static ti_status simulate(const struct options *o, struct result *res, struct ti_err *err)
+{
+    struct ti_sim sim = {.np = res->np,
+                         .platform = res->platform_file,
+                         .cfg = (char **)o->cfg,
+                         .ncfg = o->ncfg,
+                         .verbose = o->verbose};
+    int exit_status;
+    ti_status st = ti_sim_script(&sim, err);
+
+    if (!st)
+        st = ti_simulate(&sim, &exit_status, &res->wall_s, err);
+    if (!st)
+        st = ti_verdict_read(ti_scratch_path(TI_SIM_LOG), exit_status, &res->verdict, err);
+    res->simulated = st == TI_OK;
+    return st;
+}
+
+static ti_status replay(const struct options *o, struct ti_source *s, struct result *res,
+                        struct ti_err *err)
+{
+    ti_status st;
+
+    res->np = ti_source_nranks(s);
+    if (res->np < 1)
+        return ti_err_set(err, TI_ERR_INPUT, "'%s' has no ranks", o->trace);
+    if (o->lint_only)
+        return lint(o, s, res, err);
+    if ((st = ti_sim_available(err)) || (st = find_hosts(o, res, err)) ||
+        (st = lint(o, s, res, err)) || (st = write_platform(o, res, err)))
+        return st;
+    st = ti_lower(s, &res->lint, !ti_sim_can_open(res->np), &res->actions, err);
+    return st ? st : simulate(o, res, err);
+}
+
+/* ---- the report ---- */
+
+static void report_text(const struct options *o, const struct result *res)
+{
+    char a[32], b[32], c[32];
+
+    if (o->lint_only) {
+        printf("%s can be replayed: %lld ranks, %s events, %s messages, %s calls of collectives\n",
+               o->trace, (long long)res->np, ti_format_count(res->lint.events, a, sizeof a),
+               ti_format_count(res->lint.messages, b, sizeof b),
+               ti_format_count(res->lint.collectives, c, sizeof c));
+        return;
+    }
+    printf("simulated time: %s s\n", res->verdict.time);
+    if (o->quiet)
+        return;
+    if (res->verdict.clock[0])
+        printf("clock at end:   %s s\n", res->verdict.clock);
+    printf("ranks:          %lld\n", (long long)res->np);
+    printf("actions:        %s\n", ti_format_count(res->actions, a, sizeof a));
+    printf("platform:       %s\n", res->platform);
+    printf("wall time:      %.2f s\n", res->wall_s);
+}
+
+static void report_json(const struct options *o, const struct result *res, ti_status st,
+                        const struct ti_err *err)
+{
+    json_t *j = json_pack("{s:s, s:i, s:I}", "trace", o->trace, "status", (int)st, "np",
+                          (json_int_t)res->np);
+
+    if (st)
+        json_object_set_new(j, "error", json_string(err->text));
+    if (res->linted) {
+        json_object_set_new(j, "events", json_integer((json_int_t)res->lint.events));
+        json_object_set_new(j, "messages", json_integer((json_int_t)res->lint.messages));
+        json_object_set_new(j, "collectives", json_integer((json_int_t)res->lint.collectives));
+        json_object_set_new(j, "problem_count", json_integer((json_int_t)res->problems.n));
+        json_object_set_new(j, "problems", ti_problems_json(&res->problems));
+    }
+    if (res->platform[0])
+        json_object_set_new(j, "platform", json_string(res->platform));
+    if (res->actions)
+        json_object_set_new(j, "actions", json_integer((json_int_t)res->actions));
+    if (res->simulated) {
+        json_object_set_new(j, "simulated_time_s", json_real(strtod(res->verdict.time, NULL)));
+        json_object_set_new(
+            j, "clock_s",
+            json_real(
+                strtod(res->verdict.clock[0] ? res->verdict.clock : res->verdict.time, NULL)));
+    }
+    if (res->wall_s > 0)
+        json_object_set_new(j, "wall_time_s", json_real(res->wall_s));
+    json_dumpf(j, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(15));
+    putchar('\n');
+    json_decref(j);
+}
+
+static ti_status report(const struct options *o, const struct result *res, ti_status st,
+                        const struct ti_err *err)
+{
+    if (st) {
+        ti_cli_fail(&cli, st, err);
+        ti_problems_say(&res->problems);
+        for (int i = 0; i < res->verdict.nquotes; i++)
+            fprintf(stderr, "  smpirun: %s\n", res->verdict.quote[i]);
+    }
+    if (o->json)
+        report_json(o, res, st, err);
+    else if (!st)
+        report_text(o, res);
+    if (o->keep && ti_scratch_dir()[0])
+        ti_say("files are in '%s'; '%s/" TI_SIM_COMMAND "' runs smpirun", o->keep, o->keep);
+    if (fflush(stdout) != 0 && !st) {
+        fprintf(stderr, "%s: cannot write the result: %s\n", cli.tool, strerror(errno));
+        st = TI_ERR_IO;
+    }
+    return st;
+}
+
+int main(int argc, char **argv)
+{
+    struct options o = {0};
+    static struct result res;
+    struct ti_source *s = NULL;
+    struct ti_err err = {0};
+    ti_status st;
+    int end = parse(&o, argc, argv);
+
+    if (end != TI_CLI_END)
+        return end;
+    ti_talk_init(cli.tool, o.quiet, o.no_progress);
+    ti_stop_catch();
+    st = ti_source_open(o.trace, &s, &err);
+    if (!st)
+        st = replay(&o, s, &res, &err);
+    st = report(&o, &res, st, &err);
+    ti_lint_free(&res.lint);
+    ti_hosts_free(&res.hosts);
+    ti_source_close(s);
+    ti_scratch_close();
+    if (ti_stopped())
+        ti_stop_die();
+    return st;
+}

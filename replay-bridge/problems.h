@@ -1,0 +1,43 @@
+/*
+ * What is wrong with a trace: the first few problems in full, the rest counted.
+ * Problems with the same text count with the first of them.
+ */
+#ifndef TI_PROBLEMS_H
+#define TI_PROBLEMS_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#define TI_PROBLEMS_SHOWN 10
+#define TI_NO_EVENT       UINT64_MAX
+
+struct ti_problems {
+    struct ti_problem {
+        int64_t rank;
+        uint64_t event; /* 0-based in the rank's stream, or TI_NO_EVENT */
+        char call[160]; /* the event in words, or "" */
+        char why[320];
+        uint64_t more; /* with the same text */
+    } list[TI_PROBLEMS_SHOWN];
+    int shown;
+    uint64_t n; /* all of them */
+};
+
+/* Whether one more would be shown: what it takes to describe it may be dear. */
+static inline bool ti_problems_room(const struct ti_problems *ps)
+{
+    return ps->shown < TI_PROBLEMS_SHOWN;
+}
+
+/* `call` may be NULL. */
+void ti_problems_add(struct ti_problems *ps, int64_t rank, uint64_t event, const char *call,
+                     const char *fmt, ...) __attribute__((format(printf, 5, 6)));
+
+/* One line each to stderr: "rank 3, event 17, send(...): why". */
+void ti_problems_say(const struct ti_problems *ps);
+
+/* [{"rank": 3, "event": 17, "call": "...", "why": "...", "more": 0}, ...] */
+json_t *ti_problems_json(const struct ti_problems *ps);
+
+#endif

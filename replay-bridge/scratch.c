@@ -1,0 +1,149 @@
+#include "replay-bridge/scratch.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <ftw.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static char dir[PATH_MAX];
+static bool temporary;
+static pid_t owner;
+static volatile sig_atomic_t stopped, stops;
+
+static int remove_one(const char *path, const struct stat *sb, int type, struct FTW *ftw)
+{
+    (void)sb;
+    (void)type;
+    (void)ftw;
+    return remove(path);
+}
+
+void ti_scratch_close(void)
+{
+    if (temporary && dir[0] && owner == getpid())
+        nftw(dir, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+    dir[0] = '\0';
+    temporary = false;
+}
+
+static ti_status open_temporary(struct ti_err *err)
+{
+    const char *tmp = getenv("TMPDIR");
+
+    if (!tmp || !tmp[0])
+        tmp = "/tmp";
+    if (snprintf(dir, sizeof dir, "%s/ti-replay-XXXXXX", tmp) >= (int)sizeof dir) {
+        dir[0] = '\0';
+        return ti_err_set(err, TI_ERR_IO, "TMPDIR is too long");
+    }
+    if (!mkdtemp(dir)) {
+        dir[0] = '\0';
+        return ti_err_errno(err, TI_ERR_IO, "cannot make a directory in '%s'", tmp);
+    }
+    temporary = true;
+    return TI_OK;
+}
+
+static ti_status open_kept(const char *keep, struct ti_err *err)
+{
+    struct dirent *entry;
+    bool empty = true;
+    DIR *d;
+
+    if (mkdir(keep, 0777) != 0 && errno != EEXIST)
+        return ti_err_errno(err, TI_ERR_IO, "cannot make the directory '%s'", keep);
+    d = opendir(keep);
+    if (!d)
+        return ti_err_errno(err, TI_ERR_IO, "cannot use '%s'", keep);
+    while ((entry = readdir(d)))
+        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
+            empty = false;
+    closedir(d);
+    if (!empty) {
+        ti_err_set(err, TI_ERR_USAGE, "'%s' is not empty", keep);
+        ti_err_hint(err, "give --keep a new directory");
+        return TI_ERR_USAGE;
+    }
+    if (snprintf(dir, sizeof dir, "%s", keep) >= (int)sizeof dir) {
+        dir[0] = '\0';
+        return ti_err_set(err, TI_ERR_IO, "'%s' is too long", keep);
+    }
+    return TI_OK;
+}
+
+ti_status ti_scratch_open(const char *keep, struct ti_err *err)
+{
+    char real[PATH_MAX];
+    ti_status st = keep ? open_kept(keep, err) : open_temporary(err);
+
+    if (st)
+        return st;
+    owner = getpid();
+    if (realpath(dir, real))
+        memcpy(dir, real, sizeof dir);
+    atexit(ti_scratch_close);
+    return TI_OK;
+}
+
+const char *ti_scratch_dir(void)
+{
+    return dir;
+}
+
+const char *ti_scratch_path(const char *name)
+{
+    static char path[PATH_MAX + NAME_MAX];
+
+    snprintf(path, sizeof path, "%s/%s", dir, name);
+    return path;
+}
+
+static void on_signal(int sig)
+{
+    stopped = sig;
+    stops++;
+}
+
+void ti_stop_catch(void)
+{
+    static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
+    struct sigaction sa = {.sa_handler = on_signal};
+
+    sigemptyset(&sa.sa_mask);
+    for (size_t i = 0; i < sizeof signals / sizeof signals[0]; i++) {
+        struct sigaction was;
+
+        /* nohup(1), or a shell's "&" without job control, mean it */
+        if (sigaction(signals[i], NULL, &was) == 0 && was.sa_handler != SIG_IGN)
+            sigaction(signals[i], &sa, NULL);
+    }
+}
+
+int ti_stopped(void)
+{
+    return stopped;
+}
+
+int ti_stop_count(void)
+{
+    return stops;
+}
+
+void ti_stop_die(void)
+{
+    signal(stopped, SIG_DFL);
+    raise(stopped);
+}
+
+ti_status ti_stop_check(struct ti_err *err)
+{
+    if (!stopped)
+        return TI_OK;
+    return ti_err_set(err, TI_ERR_IO, "interrupted");
+}

@@ -1,0 +1,33 @@
+/*
+ * The directory that the files for smpirun live in, and signals.
+ *
+ * A temporary one is made under TMPDIR and removed, with everything in it, by
+ * ti_scratch_close(), at exit(), and after SIGINT, SIGTERM or SIGHUP.
+ */
+#ifndef TI_SCRATCH_H
+#define TI_SCRATCH_H
+
+#include <stdbool.h>
+
+#include "common/err.h"
+
+/* Use `keep` (created if need be, must be empty) and leave it there, or a
+ * temporary one when `keep` is NULL.  One a process. */
+ti_status ti_scratch_open(const char *keep, struct ti_err *err);
+void ti_scratch_close(void);
+const char *ti_scratch_dir(void); /* absolute */
+
+/* DIR/name into a buffer that is good until the next call. */
+const char *ti_scratch_path(const char *name);
+
+/* From here on signals only set a mark: ti_stopped() tells which one, 0 if
+ * none.  `ti_stop_die` ends the process by that signal. */
+void ti_stop_catch(void);
+int ti_stopped(void);
+int ti_stop_count(void);
+void ti_stop_die(void);
+
+/* TI_ERR_IO "interrupted" once a signal came, else TI_OK. */
+ti_status ti_stop_check(struct ti_err *err);
+
+#endif

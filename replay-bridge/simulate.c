@@ -1,0 +1,290 @@
+#include "replay-bridge/simulate.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "common/cli.h"
+#include "replay-bridge/map.h"
+#include "replay-bridge/scratch.h"
+
+#define FILES_SPARE 64  /* descriptors SimGrid needs beside the traces */
+#define PATIENCE_S  5.0 /* between SIGTERM and SIGKILL */
+
+static double now_s(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+ti_status ti_sim_available(struct ti_err *err)
+{
+    const char *path = getenv("PATH");
+    char file[4096];
+
+    while (path && *path) {
+        size_t n = strcspn(path, ":");
+
+        snprintf(file, sizeof file, "%.*s/smpirun", (int)n, path);
+        if (access(file, X_OK) == 0)
+            return TI_OK;
+        path += n + (path[n] == ':');
+    }
+    ti_err_set(err, TI_ERR_IO, "smpirun is not in PATH");
+    ti_err_hint(err, "it comes with SimGrid 3.32 or later (Debian: apt install libsimgrid-dev)");
+    return TI_ERR_IO;
+}
+
+bool ti_sim_can_open(int64_t np)
+{
+    struct rlimit limit;
+
+    if (np == 1 || getrlimit(RLIMIT_NOFILE, &limit) != 0)
+        return true;
+    return limit.rlim_max == RLIM_INFINITY || (int64_t)limit.rlim_max >= np + FILES_SPARE;
+}
+
+static void raise_files(int64_t np)
+{
+    struct rlimit limit;
+    rlim_t want = (rlim_t)(np + FILES_SPARE);
+
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= want)
+        return;
+    limit.rlim_cur = want < limit.rlim_max ? want : limit.rlim_max;
+    setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+/* ---- the command ---- */
+
+struct args {
+    char **v;
+    size_t n, cap;
+};
+
+static void arg(struct args *a, const char *prefix, const char *text)
+{
+    char *s;
+
+    if (asprintf(&s, "%s%s", prefix, text) < 0)
+        TI_BUG("out of memory");
+    a->v = ti_more(a->v, &a->cap, a->n + 2, sizeof *a->v);
+    a->v[a->n++] = s;
+    a->v[a->n] = NULL;
+}
+
+static void free_args(struct args *a)
+{
+    for (size_t i = 0; i < a->n; i++)
+        free(a->v[i]);
+    free(a->v);
+}
+
+/*
+ * smpirun splits at blanks, so every name here is without; paths are relative
+ * to the scratch directory.  The log's layout makes it print the simulated
+ * clock beside "Simulation time", with more digits.
+ */
+static struct args command(const struct ti_sim *sim)
+{
+    struct args a = {0};
+    char np[32];
+
+    snprintf(np, sizeof np, "%lld", (long long)sim->np);
+    arg(&a, "", "smpirun");
+    arg(&a, "", "-np");
+    arg(&a, "", np);
+    arg(&a, "", "-platform");
+    arg(&a, "", sim->platform);
+    arg(&a, "", "-hostfile");
+    arg(&a, "", TI_SIM_HOSTS);
+    arg(&a, "", "-no-privatize");
+    arg(&a, "", "--log=smpi_replay.fmt:clock=%.12r%e%m%n");
+    for (int i = 0; i < sim->ncfg; i++)
+        arg(&a, "--cfg=", sim->cfg[i]);
+    arg(&a, "", "-replay");
+    arg(&a, "", TI_SIM_TRACES);
+    return a;
+}
+
+ti_status ti_sim_script(const struct ti_sim *sim, struct ti_err *err)
+{
+    const char *path = ti_scratch_path(TI_SIM_COMMAND);
+    struct args a;
+    FILE *f = fopen(path, "we");
+
+    if (!f)
+        return ti_err_errno(err, TI_ERR_IO, "cannot write '%s'", path);
+    a = command(sim);
+    fprintf(f, "#!/bin/sh\ncd \"$(dirname \"$0\")\" || exit\n");
+    if (sim->np > 1 && ti_sim_can_open(sim->np))
+        fprintf(f, "ulimit -n \"$(ulimit -Hn)\"\n");
+    fprintf(f, "exec");
+    for (size_t i = 0; i < a.n; i++) {
+        fprintf(f, " '");
+        for (const char *p = a.v[i]; *p; p++)
+            fprintf(f, *p == '\'' ? "'\\''" : "%c", *p);
+        fprintf(f, "'");
+    }
+    fprintf(f, "\n");
+    free_args(&a);
+    fchmod(fileno(f), 0777 & ~022);
+    if (fclose(f) != 0)
+        return ti_err_errno(err, TI_ERR_IO, "cannot write '%s'", path);
+    return TI_OK;
+}
+
+/* ---- the child ---- */
+
+static _Noreturn void child(const struct ti_sim *sim, char **argv, int out, int failed)
+{
+    const char *tmp = getenv("TMPDIR");
+    int in = open("/dev/null", O_RDONLY);
+
+    setpgid(0, 0);
+    prctl(PR_SET_PDEATHSIG, SIGTERM);
+    dup2(in, STDIN_FILENO);
+    dup2(out, STDOUT_FILENO);
+    dup2(out, STDERR_FILENO);
+    if (tmp && strpbrk(tmp, " \t\n"))
+        unsetenv("TMPDIR"); /* smpirun would split it */
+    raise_files(sim->np);
+    if (chdir(ti_scratch_dir()) == 0)
+        execvp(argv[0], argv);
+    if (write(failed, &errno, sizeof errno) < 0)
+        _exit(126);
+    _exit(127);
+}
+
+struct running {
+    pid_t pid;
+    int out; /* what it prints */
+    FILE *log;
+    double start, term; /* when SIGTERM went out, 0: not yet */
+    bool killed;
+};
+
+static void escalate(struct running *r)
+{
+    if (!ti_stopped() || r->killed)
+        return;
+    if (!r->term) {
+        kill(-r->pid, SIGTERM);
+        r->term = now_s();
+    } else if (ti_stop_count() > 1 || now_s() - r->term > PATIENCE_S) {
+        kill(-r->pid, SIGKILL);
+        r->killed = true;
+    }
+}
+
+static void drain(struct running *r, bool verbose)
+{
+    char buf[8192];
+
+    for (;;) {
+        struct pollfd p = {.fd = r->out, .events = POLLIN};
+        ssize_t n;
+
+        escalate(r);
+        ti_progress("simulating, %.0f s", now_s() - r->start);
+        if (poll(&p, 1, 200) <= 0)
+            continue;
+        n = read(r->out, buf, sizeof buf);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            break;
+        fwrite(buf, 1, (size_t)n, r->log);
+        if (verbose) {
+            ti_progress_clear();
+            fwrite(buf, 1, (size_t)n, stderr);
+        }
+    }
+    ti_progress_clear();
+}
+
+static int reap(struct running *r)
+{
+    struct timespec pause = {0, 20 * 1000 * 1000};
+    int status = 0;
+
+    while (waitpid(r->pid, &status, WNOHANG) == 0) {
+        escalate(r);
+        nanosleep(&pause, NULL);
+    }
+    /* smpirun, when told to stop, does not wait for what it runs */
+    kill(-r->pid, SIGKILL);
+    while (waitpid(-r->pid, NULL, 0) > 0)
+        ;
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+static ti_status start(const struct ti_sim *sim, struct running *r, struct ti_err *err)
+{
+    struct args a = command(sim);
+    int out[2], failed[2], why = 0;
+
+    if (pipe2(out, O_CLOEXEC) != 0 || pipe2(failed, O_CLOEXEC) != 0) {
+        free_args(&a);
+        return ti_err_errno(err, TI_ERR_IO, "cannot make a pipe for smpirun");
+    }
+    prctl(PR_SET_CHILD_SUBREAPER, 1);
+    r->start = now_s();
+    r->pid = fork();
+    if (r->pid == 0)
+        child(sim, a.v, out[1], failed[1]);
+    free_args(&a);
+    close(out[1]);
+    close(failed[1]);
+    r->out = out[0];
+    if (r->pid > 0) {
+        setpgid(r->pid, r->pid);
+        if (read(failed[0], &why, sizeof why) != sizeof why)
+            why = 0;
+    } else {
+        why = errno;
+    }
+    close(failed[0]);
+    if (!why)
+        return TI_OK;
+    close(out[0]);
+    if (r->pid > 0)
+        waitpid(r->pid, NULL, 0);
+    errno = why;
+    return ti_err_errno(err, TI_ERR_IO, "cannot run smpirun");
+}
+
+ti_status ti_simulate(const struct ti_sim *sim, int *exit_status, double *wall_s,
+                      struct ti_err *err)
+{
+    struct running r = {0};
+    ti_status st;
+
+    r.log = fopen(ti_scratch_path(TI_SIM_LOG), "we");
+    if (!r.log)
+        return ti_err_errno(err, TI_ERR_IO, "cannot write '%s'", ti_scratch_path(TI_SIM_LOG));
+    st = start(sim, &r, err);
+    if (st) {
+        fclose(r.log);
+        return st;
+    }
+    drain(&r, sim->verbose);
+    close(r.out);
+    *exit_status = reap(&r);
+    *wall_s = now_s() - r.start;
+    if (fclose(r.log) != 0)
+        return ti_err_errno(err, TI_ERR_IO, "cannot write '%s'", ti_scratch_path(TI_SIM_LOG));
+    return ti_stop_check(err);
+}

@@ -1,0 +1,47 @@
+/*
+ * Running smpirun on what lies in the scratch directory.
+ */
+#ifndef TI_SIMULATE_H
+#define TI_SIMULATE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/err.h"
+
+/* Names of the files in the scratch directory. */
+#define TI_SIM_LOG      "smpirun.log" /* all that smpirun printed */
+#define TI_SIM_COMMAND  "command"     /* a script that runs it again */
+#define TI_SIM_PLATFORM "platform.xml"
+#define TI_SIM_HOSTS    "hostfile"
+#define TI_SIM_TRACES   "traces.txt"
+
+struct ti_sim {
+    int64_t np;
+    const char *platform; /* as smpirun is given it: relative to the scratch
+                             directory, or absolute */
+    char **cfg;           /* KEY:VALUE */
+    int ncfg;
+    bool verbose; /* repeat what it prints on stderr */
+};
+
+/* Whether there is an smpirun to be run; TI_ERR_IO with a hint if not. */
+ti_status ti_sim_available(struct ti_err *err);
+
+/* Whether one file a rank can be open at a time (the limit is raised as far as
+ * it goes); if not, the ranks must share one file. */
+bool ti_sim_can_open(int64_t np);
+
+/* Write the script. */
+ti_status ti_sim_script(const struct ti_sim *sim, struct ti_err *err);
+
+/*
+ * Run it, its output into the log.  TI_OK once it has ended, with *exit_status
+ * as the shell has it (128 + signal), *wall_s seconds later.  A signal to us
+ * ends it: SIGTERM to its process group, SIGKILL after 5 seconds or a second
+ * signal; the result is then TI_ERR_IO "interrupted".
+ */
+ti_status ti_simulate(const struct ti_sim *sim, int *exit_status, double *wall_s,
+                      struct ti_err *err);
+
+#endif

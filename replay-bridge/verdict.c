@@ -1,0 +1,118 @@
+#include "replay-bridge/verdict.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define TAIL 3 /* lines quoted when none is telling */
+
+struct findings {
+    bool deadlock, platform, option;
+    char tail[TAIL][240];
+    int ntail;
+};
+
+static bool has(const char *line, const char *const *words)
+{
+    for (; *words; words++)
+        if (strstr(line, *words))
+            return true;
+    return false;
+}
+
+static void copy_line(char *to, size_t bytes, const char *line)
+{
+    size_t n = strcspn(line, "\r\n");
+
+    if (n >= bytes)
+        n = bytes - 1;
+    memcpy(to, line, n);
+    to[n] = '\0';
+}
+
+/* A number, to the end of the word. */
+static void copy_number(char *to, size_t bytes, const char *from)
+{
+    size_t n = strspn(from, "0123456789.eE+-");
+
+    if (n < bytes) {
+        memcpy(to, from, n);
+        to[n] = '\0';
+    }
+}
+
+static void take_line(const char *line, struct ti_verdict *v, struct findings *f)
+{
+    static const char *const telling[] = {"Deadlock",  "deadlock",    "rror",     "CRITICAL",
+                                          "terminate", "Aborted",     "Assert",   "assert",
+                                          "Cannot",    "cannot",      "violated", "Segmentation",
+                                          "bad_alloc", "waiting for", NULL};
+    static const char *const platform[] = {"Parse error", "parse error", "xbt_parse",
+                                           "surf_parse",  "sg_platf",    "simgrid::ParseError",
+                                           NULL};
+    const char *time = strstr(line, "Simulation time ");
+
+    if (time) {
+        const char *clock = strstr(line, "clock=");
+
+        copy_number(v->time, sizeof v->time, time + strlen("Simulation time "));
+        if (clock)
+            copy_number(v->clock, sizeof v->clock, clock + strlen("clock="));
+        return;
+    }
+    f->deadlock = f->deadlock || strstr(line, "Deadlock") || strstr(line, "deadlock");
+    f->platform = f->platform || has(line, platform);
+    f->option = f->option || strstr(line, "Bad config key");
+    if (has(line, telling) && v->nquotes < TI_VERDICT_QUOTES)
+        copy_line(v->quote[v->nquotes++], sizeof v->quote[0], line);
+    copy_line(f->tail[f->ntail++ % TAIL], sizeof f->tail[0], line);
+}
+
+static void quote_tail(struct ti_verdict *v, const struct findings *f)
+{
+    int from = f->ntail > TAIL ? f->ntail - TAIL : 0;
+
+    for (int i = from; i < f->ntail && v->nquotes < TI_VERDICT_QUOTES; i++)
+        memcpy(v->quote[v->nquotes++], f->tail[i % TAIL], sizeof v->quote[0]);
+}
+
+ti_status ti_verdict_read(const char *path, int exit_status, struct ti_verdict *out,
+                          struct ti_err *err)
+{
+    struct findings f = {0};
+    FILE *log = fopen(path, "re");
+    char *line = NULL;
+    size_t cap = 0;
+
+    *out = (struct ti_verdict){0};
+    if (!log)
+        return ti_err_errno(err, TI_ERR_IO, "cannot read '%s'", path);
+    while (getline(&line, &cap, log) >= 0)
+        take_line(line, out, &f);
+    free(line);
+    fclose(log);
+
+    if (f.deadlock) {
+        ti_err_set(err, TI_ERR_INPUT, "the replay ran into a deadlock");
+        ti_err_hint(err, "an application that relies on larger messages being buffered needs "
+                         "--cfg smpi/send-is-detached-thresh:BYTES");
+        return TI_ERR_INPUT;
+    }
+    if (exit_status == 0 && out->time[0]) {
+        out->nquotes = 0;
+        return TI_OK;
+    }
+    if (!out->nquotes)
+        quote_tail(out, &f);
+    if (f.platform)
+        return ti_err_set(err, TI_ERR_INPUT, "SimGrid does not take the platform");
+    if (f.option)
+        return ti_err_set(err, TI_ERR_USAGE, "SimGrid does not take an option given by --cfg");
+    if (exit_status > 128)
+        return ti_err_set(err, TI_ERR_IO, "smpirun was killed by signal %d (%s)", exit_status - 128,
+                          strsignal(exit_status - 128));
+    if (exit_status)
+        return ti_err_set(err, TI_ERR_IO, "smpirun failed with status %d", exit_status);
+    return ti_err_set(err, TI_ERR_IO, "smpirun ended without a simulated time");
+}

@@ -1,0 +1,213 @@
+/* Made platforms, hosts in given ones, hostfiles and placement. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "replay-bridge/hosts.h"
+#include "replay-bridge/platform.h"
+
+static char path[64];
+
+/* A file with this text; its name in `path`. */
+static void file_with(const char *text)
+{
+    int fd;
+
+    strcpy(path, "/tmp/t-replay-XXXXXX");
+    fd = mkstemp(path);
+    assert_true(fd >= 0);
+    assert_int_equal(write(fd, text, strlen(text)), (ssize_t)strlen(text));
+    close(fd);
+}
+
+static void test_topologies(void **state)
+{
+    static const struct {
+        const char *text;
+        int64_t hosts; /* -1: refused */
+    } cases[] = {{"cluster", 0},
+                 {"cluster:3", -1},
+                 {"fat-tree:2;4,4;1,2;1,2", 16},
+                 {"fat-tree:1;7;1;1", 7},
+                 {"fat-tree:2;4,4;1,2", -1},
+                 {"fat-tree:2;4;1,2;1,2", -1},
+                 {"fat-tree:2;4,4;1,2;1,2;", -1},
+                 {"fat-tree", -1},
+                 {"torus:4,4", 16},
+                 {"torus:3,2,2", 12},
+                 {"torus:", -1},
+                 {"torus:4,", -1},
+                 {"torus:4,0", -1},
+                 {"torus:-4,4", -1},
+                 {"torus:100000,100000", -1},
+                 {"torus:99999999999999999999", -1},
+                 {"dragonfly:3,4;4,3;5,1;2", 120},
+                 {"dragonfly:3,4;4,3;5,1", -1},
+                 {"dragonfly:3;4,3;5,1;2", -1},
+                 {"ring:4", -1},
+                 {"", -1}};
+    struct ti_topology t;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        ti_status st = ti_topology_parse(cases[i].text, &t, NULL);
+
+        assert_int_equal(st, cases[i].hosts < 0 ? TI_ERR_USAGE : TI_OK);
+        if (!st)
+            assert_int_equal(t.hosts, cases[i].hosts);
+    }
+}
+
+static void test_units(void **state)
+{
+    (void)state;
+    assert_int_equal(ti_unit_check("8Gf", 'f', "--speed", NULL), TI_OK);
+    assert_int_equal(ti_unit_check("2.5e9f", 'f', "--speed", NULL), TI_OK);
+    assert_int_equal(ti_unit_check("8", 'f', "--speed", NULL), TI_ERR_USAGE);
+    assert_int_equal(ti_unit_check("-8Gf", 'f', "--speed", NULL), TI_ERR_USAGE);
+    assert_int_equal(ti_unit_check("0Gf", 'f', "--speed", NULL), TI_ERR_USAGE);
+    assert_int_equal(ti_unit_check("nanf", 'f', "--speed", NULL), TI_ERR_USAGE);
+    assert_int_equal(ti_unit_check("0x8f", 'f', "--speed", NULL), TI_ERR_USAGE);
+    assert_int_equal(ti_unit_check("10Gbps", 'B', "--bandwidth", NULL), TI_OK);
+    assert_int_equal(ti_unit_check("10Gb", 'B', "--bandwidth", NULL), TI_ERR_USAGE);
+    assert_int_equal(ti_unit_check("0s", 's', "--latency", NULL), TI_OK);
+    assert_int_equal(ti_unit_check("50us\"", 's', "--latency", NULL), TI_ERR_USAGE);
+}
+
+static void test_xml(void **state)
+{
+    struct ti_speeds speeds = {"8Gf", "125MBps", "50us", "1GBps", "1us"};
+    struct ti_topology t;
+    struct ti_hosts hosts = {0};
+    bool sure;
+    FILE *f;
+
+    (void)state;
+    file_with("");
+    f = fopen(path, "w");
+    assert_int_equal(ti_topology_parse("torus:3,2,2", &t, NULL), TI_OK);
+    ti_platform_write(f, &t, t.hosts, &speeds);
+    fclose(f);
+    assert_int_equal(ti_hosts_in_platform(path, &hosts, &sure, NULL), TI_OK);
+    assert_true(sure);
+    assert_int_equal(hosts.n, 12);
+    assert_string_equal(hosts.list[11].name, "node-11");
+    ti_hosts_free(&hosts);
+    unlink(path);
+}
+
+static void test_hosts_in_platform(void **state)
+{
+    struct ti_hosts hosts = {0}, used = {0};
+    bool sure;
+
+    (void)state;
+    file_with("<platform>\n<!-- <host id=\"no\"/> -->\n"
+              "<host id='a' speed=\"1Gf\"/><host speed=\"1Gf\"\n id = \"b\" />\n"
+              "<cluster id=\"x\" prefix=\"n-\" suffix=\".org\" radical=\"0-2,7\" speed=\"1f\"/>\n"
+              "<host_link id=\"c\"/><link id=\"d\"/></platform>");
+    assert_int_equal(ti_hosts_in_platform(path, &hosts, &sure, NULL), TI_OK);
+    assert_true(sure);
+    assert_int_equal(hosts.n, 6);
+    assert_string_equal(hosts.list[1].name, "b");
+    assert_string_equal(hosts.list[5].name, "n-7.org");
+    unlink(path);
+
+    file_with("b\n\n  a : 2  # twice\n");
+    assert_int_equal(ti_hosts_read(path, &used, NULL), TI_ERR_INPUT); /* "a " */
+    unlink(path);
+    ti_hosts_free(&used);
+    file_with("b # one\n\n  a:2\n");
+    assert_int_equal(ti_hosts_read(path, &used, NULL), TI_OK);
+    assert_int_equal(ti_hosts_slots(&used), 3);
+    assert_int_equal(ti_hosts_known(&used, &hosts, path, NULL), TI_OK);
+    assert_int_equal(ti_hosts_enough(&used, 3, NULL), TI_OK);
+    assert_int_equal(ti_hosts_enough(&used, 4, NULL), TI_ERR_INPUT);
+    unlink(path);
+    ti_hosts_free(&used);
+    file_with("b\nz\n");
+    assert_int_equal(ti_hosts_read(path, &used, NULL), TI_OK);
+    {
+        struct ti_err err;
+
+        assert_int_equal(ti_hosts_known(&used, &hosts, "h", &err), TI_ERR_INPUT);
+        assert_string_equal(err.text, "h:2: the platform has no host 'z'");
+    }
+    unlink(path);
+    ti_hosts_free(&used);
+    ti_hosts_free(&hosts);
+}
+
+static void test_bad_hostfiles(void **state)
+{
+    static const char *const bad[] = {"",      "# nothing\n", "a:0\n", "a:-1\n",
+                                      "a:x\n", ":3\n",        "a b\n", "a:99999999999\n"};
+    struct ti_hosts hosts = {0};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        file_with(bad[i]);
+        assert_int_equal(ti_hosts_read(path, &hosts, NULL), TI_ERR_INPUT);
+        ti_hosts_free(&hosts);
+        unlink(path);
+    }
+    assert_int_equal(ti_hosts_read("/nowhere/hosts", &hosts, NULL), TI_ERR_IO);
+}
+
+static void placed(const struct ti_hosts *hosts, const char *how, int64_t np, char *text)
+{
+    struct ti_placement p;
+    FILE *f;
+
+    assert_int_equal(ti_placement_parse(how, &p, NULL), TI_OK);
+    f = fmemopen(text, 256, "w");
+    ti_hosts_place(hosts, &p, np, f);
+    fclose(f);
+}
+
+static void test_placement(void **state)
+{
+    struct ti_hosts hosts = {0};
+    struct ti_placement p;
+    char text[256], again[256];
+
+    (void)state;
+    file_with("a:3\nb:1\nc:2\n");
+    assert_int_equal(ti_hosts_read(path, &hosts, NULL), TI_OK);
+    unlink(path);
+    placed(&hosts, "block", 5, text);
+    assert_string_equal(text, "a\na\na\nb\nc\n");
+    placed(&hosts, "round-robin", 6, text);
+    assert_string_equal(text, "a\nb\nc\na\nc\na\n");
+    placed(&hosts, "random:42", 6, text);
+    placed(&hosts, "random:42", 6, again);
+    assert_string_equal(text, again);
+    assert_int_equal(strlen(text), 12);
+    placed(&hosts, "random:1", 6, text);
+    for (int seed = 2; strcmp(text, again) == 0 && seed < 9; seed++) {
+        char how[32];
+
+        snprintf(how, sizeof how, "random:%d", seed);
+        placed(&hosts, how, 6, again);
+    }
+    assert_string_not_equal(text, again);
+    assert_int_equal(ti_placement_parse("random", &p, NULL), TI_ERR_USAGE);
+    assert_int_equal(ti_placement_parse("random:", &p, NULL), TI_ERR_USAGE);
+    ti_hosts_free(&hosts);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_topologies),    cmocka_unit_test(test_units),
+        cmocka_unit_test(test_xml),           cmocka_unit_test(test_hosts_in_platform),
+        cmocka_unit_test(test_bad_hostfiles), cmocka_unit_test(test_placement)};
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

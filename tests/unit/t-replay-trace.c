@@ -1,0 +1,789 @@
+/*
+ * Linting and lowering of whole traces, written here as scripts:
+ *
+ *   RANKS OPERATION field=value ... v0=1,2,3     "*", "2" or "0-2"; v=: volume
+ *   RANKS COMM INDEX KIND 0,1,2                  a communicator, for its members
+ *   RANK END STATE                               how its trace ends, see TI_ENDS
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "formats/writer.h"
+#include "replay-bridge/lower.h"
+#include "replay-bridge/scratch.h"
+#include "replay-bridge/simulate.h"
+#include "replay-bridge/verdict.h"
+
+#define NP_MAX 8
+#define EAGER  65536
+
+static char dir[64];
+static struct ti_source *source;
+static struct ti_lint lint;
+static struct ti_problems problems;
+static struct ti_err err;
+
+/* ---- scripts ---- */
+
+static int64_t number(const char *text)
+{
+    return !strcmp(text, "any") ? TI_ANY : !strcmp(text, "null") ? TI_NULL : atoll(text);
+}
+
+static int numbers(char *text, int64_t *out)
+{
+    int n = 0;
+    char *save;
+
+    for (char *p = strtok_r(text, ",", &save); p; p = strtok_r(NULL, ",", &save))
+        out[n++] = number(p);
+    return n;
+}
+
+static void set_field(struct ti_event *ev, const char *name, const char *value)
+{
+    for (unsigned f = 0; f < TI_F_COUNT; f++)
+        if (!strcmp(ti_field_text(f), name)) {
+            ev->mask |= 1u << f;
+            ev->arg[f] = number(value);
+            return;
+        }
+    fail_msg("no field '%s'", name);
+}
+
+static void take_event(struct ti_writer **w, int from, int to, const char *op, char **save)
+{
+    static int64_t vec[TI_VECS][64];
+    struct ti_event ev = {.op = TI_OP_COUNT};
+    const char *call = NULL;
+
+    for (uint32_t o = 0; o < TI_OP_COUNT; o++)
+        if (!strcmp(ti_op_info(o)->text, op))
+            ev.op = o;
+    assert_true(ev.op < TI_OP_COUNT);
+    ev.arg[TI_F_ESIZE] = ev.arg[TI_F_ESIZE2] = 1;
+    for (char *word; (word = strtok_r(NULL, " ", save));) {
+        char *value = strchr(word, '=');
+
+        *value++ = '\0';
+        if (!strcmp(word, "v")) {
+            ev.volume = strtoull(value, NULL, 10);
+        } else if (!strcmp(word, "call")) {
+            call = value;
+        } else if (!strcmp(word, "v0") || !strcmp(word, "v1")) {
+            int v = word[1] - '0';
+
+            ev.vec[v] = (struct ti_vec){vec[v], 8, numbers(value, vec[v])};
+        } else {
+            set_field(&ev, word, value);
+        }
+    }
+    ev.mask |= ti_op_info(ev.op)->fields;
+    for (int r = from; r <= to; r++) {
+        if (!w[r])
+            continue;
+        if (call)
+            ev.arg[TI_F_CALL] = ti_writer_string(w[r], 'c', call);
+        ti_writer_event(w[r], &ev);
+    }
+}
+
+static void take_comm(struct ti_writer **w, int from, int to, char **save)
+{
+    uint32_t index = (uint32_t)atoi(strtok_r(NULL, " ", save));
+    char kind = *strtok_r(NULL, " ", save);
+    int64_t list[NP_MAX];
+    int member[NP_MAX], n = numbers(strtok_r(NULL, " ", save), list);
+
+    for (int i = 0; i < n; i++)
+        member[i] = (int)list[i];
+    for (int i = 0; i < n; i++)
+        if (member[i] >= from && member[i] <= to)
+            ti_writer_comm(w[member[i]], index, kind, i, n, member);
+}
+
+static void forget(void)
+{
+    char command[128];
+
+    ti_lint_free(&lint);
+    ti_source_close(source);
+    source = NULL;
+    if (dir[0]) {
+        snprintf(command, sizeof command, "rm -rf '%s'", dir);
+        assert_int_equal(system(command), 0);
+    }
+    dir[0] = '\0';
+}
+
+/* Write and open the trace of a script; `missing` is a rank left out, or -1. */
+static void trace_of(int np, int missing, const char *script)
+{
+    static const char *const info[] = {"application", "test"};
+    static const uint8_t run_id[TI_RUN_ID_BYTES] = "0123456789abcde";
+    struct ti_writer *w[NP_MAX] = {0};
+    enum ti_end end[NP_MAX] = {0};
+    int world[NP_MAX];
+    char *text = strdup(script), *lines, *words;
+
+    forget();
+    strcpy(dir, "/tmp/t-replay-XXXXXX");
+    assert_non_null(mkdtemp(dir));
+    for (int r = 0; r < np; r++)
+        world[r] = r;
+    for (int r = 0; r < np; r++) {
+        char path[96];
+
+        if (r == missing)
+            continue;
+        snprintf(path, sizeof path, "%s/rank-%06d.ti", dir, r);
+        assert_int_equal(ti_writer_open(path, (uint32_t)r, (uint32_t)np, run_id, &w[r], &err),
+                         TI_OK);
+        ti_writer_info(w[r], info, 1);
+        ti_writer_comm(w[r], 0, 'w', r, np, world);
+        ti_writer_comm(w[r], 1, 's', 0, 1, &r);
+    }
+    for (char *line = strtok_r(text, "\n", &lines); line; line = strtok_r(NULL, "\n", &lines)) {
+        const char *ranks = strtok_r(line, " ", &words);
+        const char *op = strtok_r(NULL, " ", &words);
+        int from = *ranks == '*' ? 0 : atoi(ranks);
+        int to = *ranks == '*' ? np - 1 : ranks[1] == '-' ? atoi(ranks + 2) : from;
+
+        if (!strcmp(op, "COMM"))
+            take_comm(w, from, to, &words);
+        else if (!strcmp(op, "END"))
+            end[from] = (enum ti_end)atoi(strtok_r(NULL, " ", &words));
+        else
+            take_event(w, from, to, op, &words);
+    }
+    for (int r = 0; r < np; r++)
+        if (w[r])
+            assert_int_equal(ti_writer_close(w[r], end[r], NULL, 0, &err), TI_OK);
+    free(text);
+    assert_int_equal(ti_source_open(dir, &source, &err), TI_OK);
+}
+
+static void lint_of(int np, const char *script)
+{
+    trace_of(np, -1, script);
+    assert_int_equal(ti_lint(source, EAGER, &lint, &problems, &err), TI_OK);
+}
+
+/* The script, between MPI_Init and MPI_Finalize, has exactly `n` problems, the
+ * first of them on `rank` at `event` with `why` in its text. */
+static void refused(uint64_t n, int64_t rank, uint64_t event, const char *why, int np,
+                    const char *script)
+{
+    char all[4096];
+
+    snprintf(all, sizeof all, "* init level=0\n%s* finalize\n", script);
+    lint_of(np, all);
+    if (problems.n != n ||
+        (n && (problems.list[0].rank != rank || problems.list[0].event != event ||
+               !strstr(problems.list[0].why, why)))) {
+        ti_problems_say(&problems);
+        fail_msg("%llu problems for:\n%s", (unsigned long long)problems.n, script);
+    }
+}
+
+static void sound(int np, const char *script)
+{
+    refused(0, 0, 0, "", np, script);
+}
+
+/* A rank's actions, without init and finalize. */
+static const char *actions(int64_t rank)
+{
+    static char text[1 << 16];
+    uint64_t n = 0;
+    char *end;
+    FILE *f = fmemopen(text, sizeof text, "w");
+
+    assert_int_equal(ti_lower_rank(source, &lint, rank, f, &n, &err), TI_OK);
+    fclose(f);
+    end = strstr(text, "finalize");
+    assert_non_null(end);
+    assert_string_equal(end, "finalize\n");
+    while (end > text && end[-1] != '\n')
+        *--end = '\0';
+    return strchr(text, '\n') + 1;
+}
+
+/* ---- lint ---- */
+
+static void test_messages(void **state)
+{
+    (void)state;
+    sound(2, "0 send peer=1 tag=1 bytes=10\n1 recv peer=-1 tag=1 bytes=10\n");
+    sound(2, "0 send peer=1 tag=1 bytes=9\n0 send peer=1 tag=1 bytes=11\n"
+             "1 recv peer=-1 tag=1 bytes=10\n1 recv peer=-1 tag=1 bytes=20\n");
+    refused(1, 0, 2, "rank 1 never receives it, and 1 more", 2,
+            "0 send peer=1 tag=1 bytes=10\n0 send peer=1 tag=1 bytes=10\n"
+            "0 send peer=1 tag=1 bytes=10\n1 recv peer=-1 tag=1 bytes=10\n");
+    refused(2, 0, 1, "rank 1 never receives it", 2,
+            "0 send peer=1 tag=1 bytes=10\n1 recv peer=-1 tag=2 bytes=10\n");
+    refused(1, 1, 2, "15 bytes are too few for the 20", 2,
+            "0 send peer=1 tag=1 bytes=10\n0 send peer=1 tag=1 bytes=20\n"
+            "1 recv peer=-1 tag=1 bytes=10\n1 recv peer=-1 tag=1 bytes=15\n");
+    refused(1, 1, 1, "no rank of the communicator", 2, "1 send peer=1 tag=1 bytes=10\n");
+    /* the same tag on a copy of the world is another channel */
+    refused(2, 0, 2, "never receives it", 2,
+            "* COMM 2 d 0,1\n* comm_dup newcomm=2\n"
+            "0 send comm=2 peer=1 tag=1 bytes=10\n1 recv peer=-1 tag=1 bytes=10\n");
+}
+
+static void test_wildcards(void **state)
+{
+    (void)state;
+    sound(3, "1-2 send peer=-1 tag=4 bytes=8\n1 recv peer=1 tag=4 bytes=8\n"
+             "0 recv peer=any tag=any bytes=9 from=1 fromtag=4\n");
+    /* matched by a waitall, a waitany and a testsome, out of order */
+    sound(4, "1-3 send peer=null tag=0 bytes=1\n"
+             "1 send peer=-1 tag=5 bytes=8\n2 send peer=-2 tag=6 bytes=8\n"
+             "3 send peer=-3 tag=7 bytes=8\n3 send peer=-3 tag=8 bytes=8\n"
+             "0 irecv peer=any tag=any bytes=8 req=0\n0 irecv peer=any tag=6 bytes=8 req=1\n"
+             "0 irecv peer=any tag=any bytes=8 req=2\n0 irecv peer=3 tag=any bytes=8 req=3\n"
+             "0 waitany req=2 from=1 fromtag=5\n0 testsome v0=3 v1=3,3,8\n"
+             "0 waitall all=1 v1=0,3,7,1,2,6\n");
+    refused(1, 0, 1, "never matched", 2,
+            "0 irecv peer=any tag=1 bytes=8 req=0\n0 request_free req=0\n"
+            "1 send peer=-1 tag=1 bytes=8\n");
+    refused(1, 0, 1, "never matched", 2,
+            "0 irecv peer=any tag=1 bytes=8 req=0\n1 send peer=-1 tag=1 bytes=8\n");
+    refused(1, 0, 1, "what the wildcard matched is not", 2,
+            "0 recv peer=any tag=1 bytes=8\n1 send peer=-1 tag=1 bytes=8\n");
+}
+
+static void test_requests(void **state)
+{
+    (void)state;
+    sound(2, "* irecv peer=null tag=0 bytes=8 req=0\n* wait req=0\n"
+             "0 isend peer=1 tag=0 bytes=8 req=0\n0 request_free req=0\n"
+             "1 recv peer=-1 tag=0 bytes=8\n");
+    refused(1, 0, 1, "neither completed nor freed", 2,
+            "0 isend peer=1 tag=0 bytes=8 req=0\n1 recv peer=-1 tag=0 bytes=8\n");
+    refused(1, 0, 2, "not outstanding", 2, "0 pcontrol level=1\n0 wait req=0\n");
+    refused(1, 0, 2, "in use since event 1", 1,
+            "0 isend peer=null tag=0 bytes=8 req=0\n0 isend peer=null tag=0 bytes=8 req=0\n"
+            "0 wait req=0\n");
+}
+
+static void test_collectives(void **state)
+{
+    (void)state;
+    sound(3, "* allreduce bytes=8 redop=1\n* barrier\n* barrier comm=1\n* scan redop=1 bytes=0\n"
+             "* reduce_scatter redop=1 esize=8 v0=1,0,2\n"
+             "* gather root=2 bytes=5 rbytes=5\n* scatter root=2 bytes=5 rbytes=5\n");
+    refused(1, 2, 1, "rank 0 has event 1, barrier", 3, "0-1 barrier\n2 bcast root=0 bytes=8\n");
+    refused(1, 2, 2, "rank 0 has event 2, allreduce", 3,
+            "* barrier\n0-1 allreduce bytes=8 redop=1\n2 allreduce bytes=8 redop=2\n");
+    refused(1, 2, 1, "rank 0 has event 1, reduce", 3,
+            "0-1 reduce root=0 bytes=8 redop=1\n2 reduce root=1 bytes=8 redop=1\n");
+    refused(1, 2, 1, "rank 0 has event 1, reduce_scatter", 3,
+            "0-1 reduce_scatter redop=1 v0=1,2,3\n2 reduce_scatter redop=1 v0=1,2,4\n");
+    refused(1, 0, 2, "rank 2 has no more", 3, "* barrier\n0-1 barrier\n");
+    refused(1, 2, TI_NO_EVENT, "no collective", 3, "0-1 barrier\n");
+    refused(2, 0, 1, "send and receive sizes differ", 2, "* alltoall bytes=8 rbytes=9\n");
+    refused(2, 0, 1, "its root is no rank", 2, "* bcast bytes=8 root=2\n");
+    refused(2, 0, 1, "negative", 2, "* bcast bytes=-8 root=1\n");
+}
+
+static void test_blocks(void **state)
+{
+    (void)state;
+    sound(2, "0 alltoallv esize=4 resize=2 v0=1,2 v1=2,6\n1 alltoallv esize=4 resize=8 v0=3,4 "
+             "v1=1,2\n0 gatherv root=1 bytes=5\n1 gatherv root=1 bytes=6 resize=1 v0=5,6\n"
+             "0 scatterv root=0 rbytes=4 esize=1 v0=4,8\n1 scatterv root=0 rbytes=8\n"
+             "0 allgatherv bytes=1 resize=1 v0=1,7\n1 allgatherv bytes=7 resize=1 v0=1,7\n");
+    refused(1, 1, 2, "what this rank sends", 2,
+            "* barrier\n0 alltoallv v0=1,2 v1=1,4\n1 alltoallv v0=3,4 v1=2,4\n");
+    refused(1, 1, 1, "what this rank sends", 2,
+            "0 gatherv root=1 bytes=5\n1 gatherv root=1 bytes=6 resize=1 v0=5,7\n");
+    refused(1, 1, 1, "what it counts", 2,
+            "0 gatherv root=1 bytes=5\n1 gatherv root=1 bytes=6 v0=5,6\n");
+    refused(1, 0, 1, "not one for each rank", 2,
+            "0 alltoallv v0=1 v1=1,2\n1 alltoallv v0=2,1 v1=0,1\n");
+}
+
+static void test_communicators(void **state)
+{
+    (void)state;
+    sound(3, "* COMM 2 d 0,1,2\n* comm_dup newcomm=2\n* bcast comm=2 root=1 bytes=8\n"
+             "* comm_free comm=2\n");
+    sound(4, "0 COMM 2 p 0,2\n2 COMM 2 p 0,2\n1 COMM 2 p 3,1\n3 COMM 2 p 3,1\n"
+             "* comm_split color=0 key=0 newcomm=2\n"
+             "0 send comm=2 peer=1 tag=1 bytes=4\n2 recv comm=2 peer=-1 tag=1 bytes=4\n"
+             "3 send comm=2 peer=1 tag=1 bytes=4\n1 recv comm=2 peer=-1 tag=1 bytes=4\n"
+             "* comm_free comm=2\n");
+    assert_string_equal(actions(3), "3 send 1 1 4 6\n");
+    refused(2, 0, 2, "collectives of all ranks only", 3,
+            "0-1 COMM 2 p 0,1\n0-1 comm_split color=0 key=0 newcomm=2\n"
+            "2 comm_split color=null key=0 newcomm=null\n0-1 barrier comm=2\n");
+    refused(2, 0, 2, "world's order only", 2,
+            "* COMM 2 p 1,0\n* comm_split color=0 key=0 newcomm=2\n* bcast comm=2 root=0 "
+            "bytes=8\n");
+    refused(2, 0, 1, "what communicator 5 is", 2, "* barrier comm=5\n");
+}
+
+static void test_refusals(void **state)
+{
+    (void)state;
+    refused(1, 1, 1, "not traced", 2, "1 untraced call=MPI_Put\n");
+    assert_string_equal(problems.list[0].call, "untraced(MPI_Put)");
+    refused(1, 0, 1, "aborted", 1, "0 abort level=1\n");
+    refused(1, 0, 1, "no synchronous send below 65536", 2,
+            "0 ssend peer=1 tag=1 bytes=65535\n1 recv peer=-1 tag=1 bytes=65535\n");
+    sound(2, "0 ssend peer=1 tag=1 bytes=65536\n1 recv peer=-1 tag=1 bytes=65536\n");
+    refused(1, 0, 1, "for a small one", 2,
+            "0 send peer=1 tag=1 bytes=3000000000\n1 recv peer=-1 tag=1 bytes=3000000000\n");
+    refused(1, 0, 1, "in units of 8", 2,
+            "0 send peer=1 tag=1 bytes=6000000001\n1 recv peer=-1 tag=1 bytes=6000000001\n");
+    refused(2, 0, 1, "count up to", 2, "* bcast root=0 bytes=2147483648\n");
+    refused(12, 0, 1, "not traced", 4,
+            "* untraced call=MPI_Put\n* untraced call=MPI_Put\n* untraced call=MPI_Put\n");
+    assert_int_equal(problems.shown, 1);
+    assert_int_equal(problems.list[0].more, 11);
+}
+
+static void test_whole(void **state)
+{
+    (void)state;
+    lint_of(2, "0 init level=0\n1 barrier\n0 finalize\n");
+    assert_int_equal(problems.n, 3); /* no init, no finalize, no barrier on rank 0 */
+    lint_of(2, "* init level=0\n* finalize\n1 END 3\n");
+    assert_int_equal(problems.n, 1);
+    assert_int_equal(problems.list[0].rank, 1);
+    trace_of(3, 1, "* init level=0\n* finalize\n");
+    assert_int_equal(ti_lint(source, EAGER, &lint, &problems, &err), TI_OK);
+    assert_int_equal(problems.n, 1);
+    assert_string_equal(problems.list[0].why, "its trace is missing");
+}
+
+/* ---- lowering ---- */
+
+static void test_actions(void **state)
+{
+    (void)state;
+    sound(2, "* pcontrol v=3 level=1\n"
+             "* barrier v=18446744073709551000\n* pcontrol v=700 level=1\n"
+             "0 bsend peer=1 tag=2 bytes=10\n0 bsend peer=1 tag=2 bytes=100000\n"
+             "0 isend peer=1 tag=3 bytes=6000000000 req=0\n0 wait req=0\n"
+             "1 recv peer=-1 tag=2 bytes=20\n1 recv peer=-1 tag=2 bytes=100000\n"
+             "1 irecv peer=-1 tag=3 bytes=6000000000 req=0\n1 wait req=0\n"
+             "* sendrecv peer=0 tag=1 bytes=5 rpeer=0 rtag=1 rbytes=6\n"
+             "* gatherv root=1 bytes=4 resize=1 v0=4,4\n");
+    assert_string_equal(actions(0), "0 compute 18446744073709551003\n0 barrier\n0 compute 700\n"
+                                    "0 send 1 0 10 6\n0 isend 1 0 100000 6\n"
+                                    "0 isend 1 1 750000000 0\n0 wait 0 1 1\n"
+                                    "0 isend 0 2 5 6\n0 irecv -555 2 6 6\n"
+                                    "0 wait 0 0 2\n0 wait -556 0 2\n"
+                                    "0 gatherv 4 0 0 1 6 6\n");
+    assert_string_equal(actions(1), "1 compute 18446744073709551003\n1 barrier\n1 compute 700\n"
+                                    "1 recv 0 0 20 6\n1 recv 0 0 100000 6\n"
+                                    "1 irecv 0 1 750000000 0\n1 wait 0 1 1\n"
+                                    "1 isend 1 2 5 6\n1 irecv -555 2 6 6\n"
+                                    "1 wait 1 1 2\n1 wait -556 1 2\n"
+                                    "1 gatherv 4 4 4 1 6 6\n");
+    /* volumes that would not fit into one number are not added up */
+    sound(1, "0 pcontrol v=18446744073709551615 level=1\n0 pcontrol v=2 level=1\n");
+    assert_string_equal(actions(0), "0 compute 18446744073709551615\n0 compute 2\n");
+}
+
+/* ---- any order of anything: stock replay's waits find their requests ---- */
+
+#define MESSAGES 400
+#define RANKS    3
+#define LIVE_MAX 7
+
+struct posting {
+    int message;
+    bool recv, blocking, wild, buffered;
+    int comm, tag, peer, bytes;
+    int nth; /* on its channel */
+    int req;
+};
+
+struct plan {
+    struct posting posting[2 * MESSAGES];
+    int n;
+    int completion[2 * MESSAGES]; /* postings, in the order of their waits */
+    int ncompletions;
+};
+
+static uint64_t rng;
+static int rnd(int below)
+{
+    rng ^= rng << 13;
+    rng ^= rng >> 7;
+    rng ^= rng << 17;
+    return (int)(rng % (uint64_t)below);
+}
+
+/* Messages at random, as each rank's postings in an order of its own. */
+static void make_plans(struct plan *plan)
+{
+    static int seen[2][RANKS][RANKS][2][2];
+
+    memset(plan, 0, RANKS * sizeof *plan);
+    memset(seen, 0, sizeof seen);
+    for (int m = 0; m < MESSAGES; m++) {
+        int src = rnd(RANKS), dst = rnd(RANKS), comm = rnd(2), tag = rnd(2);
+        int bytes = rnd(2) ? 100 : 100000;
+
+        plan[src].posting[plan[src].n++] = (struct posting){.blocking = src != dst && !rnd(4),
+                                                            .buffered = !rnd(5),
+                                                            .comm = comm,
+                                                            .tag = tag,
+                                                            .peer = dst,
+                                                            .bytes = bytes,
+                                                            .message = m};
+        plan[dst].posting[plan[dst].n++] = (struct posting){.recv = true,
+                                                            .blocking = src != dst && !rnd(4),
+                                                            .wild = !rnd(3),
+                                                            .comm = comm,
+                                                            .tag = tag,
+                                                            .peer = src,
+                                                            .bytes = 200000,
+                                                            .message = m};
+    }
+    for (int r = 0; r < RANKS; r++) {
+        for (int i = plan[r].n - 1; i > 0; i--) {
+            int j = rnd(i + 1);
+            struct posting was = plan[r].posting[i];
+
+            plan[r].posting[i] = plan[r].posting[j];
+            plan[r].posting[j] = was;
+        }
+        for (int i = 0; i < plan[r].n; i++) {
+            struct posting *p = &plan[r].posting[i];
+
+            p->nth = seen[p->recv][r][p->peer][p->comm][p->tag]++;
+        }
+    }
+}
+
+static void write_match(FILE *f, int rank, const struct posting *p)
+{
+    if (p->recv && p->wild)
+        fprintf(f, " from=%d fromtag=%d", p->peer - rank, p->tag);
+}
+
+/* Complete one or more outstanding requests at random. */
+static void write_completion(FILE *f, int rank, struct plan *plan, int *live)
+{
+    static const char *const one[] = {"wait", "waitany", "test", "testany"};
+    int at[LIVE_MAX], n = 0;
+
+    for (int q = 0; q < LIVE_MAX; q++)
+        if (live[q] >= 0 && (rnd(3) || !n))
+            at[n++] = q;
+    for (int i = n - 1; i > 0; i--) {
+        int j = rnd(i + 1), was = at[i];
+
+        at[i] = at[j];
+        at[j] = was;
+    }
+    if (n && rnd(2))
+        n = 1;
+    if (n == 1) {
+        fprintf(f, "%d %s req=%d", rank, one[rnd(4)], at[0]);
+        write_match(f, rank, &plan->posting[live[at[0]]]);
+    } else if (n) {
+        const char *sep = " v1=";
+
+        fprintf(f, "%d %s v0=", rank, rnd(2) ? "waitall" : "waitsome");
+        for (int i = 0; i < n; i++)
+            fprintf(f, "%s%d", i ? "," : "", at[i]);
+        for (int i = 0; i < n; i++) {
+            const struct posting *p = &plan->posting[live[at[i]]];
+
+            if (p->recv && p->wild) {
+                fprintf(f, "%s%d,%d,%d", sep, at[i], p->peer - rank, p->tag);
+                sep = ",";
+            }
+        }
+    }
+    fprintf(f, n ? "\n" : "");
+    for (int i = 0; i < n; i++) {
+        plan->completion[plan->ncompletions++] = live[at[i]];
+        live[at[i]] = -1;
+    }
+}
+
+static void write_rank(FILE *f, int rank, struct plan *plan)
+{
+    int live[LIVE_MAX];
+
+    for (int q = 0; q < LIVE_MAX; q++)
+        live[q] = -1;
+    for (int i = 0; i < plan->n; i++) {
+        struct posting *p = &plan->posting[i];
+        int q = 0;
+
+        while (q < LIVE_MAX && live[q] >= 0)
+            q++;
+        if (q == LIVE_MAX || !rnd(3)) {
+            write_completion(f, rank, plan, live);
+            for (q = 0; live[q] >= 0; q++)
+                ;
+        }
+        fprintf(f, "%d %s comm=%d bytes=%d", rank,
+                p->recv       ? p->blocking ? "recv" : "irecv"
+                : p->buffered ? p->blocking ? "bsend" : "ibsend"
+                : p->blocking ? "send"
+                              : "isend",
+                p->comm ? 2 : 0, p->bytes);
+        if (p->recv && p->wild)
+            fprintf(f, " peer=any tag=any");
+        else
+            fprintf(f, " peer=%d tag=%d", p->peer - rank, p->tag);
+        if (p->blocking) {
+            write_match(f, rank, p);
+        } else {
+            fprintf(f, " req=%d", q);
+            live[q] = i;
+        }
+        fprintf(f, "\n");
+    }
+    for (int more = 1; more;) {
+        more = 0;
+        for (int q = 0; q < LIVE_MAX; q++)
+            more |= live[q] >= 0;
+        write_completion(f, rank, plan, live);
+    }
+}
+
+/* What stock replay keeps: requests by (source, destination, tag), oldest first. */
+struct kept {
+    int src, dst, posting;
+    long tag;
+    bool gone;
+};
+
+struct seen {
+    int src, dst, channel_message; /* comm, tag and number, as one */
+    long tag;
+    bool recv;
+};
+
+static struct seen seen[RANKS * 2 * MESSAGES];
+static int nseen;
+
+static void follow(int rank, const struct plan *plan)
+{
+    static struct kept kept[2 * MESSAGES];
+    char *text = strdup(actions(rank)), *save;
+    int nkept = 0, posted = 0, completed = 0;
+
+    for (char *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
+        const struct posting *p = &plan->posting[posted];
+        char name[16];
+        int a, b;
+        long c;
+
+        assert_int_equal(sscanf(line, "%*d %15s %d %d %ld", name, &a, &b, &c), 4);
+        if (!strcmp(name, "wait")) {
+            const struct posting *want;
+            int k = 0;
+
+            /* large buffered sends are never waited for */
+            do {
+                want = &plan->posting[plan->completion[completed++]];
+            } while (!want->recv && want->buffered && want->bytes >= EAGER);
+            while (k < nkept &&
+                   (kept[k].gone || kept[k].src != a || kept[k].dst != b || kept[k].tag != c))
+                k++;
+            assert_true(k < nkept);
+            assert_int_equal(kept[k].posting, plan->completion[completed - 1]);
+            kept[k].gone = true;
+            continue;
+        }
+        if (name[0] == 'i')
+            kept[nkept++] = (struct kept){p->recv ? (a == -555 ? -556 : a) : rank,
+                                          p->recv ? rank : a, posted, b, false};
+        assert_int_equal(strchr(name, 'r') != NULL, p->recv);
+        assert_int_equal(a == -555 ? rank : a, p->peer);
+        seen[nseen++] = (struct seen){p->recv ? p->peer : rank, p->recv ? rank : p->peer,
+                                      p->nth * 4 + p->comm * 2 + p->tag, b, p->recv};
+        posted++;
+    }
+    assert_int_equal(posted, plan->n);
+    while (completed < plan->ncompletions) {
+        const struct posting *rest = &plan->posting[plan->completion[completed++]];
+
+        assert_true(!rest->recv && rest->buffered && rest->bytes >= EAGER);
+    }
+    free(text);
+}
+
+/* The n-th send with a tag meets the n-th receive with it: the right one? */
+static void check_pairs(void)
+{
+    static bool taken[RANKS * 2 * MESSAGES];
+
+    memset(taken, 0, sizeof taken);
+    for (int i = 0; i < nseen; i++) {
+        int j = 0;
+
+        if (seen[i].recv)
+            continue;
+        while (j < nseen && (taken[j] || !seen[j].recv || seen[j].src != seen[i].src ||
+                             seen[j].dst != seen[i].dst || seen[j].tag != seen[i].tag))
+            j++;
+        assert_true(j < nseen);
+        assert_int_equal(seen[j].channel_message, seen[i].channel_message);
+        taken[j] = true;
+    }
+}
+
+static void test_any_order(void **state)
+{
+    static struct plan plan[RANKS];
+
+    (void)state;
+    for (int round = 1; round <= 40; round++) {
+        char *script;
+        size_t bytes;
+        FILE *f = open_memstream(&script, &bytes);
+
+        rng = (uint64_t)round * UINT64_C(0x9e3779b97f4a7c15);
+        make_plans(plan);
+        fprintf(f, "* COMM 2 d 0,1,2\n* comm_dup newcomm=2\n");
+        for (int r = 0; r < RANKS; r++)
+            write_rank(f, r, &plan[r]);
+        fclose(f);
+        nseen = 0;
+        {
+            char *all;
+
+            assert_true(asprintf(&all, "* init level=0\n%s* finalize\n", script) > 0);
+            lint_of(RANKS, all);
+            free(all);
+        }
+        free(script);
+        ti_problems_say(&problems);
+        assert_int_equal(problems.n, 0);
+        assert_int_equal(lint.messages, MESSAGES);
+        for (int r = 0; r < RANKS; r++)
+            follow(r, &plan[r]);
+        check_pairs();
+    }
+}
+
+/* ---- nonsense is refused, not believed ---- */
+
+static int64_t odd_number(void)
+{
+    static const int64_t odd[] = {TI_ANY,  TI_NULL,   INT64_MAX,        INT64_MIN,       -1,
+                                  1 << 24, INT32_MAX, INT64_C(1) << 32, INT64_C(1) << 60};
+
+    return rnd(8) ? rnd(4) - 1 : odd[rnd(sizeof odd / sizeof odd[0])];
+}
+
+static void write_nonsense(FILE *f, int rank)
+{
+    for (int i = rnd(30); i >= 0; i--) {
+        const struct ti_op_info *op = ti_op_info((uint32_t)rnd(TI_OP_COUNT));
+
+        if (!strcmp(op->text, "untraced"))
+            continue;
+        fprintf(f, "%d %s", rank, op->text);
+        for (unsigned field = 0; field < TI_F_COUNT; field++)
+            if ((op->fields | (rnd(2) ? op->optional : 0)) & 1u << field)
+                fprintf(f, " %s=%lld", ti_field_text(field), (long long)odd_number());
+        for (int v = 0; v < TI_VECS; v++)
+            if (op->vec[v][0] && rnd(4)) {
+                fprintf(f, " v%d=", v);
+                for (int n = rnd(8); n >= 0; n--)
+                    fprintf(f, "%lld%s", (long long)odd_number(), n ? "," : "");
+            }
+        fprintf(f, "\n");
+    }
+}
+
+static void test_nonsense(void **state)
+{
+    (void)state;
+    for (int round = 1; round <= 300; round++) {
+        char *script;
+        size_t bytes;
+        FILE *f = open_memstream(&script, &bytes);
+
+        rng = (uint64_t)round * UINT64_C(0xbf58476d1ce4e5b9);
+        fprintf(f, "* init level=0\n* COMM 2 d 0,1,2\n0-1 COMM 3 p 1,0\n");
+        for (int r = 0; r < 3; r++)
+            write_nonsense(f, r);
+        fprintf(f, "* finalize\n");
+        fclose(f);
+        lint_of(3, script);
+        free(script);
+        if (!problems.n)
+            for (int r = 0; r < 3; r++)
+                actions(r);
+    }
+}
+
+/* ---- through SimGrid: the ring of four, by hand 0.065963 s ---- */
+
+static void test_ring(void **state)
+{
+    static char platform[] = "platform.xml";
+    struct ti_sim sim = {.np = 4, .platform = platform};
+    struct ti_verdict verdict;
+    uint64_t n;
+    int exit_status;
+    double wall_s;
+    FILE *f;
+
+    (void)state;
+    if (ti_sim_available(&err) != TI_OK)
+        skip();
+    sound(4, "0 send v=1000000 peer=1 tag=0 bytes=1000000\n"
+             "1-3 recv peer=-1 tag=0 bytes=1000000\n"
+             "1-2 send v=1000000 peer=1 tag=0 bytes=1000000\n"
+             "3 send v=1000000 peer=-3 tag=0 bytes=1000000\n"
+             "0 recv peer=3 tag=0 bytes=1000000\n");
+    assert_int_equal(ti_scratch_open(NULL, &err), TI_OK);
+    for (int merged = 0; merged < 2; merged++) {
+        f = fopen(ti_scratch_path(TI_SIM_PLATFORM), "w");
+        fprintf(f, "<?xml version='1.0'?>\n"
+                   "<!DOCTYPE platform SYSTEM \"https://simgrid.org/simgrid.dtd\">\n"
+                   "<platform version=\"4.1\"><zone id=\"world\" routing=\"Full\">\n"
+                   "<cluster id=\"c\" prefix=\"node-\" suffix=\"\" radical=\"0-3\" "
+                   "speed=\"1Gf\" bw=\"125MBps\" lat=\"50us\" bb_bw=\"2.25GBps\" "
+                   "bb_lat=\"500us\"/></zone></platform>\n");
+        fclose(f);
+        f = fopen(ti_scratch_path(TI_SIM_HOSTS), "w");
+        fprintf(f, "node-0\nnode-1\nnode-2\nnode-3\n");
+        fclose(f);
+        assert_int_equal(ti_lower(source, &lint, merged, &n, &err), TI_OK);
+        assert_int_equal(n, 20);
+        assert_int_equal(ti_simulate(&sim, &exit_status, &wall_s, &err), TI_OK);
+        assert_int_equal(ti_verdict_read(ti_scratch_path(TI_SIM_LOG), exit_status, &verdict, &err),
+                         TI_OK);
+        assert_string_equal(verdict.time, "0.065963");
+    }
+    ti_scratch_close();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_messages), cmocka_unit_test(test_wildcards),
+        cmocka_unit_test(test_requests), cmocka_unit_test(test_collectives),
+        cmocka_unit_test(test_blocks),   cmocka_unit_test(test_communicators),
+        cmocka_unit_test(test_refusals), cmocka_unit_test(test_whole),
+        cmocka_unit_test(test_actions),  cmocka_unit_test(test_any_order),
+        cmocka_unit_test(test_nonsense), cmocka_unit_test(test_ring)};
+    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+
+    forget();
+    return failed;
+}

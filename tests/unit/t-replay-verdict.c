@@ -1,0 +1,78 @@
+/* What is made of smpirun's output; the lines are SimGrid 3.32's. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "replay-bridge/verdict.h"
+
+static struct ti_verdict verdict;
+static struct ti_err err;
+
+static ti_status judge(int exit_status, const char *log)
+{
+    char path[] = "/tmp/t-verdict-XXXXXX";
+    int fd = mkstemp(path);
+    ti_status st;
+
+    assert_true(fd >= 0);
+    assert_int_equal(write(fd, log, strlen(log)), (ssize_t)strlen(log));
+    close(fd);
+    st = ti_verdict_read(path, exit_status, &verdict, &err);
+    unlink(path);
+    return st;
+}
+
+static void test_time(void **state)
+{
+    (void)state;
+    assert_int_equal(judge(0, "[0.000000] [xbt_cfg/INFO] Configuration change\n"
+                              "clock=0.065962622468 Simulation time 0.065963\n"),
+                     TI_OK);
+    assert_string_equal(verdict.time, "0.065963");
+    assert_string_equal(verdict.clock, "0.065962622468");
+    assert_int_equal(
+        judge(0, "[node-0:0:(1) 0.065963] [smpi_replay/INFO] Simulation time 0.065963"), TI_OK);
+    assert_string_equal(verdict.clock, "");
+}
+
+static void test_deadlock(void **state)
+{
+    (void)state;
+    assert_int_equal(judge(0, "[0.0] [ker_engine/CRITICAL] Oops! Deadlock detected, some\n"
+                              "[0.0] [ker_engine/INFO] 4 actors are still running, waiting for "
+                              "something.\n"),
+                     TI_ERR_INPUT);
+    assert_int_equal(verdict.nquotes, 2);
+    assert_non_null(strstr(err.text, "deadlock"));
+    assert_int_equal(judge(0, "Deadlock\nSimulation time 1.0\n"), TI_ERR_INPUT);
+}
+
+static void test_failures(void **state)
+{
+    (void)state;
+    assert_int_equal(judge(0, ""), TI_ERR_IO);
+    assert_int_equal(judge(0, "one\ntwo\nthree\nfour\n"), TI_ERR_IO);
+    assert_int_equal(verdict.nquotes, 3);
+    assert_string_equal(verdict.quote[2], "four");
+    assert_int_equal(judge(134, "Simulation time 1.0\n"), TI_ERR_IO);
+    assert_int_equal(judge(1, "Simulation time 1.0\n"), TI_ERR_IO);
+    assert_int_equal(judge(134, "[xbt_exception/ERROR] Parse error at p.xml:1: Invalid XML\n"),
+                     TI_ERR_INPUT);
+    assert_int_equal(judge(134, "Uncaught exception std::out_of_range: Bad config key: foo\n"),
+                     TI_ERR_USAGE);
+    assert_int_equal(ti_verdict_read("/nowhere/log", 0, &verdict, &err), TI_ERR_IO);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_time), cmocka_unit_test(test_deadlock),
+                                       cmocka_unit_test(test_failures)};
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
