@@ -57,9 +57,10 @@ struct pair {
     char *key, *value;
 };
 
-struct text {
-    char *text;
-    char kind;
+/* Strings of one kind. */
+struct strings {
+    char **text; /* [number - 1] */
+    uint32_t n;
 };
 
 struct ti_reader {
@@ -73,8 +74,7 @@ struct ti_reader {
     uint8_t run_id[TI_RUN_ID_BYTES];
     struct pair *pair;
     int npairs;
-    struct text *string; /* [number - 1] */
-    uint32_t nstrings;
+    struct strings sites, calls;
     struct ti_comm *comm; /* [index], member NULL if not there */
     uint32_t ncomms;
     struct long_vec *vec; /* in the order in which events refer to them */
@@ -333,22 +333,31 @@ static bool take_pairs(struct ti_reader *r, const uint8_t *p, const uint8_t *end
     return true;
 }
 
+/* The strings of a kind; NULL if there is no such kind. */
+static struct strings *strings_of(struct ti_reader *r, uint8_t kind)
+{
+    return kind == TI_STRING_SITE ? &r->sites : kind == TI_STRING_CALL ? &r->calls : NULL;
+}
+
 static bool take_strings(struct ti_reader *r, const uint8_t *p, const uint8_t *end)
 {
     while (p < end) {
-        struct text *grown;
+        struct strings *s;
         uint64_t number;
+        char **grown;
 
-        if (!ti_get_varint(&p, end, &number) || number != (uint64_t)r->nstrings + 1 || p == end)
+        if (!ti_get_varint(&p, end, &number) || p == end)
             return false;
-        grown = realloc(r->string, number * sizeof *grown);
+        s = strings_of(r, *p++);
+        if (!s || number != (uint64_t)s->n + 1)
+            return false;
+        grown = realloc(s->text, number * sizeof *grown);
         if (!grown)
             return false;
-        r->string = grown;
-        grown[r->nstrings].kind = (char)*p++;
-        if (!get_text(r, &p, end, &grown[r->nstrings].text))
+        s->text = grown;
+        if (!get_text(r, &p, end, &grown[s->n]))
             return false;
-        r->nstrings++;
+        s->n++;
     }
     return true;
 }
@@ -523,7 +532,7 @@ static bool load_symbols(struct ti_reader *r, const uint8_t **p, const uint8_t *
         s->kinds = (uint32_t)v[3];
         s->next = NO_SYMBOL;
         op = ti_op_info(s->op);
-        if (s->op >= TI_OP_COUNT || s->site > r->nstrings || (s->mask & op->fields) != op->fields ||
+        if (s->op >= TI_OP_COUNT || s->site > r->sites.n || (s->mask & op->fields) != op->fields ||
             s->mask & ~(op->fields | op->optional) || !symbol_columns(s))
             return false;
     }
@@ -1059,8 +1068,10 @@ void ti_reader_close(struct ti_reader *r)
         free(r->pair[i].key);
         free(r->pair[i].value);
     }
-    for (uint32_t i = 0; i < r->nstrings; i++)
-        free(r->string[i].text);
+    for (uint32_t i = 0; i < r->sites.n; i++)
+        free(r->sites.text[i]);
+    for (uint32_t i = 0; i < r->calls.n; i++)
+        free(r->calls.text[i]);
     for (uint32_t i = 0; i < r->ncomms; i++)
         free((void *)(uintptr_t)r->comm[i].member);
     for (int i = 0; i < r->nvecs; i++)
@@ -1068,7 +1079,8 @@ void ti_reader_close(struct ti_reader *r)
     for (int i = 0; i < TI_VECS; i++)
         free(r->vec_buf[i]);
     free(r->pair);
-    free(r->string);
+    free(r->sites.text);
+    free(r->calls.text);
     free(r->comm);
     free(r->vec);
     if (r->own_fd)
@@ -1141,13 +1153,11 @@ uint64_t ti_reader_events(const struct ti_reader *r)
     return r->events;
 }
 
-const char *ti_reader_string(const struct ti_reader *r, uint32_t number, char *kind)
+const char *ti_reader_string(const struct ti_reader *r, enum ti_string kind, int64_t number)
 {
-    if (number == 0 || number > r->nstrings)
-        return NULL;
-    if (kind)
-        *kind = r->string[number - 1].kind;
-    return r->string[number - 1].text;
+    const struct strings *s = kind == TI_STRING_SITE ? &r->sites : &r->calls;
+
+    return number < 1 || number > s->n ? NULL : s->text[number - 1];
 }
 
 const struct ti_comm *ti_reader_comm(const struct ti_reader *r, int64_t index)

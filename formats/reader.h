@@ -54,7 +54,7 @@ bool ti_reader_info_at(const struct ti_reader *r, int i, const char **key, const
 /*
  * The next event: 1 and *ev filled, 0 at the end, -1 on damage (err says where;
  * the events given so far are sound).  ev->vec points into the reader until the
- * next call.
+ * next call.  Fields that are not in ev->mask are not set.
  */
 int ti_reader_next(struct ti_reader *r, struct ti_event *ev, struct ti_err *err);
 
@@ -68,9 +68,9 @@ const char *ti_end_text(enum ti_end end);
 bool ti_reader_totals(const struct ti_reader *r, struct ti_totals *out); /* false: no TOT */
 uint64_t ti_reader_events(const struct ti_reader *r); /* given, or skipped over */
 
-/* Text of string `number` as met so far; NULL if there is none.  kind may be
- * NULL. */
-const char *ti_reader_string(const struct ti_reader *r, uint32_t number, char *kind);
+/* Text of string `number` (an event's site, or its TI_F_CALL) of its kind, as met
+ * so far; NULL if there is none. */
+const char *ti_reader_string(const struct ti_reader *r, enum ti_string kind, int64_t number);
 
 /* Communicator by index as met so far; NULL if there is none. */
 const struct ti_comm *ti_reader_comm(const struct ti_reader *r, int64_t index);

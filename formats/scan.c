@@ -96,7 +96,7 @@ static ti_status count_event(struct ti_reader *r, struct ti_scan *scan, const st
             op->bytes += field(ev, TI_F_BYTES);
         }
     } else if (ev->op == TI_OP_UNTRACED) {
-        const char *name = ti_reader_string(r, (uint32_t)field(ev, TI_F_CALL), NULL);
+        const char *name = ti_reader_string(r, TI_STRING_CALL, field(ev, TI_F_CALL));
 
         if (!ti_call_count_add(&scan->untraced, &scan->nuntraced, name ? name : "?", 1)) {
             errno = ENOMEM;

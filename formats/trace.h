@@ -18,8 +18,8 @@
  * Payloads, after decompression:
  *
  *   INF  metadata: (varint length, key, varint length, value)*
- *   STR  strings: (varint number, kind u8, varint length, bytes)*; numbers
- *        start at 1 and grow.  Kind 's' is a call site "module+0xoffset
+ *   STR  strings: (varint number, kind u8, varint length, bytes)*; numbers of
+ *        a kind start at 1 and grow by 1.  Kind 's' is a call site "module+0xoffset
  *        [build-id]", kind 'c' the name of an MPI call that is not traced
  *   COM  one communicator: varint index, varint own rank, varint size, kind u8
  *        ('w' world, 's' self, 'd' dup, 'p' split, 'c' create, 'g' Cartesian, '?'
@@ -55,6 +55,9 @@
 #define TI_CHUNKS(X)                                                    \
     X(INF, 1) X(STR, 2) X(COM, 3) X(VEC, 4) X(EVT, 5) X(TOT, 6) X(IDX, 7) \
     X(TPL, 16) X(SLT, 17) X(COL, 18) X(RNK, 19)
+
+/* Kinds of strings; the values are what stands in the file. */
+enum ti_string { TI_STRING_SITE = 's', TI_STRING_CALL = 'c' };
 
 #define TI_CHUNK_ENUM(name, number) TI_CHUNK_##name = number,
 enum ti_chunk_type { TI_CHUNKS(TI_CHUNK_ENUM) TI_CHUNK_NONE = 0 };

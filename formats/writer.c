@@ -68,7 +68,8 @@ struct ti_writer {
     uint64_t flush_ns;
     uint64_t chunk_first; /* number of the first event in the columns */
     uint32_t chunk_events, chunk_limit;
-    uint32_t strings, vecs;
+    uint32_t sites, calls; /* strings of each kind */
+    uint32_t vecs;
 
     /* the columns */
     uint16_t nsyms, ncols, nblocks, prev;
@@ -607,16 +608,19 @@ void ti_writer_info(struct ti_writer *w, const char *const *pairs, int n)
     chunk_end(w, w->events, 0);
 }
 
-uint32_t ti_writer_string(struct ti_writer *w, char kind, const char *text)
+uint32_t ti_writer_string(struct ti_writer *w, enum ti_string kind, const char *text)
 {
+    uint32_t *count = kind == TI_STRING_SITE ? &w->sites : &w->calls;
+    uint8_t byte = (uint8_t)kind;
+
     if (w->failed)
         return 0;
     chunk_begin(w, TI_CHUNK_STR, TI_CODEC_RAW);
-    chunk_put_varint(w, ++w->strings);
-    chunk_put(w, &kind, 1);
+    chunk_put_varint(w, ++*count);
+    chunk_put(w, &byte, 1);
     chunk_put_text(w, text);
     chunk_end(w, w->events, 0);
-    return w->strings;
+    return *count;
 }
 
 void ti_writer_comm(struct ti_writer *w, uint32_t index, char kind, int64_t rank, int64_t size,

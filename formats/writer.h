@@ -44,10 +44,10 @@ ti_status ti_writer_open(const char *path, uint32_t rank, uint32_t nranks,
 /* Write metadata: `n` pairs, keys and values alternating. */
 void ti_writer_info(struct ti_writer *w, const char *const *pairs, int n);
 
-/* Introduce a string ('s' call site, 'c' call not traced); returns its number,
- * to be used in `site` or TI_F_CALL of later events.  It is the caller's task
- * to introduce a string once. */
-uint32_t ti_writer_string(struct ti_writer *w, char kind, const char *text);
+/* Introduce a string; returns its number among those of its kind, to be used in
+ * `site` or TI_F_CALL of later events.  It is the caller's task to introduce a
+ * string once. */
+uint32_t ti_writer_string(struct ti_writer *w, enum ti_string kind, const char *text);
 
 /* Introduce communicator `index`.  `members` are the world ranks in order. */
 void ti_writer_comm(struct ti_writer *w, uint32_t index, char kind, int64_t rank, int64_t size,

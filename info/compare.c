@@ -14,9 +14,7 @@ struct difference {
 
 static const char *call_name(const struct ti_reader *r, const struct ti_event *ev)
 {
-    int64_t number = ev->arg[TI_F_CALL];
-    const char *name =
-        number >= 0 && number <= UINT32_MAX ? ti_reader_string(r, (uint32_t)number, NULL) : NULL;
+    const char *name = ti_reader_string(r, TI_STRING_CALL, ev->arg[TI_F_CALL]);
 
     return name ? name : "?";
 }

@@ -122,7 +122,7 @@ static void put_field(struct info_line *line, const struct ti_reader *r, const s
         put(line, ti_redop_text(v));
         break;
     case TI_F_CALL:
-        name = v >= 0 && v <= UINT32_MAX ? ti_reader_string(r, (uint32_t)v, NULL) : NULL;
+        name = ti_reader_string(r, TI_STRING_CALL, v);
         put_text(line, name ? name : "?");
         break;
     default:
@@ -168,7 +168,7 @@ void info_format_event(struct info_line *line, const struct ti_reader *r, const 
         if (ev->vec[v].len > 0)
             put_vector(line, op->vec[v][0] ? op->vec[v] : "?", &ev->vec[v]);
     if (style->sites) {
-        const char *site = ti_reader_string(r, ev->site, NULL);
+        const char *site = ti_reader_string(r, TI_STRING_SITE, ev->site);
 
         put(line, " site=");
         put_text(line, site ? site : "?");

@@ -97,6 +97,6 @@ uint32_t ti_site(const void *address)
     }
     sites++;
     site[slot].address = address;
-    site[slot].number = ti_writer_string(ti_state.writer, 's', s.text);
+    site[slot].number = ti_writer_string(ti_state.writer, TI_STRING_SITE, s.text);
     return site[slot].number;
 }

@@ -20,7 +20,7 @@ static struct untraced *find(const char *name)
             return &list[i];
     if (!ti_reserve((void **)&list, &list_bytes, (n + 1) * sizeof *list))
         return NULL;
-    list[n] = (struct untraced){name, ti_writer_string(ti_state.writer, 'c', name), 0};
+    list[n] = (struct untraced){name, ti_writer_string(ti_state.writer, TI_STRING_CALL, name), 0};
     return &list[n++];
 }
 

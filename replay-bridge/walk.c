@@ -473,7 +473,7 @@ static void put_field(struct text *t, struct ti_reader *r, unsigned f, int64_t v
     const char *name = ti_field_text(f);
 
     if (f == TI_F_CALL) {
-        const char *call = ti_reader_string(r, (uint32_t)value, NULL);
+        const char *call = ti_reader_string(r, TI_STRING_CALL, value);
 
         put(t, "%s", call ? call : "?");
     } else if (value == TI_ANY) {

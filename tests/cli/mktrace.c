@@ -112,7 +112,7 @@ static void events(long rank)
         char text[64];
 
         snprintf(text, sizeof text, "%s+0x%x", sites, 0x1000 + 16 * i);
-        site[i] = ti_writer_string(w, 's', text);
+        site[i] = ti_writer_string(w, TI_STRING_SITE, text);
     }
     event(0, TI_OP_INIT, 0, 0, NULL, none, none);
     if (plain) {
@@ -131,7 +131,7 @@ static void events(long rank)
               none, none);
     }
     if (untraced) {
-        uint32_t name = ti_writer_string(w, 'c', "MPI_Put");
+        uint32_t name = ti_writer_string(w, TI_STRING_CALL, "MPI_Put");
 
         event(10, TI_OP_UNTRACED, 1, TI_M_CALL, ARGS(name), none, none);
     }

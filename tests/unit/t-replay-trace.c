@@ -90,7 +90,7 @@ static void take_event(struct ti_writer **w, int from, int to, const char *op, c
         if (!w[r])
             continue;
         if (call)
-            ev.arg[TI_F_CALL] = ti_writer_string(w[r], 'c', call);
+            ev.arg[TI_F_CALL] = ti_writer_string(w[r], TI_STRING_CALL, call);
         ti_writer_event(w[r], &ev);
     }
 }

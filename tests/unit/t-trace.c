@@ -100,7 +100,7 @@ static void write_log(const struct log *log)
     ti_writer_comm(w, 0, 'w', 3, 8, world);
     for (int i = 0; i < log->n; i++) {
         if (i < 3)
-            assert_int_equal(ti_writer_string(w, 's', i == 1 ? "b+0x2 [cafe]" : "a+0x1"), i + 1);
+            assert_int_equal(ti_writer_string(w, TI_STRING_SITE, i == 1 ? "b+0x2 [cafe]" : "a+0x1"), i + 1);
         if (i == 5)
             ti_writer_comm(w, 1, 'p', 1, 4, odd);
         if (log->ev[i].site > (uint32_t)(i < 3 ? i + 1 : 3))
@@ -156,7 +156,7 @@ static void roundtrip(int n, int variety)
     assert_int_equal(totals.events, n);
     assert_string_equal(ti_reader_info(r, "memory_bytes"), "1");
     if (n > 5) {
-        assert_string_equal(ti_reader_string(r, 2, NULL), "b+0x2 [cafe]");
+        assert_string_equal(ti_reader_string(r, TI_STRING_SITE, 2), "b+0x2 [cafe]");
         assert_int_equal(ti_reader_comm(r, 1)->member[3], 1);
         assert_int_equal(ti_reader_world(r, 1, -1), 7);
         assert_int_equal(ti_reader_world(r, 1, 3), -1);
@@ -204,7 +204,7 @@ static void test_tables_overflow(void **state)
         char site[32];
 
         snprintf(site, sizeof site, "m+0x%x", i);
-        ev.site = ti_writer_string(w, 's', site);
+        ev.site = ti_writer_string(w, TI_STRING_SITE, site);
         ev.volume = (uint64_t)i;
         ti_writer_event(w, &ev);
     }
