@@ -1,0 +1,74 @@
+# shellcheck shell=bash
+# For the scripts of this folder, which source it from the root of the repository.
+set -u
+TI_BUILD=$(realpath "${TI_BUILD:-build}")
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+failures=0
+
+skip() { echo "$*"; exit 77; }
+fail() { echo "FAILED: $*"; failures=$((failures + 1)); }
+finish() { [ "$failures" -eq 0 ] || exit 1; exit 0; }
+
+command -v mpirun >/dev/null || skip 'there is no mpirun'
+
+# Whether programs can be run under the exact counter here.
+exact_counter() {
+    command -v valgrind >/dev/null && [ -x "$TI_BUILD/libexec/valgrind/ticount-amd64-linux" ]
+}
+
+# trace DIR NP COUNTER PROGRAM ARGUMENT...: run PROGRAM traced into DIR, with the
+# counter valgrind or cputime.  MPIRUN may hold words to put before mpirun's
+# options, LAUNCH words to put before mpirun itself.
+trace() {
+    local dir=$1 np=$2 counter=$3 words=()
+    shift 3
+    local set=(-x "TIARA_TRACE_DIR=$dir" -x "TIARA_COUNTER=$counter"
+               -x "LD_PRELOAD=$TI_BUILD/libminitrace.so")
+    if [ "$counter" = valgrind ]; then
+        set+=(-x "VALGRIND_LIB=$TI_BUILD/libexec/valgrind" -x LD_BIND_NOW=1
+              -x HWLOC_COMPONENTS=-x86)
+        words=(valgrind --tool=ticount --vgdb=no)
+    fi
+    # shellcheck disable=SC2086  # words are meant
+    timeout 300 ${LAUNCH:-} mpirun -np "$np" ${MPIRUN:-} "${set[@]}" "${words[@]}" "$@"
+}
+
+# dump DIR RANK OPTION...: its events.
+dump() {
+    local dir=$1 rank=$2
+    shift 2
+    "$TI_BUILD/ti-info" "$dir" --rank "$rank" --dump "$@"
+}
+
+
+# same FILE FILE WORDS: they are equal, or WORDS failed.
+same() {
+    if ! diff "$1" "$2" >"$scratch/diff" 2>&1; then
+        fail "$3 (< expected, > found)"
+        head -n 20 "$scratch/diff"
+    fi
+}
+
+# check NP PROGRAM ARGUMENT...: trace a program of this folder that says what its
+# events must be (expect.h), and compare.
+check() {
+    local np=$1 program=$2 dir rank
+    shift 2
+    dir=$(mktemp -d "$scratch/XXXXXX")
+    mkdir "$dir/expect"
+    if ! TIARA_EXPECT=$dir/expect TIARA_QUIET=1 MPIRUN='-x TIARA_EXPECT -x TIARA_QUIET' \
+        trace "$dir/trace" "$np" cputime "$TI_BUILD/tests/mpi/$program" "$@" >"$dir/log" 2>&1; then
+        fail "$program $* on $np ranks"
+        head -n 20 "$dir/log"
+        return
+    fi
+    if [ -s "$dir/log" ]; then
+        fail "$program $* on $np ranks says something"
+        head -n 20 "$dir/log"
+    fi
+    for ((rank = 0; rank < np; rank++)); do
+        dump "$dir/trace" "$rank" --no-volumes >"$dir/found" 2>&1
+        same "$dir/expect/rank-$rank" "$dir/found" "$program $*: events of rank $rank of $np"
+    done
+}

@@ -1,0 +1,48 @@
+#!/bin/bash
+# ti-replay on good traces: what it prints, keeps and leaves.
+# shellcheck source=tests/mpi/lib.sh
+. tests/mpi/lib.sh
+command -v smpirun >/dev/null || skip 'there is no smpirun'
+tmp=$scratch o=$TI_BUILD
+trace "$tmp/r" 8 cputime "$o/examples/stencil" 48 10 >/dev/null || fail stencil
+"$o/ti-gather" -q "$tmp/r" -o "$tmp/t.tib" || fail gather
+
+export TMPDIR=$tmp/tmp
+mkdir "$TMPDIR"
+replay() { "$o/ti-replay" "$@" >"$tmp/out" 2>"$tmp/err"; }
+time_of() { sed -n 's/^clock at end: *\([0-9.]*\) s$/\1/p' "$tmp/out"; }
+
+# every generated topology; more hosts or ranks than there are is an error elsewhere
+for t in cluster 'fat-tree:2;4,4;1,2;1,2' torus:2,2,2 'dragonfly:2,1;2,1;2,1;2'; do
+    replay "$tmp/t.tib" --topology "$t" --hosts 8 || replay "$tmp/t.tib" --topology "$t" ||
+        { fail "topology $t"; cat "$tmp/err"; }
+    awk -v t="$(time_of)" 'BEGIN { exit !(t > 0) }' || fail "no time on $t"
+done
+
+# a faster network and faster hosts: sooner
+replay "$tmp/t.tib" --topology cluster --hosts 8 --speed 1Gf --bandwidth 10MBps || fail slow
+slow=$(time_of)
+replay "$tmp/t.tib" --topology cluster --hosts 8 --speed 10Gf --bandwidth 1GBps || fail fast
+fast=$(time_of)
+awk -v s="$slow" -v f="$fast" 'BEGIN { exit !(f < s) }' || fail "faster is not sooner: $fast, $slow"
+
+# the run directory and the bundle give the same; so does a placement, repeated
+replay "$tmp/r" --topology cluster --hosts 8 && run=$(time_of)
+replay "$tmp/t.tib" --topology cluster --hosts 8 && bundle=$(time_of)
+[ "$run" = "$bundle" ] || fail "run $run, bundle $bundle"
+replay "$tmp/t.tib" --topology fat-tree:'2;4,4;1,2;1,2' --placement random:42 && one=$(time_of)
+replay "$tmp/t.tib" --topology fat-tree:'2;4,4;1,2;1,2' --placement random:42 && two=$(time_of)
+[ -n "$one" ] || fail "random:42 fails"
+[ "$one" = "$two" ] || fail "random:42 is not repeatable"
+
+# --keep leaves what a person needs to run smpirun by hand
+replay "$tmp/t.tib" --topology cluster --hosts 8 --keep "$tmp/kept" || fail keep
+(cd / && sh "$tmp/kept/command") >"$tmp/hand" 2>&1
+grep -q 'Simulation time' "$tmp/hand" || { fail 'the kept command does not run'; cat "$tmp/hand"; }
+
+replay "$tmp/t.tib" --lint || fail lint
+replay "$tmp/t.tib" --topology cluster --hosts 8 --json || fail json
+python3 -c 'import json, sys; print(json.load(open(sys.argv[1])))' "$tmp/out" >/dev/null || fail 'not JSON'
+
+[ -z "$(ls -A "$TMPDIR")" ] || fail "files are left: $(ls -A "$TMPDIR")"
+finish

@@ -1,0 +1,49 @@
+#!/bin/bash
+# What ti-replay must refuse, each with its status and reason.
+# shellcheck source=tests/mpi/lib.sh
+. tests/mpi/lib.sh
+command -v smpirun >/dev/null || skip 'there is no smpirun'
+tmp=$scratch o=$TI_BUILD
+
+trace "$tmp/r" 4 cputime "$o/examples/stencil" 48 10 >/dev/null || fail stencil
+"$o/ti-gather" -q "$tmp/r" -o "$tmp/t.tib" || fail gather
+
+# refuses STATUS TEXT OPTION...
+refuses() {
+    local want=$1 text=$2 rc
+    shift 2
+    "$o/ti-replay" "$@" >"$tmp/out" 2>"$tmp/err"
+    rc=$?
+    [ $rc -eq "$want" ] || fail "status $rc, not $want: $*"
+    grep -qiE -- "$text" "$tmp/err" || { fail "does not say '$text': $*"; cat "$tmp/err"; }
+    [ -s "$tmp/out" ] && fail "prints a result: $*"
+}
+
+refuses 2 'usage|operand|trace' # no trace named
+refuses 2 'unknown' --no-such-option "$tmp/t.tib"
+refuses 4 'No such file' "$tmp/nothing.tib"
+refuses 3 'not|neither' /bin/true
+: >"$tmp/empty"
+refuses 3 'empty|not' "$tmp/empty"
+
+# not all of a bundle, a bundle with a flipped bit, a rank that is missing or cut off
+head -c 3000 "$tmp/t.tib" >"$tmp/cut.tib"
+refuses 3 'cut.tib' "$tmp/cut.tib"
+cp -r "$tmp/r" "$tmp/missing"
+rm "$tmp/missing/rank-000002.ti"
+refuses 3 'rank 2' "$tmp/missing" --hosts 4
+cp -r "$tmp/r" "$tmp/short"
+truncate -s -40 "$tmp/short/rank-000001.ti"
+refuses 3 'rank 1|rank-000001' "$tmp/short" --hosts 4
+
+# platforms
+refuses 4 'No such file' "$tmp/t.tib" --platform "$tmp/nothing.xml"
+echo '<platform' >"$tmp/bad.xml"
+printf 'node-0\nnode-1\nnode-2\nnode-3\n' >"$tmp/hosts"
+refuses 3 'smpirun|platform' "$tmp/t.tib" --platform "$tmp/bad.xml" --hostfile "$tmp/hosts"
+printf 'node-0\nelsewhere\nnode-2\nnode-3\n' >"$tmp/wrong"
+refuses 3 'elsewhere' "$tmp/t.tib" --platform examples/ring4/platform.xml --hostfile "$tmp/wrong"
+refuses 3 'host' "$tmp/t.tib" --topology cluster --hosts 3
+refuses 2 'topology' "$tmp/t.tib" --topology ring:4
+refuses 2 'speed' "$tmp/t.tib" --topology cluster --hosts 4 --speed fast
+finish
