@@ -4,23 +4,22 @@
  * Every chunk stands alone but for the strings, communicators and long vectors
  * that precede it in the file.
  *
+ *   sequence  varint bytes of its data
  *   symbols   varint n, then n times: varint op, varint site, varint mask,
- *             varint kinds.  A symbol is what an event shares with the others
- *             like it; `kinds` has two bits for each field of TI_SPECIALS in
- *             that order: 0 a number, 1 TI_ANY, 2 TI_NULL
- *   columns   varint n, then n times: varint type, varint a, varint b,
- *             varint bytes; the first is the sequence
- *   data      of the columns, in the same order
+ *             varint kinds, and for each of its columns varint bytes.  A symbol
+ *             is what an event shares with the others like it; `kinds` has two
+ *             bits for each field of TI_SPECIALS in that order: 0 a number,
+ *             1 TI_ANY, 2 TI_NULL.  A symbol has a column for each field of its
+ *             mask that is a number, in the order of TI_FIELDS, then one for
+ *             each vector of its operation
+ *   volumes   varint n, then n times: varint before, varint symbol, varint
+ *             bytes: a column of the volumes of the bursts before an event of
+ *             `symbol` that follows one of symbol `before` - 1 (0: the first of
+ *             the chunk)
+ *   data      of the sequence, the symbols' columns and the volumes', in order
  *
- *   type          a            b        values
- *   SEQUENCE      0            0        symbol numbers, see below
- *   VOLUME        before + 1   symbol   volume of the burst before a `symbol`
- *                                       that follows a `before` (0: first of
- *                                       the chunk)
- *   FIELD         symbol       field    that field; none for a special one
- *   VECTOR        symbol       0 or 1   length, elements, length, ...; a length
- *                                       below 0 is the complement of the number
- *                                       of a VEC chunk
+ * A vector's column holds length, elements, length, elements ...; a length below
+ * 0 is the complement of the number of a VEC chunk.
  *
  * A column of values is a list of (varint run, zigzag difference): `run` times
  * the last value again (it is 0 at the start), then a value that differs by
@@ -34,8 +33,6 @@
 #define TI_COLUMNS_H
 
 #include "formats/event.h"
-
-enum ti_column_type { TI_COL_SEQUENCE, TI_COL_VOLUME, TI_COL_FIELD, TI_COL_VECTOR };
 
 /* Fields that may be TI_ANY or TI_NULL. */
 #define TI_SPECIALS(X)        X(PEER) X(TAG) X(PEER2) X(TAG2) X(COLOR) X(NEWCOMM)

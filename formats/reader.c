@@ -22,11 +22,11 @@
  * The writer stays far below these, but for the elements, where it reaches half.
  */
 #define DEFLATE_RATIO 1032
-#define KEEP_MAX (UINT64_C(512) << 20)
-#define EVENTS_MAX (4 * TI_CHUNK_EVENTS)
-#define ELEMENTS_MAX (2 * TI_CHUNK_EVENTS * TI_VECS * TI_VEC_INLINE)
-#define SYMS_MAX 4096
-#define COLS_MAX 8192
+#define KEEP_MAX      (UINT64_C(512) << 20)
+#define EVENTS_MAX    (4 * TI_CHUNK_EVENTS)
+#define ELEMENTS_MAX  (2 * TI_CHUNK_EVENTS * TI_VECS * TI_VEC_INLINE)
+#define SYMS_MAX      4096
+#define COLS_MAX      8192
 
 /* An event's vector as read: in the chunk's buffer or a VEC of its own. */
 struct long_vec {
@@ -37,6 +37,7 @@ struct long_vec {
 
 struct column {
     const uint8_t *at, *end;
+    uint32_t bytes;
     uint64_t last;
     uint64_t run; /* times `last` is still to be given before `step` applies */
     int64_t step;
@@ -91,12 +92,12 @@ struct ti_reader {
     /* the current EVT chunk */
     int64_t chunk_at;
     uint8_t *raw;
-    uint32_t left; /* events in it still to be given */
+    uint32_t left;    /* events in it still to be given */
     int64_t elements; /* of inline vectors in it that may still come */
     struct symbol *sym;
     uint32_t nsyms;
     struct column *col;
-    uint32_t ncols;
+    uint32_t ncols, col_room;
     struct volume_key *vol; /* hash table */
     uint32_t vol_slots;
     uint32_t prev; /* symbol before, or NO_SYMBOL */
@@ -486,6 +487,7 @@ static void drop_chunk(struct ti_reader *r)
     r->raw = NULL;
     r->sym = NULL;
     r->col = NULL;
+    r->ncols = r->col_room = 0;
     r->vol = NULL;
     r->left = 0;
 }
@@ -508,34 +510,68 @@ static bool symbol_columns(struct symbol *s)
     return kinds == 0;
 }
 
+/* Add a column: its size is at *p, place_columns() says where it is. */
+static bool add_column(struct ti_reader *r, const uint8_t **p, const uint8_t *end)
+{
+    uint64_t bytes;
+
+    if (!ti_get_varint(p, end, &bytes) || bytes > TI_CHUNK_RAW_MAX || r->ncols == COLS_MAX)
+        return false;
+    if (r->ncols == r->col_room) {
+        uint32_t want = r->col_room ? 2 * r->col_room : 64;
+        struct column *grown = realloc(r->col, want * sizeof *grown);
+
+        if (!grown)
+            return false;
+        r->col = grown;
+        r->col_room = want;
+    }
+    r->col[r->ncols++] = (struct column){.bytes = (uint32_t)bytes};
+    return true;
+}
+
+static bool load_symbol(struct ti_reader *r, struct symbol *s, const uint8_t **p,
+                        const uint8_t *end)
+{
+    const struct ti_op_info *op;
+    uint64_t v[4];
+    int columns;
+
+    for (int k = 0; k < 4; k++)
+        if (!ti_get_varint(p, end, &v[k]) || v[k] > UINT32_MAX)
+            return false;
+    s->op = (uint32_t)v[0];
+    s->site = (uint32_t)v[1];
+    s->mask = (uint32_t)v[2];
+    s->kinds = (uint32_t)v[3];
+    s->next = NO_SYMBOL;
+    s->col = r->ncols;
+    op = ti_op_info(s->op);
+    if (s->op >= TI_OP_COUNT || s->site > r->sites.n || (s->mask & op->fields) != op->fields ||
+        s->mask & ~(op->fields | op->optional) || !symbol_columns(s))
+        return false;
+    columns = __builtin_popcount(s->columns);
+    for (int i = 0; i < TI_VECS; i++)
+        columns += op->vec[i][0] != '\0';
+    for (; columns; columns--)
+        if (!add_column(r, p, end))
+            return false;
+    return true;
+}
+
 static bool load_symbols(struct ti_reader *r, const uint8_t **p, const uint8_t *end)
 {
     uint64_t n;
 
-    if (!ti_get_varint(p, end, &n) || n > SYMS_MAX)
+    if (!ti_get_varint(p, end, &n) || n > (uint64_t)(end - *p) || n > SYMS_MAX)
         return false;
     r->nsyms = (uint32_t)n;
     r->sym = calloc(n + 1, sizeof *r->sym);
     if (!r->sym)
         return false;
-    for (uint64_t i = 0; i < n; i++) {
-        struct symbol *s = &r->sym[i];
-        const struct ti_op_info *op;
-        uint64_t v[4];
-
-        for (int k = 0; k < 4; k++)
-            if (!ti_get_varint(p, end, &v[k]) || v[k] > UINT32_MAX)
-                return false;
-        s->op = (uint32_t)v[0];
-        s->site = (uint32_t)v[1];
-        s->mask = (uint32_t)v[2];
-        s->kinds = (uint32_t)v[3];
-        s->next = NO_SYMBOL;
-        op = ti_op_info(s->op);
-        if (s->op >= TI_OP_COUNT || s->site > r->sites.n || (s->mask & op->fields) != op->fields ||
-            s->mask & ~(op->fields | op->optional) || !symbol_columns(s))
+    for (uint64_t i = 0; i < n; i++)
+        if (!load_symbol(r, &r->sym[i], p, end))
             return false;
-    }
     return true;
 }
 
@@ -548,54 +584,31 @@ static uint32_t volume_slot(const struct ti_reader *r, uint32_t before, uint32_t
     return slot;
 }
 
-/* Put each column where events will look for it. */
-static bool place_column(struct ti_reader *r, uint32_t number, const uint64_t key[3],
-                         uint32_t *placed)
+static bool load_volumes(struct ti_reader *r, const uint8_t **p, const uint8_t *end)
 {
-    struct symbol *s;
+    uint64_t n, before, symbol;
 
-    switch (key[0]) {
-    case TI_COL_SEQUENCE:
-        return number == 0;
-    case TI_COL_VOLUME: {
+    if (!ti_get_varint(p, end, &n) || n > COLS_MAX)
+        return false;
+    for (r->vol_slots = 16; r->vol_slots < 2 * n;)
+        r->vol_slots *= 2;
+    r->vol = calloc(r->vol_slots, sizeof *r->vol);
+    if (!r->vol)
+        return false;
+    for (; n; n--) {
         uint32_t slot;
 
-        if (key[1] > r->nsyms || key[2] >= r->nsyms)
+        if (!ti_get_varint(p, end, &before) || !ti_get_varint(p, end, &symbol) ||
+            before > r->nsyms || symbol >= r->nsyms)
             return false;
-        slot = volume_slot(r, (uint32_t)key[1], (uint32_t)key[2]);
-        if (r->vol[slot].col)
+        slot = volume_slot(r, (uint32_t)before, (uint32_t)symbol);
+        if (r->vol[slot].col) /* column 0 is the sequence */
             return false;
-        r->vol[slot] = (struct volume_key){(uint32_t)key[1], (uint32_t)key[2], number};
-        return true;
+        r->vol[slot] = (struct volume_key){(uint32_t)before, (uint32_t)symbol, r->ncols};
+        if (!add_column(r, p, end))
+            return false;
     }
-    case TI_COL_FIELD:
-    case TI_COL_VECTOR:
-        if (key[1] >= r->nsyms || key[2] >= (key[0] == TI_COL_FIELD ? TI_F_COUNT : TI_VECS))
-            return false;
-        s = &r->sym[key[1]];
-        if (!placed[key[1]])
-            s->col = number;
-        /* the fields in order, then the vectors, without a gap */
-        if (number != s->col + placed[key[1]])
-            return false;
-        if (key[0] == TI_COL_FIELD) {
-            uint32_t below = s->columns & ((1u << key[2]) - 1);
-
-            if (!(s->columns >> key[2] & 1) ||
-                (uint32_t)__builtin_popcount(below) != placed[key[1]])
-                return false;
-        } else {
-            uint32_t vecs = key[2] == 1 && ti_op_info(s->op)->vec[0][0] ? 1 : 0;
-
-            if (!ti_op_info(s->op)->vec[key[2]][0] ||
-                (uint32_t)__builtin_popcount(s->columns) + vecs != placed[key[1]])
-                return false;
-        }
-        placed[key[1]]++;
-        return true;
-    default:
-        return false;
-    }
+    return true;
 }
 
 static bool column_step(struct column *c)
@@ -611,56 +624,21 @@ static bool column_step(struct column *c)
     return true;
 }
 
-static bool load_columns(struct ti_reader *r, const uint8_t **p, const uint8_t *end)
+/* Tell the columns where their data is; it is all that is left. */
+static bool place_columns(struct ti_reader *r, const uint8_t *p, const uint8_t *end)
 {
-    uint64_t n, key[3], total = 0;
-    uint32_t *placed;
-    uint64_t *bytes;
-    bool ok = false;
+    for (uint32_t i = 0; i < r->ncols; i++) {
+        struct column *c = &r->col[i];
 
-    if (!ti_get_varint(p, end, &n) || n == 0 || n > COLS_MAX)
-        return false;
-    for (r->vol_slots = 16; r->vol_slots < 2 * n;)
-        r->vol_slots *= 2;
-    r->ncols = (uint32_t)n;
-    r->col = calloc(n, sizeof *r->col);
-    r->vol = calloc(r->vol_slots, sizeof *r->vol);
-    placed = calloc(r->nsyms + 1, sizeof *placed);
-    bytes = calloc(n, sizeof *bytes);
-    if (!r->col || !r->vol || !placed || !bytes)
-        goto out;
-    for (uint32_t i = 0; i < n; i++) {
-        for (int k = 0; k < 3; k++)
-            if (!ti_get_varint(p, end, &key[k]))
-                goto out;
-        if (!ti_get_varint(p, end, &bytes[i]) || bytes[i] > TI_CHUNK_RAW_MAX ||
-            (i == 0) != (key[0] == TI_COL_SEQUENCE) || !place_column(r, i, key, placed))
-            goto out;
-        total += bytes[i];
+        if (c->bytes > (uint64_t)(end - p))
+            return false;
+        c->at = p;
+        p += c->bytes;
+        c->end = p;
+        if (i > 0 && !column_step(c))
+            return false;
     }
-    if (total != (uint64_t)(end - *p))
-        goto out;
-    for (uint32_t i = 0; i < r->nsyms; i++) {
-        const struct ti_op_info *op = ti_op_info(r->sym[i].op);
-        uint32_t want = (uint32_t)__builtin_popcount(r->sym[i].columns);
-
-        for (int v = 0; v < TI_VECS; v++)
-            want += op->vec[v][0] != '\0';
-        if (placed[i] != want)
-            goto out;
-    }
-    for (uint32_t i = 0; i < n; i++) {
-        r->col[i].at = *p;
-        *p += bytes[i];
-        r->col[i].end = *p;
-        if (i > 0 && !column_step(&r->col[i]))
-            goto out;
-    }
-    ok = true;
-out:
-    free(placed);
-    free(bytes);
-    return ok;
+    return p == end;
 }
 
 static bool sequence_step(struct ti_reader *r)
@@ -681,8 +659,8 @@ static bool load_events(struct ti_reader *r, const struct chunk *c)
 {
     const uint8_t *p = r->raw, *end = p + c->raw;
 
-    if (c->events == 0 || c->first != r->events || !load_symbols(r, &p, end) ||
-        !load_columns(r, &p, end))
+    if (c->events == 0 || c->first != r->events || !add_column(r, &p, end) ||
+        !load_symbols(r, &p, end) || !load_volumes(r, &p, end) || !place_columns(r, p, end))
         return false;
     r->left = c->events;
     r->elements = ELEMENTS_MAX;

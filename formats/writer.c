@@ -20,6 +20,8 @@
 #define BLOCKS         928
 #define BLOCK_DATA     30
 #define OUT_BYTES      2048
+#define PENDING_BYTES 1024
+#define CHUNK_GROWTH 4
 #define DEFLATE_BYTES  (40 * 1024) /* what zlib asks for at the setting below */
 #define DEFLATE_LEVEL  6
 #define DEFLATE_WINDOW 12
@@ -41,21 +43,22 @@ struct block {
 struct column {
     uint64_t last;
     uint32_t run;
-    uint16_t a, b; /* see columns.h */
     uint16_t head, tail;
-    uint8_t type;
-    uint8_t fill;  /* bytes used in the tail block */
-    uint16_t full; /* blocks before it */
+    uint16_t full;           /* blocks before the tail */
+    uint8_t fill;            /* bytes used in the tail */
+    bool is_volume;          /* of a burst: */
+    uint16_t before, symbol; /* see columns.h */
 };
 
 struct symbol {
     uint32_t site, mask, kinds;
     uint16_t op;
-    uint16_t col;      /* its first FIELD or VECTOR column; they follow each other */
+    uint16_t col;      /* its first column; the others follow it */
     uint16_t next;     /* symbol that followed last time, or NONE */
     uint16_t vol_prev; /* what the volume column `vol_col` is for */
     uint16_t vol_col;  /* NONE: not looked up yet */
     uint8_t vecs;      /* bit v: has vector v */
+    uint8_t ncols;     /* of fields and vectors */
 };
 
 struct ti_writer {
@@ -70,6 +73,8 @@ struct ti_writer {
     uint32_t chunk_events, chunk_limit;
     uint32_t sites, calls; /* strings of each kind */
     uint32_t vecs;
+    uint32_t pending_bytes; /* strings that no chunk holds yet */
+    uint8_t pending[PENDING_BYTES];
 
     /* the columns */
     uint16_t nsyms, ncols, nblocks, prev;
@@ -92,6 +97,7 @@ struct ti_writer {
     _Alignas(16) uint8_t arena[DEFLATE_BYTES];
 };
 
+_Static_assert(TI_STRING_BYTES + 2 * TI_VARINT_MAX + 1 <= PENDING_BYTES, "a string must fit");
 _Static_assert(sizeof(struct ti_writer) <= TI_WRITER_BYTES, "the writer outgrew its cap");
 _Static_assert(TI_VEC_INLINE *VALUE_BYTES *TI_VECS / BLOCK_DATA + EVENT_BLOCKS + TI_VECS < BLOCKS,
                "an event must fit an empty chunk");
@@ -246,14 +252,15 @@ static void columns_reset(struct ti_writer *w)
     w->chunk_first = w->events;
     w->chunk_events = 0;
     w->ncols = 1;
-    w->col[0] = (struct column){.type = TI_COL_SEQUENCE, .head = NONE, .tail = NONE};
+    w->col[0] = (struct column){.head = NONE, .tail = NONE};
 }
 
-static uint16_t column_new(struct ti_writer *w, enum ti_column_type type, uint16_t a, uint16_t b)
+static struct column *column_new(struct ti_writer *w)
 {
-    w->col[w->ncols] = (struct column){
-        .type = (uint8_t)type, .a = a, .b = b, .head = NONE, .tail = NONE, .fill = BLOCK_DATA};
-    return w->ncols++;
+    struct column *c = &w->col[w->ncols++];
+
+    *c = (struct column){.head = NONE, .tail = NONE, .fill = BLOCK_DATA};
+    return c;
 }
 
 static void column_byte(struct ti_writer *w, struct column *c, uint8_t byte)
@@ -299,31 +306,61 @@ static uint32_t column_bytes(const struct column *c)
     return c->tail == NONE ? 0 : (uint32_t)c->full * BLOCK_DATA + c->fill;
 }
 
+static void put_column(struct ti_writer *w, const struct column *c)
+{
+    uint16_t b = c->head;
+
+    if (c->tail == NONE)
+        return;
+    for (; b != c->tail; b = w->block[b].next)
+        chunk_put(w, w->block[b].data, BLOCK_DATA);
+    chunk_put(w, w->block[b].data, c->fill);
+}
+
+static void strings_write(struct ti_writer *w)
+{
+    if (!w->pending_bytes)
+        return;
+    chunk_begin(w, TI_CHUNK_STR, TI_CODEC_ZLIB);
+    chunk_put(w, w->pending, w->pending_bytes);
+    chunk_end(w, w->chunk_first, 0);
+    w->pending_bytes = 0;
+}
+
 static void columns_write(struct ti_writer *w)
 {
+    const struct column *end = w->col + w->ncols, *c;
+    int volumes = 0;
+
+    strings_write(w);
     chunk_begin(w, TI_CHUNK_EVT, TI_CODEC_ZLIB);
+    chunk_put_varint(w, column_bytes(&w->col[0]));
     chunk_put_varint(w, w->nsyms);
-    for (int i = 0; i < w->nsyms; i++) {
-        chunk_put_varint(w, w->sym[i].op);
-        chunk_put_varint(w, w->sym[i].site);
-        chunk_put_varint(w, w->sym[i].mask);
-        chunk_put_varint(w, w->sym[i].kinds);
+    for (const struct symbol *s = w->sym; s < w->sym + w->nsyms; s++) {
+        chunk_put_varint(w, s->op);
+        chunk_put_varint(w, s->site);
+        chunk_put_varint(w, s->mask);
+        chunk_put_varint(w, s->kinds);
+        for (int i = 0; i < s->ncols; i++)
+            chunk_put_varint(w, column_bytes(&w->col[s->col + i]));
     }
-    chunk_put_varint(w, w->ncols);
-    for (int i = 0; i < w->ncols; i++) {
-        chunk_put_varint(w, w->col[i].type);
-        chunk_put_varint(w, w->col[i].a);
-        chunk_put_varint(w, w->col[i].b);
-        chunk_put_varint(w, column_bytes(&w->col[i]));
+    for (c = w->col; c < end; c++)
+        volumes += c->is_volume;
+    chunk_put_varint(w, (uint64_t)volumes);
+    for (c = w->col; c < end; c++) {
+        if (!c->is_volume)
+            continue;
+        chunk_put_varint(w, c->before);
+        chunk_put_varint(w, c->symbol);
+        chunk_put_varint(w, column_bytes(c));
     }
-    for (int i = 0; i < w->ncols; i++)
-        for (uint16_t b = w->col[i].head; b != NONE; b = w->block[b].next) {
-            if (b == w->col[i].tail) {
-                chunk_put(w, w->block[b].data, w->col[i].fill);
-                break;
-            }
-            chunk_put(w, w->block[b].data, BLOCK_DATA);
-        }
+    put_column(w, &w->col[0]);
+    for (const struct symbol *s = w->sym; s < w->sym + w->nsyms; s++)
+        for (int i = 0; i < s->ncols; i++)
+            put_column(w, &w->col[s->col + i]);
+    for (c = w->col; c < end; c++)
+        if (c->is_volume)
+            put_column(w, c);
     chunk_end(w, w->chunk_first, w->chunk_events);
 }
 
@@ -345,7 +382,7 @@ void ti_writer_flush(struct ti_writer *w)
         columns_write(w);
         w->flush_ns += now_ns() - start;
         if (w->chunk_limit < TI_CHUNK_EVENTS)
-            w->chunk_limit *= 2;
+            w->chunk_limit *= CHUNK_GROWTH;
     }
     columns_reset(w);
 }
@@ -360,9 +397,9 @@ static uint32_t event_kinds(const struct ti_event *ev)
         rest &= rest - 1;
     if (!rest)
         return 0;
-#define KIND(name)                                                          \
-    if (ev->mask & TI_M_##name && ev->arg[TI_F_##name] <= TI_NULL)          \
-        kinds |= (ev->arg[TI_F_##name] == TI_ANY ? 1u : 2u) << shift;       \
+#define KIND(name)                                                                                 \
+    if (ev->mask & TI_M_##name && ev->arg[TI_F_##name] <= TI_NULL)                                 \
+        kinds |= (ev->arg[TI_F_##name] == TI_ANY ? 1u : 2u) << shift;                              \
     shift += 2;
     TI_SPECIALS(KIND)
 #undef KIND
@@ -413,33 +450,38 @@ static uint16_t symbol_of(struct ti_writer *w, const struct ti_event *ev, uint32
                          .next = NONE,
                          .vol_prev = NONE,
                          .vol_col = NONE};
-    for (uint32_t rest = column_fields(ev->mask, kinds); rest; rest &= rest - 1)
-        column_new(w, TI_COL_FIELD, w->nsyms, (uint16_t)__builtin_ctz(rest));
-    for (uint16_t v = 0; v < TI_VECS; v++)
-        if (ti_op_info(ev->op)->vec[v][0]) {
-            column_new(w, TI_COL_VECTOR, w->nsyms, v);
+    for (int v = 0; v < TI_VECS; v++)
+        if (ti_op_info(ev->op)->vec[v][0])
             s->vecs |= (uint8_t)(1 << v);
-        }
+    s->ncols =
+        (uint8_t)(__builtin_popcount(column_fields(ev->mask, kinds)) + __builtin_popcount(s->vecs));
+    for (int i = 0; i < s->ncols; i++)
+        column_new(w);
     return w->nsyms++;
 }
 
 static struct column *volume_column(struct ti_writer *w, uint16_t prev, uint16_t symbol)
 {
     struct symbol *s = &w->sym[symbol];
-    uint16_t a = (uint16_t)(prev + 1);
+    uint16_t before = (uint16_t)(prev + 1);
+    struct column *c;
     uint32_t slot;
 
     if (s->vol_prev == prev && s->vol_col != NONE)
         return &w->col[s->vol_col];
-    slot = (a * 31u + symbol * 131u) & (VOL_SLOTS - 1);
+    slot = (before * 31u + symbol * 131u) & (VOL_SLOTS - 1);
     for (; w->vol_slot[slot] != NONE; slot = (slot + 1) & (VOL_SLOTS - 1)) {
-        struct column *c = &w->col[w->vol_slot[slot]];
-
-        if (c->a == a && c->b == symbol)
+        c = &w->col[w->vol_slot[slot]];
+        if (c->before == before && c->symbol == symbol)
             break;
     }
-    if (w->vol_slot[slot] == NONE)
-        w->vol_slot[slot] = column_new(w, TI_COL_VOLUME, a, symbol);
+    if (w->vol_slot[slot] == NONE) {
+        w->vol_slot[slot] = w->ncols;
+        c = column_new(w);
+        c->is_volume = true;
+        c->before = before;
+        c->symbol = symbol;
+    }
     s->vol_prev = prev;
     s->vol_col = w->vol_slot[slot];
     return &w->col[s->vol_col];
@@ -608,18 +650,26 @@ void ti_writer_info(struct ti_writer *w, const char *const *pairs, int n)
     chunk_end(w, w->events, 0);
 }
 
+/* Strings wait until events that may refer to them are written: they are much
+ * alike, and one chunk of them is far smaller than many. */
 uint32_t ti_writer_string(struct ti_writer *w, enum ti_string kind, const char *text)
 {
     uint32_t *count = kind == TI_STRING_SITE ? &w->sites : &w->calls;
-    uint8_t byte = (uint8_t)kind;
+    size_t bytes = strlen(text);
+    uint8_t *p;
 
     if (w->failed)
         return 0;
-    chunk_begin(w, TI_CHUNK_STR, TI_CODEC_RAW);
-    chunk_put_varint(w, ++*count);
-    chunk_put(w, &byte, 1);
-    chunk_put_text(w, text);
-    chunk_end(w, w->events, 0);
+    if (bytes > TI_STRING_BYTES)
+        bytes = TI_STRING_BYTES;
+    if (w->pending_bytes + 2 * TI_VARINT_MAX + 1 + bytes > PENDING_BYTES)
+        strings_write(w);
+    p = w->pending + w->pending_bytes;
+    p += ti_put_varint(p, ++*count);
+    *p++ = (uint8_t)kind;
+    p += ti_put_varint(p, bytes);
+    memcpy(p, text, bytes);
+    w->pending_bytes = (uint32_t)(p + bytes - w->pending);
     return *count;
 }
 

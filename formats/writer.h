@@ -23,8 +23,8 @@
 #define TI_WRITER_BYTES (100 * 1024) /* of the 128 KiB that the library may use */
 
 /* Events a chunk holds at most.  Small, so that a killed rank loses little:
- * the first chunk holds TI_CHUNK_EVENTS_FIRST, each next one twice as many. */
-#define TI_CHUNK_EVENTS_FIRST 128
+ * the first chunk holds TI_CHUNK_EVENTS_FIRST, each next one four times as many. */
+#define TI_CHUNK_EVENTS_FIRST 256
 #define TI_CHUNK_EVENTS 16384
 
 /* Vectors longer than this become a chunk of their own. */
@@ -43,6 +43,9 @@ ti_status ti_writer_open(const char *path, uint32_t rank, uint32_t nranks,
 
 /* Write metadata: `n` pairs, keys and values alternating. */
 void ti_writer_info(struct ti_writer *w, const char *const *pairs, int n);
+
+/* Longer strings are cut. */
+#define TI_STRING_BYTES 512
 
 /* Introduce a string; returns its number among those of its kind, to be used in
  * `site` or TI_F_CALL of later events.  It is the caller's task to introduce a
