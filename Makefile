@@ -24,7 +24,8 @@ san_flags  := $(SAN:%=-fsanitize=%) $(if $(SAN),-fno-omit-frame-pointer -fno-san
 warnings   := -Wall -Wextra -Wshadow -Wvla -Wstrict-prototypes -Wmissing-prototypes \
               $(if $(filter 1,$(WERROR)),-Werror)
 flags      := -std=c11 -D_GNU_SOURCE $(warnings) -MMD -MP -I.
-tool_flags := -DTI_VERSION='"$(VERSION)"' -DTI_PREFIX='"$(prefix)"' $(san_flags)
+tool_flags := -DTI_VERSION='"$(VERSION)"' -DTI_LIBDIR='"$(libdir)"' \
+              -DTI_LIBEXECDIR='"$(libexecdir)"' $(san_flags)
 pkg_cflags  = $(shell pkg-config --cflags $(pkgs))
 pkg_libs    = $(shell pkg-config --libs $(pkgs)) -lz
 # zlib is linked into the library itself, hidden, so that it meets no other.

@@ -82,9 +82,9 @@ static void test_modes(void **state)
         int64_t np;
         int cores;
         const char *mode;
-    } cases[] = {{1, 1, "R"},     {2, 2, "R"},      {1, 64, "R"},        {3, 2, "F-2"},
-                 {4, 2, "F-2"},   {5, 2, "F-3"},    {64, 2, "F-32"},     {16384, 3, "F-5462"},
-                 {100, 1, "F-100"}, {64, 64, "R"},  {65, 64, "F-2"}};
+    } cases[] = {{1, 1, "R"},       {2, 2, "R"},   {1, 64, "R"},    {3, 2, "F-2"},
+                 {4, 2, "F-2"},     {5, 2, "F-3"}, {64, 2, "F-32"}, {16384, 3, "F-5462"},
+                 {100, 1, "F-100"}, {64, 64, "R"}, {65, 64, "F-2"}};
 
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -136,8 +136,13 @@ static void test_memory(void **state)
 
 static void test_valgrind_takes_more(void **state)
 {
-    struct ti_plan_in in = {.np = 4, .cores = 2, .source = TI_MEMORY_PROBED, .app_bytes = 10 * MIB,
-                            .probe_np = 4, .available_bytes = 1000 * MIB, .valgrind = true};
+    struct ti_plan_in in = {.np = 4,
+                            .cores = 2,
+                            .source = TI_MEMORY_PROBED,
+                            .app_bytes = 10 * MIB,
+                            .probe_np = 4,
+                            .available_bytes = 1000 * MIB,
+                            .valgrind = true};
     struct ti_plan plan;
     char text[256];
 
@@ -159,7 +164,8 @@ static void test_json(void **state)
     assert_int_equal(json_integer_value(json_object_get(json, "folding")), 32);
     memory = json_object_get(json, "memory");
     assert_string_equal(json_string_value(json_object_get(memory, "source")), "given");
-    assert_int_equal(json_integer_value(json_object_get(memory, "needed_bytes")), plan.needed_bytes);
+    assert_int_equal(json_integer_value(json_object_get(memory, "needed_bytes")),
+                     plan.needed_bytes);
     assert_null(json_object_get(memory, "probe_np"));
     json_decref(json);
 }
@@ -237,7 +243,8 @@ static void test_groups_v1(void **state)
 
 static void test_pin(void **state)
 {
-    static const char *const bad[] = {"", "x", "0-", "-1", "0,", ",0", "1-0", "0 1", "99999999999999"};
+    static const char *const bad[] = {
+        "", "x", "0-", "-1", "0,", ",0", "1-0", "0 1", "99999999999999"};
     char one[32], two[64];
     cpu_set_t set, ours;
     struct ti_err err;
@@ -282,8 +289,13 @@ static char *command(int major, int64_t np, const char *const *user)
     struct ti_args out = {.n = 0};
     struct ti_plan plan = plan_of(np, 2, 0, 0);
     struct ti_mpirun m = {.major = major, .minor = 1};
-    struct ti_mpirun_job job = {.np = np,          .tmp = "/t",        .shm = "/s", .env = &env,
-                                .user = &more,     .wrapper = &wrapper, .program = &program};
+    struct ti_mpirun_job job = {.np = np,
+                                .tmp = "/t",
+                                .shm = "/s",
+                                .env = &env,
+                                .user = &more,
+                                .wrapper = &wrapper,
+                                .program = &program};
     char *text;
 
     ti_args_add(&env, "A=b c");
@@ -318,8 +330,9 @@ static void check_command(int major, int64_t np, const char *const *user, const 
 static void test_commands(void **state)
 {
     static const char *const none[] = {NULL};
-    static const char *const own[] = {"--mca", "pml", "ucx", "-bind-to", "core", "--oversubscribe",
-                                      "--mca", "orte_tmpdir_base", "/x", NULL};
+    static const char *const own[] = {
+        "--mca", "pml", "ucx", "-bind-to", "core", "--oversubscribe", "--mca", "orte_tmpdir_base",
+        "/x",    NULL};
 
     (void)state;
     unsetenv("OMPI_MCA_mpi_yield_when_idle");
@@ -331,10 +344,11 @@ static void test_commands(void **state)
                   "mpirun -np 128 --oversubscribe --bind-to none --mca orte_tmpdir_base /t --mca "
                   "btl_vader_backing_directory /s --mca mpi_yield_when_idle 1 --mca pml ob1 --mca "
                   "mpi_add_procs_cutoff 0 -x 'A=b c' nice ./lu A");
-    check_command(5, 4, none,
-                  "mpirun -np 4 --map-by :OVERSUBSCRIBE --bind-to none --prtemca prte_tmpdir_base /t "
-                  "--mca btl_sm_backing_directory /s --mca mpi_yield_when_idle 1 --mca pml ob1 -x "
-                  "'A=b c' nice ./lu A");
+    check_command(
+        5, 4, none,
+        "mpirun -np 4 --map-by :OVERSUBSCRIBE --bind-to none --prtemca prte_tmpdir_base /t "
+        "--mca btl_sm_backing_directory /s --mca mpi_yield_when_idle 1 --mca pml ob1 -x "
+        "'A=b c' nice ./lu A");
     /* the user's settings win, whether given or in the environment */
     setenv("OMPI_MCA_mpi_yield_when_idle", "0", 1);
     check_command(4, 4, own,
@@ -345,7 +359,8 @@ static void test_commands(void **state)
 
 static void test_what_cannot_be_passed_on(void **state)
 {
-    static const char *const bad[] = {"-np", "--np", "-n", "-H", "--host", "--hostfile", "-machinefile"};
+    static const char *const bad[] = {"-np",    "--np",       "-n",          "-H",
+                                      "--host", "--hostfile", "-machinefile"};
     struct ti_err err;
 
     (void)state;

@@ -1,0 +1,29 @@
+/*
+ * Which counter: asked for, or found by trying.  A counter is tried in a
+ * process of its own, so that nothing of it stays in this one.
+ */
+#ifndef TI_CHOOSE_H
+#define TI_CHOOSE_H
+
+#include <stdbool.h>
+
+#include "common/err.h"
+
+struct ti_choice {
+    char counter[96]; /* for TIARA_COUNTER: "papi:PAPI_TOT_INS", "valgrind", "cputime" */
+    char backend[16];
+    char event[64];
+    bool exact;
+    bool valgrind;
+    char valgrind_lib[4096]; /* VALGRIND_LIB, if valgrind */
+    char why[1024];          /* for "auto": why not papi; else "" */
+};
+
+/*
+ * `wanted` is the option's argument.  `lib` is the folder of our valgrind
+ * tool, or NULL if there is none.  TI_ERR_USAGE for an unknown name,
+ * TI_ERR_INPUT when it does not count here.
+ */
+ti_status ti_choose(const char *wanted, const char *lib, struct ti_choice *out, struct ti_err *err);
+
+#endif

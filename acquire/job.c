@@ -1,0 +1,429 @@
+#include "acquire/job.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "acquire/pilot.h"
+#include "acquire/watch.h"
+
+#define PILOT_NP 4
+
+/* --- checks -------------------------------------------------------------- */
+
+static ti_status draw_run_id(char id[TI_RUN_ID_TEXT], struct ti_err *err)
+{
+    unsigned char raw[TI_RUN_ID_BYTES];
+
+    if (getrandom(raw, sizeof raw, 0) != (ssize_t)sizeof raw)
+        return ti_err_errno(err, TI_ERR_IO, "cannot draw a run id");
+    for (unsigned i = 0; i < sizeof raw; i++)
+        snprintf(id + 2 * i, 3, "%02x", raw[i]);
+    return TI_OK;
+}
+
+/* The bundle must not exist yet, and its directory must take it: better told
+ * now than when the program has run. */
+static ti_status check_output(struct ti_job *j, struct ti_err *err)
+{
+    char dir[PATH_MAX];
+    char *slash;
+
+    if (j->o->no_gather)
+        return TI_OK;
+    if (!j->o->force && access(j->output, F_OK) == 0) {
+        ti_err_set(err, TI_ERR_IO, "'%s' exists", j->output);
+        ti_err_hint(err, "--force replaces it, -o gives another name, --no-gather makes no bundle");
+        return TI_ERR_IO;
+    }
+    strcpy(dir, j->output);
+    slash = strrchr(dir, '/');
+    if (slash)
+        slash[slash == dir] = '\0';
+    if (access(slash ? dir : ".", W_OK | X_OK) < 0)
+        return ti_err_errno(err, TI_ERR_IO, "cannot write '%s'", j->output);
+    return TI_OK;
+}
+
+static ti_status name_results(struct ti_job *j, struct ti_err *err)
+{
+    const struct ti_options *o = j->o;
+    int n, m;
+
+    n = o->trace_dir ? snprintf(j->dir_name, sizeof j->dir_name, "%s", o->trace_dir)
+                     : snprintf(j->dir_name, sizeof j->dir_name, "%s.%" PRId64 ".run",
+                                j->program.name, o->np);
+    m = o->output
+            ? snprintf(j->output, sizeof j->output, "%s", o->output)
+            : snprintf(j->output, sizeof j->output, "%s.%" PRId64 ".tib", j->program.name, o->np);
+    if (n >= PATH_MAX || m >= PATH_MAX)
+        return ti_err_set(err, TI_ERR_USAGE, "the name of the run directory or bundle is too long");
+    return check_output(j, err);
+}
+
+static void warn_of_program(const struct ti_program *p)
+{
+    if (p->setid)
+        ti_warn("'%s' is set-user-ID or set-group-ID: the loader will not preload our library",
+                p->given);
+    if (p->mpi == TI_MPI_NONE)
+        ti_warn("'%s' names no MPI library; there is a trace only if it loads one later", p->given);
+    if (p->mpi == TI_MPI_UNKNOWN)
+        ti_warn("cannot tell whether '%s' is an MPI program: it is %s", p->given,
+                p->is_elf ? "built for another kind of machine" : "a script, or not readable");
+}
+
+ti_status ti_job_check(struct ti_job *j, struct ti_err *err)
+{
+    ti_status st = ti_program_find(j->o->program.v[0], &j->program, err);
+
+    if (st == TI_OK)
+        st = name_results(j, err);
+    if (st == TI_OK)
+        st = ti_paths_find(&j->paths, err);
+    if (st == TI_OK)
+        st = ti_mpirun_find(&j->mpirun, err);
+    if (st == TI_OK)
+        st = ti_machine_read("", &j->machine, err);
+    if (st == TI_OK && j->o->pin)
+        st = ti_machine_pin(j->o->pin, &j->pin, &j->machine.cores, err);
+    if (st == TI_OK)
+        st = ti_choose(j->o->counter, j->paths.valgrind[0] ? j->paths.valgrind : NULL, &j->choice,
+                       err);
+    if (st == TI_OK)
+        st = draw_run_id(j->run_id, err);
+    if (st != TI_OK)
+        return st;
+    if (j->o->np > j->machine.processes / TI_RANK_THREADS) {
+        ti_err_set(err, TI_ERR_INPUT,
+                   "%" PRId64 " ranks have about %" PRId64
+                   " processes and threads, and only %" PRId64 " more may be started here",
+                   j->o->np, j->o->np * TI_RANK_THREADS, j->machine.processes);
+        ti_err_hint(err, "see 'ulimit -u' and the pids limit of the control group");
+        return TI_ERR_INPUT;
+    }
+    warn_of_program(&j->program);
+    if (j->choice.why[0])
+        ti_say("counting with valgrind, since %s", j->choice.why);
+    if (!j->choice.exact)
+        ti_warn("%s is %s", j->choice.counter,
+                j->choice.backend[0] == 'c' ? "an estimate: volumes vary from run to run"
+                                            : "no instruction count");
+    return TI_OK;
+}
+
+/* --- environment --------------------------------------------------------- */
+
+static const char *value_of(const char *var)
+{
+    const char *equals = strchr(var, '=');
+
+    return equals ? equals + 1 : NULL;
+}
+
+static bool is_var(const char *var, const char *name)
+{
+    size_t len = strlen(name);
+
+    return strncmp(var, name, len) == 0 && (var[len] == '=' || !var[len]);
+}
+
+static bool user_gives(const struct ti_args *env, const char *name)
+{
+    for (int i = 0; i < env->n; i++)
+        if (is_var(env->v[i], name))
+            return true;
+    return false;
+}
+
+/* The user's variables, and our library behind what is preloaded already. */
+static void trace_environment(const struct ti_job *j, struct ti_args *env)
+{
+    const char *preload = getenv("LD_PRELOAD");
+
+    for (int i = 0; i < j->o->env.n; i++) {
+        const char *var = j->o->env.v[i];
+
+        if (!is_var(var, "LD_PRELOAD"))
+            ti_args_add(env, var);
+        else if (value_of(var))
+            preload = value_of(var);
+    }
+    if (preload && *preload)
+        ti_args_addf(env, "LD_PRELOAD=%s:%s", preload, j->paths.library);
+    else
+        ti_args_addf(env, "LD_PRELOAD=%s", j->paths.library);
+    ti_args_addf(env, "TIARA_TRACE_DIR=%s", j->dir.path);
+    ti_args_addf(env, "TIARA_COUNTER=%s", j->choice.counter);
+    ti_args_addf(env, "TIARA_RUN_ID=%s", j->run_id);
+    /* Symbols bound at the first call would be counted in the burst before it. */
+    if (!user_gives(&j->o->env, "LD_BIND_NOW"))
+        ti_args_add(env, "LD_BIND_NOW=1");
+    if (j->choice.valgrind) {
+        ti_args_addf(env, "VALGRIND_LIB=%s", j->choice.valgrind_lib);
+        /* Options for other tools would stop ours. */
+        if (getenv("VALGRIND_OPTS") && !user_gives(&j->o->env, "VALGRIND_OPTS"))
+            ti_args_add(env, "VALGRIND_OPTS=");
+        if (!user_gives(&j->o->env, "HWLOC_COMPONENTS"))
+            ti_args_add(env, "HWLOC_COMPONENTS=-x86");
+    }
+}
+
+/* What stands between mpirun and the program. */
+static void wrapper(const struct ti_job *j, struct ti_args *w)
+{
+    char path[PATH_MAX];
+
+    if (j->plan.idle && ti_find_on_path("chrt", path)) {
+        ti_args_add(w, "chrt");
+        ti_args_add(w, "-i");
+        ti_args_add(w, "0");
+    }
+    if (j->choice.valgrind) {
+        ti_args_add(w, "valgrind");
+        ti_args_add(w, "--tool=ticount");
+        ti_args_add(w, "--vgdb=no");
+        /* A script starts the program that we want. */
+        if (!j->program.is_elf)
+            ti_args_add(w, "--trace-children=yes");
+    }
+}
+
+ti_status ti_job_command(struct ti_job *j, struct ti_err *err)
+{
+    struct ti_args env = {.n = 0}, wrap = {.n = 0};
+    struct ti_mpirun_job run = {.np = j->o->np,
+                                .tmp = j->dir.tmp[0] ? j->dir.tmp : NULL,
+                                .shm = j->dir.shm[0] ? j->dir.shm : NULL,
+                                .env = &env,
+                                .user = &j->o->mpirun,
+                                .wrapper = &wrap,
+                                .program = &j->o->program};
+    char here[PATH_MAX] = "";
+    bool ok;
+
+    /* The ranks may change directory before they write. */
+    if (!j->dir.given[0] && (j->dir_name[0] == '/' || getcwd(here, sizeof here)) &&
+        snprintf(j->dir.path, sizeof j->dir.path, "%s%s%s", here, *here ? "/" : "", j->dir_name) >=
+            (int)sizeof j->dir.path)
+        return ti_err_set(err, TI_ERR_USAGE, "the run directory's name is too long");
+    trace_environment(j, &env);
+    wrapper(j, &wrap);
+    ti_mpirun_command(&j->mpirun, &j->plan, &run, &j->command);
+    ok = !env.failed && !wrap.failed && ti_args_ok(&j->command);
+    ti_args_free(&env);
+    ti_args_free(&wrap);
+    if (!ok) {
+        errno = ENOMEM;
+        return ti_err_errno(err, TI_ERR_IO, "cannot put mpirun's command together");
+    }
+    return TI_OK;
+}
+
+/* --- plan ---------------------------------------------------------------- */
+
+/* Standard input for a probe, which must leave the run's alone. */
+static const char *probe_input(void)
+{
+    struct stat st;
+
+    if (fstat(STDIN_FILENO, &st) == 0 && S_ISREG(st.st_mode))
+        return "/proc/self/fd/0";
+    return "/dev/null";
+}
+
+static ti_status probe(struct ti_job *j, int64_t np, struct ti_pilot *pilot, struct ti_err *err)
+{
+    struct ti_plan_in in = {.np = np, .cores = j->machine.cores};
+    struct ti_args env = {.n = 0}, none = {.n = 0};
+    struct ti_mpirun_job run = {.np = np,
+                                .tmp = j->dir.tmp[0] ? j->dir.tmp : NULL,
+                                .shm = j->dir.shm[0] ? j->dir.shm : NULL,
+                                .env = &env,
+                                .user = &j->o->mpirun,
+                                .wrapper = &none,
+                                .program = &j->o->program};
+    struct ti_plan plan;
+    ti_status st;
+
+    for (int i = 0; i < j->o->env.n; i++)
+        ti_args_add(&env, j->o->env.v[i]);
+    ti_args_addf(&env, "TIARA_RUN_ID=%s", j->run_id);
+    ti_plan_make(&in, &plan);
+    st = ti_pilot_run(&j->mpirun, &run, &plan, j->run_id, probe_input(), j->o->pin ? &j->pin : NULL,
+                      pilot, err);
+    ti_args_free(&env);
+    return st;
+}
+
+static void warn_of_probe(const struct ti_pilot *pilot, int64_t np)
+{
+    if (!pilot->rank_bytes)
+        ti_warn("the memory of a rank could not be measured: the program ended too soon; "
+                "--mem-per-rank tells it");
+    else if (pilot->ended && pilot->wait_status != 0)
+        ti_warn("measuring the memory of a rank, the program ended with status %d at %" PRId64
+                " ranks: it may take more; --mem-per-rank tells it",
+                WIFEXITED(pilot->wait_status) ? WEXITSTATUS(pilot->wait_status)
+                                              : 128 + WTERMSIG(pilot->wait_status),
+                np);
+    else if (pilot->growing)
+        ti_warn("the memory of a rank still grew after %.0f s: it will take more than planned; "
+                "--mem-per-rank tells it",
+                pilot->seconds);
+}
+
+/*
+ * Probe with few ranks.  What a rank takes there is as a rule more than it
+ * takes among many; so if np would not fit, ask again with four times the
+ * ranks, as long as those fit.
+ */
+static ti_status probe_memory(struct ti_job *j, struct ti_plan_in *in, struct ti_err *err)
+{
+    int64_t np = in->np < PILOT_NP ? in->np : PILOT_NP;
+    struct ti_pilot pilot;
+
+    for (;;) {
+        ti_status st = probe(j, np, &pilot, err);
+        int64_t more;
+
+        if (st != TI_OK)
+            return st;
+        j->probe_seconds += pilot.seconds;
+        if (pilot.left)
+            ti_warn("%d processes of the probe could not be ended", pilot.left);
+        if (pilot.signal) {
+            j->signal = pilot.signal;
+            return ti_err_set(err, TI_ERR_APP, "interrupted by signal %d (%s)", pilot.signal,
+                              strsignal(pilot.signal));
+        }
+        /* Cut short, it is no better than what fewer ranks took. */
+        if (pilot.growing && in->source == TI_MEMORY_PROBED && pilot.rank_bytes < in->app_bytes)
+            break;
+        if (pilot.rank_bytes) {
+            in->source = TI_MEMORY_PROBED;
+            in->app_bytes = pilot.rank_bytes;
+            in->probe_np = np;
+        }
+        ti_plan_make(in, &j->plan);
+        more = 4 * np < in->np ? 4 * np : in->np;
+        if (j->plan.fits || more <= np || more > TI_PILOT_NP_MAX || more > j->plan.largest_np)
+            break;
+        np = more;
+    }
+    warn_of_probe(&pilot, np);
+    return TI_OK;
+}
+
+ti_status ti_job_plan(struct ti_job *j, struct ti_err *err)
+{
+    struct ti_plan_in in = {.np = j->o->np,
+                            .cores = j->machine.cores,
+                            .available_bytes = j->machine.memory_bytes,
+                            .reserve_bytes = j->o->reserve_bytes,
+                            .valgrind = j->choice.valgrind};
+    ti_status st = TI_OK;
+
+    if (j->o->rank_bytes) {
+        in.source = TI_MEMORY_GIVEN;
+        in.app_bytes = j->o->rank_bytes;
+    }
+    ti_plan_make(&in, &j->plan);
+    /* Not folded, it takes what it takes without us: nothing to ask. */
+    if (!j->o->rank_bytes && !j->o->dry_run && j->plan.folding > 1) {
+        j->probe_started = ti_wall();
+        st = probe_memory(j, &in, err);
+    }
+    if (st == TI_OK)
+        st = ti_plan_check(&j->plan, err);
+    return st;
+}
+
+/* --- telling ------------------------------------------------------------- */
+
+void ti_job_print(const struct ti_job *j, FILE *out)
+{
+    char *program = ti_args_shell(&j->o->program), *command = ti_args_shell(&j->command);
+    int64_t room = ti_disk_free(j->dir.given[0] ? j->dir.path : ".");
+    char text[256], size[32];
+
+    fprintf(out, "plan for %s\n", program ? program : j->program.given);
+    fprintf(out, "  mode      %s: %" PRId64 " rank%s on %d core%s of %s", j->plan.mode, j->plan.np,
+            j->plan.np == 1 ? "" : "s", j->plan.cores, j->plan.cores == 1 ? "" : "s",
+            j->machine.host);
+    if (j->plan.folding > 1)
+        fprintf(out, ", up to %" PRId64 " a core", j->plan.folding);
+    fprintf(out, "\n  memory    %s (%s, %s left for the system)\n",
+            ti_plan_memory_text(&j->plan, text, sizeof text), j->machine.limited_by,
+            ti_format_size(j->plan.reserve_bytes, size, sizeof size));
+    fprintf(out, "  counter   %s: %s, %s\n", j->choice.backend, j->choice.event,
+            j->choice.exact ? "exact" : "not exact");
+    fprintf(out, "  traces    %s", j->dir_name);
+    if (room >= 0)
+        fprintf(out, " (%s free)", ti_format_size(room, size, sizeof size));
+    fprintf(out, "\n  bundle    %s\n", j->o->no_gather ? "none (--no-gather)" : j->output);
+    fprintf(out, "  command   %s\n", command ? command : "?");
+    free(program);
+    free(command);
+}
+
+static json_t *json_list(const struct ti_args *a)
+{
+    json_t *list = json_array();
+
+    for (int i = 0; i < a->n; i++)
+        json_array_append_new(list, ti_json_text(a->v[i]));
+    return list;
+}
+
+static json_t *json_shell(const struct ti_args *a)
+{
+    char *text = ti_args_shell(a);
+    json_t *j = ti_json_text(text ? text : "?");
+
+    free(text);
+    return j;
+}
+
+json_t *ti_job_json(const struct ti_job *j)
+{
+    json_t *json = json_pack("{s:s, s:I, s:o*, s:o*, s:o*, s:s}", "run_id", j->run_id, "np",
+                             (json_int_t)j->o->np, "application", ti_json_text(j->program.name),
+                             "program", ti_json_text(j->program.path), "command",
+                             json_shell(&j->o->program), "tiara", ti_version());
+    json_t *plan = ti_plan_json(&j->plan);
+
+    if (!json)
+        return NULL;
+    if (plan && j->o->pin)
+        json_object_set_new(plan, "pin", ti_json_text(j->o->pin));
+    json_object_set_new(json, "plan", plan);
+    json_object_set_new(json, "counter",
+                        json_pack("{s:s, s:s, s:b, s:o}", "backend", j->choice.backend, "event",
+                                  j->choice.event, "exact", j->choice.exact, "asked",
+                                  ti_json_text(j->o->counter)));
+    json_object_set_new(json, "mpi",
+                        json_pack("{s:s, s:s, s:o}", "name", "Open MPI", "version",
+                                  j->mpirun.version, "command", json_list(&j->command)));
+    json_object_set_new(json, "host", ti_json_text(j->machine.host));
+    json_object_set_new(json, "directory", ti_json_text(j->dir.path));
+    if (!j->o->no_gather)
+        json_object_set_new(json, "output", ti_json_text(j->output));
+    return json;
+}
+
+void ti_job_free(struct ti_job *j)
+{
+    ti_rundir_unscratch(&j->dir);
+    ti_rundir_close(&j->dir);
+    ti_program_free(&j->program);
+    ti_args_free(&j->command);
+    ti_ranks_free(&j->ranks);
+    json_decref(j->json);
+}

@@ -1,0 +1,74 @@
+/*
+ * One acquisition, from the facts to the commands: everything that is known of
+ * it, and the steps that main() goes through.
+ */
+#ifndef TI_JOB_H
+#define TI_JOB_H
+
+#include <limits.h>
+#include <sched.h>
+
+#include "acquire/choose.h"
+#include "acquire/launch.h"
+#include "acquire/machine.h"
+#include "acquire/mpirun.h"
+#include "acquire/options.h"
+#include "acquire/paths.h"
+#include "acquire/plan.h"
+#include "acquire/program.h"
+#include "acquire/report.h"
+#include "acquire/rundir.h"
+
+struct ti_job {
+    const struct ti_options *o;
+    char run_id[TI_RUN_ID_TEXT];
+    char dir_name[PATH_MAX]; /* of the run directory */
+    char output[PATH_MAX];
+    struct ti_program program;
+    struct ti_mpirun mpirun;
+    struct ti_paths paths;
+    struct ti_choice choice;
+    struct ti_machine machine;
+    cpu_set_t pin;
+    struct ti_plan plan;
+    double probe_started, probe_seconds;
+    struct ti_rundir dir;
+    struct ti_args command; /* mpirun's */
+    json_t *json;           /* RUN.json */
+
+    struct ti_outcome outcome;
+    struct ti_ranks ranks;
+    bool bundled;
+    int signal; /* to die of; 0 */
+};
+
+/* Program, mpirun, library, counter, machine, names: what can be told without
+ * running anything of the user's. */
+ti_status ti_job_check(struct ti_job *j, struct ti_err *err);
+
+/* Memory (by the pilot, if need be) and the plan. */
+ti_status ti_job_plan(struct ti_job *j, struct ti_err *err);
+
+/* Put the command together.  Without a run directory (a dry run) it lacks its
+ * places for Open MPI. */
+ti_status ti_job_command(struct ti_job *j, struct ti_err *err);
+
+/* The plan as a table. */
+void ti_job_print(const struct ti_job *j, FILE *out);
+
+/* Write RUN.json, launch, watch, wait, clean up, read what was written. */
+ti_status ti_job_run(struct ti_job *j, struct ti_err *err);
+
+/* Make the bundle.  TI_ERR_PARTIAL when something is missing in it. */
+ti_status ti_job_gather(struct ti_job *j, struct ti_err *err);
+
+/* What the job is, a new object: RUN.json before the launch. */
+json_t *ti_job_json(const struct ti_job *j);
+
+/* One object on stdout: the end of --json.  `st` and `err` are what we are going
+ * to return and to say. */
+void ti_job_summary(const struct ti_job *j, ti_status st, const struct ti_err *err);
+
+void ti_job_free(struct ti_job *j);
+
+#endif

@@ -1,0 +1,382 @@
+#include "acquire/launch.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define TICK_MS     200
+#define KILL_WAIT_S 5.0 /* how long the kernel may take to end what was killed */
+#define ENVIRON_MAX (1 << 20)
+
+static sigset_t our_signals, at_start;
+static int pending_signal;
+static bool all_children_are_ours;
+
+double ti_now(void)
+{
+    struct timespec ts;
+
+    clock_gettime(CLOCK_MONOTONIC, &ts);
+    return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
+}
+
+void ti_launch_init(void)
+{
+    static const int ends[] = {SIGINT, SIGTERM, SIGHUP};
+    struct sigaction was;
+
+    signal(SIGPIPE, SIG_IGN);
+    sigemptyset(&our_signals);
+    sigaddset(&our_signals, SIGCHLD);
+    for (unsigned i = 0; i < sizeof ends / sizeof *ends; i++)
+        if (sigaction(ends[i], NULL, &was) == 0 && was.sa_handler != SIG_IGN)
+            sigaddset(&our_signals, ends[i]);
+    sigprocmask(SIG_BLOCK, &our_signals, &at_start);
+    /* Somebody may have exec'ed us with children of his own. */
+    all_children_are_ours = waitpid(-1, NULL, WNOHANG) < 0 && errno == ECHILD;
+    prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
+}
+
+int ti_launch_sleep(int ms)
+{
+    struct timespec ts = {ms / 1000, ms % 1000 * 1000000L};
+    int sig = sigtimedwait(&our_signals, NULL, &ts);
+
+    if (sig > 0 && sig != SIGCHLD && !pending_signal)
+        pending_signal = sig;
+    /* Many children may end at once: leave a moment between two looks. */
+    if (sig == SIGCHLD && ms > 10)
+        nanosleep(&(struct timespec){0, 5000000L}, NULL);
+    sig = pending_signal;
+    pending_signal = 0;
+    return sig;
+}
+
+_Noreturn void ti_launch_die(int sig)
+{
+    sigset_t set;
+
+    fflush(NULL);
+    signal(sig, SIG_DFL);
+    sigemptyset(&set);
+    sigaddset(&set, sig);
+    raise(sig);
+    sigprocmask(SIG_UNBLOCK, &set, NULL);
+    _exit(128 + sig);
+}
+
+/* --- start --------------------------------------------------------------- */
+
+/* What the child died of before it was another program. */
+struct birth {
+    int error;
+    char what[32];
+};
+
+static _Noreturn void stillborn(int fd, const char *what)
+{
+    struct birth b = {.error = errno};
+
+    snprintf(b.what, sizeof b.what, "%s", what);
+    if (write(fd, &b, sizeof b) < 0)
+        _exit(126);
+    _exit(127);
+}
+
+static void redirect(int fd, const char *path, int flags, int report)
+{
+    int file = open(path, flags);
+
+    if (file < 0 || dup2(file, fd) < 0)
+        stillborn(report, path);
+    if (file != fd)
+        close(file);
+}
+
+static _Noreturn void child(const struct ti_launch *l, int report, pid_t parent)
+{
+    struct rlimit files;
+
+    signal(SIGPIPE, SIG_DFL);
+    sigprocmask(SIG_SETMASK, &at_start, NULL);
+    prctl(PR_SET_PDEATHSIG, SIGTERM, 0, 0, 0);
+    if (getppid() != parent)
+        _exit(127);
+    if (l->run_id && (setpgid(0, 0) < 0 || setenv("TIARA_RUN_ID", l->run_id, 1) < 0))
+        stillborn(report, "process group");
+    if (l->stdin_path)
+        redirect(STDIN_FILENO, l->stdin_path, O_RDONLY, report);
+    if (l->mute) {
+        redirect(STDOUT_FILENO, "/dev/null", O_WRONLY, report);
+        redirect(STDERR_FILENO, "/dev/null", O_WRONLY, report);
+    } else if (l->stdout_to_stderr && dup2(STDERR_FILENO, STDOUT_FILENO) < 0) {
+        stillborn(report, "standard output");
+    }
+    if (l->pin && sched_setaffinity(0, sizeof *l->pin, l->pin) < 0)
+        stillborn(report, "cores");
+    if (getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur < (rlim_t)l->files) {
+        files.rlim_cur = files.rlim_max < (rlim_t)l->files ? files.rlim_max : (rlim_t)l->files;
+        setrlimit(RLIMIT_NOFILE, &files);
+    }
+    execvp(l->argv[0], l->argv);
+    stillborn(report, "execute");
+}
+
+ti_status ti_launch_start(const struct ti_launch *l, struct ti_proc *proc, struct ti_err *err)
+{
+    struct birth birth;
+    pid_t parent = getpid();
+    int report[2];
+    ssize_t got;
+    pid_t pid;
+
+    if (pipe2(report, O_CLOEXEC) < 0)
+        return ti_err_errno(err, TI_ERR_IO, "cannot start '%s'", l->argv[0]);
+    fflush(NULL);
+    pid = fork();
+    if (pid == 0) {
+        close(report[0]);
+        child(l, report[1], parent);
+    }
+    close(report[1]);
+    if (pid < 0) {
+        ti_err_errno(err, TI_ERR_IO, "cannot start '%s'", l->argv[0]);
+        close(report[0]);
+        return TI_ERR_IO;
+    }
+    do
+        got = read(report[0], &birth, sizeof birth);
+    while (got < 0 && errno == EINTR);
+    close(report[0]);
+    if (got == (ssize_t)sizeof birth) {
+        waitpid(pid, NULL, 0);
+        errno = birth.error;
+        return ti_err_errno(err, TI_ERR_IO, "cannot start '%s': %s", l->argv[0], birth.what);
+    }
+    memset(proc, 0, sizeof *proc);
+    proc->pid = pid;
+    proc->running = true;
+    if (l->run_id)
+        snprintf(proc->run_id, sizeof proc->run_id, "%s", l->run_id);
+    return TI_OK;
+}
+
+bool ti_launch_running(struct ti_proc *proc)
+{
+    int status;
+    pid_t pid;
+
+    while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
+        if (pid == proc->pid && proc->running) {
+            proc->running = false;
+            proc->wait_status = status;
+        }
+    }
+    return proc->running;
+}
+
+/* --- finding ------------------------------------------------------------- */
+
+/* Read /proc/PID/NAME as far as it fits, with a 0 behind; -1 if it is gone. */
+static ssize_t read_proc(pid_t pid, const char *name, char *buf, size_t bytes)
+{
+    char path[64];
+    size_t used = 0;
+    ssize_t got = 0;
+    int fd;
+
+    snprintf(path, sizeof path, "/proc/%d/%s", (int)pid, name);
+    fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return -1;
+    while (used < bytes - 1 && (got = read(fd, buf + used, bytes - 1 - used)) > 0)
+        used += (size_t)got;
+    close(fd);
+    buf[used] = '\0';
+    return got < 0 && !used ? -1 : (ssize_t)used;
+}
+
+static bool carries(pid_t pid, const char *run_id, char *buf)
+{
+    static const char name[] = "TIARA_RUN_ID=";
+    ssize_t bytes = read_proc(pid, "environ", buf, ENVIRON_MAX);
+
+    for (const char *p = buf; bytes > 0 && p < buf + bytes; p += strlen(p) + 1)
+        if (strncmp(p, name, sizeof name - 1) == 0)
+            return strcmp(p + sizeof name - 1, run_id) == 0;
+    return false;
+}
+
+/* Parent and state of a process; 0 if it is gone. */
+static pid_t parent_of(pid_t pid, char *state)
+{
+    char buf[512];
+    char *p;
+    int ppid;
+
+    if (read_proc(pid, "stat", buf, sizeof buf) <= 0)
+        return 0;
+    p = strrchr(buf, ')'); /* the name before it may hold anything */
+    if (!p || sscanf(p + 1, " %c %d", state, &ppid) != 2)
+        return 0;
+    return ppid;
+}
+
+/* Stopped processes do not see other signals; mpirun hands SIGCONT on, so it is
+ * not sent without need. */
+static bool is_stopped(pid_t pid)
+{
+    char state;
+
+    return parent_of(pid, &state) != 0 && state == 'T';
+}
+
+static bool descends(pid_t pid)
+{
+    pid_t us = getpid();
+    char state;
+
+    for (int depth = 0; depth < 64 && pid > 1; depth++) {
+        pid = parent_of(pid, &state);
+        if (pid == us)
+            return true;
+    }
+    return false;
+}
+
+static bool belongs(pid_t pid, const char *run_id, char *buf)
+{
+    char state;
+
+    if (pid == getpid() || parent_of(pid, &state) == 0 || state == 'Z' || state == 'X')
+        return false;
+    return carries(pid, run_id, buf) || (all_children_are_ours && descends(pid));
+}
+
+int ti_launch_each(const char *run_id, void (*f)(pid_t pid, void *arg), void *arg)
+{
+    char *buf = malloc(ENVIRON_MAX);
+    DIR *dir = opendir("/proc");
+    struct dirent *entry;
+    int n = 0;
+
+    while (buf && dir && (entry = readdir(dir)) != NULL) {
+        char *end;
+        long pid = strtol(entry->d_name, &end, 10);
+
+        if (pid <= 0 || *end || !belongs((pid_t)pid, run_id, buf))
+            continue;
+        n++;
+        if (f)
+            f((pid_t)pid, arg);
+    }
+    if (dir)
+        closedir(dir);
+    free(buf);
+    return n;
+}
+
+/* --- ending -------------------------------------------------------------- */
+
+struct kill_job {
+    const char *run_id;
+    int sig;
+};
+
+/* Through a pidfd, and asked again once it is held: a number may have been
+ * given to somebody else in between. */
+static void kill_one(pid_t pid, void *arg)
+{
+    const struct kill_job *job = arg;
+    int fd = (int)syscall(SYS_pidfd_open, pid, 0);
+    char *buf;
+
+    if (fd < 0) {
+        if (errno == ENOSYS)
+            kill(pid, job->sig);
+        return;
+    }
+    buf = malloc(ENVIRON_MAX);
+    if (buf && belongs(pid, job->run_id, buf)) {
+        syscall(SYS_pidfd_send_signal, fd, job->sig, NULL, 0);
+        if (is_stopped(pid))
+            syscall(SYS_pidfd_send_signal, fd, SIGCONT, NULL, 0);
+    }
+    free(buf);
+    close(fd);
+}
+
+/* Wait until nothing of the run is left, at most `seconds`; what is left. */
+static int wait_for_none(struct ti_proc *proc, double seconds)
+{
+    double until = ti_now() + seconds;
+    int left, sig;
+
+    for (;;) {
+        ti_launch_running(proc);
+        left = ti_launch_each(proc->run_id, NULL, NULL);
+        if (!left || ti_now() >= until)
+            return left;
+        sig = ti_launch_sleep(seconds < 1 ? 20 : TICK_MS / 2);
+        if (sig) {
+            pending_signal = sig; /* the caller's business; ours is to hurry */
+            return left;
+        }
+    }
+}
+
+int ti_launch_sweep(struct ti_proc *proc, double grace_s, int *found)
+{
+    struct kill_job job = {proc->run_id, SIGTERM};
+
+    *found = 0;
+    if (!wait_for_none(proc, grace_s))
+        return 0;
+    *found = ti_launch_each(proc->run_id, kill_one, &job);
+    if (!wait_for_none(proc, 2))
+        return 0;
+    job.sig = SIGKILL;
+    for (double until = ti_now() + KILL_WAIT_S; ti_now() < until;) {
+        ti_launch_running(proc);
+        /* Again and again: a process may fork while we look. */
+        if (!ti_launch_each(proc->run_id, kill_one, &job))
+            return 0;
+        nanosleep(&(struct timespec){0, 20000000L}, NULL);
+    }
+    return ti_launch_each(proc->run_id, NULL, NULL);
+}
+
+int ti_launch_end(struct ti_proc *proc, double grace_s, void (*waiting)(void *), void *arg)
+{
+    double until = ti_now() + grace_s;
+    int found;
+
+    if (ti_launch_running(proc)) {
+        kill(proc->pid, SIGTERM);
+        if (is_stopped(proc->pid))
+            kill(proc->pid, SIGCONT);
+    }
+    while (ti_launch_running(proc) && ti_now() < until) {
+        if (ti_launch_sleep(TICK_MS))
+            break;
+        if (waiting)
+            waiting(arg);
+    }
+    if (ti_launch_running(proc)) {
+        killpg(proc->pid, SIGKILL);
+        until = ti_now() + KILL_WAIT_S;
+        while (ti_launch_running(proc) && ti_now() < until)
+            nanosleep(&(struct timespec){0, 10000000L}, NULL);
+    }
+    return ti_launch_sweep(proc, 0.2, &found);
+}

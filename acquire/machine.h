@@ -1,0 +1,37 @@
+/*
+ * What this machine offers: cores, memory, limits, kinds of file systems.
+ */
+#ifndef TI_MACHINE_H
+#define TI_MACHINE_H
+
+#include <sched.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/err.h"
+
+struct ti_machine {
+    char host[256];
+    int cores;              /* that we may run on (affinity), or that --pin names */
+    int64_t memory_bytes;   /* available to us now */
+    const char *limited_by; /* "free memory" or "the memory limit of our control group" */
+    int64_t processes;      /* that we may still start; INT64_MAX: no limit known */
+};
+
+/* `root` stands before /proc and /sys: "" but in tests. */
+ti_status ti_machine_read(const char *root, struct ti_machine *m, struct ti_err *err);
+
+/* Memory that is available now, swap included; INT64_MAX if that cannot be told. */
+int64_t ti_machine_room(void);
+
+/* "0-3,8" into a set.  TI_ERR_USAGE for what is no list, or names a core that
+ * we may not run on. */
+ti_status ti_machine_pin(const char *list, cpu_set_t *set, int *cores, struct ti_err *err);
+
+/* Free bytes for us below `path`; -1 if not known. */
+int64_t ti_disk_free(const char *path);
+
+/* Whether `path` is on a file system of other machines (NFS, Lustre, ...). */
+bool ti_disk_is_remote(const char *path);
+
+#endif

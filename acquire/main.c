@@ -1,0 +1,111 @@
+/* ti-acquire: run an MPI program, folded if need be, and trace it. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "acquire/job.h"
+
+/* Everything up to the launch.  The run directory is made before the program is
+ * first run, so that one that cannot be used costs nothing. */
+static ti_status prepare(struct ti_job *j, struct ti_err *err)
+{
+    ti_status st = ti_job_check(j, err);
+
+    if (st == TI_OK && !j->o->dry_run)
+        st = ti_rundir_open(j->dir_name, j->o->force, &j->dir, err);
+    if (st == TI_OK && !j->o->dry_run)
+        st = ti_rundir_scratch(&j->dir, j->run_id, j->o->np, err);
+    if (st == TI_OK)
+        st = ti_job_plan(j, err);
+    if (st == TI_OK)
+        st = ti_job_command(j, err);
+    return st;
+}
+
+/* What is left of a run that did not end well, and what it is good for. */
+static void say_what_is_left(struct ti_job *j)
+{
+    if (!j->ranks.with_trace) {
+        ti_rundir_discard(&j->dir, false);
+        return;
+    }
+    ti_ranks_say(&j->ranks);
+    ti_say("what was traced is in '%s': 'ti-info %s' looks at it, 'ti-gather %s -o %s' bundles it",
+           j->dir.given, j->dir.given, j->dir.given, j->output);
+}
+
+static ti_status conclude(struct ti_job *j, struct ti_err *err)
+{
+    ti_status app =
+        ti_outcome_check(&j->outcome, &j->ranks, j->program.given, j->choice.valgrind, err);
+    ti_status st;
+
+    ti_report_say(&j->outcome, &j->ranks);
+    if (app != TI_OK && !ti_ranks_complete(&j->ranks)) {
+        say_what_is_left(j);
+        return app;
+    }
+    if (!ti_ranks_complete(&j->ranks))
+        ti_ranks_say(&j->ranks);
+    if (j->o->no_gather || j->signal) {
+        ti_say("the traces are in '%s'", j->dir.given);
+        return app != TI_OK ? app : ti_ranks_complete(&j->ranks) ? TI_OK : TI_ERR_PARTIAL;
+    }
+    st = ti_job_gather(j, app == TI_OK ? err : &(struct ti_err){"", ""});
+    if (j->bundled)
+        ti_say(st == TI_OK && !j->o->keep ? "wrote '%s'" : "wrote '%s'; the traces stay in '%s'",
+               j->output, j->dir.given);
+    return app != TI_OK ? app : st;
+}
+
+static ti_status acquire(struct ti_job *j, struct ti_err *err)
+{
+    ti_status st = prepare(j, err);
+
+    if (st != TI_OK) {
+        ti_rundir_unscratch(&j->dir);
+        ti_rundir_discard(&j->dir, false);
+        return st;
+    }
+    if (j->o->dry_run) {
+        if (!j->o->json)
+            ti_job_print(j, stdout);
+        return TI_OK;
+    }
+    if (!j->o->quiet)
+        ti_job_print(j, stderr);
+    st = ti_job_run(j, err);
+    return st == TI_OK ? conclude(j, err) : st;
+}
+
+int main(int argc, char **argv)
+{
+    struct ti_options options;
+    struct ti_job job = {.o = &options, .dir = {.fd = -1}};
+    struct ti_err err = {"", ""};
+    ti_status st;
+    int early;
+
+    ti_launch_init();
+    early = ti_options_parse(argc, argv, &options);
+    if (early >= 0) {
+        ti_options_free(&options);
+        return early;
+    }
+    ti_talk_init(ti_acquire_cli.tool, options.quiet, options.no_progress);
+    st = acquire(&job, &err);
+    if (options.json)
+        ti_job_summary(&job, st, &err);
+    if (err.text[0])
+        ti_cli_fail(&ti_acquire_cli, st, &err);
+    if (fflush(stdout) != 0 && st == TI_OK) {
+        ti_err_errno(&err, TI_ERR_IO, "cannot write to standard output");
+        st = ti_cli_fail(&ti_acquire_cli, TI_ERR_IO, &err);
+    }
+    early = job.signal;
+    ti_job_free(&job);
+    ti_options_free(&options);
+    if (early)
+        ti_launch_die(early);
+    return st;
+}

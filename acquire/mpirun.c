@@ -1,0 +1,189 @@
+#include "acquire/mpirun.h"
+
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "acquire/program.h"
+
+#define INSTALL_HINT "install Open MPI 4.1 or newer (openmpi-bin), or put its mpirun on PATH"
+
+bool ti_mpirun_parse_version(const char *text, struct ti_mpirun *m)
+{
+    const char *p = strstr(text, "(Open MPI) ");
+    int n;
+
+    m->patch = 0;
+    if (!p)
+        return false;
+    n = sscanf(p + 11, "%d.%d.%d", &m->major, &m->minor, &m->patch);
+    snprintf(m->version, sizeof m->version, "%.*s", (int)strcspn(p + 11, " \n"), p + 11);
+    return n >= 2;
+}
+
+ti_status ti_mpirun_find(struct ti_mpirun *m, struct ti_err *err)
+{
+    char path[PATH_MAX], text[1024];
+    size_t n;
+    FILE *f;
+
+    memset(m, 0, sizeof *m);
+    if (!ti_find_on_path("mpirun", path)) {
+        ti_err_set(err, TI_ERR_INPUT, "cannot find 'mpirun' on PATH");
+        ti_err_hint(err, INSTALL_HINT);
+        return TI_ERR_INPUT;
+    }
+    f = popen("exec mpirun --version 2>&1 </dev/null", "re");
+    if (!f)
+        return ti_err_errno(err, TI_ERR_IO, "cannot run '%s --version'", path);
+    n = fread(text, 1, sizeof text - 1, f);
+    text[n] = '\0';
+    while (fgetc(f) != EOF)
+        ;
+    pclose(f);
+    if (!ti_mpirun_parse_version(text, m)) {
+        ti_err_set(err, TI_ERR_INPUT, "'%s' is not Open MPI's: it says '%.*s'", path,
+                   (int)strcspn(text, "\n"), text);
+        ti_err_hint(err, INSTALL_HINT);
+        return TI_ERR_INPUT;
+    }
+    if (m->major < 4 || (m->major == 4 && m->minor < 1)) {
+        ti_err_set(err, TI_ERR_INPUT, "Open MPI %s is too old", m->version);
+        ti_err_hint(err, INSTALL_HINT);
+        return TI_ERR_INPUT;
+    }
+    return TI_OK;
+}
+
+/* An option as mpirun takes it, with one dash or two; what follows them. */
+static const char *option(const char *arg)
+{
+    if (arg[0] != '-')
+        return NULL;
+    return arg + (arg[1] == '-' ? 2 : 1);
+}
+
+static bool is_one_of(const char *name, const char *const *list)
+{
+    for (; name && *list; list++)
+        if (strcmp(name, *list) == 0)
+            return true;
+    return false;
+}
+
+ti_status ti_mpirun_check_user(const struct ti_args *user, struct ti_err *err)
+{
+    static const char *const counts[] = {"n", "np", "c", NULL};
+    static const char *const places[] = {
+        "H", "host", "hostfile", "machinefile", "add-hostfile", "default-hostfile", NULL};
+
+    for (int i = 0; i < user->n; i++) {
+        const char *name = option(user->v[i]);
+
+        if (is_one_of(name, counts)) {
+            ti_err_set(err, TI_ERR_USAGE, "'%s' cannot be passed on to mpirun", user->v[i]);
+            ti_err_hint(err, "the number of ranks is ti-acquire's own option: --np N");
+            return TI_ERR_USAGE;
+        }
+        if (is_one_of(name, places)) {
+            ti_err_set(err, TI_ERR_USAGE, "'%s' cannot be passed on to mpirun", user->v[i]);
+            ti_err_hint(err, "this version runs all ranks on this machine");
+            return TI_ERR_USAGE;
+        }
+    }
+    return TI_OK;
+}
+
+/* Whether the user said something about an MCA parameter. */
+static bool user_sets(const struct ti_args *user, const char *key)
+{
+    char name[128];
+
+    for (int i = 0; i + 1 < user->n; i++) {
+        const char *opt = option(user->v[i]);
+
+        if (opt &&
+            (strcmp(opt, "mca") == 0 || strcmp(opt, "gmca") == 0 || strcmp(opt, "prtemca") == 0) &&
+            strcmp(user->v[i + 1], key) == 0)
+            return true;
+    }
+    snprintf(name, sizeof name, "OMPI_MCA_%s", key);
+    if (getenv(name))
+        return true;
+    snprintf(name, sizeof name, "PRTE_MCA_%s", key);
+    return getenv(name) != NULL;
+}
+
+static bool user_has(const struct ti_args *user, const char *const *options)
+{
+    for (int i = 0; i < user->n; i++)
+        if (is_one_of(option(user->v[i]), options))
+            return true;
+    return false;
+}
+
+static void mca(const struct ti_mpirun_job *job, struct ti_args *out, const char *flag,
+                const char *key, const char *value)
+{
+    if (user_sets(job->user, key))
+        return;
+    ti_args_add(out, flag);
+    ti_args_add(out, key);
+    ti_args_add(out, value);
+}
+
+static void append(struct ti_args *out, const struct ti_args *more)
+{
+    for (int i = 0; i < more->n; i++)
+        ti_args_add(out, more->v[i]);
+}
+
+void ti_mpirun_command(const struct ti_mpirun *m, const struct ti_plan *plan,
+                       const struct ti_mpirun_job *job, struct ti_args *out)
+{
+    static const char *const bind[] = {"bind-to", "bind-to-core", "bind-to-socket", "bind-to-none",
+                                       NULL};
+    static const char *const map[] = {"map-by", "oversubscribe", "nooversubscribe", NULL};
+    bool prrte = m->major >= 5; /* another launcher, with names of its own */
+
+    ti_args_add(out, "mpirun");
+    if (geteuid() == 0)
+        ti_args_add(out, "--allow-run-as-root");
+    ti_args_add(out, "-np");
+    ti_args_addf(out, "%" PRId64, job->np);
+    if (!user_has(job->user, map)) {
+        if (prrte) {
+            ti_args_add(out, "--map-by");
+            ti_args_add(out, ":OVERSUBSCRIBE");
+        } else {
+            ti_args_add(out, "--oversubscribe");
+        }
+    }
+    if (!user_has(job->user, bind)) {
+        ti_args_add(out, "--bind-to");
+        ti_args_add(out, "none");
+    }
+    if (job->tmp)
+        mca(job, out, prrte ? "--prtemca" : "--mca",
+            prrte ? "prte_tmpdir_base" : "orte_tmpdir_base", job->tmp);
+    if (job->shm)
+        mca(job, out, "--mca", prrte ? "btl_sm_backing_directory" : "btl_vader_backing_directory",
+            job->shm);
+    if (plan->yield)
+        mca(job, out, "--mca", "mpi_yield_when_idle", "1");
+    if (plan->ob1)
+        mca(job, out, "--mca", "pml", "ob1");
+    if (plan->lazy_procs)
+        mca(job, out, "--mca", "mpi_add_procs_cutoff", "0");
+    for (int i = 0; i < job->env->n; i++) {
+        ti_args_add(out, "-x");
+        ti_args_add(out, job->env->v[i]);
+    }
+    append(out, job->user);
+    append(out, job->wrapper);
+    append(out, job->program);
+}

@@ -1,0 +1,228 @@
+#include "acquire/options.h"
+
+#include <ctype.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "acquire/mpirun.h"
+#include "formats/trace.h"
+
+enum {
+    OPT_TRACE_DIR = TI_OPT_LONG,
+    OPT_MEM,
+    OPT_RESERVE,
+    OPT_PIN,
+    OPT_DRY_RUN,
+    OPT_JSON,
+    OPT_MCA,
+    OPT_NO_GATHER,
+    OPT_KEEP,
+    OPT_FORCE,
+    OPT_TIMEOUT,
+    OPT_NO_PROGRESS,
+};
+
+static const struct ti_opt opts[] = {
+    TI_OPT_HEADING("Run"),
+    {'n', "np", "N", "ranks, as many as you like; also -np N"},
+    {'c', "counter", "NAME",
+     "what bursts are counted with: auto, papi[:EVENT],\n"
+     "valgrind or cputime [default: auto]"},
+    {'x', "env", "VAR[=VALUE]", "hand a variable on to the ranks, as in mpirun"},
+    {OPT_MCA, "mca", "KEY VALUE", "a setting of Open MPI, as in mpirun"},
+    {OPT_TIMEOUT, "timeout", "SEC", "end the run after SEC seconds [default: never]"},
+    TI_OPT_HEADING("Plan"),
+    {OPT_MEM, "mem-per-rank", "SIZE",
+     "memory of a rank, such as 300M; else measured by\n"
+     "running the program briefly with few ranks"},
+    {OPT_RESERVE, "reserve", "SIZE", "memory left for the system [default: 256M]"},
+    {OPT_PIN, "pin", "LIST", "run all ranks on these cores, such as 0-3,8"},
+    {OPT_DRY_RUN, "dry-run", NULL, "print the plan on stdout and run nothing"},
+    TI_OPT_HEADING("Traces"),
+    {'o', "output", "BUNDLE", "the bundle to write [default: NAME.NP.tib]"},
+    {OPT_TRACE_DIR, "trace-dir", "DIR",
+     "where the ranks write meanwhile\n"
+     "[default: NAME.NP.run]"},
+    {OPT_FORCE, "force", NULL, "replace the run in DIR, and BUNDLE"},
+    {OPT_NO_GATHER, "no-gather", NULL, "leave the traces in DIR, make no bundle"},
+    {OPT_KEEP, "keep", NULL, "make the bundle and keep DIR as well"},
+    TI_OPT_HEADING("Output"),
+    {'q', "quiet", NULL, "errors and warnings only"},
+    {'v', "verbose", NULL, "say more on the way"},
+    {OPT_JSON, "json", NULL,
+     "end with a summary as JSON on stdout; what the\n"
+     "program prints goes to stderr then"},
+    {OPT_NO_PROGRESS, "no-progress", NULL, "no progress line"},
+    TI_OPT_END,
+};
+
+const struct ti_cli ti_acquire_cli = {
+    .tool = "ti-acquire",
+    .what = "Run an MPI program, on as few cores as there are, and trace it.",
+    .usage = "--np N [OPTION]... PROGRAM [ARGUMENT]... [-- MPIRUN-ARGUMENT...]",
+    .examples = "  ti-acquire --np 64 ./lu A\n"
+                "  ti-acquire --np 64 --dry-run ./lu A\n"
+                "  ti-acquire --np 4 ./ring -- --mca btl tcp,self\n",
+    .opts = opts,
+    .after = "Exit status: 0 all ranks traced, 1 some incomplete, 2 usage, 3 it cannot work\n"
+             "(program, counter, memory), 4 local problem, 6 the program failed.\n"
+             "More: man ti-acquire\n",
+    .stop_at_operand = true,
+};
+
+/* --mca takes two arguments; getopt knows of the first. */
+static int take_mca(struct ti_options *o, int argc, char **argv, const char *key)
+{
+    if (optind >= argc)
+        return (int)ti_cli_usage(&ti_acquire_cli, "--mca needs a key and a value");
+    ti_args_add(&o->mpirun, "--mca");
+    ti_args_add(&o->mpirun, key);
+    ti_args_add(&o->mpirun, argv[optind++]);
+    return -1;
+}
+
+/* Variables are told apart from mpirun's other arguments, for some are ours. */
+static int take_env(struct ti_options *o, const char *var)
+{
+    if (!isalpha((unsigned char)var[0]) && var[0] != '_')
+        return (int)ti_cli_usage(&ti_acquire_cli, "-x needs a variable, not '%s'", var);
+    if (strncmp(var, "TIARA_", 6) == 0) {
+        static const char *const ours[] = {"TIARA_TRACE_DIR", "TIARA_COUNTER", "TIARA_RUN_ID",
+                                           NULL};
+        size_t len = strcspn(var, "=");
+
+        for (int i = 0; ours[i]; i++)
+            if (strlen(ours[i]) == len && strncmp(var, ours[i], len) == 0)
+                return (int)ti_cli_usage(&ti_acquire_cli,
+                                         "%s is set by ti-acquire; see --trace-dir and --counter",
+                                         ours[i]);
+    }
+    ti_args_add(&o->env, var);
+    return -1;
+}
+
+static int bad(const struct ti_err *err)
+{
+    return (int)ti_cli_usage(&ti_acquire_cli, "%s", err->text);
+}
+
+static int take_option(struct ti_options *o, int argc, char **argv, int id, const char *arg)
+{
+    struct ti_err err;
+
+    switch (id) {
+    case 'n':
+        return ti_parse_int(arg, "--np", 1, TI_RANKS_MAX, &o->np, &err) ? bad(&err) : -1;
+    case 'c':
+        o->counter = arg;
+        return -1;
+    case 'x':
+        return take_env(o, arg);
+    case OPT_MCA:
+        return take_mca(o, argc, argv, arg);
+    case OPT_TIMEOUT:
+        return ti_parse_int(arg, "--timeout", 1, INT64_C(1) << 31, &o->timeout_s, &err) ? bad(&err)
+                                                                                        : -1;
+    case OPT_MEM:
+        return ti_parse_size(arg, "--mem-per-rank", &o->rank_bytes, &err) ? bad(&err) : -1;
+    case OPT_RESERVE:
+        if (strcmp(arg, "0") == 0) {
+            o->reserve_bytes = 0;
+            return -1;
+        }
+        return ti_parse_size(arg, "--reserve", &o->reserve_bytes, &err) ? bad(&err) : -1;
+    case OPT_PIN:
+        o->pin = arg;
+        return -1;
+    case 'o':
+        o->output = arg;
+        return *arg ? -1 : (int)ti_cli_usage(&ti_acquire_cli, "the bundle needs a name");
+    case OPT_TRACE_DIR:
+        o->trace_dir = arg;
+        return *arg ? -1 : (int)ti_cli_usage(&ti_acquire_cli, "the run directory needs a name");
+    case OPT_DRY_RUN:
+        o->dry_run = true;
+        return -1;
+    case OPT_JSON:
+        o->json = true;
+        return -1;
+    case OPT_NO_GATHER:
+        o->no_gather = true;
+        return -1;
+    case OPT_KEEP:
+        o->keep = true;
+        return -1;
+    case OPT_FORCE:
+        o->force = true;
+        return -1;
+    case 'q':
+        o->quiet = true;
+        return -1;
+    case 'v':
+        o->verbose = true;
+        return -1;
+    case OPT_NO_PROGRESS:
+        o->no_progress = true;
+        return -1;
+    case TI_CLI_EXIT_OK:
+        return TI_OK;
+    default:
+        return TI_ERR_USAGE;
+    }
+}
+
+/* PROGRAM ARGUMENT... [-- MPIRUN-ARGUMENT...]; the last "--" counts, so that a
+ * program can be given one of its own. */
+static int take_operands(struct ti_options *o, int argc, char **argv)
+{
+    int first = ti_cli_operand(), last = argc;
+    struct ti_err err;
+
+    for (int i = first; i < argc; i++)
+        if (strcmp(argv[i], "--") == 0)
+            last = i;
+    if (first >= last)
+        return (int)ti_cli_usage(&ti_acquire_cli, "which program?");
+    for (int i = first; i < last; i++)
+        ti_args_add(&o->program, argv[i]);
+    for (int i = last + 1; i < argc; i++) {
+        bool is_env = strcmp(argv[i], "-x") == 0 && i + 1 < argc;
+        int st = is_env ? take_env(o, argv[++i]) : -1;
+
+        if (st >= 0)
+            return st;
+        if (!is_env)
+            ti_args_add(&o->mpirun, argv[i]);
+    }
+    if (ti_mpirun_check_user(&o->mpirun, &err) != TI_OK) {
+        ti_cli_fail(&ti_acquire_cli, TI_ERR_USAGE, &err);
+        return TI_ERR_USAGE;
+    }
+    return -1;
+}
+
+int ti_options_parse(int argc, char **argv, struct ti_options *o)
+{
+    const char *arg;
+    int id, st;
+
+    *o = (struct ti_options){.counter = "auto", .reserve_bytes = INT64_C(256) << 20};
+    while ((id = ti_cli_next(&ti_acquire_cli, argc, argv, &arg)) != TI_CLI_END) {
+        st = take_option(o, argc, argv, id, arg);
+        if (st >= 0)
+            return st;
+    }
+    st = take_operands(o, argc, argv);
+    if (st >= 0)
+        return st;
+    if (!o->np)
+        return (int)ti_cli_usage(&ti_acquire_cli, "how many ranks? (--np N)");
+    return -1;
+}
+
+void ti_options_free(struct ti_options *o)
+{
+    ti_args_free(&o->env);
+    ti_args_free(&o->mpirun);
+    ti_args_free(&o->program);
+}

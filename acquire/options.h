@@ -1,0 +1,32 @@
+/* The command line of ti-acquire. */
+#ifndef TI_OPTIONS_H
+#define TI_OPTIONS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "acquire/args.h"
+#include "common/cli.h"
+
+struct ti_options {
+    int64_t np;
+    const char *counter;
+    const char *trace_dir; /* NULL: NAME.NP.run */
+    const char *output;    /* NULL: NAME.NP.tib */
+    int64_t rank_bytes;    /* --mem-per-rank; 0: to be measured */
+    int64_t reserve_bytes;
+    const char *pin;   /* NULL: all cores */
+    int64_t timeout_s; /* 0: none */
+    bool dry_run, json, no_gather, keep, force, quiet, verbose, no_progress;
+    struct ti_args env;     /* -x, VAR or VAR=VALUE */
+    struct ti_args mpirun;  /* arguments of mpirun's */
+    struct ti_args program; /* program and its arguments */
+};
+
+extern const struct ti_cli ti_acquire_cli;
+
+/* Returns a status to end with, or -1 to go on. */
+int ti_options_parse(int argc, char **argv, struct ti_options *o);
+void ti_options_free(struct ti_options *o);
+
+#endif

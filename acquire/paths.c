@@ -1,0 +1,63 @@
+#include "acquire/paths.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* The first of `list` (relative to `here`, or absolute) that has `probe` in it,
+ * made canonical, with `suffix` behind. */
+static bool first_of(const char *here, const char *const *list, const char *probe, char *out)
+{
+    char path[2 * PATH_MAX], real[PATH_MAX];
+
+    for (; *list; list++) {
+        snprintf(path, sizeof path, "%s%s%s%s%s", **list == '/' ? "" : here,
+                 **list == '/' ? "" : "/", *list, *probe ? "/" : "", probe);
+        if (access(path, R_OK) < 0)
+            continue;
+        path[strlen(path) - strlen(probe) - (*probe ? 1 : 0)] = '\0';
+        if (realpath(path, real)) {
+            strcpy(out, real);
+            return true;
+        }
+    }
+    out[0] = '\0';
+    return false;
+}
+
+ti_status ti_paths_find(struct ti_paths *p, struct ti_err *err)
+{
+    static const char *const libraries[] = {"libminitrace.so", "../lib/libminitrace.so",
+                                            TI_LIBDIR "/libminitrace.so", NULL};
+    static const char *const tools[] = {"libexec/valgrind", "../libexec/tiara/valgrind",
+                                        TI_LIBEXECDIR "/tiara/valgrind", NULL};
+    static const char *const gathers[] = {"ti-gather", NULL};
+    char here[PATH_MAX];
+    ssize_t n = readlink("/proc/self/exe", here, sizeof here - 1);
+    char *slash;
+
+    if (n < 0)
+        return ti_err_errno(err, TI_ERR_IO, "cannot tell where ti-acquire is");
+    here[n] = '\0';
+    slash = strrchr(here, '/');
+    if (slash)
+        *slash = '\0';
+    first_of(here, tools, "ticount-amd64-linux", p->valgrind);
+    first_of(here, gathers, "", p->gather);
+    if (!first_of(here, libraries, "", p->library)) {
+        ti_err_set(err, TI_ERR_IO,
+                   "cannot find 'libminitrace.so' beside '%s/ti-acquire' or in '%s'", here,
+                   TI_LIBDIR);
+        ti_err_hint(err, "is Tiara built, or installed completely?");
+        return TI_ERR_IO;
+    }
+    if (strpbrk(p->library, ": ")) {
+        ti_err_set(err, TI_ERR_IO, "cannot preload '%s'", p->library);
+        ti_err_hint(err, "the loader takes no name with a colon or a blank in it: move Tiara");
+        return TI_ERR_IO;
+    }
+    return TI_OK;
+}

@@ -1,0 +1,22 @@
+/*
+ * Where the parts of Tiara are that ti-acquire needs: beside it in the build
+ * tree, or where `make install` put them, relative to the program so that an
+ * installation can be moved.
+ */
+#ifndef TI_PATHS_H
+#define TI_PATHS_H
+
+#include <limits.h>
+
+#include "common/err.h"
+
+struct ti_paths {
+    char library[PATH_MAX];  /* libminitrace.so */
+    char valgrind[PATH_MAX]; /* folder of the ticount tool; "" if it is not there */
+    char gather[PATH_MAX];   /* ti-gather; "" if it is not there */
+};
+
+/* TI_ERR_IO if the library is missing, or lies where it cannot be preloaded from. */
+ti_status ti_paths_find(struct ti_paths *p, struct ti_err *err);
+
+#endif

@@ -1,0 +1,181 @@
+#include "acquire/pilot.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/cli.h"
+
+#define START_S     20.0 /* for the ranks to appear */
+#define RUN_S       20.0 /* from then on, at most */
+#define GROWN_BYTES (INT64_C(1) << 20)
+
+/* Less if nothing grew while the ranks computed for so long, each by its own
+ * clock (on a loaded machine they may get little of the cores), or did nothing
+ * for longer. */
+#define QUIET_CPU_S  0.5
+#define QUIET_WALL_S 5.0
+#define LOOK_MS      50
+
+struct look {
+    int64_t now[TI_PILOT_NP_MAX];
+    double cpu_s; /* of all ranks */
+    int64_t np;
+    int seen;
+};
+
+/* Sum of the values (kB) of keys in a /proc file; false if none was there. */
+static bool sum_keys(pid_t pid, const char *file, const char *const *keys, int64_t *bytes)
+{
+    char path[64], line[256];
+    bool found = false;
+    FILE *f;
+
+    snprintf(path, sizeof path, "/proc/%d/%s", (int)pid, file);
+    f = fopen(path, "re");
+    *bytes = 0;
+    while (f && fgets(line, sizeof line, f)) {
+        for (int i = 0; keys[i]; i++) {
+            size_t len = strlen(keys[i]);
+            int64_t kib;
+
+            if (strncmp(line, keys[i], len) == 0 && sscanf(line + len, "%" SCNd64, &kib) == 1) {
+                *bytes += kib * 1024;
+                found = true;
+            }
+        }
+    }
+    if (f)
+        fclose(f);
+    return found;
+}
+
+static int64_t private_bytes(pid_t pid)
+{
+    static const char *const share[] = {"Pss_Anon:", "Pss_Shmem:", NULL};
+    static const char *const whole[] = {"RssAnon:", "RssShmem:", NULL};
+    static const char *const peak[] = {"VmHWM:", NULL}, *const now[] = {"VmRSS:", NULL};
+    int64_t bytes, high, current;
+
+    if (!sum_keys(pid, "smaps_rollup", share, &bytes) && !sum_keys(pid, "status", whole, &bytes))
+        return 0;
+    if (sum_keys(pid, "status", peak, &high) && sum_keys(pid, "status", now, &current) &&
+        high > current)
+        bytes += high - current;
+    return bytes;
+}
+
+static double cpu_seconds(pid_t pid)
+{
+    unsigned long long user, kernel;
+    char path[64], line[1024] = "";
+    const char *p;
+    FILE *f;
+
+    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+    f = fopen(path, "re");
+    if (f && !fgets(line, sizeof line, f))
+        line[0] = '\0';
+    if (f)
+        fclose(f);
+    p = strrchr(line, ')'); /* the name before it may hold anything */
+    if (!p || sscanf(p + 1, " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %llu %llu", &user,
+                     &kernel) != 2)
+        return 0;
+    return (double)(user + kernel) / (double)sysconf(_SC_CLK_TCK);
+}
+
+/* The rank a process is, or works for; -1 if none. */
+static int64_t rank_of(pid_t pid)
+{
+    static const char name[] = "OMPI_COMM_WORLD_RANK=";
+    char path[64], *line = NULL;
+    size_t room = 0;
+    int64_t rank = -1;
+    FILE *f;
+
+    snprintf(path, sizeof path, "/proc/%d/environ", (int)pid);
+    f = fopen(path, "re");
+    while (f && rank < 0 && getdelim(&line, &room, '\0', f) > 0)
+        if (strncmp(line, name, sizeof name - 1) == 0)
+            rank = strtoll(line + sizeof name - 1, NULL, 10);
+    if (f)
+        fclose(f);
+    free(line);
+    return rank;
+}
+
+static void look_at(pid_t pid, void *arg)
+{
+    struct look *look = arg;
+    int64_t rank = rank_of(pid);
+
+    if (rank < 0 || rank >= look->np)
+        return;
+    if (!look->now[rank])
+        look->seen++;
+    look->now[rank] += private_bytes(pid);
+    look->cpu_s += cpu_seconds(pid);
+}
+
+ti_status ti_pilot_run(const struct ti_mpirun *m, const struct ti_mpirun_job *job,
+                       const struct ti_plan *plan, const char *run_id, const char *stdin_path,
+                       const cpu_set_t *pin, struct ti_pilot *out, struct ti_err *err)
+{
+    double start = ti_now(), all_there = 0;
+    double grown = start, grown_cpu_s = 0; /* when it last grew noticeably */
+    int64_t then = 0;                      /* what it was then */
+    bool quiet = false;
+    struct ti_args command = {.n = 0};
+    struct ti_launch launch = {
+        .run_id = run_id, .stdin_path = stdin_path, .mute = true, .pin = pin};
+    struct ti_proc proc;
+    ti_status st;
+
+    memset(out, 0, sizeof *out);
+    ti_mpirun_command(m, plan, job, &command);
+    if (!ti_args_ok(&command)) {
+        ti_args_free(&command);
+        return ti_err_errno(err, TI_ERR_IO, "cannot probe the program");
+    }
+    launch.argv = command.v;
+    st = ti_launch_start(&launch, &proc, err);
+    ti_args_free(&command);
+    if (st != TI_OK)
+        return st;
+    for (;;) {
+        struct look look = {.np = job->np};
+        double now;
+
+        out->signal = ti_launch_sleep(LOOK_MS);
+        if (out->signal || !ti_launch_running(&proc))
+            break;
+        ti_launch_each(run_id, look_at, &look);
+        now = ti_now();
+        for (int64_t i = 0; i < job->np; i++)
+            if (look.now[i] > out->rank_bytes)
+                out->rank_bytes = look.now[i];
+        if (out->rank_bytes > then + then / 50 + GROWN_BYTES) {
+            then = out->rank_bytes;
+            grown = now;
+            grown_cpu_s = look.cpu_s;
+        }
+        quiet =
+            look.cpu_s - grown_cpu_s > QUIET_CPU_S * (double)job->np || now - grown > QUIET_WALL_S;
+        if (!all_there && look.seen == job->np)
+            all_there = now;
+        if (all_there ? quiet || now - all_there > RUN_S : now - start > START_S)
+            break;
+        ti_progress("probing the program's memory at %" PRId64 " ranks, %.0f s", job->np,
+                    now - start);
+    }
+    ti_progress_clear();
+    out->growing = proc.running && !quiet;
+    out->ended = !out->signal && !proc.running;
+    out->wait_status = proc.wait_status;
+    out->left = ti_launch_end(&proc, 2, NULL, NULL);
+    out->seconds = ti_now() - start;
+    return TI_OK;
+}

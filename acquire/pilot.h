@@ -1,0 +1,40 @@
+/*
+ * The pilot: what a rank of the program takes in memory, by running it for a
+ * few seconds, untraced and with few ranks.
+ *
+ * Measured is what is a rank's own: anonymous memory and its share of what
+ * ranks share (PSS); code and libraries, which all ranks share, are left out.
+ * What a rank took between two looks is added from the kernel's own peak.
+ * The figure is of the rank that takes most, so far as the run got.
+ */
+#ifndef TI_PILOT_H
+#define TI_PILOT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "acquire/launch.h"
+#include "acquire/mpirun.h"
+#include "common/err.h"
+
+#define TI_PILOT_NP_MAX 64
+
+struct ti_pilot {
+    int64_t rank_bytes; /* 0: nothing could be seen */
+    bool growing;       /* it still grew when we had seen enough */
+    bool ended;         /* by itself, within the time */
+    int wait_status;    /* then */
+    double seconds;
+    int signal; /* that interrupted it; 0 */
+    int left;   /* processes that could not be ended */
+};
+
+/*
+ * Run job (its np is at most TI_PILOT_NP_MAX; its environment must hold
+ * TIARA_RUN_ID=run_id).  Standard input is opened from `stdin_path` again.
+ */
+ti_status ti_pilot_run(const struct ti_mpirun *m, const struct ti_mpirun_job *job,
+                       const struct ti_plan *plan, const char *run_id, const char *stdin_path,
+                       const cpu_set_t *pin, struct ti_pilot *out, struct ti_err *err);
+
+#endif

@@ -1,0 +1,111 @@
+#include "acquire/plan.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "common/cli.h"
+
+void ti_plan_make(const struct ti_plan_in *in, struct ti_plan *plan)
+{
+    memset(plan, 0, sizeof *plan);
+    plan->np = in->np;
+    plan->cores = in->cores;
+    plan->folding = (in->np + in->cores - 1) / in->cores;
+    if (plan->folding <= 1)
+        strcpy(plan->mode, "R");
+    else
+        snprintf(plan->mode, sizeof plan->mode, "F-%" PRId64, plan->folding);
+    plan->yield = plan->folding > 1;
+    plan->ob1 = plan->folding >= TI_FOLD_OB1;
+    plan->idle = plan->folding >= TI_FOLD_IDLE;
+    plan->lazy_procs = plan->folding >= TI_FOLD_LAZY_PROCS;
+
+    plan->reserve_bytes = in->reserve_bytes;
+    if (in->available_bytes > in->reserve_bytes)
+        plan->available_bytes = in->available_bytes - in->reserve_bytes;
+    plan->source = in->source;
+    plan->largest_np = INT64_MAX;
+    plan->fits = true;
+    if (in->source == TI_MEMORY_UNKNOWN)
+        return;
+    plan->probe_np = in->probe_np;
+    plan->app_bytes = in->app_bytes;
+    plan->rank_bytes = in->app_bytes + TI_RANK_BYTES + (in->valgrind ? TI_VALGRIND_BYTES : 0);
+    if (__builtin_mul_overflow(plan->rank_bytes, in->np, &plan->needed_bytes))
+        plan->needed_bytes = INT64_MAX;
+    plan->largest_np = plan->available_bytes / plan->rank_bytes;
+    plan->fits = in->np <= plan->largest_np;
+}
+
+ti_status ti_plan_check(const struct ti_plan *plan, struct ti_err *err)
+{
+    char needed[32], rank[32], available[32], reserve[32];
+
+    if (plan->fits)
+        return TI_OK;
+    ti_err_set(err, TI_ERR_INPUT,
+               "%" PRId64 " ranks need %s of memory (%s each), and %s is available here (besides "
+               "%s left for the system)",
+               plan->np, ti_format_size(plan->needed_bytes, needed, sizeof needed),
+               ti_format_size(plan->rank_bytes, rank, sizeof rank),
+               ti_format_size(plan->available_bytes, available, sizeof available),
+               ti_format_size(plan->reserve_bytes, reserve, sizeof reserve));
+    if (plan->largest_np < 1)
+        ti_err_hint(err, "not even one rank fits; a smaller problem may");
+    else if (plan->source == TI_MEMORY_PROBED)
+        ti_err_hint(
+            err,
+            "at most %" PRId64 " rank%s fit%s; what a rank takes was measured at %" PRId64
+            " rank%s and often falls with their number: if you know it, give --mem-per-rank",
+            plan->largest_np, plan->largest_np == 1 ? "" : "s", plan->largest_np == 1 ? "s" : "",
+            plan->probe_np, plan->probe_np == 1 ? "" : "s");
+    else
+        ti_err_hint(err, "at most %" PRId64 " rank%s fit%s", plan->largest_np,
+                    plan->largest_np == 1 ? "" : "s", plan->largest_np == 1 ? "s" : "");
+    return TI_ERR_INPUT;
+}
+
+char *ti_plan_memory_text(const struct ti_plan *plan, char *buf, int buf_bytes)
+{
+    char needed[32], rank[32], available[32];
+    size_t room = (size_t)buf_bytes;
+
+    ti_format_size(plan->needed_bytes, needed, sizeof needed);
+    ti_format_size(plan->rank_bytes, rank, sizeof rank);
+    ti_format_size(plan->available_bytes, available, sizeof available);
+    switch (plan->source) {
+    case TI_MEMORY_UNKNOWN:
+        snprintf(buf, room, "not measured; %s available", available);
+        break;
+    case TI_MEMORY_GIVEN:
+        snprintf(buf, room, "%s needed (%s a rank), %s available", needed, rank, available);
+        break;
+    case TI_MEMORY_PROBED:
+        snprintf(buf, room,
+                 "%s needed at most (%s a rank, probed at %" PRId64 " rank%s), %s available",
+                 needed, rank, plan->probe_np, plan->probe_np == 1 ? "" : "s", available);
+        break;
+    }
+    return buf;
+}
+
+json_t *ti_plan_json(const struct ti_plan *plan)
+{
+    static const char *const sources[] = {"unknown", "given", "probed"};
+    json_t *memory = json_pack("{s:s, s:I, s:I}", "source", sources[plan->source],
+                               "available_bytes", (json_int_t)plan->available_bytes,
+                               "reserve_bytes", (json_int_t)plan->reserve_bytes);
+
+    if (memory && plan->source != TI_MEMORY_UNKNOWN) {
+        json_object_set_new(memory, "program_bytes_per_rank", json_integer(plan->app_bytes));
+        json_object_set_new(memory, "bytes_per_rank", json_integer(plan->rank_bytes));
+        json_object_set_new(memory, "needed_bytes", json_integer(plan->needed_bytes));
+        json_object_set_new(memory, "largest_np", json_integer(plan->largest_np));
+        json_object_set_new(memory, "fits", json_boolean(plan->fits));
+    }
+    if (memory && plan->source == TI_MEMORY_PROBED)
+        json_object_set_new(memory, "probe_np", json_integer(plan->probe_np));
+    return json_pack("{s:s, s:I, s:i, s:I, s:o*}", "mode", plan->mode, "np", (json_int_t)plan->np,
+                     "cores", plan->cores, "folding", (json_int_t)plan->folding, "memory", memory);
+}

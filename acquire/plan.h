@@ -1,0 +1,85 @@
+/*
+ * The plan: how `np` ranks are run on this machine.  Pure computation.
+ *
+ * The paper's notation: R is a regular run, at most one rank a core; F-x is
+ * folded, x ranks on a core.
+ */
+#ifndef TI_PLAN_H
+#define TI_PLAN_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/err.h"
+
+/*
+ * From these folding factors on, settings of Open MPI pay.  Measured with an
+ * empty program on two cores (Open MPI 4.1.4):
+ *   pml ob1        0.70 to 0.34 s at 8 ranks a core, 2.5 to 2.0 s at 32
+ *   SCHED_IDLE     nothing at 16, 2.0 to 1.6 s at 32, 11.5 to 7.5 s at 64: the
+ *                  launcher no longer starves among spinning ranks
+ *   procs on demand  7.5 to 6.0 s at 64
+ */
+#define TI_FOLD_OB1        2
+#define TI_FOLD_IDLE       32
+#define TI_FOLD_LAZY_PROCS 64
+
+/* Memory a rank needs for our sake: the tracing library. */
+#define TI_RANK_BYTES (256 * 1024)
+
+/* And under the valgrind counter: 34 MiB were measured (Open MPI 4.1.4, valgrind
+ * 3.19), the same for a rank of 3 MB, of 13 MB and of 310 MB: it is translated
+ * code and debug information, while the program's data stay as they are.  Big
+ * programs have more code. */
+#define TI_VALGRIND_BYTES (INT64_C(48) << 20)
+
+/* Processes and threads of one rank, counted generously. */
+#define TI_RANK_THREADS 4
+
+enum ti_memory_source {
+    TI_MEMORY_UNKNOWN, /* nothing is known, nothing is checked */
+    TI_MEMORY_GIVEN,   /* --mem-per-rank */
+    TI_MEMORY_PROBED,  /* measured at probe_np ranks */
+};
+
+struct ti_plan_in {
+    int64_t np;
+    int cores;
+    int64_t available_bytes; /* on the machine, nothing reserved yet */
+    int64_t reserve_bytes;
+    enum ti_memory_source source;
+    int64_t app_bytes; /* of a rank, unless unknown */
+    int64_t probe_np;
+    bool valgrind;
+};
+
+struct ti_plan {
+    int64_t np;
+    int cores;
+    int64_t folding; /* ranks on the fullest core */
+    char mode[32];   /* "R", "F-32" */
+    enum ti_memory_source source;
+    int64_t probe_np;
+    int64_t app_bytes;       /* a rank, the program alone */
+    int64_t rank_bytes;      /* a rank, with what tracing adds */
+    int64_t needed_bytes;    /* all; 0 if unknown */
+    int64_t available_bytes; /* less what is reserved, 0 or more */
+    int64_t reserve_bytes;
+    int64_t largest_np; /* that fits; INT64_MAX if unknown */
+    bool fits;          /* also if unknown */
+    bool yield, ob1, idle, lazy_procs;
+};
+
+void ti_plan_make(const struct ti_plan_in *in, struct ti_plan *plan);
+
+/* TI_OK, or TI_ERR_INPUT with what is needed, what there is, and what would fit. */
+ti_status ti_plan_check(const struct ti_plan *plan, struct ti_err *err);
+
+/* "12.3 MiB a rank by a probe at 4 ranks, ..." into buf; returns buf. */
+char *ti_plan_memory_text(const struct ti_plan *plan, char *buf, int buf_bytes);
+
+/* A new object; NULL when out of memory. */
+json_t *ti_plan_json(const struct ti_plan *plan);
+
+#endif

@@ -1,0 +1,41 @@
+/*
+ * The program to be traced: where it is, and whether it can be an MPI program
+ * that a preloaded library reaches.  Its ELF headers are read, nothing is run.
+ */
+#ifndef TI_PROGRAM_H
+#define TI_PROGRAM_H
+
+#include <stdbool.h>
+
+#include "common/err.h"
+
+enum ti_mpi_kind {
+    TI_MPI_OPEN,    /* linked with Open MPI */
+    TI_MPI_OTHER,   /* linked with another MPI */
+    TI_MPI_NONE,    /* no MPI library among those it names, itself or through them */
+    TI_MPI_UNKNOWN, /* a script, say */
+    TI_MPI_STATIC,  /* statically linked: nothing can be preloaded */
+};
+
+struct ti_program {
+    char *given;      /* as on the command line */
+    char *path;       /* of the file */
+    const char *name; /* the file's own name, for directories and bundles */
+    enum ti_mpi_kind mpi;
+    char library[64]; /* the MPI library found */
+    bool setid;       /* set-user-ID or -group-ID: the loader ignores LD_PRELOAD */
+    bool is_elf;
+};
+
+/*
+ * Find `given` as execvp() would, and look at it.  TI_ERR_INPUT with a hint when
+ * it is not there, not executable, or cannot be traced (statically linked,
+ * another MPI).  *p is released with ti_program_free() in any case.
+ */
+ti_status ti_program_find(const char *given, struct ti_program *p, struct ti_err *err);
+void ti_program_free(struct ti_program *p);
+
+/* The file that execvp() would take for `name`, into buf of PATH_MAX bytes. */
+bool ti_find_on_path(const char *name, char *buf);
+
+#endif

@@ -1,0 +1,326 @@
+#include "acquire/report.h"
+
+#include <inttypes.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#include "common/cli.h"
+#include "formats/rankname.h"
+#include "formats/reader.h"
+
+/* --- the traces ---------------------------------------------------------- */
+
+static bool same_run(const struct ti_reader *reader, const char *run_id)
+{
+    const uint8_t *id = ti_reader_run_id(reader);
+    char text[TI_RUN_ID_TEXT];
+
+    for (int i = 0; i < TI_RUN_ID_BYTES; i++)
+        snprintf(text + 2 * i, 3, "%02x", id[i]);
+    return strcmp(text, run_id) == 0;
+}
+
+static double number(const struct ti_reader *reader, const char *key)
+{
+    const char *value = ti_reader_info(reader, key);
+
+    return value ? strtod(value, NULL) : 0;
+}
+
+static void at_most(double *max, double v)
+{
+    if (v > *max)
+        *max = v;
+}
+
+static void add(struct ti_ranks *r, struct ti_reader *reader)
+{
+    const char *unit = ti_reader_info(reader, "unit");
+    double flush = number(reader, "flush_seconds");
+    double memory = number(reader, "memory_bytes");
+    struct ti_totals totals;
+
+    r->events += ti_reader_events(reader);
+    if (ti_reader_totals(reader, &totals))
+        r->volume += totals.volume;
+    at_most(&r->init_seconds_max, number(reader, "init_seconds"));
+    at_most(&r->app_seconds_max, number(reader, "app_seconds"));
+    at_most(&r->flush_seconds_max, flush);
+    r->flush_seconds += flush;
+    if (memory > 0 && memory < 1e15 && (int64_t)memory > r->memory_bytes_max)
+        r->memory_bytes_max = (int64_t)memory;
+    if (unit && !r->unit[0])
+        snprintf(r->unit, sizeof r->unit, "%s", unit);
+}
+
+static void read_rank(struct ti_ranks *r, const char *path, int64_t rank, const char *run_id)
+{
+    char name[TI_RANK_NAME_BYTES], file[PATH_MAX + TI_RANK_NAME_BYTES];
+    struct ti_reader *reader = NULL;
+    struct ti_err why;
+    struct stat st;
+
+    snprintf(file, sizeof file, "%s/%s", path, ti_rank_name(rank, name));
+    r->end[rank] = TI_RANK_NO_TRACE;
+    if (stat(file, &st) < 0)
+        return;
+    r->with_trace++;
+    r->bytes += st.st_size;
+    r->end[rank] = TI_RANK_BAD;
+    if (ti_reader_open(file, &reader, &why) == TI_OK && ti_reader_rank(reader) == rank &&
+        same_run(reader, run_id) && ti_reader_skip(reader, &why) == TI_OK) {
+        r->end[rank] = (signed char)ti_reader_end(reader);
+        r->by_end[ti_reader_end(reader)]++;
+        add(r, reader);
+    } else {
+        r->unreadable++;
+    }
+    ti_reader_close(reader);
+}
+
+ti_status ti_ranks_read(const char *path, int64_t np, const char *run_id, struct ti_ranks *r,
+                        struct ti_err *err)
+{
+    memset(r, 0, sizeof *r);
+    r->np = np;
+    r->end = malloc((size_t)np);
+    if (!r->end)
+        return ti_err_errno(err, TI_ERR_IO, "cannot look at the traces");
+    for (int64_t rank = 0; rank < np; rank++)
+        read_rank(r, path, rank, run_id);
+    return TI_OK;
+}
+
+void ti_ranks_free(struct ti_ranks *r)
+{
+    free(r->end);
+    r->end = NULL;
+}
+
+bool ti_ranks_complete(const struct ti_ranks *r)
+{
+    return r->by_end[TI_END_COMPLETE] == r->np;
+}
+
+static void say_ranks_of(const struct ti_ranks *r, int end, const char *what)
+{
+    int64_t *list = malloc((size_t)r->np * sizeof *list);
+    int64_t n = 0;
+    char text[256];
+
+    for (int64_t rank = 0; list && rank < r->np; rank++)
+        if (r->end[rank] == end)
+            list[n++] = rank;
+    if (n)
+        ti_say("%s %s: %s", n == 1 ? "rank" : "ranks", ti_ranks_text(list, n, text, sizeof text),
+               what);
+    free(list);
+}
+
+void ti_ranks_say(const struct ti_ranks *r)
+{
+    if (r->with_trace)
+        say_ranks_of(r, TI_END_COMPLETE, ti_end_text(TI_END_COMPLETE));
+    for (int end = TI_END_COMPLETE + 1; end < TI_END_COUNT; end++)
+        say_ranks_of(r, end, ti_end_text((enum ti_end)end));
+    say_ranks_of(r, TI_RANK_BAD, "the trace cannot be read, or is of another run");
+    say_ranks_of(r, TI_RANK_NO_TRACE, "no trace");
+}
+
+/* --- the outcome --------------------------------------------------------- */
+
+const char *ti_outcome_word(const struct ti_outcome *o, const struct ti_ranks *r)
+{
+    if (o->signal)
+        return "interrupted";
+    if (o->timed_out)
+        return "timed out";
+    if (o->out_of_memory)
+        return "out of memory";
+    if (o->wait_status != 0)
+        return "failed";
+    return ti_ranks_complete(r) ? "complete" : "incomplete";
+}
+
+/* How it ended: mpirun's status is the application's, or 128 and a signal. */
+static void how_it_ended(const struct ti_outcome *o, const struct ti_ranks *r, char *buf,
+                         size_t bytes, int *sig)
+{
+    int code = WIFEXITED(o->wait_status) ? WEXITSTATUS(o->wait_status) : 0;
+
+    *sig = code > 128 && code < 128 + NSIG ? code - 128 : 0;
+    if (WIFSIGNALED(o->wait_status))
+        snprintf(buf, bytes, "mpirun was killed by signal %d (%s)", WTERMSIG(o->wait_status),
+                 strsignal(WTERMSIG(o->wait_status)));
+    else if (r->by_end[TI_END_ABORTED])
+        snprintf(buf, bytes, "called MPI_Abort (status %d)", code);
+    else if (*sig)
+        snprintf(buf, bytes, "was killed by signal %d (%s)", *sig, strsignal(*sig));
+    else
+        snprintf(buf, bytes, "ended with status %d", code);
+}
+
+static ti_status no_trace(const struct ti_outcome *o, const char *program, const char *how,
+                          struct ti_err *err)
+{
+    if (o->wait_status == 0) {
+        ti_err_set(err, TI_ERR_APP, "'%s' ran, but no rank wrote a trace", program);
+        ti_err_hint(err, "does it call MPI_Init, of Open MPI, and is it dynamically linked? "
+                         "If the library said something above, that is why");
+        return TI_ERR_APP;
+    }
+    ti_err_set(err, TI_ERR_APP, "'%s' %s before any rank was through MPI_Init", program, how);
+    ti_err_hint(err, "does it run without us? Try: mpirun -np 2 %s", program);
+    return TI_ERR_APP;
+}
+
+ti_status ti_outcome_check(const struct ti_outcome *o, const struct ti_ranks *r,
+                           const char *program, bool valgrind, struct ti_err *err)
+{
+    char how[160];
+    int sig;
+
+    how_it_ended(o, r, how, sizeof how, &sig);
+    if (o->signal)
+        return ti_err_set(err, TI_ERR_APP, "interrupted by signal %d (%s)", o->signal,
+                          strsignal(o->signal));
+    if (o->timed_out) {
+        ti_err_set(err, TI_ERR_APP, "'%s' was ended: it took longer than --timeout allows",
+                   program);
+        return TI_ERR_APP;
+    }
+    if (o->out_of_memory) {
+        ti_err_set(err, TI_ERR_APP,
+                   "'%s' was ended: it had taken all memory but a quarter of --reserve", program);
+        ti_err_hint(err, "fewer ranks or a smaller problem fit; --mem-per-rank lets the plan tell");
+        return TI_ERR_APP;
+    }
+    if (r->with_trace == 0)
+        return no_trace(o, program, how, err);
+    if (o->wait_status == 0)
+        return TI_OK;
+    if (WIFSIGNALED(o->wait_status))
+        ti_err_set(err, TI_ERR_APP, "'%s' was ended: %s", program, how);
+    else
+        ti_err_set(err, TI_ERR_APP, "'%s' %s", program, how);
+    if (ti_ranks_complete(r))
+        ti_err_hint(err, "all its ranks were through MPI_Finalize by then: the trace is complete");
+    else if (sig == SIGILL && valgrind)
+        ti_err_hint(err, "valgrind knows no AVX-512: build without it (not -march=native)");
+    else if (sig == SIGKILL)
+        ti_err_hint(err,
+                    "out of memory? The kernel's log tells; fewer ranks or --mem-per-rank help");
+    return TI_ERR_APP;
+}
+
+/* --- figures ------------------------------------------------------------- */
+
+static double start_seconds(const struct ti_outcome *o)
+{
+    return o->started > o->launched ? o->started - o->launched : 0;
+}
+
+static double app_seconds(const struct ti_outcome *o)
+{
+    double from = o->started > o->launched ? o->started : o->launched;
+
+    return o->ended > from ? o->ended - from : 0;
+}
+
+void ti_report_say(const struct ti_outcome *o, const struct ti_ranks *r)
+{
+    char events[32], volume[32], size[32], memory[32];
+
+    if (!r->with_trace)
+        return;
+    if (o->started > 0)
+        ti_say("start %.1f s (until all ranks had left MPI_Init), application %.1f s, of which "
+               "writing traces %.2f s at most in a rank",
+               start_seconds(o), app_seconds(o), r->flush_seconds_max);
+    if (!ti_ranks_complete(r)) {
+        ti_say("%s events in %s", ti_format_count(r->events, events, sizeof events),
+               ti_format_size(r->bytes, size, sizeof size));
+        return;
+    }
+    ti_say("%s events in %s, volume %s %s; the library took %s in a rank",
+           ti_format_count(r->events, events, sizeof events),
+           ti_format_size(r->bytes, size, sizeof size),
+           ti_format_count(r->volume, volume, sizeof volume), r->unit[0] ? r->unit : "units",
+           ti_format_size(r->memory_bytes_max, memory, sizeof memory));
+}
+
+char *ti_time_text(double seconds, char *buf)
+{
+    time_t t = (time_t)seconds;
+    struct tm tm;
+
+    gmtime_r(&t, &tm);
+    strftime(buf, 32, "%Y-%m-%dT%H:%M:%SZ", &tm);
+    return buf;
+}
+
+/* Milliseconds are as exact as this is. */
+static double rounded(double seconds)
+{
+    return (double)(int64_t)(seconds * 1e3 + 0.5) / 1e3;
+}
+
+static json_t *step(const char *name, double started, double seconds)
+{
+    char text[32];
+
+    return json_pack("{s:s, s:s, s:f}", "name", name, "started", ti_time_text(started, text),
+                     "seconds", rounded(seconds));
+}
+
+json_t *ti_steps_json(const struct ti_outcome *o, const struct ti_ranks *r)
+{
+    json_t *steps = json_array(), *app;
+
+    if (o->started > 0)
+        json_array_append_new(steps, step("start", o->launched, start_seconds(o)));
+    app = step("application", o->started > 0 ? o->started : o->launched, app_seconds(o));
+    json_object_set_new(app, "flush_seconds_max", json_real(rounded(r->flush_seconds_max)));
+    json_array_append_new(steps, app);
+    return steps;
+}
+
+json_t *ti_ranks_json(const struct ti_ranks *r)
+{
+    static const struct {
+        const char *name;
+        enum ti_end end;
+    } ends[] = {{"complete", TI_END_COMPLETE},
+                {"aborted", TI_END_ABORTED},
+                {"not_finalized", TI_END_NO_FINALIZE},
+                {"stopped", TI_END_STOPPED},
+                {"cut_off", TI_END_KILLED}};
+    json_t *j =
+        json_pack("{s:I, s:I, s:I}", "with_trace", (json_int_t)r->with_trace, "missing",
+                  (json_int_t)(r->np - r->with_trace), "unreadable", (json_int_t)r->unreadable);
+
+    for (unsigned i = 0; i < sizeof ends / sizeof *ends; i++)
+        json_object_set_new(j, ends[i].name, json_integer((json_int_t)r->by_end[ends[i].end]));
+    return j;
+}
+
+json_t *ti_json_text(const char *text)
+{
+    json_t *j = json_string(text);
+    char *copy;
+
+    if (j || !(copy = strdup(text)))
+        return j;
+    for (char *p = copy; *p; p++)
+        if (*p & 0x80)
+            *p = '?';
+    j = json_string(copy);
+    free(copy);
+    return j;
+}

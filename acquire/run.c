@@ -1,0 +1,271 @@
+/* The part of a job in which something runs. */
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "acquire/job.h"
+#include "acquire/watch.h"
+
+#define LOOK_MS        250
+#define GRACE_S        5.0 /* for mpirun to end by itself when told to */
+#define LINGER_S       1.0 /* for ranks to end when mpirun did */
+#define FILES_PER_RANK 16
+
+/* --- watching ------------------------------------------------------------ */
+
+static void show(const struct ti_watch *w, double seconds, const char *what)
+{
+    char size[32];
+
+    ti_progress(
+        "%s: %" PRId64 " of %" PRId64 " ranks started, %" PRId64 " finished, %s traced, %.0f s",
+        what, w->started, w->np, w->finished, ti_format_size(w->bytes, size, sizeof size), seconds);
+}
+
+struct ending {
+    struct ti_watch *watch;
+    double start;
+};
+
+static void show_ending(void *arg)
+{
+    struct ending *e = arg;
+
+    ti_watch_update(e->watch);
+    show(e->watch, ti_now() - e->start, "ending the run");
+}
+
+static bool was_ended(const struct ti_outcome *o)
+{
+    return o->signal || o->timed_out || o->out_of_memory;
+}
+
+/* Until mpirun ends, or has to. */
+static void watch(struct ti_job *j, struct ti_proc *proc, struct ti_watch *w)
+{
+    double start = ti_now(), look_s = 0;
+    struct ending ending = {w, start};
+    bool all_said = false;
+
+    while (ti_launch_running(proc)) {
+        double now;
+        /* Never more than a tenth of the time for looking. */
+        int sig = ti_launch_sleep(look_s * 10e3 > LOOK_MS ? (int)(look_s * 10e3) : LOOK_MS);
+
+        if (sig)
+            j->outcome.signal = sig;
+        else if (j->o->timeout_s && ti_now() - start > (double)j->o->timeout_s)
+            j->outcome.timed_out = true;
+        else if (ti_machine_room() < j->o->reserve_bytes / 4)
+            j->outcome.out_of_memory = true;
+        if (was_ended(&j->outcome)) {
+            ti_say("%s: ending the run", sig                    ? strsignal(sig)
+                                         : j->outcome.timed_out ? "time is up"
+                                                                : "memory is running out");
+            j->outcome.left = ti_launch_end(proc, GRACE_S, show_ending, &ending);
+            break;
+        }
+        now = ti_now();
+        ti_watch_update(w);
+        look_s = ti_now() - now;
+        if (w->started == w->np && !all_said) {
+            all_said = true;
+            if (j->o->verbose)
+                ti_say("all %" PRId64 " ranks started after %.1f s", w->np,
+                       w->last_start - j->outcome.launched);
+        }
+        show(w, ti_now() - start, "running");
+    }
+    ti_progress_clear();
+}
+
+/* --- run ----------------------------------------------------------------- */
+
+static ti_status launch(struct ti_job *j, struct ti_proc *proc, struct ti_err *err)
+{
+    struct ti_launch l = {.argv = j->command.v,
+                          .run_id = j->run_id,
+                          .stdin_path = isatty(STDIN_FILENO) ? "/dev/null" : NULL,
+                          .stdout_to_stderr = j->o->json,
+                          .pin = j->o->pin ? &j->pin : NULL,
+                          .files = (long)j->o->np * FILES_PER_RANK + 256};
+
+    j->outcome.launched = ti_wall();
+    return ti_launch_start(&l, proc, err);
+}
+
+/* What the run was goes to RUN.json before it starts, how it went afterwards. */
+static ti_status note_start(struct ti_job *j, struct ti_err *err)
+{
+    char text[32];
+
+    j->json = ti_job_json(j);
+    if (!j->json) {
+        errno = ENOMEM;
+        return ti_err_errno(err, TI_ERR_IO, "cannot write '%s/%s'", j->dir.given, TI_RUN_JSON);
+    }
+    json_object_set_new(j->json, "started", json_string(ti_time_text(ti_wall(), text)));
+    json_object_set_new(j->json, "state", json_string("running"));
+    return ti_rundir_write(&j->dir, j->json, err);
+}
+
+static json_t *probe_step(const struct ti_job *j)
+{
+    char text[32];
+
+    return json_pack("{s:s, s:s, s:f}", "name", "probe", "started",
+                     ti_time_text(j->probe_started, text), "seconds",
+                     (double)(int64_t)(j->probe_seconds * 1e3) / 1e3);
+}
+
+static void note_end(struct ti_job *j)
+{
+    const struct ti_outcome *o = &j->outcome;
+    json_t *steps = ti_steps_json(o, &j->ranks);
+    struct ti_err err;
+    char text[32];
+
+    if (j->probe_seconds > 0)
+        json_array_insert_new(steps, 0, probe_step(j));
+    json_object_set_new(j->json, "steps", steps);
+    json_object_set_new(j->json, "ended", json_string(ti_time_text(o->ended, text)));
+    json_object_set_new(j->json, "state", json_string(ti_outcome_word(o, &j->ranks)));
+    json_object_set_new(j->json, "ranks", ti_ranks_json(&j->ranks));
+    if (WIFEXITED(o->wait_status))
+        json_object_set_new(j->json, "exit_status", json_integer(WEXITSTATUS(o->wait_status)));
+    else
+        json_object_set_new(j->json, "mpirun_signal", json_integer(WTERMSIG(o->wait_status)));
+    if (o->signal)
+        json_object_set_new(j->json, "signal", json_integer(o->signal));
+    if (ti_rundir_write(&j->dir, j->json, &err) != TI_OK)
+        ti_warn("%s", err.text);
+}
+
+ti_status ti_job_run(struct ti_job *j, struct ti_err *err)
+{
+    struct ti_outcome *o = &j->outcome;
+    struct ti_watch w;
+    struct ti_proc proc;
+    int64_t room;
+    ti_status st = note_start(j, err);
+
+    if (st != TI_OK || (st = ti_watch_open(j->dir.fd, j->o->np, &w, err)) != TI_OK)
+        return st;
+    st = launch(j, &proc, err);
+    if (st == TI_OK) {
+        watch(j, &proc, &w);
+        o->ended = ti_wall();
+        o->wait_status = proc.wait_status;
+        if (!was_ended(o))
+            o->left = ti_launch_sweep(&proc, LINGER_S, &o->swept);
+        ti_watch_update(&w);
+        if (w.started == w.np)
+            o->started = w.last_start;
+    }
+    ti_watch_close(&w);
+    ti_rundir_unscratch(&j->dir);
+    if (st != TI_OK)
+        return st;
+    if (o->swept)
+        ti_warn("%d process%s outlived mpirun and %s ended", o->swept, o->swept == 1 ? "" : "es",
+                o->swept == 1 ? "was" : "were");
+    if (o->left)
+        ti_warn("%d processes of the run could not be ended", o->left);
+    st = ti_ranks_read(j->dir.path, j->o->np, j->run_id, &j->ranks, err);
+    if (st != TI_OK)
+        return st;
+    note_end(j);
+    room = ti_disk_free(j->dir.path);
+    if (j->ranks.with_trace && !ti_ranks_complete(&j->ranks) && room >= 0 && room < 1 << 20)
+        ti_warn("no space is left in '%s'", j->dir.given);
+    j->signal = o->signal;
+    return TI_OK;
+}
+
+/* --- gather -------------------------------------------------------------- */
+
+ti_status ti_job_gather(struct ti_job *j, struct ti_err *err)
+{
+    bool complete = ti_ranks_complete(&j->ranks), remove = complete && !j->o->keep;
+    struct ti_args args = {.n = 0};
+    struct ti_launch l = {.stdin_path = "/dev/null", .stdout_to_stderr = true};
+    struct ti_proc proc;
+    ti_status st;
+
+    if (!j->paths.gather[0]) {
+        ti_err_set(err, TI_ERR_IO, "cannot find 'ti-gather' beside ti-acquire");
+        ti_err_hint(err, "the traces are in '%s'", j->dir.given);
+        return TI_ERR_IO;
+    }
+    ti_args_add(&args, j->paths.gather);
+    ti_args_add(&args, "-q");
+    if (j->o->force)
+        ti_args_add(&args, "--force");
+    if (remove)
+        ti_args_add(&args, "--remove");
+    ti_args_add(&args, j->dir.path);
+    ti_args_add(&args, "-o");
+    ti_args_add(&args, j->output);
+    l.argv = args.v;
+    st = ti_args_ok(&args) ? ti_launch_start(&l, &proc, err)
+                           : ti_err_set(err, TI_ERR_IO, "cannot start ti-gather: out of memory");
+    ti_args_free(&args);
+    if (st != TI_OK)
+        return st;
+    while (ti_launch_running(&proc)) {
+        int sig = ti_launch_sleep(LOOK_MS);
+
+        if (!sig)
+            continue;
+        j->signal = sig;
+        kill(proc.pid, sig);
+    }
+    if (!WIFEXITED(proc.wait_status))
+        return ti_err_set(err, TI_ERR_IO, "ti-gather was ended by signal %d (%s)",
+                          WTERMSIG(proc.wait_status), strsignal(WTERMSIG(proc.wait_status)));
+    st = (ti_status)WEXITSTATUS(proc.wait_status);
+    j->bundled = st == TI_OK || st == TI_ERR_PARTIAL;
+    if (!j->bundled) {
+        ti_err_set(err, st, "the traces could not be gathered");
+        ti_err_hint(err, "they are in '%s': 'ti-gather %s -o BUNDLE' tries again", j->dir.given,
+                    j->dir.given);
+    } else if (st == TI_OK && remove) {
+        ti_rundir_discard(&j->dir, true);
+    }
+    return st;
+}
+
+/* --- the end of --json --------------------------------------------------- */
+
+void ti_job_summary(const struct ti_job *j, ti_status st, const struct ti_err *err)
+{
+    json_t *json = j->json ? json_incref(j->json) : j->command.n ? ti_job_json(j) : json_object();
+
+    if (!json)
+        return;
+    if (j->ranks.end) {
+        json_object_set_new(json, "events", json_integer((json_int_t)j->ranks.events));
+        json_object_set_new(json, "bytes", json_integer(j->ranks.bytes));
+        if (j->ranks.volume <= INT64_MAX)
+            json_object_set_new(json, "volume", json_integer((json_int_t)j->ranks.volume));
+        else
+            json_object_set_new(json, "volume", json_sprintf("%" PRIu64, j->ranks.volume));
+        json_object_set_new(json, "unit", json_string(j->ranks.unit));
+        json_object_set_new(json, "init_seconds_max", json_real(j->ranks.init_seconds_max));
+        json_object_set_new(json, "memory_bytes_max", json_integer(j->ranks.memory_bytes_max));
+    }
+    json_object_set_new(json, "bundle", j->bundled ? ti_json_text(j->output) : json_null());
+    if (access(j->dir_name, F_OK) < 0)
+        json_object_del(json, "directory");
+    json_object_set_new(json, "status", json_integer(st));
+    if (err->text[0])
+        json_object_set_new(json, "error", ti_json_text(err->text));
+    json_dumpf(json, stdout, JSON_INDENT(1) | JSON_REAL_PRECISION(9));
+    putchar('\n');
+    json_decref(json);
+}

@@ -1,0 +1,107 @@
+#include "acquire/watch.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "formats/rankname.h"
+
+double ti_wall(void)
+{
+    struct timespec ts;
+
+    clock_gettime(CLOCK_REALTIME, &ts);
+    return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
+}
+
+ti_status ti_watch_open(int dir, int64_t np, struct ti_watch *w, struct ti_err *err)
+{
+    memset(w, 0, sizeof *w);
+    w->np = np;
+    w->dir = dir;
+    w->size = malloc((size_t)np * sizeof *w->size);
+    w->done = calloc((size_t)np, 1);
+    if (!w->size || !w->done) {
+        ti_err_errno(err, TI_ERR_IO, "cannot watch the run");
+        ti_watch_close(w);
+        return TI_ERR_IO;
+    }
+    for (int64_t i = 0; i < np; i++)
+        w->size[i] = -1;
+    return TI_OK;
+}
+
+void ti_watch_close(struct ti_watch *w)
+{
+    free(w->size);
+    free(w->done);
+    w->size = NULL;
+    w->done = NULL;
+}
+
+/* When the file was made: as the file system remembers, else now. */
+static double birth(const struct statx *st)
+{
+    if (st->stx_mask & STATX_BTIME)
+        return (double)st->stx_btime.tv_sec + st->stx_btime.tv_nsec / 1e9;
+    return ti_wall();
+}
+
+static bool has_end_mark(int dir, const char *name, int64_t bytes)
+{
+    char mark[TI_MAGIC_BYTES];
+    int fd = openat(dir, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    bool done = fd >= 0 && bytes >= TI_HEADER_BYTES + TI_MAGIC_BYTES &&
+                pread(fd, mark, sizeof mark, bytes - TI_MAGIC_BYTES) == (ssize_t)sizeof mark &&
+                memcmp(mark, TI_MAGIC_END, sizeof mark) == 0;
+
+    if (fd >= 0)
+        close(fd);
+    return done;
+}
+
+static void look(struct ti_watch *w, const char *name)
+{
+    int64_t rank = ti_rank_of_name(name);
+    struct statx st;
+
+    if (rank < 0 || rank >= w->np || w->done[rank] ||
+        statx(w->dir, name, AT_SYMLINK_NOFOLLOW, STATX_SIZE | STATX_BTIME, &st) < 0 ||
+        (w->size[rank] == (int64_t)st.stx_size))
+        return;
+    if (w->size[rank] < 0) {
+        double made = birth(&st);
+
+        w->started++;
+        w->size[rank] = 0;
+        if (made > w->last_start)
+            w->last_start = made;
+    }
+    w->bytes += (int64_t)st.stx_size - w->size[rank];
+    w->size[rank] = (int64_t)st.stx_size;
+    if (has_end_mark(w->dir, name, w->size[rank])) {
+        w->done[rank] = 1;
+        w->finished++;
+    }
+}
+
+void ti_watch_update(struct ti_watch *w)
+{
+    int fd = openat(w->dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+    struct dirent *entry;
+
+    if (!dir) {
+        if (fd >= 0)
+            close(fd);
+        return;
+    }
+    while ((entry = readdir(dir)) != NULL)
+        look(w, entry->d_name);
+    closedir(dir);
+}

@@ -1,0 +1,66 @@
+/*
+ * A program for ti-acquire's tests: acquire-app HOW [SECONDS [MEBIBYTES]].
+ *
+ * Its ranks take MEBIBYTES each and talk for SECONDS; HOW says what becomes of
+ * it then: "ok", "early" (crashes before MPI_Init), "crash", "abort", "leave"
+ * (without MPI_Finalize), "status" (3, behind MPI_Finalize), "nine" (refuses
+ * another number of ranks with status 5), "child" (leaves a process behind),
+ * "cwd" (changes directory before MPI_Init).
+ */
+#include <mpi.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+int main(int argc, char **argv)
+{
+    const char *how = argc > 1 ? argv[1] : "ok";
+    double seconds = argc > 2 ? atof(argv[2]) : 0, start;
+    size_t bytes = argc > 3 ? (size_t)atol(argv[3]) << 20 : 0;
+    int rank, size, rounds = 0, go = 1, got;
+    char *memory;
+
+    if (strcmp(how, "early") == 0)
+        raise(SIGSEGV);
+    if (strcmp(how, "cwd") == 0 && chdir("/") != 0)
+        return 1;
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    if (strcmp(how, "nine") == 0 && size != 9) {
+        MPI_Finalize();
+        return 5;
+    }
+    memory = malloc(bytes + 1);
+    if (!memory)
+        return 1;
+    memset(memory, rank, bytes + 1);
+    if (strcmp(how, "child") == 0 && rank == 0 && fork() == 0) {
+        setsid();
+        for (int fd = 0; fd < 64; fd++) /* mpirun waits for its pipes */
+            close(fd);
+        execlp("sleep", "sleep", "300", (char *)NULL);
+        _exit(1);
+    }
+    for (start = MPI_Wtime(); go; rounds++) {
+        MPI_Sendrecv(&rank, 1, MPI_INT, (rank + 1) % size, 0, &got, 1, MPI_INT,
+                     (rank + size - 1) % size, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        go = MPI_Wtime() - start < seconds;
+        MPI_Bcast(&go, 1, MPI_INT, 0, MPI_COMM_WORLD);
+        usleep(1000);
+    }
+    if (strcmp(how, "abort") == 0 && rank == size - 1)
+        MPI_Abort(MPI_COMM_WORLD, 7);
+    if (strcmp(how, "crash") == 0 && rank == size - 1)
+        raise(SIGSEGV);
+    if (strcmp(how, "leave") == 0)
+        _exit(0);
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (rank == 0)
+        printf("%d ranks are done\n", size);
+    free(memory);
+    MPI_Finalize();
+    return strcmp(how, "status") == 0 ? 3 : 0;
+}

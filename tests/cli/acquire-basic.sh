@@ -1,0 +1,107 @@
+#!/bin/bash
+# ti-acquire: plan, run, bundle; names, options, results.
+# shellcheck source=tests/cli/acquire-lib.bash
+. tests/cli/acquire-lib.bash
+
+a="-c cputime --pin $(taskset -cp $$ | sed 's/.*: //; s/[-,].*//')" # one core: folding is sure
+exact=false
+command -v valgrind >/dev/null && [ -x "$o/libexec/valgrind/ticount-amd64-linux" ] && exact=true
+
+# The plain thing.  What the program prints is all there is on stdout.
+# shellcheck disable=SC2086  # words are meant
+run 0 $a --np 4 ../app ok 0.1
+[ "$(cat ../out)" = "4 ranks are done" ] || fail "stdout: $(cat ../out)"
+says err "F-4: 4 ranks on 1 core"
+says err "probed at 4 ranks"
+says err "wrote 'app.4.tib'"
+clean "$(run_id err)"
+[ -x "$o/ti-info" ] && { "$o/ti-info" --verify app.4.tib >/dev/null || fail "the bundle is bad"; }
+holds app.4.tib
+
+# mpirun's spelling, names of one's own, a program that goes elsewhere.
+# shellcheck disable=SC2086
+run 0 $a -q -np 3 -o x.tib --trace-dir d --keep ../app cwd
+[ "$(cat ../out)" = "3 ranks are done" ] || fail "stdout: $(cat ../out)"
+[ "$(ls d)" = "$(printf 'RUN.json\nrank-00000%d.ti\n' 0 1 2 | sort -u)" ] || fail "d: $(ls d)"
+grep -q '"state": "complete"' d/RUN.json || fail "RUN.json: $(cat d/RUN.json)"
+holds x.tib d
+
+# No bundle; a run is not written over, unless asked to; files of others stay.
+# shellcheck disable=SC2086
+{
+    run 0 $a -q --np 2 --no-gather ../app
+    [ -f app.2.run/rank-000001.ti ] || fail "no trace"
+    run 3 $a --np 2 ../app
+    says err "the run directory 'app.2.run' is not empty"
+    touch app.2.run/notes
+    run 0 $a --force -q --np 2 ../app
+    [ "$(ls app.2.run)" = notes ] || fail "left: $(ls app.2.run)"
+    run 4 $a --np 2 ../app
+    says err "'app.2.tib' exists"
+    run 0 $a --force -q --np 2 --mem-per-rank 10M ../app
+}
+holds app.2.tib app.2.run
+
+# A dry run runs nothing and leaves nothing.
+# shellcheck disable=SC2086
+{
+    run 0 $a --np 64 --dry-run --mem-per-rank 10M ../app
+    says out "F-64: 64 ranks on 1 core"
+    says out "656.0 MiB needed (10.2 MiB a rank)"
+    says out "chrt -i 0 ../app"
+    run 0 $a --np 1 --dry-run --json ../app
+    says out '"mode": "R"'
+}
+holds ""
+
+# JSON on stdout, the program's output on stderr then.
+# shellcheck disable=SC2086
+run 0 $a --json --np 2 ../app ok 0.1
+head -c 1 ../out | grep -q '{' || fail "stdout does not begin with JSON"
+command -v python3 >/dev/null && { python3 -m json.tool <../out >/dev/null || fail "no JSON"; }
+says out '"bundle": "app.2.tib"'
+says out '"state": "complete"'
+says out '"name": "application"'
+says err "2 ranks are done"
+holds app.2.tib
+
+# Variables and settings go where they belong.
+# shellcheck disable=SC2016  # for the script to expand
+printf '#!/bin/sh\necho "$OMPI_COMM_WORLD_RANK:$FOO:$LD_BIND_NOW:${LD_PRELOAD##*/}" >>vars\nread -r l; echo "$l"\nexec ../app ok 0.1\n' >script
+chmod +x script
+echo hello >input
+# shellcheck disable=SC2086
+"$o/ti-acquire" $a -q --np 2 -x FOO=a\ b -x LD_BIND_NOW= ./script -- --tag-output <input >../out 2>../err ||
+    fail "status $?: $(cat ../err)"
+says err "cannot tell whether './script' is an MPI program"
+says out "[1,0]<stdout>:hello"
+says out "2 ranks are done"
+[ "$(grep libminitrace.so vars | sort)" = "$(printf '%d:a b::libminitrace.so\n' 0 1)" ] ||
+    fail "variables: $(cat vars)"
+holds script script.2.tib input vars
+
+# Names with blanks; a directory whose name is too long for Open MPI.
+deep=$(printf 'a b%.0s' $(seq 30))
+mkdir "$deep"
+cp ../app "$deep/my app"
+(cd "$deep" && "$o/ti-acquire" -q -c cputime --np 2 "./my app" ok 0.1 >/dev/null 2>../../err </dev/null) ||
+    fail "$(cat ../err)"
+[ -f "$deep/my app.2.tib" ] || fail "$(ls "$deep")"
+clean ""
+holds "$deep"
+
+# Counting exactly, what counts is chosen.
+if $exact; then
+    run 0 --np 3 --mem-per-rank 10M ../app ok
+    grep -qE 'counter   (papi|valgrind): .*, exact' ../err || fail "counter: $(cat ../err)"
+    run 0 -q -c valgrind --np 3 --mem-per-rank 10M -o v.tib ../app ok
+    silent err "warning"
+    holds app.3.tib v.tib
+fi
+
+# The page names all options.
+for option in $("$o/ti-acquire" --help | grep -oE '^ +(-., )?--[a-z-]+' | grep -oE -- '--[a-z-]+'); do
+    grep -q -- "^\.It Fl .*-${option#--}\( \|\$\)" "$OLDPWD/man/ti-acquire.1" ||
+        fail "man/ti-acquire.1 does not have $option"
+done
+finish

@@ -1,0 +1,75 @@
+# shellcheck shell=bash
+# For the acquire-*.sh scripts, which source it from the root of the repository.
+set -u
+o=${TI_BUILD:-build}
+case $o in /*) ;; *) o=$PWD/$o ;; esac
+
+skip() { echo "$*"; exit 77; }
+for p in ti-acquire ti-gather libminitrace.so; do
+    [ -e "$o/$p" ] || skip "$o/$p was not built"
+done
+command -v mpirun >/dev/null || skip "there is no mpirun"
+command -v "${MPICC:-mpicc}" >/dev/null || skip "there is no MPI compiler"
+unset LD_PRELOAD "${!TIARA_@}"
+for v in "${!OMPI_MCA_@}"; do unset "$v"; done
+
+# Short: Open MPI's sockets want short names.
+tmp=$(mktemp -d /tmp/tia-XXXXXX) || exit 1
+trap 'rm -rf "$tmp"' EXIT
+"${MPICC:-mpicc}" -O1 -o "$tmp/app" tests/cli/acquire-app.c || exit 1
+mkdir "$tmp/w"
+cd "$tmp/w" || exit 1
+
+failed=0
+fail() { echo "FAILED: $*"; failed=1; }
+finish() { [ $failed -eq 0 ] && echo "ok"; exit $failed; }
+
+# run STATUS OPTION...: ti-acquire with them; its output goes to ../out, ../err
+run() {
+    local want=$1 rc
+    shift
+    "$o/ti-acquire" "$@" >../out 2>../err </dev/null
+    rc=$?
+    [ $rc -eq "$want" ] && return
+    fail "status $rc, not $want: $*"
+    cat ../out ../err
+}
+# says FILE TEXT: ../FILE holds the text
+says() { grep -qF -- "$2" "../$1" || { fail "$1 does not say: $2"; cat "../$1"; }; }
+silent() { ! grep -qF -- "$2" "../$1" || { fail "$1 says: $2"; cat "../$1"; }; }
+# holds NAME...: they are what is in the directory; removes them
+holds() {
+    local want have
+    want=$(printf '%s\n' "$@" | sort | tr '\n' ' ')
+    have=$(find . -mindepth 1 -maxdepth 1 -printf '%f\n' | sort | tr '\n' ' ')
+    [ "${want# }" = "$have" ] || fail "there is '$have', not '$want'"
+    find . -mindepth 1 -delete
+}
+
+# The processes of runs whose traces go below our directory.
+ours() {
+    local p
+    for p in /proc/[0-9]*; do
+        grep -qazF "TIARA_TRACE_DIR=$tmp/" "$p/environ" 2>/dev/null &&
+            [ "$(cut -d' ' -f3 <"$p/stat" 2>/dev/null)" != Z ] && echo "${p#/proc/}"
+    done
+}
+# The process that is rank $1 of such a run.
+rank_process() {
+    local p
+    for p in $(ours); do
+        grep -qazxF "OMPI_COMM_WORLD_RANK=$1" "/proc/$p/environ" 2>/dev/null && echo "$p"
+    done | head -n 1
+}
+# Nothing of the run ../id is left, here or elsewhere.
+clean() {
+    local id=${1:-} left
+    left=$(ours)
+    [ -z "$left" ] || fail "processes are left: $left"
+    [ -z "$id" ] || for f in /tmp/tiara-"${id:0:12}" /dev/shm/tiara-"${id:0:12}"; do
+        [ -e "$f" ] && fail "$f is left"
+    done
+    for f in */mpi-tmp; do [ -e "$f" ] && fail "$f is left"; done
+}
+# The run id in a plan that was printed.
+run_id() { grep -o 'TIARA_RUN_ID=[0-9a-f]*' "../$1" | head -n 1 | cut -d= -f2; }

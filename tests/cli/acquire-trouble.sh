@@ -1,0 +1,116 @@
+#!/bin/bash
+# ti-acquire: what cannot work is said before anything runs, and what goes wrong
+# afterwards leaves what can be used.
+# shellcheck source=tests/cli/acquire-lib.bash
+. tests/cli/acquire-lib.bash
+c="-c cputime --mem-per-rank 10M"
+
+# Command lines.
+run 2
+says err "which program?"
+run 2 ../app
+says err "how many ranks?"
+run 2 --np 0 ../app
+run 2 --np 2 --mca pml
+run 2 --np 2 -x TIARA_RUN_ID=0 ../app
+run 2 --np 2 --pin 1-0 ../app
+run 2 --np 2 -c sundial ../app
+run 2 --np 2 ../app -- -np 3
+says err "ti-acquire's own option"
+run 2 --np 2 ../app -- --host a,b
+
+# Programs.
+cp ../app app
+run 3 --np 2 app
+says err "write ./app"
+run 3 --np 2 ./nothing
+run 3 --np 2 .
+touch file
+run 3 --np 2 ./file
+says err "not executable"
+printf 'int main(void) { return 0; }\n' >one.c
+if cc -static -o static one.c 2>/dev/null; then
+    run 3 --np 2 ./static
+    says err "statically linked"
+fi
+# shellcheck disable=SC2086  # words are meant
+{
+    run 6 $c --np 2 true
+    says err "names no MPI library"
+    says err "no rank wrote a trace"
+    run 6 $c --np 2 ../app early
+    says err "before any rank was through MPI_Init"
+}
+find . -name '*.run' | grep -q . && fail "a run directory without traces is left"
+clean ""
+find . -mindepth 1 -delete
+
+# Counters, memory, directories.
+run 3 -c papi:NO_SUCH_EVENT --np 2 ../app
+mkdir ../bin
+ln -s "$(command -v mpirun)" ../bin/mpirun
+PATH=$tmp/bin "$o/ti-acquire" --np 2 --dry-run ../app >../out 2>../err
+case $? in # no valgrind there; a hardware counter may do
+0) says out "counter   papi" ;;
+3) says err "no exact counter works here" && says err "it is not installed" ;;
+*) fail "without valgrind: status $?: $(cat ../err)" ;;
+esac
+PATH=$tmp/none run 3 -c cputime --np 2 ../app
+says err "cannot find 'mpirun'"
+run 3 -c cputime --np 1000 --mem-per-rank 1T ../app
+says err "1000 ranks need"
+says err "not even one rank fits"
+run 3 -c cputime --np 100000 --mem-per-rank 200M ../app
+says err "ranks fit"
+run 4 -c cputime --np 2 --trace-dir no/where ../app
+run 4 -c cputime --np 2 -o no/where.tib ../app
+holds ""
+
+# How a program ends.
+# shellcheck disable=SC2086
+{
+    run 6 $c --np 3 ../app abort
+    says err "called MPI_Abort (status 7)"
+    says err "rank 2: ended by MPI_Abort"
+    says err "what was traced is in 'app.3.run'"
+    grep -q '"state": "failed"' app.3.run/RUN.json || fail "$(cat app.3.run/RUN.json)"
+    "$o/ti-gather" -q app.3.run >/dev/null 2>&1
+    [ $? -eq 1 ] || fail "what an abort left cannot be gathered"
+    holds app.3.run app.3.tib
+    run 6 $c --np 3 ../app crash 0.2
+    says err "was killed by signal 11"
+    says err "cut off: no end was written"
+    holds app.3.run
+    run 6 $c --np 2 ../app leave
+    says err "ended with status 1"
+    holds app.2.run
+    run 6 $c --np 2 ../app status
+    says err "ended with status 3"
+    says err "the trace is complete"
+    holds app.2.tib
+}
+clean ""
+
+# A probe that does not get far says so, and does not stand in the way.
+run 0 -c cputime --np 9 ../app nine
+grep -q "F-" ../err && says err "probe"
+holds app.9.tib
+
+# A process left behind is ended.
+# shellcheck disable=SC2086
+run 0 $c --np 2 ../app child
+says err "outlived mpirun"
+clean ""
+holds app.2.tib
+
+# No space for the traces: the program is not harmed, the bundle says what is missing.
+mkdir small
+if mount -t tmpfs -o size=64k tmpfs small 2>/dev/null; then
+    dd if=/dev/zero of=small/fill bs=1k count=52 2>/dev/null
+    # shellcheck disable=SC2086
+    run 1 $c --np 8 --trace-dir small/run ../app ok 1
+    says out "8 ranks are done"
+    says err "no space is left"
+    umount small
+fi
+finish
