@@ -45,8 +45,8 @@
     X(COLOR, "color", "colour of a split, or TI_NULL (MPI_UNDEFINED)")                 \
     X(KEY, "key", "key of a split")                                                    \
     X(NEWCOMM, "newcomm", "communicator made, or TI_NULL (MPI_COMM_NULL)")             \
-    X(LEVEL, "level", "argument of MPI_Pcontrol; thread level of MPI_Init_thread; "    \
-                      "error code of MPI_Abort")                                       \
+    X(LEVEL, "level", "argument of MPI_Pcontrol; thread level of MPI_Init_thread, 0 "  \
+                      "of MPI_Init; error code of MPI_Abort")                                       \
     X(CALL, "call", "string number of the name of a call that is not traced")          \
     X(REORDER, "reorder", "whether MPI_Cart_create was allowed to reorder")
 

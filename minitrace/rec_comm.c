@@ -230,11 +230,13 @@ void ti_rec_cart_create(struct ti_call *c)
     ti_emit(c, &ev, true);
 }
 
+/* Only known ones: whether the handle is valid, the call will find out. */
 void ti_pre_comm_free(struct ti_call *c)
 {
-    const struct ti_comm_entry *comm = ti_comm_find(ti_comm_of(c, c->newcomm));
+    MPI_Comm comm = ti_comm_of(c, c->newcomm);
+    const struct ti_comm_entry *e = &entry[slot_of(comm)];
 
-    c->held = comm ? (int64_t)comm->index : -1;
+    c->held = comm != MPI_COMM_NULL && e->comm == comm ? (int64_t)e->index : -1;
 }
 
 void ti_rec_comm_free(struct ti_call *c)

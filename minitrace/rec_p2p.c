@@ -29,15 +29,19 @@ void ti_lend_status(struct ti_call *c)
     }
 }
 
-/* Say in the event what a wildcard matched. */
+/* Say in the event what a wildcard matched: nothing if it was cancelled. */
 void ti_match(struct ti_event *ev, const struct ti_call *c, const void *status, int own_rank)
 {
+    int cancelled = 0;
     MPI_Status s;
 
     if (c->binding == TI_BINDING_C)
         s = *(const MPI_Status *)status;
     else
         PMPI_Status_f2c(status, &s);
+    PMPI_Test_cancelled(&s, &cancelled);
+    if (cancelled)
+        return;
     ev->mask |= TI_M_MATCH;
     ev->arg[TI_F_FROM] = (int64_t)s.MPI_SOURCE - own_rank;
     ev->arg[TI_F_FROMTAG] = s.MPI_TAG;
@@ -117,6 +121,7 @@ static void immediate(struct ti_call *c, bool wild)
     const struct ti_comm_entry *comm = message(&ev, c);
 
     if (!comm || ti_state.stopped) {
+        ti_request_hide(c);
         ti_state.burst = 0;
         return;
     }

@@ -7,6 +7,9 @@
  * many requests that were complete at once (Open MPI does for small sends), and
  * only the place tells them apart.  An application that moved a handle is found
  * by the handle alone, oldest first.
+ *
+ * Requests that the trace does not show are followed as well, in a table of their
+ * own, so that none of them is taken for one that it shows.
  */
 #include <string.h>
 
@@ -26,49 +29,53 @@ struct request {
 
 #define FIRST_ROOM 128 /* requests; doubles */
 
-static struct request *request; /* [number] */
-static uint32_t *bucket;        /* [room], number + 1 */
-static uint32_t room, live, free_hint;
-static size_t request_bytes, bucket_bytes;
+struct table {
+    struct request *request; /* [number] */
+    uint32_t *bucket;        /* [room], number + 1 */
+    uint32_t room, live, free_hint;
+    size_t request_bytes, bucket_bytes;
+};
+
+static struct table shown, hidden;
 static uint64_t ages;
 static uint32_t looks;
 
 /* Scratch of a completion, from ti_pre_ to ti_rec_. */
-static int64_t *found; /* number of each request of the call, or -1 */
+static struct request **found; /* each request of the call; NULL: null, or made untraced */
 static size_t found_bytes;
 static void *lent; /* statuses */
 static size_t lent_bytes;
 static int64_t *list; /* numbers and matches for the event */
 static size_t list_bytes;
 
-static uint32_t hash(MPI_Request handle, const void *where)
+static uint32_t *bucket_of(const struct table *t, MPI_Request handle, const void *where)
 {
     uint64_t h = (uint64_t)(uintptr_t)handle * UINT64_C(0x9e3779b97f4a7c15) ^
                  (uint64_t)(uintptr_t)where * UINT64_C(0xc2b2ae3d27d4eb4f);
 
-    return (uint32_t)(h >> 33) & (room - 1);
+    return &t->bucket[(uint32_t)(h >> 33) & (t->room - 1)];
 }
 
-static void link_request(uint32_t number)
+static void link_request(struct table *t, uint32_t number)
 {
-    uint32_t *head = &bucket[hash(request[number].handle, request[number].where)];
+    uint32_t *head = bucket_of(t, t->request[number].handle, t->request[number].where);
 
-    request[number].chain = *head;
+    t->request[number].chain = *head;
     *head = number + 1;
 }
 
-static bool grow(void)
+static bool grow(struct table *t)
 {
-    uint32_t want = room ? room * 2 : FIRST_ROOM;
+    uint32_t want = t->room ? t->room * 2 : FIRST_ROOM;
 
-    if (!ti_reserve((void **)&request, &request_bytes, want * sizeof *request) ||
-        !ti_reserve((void **)&bucket, &bucket_bytes, want * sizeof *bucket))
+    if (!ti_reserve((void **)&t->request, &t->request_bytes, want * sizeof *t->request) ||
+        !ti_reserve((void **)&t->bucket, &t->bucket_bytes, want * sizeof *t->bucket))
         return false;
-    room = want;
-    memset(bucket, 0, room * sizeof *bucket);
-    for (uint32_t i = 0; i < room; i++)
-        if (request[i].live)
-            link_request(i);
+    t->room = want;
+    memset(t->bucket, 0, want * sizeof *t->bucket);
+    for (uint32_t i = 0; i < want; i++)
+        if (t->request[i].live)
+            link_request(t, i);
     return true;
 }
 
@@ -84,71 +91,105 @@ static const void *place_of(const struct ti_call *c, int64_t i)
                                       : (const void *)((MPI_Fint *)c->req + i);
 }
 
-int64_t ti_request_add(struct ti_call *c, bool wildcard, int own_rank)
+static int64_t add(struct table *t, struct ti_call *c, bool wildcard, int own_rank)
 {
-    uint32_t number = free_hint;
+    uint32_t number = t->free_hint;
 
-    while (number < room && request[number].live)
+    while (number < t->room && t->request[number].live)
         number++;
-    if (number == room && !grow()) {
-        ti_give_up("no memory to follow %u requests", room);
+    if (number == t->room && !grow(t)) {
+        ti_give_up("no memory to follow %u requests", t->room);
         return 0;
     }
-    free_hint = number + 1;
-    live++;
-    request[number] = (struct request){.handle = handle_of(c, 0),
-                                       .where = place_of(c, 0),
-                                       .age = ++ages,
-                                       .own_rank = own_rank,
-                                       .live = true,
-                                       .wildcard = wildcard};
-    link_request(number);
+    t->free_hint = number + 1;
+    t->live++;
+    t->request[number] = (struct request){.handle = handle_of(c, 0),
+                                          .where = place_of(c, 0),
+                                          .age = ++ages,
+                                          .own_rank = own_rank,
+                                          .live = true,
+                                          .wildcard = wildcard};
+    link_request(t, number);
     return number;
 }
 
-static void remove_request(int64_t number)
+int64_t ti_request_add(struct ti_call *c, bool wildcard, int own_rank)
 {
-    uint32_t *link = &bucket[hash(request[number].handle, request[number].where)];
-
-    while (*link != number + 1)
-        link = &request[*link - 1].chain;
-    *link = request[number].chain;
-    request[number].live = false;
-    live--;
-    if (number < free_hint)
-        free_hint = (uint32_t)number;
+    return add(&shown, c, wildcard, own_rank);
 }
 
-/* Number of a call's i-th request, or -1: null, or made by an untraced call. */
-static int64_t look_up(const struct ti_call *c, int64_t i)
+void ti_request_hide(struct ti_call *c)
+{
+    add(&hidden, c, false, 0);
+}
+
+static bool is_shown(const struct request *r)
+{
+    return r >= shown.request && r < shown.request + shown.room;
+}
+
+/* Take the request out of its table; its number there. */
+static int64_t remove_request(struct request *r)
+{
+    struct table *t = is_shown(r) ? &shown : &hidden;
+    uint32_t *link = bucket_of(t, r->handle, r->where), number = (uint32_t)(r - t->request);
+
+    while (*link != number + 1)
+        link = &t->request[*link - 1].chain;
+    *link = r->chain;
+    r->live = false;
+    t->live--;
+    if (number < t->free_hint)
+        t->free_hint = number;
+    return number;
+}
+
+/* Of this handle at this place, not found by this look-up yet, and younger than
+ * `best`, if there is one: a place can hold several that were never waited for
+ * there, and the last is meant. */
+static struct request *at_place(const struct table *t, MPI_Request handle, const void *where,
+                                struct request *best)
+{
+    if (t->live == 0)
+        return best;
+    for (uint32_t n = *bucket_of(t, handle, where); n; n = t->request[n - 1].chain) {
+        struct request *r = &t->request[n - 1];
+
+        if (r->handle == handle && r->where == where && r->looked != looks &&
+            (!best || r->age > best->age))
+            best = r;
+    }
+    return best;
+}
+
+/* Of this handle wherever, not found by this look-up yet, and older than `best`. */
+static struct request *anywhere(const struct table *t, MPI_Request handle, struct request *best)
+{
+    for (uint32_t n = 0, left = t->live; left; n++) {
+        struct request *r = &t->request[n];
+
+        left -= r->live;
+        if (r->live && r->handle == handle && r->looked != looks && (!best || r->age < best->age))
+            best = r;
+    }
+    return best;
+}
+
+/* A call's i-th request; NULL: null, or made by an untraced call. */
+static struct request *look_up(const struct ti_call *c, int64_t i)
 {
     MPI_Request handle = handle_of(c, i);
     const void *where = place_of(c, i);
-    uint64_t oldest = UINT64_MAX;
-    int64_t number = -1;
+    struct request *r;
 
-    if (handle == MPI_REQUEST_NULL || live == 0)
-        return -1;
-    for (uint32_t n = bucket[hash(handle, where)]; n; n = request[n - 1].chain) {
-        struct request *r = &request[n - 1];
-
-        /* one place can hold several that were never waited for: the last */
-        if (r->handle == handle && r->where == where && r->looked != looks) {
-            r->looked = looks;
-            return n - 1;
-        }
-    }
-    for (uint32_t n = 0; n < room; n++) {
-        struct request *r = &request[n];
-
-        if (r->live && r->handle == handle && r->looked != looks && r->age < oldest) {
-            oldest = r->age;
-            number = n;
-        }
-    }
-    if (number >= 0)
-        request[number].looked = looks;
-    return number;
+    if (handle == MPI_REQUEST_NULL || shown.live + hidden.live == 0)
+        return NULL;
+    r = at_place(&hidden, handle, where, at_place(&shown, handle, where, NULL));
+    if (!r)
+        r = anywhere(&hidden, handle, anywhere(&shown, handle, NULL));
+    if (r)
+        r->looked = looks;
+    return r;
 }
 
 static bool ignored(const struct ti_call *c)
@@ -183,7 +224,7 @@ static void look_up_all(struct ti_call *c, int n, bool many_statuses)
     }
     for (int i = 0; i < n; i++) {
         found[i] = look_up(c, i);
-        wild = wild || (found[i] >= 0 && request[found[i]].wildcard);
+        wild = wild || (found[i] && found[i]->wildcard);
     }
     c->held = n;
     if (!wild)
@@ -198,18 +239,19 @@ static void look_up_all(struct ti_call *c, int n, bool many_statuses)
     }
 }
 
-/* One request completed: Wait, Test, Waitany, Testany. */
-static void completed_one(struct ti_call *c, int64_t number)
+/* One request completed: Wait, Test, Waitany, Testany; or was freed. */
+static void completed_one(struct ti_call *c, struct request *r)
 {
     struct ti_event ev = {.mask = TI_M_REQ};
+    bool show = r && is_shown(r);
 
-    if (number < 0)
+    if (!r)
         return;
-    ev.arg[TI_F_REQ] = number;
-    if (request[number].wildcard)
-        ti_match(&ev, c, c->status, request[number].own_rank);
-    remove_request(number);
-    ti_emit(c, &ev, true);
+    if (r->wildcard && c->op != TI_OP_REQUEST_FREE)
+        ti_match(&ev, c, c->status, r->own_rank);
+    ev.arg[TI_F_REQ] = remove_request(r);
+    if (show)
+        ti_emit(c, &ev, true);
 }
 
 /* Positions 0..n-1 in the order of `indices`: an MPI library may report what
@@ -242,15 +284,18 @@ static void completed_many(struct ti_call *c, int n, const int *indices)
     sort_positions(order, indices, n);
     for (int k = 0; k < n; k++) {
         int64_t i = order[k], which = indices ? indices[i] - first : i, number;
+        struct request *r = which >= 0 && which < c->held ? found[which] : NULL;
+        struct ti_event m = {0};
+        bool show = r && is_shown(r);
 
-        number = which >= 0 && which < c->held ? found[which] : -1;
-        if (number < 0)
+        if (!r)
             continue;
-        list[count++] = number;
-        if (request[number].wildcard) {
-            struct ti_event m = {0};
-
-            ti_match(&m, c, status_at(c, i), request[number].own_rank);
+        if (r->wildcard)
+            ti_match(&m, c, status_at(c, i), r->own_rank);
+        number = remove_request(r);
+        if (show)
+            list[count++] = number;
+        if (m.mask & TI_M_MATCH) {
             match[matches++] = number;
             match[matches++] = m.arg[TI_F_FROM];
             match[matches++] = m.arg[TI_F_FROMTAG];
@@ -258,9 +303,7 @@ static void completed_many(struct ti_call *c, int n, const int *indices)
     }
     if (count == 0)
         return;
-    for (int64_t i = 0; i < count; i++)
-        remove_request(list[i]);
-    if (live == 0) {
+    if (shown.live == 0) {
         ev.mask |= TI_M_ALL;
         ev.arg[TI_F_ALL] = 1;
     } else {
@@ -338,11 +381,6 @@ void ti_pre_request_free(struct ti_call *c)
 
 void ti_rec_request_free(struct ti_call *c)
 {
-    struct ti_event ev = {.mask = TI_M_REQ};
-
-    if (!c->held || found[0] < 0)
-        return;
-    ev.arg[TI_F_REQ] = found[0];
-    remove_request(found[0]);
-    ti_emit(c, &ev, true);
+    if (c->held)
+        completed_one(c, found[0]);
 }

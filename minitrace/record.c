@@ -20,6 +20,26 @@ void ti_thread_is_ours(bool ours)
     thread.ours = ours;
 }
 
+bool ti_thread_ours(void)
+{
+    return thread.ours;
+}
+
+/* Our thread may be in the middle of a call: it gives up by itself, at its next
+ * event or at the end. */
+static __attribute__((noinline)) void intrude(void)
+{
+    __atomic_store_n(&ti_state.intruded, true, __ATOMIC_RELAXED);
+}
+
+bool ti_intruded(void)
+{
+    if (__builtin_expect(!__atomic_load_n(&ti_state.intruded, __ATOMIC_RELAXED), 1))
+        return false;
+    ti_give_up("MPI is called from a second thread, which this version does not trace");
+    return true;
+}
+
 static bool is_poll(unsigned op)
 {
     return op == TI_OP_IPROBE || (op >= TI_OP_TEST && op <= TI_OP_TESTSOME);
@@ -62,7 +82,7 @@ struct ti_call *ti_enter(uint64_t now, unsigned op, enum ti_binding binding, con
     if (__builtin_expect(!ti_state.active || thread.inside, 0))
         return NULL;
     if (__builtin_expect(!thread.ours, 0)) {
-        ti_give_up("MPI is called from a second thread, which this version does not trace");
+        intrude();
         return NULL;
     }
     if (ti_state.counter.read)
@@ -93,7 +113,7 @@ void ti_emit(const struct ti_call *c, struct ti_event *ev, bool always)
     ev->op = c->op;
     ev->volume = ti_state.stopped ? 0 : ti_state.burst;
     ti_state.burst = 0;
-    if (!ti_state.active || (ti_state.stopped && !always))
+    if (!ti_state.active || ti_intruded() || (ti_state.stopped && !always))
         return;
     ev->site = ti_site(c->site);
     ti_writer_event(ti_state.writer, ev);

@@ -279,7 +279,7 @@ void ti_session_end(enum ti_end end)
     struct ti_err err;
     double now = ti_seconds();
 
-    if (!ti_state.active)
+    if (!ti_state.active || (end != TI_END_STOPPED && ti_intruded()))
         return;
     ti_state.active = false;
     snprintf(flush, sizeof flush, "%.6f", ti_writer_flush_seconds(writer));
@@ -302,9 +302,10 @@ void ti_session_end(enum ti_end end)
 }
 
 /* A process that ends without MPI_Finalize still leaves what it recorded; one
- * that fork() made leaves its parent's trace alone. */
+ * that fork() made leaves its parent's trace alone, and so does a second thread,
+ * since ours may be adding to it. */
 __attribute__((destructor)) static void at_exit(void)
 {
-    if (ti_state.active && ti_state.pid == getpid())
+    if (ti_state.active && ti_state.pid == getpid() && ti_thread_ours())
         ti_session_end(TI_END_NO_FINALIZE);
 }

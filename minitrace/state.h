@@ -1,6 +1,6 @@
 /*
  * What the library knows of the process it is in.  One per process; only the
- * thread that called MPI_Init touches it.
+ * thread that called MPI_Init touches it, but for `intruded`.
  */
 #ifndef TI_STATE_H
 #define TI_STATE_H
@@ -19,8 +19,9 @@
 #define TI_SPIN_LIMIT 1000
 
 struct ti_state {
-    bool active;  /* between MPI_Init and MPI_Finalize, and nothing went wrong */
-    bool stopped; /* by MPI_Pcontrol(0) */
+    bool active;   /* between MPI_Init and MPI_Finalize, and nothing went wrong */
+    bool stopped;  /* by MPI_Pcontrol(0) */
+    bool intruded; /* a second thread called MPI; set by it, so atomic */
     struct ti_writer *writer;
     struct ti_counter counter;
 
@@ -56,8 +57,13 @@ void ti_give_up(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
  * MPI_Pcontrol(0) holds, nothing is written unless `always`. */
 void ti_emit(const struct ti_call *c, struct ti_event *ev, bool always);
 
-/* Mark the calling thread as the one whose calls are recorded, or not. */
+/* Mark the calling thread as the one whose calls are recorded, or not; whether
+ * it is. */
 void ti_thread_is_ours(bool ours);
+bool ti_thread_ours(void);
+
+/* Whether a second thread has called MPI; if so, gives up. */
+bool ti_intruded(void);
 
 /* The poll answered "no". */
 void ti_poll_failed(void);
@@ -103,6 +109,10 @@ int64_t ti_type_bytes(MPI_Datatype type);
 
 /* rec_request.c: a request was made by *c->req; its number for the event. */
 int64_t ti_request_add(struct ti_call *c, bool wildcard, int own_rank);
+
+/* The same for a request that the trace does not show, so that its completion
+ * is not taken for another's. */
+void ti_request_hide(struct ti_call *c);
 
 /* A handle in the caller's binding, as a C handle. */
 static inline MPI_Comm ti_comm_of(const struct ti_call *c, const void *p)
