@@ -41,7 +41,6 @@ dump() {
     "$TI_BUILD/ti-info" "$dir" --rank "$rank" --dump "$@"
 }
 
-
 # same FILE FILE WORDS: they are equal, or WORDS failed.
 same() {
     if ! diff "$1" "$2" >"$scratch/diff" 2>&1; then

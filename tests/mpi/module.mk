@@ -1,7 +1,22 @@
-# tests/mpi: programs that the scripts beside them trace.
+# tests/mpi: programs that the scripts beside them trace; those in Fortran where
+# there is an MPI Fortran compiler.
 mpi_tests := $(patsubst tests/mpi/%.c,%,$(wildcard tests/mpi/*.c))
-test_programs += $(mpi_tests:%=$(O)/tests/mpi/%)
+mpi_fortran_tests := $(if $(shell $(MPIFC) --version 2>/dev/null),$(patsubst tests/mpi/%,%,\
+    $(basename $(wildcard tests/mpi/*.f tests/mpi/*.f90))))
+test_programs += $(mpi_tests:%=$(O)/tests/mpi/%) $(mpi_fortran_tests:%=$(O)/tests/mpi/%)
+
+# How the Fortran compiler is told that mpif.h, which has no interfaces, means
+# buffers of any type.
+FLEGACY ?= -std=legacy -w
 
 $(O)/tests/mpi/%: tests/mpi/%.c
 	@mkdir -p $(@D)
-	$(call say,MPICC)$(MPICC) $(flags) $(CPPFLAGS) $(CFLAGS) -o $@ $< $(LDLIBS)
+	$(call say,MPICC)$(MPICC) $(flags) $(CPPFLAGS) $(CFLAGS) -pthread -o $@ $< $(LDLIBS)
+$(O)/tests/mpi/%: tests/mpi/%.f
+	@mkdir -p $(@D)
+	$(call say,MPIFC)$(MPIFC) $(FLEGACY) $(FFLAGS) -o $@ $< $(LDLIBS)
+# Each has a folder for its own modules.
+$(O)/tests/mpi/%: tests/mpi/%.f90
+	@mkdir -p $@.mod
+	$(call say,MPIFC)$(MPIFC) $(FMOD)$@.mod $(FFLAGS) -o $@ $< $(LDLIBS)
+$(mpi_fortran_tests:%=$(O)/tests/mpi/%): tests/mpi/sequence.inc

@@ -1,0 +1,33 @@
+#!/bin/bash
+# MPI_Pcontrol; calls that are not traced; calls that fail.
+# shellcheck source=tests/mpi/lib.sh
+. tests/mpi/lib.sh
+check 2 pcontrol
+check 2 untraced
+
+# Untraced calls are counted by name in the trace's metadata and said at its end.
+trace "$scratch/trace" 2 cputime "$TI_BUILD/tests/mpi/untraced" >"$scratch/out" 2>"$scratch/err" ||
+    fail "untraced: $(cat "$scratch/err")"
+echo 'tiara: rank 0: not traced: MPI_Win_allocate 1, MPI_Win_fence 4, MPI_Put 3,' \
+    'MPI_Win_free 1, MPI_Ibarrier 1, MPI_Iallreduce 1, MPI_Recv_init 1, MPI_Send_init 1,' \
+    'MPI_Startall 2, MPI_Start 4, MPI_Mprobe 1, MPI_Mrecv 1, MPI_Comm_dup_with_info 4,' \
+    'MPI_Intercomm_create 1, MPI_Intercomm_merge 1, MPI_Comm_disconnect 1, MPI_Cancel 1' \
+    '(calls of this rank)' >"$scratch/expected"
+same "$scratch/expected" "$scratch/err" 'untraced: what is said'
+same /dev/null "$scratch/out" 'untraced: standard output'
+sed -e 's/.*not traced: //' -e 's/ (calls.*//' "$scratch/expected" >"$scratch/counts"
+for rank in 0 1; do
+    strings "$scratch/trace/rank-00000$rank.ti" | grep -F -q -f "$scratch/counts" ||
+        fail "untraced: the metadata of rank $rank"
+done
+
+# Events of calls that succeed between calls that fail.  (What the application is
+# told is looked at in harmless.sh.)
+mkdir "$scratch/expect"
+TIARA_EXPECT=$scratch/expect MPIRUN='-x TIARA_EXPECT' trace "$scratch/errors" 2 cputime \
+    "$TI_BUILD/tests/mpi/errors" >"$scratch/out" 2>"$scratch/err" || fail 'errors: status'
+for rank in 0 1; do
+    dump "$scratch/errors" $rank --no-volumes >"$scratch/found"
+    same "$scratch/expect/rank-$rank" "$scratch/found" "errors: events of rank $rank"
+done
+finish

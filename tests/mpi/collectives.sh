@@ -1,0 +1,8 @@
+#!/bin/bash
+# Collectives, each against the event it must leave.
+# shellcheck source=tests/mpi/lib.sh
+. tests/mpi/lib.sh
+for np in 2 3 4; do
+    check "$np" collectives
+done
+finish

@@ -1,0 +1,102 @@
+/* Loops of polls whose length is a matter of time: rank 0 sleeps as many
+ * milliseconds as the argument says before it sends what rank 1 polls for.  The
+ * code between calls is the same each time.  On 2 ranks. */
+#include <mpi.h>
+#include <stdlib.h>
+#include <time.h>
+
+static int a[16], b[16];
+
+static void delay(int ms)
+{
+    struct timespec t = {ms / 1000, ms % 1000 * 1000000L};
+
+    if (ms)
+        nanosleep(&t, NULL);
+}
+
+/* A burst of its own, so that one that is lost or counted twice shows. */
+static void work(int n)
+{
+    for (volatile int i = 0; i < n; i++)
+        ;
+}
+
+static void serve(int ms)
+{
+    for (int step = 0; step < 6; step++) {
+        delay(ms);
+        MPI_Send(a, 1, MPI_INT, 1, step, MPI_COMM_WORLD);
+        MPI_Recv(b, 1, MPI_INT, 1, step, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    }
+}
+
+static void reply(int step)
+{
+    work(100 * (step + 1));
+    MPI_Send(a, 1, MPI_INT, 0, step, MPI_COMM_WORLD);
+}
+
+static void poll(void)
+{
+    MPI_Request r[2] = {MPI_REQUEST_NULL, MPI_REQUEST_NULL};
+    int flag, index, n, indices[2];
+
+    do
+        MPI_Iprobe(0, 0, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE);
+    while (!flag);
+    MPI_Recv(b, 1, MPI_INT, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    reply(0);
+
+    MPI_Irecv(b, 1, MPI_INT, 0, 1, MPI_COMM_WORLD, r);
+    work(1000);
+    do
+        MPI_Test(r, &flag, MPI_STATUS_IGNORE);
+    while (!flag);
+    reply(1);
+
+    /* with a clock in the loop */
+    MPI_Irecv(b, 1, MPI_INT, MPI_ANY_SOURCE, 2, MPI_COMM_WORLD, r);
+    do {
+        MPI_Wtime();
+        MPI_Testall(2, r, &flag, MPI_STATUSES_IGNORE);
+    } while (!flag);
+    reply(2);
+
+    MPI_Irecv(b, 1, MPI_INT, 0, MPI_ANY_TAG, MPI_COMM_WORLD, r + 1);
+    do
+        MPI_Testany(2, r, &index, &flag, MPI_STATUS_IGNORE);
+    while (!flag);
+    work(100);
+    reply(3);
+
+    MPI_Irecv(b, 1, MPI_INT, 0, 4, MPI_COMM_WORLD, r);
+    do
+        MPI_Testsome(2, r, &n, indices, MPI_STATUSES_IGNORE);
+    while (n == 0);
+    reply(4);
+
+    /* two kinds of polls in turn, with a little work between */
+    MPI_Irecv(b, 1, MPI_INT, 0, 5, MPI_COMM_WORLD, r);
+    do {
+        MPI_Iprobe(0, 77, MPI_COMM_WORLD, &index, MPI_STATUS_IGNORE);
+        work(20);
+        MPI_Test(r, &flag, MPI_STATUS_IGNORE);
+    } while (!flag);
+    reply(5);
+}
+
+int main(int argc, char **argv)
+{
+    int rank;
+
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    if (rank == 0)
+        serve(argc > 1 ? atoi(argv[1]) : 0);
+    else
+        poll();
+    MPI_Barrier(MPI_COMM_WORLD);
+    MPI_Finalize();
+    return 0;
+}

@@ -1,0 +1,21 @@
+#!/bin/bash
+# How often the application asked in vain is not in the trace, nor are the
+# instructions it took to ask.
+# shellcheck source=tests/mpi/lib.sh
+. tests/mpi/lib.sh
+exact_counter || skip 'no exact counter here: valgrind or ticount is missing'
+
+for ms in 0 1 300; do
+    trace "$scratch/$ms" 2 valgrind "$TI_BUILD/tests/mpi/polling" $ms >"$scratch/log" 2>&1 ||
+        fail "polling $ms: $(cat "$scratch/log")"
+    dump "$scratch/$ms" 1 >"$scratch/events-$ms"
+    [ $ms = 0 ] || same "$scratch/events-0" "$scratch/events-$ms" "0 and $ms ms of polls"
+    # rank 0 sleeps itself: its events are the same, its volumes are not asked for
+    dump "$scratch/$ms" 0 --no-volumes >"$scratch/other-$ms"
+    [ $ms = 0 ] || same "$scratch/other-0" "$scratch/other-$ms" "rank 0 with 0 and $ms ms"
+done
+cut -d' ' -f2 "$scratch/events-0" | tr '\n' ' ' >"$scratch/found"
+echo -n 'init iprobe recv send irecv test send irecv testall send irecv testany send' \
+    'irecv testsome send irecv test send barrier finalize ' >"$scratch/expected"
+same "$scratch/expected" "$scratch/found" 'operations of rank 1'
+finish

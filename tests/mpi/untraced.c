@@ -1,0 +1,144 @@
+/* Calls that this release does not trace: named, each time.  On 2 ranks. */
+#include "tests/mpi/expect.h"
+
+static int out[4], in[4], peer;
+
+static void named(const char *name)
+{
+    expect("untraced call=MPI_%s", name);
+}
+
+static void one_sided(void)
+{
+    MPI_Win win;
+    int *window;
+
+    named("Win_allocate");
+    MPI_Win_allocate(64, sizeof *window, MPI_INFO_NULL, MPI_COMM_WORLD, &window, &win);
+    for (int i = 0; i < 3; i++) {
+        named("Win_fence");
+        MPI_Win_fence(0, win);
+        named("Put");
+        MPI_Put(out, 1, MPI_INT, peer, 0, 1, MPI_INT, win);
+    }
+    named("Win_fence");
+    MPI_Win_fence(0, win);
+    named("Win_free");
+    MPI_Win_free(&win);
+}
+
+/* Their requests are none of ours. */
+static void requests(void)
+{
+    MPI_Request r[3];
+    int flag;
+
+    named("Ibarrier");
+    MPI_Ibarrier(MPI_COMM_WORLD, &r[0]);
+    expect("isend comm=0 peer=%s tag=1 bytes=4 esize=4 req=0", to(peer));
+    MPI_Isend(out, 1, MPI_INT, peer, 1, MPI_COMM_WORLD, &r[1]);
+    named("Iallreduce");
+    MPI_Iallreduce(out, in, 2, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &r[2]);
+    MPI_Wait(&r[0], MPI_STATUS_IGNORE);
+    expect("waitall all=1");
+    MPI_Waitall(3, r, MPI_STATUSES_IGNORE);
+    expect("recv comm=0 peer=%s tag=1 bytes=4 esize=4", to(peer));
+    MPI_Recv(in, 1, MPI_INT, peer, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+
+    named("Recv_init");
+    MPI_Recv_init(in, 1, MPI_INT, peer, 2, MPI_COMM_WORLD, &r[0]);
+    named("Send_init");
+    MPI_Send_init(out, 1, MPI_INT, peer, 2, MPI_COMM_WORLD, &r[1]);
+    for (int i = 0; i < 2; i++) {
+        named("Startall");
+        MPI_Startall(2, r);
+        MPI_Waitall(2, r, MPI_STATUSES_IGNORE);
+        named("Start");
+        MPI_Start(&r[0]);
+        named("Start");
+        MPI_Start(&r[1]);
+        MPI_Wait(&r[1], MPI_STATUS_IGNORE);
+        do
+            MPI_Test(&r[0], &flag, MPI_STATUS_IGNORE);
+        while (!flag);
+    }
+    MPI_Request_free(&r[0]);
+    MPI_Request_free(&r[1]);
+}
+
+static void matched_probe(void)
+{
+    MPI_Message message;
+    int flag;
+
+    MPI_Improbe(peer, 9, MPI_COMM_WORLD, &flag, &message, MPI_STATUS_IGNORE); /* no: no event */
+    MUST(!flag);
+    expect("send comm=0 peer=%s tag=3 bytes=4 esize=4", to(peer));
+    MPI_Send(out, 1, MPI_INT, peer, 3, MPI_COMM_WORLD);
+    named("Mprobe");
+    MPI_Mprobe(peer, 3, MPI_COMM_WORLD, &message, MPI_STATUS_IGNORE);
+    named("Mrecv");
+    MPI_Mrecv(in, 1, MPI_INT, &message, MPI_STATUS_IGNORE);
+}
+
+/* Communicators from untraced calls take part: the trace introduces them when
+ * they are first used. */
+static void communicators(void)
+{
+    MPI_Comm twin, inter, merged;
+
+    /* again and again: each is a new one, whatever handle the library gives it */
+    for (int i = 2; i < 6; i++) {
+        named("Comm_dup_with_info");
+        MPI_Comm_dup_with_info(MPI_COMM_WORLD, MPI_INFO_NULL, &twin);
+        expect("bcast comm=%d bytes=4 esize=4 root=1", i);
+        MPI_Bcast(out, 1, MPI_INT, 1, twin);
+        expect("comm_free comm=%d", i);
+        MPI_Comm_free(&twin);
+    }
+
+    named("Intercomm_create");
+    MPI_Intercomm_create(MPI_COMM_SELF, 0, MPI_COMM_WORLD, peer, 5, &inter);
+    named("Intercomm_merge");
+    MPI_Intercomm_merge(inter, 0, &merged);
+    expect("barrier comm=6");
+    MPI_Barrier(merged);
+    expect("comm_free comm=6");
+    MPI_Comm_free(&merged);
+    named("Comm_disconnect");
+    MPI_Comm_disconnect(&inter);
+}
+
+/* A receive that was cancelled matched nothing. */
+static void cancelled(void)
+{
+    MPI_Request request;
+    MPI_Status status;
+    int flag;
+
+    expect("irecv comm=0 peer=any tag=any bytes=4 esize=4 req=0");
+    MPI_Irecv(in, 1, MPI_INT, MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &request);
+    named("Cancel");
+    MPI_Cancel(&request);
+    expect("wait req=0");
+    MPI_Wait(&request, &status);
+    MPI_Test_cancelled(&status, &flag);
+    MUST(flag);
+}
+
+int main(int argc, char **argv)
+{
+    MPI_Init(&argc, &argv);
+    expect_begin(0);
+    peer = 1 - rank;
+    one_sided();
+    requests();
+    matched_probe();
+    communicators();
+    expect("barrier comm=0");
+    MPI_Barrier(MPI_COMM_WORLD);
+    cancelled();
+    expect_end();
+    MPI_Finalize();
+    return 0;
+}
