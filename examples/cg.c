@@ -282,15 +282,15 @@ int main(int argc, char **argv)
     MPI_Allreduce(&most, &all_most, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
 
     MPI_Comm_free(&row_comm);
-    free(start);
-    free(column);
-    free(entry);
-    free(partial);
-    free(incoming);
-    free(x);
-    free(res);
-    free(dir);
-    free(product);
+    ex_free(start);
+    ex_free(column);
+    ex_free(entry);
+    ex_free(partial);
+    ex_free(incoming);
+    ex_free(x);
+    ex_free(res);
+    ex_free(dir);
+    ex_free(product);
     return ex_verdict(rank, all_most <= bound + 1e-12,
                       "cg: %d rows, %d solves, %d ranks: largest error %.3e", (int)n,
                       (int)args[SOLVES].value, np, all_most);

@@ -35,8 +35,13 @@ int ex_usage(int rank, const char *usage, const char *message, ...)
  */
 int ex_verdict(int rank, bool ok, const char *message, ...) __attribute__((format(printf, 3, 4)));
 
-/* calloc() that ends the run where memory is short. */
+/*
+ * `count` times `size` bytes of zeros, from the system; ends the run where memory
+ * is short.  Not from malloc(): how many instructions that takes depends on what
+ * the MPI library did with the same heap, which depends on time.
+ */
 void *ex_zeros(int64_t count, int64_t size);
+void ex_free(void *zeros); /* NULL is fine */
 
 /* Cut `cells` into `parts` blocks as equal as can be: the length of block
  * `part`, and in *first (where not NULL) its first cell. */

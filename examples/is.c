@@ -166,7 +166,7 @@ int main(int argc, char **argv)
             got += in_counts[b];
         }
         if (got > room) {
-            free(in);
+            ex_free(in);
             room = got + got / 8;
             in = ex_zeros(room, sizeof *in);
         }
@@ -181,14 +181,14 @@ int main(int argc, char **argv)
     }
     ok &= in_order(in, got);
 
-    free(keys);
-    free(out);
-    free(in);
-    free(tally);
-    free(counts);
-    free(places);
-    free(in_counts);
-    free(in_places);
+    ex_free(keys);
+    ex_free(out);
+    ex_free(in);
+    ex_free(tally);
+    ex_free(counts);
+    ex_free(places);
+    ex_free(in_counts);
+    ex_free(in_places);
     return ex_verdict(rank, ok, "is: %d keys, %d iterations, %d ranks", nkeys * np,
                       (int)args[ITERATIONS].value, np);
 }

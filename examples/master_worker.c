@@ -97,7 +97,7 @@ static bool master(int np, int64_t items, int64_t most, uint64_t *message)
 
         expected += work(message + 1, length - 1);
     }
-    free(seen);
+    ex_free(seen);
     return ok && sum == expected;
 }
 
@@ -139,7 +139,7 @@ int main(int argc, char **argv)
     else
         worker(args[WORDS].value, message);
     MPI_Bcast(&ok, 1, MPI_INT, 0, MPI_COMM_WORLD);
-    free(message);
+    ex_free(message);
     return ex_verdict(rank, ok, "master_worker: %d items, %d workers", (int)args[ITEMS].value,
                       np - 1);
 }

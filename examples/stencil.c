@@ -163,9 +163,9 @@ int main(int argc, char **argv)
     MPI_Allreduce(&error, &all_error, 1, MPI_DOUBLE, MPI_MAX, cart);
     MPI_Type_free(&column);
     MPI_Comm_free(&cart);
-    free(old);
-    free(new);
-    free(wave - 1);
+    ex_free(old);
+    ex_free(new);
+    ex_free(wave - 1);
     return ex_verdict(rank, all_error < 1e-8,
                       "stencil: %d x %d cells, %d ranks: last change %.3e, error %.3e", (int)n,
                       (int)n, np, all_change, all_error);
