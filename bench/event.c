@@ -1,0 +1,173 @@
+/*
+ * What tracing adds to an MPI call.
+ *
+ *   event PATTERN [PAIRS [ITERATIONS]]
+ *   event PATTERN traced|bare ITERATIONS
+ *
+ * The same loop is timed over MPI_X, which a preloaded library sees, and over
+ * PMPI_X, which it does not, in one process and by turns, so that both meet the
+ * same machine; the difference is the library's.  Prints, per call in
+ * nanoseconds of CPU time, the median over PAIRS [9] of the bare loop, of the
+ * traced one and of their differences; of ITERATIONS [100000] each, so that the
+ * writing of some chunks is in every one.  `traced` and `bare` run one loop
+ * only, and print how many calls it made: for counting instructions.
+ *
+ *   send       Irecv, Send, Wait from a rank to itself
+ *   isend      Irecv, Isend, Waitall
+ *   wildcard   Irecv with wildcards, Send, Wait
+ *   allreduce  Allreduce of one double, on MPI_COMM_SELF
+ *   pingpong   Send, Recv between two ranks (elapsed time, per call of both)
+ */
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+static int rank;
+static double in[4], out[4];
+
+/* One loop, over calls with prefix P; every one of `calls` is an event. */
+#define LOOPS(P)                                                                       \
+    static void P##send(long n)                                                        \
+    {                                                                                  \
+        for (long i = 0; i < n; i++) {                                                 \
+            MPI_Request r;                                                             \
+            P##MPI_Irecv(in, 1, MPI_DOUBLE, 0, 7, MPI_COMM_SELF, &r);                  \
+            P##MPI_Send(out, 1, MPI_DOUBLE, 0, 7, MPI_COMM_SELF);                      \
+            P##MPI_Wait(&r, MPI_STATUS_IGNORE);                                        \
+        }                                                                              \
+    }                                                                                  \
+    static void P##isend(long n)                                                       \
+    {                                                                                  \
+        for (long i = 0; i < n; i++) {                                                 \
+            MPI_Request r[2];                                                          \
+            P##MPI_Irecv(in, 1, MPI_DOUBLE, 0, 7, MPI_COMM_SELF, &r[0]);               \
+            P##MPI_Isend(out, 1, MPI_DOUBLE, 0, 7, MPI_COMM_SELF, &r[1]);              \
+            P##MPI_Waitall(2, r, MPI_STATUSES_IGNORE);                                 \
+        }                                                                              \
+    }                                                                                  \
+    static void P##wildcard(long n)                                                    \
+    {                                                                                  \
+        for (long i = 0; i < n; i++) {                                                 \
+            MPI_Request r;                                                             \
+            P##MPI_Irecv(in, 1, MPI_DOUBLE, MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_SELF, &r); \
+            P##MPI_Send(out, 1, MPI_DOUBLE, 0, 7, MPI_COMM_SELF);                      \
+            P##MPI_Wait(&r, MPI_STATUS_IGNORE);                                        \
+        }                                                                              \
+    }                                                                                  \
+    static void P##allreduce(long n)                                                   \
+    {                                                                                  \
+        for (long i = 0; i < n; i++)                                                   \
+            P##MPI_Allreduce(out, in, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_SELF);          \
+    }                                                                                  \
+    static void P##pingpong(long n)                                                    \
+    {                                                                                  \
+        for (long i = 0; i < n; i++) {                                                 \
+            if (rank == 0)                                                             \
+                P##MPI_Send(out, 1, MPI_DOUBLE, 1, 7, MPI_COMM_WORLD);                 \
+            P##MPI_Recv(in, 1, MPI_DOUBLE, 1 - rank, 7, MPI_COMM_WORLD,                \
+                        MPI_STATUS_IGNORE);                                            \
+            if (rank == 1)                                                             \
+                P##MPI_Send(out, 1, MPI_DOUBLE, 0, 7, MPI_COMM_WORLD);                 \
+        }                                                                              \
+    }
+LOOPS()
+LOOPS(P)
+
+static const struct pattern {
+    const char *name;
+    int calls; /* of an iteration; in ping-pong those of both ranks, in turns */
+    int ranks;
+    void (*traced)(long), (*bare)(long);
+} patterns[] = {
+    {"send", 3, 1, send, Psend},
+    {"isend", 3, 1, isend, Pisend},
+    {"wildcard", 3, 1, wildcard, Pwildcard},
+    {"allreduce", 1, 1, allreduce, Pallreduce},
+    {"pingpong", 4, 2, pingpong, Ppingpong},
+};
+
+static double now_ns(const struct pattern *p)
+{
+    struct timespec t;
+
+    clock_gettime(p->ranks == 1 ? CLOCK_THREAD_CPUTIME_ID : CLOCK_MONOTONIC, &t);
+    return 1e9 * (double)t.tv_sec + (double)t.tv_nsec;
+}
+
+static int by_value(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+
+    return (x > y) - (x < y);
+}
+
+static double median(double *v, int n)
+{
+    qsort(v, (size_t)n, sizeof *v, by_value);
+    return n & 1 ? v[n / 2] : (v[n / 2 - 1] + v[n / 2]) / 2;
+}
+
+static double timed(const struct pattern *p, void (*loop)(long), long iterations)
+{
+    double start;
+
+    PMPI_Barrier(MPI_COMM_WORLD);
+    start = now_ns(p);
+    loop(iterations);
+    return (now_ns(p) - start) / ((double)iterations * p->calls);
+}
+
+static void measure(const struct pattern *p, int pairs, long iterations)
+{
+    double *bare = calloc((size_t)pairs * 3, sizeof *bare), *traced = bare + pairs;
+    double *added = traced + pairs, b, t, a;
+
+    if (!bare)
+        exit(1);
+    for (int i = -1; i < pairs; i++) { /* the first warms up */
+        b = timed(p, p->bare, iterations);
+        t = timed(p, p->traced, iterations);
+        if (i < 0)
+            continue;
+        bare[i] = b;
+        traced[i] = t;
+        added[i] = t - b;
+    }
+    b = median(bare, pairs);
+    t = median(traced, pairs);
+    a = median(added, pairs);
+    if (rank == 0)
+        printf("%.1f %.1f %.1f\n", b, t, a);
+    free(bare);
+}
+
+int main(int argc, char **argv)
+{
+    const struct pattern *p = NULL;
+    int ranks;
+
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    for (size_t i = 0; argc > 1 && i < sizeof patterns / sizeof *patterns; i++)
+        if (strcmp(argv[1], patterns[i].name) == 0)
+            p = &patterns[i];
+    if (!p || p->ranks != ranks) {
+        fprintf(stderr, "event: no such pattern, or not that many ranks\n");
+        MPI_Abort(MPI_COMM_WORLD, 2);
+        return 2;
+    }
+    if (argc > 3 && (strcmp(argv[2], "traced") == 0 || strcmp(argv[2], "bare") == 0)) {
+        long n = atol(argv[3]);
+
+        (argv[2][0] == 't' ? p->traced : p->bare)(n);
+        if (rank == 0)
+            printf("%ld\n", n * p->calls);
+    } else {
+        measure(p, argc > 2 ? atoi(argv[2]) : 9, argc > 3 ? atol(argv[3]) : 100000);
+    }
+    MPI_Finalize();
+    return 0;
+}

@@ -1,0 +1,240 @@
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "common/crc32c.h"
+#include "formats/columns.h"
+#include "formats/reader.h"
+#include "tests/fuzz/fuzz.h"
+
+enum { LEAVE_ALL = 1, LEAVE_FIELDS = 2, LEAVE_INDEX = 4 };
+
+/* Not optimised away: every byte given is looked at. */
+static volatile uint64_t sink;
+
+static void look(const char *text)
+{
+    if (text)
+        sink += strlen(text);
+}
+
+static void must(int ok, const char *what)
+{
+    if (ok)
+        return;
+    fprintf(stderr, "fuzz: %s\n", what);
+    abort();
+}
+
+int ti_fuzz_file(const uint8_t *data, size_t bytes)
+{
+    int fd = memfd_create("fuzz", MFD_CLOEXEC);
+
+    must(fd >= 0 && write(fd, data, bytes) == (ssize_t)bytes, "no memory for a file");
+    return fd;
+}
+
+/* ---------------------------------------------------------------- repair -- */
+
+struct repair {
+    uint8_t *trace;
+    size_t bytes, at;
+    uint64_t events, chunks;
+    uint32_t rank, all_crc, leave;
+};
+
+static void repair_index(const struct repair *r, uint8_t *payload, uint32_t *stored)
+{
+    uint8_t idx[2 * TI_VARINT_MAX + TI_CRC_BYTES];
+    int n = ti_put_varint(idx, r->chunks);
+
+    n += ti_put_varint(idx + n, r->at);
+    ti_put_u32(idx + n, r->all_crc);
+    n += TI_CRC_BYTES;
+    if ((size_t)n + TI_CRC_BYTES > r->bytes - r->at - TI_CHUNK_BYTES)
+        return;
+    memcpy(payload, idx, (size_t)n);
+    *stored = (uint32_t)n;
+}
+
+/* One chunk; false where there is no room for it. */
+static int repair_chunk(struct repair *r)
+{
+    uint8_t *h = r->trace + r->at, *payload = h + TI_CHUNK_BYTES;
+    size_t room = r->bytes - r->at;
+    uint32_t stored;
+
+    if (room < TI_CHUNK_BYTES + TI_CRC_BYTES)
+        return 0;
+    room -= TI_CHUNK_BYTES + TI_CRC_BYTES;
+    stored = ti_get_u32(h + 24);
+    if (!(r->leave & LEAVE_FIELDS)) {
+        if (r->chunks == 0)
+            r->rank = ti_get_u32(h + 4) % ti_get_u32(r->trace + 20);
+        ti_put_u32(h + 4, r->rank);
+        ti_put_u64(h + 8, r->events);
+        if (h[0] == TI_CHUNK_IDX && !(r->leave & LEAVE_INDEX))
+            repair_index(r, payload, &stored);
+        if (h[3] == TI_CODEC_RAW)
+            ti_put_u32(h + 20, stored);
+        ti_put_u32(h + 24, stored);
+    }
+    ti_put_u32(h + 28, ti_crc32c(0, h, 28));
+    if (stored > room)
+        return 0;
+    ti_put_u32(payload + stored, ti_crc32c(0, payload, stored));
+    if (h[0] == TI_CHUNK_EVT)
+        r->events += ti_get_u32(h + 16);
+    r->all_crc = ti_crc32c(r->all_crc, h + 28, TI_CRC_BYTES);
+    r->all_crc = ti_crc32c(r->all_crc, payload + stored, TI_CRC_BYTES);
+    r->chunks++;
+    r->at += TI_CHUNK_BYTES + stored + TI_CRC_BYTES;
+    return 1;
+}
+
+void ti_fuzz_repair(uint8_t *trace, size_t bytes)
+{
+    struct repair r = {.trace = trace, .bytes = bytes, .at = TI_HEADER_BYTES};
+
+    if (bytes < TI_HEADER_BYTES)
+        return;
+    r.leave = ti_get_u32(trace + 40);
+    if (r.leave & LEAVE_ALL)
+        return;
+    if (!(r.leave & LEAVE_FIELDS)) {
+        memcpy(trace, TI_MAGIC, TI_MAGIC_BYTES);
+        ti_put_u16(trace + 8, TI_MAJOR);
+        ti_put_u32(trace + 12, 0);
+        if (ti_get_u32(trace + 20) == 0)
+            ti_put_u32(trace + 20, 1);
+    }
+    ti_put_u32(trace + 44, ti_crc32c(0, trace, 44));
+    while (repair_chunk(&r))
+        ;
+}
+
+/* ------------------------------------------------------------------ read -- */
+
+/* All that the reader tells beside the events. */
+static void questions(const struct ti_reader *r)
+{
+    const struct ti_comm *comm;
+    const char *key, *value;
+    struct ti_totals totals;
+
+    for (int i = 0; ti_reader_info_at(r, i, &key, &value); i++) {
+        look(key);
+        look(value);
+        if (i < 100)
+            look(ti_reader_info(r, key));
+    }
+    for (int64_t i = 0; i == 0 || ti_reader_string(r, TI_STRING_SITE, i); i++)
+        look(ti_reader_string(r, TI_STRING_SITE, i));
+    for (int64_t i = 0; i == 0 || ti_reader_string(r, TI_STRING_CALL, i); i++)
+        look(ti_reader_string(r, TI_STRING_CALL, i));
+    for (int64_t i = -1; i < 0 || (comm = ti_reader_comm(r, i)); i++) {
+        if (i < 0)
+            continue;
+        must(comm->rank >= 0 && comm->rank < comm->size, "own rank is outside of a communicator");
+        must(comm->member[comm->rank] == (int32_t)ti_reader_rank(r), "own rank is another's");
+        for (int64_t k = 0; k < comm->size; k++)
+            must(comm->member[k] >= 0 && comm->member[k] < (int64_t)ti_reader_nranks(r),
+                 "a member is no rank");
+    }
+    look(ti_end_text(ti_reader_end(r)));
+    sink += ti_reader_totals(r, &totals);
+    sink += ti_reader_run_id(r)[TI_RUN_ID_BYTES - 1];
+}
+
+/* What a reading came to. */
+struct outcome {
+    int last; /* of ti_reader_next() */
+    uint64_t events, hash;
+    enum ti_end end;
+};
+
+static void check_event(const struct ti_reader *r, const struct ti_event *ev)
+{
+    const struct ti_op_info *op = ti_op_info(ev->op);
+
+    must(ev->op < TI_OP_COUNT, "an operation is out of range");
+    must((ev->mask & op->fields) == op->fields, "a field is missing");
+    must(!(ev->mask & ~(op->fields | op->optional)), "a field is too much");
+    must(!ev->site || ti_reader_string(r, TI_STRING_SITE, ev->site), "a call site is missing");
+    for (int v = 0; v < TI_VECS; v++)
+        must(ev->vec[v].len >= 0 && (op->vec[v][0] || ev->vec[v].len == 0), "a vector is wrong");
+    if (ev->mask & TI_M_PEER)
+        sink += (uint64_t)ti_reader_world(r, ev->arg[TI_F_COMM], ev->arg[TI_F_PEER]);
+}
+
+/* At most `limit` events. */
+static struct outcome read_events(struct ti_reader *r, uint64_t limit)
+{
+    struct outcome o = {1, 0, TI_HASH_START, TI_END_COUNT};
+    struct ti_event ev;
+    struct ti_err err;
+
+    while (o.events < limit && (o.last = ti_reader_next(r, &ev, &err)) > 0) {
+        check_event(r, &ev);
+        o.hash = ti_hash_event(o.hash, &ev);
+        o.events++;
+    }
+    if (o.last < 0)
+        must(err.text[0] != '\0', "an error without a text");
+    o.end = ti_reader_end(r);
+    return o;
+}
+
+void ti_fuzz_read_all(struct ti_reader *r)
+{
+    read_events(r, UINT64_MAX);
+    questions(r);
+}
+
+void ti_fuzz_read(int fd, int64_t offset, int64_t bytes)
+{
+    struct outcome all = {0}, part;
+    uint64_t verified = 0;
+    struct ti_err err;
+
+    for (int way = 0; way < 4; way++) {
+        struct ti_reader *r;
+        ti_status st = ti_reader_open_at(fd, offset, bytes, "fuzz", &r, &err);
+
+        if (st != TI_OK) {
+            must(way == 0, "opened once, but not again");
+            return;
+        }
+        questions(r);
+        switch (way) {
+        case 0:
+            all = read_events(r, UINT64_MAX);
+            must(all.events == ti_reader_events(r), "events given and counted differ");
+            break;
+        case 1:
+            st = ti_reader_skip(r, &err);
+            if (all.last == 0)
+                must(st == TI_OK && ti_reader_events(r) == all.events &&
+                         ti_reader_end(r) == all.end,
+                     "skipping leads elsewhere");
+            break;
+        case 2:
+            part = read_events(r, all.events / 2);
+            st = ti_reader_skip(r, &err);
+            if (all.last == 0)
+                must(part.last > 0 && st == TI_OK && ti_reader_events(r) == all.events,
+                     "skipping from the middle leads elsewhere");
+            break;
+        default:
+            st = ti_reader_verify(r, &verified, &err);
+            must(verified == all.events, "verifying meets other events");
+            must(all.last == 0 || st != TI_OK, "verified although damaged");
+        }
+        questions(r);
+        must(ti_reader_next(r, &(struct ti_event){0}, &err) <= 0 || st != TI_OK,
+             "an event behind the end");
+        ti_reader_close(r);
+    }
+}

@@ -1,0 +1,32 @@
+/*
+ * What the fuzz targets share.  A target is LLVMFuzzerTestOneInput(), called by
+ * libFuzzer (`make fuzz`) or, for the corpus, by replay.c (`make check`).
+ */
+#ifndef TI_FUZZ_H
+#define TI_FUZZ_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
+
+/* An anonymous file that holds `data`; aborts without memory. */
+int ti_fuzz_file(const uint8_t *data, size_t bytes);
+
+/*
+ * Make a mutated trace get past the checksums: the CRCs of header and chunks
+ * are made right, and so are the rank, the number of the first event and, of a
+ * chunk that is not compressed, the length in a chunk's header; and what IDX
+ * says.  The header's reserved word chooses: bit 0 leaves all as it is, bit 1
+ * all but the CRCs, bit 2 IDX.
+ */
+void ti_fuzz_repair(uint8_t *trace, size_t bytes);
+
+/* Read a trace to its end, every byte that the reader gives: event by event,
+ * skipping, half and half, and verifying.  Aborts where these disagree. */
+void ti_fuzz_read(int fd, int64_t offset, int64_t bytes);
+
+struct ti_reader;
+void ti_fuzz_read_all(struct ti_reader *r);
+
+#endif
