@@ -45,25 +45,18 @@ static void set_vec(struct ti_event *ev, int which, const int *counts, int len)
 
 static int64_t redop(MPI_Op op)
 {
-    /* handles need not be constants, so no switch */
-    const struct {
-        MPI_Op op;
-        int64_t number;
-    } known[] = {
-        {MPI_SUM, TI_REDOP_SUM},         {MPI_MAX, TI_REDOP_MAX},
-        {MPI_MIN, TI_REDOP_MIN},         {MPI_PROD, TI_REDOP_PROD},
-        {MPI_LAND, TI_REDOP_LAND},       {MPI_BAND, TI_REDOP_BAND},
-        {MPI_LOR, TI_REDOP_LOR},         {MPI_BOR, TI_REDOP_BOR},
-        {MPI_LXOR, TI_REDOP_LXOR},       {MPI_BXOR, TI_REDOP_BXOR},
-        {MPI_MAXLOC, TI_REDOP_MAXLOC},   {MPI_MINLOC, TI_REDOP_MINLOC},
-        {MPI_REPLACE, TI_REDOP_REPLACE}, {MPI_NO_OP, TI_REDOP_NO_OP},
-        {MPI_OP_NULL, TI_REDOP_NULL},
-    };
     int commutes = 1;
 
-    for (unsigned i = 0; i < sizeof known / sizeof *known; i++)
-        if (op == known[i].op)
-            return known[i].number;
+    /* handles need not be constants: no switch, and a table would be filled at
+     * every call */
+#define KNOWN(name)     \
+    if (op == MPI_##name) \
+        return TI_REDOP_##name;
+    KNOWN(SUM) KNOWN(MAX) KNOWN(MIN) KNOWN(PROD) KNOWN(LAND) KNOWN(BAND) KNOWN(LOR) KNOWN(BOR)
+    KNOWN(LXOR) KNOWN(BXOR) KNOWN(MAXLOC) KNOWN(MINLOC) KNOWN(REPLACE) KNOWN(NO_OP)
+#undef KNOWN
+    if (op == MPI_OP_NULL)
+        return TI_REDOP_NULL;
     PMPI_Op_commutative(op, &commutes);
     return commutes ? TI_REDOP_USER : TI_REDOP_USER_NC;
 }

@@ -77,26 +77,35 @@ static int look(struct dl_phdr_info *info, size_t size, void *arg)
     return 0;
 }
 
-uint32_t ti_site(const void *address)
+static unsigned slot_of(uintptr_t a)
 {
-    uintptr_t a = (uintptr_t)address;
-    unsigned slot = (unsigned)((a ^ a >> 9) * 0x9e3779b1u >> 16) & (SLOTS - 1);
-    struct search s = {a, ""};
+    return (unsigned)((a ^ a >> 9) * 0x9e3779b1u >> 16) & (SLOTS - 1);
+}
 
-    while (site[slot].address) {
-        if (site[slot].address == address)
-            return site[slot].number;
-        slot = (slot + 1) & (SLOTS - 1);
-    }
+/* Not inlined: its struct search would be cleared at every event. */
+static __attribute__((noinline)) uint32_t introduce(const void *address, unsigned slot)
+{
+    struct search s = {(uintptr_t)address, ""};
+
     if (dl_iterate_phdr(look, &s) == 0)
         snprintf(s.text, sizeof s.text, "unknown module");
     if (sites == SLOTS * 3 / 4) {
         memset(site, 0, sizeof site);
         sites = 0;
-        slot = (unsigned)((a ^ a >> 9) * 0x9e3779b1u >> 16) & (SLOTS - 1);
+        slot = slot_of(s.address);
     }
     sites++;
     site[slot].address = address;
     site[slot].number = ti_writer_string(ti_state.writer, TI_STRING_SITE, s.text);
     return site[slot].number;
+}
+
+uint32_t ti_site(const void *address)
+{
+    unsigned slot = slot_of((uintptr_t)address);
+
+    for (; site[slot].address; slot = (slot + 1) & (SLOTS - 1))
+        if (site[slot].address == address)
+            return site[slot].number;
+    return introduce(address, slot);
 }
