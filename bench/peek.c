@@ -8,12 +8,15 @@
  * library's own mappings, its .bss among them, and in the whole process.
  */
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+
+#define BSS_KIB 12 /* size -A libminitrace.so */
 
 struct sample {
     long own, all; /* KiB */
@@ -25,7 +28,7 @@ static struct sample look(pid_t pid, const char *library)
     struct sample s = {0, 0};
     char path[64], line[4608], name[4096];
     unsigned long from, to, end = 0;
-    int ours = 0;
+    bool ours = false, bss = false;
     FILE *f;
 
     snprintf(path, sizeof path, "/proc/%d/smaps", (int)pid);
@@ -36,11 +39,13 @@ static struct sample look(pid_t pid, const char *library)
         name[0] = '\0';
         if (sscanf(line, "%lx-%lx %*s %*s %*s %*s %4095s", &from, &to, name) >= 2) {
             /* what follows a mapping of a library without a name is its .bss */
-            ours = strstr(name, library) != NULL || (ours && from == end && !name[0]);
+            bss = ours && from == end && !name[0];
+            ours = bss || strstr(name, library) != NULL;
             end = to;
         } else if (sscanf(line, "Private_Dirty: %ld", &kib) == 1) {
             s.all += kib;
-            s.own += ours ? kib : 0;
+            /* the kernel may have joined it with a mapping of the library's own */
+            s.own += bss && kib > BSS_KIB ? BSS_KIB : ours ? kib : 0;
         }
     }
     if (f)

@@ -206,12 +206,16 @@ static inline uint64_t ti_hash_word(uint64_t hash, uint64_t word)
     return hash ^ (hash >> 32);
 }
 
-static inline uint64_t ti_hash_event(uint64_t hash, const struct ti_event *ev)
+/* An event's part of the hash, in three steps: what it begins with, then
+ * ti_hash_word() of each field in order, then its vectors. */
+static inline uint64_t ti_hash_begin(uint64_t hash, const struct ti_event *ev)
 {
     hash = ti_hash_word(hash, (uint64_t)ev->op << 32 | ev->mask);
-    hash = ti_hash_word(hash, ev->volume);
-    for (uint32_t rest = ev->mask; rest; rest &= rest - 1)
-        hash = ti_hash_word(hash, (uint64_t)ev->arg[__builtin_ctz(rest)]);
+    return ti_hash_word(hash, ev->volume);
+}
+
+static inline uint64_t ti_hash_vecs(uint64_t hash, const struct ti_event *ev)
+{
     for (int v = 0; v < TI_VECS; v++) {
         if (!ev->vec[v].len)
             continue;
@@ -220,6 +224,14 @@ static inline uint64_t ti_hash_event(uint64_t hash, const struct ti_event *ev)
             hash = ti_hash_word(hash, (uint64_t)ti_vec_at(&ev->vec[v], i));
     }
     return hash;
+}
+
+static inline uint64_t ti_hash_event(uint64_t hash, const struct ti_event *ev)
+{
+    hash = ti_hash_begin(hash, ev);
+    for (uint32_t rest = ev->mask; rest; rest &= rest - 1)
+        hash = ti_hash_word(hash, (uint64_t)ev->arg[__builtin_ctz(rest)]);
+    return ti_hash_vecs(hash, ev);
 }
 
 #endif

@@ -15,16 +15,16 @@
 /* Sizes of the tables; together they must fit TI_WRITER_BYTES. */
 #define SYMS           256
 #define SYM_SLOTS      512 /* power of two */
-#define COLS           640
+#define COLS           512
 #define VOL_SLOTS      1024 /* power of two */
-#define BLOCKS         928
+#define BLOCKS         768
 #define BLOCK_DATA     30
 #define OUT_BYTES      2048
-#define PENDING_BYTES 1024
-#define CHUNK_GROWTH 4
-#define DEFLATE_BYTES  (40 * 1024) /* what zlib asks for at the setting below */
+#define PENDING_BYTES  1024
+#define CHUNK_GROWTH   4
+#define DEFLATE_BYTES  (31 * 1024) /* what zlib asks for at the setting below */
 #define DEFLATE_LEVEL  6
-#define DEFLATE_WINDOW 12
+#define DEFLATE_WINDOW 11
 #define DEFLATE_MEM    5
 
 #define NONE UINT16_MAX
@@ -529,8 +529,9 @@ static bool has_room(const struct ti_writer *w, const struct ti_event *ev)
 
 void ti_writer_event(struct ti_writer *w, const struct ti_event *ev)
 {
-    uint32_t kinds;
+    uint32_t kinds, columns;
     struct column *c;
+    uint64_t hash;
     uint16_t s;
 
     if (w->failed)
@@ -555,15 +556,23 @@ void ti_writer_event(struct ti_writer *w, const struct ti_event *ev)
     }
     column_value(w, volume_column(w, w->prev, s), ev->volume);
     c = &w->col[w->sym[s].col];
-    for (uint32_t rest = column_fields(ev->mask, kinds); rest; rest &= rest - 1)
-        column_value(w, c++, (uint64_t)ev->arg[__builtin_ctz(rest)]);
+    hash = ti_hash_begin(w->hash, ev);
+    columns = column_fields(ev->mask, kinds);
+    for (uint32_t rest = ev->mask; rest; rest &= rest - 1) {
+        int f = __builtin_ctz(rest);
+        uint64_t v = (uint64_t)ev->arg[f];
+
+        hash = ti_hash_word(hash, v);
+        if (__builtin_expect(columns >> f & 1, 1))
+            column_value(w, c++, v);
+    }
+    w->hash = w->sym[s].vecs ? ti_hash_vecs(hash, ev) : hash;
     for (uint32_t rest = w->sym[s].vecs; rest; rest &= rest - 1)
         put_vec(w, c++, &ev->vec[__builtin_ctz(rest)]);
     w->prev = s;
     w->chunk_events++;
     w->events++;
     w->volume += ev->volume;
-    w->hash = ti_hash_event(w->hash, ev);
 }
 
 /* ---------------------------------------------------- everything else ---- */

@@ -20,7 +20,7 @@
 #include "formats/event.h"
 #include "formats/trace.h"
 
-#define TI_WRITER_BYTES (100 * 1024) /* of the 128 KiB that the library may use */
+#define TI_WRITER_BYTES (84 * 1024) /* of the 128 KiB that the library may use */
 
 /* Events a chunk holds at most.  Small, so that a killed rank loses little:
  * the first chunk holds TI_CHUNK_EVENTS_FIRST, each next one four times as many. */

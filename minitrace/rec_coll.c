@@ -14,9 +14,8 @@ static const struct ti_comm_entry *begin(struct ti_event *ev, struct ti_call *c)
         ti_rec_untraced(c, "a collective on an intercommunicator");
         return NULL;
     }
-    ev->mask = TI_M_COMM;
+    ti_event_begin(ev, TI_M_COMM);
     ev->arg[TI_F_COMM] = comm->index;
-    ev->vec[0].len = ev->vec[1].len = 0;
     return comm;
 }
 
@@ -49,14 +48,14 @@ static int64_t redop(MPI_Op op)
 
     /* handles need not be constants: no switch, and a table would be filled at
      * every call */
-#define KNOWN(name)     \
-    if (op == MPI_##name) \
+#define KNOWN(name)                                                                                \
+    if (op == MPI_##name)                                                                          \
         return TI_REDOP_##name;
-    KNOWN(SUM) KNOWN(MAX) KNOWN(MIN) KNOWN(PROD) KNOWN(LAND) KNOWN(BAND) KNOWN(LOR) KNOWN(BOR)
-    KNOWN(LXOR) KNOWN(BXOR) KNOWN(MAXLOC) KNOWN(MINLOC) KNOWN(REPLACE) KNOWN(NO_OP)
+    KNOWN(SUM)
+    KNOWN(MAX) KNOWN(MIN) KNOWN(PROD) KNOWN(LAND) KNOWN(BAND) KNOWN(LOR) KNOWN(BOR) KNOWN(LXOR)
+        KNOWN(BXOR) KNOWN(MAXLOC) KNOWN(MINLOC) KNOWN(REPLACE) KNOWN(NO_OP)
 #undef KNOWN
-    if (op == MPI_OP_NULL)
-        return TI_REDOP_NULL;
+            if (op == MPI_OP_NULL) return TI_REDOP_NULL;
     PMPI_Op_commutative(op, &commutes);
     return commutes ? TI_REDOP_USER : TI_REDOP_USER_NC;
 }

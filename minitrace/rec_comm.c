@@ -173,10 +173,9 @@ static bool created(struct ti_call *c, struct ti_event *ev, char kind)
         ti_rec_untraced(c, "a communicator made from an intercommunicator");
         return false;
     }
-    ev->mask = TI_M_COMM | TI_M_NEWCOMM;
+    ti_event_begin(ev, TI_M_COMM | TI_M_NEWCOMM);
     ev->arg[TI_F_COMM] = parent->index;
     ev->arg[TI_F_NEWCOMM] = TI_NULL;
-    ev->vec[0].len = ev->vec[1].len = 0;
     made = ti_comm_of(c, c->newcomm);
     if (made == MPI_COMM_NULL)
         return true;

@@ -5,16 +5,6 @@
  * library, or nothing in a C program. */
 extern MPI_Fint mpi_fortran_status_ignore_[] __attribute__((weak));
 
-int64_t ti_type_bytes(MPI_Datatype type)
-{
-    MPI_Count bytes = 0;
-
-    if (type == MPI_DATATYPE_NULL)
-        return 0;
-    PMPI_Type_size_x(type, &bytes);
-    return bytes == MPI_UNDEFINED ? 0 : bytes;
-}
-
 /* The call ignores its status, and we need it: give it one of ours. */
 void ti_lend_status(struct ti_call *c)
 {
@@ -79,13 +69,12 @@ static const struct ti_comm_entry *message(struct ti_event *ev, struct ti_call *
         return NULL;
     }
     esize = ti_type_bytes(c->type);
-    ev->mask = TI_M_P2P;
+    ti_event_begin(ev, TI_M_P2P);
     ev->arg[TI_F_COMM] = comm->index;
     ev->arg[TI_F_PEER] = peer_of(comm, c->peer);
     ev->arg[TI_F_TAG] = tag_of(c->tag);
     ev->arg[TI_F_BYTES] = c->count * esize;
     ev->arg[TI_F_ESIZE] = esize;
-    ev->vec[0].len = ev->vec[1].len = 0;
     return comm;
 }
 

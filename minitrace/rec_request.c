@@ -27,7 +27,7 @@ struct request {
     bool live, wildcard;
 };
 
-#define FIRST_ROOM 128 /* requests; doubles */
+#define FIRST_ROOM 64 /* requests; doubles */
 
 struct table {
     struct request *request; /* [number] */
@@ -242,11 +242,12 @@ static void look_up_all(struct ti_call *c, int n, bool many_statuses)
 /* One request completed: Wait, Test, Waitany, Testany; or was freed. */
 static void completed_one(struct ti_call *c, struct request *r)
 {
-    struct ti_event ev = {.mask = TI_M_REQ};
+    struct ti_event ev;
     bool show = r && is_shown(r);
 
     if (!r)
         return;
+    ti_event_begin(&ev, TI_M_REQ);
     if (r->wildcard && c->op != TI_OP_REQUEST_FREE)
         ti_match(&ev, c, c->status, r->own_rank);
     ev.arg[TI_F_REQ] = remove_request(r);
@@ -261,7 +262,7 @@ static void sort_positions(int64_t *order, const int *indices, int n)
     for (int i = 0; i < n; i++) {
         int k = i;
 
-        for (; indices && k > 0 && indices[order[k - 1]] > indices[i]; k--)
+        for (; k > 0 && indices[order[k - 1]] > indices[i]; k--)
             order[k] = order[k - 1];
         order[k] = i;
     }
@@ -272,7 +273,7 @@ static void sort_positions(int64_t *order, const int *indices, int n)
 static void completed_many(struct ti_call *c, int n, const int *indices)
 {
     int first = c->binding == TI_BINDING_C ? 0 : 1;
-    struct ti_event ev = {0};
+    struct ti_event ev;
     int64_t *match, *order, matches = 0, count = 0;
 
     if (!ti_reserve((void **)&list, &list_bytes, ((size_t)n * 5 + 1) * sizeof *list)) {
@@ -281,28 +282,32 @@ static void completed_many(struct ti_call *c, int n, const int *indices)
     }
     match = list + n;
     order = match + 3 * (int64_t)n;
-    sort_positions(order, indices, n);
+    if (indices)
+        sort_positions(order, indices, n);
     for (int k = 0; k < n; k++) {
-        int64_t i = order[k], which = indices ? indices[i] - first : i, number;
+        int64_t i = indices ? order[k] : k, which = indices ? indices[i] - first : i, number;
         struct request *r = which >= 0 && which < c->held ? found[which] : NULL;
-        struct ti_event m = {0};
-        bool show = r && is_shown(r);
+        bool show = r && is_shown(r), matched = false;
 
         if (!r)
             continue;
-        if (r->wildcard)
-            ti_match(&m, c, status_at(c, i), r->own_rank);
+        if (r->wildcard) {
+            ev.mask = 0;
+            ti_match(&ev, c, status_at(c, i), r->own_rank);
+            matched = ev.mask != 0;
+        }
         number = remove_request(r);
         if (show)
             list[count++] = number;
-        if (m.mask & TI_M_MATCH) {
+        if (matched) {
             match[matches++] = number;
-            match[matches++] = m.arg[TI_F_FROM];
-            match[matches++] = m.arg[TI_F_FROMTAG];
+            match[matches++] = ev.arg[TI_F_FROM];
+            match[matches++] = ev.arg[TI_F_FROMTAG];
         }
     }
     if (count == 0)
         return;
+    ti_event_begin(&ev, 0);
     if (shown.live == 0) {
         ev.mask |= TI_M_ALL;
         ev.arg[TI_F_ALL] = 1;

@@ -258,6 +258,7 @@ void ti_session_begin(double start, int provided)
     ti_state.active = true;
     ti_state.calibration = ti_calibrate(&spread);
     write_info(spread);
+    ti_types_begin();
     if (ti_comm_begin()) {
         ev.arg[TI_F_LEVEL] = provided;
         c.site = NULL;

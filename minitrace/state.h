@@ -53,6 +53,14 @@ void ti_complain(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 /* Something went wrong: say so, stop recording for good, mark the trace. */
 void ti_give_up(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
+/* An event without vectors; only the fields of its mask need to be set. */
+static inline void ti_event_begin(struct ti_event *ev, uint32_t mask)
+{
+    ev->mask = mask;
+    ev->vec[0].len = 0;
+    ev->vec[1].len = 0;
+}
+
 /* record.c: give the event its volume and call site and write it.  While
  * MPI_Pcontrol(0) holds, nothing is written unless `always`. */
 void ti_emit(const struct ti_call *c, struct ti_event *ev, bool always);
@@ -89,6 +97,10 @@ void ti_unmap(void *p, size_t bytes);
  */
 bool ti_reserve(void **p, size_t *room, size_t bytes);
 
+/* type.c: packed bytes of one element; 0 for MPI_DATATYPE_NULL. */
+int64_t ti_type_bytes(MPI_Datatype type);
+void ti_types_begin(void);
+
 /* rec_comm.c */
 struct ti_comm_entry {
     MPI_Comm comm;
@@ -105,7 +117,6 @@ bool ti_comm_begin(void); /* world and self */
 /* rec_p2p.c: status helpers shared by receives and completions. */
 void ti_lend_status(struct ti_call *c);
 void ti_match(struct ti_event *ev, const struct ti_call *c, const void *status, int own_rank);
-int64_t ti_type_bytes(MPI_Datatype type);
 
 /* rec_request.c: a request was made by *c->req; its number for the event. */
 int64_t ti_request_add(struct ti_call *c, bool wildcard, int own_rank);

@@ -60,7 +60,7 @@ says err "cannot find 'mpirun'"
 run 3 -c cputime --np 1000 --mem-per-rank 1T ../app
 says err "1000 ranks need"
 says err "not even one rank fits"
-run 3 -c cputime --np 100000 --mem-per-rank 200M ../app
+run 3 -c cputime --np 4000 --mem-per-rank 200M ../app
 says err "ranks fit"
 run 4 -c cputime --np 2 --trace-dir no/where ../app
 run 4 -c cputime --np 2 -o no/where.tib ../app
