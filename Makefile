@@ -99,6 +99,7 @@ help:
 	@echo 'make examples     build the example programs'
 	@echo 'make install      into prefix (DESTDIR is put in front)'
 	@echo 'make check-generated, check-symbols   the MPI shims against table and installed MPI'
+	@echo 'make fuzz         fuzz the readers with clang, FUZZ_SECONDS=60 each'
 	@echo 'make clean'
 	@echo
 	@echo 'V=1               show the commands'
