@@ -183,9 +183,10 @@ static ti_status read_header(struct ti_reader *r, struct ti_err *err)
         return damaged(r, 0, err, "the header's checksum is wrong");
     if (ti_get_u16(h + 8) != TI_MAJOR || ti_get_u32(h + 12) != 0) {
         ti_err_set(err, TI_ERR_INPUT,
-                   "'%s' is in trace format %u.%u, which this version cannot read", r->name,
-                   ti_get_u16(h + 8), ti_get_u16(h + 10));
-        ti_err_hint(err, "use a newer Tiara; this is %u.%u", TI_MAJOR, TI_MINOR);
+                   "'%s' is in trace format %u.%u with features %#x, which this version cannot "
+                   "read",
+                   r->name, ti_get_u16(h + 8), ti_get_u16(h + 10), ti_get_u32(h + 12));
+        ti_err_hint(err, "use a newer Tiara; this one reads %u.%u without", TI_MAJOR, TI_MINOR);
         return TI_ERR_INPUT;
     }
     r->nranks = ti_get_u32(h + 20);
@@ -810,7 +811,7 @@ static ti_status pass_unread(struct ti_reader *r, const struct chunk *c, struct 
 }
 
 /* One chunk that is no EVT, or any when `skip`: EVT and VEC are then passed
- * without a look inside, as are chunks of a later version. */
+ * without a look inside. */
 static ti_status take_chunk(struct ti_reader *r, const struct chunk *c, bool skip,
                             struct ti_err *err)
 {
@@ -821,6 +822,15 @@ static ti_status take_chunk(struct ti_reader *r, const struct chunk *c, bool ski
     bool ok = true;
     ti_status st;
 
+    if (c->type > TI_CHUNK_IDX || c->type == TI_CHUNK_NONE || c->version != TI_CHUNK_VERSION) {
+        if (c->flags & TI_CHUNK_OPTIONAL)
+            return pass_unread(r, c, err);
+        ti_err_set(err, TI_ERR_INPUT,
+                   "'%s' has a chunk of type %u, version %u, which this version cannot read",
+                   r->name, c->type, c->version);
+        ti_err_hint(err, "use a newer Tiara");
+        return TI_ERR_INPUT;
+    }
     if (skip && (c->type == TI_CHUNK_EVT || c->type == TI_CHUNK_VEC)) {
         if (c->type == TI_CHUNK_EVT && c->first != r->events)
             return damaged(r, at, err, "events are missing before a chunk");
@@ -828,13 +838,6 @@ static ti_status take_chunk(struct ti_reader *r, const struct chunk *c, bool ski
         if (st == TI_OK && c->type == TI_CHUNK_EVT)
             r->events += c->events;
         return st;
-    }
-    if (c->type > TI_CHUNK_IDX || c->type == TI_CHUNK_NONE) {
-        if (c->flags & TI_CHUNK_OPTIONAL)
-            return pass_unread(r, c, err);
-        return ti_err_set(err, TI_ERR_INPUT,
-                          "'%s' has a chunk of type %u, which this version cannot read", r->name,
-                          c->type);
     }
     st = read_payload(r, c, &raw, err);
     if (st)
@@ -899,7 +902,7 @@ static ti_status advance(struct ti_reader *r, bool skip, struct ti_err *err)
             return st;
         if (r->at_end)
             break;
-        if (c.type == TI_CHUNK_EVT && !skip) {
+        if (c.type == TI_CHUNK_EVT && c.version == TI_CHUNK_VERSION && !skip) {
             r->chunk_at = r->at;
             st = read_payload(r, &c, &r->raw, err);
             if (st)

@@ -48,6 +48,7 @@
 #define TI_MAGIC_BYTES 8
 #define TI_MAJOR 1
 #define TI_MINOR 0
+#define TI_CHUNK_VERSION 1
 #define TI_HEADER_BYTES 48
 #define TI_CHUNK_BYTES 32
 #define TI_CRC_BYTES 4

@@ -2,9 +2,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 #include <zlib.h>
@@ -62,7 +64,8 @@ struct symbol {
 };
 
 struct ti_writer {
-    int fd;
+    int fd;                     /* -1 once closed */
+    volatile sig_atomic_t busy; /* in one of the functions that write */
     uint32_t rank;
     ti_status failed;
     struct ti_err err;
@@ -111,14 +114,28 @@ static void fail(struct ti_writer *w, const char *what)
         return;
     w->failed = ti_err_errno(&w->err, TI_ERR_IO, "cannot %s the trace of rank %u", what, w->rank);
     /* leave a clean prefix; nothing can be done if that fails too */
-    if (ftruncate(w->fd, (off_t)w->file_bytes) != 0)
+    if (w->fd >= 0 && ftruncate(w->fd, (off_t)w->file_bytes) != 0)
         return;
+}
+
+/* Whether the process may have a file of `bytes`.  Writing more would not fail
+ * but bring SIGXFSZ, which ends an application that does not expect it. */
+static bool may_grow_to(uint64_t bytes)
+{
+    struct rlimit most;
+
+    return getrlimit(RLIMIT_FSIZE, &most) != 0 || most.rlim_cur == RLIM_INFINITY ||
+           bytes <= most.rlim_cur;
 }
 
 static void put_at(struct ti_writer *w, uint64_t at, const void *data, size_t bytes)
 {
     const uint8_t *p = data;
 
+    if (bytes && !w->failed && !may_grow_to(at + bytes)) {
+        errno = EFBIG;
+        fail(w, "write");
+    }
     while (bytes && !w->failed) {
         ssize_t n = pwrite(w->fd, p, bytes, (off_t)at);
 
@@ -215,7 +232,7 @@ static void chunk_put_text(struct ti_writer *w, const char *text)
 /* The header goes in last: until then the chunk does not exist. */
 static void chunk_end(struct ti_writer *w, uint64_t first, uint32_t events)
 {
-    uint8_t header[TI_CHUNK_BYTES] = {w->type, 0, 1, w->codec};
+    uint8_t header[TI_CHUNK_BYTES] = {w->type, 0, TI_CHUNK_VERSION, w->codec};
     uint8_t crc[TI_CRC_BYTES];
     uint64_t stored;
 
@@ -372,7 +389,7 @@ static uint64_t now_ns(void)
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-void ti_writer_flush(struct ti_writer *w)
+static void flush(struct ti_writer *w)
 {
     if (w->failed)
         return;
@@ -385,6 +402,18 @@ void ti_writer_flush(struct ti_writer *w)
             w->chunk_limit *= CHUNK_GROWTH;
     }
     columns_reset(w);
+}
+
+void ti_writer_flush(struct ti_writer *w)
+{
+    w->busy = 1;
+    flush(w);
+    w->busy = 0;
+}
+
+bool ti_writer_busy(const struct ti_writer *w)
+{
+    return w->busy;
 }
 
 /* Which of the special values its fields have, two bits a field. */
@@ -536,8 +565,9 @@ void ti_writer_event(struct ti_writer *w, const struct ti_event *ev)
 
     if (w->failed)
         return;
+    w->busy = 1;
     if (!has_room(w, ev)) {
-        ti_writer_flush(w);
+        flush(w);
         if (w->failed)
             return;
     }
@@ -573,6 +603,7 @@ void ti_writer_event(struct ti_writer *w, const struct ti_event *ev)
     w->chunk_events++;
     w->events++;
     w->volume += ev->volume;
+    w->busy = 0;
 }
 
 /* ---------------------------------------------------- everything else ---- */
@@ -654,9 +685,11 @@ void ti_writer_info(struct ti_writer *w, const char *const *pairs, int n)
 {
     if (w->failed)
         return;
+    w->busy = 1;
     chunk_begin(w, TI_CHUNK_INF, TI_CODEC_RAW);
     put_pairs(w, pairs, n);
     chunk_end(w, w->events, 0);
+    w->busy = 0;
 }
 
 /* Strings wait until events that may refer to them are written: they are much
@@ -671,6 +704,7 @@ uint32_t ti_writer_string(struct ti_writer *w, enum ti_string kind, const char *
         return 0;
     if (bytes > TI_STRING_BYTES)
         bytes = TI_STRING_BYTES;
+    w->busy = 1;
     if (w->pending_bytes + 2 * TI_VARINT_MAX + 1 + bytes > PENDING_BYTES)
         strings_write(w);
     p = w->pending + w->pending_bytes;
@@ -679,6 +713,7 @@ uint32_t ti_writer_string(struct ti_writer *w, enum ti_string kind, const char *
     p += ti_put_varint(p, bytes);
     memcpy(p, text, bytes);
     w->pending_bytes = (uint32_t)(p + bytes - w->pending);
+    w->busy = 0;
     return *count;
 }
 
@@ -689,6 +724,7 @@ void ti_writer_comm(struct ti_writer *w, uint32_t index, char kind, int64_t rank
 
     if (w->failed)
         return;
+    w->busy = 1;
     chunk_begin(w, TI_CHUNK_COM, TI_CODEC_ZLIB);
     chunk_put_varint(w, index);
     chunk_put_varint(w, (uint64_t)rank);
@@ -706,6 +742,7 @@ void ti_writer_comm(struct ti_writer *w, uint32_t index, char kind, int64_t rank
         last = members[i + n - 1];
     }
     chunk_end(w, w->events, 0);
+    w->busy = 0;
 }
 
 double ti_writer_flush_seconds(const struct ti_writer *w)
@@ -759,11 +796,14 @@ ti_status ti_writer_close(struct ti_writer *w, enum ti_end end, const char *cons
                           struct ti_err *err)
 {
     ti_status st;
+    int fd;
 
     ti_writer_flush(w);
     if (!w->failed)
         write_end(w, end, pairs, n);
-    if (close(w->fd) != 0)
+    fd = w->fd;
+    w->fd = -1; /* whatever close() says, the number is somebody else's now */
+    if (close(fd) != 0)
         fail(w, "close");
     st = ti_writer_error(w, err);
     munmap(w, TI_WRITER_BYTES);

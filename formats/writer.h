@@ -62,6 +62,11 @@ void ti_writer_event(struct ti_writer *w, const struct ti_event *ev);
 /* Compress and write what is buffered. */
 void ti_writer_flush(struct ti_writer *w);
 
+/* Whether a function here was interrupted: true only when asked from a signal
+ * handler, or from what it called.  The file is then a readable prefix, to be
+ * left as it is. */
+bool ti_writer_busy(const struct ti_writer *w);
+
 /* So far.  Seconds are those spent compressing and writing chunks of events. */
 double ti_writer_flush_seconds(const struct ti_writer *w);
 uint64_t ti_writer_events(const struct ti_writer *w);

@@ -246,8 +246,7 @@ static void explain(struct ti_err *err)
             ti_err_hint(err, "this process may not use perf_event_open (a container's rules?)");
         return;
     }
-    ti_err_hint(err, "the kernel offers no hardware counters here (a virtual machine?): %s",
-                strerror(cause));
+    ti_err_hint(err, "the kernel offers no hardware counters here (a virtual machine?)");
 }
 
 static ti_status refuse(struct ti_err *err, const char *call, int rc)

@@ -10,20 +10,27 @@ static size_t pages(size_t bytes)
     return (bytes + page - 1) / page * page;
 }
 
+void ti_mapped(int64_t bytes)
+{
+    ti_state.mapped += bytes;
+    if (ti_state.mapped > ti_state.memory_bytes)
+        ti_state.memory_bytes = ti_state.mapped;
+}
+
 void *ti_map(size_t bytes)
 {
     void *p = mmap(NULL, pages(bytes), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
     if (p == MAP_FAILED)
         return NULL;
-    ti_state.memory_bytes += (int64_t)pages(bytes);
+    ti_mapped((int64_t)pages(bytes));
     return p;
 }
 
 void ti_unmap(void *p, size_t bytes)
 {
     if (p && munmap(p, pages(bytes)) == 0)
-        ti_state.memory_bytes -= (int64_t)pages(bytes);
+        ti_mapped(-(int64_t)pages(bytes));
 }
 
 bool ti_reserve(void **p, size_t *room, size_t bytes)
@@ -40,7 +47,7 @@ bool ti_reserve(void **p, size_t *room, size_t bytes)
     if (!grown || grown == MAP_FAILED)
         return false;
     if (*p)
-        ti_state.memory_bytes += (int64_t)(want - *room);
+        ti_mapped((int64_t)(want - *room));
     *p = grown;
     *room = want;
     return true;

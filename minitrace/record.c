@@ -89,10 +89,13 @@ struct ti_call *ti_enter(uint64_t now, unsigned op, enum ti_binding binding, con
         now = ti_state.counter.read();
     thread.inside = true;
     delta = now - ti_state.last;
-    if (__builtin_expect(delta >= ti_state.calibration, 1))
-        count(delta - ti_state.calibration, op);
-    else
+    if (__builtin_expect(delta >= ti_state.calibration, 1)) {
+        delta -= ti_state.calibration;
+    } else {
+        delta = 0;
         ti_state.negative++;
+    }
+    count(delta, op);
     call.site = site;
     call.op = (uint16_t)op;
     call.binding = (uint8_t)binding;

@@ -26,6 +26,7 @@
 #endif
 
 #define DEFAULT_DIR "tiara.run"
+#define PATH_BYTES  4096
 
 static char reason[512]; /* why recording stopped */
 
@@ -194,30 +195,56 @@ static bool hex_id(const char *text, uint8_t id[TI_RUN_ID_BYTES])
     return true;
 }
 
-/* What the files of this run share: given, or drawn by rank 0 for all. */
-static void run_id(uint8_t id[TI_RUN_ID_BYTES])
+static bool rank_path(const char *dir, int rank, char *path, size_t bytes)
 {
+    return snprintf(path, bytes, "%s/rank-%06d.ti", dir, rank) < (int)bytes;
+}
+
+/*
+ * What the files of this run share: given by a launcher, which sees to a fresh
+ * directory, or drawn by rank 0 for all.  Rank 0 then also looks for another
+ * run's traces in `dir`, and false says on every rank that there are some: of two
+ * runs in one directory nobody could make sense.
+ */
+static bool run_id(const char *dir, uint8_t id[TI_RUN_ID_BYTES])
+{
+    struct {
+        uint8_t id[TI_RUN_ID_BYTES];
+        uint8_t taken;
+    } drawn = {{0}, 0};
+    char path[PATH_BYTES];
+
     if (hex_id(getenv("TIARA_RUN_ID"), id))
-        return;
-    if (ti_state.rank == 0 && getrandom(id, TI_RUN_ID_BYTES, 0) != TI_RUN_ID_BYTES)
-        memset(id, 0, TI_RUN_ID_BYTES);
-    PMPI_Bcast(id, TI_RUN_ID_BYTES, MPI_BYTE, 0, MPI_COMM_WORLD);
+        return true;
+    if (ti_state.rank == 0) {
+        if (getrandom(drawn.id, TI_RUN_ID_BYTES, 0) != TI_RUN_ID_BYTES)
+            memset(drawn.id, 0, TI_RUN_ID_BYTES);
+        drawn.taken = rank_path(dir, 0, path, sizeof path) && access(path, F_OK) == 0;
+    }
+    PMPI_Bcast(&drawn, sizeof drawn, MPI_BYTE, 0, MPI_COMM_WORLD);
+    memcpy(id, drawn.id, TI_RUN_ID_BYTES);
+    return !drawn.taken;
 }
 
 static bool open_all(struct ti_err *err)
 {
     const char *dir = getenv("TIARA_TRACE_DIR"), *counter = getenv("TIARA_COUNTER");
     uint8_t id[TI_RUN_ID_BYTES];
-    char path[4096];
+    char path[PATH_BYTES];
 
-    run_id(id); /* first: rank 0 may fail below, and the others would wait */
     if (!dir || !dir[0])
         dir = DEFAULT_DIR;
+    /* first: rank 0 may fail below, and the others would wait */
+    if (!run_id(dir, id)) {
+        ti_err_set(err, TI_ERR_IO, "'%s' holds the traces of another run", dir);
+        ti_err_hint(err, "remove it, or set TIARA_TRACE_DIR to another directory");
+        return false;
+    }
     if (mkdir(dir, 0777) != 0 && errno != EEXIST) {
         ti_err_errno(err, TI_ERR_IO, "cannot create the trace directory '%s'", dir);
         return false;
     }
-    if (snprintf(path, sizeof path, "%s/rank-%06d.ti", dir, ti_state.rank) >= (int)sizeof path) {
+    if (!rank_path(dir, ti_state.rank, path, sizeof path)) {
         ti_err_set(err, TI_ERR_IO, "the name of the trace directory is too long");
         return false;
     }
@@ -228,7 +255,7 @@ static bool open_all(struct ti_err *err)
         ti_counter_close(&ti_state.counter);
         return false;
     }
-    ti_state.memory_bytes += TI_WRITER_BYTES;
+    ti_mapped(TI_WRITER_BYTES);
     return true;
 }
 
@@ -280,7 +307,8 @@ void ti_session_end(enum ti_end end)
     struct ti_err err;
     double now = ti_seconds();
 
-    if (!ti_state.active || (end != TI_END_STOPPED && ti_intruded()))
+    /* a process that fork() made leaves its parent's trace alone */
+    if (!ti_state.active || ti_state.pid != getpid() || (end != TI_END_STOPPED && ti_intruded()))
         return;
     ti_state.active = false;
     snprintf(flush, sizeof flush, "%.6f", ti_writer_flush_seconds(writer));
@@ -302,11 +330,11 @@ void ti_session_end(enum ti_end end)
     ti_counter_close(&ti_state.counter);
 }
 
-/* A process that ends without MPI_Finalize still leaves what it recorded; one
- * that fork() made leaves its parent's trace alone, and so does a second thread,
- * since ours may be adding to it. */
+/* A process that ends without MPI_Finalize still leaves what it recorded.  One
+ * that ends in a second thread, or in a signal handler in the middle of recording,
+ * leaves the chunks it has written. */
 __attribute__((destructor)) static void at_exit(void)
 {
-    if (ti_state.active && ti_state.pid == getpid() && ti_thread_ours())
+    if (ti_state.active && ti_thread_ours() && !ti_writer_busy(ti_state.writer))
         ti_session_end(TI_END_NO_FINALIZE);
 }

@@ -11,8 +11,11 @@
 #include "minitrace/state.h"
 
 /* A cache: when it is full it is emptied, and sites met again are introduced
- * again under a new number, so its size bounds memory and loses nothing. */
-#define SLOTS 256 /* power of two */
+ * again under a new number, so its size bounds memory and loses nothing.  But a
+ * loop over more sites than it holds would introduce one with every event: after
+ * so many times it stays as it is, and sites not in it are number 0, unknown. */
+#define SLOTS       256 /* power of two */
+#define EMPTIED_MAX 16
 
 static struct {
     const void *address;
@@ -87,11 +90,16 @@ static __attribute__((noinline)) uint32_t introduce(const void *address, unsigne
 {
     struct search s = {(uintptr_t)address, ""};
 
+    static int emptied;
+
+    if (sites == SLOTS * 3 / 4 && emptied == EMPTIED_MAX)
+        return 0;
     if (dl_iterate_phdr(look, &s) == 0)
         snprintf(s.text, sizeof s.text, "unknown module");
     if (sites == SLOTS * 3 / 4) {
         memset(site, 0, sizeof site);
         sites = 0;
+        emptied++;
         slot = slot_of(s.address);
     }
     sites++;
@@ -104,6 +112,8 @@ uint32_t ti_site(const void *address)
 {
     unsigned slot = slot_of((uintptr_t)address);
 
+    if (!address) /* an event of our own */
+        return 0;
     for (; site[slot].address; slot = (slot + 1) & (SLOTS - 1))
         if (site[slot].address == address)
             return site[slot].number;

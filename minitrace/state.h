@@ -35,7 +35,7 @@ struct ti_state {
 
     int rank, nranks;
     pid_t pid;
-    int64_t memory_bytes; /* mapped by ti_map() */
+    int64_t mapped, memory_bytes; /* by ti_map(): now, and the most there was */
     double init_start, init_end;
 };
 
@@ -89,6 +89,7 @@ uint32_t ti_site(const void *address);
 /* map.c: zeroed memory of our own, outside the application's heap, counted in
  * memory_bytes.  NULL when there is none.  Sizes are rounded up to pages. */
 void *ti_map(size_t bytes);
+void ti_mapped(int64_t bytes); /* somebody else mapped so much for us */
 void ti_unmap(void *p, size_t bytes);
 
 /*

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -149,6 +150,18 @@ static void noisy(void)
         printf("errno was changed %d times\n", changed);
 }
 
+/* Files may not grow: writing beyond the limit would bring SIGXFSZ, which ends
+ * a process. */
+static void limited(void)
+{
+    struct rlimit files;
+
+    getrlimit(RLIMIT_FSIZE, &files);
+    files.rlim_cur = 65536;
+    setrlimit(RLIMIT_FSIZE, &files);
+    noisy();
+}
+
 int main(int argc, char **argv)
 {
     static const char *const level[] = {"single", "funneled", "serialized", "multiple"};
@@ -178,6 +191,8 @@ int main(int argc, char **argv)
         keeps_errno();
     else if (strcmp(what, "noisy") == 0)
         noisy();
+    else if (strcmp(what, "limited") == 0)
+        limited();
     else if (strcmp(what, "single") && strcmp(what, "serialized") && strcmp(what, "multiple"))
         talk(300);
 

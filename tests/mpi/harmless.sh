@@ -133,13 +133,22 @@ cp -a "$dir" "$scratch/kept"
 trace "$dir" 2 cputime "$program" output >"$scratch/traced.out" 2>"$scratch/traced.err"
 echo $? >"$scratch/traced.rc"
 fruitless 'a used folder'
-says 'nothing is recorded.*File exists' 'a used folder'
+says 'nothing is recorded.*holds the traces of another run; hint: remove it' 'a used folder'
 diff -r "$dir" "$scratch/kept" || fail 'a used folder: its traces changed'
+trace "$dir" 3 cputime "$program" output >/dev/null 2>&1
+diff -r "$dir" "$scratch/kept" || fail 'a used folder, more ranks: its traces changed'
 rm -rf "$dir"
 trace "$dir" 2 abacus "$program" output >"$scratch/traced.out" 2>"$scratch/traced.err"
 echo $? >"$scratch/traced.rc"
 fruitless 'an unknown counter'
 says "nothing is recorded: unknown counter 'abacus'; hint: choose auto" 'an unknown counter'
+
+# A limit on the size of files.
+rm -rf "$dir"
+traced "$program" limited
+[ "$(cat "$scratch/traced.rc")" = 0 ] || fail "limited files: status $(cat "$scratch/traced.rc")"
+says 'recording stopped.*File too large' 'limited files'
+ends 'incomplete' 0 'limited files'
 
 # The disk fills up, at once or after a while.
 if [ "$(id -u)" = 0 ] && mkdir "$scratch/small" &&
