@@ -231,6 +231,39 @@ static void check_identity(struct ti_lint_state *st, int64_t rank, const struct 
     st->have_run_id = true;
 }
 
+static void take_text(char *at, size_t bytes, const char *text, bool first)
+{
+    if (first)
+        snprintf(at, bytes, "%s", text ? text : "");
+    else if (strcmp(at, text ? text : "") != 0)
+        snprintf(at, bytes, "mixed");
+}
+
+/* What the rank's volumes count. */
+static void take_volumes(struct ti_lint_state *st, const struct ti_reader *r)
+{
+    struct ti_volumes *v = &st->lint->volumes;
+    const char *exact = ti_reader_info(r, "exact");
+    bool first = !st->have_volumes;
+
+    take_text(v->counter, sizeof v->counter, ti_reader_info(r, "counter"), first);
+    take_text(v->unit, sizeof v->unit, ti_reader_info(r, "unit"), first);
+    v->inexact = v->inexact || (exact && !strcmp(exact, "no"));
+    st->have_volumes = true;
+}
+
+/* Named one by one, so that each kind of call is a problem of its own. */
+static void report_untraced(struct ti_lint_state *st, struct ti_walk *w, int64_t rank,
+                            const struct ti_step *step)
+{
+    const char *call = ti_reader_string(ti_walk_reader(w), TI_STRING_CALL, step->ev.arg[TI_F_CALL]);
+    char why[TI_WHY_BYTES];
+
+    snprintf(why, sizeof why, "%.100s is not traced, so what it did is not known",
+             call ? call : "this call");
+    ti__lint_report(st, w, rank, step, why);
+}
+
 /* Problems of one event that show in this rank alone. */
 static void check_event(struct ti_lint_state *st, struct ti_walk *w, int64_t rank,
                         const struct ti_step *step, bool sound, bool *finalized)
@@ -250,8 +283,14 @@ static void check_event(struct ti_lint_state *st, struct ti_walk *w, int64_t ran
     if (*finalized)
         ti__lint_report(st, w, rank, step, "it comes after MPI_Finalize");
     *finalized = *finalized || step->ev.op == TI_OP_FINALIZE;
+    if (step->ev.op == TI_OP_PCONTROL && step->ev.arg[TI_F_LEVEL] == 0)
+        st->lint->interrupted = true;
     if (step->why[0] || !sound)
         return;
+    if (step->ev.op == TI_OP_UNTRACED) {
+        report_untraced(st, w, rank, step);
+        return;
+    }
     why = ti_lower_refusal(&st->lint->comms, step, st->lint->eager_bytes, buf, sizeof buf);
     if (why)
         ti__lint_report(st, w, rank, step, why);
@@ -340,6 +379,7 @@ static ti_status read_rank(struct ti_lint_state *st, int64_t rank, struct ti_err
                     !ti__joins_all(step.ev.op) || take_collective(st, w, rank, &step), &finalized);
         st->lint->events++;
     }
+    take_volumes(st, ti_walk_reader(w));
     if (got < 0) {
         ti_problems_add(st->ps, rank, TI_NO_EVENT, NULL, "%s", err->text);
         st->whole = false;

@@ -27,6 +27,13 @@ struct ti_lint {
     uint64_t events;
     uint64_t messages;
     uint64_t collectives; /* replayed ones, each counted once a rank */
+    struct ti_volumes {
+        char counter[32], unit[32]; /* "" if the trace does not say, "mixed" if
+                                       ranks differ */
+        bool inexact;               /* so some rank's trace says */
+    } volumes;
+    bool interrupted; /* some rank has MPI_Pcontrol(0) */
+    bool unmatched;   /* a problem is that one rank lacks what another has */
     struct ti_comms comms;
     /* (gid, tag, whether to oneself) -> the tags SimGrid is given for it:
      * `first` and the `window` - 1 after it, in turn, so that no two

@@ -156,6 +156,7 @@ ti_status ti__look_at_sequences(struct ti_lint_state *st, int64_t gid, int64_t a
     int got_a, got_b;
     ti_status status;
 
+    st->lint->unmatched = true;
     if (!ti_problems_room(st->ps)) {
         st->ps->n++;
         return TI_OK;
@@ -204,6 +205,7 @@ void ti__look_for_absent(struct ti_lint_state *st)
 
         if (!q->any || q->bad || q->nmet == g->size)
             continue;
+        st->lint->unmatched = true;
         ti_comms_text(&st->lint->comms, (int64_t)gid, comm, sizeof comm);
         for (int64_t i = 0; i < g->size; i++) {
             if (q->met[i / 8] & 1u << i % 8)
@@ -330,6 +332,7 @@ static ti_status find_unmatched(struct ti_lint_state *st, const int64_t key[4],
     ti_status status;
     int got;
 
+    st->lint->unmatched = true;
     if (!ti_problems_room(st->ps)) {
         st->ps->n++;
         return TI_OK;

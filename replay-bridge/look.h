@@ -42,7 +42,7 @@ struct ti_lint_state {
     struct ti_msg *held_msg;
     size_t held_cap;
     uint8_t run_id[TI_RUN_ID_BYTES];
-    bool have_run_id;
+    bool have_run_id, have_volumes;
     bool whole; /* so far nothing makes comparing ranks pointless */
 };
 

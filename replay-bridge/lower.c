@@ -91,6 +91,18 @@ static bool vector_fits(const struct ti_vec *vec, int64_t esize)
     return largest <= INT_MAX && (sum <= INT_MAX || (wide && sum / WIDE <= INT_MAX));
 }
 
+/* Whether SimGrid counts it: its block counts are ints, and so are their sums
+ * over the ranks, where a call has a block for each. */
+static bool counts_fit(const struct ti_event *ev, int64_t np)
+{
+    int64_t most = ev->op == TI_OP_REDUCE_SCATTER_BLOCK ? INT_MAX / np : INT_MAX;
+
+    return (!(ev->mask & TI_M_BYTES) || ev->arg[TI_F_BYTES] <= most) &&
+           (!(ev->mask & TI_M_BYTES2) || ev->arg[TI_F_BYTES2] <= INT_MAX) &&
+           vector_fits(&ev->vec[0], ev->arg[ti_counts_in(ev->op, 0)]) &&
+           vector_fits(&ev->vec[1], ev->arg[ti_counts_in(ev->op, 1)]);
+}
+
 static const char *collective_refusal(const struct ti_comms *comms, const struct ti_step *step,
                                       char *buf, size_t bytes)
 {
@@ -115,11 +127,9 @@ static const char *collective_refusal(const struct ti_comms *comms, const struct
                  "communicator has another");
         return buf;
     }
-    if (((ev->mask & TI_M_BYTES) && ev->arg[TI_F_BYTES] > INT_MAX) ||
-        ((ev->mask & TI_M_BYTES2) && ev->arg[TI_F_BYTES2] > INT_MAX) ||
-        !vector_fits(&ev->vec[0], ev->arg[ti_counts_in(ev->op, 0)]) ||
-        !vector_fits(&ev->vec[1], ev->arg[ti_counts_in(ev->op, 1)])) {
-        snprintf(buf, bytes, "SimGrid's collectives count up to %d bytes", INT_MAX);
+    if (!counts_fit(ev, comms->np)) {
+        snprintf(buf, bytes, "SimGrid's collectives count up to %d bytes%s", INT_MAX,
+                 ev->op == TI_OP_REDUCE_SCATTER_BLOCK ? ", all blocks together" : "");
         return buf;
     }
     return NULL;
@@ -129,8 +139,6 @@ const char *ti_lower_refusal(const struct ti_comms *comms, const struct ti_step 
                              int64_t eager_bytes, char *buf, size_t bytes)
 {
     switch (step->ev.op) {
-    case TI_OP_UNTRACED:
-        return "this call is not traced, so what it did is not known";
     case TI_OP_ABORT:
         return "the run was aborted";
     default:
@@ -516,6 +524,11 @@ static ti_status append_slice(int64_t rank, long *at, FILE *out, char **line, si
         lines++;
     }
     *at = lines < SLICE_LINES ? -1 : ftell(in);
+    if (*at < 0 && !feof(in)) { /* not the end: an error, or no memory for a line */
+        ti_err_errno(err, TI_ERR_IO, "cannot read '%s'", ti_scratch_path(rank_file(rank)));
+        fclose(in);
+        return TI_ERR_IO;
+    }
     fclose(in);
     if (*at < 0)
         remove(ti_scratch_path(rank_file(rank)));

@@ -15,7 +15,7 @@
 #include "replay-bridge/lint.h"
 
 /* Why stock replay cannot say this step exactly, into buf; NULL if it can.
- * The step is sound in itself. */
+ * The step is sound in itself, and no call that is not traced. */
 const char *ti_lower_refusal(const struct ti_comms *comms, const struct ti_step *step,
                              int64_t eager_bytes, char *buf, size_t bytes);
 

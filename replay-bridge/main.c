@@ -110,6 +110,7 @@ struct result {
     struct ti_hosts hosts; /* for the ranks */
     int64_t made_hosts;    /* of a platform that is made */
     bool linted, simulated;
+    bool runnable;                 /* all that smpirun needs is written */
     char platform[PATH_MAX + 256]; /* in words */
     char platform_file[PATH_MAX];  /* as smpirun is given it */
     double wall_s;
@@ -364,6 +365,46 @@ static ti_status write_platform(const struct options *o, struct result *res, str
     return st ? st : write_hostfile(o, res, err);
 }
 
+/* ---- what the volumes are ---- */
+
+/* Whether a speed, checked already, is 1Gf, however it is written. */
+static bool is_gigaflop(const char *speed)
+{
+    char *unit;
+    double value = strtod(speed, &unit);
+
+    for (const char *p = "kMGTPE"; unit[0] != 'f' && *p; p++) {
+        value *= 1e3;
+        if (*p == unit[0])
+            break;
+    }
+    return value == 1e9;
+}
+
+/* Say where a volume is no exact number of instructions. */
+static void warn_of_volumes(const struct options *o, const struct ti_volumes *v)
+{
+    bool time = !strcmp(v->unit, "nanoseconds");
+
+    if (time && o->platform)
+        ti_warn("volumes are nanoseconds of CPU time, an estimate; a host of 1Gf in '%s' replays "
+                "them as such, another speed scales the measured time",
+                o->platform);
+    else if (time && !is_gigaflop(o->speeds.speed))
+        ti_warn("volumes are nanoseconds of CPU time, an estimate; --speed %s scales the measured "
+                "time, --speed 1Gf replays it as such",
+                o->speeds.speed);
+    else if (time)
+        ti_warn("volumes are nanoseconds of CPU time, an estimate; --speed 1Gf replays them as "
+                "such");
+    else if (v->unit[0] && strcmp(v->unit, "instructions") != 0)
+        ti_warn("volumes are not instructions (counter %s, unit %s%s); each unit is replayed as a "
+                "flop",
+                v->counter, v->unit, v->inexact ? ", not exact" : "");
+    else if (v->inexact)
+        ti_warn("volumes are an estimate: the counter, %s, is not exact", v->counter);
+}
+
 /* ---- the steps ---- */
 
 static ti_status lint(const struct options *o, struct ti_source *s, struct result *res,
@@ -372,10 +413,18 @@ static ti_status lint(const struct options *o, struct ti_source *s, struct resul
     ti_status st = ti_lint(s, o->eager_bytes, &res->lint, &res->problems, err);
 
     res->linted = st == TI_OK;
-    if (st || !res->problems.n)
+    if (st)
         return st;
-    return ti_err_set(err, TI_ERR_INPUT, "'%s' cannot be replayed: %llu problem%s", o->trace,
-                      (unsigned long long)res->problems.n, res->problems.n > 1 ? "s" : "");
+    if (!res->problems.n) {
+        warn_of_volumes(o, &res->lint.volumes);
+        return TI_OK;
+    }
+    ti_err_set(err, TI_ERR_INPUT, "'%s' cannot be replayed: %llu problem%s", o->trace,
+               (unsigned long long)res->problems.n, res->problems.n > 1 ? "s" : "");
+    if (res->lint.unmatched && res->lint.interrupted)
+        ti_err_hint(err, "the trace has MPI_Pcontrol(0): all ranks must stop and resume recording "
+                         "at matching points, between the same calls");
+    return TI_ERR_INPUT;
 }
 
 static ti_status simulate(const struct options *o, struct result *res, struct ti_err *err)
@@ -388,6 +437,7 @@ static ti_status simulate(const struct options *o, struct result *res, struct ti
     int exit_status;
     ti_status st = ti_sim_script(&sim, err);
 
+    res->runnable = st == TI_OK;
     if (!st)
         st = ti_simulate(&sim, &exit_status, &res->wall_s, err);
     if (!st)
@@ -442,6 +492,7 @@ static void report_json(const struct options *o, const struct result *res, ti_st
 {
     json_t *j = json_pack("{s:s, s:i, s:I}", "trace", o->trace, "status", (int)st, "np",
                           (json_int_t)res->np);
+    char wall[64];
 
     if (st)
         json_object_set_new(j, "error", json_string(err->text));
@@ -449,6 +500,12 @@ static void report_json(const struct options *o, const struct result *res, ti_st
         json_object_set_new(j, "events", json_integer((json_int_t)res->lint.events));
         json_object_set_new(j, "messages", json_integer((json_int_t)res->lint.messages));
         json_object_set_new(j, "collectives", json_integer((json_int_t)res->lint.collectives));
+        if (res->lint.volumes.counter[0])
+            json_object_set_new(j, "counter", json_string(res->lint.volumes.counter));
+        if (res->lint.volumes.unit[0]) {
+            json_object_set_new(j, "unit", json_string(res->lint.volumes.unit));
+            json_object_set_new(j, "exact", json_boolean(!res->lint.volumes.inexact));
+        }
         json_object_set_new(j, "problem_count", json_integer((json_int_t)res->problems.n));
         json_object_set_new(j, "problems", ti_problems_json(&res->problems));
     }
@@ -463,8 +520,10 @@ static void report_json(const struct options *o, const struct result *res, ti_st
             json_real(
                 strtod(res->verdict.clock[0] ? res->verdict.clock : res->verdict.time, NULL)));
     }
-    if (res->wall_s > 0)
-        json_object_set_new(j, "wall_time_s", json_real(res->wall_s));
+    if (res->wall_s > 0) {
+        snprintf(wall, sizeof wall, "%.6f", res->wall_s);
+        json_object_set_new(j, "wall_time_s", json_real(strtod(wall, NULL)));
+    }
     json_dumpf(j, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(15));
     putchar('\n');
     json_decref(j);
@@ -483,8 +542,10 @@ static ti_status report(const struct options *o, const struct result *res, ti_st
         report_json(o, res, st, err);
     else if (!st)
         report_text(o, res);
-    if (o->keep && ti_scratch_dir()[0])
+    if (o->keep && ti_scratch_dir()[0] && res->runnable)
         ti_say("files are in '%s'; '%s/" TI_SIM_COMMAND "' runs smpirun", o->keep, o->keep);
+    else if (o->keep && ti_scratch_dir()[0])
+        ti_say("'%s' holds what was written before that, not all that smpirun needs", o->keep);
     if (fflush(stdout) != 0 && !st) {
         fprintf(stderr, "%s: cannot write the result: %s\n", cli.tool, strerror(errno));
         st = TI_ERR_IO;

@@ -40,9 +40,34 @@ replay "$tmp/t.tib" --topology cluster --hosts 8 --keep "$tmp/kept" || fail keep
 (cd / && sh "$tmp/kept/command") >"$tmp/hand" 2>&1
 grep -q 'Simulation time' "$tmp/hand" || { fail 'the kept command does not run'; cat "$tmp/hand"; }
 
+grep -q 'runs smpirun' "$tmp/err" || fail 'does not say what it kept'
+
+# and promises none when it could not write all of it
+(trap '' XFSZ; ulimit -f 1; replay "$tmp/t.tib" --topology cluster --hosts 8 --keep "$tmp/part")
+[ $? -eq 4 ] || fail 'no error although files cannot be written'
+grep -q 'runs smpirun' "$tmp/err" && { fail 'promises a command'; cat "$tmp/err"; }
+grep -q "part' holds what was written" "$tmp/err" || { fail 'is silent'; cat "$tmp/err"; }
+
 replay "$tmp/t.tib" --lint || fail lint
 replay "$tmp/t.tib" --topology cluster --hosts 8 --json || fail json
-python3 -c 'import json, sys; print(json.load(open(sys.argv[1])))' "$tmp/out" >/dev/null || fail 'not JSON'
+python3 - "$tmp/out" <<'END' || fail 'not the JSON it should be'
+import json, sys
+j = json.load(open(sys.argv[1]))
+assert (j["counter"], j["unit"], j["exact"]) == ("cputime", "nanoseconds", False), j
+assert len(repr(j["wall_time_s"]).partition(".")[2]) <= 6, j
+END
+
+# volumes that are no instructions: a warning, which depends on the speed
+warns() {
+    local text=$1
+    shift
+    replay "$tmp/t.tib" "$@" || fail "fails: $*"
+    grep -q "warning: .*nanoseconds.*estimate.*$text" "$tmp/err" ||
+        { fail "does not warn '$text': $*"; cat "$tmp/err"; }
+}
+warns 'speed 1Gf replays them as such' --hosts 8
+warns 'speed 1Gf replays them as such' --hosts 8 --speed 1000Mf
+warns 'speed 8Gf scales the measured time' --hosts 8 --speed 8Gf
 
 [ -z "$(ls -A "$TMPDIR")" ] || fail "files are left: $(ls -A "$TMPDIR")"
 finish

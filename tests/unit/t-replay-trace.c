@@ -29,6 +29,7 @@ static struct ti_source *source;
 static struct ti_lint lint;
 static struct ti_problems problems;
 static struct ti_err err;
+static const char *const *trace_info; /* three keys with values, or NULL */
 
 /* ---- scripts ---- */
 
@@ -146,7 +147,7 @@ static void trace_of(int np, int missing, const char *script)
         snprintf(path, sizeof path, "%s/rank-%06d.ti", dir, r);
         assert_int_equal(ti_writer_open(path, (uint32_t)r, (uint32_t)np, run_id, &w[r], &err),
                          TI_OK);
-        ti_writer_info(w[r], info, 1);
+        ti_writer_info(w[r], trace_info ? trace_info : info, trace_info ? 3 : 1);
         ti_writer_comm(w[r], 0, 'w', r, np, world);
         ti_writer_comm(w[r], 1, 's', 0, 1, &r);
     }
@@ -346,10 +347,58 @@ static void test_refusals(void **state)
     refused(1, 0, 1, "in units of 8", 2,
             "0 send peer=1 tag=1 bytes=6000000001\n1 recv peer=-1 tag=1 bytes=6000000001\n");
     refused(2, 0, 1, "count up to", 2, "* bcast root=0 bytes=2147483648\n");
+    /* SimGrid adds up the counts of all ranks in an int */
+    sound(2, "* reduce_scatter_block redop=1 bytes=1073741823\n");
+    refused(2, 0, 1, "all blocks together", 2, "* reduce_scatter_block redop=1 bytes=1073741824\n");
+    refused(3, 0, 1, "all blocks together", 3, "* reduce_scatter_block redop=1 bytes=715827883\n");
+    sound(2, "* reduce_scatter redop=1 esize=1 v0=1073741824,1073741823\n");
+    sound(2, "* reduce_scatter redop=1 esize=8 v0=134217728,134217728\n");
+    refused(2, 0, 1, "count up to", 2,
+            "* reduce_scatter redop=1 esize=1 v0=1073741825,1073741824\n");
+    refused(1, 0, 1, "count up to", 2,
+            "0 gatherv root=0 bytes=1073741825 resize=1 v0=1073741825,1073741824\n"
+            "1 gatherv root=0 bytes=1073741824\n");
+    refused(2, 0, 1, "count up to", 2,
+            "* alltoallv v0=1073741825,1073741825 v1=1073741825,1073741825\n");
     refused(12, 0, 1, "not traced", 4,
             "* untraced call=MPI_Put\n* untraced call=MPI_Put\n* untraced call=MPI_Put\n");
     assert_int_equal(problems.shown, 1);
     assert_int_equal(problems.list[0].more, 11);
+    refused(6, 0, 1, "MPI_Put is not traced", 2,
+            "* untraced call=MPI_Put\n* untraced call=MPI_Ibcast\n* untraced call=MPI_Put\n");
+    assert_int_equal(problems.shown, 2);
+    assert_int_equal(problems.list[0].more, 3);
+    assert_string_equal(problems.list[1].call, "untraced(MPI_Ibcast)");
+    assert_int_equal(problems.list[1].more, 1);
+}
+
+static void test_interrupted(void **state)
+{
+    (void)state;
+    sound(2, "* pcontrol level=0\n* pcontrol level=1\n");
+    assert_true(lint.interrupted && !lint.unmatched);
+    refused(1, 0, 1, "never receives it", 2, "0 send peer=1 tag=1 bytes=10\n");
+    assert_true(!lint.interrupted && lint.unmatched);
+    refused(1, 1, 2, "sends nothing for it", 2,
+            "0 pcontrol level=0\n0 pcontrol level=1\n1 pcontrol level=0\n"
+            "1 recv peer=-1 tag=1 bytes=10\n");
+    assert_true(lint.interrupted && lint.unmatched);
+    refused(1, 2, TI_NO_EVENT, "no collective", 3, "0-1 barrier\n* pcontrol level=0\n");
+    assert_true(lint.interrupted && lint.unmatched);
+}
+
+static void test_volumes(void **state)
+{
+    (void)state;
+    trace_info = (const char *const[]){"counter", "cputime", "unit", "nanoseconds", "exact", "no"};
+    sound(2, "* barrier\n");
+    trace_info = NULL;
+    assert_string_equal(lint.volumes.counter, "cputime");
+    assert_string_equal(lint.volumes.unit, "nanoseconds");
+    assert_true(lint.volumes.inexact);
+    sound(2, "* barrier\n");
+    assert_string_equal(lint.volumes.unit, "");
+    assert_false(lint.volumes.inexact);
 }
 
 static void test_whole(void **state)
@@ -776,12 +825,13 @@ static void test_ring(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_messages), cmocka_unit_test(test_wildcards),
-        cmocka_unit_test(test_requests), cmocka_unit_test(test_collectives),
-        cmocka_unit_test(test_blocks),   cmocka_unit_test(test_communicators),
-        cmocka_unit_test(test_refusals), cmocka_unit_test(test_whole),
-        cmocka_unit_test(test_actions),  cmocka_unit_test(test_any_order),
-        cmocka_unit_test(test_nonsense), cmocka_unit_test(test_ring)};
+        cmocka_unit_test(test_messages),    cmocka_unit_test(test_wildcards),
+        cmocka_unit_test(test_requests),    cmocka_unit_test(test_collectives),
+        cmocka_unit_test(test_blocks),      cmocka_unit_test(test_communicators),
+        cmocka_unit_test(test_refusals),    cmocka_unit_test(test_whole),
+        cmocka_unit_test(test_interrupted), cmocka_unit_test(test_volumes),
+        cmocka_unit_test(test_actions),     cmocka_unit_test(test_any_order),
+        cmocka_unit_test(test_nonsense),    cmocka_unit_test(test_ring)};
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
 
     forget();
