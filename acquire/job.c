@@ -12,6 +12,7 @@
 
 #include "acquire/pilot.h"
 #include "acquire/watch.h"
+#include "gather/output.h"
 
 #define PILOT_NP 4
 
@@ -28,19 +29,24 @@ static ti_status draw_run_id(char id[TI_RUN_ID_TEXT], struct ti_err *err)
     return TI_OK;
 }
 
-/* The bundle must not exist yet, and its directory must take it: better told
- * now than when the program has run. */
+/* The bundle must not exist yet (a dry run only says so), and its directory must take it: better
+ * told now than when the program has run. */
 static ti_status check_output(struct ti_job *j, struct ti_err *err)
 {
     char dir[PATH_MAX];
     char *slash;
+    ti_status st;
 
     if (j->o->no_gather)
         return TI_OK;
-    if (!j->o->force && access(j->output, F_OK) == 0) {
-        ti_err_set(err, TI_ERR_IO, "'%s' exists", j->output);
-        ti_err_hint(err, "--force replaces it, -o gives another name, --no-gather makes no bundle");
-        return TI_ERR_IO;
+    st = ti_output_check(j->output, j->o->force,
+                         "--force replaces it, -o gives another name, --no-gather makes no bundle",
+                         err);
+    if (st != TI_OK && j->o->dry_run) {
+        ti_warn("%s: a run would be refused", err->text);
+        err->text[0] = err->hint[0] = '\0';
+    } else if (st != TI_OK) {
+        return st;
     }
     strcpy(dir, j->output);
     slash = strrchr(dir, '/');
@@ -265,8 +271,8 @@ static ti_status probe(struct ti_job *j, int64_t np, struct ti_pilot *pilot, str
 static void warn_of_probe(const struct ti_pilot *pilot, int64_t np)
 {
     if (!pilot->rank_bytes)
-        ti_warn("the memory of a rank could not be measured: the program ended too soon; "
-                "--mem-per-rank tells it");
+        ti_warn("the memory of a rank could not be measured: the program ended too soon, or "
+                "was not started; --mem-per-rank tells it");
     else if (pilot->ended && pilot->wait_status != 0)
         ti_warn("measuring the memory of a rank, the program ended with status %d at %" PRId64
                 " ranks: it may take more; --mem-per-rank tells it",

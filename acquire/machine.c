@@ -12,6 +12,8 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include "formats/rankname.h"
+
 /* One number from a file; false for none, "max", or no file. */
 static bool read_number(const char *path, int64_t *out)
 {
@@ -194,9 +196,21 @@ int64_t ti_machine_room(void)
     return (free_kib + swap_kib) * 1024 < group ? (free_kib + swap_kib) * 1024 : group;
 }
 
+/* "0-3, 8" */
+static char *cores_text(const cpu_set_t *set, char *buf, size_t buf_bytes)
+{
+    int64_t core[CPU_SETSIZE], n = 0;
+
+    for (int i = 0; i < CPU_SETSIZE; i++)
+        if (CPU_ISSET((size_t)i, set))
+            core[n++] = i;
+    return ti_ranks_text(core, n, buf, buf_bytes);
+}
+
 ti_status ti_machine_pin(const char *list, cpu_set_t *set, int *cores, struct ti_err *err)
 {
     const char *p = list;
+    char may[256];
     cpu_set_t ours;
 
     if (sched_getaffinity(0, sizeof ours, &ours) < 0)
@@ -221,7 +235,8 @@ ti_status ti_machine_pin(const char *list, cpu_set_t *set, int *cores, struct ti
         for (long core = from; core <= to; core++) {
             if (!CPU_ISSET((size_t)core, &ours))
                 return ti_err_set(err, TI_ERR_USAGE,
-                                  "--pin names core %ld, which we may not run on", core);
+                                  "--pin names core %ld, which we may not run on, only on %s", core,
+                                  cores_text(&ours, may, sizeof may));
             CPU_SET((size_t)core, set);
         }
         if (!*end)

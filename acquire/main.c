@@ -10,7 +10,10 @@
 static ti_status prepare(struct ti_job *j, struct ti_err *err)
 {
     ti_status st = ti_job_check(j, err);
+    struct ti_err why;
 
+    if (st == TI_OK && j->o->dry_run && ti_rundir_peek(j->dir_name, j->o->force, &why) != TI_OK)
+        ti_warn("%s: a run would be refused", why.text);
     if (st == TI_OK && !j->o->dry_run)
         st = ti_rundir_open(j->dir_name, j->o->force, &j->dir, err);
     if (st == TI_OK && !j->o->dry_run)
@@ -30,6 +33,10 @@ static void say_what_is_left(struct ti_job *j)
         return;
     }
     ti_ranks_say(&j->ranks);
+    if (!j->ranks.events) {
+        ti_say("nothing was written yet: the traces in '%s' hold no events", j->dir.given);
+        return;
+    }
     ti_say("what was traced is in '%s': 'ti-info %s' looks at it, 'ti-gather %s -o %s' bundles it",
            j->dir.given, j->dir.given, j->dir.given, j->output);
 }
@@ -75,7 +82,11 @@ static ti_status acquire(struct ti_job *j, struct ti_err *err)
     if (!j->o->quiet)
         ti_job_print(j, stderr);
     st = ti_job_run(j, err);
-    return st == TI_OK ? conclude(j, err) : st;
+    if (st != TI_OK)
+        return st;
+    st = conclude(j, err);
+    ti_untraced_say(&j->ranks);
+    return st;
 }
 
 int main(int argc, char **argv)

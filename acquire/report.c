@@ -39,6 +39,24 @@ static void at_most(double *max, double v)
         *max = v;
 }
 
+/* "MPI_Put 12, MPI_Get 3"; names may have blanks in them. */
+static void add_untraced(struct ti_ranks *r, const char *list)
+{
+    for (const char *end; list && *list; list = *end ? end + 2 : end) {
+        char name[256];
+        const char *blank;
+        unsigned long long calls;
+
+        end = strstr(list, ", ");
+        end = end ? end : list + strlen(list);
+        blank = memrchr(list, ' ', (size_t)(end - list));
+        if (!blank || (calls = strtoull(blank + 1, NULL, 10)) == 0)
+            continue;
+        snprintf(name, sizeof name, "%.*s", (int)(blank - list), list);
+        ti_call_count_add(&r->untraced, &r->nuntraced, name, calls);
+    }
+}
+
 static void add(struct ti_ranks *r, struct ti_reader *reader)
 {
     const char *unit = ti_reader_info(reader, "unit");
@@ -49,6 +67,7 @@ static void add(struct ti_ranks *r, struct ti_reader *reader)
     r->events += ti_reader_events(reader);
     if (ti_reader_totals(reader, &totals))
         r->volume += totals.volume;
+    add_untraced(r, ti_reader_info(reader, "untraced"));
     at_most(&r->init_seconds_max, number(reader, "init_seconds"));
     at_most(&r->app_seconds_max, number(reader, "app_seconds"));
     at_most(&r->flush_seconds_max, flush);
@@ -99,7 +118,12 @@ ti_status ti_ranks_read(const char *path, int64_t np, const char *run_id, struct
 
 void ti_ranks_free(struct ti_ranks *r)
 {
+    for (int i = 0; i < r->nuntraced; i++)
+        free(r->untraced[i].name);
+    free(r->untraced);
     free(r->end);
+    r->untraced = NULL;
+    r->nuntraced = 0;
     r->end = NULL;
 }
 
@@ -201,6 +225,14 @@ ti_status ti_outcome_check(const struct ti_outcome *o, const struct ti_ranks *r,
         ti_err_hint(err, "fewer ranks or a smaller problem fit; --mem-per-rank lets the plan tell");
         return TI_ERR_APP;
     }
+    if (r->with_trace == 0 && o->not_started) {
+        ti_status st = o->user_args ? TI_ERR_USAGE : TI_ERR_IO;
+
+        ti_err_set(err, st, "mpirun did not start the program '%s'", program);
+        ti_err_hint(err, "see what mpirun says above%s",
+                    o->user_args ? "; its arguments behind '--' and those of --mca are yours" : "");
+        return st;
+    }
     if (r->with_trace == 0)
         return no_trace(o, program, how, err);
     if (o->wait_status == 0)
@@ -215,7 +247,7 @@ ti_status ti_outcome_check(const struct ti_outcome *o, const struct ti_ranks *r,
         ti_err_hint(err, "valgrind knows no AVX-512: build without it (not -march=native)");
     else if (sig == SIGKILL)
         ti_err_hint(err,
-                    "out of memory? The kernel's log tells; fewer ranks or --mem-per-rank help");
+                    "out of memory? The kernel's log tells; fewer ranks or a smaller problem help");
     return TI_ERR_APP;
 }
 
@@ -253,6 +285,20 @@ void ti_report_say(const struct ti_outcome *o, const struct ti_ranks *r)
            ti_format_size(r->bytes, size, sizeof size),
            ti_format_count(r->volume, volume, sizeof volume), r->unit[0] ? r->unit : "units",
            ti_format_size(r->memory_bytes_max, memory, sizeof memory));
+}
+
+void ti_untraced_say(const struct ti_ranks *r)
+{
+    char text[1024] = "", calls[32];
+    size_t used = 0;
+
+    for (int i = 0; i < r->nuntraced && used < sizeof text - 320; i++)
+        used += (size_t)snprintf(text + used, sizeof text - used, "%s%s (%s call%s)", i ? ", " : "",
+                                 r->untraced[i].name,
+                                 ti_format_count(r->untraced[i].calls, calls, sizeof calls),
+                                 r->untraced[i].calls == 1 ? "" : "s");
+    if (used)
+        ti_say("not traced: %s; ti-replay will refuse this trace", text);
 }
 
 char *ti_time_text(double seconds, char *buf)

@@ -11,6 +11,7 @@
 
 #include "acquire/launch.h"
 #include "common/err.h"
+#include "formats/scan.h"
 #include "formats/trace.h"
 
 struct ti_ranks {
@@ -21,9 +22,11 @@ struct ti_ranks {
     uint64_t events, volume;
     int64_t bytes;
     double init_seconds_max, app_seconds_max, flush_seconds, flush_seconds_max;
-    int64_t memory_bytes_max; /* of the tracing library in a rank */
-    char unit[32];            /* of the volume; "" unknown */
-    signed char *end;         /* per rank: enum ti_end, or one of those below */
+    int64_t memory_bytes_max;       /* of the tracing library in a rank */
+    char unit[32];                  /* of the volume; "" unknown */
+    struct ti_call_count *untraced; /* calls that are not traced, over the ranks */
+    int nuntraced;
+    signed char *end; /* per rank: enum ti_end, or one of those below */
 };
 enum { TI_RANK_NO_TRACE = -1, TI_RANK_BAD = -2 };
 
@@ -45,6 +48,8 @@ struct ti_outcome {
     int signal; /* that interrupted us; 0 */
     bool timed_out;
     bool out_of_memory;              /* so nearly that we ended it */
+    bool not_started;                /* mpirun never started the program */
+    bool user_args;                  /* mpirun had arguments of the user's */
     int wait_status;                 /* of mpirun */
     int swept;                       /* processes that outlived mpirun */
     int left;                        /* that could not be ended */
@@ -61,6 +66,9 @@ ti_status ti_outcome_check(const struct ti_outcome *o, const struct ti_ranks *r,
 
 /* Steps and times, events, bytes, volume, through ti_say(). */
 void ti_report_say(const struct ti_outcome *o, const struct ti_ranks *r);
+
+/* The calls that were not traced, if any, on a line through ti_say(). */
+void ti_untraced_say(const struct ti_ranks *r);
 
 /* For RUN.json and --json; new objects, NULL when out of memory. */
 json_t *ti_steps_json(const struct ti_outcome *o, const struct ti_ranks *r);

@@ -1,10 +1,12 @@
 /* The part of a job in which something runs. */
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/inotify.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -99,6 +101,35 @@ static ti_status launch(struct ti_job *j, struct ti_proc *proc, struct ti_err *e
     return ti_launch_start(&l, proc, err);
 }
 
+/* Watch the program's file for its being opened, which starting it does.  -1
+ * where that cannot be told. */
+static int watch_program(const char *path)
+{
+    int fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK), file = -1;
+    char byte, events[4096];
+
+    /* tried with an opening of our own */
+    if (fd >= 0 && inotify_add_watch(fd, path, IN_OPEN | IN_ACCESS) >= 0 &&
+        (file = open(path, O_RDONLY | O_CLOEXEC)) >= 0 && read(file, &byte, 1) == 1 &&
+        read(fd, events, sizeof events) > 0) {
+        while (read(fd, events, sizeof events) > 0)
+            ;
+    } else if (fd >= 0) {
+        close(fd);
+        fd = -1;
+    }
+    if (file >= 0)
+        close(file);
+    return fd;
+}
+
+static bool was_opened(int fd)
+{
+    char events[4096];
+
+    return fd < 0 || read(fd, events, sizeof events) > 0;
+}
+
 /* What the run was goes to RUN.json before it starts, how it went afterwards. */
 static ti_status note_start(struct ti_job *j, struct ti_err *err)
 {
@@ -152,10 +183,18 @@ ti_status ti_job_run(struct ti_job *j, struct ti_err *err)
     struct ti_watch w;
     struct ti_proc proc;
     int64_t room;
+    int opened;
     ti_status st = note_start(j, err);
 
-    if (st != TI_OK || (st = ti_watch_open(j->dir.fd, j->o->np, &w, err)) != TI_OK)
+    if (st == TI_OK)
+        st = ti_watch_open(j->dir.fd, j->o->np, &w, err);
+    if (st != TI_OK) {
+        ti_rundir_unscratch(&j->dir);
+        ti_rundir_discard(&j->dir, false);
         return st;
+    }
+    opened = watch_program(j->program.path);
+    o->user_args = j->o->mpirun.n > 0;
     st = launch(j, &proc, err);
     if (st == TI_OK) {
         watch(j, &proc, &w);
@@ -166,11 +205,16 @@ ti_status ti_job_run(struct ti_job *j, struct ti_err *err)
         ti_watch_update(&w);
         if (w.started == w.np)
             o->started = w.last_start;
+        o->not_started = !was_opened(opened);
     }
+    if (opened >= 0)
+        close(opened);
     ti_watch_close(&w);
     ti_rundir_unscratch(&j->dir);
-    if (st != TI_OK)
+    if (st != TI_OK) {
+        ti_rundir_discard(&j->dir, false);
         return st;
+    }
     if (o->swept)
         ti_warn("%d process%s outlived mpirun and %s ended", o->swept, o->swept == 1 ? "" : "es",
                 o->swept == 1 ? "was" : "were");

@@ -12,6 +12,7 @@
 
 #include "acquire/machine.h"
 #include "formats/rankname.h"
+#include "formats/trace.h"
 
 #define TMP_NAME       "mpi-tmp"
 #define TMP_PATH_MAX   60                  /* sockets below it may have 107 */
@@ -55,16 +56,70 @@ void ti_rundir_unscratch(struct ti_rundir *d)
 
 /* --- taking -------------------------------------------------------------- */
 
-/* What is in the directory: entries of ours (removed with `force`), others. */
-static ti_status look_in(struct ti_rundir *d, bool force, int *ours, int *others,
-                         struct ti_err *err)
+enum owner { OTHERS, OURS, CLAIMED /* named like ours, but not ours */ };
+
+/* Open a file of the directory to look what it is; -1 unless it is a file. */
+static int open_file(const struct ti_rundir *d, const char *name, struct stat *sb)
+{
+    int fd = openat(d->fd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+
+    if (fd >= 0 && (fstat(fd, sb) < 0 || !S_ISREG(sb->st_mode))) {
+        close(fd);
+        return -1;
+    }
+    return fd;
+}
+
+/* A file that begins with `magic`, as far as it goes. */
+static bool begins_with(const struct ti_rundir *d, const char *name, const char *magic)
+{
+    char begin[TI_MAGIC_BYTES];
+    struct stat sb;
+    int fd = open_file(d, name, &sb);
+    ssize_t n = fd < 0 ? -1 : pread(fd, begin, strlen(magic), 0);
+
+    if (fd >= 0)
+        close(fd);
+    return n >= 0 && memcmp(begin, magic, (size_t)n) == 0;
+}
+
+/* RUN.json as we write it, by its run id. */
+static bool is_run_json(const struct ti_rundir *d)
+{
+    struct stat sb;
+    int fd = open_file(d, TI_RUN_JSON, &sb);
+    json_t *json = fd < 0 ? NULL : json_loadfd(fd, 0, NULL);
+    const char *id = json_string_value(json_object_get(json, "run_id"));
+    bool ours = id && strlen(id) == 2 * TI_RUN_ID_BYTES &&
+                strspn(id, "0123456789abcdefABCDEF") == 2 * TI_RUN_ID_BYTES;
+
+    json_decref(json);
+    if (fd >= 0)
+        close(fd);
+    return ours;
+}
+
+static enum owner owner_of(const struct ti_rundir *d, const char *name, bool is_run)
+{
+    if (ti_rank_of_name(name) >= 0)
+        return begins_with(d, name, TI_MAGIC) ? OURS : CLAIMED;
+    if (strcmp(name, TI_RUN_JSON) == 0 || strcmp(name, TMP_NAME) == 0)
+        return is_run ? OURS : CLAIMED;
+    if (strcmp(name, PART_NAME) == 0)
+        return begins_with(d, name, "{") ? OURS : CLAIMED;
+    return OTHERS;
+}
+
+/* Count what is in the directory, by its owner; the first that is only named like
+ * ours goes to `claimed`.  With `remove`, ours is removed. */
+static ti_status look_in(const struct ti_rundir *d, bool is_run, bool remove, int count[3],
+                         char claimed[NAME_MAX + 1], struct ti_err *err)
 {
     int fd = openat(d->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     DIR *dir = fd < 0 ? NULL : fdopendir(fd);
-    bool is_run = faccessat(d->fd, TI_RUN_JSON, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
     struct dirent *entry;
 
-    *ours = *others = 0;
+    memset(count, 0, 3 * sizeof *count);
     if (!dir) {
         if (fd >= 0)
             close(fd);
@@ -72,18 +127,19 @@ static ti_status look_in(struct ti_rundir *d, bool force, int *ours, int *others
     }
     while ((entry = readdir(dir)) != NULL) {
         const char *name = entry->d_name;
+        enum owner owner;
 
         if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
             continue;
-        if (ti_rank_of_name(name) < 0 && strcmp(name, TI_RUN_JSON) != 0 &&
-            strcmp(name, PART_NAME) != 0 && !(is_run && strcmp(name, TMP_NAME) == 0)) {
-            ++*others;
+        owner = owner_of(d, name, is_run);
+        if (owner == CLAIMED && !count[CLAIMED])
+            snprintf(claimed, NAME_MAX + 1, "%s", name);
+        count[owner]++;
+        if (!remove || owner != OURS)
             continue;
-        }
-        ++*ours;
-        if (force && strcmp(name, TMP_NAME) == 0)
+        if (strcmp(name, TMP_NAME) == 0)
             remove_tree(d->fd, name, 0);
-        else if (force && unlinkat(d->fd, name, 0) < 0) {
+        else if (unlinkat(d->fd, name, 0) < 0) {
             ti_err_errno(err, TI_ERR_IO, "cannot remove '%s/%s'", d->given, name);
             closedir(dir);
             return TI_ERR_IO;
@@ -93,19 +149,27 @@ static ti_status look_in(struct ti_rundir *d, bool force, int *ours, int *others
     return TI_OK;
 }
 
-static ti_status take(struct ti_rundir *d, bool force, struct ti_err *err)
+/* May a run use the directory?  Nothing is changed. */
+static ti_status may_use(const struct ti_rundir *d, bool force, bool is_run, struct ti_err *err)
 {
-    int ours, others;
-    ti_status st;
+    char claimed[NAME_MAX + 1] = "";
+    int count[3];
+    ti_status st = look_in(d, is_run, false, count, claimed, err);
 
-    if (flock(d->fd, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK)
-        return ti_err_set(err, TI_ERR_INPUT, "another ti-acquire is at work in '%s'", d->given);
-    st = look_in(d, force, &ours, &others, err);
     if (st != TI_OK)
         return st;
-    if (!force && ours + others > 0) {
+    if (force && count[CLAIMED]) {
+        ti_err_set(err, TI_ERR_INPUT, "'%s/%s' is not ti-acquire's, and is not replaced", d->given,
+                   claimed);
+        ti_err_hint(err, "move it away, or take another directory with --trace-dir");
+        return TI_ERR_INPUT;
+    }
+    if (!force && count[OURS] + count[OTHERS] + count[CLAIMED] > 0) {
         ti_err_set(err, TI_ERR_INPUT, "the run directory '%s' is not empty", d->given);
-        if (ours)
+        if (count[CLAIMED])
+            ti_err_hint(err, "'%s' in it is not ti-acquire's; --trace-dir takes another directory",
+                        claimed);
+        else if (count[OURS])
             ti_err_hint(err,
                         "it holds a run: 'ti-gather %s -o BUNDLE' gathers it, --force replaces it, "
                         "--trace-dir takes another directory",
@@ -118,6 +182,38 @@ static ti_status take(struct ti_rundir *d, bool force, struct ti_err *err)
     if (faccessat(d->fd, ".", W_OK | X_OK, AT_EACCESS) < 0)
         return ti_err_errno(err, TI_ERR_IO, "cannot write to the run directory '%s'", d->given);
     return TI_OK;
+}
+
+static ti_status take(struct ti_rundir *d, bool force, struct ti_err *err)
+{
+    char claimed[NAME_MAX + 1];
+    int count[3];
+    bool is_run;
+    ti_status st;
+
+    if (flock(d->fd, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK)
+        return ti_err_set(err, TI_ERR_INPUT, "another ti-acquire is at work in '%s'", d->given);
+    is_run = is_run_json(d);
+    st = may_use(d, force, is_run, err);
+    return st == TI_OK && force ? look_in(d, is_run, true, count, claimed, err) : st;
+}
+
+ti_status ti_rundir_peek(const char *path, bool force, struct ti_err *err)
+{
+    struct ti_rundir *d = calloc(1, sizeof *d);
+    ti_status st = TI_OK;
+
+    if (!d)
+        return ti_err_errno(err, TI_ERR_IO, "cannot look at '%s'", path);
+    snprintf(d->given, sizeof d->given, "%s", path);
+    d->fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (d->fd >= 0)
+        st = may_use(d, force, is_run_json(d), err);
+    else if (errno != ENOENT)
+        st = ti_err_errno(err, TI_ERR_INPUT, "cannot use the run directory '%s'", path);
+    ti_rundir_close(d);
+    free(d);
+    return st;
 }
 
 ti_status ti_rundir_open(const char *path, bool force, struct ti_rundir *d, struct ti_err *err)

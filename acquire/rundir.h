@@ -27,9 +27,13 @@ struct ti_rundir {
 /*
  * Create or take `path`, and lock it against other ti-acquire.  One that is not
  * empty is refused, or with `force` rid of what a run leaves: rank files and
- * RUN.json; other files are left alone.  TI_ERR_INPUT or TI_ERR_IO.
+ * RUN.json; other files are left alone.  What is only named like these, by its
+ * content, is refused even then.  TI_ERR_INPUT or TI_ERR_IO.
  */
 ti_status ti_rundir_open(const char *path, bool force, struct ti_rundir *d, struct ti_err *err);
+
+/* Would ti_rundir_open() refuse `path` for what is in it?  Changes nothing. */
+ti_status ti_rundir_peek(const char *path, bool force, struct ti_err *err);
 
 /*
  * Make the places for Open MPI: in the run directory, unless that is remote,

@@ -14,8 +14,10 @@
 #include "formats/columns.h"
 #include "formats/rankname.h"
 #include "formats/zip.h"
+#include "gather/output.h"
 
 #define BLOCK_BYTES    (1024 * 1024)
+#define FORCE_HINT     "--force replaces it"
 #define DESCRIPTOR_SIG UINT32_C(0x08074b50) /* of what may follow a member's data */
 
 /* The bundle being written. */
@@ -291,13 +293,25 @@ static ti_status read_back(const struct ti_run *run, const struct output *out, s
     return st;
 }
 
+/* Nobody else may have the file: what we locked must be what has the name. */
 static ti_status open_output(struct output *out, struct ti_err *err)
 {
-    out->fd = open(out->path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    struct stat is, named;
+
+    out->fd =
+        open(out->path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0666);
     if (out->fd < 0)
         return ti_err_errno(err, TI_ERR_IO, "cannot create '%s'", out->path);
     if (flock(out->fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
         return ti_err_set(err, TI_ERR_IO, "'%s' is being written by another ti-gather", out->path);
+    if (fstat(out->fd, &is) != 0 || lstat(out->path, &named) != 0 || !S_ISREG(is.st_mode) ||
+        is.st_dev != named.st_dev || is.st_ino != named.st_ino)
+        return ti_err_set(err, TI_ERR_IO, "'%s' was taken by somebody else", out->path);
+    if (!ti_output_begins(out->fd, &is)) {
+        ti_err_set(err, TI_ERR_IO, "'%s' is there and is not part of a bundle", out->path);
+        ti_err_hint(err, "move it away, or give another name with -o");
+        return TI_ERR_IO;
+    }
     if (ftruncate(out->fd, 0) != 0) {
         ti_err_errno(err, TI_ERR_IO, "cannot write '%s'", out->path);
         unlink(out->path);
@@ -329,12 +343,11 @@ static ti_status publish(const struct output *out, const char *output, bool forc
     if (!force) {
         if (renameat2(AT_FDCWD, out->path, AT_FDCWD, output, RENAME_NOREPLACE) == 0)
             goto named;
-        if (errno == EEXIST || access(output, F_OK) == 0) {
-            ti_err_set(err, TI_ERR_IO, "'%s' exists", output);
-            ti_err_hint(err, "--force replaces it");
-            return TI_ERR_IO;
-        }
+        if (errno == EEXIST)
+            return ti_err_set(err, TI_ERR_IO, "'%s' exists", output);
     }
+    if (ti_output_check(output, force, FORCE_HINT, err) != TI_OK)
+        return TI_ERR_IO;
     if (rename(out->path, output) != 0)
         return ti_err_errno(err, TI_ERR_IO, "cannot rename '%s' to '%s'", out->path, output);
 named:
@@ -359,12 +372,9 @@ ti_status ti_bundle_write(struct ti_run *run, const char *output, bool force, in
         return ti_err_errno(err, TI_ERR_IO, "cannot write '%s'", output);
     }
     out.path = part;
-    if (!force && access(output, F_OK) == 0) {
-        st = ti_err_set(err, TI_ERR_IO, "'%s' exists", output);
-        ti_err_hint(err, "--force replaces it");
-        goto out;
-    }
-    st = open_output(&out, err);
+    st = ti_output_check(output, force, FORCE_HINT, err);
+    if (st == TI_OK)
+        st = open_output(&out, err);
     if (st != TI_OK)
         goto out;
     st = write_archive(run, &out, manifest, manifest_bytes, err);
@@ -427,8 +437,8 @@ static ti_status unlink_sources(struct ti_run *run, int64_t *removed, struct ti_
         const struct ti_run_rank *rank = &run->rank[i];
         struct stat sb;
 
-        if (!ti_run_gathers(run, i))
-            continue;
+        if (rank->state != TI_RANK_OK)
+            continue; /* what is cut off may be all there is of it, or still grow */
         if (fstatat(run->fd, rank->name, &sb, AT_SYMLINK_NOFOLLOW) != 0 ||
             !unchanged(&rank->file, &sb)) {
             ti_warn("'%s/%s' is not what was gathered, and is kept", run->path, rank->name);

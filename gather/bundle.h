@@ -14,7 +14,7 @@
  * gathered, in order.  It grows as "OUTPUT.part", is read back, brought to the
  * disk and renamed; whatever goes wrong, no OUTPUT that is not whole appears,
  * and OUTPUT.part is removed.  An existing OUTPUT is replaced only with
- * `force`.
+ * `force`, and only if ti_output_check() allows it.
  *
  * A trace that changed since ti_run_check() is an error (its CRC is computed
  * again on the way).  *bytes is the bundle's size.  Memory: one block, the
@@ -25,7 +25,8 @@ ti_status ti_bundle_write(struct ti_run *run, const char *output, bool force, in
 
 /*
  * Read the whole of bundle `output` back and compare it with `run`, then delete
- * those files of `run` that are in it and unchanged.  *removed is their number.
+ * those files of `run` that are in it, complete and unchanged.  *removed is
+ * their number.
  */
 ti_status ti_bundle_remove_sources(struct ti_run *run, const char *output, int64_t *removed,
                                    struct ti_err *err);

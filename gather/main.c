@@ -8,6 +8,7 @@
 #include "common/cli.h"
 #include "formats/rankname.h"
 #include "gather/bundle.h"
+#include "gather/output.h"
 
 #define REASONS_MAX 8 /* ranks explained one by one */
 
@@ -15,10 +16,11 @@ enum { OPT_FORCE = TI_OPT_LONG, OPT_REMOVE, OPT_JSON, OPT_NO_PROGRESS };
 
 static const struct ti_opt opts[] = {
     {'o', "output", "BUNDLE", "the bundle to write [default: RUN with .tib for .run]"},
-    {OPT_FORCE, "force", NULL, "replace BUNDLE if it exists"},
+    {OPT_FORCE, "force", NULL, "replace BUNDLE if it exists and is a bundle"},
     {'n', "plan", NULL, "check, say what would be gathered, write nothing"},
     {OPT_REMOVE, "remove", NULL,
-     "delete the traces from RUN once the bundle is on disk\nand has been compared with them"},
+     "delete the complete traces from RUN once the bundle is on\ndisk and has been compared with "
+     "them"},
     TI_OPT_HEADING("Output"),
     {'q', "quiet", NULL, "errors and warnings only"},
     {'v', "verbose", NULL, "a line for each rank"},
@@ -34,8 +36,8 @@ static const struct ti_cli cli = {
     .examples = "  ti-gather lu.E.run -o lu.E.16384.tib\n"
                 "  ti-gather --plan lu.E.run\n",
     .opts = opts,
-    .after = "Exit status: 0 all ranks, 1 some missing or incomplete, 2 usage, 3 nothing usable,\n"
-             "4 local I/O.  More: man ti-gather\n",
+    .after = "Exit status: 0 all ranks, 1 some missing or incomplete, or files of another run,\n"
+             "2 usage, 3 nothing usable, 4 local I/O.  More: man ti-gather\n",
 };
 
 struct settings {
@@ -228,11 +230,9 @@ static ti_status gather(const struct settings *s, struct ti_err *err)
     int64_t bytes, removed = 0;
     ti_status st;
 
-    if (!s->force && !s->plan && access(s->output, F_OK) == 0) {
-        st = ti_err_set(err, TI_ERR_IO, "'%s' exists", s->output);
-        ti_err_hint(err, "--force replaces it");
+    st = s->plan ? TI_OK : ti_output_check(s->output, s->force, "--force replaces it", err);
+    if (st != TI_OK)
         return st;
-    }
     st = ti_run_check(s->run, &run, err);
     if (st != TI_OK)
         return st;
@@ -247,7 +247,7 @@ static ti_status gather(const struct settings *s, struct ti_err *err)
         if (fflush(stdout) != 0 || ferror(stdout))
             st = ti_err_errno(err, TI_ERR_IO, "cannot write to standard output");
     }
-    if (st == TI_OK && run->complete < run->nranks)
+    if (st == TI_OK && (run->complete < run->nranks || run->foreign))
         st = TI_ERR_PARTIAL;
     ti_run_free(run);
     return st;

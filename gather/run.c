@@ -408,7 +408,7 @@ static ti_status check_file(struct ti_run *run, struct ti_run_file *f, struct ti
     stopped = ti_reader_info(r, "reason");
     if (rank->state == TI_RANK_CUT)
         rank->reason = stopped && *stopped ? text("%s: %s", ti_end_text(scan.end), stopped)
-                               : strdup(ti_end_text(scan.end));
+                                           : strdup(ti_end_text(scan.end));
     rank->end = scan.end;
     rank->events = scan.events;
     rank->volume = scan.volume;
@@ -495,6 +495,7 @@ static ti_status settle_rank(struct ti_run *run, struct ti_run_file *f, int64_t 
             rank->reason = f[i].problem;
         } else {
             add_stray(run, f[i].name, f[i].problem);
+            run->foreign += f[i].state == TI_RANK_FOREIGN;
         }
         f[i].problem = NULL;
     }
@@ -550,7 +551,7 @@ static ti_status check_ranks(struct ti_run *run, struct ti_err *err)
         if (run->file[i].claim < run->nranks) {
             st = settle_rank(run, &run->file[i], next - i, err);
         } else {
-            for (int64_t f = i; f < next; f++)
+            for (int64_t f = i; f < next; f++, run->foreign++)
                 add_stray(
                     run, run->file[f].name,
                     text("'%s': the run has %" PRId64 " ranks", run->file[f].name, run->nranks));

@@ -57,6 +57,7 @@ struct ti_run {
     int64_t gathered, complete; /* ranks: with a trace to gather, with a whole one */
     struct ti_run_stray *stray;
     int nstrays;
+    int foreign; /* strays of another run */
     char **node;
     int nnodes;
 

@@ -67,6 +67,26 @@ static void put_text(struct info_line *line, const char *text)
     }
 }
 
+/* Text in quotes: blanks stay; what could break a line or the quotes is escaped. */
+static void put_quoted(struct info_line *line, const char *text)
+{
+    static const char hex[] = "0123456789abcdef";
+
+    put_char(line, '"');
+    for (; *text; text++) {
+        unsigned char c = (unsigned char)*text;
+
+        if (c >= ' ' && c <= '~' && c != '\\' && c != '"') {
+            put_char(line, (char)c);
+        } else {
+            put(line, "\\x");
+            put_char(line, hex[c >> 4]);
+            put_char(line, hex[c & 15]);
+        }
+    }
+    put_char(line, '"');
+}
+
 /* A value that may be one of the two that are no number; false if it was. */
 static bool put_special(struct info_line *line, int64_t v)
 {
@@ -171,7 +191,7 @@ void info_format_event(struct info_line *line, const struct ti_reader *r, const 
         const char *site = ti_reader_string(r, TI_STRING_SITE, ev->site);
 
         put(line, " site=");
-        put_text(line, site ? site : "?");
+        put_quoted(line, site ? site : "?");
     }
 }
 

@@ -271,6 +271,10 @@ static ti_status fill(struct summary *sum, struct ti_source *s, struct ti_err *e
         .s = s, .nranks = ti_source_nranks(s), .info = json_object(), .nodes = json_array()};
     if (from_manifest(sum))
         return TI_OK;
+    if (strcmp(ti_source_kind(s), "bundle") == 0)
+        ti_warn("'%s': its MANIFEST.json is missing, damaged or does not fit the traces, which are "
+                "read instead; 'ti-info --verify %s' checks all",
+                ti_source_path(s), ti_source_path(s));
     free_summary(sum);
     *sum = (struct summary){
         .s = s, .nranks = ti_source_nranks(s), .info = json_object(), .nodes = json_array()};
@@ -445,14 +449,15 @@ static const char *missing_reason(const struct summary *sum, int64_t rank)
 }
 
 /* What is not there or not whole; nothing when all is well. */
-static void print_problems(const struct summary *sum, const int64_t *missing, int64_t nmissing)
+static void print_problems(const struct summary *sum, const int64_t *missing, int64_t nmissing,
+                           bool apart)
 {
     char ranks[512], events[32];
     int64_t shown = 0, nbad = 0;
 
     if (nmissing) {
-        printf("\n%" PRId64 " rank%s missing: %s\n", nmissing, nmissing == 1 ? "" : "s",
-               ti_ranks_text(missing, nmissing, ranks, sizeof ranks));
+        printf("%s%" PRId64 " rank%s missing: %s\n", apart ? "\n" : "", nmissing,
+               nmissing == 1 ? "" : "s", ti_ranks_text(missing, nmissing, ranks, sizeof ranks));
         for (int64_t i = 0; i < nmissing && i < PROBLEMS_SHOWN; i++) {
             const char *why = missing_reason(sum, missing[i]);
 
@@ -463,7 +468,7 @@ static void print_problems(const struct summary *sum, const int64_t *missing, in
     for (int64_t i = 0; i < sum->nrows; i++)
         nbad += !whole(&sum->row[i]);
     if (nbad)
-        printf("\n%" PRId64 " rank%s incomplete; counted as far as %s:\n", nbad,
+        printf("%s%" PRId64 " rank%s incomplete; counted as far as %s:\n", apart ? "\n" : "", nbad,
                nbad == 1 ? "" : "s", nbad == 1 ? "it goes" : "they go");
     for (int64_t i = 0; i < sum->nrows && shown < PROBLEMS_SHOWN; i++) {
         const struct row *row = &sum->row[i];
@@ -479,11 +484,16 @@ static void print_problems(const struct summary *sum, const int64_t *missing, in
         printf("  ... and %" PRId64 " more\n", nbad - shown);
 }
 
-static void print_text(const struct summary *sum, const int64_t *missing, int64_t nmissing)
+static void print_text(const struct summary *sum, const int64_t *missing, int64_t nmissing,
+                       bool quiet)
 {
     bool alone = strcmp(ti_source_kind(sum->s), "rank file") == 0;
     char n[32], size[32];
 
+    if (quiet) {
+        print_problems(sum, missing, nmissing, false);
+        return;
+    }
     printf("%s: ", ti_source_path(sum->s));
     if (alone)
         printf("rank file of rank %" PRId64 " of %" PRId64 "\n", sum->nrows ? sum->row[0].rank : 0,
@@ -512,7 +522,7 @@ static void print_text(const struct summary *sum, const int64_t *missing, int64_
     print_operations(sum);
     if (!alone)
         print_spread(sum);
-    print_problems(sum, missing, nmissing);
+    print_problems(sum, missing, nmissing, true);
 }
 
 /* ------------------------------------------------------------------- JSON -- */
@@ -619,7 +629,7 @@ ti_status info_summary(struct ti_source *s, const struct info_style *style, stru
         if (style->json)
             print_json(&sum, missing, nmissing);
         else
-            print_text(&sum, missing, nmissing);
+            print_text(&sum, missing, nmissing, style->quiet);
         for (int64_t i = 0; i < sum.nrows; i++) {
             if (sum.row[i].damage && st == TI_OK)
                 st = ti_err_set(err, TI_ERR_INPUT, "%s", sum.row[i].damage);
@@ -727,8 +737,10 @@ ti_status info_rank(struct ti_source *s, int64_t rank, const struct info_style *
     st = ti_scan_read(r, &scan, err);
     if (style->json)
         print_rank_json(s, r, &scan);
-    else
+    else if (!style->quiet)
         print_rank(s, r, &scan);
+    else if (st == TI_OK && scan.end != TI_END_COMPLETE)
+        printf("rank %" PRId64 ": %s\n", rank, ti_end_text(scan.end));
     ti_scan_free(&scan);
     ti_reader_close(r);
     return st;

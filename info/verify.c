@@ -107,12 +107,13 @@ static const json_t **manifest_ranks(struct verify *v, const struct ti_source *s
     if (strcmp(ti_source_kind(s), "bundle") != 0)
         return NULL;
     if (!manifest) {
-        problem(v, -1, TI_ERR_INPUT, "MANIFEST.json is missing or damaged");
+        problem(v, -1, TI_ERR_INPUT, "'%s': MANIFEST.json is missing or damaged",
+                ti_source_path(s));
         return NULL;
     }
     if (json_integer_value(json_object_get(manifest, "np")) != ti_source_nranks(s))
-        problem(v, -1, TI_ERR_INPUT, "MANIFEST.json says %lld ranks, the traces say %" PRId64,
-                (long long)json_integer_value(json_object_get(manifest, "np")),
+        problem(v, -1, TI_ERR_INPUT, "'%s': MANIFEST.json says %lld ranks, the traces say %" PRId64,
+                ti_source_path(s), (long long)json_integer_value(json_object_get(manifest, "np")),
                 ti_source_nranks(s));
     by_rank = calloc((size_t)ti_source_nranks(s) + 1, sizeof *by_rank);
     list = json_object_get(manifest, "ranks");

@@ -39,6 +39,11 @@ holds x.tib d
     run 4 $a --np 2 ../app
     says err "'app.2.tib' exists"
     run 0 $a --force -q --np 2 --mem-per-rank 10M ../app
+    # A dry run is not kept from its plan by what is there.
+    run 0 $a --np 2 --dry-run ../app
+    says out "plan for ../app"
+    says err "'app.2.tib' exists: a run would be refused"
+    says err "'app.2.run' is not empty: a run would be refused"
 }
 holds app.2.tib app.2.run
 
@@ -98,6 +103,13 @@ if $exact; then
     silent err "warning"
     holds app.3.tib v.tib
 fi
+
+# Calls that are not traced are told of, added up over the ranks.
+# shellcheck disable=SC2086
+run 0 $a --np 2 --mem-per-rank 10M ../app window
+says err "ti-acquire: not traced: "
+grep -qE 'MPI_Put \(4 calls\).*; ti-replay will refuse this trace' ../err || fail "$(cat ../err)"
+holds app.2.tib
 
 # The page names all options.
 for option in $("$o/ti-acquire" --help | grep -oE '^ +(-., )?--[a-z-]+' | grep -oE -- '--[a-z-]+'); do

@@ -57,6 +57,12 @@ ends 6 : --timeout 1 ../app ok 60
 says err "longer than --timeout"
 find . -mindepth 1 -delete
 
+# Nothing traced yet is nothing to gather.
+ends 6 'until_traced' --timeout 3 ../app still 60
+says err "nothing was written yet"
+silent err "ti-gather"
+find . -mindepth 1 -delete
+
 # While one is at work, another stays out.
 "$o/ti-acquire" -q -c cputime --np 4 --mem-per-rank 10M ../app ok 3 >/dev/null 2>&1 </dev/null &
 until_traced

@@ -66,6 +66,47 @@ run 4 -c cputime --np 2 --trace-dir no/where ../app
 run 4 -c cputime --np 2 -o no/where.tib ../app
 holds ""
 
+# What is named like ours, and is not, is not replaced.
+# shellcheck disable=SC2086
+{
+    mkdir d
+    for f in RUN.json rank-000000.ti RUN.json.part; do
+        echo '["mine"]' >d/$f
+        run 3 $c --np 2 --force --trace-dir d ../app
+        says err "'d/$f' is not ti-acquire's"
+        run 3 $c --np 2 --trace-dir d ../app
+        says err "'$f' in it is not ti-acquire's"
+        [ "$(cat d/$f)" = '["mine"]' ] || fail "d/$f was touched"
+        rm d/$f
+    done
+    mkdir d/mpi-tmp
+    echo mine >d/mpi-tmp/notes
+    run 3 $c --np 2 --force --trace-dir d ../app
+    says err "'d/mpi-tmp' is not ti-acquire's"
+    [ -f d/mpi-tmp/notes ] || fail "d/mpi-tmp was removed"
+    mkdir b.tib
+    mkfifo b.fifo
+    echo mine >b.txt
+    for x in b.tib b.fifo b.txt; do
+        run 4 $c --np 2 --force -o $x ../app
+        says err "and is not replaced"
+        silent out "ranks are done"
+    done
+    [ "$(cat b.txt)" = mine ] || fail "b.txt was replaced"
+}
+holds b.fifo b.tib b.txt d
+
+# When mpirun fails, that is not the program's fault.
+# shellcheck disable=SC2086
+{
+    run 2 $c --np 2 ../app -- --no-such-option
+    says err "mpirun did not start the program '../app'"
+    says err "mpirun says above"
+    holds ""
+}
+run 2 -c cputime --np 2 --pin 1023 ../app
+says err "only on "
+
 # How a program ends.
 # shellcheck disable=SC2086
 {
@@ -111,6 +152,13 @@ if mount -t tmpfs -o size=64k tmpfs small 2>/dev/null; then
     run 1 $c --np 8 --trace-dir small/run ../app ok 1
     says out "8 ranks are done"
     says err "no space is left"
+    # not even for RUN.json: a directory that we made goes
+    rm -rf small/run
+    dd if=/dev/zero of=small/more bs=1k 2>/dev/null
+    # shellcheck disable=SC2086
+    run 4 $c --np 2 --trace-dir small/run ../app
+    says err "cannot write 'small/run/RUN.json'"
+    [ -e small/run ] && fail "an empty run directory is left"
     umount small
 fi
 finish

@@ -112,6 +112,73 @@ run 1 ti-gather h.run
 says err "2 ranks are of another run: 1-2"
 says err "'rank-000002.ti' is of a run of 5 ranks"
 
+# a file of another run beside a whole one is trouble too
+mktrace --np 3 l.run
+mktrace --np 3 --ranks 1 --run-id ffffffffffffffffffffffffffffffff --as 1:rank-1.ti l.run
+run 1 ti-gather l.run
+says err "ignored: 'rank-1.ti' is of another run"
+says out "l.tib: 3 of 3 ranks"
+rm l.run/rank-1.ti
+cp l.run/rank-000002.ti l.run/rank-000003.ti
+run 1 ti-gather --force l.run
+
+# --remove takes complete traces only
+mktrace --np 3 --iterations 500 --hold 1 m.run
+run 1 ti-gather --remove m.run
+says out "removed 2 traces"
+[ "$(echo m.run/rank-*)" = m.run/rank-000001.ti ] || fail "--remove left: $(echo m.run/*)"
+
+# what is not a bundle is not replaced, nor what is not a file
+mktrace --np 2 n.run
+mkdir out.d
+mkfifo out.fifo
+echo "my notes" >out.txt
+: >out.empty
+ln -s out.fifo out.link
+ln -s nowhere out.dangling
+for x in out.d out.fifo out.link; do
+    run 4 ti-gather n.run -o $x
+    says err "'$x' is a"
+    run 4 ti-gather --force n.run -o $x
+    says err "and is not replaced"
+done
+run 4 ti-gather --force n.run -o out.dangling
+says err "leads nowhere"
+run 4 ti-gather n.run -o out.txt
+says err "it is not a bundle"
+run 4 ti-gather --force n.run -o out.txt
+says err "'out.txt' is not a bundle, and is not replaced"
+[ "$(cat out.txt)" = "my notes" ] || fail "out.txt was replaced"
+if [ ! -d out.d ] || [ ! -p out.fifo ] || [ ! -L out.link ]; then
+    fail "what is no file was replaced"
+fi
+run 4 ti-gather n.run -o out.empty
+run 0 ti-gather --force n.run -o out.empty
+run 0 ti-gather --force n.run -o out.empty
+if mknod null c 1 3 2>/dev/null; then
+    run 4 ti-gather --force n.run -o null
+    says err "'null' is a device"
+    [ -c null ] || fail "a device was replaced"
+fi
+
+# nor is a .part that is not ours
+echo "my notes" >p.tib.part
+run 4 ti-gather n.run -o p.tib
+says err "'p.tib.part' is there and is not part of a bundle"
+[ "$(cat p.tib.part)" = "my notes" ] || fail "p.tib.part was replaced"
+rm p.tib.part
+ln -s out.txt p.tib.part
+run 4 ti-gather n.run -o p.tib
+[ "$(cat out.txt)" = "my notes" ] || fail "out.txt was replaced through p.tib.part"
+rm p.tib.part
+mkfifo p.tib.part
+run 4 ti-gather n.run -o p.tib
+says err "was taken by somebody else"
+[ -p p.tib.part ] || fail "a fifo was removed"
+rm p.tib.part
+head -c 100 out.empty >p.tib.part
+run 0 ti-gather n.run -o p.tib
+
 # counted by different counters
 mktrace --np 4 i.run
 rm i.run/rank-000003.ti

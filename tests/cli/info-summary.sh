@@ -77,6 +77,29 @@ says out "rank 1: cut off: no end was written after"
 run 0 ti-info --json b.run
 says out '"complete": false'
 
+# quiet: problems only
+run 0 ti-info -q a.tib
+[ -s out ] || [ -s err ] && { fail "-q prints"; cat out err; }
+run 0 ti-info -q --rank 3 a.tib
+[ -s out ] && fail "-q --rank prints"
+run 0 ti-info -q --verify a.tib
+[ -s out ] && fail "-q --verify prints"
+run 0 ti-info -q b.run
+says out "1 rank incomplete"
+run 0 ti-info -q --rank 1 b.run
+says out "rank 1: cut off"
+
+# a manifest that was damaged: the summary is right all the same
+cp a.tib c.tib
+at=$(grep -abo '"format"' c.tib | head -n 1 | cut -d: -f1)
+printf '#' | dd of=c.tib bs=1 seek="$at" conv=notrunc status=none
+run 0 ti-info c.tib
+says err "warning: 'c.tib': its MANIFEST.json is missing, damaged"
+says err "ti-info --verify c.tib"
+tail -n +2 out | diff dir.txt - || fail "without a manifest"
+run 3 ti-info --verify c.tib
+says out "'c.tib': MANIFEST.json is missing or damaged"
+
 run 2 ti-info
 run 2 ti-info --dump --verify a.tib
 run 2 ti-info --rank x a.tib

@@ -414,6 +414,15 @@ static void output(void **state)
     assert_true(part_exists());
     close(fd);
 
+    /* it is not ours: neither written over nor removed */
+    fd = open(part, O_RDWR | O_CREAT | O_TRUNC, 0666);
+    assert_int_equal(write(fd, "notes", 5), 5);
+    close(fd);
+    assert_int_equal(ti_bundle_write(run, bundle, true, &bytes, &err), TI_ERR_IO);
+    assert_non_null(strstr(err.text, "not part of a bundle"));
+    assert_true(part_exists());
+    assert_int_equal(truncate(part, 0), 0);
+
     /* what a killed one left is written over */
     unlink(bundle);
     assert_int_equal(ti_bundle_write(run, bundle, false, &bytes, &err), TI_OK);
