@@ -12,7 +12,7 @@
 static void begun(double start, int failed, int provided)
 {
     if (!failed)
-        ti_session_begin(start, provided);
+        ti_recording_begin(start, provided);
 }
 
 TI_EXPORT int MPI_Init(int *argc, char ***argv)
@@ -72,7 +72,7 @@ static void end(struct ti_call *c)
     struct ti_event ev = {0};
 
     ti_emit(c, &ev, true);
-    ti_session_end(TI_END_COMPLETE);
+    ti_recording_end(TI_END_COMPLETE);
     ti_leave(0);
 }
 
@@ -111,7 +111,7 @@ static void abort_comm(struct ti_call *c, MPI_Comm comm, int code)
     ev.arg[TI_F_COMM] = entry ? entry->index : 0;
     ev.arg[TI_F_LEVEL] = code;
     ti_emit(c, &ev, true);
-    ti_session_end(TI_END_ABORTED);
+    ti_recording_end(TI_END_ABORTED);
     ti_leave(0);
 }
 

@@ -41,10 +41,10 @@ struct ti_state {
 
 extern struct ti_state ti_state __attribute__((visibility("hidden")));
 
-/* session.c: begin in MPI_Init (`provided` is the thread level), end once.
+/* recording.c: begin in MPI_Init (`provided` is the thread level), end once.
  * `start` is the monotonic clock before MPI_Init. */
-void ti_session_begin(double start, int provided);
-void ti_session_end(enum ti_end end);
+void ti_recording_begin(double start, int provided);
+void ti_recording_end(enum ti_end end);
 double ti_seconds(void);
 
 /* Say one line on stderr, from rank 0 and the first rank of each node. */

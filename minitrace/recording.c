@@ -84,7 +84,7 @@ void ti_give_up(const char *fmt, ...)
     if (speaks())
         ti_complain("recording stopped: %s; the application goes on, its trace is incomplete",
                     reason);
-    ti_session_end(TI_END_STOPPED);
+    ti_recording_end(TI_END_STOPPED);
     errno = saved;
 }
 
@@ -259,7 +259,7 @@ static bool open_all(struct ti_err *err)
     return true;
 }
 
-void ti_session_begin(double start, int provided)
+void ti_recording_begin(double start, int provided)
 {
     struct ti_call c = {.op = TI_OP_INIT};
     struct ti_event ev = {.mask = TI_M_LEVEL};
@@ -300,7 +300,7 @@ void ti_session_begin(double start, int provided)
 
 /* ------------------------------------------------------------------ end -- */
 
-void ti_session_end(enum ti_end end)
+void ti_recording_end(enum ti_end end)
 {
     char flush[32], init[32], app[32], memory[32], negative[32], untraced[2048];
     struct ti_writer *writer = ti_state.writer;
@@ -336,5 +336,5 @@ void ti_session_end(enum ti_end end)
 __attribute__((destructor)) static void at_exit(void)
 {
     if (ti_state.active && ti_thread_ours() && !ti_writer_busy(ti_state.writer))
-        ti_session_end(TI_END_NO_FINALIZE);
+        ti_recording_end(TI_END_NO_FINALIZE);
 }
