@@ -1,31 +1,8 @@
 #!/bin/bash
 # ti-gather: ranks that are missing, cut off, damaged, misnamed, there twice or of
 # another run are named; what can be used goes into the bundle.
-set -u
-
-o=${TI_BUILD:-build}
-case $o in /*) ;; *) o=$PWD/$o ;; esac
-for p in ti-gather ti-info tests/mktrace; do
-    [ -x "$o/$p" ] || { echo "$o/$p was not built"; exit 77; }
-done
-PATH=$o:$o/tests:$PATH
-tmp=$(mktemp -d) || exit 1
-trap 'rm -rf "$tmp"' EXIT
-cd "$tmp" || exit 1
-failed=0
-fail() { echo "FAILED: $*"; failed=1; }
-# run STATUS COMMAND...: its output goes to files out and err
-run() {
-    local want=$1 rc
-    shift
-    "$@" >out 2>err
-    rc=$?
-    [ $rc -eq "$want" ] && return
-    fail "status $rc, not $want: $*"
-    cat out err
-}
-# says FILE TEXT: the file holds the text
-says() { grep -qF -- "$2" "$1" || { fail "$1 does not say: $2"; cat "$1"; }; }
+# shellcheck source=tests/cli/trace-lib.bash
+. tests/cli/trace-lib.bash
 
 # missing ranks, condensed
 mktrace --np 12 a.run

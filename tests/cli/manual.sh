@@ -1,16 +1,16 @@
 #!/bin/bash
-# The pages of ti-gather and ti-info name all their options, and those of the
-# formats all operations, fields and metadata that there are.
+# The pages of the tools name all their options, and those of the formats all
+# operations, fields and metadata that there are.
 set -u
 
 o=${TI_BUILD:-build}
 failed=0
 fail() { echo "FAILED: $*"; failed=1; }
 
-for tool in ti-gather ti-info; do
+for tool in ti-acquire ti-gather ti-info ti-replay; do
     [ -x "$o/$tool" ] || { echo "$o/$tool was not built"; exit 77; }
     for option in $("$o/$tool" --help | grep -oE '^ +(-., )?--[a-z-]+' | grep -oE -- '--[a-z-]+'); do
-        grep -q -- "^\.It Fl .*-${option#--}\( \|\$\)" "man/$tool.1" ||
+        sed 's/\\-/-/g' "man/$tool.1" | grep -qE -- "-${option#--}( |\$|[^a-z-])" ||
             fail "man/$tool.1 does not have $option"
     done
 done
@@ -22,7 +22,7 @@ while read -r name; do
     grep -qwF -- "$name" man/tiara-trace.5 || fail "man/tiara-trace.5 does not have chunk $name"
 done < <(sed -n '/^#define TI_CHUNKS/,/^$/p' formats/trace.h | grep -oE 'X\([A-Z]+' | cut -c3-)
 if command -v mandoc >/dev/null; then
-    for page in man/ti-gather.1 man/ti-info.1 man/tiara-trace.5 man/tiara-bundle.5; do
+    for page in man/*.[15]; do
         mandoc -T lint "$page" | grep -v 'referenced manual not found' && fail "$page"
     done
 fi
