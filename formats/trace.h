@@ -79,7 +79,6 @@ enum ti_end { TI_ENDS(TI_END_ENUM) TI_END_COUNT };
 
 /* What a reader takes at most, against damaged or hostile lengths. */
 #define TI_CHUNK_RAW_MAX (64u << 20)
-#define TI_CHUNK_EVENTS_MAX (1u << 24)
 #define TI_STRING_MAX (1u << 16)
 #define TI_RANKS_MAX (1 << 24)
 

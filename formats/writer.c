@@ -566,11 +566,8 @@ void ti_writer_event(struct ti_writer *w, const struct ti_event *ev)
     if (w->failed)
         return;
     w->busy = 1;
-    if (!has_room(w, ev)) {
+    if (!has_room(w, ev))
         flush(w);
-        if (w->failed)
-            return;
-    }
     kinds = event_kinds(ev);
     s = w->prev == NONE ? NONE : w->sym[w->prev].next;
     if (__builtin_expect(s != NONE && is_symbol(&w->sym[s], ev, kinds), 1)) {
@@ -753,11 +750,6 @@ double ti_writer_flush_seconds(const struct ti_writer *w)
 uint64_t ti_writer_events(const struct ti_writer *w)
 {
     return w->events;
-}
-
-uint64_t ti_writer_volume(const struct ti_writer *w)
-{
-    return w->volume;
 }
 
 ti_status ti_writer_error(const struct ti_writer *w, struct ti_err *err)

@@ -70,7 +70,6 @@ bool ti_writer_busy(const struct ti_writer *w);
 /* So far.  Seconds are those spent compressing and writing chunks of events. */
 double ti_writer_flush_seconds(const struct ti_writer *w);
 uint64_t ti_writer_events(const struct ti_writer *w);
-uint64_t ti_writer_volume(const struct ti_writer *w);
 
 /* TI_OK, or the first error (disk full, say). */
 ti_status ti_writer_error(const struct ti_writer *w, struct ti_err *err);
