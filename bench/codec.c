@@ -135,7 +135,7 @@ int main(int argc, char **argv)
         if (ti_writer_open(argv[1], 0, 1, run_id, &writer, &err))
             return fail(&err);
         ti_writer_info(writer, (const char *const[]){"rank", "0"}, 1);
-        ti_writer_comm(writer, 0, 'w', 0, 1, world);
+        ti_writer_comm(writer, 0, 'w', 0, 1, world, 0, NULL);
         for (int i = 0; i < 32; i++)
             site[i] = ti_writer_string(writer, TI_STRING_SITE, "codec+0x0");
         for (long i = 0; turn >= 0 && i < steps; i++)

@@ -9,7 +9,7 @@
  *             varint kinds, and for each of its columns varint bytes.  A symbol
  *             is what an event shares with the others like it; `kinds` has two
  *             bits for each field of TI_SPECIALS in that order: 0 a number,
- *             1 TI_ANY, 2 TI_NULL.  A symbol has a column for each field of its
+ *             1 TI_ANY, 2 TI_NULL, 3 TI_SELF.  A symbol has a column for each field of its
  *             mask that is a number, in the order of TI_FIELDS, then one for
  *             each vector of its operation
  *   volumes   varint n, then n times: varint before, varint symbol, varint
@@ -34,10 +34,11 @@
 
 #include "formats/event.h"
 
-/* Fields that may be TI_ANY or TI_NULL. */
-#define TI_SPECIALS(X)        X(PEER) X(TAG) X(PEER2) X(TAG2) X(COLOR) X(NEWCOMM)
+/* Fields that may be TI_ANY, TI_NULL or TI_SELF: the least numbers there are. */
+#define TI_SPECIALS(X)        X(PEER) X(TAG) X(PEER2) X(TAG2) X(COLOR) X(NEWCOMM) X(ROOT)
 #define TI_SPECIAL_MASK(name) TI_M_##name |
 enum { TI_M_SPECIAL = TI_SPECIALS(TI_SPECIAL_MASK) 0 };
+_Static_assert(TI_NULL == TI_ANY + 1 && TI_SELF == TI_ANY + 2, "a kind is the distance + 1");
 
 #define TI_VARINT_MAX 10 /* bytes */
 

@@ -1,5 +1,7 @@
 #include "formats/event.h"
 
+#include <stdio.h>
+
 static const struct ti_op_info ops[] = {
 #define OP(name, text, fields, optional, vec1, vec2) {text, fields, optional, {vec1, vec2}},
     TI_OPS(OP)
@@ -28,6 +30,18 @@ const struct ti_op_info *ti_op_info(uint32_t op)
 const char *ti_field_text(unsigned field)
 {
     return field < TI_F_COUNT ? fields[field] : "?";
+}
+
+const char *ti_mode_text(int64_t mode, char *buf, size_t bytes)
+{
+    size_t used = (size_t)snprintf(buf, bytes, "%s", mode ? "" : "0");
+
+#define MODE(name, bit, text)                                                                      \
+    if ((mode & TI_MODE_##name) && used < bytes)                                                   \
+        used += (size_t)snprintf(buf + used, bytes - used, "%s%s", used ? "+" : "", text);
+    TI_MODES(MODE)
+#undef MODE
+    return buf;
 }
 
 const char *ti_redop_text(int64_t redop)

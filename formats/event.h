@@ -14,6 +14,7 @@
 #define TI_EVENT_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /*
@@ -24,31 +25,46 @@
  * Peers are stored relative: partner's rank minus own rank, both in the event's
  * communicator, so that the same program step looks the same on every rank.
  */
-#define TI_FIELDS(X)                                                                   \
-    X(COMM, "comm", "communicator: 0 world, 1 self, then as this rank met them")       \
-    X(PEER, "peer", "partner of the send, or of a lone receive: its rank minus ours, " \
-                    "TI_ANY (MPI_ANY_SOURCE) or TI_NULL (MPI_PROC_NULL)")              \
-    X(TAG, "tag", "its tag, or TI_ANY")                                                \
-    X(BYTES, "bytes", "packed bytes given: of the message; of one rank's share in "    \
-                      "a collective, for the vector forms the whole own share")        \
-    X(ESIZE, "esize", "packed bytes of one element of it")                             \
-    X(PEER2, "rpeer", "source of the receive half of a send-receive")                  \
-    X(TAG2, "rtag", "its tag, or TI_ANY")                                              \
-    X(BYTES2, "rbytes", "packed bytes of the receive side, where there are two")       \
-    X(ESIZE2, "resize", "packed bytes of one element of it")                           \
-    X(FROM, "from", "source that matched a wildcard: its rank minus ours")             \
-    X(FROMTAG, "fromtag", "tag that matched a wildcard")                               \
-    X(ROOT, "root", "root's rank in the communicator")                                 \
-    X(REDOP, "redop", "reduction operation, see TI_REDOPS")                            \
-    X(REQ, "req", "request: lowest number no live request had when it was made")       \
-    X(ALL, "all", "1: the call completed every live request of the rank")              \
-    X(COLOR, "color", "colour of a split, or TI_NULL (MPI_UNDEFINED)")                 \
-    X(KEY, "key", "key of a split")                                                    \
-    X(NEWCOMM, "newcomm", "communicator made, or TI_NULL (MPI_COMM_NULL)")             \
-    X(LEVEL, "level", "argument of MPI_Pcontrol; thread level of MPI_Init_thread, 0 "  \
-                      "of MPI_Init; error code of MPI_Abort")                                       \
-    X(CALL, "call", "string number of the name of a call that is not traced")          \
-    X(REORDER, "reorder", "whether MPI_Cart_create was allowed to reorder")
+#define TI_FIELDS(X)                                                                               \
+    X(COMM, "comm", "communicator: 0 world, 1 self, then as this rank met them")                   \
+    X(PEER, "peer",                                                                                \
+      "partner of the send, or of a lone receive: its rank minus ours, "                           \
+      "TI_ANY (MPI_ANY_SOURCE) or TI_NULL (MPI_PROC_NULL)")                                        \
+    X(TAG, "tag", "its tag, or TI_ANY")                                                            \
+    X(BYTES, "bytes",                                                                              \
+      "packed bytes given: of the message; of one rank's share in "                                \
+      "a collective, for the vector forms the whole own share")                                    \
+    X(ESIZE, "esize", "packed bytes of one element of it")                                         \
+    X(PEER2, "rpeer", "source of the receive half of a send-receive")                              \
+    X(TAG2, "rtag", "its tag, or TI_ANY")                                                          \
+    X(BYTES2, "rbytes", "packed bytes of the receive side, where there are two")                   \
+    X(ESIZE2, "resize", "packed bytes of one element of it")                                       \
+    X(FROM, "from", "source that matched a wildcard: its rank minus ours")                         \
+    X(FROMTAG, "fromtag", "tag that matched a wildcard")                                           \
+    X(ROOT, "root", "root's rank in the communicator")                                             \
+    X(REDOP, "redop", "reduction operation, see TI_REDOPS")                                        \
+    X(REQ, "req", "request: lowest number no live request had when it was made")                   \
+    X(ALL, "all", "1: the call completed every active request of the rank")                        \
+    X(COLOR, "color",                                                                              \
+      "colour of a split, or TI_NULL (MPI_UNDEFINED); of a split by "                              \
+      "type 0 for MPI_COMM_TYPE_SHARED, 1 for any other type")                                     \
+    X(KEY, "key", "key of a split; `high` of an intercommunicator merge")                          \
+    X(NEWCOMM, "newcomm", "communicator made, or TI_NULL (MPI_COMM_NULL)")                         \
+    X(LEVEL, "level",                                                                              \
+      "argument of MPI_Pcontrol; thread level of MPI_Init_thread, 0 "                              \
+      "of MPI_Init; error code of MPI_Abort")                                                      \
+    X(CALL, "call", "string number of the name of a call that is not traced")                      \
+    X(REORDER, "reorder", "whether a topology was allowed to reorder the ranks")                   \
+    X(MSG, "msg", "matched message: lowest number no live one had when it was probed")             \
+    X(COMM2, "peercomm", "communicator of the leaders of an intercommunicator")                    \
+    X(WIN, "win", "window: its number, as this rank met them")                                     \
+    X(FILE, "file", "file handle: its number, as this rank met them")                              \
+    X(OFFSET, "offset",                                                                            \
+      "explicit offset in elementary types; displacement of a view "                               \
+      "in bytes")                                                                                  \
+    X(MODE, "mode", "assertions, lock type, access mode or whence, see TI_MODES")                  \
+    X(NAME, "name", "string number of a file's name")                                              \
+    X(PART, "part", "partitions of a partitioned message; the first one made ready")
 
 /* clang-format off */
 #define TI_FIELD_ENUM(name, text, meaning) TI_F_##name,
@@ -57,98 +73,311 @@ enum ti_field { TI_FIELDS(TI_FIELD_ENUM) TI_F_COUNT };
 enum { TI_FIELDS(TI_FIELD_MASK) TI_M_NONE = 0 };
 /* clang-format on */
 
-/* Values of PEER, PEER2, TAG, TAG2, COLOR and NEWCOMM that are no number. */
-#define TI_ANY INT64_MIN
-#define TI_NULL (INT64_MIN + 1)
+/* Values of PEER, PEER2, TAG, TAG2, COLOR, NEWCOMM and ROOT that are no number.
+ * TI_NULL in FROM and FROMTAG: the request was cancelled, nothing matched. */
+#define TI_ANY  INT64_MIN       /* MPI_ANY_SOURCE, MPI_ANY_TAG */
+#define TI_NULL (INT64_MIN + 1) /* MPI_PROC_NULL, MPI_UNDEFINED, MPI_COMM_NULL */
+#define TI_SELF (INT64_MIN + 2) /* MPI_ROOT: this rank is, in the other group */
 
-#define TI_M_P2P (TI_M_COMM | TI_M_PEER | TI_M_TAG | TI_M_BYTES | TI_M_ESIZE)
-#define TI_M_P2P2 (TI_M_PEER2 | TI_M_TAG2 | TI_M_BYTES2 | TI_M_ESIZE2)
-#define TI_M_COLL (TI_M_COMM | TI_M_BYTES | TI_M_ESIZE)
+/* Bits of MODE: X(name, bit, text).  Numbers differ between MPI libraries; these
+ * are ours.  Of a lock: EXCLUSIVE or nothing; of a seek: CUR, END or nothing. */
+/* clang-format off */
+#define TI_MODES(X)                                                                     \
+    X(NOCHECK, 0, "nocheck") X(NOSTORE, 1, "nostore") X(NOPUT, 2, "noput")              \
+    X(NOPRECEDE, 3, "noprecede") X(NOSUCCEED, 4, "nosucceed")                           \
+    X(EXCLUSIVE, 5, "exclusive") X(RDONLY, 6, "rdonly") X(WRONLY, 7, "wronly")          \
+    X(RDWR, 8, "rdwr") X(CREATE, 9, "create") X(EXCL, 10, "excl")                       \
+    X(DELETE, 11, "delete_on_close") X(UNIQUE, 12, "unique_open")                       \
+    X(SEQUENTIAL, 13, "sequential") X(APPEND, 14, "append") X(CUR, 15, "cur")           \
+    X(END, 16, "end")
+#define TI_MODE_ENUM(name, bit, text) TI_MODE_##name = 1 << (bit),
+enum { TI_MODES(TI_MODE_ENUM) TI_MODE_NONE = 0 };
+/* clang-format on */
+
+#define TI_M_P2P   (TI_M_COMM | TI_M_PEER | TI_M_TAG | TI_M_BYTES | TI_M_ESIZE)
+#define TI_M_P2P2  (TI_M_PEER2 | TI_M_TAG2 | TI_M_BYTES2 | TI_M_ESIZE2)
+#define TI_M_COLL  (TI_M_COMM | TI_M_BYTES | TI_M_ESIZE)
+#define TI_M_COLL2 (TI_M_COLL | TI_M_BYTES2 | TI_M_ESIZE2)
 #define TI_M_MATCH (TI_M_FROM | TI_M_FROMTAG)
+#define TI_M_MADE  (TI_M_COMM | TI_M_NEWCOMM)
+#define TI_M_RMA   (TI_M_WIN | TI_M_PEER | TI_M_BYTES | TI_M_ESIZE)
+#define TI_M_RMA2  (TI_M_RMA | TI_M_BYTES2 | TI_M_ESIZE2)
+#define TI_M_IO    (TI_M_FILE | TI_M_BYTES | TI_M_ESIZE)
 
 /*
  * Operations: X(name, text, fields always there, fields there when it applies,
  * vector 1, vector 2).
  *
  * A vector is a list of 64-bit integers; "" means the operation has none.
- * "matched" is a list of triples (request, from, fromtag), one for each
- * wildcard receive among the requests that the call completed.
- *
- * Collectives: BYTES is what one rank contributes (bcast: the message; gather,
- * allgather, alltoall: the block a rank sends to one partner; scatter: the
- * block each rank receives; reductions: the vector), BYTES2/ESIZE2 the receive
- * side.  On a rank where MPI ignores a side (the non-root side of gather and
- * scatter; MPI_IN_PLACE), that side is taken from the one that counts.
- * Counts in vectors are elements of ESIZE (sendcounts) or ESIZE2 (recvcounts)
- * bytes; displacements move no bytes and are not recorded.
  */
-#define TI_OPS(X)                                                                         \
-    X(INIT, "init", 0, TI_M_LEVEL, "", "")                                                \
-    X(FINALIZE, "finalize", 0, 0, "", "")                                                 \
-    X(ABORT, "abort", TI_M_COMM | TI_M_LEVEL, 0, "", "")                                  \
-    X(PCONTROL, "pcontrol", TI_M_LEVEL, 0, "", "")                                        \
-    X(UNTRACED, "untraced", TI_M_CALL, 0, "", "")                                         \
-    X(SEND, "send", TI_M_P2P, 0, "", "")                                                  \
-    X(BSEND, "bsend", TI_M_P2P, 0, "", "")                                                \
-    X(SSEND, "ssend", TI_M_P2P, 0, "", "")                                                \
-    X(RSEND, "rsend", TI_M_P2P, 0, "", "")                                                \
-    X(RECV, "recv", TI_M_P2P, TI_M_MATCH, "", "")                                         \
-    X(ISEND, "isend", TI_M_P2P | TI_M_REQ, 0, "", "")                                     \
-    X(IBSEND, "ibsend", TI_M_P2P | TI_M_REQ, 0, "", "")                                   \
-    X(ISSEND, "issend", TI_M_P2P | TI_M_REQ, 0, "", "")                                   \
-    X(IRSEND, "irsend", TI_M_P2P | TI_M_REQ, 0, "", "")                                   \
-    X(IRECV, "irecv", TI_M_P2P | TI_M_REQ, 0, "", "")                                     \
-    X(SENDRECV, "sendrecv", TI_M_P2P | TI_M_P2P2, TI_M_MATCH, "", "")                     \
-    X(SENDRECV_REPLACE, "sendrecv_replace", TI_M_P2P | TI_M_P2P2, TI_M_MATCH, "", "")     \
-    X(PROBE, "probe", TI_M_COMM | TI_M_PEER | TI_M_TAG, TI_M_MATCH, "", "")               \
-    X(IPROBE, "iprobe", TI_M_COMM | TI_M_PEER | TI_M_TAG, TI_M_MATCH, "", "")             \
-    X(WAIT, "wait", TI_M_REQ, TI_M_MATCH, "", "")                                         \
-    X(WAITALL, "waitall", 0, TI_M_ALL, "requests", "matched")                             \
-    X(WAITANY, "waitany", TI_M_REQ, TI_M_MATCH, "", "")                                   \
-    X(WAITSOME, "waitsome", 0, TI_M_ALL, "requests", "matched")                           \
-    X(TEST, "test", TI_M_REQ, TI_M_MATCH, "", "")                                         \
-    X(TESTALL, "testall", 0, TI_M_ALL, "requests", "matched")                             \
-    X(TESTANY, "testany", TI_M_REQ, TI_M_MATCH, "", "")                                   \
-    X(TESTSOME, "testsome", 0, TI_M_ALL, "requests", "matched")                           \
-    X(REQUEST_FREE, "request_free", TI_M_REQ, 0, "", "")                                  \
-    X(BARRIER, "barrier", TI_M_COMM, 0, "", "")                                           \
-    X(BCAST, "bcast", TI_M_COLL | TI_M_ROOT, 0, "", "")                                   \
-    X(REDUCE, "reduce", TI_M_COLL | TI_M_ROOT | TI_M_REDOP, 0, "", "")                    \
-    X(ALLREDUCE, "allreduce", TI_M_COLL | TI_M_REDOP, 0, "", "")                          \
-    X(GATHER, "gather", TI_M_COLL | TI_M_ROOT | TI_M_BYTES2 | TI_M_ESIZE2, 0, "", "")     \
-    X(GATHERV, "gatherv", TI_M_COLL | TI_M_ROOT, TI_M_ESIZE2, "recvcounts", "")           \
-    X(SCATTER, "scatter", TI_M_COLL | TI_M_ROOT | TI_M_BYTES2 | TI_M_ESIZE2, 0, "", "")   \
-    X(SCATTERV, "scatterv", TI_M_COMM | TI_M_BYTES2 | TI_M_ESIZE2 | TI_M_ROOT,            \
-      TI_M_ESIZE, "sendcounts", "")                                                       \
-    X(ALLGATHER, "allgather", TI_M_COLL | TI_M_BYTES2 | TI_M_ESIZE2, 0, "", "")           \
-    X(ALLGATHERV, "allgatherv", TI_M_COLL | TI_M_ESIZE2, 0, "recvcounts", "")             \
-    X(ALLTOALL, "alltoall", TI_M_COLL | TI_M_BYTES2 | TI_M_ESIZE2, 0, "", "")             \
-    X(ALLTOALLV, "alltoallv", TI_M_COMM | TI_M_ESIZE | TI_M_ESIZE2, 0, "sendcounts",      \
-      "recvcounts")                                                                       \
-    X(REDUCE_SCATTER, "reduce_scatter", TI_M_COMM | TI_M_ESIZE | TI_M_REDOP, 0,           \
-      "recvcounts", "")                                                                   \
-    X(REDUCE_SCATTER_BLOCK, "reduce_scatter_block", TI_M_COLL | TI_M_REDOP, 0, "", "")    \
-    X(SCAN, "scan", TI_M_COLL | TI_M_REDOP, 0, "", "")                                    \
-    X(EXSCAN, "exscan", TI_M_COLL | TI_M_REDOP, 0, "", "")                                \
-    X(COMM_DUP, "comm_dup", TI_M_COMM | TI_M_NEWCOMM, 0, "", "")                          \
-    X(COMM_SPLIT, "comm_split", TI_M_COMM | TI_M_COLOR | TI_M_KEY | TI_M_NEWCOMM, 0, "",  \
-      "")                                                                                 \
-    X(COMM_CREATE, "comm_create", TI_M_COMM | TI_M_NEWCOMM, 0, "", "")                    \
-    X(CART_CREATE, "cart_create", TI_M_COMM | TI_M_NEWCOMM | TI_M_REORDER, 0, "dims",     \
-      "periods")                                                                          \
-    X(COMM_FREE, "comm_free", TI_M_COMM, 0, "", "")
+/* clang-format off */
+#define TI_OPS(X)                                                                       \
+    TI_OPS_PROCESS(X) TI_OPS_P2P(X) TI_OPS_REQUESTS(X) TI_COLLECTIVES(TI_COLLECTIVE, X) \
+    TI_OPS_COMMS(X) TI_OPS_RMA(X) TI_OPS_FILES(X)
+/* clang-format on */
+
+#define TI_OPS_PROCESS(X)                                                                          \
+    X(INIT, "init", 0, TI_M_LEVEL, "", "")                                                         \
+    X(FINALIZE, "finalize", 0, 0, "", "")                                                          \
+    X(ABORT, "abort", TI_M_COMM | TI_M_LEVEL, 0, "", "")                                           \
+    X(PCONTROL, "pcontrol", TI_M_LEVEL, 0, "", "")                                                 \
+    X(UNTRACED, "untraced", TI_M_CALL, 0, "", "")
+
+/*
+ * Point to point.  A persistent request (..._init) has its number from here to
+ * MPI_Request_free; it is active from a start to its completion.
+ *
+ * A matched probe takes the message: FROM and FROMTAG say what a wildcard
+ * matched, and the receive (mrecv, imrecv) has the same communicator, with PEER
+ * and TAG those of the message.  MSG -1: no message (MPI_MESSAGE_NO_PROC).
+ */
+#define TI_OPS_P2P(X)                                                                              \
+    X(SEND, "send", TI_M_P2P, 0, "", "")                                                           \
+    X(BSEND, "bsend", TI_M_P2P, 0, "", "")                                                         \
+    X(SSEND, "ssend", TI_M_P2P, 0, "", "")                                                         \
+    X(RSEND, "rsend", TI_M_P2P, 0, "", "")                                                         \
+    X(RECV, "recv", TI_M_P2P, TI_M_MATCH, "", "")                                                  \
+    X(ISEND, "isend", TI_M_P2P | TI_M_REQ, 0, "", "")                                              \
+    X(IBSEND, "ibsend", TI_M_P2P | TI_M_REQ, 0, "", "")                                            \
+    X(ISSEND, "issend", TI_M_P2P | TI_M_REQ, 0, "", "")                                            \
+    X(IRSEND, "irsend", TI_M_P2P | TI_M_REQ, 0, "", "")                                            \
+    X(IRECV, "irecv", TI_M_P2P | TI_M_REQ, 0, "", "")                                              \
+    X(SEND_INIT, "send_init", TI_M_P2P | TI_M_REQ, 0, "", "")                                      \
+    X(BSEND_INIT, "bsend_init", TI_M_P2P | TI_M_REQ, 0, "", "")                                    \
+    X(SSEND_INIT, "ssend_init", TI_M_P2P | TI_M_REQ, 0, "", "")                                    \
+    X(RSEND_INIT, "rsend_init", TI_M_P2P | TI_M_REQ, 0, "", "")                                    \
+    X(RECV_INIT, "recv_init", TI_M_P2P | TI_M_REQ, 0, "", "")                                      \
+    X(SENDRECV, "sendrecv", TI_M_P2P | TI_M_P2P2, TI_M_MATCH, "", "")                              \
+    X(SENDRECV_REPLACE, "sendrecv_replace", TI_M_P2P | TI_M_P2P2, TI_M_MATCH, "", "")              \
+    X(ISENDRECV, "isendrecv", TI_M_P2P | TI_M_P2P2 | TI_M_REQ, 0, "", "")                          \
+    X(ISENDRECV_REPLACE, "isendrecv_replace", TI_M_P2P | TI_M_P2P2 | TI_M_REQ, 0, "", "")          \
+    X(PROBE, "probe", TI_M_COMM | TI_M_PEER | TI_M_TAG, TI_M_MATCH, "", "")                        \
+    X(IPROBE, "iprobe", TI_M_COMM | TI_M_PEER | TI_M_TAG, TI_M_MATCH, "", "")                      \
+    X(MPROBE, "mprobe", TI_M_COMM | TI_M_PEER | TI_M_TAG | TI_M_MSG, TI_M_MATCH, "", "")           \
+    X(IMPROBE, "improbe", TI_M_COMM | TI_M_PEER | TI_M_TAG | TI_M_MSG, TI_M_MATCH, "", "")         \
+    X(MRECV, "mrecv", TI_M_P2P | TI_M_MSG, 0, "", "")                                              \
+    X(IMRECV, "imrecv", TI_M_P2P | TI_M_MSG | TI_M_REQ, 0, "", "")                                 \
+    X(PSEND_INIT, "psend_init", TI_M_P2P | TI_M_PART | TI_M_REQ, 0, "", "")                        \
+    X(PRECV_INIT, "precv_init", TI_M_P2P | TI_M_PART | TI_M_REQ, 0, "", "")                        \
+    X(PREADY, "pready", TI_M_REQ | TI_M_PART, 0, "", "")                                           \
+    X(PREADY_RANGE, "pready_range", TI_M_REQ, 0, "first and last", "")                             \
+    X(PREADY_LIST, "pready_list", TI_M_REQ, 0, "partitions", "")                                   \
+    X(PARRIVED, "parrived", TI_M_REQ | TI_M_PART, 0, "", "")
+
+/*
+ * Requests.  "matched" is a list of triples (request, from, fromtag), one for
+ * each wildcard receive among the requests that the call completed, and one
+ * for each cancelled request, whose `from` and `fromtag` are TI_NULL.
+ */
+#define TI_OPS_REQUESTS(X)                                                                         \
+    X(START, "start", TI_M_REQ, 0, "", "")                                                         \
+    X(STARTALL, "startall", 0, 0, "requests", "")                                                  \
+    X(WAIT, "wait", TI_M_REQ, TI_M_MATCH, "", "")                                                  \
+    X(WAITALL, "waitall", 0, TI_M_ALL, "requests", "matched")                                      \
+    X(WAITANY, "waitany", TI_M_REQ, TI_M_MATCH, "", "")                                            \
+    X(WAITSOME, "waitsome", 0, TI_M_ALL, "requests", "matched")                                    \
+    X(TEST, "test", TI_M_REQ, TI_M_MATCH, "", "")                                                  \
+    X(TESTALL, "testall", 0, TI_M_ALL, "requests", "matched")                                      \
+    X(TESTANY, "testany", TI_M_REQ, TI_M_MATCH, "", "")                                            \
+    X(TESTSOME, "testsome", 0, TI_M_ALL, "requests", "matched")                                    \
+    X(REQUEST_FREE, "request_free", TI_M_REQ, 0, "", "")                                           \
+    X(CANCEL, "cancel", TI_M_REQ, 0, "", "")                                                       \
+    X(GREQUEST_START, "grequest_start", TI_M_REQ, 0, "", "")                                       \
+    X(GREQUEST_COMPLETE, "grequest_complete", TI_M_REQ, 0, "", "")
+
+/*
+ * Collectives: Y(X, NAME, text, fields, optional fields, vector 1, vector 2),
+ * three operations each: NAME; INAME, which makes a request; and NAME_INIT, which
+ * makes a persistent one.  The fields are the same, with REQ in the latter two.
+ *
+ * BYTES is what one rank contributes (bcast: the message; gather, allgather,
+ * alltoall: the block a rank sends to one partner; scatter: the block each rank
+ * receives; reductions: the vector), BYTES2/ESIZE2 the receive side.  On a rank
+ * where MPI ignores a side (the non-root side of gather and scatter;
+ * MPI_IN_PLACE), that side is taken from the one that counts.  Counts in vectors
+ * are elements of ESIZE (sendcounts) or ESIZE2 (recvcounts) bytes; in the w
+ * forms, whose types differ from partner to partner, they are bytes and the
+ * element size is 1.  Displacements move no bytes and are not recorded.
+ *
+ * The partners of the neighbour forms are those of the topology: counts are one
+ * for each destination (send) or source (receive), in the topology's order.
+ *
+ * On an intercommunicator the partners are the other group.  ROOT is TI_SELF on
+ * the root, TI_NULL on the others of its group, which take no part: their sizes
+ * are 0 and they have no vectors.
+ */
+#define TI_COLLECTIVES(Y, X)                                                                       \
+    Y(X, BARRIER, "barrier", TI_M_COMM, 0, "", "")                                                 \
+    Y(X, BCAST, "bcast", TI_M_COLL | TI_M_ROOT, 0, "", "")                                         \
+    Y(X, REDUCE, "reduce", TI_M_COLL | TI_M_ROOT | TI_M_REDOP, 0, "", "")                          \
+    Y(X, ALLREDUCE, "allreduce", TI_M_COLL | TI_M_REDOP, 0, "", "")                                \
+    Y(X, GATHER, "gather", TI_M_COLL2 | TI_M_ROOT, 0, "", "")                                      \
+    Y(X, GATHERV, "gatherv", TI_M_COLL | TI_M_ROOT, TI_M_ESIZE2, "recvcounts", "")                 \
+    Y(X, SCATTER, "scatter", TI_M_COLL2 | TI_M_ROOT, 0, "", "")                                    \
+    Y(X, SCATTERV, "scatterv", TI_M_COMM | TI_M_BYTES2 | TI_M_ESIZE2 | TI_M_ROOT, TI_M_ESIZE,      \
+      "sendcounts", "")                                                                            \
+    Y(X, ALLGATHER, "allgather", TI_M_COLL2, 0, "", "")                                            \
+    Y(X, ALLGATHERV, "allgatherv", TI_M_COLL | TI_M_ESIZE2, 0, "recvcounts", "")                   \
+    Y(X, ALLTOALL, "alltoall", TI_M_COLL2, 0, "", "")                                              \
+    Y(X, ALLTOALLV, "alltoallv", TI_M_COMM | TI_M_ESIZE | TI_M_ESIZE2, 0, "sendcounts",            \
+      "recvcounts")                                                                                \
+    Y(X, ALLTOALLW, "alltoallw", TI_M_COMM | TI_M_ESIZE | TI_M_ESIZE2, 0, "sendbytes",             \
+      "recvbytes")                                                                                 \
+    Y(X, REDUCE_SCATTER, "reduce_scatter", TI_M_COMM | TI_M_ESIZE | TI_M_REDOP, 0, "recvcounts",   \
+      "")                                                                                          \
+    Y(X, REDUCE_SCATTER_BLOCK, "reduce_scatter_block", TI_M_COLL | TI_M_REDOP, 0, "", "")          \
+    Y(X, SCAN, "scan", TI_M_COLL | TI_M_REDOP, 0, "", "")                                          \
+    Y(X, EXSCAN, "exscan", TI_M_COLL | TI_M_REDOP, 0, "", "")                                      \
+    Y(X, NEIGHBOR_ALLGATHER, "neighbor_allgather", TI_M_COLL2, 0, "", "")                          \
+    Y(X, NEIGHBOR_ALLGATHERV, "neighbor_allgatherv", TI_M_COLL | TI_M_ESIZE2, 0, "recvcounts", "") \
+    Y(X, NEIGHBOR_ALLTOALL, "neighbor_alltoall", TI_M_COLL2, 0, "", "")                            \
+    Y(X, NEIGHBOR_ALLTOALLV, "neighbor_alltoallv", TI_M_COMM | TI_M_ESIZE | TI_M_ESIZE2, 0,        \
+      "sendcounts", "recvcounts")                                                                  \
+    Y(X, NEIGHBOR_ALLTOALLW, "neighbor_alltoallw", TI_M_COMM | TI_M_ESIZE | TI_M_ESIZE2, 0,        \
+      "sendbytes", "recvbytes")
+#define TI_COLLECTIVE(X, name, text, fields, optional, vec1, vec2)                                 \
+    X(name, text, fields, optional, vec1, vec2)                                                    \
+    X(I##name, "i" text, (fields) | TI_M_REQ, optional, vec1, vec2)                                \
+    X(name##_INIT, text "_init", (fields) | TI_M_REQ, optional, vec1, vec2)
+
+/*
+ * Communicators.  The members of NEWCOMM are in the trace's communicator chunk,
+ * for an intercommunicator those of both groups.  Neighbours are ranks of the new
+ * communicator minus ours; those of comm_idup exist from its completion on.
+ */
+#define TI_OPS_COMMS(X)                                                                            \
+    X(COMM_DUP, "comm_dup", TI_M_MADE, 0, "", "")                                                  \
+    X(COMM_DUP_WITH_INFO, "comm_dup_with_info", TI_M_MADE, 0, "", "")                              \
+    X(COMM_IDUP, "comm_idup", TI_M_MADE | TI_M_REQ, 0, "", "")                                     \
+    X(COMM_IDUP_WITH_INFO, "comm_idup_with_info", TI_M_MADE | TI_M_REQ, 0, "", "")                 \
+    X(COMM_SPLIT, "comm_split", TI_M_MADE | TI_M_COLOR | TI_M_KEY, 0, "", "")                      \
+    X(COMM_SPLIT_TYPE, "comm_split_type", TI_M_MADE | TI_M_COLOR | TI_M_KEY, 0, "", "")            \
+    X(COMM_CREATE, "comm_create", TI_M_MADE, 0, "", "")                                            \
+    X(COMM_CREATE_GROUP, "comm_create_group", TI_M_MADE | TI_M_TAG, 0, "", "")                     \
+    X(CART_CREATE, "cart_create", TI_M_MADE | TI_M_REORDER, 0, "dims", "periods")                  \
+    X(CART_SUB, "cart_sub", TI_M_MADE, 0, "remain", "")                                            \
+    X(GRAPH_CREATE, "graph_create", TI_M_MADE | TI_M_REORDER, 0, "neighbours", "")                 \
+    X(DIST_GRAPH_CREATE, "dist_graph_create", TI_M_MADE | TI_M_REORDER, 0, "sources",              \
+      "destinations")                                                                              \
+    X(DIST_GRAPH_CREATE_ADJACENT, "dist_graph_create_adjacent", TI_M_MADE | TI_M_REORDER, 0,       \
+      "sources", "destinations")                                                                   \
+    X(INTERCOMM_CREATE, "intercomm_create", TI_M_MADE | TI_M_ROOT | TI_M_TAG,                      \
+      TI_M_COMM2 | TI_M_PEER, "", "")                                                              \
+    X(INTERCOMM_MERGE, "intercomm_merge", TI_M_MADE | TI_M_KEY, 0, "", "")                         \
+    X(COMM_SET_INFO, "comm_set_info", TI_M_COMM, 0, "", "")                                        \
+    X(COMM_FREE, "comm_free", TI_M_COMM, 0, "", "")                                                \
+    X(COMM_DISCONNECT, "comm_disconnect", TI_M_COMM, 0, "", "")
+
+/*
+ * One-sided communication.  PEER is a rank of the window's communicator minus
+ * ours; BYTES and ESIZE are the origin's side, BYTES2 and ESIZE2 the target's.
+ * "group" holds such ranks minus ours.  A window is made by a collective on COMM:
+ * BYTES is its size here, ESIZE its displacement unit.
+ */
+#define TI_OPS_RMA(X)                                                                              \
+    X(WIN_CREATE, "win_create", TI_M_COLL | TI_M_WIN, 0, "", "")                                   \
+    X(WIN_ALLOCATE, "win_allocate", TI_M_COLL | TI_M_WIN, 0, "", "")                               \
+    X(WIN_ALLOCATE_SHARED, "win_allocate_shared", TI_M_COLL | TI_M_WIN, 0, "", "")                 \
+    X(WIN_CREATE_DYNAMIC, "win_create_dynamic", TI_M_COMM | TI_M_WIN, 0, "", "")                   \
+    X(WIN_ATTACH, "win_attach", TI_M_WIN | TI_M_BYTES, 0, "", "")                                  \
+    X(WIN_DETACH, "win_detach", TI_M_WIN, 0, "", "")                                               \
+    X(WIN_SET_INFO, "win_set_info", TI_M_WIN, 0, "", "")                                           \
+    X(WIN_FREE, "win_free", TI_M_WIN, 0, "", "")                                                   \
+    X(PUT, "put", TI_M_RMA2, 0, "", "")                                                            \
+    X(GET, "get", TI_M_RMA2, 0, "", "")                                                            \
+    X(ACCUMULATE, "accumulate", TI_M_RMA2 | TI_M_REDOP, 0, "", "")                                 \
+    X(GET_ACCUMULATE, "get_accumulate", TI_M_RMA2 | TI_M_REDOP, 0, "", "")                         \
+    X(FETCH_AND_OP, "fetch_and_op", TI_M_RMA | TI_M_REDOP, 0, "", "")                              \
+    X(COMPARE_AND_SWAP, "compare_and_swap", TI_M_RMA, 0, "", "")                                   \
+    X(RPUT, "rput", TI_M_RMA2 | TI_M_REQ, 0, "", "")                                               \
+    X(RGET, "rget", TI_M_RMA2 | TI_M_REQ, 0, "", "")                                               \
+    X(RACCUMULATE, "raccumulate", TI_M_RMA2 | TI_M_REDOP | TI_M_REQ, 0, "", "")                    \
+    X(RGET_ACCUMULATE, "rget_accumulate", TI_M_RMA2 | TI_M_REDOP | TI_M_REQ, 0, "", "")            \
+    X(WIN_FENCE, "win_fence", TI_M_WIN | TI_M_MODE, 0, "", "")                                     \
+    X(WIN_START, "win_start", TI_M_WIN | TI_M_MODE, 0, "group", "")                                \
+    X(WIN_COMPLETE, "win_complete", TI_M_WIN, 0, "", "")                                           \
+    X(WIN_POST, "win_post", TI_M_WIN | TI_M_MODE, 0, "group", "")                                  \
+    X(WIN_WAIT, "win_wait", TI_M_WIN, 0, "", "")                                                   \
+    X(WIN_TEST, "win_test", TI_M_WIN, 0, "", "")                                                   \
+    X(WIN_LOCK, "win_lock", TI_M_WIN | TI_M_PEER | TI_M_MODE, 0, "", "")                           \
+    X(WIN_LOCK_ALL, "win_lock_all", TI_M_WIN | TI_M_MODE, 0, "", "")                               \
+    X(WIN_UNLOCK, "win_unlock", TI_M_WIN | TI_M_PEER, 0, "", "")                                   \
+    X(WIN_UNLOCK_ALL, "win_unlock_all", TI_M_WIN, 0, "", "")                                       \
+    X(WIN_FLUSH, "win_flush", TI_M_WIN | TI_M_PEER, 0, "", "")                                     \
+    X(WIN_FLUSH_ALL, "win_flush_all", TI_M_WIN, 0, "", "")                                         \
+    X(WIN_FLUSH_LOCAL, "win_flush_local", TI_M_WIN | TI_M_PEER, 0, "", "")                         \
+    X(WIN_FLUSH_LOCAL_ALL, "win_flush_local_all", TI_M_WIN, 0, "", "")                             \
+    X(WIN_SYNC, "win_sync", TI_M_WIN, 0, "", "")
+
+/*
+ * Files.  BYTES is what the call asked for, BYTES2 what was read or written where
+ * that is less (end of file); only blocking calls and those that end a split one
+ * know it.  Both forms of each data access: Y(X, READ|WRITE, "read"|"write").
+ */
+#define TI_OPS_FILES(X)                                                                            \
+    X(FILE_OPEN, "file_open", TI_M_COMM | TI_M_FILE | TI_M_NAME | TI_M_MODE, 0, "", "")            \
+    X(FILE_CLOSE, "file_close", TI_M_FILE, 0, "", "")                                              \
+    X(FILE_DELETE, "file_delete", TI_M_NAME, 0, "", "")                                            \
+    X(FILE_SET_VIEW, "file_set_view", TI_M_IO | TI_M_OFFSET, 0, "", "")                            \
+    X(FILE_SET_SIZE, "file_set_size", TI_M_FILE | TI_M_BYTES, 0, "", "")                           \
+    X(FILE_PREALLOCATE, "file_preallocate", TI_M_FILE | TI_M_BYTES, 0, "", "")                     \
+    X(FILE_SET_INFO, "file_set_info", TI_M_FILE, 0, "", "")                                        \
+    X(FILE_SET_ATOMICITY, "file_set_atomicity", TI_M_FILE | TI_M_LEVEL, 0, "", "")                 \
+    X(FILE_SEEK_SHARED, "file_seek_shared", TI_M_FILE | TI_M_OFFSET | TI_M_MODE, 0, "", "")        \
+    X(FILE_SYNC, "file_sync", TI_M_FILE, 0, "", "")                                                \
+    TI_FILE_ACCESS(X, READ, "read")                                                                \
+    TI_FILE_ACCESS(X, WRITE, "write")
+#define TI_FILE_ACCESS(X, NAME, text)                                                              \
+    X(FILE_##NAME, "file_" text, TI_M_IO, TI_M_BYTES2, "", "")                                     \
+    X(FILE_##NAME##_AT, "file_" text "_at", TI_M_IO | TI_M_OFFSET, TI_M_BYTES2, "", "")            \
+    X(FILE_##NAME##_ALL, "file_" text "_all", TI_M_IO, TI_M_BYTES2, "", "")                        \
+    X(FILE_##NAME##_AT_ALL, "file_" text "_at_all", TI_M_IO | TI_M_OFFSET, TI_M_BYTES2, "", "")    \
+    X(FILE_##NAME##_SHARED, "file_" text "_shared", TI_M_IO, TI_M_BYTES2, "", "")                  \
+    X(FILE_##NAME##_ORDERED, "file_" text "_ordered", TI_M_IO, TI_M_BYTES2, "", "")                \
+    X(FILE_I##NAME, "file_i" text, TI_M_IO | TI_M_REQ, 0, "", "")                                  \
+    X(FILE_I##NAME##_AT, "file_i" text "_at", TI_M_IO | TI_M_OFFSET | TI_M_REQ, 0, "", "")         \
+    X(FILE_I##NAME##_ALL, "file_i" text "_all", TI_M_IO | TI_M_REQ, 0, "", "")                     \
+    X(FILE_I##NAME##_AT_ALL, "file_i" text "_at_all", TI_M_IO | TI_M_OFFSET | TI_M_REQ, 0, "", "") \
+    X(FILE_I##NAME##_SHARED, "file_i" text "_shared", TI_M_IO | TI_M_REQ, 0, "", "")               \
+    X(FILE_##NAME##_ALL_BEGIN, "file_" text "_all_begin", TI_M_IO, 0, "", "")                      \
+    X(FILE_##NAME##_ALL_END, "file_" text "_all_end", TI_M_FILE, TI_M_BYTES2, "", "")              \
+    X(FILE_##NAME##_AT_ALL_BEGIN, "file_" text "_at_all_begin", TI_M_IO | TI_M_OFFSET, 0, "", "")  \
+    X(FILE_##NAME##_AT_ALL_END, "file_" text "_at_all_end", TI_M_FILE, TI_M_BYTES2, "", "")        \
+    X(FILE_##NAME##_ORDERED_BEGIN, "file_" text "_ordered_begin", TI_M_IO, 0, "", "")              \
+    X(FILE_##NAME##_ORDERED_END, "file_" text "_ordered_end", TI_M_FILE, TI_M_BYTES2, "", "")
 
 /* clang-format off */
 #define TI_OP_ENUM(name, text, fields, optional, vec1, vec2) TI_OP_##name,
 enum ti_op { TI_OPS(TI_OP_ENUM) TI_OP_COUNT };
 /* clang-format on */
 
+/* A collective's forms. */
+enum ti_form { TI_FORM_BLOCKING, TI_FORM_NONBLOCKING, TI_FORM_PERSISTENT, TI_FORM_COUNT };
+
+static inline bool ti_op_collective(uint32_t op)
+{
+    return op >= TI_OP_BARRIER && op <= TI_OP_NEIGHBOR_ALLTOALLW_INIT;
+}
+
+/* Of a collective operation. */
+static inline enum ti_form ti_op_form(uint32_t op)
+{
+    return (enum ti_form)((op - TI_OP_BARRIER) % TI_FORM_COUNT);
+}
+
+/* A collective operation in its blocking form; any other as it is. */
+static inline uint32_t ti_op_base(uint32_t op)
+{
+    return ti_op_collective(op) ? op - (uint32_t)ti_op_form(op) : op;
+}
+
 /* Reduction operations: X(name, text).  USER_NC: a user's, not commutative. */
-#define TI_REDOPS(X)                                                                      \
-    X(NULL, "null") X(SUM, "sum") X(PROD, "prod") X(MAX, "max") X(MIN, "min")             \
-    X(LAND, "land") X(BAND, "band") X(LOR, "lor") X(BOR, "bor") X(LXOR, "lxor")           \
-    X(BXOR, "bxor") X(MAXLOC, "maxloc") X(MINLOC, "minloc") X(REPLACE, "replace")         \
-    X(NO_OP, "no_op") X(USER, "user") X(USER_NC, "user_nc")
+#define TI_REDOPS(X)                                                                               \
+    X(NULL, "null")                                                                                \
+    X(SUM, "sum") X(PROD, "prod") X(MAX, "max") X(MIN, "min") X(LAND, "land") X(BAND, "band")      \
+        X(LOR, "lor") X(BOR, "bor") X(LXOR, "lxor") X(BXOR, "bxor") X(MAXLOC, "maxloc")            \
+            X(MINLOC, "minloc") X(REPLACE, "replace") X(NO_OP, "no_op") X(USER, "user")            \
+                X(USER_NC, "user_nc")
 
 #define TI_REDOP_ENUM(name, text) TI_REDOP_##name,
 enum ti_redop { TI_REDOPS(TI_REDOP_ENUM) TI_REDOP_COUNT };
@@ -185,6 +414,10 @@ const struct ti_op_info *ti_op_info(uint32_t op);
 /* Names of fields and reduction operations; "?" when out of range. */
 const char *ti_field_text(unsigned field);
 const char *ti_redop_text(int64_t redop);
+
+/* Names of the bits of MODE, "nocheck+exclusive", "0" for none, into buf (96
+ * bytes hold all that MPI allows together; what does not fit is cut).  Gives buf. */
+const char *ti_mode_text(int64_t mode, char *buf, size_t bytes);
 
 static inline int64_t ti_vec_at(const struct ti_vec *vec, int64_t i)
 {

@@ -75,7 +75,7 @@ struct ti_reader {
     uint8_t run_id[TI_RUN_ID_BYTES];
     struct pair *pair;
     int npairs;
-    struct strings sites, calls;
+    struct strings sites, calls, files;
     struct ti_comm *comm; /* [index], member NULL if not there */
     uint32_t ncomms;
     struct long_vec *vec; /* in the order in which events refer to them */
@@ -338,7 +338,16 @@ static bool take_pairs(struct ti_reader *r, const uint8_t *p, const uint8_t *end
 /* The strings of a kind; NULL if there is no such kind. */
 static struct strings *strings_of(struct ti_reader *r, uint8_t kind)
 {
-    return kind == TI_STRING_SITE ? &r->sites : kind == TI_STRING_CALL ? &r->calls : NULL;
+    switch (kind) {
+    case TI_STRING_SITE:
+        return &r->sites;
+    case TI_STRING_CALL:
+        return &r->calls;
+    case TI_STRING_FILE:
+        return &r->files;
+    default:
+        return NULL;
+    }
 }
 
 static bool take_strings(struct ti_reader *r, const uint8_t *p, const uint8_t *end)
@@ -364,9 +373,10 @@ static bool take_strings(struct ti_reader *r, const uint8_t *p, const uint8_t *e
     return true;
 }
 
-static bool take_members(const uint8_t *p, const uint8_t *end, int64_t size, uint32_t nranks,
+static bool take_members(const uint8_t **pp, const uint8_t *end, int64_t size, uint32_t nranks,
                          int32_t *member)
 {
+    const uint8_t *p = *pp;
     int64_t last = 0;
 
     for (int64_t i = 0; i < size;) {
@@ -388,7 +398,28 @@ static bool take_members(const uint8_t *p, const uint8_t *end, int64_t size, uin
             last = v;
         }
     }
-    return p == end;
+    *pp = p;
+    return true;
+}
+
+/* The other group of an intercommunicator. */
+static bool take_remote(struct ti_reader *r, struct ti_comm *comm, const uint8_t *p,
+                        const uint8_t *end)
+{
+    uint64_t size;
+    int32_t *member;
+
+    if (!ti_get_varint(&p, end, &size) || size == 0 || size > r->nranks ||
+        !keep(r, size * sizeof *member))
+        return false;
+    member = malloc(size * sizeof *member);
+    if (!member || !take_members(&p, end, (int64_t)size, r->nranks, member) || p != end) {
+        free(member);
+        return false;
+    }
+    comm->remote_size = (int64_t)size;
+    comm->remote = member;
+    return true;
 }
 
 static bool take_comm(struct ti_reader *r, const uint8_t *p, const uint8_t *end)
@@ -418,13 +449,13 @@ static bool take_comm(struct ti_reader *r, const uint8_t *p, const uint8_t *end)
     comm->size = (int64_t)size;
     comm->kind = (char)*p++;
     member = malloc(size * sizeof *member);
-    if (!member || !take_members(p, end, (int64_t)size, r->nranks, member) ||
+    if (!member || !take_members(&p, end, (int64_t)size, r->nranks, member) ||
         member[rank] != (int32_t)r->rank) {
         free(member);
         return false;
     }
     comm->member = member;
-    return true;
+    return comm->kind == TI_KIND_INTER ? take_remote(r, comm, p, end) : p == end;
 }
 
 static bool take_vec(struct ti_reader *r, const uint8_t *p, const uint8_t *end)
@@ -501,7 +532,7 @@ static bool symbol_columns(struct symbol *s)
     s->columns = s->mask;
 #define SPECIAL(name)                                                                              \
     if (kinds & 3) {                                                                               \
-        if ((kinds & 3) == 3 || !(s->mask & TI_M_##name))                                          \
+        if (!(s->mask & TI_M_##name))                                                              \
             return false;                                                                          \
         s->columns &= ~(uint32_t)TI_M_##name;                                                      \
     }                                                                                              \
@@ -772,7 +803,7 @@ static bool decode_event(struct ti_reader *r, struct ti_event *ev)
     kinds = s->kinds;
 #define SPECIAL(name)                                                                              \
     if (kinds & 3)                                                                                 \
-        ev->arg[TI_F_##name] = (kinds & 3) == 1 ? TI_ANY : TI_NULL;                                \
+        ev->arg[TI_F_##name] = TI_ANY + (int64_t)(kinds & 3) - 1;                                  \
     kinds >>= 2;
     if (kinds) {
         TI_SPECIALS(SPECIAL)
@@ -1039,6 +1070,13 @@ ti_status ti_reader_open(const char *path, struct ti_reader **out, struct ti_err
     return st;
 }
 
+static void free_strings(struct strings *s)
+{
+    for (uint32_t i = 0; i < s->n; i++)
+        free(s->text[i]);
+    free(s->text);
+}
+
 void ti_reader_close(struct ti_reader *r)
 {
     if (!r)
@@ -1049,19 +1087,18 @@ void ti_reader_close(struct ti_reader *r)
         free(r->pair[i].key);
         free(r->pair[i].value);
     }
-    for (uint32_t i = 0; i < r->sites.n; i++)
-        free(r->sites.text[i]);
-    for (uint32_t i = 0; i < r->calls.n; i++)
-        free(r->calls.text[i]);
-    for (uint32_t i = 0; i < r->ncomms; i++)
+    free_strings(&r->sites);
+    free_strings(&r->calls);
+    free_strings(&r->files);
+    for (uint32_t i = 0; i < r->ncomms; i++) {
         free((void *)(uintptr_t)r->comm[i].member);
+        free((void *)(uintptr_t)r->comm[i].remote);
+    }
     for (int i = 0; i < r->nvecs; i++)
         free(r->vec[i].data);
     for (int i = 0; i < TI_VECS; i++)
         free(r->vec_buf[i]);
     free(r->pair);
-    free(r->sites.text);
-    free(r->calls.text);
     free(r->comm);
     free(r->vec);
     if (r->own_fd)
@@ -1136,9 +1173,9 @@ uint64_t ti_reader_events(const struct ti_reader *r)
 
 const char *ti_reader_string(const struct ti_reader *r, enum ti_string kind, int64_t number)
 {
-    const struct strings *s = kind == TI_STRING_SITE ? &r->sites : &r->calls;
+    const struct strings *s = strings_of((struct ti_reader *)(uintptr_t)r, (uint8_t)kind);
 
-    return number < 1 || number > s->n ? NULL : s->text[number - 1];
+    return !s || number < 1 || number > s->n ? NULL : s->text[number - 1];
 }
 
 const struct ti_comm *ti_reader_comm(const struct ti_reader *r, int64_t index)
@@ -1156,5 +1193,7 @@ int64_t ti_reader_world(const struct ti_reader *r, int64_t comm, int64_t delta)
     if (!c || delta < -TI_RANKS_MAX || delta > TI_RANKS_MAX)
         return -1;
     peer = c->rank + delta;
+    if (c->remote)
+        return peer >= 0 && peer < c->remote_size ? c->remote[peer] : -1;
     return peer >= 0 && peer < c->size ? c->member[peer] : -1;
 }

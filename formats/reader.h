@@ -20,10 +20,12 @@ struct ti_reader;
 
 struct ti_comm {
     uint32_t index;
-    char kind;             /* as in COM, formats/trace.h */
-    int64_t rank;          /* own rank in it */
+    char kind;    /* as in COM, formats/trace.h */
+    int64_t rank; /* own rank in it */
     int64_t size;
     const int32_t *member; /* world rank of each of its ranks */
+    int64_t remote_size;   /* 0, remote NULL: an intracommunicator */
+    const int32_t *remote; /* world ranks of the other group */
 };
 
 /* What the header, INF and, once read, TOT say. */
@@ -68,8 +70,8 @@ const char *ti_end_text(enum ti_end end);
 bool ti_reader_totals(const struct ti_reader *r, struct ti_totals *out); /* false: no TOT */
 uint64_t ti_reader_events(const struct ti_reader *r); /* given, or skipped over */
 
-/* Text of string `number` (an event's site, or its TI_F_CALL) of its kind, as met
- * so far; NULL if there is none. */
+/* Text of string `number` (an event's site, or its TI_F_CALL or TI_F_NAME) of its
+ * kind, as met so far; NULL if there is none. */
 const char *ti_reader_string(const struct ti_reader *r, enum ti_string kind, int64_t number);
 
 /* Communicator by index as met so far; NULL if there is none. */
@@ -82,7 +84,8 @@ const struct ti_comm *ti_reader_comm(const struct ti_reader *r, int64_t index);
 ti_status ti_reader_verify(struct ti_reader *r, uint64_t *events, struct ti_err *err);
 
 /* World rank of `delta` (PEER, PEER2 or FROM of an event on communicator
- * `comm`); -1 if the communicator or the rank does not exist. */
+ * `comm`; in an intercommunicator a rank of the other group); -1 if the
+ * communicator or the rank does not exist. */
 int64_t ti_reader_world(const struct ti_reader *r, int64_t comm, int64_t delta);
 
 #endif

@@ -17,15 +17,12 @@ bool ti_op_sends(uint32_t op)
     case TI_OP_IRSEND:
     case TI_OP_SENDRECV:
     case TI_OP_SENDRECV_REPLACE:
+    case TI_OP_ISENDRECV:
+    case TI_OP_ISENDRECV_REPLACE:
         return true;
     default:
         return false;
     }
-}
-
-bool ti_op_collective(uint32_t op)
-{
-    return op >= TI_OP_BARRIER && op <= TI_OP_COMM_FREE;
 }
 
 static uint64_t field(const struct ti_event *ev, unsigned f)
@@ -46,13 +43,17 @@ static uint64_t bytes_given(const struct ti_reader *r, const struct ti_event *ev
 {
     const struct ti_comm *comm;
 
-    switch (ev->op) {
+    switch (ti_op_base(ev->op)) {
     case TI_OP_SCATTERV:
         return field(ev, TI_F_BYTES2);
     case TI_OP_ALLTOALL:
         comm = ti_reader_comm(r, (int64_t)field(ev, TI_F_COMM));
-        return field(ev, TI_F_BYTES) * (comm ? (uint64_t)comm->size : 1);
+        return field(ev, TI_F_BYTES) *
+               (comm ? (uint64_t)(comm->remote ? comm->remote_size : comm->size) : 1);
     case TI_OP_ALLTOALLV:
+    case TI_OP_ALLTOALLW:
+    case TI_OP_NEIGHBOR_ALLTOALLV:
+    case TI_OP_NEIGHBOR_ALLTOALLW:
     case TI_OP_REDUCE_SCATTER:
         return field(ev, TI_F_ESIZE) * sum(&ev->vec[0]);
     default:

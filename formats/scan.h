@@ -44,9 +44,8 @@ void ti_scan_free(struct ti_scan *scan);
  * list, releases; false when memory is short. */
 bool ti_call_count_add(struct ti_call_count **list, int *n, const char *name, uint64_t calls);
 
-/* Whether `op` sends a message, or is collective. */
+/* Whether `op` sends a message by itself (a persistent send does when started). */
 bool ti_op_sends(uint32_t op);
-bool ti_op_collective(uint32_t op);
 
 /* One word for an end, as it is in the manifest ("complete", "killed"), and
  * back; TI_END_COUNT for what is none. */

@@ -20,13 +20,14 @@
  *   INF  metadata: (varint length, key, varint length, value)*
  *   STR  strings: (varint number, kind u8, varint length, bytes)*; numbers of
  *        a kind start at 1 and grow by 1.  Kind 's' is a call site "module+0xoffset
- *        [build-id]", kind 'c' the name of an MPI call that is not traced
+ *        [build-id]", kind 'c' the name of an MPI call that is not traced, kind 'f'
+ *        a file's name as the application gave it
  *   COM  one communicator: varint index, varint own rank, varint size, kind u8
- *        ('w' world, 's' self, 'd' dup, 'p' split, 'c' create, 'g' Cartesian, '?'
- *        made by a call that is not traced), then the world ranks of its
- *        members in order as runs (varint n, zigzag first - last of the run
- *        before, zigzag stride) until `size` ranks are there; a run of one has
- *        no stride
+ *        (enum ti_comm_kind), then the world ranks of its members in order as
+ *        runs (varint n, zigzag first - last of the run before, zigzag stride)
+ *        until `size` ranks are there; a run of one has no stride.  An
+ *        intercommunicator goes on with varint size and members of the other
+ *        group
  *   VEC  one long vector: varint number, varint length, zigzag differences
  *   EVT  events, see columns.h
  *   TOT  volume u64, events u64, hash u64 (formats/event.h), state u8
@@ -43,35 +44,51 @@
 
 #include <stdint.h>
 
-#define TI_MAGIC "\211TIARA\r\n"
-#define TI_MAGIC_END "TIARAEND"
-#define TI_MAGIC_BYTES 8
-#define TI_MAJOR 1
-#define TI_MINOR 0
-#define TI_CHUNK_VERSION 1
-#define TI_HEADER_BYTES 48
-#define TI_CHUNK_BYTES 32
-#define TI_CRC_BYTES 4
+#define TI_MAGIC         "\211TIARA\r\n"
+#define TI_MAGIC_END     "TIARAEND"
+#define TI_MAGIC_BYTES   8
+#define TI_MAJOR         1
+#define TI_MINOR         0
+#define TI_CHUNK_VERSION 2
+#define TI_HEADER_BYTES  48
+#define TI_CHUNK_BYTES   32
+#define TI_CRC_BYTES     4
 
-#define TI_CHUNKS(X)                                                    \
+/* clang-format off */
+#define TI_CHUNKS(X)                                                      \
     X(INF, 1) X(STR, 2) X(COM, 3) X(VEC, 4) X(EVT, 5) X(TOT, 6) X(IDX, 7) \
     X(TPL, 16) X(SLT, 17) X(COL, 18) X(RNK, 19)
+/* clang-format on */
 
 /* Kinds of strings; the values are what stands in the file. */
-enum ti_string { TI_STRING_SITE = 's', TI_STRING_CALL = 'c' };
+enum ti_string { TI_STRING_SITE = 's', TI_STRING_CALL = 'c', TI_STRING_FILE = 'f' };
+
+/* How a communicator was made; the values are what stands in the file. */
+enum ti_comm_kind {
+    TI_KIND_WORLD = 'w',
+    TI_KIND_SELF = 's',
+    TI_KIND_DUP = 'd',    /* comm_dup and its relatives */
+    TI_KIND_SPLIT = 'p',  /* by colour or by type */
+    TI_KIND_CREATE = 'c', /* from a group */
+    TI_KIND_CART = 'g',
+    TI_KIND_GRAPH = 'n',
+    TI_KIND_DIST_GRAPH = 'a',
+    TI_KIND_MERGED = 'm', /* from an intercommunicator */
+    TI_KIND_INTER = 'i'   /* any intercommunicator, however made */
+};
 
 #define TI_CHUNK_ENUM(name, number) TI_CHUNK_##name = number,
 enum ti_chunk_type { TI_CHUNKS(TI_CHUNK_ENUM) TI_CHUNK_NONE = 0 };
 
-enum { TI_CHUNK_OPTIONAL = 1 };                              /* flags */
+enum { TI_CHUNK_OPTIONAL = 1 };                                           /* flags */
 enum ti_codec { TI_CODEC_RAW = 0, TI_CODEC_ZLIB = 1, TI_CODEC_ZSTD = 2 }; /* zlib: raw deflate */
 
 /* How a rank's trace ended. */
-#define TI_ENDS(X)                                             \
-    X(COMPLETE, 0, "complete")                                 \
-    X(ABORTED, 1, "ended by MPI_Abort")                        \
-    X(NO_FINALIZE, 2, "the process ended without MPI_Finalize") \
-    X(STOPPED, 3, "the library stopped recording")             \
+#define TI_ENDS(X)                                                                                 \
+    X(COMPLETE, 0, "complete")                                                                     \
+    X(ABORTED, 1, "ended by MPI_Abort")                                                            \
+    X(NO_FINALIZE, 2, "the process ended without MPI_Finalize")                                    \
+    X(STOPPED, 3, "the library stopped recording")                                                 \
     X(KILLED, 4, "cut off: no end was written")
 
 #define TI_END_ENUM(name, number, text) TI_END_##name = number,
@@ -79,8 +96,8 @@ enum ti_end { TI_ENDS(TI_END_ENUM) TI_END_COUNT };
 
 /* What a reader takes at most, against damaged or hostile lengths. */
 #define TI_CHUNK_RAW_MAX (64u << 20)
-#define TI_STRING_MAX (1u << 16)
-#define TI_RANKS_MAX (1 << 24)
+#define TI_STRING_MAX    (1u << 16)
+#define TI_RANKS_MAX     (1 << 24)
 
 #define TI_RUN_ID_BYTES 16
 

@@ -74,7 +74,7 @@ struct ti_writer {
     uint64_t flush_ns;
     uint64_t chunk_first; /* number of the first event in the columns */
     uint32_t chunk_events, chunk_limit;
-    uint32_t sites, calls; /* strings of each kind */
+    uint32_t sites, calls, files; /* strings of each kind */
     uint32_t vecs;
     uint32_t pending_bytes; /* strings that no chunk holds yet */
     uint8_t pending[PENDING_BYTES];
@@ -422,13 +422,13 @@ static uint32_t event_kinds(const struct ti_event *ev)
     uint32_t rest = ev->mask & TI_M_SPECIAL, kinds = 0;
     int shift = 0;
 
-    while (rest && ev->arg[__builtin_ctz(rest)] > TI_NULL)
+    while (rest && ev->arg[__builtin_ctz(rest)] > TI_SELF)
         rest &= rest - 1;
     if (!rest)
         return 0;
 #define KIND(name)                                                                                 \
-    if (ev->mask & TI_M_##name && ev->arg[TI_F_##name] <= TI_NULL)                                 \
-        kinds |= (ev->arg[TI_F_##name] == TI_ANY ? 1u : 2u) << shift;                              \
+    if (ev->mask & TI_M_##name && ev->arg[TI_F_##name] <= TI_SELF)                                 \
+        kinds |= ((uint32_t)(ev->arg[TI_F_##name] - TI_ANY) + 1) << shift;                         \
     shift += 2;
     TI_SPECIALS(KIND)
 #undef KIND
@@ -693,7 +693,9 @@ void ti_writer_info(struct ti_writer *w, const char *const *pairs, int n)
  * alike, and one chunk of them is far smaller than many. */
 uint32_t ti_writer_string(struct ti_writer *w, enum ti_string kind, const char *text)
 {
-    uint32_t *count = kind == TI_STRING_SITE ? &w->sites : &w->calls;
+    uint32_t *count = kind == TI_STRING_SITE   ? &w->sites
+                      : kind == TI_STRING_CALL ? &w->calls
+                                               : &w->files;
     size_t bytes = strlen(text);
     uint8_t *p;
 
@@ -714,19 +716,11 @@ uint32_t ti_writer_string(struct ti_writer *w, enum ti_string kind, const char *
     return *count;
 }
 
-void ti_writer_comm(struct ti_writer *w, uint32_t index, char kind, int64_t rank, int64_t size,
-                    const int *members)
+/* World ranks, as runs that go up or down by a stride. */
+static void put_members(struct ti_writer *w, int64_t size, const int *members)
 {
     int64_t last = 0;
 
-    if (w->failed)
-        return;
-    w->busy = 1;
-    chunk_begin(w, TI_CHUNK_COM, TI_CODEC_ZLIB);
-    chunk_put_varint(w, index);
-    chunk_put_varint(w, (uint64_t)rank);
-    chunk_put_varint(w, (uint64_t)size);
-    chunk_put(w, &kind, 1);
     for (int64_t i = 0, n; i < size; i += n) {
         int64_t stride = i + 1 < size ? (int64_t)members[i + 1] - members[i] : 0;
 
@@ -737,6 +731,24 @@ void ti_writer_comm(struct ti_writer *w, uint32_t index, char kind, int64_t rank
         if (n > 1)
             chunk_put_varint(w, ti_zigzag(stride));
         last = members[i + n - 1];
+    }
+}
+
+void ti_writer_comm(struct ti_writer *w, uint32_t index, char kind, int64_t rank, int64_t size,
+                    const int *members, int64_t remote_size, const int *remote)
+{
+    if (w->failed)
+        return;
+    w->busy = 1;
+    chunk_begin(w, TI_CHUNK_COM, TI_CODEC_ZLIB);
+    chunk_put_varint(w, index);
+    chunk_put_varint(w, (uint64_t)rank);
+    chunk_put_varint(w, (uint64_t)size);
+    chunk_put(w, &kind, 1);
+    put_members(w, size, members);
+    if (remote_size) {
+        chunk_put_varint(w, (uint64_t)remote_size);
+        put_members(w, remote_size, remote);
     }
     chunk_end(w, w->events, 0);
     w->busy = 0;

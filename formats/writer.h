@@ -25,7 +25,7 @@
 /* Events a chunk holds at most.  Small, so that a killed rank loses little:
  * the first chunk holds TI_CHUNK_EVENTS_FIRST, each next one four times as many. */
 #define TI_CHUNK_EVENTS_FIRST 256
-#define TI_CHUNK_EVENTS 16384
+#define TI_CHUNK_EVENTS       16384
 
 /* Vectors longer than this become a chunk of their own. */
 #define TI_VEC_INLINE 256
@@ -48,13 +48,15 @@ void ti_writer_info(struct ti_writer *w, const char *const *pairs, int n);
 #define TI_STRING_BYTES 512
 
 /* Introduce a string; returns its number among those of its kind, to be used in
- * `site` or TI_F_CALL of later events.  It is the caller's task to introduce a
+ * `site`, TI_F_CALL or TI_F_NAME of later events.  It is the caller's task to introduce a
  * string once. */
 uint32_t ti_writer_string(struct ti_writer *w, enum ti_string kind, const char *text);
 
-/* Introduce communicator `index`.  `members` are the world ranks in order. */
+/* Introduce communicator `index`.  `members` are the world ranks in order; those of
+ * the other group are `remote`, none (remote_size 0) for an intracommunicator.
+ * `kind` as in COM, formats/trace.h. */
 void ti_writer_comm(struct ti_writer *w, uint32_t index, char kind, int64_t rank, int64_t size,
-                    const int *members);
+                    const int *members, int64_t remote_size, const int *remote);
 
 /* Append one event.  `ev` and its vectors are the caller's again on return. */
 void ti_writer_event(struct ti_writer *w, const struct ti_event *ev);

@@ -87,12 +87,12 @@ static void put_quoted(struct info_line *line, const char *text)
     put_char(line, '"');
 }
 
-/* A value that may be one of the two that are no number; false if it was. */
+/* A value that may be one of those that are no number; false if it was. */
 static bool put_special(struct info_line *line, int64_t v)
 {
-    if (v != TI_ANY && v != TI_NULL)
+    if (v > TI_SELF)
         return true;
-    put(line, v == TI_ANY ? "any" : "null");
+    put(line, v == TI_ANY ? "any" : v == TI_NULL ? "null" : "self");
     return false;
 }
 
@@ -112,7 +112,7 @@ static void put_peer(struct info_line *line, const struct ti_reader *r, const st
     int64_t world;
 
     put_delta(line, v);
-    if (v == TI_ANY || v == TI_NULL || !(ev->mask & TI_M_COMM))
+    if (v <= TI_SELF || !(ev->mask & TI_M_COMM))
         return;
     world = ti_reader_world(r, ev->arg[TI_F_COMM], v);
     put_char(line, '(');
@@ -128,6 +128,7 @@ static void put_field(struct info_line *line, const struct ti_reader *r, const s
 {
     int64_t v = ev->arg[f];
     const char *name;
+    char modes[128];
 
     put_char(line, ' ');
     put(line, ti_field_text(f));
@@ -140,6 +141,13 @@ static void put_field(struct info_line *line, const struct ti_reader *r, const s
         break;
     case TI_F_REDOP:
         put(line, ti_redop_text(v));
+        break;
+    case TI_F_MODE:
+        put(line, ti_mode_text(v, modes, sizeof modes));
+        break;
+    case TI_F_NAME:
+        name = ti_reader_string(r, TI_STRING_FILE, v);
+        put_quoted(line, name ? name : "?");
         break;
     case TI_F_CALL:
         name = ti_reader_string(r, TI_STRING_CALL, v);

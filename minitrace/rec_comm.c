@@ -128,7 +128,7 @@ static bool introduce(MPI_Comm comm, char kind, struct ti_comm_entry *e)
     rank = members(comm, e->size);
     if (!rank)
         return false;
-    ti_writer_comm(ti_state.writer, e->index, kind, e->rank, e->size, rank);
+    ti_writer_comm(ti_state.writer, e->index, kind, e->rank, e->size, rank, 0, NULL);
     ti_unmap(rank, 2 * (size_t)e->size * sizeof *rank);
     next_index++;
     PMPI_Comm_set_attr(comm, keyval, NULL);

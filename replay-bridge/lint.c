@@ -138,7 +138,7 @@ static struct sequence *sequence_at(struct ti_lint_state *st, int64_t gid, int64
 
 static bool is_collective(uint32_t op)
 {
-    return op >= TI_OP_BARRIER && op <= TI_OP_EXSCAN;
+    return ti_op_collective(op);
 }
 
 /* What is wrong with a collective seen from one rank alone; NULL if nothing. */

@@ -59,8 +59,7 @@ uint64_t ti__signature(const struct ti_event *ev)
 
 bool ti__joins_all(uint32_t op)
 {
-    return (op >= TI_OP_BARRIER && op <= TI_OP_EXSCAN) ||
-           (op >= TI_OP_COMM_DUP && op <= TI_OP_COMM_FREE);
+    return ti_op_collective(op) || (op >= TI_OP_COMM_DUP && op <= TI_OP_COMM_FREE);
 }
 
 static uint64_t block(uint64_t nth, int64_t from, int64_t to, int64_t bytes)

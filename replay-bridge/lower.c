@@ -147,7 +147,7 @@ const char *ti_lower_refusal(const struct ti_comms *comms, const struct ti_step 
     for (int i = 0; i < step->nposted; i++)
         if (message_refusal(&step->posted[i], eager_bytes, buf, bytes))
             return buf;
-    if (step->ev.op >= TI_OP_BARRIER && step->ev.op <= TI_OP_EXSCAN)
+    if (ti_op_collective(step->ev.op))
         return collective_refusal(comms, step, buf, bytes);
     return NULL;
 }
@@ -438,7 +438,7 @@ static void lower_step(struct lowering *l, const struct ti_step *step)
     if (op != TI_OP_REQUEST_FREE)
         for (size_t i = 0; i < step->ndone; i++)
             put_wait(l, &step->done[i]);
-    if (op >= TI_OP_BARRIER && op <= TI_OP_EXSCAN &&
+    if (ti_op_collective(op) &&
         ti_comms_group(&l->lint->comms, step->gid)->shape == TI_COMM_WORLD && l->lint->np > 1)
         put_collective(l, step);
 }

@@ -106,8 +106,8 @@ static void events(long rank)
             half[n++] = i;
         }
     }
-    ti_writer_comm(w, 0, 'w', rank, np, world);
-    ti_writer_comm(w, 1, 's', 0, 1, &world[rank]);
+    ti_writer_comm(w, 0, 'w', rank, np, world, 0, NULL);
+    ti_writer_comm(w, 1, 's', 0, 1, &world[rank], 0, NULL);
     for (int i = 1; i < 4; i++) {
         char text[64];
 
@@ -119,7 +119,7 @@ static void events(long rank)
         for (long i = 0; i < iterations; i++)
             event(1000, TI_OP_BARRIER, 1, TI_M_COMM, ARGS(0), none, none);
     } else {
-        ti_writer_comm(w, 2, 'p', mine, n, half);
+        ti_writer_comm(w, 2, 'p', mine, n, half, 0, NULL);
         event(100, TI_OP_COMM_SPLIT, 1, TI_M_COMM | TI_M_COLOR | TI_M_KEY | TI_M_NEWCOMM,
               ARGS(0, rank % 2, 0, 2), none, none);
         if (mine + 1 < n)

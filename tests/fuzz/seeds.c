@@ -70,9 +70,9 @@ static struct ti_writer *start(const char *path)
     unlink(path);
     check(ti_writer_open(path, 1, 4, run_id, &w, &err) == TI_OK, err.text);
     ti_writer_info(w, info, 3);
-    ti_writer_comm(w, 0, 'w', 1, 4, world);
-    ti_writer_comm(w, 1, 's', 0, 1, self);
-    ti_writer_comm(w, 2, 'p', 1, 2, odd);
+    ti_writer_comm(w, 0, 'w', 1, 4, world, 0, NULL);
+    ti_writer_comm(w, 1, 's', 0, 1, self, 0, NULL);
+    ti_writer_comm(w, 2, 'p', 1, 2, odd, 0, NULL);
     ti_writer_string(w, TI_STRING_SITE, "app+0x1149 [cafe]");
     ti_writer_string(w, TI_STRING_CALL, "MPI_Put");
     return w;

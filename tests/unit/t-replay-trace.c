@@ -107,7 +107,7 @@ static void take_comm(struct ti_writer **w, int from, int to, char **save)
         member[i] = (int)list[i];
     for (int i = 0; i < n; i++)
         if (member[i] >= from && member[i] <= to)
-            ti_writer_comm(w[member[i]], index, kind, i, n, member);
+            ti_writer_comm(w[member[i]], index, kind, i, n, member, 0, NULL);
 }
 
 static void forget(void)
@@ -148,8 +148,8 @@ static void trace_of(int np, int missing, const char *script)
         assert_int_equal(ti_writer_open(path, (uint32_t)r, (uint32_t)np, run_id, &w[r], &err),
                          TI_OK);
         ti_writer_info(w[r], trace_info ? trace_info : info, trace_info ? 3 : 1);
-        ti_writer_comm(w[r], 0, 'w', r, np, world);
-        ti_writer_comm(w[r], 1, 's', 0, 1, &r);
+        ti_writer_comm(w[r], 0, 'w', r, np, world, 0, NULL);
+        ti_writer_comm(w[r], 1, 's', 0, 1, &r, 0, NULL);
     }
     for (char *line = strtok_r(text, "\n", &lines); line; line = strtok_r(NULL, "\n", &lines)) {
         const char *ranks = strtok_r(line, " ", &words);

@@ -97,12 +97,12 @@ static void write_log(const struct log *log)
     unlink(path);
     assert_int_equal(ti_writer_open(path, 3, 8, run_id, &w, &err), TI_OK);
     ti_writer_info(w, info, 2);
-    ti_writer_comm(w, 0, 'w', 3, 8, world);
+    ti_writer_comm(w, 0, 'w', 3, 8, world, 0, NULL);
     for (int i = 0; i < log->n; i++) {
         if (i < 3)
             assert_int_equal(ti_writer_string(w, TI_STRING_SITE, i == 1 ? "b+0x2 [cafe]" : "a+0x1"), i + 1);
         if (i == 5)
-            ti_writer_comm(w, 1, 'p', 1, 4, odd);
+            ti_writer_comm(w, 1, 'p', 1, 4, odd, 0, NULL);
         if (log->ev[i].site > (uint32_t)(i < 3 ? i + 1 : 3))
             log->ev[i].site = 0;
         ti_writer_event(w, &log->ev[i]);
