@@ -5,7 +5,7 @@ include minitrace/valgrind/module.mk
 counter_src := minitrace/counter.c minitrace/counter_papi.c minitrace/counter_cputime.c \
                minitrace/counter_valgrind.c
 minitrace_src := minitrace/record.c minitrace/recording.c minitrace/site.c minitrace/map.c \
-                 minitrace/untraced.c minitrace/type.c minitrace/rec_p2p.c minitrace/rec_request.c \
+                 minitrace/untraced.c minitrace/pending.c minitrace/type.c minitrace/rec_p2p.c minitrace/rec_request.c \
                  minitrace/rec_coll.c minitrace/rec_comm.c minitrace/shim_by_hand.c \
                  minitrace/shim_c.c minitrace/shim_f.c minitrace/shim_f08.c
 

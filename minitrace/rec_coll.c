@@ -42,6 +42,20 @@ static void set_vec(struct ti_event *ev, int which, const int *counts, int len)
     ev->vec[which] = (struct ti_vec){counts, 4, len};
 }
 
+/* Emit the event; in its non-blocking form with its request. */
+static void finish(struct ti_call *c, struct ti_event *ev)
+{
+    if (ti_op_form(c->op) != TI_FORM_BLOCKING) {
+        if (ti_state.stopped) {
+            ti_request_hide(c);
+            ti_state.burst = 0;
+            return;
+        }
+        set(ev, TI_F_REQ, ti_request_add(c, false, 0));
+    }
+    ti_emit(c, ev, false);
+}
+
 static int64_t redop(MPI_Op op)
 {
     int commutes = 1;
@@ -65,7 +79,7 @@ void ti_rec_barrier(struct ti_call *c)
     struct ti_event ev;
 
     if (begin(&ev, c))
-        ti_emit(c, &ev, false);
+        finish(c, &ev);
 }
 
 void ti_rec_bcast(struct ti_call *c)
@@ -76,7 +90,7 @@ void ti_rec_bcast(struct ti_call *c)
         return;
     set_send(&ev, c->count, ti_type_bytes(c->type));
     set(&ev, TI_F_ROOT, c->root);
-    ti_emit(c, &ev, false);
+    finish(c, &ev);
 }
 
 void ti_rec_reduce(struct ti_call *c)
@@ -89,7 +103,7 @@ void ti_rec_reduce(struct ti_call *c)
     if (c->op == TI_OP_REDUCE)
         set(&ev, TI_F_ROOT, c->root);
     set(&ev, TI_F_REDOP, redop(c->redop));
-    ti_emit(c, &ev, false);
+    finish(c, &ev);
 }
 
 void ti_rec_gather(struct ti_call *c)
@@ -110,7 +124,7 @@ void ti_rec_gather(struct ti_call *c)
     else
         set_send(&ev, c->count, ti_type_bytes(c->type));
     set(&ev, TI_F_ROOT, c->root);
-    ti_emit(c, &ev, false);
+    finish(c, &ev);
 }
 
 void ti_rec_gatherv(struct ti_call *c)
@@ -131,7 +145,7 @@ void ti_rec_gatherv(struct ti_call *c)
     else
         set_send(&ev, c->count, ti_type_bytes(c->type));
     set(&ev, TI_F_ROOT, c->root);
-    ti_emit(c, &ev, false);
+    finish(c, &ev);
 }
 
 void ti_rec_scatter(struct ti_call *c)
@@ -152,7 +166,7 @@ void ti_rec_scatter(struct ti_call *c)
     else
         set_recv(&ev, c->count2, ti_type_bytes(c->type2));
     set(&ev, TI_F_ROOT, c->root);
-    ti_emit(c, &ev, false);
+    finish(c, &ev);
 }
 
 void ti_rec_scatterv(struct ti_call *c)
@@ -173,7 +187,7 @@ void ti_rec_scatterv(struct ti_call *c)
     else
         set_recv(&ev, c->count2, ti_type_bytes(c->type2));
     set(&ev, TI_F_ROOT, c->root);
-    ti_emit(c, &ev, false);
+    finish(c, &ev);
 }
 
 /* Allgather, Alltoall. */
@@ -188,7 +202,7 @@ void ti_rec_allgather(struct ti_call *c)
         set_send(&ev, c->count2, ev.arg[TI_F_ESIZE2]);
     else
         set_send(&ev, c->count, ti_type_bytes(c->type));
-    ti_emit(c, &ev, false);
+    finish(c, &ev);
 }
 
 void ti_rec_allgatherv(struct ti_call *c)
@@ -204,7 +218,7 @@ void ti_rec_allgatherv(struct ti_call *c)
         set_send(&ev, c->counts2[comm->rank], ev.arg[TI_F_ESIZE2]);
     else
         set_send(&ev, c->count, ti_type_bytes(c->type));
-    ti_emit(c, &ev, false);
+    finish(c, &ev);
 }
 
 void ti_rec_alltoallv(struct ti_call *c)
@@ -218,7 +232,7 @@ void ti_rec_alltoallv(struct ti_call *c)
     set(&ev, TI_F_ESIZE, c->in_place ? ev.arg[TI_F_ESIZE2] : ti_type_bytes(c->type));
     set_vec(&ev, 0, c->in_place ? c->counts2 : c->counts, comm->size);
     set_vec(&ev, 1, c->counts2, comm->size);
-    ti_emit(c, &ev, false);
+    finish(c, &ev);
 }
 
 void ti_rec_reduce_scatter(struct ti_call *c)
@@ -231,5 +245,5 @@ void ti_rec_reduce_scatter(struct ti_call *c)
     set(&ev, TI_F_ESIZE, ti_type_bytes(c->type));
     set_vec(&ev, 0, c->counts2, comm->size);
     set(&ev, TI_F_REDOP, redop(c->redop));
-    ti_emit(c, &ev, false);
+    finish(c, &ev);
 }

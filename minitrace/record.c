@@ -42,7 +42,20 @@ bool ti_intruded(void)
 
 static bool is_poll(unsigned op)
 {
-    return op == TI_OP_IPROBE || (op >= TI_OP_TEST && op <= TI_OP_TESTSOME);
+    switch (op) {
+    case TI_OP_IPROBE:
+    case TI_OP_IMPROBE:
+    case TI_OP_TEST:
+    case TI_OP_TESTALL:
+    case TI_OP_TESTANY:
+    case TI_OP_TESTSOME:
+    case TI_OP_WIN_TEST:
+    case TI_OP_PARRIVED:
+    case TI_OP_POLL:
+        return true;
+    default:
+        return false;
+    }
 }
 
 /*
@@ -60,7 +73,7 @@ static void count(uint64_t delta, unsigned op)
         return;
     }
     ti_state.since_poll += delta;
-    if (op == TI_OP_COUNT) /* noted: neither an event nor a poll */
+    if (op == TI_OP_NOTED) /* neither an event nor a poll */
         return;
     if (!is_poll(op) || ti_state.since_poll >= TI_SPIN_LIMIT)
         ti_state.burst += ti_state.since_poll;
@@ -72,6 +85,12 @@ void ti_poll_failed(void)
 {
     ti_state.polling = true;
     ti_state.since_poll = 0;
+}
+
+void ti_rec_poll(struct ti_call *c)
+{
+    (void)c;
+    ti_poll_failed();
 }
 
 struct ti_call *ti_enter(uint64_t now, unsigned op, enum ti_binding binding, const void *site)

@@ -56,9 +56,12 @@ enum ti_binding { TI_BINDING_C, TI_BINDING_FORTRAN };
  * Pointers below are the caller's, in the caller's binding: in Fortran, requests
  * and communicators are MPI_Fint, indices start at 1, statuses are MPI_Fint[].
  */
+#define TI_OP_NOTED TI_OP_COUNT       /* no event */
+#define TI_OP_POLL  (TI_OP_COUNT + 1) /* a poll that is never one */
+
 struct ti_call {
     const void *site; /* return address */
-    uint16_t op;      /* enum ti_op, TI_OP_COUNT if the call is no event */
+    uint16_t op;      /* enum ti_op, or one of the two below it */
     uint8_t binding;
 
     /* message, or the send side of a collective */
@@ -77,9 +80,13 @@ struct ti_call {
     bool in_place2;      /* the receive buffer is (scatter's root) */
     const int *counts;   /* sendcounts */
     const int *counts2;  /* recvcounts */
+    const void *types;   /* sendtypes: MPI_Datatype[] or MPI_Fint[] */
+    const void *types2;  /* recvtypes */
     /* requests */
     int nreq;
     void *req;           /* MPI_Request * or MPI_Fint *, nreq of them (one: nreq unset) */
+    MPI_Request request; /* one given by value */
+    void *message;       /* MPI_Message * or MPI_Fint * */
     const int *flag;     /* result of a poll: 0 no, else yes (Fortran: LOGICAL) */
     const int *index;    /* completed: index, or outcount with indices */
     const int *indices;
@@ -90,12 +97,28 @@ struct ti_call {
     int ndims;
     const int *dims, *periods;
     bool reorder;
+    MPI_Comm comm2;      /* of an intercommunicator's leaders */
+    int high;            /* of a merge: LOGICAL in Fortran */
+    /* windows and files */
+    MPI_Win win;
+    void *newwin;        /* MPI_Win * or MPI_Fint *: result; for free, the argument */
+    int64_t bytes;       /* size of a window or file */
+    int unit;            /* displacement unit */
+    MPI_Group group;
+    int mode;            /* assertion, access mode, whence */
+    int mode2;           /* lock type */
+    int level;           /* atomicity: LOGICAL in Fortran */
+    MPI_File file;
+    void *newfile;       /* MPI_File * or MPI_Fint *: result; for close, the argument */
+    int64_t offset;
+    const char *name;    /* of a file: name_bytes of it, in Fortran filled up with blanks */
+    size_t name_bytes;
 
     /* private to the shims: lent to a Fortran 2008 call without ierror */
     MPI_Fint ierr;
 
     /* private to the recorders, between ti_pre_X and ti_rec_X */
-    int64_t held;
+    int64_t held, held2;
 };
 
 /*
@@ -119,32 +142,49 @@ int ti_leave(int rc);
 
 void ti_rec_untraced(struct ti_call *c, const char *name);
 
+void ti_rec_poll(struct ti_call *c); /* whatever it answers, never an event */
+
 /* rec_p2p.c */
 void ti_rec_send(struct ti_call *c);
 void ti_rec_isend(struct ti_call *c);
+void ti_rec_send_init(struct ti_call *c); /* the persistent sends */
 void ti_pre_recv(struct ti_call *c);
 void ti_rec_recv(struct ti_call *c);
 void ti_rec_irecv(struct ti_call *c);
+void ti_rec_recv_init(struct ti_call *c);
 void ti_pre_sendrecv(struct ti_call *c);
 void ti_rec_sendrecv(struct ti_call *c);
 void ti_pre_probe(struct ti_call *c);
 void ti_rec_probe(struct ti_call *c);
 void ti_pre_iprobe(struct ti_call *c);
 void ti_rec_iprobe(struct ti_call *c);
+void ti_pre_mprobe(struct ti_call *c);
+void ti_rec_mprobe(struct ti_call *c);
+void ti_pre_improbe(struct ti_call *c);
+void ti_rec_improbe(struct ti_call *c);
+void ti_pre_mrecv(struct ti_call *c);
+void ti_rec_mrecv(struct ti_call *c);
+void ti_pre_imrecv(struct ti_call *c);
+void ti_rec_imrecv(struct ti_call *c);
 
 /* rec_request.c */
-void ti_pre_wait(struct ti_call *c); /* Wait, Test (with flag), Request_free */
-void ti_rec_wait(struct ti_call *c);
-void ti_pre_waitall(struct ti_call *c); /* Waitall, Testall */
-void ti_rec_waitall(struct ti_call *c);
-void ti_pre_waitany(struct ti_call *c); /* Waitany, Testany: index */
-void ti_rec_waitany(struct ti_call *c);
-void ti_pre_waitsome(struct ti_call *c); /* Waitsome, Testsome: index is outcount */
-void ti_rec_waitsome(struct ti_call *c);
+void ti_pre_wait(struct ti_call *c);
+void ti_rec_wait(struct ti_call *c); /* Wait, Test (with flag) */
+void ti_pre_waitall(struct ti_call *c);
+void ti_rec_waitall(struct ti_call *c); /* Waitall, Testall */
+void ti_pre_waitany(struct ti_call *c);
+void ti_rec_waitany(struct ti_call *c); /* Waitany, Testany: index */
+void ti_pre_waitsome(struct ti_call *c);
+void ti_rec_waitsome(struct ti_call *c); /* Waitsome, Testsome: index is outcount */
 void ti_pre_request_free(struct ti_call *c);
 void ti_rec_request_free(struct ti_call *c);
+void ti_rec_start(struct ti_call *c);
+void ti_rec_startall(struct ti_call *c);
+void ti_rec_cancel(struct ti_call *c);
+void ti_rec_grequest_start(struct ti_call *c);
+void ti_rec_grequest_complete(struct ti_call *c); /* request */
 
-/* rec_coll.c */
+/* rec_coll.c: each in its blocking, non-blocking and persistent form */
 void ti_rec_barrier(struct ti_call *c);
 void ti_rec_bcast(struct ti_call *c);
 void ti_rec_reduce(struct ti_call *c); /* every reduction without a count vector */
@@ -155,14 +195,60 @@ void ti_rec_scatterv(struct ti_call *c);
 void ti_rec_allgather(struct ti_call *c); /* Allgather, Alltoall */
 void ti_rec_allgatherv(struct ti_call *c);
 void ti_rec_alltoallv(struct ti_call *c);
+void ti_rec_alltoallw(struct ti_call *c);
 void ti_rec_reduce_scatter(struct ti_call *c);
+void ti_rec_neighbor_allgather(struct ti_call *c); /* Neighbor_allgather, Neighbor_alltoall */
+void ti_rec_neighbor_allgatherv(struct ti_call *c);
+void ti_rec_neighbor_alltoallv(struct ti_call *c);
+void ti_rec_neighbor_alltoallw(struct ti_call *c);
 
 /* rec_comm.c */
 void ti_rec_comm_dup(struct ti_call *c);
+void ti_rec_comm_idup(struct ti_call *c);
 void ti_rec_comm_split(struct ti_call *c);
+void ti_rec_comm_split_type(struct ti_call *c);
 void ti_rec_comm_create(struct ti_call *c);
+void ti_rec_comm_create_group(struct ti_call *c);
 void ti_rec_cart_create(struct ti_call *c);
+void ti_rec_cart_sub(struct ti_call *c);
+void ti_rec_graph_create(struct ti_call *c);
+void ti_rec_dist_graph_create(struct ti_call *c);
+void ti_rec_intercomm_create(struct ti_call *c);
+void ti_rec_intercomm_merge(struct ti_call *c);
+void ti_rec_comm_set_info(struct ti_call *c);
 void ti_pre_comm_free(struct ti_call *c);
-void ti_rec_comm_free(struct ti_call *c);
+void ti_rec_comm_free(struct ti_call *c); /* Comm_free, Comm_disconnect */
+
+/* rec_rma.c */
+void ti_rec_win_create(struct ti_call *c); /* made in every way */
+void ti_rec_win_attach(struct ti_call *c);
+void ti_rec_win_call(struct ti_call *c); /* with no more than its window */
+void ti_pre_win_free(struct ti_call *c);
+void ti_rec_win_free(struct ti_call *c);
+void ti_rec_win_mode(struct ti_call *c); /* Win_fence, Win_lock_all */
+void ti_rec_win_group(struct ti_call *c); /* Win_start, Win_post */
+void ti_rec_win_test(struct ti_call *c);
+void ti_rec_win_lock(struct ti_call *c);
+void ti_rec_win_target(struct ti_call *c); /* Win_unlock, Win_flush, Win_flush_local */
+void ti_rec_rma(struct ti_call *c); /* with a target side */
+void ti_rec_rma_request(struct ti_call *c); /* the same, with a request */
+void ti_rec_rma_one(struct ti_call *c); /* Fetch_and_op, Compare_and_swap */
+
+/* rec_io.c */
+void ti_rec_file_open(struct ti_call *c);
+void ti_pre_file_close(struct ti_call *c);
+void ti_rec_file_close(struct ti_call *c);
+void ti_rec_file_delete(struct ti_call *c);
+void ti_rec_file_set_view(struct ti_call *c);
+void ti_rec_file_size(struct ti_call *c);
+void ti_rec_file_call(struct ti_call *c); /* with no more than its file */
+void ti_rec_file_set_atomicity(struct ti_call *c);
+void ti_rec_file_seek_shared(struct ti_call *c);
+void ti_pre_file_access(struct ti_call *c);
+void ti_rec_file_access(struct ti_call *c); /* blocking */
+void ti_rec_file_iaccess(struct ti_call *c); /* non-blocking */
+void ti_rec_file_begin(struct ti_call *c); /* split */
+void ti_pre_file_end(struct ti_call *c);
+void ti_rec_file_end(struct ti_call *c);
 
 #endif

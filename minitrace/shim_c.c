@@ -7,6 +7,8 @@
 /* clang-format off */
 /* Open MPI declares what MPI-3.0 removed only when asked to. */
 #define OMPI_OMIT_MPI1_COMPAT_DECLS 0
+#include <string.h>
+
 #include "minitrace/record.h"
 
 /* We define and call deprecated functions because applications still do. */
@@ -876,49 +878,49 @@ TI_EXPORT int MPI_Comm_free(MPI_Comm *comm)
 
 TI_EXPORT int MPI_Initialized(int *flag)
 {
-    if (!TI_ENTER(TI_OP_COUNT, TI_BINDING_C))
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
         return PMPI_Initialized(flag);
     return ti_leave(PMPI_Initialized(flag));
 }
 
 TI_EXPORT int MPI_Finalized(int *flag)
 {
-    if (!TI_ENTER(TI_OP_COUNT, TI_BINDING_C))
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
         return PMPI_Finalized(flag);
     return ti_leave(PMPI_Finalized(flag));
 }
 
 TI_EXPORT int MPI_Query_thread(int *provided)
 {
-    if (!TI_ENTER(TI_OP_COUNT, TI_BINDING_C))
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
         return PMPI_Query_thread(provided);
     return ti_leave(PMPI_Query_thread(provided));
 }
 
 TI_EXPORT int MPI_Is_thread_main(int *flag)
 {
-    if (!TI_ENTER(TI_OP_COUNT, TI_BINDING_C))
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
         return PMPI_Is_thread_main(flag);
     return ti_leave(PMPI_Is_thread_main(flag));
 }
 
 TI_EXPORT int MPI_Get_version(int *version, int *subversion)
 {
-    if (!TI_ENTER(TI_OP_COUNT, TI_BINDING_C))
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
         return PMPI_Get_version(version, subversion);
     return ti_leave(PMPI_Get_version(version, subversion));
 }
 
 TI_EXPORT int MPI_Get_library_version(char *version, int *resultlen)
 {
-    if (!TI_ENTER(TI_OP_COUNT, TI_BINDING_C))
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
         return PMPI_Get_library_version(version, resultlen);
     return ti_leave(PMPI_Get_library_version(version, resultlen));
 }
 
 TI_EXPORT int MPI_Get_processor_name(char *name, int *resultlen)
 {
-    if (!TI_ENTER(TI_OP_COUNT, TI_BINDING_C))
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
         return PMPI_Get_processor_name(name, resultlen);
     return ti_leave(PMPI_Get_processor_name(name, resultlen));
 }
@@ -927,7 +929,7 @@ TI_EXPORT double MPI_Wtime(void)
 {
     double value;
 
-    if (!TI_ENTER(TI_OP_COUNT, TI_BINDING_C))
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
         return PMPI_Wtime();
     value = PMPI_Wtime();
     ti_leave(0);
@@ -938,7 +940,7 @@ TI_EXPORT double MPI_Wtick(void)
 {
     double value;
 
-    if (!TI_ENTER(TI_OP_COUNT, TI_BINDING_C))
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
         return PMPI_Wtick();
     value = PMPI_Wtick();
     ti_leave(0);
@@ -947,56 +949,56 @@ TI_EXPORT double MPI_Wtick(void)
 
 TI_EXPORT int MPI_Address(void *location, MPI_Aint *address)
 {
-    if (!TI_ENTER(TI_OP_COUNT, TI_BINDING_C))
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
         return PMPI_Address(location, address);
     return ti_leave(PMPI_Address(location, address));
 }
 
 TI_EXPORT int MPI_Get_address(const void *location, MPI_Aint *address)
 {
-    if (!TI_ENTER(TI_OP_COUNT, TI_BINDING_C))
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
         return PMPI_Get_address(location, address);
     return ti_leave(PMPI_Get_address(location, address));
 }
 
 TI_EXPORT int MPI_Alloc_mem(MPI_Aint size, MPI_Info info, void *baseptr)
 {
-    if (!TI_ENTER(TI_OP_COUNT, TI_BINDING_C))
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
         return PMPI_Alloc_mem(size, info, baseptr);
     return ti_leave(PMPI_Alloc_mem(size, info, baseptr));
 }
 
 TI_EXPORT int MPI_Free_mem(void *base)
 {
-    if (!TI_ENTER(TI_OP_COUNT, TI_BINDING_C))
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
         return PMPI_Free_mem(base);
     return ti_leave(PMPI_Free_mem(base));
 }
 
 TI_EXPORT int MPI_Buffer_attach(void *buffer, int size)
 {
-    if (!TI_ENTER(TI_OP_COUNT, TI_BINDING_C))
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
         return PMPI_Buffer_attach(buffer, size);
     return ti_leave(PMPI_Buffer_attach(buffer, size));
 }
 
 TI_EXPORT int MPI_Buffer_detach(void *buffer, int *size)
 {
-    if (!TI_ENTER(TI_OP_COUNT, TI_BINDING_C))
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
         return PMPI_Buffer_detach(buffer, size);
     return ti_leave(PMPI_Buffer_detach(buffer, size));
 }
 
 TI_EXPORT int MPI_Get_count(const MPI_Status *status, MPI_Datatype datatype, int *count)
 {
-    if (!TI_ENTER(TI_OP_COUNT, TI_BINDING_C))
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
         return PMPI_Get_count(status, datatype, count);
     return ti_leave(PMPI_Get_count(status, datatype, count));
 }
 
 TI_EXPORT int MPI_Get_elements(const MPI_Status *status, MPI_Datatype datatype, int *count)
 {
-    if (!TI_ENTER(TI_OP_COUNT, TI_BINDING_C))
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
         return PMPI_Get_elements(status, datatype, count);
     return ti_leave(PMPI_Get_elements(status, datatype, count));
 }
@@ -1004,35 +1006,41 @@ TI_EXPORT int MPI_Get_elements(const MPI_Status *status, MPI_Datatype datatype, 
 TI_EXPORT int MPI_Get_elements_x(const MPI_Status *status, MPI_Datatype datatype,
                                  MPI_Count *count)
 {
-    if (!TI_ENTER(TI_OP_COUNT, TI_BINDING_C))
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
         return PMPI_Get_elements_x(status, datatype, count);
     return ti_leave(PMPI_Get_elements_x(status, datatype, count));
 }
 
 TI_EXPORT int MPI_Test_cancelled(const MPI_Status *status, int *flag)
 {
-    if (!TI_ENTER(TI_OP_COUNT, TI_BINDING_C))
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
         return PMPI_Test_cancelled(status, flag);
     return ti_leave(PMPI_Test_cancelled(status, flag));
 }
 
 TI_EXPORT int MPI_Request_get_status(MPI_Request request, int *flag, MPI_Status *status)
 {
-    if (!TI_ENTER(TI_OP_COUNT, TI_BINDING_C))
+    struct ti_call *c = TI_ENTER(TI_OP_POLL, TI_BINDING_C);
+    int rc;
+
+    if (!c)
         return PMPI_Request_get_status(request, flag, status);
-    return ti_leave(PMPI_Request_get_status(request, flag, status));
+    rc = PMPI_Request_get_status(request, flag, status);
+    if (rc == MPI_SUCCESS)
+        ti_rec_poll(c);
+    return ti_leave(rc);
 }
 
 TI_EXPORT int MPI_Status_set_cancelled(MPI_Status *status, int flag)
 {
-    if (!TI_ENTER(TI_OP_COUNT, TI_BINDING_C))
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
         return PMPI_Status_set_cancelled(status, flag);
     return ti_leave(PMPI_Status_set_cancelled(status, flag));
 }
 
 TI_EXPORT int MPI_Status_set_elements(MPI_Status *status, MPI_Datatype datatype, int count)
 {
-    if (!TI_ENTER(TI_OP_COUNT, TI_BINDING_C))
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
         return PMPI_Status_set_elements(status, datatype, count);
     return ti_leave(PMPI_Status_set_elements(status, datatype, count));
 }
@@ -1040,21 +1048,21 @@ TI_EXPORT int MPI_Status_set_elements(MPI_Status *status, MPI_Datatype datatype,
 TI_EXPORT int MPI_Status_set_elements_x(MPI_Status *status, MPI_Datatype datatype,
                                         MPI_Count count)
 {
-    if (!TI_ENTER(TI_OP_COUNT, TI_BINDING_C))
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
         return PMPI_Status_set_elements_x(status, datatype, count);
     return ti_leave(PMPI_Status_set_elements_x(status, datatype, count));
 }
 
 TI_EXPORT int MPI_Type_commit(MPI_Datatype *type)
 {
-    if (!TI_ENTER(TI_OP_COUNT, TI_BINDING_C))
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
         return PMPI_Type_commit(type);
     return ti_leave(PMPI_Type_commit(type));
 }
 
 TI_EXPORT int MPI_Type_contiguous(int count, MPI_Datatype oldtype, MPI_Datatype *newtype)
 {
-    if (!TI_ENTER(TI_OP_COUNT, TI_BINDING_C))
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
         return PMPI_Type_contiguous(count, oldtype, newtype);
     return ti_leave(PMPI_Type_contiguous(count, oldtype, newtype));
 }
@@ -1064,7 +1072,7 @@ TI_EXPORT int MPI_Type_create_darray(int size, int rank, int ndims, const int gs
                                      const int psize_array[], int order, MPI_Datatype oldtype,
                                      MPI_Datatype *newtype)
 {
-    if (!TI_ENTER(TI_OP_COUNT, TI_BINDING_C))
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
         return PMPI_Type_create_darray(size, rank, ndims, gsize_array, distrib_array,
                                        darg_array, psize_array, order, oldtype, newtype);
     return ti_leave(PMPI_Type_create_darray(size, rank, ndims, gsize_array, distrib_array,
@@ -1073,21 +1081,21 @@ TI_EXPORT int MPI_Type_create_darray(int size, int rank, int ndims, const int gs
 
 TI_EXPORT int MPI_Type_create_f90_complex(int p, int r, MPI_Datatype *newtype)
 {
-    if (!TI_ENTER(TI_OP_COUNT, TI_BINDING_C))
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
         return PMPI_Type_create_f90_complex(p, r, newtype);
     return ti_leave(PMPI_Type_create_f90_complex(p, r, newtype));
 }
 
 TI_EXPORT int MPI_Type_create_f90_integer(int r, MPI_Datatype *newtype)
 {
-    if (!TI_ENTER(TI_OP_COUNT, TI_BINDING_C))
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
         return PMPI_Type_create_f90_integer(r, newtype);
     return ti_leave(PMPI_Type_create_f90_integer(r, newtype));
 }
 
 TI_EXPORT int MPI_Type_create_f90_real(int p, int r, MPI_Datatype *newtype)
 {
-    if (!TI_ENTER(TI_OP_COUNT, TI_BINDING_C))
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
         return PMPI_Type_create_f90_real(p, r, newtype);
     return ti_leave(PMPI_Type_create_f90_real(p, r, newtype));
 }
@@ -1096,7 +1104,7 @@ TI_EXPORT int MPI_Type_create_hindexed(int count, const int array_of_blocklength
                                        const MPI_Aint array_of_displacements[],
                                        MPI_Datatype oldtype, MPI_Datatype *newtype)
 {
-    if (!TI_ENTER(TI_OP_COUNT, TI_BINDING_C))
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
         return PMPI_Type_create_hindexed(count, array_of_blocklengths, array_of_displacements,
                                          oldtype, newtype);
     return ti_leave(PMPI_Type_create_hindexed(count, array_of_blocklengths,
@@ -1107,7 +1115,7 @@ TI_EXPORT int MPI_Type_create_hindexed_block(int count, int blocklength,
                                              const MPI_Aint array_of_displacements[],
                                              MPI_Datatype oldtype, MPI_Datatype *newtype)
 {
-    if (!TI_ENTER(TI_OP_COUNT, TI_BINDING_C))
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
         return PMPI_Type_create_hindexed_block(count, blocklength, array_of_displacements,
                                                oldtype, newtype);
     return ti_leave(PMPI_Type_create_hindexed_block(count, blocklength, array_of_displacements,
@@ -1117,7 +1125,7 @@ TI_EXPORT int MPI_Type_create_hindexed_block(int count, int blocklength,
 TI_EXPORT int MPI_Type_create_hvector(int count, int blocklength, MPI_Aint stride,
                                       MPI_Datatype oldtype, MPI_Datatype *newtype)
 {
-    if (!TI_ENTER(TI_OP_COUNT, TI_BINDING_C))
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
         return PMPI_Type_create_hvector(count, blocklength, stride, oldtype, newtype);
     return ti_leave(PMPI_Type_create_hvector(count, blocklength, stride, oldtype, newtype));
 }
@@ -1126,7 +1134,7 @@ TI_EXPORT int MPI_Type_create_indexed_block(int count, int blocklength,
                                             const int array_of_displacements[],
                                             MPI_Datatype oldtype, MPI_Datatype *newtype)
 {
-    if (!TI_ENTER(TI_OP_COUNT, TI_BINDING_C))
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
         return PMPI_Type_create_indexed_block(count, blocklength, array_of_displacements,
                                               oldtype, newtype);
     return ti_leave(PMPI_Type_create_indexed_block(count, blocklength, array_of_displacements,
@@ -1137,7 +1145,7 @@ TI_EXPORT int MPI_Type_create_keyval(MPI_Type_copy_attr_function *type_copy_attr
                                      MPI_Type_delete_attr_function *type_delete_attr_fn,
                                      int *type_keyval, void *extra_state)
 {
-    if (!TI_ENTER(TI_OP_COUNT, TI_BINDING_C))
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
         return PMPI_Type_create_keyval(type_copy_attr_fn, type_delete_attr_fn, type_keyval,
                                        extra_state);
     return ti_leave(PMPI_Type_create_keyval(type_copy_attr_fn, type_delete_attr_fn, type_keyval,
@@ -1147,7 +1155,7 @@ TI_EXPORT int MPI_Type_create_keyval(MPI_Type_copy_attr_function *type_copy_attr
 TI_EXPORT int MPI_Type_create_resized(MPI_Datatype oldtype, MPI_Aint lb, MPI_Aint extent,
                                       MPI_Datatype *newtype)
 {
-    if (!TI_ENTER(TI_OP_COUNT, TI_BINDING_C))
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
         return PMPI_Type_create_resized(oldtype, lb, extent, newtype);
     return ti_leave(PMPI_Type_create_resized(oldtype, lb, extent, newtype));
 }
@@ -1156,7 +1164,7 @@ TI_EXPORT int MPI_Type_create_struct(int count, const int array_of_block_lengths
                                      const MPI_Aint array_of_displacements[],
                                      const MPI_Datatype array_of_types[], MPI_Datatype *newtype)
 {
-    if (!TI_ENTER(TI_OP_COUNT, TI_BINDING_C))
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
         return PMPI_Type_create_struct(count, array_of_block_lengths, array_of_displacements,
                                        array_of_types, newtype);
     return ti_leave(PMPI_Type_create_struct(count, array_of_block_lengths,
@@ -1167,7 +1175,7 @@ TI_EXPORT int MPI_Type_create_subarray(int ndims, const int size_array[],
                                        const int subsize_array[], const int start_array[],
                                        int order, MPI_Datatype oldtype, MPI_Datatype *newtype)
 {
-    if (!TI_ENTER(TI_OP_COUNT, TI_BINDING_C))
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
         return PMPI_Type_create_subarray(ndims, size_array, subsize_array, start_array, order,
                                          oldtype, newtype);
     return ti_leave(PMPI_Type_create_subarray(ndims, size_array, subsize_array, start_array,
@@ -1176,35 +1184,35 @@ TI_EXPORT int MPI_Type_create_subarray(int ndims, const int size_array[],
 
 TI_EXPORT int MPI_Type_delete_attr(MPI_Datatype type, int type_keyval)
 {
-    if (!TI_ENTER(TI_OP_COUNT, TI_BINDING_C))
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
         return PMPI_Type_delete_attr(type, type_keyval);
     return ti_leave(PMPI_Type_delete_attr(type, type_keyval));
 }
 
 TI_EXPORT int MPI_Type_dup(MPI_Datatype type, MPI_Datatype *newtype)
 {
-    if (!TI_ENTER(TI_OP_COUNT, TI_BINDING_C))
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
         return PMPI_Type_dup(type, newtype);
     return ti_leave(PMPI_Type_dup(type, newtype));
 }
 
 TI_EXPORT int MPI_Type_extent(MPI_Datatype type, MPI_Aint *extent)
 {
-    if (!TI_ENTER(TI_OP_COUNT, TI_BINDING_C))
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
         return PMPI_Type_extent(type, extent);
     return ti_leave(PMPI_Type_extent(type, extent));
 }
 
 TI_EXPORT int MPI_Type_free(MPI_Datatype *type)
 {
-    if (!TI_ENTER(TI_OP_COUNT, TI_BINDING_C))
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
         return PMPI_Type_free(type);
     return ti_leave(PMPI_Type_free(type));
 }
 
 TI_EXPORT int MPI_Type_free_keyval(int *type_keyval)
 {
-    if (!TI_ENTER(TI_OP_COUNT, TI_BINDING_C))
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
         return PMPI_Type_free_keyval(type_keyval);
     return ti_leave(PMPI_Type_free_keyval(type_keyval));
 }
@@ -1212,7 +1220,7 @@ TI_EXPORT int MPI_Type_free_keyval(int *type_keyval)
 TI_EXPORT int MPI_Type_get_attr(MPI_Datatype type, int type_keyval, void *attribute_val,
                                 int *flag)
 {
-    if (!TI_ENTER(TI_OP_COUNT, TI_BINDING_C))
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
         return PMPI_Type_get_attr(type, type_keyval, attribute_val, flag);
     return ti_leave(PMPI_Type_get_attr(type, type_keyval, attribute_val, flag));
 }
@@ -1222,7 +1230,7 @@ TI_EXPORT int MPI_Type_get_contents(MPI_Datatype mtype, int max_integers, int ma
                                     MPI_Aint *array_of_addresses,
                                     MPI_Datatype *array_of_datatypes)
 {
-    if (!TI_ENTER(TI_OP_COUNT, TI_BINDING_C))
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
         return PMPI_Type_get_contents(mtype, max_integers, max_addresses, max_datatypes,
                                       array_of_integers, array_of_addresses,
                                       array_of_datatypes);
@@ -1234,7 +1242,7 @@ TI_EXPORT int MPI_Type_get_contents(MPI_Datatype mtype, int max_integers, int ma
 TI_EXPORT int MPI_Type_get_envelope(MPI_Datatype type, int *num_integers, int *num_addresses,
                                     int *num_datatypes, int *combiner)
 {
-    if (!TI_ENTER(TI_OP_COUNT, TI_BINDING_C))
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
         return PMPI_Type_get_envelope(type, num_integers, num_addresses, num_datatypes,
                                       combiner);
     return ti_leave(PMPI_Type_get_envelope(type, num_integers, num_addresses, num_datatypes,
@@ -1243,21 +1251,21 @@ TI_EXPORT int MPI_Type_get_envelope(MPI_Datatype type, int *num_integers, int *n
 
 TI_EXPORT int MPI_Type_get_extent(MPI_Datatype type, MPI_Aint *lb, MPI_Aint *extent)
 {
-    if (!TI_ENTER(TI_OP_COUNT, TI_BINDING_C))
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
         return PMPI_Type_get_extent(type, lb, extent);
     return ti_leave(PMPI_Type_get_extent(type, lb, extent));
 }
 
 TI_EXPORT int MPI_Type_get_extent_x(MPI_Datatype type, MPI_Count *lb, MPI_Count *extent)
 {
-    if (!TI_ENTER(TI_OP_COUNT, TI_BINDING_C))
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
         return PMPI_Type_get_extent_x(type, lb, extent);
     return ti_leave(PMPI_Type_get_extent_x(type, lb, extent));
 }
 
 TI_EXPORT int MPI_Type_get_name(MPI_Datatype type, char *type_name, int *resultlen)
 {
-    if (!TI_ENTER(TI_OP_COUNT, TI_BINDING_C))
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
         return PMPI_Type_get_name(type, type_name, resultlen);
     return ti_leave(PMPI_Type_get_name(type, type_name, resultlen));
 }
@@ -1265,7 +1273,7 @@ TI_EXPORT int MPI_Type_get_name(MPI_Datatype type, char *type_name, int *resultl
 TI_EXPORT int MPI_Type_get_true_extent(MPI_Datatype datatype, MPI_Aint *true_lb,
                                        MPI_Aint *true_extent)
 {
-    if (!TI_ENTER(TI_OP_COUNT, TI_BINDING_C))
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
         return PMPI_Type_get_true_extent(datatype, true_lb, true_extent);
     return ti_leave(PMPI_Type_get_true_extent(datatype, true_lb, true_extent));
 }
@@ -1273,7 +1281,7 @@ TI_EXPORT int MPI_Type_get_true_extent(MPI_Datatype datatype, MPI_Aint *true_lb,
 TI_EXPORT int MPI_Type_get_true_extent_x(MPI_Datatype datatype, MPI_Count *true_lb,
                                          MPI_Count *true_extent)
 {
-    if (!TI_ENTER(TI_OP_COUNT, TI_BINDING_C))
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
         return PMPI_Type_get_true_extent_x(datatype, true_lb, true_extent);
     return ti_leave(PMPI_Type_get_true_extent_x(datatype, true_lb, true_extent));
 }
@@ -1282,7 +1290,7 @@ TI_EXPORT int MPI_Type_hindexed(int count, int *array_of_blocklengths,
                                 MPI_Aint *array_of_displacements, MPI_Datatype oldtype,
                                 MPI_Datatype *newtype)
 {
-    if (!TI_ENTER(TI_OP_COUNT, TI_BINDING_C))
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
         return PMPI_Type_hindexed(count, array_of_blocklengths, array_of_displacements, oldtype,
                                   newtype);
     return ti_leave(PMPI_Type_hindexed(count, array_of_blocklengths, array_of_displacements,
@@ -1292,7 +1300,7 @@ TI_EXPORT int MPI_Type_hindexed(int count, int *array_of_blocklengths,
 TI_EXPORT int MPI_Type_hvector(int count, int blocklength, MPI_Aint stride,
                                MPI_Datatype oldtype, MPI_Datatype *newtype)
 {
-    if (!TI_ENTER(TI_OP_COUNT, TI_BINDING_C))
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
         return PMPI_Type_hvector(count, blocklength, stride, oldtype, newtype);
     return ti_leave(PMPI_Type_hvector(count, blocklength, stride, oldtype, newtype));
 }
@@ -1301,7 +1309,7 @@ TI_EXPORT int MPI_Type_indexed(int count, const int array_of_blocklengths[],
                                const int array_of_displacements[], MPI_Datatype oldtype,
                                MPI_Datatype *newtype)
 {
-    if (!TI_ENTER(TI_OP_COUNT, TI_BINDING_C))
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
         return PMPI_Type_indexed(count, array_of_blocklengths, array_of_displacements, oldtype,
                                  newtype);
     return ti_leave(PMPI_Type_indexed(count, array_of_blocklengths, array_of_displacements,
@@ -1310,42 +1318,42 @@ TI_EXPORT int MPI_Type_indexed(int count, const int array_of_blocklengths[],
 
 TI_EXPORT int MPI_Type_lb(MPI_Datatype type, MPI_Aint *lb)
 {
-    if (!TI_ENTER(TI_OP_COUNT, TI_BINDING_C))
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
         return PMPI_Type_lb(type, lb);
     return ti_leave(PMPI_Type_lb(type, lb));
 }
 
 TI_EXPORT int MPI_Type_match_size(int typeclass, int size, MPI_Datatype *type)
 {
-    if (!TI_ENTER(TI_OP_COUNT, TI_BINDING_C))
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
         return PMPI_Type_match_size(typeclass, size, type);
     return ti_leave(PMPI_Type_match_size(typeclass, size, type));
 }
 
 TI_EXPORT int MPI_Type_set_attr(MPI_Datatype type, int type_keyval, void *attr_val)
 {
-    if (!TI_ENTER(TI_OP_COUNT, TI_BINDING_C))
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
         return PMPI_Type_set_attr(type, type_keyval, attr_val);
     return ti_leave(PMPI_Type_set_attr(type, type_keyval, attr_val));
 }
 
 TI_EXPORT int MPI_Type_set_name(MPI_Datatype type, const char *type_name)
 {
-    if (!TI_ENTER(TI_OP_COUNT, TI_BINDING_C))
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
         return PMPI_Type_set_name(type, type_name);
     return ti_leave(PMPI_Type_set_name(type, type_name));
 }
 
 TI_EXPORT int MPI_Type_size(MPI_Datatype type, int *size)
 {
-    if (!TI_ENTER(TI_OP_COUNT, TI_BINDING_C))
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
         return PMPI_Type_size(type, size);
     return ti_leave(PMPI_Type_size(type, size));
 }
 
 TI_EXPORT int MPI_Type_size_x(MPI_Datatype type, MPI_Count *size)
 {
-    if (!TI_ENTER(TI_OP_COUNT, TI_BINDING_C))
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
         return PMPI_Type_size_x(type, size);
     return ti_leave(PMPI_Type_size_x(type, size));
 }
@@ -1354,7 +1362,7 @@ TI_EXPORT int MPI_Type_struct(int count, int *array_of_blocklengths,
                               MPI_Aint *array_of_displacements, MPI_Datatype *array_of_types,
                               MPI_Datatype *newtype)
 {
-    if (!TI_ENTER(TI_OP_COUNT, TI_BINDING_C))
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
         return PMPI_Type_struct(count, array_of_blocklengths, array_of_displacements,
                                 array_of_types, newtype);
     return ti_leave(PMPI_Type_struct(count, array_of_blocklengths, array_of_displacements,
@@ -1363,7 +1371,7 @@ TI_EXPORT int MPI_Type_struct(int count, int *array_of_blocklengths,
 
 TI_EXPORT int MPI_Type_ub(MPI_Datatype mtype, MPI_Aint *ub)
 {
-    if (!TI_ENTER(TI_OP_COUNT, TI_BINDING_C))
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
         return PMPI_Type_ub(mtype, ub);
     return ti_leave(PMPI_Type_ub(mtype, ub));
 }
@@ -1371,7 +1379,7 @@ TI_EXPORT int MPI_Type_ub(MPI_Datatype mtype, MPI_Aint *ub)
 TI_EXPORT int MPI_Type_vector(int count, int blocklength, int stride, MPI_Datatype oldtype,
                               MPI_Datatype *newtype)
 {
-    if (!TI_ENTER(TI_OP_COUNT, TI_BINDING_C))
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
         return PMPI_Type_vector(count, blocklength, stride, oldtype, newtype);
     return ti_leave(PMPI_Type_vector(count, blocklength, stride, oldtype, newtype));
 }
@@ -1379,14 +1387,14 @@ TI_EXPORT int MPI_Type_vector(int count, int blocklength, int stride, MPI_Dataty
 TI_EXPORT int MPI_Pack(const void *inbuf, int incount, MPI_Datatype datatype, void *outbuf,
                        int outsize, int *position, MPI_Comm comm)
 {
-    if (!TI_ENTER(TI_OP_COUNT, TI_BINDING_C))
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
         return PMPI_Pack(inbuf, incount, datatype, outbuf, outsize, position, comm);
     return ti_leave(PMPI_Pack(inbuf, incount, datatype, outbuf, outsize, position, comm));
 }
 
 TI_EXPORT int MPI_Pack_size(int incount, MPI_Datatype datatype, MPI_Comm comm, int *size)
 {
-    if (!TI_ENTER(TI_OP_COUNT, TI_BINDING_C))
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
         return PMPI_Pack_size(incount, datatype, comm, size);
     return ti_leave(PMPI_Pack_size(incount, datatype, comm, size));
 }
@@ -1395,7 +1403,7 @@ TI_EXPORT int MPI_Pack_external(const char *datarep, const void *inbuf, int inco
                                 MPI_Datatype datatype, void *outbuf, MPI_Aint outsize,
                                 MPI_Aint *position)
 {
-    if (!TI_ENTER(TI_OP_COUNT, TI_BINDING_C))
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
         return PMPI_Pack_external(datarep, inbuf, incount, datatype, outbuf, outsize, position);
     return ti_leave(PMPI_Pack_external(datarep, inbuf, incount, datatype, outbuf, outsize,
                                        position));
@@ -1404,7 +1412,7 @@ TI_EXPORT int MPI_Pack_external(const char *datarep, const void *inbuf, int inco
 TI_EXPORT int MPI_Pack_external_size(const char *datarep, int incount, MPI_Datatype datatype,
                                      MPI_Aint *size)
 {
-    if (!TI_ENTER(TI_OP_COUNT, TI_BINDING_C))
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
         return PMPI_Pack_external_size(datarep, incount, datatype, size);
     return ti_leave(PMPI_Pack_external_size(datarep, incount, datatype, size));
 }
@@ -1412,7 +1420,7 @@ TI_EXPORT int MPI_Pack_external_size(const char *datarep, int incount, MPI_Datat
 TI_EXPORT int MPI_Unpack(const void *inbuf, int insize, int *position, void *outbuf,
                          int outcount, MPI_Datatype datatype, MPI_Comm comm)
 {
-    if (!TI_ENTER(TI_OP_COUNT, TI_BINDING_C))
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
         return PMPI_Unpack(inbuf, insize, position, outbuf, outcount, datatype, comm);
     return ti_leave(PMPI_Unpack(inbuf, insize, position, outbuf, outcount, datatype, comm));
 }
@@ -1421,7 +1429,7 @@ TI_EXPORT int MPI_Unpack_external(const char *datarep, const void *inbuf, MPI_Ai
                                   MPI_Aint *position, void *outbuf, int outcount,
                                   MPI_Datatype datatype)
 {
-    if (!TI_ENTER(TI_OP_COUNT, TI_BINDING_C))
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
         return PMPI_Unpack_external(datarep, inbuf, insize, position, outbuf, outcount,
                                     datatype);
     return ti_leave(PMPI_Unpack_external(datarep, inbuf, insize, position, outbuf, outcount,
@@ -1431,98 +1439,98 @@ TI_EXPORT int MPI_Unpack_external(const char *datarep, const void *inbuf, MPI_Ai
 TI_EXPORT int MPI_Reduce_local(const void *inbuf, void *inoutbuf, int count,
                                MPI_Datatype datatype, MPI_Op op)
 {
-    if (!TI_ENTER(TI_OP_COUNT, TI_BINDING_C))
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
         return PMPI_Reduce_local(inbuf, inoutbuf, count, datatype, op);
     return ti_leave(PMPI_Reduce_local(inbuf, inoutbuf, count, datatype, op));
 }
 
 TI_EXPORT int MPI_Op_create(MPI_User_function *function, int commute, MPI_Op *op)
 {
-    if (!TI_ENTER(TI_OP_COUNT, TI_BINDING_C))
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
         return PMPI_Op_create(function, commute, op);
     return ti_leave(PMPI_Op_create(function, commute, op));
 }
 
 TI_EXPORT int MPI_Op_free(MPI_Op *op)
 {
-    if (!TI_ENTER(TI_OP_COUNT, TI_BINDING_C))
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
         return PMPI_Op_free(op);
     return ti_leave(PMPI_Op_free(op));
 }
 
 TI_EXPORT int MPI_Op_commutative(MPI_Op op, int *commute)
 {
-    if (!TI_ENTER(TI_OP_COUNT, TI_BINDING_C))
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
         return PMPI_Op_commutative(op, commute);
     return ti_leave(PMPI_Op_commutative(op, commute));
 }
 
 TI_EXPORT int MPI_Group_compare(MPI_Group group1, MPI_Group group2, int *result)
 {
-    if (!TI_ENTER(TI_OP_COUNT, TI_BINDING_C))
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
         return PMPI_Group_compare(group1, group2, result);
     return ti_leave(PMPI_Group_compare(group1, group2, result));
 }
 
 TI_EXPORT int MPI_Group_difference(MPI_Group group1, MPI_Group group2, MPI_Group *newgroup)
 {
-    if (!TI_ENTER(TI_OP_COUNT, TI_BINDING_C))
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
         return PMPI_Group_difference(group1, group2, newgroup);
     return ti_leave(PMPI_Group_difference(group1, group2, newgroup));
 }
 
 TI_EXPORT int MPI_Group_excl(MPI_Group group, int n, const int ranks[], MPI_Group *newgroup)
 {
-    if (!TI_ENTER(TI_OP_COUNT, TI_BINDING_C))
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
         return PMPI_Group_excl(group, n, ranks, newgroup);
     return ti_leave(PMPI_Group_excl(group, n, ranks, newgroup));
 }
 
 TI_EXPORT int MPI_Group_free(MPI_Group *group)
 {
-    if (!TI_ENTER(TI_OP_COUNT, TI_BINDING_C))
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
         return PMPI_Group_free(group);
     return ti_leave(PMPI_Group_free(group));
 }
 
 TI_EXPORT int MPI_Group_incl(MPI_Group group, int n, const int ranks[], MPI_Group *newgroup)
 {
-    if (!TI_ENTER(TI_OP_COUNT, TI_BINDING_C))
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
         return PMPI_Group_incl(group, n, ranks, newgroup);
     return ti_leave(PMPI_Group_incl(group, n, ranks, newgroup));
 }
 
 TI_EXPORT int MPI_Group_intersection(MPI_Group group1, MPI_Group group2, MPI_Group *newgroup)
 {
-    if (!TI_ENTER(TI_OP_COUNT, TI_BINDING_C))
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
         return PMPI_Group_intersection(group1, group2, newgroup);
     return ti_leave(PMPI_Group_intersection(group1, group2, newgroup));
 }
 
 TI_EXPORT int MPI_Group_range_excl(MPI_Group group, int n, int ranges[][3], MPI_Group *newgroup)
 {
-    if (!TI_ENTER(TI_OP_COUNT, TI_BINDING_C))
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
         return PMPI_Group_range_excl(group, n, ranges, newgroup);
     return ti_leave(PMPI_Group_range_excl(group, n, ranges, newgroup));
 }
 
 TI_EXPORT int MPI_Group_range_incl(MPI_Group group, int n, int ranges[][3], MPI_Group *newgroup)
 {
-    if (!TI_ENTER(TI_OP_COUNT, TI_BINDING_C))
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
         return PMPI_Group_range_incl(group, n, ranges, newgroup);
     return ti_leave(PMPI_Group_range_incl(group, n, ranges, newgroup));
 }
 
 TI_EXPORT int MPI_Group_rank(MPI_Group group, int *rank)
 {
-    if (!TI_ENTER(TI_OP_COUNT, TI_BINDING_C))
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
         return PMPI_Group_rank(group, rank);
     return ti_leave(PMPI_Group_rank(group, rank));
 }
 
 TI_EXPORT int MPI_Group_size(MPI_Group group, int *size)
 {
-    if (!TI_ENTER(TI_OP_COUNT, TI_BINDING_C))
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
         return PMPI_Group_size(group, size);
     return ti_leave(PMPI_Group_size(group, size));
 }
@@ -1530,112 +1538,112 @@ TI_EXPORT int MPI_Group_size(MPI_Group group, int *size)
 TI_EXPORT int MPI_Group_translate_ranks(MPI_Group group1, int n, const int ranks1[],
                                         MPI_Group group2, int *ranks2)
 {
-    if (!TI_ENTER(TI_OP_COUNT, TI_BINDING_C))
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
         return PMPI_Group_translate_ranks(group1, n, ranks1, group2, ranks2);
     return ti_leave(PMPI_Group_translate_ranks(group1, n, ranks1, group2, ranks2));
 }
 
 TI_EXPORT int MPI_Group_union(MPI_Group group1, MPI_Group group2, MPI_Group *newgroup)
 {
-    if (!TI_ENTER(TI_OP_COUNT, TI_BINDING_C))
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
         return PMPI_Group_union(group1, group2, newgroup);
     return ti_leave(PMPI_Group_union(group1, group2, newgroup));
 }
 
 TI_EXPORT int MPI_Comm_rank(MPI_Comm comm, int *rank)
 {
-    if (!TI_ENTER(TI_OP_COUNT, TI_BINDING_C))
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
         return PMPI_Comm_rank(comm, rank);
     return ti_leave(PMPI_Comm_rank(comm, rank));
 }
 
 TI_EXPORT int MPI_Comm_size(MPI_Comm comm, int *size)
 {
-    if (!TI_ENTER(TI_OP_COUNT, TI_BINDING_C))
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
         return PMPI_Comm_size(comm, size);
     return ti_leave(PMPI_Comm_size(comm, size));
 }
 
 TI_EXPORT int MPI_Comm_compare(MPI_Comm comm1, MPI_Comm comm2, int *result)
 {
-    if (!TI_ENTER(TI_OP_COUNT, TI_BINDING_C))
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
         return PMPI_Comm_compare(comm1, comm2, result);
     return ti_leave(PMPI_Comm_compare(comm1, comm2, result));
 }
 
 TI_EXPORT int MPI_Comm_group(MPI_Comm comm, MPI_Group *group)
 {
-    if (!TI_ENTER(TI_OP_COUNT, TI_BINDING_C))
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
         return PMPI_Comm_group(comm, group);
     return ti_leave(PMPI_Comm_group(comm, group));
 }
 
 TI_EXPORT int MPI_Comm_remote_group(MPI_Comm comm, MPI_Group *group)
 {
-    if (!TI_ENTER(TI_OP_COUNT, TI_BINDING_C))
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
         return PMPI_Comm_remote_group(comm, group);
     return ti_leave(PMPI_Comm_remote_group(comm, group));
 }
 
 TI_EXPORT int MPI_Comm_remote_size(MPI_Comm comm, int *size)
 {
-    if (!TI_ENTER(TI_OP_COUNT, TI_BINDING_C))
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
         return PMPI_Comm_remote_size(comm, size);
     return ti_leave(PMPI_Comm_remote_size(comm, size));
 }
 
 TI_EXPORT int MPI_Comm_test_inter(MPI_Comm comm, int *flag)
 {
-    if (!TI_ENTER(TI_OP_COUNT, TI_BINDING_C))
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
         return PMPI_Comm_test_inter(comm, flag);
     return ti_leave(PMPI_Comm_test_inter(comm, flag));
 }
 
 TI_EXPORT int MPI_Comm_get_parent(MPI_Comm *parent)
 {
-    if (!TI_ENTER(TI_OP_COUNT, TI_BINDING_C))
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
         return PMPI_Comm_get_parent(parent);
     return ti_leave(PMPI_Comm_get_parent(parent));
 }
 
 TI_EXPORT int MPI_Comm_get_name(MPI_Comm comm, char *comm_name, int *resultlen)
 {
-    if (!TI_ENTER(TI_OP_COUNT, TI_BINDING_C))
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
         return PMPI_Comm_get_name(comm, comm_name, resultlen);
     return ti_leave(PMPI_Comm_get_name(comm, comm_name, resultlen));
 }
 
 TI_EXPORT int MPI_Comm_set_name(MPI_Comm comm, const char *comm_name)
 {
-    if (!TI_ENTER(TI_OP_COUNT, TI_BINDING_C))
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
         return PMPI_Comm_set_name(comm, comm_name);
     return ti_leave(PMPI_Comm_set_name(comm, comm_name));
 }
 
 TI_EXPORT int MPI_Comm_get_info(MPI_Comm comm, MPI_Info *info_used)
 {
-    if (!TI_ENTER(TI_OP_COUNT, TI_BINDING_C))
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
         return PMPI_Comm_get_info(comm, info_used);
     return ti_leave(PMPI_Comm_get_info(comm, info_used));
 }
 
 TI_EXPORT int MPI_Comm_get_attr(MPI_Comm comm, int comm_keyval, void *attribute_val, int *flag)
 {
-    if (!TI_ENTER(TI_OP_COUNT, TI_BINDING_C))
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
         return PMPI_Comm_get_attr(comm, comm_keyval, attribute_val, flag);
     return ti_leave(PMPI_Comm_get_attr(comm, comm_keyval, attribute_val, flag));
 }
 
 TI_EXPORT int MPI_Comm_set_attr(MPI_Comm comm, int comm_keyval, void *attribute_val)
 {
-    if (!TI_ENTER(TI_OP_COUNT, TI_BINDING_C))
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
         return PMPI_Comm_set_attr(comm, comm_keyval, attribute_val);
     return ti_leave(PMPI_Comm_set_attr(comm, comm_keyval, attribute_val));
 }
 
 TI_EXPORT int MPI_Comm_delete_attr(MPI_Comm comm, int comm_keyval)
 {
-    if (!TI_ENTER(TI_OP_COUNT, TI_BINDING_C))
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
         return PMPI_Comm_delete_attr(comm, comm_keyval);
     return ti_leave(PMPI_Comm_delete_attr(comm, comm_keyval));
 }
@@ -1644,7 +1652,7 @@ TI_EXPORT int MPI_Comm_create_keyval(MPI_Comm_copy_attr_function *comm_copy_attr
                                      MPI_Comm_delete_attr_function *comm_delete_attr_fn,
                                      int *comm_keyval, void *extra_state)
 {
-    if (!TI_ENTER(TI_OP_COUNT, TI_BINDING_C))
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
         return PMPI_Comm_create_keyval(comm_copy_attr_fn, comm_delete_attr_fn, comm_keyval,
                                        extra_state);
     return ti_leave(PMPI_Comm_create_keyval(comm_copy_attr_fn, comm_delete_attr_fn, comm_keyval,
@@ -1653,28 +1661,28 @@ TI_EXPORT int MPI_Comm_create_keyval(MPI_Comm_copy_attr_function *comm_copy_attr
 
 TI_EXPORT int MPI_Comm_free_keyval(int *comm_keyval)
 {
-    if (!TI_ENTER(TI_OP_COUNT, TI_BINDING_C))
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
         return PMPI_Comm_free_keyval(comm_keyval);
     return ti_leave(PMPI_Comm_free_keyval(comm_keyval));
 }
 
 TI_EXPORT int MPI_Attr_get(MPI_Comm comm, int keyval, void *attribute_val, int *flag)
 {
-    if (!TI_ENTER(TI_OP_COUNT, TI_BINDING_C))
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
         return PMPI_Attr_get(comm, keyval, attribute_val, flag);
     return ti_leave(PMPI_Attr_get(comm, keyval, attribute_val, flag));
 }
 
 TI_EXPORT int MPI_Attr_put(MPI_Comm comm, int keyval, void *attribute_val)
 {
-    if (!TI_ENTER(TI_OP_COUNT, TI_BINDING_C))
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
         return PMPI_Attr_put(comm, keyval, attribute_val);
     return ti_leave(PMPI_Attr_put(comm, keyval, attribute_val));
 }
 
 TI_EXPORT int MPI_Attr_delete(MPI_Comm comm, int keyval)
 {
-    if (!TI_ENTER(TI_OP_COUNT, TI_BINDING_C))
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
         return PMPI_Attr_delete(comm, keyval);
     return ti_leave(PMPI_Attr_delete(comm, keyval));
 }
@@ -1682,56 +1690,56 @@ TI_EXPORT int MPI_Attr_delete(MPI_Comm comm, int keyval)
 TI_EXPORT int MPI_Keyval_create(MPI_Copy_function *copy_fn, MPI_Delete_function *delete_fn,
                                 int *keyval, void *extra_state)
 {
-    if (!TI_ENTER(TI_OP_COUNT, TI_BINDING_C))
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
         return PMPI_Keyval_create(copy_fn, delete_fn, keyval, extra_state);
     return ti_leave(PMPI_Keyval_create(copy_fn, delete_fn, keyval, extra_state));
 }
 
 TI_EXPORT int MPI_Keyval_free(int *keyval)
 {
-    if (!TI_ENTER(TI_OP_COUNT, TI_BINDING_C))
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
         return PMPI_Keyval_free(keyval);
     return ti_leave(PMPI_Keyval_free(keyval));
 }
 
 TI_EXPORT int MPI_Topo_test(MPI_Comm comm, int *status)
 {
-    if (!TI_ENTER(TI_OP_COUNT, TI_BINDING_C))
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
         return PMPI_Topo_test(comm, status);
     return ti_leave(PMPI_Topo_test(comm, status));
 }
 
 TI_EXPORT int MPI_Dims_create(int nnodes, int ndims, int *dims)
 {
-    if (!TI_ENTER(TI_OP_COUNT, TI_BINDING_C))
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
         return PMPI_Dims_create(nnodes, ndims, dims);
     return ti_leave(PMPI_Dims_create(nnodes, ndims, dims));
 }
 
 TI_EXPORT int MPI_Cartdim_get(MPI_Comm comm, int *ndims)
 {
-    if (!TI_ENTER(TI_OP_COUNT, TI_BINDING_C))
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
         return PMPI_Cartdim_get(comm, ndims);
     return ti_leave(PMPI_Cartdim_get(comm, ndims));
 }
 
 TI_EXPORT int MPI_Cart_get(MPI_Comm comm, int maxdims, int *dims, int *periods, int *coords)
 {
-    if (!TI_ENTER(TI_OP_COUNT, TI_BINDING_C))
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
         return PMPI_Cart_get(comm, maxdims, dims, periods, coords);
     return ti_leave(PMPI_Cart_get(comm, maxdims, dims, periods, coords));
 }
 
 TI_EXPORT int MPI_Cart_rank(MPI_Comm comm, const int coords[], int *rank)
 {
-    if (!TI_ENTER(TI_OP_COUNT, TI_BINDING_C))
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
         return PMPI_Cart_rank(comm, coords, rank);
     return ti_leave(PMPI_Cart_rank(comm, coords, rank));
 }
 
 TI_EXPORT int MPI_Cart_coords(MPI_Comm comm, int rank, int maxdims, int *coords)
 {
-    if (!TI_ENTER(TI_OP_COUNT, TI_BINDING_C))
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
         return PMPI_Cart_coords(comm, rank, maxdims, coords);
     return ti_leave(PMPI_Cart_coords(comm, rank, maxdims, coords));
 }
@@ -1739,7 +1747,7 @@ TI_EXPORT int MPI_Cart_coords(MPI_Comm comm, int rank, int maxdims, int *coords)
 TI_EXPORT int MPI_Cart_shift(MPI_Comm comm, int direction, int disp, int *rank_source,
                              int *rank_dest)
 {
-    if (!TI_ENTER(TI_OP_COUNT, TI_BINDING_C))
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
         return PMPI_Cart_shift(comm, direction, disp, rank_source, rank_dest);
     return ti_leave(PMPI_Cart_shift(comm, direction, disp, rank_source, rank_dest));
 }
@@ -1747,21 +1755,21 @@ TI_EXPORT int MPI_Cart_shift(MPI_Comm comm, int direction, int disp, int *rank_s
 TI_EXPORT int MPI_Cart_map(MPI_Comm comm, int ndims, const int dims[], const int periods[],
                            int *newrank)
 {
-    if (!TI_ENTER(TI_OP_COUNT, TI_BINDING_C))
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
         return PMPI_Cart_map(comm, ndims, dims, periods, newrank);
     return ti_leave(PMPI_Cart_map(comm, ndims, dims, periods, newrank));
 }
 
 TI_EXPORT int MPI_Graphdims_get(MPI_Comm comm, int *nnodes, int *nedges)
 {
-    if (!TI_ENTER(TI_OP_COUNT, TI_BINDING_C))
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
         return PMPI_Graphdims_get(comm, nnodes, nedges);
     return ti_leave(PMPI_Graphdims_get(comm, nnodes, nedges));
 }
 
 TI_EXPORT int MPI_Graph_get(MPI_Comm comm, int maxindex, int maxedges, int *index, int *edges)
 {
-    if (!TI_ENTER(TI_OP_COUNT, TI_BINDING_C))
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
         return PMPI_Graph_get(comm, maxindex, maxedges, index, edges);
     return ti_leave(PMPI_Graph_get(comm, maxindex, maxedges, index, edges));
 }
@@ -1769,21 +1777,21 @@ TI_EXPORT int MPI_Graph_get(MPI_Comm comm, int maxindex, int maxedges, int *inde
 TI_EXPORT int MPI_Graph_map(MPI_Comm comm, int nnodes, const int index[], const int edges[],
                             int *newrank)
 {
-    if (!TI_ENTER(TI_OP_COUNT, TI_BINDING_C))
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
         return PMPI_Graph_map(comm, nnodes, index, edges, newrank);
     return ti_leave(PMPI_Graph_map(comm, nnodes, index, edges, newrank));
 }
 
 TI_EXPORT int MPI_Graph_neighbors_count(MPI_Comm comm, int rank, int *nneighbors)
 {
-    if (!TI_ENTER(TI_OP_COUNT, TI_BINDING_C))
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
         return PMPI_Graph_neighbors_count(comm, rank, nneighbors);
     return ti_leave(PMPI_Graph_neighbors_count(comm, rank, nneighbors));
 }
 
 TI_EXPORT int MPI_Graph_neighbors(MPI_Comm comm, int rank, int maxneighbors, int *neighbors)
 {
-    if (!TI_ENTER(TI_OP_COUNT, TI_BINDING_C))
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
         return PMPI_Graph_neighbors(comm, rank, maxneighbors, neighbors);
     return ti_leave(PMPI_Graph_neighbors(comm, rank, maxneighbors, neighbors));
 }
@@ -1791,7 +1799,7 @@ TI_EXPORT int MPI_Graph_neighbors(MPI_Comm comm, int rank, int maxneighbors, int
 TI_EXPORT int MPI_Dist_graph_neighbors_count(MPI_Comm comm, int *inneighbors, int *outneighbors,
                                              int *weighted)
 {
-    if (!TI_ENTER(TI_OP_COUNT, TI_BINDING_C))
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
         return PMPI_Dist_graph_neighbors_count(comm, inneighbors, outneighbors, weighted);
     return ti_leave(PMPI_Dist_graph_neighbors_count(comm, inneighbors, outneighbors, weighted));
 }
@@ -1800,7 +1808,7 @@ TI_EXPORT int MPI_Dist_graph_neighbors(MPI_Comm comm, int maxindegree, int *sour
                                        int *sourceweights, int maxoutdegree, int *destinations,
                                        int *destweights)
 {
-    if (!TI_ENTER(TI_OP_COUNT, TI_BINDING_C))
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
         return PMPI_Dist_graph_neighbors(comm, maxindegree, sources, sourceweights,
                                          maxoutdegree, destinations, destweights);
     return ti_leave(PMPI_Dist_graph_neighbors(comm, maxindegree, sources, sourceweights,
@@ -1809,35 +1817,35 @@ TI_EXPORT int MPI_Dist_graph_neighbors(MPI_Comm comm, int maxindegree, int *sour
 
 TI_EXPORT int MPI_Error_class(int errorcode, int *errorclass)
 {
-    if (!TI_ENTER(TI_OP_COUNT, TI_BINDING_C))
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
         return PMPI_Error_class(errorcode, errorclass);
     return ti_leave(PMPI_Error_class(errorcode, errorclass));
 }
 
 TI_EXPORT int MPI_Error_string(int errorcode, char *string, int *resultlen)
 {
-    if (!TI_ENTER(TI_OP_COUNT, TI_BINDING_C))
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
         return PMPI_Error_string(errorcode, string, resultlen);
     return ti_leave(PMPI_Error_string(errorcode, string, resultlen));
 }
 
 TI_EXPORT int MPI_Add_error_class(int *errorclass)
 {
-    if (!TI_ENTER(TI_OP_COUNT, TI_BINDING_C))
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
         return PMPI_Add_error_class(errorclass);
     return ti_leave(PMPI_Add_error_class(errorclass));
 }
 
 TI_EXPORT int MPI_Add_error_code(int errorclass, int *errorcode)
 {
-    if (!TI_ENTER(TI_OP_COUNT, TI_BINDING_C))
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
         return PMPI_Add_error_code(errorclass, errorcode);
     return ti_leave(PMPI_Add_error_code(errorclass, errorcode));
 }
 
 TI_EXPORT int MPI_Add_error_string(int errorcode, const char *string)
 {
-    if (!TI_ENTER(TI_OP_COUNT, TI_BINDING_C))
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
         return PMPI_Add_error_string(errorcode, string);
     return ti_leave(PMPI_Add_error_string(errorcode, string));
 }
@@ -1845,140 +1853,140 @@ TI_EXPORT int MPI_Add_error_string(int errorcode, const char *string)
 TI_EXPORT int MPI_Comm_create_errhandler(MPI_Comm_errhandler_function *function,
                                          MPI_Errhandler *errhandler)
 {
-    if (!TI_ENTER(TI_OP_COUNT, TI_BINDING_C))
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
         return PMPI_Comm_create_errhandler(function, errhandler);
     return ti_leave(PMPI_Comm_create_errhandler(function, errhandler));
 }
 
 TI_EXPORT int MPI_Comm_get_errhandler(MPI_Comm comm, MPI_Errhandler *erhandler)
 {
-    if (!TI_ENTER(TI_OP_COUNT, TI_BINDING_C))
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
         return PMPI_Comm_get_errhandler(comm, erhandler);
     return ti_leave(PMPI_Comm_get_errhandler(comm, erhandler));
 }
 
 TI_EXPORT int MPI_Comm_set_errhandler(MPI_Comm comm, MPI_Errhandler errhandler)
 {
-    if (!TI_ENTER(TI_OP_COUNT, TI_BINDING_C))
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
         return PMPI_Comm_set_errhandler(comm, errhandler);
     return ti_leave(PMPI_Comm_set_errhandler(comm, errhandler));
 }
 
 TI_EXPORT int MPI_Comm_call_errhandler(MPI_Comm comm, int errorcode)
 {
-    if (!TI_ENTER(TI_OP_COUNT, TI_BINDING_C))
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
         return PMPI_Comm_call_errhandler(comm, errorcode);
     return ti_leave(PMPI_Comm_call_errhandler(comm, errorcode));
 }
 
 TI_EXPORT int MPI_Errhandler_create(MPI_Handler_function *function, MPI_Errhandler *errhandler)
 {
-    if (!TI_ENTER(TI_OP_COUNT, TI_BINDING_C))
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
         return PMPI_Errhandler_create(function, errhandler);
     return ti_leave(PMPI_Errhandler_create(function, errhandler));
 }
 
 TI_EXPORT int MPI_Errhandler_get(MPI_Comm comm, MPI_Errhandler *errhandler)
 {
-    if (!TI_ENTER(TI_OP_COUNT, TI_BINDING_C))
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
         return PMPI_Errhandler_get(comm, errhandler);
     return ti_leave(PMPI_Errhandler_get(comm, errhandler));
 }
 
 TI_EXPORT int MPI_Errhandler_set(MPI_Comm comm, MPI_Errhandler errhandler)
 {
-    if (!TI_ENTER(TI_OP_COUNT, TI_BINDING_C))
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
         return PMPI_Errhandler_set(comm, errhandler);
     return ti_leave(PMPI_Errhandler_set(comm, errhandler));
 }
 
 TI_EXPORT int MPI_Errhandler_free(MPI_Errhandler *errhandler)
 {
-    if (!TI_ENTER(TI_OP_COUNT, TI_BINDING_C))
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
         return PMPI_Errhandler_free(errhandler);
     return ti_leave(PMPI_Errhandler_free(errhandler));
 }
 
 TI_EXPORT int MPI_Info_create(MPI_Info *info)
 {
-    if (!TI_ENTER(TI_OP_COUNT, TI_BINDING_C))
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
         return PMPI_Info_create(info);
     return ti_leave(PMPI_Info_create(info));
 }
 
 TI_EXPORT int MPI_Info_delete(MPI_Info info, const char *key)
 {
-    if (!TI_ENTER(TI_OP_COUNT, TI_BINDING_C))
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
         return PMPI_Info_delete(info, key);
     return ti_leave(PMPI_Info_delete(info, key));
 }
 
 TI_EXPORT int MPI_Info_dup(MPI_Info info, MPI_Info *newinfo)
 {
-    if (!TI_ENTER(TI_OP_COUNT, TI_BINDING_C))
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
         return PMPI_Info_dup(info, newinfo);
     return ti_leave(PMPI_Info_dup(info, newinfo));
 }
 
 TI_EXPORT int MPI_Info_free(MPI_Info *info)
 {
-    if (!TI_ENTER(TI_OP_COUNT, TI_BINDING_C))
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
         return PMPI_Info_free(info);
     return ti_leave(PMPI_Info_free(info));
 }
 
 TI_EXPORT int MPI_Info_get(MPI_Info info, const char *key, int valuelen, char *value, int *flag)
 {
-    if (!TI_ENTER(TI_OP_COUNT, TI_BINDING_C))
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
         return PMPI_Info_get(info, key, valuelen, value, flag);
     return ti_leave(PMPI_Info_get(info, key, valuelen, value, flag));
 }
 
 TI_EXPORT int MPI_Info_get_nkeys(MPI_Info info, int *nkeys)
 {
-    if (!TI_ENTER(TI_OP_COUNT, TI_BINDING_C))
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
         return PMPI_Info_get_nkeys(info, nkeys);
     return ti_leave(PMPI_Info_get_nkeys(info, nkeys));
 }
 
 TI_EXPORT int MPI_Info_get_nthkey(MPI_Info info, int n, char *key)
 {
-    if (!TI_ENTER(TI_OP_COUNT, TI_BINDING_C))
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
         return PMPI_Info_get_nthkey(info, n, key);
     return ti_leave(PMPI_Info_get_nthkey(info, n, key));
 }
 
 TI_EXPORT int MPI_Info_get_valuelen(MPI_Info info, const char *key, int *valuelen, int *flag)
 {
-    if (!TI_ENTER(TI_OP_COUNT, TI_BINDING_C))
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
         return PMPI_Info_get_valuelen(info, key, valuelen, flag);
     return ti_leave(PMPI_Info_get_valuelen(info, key, valuelen, flag));
 }
 
 TI_EXPORT int MPI_Info_set(MPI_Info info, const char *key, const char *value)
 {
-    if (!TI_ENTER(TI_OP_COUNT, TI_BINDING_C))
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
         return PMPI_Info_set(info, key, value);
     return ti_leave(PMPI_Info_set(info, key, value));
 }
 
 TI_EXPORT int MPI_Win_get_attr(MPI_Win win, int win_keyval, void *attribute_val, int *flag)
 {
-    if (!TI_ENTER(TI_OP_COUNT, TI_BINDING_C))
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
         return PMPI_Win_get_attr(win, win_keyval, attribute_val, flag);
     return ti_leave(PMPI_Win_get_attr(win, win_keyval, attribute_val, flag));
 }
 
 TI_EXPORT int MPI_Win_set_attr(MPI_Win win, int win_keyval, void *attribute_val)
 {
-    if (!TI_ENTER(TI_OP_COUNT, TI_BINDING_C))
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
         return PMPI_Win_set_attr(win, win_keyval, attribute_val);
     return ti_leave(PMPI_Win_set_attr(win, win_keyval, attribute_val));
 }
 
 TI_EXPORT int MPI_Win_delete_attr(MPI_Win win, int win_keyval)
 {
-    if (!TI_ENTER(TI_OP_COUNT, TI_BINDING_C))
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
         return PMPI_Win_delete_attr(win, win_keyval);
     return ti_leave(PMPI_Win_delete_attr(win, win_keyval));
 }
@@ -1987,7 +1995,7 @@ TI_EXPORT int MPI_Win_create_keyval(MPI_Win_copy_attr_function *win_copy_attr_fn
                                     MPI_Win_delete_attr_function *win_delete_attr_fn,
                                     int *win_keyval, void *extra_state)
 {
-    if (!TI_ENTER(TI_OP_COUNT, TI_BINDING_C))
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
         return PMPI_Win_create_keyval(win_copy_attr_fn, win_delete_attr_fn, win_keyval,
                                       extra_state);
     return ti_leave(PMPI_Win_create_keyval(win_copy_attr_fn, win_delete_attr_fn, win_keyval,
@@ -1996,35 +2004,35 @@ TI_EXPORT int MPI_Win_create_keyval(MPI_Win_copy_attr_function *win_copy_attr_fn
 
 TI_EXPORT int MPI_Win_free_keyval(int *win_keyval)
 {
-    if (!TI_ENTER(TI_OP_COUNT, TI_BINDING_C))
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
         return PMPI_Win_free_keyval(win_keyval);
     return ti_leave(PMPI_Win_free_keyval(win_keyval));
 }
 
 TI_EXPORT int MPI_Win_get_name(MPI_Win win, char *win_name, int *resultlen)
 {
-    if (!TI_ENTER(TI_OP_COUNT, TI_BINDING_C))
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
         return PMPI_Win_get_name(win, win_name, resultlen);
     return ti_leave(PMPI_Win_get_name(win, win_name, resultlen));
 }
 
 TI_EXPORT int MPI_Win_set_name(MPI_Win win, const char *win_name)
 {
-    if (!TI_ENTER(TI_OP_COUNT, TI_BINDING_C))
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
         return PMPI_Win_set_name(win, win_name);
     return ti_leave(PMPI_Win_set_name(win, win_name));
 }
 
 TI_EXPORT int MPI_Win_get_group(MPI_Win win, MPI_Group *group)
 {
-    if (!TI_ENTER(TI_OP_COUNT, TI_BINDING_C))
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
         return PMPI_Win_get_group(win, group);
     return ti_leave(PMPI_Win_get_group(win, group));
 }
 
 TI_EXPORT int MPI_Win_get_info(MPI_Win win, MPI_Info *info_used)
 {
-    if (!TI_ENTER(TI_OP_COUNT, TI_BINDING_C))
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
         return PMPI_Win_get_info(win, info_used);
     return ti_leave(PMPI_Win_get_info(win, info_used));
 }
@@ -2032,7 +2040,7 @@ TI_EXPORT int MPI_Win_get_info(MPI_Win win, MPI_Info *info_used)
 TI_EXPORT int MPI_Win_shared_query(MPI_Win win, int rank, MPI_Aint *size, int *disp_unit,
                                    void *baseptr)
 {
-    if (!TI_ENTER(TI_OP_COUNT, TI_BINDING_C))
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
         return PMPI_Win_shared_query(win, rank, size, disp_unit, baseptr);
     return ti_leave(PMPI_Win_shared_query(win, rank, size, disp_unit, baseptr));
 }
@@ -2040,91 +2048,91 @@ TI_EXPORT int MPI_Win_shared_query(MPI_Win win, int rank, MPI_Aint *size, int *d
 TI_EXPORT int MPI_Win_create_errhandler(MPI_Win_errhandler_function *function,
                                         MPI_Errhandler *errhandler)
 {
-    if (!TI_ENTER(TI_OP_COUNT, TI_BINDING_C))
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
         return PMPI_Win_create_errhandler(function, errhandler);
     return ti_leave(PMPI_Win_create_errhandler(function, errhandler));
 }
 
 TI_EXPORT int MPI_Win_get_errhandler(MPI_Win win, MPI_Errhandler *errhandler)
 {
-    if (!TI_ENTER(TI_OP_COUNT, TI_BINDING_C))
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
         return PMPI_Win_get_errhandler(win, errhandler);
     return ti_leave(PMPI_Win_get_errhandler(win, errhandler));
 }
 
 TI_EXPORT int MPI_Win_set_errhandler(MPI_Win win, MPI_Errhandler errhandler)
 {
-    if (!TI_ENTER(TI_OP_COUNT, TI_BINDING_C))
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
         return PMPI_Win_set_errhandler(win, errhandler);
     return ti_leave(PMPI_Win_set_errhandler(win, errhandler));
 }
 
 TI_EXPORT int MPI_Win_call_errhandler(MPI_Win win, int errorcode)
 {
-    if (!TI_ENTER(TI_OP_COUNT, TI_BINDING_C))
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
         return PMPI_Win_call_errhandler(win, errorcode);
     return ti_leave(PMPI_Win_call_errhandler(win, errorcode));
 }
 
 TI_EXPORT int MPI_File_get_amode(MPI_File fh, int *amode)
 {
-    if (!TI_ENTER(TI_OP_COUNT, TI_BINDING_C))
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
         return PMPI_File_get_amode(fh, amode);
     return ti_leave(PMPI_File_get_amode(fh, amode));
 }
 
 TI_EXPORT int MPI_File_get_atomicity(MPI_File fh, int *flag)
 {
-    if (!TI_ENTER(TI_OP_COUNT, TI_BINDING_C))
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
         return PMPI_File_get_atomicity(fh, flag);
     return ti_leave(PMPI_File_get_atomicity(fh, flag));
 }
 
 TI_EXPORT int MPI_File_get_byte_offset(MPI_File fh, MPI_Offset offset, MPI_Offset *disp)
 {
-    if (!TI_ENTER(TI_OP_COUNT, TI_BINDING_C))
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
         return PMPI_File_get_byte_offset(fh, offset, disp);
     return ti_leave(PMPI_File_get_byte_offset(fh, offset, disp));
 }
 
 TI_EXPORT int MPI_File_get_group(MPI_File fh, MPI_Group *group)
 {
-    if (!TI_ENTER(TI_OP_COUNT, TI_BINDING_C))
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
         return PMPI_File_get_group(fh, group);
     return ti_leave(PMPI_File_get_group(fh, group));
 }
 
 TI_EXPORT int MPI_File_get_info(MPI_File fh, MPI_Info *info_used)
 {
-    if (!TI_ENTER(TI_OP_COUNT, TI_BINDING_C))
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
         return PMPI_File_get_info(fh, info_used);
     return ti_leave(PMPI_File_get_info(fh, info_used));
 }
 
 TI_EXPORT int MPI_File_get_position(MPI_File fh, MPI_Offset *offset)
 {
-    if (!TI_ENTER(TI_OP_COUNT, TI_BINDING_C))
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
         return PMPI_File_get_position(fh, offset);
     return ti_leave(PMPI_File_get_position(fh, offset));
 }
 
 TI_EXPORT int MPI_File_get_position_shared(MPI_File fh, MPI_Offset *offset)
 {
-    if (!TI_ENTER(TI_OP_COUNT, TI_BINDING_C))
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
         return PMPI_File_get_position_shared(fh, offset);
     return ti_leave(PMPI_File_get_position_shared(fh, offset));
 }
 
 TI_EXPORT int MPI_File_get_size(MPI_File fh, MPI_Offset *size)
 {
-    if (!TI_ENTER(TI_OP_COUNT, TI_BINDING_C))
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
         return PMPI_File_get_size(fh, size);
     return ti_leave(PMPI_File_get_size(fh, size));
 }
 
 TI_EXPORT int MPI_File_get_type_extent(MPI_File fh, MPI_Datatype datatype, MPI_Aint *extent)
 {
-    if (!TI_ENTER(TI_OP_COUNT, TI_BINDING_C))
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
         return PMPI_File_get_type_extent(fh, datatype, extent);
     return ti_leave(PMPI_File_get_type_extent(fh, datatype, extent));
 }
@@ -2132,14 +2140,14 @@ TI_EXPORT int MPI_File_get_type_extent(MPI_File fh, MPI_Datatype datatype, MPI_A
 TI_EXPORT int MPI_File_get_view(MPI_File fh, MPI_Offset *disp, MPI_Datatype *etype,
                                 MPI_Datatype *filetype, char *datarep)
 {
-    if (!TI_ENTER(TI_OP_COUNT, TI_BINDING_C))
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
         return PMPI_File_get_view(fh, disp, etype, filetype, datarep);
     return ti_leave(PMPI_File_get_view(fh, disp, etype, filetype, datarep));
 }
 
 TI_EXPORT int MPI_File_seek(MPI_File fh, MPI_Offset offset, int whence)
 {
-    if (!TI_ENTER(TI_OP_COUNT, TI_BINDING_C))
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
         return PMPI_File_seek(fh, offset, whence);
     return ti_leave(PMPI_File_seek(fh, offset, whence));
 }
@@ -2147,28 +2155,28 @@ TI_EXPORT int MPI_File_seek(MPI_File fh, MPI_Offset offset, int whence)
 TI_EXPORT int MPI_File_create_errhandler(MPI_File_errhandler_function *function,
                                          MPI_Errhandler *errhandler)
 {
-    if (!TI_ENTER(TI_OP_COUNT, TI_BINDING_C))
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
         return PMPI_File_create_errhandler(function, errhandler);
     return ti_leave(PMPI_File_create_errhandler(function, errhandler));
 }
 
 TI_EXPORT int MPI_File_get_errhandler(MPI_File file, MPI_Errhandler *errhandler)
 {
-    if (!TI_ENTER(TI_OP_COUNT, TI_BINDING_C))
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
         return PMPI_File_get_errhandler(file, errhandler);
     return ti_leave(PMPI_File_get_errhandler(file, errhandler));
 }
 
 TI_EXPORT int MPI_File_set_errhandler(MPI_File file, MPI_Errhandler errhandler)
 {
-    if (!TI_ENTER(TI_OP_COUNT, TI_BINDING_C))
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
         return PMPI_File_set_errhandler(file, errhandler);
     return ti_leave(PMPI_File_set_errhandler(file, errhandler));
 }
 
 TI_EXPORT int MPI_File_call_errhandler(MPI_File fh, int errorcode)
 {
-    if (!TI_ENTER(TI_OP_COUNT, TI_BINDING_C))
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
         return PMPI_File_call_errhandler(fh, errorcode);
     return ti_leave(PMPI_File_call_errhandler(fh, errorcode));
 }
@@ -2179,7 +2187,7 @@ TI_EXPORT int MPI_Register_datarep(const char *datarep,
                                    MPI_Datarep_extent_function *dtype_file_extent_fn,
                                    void *extra_state)
 {
-    if (!TI_ENTER(TI_OP_COUNT, TI_BINDING_C))
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
         return PMPI_Register_datarep(datarep, read_conversion_fn, write_conversion_fn,
                                      dtype_file_extent_fn, extra_state);
     return ti_leave(PMPI_Register_datarep(datarep, read_conversion_fn, write_conversion_fn,
@@ -2189,109 +2197,143 @@ TI_EXPORT int MPI_Register_datarep(const char *datarep,
 TI_EXPORT int MPI_Send_init(const void *buf, int count, MPI_Datatype datatype, int dest,
                             int tag, MPI_Comm comm, MPI_Request *request)
 {
-    struct ti_call *c = TI_ENTER(TI_OP_UNTRACED, TI_BINDING_C);
+    struct ti_call *c = TI_ENTER(TI_OP_SEND_INIT, TI_BINDING_C);
     int rc;
 
     if (!c)
         return PMPI_Send_init(buf, count, datatype, dest, tag, comm, request);
+    c->count = count;
+    c->type = datatype;
+    c->peer = dest;
+    c->tag = tag;
+    c->comm = comm;
+    c->req = request;
     rc = PMPI_Send_init(buf, count, datatype, dest, tag, comm, request);
     if (rc == MPI_SUCCESS)
-        ti_rec_untraced(c, "MPI_Send_init");
+        ti_rec_send_init(c);
     return ti_leave(rc);
 }
 
 TI_EXPORT int MPI_Bsend_init(const void *buf, int count, MPI_Datatype datatype, int dest,
                              int tag, MPI_Comm comm, MPI_Request *request)
 {
-    struct ti_call *c = TI_ENTER(TI_OP_UNTRACED, TI_BINDING_C);
+    struct ti_call *c = TI_ENTER(TI_OP_BSEND_INIT, TI_BINDING_C);
     int rc;
 
     if (!c)
         return PMPI_Bsend_init(buf, count, datatype, dest, tag, comm, request);
+    c->count = count;
+    c->type = datatype;
+    c->peer = dest;
+    c->tag = tag;
+    c->comm = comm;
+    c->req = request;
     rc = PMPI_Bsend_init(buf, count, datatype, dest, tag, comm, request);
     if (rc == MPI_SUCCESS)
-        ti_rec_untraced(c, "MPI_Bsend_init");
+        ti_rec_send_init(c);
     return ti_leave(rc);
 }
 
 TI_EXPORT int MPI_Ssend_init(const void *buf, int count, MPI_Datatype datatype, int dest,
                              int tag, MPI_Comm comm, MPI_Request *request)
 {
-    struct ti_call *c = TI_ENTER(TI_OP_UNTRACED, TI_BINDING_C);
+    struct ti_call *c = TI_ENTER(TI_OP_SSEND_INIT, TI_BINDING_C);
     int rc;
 
     if (!c)
         return PMPI_Ssend_init(buf, count, datatype, dest, tag, comm, request);
+    c->count = count;
+    c->type = datatype;
+    c->peer = dest;
+    c->tag = tag;
+    c->comm = comm;
+    c->req = request;
     rc = PMPI_Ssend_init(buf, count, datatype, dest, tag, comm, request);
     if (rc == MPI_SUCCESS)
-        ti_rec_untraced(c, "MPI_Ssend_init");
+        ti_rec_send_init(c);
     return ti_leave(rc);
 }
 
 TI_EXPORT int MPI_Rsend_init(const void *buf, int count, MPI_Datatype datatype, int dest,
                              int tag, MPI_Comm comm, MPI_Request *request)
 {
-    struct ti_call *c = TI_ENTER(TI_OP_UNTRACED, TI_BINDING_C);
+    struct ti_call *c = TI_ENTER(TI_OP_RSEND_INIT, TI_BINDING_C);
     int rc;
 
     if (!c)
         return PMPI_Rsend_init(buf, count, datatype, dest, tag, comm, request);
+    c->count = count;
+    c->type = datatype;
+    c->peer = dest;
+    c->tag = tag;
+    c->comm = comm;
+    c->req = request;
     rc = PMPI_Rsend_init(buf, count, datatype, dest, tag, comm, request);
     if (rc == MPI_SUCCESS)
-        ti_rec_untraced(c, "MPI_Rsend_init");
+        ti_rec_send_init(c);
     return ti_leave(rc);
 }
 
 TI_EXPORT int MPI_Recv_init(void *buf, int count, MPI_Datatype datatype, int source, int tag,
                             MPI_Comm comm, MPI_Request *request)
 {
-    struct ti_call *c = TI_ENTER(TI_OP_UNTRACED, TI_BINDING_C);
+    struct ti_call *c = TI_ENTER(TI_OP_RECV_INIT, TI_BINDING_C);
     int rc;
 
     if (!c)
         return PMPI_Recv_init(buf, count, datatype, source, tag, comm, request);
+    c->count = count;
+    c->type = datatype;
+    c->peer = source;
+    c->tag = tag;
+    c->comm = comm;
+    c->req = request;
     rc = PMPI_Recv_init(buf, count, datatype, source, tag, comm, request);
     if (rc == MPI_SUCCESS)
-        ti_rec_untraced(c, "MPI_Recv_init");
+        ti_rec_recv_init(c);
     return ti_leave(rc);
 }
 
 TI_EXPORT int MPI_Start(MPI_Request *request)
 {
-    struct ti_call *c = TI_ENTER(TI_OP_UNTRACED, TI_BINDING_C);
+    struct ti_call *c = TI_ENTER(TI_OP_START, TI_BINDING_C);
     int rc;
 
     if (!c)
         return PMPI_Start(request);
+    c->req = request;
     rc = PMPI_Start(request);
     if (rc == MPI_SUCCESS)
-        ti_rec_untraced(c, "MPI_Start");
+        ti_rec_start(c);
     return ti_leave(rc);
 }
 
 TI_EXPORT int MPI_Startall(int count, MPI_Request *array_of_requests)
 {
-    struct ti_call *c = TI_ENTER(TI_OP_UNTRACED, TI_BINDING_C);
+    struct ti_call *c = TI_ENTER(TI_OP_STARTALL, TI_BINDING_C);
     int rc;
 
     if (!c)
         return PMPI_Startall(count, array_of_requests);
+    c->nreq = count;
+    c->req = array_of_requests;
     rc = PMPI_Startall(count, array_of_requests);
     if (rc == MPI_SUCCESS)
-        ti_rec_untraced(c, "MPI_Startall");
+        ti_rec_startall(c);
     return ti_leave(rc);
 }
 
 TI_EXPORT int MPI_Cancel(MPI_Request *request)
 {
-    struct ti_call *c = TI_ENTER(TI_OP_UNTRACED, TI_BINDING_C);
+    struct ti_call *c = TI_ENTER(TI_OP_CANCEL, TI_BINDING_C);
     int rc;
 
     if (!c)
         return PMPI_Cancel(request);
+    c->req = request;
     rc = PMPI_Cancel(request);
     if (rc == MPI_SUCCESS)
-        ti_rec_untraced(c, "MPI_Cancel");
+        ti_rec_cancel(c);
     return ti_leave(rc);
 }
 
@@ -2300,83 +2342,108 @@ TI_EXPORT int MPI_Grequest_start(MPI_Grequest_query_function *query_fn,
                                  MPI_Grequest_cancel_function *cancel_fn, void *extra_state,
                                  MPI_Request *request)
 {
-    struct ti_call *c = TI_ENTER(TI_OP_UNTRACED, TI_BINDING_C);
+    struct ti_call *c = TI_ENTER(TI_OP_GREQUEST_START, TI_BINDING_C);
     int rc;
 
     if (!c)
         return PMPI_Grequest_start(query_fn, free_fn, cancel_fn, extra_state, request);
+    c->req = request;
     rc = PMPI_Grequest_start(query_fn, free_fn, cancel_fn, extra_state, request);
     if (rc == MPI_SUCCESS)
-        ti_rec_untraced(c, "MPI_Grequest_start");
+        ti_rec_grequest_start(c);
     return ti_leave(rc);
 }
 
 TI_EXPORT int MPI_Grequest_complete(MPI_Request request)
 {
-    struct ti_call *c = TI_ENTER(TI_OP_UNTRACED, TI_BINDING_C);
+    struct ti_call *c = TI_ENTER(TI_OP_GREQUEST_COMPLETE, TI_BINDING_C);
     int rc;
 
     if (!c)
         return PMPI_Grequest_complete(request);
+    c->request = request;
     rc = PMPI_Grequest_complete(request);
     if (rc == MPI_SUCCESS)
-        ti_rec_untraced(c, "MPI_Grequest_complete");
+        ti_rec_grequest_complete(c);
     return ti_leave(rc);
 }
 
 TI_EXPORT int MPI_Mprobe(int source, int tag, MPI_Comm comm, MPI_Message *message,
                          MPI_Status *status)
 {
-    struct ti_call *c = TI_ENTER(TI_OP_UNTRACED, TI_BINDING_C);
+    struct ti_call *c = TI_ENTER(TI_OP_MPROBE, TI_BINDING_C);
     int rc;
 
     if (!c)
         return PMPI_Mprobe(source, tag, comm, message, status);
-    rc = PMPI_Mprobe(source, tag, comm, message, status);
+    c->peer = source;
+    c->tag = tag;
+    c->comm = comm;
+    c->message = message;
+    c->status = status;
+    ti_pre_mprobe(c);
+    rc = PMPI_Mprobe(source, tag, comm, message, c->status);
     if (rc == MPI_SUCCESS)
-        ti_rec_untraced(c, "MPI_Mprobe");
+        ti_rec_mprobe(c);
     return ti_leave(rc);
 }
 
 TI_EXPORT int MPI_Improbe(int source, int tag, MPI_Comm comm, int *flag, MPI_Message *message,
                           MPI_Status *status)
 {
-    struct ti_call *c = TI_ENTER(TI_OP_UNTRACED, TI_BINDING_C);
+    struct ti_call *c = TI_ENTER(TI_OP_IMPROBE, TI_BINDING_C);
     int rc;
 
     if (!c)
         return PMPI_Improbe(source, tag, comm, flag, message, status);
-    rc = PMPI_Improbe(source, tag, comm, flag, message, status);
-    if (rc == MPI_SUCCESS && *flag)
-        ti_rec_untraced(c, "MPI_Improbe");
+    c->peer = source;
+    c->tag = tag;
+    c->comm = comm;
+    c->flag = flag;
+    c->message = message;
+    c->status = status;
+    ti_pre_improbe(c);
+    rc = PMPI_Improbe(source, tag, comm, flag, message, c->status);
+    if (rc == MPI_SUCCESS)
+        ti_rec_improbe(c);
     return ti_leave(rc);
 }
 
 TI_EXPORT int MPI_Mrecv(void *buf, int count, MPI_Datatype type, MPI_Message *message,
                         MPI_Status *status)
 {
-    struct ti_call *c = TI_ENTER(TI_OP_UNTRACED, TI_BINDING_C);
+    struct ti_call *c = TI_ENTER(TI_OP_MRECV, TI_BINDING_C);
     int rc;
 
     if (!c)
         return PMPI_Mrecv(buf, count, type, message, status);
-    rc = PMPI_Mrecv(buf, count, type, message, status);
+    c->count = count;
+    c->type = type;
+    c->message = message;
+    c->status = status;
+    ti_pre_mrecv(c);
+    rc = PMPI_Mrecv(buf, count, type, message, c->status);
     if (rc == MPI_SUCCESS)
-        ti_rec_untraced(c, "MPI_Mrecv");
+        ti_rec_mrecv(c);
     return ti_leave(rc);
 }
 
 TI_EXPORT int MPI_Imrecv(void *buf, int count, MPI_Datatype type, MPI_Message *message,
                          MPI_Request *request)
 {
-    struct ti_call *c = TI_ENTER(TI_OP_UNTRACED, TI_BINDING_C);
+    struct ti_call *c = TI_ENTER(TI_OP_IMRECV, TI_BINDING_C);
     int rc;
 
     if (!c)
         return PMPI_Imrecv(buf, count, type, message, request);
+    c->count = count;
+    c->type = type;
+    c->message = message;
+    c->req = request;
+    ti_pre_imrecv(c);
     rc = PMPI_Imrecv(buf, count, type, message, request);
     if (rc == MPI_SUCCESS)
-        ti_rec_untraced(c, "MPI_Imrecv");
+        ti_rec_imrecv(c);
     return ti_leave(rc);
 }
 
@@ -2385,57 +2452,77 @@ TI_EXPORT int MPI_Alltoallw(const void *sendbuf, const int sendcounts[], const i
                             const int recvcounts[], const int rdispls[],
                             const MPI_Datatype recvtypes[], MPI_Comm comm)
 {
-    struct ti_call *c = TI_ENTER(TI_OP_UNTRACED, TI_BINDING_C);
+    struct ti_call *c = TI_ENTER(TI_OP_ALLTOALLW, TI_BINDING_C);
     int rc;
 
     if (!c)
         return PMPI_Alltoallw(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
                               rdispls, recvtypes, comm);
+    c->in_place = sendbuf == MPI_IN_PLACE;
+    c->counts = sendcounts;
+    c->types = sendtypes;
+    c->counts2 = recvcounts;
+    c->types2 = recvtypes;
+    c->comm = comm;
     rc = PMPI_Alltoallw(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
                         recvtypes, comm);
     if (rc == MPI_SUCCESS)
-        ti_rec_untraced(c, "MPI_Alltoallw");
+        ti_rec_alltoallw(c);
     return ti_leave(rc);
 }
 
 TI_EXPORT int MPI_Ibarrier(MPI_Comm comm, MPI_Request *request)
 {
-    struct ti_call *c = TI_ENTER(TI_OP_UNTRACED, TI_BINDING_C);
+    struct ti_call *c = TI_ENTER(TI_OP_IBARRIER, TI_BINDING_C);
     int rc;
 
     if (!c)
         return PMPI_Ibarrier(comm, request);
+    c->comm = comm;
+    c->req = request;
     rc = PMPI_Ibarrier(comm, request);
     if (rc == MPI_SUCCESS)
-        ti_rec_untraced(c, "MPI_Ibarrier");
+        ti_rec_barrier(c);
     return ti_leave(rc);
 }
 
 TI_EXPORT int MPI_Ibcast(void *buffer, int count, MPI_Datatype datatype, int root,
                          MPI_Comm comm, MPI_Request *request)
 {
-    struct ti_call *c = TI_ENTER(TI_OP_UNTRACED, TI_BINDING_C);
+    struct ti_call *c = TI_ENTER(TI_OP_IBCAST, TI_BINDING_C);
     int rc;
 
     if (!c)
         return PMPI_Ibcast(buffer, count, datatype, root, comm, request);
+    c->count = count;
+    c->type = datatype;
+    c->root = root;
+    c->comm = comm;
+    c->req = request;
     rc = PMPI_Ibcast(buffer, count, datatype, root, comm, request);
     if (rc == MPI_SUCCESS)
-        ti_rec_untraced(c, "MPI_Ibcast");
+        ti_rec_bcast(c);
     return ti_leave(rc);
 }
 
 TI_EXPORT int MPI_Ireduce(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype,
                           MPI_Op op, int root, MPI_Comm comm, MPI_Request *request)
 {
-    struct ti_call *c = TI_ENTER(TI_OP_UNTRACED, TI_BINDING_C);
+    struct ti_call *c = TI_ENTER(TI_OP_IREDUCE, TI_BINDING_C);
     int rc;
 
     if (!c)
         return PMPI_Ireduce(sendbuf, recvbuf, count, datatype, op, root, comm, request);
+    c->in_place = sendbuf == MPI_IN_PLACE;
+    c->count = count;
+    c->type = datatype;
+    c->redop = op;
+    c->root = root;
+    c->comm = comm;
+    c->req = request;
     rc = PMPI_Ireduce(sendbuf, recvbuf, count, datatype, op, root, comm, request);
     if (rc == MPI_SUCCESS)
-        ti_rec_untraced(c, "MPI_Ireduce");
+        ti_rec_reduce(c);
     return ti_leave(rc);
 }
 
@@ -2443,14 +2530,20 @@ TI_EXPORT int MPI_Iallreduce(const void *sendbuf, void *recvbuf, int count,
                              MPI_Datatype datatype, MPI_Op op, MPI_Comm comm,
                              MPI_Request *request)
 {
-    struct ti_call *c = TI_ENTER(TI_OP_UNTRACED, TI_BINDING_C);
+    struct ti_call *c = TI_ENTER(TI_OP_IALLREDUCE, TI_BINDING_C);
     int rc;
 
     if (!c)
         return PMPI_Iallreduce(sendbuf, recvbuf, count, datatype, op, comm, request);
+    c->in_place = sendbuf == MPI_IN_PLACE;
+    c->count = count;
+    c->type = datatype;
+    c->redop = op;
+    c->comm = comm;
+    c->req = request;
     rc = PMPI_Iallreduce(sendbuf, recvbuf, count, datatype, op, comm, request);
     if (rc == MPI_SUCCESS)
-        ti_rec_untraced(c, "MPI_Iallreduce");
+        ti_rec_reduce(c);
     return ti_leave(rc);
 }
 
@@ -2458,14 +2551,20 @@ TI_EXPORT int MPI_Ireduce_scatter(const void *sendbuf, void *recvbuf, const int 
                                   MPI_Datatype datatype, MPI_Op op, MPI_Comm comm,
                                   MPI_Request *request)
 {
-    struct ti_call *c = TI_ENTER(TI_OP_UNTRACED, TI_BINDING_C);
+    struct ti_call *c = TI_ENTER(TI_OP_IREDUCE_SCATTER, TI_BINDING_C);
     int rc;
 
     if (!c)
         return PMPI_Ireduce_scatter(sendbuf, recvbuf, recvcounts, datatype, op, comm, request);
+    c->in_place = sendbuf == MPI_IN_PLACE;
+    c->counts2 = recvcounts;
+    c->type = datatype;
+    c->redop = op;
+    c->comm = comm;
+    c->req = request;
     rc = PMPI_Ireduce_scatter(sendbuf, recvbuf, recvcounts, datatype, op, comm, request);
     if (rc == MPI_SUCCESS)
-        ti_rec_untraced(c, "MPI_Ireduce_scatter");
+        ti_rec_reduce_scatter(c);
     return ti_leave(rc);
 }
 
@@ -2473,43 +2572,61 @@ TI_EXPORT int MPI_Ireduce_scatter_block(const void *sendbuf, void *recvbuf, int 
                                         MPI_Datatype datatype, MPI_Op op, MPI_Comm comm,
                                         MPI_Request *request)
 {
-    struct ti_call *c = TI_ENTER(TI_OP_UNTRACED, TI_BINDING_C);
+    struct ti_call *c = TI_ENTER(TI_OP_IREDUCE_SCATTER_BLOCK, TI_BINDING_C);
     int rc;
 
     if (!c)
         return PMPI_Ireduce_scatter_block(sendbuf, recvbuf, recvcount, datatype, op, comm,
                                           request);
+    c->in_place = sendbuf == MPI_IN_PLACE;
+    c->count = recvcount;
+    c->type = datatype;
+    c->redop = op;
+    c->comm = comm;
+    c->req = request;
     rc = PMPI_Ireduce_scatter_block(sendbuf, recvbuf, recvcount, datatype, op, comm, request);
     if (rc == MPI_SUCCESS)
-        ti_rec_untraced(c, "MPI_Ireduce_scatter_block");
+        ti_rec_reduce(c);
     return ti_leave(rc);
 }
 
 TI_EXPORT int MPI_Iscan(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype,
                         MPI_Op op, MPI_Comm comm, MPI_Request *request)
 {
-    struct ti_call *c = TI_ENTER(TI_OP_UNTRACED, TI_BINDING_C);
+    struct ti_call *c = TI_ENTER(TI_OP_ISCAN, TI_BINDING_C);
     int rc;
 
     if (!c)
         return PMPI_Iscan(sendbuf, recvbuf, count, datatype, op, comm, request);
+    c->in_place = sendbuf == MPI_IN_PLACE;
+    c->count = count;
+    c->type = datatype;
+    c->redop = op;
+    c->comm = comm;
+    c->req = request;
     rc = PMPI_Iscan(sendbuf, recvbuf, count, datatype, op, comm, request);
     if (rc == MPI_SUCCESS)
-        ti_rec_untraced(c, "MPI_Iscan");
+        ti_rec_reduce(c);
     return ti_leave(rc);
 }
 
 TI_EXPORT int MPI_Iexscan(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype,
                           MPI_Op op, MPI_Comm comm, MPI_Request *request)
 {
-    struct ti_call *c = TI_ENTER(TI_OP_UNTRACED, TI_BINDING_C);
+    struct ti_call *c = TI_ENTER(TI_OP_IEXSCAN, TI_BINDING_C);
     int rc;
 
     if (!c)
         return PMPI_Iexscan(sendbuf, recvbuf, count, datatype, op, comm, request);
+    c->in_place = sendbuf == MPI_IN_PLACE;
+    c->count = count;
+    c->type = datatype;
+    c->redop = op;
+    c->comm = comm;
+    c->req = request;
     rc = PMPI_Iexscan(sendbuf, recvbuf, count, datatype, op, comm, request);
     if (rc == MPI_SUCCESS)
-        ti_rec_untraced(c, "MPI_Iexscan");
+        ti_rec_reduce(c);
     return ti_leave(rc);
 }
 
@@ -2517,16 +2634,24 @@ TI_EXPORT int MPI_Igather(const void *sendbuf, int sendcount, MPI_Datatype sendt
                           void *recvbuf, int recvcount, MPI_Datatype recvtype, int root,
                           MPI_Comm comm, MPI_Request *request)
 {
-    struct ti_call *c = TI_ENTER(TI_OP_UNTRACED, TI_BINDING_C);
+    struct ti_call *c = TI_ENTER(TI_OP_IGATHER, TI_BINDING_C);
     int rc;
 
     if (!c)
         return PMPI_Igather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root,
                             comm, request);
+    c->in_place = sendbuf == MPI_IN_PLACE;
+    c->count = sendcount;
+    c->type = sendtype;
+    c->count2 = recvcount;
+    c->type2 = recvtype;
+    c->root = root;
+    c->comm = comm;
+    c->req = request;
     rc = PMPI_Igather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
                       request);
     if (rc == MPI_SUCCESS)
-        ti_rec_untraced(c, "MPI_Igather");
+        ti_rec_gather(c);
     return ti_leave(rc);
 }
 
@@ -2534,16 +2659,24 @@ TI_EXPORT int MPI_Igatherv(const void *sendbuf, int sendcount, MPI_Datatype send
                            void *recvbuf, const int recvcounts[], const int displs[],
                            MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request *request)
 {
-    struct ti_call *c = TI_ENTER(TI_OP_UNTRACED, TI_BINDING_C);
+    struct ti_call *c = TI_ENTER(TI_OP_IGATHERV, TI_BINDING_C);
     int rc;
 
     if (!c)
         return PMPI_Igatherv(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
                              recvtype, root, comm, request);
+    c->in_place = sendbuf == MPI_IN_PLACE;
+    c->count = sendcount;
+    c->type = sendtype;
+    c->counts2 = recvcounts;
+    c->type2 = recvtype;
+    c->root = root;
+    c->comm = comm;
+    c->req = request;
     rc = PMPI_Igatherv(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
                        root, comm, request);
     if (rc == MPI_SUCCESS)
-        ti_rec_untraced(c, "MPI_Igatherv");
+        ti_rec_gatherv(c);
     return ti_leave(rc);
 }
 
@@ -2551,16 +2684,24 @@ TI_EXPORT int MPI_Iscatter(const void *sendbuf, int sendcount, MPI_Datatype send
                            void *recvbuf, int recvcount, MPI_Datatype recvtype, int root,
                            MPI_Comm comm, MPI_Request *request)
 {
-    struct ti_call *c = TI_ENTER(TI_OP_UNTRACED, TI_BINDING_C);
+    struct ti_call *c = TI_ENTER(TI_OP_ISCATTER, TI_BINDING_C);
     int rc;
 
     if (!c)
         return PMPI_Iscatter(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root,
                              comm, request);
+    c->count = sendcount;
+    c->type = sendtype;
+    c->in_place2 = recvbuf == MPI_IN_PLACE;
+    c->count2 = recvcount;
+    c->type2 = recvtype;
+    c->root = root;
+    c->comm = comm;
+    c->req = request;
     rc = PMPI_Iscatter(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
                        request);
     if (rc == MPI_SUCCESS)
-        ti_rec_untraced(c, "MPI_Iscatter");
+        ti_rec_scatter(c);
     return ti_leave(rc);
 }
 
@@ -2569,16 +2710,24 @@ TI_EXPORT int MPI_Iscatterv(const void *sendbuf, const int sendcounts[], const i
                             MPI_Datatype recvtype, int root, MPI_Comm comm,
                             MPI_Request *request)
 {
-    struct ti_call *c = TI_ENTER(TI_OP_UNTRACED, TI_BINDING_C);
+    struct ti_call *c = TI_ENTER(TI_OP_ISCATTERV, TI_BINDING_C);
     int rc;
 
     if (!c)
         return PMPI_Iscatterv(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount,
                               recvtype, root, comm, request);
+    c->counts = sendcounts;
+    c->type = sendtype;
+    c->in_place2 = recvbuf == MPI_IN_PLACE;
+    c->count2 = recvcount;
+    c->type2 = recvtype;
+    c->root = root;
+    c->comm = comm;
+    c->req = request;
     rc = PMPI_Iscatterv(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype,
                         root, comm, request);
     if (rc == MPI_SUCCESS)
-        ti_rec_untraced(c, "MPI_Iscatterv");
+        ti_rec_scatterv(c);
     return ti_leave(rc);
 }
 
@@ -2586,16 +2735,23 @@ TI_EXPORT int MPI_Iallgather(const void *sendbuf, int sendcount, MPI_Datatype se
                              void *recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm,
                              MPI_Request *request)
 {
-    struct ti_call *c = TI_ENTER(TI_OP_UNTRACED, TI_BINDING_C);
+    struct ti_call *c = TI_ENTER(TI_OP_IALLGATHER, TI_BINDING_C);
     int rc;
 
     if (!c)
         return PMPI_Iallgather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
                                request);
+    c->in_place = sendbuf == MPI_IN_PLACE;
+    c->count = sendcount;
+    c->type = sendtype;
+    c->count2 = recvcount;
+    c->type2 = recvtype;
+    c->comm = comm;
+    c->req = request;
     rc = PMPI_Iallgather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
                          request);
     if (rc == MPI_SUCCESS)
-        ti_rec_untraced(c, "MPI_Iallgather");
+        ti_rec_allgather(c);
     return ti_leave(rc);
 }
 
@@ -2603,16 +2759,23 @@ TI_EXPORT int MPI_Iallgatherv(const void *sendbuf, int sendcount, MPI_Datatype s
                               void *recvbuf, const int recvcounts[], const int displs[],
                               MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request)
 {
-    struct ti_call *c = TI_ENTER(TI_OP_UNTRACED, TI_BINDING_C);
+    struct ti_call *c = TI_ENTER(TI_OP_IALLGATHERV, TI_BINDING_C);
     int rc;
 
     if (!c)
         return PMPI_Iallgatherv(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
                                 recvtype, comm, request);
+    c->in_place = sendbuf == MPI_IN_PLACE;
+    c->count = sendcount;
+    c->type = sendtype;
+    c->counts2 = recvcounts;
+    c->type2 = recvtype;
+    c->comm = comm;
+    c->req = request;
     rc = PMPI_Iallgatherv(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
                           comm, request);
     if (rc == MPI_SUCCESS)
-        ti_rec_untraced(c, "MPI_Iallgatherv");
+        ti_rec_allgatherv(c);
     return ti_leave(rc);
 }
 
@@ -2620,16 +2783,23 @@ TI_EXPORT int MPI_Ialltoall(const void *sendbuf, int sendcount, MPI_Datatype sen
                             void *recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm,
                             MPI_Request *request)
 {
-    struct ti_call *c = TI_ENTER(TI_OP_UNTRACED, TI_BINDING_C);
+    struct ti_call *c = TI_ENTER(TI_OP_IALLTOALL, TI_BINDING_C);
     int rc;
 
     if (!c)
         return PMPI_Ialltoall(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
                               request);
+    c->in_place = sendbuf == MPI_IN_PLACE;
+    c->count = sendcount;
+    c->type = sendtype;
+    c->count2 = recvcount;
+    c->type2 = recvtype;
+    c->comm = comm;
+    c->req = request;
     rc = PMPI_Ialltoall(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
                         request);
     if (rc == MPI_SUCCESS)
-        ti_rec_untraced(c, "MPI_Ialltoall");
+        ti_rec_allgather(c);
     return ti_leave(rc);
 }
 
@@ -2638,16 +2808,23 @@ TI_EXPORT int MPI_Ialltoallv(const void *sendbuf, const int sendcounts[], const 
                              const int rdispls[], MPI_Datatype recvtype, MPI_Comm comm,
                              MPI_Request *request)
 {
-    struct ti_call *c = TI_ENTER(TI_OP_UNTRACED, TI_BINDING_C);
+    struct ti_call *c = TI_ENTER(TI_OP_IALLTOALLV, TI_BINDING_C);
     int rc;
 
     if (!c)
         return PMPI_Ialltoallv(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts,
                                rdispls, recvtype, comm, request);
+    c->in_place = sendbuf == MPI_IN_PLACE;
+    c->counts = sendcounts;
+    c->type = sendtype;
+    c->counts2 = recvcounts;
+    c->type2 = recvtype;
+    c->comm = comm;
+    c->req = request;
     rc = PMPI_Ialltoallv(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
                          recvtype, comm, request);
     if (rc == MPI_SUCCESS)
-        ti_rec_untraced(c, "MPI_Ialltoallv");
+        ti_rec_alltoallv(c);
     return ti_leave(rc);
 }
 
@@ -2657,16 +2834,23 @@ TI_EXPORT int MPI_Ialltoallw(const void *sendbuf, const int sendcounts[], const 
                              const MPI_Datatype recvtypes[], MPI_Comm comm,
                              MPI_Request *request)
 {
-    struct ti_call *c = TI_ENTER(TI_OP_UNTRACED, TI_BINDING_C);
+    struct ti_call *c = TI_ENTER(TI_OP_IALLTOALLW, TI_BINDING_C);
     int rc;
 
     if (!c)
         return PMPI_Ialltoallw(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
                                rdispls, recvtypes, comm, request);
+    c->in_place = sendbuf == MPI_IN_PLACE;
+    c->counts = sendcounts;
+    c->types = sendtypes;
+    c->counts2 = recvcounts;
+    c->types2 = recvtypes;
+    c->comm = comm;
+    c->req = request;
     rc = PMPI_Ialltoallw(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
                          recvtypes, comm, request);
     if (rc == MPI_SUCCESS)
-        ti_rec_untraced(c, "MPI_Ialltoallw");
+        ti_rec_alltoallw(c);
     return ti_leave(rc);
 }
 
@@ -2674,16 +2858,21 @@ TI_EXPORT int MPI_Neighbor_allgather(const void *sendbuf, int sendcount, MPI_Dat
                                      void *recvbuf, int recvcount, MPI_Datatype recvtype,
                                      MPI_Comm comm)
 {
-    struct ti_call *c = TI_ENTER(TI_OP_UNTRACED, TI_BINDING_C);
+    struct ti_call *c = TI_ENTER(TI_OP_NEIGHBOR_ALLGATHER, TI_BINDING_C);
     int rc;
 
     if (!c)
         return PMPI_Neighbor_allgather(sendbuf, sendcount, sendtype, recvbuf, recvcount,
                                        recvtype, comm);
+    c->count = sendcount;
+    c->type = sendtype;
+    c->count2 = recvcount;
+    c->type2 = recvtype;
+    c->comm = comm;
     rc = PMPI_Neighbor_allgather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
                                  comm);
     if (rc == MPI_SUCCESS)
-        ti_rec_untraced(c, "MPI_Neighbor_allgather");
+        ti_rec_neighbor_allgather(c);
     return ti_leave(rc);
 }
 
@@ -2691,16 +2880,21 @@ TI_EXPORT int MPI_Neighbor_allgatherv(const void *sendbuf, int sendcount, MPI_Da
                                       void *recvbuf, const int recvcounts[], const int displs[],
                                       MPI_Datatype recvtype, MPI_Comm comm)
 {
-    struct ti_call *c = TI_ENTER(TI_OP_UNTRACED, TI_BINDING_C);
+    struct ti_call *c = TI_ENTER(TI_OP_NEIGHBOR_ALLGATHERV, TI_BINDING_C);
     int rc;
 
     if (!c)
         return PMPI_Neighbor_allgatherv(sendbuf, sendcount, sendtype, recvbuf, recvcounts,
                                         displs, recvtype, comm);
+    c->count = sendcount;
+    c->type = sendtype;
+    c->counts2 = recvcounts;
+    c->type2 = recvtype;
+    c->comm = comm;
     rc = PMPI_Neighbor_allgatherv(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
                                   recvtype, comm);
     if (rc == MPI_SUCCESS)
-        ti_rec_untraced(c, "MPI_Neighbor_allgatherv");
+        ti_rec_neighbor_allgatherv(c);
     return ti_leave(rc);
 }
 
@@ -2708,16 +2902,21 @@ TI_EXPORT int MPI_Neighbor_alltoall(const void *sendbuf, int sendcount, MPI_Data
                                     void *recvbuf, int recvcount, MPI_Datatype recvtype,
                                     MPI_Comm comm)
 {
-    struct ti_call *c = TI_ENTER(TI_OP_UNTRACED, TI_BINDING_C);
+    struct ti_call *c = TI_ENTER(TI_OP_NEIGHBOR_ALLTOALL, TI_BINDING_C);
     int rc;
 
     if (!c)
         return PMPI_Neighbor_alltoall(sendbuf, sendcount, sendtype, recvbuf, recvcount,
                                       recvtype, comm);
+    c->count = sendcount;
+    c->type = sendtype;
+    c->count2 = recvcount;
+    c->type2 = recvtype;
+    c->comm = comm;
     rc = PMPI_Neighbor_alltoall(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
                                 comm);
     if (rc == MPI_SUCCESS)
-        ti_rec_untraced(c, "MPI_Neighbor_alltoall");
+        ti_rec_neighbor_allgather(c);
     return ti_leave(rc);
 }
 
@@ -2726,16 +2925,21 @@ TI_EXPORT int MPI_Neighbor_alltoallv(const void *sendbuf, const int sendcounts[]
                                      const int recvcounts[], const int rdispls[],
                                      MPI_Datatype recvtype, MPI_Comm comm)
 {
-    struct ti_call *c = TI_ENTER(TI_OP_UNTRACED, TI_BINDING_C);
+    struct ti_call *c = TI_ENTER(TI_OP_NEIGHBOR_ALLTOALLV, TI_BINDING_C);
     int rc;
 
     if (!c)
         return PMPI_Neighbor_alltoallv(sendbuf, sendcounts, sdispls, sendtype, recvbuf,
                                        recvcounts, rdispls, recvtype, comm);
+    c->counts = sendcounts;
+    c->type = sendtype;
+    c->counts2 = recvcounts;
+    c->type2 = recvtype;
+    c->comm = comm;
     rc = PMPI_Neighbor_alltoallv(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts,
                                  rdispls, recvtype, comm);
     if (rc == MPI_SUCCESS)
-        ti_rec_untraced(c, "MPI_Neighbor_alltoallv");
+        ti_rec_neighbor_alltoallv(c);
     return ti_leave(rc);
 }
 
@@ -2745,16 +2949,21 @@ TI_EXPORT int MPI_Neighbor_alltoallw(const void *sendbuf, const int sendcounts[]
                                      const MPI_Aint rdispls[], const MPI_Datatype recvtypes[],
                                      MPI_Comm comm)
 {
-    struct ti_call *c = TI_ENTER(TI_OP_UNTRACED, TI_BINDING_C);
+    struct ti_call *c = TI_ENTER(TI_OP_NEIGHBOR_ALLTOALLW, TI_BINDING_C);
     int rc;
 
     if (!c)
         return PMPI_Neighbor_alltoallw(sendbuf, sendcounts, sdispls, sendtypes, recvbuf,
                                        recvcounts, rdispls, recvtypes, comm);
+    c->counts = sendcounts;
+    c->types = sendtypes;
+    c->counts2 = recvcounts;
+    c->types2 = recvtypes;
+    c->comm = comm;
     rc = PMPI_Neighbor_alltoallw(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
                                  rdispls, recvtypes, comm);
     if (rc == MPI_SUCCESS)
-        ti_rec_untraced(c, "MPI_Neighbor_alltoallw");
+        ti_rec_neighbor_alltoallw(c);
     return ti_leave(rc);
 }
 
@@ -2762,16 +2971,22 @@ TI_EXPORT int MPI_Ineighbor_allgather(const void *sendbuf, int sendcount, MPI_Da
                                       void *recvbuf, int recvcount, MPI_Datatype recvtype,
                                       MPI_Comm comm, MPI_Request *request)
 {
-    struct ti_call *c = TI_ENTER(TI_OP_UNTRACED, TI_BINDING_C);
+    struct ti_call *c = TI_ENTER(TI_OP_INEIGHBOR_ALLGATHER, TI_BINDING_C);
     int rc;
 
     if (!c)
         return PMPI_Ineighbor_allgather(sendbuf, sendcount, sendtype, recvbuf, recvcount,
                                         recvtype, comm, request);
+    c->count = sendcount;
+    c->type = sendtype;
+    c->count2 = recvcount;
+    c->type2 = recvtype;
+    c->comm = comm;
+    c->req = request;
     rc = PMPI_Ineighbor_allgather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
                                   comm, request);
     if (rc == MPI_SUCCESS)
-        ti_rec_untraced(c, "MPI_Ineighbor_allgather");
+        ti_rec_neighbor_allgather(c);
     return ti_leave(rc);
 }
 
@@ -2781,16 +2996,22 @@ TI_EXPORT int MPI_Ineighbor_allgatherv(const void *sendbuf, int sendcount,
                                        MPI_Datatype recvtype, MPI_Comm comm,
                                        MPI_Request *request)
 {
-    struct ti_call *c = TI_ENTER(TI_OP_UNTRACED, TI_BINDING_C);
+    struct ti_call *c = TI_ENTER(TI_OP_INEIGHBOR_ALLGATHERV, TI_BINDING_C);
     int rc;
 
     if (!c)
         return PMPI_Ineighbor_allgatherv(sendbuf, sendcount, sendtype, recvbuf, recvcounts,
                                          displs, recvtype, comm, request);
+    c->count = sendcount;
+    c->type = sendtype;
+    c->counts2 = recvcounts;
+    c->type2 = recvtype;
+    c->comm = comm;
+    c->req = request;
     rc = PMPI_Ineighbor_allgatherv(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
                                    recvtype, comm, request);
     if (rc == MPI_SUCCESS)
-        ti_rec_untraced(c, "MPI_Ineighbor_allgatherv");
+        ti_rec_neighbor_allgatherv(c);
     return ti_leave(rc);
 }
 
@@ -2798,16 +3019,22 @@ TI_EXPORT int MPI_Ineighbor_alltoall(const void *sendbuf, int sendcount, MPI_Dat
                                      void *recvbuf, int recvcount, MPI_Datatype recvtype,
                                      MPI_Comm comm, MPI_Request *request)
 {
-    struct ti_call *c = TI_ENTER(TI_OP_UNTRACED, TI_BINDING_C);
+    struct ti_call *c = TI_ENTER(TI_OP_INEIGHBOR_ALLTOALL, TI_BINDING_C);
     int rc;
 
     if (!c)
         return PMPI_Ineighbor_alltoall(sendbuf, sendcount, sendtype, recvbuf, recvcount,
                                        recvtype, comm, request);
+    c->count = sendcount;
+    c->type = sendtype;
+    c->count2 = recvcount;
+    c->type2 = recvtype;
+    c->comm = comm;
+    c->req = request;
     rc = PMPI_Ineighbor_alltoall(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
                                  comm, request);
     if (rc == MPI_SUCCESS)
-        ti_rec_untraced(c, "MPI_Ineighbor_alltoall");
+        ti_rec_neighbor_allgather(c);
     return ti_leave(rc);
 }
 
@@ -2817,16 +3044,22 @@ TI_EXPORT int MPI_Ineighbor_alltoallv(const void *sendbuf, const int sendcounts[
                                       MPI_Datatype recvtype, MPI_Comm comm,
                                       MPI_Request *request)
 {
-    struct ti_call *c = TI_ENTER(TI_OP_UNTRACED, TI_BINDING_C);
+    struct ti_call *c = TI_ENTER(TI_OP_INEIGHBOR_ALLTOALLV, TI_BINDING_C);
     int rc;
 
     if (!c)
         return PMPI_Ineighbor_alltoallv(sendbuf, sendcounts, sdispls, sendtype, recvbuf,
                                         recvcounts, rdispls, recvtype, comm, request);
+    c->counts = sendcounts;
+    c->type = sendtype;
+    c->counts2 = recvcounts;
+    c->type2 = recvtype;
+    c->comm = comm;
+    c->req = request;
     rc = PMPI_Ineighbor_alltoallv(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts,
                                   rdispls, recvtype, comm, request);
     if (rc == MPI_SUCCESS)
-        ti_rec_untraced(c, "MPI_Ineighbor_alltoallv");
+        ti_rec_neighbor_alltoallv(c);
     return ti_leave(rc);
 }
 
@@ -2836,109 +3069,134 @@ TI_EXPORT int MPI_Ineighbor_alltoallw(const void *sendbuf, const int sendcounts[
                                       const MPI_Aint rdispls[], const MPI_Datatype recvtypes[],
                                       MPI_Comm comm, MPI_Request *request)
 {
-    struct ti_call *c = TI_ENTER(TI_OP_UNTRACED, TI_BINDING_C);
+    struct ti_call *c = TI_ENTER(TI_OP_INEIGHBOR_ALLTOALLW, TI_BINDING_C);
     int rc;
 
     if (!c)
         return PMPI_Ineighbor_alltoallw(sendbuf, sendcounts, sdispls, sendtypes, recvbuf,
                                         recvcounts, rdispls, recvtypes, comm, request);
+    c->counts = sendcounts;
+    c->types = sendtypes;
+    c->counts2 = recvcounts;
+    c->types2 = recvtypes;
+    c->comm = comm;
+    c->req = request;
     rc = PMPI_Ineighbor_alltoallw(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
                                   rdispls, recvtypes, comm, request);
     if (rc == MPI_SUCCESS)
-        ti_rec_untraced(c, "MPI_Ineighbor_alltoallw");
+        ti_rec_neighbor_alltoallw(c);
     return ti_leave(rc);
 }
 
 TI_EXPORT int MPI_Comm_dup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm *newcomm)
 {
-    struct ti_call *c = TI_ENTER(TI_OP_UNTRACED, TI_BINDING_C);
+    struct ti_call *c = TI_ENTER(TI_OP_COMM_DUP_WITH_INFO, TI_BINDING_C);
     int rc;
 
     if (!c)
         return PMPI_Comm_dup_with_info(comm, info, newcomm);
+    c->comm = comm;
+    c->newcomm = newcomm;
     rc = PMPI_Comm_dup_with_info(comm, info, newcomm);
     if (rc == MPI_SUCCESS)
-        ti_rec_untraced(c, "MPI_Comm_dup_with_info");
+        ti_rec_comm_dup(c);
     return ti_leave(rc);
 }
 
 TI_EXPORT int MPI_Comm_idup(MPI_Comm comm, MPI_Comm *newcomm, MPI_Request *request)
 {
-    struct ti_call *c = TI_ENTER(TI_OP_UNTRACED, TI_BINDING_C);
+    struct ti_call *c = TI_ENTER(TI_OP_COMM_IDUP, TI_BINDING_C);
     int rc;
 
     if (!c)
         return PMPI_Comm_idup(comm, newcomm, request);
+    c->comm = comm;
+    c->newcomm = newcomm;
+    c->req = request;
     rc = PMPI_Comm_idup(comm, newcomm, request);
     if (rc == MPI_SUCCESS)
-        ti_rec_untraced(c, "MPI_Comm_idup");
+        ti_rec_comm_idup(c);
     return ti_leave(rc);
 }
 
 TI_EXPORT int MPI_Comm_split_type(MPI_Comm comm, int split_type, int key, MPI_Info info,
                                   MPI_Comm *newcomm)
 {
-    struct ti_call *c = TI_ENTER(TI_OP_UNTRACED, TI_BINDING_C);
+    struct ti_call *c = TI_ENTER(TI_OP_COMM_SPLIT_TYPE, TI_BINDING_C);
     int rc;
 
     if (!c)
         return PMPI_Comm_split_type(comm, split_type, key, info, newcomm);
+    c->comm = comm;
+    c->color = split_type;
+    c->key = key;
+    c->newcomm = newcomm;
     rc = PMPI_Comm_split_type(comm, split_type, key, info, newcomm);
     if (rc == MPI_SUCCESS)
-        ti_rec_untraced(c, "MPI_Comm_split_type");
+        ti_rec_comm_split_type(c);
     return ti_leave(rc);
 }
 
 TI_EXPORT int MPI_Comm_create_group(MPI_Comm comm, MPI_Group group, int tag, MPI_Comm *newcomm)
 {
-    struct ti_call *c = TI_ENTER(TI_OP_UNTRACED, TI_BINDING_C);
+    struct ti_call *c = TI_ENTER(TI_OP_COMM_CREATE_GROUP, TI_BINDING_C);
     int rc;
 
     if (!c)
         return PMPI_Comm_create_group(comm, group, tag, newcomm);
+    c->comm = comm;
+    c->tag = tag;
+    c->newcomm = newcomm;
     rc = PMPI_Comm_create_group(comm, group, tag, newcomm);
     if (rc == MPI_SUCCESS)
-        ti_rec_untraced(c, "MPI_Comm_create_group");
+        ti_rec_comm_create_group(c);
     return ti_leave(rc);
 }
 
 TI_EXPORT int MPI_Comm_set_info(MPI_Comm comm, MPI_Info info)
 {
-    struct ti_call *c = TI_ENTER(TI_OP_UNTRACED, TI_BINDING_C);
+    struct ti_call *c = TI_ENTER(TI_OP_COMM_SET_INFO, TI_BINDING_C);
     int rc;
 
     if (!c)
         return PMPI_Comm_set_info(comm, info);
+    c->comm = comm;
     rc = PMPI_Comm_set_info(comm, info);
     if (rc == MPI_SUCCESS)
-        ti_rec_untraced(c, "MPI_Comm_set_info");
+        ti_rec_comm_set_info(c);
     return ti_leave(rc);
 }
 
 TI_EXPORT int MPI_Cart_sub(MPI_Comm comm, const int remain_dims[], MPI_Comm *new_comm)
 {
-    struct ti_call *c = TI_ENTER(TI_OP_UNTRACED, TI_BINDING_C);
+    struct ti_call *c = TI_ENTER(TI_OP_CART_SUB, TI_BINDING_C);
     int rc;
 
     if (!c)
         return PMPI_Cart_sub(comm, remain_dims, new_comm);
+    c->comm = comm;
+    c->dims = remain_dims;
+    c->newcomm = new_comm;
     rc = PMPI_Cart_sub(comm, remain_dims, new_comm);
     if (rc == MPI_SUCCESS)
-        ti_rec_untraced(c, "MPI_Cart_sub");
+        ti_rec_cart_sub(c);
     return ti_leave(rc);
 }
 
 TI_EXPORT int MPI_Graph_create(MPI_Comm comm_old, int nnodes, const int index[],
                                const int edges[], int reorder, MPI_Comm *comm_graph)
 {
-    struct ti_call *c = TI_ENTER(TI_OP_UNTRACED, TI_BINDING_C);
+    struct ti_call *c = TI_ENTER(TI_OP_GRAPH_CREATE, TI_BINDING_C);
     int rc;
 
     if (!c)
         return PMPI_Graph_create(comm_old, nnodes, index, edges, reorder, comm_graph);
+    c->comm = comm_old;
+    c->reorder = reorder != 0;
+    c->newcomm = comm_graph;
     rc = PMPI_Graph_create(comm_old, nnodes, index, edges, reorder, comm_graph);
     if (rc == MPI_SUCCESS)
-        ti_rec_untraced(c, "MPI_Graph_create");
+        ti_rec_graph_create(c);
     return ti_leave(rc);
 }
 
@@ -2947,16 +3205,19 @@ TI_EXPORT int MPI_Dist_graph_create(MPI_Comm comm_old, int n, const int nodes[],
                                     const int weights[], MPI_Info info, int reorder,
                                     MPI_Comm *newcomm)
 {
-    struct ti_call *c = TI_ENTER(TI_OP_UNTRACED, TI_BINDING_C);
+    struct ti_call *c = TI_ENTER(TI_OP_DIST_GRAPH_CREATE, TI_BINDING_C);
     int rc;
 
     if (!c)
         return PMPI_Dist_graph_create(comm_old, n, nodes, degrees, targets, weights, info,
                                       reorder, newcomm);
+    c->comm = comm_old;
+    c->reorder = reorder != 0;
+    c->newcomm = newcomm;
     rc = PMPI_Dist_graph_create(comm_old, n, nodes, degrees, targets, weights, info, reorder,
                                 newcomm);
     if (rc == MPI_SUCCESS)
-        ti_rec_untraced(c, "MPI_Dist_graph_create");
+        ti_rec_dist_graph_create(c);
     return ti_leave(rc);
 }
 
@@ -2966,47 +3227,59 @@ TI_EXPORT int MPI_Dist_graph_create_adjacent(MPI_Comm comm_old, int indegree,
                                              const int destweights[], MPI_Info info,
                                              int reorder, MPI_Comm *comm_dist_graph)
 {
-    struct ti_call *c = TI_ENTER(TI_OP_UNTRACED, TI_BINDING_C);
+    struct ti_call *c = TI_ENTER(TI_OP_DIST_GRAPH_CREATE_ADJACENT, TI_BINDING_C);
     int rc;
 
     if (!c)
         return PMPI_Dist_graph_create_adjacent(comm_old, indegree, sources, sourceweights,
                                                outdegree, destinations, destweights, info,
                                                reorder, comm_dist_graph);
+    c->comm = comm_old;
+    c->reorder = reorder != 0;
+    c->newcomm = comm_dist_graph;
     rc = PMPI_Dist_graph_create_adjacent(comm_old, indegree, sources, sourceweights, outdegree,
                                          destinations, destweights, info, reorder,
                                          comm_dist_graph);
     if (rc == MPI_SUCCESS)
-        ti_rec_untraced(c, "MPI_Dist_graph_create_adjacent");
+        ti_rec_dist_graph_create(c);
     return ti_leave(rc);
 }
 
 TI_EXPORT int MPI_Intercomm_create(MPI_Comm local_comm, int local_leader, MPI_Comm bridge_comm,
                                    int remote_leader, int tag, MPI_Comm *newintercomm)
 {
-    struct ti_call *c = TI_ENTER(TI_OP_UNTRACED, TI_BINDING_C);
+    struct ti_call *c = TI_ENTER(TI_OP_INTERCOMM_CREATE, TI_BINDING_C);
     int rc;
 
     if (!c)
         return PMPI_Intercomm_create(local_comm, local_leader, bridge_comm, remote_leader, tag,
                                      newintercomm);
+    c->comm = local_comm;
+    c->root = local_leader;
+    c->comm2 = bridge_comm;
+    c->peer = remote_leader;
+    c->tag = tag;
+    c->newcomm = newintercomm;
     rc = PMPI_Intercomm_create(local_comm, local_leader, bridge_comm, remote_leader, tag,
                                newintercomm);
     if (rc == MPI_SUCCESS)
-        ti_rec_untraced(c, "MPI_Intercomm_create");
+        ti_rec_intercomm_create(c);
     return ti_leave(rc);
 }
 
 TI_EXPORT int MPI_Intercomm_merge(MPI_Comm intercomm, int high, MPI_Comm *newintercomm)
 {
-    struct ti_call *c = TI_ENTER(TI_OP_UNTRACED, TI_BINDING_C);
+    struct ti_call *c = TI_ENTER(TI_OP_INTERCOMM_MERGE, TI_BINDING_C);
     int rc;
 
     if (!c)
         return PMPI_Intercomm_merge(intercomm, high, newintercomm);
+    c->comm = intercomm;
+    c->high = high;
+    c->newcomm = newintercomm;
     rc = PMPI_Intercomm_merge(intercomm, high, newintercomm);
     if (rc == MPI_SUCCESS)
-        ti_rec_untraced(c, "MPI_Intercomm_merge");
+        ti_rec_intercomm_merge(c);
     return ti_leave(rc);
 }
 
@@ -3089,14 +3362,16 @@ TI_EXPORT int MPI_Comm_join(int fd, MPI_Comm *intercomm)
 
 TI_EXPORT int MPI_Comm_disconnect(MPI_Comm *comm)
 {
-    struct ti_call *c = TI_ENTER(TI_OP_UNTRACED, TI_BINDING_C);
+    struct ti_call *c = TI_ENTER(TI_OP_COMM_DISCONNECT, TI_BINDING_C);
     int rc;
 
     if (!c)
         return PMPI_Comm_disconnect(comm);
+    c->newcomm = comm;
+    ti_pre_comm_free(c);
     rc = PMPI_Comm_disconnect(comm);
     if (rc == MPI_SUCCESS)
-        ti_rec_untraced(c, "MPI_Comm_disconnect");
+        ti_rec_comm_free(c);
     return ti_leave(rc);
 }
 
@@ -3168,302 +3443,350 @@ TI_EXPORT int MPI_Lookup_name(const char *service_name, MPI_Info info, char *por
 TI_EXPORT int MPI_Win_create(void *base, MPI_Aint size, int disp_unit, MPI_Info info,
                              MPI_Comm comm, MPI_Win *win)
 {
-    struct ti_call *c = TI_ENTER(TI_OP_UNTRACED, TI_BINDING_C);
+    struct ti_call *c = TI_ENTER(TI_OP_WIN_CREATE, TI_BINDING_C);
     int rc;
 
     if (!c)
         return PMPI_Win_create(base, size, disp_unit, info, comm, win);
+    c->bytes = size;
+    c->unit = disp_unit;
+    c->comm = comm;
+    c->newwin = win;
     rc = PMPI_Win_create(base, size, disp_unit, info, comm, win);
     if (rc == MPI_SUCCESS)
-        ti_rec_untraced(c, "MPI_Win_create");
+        ti_rec_win_create(c);
     return ti_leave(rc);
 }
 
 TI_EXPORT int MPI_Win_create_dynamic(MPI_Info info, MPI_Comm comm, MPI_Win *win)
 {
-    struct ti_call *c = TI_ENTER(TI_OP_UNTRACED, TI_BINDING_C);
+    struct ti_call *c = TI_ENTER(TI_OP_WIN_CREATE_DYNAMIC, TI_BINDING_C);
     int rc;
 
     if (!c)
         return PMPI_Win_create_dynamic(info, comm, win);
+    c->comm = comm;
+    c->newwin = win;
     rc = PMPI_Win_create_dynamic(info, comm, win);
     if (rc == MPI_SUCCESS)
-        ti_rec_untraced(c, "MPI_Win_create_dynamic");
+        ti_rec_win_create(c);
     return ti_leave(rc);
 }
 
 TI_EXPORT int MPI_Win_allocate(MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm,
                                void *baseptr, MPI_Win *win)
 {
-    struct ti_call *c = TI_ENTER(TI_OP_UNTRACED, TI_BINDING_C);
+    struct ti_call *c = TI_ENTER(TI_OP_WIN_ALLOCATE, TI_BINDING_C);
     int rc;
 
     if (!c)
         return PMPI_Win_allocate(size, disp_unit, info, comm, baseptr, win);
+    c->bytes = size;
+    c->unit = disp_unit;
+    c->comm = comm;
+    c->newwin = win;
     rc = PMPI_Win_allocate(size, disp_unit, info, comm, baseptr, win);
     if (rc == MPI_SUCCESS)
-        ti_rec_untraced(c, "MPI_Win_allocate");
+        ti_rec_win_create(c);
     return ti_leave(rc);
 }
 
 TI_EXPORT int MPI_Win_allocate_shared(MPI_Aint size, int disp_unit, MPI_Info info,
                                       MPI_Comm comm, void *baseptr, MPI_Win *win)
 {
-    struct ti_call *c = TI_ENTER(TI_OP_UNTRACED, TI_BINDING_C);
+    struct ti_call *c = TI_ENTER(TI_OP_WIN_ALLOCATE_SHARED, TI_BINDING_C);
     int rc;
 
     if (!c)
         return PMPI_Win_allocate_shared(size, disp_unit, info, comm, baseptr, win);
+    c->bytes = size;
+    c->unit = disp_unit;
+    c->comm = comm;
+    c->newwin = win;
     rc = PMPI_Win_allocate_shared(size, disp_unit, info, comm, baseptr, win);
     if (rc == MPI_SUCCESS)
-        ti_rec_untraced(c, "MPI_Win_allocate_shared");
+        ti_rec_win_create(c);
     return ti_leave(rc);
 }
 
 TI_EXPORT int MPI_Win_attach(MPI_Win win, void *base, MPI_Aint size)
 {
-    struct ti_call *c = TI_ENTER(TI_OP_UNTRACED, TI_BINDING_C);
+    struct ti_call *c = TI_ENTER(TI_OP_WIN_ATTACH, TI_BINDING_C);
     int rc;
 
     if (!c)
         return PMPI_Win_attach(win, base, size);
+    c->win = win;
+    c->bytes = size;
     rc = PMPI_Win_attach(win, base, size);
     if (rc == MPI_SUCCESS)
-        ti_rec_untraced(c, "MPI_Win_attach");
+        ti_rec_win_attach(c);
     return ti_leave(rc);
 }
 
 TI_EXPORT int MPI_Win_detach(MPI_Win win, const void *base)
 {
-    struct ti_call *c = TI_ENTER(TI_OP_UNTRACED, TI_BINDING_C);
+    struct ti_call *c = TI_ENTER(TI_OP_WIN_DETACH, TI_BINDING_C);
     int rc;
 
     if (!c)
         return PMPI_Win_detach(win, base);
+    c->win = win;
     rc = PMPI_Win_detach(win, base);
     if (rc == MPI_SUCCESS)
-        ti_rec_untraced(c, "MPI_Win_detach");
+        ti_rec_win_call(c);
     return ti_leave(rc);
 }
 
 TI_EXPORT int MPI_Win_free(MPI_Win *win)
 {
-    struct ti_call *c = TI_ENTER(TI_OP_UNTRACED, TI_BINDING_C);
+    struct ti_call *c = TI_ENTER(TI_OP_WIN_FREE, TI_BINDING_C);
     int rc;
 
     if (!c)
         return PMPI_Win_free(win);
+    c->newwin = win;
+    ti_pre_win_free(c);
     rc = PMPI_Win_free(win);
     if (rc == MPI_SUCCESS)
-        ti_rec_untraced(c, "MPI_Win_free");
+        ti_rec_win_free(c);
     return ti_leave(rc);
 }
 
 TI_EXPORT int MPI_Win_set_info(MPI_Win win, MPI_Info info)
 {
-    struct ti_call *c = TI_ENTER(TI_OP_UNTRACED, TI_BINDING_C);
+    struct ti_call *c = TI_ENTER(TI_OP_WIN_SET_INFO, TI_BINDING_C);
     int rc;
 
     if (!c)
         return PMPI_Win_set_info(win, info);
+    c->win = win;
     rc = PMPI_Win_set_info(win, info);
     if (rc == MPI_SUCCESS)
-        ti_rec_untraced(c, "MPI_Win_set_info");
+        ti_rec_win_call(c);
     return ti_leave(rc);
 }
 
 TI_EXPORT int MPI_Win_fence(int assert, MPI_Win win)
 {
-    struct ti_call *c = TI_ENTER(TI_OP_UNTRACED, TI_BINDING_C);
+    struct ti_call *c = TI_ENTER(TI_OP_WIN_FENCE, TI_BINDING_C);
     int rc;
 
     if (!c)
         return PMPI_Win_fence(assert, win);
+    c->mode = assert;
+    c->win = win;
     rc = PMPI_Win_fence(assert, win);
     if (rc == MPI_SUCCESS)
-        ti_rec_untraced(c, "MPI_Win_fence");
+        ti_rec_win_mode(c);
     return ti_leave(rc);
 }
 
 TI_EXPORT int MPI_Win_start(MPI_Group group, int assert, MPI_Win win)
 {
-    struct ti_call *c = TI_ENTER(TI_OP_UNTRACED, TI_BINDING_C);
+    struct ti_call *c = TI_ENTER(TI_OP_WIN_START, TI_BINDING_C);
     int rc;
 
     if (!c)
         return PMPI_Win_start(group, assert, win);
+    c->group = group;
+    c->mode = assert;
+    c->win = win;
     rc = PMPI_Win_start(group, assert, win);
     if (rc == MPI_SUCCESS)
-        ti_rec_untraced(c, "MPI_Win_start");
+        ti_rec_win_group(c);
     return ti_leave(rc);
 }
 
 TI_EXPORT int MPI_Win_complete(MPI_Win win)
 {
-    struct ti_call *c = TI_ENTER(TI_OP_UNTRACED, TI_BINDING_C);
+    struct ti_call *c = TI_ENTER(TI_OP_WIN_COMPLETE, TI_BINDING_C);
     int rc;
 
     if (!c)
         return PMPI_Win_complete(win);
+    c->win = win;
     rc = PMPI_Win_complete(win);
     if (rc == MPI_SUCCESS)
-        ti_rec_untraced(c, "MPI_Win_complete");
+        ti_rec_win_call(c);
     return ti_leave(rc);
 }
 
 TI_EXPORT int MPI_Win_post(MPI_Group group, int assert, MPI_Win win)
 {
-    struct ti_call *c = TI_ENTER(TI_OP_UNTRACED, TI_BINDING_C);
+    struct ti_call *c = TI_ENTER(TI_OP_WIN_POST, TI_BINDING_C);
     int rc;
 
     if (!c)
         return PMPI_Win_post(group, assert, win);
+    c->group = group;
+    c->mode = assert;
+    c->win = win;
     rc = PMPI_Win_post(group, assert, win);
     if (rc == MPI_SUCCESS)
-        ti_rec_untraced(c, "MPI_Win_post");
+        ti_rec_win_group(c);
     return ti_leave(rc);
 }
 
 TI_EXPORT int MPI_Win_wait(MPI_Win win)
 {
-    struct ti_call *c = TI_ENTER(TI_OP_UNTRACED, TI_BINDING_C);
+    struct ti_call *c = TI_ENTER(TI_OP_WIN_WAIT, TI_BINDING_C);
     int rc;
 
     if (!c)
         return PMPI_Win_wait(win);
+    c->win = win;
     rc = PMPI_Win_wait(win);
     if (rc == MPI_SUCCESS)
-        ti_rec_untraced(c, "MPI_Win_wait");
+        ti_rec_win_call(c);
     return ti_leave(rc);
 }
 
 TI_EXPORT int MPI_Win_test(MPI_Win win, int *flag)
 {
-    struct ti_call *c = TI_ENTER(TI_OP_UNTRACED, TI_BINDING_C);
+    struct ti_call *c = TI_ENTER(TI_OP_WIN_TEST, TI_BINDING_C);
     int rc;
 
     if (!c)
         return PMPI_Win_test(win, flag);
+    c->win = win;
+    c->flag = flag;
     rc = PMPI_Win_test(win, flag);
-    if (rc == MPI_SUCCESS && *flag)
-        ti_rec_untraced(c, "MPI_Win_test");
+    if (rc == MPI_SUCCESS)
+        ti_rec_win_test(c);
     return ti_leave(rc);
 }
 
 TI_EXPORT int MPI_Win_lock(int lock_type, int rank, int assert, MPI_Win win)
 {
-    struct ti_call *c = TI_ENTER(TI_OP_UNTRACED, TI_BINDING_C);
+    struct ti_call *c = TI_ENTER(TI_OP_WIN_LOCK, TI_BINDING_C);
     int rc;
 
     if (!c)
         return PMPI_Win_lock(lock_type, rank, assert, win);
+    c->mode2 = lock_type;
+    c->peer = rank;
+    c->mode = assert;
+    c->win = win;
     rc = PMPI_Win_lock(lock_type, rank, assert, win);
     if (rc == MPI_SUCCESS)
-        ti_rec_untraced(c, "MPI_Win_lock");
+        ti_rec_win_lock(c);
     return ti_leave(rc);
 }
 
 TI_EXPORT int MPI_Win_lock_all(int assert, MPI_Win win)
 {
-    struct ti_call *c = TI_ENTER(TI_OP_UNTRACED, TI_BINDING_C);
+    struct ti_call *c = TI_ENTER(TI_OP_WIN_LOCK_ALL, TI_BINDING_C);
     int rc;
 
     if (!c)
         return PMPI_Win_lock_all(assert, win);
+    c->mode = assert;
+    c->win = win;
     rc = PMPI_Win_lock_all(assert, win);
     if (rc == MPI_SUCCESS)
-        ti_rec_untraced(c, "MPI_Win_lock_all");
+        ti_rec_win_mode(c);
     return ti_leave(rc);
 }
 
 TI_EXPORT int MPI_Win_unlock(int rank, MPI_Win win)
 {
-    struct ti_call *c = TI_ENTER(TI_OP_UNTRACED, TI_BINDING_C);
+    struct ti_call *c = TI_ENTER(TI_OP_WIN_UNLOCK, TI_BINDING_C);
     int rc;
 
     if (!c)
         return PMPI_Win_unlock(rank, win);
+    c->peer = rank;
+    c->win = win;
     rc = PMPI_Win_unlock(rank, win);
     if (rc == MPI_SUCCESS)
-        ti_rec_untraced(c, "MPI_Win_unlock");
+        ti_rec_win_target(c);
     return ti_leave(rc);
 }
 
 TI_EXPORT int MPI_Win_unlock_all(MPI_Win win)
 {
-    struct ti_call *c = TI_ENTER(TI_OP_UNTRACED, TI_BINDING_C);
+    struct ti_call *c = TI_ENTER(TI_OP_WIN_UNLOCK_ALL, TI_BINDING_C);
     int rc;
 
     if (!c)
         return PMPI_Win_unlock_all(win);
+    c->win = win;
     rc = PMPI_Win_unlock_all(win);
     if (rc == MPI_SUCCESS)
-        ti_rec_untraced(c, "MPI_Win_unlock_all");
+        ti_rec_win_call(c);
     return ti_leave(rc);
 }
 
 TI_EXPORT int MPI_Win_flush(int rank, MPI_Win win)
 {
-    struct ti_call *c = TI_ENTER(TI_OP_UNTRACED, TI_BINDING_C);
+    struct ti_call *c = TI_ENTER(TI_OP_WIN_FLUSH, TI_BINDING_C);
     int rc;
 
     if (!c)
         return PMPI_Win_flush(rank, win);
+    c->peer = rank;
+    c->win = win;
     rc = PMPI_Win_flush(rank, win);
     if (rc == MPI_SUCCESS)
-        ti_rec_untraced(c, "MPI_Win_flush");
+        ti_rec_win_target(c);
     return ti_leave(rc);
 }
 
 TI_EXPORT int MPI_Win_flush_all(MPI_Win win)
 {
-    struct ti_call *c = TI_ENTER(TI_OP_UNTRACED, TI_BINDING_C);
+    struct ti_call *c = TI_ENTER(TI_OP_WIN_FLUSH_ALL, TI_BINDING_C);
     int rc;
 
     if (!c)
         return PMPI_Win_flush_all(win);
+    c->win = win;
     rc = PMPI_Win_flush_all(win);
     if (rc == MPI_SUCCESS)
-        ti_rec_untraced(c, "MPI_Win_flush_all");
+        ti_rec_win_call(c);
     return ti_leave(rc);
 }
 
 TI_EXPORT int MPI_Win_flush_local(int rank, MPI_Win win)
 {
-    struct ti_call *c = TI_ENTER(TI_OP_UNTRACED, TI_BINDING_C);
+    struct ti_call *c = TI_ENTER(TI_OP_WIN_FLUSH_LOCAL, TI_BINDING_C);
     int rc;
 
     if (!c)
         return PMPI_Win_flush_local(rank, win);
+    c->peer = rank;
+    c->win = win;
     rc = PMPI_Win_flush_local(rank, win);
     if (rc == MPI_SUCCESS)
-        ti_rec_untraced(c, "MPI_Win_flush_local");
+        ti_rec_win_target(c);
     return ti_leave(rc);
 }
 
 TI_EXPORT int MPI_Win_flush_local_all(MPI_Win win)
 {
-    struct ti_call *c = TI_ENTER(TI_OP_UNTRACED, TI_BINDING_C);
+    struct ti_call *c = TI_ENTER(TI_OP_WIN_FLUSH_LOCAL_ALL, TI_BINDING_C);
     int rc;
 
     if (!c)
         return PMPI_Win_flush_local_all(win);
+    c->win = win;
     rc = PMPI_Win_flush_local_all(win);
     if (rc == MPI_SUCCESS)
-        ti_rec_untraced(c, "MPI_Win_flush_local_all");
+        ti_rec_win_call(c);
     return ti_leave(rc);
 }
 
 TI_EXPORT int MPI_Win_sync(MPI_Win win)
 {
-    struct ti_call *c = TI_ENTER(TI_OP_UNTRACED, TI_BINDING_C);
+    struct ti_call *c = TI_ENTER(TI_OP_WIN_SYNC, TI_BINDING_C);
     int rc;
 
     if (!c)
         return PMPI_Win_sync(win);
+    c->win = win;
     rc = PMPI_Win_sync(win);
     if (rc == MPI_SUCCESS)
-        ti_rec_untraced(c, "MPI_Win_sync");
+        ti_rec_win_call(c);
     return ti_leave(rc);
 }
 
@@ -3471,16 +3794,22 @@ TI_EXPORT int MPI_Put(const void *origin_addr, int origin_count, MPI_Datatype or
                       int target_rank, MPI_Aint target_disp, int target_count,
                       MPI_Datatype target_datatype, MPI_Win win)
 {
-    struct ti_call *c = TI_ENTER(TI_OP_UNTRACED, TI_BINDING_C);
+    struct ti_call *c = TI_ENTER(TI_OP_PUT, TI_BINDING_C);
     int rc;
 
     if (!c)
         return PMPI_Put(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
                         target_count, target_datatype, win);
+    c->count = origin_count;
+    c->type = origin_datatype;
+    c->peer = target_rank;
+    c->count2 = target_count;
+    c->type2 = target_datatype;
+    c->win = win;
     rc = PMPI_Put(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
                   target_count, target_datatype, win);
     if (rc == MPI_SUCCESS)
-        ti_rec_untraced(c, "MPI_Put");
+        ti_rec_rma(c);
     return ti_leave(rc);
 }
 
@@ -3488,16 +3817,22 @@ TI_EXPORT int MPI_Get(void *origin_addr, int origin_count, MPI_Datatype origin_d
                       int target_rank, MPI_Aint target_disp, int target_count,
                       MPI_Datatype target_datatype, MPI_Win win)
 {
-    struct ti_call *c = TI_ENTER(TI_OP_UNTRACED, TI_BINDING_C);
+    struct ti_call *c = TI_ENTER(TI_OP_GET, TI_BINDING_C);
     int rc;
 
     if (!c)
         return PMPI_Get(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
                         target_count, target_datatype, win);
+    c->count = origin_count;
+    c->type = origin_datatype;
+    c->peer = target_rank;
+    c->count2 = target_count;
+    c->type2 = target_datatype;
+    c->win = win;
     rc = PMPI_Get(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
                   target_count, target_datatype, win);
     if (rc == MPI_SUCCESS)
-        ti_rec_untraced(c, "MPI_Get");
+        ti_rec_rma(c);
     return ti_leave(rc);
 }
 
@@ -3506,16 +3841,23 @@ TI_EXPORT int MPI_Accumulate(const void *origin_addr, int origin_count,
                              MPI_Aint target_disp, int target_count,
                              MPI_Datatype target_datatype, MPI_Op op, MPI_Win win)
 {
-    struct ti_call *c = TI_ENTER(TI_OP_UNTRACED, TI_BINDING_C);
+    struct ti_call *c = TI_ENTER(TI_OP_ACCUMULATE, TI_BINDING_C);
     int rc;
 
     if (!c)
         return PMPI_Accumulate(origin_addr, origin_count, origin_datatype, target_rank,
                                target_disp, target_count, target_datatype, op, win);
+    c->count = origin_count;
+    c->type = origin_datatype;
+    c->peer = target_rank;
+    c->count2 = target_count;
+    c->type2 = target_datatype;
+    c->redop = op;
+    c->win = win;
     rc = PMPI_Accumulate(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
                          target_count, target_datatype, op, win);
     if (rc == MPI_SUCCESS)
-        ti_rec_untraced(c, "MPI_Accumulate");
+        ti_rec_rma(c);
     return ti_leave(rc);
 }
 
@@ -3525,18 +3867,25 @@ TI_EXPORT int MPI_Get_accumulate(const void *origin_addr, int origin_count,
                                  int target_rank, MPI_Aint target_disp, int target_count,
                                  MPI_Datatype target_datatype, MPI_Op op, MPI_Win win)
 {
-    struct ti_call *c = TI_ENTER(TI_OP_UNTRACED, TI_BINDING_C);
+    struct ti_call *c = TI_ENTER(TI_OP_GET_ACCUMULATE, TI_BINDING_C);
     int rc;
 
     if (!c)
         return PMPI_Get_accumulate(origin_addr, origin_count, origin_datatype, result_addr,
                                    result_count, result_datatype, target_rank, target_disp,
                                    target_count, target_datatype, op, win);
+    c->count = origin_count;
+    c->type = origin_datatype;
+    c->peer = target_rank;
+    c->count2 = target_count;
+    c->type2 = target_datatype;
+    c->redop = op;
+    c->win = win;
     rc = PMPI_Get_accumulate(origin_addr, origin_count, origin_datatype, result_addr,
                              result_count, result_datatype, target_rank, target_disp,
                              target_count, target_datatype, op, win);
     if (rc == MPI_SUCCESS)
-        ti_rec_untraced(c, "MPI_Get_accumulate");
+        ti_rec_rma(c);
     return ti_leave(rc);
 }
 
@@ -3544,16 +3893,20 @@ TI_EXPORT int MPI_Fetch_and_op(const void *origin_addr, void *result_addr,
                                MPI_Datatype datatype, int target_rank, MPI_Aint target_disp,
                                MPI_Op op, MPI_Win win)
 {
-    struct ti_call *c = TI_ENTER(TI_OP_UNTRACED, TI_BINDING_C);
+    struct ti_call *c = TI_ENTER(TI_OP_FETCH_AND_OP, TI_BINDING_C);
     int rc;
 
     if (!c)
         return PMPI_Fetch_and_op(origin_addr, result_addr, datatype, target_rank, target_disp,
                                  op, win);
+    c->type = datatype;
+    c->peer = target_rank;
+    c->redop = op;
+    c->win = win;
     rc = PMPI_Fetch_and_op(origin_addr, result_addr, datatype, target_rank, target_disp, op,
                            win);
     if (rc == MPI_SUCCESS)
-        ti_rec_untraced(c, "MPI_Fetch_and_op");
+        ti_rec_rma_one(c);
     return ti_leave(rc);
 }
 
@@ -3561,16 +3914,19 @@ TI_EXPORT int MPI_Compare_and_swap(const void *origin_addr, const void *compare_
                                    void *result_addr, MPI_Datatype datatype, int target_rank,
                                    MPI_Aint target_disp, MPI_Win win)
 {
-    struct ti_call *c = TI_ENTER(TI_OP_UNTRACED, TI_BINDING_C);
+    struct ti_call *c = TI_ENTER(TI_OP_COMPARE_AND_SWAP, TI_BINDING_C);
     int rc;
 
     if (!c)
         return PMPI_Compare_and_swap(origin_addr, compare_addr, result_addr, datatype,
                                      target_rank, target_disp, win);
+    c->type = datatype;
+    c->peer = target_rank;
+    c->win = win;
     rc = PMPI_Compare_and_swap(origin_addr, compare_addr, result_addr, datatype, target_rank,
                                target_disp, win);
     if (rc == MPI_SUCCESS)
-        ti_rec_untraced(c, "MPI_Compare_and_swap");
+        ti_rec_rma_one(c);
     return ti_leave(rc);
 }
 
@@ -3578,16 +3934,23 @@ TI_EXPORT int MPI_Rput(const void *origin_addr, int origin_count, MPI_Datatype o
                        int target_rank, MPI_Aint target_disp, int target_count,
                        MPI_Datatype target_datatype, MPI_Win win, MPI_Request *request)
 {
-    struct ti_call *c = TI_ENTER(TI_OP_UNTRACED, TI_BINDING_C);
+    struct ti_call *c = TI_ENTER(TI_OP_RPUT, TI_BINDING_C);
     int rc;
 
     if (!c)
         return PMPI_Rput(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
                          target_count, target_datatype, win, request);
+    c->count = origin_count;
+    c->type = origin_datatype;
+    c->peer = target_rank;
+    c->count2 = target_count;
+    c->type2 = target_datatype;
+    c->win = win;
+    c->req = request;
     rc = PMPI_Rput(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
                    target_count, target_datatype, win, request);
     if (rc == MPI_SUCCESS)
-        ti_rec_untraced(c, "MPI_Rput");
+        ti_rec_rma_request(c);
     return ti_leave(rc);
 }
 
@@ -3595,16 +3958,23 @@ TI_EXPORT int MPI_Rget(void *origin_addr, int origin_count, MPI_Datatype origin_
                        int target_rank, MPI_Aint target_disp, int target_count,
                        MPI_Datatype target_datatype, MPI_Win win, MPI_Request *request)
 {
-    struct ti_call *c = TI_ENTER(TI_OP_UNTRACED, TI_BINDING_C);
+    struct ti_call *c = TI_ENTER(TI_OP_RGET, TI_BINDING_C);
     int rc;
 
     if (!c)
         return PMPI_Rget(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
                          target_count, target_datatype, win, request);
+    c->count = origin_count;
+    c->type = origin_datatype;
+    c->peer = target_rank;
+    c->count2 = target_count;
+    c->type2 = target_datatype;
+    c->win = win;
+    c->req = request;
     rc = PMPI_Rget(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
                    target_count, target_datatype, win, request);
     if (rc == MPI_SUCCESS)
-        ti_rec_untraced(c, "MPI_Rget");
+        ti_rec_rma_request(c);
     return ti_leave(rc);
 }
 
@@ -3614,16 +3984,24 @@ TI_EXPORT int MPI_Raccumulate(const void *origin_addr, int origin_count,
                               MPI_Datatype target_datatype, MPI_Op op, MPI_Win win,
                               MPI_Request *request)
 {
-    struct ti_call *c = TI_ENTER(TI_OP_UNTRACED, TI_BINDING_C);
+    struct ti_call *c = TI_ENTER(TI_OP_RACCUMULATE, TI_BINDING_C);
     int rc;
 
     if (!c)
         return PMPI_Raccumulate(origin_addr, origin_count, origin_datatype, target_rank,
                                 target_disp, target_count, target_datatype, op, win, request);
+    c->count = origin_count;
+    c->type = origin_datatype;
+    c->peer = target_rank;
+    c->count2 = target_count;
+    c->type2 = target_datatype;
+    c->redop = op;
+    c->win = win;
+    c->req = request;
     rc = PMPI_Raccumulate(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
                           target_count, target_datatype, op, win, request);
     if (rc == MPI_SUCCESS)
-        ti_rec_untraced(c, "MPI_Raccumulate");
+        ti_rec_rma_request(c);
     return ti_leave(rc);
 }
 
@@ -3634,618 +4012,796 @@ TI_EXPORT int MPI_Rget_accumulate(const void *origin_addr, int origin_count,
                                   MPI_Datatype target_datatype, MPI_Op op, MPI_Win win,
                                   MPI_Request *request)
 {
-    struct ti_call *c = TI_ENTER(TI_OP_UNTRACED, TI_BINDING_C);
+    struct ti_call *c = TI_ENTER(TI_OP_RGET_ACCUMULATE, TI_BINDING_C);
     int rc;
 
     if (!c)
         return PMPI_Rget_accumulate(origin_addr, origin_count, origin_datatype, result_addr,
                                     result_count, result_datatype, target_rank, target_disp,
                                     target_count, target_datatype, op, win, request);
+    c->count = origin_count;
+    c->type = origin_datatype;
+    c->peer = target_rank;
+    c->count2 = target_count;
+    c->type2 = target_datatype;
+    c->redop = op;
+    c->win = win;
+    c->req = request;
     rc = PMPI_Rget_accumulate(origin_addr, origin_count, origin_datatype, result_addr,
                               result_count, result_datatype, target_rank, target_disp,
                               target_count, target_datatype, op, win, request);
     if (rc == MPI_SUCCESS)
-        ti_rec_untraced(c, "MPI_Rget_accumulate");
+        ti_rec_rma_request(c);
     return ti_leave(rc);
 }
 
 TI_EXPORT int MPI_File_close(MPI_File *fh)
 {
-    struct ti_call *c = TI_ENTER(TI_OP_UNTRACED, TI_BINDING_C);
+    struct ti_call *c = TI_ENTER(TI_OP_FILE_CLOSE, TI_BINDING_C);
     int rc;
 
     if (!c)
         return PMPI_File_close(fh);
+    c->newfile = fh;
+    ti_pre_file_close(c);
     rc = PMPI_File_close(fh);
     if (rc == MPI_SUCCESS)
-        ti_rec_untraced(c, "MPI_File_close");
+        ti_rec_file_close(c);
     return ti_leave(rc);
 }
 
 TI_EXPORT int MPI_File_delete(const char *filename, MPI_Info info)
 {
-    struct ti_call *c = TI_ENTER(TI_OP_UNTRACED, TI_BINDING_C);
+    struct ti_call *c = TI_ENTER(TI_OP_FILE_DELETE, TI_BINDING_C);
     int rc;
 
     if (!c)
         return PMPI_File_delete(filename, info);
+    c->name = filename;
+    c->name_bytes = strlen(filename);
     rc = PMPI_File_delete(filename, info);
     if (rc == MPI_SUCCESS)
-        ti_rec_untraced(c, "MPI_File_delete");
+        ti_rec_file_delete(c);
     return ti_leave(rc);
 }
 
 TI_EXPORT int MPI_File_iread(MPI_File fh, void *buf, int count, MPI_Datatype datatype,
                              MPI_Request *request)
 {
-    struct ti_call *c = TI_ENTER(TI_OP_UNTRACED, TI_BINDING_C);
+    struct ti_call *c = TI_ENTER(TI_OP_FILE_IREAD, TI_BINDING_C);
     int rc;
 
     if (!c)
         return PMPI_File_iread(fh, buf, count, datatype, request);
+    c->file = fh;
+    c->count = count;
+    c->type = datatype;
+    c->req = request;
     rc = PMPI_File_iread(fh, buf, count, datatype, request);
     if (rc == MPI_SUCCESS)
-        ti_rec_untraced(c, "MPI_File_iread");
+        ti_rec_file_iaccess(c);
     return ti_leave(rc);
 }
 
 TI_EXPORT int MPI_File_iread_all(MPI_File fh, void *buf, int count, MPI_Datatype datatype,
                                  MPI_Request *request)
 {
-    struct ti_call *c = TI_ENTER(TI_OP_UNTRACED, TI_BINDING_C);
+    struct ti_call *c = TI_ENTER(TI_OP_FILE_IREAD_ALL, TI_BINDING_C);
     int rc;
 
     if (!c)
         return PMPI_File_iread_all(fh, buf, count, datatype, request);
+    c->file = fh;
+    c->count = count;
+    c->type = datatype;
+    c->req = request;
     rc = PMPI_File_iread_all(fh, buf, count, datatype, request);
     if (rc == MPI_SUCCESS)
-        ti_rec_untraced(c, "MPI_File_iread_all");
+        ti_rec_file_iaccess(c);
     return ti_leave(rc);
 }
 
 TI_EXPORT int MPI_File_iread_at(MPI_File fh, MPI_Offset offset, void *buf, int count,
                                 MPI_Datatype datatype, MPI_Request *request)
 {
-    struct ti_call *c = TI_ENTER(TI_OP_UNTRACED, TI_BINDING_C);
+    struct ti_call *c = TI_ENTER(TI_OP_FILE_IREAD_AT, TI_BINDING_C);
     int rc;
 
     if (!c)
         return PMPI_File_iread_at(fh, offset, buf, count, datatype, request);
+    c->file = fh;
+    c->offset = offset;
+    c->count = count;
+    c->type = datatype;
+    c->req = request;
     rc = PMPI_File_iread_at(fh, offset, buf, count, datatype, request);
     if (rc == MPI_SUCCESS)
-        ti_rec_untraced(c, "MPI_File_iread_at");
+        ti_rec_file_iaccess(c);
     return ti_leave(rc);
 }
 
 TI_EXPORT int MPI_File_iread_at_all(MPI_File fh, MPI_Offset offset, void *buf, int count,
                                     MPI_Datatype datatype, MPI_Request *request)
 {
-    struct ti_call *c = TI_ENTER(TI_OP_UNTRACED, TI_BINDING_C);
+    struct ti_call *c = TI_ENTER(TI_OP_FILE_IREAD_AT_ALL, TI_BINDING_C);
     int rc;
 
     if (!c)
         return PMPI_File_iread_at_all(fh, offset, buf, count, datatype, request);
+    c->file = fh;
+    c->offset = offset;
+    c->count = count;
+    c->type = datatype;
+    c->req = request;
     rc = PMPI_File_iread_at_all(fh, offset, buf, count, datatype, request);
     if (rc == MPI_SUCCESS)
-        ti_rec_untraced(c, "MPI_File_iread_at_all");
+        ti_rec_file_iaccess(c);
     return ti_leave(rc);
 }
 
 TI_EXPORT int MPI_File_iread_shared(MPI_File fh, void *buf, int count, MPI_Datatype datatype,
                                     MPI_Request *request)
 {
-    struct ti_call *c = TI_ENTER(TI_OP_UNTRACED, TI_BINDING_C);
+    struct ti_call *c = TI_ENTER(TI_OP_FILE_IREAD_SHARED, TI_BINDING_C);
     int rc;
 
     if (!c)
         return PMPI_File_iread_shared(fh, buf, count, datatype, request);
+    c->file = fh;
+    c->count = count;
+    c->type = datatype;
+    c->req = request;
     rc = PMPI_File_iread_shared(fh, buf, count, datatype, request);
     if (rc == MPI_SUCCESS)
-        ti_rec_untraced(c, "MPI_File_iread_shared");
+        ti_rec_file_iaccess(c);
     return ti_leave(rc);
 }
 
 TI_EXPORT int MPI_File_iwrite(MPI_File fh, const void *buf, int count, MPI_Datatype datatype,
                               MPI_Request *request)
 {
-    struct ti_call *c = TI_ENTER(TI_OP_UNTRACED, TI_BINDING_C);
+    struct ti_call *c = TI_ENTER(TI_OP_FILE_IWRITE, TI_BINDING_C);
     int rc;
 
     if (!c)
         return PMPI_File_iwrite(fh, buf, count, datatype, request);
+    c->file = fh;
+    c->count = count;
+    c->type = datatype;
+    c->req = request;
     rc = PMPI_File_iwrite(fh, buf, count, datatype, request);
     if (rc == MPI_SUCCESS)
-        ti_rec_untraced(c, "MPI_File_iwrite");
+        ti_rec_file_iaccess(c);
     return ti_leave(rc);
 }
 
 TI_EXPORT int MPI_File_iwrite_all(MPI_File fh, const void *buf, int count,
                                   MPI_Datatype datatype, MPI_Request *request)
 {
-    struct ti_call *c = TI_ENTER(TI_OP_UNTRACED, TI_BINDING_C);
+    struct ti_call *c = TI_ENTER(TI_OP_FILE_IWRITE_ALL, TI_BINDING_C);
     int rc;
 
     if (!c)
         return PMPI_File_iwrite_all(fh, buf, count, datatype, request);
+    c->file = fh;
+    c->count = count;
+    c->type = datatype;
+    c->req = request;
     rc = PMPI_File_iwrite_all(fh, buf, count, datatype, request);
     if (rc == MPI_SUCCESS)
-        ti_rec_untraced(c, "MPI_File_iwrite_all");
+        ti_rec_file_iaccess(c);
     return ti_leave(rc);
 }
 
 TI_EXPORT int MPI_File_iwrite_at(MPI_File fh, MPI_Offset offset, const void *buf, int count,
                                  MPI_Datatype datatype, MPI_Request *request)
 {
-    struct ti_call *c = TI_ENTER(TI_OP_UNTRACED, TI_BINDING_C);
+    struct ti_call *c = TI_ENTER(TI_OP_FILE_IWRITE_AT, TI_BINDING_C);
     int rc;
 
     if (!c)
         return PMPI_File_iwrite_at(fh, offset, buf, count, datatype, request);
+    c->file = fh;
+    c->offset = offset;
+    c->count = count;
+    c->type = datatype;
+    c->req = request;
     rc = PMPI_File_iwrite_at(fh, offset, buf, count, datatype, request);
     if (rc == MPI_SUCCESS)
-        ti_rec_untraced(c, "MPI_File_iwrite_at");
+        ti_rec_file_iaccess(c);
     return ti_leave(rc);
 }
 
 TI_EXPORT int MPI_File_iwrite_at_all(MPI_File fh, MPI_Offset offset, const void *buf, int count,
                                      MPI_Datatype datatype, MPI_Request *request)
 {
-    struct ti_call *c = TI_ENTER(TI_OP_UNTRACED, TI_BINDING_C);
+    struct ti_call *c = TI_ENTER(TI_OP_FILE_IWRITE_AT_ALL, TI_BINDING_C);
     int rc;
 
     if (!c)
         return PMPI_File_iwrite_at_all(fh, offset, buf, count, datatype, request);
+    c->file = fh;
+    c->offset = offset;
+    c->count = count;
+    c->type = datatype;
+    c->req = request;
     rc = PMPI_File_iwrite_at_all(fh, offset, buf, count, datatype, request);
     if (rc == MPI_SUCCESS)
-        ti_rec_untraced(c, "MPI_File_iwrite_at_all");
+        ti_rec_file_iaccess(c);
     return ti_leave(rc);
 }
 
 TI_EXPORT int MPI_File_iwrite_shared(MPI_File fh, const void *buf, int count,
                                      MPI_Datatype datatype, MPI_Request *request)
 {
-    struct ti_call *c = TI_ENTER(TI_OP_UNTRACED, TI_BINDING_C);
+    struct ti_call *c = TI_ENTER(TI_OP_FILE_IWRITE_SHARED, TI_BINDING_C);
     int rc;
 
     if (!c)
         return PMPI_File_iwrite_shared(fh, buf, count, datatype, request);
+    c->file = fh;
+    c->count = count;
+    c->type = datatype;
+    c->req = request;
     rc = PMPI_File_iwrite_shared(fh, buf, count, datatype, request);
     if (rc == MPI_SUCCESS)
-        ti_rec_untraced(c, "MPI_File_iwrite_shared");
+        ti_rec_file_iaccess(c);
     return ti_leave(rc);
 }
 
 TI_EXPORT int MPI_File_open(MPI_Comm comm, const char *filename, int amode, MPI_Info info,
                             MPI_File *fh)
 {
-    struct ti_call *c = TI_ENTER(TI_OP_UNTRACED, TI_BINDING_C);
+    struct ti_call *c = TI_ENTER(TI_OP_FILE_OPEN, TI_BINDING_C);
     int rc;
 
     if (!c)
         return PMPI_File_open(comm, filename, amode, info, fh);
+    c->comm = comm;
+    c->name = filename;
+    c->name_bytes = strlen(filename);
+    c->mode = amode;
+    c->newfile = fh;
     rc = PMPI_File_open(comm, filename, amode, info, fh);
     if (rc == MPI_SUCCESS)
-        ti_rec_untraced(c, "MPI_File_open");
+        ti_rec_file_open(c);
     return ti_leave(rc);
 }
 
 TI_EXPORT int MPI_File_preallocate(MPI_File fh, MPI_Offset size)
 {
-    struct ti_call *c = TI_ENTER(TI_OP_UNTRACED, TI_BINDING_C);
+    struct ti_call *c = TI_ENTER(TI_OP_FILE_PREALLOCATE, TI_BINDING_C);
     int rc;
 
     if (!c)
         return PMPI_File_preallocate(fh, size);
+    c->file = fh;
+    c->bytes = size;
     rc = PMPI_File_preallocate(fh, size);
     if (rc == MPI_SUCCESS)
-        ti_rec_untraced(c, "MPI_File_preallocate");
+        ti_rec_file_size(c);
     return ti_leave(rc);
 }
 
 TI_EXPORT int MPI_File_read(MPI_File fh, void *buf, int count, MPI_Datatype datatype,
                             MPI_Status *status)
 {
-    struct ti_call *c = TI_ENTER(TI_OP_UNTRACED, TI_BINDING_C);
+    struct ti_call *c = TI_ENTER(TI_OP_FILE_READ, TI_BINDING_C);
     int rc;
 
     if (!c)
         return PMPI_File_read(fh, buf, count, datatype, status);
-    rc = PMPI_File_read(fh, buf, count, datatype, status);
+    c->file = fh;
+    c->count = count;
+    c->type = datatype;
+    c->status = status;
+    ti_pre_file_access(c);
+    rc = PMPI_File_read(fh, buf, count, datatype, c->status);
     if (rc == MPI_SUCCESS)
-        ti_rec_untraced(c, "MPI_File_read");
+        ti_rec_file_access(c);
     return ti_leave(rc);
 }
 
 TI_EXPORT int MPI_File_read_all(MPI_File fh, void *buf, int count, MPI_Datatype datatype,
                                 MPI_Status *status)
 {
-    struct ti_call *c = TI_ENTER(TI_OP_UNTRACED, TI_BINDING_C);
+    struct ti_call *c = TI_ENTER(TI_OP_FILE_READ_ALL, TI_BINDING_C);
     int rc;
 
     if (!c)
         return PMPI_File_read_all(fh, buf, count, datatype, status);
-    rc = PMPI_File_read_all(fh, buf, count, datatype, status);
+    c->file = fh;
+    c->count = count;
+    c->type = datatype;
+    c->status = status;
+    ti_pre_file_access(c);
+    rc = PMPI_File_read_all(fh, buf, count, datatype, c->status);
     if (rc == MPI_SUCCESS)
-        ti_rec_untraced(c, "MPI_File_read_all");
+        ti_rec_file_access(c);
     return ti_leave(rc);
 }
 
 TI_EXPORT int MPI_File_read_all_begin(MPI_File fh, void *buf, int count, MPI_Datatype datatype)
 {
-    struct ti_call *c = TI_ENTER(TI_OP_UNTRACED, TI_BINDING_C);
+    struct ti_call *c = TI_ENTER(TI_OP_FILE_READ_ALL_BEGIN, TI_BINDING_C);
     int rc;
 
     if (!c)
         return PMPI_File_read_all_begin(fh, buf, count, datatype);
+    c->file = fh;
+    c->count = count;
+    c->type = datatype;
     rc = PMPI_File_read_all_begin(fh, buf, count, datatype);
     if (rc == MPI_SUCCESS)
-        ti_rec_untraced(c, "MPI_File_read_all_begin");
+        ti_rec_file_begin(c);
     return ti_leave(rc);
 }
 
 TI_EXPORT int MPI_File_read_all_end(MPI_File fh, void *buf, MPI_Status *status)
 {
-    struct ti_call *c = TI_ENTER(TI_OP_UNTRACED, TI_BINDING_C);
+    struct ti_call *c = TI_ENTER(TI_OP_FILE_READ_ALL_END, TI_BINDING_C);
     int rc;
 
     if (!c)
         return PMPI_File_read_all_end(fh, buf, status);
-    rc = PMPI_File_read_all_end(fh, buf, status);
+    c->file = fh;
+    c->status = status;
+    ti_pre_file_end(c);
+    rc = PMPI_File_read_all_end(fh, buf, c->status);
     if (rc == MPI_SUCCESS)
-        ti_rec_untraced(c, "MPI_File_read_all_end");
+        ti_rec_file_end(c);
     return ti_leave(rc);
 }
 
 TI_EXPORT int MPI_File_read_at(MPI_File fh, MPI_Offset offset, void *buf, int count,
                                MPI_Datatype datatype, MPI_Status *status)
 {
-    struct ti_call *c = TI_ENTER(TI_OP_UNTRACED, TI_BINDING_C);
+    struct ti_call *c = TI_ENTER(TI_OP_FILE_READ_AT, TI_BINDING_C);
     int rc;
 
     if (!c)
         return PMPI_File_read_at(fh, offset, buf, count, datatype, status);
-    rc = PMPI_File_read_at(fh, offset, buf, count, datatype, status);
+    c->file = fh;
+    c->offset = offset;
+    c->count = count;
+    c->type = datatype;
+    c->status = status;
+    ti_pre_file_access(c);
+    rc = PMPI_File_read_at(fh, offset, buf, count, datatype, c->status);
     if (rc == MPI_SUCCESS)
-        ti_rec_untraced(c, "MPI_File_read_at");
+        ti_rec_file_access(c);
     return ti_leave(rc);
 }
 
 TI_EXPORT int MPI_File_read_at_all(MPI_File fh, MPI_Offset offset, void *buf, int count,
                                    MPI_Datatype datatype, MPI_Status *status)
 {
-    struct ti_call *c = TI_ENTER(TI_OP_UNTRACED, TI_BINDING_C);
+    struct ti_call *c = TI_ENTER(TI_OP_FILE_READ_AT_ALL, TI_BINDING_C);
     int rc;
 
     if (!c)
         return PMPI_File_read_at_all(fh, offset, buf, count, datatype, status);
-    rc = PMPI_File_read_at_all(fh, offset, buf, count, datatype, status);
+    c->file = fh;
+    c->offset = offset;
+    c->count = count;
+    c->type = datatype;
+    c->status = status;
+    ti_pre_file_access(c);
+    rc = PMPI_File_read_at_all(fh, offset, buf, count, datatype, c->status);
     if (rc == MPI_SUCCESS)
-        ti_rec_untraced(c, "MPI_File_read_at_all");
+        ti_rec_file_access(c);
     return ti_leave(rc);
 }
 
 TI_EXPORT int MPI_File_read_at_all_begin(MPI_File fh, MPI_Offset offset, void *buf, int count,
                                          MPI_Datatype datatype)
 {
-    struct ti_call *c = TI_ENTER(TI_OP_UNTRACED, TI_BINDING_C);
+    struct ti_call *c = TI_ENTER(TI_OP_FILE_READ_AT_ALL_BEGIN, TI_BINDING_C);
     int rc;
 
     if (!c)
         return PMPI_File_read_at_all_begin(fh, offset, buf, count, datatype);
+    c->file = fh;
+    c->offset = offset;
+    c->count = count;
+    c->type = datatype;
     rc = PMPI_File_read_at_all_begin(fh, offset, buf, count, datatype);
     if (rc == MPI_SUCCESS)
-        ti_rec_untraced(c, "MPI_File_read_at_all_begin");
+        ti_rec_file_begin(c);
     return ti_leave(rc);
 }
 
 TI_EXPORT int MPI_File_read_at_all_end(MPI_File fh, void *buf, MPI_Status *status)
 {
-    struct ti_call *c = TI_ENTER(TI_OP_UNTRACED, TI_BINDING_C);
+    struct ti_call *c = TI_ENTER(TI_OP_FILE_READ_AT_ALL_END, TI_BINDING_C);
     int rc;
 
     if (!c)
         return PMPI_File_read_at_all_end(fh, buf, status);
-    rc = PMPI_File_read_at_all_end(fh, buf, status);
+    c->file = fh;
+    c->status = status;
+    ti_pre_file_end(c);
+    rc = PMPI_File_read_at_all_end(fh, buf, c->status);
     if (rc == MPI_SUCCESS)
-        ti_rec_untraced(c, "MPI_File_read_at_all_end");
+        ti_rec_file_end(c);
     return ti_leave(rc);
 }
 
 TI_EXPORT int MPI_File_read_ordered(MPI_File fh, void *buf, int count, MPI_Datatype datatype,
                                     MPI_Status *status)
 {
-    struct ti_call *c = TI_ENTER(TI_OP_UNTRACED, TI_BINDING_C);
+    struct ti_call *c = TI_ENTER(TI_OP_FILE_READ_ORDERED, TI_BINDING_C);
     int rc;
 
     if (!c)
         return PMPI_File_read_ordered(fh, buf, count, datatype, status);
-    rc = PMPI_File_read_ordered(fh, buf, count, datatype, status);
+    c->file = fh;
+    c->count = count;
+    c->type = datatype;
+    c->status = status;
+    ti_pre_file_access(c);
+    rc = PMPI_File_read_ordered(fh, buf, count, datatype, c->status);
     if (rc == MPI_SUCCESS)
-        ti_rec_untraced(c, "MPI_File_read_ordered");
+        ti_rec_file_access(c);
     return ti_leave(rc);
 }
 
 TI_EXPORT int MPI_File_read_ordered_begin(MPI_File fh, void *buf, int count,
                                           MPI_Datatype datatype)
 {
-    struct ti_call *c = TI_ENTER(TI_OP_UNTRACED, TI_BINDING_C);
+    struct ti_call *c = TI_ENTER(TI_OP_FILE_READ_ORDERED_BEGIN, TI_BINDING_C);
     int rc;
 
     if (!c)
         return PMPI_File_read_ordered_begin(fh, buf, count, datatype);
+    c->file = fh;
+    c->count = count;
+    c->type = datatype;
     rc = PMPI_File_read_ordered_begin(fh, buf, count, datatype);
     if (rc == MPI_SUCCESS)
-        ti_rec_untraced(c, "MPI_File_read_ordered_begin");
+        ti_rec_file_begin(c);
     return ti_leave(rc);
 }
 
 TI_EXPORT int MPI_File_read_ordered_end(MPI_File fh, void *buf, MPI_Status *status)
 {
-    struct ti_call *c = TI_ENTER(TI_OP_UNTRACED, TI_BINDING_C);
+    struct ti_call *c = TI_ENTER(TI_OP_FILE_READ_ORDERED_END, TI_BINDING_C);
     int rc;
 
     if (!c)
         return PMPI_File_read_ordered_end(fh, buf, status);
-    rc = PMPI_File_read_ordered_end(fh, buf, status);
+    c->file = fh;
+    c->status = status;
+    ti_pre_file_end(c);
+    rc = PMPI_File_read_ordered_end(fh, buf, c->status);
     if (rc == MPI_SUCCESS)
-        ti_rec_untraced(c, "MPI_File_read_ordered_end");
+        ti_rec_file_end(c);
     return ti_leave(rc);
 }
 
 TI_EXPORT int MPI_File_read_shared(MPI_File fh, void *buf, int count, MPI_Datatype datatype,
                                    MPI_Status *status)
 {
-    struct ti_call *c = TI_ENTER(TI_OP_UNTRACED, TI_BINDING_C);
+    struct ti_call *c = TI_ENTER(TI_OP_FILE_READ_SHARED, TI_BINDING_C);
     int rc;
 
     if (!c)
         return PMPI_File_read_shared(fh, buf, count, datatype, status);
-    rc = PMPI_File_read_shared(fh, buf, count, datatype, status);
+    c->file = fh;
+    c->count = count;
+    c->type = datatype;
+    c->status = status;
+    ti_pre_file_access(c);
+    rc = PMPI_File_read_shared(fh, buf, count, datatype, c->status);
     if (rc == MPI_SUCCESS)
-        ti_rec_untraced(c, "MPI_File_read_shared");
+        ti_rec_file_access(c);
     return ti_leave(rc);
 }
 
 TI_EXPORT int MPI_File_seek_shared(MPI_File fh, MPI_Offset offset, int whence)
 {
-    struct ti_call *c = TI_ENTER(TI_OP_UNTRACED, TI_BINDING_C);
+    struct ti_call *c = TI_ENTER(TI_OP_FILE_SEEK_SHARED, TI_BINDING_C);
     int rc;
 
     if (!c)
         return PMPI_File_seek_shared(fh, offset, whence);
+    c->file = fh;
+    c->offset = offset;
+    c->mode = whence;
     rc = PMPI_File_seek_shared(fh, offset, whence);
     if (rc == MPI_SUCCESS)
-        ti_rec_untraced(c, "MPI_File_seek_shared");
+        ti_rec_file_seek_shared(c);
     return ti_leave(rc);
 }
 
 TI_EXPORT int MPI_File_set_atomicity(MPI_File fh, int flag)
 {
-    struct ti_call *c = TI_ENTER(TI_OP_UNTRACED, TI_BINDING_C);
+    struct ti_call *c = TI_ENTER(TI_OP_FILE_SET_ATOMICITY, TI_BINDING_C);
     int rc;
 
     if (!c)
         return PMPI_File_set_atomicity(fh, flag);
+    c->file = fh;
+    c->level = flag;
     rc = PMPI_File_set_atomicity(fh, flag);
     if (rc == MPI_SUCCESS)
-        ti_rec_untraced(c, "MPI_File_set_atomicity");
+        ti_rec_file_set_atomicity(c);
     return ti_leave(rc);
 }
 
 TI_EXPORT int MPI_File_set_info(MPI_File fh, MPI_Info info)
 {
-    struct ti_call *c = TI_ENTER(TI_OP_UNTRACED, TI_BINDING_C);
+    struct ti_call *c = TI_ENTER(TI_OP_FILE_SET_INFO, TI_BINDING_C);
     int rc;
 
     if (!c)
         return PMPI_File_set_info(fh, info);
+    c->file = fh;
     rc = PMPI_File_set_info(fh, info);
     if (rc == MPI_SUCCESS)
-        ti_rec_untraced(c, "MPI_File_set_info");
+        ti_rec_file_call(c);
     return ti_leave(rc);
 }
 
 TI_EXPORT int MPI_File_set_size(MPI_File fh, MPI_Offset size)
 {
-    struct ti_call *c = TI_ENTER(TI_OP_UNTRACED, TI_BINDING_C);
+    struct ti_call *c = TI_ENTER(TI_OP_FILE_SET_SIZE, TI_BINDING_C);
     int rc;
 
     if (!c)
         return PMPI_File_set_size(fh, size);
+    c->file = fh;
+    c->bytes = size;
     rc = PMPI_File_set_size(fh, size);
     if (rc == MPI_SUCCESS)
-        ti_rec_untraced(c, "MPI_File_set_size");
+        ti_rec_file_size(c);
     return ti_leave(rc);
 }
 
 TI_EXPORT int MPI_File_set_view(MPI_File fh, MPI_Offset disp, MPI_Datatype etype,
                                 MPI_Datatype filetype, const char *datarep, MPI_Info info)
 {
-    struct ti_call *c = TI_ENTER(TI_OP_UNTRACED, TI_BINDING_C);
+    struct ti_call *c = TI_ENTER(TI_OP_FILE_SET_VIEW, TI_BINDING_C);
     int rc;
 
     if (!c)
         return PMPI_File_set_view(fh, disp, etype, filetype, datarep, info);
+    c->file = fh;
+    c->offset = disp;
+    c->type = etype;
+    c->type2 = filetype;
     rc = PMPI_File_set_view(fh, disp, etype, filetype, datarep, info);
     if (rc == MPI_SUCCESS)
-        ti_rec_untraced(c, "MPI_File_set_view");
+        ti_rec_file_set_view(c);
     return ti_leave(rc);
 }
 
 TI_EXPORT int MPI_File_sync(MPI_File fh)
 {
-    struct ti_call *c = TI_ENTER(TI_OP_UNTRACED, TI_BINDING_C);
+    struct ti_call *c = TI_ENTER(TI_OP_FILE_SYNC, TI_BINDING_C);
     int rc;
 
     if (!c)
         return PMPI_File_sync(fh);
+    c->file = fh;
     rc = PMPI_File_sync(fh);
     if (rc == MPI_SUCCESS)
-        ti_rec_untraced(c, "MPI_File_sync");
+        ti_rec_file_call(c);
     return ti_leave(rc);
 }
 
 TI_EXPORT int MPI_File_write(MPI_File fh, const void *buf, int count, MPI_Datatype datatype,
                              MPI_Status *status)
 {
-    struct ti_call *c = TI_ENTER(TI_OP_UNTRACED, TI_BINDING_C);
+    struct ti_call *c = TI_ENTER(TI_OP_FILE_WRITE, TI_BINDING_C);
     int rc;
 
     if (!c)
         return PMPI_File_write(fh, buf, count, datatype, status);
-    rc = PMPI_File_write(fh, buf, count, datatype, status);
+    c->file = fh;
+    c->count = count;
+    c->type = datatype;
+    c->status = status;
+    ti_pre_file_access(c);
+    rc = PMPI_File_write(fh, buf, count, datatype, c->status);
     if (rc == MPI_SUCCESS)
-        ti_rec_untraced(c, "MPI_File_write");
+        ti_rec_file_access(c);
     return ti_leave(rc);
 }
 
 TI_EXPORT int MPI_File_write_all(MPI_File fh, const void *buf, int count, MPI_Datatype datatype,
                                  MPI_Status *status)
 {
-    struct ti_call *c = TI_ENTER(TI_OP_UNTRACED, TI_BINDING_C);
+    struct ti_call *c = TI_ENTER(TI_OP_FILE_WRITE_ALL, TI_BINDING_C);
     int rc;
 
     if (!c)
         return PMPI_File_write_all(fh, buf, count, datatype, status);
-    rc = PMPI_File_write_all(fh, buf, count, datatype, status);
+    c->file = fh;
+    c->count = count;
+    c->type = datatype;
+    c->status = status;
+    ti_pre_file_access(c);
+    rc = PMPI_File_write_all(fh, buf, count, datatype, c->status);
     if (rc == MPI_SUCCESS)
-        ti_rec_untraced(c, "MPI_File_write_all");
+        ti_rec_file_access(c);
     return ti_leave(rc);
 }
 
 TI_EXPORT int MPI_File_write_all_begin(MPI_File fh, const void *buf, int count,
                                        MPI_Datatype datatype)
 {
-    struct ti_call *c = TI_ENTER(TI_OP_UNTRACED, TI_BINDING_C);
+    struct ti_call *c = TI_ENTER(TI_OP_FILE_WRITE_ALL_BEGIN, TI_BINDING_C);
     int rc;
 
     if (!c)
         return PMPI_File_write_all_begin(fh, buf, count, datatype);
+    c->file = fh;
+    c->count = count;
+    c->type = datatype;
     rc = PMPI_File_write_all_begin(fh, buf, count, datatype);
     if (rc == MPI_SUCCESS)
-        ti_rec_untraced(c, "MPI_File_write_all_begin");
+        ti_rec_file_begin(c);
     return ti_leave(rc);
 }
 
 TI_EXPORT int MPI_File_write_all_end(MPI_File fh, const void *buf, MPI_Status *status)
 {
-    struct ti_call *c = TI_ENTER(TI_OP_UNTRACED, TI_BINDING_C);
+    struct ti_call *c = TI_ENTER(TI_OP_FILE_WRITE_ALL_END, TI_BINDING_C);
     int rc;
 
     if (!c)
         return PMPI_File_write_all_end(fh, buf, status);
-    rc = PMPI_File_write_all_end(fh, buf, status);
+    c->file = fh;
+    c->status = status;
+    ti_pre_file_end(c);
+    rc = PMPI_File_write_all_end(fh, buf, c->status);
     if (rc == MPI_SUCCESS)
-        ti_rec_untraced(c, "MPI_File_write_all_end");
+        ti_rec_file_end(c);
     return ti_leave(rc);
 }
 
 TI_EXPORT int MPI_File_write_at(MPI_File fh, MPI_Offset offset, const void *buf, int count,
                                 MPI_Datatype datatype, MPI_Status *status)
 {
-    struct ti_call *c = TI_ENTER(TI_OP_UNTRACED, TI_BINDING_C);
+    struct ti_call *c = TI_ENTER(TI_OP_FILE_WRITE_AT, TI_BINDING_C);
     int rc;
 
     if (!c)
         return PMPI_File_write_at(fh, offset, buf, count, datatype, status);
-    rc = PMPI_File_write_at(fh, offset, buf, count, datatype, status);
+    c->file = fh;
+    c->offset = offset;
+    c->count = count;
+    c->type = datatype;
+    c->status = status;
+    ti_pre_file_access(c);
+    rc = PMPI_File_write_at(fh, offset, buf, count, datatype, c->status);
     if (rc == MPI_SUCCESS)
-        ti_rec_untraced(c, "MPI_File_write_at");
+        ti_rec_file_access(c);
     return ti_leave(rc);
 }
 
 TI_EXPORT int MPI_File_write_at_all(MPI_File fh, MPI_Offset offset, const void *buf, int count,
                                     MPI_Datatype datatype, MPI_Status *status)
 {
-    struct ti_call *c = TI_ENTER(TI_OP_UNTRACED, TI_BINDING_C);
+    struct ti_call *c = TI_ENTER(TI_OP_FILE_WRITE_AT_ALL, TI_BINDING_C);
     int rc;
 
     if (!c)
         return PMPI_File_write_at_all(fh, offset, buf, count, datatype, status);
-    rc = PMPI_File_write_at_all(fh, offset, buf, count, datatype, status);
+    c->file = fh;
+    c->offset = offset;
+    c->count = count;
+    c->type = datatype;
+    c->status = status;
+    ti_pre_file_access(c);
+    rc = PMPI_File_write_at_all(fh, offset, buf, count, datatype, c->status);
     if (rc == MPI_SUCCESS)
-        ti_rec_untraced(c, "MPI_File_write_at_all");
+        ti_rec_file_access(c);
     return ti_leave(rc);
 }
 
 TI_EXPORT int MPI_File_write_at_all_begin(MPI_File fh, MPI_Offset offset, const void *buf,
                                           int count, MPI_Datatype datatype)
 {
-    struct ti_call *c = TI_ENTER(TI_OP_UNTRACED, TI_BINDING_C);
+    struct ti_call *c = TI_ENTER(TI_OP_FILE_WRITE_AT_ALL_BEGIN, TI_BINDING_C);
     int rc;
 
     if (!c)
         return PMPI_File_write_at_all_begin(fh, offset, buf, count, datatype);
+    c->file = fh;
+    c->offset = offset;
+    c->count = count;
+    c->type = datatype;
     rc = PMPI_File_write_at_all_begin(fh, offset, buf, count, datatype);
     if (rc == MPI_SUCCESS)
-        ti_rec_untraced(c, "MPI_File_write_at_all_begin");
+        ti_rec_file_begin(c);
     return ti_leave(rc);
 }
 
 TI_EXPORT int MPI_File_write_at_all_end(MPI_File fh, const void *buf, MPI_Status *status)
 {
-    struct ti_call *c = TI_ENTER(TI_OP_UNTRACED, TI_BINDING_C);
+    struct ti_call *c = TI_ENTER(TI_OP_FILE_WRITE_AT_ALL_END, TI_BINDING_C);
     int rc;
 
     if (!c)
         return PMPI_File_write_at_all_end(fh, buf, status);
-    rc = PMPI_File_write_at_all_end(fh, buf, status);
+    c->file = fh;
+    c->status = status;
+    ti_pre_file_end(c);
+    rc = PMPI_File_write_at_all_end(fh, buf, c->status);
     if (rc == MPI_SUCCESS)
-        ti_rec_untraced(c, "MPI_File_write_at_all_end");
+        ti_rec_file_end(c);
     return ti_leave(rc);
 }
 
 TI_EXPORT int MPI_File_write_ordered(MPI_File fh, const void *buf, int count,
                                      MPI_Datatype datatype, MPI_Status *status)
 {
-    struct ti_call *c = TI_ENTER(TI_OP_UNTRACED, TI_BINDING_C);
+    struct ti_call *c = TI_ENTER(TI_OP_FILE_WRITE_ORDERED, TI_BINDING_C);
     int rc;
 
     if (!c)
         return PMPI_File_write_ordered(fh, buf, count, datatype, status);
-    rc = PMPI_File_write_ordered(fh, buf, count, datatype, status);
+    c->file = fh;
+    c->count = count;
+    c->type = datatype;
+    c->status = status;
+    ti_pre_file_access(c);
+    rc = PMPI_File_write_ordered(fh, buf, count, datatype, c->status);
     if (rc == MPI_SUCCESS)
-        ti_rec_untraced(c, "MPI_File_write_ordered");
+        ti_rec_file_access(c);
     return ti_leave(rc);
 }
 
 TI_EXPORT int MPI_File_write_ordered_begin(MPI_File fh, const void *buf, int count,
                                            MPI_Datatype datatype)
 {
-    struct ti_call *c = TI_ENTER(TI_OP_UNTRACED, TI_BINDING_C);
+    struct ti_call *c = TI_ENTER(TI_OP_FILE_WRITE_ORDERED_BEGIN, TI_BINDING_C);
     int rc;
 
     if (!c)
         return PMPI_File_write_ordered_begin(fh, buf, count, datatype);
+    c->file = fh;
+    c->count = count;
+    c->type = datatype;
     rc = PMPI_File_write_ordered_begin(fh, buf, count, datatype);
     if (rc == MPI_SUCCESS)
-        ti_rec_untraced(c, "MPI_File_write_ordered_begin");
+        ti_rec_file_begin(c);
     return ti_leave(rc);
 }
 
 TI_EXPORT int MPI_File_write_ordered_end(MPI_File fh, const void *buf, MPI_Status *status)
 {
-    struct ti_call *c = TI_ENTER(TI_OP_UNTRACED, TI_BINDING_C);
+    struct ti_call *c = TI_ENTER(TI_OP_FILE_WRITE_ORDERED_END, TI_BINDING_C);
     int rc;
 
     if (!c)
         return PMPI_File_write_ordered_end(fh, buf, status);
-    rc = PMPI_File_write_ordered_end(fh, buf, status);
+    c->file = fh;
+    c->status = status;
+    ti_pre_file_end(c);
+    rc = PMPI_File_write_ordered_end(fh, buf, c->status);
     if (rc == MPI_SUCCESS)
-        ti_rec_untraced(c, "MPI_File_write_ordered_end");
+        ti_rec_file_end(c);
     return ti_leave(rc);
 }
 
 TI_EXPORT int MPI_File_write_shared(MPI_File fh, const void *buf, int count,
                                     MPI_Datatype datatype, MPI_Status *status)
 {
-    struct ti_call *c = TI_ENTER(TI_OP_UNTRACED, TI_BINDING_C);
+    struct ti_call *c = TI_ENTER(TI_OP_FILE_WRITE_SHARED, TI_BINDING_C);
     int rc;
 
     if (!c)
         return PMPI_File_write_shared(fh, buf, count, datatype, status);
-    rc = PMPI_File_write_shared(fh, buf, count, datatype, status);
+    c->file = fh;
+    c->count = count;
+    c->type = datatype;
+    c->status = status;
+    ti_pre_file_access(c);
+    rc = PMPI_File_write_shared(fh, buf, count, datatype, c->status);
     if (rc == MPI_SUCCESS)
-        ti_rec_untraced(c, "MPI_File_write_shared");
+        ti_rec_file_access(c);
     return ti_leave(rc);
 }

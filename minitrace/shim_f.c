@@ -19,7 +19,7 @@ extern char mpi_fortran_in_place_[] __attribute__((weak));
     void p##name params __attribute__((weak));                           \
     TI_EXPORT void name params                                           \
     {                                                                    \
-        if (!TI_ENTER(TI_OP_COUNT, TI_BINDING_FORTRAN)) {                \
+        if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_FORTRAN)) {                \
             TI_TWIN(p##name) args;                                       \
             return;                                                      \
         }                                                                \
@@ -1098,7 +1098,7 @@ TI_EXPORT double mpi_wtime_(void)
 {
     double value;
 
-    if (!TI_ENTER(TI_OP_COUNT, TI_BINDING_FORTRAN))
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_FORTRAN))
         return TI_TWIN(pmpi_wtime_)();
     value = TI_TWIN(pmpi_wtime_)();
     ti_leave(0);
@@ -1110,7 +1110,7 @@ TI_EXPORT double mpi_wtick_(void)
 {
     double value;
 
-    if (!TI_ENTER(TI_OP_COUNT, TI_BINDING_FORTRAN))
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_FORTRAN))
         return TI_TWIN(pmpi_wtick_)();
     value = TI_TWIN(pmpi_wtick_)();
     ti_leave(0);
@@ -1126,7 +1126,7 @@ TI_EXPORT MPI_Aint mpi_aint_add_(MPI_Aint *base, MPI_Aint *disp)
 {
     MPI_Aint value;
 
-    if (!TI_ENTER(TI_OP_COUNT, TI_BINDING_FORTRAN))
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_FORTRAN))
         return TI_TWIN(pmpi_aint_add_)(base, disp);
     value = TI_TWIN(pmpi_aint_add_)(base, disp);
     ti_leave(0);
@@ -1138,7 +1138,7 @@ TI_EXPORT MPI_Aint mpi_aint_diff_(MPI_Aint *addr1, MPI_Aint *addr2)
 {
     MPI_Aint value;
 
-    if (!TI_ENTER(TI_OP_COUNT, TI_BINDING_FORTRAN))
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_FORTRAN))
         return TI_TWIN(pmpi_aint_diff_)(addr1, addr2);
     value = TI_TWIN(pmpi_aint_diff_)(addr1, addr2);
     ti_leave(0);
@@ -1165,9 +1165,23 @@ NOTED(mpi_get_elements_x_, (const MPI_Fint *status, MPI_Fint *datatype, MPI_Coun
       (status, datatype, count, ierr))
 NOTED(mpi_test_cancelled_, (const MPI_Fint *status, MPI_Fint *flag, MPI_Fint *ierr),
       (status, flag, ierr))
-NOTED(mpi_request_get_status_, (MPI_Fint *request, MPI_Fint *flag, MPI_Fint *status,
-                                MPI_Fint *ierr),
-      (request, flag, status, ierr))
+
+void pmpi_request_get_status_(MPI_Fint *request, MPI_Fint *flag, MPI_Fint *status,
+                              MPI_Fint *ierr) __attribute__((weak));
+TI_EXPORT void mpi_request_get_status_(MPI_Fint *request, MPI_Fint *flag, MPI_Fint *status,
+                                       MPI_Fint *ierr)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_POLL, TI_BINDING_FORTRAN);
+
+    if (!c) {
+        TI_TWIN(pmpi_request_get_status_)(request, flag, status, ierr);
+        return;
+    }
+    TI_TWIN(pmpi_request_get_status_)(request, flag, status, ierr);
+    if (*ierr == MPI_SUCCESS)
+        ti_rec_poll(c);
+    ti_leave(*ierr);
+}
 NOTED(mpi_status_set_cancelled_, (MPI_Fint *status, MPI_Fint *flag, MPI_Fint *ierr),
       (status, flag, ierr))
 NOTED(mpi_status_set_elements_, (MPI_Fint *status, MPI_Fint *datatype, MPI_Fint *count,
@@ -1577,230 +1591,1323 @@ NOTED(mpi_register_datarep_, (const char *datarep, void *read_conversion_fn,
                               void *extra_state, MPI_Fint *ierr, size_t datarep_len),
       (datarep, read_conversion_fn, write_conversion_fn, dtype_file_extent_fn, extra_state,
        ierr, datarep_len))
-UNTRACED(mpi_send_init_, (void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *dest,
-                          MPI_Fint *tag, MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr),
-         (buf, count, datatype, dest, tag, comm, request, ierr), "MPI_Send_init", true)
-UNTRACED(mpi_bsend_init_, (void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *dest,
-                           MPI_Fint *tag, MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr),
-         (buf, count, datatype, dest, tag, comm, request, ierr), "MPI_Bsend_init", true)
-UNTRACED(mpi_ssend_init_, (void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *dest,
-                           MPI_Fint *tag, MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr),
-         (buf, count, datatype, dest, tag, comm, request, ierr), "MPI_Ssend_init", true)
-UNTRACED(mpi_rsend_init_, (void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *dest,
-                           MPI_Fint *tag, MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr),
-         (buf, count, datatype, dest, tag, comm, request, ierr), "MPI_Rsend_init", true)
-UNTRACED(mpi_recv_init_, (void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *source,
-                          MPI_Fint *tag, MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr),
-         (buf, count, datatype, source, tag, comm, request, ierr), "MPI_Recv_init", true)
-UNTRACED(mpi_start_, (MPI_Fint *request, MPI_Fint *ierr),
-         (request, ierr), "MPI_Start", true)
-UNTRACED(mpi_startall_, (MPI_Fint *count, MPI_Fint *array_of_requests, MPI_Fint *ierr),
-         (count, array_of_requests, ierr), "MPI_Startall", true)
-UNTRACED(mpi_cancel_, (MPI_Fint *request, MPI_Fint *ierr),
-         (request, ierr), "MPI_Cancel", true)
-UNTRACED(mpi_grequest_start_, (void *query_fn, void *free_fn, void *cancel_fn,
-                               void *extra_state, MPI_Fint *request, MPI_Fint *ierr),
-         (query_fn, free_fn, cancel_fn, extra_state, request, ierr), "MPI_Grequest_start", true)
-UNTRACED(mpi_grequest_complete_, (MPI_Fint *request, MPI_Fint *ierr),
-         (request, ierr), "MPI_Grequest_complete", true)
-UNTRACED(mpi_mprobe_, (MPI_Fint *source, MPI_Fint *tag, MPI_Fint *comm, MPI_Fint *message,
-                       MPI_Fint *status, MPI_Fint *ierr),
-         (source, tag, comm, message, status, ierr), "MPI_Mprobe", true)
-UNTRACED(mpi_improbe_, (MPI_Fint *source, MPI_Fint *tag, MPI_Fint *comm, MPI_Fint *flag,
-                        MPI_Fint *message, MPI_Fint *status, MPI_Fint *ierr),
-         (source, tag, comm, flag, message, status, ierr), "MPI_Improbe", *flag)
-UNTRACED(mpi_mrecv_, (void *buf, MPI_Fint *count, MPI_Fint *type, MPI_Fint *message,
-                      MPI_Fint *status, MPI_Fint *ierr),
-         (buf, count, type, message, status, ierr), "MPI_Mrecv", true)
-UNTRACED(mpi_imrecv_, (void *buf, MPI_Fint *count, MPI_Fint *type, MPI_Fint *message,
-                       MPI_Fint *request, MPI_Fint *ierr),
-         (buf, count, type, message, request, ierr), "MPI_Imrecv", true)
-UNTRACED(mpi_alltoallw_, (void *sendbuf, const MPI_Fint *sendcounts, const MPI_Fint *sdispls,
-                          const MPI_Fint *sendtypes, void *recvbuf, const MPI_Fint *recvcounts,
-                          const MPI_Fint *rdispls, const MPI_Fint *recvtypes, MPI_Fint *comm,
-                          MPI_Fint *ierr),
-         (sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes,
-          comm, ierr), "MPI_Alltoallw", true)
-UNTRACED(mpi_ibarrier_, (MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr),
-         (comm, request, ierr), "MPI_Ibarrier", true)
-UNTRACED(mpi_ibcast_, (void *buffer, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *root,
-                       MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr),
-         (buffer, count, datatype, root, comm, request, ierr), "MPI_Ibcast", true)
-UNTRACED(mpi_ireduce_, (void *sendbuf, void *recvbuf, MPI_Fint *count, MPI_Fint *datatype,
-                        MPI_Fint *op, MPI_Fint *root, MPI_Fint *comm, MPI_Fint *request,
-                        MPI_Fint *ierr),
-         (sendbuf, recvbuf, count, datatype, op, root, comm, request,
-          ierr), "MPI_Ireduce", true)
-UNTRACED(mpi_iallreduce_, (void *sendbuf, void *recvbuf, MPI_Fint *count, MPI_Fint *datatype,
-                           MPI_Fint *op, MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr),
-         (sendbuf, recvbuf, count, datatype, op, comm, request, ierr), "MPI_Iallreduce", true)
-UNTRACED(mpi_ireduce_scatter_, (void *sendbuf, void *recvbuf, const MPI_Fint *recvcounts,
-                                MPI_Fint *datatype, MPI_Fint *op, MPI_Fint *comm,
-                                MPI_Fint *request, MPI_Fint *ierr),
-         (sendbuf, recvbuf, recvcounts, datatype, op, comm, request,
-          ierr), "MPI_Ireduce_scatter", true)
-UNTRACED(mpi_ireduce_scatter_block_, (void *sendbuf, void *recvbuf, MPI_Fint *recvcount,
-                                      MPI_Fint *datatype, MPI_Fint *op, MPI_Fint *comm,
-                                      MPI_Fint *request, MPI_Fint *ierr),
-         (sendbuf, recvbuf, recvcount, datatype, op, comm, request,
-          ierr), "MPI_Ireduce_scatter_block", true)
-UNTRACED(mpi_iscan_, (void *sendbuf, void *recvbuf, MPI_Fint *count, MPI_Fint *datatype,
-                      MPI_Fint *op, MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr),
-         (sendbuf, recvbuf, count, datatype, op, comm, request, ierr), "MPI_Iscan", true)
-UNTRACED(mpi_iexscan_, (void *sendbuf, void *recvbuf, MPI_Fint *count, MPI_Fint *datatype,
-                        MPI_Fint *op, MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr),
-         (sendbuf, recvbuf, count, datatype, op, comm, request, ierr), "MPI_Iexscan", true)
-UNTRACED(mpi_igather_, (void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, void *recvbuf,
-                        MPI_Fint *recvcount, MPI_Fint *recvtype, MPI_Fint *root, MPI_Fint *comm,
-                        MPI_Fint *request, MPI_Fint *ierr),
-         (sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, request,
-          ierr), "MPI_Igather", true)
-UNTRACED(mpi_igatherv_, (void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, void *recvbuf,
-                         const MPI_Fint *recvcounts, const MPI_Fint *displs, MPI_Fint *recvtype,
-                         MPI_Fint *root, MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr),
-         (sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm,
-          request, ierr), "MPI_Igatherv", true)
-UNTRACED(mpi_iscatter_, (void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, void *recvbuf,
-                         MPI_Fint *recvcount, MPI_Fint *recvtype, MPI_Fint *root,
-                         MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr),
-         (sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, request,
-          ierr), "MPI_Iscatter", true)
-UNTRACED(mpi_iscatterv_, (void *sendbuf, const MPI_Fint *sendcounts, const MPI_Fint *displs,
-                          MPI_Fint *sendtype, void *recvbuf, MPI_Fint *recvcount,
-                          MPI_Fint *recvtype, MPI_Fint *root, MPI_Fint *comm, MPI_Fint *request,
-                          MPI_Fint *ierr),
-         (sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm,
-          request, ierr), "MPI_Iscatterv", true)
-UNTRACED(mpi_iallgather_, (void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype,
-                           void *recvbuf, MPI_Fint *recvcount, MPI_Fint *recvtype,
-                           MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr),
-         (sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request,
-          ierr), "MPI_Iallgather", true)
-UNTRACED(mpi_iallgatherv_, (void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype,
-                            void *recvbuf, const MPI_Fint *recvcounts, const MPI_Fint *displs,
-                            MPI_Fint *recvtype, MPI_Fint *comm, MPI_Fint *request,
-                            MPI_Fint *ierr),
-         (sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, request,
-          ierr), "MPI_Iallgatherv", true)
-UNTRACED(mpi_ialltoall_, (void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, void *recvbuf,
-                          MPI_Fint *recvcount, MPI_Fint *recvtype, MPI_Fint *comm,
-                          MPI_Fint *request, MPI_Fint *ierr),
-         (sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request,
-          ierr), "MPI_Ialltoall", true)
-UNTRACED(mpi_ialltoallv_, (void *sendbuf, const MPI_Fint *sendcounts, const MPI_Fint *sdispls,
-                           MPI_Fint *sendtype, void *recvbuf, const MPI_Fint *recvcounts,
-                           const MPI_Fint *rdispls, MPI_Fint *recvtype, MPI_Fint *comm,
-                           MPI_Fint *request, MPI_Fint *ierr),
-         (sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm,
-          request, ierr), "MPI_Ialltoallv", true)
-UNTRACED(mpi_ialltoallw_, (void *sendbuf, const MPI_Fint *sendcounts, const MPI_Fint *sdispls,
-                           const MPI_Fint *sendtypes, void *recvbuf, const MPI_Fint *recvcounts,
-                           const MPI_Fint *rdispls, const MPI_Fint *recvtypes, MPI_Fint *comm,
-                           MPI_Fint *request, MPI_Fint *ierr),
-         (sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes,
-          comm, request, ierr), "MPI_Ialltoallw", true)
-UNTRACED(mpi_neighbor_allgather_, (void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype,
-                                   void *recvbuf, MPI_Fint *recvcount, MPI_Fint *recvtype,
-                                   MPI_Fint *comm, MPI_Fint *ierr),
-         (sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
-          ierr), "MPI_Neighbor_allgather", true)
-UNTRACED(mpi_neighbor_allgatherv_, (void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype,
-                                    void *recvbuf, const MPI_Fint *recvcounts,
-                                    const MPI_Fint *displs, MPI_Fint *recvtype, MPI_Fint *comm,
-                                    MPI_Fint *ierr),
-         (sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm,
-          ierr), "MPI_Neighbor_allgatherv", true)
-UNTRACED(mpi_neighbor_alltoall_, (void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype,
-                                  void *recvbuf, MPI_Fint *recvcount, MPI_Fint *recvtype,
-                                  MPI_Fint *comm, MPI_Fint *ierr),
-         (sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
-          ierr), "MPI_Neighbor_alltoall", true)
-UNTRACED(mpi_neighbor_alltoallv_, (void *sendbuf, const MPI_Fint *sendcounts,
-                                   const MPI_Fint *sdispls, MPI_Fint *sendtype, void *recvbuf,
-                                   const MPI_Fint *recvcounts, const MPI_Fint *rdispls,
-                                   MPI_Fint *recvtype, MPI_Fint *comm, MPI_Fint *ierr),
-         (sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm,
-          ierr), "MPI_Neighbor_alltoallv", true)
-UNTRACED(mpi_neighbor_alltoallw_, (void *sendbuf, const MPI_Fint *sendcounts,
-                                   const MPI_Aint *sdispls, const MPI_Fint *sendtypes,
-                                   void *recvbuf, const MPI_Fint *recvcounts,
-                                   const MPI_Aint *rdispls, const MPI_Fint *recvtypes,
-                                   MPI_Fint *comm, MPI_Fint *ierr),
-         (sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes,
-          comm, ierr), "MPI_Neighbor_alltoallw", true)
-UNTRACED(mpi_ineighbor_allgather_, (void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype,
-                                    void *recvbuf, MPI_Fint *recvcount, MPI_Fint *recvtype,
-                                    MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr),
-         (sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request,
-          ierr), "MPI_Ineighbor_allgather", true)
-UNTRACED(mpi_ineighbor_allgatherv_, (void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype,
-                                     void *recvbuf, const MPI_Fint *recvcounts,
-                                     const MPI_Fint *displs, MPI_Fint *recvtype, MPI_Fint *comm,
-                                     MPI_Fint *request, MPI_Fint *ierr),
-         (sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, request,
-          ierr), "MPI_Ineighbor_allgatherv", true)
-UNTRACED(mpi_ineighbor_alltoall_, (void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype,
-                                   void *recvbuf, MPI_Fint *recvcount, MPI_Fint *recvtype,
-                                   MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr),
-         (sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request,
-          ierr), "MPI_Ineighbor_alltoall", true)
-UNTRACED(mpi_ineighbor_alltoallv_, (void *sendbuf, const MPI_Fint *sendcounts,
-                                    const MPI_Fint *sdispls, MPI_Fint *sendtype, void *recvbuf,
-                                    const MPI_Fint *recvcounts, const MPI_Fint *rdispls,
-                                    MPI_Fint *recvtype, MPI_Fint *comm, MPI_Fint *request,
-                                    MPI_Fint *ierr),
-         (sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm,
-          request, ierr), "MPI_Ineighbor_alltoallv", true)
-UNTRACED(mpi_ineighbor_alltoallw_, (void *sendbuf, const MPI_Fint *sendcounts,
-                                    const MPI_Aint *sdispls, const MPI_Fint *sendtypes,
-                                    void *recvbuf, const MPI_Fint *recvcounts,
-                                    const MPI_Aint *rdispls, const MPI_Fint *recvtypes,
-                                    MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr),
-         (sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes,
-          comm, request, ierr), "MPI_Ineighbor_alltoallw", true)
-UNTRACED(mpi_comm_dup_with_info_, (MPI_Fint *comm, MPI_Fint *info, MPI_Fint *newcomm,
-                                   MPI_Fint *ierr),
-         (comm, info, newcomm, ierr), "MPI_Comm_dup_with_info", true)
-UNTRACED(mpi_comm_idup_, (MPI_Fint *comm, MPI_Fint *newcomm, MPI_Fint *request, MPI_Fint *ierr),
-         (comm, newcomm, request, ierr), "MPI_Comm_idup", true)
-UNTRACED(mpi_comm_split_type_, (MPI_Fint *comm, MPI_Fint *split_type, MPI_Fint *key,
-                                MPI_Fint *info, MPI_Fint *newcomm, MPI_Fint *ierr),
-         (comm, split_type, key, info, newcomm, ierr), "MPI_Comm_split_type", true)
-UNTRACED(mpi_comm_create_group_, (MPI_Fint *comm, MPI_Fint *group, MPI_Fint *tag,
-                                  MPI_Fint *newcomm, MPI_Fint *ierr),
-         (comm, group, tag, newcomm, ierr), "MPI_Comm_create_group", true)
-UNTRACED(mpi_comm_set_info_, (MPI_Fint *comm, MPI_Fint *info, MPI_Fint *ierr),
-         (comm, info, ierr), "MPI_Comm_set_info", true)
-UNTRACED(mpi_cart_sub_, (MPI_Fint *comm, const MPI_Fint *remain_dims, MPI_Fint *new_comm,
-                         MPI_Fint *ierr),
-         (comm, remain_dims, new_comm, ierr), "MPI_Cart_sub", true)
-UNTRACED(mpi_graph_create_, (MPI_Fint *comm_old, MPI_Fint *nnodes, const MPI_Fint *index,
-                             const MPI_Fint *edges, MPI_Fint *reorder, MPI_Fint *comm_graph,
-                             MPI_Fint *ierr),
-         (comm_old, nnodes, index, edges, reorder, comm_graph, ierr), "MPI_Graph_create", true)
-UNTRACED(mpi_dist_graph_create_, (MPI_Fint *comm_old, MPI_Fint *n, const MPI_Fint *nodes,
-                                  const MPI_Fint *degrees, const MPI_Fint *targets,
-                                  const MPI_Fint *weights, MPI_Fint *info, MPI_Fint *reorder,
-                                  MPI_Fint *newcomm, MPI_Fint *ierr),
-         (comm_old, n, nodes, degrees, targets, weights, info, reorder, newcomm,
-          ierr), "MPI_Dist_graph_create", true)
-UNTRACED(mpi_dist_graph_create_adjacent_, (MPI_Fint *comm_old, MPI_Fint *indegree,
-                                           const MPI_Fint *sources,
-                                           const MPI_Fint *sourceweights, MPI_Fint *outdegree,
-                                           const MPI_Fint *destinations,
-                                           const MPI_Fint *destweights, MPI_Fint *info,
-                                           MPI_Fint *reorder, MPI_Fint *comm_dist_graph,
-                                           MPI_Fint *ierr),
-         (comm_old, indegree, sources, sourceweights, outdegree, destinations, destweights,
-          info, reorder, comm_dist_graph, ierr), "MPI_Dist_graph_create_adjacent", true)
-UNTRACED(mpi_intercomm_create_, (MPI_Fint *local_comm, MPI_Fint *local_leader,
-                                 MPI_Fint *bridge_comm, MPI_Fint *remote_leader, MPI_Fint *tag,
-                                 MPI_Fint *newintercomm, MPI_Fint *ierr),
-         (local_comm, local_leader, bridge_comm, remote_leader, tag, newintercomm,
-          ierr), "MPI_Intercomm_create", true)
-UNTRACED(mpi_intercomm_merge_, (MPI_Fint *intercomm, MPI_Fint *high, MPI_Fint *newintercomm,
-                                MPI_Fint *ierr),
-         (intercomm, high, newintercomm, ierr), "MPI_Intercomm_merge", true)
+
+void pmpi_send_init_(void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *dest,
+                     MPI_Fint *tag, MPI_Fint *comm, MPI_Fint *request,
+                     MPI_Fint *ierr) __attribute__((weak));
+TI_EXPORT void mpi_send_init_(void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *dest,
+                              MPI_Fint *tag, MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_SEND_INIT, TI_BINDING_FORTRAN);
+
+    if (!c) {
+        TI_TWIN(pmpi_send_init_)(buf, count, datatype, dest, tag, comm, request, ierr);
+        return;
+    }
+    c->count = *count;
+    c->type = PMPI_Type_f2c(*datatype);
+    c->peer = *dest;
+    c->tag = *tag;
+    c->comm = PMPI_Comm_f2c(*comm);
+    c->req = request;
+    TI_TWIN(pmpi_send_init_)(buf, count, datatype, dest, tag, comm, request, ierr);
+    if (*ierr == MPI_SUCCESS)
+        ti_rec_send_init(c);
+    ti_leave(*ierr);
+}
+
+void pmpi_bsend_init_(void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *dest,
+                      MPI_Fint *tag, MPI_Fint *comm, MPI_Fint *request,
+                      MPI_Fint *ierr) __attribute__((weak));
+TI_EXPORT void mpi_bsend_init_(void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *dest,
+                               MPI_Fint *tag, MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_BSEND_INIT, TI_BINDING_FORTRAN);
+
+    if (!c) {
+        TI_TWIN(pmpi_bsend_init_)(buf, count, datatype, dest, tag, comm, request, ierr);
+        return;
+    }
+    c->count = *count;
+    c->type = PMPI_Type_f2c(*datatype);
+    c->peer = *dest;
+    c->tag = *tag;
+    c->comm = PMPI_Comm_f2c(*comm);
+    c->req = request;
+    TI_TWIN(pmpi_bsend_init_)(buf, count, datatype, dest, tag, comm, request, ierr);
+    if (*ierr == MPI_SUCCESS)
+        ti_rec_send_init(c);
+    ti_leave(*ierr);
+}
+
+void pmpi_ssend_init_(void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *dest,
+                      MPI_Fint *tag, MPI_Fint *comm, MPI_Fint *request,
+                      MPI_Fint *ierr) __attribute__((weak));
+TI_EXPORT void mpi_ssend_init_(void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *dest,
+                               MPI_Fint *tag, MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_SSEND_INIT, TI_BINDING_FORTRAN);
+
+    if (!c) {
+        TI_TWIN(pmpi_ssend_init_)(buf, count, datatype, dest, tag, comm, request, ierr);
+        return;
+    }
+    c->count = *count;
+    c->type = PMPI_Type_f2c(*datatype);
+    c->peer = *dest;
+    c->tag = *tag;
+    c->comm = PMPI_Comm_f2c(*comm);
+    c->req = request;
+    TI_TWIN(pmpi_ssend_init_)(buf, count, datatype, dest, tag, comm, request, ierr);
+    if (*ierr == MPI_SUCCESS)
+        ti_rec_send_init(c);
+    ti_leave(*ierr);
+}
+
+void pmpi_rsend_init_(void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *dest,
+                      MPI_Fint *tag, MPI_Fint *comm, MPI_Fint *request,
+                      MPI_Fint *ierr) __attribute__((weak));
+TI_EXPORT void mpi_rsend_init_(void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *dest,
+                               MPI_Fint *tag, MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_RSEND_INIT, TI_BINDING_FORTRAN);
+
+    if (!c) {
+        TI_TWIN(pmpi_rsend_init_)(buf, count, datatype, dest, tag, comm, request, ierr);
+        return;
+    }
+    c->count = *count;
+    c->type = PMPI_Type_f2c(*datatype);
+    c->peer = *dest;
+    c->tag = *tag;
+    c->comm = PMPI_Comm_f2c(*comm);
+    c->req = request;
+    TI_TWIN(pmpi_rsend_init_)(buf, count, datatype, dest, tag, comm, request, ierr);
+    if (*ierr == MPI_SUCCESS)
+        ti_rec_send_init(c);
+    ti_leave(*ierr);
+}
+
+void pmpi_recv_init_(void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *source,
+                     MPI_Fint *tag, MPI_Fint *comm, MPI_Fint *request,
+                     MPI_Fint *ierr) __attribute__((weak));
+TI_EXPORT void mpi_recv_init_(void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *source,
+                              MPI_Fint *tag, MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_RECV_INIT, TI_BINDING_FORTRAN);
+
+    if (!c) {
+        TI_TWIN(pmpi_recv_init_)(buf, count, datatype, source, tag, comm, request, ierr);
+        return;
+    }
+    c->count = *count;
+    c->type = PMPI_Type_f2c(*datatype);
+    c->peer = *source;
+    c->tag = *tag;
+    c->comm = PMPI_Comm_f2c(*comm);
+    c->req = request;
+    TI_TWIN(pmpi_recv_init_)(buf, count, datatype, source, tag, comm, request, ierr);
+    if (*ierr == MPI_SUCCESS)
+        ti_rec_recv_init(c);
+    ti_leave(*ierr);
+}
+
+void pmpi_start_(MPI_Fint *request, MPI_Fint *ierr) __attribute__((weak));
+TI_EXPORT void mpi_start_(MPI_Fint *request, MPI_Fint *ierr)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_START, TI_BINDING_FORTRAN);
+
+    if (!c) {
+        TI_TWIN(pmpi_start_)(request, ierr);
+        return;
+    }
+    c->req = request;
+    TI_TWIN(pmpi_start_)(request, ierr);
+    if (*ierr == MPI_SUCCESS)
+        ti_rec_start(c);
+    ti_leave(*ierr);
+}
+
+void pmpi_startall_(MPI_Fint *count, MPI_Fint *array_of_requests,
+                    MPI_Fint *ierr) __attribute__((weak));
+TI_EXPORT void mpi_startall_(MPI_Fint *count, MPI_Fint *array_of_requests, MPI_Fint *ierr)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_STARTALL, TI_BINDING_FORTRAN);
+
+    if (!c) {
+        TI_TWIN(pmpi_startall_)(count, array_of_requests, ierr);
+        return;
+    }
+    c->nreq = *count;
+    c->req = array_of_requests;
+    TI_TWIN(pmpi_startall_)(count, array_of_requests, ierr);
+    if (*ierr == MPI_SUCCESS)
+        ti_rec_startall(c);
+    ti_leave(*ierr);
+}
+
+void pmpi_cancel_(MPI_Fint *request, MPI_Fint *ierr) __attribute__((weak));
+TI_EXPORT void mpi_cancel_(MPI_Fint *request, MPI_Fint *ierr)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_CANCEL, TI_BINDING_FORTRAN);
+
+    if (!c) {
+        TI_TWIN(pmpi_cancel_)(request, ierr);
+        return;
+    }
+    c->req = request;
+    TI_TWIN(pmpi_cancel_)(request, ierr);
+    if (*ierr == MPI_SUCCESS)
+        ti_rec_cancel(c);
+    ti_leave(*ierr);
+}
+
+void pmpi_grequest_start_(void *query_fn, void *free_fn, void *cancel_fn, void *extra_state,
+                          MPI_Fint *request, MPI_Fint *ierr) __attribute__((weak));
+TI_EXPORT void mpi_grequest_start_(void *query_fn, void *free_fn, void *cancel_fn,
+                                   void *extra_state, MPI_Fint *request, MPI_Fint *ierr)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_GREQUEST_START, TI_BINDING_FORTRAN);
+
+    if (!c) {
+        TI_TWIN(pmpi_grequest_start_)(query_fn, free_fn, cancel_fn, extra_state, request, ierr);
+        return;
+    }
+    c->req = request;
+    TI_TWIN(pmpi_grequest_start_)(query_fn, free_fn, cancel_fn, extra_state, request, ierr);
+    if (*ierr == MPI_SUCCESS)
+        ti_rec_grequest_start(c);
+    ti_leave(*ierr);
+}
+
+void pmpi_grequest_complete_(MPI_Fint *request, MPI_Fint *ierr) __attribute__((weak));
+TI_EXPORT void mpi_grequest_complete_(MPI_Fint *request, MPI_Fint *ierr)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_GREQUEST_COMPLETE, TI_BINDING_FORTRAN);
+
+    if (!c) {
+        TI_TWIN(pmpi_grequest_complete_)(request, ierr);
+        return;
+    }
+    c->request = PMPI_Request_f2c(*request);
+    TI_TWIN(pmpi_grequest_complete_)(request, ierr);
+    if (*ierr == MPI_SUCCESS)
+        ti_rec_grequest_complete(c);
+    ti_leave(*ierr);
+}
+
+void pmpi_mprobe_(MPI_Fint *source, MPI_Fint *tag, MPI_Fint *comm, MPI_Fint *message,
+                  MPI_Fint *status, MPI_Fint *ierr) __attribute__((weak));
+TI_EXPORT void mpi_mprobe_(MPI_Fint *source, MPI_Fint *tag, MPI_Fint *comm, MPI_Fint *message,
+                           MPI_Fint *status, MPI_Fint *ierr)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_MPROBE, TI_BINDING_FORTRAN);
+
+    if (!c) {
+        TI_TWIN(pmpi_mprobe_)(source, tag, comm, message, status, ierr);
+        return;
+    }
+    c->peer = *source;
+    c->tag = *tag;
+    c->comm = PMPI_Comm_f2c(*comm);
+    c->message = message;
+    c->status = status;
+    ti_pre_mprobe(c);
+    TI_TWIN(pmpi_mprobe_)(source, tag, comm, message, c->status, ierr);
+    if (*ierr == MPI_SUCCESS)
+        ti_rec_mprobe(c);
+    ti_leave(*ierr);
+}
+
+void pmpi_improbe_(MPI_Fint *source, MPI_Fint *tag, MPI_Fint *comm, MPI_Fint *flag,
+                   MPI_Fint *message, MPI_Fint *status, MPI_Fint *ierr) __attribute__((weak));
+TI_EXPORT void mpi_improbe_(MPI_Fint *source, MPI_Fint *tag, MPI_Fint *comm, MPI_Fint *flag,
+                            MPI_Fint *message, MPI_Fint *status, MPI_Fint *ierr)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_IMPROBE, TI_BINDING_FORTRAN);
+
+    if (!c) {
+        TI_TWIN(pmpi_improbe_)(source, tag, comm, flag, message, status, ierr);
+        return;
+    }
+    c->peer = *source;
+    c->tag = *tag;
+    c->comm = PMPI_Comm_f2c(*comm);
+    c->flag = flag;
+    c->message = message;
+    c->status = status;
+    ti_pre_improbe(c);
+    TI_TWIN(pmpi_improbe_)(source, tag, comm, flag, message, c->status, ierr);
+    if (*ierr == MPI_SUCCESS)
+        ti_rec_improbe(c);
+    ti_leave(*ierr);
+}
+
+void pmpi_mrecv_(void *buf, MPI_Fint *count, MPI_Fint *type, MPI_Fint *message,
+                 MPI_Fint *status, MPI_Fint *ierr) __attribute__((weak));
+TI_EXPORT void mpi_mrecv_(void *buf, MPI_Fint *count, MPI_Fint *type, MPI_Fint *message,
+                          MPI_Fint *status, MPI_Fint *ierr)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_MRECV, TI_BINDING_FORTRAN);
+
+    if (!c) {
+        TI_TWIN(pmpi_mrecv_)(buf, count, type, message, status, ierr);
+        return;
+    }
+    c->count = *count;
+    c->type = PMPI_Type_f2c(*type);
+    c->message = message;
+    c->status = status;
+    ti_pre_mrecv(c);
+    TI_TWIN(pmpi_mrecv_)(buf, count, type, message, c->status, ierr);
+    if (*ierr == MPI_SUCCESS)
+        ti_rec_mrecv(c);
+    ti_leave(*ierr);
+}
+
+void pmpi_imrecv_(void *buf, MPI_Fint *count, MPI_Fint *type, MPI_Fint *message,
+                  MPI_Fint *request, MPI_Fint *ierr) __attribute__((weak));
+TI_EXPORT void mpi_imrecv_(void *buf, MPI_Fint *count, MPI_Fint *type, MPI_Fint *message,
+                           MPI_Fint *request, MPI_Fint *ierr)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_IMRECV, TI_BINDING_FORTRAN);
+
+    if (!c) {
+        TI_TWIN(pmpi_imrecv_)(buf, count, type, message, request, ierr);
+        return;
+    }
+    c->count = *count;
+    c->type = PMPI_Type_f2c(*type);
+    c->message = message;
+    c->req = request;
+    ti_pre_imrecv(c);
+    TI_TWIN(pmpi_imrecv_)(buf, count, type, message, request, ierr);
+    if (*ierr == MPI_SUCCESS)
+        ti_rec_imrecv(c);
+    ti_leave(*ierr);
+}
+
+void pmpi_alltoallw_(void *sendbuf, const MPI_Fint *sendcounts, const MPI_Fint *sdispls,
+                     const MPI_Fint *sendtypes, void *recvbuf, const MPI_Fint *recvcounts,
+                     const MPI_Fint *rdispls, const MPI_Fint *recvtypes, MPI_Fint *comm,
+                     MPI_Fint *ierr) __attribute__((weak));
+TI_EXPORT void mpi_alltoallw_(void *sendbuf, const MPI_Fint *sendcounts,
+                              const MPI_Fint *sdispls, const MPI_Fint *sendtypes, void *recvbuf,
+                              const MPI_Fint *recvcounts, const MPI_Fint *rdispls,
+                              const MPI_Fint *recvtypes, MPI_Fint *comm, MPI_Fint *ierr)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_ALLTOALLW, TI_BINDING_FORTRAN);
+
+    if (!c) {
+        TI_TWIN(pmpi_alltoallw_)(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
+                                 rdispls, recvtypes, comm, ierr);
+        return;
+    }
+    c->in_place = sendbuf == (void *)mpi_fortran_in_place_;
+    c->counts = sendcounts;
+    c->types = sendtypes;
+    c->counts2 = recvcounts;
+    c->types2 = recvtypes;
+    c->comm = PMPI_Comm_f2c(*comm);
+    TI_TWIN(pmpi_alltoallw_)(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
+                             rdispls, recvtypes, comm, ierr);
+    if (*ierr == MPI_SUCCESS)
+        ti_rec_alltoallw(c);
+    ti_leave(*ierr);
+}
+
+void pmpi_ibarrier_(MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr) __attribute__((weak));
+TI_EXPORT void mpi_ibarrier_(MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_IBARRIER, TI_BINDING_FORTRAN);
+
+    if (!c) {
+        TI_TWIN(pmpi_ibarrier_)(comm, request, ierr);
+        return;
+    }
+    c->comm = PMPI_Comm_f2c(*comm);
+    c->req = request;
+    TI_TWIN(pmpi_ibarrier_)(comm, request, ierr);
+    if (*ierr == MPI_SUCCESS)
+        ti_rec_barrier(c);
+    ti_leave(*ierr);
+}
+
+void pmpi_ibcast_(void *buffer, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *root,
+                  MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr) __attribute__((weak));
+TI_EXPORT void mpi_ibcast_(void *buffer, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *root,
+                           MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_IBCAST, TI_BINDING_FORTRAN);
+
+    if (!c) {
+        TI_TWIN(pmpi_ibcast_)(buffer, count, datatype, root, comm, request, ierr);
+        return;
+    }
+    c->count = *count;
+    c->type = PMPI_Type_f2c(*datatype);
+    c->root = *root;
+    c->comm = PMPI_Comm_f2c(*comm);
+    c->req = request;
+    TI_TWIN(pmpi_ibcast_)(buffer, count, datatype, root, comm, request, ierr);
+    if (*ierr == MPI_SUCCESS)
+        ti_rec_bcast(c);
+    ti_leave(*ierr);
+}
+
+void pmpi_ireduce_(void *sendbuf, void *recvbuf, MPI_Fint *count, MPI_Fint *datatype,
+                   MPI_Fint *op, MPI_Fint *root, MPI_Fint *comm, MPI_Fint *request,
+                   MPI_Fint *ierr) __attribute__((weak));
+TI_EXPORT void mpi_ireduce_(void *sendbuf, void *recvbuf, MPI_Fint *count, MPI_Fint *datatype,
+                            MPI_Fint *op, MPI_Fint *root, MPI_Fint *comm, MPI_Fint *request,
+                            MPI_Fint *ierr)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_IREDUCE, TI_BINDING_FORTRAN);
+
+    if (!c) {
+        TI_TWIN(pmpi_ireduce_)(sendbuf, recvbuf, count, datatype, op, root, comm, request,
+                               ierr);
+        return;
+    }
+    c->in_place = sendbuf == (void *)mpi_fortran_in_place_;
+    c->count = *count;
+    c->type = PMPI_Type_f2c(*datatype);
+    c->redop = PMPI_Op_f2c(*op);
+    c->root = *root;
+    c->comm = PMPI_Comm_f2c(*comm);
+    c->req = request;
+    TI_TWIN(pmpi_ireduce_)(sendbuf, recvbuf, count, datatype, op, root, comm, request, ierr);
+    if (*ierr == MPI_SUCCESS)
+        ti_rec_reduce(c);
+    ti_leave(*ierr);
+}
+
+void pmpi_iallreduce_(void *sendbuf, void *recvbuf, MPI_Fint *count, MPI_Fint *datatype,
+                      MPI_Fint *op, MPI_Fint *comm, MPI_Fint *request,
+                      MPI_Fint *ierr) __attribute__((weak));
+TI_EXPORT void mpi_iallreduce_(void *sendbuf, void *recvbuf, MPI_Fint *count,
+                               MPI_Fint *datatype, MPI_Fint *op, MPI_Fint *comm,
+                               MPI_Fint *request, MPI_Fint *ierr)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_IALLREDUCE, TI_BINDING_FORTRAN);
+
+    if (!c) {
+        TI_TWIN(pmpi_iallreduce_)(sendbuf, recvbuf, count, datatype, op, comm, request, ierr);
+        return;
+    }
+    c->in_place = sendbuf == (void *)mpi_fortran_in_place_;
+    c->count = *count;
+    c->type = PMPI_Type_f2c(*datatype);
+    c->redop = PMPI_Op_f2c(*op);
+    c->comm = PMPI_Comm_f2c(*comm);
+    c->req = request;
+    TI_TWIN(pmpi_iallreduce_)(sendbuf, recvbuf, count, datatype, op, comm, request, ierr);
+    if (*ierr == MPI_SUCCESS)
+        ti_rec_reduce(c);
+    ti_leave(*ierr);
+}
+
+void pmpi_ireduce_scatter_(void *sendbuf, void *recvbuf, const MPI_Fint *recvcounts,
+                           MPI_Fint *datatype, MPI_Fint *op, MPI_Fint *comm, MPI_Fint *request,
+                           MPI_Fint *ierr) __attribute__((weak));
+TI_EXPORT void mpi_ireduce_scatter_(void *sendbuf, void *recvbuf, const MPI_Fint *recvcounts,
+                                    MPI_Fint *datatype, MPI_Fint *op, MPI_Fint *comm,
+                                    MPI_Fint *request, MPI_Fint *ierr)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_IREDUCE_SCATTER, TI_BINDING_FORTRAN);
+
+    if (!c) {
+        TI_TWIN(pmpi_ireduce_scatter_)(sendbuf, recvbuf, recvcounts, datatype, op, comm,
+                                       request, ierr);
+        return;
+    }
+    c->in_place = sendbuf == (void *)mpi_fortran_in_place_;
+    c->counts2 = recvcounts;
+    c->type = PMPI_Type_f2c(*datatype);
+    c->redop = PMPI_Op_f2c(*op);
+    c->comm = PMPI_Comm_f2c(*comm);
+    c->req = request;
+    TI_TWIN(pmpi_ireduce_scatter_)(sendbuf, recvbuf, recvcounts, datatype, op, comm, request,
+                                   ierr);
+    if (*ierr == MPI_SUCCESS)
+        ti_rec_reduce_scatter(c);
+    ti_leave(*ierr);
+}
+
+void pmpi_ireduce_scatter_block_(void *sendbuf, void *recvbuf, MPI_Fint *recvcount,
+                                 MPI_Fint *datatype, MPI_Fint *op, MPI_Fint *comm,
+                                 MPI_Fint *request, MPI_Fint *ierr) __attribute__((weak));
+TI_EXPORT void mpi_ireduce_scatter_block_(void *sendbuf, void *recvbuf, MPI_Fint *recvcount,
+                                          MPI_Fint *datatype, MPI_Fint *op, MPI_Fint *comm,
+                                          MPI_Fint *request, MPI_Fint *ierr)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_IREDUCE_SCATTER_BLOCK, TI_BINDING_FORTRAN);
+
+    if (!c) {
+        TI_TWIN(pmpi_ireduce_scatter_block_)(sendbuf, recvbuf, recvcount, datatype, op, comm,
+                                             request, ierr);
+        return;
+    }
+    c->in_place = sendbuf == (void *)mpi_fortran_in_place_;
+    c->count = *recvcount;
+    c->type = PMPI_Type_f2c(*datatype);
+    c->redop = PMPI_Op_f2c(*op);
+    c->comm = PMPI_Comm_f2c(*comm);
+    c->req = request;
+    TI_TWIN(pmpi_ireduce_scatter_block_)(sendbuf, recvbuf, recvcount, datatype, op, comm,
+                                         request, ierr);
+    if (*ierr == MPI_SUCCESS)
+        ti_rec_reduce(c);
+    ti_leave(*ierr);
+}
+
+void pmpi_iscan_(void *sendbuf, void *recvbuf, MPI_Fint *count, MPI_Fint *datatype,
+                 MPI_Fint *op, MPI_Fint *comm, MPI_Fint *request,
+                 MPI_Fint *ierr) __attribute__((weak));
+TI_EXPORT void mpi_iscan_(void *sendbuf, void *recvbuf, MPI_Fint *count, MPI_Fint *datatype,
+                          MPI_Fint *op, MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_ISCAN, TI_BINDING_FORTRAN);
+
+    if (!c) {
+        TI_TWIN(pmpi_iscan_)(sendbuf, recvbuf, count, datatype, op, comm, request, ierr);
+        return;
+    }
+    c->in_place = sendbuf == (void *)mpi_fortran_in_place_;
+    c->count = *count;
+    c->type = PMPI_Type_f2c(*datatype);
+    c->redop = PMPI_Op_f2c(*op);
+    c->comm = PMPI_Comm_f2c(*comm);
+    c->req = request;
+    TI_TWIN(pmpi_iscan_)(sendbuf, recvbuf, count, datatype, op, comm, request, ierr);
+    if (*ierr == MPI_SUCCESS)
+        ti_rec_reduce(c);
+    ti_leave(*ierr);
+}
+
+void pmpi_iexscan_(void *sendbuf, void *recvbuf, MPI_Fint *count, MPI_Fint *datatype,
+                   MPI_Fint *op, MPI_Fint *comm, MPI_Fint *request,
+                   MPI_Fint *ierr) __attribute__((weak));
+TI_EXPORT void mpi_iexscan_(void *sendbuf, void *recvbuf, MPI_Fint *count, MPI_Fint *datatype,
+                            MPI_Fint *op, MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_IEXSCAN, TI_BINDING_FORTRAN);
+
+    if (!c) {
+        TI_TWIN(pmpi_iexscan_)(sendbuf, recvbuf, count, datatype, op, comm, request, ierr);
+        return;
+    }
+    c->in_place = sendbuf == (void *)mpi_fortran_in_place_;
+    c->count = *count;
+    c->type = PMPI_Type_f2c(*datatype);
+    c->redop = PMPI_Op_f2c(*op);
+    c->comm = PMPI_Comm_f2c(*comm);
+    c->req = request;
+    TI_TWIN(pmpi_iexscan_)(sendbuf, recvbuf, count, datatype, op, comm, request, ierr);
+    if (*ierr == MPI_SUCCESS)
+        ti_rec_reduce(c);
+    ti_leave(*ierr);
+}
+
+void pmpi_igather_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, void *recvbuf,
+                   MPI_Fint *recvcount, MPI_Fint *recvtype, MPI_Fint *root, MPI_Fint *comm,
+                   MPI_Fint *request, MPI_Fint *ierr) __attribute__((weak));
+TI_EXPORT void mpi_igather_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype,
+                            void *recvbuf, MPI_Fint *recvcount, MPI_Fint *recvtype,
+                            MPI_Fint *root, MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_IGATHER, TI_BINDING_FORTRAN);
+
+    if (!c) {
+        TI_TWIN(pmpi_igather_)(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root,
+                               comm, request, ierr);
+        return;
+    }
+    c->in_place = sendbuf == (void *)mpi_fortran_in_place_;
+    c->count = *sendcount;
+    c->type = PMPI_Type_f2c(*sendtype);
+    c->count2 = *recvcount;
+    c->type2 = PMPI_Type_f2c(*recvtype);
+    c->root = *root;
+    c->comm = PMPI_Comm_f2c(*comm);
+    c->req = request;
+    TI_TWIN(pmpi_igather_)(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root,
+                           comm, request, ierr);
+    if (*ierr == MPI_SUCCESS)
+        ti_rec_gather(c);
+    ti_leave(*ierr);
+}
+
+void pmpi_igatherv_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, void *recvbuf,
+                    const MPI_Fint *recvcounts, const MPI_Fint *displs, MPI_Fint *recvtype,
+                    MPI_Fint *root, MPI_Fint *comm, MPI_Fint *request,
+                    MPI_Fint *ierr) __attribute__((weak));
+TI_EXPORT void mpi_igatherv_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype,
+                             void *recvbuf, const MPI_Fint *recvcounts, const MPI_Fint *displs,
+                             MPI_Fint *recvtype, MPI_Fint *root, MPI_Fint *comm,
+                             MPI_Fint *request, MPI_Fint *ierr)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_IGATHERV, TI_BINDING_FORTRAN);
+
+    if (!c) {
+        TI_TWIN(pmpi_igatherv_)(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
+                                recvtype, root, comm, request, ierr);
+        return;
+    }
+    c->in_place = sendbuf == (void *)mpi_fortran_in_place_;
+    c->count = *sendcount;
+    c->type = PMPI_Type_f2c(*sendtype);
+    c->counts2 = recvcounts;
+    c->type2 = PMPI_Type_f2c(*recvtype);
+    c->root = *root;
+    c->comm = PMPI_Comm_f2c(*comm);
+    c->req = request;
+    TI_TWIN(pmpi_igatherv_)(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
+                            root, comm, request, ierr);
+    if (*ierr == MPI_SUCCESS)
+        ti_rec_gatherv(c);
+    ti_leave(*ierr);
+}
+
+void pmpi_iscatter_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, void *recvbuf,
+                    MPI_Fint *recvcount, MPI_Fint *recvtype, MPI_Fint *root, MPI_Fint *comm,
+                    MPI_Fint *request, MPI_Fint *ierr) __attribute__((weak));
+TI_EXPORT void mpi_iscatter_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype,
+                             void *recvbuf, MPI_Fint *recvcount, MPI_Fint *recvtype,
+                             MPI_Fint *root, MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_ISCATTER, TI_BINDING_FORTRAN);
+
+    if (!c) {
+        TI_TWIN(pmpi_iscatter_)(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
+                                root, comm, request, ierr);
+        return;
+    }
+    c->count = *sendcount;
+    c->type = PMPI_Type_f2c(*sendtype);
+    c->in_place2 = recvbuf == (void *)mpi_fortran_in_place_;
+    c->count2 = *recvcount;
+    c->type2 = PMPI_Type_f2c(*recvtype);
+    c->root = *root;
+    c->comm = PMPI_Comm_f2c(*comm);
+    c->req = request;
+    TI_TWIN(pmpi_iscatter_)(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root,
+                            comm, request, ierr);
+    if (*ierr == MPI_SUCCESS)
+        ti_rec_scatter(c);
+    ti_leave(*ierr);
+}
+
+void pmpi_iscatterv_(void *sendbuf, const MPI_Fint *sendcounts, const MPI_Fint *displs,
+                     MPI_Fint *sendtype, void *recvbuf, MPI_Fint *recvcount, MPI_Fint *recvtype,
+                     MPI_Fint *root, MPI_Fint *comm, MPI_Fint *request,
+                     MPI_Fint *ierr) __attribute__((weak));
+TI_EXPORT void mpi_iscatterv_(void *sendbuf, const MPI_Fint *sendcounts, const MPI_Fint *displs,
+                              MPI_Fint *sendtype, void *recvbuf, MPI_Fint *recvcount,
+                              MPI_Fint *recvtype, MPI_Fint *root, MPI_Fint *comm,
+                              MPI_Fint *request, MPI_Fint *ierr)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_ISCATTERV, TI_BINDING_FORTRAN);
+
+    if (!c) {
+        TI_TWIN(pmpi_iscatterv_)(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount,
+                                 recvtype, root, comm, request, ierr);
+        return;
+    }
+    c->counts = sendcounts;
+    c->type = PMPI_Type_f2c(*sendtype);
+    c->in_place2 = recvbuf == (void *)mpi_fortran_in_place_;
+    c->count2 = *recvcount;
+    c->type2 = PMPI_Type_f2c(*recvtype);
+    c->root = *root;
+    c->comm = PMPI_Comm_f2c(*comm);
+    c->req = request;
+    TI_TWIN(pmpi_iscatterv_)(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount,
+                             recvtype, root, comm, request, ierr);
+    if (*ierr == MPI_SUCCESS)
+        ti_rec_scatterv(c);
+    ti_leave(*ierr);
+}
+
+void pmpi_iallgather_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, void *recvbuf,
+                      MPI_Fint *recvcount, MPI_Fint *recvtype, MPI_Fint *comm,
+                      MPI_Fint *request, MPI_Fint *ierr) __attribute__((weak));
+TI_EXPORT void mpi_iallgather_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype,
+                               void *recvbuf, MPI_Fint *recvcount, MPI_Fint *recvtype,
+                               MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_IALLGATHER, TI_BINDING_FORTRAN);
+
+    if (!c) {
+        TI_TWIN(pmpi_iallgather_)(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
+                                  comm, request, ierr);
+        return;
+    }
+    c->in_place = sendbuf == (void *)mpi_fortran_in_place_;
+    c->count = *sendcount;
+    c->type = PMPI_Type_f2c(*sendtype);
+    c->count2 = *recvcount;
+    c->type2 = PMPI_Type_f2c(*recvtype);
+    c->comm = PMPI_Comm_f2c(*comm);
+    c->req = request;
+    TI_TWIN(pmpi_iallgather_)(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
+                              request, ierr);
+    if (*ierr == MPI_SUCCESS)
+        ti_rec_allgather(c);
+    ti_leave(*ierr);
+}
+
+void pmpi_iallgatherv_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, void *recvbuf,
+                       const MPI_Fint *recvcounts, const MPI_Fint *displs, MPI_Fint *recvtype,
+                       MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr) __attribute__((weak));
+TI_EXPORT void mpi_iallgatherv_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype,
+                                void *recvbuf, const MPI_Fint *recvcounts,
+                                const MPI_Fint *displs, MPI_Fint *recvtype, MPI_Fint *comm,
+                                MPI_Fint *request, MPI_Fint *ierr)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_IALLGATHERV, TI_BINDING_FORTRAN);
+
+    if (!c) {
+        TI_TWIN(pmpi_iallgatherv_)(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
+                                   recvtype, comm, request, ierr);
+        return;
+    }
+    c->in_place = sendbuf == (void *)mpi_fortran_in_place_;
+    c->count = *sendcount;
+    c->type = PMPI_Type_f2c(*sendtype);
+    c->counts2 = recvcounts;
+    c->type2 = PMPI_Type_f2c(*recvtype);
+    c->comm = PMPI_Comm_f2c(*comm);
+    c->req = request;
+    TI_TWIN(pmpi_iallgatherv_)(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
+                               recvtype, comm, request, ierr);
+    if (*ierr == MPI_SUCCESS)
+        ti_rec_allgatherv(c);
+    ti_leave(*ierr);
+}
+
+void pmpi_ialltoall_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, void *recvbuf,
+                     MPI_Fint *recvcount, MPI_Fint *recvtype, MPI_Fint *comm, MPI_Fint *request,
+                     MPI_Fint *ierr) __attribute__((weak));
+TI_EXPORT void mpi_ialltoall_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype,
+                              void *recvbuf, MPI_Fint *recvcount, MPI_Fint *recvtype,
+                              MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_IALLTOALL, TI_BINDING_FORTRAN);
+
+    if (!c) {
+        TI_TWIN(pmpi_ialltoall_)(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
+                                 comm, request, ierr);
+        return;
+    }
+    c->in_place = sendbuf == (void *)mpi_fortran_in_place_;
+    c->count = *sendcount;
+    c->type = PMPI_Type_f2c(*sendtype);
+    c->count2 = *recvcount;
+    c->type2 = PMPI_Type_f2c(*recvtype);
+    c->comm = PMPI_Comm_f2c(*comm);
+    c->req = request;
+    TI_TWIN(pmpi_ialltoall_)(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
+                             request, ierr);
+    if (*ierr == MPI_SUCCESS)
+        ti_rec_allgather(c);
+    ti_leave(*ierr);
+}
+
+void pmpi_ialltoallv_(void *sendbuf, const MPI_Fint *sendcounts, const MPI_Fint *sdispls,
+                      MPI_Fint *sendtype, void *recvbuf, const MPI_Fint *recvcounts,
+                      const MPI_Fint *rdispls, MPI_Fint *recvtype, MPI_Fint *comm,
+                      MPI_Fint *request, MPI_Fint *ierr) __attribute__((weak));
+TI_EXPORT void mpi_ialltoallv_(void *sendbuf, const MPI_Fint *sendcounts,
+                               const MPI_Fint *sdispls, MPI_Fint *sendtype, void *recvbuf,
+                               const MPI_Fint *recvcounts, const MPI_Fint *rdispls,
+                               MPI_Fint *recvtype, MPI_Fint *comm, MPI_Fint *request,
+                               MPI_Fint *ierr)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_IALLTOALLV, TI_BINDING_FORTRAN);
+
+    if (!c) {
+        TI_TWIN(pmpi_ialltoallv_)(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts,
+                                  rdispls, recvtype, comm, request, ierr);
+        return;
+    }
+    c->in_place = sendbuf == (void *)mpi_fortran_in_place_;
+    c->counts = sendcounts;
+    c->type = PMPI_Type_f2c(*sendtype);
+    c->counts2 = recvcounts;
+    c->type2 = PMPI_Type_f2c(*recvtype);
+    c->comm = PMPI_Comm_f2c(*comm);
+    c->req = request;
+    TI_TWIN(pmpi_ialltoallv_)(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts,
+                              rdispls, recvtype, comm, request, ierr);
+    if (*ierr == MPI_SUCCESS)
+        ti_rec_alltoallv(c);
+    ti_leave(*ierr);
+}
+
+void pmpi_ialltoallw_(void *sendbuf, const MPI_Fint *sendcounts, const MPI_Fint *sdispls,
+                      const MPI_Fint *sendtypes, void *recvbuf, const MPI_Fint *recvcounts,
+                      const MPI_Fint *rdispls, const MPI_Fint *recvtypes, MPI_Fint *comm,
+                      MPI_Fint *request, MPI_Fint *ierr) __attribute__((weak));
+TI_EXPORT void mpi_ialltoallw_(void *sendbuf, const MPI_Fint *sendcounts,
+                               const MPI_Fint *sdispls, const MPI_Fint *sendtypes,
+                               void *recvbuf, const MPI_Fint *recvcounts,
+                               const MPI_Fint *rdispls, const MPI_Fint *recvtypes,
+                               MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_IALLTOALLW, TI_BINDING_FORTRAN);
+
+    if (!c) {
+        TI_TWIN(pmpi_ialltoallw_)(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
+                                  rdispls, recvtypes, comm, request, ierr);
+        return;
+    }
+    c->in_place = sendbuf == (void *)mpi_fortran_in_place_;
+    c->counts = sendcounts;
+    c->types = sendtypes;
+    c->counts2 = recvcounts;
+    c->types2 = recvtypes;
+    c->comm = PMPI_Comm_f2c(*comm);
+    c->req = request;
+    TI_TWIN(pmpi_ialltoallw_)(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
+                              rdispls, recvtypes, comm, request, ierr);
+    if (*ierr == MPI_SUCCESS)
+        ti_rec_alltoallw(c);
+    ti_leave(*ierr);
+}
+
+void pmpi_neighbor_allgather_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype,
+                              void *recvbuf, MPI_Fint *recvcount, MPI_Fint *recvtype,
+                              MPI_Fint *comm, MPI_Fint *ierr) __attribute__((weak));
+TI_EXPORT void mpi_neighbor_allgather_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype,
+                                       void *recvbuf, MPI_Fint *recvcount, MPI_Fint *recvtype,
+                                       MPI_Fint *comm, MPI_Fint *ierr)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_NEIGHBOR_ALLGATHER, TI_BINDING_FORTRAN);
+
+    if (!c) {
+        TI_TWIN(pmpi_neighbor_allgather_)(sendbuf, sendcount, sendtype, recvbuf, recvcount,
+                                          recvtype, comm, ierr);
+        return;
+    }
+    c->count = *sendcount;
+    c->type = PMPI_Type_f2c(*sendtype);
+    c->count2 = *recvcount;
+    c->type2 = PMPI_Type_f2c(*recvtype);
+    c->comm = PMPI_Comm_f2c(*comm);
+    TI_TWIN(pmpi_neighbor_allgather_)(sendbuf, sendcount, sendtype, recvbuf, recvcount,
+                                      recvtype, comm, ierr);
+    if (*ierr == MPI_SUCCESS)
+        ti_rec_neighbor_allgather(c);
+    ti_leave(*ierr);
+}
+
+void pmpi_neighbor_allgatherv_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype,
+                               void *recvbuf, const MPI_Fint *recvcounts,
+                               const MPI_Fint *displs, MPI_Fint *recvtype, MPI_Fint *comm,
+                               MPI_Fint *ierr) __attribute__((weak));
+TI_EXPORT void mpi_neighbor_allgatherv_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype,
+                                        void *recvbuf, const MPI_Fint *recvcounts,
+                                        const MPI_Fint *displs, MPI_Fint *recvtype,
+                                        MPI_Fint *comm, MPI_Fint *ierr)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_NEIGHBOR_ALLGATHERV, TI_BINDING_FORTRAN);
+
+    if (!c) {
+        TI_TWIN(pmpi_neighbor_allgatherv_)(sendbuf, sendcount, sendtype, recvbuf, recvcounts,
+                                           displs, recvtype, comm, ierr);
+        return;
+    }
+    c->count = *sendcount;
+    c->type = PMPI_Type_f2c(*sendtype);
+    c->counts2 = recvcounts;
+    c->type2 = PMPI_Type_f2c(*recvtype);
+    c->comm = PMPI_Comm_f2c(*comm);
+    TI_TWIN(pmpi_neighbor_allgatherv_)(sendbuf, sendcount, sendtype, recvbuf, recvcounts,
+                                       displs, recvtype, comm, ierr);
+    if (*ierr == MPI_SUCCESS)
+        ti_rec_neighbor_allgatherv(c);
+    ti_leave(*ierr);
+}
+
+void pmpi_neighbor_alltoall_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype,
+                             void *recvbuf, MPI_Fint *recvcount, MPI_Fint *recvtype,
+                             MPI_Fint *comm, MPI_Fint *ierr) __attribute__((weak));
+TI_EXPORT void mpi_neighbor_alltoall_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype,
+                                      void *recvbuf, MPI_Fint *recvcount, MPI_Fint *recvtype,
+                                      MPI_Fint *comm, MPI_Fint *ierr)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_NEIGHBOR_ALLTOALL, TI_BINDING_FORTRAN);
+
+    if (!c) {
+        TI_TWIN(pmpi_neighbor_alltoall_)(sendbuf, sendcount, sendtype, recvbuf, recvcount,
+                                         recvtype, comm, ierr);
+        return;
+    }
+    c->count = *sendcount;
+    c->type = PMPI_Type_f2c(*sendtype);
+    c->count2 = *recvcount;
+    c->type2 = PMPI_Type_f2c(*recvtype);
+    c->comm = PMPI_Comm_f2c(*comm);
+    TI_TWIN(pmpi_neighbor_alltoall_)(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
+                                     comm, ierr);
+    if (*ierr == MPI_SUCCESS)
+        ti_rec_neighbor_allgather(c);
+    ti_leave(*ierr);
+}
+
+void pmpi_neighbor_alltoallv_(void *sendbuf, const MPI_Fint *sendcounts,
+                              const MPI_Fint *sdispls, MPI_Fint *sendtype, void *recvbuf,
+                              const MPI_Fint *recvcounts, const MPI_Fint *rdispls,
+                              MPI_Fint *recvtype, MPI_Fint *comm,
+                              MPI_Fint *ierr) __attribute__((weak));
+TI_EXPORT void mpi_neighbor_alltoallv_(void *sendbuf, const MPI_Fint *sendcounts,
+                                       const MPI_Fint *sdispls, MPI_Fint *sendtype,
+                                       void *recvbuf, const MPI_Fint *recvcounts,
+                                       const MPI_Fint *rdispls, MPI_Fint *recvtype,
+                                       MPI_Fint *comm, MPI_Fint *ierr)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_NEIGHBOR_ALLTOALLV, TI_BINDING_FORTRAN);
+
+    if (!c) {
+        TI_TWIN(pmpi_neighbor_alltoallv_)(sendbuf, sendcounts, sdispls, sendtype, recvbuf,
+                                          recvcounts, rdispls, recvtype, comm, ierr);
+        return;
+    }
+    c->counts = sendcounts;
+    c->type = PMPI_Type_f2c(*sendtype);
+    c->counts2 = recvcounts;
+    c->type2 = PMPI_Type_f2c(*recvtype);
+    c->comm = PMPI_Comm_f2c(*comm);
+    TI_TWIN(pmpi_neighbor_alltoallv_)(sendbuf, sendcounts, sdispls, sendtype, recvbuf,
+                                      recvcounts, rdispls, recvtype, comm, ierr);
+    if (*ierr == MPI_SUCCESS)
+        ti_rec_neighbor_alltoallv(c);
+    ti_leave(*ierr);
+}
+
+void pmpi_neighbor_alltoallw_(void *sendbuf, const MPI_Fint *sendcounts,
+                              const MPI_Aint *sdispls, const MPI_Fint *sendtypes, void *recvbuf,
+                              const MPI_Fint *recvcounts, const MPI_Aint *rdispls,
+                              const MPI_Fint *recvtypes, MPI_Fint *comm,
+                              MPI_Fint *ierr) __attribute__((weak));
+TI_EXPORT void mpi_neighbor_alltoallw_(void *sendbuf, const MPI_Fint *sendcounts,
+                                       const MPI_Aint *sdispls, const MPI_Fint *sendtypes,
+                                       void *recvbuf, const MPI_Fint *recvcounts,
+                                       const MPI_Aint *rdispls, const MPI_Fint *recvtypes,
+                                       MPI_Fint *comm, MPI_Fint *ierr)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_NEIGHBOR_ALLTOALLW, TI_BINDING_FORTRAN);
+
+    if (!c) {
+        TI_TWIN(pmpi_neighbor_alltoallw_)(sendbuf, sendcounts, sdispls, sendtypes, recvbuf,
+                                          recvcounts, rdispls, recvtypes, comm, ierr);
+        return;
+    }
+    c->counts = sendcounts;
+    c->types = sendtypes;
+    c->counts2 = recvcounts;
+    c->types2 = recvtypes;
+    c->comm = PMPI_Comm_f2c(*comm);
+    TI_TWIN(pmpi_neighbor_alltoallw_)(sendbuf, sendcounts, sdispls, sendtypes, recvbuf,
+                                      recvcounts, rdispls, recvtypes, comm, ierr);
+    if (*ierr == MPI_SUCCESS)
+        ti_rec_neighbor_alltoallw(c);
+    ti_leave(*ierr);
+}
+
+void pmpi_ineighbor_allgather_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype,
+                               void *recvbuf, MPI_Fint *recvcount, MPI_Fint *recvtype,
+                               MPI_Fint *comm, MPI_Fint *request,
+                               MPI_Fint *ierr) __attribute__((weak));
+TI_EXPORT void mpi_ineighbor_allgather_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype,
+                                        void *recvbuf, MPI_Fint *recvcount, MPI_Fint *recvtype,
+                                        MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_INEIGHBOR_ALLGATHER, TI_BINDING_FORTRAN);
+
+    if (!c) {
+        TI_TWIN(pmpi_ineighbor_allgather_)(sendbuf, sendcount, sendtype, recvbuf, recvcount,
+                                           recvtype, comm, request, ierr);
+        return;
+    }
+    c->count = *sendcount;
+    c->type = PMPI_Type_f2c(*sendtype);
+    c->count2 = *recvcount;
+    c->type2 = PMPI_Type_f2c(*recvtype);
+    c->comm = PMPI_Comm_f2c(*comm);
+    c->req = request;
+    TI_TWIN(pmpi_ineighbor_allgather_)(sendbuf, sendcount, sendtype, recvbuf, recvcount,
+                                       recvtype, comm, request, ierr);
+    if (*ierr == MPI_SUCCESS)
+        ti_rec_neighbor_allgather(c);
+    ti_leave(*ierr);
+}
+
+void pmpi_ineighbor_allgatherv_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype,
+                                void *recvbuf, const MPI_Fint *recvcounts,
+                                const MPI_Fint *displs, MPI_Fint *recvtype, MPI_Fint *comm,
+                                MPI_Fint *request, MPI_Fint *ierr) __attribute__((weak));
+TI_EXPORT void mpi_ineighbor_allgatherv_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype,
+                                         void *recvbuf, const MPI_Fint *recvcounts,
+                                         const MPI_Fint *displs, MPI_Fint *recvtype,
+                                         MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_INEIGHBOR_ALLGATHERV, TI_BINDING_FORTRAN);
+
+    if (!c) {
+        TI_TWIN(pmpi_ineighbor_allgatherv_)(sendbuf, sendcount, sendtype, recvbuf, recvcounts,
+                                            displs, recvtype, comm, request, ierr);
+        return;
+    }
+    c->count = *sendcount;
+    c->type = PMPI_Type_f2c(*sendtype);
+    c->counts2 = recvcounts;
+    c->type2 = PMPI_Type_f2c(*recvtype);
+    c->comm = PMPI_Comm_f2c(*comm);
+    c->req = request;
+    TI_TWIN(pmpi_ineighbor_allgatherv_)(sendbuf, sendcount, sendtype, recvbuf, recvcounts,
+                                        displs, recvtype, comm, request, ierr);
+    if (*ierr == MPI_SUCCESS)
+        ti_rec_neighbor_allgatherv(c);
+    ti_leave(*ierr);
+}
+
+void pmpi_ineighbor_alltoall_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype,
+                              void *recvbuf, MPI_Fint *recvcount, MPI_Fint *recvtype,
+                              MPI_Fint *comm, MPI_Fint *request,
+                              MPI_Fint *ierr) __attribute__((weak));
+TI_EXPORT void mpi_ineighbor_alltoall_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype,
+                                       void *recvbuf, MPI_Fint *recvcount, MPI_Fint *recvtype,
+                                       MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_INEIGHBOR_ALLTOALL, TI_BINDING_FORTRAN);
+
+    if (!c) {
+        TI_TWIN(pmpi_ineighbor_alltoall_)(sendbuf, sendcount, sendtype, recvbuf, recvcount,
+                                          recvtype, comm, request, ierr);
+        return;
+    }
+    c->count = *sendcount;
+    c->type = PMPI_Type_f2c(*sendtype);
+    c->count2 = *recvcount;
+    c->type2 = PMPI_Type_f2c(*recvtype);
+    c->comm = PMPI_Comm_f2c(*comm);
+    c->req = request;
+    TI_TWIN(pmpi_ineighbor_alltoall_)(sendbuf, sendcount, sendtype, recvbuf, recvcount,
+                                      recvtype, comm, request, ierr);
+    if (*ierr == MPI_SUCCESS)
+        ti_rec_neighbor_allgather(c);
+    ti_leave(*ierr);
+}
+
+void pmpi_ineighbor_alltoallv_(void *sendbuf, const MPI_Fint *sendcounts,
+                               const MPI_Fint *sdispls, MPI_Fint *sendtype, void *recvbuf,
+                               const MPI_Fint *recvcounts, const MPI_Fint *rdispls,
+                               MPI_Fint *recvtype, MPI_Fint *comm, MPI_Fint *request,
+                               MPI_Fint *ierr) __attribute__((weak));
+TI_EXPORT void mpi_ineighbor_alltoallv_(void *sendbuf, const MPI_Fint *sendcounts,
+                                        const MPI_Fint *sdispls, MPI_Fint *sendtype,
+                                        void *recvbuf, const MPI_Fint *recvcounts,
+                                        const MPI_Fint *rdispls, MPI_Fint *recvtype,
+                                        MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_INEIGHBOR_ALLTOALLV, TI_BINDING_FORTRAN);
+
+    if (!c) {
+        TI_TWIN(pmpi_ineighbor_alltoallv_)(sendbuf, sendcounts, sdispls, sendtype, recvbuf,
+                                           recvcounts, rdispls, recvtype, comm, request, ierr);
+        return;
+    }
+    c->counts = sendcounts;
+    c->type = PMPI_Type_f2c(*sendtype);
+    c->counts2 = recvcounts;
+    c->type2 = PMPI_Type_f2c(*recvtype);
+    c->comm = PMPI_Comm_f2c(*comm);
+    c->req = request;
+    TI_TWIN(pmpi_ineighbor_alltoallv_)(sendbuf, sendcounts, sdispls, sendtype, recvbuf,
+                                       recvcounts, rdispls, recvtype, comm, request, ierr);
+    if (*ierr == MPI_SUCCESS)
+        ti_rec_neighbor_alltoallv(c);
+    ti_leave(*ierr);
+}
+
+void pmpi_ineighbor_alltoallw_(void *sendbuf, const MPI_Fint *sendcounts,
+                               const MPI_Aint *sdispls, const MPI_Fint *sendtypes,
+                               void *recvbuf, const MPI_Fint *recvcounts,
+                               const MPI_Aint *rdispls, const MPI_Fint *recvtypes,
+                               MPI_Fint *comm, MPI_Fint *request,
+                               MPI_Fint *ierr) __attribute__((weak));
+TI_EXPORT void mpi_ineighbor_alltoallw_(void *sendbuf, const MPI_Fint *sendcounts,
+                                        const MPI_Aint *sdispls, const MPI_Fint *sendtypes,
+                                        void *recvbuf, const MPI_Fint *recvcounts,
+                                        const MPI_Aint *rdispls, const MPI_Fint *recvtypes,
+                                        MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_INEIGHBOR_ALLTOALLW, TI_BINDING_FORTRAN);
+
+    if (!c) {
+        TI_TWIN(pmpi_ineighbor_alltoallw_)(sendbuf, sendcounts, sdispls, sendtypes, recvbuf,
+                                           recvcounts, rdispls, recvtypes, comm, request, ierr);
+        return;
+    }
+    c->counts = sendcounts;
+    c->types = sendtypes;
+    c->counts2 = recvcounts;
+    c->types2 = recvtypes;
+    c->comm = PMPI_Comm_f2c(*comm);
+    c->req = request;
+    TI_TWIN(pmpi_ineighbor_alltoallw_)(sendbuf, sendcounts, sdispls, sendtypes, recvbuf,
+                                       recvcounts, rdispls, recvtypes, comm, request, ierr);
+    if (*ierr == MPI_SUCCESS)
+        ti_rec_neighbor_alltoallw(c);
+    ti_leave(*ierr);
+}
+
+void pmpi_comm_dup_with_info_(MPI_Fint *comm, MPI_Fint *info, MPI_Fint *newcomm,
+                              MPI_Fint *ierr) __attribute__((weak));
+TI_EXPORT void mpi_comm_dup_with_info_(MPI_Fint *comm, MPI_Fint *info, MPI_Fint *newcomm,
+                                       MPI_Fint *ierr)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_COMM_DUP_WITH_INFO, TI_BINDING_FORTRAN);
+
+    if (!c) {
+        TI_TWIN(pmpi_comm_dup_with_info_)(comm, info, newcomm, ierr);
+        return;
+    }
+    c->comm = PMPI_Comm_f2c(*comm);
+    c->newcomm = newcomm;
+    TI_TWIN(pmpi_comm_dup_with_info_)(comm, info, newcomm, ierr);
+    if (*ierr == MPI_SUCCESS)
+        ti_rec_comm_dup(c);
+    ti_leave(*ierr);
+}
+
+void pmpi_comm_idup_(MPI_Fint *comm, MPI_Fint *newcomm, MPI_Fint *request,
+                     MPI_Fint *ierr) __attribute__((weak));
+TI_EXPORT void mpi_comm_idup_(MPI_Fint *comm, MPI_Fint *newcomm, MPI_Fint *request,
+                              MPI_Fint *ierr)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_COMM_IDUP, TI_BINDING_FORTRAN);
+
+    if (!c) {
+        TI_TWIN(pmpi_comm_idup_)(comm, newcomm, request, ierr);
+        return;
+    }
+    c->comm = PMPI_Comm_f2c(*comm);
+    c->newcomm = newcomm;
+    c->req = request;
+    TI_TWIN(pmpi_comm_idup_)(comm, newcomm, request, ierr);
+    if (*ierr == MPI_SUCCESS)
+        ti_rec_comm_idup(c);
+    ti_leave(*ierr);
+}
+
+void pmpi_comm_split_type_(MPI_Fint *comm, MPI_Fint *split_type, MPI_Fint *key, MPI_Fint *info,
+                           MPI_Fint *newcomm, MPI_Fint *ierr) __attribute__((weak));
+TI_EXPORT void mpi_comm_split_type_(MPI_Fint *comm, MPI_Fint *split_type, MPI_Fint *key,
+                                    MPI_Fint *info, MPI_Fint *newcomm, MPI_Fint *ierr)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_COMM_SPLIT_TYPE, TI_BINDING_FORTRAN);
+
+    if (!c) {
+        TI_TWIN(pmpi_comm_split_type_)(comm, split_type, key, info, newcomm, ierr);
+        return;
+    }
+    c->comm = PMPI_Comm_f2c(*comm);
+    c->color = *split_type;
+    c->key = *key;
+    c->newcomm = newcomm;
+    TI_TWIN(pmpi_comm_split_type_)(comm, split_type, key, info, newcomm, ierr);
+    if (*ierr == MPI_SUCCESS)
+        ti_rec_comm_split_type(c);
+    ti_leave(*ierr);
+}
+
+void pmpi_comm_create_group_(MPI_Fint *comm, MPI_Fint *group, MPI_Fint *tag, MPI_Fint *newcomm,
+                             MPI_Fint *ierr) __attribute__((weak));
+TI_EXPORT void mpi_comm_create_group_(MPI_Fint *comm, MPI_Fint *group, MPI_Fint *tag,
+                                      MPI_Fint *newcomm, MPI_Fint *ierr)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_COMM_CREATE_GROUP, TI_BINDING_FORTRAN);
+
+    if (!c) {
+        TI_TWIN(pmpi_comm_create_group_)(comm, group, tag, newcomm, ierr);
+        return;
+    }
+    c->comm = PMPI_Comm_f2c(*comm);
+    c->tag = *tag;
+    c->newcomm = newcomm;
+    TI_TWIN(pmpi_comm_create_group_)(comm, group, tag, newcomm, ierr);
+    if (*ierr == MPI_SUCCESS)
+        ti_rec_comm_create_group(c);
+    ti_leave(*ierr);
+}
+
+void pmpi_comm_set_info_(MPI_Fint *comm, MPI_Fint *info, MPI_Fint *ierr) __attribute__((weak));
+TI_EXPORT void mpi_comm_set_info_(MPI_Fint *comm, MPI_Fint *info, MPI_Fint *ierr)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_COMM_SET_INFO, TI_BINDING_FORTRAN);
+
+    if (!c) {
+        TI_TWIN(pmpi_comm_set_info_)(comm, info, ierr);
+        return;
+    }
+    c->comm = PMPI_Comm_f2c(*comm);
+    TI_TWIN(pmpi_comm_set_info_)(comm, info, ierr);
+    if (*ierr == MPI_SUCCESS)
+        ti_rec_comm_set_info(c);
+    ti_leave(*ierr);
+}
+
+void pmpi_cart_sub_(MPI_Fint *comm, const MPI_Fint *remain_dims, MPI_Fint *new_comm,
+                    MPI_Fint *ierr) __attribute__((weak));
+TI_EXPORT void mpi_cart_sub_(MPI_Fint *comm, const MPI_Fint *remain_dims, MPI_Fint *new_comm,
+                             MPI_Fint *ierr)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_CART_SUB, TI_BINDING_FORTRAN);
+
+    if (!c) {
+        TI_TWIN(pmpi_cart_sub_)(comm, remain_dims, new_comm, ierr);
+        return;
+    }
+    c->comm = PMPI_Comm_f2c(*comm);
+    c->dims = remain_dims;
+    c->newcomm = new_comm;
+    TI_TWIN(pmpi_cart_sub_)(comm, remain_dims, new_comm, ierr);
+    if (*ierr == MPI_SUCCESS)
+        ti_rec_cart_sub(c);
+    ti_leave(*ierr);
+}
+
+void pmpi_graph_create_(MPI_Fint *comm_old, MPI_Fint *nnodes, const MPI_Fint *index,
+                        const MPI_Fint *edges, MPI_Fint *reorder, MPI_Fint *comm_graph,
+                        MPI_Fint *ierr) __attribute__((weak));
+TI_EXPORT void mpi_graph_create_(MPI_Fint *comm_old, MPI_Fint *nnodes, const MPI_Fint *index,
+                                 const MPI_Fint *edges, MPI_Fint *reorder, MPI_Fint *comm_graph,
+                                 MPI_Fint *ierr)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_GRAPH_CREATE, TI_BINDING_FORTRAN);
+
+    if (!c) {
+        TI_TWIN(pmpi_graph_create_)(comm_old, nnodes, index, edges, reorder, comm_graph, ierr);
+        return;
+    }
+    c->comm = PMPI_Comm_f2c(*comm_old);
+    c->reorder = *reorder != 0;
+    c->newcomm = comm_graph;
+    TI_TWIN(pmpi_graph_create_)(comm_old, nnodes, index, edges, reorder, comm_graph, ierr);
+    if (*ierr == MPI_SUCCESS)
+        ti_rec_graph_create(c);
+    ti_leave(*ierr);
+}
+
+void pmpi_dist_graph_create_(MPI_Fint *comm_old, MPI_Fint *n, const MPI_Fint *nodes,
+                             const MPI_Fint *degrees, const MPI_Fint *targets,
+                             const MPI_Fint *weights, MPI_Fint *info, MPI_Fint *reorder,
+                             MPI_Fint *newcomm, MPI_Fint *ierr) __attribute__((weak));
+TI_EXPORT void mpi_dist_graph_create_(MPI_Fint *comm_old, MPI_Fint *n, const MPI_Fint *nodes,
+                                      const MPI_Fint *degrees, const MPI_Fint *targets,
+                                      const MPI_Fint *weights, MPI_Fint *info,
+                                      MPI_Fint *reorder, MPI_Fint *newcomm, MPI_Fint *ierr)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_DIST_GRAPH_CREATE, TI_BINDING_FORTRAN);
+
+    if (!c) {
+        TI_TWIN(pmpi_dist_graph_create_)(comm_old, n, nodes, degrees, targets, weights, info,
+                                         reorder, newcomm, ierr);
+        return;
+    }
+    c->comm = PMPI_Comm_f2c(*comm_old);
+    c->reorder = *reorder != 0;
+    c->newcomm = newcomm;
+    TI_TWIN(pmpi_dist_graph_create_)(comm_old, n, nodes, degrees, targets, weights, info,
+                                     reorder, newcomm, ierr);
+    if (*ierr == MPI_SUCCESS)
+        ti_rec_dist_graph_create(c);
+    ti_leave(*ierr);
+}
+
+void pmpi_dist_graph_create_adjacent_(MPI_Fint *comm_old, MPI_Fint *indegree,
+                                      const MPI_Fint *sources, const MPI_Fint *sourceweights,
+                                      MPI_Fint *outdegree, const MPI_Fint *destinations,
+                                      const MPI_Fint *destweights, MPI_Fint *info,
+                                      MPI_Fint *reorder, MPI_Fint *comm_dist_graph,
+                                      MPI_Fint *ierr) __attribute__((weak));
+TI_EXPORT void mpi_dist_graph_create_adjacent_(MPI_Fint *comm_old, MPI_Fint *indegree,
+                                               const MPI_Fint *sources,
+                                               const MPI_Fint *sourceweights,
+                                               MPI_Fint *outdegree,
+                                               const MPI_Fint *destinations,
+                                               const MPI_Fint *destweights, MPI_Fint *info,
+                                               MPI_Fint *reorder, MPI_Fint *comm_dist_graph,
+                                               MPI_Fint *ierr)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_DIST_GRAPH_CREATE_ADJACENT, TI_BINDING_FORTRAN);
+
+    if (!c) {
+        TI_TWIN(pmpi_dist_graph_create_adjacent_)(comm_old, indegree, sources, sourceweights,
+                                                  outdegree, destinations, destweights, info,
+                                                  reorder, comm_dist_graph, ierr);
+        return;
+    }
+    c->comm = PMPI_Comm_f2c(*comm_old);
+    c->reorder = *reorder != 0;
+    c->newcomm = comm_dist_graph;
+    TI_TWIN(pmpi_dist_graph_create_adjacent_)(comm_old, indegree, sources, sourceweights,
+                                              outdegree, destinations, destweights, info,
+                                              reorder, comm_dist_graph, ierr);
+    if (*ierr == MPI_SUCCESS)
+        ti_rec_dist_graph_create(c);
+    ti_leave(*ierr);
+}
+
+void pmpi_intercomm_create_(MPI_Fint *local_comm, MPI_Fint *local_leader, MPI_Fint *bridge_comm,
+                            MPI_Fint *remote_leader, MPI_Fint *tag, MPI_Fint *newintercomm,
+                            MPI_Fint *ierr) __attribute__((weak));
+TI_EXPORT void mpi_intercomm_create_(MPI_Fint *local_comm, MPI_Fint *local_leader,
+                                     MPI_Fint *bridge_comm, MPI_Fint *remote_leader,
+                                     MPI_Fint *tag, MPI_Fint *newintercomm, MPI_Fint *ierr)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_INTERCOMM_CREATE, TI_BINDING_FORTRAN);
+
+    if (!c) {
+        TI_TWIN(pmpi_intercomm_create_)(local_comm, local_leader, bridge_comm, remote_leader,
+                                        tag, newintercomm, ierr);
+        return;
+    }
+    c->comm = PMPI_Comm_f2c(*local_comm);
+    c->root = *local_leader;
+    c->comm2 = PMPI_Comm_f2c(*bridge_comm);
+    c->peer = *remote_leader;
+    c->tag = *tag;
+    c->newcomm = newintercomm;
+    TI_TWIN(pmpi_intercomm_create_)(local_comm, local_leader, bridge_comm, remote_leader, tag,
+                                    newintercomm, ierr);
+    if (*ierr == MPI_SUCCESS)
+        ti_rec_intercomm_create(c);
+    ti_leave(*ierr);
+}
+
+void pmpi_intercomm_merge_(MPI_Fint *intercomm, MPI_Fint *high, MPI_Fint *newintercomm,
+                           MPI_Fint *ierr) __attribute__((weak));
+TI_EXPORT void mpi_intercomm_merge_(MPI_Fint *intercomm, MPI_Fint *high, MPI_Fint *newintercomm,
+                                    MPI_Fint *ierr)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_INTERCOMM_MERGE, TI_BINDING_FORTRAN);
+
+    if (!c) {
+        TI_TWIN(pmpi_intercomm_merge_)(intercomm, high, newintercomm, ierr);
+        return;
+    }
+    c->comm = PMPI_Comm_f2c(*intercomm);
+    c->high = *high;
+    c->newcomm = newintercomm;
+    TI_TWIN(pmpi_intercomm_merge_)(intercomm, high, newintercomm, ierr);
+    if (*ierr == MPI_SUCCESS)
+        ti_rec_intercomm_merge(c);
+    ti_leave(*ierr);
+}
 UNTRACED(mpi_comm_spawn_, (const char *command, char *argv, MPI_Fint *maxprocs, MPI_Fint *info,
                            MPI_Fint *root, MPI_Fint *comm, MPI_Fint *intercomm,
                            MPI_Fint *array_of_errcodes, MPI_Fint *ierr, size_t command_len,
@@ -1826,8 +2933,23 @@ UNTRACED(mpi_comm_connect_, (const char *port_name, MPI_Fint *info, MPI_Fint *ro
          (port_name, info, root, comm, newcomm, ierr, port_name_len), "MPI_Comm_connect", true)
 UNTRACED(mpi_comm_join_, (MPI_Fint *fd, MPI_Fint *intercomm, MPI_Fint *ierr),
          (fd, intercomm, ierr), "MPI_Comm_join", true)
-UNTRACED(mpi_comm_disconnect_, (MPI_Fint *comm, MPI_Fint *ierr),
-         (comm, ierr), "MPI_Comm_disconnect", true)
+
+void pmpi_comm_disconnect_(MPI_Fint *comm, MPI_Fint *ierr) __attribute__((weak));
+TI_EXPORT void mpi_comm_disconnect_(MPI_Fint *comm, MPI_Fint *ierr)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_COMM_DISCONNECT, TI_BINDING_FORTRAN);
+
+    if (!c) {
+        TI_TWIN(pmpi_comm_disconnect_)(comm, ierr);
+        return;
+    }
+    c->newcomm = comm;
+    ti_pre_comm_free(c);
+    TI_TWIN(pmpi_comm_disconnect_)(comm, ierr);
+    if (*ierr == MPI_SUCCESS)
+        ti_rec_comm_free(c);
+    ti_leave(*ierr);
+}
 UNTRACED(mpi_open_port_, (MPI_Fint *info, char *port_name, MPI_Fint *ierr,
                           size_t port_name_len),
          (info, port_name, ierr, port_name_len), "MPI_Open_port", true)
@@ -1845,250 +2967,1680 @@ UNTRACED(mpi_lookup_name_, (const char *service_name, MPI_Fint *info, char *port
                             MPI_Fint *ierr, size_t service_name_len, size_t port_name_len),
          (service_name, info, port_name, ierr, service_name_len,
           port_name_len), "MPI_Lookup_name", true)
-UNTRACED(mpi_win_create_, (void *base, MPI_Aint *size, MPI_Fint *disp_unit, MPI_Fint *info,
-                           MPI_Fint *comm, MPI_Fint *win, MPI_Fint *ierr),
-         (base, size, disp_unit, info, comm, win, ierr), "MPI_Win_create", true)
-UNTRACED(mpi_win_create_dynamic_, (MPI_Fint *info, MPI_Fint *comm, MPI_Fint *win,
-                                   MPI_Fint *ierr),
-         (info, comm, win, ierr), "MPI_Win_create_dynamic", true)
-UNTRACED(mpi_win_allocate_, (MPI_Aint *size, MPI_Fint *disp_unit, MPI_Fint *info,
-                             MPI_Fint *comm, void *baseptr, MPI_Fint *win, MPI_Fint *ierr),
-         (size, disp_unit, info, comm, baseptr, win, ierr), "MPI_Win_allocate", true)
-UNTRACED(mpi_win_allocate_cptr_, (MPI_Aint *size, MPI_Fint *disp_unit, MPI_Fint *info,
-                                  MPI_Fint *comm, void *baseptr, MPI_Fint *win, MPI_Fint *ierr),
-         (size, disp_unit, info, comm, baseptr, win, ierr), "MPI_Win_allocate", true)
-UNTRACED(mpi_win_allocate_shared_, (MPI_Aint *size, MPI_Fint *disp_unit, MPI_Fint *info,
+
+void pmpi_win_create_(void *base, MPI_Aint *size, MPI_Fint *disp_unit, MPI_Fint *info,
+                      MPI_Fint *comm, MPI_Fint *win, MPI_Fint *ierr) __attribute__((weak));
+TI_EXPORT void mpi_win_create_(void *base, MPI_Aint *size, MPI_Fint *disp_unit, MPI_Fint *info,
+                               MPI_Fint *comm, MPI_Fint *win, MPI_Fint *ierr)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_WIN_CREATE, TI_BINDING_FORTRAN);
+
+    if (!c) {
+        TI_TWIN(pmpi_win_create_)(base, size, disp_unit, info, comm, win, ierr);
+        return;
+    }
+    c->bytes = *size;
+    c->unit = *disp_unit;
+    c->comm = PMPI_Comm_f2c(*comm);
+    c->newwin = win;
+    TI_TWIN(pmpi_win_create_)(base, size, disp_unit, info, comm, win, ierr);
+    if (*ierr == MPI_SUCCESS)
+        ti_rec_win_create(c);
+    ti_leave(*ierr);
+}
+
+void pmpi_win_create_dynamic_(MPI_Fint *info, MPI_Fint *comm, MPI_Fint *win,
+                              MPI_Fint *ierr) __attribute__((weak));
+TI_EXPORT void mpi_win_create_dynamic_(MPI_Fint *info, MPI_Fint *comm, MPI_Fint *win,
+                                       MPI_Fint *ierr)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_WIN_CREATE_DYNAMIC, TI_BINDING_FORTRAN);
+
+    if (!c) {
+        TI_TWIN(pmpi_win_create_dynamic_)(info, comm, win, ierr);
+        return;
+    }
+    c->comm = PMPI_Comm_f2c(*comm);
+    c->newwin = win;
+    TI_TWIN(pmpi_win_create_dynamic_)(info, comm, win, ierr);
+    if (*ierr == MPI_SUCCESS)
+        ti_rec_win_create(c);
+    ti_leave(*ierr);
+}
+
+void pmpi_win_allocate_(MPI_Aint *size, MPI_Fint *disp_unit, MPI_Fint *info, MPI_Fint *comm,
+                        void *baseptr, MPI_Fint *win, MPI_Fint *ierr) __attribute__((weak));
+TI_EXPORT void mpi_win_allocate_(MPI_Aint *size, MPI_Fint *disp_unit, MPI_Fint *info,
+                                 MPI_Fint *comm, void *baseptr, MPI_Fint *win, MPI_Fint *ierr)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_WIN_ALLOCATE, TI_BINDING_FORTRAN);
+
+    if (!c) {
+        TI_TWIN(pmpi_win_allocate_)(size, disp_unit, info, comm, baseptr, win, ierr);
+        return;
+    }
+    c->bytes = *size;
+    c->unit = *disp_unit;
+    c->comm = PMPI_Comm_f2c(*comm);
+    c->newwin = win;
+    TI_TWIN(pmpi_win_allocate_)(size, disp_unit, info, comm, baseptr, win, ierr);
+    if (*ierr == MPI_SUCCESS)
+        ti_rec_win_create(c);
+    ti_leave(*ierr);
+}
+
+void pmpi_win_allocate_cptr_(MPI_Aint *size, MPI_Fint *disp_unit, MPI_Fint *info,
+                             MPI_Fint *comm, void *baseptr, MPI_Fint *win,
+                             MPI_Fint *ierr) __attribute__((weak));
+TI_EXPORT void mpi_win_allocate_cptr_(MPI_Aint *size, MPI_Fint *disp_unit, MPI_Fint *info,
+                                      MPI_Fint *comm, void *baseptr, MPI_Fint *win,
+                                      MPI_Fint *ierr)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_WIN_ALLOCATE, TI_BINDING_FORTRAN);
+
+    if (!c) {
+        TI_TWIN(pmpi_win_allocate_cptr_)(size, disp_unit, info, comm, baseptr, win, ierr);
+        return;
+    }
+    c->bytes = *size;
+    c->unit = *disp_unit;
+    c->comm = PMPI_Comm_f2c(*comm);
+    c->newwin = win;
+    TI_TWIN(pmpi_win_allocate_cptr_)(size, disp_unit, info, comm, baseptr, win, ierr);
+    if (*ierr == MPI_SUCCESS)
+        ti_rec_win_create(c);
+    ti_leave(*ierr);
+}
+
+void pmpi_win_allocate_shared_(MPI_Aint *size, MPI_Fint *disp_unit, MPI_Fint *info,
+                               MPI_Fint *comm, void *baseptr, MPI_Fint *win,
+                               MPI_Fint *ierr) __attribute__((weak));
+TI_EXPORT void mpi_win_allocate_shared_(MPI_Aint *size, MPI_Fint *disp_unit, MPI_Fint *info,
+                                        MPI_Fint *comm, void *baseptr, MPI_Fint *win,
+                                        MPI_Fint *ierr)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_WIN_ALLOCATE_SHARED, TI_BINDING_FORTRAN);
+
+    if (!c) {
+        TI_TWIN(pmpi_win_allocate_shared_)(size, disp_unit, info, comm, baseptr, win, ierr);
+        return;
+    }
+    c->bytes = *size;
+    c->unit = *disp_unit;
+    c->comm = PMPI_Comm_f2c(*comm);
+    c->newwin = win;
+    TI_TWIN(pmpi_win_allocate_shared_)(size, disp_unit, info, comm, baseptr, win, ierr);
+    if (*ierr == MPI_SUCCESS)
+        ti_rec_win_create(c);
+    ti_leave(*ierr);
+}
+
+void pmpi_win_allocate_shared_cptr_(MPI_Aint *size, MPI_Fint *disp_unit, MPI_Fint *info,
                                     MPI_Fint *comm, void *baseptr, MPI_Fint *win,
-                                    MPI_Fint *ierr),
-         (size, disp_unit, info, comm, baseptr, win, ierr), "MPI_Win_allocate_shared", true)
-UNTRACED(mpi_win_allocate_shared_cptr_, (MPI_Aint *size, MPI_Fint *disp_unit, MPI_Fint *info,
-                                         MPI_Fint *comm, void *baseptr, MPI_Fint *win,
-                                         MPI_Fint *ierr),
-         (size, disp_unit, info, comm, baseptr, win, ierr), "MPI_Win_allocate_shared", true)
-UNTRACED(mpi_win_attach_, (MPI_Fint *win, void *base, MPI_Aint *size, MPI_Fint *ierr),
-         (win, base, size, ierr), "MPI_Win_attach", true)
-UNTRACED(mpi_win_detach_, (MPI_Fint *win, void *base, MPI_Fint *ierr),
-         (win, base, ierr), "MPI_Win_detach", true)
-UNTRACED(mpi_win_free_, (MPI_Fint *win, MPI_Fint *ierr),
-         (win, ierr), "MPI_Win_free", true)
-UNTRACED(mpi_win_set_info_, (MPI_Fint *win, MPI_Fint *info, MPI_Fint *ierr),
-         (win, info, ierr), "MPI_Win_set_info", true)
-UNTRACED(mpi_win_fence_, (MPI_Fint *assert, MPI_Fint *win, MPI_Fint *ierr),
-         (assert, win, ierr), "MPI_Win_fence", true)
-UNTRACED(mpi_win_start_, (MPI_Fint *group, MPI_Fint *assert, MPI_Fint *win, MPI_Fint *ierr),
-         (group, assert, win, ierr), "MPI_Win_start", true)
-UNTRACED(mpi_win_complete_, (MPI_Fint *win, MPI_Fint *ierr),
-         (win, ierr), "MPI_Win_complete", true)
-UNTRACED(mpi_win_post_, (MPI_Fint *group, MPI_Fint *assert, MPI_Fint *win, MPI_Fint *ierr),
-         (group, assert, win, ierr), "MPI_Win_post", true)
-UNTRACED(mpi_win_wait_, (MPI_Fint *win, MPI_Fint *ierr),
-         (win, ierr), "MPI_Win_wait", true)
-UNTRACED(mpi_win_test_, (MPI_Fint *win, MPI_Fint *flag, MPI_Fint *ierr),
-         (win, flag, ierr), "MPI_Win_test", *flag)
-UNTRACED(mpi_win_lock_, (MPI_Fint *lock_type, MPI_Fint *rank, MPI_Fint *assert, MPI_Fint *win,
-                         MPI_Fint *ierr),
-         (lock_type, rank, assert, win, ierr), "MPI_Win_lock", true)
-UNTRACED(mpi_win_lock_all_, (MPI_Fint *assert, MPI_Fint *win, MPI_Fint *ierr),
-         (assert, win, ierr), "MPI_Win_lock_all", true)
-UNTRACED(mpi_win_unlock_, (MPI_Fint *rank, MPI_Fint *win, MPI_Fint *ierr),
-         (rank, win, ierr), "MPI_Win_unlock", true)
-UNTRACED(mpi_win_unlock_all_, (MPI_Fint *win, MPI_Fint *ierr),
-         (win, ierr), "MPI_Win_unlock_all", true)
-UNTRACED(mpi_win_flush_, (MPI_Fint *rank, MPI_Fint *win, MPI_Fint *ierr),
-         (rank, win, ierr), "MPI_Win_flush", true)
-UNTRACED(mpi_win_flush_all_, (MPI_Fint *win, MPI_Fint *ierr),
-         (win, ierr), "MPI_Win_flush_all", true)
-UNTRACED(mpi_win_flush_local_, (MPI_Fint *rank, MPI_Fint *win, MPI_Fint *ierr),
-         (rank, win, ierr), "MPI_Win_flush_local", true)
-UNTRACED(mpi_win_flush_local_all_, (MPI_Fint *win, MPI_Fint *ierr),
-         (win, ierr), "MPI_Win_flush_local_all", true)
-UNTRACED(mpi_win_sync_, (MPI_Fint *win, MPI_Fint *ierr),
-         (win, ierr), "MPI_Win_sync", true)
-UNTRACED(mpi_put_, (void *origin_addr, MPI_Fint *origin_count, MPI_Fint *origin_datatype,
-                    MPI_Fint *target_rank, MPI_Aint *target_disp, MPI_Fint *target_count,
-                    MPI_Fint *target_datatype, MPI_Fint *win, MPI_Fint *ierr),
-         (origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count,
-          target_datatype, win, ierr), "MPI_Put", true)
-UNTRACED(mpi_get_, (void *origin_addr, MPI_Fint *origin_count, MPI_Fint *origin_datatype,
-                    MPI_Fint *target_rank, MPI_Aint *target_disp, MPI_Fint *target_count,
-                    MPI_Fint *target_datatype, MPI_Fint *win, MPI_Fint *ierr),
-         (origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count,
-          target_datatype, win, ierr), "MPI_Get", true)
-UNTRACED(mpi_accumulate_, (void *origin_addr, MPI_Fint *origin_count, MPI_Fint *origin_datatype,
+                                    MPI_Fint *ierr) __attribute__((weak));
+TI_EXPORT void mpi_win_allocate_shared_cptr_(MPI_Aint *size, MPI_Fint *disp_unit,
+                                             MPI_Fint *info, MPI_Fint *comm, void *baseptr,
+                                             MPI_Fint *win, MPI_Fint *ierr)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_WIN_ALLOCATE_SHARED, TI_BINDING_FORTRAN);
+
+    if (!c) {
+        TI_TWIN(pmpi_win_allocate_shared_cptr_)(size, disp_unit, info, comm, baseptr, win,
+                                                ierr);
+        return;
+    }
+    c->bytes = *size;
+    c->unit = *disp_unit;
+    c->comm = PMPI_Comm_f2c(*comm);
+    c->newwin = win;
+    TI_TWIN(pmpi_win_allocate_shared_cptr_)(size, disp_unit, info, comm, baseptr, win, ierr);
+    if (*ierr == MPI_SUCCESS)
+        ti_rec_win_create(c);
+    ti_leave(*ierr);
+}
+
+void pmpi_win_attach_(MPI_Fint *win, void *base, MPI_Aint *size,
+                      MPI_Fint *ierr) __attribute__((weak));
+TI_EXPORT void mpi_win_attach_(MPI_Fint *win, void *base, MPI_Aint *size, MPI_Fint *ierr)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_WIN_ATTACH, TI_BINDING_FORTRAN);
+
+    if (!c) {
+        TI_TWIN(pmpi_win_attach_)(win, base, size, ierr);
+        return;
+    }
+    c->win = PMPI_Win_f2c(*win);
+    c->bytes = *size;
+    TI_TWIN(pmpi_win_attach_)(win, base, size, ierr);
+    if (*ierr == MPI_SUCCESS)
+        ti_rec_win_attach(c);
+    ti_leave(*ierr);
+}
+
+void pmpi_win_detach_(MPI_Fint *win, void *base, MPI_Fint *ierr) __attribute__((weak));
+TI_EXPORT void mpi_win_detach_(MPI_Fint *win, void *base, MPI_Fint *ierr)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_WIN_DETACH, TI_BINDING_FORTRAN);
+
+    if (!c) {
+        TI_TWIN(pmpi_win_detach_)(win, base, ierr);
+        return;
+    }
+    c->win = PMPI_Win_f2c(*win);
+    TI_TWIN(pmpi_win_detach_)(win, base, ierr);
+    if (*ierr == MPI_SUCCESS)
+        ti_rec_win_call(c);
+    ti_leave(*ierr);
+}
+
+void pmpi_win_free_(MPI_Fint *win, MPI_Fint *ierr) __attribute__((weak));
+TI_EXPORT void mpi_win_free_(MPI_Fint *win, MPI_Fint *ierr)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_WIN_FREE, TI_BINDING_FORTRAN);
+
+    if (!c) {
+        TI_TWIN(pmpi_win_free_)(win, ierr);
+        return;
+    }
+    c->newwin = win;
+    ti_pre_win_free(c);
+    TI_TWIN(pmpi_win_free_)(win, ierr);
+    if (*ierr == MPI_SUCCESS)
+        ti_rec_win_free(c);
+    ti_leave(*ierr);
+}
+
+void pmpi_win_set_info_(MPI_Fint *win, MPI_Fint *info, MPI_Fint *ierr) __attribute__((weak));
+TI_EXPORT void mpi_win_set_info_(MPI_Fint *win, MPI_Fint *info, MPI_Fint *ierr)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_WIN_SET_INFO, TI_BINDING_FORTRAN);
+
+    if (!c) {
+        TI_TWIN(pmpi_win_set_info_)(win, info, ierr);
+        return;
+    }
+    c->win = PMPI_Win_f2c(*win);
+    TI_TWIN(pmpi_win_set_info_)(win, info, ierr);
+    if (*ierr == MPI_SUCCESS)
+        ti_rec_win_call(c);
+    ti_leave(*ierr);
+}
+
+void pmpi_win_fence_(MPI_Fint *assert, MPI_Fint *win, MPI_Fint *ierr) __attribute__((weak));
+TI_EXPORT void mpi_win_fence_(MPI_Fint *assert, MPI_Fint *win, MPI_Fint *ierr)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_WIN_FENCE, TI_BINDING_FORTRAN);
+
+    if (!c) {
+        TI_TWIN(pmpi_win_fence_)(assert, win, ierr);
+        return;
+    }
+    c->mode = *assert;
+    c->win = PMPI_Win_f2c(*win);
+    TI_TWIN(pmpi_win_fence_)(assert, win, ierr);
+    if (*ierr == MPI_SUCCESS)
+        ti_rec_win_mode(c);
+    ti_leave(*ierr);
+}
+
+void pmpi_win_start_(MPI_Fint *group, MPI_Fint *assert, MPI_Fint *win,
+                     MPI_Fint *ierr) __attribute__((weak));
+TI_EXPORT void mpi_win_start_(MPI_Fint *group, MPI_Fint *assert, MPI_Fint *win, MPI_Fint *ierr)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_WIN_START, TI_BINDING_FORTRAN);
+
+    if (!c) {
+        TI_TWIN(pmpi_win_start_)(group, assert, win, ierr);
+        return;
+    }
+    c->group = PMPI_Group_f2c(*group);
+    c->mode = *assert;
+    c->win = PMPI_Win_f2c(*win);
+    TI_TWIN(pmpi_win_start_)(group, assert, win, ierr);
+    if (*ierr == MPI_SUCCESS)
+        ti_rec_win_group(c);
+    ti_leave(*ierr);
+}
+
+void pmpi_win_complete_(MPI_Fint *win, MPI_Fint *ierr) __attribute__((weak));
+TI_EXPORT void mpi_win_complete_(MPI_Fint *win, MPI_Fint *ierr)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_WIN_COMPLETE, TI_BINDING_FORTRAN);
+
+    if (!c) {
+        TI_TWIN(pmpi_win_complete_)(win, ierr);
+        return;
+    }
+    c->win = PMPI_Win_f2c(*win);
+    TI_TWIN(pmpi_win_complete_)(win, ierr);
+    if (*ierr == MPI_SUCCESS)
+        ti_rec_win_call(c);
+    ti_leave(*ierr);
+}
+
+void pmpi_win_post_(MPI_Fint *group, MPI_Fint *assert, MPI_Fint *win,
+                    MPI_Fint *ierr) __attribute__((weak));
+TI_EXPORT void mpi_win_post_(MPI_Fint *group, MPI_Fint *assert, MPI_Fint *win, MPI_Fint *ierr)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_WIN_POST, TI_BINDING_FORTRAN);
+
+    if (!c) {
+        TI_TWIN(pmpi_win_post_)(group, assert, win, ierr);
+        return;
+    }
+    c->group = PMPI_Group_f2c(*group);
+    c->mode = *assert;
+    c->win = PMPI_Win_f2c(*win);
+    TI_TWIN(pmpi_win_post_)(group, assert, win, ierr);
+    if (*ierr == MPI_SUCCESS)
+        ti_rec_win_group(c);
+    ti_leave(*ierr);
+}
+
+void pmpi_win_wait_(MPI_Fint *win, MPI_Fint *ierr) __attribute__((weak));
+TI_EXPORT void mpi_win_wait_(MPI_Fint *win, MPI_Fint *ierr)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_WIN_WAIT, TI_BINDING_FORTRAN);
+
+    if (!c) {
+        TI_TWIN(pmpi_win_wait_)(win, ierr);
+        return;
+    }
+    c->win = PMPI_Win_f2c(*win);
+    TI_TWIN(pmpi_win_wait_)(win, ierr);
+    if (*ierr == MPI_SUCCESS)
+        ti_rec_win_call(c);
+    ti_leave(*ierr);
+}
+
+void pmpi_win_test_(MPI_Fint *win, MPI_Fint *flag, MPI_Fint *ierr) __attribute__((weak));
+TI_EXPORT void mpi_win_test_(MPI_Fint *win, MPI_Fint *flag, MPI_Fint *ierr)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_WIN_TEST, TI_BINDING_FORTRAN);
+
+    if (!c) {
+        TI_TWIN(pmpi_win_test_)(win, flag, ierr);
+        return;
+    }
+    c->win = PMPI_Win_f2c(*win);
+    c->flag = flag;
+    TI_TWIN(pmpi_win_test_)(win, flag, ierr);
+    if (*ierr == MPI_SUCCESS)
+        ti_rec_win_test(c);
+    ti_leave(*ierr);
+}
+
+void pmpi_win_lock_(MPI_Fint *lock_type, MPI_Fint *rank, MPI_Fint *assert, MPI_Fint *win,
+                    MPI_Fint *ierr) __attribute__((weak));
+TI_EXPORT void mpi_win_lock_(MPI_Fint *lock_type, MPI_Fint *rank, MPI_Fint *assert,
+                             MPI_Fint *win, MPI_Fint *ierr)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_WIN_LOCK, TI_BINDING_FORTRAN);
+
+    if (!c) {
+        TI_TWIN(pmpi_win_lock_)(lock_type, rank, assert, win, ierr);
+        return;
+    }
+    c->mode2 = *lock_type;
+    c->peer = *rank;
+    c->mode = *assert;
+    c->win = PMPI_Win_f2c(*win);
+    TI_TWIN(pmpi_win_lock_)(lock_type, rank, assert, win, ierr);
+    if (*ierr == MPI_SUCCESS)
+        ti_rec_win_lock(c);
+    ti_leave(*ierr);
+}
+
+void pmpi_win_lock_all_(MPI_Fint *assert, MPI_Fint *win, MPI_Fint *ierr) __attribute__((weak));
+TI_EXPORT void mpi_win_lock_all_(MPI_Fint *assert, MPI_Fint *win, MPI_Fint *ierr)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_WIN_LOCK_ALL, TI_BINDING_FORTRAN);
+
+    if (!c) {
+        TI_TWIN(pmpi_win_lock_all_)(assert, win, ierr);
+        return;
+    }
+    c->mode = *assert;
+    c->win = PMPI_Win_f2c(*win);
+    TI_TWIN(pmpi_win_lock_all_)(assert, win, ierr);
+    if (*ierr == MPI_SUCCESS)
+        ti_rec_win_mode(c);
+    ti_leave(*ierr);
+}
+
+void pmpi_win_unlock_(MPI_Fint *rank, MPI_Fint *win, MPI_Fint *ierr) __attribute__((weak));
+TI_EXPORT void mpi_win_unlock_(MPI_Fint *rank, MPI_Fint *win, MPI_Fint *ierr)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_WIN_UNLOCK, TI_BINDING_FORTRAN);
+
+    if (!c) {
+        TI_TWIN(pmpi_win_unlock_)(rank, win, ierr);
+        return;
+    }
+    c->peer = *rank;
+    c->win = PMPI_Win_f2c(*win);
+    TI_TWIN(pmpi_win_unlock_)(rank, win, ierr);
+    if (*ierr == MPI_SUCCESS)
+        ti_rec_win_target(c);
+    ti_leave(*ierr);
+}
+
+void pmpi_win_unlock_all_(MPI_Fint *win, MPI_Fint *ierr) __attribute__((weak));
+TI_EXPORT void mpi_win_unlock_all_(MPI_Fint *win, MPI_Fint *ierr)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_WIN_UNLOCK_ALL, TI_BINDING_FORTRAN);
+
+    if (!c) {
+        TI_TWIN(pmpi_win_unlock_all_)(win, ierr);
+        return;
+    }
+    c->win = PMPI_Win_f2c(*win);
+    TI_TWIN(pmpi_win_unlock_all_)(win, ierr);
+    if (*ierr == MPI_SUCCESS)
+        ti_rec_win_call(c);
+    ti_leave(*ierr);
+}
+
+void pmpi_win_flush_(MPI_Fint *rank, MPI_Fint *win, MPI_Fint *ierr) __attribute__((weak));
+TI_EXPORT void mpi_win_flush_(MPI_Fint *rank, MPI_Fint *win, MPI_Fint *ierr)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_WIN_FLUSH, TI_BINDING_FORTRAN);
+
+    if (!c) {
+        TI_TWIN(pmpi_win_flush_)(rank, win, ierr);
+        return;
+    }
+    c->peer = *rank;
+    c->win = PMPI_Win_f2c(*win);
+    TI_TWIN(pmpi_win_flush_)(rank, win, ierr);
+    if (*ierr == MPI_SUCCESS)
+        ti_rec_win_target(c);
+    ti_leave(*ierr);
+}
+
+void pmpi_win_flush_all_(MPI_Fint *win, MPI_Fint *ierr) __attribute__((weak));
+TI_EXPORT void mpi_win_flush_all_(MPI_Fint *win, MPI_Fint *ierr)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_WIN_FLUSH_ALL, TI_BINDING_FORTRAN);
+
+    if (!c) {
+        TI_TWIN(pmpi_win_flush_all_)(win, ierr);
+        return;
+    }
+    c->win = PMPI_Win_f2c(*win);
+    TI_TWIN(pmpi_win_flush_all_)(win, ierr);
+    if (*ierr == MPI_SUCCESS)
+        ti_rec_win_call(c);
+    ti_leave(*ierr);
+}
+
+void pmpi_win_flush_local_(MPI_Fint *rank, MPI_Fint *win, MPI_Fint *ierr) __attribute__((weak));
+TI_EXPORT void mpi_win_flush_local_(MPI_Fint *rank, MPI_Fint *win, MPI_Fint *ierr)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_WIN_FLUSH_LOCAL, TI_BINDING_FORTRAN);
+
+    if (!c) {
+        TI_TWIN(pmpi_win_flush_local_)(rank, win, ierr);
+        return;
+    }
+    c->peer = *rank;
+    c->win = PMPI_Win_f2c(*win);
+    TI_TWIN(pmpi_win_flush_local_)(rank, win, ierr);
+    if (*ierr == MPI_SUCCESS)
+        ti_rec_win_target(c);
+    ti_leave(*ierr);
+}
+
+void pmpi_win_flush_local_all_(MPI_Fint *win, MPI_Fint *ierr) __attribute__((weak));
+TI_EXPORT void mpi_win_flush_local_all_(MPI_Fint *win, MPI_Fint *ierr)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_WIN_FLUSH_LOCAL_ALL, TI_BINDING_FORTRAN);
+
+    if (!c) {
+        TI_TWIN(pmpi_win_flush_local_all_)(win, ierr);
+        return;
+    }
+    c->win = PMPI_Win_f2c(*win);
+    TI_TWIN(pmpi_win_flush_local_all_)(win, ierr);
+    if (*ierr == MPI_SUCCESS)
+        ti_rec_win_call(c);
+    ti_leave(*ierr);
+}
+
+void pmpi_win_sync_(MPI_Fint *win, MPI_Fint *ierr) __attribute__((weak));
+TI_EXPORT void mpi_win_sync_(MPI_Fint *win, MPI_Fint *ierr)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_WIN_SYNC, TI_BINDING_FORTRAN);
+
+    if (!c) {
+        TI_TWIN(pmpi_win_sync_)(win, ierr);
+        return;
+    }
+    c->win = PMPI_Win_f2c(*win);
+    TI_TWIN(pmpi_win_sync_)(win, ierr);
+    if (*ierr == MPI_SUCCESS)
+        ti_rec_win_call(c);
+    ti_leave(*ierr);
+}
+
+void pmpi_put_(void *origin_addr, MPI_Fint *origin_count, MPI_Fint *origin_datatype,
+               MPI_Fint *target_rank, MPI_Aint *target_disp, MPI_Fint *target_count,
+               MPI_Fint *target_datatype, MPI_Fint *win, MPI_Fint *ierr) __attribute__((weak));
+TI_EXPORT void mpi_put_(void *origin_addr, MPI_Fint *origin_count, MPI_Fint *origin_datatype,
+                        MPI_Fint *target_rank, MPI_Aint *target_disp, MPI_Fint *target_count,
+                        MPI_Fint *target_datatype, MPI_Fint *win, MPI_Fint *ierr)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_PUT, TI_BINDING_FORTRAN);
+
+    if (!c) {
+        TI_TWIN(pmpi_put_)(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+                           target_count, target_datatype, win, ierr);
+        return;
+    }
+    c->count = *origin_count;
+    c->type = PMPI_Type_f2c(*origin_datatype);
+    c->peer = *target_rank;
+    c->count2 = *target_count;
+    c->type2 = PMPI_Type_f2c(*target_datatype);
+    c->win = PMPI_Win_f2c(*win);
+    TI_TWIN(pmpi_put_)(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+                       target_count, target_datatype, win, ierr);
+    if (*ierr == MPI_SUCCESS)
+        ti_rec_rma(c);
+    ti_leave(*ierr);
+}
+
+void pmpi_get_(void *origin_addr, MPI_Fint *origin_count, MPI_Fint *origin_datatype,
+               MPI_Fint *target_rank, MPI_Aint *target_disp, MPI_Fint *target_count,
+               MPI_Fint *target_datatype, MPI_Fint *win, MPI_Fint *ierr) __attribute__((weak));
+TI_EXPORT void mpi_get_(void *origin_addr, MPI_Fint *origin_count, MPI_Fint *origin_datatype,
+                        MPI_Fint *target_rank, MPI_Aint *target_disp, MPI_Fint *target_count,
+                        MPI_Fint *target_datatype, MPI_Fint *win, MPI_Fint *ierr)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_GET, TI_BINDING_FORTRAN);
+
+    if (!c) {
+        TI_TWIN(pmpi_get_)(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+                           target_count, target_datatype, win, ierr);
+        return;
+    }
+    c->count = *origin_count;
+    c->type = PMPI_Type_f2c(*origin_datatype);
+    c->peer = *target_rank;
+    c->count2 = *target_count;
+    c->type2 = PMPI_Type_f2c(*target_datatype);
+    c->win = PMPI_Win_f2c(*win);
+    TI_TWIN(pmpi_get_)(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+                       target_count, target_datatype, win, ierr);
+    if (*ierr == MPI_SUCCESS)
+        ti_rec_rma(c);
+    ti_leave(*ierr);
+}
+
+void pmpi_accumulate_(void *origin_addr, MPI_Fint *origin_count, MPI_Fint *origin_datatype,
+                      MPI_Fint *target_rank, MPI_Aint *target_disp, MPI_Fint *target_count,
+                      MPI_Fint *target_datatype, MPI_Fint *op, MPI_Fint *win,
+                      MPI_Fint *ierr) __attribute__((weak));
+TI_EXPORT void mpi_accumulate_(void *origin_addr, MPI_Fint *origin_count,
+                               MPI_Fint *origin_datatype, MPI_Fint *target_rank,
+                               MPI_Aint *target_disp, MPI_Fint *target_count,
+                               MPI_Fint *target_datatype, MPI_Fint *op, MPI_Fint *win,
+                               MPI_Fint *ierr)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_ACCUMULATE, TI_BINDING_FORTRAN);
+
+    if (!c) {
+        TI_TWIN(pmpi_accumulate_)(origin_addr, origin_count, origin_datatype, target_rank,
+                                  target_disp, target_count, target_datatype, op, win, ierr);
+        return;
+    }
+    c->count = *origin_count;
+    c->type = PMPI_Type_f2c(*origin_datatype);
+    c->peer = *target_rank;
+    c->count2 = *target_count;
+    c->type2 = PMPI_Type_f2c(*target_datatype);
+    c->redop = PMPI_Op_f2c(*op);
+    c->win = PMPI_Win_f2c(*win);
+    TI_TWIN(pmpi_accumulate_)(origin_addr, origin_count, origin_datatype, target_rank,
+                              target_disp, target_count, target_datatype, op, win, ierr);
+    if (*ierr == MPI_SUCCESS)
+        ti_rec_rma(c);
+    ti_leave(*ierr);
+}
+
+void pmpi_get_accumulate_(void *origin_addr, MPI_Fint *origin_count, MPI_Fint *origin_datatype,
+                          void *result_addr, MPI_Fint *result_count, MPI_Fint *result_datatype,
+                          MPI_Fint *target_rank, MPI_Aint *target_disp, MPI_Fint *target_count,
+                          MPI_Fint *target_datatype, MPI_Fint *op, MPI_Fint *win,
+                          MPI_Fint *ierr) __attribute__((weak));
+TI_EXPORT void mpi_get_accumulate_(void *origin_addr, MPI_Fint *origin_count,
+                                   MPI_Fint *origin_datatype, void *result_addr,
+                                   MPI_Fint *result_count, MPI_Fint *result_datatype,
+                                   MPI_Fint *target_rank, MPI_Aint *target_disp,
+                                   MPI_Fint *target_count, MPI_Fint *target_datatype,
+                                   MPI_Fint *op, MPI_Fint *win, MPI_Fint *ierr)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_GET_ACCUMULATE, TI_BINDING_FORTRAN);
+
+    if (!c) {
+        TI_TWIN(pmpi_get_accumulate_)(origin_addr, origin_count, origin_datatype, result_addr,
+                                      result_count, result_datatype, target_rank, target_disp,
+                                      target_count, target_datatype, op, win, ierr);
+        return;
+    }
+    c->count = *origin_count;
+    c->type = PMPI_Type_f2c(*origin_datatype);
+    c->peer = *target_rank;
+    c->count2 = *target_count;
+    c->type2 = PMPI_Type_f2c(*target_datatype);
+    c->redop = PMPI_Op_f2c(*op);
+    c->win = PMPI_Win_f2c(*win);
+    TI_TWIN(pmpi_get_accumulate_)(origin_addr, origin_count, origin_datatype, result_addr,
+                                  result_count, result_datatype, target_rank, target_disp,
+                                  target_count, target_datatype, op, win, ierr);
+    if (*ierr == MPI_SUCCESS)
+        ti_rec_rma(c);
+    ti_leave(*ierr);
+}
+
+void pmpi_fetch_and_op_(void *origin_addr, void *result_addr, MPI_Fint *datatype,
+                        MPI_Fint *target_rank, MPI_Aint *target_disp, MPI_Fint *op,
+                        MPI_Fint *win, MPI_Fint *ierr) __attribute__((weak));
+TI_EXPORT void mpi_fetch_and_op_(void *origin_addr, void *result_addr, MPI_Fint *datatype,
+                                 MPI_Fint *target_rank, MPI_Aint *target_disp, MPI_Fint *op,
+                                 MPI_Fint *win, MPI_Fint *ierr)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_FETCH_AND_OP, TI_BINDING_FORTRAN);
+
+    if (!c) {
+        TI_TWIN(pmpi_fetch_and_op_)(origin_addr, result_addr, datatype, target_rank,
+                                    target_disp, op, win, ierr);
+        return;
+    }
+    c->type = PMPI_Type_f2c(*datatype);
+    c->peer = *target_rank;
+    c->redop = PMPI_Op_f2c(*op);
+    c->win = PMPI_Win_f2c(*win);
+    TI_TWIN(pmpi_fetch_and_op_)(origin_addr, result_addr, datatype, target_rank, target_disp,
+                                op, win, ierr);
+    if (*ierr == MPI_SUCCESS)
+        ti_rec_rma_one(c);
+    ti_leave(*ierr);
+}
+
+void pmpi_compare_and_swap_(void *origin_addr, void *compare_addr, void *result_addr,
+                            MPI_Fint *datatype, MPI_Fint *target_rank, MPI_Aint *target_disp,
+                            MPI_Fint *win, MPI_Fint *ierr) __attribute__((weak));
+TI_EXPORT void mpi_compare_and_swap_(void *origin_addr, void *compare_addr, void *result_addr,
+                                     MPI_Fint *datatype, MPI_Fint *target_rank,
+                                     MPI_Aint *target_disp, MPI_Fint *win, MPI_Fint *ierr)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_COMPARE_AND_SWAP, TI_BINDING_FORTRAN);
+
+    if (!c) {
+        TI_TWIN(pmpi_compare_and_swap_)(origin_addr, compare_addr, result_addr, datatype,
+                                        target_rank, target_disp, win, ierr);
+        return;
+    }
+    c->type = PMPI_Type_f2c(*datatype);
+    c->peer = *target_rank;
+    c->win = PMPI_Win_f2c(*win);
+    TI_TWIN(pmpi_compare_and_swap_)(origin_addr, compare_addr, result_addr, datatype,
+                                    target_rank, target_disp, win, ierr);
+    if (*ierr == MPI_SUCCESS)
+        ti_rec_rma_one(c);
+    ti_leave(*ierr);
+}
+
+void pmpi_rput_(void *origin_addr, MPI_Fint *origin_count, MPI_Fint *origin_datatype,
+                MPI_Fint *target_rank, MPI_Aint *target_disp, MPI_Fint *target_count,
+                MPI_Fint *target_datatype, MPI_Fint *win, MPI_Fint *request,
+                MPI_Fint *ierr) __attribute__((weak));
+TI_EXPORT void mpi_rput_(void *origin_addr, MPI_Fint *origin_count, MPI_Fint *origin_datatype,
+                         MPI_Fint *target_rank, MPI_Aint *target_disp, MPI_Fint *target_count,
+                         MPI_Fint *target_datatype, MPI_Fint *win, MPI_Fint *request,
+                         MPI_Fint *ierr)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_RPUT, TI_BINDING_FORTRAN);
+
+    if (!c) {
+        TI_TWIN(pmpi_rput_)(origin_addr, origin_count, origin_datatype, target_rank,
+                            target_disp, target_count, target_datatype, win, request, ierr);
+        return;
+    }
+    c->count = *origin_count;
+    c->type = PMPI_Type_f2c(*origin_datatype);
+    c->peer = *target_rank;
+    c->count2 = *target_count;
+    c->type2 = PMPI_Type_f2c(*target_datatype);
+    c->win = PMPI_Win_f2c(*win);
+    c->req = request;
+    TI_TWIN(pmpi_rput_)(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+                        target_count, target_datatype, win, request, ierr);
+    if (*ierr == MPI_SUCCESS)
+        ti_rec_rma_request(c);
+    ti_leave(*ierr);
+}
+
+void pmpi_rget_(void *origin_addr, MPI_Fint *origin_count, MPI_Fint *origin_datatype,
+                MPI_Fint *target_rank, MPI_Aint *target_disp, MPI_Fint *target_count,
+                MPI_Fint *target_datatype, MPI_Fint *win, MPI_Fint *request,
+                MPI_Fint *ierr) __attribute__((weak));
+TI_EXPORT void mpi_rget_(void *origin_addr, MPI_Fint *origin_count, MPI_Fint *origin_datatype,
+                         MPI_Fint *target_rank, MPI_Aint *target_disp, MPI_Fint *target_count,
+                         MPI_Fint *target_datatype, MPI_Fint *win, MPI_Fint *request,
+                         MPI_Fint *ierr)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_RGET, TI_BINDING_FORTRAN);
+
+    if (!c) {
+        TI_TWIN(pmpi_rget_)(origin_addr, origin_count, origin_datatype, target_rank,
+                            target_disp, target_count, target_datatype, win, request, ierr);
+        return;
+    }
+    c->count = *origin_count;
+    c->type = PMPI_Type_f2c(*origin_datatype);
+    c->peer = *target_rank;
+    c->count2 = *target_count;
+    c->type2 = PMPI_Type_f2c(*target_datatype);
+    c->win = PMPI_Win_f2c(*win);
+    c->req = request;
+    TI_TWIN(pmpi_rget_)(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+                        target_count, target_datatype, win, request, ierr);
+    if (*ierr == MPI_SUCCESS)
+        ti_rec_rma_request(c);
+    ti_leave(*ierr);
+}
+
+void pmpi_raccumulate_(void *origin_addr, MPI_Fint *origin_count, MPI_Fint *origin_datatype,
+                       MPI_Fint *target_rank, MPI_Aint *target_disp, MPI_Fint *target_count,
+                       MPI_Fint *target_datatype, MPI_Fint *op, MPI_Fint *win,
+                       MPI_Fint *request, MPI_Fint *ierr) __attribute__((weak));
+TI_EXPORT void mpi_raccumulate_(void *origin_addr, MPI_Fint *origin_count,
+                                MPI_Fint *origin_datatype, MPI_Fint *target_rank,
+                                MPI_Aint *target_disp, MPI_Fint *target_count,
+                                MPI_Fint *target_datatype, MPI_Fint *op, MPI_Fint *win,
+                                MPI_Fint *request, MPI_Fint *ierr)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_RACCUMULATE, TI_BINDING_FORTRAN);
+
+    if (!c) {
+        TI_TWIN(pmpi_raccumulate_)(origin_addr, origin_count, origin_datatype, target_rank,
+                                   target_disp, target_count, target_datatype, op, win, request,
+                                   ierr);
+        return;
+    }
+    c->count = *origin_count;
+    c->type = PMPI_Type_f2c(*origin_datatype);
+    c->peer = *target_rank;
+    c->count2 = *target_count;
+    c->type2 = PMPI_Type_f2c(*target_datatype);
+    c->redop = PMPI_Op_f2c(*op);
+    c->win = PMPI_Win_f2c(*win);
+    c->req = request;
+    TI_TWIN(pmpi_raccumulate_)(origin_addr, origin_count, origin_datatype, target_rank,
+                               target_disp, target_count, target_datatype, op, win, request,
+                               ierr);
+    if (*ierr == MPI_SUCCESS)
+        ti_rec_rma_request(c);
+    ti_leave(*ierr);
+}
+
+void pmpi_rget_accumulate_(void *origin_addr, MPI_Fint *origin_count, MPI_Fint *origin_datatype,
+                           void *result_addr, MPI_Fint *result_count, MPI_Fint *result_datatype,
                            MPI_Fint *target_rank, MPI_Aint *target_disp, MPI_Fint *target_count,
                            MPI_Fint *target_datatype, MPI_Fint *op, MPI_Fint *win,
-                           MPI_Fint *ierr),
-         (origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count,
-          target_datatype, op, win, ierr), "MPI_Accumulate", true)
-UNTRACED(mpi_get_accumulate_, (void *origin_addr, MPI_Fint *origin_count,
-                               MPI_Fint *origin_datatype, void *result_addr,
-                               MPI_Fint *result_count, MPI_Fint *result_datatype,
-                               MPI_Fint *target_rank, MPI_Aint *target_disp,
-                               MPI_Fint *target_count, MPI_Fint *target_datatype, MPI_Fint *op,
-                               MPI_Fint *win, MPI_Fint *ierr),
-         (origin_addr, origin_count, origin_datatype, result_addr, result_count,
-          result_datatype, target_rank, target_disp, target_count, target_datatype, op, win,
-          ierr), "MPI_Get_accumulate", true)
-UNTRACED(mpi_fetch_and_op_, (void *origin_addr, void *result_addr, MPI_Fint *datatype,
-                             MPI_Fint *target_rank, MPI_Aint *target_disp, MPI_Fint *op,
-                             MPI_Fint *win, MPI_Fint *ierr),
-         (origin_addr, result_addr, datatype, target_rank, target_disp, op, win,
-          ierr), "MPI_Fetch_and_op", true)
-UNTRACED(mpi_compare_and_swap_, (void *origin_addr, void *compare_addr, void *result_addr,
-                                 MPI_Fint *datatype, MPI_Fint *target_rank,
-                                 MPI_Aint *target_disp, MPI_Fint *win, MPI_Fint *ierr),
-         (origin_addr, compare_addr, result_addr, datatype, target_rank, target_disp, win,
-          ierr), "MPI_Compare_and_swap", true)
-UNTRACED(mpi_rput_, (void *origin_addr, MPI_Fint *origin_count, MPI_Fint *origin_datatype,
-                     MPI_Fint *target_rank, MPI_Aint *target_disp, MPI_Fint *target_count,
-                     MPI_Fint *target_datatype, MPI_Fint *win, MPI_Fint *request,
-                     MPI_Fint *ierr),
-         (origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count,
-          target_datatype, win, request, ierr), "MPI_Rput", true)
-UNTRACED(mpi_rget_, (void *origin_addr, MPI_Fint *origin_count, MPI_Fint *origin_datatype,
-                     MPI_Fint *target_rank, MPI_Aint *target_disp, MPI_Fint *target_count,
-                     MPI_Fint *target_datatype, MPI_Fint *win, MPI_Fint *request,
-                     MPI_Fint *ierr),
-         (origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count,
-          target_datatype, win, request, ierr), "MPI_Rget", true)
-UNTRACED(mpi_raccumulate_, (void *origin_addr, MPI_Fint *origin_count,
-                            MPI_Fint *origin_datatype, MPI_Fint *target_rank,
-                            MPI_Aint *target_disp, MPI_Fint *target_count,
-                            MPI_Fint *target_datatype, MPI_Fint *op, MPI_Fint *win,
-                            MPI_Fint *request, MPI_Fint *ierr),
-         (origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count,
-          target_datatype, op, win, request, ierr), "MPI_Raccumulate", true)
-UNTRACED(mpi_rget_accumulate_, (void *origin_addr, MPI_Fint *origin_count,
-                                MPI_Fint *origin_datatype, void *result_addr,
-                                MPI_Fint *result_count, MPI_Fint *result_datatype,
-                                MPI_Fint *target_rank, MPI_Aint *target_disp,
-                                MPI_Fint *target_count, MPI_Fint *target_datatype, MPI_Fint *op,
-                                MPI_Fint *win, MPI_Fint *request, MPI_Fint *ierr),
-         (origin_addr, origin_count, origin_datatype, result_addr, result_count,
-          result_datatype, target_rank, target_disp, target_count, target_datatype, op, win,
-          request, ierr), "MPI_Rget_accumulate", true)
-UNTRACED(mpi_file_close_, (MPI_Fint *fh, MPI_Fint *ierr),
-         (fh, ierr), "MPI_File_close", true)
-UNTRACED(mpi_file_delete_, (const char *filename, MPI_Fint *info, MPI_Fint *ierr,
-                            size_t filename_len),
-         (filename, info, ierr, filename_len), "MPI_File_delete", true)
-UNTRACED(mpi_file_iread_, (MPI_Fint *fh, void *buf, MPI_Fint *count, MPI_Fint *datatype,
-                           MPI_Fint *request, MPI_Fint *ierr),
-         (fh, buf, count, datatype, request, ierr), "MPI_File_iread", true)
-UNTRACED(mpi_file_iread_all_, (MPI_Fint *fh, void *buf, MPI_Fint *count, MPI_Fint *datatype,
-                               MPI_Fint *request, MPI_Fint *ierr),
-         (fh, buf, count, datatype, request, ierr), "MPI_File_iread_all", true)
-UNTRACED(mpi_file_iread_at_, (MPI_Fint *fh, MPI_Offset *offset, void *buf, MPI_Fint *count,
-                              MPI_Fint *datatype, MPI_Fint *request, MPI_Fint *ierr),
-         (fh, offset, buf, count, datatype, request, ierr), "MPI_File_iread_at", true)
-UNTRACED(mpi_file_iread_at_all_, (MPI_Fint *fh, MPI_Offset *offset, void *buf, MPI_Fint *count,
-                                  MPI_Fint *datatype, MPI_Fint *request, MPI_Fint *ierr),
-         (fh, offset, buf, count, datatype, request, ierr), "MPI_File_iread_at_all", true)
-UNTRACED(mpi_file_iread_shared_, (MPI_Fint *fh, void *buf, MPI_Fint *count, MPI_Fint *datatype,
-                                  MPI_Fint *request, MPI_Fint *ierr),
-         (fh, buf, count, datatype, request, ierr), "MPI_File_iread_shared", true)
-UNTRACED(mpi_file_iwrite_, (MPI_Fint *fh, void *buf, MPI_Fint *count, MPI_Fint *datatype,
-                            MPI_Fint *request, MPI_Fint *ierr),
-         (fh, buf, count, datatype, request, ierr), "MPI_File_iwrite", true)
-UNTRACED(mpi_file_iwrite_all_, (MPI_Fint *fh, void *buf, MPI_Fint *count, MPI_Fint *datatype,
-                                MPI_Fint *request, MPI_Fint *ierr),
-         (fh, buf, count, datatype, request, ierr), "MPI_File_iwrite_all", true)
-UNTRACED(mpi_file_iwrite_at_, (MPI_Fint *fh, MPI_Offset *offset, void *buf, MPI_Fint *count,
-                               MPI_Fint *datatype, MPI_Fint *request, MPI_Fint *ierr),
-         (fh, offset, buf, count, datatype, request, ierr), "MPI_File_iwrite_at", true)
-UNTRACED(mpi_file_iwrite_at_all_, (MPI_Fint *fh, MPI_Offset *offset, void *buf, MPI_Fint *count,
-                                   MPI_Fint *datatype, MPI_Fint *request, MPI_Fint *ierr),
-         (fh, offset, buf, count, datatype, request, ierr), "MPI_File_iwrite_at_all", true)
-UNTRACED(mpi_file_iwrite_shared_, (MPI_Fint *fh, void *buf, MPI_Fint *count, MPI_Fint *datatype,
-                                   MPI_Fint *request, MPI_Fint *ierr),
-         (fh, buf, count, datatype, request, ierr), "MPI_File_iwrite_shared", true)
-UNTRACED(mpi_file_open_, (MPI_Fint *comm, const char *filename, MPI_Fint *amode, MPI_Fint *info,
-                          MPI_Fint *fh, MPI_Fint *ierr, size_t filename_len),
-         (comm, filename, amode, info, fh, ierr, filename_len), "MPI_File_open", true)
-UNTRACED(mpi_file_preallocate_, (MPI_Fint *fh, MPI_Offset *size, MPI_Fint *ierr),
-         (fh, size, ierr), "MPI_File_preallocate", true)
-UNTRACED(mpi_file_read_, (MPI_Fint *fh, void *buf, MPI_Fint *count, MPI_Fint *datatype,
-                          MPI_Fint *status, MPI_Fint *ierr),
-         (fh, buf, count, datatype, status, ierr), "MPI_File_read", true)
-UNTRACED(mpi_file_read_all_, (MPI_Fint *fh, void *buf, MPI_Fint *count, MPI_Fint *datatype,
-                              MPI_Fint *status, MPI_Fint *ierr),
-         (fh, buf, count, datatype, status, ierr), "MPI_File_read_all", true)
-UNTRACED(mpi_file_read_all_begin_, (MPI_Fint *fh, void *buf, MPI_Fint *count,
-                                    MPI_Fint *datatype, MPI_Fint *ierr),
-         (fh, buf, count, datatype, ierr), "MPI_File_read_all_begin", true)
-UNTRACED(mpi_file_read_all_end_, (MPI_Fint *fh, void *buf, MPI_Fint *status, MPI_Fint *ierr),
-         (fh, buf, status, ierr), "MPI_File_read_all_end", true)
-UNTRACED(mpi_file_read_at_, (MPI_Fint *fh, MPI_Offset *offset, void *buf, MPI_Fint *count,
-                             MPI_Fint *datatype, MPI_Fint *status, MPI_Fint *ierr),
-         (fh, offset, buf, count, datatype, status, ierr), "MPI_File_read_at", true)
-UNTRACED(mpi_file_read_at_all_, (MPI_Fint *fh, MPI_Offset *offset, void *buf, MPI_Fint *count,
-                                 MPI_Fint *datatype, MPI_Fint *status, MPI_Fint *ierr),
-         (fh, offset, buf, count, datatype, status, ierr), "MPI_File_read_at_all", true)
-UNTRACED(mpi_file_read_at_all_begin_, (MPI_Fint *fh, MPI_Offset *offset, void *buf,
-                                       MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *ierr),
-         (fh, offset, buf, count, datatype, ierr), "MPI_File_read_at_all_begin", true)
-UNTRACED(mpi_file_read_at_all_end_, (MPI_Fint *fh, void *buf, MPI_Fint *status, MPI_Fint *ierr),
-         (fh, buf, status, ierr), "MPI_File_read_at_all_end", true)
-UNTRACED(mpi_file_read_ordered_, (MPI_Fint *fh, void *buf, MPI_Fint *count, MPI_Fint *datatype,
-                                  MPI_Fint *status, MPI_Fint *ierr),
-         (fh, buf, count, datatype, status, ierr), "MPI_File_read_ordered", true)
-UNTRACED(mpi_file_read_ordered_begin_, (MPI_Fint *fh, void *buf, MPI_Fint *count,
-                                        MPI_Fint *datatype, MPI_Fint *ierr),
-         (fh, buf, count, datatype, ierr), "MPI_File_read_ordered_begin", true)
-UNTRACED(mpi_file_read_ordered_end_, (MPI_Fint *fh, void *buf, MPI_Fint *status,
-                                      MPI_Fint *ierr),
-         (fh, buf, status, ierr), "MPI_File_read_ordered_end", true)
-UNTRACED(mpi_file_read_shared_, (MPI_Fint *fh, void *buf, MPI_Fint *count, MPI_Fint *datatype,
-                                 MPI_Fint *status, MPI_Fint *ierr),
-         (fh, buf, count, datatype, status, ierr), "MPI_File_read_shared", true)
-UNTRACED(mpi_file_seek_shared_, (MPI_Fint *fh, MPI_Offset *offset, MPI_Fint *whence,
-                                 MPI_Fint *ierr),
-         (fh, offset, whence, ierr), "MPI_File_seek_shared", true)
-UNTRACED(mpi_file_set_atomicity_, (MPI_Fint *fh, MPI_Fint *flag, MPI_Fint *ierr),
-         (fh, flag, ierr), "MPI_File_set_atomicity", true)
-UNTRACED(mpi_file_set_info_, (MPI_Fint *fh, MPI_Fint *info, MPI_Fint *ierr),
-         (fh, info, ierr), "MPI_File_set_info", true)
-UNTRACED(mpi_file_set_size_, (MPI_Fint *fh, MPI_Offset *size, MPI_Fint *ierr),
-         (fh, size, ierr), "MPI_File_set_size", true)
-UNTRACED(mpi_file_set_view_, (MPI_Fint *fh, MPI_Offset *disp, MPI_Fint *etype,
-                              MPI_Fint *filetype, const char *datarep, MPI_Fint *info,
-                              MPI_Fint *ierr, size_t datarep_len),
-         (fh, disp, etype, filetype, datarep, info, ierr,
-          datarep_len), "MPI_File_set_view", true)
-UNTRACED(mpi_file_sync_, (MPI_Fint *fh, MPI_Fint *ierr),
-         (fh, ierr), "MPI_File_sync", true)
-UNTRACED(mpi_file_write_, (MPI_Fint *fh, void *buf, MPI_Fint *count, MPI_Fint *datatype,
-                           MPI_Fint *status, MPI_Fint *ierr),
-         (fh, buf, count, datatype, status, ierr), "MPI_File_write", true)
-UNTRACED(mpi_file_write_all_, (MPI_Fint *fh, void *buf, MPI_Fint *count, MPI_Fint *datatype,
-                               MPI_Fint *status, MPI_Fint *ierr),
-         (fh, buf, count, datatype, status, ierr), "MPI_File_write_all", true)
-UNTRACED(mpi_file_write_all_begin_, (MPI_Fint *fh, void *buf, MPI_Fint *count,
-                                     MPI_Fint *datatype, MPI_Fint *ierr),
-         (fh, buf, count, datatype, ierr), "MPI_File_write_all_begin", true)
-UNTRACED(mpi_file_write_all_end_, (MPI_Fint *fh, void *buf, MPI_Fint *status, MPI_Fint *ierr),
-         (fh, buf, status, ierr), "MPI_File_write_all_end", true)
-UNTRACED(mpi_file_write_at_, (MPI_Fint *fh, MPI_Offset *offset, void *buf, MPI_Fint *count,
-                              MPI_Fint *datatype, MPI_Fint *status, MPI_Fint *ierr),
-         (fh, offset, buf, count, datatype, status, ierr), "MPI_File_write_at", true)
-UNTRACED(mpi_file_write_at_all_, (MPI_Fint *fh, MPI_Offset *offset, void *buf, MPI_Fint *count,
-                                  MPI_Fint *datatype, MPI_Fint *status, MPI_Fint *ierr),
-         (fh, offset, buf, count, datatype, status, ierr), "MPI_File_write_at_all", true)
-UNTRACED(mpi_file_write_at_all_begin_, (MPI_Fint *fh, MPI_Offset *offset, void *buf,
-                                        MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *ierr),
-         (fh, offset, buf, count, datatype, ierr), "MPI_File_write_at_all_begin", true)
-UNTRACED(mpi_file_write_at_all_end_, (MPI_Fint *fh, void *buf, MPI_Fint *status,
-                                      MPI_Fint *ierr),
-         (fh, buf, status, ierr), "MPI_File_write_at_all_end", true)
-UNTRACED(mpi_file_write_ordered_, (MPI_Fint *fh, void *buf, MPI_Fint *count, MPI_Fint *datatype,
-                                   MPI_Fint *status, MPI_Fint *ierr),
-         (fh, buf, count, datatype, status, ierr), "MPI_File_write_ordered", true)
-UNTRACED(mpi_file_write_ordered_begin_, (MPI_Fint *fh, void *buf, MPI_Fint *count,
-                                         MPI_Fint *datatype, MPI_Fint *ierr),
-         (fh, buf, count, datatype, ierr), "MPI_File_write_ordered_begin", true)
-UNTRACED(mpi_file_write_ordered_end_, (MPI_Fint *fh, void *buf, MPI_Fint *status,
-                                       MPI_Fint *ierr),
-         (fh, buf, status, ierr), "MPI_File_write_ordered_end", true)
-UNTRACED(mpi_file_write_shared_, (MPI_Fint *fh, void *buf, MPI_Fint *count, MPI_Fint *datatype,
-                                  MPI_Fint *status, MPI_Fint *ierr),
-         (fh, buf, count, datatype, status, ierr), "MPI_File_write_shared", true)
+                           MPI_Fint *request, MPI_Fint *ierr) __attribute__((weak));
+TI_EXPORT void mpi_rget_accumulate_(void *origin_addr, MPI_Fint *origin_count,
+                                    MPI_Fint *origin_datatype, void *result_addr,
+                                    MPI_Fint *result_count, MPI_Fint *result_datatype,
+                                    MPI_Fint *target_rank, MPI_Aint *target_disp,
+                                    MPI_Fint *target_count, MPI_Fint *target_datatype,
+                                    MPI_Fint *op, MPI_Fint *win, MPI_Fint *request,
+                                    MPI_Fint *ierr)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_RGET_ACCUMULATE, TI_BINDING_FORTRAN);
+
+    if (!c) {
+        TI_TWIN(pmpi_rget_accumulate_)(origin_addr, origin_count, origin_datatype, result_addr,
+                                       result_count, result_datatype, target_rank, target_disp,
+                                       target_count, target_datatype, op, win, request, ierr);
+        return;
+    }
+    c->count = *origin_count;
+    c->type = PMPI_Type_f2c(*origin_datatype);
+    c->peer = *target_rank;
+    c->count2 = *target_count;
+    c->type2 = PMPI_Type_f2c(*target_datatype);
+    c->redop = PMPI_Op_f2c(*op);
+    c->win = PMPI_Win_f2c(*win);
+    c->req = request;
+    TI_TWIN(pmpi_rget_accumulate_)(origin_addr, origin_count, origin_datatype, result_addr,
+                                   result_count, result_datatype, target_rank, target_disp,
+                                   target_count, target_datatype, op, win, request, ierr);
+    if (*ierr == MPI_SUCCESS)
+        ti_rec_rma_request(c);
+    ti_leave(*ierr);
+}
+
+void pmpi_file_close_(MPI_Fint *fh, MPI_Fint *ierr) __attribute__((weak));
+TI_EXPORT void mpi_file_close_(MPI_Fint *fh, MPI_Fint *ierr)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_FILE_CLOSE, TI_BINDING_FORTRAN);
+
+    if (!c) {
+        TI_TWIN(pmpi_file_close_)(fh, ierr);
+        return;
+    }
+    c->newfile = fh;
+    ti_pre_file_close(c);
+    TI_TWIN(pmpi_file_close_)(fh, ierr);
+    if (*ierr == MPI_SUCCESS)
+        ti_rec_file_close(c);
+    ti_leave(*ierr);
+}
+
+void pmpi_file_delete_(const char *filename, MPI_Fint *info, MPI_Fint *ierr,
+                       size_t filename_len) __attribute__((weak));
+TI_EXPORT void mpi_file_delete_(const char *filename, MPI_Fint *info, MPI_Fint *ierr,
+                                size_t filename_len)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_FILE_DELETE, TI_BINDING_FORTRAN);
+
+    if (!c) {
+        TI_TWIN(pmpi_file_delete_)(filename, info, ierr, filename_len);
+        return;
+    }
+    c->name = filename;
+    c->name_bytes = filename_len;
+    TI_TWIN(pmpi_file_delete_)(filename, info, ierr, filename_len);
+    if (*ierr == MPI_SUCCESS)
+        ti_rec_file_delete(c);
+    ti_leave(*ierr);
+}
+
+void pmpi_file_iread_(MPI_Fint *fh, void *buf, MPI_Fint *count, MPI_Fint *datatype,
+                      MPI_Fint *request, MPI_Fint *ierr) __attribute__((weak));
+TI_EXPORT void mpi_file_iread_(MPI_Fint *fh, void *buf, MPI_Fint *count, MPI_Fint *datatype,
+                               MPI_Fint *request, MPI_Fint *ierr)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_FILE_IREAD, TI_BINDING_FORTRAN);
+
+    if (!c) {
+        TI_TWIN(pmpi_file_iread_)(fh, buf, count, datatype, request, ierr);
+        return;
+    }
+    c->file = PMPI_File_f2c(*fh);
+    c->count = *count;
+    c->type = PMPI_Type_f2c(*datatype);
+    c->req = request;
+    TI_TWIN(pmpi_file_iread_)(fh, buf, count, datatype, request, ierr);
+    if (*ierr == MPI_SUCCESS)
+        ti_rec_file_iaccess(c);
+    ti_leave(*ierr);
+}
+
+void pmpi_file_iread_all_(MPI_Fint *fh, void *buf, MPI_Fint *count, MPI_Fint *datatype,
+                          MPI_Fint *request, MPI_Fint *ierr) __attribute__((weak));
+TI_EXPORT void mpi_file_iread_all_(MPI_Fint *fh, void *buf, MPI_Fint *count, MPI_Fint *datatype,
+                                   MPI_Fint *request, MPI_Fint *ierr)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_FILE_IREAD_ALL, TI_BINDING_FORTRAN);
+
+    if (!c) {
+        TI_TWIN(pmpi_file_iread_all_)(fh, buf, count, datatype, request, ierr);
+        return;
+    }
+    c->file = PMPI_File_f2c(*fh);
+    c->count = *count;
+    c->type = PMPI_Type_f2c(*datatype);
+    c->req = request;
+    TI_TWIN(pmpi_file_iread_all_)(fh, buf, count, datatype, request, ierr);
+    if (*ierr == MPI_SUCCESS)
+        ti_rec_file_iaccess(c);
+    ti_leave(*ierr);
+}
+
+void pmpi_file_iread_at_(MPI_Fint *fh, MPI_Offset *offset, void *buf, MPI_Fint *count,
+                         MPI_Fint *datatype, MPI_Fint *request,
+                         MPI_Fint *ierr) __attribute__((weak));
+TI_EXPORT void mpi_file_iread_at_(MPI_Fint *fh, MPI_Offset *offset, void *buf, MPI_Fint *count,
+                                  MPI_Fint *datatype, MPI_Fint *request, MPI_Fint *ierr)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_FILE_IREAD_AT, TI_BINDING_FORTRAN);
+
+    if (!c) {
+        TI_TWIN(pmpi_file_iread_at_)(fh, offset, buf, count, datatype, request, ierr);
+        return;
+    }
+    c->file = PMPI_File_f2c(*fh);
+    c->offset = *offset;
+    c->count = *count;
+    c->type = PMPI_Type_f2c(*datatype);
+    c->req = request;
+    TI_TWIN(pmpi_file_iread_at_)(fh, offset, buf, count, datatype, request, ierr);
+    if (*ierr == MPI_SUCCESS)
+        ti_rec_file_iaccess(c);
+    ti_leave(*ierr);
+}
+
+void pmpi_file_iread_at_all_(MPI_Fint *fh, MPI_Offset *offset, void *buf, MPI_Fint *count,
+                             MPI_Fint *datatype, MPI_Fint *request,
+                             MPI_Fint *ierr) __attribute__((weak));
+TI_EXPORT void mpi_file_iread_at_all_(MPI_Fint *fh, MPI_Offset *offset, void *buf,
+                                      MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *request,
+                                      MPI_Fint *ierr)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_FILE_IREAD_AT_ALL, TI_BINDING_FORTRAN);
+
+    if (!c) {
+        TI_TWIN(pmpi_file_iread_at_all_)(fh, offset, buf, count, datatype, request, ierr);
+        return;
+    }
+    c->file = PMPI_File_f2c(*fh);
+    c->offset = *offset;
+    c->count = *count;
+    c->type = PMPI_Type_f2c(*datatype);
+    c->req = request;
+    TI_TWIN(pmpi_file_iread_at_all_)(fh, offset, buf, count, datatype, request, ierr);
+    if (*ierr == MPI_SUCCESS)
+        ti_rec_file_iaccess(c);
+    ti_leave(*ierr);
+}
+
+void pmpi_file_iread_shared_(MPI_Fint *fh, void *buf, MPI_Fint *count, MPI_Fint *datatype,
+                             MPI_Fint *request, MPI_Fint *ierr) __attribute__((weak));
+TI_EXPORT void mpi_file_iread_shared_(MPI_Fint *fh, void *buf, MPI_Fint *count,
+                                      MPI_Fint *datatype, MPI_Fint *request, MPI_Fint *ierr)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_FILE_IREAD_SHARED, TI_BINDING_FORTRAN);
+
+    if (!c) {
+        TI_TWIN(pmpi_file_iread_shared_)(fh, buf, count, datatype, request, ierr);
+        return;
+    }
+    c->file = PMPI_File_f2c(*fh);
+    c->count = *count;
+    c->type = PMPI_Type_f2c(*datatype);
+    c->req = request;
+    TI_TWIN(pmpi_file_iread_shared_)(fh, buf, count, datatype, request, ierr);
+    if (*ierr == MPI_SUCCESS)
+        ti_rec_file_iaccess(c);
+    ti_leave(*ierr);
+}
+
+void pmpi_file_iwrite_(MPI_Fint *fh, void *buf, MPI_Fint *count, MPI_Fint *datatype,
+                       MPI_Fint *request, MPI_Fint *ierr) __attribute__((weak));
+TI_EXPORT void mpi_file_iwrite_(MPI_Fint *fh, void *buf, MPI_Fint *count, MPI_Fint *datatype,
+                                MPI_Fint *request, MPI_Fint *ierr)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_FILE_IWRITE, TI_BINDING_FORTRAN);
+
+    if (!c) {
+        TI_TWIN(pmpi_file_iwrite_)(fh, buf, count, datatype, request, ierr);
+        return;
+    }
+    c->file = PMPI_File_f2c(*fh);
+    c->count = *count;
+    c->type = PMPI_Type_f2c(*datatype);
+    c->req = request;
+    TI_TWIN(pmpi_file_iwrite_)(fh, buf, count, datatype, request, ierr);
+    if (*ierr == MPI_SUCCESS)
+        ti_rec_file_iaccess(c);
+    ti_leave(*ierr);
+}
+
+void pmpi_file_iwrite_all_(MPI_Fint *fh, void *buf, MPI_Fint *count, MPI_Fint *datatype,
+                           MPI_Fint *request, MPI_Fint *ierr) __attribute__((weak));
+TI_EXPORT void mpi_file_iwrite_all_(MPI_Fint *fh, void *buf, MPI_Fint *count,
+                                    MPI_Fint *datatype, MPI_Fint *request, MPI_Fint *ierr)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_FILE_IWRITE_ALL, TI_BINDING_FORTRAN);
+
+    if (!c) {
+        TI_TWIN(pmpi_file_iwrite_all_)(fh, buf, count, datatype, request, ierr);
+        return;
+    }
+    c->file = PMPI_File_f2c(*fh);
+    c->count = *count;
+    c->type = PMPI_Type_f2c(*datatype);
+    c->req = request;
+    TI_TWIN(pmpi_file_iwrite_all_)(fh, buf, count, datatype, request, ierr);
+    if (*ierr == MPI_SUCCESS)
+        ti_rec_file_iaccess(c);
+    ti_leave(*ierr);
+}
+
+void pmpi_file_iwrite_at_(MPI_Fint *fh, MPI_Offset *offset, void *buf, MPI_Fint *count,
+                          MPI_Fint *datatype, MPI_Fint *request,
+                          MPI_Fint *ierr) __attribute__((weak));
+TI_EXPORT void mpi_file_iwrite_at_(MPI_Fint *fh, MPI_Offset *offset, void *buf, MPI_Fint *count,
+                                   MPI_Fint *datatype, MPI_Fint *request, MPI_Fint *ierr)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_FILE_IWRITE_AT, TI_BINDING_FORTRAN);
+
+    if (!c) {
+        TI_TWIN(pmpi_file_iwrite_at_)(fh, offset, buf, count, datatype, request, ierr);
+        return;
+    }
+    c->file = PMPI_File_f2c(*fh);
+    c->offset = *offset;
+    c->count = *count;
+    c->type = PMPI_Type_f2c(*datatype);
+    c->req = request;
+    TI_TWIN(pmpi_file_iwrite_at_)(fh, offset, buf, count, datatype, request, ierr);
+    if (*ierr == MPI_SUCCESS)
+        ti_rec_file_iaccess(c);
+    ti_leave(*ierr);
+}
+
+void pmpi_file_iwrite_at_all_(MPI_Fint *fh, MPI_Offset *offset, void *buf, MPI_Fint *count,
+                              MPI_Fint *datatype, MPI_Fint *request,
+                              MPI_Fint *ierr) __attribute__((weak));
+TI_EXPORT void mpi_file_iwrite_at_all_(MPI_Fint *fh, MPI_Offset *offset, void *buf,
+                                       MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *request,
+                                       MPI_Fint *ierr)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_FILE_IWRITE_AT_ALL, TI_BINDING_FORTRAN);
+
+    if (!c) {
+        TI_TWIN(pmpi_file_iwrite_at_all_)(fh, offset, buf, count, datatype, request, ierr);
+        return;
+    }
+    c->file = PMPI_File_f2c(*fh);
+    c->offset = *offset;
+    c->count = *count;
+    c->type = PMPI_Type_f2c(*datatype);
+    c->req = request;
+    TI_TWIN(pmpi_file_iwrite_at_all_)(fh, offset, buf, count, datatype, request, ierr);
+    if (*ierr == MPI_SUCCESS)
+        ti_rec_file_iaccess(c);
+    ti_leave(*ierr);
+}
+
+void pmpi_file_iwrite_shared_(MPI_Fint *fh, void *buf, MPI_Fint *count, MPI_Fint *datatype,
+                              MPI_Fint *request, MPI_Fint *ierr) __attribute__((weak));
+TI_EXPORT void mpi_file_iwrite_shared_(MPI_Fint *fh, void *buf, MPI_Fint *count,
+                                       MPI_Fint *datatype, MPI_Fint *request, MPI_Fint *ierr)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_FILE_IWRITE_SHARED, TI_BINDING_FORTRAN);
+
+    if (!c) {
+        TI_TWIN(pmpi_file_iwrite_shared_)(fh, buf, count, datatype, request, ierr);
+        return;
+    }
+    c->file = PMPI_File_f2c(*fh);
+    c->count = *count;
+    c->type = PMPI_Type_f2c(*datatype);
+    c->req = request;
+    TI_TWIN(pmpi_file_iwrite_shared_)(fh, buf, count, datatype, request, ierr);
+    if (*ierr == MPI_SUCCESS)
+        ti_rec_file_iaccess(c);
+    ti_leave(*ierr);
+}
+
+void pmpi_file_open_(MPI_Fint *comm, const char *filename, MPI_Fint *amode, MPI_Fint *info,
+                     MPI_Fint *fh, MPI_Fint *ierr, size_t filename_len) __attribute__((weak));
+TI_EXPORT void mpi_file_open_(MPI_Fint *comm, const char *filename, MPI_Fint *amode,
+                              MPI_Fint *info, MPI_Fint *fh, MPI_Fint *ierr, size_t filename_len)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_FILE_OPEN, TI_BINDING_FORTRAN);
+
+    if (!c) {
+        TI_TWIN(pmpi_file_open_)(comm, filename, amode, info, fh, ierr, filename_len);
+        return;
+    }
+    c->comm = PMPI_Comm_f2c(*comm);
+    c->name = filename;
+    c->name_bytes = filename_len;
+    c->mode = *amode;
+    c->newfile = fh;
+    TI_TWIN(pmpi_file_open_)(comm, filename, amode, info, fh, ierr, filename_len);
+    if (*ierr == MPI_SUCCESS)
+        ti_rec_file_open(c);
+    ti_leave(*ierr);
+}
+
+void pmpi_file_preallocate_(MPI_Fint *fh, MPI_Offset *size,
+                            MPI_Fint *ierr) __attribute__((weak));
+TI_EXPORT void mpi_file_preallocate_(MPI_Fint *fh, MPI_Offset *size, MPI_Fint *ierr)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_FILE_PREALLOCATE, TI_BINDING_FORTRAN);
+
+    if (!c) {
+        TI_TWIN(pmpi_file_preallocate_)(fh, size, ierr);
+        return;
+    }
+    c->file = PMPI_File_f2c(*fh);
+    c->bytes = *size;
+    TI_TWIN(pmpi_file_preallocate_)(fh, size, ierr);
+    if (*ierr == MPI_SUCCESS)
+        ti_rec_file_size(c);
+    ti_leave(*ierr);
+}
+
+void pmpi_file_read_(MPI_Fint *fh, void *buf, MPI_Fint *count, MPI_Fint *datatype,
+                     MPI_Fint *status, MPI_Fint *ierr) __attribute__((weak));
+TI_EXPORT void mpi_file_read_(MPI_Fint *fh, void *buf, MPI_Fint *count, MPI_Fint *datatype,
+                              MPI_Fint *status, MPI_Fint *ierr)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_FILE_READ, TI_BINDING_FORTRAN);
+
+    if (!c) {
+        TI_TWIN(pmpi_file_read_)(fh, buf, count, datatype, status, ierr);
+        return;
+    }
+    c->file = PMPI_File_f2c(*fh);
+    c->count = *count;
+    c->type = PMPI_Type_f2c(*datatype);
+    c->status = status;
+    ti_pre_file_access(c);
+    TI_TWIN(pmpi_file_read_)(fh, buf, count, datatype, c->status, ierr);
+    if (*ierr == MPI_SUCCESS)
+        ti_rec_file_access(c);
+    ti_leave(*ierr);
+}
+
+void pmpi_file_read_all_(MPI_Fint *fh, void *buf, MPI_Fint *count, MPI_Fint *datatype,
+                         MPI_Fint *status, MPI_Fint *ierr) __attribute__((weak));
+TI_EXPORT void mpi_file_read_all_(MPI_Fint *fh, void *buf, MPI_Fint *count, MPI_Fint *datatype,
+                                  MPI_Fint *status, MPI_Fint *ierr)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_FILE_READ_ALL, TI_BINDING_FORTRAN);
+
+    if (!c) {
+        TI_TWIN(pmpi_file_read_all_)(fh, buf, count, datatype, status, ierr);
+        return;
+    }
+    c->file = PMPI_File_f2c(*fh);
+    c->count = *count;
+    c->type = PMPI_Type_f2c(*datatype);
+    c->status = status;
+    ti_pre_file_access(c);
+    TI_TWIN(pmpi_file_read_all_)(fh, buf, count, datatype, c->status, ierr);
+    if (*ierr == MPI_SUCCESS)
+        ti_rec_file_access(c);
+    ti_leave(*ierr);
+}
+
+void pmpi_file_read_all_begin_(MPI_Fint *fh, void *buf, MPI_Fint *count, MPI_Fint *datatype,
+                               MPI_Fint *ierr) __attribute__((weak));
+TI_EXPORT void mpi_file_read_all_begin_(MPI_Fint *fh, void *buf, MPI_Fint *count,
+                                        MPI_Fint *datatype, MPI_Fint *ierr)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_FILE_READ_ALL_BEGIN, TI_BINDING_FORTRAN);
+
+    if (!c) {
+        TI_TWIN(pmpi_file_read_all_begin_)(fh, buf, count, datatype, ierr);
+        return;
+    }
+    c->file = PMPI_File_f2c(*fh);
+    c->count = *count;
+    c->type = PMPI_Type_f2c(*datatype);
+    TI_TWIN(pmpi_file_read_all_begin_)(fh, buf, count, datatype, ierr);
+    if (*ierr == MPI_SUCCESS)
+        ti_rec_file_begin(c);
+    ti_leave(*ierr);
+}
+
+void pmpi_file_read_all_end_(MPI_Fint *fh, void *buf, MPI_Fint *status,
+                             MPI_Fint *ierr) __attribute__((weak));
+TI_EXPORT void mpi_file_read_all_end_(MPI_Fint *fh, void *buf, MPI_Fint *status, MPI_Fint *ierr)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_FILE_READ_ALL_END, TI_BINDING_FORTRAN);
+
+    if (!c) {
+        TI_TWIN(pmpi_file_read_all_end_)(fh, buf, status, ierr);
+        return;
+    }
+    c->file = PMPI_File_f2c(*fh);
+    c->status = status;
+    ti_pre_file_end(c);
+    TI_TWIN(pmpi_file_read_all_end_)(fh, buf, c->status, ierr);
+    if (*ierr == MPI_SUCCESS)
+        ti_rec_file_end(c);
+    ti_leave(*ierr);
+}
+
+void pmpi_file_read_at_(MPI_Fint *fh, MPI_Offset *offset, void *buf, MPI_Fint *count,
+                        MPI_Fint *datatype, MPI_Fint *status,
+                        MPI_Fint *ierr) __attribute__((weak));
+TI_EXPORT void mpi_file_read_at_(MPI_Fint *fh, MPI_Offset *offset, void *buf, MPI_Fint *count,
+                                 MPI_Fint *datatype, MPI_Fint *status, MPI_Fint *ierr)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_FILE_READ_AT, TI_BINDING_FORTRAN);
+
+    if (!c) {
+        TI_TWIN(pmpi_file_read_at_)(fh, offset, buf, count, datatype, status, ierr);
+        return;
+    }
+    c->file = PMPI_File_f2c(*fh);
+    c->offset = *offset;
+    c->count = *count;
+    c->type = PMPI_Type_f2c(*datatype);
+    c->status = status;
+    ti_pre_file_access(c);
+    TI_TWIN(pmpi_file_read_at_)(fh, offset, buf, count, datatype, c->status, ierr);
+    if (*ierr == MPI_SUCCESS)
+        ti_rec_file_access(c);
+    ti_leave(*ierr);
+}
+
+void pmpi_file_read_at_all_(MPI_Fint *fh, MPI_Offset *offset, void *buf, MPI_Fint *count,
+                            MPI_Fint *datatype, MPI_Fint *status,
+                            MPI_Fint *ierr) __attribute__((weak));
+TI_EXPORT void mpi_file_read_at_all_(MPI_Fint *fh, MPI_Offset *offset, void *buf,
+                                     MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *status,
+                                     MPI_Fint *ierr)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_FILE_READ_AT_ALL, TI_BINDING_FORTRAN);
+
+    if (!c) {
+        TI_TWIN(pmpi_file_read_at_all_)(fh, offset, buf, count, datatype, status, ierr);
+        return;
+    }
+    c->file = PMPI_File_f2c(*fh);
+    c->offset = *offset;
+    c->count = *count;
+    c->type = PMPI_Type_f2c(*datatype);
+    c->status = status;
+    ti_pre_file_access(c);
+    TI_TWIN(pmpi_file_read_at_all_)(fh, offset, buf, count, datatype, c->status, ierr);
+    if (*ierr == MPI_SUCCESS)
+        ti_rec_file_access(c);
+    ti_leave(*ierr);
+}
+
+void pmpi_file_read_at_all_begin_(MPI_Fint *fh, MPI_Offset *offset, void *buf, MPI_Fint *count,
+                                  MPI_Fint *datatype, MPI_Fint *ierr) __attribute__((weak));
+TI_EXPORT void mpi_file_read_at_all_begin_(MPI_Fint *fh, MPI_Offset *offset, void *buf,
+                                           MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *ierr)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_FILE_READ_AT_ALL_BEGIN, TI_BINDING_FORTRAN);
+
+    if (!c) {
+        TI_TWIN(pmpi_file_read_at_all_begin_)(fh, offset, buf, count, datatype, ierr);
+        return;
+    }
+    c->file = PMPI_File_f2c(*fh);
+    c->offset = *offset;
+    c->count = *count;
+    c->type = PMPI_Type_f2c(*datatype);
+    TI_TWIN(pmpi_file_read_at_all_begin_)(fh, offset, buf, count, datatype, ierr);
+    if (*ierr == MPI_SUCCESS)
+        ti_rec_file_begin(c);
+    ti_leave(*ierr);
+}
+
+void pmpi_file_read_at_all_end_(MPI_Fint *fh, void *buf, MPI_Fint *status,
+                                MPI_Fint *ierr) __attribute__((weak));
+TI_EXPORT void mpi_file_read_at_all_end_(MPI_Fint *fh, void *buf, MPI_Fint *status,
+                                         MPI_Fint *ierr)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_FILE_READ_AT_ALL_END, TI_BINDING_FORTRAN);
+
+    if (!c) {
+        TI_TWIN(pmpi_file_read_at_all_end_)(fh, buf, status, ierr);
+        return;
+    }
+    c->file = PMPI_File_f2c(*fh);
+    c->status = status;
+    ti_pre_file_end(c);
+    TI_TWIN(pmpi_file_read_at_all_end_)(fh, buf, c->status, ierr);
+    if (*ierr == MPI_SUCCESS)
+        ti_rec_file_end(c);
+    ti_leave(*ierr);
+}
+
+void pmpi_file_read_ordered_(MPI_Fint *fh, void *buf, MPI_Fint *count, MPI_Fint *datatype,
+                             MPI_Fint *status, MPI_Fint *ierr) __attribute__((weak));
+TI_EXPORT void mpi_file_read_ordered_(MPI_Fint *fh, void *buf, MPI_Fint *count,
+                                      MPI_Fint *datatype, MPI_Fint *status, MPI_Fint *ierr)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_FILE_READ_ORDERED, TI_BINDING_FORTRAN);
+
+    if (!c) {
+        TI_TWIN(pmpi_file_read_ordered_)(fh, buf, count, datatype, status, ierr);
+        return;
+    }
+    c->file = PMPI_File_f2c(*fh);
+    c->count = *count;
+    c->type = PMPI_Type_f2c(*datatype);
+    c->status = status;
+    ti_pre_file_access(c);
+    TI_TWIN(pmpi_file_read_ordered_)(fh, buf, count, datatype, c->status, ierr);
+    if (*ierr == MPI_SUCCESS)
+        ti_rec_file_access(c);
+    ti_leave(*ierr);
+}
+
+void pmpi_file_read_ordered_begin_(MPI_Fint *fh, void *buf, MPI_Fint *count, MPI_Fint *datatype,
+                                   MPI_Fint *ierr) __attribute__((weak));
+TI_EXPORT void mpi_file_read_ordered_begin_(MPI_Fint *fh, void *buf, MPI_Fint *count,
+                                            MPI_Fint *datatype, MPI_Fint *ierr)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_FILE_READ_ORDERED_BEGIN, TI_BINDING_FORTRAN);
+
+    if (!c) {
+        TI_TWIN(pmpi_file_read_ordered_begin_)(fh, buf, count, datatype, ierr);
+        return;
+    }
+    c->file = PMPI_File_f2c(*fh);
+    c->count = *count;
+    c->type = PMPI_Type_f2c(*datatype);
+    TI_TWIN(pmpi_file_read_ordered_begin_)(fh, buf, count, datatype, ierr);
+    if (*ierr == MPI_SUCCESS)
+        ti_rec_file_begin(c);
+    ti_leave(*ierr);
+}
+
+void pmpi_file_read_ordered_end_(MPI_Fint *fh, void *buf, MPI_Fint *status,
+                                 MPI_Fint *ierr) __attribute__((weak));
+TI_EXPORT void mpi_file_read_ordered_end_(MPI_Fint *fh, void *buf, MPI_Fint *status,
+                                          MPI_Fint *ierr)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_FILE_READ_ORDERED_END, TI_BINDING_FORTRAN);
+
+    if (!c) {
+        TI_TWIN(pmpi_file_read_ordered_end_)(fh, buf, status, ierr);
+        return;
+    }
+    c->file = PMPI_File_f2c(*fh);
+    c->status = status;
+    ti_pre_file_end(c);
+    TI_TWIN(pmpi_file_read_ordered_end_)(fh, buf, c->status, ierr);
+    if (*ierr == MPI_SUCCESS)
+        ti_rec_file_end(c);
+    ti_leave(*ierr);
+}
+
+void pmpi_file_read_shared_(MPI_Fint *fh, void *buf, MPI_Fint *count, MPI_Fint *datatype,
+                            MPI_Fint *status, MPI_Fint *ierr) __attribute__((weak));
+TI_EXPORT void mpi_file_read_shared_(MPI_Fint *fh, void *buf, MPI_Fint *count,
+                                     MPI_Fint *datatype, MPI_Fint *status, MPI_Fint *ierr)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_FILE_READ_SHARED, TI_BINDING_FORTRAN);
+
+    if (!c) {
+        TI_TWIN(pmpi_file_read_shared_)(fh, buf, count, datatype, status, ierr);
+        return;
+    }
+    c->file = PMPI_File_f2c(*fh);
+    c->count = *count;
+    c->type = PMPI_Type_f2c(*datatype);
+    c->status = status;
+    ti_pre_file_access(c);
+    TI_TWIN(pmpi_file_read_shared_)(fh, buf, count, datatype, c->status, ierr);
+    if (*ierr == MPI_SUCCESS)
+        ti_rec_file_access(c);
+    ti_leave(*ierr);
+}
+
+void pmpi_file_seek_shared_(MPI_Fint *fh, MPI_Offset *offset, MPI_Fint *whence,
+                            MPI_Fint *ierr) __attribute__((weak));
+TI_EXPORT void mpi_file_seek_shared_(MPI_Fint *fh, MPI_Offset *offset, MPI_Fint *whence,
+                                     MPI_Fint *ierr)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_FILE_SEEK_SHARED, TI_BINDING_FORTRAN);
+
+    if (!c) {
+        TI_TWIN(pmpi_file_seek_shared_)(fh, offset, whence, ierr);
+        return;
+    }
+    c->file = PMPI_File_f2c(*fh);
+    c->offset = *offset;
+    c->mode = *whence;
+    TI_TWIN(pmpi_file_seek_shared_)(fh, offset, whence, ierr);
+    if (*ierr == MPI_SUCCESS)
+        ti_rec_file_seek_shared(c);
+    ti_leave(*ierr);
+}
+
+void pmpi_file_set_atomicity_(MPI_Fint *fh, MPI_Fint *flag,
+                              MPI_Fint *ierr) __attribute__((weak));
+TI_EXPORT void mpi_file_set_atomicity_(MPI_Fint *fh, MPI_Fint *flag, MPI_Fint *ierr)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_FILE_SET_ATOMICITY, TI_BINDING_FORTRAN);
+
+    if (!c) {
+        TI_TWIN(pmpi_file_set_atomicity_)(fh, flag, ierr);
+        return;
+    }
+    c->file = PMPI_File_f2c(*fh);
+    c->level = *flag;
+    TI_TWIN(pmpi_file_set_atomicity_)(fh, flag, ierr);
+    if (*ierr == MPI_SUCCESS)
+        ti_rec_file_set_atomicity(c);
+    ti_leave(*ierr);
+}
+
+void pmpi_file_set_info_(MPI_Fint *fh, MPI_Fint *info, MPI_Fint *ierr) __attribute__((weak));
+TI_EXPORT void mpi_file_set_info_(MPI_Fint *fh, MPI_Fint *info, MPI_Fint *ierr)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_FILE_SET_INFO, TI_BINDING_FORTRAN);
+
+    if (!c) {
+        TI_TWIN(pmpi_file_set_info_)(fh, info, ierr);
+        return;
+    }
+    c->file = PMPI_File_f2c(*fh);
+    TI_TWIN(pmpi_file_set_info_)(fh, info, ierr);
+    if (*ierr == MPI_SUCCESS)
+        ti_rec_file_call(c);
+    ti_leave(*ierr);
+}
+
+void pmpi_file_set_size_(MPI_Fint *fh, MPI_Offset *size, MPI_Fint *ierr) __attribute__((weak));
+TI_EXPORT void mpi_file_set_size_(MPI_Fint *fh, MPI_Offset *size, MPI_Fint *ierr)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_FILE_SET_SIZE, TI_BINDING_FORTRAN);
+
+    if (!c) {
+        TI_TWIN(pmpi_file_set_size_)(fh, size, ierr);
+        return;
+    }
+    c->file = PMPI_File_f2c(*fh);
+    c->bytes = *size;
+    TI_TWIN(pmpi_file_set_size_)(fh, size, ierr);
+    if (*ierr == MPI_SUCCESS)
+        ti_rec_file_size(c);
+    ti_leave(*ierr);
+}
+
+void pmpi_file_set_view_(MPI_Fint *fh, MPI_Offset *disp, MPI_Fint *etype, MPI_Fint *filetype,
+                         const char *datarep, MPI_Fint *info, MPI_Fint *ierr,
+                         size_t datarep_len) __attribute__((weak));
+TI_EXPORT void mpi_file_set_view_(MPI_Fint *fh, MPI_Offset *disp, MPI_Fint *etype,
+                                  MPI_Fint *filetype, const char *datarep, MPI_Fint *info,
+                                  MPI_Fint *ierr, size_t datarep_len)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_FILE_SET_VIEW, TI_BINDING_FORTRAN);
+
+    if (!c) {
+        TI_TWIN(pmpi_file_set_view_)(fh, disp, etype, filetype, datarep, info, ierr,
+                                     datarep_len);
+        return;
+    }
+    c->file = PMPI_File_f2c(*fh);
+    c->offset = *disp;
+    c->type = PMPI_Type_f2c(*etype);
+    c->type2 = PMPI_Type_f2c(*filetype);
+    TI_TWIN(pmpi_file_set_view_)(fh, disp, etype, filetype, datarep, info, ierr, datarep_len);
+    if (*ierr == MPI_SUCCESS)
+        ti_rec_file_set_view(c);
+    ti_leave(*ierr);
+}
+
+void pmpi_file_sync_(MPI_Fint *fh, MPI_Fint *ierr) __attribute__((weak));
+TI_EXPORT void mpi_file_sync_(MPI_Fint *fh, MPI_Fint *ierr)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_FILE_SYNC, TI_BINDING_FORTRAN);
+
+    if (!c) {
+        TI_TWIN(pmpi_file_sync_)(fh, ierr);
+        return;
+    }
+    c->file = PMPI_File_f2c(*fh);
+    TI_TWIN(pmpi_file_sync_)(fh, ierr);
+    if (*ierr == MPI_SUCCESS)
+        ti_rec_file_call(c);
+    ti_leave(*ierr);
+}
+
+void pmpi_file_write_(MPI_Fint *fh, void *buf, MPI_Fint *count, MPI_Fint *datatype,
+                      MPI_Fint *status, MPI_Fint *ierr) __attribute__((weak));
+TI_EXPORT void mpi_file_write_(MPI_Fint *fh, void *buf, MPI_Fint *count, MPI_Fint *datatype,
+                               MPI_Fint *status, MPI_Fint *ierr)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_FILE_WRITE, TI_BINDING_FORTRAN);
+
+    if (!c) {
+        TI_TWIN(pmpi_file_write_)(fh, buf, count, datatype, status, ierr);
+        return;
+    }
+    c->file = PMPI_File_f2c(*fh);
+    c->count = *count;
+    c->type = PMPI_Type_f2c(*datatype);
+    c->status = status;
+    ti_pre_file_access(c);
+    TI_TWIN(pmpi_file_write_)(fh, buf, count, datatype, c->status, ierr);
+    if (*ierr == MPI_SUCCESS)
+        ti_rec_file_access(c);
+    ti_leave(*ierr);
+}
+
+void pmpi_file_write_all_(MPI_Fint *fh, void *buf, MPI_Fint *count, MPI_Fint *datatype,
+                          MPI_Fint *status, MPI_Fint *ierr) __attribute__((weak));
+TI_EXPORT void mpi_file_write_all_(MPI_Fint *fh, void *buf, MPI_Fint *count, MPI_Fint *datatype,
+                                   MPI_Fint *status, MPI_Fint *ierr)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_FILE_WRITE_ALL, TI_BINDING_FORTRAN);
+
+    if (!c) {
+        TI_TWIN(pmpi_file_write_all_)(fh, buf, count, datatype, status, ierr);
+        return;
+    }
+    c->file = PMPI_File_f2c(*fh);
+    c->count = *count;
+    c->type = PMPI_Type_f2c(*datatype);
+    c->status = status;
+    ti_pre_file_access(c);
+    TI_TWIN(pmpi_file_write_all_)(fh, buf, count, datatype, c->status, ierr);
+    if (*ierr == MPI_SUCCESS)
+        ti_rec_file_access(c);
+    ti_leave(*ierr);
+}
+
+void pmpi_file_write_all_begin_(MPI_Fint *fh, void *buf, MPI_Fint *count, MPI_Fint *datatype,
+                                MPI_Fint *ierr) __attribute__((weak));
+TI_EXPORT void mpi_file_write_all_begin_(MPI_Fint *fh, void *buf, MPI_Fint *count,
+                                         MPI_Fint *datatype, MPI_Fint *ierr)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_FILE_WRITE_ALL_BEGIN, TI_BINDING_FORTRAN);
+
+    if (!c) {
+        TI_TWIN(pmpi_file_write_all_begin_)(fh, buf, count, datatype, ierr);
+        return;
+    }
+    c->file = PMPI_File_f2c(*fh);
+    c->count = *count;
+    c->type = PMPI_Type_f2c(*datatype);
+    TI_TWIN(pmpi_file_write_all_begin_)(fh, buf, count, datatype, ierr);
+    if (*ierr == MPI_SUCCESS)
+        ti_rec_file_begin(c);
+    ti_leave(*ierr);
+}
+
+void pmpi_file_write_all_end_(MPI_Fint *fh, void *buf, MPI_Fint *status,
+                              MPI_Fint *ierr) __attribute__((weak));
+TI_EXPORT void mpi_file_write_all_end_(MPI_Fint *fh, void *buf, MPI_Fint *status,
+                                       MPI_Fint *ierr)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_FILE_WRITE_ALL_END, TI_BINDING_FORTRAN);
+
+    if (!c) {
+        TI_TWIN(pmpi_file_write_all_end_)(fh, buf, status, ierr);
+        return;
+    }
+    c->file = PMPI_File_f2c(*fh);
+    c->status = status;
+    ti_pre_file_end(c);
+    TI_TWIN(pmpi_file_write_all_end_)(fh, buf, c->status, ierr);
+    if (*ierr == MPI_SUCCESS)
+        ti_rec_file_end(c);
+    ti_leave(*ierr);
+}
+
+void pmpi_file_write_at_(MPI_Fint *fh, MPI_Offset *offset, void *buf, MPI_Fint *count,
+                         MPI_Fint *datatype, MPI_Fint *status,
+                         MPI_Fint *ierr) __attribute__((weak));
+TI_EXPORT void mpi_file_write_at_(MPI_Fint *fh, MPI_Offset *offset, void *buf, MPI_Fint *count,
+                                  MPI_Fint *datatype, MPI_Fint *status, MPI_Fint *ierr)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_FILE_WRITE_AT, TI_BINDING_FORTRAN);
+
+    if (!c) {
+        TI_TWIN(pmpi_file_write_at_)(fh, offset, buf, count, datatype, status, ierr);
+        return;
+    }
+    c->file = PMPI_File_f2c(*fh);
+    c->offset = *offset;
+    c->count = *count;
+    c->type = PMPI_Type_f2c(*datatype);
+    c->status = status;
+    ti_pre_file_access(c);
+    TI_TWIN(pmpi_file_write_at_)(fh, offset, buf, count, datatype, c->status, ierr);
+    if (*ierr == MPI_SUCCESS)
+        ti_rec_file_access(c);
+    ti_leave(*ierr);
+}
+
+void pmpi_file_write_at_all_(MPI_Fint *fh, MPI_Offset *offset, void *buf, MPI_Fint *count,
+                             MPI_Fint *datatype, MPI_Fint *status,
+                             MPI_Fint *ierr) __attribute__((weak));
+TI_EXPORT void mpi_file_write_at_all_(MPI_Fint *fh, MPI_Offset *offset, void *buf,
+                                      MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *status,
+                                      MPI_Fint *ierr)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_FILE_WRITE_AT_ALL, TI_BINDING_FORTRAN);
+
+    if (!c) {
+        TI_TWIN(pmpi_file_write_at_all_)(fh, offset, buf, count, datatype, status, ierr);
+        return;
+    }
+    c->file = PMPI_File_f2c(*fh);
+    c->offset = *offset;
+    c->count = *count;
+    c->type = PMPI_Type_f2c(*datatype);
+    c->status = status;
+    ti_pre_file_access(c);
+    TI_TWIN(pmpi_file_write_at_all_)(fh, offset, buf, count, datatype, c->status, ierr);
+    if (*ierr == MPI_SUCCESS)
+        ti_rec_file_access(c);
+    ti_leave(*ierr);
+}
+
+void pmpi_file_write_at_all_begin_(MPI_Fint *fh, MPI_Offset *offset, void *buf, MPI_Fint *count,
+                                   MPI_Fint *datatype, MPI_Fint *ierr) __attribute__((weak));
+TI_EXPORT void mpi_file_write_at_all_begin_(MPI_Fint *fh, MPI_Offset *offset, void *buf,
+                                            MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *ierr)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_FILE_WRITE_AT_ALL_BEGIN, TI_BINDING_FORTRAN);
+
+    if (!c) {
+        TI_TWIN(pmpi_file_write_at_all_begin_)(fh, offset, buf, count, datatype, ierr);
+        return;
+    }
+    c->file = PMPI_File_f2c(*fh);
+    c->offset = *offset;
+    c->count = *count;
+    c->type = PMPI_Type_f2c(*datatype);
+    TI_TWIN(pmpi_file_write_at_all_begin_)(fh, offset, buf, count, datatype, ierr);
+    if (*ierr == MPI_SUCCESS)
+        ti_rec_file_begin(c);
+    ti_leave(*ierr);
+}
+
+void pmpi_file_write_at_all_end_(MPI_Fint *fh, void *buf, MPI_Fint *status,
+                                 MPI_Fint *ierr) __attribute__((weak));
+TI_EXPORT void mpi_file_write_at_all_end_(MPI_Fint *fh, void *buf, MPI_Fint *status,
+                                          MPI_Fint *ierr)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_FILE_WRITE_AT_ALL_END, TI_BINDING_FORTRAN);
+
+    if (!c) {
+        TI_TWIN(pmpi_file_write_at_all_end_)(fh, buf, status, ierr);
+        return;
+    }
+    c->file = PMPI_File_f2c(*fh);
+    c->status = status;
+    ti_pre_file_end(c);
+    TI_TWIN(pmpi_file_write_at_all_end_)(fh, buf, c->status, ierr);
+    if (*ierr == MPI_SUCCESS)
+        ti_rec_file_end(c);
+    ti_leave(*ierr);
+}
+
+void pmpi_file_write_ordered_(MPI_Fint *fh, void *buf, MPI_Fint *count, MPI_Fint *datatype,
+                              MPI_Fint *status, MPI_Fint *ierr) __attribute__((weak));
+TI_EXPORT void mpi_file_write_ordered_(MPI_Fint *fh, void *buf, MPI_Fint *count,
+                                       MPI_Fint *datatype, MPI_Fint *status, MPI_Fint *ierr)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_FILE_WRITE_ORDERED, TI_BINDING_FORTRAN);
+
+    if (!c) {
+        TI_TWIN(pmpi_file_write_ordered_)(fh, buf, count, datatype, status, ierr);
+        return;
+    }
+    c->file = PMPI_File_f2c(*fh);
+    c->count = *count;
+    c->type = PMPI_Type_f2c(*datatype);
+    c->status = status;
+    ti_pre_file_access(c);
+    TI_TWIN(pmpi_file_write_ordered_)(fh, buf, count, datatype, c->status, ierr);
+    if (*ierr == MPI_SUCCESS)
+        ti_rec_file_access(c);
+    ti_leave(*ierr);
+}
+
+void pmpi_file_write_ordered_begin_(MPI_Fint *fh, void *buf, MPI_Fint *count,
+                                    MPI_Fint *datatype, MPI_Fint *ierr) __attribute__((weak));
+TI_EXPORT void mpi_file_write_ordered_begin_(MPI_Fint *fh, void *buf, MPI_Fint *count,
+                                             MPI_Fint *datatype, MPI_Fint *ierr)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_FILE_WRITE_ORDERED_BEGIN, TI_BINDING_FORTRAN);
+
+    if (!c) {
+        TI_TWIN(pmpi_file_write_ordered_begin_)(fh, buf, count, datatype, ierr);
+        return;
+    }
+    c->file = PMPI_File_f2c(*fh);
+    c->count = *count;
+    c->type = PMPI_Type_f2c(*datatype);
+    TI_TWIN(pmpi_file_write_ordered_begin_)(fh, buf, count, datatype, ierr);
+    if (*ierr == MPI_SUCCESS)
+        ti_rec_file_begin(c);
+    ti_leave(*ierr);
+}
+
+void pmpi_file_write_ordered_end_(MPI_Fint *fh, void *buf, MPI_Fint *status,
+                                  MPI_Fint *ierr) __attribute__((weak));
+TI_EXPORT void mpi_file_write_ordered_end_(MPI_Fint *fh, void *buf, MPI_Fint *status,
+                                           MPI_Fint *ierr)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_FILE_WRITE_ORDERED_END, TI_BINDING_FORTRAN);
+
+    if (!c) {
+        TI_TWIN(pmpi_file_write_ordered_end_)(fh, buf, status, ierr);
+        return;
+    }
+    c->file = PMPI_File_f2c(*fh);
+    c->status = status;
+    ti_pre_file_end(c);
+    TI_TWIN(pmpi_file_write_ordered_end_)(fh, buf, c->status, ierr);
+    if (*ierr == MPI_SUCCESS)
+        ti_rec_file_end(c);
+    ti_leave(*ierr);
+}
+
+void pmpi_file_write_shared_(MPI_Fint *fh, void *buf, MPI_Fint *count, MPI_Fint *datatype,
+                             MPI_Fint *status, MPI_Fint *ierr) __attribute__((weak));
+TI_EXPORT void mpi_file_write_shared_(MPI_Fint *fh, void *buf, MPI_Fint *count,
+                                      MPI_Fint *datatype, MPI_Fint *status, MPI_Fint *ierr)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_FILE_WRITE_SHARED, TI_BINDING_FORTRAN);
+
+    if (!c) {
+        TI_TWIN(pmpi_file_write_shared_)(fh, buf, count, datatype, status, ierr);
+        return;
+    }
+    c->file = PMPI_File_f2c(*fh);
+    c->count = *count;
+    c->type = PMPI_Type_f2c(*datatype);
+    c->status = status;
+    ti_pre_file_access(c);
+    TI_TWIN(pmpi_file_write_shared_)(fh, buf, count, datatype, c->status, ierr);
+    if (*ierr == MPI_SUCCESS)
+        ti_rec_file_access(c);
+    ti_leave(*ierr);
+}
