@@ -38,7 +38,7 @@ progs      :=
 unit_tests :=
 examples   :=
 include common/module.mk formats/module.mk minitrace/module.mk acquire/module.mk \
-        gather/module.mk info/module.mk replay-bridge/module.mk examples/module.mk tests/module.mk \
+        gather/module.mk check/module.mk info/module.mk replay-bridge/module.mk examples/module.mk tests/module.mk \
         bench/module.mk
 
 all: $(progs:%=$(O)/%)

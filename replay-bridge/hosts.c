@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "common/cli.h"
-#include "replay-bridge/map.h"
+#include "check/map.h"
 #include "replay-bridge/platform.h"
 
 #define SLOTS_MAX (1 << 24)

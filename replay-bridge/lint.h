@@ -16,9 +16,9 @@
 #define TI_LINT_H
 
 #include "formats/source.h"
-#include "replay-bridge/comms.h"
-#include "replay-bridge/problems.h"
-#include "replay-bridge/walk.h"
+#include "check/comms.h"
+#include "check/problems.h"
+#include "check/walk.h"
 
 /* What lowering needs to know of the whole trace. */
 struct ti_lint {

@@ -1,6 +1,6 @@
 # replay-bridge: a trace in, simulated time out.  Everything but main.c is also
 # linked into the unit tests.
-replay_src := $(addprefix replay-bridge/,map.c comms.c walk.c problems.c lint.c look.c lower.c \
+replay_src := $(check_src) $(addprefix replay-bridge/,lint.c look.c lower.c \
               platform.c hosts.c scratch.c simulate.c verdict.c)
 progs += ti-replay
 ti-replay_src := replay-bridge/main.c $(replay_src)

@@ -1,4 +1,4 @@
-#include "replay-bridge/comms.h"
+#include "check/comms.h"
 
 #include <stdio.h>
 #include <stdlib.h>

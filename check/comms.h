@@ -9,8 +9,8 @@
 #ifndef TI_COMMS_H
 #define TI_COMMS_H
 
+#include "check/map.h"
 #include "formats/reader.h"
-#include "replay-bridge/map.h"
 
 /* What a communicator is beside the world. */
 enum ti_comm_shape {
@@ -41,7 +41,7 @@ struct ti_comm_view {
     struct ti_local_comm {
         int64_t gid;  /* global number, or -1 */
         int64_t rank; /* ours in it */
-    } *local;
+    } * local;
     size_t nlocal, cap;
     struct ti_map seen; /* (group) -> how many so far */
     int64_t *count;

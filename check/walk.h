@@ -16,8 +16,8 @@
 #ifndef TI_WALK_H
 #define TI_WALK_H
 
+#include "check/comms.h"
 #include "formats/source.h"
-#include "replay-bridge/comms.h"
 
 #define TI_WHY_BYTES 256
 

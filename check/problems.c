@@ -1,4 +1,4 @@
-#include "replay-bridge/problems.h"
+#include "check/problems.h"
 
 #include <stdarg.h>
 #include <stdio.h>

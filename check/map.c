@@ -1,4 +1,4 @@
-#include "replay-bridge/map.h"
+#include "check/map.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-#include "replay-bridge/walk.h"
+#include "check/walk.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -16,11 +16,11 @@ struct ahead {
     struct match {
         int64_t from, tag;
         enum { OPEN, KNOWN, NEVER } state;
-    } *wild;
+    } * wild;
     size_t first, n, cap;
     struct {
         size_t number; /* of the wildcard receive + 1, 0: not one */
-    } *live;
+    } * live;
     size_t nlive, live_cap;
     bool ended;
 };
@@ -36,7 +36,7 @@ struct ti_walk {
     struct {
         bool used;
         struct ti_msg msg;
-    } *live; /* by request number */
+    } * live; /* by request number */
     size_t nlive, live_cap;
     struct ti_msg *done;
     size_t ndone, done_cap;
