@@ -30,7 +30,7 @@ void ti_problems_add(struct ti_problems *ps, int64_t rank, uint64_t event, const
     memcpy(p->why, why, sizeof why);
 }
 
-void ti_problems_say(const struct ti_problems *ps)
+void ti_problems_print(const struct ti_problems *ps, FILE *out)
 {
     uint64_t told = 0;
 
@@ -38,17 +38,17 @@ void ti_problems_say(const struct ti_problems *ps)
     for (int i = 0; i < ps->shown; i++) {
         const struct ti_problem *p = &ps->list[i];
 
-        fprintf(stderr, "  rank %lld", (long long)p->rank);
+        fprintf(out, "  rank %lld", (long long)p->rank);
         if (p->event != TI_NO_EVENT)
-            fprintf(stderr, ", event %llu", (unsigned long long)p->event);
-        fprintf(stderr, "%s%s: %s", p->call[0] ? ", " : "", p->call, p->why);
+            fprintf(out, ", event %llu", (unsigned long long)p->event);
+        fprintf(out, "%s%s: %s", p->call[0] ? ", " : "", p->call, p->why);
         if (p->more)
-            fprintf(stderr, " (and %llu more like it)", (unsigned long long)p->more);
-        fputc('\n', stderr);
+            fprintf(out, " (and %llu more like it)", (unsigned long long)p->more);
+        fputc('\n', out);
         told += 1 + p->more;
     }
     if (ps->n > told)
-        fprintf(stderr, "  and %llu more\n", (unsigned long long)(ps->n - told));
+        fprintf(out, "  and %llu more\n", (unsigned long long)(ps->n - told));
 }
 
 json_t *ti_problems_json(const struct ti_problems *ps)

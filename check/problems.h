@@ -8,6 +8,7 @@
 #include <jansson.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #define TI_PROBLEMS_SHOWN 10
 #define TI_NO_EVENT       UINT64_MAX
@@ -34,8 +35,8 @@ static inline bool ti_problems_room(const struct ti_problems *ps)
 void ti_problems_add(struct ti_problems *ps, int64_t rank, uint64_t event, const char *call,
                      const char *fmt, ...) __attribute__((format(printf, 5, 6)));
 
-/* One line each to stderr: "rank 3, event 17, send(...): why". */
-void ti_problems_say(const struct ti_problems *ps);
+/* One line each: "  rank 3, event 17, send(...): why". */
+void ti_problems_print(const struct ti_problems *ps, FILE *out);
 
 /* [{"rank": 3, "event": 17, "call": "...", "why": "...", "more": 0}, ...] */
 json_t *ti_problems_json(const struct ti_problems *ps);

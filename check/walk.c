@@ -5,8 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define REQUESTS_MAX (1 << 24) /* request numbers a rank may use */
-
 /*
  * The reader that runs ahead.  `wild` is a queue: what the wildcard receives
  * from number `first` on matched, in the order in which they were posted.
@@ -79,7 +77,7 @@ static bool is_wild(const struct ti_event *ev)
 
 static size_t *ahead_live(struct ahead *a, int64_t req)
 {
-    if (req < 0 || req >= REQUESTS_MAX)
+    if (req < 0 || (size_t)req > a->nlive) /* the lowest free one is at most that */
         return NULL;
     a->live = ti_more(a->live, &a->live_cap, (size_t)req + 1, sizeof a->live[0]);
     if (a->nlive <= (size_t)req)
@@ -208,6 +206,11 @@ struct ti_reader *ti_walk_reader(struct ti_walk *w)
     return w->r;
 }
 
+int64_t ti_walk_rank(const struct ti_walk *w)
+{
+    return w->rank;
+}
+
 static void wrong(struct ti_step *step, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 static void wrong(struct ti_step *step, const char *fmt, ...)
 {
@@ -234,9 +237,9 @@ uint64_t ti_walk_posted(const struct ti_walk *w, const struct ti_msg *msg)
 
 const struct ti_msg *ti_walk_pending(const struct ti_walk *w, size_t i)
 {
-    for (size_t r = 0; r < w->nlive; r++)
-        if (w->live[r].used && !i--)
-            return &w->live[r].msg;
+    for (; i < w->nlive; i++)
+        if (w->live[i].used)
+            return &w->live[i].msg;
     return NULL;
 }
 
@@ -248,6 +251,7 @@ static bool post(struct ti_walk *w, struct ti_step *step, struct ti_msg m, int64
     int64_t c;
 
     m.event = step->index;
+    m.op = step->ev.op;
     if (peer == TI_NULL) {
         m.null = true;
         step->posted[step->nposted++] = m;
@@ -322,7 +326,7 @@ static ti_status post_request(struct ti_walk *w, struct ti_step *step, struct ti
         peer = peer == TI_ANY ? match.from : peer;
         tag = tag == TI_ANY ? match.tag : tag;
     }
-    if (req < 0 || req >= REQUESTS_MAX) {
+    if (req < 0 || (size_t)req > w->nlive) { /* the lowest free one is at most that */
         wrong(step, "request number %lld is out of range", (long long)req);
         return TI_OK;
     }
@@ -333,8 +337,9 @@ static ti_status post_request(struct ti_walk *w, struct ti_step *step, struct ti
         wrong(step, "request %lld is in use since event %llu", (long long)req,
               (unsigned long long)w->live[req].msg.event);
     m.event = step->index;
+    m.op = ev->op;
     if (!known) {
-        wrong(step, "its wildcard never matched: the trace does not show it complete");
+        step->lost = true;
         m.null = m.unknown = true;
     } else if (!post(w, step, m, peer, tag)) {
         m.null = m.unknown = true;
@@ -416,6 +421,7 @@ int ti_walk_next(struct ti_walk *w, struct ti_step *step, struct ti_err *err)
     step->nposted = 0;
     step->done = NULL;
     step->ndone = w->ndone = 0;
+    step->lost = false;
     step->why[0] = '\0';
     meet(w, step);
     switch (step->ev.op) {
@@ -514,5 +520,24 @@ const char *ti_call_text(struct ti_reader *r, const struct ti_event *ev, char *b
         sep = ", ";
     }
     put(&t, ")");
+    return buf;
+}
+
+const char *ti_event_text(struct ti_source *s, int64_t rank, uint64_t index, char *buf,
+                          size_t bytes)
+{
+    struct ti_reader *r;
+    struct ti_event ev;
+    struct ti_err ignored;
+    int got = 1;
+
+    buf[0] = '\0';
+    if (ti_source_reader(s, rank, &r, &ignored) != TI_OK)
+        return buf;
+    for (uint64_t i = 0; i <= index && got == 1; i++)
+        got = ti_reader_next(r, &ev, &ignored);
+    if (got == 1)
+        ti_call_text(r, &ev, buf, bytes);
+    ti_reader_close(r);
     return buf;
 }

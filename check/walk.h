@@ -38,6 +38,7 @@ struct ti_msg {
     uint64_t posted_after; /* how many messages followed on its channel on this
                               side; set where the request completes */
     uint64_t event;        /* where it was posted */
+    uint32_t op;           /* and by which operation */
 };
 
 struct ti_step {
@@ -49,6 +50,8 @@ struct ti_step {
     struct ti_msg posted[2];   /* a send-receive has its send first */
     const struct ti_msg *done; /* requests completed (or freed), in order */
     size_t ndone;
+    bool lost;              /* a receive whose wildcard the trace never shows to match; it is
+                               not in `posted` */
     char why[TI_WHY_BYTES]; /* "" or what is wrong with the event; then posted
                                and done hold what was sound */
 };
@@ -65,14 +68,19 @@ void ti_walk_close(struct ti_walk *w); /* NULL is fine */
 int ti_walk_next(struct ti_walk *w, struct ti_step *step, struct ti_err *err);
 
 struct ti_reader *ti_walk_reader(struct ti_walk *w);
+int64_t ti_walk_rank(const struct ti_walk *w);
 
 /* Messages that this side had posted on a channel so far. */
 uint64_t ti_walk_posted(const struct ti_walk *w, const struct ti_msg *msg);
 
-/* A request that is outstanding, the i-th from 0; NULL past the last. */
+/* The outstanding request with the lowest number from `i` on; NULL if none. */
 const struct ti_msg *ti_walk_pending(const struct ti_walk *w, size_t i);
 
 /* "irecv(comm 0, peer -1, tag 5, ...)" into buf. */
 const char *ti_call_text(struct ti_reader *r, const struct ti_event *ev, char *buf, size_t bytes);
+
+/* The same of event `index` of `rank`, which is read again up to it. */
+const char *ti_event_text(struct ti_source *s, int64_t rank, uint64_t index, char *buf,
+                          size_t bytes);
 
 #endif

@@ -82,8 +82,13 @@ bool ti_call_count_add(struct ti_call_count **list, int *n, const char *name, ui
     return true;
 }
 
-static ti_status count_event(struct ti_reader *r, struct ti_scan *scan, const struct ti_event *ev,
-                             struct ti_err *err)
+void ti_scan_begin(struct ti_scan *scan)
+{
+    *scan = (struct ti_scan){.hash = TI_HASH_START, .end = TI_END_KILLED};
+}
+
+ti_status ti_scan_event(struct ti_scan *scan, const struct ti_reader *r, const struct ti_event *ev,
+                        struct ti_err *err)
 {
     struct ti_op_count *op = &scan->op[ev->op < TI_OP_COUNT ? ev->op : 0];
 
@@ -109,20 +114,10 @@ static ti_status count_event(struct ti_reader *r, struct ti_scan *scan, const st
     return TI_OK;
 }
 
-ti_status ti_scan_read(struct ti_reader *r, struct ti_scan *scan, struct ti_err *err)
+ti_status ti_scan_end(struct ti_scan *scan, const struct ti_reader *r, struct ti_err *err)
 {
     struct ti_totals totals;
-    struct ti_event ev;
-    ti_status st = TI_OK;
-    int more = 0;
 
-    *scan = (struct ti_scan){.hash = TI_HASH_START, .end = TI_END_KILLED};
-    while (st == TI_OK && (more = ti_reader_next(r, &ev, err)) > 0)
-        st = count_event(r, scan, &ev, err);
-    if (st != TI_OK)
-        return st;
-    if (more < 0)
-        return TI_ERR_INPUT;
     scan->end = ti_reader_end(r);
     if (ti_reader_totals(r, &totals) &&
         (totals.events != scan->events || totals.volume != scan->volume ||
@@ -131,6 +126,20 @@ ti_status ti_scan_read(struct ti_reader *r, struct ti_scan *scan, struct ti_err 
                           "rank %u's trace is damaged: its events do not add up to its totals",
                           ti_reader_rank(r));
     return TI_OK;
+}
+
+ti_status ti_scan_read(struct ti_reader *r, struct ti_scan *scan, struct ti_err *err)
+{
+    struct ti_event ev;
+    ti_status st = TI_OK;
+    int more = 0;
+
+    ti_scan_begin(scan);
+    while (st == TI_OK && (more = ti_reader_next(r, &ev, err)) > 0)
+        st = ti_scan_event(scan, r, &ev, err);
+    if (st != TI_OK)
+        return st;
+    return more < 0 ? TI_ERR_INPUT : ti_scan_end(scan, r, err);
 }
 
 void ti_scan_free(struct ti_scan *scan)

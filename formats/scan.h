@@ -40,6 +40,13 @@ struct ti_scan {
 ti_status ti_scan_read(struct ti_reader *r, struct ti_scan *scan, struct ti_err *err);
 void ti_scan_free(struct ti_scan *scan);
 
+/* The same in steps, for who reads the events anyway: begin, each event, and
+ * once ti_reader_next() gave 0, the end. */
+void ti_scan_begin(struct ti_scan *scan);
+ti_status ti_scan_event(struct ti_scan *scan, const struct ti_reader *r, const struct ti_event *ev,
+                        struct ti_err *err);
+ti_status ti_scan_end(struct ti_scan *scan, const struct ti_reader *r, struct ti_err *err);
+
 /* Add `calls` of `name` to a list that ti_scan_free(), or free() of names and
  * list, releases; false when memory is short. */
 bool ti_call_count_add(struct ti_call_count **list, int *n, const char *name, uint64_t calls);

@@ -46,7 +46,8 @@ ti_status info_rank(struct ti_source *s, int64_t rank, const struct info_style *
 
 /* ----------------------------------------------------------- verify.c -- */
 
-/* TI_ERR_PARTIAL: ranks missing or incomplete; TI_ERR_INPUT: damage.  Both are
+/* TI_ERR_PARTIAL: ranks missing or incomplete; TI_ERR_INPUT: damage, or
+ * a trace that is not sound (check/check.h).  All is
  * reported in full on stdout, and `err` is empty. */
 ti_status info_verify(struct ti_source *s, const struct info_style *style, struct ti_err *err);
 

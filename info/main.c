@@ -16,7 +16,8 @@ enum {
 };
 
 static const struct ti_opt opts[] = {
-    {OPT_VERIFY, "verify", NULL, "read all and check it"},
+    {OPT_VERIFY, "verify", NULL,
+     "read all and check it: checksums, totals, and that what\nis sent is received"},
     {OPT_COMPARE, "compare", "OTHER", "are the events of TRACE and OTHER the same?"},
     {OPT_RANK, "rank", "N", "about this rank only"},
     {OPT_DUMP, "dump", NULL, "print the events, one a line"},
@@ -41,7 +42,8 @@ static const struct ti_cli cli = {
                 "  ti-info --compare other.tib --no-volumes lu.tib\n",
     .opts = opts,
     .after = "Exit status: 0 fine, 1 ranks missing or incomplete (--verify, --dump) or different\n"
-             "(--compare), 2 usage, 3 damaged, 4 local I/O.  More: man ti-info\n",
+             "(--compare), 2 usage, 3 damaged or not sound,\n"
+             "4 local I/O.  More: man ti-info\n",
 };
 
 struct settings {

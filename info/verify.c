@@ -3,15 +3,22 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "check/check.h"
 #include "common/cli.h"
 #include "formats/rankname.h"
 #include "info/info.h"
 
 struct verify {
     const struct info_style *style;
-    json_t *problems, *missing;
-    int64_t ranks; /* checked and sound */
+    const struct ti_source *s;
+    const json_t **entry; /* of the manifest, by rank; NULL: none */
+    json_t *problems;
+    int64_t *missing, nmissing;
+    int64_t ranks; /* checked and whole */
     uint64_t events;
+    struct ti_scan scan; /* of the rank that is being read */
+    struct ti_check check;
+    struct ti_problems unsound;
     ti_status st;
 };
 
@@ -66,35 +73,62 @@ static void check_entry(struct verify *v, int64_t rank, const json_t *entry,
         problem(v, rank, TI_ERR_INPUT, "the trace is not what the manifest says of it");
 }
 
-static void check_rank(struct verify *v, struct ti_source *s, int64_t rank, const json_t *entry)
+/* A rank was read to the end that it has. */
+static void check_totals(struct verify *v, int64_t rank, const struct ti_reader *r)
 {
-    struct ti_reader *r;
-    struct ti_scan scan = {0};
+    const json_t *entry = v->entry ? v->entry[rank] : NULL;
+    ti_status was = v->st;
     struct ti_err why;
-    ti_status st = ti_source_reader(s, rank, &r, &why);
 
-    if (st != TI_OK) {
-        problem(v, rank, st, "%s", why.text);
-        return;
-    }
-    st = ti_scan_read(r, &scan, &why);
-    v->events += scan.events;
-    if (st != TI_OK) {
-        problem(v, rank, st, "%s", why.text);
+    v->st = TI_OK;
+    if (ti_scan_end(&v->scan, r, &why) != TI_OK) {
+        problem(v, rank, TI_ERR_INPUT, "%s", why.text);
     } else {
-        ti_status was = v->st;
-
-        v->st = TI_OK;
         if (entry)
-            check_entry(v, rank, entry, &scan);
-        if (scan.end != TI_END_COMPLETE)
-            problem(v, rank, TI_ERR_PARTIAL, "incomplete after %" PRIu64 " events: %s", scan.events,
-                    ti_end_text(scan.end));
-        v->ranks += v->st == TI_OK;
-        v->st = v->st > was ? v->st : was;
+            check_entry(v, rank, entry, &v->scan);
+        if (v->scan.end != TI_END_COMPLETE)
+            problem(v, rank, TI_ERR_PARTIAL, "incomplete after %" PRIu64 " events: %s",
+                    v->scan.events, ti_end_text(v->scan.end));
     }
-    ti_scan_free(&scan);
-    ti_reader_close(r);
+    v->ranks += v->st == TI_OK;
+    v->st = v->st > was ? v->st : was;
+}
+
+static ti_status see_event(void *arg, struct ti_walk *w, const struct ti_step *step, bool sound,
+                           struct ti_err *err)
+{
+    struct verify *v = arg;
+
+    (void)sound;
+    return ti_scan_event(&v->scan, ti_walk_reader(w), &step->ev, err);
+}
+
+static ti_status see_rank(void *arg, int64_t rank, struct ti_walk *w, enum ti_rank_state state,
+                          ti_status why, struct ti_err *err)
+{
+    struct verify *v = arg;
+    bool alone = strcmp(ti_source_kind(v->s), "rank file") == 0;
+    bool known = v->entry && v->entry[rank];
+
+    switch (state) {
+    case TI_RANK_MISSING:
+        if (!alone)
+            v->missing[v->nmissing++] = rank;
+        if (known)
+            problem(v, rank, TI_ERR_INPUT, "the manifest lists it, but it is not there");
+        return TI_OK;
+    case TI_RANK_DAMAGED:
+        problem(v, rank, why, "%s", err->text);
+        break;
+    default:
+        check_totals(v, rank, ti_walk_reader(w));
+    }
+    if (v->entry && !known)
+        problem(v, rank, TI_ERR_INPUT, "the manifest does not know it");
+    v->events += v->scan.events;
+    ti_scan_free(&v->scan);
+    ti_scan_begin(&v->scan);
+    return TI_OK;
 }
 
 /* What a bundle's manifest says of each rank, by rank; NULL if there is none. */
@@ -130,22 +164,20 @@ static const json_t **manifest_ranks(struct verify *v, const struct ti_source *s
 
 /* All ranks that are not there, on a line; and, from the manifest, why, unless
  * there simply was no file. */
-static void report_missing(struct verify *v, const struct ti_source *s, const int64_t *rank,
-                           int64_t n)
+static void report_missing(struct verify *v)
 {
-    const json_t *list = json_object_get(ti_source_manifest(s), "missing");
+    const json_t *list = json_object_get(ti_source_manifest(v->s), "missing");
+    int64_t n = v->nmissing;
     char ranks[512];
 
     if (!n)
         return;
     if (v->st < TI_ERR_PARTIAL)
         v->st = TI_ERR_PARTIAL;
-    for (int64_t i = 0; i < n && v->style->json; i++)
-        json_array_append_new(v->missing, json_integer(rank[i]));
     if (v->style->json)
         return;
     printf("%" PRId64 " rank%s missing: %s\n", n, n == 1 ? "" : "s",
-           ti_ranks_text(rank, n, ranks, sizeof ranks));
+           ti_ranks_text(v->missing, n, ranks, sizeof ranks));
     for (size_t i = 0; i < json_array_size(list); i++) {
         const json_t *item = json_array_get(list, i);
         const char *why = json_string_value(json_object_get(item, "reason"));
@@ -156,57 +188,143 @@ static void report_missing(struct verify *v, const struct ti_source *s, const in
     }
 }
 
-static void print_result(const struct verify *v, const struct ti_source *s)
+/* ---- what is not sound ---- */
+
+/* Recording that was switched off explains what one rank lacks. */
+static bool excused(const struct verify *v)
 {
-    char count[32];
+    return v->check.interrupted && v->check.unmatched;
+}
 
+static void report_unsound(struct verify *v)
+{
+    ti_status st = excused(v) ? TI_ERR_PARTIAL : TI_ERR_INPUT;
+    json_t *list;
+
+    if (!v->unsound.n)
+        return;
+    v->st = v->st > st ? v->st : st;
     if (v->style->json) {
-        json_t *result =
-            json_pack("{s:b, s:I, s:I, s:I, s:O, s:O}", "verified", v->st == TI_OK, "np",
-                      (json_int_t)ti_source_nranks(s), "ranks", (json_int_t)v->ranks, "events",
-                      (json_int_t)v->events, "problems", v->problems, "missing", v->missing);
-
-        json_dumpf(result, stdout, JSON_INDENT(1));
-        putchar('\n');
-        json_decref(result);
-    } else if (v->st == TI_OK && !v->style->quiet) {
-        printf("verified: %" PRId64 " rank%s, %s events\n", v->ranks, v->ranks == 1 ? "" : "s",
-               ti_format_count(v->events, count, sizeof count));
+        list = ti_problems_json(&v->unsound);
+        json_array_extend(v->problems, list);
+        json_decref(list);
+        return;
     }
+    printf("not sound: %" PRIu64 " problem%s\n", v->unsound.n, v->unsound.n == 1 ? "" : "s");
+    ti_problems_print(&v->unsound, stdout);
+    if (excused(v))
+        printf("  (the trace has MPI_Pcontrol(0): ranks stopped recording at points that do not "
+               "match)\n");
+}
+
+static void report_leaks(const struct verify *v)
+{
+    const struct ti_problems *leaked = &v->check.leaked;
+
+    if (!leaked->n || v->style->json || v->style->quiet)
+        return;
+    printf("leaked: %" PRIu64 " request%s at MPI_Finalize\n", leaked->n, leaked->n == 1 ? "" : "s");
+    ti_problems_print(leaked, stdout);
+}
+
+/* ---- the result ---- */
+
+static void print_text(const struct verify *v)
+{
+    const struct ti_check *c = &v->check;
+    char a[32], b[32], d[32];
+
+    printf("conserved: %s messages, %s bytes; %s collectives\n",
+           ti_format_count(c->conserved.messages, a, sizeof a),
+           ti_format_count(c->conserved.bytes, b, sizeof b),
+           ti_format_count(c->conserved.collectives, d, sizeof d));
+    if (c->unchecked.messages || c->unchecked.collectives)
+        printf("not checked: %s messages, %s collectives; some rank of theirs is not here in "
+               "full\n",
+               ti_format_count(c->unchecked.messages, a, sizeof a),
+               ti_format_count(c->unchecked.collectives, b, sizeof b));
+    if (v->st == TI_OK)
+        printf("verified: %" PRId64 " rank%s, %s events\n", v->ranks, v->ranks == 1 ? "" : "s",
+               ti_format_count(v->events, a, sizeof a));
+}
+
+/* Pairs may be millions, so they are not kept as JSON: after all the rest, one
+ * row each of from, to, messages sent, bytes sent, messages received, bytes
+ * received, the last two null where that could not be checked. */
+static void print_pairs(const struct ti_pairs *pairs)
+{
+    size_t *order = ti_pairs_sorted(pairs), at = 0;
+
+    printf(",\n \"pairs\": [");
+    for (const char *sep = "\n"; at < pairs->keys.n; sep = ",\n") {
+        struct ti_pair p = ti_pairs_next(pairs, order, &at);
+
+        printf("%s  [%" PRId64 ", %" PRId64 ", %" PRIu64 ", %" PRIu64, sep, p.from, p.to,
+               p.messages, p.bytes);
+        if (p.checked)
+            printf(", %" PRIu64 ", %" PRIu64 "]", p.received, p.delivered);
+        else
+            printf(", null, null]");
+    }
+    printf("\n ]\n}\n");
+    free(order);
+}
+
+static void print_json(const struct verify *v)
+{
+    const struct ti_check *c = &v->check;
+    json_t *missing = json_array(), *result;
+    char *text;
+
+    for (int64_t i = 0; i < v->nmissing; i++)
+        json_array_append_new(missing, json_integer(v->missing[i]));
+    result = json_pack(
+        "{s:b, s:I, s:I, s:I, s:O, s:o, s:{s:I, s:I, s:I}, s:{s:I, s:I}, s:I, s:o, s:I}",
+        "verified", v->st == TI_OK, "np", (json_int_t)c->np, "ranks", (json_int_t)v->ranks,
+        "events", (json_int_t)v->events, "problems", v->problems, "missing", missing, "conserved",
+        "messages", (json_int_t)c->conserved.messages, "bytes", (json_int_t)c->conserved.bytes,
+        "collectives", (json_int_t)c->conserved.collectives, "unchecked", "messages",
+        (json_int_t)c->unchecked.messages, "collectives", (json_int_t)c->unchecked.collectives,
+        "leaked_count", (json_int_t)c->leaked.n, "leaked", ti_problems_json(&c->leaked),
+        "unsound_count", (json_int_t)v->unsound.n);
+    text = json_dumps(result, JSON_INDENT(1));
+    if (!text)
+        TI_BUG("the result cannot be written");
+    printf("%.*s", (int)strlen(text) - 2, text); /* but for its last "\n}" */
+    print_pairs(&c->pairs);
+    free(text);
+    json_decref(result);
 }
 
 ti_status info_verify(struct ti_source *s, const struct info_style *style, struct ti_err *err)
 {
-    struct verify v = {.style = style, .problems = json_array(), .missing = json_array()};
-    bool alone = strcmp(ti_source_kind(s), "rank file") == 0;
-    const json_t **entry = manifest_ranks(&v, s);
-    int64_t nranks = ti_source_nranks(s), nmissing = 0, *missing;
+    struct verify v = {.style = style, .s = s, .problems = json_array()};
+    const struct ti_visitor visitor = {.arg = &v, .event = see_event, .rank = see_rank};
+    ti_status st;
 
-    missing = malloc((size_t)nranks * sizeof *missing + 1);
-    if (!missing)
+    v.missing = malloc((size_t)ti_source_nranks(s) * sizeof *v.missing + 1);
+    if (!v.missing)
         return ti_err_errno(err, TI_ERR_IO, "cannot verify '%s'", ti_source_path(s));
-    for (int64_t rank = 0; rank < nranks; rank++) {
-        if (ti_progress_on() && rank % 16 == 0)
-            ti_progress("verified %" PRId64 " of %" PRId64 " ranks", rank, nranks);
-        if (ti_source_has(s, rank)) {
-            check_rank(&v, s, rank, entry ? entry[rank] : NULL);
-            if (entry && !entry[rank])
-                problem(&v, rank, TI_ERR_INPUT, "the manifest does not know it");
-        } else if (!alone) {
-            missing[nmissing++] = rank;
-            if (entry && entry[rank])
-                problem(&v, rank, TI_ERR_INPUT, "the manifest lists it, but it is not there");
-        }
+    v.entry = manifest_ranks(&v, s);
+    ti_scan_begin(&v.scan);
+    st = ti_check(s, &visitor, &v.check, &v.unsound, err);
+    if (!st) {
+        report_missing(&v);
+        if (ti_source_nranks(s) == 0)
+            problem(&v, -1, TI_ERR_INPUT, "'%s' holds no trace", ti_source_path(s));
+        report_unsound(&v);
+        report_leaks(&v);
+        if (style->json)
+            print_json(&v);
+        else if (!style->quiet)
+            print_text(&v);
+        err->text[0] = err->hint[0] = '\0';
+        st = v.st;
     }
-    ti_progress_clear();
-    report_missing(&v, s, missing, nmissing);
-    if (nranks == 0)
-        problem(&v, -1, TI_ERR_INPUT, "'%s' holds no trace", ti_source_path(s));
-    print_result(&v, s);
+    ti_scan_free(&v.scan);
+    ti_check_free(&v.check);
     json_decref(v.problems);
-    json_decref(v.missing);
-    free((void *)(uintptr_t)entry);
-    free(missing);
-    err->text[0] = err->hint[0] = '\0';
-    return v.st;
+    free((void *)(uintptr_t)v.entry);
+    free(v.missing);
+    return st;
 }

@@ -1,40 +1,25 @@
 /*
  * Lint: whether a trace is one that SimGrid's stock replay can reproduce.
  *
- * Nothing is approximated: a trace is sound and every call in it has an exact
- * counterpart, or it is refused with the rank, the event and the reason.
- *
- * One rank is read at a time, once.  Of each channel only a summary stays
- * (messages, sizes, a hash of the sizes on either side), of each communicator
- * a hash of every member's sequence of collectives.  Equal hashes need no
- * further look.  Where they differ, the two ranks concerned are read again,
- * side by side, to the first difference: the error names both events.  So two
- * files are open at most (four where receives have wildcards), and memory
- * grows with channels and communicators alone.
+ * Nothing is approximated: a trace is sound (check/check.h) and every call in it
+ * has an exact counterpart, or it is refused with the rank, the event and the
+ * reason.
  */
 #ifndef TI_LINT_H
 #define TI_LINT_H
 
-#include "formats/source.h"
-#include "check/comms.h"
-#include "check/problems.h"
-#include "check/walk.h"
+#include "check/check.h"
 
 /* What lowering needs to know of the whole trace. */
 struct ti_lint {
     int64_t np;
     int64_t eager_bytes; /* smpi/send-is-detached-thresh */
-    uint64_t events;
-    uint64_t messages;
-    uint64_t collectives; /* replayed ones, each counted once a rank */
+    struct ti_check check;
     struct ti_volumes {
         char counter[32], unit[32]; /* "" if the trace does not say, "mixed" if
                                        ranks differ */
         bool inexact;               /* so some rank's trace says */
     } volumes;
-    bool interrupted; /* some rank has MPI_Pcontrol(0) */
-    bool unmatched;   /* a problem is that one rank lacks what another has */
-    struct ti_comms comms;
     /* (gid, tag, whether to oneself) -> the tags SimGrid is given for it:
      * `first` and the `window` - 1 after it, in turn, so that no two
      * outstanding requests of a rank look alike to a stock "wait". */
@@ -42,7 +27,7 @@ struct ti_lint {
     struct ti_tags {
         int64_t first;
         uint64_t window;
-    } *tags;
+    } * tags;
     size_t tags_cap;
 };
 

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "check/collectives.h"
 #include "common/cli.h"
 #include "replay-bridge/scratch.h"
 #include "replay-bridge/simulate.h"
@@ -73,13 +74,6 @@ static void measure(const struct ti_vec *vec, int64_t esize, int64_t *largest, i
         *largest = n > *largest ? n : *largest;
         *wide = *wide && n % WIDE == 0;
     }
-}
-
-enum ti_field ti_counts_in(uint32_t op, int v)
-{
-    bool sent = op == TI_OP_SCATTERV || op == TI_OP_ALLTOALLV || op == TI_OP_REDUCE_SCATTER;
-
-    return v == 0 && sent ? TI_F_ESIZE : TI_F_ESIZE2;
 }
 
 static bool vector_fits(const struct ti_vec *vec, int64_t esize)
@@ -439,7 +433,7 @@ static void lower_step(struct lowering *l, const struct ti_step *step)
         for (size_t i = 0; i < step->ndone; i++)
             put_wait(l, &step->done[i]);
     if (ti_op_collective(op) &&
-        ti_comms_group(&l->lint->comms, step->gid)->shape == TI_COMM_WORLD && l->lint->np > 1)
+        ti_comms_group(&l->lint->check.comms, step->gid)->shape == TI_COMM_WORLD && l->lint->np > 1)
         put_collective(l, step);
 }
 
@@ -449,7 +443,7 @@ ti_status ti_lower_rank(struct ti_source *s, struct ti_lint *lint, int64_t rank,
     struct lowering l = {.lint = lint, .rank = rank, .out = out};
     struct ti_step step;
     struct ti_walk *w;
-    ti_status st = ti_walk_open(s, &lint->comms, rank, &w, err);
+    ti_status st = ti_walk_open(s, &lint->check.comms, rank, &w, err);
     int got;
 
     if (st)

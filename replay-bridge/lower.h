@@ -19,9 +19,6 @@
 const char *ti_lower_refusal(const struct ti_comms *comms, const struct ti_step *step,
                              int64_t eager_bytes, char *buf, size_t bytes);
 
-/* The field that says how many bytes an element of vector `v` has. */
-enum ti_field ti_counts_in(uint32_t op, int v);
-
 /* Append `rank`'s actions to `out`; *actions grows by their number. */
 ti_status ti_lower_rank(struct ti_source *s, struct ti_lint *lint, int64_t rank, FILE *out,
                         uint64_t *actions, struct ti_err *err);

@@ -421,7 +421,7 @@ static ti_status lint(const struct options *o, struct ti_source *s, struct resul
     }
     ti_err_set(err, TI_ERR_INPUT, "'%s' cannot be replayed: %llu problem%s", o->trace,
                (unsigned long long)res->problems.n, res->problems.n > 1 ? "s" : "");
-    if (res->lint.unmatched && res->lint.interrupted)
+    if (res->lint.check.unmatched && res->lint.check.interrupted)
         ti_err_hint(err, "the trace has MPI_Pcontrol(0): all ranks must stop and resume recording "
                          "at matching points, between the same calls");
     return TI_ERR_INPUT;
@@ -471,9 +471,9 @@ static void report_text(const struct options *o, const struct result *res)
 
     if (o->lint_only) {
         printf("%s can be replayed: %lld ranks, %s events, %s messages, %s calls of collectives\n",
-               o->trace, (long long)res->np, ti_format_count(res->lint.events, a, sizeof a),
-               ti_format_count(res->lint.messages, b, sizeof b),
-               ti_format_count(res->lint.collectives, c, sizeof c));
+               o->trace, (long long)res->np, ti_format_count(res->lint.check.events, a, sizeof a),
+               ti_format_count(res->lint.check.messages, b, sizeof b),
+               ti_format_count(res->lint.check.collectives, c, sizeof c));
         return;
     }
     printf("simulated time: %s s\n", res->verdict.time);
@@ -497,9 +497,9 @@ static void report_json(const struct options *o, const struct result *res, ti_st
     if (st)
         json_object_set_new(j, "error", json_string(err->text));
     if (res->linted) {
-        json_object_set_new(j, "events", json_integer((json_int_t)res->lint.events));
-        json_object_set_new(j, "messages", json_integer((json_int_t)res->lint.messages));
-        json_object_set_new(j, "collectives", json_integer((json_int_t)res->lint.collectives));
+        json_object_set_new(j, "events", json_integer((json_int_t)res->lint.check.events));
+        json_object_set_new(j, "messages", json_integer((json_int_t)res->lint.check.messages));
+        json_object_set_new(j, "collectives", json_integer((json_int_t)res->lint.check.collectives));
         if (res->lint.volumes.counter[0])
             json_object_set_new(j, "counter", json_string(res->lint.volumes.counter));
         if (res->lint.volumes.unit[0]) {
@@ -534,7 +534,7 @@ static ti_status report(const struct options *o, const struct result *res, ti_st
 {
     if (st) {
         ti_cli_fail(&cli, st, err);
-        ti_problems_say(&res->problems);
+        ti_problems_print(&res->problems, stderr);
         for (int i = 0; i < res->verdict.nquotes; i++)
             fprintf(stderr, "  smpirun: %s\n", res->verdict.quote[i]);
     }

@@ -27,7 +27,7 @@ run 1 ti-info --compare a.run --tolerance 2 c.run
 mktrace --np 4 --iterations 50 --change 2:33 d.run
 run 1 ti-info --compare d.run --no-volumes a.tib
 says out "different: 1 of 4 ranks: 2"
-says out "rank 2 differs at event $((2 + 33 * 6)):"
+says out "rank 2 differs at event $((3 + 33 * 6)):"
 says out "  a.tib: irecv comm=0 peer=any tag=7 bytes=34000"
 says out "  d.run: irecv comm=0 peer=any tag=7 bytes=34008"
 

@@ -14,7 +14,7 @@ cat >want <<'TEXT'
 1000000 waitall all=1 requests=[0,1] matched=[0:-1:7]
 1 sendrecv comm=0 peer=+1(2) tag=5 bytes=64 esize=1 rpeer=any rtag=any rbytes=64 resize=1 from=-1(0) fromtag=5
 3000 allreduce comm=0 bytes=40 esize=8 redop=sum
-7 alltoallv comm=0 esize=4 resize=4 sendcounts=[0,1,2,3] recvcounts=[0,1,2,3]
+7 alltoallv comm=0 esize=4 resize=4 sendcounts=[0,1,2,3] recvcounts=[1,1,1,1]
 10 bcast comm=2 bytes=16 esize=4 root=0
 10 alltoall comm=0 bytes=8 esize=4 rbytes=8 resize=4
 10 untraced call=MPI_Put

@@ -32,8 +32,8 @@ if command -v python3 >/dev/null; then
 import json
 j = json.load(open('out'))
 assert j['np'] == j['ranks'] == 5 and j['complete'] is True and j['exact'] is False
-assert j['events'] == sum(o['events'] for o in j['operations'].values()) == 123
-assert j['per_rank']['events'] == dict(minimum=24, median=25, maximum=25)
+assert j['events'] == sum(o['events'] for o in j['operations'].values()) == 126
+assert j['per_rank']['events'] == dict(minimum=25, median=25, maximum=26)
 assert abs(j['bytes_per_action'] * 2 * j['events'] - j['bytes']) < 1e-6
 assert j['untraced'] == {'MPI_Put': 5} and j['messages'] == 27
 PY

@@ -68,13 +68,15 @@ static void iterate(long rank, long i)
 {
     int64_t right = rank + 1 < np ? 1 : TI_NULL, left = rank > 0 ? -1 : TI_NULL;
     int64_t bytes = 1000 * (i + 1);
-    int32_t requests[2] = {0, 1}, *counts = calloc((size_t)np, sizeof *counts);
+    int32_t requests[2] = {0, 1}, *counts = calloc(2 * (size_t)np, sizeof *counts);
     int64_t matched[3] = {0, -1, 7};
 
     if (rank == change_rank && i == change_iteration)
         bytes += 8;
-    for (long k = 0; k < np; k++)
-        counts[k] = (int32_t)(k + i);
+    for (long k = 0; k < np; k++) {
+        counts[k] = (int32_t)(k + i);         /* what the k-th gets */
+        counts[np + k] = (int32_t)(rank + i); /* what we get */
+    }
     if (rank > 0)
         event(500, TI_OP_IRECV, 1, TI_M_P2P | TI_M_REQ, ARGS(0, TI_ANY, 7, bytes, 8, 0), none,
               none);
@@ -90,7 +92,7 @@ static void iterate(long rank, long i)
     event(3000, TI_OP_ALLREDUCE, 3, TI_M_COLL | TI_M_REDOP, ARGS(0, 40, 8, TI_REDOP_SUM), none,
           none);
     event(7, TI_OP_ALLTOALLV, 3, TI_M_COMM | TI_M_ESIZE | TI_M_ESIZE2, ARGS(0, 4, 4),
-          (struct ti_vec){counts, 4, np}, (struct ti_vec){counts, 4, np});
+          (struct ti_vec){counts, 4, np}, (struct ti_vec){counts + np, 4, np});
     free(counts);
 }
 
@@ -124,6 +126,8 @@ static void events(long rank)
               ARGS(0, rank % 2, 0, 2), none, none);
         if (mine + 1 < n)
             event(1000000, TI_OP_SEND, 1, TI_M_P2P, ARGS(2, 1, 0, 1000000, 1), none, none);
+        if (mine > 0)
+            event(0, TI_OP_RECV, 1, TI_M_P2P, ARGS(2, -1, 0, 1000000, 1), none, none);
         for (long i = 0; i < iterations; i++)
             iterate(rank, i);
         event(10, TI_OP_BCAST, 2, TI_M_COLL | TI_M_ROOT, ARGS(2, 16, 4, 0), none, none);

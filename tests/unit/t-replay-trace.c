@@ -1,10 +1,4 @@
-/*
- * Linting and lowering of whole traces, written here as scripts:
- *
- *   RANKS OPERATION field=value ... v0=1,2,3     "*", "2" or "0-2"; v=: volume
- *   RANKS COMM INDEX KIND 0,1,2                  a communicator, for its members
- *   RANK END STATE                               how its trace ends, see TI_ENDS
- */
+/* Linting and lowering of whole traces, see script.h. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,166 +9,28 @@
 
 #include <cmocka.h>
 
-#include "formats/writer.h"
 #include "replay-bridge/lower.h"
 #include "replay-bridge/scratch.h"
 #include "replay-bridge/simulate.h"
 #include "replay-bridge/verdict.h"
+#include "tests/unit/script.h"
 
-#define NP_MAX 8
-#define EAGER  65536
+#define EAGER 65536
 
-static char dir[64];
-static struct ti_source *source;
 static struct ti_lint lint;
 static struct ti_problems problems;
 static struct ti_err err;
-static const char *const *trace_info; /* three keys with values, or NULL */
 
-/* ---- scripts ---- */
-
-static int64_t number(const char *text)
-{
-    return !strcmp(text, "any") ? TI_ANY : !strcmp(text, "null") ? TI_NULL : atoll(text);
-}
-
-static int numbers(char *text, int64_t *out)
-{
-    int n = 0;
-    char *save;
-
-    for (char *p = strtok_r(text, ",", &save); p; p = strtok_r(NULL, ",", &save))
-        out[n++] = number(p);
-    return n;
-}
-
-static void set_field(struct ti_event *ev, const char *name, const char *value)
-{
-    for (unsigned f = 0; f < TI_F_COUNT; f++)
-        if (!strcmp(ti_field_text(f), name)) {
-            ev->mask |= 1u << f;
-            ev->arg[f] = number(value);
-            return;
-        }
-    fail_msg("no field '%s'", name);
-}
-
-static void take_event(struct ti_writer **w, int from, int to, const char *op, char **save)
-{
-    static int64_t vec[TI_VECS][64];
-    struct ti_event ev = {.op = TI_OP_COUNT};
-    const char *call = NULL;
-
-    for (uint32_t o = 0; o < TI_OP_COUNT; o++)
-        if (!strcmp(ti_op_info(o)->text, op))
-            ev.op = o;
-    assert_true(ev.op < TI_OP_COUNT);
-    ev.arg[TI_F_ESIZE] = ev.arg[TI_F_ESIZE2] = 1;
-    for (char *word; (word = strtok_r(NULL, " ", save));) {
-        char *value = strchr(word, '=');
-
-        *value++ = '\0';
-        if (!strcmp(word, "v")) {
-            ev.volume = strtoull(value, NULL, 10);
-        } else if (!strcmp(word, "call")) {
-            call = value;
-        } else if (!strcmp(word, "v0") || !strcmp(word, "v1")) {
-            int v = word[1] - '0';
-
-            ev.vec[v] = (struct ti_vec){vec[v], 8, numbers(value, vec[v])};
-        } else {
-            set_field(&ev, word, value);
-        }
-    }
-    ev.mask |= ti_op_info(ev.op)->fields;
-    for (int r = from; r <= to; r++) {
-        if (!w[r])
-            continue;
-        if (call)
-            ev.arg[TI_F_CALL] = ti_writer_string(w[r], TI_STRING_CALL, call);
-        ti_writer_event(w[r], &ev);
-    }
-}
-
-static void take_comm(struct ti_writer **w, int from, int to, char **save)
-{
-    uint32_t index = (uint32_t)atoi(strtok_r(NULL, " ", save));
-    char kind = *strtok_r(NULL, " ", save);
-    int64_t list[NP_MAX];
-    int member[NP_MAX], n = numbers(strtok_r(NULL, " ", save), list);
-
-    for (int i = 0; i < n; i++)
-        member[i] = (int)list[i];
-    for (int i = 0; i < n; i++)
-        if (member[i] >= from && member[i] <= to)
-            ti_writer_comm(w[member[i]], index, kind, i, n, member, 0, NULL);
-}
-
-static void forget(void)
-{
-    char command[128];
-
-    ti_lint_free(&lint);
-    ti_source_close(source);
-    source = NULL;
-    if (dir[0]) {
-        snprintf(command, sizeof command, "rm -rf '%s'", dir);
-        assert_int_equal(system(command), 0);
-    }
-    dir[0] = '\0';
-}
-
-/* Write and open the trace of a script; `missing` is a rank left out, or -1. */
 static void trace_of(int np, int missing, const char *script)
 {
-    static const char *const info[] = {"application", "test"};
-    static const uint8_t run_id[TI_RUN_ID_BYTES] = "0123456789abcde";
-    struct ti_writer *w[NP_MAX] = {0};
-    enum ti_end end[NP_MAX] = {0};
-    int world[NP_MAX];
-    char *text = strdup(script), *lines, *words;
-
-    forget();
-    strcpy(dir, "/tmp/t-replay-XXXXXX");
-    assert_non_null(mkdtemp(dir));
-    for (int r = 0; r < np; r++)
-        world[r] = r;
-    for (int r = 0; r < np; r++) {
-        char path[96];
-
-        if (r == missing)
-            continue;
-        snprintf(path, sizeof path, "%s/rank-%06d.ti", dir, r);
-        assert_int_equal(ti_writer_open(path, (uint32_t)r, (uint32_t)np, run_id, &w[r], &err),
-                         TI_OK);
-        ti_writer_info(w[r], trace_info ? trace_info : info, trace_info ? 3 : 1);
-        ti_writer_comm(w[r], 0, 'w', r, np, world, 0, NULL);
-        ti_writer_comm(w[r], 1, 's', 0, 1, &r, 0, NULL);
-    }
-    for (char *line = strtok_r(text, "\n", &lines); line; line = strtok_r(NULL, "\n", &lines)) {
-        const char *ranks = strtok_r(line, " ", &words);
-        const char *op = strtok_r(NULL, " ", &words);
-        int from = *ranks == '*' ? 0 : atoi(ranks);
-        int to = *ranks == '*' ? np - 1 : ranks[1] == '-' ? atoi(ranks + 2) : from;
-
-        if (!strcmp(op, "COMM"))
-            take_comm(w, from, to, &words);
-        else if (!strcmp(op, "END"))
-            end[from] = (enum ti_end)atoi(strtok_r(NULL, " ", &words));
-        else
-            take_event(w, from, to, op, &words);
-    }
-    for (int r = 0; r < np; r++)
-        if (w[r])
-            assert_int_equal(ti_writer_close(w[r], end[r], NULL, 0, &err), TI_OK);
-    free(text);
-    assert_int_equal(ti_source_open(dir, &source, &err), TI_OK);
+    ti_lint_free(&lint);
+    script_trace(np, missing, script);
 }
 
 static void lint_of(int np, const char *script)
 {
     trace_of(np, -1, script);
-    assert_int_equal(ti_lint(source, EAGER, &lint, &problems, &err), TI_OK);
+    assert_int_equal(ti_lint(script_source, EAGER, &lint, &problems, &err), TI_OK);
 }
 
 /* The script, between MPI_Init and MPI_Finalize, has exactly `n` problems, the
@@ -189,7 +45,7 @@ static void refused(uint64_t n, int64_t rank, uint64_t event, const char *why, i
     if (problems.n != n ||
         (n && (problems.list[0].rank != rank || problems.list[0].event != event ||
                !strstr(problems.list[0].why, why)))) {
-        ti_problems_say(&problems);
+        ti_problems_print(&problems, stderr);
         fail_msg("%llu problems for:\n%s", (unsigned long long)problems.n, script);
     }
 }
@@ -207,7 +63,7 @@ static const char *actions(int64_t rank)
     char *end;
     FILE *f = fmemopen(text, sizeof text, "w");
 
-    assert_int_equal(ti_lower_rank(source, &lint, rank, f, &n, &err), TI_OK);
+    assert_int_equal(ti_lower_rank(script_source, &lint, rank, f, &n, &err), TI_OK);
     fclose(f);
     end = strstr(text, "finalize");
     assert_non_null(end);
@@ -219,98 +75,28 @@ static const char *actions(int64_t rank)
 
 /* ---- lint ---- */
 
-static void test_messages(void **state)
+/* What is not sound is refused, see t-check-trace.c. */
+static void test_soundness(void **state)
 {
     (void)state;
     sound(2, "0 send peer=1 tag=1 bytes=10\n1 recv peer=-1 tag=1 bytes=10\n");
-    sound(2, "0 send peer=1 tag=1 bytes=9\n0 send peer=1 tag=1 bytes=11\n"
-             "1 recv peer=-1 tag=1 bytes=10\n1 recv peer=-1 tag=1 bytes=20\n");
-    refused(1, 0, 2, "rank 1 never receives it, and 1 more", 2,
+    refused(1, 0, 2, "rank 1 never receives it", 2,
             "0 send peer=1 tag=1 bytes=10\n0 send peer=1 tag=1 bytes=10\n"
-            "0 send peer=1 tag=1 bytes=10\n1 recv peer=-1 tag=1 bytes=10\n");
-    refused(2, 0, 1, "rank 1 never receives it", 2,
-            "0 send peer=1 tag=1 bytes=10\n1 recv peer=-1 tag=2 bytes=10\n");
-    refused(1, 1, 2, "15 bytes are too few for the 20", 2,
-            "0 send peer=1 tag=1 bytes=10\n0 send peer=1 tag=1 bytes=20\n"
-            "1 recv peer=-1 tag=1 bytes=10\n1 recv peer=-1 tag=1 bytes=15\n");
-    refused(1, 1, 1, "no rank of the communicator", 2, "1 send peer=1 tag=1 bytes=10\n");
-    /* the same tag on a copy of the world is another channel */
-    refused(2, 0, 2, "never receives it", 2,
-            "* COMM 2 d 0,1\n* comm_dup newcomm=2\n"
-            "0 send comm=2 peer=1 tag=1 bytes=10\n1 recv peer=-1 tag=1 bytes=10\n");
+            "1 recv peer=-1 tag=1 bytes=10\n");
+    refused(1, 2, 1, "rank 0 has event 1, barrier", 3, "0-1 barrier\n2 bcast root=0 bytes=8\n");
 }
 
-static void test_wildcards(void **state)
+/* Sound, but stock replay would wait for what never comes. */
+static void test_leaks(void **state)
 {
     (void)state;
-    sound(3, "1-2 send peer=-1 tag=4 bytes=8\n1 recv peer=1 tag=4 bytes=8\n"
-             "0 recv peer=any tag=any bytes=9 from=1 fromtag=4\n");
-    /* matched by a waitall, a waitany and a testsome, out of order */
-    sound(4, "1-3 send peer=null tag=0 bytes=1\n"
-             "1 send peer=-1 tag=5 bytes=8\n2 send peer=-2 tag=6 bytes=8\n"
-             "3 send peer=-3 tag=7 bytes=8\n3 send peer=-3 tag=8 bytes=8\n"
-             "0 irecv peer=any tag=any bytes=8 req=0\n0 irecv peer=any tag=6 bytes=8 req=1\n"
-             "0 irecv peer=any tag=any bytes=8 req=2\n0 irecv peer=3 tag=any bytes=8 req=3\n"
-             "0 waitany req=2 from=1 fromtag=5\n0 testsome v0=3 v1=3,3,8\n"
-             "0 waitall all=1 v1=0,3,7,1,2,6\n");
+    refused(1, 0, 1, "neither completed nor freed", 2,
+            "0 isend peer=1 tag=0 bytes=8 req=0\n1 recv peer=-1 tag=0 bytes=8\n");
     refused(1, 0, 1, "never matched", 2,
             "0 irecv peer=any tag=1 bytes=8 req=0\n0 request_free req=0\n"
             "1 send peer=-1 tag=1 bytes=8\n");
     refused(1, 0, 1, "never matched", 2,
             "0 irecv peer=any tag=1 bytes=8 req=0\n1 send peer=-1 tag=1 bytes=8\n");
-    refused(1, 0, 1, "what the wildcard matched is not", 2,
-            "0 recv peer=any tag=1 bytes=8\n1 send peer=-1 tag=1 bytes=8\n");
-}
-
-static void test_requests(void **state)
-{
-    (void)state;
-    sound(2, "* irecv peer=null tag=0 bytes=8 req=0\n* wait req=0\n"
-             "0 isend peer=1 tag=0 bytes=8 req=0\n0 request_free req=0\n"
-             "1 recv peer=-1 tag=0 bytes=8\n");
-    refused(1, 0, 1, "neither completed nor freed", 2,
-            "0 isend peer=1 tag=0 bytes=8 req=0\n1 recv peer=-1 tag=0 bytes=8\n");
-    refused(1, 0, 2, "not outstanding", 2, "0 pcontrol level=1\n0 wait req=0\n");
-    refused(1, 0, 2, "in use since event 1", 1,
-            "0 isend peer=null tag=0 bytes=8 req=0\n0 isend peer=null tag=0 bytes=8 req=0\n"
-            "0 wait req=0\n");
-}
-
-static void test_collectives(void **state)
-{
-    (void)state;
-    sound(3, "* allreduce bytes=8 redop=1\n* barrier\n* barrier comm=1\n* scan redop=1 bytes=0\n"
-             "* reduce_scatter redop=1 esize=8 v0=1,0,2\n"
-             "* gather root=2 bytes=5 rbytes=5\n* scatter root=2 bytes=5 rbytes=5\n");
-    refused(1, 2, 1, "rank 0 has event 1, barrier", 3, "0-1 barrier\n2 bcast root=0 bytes=8\n");
-    refused(1, 2, 2, "rank 0 has event 2, allreduce", 3,
-            "* barrier\n0-1 allreduce bytes=8 redop=1\n2 allreduce bytes=8 redop=2\n");
-    refused(1, 2, 1, "rank 0 has event 1, reduce", 3,
-            "0-1 reduce root=0 bytes=8 redop=1\n2 reduce root=1 bytes=8 redop=1\n");
-    refused(1, 2, 1, "rank 0 has event 1, reduce_scatter", 3,
-            "0-1 reduce_scatter redop=1 v0=1,2,3\n2 reduce_scatter redop=1 v0=1,2,4\n");
-    refused(1, 0, 2, "rank 2 has no more", 3, "* barrier\n0-1 barrier\n");
-    refused(1, 2, TI_NO_EVENT, "no collective", 3, "0-1 barrier\n");
-    refused(2, 0, 1, "send and receive sizes differ", 2, "* alltoall bytes=8 rbytes=9\n");
-    refused(2, 0, 1, "its root is no rank", 2, "* bcast bytes=8 root=2\n");
-    refused(2, 0, 1, "negative", 2, "* bcast bytes=-8 root=1\n");
-}
-
-static void test_blocks(void **state)
-{
-    (void)state;
-    sound(2, "0 alltoallv esize=4 resize=2 v0=1,2 v1=2,6\n1 alltoallv esize=4 resize=8 v0=3,4 "
-             "v1=1,2\n0 gatherv root=1 bytes=5\n1 gatherv root=1 bytes=6 resize=1 v0=5,6\n"
-             "0 scatterv root=0 rbytes=4 esize=1 v0=4,8\n1 scatterv root=0 rbytes=8\n"
-             "0 allgatherv bytes=1 resize=1 v0=1,7\n1 allgatherv bytes=7 resize=1 v0=1,7\n");
-    refused(1, 1, 2, "what this rank sends", 2,
-            "* barrier\n0 alltoallv v0=1,2 v1=1,4\n1 alltoallv v0=3,4 v1=2,4\n");
-    refused(1, 1, 1, "what this rank sends", 2,
-            "0 gatherv root=1 bytes=5\n1 gatherv root=1 bytes=6 resize=1 v0=5,7\n");
-    refused(1, 1, 1, "what it counts", 2,
-            "0 gatherv root=1 bytes=5\n1 gatherv root=1 bytes=6 v0=5,6\n");
-    refused(1, 0, 1, "not one for each rank", 2,
-            "0 alltoallv v0=1 v1=1,2\n1 alltoallv v0=2,1 v1=0,1\n");
 }
 
 static void test_communicators(void **state)
@@ -376,23 +162,23 @@ static void test_interrupted(void **state)
 {
     (void)state;
     sound(2, "* pcontrol level=0\n* pcontrol level=1\n");
-    assert_true(lint.interrupted && !lint.unmatched);
+    assert_true(lint.check.interrupted && !lint.check.unmatched);
     refused(1, 0, 1, "never receives it", 2, "0 send peer=1 tag=1 bytes=10\n");
-    assert_true(!lint.interrupted && lint.unmatched);
+    assert_true(!lint.check.interrupted && lint.check.unmatched);
     refused(1, 1, 2, "sends nothing for it", 2,
             "0 pcontrol level=0\n0 pcontrol level=1\n1 pcontrol level=0\n"
             "1 recv peer=-1 tag=1 bytes=10\n");
-    assert_true(lint.interrupted && lint.unmatched);
+    assert_true(lint.check.interrupted && lint.check.unmatched);
     refused(1, 2, TI_NO_EVENT, "no collective", 3, "0-1 barrier\n* pcontrol level=0\n");
-    assert_true(lint.interrupted && lint.unmatched);
+    assert_true(lint.check.interrupted && lint.check.unmatched);
 }
 
 static void test_volumes(void **state)
 {
     (void)state;
-    trace_info = (const char *const[]){"counter", "cputime", "unit", "nanoseconds", "exact", "no"};
+    script_info = (const char *const[]){"counter", "cputime", "unit", "nanoseconds", "exact", "no"};
     sound(2, "* barrier\n");
-    trace_info = NULL;
+    script_info = NULL;
     assert_string_equal(lint.volumes.counter, "cputime");
     assert_string_equal(lint.volumes.unit, "nanoseconds");
     assert_true(lint.volumes.inexact);
@@ -410,7 +196,7 @@ static void test_whole(void **state)
     assert_int_equal(problems.n, 1);
     assert_int_equal(problems.list[0].rank, 1);
     trace_of(3, 1, "* init level=0\n* finalize\n");
-    assert_int_equal(ti_lint(source, EAGER, &lint, &problems, &err), TI_OK);
+    assert_int_equal(ti_lint(script_source, EAGER, &lint, &problems, &err), TI_OK);
     assert_int_equal(problems.n, 1);
     assert_string_equal(problems.list[0].why, "its trace is missing");
 }
@@ -609,7 +395,7 @@ static void write_rank(FILE *f, int rank, struct plan *plan)
     }
 }
 
-/* What stock replay keeps: requests by (source, destination, tag), oldest first. */
+/* What stock replay keeps: requests by (script_source, destination, tag), oldest first. */
 struct kept {
     int src, dst, posting;
     long tag;
@@ -717,9 +503,9 @@ static void test_any_order(void **state)
             free(all);
         }
         free(script);
-        ti_problems_say(&problems);
+        ti_problems_print(&problems, stderr);
         assert_int_equal(problems.n, 0);
-        assert_int_equal(lint.messages, MESSAGES);
+        assert_int_equal(lint.check.messages, MESSAGES);
         for (int r = 0; r < RANKS; r++)
             follow(r, &plan[r]);
         check_pairs();
@@ -812,7 +598,7 @@ static void test_ring(void **state)
         f = fopen(ti_scratch_path(TI_SIM_HOSTS), "w");
         fprintf(f, "node-0\nnode-1\nnode-2\nnode-3\n");
         fclose(f);
-        assert_int_equal(ti_lower(source, &lint, merged, &n, &err), TI_OK);
+        assert_int_equal(ti_lower(script_source, &lint, merged, &n, &err), TI_OK);
         assert_int_equal(n, 20);
         assert_int_equal(ti_simulate(&sim, &exit_status, &wall_s, &err), TI_OK);
         assert_int_equal(ti_verdict_read(ti_scratch_path(TI_SIM_LOG), exit_status, &verdict, &err),
@@ -825,15 +611,15 @@ static void test_ring(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_messages),    cmocka_unit_test(test_wildcards),
-        cmocka_unit_test(test_requests),    cmocka_unit_test(test_collectives),
-        cmocka_unit_test(test_blocks),      cmocka_unit_test(test_communicators),
-        cmocka_unit_test(test_refusals),    cmocka_unit_test(test_whole),
-        cmocka_unit_test(test_interrupted), cmocka_unit_test(test_volumes),
-        cmocka_unit_test(test_actions),     cmocka_unit_test(test_any_order),
-        cmocka_unit_test(test_nonsense),    cmocka_unit_test(test_ring)};
+        cmocka_unit_test(test_soundness),     cmocka_unit_test(test_leaks),
+        cmocka_unit_test(test_communicators), cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_whole),         cmocka_unit_test(test_interrupted),
+        cmocka_unit_test(test_volumes),       cmocka_unit_test(test_actions),
+        cmocka_unit_test(test_any_order),     cmocka_unit_test(test_nonsense),
+        cmocka_unit_test(test_ring)};
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
 
-    forget();
+    ti_lint_free(&lint);
+    script_forget();
     return failed;
 }

@@ -1,0 +1,435 @@
+#include "check/check.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "check/collectives.h"
+#include "check/look.h"
+#include "common/cli.h"
+
+#define CHECK_EVERY (1 << 14) /* events between looks at signals */
+
+void ti_check_free(struct ti_check *check)
+{
+    ti_comms_free(&check->comms);
+    ti_pairs_free(&check->pairs);
+    *check = (struct ti_check){0};
+}
+
+ti_status ti__pause(const struct ti_check_state *st, struct ti_err *err)
+{
+    return st->visitor->pause ? st->visitor->pause(st->visitor->arg, err) : TI_OK;
+}
+
+void ti__report(struct ti_check_state *st, struct ti_walk *w, const struct ti_step *step,
+                const char *why)
+{
+    char call[160];
+
+    if (ti_problems_room(st->ps))
+        ti_call_text(ti_walk_reader(w), &step->ev, call, sizeof call);
+    else
+        call[0] = '\0';
+    ti_problems_add(st->ps, ti_walk_rank(w), step->index, call, "%s", why);
+}
+
+/* ---- messages ---- */
+
+/* A receive of unknown source that may have taken a message. */
+static void note_open(struct ti_check_state *st, int64_t rank, int64_t gid)
+{
+    int64_t i = ti_map_add(&st->open, rank, gid, 0, 0);
+
+    st->nopen = ti_more(st->nopen, &st->open_cap, st->open.n, sizeof *st->nopen);
+    st->nopen[i]++;
+}
+
+/* How many were sent. */
+static uint64_t take_messages(struct ti_check_state *st, int64_t rank, const struct ti_step *step)
+{
+    uint64_t sent = 0;
+
+    for (int i = 0; i < step->nposted; i++) {
+        const struct ti_msg *m = &step->posted[i];
+
+        if (m->null)
+            continue;
+        sent += !m->recv;
+        ti_pairs_add(&st->check->pairs, m);
+    }
+    if (step->lost)
+        note_open(st, rank, step->gid);
+    st->check->messages += sent;
+    return sent;
+}
+
+/* ---- collectives ---- */
+
+static struct sequence *sequence_at(struct ti_check_state *st, int64_t gid, int64_t rank)
+{
+    struct sequence *q;
+
+    st->seq = ti_more(st->seq, &st->seqs_cap, (size_t)gid + 1, sizeof *st->seq);
+    for (; st->nseq <= (size_t)gid; st->nseq++)
+        st->seq[st->nseq].now.rank = -1;
+    q = &st->seq[gid];
+    if (q->now.rank != rank) {
+        memset(&q->now, 0, sizeof q->now);
+        q->now.rank = rank;
+        q->now.hash = TI_HASH_START;
+    }
+    return q;
+}
+
+/* False if it is wrong in itself. */
+static bool take_collective(struct ti_check_state *st, struct ti_walk *w,
+                            const struct ti_step *step)
+{
+    const struct ti_group *g;
+    struct sequence *q;
+    const char *fault;
+
+    if (step->gid < 0)
+        return true; /* reported by the walk */
+    g = ti_comms_group(&st->check->comms, step->gid);
+    if (g->shape == TI_COMM_ALONE)
+        return true;
+    if (ti_op_collective(step->ev.op)) {
+        fault = ti_collective_fault(&step->ev, g, step->me);
+        if (fault) {
+            ti__report(st, w, step, fault);
+            return false;
+        }
+        st->check->collectives++;
+    }
+    q = sequence_at(st, step->gid, ti_walk_rank(w));
+    ti_add_blocks(&(struct ti_sums){&q->now.given, &q->now.expected, false}, q->now.n, &step->ev,
+                  step->me, g->size);
+    q->now.me = step->me;
+    q->now.hash = ti_hash_word(q->now.hash, ti_signature(&step->ev));
+    q->now.n++;
+    return true;
+}
+
+static void mark_met(struct sequence *q, const struct ti_group *g)
+{
+    if (!q->met) {
+        size_t none = 0;
+
+        q->met = ti_more(NULL, &none, (size_t)g->size / 8 + 1, 1);
+    }
+    q->met[q->now.me / 8] |= (uint8_t)(1u << q->now.me % 8);
+    q->nmet++;
+}
+
+/* The rank's sequences of collectives against those of the ranks before it. */
+static ti_status close_sequences(struct ti_check_state *st, int64_t rank, struct ti_err *err)
+{
+    for (size_t gid = 0; gid < st->nseq; gid++) {
+        struct sequence *q = &st->seq[gid];
+        ti_status status;
+
+        if (q->now.rank != rank)
+            continue;
+        mark_met(q, ti_comms_group(&st->check->comms, (int64_t)gid));
+        q->given += q->now.given;
+        q->expected += q->now.expected;
+        if (q->bad)
+            continue;
+        if (!q->any) {
+            q->any = true;
+            q->first_rank = rank;
+            q->n = q->now.n;
+            q->hash = q->now.hash;
+        } else if (q->n != q->now.n || q->hash != q->now.hash) {
+            q->bad = true;
+            status = ti__look_at_sequences(st, (int64_t)gid, q->first_rank, rank, err);
+            if (status)
+                return status;
+        }
+    }
+    return TI_OK;
+}
+
+/* ---- one rank ---- */
+
+static void check_identity(struct ti_check_state *st, int64_t rank, const struct ti_reader *r)
+{
+    if (ti_reader_nranks(r) != st->check->np)
+        ti_problems_add(st->ps, rank, TI_NO_EVENT, NULL,
+                        "its trace is of a run of %u ranks, not %lld", ti_reader_nranks(r),
+                        (long long)st->check->np);
+    if (!st->have_run_id)
+        memcpy(st->run_id, ti_reader_run_id(r), sizeof st->run_id);
+    else if (memcmp(st->run_id, ti_reader_run_id(r), sizeof st->run_id) != 0)
+        ti_problems_add(st->ps, rank, TI_NO_EVENT, NULL, "its trace comes from another run");
+    st->have_run_id = true;
+}
+
+/* What a reading of a rank has come to. */
+struct rank {
+    int64_t number;
+    bool sound; /* so far nothing makes comparing it with others pointless */
+    bool finalized;
+    uint64_t sent; /* messages */
+};
+
+static ti_status take_event(struct ti_check_state *st, struct ti_walk *w, struct rank *rank,
+                            const struct ti_step *step, struct ti_err *err)
+{
+    bool sound = !step->why[0];
+
+    st->check->events++;
+    rank->sent += take_messages(st, rank->number, step);
+    if (ti_joins_all(step->ev.op) && !take_collective(st, w, step))
+        sound = false;
+    if (step->why[0])
+        ti__report(st, w, step, step->why);
+    /* What other ranks do not find after one of these is no news. */
+    if (!sound || step->ev.op == TI_OP_UNTRACED || step->ev.op == TI_OP_ABORT)
+        rank->sound = false;
+    if ((step->index == 0) != (step->ev.op == TI_OP_INIT))
+        ti__report(st, w, step,
+                   step->index ? "MPI is initialized already"
+                               : "the trace does not begin with MPI_Init");
+    if (rank->finalized)
+        ti__report(st, w, step, "it comes after MPI_Finalize");
+    rank->finalized = rank->finalized || step->ev.op == TI_OP_FINALIZE;
+    if (step->ev.op == TI_OP_PCONTROL && step->ev.arg[TI_F_LEVEL] == 0)
+        st->check->interrupted = true;
+    return st->visitor->event ? st->visitor->event(st->visitor->arg, w, step, sound, err) : TI_OK;
+}
+
+static ti_status name_leak(struct ti_check_state *st, struct ti_walk *w, const struct ti_msg *m,
+                           struct ti_err *err)
+{
+    char call[160] = "";
+
+    if (ti_problems_room(&st->check->leaked))
+        ti_event_text(st->s, ti_walk_rank(w), m->event, call, sizeof call);
+    ti_problems_add(&st->check->leaked, ti_walk_rank(w), m->event, call,
+                    "its request never completes");
+    return st->visitor->leak ? st->visitor->leak(st->visitor->arg, w, m, err) : TI_OK;
+}
+
+static ti_status check_end(struct ti_check_state *st, struct ti_walk *w, const struct rank *rank,
+                           struct ti_err *err)
+{
+    const struct ti_msg *m;
+    ti_status status = TI_OK;
+
+    if (!rank->finalized)
+        ti_problems_add(st->ps, rank->number, TI_NO_EVENT, NULL,
+                        "its trace does not end with MPI_Finalize");
+    for (size_t i = 0; !status && (m = ti_walk_pending(w, i)); i = m->req + 1)
+        status = name_leak(st, w, m, err);
+    return status;
+}
+
+/* Its sums join those of the others, if it can be compared with them. */
+static ti_status close_rank(struct ti_check_state *st, const struct rank *rank, struct ti_err *err)
+{
+    for (size_t gid = 0; gid < st->nseq; gid++)
+        if (st->seq[gid].now.rank == rank->number && st->seq[gid].now.n > st->seq[gid].most)
+            st->seq[gid].most = st->seq[gid].now.n;
+    if (!rank->sound) {
+        st->check->unchecked.messages += rank->sent;
+        ti_pairs_forget(&st->check->pairs);
+        return TI_OK;
+    }
+    st->sound[rank->number] = 1;
+    ti_pairs_keep(&st->check->pairs, rank->number);
+    return close_sequences(st, rank->number, err);
+}
+
+static ti_status tell(const struct ti_check_state *st, int64_t rank, struct ti_walk *w,
+                      enum ti_rank_state state, ti_status why, struct ti_err *err)
+{
+    const struct ti_visitor *v = st->visitor;
+
+    return v->rank ? v->rank(v->arg, rank, w, state, why, err) : TI_OK;
+}
+
+static ti_status read_events(struct ti_check_state *st, struct ti_walk *w, struct rank *rank,
+                             struct ti_err *err)
+{
+    struct ti_step step;
+    ti_status status = TI_OK;
+    int got;
+
+    while ((got = ti_walk_next(w, &step, err)) == 1) {
+        if (step.index % CHECK_EVERY == 0)
+            status = ti__pause(st, err);
+        if (!status)
+            status = take_event(st, w, rank, &step, err);
+        if (status)
+            return status;
+    }
+    if (got < 0 || ti_reader_end(ti_walk_reader(w)) != TI_END_COMPLETE)
+        rank->sound = false;
+    else
+        status = check_end(st, w, rank, err);
+    if (!status)
+        status = tell(st, rank->number, w,
+                      got < 0                                               ? TI_RANK_DAMAGED
+                      : ti_reader_end(ti_walk_reader(w)) != TI_END_COMPLETE ? TI_RANK_PART
+                                                                            : TI_RANK_WHOLE,
+                      got < 0 ? TI_ERR_INPUT : TI_OK, err);
+    return status ? status : close_rank(st, rank, err);
+}
+
+static ti_status read_rank(struct ti_check_state *st, int64_t number, struct ti_err *err)
+{
+    struct rank rank = {.number = number, .sound = true};
+    struct ti_walk *w;
+    ti_status status = ti_walk_open(st->s, &st->check->comms, number, &w, err);
+
+    if (status)
+        return tell(st, number, NULL, TI_RANK_DAMAGED, status, err);
+    check_identity(st, number, ti_walk_reader(w));
+    status = read_events(st, w, &rank, err);
+    ti_walk_close(w);
+    return status;
+}
+
+static ti_status read_all(struct ti_check_state *st, struct ti_err *err)
+{
+    ti_status status = TI_OK;
+
+    for (int64_t rank = 0; rank < st->check->np && !status; rank++) {
+        if (!ti_source_has(st->s, rank)) {
+            status = tell(st, rank, NULL, TI_RANK_MISSING, TI_OK, err);
+            continue;
+        }
+        ti_progress("checking rank %lld of %lld", (long long)rank, (long long)st->check->np);
+        status = read_rank(st, rank, err);
+        if (!status)
+            status = ti__pause(st, err);
+    }
+    return status;
+}
+
+/* ---- all ranks ---- */
+
+static bool both_sound(const struct ti_check_state *st, const int64_t *key)
+{
+    return st->sound[key[0]] && st->sound[key[1]];
+}
+
+static void settle(struct ti_check *check, struct ti_lane *lane, uint64_t messages, uint64_t bytes)
+{
+    lane->checked = true;
+    lane->messages = messages;
+    lane->message_bytes = bytes;
+    check->conserved.messages += messages;
+    check->conserved.bytes += bytes;
+}
+
+/* What unsound ranks send has been counted. */
+static void count_unchecked(struct ti_check_state *st, const int64_t *key,
+                            const struct ti_lane *lane)
+{
+    st->check->unchecked.messages += lane->sent.n;
+    if (!ti_source_has(st->s, key[0]))
+        st->check->unchecked.messages += lane->taken.n;
+}
+
+/* The lanes of one pair, order[*at] and those after it. */
+static ti_status close_pair(struct ti_check_state *st, const size_t *order, size_t *at,
+                            struct ti_err *err)
+{
+    struct ti_pairs *p = &st->check->pairs;
+    const int64_t *first = p->keys.key[order[*at]];
+    uint64_t matched[TI_LANES] = {0}, bytes[TI_LANES] = {0};
+    unsigned doubtful = 0;
+    size_t end = *at;
+    ti_status status = TI_OK;
+
+    for (; end < p->keys.n; end++) {
+        const int64_t *key = p->keys.key[order[end]];
+        struct ti_lane *lane = &p->lane[order[end]];
+
+        if (key[0] != first[0] || key[1] != first[1])
+            break;
+        if (!both_sound(st, key))
+            count_unchecked(st, key, lane);
+        else if (ti_lane_agrees(lane))
+            settle(st->check, lane, lane->sent.n, lane->sent.bytes);
+        else
+            doubtful |= 1u << key[2];
+    }
+    if (doubtful && !ti_problems_room(st->ps)) {
+        st->ps->n++; /* as bad as what is shown; finding out how bad is dear */
+        *at = end;
+        return TI_OK;
+    }
+    if (doubtful)
+        status = ti__look_at_pair(st, first[0], first[1], doubtful, matched, bytes, err);
+    for (; *at < end; ++*at) {
+        int64_t lane = p->keys.key[order[*at]][2];
+
+        if (doubtful & 1u << lane)
+            settle(st->check, &p->lane[order[*at]], matched[lane], bytes[lane]);
+    }
+    return status;
+}
+
+static ti_status close_pairs(struct ti_check_state *st, struct ti_err *err)
+{
+    size_t *order = ti_pairs_sorted(&st->check->pairs), at = 0;
+    ti_status status = TI_OK;
+
+    while (at < st->check->pairs.keys.n && !status) {
+        status = close_pair(st, order, &at, err);
+        if (!status)
+            status = ti__pause(st, err);
+    }
+    free(order);
+    return status;
+}
+
+static void count_collectives(struct ti_check_state *st)
+{
+    for (size_t gid = 0; gid < st->nseq; gid++) {
+        const struct sequence *q = &st->seq[gid];
+
+        if (q->any && q->nmet == ti_comms_group(&st->check->comms, (int64_t)gid)->size)
+            st->check->conserved.collectives += q->bad ? 0 : q->n;
+        else
+            st->check->unchecked.collectives += q->most;
+    }
+}
+
+static void free_state(struct ti_check_state *st)
+{
+    for (size_t gid = 0; gid < st->nseq; gid++)
+        free(st->seq[gid].met);
+    free(st->seq);
+    free(st->sound);
+    ti_map_free(&st->open);
+    free(st->nopen);
+}
+
+ti_status ti_check(struct ti_source *s, const struct ti_visitor *visitor, struct ti_check *out,
+                   struct ti_problems *problems, struct ti_err *err)
+{
+    struct ti_check_state st = {.s = s, .ps = problems, .check = out, .visitor = visitor};
+    size_t none = 0;
+    ti_status status;
+
+    *out = (struct ti_check){.np = ti_source_nranks(s)};
+    st.sound = ti_more(NULL, &none, (size_t)out->np, 1);
+    ti_comms_init(&out->comms, out->np);
+    status = read_all(&st, err);
+    if (!status)
+        status = close_pairs(&st, err);
+    if (!status)
+        ti__look_for_absent(&st);
+    if (!status)
+        status = ti__look_at_blocks(&st, err);
+    count_collectives(&st);
+    free_state(&st);
+    ti_progress_clear();
+    return status;
+}

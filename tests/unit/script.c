@@ -1,0 +1,156 @@
+#include "tests/unit/script.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "formats/writer.h"
+
+#define NP_MAX 8
+
+struct ti_source *script_source;
+const char *const *script_info;
+static char dir[64];
+static struct ti_err err;
+
+static int64_t number(const char *text)
+{
+    return !strcmp(text, "any") ? TI_ANY : !strcmp(text, "null") ? TI_NULL : atoll(text);
+}
+
+static int numbers(char *text, int64_t *out)
+{
+    int n = 0;
+    char *save;
+
+    for (char *p = strtok_r(text, ",", &save); p; p = strtok_r(NULL, ",", &save))
+        out[n++] = number(p);
+    return n;
+}
+
+static void set_field(struct ti_event *ev, const char *name, const char *value)
+{
+    for (unsigned f = 0; f < TI_F_COUNT; f++)
+        if (!strcmp(ti_field_text(f), name)) {
+            ev->mask |= 1u << f;
+            ev->arg[f] = number(value);
+            return;
+        }
+    fail_msg("no field '%s'", name);
+}
+
+static void take_event(struct ti_writer **w, int from, int to, const char *op, char **save)
+{
+    static int64_t vec[TI_VECS][64];
+    struct ti_event ev = {.op = TI_OP_COUNT};
+    const char *call = NULL;
+
+    for (uint32_t o = 0; o < TI_OP_COUNT; o++)
+        if (!strcmp(ti_op_info(o)->text, op))
+            ev.op = o;
+    assert_true(ev.op < TI_OP_COUNT);
+    ev.arg[TI_F_ESIZE] = ev.arg[TI_F_ESIZE2] = 1;
+    for (char *word; (word = strtok_r(NULL, " ", save));) {
+        char *value = strchr(word, '=');
+
+        *value++ = '\0';
+        if (!strcmp(word, "v")) {
+            ev.volume = strtoull(value, NULL, 10);
+        } else if (!strcmp(word, "call")) {
+            call = value;
+        } else if (!strcmp(word, "v0") || !strcmp(word, "v1")) {
+            int v = word[1] - '0';
+
+            ev.vec[v] = (struct ti_vec){vec[v], 8, numbers(value, vec[v])};
+        } else {
+            set_field(&ev, word, value);
+        }
+    }
+    ev.mask |= ti_op_info(ev.op)->fields;
+    for (int r = from; r <= to; r++) {
+        if (!w[r])
+            continue;
+        if (call)
+            ev.arg[TI_F_CALL] = ti_writer_string(w[r], TI_STRING_CALL, call);
+        ti_writer_event(w[r], &ev);
+    }
+}
+
+static void take_comm(struct ti_writer **w, int from, int to, char **save)
+{
+    uint32_t index = (uint32_t)atoi(strtok_r(NULL, " ", save));
+    char kind = *strtok_r(NULL, " ", save);
+    int64_t list[NP_MAX];
+    int member[NP_MAX], n = numbers(strtok_r(NULL, " ", save), list);
+
+    for (int i = 0; i < n; i++)
+        member[i] = (int)list[i];
+    for (int i = 0; i < n; i++)
+        if (member[i] >= from && member[i] <= to)
+            ti_writer_comm(w[member[i]], index, kind, i, n, member, 0, NULL);
+}
+
+void script_forget(void)
+{
+    char command[128];
+
+    ti_source_close(script_source);
+    script_source = NULL;
+    if (dir[0]) {
+        snprintf(command, sizeof command, "rm -rf '%s'", dir);
+        assert_int_equal(system(command), 0);
+    }
+    dir[0] = '\0';
+}
+
+void script_trace(int np, int missing, const char *script)
+{
+    static const char *const info[] = {"application", "test"};
+    static const uint8_t run_id[TI_RUN_ID_BYTES] = "0123456789abcde";
+    struct ti_writer *w[NP_MAX] = {0};
+    enum ti_end end[NP_MAX] = {0};
+    int world[NP_MAX];
+    char *text = strdup(script), *lines, *words;
+
+    script_forget();
+    strcpy(dir, "/tmp/t-script-XXXXXX");
+    assert_non_null(mkdtemp(dir));
+    for (int r = 0; r < np; r++)
+        world[r] = r;
+    for (int r = 0; r < np; r++) {
+        char path[96];
+
+        if (r == missing)
+            continue;
+        snprintf(path, sizeof path, "%s/rank-%06d.ti", dir, r);
+        assert_int_equal(ti_writer_open(path, (uint32_t)r, (uint32_t)np, run_id, &w[r], &err),
+                         TI_OK);
+        ti_writer_info(w[r], script_info ? script_info : info, script_info ? 3 : 1);
+        ti_writer_comm(w[r], 0, 'w', r, np, world, 0, NULL);
+        ti_writer_comm(w[r], 1, 's', 0, 1, &r, 0, NULL);
+    }
+    for (char *line = strtok_r(text, "\n", &lines); line; line = strtok_r(NULL, "\n", &lines)) {
+        const char *ranks = strtok_r(line, " ", &words);
+        const char *op = strtok_r(NULL, " ", &words);
+        int from = *ranks == '*' ? 0 : atoi(ranks);
+        int to = *ranks == '*' ? np - 1 : ranks[1] == '-' ? atoi(ranks + 2) : from;
+
+        if (!strcmp(op, "COMM"))
+            take_comm(w, from, to, &words);
+        else if (!strcmp(op, "END"))
+            end[from] = (enum ti_end)atoi(strtok_r(NULL, " ", &words));
+        else
+            take_event(w, from, to, op, &words);
+    }
+    for (int r = 0; r < np; r++)
+        if (w[r])
+            assert_int_equal(ti_writer_close(w[r], end[r], NULL, 0, &err), TI_OK);
+    free(text);
+    assert_int_equal(ti_source_open(dir, &script_source, &err), TI_OK);
+}

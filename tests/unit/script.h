@@ -1,0 +1,21 @@
+/*
+ * Traces for unit tests, written as scripts:
+ *
+ *   RANKS OPERATION field=value ... v0=1,2,3     "*", "2" or "0-2"; v=: volume
+ *   RANKS COMM INDEX KIND 0,1,2                  a communicator, for its members
+ *   RANK END STATE                               how its trace ends, see TI_ENDS
+ */
+#ifndef TI_SCRIPT_H
+#define TI_SCRIPT_H
+
+#include "formats/source.h"
+
+/* Write the trace of a script of up to 8 ranks and open it as script_source;
+ * `missing` is a rank left out, or -1.  The one before is forgotten. */
+void script_trace(int np, int missing, const char *script);
+void script_forget(void);
+
+extern struct ti_source *script_source;
+extern const char *const *script_info; /* three keys with values, or NULL */
+
+#endif
