@@ -80,12 +80,15 @@ struct ti_call {
     bool in_place2;      /* the receive buffer is (scatter's root) */
     const int *counts;   /* sendcounts */
     const int *counts2;  /* recvcounts */
+    bool wide;           /* counts are MPI_Count (MPI_X_c) */
     const void *types;   /* sendtypes: MPI_Datatype[] or MPI_Fint[] */
     const void *types2;  /* recvtypes */
     /* requests */
     int nreq;
     void *req;           /* MPI_Request * or MPI_Fint *, nreq of them (one: nreq unset) */
     MPI_Request request; /* one given by value */
+    int part, part2;     /* partitions: how many, or which; to which */
+    const int *parts;    /* a list of `part` of them */
     void *message;       /* MPI_Message * or MPI_Fint * */
     const int *flag;     /* result of a poll: 0 no, else yes (Fortran: LOGICAL) */
     const int *index;    /* completed: index, or outcount with indices */
@@ -147,6 +150,10 @@ void ti_rec_poll(struct ti_call *c); /* whatever it answers, never an event */
 /* rec_p2p.c */
 void ti_rec_send(struct ti_call *c);
 void ti_rec_isend(struct ti_call *c);
+void ti_rec_isendrecv(struct ti_call *c);
+void ti_rec_psend_init(struct ti_call *c); /* Psend_init, Precv_init */
+void ti_rec_pready(struct ti_call *c);     /* Pready, Pready_range, Pready_list */
+void ti_rec_parrived(struct ti_call *c);
 void ti_rec_send_init(struct ti_call *c); /* the persistent sends */
 void ti_pre_recv(struct ti_call *c);
 void ti_rec_recv(struct ti_call *c);

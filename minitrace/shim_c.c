@@ -632,6 +632,7 @@ TI_EXPORT int MPI_Gatherv(const void *sendbuf, int sendcount, MPI_Datatype sendt
     c->count = sendcount;
     c->type = sendtype;
     c->counts2 = recvcounts;
+    c->wide = false;
     c->type2 = recvtype;
     c->root = root;
     c->comm = comm;
@@ -676,6 +677,7 @@ TI_EXPORT int MPI_Scatterv(const void *sendbuf, const int sendcounts[], const in
         return PMPI_Scatterv(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount,
                              recvtype, root, comm);
     c->counts = sendcounts;
+    c->wide = false;
     c->type = sendtype;
     c->in_place2 = recvbuf == MPI_IN_PLACE;
     c->count2 = recvcount;
@@ -743,6 +745,7 @@ TI_EXPORT int MPI_Allgatherv(const void *sendbuf, int sendcount, MPI_Datatype se
     c->count = sendcount;
     c->type = sendtype;
     c->counts2 = recvcounts;
+    c->wide = false;
     c->type2 = recvtype;
     c->comm = comm;
     rc = PMPI_Allgatherv(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
@@ -764,8 +767,10 @@ TI_EXPORT int MPI_Alltoallv(const void *sendbuf, const int sendcounts[], const i
                               rdispls, recvtype, comm);
     c->in_place = sendbuf == MPI_IN_PLACE;
     c->counts = sendcounts;
+    c->wide = false;
     c->type = sendtype;
     c->counts2 = recvcounts;
+    c->wide = false;
     c->type2 = recvtype;
     c->comm = comm;
     rc = PMPI_Alltoallv(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
@@ -785,6 +790,7 @@ TI_EXPORT int MPI_Reduce_scatter(const void *sendbuf, void *recvbuf, const int r
         return PMPI_Reduce_scatter(sendbuf, recvbuf, recvcounts, datatype, op, comm);
     c->in_place = sendbuf == MPI_IN_PLACE;
     c->counts2 = recvcounts;
+    c->wide = false;
     c->type = datatype;
     c->redop = op;
     c->comm = comm;
@@ -2460,8 +2466,10 @@ TI_EXPORT int MPI_Alltoallw(const void *sendbuf, const int sendcounts[], const i
                               rdispls, recvtypes, comm);
     c->in_place = sendbuf == MPI_IN_PLACE;
     c->counts = sendcounts;
+    c->wide = false;
     c->types = sendtypes;
     c->counts2 = recvcounts;
+    c->wide = false;
     c->types2 = recvtypes;
     c->comm = comm;
     rc = PMPI_Alltoallw(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
@@ -2558,6 +2566,7 @@ TI_EXPORT int MPI_Ireduce_scatter(const void *sendbuf, void *recvbuf, const int 
         return PMPI_Ireduce_scatter(sendbuf, recvbuf, recvcounts, datatype, op, comm, request);
     c->in_place = sendbuf == MPI_IN_PLACE;
     c->counts2 = recvcounts;
+    c->wide = false;
     c->type = datatype;
     c->redop = op;
     c->comm = comm;
@@ -2669,6 +2678,7 @@ TI_EXPORT int MPI_Igatherv(const void *sendbuf, int sendcount, MPI_Datatype send
     c->count = sendcount;
     c->type = sendtype;
     c->counts2 = recvcounts;
+    c->wide = false;
     c->type2 = recvtype;
     c->root = root;
     c->comm = comm;
@@ -2717,6 +2727,7 @@ TI_EXPORT int MPI_Iscatterv(const void *sendbuf, const int sendcounts[], const i
         return PMPI_Iscatterv(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount,
                               recvtype, root, comm, request);
     c->counts = sendcounts;
+    c->wide = false;
     c->type = sendtype;
     c->in_place2 = recvbuf == MPI_IN_PLACE;
     c->count2 = recvcount;
@@ -2769,6 +2780,7 @@ TI_EXPORT int MPI_Iallgatherv(const void *sendbuf, int sendcount, MPI_Datatype s
     c->count = sendcount;
     c->type = sendtype;
     c->counts2 = recvcounts;
+    c->wide = false;
     c->type2 = recvtype;
     c->comm = comm;
     c->req = request;
@@ -2816,8 +2828,10 @@ TI_EXPORT int MPI_Ialltoallv(const void *sendbuf, const int sendcounts[], const 
                                rdispls, recvtype, comm, request);
     c->in_place = sendbuf == MPI_IN_PLACE;
     c->counts = sendcounts;
+    c->wide = false;
     c->type = sendtype;
     c->counts2 = recvcounts;
+    c->wide = false;
     c->type2 = recvtype;
     c->comm = comm;
     c->req = request;
@@ -2842,8 +2856,10 @@ TI_EXPORT int MPI_Ialltoallw(const void *sendbuf, const int sendcounts[], const 
                                rdispls, recvtypes, comm, request);
     c->in_place = sendbuf == MPI_IN_PLACE;
     c->counts = sendcounts;
+    c->wide = false;
     c->types = sendtypes;
     c->counts2 = recvcounts;
+    c->wide = false;
     c->types2 = recvtypes;
     c->comm = comm;
     c->req = request;
@@ -2889,6 +2905,7 @@ TI_EXPORT int MPI_Neighbor_allgatherv(const void *sendbuf, int sendcount, MPI_Da
     c->count = sendcount;
     c->type = sendtype;
     c->counts2 = recvcounts;
+    c->wide = false;
     c->type2 = recvtype;
     c->comm = comm;
     rc = PMPI_Neighbor_allgatherv(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
@@ -2932,8 +2949,10 @@ TI_EXPORT int MPI_Neighbor_alltoallv(const void *sendbuf, const int sendcounts[]
         return PMPI_Neighbor_alltoallv(sendbuf, sendcounts, sdispls, sendtype, recvbuf,
                                        recvcounts, rdispls, recvtype, comm);
     c->counts = sendcounts;
+    c->wide = false;
     c->type = sendtype;
     c->counts2 = recvcounts;
+    c->wide = false;
     c->type2 = recvtype;
     c->comm = comm;
     rc = PMPI_Neighbor_alltoallv(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts,
@@ -2956,8 +2975,10 @@ TI_EXPORT int MPI_Neighbor_alltoallw(const void *sendbuf, const int sendcounts[]
         return PMPI_Neighbor_alltoallw(sendbuf, sendcounts, sdispls, sendtypes, recvbuf,
                                        recvcounts, rdispls, recvtypes, comm);
     c->counts = sendcounts;
+    c->wide = false;
     c->types = sendtypes;
     c->counts2 = recvcounts;
+    c->wide = false;
     c->types2 = recvtypes;
     c->comm = comm;
     rc = PMPI_Neighbor_alltoallw(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
@@ -3005,6 +3026,7 @@ TI_EXPORT int MPI_Ineighbor_allgatherv(const void *sendbuf, int sendcount,
     c->count = sendcount;
     c->type = sendtype;
     c->counts2 = recvcounts;
+    c->wide = false;
     c->type2 = recvtype;
     c->comm = comm;
     c->req = request;
@@ -3051,8 +3073,10 @@ TI_EXPORT int MPI_Ineighbor_alltoallv(const void *sendbuf, const int sendcounts[
         return PMPI_Ineighbor_alltoallv(sendbuf, sendcounts, sdispls, sendtype, recvbuf,
                                         recvcounts, rdispls, recvtype, comm, request);
     c->counts = sendcounts;
+    c->wide = false;
     c->type = sendtype;
     c->counts2 = recvcounts;
+    c->wide = false;
     c->type2 = recvtype;
     c->comm = comm;
     c->req = request;
@@ -3076,8 +3100,10 @@ TI_EXPORT int MPI_Ineighbor_alltoallw(const void *sendbuf, const int sendcounts[
         return PMPI_Ineighbor_alltoallw(sendbuf, sendcounts, sdispls, sendtypes, recvbuf,
                                         recvcounts, rdispls, recvtypes, comm, request);
     c->counts = sendcounts;
+    c->wide = false;
     c->types = sendtypes;
     c->counts2 = recvcounts;
+    c->wide = false;
     c->types2 = recvtypes;
     c->comm = comm;
     c->req = request;
@@ -4805,3 +4831,3893 @@ TI_EXPORT int MPI_File_write_shared(MPI_File fh, const void *buf, int count,
         ti_rec_file_access(c);
     return ti_leave(rc);
 }
+
+#if MPI_VERSION >= 4
+
+TI_EXPORT int MPI_Send_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest,
+                         int tag, MPI_Comm comm)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_SEND, TI_BINDING_C);
+    int rc;
+
+    if (!c)
+        return PMPI_Send_c(buf, count, datatype, dest, tag, comm);
+    c->count = count;
+    c->type = datatype;
+    c->peer = dest;
+    c->tag = tag;
+    c->comm = comm;
+    rc = PMPI_Send_c(buf, count, datatype, dest, tag, comm);
+    if (rc == MPI_SUCCESS)
+        ti_rec_send(c);
+    return ti_leave(rc);
+}
+
+TI_EXPORT int MPI_Bsend_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest,
+                          int tag, MPI_Comm comm)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_BSEND, TI_BINDING_C);
+    int rc;
+
+    if (!c)
+        return PMPI_Bsend_c(buf, count, datatype, dest, tag, comm);
+    c->count = count;
+    c->type = datatype;
+    c->peer = dest;
+    c->tag = tag;
+    c->comm = comm;
+    rc = PMPI_Bsend_c(buf, count, datatype, dest, tag, comm);
+    if (rc == MPI_SUCCESS)
+        ti_rec_send(c);
+    return ti_leave(rc);
+}
+
+TI_EXPORT int MPI_Ssend_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest,
+                          int tag, MPI_Comm comm)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_SSEND, TI_BINDING_C);
+    int rc;
+
+    if (!c)
+        return PMPI_Ssend_c(buf, count, datatype, dest, tag, comm);
+    c->count = count;
+    c->type = datatype;
+    c->peer = dest;
+    c->tag = tag;
+    c->comm = comm;
+    rc = PMPI_Ssend_c(buf, count, datatype, dest, tag, comm);
+    if (rc == MPI_SUCCESS)
+        ti_rec_send(c);
+    return ti_leave(rc);
+}
+
+TI_EXPORT int MPI_Rsend_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest,
+                          int tag, MPI_Comm comm)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_RSEND, TI_BINDING_C);
+    int rc;
+
+    if (!c)
+        return PMPI_Rsend_c(buf, count, datatype, dest, tag, comm);
+    c->count = count;
+    c->type = datatype;
+    c->peer = dest;
+    c->tag = tag;
+    c->comm = comm;
+    rc = PMPI_Rsend_c(buf, count, datatype, dest, tag, comm);
+    if (rc == MPI_SUCCESS)
+        ti_rec_send(c);
+    return ti_leave(rc);
+}
+
+TI_EXPORT int MPI_Isend_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest,
+                          int tag, MPI_Comm comm, MPI_Request *request)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_ISEND, TI_BINDING_C);
+    int rc;
+
+    if (!c)
+        return PMPI_Isend_c(buf, count, datatype, dest, tag, comm, request);
+    c->count = count;
+    c->type = datatype;
+    c->peer = dest;
+    c->tag = tag;
+    c->comm = comm;
+    c->req = request;
+    rc = PMPI_Isend_c(buf, count, datatype, dest, tag, comm, request);
+    if (rc == MPI_SUCCESS)
+        ti_rec_isend(c);
+    return ti_leave(rc);
+}
+
+TI_EXPORT int MPI_Ibsend_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest,
+                           int tag, MPI_Comm comm, MPI_Request *request)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_IBSEND, TI_BINDING_C);
+    int rc;
+
+    if (!c)
+        return PMPI_Ibsend_c(buf, count, datatype, dest, tag, comm, request);
+    c->count = count;
+    c->type = datatype;
+    c->peer = dest;
+    c->tag = tag;
+    c->comm = comm;
+    c->req = request;
+    rc = PMPI_Ibsend_c(buf, count, datatype, dest, tag, comm, request);
+    if (rc == MPI_SUCCESS)
+        ti_rec_isend(c);
+    return ti_leave(rc);
+}
+
+TI_EXPORT int MPI_Issend_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest,
+                           int tag, MPI_Comm comm, MPI_Request *request)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_ISSEND, TI_BINDING_C);
+    int rc;
+
+    if (!c)
+        return PMPI_Issend_c(buf, count, datatype, dest, tag, comm, request);
+    c->count = count;
+    c->type = datatype;
+    c->peer = dest;
+    c->tag = tag;
+    c->comm = comm;
+    c->req = request;
+    rc = PMPI_Issend_c(buf, count, datatype, dest, tag, comm, request);
+    if (rc == MPI_SUCCESS)
+        ti_rec_isend(c);
+    return ti_leave(rc);
+}
+
+TI_EXPORT int MPI_Irsend_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest,
+                           int tag, MPI_Comm comm, MPI_Request *request)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_IRSEND, TI_BINDING_C);
+    int rc;
+
+    if (!c)
+        return PMPI_Irsend_c(buf, count, datatype, dest, tag, comm, request);
+    c->count = count;
+    c->type = datatype;
+    c->peer = dest;
+    c->tag = tag;
+    c->comm = comm;
+    c->req = request;
+    rc = PMPI_Irsend_c(buf, count, datatype, dest, tag, comm, request);
+    if (rc == MPI_SUCCESS)
+        ti_rec_isend(c);
+    return ti_leave(rc);
+}
+
+TI_EXPORT int MPI_Recv_c(void *buf, MPI_Count count, MPI_Datatype datatype, int source, int tag,
+                         MPI_Comm comm, MPI_Status *status)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_RECV, TI_BINDING_C);
+    int rc;
+
+    if (!c)
+        return PMPI_Recv_c(buf, count, datatype, source, tag, comm, status);
+    c->count = count;
+    c->type = datatype;
+    c->peer = source;
+    c->tag = tag;
+    c->comm = comm;
+    c->status = status;
+    ti_pre_recv(c);
+    rc = PMPI_Recv_c(buf, count, datatype, source, tag, comm, c->status);
+    if (rc == MPI_SUCCESS)
+        ti_rec_recv(c);
+    return ti_leave(rc);
+}
+
+TI_EXPORT int MPI_Irecv_c(void *buf, MPI_Count count, MPI_Datatype datatype, int source,
+                          int tag, MPI_Comm comm, MPI_Request *request)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_IRECV, TI_BINDING_C);
+    int rc;
+
+    if (!c)
+        return PMPI_Irecv_c(buf, count, datatype, source, tag, comm, request);
+    c->count = count;
+    c->type = datatype;
+    c->peer = source;
+    c->tag = tag;
+    c->comm = comm;
+    c->req = request;
+    rc = PMPI_Irecv_c(buf, count, datatype, source, tag, comm, request);
+    if (rc == MPI_SUCCESS)
+        ti_rec_irecv(c);
+    return ti_leave(rc);
+}
+
+TI_EXPORT int MPI_Sendrecv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
+                             int dest, int sendtag, void *recvbuf, MPI_Count recvcount,
+                             MPI_Datatype recvtype, int source, int recvtag, MPI_Comm comm,
+                             MPI_Status *status)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_SENDRECV, TI_BINDING_C);
+    int rc;
+
+    if (!c)
+        return PMPI_Sendrecv_c(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount,
+                               recvtype, source, recvtag, comm, status);
+    c->count = sendcount;
+    c->type = sendtype;
+    c->peer = dest;
+    c->tag = sendtag;
+    c->count2 = recvcount;
+    c->type2 = recvtype;
+    c->peer2 = source;
+    c->tag2 = recvtag;
+    c->comm = comm;
+    c->status = status;
+    ti_pre_sendrecv(c);
+    rc = PMPI_Sendrecv_c(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount,
+                         recvtype, source, recvtag, comm, c->status);
+    if (rc == MPI_SUCCESS)
+        ti_rec_sendrecv(c);
+    return ti_leave(rc);
+}
+
+TI_EXPORT int MPI_Sendrecv_replace_c(void *buf, MPI_Count count, MPI_Datatype datatype,
+                                     int dest, int sendtag, int source, int recvtag,
+                                     MPI_Comm comm, MPI_Status *status)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_SENDRECV_REPLACE, TI_BINDING_C);
+    int rc;
+
+    if (!c)
+        return PMPI_Sendrecv_replace_c(buf, count, datatype, dest, sendtag, source, recvtag,
+                                       comm, status);
+    c->count = count;
+    c->type = datatype;
+    c->peer = dest;
+    c->tag = sendtag;
+    c->peer2 = source;
+    c->tag2 = recvtag;
+    c->comm = comm;
+    c->status = status;
+    ti_pre_sendrecv(c);
+    rc = PMPI_Sendrecv_replace_c(buf, count, datatype, dest, sendtag, source, recvtag, comm,
+                                 c->status);
+    if (rc == MPI_SUCCESS)
+        ti_rec_sendrecv(c);
+    return ti_leave(rc);
+}
+
+TI_EXPORT int MPI_Bcast_c(void *buffer, MPI_Count count, MPI_Datatype datatype, int root,
+                          MPI_Comm comm)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_BCAST, TI_BINDING_C);
+    int rc;
+
+    if (!c)
+        return PMPI_Bcast_c(buffer, count, datatype, root, comm);
+    c->count = count;
+    c->type = datatype;
+    c->root = root;
+    c->comm = comm;
+    rc = PMPI_Bcast_c(buffer, count, datatype, root, comm);
+    if (rc == MPI_SUCCESS)
+        ti_rec_bcast(c);
+    return ti_leave(rc);
+}
+
+TI_EXPORT int MPI_Reduce_c(const void *sendbuf, void *recvbuf, MPI_Count count,
+                           MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_REDUCE, TI_BINDING_C);
+    int rc;
+
+    if (!c)
+        return PMPI_Reduce_c(sendbuf, recvbuf, count, datatype, op, root, comm);
+    c->in_place = sendbuf == MPI_IN_PLACE;
+    c->count = count;
+    c->type = datatype;
+    c->redop = op;
+    c->root = root;
+    c->comm = comm;
+    rc = PMPI_Reduce_c(sendbuf, recvbuf, count, datatype, op, root, comm);
+    if (rc == MPI_SUCCESS)
+        ti_rec_reduce(c);
+    return ti_leave(rc);
+}
+
+TI_EXPORT int MPI_Allreduce_c(const void *sendbuf, void *recvbuf, MPI_Count count,
+                              MPI_Datatype datatype, MPI_Op op, MPI_Comm comm)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_ALLREDUCE, TI_BINDING_C);
+    int rc;
+
+    if (!c)
+        return PMPI_Allreduce_c(sendbuf, recvbuf, count, datatype, op, comm);
+    c->in_place = sendbuf == MPI_IN_PLACE;
+    c->count = count;
+    c->type = datatype;
+    c->redop = op;
+    c->comm = comm;
+    rc = PMPI_Allreduce_c(sendbuf, recvbuf, count, datatype, op, comm);
+    if (rc == MPI_SUCCESS)
+        ti_rec_reduce(c);
+    return ti_leave(rc);
+}
+
+TI_EXPORT int MPI_Reduce_scatter_block_c(const void *sendbuf, void *recvbuf,
+                                         MPI_Count recvcount, MPI_Datatype datatype, MPI_Op op,
+                                         MPI_Comm comm)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_REDUCE_SCATTER_BLOCK, TI_BINDING_C);
+    int rc;
+
+    if (!c)
+        return PMPI_Reduce_scatter_block_c(sendbuf, recvbuf, recvcount, datatype, op, comm);
+    c->in_place = sendbuf == MPI_IN_PLACE;
+    c->count = recvcount;
+    c->type = datatype;
+    c->redop = op;
+    c->comm = comm;
+    rc = PMPI_Reduce_scatter_block_c(sendbuf, recvbuf, recvcount, datatype, op, comm);
+    if (rc == MPI_SUCCESS)
+        ti_rec_reduce(c);
+    return ti_leave(rc);
+}
+
+TI_EXPORT int MPI_Scan_c(const void *sendbuf, void *recvbuf, MPI_Count count,
+                         MPI_Datatype datatype, MPI_Op op, MPI_Comm comm)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_SCAN, TI_BINDING_C);
+    int rc;
+
+    if (!c)
+        return PMPI_Scan_c(sendbuf, recvbuf, count, datatype, op, comm);
+    c->in_place = sendbuf == MPI_IN_PLACE;
+    c->count = count;
+    c->type = datatype;
+    c->redop = op;
+    c->comm = comm;
+    rc = PMPI_Scan_c(sendbuf, recvbuf, count, datatype, op, comm);
+    if (rc == MPI_SUCCESS)
+        ti_rec_reduce(c);
+    return ti_leave(rc);
+}
+
+TI_EXPORT int MPI_Exscan_c(const void *sendbuf, void *recvbuf, MPI_Count count,
+                           MPI_Datatype datatype, MPI_Op op, MPI_Comm comm)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_EXSCAN, TI_BINDING_C);
+    int rc;
+
+    if (!c)
+        return PMPI_Exscan_c(sendbuf, recvbuf, count, datatype, op, comm);
+    c->in_place = sendbuf == MPI_IN_PLACE;
+    c->count = count;
+    c->type = datatype;
+    c->redop = op;
+    c->comm = comm;
+    rc = PMPI_Exscan_c(sendbuf, recvbuf, count, datatype, op, comm);
+    if (rc == MPI_SUCCESS)
+        ti_rec_reduce(c);
+    return ti_leave(rc);
+}
+
+TI_EXPORT int MPI_Gather_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
+                           void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root,
+                           MPI_Comm comm)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_GATHER, TI_BINDING_C);
+    int rc;
+
+    if (!c)
+        return PMPI_Gather_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root,
+                             comm);
+    c->in_place = sendbuf == MPI_IN_PLACE;
+    c->count = sendcount;
+    c->type = sendtype;
+    c->count2 = recvcount;
+    c->type2 = recvtype;
+    c->root = root;
+    c->comm = comm;
+    rc = PMPI_Gather_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
+    if (rc == MPI_SUCCESS)
+        ti_rec_gather(c);
+    return ti_leave(rc);
+}
+
+TI_EXPORT int MPI_Gatherv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
+                            void *recvbuf, const MPI_Count recvcounts[],
+                            const MPI_Aint displs[], MPI_Datatype recvtype, int root,
+                            MPI_Comm comm)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_GATHERV, TI_BINDING_C);
+    int rc;
+
+    if (!c)
+        return PMPI_Gatherv_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
+                              recvtype, root, comm);
+    c->in_place = sendbuf == MPI_IN_PLACE;
+    c->count = sendcount;
+    c->type = sendtype;
+    c->counts2 = (const void *)recvcounts;
+    c->wide = true;
+    c->type2 = recvtype;
+    c->root = root;
+    c->comm = comm;
+    rc = PMPI_Gatherv_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
+                        root, comm);
+    if (rc == MPI_SUCCESS)
+        ti_rec_gatherv(c);
+    return ti_leave(rc);
+}
+
+TI_EXPORT int MPI_Scatter_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
+                            void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root,
+                            MPI_Comm comm)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_SCATTER, TI_BINDING_C);
+    int rc;
+
+    if (!c)
+        return PMPI_Scatter_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root,
+                              comm);
+    c->count = sendcount;
+    c->type = sendtype;
+    c->in_place2 = recvbuf == MPI_IN_PLACE;
+    c->count2 = recvcount;
+    c->type2 = recvtype;
+    c->root = root;
+    c->comm = comm;
+    rc = PMPI_Scatter_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
+    if (rc == MPI_SUCCESS)
+        ti_rec_scatter(c);
+    return ti_leave(rc);
+}
+
+TI_EXPORT int MPI_Scatterv_c(const void *sendbuf, const MPI_Count sendcounts[],
+                             const MPI_Aint displs[], MPI_Datatype sendtype, void *recvbuf,
+                             MPI_Count recvcount, MPI_Datatype recvtype, int root,
+                             MPI_Comm comm)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_SCATTERV, TI_BINDING_C);
+    int rc;
+
+    if (!c)
+        return PMPI_Scatterv_c(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount,
+                               recvtype, root, comm);
+    c->counts = (const void *)sendcounts;
+    c->wide = true;
+    c->type = sendtype;
+    c->in_place2 = recvbuf == MPI_IN_PLACE;
+    c->count2 = recvcount;
+    c->type2 = recvtype;
+    c->root = root;
+    c->comm = comm;
+    rc = PMPI_Scatterv_c(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype,
+                         root, comm);
+    if (rc == MPI_SUCCESS)
+        ti_rec_scatterv(c);
+    return ti_leave(rc);
+}
+
+TI_EXPORT int MPI_Allgather_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
+                              void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
+                              MPI_Comm comm)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_ALLGATHER, TI_BINDING_C);
+    int rc;
+
+    if (!c)
+        return PMPI_Allgather_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
+                                comm);
+    c->in_place = sendbuf == MPI_IN_PLACE;
+    c->count = sendcount;
+    c->type = sendtype;
+    c->count2 = recvcount;
+    c->type2 = recvtype;
+    c->comm = comm;
+    rc = PMPI_Allgather_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+    if (rc == MPI_SUCCESS)
+        ti_rec_allgather(c);
+    return ti_leave(rc);
+}
+
+TI_EXPORT int MPI_Alltoall_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
+                             void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
+                             MPI_Comm comm)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_ALLTOALL, TI_BINDING_C);
+    int rc;
+
+    if (!c)
+        return PMPI_Alltoall_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
+                               comm);
+    c->in_place = sendbuf == MPI_IN_PLACE;
+    c->count = sendcount;
+    c->type = sendtype;
+    c->count2 = recvcount;
+    c->type2 = recvtype;
+    c->comm = comm;
+    rc = PMPI_Alltoall_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+    if (rc == MPI_SUCCESS)
+        ti_rec_allgather(c);
+    return ti_leave(rc);
+}
+
+TI_EXPORT int MPI_Allgatherv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
+                               void *recvbuf, const MPI_Count recvcounts[],
+                               const MPI_Aint displs[], MPI_Datatype recvtype, MPI_Comm comm)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_ALLGATHERV, TI_BINDING_C);
+    int rc;
+
+    if (!c)
+        return PMPI_Allgatherv_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
+                                 recvtype, comm);
+    c->in_place = sendbuf == MPI_IN_PLACE;
+    c->count = sendcount;
+    c->type = sendtype;
+    c->counts2 = (const void *)recvcounts;
+    c->wide = true;
+    c->type2 = recvtype;
+    c->comm = comm;
+    rc = PMPI_Allgatherv_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
+                           comm);
+    if (rc == MPI_SUCCESS)
+        ti_rec_allgatherv(c);
+    return ti_leave(rc);
+}
+
+TI_EXPORT int MPI_Alltoallv_c(const void *sendbuf, const MPI_Count sendcounts[],
+                              const MPI_Aint sdispls[], MPI_Datatype sendtype, void *recvbuf,
+                              const MPI_Count recvcounts[], const MPI_Aint rdispls[],
+                              MPI_Datatype recvtype, MPI_Comm comm)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_ALLTOALLV, TI_BINDING_C);
+    int rc;
+
+    if (!c)
+        return PMPI_Alltoallv_c(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts,
+                                rdispls, recvtype, comm);
+    c->in_place = sendbuf == MPI_IN_PLACE;
+    c->counts = (const void *)sendcounts;
+    c->wide = true;
+    c->type = sendtype;
+    c->counts2 = (const void *)recvcounts;
+    c->wide = true;
+    c->type2 = recvtype;
+    c->comm = comm;
+    rc = PMPI_Alltoallv_c(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
+                          recvtype, comm);
+    if (rc == MPI_SUCCESS)
+        ti_rec_alltoallv(c);
+    return ti_leave(rc);
+}
+
+TI_EXPORT int MPI_Reduce_scatter_c(const void *sendbuf, void *recvbuf,
+                                   const MPI_Count recvcounts[], MPI_Datatype datatype,
+                                   MPI_Op op, MPI_Comm comm)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_REDUCE_SCATTER, TI_BINDING_C);
+    int rc;
+
+    if (!c)
+        return PMPI_Reduce_scatter_c(sendbuf, recvbuf, recvcounts, datatype, op, comm);
+    c->in_place = sendbuf == MPI_IN_PLACE;
+    c->counts2 = (const void *)recvcounts;
+    c->wide = true;
+    c->type = datatype;
+    c->redop = op;
+    c->comm = comm;
+    rc = PMPI_Reduce_scatter_c(sendbuf, recvbuf, recvcounts, datatype, op, comm);
+    if (rc == MPI_SUCCESS)
+        ti_rec_reduce_scatter(c);
+    return ti_leave(rc);
+}
+
+TI_EXPORT int MPI_Buffer_attach_c(void *buffer, MPI_Count size)
+{
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
+        return PMPI_Buffer_attach_c(buffer, size);
+    return ti_leave(PMPI_Buffer_attach_c(buffer, size));
+}
+
+TI_EXPORT int MPI_Buffer_detach_c(void *buffer, MPI_Count *size)
+{
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
+        return PMPI_Buffer_detach_c(buffer, size);
+    return ti_leave(PMPI_Buffer_detach_c(buffer, size));
+}
+
+TI_EXPORT int MPI_Get_count_c(const MPI_Status *status, MPI_Datatype datatype, MPI_Count *count)
+{
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
+        return PMPI_Get_count_c(status, datatype, count);
+    return ti_leave(PMPI_Get_count_c(status, datatype, count));
+}
+
+TI_EXPORT int MPI_Get_elements_c(const MPI_Status *status, MPI_Datatype datatype,
+                                 MPI_Count *count)
+{
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
+        return PMPI_Get_elements_c(status, datatype, count);
+    return ti_leave(PMPI_Get_elements_c(status, datatype, count));
+}
+
+TI_EXPORT int MPI_Type_contiguous_c(MPI_Count count, MPI_Datatype oldtype,
+                                    MPI_Datatype *newtype)
+{
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
+        return PMPI_Type_contiguous_c(count, oldtype, newtype);
+    return ti_leave(PMPI_Type_contiguous_c(count, oldtype, newtype));
+}
+
+TI_EXPORT int MPI_Type_create_darray_c(int size, int rank, int ndims,
+                                       const MPI_Count gsize_array[], const int distrib_array[],
+                                       const int darg_array[], const int psize_array[],
+                                       int order, MPI_Datatype oldtype, MPI_Datatype *newtype)
+{
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
+        return PMPI_Type_create_darray_c(size, rank, ndims, gsize_array, distrib_array,
+                                         darg_array, psize_array, order, oldtype, newtype);
+    return ti_leave(PMPI_Type_create_darray_c(size, rank, ndims, gsize_array, distrib_array,
+                                              darg_array, psize_array, order, oldtype,
+                                              newtype));
+}
+
+TI_EXPORT int MPI_Type_create_hindexed_c(MPI_Count count,
+                                         const MPI_Count array_of_blocklengths[],
+                                         const MPI_Count array_of_displacements[],
+                                         MPI_Datatype oldtype, MPI_Datatype *newtype)
+{
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
+        return PMPI_Type_create_hindexed_c(count, array_of_blocklengths, array_of_displacements,
+                                           oldtype, newtype);
+    return ti_leave(PMPI_Type_create_hindexed_c(count, array_of_blocklengths,
+                                                array_of_displacements, oldtype, newtype));
+}
+
+TI_EXPORT int MPI_Type_create_hindexed_block_c(MPI_Count count, MPI_Count blocklength,
+                                               const MPI_Count array_of_displacements[],
+                                               MPI_Datatype oldtype, MPI_Datatype *newtype)
+{
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
+        return PMPI_Type_create_hindexed_block_c(count, blocklength, array_of_displacements,
+                                                 oldtype, newtype);
+    return ti_leave(PMPI_Type_create_hindexed_block_c(count, blocklength,
+                                                      array_of_displacements, oldtype,
+                                                      newtype));
+}
+
+TI_EXPORT int MPI_Type_create_hvector_c(MPI_Count count, MPI_Count blocklength,
+                                        MPI_Count stride, MPI_Datatype oldtype,
+                                        MPI_Datatype *newtype)
+{
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
+        return PMPI_Type_create_hvector_c(count, blocklength, stride, oldtype, newtype);
+    return ti_leave(PMPI_Type_create_hvector_c(count, blocklength, stride, oldtype, newtype));
+}
+
+TI_EXPORT int MPI_Type_create_indexed_block_c(MPI_Count count, MPI_Count blocklength,
+                                              const MPI_Count array_of_displacements[],
+                                              MPI_Datatype oldtype, MPI_Datatype *newtype)
+{
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
+        return PMPI_Type_create_indexed_block_c(count, blocklength, array_of_displacements,
+                                                oldtype, newtype);
+    return ti_leave(PMPI_Type_create_indexed_block_c(count, blocklength, array_of_displacements,
+                                                     oldtype, newtype));
+}
+
+TI_EXPORT int MPI_Type_create_resized_c(MPI_Datatype oldtype, MPI_Count lb, MPI_Count extent,
+                                        MPI_Datatype *newtype)
+{
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
+        return PMPI_Type_create_resized_c(oldtype, lb, extent, newtype);
+    return ti_leave(PMPI_Type_create_resized_c(oldtype, lb, extent, newtype));
+}
+
+TI_EXPORT int MPI_Type_create_struct_c(MPI_Count count,
+                                       const MPI_Count array_of_block_lengths[],
+                                       const MPI_Count array_of_displacements[],
+                                       const MPI_Datatype array_of_types[],
+                                       MPI_Datatype *newtype)
+{
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
+        return PMPI_Type_create_struct_c(count, array_of_block_lengths, array_of_displacements,
+                                         array_of_types, newtype);
+    return ti_leave(PMPI_Type_create_struct_c(count, array_of_block_lengths,
+                                              array_of_displacements, array_of_types, newtype));
+}
+
+TI_EXPORT int MPI_Type_create_subarray_c(int ndims, const MPI_Count size_array[],
+                                         const MPI_Count subsize_array[],
+                                         const MPI_Count start_array[], int order,
+                                         MPI_Datatype oldtype, MPI_Datatype *newtype)
+{
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
+        return PMPI_Type_create_subarray_c(ndims, size_array, subsize_array, start_array, order,
+                                           oldtype, newtype);
+    return ti_leave(PMPI_Type_create_subarray_c(ndims, size_array, subsize_array, start_array,
+                                                order, oldtype, newtype));
+}
+
+TI_EXPORT int MPI_Type_get_extent_c(MPI_Datatype type, MPI_Count *lb, MPI_Count *extent)
+{
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
+        return PMPI_Type_get_extent_c(type, lb, extent);
+    return ti_leave(PMPI_Type_get_extent_c(type, lb, extent));
+}
+
+TI_EXPORT int MPI_Type_get_true_extent_c(MPI_Datatype datatype, MPI_Count *true_lb,
+                                         MPI_Count *true_extent)
+{
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
+        return PMPI_Type_get_true_extent_c(datatype, true_lb, true_extent);
+    return ti_leave(PMPI_Type_get_true_extent_c(datatype, true_lb, true_extent));
+}
+
+TI_EXPORT int MPI_Type_indexed_c(MPI_Count count, const MPI_Count array_of_blocklengths[],
+                                 const MPI_Count array_of_displacements[], MPI_Datatype oldtype,
+                                 MPI_Datatype *newtype)
+{
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
+        return PMPI_Type_indexed_c(count, array_of_blocklengths, array_of_displacements,
+                                   oldtype, newtype);
+    return ti_leave(PMPI_Type_indexed_c(count, array_of_blocklengths, array_of_displacements,
+                                        oldtype, newtype));
+}
+
+TI_EXPORT int MPI_Type_size_c(MPI_Datatype type, MPI_Count *size)
+{
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
+        return PMPI_Type_size_c(type, size);
+    return ti_leave(PMPI_Type_size_c(type, size));
+}
+
+TI_EXPORT int MPI_Type_vector_c(MPI_Count count, MPI_Count blocklength, MPI_Count stride,
+                                MPI_Datatype oldtype, MPI_Datatype *newtype)
+{
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
+        return PMPI_Type_vector_c(count, blocklength, stride, oldtype, newtype);
+    return ti_leave(PMPI_Type_vector_c(count, blocklength, stride, oldtype, newtype));
+}
+
+TI_EXPORT int MPI_Pack_c(const void *inbuf, MPI_Count incount, MPI_Datatype datatype,
+                         void *outbuf, MPI_Count outsize, MPI_Count *position, MPI_Comm comm)
+{
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
+        return PMPI_Pack_c(inbuf, incount, datatype, outbuf, outsize, position, comm);
+    return ti_leave(PMPI_Pack_c(inbuf, incount, datatype, outbuf, outsize, position, comm));
+}
+
+TI_EXPORT int MPI_Pack_size_c(MPI_Count incount, MPI_Datatype datatype, MPI_Comm comm,
+                              MPI_Count *size)
+{
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
+        return PMPI_Pack_size_c(incount, datatype, comm, size);
+    return ti_leave(PMPI_Pack_size_c(incount, datatype, comm, size));
+}
+
+TI_EXPORT int MPI_Pack_external_c(const char *datarep, const void *inbuf, MPI_Count incount,
+                                  MPI_Datatype datatype, void *outbuf, MPI_Count outsize,
+                                  MPI_Count *position)
+{
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
+        return PMPI_Pack_external_c(datarep, inbuf, incount, datatype, outbuf, outsize,
+                                    position);
+    return ti_leave(PMPI_Pack_external_c(datarep, inbuf, incount, datatype, outbuf, outsize,
+                                         position));
+}
+
+TI_EXPORT int MPI_Pack_external_size_c(const char *datarep, MPI_Count incount,
+                                       MPI_Datatype datatype, MPI_Count *size)
+{
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
+        return PMPI_Pack_external_size_c(datarep, incount, datatype, size);
+    return ti_leave(PMPI_Pack_external_size_c(datarep, incount, datatype, size));
+}
+
+TI_EXPORT int MPI_Unpack_c(const void *inbuf, MPI_Count insize, MPI_Count *position,
+                           void *outbuf, MPI_Count outcount, MPI_Datatype datatype,
+                           MPI_Comm comm)
+{
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
+        return PMPI_Unpack_c(inbuf, insize, position, outbuf, outcount, datatype, comm);
+    return ti_leave(PMPI_Unpack_c(inbuf, insize, position, outbuf, outcount, datatype, comm));
+}
+
+TI_EXPORT int MPI_Unpack_external_c(const char *datarep, const void *inbuf, MPI_Count insize,
+                                    MPI_Count *position, void *outbuf, MPI_Count outcount,
+                                    MPI_Datatype datatype)
+{
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
+        return PMPI_Unpack_external_c(datarep, inbuf, insize, position, outbuf, outcount,
+                                      datatype);
+    return ti_leave(PMPI_Unpack_external_c(datarep, inbuf, insize, position, outbuf, outcount,
+                                           datatype));
+}
+
+TI_EXPORT int MPI_Reduce_local_c(const void *inbuf, void *inoutbuf, MPI_Count count,
+                                 MPI_Datatype datatype, MPI_Op op)
+{
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
+        return PMPI_Reduce_local_c(inbuf, inoutbuf, count, datatype, op);
+    return ti_leave(PMPI_Reduce_local_c(inbuf, inoutbuf, count, datatype, op));
+}
+
+TI_EXPORT int MPI_Win_shared_query_c(MPI_Win win, int rank, MPI_Aint *size, MPI_Aint *disp_unit,
+                                     void *baseptr)
+{
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
+        return PMPI_Win_shared_query_c(win, rank, size, disp_unit, baseptr);
+    return ti_leave(PMPI_Win_shared_query_c(win, rank, size, disp_unit, baseptr));
+}
+
+TI_EXPORT int MPI_File_get_type_extent_c(MPI_File fh, MPI_Datatype datatype, MPI_Count *extent)
+{
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
+        return PMPI_File_get_type_extent_c(fh, datatype, extent);
+    return ti_leave(PMPI_File_get_type_extent_c(fh, datatype, extent));
+}
+
+TI_EXPORT int MPI_Send_init_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest,
+                              int tag, MPI_Comm comm, MPI_Request *request)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_SEND_INIT, TI_BINDING_C);
+    int rc;
+
+    if (!c)
+        return PMPI_Send_init_c(buf, count, datatype, dest, tag, comm, request);
+    c->count = count;
+    c->type = datatype;
+    c->peer = dest;
+    c->tag = tag;
+    c->comm = comm;
+    c->req = request;
+    rc = PMPI_Send_init_c(buf, count, datatype, dest, tag, comm, request);
+    if (rc == MPI_SUCCESS)
+        ti_rec_send_init(c);
+    return ti_leave(rc);
+}
+
+TI_EXPORT int MPI_Bsend_init_c(const void *buf, MPI_Count count, MPI_Datatype datatype,
+                               int dest, int tag, MPI_Comm comm, MPI_Request *request)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_BSEND_INIT, TI_BINDING_C);
+    int rc;
+
+    if (!c)
+        return PMPI_Bsend_init_c(buf, count, datatype, dest, tag, comm, request);
+    c->count = count;
+    c->type = datatype;
+    c->peer = dest;
+    c->tag = tag;
+    c->comm = comm;
+    c->req = request;
+    rc = PMPI_Bsend_init_c(buf, count, datatype, dest, tag, comm, request);
+    if (rc == MPI_SUCCESS)
+        ti_rec_send_init(c);
+    return ti_leave(rc);
+}
+
+TI_EXPORT int MPI_Ssend_init_c(const void *buf, MPI_Count count, MPI_Datatype datatype,
+                               int dest, int tag, MPI_Comm comm, MPI_Request *request)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_SSEND_INIT, TI_BINDING_C);
+    int rc;
+
+    if (!c)
+        return PMPI_Ssend_init_c(buf, count, datatype, dest, tag, comm, request);
+    c->count = count;
+    c->type = datatype;
+    c->peer = dest;
+    c->tag = tag;
+    c->comm = comm;
+    c->req = request;
+    rc = PMPI_Ssend_init_c(buf, count, datatype, dest, tag, comm, request);
+    if (rc == MPI_SUCCESS)
+        ti_rec_send_init(c);
+    return ti_leave(rc);
+}
+
+TI_EXPORT int MPI_Rsend_init_c(const void *buf, MPI_Count count, MPI_Datatype datatype,
+                               int dest, int tag, MPI_Comm comm, MPI_Request *request)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_RSEND_INIT, TI_BINDING_C);
+    int rc;
+
+    if (!c)
+        return PMPI_Rsend_init_c(buf, count, datatype, dest, tag, comm, request);
+    c->count = count;
+    c->type = datatype;
+    c->peer = dest;
+    c->tag = tag;
+    c->comm = comm;
+    c->req = request;
+    rc = PMPI_Rsend_init_c(buf, count, datatype, dest, tag, comm, request);
+    if (rc == MPI_SUCCESS)
+        ti_rec_send_init(c);
+    return ti_leave(rc);
+}
+
+TI_EXPORT int MPI_Recv_init_c(void *buf, MPI_Count count, MPI_Datatype datatype, int source,
+                              int tag, MPI_Comm comm, MPI_Request *request)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_RECV_INIT, TI_BINDING_C);
+    int rc;
+
+    if (!c)
+        return PMPI_Recv_init_c(buf, count, datatype, source, tag, comm, request);
+    c->count = count;
+    c->type = datatype;
+    c->peer = source;
+    c->tag = tag;
+    c->comm = comm;
+    c->req = request;
+    rc = PMPI_Recv_init_c(buf, count, datatype, source, tag, comm, request);
+    if (rc == MPI_SUCCESS)
+        ti_rec_recv_init(c);
+    return ti_leave(rc);
+}
+
+TI_EXPORT int MPI_Mrecv_c(void *buf, MPI_Count count, MPI_Datatype type, MPI_Message *message,
+                          MPI_Status *status)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_MRECV, TI_BINDING_C);
+    int rc;
+
+    if (!c)
+        return PMPI_Mrecv_c(buf, count, type, message, status);
+    c->count = count;
+    c->type = type;
+    c->message = message;
+    c->status = status;
+    ti_pre_mrecv(c);
+    rc = PMPI_Mrecv_c(buf, count, type, message, c->status);
+    if (rc == MPI_SUCCESS)
+        ti_rec_mrecv(c);
+    return ti_leave(rc);
+}
+
+TI_EXPORT int MPI_Imrecv_c(void *buf, MPI_Count count, MPI_Datatype type, MPI_Message *message,
+                           MPI_Request *request)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_IMRECV, TI_BINDING_C);
+    int rc;
+
+    if (!c)
+        return PMPI_Imrecv_c(buf, count, type, message, request);
+    c->count = count;
+    c->type = type;
+    c->message = message;
+    c->req = request;
+    ti_pre_imrecv(c);
+    rc = PMPI_Imrecv_c(buf, count, type, message, request);
+    if (rc == MPI_SUCCESS)
+        ti_rec_imrecv(c);
+    return ti_leave(rc);
+}
+
+TI_EXPORT int MPI_Alltoallw_c(const void *sendbuf, const MPI_Count sendcounts[],
+                              const MPI_Aint sdispls[], const MPI_Datatype sendtypes[],
+                              void *recvbuf, const MPI_Count recvcounts[],
+                              const MPI_Aint rdispls[], const MPI_Datatype recvtypes[],
+                              MPI_Comm comm)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_ALLTOALLW, TI_BINDING_C);
+    int rc;
+
+    if (!c)
+        return PMPI_Alltoallw_c(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
+                                rdispls, recvtypes, comm);
+    c->in_place = sendbuf == MPI_IN_PLACE;
+    c->counts = (const void *)sendcounts;
+    c->wide = true;
+    c->types = sendtypes;
+    c->counts2 = (const void *)recvcounts;
+    c->wide = true;
+    c->types2 = recvtypes;
+    c->comm = comm;
+    rc = PMPI_Alltoallw_c(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
+                          recvtypes, comm);
+    if (rc == MPI_SUCCESS)
+        ti_rec_alltoallw(c);
+    return ti_leave(rc);
+}
+
+TI_EXPORT int MPI_Ibcast_c(void *buffer, MPI_Count count, MPI_Datatype datatype, int root,
+                           MPI_Comm comm, MPI_Request *request)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_IBCAST, TI_BINDING_C);
+    int rc;
+
+    if (!c)
+        return PMPI_Ibcast_c(buffer, count, datatype, root, comm, request);
+    c->count = count;
+    c->type = datatype;
+    c->root = root;
+    c->comm = comm;
+    c->req = request;
+    rc = PMPI_Ibcast_c(buffer, count, datatype, root, comm, request);
+    if (rc == MPI_SUCCESS)
+        ti_rec_bcast(c);
+    return ti_leave(rc);
+}
+
+TI_EXPORT int MPI_Ireduce_c(const void *sendbuf, void *recvbuf, MPI_Count count,
+                            MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm,
+                            MPI_Request *request)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_IREDUCE, TI_BINDING_C);
+    int rc;
+
+    if (!c)
+        return PMPI_Ireduce_c(sendbuf, recvbuf, count, datatype, op, root, comm, request);
+    c->in_place = sendbuf == MPI_IN_PLACE;
+    c->count = count;
+    c->type = datatype;
+    c->redop = op;
+    c->root = root;
+    c->comm = comm;
+    c->req = request;
+    rc = PMPI_Ireduce_c(sendbuf, recvbuf, count, datatype, op, root, comm, request);
+    if (rc == MPI_SUCCESS)
+        ti_rec_reduce(c);
+    return ti_leave(rc);
+}
+
+TI_EXPORT int MPI_Iallreduce_c(const void *sendbuf, void *recvbuf, MPI_Count count,
+                               MPI_Datatype datatype, MPI_Op op, MPI_Comm comm,
+                               MPI_Request *request)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_IALLREDUCE, TI_BINDING_C);
+    int rc;
+
+    if (!c)
+        return PMPI_Iallreduce_c(sendbuf, recvbuf, count, datatype, op, comm, request);
+    c->in_place = sendbuf == MPI_IN_PLACE;
+    c->count = count;
+    c->type = datatype;
+    c->redop = op;
+    c->comm = comm;
+    c->req = request;
+    rc = PMPI_Iallreduce_c(sendbuf, recvbuf, count, datatype, op, comm, request);
+    if (rc == MPI_SUCCESS)
+        ti_rec_reduce(c);
+    return ti_leave(rc);
+}
+
+TI_EXPORT int MPI_Ireduce_scatter_c(const void *sendbuf, void *recvbuf,
+                                    const MPI_Count recvcounts[], MPI_Datatype datatype,
+                                    MPI_Op op, MPI_Comm comm, MPI_Request *request)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_IREDUCE_SCATTER, TI_BINDING_C);
+    int rc;
+
+    if (!c)
+        return PMPI_Ireduce_scatter_c(sendbuf, recvbuf, recvcounts, datatype, op, comm,
+                                      request);
+    c->in_place = sendbuf == MPI_IN_PLACE;
+    c->counts2 = (const void *)recvcounts;
+    c->wide = true;
+    c->type = datatype;
+    c->redop = op;
+    c->comm = comm;
+    c->req = request;
+    rc = PMPI_Ireduce_scatter_c(sendbuf, recvbuf, recvcounts, datatype, op, comm, request);
+    if (rc == MPI_SUCCESS)
+        ti_rec_reduce_scatter(c);
+    return ti_leave(rc);
+}
+
+TI_EXPORT int MPI_Ireduce_scatter_block_c(const void *sendbuf, void *recvbuf,
+                                          MPI_Count recvcount, MPI_Datatype datatype, MPI_Op op,
+                                          MPI_Comm comm, MPI_Request *request)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_IREDUCE_SCATTER_BLOCK, TI_BINDING_C);
+    int rc;
+
+    if (!c)
+        return PMPI_Ireduce_scatter_block_c(sendbuf, recvbuf, recvcount, datatype, op, comm,
+                                            request);
+    c->in_place = sendbuf == MPI_IN_PLACE;
+    c->count = recvcount;
+    c->type = datatype;
+    c->redop = op;
+    c->comm = comm;
+    c->req = request;
+    rc = PMPI_Ireduce_scatter_block_c(sendbuf, recvbuf, recvcount, datatype, op, comm, request);
+    if (rc == MPI_SUCCESS)
+        ti_rec_reduce(c);
+    return ti_leave(rc);
+}
+
+TI_EXPORT int MPI_Iscan_c(const void *sendbuf, void *recvbuf, MPI_Count count,
+                          MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request *request)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_ISCAN, TI_BINDING_C);
+    int rc;
+
+    if (!c)
+        return PMPI_Iscan_c(sendbuf, recvbuf, count, datatype, op, comm, request);
+    c->in_place = sendbuf == MPI_IN_PLACE;
+    c->count = count;
+    c->type = datatype;
+    c->redop = op;
+    c->comm = comm;
+    c->req = request;
+    rc = PMPI_Iscan_c(sendbuf, recvbuf, count, datatype, op, comm, request);
+    if (rc == MPI_SUCCESS)
+        ti_rec_reduce(c);
+    return ti_leave(rc);
+}
+
+TI_EXPORT int MPI_Iexscan_c(const void *sendbuf, void *recvbuf, MPI_Count count,
+                            MPI_Datatype datatype, MPI_Op op, MPI_Comm comm,
+                            MPI_Request *request)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_IEXSCAN, TI_BINDING_C);
+    int rc;
+
+    if (!c)
+        return PMPI_Iexscan_c(sendbuf, recvbuf, count, datatype, op, comm, request);
+    c->in_place = sendbuf == MPI_IN_PLACE;
+    c->count = count;
+    c->type = datatype;
+    c->redop = op;
+    c->comm = comm;
+    c->req = request;
+    rc = PMPI_Iexscan_c(sendbuf, recvbuf, count, datatype, op, comm, request);
+    if (rc == MPI_SUCCESS)
+        ti_rec_reduce(c);
+    return ti_leave(rc);
+}
+
+TI_EXPORT int MPI_Igather_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
+                            void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root,
+                            MPI_Comm comm, MPI_Request *request)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_IGATHER, TI_BINDING_C);
+    int rc;
+
+    if (!c)
+        return PMPI_Igather_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root,
+                              comm, request);
+    c->in_place = sendbuf == MPI_IN_PLACE;
+    c->count = sendcount;
+    c->type = sendtype;
+    c->count2 = recvcount;
+    c->type2 = recvtype;
+    c->root = root;
+    c->comm = comm;
+    c->req = request;
+    rc = PMPI_Igather_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
+                        request);
+    if (rc == MPI_SUCCESS)
+        ti_rec_gather(c);
+    return ti_leave(rc);
+}
+
+TI_EXPORT int MPI_Igatherv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
+                             void *recvbuf, const MPI_Count recvcounts[],
+                             const MPI_Aint displs[], MPI_Datatype recvtype, int root,
+                             MPI_Comm comm, MPI_Request *request)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_IGATHERV, TI_BINDING_C);
+    int rc;
+
+    if (!c)
+        return PMPI_Igatherv_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
+                               recvtype, root, comm, request);
+    c->in_place = sendbuf == MPI_IN_PLACE;
+    c->count = sendcount;
+    c->type = sendtype;
+    c->counts2 = (const void *)recvcounts;
+    c->wide = true;
+    c->type2 = recvtype;
+    c->root = root;
+    c->comm = comm;
+    c->req = request;
+    rc = PMPI_Igatherv_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
+                         root, comm, request);
+    if (rc == MPI_SUCCESS)
+        ti_rec_gatherv(c);
+    return ti_leave(rc);
+}
+
+TI_EXPORT int MPI_Iscatter_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
+                             void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
+                             int root, MPI_Comm comm, MPI_Request *request)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_ISCATTER, TI_BINDING_C);
+    int rc;
+
+    if (!c)
+        return PMPI_Iscatter_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root,
+                               comm, request);
+    c->count = sendcount;
+    c->type = sendtype;
+    c->in_place2 = recvbuf == MPI_IN_PLACE;
+    c->count2 = recvcount;
+    c->type2 = recvtype;
+    c->root = root;
+    c->comm = comm;
+    c->req = request;
+    rc = PMPI_Iscatter_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
+                         request);
+    if (rc == MPI_SUCCESS)
+        ti_rec_scatter(c);
+    return ti_leave(rc);
+}
+
+TI_EXPORT int MPI_Iscatterv_c(const void *sendbuf, const MPI_Count sendcounts[],
+                              const MPI_Aint displs[], MPI_Datatype sendtype, void *recvbuf,
+                              MPI_Count recvcount, MPI_Datatype recvtype, int root,
+                              MPI_Comm comm, MPI_Request *request)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_ISCATTERV, TI_BINDING_C);
+    int rc;
+
+    if (!c)
+        return PMPI_Iscatterv_c(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount,
+                                recvtype, root, comm, request);
+    c->counts = (const void *)sendcounts;
+    c->wide = true;
+    c->type = sendtype;
+    c->in_place2 = recvbuf == MPI_IN_PLACE;
+    c->count2 = recvcount;
+    c->type2 = recvtype;
+    c->root = root;
+    c->comm = comm;
+    c->req = request;
+    rc = PMPI_Iscatterv_c(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype,
+                          root, comm, request);
+    if (rc == MPI_SUCCESS)
+        ti_rec_scatterv(c);
+    return ti_leave(rc);
+}
+
+TI_EXPORT int MPI_Iallgather_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
+                               void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
+                               MPI_Comm comm, MPI_Request *request)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_IALLGATHER, TI_BINDING_C);
+    int rc;
+
+    if (!c)
+        return PMPI_Iallgather_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
+                                 comm, request);
+    c->in_place = sendbuf == MPI_IN_PLACE;
+    c->count = sendcount;
+    c->type = sendtype;
+    c->count2 = recvcount;
+    c->type2 = recvtype;
+    c->comm = comm;
+    c->req = request;
+    rc = PMPI_Iallgather_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
+                           request);
+    if (rc == MPI_SUCCESS)
+        ti_rec_allgather(c);
+    return ti_leave(rc);
+}
+
+TI_EXPORT int MPI_Iallgatherv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
+                                void *recvbuf, const MPI_Count recvcounts[],
+                                const MPI_Aint displs[], MPI_Datatype recvtype, MPI_Comm comm,
+                                MPI_Request *request)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_IALLGATHERV, TI_BINDING_C);
+    int rc;
+
+    if (!c)
+        return PMPI_Iallgatherv_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
+                                  recvtype, comm, request);
+    c->in_place = sendbuf == MPI_IN_PLACE;
+    c->count = sendcount;
+    c->type = sendtype;
+    c->counts2 = (const void *)recvcounts;
+    c->wide = true;
+    c->type2 = recvtype;
+    c->comm = comm;
+    c->req = request;
+    rc = PMPI_Iallgatherv_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
+                            comm, request);
+    if (rc == MPI_SUCCESS)
+        ti_rec_allgatherv(c);
+    return ti_leave(rc);
+}
+
+TI_EXPORT int MPI_Ialltoall_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
+                              void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
+                              MPI_Comm comm, MPI_Request *request)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_IALLTOALL, TI_BINDING_C);
+    int rc;
+
+    if (!c)
+        return PMPI_Ialltoall_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
+                                comm, request);
+    c->in_place = sendbuf == MPI_IN_PLACE;
+    c->count = sendcount;
+    c->type = sendtype;
+    c->count2 = recvcount;
+    c->type2 = recvtype;
+    c->comm = comm;
+    c->req = request;
+    rc = PMPI_Ialltoall_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
+                          request);
+    if (rc == MPI_SUCCESS)
+        ti_rec_allgather(c);
+    return ti_leave(rc);
+}
+
+TI_EXPORT int MPI_Ialltoallv_c(const void *sendbuf, const MPI_Count sendcounts[],
+                               const MPI_Aint sdispls[], MPI_Datatype sendtype, void *recvbuf,
+                               const MPI_Count recvcounts[], const MPI_Aint rdispls[],
+                               MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_IALLTOALLV, TI_BINDING_C);
+    int rc;
+
+    if (!c)
+        return PMPI_Ialltoallv_c(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts,
+                                 rdispls, recvtype, comm, request);
+    c->in_place = sendbuf == MPI_IN_PLACE;
+    c->counts = (const void *)sendcounts;
+    c->wide = true;
+    c->type = sendtype;
+    c->counts2 = (const void *)recvcounts;
+    c->wide = true;
+    c->type2 = recvtype;
+    c->comm = comm;
+    c->req = request;
+    rc = PMPI_Ialltoallv_c(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
+                           recvtype, comm, request);
+    if (rc == MPI_SUCCESS)
+        ti_rec_alltoallv(c);
+    return ti_leave(rc);
+}
+
+TI_EXPORT int MPI_Ialltoallw_c(const void *sendbuf, const MPI_Count sendcounts[],
+                               const MPI_Aint sdispls[], const MPI_Datatype sendtypes[],
+                               void *recvbuf, const MPI_Count recvcounts[],
+                               const MPI_Aint rdispls[], const MPI_Datatype recvtypes[],
+                               MPI_Comm comm, MPI_Request *request)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_IALLTOALLW, TI_BINDING_C);
+    int rc;
+
+    if (!c)
+        return PMPI_Ialltoallw_c(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
+                                 rdispls, recvtypes, comm, request);
+    c->in_place = sendbuf == MPI_IN_PLACE;
+    c->counts = (const void *)sendcounts;
+    c->wide = true;
+    c->types = sendtypes;
+    c->counts2 = (const void *)recvcounts;
+    c->wide = true;
+    c->types2 = recvtypes;
+    c->comm = comm;
+    c->req = request;
+    rc = PMPI_Ialltoallw_c(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
+                           rdispls, recvtypes, comm, request);
+    if (rc == MPI_SUCCESS)
+        ti_rec_alltoallw(c);
+    return ti_leave(rc);
+}
+
+TI_EXPORT int MPI_Neighbor_allgather_c(const void *sendbuf, MPI_Count sendcount,
+                                       MPI_Datatype sendtype, void *recvbuf,
+                                       MPI_Count recvcount, MPI_Datatype recvtype,
+                                       MPI_Comm comm)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_NEIGHBOR_ALLGATHER, TI_BINDING_C);
+    int rc;
+
+    if (!c)
+        return PMPI_Neighbor_allgather_c(sendbuf, sendcount, sendtype, recvbuf, recvcount,
+                                         recvtype, comm);
+    c->count = sendcount;
+    c->type = sendtype;
+    c->count2 = recvcount;
+    c->type2 = recvtype;
+    c->comm = comm;
+    rc = PMPI_Neighbor_allgather_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
+                                   comm);
+    if (rc == MPI_SUCCESS)
+        ti_rec_neighbor_allgather(c);
+    return ti_leave(rc);
+}
+
+TI_EXPORT int MPI_Neighbor_allgatherv_c(const void *sendbuf, MPI_Count sendcount,
+                                        MPI_Datatype sendtype, void *recvbuf,
+                                        const MPI_Count recvcounts[], const MPI_Aint displs[],
+                                        MPI_Datatype recvtype, MPI_Comm comm)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_NEIGHBOR_ALLGATHERV, TI_BINDING_C);
+    int rc;
+
+    if (!c)
+        return PMPI_Neighbor_allgatherv_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts,
+                                          displs, recvtype, comm);
+    c->count = sendcount;
+    c->type = sendtype;
+    c->counts2 = (const void *)recvcounts;
+    c->wide = true;
+    c->type2 = recvtype;
+    c->comm = comm;
+    rc = PMPI_Neighbor_allgatherv_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
+                                    recvtype, comm);
+    if (rc == MPI_SUCCESS)
+        ti_rec_neighbor_allgatherv(c);
+    return ti_leave(rc);
+}
+
+TI_EXPORT int MPI_Neighbor_alltoall_c(const void *sendbuf, MPI_Count sendcount,
+                                      MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount,
+                                      MPI_Datatype recvtype, MPI_Comm comm)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_NEIGHBOR_ALLTOALL, TI_BINDING_C);
+    int rc;
+
+    if (!c)
+        return PMPI_Neighbor_alltoall_c(sendbuf, sendcount, sendtype, recvbuf, recvcount,
+                                        recvtype, comm);
+    c->count = sendcount;
+    c->type = sendtype;
+    c->count2 = recvcount;
+    c->type2 = recvtype;
+    c->comm = comm;
+    rc = PMPI_Neighbor_alltoall_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
+                                  comm);
+    if (rc == MPI_SUCCESS)
+        ti_rec_neighbor_allgather(c);
+    return ti_leave(rc);
+}
+
+TI_EXPORT int MPI_Neighbor_alltoallv_c(const void *sendbuf, const MPI_Count sendcounts[],
+                                       const MPI_Aint sdispls[], MPI_Datatype sendtype,
+                                       void *recvbuf, const MPI_Count recvcounts[],
+                                       const MPI_Aint rdispls[], MPI_Datatype recvtype,
+                                       MPI_Comm comm)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_NEIGHBOR_ALLTOALLV, TI_BINDING_C);
+    int rc;
+
+    if (!c)
+        return PMPI_Neighbor_alltoallv_c(sendbuf, sendcounts, sdispls, sendtype, recvbuf,
+                                         recvcounts, rdispls, recvtype, comm);
+    c->counts = (const void *)sendcounts;
+    c->wide = true;
+    c->type = sendtype;
+    c->counts2 = (const void *)recvcounts;
+    c->wide = true;
+    c->type2 = recvtype;
+    c->comm = comm;
+    rc = PMPI_Neighbor_alltoallv_c(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts,
+                                   rdispls, recvtype, comm);
+    if (rc == MPI_SUCCESS)
+        ti_rec_neighbor_alltoallv(c);
+    return ti_leave(rc);
+}
+
+TI_EXPORT int MPI_Neighbor_alltoallw_c(const void *sendbuf, const MPI_Count sendcounts[],
+                                       const MPI_Aint sdispls[], const MPI_Datatype sendtypes[],
+                                       void *recvbuf, const MPI_Count recvcounts[],
+                                       const MPI_Aint rdispls[], const MPI_Datatype recvtypes[],
+                                       MPI_Comm comm)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_NEIGHBOR_ALLTOALLW, TI_BINDING_C);
+    int rc;
+
+    if (!c)
+        return PMPI_Neighbor_alltoallw_c(sendbuf, sendcounts, sdispls, sendtypes, recvbuf,
+                                         recvcounts, rdispls, recvtypes, comm);
+    c->counts = (const void *)sendcounts;
+    c->wide = true;
+    c->types = sendtypes;
+    c->counts2 = (const void *)recvcounts;
+    c->wide = true;
+    c->types2 = recvtypes;
+    c->comm = comm;
+    rc = PMPI_Neighbor_alltoallw_c(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
+                                   rdispls, recvtypes, comm);
+    if (rc == MPI_SUCCESS)
+        ti_rec_neighbor_alltoallw(c);
+    return ti_leave(rc);
+}
+
+TI_EXPORT int MPI_Ineighbor_allgather_c(const void *sendbuf, MPI_Count sendcount,
+                                        MPI_Datatype sendtype, void *recvbuf,
+                                        MPI_Count recvcount, MPI_Datatype recvtype,
+                                        MPI_Comm comm, MPI_Request *request)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_INEIGHBOR_ALLGATHER, TI_BINDING_C);
+    int rc;
+
+    if (!c)
+        return PMPI_Ineighbor_allgather_c(sendbuf, sendcount, sendtype, recvbuf, recvcount,
+                                          recvtype, comm, request);
+    c->count = sendcount;
+    c->type = sendtype;
+    c->count2 = recvcount;
+    c->type2 = recvtype;
+    c->comm = comm;
+    c->req = request;
+    rc = PMPI_Ineighbor_allgather_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
+                                    comm, request);
+    if (rc == MPI_SUCCESS)
+        ti_rec_neighbor_allgather(c);
+    return ti_leave(rc);
+}
+
+TI_EXPORT int MPI_Ineighbor_allgatherv_c(const void *sendbuf, MPI_Count sendcount,
+                                         MPI_Datatype sendtype, void *recvbuf,
+                                         const MPI_Count recvcounts[], const MPI_Aint displs[],
+                                         MPI_Datatype recvtype, MPI_Comm comm,
+                                         MPI_Request *request)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_INEIGHBOR_ALLGATHERV, TI_BINDING_C);
+    int rc;
+
+    if (!c)
+        return PMPI_Ineighbor_allgatherv_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts,
+                                           displs, recvtype, comm, request);
+    c->count = sendcount;
+    c->type = sendtype;
+    c->counts2 = (const void *)recvcounts;
+    c->wide = true;
+    c->type2 = recvtype;
+    c->comm = comm;
+    c->req = request;
+    rc = PMPI_Ineighbor_allgatherv_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
+                                     recvtype, comm, request);
+    if (rc == MPI_SUCCESS)
+        ti_rec_neighbor_allgatherv(c);
+    return ti_leave(rc);
+}
+
+TI_EXPORT int MPI_Ineighbor_alltoall_c(const void *sendbuf, MPI_Count sendcount,
+                                       MPI_Datatype sendtype, void *recvbuf,
+                                       MPI_Count recvcount, MPI_Datatype recvtype,
+                                       MPI_Comm comm, MPI_Request *request)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_INEIGHBOR_ALLTOALL, TI_BINDING_C);
+    int rc;
+
+    if (!c)
+        return PMPI_Ineighbor_alltoall_c(sendbuf, sendcount, sendtype, recvbuf, recvcount,
+                                         recvtype, comm, request);
+    c->count = sendcount;
+    c->type = sendtype;
+    c->count2 = recvcount;
+    c->type2 = recvtype;
+    c->comm = comm;
+    c->req = request;
+    rc = PMPI_Ineighbor_alltoall_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
+                                   comm, request);
+    if (rc == MPI_SUCCESS)
+        ti_rec_neighbor_allgather(c);
+    return ti_leave(rc);
+}
+
+TI_EXPORT int MPI_Ineighbor_alltoallv_c(const void *sendbuf, const MPI_Count sendcounts[],
+                                        const MPI_Aint sdispls[], MPI_Datatype sendtype,
+                                        void *recvbuf, const MPI_Count recvcounts[],
+                                        const MPI_Aint rdispls[], MPI_Datatype recvtype,
+                                        MPI_Comm comm, MPI_Request *request)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_INEIGHBOR_ALLTOALLV, TI_BINDING_C);
+    int rc;
+
+    if (!c)
+        return PMPI_Ineighbor_alltoallv_c(sendbuf, sendcounts, sdispls, sendtype, recvbuf,
+                                          recvcounts, rdispls, recvtype, comm, request);
+    c->counts = (const void *)sendcounts;
+    c->wide = true;
+    c->type = sendtype;
+    c->counts2 = (const void *)recvcounts;
+    c->wide = true;
+    c->type2 = recvtype;
+    c->comm = comm;
+    c->req = request;
+    rc = PMPI_Ineighbor_alltoallv_c(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts,
+                                    rdispls, recvtype, comm, request);
+    if (rc == MPI_SUCCESS)
+        ti_rec_neighbor_alltoallv(c);
+    return ti_leave(rc);
+}
+
+TI_EXPORT int MPI_Ineighbor_alltoallw_c(const void *sendbuf, const MPI_Count sendcounts[],
+                                        const MPI_Aint sdispls[],
+                                        const MPI_Datatype sendtypes[], void *recvbuf,
+                                        const MPI_Count recvcounts[], const MPI_Aint rdispls[],
+                                        const MPI_Datatype recvtypes[], MPI_Comm comm,
+                                        MPI_Request *request)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_INEIGHBOR_ALLTOALLW, TI_BINDING_C);
+    int rc;
+
+    if (!c)
+        return PMPI_Ineighbor_alltoallw_c(sendbuf, sendcounts, sdispls, sendtypes, recvbuf,
+                                          recvcounts, rdispls, recvtypes, comm, request);
+    c->counts = (const void *)sendcounts;
+    c->wide = true;
+    c->types = sendtypes;
+    c->counts2 = (const void *)recvcounts;
+    c->wide = true;
+    c->types2 = recvtypes;
+    c->comm = comm;
+    c->req = request;
+    rc = PMPI_Ineighbor_alltoallw_c(sendbuf, sendcounts, sdispls, sendtypes, recvbuf,
+                                    recvcounts, rdispls, recvtypes, comm, request);
+    if (rc == MPI_SUCCESS)
+        ti_rec_neighbor_alltoallw(c);
+    return ti_leave(rc);
+}
+
+TI_EXPORT int MPI_Win_create_c(void *base, MPI_Aint size, MPI_Aint disp_unit, MPI_Info info,
+                               MPI_Comm comm, MPI_Win *win)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_WIN_CREATE, TI_BINDING_C);
+    int rc;
+
+    if (!c)
+        return PMPI_Win_create_c(base, size, disp_unit, info, comm, win);
+    c->bytes = size;
+    c->unit = disp_unit;
+    c->comm = comm;
+    c->newwin = win;
+    rc = PMPI_Win_create_c(base, size, disp_unit, info, comm, win);
+    if (rc == MPI_SUCCESS)
+        ti_rec_win_create(c);
+    return ti_leave(rc);
+}
+
+TI_EXPORT int MPI_Win_allocate_c(MPI_Aint size, MPI_Aint disp_unit, MPI_Info info,
+                                 MPI_Comm comm, void *baseptr, MPI_Win *win)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_WIN_ALLOCATE, TI_BINDING_C);
+    int rc;
+
+    if (!c)
+        return PMPI_Win_allocate_c(size, disp_unit, info, comm, baseptr, win);
+    c->bytes = size;
+    c->unit = disp_unit;
+    c->comm = comm;
+    c->newwin = win;
+    rc = PMPI_Win_allocate_c(size, disp_unit, info, comm, baseptr, win);
+    if (rc == MPI_SUCCESS)
+        ti_rec_win_create(c);
+    return ti_leave(rc);
+}
+
+TI_EXPORT int MPI_Win_allocate_shared_c(MPI_Aint size, MPI_Aint disp_unit, MPI_Info info,
+                                        MPI_Comm comm, void *baseptr, MPI_Win *win)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_WIN_ALLOCATE_SHARED, TI_BINDING_C);
+    int rc;
+
+    if (!c)
+        return PMPI_Win_allocate_shared_c(size, disp_unit, info, comm, baseptr, win);
+    c->bytes = size;
+    c->unit = disp_unit;
+    c->comm = comm;
+    c->newwin = win;
+    rc = PMPI_Win_allocate_shared_c(size, disp_unit, info, comm, baseptr, win);
+    if (rc == MPI_SUCCESS)
+        ti_rec_win_create(c);
+    return ti_leave(rc);
+}
+
+TI_EXPORT int MPI_Put_c(const void *origin_addr, MPI_Count origin_count,
+                        MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp,
+                        MPI_Count target_count, MPI_Datatype target_datatype, MPI_Win win)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_PUT, TI_BINDING_C);
+    int rc;
+
+    if (!c)
+        return PMPI_Put_c(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+                          target_count, target_datatype, win);
+    c->count = origin_count;
+    c->type = origin_datatype;
+    c->peer = target_rank;
+    c->count2 = target_count;
+    c->type2 = target_datatype;
+    c->win = win;
+    rc = PMPI_Put_c(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+                    target_count, target_datatype, win);
+    if (rc == MPI_SUCCESS)
+        ti_rec_rma(c);
+    return ti_leave(rc);
+}
+
+TI_EXPORT int MPI_Get_c(void *origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype,
+                        int target_rank, MPI_Aint target_disp, MPI_Count target_count,
+                        MPI_Datatype target_datatype, MPI_Win win)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_GET, TI_BINDING_C);
+    int rc;
+
+    if (!c)
+        return PMPI_Get_c(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+                          target_count, target_datatype, win);
+    c->count = origin_count;
+    c->type = origin_datatype;
+    c->peer = target_rank;
+    c->count2 = target_count;
+    c->type2 = target_datatype;
+    c->win = win;
+    rc = PMPI_Get_c(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+                    target_count, target_datatype, win);
+    if (rc == MPI_SUCCESS)
+        ti_rec_rma(c);
+    return ti_leave(rc);
+}
+
+TI_EXPORT int MPI_Accumulate_c(const void *origin_addr, MPI_Count origin_count,
+                               MPI_Datatype origin_datatype, int target_rank,
+                               MPI_Aint target_disp, MPI_Count target_count,
+                               MPI_Datatype target_datatype, MPI_Op op, MPI_Win win)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_ACCUMULATE, TI_BINDING_C);
+    int rc;
+
+    if (!c)
+        return PMPI_Accumulate_c(origin_addr, origin_count, origin_datatype, target_rank,
+                                 target_disp, target_count, target_datatype, op, win);
+    c->count = origin_count;
+    c->type = origin_datatype;
+    c->peer = target_rank;
+    c->count2 = target_count;
+    c->type2 = target_datatype;
+    c->redop = op;
+    c->win = win;
+    rc = PMPI_Accumulate_c(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+                           target_count, target_datatype, op, win);
+    if (rc == MPI_SUCCESS)
+        ti_rec_rma(c);
+    return ti_leave(rc);
+}
+
+TI_EXPORT int MPI_Get_accumulate_c(const void *origin_addr, MPI_Count origin_count,
+                                   MPI_Datatype origin_datatype, void *result_addr,
+                                   MPI_Count result_count, MPI_Datatype result_datatype,
+                                   int target_rank, MPI_Aint target_disp,
+                                   MPI_Count target_count, MPI_Datatype target_datatype,
+                                   MPI_Op op, MPI_Win win)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_GET_ACCUMULATE, TI_BINDING_C);
+    int rc;
+
+    if (!c)
+        return PMPI_Get_accumulate_c(origin_addr, origin_count, origin_datatype, result_addr,
+                                     result_count, result_datatype, target_rank, target_disp,
+                                     target_count, target_datatype, op, win);
+    c->count = origin_count;
+    c->type = origin_datatype;
+    c->peer = target_rank;
+    c->count2 = target_count;
+    c->type2 = target_datatype;
+    c->redop = op;
+    c->win = win;
+    rc = PMPI_Get_accumulate_c(origin_addr, origin_count, origin_datatype, result_addr,
+                               result_count, result_datatype, target_rank, target_disp,
+                               target_count, target_datatype, op, win);
+    if (rc == MPI_SUCCESS)
+        ti_rec_rma(c);
+    return ti_leave(rc);
+}
+
+TI_EXPORT int MPI_Rput_c(const void *origin_addr, MPI_Count origin_count,
+                         MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp,
+                         MPI_Count target_count, MPI_Datatype target_datatype, MPI_Win win,
+                         MPI_Request *request)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_RPUT, TI_BINDING_C);
+    int rc;
+
+    if (!c)
+        return PMPI_Rput_c(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+                           target_count, target_datatype, win, request);
+    c->count = origin_count;
+    c->type = origin_datatype;
+    c->peer = target_rank;
+    c->count2 = target_count;
+    c->type2 = target_datatype;
+    c->win = win;
+    c->req = request;
+    rc = PMPI_Rput_c(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+                     target_count, target_datatype, win, request);
+    if (rc == MPI_SUCCESS)
+        ti_rec_rma_request(c);
+    return ti_leave(rc);
+}
+
+TI_EXPORT int MPI_Rget_c(void *origin_addr, MPI_Count origin_count,
+                         MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp,
+                         MPI_Count target_count, MPI_Datatype target_datatype, MPI_Win win,
+                         MPI_Request *request)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_RGET, TI_BINDING_C);
+    int rc;
+
+    if (!c)
+        return PMPI_Rget_c(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+                           target_count, target_datatype, win, request);
+    c->count = origin_count;
+    c->type = origin_datatype;
+    c->peer = target_rank;
+    c->count2 = target_count;
+    c->type2 = target_datatype;
+    c->win = win;
+    c->req = request;
+    rc = PMPI_Rget_c(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+                     target_count, target_datatype, win, request);
+    if (rc == MPI_SUCCESS)
+        ti_rec_rma_request(c);
+    return ti_leave(rc);
+}
+
+TI_EXPORT int MPI_Raccumulate_c(const void *origin_addr, MPI_Count origin_count,
+                                MPI_Datatype origin_datatype, int target_rank,
+                                MPI_Aint target_disp, MPI_Count target_count,
+                                MPI_Datatype target_datatype, MPI_Op op, MPI_Win win,
+                                MPI_Request *request)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_RACCUMULATE, TI_BINDING_C);
+    int rc;
+
+    if (!c)
+        return PMPI_Raccumulate_c(origin_addr, origin_count, origin_datatype, target_rank,
+                                  target_disp, target_count, target_datatype, op, win, request);
+    c->count = origin_count;
+    c->type = origin_datatype;
+    c->peer = target_rank;
+    c->count2 = target_count;
+    c->type2 = target_datatype;
+    c->redop = op;
+    c->win = win;
+    c->req = request;
+    rc = PMPI_Raccumulate_c(origin_addr, origin_count, origin_datatype, target_rank,
+                            target_disp, target_count, target_datatype, op, win, request);
+    if (rc == MPI_SUCCESS)
+        ti_rec_rma_request(c);
+    return ti_leave(rc);
+}
+
+TI_EXPORT int MPI_Rget_accumulate_c(const void *origin_addr, MPI_Count origin_count,
+                                    MPI_Datatype origin_datatype, void *result_addr,
+                                    MPI_Count result_count, MPI_Datatype result_datatype,
+                                    int target_rank, MPI_Aint target_disp,
+                                    MPI_Count target_count, MPI_Datatype target_datatype,
+                                    MPI_Op op, MPI_Win win, MPI_Request *request)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_RGET_ACCUMULATE, TI_BINDING_C);
+    int rc;
+
+    if (!c)
+        return PMPI_Rget_accumulate_c(origin_addr, origin_count, origin_datatype, result_addr,
+                                      result_count, result_datatype, target_rank, target_disp,
+                                      target_count, target_datatype, op, win, request);
+    c->count = origin_count;
+    c->type = origin_datatype;
+    c->peer = target_rank;
+    c->count2 = target_count;
+    c->type2 = target_datatype;
+    c->redop = op;
+    c->win = win;
+    c->req = request;
+    rc = PMPI_Rget_accumulate_c(origin_addr, origin_count, origin_datatype, result_addr,
+                                result_count, result_datatype, target_rank, target_disp,
+                                target_count, target_datatype, op, win, request);
+    if (rc == MPI_SUCCESS)
+        ti_rec_rma_request(c);
+    return ti_leave(rc);
+}
+
+TI_EXPORT int MPI_File_iread_c(MPI_File fh, void *buf, MPI_Count count, MPI_Datatype datatype,
+                               MPI_Request *request)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_FILE_IREAD, TI_BINDING_C);
+    int rc;
+
+    if (!c)
+        return PMPI_File_iread_c(fh, buf, count, datatype, request);
+    c->file = fh;
+    c->count = count;
+    c->type = datatype;
+    c->req = request;
+    rc = PMPI_File_iread_c(fh, buf, count, datatype, request);
+    if (rc == MPI_SUCCESS)
+        ti_rec_file_iaccess(c);
+    return ti_leave(rc);
+}
+
+TI_EXPORT int MPI_File_iread_all_c(MPI_File fh, void *buf, MPI_Count count,
+                                   MPI_Datatype datatype, MPI_Request *request)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_FILE_IREAD_ALL, TI_BINDING_C);
+    int rc;
+
+    if (!c)
+        return PMPI_File_iread_all_c(fh, buf, count, datatype, request);
+    c->file = fh;
+    c->count = count;
+    c->type = datatype;
+    c->req = request;
+    rc = PMPI_File_iread_all_c(fh, buf, count, datatype, request);
+    if (rc == MPI_SUCCESS)
+        ti_rec_file_iaccess(c);
+    return ti_leave(rc);
+}
+
+TI_EXPORT int MPI_File_iread_at_c(MPI_File fh, MPI_Offset offset, void *buf, MPI_Count count,
+                                  MPI_Datatype datatype, MPI_Request *request)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_FILE_IREAD_AT, TI_BINDING_C);
+    int rc;
+
+    if (!c)
+        return PMPI_File_iread_at_c(fh, offset, buf, count, datatype, request);
+    c->file = fh;
+    c->offset = offset;
+    c->count = count;
+    c->type = datatype;
+    c->req = request;
+    rc = PMPI_File_iread_at_c(fh, offset, buf, count, datatype, request);
+    if (rc == MPI_SUCCESS)
+        ti_rec_file_iaccess(c);
+    return ti_leave(rc);
+}
+
+TI_EXPORT int MPI_File_iread_at_all_c(MPI_File fh, MPI_Offset offset, void *buf,
+                                      MPI_Count count, MPI_Datatype datatype,
+                                      MPI_Request *request)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_FILE_IREAD_AT_ALL, TI_BINDING_C);
+    int rc;
+
+    if (!c)
+        return PMPI_File_iread_at_all_c(fh, offset, buf, count, datatype, request);
+    c->file = fh;
+    c->offset = offset;
+    c->count = count;
+    c->type = datatype;
+    c->req = request;
+    rc = PMPI_File_iread_at_all_c(fh, offset, buf, count, datatype, request);
+    if (rc == MPI_SUCCESS)
+        ti_rec_file_iaccess(c);
+    return ti_leave(rc);
+}
+
+TI_EXPORT int MPI_File_iread_shared_c(MPI_File fh, void *buf, MPI_Count count,
+                                      MPI_Datatype datatype, MPI_Request *request)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_FILE_IREAD_SHARED, TI_BINDING_C);
+    int rc;
+
+    if (!c)
+        return PMPI_File_iread_shared_c(fh, buf, count, datatype, request);
+    c->file = fh;
+    c->count = count;
+    c->type = datatype;
+    c->req = request;
+    rc = PMPI_File_iread_shared_c(fh, buf, count, datatype, request);
+    if (rc == MPI_SUCCESS)
+        ti_rec_file_iaccess(c);
+    return ti_leave(rc);
+}
+
+TI_EXPORT int MPI_File_iwrite_c(MPI_File fh, const void *buf, MPI_Count count,
+                                MPI_Datatype datatype, MPI_Request *request)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_FILE_IWRITE, TI_BINDING_C);
+    int rc;
+
+    if (!c)
+        return PMPI_File_iwrite_c(fh, buf, count, datatype, request);
+    c->file = fh;
+    c->count = count;
+    c->type = datatype;
+    c->req = request;
+    rc = PMPI_File_iwrite_c(fh, buf, count, datatype, request);
+    if (rc == MPI_SUCCESS)
+        ti_rec_file_iaccess(c);
+    return ti_leave(rc);
+}
+
+TI_EXPORT int MPI_File_iwrite_all_c(MPI_File fh, const void *buf, MPI_Count count,
+                                    MPI_Datatype datatype, MPI_Request *request)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_FILE_IWRITE_ALL, TI_BINDING_C);
+    int rc;
+
+    if (!c)
+        return PMPI_File_iwrite_all_c(fh, buf, count, datatype, request);
+    c->file = fh;
+    c->count = count;
+    c->type = datatype;
+    c->req = request;
+    rc = PMPI_File_iwrite_all_c(fh, buf, count, datatype, request);
+    if (rc == MPI_SUCCESS)
+        ti_rec_file_iaccess(c);
+    return ti_leave(rc);
+}
+
+TI_EXPORT int MPI_File_iwrite_at_c(MPI_File fh, MPI_Offset offset, const void *buf,
+                                   MPI_Count count, MPI_Datatype datatype, MPI_Request *request)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_FILE_IWRITE_AT, TI_BINDING_C);
+    int rc;
+
+    if (!c)
+        return PMPI_File_iwrite_at_c(fh, offset, buf, count, datatype, request);
+    c->file = fh;
+    c->offset = offset;
+    c->count = count;
+    c->type = datatype;
+    c->req = request;
+    rc = PMPI_File_iwrite_at_c(fh, offset, buf, count, datatype, request);
+    if (rc == MPI_SUCCESS)
+        ti_rec_file_iaccess(c);
+    return ti_leave(rc);
+}
+
+TI_EXPORT int MPI_File_iwrite_at_all_c(MPI_File fh, MPI_Offset offset, const void *buf,
+                                       MPI_Count count, MPI_Datatype datatype,
+                                       MPI_Request *request)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_FILE_IWRITE_AT_ALL, TI_BINDING_C);
+    int rc;
+
+    if (!c)
+        return PMPI_File_iwrite_at_all_c(fh, offset, buf, count, datatype, request);
+    c->file = fh;
+    c->offset = offset;
+    c->count = count;
+    c->type = datatype;
+    c->req = request;
+    rc = PMPI_File_iwrite_at_all_c(fh, offset, buf, count, datatype, request);
+    if (rc == MPI_SUCCESS)
+        ti_rec_file_iaccess(c);
+    return ti_leave(rc);
+}
+
+TI_EXPORT int MPI_File_iwrite_shared_c(MPI_File fh, const void *buf, MPI_Count count,
+                                       MPI_Datatype datatype, MPI_Request *request)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_FILE_IWRITE_SHARED, TI_BINDING_C);
+    int rc;
+
+    if (!c)
+        return PMPI_File_iwrite_shared_c(fh, buf, count, datatype, request);
+    c->file = fh;
+    c->count = count;
+    c->type = datatype;
+    c->req = request;
+    rc = PMPI_File_iwrite_shared_c(fh, buf, count, datatype, request);
+    if (rc == MPI_SUCCESS)
+        ti_rec_file_iaccess(c);
+    return ti_leave(rc);
+}
+
+TI_EXPORT int MPI_File_read_c(MPI_File fh, void *buf, MPI_Count count, MPI_Datatype datatype,
+                              MPI_Status *status)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_FILE_READ, TI_BINDING_C);
+    int rc;
+
+    if (!c)
+        return PMPI_File_read_c(fh, buf, count, datatype, status);
+    c->file = fh;
+    c->count = count;
+    c->type = datatype;
+    c->status = status;
+    ti_pre_file_access(c);
+    rc = PMPI_File_read_c(fh, buf, count, datatype, c->status);
+    if (rc == MPI_SUCCESS)
+        ti_rec_file_access(c);
+    return ti_leave(rc);
+}
+
+TI_EXPORT int MPI_File_read_all_c(MPI_File fh, void *buf, MPI_Count count,
+                                  MPI_Datatype datatype, MPI_Status *status)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_FILE_READ_ALL, TI_BINDING_C);
+    int rc;
+
+    if (!c)
+        return PMPI_File_read_all_c(fh, buf, count, datatype, status);
+    c->file = fh;
+    c->count = count;
+    c->type = datatype;
+    c->status = status;
+    ti_pre_file_access(c);
+    rc = PMPI_File_read_all_c(fh, buf, count, datatype, c->status);
+    if (rc == MPI_SUCCESS)
+        ti_rec_file_access(c);
+    return ti_leave(rc);
+}
+
+TI_EXPORT int MPI_File_read_all_begin_c(MPI_File fh, void *buf, MPI_Count count,
+                                        MPI_Datatype datatype)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_FILE_READ_ALL_BEGIN, TI_BINDING_C);
+    int rc;
+
+    if (!c)
+        return PMPI_File_read_all_begin_c(fh, buf, count, datatype);
+    c->file = fh;
+    c->count = count;
+    c->type = datatype;
+    rc = PMPI_File_read_all_begin_c(fh, buf, count, datatype);
+    if (rc == MPI_SUCCESS)
+        ti_rec_file_begin(c);
+    return ti_leave(rc);
+}
+
+TI_EXPORT int MPI_File_read_at_c(MPI_File fh, MPI_Offset offset, void *buf, MPI_Count count,
+                                 MPI_Datatype datatype, MPI_Status *status)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_FILE_READ_AT, TI_BINDING_C);
+    int rc;
+
+    if (!c)
+        return PMPI_File_read_at_c(fh, offset, buf, count, datatype, status);
+    c->file = fh;
+    c->offset = offset;
+    c->count = count;
+    c->type = datatype;
+    c->status = status;
+    ti_pre_file_access(c);
+    rc = PMPI_File_read_at_c(fh, offset, buf, count, datatype, c->status);
+    if (rc == MPI_SUCCESS)
+        ti_rec_file_access(c);
+    return ti_leave(rc);
+}
+
+TI_EXPORT int MPI_File_read_at_all_c(MPI_File fh, MPI_Offset offset, void *buf, MPI_Count count,
+                                     MPI_Datatype datatype, MPI_Status *status)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_FILE_READ_AT_ALL, TI_BINDING_C);
+    int rc;
+
+    if (!c)
+        return PMPI_File_read_at_all_c(fh, offset, buf, count, datatype, status);
+    c->file = fh;
+    c->offset = offset;
+    c->count = count;
+    c->type = datatype;
+    c->status = status;
+    ti_pre_file_access(c);
+    rc = PMPI_File_read_at_all_c(fh, offset, buf, count, datatype, c->status);
+    if (rc == MPI_SUCCESS)
+        ti_rec_file_access(c);
+    return ti_leave(rc);
+}
+
+TI_EXPORT int MPI_File_read_at_all_begin_c(MPI_File fh, MPI_Offset offset, void *buf,
+                                           MPI_Count count, MPI_Datatype datatype)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_FILE_READ_AT_ALL_BEGIN, TI_BINDING_C);
+    int rc;
+
+    if (!c)
+        return PMPI_File_read_at_all_begin_c(fh, offset, buf, count, datatype);
+    c->file = fh;
+    c->offset = offset;
+    c->count = count;
+    c->type = datatype;
+    rc = PMPI_File_read_at_all_begin_c(fh, offset, buf, count, datatype);
+    if (rc == MPI_SUCCESS)
+        ti_rec_file_begin(c);
+    return ti_leave(rc);
+}
+
+TI_EXPORT int MPI_File_read_ordered_c(MPI_File fh, void *buf, MPI_Count count,
+                                      MPI_Datatype datatype, MPI_Status *status)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_FILE_READ_ORDERED, TI_BINDING_C);
+    int rc;
+
+    if (!c)
+        return PMPI_File_read_ordered_c(fh, buf, count, datatype, status);
+    c->file = fh;
+    c->count = count;
+    c->type = datatype;
+    c->status = status;
+    ti_pre_file_access(c);
+    rc = PMPI_File_read_ordered_c(fh, buf, count, datatype, c->status);
+    if (rc == MPI_SUCCESS)
+        ti_rec_file_access(c);
+    return ti_leave(rc);
+}
+
+TI_EXPORT int MPI_File_read_ordered_begin_c(MPI_File fh, void *buf, MPI_Count count,
+                                            MPI_Datatype datatype)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_FILE_READ_ORDERED_BEGIN, TI_BINDING_C);
+    int rc;
+
+    if (!c)
+        return PMPI_File_read_ordered_begin_c(fh, buf, count, datatype);
+    c->file = fh;
+    c->count = count;
+    c->type = datatype;
+    rc = PMPI_File_read_ordered_begin_c(fh, buf, count, datatype);
+    if (rc == MPI_SUCCESS)
+        ti_rec_file_begin(c);
+    return ti_leave(rc);
+}
+
+TI_EXPORT int MPI_File_read_shared_c(MPI_File fh, void *buf, MPI_Count count,
+                                     MPI_Datatype datatype, MPI_Status *status)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_FILE_READ_SHARED, TI_BINDING_C);
+    int rc;
+
+    if (!c)
+        return PMPI_File_read_shared_c(fh, buf, count, datatype, status);
+    c->file = fh;
+    c->count = count;
+    c->type = datatype;
+    c->status = status;
+    ti_pre_file_access(c);
+    rc = PMPI_File_read_shared_c(fh, buf, count, datatype, c->status);
+    if (rc == MPI_SUCCESS)
+        ti_rec_file_access(c);
+    return ti_leave(rc);
+}
+
+TI_EXPORT int MPI_File_write_c(MPI_File fh, const void *buf, MPI_Count count,
+                               MPI_Datatype datatype, MPI_Status *status)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_FILE_WRITE, TI_BINDING_C);
+    int rc;
+
+    if (!c)
+        return PMPI_File_write_c(fh, buf, count, datatype, status);
+    c->file = fh;
+    c->count = count;
+    c->type = datatype;
+    c->status = status;
+    ti_pre_file_access(c);
+    rc = PMPI_File_write_c(fh, buf, count, datatype, c->status);
+    if (rc == MPI_SUCCESS)
+        ti_rec_file_access(c);
+    return ti_leave(rc);
+}
+
+TI_EXPORT int MPI_File_write_all_c(MPI_File fh, const void *buf, MPI_Count count,
+                                   MPI_Datatype datatype, MPI_Status *status)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_FILE_WRITE_ALL, TI_BINDING_C);
+    int rc;
+
+    if (!c)
+        return PMPI_File_write_all_c(fh, buf, count, datatype, status);
+    c->file = fh;
+    c->count = count;
+    c->type = datatype;
+    c->status = status;
+    ti_pre_file_access(c);
+    rc = PMPI_File_write_all_c(fh, buf, count, datatype, c->status);
+    if (rc == MPI_SUCCESS)
+        ti_rec_file_access(c);
+    return ti_leave(rc);
+}
+
+TI_EXPORT int MPI_File_write_all_begin_c(MPI_File fh, const void *buf, MPI_Count count,
+                                         MPI_Datatype datatype)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_FILE_WRITE_ALL_BEGIN, TI_BINDING_C);
+    int rc;
+
+    if (!c)
+        return PMPI_File_write_all_begin_c(fh, buf, count, datatype);
+    c->file = fh;
+    c->count = count;
+    c->type = datatype;
+    rc = PMPI_File_write_all_begin_c(fh, buf, count, datatype);
+    if (rc == MPI_SUCCESS)
+        ti_rec_file_begin(c);
+    return ti_leave(rc);
+}
+
+TI_EXPORT int MPI_File_write_at_c(MPI_File fh, MPI_Offset offset, const void *buf,
+                                  MPI_Count count, MPI_Datatype datatype, MPI_Status *status)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_FILE_WRITE_AT, TI_BINDING_C);
+    int rc;
+
+    if (!c)
+        return PMPI_File_write_at_c(fh, offset, buf, count, datatype, status);
+    c->file = fh;
+    c->offset = offset;
+    c->count = count;
+    c->type = datatype;
+    c->status = status;
+    ti_pre_file_access(c);
+    rc = PMPI_File_write_at_c(fh, offset, buf, count, datatype, c->status);
+    if (rc == MPI_SUCCESS)
+        ti_rec_file_access(c);
+    return ti_leave(rc);
+}
+
+TI_EXPORT int MPI_File_write_at_all_c(MPI_File fh, MPI_Offset offset, const void *buf,
+                                      MPI_Count count, MPI_Datatype datatype,
+                                      MPI_Status *status)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_FILE_WRITE_AT_ALL, TI_BINDING_C);
+    int rc;
+
+    if (!c)
+        return PMPI_File_write_at_all_c(fh, offset, buf, count, datatype, status);
+    c->file = fh;
+    c->offset = offset;
+    c->count = count;
+    c->type = datatype;
+    c->status = status;
+    ti_pre_file_access(c);
+    rc = PMPI_File_write_at_all_c(fh, offset, buf, count, datatype, c->status);
+    if (rc == MPI_SUCCESS)
+        ti_rec_file_access(c);
+    return ti_leave(rc);
+}
+
+TI_EXPORT int MPI_File_write_at_all_begin_c(MPI_File fh, MPI_Offset offset, const void *buf,
+                                            MPI_Count count, MPI_Datatype datatype)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_FILE_WRITE_AT_ALL_BEGIN, TI_BINDING_C);
+    int rc;
+
+    if (!c)
+        return PMPI_File_write_at_all_begin_c(fh, offset, buf, count, datatype);
+    c->file = fh;
+    c->offset = offset;
+    c->count = count;
+    c->type = datatype;
+    rc = PMPI_File_write_at_all_begin_c(fh, offset, buf, count, datatype);
+    if (rc == MPI_SUCCESS)
+        ti_rec_file_begin(c);
+    return ti_leave(rc);
+}
+
+TI_EXPORT int MPI_File_write_ordered_c(MPI_File fh, const void *buf, MPI_Count count,
+                                       MPI_Datatype datatype, MPI_Status *status)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_FILE_WRITE_ORDERED, TI_BINDING_C);
+    int rc;
+
+    if (!c)
+        return PMPI_File_write_ordered_c(fh, buf, count, datatype, status);
+    c->file = fh;
+    c->count = count;
+    c->type = datatype;
+    c->status = status;
+    ti_pre_file_access(c);
+    rc = PMPI_File_write_ordered_c(fh, buf, count, datatype, c->status);
+    if (rc == MPI_SUCCESS)
+        ti_rec_file_access(c);
+    return ti_leave(rc);
+}
+
+TI_EXPORT int MPI_File_write_ordered_begin_c(MPI_File fh, const void *buf, MPI_Count count,
+                                             MPI_Datatype datatype)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_FILE_WRITE_ORDERED_BEGIN, TI_BINDING_C);
+    int rc;
+
+    if (!c)
+        return PMPI_File_write_ordered_begin_c(fh, buf, count, datatype);
+    c->file = fh;
+    c->count = count;
+    c->type = datatype;
+    rc = PMPI_File_write_ordered_begin_c(fh, buf, count, datatype);
+    if (rc == MPI_SUCCESS)
+        ti_rec_file_begin(c);
+    return ti_leave(rc);
+}
+
+TI_EXPORT int MPI_File_write_shared_c(MPI_File fh, const void *buf, MPI_Count count,
+                                      MPI_Datatype datatype, MPI_Status *status)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_FILE_WRITE_SHARED, TI_BINDING_C);
+    int rc;
+
+    if (!c)
+        return PMPI_File_write_shared_c(fh, buf, count, datatype, status);
+    c->file = fh;
+    c->count = count;
+    c->type = datatype;
+    c->status = status;
+    ti_pre_file_access(c);
+    rc = PMPI_File_write_shared_c(fh, buf, count, datatype, c->status);
+    if (rc == MPI_SUCCESS)
+        ti_rec_file_access(c);
+    return ti_leave(rc);
+}
+
+TI_EXPORT int MPI_Barrier_init(MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_BARRIER_INIT, TI_BINDING_C);
+    int rc;
+
+    if (!c)
+        return PMPI_Barrier_init(comm, info, request);
+    c->comm = comm;
+    c->req = request;
+    rc = PMPI_Barrier_init(comm, info, request);
+    if (rc == MPI_SUCCESS)
+        ti_rec_barrier(c);
+    return ti_leave(rc);
+}
+
+TI_EXPORT int MPI_Bcast_init(void *buffer, int count, MPI_Datatype datatype, int root,
+                             MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_BCAST_INIT, TI_BINDING_C);
+    int rc;
+
+    if (!c)
+        return PMPI_Bcast_init(buffer, count, datatype, root, comm, info, request);
+    c->count = count;
+    c->type = datatype;
+    c->root = root;
+    c->comm = comm;
+    c->req = request;
+    rc = PMPI_Bcast_init(buffer, count, datatype, root, comm, info, request);
+    if (rc == MPI_SUCCESS)
+        ti_rec_bcast(c);
+    return ti_leave(rc);
+}
+
+TI_EXPORT int MPI_Bcast_init_c(void *buffer, MPI_Count count, MPI_Datatype datatype, int root,
+                               MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_BCAST_INIT, TI_BINDING_C);
+    int rc;
+
+    if (!c)
+        return PMPI_Bcast_init_c(buffer, count, datatype, root, comm, info, request);
+    c->count = count;
+    c->type = datatype;
+    c->root = root;
+    c->comm = comm;
+    c->req = request;
+    rc = PMPI_Bcast_init_c(buffer, count, datatype, root, comm, info, request);
+    if (rc == MPI_SUCCESS)
+        ti_rec_bcast(c);
+    return ti_leave(rc);
+}
+
+TI_EXPORT int MPI_Reduce_init(const void *sendbuf, void *recvbuf, int count,
+                              MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm,
+                              MPI_Info info, MPI_Request *request)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_REDUCE_INIT, TI_BINDING_C);
+    int rc;
+
+    if (!c)
+        return PMPI_Reduce_init(sendbuf, recvbuf, count, datatype, op, root, comm, info,
+                                request);
+    c->in_place = sendbuf == MPI_IN_PLACE;
+    c->count = count;
+    c->type = datatype;
+    c->redop = op;
+    c->root = root;
+    c->comm = comm;
+    c->req = request;
+    rc = PMPI_Reduce_init(sendbuf, recvbuf, count, datatype, op, root, comm, info, request);
+    if (rc == MPI_SUCCESS)
+        ti_rec_reduce(c);
+    return ti_leave(rc);
+}
+
+TI_EXPORT int MPI_Reduce_init_c(const void *sendbuf, void *recvbuf, MPI_Count count,
+                                MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm,
+                                MPI_Info info, MPI_Request *request)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_REDUCE_INIT, TI_BINDING_C);
+    int rc;
+
+    if (!c)
+        return PMPI_Reduce_init_c(sendbuf, recvbuf, count, datatype, op, root, comm, info,
+                                  request);
+    c->in_place = sendbuf == MPI_IN_PLACE;
+    c->count = count;
+    c->type = datatype;
+    c->redop = op;
+    c->root = root;
+    c->comm = comm;
+    c->req = request;
+    rc = PMPI_Reduce_init_c(sendbuf, recvbuf, count, datatype, op, root, comm, info, request);
+    if (rc == MPI_SUCCESS)
+        ti_rec_reduce(c);
+    return ti_leave(rc);
+}
+
+TI_EXPORT int MPI_Allreduce_init(const void *sendbuf, void *recvbuf, int count,
+                                 MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info,
+                                 MPI_Request *request)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_ALLREDUCE_INIT, TI_BINDING_C);
+    int rc;
+
+    if (!c)
+        return PMPI_Allreduce_init(sendbuf, recvbuf, count, datatype, op, comm, info, request);
+    c->in_place = sendbuf == MPI_IN_PLACE;
+    c->count = count;
+    c->type = datatype;
+    c->redop = op;
+    c->comm = comm;
+    c->req = request;
+    rc = PMPI_Allreduce_init(sendbuf, recvbuf, count, datatype, op, comm, info, request);
+    if (rc == MPI_SUCCESS)
+        ti_rec_reduce(c);
+    return ti_leave(rc);
+}
+
+TI_EXPORT int MPI_Allreduce_init_c(const void *sendbuf, void *recvbuf, MPI_Count count,
+                                   MPI_Datatype datatype, MPI_Op op, MPI_Comm comm,
+                                   MPI_Info info, MPI_Request *request)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_ALLREDUCE_INIT, TI_BINDING_C);
+    int rc;
+
+    if (!c)
+        return PMPI_Allreduce_init_c(sendbuf, recvbuf, count, datatype, op, comm, info,
+                                     request);
+    c->in_place = sendbuf == MPI_IN_PLACE;
+    c->count = count;
+    c->type = datatype;
+    c->redop = op;
+    c->comm = comm;
+    c->req = request;
+    rc = PMPI_Allreduce_init_c(sendbuf, recvbuf, count, datatype, op, comm, info, request);
+    if (rc == MPI_SUCCESS)
+        ti_rec_reduce(c);
+    return ti_leave(rc);
+}
+
+TI_EXPORT int MPI_Reduce_scatter_init(const void *sendbuf, void *recvbuf,
+                                      const int recvcounts[], MPI_Datatype datatype, MPI_Op op,
+                                      MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_REDUCE_SCATTER_INIT, TI_BINDING_C);
+    int rc;
+
+    if (!c)
+        return PMPI_Reduce_scatter_init(sendbuf, recvbuf, recvcounts, datatype, op, comm, info,
+                                        request);
+    c->in_place = sendbuf == MPI_IN_PLACE;
+    c->counts2 = recvcounts;
+    c->wide = false;
+    c->type = datatype;
+    c->redop = op;
+    c->comm = comm;
+    c->req = request;
+    rc = PMPI_Reduce_scatter_init(sendbuf, recvbuf, recvcounts, datatype, op, comm, info,
+                                  request);
+    if (rc == MPI_SUCCESS)
+        ti_rec_reduce_scatter(c);
+    return ti_leave(rc);
+}
+
+TI_EXPORT int MPI_Reduce_scatter_init_c(const void *sendbuf, void *recvbuf,
+                                        const MPI_Count recvcounts[], MPI_Datatype datatype,
+                                        MPI_Op op, MPI_Comm comm, MPI_Info info,
+                                        MPI_Request *request)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_REDUCE_SCATTER_INIT, TI_BINDING_C);
+    int rc;
+
+    if (!c)
+        return PMPI_Reduce_scatter_init_c(sendbuf, recvbuf, recvcounts, datatype, op, comm,
+                                          info, request);
+    c->in_place = sendbuf == MPI_IN_PLACE;
+    c->counts2 = (const void *)recvcounts;
+    c->wide = true;
+    c->type = datatype;
+    c->redop = op;
+    c->comm = comm;
+    c->req = request;
+    rc = PMPI_Reduce_scatter_init_c(sendbuf, recvbuf, recvcounts, datatype, op, comm, info,
+                                    request);
+    if (rc == MPI_SUCCESS)
+        ti_rec_reduce_scatter(c);
+    return ti_leave(rc);
+}
+
+TI_EXPORT int MPI_Reduce_scatter_block_init(const void *sendbuf, void *recvbuf, int recvcount,
+                                            MPI_Datatype datatype, MPI_Op op, MPI_Comm comm,
+                                            MPI_Info info, MPI_Request *request)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_REDUCE_SCATTER_BLOCK_INIT, TI_BINDING_C);
+    int rc;
+
+    if (!c)
+        return PMPI_Reduce_scatter_block_init(sendbuf, recvbuf, recvcount, datatype, op, comm,
+                                              info, request);
+    c->in_place = sendbuf == MPI_IN_PLACE;
+    c->count = recvcount;
+    c->type = datatype;
+    c->redop = op;
+    c->comm = comm;
+    c->req = request;
+    rc = PMPI_Reduce_scatter_block_init(sendbuf, recvbuf, recvcount, datatype, op, comm, info,
+                                        request);
+    if (rc == MPI_SUCCESS)
+        ti_rec_reduce(c);
+    return ti_leave(rc);
+}
+
+TI_EXPORT int MPI_Reduce_scatter_block_init_c(const void *sendbuf, void *recvbuf,
+                                              MPI_Count recvcount, MPI_Datatype datatype,
+                                              MPI_Op op, MPI_Comm comm, MPI_Info info,
+                                              MPI_Request *request)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_REDUCE_SCATTER_BLOCK_INIT, TI_BINDING_C);
+    int rc;
+
+    if (!c)
+        return PMPI_Reduce_scatter_block_init_c(sendbuf, recvbuf, recvcount, datatype, op, comm,
+                                                info, request);
+    c->in_place = sendbuf == MPI_IN_PLACE;
+    c->count = recvcount;
+    c->type = datatype;
+    c->redop = op;
+    c->comm = comm;
+    c->req = request;
+    rc = PMPI_Reduce_scatter_block_init_c(sendbuf, recvbuf, recvcount, datatype, op, comm, info,
+                                          request);
+    if (rc == MPI_SUCCESS)
+        ti_rec_reduce(c);
+    return ti_leave(rc);
+}
+
+TI_EXPORT int MPI_Scan_init(const void *sendbuf, void *recvbuf, int count,
+                            MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info,
+                            MPI_Request *request)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_SCAN_INIT, TI_BINDING_C);
+    int rc;
+
+    if (!c)
+        return PMPI_Scan_init(sendbuf, recvbuf, count, datatype, op, comm, info, request);
+    c->in_place = sendbuf == MPI_IN_PLACE;
+    c->count = count;
+    c->type = datatype;
+    c->redop = op;
+    c->comm = comm;
+    c->req = request;
+    rc = PMPI_Scan_init(sendbuf, recvbuf, count, datatype, op, comm, info, request);
+    if (rc == MPI_SUCCESS)
+        ti_rec_reduce(c);
+    return ti_leave(rc);
+}
+
+TI_EXPORT int MPI_Scan_init_c(const void *sendbuf, void *recvbuf, MPI_Count count,
+                              MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info,
+                              MPI_Request *request)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_SCAN_INIT, TI_BINDING_C);
+    int rc;
+
+    if (!c)
+        return PMPI_Scan_init_c(sendbuf, recvbuf, count, datatype, op, comm, info, request);
+    c->in_place = sendbuf == MPI_IN_PLACE;
+    c->count = count;
+    c->type = datatype;
+    c->redop = op;
+    c->comm = comm;
+    c->req = request;
+    rc = PMPI_Scan_init_c(sendbuf, recvbuf, count, datatype, op, comm, info, request);
+    if (rc == MPI_SUCCESS)
+        ti_rec_reduce(c);
+    return ti_leave(rc);
+}
+
+TI_EXPORT int MPI_Exscan_init(const void *sendbuf, void *recvbuf, int count,
+                              MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info,
+                              MPI_Request *request)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_EXSCAN_INIT, TI_BINDING_C);
+    int rc;
+
+    if (!c)
+        return PMPI_Exscan_init(sendbuf, recvbuf, count, datatype, op, comm, info, request);
+    c->in_place = sendbuf == MPI_IN_PLACE;
+    c->count = count;
+    c->type = datatype;
+    c->redop = op;
+    c->comm = comm;
+    c->req = request;
+    rc = PMPI_Exscan_init(sendbuf, recvbuf, count, datatype, op, comm, info, request);
+    if (rc == MPI_SUCCESS)
+        ti_rec_reduce(c);
+    return ti_leave(rc);
+}
+
+TI_EXPORT int MPI_Exscan_init_c(const void *sendbuf, void *recvbuf, MPI_Count count,
+                                MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info,
+                                MPI_Request *request)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_EXSCAN_INIT, TI_BINDING_C);
+    int rc;
+
+    if (!c)
+        return PMPI_Exscan_init_c(sendbuf, recvbuf, count, datatype, op, comm, info, request);
+    c->in_place = sendbuf == MPI_IN_PLACE;
+    c->count = count;
+    c->type = datatype;
+    c->redop = op;
+    c->comm = comm;
+    c->req = request;
+    rc = PMPI_Exscan_init_c(sendbuf, recvbuf, count, datatype, op, comm, info, request);
+    if (rc == MPI_SUCCESS)
+        ti_rec_reduce(c);
+    return ti_leave(rc);
+}
+
+TI_EXPORT int MPI_Gather_init(const void *sendbuf, int sendcount, MPI_Datatype sendtype,
+                              void *recvbuf, int recvcount, MPI_Datatype recvtype, int root,
+                              MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_GATHER_INIT, TI_BINDING_C);
+    int rc;
+
+    if (!c)
+        return PMPI_Gather_init(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
+                                root, comm, info, request);
+    c->in_place = sendbuf == MPI_IN_PLACE;
+    c->count = sendcount;
+    c->type = sendtype;
+    c->count2 = recvcount;
+    c->type2 = recvtype;
+    c->root = root;
+    c->comm = comm;
+    c->req = request;
+    rc = PMPI_Gather_init(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root,
+                          comm, info, request);
+    if (rc == MPI_SUCCESS)
+        ti_rec_gather(c);
+    return ti_leave(rc);
+}
+
+TI_EXPORT int MPI_Gather_init_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
+                                void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
+                                int root, MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_GATHER_INIT, TI_BINDING_C);
+    int rc;
+
+    if (!c)
+        return PMPI_Gather_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
+                                  root, comm, info, request);
+    c->in_place = sendbuf == MPI_IN_PLACE;
+    c->count = sendcount;
+    c->type = sendtype;
+    c->count2 = recvcount;
+    c->type2 = recvtype;
+    c->root = root;
+    c->comm = comm;
+    c->req = request;
+    rc = PMPI_Gather_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root,
+                            comm, info, request);
+    if (rc == MPI_SUCCESS)
+        ti_rec_gather(c);
+    return ti_leave(rc);
+}
+
+TI_EXPORT int MPI_Gatherv_init(const void *sendbuf, int sendcount, MPI_Datatype sendtype,
+                               void *recvbuf, const int recvcounts[], const int displs[],
+                               MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info,
+                               MPI_Request *request)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_GATHERV_INIT, TI_BINDING_C);
+    int rc;
+
+    if (!c)
+        return PMPI_Gatherv_init(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
+                                 recvtype, root, comm, info, request);
+    c->in_place = sendbuf == MPI_IN_PLACE;
+    c->count = sendcount;
+    c->type = sendtype;
+    c->counts2 = recvcounts;
+    c->wide = false;
+    c->type2 = recvtype;
+    c->root = root;
+    c->comm = comm;
+    c->req = request;
+    rc = PMPI_Gatherv_init(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
+                           root, comm, info, request);
+    if (rc == MPI_SUCCESS)
+        ti_rec_gatherv(c);
+    return ti_leave(rc);
+}
+
+TI_EXPORT int MPI_Gatherv_init_c(const void *sendbuf, MPI_Count sendcount,
+                                 MPI_Datatype sendtype, void *recvbuf,
+                                 const MPI_Count recvcounts[], const MPI_Aint displs[],
+                                 MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info,
+                                 MPI_Request *request)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_GATHERV_INIT, TI_BINDING_C);
+    int rc;
+
+    if (!c)
+        return PMPI_Gatherv_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
+                                   recvtype, root, comm, info, request);
+    c->in_place = sendbuf == MPI_IN_PLACE;
+    c->count = sendcount;
+    c->type = sendtype;
+    c->counts2 = (const void *)recvcounts;
+    c->wide = true;
+    c->type2 = recvtype;
+    c->root = root;
+    c->comm = comm;
+    c->req = request;
+    rc = PMPI_Gatherv_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
+                             recvtype, root, comm, info, request);
+    if (rc == MPI_SUCCESS)
+        ti_rec_gatherv(c);
+    return ti_leave(rc);
+}
+
+TI_EXPORT int MPI_Scatter_init(const void *sendbuf, int sendcount, MPI_Datatype sendtype,
+                               void *recvbuf, int recvcount, MPI_Datatype recvtype, int root,
+                               MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_SCATTER_INIT, TI_BINDING_C);
+    int rc;
+
+    if (!c)
+        return PMPI_Scatter_init(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
+                                 root, comm, info, request);
+    c->count = sendcount;
+    c->type = sendtype;
+    c->in_place2 = recvbuf == MPI_IN_PLACE;
+    c->count2 = recvcount;
+    c->type2 = recvtype;
+    c->root = root;
+    c->comm = comm;
+    c->req = request;
+    rc = PMPI_Scatter_init(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root,
+                           comm, info, request);
+    if (rc == MPI_SUCCESS)
+        ti_rec_scatter(c);
+    return ti_leave(rc);
+}
+
+TI_EXPORT int MPI_Scatter_init_c(const void *sendbuf, MPI_Count sendcount,
+                                 MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount,
+                                 MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info,
+                                 MPI_Request *request)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_SCATTER_INIT, TI_BINDING_C);
+    int rc;
+
+    if (!c)
+        return PMPI_Scatter_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
+                                   root, comm, info, request);
+    c->count = sendcount;
+    c->type = sendtype;
+    c->in_place2 = recvbuf == MPI_IN_PLACE;
+    c->count2 = recvcount;
+    c->type2 = recvtype;
+    c->root = root;
+    c->comm = comm;
+    c->req = request;
+    rc = PMPI_Scatter_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root,
+                             comm, info, request);
+    if (rc == MPI_SUCCESS)
+        ti_rec_scatter(c);
+    return ti_leave(rc);
+}
+
+TI_EXPORT int MPI_Scatterv_init(const void *sendbuf, const int sendcounts[], const int displs[],
+                                MPI_Datatype sendtype, void *recvbuf, int recvcount,
+                                MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info,
+                                MPI_Request *request)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_SCATTERV_INIT, TI_BINDING_C);
+    int rc;
+
+    if (!c)
+        return PMPI_Scatterv_init(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount,
+                                  recvtype, root, comm, info, request);
+    c->counts = sendcounts;
+    c->wide = false;
+    c->type = sendtype;
+    c->in_place2 = recvbuf == MPI_IN_PLACE;
+    c->count2 = recvcount;
+    c->type2 = recvtype;
+    c->root = root;
+    c->comm = comm;
+    c->req = request;
+    rc = PMPI_Scatterv_init(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype,
+                            root, comm, info, request);
+    if (rc == MPI_SUCCESS)
+        ti_rec_scatterv(c);
+    return ti_leave(rc);
+}
+
+TI_EXPORT int MPI_Scatterv_init_c(const void *sendbuf, const MPI_Count sendcounts[],
+                                  const MPI_Aint displs[], MPI_Datatype sendtype, void *recvbuf,
+                                  MPI_Count recvcount, MPI_Datatype recvtype, int root,
+                                  MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_SCATTERV_INIT, TI_BINDING_C);
+    int rc;
+
+    if (!c)
+        return PMPI_Scatterv_init_c(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount,
+                                    recvtype, root, comm, info, request);
+    c->counts = (const void *)sendcounts;
+    c->wide = true;
+    c->type = sendtype;
+    c->in_place2 = recvbuf == MPI_IN_PLACE;
+    c->count2 = recvcount;
+    c->type2 = recvtype;
+    c->root = root;
+    c->comm = comm;
+    c->req = request;
+    rc = PMPI_Scatterv_init_c(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount,
+                              recvtype, root, comm, info, request);
+    if (rc == MPI_SUCCESS)
+        ti_rec_scatterv(c);
+    return ti_leave(rc);
+}
+
+TI_EXPORT int MPI_Allgather_init(const void *sendbuf, int sendcount, MPI_Datatype sendtype,
+                                 void *recvbuf, int recvcount, MPI_Datatype recvtype,
+                                 MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_ALLGATHER_INIT, TI_BINDING_C);
+    int rc;
+
+    if (!c)
+        return PMPI_Allgather_init(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
+                                   comm, info, request);
+    c->in_place = sendbuf == MPI_IN_PLACE;
+    c->count = sendcount;
+    c->type = sendtype;
+    c->count2 = recvcount;
+    c->type2 = recvtype;
+    c->comm = comm;
+    c->req = request;
+    rc = PMPI_Allgather_init(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
+                             info, request);
+    if (rc == MPI_SUCCESS)
+        ti_rec_allgather(c);
+    return ti_leave(rc);
+}
+
+TI_EXPORT int MPI_Allgather_init_c(const void *sendbuf, MPI_Count sendcount,
+                                   MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount,
+                                   MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info,
+                                   MPI_Request *request)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_ALLGATHER_INIT, TI_BINDING_C);
+    int rc;
+
+    if (!c)
+        return PMPI_Allgather_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
+                                     comm, info, request);
+    c->in_place = sendbuf == MPI_IN_PLACE;
+    c->count = sendcount;
+    c->type = sendtype;
+    c->count2 = recvcount;
+    c->type2 = recvtype;
+    c->comm = comm;
+    c->req = request;
+    rc = PMPI_Allgather_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
+                               info, request);
+    if (rc == MPI_SUCCESS)
+        ti_rec_allgather(c);
+    return ti_leave(rc);
+}
+
+TI_EXPORT int MPI_Allgatherv_init(const void *sendbuf, int sendcount, MPI_Datatype sendtype,
+                                  void *recvbuf, const int recvcounts[], const int displs[],
+                                  MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info,
+                                  MPI_Request *request)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_ALLGATHERV_INIT, TI_BINDING_C);
+    int rc;
+
+    if (!c)
+        return PMPI_Allgatherv_init(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
+                                    recvtype, comm, info, request);
+    c->in_place = sendbuf == MPI_IN_PLACE;
+    c->count = sendcount;
+    c->type = sendtype;
+    c->counts2 = recvcounts;
+    c->wide = false;
+    c->type2 = recvtype;
+    c->comm = comm;
+    c->req = request;
+    rc = PMPI_Allgatherv_init(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
+                              recvtype, comm, info, request);
+    if (rc == MPI_SUCCESS)
+        ti_rec_allgatherv(c);
+    return ti_leave(rc);
+}
+
+TI_EXPORT int MPI_Allgatherv_init_c(const void *sendbuf, MPI_Count sendcount,
+                                    MPI_Datatype sendtype, void *recvbuf,
+                                    const MPI_Count recvcounts[], const MPI_Aint displs[],
+                                    MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info,
+                                    MPI_Request *request)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_ALLGATHERV_INIT, TI_BINDING_C);
+    int rc;
+
+    if (!c)
+        return PMPI_Allgatherv_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
+                                      recvtype, comm, info, request);
+    c->in_place = sendbuf == MPI_IN_PLACE;
+    c->count = sendcount;
+    c->type = sendtype;
+    c->counts2 = (const void *)recvcounts;
+    c->wide = true;
+    c->type2 = recvtype;
+    c->comm = comm;
+    c->req = request;
+    rc = PMPI_Allgatherv_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
+                                recvtype, comm, info, request);
+    if (rc == MPI_SUCCESS)
+        ti_rec_allgatherv(c);
+    return ti_leave(rc);
+}
+
+TI_EXPORT int MPI_Alltoall_init(const void *sendbuf, int sendcount, MPI_Datatype sendtype,
+                                void *recvbuf, int recvcount, MPI_Datatype recvtype,
+                                MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_ALLTOALL_INIT, TI_BINDING_C);
+    int rc;
+
+    if (!c)
+        return PMPI_Alltoall_init(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
+                                  comm, info, request);
+    c->in_place = sendbuf == MPI_IN_PLACE;
+    c->count = sendcount;
+    c->type = sendtype;
+    c->count2 = recvcount;
+    c->type2 = recvtype;
+    c->comm = comm;
+    c->req = request;
+    rc = PMPI_Alltoall_init(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
+                            info, request);
+    if (rc == MPI_SUCCESS)
+        ti_rec_allgather(c);
+    return ti_leave(rc);
+}
+
+TI_EXPORT int MPI_Alltoall_init_c(const void *sendbuf, MPI_Count sendcount,
+                                  MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount,
+                                  MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info,
+                                  MPI_Request *request)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_ALLTOALL_INIT, TI_BINDING_C);
+    int rc;
+
+    if (!c)
+        return PMPI_Alltoall_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
+                                    comm, info, request);
+    c->in_place = sendbuf == MPI_IN_PLACE;
+    c->count = sendcount;
+    c->type = sendtype;
+    c->count2 = recvcount;
+    c->type2 = recvtype;
+    c->comm = comm;
+    c->req = request;
+    rc = PMPI_Alltoall_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
+                              info, request);
+    if (rc == MPI_SUCCESS)
+        ti_rec_allgather(c);
+    return ti_leave(rc);
+}
+
+TI_EXPORT int MPI_Alltoallv_init(const void *sendbuf, const int sendcounts[],
+                                 const int sdispls[], MPI_Datatype sendtype, void *recvbuf,
+                                 const int recvcounts[], const int rdispls[],
+                                 MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info,
+                                 MPI_Request *request)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_ALLTOALLV_INIT, TI_BINDING_C);
+    int rc;
+
+    if (!c)
+        return PMPI_Alltoallv_init(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts,
+                                   rdispls, recvtype, comm, info, request);
+    c->in_place = sendbuf == MPI_IN_PLACE;
+    c->counts = sendcounts;
+    c->wide = false;
+    c->type = sendtype;
+    c->counts2 = recvcounts;
+    c->wide = false;
+    c->type2 = recvtype;
+    c->comm = comm;
+    c->req = request;
+    rc = PMPI_Alltoallv_init(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts,
+                             rdispls, recvtype, comm, info, request);
+    if (rc == MPI_SUCCESS)
+        ti_rec_alltoallv(c);
+    return ti_leave(rc);
+}
+
+TI_EXPORT int MPI_Alltoallv_init_c(const void *sendbuf, const MPI_Count sendcounts[],
+                                   const MPI_Aint sdispls[], MPI_Datatype sendtype,
+                                   void *recvbuf, const MPI_Count recvcounts[],
+                                   const MPI_Aint rdispls[], MPI_Datatype recvtype,
+                                   MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_ALLTOALLV_INIT, TI_BINDING_C);
+    int rc;
+
+    if (!c)
+        return PMPI_Alltoallv_init_c(sendbuf, sendcounts, sdispls, sendtype, recvbuf,
+                                     recvcounts, rdispls, recvtype, comm, info, request);
+    c->in_place = sendbuf == MPI_IN_PLACE;
+    c->counts = (const void *)sendcounts;
+    c->wide = true;
+    c->type = sendtype;
+    c->counts2 = (const void *)recvcounts;
+    c->wide = true;
+    c->type2 = recvtype;
+    c->comm = comm;
+    c->req = request;
+    rc = PMPI_Alltoallv_init_c(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts,
+                               rdispls, recvtype, comm, info, request);
+    if (rc == MPI_SUCCESS)
+        ti_rec_alltoallv(c);
+    return ti_leave(rc);
+}
+
+TI_EXPORT int MPI_Alltoallw_init(const void *sendbuf, const int sendcounts[],
+                                 const int sdispls[], const MPI_Datatype sendtypes[],
+                                 void *recvbuf, const int recvcounts[], const int rdispls[],
+                                 const MPI_Datatype recvtypes[], MPI_Comm comm, MPI_Info info,
+                                 MPI_Request *request)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_ALLTOALLW_INIT, TI_BINDING_C);
+    int rc;
+
+    if (!c)
+        return PMPI_Alltoallw_init(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
+                                   rdispls, recvtypes, comm, info, request);
+    c->in_place = sendbuf == MPI_IN_PLACE;
+    c->counts = sendcounts;
+    c->wide = false;
+    c->types = sendtypes;
+    c->counts2 = recvcounts;
+    c->wide = false;
+    c->types2 = recvtypes;
+    c->comm = comm;
+    c->req = request;
+    rc = PMPI_Alltoallw_init(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
+                             rdispls, recvtypes, comm, info, request);
+    if (rc == MPI_SUCCESS)
+        ti_rec_alltoallw(c);
+    return ti_leave(rc);
+}
+
+TI_EXPORT int MPI_Alltoallw_init_c(const void *sendbuf, const MPI_Count sendcounts[],
+                                   const MPI_Aint sdispls[], const MPI_Datatype sendtypes[],
+                                   void *recvbuf, const MPI_Count recvcounts[],
+                                   const MPI_Aint rdispls[], const MPI_Datatype recvtypes[],
+                                   MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_ALLTOALLW_INIT, TI_BINDING_C);
+    int rc;
+
+    if (!c)
+        return PMPI_Alltoallw_init_c(sendbuf, sendcounts, sdispls, sendtypes, recvbuf,
+                                     recvcounts, rdispls, recvtypes, comm, info, request);
+    c->in_place = sendbuf == MPI_IN_PLACE;
+    c->counts = (const void *)sendcounts;
+    c->wide = true;
+    c->types = sendtypes;
+    c->counts2 = (const void *)recvcounts;
+    c->wide = true;
+    c->types2 = recvtypes;
+    c->comm = comm;
+    c->req = request;
+    rc = PMPI_Alltoallw_init_c(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
+                               rdispls, recvtypes, comm, info, request);
+    if (rc == MPI_SUCCESS)
+        ti_rec_alltoallw(c);
+    return ti_leave(rc);
+}
+
+TI_EXPORT int MPI_Neighbor_allgather_init(const void *sendbuf, int sendcount,
+                                          MPI_Datatype sendtype, void *recvbuf, int recvcount,
+                                          MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info,
+                                          MPI_Request *request)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_NEIGHBOR_ALLGATHER_INIT, TI_BINDING_C);
+    int rc;
+
+    if (!c)
+        return PMPI_Neighbor_allgather_init(sendbuf, sendcount, sendtype, recvbuf, recvcount,
+                                            recvtype, comm, info, request);
+    c->count = sendcount;
+    c->type = sendtype;
+    c->count2 = recvcount;
+    c->type2 = recvtype;
+    c->comm = comm;
+    c->req = request;
+    rc = PMPI_Neighbor_allgather_init(sendbuf, sendcount, sendtype, recvbuf, recvcount,
+                                      recvtype, comm, info, request);
+    if (rc == MPI_SUCCESS)
+        ti_rec_neighbor_allgather(c);
+    return ti_leave(rc);
+}
+
+TI_EXPORT int MPI_Neighbor_allgather_init_c(const void *sendbuf, MPI_Count sendcount,
+                                            MPI_Datatype sendtype, void *recvbuf,
+                                            MPI_Count recvcount, MPI_Datatype recvtype,
+                                            MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_NEIGHBOR_ALLGATHER_INIT, TI_BINDING_C);
+    int rc;
+
+    if (!c)
+        return PMPI_Neighbor_allgather_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcount,
+                                              recvtype, comm, info, request);
+    c->count = sendcount;
+    c->type = sendtype;
+    c->count2 = recvcount;
+    c->type2 = recvtype;
+    c->comm = comm;
+    c->req = request;
+    rc = PMPI_Neighbor_allgather_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcount,
+                                        recvtype, comm, info, request);
+    if (rc == MPI_SUCCESS)
+        ti_rec_neighbor_allgather(c);
+    return ti_leave(rc);
+}
+
+TI_EXPORT int MPI_Neighbor_allgatherv_init(const void *sendbuf, int sendcount,
+                                           MPI_Datatype sendtype, void *recvbuf,
+                                           const int recvcounts[], const int displs[],
+                                           MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info,
+                                           MPI_Request *request)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_NEIGHBOR_ALLGATHERV_INIT, TI_BINDING_C);
+    int rc;
+
+    if (!c)
+        return PMPI_Neighbor_allgatherv_init(sendbuf, sendcount, sendtype, recvbuf, recvcounts,
+                                             displs, recvtype, comm, info, request);
+    c->count = sendcount;
+    c->type = sendtype;
+    c->counts2 = recvcounts;
+    c->wide = false;
+    c->type2 = recvtype;
+    c->comm = comm;
+    c->req = request;
+    rc = PMPI_Neighbor_allgatherv_init(sendbuf, sendcount, sendtype, recvbuf, recvcounts,
+                                       displs, recvtype, comm, info, request);
+    if (rc == MPI_SUCCESS)
+        ti_rec_neighbor_allgatherv(c);
+    return ti_leave(rc);
+}
+
+TI_EXPORT int MPI_Neighbor_allgatherv_init_c(const void *sendbuf, MPI_Count sendcount,
+                                             MPI_Datatype sendtype, void *recvbuf,
+                                             const MPI_Count recvcounts[],
+                                             const MPI_Aint displs[], MPI_Datatype recvtype,
+                                             MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_NEIGHBOR_ALLGATHERV_INIT, TI_BINDING_C);
+    int rc;
+
+    if (!c)
+        return PMPI_Neighbor_allgatherv_init_c(sendbuf, sendcount, sendtype, recvbuf,
+                                               recvcounts, displs, recvtype, comm, info,
+                                               request);
+    c->count = sendcount;
+    c->type = sendtype;
+    c->counts2 = (const void *)recvcounts;
+    c->wide = true;
+    c->type2 = recvtype;
+    c->comm = comm;
+    c->req = request;
+    rc = PMPI_Neighbor_allgatherv_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts,
+                                         displs, recvtype, comm, info, request);
+    if (rc == MPI_SUCCESS)
+        ti_rec_neighbor_allgatherv(c);
+    return ti_leave(rc);
+}
+
+TI_EXPORT int MPI_Neighbor_alltoall_init(const void *sendbuf, int sendcount,
+                                         MPI_Datatype sendtype, void *recvbuf, int recvcount,
+                                         MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info,
+                                         MPI_Request *request)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_NEIGHBOR_ALLTOALL_INIT, TI_BINDING_C);
+    int rc;
+
+    if (!c)
+        return PMPI_Neighbor_alltoall_init(sendbuf, sendcount, sendtype, recvbuf, recvcount,
+                                           recvtype, comm, info, request);
+    c->count = sendcount;
+    c->type = sendtype;
+    c->count2 = recvcount;
+    c->type2 = recvtype;
+    c->comm = comm;
+    c->req = request;
+    rc = PMPI_Neighbor_alltoall_init(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
+                                     comm, info, request);
+    if (rc == MPI_SUCCESS)
+        ti_rec_neighbor_allgather(c);
+    return ti_leave(rc);
+}
+
+TI_EXPORT int MPI_Neighbor_alltoall_init_c(const void *sendbuf, MPI_Count sendcount,
+                                           MPI_Datatype sendtype, void *recvbuf,
+                                           MPI_Count recvcount, MPI_Datatype recvtype,
+                                           MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_NEIGHBOR_ALLTOALL_INIT, TI_BINDING_C);
+    int rc;
+
+    if (!c)
+        return PMPI_Neighbor_alltoall_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcount,
+                                             recvtype, comm, info, request);
+    c->count = sendcount;
+    c->type = sendtype;
+    c->count2 = recvcount;
+    c->type2 = recvtype;
+    c->comm = comm;
+    c->req = request;
+    rc = PMPI_Neighbor_alltoall_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcount,
+                                       recvtype, comm, info, request);
+    if (rc == MPI_SUCCESS)
+        ti_rec_neighbor_allgather(c);
+    return ti_leave(rc);
+}
+
+TI_EXPORT int MPI_Neighbor_alltoallv_init(const void *sendbuf, const int sendcounts[],
+                                          const int sdispls[], MPI_Datatype sendtype,
+                                          void *recvbuf, const int recvcounts[],
+                                          const int rdispls[], MPI_Datatype recvtype,
+                                          MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_NEIGHBOR_ALLTOALLV_INIT, TI_BINDING_C);
+    int rc;
+
+    if (!c)
+        return PMPI_Neighbor_alltoallv_init(sendbuf, sendcounts, sdispls, sendtype, recvbuf,
+                                            recvcounts, rdispls, recvtype, comm, info, request);
+    c->counts = sendcounts;
+    c->wide = false;
+    c->type = sendtype;
+    c->counts2 = recvcounts;
+    c->wide = false;
+    c->type2 = recvtype;
+    c->comm = comm;
+    c->req = request;
+    rc = PMPI_Neighbor_alltoallv_init(sendbuf, sendcounts, sdispls, sendtype, recvbuf,
+                                      recvcounts, rdispls, recvtype, comm, info, request);
+    if (rc == MPI_SUCCESS)
+        ti_rec_neighbor_alltoallv(c);
+    return ti_leave(rc);
+}
+
+TI_EXPORT int MPI_Neighbor_alltoallv_init_c(const void *sendbuf, const MPI_Count sendcounts[],
+                                            const MPI_Aint sdispls[], MPI_Datatype sendtype,
+                                            void *recvbuf, const MPI_Count recvcounts[],
+                                            const MPI_Aint rdispls[], MPI_Datatype recvtype,
+                                            MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_NEIGHBOR_ALLTOALLV_INIT, TI_BINDING_C);
+    int rc;
+
+    if (!c)
+        return PMPI_Neighbor_alltoallv_init_c(sendbuf, sendcounts, sdispls, sendtype, recvbuf,
+                                              recvcounts, rdispls, recvtype, comm, info,
+                                              request);
+    c->counts = (const void *)sendcounts;
+    c->wide = true;
+    c->type = sendtype;
+    c->counts2 = (const void *)recvcounts;
+    c->wide = true;
+    c->type2 = recvtype;
+    c->comm = comm;
+    c->req = request;
+    rc = PMPI_Neighbor_alltoallv_init_c(sendbuf, sendcounts, sdispls, sendtype, recvbuf,
+                                        recvcounts, rdispls, recvtype, comm, info, request);
+    if (rc == MPI_SUCCESS)
+        ti_rec_neighbor_alltoallv(c);
+    return ti_leave(rc);
+}
+
+TI_EXPORT int MPI_Neighbor_alltoallw_init(const void *sendbuf, const int sendcounts[],
+                                          const MPI_Aint sdispls[],
+                                          const MPI_Datatype sendtypes[], void *recvbuf,
+                                          const int recvcounts[], const MPI_Aint rdispls[],
+                                          const MPI_Datatype recvtypes[], MPI_Comm comm,
+                                          MPI_Info info, MPI_Request *request)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_NEIGHBOR_ALLTOALLW_INIT, TI_BINDING_C);
+    int rc;
+
+    if (!c)
+        return PMPI_Neighbor_alltoallw_init(sendbuf, sendcounts, sdispls, sendtypes, recvbuf,
+                                            recvcounts, rdispls, recvtypes, comm, info,
+                                            request);
+    c->counts = sendcounts;
+    c->wide = false;
+    c->types = sendtypes;
+    c->counts2 = recvcounts;
+    c->wide = false;
+    c->types2 = recvtypes;
+    c->comm = comm;
+    c->req = request;
+    rc = PMPI_Neighbor_alltoallw_init(sendbuf, sendcounts, sdispls, sendtypes, recvbuf,
+                                      recvcounts, rdispls, recvtypes, comm, info, request);
+    if (rc == MPI_SUCCESS)
+        ti_rec_neighbor_alltoallw(c);
+    return ti_leave(rc);
+}
+
+TI_EXPORT int MPI_Neighbor_alltoallw_init_c(const void *sendbuf, const MPI_Count sendcounts[],
+                                            const MPI_Aint sdispls[],
+                                            const MPI_Datatype sendtypes[], void *recvbuf,
+                                            const MPI_Count recvcounts[],
+                                            const MPI_Aint rdispls[],
+                                            const MPI_Datatype recvtypes[], MPI_Comm comm,
+                                            MPI_Info info, MPI_Request *request)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_NEIGHBOR_ALLTOALLW_INIT, TI_BINDING_C);
+    int rc;
+
+    if (!c)
+        return PMPI_Neighbor_alltoallw_init_c(sendbuf, sendcounts, sdispls, sendtypes, recvbuf,
+                                              recvcounts, rdispls, recvtypes, comm, info,
+                                              request);
+    c->counts = (const void *)sendcounts;
+    c->wide = true;
+    c->types = sendtypes;
+    c->counts2 = (const void *)recvcounts;
+    c->wide = true;
+    c->types2 = recvtypes;
+    c->comm = comm;
+    c->req = request;
+    rc = PMPI_Neighbor_alltoallw_init_c(sendbuf, sendcounts, sdispls, sendtypes, recvbuf,
+                                        recvcounts, rdispls, recvtypes, comm, info, request);
+    if (rc == MPI_SUCCESS)
+        ti_rec_neighbor_alltoallw(c);
+    return ti_leave(rc);
+}
+
+TI_EXPORT int MPI_Psend_init(const void *buf, int partitions, MPI_Count count,
+                             MPI_Datatype datatype, int dest, int tag, MPI_Comm comm,
+                             MPI_Info info, MPI_Request *request)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_PSEND_INIT, TI_BINDING_C);
+    int rc;
+
+    if (!c)
+        return PMPI_Psend_init(buf, partitions, count, datatype, dest, tag, comm, info,
+                               request);
+    c->part = partitions;
+    c->count = count;
+    c->type = datatype;
+    c->peer = dest;
+    c->tag = tag;
+    c->comm = comm;
+    c->req = request;
+    rc = PMPI_Psend_init(buf, partitions, count, datatype, dest, tag, comm, info, request);
+    if (rc == MPI_SUCCESS)
+        ti_rec_psend_init(c);
+    return ti_leave(rc);
+}
+
+TI_EXPORT int MPI_Precv_init(void *buf, int partitions, MPI_Count count, MPI_Datatype datatype,
+                             int source, int tag, MPI_Comm comm, MPI_Info info,
+                             MPI_Request *request)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_PRECV_INIT, TI_BINDING_C);
+    int rc;
+
+    if (!c)
+        return PMPI_Precv_init(buf, partitions, count, datatype, source, tag, comm, info,
+                               request);
+    c->part = partitions;
+    c->count = count;
+    c->type = datatype;
+    c->peer = source;
+    c->tag = tag;
+    c->comm = comm;
+    c->req = request;
+    rc = PMPI_Precv_init(buf, partitions, count, datatype, source, tag, comm, info, request);
+    if (rc == MPI_SUCCESS)
+        ti_rec_psend_init(c);
+    return ti_leave(rc);
+}
+
+TI_EXPORT int MPI_Pready(int partition, MPI_Request request)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_PREADY, TI_BINDING_C);
+    int rc;
+
+    if (!c)
+        return PMPI_Pready(partition, request);
+    c->part = partition;
+    c->request = request;
+    rc = PMPI_Pready(partition, request);
+    if (rc == MPI_SUCCESS)
+        ti_rec_pready(c);
+    return ti_leave(rc);
+}
+
+TI_EXPORT int MPI_Pready_range(int partition_low, int partition_high, MPI_Request request)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_PREADY_RANGE, TI_BINDING_C);
+    int rc;
+
+    if (!c)
+        return PMPI_Pready_range(partition_low, partition_high, request);
+    c->part = partition_low;
+    c->part2 = partition_high;
+    c->request = request;
+    rc = PMPI_Pready_range(partition_low, partition_high, request);
+    if (rc == MPI_SUCCESS)
+        ti_rec_pready(c);
+    return ti_leave(rc);
+}
+
+TI_EXPORT int MPI_Pready_list(int length, int array_of_partitions[], MPI_Request request)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_PREADY_LIST, TI_BINDING_C);
+    int rc;
+
+    if (!c)
+        return PMPI_Pready_list(length, array_of_partitions, request);
+    c->part = length;
+    c->parts = array_of_partitions;
+    c->request = request;
+    rc = PMPI_Pready_list(length, array_of_partitions, request);
+    if (rc == MPI_SUCCESS)
+        ti_rec_pready(c);
+    return ti_leave(rc);
+}
+
+TI_EXPORT int MPI_Parrived(MPI_Request request, int partition, int *flag)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_PARRIVED, TI_BINDING_C);
+    int rc;
+
+    if (!c)
+        return PMPI_Parrived(request, partition, flag);
+    c->request = request;
+    c->part = partition;
+    c->flag = flag;
+    rc = PMPI_Parrived(request, partition, flag);
+    if (rc == MPI_SUCCESS)
+        ti_rec_parrived(c);
+    return ti_leave(rc);
+}
+
+TI_EXPORT int MPI_Isendrecv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, int dest,
+                            int sendtag, void *recvbuf, int recvcount, MPI_Datatype recvtype,
+                            int source, int recvtag, MPI_Comm comm, MPI_Request *request)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_ISENDRECV, TI_BINDING_C);
+    int rc;
+
+    if (!c)
+        return PMPI_Isendrecv(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount,
+                              recvtype, source, recvtag, comm, request);
+    c->count = sendcount;
+    c->type = sendtype;
+    c->peer = dest;
+    c->tag = sendtag;
+    c->count2 = recvcount;
+    c->type2 = recvtype;
+    c->peer2 = source;
+    c->tag2 = recvtag;
+    c->comm = comm;
+    c->req = request;
+    rc = PMPI_Isendrecv(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount,
+                        recvtype, source, recvtag, comm, request);
+    if (rc == MPI_SUCCESS)
+        ti_rec_isendrecv(c);
+    return ti_leave(rc);
+}
+
+TI_EXPORT int MPI_Isendrecv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
+                              int dest, int sendtag, void *recvbuf, MPI_Count recvcount,
+                              MPI_Datatype recvtype, int source, int recvtag, MPI_Comm comm,
+                              MPI_Request *request)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_ISENDRECV, TI_BINDING_C);
+    int rc;
+
+    if (!c)
+        return PMPI_Isendrecv_c(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount,
+                                recvtype, source, recvtag, comm, request);
+    c->count = sendcount;
+    c->type = sendtype;
+    c->peer = dest;
+    c->tag = sendtag;
+    c->count2 = recvcount;
+    c->type2 = recvtype;
+    c->peer2 = source;
+    c->tag2 = recvtag;
+    c->comm = comm;
+    c->req = request;
+    rc = PMPI_Isendrecv_c(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount,
+                          recvtype, source, recvtag, comm, request);
+    if (rc == MPI_SUCCESS)
+        ti_rec_isendrecv(c);
+    return ti_leave(rc);
+}
+
+TI_EXPORT int MPI_Isendrecv_replace(void *buf, int count, MPI_Datatype datatype, int dest,
+                                    int sendtag, int source, int recvtag, MPI_Comm comm,
+                                    MPI_Request *request)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_ISENDRECV_REPLACE, TI_BINDING_C);
+    int rc;
+
+    if (!c)
+        return PMPI_Isendrecv_replace(buf, count, datatype, dest, sendtag, source, recvtag,
+                                      comm, request);
+    c->count = count;
+    c->type = datatype;
+    c->peer = dest;
+    c->tag = sendtag;
+    c->peer2 = source;
+    c->tag2 = recvtag;
+    c->comm = comm;
+    c->req = request;
+    rc = PMPI_Isendrecv_replace(buf, count, datatype, dest, sendtag, source, recvtag, comm,
+                                request);
+    if (rc == MPI_SUCCESS)
+        ti_rec_isendrecv(c);
+    return ti_leave(rc);
+}
+
+TI_EXPORT int MPI_Isendrecv_replace_c(void *buf, MPI_Count count, MPI_Datatype datatype,
+                                      int dest, int sendtag, int source, int recvtag,
+                                      MPI_Comm comm, MPI_Request *request)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_ISENDRECV_REPLACE, TI_BINDING_C);
+    int rc;
+
+    if (!c)
+        return PMPI_Isendrecv_replace_c(buf, count, datatype, dest, sendtag, source, recvtag,
+                                        comm, request);
+    c->count = count;
+    c->type = datatype;
+    c->peer = dest;
+    c->tag = sendtag;
+    c->peer2 = source;
+    c->tag2 = recvtag;
+    c->comm = comm;
+    c->req = request;
+    rc = PMPI_Isendrecv_replace_c(buf, count, datatype, dest, sendtag, source, recvtag, comm,
+                                  request);
+    if (rc == MPI_SUCCESS)
+        ti_rec_isendrecv(c);
+    return ti_leave(rc);
+}
+
+TI_EXPORT int MPI_Comm_idup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm *newcomm,
+                                      MPI_Request *request)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_COMM_IDUP_WITH_INFO, TI_BINDING_C);
+    int rc;
+
+    if (!c)
+        return PMPI_Comm_idup_with_info(comm, info, newcomm, request);
+    c->comm = comm;
+    c->newcomm = newcomm;
+    c->req = request;
+    rc = PMPI_Comm_idup_with_info(comm, info, newcomm, request);
+    if (rc == MPI_SUCCESS)
+        ti_rec_comm_idup(c);
+    return ti_leave(rc);
+}
+
+TI_EXPORT int MPI_Info_create_env(int argc, char *argv[], MPI_Info *info)
+{
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
+        return PMPI_Info_create_env(argc, argv, info);
+    return ti_leave(PMPI_Info_create_env(argc, argv, info));
+}
+
+TI_EXPORT int MPI_Info_get_string(MPI_Info info, const char *key, int *buflen, char *value,
+                                  int *flag)
+{
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
+        return PMPI_Info_get_string(info, key, buflen, value, flag);
+    return ti_leave(PMPI_Info_get_string(info, key, buflen, value, flag));
+}
+
+TI_EXPORT int MPI_Op_create_c(MPI_User_function_c *user_fn, int commute, MPI_Op *op)
+{
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
+        return PMPI_Op_create_c(user_fn, commute, op);
+    return ti_leave(PMPI_Op_create_c(user_fn, commute, op));
+}
+
+TI_EXPORT int MPI_Register_datarep_c(const char *datarep,
+                                     MPI_Datarep_conversion_function_c *read_conversion_fn,
+                                     MPI_Datarep_conversion_function_c *write_conversion_fn,
+                                     MPI_Datarep_extent_function *dtype_file_extent_fn,
+                                     void *extra_state)
+{
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
+        return PMPI_Register_datarep_c(datarep, read_conversion_fn, write_conversion_fn,
+                                       dtype_file_extent_fn, extra_state);
+    return ti_leave(PMPI_Register_datarep_c(datarep, read_conversion_fn, write_conversion_fn,
+                                            dtype_file_extent_fn, extra_state));
+}
+
+TI_EXPORT int MPI_Type_get_envelope_c(MPI_Datatype type, MPI_Count *num_integers,
+                                      MPI_Count *num_addresses, MPI_Count *num_large_counts,
+                                      MPI_Count *num_datatypes, int *combiner)
+{
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
+        return PMPI_Type_get_envelope_c(type, num_integers, num_addresses, num_large_counts,
+                                        num_datatypes, combiner);
+    return ti_leave(PMPI_Type_get_envelope_c(type, num_integers, num_addresses,
+                                             num_large_counts, num_datatypes, combiner));
+}
+
+TI_EXPORT int MPI_Type_get_contents_c(MPI_Datatype type, MPI_Count max_integers,
+                                      MPI_Count max_addresses, MPI_Count max_large_counts,
+                                      MPI_Count max_datatypes, int *array_of_integers,
+                                      MPI_Aint *array_of_addresses,
+                                      MPI_Count *array_of_large_counts,
+                                      MPI_Datatype *array_of_datatypes)
+{
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
+        return PMPI_Type_get_contents_c(type, max_integers, max_addresses, max_large_counts,
+                                        max_datatypes, array_of_integers, array_of_addresses,
+                                        array_of_large_counts, array_of_datatypes);
+    return ti_leave(PMPI_Type_get_contents_c(type, max_integers, max_addresses,
+                                             max_large_counts, max_datatypes, array_of_integers,
+                                             array_of_addresses, array_of_large_counts,
+                                             array_of_datatypes));
+}
+
+TI_EXPORT int MPI_Session_get_info(MPI_Session session, MPI_Info *info_used)
+{
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
+        return PMPI_Session_get_info(session, info_used);
+    return ti_leave(PMPI_Session_get_info(session, info_used));
+}
+
+TI_EXPORT int MPI_Session_get_num_psets(MPI_Session session, MPI_Info info, int *npset_names)
+{
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
+        return PMPI_Session_get_num_psets(session, info, npset_names);
+    return ti_leave(PMPI_Session_get_num_psets(session, info, npset_names));
+}
+
+TI_EXPORT int MPI_Session_get_nth_pset(MPI_Session session, MPI_Info info, int n, int *pset_len,
+                                       char *pset_name)
+{
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
+        return PMPI_Session_get_nth_pset(session, info, n, pset_len, pset_name);
+    return ti_leave(PMPI_Session_get_nth_pset(session, info, n, pset_len, pset_name));
+}
+
+TI_EXPORT int MPI_Session_get_pset_info(MPI_Session session, const char *pset_name,
+                                        MPI_Info *info)
+{
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
+        return PMPI_Session_get_pset_info(session, pset_name, info);
+    return ti_leave(PMPI_Session_get_pset_info(session, pset_name, info));
+}
+
+TI_EXPORT int MPI_Session_create_errhandler(MPI_Session_errhandler_function *function,
+                                            MPI_Errhandler *errhandler)
+{
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
+        return PMPI_Session_create_errhandler(function, errhandler);
+    return ti_leave(PMPI_Session_create_errhandler(function, errhandler));
+}
+
+TI_EXPORT int MPI_Session_get_errhandler(MPI_Session session, MPI_Errhandler *errhandler)
+{
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
+        return PMPI_Session_get_errhandler(session, errhandler);
+    return ti_leave(PMPI_Session_get_errhandler(session, errhandler));
+}
+
+TI_EXPORT int MPI_Session_set_errhandler(MPI_Session session, MPI_Errhandler errhandler)
+{
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
+        return PMPI_Session_set_errhandler(session, errhandler);
+    return ti_leave(PMPI_Session_set_errhandler(session, errhandler));
+}
+
+TI_EXPORT int MPI_Session_call_errhandler(MPI_Session session, int errorcode)
+{
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
+        return PMPI_Session_call_errhandler(session, errorcode);
+    return ti_leave(PMPI_Session_call_errhandler(session, errorcode));
+}
+
+TI_EXPORT int MPI_Group_from_session_pset(MPI_Session session, const char *pset_name,
+                                          MPI_Group *newgroup)
+{
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
+        return PMPI_Group_from_session_pset(session, pset_name, newgroup);
+    return ti_leave(PMPI_Group_from_session_pset(session, pset_name, newgroup));
+}
+
+TI_EXPORT int MPI_Session_init(MPI_Info info, MPI_Errhandler errhandler, MPI_Session *session)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_UNTRACED, TI_BINDING_C);
+    int rc;
+
+    if (!c)
+        return PMPI_Session_init(info, errhandler, session);
+    rc = PMPI_Session_init(info, errhandler, session);
+    if (rc == MPI_SUCCESS)
+        ti_rec_untraced(c, "MPI_Session_init");
+    return ti_leave(rc);
+}
+
+TI_EXPORT int MPI_Session_finalize(MPI_Session *session)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_UNTRACED, TI_BINDING_C);
+    int rc;
+
+    if (!c)
+        return PMPI_Session_finalize(session);
+    rc = PMPI_Session_finalize(session);
+    if (rc == MPI_SUCCESS)
+        ti_rec_untraced(c, "MPI_Session_finalize");
+    return ti_leave(rc);
+}
+
+TI_EXPORT int MPI_Comm_create_from_group(MPI_Group group, const char *stringtag, MPI_Info info,
+                                         MPI_Errhandler errhandler, MPI_Comm *newcomm)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_UNTRACED, TI_BINDING_C);
+    int rc;
+
+    if (!c)
+        return PMPI_Comm_create_from_group(group, stringtag, info, errhandler, newcomm);
+    rc = PMPI_Comm_create_from_group(group, stringtag, info, errhandler, newcomm);
+    if (rc == MPI_SUCCESS)
+        ti_rec_untraced(c, "MPI_Comm_create_from_group");
+    return ti_leave(rc);
+}
+
+TI_EXPORT int MPI_Intercomm_create_from_groups(MPI_Group local_group, int local_leader,
+                                               MPI_Group remote_group, int remote_leader,
+                                               const char *stringtag, MPI_Info info,
+                                               MPI_Errhandler errhandler,
+                                               MPI_Comm *newintercomm)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_UNTRACED, TI_BINDING_C);
+    int rc;
+
+    if (!c)
+        return PMPI_Intercomm_create_from_groups(local_group, local_leader, remote_group,
+                                                 remote_leader, stringtag, info, errhandler,
+                                                 newintercomm);
+    rc = PMPI_Intercomm_create_from_groups(local_group, local_leader, remote_group,
+                                           remote_leader, stringtag, info, errhandler,
+                                           newintercomm);
+    if (rc == MPI_SUCCESS)
+        ti_rec_untraced(c, "MPI_Intercomm_create_from_groups");
+    return ti_leave(rc);
+}
+
+#endif

@@ -777,6 +777,7 @@ TI_EXPORT void mpi_gatherv_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendty
     c->count = *sendcount;
     c->type = PMPI_Type_f2c(*sendtype);
     c->counts2 = recvcounts;
+    c->wide = false;
     c->type2 = PMPI_Type_f2c(*recvtype);
     c->root = *root;
     c->comm = PMPI_Comm_f2c(*comm);
@@ -830,6 +831,7 @@ TI_EXPORT void mpi_scatterv_(void *sendbuf, const MPI_Fint *sendcounts, const MP
         return;
     }
     c->counts = sendcounts;
+    c->wide = false;
     c->type = PMPI_Type_f2c(*sendtype);
     c->in_place2 = recvbuf == (void *)mpi_fortran_in_place_;
     c->count2 = *recvcount;
@@ -916,6 +918,7 @@ TI_EXPORT void mpi_allgatherv_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sen
     c->count = *sendcount;
     c->type = PMPI_Type_f2c(*sendtype);
     c->counts2 = recvcounts;
+    c->wide = false;
     c->type2 = PMPI_Type_f2c(*recvtype);
     c->comm = PMPI_Comm_f2c(*comm);
     TI_TWIN(pmpi_allgatherv_)(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
@@ -943,8 +946,10 @@ TI_EXPORT void mpi_alltoallv_(void *sendbuf, const MPI_Fint *sendcounts,
     }
     c->in_place = sendbuf == (void *)mpi_fortran_in_place_;
     c->counts = sendcounts;
+    c->wide = false;
     c->type = PMPI_Type_f2c(*sendtype);
     c->counts2 = recvcounts;
+    c->wide = false;
     c->type2 = PMPI_Type_f2c(*recvtype);
     c->comm = PMPI_Comm_f2c(*comm);
     TI_TWIN(pmpi_alltoallv_)(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts,
@@ -969,6 +974,7 @@ TI_EXPORT void mpi_reduce_scatter_(void *sendbuf, void *recvbuf, const MPI_Fint 
     }
     c->in_place = sendbuf == (void *)mpi_fortran_in_place_;
     c->counts2 = recvcounts;
+    c->wide = false;
     c->type = PMPI_Type_f2c(*datatype);
     c->redop = PMPI_Op_f2c(*op);
     c->comm = PMPI_Comm_f2c(*comm);
@@ -1905,8 +1911,10 @@ TI_EXPORT void mpi_alltoallw_(void *sendbuf, const MPI_Fint *sendcounts,
     }
     c->in_place = sendbuf == (void *)mpi_fortran_in_place_;
     c->counts = sendcounts;
+    c->wide = false;
     c->types = sendtypes;
     c->counts2 = recvcounts;
+    c->wide = false;
     c->types2 = recvtypes;
     c->comm = PMPI_Comm_f2c(*comm);
     TI_TWIN(pmpi_alltoallw_)(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
@@ -2023,6 +2031,7 @@ TI_EXPORT void mpi_ireduce_scatter_(void *sendbuf, void *recvbuf, const MPI_Fint
     }
     c->in_place = sendbuf == (void *)mpi_fortran_in_place_;
     c->counts2 = recvcounts;
+    c->wide = false;
     c->type = PMPI_Type_f2c(*datatype);
     c->redop = PMPI_Op_f2c(*op);
     c->comm = PMPI_Comm_f2c(*comm);
@@ -2158,6 +2167,7 @@ TI_EXPORT void mpi_igatherv_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendt
     c->count = *sendcount;
     c->type = PMPI_Type_f2c(*sendtype);
     c->counts2 = recvcounts;
+    c->wide = false;
     c->type2 = PMPI_Type_f2c(*recvtype);
     c->root = *root;
     c->comm = PMPI_Comm_f2c(*comm);
@@ -2215,6 +2225,7 @@ TI_EXPORT void mpi_iscatterv_(void *sendbuf, const MPI_Fint *sendcounts, const M
         return;
     }
     c->counts = sendcounts;
+    c->wide = false;
     c->type = PMPI_Type_f2c(*sendtype);
     c->in_place2 = recvbuf == (void *)mpi_fortran_in_place_;
     c->count2 = *recvcount;
@@ -2276,6 +2287,7 @@ TI_EXPORT void mpi_iallgatherv_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *se
     c->count = *sendcount;
     c->type = PMPI_Type_f2c(*sendtype);
     c->counts2 = recvcounts;
+    c->wide = false;
     c->type2 = PMPI_Type_f2c(*recvtype);
     c->comm = PMPI_Comm_f2c(*comm);
     c->req = request;
@@ -2333,8 +2345,10 @@ TI_EXPORT void mpi_ialltoallv_(void *sendbuf, const MPI_Fint *sendcounts,
     }
     c->in_place = sendbuf == (void *)mpi_fortran_in_place_;
     c->counts = sendcounts;
+    c->wide = false;
     c->type = PMPI_Type_f2c(*sendtype);
     c->counts2 = recvcounts;
+    c->wide = false;
     c->type2 = PMPI_Type_f2c(*recvtype);
     c->comm = PMPI_Comm_f2c(*comm);
     c->req = request;
@@ -2364,8 +2378,10 @@ TI_EXPORT void mpi_ialltoallw_(void *sendbuf, const MPI_Fint *sendcounts,
     }
     c->in_place = sendbuf == (void *)mpi_fortran_in_place_;
     c->counts = sendcounts;
+    c->wide = false;
     c->types = sendtypes;
     c->counts2 = recvcounts;
+    c->wide = false;
     c->types2 = recvtypes;
     c->comm = PMPI_Comm_f2c(*comm);
     c->req = request;
@@ -2421,6 +2437,7 @@ TI_EXPORT void mpi_neighbor_allgatherv_(void *sendbuf, MPI_Fint *sendcount, MPI_
     c->count = *sendcount;
     c->type = PMPI_Type_f2c(*sendtype);
     c->counts2 = recvcounts;
+    c->wide = false;
     c->type2 = PMPI_Type_f2c(*recvtype);
     c->comm = PMPI_Comm_f2c(*comm);
     TI_TWIN(pmpi_neighbor_allgatherv_)(sendbuf, sendcount, sendtype, recvbuf, recvcounts,
@@ -2475,8 +2492,10 @@ TI_EXPORT void mpi_neighbor_alltoallv_(void *sendbuf, const MPI_Fint *sendcounts
         return;
     }
     c->counts = sendcounts;
+    c->wide = false;
     c->type = PMPI_Type_f2c(*sendtype);
     c->counts2 = recvcounts;
+    c->wide = false;
     c->type2 = PMPI_Type_f2c(*recvtype);
     c->comm = PMPI_Comm_f2c(*comm);
     TI_TWIN(pmpi_neighbor_alltoallv_)(sendbuf, sendcounts, sdispls, sendtype, recvbuf,
@@ -2505,8 +2524,10 @@ TI_EXPORT void mpi_neighbor_alltoallw_(void *sendbuf, const MPI_Fint *sendcounts
         return;
     }
     c->counts = sendcounts;
+    c->wide = false;
     c->types = sendtypes;
     c->counts2 = recvcounts;
+    c->wide = false;
     c->types2 = recvtypes;
     c->comm = PMPI_Comm_f2c(*comm);
     TI_TWIN(pmpi_neighbor_alltoallw_)(sendbuf, sendcounts, sdispls, sendtypes, recvbuf,
@@ -2563,6 +2584,7 @@ TI_EXPORT void mpi_ineighbor_allgatherv_(void *sendbuf, MPI_Fint *sendcount, MPI
     c->count = *sendcount;
     c->type = PMPI_Type_f2c(*sendtype);
     c->counts2 = recvcounts;
+    c->wide = false;
     c->type2 = PMPI_Type_f2c(*recvtype);
     c->comm = PMPI_Comm_f2c(*comm);
     c->req = request;
@@ -2620,8 +2642,10 @@ TI_EXPORT void mpi_ineighbor_alltoallv_(void *sendbuf, const MPI_Fint *sendcount
         return;
     }
     c->counts = sendcounts;
+    c->wide = false;
     c->type = PMPI_Type_f2c(*sendtype);
     c->counts2 = recvcounts;
+    c->wide = false;
     c->type2 = PMPI_Type_f2c(*recvtype);
     c->comm = PMPI_Comm_f2c(*comm);
     c->req = request;
@@ -2652,8 +2676,10 @@ TI_EXPORT void mpi_ineighbor_alltoallw_(void *sendbuf, const MPI_Fint *sendcount
         return;
     }
     c->counts = sendcounts;
+    c->wide = false;
     c->types = sendtypes;
     c->counts2 = recvcounts;
+    c->wide = false;
     c->types2 = recvtypes;
     c->comm = PMPI_Comm_f2c(*comm);
     c->req = request;

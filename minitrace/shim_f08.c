@@ -851,6 +851,7 @@ TI_EXPORT void mpi_gatherv_f08_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *se
     c->count = *sendcount;
     c->type = PMPI_Type_f2c(*sendtype);
     c->counts2 = recvcounts;
+    c->wide = false;
     c->type2 = PMPI_Type_f2c(*recvtype);
     c->root = *root;
     c->comm = PMPI_Comm_f2c(*comm);
@@ -910,6 +911,7 @@ TI_EXPORT void mpi_scatterv_f08_(void *sendbuf, const MPI_Fint *sendcounts,
         return;
     }
     c->counts = sendcounts;
+    c->wide = false;
     c->type = PMPI_Type_f2c(*sendtype);
     c->in_place2 = recvbuf == (void *)mpi_fortran_in_place_;
     c->count2 = *recvcount;
@@ -1003,6 +1005,7 @@ TI_EXPORT void mpi_allgatherv_f08_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint 
     c->count = *sendcount;
     c->type = PMPI_Type_f2c(*sendtype);
     c->counts2 = recvcounts;
+    c->wide = false;
     c->type2 = PMPI_Type_f2c(*recvtype);
     c->comm = PMPI_Comm_f2c(*comm);
     if (!ierr)
@@ -1032,8 +1035,10 @@ TI_EXPORT void mpi_alltoallv_f08_(void *sendbuf, const MPI_Fint *sendcounts,
     }
     c->in_place = sendbuf == (void *)mpi_fortran_in_place_;
     c->counts = sendcounts;
+    c->wide = false;
     c->type = PMPI_Type_f2c(*sendtype);
     c->counts2 = recvcounts;
+    c->wide = false;
     c->type2 = PMPI_Type_f2c(*recvtype);
     c->comm = PMPI_Comm_f2c(*comm);
     if (!ierr)
@@ -1061,6 +1066,7 @@ TI_EXPORT void mpi_reduce_scatter_f08_(void *sendbuf, void *recvbuf, const MPI_F
     }
     c->in_place = sendbuf == (void *)mpi_fortran_in_place_;
     c->counts2 = recvcounts;
+    c->wide = false;
     c->type = PMPI_Type_f2c(*datatype);
     c->redop = PMPI_Op_f2c(*op);
     c->comm = PMPI_Comm_f2c(*comm);
@@ -1992,8 +1998,10 @@ TI_EXPORT void mpi_alltoallw_f08_(void *sendbuf, const MPI_Fint *sendcounts,
     }
     c->in_place = sendbuf == (void *)mpi_fortran_in_place_;
     c->counts = sendcounts;
+    c->wide = false;
     c->types = sendtypes;
     c->counts2 = recvcounts;
+    c->wide = false;
     c->types2 = recvtypes;
     c->comm = PMPI_Comm_f2c(*comm);
     if (!ierr)
@@ -2125,6 +2133,7 @@ TI_EXPORT void mpi_ireduce_scatter_f08_(void *sendbuf, void *recvbuf,
     }
     c->in_place = sendbuf == (void *)mpi_fortran_in_place_;
     c->counts2 = recvcounts;
+    c->wide = false;
     c->type = PMPI_Type_f2c(*datatype);
     c->redop = PMPI_Op_f2c(*op);
     c->comm = PMPI_Comm_f2c(*comm);
@@ -2272,6 +2281,7 @@ TI_EXPORT void mpi_igatherv_f08_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *s
     c->count = *sendcount;
     c->type = PMPI_Type_f2c(*sendtype);
     c->counts2 = recvcounts;
+    c->wide = false;
     c->type2 = PMPI_Type_f2c(*recvtype);
     c->root = *root;
     c->comm = PMPI_Comm_f2c(*comm);
@@ -2334,6 +2344,7 @@ TI_EXPORT void mpi_iscatterv_f08_(void *sendbuf, const MPI_Fint *sendcounts,
         return;
     }
     c->counts = sendcounts;
+    c->wide = false;
     c->type = PMPI_Type_f2c(*sendtype);
     c->in_place2 = recvbuf == (void *)mpi_fortran_in_place_;
     c->count2 = *recvcount;
@@ -2400,6 +2411,7 @@ TI_EXPORT void mpi_iallgatherv_f08_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint
     c->count = *sendcount;
     c->type = PMPI_Type_f2c(*sendtype);
     c->counts2 = recvcounts;
+    c->wide = false;
     c->type2 = PMPI_Type_f2c(*recvtype);
     c->comm = PMPI_Comm_f2c(*comm);
     c->req = request;
@@ -2461,8 +2473,10 @@ TI_EXPORT void mpi_ialltoallv_f08_(void *sendbuf, const MPI_Fint *sendcounts,
     }
     c->in_place = sendbuf == (void *)mpi_fortran_in_place_;
     c->counts = sendcounts;
+    c->wide = false;
     c->type = PMPI_Type_f2c(*sendtype);
     c->counts2 = recvcounts;
+    c->wide = false;
     c->type2 = PMPI_Type_f2c(*recvtype);
     c->comm = PMPI_Comm_f2c(*comm);
     c->req = request;
@@ -2494,8 +2508,10 @@ TI_EXPORT void mpi_ialltoallw_f08_(void *sendbuf, const MPI_Fint *sendcounts,
     }
     c->in_place = sendbuf == (void *)mpi_fortran_in_place_;
     c->counts = sendcounts;
+    c->wide = false;
     c->types = sendtypes;
     c->counts2 = recvcounts;
+    c->wide = false;
     c->types2 = recvtypes;
     c->comm = PMPI_Comm_f2c(*comm);
     c->req = request;
@@ -2556,6 +2572,7 @@ TI_EXPORT void mpi_neighbor_allgatherv_f08_(void *sendbuf, MPI_Fint *sendcount,
     c->count = *sendcount;
     c->type = PMPI_Type_f2c(*sendtype);
     c->counts2 = recvcounts;
+    c->wide = false;
     c->type2 = PMPI_Type_f2c(*recvtype);
     c->comm = PMPI_Comm_f2c(*comm);
     if (!ierr)
@@ -2615,8 +2632,10 @@ TI_EXPORT void mpi_neighbor_alltoallv_f08_(void *sendbuf, const MPI_Fint *sendco
         return;
     }
     c->counts = sendcounts;
+    c->wide = false;
     c->type = PMPI_Type_f2c(*sendtype);
     c->counts2 = recvcounts;
+    c->wide = false;
     c->type2 = PMPI_Type_f2c(*recvtype);
     c->comm = PMPI_Comm_f2c(*comm);
     if (!ierr)
@@ -2647,8 +2666,10 @@ TI_EXPORT void mpi_neighbor_alltoallw_f08_(void *sendbuf, const MPI_Fint *sendco
         return;
     }
     c->counts = sendcounts;
+    c->wide = false;
     c->types = sendtypes;
     c->counts2 = recvcounts;
+    c->wide = false;
     c->types2 = recvtypes;
     c->comm = PMPI_Comm_f2c(*comm);
     if (!ierr)
@@ -2712,6 +2733,7 @@ TI_EXPORT void mpi_ineighbor_allgatherv_f08_(void *sendbuf, MPI_Fint *sendcount,
     c->count = *sendcount;
     c->type = PMPI_Type_f2c(*sendtype);
     c->counts2 = recvcounts;
+    c->wide = false;
     c->type2 = PMPI_Type_f2c(*recvtype);
     c->comm = PMPI_Comm_f2c(*comm);
     c->req = request;
@@ -2775,8 +2797,10 @@ TI_EXPORT void mpi_ineighbor_alltoallv_f08_(void *sendbuf, const MPI_Fint *sendc
         return;
     }
     c->counts = sendcounts;
+    c->wide = false;
     c->type = PMPI_Type_f2c(*sendtype);
     c->counts2 = recvcounts;
+    c->wide = false;
     c->type2 = PMPI_Type_f2c(*recvtype);
     c->comm = PMPI_Comm_f2c(*comm);
     c->req = request;
@@ -2810,8 +2834,10 @@ TI_EXPORT void mpi_ineighbor_alltoallw_f08_(void *sendbuf, const MPI_Fint *sendc
         return;
     }
     c->counts = sendcounts;
+    c->wide = false;
     c->types = sendtypes;
     c->counts2 = recvcounts;
+    c->wide = false;
     c->types2 = recvtypes;
     c->comm = PMPI_Comm_f2c(*comm);
     c->req = request;
