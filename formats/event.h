@@ -202,9 +202,11 @@ enum { TI_MODES(TI_MODE_ENUM) TI_MODE_NONE = 0 };
  * The partners of the neighbour forms are those of the topology: counts are one
  * for each destination (send) or source (receive), in the topology's order.
  *
- * On an intercommunicator the partners are the other group.  ROOT is TI_SELF on
- * the root, TI_NULL on the others of its group, which take no part: their sizes
- * are 0 and they have no vectors.
+ * On an intercommunicator the partners are the other group; reduce_scatter's counts
+ * are one for each rank of the own.  ROOT is TI_SELF on the root, which has no
+ * share of its own: its BYTES in gatherv and BYTES2 in scatterv are 0.  ROOT is
+ * TI_NULL on the others of its group, which take no part: their sizes are 0, their
+ * REDOP is null, and they have no vectors.
  */
 #define TI_COLLECTIVES(Y, X)                                                                       \
     Y(X, BARRIER, "barrier", TI_M_COMM, 0, "", "")                                                 \

@@ -1,19 +1,24 @@
-/* Collectives.  Where MPI ignores a side of the call (MPI_IN_PLACE, the ranks
- * that are not the root), that side is taken from the one that counts, so that
- * every rank's event says what moved. */
+/*
+ * Collectives, each in its blocking, non-blocking and persistent form.
+ *
+ * Where MPI ignores a side of the call (MPI_IN_PLACE, the ranks that are not the
+ * root), that side is taken from the one that counts, so that every rank's event
+ * says what moved.  What MPI ignores is not touched: neither a count nor a type
+ * nor an operation, which need not be valid then.
+ */
 #include "minitrace/state.h"
 
+/* Vectors of a w form, in bytes. */
+static void *bytes_of[TI_VECS];
+static size_t bytes_of_room[TI_VECS];
+
 /* Begin an event on c->comm; NULL if the communicator cannot be traced. */
-static const struct ti_comm_entry *begin(struct ti_event *ev, struct ti_call *c)
+static const struct ti_comm_entry *begin(struct ti_event *ev, const struct ti_call *c)
 {
     const struct ti_comm_entry *comm = ti_comm_find(c->comm);
 
     if (!comm)
         return NULL;
-    if (comm->inter) {
-        ti_rec_untraced(c, "a collective on an intercommunicator");
-        return NULL;
-    }
     ti_event_begin(ev, TI_M_COMM);
     ev->arg[TI_F_COMM] = comm->index;
     return comm;
@@ -37,12 +42,42 @@ static void set_recv(struct ti_event *ev, int64_t count, int64_t esize)
     set(ev, TI_F_ESIZE2, esize);
 }
 
-static void set_vec(struct ti_event *ev, int which, const int *counts, int len)
+static int64_t count_at(const struct ti_call *c, const int *counts, int i)
 {
-    ev->vec[which] = (struct ti_vec){counts, 4, len};
+    return c->wide ? ((const int64_t *)(const void *)counts)[i] : counts[i];
 }
 
-/* Emit the event; in its non-blocking form with its request. */
+static void set_vec(struct ti_event *ev, int which, const struct ti_call *c, const int *counts,
+                    int len)
+{
+    ev->vec[which] = (struct ti_vec){counts, c->wide ? 8 : 4, len};
+}
+
+/* The partners of a call without topology: the ranks, or the other group's. */
+static int partners(const struct ti_comm_entry *comm)
+{
+    return comm->inter ? comm->remote_size : comm->size;
+}
+
+/* What this rank is in a collective with a root.  NOBODY: in the root's group of
+ * an intercommunicator, where the call does nothing. */
+enum role { ROLE_ROOT, ROLE_OTHER, ROLE_NOBODY };
+
+static enum role set_root(struct ti_event *ev, const struct ti_comm_entry *comm, int root)
+{
+    if (comm->inter && root == MPI_ROOT) {
+        set(ev, TI_F_ROOT, TI_SELF);
+        return ROLE_ROOT;
+    }
+    if (comm->inter && root == MPI_PROC_NULL) {
+        set(ev, TI_F_ROOT, TI_NULL);
+        return ROLE_NOBODY;
+    }
+    set(ev, TI_F_ROOT, root);
+    return !comm->inter && root == comm->rank ? ROLE_ROOT : ROLE_OTHER;
+}
+
+/* Emit the event, with its request if it makes one. */
 static void finish(struct ti_call *c, struct ti_event *ev)
 {
     if (ti_op_form(c->op) != TI_FORM_BLOCKING) {
@@ -66,10 +101,22 @@ static int64_t redop(MPI_Op op)
     if (op == MPI_##name)                                                                          \
         return TI_REDOP_##name;
     KNOWN(SUM)
-    KNOWN(MAX) KNOWN(MIN) KNOWN(PROD) KNOWN(LAND) KNOWN(BAND) KNOWN(LOR) KNOWN(BOR) KNOWN(LXOR)
-        KNOWN(BXOR) KNOWN(MAXLOC) KNOWN(MINLOC) KNOWN(REPLACE) KNOWN(NO_OP)
+    KNOWN(MAX)
+    KNOWN(MIN)
+    KNOWN(PROD)
+    KNOWN(LAND)
+    KNOWN(BAND)
+    KNOWN(LOR)
+    KNOWN(BOR)
+    KNOWN(LXOR)
+    KNOWN(BXOR)
+    KNOWN(MAXLOC)
+    KNOWN(MINLOC)
+    KNOWN(REPLACE)
+    KNOWN(NO_OP)
 #undef KNOWN
-            if (op == MPI_OP_NULL) return TI_REDOP_NULL;
+    if (op == MPI_OP_NULL)
+        return TI_REDOP_NULL;
     PMPI_Op_commutative(op, &commutes);
     return commutes ? TI_REDOP_USER : TI_REDOP_USER_NC;
 }
@@ -85,24 +132,32 @@ void ti_rec_barrier(struct ti_call *c)
 void ti_rec_bcast(struct ti_call *c)
 {
     struct ti_event ev;
+    const struct ti_comm_entry *comm = begin(&ev, c);
 
-    if (!begin(&ev, c))
+    if (!comm)
         return;
-    set_send(&ev, c->count, ti_type_bytes(c->type));
-    set(&ev, TI_F_ROOT, c->root);
+    if (set_root(&ev, comm, c->root) == ROLE_NOBODY)
+        set_send(&ev, 0, 0);
+    else
+        set_send(&ev, c->count, ti_type_bytes(c->type));
     finish(c, &ev);
 }
 
 void ti_rec_reduce(struct ti_call *c)
 {
     struct ti_event ev;
+    const struct ti_comm_entry *comm = begin(&ev, c);
+    bool rooted = ti_op_base(c->op) == TI_OP_REDUCE;
 
-    if (!begin(&ev, c))
+    if (!comm)
         return;
-    set_send(&ev, c->count, ti_type_bytes(c->type));
-    if (c->op == TI_OP_REDUCE)
-        set(&ev, TI_F_ROOT, c->root);
-    set(&ev, TI_F_REDOP, redop(c->redop));
+    if (rooted && set_root(&ev, comm, c->root) == ROLE_NOBODY) {
+        set_send(&ev, 0, 0);
+        set(&ev, TI_F_REDOP, TI_REDOP_NULL);
+    } else {
+        set_send(&ev, c->count, ti_type_bytes(c->type));
+        set(&ev, TI_F_REDOP, redop(c->redop));
+    }
     finish(c, &ev);
 }
 
@@ -110,41 +165,60 @@ void ti_rec_gather(struct ti_call *c)
 {
     struct ti_event ev;
     const struct ti_comm_entry *comm = begin(&ev, c);
-    bool root;
+    int64_t esize;
 
     if (!comm)
         return;
-    root = comm->rank == c->root;
-    if (root)
-        set_recv(&ev, c->count2, ti_type_bytes(c->type2));
-    else
-        set_recv(&ev, c->count, ti_type_bytes(c->type));
-    if (root && c->in_place)
-        set_send(&ev, c->count2, ev.arg[TI_F_ESIZE2]);
-    else
-        set_send(&ev, c->count, ti_type_bytes(c->type));
-    set(&ev, TI_F_ROOT, c->root);
+    switch (set_root(&ev, comm, c->root)) {
+    case ROLE_ROOT:
+        esize = ti_type_bytes(c->type2);
+        set_recv(&ev, c->count2, esize);
+        if (c->in_place || comm->inter)
+            set_send(&ev, c->count2, esize);
+        else
+            set_send(&ev, c->count, ti_type_bytes(c->type));
+        break;
+    case ROLE_OTHER:
+        esize = ti_type_bytes(c->type);
+        set_send(&ev, c->count, esize);
+        set_recv(&ev, c->count, esize);
+        break;
+    case ROLE_NOBODY:
+        set_send(&ev, 0, 0);
+        set_recv(&ev, 0, 0);
+        break;
+    }
     finish(c, &ev);
 }
 
+/* The root of an intercommunicator has no share of its own in the vector forms. */
 void ti_rec_gatherv(struct ti_call *c)
 {
     struct ti_event ev;
     const struct ti_comm_entry *comm = begin(&ev, c);
-    bool root;
+    int64_t esize;
 
     if (!comm)
         return;
-    root = comm->rank == c->root;
-    if (root) {
-        set(&ev, TI_F_ESIZE2, ti_type_bytes(c->type2));
-        set_vec(&ev, 0, c->counts2, comm->size);
-    }
-    if (root && c->in_place)
-        set_send(&ev, c->counts2[comm->rank], ev.arg[TI_F_ESIZE2]);
-    else
+    switch (set_root(&ev, comm, c->root)) {
+    case ROLE_ROOT:
+        esize = ti_type_bytes(c->type2);
+        set(&ev, TI_F_ESIZE2, esize);
+        set_vec(&ev, 0, c, c->counts2, partners(comm));
+        if (comm->inter)
+            set_send(&ev, 0, esize);
+        else if (c->in_place)
+            set_send(&ev, count_at(c, c->counts2, comm->rank), esize);
+        else
+            set_send(&ev, c->count, ti_type_bytes(c->type));
+        break;
+    case ROLE_OTHER:
         set_send(&ev, c->count, ti_type_bytes(c->type));
-    set(&ev, TI_F_ROOT, c->root);
+        break;
+    case ROLE_NOBODY:
+        set_send(&ev, 0, 0);
+        break;
+    }
     finish(c, &ev);
 }
 
@@ -152,20 +226,29 @@ void ti_rec_scatter(struct ti_call *c)
 {
     struct ti_event ev;
     const struct ti_comm_entry *comm = begin(&ev, c);
-    bool root;
+    int64_t esize;
 
     if (!comm)
         return;
-    root = comm->rank == c->root;
-    if (root)
-        set_send(&ev, c->count, ti_type_bytes(c->type));
-    else
-        set_send(&ev, c->count2, ti_type_bytes(c->type2));
-    if (root && c->in_place2)
-        set_recv(&ev, c->count, ev.arg[TI_F_ESIZE]);
-    else
-        set_recv(&ev, c->count2, ti_type_bytes(c->type2));
-    set(&ev, TI_F_ROOT, c->root);
+    switch (set_root(&ev, comm, c->root)) {
+    case ROLE_ROOT:
+        esize = ti_type_bytes(c->type);
+        set_send(&ev, c->count, esize);
+        if (c->in_place2 || comm->inter)
+            set_recv(&ev, c->count, esize);
+        else
+            set_recv(&ev, c->count2, ti_type_bytes(c->type2));
+        break;
+    case ROLE_OTHER:
+        esize = ti_type_bytes(c->type2);
+        set_send(&ev, c->count2, esize);
+        set_recv(&ev, c->count2, esize);
+        break;
+    case ROLE_NOBODY:
+        set_send(&ev, 0, 0);
+        set_recv(&ev, 0, 0);
+        break;
+    }
     finish(c, &ev);
 }
 
@@ -173,33 +256,43 @@ void ti_rec_scatterv(struct ti_call *c)
 {
     struct ti_event ev;
     const struct ti_comm_entry *comm = begin(&ev, c);
-    bool root;
+    int64_t esize;
 
     if (!comm)
         return;
-    root = comm->rank == c->root;
-    if (root) {
-        set(&ev, TI_F_ESIZE, ti_type_bytes(c->type));
-        set_vec(&ev, 0, c->counts, comm->size);
-    }
-    if (root && c->in_place2)
-        set_recv(&ev, c->counts[comm->rank], ev.arg[TI_F_ESIZE]);
-    else
+    switch (set_root(&ev, comm, c->root)) {
+    case ROLE_ROOT:
+        esize = ti_type_bytes(c->type);
+        set(&ev, TI_F_ESIZE, esize);
+        set_vec(&ev, 0, c, c->counts, partners(comm));
+        if (comm->inter)
+            set_recv(&ev, 0, esize);
+        else if (c->in_place2)
+            set_recv(&ev, count_at(c, c->counts, comm->rank), esize);
+        else
+            set_recv(&ev, c->count2, ti_type_bytes(c->type2));
+        break;
+    case ROLE_OTHER:
         set_recv(&ev, c->count2, ti_type_bytes(c->type2));
-    set(&ev, TI_F_ROOT, c->root);
+        break;
+    case ROLE_NOBODY:
+        set_recv(&ev, 0, 0);
+        break;
+    }
     finish(c, &ev);
 }
 
-/* Allgather, Alltoall. */
 void ti_rec_allgather(struct ti_call *c)
 {
     struct ti_event ev;
+    int64_t esize;
 
     if (!begin(&ev, c))
         return;
-    set_recv(&ev, c->count2, ti_type_bytes(c->type2));
+    esize = ti_type_bytes(c->type2);
+    set_recv(&ev, c->count2, esize);
     if (c->in_place)
-        set_send(&ev, c->count2, ev.arg[TI_F_ESIZE2]);
+        set_send(&ev, c->count2, esize);
     else
         set_send(&ev, c->count, ti_type_bytes(c->type));
     finish(c, &ev);
@@ -209,13 +302,15 @@ void ti_rec_allgatherv(struct ti_call *c)
 {
     struct ti_event ev;
     const struct ti_comm_entry *comm = begin(&ev, c);
+    int64_t esize;
 
     if (!comm)
         return;
-    set(&ev, TI_F_ESIZE2, ti_type_bytes(c->type2));
-    set_vec(&ev, 0, c->counts2, comm->size);
+    esize = ti_type_bytes(c->type2);
+    set(&ev, TI_F_ESIZE2, esize);
+    set_vec(&ev, 0, c, c->counts2, partners(comm));
     if (c->in_place)
-        set_send(&ev, c->counts2[comm->rank], ev.arg[TI_F_ESIZE2]);
+        set_send(&ev, count_at(c, c->counts2, comm->rank), esize);
     else
         set_send(&ev, c->count, ti_type_bytes(c->type));
     finish(c, &ev);
@@ -225,16 +320,70 @@ void ti_rec_alltoallv(struct ti_call *c)
 {
     struct ti_event ev;
     const struct ti_comm_entry *comm = begin(&ev, c);
+    int64_t esize;
 
     if (!comm)
         return;
-    set(&ev, TI_F_ESIZE2, ti_type_bytes(c->type2));
-    set(&ev, TI_F_ESIZE, c->in_place ? ev.arg[TI_F_ESIZE2] : ti_type_bytes(c->type));
-    set_vec(&ev, 0, c->in_place ? c->counts2 : c->counts, comm->size);
-    set_vec(&ev, 1, c->counts2, comm->size);
+    esize = ti_type_bytes(c->type2);
+    set(&ev, TI_F_ESIZE, c->in_place ? esize : ti_type_bytes(c->type));
+    set(&ev, TI_F_ESIZE2, esize);
+    set_vec(&ev, 0, c, c->in_place ? c->counts2 : c->counts, partners(comm));
+    set_vec(&ev, 1, c, c->counts2, partners(comm));
     finish(c, &ev);
 }
 
+static MPI_Datatype type_at(const struct ti_call *c, const void *types, int i)
+{
+    return c->binding == TI_BINDING_C ? ((const MPI_Datatype *)types)[i]
+                                      : PMPI_Type_f2c(((const MPI_Fint *)types)[i]);
+}
+
+/* Vector `which` of a w form: counts of types that differ, in bytes.  False, and
+ * recording has stopped, without memory. */
+static bool set_bytes_vec(struct ti_event *ev, int which, const struct ti_call *c,
+                          const int *counts, const void *types, int len)
+{
+    int64_t *bytes;
+
+    if (!ti_reserve(&bytes_of[which], &bytes_of_room[which], (size_t)len * sizeof *bytes)) {
+        ti_give_up("no memory for the sizes of what goes to %d ranks", len);
+        return false;
+    }
+    bytes = bytes_of[which];
+    for (int i = 0; i < len; i++) {
+        int64_t count = count_at(c, counts, i);
+
+        /* the type of nothing is often MPI_DATATYPE_NULL, or anything */
+        bytes[i] = count ? count * ti_type_bytes(type_at(c, types, i)) : 0;
+    }
+    ev->vec[which] = (struct ti_vec){bytes, 8, len};
+    return true;
+}
+
+/* A w form's event, to `destinations` partners from `sources`. */
+static void finish_w(struct ti_call *c, struct ti_event *ev, int destinations, int sources)
+{
+    set(ev, TI_F_ESIZE, 1);
+    set(ev, TI_F_ESIZE2, 1);
+    if (!set_bytes_vec(ev, 1, c, c->counts2, c->types2, sources))
+        return;
+    if (c->in_place)
+        ev->vec[0] = ev->vec[1];
+    else if (!set_bytes_vec(ev, 0, c, c->counts, c->types, destinations))
+        return;
+    finish(c, ev);
+}
+
+void ti_rec_alltoallw(struct ti_call *c)
+{
+    struct ti_event ev;
+    const struct ti_comm_entry *comm = begin(&ev, c);
+
+    if (comm)
+        finish_w(c, &ev, partners(comm), partners(comm));
+}
+
+/* On an intercommunicator both groups have a result: counts are the own group's. */
 void ti_rec_reduce_scatter(struct ti_call *c)
 {
     struct ti_event ev;
@@ -243,7 +392,56 @@ void ti_rec_reduce_scatter(struct ti_call *c)
     if (!comm)
         return;
     set(&ev, TI_F_ESIZE, ti_type_bytes(c->type));
-    set_vec(&ev, 0, c->counts2, comm->size);
+    set_vec(&ev, 0, c, c->counts2, comm->size);
     set(&ev, TI_F_REDOP, redop(c->redop));
     finish(c, &ev);
+}
+
+/* ------------------------------------------------------- with neighbours -- */
+
+void ti_rec_neighbor_allgather(struct ti_call *c)
+{
+    struct ti_event ev;
+
+    if (!begin(&ev, c))
+        return;
+    set_send(&ev, c->count, ti_type_bytes(c->type));
+    set_recv(&ev, c->count2, ti_type_bytes(c->type2));
+    finish(c, &ev);
+}
+
+void ti_rec_neighbor_allgatherv(struct ti_call *c)
+{
+    struct ti_event ev;
+    const struct ti_comm_entry *comm = begin(&ev, c);
+
+    if (!comm)
+        return;
+    set_send(&ev, c->count, ti_type_bytes(c->type));
+    set(&ev, TI_F_ESIZE2, ti_type_bytes(c->type2));
+    set_vec(&ev, 0, c, c->counts2, comm->sources);
+    finish(c, &ev);
+}
+
+void ti_rec_neighbor_alltoallv(struct ti_call *c)
+{
+    struct ti_event ev;
+    const struct ti_comm_entry *comm = begin(&ev, c);
+
+    if (!comm)
+        return;
+    set(&ev, TI_F_ESIZE, ti_type_bytes(c->type));
+    set(&ev, TI_F_ESIZE2, ti_type_bytes(c->type2));
+    set_vec(&ev, 0, c, c->counts, comm->destinations);
+    set_vec(&ev, 1, c, c->counts2, comm->sources);
+    finish(c, &ev);
+}
+
+void ti_rec_neighbor_alltoallw(struct ti_call *c)
+{
+    struct ti_event ev;
+    const struct ti_comm_entry *comm = begin(&ev, c);
+
+    if (comm)
+        finish_w(c, &ev, comm->destinations, comm->sources);
 }

@@ -116,6 +116,23 @@ static int *members(MPI_Comm comm, int size)
     return rank;
 }
 
+/* How many neighbours the topology gives this rank. */
+static void count_neighbours(struct ti_comm_entry *e)
+{
+    int topology = MPI_UNDEFINED, n = 0, weighted;
+
+    PMPI_Topo_test(e->comm, &topology);
+    if (topology == MPI_CART) {
+        PMPI_Cartdim_get(e->comm, &n);
+        e->sources = e->destinations = 2 * n;
+    } else if (topology == MPI_GRAPH) {
+        PMPI_Graph_neighbors_count(e->comm, e->rank, &n);
+        e->sources = e->destinations = n;
+    } else if (topology == MPI_DIST_GRAPH) {
+        PMPI_Dist_graph_neighbors_count(e->comm, &e->sources, &e->destinations, &weighted);
+    }
+}
+
 static bool introduce(MPI_Comm comm, char kind, struct ti_comm_entry *e)
 {
     int inter = 0, *rank;
@@ -125,6 +142,10 @@ static bool introduce(MPI_Comm comm, char kind, struct ti_comm_entry *e)
     PMPI_Comm_rank(comm, &e->rank);
     PMPI_Comm_size(comm, &e->size);
     e->inter = inter != 0;
+    if (inter)
+        PMPI_Comm_remote_size(comm, &e->remote_size);
+    else
+        count_neighbours(e);
     rank = members(comm, e->size);
     if (!rank)
         return false;

@@ -106,7 +106,9 @@ void ti_types_begin(void);
 struct ti_comm_entry {
     MPI_Comm comm;
     uint32_t index;
-    int rank, size;
+    int rank, size;            /* own; of the own group */
+    int remote_size;           /* of the other group; 0: an intracommunicator */
+    int sources, destinations; /* neighbours in its topology; 0 without one */
     bool inter;
 };
 
