@@ -273,8 +273,9 @@ enum { TI_MODES(TI_MODE_ENUM) TI_MODE_NONE = 0 };
 /*
  * One-sided communication.  PEER is a rank of the window's communicator minus
  * ours; BYTES and ESIZE are the origin's side, BYTES2 and ESIZE2 the target's.
- * "group" holds such ranks minus ours.  A window is made by a collective on COMM:
- * BYTES is its size here, ESIZE its displacement unit.
+ * With MPI_NO_OP, for which MPI ignores the origin, its side is 0.  "group" holds
+ * such ranks minus ours, in the group's order.  A window is made by a collective
+ * on COMM: BYTES is its size here, ESIZE its displacement unit.
  */
 #define TI_OPS_RMA(X)                                                                              \
     X(WIN_CREATE, "win_create", TI_M_COLL | TI_M_WIN, 0, "", "")                                   \
@@ -313,8 +314,11 @@ enum { TI_MODES(TI_MODE_ENUM) TI_MODE_NONE = 0 };
 
 /*
  * Files.  BYTES is what the call asked for, BYTES2 what was read or written where
- * that is less (end of file); only blocking calls and those that end a split one
- * know it.  Both forms of each data access: Y(X, READ|WRITE, "read"|"write").
+ * that is less (end of file), as MPI's status has it; only blocking calls and those
+ * that end a split one know it.  A view has the bytes of its file type in BYTES and
+ * of its elementary type in ESIZE; OFFSET is TI_NULL for MPI_DISPLACEMENT_CURRENT.
+ * As any call that fails, an opening that fails is no event, on no rank.  Both
+ * forms of each data access: Y(X, READ|WRITE, "read"|"write").
  */
 #define TI_OPS_FILES(X)                                                                            \
     X(FILE_OPEN, "file_open", TI_M_COMM | TI_M_FILE | TI_M_NAME | TI_M_MODE, 0, "", "")            \

@@ -91,7 +91,7 @@ static void finish(struct ti_call *c, struct ti_event *ev)
     ti_emit(c, ev, false);
 }
 
-static int64_t redop(MPI_Op op)
+int64_t ti_redop(MPI_Op op)
 {
     int commutes = 1;
 
@@ -156,7 +156,7 @@ void ti_rec_reduce(struct ti_call *c)
         set(&ev, TI_F_REDOP, TI_REDOP_NULL);
     } else {
         set_send(&ev, c->count, ti_type_bytes(c->type));
-        set(&ev, TI_F_REDOP, redop(c->redop));
+        set(&ev, TI_F_REDOP, ti_redop(c->redop));
     }
     finish(c, &ev);
 }
@@ -393,7 +393,7 @@ void ti_rec_reduce_scatter(struct ti_call *c)
         return;
     set(&ev, TI_F_ESIZE, ti_type_bytes(c->type));
     set_vec(&ev, 0, c, c->counts2, comm->size);
-    set(&ev, TI_F_REDOP, redop(c->redop));
+    set(&ev, TI_F_REDOP, ti_redop(c->redop));
     finish(c, &ev);
 }
 

@@ -117,6 +117,45 @@ struct ti_comm_entry {
 const struct ti_comm_entry *ti_comm_find(MPI_Comm comm);
 bool ti_comm_begin(void); /* world and self */
 
+/*
+ * handle.c: windows and files, by their MPI handles.  Numbers follow the order in
+ * which this rank met them.
+ */
+struct ti_handle {
+    uintptr_t handle; /* 0: a free place of the table */
+    int64_t number;
+    int rank;      /* own rank in the communicator it was made on */
+    int64_t asked; /* of a file: bytes of the split collective under way */
+};
+
+struct ti_handles {
+    const char *what; /* "window" */
+    struct ti_handle *entry;
+    size_t entry_bytes;
+    uint32_t room, used;
+    int64_t met;
+};
+
+/* A new one; a handle that is known already is taken for a new one too.  NULL:
+ * given up, without memory.  Entries are valid until the next call that adds or
+ * forgets one. */
+struct ti_handle *ti_handle_add(struct ti_handles *t, uintptr_t handle, int rank);
+void ti_handle_forget(struct ti_handles *t, uintptr_t handle);
+
+/* NULL if it is not known; ti_handle_find() then gives up. */
+struct ti_handle *ti_handle_known(struct ti_handles *t, uintptr_t handle);
+struct ti_handle *ti_handle_find(struct ti_handles *t, uintptr_t handle, const struct ti_call *c);
+
+/* Bits of MODE, TI_MODES, for those of the MPI library. */
+struct ti_mode {
+    int theirs;
+    int64_t ours;
+};
+int64_t ti_mode_of(const struct ti_mode *list, size_t n, int mode);
+
+/* rec_coll.c: TI_REDOP_* of an operation. */
+int64_t ti_redop(MPI_Op op);
+
 /* rec_p2p.c: status helpers shared by receives and completions. */
 void ti_lend_status(struct ti_call *c);
 void ti_match(struct ti_event *ev, const struct ti_call *c, const void *status, int own_rank);

@@ -8,25 +8,6 @@ static void named(const char *name)
     expect("untraced call=MPI_%s", name);
 }
 
-static void one_sided(void)
-{
-    MPI_Win win;
-    int *window;
-
-    named("Win_allocate");
-    MPI_Win_allocate(64, sizeof *window, MPI_INFO_NULL, MPI_COMM_WORLD, &window, &win);
-    for (int i = 0; i < 3; i++) {
-        named("Win_fence");
-        MPI_Win_fence(0, win);
-        named("Put");
-        MPI_Put(out, 1, MPI_INT, peer, 0, 1, MPI_INT, win);
-    }
-    named("Win_fence");
-    MPI_Win_fence(0, win);
-    named("Win_free");
-    MPI_Win_free(&win);
-}
-
 /* Their requests are none of ours. */
 static void requests(void)
 {
@@ -126,7 +107,6 @@ int main(int argc, char **argv)
     MPI_Init(&argc, &argv);
     expect_begin(0);
     peer = 1 - rank;
-    one_sided();
     requests();
     matched_probe();
     communicators();

@@ -1,0 +1,311 @@
+/*
+ * Files.  A file is known from its opening until it is closed; everything about
+ * it refers to it by number.  Its name is written when it is first opened or
+ * deleted.
+ *
+ * The volumes are what a call asks for, and where MPI's status says that less was
+ * moved (a read at the end of the file), that as well.
+ */
+#include <string.h>
+
+#include "minitrace/state.h"
+
+static struct ti_handles files = {.what = "file"};
+
+static const struct ti_mode access_modes[] = {
+    {MPI_MODE_RDONLY, TI_MODE_RDONLY},      {MPI_MODE_WRONLY, TI_MODE_WRONLY},
+    {MPI_MODE_RDWR, TI_MODE_RDWR},          {MPI_MODE_CREATE, TI_MODE_CREATE},
+    {MPI_MODE_EXCL, TI_MODE_EXCL},          {MPI_MODE_DELETE_ON_CLOSE, TI_MODE_DELETE},
+    {MPI_MODE_UNIQUE_OPEN, TI_MODE_UNIQUE}, {MPI_MODE_SEQUENTIAL, TI_MODE_SEQUENTIAL},
+    {MPI_MODE_APPEND, TI_MODE_APPEND},
+};
+
+/* ------------------------------------------------------------------ names -- */
+
+/* Names met lately, by their hash: a name in it is not written again.  One that
+ * had to make room gets a new number when it is met again. */
+#define NAMES 128
+
+static struct {
+    uint64_t hash;
+    size_t bytes;
+    uint32_t number;
+} met[NAMES];
+static unsigned names, oldest;
+
+static uint64_t hash_of(const char *text, size_t bytes)
+{
+    uint64_t hash = TI_HASH_START;
+
+    for (size_t i = 0; i < bytes; i++)
+        hash = ti_hash_word(hash, (unsigned char)text[i]);
+    return hash;
+}
+
+/* String number of the call's file name. */
+static int64_t name_of(const struct ti_call *c)
+{
+    char text[TI_STRING_BYTES + 1];
+    size_t bytes = c->name_bytes, shown;
+    uint64_t hash;
+    unsigned slot;
+
+    if (c->binding == TI_BINDING_FORTRAN)
+        while (bytes && c->name[bytes - 1] == ' ')
+            bytes--;
+    hash = hash_of(c->name, bytes);
+    for (unsigned i = 0; i < names; i++)
+        if (met[i].hash == hash && met[i].bytes == bytes)
+            return met[i].number;
+    shown = bytes < TI_STRING_BYTES ? bytes : TI_STRING_BYTES;
+    memcpy(text, c->name, shown);
+    text[shown] = '\0';
+    slot = names < NAMES ? names++ : oldest++ % NAMES;
+    met[slot].hash = hash;
+    met[slot].bytes = bytes;
+    met[slot].number = ti_writer_string(ti_state.writer, TI_STRING_FILE, text);
+    return met[slot].number;
+}
+
+/* ---------------------------------------------------------- open and close -- */
+
+/* The file that the call opened or closes. */
+static MPI_File file_of(const struct ti_call *c)
+{
+    return c->binding == TI_BINDING_C ? *(const MPI_File *)c->newfile
+                                      : PMPI_File_f2c(*(const MPI_Fint *)c->newfile);
+}
+
+void ti_rec_file_open(struct ti_call *c)
+{
+    const struct ti_comm_entry *comm = ti_comm_find(c->comm);
+    const struct ti_handle *e;
+    struct ti_event ev;
+
+    if (!comm)
+        return;
+    e = ti_handle_add(&files, (uintptr_t)file_of(c), comm->rank);
+    if (!e)
+        return;
+    ti_event_begin(&ev, TI_M_COMM | TI_M_FILE | TI_M_NAME | TI_M_MODE);
+    ev.arg[TI_F_COMM] = comm->index;
+    ev.arg[TI_F_FILE] = e->number;
+    ev.arg[TI_F_NAME] = name_of(c);
+    ev.arg[TI_F_MODE] =
+        ti_mode_of(access_modes, sizeof access_modes / sizeof *access_modes, c->mode);
+    ti_emit(c, &ev, true);
+}
+
+/* Only known ones: whether the handle is valid, the call will find out.  It is
+ * forgotten when the call has succeeded, by when the application's is gone. */
+void ti_pre_file_close(struct ti_call *c)
+{
+    const struct ti_handle *e = ti_handle_known(&files, (uintptr_t)file_of(c));
+
+    c->held = e ? e->number : -1;
+    c->held2 = e ? (int64_t)e->handle : 0;
+}
+
+void ti_rec_file_close(struct ti_call *c)
+{
+    struct ti_event ev;
+
+    if (c->held < 0)
+        return;
+    ti_handle_forget(&files, (uintptr_t)c->held2);
+    ti_event_begin(&ev, TI_M_FILE);
+    ev.arg[TI_F_FILE] = c->held;
+    ti_emit(c, &ev, true);
+}
+
+void ti_rec_file_delete(struct ti_call *c)
+{
+    struct ti_event ev;
+
+    if (ti_state.stopped) {
+        ti_state.burst = 0;
+        return;
+    }
+    ti_event_begin(&ev, TI_M_NAME);
+    ev.arg[TI_F_NAME] = name_of(c);
+    ti_emit(c, &ev, false);
+}
+
+/* -------------------------------------------------------- all but the data -- */
+
+/* Begin an event on the call's file; NULL if it is not known. */
+static struct ti_handle *begin(struct ti_event *ev, const struct ti_call *c)
+{
+    struct ti_handle *file = ti_handle_find(&files, (uintptr_t)c->file, c);
+
+    if (!file)
+        return NULL;
+    ti_event_begin(ev, TI_M_FILE);
+    ev->arg[TI_F_FILE] = file->number;
+    return file;
+}
+
+/* A view is recorded always: explicit offsets after it are in its elements. */
+void ti_rec_file_set_view(struct ti_call *c)
+{
+    struct ti_event ev;
+
+    if (!begin(&ev, c))
+        return;
+    ev.mask |= TI_M_BYTES | TI_M_ESIZE | TI_M_OFFSET;
+    ev.arg[TI_F_OFFSET] = c->offset == MPI_DISPLACEMENT_CURRENT ? TI_NULL : c->offset;
+    ev.arg[TI_F_ESIZE] = ti_type_bytes(c->type);
+    ev.arg[TI_F_BYTES] = ti_type_bytes(c->type2);
+    ti_emit(c, &ev, true);
+}
+
+void ti_rec_file_size(struct ti_call *c)
+{
+    struct ti_event ev;
+
+    if (!begin(&ev, c))
+        return;
+    ev.mask |= TI_M_BYTES;
+    ev.arg[TI_F_BYTES] = c->bytes;
+    ti_emit(c, &ev, false);
+}
+
+void ti_rec_file_call(struct ti_call *c)
+{
+    struct ti_event ev;
+
+    if (begin(&ev, c))
+        ti_emit(c, &ev, false);
+}
+
+void ti_rec_file_set_atomicity(struct ti_call *c)
+{
+    struct ti_event ev;
+
+    if (!begin(&ev, c))
+        return;
+    ev.mask |= TI_M_LEVEL;
+    ev.arg[TI_F_LEVEL] = c->level != 0; /* a LOGICAL may be true as -1 */
+    ti_emit(c, &ev, false);
+}
+
+void ti_rec_file_seek_shared(struct ti_call *c)
+{
+    struct ti_event ev;
+
+    if (!begin(&ev, c))
+        return;
+    ev.mask |= TI_M_OFFSET | TI_M_MODE;
+    ev.arg[TI_F_OFFSET] = c->offset;
+    ev.arg[TI_F_MODE] = c->mode == MPI_SEEK_CUR   ? TI_MODE_CUR
+                        : c->mode == MPI_SEEK_END ? TI_MODE_END
+                                                  : TI_MODE_NONE;
+    ti_emit(c, &ev, false);
+}
+
+/* ------------------------------------------------------------- data access -- */
+
+/* Lend a status if the call ignores its own; one that says nothing until MPI
+ * writes it, for some leave a status alone when there is nothing to move. */
+void ti_pre_file_access(struct ti_call *c)
+{
+    const void *given = c->status;
+    MPI_Status none = {0};
+
+    ti_lend_status(c);
+    if (c->status == given)
+        return;
+    PMPI_Status_set_elements_x(&none, MPI_BYTE, INT64_MAX);
+    if (c->binding == TI_BINDING_C)
+        *(MPI_Status *)c->status = none;
+    else
+        PMPI_Status_c2f(&none, c->status);
+}
+
+/* Say in the event what was moved, if that is less than `asked`.  All that an MPI
+ * library keeps is bytes, so that asking for MPI_BYTE is right whatever the type. */
+static void set_moved(struct ti_event *ev, const struct ti_call *c, int64_t asked)
+{
+    MPI_Count moved = 0;
+    MPI_Status s;
+
+    if (c->binding == TI_BINDING_C)
+        s = *(const MPI_Status *)c->status;
+    else
+        PMPI_Status_f2c(c->status, &s);
+    if (PMPI_Get_elements_x(&s, MPI_BYTE, &moved) != MPI_SUCCESS || moved < 0 || moved >= asked)
+        return;
+    ev->mask |= TI_M_BYTES2;
+    ev->arg[TI_F_BYTES2] = moved;
+}
+
+/* The fields of a call that moves data; NULL if its file is not known. */
+static struct ti_handle *transfer(struct ti_event *ev, const struct ti_call *c)
+{
+    struct ti_handle *file = begin(ev, c);
+    int64_t esize;
+
+    if (!file)
+        return NULL;
+    esize = ti_type_bytes(c->type);
+    ev->mask |= TI_M_BYTES | TI_M_ESIZE;
+    ev->arg[TI_F_BYTES] = c->count * esize;
+    ev->arg[TI_F_ESIZE] = esize;
+    if (ti_op_info(c->op)->fields & TI_M_OFFSET) {
+        ev->mask |= TI_M_OFFSET;
+        ev->arg[TI_F_OFFSET] = c->offset;
+    }
+    return file;
+}
+
+void ti_rec_file_access(struct ti_call *c)
+{
+    struct ti_event ev;
+
+    if (!transfer(&ev, c))
+        return;
+    set_moved(&ev, c, ev.arg[TI_F_BYTES]);
+    ti_emit(c, &ev, false);
+}
+
+void ti_rec_file_iaccess(struct ti_call *c)
+{
+    struct ti_event ev;
+
+    if (ti_state.stopped || !transfer(&ev, c)) {
+        ti_request_hide(c);
+        ti_state.burst = 0;
+        return;
+    }
+    ev.mask |= TI_M_REQ;
+    ev.arg[TI_F_REQ] = ti_request_add(c, false, 0);
+    ti_emit(c, &ev, false);
+}
+
+/* At most one split collective is under way on a file. */
+void ti_rec_file_begin(struct ti_call *c)
+{
+    struct ti_event ev;
+    struct ti_handle *file = transfer(&ev, c);
+
+    if (!file)
+        return;
+    file->asked = ev.arg[TI_F_BYTES];
+    ti_emit(c, &ev, false);
+}
+
+void ti_pre_file_end(struct ti_call *c)
+{
+    ti_pre_file_access(c);
+}
+
+void ti_rec_file_end(struct ti_call *c)
+{
+    struct ti_event ev;
+    const struct ti_handle *file = begin(&ev, c);
+
+    if (!file)
+        return;
+    set_moved(&ev, c, file->asked);
+    ti_emit(c, &ev, false);
+}

@@ -1,0 +1,273 @@
+/*
+ * One-sided communication.  A window is known from its creation until MPI frees
+ * it; everything about it refers to it by number, and the ranks are those of the
+ * communicator it was made on.
+ */
+#include "minitrace/state.h"
+
+static struct ti_handles windows = {.what = "window"};
+static int keyval = MPI_KEYVAL_INVALID;
+
+static const struct ti_mode assertions[] = {
+    {MPI_MODE_NOCHECK, TI_MODE_NOCHECK},     {MPI_MODE_NOSTORE, TI_MODE_NOSTORE},
+    {MPI_MODE_NOPUT, TI_MODE_NOPUT},         {MPI_MODE_NOPRECEDE, TI_MODE_NOPRECEDE},
+    {MPI_MODE_NOSUCCEED, TI_MODE_NOSUCCEED},
+};
+
+static int64_t assertion(int mode)
+{
+    return mode ? ti_mode_of(assertions, sizeof assertions / sizeof *assertions, mode) : 0;
+}
+
+/* The window that the call made or frees. */
+static MPI_Win window_of(const struct ti_call *c)
+{
+    return c->binding == TI_BINDING_C ? *(const MPI_Win *)c->newwin
+                                      : PMPI_Win_f2c(*(const MPI_Fint *)c->newwin);
+}
+
+/* Whoever frees a window, and by whatever call, its handle may be given to the
+ * next one: MPI tells us through an attribute. */
+static int freed(MPI_Win win, int key, void *value, void *extra)
+{
+    (void)key;
+    (void)value;
+    (void)extra;
+    if (ti_state.active)
+        ti_handle_forget(&windows, (uintptr_t)win);
+    return MPI_SUCCESS;
+}
+
+/* Begin an event on the call's window; NULL if it is not known. */
+static const struct ti_handle *begin(struct ti_event *ev, const struct ti_call *c)
+{
+    const struct ti_handle *win = ti_handle_find(&windows, (uintptr_t)c->win, c);
+
+    if (!win)
+        return NULL;
+    ti_event_begin(ev, TI_M_WIN);
+    ev->arg[TI_F_WIN] = win->number;
+    return win;
+}
+
+static int64_t peer_of(const struct ti_handle *win, int peer)
+{
+    return peer == MPI_PROC_NULL ? TI_NULL : (int64_t)peer - win->rank;
+}
+
+void ti_rec_win_create(struct ti_call *c)
+{
+    const struct ti_comm_entry *comm = ti_comm_find(c->comm);
+    MPI_Win win = window_of(c);
+    const struct ti_handle *e;
+    struct ti_event ev;
+
+    if (!comm)
+        return;
+    e = ti_handle_add(&windows, (uintptr_t)win, comm->rank);
+    if (!e)
+        return;
+    if (keyval == MPI_KEYVAL_INVALID)
+        PMPI_Win_create_keyval(MPI_WIN_NULL_COPY_FN, freed, &keyval, NULL);
+    PMPI_Win_set_attr(win, keyval, NULL);
+    ti_event_begin(&ev, ti_op_info(c->op)->fields);
+    ev.arg[TI_F_COMM] = comm->index;
+    ev.arg[TI_F_WIN] = e->number;
+    ev.arg[TI_F_BYTES] = c->bytes; /* these two, unless it is a dynamic one */
+    ev.arg[TI_F_ESIZE] = c->unit;
+    ti_emit(c, &ev, true);
+}
+
+void ti_rec_win_attach(struct ti_call *c)
+{
+    struct ti_event ev;
+
+    if (!begin(&ev, c))
+        return;
+    ev.mask |= TI_M_BYTES;
+    ev.arg[TI_F_BYTES] = c->bytes;
+    ti_emit(c, &ev, false);
+}
+
+void ti_rec_win_call(struct ti_call *c)
+{
+    struct ti_event ev;
+
+    if (begin(&ev, c))
+        ti_emit(c, &ev, false);
+}
+
+/* Only known ones: whether the handle is valid, the call will find out. */
+void ti_pre_win_free(struct ti_call *c)
+{
+    const struct ti_handle *e = ti_handle_known(&windows, (uintptr_t)window_of(c));
+
+    c->held = e ? e->number : -1;
+}
+
+void ti_rec_win_free(struct ti_call *c)
+{
+    struct ti_event ev;
+
+    if (c->held < 0)
+        return;
+    ti_event_begin(&ev, TI_M_WIN);
+    ev.arg[TI_F_WIN] = c->held;
+    ti_emit(c, &ev, true);
+}
+
+void ti_rec_win_mode(struct ti_call *c)
+{
+    struct ti_event ev;
+
+    if (!begin(&ev, c))
+        return;
+    ev.mask |= TI_M_MODE;
+    ev.arg[TI_F_MODE] = assertion(c->mode);
+    ti_emit(c, &ev, false);
+}
+
+/* Ranks of the call's group in the window's communicator minus `own`, in `n`
+ * ints that stay until the next call; NULL without memory. */
+static const int *group_ranks(const struct ti_call *c, int own, int *n)
+{
+    static void *scratch;
+    static size_t room;
+    int *in, *out;
+    MPI_Group all;
+
+    PMPI_Group_size(c->group, n);
+    if (!ti_reserve(&scratch, &room, 2 * (size_t)*n * sizeof *in + 1)) {
+        ti_give_up("no memory for a group of %d ranks", *n);
+        return NULL;
+    }
+    in = scratch;
+    out = in + *n;
+    for (int i = 0; i < *n; i++)
+        in[i] = i;
+    PMPI_Win_get_group(c->win, &all);
+    PMPI_Group_translate_ranks(c->group, *n, in, all, out);
+    PMPI_Group_free(&all);
+    for (int i = 0; i < *n; i++)
+        out[i] -= own;
+    return out;
+}
+
+void ti_rec_win_group(struct ti_call *c)
+{
+    struct ti_event ev;
+    const struct ti_handle *win = begin(&ev, c);
+    const int *ranks;
+    int n;
+
+    if (!win)
+        return;
+    ranks = group_ranks(c, win->rank, &n);
+    if (!ranks)
+        return;
+    ev.mask |= TI_M_MODE;
+    ev.arg[TI_F_MODE] = assertion(c->mode);
+    ev.vec[0] = (struct ti_vec){ranks, 4, n};
+    ti_emit(c, &ev, false);
+}
+
+void ti_rec_win_test(struct ti_call *c)
+{
+    if (*c->flag)
+        ti_rec_win_call(c);
+    else
+        ti_poll_failed();
+}
+
+void ti_rec_win_lock(struct ti_call *c)
+{
+    struct ti_event ev;
+    const struct ti_handle *win = begin(&ev, c);
+
+    if (!win)
+        return;
+    ev.mask |= TI_M_PEER | TI_M_MODE;
+    ev.arg[TI_F_PEER] = peer_of(win, c->peer);
+    ev.arg[TI_F_MODE] =
+        assertion(c->mode) | (c->mode2 == MPI_LOCK_EXCLUSIVE ? TI_MODE_EXCLUSIVE : TI_MODE_NONE);
+    ti_emit(c, &ev, false);
+}
+
+void ti_rec_win_target(struct ti_call *c)
+{
+    struct ti_event ev;
+    const struct ti_handle *win = begin(&ev, c);
+
+    if (!win)
+        return;
+    ev.mask |= TI_M_PEER;
+    ev.arg[TI_F_PEER] = peer_of(win, c->peer);
+    ti_emit(c, &ev, false);
+}
+
+/* The fields of a call with an origin and a target side; false if its window is
+ * not known. */
+static bool transfer(struct ti_event *ev, const struct ti_call *c)
+{
+    const struct ti_handle *win = begin(ev, c);
+    int64_t count = c->count, esize, esize2;
+
+    if (!win)
+        return false;
+    ev->mask = TI_M_RMA2;
+    if (ti_op_info(c->op)->fields & TI_M_REDOP) {
+        ev->mask |= TI_M_REDOP;
+        ev->arg[TI_F_REDOP] = ti_redop(c->redop);
+    }
+    if (ev->mask & TI_M_REDOP && ev->arg[TI_F_REDOP] == TI_REDOP_NO_OP)
+        count = esize = 0; /* MPI ignores the origin: its type may be none */
+    else
+        esize = ti_type_bytes(c->type);
+    esize2 = ti_type_bytes(c->type2);
+    ev->arg[TI_F_PEER] = peer_of(win, c->peer);
+    ev->arg[TI_F_BYTES] = count * esize;
+    ev->arg[TI_F_ESIZE] = esize;
+    ev->arg[TI_F_BYTES2] = c->count2 * esize2;
+    ev->arg[TI_F_ESIZE2] = esize2;
+    return true;
+}
+
+void ti_rec_rma(struct ti_call *c)
+{
+    struct ti_event ev;
+
+    if (transfer(&ev, c))
+        ti_emit(c, &ev, false);
+}
+
+void ti_rec_rma_request(struct ti_call *c)
+{
+    struct ti_event ev;
+
+    if (ti_state.stopped || !transfer(&ev, c)) {
+        ti_request_hide(c);
+        ti_state.burst = 0;
+        return;
+    }
+    ev.mask |= TI_M_REQ;
+    ev.arg[TI_F_REQ] = ti_request_add(c, false, 0);
+    ti_emit(c, &ev, false);
+}
+
+void ti_rec_rma_one(struct ti_call *c)
+{
+    struct ti_event ev;
+    const struct ti_handle *win = begin(&ev, c);
+    int64_t esize;
+
+    if (!win)
+        return;
+    esize = ti_type_bytes(c->type);
+    ev.mask = ti_op_info(c->op)->fields;
+    ev.arg[TI_F_PEER] = peer_of(win, c->peer);
+    ev.arg[TI_F_BYTES] = esize;
+    ev.arg[TI_F_ESIZE] = esize;
+    if (ev.mask & TI_M_REDOP)
+        ev.arg[TI_F_REDOP] = ti_redop(c->redop);
+    ti_emit(c, &ev, false);
+}
