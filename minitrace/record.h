@@ -106,7 +106,7 @@ struct ti_call {
     MPI_Win win;
     void *newwin;        /* MPI_Win * or MPI_Fint *: result; for free, the argument */
     int64_t bytes;       /* size of a window or file */
-    int unit;            /* displacement unit */
+    int64_t unit;        /* displacement unit */
     MPI_Group group;
     int mode;            /* assertion, access mode, whence */
     int mode2;           /* lock type */
