@@ -721,6 +721,13 @@ static void put_members(struct ti_writer *w, int64_t size, const int *members)
 {
     int64_t last = 0;
 
+    if (!members) {
+        chunk_put_varint(w, (uint64_t)size);
+        chunk_put_varint(w, ti_zigzag(0));
+        if (size > 1)
+            chunk_put_varint(w, ti_zigzag(1));
+        return;
+    }
     for (int64_t i = 0, n; i < size; i += n) {
         int64_t stride = i + 1 < size ? (int64_t)members[i + 1] - members[i] : 0;
 

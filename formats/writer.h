@@ -52,8 +52,9 @@ void ti_writer_info(struct ti_writer *w, const char *const *pairs, int n);
  * string once. */
 uint32_t ti_writer_string(struct ti_writer *w, enum ti_string kind, const char *text);
 
-/* Introduce communicator `index`.  `members` are the world ranks in order; those of
- * the other group are `remote`, none (remote_size 0) for an intracommunicator.
+/* Introduce communicator `index`.  `members` are the world ranks in order, NULL for
+ * 0, 1, ... size - 1; those of the other group are `remote`, none (remote_size 0) for
+ * an intracommunicator.
  * `kind` as in COM, formats/trace.h. */
 void ti_writer_comm(struct ti_writer *w, uint32_t index, char kind, int64_t rank, int64_t size,
                     const int *members, int64_t remote_size, const int *remote);

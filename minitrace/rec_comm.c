@@ -1,6 +1,6 @@
 /*
  * Communicators: an index for each, in the order this rank met them, and their
- * members, written once.  Duplicates and splits are events as well.
+ * members, written once, when they are made.
  */
 #include <string.h>
 
@@ -12,8 +12,33 @@
 static struct ti_comm_entry *entry; /* hash table; comm MPI_COMM_NULL: free */
 static size_t entry_bytes;
 static uint32_t room, entries, next_index;
-static struct ti_comm_entry last; /* found last */
+static struct ti_comm_entry nobody = {.comm = MPI_COMM_NULL}, *last = &nobody; /* found last */
 static int keyval = MPI_KEYVAL_INVALID;
+
+/* Made by MPI_Comm_idup, which left no handle yet: it will be where the
+ * application wants it. */
+static struct late {
+    const void *where;
+    enum ti_binding binding;
+    struct ti_comm_entry entry;
+} * late;
+static size_t late_bytes;
+static uint32_t nlate;
+
+/* Room for a few integers, so that small communicators need no mapping. */
+#define FEW 256
+static int few[FEW];
+
+static int *ints(size_t n)
+{
+    return n <= FEW ? few : ti_map(n * sizeof(int));
+}
+
+static void ints_done(int *p, size_t n)
+{
+    if (p != few)
+        ti_unmap(p, n * sizeof(int));
+}
 
 static uint32_t slot_of(MPI_Comm comm)
 {
@@ -47,6 +72,7 @@ static bool insert(const struct ti_comm_entry *e)
             if (old[i].comm != MPI_COMM_NULL)
                 entry[slot_of(old[i].comm)] = old[i];
         ti_unmap(old, old_bytes);
+        last = &nobody;
     }
     entry[slot_of(e->comm)] = *e;
     entries++;
@@ -57,7 +83,7 @@ static void forget(MPI_Comm comm)
 {
     uint32_t slot;
 
-    last.comm = MPI_COMM_NULL;
+    last = &nobody;
     if (!room)
         return;
     slot = slot_of(comm);
@@ -87,184 +113,479 @@ static int freed(MPI_Comm comm, int key, void *value, void *extra)
     return MPI_SUCCESS;
 }
 
-/* World ranks of the members of comm, in a mapping of 2 * size ints that the
- * caller unmaps; NULL without memory. */
-static int *members(MPI_Comm comm, int size)
+/* World ranks of a group; false: some are in no world of ours. */
+static bool translate(MPI_Group group, MPI_Group world, int size, int *member, int *own)
 {
-    int *rank = ti_map(2 * (size_t)size * sizeof *rank);
-    MPI_Group world, group;
-
-    if (!rank)
-        return NULL;
     for (int i = 0; i < size; i++)
-        rank[size + i] = i;
-    if (comm == MPI_COMM_WORLD) {
-        memcpy(rank, rank + size, (size_t)size * sizeof *rank);
-        return rank;
+        own[i] = i;
+    PMPI_Group_translate_ranks(group, size, own, world, member);
+    for (int i = 0; i < size; i++)
+        if (member[i] == MPI_UNDEFINED)
+            return false;
+    return true;
+}
+
+/* Write the members of *e, which are those of `comm`: *e itself, or what it is a
+ * duplicate of. */
+static bool write_members(const struct ti_comm_entry *e, enum ti_comm_kind kind, MPI_Comm comm)
+{
+    size_t most = (size_t)(e->size > e->remote_size ? e->size : e->remote_size);
+    size_t n = (size_t)e->size + (size_t)e->remote_size + most;
+    MPI_Group world, group;
+    int *member, *own;
+    bool ours;
+
+    if (e->whole) {
+        ti_writer_comm(ti_state.writer, e->index, (char)kind, e->rank, e->size, NULL, 0, NULL);
+        return true;
     }
+    member = ints(n);
+    if (!member) {
+        ti_give_up("no memory for the members of a communicator of %d ranks", e->size);
+        return false;
+    }
+    own = member + (n - most);
     PMPI_Comm_group(MPI_COMM_WORLD, &world);
     PMPI_Comm_group(comm, &group);
-    PMPI_Group_translate_ranks(group, size, rank + size, world, rank);
+    ours = translate(group, world, e->size, member, own);
     PMPI_Group_free(&group);
-    PMPI_Group_free(&world);
-    for (int i = 0; i < size; i++)
-        if (rank[i] == MPI_UNDEFINED) { /* joined from another world */
-            ti_unmap(rank, 2 * (size_t)size * sizeof *rank);
-            ti_give_up("a communicator has members outside MPI_COMM_WORLD");
-            return NULL;
-        }
-    return rank;
-}
-
-/* How many neighbours the topology gives this rank. */
-static void count_neighbours(struct ti_comm_entry *e)
-{
-    int topology = MPI_UNDEFINED, n = 0, weighted;
-
-    PMPI_Topo_test(e->comm, &topology);
-    if (topology == MPI_CART) {
-        PMPI_Cartdim_get(e->comm, &n);
-        e->sources = e->destinations = 2 * n;
-    } else if (topology == MPI_GRAPH) {
-        PMPI_Graph_neighbors_count(e->comm, e->rank, &n);
-        e->sources = e->destinations = n;
-    } else if (topology == MPI_DIST_GRAPH) {
-        PMPI_Dist_graph_neighbors_count(e->comm, &e->sources, &e->destinations, &weighted);
+    if (ours && e->inter) {
+        PMPI_Comm_remote_group(comm, &group);
+        ours = translate(group, world, e->remote_size, member + e->size, own);
+        PMPI_Group_free(&group);
     }
+    PMPI_Group_free(&world);
+    if (ours)
+        ti_writer_comm(ti_state.writer, e->index, (char)kind, e->rank, e->size, member,
+                       e->remote_size, member + e->size);
+    else /* joined from another world */
+        ti_give_up("a communicator has members outside MPI_COMM_WORLD");
+    ints_done(member, n);
+    return ours;
 }
 
-static bool introduce(MPI_Comm comm, char kind, struct ti_comm_entry *e)
+/* Give *e its index and write its members. */
+static bool number(struct ti_comm_entry *e, enum ti_comm_kind kind, MPI_Comm like)
 {
-    int inter = 0, *rank;
-
-    *e = (struct ti_comm_entry){.comm = comm, .index = next_index};
-    PMPI_Comm_test_inter(comm, &inter);
-    PMPI_Comm_rank(comm, &e->rank);
-    PMPI_Comm_size(comm, &e->size);
-    e->inter = inter != 0;
-    if (inter)
-        PMPI_Comm_remote_size(comm, &e->remote_size);
-    else
-        count_neighbours(e);
-    rank = members(comm, e->size);
-    if (!rank)
+    e->index = next_index;
+    if (!write_members(e, e->inter ? TI_KIND_INTER : kind, like))
         return false;
-    ti_writer_comm(ti_state.writer, e->index, kind, e->rank, e->size, rank, 0, NULL);
-    ti_unmap(rank, 2 * (size_t)e->size * sizeof *rank);
     next_index++;
-    PMPI_Comm_set_attr(comm, keyval, NULL);
+    return true;
+}
+
+static bool follow(const struct ti_comm_entry *e)
+{
     if (insert(e))
         return true;
     ti_give_up("no memory to follow %u communicators", entries);
     return false;
 }
 
+static void mark(struct ti_comm_entry *e)
+{
+    PMPI_Comm_set_attr(e->comm, keyval, NULL);
+    e->marked = true;
+}
+
+static bool introduce(struct ti_comm_entry *e, enum ti_comm_kind kind)
+{
+    if (!number(e, kind, e->comm))
+        return false;
+    mark(e);
+    return follow(e);
+}
+
+static void ask_topology(struct ti_comm_entry *e)
+{
+    int kind = MPI_UNDEFINED, dims = 0, weighted;
+
+    PMPI_Topo_test(e->comm, &kind);
+    if (kind == MPI_CART) {
+        PMPI_Cartdim_get(e->comm, &dims);
+        e->sources = e->destinations = 2 * dims;
+    } else if (kind == MPI_GRAPH) {
+        PMPI_Graph_neighbors_count(e->comm, e->rank, &e->sources);
+        e->destinations = e->sources;
+    } else if (kind == MPI_DIST_GRAPH) {
+        PMPI_Dist_graph_neighbors_count(e->comm, &e->sources, &e->destinations, &weighted);
+    }
+}
+
+/* What is to be known of a communicator but its index. */
+static struct ti_comm_entry ask(MPI_Comm comm)
+{
+    struct ti_comm_entry e = {.comm = comm};
+    int inter = 0;
+
+    PMPI_Comm_test_inter(comm, &inter);
+    PMPI_Comm_rank(comm, &e.rank);
+    PMPI_Comm_size(comm, &e.size);
+    e.inter = inter != 0;
+    if (e.inter)
+        PMPI_Comm_remote_size(comm, &e.remote_size);
+    else
+        ask_topology(&e);
+    return e;
+}
+
+/* The same without asking: of a duplicate. */
+static struct ti_comm_entry twin_of(const struct ti_comm_entry *e, MPI_Comm comm)
+{
+    struct ti_comm_entry twin = *e;
+
+    twin.comm = comm;
+    twin.marked = false;
+    return twin;
+}
+
 bool ti_comm_begin(void)
 {
-    struct ti_comm_entry e;
+    struct ti_comm_entry world = ask(MPI_COMM_WORLD), self = ask(MPI_COMM_SELF);
 
-    last.comm = MPI_COMM_NULL;
+    world.whole = true;
     PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, freed, &keyval, NULL);
-    return introduce(MPI_COMM_WORLD, 'w', &e) && introduce(MPI_COMM_SELF, 's', &e);
+    return introduce(&world, TI_KIND_WORLD) && introduce(&self, TI_KIND_SELF);
+}
+
+static MPI_Comm comm_at(const void *where, enum ti_binding binding)
+{
+    return binding == TI_BINDING_C ? *(const MPI_Comm *)where
+                                   : PMPI_Comm_f2c(*(const MPI_Fint *)where);
+}
+
+/* If MPI has given this handle to one that MPI_Comm_idup made, follow it. */
+static bool arrived(MPI_Comm comm)
+{
+    for (uint32_t i = 0; i < nlate; i++) {
+        struct ti_comm_entry e = late[i].entry;
+
+        if (comm_at(late[i].where, late[i].binding) != comm)
+            continue;
+        late[i] = late[--nlate];
+        e.comm = comm;
+        return follow(&e);
+    }
+    return false;
+}
+
+/* Its entry, or NULL. */
+static struct ti_comm_entry *look_up(MPI_Comm comm)
+{
+    struct ti_comm_entry *e = &entry[slot_of(comm)];
+
+    if (comm == MPI_COMM_NULL)
+        return NULL;
+    if (e->comm == MPI_COMM_NULL) {
+        if (!arrived(comm))
+            return NULL;
+        e = &entry[slot_of(comm)];
+    }
+    if (!e->marked)
+        mark(e);
+    return e;
 }
 
 const struct ti_comm_entry *ti_comm_find(MPI_Comm comm)
 {
-    if (last.comm == comm)
-        return &last;
-    last = entry[slot_of(comm)];
-    if (last.comm == MPI_COMM_NULL && !introduce(comm, '?', &last)) {
-        last.comm = MPI_COMM_NULL;
+    struct ti_comm_entry *e;
+
+    if (last->comm == comm && last != &nobody)
+        return last;
+    e = look_up(comm);
+    if (!e) {
+        ti_lost("a communicator that no traced call made");
         return NULL;
     }
-    return &last;
+    last = e;
+    return e;
 }
 
-/* The new communicator of a creation that succeeded, and the event's part about
- * it; the parent's fields are the caller's.  False: nothing to record. */
-static bool created(struct ti_call *c, struct ti_event *ev, char kind)
-{
-    const struct ti_comm_entry *parent = ti_comm_find(c->comm);
-    struct ti_comm_entry e;
-    MPI_Comm made;
+/* ------------------------------------------------------------- recorders -- */
 
-    if (!parent)
+static void set(struct ti_event *ev, enum ti_field field, int64_t value)
+{
+    ev->mask |= 1u << field;
+    ev->arg[field] = value;
+}
+
+/* Begin the event of a creation that succeeded: what every such event has.
+ * *parent, if not NULL, is set to what it was made of, *made to the new
+ * communicator, of which this rank may be no member (MPI_COMM_NULL).  False:
+ * nothing to record. */
+static bool created(struct ti_call *c, struct ti_event *ev, enum ti_comm_kind kind,
+                    struct ti_comm_entry *parent, struct ti_comm_entry *made)
+{
+    const struct ti_comm_entry *found = ti_comm_find(c->comm);
+    MPI_Comm comm;
+
+    if (!found)
         return false;
-    if (parent->inter) {
-        ti_rec_untraced(c, "a communicator made from an intercommunicator");
-        return false;
-    }
-    ti_event_begin(ev, TI_M_COMM | TI_M_NEWCOMM);
+    *parent = *found;
+    ti_event_begin(ev, TI_M_MADE);
     ev->arg[TI_F_COMM] = parent->index;
     ev->arg[TI_F_NEWCOMM] = TI_NULL;
-    made = ti_comm_of(c, c->newcomm);
-    if (made == MPI_COMM_NULL)
+    comm = ti_comm_of(c, c->newcomm);
+    if (comm == MPI_COMM_NULL) {
+        *made = nobody;
         return true;
-    if (!introduce(made, kind, &e))
+    }
+    *made = kind == TI_KIND_DUP ? twin_of(parent, comm) : ask(comm);
+    if (!introduce(made, kind))
         return false;
-    ev->arg[TI_F_NEWCOMM] = e.index;
+    ev->arg[TI_F_NEWCOMM] = made->index;
     return true;
+}
+
+/* The same where neither is needed for the rest of the event. */
+static bool simply_created(struct ti_call *c, struct ti_event *ev, enum ti_comm_kind kind)
+{
+    struct ti_comm_entry parent, made;
+
+    return created(c, ev, kind, &parent, &made);
 }
 
 void ti_rec_comm_dup(struct ti_call *c)
 {
     struct ti_event ev;
 
-    if (created(c, &ev, 'd'))
+    if (simply_created(c, &ev, TI_KIND_DUP))
         ti_emit(c, &ev, true);
+}
+
+/* What the new handle's place holds, as it is. */
+static int64_t raw_handle(const struct ti_call *c)
+{
+    return c->binding == TI_BINDING_C ? (int64_t)(uintptr_t) * (MPI_Comm *)c->newcomm
+                                      : (int64_t) * (MPI_Fint *)c->newcomm;
+}
+
+void ti_pre_comm_idup(struct ti_call *c)
+{
+    c->held = raw_handle(c);
+}
+
+/*
+ * The new communicator must not be touched before the request is complete, but
+ * is numbered here: completions come in any order.  Most MPI libraries give the
+ * handle at once; otherwise it is looked for where the application wants it, when
+ * it is met.
+ */
+void ti_rec_comm_idup(struct ti_call *c)
+{
+    const struct ti_comm_entry *parent = ti_comm_find(c->comm);
+    struct ti_comm_entry made;
+    struct ti_event ev;
+
+    if (!parent)
+        return;
+    ti_event_begin(&ev, TI_M_MADE | TI_M_REQ);
+    ev.arg[TI_F_COMM] = parent->index;
+    made = twin_of(parent, MPI_COMM_NULL);
+    if (!number(&made, TI_KIND_DUP, c->comm))
+        return;
+    ev.arg[TI_F_NEWCOMM] = made.index;
+    if (raw_handle(c) != c->held) {
+        made.comm = ti_comm_of(c, c->newcomm);
+        if (!follow(&made))
+            return;
+    } else if (ti_reserve((void **)&late, &late_bytes, (nlate + 1) * sizeof *late)) {
+        late[nlate++] = (struct late){c->newcomm, c->binding, made};
+    } else {
+        ti_give_up("no memory to follow %u communicators", nlate);
+        return;
+    }
+    ev.arg[TI_F_REQ] = ti_request_add(c, false, 0);
+    ti_emit(c, &ev, true);
 }
 
 void ti_rec_comm_split(struct ti_call *c)
 {
     struct ti_event ev;
 
-    if (!created(c, &ev, 'p'))
+    if (!simply_created(c, &ev, TI_KIND_SPLIT))
         return;
-    ev.mask |= TI_M_COLOR | TI_M_KEY;
-    ev.arg[TI_F_COLOR] = c->color == MPI_UNDEFINED ? TI_NULL : c->color;
-    ev.arg[TI_F_KEY] = c->key;
+    set(&ev, TI_F_COLOR, c->color == MPI_UNDEFINED ? TI_NULL : c->color);
+    set(&ev, TI_F_KEY, c->key);
     ti_emit(c, &ev, true);
+}
+
+void ti_rec_comm_split_type(struct ti_call *c)
+{
+    c->color = c->color == MPI_UNDEFINED ? MPI_UNDEFINED : c->color != MPI_COMM_TYPE_SHARED;
+    ti_rec_comm_split(c);
 }
 
 void ti_rec_comm_create(struct ti_call *c)
 {
     struct ti_event ev;
 
-    if (created(c, &ev, 'c'))
+    if (simply_created(c, &ev, TI_KIND_CREATE))
         ti_emit(c, &ev, true);
+}
+
+void ti_rec_comm_create_group(struct ti_call *c)
+{
+    struct ti_event ev;
+
+    if (!simply_created(c, &ev, TI_KIND_CREATE))
+        return;
+    set(&ev, TI_F_TAG, c->tag);
+    ti_emit(c, &ev, true);
+}
+
+void ti_rec_intercomm_create(struct ti_call *c)
+{
+    struct ti_comm_entry local, made;
+    const struct ti_comm_entry *leaders;
+    struct ti_event ev;
+
+    if (!created(c, &ev, TI_KIND_INTER, &local, &made))
+        return;
+    set(&ev, TI_F_ROOT, c->root);
+    set(&ev, TI_F_TAG, c->tag);
+    if (local.rank == c->root) { /* elsewhere MPI ignores the others */
+        leaders = ti_comm_find(c->comm2);
+        if (!leaders)
+            return;
+        set(&ev, TI_F_COMM2, leaders->index);
+        set(&ev, TI_F_PEER, (int64_t)c->peer - leaders->rank);
+    }
+    ti_emit(c, &ev, true);
+}
+
+void ti_rec_intercomm_merge(struct ti_call *c)
+{
+    struct ti_event ev;
+
+    if (!simply_created(c, &ev, TI_KIND_MERGED))
+        return;
+    set(&ev, TI_F_KEY, c->high != 0); /* a LOGICAL may be true as -1 */
+    ti_emit(c, &ev, true);
+}
+
+/* Yes or no of each dimension; a LOGICAL may be true as -1. */
+static struct ti_vec truths(const int *of, int n, int32_t truth[MAX_DIMS])
+{
+    if (n > MAX_DIMS)
+        n = MAX_DIMS;
+    for (int i = 0; i < n; i++)
+        truth[i] = of[i] != 0;
+    return (struct ti_vec){truth, 4, n};
 }
 
 void ti_rec_cart_create(struct ti_call *c)
 {
-    int periods[MAX_DIMS];
+    int32_t periods[MAX_DIMS];
     struct ti_event ev;
 
-    if (!created(c, &ev, 'g'))
+    if (!simply_created(c, &ev, TI_KIND_CART))
         return;
-    for (int i = 0; i < c->ndims && i < MAX_DIMS; i++)
-        periods[i] = c->periods[i] != 0; /* a LOGICAL may be true as -1 */
-    ev.mask |= TI_M_REORDER;
-    ev.arg[TI_F_REORDER] = c->reorder;
+    set(&ev, TI_F_REORDER, c->reorder);
     ev.vec[0] = (struct ti_vec){c->dims, 4, c->ndims};
-    ev.vec[1] = (struct ti_vec){periods, 4, c->ndims < MAX_DIMS ? c->ndims : MAX_DIMS};
+    ev.vec[1] = truths(c->periods, c->ndims, periods);
     ti_emit(c, &ev, true);
 }
 
-/* Only known ones: whether the handle is valid, the call will find out. */
+void ti_rec_cart_sub(struct ti_call *c)
+{
+    int32_t remain[MAX_DIMS];
+    struct ti_comm_entry parent, made;
+    struct ti_event ev;
+
+    if (!created(c, &ev, TI_KIND_CART, &parent, &made))
+        return;
+    ev.vec[0] = truths(c->dims, parent.sources / 2, remain);
+    ti_emit(c, &ev, true);
+}
+
+/* The new ranks of neighbours, minus our own. */
+static struct ti_vec relative(int *rank, int n, int own)
+{
+    for (int i = 0; i < n; i++)
+        if (rank[i] != MPI_PROC_NULL)
+            rank[i] -= own;
+    return (struct ti_vec){rank, 4, n};
+}
+
+/* Neighbours are asked from MPI: those of a distributed graph are known where they
+ * are only once it has been made. */
+void ti_rec_graph_create(struct ti_call *c)
+{
+    struct ti_comm_entry parent, made;
+    struct ti_event ev;
+    int *rank, n;
+
+    if (!created(c, &ev, TI_KIND_GRAPH, &parent, &made))
+        return;
+    set(&ev, TI_F_REORDER, c->reorder);
+    n = made.sources;
+    rank = ints((size_t)n);
+    if (!rank) {
+        ti_give_up("no memory for the %d neighbours in a graph", n);
+        return;
+    }
+    if (n)
+        PMPI_Graph_neighbors(made.comm, made.rank, n, rank);
+    ev.vec[0] = relative(rank, n, made.rank);
+    ti_emit(c, &ev, true);
+    ints_done(rank, (size_t)n);
+}
+
+void ti_rec_dist_graph_create(struct ti_call *c)
+{
+    struct ti_comm_entry parent, made;
+    struct ti_event ev;
+    int *source, *destination, *weight, in, out;
+
+    if (!created(c, &ev, TI_KIND_DIST_GRAPH, &parent, &made))
+        return;
+    set(&ev, TI_F_REORDER, c->reorder);
+    in = made.sources;
+    out = made.destinations;
+    source = ints(2 * ((size_t)in + (size_t)out));
+    if (!source) {
+        ti_give_up("no memory for the %d neighbours in a graph", in + out);
+        return;
+    }
+    destination = source + in;
+    weight = destination + out;
+    PMPI_Dist_graph_neighbors(made.comm, in, source, weight, out, destination, weight + in);
+    ev.vec[0] = relative(source, in, made.rank);
+    ev.vec[1] = relative(destination, out, made.rank);
+    ti_emit(c, &ev, true);
+    ints_done(source, 2 * ((size_t)in + (size_t)out));
+}
+
+void ti_rec_comm_set_info(struct ti_call *c)
+{
+    const struct ti_comm_entry *comm = ti_comm_find(c->comm);
+    struct ti_event ev;
+
+    if (!comm)
+        return;
+    ti_event_begin(&ev, TI_M_COMM);
+    ev.arg[TI_F_COMM] = comm->index;
+    ti_emit(c, &ev, false);
+}
+
 void ti_pre_comm_free(struct ti_call *c)
 {
-    MPI_Comm comm = ti_comm_of(c, c->newcomm);
-    const struct ti_comm_entry *e = &entry[slot_of(comm)];
+    /* whether the handle is valid, the call will find out */
+    const struct ti_comm_entry *e = look_up(ti_comm_of(c, c->newcomm));
 
-    c->held = comm != MPI_COMM_NULL && e->comm == comm ? (int64_t)e->index : -1;
+    c->held = e ? (int64_t)e->index : -1;
 }
 
 void ti_rec_comm_free(struct ti_call *c)
 {
-    struct ti_event ev = {.mask = TI_M_COMM};
+    struct ti_event ev;
 
-    if (c->held < 0)
+    if (c->held < 0) { /* with another world, by a call that is not traced */
+        ti_rec_untraced(c, c->op == TI_OP_COMM_FREE ? "MPI_Comm_free" : "MPI_Comm_disconnect");
         return;
+    }
+    ti_event_begin(&ev, TI_M_COMM);
     ev.arg[TI_F_COMM] = c->held;
     ti_emit(c, &ev, true);
 }

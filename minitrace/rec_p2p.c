@@ -64,10 +64,6 @@ static const struct ti_comm_entry *message(struct ti_event *ev, struct ti_call *
 
     if (!comm)
         return NULL;
-    if (comm->inter) {
-        ti_rec_untraced(c, "point-to-point on an intercommunicator");
-        return NULL;
-    }
     esize = ti_type_bytes(c->type);
     ti_event_begin(ev, TI_M_P2P);
     ev->arg[TI_F_COMM] = comm->index;

@@ -93,9 +93,15 @@ void ti_rec_poll(struct ti_call *c)
     ti_poll_failed();
 }
 
+static struct ti_call current; /* one thread, one call at a time */
+
+const struct ti_call *ti_current(void)
+{
+    return &current;
+}
+
 struct ti_call *ti_enter(uint64_t now, unsigned op, enum ti_binding binding, const void *site)
 {
-    static struct ti_call call; /* one thread, one call at a time */
     uint64_t delta;
 
     if (__builtin_expect(!ti_state.active || thread.inside, 0))
@@ -115,10 +121,10 @@ struct ti_call *ti_enter(uint64_t now, unsigned op, enum ti_binding binding, con
         ti_state.negative++;
     }
     count(delta, op);
-    call.site = site;
-    call.op = (uint16_t)op;
-    call.binding = (uint8_t)binding;
-    return &call;
+    current.site = site;
+    current.op = (uint16_t)op;
+    current.binding = (uint8_t)binding;
+    return &current;
 }
 
 int ti_leave(int rc)

@@ -211,6 +211,7 @@ void ti_rec_neighbor_alltoallw(struct ti_call *c);
 
 /* rec_comm.c */
 void ti_rec_comm_dup(struct ti_call *c);
+void ti_pre_comm_idup(struct ti_call *c);
 void ti_rec_comm_idup(struct ti_call *c);
 void ti_rec_comm_split(struct ti_call *c);
 void ti_rec_comm_split_type(struct ti_call *c);

@@ -8,6 +8,7 @@
  *                    [drawn by rank 0]
  *   TIARA_QUIET      set: rank 0 says nothing at the end of a good run
  */
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
@@ -86,6 +87,15 @@ void ti_give_up(const char *fmt, ...)
                     reason);
     ti_recording_end(TI_END_STOPPED);
     errno = saved;
+}
+
+void ti_lost(const char *what)
+{
+    /* operations have the names of their calls, but for capitals */
+    const char *text = ti_op_info(ti_current()->op)->text;
+
+    ti_give_up("MPI_%c%s, after event %llu: %s", toupper((unsigned char)text[0]), text + 1,
+               (unsigned long long)ti_writer_events(ti_state.writer), what);
 }
 
 /* ------------------------------------------------------------- metadata -- */

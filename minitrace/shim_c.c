@@ -3139,6 +3139,7 @@ TI_EXPORT int MPI_Comm_idup(MPI_Comm comm, MPI_Comm *newcomm, MPI_Request *reque
     c->comm = comm;
     c->newcomm = newcomm;
     c->req = request;
+    ti_pre_comm_idup(c);
     rc = PMPI_Comm_idup(comm, newcomm, request);
     if (rc == MPI_SUCCESS)
         ti_rec_comm_idup(c);
@@ -8523,6 +8524,7 @@ TI_EXPORT int MPI_Comm_idup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm *ne
     c->comm = comm;
     c->newcomm = newcomm;
     c->req = request;
+    ti_pre_comm_idup(c);
     rc = PMPI_Comm_idup_with_info(comm, info, newcomm, request);
     if (rc == MPI_SUCCESS)
         ti_rec_comm_idup(c);

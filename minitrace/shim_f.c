@@ -2723,6 +2723,7 @@ TI_EXPORT void mpi_comm_idup_(MPI_Fint *comm, MPI_Fint *newcomm, MPI_Fint *reque
     c->comm = PMPI_Comm_f2c(*comm);
     c->newcomm = newcomm;
     c->req = request;
+    ti_pre_comm_idup(c);
     TI_TWIN(pmpi_comm_idup_)(comm, newcomm, request, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_comm_idup(c);

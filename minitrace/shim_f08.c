@@ -2885,6 +2885,7 @@ TI_EXPORT void mpi_comm_idup_f08_(MPI_Fint *comm, MPI_Fint *newcomm, MPI_Fint *r
     c->comm = PMPI_Comm_f2c(*comm);
     c->newcomm = newcomm;
     c->req = request;
+    ti_pre_comm_idup(c);
     if (!ierr)
         ierr = &c->ierr;
     TI_TWIN(pmpi_comm_idup_f08_)(comm, newcomm, request, ierr);

@@ -53,6 +53,10 @@ void ti_complain(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 /* Something went wrong: say so, stop recording for good, mark the trace. */
 void ti_give_up(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
+/* The same for `what` the call in progress was about and cannot be followed: "a
+ * communicator that no traced call made".  Says in which call and where. */
+void ti_lost(const char *what);
+
 /* An event without vectors; only the fields of its mask need to be set. */
 static inline void ti_event_begin(struct ti_event *ev, uint32_t mask)
 {
@@ -61,7 +65,10 @@ static inline void ti_event_begin(struct ti_event *ev, uint32_t mask)
     ev->vec[1].len = 0;
 }
 
-/* record.c: give the event its volume and call site and write it.  While
+/* record.c: the call in progress. */
+const struct ti_call *ti_current(void);
+
+/* Give the event its volume and call site and write it.  While
  * MPI_Pcontrol(0) holds, nothing is written unless `always`. */
 void ti_emit(const struct ti_call *c, struct ti_event *ev, bool always);
 
@@ -110,10 +117,12 @@ struct ti_comm_entry {
     int remote_size;           /* of the other group; 0: an intracommunicator */
     int sources, destinations; /* neighbours in its topology; 0 without one */
     bool inter;
+    bool whole;  /* its ranks are those of MPI_COMM_WORLD */
+    bool marked; /* it will tell when it is freed */
 };
 
-/* The communicator's entry; a communicator not met yet is introduced as made by
- * an untraced call.  Valid until the next call.  NULL when memory ran out. */
+/* The communicator's entry, valid until the next call.  NULL, and recording has
+ * stopped, if no traced call made it. */
 const struct ti_comm_entry *ti_comm_find(MPI_Comm comm);
 bool ti_comm_begin(void); /* world and self */
 

@@ -57,34 +57,6 @@ static void matched_probe(void)
     MPI_Mrecv(in, 1, MPI_INT, &message, MPI_STATUS_IGNORE);
 }
 
-/* Communicators from untraced calls take part: the trace introduces them when
- * they are first used. */
-static void communicators(void)
-{
-    MPI_Comm twin, inter, merged;
-
-    /* again and again: each is a new one, whatever handle the library gives it */
-    for (int i = 2; i < 6; i++) {
-        named("Comm_dup_with_info");
-        MPI_Comm_dup_with_info(MPI_COMM_WORLD, MPI_INFO_NULL, &twin);
-        expect("bcast comm=%d bytes=4 esize=4 root=1", i);
-        MPI_Bcast(out, 1, MPI_INT, 1, twin);
-        expect("comm_free comm=%d", i);
-        MPI_Comm_free(&twin);
-    }
-
-    named("Intercomm_create");
-    MPI_Intercomm_create(MPI_COMM_SELF, 0, MPI_COMM_WORLD, peer, 5, &inter);
-    named("Intercomm_merge");
-    MPI_Intercomm_merge(inter, 0, &merged);
-    expect("barrier comm=6");
-    MPI_Barrier(merged);
-    expect("comm_free comm=6");
-    MPI_Comm_free(&merged);
-    named("Comm_disconnect");
-    MPI_Comm_disconnect(&inter);
-}
-
 /* A receive that was cancelled matched nothing. */
 static void cancelled(void)
 {
@@ -109,7 +81,6 @@ int main(int argc, char **argv)
     peer = 1 - rank;
     requests();
     matched_probe();
-    communicators();
     expect("barrier comm=0");
     MPI_Barrier(MPI_COMM_WORLD);
     cancelled();
