@@ -43,12 +43,6 @@ include common/module.mk formats/module.mk minitrace/module.mk acquire/module.mk
 
 all: $(progs:%=$(O)/%)
 
-# The library's objects: position-independent, everything hidden by default, and
-# never sanitized (it is loaded into programs that are not).
-$(O)/pic/%.o: %.c
-	@mkdir -p $(@D)
-	$(call say,MPICC)$(MPICC) $(flags) -fPIC -fvisibility=hidden $(CPPFLAGS) $(CFLAGS) \
-	    $(pic_flags) -c -o $@ $<
 $(O)/%.o: %.c
 	@mkdir -p $(@D)
 	$(call say,CC)$(CC) $(flags) $(tool_flags) $(pkg_cflags) $(CPPFLAGS) $(CFLAGS) -c -o $@ $<
@@ -78,7 +72,7 @@ bench:
 install: all
 	install -d $(DESTDIR)$(bindir) $(DESTDIR)$(libdir) $(DESTDIR)$(mandir)/man1 $(DESTDIR)$(mandir)/man5
 	install $(progs:%=$(O)/%) $(DESTDIR)$(bindir)
-	install -m 644 $(O)/libminitrace.so $(DESTDIR)$(libdir)
+	install -m 644 $(libminitrace) $(DESTDIR)$(libdir)
 	install -m 644 $(wildcard man/*.1) $(DESTDIR)$(mandir)/man1
 	install -m 644 $(wildcard man/*.5) $(DESTDIR)$(mandir)/man5
 ifneq ($(ticount_files),)

@@ -1,17 +1,22 @@
 # bench: what `make bench` runs; bench/run is the list of figures.
-bench_programs := $(O)/bench/event $(O)/bench/libnull.so $(O)/bench/codec $(O)/bench/tracebytes \
+bench_programs := $(O)/bench/event $(O)/bench/null/libminitrace.so \
+                  $(O)/bench/null/libminitrace-openmpi.so $(O)/bench/codec $(O)/bench/tracebytes \
                   $(O)/bench/peek $(O)/bench/onerank $(O)/tests/mktrace
 
 $(O)/bench/event: bench/event.c
 	@mkdir -p $(@D)
 	$(call say,MPICC)$(MPICC) $(flags) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) -Wl,-z,now -o $@ $< $(LDLIBS)
 
-# The library, but for its counter.
-$(O)/bench/libnull.so: $(filter-out $(patsubst %.c,$(O)/pic/%.o,$(counter_src)),$(minitrace_objs)) \
-                       $(O)/pic/bench/counter_null.o
+# The library, but for its counter: the same front, and beside it a flavour with
+# one that reads nothing.
+$(O)/bench/null/libminitrace.so: $(O)/libminitrace.so
 	@mkdir -p $(@D)
-	$(call say,LINK)$(MPICC) -shared $(CFLAGS) $(LDFLAGS) -Wl,--exclude-libs,ALL -Wl,-z,now -o $@ $^ \
-	    $(LIBZ_A) -ldl
+	ln -sf ../../libminitrace.so $@
+$(O)/bench/null/libminitrace-openmpi.so: \
+        $(filter-out $(counter_src:%.c=$(O)/pic-openmpi/%.o),$(call minitrace_objs,openmpi)) \
+        $(O)/pic-openmpi/bench/counter_null.o minitrace/flavour.map
+	@mkdir -p $(@D)
+	$(call link_flavour,openmpi)
 
 define bench_program
 $(O)/bench/$(1): $(call obj,bench/$(1).c formats/writer.c $(formats_src) $(common_src))

@@ -1,21 +1,58 @@
-# minitrace: the preloaded library, and the counters (which ti-acquire probes too).
+# minitrace: the preloaded library and its flavours, and the counters (which
+# ti-acquire probes too).
 include minitrace/valgrind/module.mk
 -include minitrace/shims.mk
 
 counter_src := minitrace/counter.c minitrace/counter_papi.c minitrace/counter_cputime.c \
                minitrace/counter_valgrind.c
-minitrace_src := minitrace/record.c minitrace/recording.c minitrace/site.c minitrace/map.c \
-                 minitrace/untraced.c minitrace/pending.c minitrace/type.c minitrace/rec_p2p.c minitrace/rec_request.c \
-                 minitrace/rec_coll.c minitrace/rec_comm.c minitrace/handle.c \
-                 minitrace/rec_rma.c minitrace/rec_io.c minitrace/shim_by_hand.c \
-                 minitrace/shim_c.c minitrace/shim_f.c minitrace/shim_f08.c
+minitrace_src := minitrace/flavour.c minitrace/flavour_shims.S minitrace/record.c \
+                 minitrace/recording.c minitrace/site.c minitrace/map.c minitrace/untraced.c \
+                 minitrace/pending.c minitrace/type.c minitrace/handle.c minitrace/fortran.c \
+                 minitrace/rec_p2p.c minitrace/rec_request.c minitrace/rec_coll.c \
+                 minitrace/rec_comm.c minitrace/rec_rma.c minitrace/rec_io.c \
+                 minitrace/shim_by_hand.c minitrace/shim_c.c minitrace/shim_f.c \
+                 minitrace/shim_f08.c minitrace/shim_f08_large.c \
+                 minitrace/shim_f08ts.c minitrace/shim_f08ts_large.c
 
-all: $(O)/libminitrace.so
+# The flavours, each compiled with its MPI's compiler.
+flavours      := openmpi
+MPICC_openmpi := $(MPICC)
 
-minitrace_objs := $(patsubst %.c,$(O)/pic/%.o,$(minitrace_src) $(counter_src) $(writer_src) \
-                    common/err.c common/crc32c.c)
-pic_flags := -DTI_VERSION='"$(VERSION)"'
+libminitrace := $(O)/libminitrace.so $(flavours:%=$(O)/libminitrace-%.so)
+all: $(libminitrace)
 
-$(O)/libminitrace.so: $(minitrace_objs)
-	$(call say,LINK)$(MPICC) -shared $(CFLAGS) $(LDFLAGS) -Wl,-soname,libminitrace.so.0 \
-	    -Wl,--exclude-libs,ALL -Wl,-z,now -o $@ $^ $(LIBZ_A) -ldl
+minitrace_objs = $(patsubst %,$(O)/pic-$(1)/%.o,$(basename $(minitrace_src) $(counter_src) \
+                   $(writer_src) common/err.c common/crc32c.c))
+
+# Position-independent, everything hidden by default, and never sanitized (they
+# are loaded into programs that are not).
+pic_flags := -fPIC -fvisibility=hidden -DTI_VERSION='"$(VERSION)"'
+so_flags  := -shared -Wl,-z,now -Wl,-z,noexecstack
+
+define flavour_objects
+$(O)/pic-$(1)/%.o: %.c
+	@mkdir -p $$(@D)
+	$$(call say,MPICC)$$(MPICC_$(1)) $$(flags) $$(CPPFLAGS) $$(CFLAGS) $$(pic_flags) -c -o $$@ $$<
+$(O)/pic-$(1)/%.o: %.S
+	@mkdir -p $$(@D)
+	$$(call say,CC)$$(CC) -MMD -MP -I. $$(CPPFLAGS) $$(CFLAGS) -c -o $$@ $$<
+endef
+$(foreach f,$(flavours),$(eval $(call flavour_objects,$(f))))
+
+# Its shims have the names of what they stand for, and are nobody else's.
+link_flavour = $(call say,LINK)$(MPICC_$(1)) $(CFLAGS) $(LDFLAGS) $(so_flags) -Wl,-soname,$(@F) \
+    -Wl,--version-script=minitrace/flavour.map -o $@ $(filter %.o,$^) $(LIBZ_A) -ldl
+
+$(O)/libminitrace-openmpi.so: $(call minitrace_objs,openmpi) minitrace/flavour.map
+	$(call link_flavour,openmpi)
+
+# The front knows no MPI.
+$(O)/front/%.o: minitrace/%.c
+	@mkdir -p $(@D)
+	$(call say,CC)$(CC) $(flags) $(CPPFLAGS) $(CFLAGS) $(pic_flags) -c -o $@ $<
+$(O)/front/%.o: minitrace/%.S
+	@mkdir -p $(@D)
+	$(call say,CC)$(CC) -MMD -MP -I. $(CPPFLAGS) $(CFLAGS) -c -o $@ $<
+$(O)/libminitrace.so: $(O)/front/front.o $(O)/front/front_stubs.o
+	$(call say,LINK)$(CC) $(CFLAGS) $(LDFLAGS) $(so_flags) -Wl,-soname,libminitrace.so.0 -o $@ $^ \
+	    -ldl -lpthread

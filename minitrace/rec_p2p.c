@@ -1,10 +1,6 @@
 /* Point-to-point: sends, receives, probes. */
 #include "minitrace/state.h"
 
-/* The ignore constant of the Fortran bindings: a common block of the MPI
- * library, or nothing in a C program. */
-extern MPI_Fint mpi_fortran_status_ignore_[] __attribute__((weak));
-
 /* The call ignores its status, and we need it: give it one of ours. */
 void ti_lend_status(struct ti_call *c)
 {
@@ -14,7 +10,7 @@ void ti_lend_status(struct ti_call *c)
     if (c->binding == TI_BINDING_C) {
         if (c->status == MPI_STATUS_IGNORE)
             c->status = &lent;
-    } else if (c->status == mpi_fortran_status_ignore_ || c->status == NULL) {
+    } else if (ti_fortran_ignores(c->status)) {
         c->status = lent_fortran;
     }
 }

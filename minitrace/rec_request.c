@@ -15,8 +15,6 @@
 
 #include "minitrace/state.h"
 
-extern MPI_Fint mpi_fortran_statuses_ignore_[] __attribute__((weak));
-
 struct request {
     MPI_Request handle;
     const void *where;
@@ -194,9 +192,8 @@ static struct request *look_up(const struct ti_call *c, int64_t i)
 
 static bool ignored(const struct ti_call *c)
 {
-    return c->binding == TI_BINDING_C
-               ? c->status == MPI_STATUSES_IGNORE
-               : c->status == mpi_fortran_statuses_ignore_ || c->status == NULL;
+    return c->binding == TI_BINDING_C ? c->status == MPI_STATUSES_IGNORE
+                                      : ti_fortran_ignores_all(c->status);
 }
 
 static size_t status_bytes(const struct ti_call *c)

@@ -3,7 +3,8 @@
  *
  * A shim is the library's version of one MPI function in one binding.  It does
  * four things: enter, tell what the call is about in a `struct ti_call`, forward
- * to the same binding's PMPI twin with the caller's own pointers, leave.
+ * to the same function of the same binding (next.h says which) with the caller's
+ * own pointers, leave.
  *
  *     int MPI_Send(const void *buf, int count, MPI_Datatype datatype, int dest, int tag,
  *                  MPI_Comm comm)
@@ -12,9 +13,9 @@
  *         int rc;
  *
  *         if (!c)
- *             return PMPI_Send(buf, count, datatype, dest, tag, comm);
+ *             return TI_NEXT(MPI_Send)(buf, count, datatype, dest, tag, comm);
  *         c->count = count; c->type = datatype; c->peer = dest; c->tag = tag; c->comm = comm;
- *         rc = PMPI_Send(buf, count, datatype, dest, tag, comm);
+ *         rc = TI_NEXT(MPI_Send)(buf, count, datatype, dest, tag, comm);
  *         if (rc == MPI_SUCCESS)
  *             ti_rec_send(c);
  *         return ti_leave(rc);
@@ -45,8 +46,7 @@
 #include <stdint.h>
 
 #include "formats/event.h"
-
-#define TI_EXPORT __attribute__((visibility("default")))
+#include "minitrace/next.h"
 
 enum ti_binding { TI_BINDING_C, TI_BINDING_FORTRAN };
 
@@ -142,6 +142,14 @@ struct ti_call *ti_enter(uint64_t now, unsigned op, enum ti_binding binding, con
 /* Leave: the last thing a shim does; gives back `rc` so that the compiler can
  * make it a jump and the burst starts at the same distance in every shim. */
 int ti_leave(int rc);
+
+/* A shim of no MPI function, by which ti_calibrate() measures the others. */
+int ti_nothing(void);
+
+/* fortran.c: whether a Fortran argument is the binding's MPI_IN_PLACE, given by
+ * address or in a descriptor. */
+bool ti_fortran_in_place(const void *buffer);
+bool ti_descriptor_in_place(const void *descriptor);
 
 void ti_rec_untraced(struct ti_call *c, const char *name);
 

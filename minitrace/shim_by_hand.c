@@ -5,7 +5,6 @@
 #include <stdarg.h>
 
 #include "minitrace/state.h"
-#include "minitrace/twin.h"
 
 /* ----------------------------------------------------------------- Init -- */
 
@@ -15,19 +14,19 @@ static void begun(double start, int failed, int provided)
         ti_recording_begin(start, provided);
 }
 
-TI_EXPORT int MPI_Init(int *argc, char ***argv)
+int MPI_Init(int *argc, char ***argv)
 {
     double start = ti_seconds();
-    int rc = PMPI_Init(argc, argv);
+    int rc = TI_NEXT(MPI_Init)(argc, argv);
 
     begun(start, rc, MPI_THREAD_SINGLE);
     return rc;
 }
 
-TI_EXPORT int MPI_Init_thread(int *argc, char ***argv, int required, int *provided)
+int MPI_Init_thread(int *argc, char ***argv, int required, int *provided)
 {
     double start = ti_seconds();
-    int rc = PMPI_Init_thread(argc, argv, required, provided);
+    int rc = TI_NEXT(MPI_Init_thread)(argc, argv, required, provided);
 
     begun(start, rc, rc ? 0 : *provided);
     return rc;
@@ -35,27 +34,24 @@ TI_EXPORT int MPI_Init_thread(int *argc, char ***argv, int required, int *provid
 
 /* The Fortran twins; an absent ierror is a null pointer in mpi_f08. */
 #define FORTRAN_INIT(init, init_thread)                                                            \
-    void p##init(MPI_Fint *ierr) __attribute__((weak));                                            \
-    TI_EXPORT void init(MPI_Fint *ierr);                                                           \
-    TI_EXPORT void init(MPI_Fint *ierr)                                                            \
+    void init(MPI_Fint *ierr);                                                                     \
+    void init(MPI_Fint *ierr)                                                                      \
     {                                                                                              \
         double start = ti_seconds();                                                               \
         MPI_Fint rc = 0;                                                                           \
                                                                                                    \
-        TI_TWIN(p##init)(&rc);                                                                     \
+        TI_NEXT(init)(&rc);                                                                        \
         if (ierr)                                                                                  \
             *ierr = rc;                                                                            \
         begun(start, rc, MPI_THREAD_SINGLE);                                                       \
     }                                                                                              \
-    void p##init_thread(MPI_Fint *required, MPI_Fint *provided, MPI_Fint *ierr)                    \
-        __attribute__((weak));                                                                     \
-    TI_EXPORT void init_thread(MPI_Fint *required, MPI_Fint *provided, MPI_Fint *ierr);            \
-    TI_EXPORT void init_thread(MPI_Fint *required, MPI_Fint *provided, MPI_Fint *ierr)             \
+    void init_thread(MPI_Fint *required, MPI_Fint *provided, MPI_Fint *ierr);                      \
+    void init_thread(MPI_Fint *required, MPI_Fint *provided, MPI_Fint *ierr)                       \
     {                                                                                              \
         double start = ti_seconds();                                                               \
         MPI_Fint rc = 0;                                                                           \
                                                                                                    \
-        TI_TWIN(p##init_thread)(required, provided, &rc);                                          \
+        TI_NEXT(init_thread)(required, provided, &rc);                                             \
         if (ierr)                                                                                  \
             *ierr = rc;                                                                            \
         begun(start, rc, rc ? 0 : *provided);                                                      \
@@ -76,26 +72,25 @@ static void end(struct ti_call *c)
     ti_leave(0);
 }
 
-TI_EXPORT int MPI_Finalize(void)
+int MPI_Finalize(void)
 {
     struct ti_call *c = TI_ENTER(TI_OP_FINALIZE, TI_BINDING_C);
 
     if (c)
         end(c);
-    return PMPI_Finalize();
+    return TI_NEXT(MPI_Finalize)();
 }
 
 #define FORTRAN_FINALIZE(finalize)                                                                 \
-    void p##finalize(MPI_Fint *ierr) __attribute__((weak));                                        \
-    TI_EXPORT void finalize(MPI_Fint *ierr);                                                       \
-    TI_EXPORT void finalize(MPI_Fint *ierr)                                                        \
+    void finalize(MPI_Fint *ierr);                                                                 \
+    void finalize(MPI_Fint *ierr)                                                                  \
     {                                                                                              \
         struct ti_call *c = TI_ENTER(TI_OP_FINALIZE, TI_BINDING_FORTRAN);                          \
         MPI_Fint lent;                                                                             \
                                                                                                    \
         if (c)                                                                                     \
             end(c);                                                                                \
-        TI_TWIN(p##finalize)(ierr ? ierr : &lent);                                                 \
+        TI_NEXT(finalize)(ierr ? ierr : &lent);                                                    \
     }
 
 FORTRAN_FINALIZE(mpi_finalize_)
@@ -115,26 +110,25 @@ static void abort_comm(struct ti_call *c, MPI_Comm comm, int code)
     ti_leave(0);
 }
 
-TI_EXPORT int MPI_Abort(MPI_Comm comm, int code)
+int MPI_Abort(MPI_Comm comm, int code)
 {
     struct ti_call *c = TI_ENTER(TI_OP_ABORT, TI_BINDING_C);
 
     if (c)
         abort_comm(c, comm, code);
-    return PMPI_Abort(comm, code);
+    return TI_NEXT(MPI_Abort)(comm, code);
 }
 
 #define FORTRAN_ABORT(abort_)                                                                      \
-    void p##abort_(MPI_Fint *comm, MPI_Fint *code, MPI_Fint *ierr) __attribute__((weak));          \
-    TI_EXPORT void abort_(MPI_Fint *comm, MPI_Fint *code, MPI_Fint *ierr);                         \
-    TI_EXPORT void abort_(MPI_Fint *comm, MPI_Fint *code, MPI_Fint *ierr)                          \
+    void abort_(MPI_Fint *comm, MPI_Fint *code, MPI_Fint *ierr);                                   \
+    void abort_(MPI_Fint *comm, MPI_Fint *code, MPI_Fint *ierr)                                    \
     {                                                                                              \
         struct ti_call *c = TI_ENTER(TI_OP_ABORT, TI_BINDING_FORTRAN);                             \
         MPI_Fint lent;                                                                             \
                                                                                                    \
         if (c)                                                                                     \
             abort_comm(c, PMPI_Comm_f2c(*comm), *code);                                            \
-        TI_TWIN(p##abort_)(comm, code, ierr ? ierr : &lent);                                       \
+        TI_NEXT(abort_)(comm, code, ierr ? ierr : &lent);                                          \
     }
 
 FORTRAN_ABORT(mpi_abort_)
@@ -156,30 +150,29 @@ static void control(struct ti_call *c, int level)
     ti_state.stopped = level == 0;
 }
 
-TI_EXPORT int MPI_Pcontrol(const int level, ...)
+int MPI_Pcontrol(const int level, ...)
 {
     struct ti_call *c = TI_ENTER(TI_OP_PCONTROL, TI_BINDING_C);
 
     /* further arguments are a profiler's; PMPI_Pcontrol does nothing */
     if (!c)
-        return PMPI_Pcontrol(level);
+        return TI_NEXT(MPI_Pcontrol)(level);
     control(c, level);
-    return ti_leave(PMPI_Pcontrol(level));
+    return ti_leave(TI_NEXT(MPI_Pcontrol)(level));
 }
 
 #define FORTRAN_PCONTROL(pcontrol)                                                                 \
-    void p##pcontrol(MPI_Fint *level) __attribute__((weak));                                       \
-    TI_EXPORT void pcontrol(MPI_Fint *level);                                                      \
-    TI_EXPORT void pcontrol(MPI_Fint *level)                                                       \
+    void pcontrol(MPI_Fint *level);                                                                \
+    void pcontrol(MPI_Fint *level)                                                                 \
     {                                                                                              \
         struct ti_call *c = TI_ENTER(TI_OP_PCONTROL, TI_BINDING_FORTRAN);                          \
                                                                                                    \
         if (!c) {                                                                                  \
-            TI_TWIN(p##pcontrol)(level);                                                           \
+            TI_NEXT(pcontrol)(level);                                                              \
             return;                                                                                \
         }                                                                                          \
         control(c, *level);                                                                        \
-        TI_TWIN(p##pcontrol)(level);                                                               \
+        TI_NEXT(pcontrol)(level);                                                                  \
         ti_leave(0);                                                                               \
     }
 

@@ -14,170 +14,170 @@
 /* We define and call deprecated functions because applications still do. */
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 
-TI_EXPORT int MPI_Send(const void *buf, int count, MPI_Datatype datatype, int dest, int tag,
-                       MPI_Comm comm)
+int MPI_Send(const void *buf, int count, MPI_Datatype datatype, int dest, int tag,
+             MPI_Comm comm)
 {
     struct ti_call *c = TI_ENTER(TI_OP_SEND, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Send(buf, count, datatype, dest, tag, comm);
+        return TI_NEXT(MPI_Send)(buf, count, datatype, dest, tag, comm);
     c->count = count;
     c->type = datatype;
     c->peer = dest;
     c->tag = tag;
     c->comm = comm;
-    rc = PMPI_Send(buf, count, datatype, dest, tag, comm);
+    rc = TI_NEXT(MPI_Send)(buf, count, datatype, dest, tag, comm);
     if (rc == MPI_SUCCESS)
         ti_rec_send(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Bsend(const void *buf, int count, MPI_Datatype datatype, int dest, int tag,
-                        MPI_Comm comm)
+int MPI_Bsend(const void *buf, int count, MPI_Datatype datatype, int dest, int tag,
+              MPI_Comm comm)
 {
     struct ti_call *c = TI_ENTER(TI_OP_BSEND, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Bsend(buf, count, datatype, dest, tag, comm);
+        return TI_NEXT(MPI_Bsend)(buf, count, datatype, dest, tag, comm);
     c->count = count;
     c->type = datatype;
     c->peer = dest;
     c->tag = tag;
     c->comm = comm;
-    rc = PMPI_Bsend(buf, count, datatype, dest, tag, comm);
+    rc = TI_NEXT(MPI_Bsend)(buf, count, datatype, dest, tag, comm);
     if (rc == MPI_SUCCESS)
         ti_rec_send(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Ssend(const void *buf, int count, MPI_Datatype datatype, int dest, int tag,
-                        MPI_Comm comm)
+int MPI_Ssend(const void *buf, int count, MPI_Datatype datatype, int dest, int tag,
+              MPI_Comm comm)
 {
     struct ti_call *c = TI_ENTER(TI_OP_SSEND, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Ssend(buf, count, datatype, dest, tag, comm);
+        return TI_NEXT(MPI_Ssend)(buf, count, datatype, dest, tag, comm);
     c->count = count;
     c->type = datatype;
     c->peer = dest;
     c->tag = tag;
     c->comm = comm;
-    rc = PMPI_Ssend(buf, count, datatype, dest, tag, comm);
+    rc = TI_NEXT(MPI_Ssend)(buf, count, datatype, dest, tag, comm);
     if (rc == MPI_SUCCESS)
         ti_rec_send(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Rsend(const void *buf, int count, MPI_Datatype datatype, int dest, int tag,
-                        MPI_Comm comm)
+int MPI_Rsend(const void *buf, int count, MPI_Datatype datatype, int dest, int tag,
+              MPI_Comm comm)
 {
     struct ti_call *c = TI_ENTER(TI_OP_RSEND, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Rsend(buf, count, datatype, dest, tag, comm);
+        return TI_NEXT(MPI_Rsend)(buf, count, datatype, dest, tag, comm);
     c->count = count;
     c->type = datatype;
     c->peer = dest;
     c->tag = tag;
     c->comm = comm;
-    rc = PMPI_Rsend(buf, count, datatype, dest, tag, comm);
+    rc = TI_NEXT(MPI_Rsend)(buf, count, datatype, dest, tag, comm);
     if (rc == MPI_SUCCESS)
         ti_rec_send(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Isend(const void *buf, int count, MPI_Datatype datatype, int dest, int tag,
-                        MPI_Comm comm, MPI_Request *request)
+int MPI_Isend(const void *buf, int count, MPI_Datatype datatype, int dest, int tag,
+              MPI_Comm comm, MPI_Request *request)
 {
     struct ti_call *c = TI_ENTER(TI_OP_ISEND, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Isend(buf, count, datatype, dest, tag, comm, request);
+        return TI_NEXT(MPI_Isend)(buf, count, datatype, dest, tag, comm, request);
     c->count = count;
     c->type = datatype;
     c->peer = dest;
     c->tag = tag;
     c->comm = comm;
     c->req = request;
-    rc = PMPI_Isend(buf, count, datatype, dest, tag, comm, request);
+    rc = TI_NEXT(MPI_Isend)(buf, count, datatype, dest, tag, comm, request);
     if (rc == MPI_SUCCESS)
         ti_rec_isend(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Ibsend(const void *buf, int count, MPI_Datatype datatype, int dest, int tag,
-                         MPI_Comm comm, MPI_Request *request)
+int MPI_Ibsend(const void *buf, int count, MPI_Datatype datatype, int dest, int tag,
+               MPI_Comm comm, MPI_Request *request)
 {
     struct ti_call *c = TI_ENTER(TI_OP_IBSEND, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Ibsend(buf, count, datatype, dest, tag, comm, request);
+        return TI_NEXT(MPI_Ibsend)(buf, count, datatype, dest, tag, comm, request);
     c->count = count;
     c->type = datatype;
     c->peer = dest;
     c->tag = tag;
     c->comm = comm;
     c->req = request;
-    rc = PMPI_Ibsend(buf, count, datatype, dest, tag, comm, request);
+    rc = TI_NEXT(MPI_Ibsend)(buf, count, datatype, dest, tag, comm, request);
     if (rc == MPI_SUCCESS)
         ti_rec_isend(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Issend(const void *buf, int count, MPI_Datatype datatype, int dest, int tag,
-                         MPI_Comm comm, MPI_Request *request)
+int MPI_Issend(const void *buf, int count, MPI_Datatype datatype, int dest, int tag,
+               MPI_Comm comm, MPI_Request *request)
 {
     struct ti_call *c = TI_ENTER(TI_OP_ISSEND, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Issend(buf, count, datatype, dest, tag, comm, request);
+        return TI_NEXT(MPI_Issend)(buf, count, datatype, dest, tag, comm, request);
     c->count = count;
     c->type = datatype;
     c->peer = dest;
     c->tag = tag;
     c->comm = comm;
     c->req = request;
-    rc = PMPI_Issend(buf, count, datatype, dest, tag, comm, request);
+    rc = TI_NEXT(MPI_Issend)(buf, count, datatype, dest, tag, comm, request);
     if (rc == MPI_SUCCESS)
         ti_rec_isend(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Irsend(const void *buf, int count, MPI_Datatype datatype, int dest, int tag,
-                         MPI_Comm comm, MPI_Request *request)
+int MPI_Irsend(const void *buf, int count, MPI_Datatype datatype, int dest, int tag,
+               MPI_Comm comm, MPI_Request *request)
 {
     struct ti_call *c = TI_ENTER(TI_OP_IRSEND, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Irsend(buf, count, datatype, dest, tag, comm, request);
+        return TI_NEXT(MPI_Irsend)(buf, count, datatype, dest, tag, comm, request);
     c->count = count;
     c->type = datatype;
     c->peer = dest;
     c->tag = tag;
     c->comm = comm;
     c->req = request;
-    rc = PMPI_Irsend(buf, count, datatype, dest, tag, comm, request);
+    rc = TI_NEXT(MPI_Irsend)(buf, count, datatype, dest, tag, comm, request);
     if (rc == MPI_SUCCESS)
         ti_rec_isend(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Recv(void *buf, int count, MPI_Datatype datatype, int source, int tag,
-                       MPI_Comm comm, MPI_Status *status)
+int MPI_Recv(void *buf, int count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm,
+             MPI_Status *status)
 {
     struct ti_call *c = TI_ENTER(TI_OP_RECV, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Recv(buf, count, datatype, source, tag, comm, status);
+        return TI_NEXT(MPI_Recv)(buf, count, datatype, source, tag, comm, status);
     c->count = count;
     c->type = datatype;
     c->peer = source;
@@ -185,42 +185,42 @@ TI_EXPORT int MPI_Recv(void *buf, int count, MPI_Datatype datatype, int source, 
     c->comm = comm;
     c->status = status;
     ti_pre_recv(c);
-    rc = PMPI_Recv(buf, count, datatype, source, tag, comm, c->status);
+    rc = TI_NEXT(MPI_Recv)(buf, count, datatype, source, tag, comm, c->status);
     if (rc == MPI_SUCCESS)
         ti_rec_recv(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Irecv(void *buf, int count, MPI_Datatype datatype, int source, int tag,
-                        MPI_Comm comm, MPI_Request *request)
+int MPI_Irecv(void *buf, int count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm,
+              MPI_Request *request)
 {
     struct ti_call *c = TI_ENTER(TI_OP_IRECV, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Irecv(buf, count, datatype, source, tag, comm, request);
+        return TI_NEXT(MPI_Irecv)(buf, count, datatype, source, tag, comm, request);
     c->count = count;
     c->type = datatype;
     c->peer = source;
     c->tag = tag;
     c->comm = comm;
     c->req = request;
-    rc = PMPI_Irecv(buf, count, datatype, source, tag, comm, request);
+    rc = TI_NEXT(MPI_Irecv)(buf, count, datatype, source, tag, comm, request);
     if (rc == MPI_SUCCESS)
         ti_rec_irecv(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Sendrecv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, int dest,
-                           int sendtag, void *recvbuf, int recvcount, MPI_Datatype recvtype,
-                           int source, int recvtag, MPI_Comm comm, MPI_Status *status)
+int MPI_Sendrecv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, int dest,
+                 int sendtag, void *recvbuf, int recvcount, MPI_Datatype recvtype, int source,
+                 int recvtag, MPI_Comm comm, MPI_Status *status)
 {
     struct ti_call *c = TI_ENTER(TI_OP_SENDRECV, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Sendrecv(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount,
-                             recvtype, source, recvtag, comm, status);
+        return TI_NEXT(MPI_Sendrecv)(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf,
+                                     recvcount, recvtype, source, recvtag, comm, status);
     c->count = sendcount;
     c->type = sendtype;
     c->peer = dest;
@@ -232,23 +232,22 @@ TI_EXPORT int MPI_Sendrecv(const void *sendbuf, int sendcount, MPI_Datatype send
     c->comm = comm;
     c->status = status;
     ti_pre_sendrecv(c);
-    rc = PMPI_Sendrecv(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount,
-                       recvtype, source, recvtag, comm, c->status);
+    rc = TI_NEXT(MPI_Sendrecv)(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount,
+                               recvtype, source, recvtag, comm, c->status);
     if (rc == MPI_SUCCESS)
         ti_rec_sendrecv(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Sendrecv_replace(void *buf, int count, MPI_Datatype datatype, int dest,
-                                   int sendtag, int source, int recvtag, MPI_Comm comm,
-                                   MPI_Status *status)
+int MPI_Sendrecv_replace(void *buf, int count, MPI_Datatype datatype, int dest, int sendtag,
+                         int source, int recvtag, MPI_Comm comm, MPI_Status *status)
 {
     struct ti_call *c = TI_ENTER(TI_OP_SENDRECV_REPLACE, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Sendrecv_replace(buf, count, datatype, dest, sendtag, source, recvtag, comm,
-                                     status);
+        return TI_NEXT(MPI_Sendrecv_replace)(buf, count, datatype, dest, sendtag, source,
+                                             recvtag, comm, status);
     c->count = count;
     c->type = datatype;
     c->peer = dest;
@@ -258,353 +257,353 @@ TI_EXPORT int MPI_Sendrecv_replace(void *buf, int count, MPI_Datatype datatype, 
     c->comm = comm;
     c->status = status;
     ti_pre_sendrecv(c);
-    rc = PMPI_Sendrecv_replace(buf, count, datatype, dest, sendtag, source, recvtag, comm,
-                               c->status);
+    rc = TI_NEXT(MPI_Sendrecv_replace)(buf, count, datatype, dest, sendtag, source, recvtag,
+                                       comm, c->status);
     if (rc == MPI_SUCCESS)
         ti_rec_sendrecv(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Probe(int source, int tag, MPI_Comm comm, MPI_Status *status)
+int MPI_Probe(int source, int tag, MPI_Comm comm, MPI_Status *status)
 {
     struct ti_call *c = TI_ENTER(TI_OP_PROBE, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Probe(source, tag, comm, status);
+        return TI_NEXT(MPI_Probe)(source, tag, comm, status);
     c->peer = source;
     c->tag = tag;
     c->comm = comm;
     c->status = status;
     ti_pre_probe(c);
-    rc = PMPI_Probe(source, tag, comm, c->status);
+    rc = TI_NEXT(MPI_Probe)(source, tag, comm, c->status);
     if (rc == MPI_SUCCESS)
         ti_rec_probe(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Iprobe(int source, int tag, MPI_Comm comm, int *flag, MPI_Status *status)
+int MPI_Iprobe(int source, int tag, MPI_Comm comm, int *flag, MPI_Status *status)
 {
     struct ti_call *c = TI_ENTER(TI_OP_IPROBE, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Iprobe(source, tag, comm, flag, status);
+        return TI_NEXT(MPI_Iprobe)(source, tag, comm, flag, status);
     c->peer = source;
     c->tag = tag;
     c->comm = comm;
     c->flag = flag;
     c->status = status;
     ti_pre_iprobe(c);
-    rc = PMPI_Iprobe(source, tag, comm, flag, c->status);
+    rc = TI_NEXT(MPI_Iprobe)(source, tag, comm, flag, c->status);
     if (rc == MPI_SUCCESS)
         ti_rec_iprobe(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Wait(MPI_Request *request, MPI_Status *status)
+int MPI_Wait(MPI_Request *request, MPI_Status *status)
 {
     struct ti_call *c = TI_ENTER(TI_OP_WAIT, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Wait(request, status);
+        return TI_NEXT(MPI_Wait)(request, status);
     c->req = request;
     c->status = status;
     ti_pre_wait(c);
-    rc = PMPI_Wait(request, c->status);
+    rc = TI_NEXT(MPI_Wait)(request, c->status);
     if (rc == MPI_SUCCESS)
         ti_rec_wait(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Test(MPI_Request *request, int *flag, MPI_Status *status)
+int MPI_Test(MPI_Request *request, int *flag, MPI_Status *status)
 {
     struct ti_call *c = TI_ENTER(TI_OP_TEST, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Test(request, flag, status);
+        return TI_NEXT(MPI_Test)(request, flag, status);
     c->req = request;
     c->flag = flag;
     c->status = status;
     ti_pre_wait(c);
-    rc = PMPI_Test(request, flag, c->status);
+    rc = TI_NEXT(MPI_Test)(request, flag, c->status);
     if (rc == MPI_SUCCESS)
         ti_rec_wait(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Waitall(int count, MPI_Request *array_of_requests,
-                          MPI_Status *array_of_statuses)
+int MPI_Waitall(int count, MPI_Request *array_of_requests, MPI_Status *array_of_statuses)
 {
     struct ti_call *c = TI_ENTER(TI_OP_WAITALL, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Waitall(count, array_of_requests, array_of_statuses);
+        return TI_NEXT(MPI_Waitall)(count, array_of_requests, array_of_statuses);
     c->nreq = count;
     c->req = array_of_requests;
     c->status = array_of_statuses;
     ti_pre_waitall(c);
-    rc = PMPI_Waitall(count, array_of_requests, c->status);
+    rc = TI_NEXT(MPI_Waitall)(count, array_of_requests, c->status);
     if (rc == MPI_SUCCESS)
         ti_rec_waitall(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Testall(int count, MPI_Request *array_of_requests, int *flag,
-                          MPI_Status *array_of_statuses)
+int MPI_Testall(int count, MPI_Request *array_of_requests, int *flag,
+                MPI_Status *array_of_statuses)
 {
     struct ti_call *c = TI_ENTER(TI_OP_TESTALL, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Testall(count, array_of_requests, flag, array_of_statuses);
+        return TI_NEXT(MPI_Testall)(count, array_of_requests, flag, array_of_statuses);
     c->nreq = count;
     c->req = array_of_requests;
     c->flag = flag;
     c->status = array_of_statuses;
     ti_pre_waitall(c);
-    rc = PMPI_Testall(count, array_of_requests, flag, c->status);
+    rc = TI_NEXT(MPI_Testall)(count, array_of_requests, flag, c->status);
     if (rc == MPI_SUCCESS)
         ti_rec_waitall(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Waitany(int count, MPI_Request *array_of_requests, int *index,
-                          MPI_Status *status)
+int MPI_Waitany(int count, MPI_Request *array_of_requests, int *index, MPI_Status *status)
 {
     struct ti_call *c = TI_ENTER(TI_OP_WAITANY, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Waitany(count, array_of_requests, index, status);
+        return TI_NEXT(MPI_Waitany)(count, array_of_requests, index, status);
     c->nreq = count;
     c->req = array_of_requests;
     c->index = index;
     c->status = status;
     ti_pre_waitany(c);
-    rc = PMPI_Waitany(count, array_of_requests, index, c->status);
+    rc = TI_NEXT(MPI_Waitany)(count, array_of_requests, index, c->status);
     if (rc == MPI_SUCCESS)
         ti_rec_waitany(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Testany(int count, MPI_Request *array_of_requests, int *index, int *flag,
-                          MPI_Status *status)
+int MPI_Testany(int count, MPI_Request *array_of_requests, int *index, int *flag,
+                MPI_Status *status)
 {
     struct ti_call *c = TI_ENTER(TI_OP_TESTANY, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Testany(count, array_of_requests, index, flag, status);
+        return TI_NEXT(MPI_Testany)(count, array_of_requests, index, flag, status);
     c->nreq = count;
     c->req = array_of_requests;
     c->index = index;
     c->flag = flag;
     c->status = status;
     ti_pre_waitany(c);
-    rc = PMPI_Testany(count, array_of_requests, index, flag, c->status);
+    rc = TI_NEXT(MPI_Testany)(count, array_of_requests, index, flag, c->status);
     if (rc == MPI_SUCCESS)
         ti_rec_waitany(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Waitsome(int incount, MPI_Request *array_of_requests, int *outcount,
-                           int *array_of_indices, MPI_Status *array_of_statuses)
+int MPI_Waitsome(int incount, MPI_Request *array_of_requests, int *outcount,
+                 int *array_of_indices, MPI_Status *array_of_statuses)
 {
     struct ti_call *c = TI_ENTER(TI_OP_WAITSOME, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Waitsome(incount, array_of_requests, outcount, array_of_indices,
-                             array_of_statuses);
+        return TI_NEXT(MPI_Waitsome)(incount, array_of_requests, outcount, array_of_indices,
+                                     array_of_statuses);
     c->nreq = incount;
     c->req = array_of_requests;
     c->index = outcount;
     c->indices = array_of_indices;
     c->status = array_of_statuses;
     ti_pre_waitsome(c);
-    rc = PMPI_Waitsome(incount, array_of_requests, outcount, array_of_indices, c->status);
+    rc = TI_NEXT(MPI_Waitsome)(incount, array_of_requests, outcount, array_of_indices,
+                               c->status);
     if (rc == MPI_SUCCESS)
         ti_rec_waitsome(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Testsome(int incount, MPI_Request *array_of_requests, int *outcount,
-                           int *array_of_indices, MPI_Status *array_of_statuses)
+int MPI_Testsome(int incount, MPI_Request *array_of_requests, int *outcount,
+                 int *array_of_indices, MPI_Status *array_of_statuses)
 {
     struct ti_call *c = TI_ENTER(TI_OP_TESTSOME, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Testsome(incount, array_of_requests, outcount, array_of_indices,
-                             array_of_statuses);
+        return TI_NEXT(MPI_Testsome)(incount, array_of_requests, outcount, array_of_indices,
+                                     array_of_statuses);
     c->nreq = incount;
     c->req = array_of_requests;
     c->index = outcount;
     c->indices = array_of_indices;
     c->status = array_of_statuses;
     ti_pre_waitsome(c);
-    rc = PMPI_Testsome(incount, array_of_requests, outcount, array_of_indices, c->status);
+    rc = TI_NEXT(MPI_Testsome)(incount, array_of_requests, outcount, array_of_indices,
+                               c->status);
     if (rc == MPI_SUCCESS)
         ti_rec_waitsome(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Request_free(MPI_Request *request)
+int MPI_Request_free(MPI_Request *request)
 {
     struct ti_call *c = TI_ENTER(TI_OP_REQUEST_FREE, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Request_free(request);
+        return TI_NEXT(MPI_Request_free)(request);
     c->req = request;
     ti_pre_request_free(c);
-    rc = PMPI_Request_free(request);
+    rc = TI_NEXT(MPI_Request_free)(request);
     if (rc == MPI_SUCCESS)
         ti_rec_request_free(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Barrier(MPI_Comm comm)
+int MPI_Barrier(MPI_Comm comm)
 {
     struct ti_call *c = TI_ENTER(TI_OP_BARRIER, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Barrier(comm);
+        return TI_NEXT(MPI_Barrier)(comm);
     c->comm = comm;
-    rc = PMPI_Barrier(comm);
+    rc = TI_NEXT(MPI_Barrier)(comm);
     if (rc == MPI_SUCCESS)
         ti_rec_barrier(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Bcast(void *buffer, int count, MPI_Datatype datatype, int root, MPI_Comm comm)
+int MPI_Bcast(void *buffer, int count, MPI_Datatype datatype, int root, MPI_Comm comm)
 {
     struct ti_call *c = TI_ENTER(TI_OP_BCAST, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Bcast(buffer, count, datatype, root, comm);
+        return TI_NEXT(MPI_Bcast)(buffer, count, datatype, root, comm);
     c->count = count;
     c->type = datatype;
     c->root = root;
     c->comm = comm;
-    rc = PMPI_Bcast(buffer, count, datatype, root, comm);
+    rc = TI_NEXT(MPI_Bcast)(buffer, count, datatype, root, comm);
     if (rc == MPI_SUCCESS)
         ti_rec_bcast(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Reduce(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype,
-                         MPI_Op op, int root, MPI_Comm comm)
+int MPI_Reduce(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op,
+               int root, MPI_Comm comm)
 {
     struct ti_call *c = TI_ENTER(TI_OP_REDUCE, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Reduce(sendbuf, recvbuf, count, datatype, op, root, comm);
+        return TI_NEXT(MPI_Reduce)(sendbuf, recvbuf, count, datatype, op, root, comm);
     c->in_place = sendbuf == MPI_IN_PLACE;
     c->count = count;
     c->type = datatype;
     c->redop = op;
     c->root = root;
     c->comm = comm;
-    rc = PMPI_Reduce(sendbuf, recvbuf, count, datatype, op, root, comm);
+    rc = TI_NEXT(MPI_Reduce)(sendbuf, recvbuf, count, datatype, op, root, comm);
     if (rc == MPI_SUCCESS)
         ti_rec_reduce(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Allreduce(const void *sendbuf, void *recvbuf, int count,
-                            MPI_Datatype datatype, MPI_Op op, MPI_Comm comm)
+int MPI_Allreduce(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype,
+                  MPI_Op op, MPI_Comm comm)
 {
     struct ti_call *c = TI_ENTER(TI_OP_ALLREDUCE, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Allreduce(sendbuf, recvbuf, count, datatype, op, comm);
+        return TI_NEXT(MPI_Allreduce)(sendbuf, recvbuf, count, datatype, op, comm);
     c->in_place = sendbuf == MPI_IN_PLACE;
     c->count = count;
     c->type = datatype;
     c->redop = op;
     c->comm = comm;
-    rc = PMPI_Allreduce(sendbuf, recvbuf, count, datatype, op, comm);
+    rc = TI_NEXT(MPI_Allreduce)(sendbuf, recvbuf, count, datatype, op, comm);
     if (rc == MPI_SUCCESS)
         ti_rec_reduce(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Reduce_scatter_block(const void *sendbuf, void *recvbuf, int recvcount,
-                                       MPI_Datatype datatype, MPI_Op op, MPI_Comm comm)
+int MPI_Reduce_scatter_block(const void *sendbuf, void *recvbuf, int recvcount,
+                             MPI_Datatype datatype, MPI_Op op, MPI_Comm comm)
 {
     struct ti_call *c = TI_ENTER(TI_OP_REDUCE_SCATTER_BLOCK, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Reduce_scatter_block(sendbuf, recvbuf, recvcount, datatype, op, comm);
+        return TI_NEXT(MPI_Reduce_scatter_block)(sendbuf, recvbuf, recvcount, datatype, op,
+                                                 comm);
     c->in_place = sendbuf == MPI_IN_PLACE;
     c->count = recvcount;
     c->type = datatype;
     c->redop = op;
     c->comm = comm;
-    rc = PMPI_Reduce_scatter_block(sendbuf, recvbuf, recvcount, datatype, op, comm);
+    rc = TI_NEXT(MPI_Reduce_scatter_block)(sendbuf, recvbuf, recvcount, datatype, op, comm);
     if (rc == MPI_SUCCESS)
         ti_rec_reduce(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Scan(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype,
-                       MPI_Op op, MPI_Comm comm)
+int MPI_Scan(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op,
+             MPI_Comm comm)
 {
     struct ti_call *c = TI_ENTER(TI_OP_SCAN, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Scan(sendbuf, recvbuf, count, datatype, op, comm);
+        return TI_NEXT(MPI_Scan)(sendbuf, recvbuf, count, datatype, op, comm);
     c->in_place = sendbuf == MPI_IN_PLACE;
     c->count = count;
     c->type = datatype;
     c->redop = op;
     c->comm = comm;
-    rc = PMPI_Scan(sendbuf, recvbuf, count, datatype, op, comm);
+    rc = TI_NEXT(MPI_Scan)(sendbuf, recvbuf, count, datatype, op, comm);
     if (rc == MPI_SUCCESS)
         ti_rec_reduce(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Exscan(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype,
-                         MPI_Op op, MPI_Comm comm)
+int MPI_Exscan(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op,
+               MPI_Comm comm)
 {
     struct ti_call *c = TI_ENTER(TI_OP_EXSCAN, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Exscan(sendbuf, recvbuf, count, datatype, op, comm);
+        return TI_NEXT(MPI_Exscan)(sendbuf, recvbuf, count, datatype, op, comm);
     c->in_place = sendbuf == MPI_IN_PLACE;
     c->count = count;
     c->type = datatype;
     c->redop = op;
     c->comm = comm;
-    rc = PMPI_Exscan(sendbuf, recvbuf, count, datatype, op, comm);
+    rc = TI_NEXT(MPI_Exscan)(sendbuf, recvbuf, count, datatype, op, comm);
     if (rc == MPI_SUCCESS)
         ti_rec_reduce(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Gather(const void *sendbuf, int sendcount, MPI_Datatype sendtype,
-                         void *recvbuf, int recvcount, MPI_Datatype recvtype, int root,
-                         MPI_Comm comm)
+int MPI_Gather(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf,
+               int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm)
 {
     struct ti_call *c = TI_ENTER(TI_OP_GATHER, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Gather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root,
-                           comm);
+        return TI_NEXT(MPI_Gather)(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
+                                   root, comm);
     c->in_place = sendbuf == MPI_IN_PLACE;
     c->count = sendcount;
     c->type = sendtype;
@@ -612,22 +611,23 @@ TI_EXPORT int MPI_Gather(const void *sendbuf, int sendcount, MPI_Datatype sendty
     c->type2 = recvtype;
     c->root = root;
     c->comm = comm;
-    rc = PMPI_Gather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
+    rc = TI_NEXT(MPI_Gather)(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root,
+                             comm);
     if (rc == MPI_SUCCESS)
         ti_rec_gather(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Gatherv(const void *sendbuf, int sendcount, MPI_Datatype sendtype,
-                          void *recvbuf, const int recvcounts[], const int displs[],
-                          MPI_Datatype recvtype, int root, MPI_Comm comm)
+int MPI_Gatherv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf,
+                const int recvcounts[], const int displs[], MPI_Datatype recvtype, int root,
+                MPI_Comm comm)
 {
     struct ti_call *c = TI_ENTER(TI_OP_GATHERV, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Gatherv(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
-                            root, comm);
+        return TI_NEXT(MPI_Gatherv)(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
+                                    recvtype, root, comm);
     c->in_place = sendbuf == MPI_IN_PLACE;
     c->count = sendcount;
     c->type = sendtype;
@@ -636,23 +636,22 @@ TI_EXPORT int MPI_Gatherv(const void *sendbuf, int sendcount, MPI_Datatype sendt
     c->type2 = recvtype;
     c->root = root;
     c->comm = comm;
-    rc = PMPI_Gatherv(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root,
-                      comm);
+    rc = TI_NEXT(MPI_Gatherv)(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
+                              recvtype, root, comm);
     if (rc == MPI_SUCCESS)
         ti_rec_gatherv(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Scatter(const void *sendbuf, int sendcount, MPI_Datatype sendtype,
-                          void *recvbuf, int recvcount, MPI_Datatype recvtype, int root,
-                          MPI_Comm comm)
+int MPI_Scatter(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf,
+                int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm)
 {
     struct ti_call *c = TI_ENTER(TI_OP_SCATTER, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Scatter(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root,
-                            comm);
+        return TI_NEXT(MPI_Scatter)(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
+                                    root, comm);
     c->count = sendcount;
     c->type = sendtype;
     c->in_place2 = recvbuf == MPI_IN_PLACE;
@@ -660,22 +659,23 @@ TI_EXPORT int MPI_Scatter(const void *sendbuf, int sendcount, MPI_Datatype sendt
     c->type2 = recvtype;
     c->root = root;
     c->comm = comm;
-    rc = PMPI_Scatter(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
+    rc = TI_NEXT(MPI_Scatter)(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root,
+                              comm);
     if (rc == MPI_SUCCESS)
         ti_rec_scatter(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Scatterv(const void *sendbuf, const int sendcounts[], const int displs[],
-                           MPI_Datatype sendtype, void *recvbuf, int recvcount,
-                           MPI_Datatype recvtype, int root, MPI_Comm comm)
+int MPI_Scatterv(const void *sendbuf, const int sendcounts[], const int displs[],
+                 MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype,
+                 int root, MPI_Comm comm)
 {
     struct ti_call *c = TI_ENTER(TI_OP_SCATTERV, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Scatterv(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount,
-                             recvtype, root, comm);
+        return TI_NEXT(MPI_Scatterv)(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount,
+                                     recvtype, root, comm);
     c->counts = sendcounts;
     c->wide = false;
     c->type = sendtype;
@@ -684,63 +684,67 @@ TI_EXPORT int MPI_Scatterv(const void *sendbuf, const int sendcounts[], const in
     c->type2 = recvtype;
     c->root = root;
     c->comm = comm;
-    rc = PMPI_Scatterv(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype,
-                       root, comm);
+    rc = TI_NEXT(MPI_Scatterv)(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount,
+                               recvtype, root, comm);
     if (rc == MPI_SUCCESS)
         ti_rec_scatterv(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Allgather(const void *sendbuf, int sendcount, MPI_Datatype sendtype,
-                            void *recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm)
+int MPI_Allgather(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf,
+                  int recvcount, MPI_Datatype recvtype, MPI_Comm comm)
 {
     struct ti_call *c = TI_ENTER(TI_OP_ALLGATHER, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Allgather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+        return TI_NEXT(MPI_Allgather)(sendbuf, sendcount, sendtype, recvbuf, recvcount,
+                                      recvtype, comm);
     c->in_place = sendbuf == MPI_IN_PLACE;
     c->count = sendcount;
     c->type = sendtype;
     c->count2 = recvcount;
     c->type2 = recvtype;
     c->comm = comm;
-    rc = PMPI_Allgather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+    rc = TI_NEXT(MPI_Allgather)(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
+                                comm);
     if (rc == MPI_SUCCESS)
         ti_rec_allgather(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Alltoall(const void *sendbuf, int sendcount, MPI_Datatype sendtype,
-                           void *recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm)
+int MPI_Alltoall(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf,
+                 int recvcount, MPI_Datatype recvtype, MPI_Comm comm)
 {
     struct ti_call *c = TI_ENTER(TI_OP_ALLTOALL, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Alltoall(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+        return TI_NEXT(MPI_Alltoall)(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
+                                     comm);
     c->in_place = sendbuf == MPI_IN_PLACE;
     c->count = sendcount;
     c->type = sendtype;
     c->count2 = recvcount;
     c->type2 = recvtype;
     c->comm = comm;
-    rc = PMPI_Alltoall(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+    rc = TI_NEXT(MPI_Alltoall)(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
+                               comm);
     if (rc == MPI_SUCCESS)
         ti_rec_allgather(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Allgatherv(const void *sendbuf, int sendcount, MPI_Datatype sendtype,
-                             void *recvbuf, const int recvcounts[], const int displs[],
-                             MPI_Datatype recvtype, MPI_Comm comm)
+int MPI_Allgatherv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf,
+                   const int recvcounts[], const int displs[], MPI_Datatype recvtype,
+                   MPI_Comm comm)
 {
     struct ti_call *c = TI_ENTER(TI_OP_ALLGATHERV, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Allgatherv(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
-                               recvtype, comm);
+        return TI_NEXT(MPI_Allgatherv)(sendbuf, sendcount, sendtype, recvbuf, recvcounts,
+                                       displs, recvtype, comm);
     c->in_place = sendbuf == MPI_IN_PLACE;
     c->count = sendcount;
     c->type = sendtype;
@@ -748,23 +752,23 @@ TI_EXPORT int MPI_Allgatherv(const void *sendbuf, int sendcount, MPI_Datatype se
     c->wide = false;
     c->type2 = recvtype;
     c->comm = comm;
-    rc = PMPI_Allgatherv(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
-                         comm);
+    rc = TI_NEXT(MPI_Allgatherv)(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
+                                 recvtype, comm);
     if (rc == MPI_SUCCESS)
         ti_rec_allgatherv(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Alltoallv(const void *sendbuf, const int sendcounts[], const int sdispls[],
-                            MPI_Datatype sendtype, void *recvbuf, const int recvcounts[],
-                            const int rdispls[], MPI_Datatype recvtype, MPI_Comm comm)
+int MPI_Alltoallv(const void *sendbuf, const int sendcounts[], const int sdispls[],
+                  MPI_Datatype sendtype, void *recvbuf, const int recvcounts[],
+                  const int rdispls[], MPI_Datatype recvtype, MPI_Comm comm)
 {
     struct ti_call *c = TI_ENTER(TI_OP_ALLTOALLV, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Alltoallv(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts,
-                              rdispls, recvtype, comm);
+        return TI_NEXT(MPI_Alltoallv)(sendbuf, sendcounts, sdispls, sendtype, recvbuf,
+                                      recvcounts, rdispls, recvtype, comm);
     c->in_place = sendbuf == MPI_IN_PLACE;
     c->counts = sendcounts;
     c->wide = false;
@@ -773,1635 +777,1632 @@ TI_EXPORT int MPI_Alltoallv(const void *sendbuf, const int sendcounts[], const i
     c->wide = false;
     c->type2 = recvtype;
     c->comm = comm;
-    rc = PMPI_Alltoallv(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
-                        recvtype, comm);
+    rc = TI_NEXT(MPI_Alltoallv)(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts,
+                                rdispls, recvtype, comm);
     if (rc == MPI_SUCCESS)
         ti_rec_alltoallv(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Reduce_scatter(const void *sendbuf, void *recvbuf, const int recvcounts[],
-                                 MPI_Datatype datatype, MPI_Op op, MPI_Comm comm)
+int MPI_Reduce_scatter(const void *sendbuf, void *recvbuf, const int recvcounts[],
+                       MPI_Datatype datatype, MPI_Op op, MPI_Comm comm)
 {
     struct ti_call *c = TI_ENTER(TI_OP_REDUCE_SCATTER, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Reduce_scatter(sendbuf, recvbuf, recvcounts, datatype, op, comm);
+        return TI_NEXT(MPI_Reduce_scatter)(sendbuf, recvbuf, recvcounts, datatype, op, comm);
     c->in_place = sendbuf == MPI_IN_PLACE;
     c->counts2 = recvcounts;
     c->wide = false;
     c->type = datatype;
     c->redop = op;
     c->comm = comm;
-    rc = PMPI_Reduce_scatter(sendbuf, recvbuf, recvcounts, datatype, op, comm);
+    rc = TI_NEXT(MPI_Reduce_scatter)(sendbuf, recvbuf, recvcounts, datatype, op, comm);
     if (rc == MPI_SUCCESS)
         ti_rec_reduce_scatter(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Comm_dup(MPI_Comm comm, MPI_Comm *newcomm)
+int MPI_Comm_dup(MPI_Comm comm, MPI_Comm *newcomm)
 {
     struct ti_call *c = TI_ENTER(TI_OP_COMM_DUP, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Comm_dup(comm, newcomm);
+        return TI_NEXT(MPI_Comm_dup)(comm, newcomm);
     c->comm = comm;
     c->newcomm = newcomm;
-    rc = PMPI_Comm_dup(comm, newcomm);
+    rc = TI_NEXT(MPI_Comm_dup)(comm, newcomm);
     if (rc == MPI_SUCCESS)
         ti_rec_comm_dup(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Comm_split(MPI_Comm comm, int color, int key, MPI_Comm *newcomm)
+int MPI_Comm_split(MPI_Comm comm, int color, int key, MPI_Comm *newcomm)
 {
     struct ti_call *c = TI_ENTER(TI_OP_COMM_SPLIT, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Comm_split(comm, color, key, newcomm);
+        return TI_NEXT(MPI_Comm_split)(comm, color, key, newcomm);
     c->comm = comm;
     c->color = color;
     c->key = key;
     c->newcomm = newcomm;
-    rc = PMPI_Comm_split(comm, color, key, newcomm);
+    rc = TI_NEXT(MPI_Comm_split)(comm, color, key, newcomm);
     if (rc == MPI_SUCCESS)
         ti_rec_comm_split(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Comm_create(MPI_Comm comm, MPI_Group group, MPI_Comm *newcomm)
+int MPI_Comm_create(MPI_Comm comm, MPI_Group group, MPI_Comm *newcomm)
 {
     struct ti_call *c = TI_ENTER(TI_OP_COMM_CREATE, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Comm_create(comm, group, newcomm);
+        return TI_NEXT(MPI_Comm_create)(comm, group, newcomm);
     c->comm = comm;
     c->newcomm = newcomm;
-    rc = PMPI_Comm_create(comm, group, newcomm);
+    rc = TI_NEXT(MPI_Comm_create)(comm, group, newcomm);
     if (rc == MPI_SUCCESS)
         ti_rec_comm_create(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Cart_create(MPI_Comm comm_old, int ndims, const int dims[],
-                              const int periods[], int reorder, MPI_Comm *comm_cart)
+int MPI_Cart_create(MPI_Comm comm_old, int ndims, const int dims[], const int periods[],
+                    int reorder, MPI_Comm *comm_cart)
 {
     struct ti_call *c = TI_ENTER(TI_OP_CART_CREATE, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Cart_create(comm_old, ndims, dims, periods, reorder, comm_cart);
+        return TI_NEXT(MPI_Cart_create)(comm_old, ndims, dims, periods, reorder, comm_cart);
     c->comm = comm_old;
     c->ndims = ndims;
     c->dims = dims;
     c->periods = periods;
     c->reorder = reorder != 0;
     c->newcomm = comm_cart;
-    rc = PMPI_Cart_create(comm_old, ndims, dims, periods, reorder, comm_cart);
+    rc = TI_NEXT(MPI_Cart_create)(comm_old, ndims, dims, periods, reorder, comm_cart);
     if (rc == MPI_SUCCESS)
         ti_rec_cart_create(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Comm_free(MPI_Comm *comm)
+int MPI_Comm_free(MPI_Comm *comm)
 {
     struct ti_call *c = TI_ENTER(TI_OP_COMM_FREE, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Comm_free(comm);
+        return TI_NEXT(MPI_Comm_free)(comm);
     c->newcomm = comm;
     ti_pre_comm_free(c);
-    rc = PMPI_Comm_free(comm);
+    rc = TI_NEXT(MPI_Comm_free)(comm);
     if (rc == MPI_SUCCESS)
         ti_rec_comm_free(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Initialized(int *flag)
+int MPI_Initialized(int *flag)
 {
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return PMPI_Initialized(flag);
-    return ti_leave(PMPI_Initialized(flag));
+        return TI_NEXT(MPI_Initialized)(flag);
+    return ti_leave(TI_NEXT(MPI_Initialized)(flag));
 }
 
-TI_EXPORT int MPI_Finalized(int *flag)
+int MPI_Finalized(int *flag)
 {
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return PMPI_Finalized(flag);
-    return ti_leave(PMPI_Finalized(flag));
+        return TI_NEXT(MPI_Finalized)(flag);
+    return ti_leave(TI_NEXT(MPI_Finalized)(flag));
 }
 
-TI_EXPORT int MPI_Query_thread(int *provided)
+int MPI_Query_thread(int *provided)
 {
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return PMPI_Query_thread(provided);
-    return ti_leave(PMPI_Query_thread(provided));
+        return TI_NEXT(MPI_Query_thread)(provided);
+    return ti_leave(TI_NEXT(MPI_Query_thread)(provided));
 }
 
-TI_EXPORT int MPI_Is_thread_main(int *flag)
+int MPI_Is_thread_main(int *flag)
 {
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return PMPI_Is_thread_main(flag);
-    return ti_leave(PMPI_Is_thread_main(flag));
+        return TI_NEXT(MPI_Is_thread_main)(flag);
+    return ti_leave(TI_NEXT(MPI_Is_thread_main)(flag));
 }
 
-TI_EXPORT int MPI_Get_version(int *version, int *subversion)
+int MPI_Get_version(int *version, int *subversion)
 {
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return PMPI_Get_version(version, subversion);
-    return ti_leave(PMPI_Get_version(version, subversion));
+        return TI_NEXT(MPI_Get_version)(version, subversion);
+    return ti_leave(TI_NEXT(MPI_Get_version)(version, subversion));
 }
 
-TI_EXPORT int MPI_Get_library_version(char *version, int *resultlen)
+int MPI_Get_library_version(char *version, int *resultlen)
 {
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return PMPI_Get_library_version(version, resultlen);
-    return ti_leave(PMPI_Get_library_version(version, resultlen));
+        return TI_NEXT(MPI_Get_library_version)(version, resultlen);
+    return ti_leave(TI_NEXT(MPI_Get_library_version)(version, resultlen));
 }
 
-TI_EXPORT int MPI_Get_processor_name(char *name, int *resultlen)
+int MPI_Get_processor_name(char *name, int *resultlen)
 {
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return PMPI_Get_processor_name(name, resultlen);
-    return ti_leave(PMPI_Get_processor_name(name, resultlen));
+        return TI_NEXT(MPI_Get_processor_name)(name, resultlen);
+    return ti_leave(TI_NEXT(MPI_Get_processor_name)(name, resultlen));
 }
 
-TI_EXPORT double MPI_Wtime(void)
-{
-    double value;
-
-    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return PMPI_Wtime();
-    value = PMPI_Wtime();
-    ti_leave(0);
-    return value;
-}
-
-TI_EXPORT double MPI_Wtick(void)
+double MPI_Wtime(void)
 {
     double value;
 
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return PMPI_Wtick();
-    value = PMPI_Wtick();
+        return TI_NEXT(MPI_Wtime)();
+    value = TI_NEXT(MPI_Wtime)();
     ti_leave(0);
     return value;
 }
 
-TI_EXPORT int MPI_Address(void *location, MPI_Aint *address)
+double MPI_Wtick(void)
 {
+    double value;
+
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return PMPI_Address(location, address);
-    return ti_leave(PMPI_Address(location, address));
+        return TI_NEXT(MPI_Wtick)();
+    value = TI_NEXT(MPI_Wtick)();
+    ti_leave(0);
+    return value;
 }
 
-TI_EXPORT int MPI_Get_address(const void *location, MPI_Aint *address)
+int MPI_Address(void *location, MPI_Aint *address)
 {
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return PMPI_Get_address(location, address);
-    return ti_leave(PMPI_Get_address(location, address));
+        return TI_NEXT(MPI_Address)(location, address);
+    return ti_leave(TI_NEXT(MPI_Address)(location, address));
 }
 
-TI_EXPORT int MPI_Alloc_mem(MPI_Aint size, MPI_Info info, void *baseptr)
+int MPI_Get_address(const void *location, MPI_Aint *address)
 {
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return PMPI_Alloc_mem(size, info, baseptr);
-    return ti_leave(PMPI_Alloc_mem(size, info, baseptr));
+        return TI_NEXT(MPI_Get_address)(location, address);
+    return ti_leave(TI_NEXT(MPI_Get_address)(location, address));
 }
 
-TI_EXPORT int MPI_Free_mem(void *base)
+int MPI_Alloc_mem(MPI_Aint size, MPI_Info info, void *baseptr)
 {
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return PMPI_Free_mem(base);
-    return ti_leave(PMPI_Free_mem(base));
+        return TI_NEXT(MPI_Alloc_mem)(size, info, baseptr);
+    return ti_leave(TI_NEXT(MPI_Alloc_mem)(size, info, baseptr));
 }
 
-TI_EXPORT int MPI_Buffer_attach(void *buffer, int size)
+int MPI_Free_mem(void *base)
 {
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return PMPI_Buffer_attach(buffer, size);
-    return ti_leave(PMPI_Buffer_attach(buffer, size));
+        return TI_NEXT(MPI_Free_mem)(base);
+    return ti_leave(TI_NEXT(MPI_Free_mem)(base));
 }
 
-TI_EXPORT int MPI_Buffer_detach(void *buffer, int *size)
+int MPI_Buffer_attach(void *buffer, int size)
 {
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return PMPI_Buffer_detach(buffer, size);
-    return ti_leave(PMPI_Buffer_detach(buffer, size));
+        return TI_NEXT(MPI_Buffer_attach)(buffer, size);
+    return ti_leave(TI_NEXT(MPI_Buffer_attach)(buffer, size));
 }
 
-TI_EXPORT int MPI_Get_count(const MPI_Status *status, MPI_Datatype datatype, int *count)
+int MPI_Buffer_detach(void *buffer, int *size)
 {
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return PMPI_Get_count(status, datatype, count);
-    return ti_leave(PMPI_Get_count(status, datatype, count));
+        return TI_NEXT(MPI_Buffer_detach)(buffer, size);
+    return ti_leave(TI_NEXT(MPI_Buffer_detach)(buffer, size));
 }
 
-TI_EXPORT int MPI_Get_elements(const MPI_Status *status, MPI_Datatype datatype, int *count)
+int MPI_Get_count(const MPI_Status *status, MPI_Datatype datatype, int *count)
 {
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return PMPI_Get_elements(status, datatype, count);
-    return ti_leave(PMPI_Get_elements(status, datatype, count));
+        return TI_NEXT(MPI_Get_count)(status, datatype, count);
+    return ti_leave(TI_NEXT(MPI_Get_count)(status, datatype, count));
 }
 
-TI_EXPORT int MPI_Get_elements_x(const MPI_Status *status, MPI_Datatype datatype,
-                                 MPI_Count *count)
+int MPI_Get_elements(const MPI_Status *status, MPI_Datatype datatype, int *count)
 {
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return PMPI_Get_elements_x(status, datatype, count);
-    return ti_leave(PMPI_Get_elements_x(status, datatype, count));
+        return TI_NEXT(MPI_Get_elements)(status, datatype, count);
+    return ti_leave(TI_NEXT(MPI_Get_elements)(status, datatype, count));
 }
 
-TI_EXPORT int MPI_Test_cancelled(const MPI_Status *status, int *flag)
+int MPI_Get_elements_x(const MPI_Status *status, MPI_Datatype datatype, MPI_Count *count)
 {
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return PMPI_Test_cancelled(status, flag);
-    return ti_leave(PMPI_Test_cancelled(status, flag));
+        return TI_NEXT(MPI_Get_elements_x)(status, datatype, count);
+    return ti_leave(TI_NEXT(MPI_Get_elements_x)(status, datatype, count));
 }
 
-TI_EXPORT int MPI_Request_get_status(MPI_Request request, int *flag, MPI_Status *status)
+int MPI_Test_cancelled(const MPI_Status *status, int *flag)
+{
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
+        return TI_NEXT(MPI_Test_cancelled)(status, flag);
+    return ti_leave(TI_NEXT(MPI_Test_cancelled)(status, flag));
+}
+
+int MPI_Request_get_status(MPI_Request request, int *flag, MPI_Status *status)
 {
     struct ti_call *c = TI_ENTER(TI_OP_POLL, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Request_get_status(request, flag, status);
-    rc = PMPI_Request_get_status(request, flag, status);
+        return TI_NEXT(MPI_Request_get_status)(request, flag, status);
+    rc = TI_NEXT(MPI_Request_get_status)(request, flag, status);
     if (rc == MPI_SUCCESS)
         ti_rec_poll(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Status_set_cancelled(MPI_Status *status, int flag)
+int MPI_Status_set_cancelled(MPI_Status *status, int flag)
 {
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return PMPI_Status_set_cancelled(status, flag);
-    return ti_leave(PMPI_Status_set_cancelled(status, flag));
+        return TI_NEXT(MPI_Status_set_cancelled)(status, flag);
+    return ti_leave(TI_NEXT(MPI_Status_set_cancelled)(status, flag));
 }
 
-TI_EXPORT int MPI_Status_set_elements(MPI_Status *status, MPI_Datatype datatype, int count)
+int MPI_Status_set_elements(MPI_Status *status, MPI_Datatype datatype, int count)
 {
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return PMPI_Status_set_elements(status, datatype, count);
-    return ti_leave(PMPI_Status_set_elements(status, datatype, count));
+        return TI_NEXT(MPI_Status_set_elements)(status, datatype, count);
+    return ti_leave(TI_NEXT(MPI_Status_set_elements)(status, datatype, count));
 }
 
-TI_EXPORT int MPI_Status_set_elements_x(MPI_Status *status, MPI_Datatype datatype,
-                                        MPI_Count count)
+int MPI_Status_set_elements_x(MPI_Status *status, MPI_Datatype datatype, MPI_Count count)
 {
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return PMPI_Status_set_elements_x(status, datatype, count);
-    return ti_leave(PMPI_Status_set_elements_x(status, datatype, count));
+        return TI_NEXT(MPI_Status_set_elements_x)(status, datatype, count);
+    return ti_leave(TI_NEXT(MPI_Status_set_elements_x)(status, datatype, count));
 }
 
-TI_EXPORT int MPI_Type_commit(MPI_Datatype *type)
+int MPI_Type_commit(MPI_Datatype *type)
 {
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return PMPI_Type_commit(type);
-    return ti_leave(PMPI_Type_commit(type));
+        return TI_NEXT(MPI_Type_commit)(type);
+    return ti_leave(TI_NEXT(MPI_Type_commit)(type));
 }
 
-TI_EXPORT int MPI_Type_contiguous(int count, MPI_Datatype oldtype, MPI_Datatype *newtype)
+int MPI_Type_contiguous(int count, MPI_Datatype oldtype, MPI_Datatype *newtype)
 {
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return PMPI_Type_contiguous(count, oldtype, newtype);
-    return ti_leave(PMPI_Type_contiguous(count, oldtype, newtype));
+        return TI_NEXT(MPI_Type_contiguous)(count, oldtype, newtype);
+    return ti_leave(TI_NEXT(MPI_Type_contiguous)(count, oldtype, newtype));
 }
 
-TI_EXPORT int MPI_Type_create_darray(int size, int rank, int ndims, const int gsize_array[],
-                                     const int distrib_array[], const int darg_array[],
-                                     const int psize_array[], int order, MPI_Datatype oldtype,
-                                     MPI_Datatype *newtype)
+int MPI_Type_create_darray(int size, int rank, int ndims, const int gsize_array[],
+                           const int distrib_array[], const int darg_array[],
+                           const int psize_array[], int order, MPI_Datatype oldtype,
+                           MPI_Datatype *newtype)
 {
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return PMPI_Type_create_darray(size, rank, ndims, gsize_array, distrib_array,
-                                       darg_array, psize_array, order, oldtype, newtype);
-    return ti_leave(PMPI_Type_create_darray(size, rank, ndims, gsize_array, distrib_array,
-                                            darg_array, psize_array, order, oldtype, newtype));
+        return TI_NEXT(MPI_Type_create_darray)(size, rank, ndims, gsize_array, distrib_array,
+                                               darg_array, psize_array, order, oldtype,
+                                               newtype);
+    return ti_leave(TI_NEXT(MPI_Type_create_darray)(size, rank, ndims, gsize_array,
+                                                    distrib_array, darg_array, psize_array,
+                                                    order, oldtype, newtype));
 }
 
-TI_EXPORT int MPI_Type_create_f90_complex(int p, int r, MPI_Datatype *newtype)
+int MPI_Type_create_f90_complex(int p, int r, MPI_Datatype *newtype)
 {
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return PMPI_Type_create_f90_complex(p, r, newtype);
-    return ti_leave(PMPI_Type_create_f90_complex(p, r, newtype));
+        return TI_NEXT(MPI_Type_create_f90_complex)(p, r, newtype);
+    return ti_leave(TI_NEXT(MPI_Type_create_f90_complex)(p, r, newtype));
 }
 
-TI_EXPORT int MPI_Type_create_f90_integer(int r, MPI_Datatype *newtype)
+int MPI_Type_create_f90_integer(int r, MPI_Datatype *newtype)
 {
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return PMPI_Type_create_f90_integer(r, newtype);
-    return ti_leave(PMPI_Type_create_f90_integer(r, newtype));
+        return TI_NEXT(MPI_Type_create_f90_integer)(r, newtype);
+    return ti_leave(TI_NEXT(MPI_Type_create_f90_integer)(r, newtype));
 }
 
-TI_EXPORT int MPI_Type_create_f90_real(int p, int r, MPI_Datatype *newtype)
+int MPI_Type_create_f90_real(int p, int r, MPI_Datatype *newtype)
 {
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return PMPI_Type_create_f90_real(p, r, newtype);
-    return ti_leave(PMPI_Type_create_f90_real(p, r, newtype));
+        return TI_NEXT(MPI_Type_create_f90_real)(p, r, newtype);
+    return ti_leave(TI_NEXT(MPI_Type_create_f90_real)(p, r, newtype));
 }
 
-TI_EXPORT int MPI_Type_create_hindexed(int count, const int array_of_blocklengths[],
-                                       const MPI_Aint array_of_displacements[],
-                                       MPI_Datatype oldtype, MPI_Datatype *newtype)
+int MPI_Type_create_hindexed(int count, const int array_of_blocklengths[],
+                             const MPI_Aint array_of_displacements[], MPI_Datatype oldtype,
+                             MPI_Datatype *newtype)
 {
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return PMPI_Type_create_hindexed(count, array_of_blocklengths, array_of_displacements,
+        return TI_NEXT(MPI_Type_create_hindexed)(count, array_of_blocklengths,
+                                                 array_of_displacements, oldtype, newtype);
+    return ti_leave(TI_NEXT(MPI_Type_create_hindexed)(count, array_of_blocklengths,
+                                                      array_of_displacements, oldtype,
+                                                      newtype));
+}
+
+int MPI_Type_create_hindexed_block(int count, int blocklength,
+                                   const MPI_Aint array_of_displacements[],
+                                   MPI_Datatype oldtype, MPI_Datatype *newtype)
+{
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
+        return TI_NEXT(MPI_Type_create_hindexed_block)(count, blocklength,
+                                                       array_of_displacements, oldtype,
+                                                       newtype);
+    return ti_leave(TI_NEXT(MPI_Type_create_hindexed_block)(count, blocklength,
+                                                            array_of_displacements, oldtype,
+                                                            newtype));
+}
+
+int MPI_Type_create_hvector(int count, int blocklength, MPI_Aint stride, MPI_Datatype oldtype,
+                            MPI_Datatype *newtype)
+{
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
+        return TI_NEXT(MPI_Type_create_hvector)(count, blocklength, stride, oldtype, newtype);
+    return ti_leave(TI_NEXT(MPI_Type_create_hvector)(count, blocklength, stride, oldtype,
+                                                     newtype));
+}
+
+int MPI_Type_create_indexed_block(int count, int blocklength,
+                                  const int array_of_displacements[], MPI_Datatype oldtype,
+                                  MPI_Datatype *newtype)
+{
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
+        return TI_NEXT(MPI_Type_create_indexed_block)(count, blocklength,
+                                                      array_of_displacements, oldtype, newtype);
+    return ti_leave(TI_NEXT(MPI_Type_create_indexed_block)(count, blocklength,
+                                                           array_of_displacements, oldtype,
+                                                           newtype));
+}
+
+int MPI_Type_create_keyval(MPI_Type_copy_attr_function *type_copy_attr_fn,
+                           MPI_Type_delete_attr_function *type_delete_attr_fn, int *type_keyval,
+                           void *extra_state)
+{
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
+        return TI_NEXT(MPI_Type_create_keyval)(type_copy_attr_fn, type_delete_attr_fn,
+                                               type_keyval, extra_state);
+    return ti_leave(TI_NEXT(MPI_Type_create_keyval)(type_copy_attr_fn, type_delete_attr_fn,
+                                                    type_keyval, extra_state));
+}
+
+int MPI_Type_create_resized(MPI_Datatype oldtype, MPI_Aint lb, MPI_Aint extent,
+                            MPI_Datatype *newtype)
+{
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
+        return TI_NEXT(MPI_Type_create_resized)(oldtype, lb, extent, newtype);
+    return ti_leave(TI_NEXT(MPI_Type_create_resized)(oldtype, lb, extent, newtype));
+}
+
+int MPI_Type_create_struct(int count, const int array_of_block_lengths[],
+                           const MPI_Aint array_of_displacements[],
+                           const MPI_Datatype array_of_types[], MPI_Datatype *newtype)
+{
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
+        return TI_NEXT(MPI_Type_create_struct)(count, array_of_block_lengths,
+                                               array_of_displacements, array_of_types, newtype);
+    return ti_leave(TI_NEXT(MPI_Type_create_struct)(count, array_of_block_lengths,
+                                                    array_of_displacements, array_of_types,
+                                                    newtype));
+}
+
+int MPI_Type_create_subarray(int ndims, const int size_array[], const int subsize_array[],
+                             const int start_array[], int order, MPI_Datatype oldtype,
+                             MPI_Datatype *newtype)
+{
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
+        return TI_NEXT(MPI_Type_create_subarray)(ndims, size_array, subsize_array, start_array,
+                                                 order, oldtype, newtype);
+    return ti_leave(TI_NEXT(MPI_Type_create_subarray)(ndims, size_array, subsize_array,
+                                                      start_array, order, oldtype, newtype));
+}
+
+int MPI_Type_delete_attr(MPI_Datatype type, int type_keyval)
+{
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
+        return TI_NEXT(MPI_Type_delete_attr)(type, type_keyval);
+    return ti_leave(TI_NEXT(MPI_Type_delete_attr)(type, type_keyval));
+}
+
+int MPI_Type_dup(MPI_Datatype type, MPI_Datatype *newtype)
+{
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
+        return TI_NEXT(MPI_Type_dup)(type, newtype);
+    return ti_leave(TI_NEXT(MPI_Type_dup)(type, newtype));
+}
+
+int MPI_Type_extent(MPI_Datatype type, MPI_Aint *extent)
+{
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
+        return TI_NEXT(MPI_Type_extent)(type, extent);
+    return ti_leave(TI_NEXT(MPI_Type_extent)(type, extent));
+}
+
+int MPI_Type_free(MPI_Datatype *type)
+{
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
+        return TI_NEXT(MPI_Type_free)(type);
+    return ti_leave(TI_NEXT(MPI_Type_free)(type));
+}
+
+int MPI_Type_free_keyval(int *type_keyval)
+{
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
+        return TI_NEXT(MPI_Type_free_keyval)(type_keyval);
+    return ti_leave(TI_NEXT(MPI_Type_free_keyval)(type_keyval));
+}
+
+int MPI_Type_get_attr(MPI_Datatype type, int type_keyval, void *attribute_val, int *flag)
+{
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
+        return TI_NEXT(MPI_Type_get_attr)(type, type_keyval, attribute_val, flag);
+    return ti_leave(TI_NEXT(MPI_Type_get_attr)(type, type_keyval, attribute_val, flag));
+}
+
+int MPI_Type_get_contents(MPI_Datatype mtype, int max_integers, int max_addresses,
+                          int max_datatypes, int *array_of_integers,
+                          MPI_Aint *array_of_addresses, MPI_Datatype *array_of_datatypes)
+{
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
+        return TI_NEXT(MPI_Type_get_contents)(mtype, max_integers, max_addresses, max_datatypes,
+                                              array_of_integers, array_of_addresses,
+                                              array_of_datatypes);
+    return ti_leave(TI_NEXT(MPI_Type_get_contents)(mtype, max_integers, max_addresses,
+                                                   max_datatypes, array_of_integers,
+                                                   array_of_addresses, array_of_datatypes));
+}
+
+int MPI_Type_get_envelope(MPI_Datatype type, int *num_integers, int *num_addresses,
+                          int *num_datatypes, int *combiner)
+{
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
+        return TI_NEXT(MPI_Type_get_envelope)(type, num_integers, num_addresses, num_datatypes,
+                                              combiner);
+    return ti_leave(TI_NEXT(MPI_Type_get_envelope)(type, num_integers, num_addresses,
+                                                   num_datatypes, combiner));
+}
+
+int MPI_Type_get_extent(MPI_Datatype type, MPI_Aint *lb, MPI_Aint *extent)
+{
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
+        return TI_NEXT(MPI_Type_get_extent)(type, lb, extent);
+    return ti_leave(TI_NEXT(MPI_Type_get_extent)(type, lb, extent));
+}
+
+int MPI_Type_get_extent_x(MPI_Datatype type, MPI_Count *lb, MPI_Count *extent)
+{
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
+        return TI_NEXT(MPI_Type_get_extent_x)(type, lb, extent);
+    return ti_leave(TI_NEXT(MPI_Type_get_extent_x)(type, lb, extent));
+}
+
+int MPI_Type_get_name(MPI_Datatype type, char *type_name, int *resultlen)
+{
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
+        return TI_NEXT(MPI_Type_get_name)(type, type_name, resultlen);
+    return ti_leave(TI_NEXT(MPI_Type_get_name)(type, type_name, resultlen));
+}
+
+int MPI_Type_get_true_extent(MPI_Datatype datatype, MPI_Aint *true_lb, MPI_Aint *true_extent)
+{
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
+        return TI_NEXT(MPI_Type_get_true_extent)(datatype, true_lb, true_extent);
+    return ti_leave(TI_NEXT(MPI_Type_get_true_extent)(datatype, true_lb, true_extent));
+}
+
+int MPI_Type_get_true_extent_x(MPI_Datatype datatype, MPI_Count *true_lb,
+                               MPI_Count *true_extent)
+{
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
+        return TI_NEXT(MPI_Type_get_true_extent_x)(datatype, true_lb, true_extent);
+    return ti_leave(TI_NEXT(MPI_Type_get_true_extent_x)(datatype, true_lb, true_extent));
+}
+
+int MPI_Type_hindexed(int count, int *array_of_blocklengths, MPI_Aint *array_of_displacements,
+                      MPI_Datatype oldtype, MPI_Datatype *newtype)
+{
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
+        return TI_NEXT(MPI_Type_hindexed)(count, array_of_blocklengths, array_of_displacements,
+                                          oldtype, newtype);
+    return ti_leave(TI_NEXT(MPI_Type_hindexed)(count, array_of_blocklengths,
+                                               array_of_displacements, oldtype, newtype));
+}
+
+int MPI_Type_hvector(int count, int blocklength, MPI_Aint stride, MPI_Datatype oldtype,
+                     MPI_Datatype *newtype)
+{
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
+        return TI_NEXT(MPI_Type_hvector)(count, blocklength, stride, oldtype, newtype);
+    return ti_leave(TI_NEXT(MPI_Type_hvector)(count, blocklength, stride, oldtype, newtype));
+}
+
+int MPI_Type_indexed(int count, const int array_of_blocklengths[],
+                     const int array_of_displacements[], MPI_Datatype oldtype,
+                     MPI_Datatype *newtype)
+{
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
+        return TI_NEXT(MPI_Type_indexed)(count, array_of_blocklengths, array_of_displacements,
                                          oldtype, newtype);
-    return ti_leave(PMPI_Type_create_hindexed(count, array_of_blocklengths,
+    return ti_leave(TI_NEXT(MPI_Type_indexed)(count, array_of_blocklengths,
                                               array_of_displacements, oldtype, newtype));
 }
 
-TI_EXPORT int MPI_Type_create_hindexed_block(int count, int blocklength,
-                                             const MPI_Aint array_of_displacements[],
-                                             MPI_Datatype oldtype, MPI_Datatype *newtype)
+int MPI_Type_lb(MPI_Datatype type, MPI_Aint *lb)
 {
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return PMPI_Type_create_hindexed_block(count, blocklength, array_of_displacements,
-                                               oldtype, newtype);
-    return ti_leave(PMPI_Type_create_hindexed_block(count, blocklength, array_of_displacements,
-                                                    oldtype, newtype));
+        return TI_NEXT(MPI_Type_lb)(type, lb);
+    return ti_leave(TI_NEXT(MPI_Type_lb)(type, lb));
 }
 
-TI_EXPORT int MPI_Type_create_hvector(int count, int blocklength, MPI_Aint stride,
-                                      MPI_Datatype oldtype, MPI_Datatype *newtype)
+int MPI_Type_match_size(int typeclass, int size, MPI_Datatype *type)
 {
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return PMPI_Type_create_hvector(count, blocklength, stride, oldtype, newtype);
-    return ti_leave(PMPI_Type_create_hvector(count, blocklength, stride, oldtype, newtype));
+        return TI_NEXT(MPI_Type_match_size)(typeclass, size, type);
+    return ti_leave(TI_NEXT(MPI_Type_match_size)(typeclass, size, type));
 }
 
-TI_EXPORT int MPI_Type_create_indexed_block(int count, int blocklength,
-                                            const int array_of_displacements[],
-                                            MPI_Datatype oldtype, MPI_Datatype *newtype)
+int MPI_Type_set_attr(MPI_Datatype type, int type_keyval, void *attr_val)
 {
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return PMPI_Type_create_indexed_block(count, blocklength, array_of_displacements,
-                                              oldtype, newtype);
-    return ti_leave(PMPI_Type_create_indexed_block(count, blocklength, array_of_displacements,
-                                                   oldtype, newtype));
+        return TI_NEXT(MPI_Type_set_attr)(type, type_keyval, attr_val);
+    return ti_leave(TI_NEXT(MPI_Type_set_attr)(type, type_keyval, attr_val));
 }
 
-TI_EXPORT int MPI_Type_create_keyval(MPI_Type_copy_attr_function *type_copy_attr_fn,
-                                     MPI_Type_delete_attr_function *type_delete_attr_fn,
-                                     int *type_keyval, void *extra_state)
+int MPI_Type_set_name(MPI_Datatype type, const char *type_name)
 {
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return PMPI_Type_create_keyval(type_copy_attr_fn, type_delete_attr_fn, type_keyval,
-                                       extra_state);
-    return ti_leave(PMPI_Type_create_keyval(type_copy_attr_fn, type_delete_attr_fn, type_keyval,
-                                            extra_state));
+        return TI_NEXT(MPI_Type_set_name)(type, type_name);
+    return ti_leave(TI_NEXT(MPI_Type_set_name)(type, type_name));
 }
 
-TI_EXPORT int MPI_Type_create_resized(MPI_Datatype oldtype, MPI_Aint lb, MPI_Aint extent,
-                                      MPI_Datatype *newtype)
+int MPI_Type_size(MPI_Datatype type, int *size)
 {
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return PMPI_Type_create_resized(oldtype, lb, extent, newtype);
-    return ti_leave(PMPI_Type_create_resized(oldtype, lb, extent, newtype));
+        return TI_NEXT(MPI_Type_size)(type, size);
+    return ti_leave(TI_NEXT(MPI_Type_size)(type, size));
 }
 
-TI_EXPORT int MPI_Type_create_struct(int count, const int array_of_block_lengths[],
-                                     const MPI_Aint array_of_displacements[],
-                                     const MPI_Datatype array_of_types[], MPI_Datatype *newtype)
+int MPI_Type_size_x(MPI_Datatype type, MPI_Count *size)
 {
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return PMPI_Type_create_struct(count, array_of_block_lengths, array_of_displacements,
-                                       array_of_types, newtype);
-    return ti_leave(PMPI_Type_create_struct(count, array_of_block_lengths,
-                                            array_of_displacements, array_of_types, newtype));
+        return TI_NEXT(MPI_Type_size_x)(type, size);
+    return ti_leave(TI_NEXT(MPI_Type_size_x)(type, size));
 }
 
-TI_EXPORT int MPI_Type_create_subarray(int ndims, const int size_array[],
-                                       const int subsize_array[], const int start_array[],
-                                       int order, MPI_Datatype oldtype, MPI_Datatype *newtype)
+int MPI_Type_struct(int count, int *array_of_blocklengths, MPI_Aint *array_of_displacements,
+                    MPI_Datatype *array_of_types, MPI_Datatype *newtype)
 {
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return PMPI_Type_create_subarray(ndims, size_array, subsize_array, start_array, order,
-                                         oldtype, newtype);
-    return ti_leave(PMPI_Type_create_subarray(ndims, size_array, subsize_array, start_array,
-                                              order, oldtype, newtype));
+        return TI_NEXT(MPI_Type_struct)(count, array_of_blocklengths, array_of_displacements,
+                                        array_of_types, newtype);
+    return ti_leave(TI_NEXT(MPI_Type_struct)(count, array_of_blocklengths,
+                                             array_of_displacements, array_of_types, newtype));
 }
 
-TI_EXPORT int MPI_Type_delete_attr(MPI_Datatype type, int type_keyval)
+int MPI_Type_ub(MPI_Datatype mtype, MPI_Aint *ub)
 {
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return PMPI_Type_delete_attr(type, type_keyval);
-    return ti_leave(PMPI_Type_delete_attr(type, type_keyval));
+        return TI_NEXT(MPI_Type_ub)(mtype, ub);
+    return ti_leave(TI_NEXT(MPI_Type_ub)(mtype, ub));
 }
 
-TI_EXPORT int MPI_Type_dup(MPI_Datatype type, MPI_Datatype *newtype)
+int MPI_Type_vector(int count, int blocklength, int stride, MPI_Datatype oldtype,
+                    MPI_Datatype *newtype)
 {
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return PMPI_Type_dup(type, newtype);
-    return ti_leave(PMPI_Type_dup(type, newtype));
+        return TI_NEXT(MPI_Type_vector)(count, blocklength, stride, oldtype, newtype);
+    return ti_leave(TI_NEXT(MPI_Type_vector)(count, blocklength, stride, oldtype, newtype));
 }
 
-TI_EXPORT int MPI_Type_extent(MPI_Datatype type, MPI_Aint *extent)
+int MPI_Pack(const void *inbuf, int incount, MPI_Datatype datatype, void *outbuf, int outsize,
+             int *position, MPI_Comm comm)
 {
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return PMPI_Type_extent(type, extent);
-    return ti_leave(PMPI_Type_extent(type, extent));
+        return TI_NEXT(MPI_Pack)(inbuf, incount, datatype, outbuf, outsize, position, comm);
+    return ti_leave(TI_NEXT(MPI_Pack)(inbuf, incount, datatype, outbuf, outsize, position,
+                                      comm));
 }
 
-TI_EXPORT int MPI_Type_free(MPI_Datatype *type)
+int MPI_Pack_size(int incount, MPI_Datatype datatype, MPI_Comm comm, int *size)
 {
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return PMPI_Type_free(type);
-    return ti_leave(PMPI_Type_free(type));
+        return TI_NEXT(MPI_Pack_size)(incount, datatype, comm, size);
+    return ti_leave(TI_NEXT(MPI_Pack_size)(incount, datatype, comm, size));
 }
 
-TI_EXPORT int MPI_Type_free_keyval(int *type_keyval)
+int MPI_Pack_external(const char *datarep, const void *inbuf, int incount,
+                      MPI_Datatype datatype, void *outbuf, MPI_Aint outsize, MPI_Aint *position)
 {
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return PMPI_Type_free_keyval(type_keyval);
-    return ti_leave(PMPI_Type_free_keyval(type_keyval));
+        return TI_NEXT(MPI_Pack_external)(datarep, inbuf, incount, datatype, outbuf, outsize,
+                                          position);
+    return ti_leave(TI_NEXT(MPI_Pack_external)(datarep, inbuf, incount, datatype, outbuf,
+                                               outsize, position));
 }
 
-TI_EXPORT int MPI_Type_get_attr(MPI_Datatype type, int type_keyval, void *attribute_val,
-                                int *flag)
+int MPI_Pack_external_size(const char *datarep, int incount, MPI_Datatype datatype,
+                           MPI_Aint *size)
 {
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return PMPI_Type_get_attr(type, type_keyval, attribute_val, flag);
-    return ti_leave(PMPI_Type_get_attr(type, type_keyval, attribute_val, flag));
+        return TI_NEXT(MPI_Pack_external_size)(datarep, incount, datatype, size);
+    return ti_leave(TI_NEXT(MPI_Pack_external_size)(datarep, incount, datatype, size));
 }
 
-TI_EXPORT int MPI_Type_get_contents(MPI_Datatype mtype, int max_integers, int max_addresses,
-                                    int max_datatypes, int *array_of_integers,
-                                    MPI_Aint *array_of_addresses,
-                                    MPI_Datatype *array_of_datatypes)
+int MPI_Unpack(const void *inbuf, int insize, int *position, void *outbuf, int outcount,
+               MPI_Datatype datatype, MPI_Comm comm)
 {
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return PMPI_Type_get_contents(mtype, max_integers, max_addresses, max_datatypes,
-                                      array_of_integers, array_of_addresses,
-                                      array_of_datatypes);
-    return ti_leave(PMPI_Type_get_contents(mtype, max_integers, max_addresses, max_datatypes,
-                                           array_of_integers, array_of_addresses,
-                                           array_of_datatypes));
+        return TI_NEXT(MPI_Unpack)(inbuf, insize, position, outbuf, outcount, datatype, comm);
+    return ti_leave(TI_NEXT(MPI_Unpack)(inbuf, insize, position, outbuf, outcount, datatype,
+                                        comm));
 }
 
-TI_EXPORT int MPI_Type_get_envelope(MPI_Datatype type, int *num_integers, int *num_addresses,
-                                    int *num_datatypes, int *combiner)
+int MPI_Unpack_external(const char *datarep, const void *inbuf, MPI_Aint insize,
+                        MPI_Aint *position, void *outbuf, int outcount, MPI_Datatype datatype)
 {
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return PMPI_Type_get_envelope(type, num_integers, num_addresses, num_datatypes,
-                                      combiner);
-    return ti_leave(PMPI_Type_get_envelope(type, num_integers, num_addresses, num_datatypes,
-                                           combiner));
+        return TI_NEXT(MPI_Unpack_external)(datarep, inbuf, insize, position, outbuf, outcount,
+                                            datatype);
+    return ti_leave(TI_NEXT(MPI_Unpack_external)(datarep, inbuf, insize, position, outbuf,
+                                                 outcount, datatype));
 }
 
-TI_EXPORT int MPI_Type_get_extent(MPI_Datatype type, MPI_Aint *lb, MPI_Aint *extent)
+int MPI_Reduce_local(const void *inbuf, void *inoutbuf, int count, MPI_Datatype datatype,
+                     MPI_Op op)
 {
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return PMPI_Type_get_extent(type, lb, extent);
-    return ti_leave(PMPI_Type_get_extent(type, lb, extent));
+        return TI_NEXT(MPI_Reduce_local)(inbuf, inoutbuf, count, datatype, op);
+    return ti_leave(TI_NEXT(MPI_Reduce_local)(inbuf, inoutbuf, count, datatype, op));
 }
 
-TI_EXPORT int MPI_Type_get_extent_x(MPI_Datatype type, MPI_Count *lb, MPI_Count *extent)
+int MPI_Op_create(MPI_User_function *function, int commute, MPI_Op *op)
 {
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return PMPI_Type_get_extent_x(type, lb, extent);
-    return ti_leave(PMPI_Type_get_extent_x(type, lb, extent));
+        return TI_NEXT(MPI_Op_create)(function, commute, op);
+    return ti_leave(TI_NEXT(MPI_Op_create)(function, commute, op));
 }
 
-TI_EXPORT int MPI_Type_get_name(MPI_Datatype type, char *type_name, int *resultlen)
+int MPI_Op_free(MPI_Op *op)
 {
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return PMPI_Type_get_name(type, type_name, resultlen);
-    return ti_leave(PMPI_Type_get_name(type, type_name, resultlen));
+        return TI_NEXT(MPI_Op_free)(op);
+    return ti_leave(TI_NEXT(MPI_Op_free)(op));
 }
 
-TI_EXPORT int MPI_Type_get_true_extent(MPI_Datatype datatype, MPI_Aint *true_lb,
-                                       MPI_Aint *true_extent)
+int MPI_Op_commutative(MPI_Op op, int *commute)
 {
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return PMPI_Type_get_true_extent(datatype, true_lb, true_extent);
-    return ti_leave(PMPI_Type_get_true_extent(datatype, true_lb, true_extent));
+        return TI_NEXT(MPI_Op_commutative)(op, commute);
+    return ti_leave(TI_NEXT(MPI_Op_commutative)(op, commute));
 }
 
-TI_EXPORT int MPI_Type_get_true_extent_x(MPI_Datatype datatype, MPI_Count *true_lb,
-                                         MPI_Count *true_extent)
+int MPI_Group_compare(MPI_Group group1, MPI_Group group2, int *result)
 {
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return PMPI_Type_get_true_extent_x(datatype, true_lb, true_extent);
-    return ti_leave(PMPI_Type_get_true_extent_x(datatype, true_lb, true_extent));
+        return TI_NEXT(MPI_Group_compare)(group1, group2, result);
+    return ti_leave(TI_NEXT(MPI_Group_compare)(group1, group2, result));
 }
 
-TI_EXPORT int MPI_Type_hindexed(int count, int *array_of_blocklengths,
-                                MPI_Aint *array_of_displacements, MPI_Datatype oldtype,
-                                MPI_Datatype *newtype)
+int MPI_Group_difference(MPI_Group group1, MPI_Group group2, MPI_Group *newgroup)
 {
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return PMPI_Type_hindexed(count, array_of_blocklengths, array_of_displacements, oldtype,
-                                  newtype);
-    return ti_leave(PMPI_Type_hindexed(count, array_of_blocklengths, array_of_displacements,
-                                       oldtype, newtype));
+        return TI_NEXT(MPI_Group_difference)(group1, group2, newgroup);
+    return ti_leave(TI_NEXT(MPI_Group_difference)(group1, group2, newgroup));
 }
 
-TI_EXPORT int MPI_Type_hvector(int count, int blocklength, MPI_Aint stride,
-                               MPI_Datatype oldtype, MPI_Datatype *newtype)
+int MPI_Group_excl(MPI_Group group, int n, const int ranks[], MPI_Group *newgroup)
 {
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return PMPI_Type_hvector(count, blocklength, stride, oldtype, newtype);
-    return ti_leave(PMPI_Type_hvector(count, blocklength, stride, oldtype, newtype));
+        return TI_NEXT(MPI_Group_excl)(group, n, ranks, newgroup);
+    return ti_leave(TI_NEXT(MPI_Group_excl)(group, n, ranks, newgroup));
 }
 
-TI_EXPORT int MPI_Type_indexed(int count, const int array_of_blocklengths[],
-                               const int array_of_displacements[], MPI_Datatype oldtype,
-                               MPI_Datatype *newtype)
+int MPI_Group_free(MPI_Group *group)
 {
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return PMPI_Type_indexed(count, array_of_blocklengths, array_of_displacements, oldtype,
-                                 newtype);
-    return ti_leave(PMPI_Type_indexed(count, array_of_blocklengths, array_of_displacements,
-                                      oldtype, newtype));
+        return TI_NEXT(MPI_Group_free)(group);
+    return ti_leave(TI_NEXT(MPI_Group_free)(group));
 }
 
-TI_EXPORT int MPI_Type_lb(MPI_Datatype type, MPI_Aint *lb)
+int MPI_Group_incl(MPI_Group group, int n, const int ranks[], MPI_Group *newgroup)
 {
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return PMPI_Type_lb(type, lb);
-    return ti_leave(PMPI_Type_lb(type, lb));
+        return TI_NEXT(MPI_Group_incl)(group, n, ranks, newgroup);
+    return ti_leave(TI_NEXT(MPI_Group_incl)(group, n, ranks, newgroup));
 }
 
-TI_EXPORT int MPI_Type_match_size(int typeclass, int size, MPI_Datatype *type)
+int MPI_Group_intersection(MPI_Group group1, MPI_Group group2, MPI_Group *newgroup)
 {
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return PMPI_Type_match_size(typeclass, size, type);
-    return ti_leave(PMPI_Type_match_size(typeclass, size, type));
+        return TI_NEXT(MPI_Group_intersection)(group1, group2, newgroup);
+    return ti_leave(TI_NEXT(MPI_Group_intersection)(group1, group2, newgroup));
 }
 
-TI_EXPORT int MPI_Type_set_attr(MPI_Datatype type, int type_keyval, void *attr_val)
+int MPI_Group_range_excl(MPI_Group group, int n, int ranges[][3], MPI_Group *newgroup)
 {
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return PMPI_Type_set_attr(type, type_keyval, attr_val);
-    return ti_leave(PMPI_Type_set_attr(type, type_keyval, attr_val));
+        return TI_NEXT(MPI_Group_range_excl)(group, n, ranges, newgroup);
+    return ti_leave(TI_NEXT(MPI_Group_range_excl)(group, n, ranges, newgroup));
 }
 
-TI_EXPORT int MPI_Type_set_name(MPI_Datatype type, const char *type_name)
+int MPI_Group_range_incl(MPI_Group group, int n, int ranges[][3], MPI_Group *newgroup)
 {
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return PMPI_Type_set_name(type, type_name);
-    return ti_leave(PMPI_Type_set_name(type, type_name));
+        return TI_NEXT(MPI_Group_range_incl)(group, n, ranges, newgroup);
+    return ti_leave(TI_NEXT(MPI_Group_range_incl)(group, n, ranges, newgroup));
 }
 
-TI_EXPORT int MPI_Type_size(MPI_Datatype type, int *size)
+int MPI_Group_rank(MPI_Group group, int *rank)
 {
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return PMPI_Type_size(type, size);
-    return ti_leave(PMPI_Type_size(type, size));
+        return TI_NEXT(MPI_Group_rank)(group, rank);
+    return ti_leave(TI_NEXT(MPI_Group_rank)(group, rank));
 }
 
-TI_EXPORT int MPI_Type_size_x(MPI_Datatype type, MPI_Count *size)
+int MPI_Group_size(MPI_Group group, int *size)
 {
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return PMPI_Type_size_x(type, size);
-    return ti_leave(PMPI_Type_size_x(type, size));
+        return TI_NEXT(MPI_Group_size)(group, size);
+    return ti_leave(TI_NEXT(MPI_Group_size)(group, size));
 }
 
-TI_EXPORT int MPI_Type_struct(int count, int *array_of_blocklengths,
-                              MPI_Aint *array_of_displacements, MPI_Datatype *array_of_types,
-                              MPI_Datatype *newtype)
+int MPI_Group_translate_ranks(MPI_Group group1, int n, const int ranks1[], MPI_Group group2,
+                              int *ranks2)
 {
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return PMPI_Type_struct(count, array_of_blocklengths, array_of_displacements,
-                                array_of_types, newtype);
-    return ti_leave(PMPI_Type_struct(count, array_of_blocklengths, array_of_displacements,
-                                     array_of_types, newtype));
+        return TI_NEXT(MPI_Group_translate_ranks)(group1, n, ranks1, group2, ranks2);
+    return ti_leave(TI_NEXT(MPI_Group_translate_ranks)(group1, n, ranks1, group2, ranks2));
 }
 
-TI_EXPORT int MPI_Type_ub(MPI_Datatype mtype, MPI_Aint *ub)
+int MPI_Group_union(MPI_Group group1, MPI_Group group2, MPI_Group *newgroup)
 {
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return PMPI_Type_ub(mtype, ub);
-    return ti_leave(PMPI_Type_ub(mtype, ub));
+        return TI_NEXT(MPI_Group_union)(group1, group2, newgroup);
+    return ti_leave(TI_NEXT(MPI_Group_union)(group1, group2, newgroup));
 }
 
-TI_EXPORT int MPI_Type_vector(int count, int blocklength, int stride, MPI_Datatype oldtype,
-                              MPI_Datatype *newtype)
+int MPI_Comm_rank(MPI_Comm comm, int *rank)
 {
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return PMPI_Type_vector(count, blocklength, stride, oldtype, newtype);
-    return ti_leave(PMPI_Type_vector(count, blocklength, stride, oldtype, newtype));
+        return TI_NEXT(MPI_Comm_rank)(comm, rank);
+    return ti_leave(TI_NEXT(MPI_Comm_rank)(comm, rank));
 }
 
-TI_EXPORT int MPI_Pack(const void *inbuf, int incount, MPI_Datatype datatype, void *outbuf,
-                       int outsize, int *position, MPI_Comm comm)
+int MPI_Comm_size(MPI_Comm comm, int *size)
 {
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return PMPI_Pack(inbuf, incount, datatype, outbuf, outsize, position, comm);
-    return ti_leave(PMPI_Pack(inbuf, incount, datatype, outbuf, outsize, position, comm));
+        return TI_NEXT(MPI_Comm_size)(comm, size);
+    return ti_leave(TI_NEXT(MPI_Comm_size)(comm, size));
 }
 
-TI_EXPORT int MPI_Pack_size(int incount, MPI_Datatype datatype, MPI_Comm comm, int *size)
+int MPI_Comm_compare(MPI_Comm comm1, MPI_Comm comm2, int *result)
 {
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return PMPI_Pack_size(incount, datatype, comm, size);
-    return ti_leave(PMPI_Pack_size(incount, datatype, comm, size));
+        return TI_NEXT(MPI_Comm_compare)(comm1, comm2, result);
+    return ti_leave(TI_NEXT(MPI_Comm_compare)(comm1, comm2, result));
 }
 
-TI_EXPORT int MPI_Pack_external(const char *datarep, const void *inbuf, int incount,
-                                MPI_Datatype datatype, void *outbuf, MPI_Aint outsize,
-                                MPI_Aint *position)
+int MPI_Comm_group(MPI_Comm comm, MPI_Group *group)
 {
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return PMPI_Pack_external(datarep, inbuf, incount, datatype, outbuf, outsize, position);
-    return ti_leave(PMPI_Pack_external(datarep, inbuf, incount, datatype, outbuf, outsize,
-                                       position));
+        return TI_NEXT(MPI_Comm_group)(comm, group);
+    return ti_leave(TI_NEXT(MPI_Comm_group)(comm, group));
 }
 
-TI_EXPORT int MPI_Pack_external_size(const char *datarep, int incount, MPI_Datatype datatype,
-                                     MPI_Aint *size)
+int MPI_Comm_remote_group(MPI_Comm comm, MPI_Group *group)
 {
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return PMPI_Pack_external_size(datarep, incount, datatype, size);
-    return ti_leave(PMPI_Pack_external_size(datarep, incount, datatype, size));
+        return TI_NEXT(MPI_Comm_remote_group)(comm, group);
+    return ti_leave(TI_NEXT(MPI_Comm_remote_group)(comm, group));
 }
 
-TI_EXPORT int MPI_Unpack(const void *inbuf, int insize, int *position, void *outbuf,
-                         int outcount, MPI_Datatype datatype, MPI_Comm comm)
+int MPI_Comm_remote_size(MPI_Comm comm, int *size)
 {
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return PMPI_Unpack(inbuf, insize, position, outbuf, outcount, datatype, comm);
-    return ti_leave(PMPI_Unpack(inbuf, insize, position, outbuf, outcount, datatype, comm));
+        return TI_NEXT(MPI_Comm_remote_size)(comm, size);
+    return ti_leave(TI_NEXT(MPI_Comm_remote_size)(comm, size));
 }
 
-TI_EXPORT int MPI_Unpack_external(const char *datarep, const void *inbuf, MPI_Aint insize,
-                                  MPI_Aint *position, void *outbuf, int outcount,
-                                  MPI_Datatype datatype)
+int MPI_Comm_test_inter(MPI_Comm comm, int *flag)
 {
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return PMPI_Unpack_external(datarep, inbuf, insize, position, outbuf, outcount,
-                                    datatype);
-    return ti_leave(PMPI_Unpack_external(datarep, inbuf, insize, position, outbuf, outcount,
-                                         datatype));
+        return TI_NEXT(MPI_Comm_test_inter)(comm, flag);
+    return ti_leave(TI_NEXT(MPI_Comm_test_inter)(comm, flag));
 }
 
-TI_EXPORT int MPI_Reduce_local(const void *inbuf, void *inoutbuf, int count,
-                               MPI_Datatype datatype, MPI_Op op)
+int MPI_Comm_get_parent(MPI_Comm *parent)
 {
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return PMPI_Reduce_local(inbuf, inoutbuf, count, datatype, op);
-    return ti_leave(PMPI_Reduce_local(inbuf, inoutbuf, count, datatype, op));
+        return TI_NEXT(MPI_Comm_get_parent)(parent);
+    return ti_leave(TI_NEXT(MPI_Comm_get_parent)(parent));
 }
 
-TI_EXPORT int MPI_Op_create(MPI_User_function *function, int commute, MPI_Op *op)
+int MPI_Comm_get_name(MPI_Comm comm, char *comm_name, int *resultlen)
 {
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return PMPI_Op_create(function, commute, op);
-    return ti_leave(PMPI_Op_create(function, commute, op));
+        return TI_NEXT(MPI_Comm_get_name)(comm, comm_name, resultlen);
+    return ti_leave(TI_NEXT(MPI_Comm_get_name)(comm, comm_name, resultlen));
 }
 
-TI_EXPORT int MPI_Op_free(MPI_Op *op)
+int MPI_Comm_set_name(MPI_Comm comm, const char *comm_name)
 {
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return PMPI_Op_free(op);
-    return ti_leave(PMPI_Op_free(op));
+        return TI_NEXT(MPI_Comm_set_name)(comm, comm_name);
+    return ti_leave(TI_NEXT(MPI_Comm_set_name)(comm, comm_name));
 }
 
-TI_EXPORT int MPI_Op_commutative(MPI_Op op, int *commute)
+int MPI_Comm_get_info(MPI_Comm comm, MPI_Info *info_used)
 {
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return PMPI_Op_commutative(op, commute);
-    return ti_leave(PMPI_Op_commutative(op, commute));
+        return TI_NEXT(MPI_Comm_get_info)(comm, info_used);
+    return ti_leave(TI_NEXT(MPI_Comm_get_info)(comm, info_used));
 }
 
-TI_EXPORT int MPI_Group_compare(MPI_Group group1, MPI_Group group2, int *result)
+int MPI_Comm_get_attr(MPI_Comm comm, int comm_keyval, void *attribute_val, int *flag)
 {
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return PMPI_Group_compare(group1, group2, result);
-    return ti_leave(PMPI_Group_compare(group1, group2, result));
+        return TI_NEXT(MPI_Comm_get_attr)(comm, comm_keyval, attribute_val, flag);
+    return ti_leave(TI_NEXT(MPI_Comm_get_attr)(comm, comm_keyval, attribute_val, flag));
 }
 
-TI_EXPORT int MPI_Group_difference(MPI_Group group1, MPI_Group group2, MPI_Group *newgroup)
+int MPI_Comm_set_attr(MPI_Comm comm, int comm_keyval, void *attribute_val)
 {
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return PMPI_Group_difference(group1, group2, newgroup);
-    return ti_leave(PMPI_Group_difference(group1, group2, newgroup));
+        return TI_NEXT(MPI_Comm_set_attr)(comm, comm_keyval, attribute_val);
+    return ti_leave(TI_NEXT(MPI_Comm_set_attr)(comm, comm_keyval, attribute_val));
 }
 
-TI_EXPORT int MPI_Group_excl(MPI_Group group, int n, const int ranks[], MPI_Group *newgroup)
+int MPI_Comm_delete_attr(MPI_Comm comm, int comm_keyval)
 {
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return PMPI_Group_excl(group, n, ranks, newgroup);
-    return ti_leave(PMPI_Group_excl(group, n, ranks, newgroup));
+        return TI_NEXT(MPI_Comm_delete_attr)(comm, comm_keyval);
+    return ti_leave(TI_NEXT(MPI_Comm_delete_attr)(comm, comm_keyval));
 }
 
-TI_EXPORT int MPI_Group_free(MPI_Group *group)
+int MPI_Comm_create_keyval(MPI_Comm_copy_attr_function *comm_copy_attr_fn,
+                           MPI_Comm_delete_attr_function *comm_delete_attr_fn, int *comm_keyval,
+                           void *extra_state)
 {
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return PMPI_Group_free(group);
-    return ti_leave(PMPI_Group_free(group));
+        return TI_NEXT(MPI_Comm_create_keyval)(comm_copy_attr_fn, comm_delete_attr_fn,
+                                               comm_keyval, extra_state);
+    return ti_leave(TI_NEXT(MPI_Comm_create_keyval)(comm_copy_attr_fn, comm_delete_attr_fn,
+                                                    comm_keyval, extra_state));
 }
 
-TI_EXPORT int MPI_Group_incl(MPI_Group group, int n, const int ranks[], MPI_Group *newgroup)
+int MPI_Comm_free_keyval(int *comm_keyval)
 {
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return PMPI_Group_incl(group, n, ranks, newgroup);
-    return ti_leave(PMPI_Group_incl(group, n, ranks, newgroup));
+        return TI_NEXT(MPI_Comm_free_keyval)(comm_keyval);
+    return ti_leave(TI_NEXT(MPI_Comm_free_keyval)(comm_keyval));
 }
 
-TI_EXPORT int MPI_Group_intersection(MPI_Group group1, MPI_Group group2, MPI_Group *newgroup)
+int MPI_Attr_get(MPI_Comm comm, int keyval, void *attribute_val, int *flag)
 {
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return PMPI_Group_intersection(group1, group2, newgroup);
-    return ti_leave(PMPI_Group_intersection(group1, group2, newgroup));
+        return TI_NEXT(MPI_Attr_get)(comm, keyval, attribute_val, flag);
+    return ti_leave(TI_NEXT(MPI_Attr_get)(comm, keyval, attribute_val, flag));
 }
 
-TI_EXPORT int MPI_Group_range_excl(MPI_Group group, int n, int ranges[][3], MPI_Group *newgroup)
+int MPI_Attr_put(MPI_Comm comm, int keyval, void *attribute_val)
 {
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return PMPI_Group_range_excl(group, n, ranges, newgroup);
-    return ti_leave(PMPI_Group_range_excl(group, n, ranges, newgroup));
+        return TI_NEXT(MPI_Attr_put)(comm, keyval, attribute_val);
+    return ti_leave(TI_NEXT(MPI_Attr_put)(comm, keyval, attribute_val));
 }
 
-TI_EXPORT int MPI_Group_range_incl(MPI_Group group, int n, int ranges[][3], MPI_Group *newgroup)
+int MPI_Attr_delete(MPI_Comm comm, int keyval)
 {
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return PMPI_Group_range_incl(group, n, ranges, newgroup);
-    return ti_leave(PMPI_Group_range_incl(group, n, ranges, newgroup));
+        return TI_NEXT(MPI_Attr_delete)(comm, keyval);
+    return ti_leave(TI_NEXT(MPI_Attr_delete)(comm, keyval));
 }
 
-TI_EXPORT int MPI_Group_rank(MPI_Group group, int *rank)
+int MPI_Keyval_create(MPI_Copy_function *copy_fn, MPI_Delete_function *delete_fn, int *keyval,
+                      void *extra_state)
 {
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return PMPI_Group_rank(group, rank);
-    return ti_leave(PMPI_Group_rank(group, rank));
+        return TI_NEXT(MPI_Keyval_create)(copy_fn, delete_fn, keyval, extra_state);
+    return ti_leave(TI_NEXT(MPI_Keyval_create)(copy_fn, delete_fn, keyval, extra_state));
 }
 
-TI_EXPORT int MPI_Group_size(MPI_Group group, int *size)
+int MPI_Keyval_free(int *keyval)
 {
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return PMPI_Group_size(group, size);
-    return ti_leave(PMPI_Group_size(group, size));
+        return TI_NEXT(MPI_Keyval_free)(keyval);
+    return ti_leave(TI_NEXT(MPI_Keyval_free)(keyval));
 }
 
-TI_EXPORT int MPI_Group_translate_ranks(MPI_Group group1, int n, const int ranks1[],
-                                        MPI_Group group2, int *ranks2)
+int MPI_Topo_test(MPI_Comm comm, int *status)
 {
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return PMPI_Group_translate_ranks(group1, n, ranks1, group2, ranks2);
-    return ti_leave(PMPI_Group_translate_ranks(group1, n, ranks1, group2, ranks2));
+        return TI_NEXT(MPI_Topo_test)(comm, status);
+    return ti_leave(TI_NEXT(MPI_Topo_test)(comm, status));
 }
 
-TI_EXPORT int MPI_Group_union(MPI_Group group1, MPI_Group group2, MPI_Group *newgroup)
+int MPI_Dims_create(int nnodes, int ndims, int *dims)
 {
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return PMPI_Group_union(group1, group2, newgroup);
-    return ti_leave(PMPI_Group_union(group1, group2, newgroup));
+        return TI_NEXT(MPI_Dims_create)(nnodes, ndims, dims);
+    return ti_leave(TI_NEXT(MPI_Dims_create)(nnodes, ndims, dims));
 }
 
-TI_EXPORT int MPI_Comm_rank(MPI_Comm comm, int *rank)
+int MPI_Cartdim_get(MPI_Comm comm, int *ndims)
 {
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return PMPI_Comm_rank(comm, rank);
-    return ti_leave(PMPI_Comm_rank(comm, rank));
+        return TI_NEXT(MPI_Cartdim_get)(comm, ndims);
+    return ti_leave(TI_NEXT(MPI_Cartdim_get)(comm, ndims));
 }
 
-TI_EXPORT int MPI_Comm_size(MPI_Comm comm, int *size)
+int MPI_Cart_get(MPI_Comm comm, int maxdims, int *dims, int *periods, int *coords)
 {
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return PMPI_Comm_size(comm, size);
-    return ti_leave(PMPI_Comm_size(comm, size));
+        return TI_NEXT(MPI_Cart_get)(comm, maxdims, dims, periods, coords);
+    return ti_leave(TI_NEXT(MPI_Cart_get)(comm, maxdims, dims, periods, coords));
 }
 
-TI_EXPORT int MPI_Comm_compare(MPI_Comm comm1, MPI_Comm comm2, int *result)
+int MPI_Cart_rank(MPI_Comm comm, const int coords[], int *rank)
 {
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return PMPI_Comm_compare(comm1, comm2, result);
-    return ti_leave(PMPI_Comm_compare(comm1, comm2, result));
+        return TI_NEXT(MPI_Cart_rank)(comm, coords, rank);
+    return ti_leave(TI_NEXT(MPI_Cart_rank)(comm, coords, rank));
 }
 
-TI_EXPORT int MPI_Comm_group(MPI_Comm comm, MPI_Group *group)
+int MPI_Cart_coords(MPI_Comm comm, int rank, int maxdims, int *coords)
 {
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return PMPI_Comm_group(comm, group);
-    return ti_leave(PMPI_Comm_group(comm, group));
+        return TI_NEXT(MPI_Cart_coords)(comm, rank, maxdims, coords);
+    return ti_leave(TI_NEXT(MPI_Cart_coords)(comm, rank, maxdims, coords));
 }
 
-TI_EXPORT int MPI_Comm_remote_group(MPI_Comm comm, MPI_Group *group)
+int MPI_Cart_shift(MPI_Comm comm, int direction, int disp, int *rank_source, int *rank_dest)
 {
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return PMPI_Comm_remote_group(comm, group);
-    return ti_leave(PMPI_Comm_remote_group(comm, group));
+        return TI_NEXT(MPI_Cart_shift)(comm, direction, disp, rank_source, rank_dest);
+    return ti_leave(TI_NEXT(MPI_Cart_shift)(comm, direction, disp, rank_source, rank_dest));
 }
 
-TI_EXPORT int MPI_Comm_remote_size(MPI_Comm comm, int *size)
+int MPI_Cart_map(MPI_Comm comm, int ndims, const int dims[], const int periods[], int *newrank)
 {
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return PMPI_Comm_remote_size(comm, size);
-    return ti_leave(PMPI_Comm_remote_size(comm, size));
+        return TI_NEXT(MPI_Cart_map)(comm, ndims, dims, periods, newrank);
+    return ti_leave(TI_NEXT(MPI_Cart_map)(comm, ndims, dims, periods, newrank));
 }
 
-TI_EXPORT int MPI_Comm_test_inter(MPI_Comm comm, int *flag)
+int MPI_Graphdims_get(MPI_Comm comm, int *nnodes, int *nedges)
 {
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return PMPI_Comm_test_inter(comm, flag);
-    return ti_leave(PMPI_Comm_test_inter(comm, flag));
+        return TI_NEXT(MPI_Graphdims_get)(comm, nnodes, nedges);
+    return ti_leave(TI_NEXT(MPI_Graphdims_get)(comm, nnodes, nedges));
 }
 
-TI_EXPORT int MPI_Comm_get_parent(MPI_Comm *parent)
+int MPI_Graph_get(MPI_Comm comm, int maxindex, int maxedges, int *index, int *edges)
 {
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return PMPI_Comm_get_parent(parent);
-    return ti_leave(PMPI_Comm_get_parent(parent));
+        return TI_NEXT(MPI_Graph_get)(comm, maxindex, maxedges, index, edges);
+    return ti_leave(TI_NEXT(MPI_Graph_get)(comm, maxindex, maxedges, index, edges));
 }
 
-TI_EXPORT int MPI_Comm_get_name(MPI_Comm comm, char *comm_name, int *resultlen)
+int MPI_Graph_map(MPI_Comm comm, int nnodes, const int index[], const int edges[], int *newrank)
 {
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return PMPI_Comm_get_name(comm, comm_name, resultlen);
-    return ti_leave(PMPI_Comm_get_name(comm, comm_name, resultlen));
+        return TI_NEXT(MPI_Graph_map)(comm, nnodes, index, edges, newrank);
+    return ti_leave(TI_NEXT(MPI_Graph_map)(comm, nnodes, index, edges, newrank));
 }
 
-TI_EXPORT int MPI_Comm_set_name(MPI_Comm comm, const char *comm_name)
+int MPI_Graph_neighbors_count(MPI_Comm comm, int rank, int *nneighbors)
 {
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return PMPI_Comm_set_name(comm, comm_name);
-    return ti_leave(PMPI_Comm_set_name(comm, comm_name));
+        return TI_NEXT(MPI_Graph_neighbors_count)(comm, rank, nneighbors);
+    return ti_leave(TI_NEXT(MPI_Graph_neighbors_count)(comm, rank, nneighbors));
 }
 
-TI_EXPORT int MPI_Comm_get_info(MPI_Comm comm, MPI_Info *info_used)
+int MPI_Graph_neighbors(MPI_Comm comm, int rank, int maxneighbors, int *neighbors)
 {
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return PMPI_Comm_get_info(comm, info_used);
-    return ti_leave(PMPI_Comm_get_info(comm, info_used));
+        return TI_NEXT(MPI_Graph_neighbors)(comm, rank, maxneighbors, neighbors);
+    return ti_leave(TI_NEXT(MPI_Graph_neighbors)(comm, rank, maxneighbors, neighbors));
 }
 
-TI_EXPORT int MPI_Comm_get_attr(MPI_Comm comm, int comm_keyval, void *attribute_val, int *flag)
+int MPI_Dist_graph_neighbors_count(MPI_Comm comm, int *inneighbors, int *outneighbors,
+                                   int *weighted)
 {
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return PMPI_Comm_get_attr(comm, comm_keyval, attribute_val, flag);
-    return ti_leave(PMPI_Comm_get_attr(comm, comm_keyval, attribute_val, flag));
+        return TI_NEXT(MPI_Dist_graph_neighbors_count)(comm, inneighbors, outneighbors,
+                                                       weighted);
+    return ti_leave(TI_NEXT(MPI_Dist_graph_neighbors_count)(comm, inneighbors, outneighbors,
+                                                            weighted));
 }
 
-TI_EXPORT int MPI_Comm_set_attr(MPI_Comm comm, int comm_keyval, void *attribute_val)
+int MPI_Dist_graph_neighbors(MPI_Comm comm, int maxindegree, int *sources, int *sourceweights,
+                             int maxoutdegree, int *destinations, int *destweights)
 {
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return PMPI_Comm_set_attr(comm, comm_keyval, attribute_val);
-    return ti_leave(PMPI_Comm_set_attr(comm, comm_keyval, attribute_val));
+        return TI_NEXT(MPI_Dist_graph_neighbors)(comm, maxindegree, sources, sourceweights,
+                                                 maxoutdegree, destinations, destweights);
+    return ti_leave(TI_NEXT(MPI_Dist_graph_neighbors)(comm, maxindegree, sources, sourceweights,
+                                                      maxoutdegree, destinations, destweights));
 }
 
-TI_EXPORT int MPI_Comm_delete_attr(MPI_Comm comm, int comm_keyval)
+int MPI_Error_class(int errorcode, int *errorclass)
 {
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return PMPI_Comm_delete_attr(comm, comm_keyval);
-    return ti_leave(PMPI_Comm_delete_attr(comm, comm_keyval));
+        return TI_NEXT(MPI_Error_class)(errorcode, errorclass);
+    return ti_leave(TI_NEXT(MPI_Error_class)(errorcode, errorclass));
 }
 
-TI_EXPORT int MPI_Comm_create_keyval(MPI_Comm_copy_attr_function *comm_copy_attr_fn,
-                                     MPI_Comm_delete_attr_function *comm_delete_attr_fn,
-                                     int *comm_keyval, void *extra_state)
+int MPI_Error_string(int errorcode, char *string, int *resultlen)
 {
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return PMPI_Comm_create_keyval(comm_copy_attr_fn, comm_delete_attr_fn, comm_keyval,
-                                       extra_state);
-    return ti_leave(PMPI_Comm_create_keyval(comm_copy_attr_fn, comm_delete_attr_fn, comm_keyval,
-                                            extra_state));
+        return TI_NEXT(MPI_Error_string)(errorcode, string, resultlen);
+    return ti_leave(TI_NEXT(MPI_Error_string)(errorcode, string, resultlen));
 }
 
-TI_EXPORT int MPI_Comm_free_keyval(int *comm_keyval)
+int MPI_Add_error_class(int *errorclass)
 {
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return PMPI_Comm_free_keyval(comm_keyval);
-    return ti_leave(PMPI_Comm_free_keyval(comm_keyval));
+        return TI_NEXT(MPI_Add_error_class)(errorclass);
+    return ti_leave(TI_NEXT(MPI_Add_error_class)(errorclass));
 }
 
-TI_EXPORT int MPI_Attr_get(MPI_Comm comm, int keyval, void *attribute_val, int *flag)
+int MPI_Add_error_code(int errorclass, int *errorcode)
 {
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return PMPI_Attr_get(comm, keyval, attribute_val, flag);
-    return ti_leave(PMPI_Attr_get(comm, keyval, attribute_val, flag));
+        return TI_NEXT(MPI_Add_error_code)(errorclass, errorcode);
+    return ti_leave(TI_NEXT(MPI_Add_error_code)(errorclass, errorcode));
 }
 
-TI_EXPORT int MPI_Attr_put(MPI_Comm comm, int keyval, void *attribute_val)
+int MPI_Add_error_string(int errorcode, const char *string)
 {
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return PMPI_Attr_put(comm, keyval, attribute_val);
-    return ti_leave(PMPI_Attr_put(comm, keyval, attribute_val));
+        return TI_NEXT(MPI_Add_error_string)(errorcode, string);
+    return ti_leave(TI_NEXT(MPI_Add_error_string)(errorcode, string));
 }
 
-TI_EXPORT int MPI_Attr_delete(MPI_Comm comm, int keyval)
+int MPI_Comm_create_errhandler(MPI_Comm_errhandler_function *function,
+                               MPI_Errhandler *errhandler)
 {
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return PMPI_Attr_delete(comm, keyval);
-    return ti_leave(PMPI_Attr_delete(comm, keyval));
+        return TI_NEXT(MPI_Comm_create_errhandler)(function, errhandler);
+    return ti_leave(TI_NEXT(MPI_Comm_create_errhandler)(function, errhandler));
 }
 
-TI_EXPORT int MPI_Keyval_create(MPI_Copy_function *copy_fn, MPI_Delete_function *delete_fn,
-                                int *keyval, void *extra_state)
+int MPI_Comm_get_errhandler(MPI_Comm comm, MPI_Errhandler *erhandler)
 {
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return PMPI_Keyval_create(copy_fn, delete_fn, keyval, extra_state);
-    return ti_leave(PMPI_Keyval_create(copy_fn, delete_fn, keyval, extra_state));
+        return TI_NEXT(MPI_Comm_get_errhandler)(comm, erhandler);
+    return ti_leave(TI_NEXT(MPI_Comm_get_errhandler)(comm, erhandler));
 }
 
-TI_EXPORT int MPI_Keyval_free(int *keyval)
+int MPI_Comm_set_errhandler(MPI_Comm comm, MPI_Errhandler errhandler)
 {
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return PMPI_Keyval_free(keyval);
-    return ti_leave(PMPI_Keyval_free(keyval));
+        return TI_NEXT(MPI_Comm_set_errhandler)(comm, errhandler);
+    return ti_leave(TI_NEXT(MPI_Comm_set_errhandler)(comm, errhandler));
 }
 
-TI_EXPORT int MPI_Topo_test(MPI_Comm comm, int *status)
+int MPI_Comm_call_errhandler(MPI_Comm comm, int errorcode)
 {
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return PMPI_Topo_test(comm, status);
-    return ti_leave(PMPI_Topo_test(comm, status));
+        return TI_NEXT(MPI_Comm_call_errhandler)(comm, errorcode);
+    return ti_leave(TI_NEXT(MPI_Comm_call_errhandler)(comm, errorcode));
 }
 
-TI_EXPORT int MPI_Dims_create(int nnodes, int ndims, int *dims)
+int MPI_Errhandler_create(MPI_Handler_function *function, MPI_Errhandler *errhandler)
 {
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return PMPI_Dims_create(nnodes, ndims, dims);
-    return ti_leave(PMPI_Dims_create(nnodes, ndims, dims));
+        return TI_NEXT(MPI_Errhandler_create)(function, errhandler);
+    return ti_leave(TI_NEXT(MPI_Errhandler_create)(function, errhandler));
 }
 
-TI_EXPORT int MPI_Cartdim_get(MPI_Comm comm, int *ndims)
+int MPI_Errhandler_get(MPI_Comm comm, MPI_Errhandler *errhandler)
 {
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return PMPI_Cartdim_get(comm, ndims);
-    return ti_leave(PMPI_Cartdim_get(comm, ndims));
+        return TI_NEXT(MPI_Errhandler_get)(comm, errhandler);
+    return ti_leave(TI_NEXT(MPI_Errhandler_get)(comm, errhandler));
 }
 
-TI_EXPORT int MPI_Cart_get(MPI_Comm comm, int maxdims, int *dims, int *periods, int *coords)
+int MPI_Errhandler_set(MPI_Comm comm, MPI_Errhandler errhandler)
 {
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return PMPI_Cart_get(comm, maxdims, dims, periods, coords);
-    return ti_leave(PMPI_Cart_get(comm, maxdims, dims, periods, coords));
+        return TI_NEXT(MPI_Errhandler_set)(comm, errhandler);
+    return ti_leave(TI_NEXT(MPI_Errhandler_set)(comm, errhandler));
 }
 
-TI_EXPORT int MPI_Cart_rank(MPI_Comm comm, const int coords[], int *rank)
+int MPI_Errhandler_free(MPI_Errhandler *errhandler)
 {
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return PMPI_Cart_rank(comm, coords, rank);
-    return ti_leave(PMPI_Cart_rank(comm, coords, rank));
+        return TI_NEXT(MPI_Errhandler_free)(errhandler);
+    return ti_leave(TI_NEXT(MPI_Errhandler_free)(errhandler));
 }
 
-TI_EXPORT int MPI_Cart_coords(MPI_Comm comm, int rank, int maxdims, int *coords)
+int MPI_Info_create(MPI_Info *info)
 {
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return PMPI_Cart_coords(comm, rank, maxdims, coords);
-    return ti_leave(PMPI_Cart_coords(comm, rank, maxdims, coords));
+        return TI_NEXT(MPI_Info_create)(info);
+    return ti_leave(TI_NEXT(MPI_Info_create)(info));
 }
 
-TI_EXPORT int MPI_Cart_shift(MPI_Comm comm, int direction, int disp, int *rank_source,
-                             int *rank_dest)
+int MPI_Info_delete(MPI_Info info, const char *key)
 {
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return PMPI_Cart_shift(comm, direction, disp, rank_source, rank_dest);
-    return ti_leave(PMPI_Cart_shift(comm, direction, disp, rank_source, rank_dest));
+        return TI_NEXT(MPI_Info_delete)(info, key);
+    return ti_leave(TI_NEXT(MPI_Info_delete)(info, key));
 }
 
-TI_EXPORT int MPI_Cart_map(MPI_Comm comm, int ndims, const int dims[], const int periods[],
-                           int *newrank)
+int MPI_Info_dup(MPI_Info info, MPI_Info *newinfo)
 {
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return PMPI_Cart_map(comm, ndims, dims, periods, newrank);
-    return ti_leave(PMPI_Cart_map(comm, ndims, dims, periods, newrank));
+        return TI_NEXT(MPI_Info_dup)(info, newinfo);
+    return ti_leave(TI_NEXT(MPI_Info_dup)(info, newinfo));
 }
 
-TI_EXPORT int MPI_Graphdims_get(MPI_Comm comm, int *nnodes, int *nedges)
+int MPI_Info_free(MPI_Info *info)
 {
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return PMPI_Graphdims_get(comm, nnodes, nedges);
-    return ti_leave(PMPI_Graphdims_get(comm, nnodes, nedges));
+        return TI_NEXT(MPI_Info_free)(info);
+    return ti_leave(TI_NEXT(MPI_Info_free)(info));
 }
 
-TI_EXPORT int MPI_Graph_get(MPI_Comm comm, int maxindex, int maxedges, int *index, int *edges)
+int MPI_Info_get(MPI_Info info, const char *key, int valuelen, char *value, int *flag)
 {
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return PMPI_Graph_get(comm, maxindex, maxedges, index, edges);
-    return ti_leave(PMPI_Graph_get(comm, maxindex, maxedges, index, edges));
+        return TI_NEXT(MPI_Info_get)(info, key, valuelen, value, flag);
+    return ti_leave(TI_NEXT(MPI_Info_get)(info, key, valuelen, value, flag));
 }
 
-TI_EXPORT int MPI_Graph_map(MPI_Comm comm, int nnodes, const int index[], const int edges[],
-                            int *newrank)
+int MPI_Info_get_nkeys(MPI_Info info, int *nkeys)
 {
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return PMPI_Graph_map(comm, nnodes, index, edges, newrank);
-    return ti_leave(PMPI_Graph_map(comm, nnodes, index, edges, newrank));
+        return TI_NEXT(MPI_Info_get_nkeys)(info, nkeys);
+    return ti_leave(TI_NEXT(MPI_Info_get_nkeys)(info, nkeys));
 }
 
-TI_EXPORT int MPI_Graph_neighbors_count(MPI_Comm comm, int rank, int *nneighbors)
+int MPI_Info_get_nthkey(MPI_Info info, int n, char *key)
 {
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return PMPI_Graph_neighbors_count(comm, rank, nneighbors);
-    return ti_leave(PMPI_Graph_neighbors_count(comm, rank, nneighbors));
+        return TI_NEXT(MPI_Info_get_nthkey)(info, n, key);
+    return ti_leave(TI_NEXT(MPI_Info_get_nthkey)(info, n, key));
 }
 
-TI_EXPORT int MPI_Graph_neighbors(MPI_Comm comm, int rank, int maxneighbors, int *neighbors)
+int MPI_Info_get_valuelen(MPI_Info info, const char *key, int *valuelen, int *flag)
 {
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return PMPI_Graph_neighbors(comm, rank, maxneighbors, neighbors);
-    return ti_leave(PMPI_Graph_neighbors(comm, rank, maxneighbors, neighbors));
+        return TI_NEXT(MPI_Info_get_valuelen)(info, key, valuelen, flag);
+    return ti_leave(TI_NEXT(MPI_Info_get_valuelen)(info, key, valuelen, flag));
 }
 
-TI_EXPORT int MPI_Dist_graph_neighbors_count(MPI_Comm comm, int *inneighbors, int *outneighbors,
-                                             int *weighted)
+int MPI_Info_set(MPI_Info info, const char *key, const char *value)
 {
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return PMPI_Dist_graph_neighbors_count(comm, inneighbors, outneighbors, weighted);
-    return ti_leave(PMPI_Dist_graph_neighbors_count(comm, inneighbors, outneighbors, weighted));
+        return TI_NEXT(MPI_Info_set)(info, key, value);
+    return ti_leave(TI_NEXT(MPI_Info_set)(info, key, value));
 }
 
-TI_EXPORT int MPI_Dist_graph_neighbors(MPI_Comm comm, int maxindegree, int *sources,
-                                       int *sourceweights, int maxoutdegree, int *destinations,
-                                       int *destweights)
+int MPI_Win_get_attr(MPI_Win win, int win_keyval, void *attribute_val, int *flag)
 {
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return PMPI_Dist_graph_neighbors(comm, maxindegree, sources, sourceweights,
-                                         maxoutdegree, destinations, destweights);
-    return ti_leave(PMPI_Dist_graph_neighbors(comm, maxindegree, sources, sourceweights,
-                                              maxoutdegree, destinations, destweights));
+        return TI_NEXT(MPI_Win_get_attr)(win, win_keyval, attribute_val, flag);
+    return ti_leave(TI_NEXT(MPI_Win_get_attr)(win, win_keyval, attribute_val, flag));
 }
 
-TI_EXPORT int MPI_Error_class(int errorcode, int *errorclass)
+int MPI_Win_set_attr(MPI_Win win, int win_keyval, void *attribute_val)
 {
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return PMPI_Error_class(errorcode, errorclass);
-    return ti_leave(PMPI_Error_class(errorcode, errorclass));
+        return TI_NEXT(MPI_Win_set_attr)(win, win_keyval, attribute_val);
+    return ti_leave(TI_NEXT(MPI_Win_set_attr)(win, win_keyval, attribute_val));
 }
 
-TI_EXPORT int MPI_Error_string(int errorcode, char *string, int *resultlen)
+int MPI_Win_delete_attr(MPI_Win win, int win_keyval)
 {
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return PMPI_Error_string(errorcode, string, resultlen);
-    return ti_leave(PMPI_Error_string(errorcode, string, resultlen));
+        return TI_NEXT(MPI_Win_delete_attr)(win, win_keyval);
+    return ti_leave(TI_NEXT(MPI_Win_delete_attr)(win, win_keyval));
 }
 
-TI_EXPORT int MPI_Add_error_class(int *errorclass)
+int MPI_Win_create_keyval(MPI_Win_copy_attr_function *win_copy_attr_fn,
+                          MPI_Win_delete_attr_function *win_delete_attr_fn, int *win_keyval,
+                          void *extra_state)
 {
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return PMPI_Add_error_class(errorclass);
-    return ti_leave(PMPI_Add_error_class(errorclass));
+        return TI_NEXT(MPI_Win_create_keyval)(win_copy_attr_fn, win_delete_attr_fn, win_keyval,
+                                              extra_state);
+    return ti_leave(TI_NEXT(MPI_Win_create_keyval)(win_copy_attr_fn, win_delete_attr_fn,
+                                                   win_keyval, extra_state));
 }
 
-TI_EXPORT int MPI_Add_error_code(int errorclass, int *errorcode)
+int MPI_Win_free_keyval(int *win_keyval)
 {
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return PMPI_Add_error_code(errorclass, errorcode);
-    return ti_leave(PMPI_Add_error_code(errorclass, errorcode));
+        return TI_NEXT(MPI_Win_free_keyval)(win_keyval);
+    return ti_leave(TI_NEXT(MPI_Win_free_keyval)(win_keyval));
 }
 
-TI_EXPORT int MPI_Add_error_string(int errorcode, const char *string)
+int MPI_Win_get_name(MPI_Win win, char *win_name, int *resultlen)
 {
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return PMPI_Add_error_string(errorcode, string);
-    return ti_leave(PMPI_Add_error_string(errorcode, string));
+        return TI_NEXT(MPI_Win_get_name)(win, win_name, resultlen);
+    return ti_leave(TI_NEXT(MPI_Win_get_name)(win, win_name, resultlen));
 }
 
-TI_EXPORT int MPI_Comm_create_errhandler(MPI_Comm_errhandler_function *function,
-                                         MPI_Errhandler *errhandler)
+int MPI_Win_set_name(MPI_Win win, const char *win_name)
 {
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return PMPI_Comm_create_errhandler(function, errhandler);
-    return ti_leave(PMPI_Comm_create_errhandler(function, errhandler));
+        return TI_NEXT(MPI_Win_set_name)(win, win_name);
+    return ti_leave(TI_NEXT(MPI_Win_set_name)(win, win_name));
 }
 
-TI_EXPORT int MPI_Comm_get_errhandler(MPI_Comm comm, MPI_Errhandler *erhandler)
+int MPI_Win_get_group(MPI_Win win, MPI_Group *group)
 {
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return PMPI_Comm_get_errhandler(comm, erhandler);
-    return ti_leave(PMPI_Comm_get_errhandler(comm, erhandler));
+        return TI_NEXT(MPI_Win_get_group)(win, group);
+    return ti_leave(TI_NEXT(MPI_Win_get_group)(win, group));
 }
 
-TI_EXPORT int MPI_Comm_set_errhandler(MPI_Comm comm, MPI_Errhandler errhandler)
+int MPI_Win_get_info(MPI_Win win, MPI_Info *info_used)
 {
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return PMPI_Comm_set_errhandler(comm, errhandler);
-    return ti_leave(PMPI_Comm_set_errhandler(comm, errhandler));
+        return TI_NEXT(MPI_Win_get_info)(win, info_used);
+    return ti_leave(TI_NEXT(MPI_Win_get_info)(win, info_used));
 }
 
-TI_EXPORT int MPI_Comm_call_errhandler(MPI_Comm comm, int errorcode)
+int MPI_Win_shared_query(MPI_Win win, int rank, MPI_Aint *size, int *disp_unit, void *baseptr)
 {
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return PMPI_Comm_call_errhandler(comm, errorcode);
-    return ti_leave(PMPI_Comm_call_errhandler(comm, errorcode));
+        return TI_NEXT(MPI_Win_shared_query)(win, rank, size, disp_unit, baseptr);
+    return ti_leave(TI_NEXT(MPI_Win_shared_query)(win, rank, size, disp_unit, baseptr));
 }
 
-TI_EXPORT int MPI_Errhandler_create(MPI_Handler_function *function, MPI_Errhandler *errhandler)
+int MPI_Win_create_errhandler(MPI_Win_errhandler_function *function, MPI_Errhandler *errhandler)
 {
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return PMPI_Errhandler_create(function, errhandler);
-    return ti_leave(PMPI_Errhandler_create(function, errhandler));
+        return TI_NEXT(MPI_Win_create_errhandler)(function, errhandler);
+    return ti_leave(TI_NEXT(MPI_Win_create_errhandler)(function, errhandler));
 }
 
-TI_EXPORT int MPI_Errhandler_get(MPI_Comm comm, MPI_Errhandler *errhandler)
+int MPI_Win_get_errhandler(MPI_Win win, MPI_Errhandler *errhandler)
 {
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return PMPI_Errhandler_get(comm, errhandler);
-    return ti_leave(PMPI_Errhandler_get(comm, errhandler));
+        return TI_NEXT(MPI_Win_get_errhandler)(win, errhandler);
+    return ti_leave(TI_NEXT(MPI_Win_get_errhandler)(win, errhandler));
 }
 
-TI_EXPORT int MPI_Errhandler_set(MPI_Comm comm, MPI_Errhandler errhandler)
+int MPI_Win_set_errhandler(MPI_Win win, MPI_Errhandler errhandler)
 {
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return PMPI_Errhandler_set(comm, errhandler);
-    return ti_leave(PMPI_Errhandler_set(comm, errhandler));
+        return TI_NEXT(MPI_Win_set_errhandler)(win, errhandler);
+    return ti_leave(TI_NEXT(MPI_Win_set_errhandler)(win, errhandler));
 }
 
-TI_EXPORT int MPI_Errhandler_free(MPI_Errhandler *errhandler)
+int MPI_Win_call_errhandler(MPI_Win win, int errorcode)
 {
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return PMPI_Errhandler_free(errhandler);
-    return ti_leave(PMPI_Errhandler_free(errhandler));
+        return TI_NEXT(MPI_Win_call_errhandler)(win, errorcode);
+    return ti_leave(TI_NEXT(MPI_Win_call_errhandler)(win, errorcode));
 }
 
-TI_EXPORT int MPI_Info_create(MPI_Info *info)
+int MPI_File_get_amode(MPI_File fh, int *amode)
 {
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return PMPI_Info_create(info);
-    return ti_leave(PMPI_Info_create(info));
+        return TI_NEXT(MPI_File_get_amode)(fh, amode);
+    return ti_leave(TI_NEXT(MPI_File_get_amode)(fh, amode));
 }
 
-TI_EXPORT int MPI_Info_delete(MPI_Info info, const char *key)
+int MPI_File_get_atomicity(MPI_File fh, int *flag)
 {
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return PMPI_Info_delete(info, key);
-    return ti_leave(PMPI_Info_delete(info, key));
+        return TI_NEXT(MPI_File_get_atomicity)(fh, flag);
+    return ti_leave(TI_NEXT(MPI_File_get_atomicity)(fh, flag));
 }
 
-TI_EXPORT int MPI_Info_dup(MPI_Info info, MPI_Info *newinfo)
+int MPI_File_get_byte_offset(MPI_File fh, MPI_Offset offset, MPI_Offset *disp)
 {
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return PMPI_Info_dup(info, newinfo);
-    return ti_leave(PMPI_Info_dup(info, newinfo));
+        return TI_NEXT(MPI_File_get_byte_offset)(fh, offset, disp);
+    return ti_leave(TI_NEXT(MPI_File_get_byte_offset)(fh, offset, disp));
 }
 
-TI_EXPORT int MPI_Info_free(MPI_Info *info)
+int MPI_File_get_group(MPI_File fh, MPI_Group *group)
 {
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return PMPI_Info_free(info);
-    return ti_leave(PMPI_Info_free(info));
+        return TI_NEXT(MPI_File_get_group)(fh, group);
+    return ti_leave(TI_NEXT(MPI_File_get_group)(fh, group));
 }
 
-TI_EXPORT int MPI_Info_get(MPI_Info info, const char *key, int valuelen, char *value, int *flag)
+int MPI_File_get_info(MPI_File fh, MPI_Info *info_used)
 {
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return PMPI_Info_get(info, key, valuelen, value, flag);
-    return ti_leave(PMPI_Info_get(info, key, valuelen, value, flag));
+        return TI_NEXT(MPI_File_get_info)(fh, info_used);
+    return ti_leave(TI_NEXT(MPI_File_get_info)(fh, info_used));
 }
 
-TI_EXPORT int MPI_Info_get_nkeys(MPI_Info info, int *nkeys)
+int MPI_File_get_position(MPI_File fh, MPI_Offset *offset)
 {
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return PMPI_Info_get_nkeys(info, nkeys);
-    return ti_leave(PMPI_Info_get_nkeys(info, nkeys));
+        return TI_NEXT(MPI_File_get_position)(fh, offset);
+    return ti_leave(TI_NEXT(MPI_File_get_position)(fh, offset));
 }
 
-TI_EXPORT int MPI_Info_get_nthkey(MPI_Info info, int n, char *key)
+int MPI_File_get_position_shared(MPI_File fh, MPI_Offset *offset)
 {
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return PMPI_Info_get_nthkey(info, n, key);
-    return ti_leave(PMPI_Info_get_nthkey(info, n, key));
+        return TI_NEXT(MPI_File_get_position_shared)(fh, offset);
+    return ti_leave(TI_NEXT(MPI_File_get_position_shared)(fh, offset));
 }
 
-TI_EXPORT int MPI_Info_get_valuelen(MPI_Info info, const char *key, int *valuelen, int *flag)
+int MPI_File_get_size(MPI_File fh, MPI_Offset *size)
 {
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return PMPI_Info_get_valuelen(info, key, valuelen, flag);
-    return ti_leave(PMPI_Info_get_valuelen(info, key, valuelen, flag));
+        return TI_NEXT(MPI_File_get_size)(fh, size);
+    return ti_leave(TI_NEXT(MPI_File_get_size)(fh, size));
 }
 
-TI_EXPORT int MPI_Info_set(MPI_Info info, const char *key, const char *value)
+int MPI_File_get_type_extent(MPI_File fh, MPI_Datatype datatype, MPI_Aint *extent)
 {
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return PMPI_Info_set(info, key, value);
-    return ti_leave(PMPI_Info_set(info, key, value));
+        return TI_NEXT(MPI_File_get_type_extent)(fh, datatype, extent);
+    return ti_leave(TI_NEXT(MPI_File_get_type_extent)(fh, datatype, extent));
 }
 
-TI_EXPORT int MPI_Win_get_attr(MPI_Win win, int win_keyval, void *attribute_val, int *flag)
+int MPI_File_get_view(MPI_File fh, MPI_Offset *disp, MPI_Datatype *etype,
+                      MPI_Datatype *filetype, char *datarep)
 {
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return PMPI_Win_get_attr(win, win_keyval, attribute_val, flag);
-    return ti_leave(PMPI_Win_get_attr(win, win_keyval, attribute_val, flag));
+        return TI_NEXT(MPI_File_get_view)(fh, disp, etype, filetype, datarep);
+    return ti_leave(TI_NEXT(MPI_File_get_view)(fh, disp, etype, filetype, datarep));
 }
 
-TI_EXPORT int MPI_Win_set_attr(MPI_Win win, int win_keyval, void *attribute_val)
+int MPI_File_seek(MPI_File fh, MPI_Offset offset, int whence)
 {
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return PMPI_Win_set_attr(win, win_keyval, attribute_val);
-    return ti_leave(PMPI_Win_set_attr(win, win_keyval, attribute_val));
+        return TI_NEXT(MPI_File_seek)(fh, offset, whence);
+    return ti_leave(TI_NEXT(MPI_File_seek)(fh, offset, whence));
 }
 
-TI_EXPORT int MPI_Win_delete_attr(MPI_Win win, int win_keyval)
+int MPI_File_create_errhandler(MPI_File_errhandler_function *function,
+                               MPI_Errhandler *errhandler)
 {
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return PMPI_Win_delete_attr(win, win_keyval);
-    return ti_leave(PMPI_Win_delete_attr(win, win_keyval));
+        return TI_NEXT(MPI_File_create_errhandler)(function, errhandler);
+    return ti_leave(TI_NEXT(MPI_File_create_errhandler)(function, errhandler));
 }
 
-TI_EXPORT int MPI_Win_create_keyval(MPI_Win_copy_attr_function *win_copy_attr_fn,
-                                    MPI_Win_delete_attr_function *win_delete_attr_fn,
-                                    int *win_keyval, void *extra_state)
+int MPI_File_get_errhandler(MPI_File file, MPI_Errhandler *errhandler)
 {
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return PMPI_Win_create_keyval(win_copy_attr_fn, win_delete_attr_fn, win_keyval,
-                                      extra_state);
-    return ti_leave(PMPI_Win_create_keyval(win_copy_attr_fn, win_delete_attr_fn, win_keyval,
-                                           extra_state));
+        return TI_NEXT(MPI_File_get_errhandler)(file, errhandler);
+    return ti_leave(TI_NEXT(MPI_File_get_errhandler)(file, errhandler));
 }
 
-TI_EXPORT int MPI_Win_free_keyval(int *win_keyval)
+int MPI_File_set_errhandler(MPI_File file, MPI_Errhandler errhandler)
 {
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return PMPI_Win_free_keyval(win_keyval);
-    return ti_leave(PMPI_Win_free_keyval(win_keyval));
+        return TI_NEXT(MPI_File_set_errhandler)(file, errhandler);
+    return ti_leave(TI_NEXT(MPI_File_set_errhandler)(file, errhandler));
 }
 
-TI_EXPORT int MPI_Win_get_name(MPI_Win win, char *win_name, int *resultlen)
+int MPI_File_call_errhandler(MPI_File fh, int errorcode)
 {
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return PMPI_Win_get_name(win, win_name, resultlen);
-    return ti_leave(PMPI_Win_get_name(win, win_name, resultlen));
+        return TI_NEXT(MPI_File_call_errhandler)(fh, errorcode);
+    return ti_leave(TI_NEXT(MPI_File_call_errhandler)(fh, errorcode));
 }
 
-TI_EXPORT int MPI_Win_set_name(MPI_Win win, const char *win_name)
+int MPI_Register_datarep(const char *datarep,
+                         MPI_Datarep_conversion_function *read_conversion_fn,
+                         MPI_Datarep_conversion_function *write_conversion_fn,
+                         MPI_Datarep_extent_function *dtype_file_extent_fn, void *extra_state)
 {
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return PMPI_Win_set_name(win, win_name);
-    return ti_leave(PMPI_Win_set_name(win, win_name));
+        return TI_NEXT(MPI_Register_datarep)(datarep, read_conversion_fn, write_conversion_fn,
+                                             dtype_file_extent_fn, extra_state);
+    return ti_leave(TI_NEXT(MPI_Register_datarep)(datarep, read_conversion_fn,
+                                                  write_conversion_fn, dtype_file_extent_fn,
+                                                  extra_state));
 }
 
-TI_EXPORT int MPI_Win_get_group(MPI_Win win, MPI_Group *group)
-{
-    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return PMPI_Win_get_group(win, group);
-    return ti_leave(PMPI_Win_get_group(win, group));
-}
-
-TI_EXPORT int MPI_Win_get_info(MPI_Win win, MPI_Info *info_used)
-{
-    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return PMPI_Win_get_info(win, info_used);
-    return ti_leave(PMPI_Win_get_info(win, info_used));
-}
-
-TI_EXPORT int MPI_Win_shared_query(MPI_Win win, int rank, MPI_Aint *size, int *disp_unit,
-                                   void *baseptr)
-{
-    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return PMPI_Win_shared_query(win, rank, size, disp_unit, baseptr);
-    return ti_leave(PMPI_Win_shared_query(win, rank, size, disp_unit, baseptr));
-}
-
-TI_EXPORT int MPI_Win_create_errhandler(MPI_Win_errhandler_function *function,
-                                        MPI_Errhandler *errhandler)
-{
-    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return PMPI_Win_create_errhandler(function, errhandler);
-    return ti_leave(PMPI_Win_create_errhandler(function, errhandler));
-}
-
-TI_EXPORT int MPI_Win_get_errhandler(MPI_Win win, MPI_Errhandler *errhandler)
-{
-    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return PMPI_Win_get_errhandler(win, errhandler);
-    return ti_leave(PMPI_Win_get_errhandler(win, errhandler));
-}
-
-TI_EXPORT int MPI_Win_set_errhandler(MPI_Win win, MPI_Errhandler errhandler)
-{
-    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return PMPI_Win_set_errhandler(win, errhandler);
-    return ti_leave(PMPI_Win_set_errhandler(win, errhandler));
-}
-
-TI_EXPORT int MPI_Win_call_errhandler(MPI_Win win, int errorcode)
-{
-    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return PMPI_Win_call_errhandler(win, errorcode);
-    return ti_leave(PMPI_Win_call_errhandler(win, errorcode));
-}
-
-TI_EXPORT int MPI_File_get_amode(MPI_File fh, int *amode)
-{
-    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return PMPI_File_get_amode(fh, amode);
-    return ti_leave(PMPI_File_get_amode(fh, amode));
-}
-
-TI_EXPORT int MPI_File_get_atomicity(MPI_File fh, int *flag)
-{
-    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return PMPI_File_get_atomicity(fh, flag);
-    return ti_leave(PMPI_File_get_atomicity(fh, flag));
-}
-
-TI_EXPORT int MPI_File_get_byte_offset(MPI_File fh, MPI_Offset offset, MPI_Offset *disp)
-{
-    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return PMPI_File_get_byte_offset(fh, offset, disp);
-    return ti_leave(PMPI_File_get_byte_offset(fh, offset, disp));
-}
-
-TI_EXPORT int MPI_File_get_group(MPI_File fh, MPI_Group *group)
-{
-    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return PMPI_File_get_group(fh, group);
-    return ti_leave(PMPI_File_get_group(fh, group));
-}
-
-TI_EXPORT int MPI_File_get_info(MPI_File fh, MPI_Info *info_used)
-{
-    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return PMPI_File_get_info(fh, info_used);
-    return ti_leave(PMPI_File_get_info(fh, info_used));
-}
-
-TI_EXPORT int MPI_File_get_position(MPI_File fh, MPI_Offset *offset)
-{
-    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return PMPI_File_get_position(fh, offset);
-    return ti_leave(PMPI_File_get_position(fh, offset));
-}
-
-TI_EXPORT int MPI_File_get_position_shared(MPI_File fh, MPI_Offset *offset)
-{
-    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return PMPI_File_get_position_shared(fh, offset);
-    return ti_leave(PMPI_File_get_position_shared(fh, offset));
-}
-
-TI_EXPORT int MPI_File_get_size(MPI_File fh, MPI_Offset *size)
-{
-    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return PMPI_File_get_size(fh, size);
-    return ti_leave(PMPI_File_get_size(fh, size));
-}
-
-TI_EXPORT int MPI_File_get_type_extent(MPI_File fh, MPI_Datatype datatype, MPI_Aint *extent)
-{
-    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return PMPI_File_get_type_extent(fh, datatype, extent);
-    return ti_leave(PMPI_File_get_type_extent(fh, datatype, extent));
-}
-
-TI_EXPORT int MPI_File_get_view(MPI_File fh, MPI_Offset *disp, MPI_Datatype *etype,
-                                MPI_Datatype *filetype, char *datarep)
-{
-    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return PMPI_File_get_view(fh, disp, etype, filetype, datarep);
-    return ti_leave(PMPI_File_get_view(fh, disp, etype, filetype, datarep));
-}
-
-TI_EXPORT int MPI_File_seek(MPI_File fh, MPI_Offset offset, int whence)
-{
-    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return PMPI_File_seek(fh, offset, whence);
-    return ti_leave(PMPI_File_seek(fh, offset, whence));
-}
-
-TI_EXPORT int MPI_File_create_errhandler(MPI_File_errhandler_function *function,
-                                         MPI_Errhandler *errhandler)
-{
-    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return PMPI_File_create_errhandler(function, errhandler);
-    return ti_leave(PMPI_File_create_errhandler(function, errhandler));
-}
-
-TI_EXPORT int MPI_File_get_errhandler(MPI_File file, MPI_Errhandler *errhandler)
-{
-    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return PMPI_File_get_errhandler(file, errhandler);
-    return ti_leave(PMPI_File_get_errhandler(file, errhandler));
-}
-
-TI_EXPORT int MPI_File_set_errhandler(MPI_File file, MPI_Errhandler errhandler)
-{
-    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return PMPI_File_set_errhandler(file, errhandler);
-    return ti_leave(PMPI_File_set_errhandler(file, errhandler));
-}
-
-TI_EXPORT int MPI_File_call_errhandler(MPI_File fh, int errorcode)
-{
-    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return PMPI_File_call_errhandler(fh, errorcode);
-    return ti_leave(PMPI_File_call_errhandler(fh, errorcode));
-}
-
-TI_EXPORT int MPI_Register_datarep(const char *datarep,
-                                   MPI_Datarep_conversion_function *read_conversion_fn,
-                                   MPI_Datarep_conversion_function *write_conversion_fn,
-                                   MPI_Datarep_extent_function *dtype_file_extent_fn,
-                                   void *extra_state)
-{
-    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return PMPI_Register_datarep(datarep, read_conversion_fn, write_conversion_fn,
-                                     dtype_file_extent_fn, extra_state);
-    return ti_leave(PMPI_Register_datarep(datarep, read_conversion_fn, write_conversion_fn,
-                                          dtype_file_extent_fn, extra_state));
-}
-
-TI_EXPORT int MPI_Send_init(const void *buf, int count, MPI_Datatype datatype, int dest,
-                            int tag, MPI_Comm comm, MPI_Request *request)
+int MPI_Send_init(const void *buf, int count, MPI_Datatype datatype, int dest, int tag,
+                  MPI_Comm comm, MPI_Request *request)
 {
     struct ti_call *c = TI_ENTER(TI_OP_SEND_INIT, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Send_init(buf, count, datatype, dest, tag, comm, request);
+        return TI_NEXT(MPI_Send_init)(buf, count, datatype, dest, tag, comm, request);
     c->count = count;
     c->type = datatype;
     c->peer = dest;
     c->tag = tag;
     c->comm = comm;
     c->req = request;
-    rc = PMPI_Send_init(buf, count, datatype, dest, tag, comm, request);
+    rc = TI_NEXT(MPI_Send_init)(buf, count, datatype, dest, tag, comm, request);
     if (rc == MPI_SUCCESS)
         ti_rec_send_init(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Bsend_init(const void *buf, int count, MPI_Datatype datatype, int dest,
-                             int tag, MPI_Comm comm, MPI_Request *request)
+int MPI_Bsend_init(const void *buf, int count, MPI_Datatype datatype, int dest, int tag,
+                   MPI_Comm comm, MPI_Request *request)
 {
     struct ti_call *c = TI_ENTER(TI_OP_BSEND_INIT, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Bsend_init(buf, count, datatype, dest, tag, comm, request);
+        return TI_NEXT(MPI_Bsend_init)(buf, count, datatype, dest, tag, comm, request);
     c->count = count;
     c->type = datatype;
     c->peer = dest;
     c->tag = tag;
     c->comm = comm;
     c->req = request;
-    rc = PMPI_Bsend_init(buf, count, datatype, dest, tag, comm, request);
+    rc = TI_NEXT(MPI_Bsend_init)(buf, count, datatype, dest, tag, comm, request);
     if (rc == MPI_SUCCESS)
         ti_rec_send_init(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Ssend_init(const void *buf, int count, MPI_Datatype datatype, int dest,
-                             int tag, MPI_Comm comm, MPI_Request *request)
+int MPI_Ssend_init(const void *buf, int count, MPI_Datatype datatype, int dest, int tag,
+                   MPI_Comm comm, MPI_Request *request)
 {
     struct ti_call *c = TI_ENTER(TI_OP_SSEND_INIT, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Ssend_init(buf, count, datatype, dest, tag, comm, request);
+        return TI_NEXT(MPI_Ssend_init)(buf, count, datatype, dest, tag, comm, request);
     c->count = count;
     c->type = datatype;
     c->peer = dest;
     c->tag = tag;
     c->comm = comm;
     c->req = request;
-    rc = PMPI_Ssend_init(buf, count, datatype, dest, tag, comm, request);
+    rc = TI_NEXT(MPI_Ssend_init)(buf, count, datatype, dest, tag, comm, request);
     if (rc == MPI_SUCCESS)
         ti_rec_send_init(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Rsend_init(const void *buf, int count, MPI_Datatype datatype, int dest,
-                             int tag, MPI_Comm comm, MPI_Request *request)
+int MPI_Rsend_init(const void *buf, int count, MPI_Datatype datatype, int dest, int tag,
+                   MPI_Comm comm, MPI_Request *request)
 {
     struct ti_call *c = TI_ENTER(TI_OP_RSEND_INIT, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Rsend_init(buf, count, datatype, dest, tag, comm, request);
+        return TI_NEXT(MPI_Rsend_init)(buf, count, datatype, dest, tag, comm, request);
     c->count = count;
     c->type = datatype;
     c->peer = dest;
     c->tag = tag;
     c->comm = comm;
     c->req = request;
-    rc = PMPI_Rsend_init(buf, count, datatype, dest, tag, comm, request);
+    rc = TI_NEXT(MPI_Rsend_init)(buf, count, datatype, dest, tag, comm, request);
     if (rc == MPI_SUCCESS)
         ti_rec_send_init(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Recv_init(void *buf, int count, MPI_Datatype datatype, int source, int tag,
-                            MPI_Comm comm, MPI_Request *request)
+int MPI_Recv_init(void *buf, int count, MPI_Datatype datatype, int source, int tag,
+                  MPI_Comm comm, MPI_Request *request)
 {
     struct ti_call *c = TI_ENTER(TI_OP_RECV_INIT, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Recv_init(buf, count, datatype, source, tag, comm, request);
+        return TI_NEXT(MPI_Recv_init)(buf, count, datatype, source, tag, comm, request);
     c->count = count;
     c->type = datatype;
     c->peer = source;
     c->tag = tag;
     c->comm = comm;
     c->req = request;
-    rc = PMPI_Recv_init(buf, count, datatype, source, tag, comm, request);
+    rc = TI_NEXT(MPI_Recv_init)(buf, count, datatype, source, tag, comm, request);
     if (rc == MPI_SUCCESS)
         ti_rec_recv_init(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Start(MPI_Request *request)
+int MPI_Start(MPI_Request *request)
 {
     struct ti_call *c = TI_ENTER(TI_OP_START, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Start(request);
+        return TI_NEXT(MPI_Start)(request);
     c->req = request;
-    rc = PMPI_Start(request);
+    rc = TI_NEXT(MPI_Start)(request);
     if (rc == MPI_SUCCESS)
         ti_rec_start(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Startall(int count, MPI_Request *array_of_requests)
+int MPI_Startall(int count, MPI_Request *array_of_requests)
 {
     struct ti_call *c = TI_ENTER(TI_OP_STARTALL, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Startall(count, array_of_requests);
+        return TI_NEXT(MPI_Startall)(count, array_of_requests);
     c->nreq = count;
     c->req = array_of_requests;
-    rc = PMPI_Startall(count, array_of_requests);
+    rc = TI_NEXT(MPI_Startall)(count, array_of_requests);
     if (rc == MPI_SUCCESS)
         ti_rec_startall(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Cancel(MPI_Request *request)
+int MPI_Cancel(MPI_Request *request)
 {
     struct ti_call *c = TI_ENTER(TI_OP_CANCEL, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Cancel(request);
+        return TI_NEXT(MPI_Cancel)(request);
     c->req = request;
-    rc = PMPI_Cancel(request);
+    rc = TI_NEXT(MPI_Cancel)(request);
     if (rc == MPI_SUCCESS)
         ti_rec_cancel(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Grequest_start(MPI_Grequest_query_function *query_fn,
-                                 MPI_Grequest_free_function *free_fn,
-                                 MPI_Grequest_cancel_function *cancel_fn, void *extra_state,
-                                 MPI_Request *request)
+int MPI_Grequest_start(MPI_Grequest_query_function *query_fn,
+                       MPI_Grequest_free_function *free_fn,
+                       MPI_Grequest_cancel_function *cancel_fn, void *extra_state,
+                       MPI_Request *request)
 {
     struct ti_call *c = TI_ENTER(TI_OP_GREQUEST_START, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Grequest_start(query_fn, free_fn, cancel_fn, extra_state, request);
+        return TI_NEXT(MPI_Grequest_start)(query_fn, free_fn, cancel_fn, extra_state, request);
     c->req = request;
-    rc = PMPI_Grequest_start(query_fn, free_fn, cancel_fn, extra_state, request);
+    rc = TI_NEXT(MPI_Grequest_start)(query_fn, free_fn, cancel_fn, extra_state, request);
     if (rc == MPI_SUCCESS)
         ti_rec_grequest_start(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Grequest_complete(MPI_Request request)
+int MPI_Grequest_complete(MPI_Request request)
 {
     struct ti_call *c = TI_ENTER(TI_OP_GREQUEST_COMPLETE, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Grequest_complete(request);
+        return TI_NEXT(MPI_Grequest_complete)(request);
     c->request = request;
-    rc = PMPI_Grequest_complete(request);
+    rc = TI_NEXT(MPI_Grequest_complete)(request);
     if (rc == MPI_SUCCESS)
         ti_rec_grequest_complete(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Mprobe(int source, int tag, MPI_Comm comm, MPI_Message *message,
-                         MPI_Status *status)
+int MPI_Mprobe(int source, int tag, MPI_Comm comm, MPI_Message *message, MPI_Status *status)
 {
     struct ti_call *c = TI_ENTER(TI_OP_MPROBE, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Mprobe(source, tag, comm, message, status);
+        return TI_NEXT(MPI_Mprobe)(source, tag, comm, message, status);
     c->peer = source;
     c->tag = tag;
     c->comm = comm;
     c->message = message;
     c->status = status;
     ti_pre_mprobe(c);
-    rc = PMPI_Mprobe(source, tag, comm, message, c->status);
+    rc = TI_NEXT(MPI_Mprobe)(source, tag, comm, message, c->status);
     if (rc == MPI_SUCCESS)
         ti_rec_mprobe(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Improbe(int source, int tag, MPI_Comm comm, int *flag, MPI_Message *message,
-                          MPI_Status *status)
+int MPI_Improbe(int source, int tag, MPI_Comm comm, int *flag, MPI_Message *message,
+                MPI_Status *status)
 {
     struct ti_call *c = TI_ENTER(TI_OP_IMPROBE, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Improbe(source, tag, comm, flag, message, status);
+        return TI_NEXT(MPI_Improbe)(source, tag, comm, flag, message, status);
     c->peer = source;
     c->tag = tag;
     c->comm = comm;
@@ -2409,61 +2410,59 @@ TI_EXPORT int MPI_Improbe(int source, int tag, MPI_Comm comm, int *flag, MPI_Mes
     c->message = message;
     c->status = status;
     ti_pre_improbe(c);
-    rc = PMPI_Improbe(source, tag, comm, flag, message, c->status);
+    rc = TI_NEXT(MPI_Improbe)(source, tag, comm, flag, message, c->status);
     if (rc == MPI_SUCCESS)
         ti_rec_improbe(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Mrecv(void *buf, int count, MPI_Datatype type, MPI_Message *message,
-                        MPI_Status *status)
+int MPI_Mrecv(void *buf, int count, MPI_Datatype type, MPI_Message *message, MPI_Status *status)
 {
     struct ti_call *c = TI_ENTER(TI_OP_MRECV, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Mrecv(buf, count, type, message, status);
+        return TI_NEXT(MPI_Mrecv)(buf, count, type, message, status);
     c->count = count;
     c->type = type;
     c->message = message;
     c->status = status;
     ti_pre_mrecv(c);
-    rc = PMPI_Mrecv(buf, count, type, message, c->status);
+    rc = TI_NEXT(MPI_Mrecv)(buf, count, type, message, c->status);
     if (rc == MPI_SUCCESS)
         ti_rec_mrecv(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Imrecv(void *buf, int count, MPI_Datatype type, MPI_Message *message,
-                         MPI_Request *request)
+int MPI_Imrecv(void *buf, int count, MPI_Datatype type, MPI_Message *message,
+               MPI_Request *request)
 {
     struct ti_call *c = TI_ENTER(TI_OP_IMRECV, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Imrecv(buf, count, type, message, request);
+        return TI_NEXT(MPI_Imrecv)(buf, count, type, message, request);
     c->count = count;
     c->type = type;
     c->message = message;
     c->req = request;
     ti_pre_imrecv(c);
-    rc = PMPI_Imrecv(buf, count, type, message, request);
+    rc = TI_NEXT(MPI_Imrecv)(buf, count, type, message, request);
     if (rc == MPI_SUCCESS)
         ti_rec_imrecv(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Alltoallw(const void *sendbuf, const int sendcounts[], const int sdispls[],
-                            const MPI_Datatype sendtypes[], void *recvbuf,
-                            const int recvcounts[], const int rdispls[],
-                            const MPI_Datatype recvtypes[], MPI_Comm comm)
+int MPI_Alltoallw(const void *sendbuf, const int sendcounts[], const int sdispls[],
+                  const MPI_Datatype sendtypes[], void *recvbuf, const int recvcounts[],
+                  const int rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm)
 {
     struct ti_call *c = TI_ENTER(TI_OP_ALLTOALLW, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Alltoallw(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
-                              rdispls, recvtypes, comm);
+        return TI_NEXT(MPI_Alltoallw)(sendbuf, sendcounts, sdispls, sendtypes, recvbuf,
+                                      recvcounts, rdispls, recvtypes, comm);
     c->in_place = sendbuf == MPI_IN_PLACE;
     c->counts = sendcounts;
     c->wide = false;
@@ -2472,55 +2471,55 @@ TI_EXPORT int MPI_Alltoallw(const void *sendbuf, const int sendcounts[], const i
     c->wide = false;
     c->types2 = recvtypes;
     c->comm = comm;
-    rc = PMPI_Alltoallw(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
-                        recvtypes, comm);
+    rc = TI_NEXT(MPI_Alltoallw)(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
+                                rdispls, recvtypes, comm);
     if (rc == MPI_SUCCESS)
         ti_rec_alltoallw(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Ibarrier(MPI_Comm comm, MPI_Request *request)
+int MPI_Ibarrier(MPI_Comm comm, MPI_Request *request)
 {
     struct ti_call *c = TI_ENTER(TI_OP_IBARRIER, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Ibarrier(comm, request);
+        return TI_NEXT(MPI_Ibarrier)(comm, request);
     c->comm = comm;
     c->req = request;
-    rc = PMPI_Ibarrier(comm, request);
+    rc = TI_NEXT(MPI_Ibarrier)(comm, request);
     if (rc == MPI_SUCCESS)
         ti_rec_barrier(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Ibcast(void *buffer, int count, MPI_Datatype datatype, int root,
-                         MPI_Comm comm, MPI_Request *request)
+int MPI_Ibcast(void *buffer, int count, MPI_Datatype datatype, int root, MPI_Comm comm,
+               MPI_Request *request)
 {
     struct ti_call *c = TI_ENTER(TI_OP_IBCAST, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Ibcast(buffer, count, datatype, root, comm, request);
+        return TI_NEXT(MPI_Ibcast)(buffer, count, datatype, root, comm, request);
     c->count = count;
     c->type = datatype;
     c->root = root;
     c->comm = comm;
     c->req = request;
-    rc = PMPI_Ibcast(buffer, count, datatype, root, comm, request);
+    rc = TI_NEXT(MPI_Ibcast)(buffer, count, datatype, root, comm, request);
     if (rc == MPI_SUCCESS)
         ti_rec_bcast(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Ireduce(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype,
-                          MPI_Op op, int root, MPI_Comm comm, MPI_Request *request)
+int MPI_Ireduce(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op,
+                int root, MPI_Comm comm, MPI_Request *request)
 {
     struct ti_call *c = TI_ENTER(TI_OP_IREDUCE, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Ireduce(sendbuf, recvbuf, count, datatype, op, root, comm, request);
+        return TI_NEXT(MPI_Ireduce)(sendbuf, recvbuf, count, datatype, op, root, comm, request);
     c->in_place = sendbuf == MPI_IN_PLACE;
     c->count = count;
     c->type = datatype;
@@ -2528,42 +2527,41 @@ TI_EXPORT int MPI_Ireduce(const void *sendbuf, void *recvbuf, int count, MPI_Dat
     c->root = root;
     c->comm = comm;
     c->req = request;
-    rc = PMPI_Ireduce(sendbuf, recvbuf, count, datatype, op, root, comm, request);
+    rc = TI_NEXT(MPI_Ireduce)(sendbuf, recvbuf, count, datatype, op, root, comm, request);
     if (rc == MPI_SUCCESS)
         ti_rec_reduce(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Iallreduce(const void *sendbuf, void *recvbuf, int count,
-                             MPI_Datatype datatype, MPI_Op op, MPI_Comm comm,
-                             MPI_Request *request)
+int MPI_Iallreduce(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype,
+                   MPI_Op op, MPI_Comm comm, MPI_Request *request)
 {
     struct ti_call *c = TI_ENTER(TI_OP_IALLREDUCE, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Iallreduce(sendbuf, recvbuf, count, datatype, op, comm, request);
+        return TI_NEXT(MPI_Iallreduce)(sendbuf, recvbuf, count, datatype, op, comm, request);
     c->in_place = sendbuf == MPI_IN_PLACE;
     c->count = count;
     c->type = datatype;
     c->redop = op;
     c->comm = comm;
     c->req = request;
-    rc = PMPI_Iallreduce(sendbuf, recvbuf, count, datatype, op, comm, request);
+    rc = TI_NEXT(MPI_Iallreduce)(sendbuf, recvbuf, count, datatype, op, comm, request);
     if (rc == MPI_SUCCESS)
         ti_rec_reduce(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Ireduce_scatter(const void *sendbuf, void *recvbuf, const int recvcounts[],
-                                  MPI_Datatype datatype, MPI_Op op, MPI_Comm comm,
-                                  MPI_Request *request)
+int MPI_Ireduce_scatter(const void *sendbuf, void *recvbuf, const int recvcounts[],
+                        MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request *request)
 {
     struct ti_call *c = TI_ENTER(TI_OP_IREDUCE_SCATTER, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Ireduce_scatter(sendbuf, recvbuf, recvcounts, datatype, op, comm, request);
+        return TI_NEXT(MPI_Ireduce_scatter)(sendbuf, recvbuf, recvcounts, datatype, op, comm,
+                                            request);
     c->in_place = sendbuf == MPI_IN_PLACE;
     c->counts2 = recvcounts;
     c->wide = false;
@@ -2571,84 +2569,86 @@ TI_EXPORT int MPI_Ireduce_scatter(const void *sendbuf, void *recvbuf, const int 
     c->redop = op;
     c->comm = comm;
     c->req = request;
-    rc = PMPI_Ireduce_scatter(sendbuf, recvbuf, recvcounts, datatype, op, comm, request);
+    rc = TI_NEXT(MPI_Ireduce_scatter)(sendbuf, recvbuf, recvcounts, datatype, op, comm,
+                                      request);
     if (rc == MPI_SUCCESS)
         ti_rec_reduce_scatter(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Ireduce_scatter_block(const void *sendbuf, void *recvbuf, int recvcount,
-                                        MPI_Datatype datatype, MPI_Op op, MPI_Comm comm,
-                                        MPI_Request *request)
+int MPI_Ireduce_scatter_block(const void *sendbuf, void *recvbuf, int recvcount,
+                              MPI_Datatype datatype, MPI_Op op, MPI_Comm comm,
+                              MPI_Request *request)
 {
     struct ti_call *c = TI_ENTER(TI_OP_IREDUCE_SCATTER_BLOCK, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Ireduce_scatter_block(sendbuf, recvbuf, recvcount, datatype, op, comm,
-                                          request);
+        return TI_NEXT(MPI_Ireduce_scatter_block)(sendbuf, recvbuf, recvcount, datatype, op,
+                                                  comm, request);
     c->in_place = sendbuf == MPI_IN_PLACE;
     c->count = recvcount;
     c->type = datatype;
     c->redop = op;
     c->comm = comm;
     c->req = request;
-    rc = PMPI_Ireduce_scatter_block(sendbuf, recvbuf, recvcount, datatype, op, comm, request);
+    rc = TI_NEXT(MPI_Ireduce_scatter_block)(sendbuf, recvbuf, recvcount, datatype, op, comm,
+                                            request);
     if (rc == MPI_SUCCESS)
         ti_rec_reduce(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Iscan(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype,
-                        MPI_Op op, MPI_Comm comm, MPI_Request *request)
+int MPI_Iscan(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op,
+              MPI_Comm comm, MPI_Request *request)
 {
     struct ti_call *c = TI_ENTER(TI_OP_ISCAN, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Iscan(sendbuf, recvbuf, count, datatype, op, comm, request);
+        return TI_NEXT(MPI_Iscan)(sendbuf, recvbuf, count, datatype, op, comm, request);
     c->in_place = sendbuf == MPI_IN_PLACE;
     c->count = count;
     c->type = datatype;
     c->redop = op;
     c->comm = comm;
     c->req = request;
-    rc = PMPI_Iscan(sendbuf, recvbuf, count, datatype, op, comm, request);
+    rc = TI_NEXT(MPI_Iscan)(sendbuf, recvbuf, count, datatype, op, comm, request);
     if (rc == MPI_SUCCESS)
         ti_rec_reduce(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Iexscan(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype,
-                          MPI_Op op, MPI_Comm comm, MPI_Request *request)
+int MPI_Iexscan(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op,
+                MPI_Comm comm, MPI_Request *request)
 {
     struct ti_call *c = TI_ENTER(TI_OP_IEXSCAN, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Iexscan(sendbuf, recvbuf, count, datatype, op, comm, request);
+        return TI_NEXT(MPI_Iexscan)(sendbuf, recvbuf, count, datatype, op, comm, request);
     c->in_place = sendbuf == MPI_IN_PLACE;
     c->count = count;
     c->type = datatype;
     c->redop = op;
     c->comm = comm;
     c->req = request;
-    rc = PMPI_Iexscan(sendbuf, recvbuf, count, datatype, op, comm, request);
+    rc = TI_NEXT(MPI_Iexscan)(sendbuf, recvbuf, count, datatype, op, comm, request);
     if (rc == MPI_SUCCESS)
         ti_rec_reduce(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Igather(const void *sendbuf, int sendcount, MPI_Datatype sendtype,
-                          void *recvbuf, int recvcount, MPI_Datatype recvtype, int root,
-                          MPI_Comm comm, MPI_Request *request)
+int MPI_Igather(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf,
+                int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm,
+                MPI_Request *request)
 {
     struct ti_call *c = TI_ENTER(TI_OP_IGATHER, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Igather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root,
-                            comm, request);
+        return TI_NEXT(MPI_Igather)(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
+                                    root, comm, request);
     c->in_place = sendbuf == MPI_IN_PLACE;
     c->count = sendcount;
     c->type = sendtype;
@@ -2657,23 +2657,23 @@ TI_EXPORT int MPI_Igather(const void *sendbuf, int sendcount, MPI_Datatype sendt
     c->root = root;
     c->comm = comm;
     c->req = request;
-    rc = PMPI_Igather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
-                      request);
+    rc = TI_NEXT(MPI_Igather)(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root,
+                              comm, request);
     if (rc == MPI_SUCCESS)
         ti_rec_gather(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Igatherv(const void *sendbuf, int sendcount, MPI_Datatype sendtype,
-                           void *recvbuf, const int recvcounts[], const int displs[],
-                           MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request *request)
+int MPI_Igatherv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf,
+                 const int recvcounts[], const int displs[], MPI_Datatype recvtype, int root,
+                 MPI_Comm comm, MPI_Request *request)
 {
     struct ti_call *c = TI_ENTER(TI_OP_IGATHERV, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Igatherv(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
-                             recvtype, root, comm, request);
+        return TI_NEXT(MPI_Igatherv)(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
+                                     recvtype, root, comm, request);
     c->in_place = sendbuf == MPI_IN_PLACE;
     c->count = sendcount;
     c->type = sendtype;
@@ -2683,23 +2683,23 @@ TI_EXPORT int MPI_Igatherv(const void *sendbuf, int sendcount, MPI_Datatype send
     c->root = root;
     c->comm = comm;
     c->req = request;
-    rc = PMPI_Igatherv(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
-                       root, comm, request);
+    rc = TI_NEXT(MPI_Igatherv)(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
+                               recvtype, root, comm, request);
     if (rc == MPI_SUCCESS)
         ti_rec_gatherv(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Iscatter(const void *sendbuf, int sendcount, MPI_Datatype sendtype,
-                           void *recvbuf, int recvcount, MPI_Datatype recvtype, int root,
-                           MPI_Comm comm, MPI_Request *request)
+int MPI_Iscatter(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf,
+                 int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm,
+                 MPI_Request *request)
 {
     struct ti_call *c = TI_ENTER(TI_OP_ISCATTER, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Iscatter(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root,
-                             comm, request);
+        return TI_NEXT(MPI_Iscatter)(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
+                                     root, comm, request);
     c->count = sendcount;
     c->type = sendtype;
     c->in_place2 = recvbuf == MPI_IN_PLACE;
@@ -2708,24 +2708,23 @@ TI_EXPORT int MPI_Iscatter(const void *sendbuf, int sendcount, MPI_Datatype send
     c->root = root;
     c->comm = comm;
     c->req = request;
-    rc = PMPI_Iscatter(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
-                       request);
+    rc = TI_NEXT(MPI_Iscatter)(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root,
+                               comm, request);
     if (rc == MPI_SUCCESS)
         ti_rec_scatter(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Iscatterv(const void *sendbuf, const int sendcounts[], const int displs[],
-                            MPI_Datatype sendtype, void *recvbuf, int recvcount,
-                            MPI_Datatype recvtype, int root, MPI_Comm comm,
-                            MPI_Request *request)
+int MPI_Iscatterv(const void *sendbuf, const int sendcounts[], const int displs[],
+                  MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype,
+                  int root, MPI_Comm comm, MPI_Request *request)
 {
     struct ti_call *c = TI_ENTER(TI_OP_ISCATTERV, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Iscatterv(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount,
-                              recvtype, root, comm, request);
+        return TI_NEXT(MPI_Iscatterv)(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount,
+                                      recvtype, root, comm, request);
     c->counts = sendcounts;
     c->wide = false;
     c->type = sendtype;
@@ -2735,23 +2734,22 @@ TI_EXPORT int MPI_Iscatterv(const void *sendbuf, const int sendcounts[], const i
     c->root = root;
     c->comm = comm;
     c->req = request;
-    rc = PMPI_Iscatterv(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype,
-                        root, comm, request);
+    rc = TI_NEXT(MPI_Iscatterv)(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount,
+                                recvtype, root, comm, request);
     if (rc == MPI_SUCCESS)
         ti_rec_scatterv(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Iallgather(const void *sendbuf, int sendcount, MPI_Datatype sendtype,
-                             void *recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm,
-                             MPI_Request *request)
+int MPI_Iallgather(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf,
+                   int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request)
 {
     struct ti_call *c = TI_ENTER(TI_OP_IALLGATHER, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Iallgather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
-                               request);
+        return TI_NEXT(MPI_Iallgather)(sendbuf, sendcount, sendtype, recvbuf, recvcount,
+                                       recvtype, comm, request);
     c->in_place = sendbuf == MPI_IN_PLACE;
     c->count = sendcount;
     c->type = sendtype;
@@ -2759,23 +2757,23 @@ TI_EXPORT int MPI_Iallgather(const void *sendbuf, int sendcount, MPI_Datatype se
     c->type2 = recvtype;
     c->comm = comm;
     c->req = request;
-    rc = PMPI_Iallgather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
-                         request);
+    rc = TI_NEXT(MPI_Iallgather)(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
+                                 comm, request);
     if (rc == MPI_SUCCESS)
         ti_rec_allgather(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Iallgatherv(const void *sendbuf, int sendcount, MPI_Datatype sendtype,
-                              void *recvbuf, const int recvcounts[], const int displs[],
-                              MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request)
+int MPI_Iallgatherv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf,
+                    const int recvcounts[], const int displs[], MPI_Datatype recvtype,
+                    MPI_Comm comm, MPI_Request *request)
 {
     struct ti_call *c = TI_ENTER(TI_OP_IALLGATHERV, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Iallgatherv(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
-                                recvtype, comm, request);
+        return TI_NEXT(MPI_Iallgatherv)(sendbuf, sendcount, sendtype, recvbuf, recvcounts,
+                                        displs, recvtype, comm, request);
     c->in_place = sendbuf == MPI_IN_PLACE;
     c->count = sendcount;
     c->type = sendtype;
@@ -2784,23 +2782,22 @@ TI_EXPORT int MPI_Iallgatherv(const void *sendbuf, int sendcount, MPI_Datatype s
     c->type2 = recvtype;
     c->comm = comm;
     c->req = request;
-    rc = PMPI_Iallgatherv(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
-                          comm, request);
+    rc = TI_NEXT(MPI_Iallgatherv)(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
+                                  recvtype, comm, request);
     if (rc == MPI_SUCCESS)
         ti_rec_allgatherv(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Ialltoall(const void *sendbuf, int sendcount, MPI_Datatype sendtype,
-                            void *recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm,
-                            MPI_Request *request)
+int MPI_Ialltoall(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf,
+                  int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request)
 {
     struct ti_call *c = TI_ENTER(TI_OP_IALLTOALL, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Ialltoall(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
-                              request);
+        return TI_NEXT(MPI_Ialltoall)(sendbuf, sendcount, sendtype, recvbuf, recvcount,
+                                      recvtype, comm, request);
     c->in_place = sendbuf == MPI_IN_PLACE;
     c->count = sendcount;
     c->type = sendtype;
@@ -2808,24 +2805,24 @@ TI_EXPORT int MPI_Ialltoall(const void *sendbuf, int sendcount, MPI_Datatype sen
     c->type2 = recvtype;
     c->comm = comm;
     c->req = request;
-    rc = PMPI_Ialltoall(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
-                        request);
+    rc = TI_NEXT(MPI_Ialltoall)(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
+                                comm, request);
     if (rc == MPI_SUCCESS)
         ti_rec_allgather(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Ialltoallv(const void *sendbuf, const int sendcounts[], const int sdispls[],
-                             MPI_Datatype sendtype, void *recvbuf, const int recvcounts[],
-                             const int rdispls[], MPI_Datatype recvtype, MPI_Comm comm,
-                             MPI_Request *request)
+int MPI_Ialltoallv(const void *sendbuf, const int sendcounts[], const int sdispls[],
+                   MPI_Datatype sendtype, void *recvbuf, const int recvcounts[],
+                   const int rdispls[], MPI_Datatype recvtype, MPI_Comm comm,
+                   MPI_Request *request)
 {
     struct ti_call *c = TI_ENTER(TI_OP_IALLTOALLV, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Ialltoallv(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts,
-                               rdispls, recvtype, comm, request);
+        return TI_NEXT(MPI_Ialltoallv)(sendbuf, sendcounts, sdispls, sendtype, recvbuf,
+                                       recvcounts, rdispls, recvtype, comm, request);
     c->in_place = sendbuf == MPI_IN_PLACE;
     c->counts = sendcounts;
     c->wide = false;
@@ -2835,25 +2832,24 @@ TI_EXPORT int MPI_Ialltoallv(const void *sendbuf, const int sendcounts[], const 
     c->type2 = recvtype;
     c->comm = comm;
     c->req = request;
-    rc = PMPI_Ialltoallv(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
-                         recvtype, comm, request);
+    rc = TI_NEXT(MPI_Ialltoallv)(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts,
+                                 rdispls, recvtype, comm, request);
     if (rc == MPI_SUCCESS)
         ti_rec_alltoallv(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Ialltoallw(const void *sendbuf, const int sendcounts[], const int sdispls[],
-                             const MPI_Datatype sendtypes[], void *recvbuf,
-                             const int recvcounts[], const int rdispls[],
-                             const MPI_Datatype recvtypes[], MPI_Comm comm,
-                             MPI_Request *request)
+int MPI_Ialltoallw(const void *sendbuf, const int sendcounts[], const int sdispls[],
+                   const MPI_Datatype sendtypes[], void *recvbuf, const int recvcounts[],
+                   const int rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm,
+                   MPI_Request *request)
 {
     struct ti_call *c = TI_ENTER(TI_OP_IALLTOALLW, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Ialltoallw(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
-                               rdispls, recvtypes, comm, request);
+        return TI_NEXT(MPI_Ialltoallw)(sendbuf, sendcounts, sdispls, sendtypes, recvbuf,
+                                       recvcounts, rdispls, recvtypes, comm, request);
     c->in_place = sendbuf == MPI_IN_PLACE;
     c->counts = sendcounts;
     c->wide = false;
@@ -2863,91 +2859,88 @@ TI_EXPORT int MPI_Ialltoallw(const void *sendbuf, const int sendcounts[], const 
     c->types2 = recvtypes;
     c->comm = comm;
     c->req = request;
-    rc = PMPI_Ialltoallw(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
-                         recvtypes, comm, request);
+    rc = TI_NEXT(MPI_Ialltoallw)(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
+                                 rdispls, recvtypes, comm, request);
     if (rc == MPI_SUCCESS)
         ti_rec_alltoallw(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Neighbor_allgather(const void *sendbuf, int sendcount, MPI_Datatype sendtype,
-                                     void *recvbuf, int recvcount, MPI_Datatype recvtype,
-                                     MPI_Comm comm)
+int MPI_Neighbor_allgather(const void *sendbuf, int sendcount, MPI_Datatype sendtype,
+                           void *recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm)
 {
     struct ti_call *c = TI_ENTER(TI_OP_NEIGHBOR_ALLGATHER, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Neighbor_allgather(sendbuf, sendcount, sendtype, recvbuf, recvcount,
-                                       recvtype, comm);
+        return TI_NEXT(MPI_Neighbor_allgather)(sendbuf, sendcount, sendtype, recvbuf, recvcount,
+                                               recvtype, comm);
     c->count = sendcount;
     c->type = sendtype;
     c->count2 = recvcount;
     c->type2 = recvtype;
     c->comm = comm;
-    rc = PMPI_Neighbor_allgather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
-                                 comm);
+    rc = TI_NEXT(MPI_Neighbor_allgather)(sendbuf, sendcount, sendtype, recvbuf, recvcount,
+                                         recvtype, comm);
     if (rc == MPI_SUCCESS)
         ti_rec_neighbor_allgather(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Neighbor_allgatherv(const void *sendbuf, int sendcount, MPI_Datatype sendtype,
-                                      void *recvbuf, const int recvcounts[], const int displs[],
-                                      MPI_Datatype recvtype, MPI_Comm comm)
+int MPI_Neighbor_allgatherv(const void *sendbuf, int sendcount, MPI_Datatype sendtype,
+                            void *recvbuf, const int recvcounts[], const int displs[],
+                            MPI_Datatype recvtype, MPI_Comm comm)
 {
     struct ti_call *c = TI_ENTER(TI_OP_NEIGHBOR_ALLGATHERV, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Neighbor_allgatherv(sendbuf, sendcount, sendtype, recvbuf, recvcounts,
-                                        displs, recvtype, comm);
+        return TI_NEXT(MPI_Neighbor_allgatherv)(sendbuf, sendcount, sendtype, recvbuf,
+                                                recvcounts, displs, recvtype, comm);
     c->count = sendcount;
     c->type = sendtype;
     c->counts2 = recvcounts;
     c->wide = false;
     c->type2 = recvtype;
     c->comm = comm;
-    rc = PMPI_Neighbor_allgatherv(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
-                                  recvtype, comm);
+    rc = TI_NEXT(MPI_Neighbor_allgatherv)(sendbuf, sendcount, sendtype, recvbuf, recvcounts,
+                                          displs, recvtype, comm);
     if (rc == MPI_SUCCESS)
         ti_rec_neighbor_allgatherv(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Neighbor_alltoall(const void *sendbuf, int sendcount, MPI_Datatype sendtype,
-                                    void *recvbuf, int recvcount, MPI_Datatype recvtype,
-                                    MPI_Comm comm)
+int MPI_Neighbor_alltoall(const void *sendbuf, int sendcount, MPI_Datatype sendtype,
+                          void *recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm)
 {
     struct ti_call *c = TI_ENTER(TI_OP_NEIGHBOR_ALLTOALL, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Neighbor_alltoall(sendbuf, sendcount, sendtype, recvbuf, recvcount,
-                                      recvtype, comm);
+        return TI_NEXT(MPI_Neighbor_alltoall)(sendbuf, sendcount, sendtype, recvbuf, recvcount,
+                                              recvtype, comm);
     c->count = sendcount;
     c->type = sendtype;
     c->count2 = recvcount;
     c->type2 = recvtype;
     c->comm = comm;
-    rc = PMPI_Neighbor_alltoall(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
-                                comm);
+    rc = TI_NEXT(MPI_Neighbor_alltoall)(sendbuf, sendcount, sendtype, recvbuf, recvcount,
+                                        recvtype, comm);
     if (rc == MPI_SUCCESS)
         ti_rec_neighbor_allgather(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Neighbor_alltoallv(const void *sendbuf, const int sendcounts[],
-                                     const int sdispls[], MPI_Datatype sendtype, void *recvbuf,
-                                     const int recvcounts[], const int rdispls[],
-                                     MPI_Datatype recvtype, MPI_Comm comm)
+int MPI_Neighbor_alltoallv(const void *sendbuf, const int sendcounts[], const int sdispls[],
+                           MPI_Datatype sendtype, void *recvbuf, const int recvcounts[],
+                           const int rdispls[], MPI_Datatype recvtype, MPI_Comm comm)
 {
     struct ti_call *c = TI_ENTER(TI_OP_NEIGHBOR_ALLTOALLV, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Neighbor_alltoallv(sendbuf, sendcounts, sdispls, sendtype, recvbuf,
-                                       recvcounts, rdispls, recvtype, comm);
+        return TI_NEXT(MPI_Neighbor_alltoallv)(sendbuf, sendcounts, sdispls, sendtype, recvbuf,
+                                               recvcounts, rdispls, recvtype, comm);
     c->counts = sendcounts;
     c->wide = false;
     c->type = sendtype;
@@ -2955,25 +2948,24 @@ TI_EXPORT int MPI_Neighbor_alltoallv(const void *sendbuf, const int sendcounts[]
     c->wide = false;
     c->type2 = recvtype;
     c->comm = comm;
-    rc = PMPI_Neighbor_alltoallv(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts,
-                                 rdispls, recvtype, comm);
+    rc = TI_NEXT(MPI_Neighbor_alltoallv)(sendbuf, sendcounts, sdispls, sendtype, recvbuf,
+                                         recvcounts, rdispls, recvtype, comm);
     if (rc == MPI_SUCCESS)
         ti_rec_neighbor_alltoallv(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Neighbor_alltoallw(const void *sendbuf, const int sendcounts[],
-                                     const MPI_Aint sdispls[], const MPI_Datatype sendtypes[],
-                                     void *recvbuf, const int recvcounts[],
-                                     const MPI_Aint rdispls[], const MPI_Datatype recvtypes[],
-                                     MPI_Comm comm)
+int MPI_Neighbor_alltoallw(const void *sendbuf, const int sendcounts[],
+                           const MPI_Aint sdispls[], const MPI_Datatype sendtypes[],
+                           void *recvbuf, const int recvcounts[], const MPI_Aint rdispls[],
+                           const MPI_Datatype recvtypes[], MPI_Comm comm)
 {
     struct ti_call *c = TI_ENTER(TI_OP_NEIGHBOR_ALLTOALLW, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Neighbor_alltoallw(sendbuf, sendcounts, sdispls, sendtypes, recvbuf,
-                                       recvcounts, rdispls, recvtypes, comm);
+        return TI_NEXT(MPI_Neighbor_alltoallw)(sendbuf, sendcounts, sdispls, sendtypes, recvbuf,
+                                               recvcounts, rdispls, recvtypes, comm);
     c->counts = sendcounts;
     c->wide = false;
     c->types = sendtypes;
@@ -2981,48 +2973,46 @@ TI_EXPORT int MPI_Neighbor_alltoallw(const void *sendbuf, const int sendcounts[]
     c->wide = false;
     c->types2 = recvtypes;
     c->comm = comm;
-    rc = PMPI_Neighbor_alltoallw(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
-                                 rdispls, recvtypes, comm);
+    rc = TI_NEXT(MPI_Neighbor_alltoallw)(sendbuf, sendcounts, sdispls, sendtypes, recvbuf,
+                                         recvcounts, rdispls, recvtypes, comm);
     if (rc == MPI_SUCCESS)
         ti_rec_neighbor_alltoallw(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Ineighbor_allgather(const void *sendbuf, int sendcount, MPI_Datatype sendtype,
-                                      void *recvbuf, int recvcount, MPI_Datatype recvtype,
-                                      MPI_Comm comm, MPI_Request *request)
+int MPI_Ineighbor_allgather(const void *sendbuf, int sendcount, MPI_Datatype sendtype,
+                            void *recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm,
+                            MPI_Request *request)
 {
     struct ti_call *c = TI_ENTER(TI_OP_INEIGHBOR_ALLGATHER, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Ineighbor_allgather(sendbuf, sendcount, sendtype, recvbuf, recvcount,
-                                        recvtype, comm, request);
+        return TI_NEXT(MPI_Ineighbor_allgather)(sendbuf, sendcount, sendtype, recvbuf,
+                                                recvcount, recvtype, comm, request);
     c->count = sendcount;
     c->type = sendtype;
     c->count2 = recvcount;
     c->type2 = recvtype;
     c->comm = comm;
     c->req = request;
-    rc = PMPI_Ineighbor_allgather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
-                                  comm, request);
+    rc = TI_NEXT(MPI_Ineighbor_allgather)(sendbuf, sendcount, sendtype, recvbuf, recvcount,
+                                          recvtype, comm, request);
     if (rc == MPI_SUCCESS)
         ti_rec_neighbor_allgather(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Ineighbor_allgatherv(const void *sendbuf, int sendcount,
-                                       MPI_Datatype sendtype, void *recvbuf,
-                                       const int recvcounts[], const int displs[],
-                                       MPI_Datatype recvtype, MPI_Comm comm,
-                                       MPI_Request *request)
+int MPI_Ineighbor_allgatherv(const void *sendbuf, int sendcount, MPI_Datatype sendtype,
+                             void *recvbuf, const int recvcounts[], const int displs[],
+                             MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request)
 {
     struct ti_call *c = TI_ENTER(TI_OP_INEIGHBOR_ALLGATHERV, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Ineighbor_allgatherv(sendbuf, sendcount, sendtype, recvbuf, recvcounts,
-                                         displs, recvtype, comm, request);
+        return TI_NEXT(MPI_Ineighbor_allgatherv)(sendbuf, sendcount, sendtype, recvbuf,
+                                                 recvcounts, displs, recvtype, comm, request);
     c->count = sendcount;
     c->type = sendtype;
     c->counts2 = recvcounts;
@@ -3030,48 +3020,47 @@ TI_EXPORT int MPI_Ineighbor_allgatherv(const void *sendbuf, int sendcount,
     c->type2 = recvtype;
     c->comm = comm;
     c->req = request;
-    rc = PMPI_Ineighbor_allgatherv(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
-                                   recvtype, comm, request);
+    rc = TI_NEXT(MPI_Ineighbor_allgatherv)(sendbuf, sendcount, sendtype, recvbuf, recvcounts,
+                                           displs, recvtype, comm, request);
     if (rc == MPI_SUCCESS)
         ti_rec_neighbor_allgatherv(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Ineighbor_alltoall(const void *sendbuf, int sendcount, MPI_Datatype sendtype,
-                                     void *recvbuf, int recvcount, MPI_Datatype recvtype,
-                                     MPI_Comm comm, MPI_Request *request)
+int MPI_Ineighbor_alltoall(const void *sendbuf, int sendcount, MPI_Datatype sendtype,
+                           void *recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm,
+                           MPI_Request *request)
 {
     struct ti_call *c = TI_ENTER(TI_OP_INEIGHBOR_ALLTOALL, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Ineighbor_alltoall(sendbuf, sendcount, sendtype, recvbuf, recvcount,
-                                       recvtype, comm, request);
+        return TI_NEXT(MPI_Ineighbor_alltoall)(sendbuf, sendcount, sendtype, recvbuf, recvcount,
+                                               recvtype, comm, request);
     c->count = sendcount;
     c->type = sendtype;
     c->count2 = recvcount;
     c->type2 = recvtype;
     c->comm = comm;
     c->req = request;
-    rc = PMPI_Ineighbor_alltoall(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
-                                 comm, request);
+    rc = TI_NEXT(MPI_Ineighbor_alltoall)(sendbuf, sendcount, sendtype, recvbuf, recvcount,
+                                         recvtype, comm, request);
     if (rc == MPI_SUCCESS)
         ti_rec_neighbor_allgather(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Ineighbor_alltoallv(const void *sendbuf, const int sendcounts[],
-                                      const int sdispls[], MPI_Datatype sendtype, void *recvbuf,
-                                      const int recvcounts[], const int rdispls[],
-                                      MPI_Datatype recvtype, MPI_Comm comm,
-                                      MPI_Request *request)
+int MPI_Ineighbor_alltoallv(const void *sendbuf, const int sendcounts[], const int sdispls[],
+                            MPI_Datatype sendtype, void *recvbuf, const int recvcounts[],
+                            const int rdispls[], MPI_Datatype recvtype, MPI_Comm comm,
+                            MPI_Request *request)
 {
     struct ti_call *c = TI_ENTER(TI_OP_INEIGHBOR_ALLTOALLV, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Ineighbor_alltoallv(sendbuf, sendcounts, sdispls, sendtype, recvbuf,
-                                        recvcounts, rdispls, recvtype, comm, request);
+        return TI_NEXT(MPI_Ineighbor_alltoallv)(sendbuf, sendcounts, sdispls, sendtype, recvbuf,
+                                                recvcounts, rdispls, recvtype, comm, request);
     c->counts = sendcounts;
     c->wide = false;
     c->type = sendtype;
@@ -3080,25 +3069,25 @@ TI_EXPORT int MPI_Ineighbor_alltoallv(const void *sendbuf, const int sendcounts[
     c->type2 = recvtype;
     c->comm = comm;
     c->req = request;
-    rc = PMPI_Ineighbor_alltoallv(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts,
-                                  rdispls, recvtype, comm, request);
+    rc = TI_NEXT(MPI_Ineighbor_alltoallv)(sendbuf, sendcounts, sdispls, sendtype, recvbuf,
+                                          recvcounts, rdispls, recvtype, comm, request);
     if (rc == MPI_SUCCESS)
         ti_rec_neighbor_alltoallv(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Ineighbor_alltoallw(const void *sendbuf, const int sendcounts[],
-                                      const MPI_Aint sdispls[], const MPI_Datatype sendtypes[],
-                                      void *recvbuf, const int recvcounts[],
-                                      const MPI_Aint rdispls[], const MPI_Datatype recvtypes[],
-                                      MPI_Comm comm, MPI_Request *request)
+int MPI_Ineighbor_alltoallw(const void *sendbuf, const int sendcounts[],
+                            const MPI_Aint sdispls[], const MPI_Datatype sendtypes[],
+                            void *recvbuf, const int recvcounts[], const MPI_Aint rdispls[],
+                            const MPI_Datatype recvtypes[], MPI_Comm comm, MPI_Request *request)
 {
     struct ti_call *c = TI_ENTER(TI_OP_INEIGHBOR_ALLTOALLW, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Ineighbor_alltoallw(sendbuf, sendcounts, sdispls, sendtypes, recvbuf,
-                                        recvcounts, rdispls, recvtypes, comm, request);
+        return TI_NEXT(MPI_Ineighbor_alltoallw)(sendbuf, sendcounts, sdispls, sendtypes,
+                                                recvbuf, recvcounts, rdispls, recvtypes, comm,
+                                                request);
     c->counts = sendcounts;
     c->wide = false;
     c->types = sendtypes;
@@ -3107,773 +3096,770 @@ TI_EXPORT int MPI_Ineighbor_alltoallw(const void *sendbuf, const int sendcounts[
     c->types2 = recvtypes;
     c->comm = comm;
     c->req = request;
-    rc = PMPI_Ineighbor_alltoallw(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
-                                  rdispls, recvtypes, comm, request);
+    rc = TI_NEXT(MPI_Ineighbor_alltoallw)(sendbuf, sendcounts, sdispls, sendtypes, recvbuf,
+                                          recvcounts, rdispls, recvtypes, comm, request);
     if (rc == MPI_SUCCESS)
         ti_rec_neighbor_alltoallw(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Comm_dup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm *newcomm)
+int MPI_Comm_dup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm *newcomm)
 {
     struct ti_call *c = TI_ENTER(TI_OP_COMM_DUP_WITH_INFO, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Comm_dup_with_info(comm, info, newcomm);
+        return TI_NEXT(MPI_Comm_dup_with_info)(comm, info, newcomm);
     c->comm = comm;
     c->newcomm = newcomm;
-    rc = PMPI_Comm_dup_with_info(comm, info, newcomm);
+    rc = TI_NEXT(MPI_Comm_dup_with_info)(comm, info, newcomm);
     if (rc == MPI_SUCCESS)
         ti_rec_comm_dup(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Comm_idup(MPI_Comm comm, MPI_Comm *newcomm, MPI_Request *request)
+int MPI_Comm_idup(MPI_Comm comm, MPI_Comm *newcomm, MPI_Request *request)
 {
     struct ti_call *c = TI_ENTER(TI_OP_COMM_IDUP, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Comm_idup(comm, newcomm, request);
+        return TI_NEXT(MPI_Comm_idup)(comm, newcomm, request);
     c->comm = comm;
     c->newcomm = newcomm;
     c->req = request;
     ti_pre_comm_idup(c);
-    rc = PMPI_Comm_idup(comm, newcomm, request);
+    rc = TI_NEXT(MPI_Comm_idup)(comm, newcomm, request);
     if (rc == MPI_SUCCESS)
         ti_rec_comm_idup(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Comm_split_type(MPI_Comm comm, int split_type, int key, MPI_Info info,
-                                  MPI_Comm *newcomm)
+int MPI_Comm_split_type(MPI_Comm comm, int split_type, int key, MPI_Info info,
+                        MPI_Comm *newcomm)
 {
     struct ti_call *c = TI_ENTER(TI_OP_COMM_SPLIT_TYPE, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Comm_split_type(comm, split_type, key, info, newcomm);
+        return TI_NEXT(MPI_Comm_split_type)(comm, split_type, key, info, newcomm);
     c->comm = comm;
     c->color = split_type;
     c->key = key;
     c->newcomm = newcomm;
-    rc = PMPI_Comm_split_type(comm, split_type, key, info, newcomm);
+    rc = TI_NEXT(MPI_Comm_split_type)(comm, split_type, key, info, newcomm);
     if (rc == MPI_SUCCESS)
         ti_rec_comm_split_type(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Comm_create_group(MPI_Comm comm, MPI_Group group, int tag, MPI_Comm *newcomm)
+int MPI_Comm_create_group(MPI_Comm comm, MPI_Group group, int tag, MPI_Comm *newcomm)
 {
     struct ti_call *c = TI_ENTER(TI_OP_COMM_CREATE_GROUP, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Comm_create_group(comm, group, tag, newcomm);
+        return TI_NEXT(MPI_Comm_create_group)(comm, group, tag, newcomm);
     c->comm = comm;
     c->tag = tag;
     c->newcomm = newcomm;
-    rc = PMPI_Comm_create_group(comm, group, tag, newcomm);
+    rc = TI_NEXT(MPI_Comm_create_group)(comm, group, tag, newcomm);
     if (rc == MPI_SUCCESS)
         ti_rec_comm_create_group(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Comm_set_info(MPI_Comm comm, MPI_Info info)
+int MPI_Comm_set_info(MPI_Comm comm, MPI_Info info)
 {
     struct ti_call *c = TI_ENTER(TI_OP_COMM_SET_INFO, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Comm_set_info(comm, info);
+        return TI_NEXT(MPI_Comm_set_info)(comm, info);
     c->comm = comm;
-    rc = PMPI_Comm_set_info(comm, info);
+    rc = TI_NEXT(MPI_Comm_set_info)(comm, info);
     if (rc == MPI_SUCCESS)
         ti_rec_comm_set_info(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Cart_sub(MPI_Comm comm, const int remain_dims[], MPI_Comm *new_comm)
+int MPI_Cart_sub(MPI_Comm comm, const int remain_dims[], MPI_Comm *new_comm)
 {
     struct ti_call *c = TI_ENTER(TI_OP_CART_SUB, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Cart_sub(comm, remain_dims, new_comm);
+        return TI_NEXT(MPI_Cart_sub)(comm, remain_dims, new_comm);
     c->comm = comm;
     c->dims = remain_dims;
     c->newcomm = new_comm;
-    rc = PMPI_Cart_sub(comm, remain_dims, new_comm);
+    rc = TI_NEXT(MPI_Cart_sub)(comm, remain_dims, new_comm);
     if (rc == MPI_SUCCESS)
         ti_rec_cart_sub(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Graph_create(MPI_Comm comm_old, int nnodes, const int index[],
-                               const int edges[], int reorder, MPI_Comm *comm_graph)
+int MPI_Graph_create(MPI_Comm comm_old, int nnodes, const int index[], const int edges[],
+                     int reorder, MPI_Comm *comm_graph)
 {
     struct ti_call *c = TI_ENTER(TI_OP_GRAPH_CREATE, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Graph_create(comm_old, nnodes, index, edges, reorder, comm_graph);
+        return TI_NEXT(MPI_Graph_create)(comm_old, nnodes, index, edges, reorder, comm_graph);
     c->comm = comm_old;
     c->reorder = reorder != 0;
     c->newcomm = comm_graph;
-    rc = PMPI_Graph_create(comm_old, nnodes, index, edges, reorder, comm_graph);
+    rc = TI_NEXT(MPI_Graph_create)(comm_old, nnodes, index, edges, reorder, comm_graph);
     if (rc == MPI_SUCCESS)
         ti_rec_graph_create(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Dist_graph_create(MPI_Comm comm_old, int n, const int nodes[],
-                                    const int degrees[], const int targets[],
-                                    const int weights[], MPI_Info info, int reorder,
-                                    MPI_Comm *newcomm)
+int MPI_Dist_graph_create(MPI_Comm comm_old, int n, const int nodes[], const int degrees[],
+                          const int targets[], const int weights[], MPI_Info info, int reorder,
+                          MPI_Comm *newcomm)
 {
     struct ti_call *c = TI_ENTER(TI_OP_DIST_GRAPH_CREATE, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Dist_graph_create(comm_old, n, nodes, degrees, targets, weights, info,
-                                      reorder, newcomm);
+        return TI_NEXT(MPI_Dist_graph_create)(comm_old, n, nodes, degrees, targets, weights,
+                                              info, reorder, newcomm);
     c->comm = comm_old;
     c->reorder = reorder != 0;
     c->newcomm = newcomm;
-    rc = PMPI_Dist_graph_create(comm_old, n, nodes, degrees, targets, weights, info, reorder,
-                                newcomm);
+    rc = TI_NEXT(MPI_Dist_graph_create)(comm_old, n, nodes, degrees, targets, weights, info,
+                                        reorder, newcomm);
     if (rc == MPI_SUCCESS)
         ti_rec_dist_graph_create(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Dist_graph_create_adjacent(MPI_Comm comm_old, int indegree,
-                                             const int sources[], const int sourceweights[],
-                                             int outdegree, const int destinations[],
-                                             const int destweights[], MPI_Info info,
-                                             int reorder, MPI_Comm *comm_dist_graph)
+int MPI_Dist_graph_create_adjacent(MPI_Comm comm_old, int indegree, const int sources[],
+                                   const int sourceweights[], int outdegree,
+                                   const int destinations[], const int destweights[],
+                                   MPI_Info info, int reorder, MPI_Comm *comm_dist_graph)
 {
     struct ti_call *c = TI_ENTER(TI_OP_DIST_GRAPH_CREATE_ADJACENT, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Dist_graph_create_adjacent(comm_old, indegree, sources, sourceweights,
-                                               outdegree, destinations, destweights, info,
-                                               reorder, comm_dist_graph);
+        return TI_NEXT(MPI_Dist_graph_create_adjacent)(comm_old, indegree, sources,
+                                                       sourceweights, outdegree, destinations,
+                                                       destweights, info, reorder,
+                                                       comm_dist_graph);
     c->comm = comm_old;
     c->reorder = reorder != 0;
     c->newcomm = comm_dist_graph;
-    rc = PMPI_Dist_graph_create_adjacent(comm_old, indegree, sources, sourceweights, outdegree,
-                                         destinations, destweights, info, reorder,
-                                         comm_dist_graph);
+    rc = TI_NEXT(MPI_Dist_graph_create_adjacent)(comm_old, indegree, sources, sourceweights,
+                                                 outdegree, destinations, destweights, info,
+                                                 reorder, comm_dist_graph);
     if (rc == MPI_SUCCESS)
         ti_rec_dist_graph_create(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Intercomm_create(MPI_Comm local_comm, int local_leader, MPI_Comm bridge_comm,
-                                   int remote_leader, int tag, MPI_Comm *newintercomm)
+int MPI_Intercomm_create(MPI_Comm local_comm, int local_leader, MPI_Comm bridge_comm,
+                         int remote_leader, int tag, MPI_Comm *newintercomm)
 {
     struct ti_call *c = TI_ENTER(TI_OP_INTERCOMM_CREATE, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Intercomm_create(local_comm, local_leader, bridge_comm, remote_leader, tag,
-                                     newintercomm);
+        return TI_NEXT(MPI_Intercomm_create)(local_comm, local_leader, bridge_comm,
+                                             remote_leader, tag, newintercomm);
     c->comm = local_comm;
     c->root = local_leader;
     c->comm2 = bridge_comm;
     c->peer = remote_leader;
     c->tag = tag;
     c->newcomm = newintercomm;
-    rc = PMPI_Intercomm_create(local_comm, local_leader, bridge_comm, remote_leader, tag,
-                               newintercomm);
+    rc = TI_NEXT(MPI_Intercomm_create)(local_comm, local_leader, bridge_comm, remote_leader,
+                                       tag, newintercomm);
     if (rc == MPI_SUCCESS)
         ti_rec_intercomm_create(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Intercomm_merge(MPI_Comm intercomm, int high, MPI_Comm *newintercomm)
+int MPI_Intercomm_merge(MPI_Comm intercomm, int high, MPI_Comm *newintercomm)
 {
     struct ti_call *c = TI_ENTER(TI_OP_INTERCOMM_MERGE, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Intercomm_merge(intercomm, high, newintercomm);
+        return TI_NEXT(MPI_Intercomm_merge)(intercomm, high, newintercomm);
     c->comm = intercomm;
     c->high = high;
     c->newcomm = newintercomm;
-    rc = PMPI_Intercomm_merge(intercomm, high, newintercomm);
+    rc = TI_NEXT(MPI_Intercomm_merge)(intercomm, high, newintercomm);
     if (rc == MPI_SUCCESS)
         ti_rec_intercomm_merge(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Comm_spawn(const char *command, char *argv[], int maxprocs, MPI_Info info,
-                             int root, MPI_Comm comm, MPI_Comm *intercomm,
-                             int *array_of_errcodes)
+int MPI_Comm_spawn(const char *command, char *argv[], int maxprocs, MPI_Info info, int root,
+                   MPI_Comm comm, MPI_Comm *intercomm, int *array_of_errcodes)
 {
     struct ti_call *c = TI_ENTER(TI_OP_UNTRACED, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Comm_spawn(command, argv, maxprocs, info, root, comm, intercomm,
-                               array_of_errcodes);
-    rc = PMPI_Comm_spawn(command, argv, maxprocs, info, root, comm, intercomm,
-                         array_of_errcodes);
+        return TI_NEXT(MPI_Comm_spawn)(command, argv, maxprocs, info, root, comm, intercomm,
+                                       array_of_errcodes);
+    rc = TI_NEXT(MPI_Comm_spawn)(command, argv, maxprocs, info, root, comm, intercomm,
+                                 array_of_errcodes);
     if (rc == MPI_SUCCESS)
         ti_rec_untraced(c, "MPI_Comm_spawn");
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Comm_spawn_multiple(int count, char *array_of_commands[],
-                                      char **array_of_argv[], const int array_of_maxprocs[],
-                                      const MPI_Info array_of_info[], int root, MPI_Comm comm,
-                                      MPI_Comm *intercomm, int *array_of_errcodes)
+int MPI_Comm_spawn_multiple(int count, char *array_of_commands[], char **array_of_argv[],
+                            const int array_of_maxprocs[], const MPI_Info array_of_info[],
+                            int root, MPI_Comm comm, MPI_Comm *intercomm,
+                            int *array_of_errcodes)
 {
     struct ti_call *c = TI_ENTER(TI_OP_UNTRACED, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Comm_spawn_multiple(count, array_of_commands, array_of_argv,
-                                        array_of_maxprocs, array_of_info, root, comm, intercomm,
-                                        array_of_errcodes);
-    rc = PMPI_Comm_spawn_multiple(count, array_of_commands, array_of_argv, array_of_maxprocs,
-                                  array_of_info, root, comm, intercomm, array_of_errcodes);
+        return TI_NEXT(MPI_Comm_spawn_multiple)(count, array_of_commands, array_of_argv,
+                                                array_of_maxprocs, array_of_info, root, comm,
+                                                intercomm, array_of_errcodes);
+    rc = TI_NEXT(MPI_Comm_spawn_multiple)(count, array_of_commands, array_of_argv,
+                                          array_of_maxprocs, array_of_info, root, comm,
+                                          intercomm, array_of_errcodes);
     if (rc == MPI_SUCCESS)
         ti_rec_untraced(c, "MPI_Comm_spawn_multiple");
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Comm_accept(const char *port_name, MPI_Info info, int root, MPI_Comm comm,
-                              MPI_Comm *newcomm)
+int MPI_Comm_accept(const char *port_name, MPI_Info info, int root, MPI_Comm comm,
+                    MPI_Comm *newcomm)
 {
     struct ti_call *c = TI_ENTER(TI_OP_UNTRACED, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Comm_accept(port_name, info, root, comm, newcomm);
-    rc = PMPI_Comm_accept(port_name, info, root, comm, newcomm);
+        return TI_NEXT(MPI_Comm_accept)(port_name, info, root, comm, newcomm);
+    rc = TI_NEXT(MPI_Comm_accept)(port_name, info, root, comm, newcomm);
     if (rc == MPI_SUCCESS)
         ti_rec_untraced(c, "MPI_Comm_accept");
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Comm_connect(const char *port_name, MPI_Info info, int root, MPI_Comm comm,
-                               MPI_Comm *newcomm)
+int MPI_Comm_connect(const char *port_name, MPI_Info info, int root, MPI_Comm comm,
+                     MPI_Comm *newcomm)
 {
     struct ti_call *c = TI_ENTER(TI_OP_UNTRACED, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Comm_connect(port_name, info, root, comm, newcomm);
-    rc = PMPI_Comm_connect(port_name, info, root, comm, newcomm);
+        return TI_NEXT(MPI_Comm_connect)(port_name, info, root, comm, newcomm);
+    rc = TI_NEXT(MPI_Comm_connect)(port_name, info, root, comm, newcomm);
     if (rc == MPI_SUCCESS)
         ti_rec_untraced(c, "MPI_Comm_connect");
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Comm_join(int fd, MPI_Comm *intercomm)
+int MPI_Comm_join(int fd, MPI_Comm *intercomm)
 {
     struct ti_call *c = TI_ENTER(TI_OP_UNTRACED, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Comm_join(fd, intercomm);
-    rc = PMPI_Comm_join(fd, intercomm);
+        return TI_NEXT(MPI_Comm_join)(fd, intercomm);
+    rc = TI_NEXT(MPI_Comm_join)(fd, intercomm);
     if (rc == MPI_SUCCESS)
         ti_rec_untraced(c, "MPI_Comm_join");
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Comm_disconnect(MPI_Comm *comm)
+int MPI_Comm_disconnect(MPI_Comm *comm)
 {
     struct ti_call *c = TI_ENTER(TI_OP_COMM_DISCONNECT, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Comm_disconnect(comm);
+        return TI_NEXT(MPI_Comm_disconnect)(comm);
     c->newcomm = comm;
     ti_pre_comm_free(c);
-    rc = PMPI_Comm_disconnect(comm);
+    rc = TI_NEXT(MPI_Comm_disconnect)(comm);
     if (rc == MPI_SUCCESS)
         ti_rec_comm_free(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Open_port(MPI_Info info, char *port_name)
+int MPI_Open_port(MPI_Info info, char *port_name)
 {
     struct ti_call *c = TI_ENTER(TI_OP_UNTRACED, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Open_port(info, port_name);
-    rc = PMPI_Open_port(info, port_name);
+        return TI_NEXT(MPI_Open_port)(info, port_name);
+    rc = TI_NEXT(MPI_Open_port)(info, port_name);
     if (rc == MPI_SUCCESS)
         ti_rec_untraced(c, "MPI_Open_port");
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Close_port(const char *port_name)
+int MPI_Close_port(const char *port_name)
 {
     struct ti_call *c = TI_ENTER(TI_OP_UNTRACED, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Close_port(port_name);
-    rc = PMPI_Close_port(port_name);
+        return TI_NEXT(MPI_Close_port)(port_name);
+    rc = TI_NEXT(MPI_Close_port)(port_name);
     if (rc == MPI_SUCCESS)
         ti_rec_untraced(c, "MPI_Close_port");
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Publish_name(const char *service_name, MPI_Info info, const char *port_name)
+int MPI_Publish_name(const char *service_name, MPI_Info info, const char *port_name)
 {
     struct ti_call *c = TI_ENTER(TI_OP_UNTRACED, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Publish_name(service_name, info, port_name);
-    rc = PMPI_Publish_name(service_name, info, port_name);
+        return TI_NEXT(MPI_Publish_name)(service_name, info, port_name);
+    rc = TI_NEXT(MPI_Publish_name)(service_name, info, port_name);
     if (rc == MPI_SUCCESS)
         ti_rec_untraced(c, "MPI_Publish_name");
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Unpublish_name(const char *service_name, MPI_Info info, const char *port_name)
+int MPI_Unpublish_name(const char *service_name, MPI_Info info, const char *port_name)
 {
     struct ti_call *c = TI_ENTER(TI_OP_UNTRACED, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Unpublish_name(service_name, info, port_name);
-    rc = PMPI_Unpublish_name(service_name, info, port_name);
+        return TI_NEXT(MPI_Unpublish_name)(service_name, info, port_name);
+    rc = TI_NEXT(MPI_Unpublish_name)(service_name, info, port_name);
     if (rc == MPI_SUCCESS)
         ti_rec_untraced(c, "MPI_Unpublish_name");
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Lookup_name(const char *service_name, MPI_Info info, char *port_name)
+int MPI_Lookup_name(const char *service_name, MPI_Info info, char *port_name)
 {
     struct ti_call *c = TI_ENTER(TI_OP_UNTRACED, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Lookup_name(service_name, info, port_name);
-    rc = PMPI_Lookup_name(service_name, info, port_name);
+        return TI_NEXT(MPI_Lookup_name)(service_name, info, port_name);
+    rc = TI_NEXT(MPI_Lookup_name)(service_name, info, port_name);
     if (rc == MPI_SUCCESS)
         ti_rec_untraced(c, "MPI_Lookup_name");
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Win_create(void *base, MPI_Aint size, int disp_unit, MPI_Info info,
-                             MPI_Comm comm, MPI_Win *win)
+int MPI_Win_create(void *base, MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm,
+                   MPI_Win *win)
 {
     struct ti_call *c = TI_ENTER(TI_OP_WIN_CREATE, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Win_create(base, size, disp_unit, info, comm, win);
+        return TI_NEXT(MPI_Win_create)(base, size, disp_unit, info, comm, win);
     c->bytes = size;
     c->unit = disp_unit;
     c->comm = comm;
     c->newwin = win;
-    rc = PMPI_Win_create(base, size, disp_unit, info, comm, win);
+    rc = TI_NEXT(MPI_Win_create)(base, size, disp_unit, info, comm, win);
     if (rc == MPI_SUCCESS)
         ti_rec_win_create(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Win_create_dynamic(MPI_Info info, MPI_Comm comm, MPI_Win *win)
+int MPI_Win_create_dynamic(MPI_Info info, MPI_Comm comm, MPI_Win *win)
 {
     struct ti_call *c = TI_ENTER(TI_OP_WIN_CREATE_DYNAMIC, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Win_create_dynamic(info, comm, win);
+        return TI_NEXT(MPI_Win_create_dynamic)(info, comm, win);
     c->comm = comm;
     c->newwin = win;
-    rc = PMPI_Win_create_dynamic(info, comm, win);
+    rc = TI_NEXT(MPI_Win_create_dynamic)(info, comm, win);
     if (rc == MPI_SUCCESS)
         ti_rec_win_create(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Win_allocate(MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm,
-                               void *baseptr, MPI_Win *win)
+int MPI_Win_allocate(MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm, void *baseptr,
+                     MPI_Win *win)
 {
     struct ti_call *c = TI_ENTER(TI_OP_WIN_ALLOCATE, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Win_allocate(size, disp_unit, info, comm, baseptr, win);
+        return TI_NEXT(MPI_Win_allocate)(size, disp_unit, info, comm, baseptr, win);
     c->bytes = size;
     c->unit = disp_unit;
     c->comm = comm;
     c->newwin = win;
-    rc = PMPI_Win_allocate(size, disp_unit, info, comm, baseptr, win);
+    rc = TI_NEXT(MPI_Win_allocate)(size, disp_unit, info, comm, baseptr, win);
     if (rc == MPI_SUCCESS)
         ti_rec_win_create(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Win_allocate_shared(MPI_Aint size, int disp_unit, MPI_Info info,
-                                      MPI_Comm comm, void *baseptr, MPI_Win *win)
+int MPI_Win_allocate_shared(MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm,
+                            void *baseptr, MPI_Win *win)
 {
     struct ti_call *c = TI_ENTER(TI_OP_WIN_ALLOCATE_SHARED, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Win_allocate_shared(size, disp_unit, info, comm, baseptr, win);
+        return TI_NEXT(MPI_Win_allocate_shared)(size, disp_unit, info, comm, baseptr, win);
     c->bytes = size;
     c->unit = disp_unit;
     c->comm = comm;
     c->newwin = win;
-    rc = PMPI_Win_allocate_shared(size, disp_unit, info, comm, baseptr, win);
+    rc = TI_NEXT(MPI_Win_allocate_shared)(size, disp_unit, info, comm, baseptr, win);
     if (rc == MPI_SUCCESS)
         ti_rec_win_create(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Win_attach(MPI_Win win, void *base, MPI_Aint size)
+int MPI_Win_attach(MPI_Win win, void *base, MPI_Aint size)
 {
     struct ti_call *c = TI_ENTER(TI_OP_WIN_ATTACH, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Win_attach(win, base, size);
+        return TI_NEXT(MPI_Win_attach)(win, base, size);
     c->win = win;
     c->bytes = size;
-    rc = PMPI_Win_attach(win, base, size);
+    rc = TI_NEXT(MPI_Win_attach)(win, base, size);
     if (rc == MPI_SUCCESS)
         ti_rec_win_attach(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Win_detach(MPI_Win win, const void *base)
+int MPI_Win_detach(MPI_Win win, const void *base)
 {
     struct ti_call *c = TI_ENTER(TI_OP_WIN_DETACH, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Win_detach(win, base);
+        return TI_NEXT(MPI_Win_detach)(win, base);
     c->win = win;
-    rc = PMPI_Win_detach(win, base);
+    rc = TI_NEXT(MPI_Win_detach)(win, base);
     if (rc == MPI_SUCCESS)
         ti_rec_win_call(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Win_free(MPI_Win *win)
+int MPI_Win_free(MPI_Win *win)
 {
     struct ti_call *c = TI_ENTER(TI_OP_WIN_FREE, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Win_free(win);
+        return TI_NEXT(MPI_Win_free)(win);
     c->newwin = win;
     ti_pre_win_free(c);
-    rc = PMPI_Win_free(win);
+    rc = TI_NEXT(MPI_Win_free)(win);
     if (rc == MPI_SUCCESS)
         ti_rec_win_free(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Win_set_info(MPI_Win win, MPI_Info info)
+int MPI_Win_set_info(MPI_Win win, MPI_Info info)
 {
     struct ti_call *c = TI_ENTER(TI_OP_WIN_SET_INFO, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Win_set_info(win, info);
+        return TI_NEXT(MPI_Win_set_info)(win, info);
     c->win = win;
-    rc = PMPI_Win_set_info(win, info);
+    rc = TI_NEXT(MPI_Win_set_info)(win, info);
     if (rc == MPI_SUCCESS)
         ti_rec_win_call(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Win_fence(int assert, MPI_Win win)
+int MPI_Win_fence(int assert, MPI_Win win)
 {
     struct ti_call *c = TI_ENTER(TI_OP_WIN_FENCE, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Win_fence(assert, win);
+        return TI_NEXT(MPI_Win_fence)(assert, win);
     c->mode = assert;
     c->win = win;
-    rc = PMPI_Win_fence(assert, win);
+    rc = TI_NEXT(MPI_Win_fence)(assert, win);
     if (rc == MPI_SUCCESS)
         ti_rec_win_mode(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Win_start(MPI_Group group, int assert, MPI_Win win)
+int MPI_Win_start(MPI_Group group, int assert, MPI_Win win)
 {
     struct ti_call *c = TI_ENTER(TI_OP_WIN_START, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Win_start(group, assert, win);
+        return TI_NEXT(MPI_Win_start)(group, assert, win);
     c->group = group;
     c->mode = assert;
     c->win = win;
-    rc = PMPI_Win_start(group, assert, win);
+    rc = TI_NEXT(MPI_Win_start)(group, assert, win);
     if (rc == MPI_SUCCESS)
         ti_rec_win_group(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Win_complete(MPI_Win win)
+int MPI_Win_complete(MPI_Win win)
 {
     struct ti_call *c = TI_ENTER(TI_OP_WIN_COMPLETE, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Win_complete(win);
+        return TI_NEXT(MPI_Win_complete)(win);
     c->win = win;
-    rc = PMPI_Win_complete(win);
+    rc = TI_NEXT(MPI_Win_complete)(win);
     if (rc == MPI_SUCCESS)
         ti_rec_win_call(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Win_post(MPI_Group group, int assert, MPI_Win win)
+int MPI_Win_post(MPI_Group group, int assert, MPI_Win win)
 {
     struct ti_call *c = TI_ENTER(TI_OP_WIN_POST, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Win_post(group, assert, win);
+        return TI_NEXT(MPI_Win_post)(group, assert, win);
     c->group = group;
     c->mode = assert;
     c->win = win;
-    rc = PMPI_Win_post(group, assert, win);
+    rc = TI_NEXT(MPI_Win_post)(group, assert, win);
     if (rc == MPI_SUCCESS)
         ti_rec_win_group(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Win_wait(MPI_Win win)
+int MPI_Win_wait(MPI_Win win)
 {
     struct ti_call *c = TI_ENTER(TI_OP_WIN_WAIT, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Win_wait(win);
+        return TI_NEXT(MPI_Win_wait)(win);
     c->win = win;
-    rc = PMPI_Win_wait(win);
+    rc = TI_NEXT(MPI_Win_wait)(win);
     if (rc == MPI_SUCCESS)
         ti_rec_win_call(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Win_test(MPI_Win win, int *flag)
+int MPI_Win_test(MPI_Win win, int *flag)
 {
     struct ti_call *c = TI_ENTER(TI_OP_WIN_TEST, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Win_test(win, flag);
+        return TI_NEXT(MPI_Win_test)(win, flag);
     c->win = win;
     c->flag = flag;
-    rc = PMPI_Win_test(win, flag);
+    rc = TI_NEXT(MPI_Win_test)(win, flag);
     if (rc == MPI_SUCCESS)
         ti_rec_win_test(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Win_lock(int lock_type, int rank, int assert, MPI_Win win)
+int MPI_Win_lock(int lock_type, int rank, int assert, MPI_Win win)
 {
     struct ti_call *c = TI_ENTER(TI_OP_WIN_LOCK, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Win_lock(lock_type, rank, assert, win);
+        return TI_NEXT(MPI_Win_lock)(lock_type, rank, assert, win);
     c->mode2 = lock_type;
     c->peer = rank;
     c->mode = assert;
     c->win = win;
-    rc = PMPI_Win_lock(lock_type, rank, assert, win);
+    rc = TI_NEXT(MPI_Win_lock)(lock_type, rank, assert, win);
     if (rc == MPI_SUCCESS)
         ti_rec_win_lock(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Win_lock_all(int assert, MPI_Win win)
+int MPI_Win_lock_all(int assert, MPI_Win win)
 {
     struct ti_call *c = TI_ENTER(TI_OP_WIN_LOCK_ALL, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Win_lock_all(assert, win);
+        return TI_NEXT(MPI_Win_lock_all)(assert, win);
     c->mode = assert;
     c->win = win;
-    rc = PMPI_Win_lock_all(assert, win);
+    rc = TI_NEXT(MPI_Win_lock_all)(assert, win);
     if (rc == MPI_SUCCESS)
         ti_rec_win_mode(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Win_unlock(int rank, MPI_Win win)
+int MPI_Win_unlock(int rank, MPI_Win win)
 {
     struct ti_call *c = TI_ENTER(TI_OP_WIN_UNLOCK, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Win_unlock(rank, win);
+        return TI_NEXT(MPI_Win_unlock)(rank, win);
     c->peer = rank;
     c->win = win;
-    rc = PMPI_Win_unlock(rank, win);
+    rc = TI_NEXT(MPI_Win_unlock)(rank, win);
     if (rc == MPI_SUCCESS)
         ti_rec_win_target(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Win_unlock_all(MPI_Win win)
+int MPI_Win_unlock_all(MPI_Win win)
 {
     struct ti_call *c = TI_ENTER(TI_OP_WIN_UNLOCK_ALL, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Win_unlock_all(win);
+        return TI_NEXT(MPI_Win_unlock_all)(win);
     c->win = win;
-    rc = PMPI_Win_unlock_all(win);
+    rc = TI_NEXT(MPI_Win_unlock_all)(win);
     if (rc == MPI_SUCCESS)
         ti_rec_win_call(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Win_flush(int rank, MPI_Win win)
+int MPI_Win_flush(int rank, MPI_Win win)
 {
     struct ti_call *c = TI_ENTER(TI_OP_WIN_FLUSH, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Win_flush(rank, win);
+        return TI_NEXT(MPI_Win_flush)(rank, win);
     c->peer = rank;
     c->win = win;
-    rc = PMPI_Win_flush(rank, win);
+    rc = TI_NEXT(MPI_Win_flush)(rank, win);
     if (rc == MPI_SUCCESS)
         ti_rec_win_target(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Win_flush_all(MPI_Win win)
+int MPI_Win_flush_all(MPI_Win win)
 {
     struct ti_call *c = TI_ENTER(TI_OP_WIN_FLUSH_ALL, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Win_flush_all(win);
+        return TI_NEXT(MPI_Win_flush_all)(win);
     c->win = win;
-    rc = PMPI_Win_flush_all(win);
+    rc = TI_NEXT(MPI_Win_flush_all)(win);
     if (rc == MPI_SUCCESS)
         ti_rec_win_call(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Win_flush_local(int rank, MPI_Win win)
+int MPI_Win_flush_local(int rank, MPI_Win win)
 {
     struct ti_call *c = TI_ENTER(TI_OP_WIN_FLUSH_LOCAL, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Win_flush_local(rank, win);
+        return TI_NEXT(MPI_Win_flush_local)(rank, win);
     c->peer = rank;
     c->win = win;
-    rc = PMPI_Win_flush_local(rank, win);
+    rc = TI_NEXT(MPI_Win_flush_local)(rank, win);
     if (rc == MPI_SUCCESS)
         ti_rec_win_target(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Win_flush_local_all(MPI_Win win)
+int MPI_Win_flush_local_all(MPI_Win win)
 {
     struct ti_call *c = TI_ENTER(TI_OP_WIN_FLUSH_LOCAL_ALL, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Win_flush_local_all(win);
+        return TI_NEXT(MPI_Win_flush_local_all)(win);
     c->win = win;
-    rc = PMPI_Win_flush_local_all(win);
+    rc = TI_NEXT(MPI_Win_flush_local_all)(win);
     if (rc == MPI_SUCCESS)
         ti_rec_win_call(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Win_sync(MPI_Win win)
+int MPI_Win_sync(MPI_Win win)
 {
     struct ti_call *c = TI_ENTER(TI_OP_WIN_SYNC, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Win_sync(win);
+        return TI_NEXT(MPI_Win_sync)(win);
     c->win = win;
-    rc = PMPI_Win_sync(win);
+    rc = TI_NEXT(MPI_Win_sync)(win);
     if (rc == MPI_SUCCESS)
         ti_rec_win_call(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Put(const void *origin_addr, int origin_count, MPI_Datatype origin_datatype,
-                      int target_rank, MPI_Aint target_disp, int target_count,
-                      MPI_Datatype target_datatype, MPI_Win win)
+int MPI_Put(const void *origin_addr, int origin_count, MPI_Datatype origin_datatype,
+            int target_rank, MPI_Aint target_disp, int target_count,
+            MPI_Datatype target_datatype, MPI_Win win)
 {
     struct ti_call *c = TI_ENTER(TI_OP_PUT, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Put(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
-                        target_count, target_datatype, win);
+        return TI_NEXT(MPI_Put)(origin_addr, origin_count, origin_datatype, target_rank,
+                                target_disp, target_count, target_datatype, win);
     c->count = origin_count;
     c->type = origin_datatype;
     c->peer = target_rank;
     c->count2 = target_count;
     c->type2 = target_datatype;
     c->win = win;
-    rc = PMPI_Put(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
-                  target_count, target_datatype, win);
+    rc = TI_NEXT(MPI_Put)(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+                          target_count, target_datatype, win);
     if (rc == MPI_SUCCESS)
         ti_rec_rma(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Get(void *origin_addr, int origin_count, MPI_Datatype origin_datatype,
-                      int target_rank, MPI_Aint target_disp, int target_count,
-                      MPI_Datatype target_datatype, MPI_Win win)
+int MPI_Get(void *origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank,
+            MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Win win)
 {
     struct ti_call *c = TI_ENTER(TI_OP_GET, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Get(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
-                        target_count, target_datatype, win);
+        return TI_NEXT(MPI_Get)(origin_addr, origin_count, origin_datatype, target_rank,
+                                target_disp, target_count, target_datatype, win);
     c->count = origin_count;
     c->type = origin_datatype;
     c->peer = target_rank;
     c->count2 = target_count;
     c->type2 = target_datatype;
     c->win = win;
-    rc = PMPI_Get(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
-                  target_count, target_datatype, win);
+    rc = TI_NEXT(MPI_Get)(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+                          target_count, target_datatype, win);
     if (rc == MPI_SUCCESS)
         ti_rec_rma(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Accumulate(const void *origin_addr, int origin_count,
-                             MPI_Datatype origin_datatype, int target_rank,
-                             MPI_Aint target_disp, int target_count,
-                             MPI_Datatype target_datatype, MPI_Op op, MPI_Win win)
+int MPI_Accumulate(const void *origin_addr, int origin_count, MPI_Datatype origin_datatype,
+                   int target_rank, MPI_Aint target_disp, int target_count,
+                   MPI_Datatype target_datatype, MPI_Op op, MPI_Win win)
 {
     struct ti_call *c = TI_ENTER(TI_OP_ACCUMULATE, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Accumulate(origin_addr, origin_count, origin_datatype, target_rank,
-                               target_disp, target_count, target_datatype, op, win);
+        return TI_NEXT(MPI_Accumulate)(origin_addr, origin_count, origin_datatype, target_rank,
+                                       target_disp, target_count, target_datatype, op, win);
     c->count = origin_count;
     c->type = origin_datatype;
     c->peer = target_rank;
@@ -3881,26 +3867,26 @@ TI_EXPORT int MPI_Accumulate(const void *origin_addr, int origin_count,
     c->type2 = target_datatype;
     c->redop = op;
     c->win = win;
-    rc = PMPI_Accumulate(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
-                         target_count, target_datatype, op, win);
+    rc = TI_NEXT(MPI_Accumulate)(origin_addr, origin_count, origin_datatype, target_rank,
+                                 target_disp, target_count, target_datatype, op, win);
     if (rc == MPI_SUCCESS)
         ti_rec_rma(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Get_accumulate(const void *origin_addr, int origin_count,
-                                 MPI_Datatype origin_datatype, void *result_addr,
-                                 int result_count, MPI_Datatype result_datatype,
-                                 int target_rank, MPI_Aint target_disp, int target_count,
-                                 MPI_Datatype target_datatype, MPI_Op op, MPI_Win win)
+int MPI_Get_accumulate(const void *origin_addr, int origin_count, MPI_Datatype origin_datatype,
+                       void *result_addr, int result_count, MPI_Datatype result_datatype,
+                       int target_rank, MPI_Aint target_disp, int target_count,
+                       MPI_Datatype target_datatype, MPI_Op op, MPI_Win win)
 {
     struct ti_call *c = TI_ENTER(TI_OP_GET_ACCUMULATE, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Get_accumulate(origin_addr, origin_count, origin_datatype, result_addr,
-                                   result_count, result_datatype, target_rank, target_disp,
-                                   target_count, target_datatype, op, win);
+        return TI_NEXT(MPI_Get_accumulate)(origin_addr, origin_count, origin_datatype,
+                                           result_addr, result_count, result_datatype,
+                                           target_rank, target_disp, target_count,
+                                           target_datatype, op, win);
     c->count = origin_count;
     c->type = origin_datatype;
     c->peer = target_rank;
@@ -3908,65 +3894,64 @@ TI_EXPORT int MPI_Get_accumulate(const void *origin_addr, int origin_count,
     c->type2 = target_datatype;
     c->redop = op;
     c->win = win;
-    rc = PMPI_Get_accumulate(origin_addr, origin_count, origin_datatype, result_addr,
-                             result_count, result_datatype, target_rank, target_disp,
-                             target_count, target_datatype, op, win);
+    rc = TI_NEXT(MPI_Get_accumulate)(origin_addr, origin_count, origin_datatype, result_addr,
+                                     result_count, result_datatype, target_rank, target_disp,
+                                     target_count, target_datatype, op, win);
     if (rc == MPI_SUCCESS)
         ti_rec_rma(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Fetch_and_op(const void *origin_addr, void *result_addr,
-                               MPI_Datatype datatype, int target_rank, MPI_Aint target_disp,
-                               MPI_Op op, MPI_Win win)
+int MPI_Fetch_and_op(const void *origin_addr, void *result_addr, MPI_Datatype datatype,
+                     int target_rank, MPI_Aint target_disp, MPI_Op op, MPI_Win win)
 {
     struct ti_call *c = TI_ENTER(TI_OP_FETCH_AND_OP, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Fetch_and_op(origin_addr, result_addr, datatype, target_rank, target_disp,
-                                 op, win);
+        return TI_NEXT(MPI_Fetch_and_op)(origin_addr, result_addr, datatype, target_rank,
+                                         target_disp, op, win);
     c->type = datatype;
     c->peer = target_rank;
     c->redop = op;
     c->win = win;
-    rc = PMPI_Fetch_and_op(origin_addr, result_addr, datatype, target_rank, target_disp, op,
-                           win);
+    rc = TI_NEXT(MPI_Fetch_and_op)(origin_addr, result_addr, datatype, target_rank, target_disp,
+                                   op, win);
     if (rc == MPI_SUCCESS)
         ti_rec_rma_one(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Compare_and_swap(const void *origin_addr, const void *compare_addr,
-                                   void *result_addr, MPI_Datatype datatype, int target_rank,
-                                   MPI_Aint target_disp, MPI_Win win)
+int MPI_Compare_and_swap(const void *origin_addr, const void *compare_addr, void *result_addr,
+                         MPI_Datatype datatype, int target_rank, MPI_Aint target_disp,
+                         MPI_Win win)
 {
     struct ti_call *c = TI_ENTER(TI_OP_COMPARE_AND_SWAP, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Compare_and_swap(origin_addr, compare_addr, result_addr, datatype,
-                                     target_rank, target_disp, win);
+        return TI_NEXT(MPI_Compare_and_swap)(origin_addr, compare_addr, result_addr, datatype,
+                                             target_rank, target_disp, win);
     c->type = datatype;
     c->peer = target_rank;
     c->win = win;
-    rc = PMPI_Compare_and_swap(origin_addr, compare_addr, result_addr, datatype, target_rank,
-                               target_disp, win);
+    rc = TI_NEXT(MPI_Compare_and_swap)(origin_addr, compare_addr, result_addr, datatype,
+                                       target_rank, target_disp, win);
     if (rc == MPI_SUCCESS)
         ti_rec_rma_one(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Rput(const void *origin_addr, int origin_count, MPI_Datatype origin_datatype,
-                       int target_rank, MPI_Aint target_disp, int target_count,
-                       MPI_Datatype target_datatype, MPI_Win win, MPI_Request *request)
+int MPI_Rput(const void *origin_addr, int origin_count, MPI_Datatype origin_datatype,
+             int target_rank, MPI_Aint target_disp, int target_count,
+             MPI_Datatype target_datatype, MPI_Win win, MPI_Request *request)
 {
     struct ti_call *c = TI_ENTER(TI_OP_RPUT, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Rput(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
-                         target_count, target_datatype, win, request);
+        return TI_NEXT(MPI_Rput)(origin_addr, origin_count, origin_datatype, target_rank,
+                                 target_disp, target_count, target_datatype, win, request);
     c->count = origin_count;
     c->type = origin_datatype;
     c->peer = target_rank;
@@ -3974,23 +3959,23 @@ TI_EXPORT int MPI_Rput(const void *origin_addr, int origin_count, MPI_Datatype o
     c->type2 = target_datatype;
     c->win = win;
     c->req = request;
-    rc = PMPI_Rput(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
-                   target_count, target_datatype, win, request);
+    rc = TI_NEXT(MPI_Rput)(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+                           target_count, target_datatype, win, request);
     if (rc == MPI_SUCCESS)
         ti_rec_rma_request(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Rget(void *origin_addr, int origin_count, MPI_Datatype origin_datatype,
-                       int target_rank, MPI_Aint target_disp, int target_count,
-                       MPI_Datatype target_datatype, MPI_Win win, MPI_Request *request)
+int MPI_Rget(void *origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank,
+             MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Win win,
+             MPI_Request *request)
 {
     struct ti_call *c = TI_ENTER(TI_OP_RGET, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Rget(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
-                         target_count, target_datatype, win, request);
+        return TI_NEXT(MPI_Rget)(origin_addr, origin_count, origin_datatype, target_rank,
+                                 target_disp, target_count, target_datatype, win, request);
     c->count = origin_count;
     c->type = origin_datatype;
     c->peer = target_rank;
@@ -3998,25 +3983,24 @@ TI_EXPORT int MPI_Rget(void *origin_addr, int origin_count, MPI_Datatype origin_
     c->type2 = target_datatype;
     c->win = win;
     c->req = request;
-    rc = PMPI_Rget(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
-                   target_count, target_datatype, win, request);
+    rc = TI_NEXT(MPI_Rget)(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+                           target_count, target_datatype, win, request);
     if (rc == MPI_SUCCESS)
         ti_rec_rma_request(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Raccumulate(const void *origin_addr, int origin_count,
-                              MPI_Datatype origin_datatype, int target_rank,
-                              MPI_Aint target_disp, int target_count,
-                              MPI_Datatype target_datatype, MPI_Op op, MPI_Win win,
-                              MPI_Request *request)
+int MPI_Raccumulate(const void *origin_addr, int origin_count, MPI_Datatype origin_datatype,
+                    int target_rank, MPI_Aint target_disp, int target_count,
+                    MPI_Datatype target_datatype, MPI_Op op, MPI_Win win, MPI_Request *request)
 {
     struct ti_call *c = TI_ENTER(TI_OP_RACCUMULATE, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Raccumulate(origin_addr, origin_count, origin_datatype, target_rank,
-                                target_disp, target_count, target_datatype, op, win, request);
+        return TI_NEXT(MPI_Raccumulate)(origin_addr, origin_count, origin_datatype, target_rank,
+                                        target_disp, target_count, target_datatype, op, win,
+                                        request);
     c->count = origin_count;
     c->type = origin_datatype;
     c->peer = target_rank;
@@ -4025,27 +4009,27 @@ TI_EXPORT int MPI_Raccumulate(const void *origin_addr, int origin_count,
     c->redop = op;
     c->win = win;
     c->req = request;
-    rc = PMPI_Raccumulate(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
-                          target_count, target_datatype, op, win, request);
+    rc = TI_NEXT(MPI_Raccumulate)(origin_addr, origin_count, origin_datatype, target_rank,
+                                  target_disp, target_count, target_datatype, op, win, request);
     if (rc == MPI_SUCCESS)
         ti_rec_rma_request(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Rget_accumulate(const void *origin_addr, int origin_count,
-                                  MPI_Datatype origin_datatype, void *result_addr,
-                                  int result_count, MPI_Datatype result_datatype,
-                                  int target_rank, MPI_Aint target_disp, int target_count,
-                                  MPI_Datatype target_datatype, MPI_Op op, MPI_Win win,
-                                  MPI_Request *request)
+int MPI_Rget_accumulate(const void *origin_addr, int origin_count, MPI_Datatype origin_datatype,
+                        void *result_addr, int result_count, MPI_Datatype result_datatype,
+                        int target_rank, MPI_Aint target_disp, int target_count,
+                        MPI_Datatype target_datatype, MPI_Op op, MPI_Win win,
+                        MPI_Request *request)
 {
     struct ti_call *c = TI_ENTER(TI_OP_RGET_ACCUMULATE, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Rget_accumulate(origin_addr, origin_count, origin_datatype, result_addr,
-                                    result_count, result_datatype, target_rank, target_disp,
-                                    target_count, target_datatype, op, win, request);
+        return TI_NEXT(MPI_Rget_accumulate)(origin_addr, origin_count, origin_datatype,
+                                            result_addr, result_count, result_datatype,
+                                            target_rank, target_disp, target_count,
+                                            target_datatype, op, win, request);
     c->count = origin_count;
     c->type = origin_datatype;
     c->peer = target_rank;
@@ -4054,780 +4038,775 @@ TI_EXPORT int MPI_Rget_accumulate(const void *origin_addr, int origin_count,
     c->redop = op;
     c->win = win;
     c->req = request;
-    rc = PMPI_Rget_accumulate(origin_addr, origin_count, origin_datatype, result_addr,
-                              result_count, result_datatype, target_rank, target_disp,
-                              target_count, target_datatype, op, win, request);
+    rc = TI_NEXT(MPI_Rget_accumulate)(origin_addr, origin_count, origin_datatype, result_addr,
+                                      result_count, result_datatype, target_rank, target_disp,
+                                      target_count, target_datatype, op, win, request);
     if (rc == MPI_SUCCESS)
         ti_rec_rma_request(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_File_close(MPI_File *fh)
+int MPI_File_close(MPI_File *fh)
 {
     struct ti_call *c = TI_ENTER(TI_OP_FILE_CLOSE, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_File_close(fh);
+        return TI_NEXT(MPI_File_close)(fh);
     c->newfile = fh;
     ti_pre_file_close(c);
-    rc = PMPI_File_close(fh);
+    rc = TI_NEXT(MPI_File_close)(fh);
     if (rc == MPI_SUCCESS)
         ti_rec_file_close(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_File_delete(const char *filename, MPI_Info info)
+int MPI_File_delete(const char *filename, MPI_Info info)
 {
     struct ti_call *c = TI_ENTER(TI_OP_FILE_DELETE, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_File_delete(filename, info);
+        return TI_NEXT(MPI_File_delete)(filename, info);
     c->name = filename;
     c->name_bytes = strlen(filename);
-    rc = PMPI_File_delete(filename, info);
+    rc = TI_NEXT(MPI_File_delete)(filename, info);
     if (rc == MPI_SUCCESS)
         ti_rec_file_delete(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_File_iread(MPI_File fh, void *buf, int count, MPI_Datatype datatype,
-                             MPI_Request *request)
+int MPI_File_iread(MPI_File fh, void *buf, int count, MPI_Datatype datatype,
+                   MPI_Request *request)
 {
     struct ti_call *c = TI_ENTER(TI_OP_FILE_IREAD, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_File_iread(fh, buf, count, datatype, request);
+        return TI_NEXT(MPI_File_iread)(fh, buf, count, datatype, request);
     c->file = fh;
     c->count = count;
     c->type = datatype;
     c->req = request;
-    rc = PMPI_File_iread(fh, buf, count, datatype, request);
+    rc = TI_NEXT(MPI_File_iread)(fh, buf, count, datatype, request);
     if (rc == MPI_SUCCESS)
         ti_rec_file_iaccess(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_File_iread_all(MPI_File fh, void *buf, int count, MPI_Datatype datatype,
-                                 MPI_Request *request)
+int MPI_File_iread_all(MPI_File fh, void *buf, int count, MPI_Datatype datatype,
+                       MPI_Request *request)
 {
     struct ti_call *c = TI_ENTER(TI_OP_FILE_IREAD_ALL, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_File_iread_all(fh, buf, count, datatype, request);
+        return TI_NEXT(MPI_File_iread_all)(fh, buf, count, datatype, request);
     c->file = fh;
     c->count = count;
     c->type = datatype;
     c->req = request;
-    rc = PMPI_File_iread_all(fh, buf, count, datatype, request);
+    rc = TI_NEXT(MPI_File_iread_all)(fh, buf, count, datatype, request);
     if (rc == MPI_SUCCESS)
         ti_rec_file_iaccess(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_File_iread_at(MPI_File fh, MPI_Offset offset, void *buf, int count,
-                                MPI_Datatype datatype, MPI_Request *request)
+int MPI_File_iread_at(MPI_File fh, MPI_Offset offset, void *buf, int count,
+                      MPI_Datatype datatype, MPI_Request *request)
 {
     struct ti_call *c = TI_ENTER(TI_OP_FILE_IREAD_AT, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_File_iread_at(fh, offset, buf, count, datatype, request);
+        return TI_NEXT(MPI_File_iread_at)(fh, offset, buf, count, datatype, request);
     c->file = fh;
     c->offset = offset;
     c->count = count;
     c->type = datatype;
     c->req = request;
-    rc = PMPI_File_iread_at(fh, offset, buf, count, datatype, request);
+    rc = TI_NEXT(MPI_File_iread_at)(fh, offset, buf, count, datatype, request);
     if (rc == MPI_SUCCESS)
         ti_rec_file_iaccess(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_File_iread_at_all(MPI_File fh, MPI_Offset offset, void *buf, int count,
-                                    MPI_Datatype datatype, MPI_Request *request)
+int MPI_File_iread_at_all(MPI_File fh, MPI_Offset offset, void *buf, int count,
+                          MPI_Datatype datatype, MPI_Request *request)
 {
     struct ti_call *c = TI_ENTER(TI_OP_FILE_IREAD_AT_ALL, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_File_iread_at_all(fh, offset, buf, count, datatype, request);
+        return TI_NEXT(MPI_File_iread_at_all)(fh, offset, buf, count, datatype, request);
     c->file = fh;
     c->offset = offset;
     c->count = count;
     c->type = datatype;
     c->req = request;
-    rc = PMPI_File_iread_at_all(fh, offset, buf, count, datatype, request);
+    rc = TI_NEXT(MPI_File_iread_at_all)(fh, offset, buf, count, datatype, request);
     if (rc == MPI_SUCCESS)
         ti_rec_file_iaccess(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_File_iread_shared(MPI_File fh, void *buf, int count, MPI_Datatype datatype,
-                                    MPI_Request *request)
+int MPI_File_iread_shared(MPI_File fh, void *buf, int count, MPI_Datatype datatype,
+                          MPI_Request *request)
 {
     struct ti_call *c = TI_ENTER(TI_OP_FILE_IREAD_SHARED, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_File_iread_shared(fh, buf, count, datatype, request);
+        return TI_NEXT(MPI_File_iread_shared)(fh, buf, count, datatype, request);
     c->file = fh;
     c->count = count;
     c->type = datatype;
     c->req = request;
-    rc = PMPI_File_iread_shared(fh, buf, count, datatype, request);
+    rc = TI_NEXT(MPI_File_iread_shared)(fh, buf, count, datatype, request);
     if (rc == MPI_SUCCESS)
         ti_rec_file_iaccess(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_File_iwrite(MPI_File fh, const void *buf, int count, MPI_Datatype datatype,
-                              MPI_Request *request)
+int MPI_File_iwrite(MPI_File fh, const void *buf, int count, MPI_Datatype datatype,
+                    MPI_Request *request)
 {
     struct ti_call *c = TI_ENTER(TI_OP_FILE_IWRITE, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_File_iwrite(fh, buf, count, datatype, request);
+        return TI_NEXT(MPI_File_iwrite)(fh, buf, count, datatype, request);
     c->file = fh;
     c->count = count;
     c->type = datatype;
     c->req = request;
-    rc = PMPI_File_iwrite(fh, buf, count, datatype, request);
+    rc = TI_NEXT(MPI_File_iwrite)(fh, buf, count, datatype, request);
     if (rc == MPI_SUCCESS)
         ti_rec_file_iaccess(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_File_iwrite_all(MPI_File fh, const void *buf, int count,
-                                  MPI_Datatype datatype, MPI_Request *request)
+int MPI_File_iwrite_all(MPI_File fh, const void *buf, int count, MPI_Datatype datatype,
+                        MPI_Request *request)
 {
     struct ti_call *c = TI_ENTER(TI_OP_FILE_IWRITE_ALL, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_File_iwrite_all(fh, buf, count, datatype, request);
+        return TI_NEXT(MPI_File_iwrite_all)(fh, buf, count, datatype, request);
     c->file = fh;
     c->count = count;
     c->type = datatype;
     c->req = request;
-    rc = PMPI_File_iwrite_all(fh, buf, count, datatype, request);
+    rc = TI_NEXT(MPI_File_iwrite_all)(fh, buf, count, datatype, request);
     if (rc == MPI_SUCCESS)
         ti_rec_file_iaccess(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_File_iwrite_at(MPI_File fh, MPI_Offset offset, const void *buf, int count,
-                                 MPI_Datatype datatype, MPI_Request *request)
+int MPI_File_iwrite_at(MPI_File fh, MPI_Offset offset, const void *buf, int count,
+                       MPI_Datatype datatype, MPI_Request *request)
 {
     struct ti_call *c = TI_ENTER(TI_OP_FILE_IWRITE_AT, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_File_iwrite_at(fh, offset, buf, count, datatype, request);
+        return TI_NEXT(MPI_File_iwrite_at)(fh, offset, buf, count, datatype, request);
     c->file = fh;
     c->offset = offset;
     c->count = count;
     c->type = datatype;
     c->req = request;
-    rc = PMPI_File_iwrite_at(fh, offset, buf, count, datatype, request);
+    rc = TI_NEXT(MPI_File_iwrite_at)(fh, offset, buf, count, datatype, request);
     if (rc == MPI_SUCCESS)
         ti_rec_file_iaccess(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_File_iwrite_at_all(MPI_File fh, MPI_Offset offset, const void *buf, int count,
-                                     MPI_Datatype datatype, MPI_Request *request)
+int MPI_File_iwrite_at_all(MPI_File fh, MPI_Offset offset, const void *buf, int count,
+                           MPI_Datatype datatype, MPI_Request *request)
 {
     struct ti_call *c = TI_ENTER(TI_OP_FILE_IWRITE_AT_ALL, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_File_iwrite_at_all(fh, offset, buf, count, datatype, request);
+        return TI_NEXT(MPI_File_iwrite_at_all)(fh, offset, buf, count, datatype, request);
     c->file = fh;
     c->offset = offset;
     c->count = count;
     c->type = datatype;
     c->req = request;
-    rc = PMPI_File_iwrite_at_all(fh, offset, buf, count, datatype, request);
+    rc = TI_NEXT(MPI_File_iwrite_at_all)(fh, offset, buf, count, datatype, request);
     if (rc == MPI_SUCCESS)
         ti_rec_file_iaccess(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_File_iwrite_shared(MPI_File fh, const void *buf, int count,
-                                     MPI_Datatype datatype, MPI_Request *request)
+int MPI_File_iwrite_shared(MPI_File fh, const void *buf, int count, MPI_Datatype datatype,
+                           MPI_Request *request)
 {
     struct ti_call *c = TI_ENTER(TI_OP_FILE_IWRITE_SHARED, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_File_iwrite_shared(fh, buf, count, datatype, request);
+        return TI_NEXT(MPI_File_iwrite_shared)(fh, buf, count, datatype, request);
     c->file = fh;
     c->count = count;
     c->type = datatype;
     c->req = request;
-    rc = PMPI_File_iwrite_shared(fh, buf, count, datatype, request);
+    rc = TI_NEXT(MPI_File_iwrite_shared)(fh, buf, count, datatype, request);
     if (rc == MPI_SUCCESS)
         ti_rec_file_iaccess(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_File_open(MPI_Comm comm, const char *filename, int amode, MPI_Info info,
-                            MPI_File *fh)
+int MPI_File_open(MPI_Comm comm, const char *filename, int amode, MPI_Info info, MPI_File *fh)
 {
     struct ti_call *c = TI_ENTER(TI_OP_FILE_OPEN, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_File_open(comm, filename, amode, info, fh);
+        return TI_NEXT(MPI_File_open)(comm, filename, amode, info, fh);
     c->comm = comm;
     c->name = filename;
     c->name_bytes = strlen(filename);
     c->mode = amode;
     c->newfile = fh;
-    rc = PMPI_File_open(comm, filename, amode, info, fh);
+    rc = TI_NEXT(MPI_File_open)(comm, filename, amode, info, fh);
     if (rc == MPI_SUCCESS)
         ti_rec_file_open(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_File_preallocate(MPI_File fh, MPI_Offset size)
+int MPI_File_preallocate(MPI_File fh, MPI_Offset size)
 {
     struct ti_call *c = TI_ENTER(TI_OP_FILE_PREALLOCATE, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_File_preallocate(fh, size);
+        return TI_NEXT(MPI_File_preallocate)(fh, size);
     c->file = fh;
     c->bytes = size;
-    rc = PMPI_File_preallocate(fh, size);
+    rc = TI_NEXT(MPI_File_preallocate)(fh, size);
     if (rc == MPI_SUCCESS)
         ti_rec_file_size(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_File_read(MPI_File fh, void *buf, int count, MPI_Datatype datatype,
-                            MPI_Status *status)
+int MPI_File_read(MPI_File fh, void *buf, int count, MPI_Datatype datatype, MPI_Status *status)
 {
     struct ti_call *c = TI_ENTER(TI_OP_FILE_READ, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_File_read(fh, buf, count, datatype, status);
+        return TI_NEXT(MPI_File_read)(fh, buf, count, datatype, status);
     c->file = fh;
     c->count = count;
     c->type = datatype;
     c->status = status;
     ti_pre_file_access(c);
-    rc = PMPI_File_read(fh, buf, count, datatype, c->status);
+    rc = TI_NEXT(MPI_File_read)(fh, buf, count, datatype, c->status);
     if (rc == MPI_SUCCESS)
         ti_rec_file_access(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_File_read_all(MPI_File fh, void *buf, int count, MPI_Datatype datatype,
-                                MPI_Status *status)
+int MPI_File_read_all(MPI_File fh, void *buf, int count, MPI_Datatype datatype,
+                      MPI_Status *status)
 {
     struct ti_call *c = TI_ENTER(TI_OP_FILE_READ_ALL, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_File_read_all(fh, buf, count, datatype, status);
+        return TI_NEXT(MPI_File_read_all)(fh, buf, count, datatype, status);
     c->file = fh;
     c->count = count;
     c->type = datatype;
     c->status = status;
     ti_pre_file_access(c);
-    rc = PMPI_File_read_all(fh, buf, count, datatype, c->status);
+    rc = TI_NEXT(MPI_File_read_all)(fh, buf, count, datatype, c->status);
     if (rc == MPI_SUCCESS)
         ti_rec_file_access(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_File_read_all_begin(MPI_File fh, void *buf, int count, MPI_Datatype datatype)
+int MPI_File_read_all_begin(MPI_File fh, void *buf, int count, MPI_Datatype datatype)
 {
     struct ti_call *c = TI_ENTER(TI_OP_FILE_READ_ALL_BEGIN, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_File_read_all_begin(fh, buf, count, datatype);
+        return TI_NEXT(MPI_File_read_all_begin)(fh, buf, count, datatype);
     c->file = fh;
     c->count = count;
     c->type = datatype;
-    rc = PMPI_File_read_all_begin(fh, buf, count, datatype);
+    rc = TI_NEXT(MPI_File_read_all_begin)(fh, buf, count, datatype);
     if (rc == MPI_SUCCESS)
         ti_rec_file_begin(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_File_read_all_end(MPI_File fh, void *buf, MPI_Status *status)
+int MPI_File_read_all_end(MPI_File fh, void *buf, MPI_Status *status)
 {
     struct ti_call *c = TI_ENTER(TI_OP_FILE_READ_ALL_END, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_File_read_all_end(fh, buf, status);
+        return TI_NEXT(MPI_File_read_all_end)(fh, buf, status);
     c->file = fh;
     c->status = status;
     ti_pre_file_end(c);
-    rc = PMPI_File_read_all_end(fh, buf, c->status);
+    rc = TI_NEXT(MPI_File_read_all_end)(fh, buf, c->status);
     if (rc == MPI_SUCCESS)
         ti_rec_file_end(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_File_read_at(MPI_File fh, MPI_Offset offset, void *buf, int count,
-                               MPI_Datatype datatype, MPI_Status *status)
+int MPI_File_read_at(MPI_File fh, MPI_Offset offset, void *buf, int count,
+                     MPI_Datatype datatype, MPI_Status *status)
 {
     struct ti_call *c = TI_ENTER(TI_OP_FILE_READ_AT, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_File_read_at(fh, offset, buf, count, datatype, status);
+        return TI_NEXT(MPI_File_read_at)(fh, offset, buf, count, datatype, status);
     c->file = fh;
     c->offset = offset;
     c->count = count;
     c->type = datatype;
     c->status = status;
     ti_pre_file_access(c);
-    rc = PMPI_File_read_at(fh, offset, buf, count, datatype, c->status);
+    rc = TI_NEXT(MPI_File_read_at)(fh, offset, buf, count, datatype, c->status);
     if (rc == MPI_SUCCESS)
         ti_rec_file_access(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_File_read_at_all(MPI_File fh, MPI_Offset offset, void *buf, int count,
-                                   MPI_Datatype datatype, MPI_Status *status)
+int MPI_File_read_at_all(MPI_File fh, MPI_Offset offset, void *buf, int count,
+                         MPI_Datatype datatype, MPI_Status *status)
 {
     struct ti_call *c = TI_ENTER(TI_OP_FILE_READ_AT_ALL, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_File_read_at_all(fh, offset, buf, count, datatype, status);
+        return TI_NEXT(MPI_File_read_at_all)(fh, offset, buf, count, datatype, status);
     c->file = fh;
     c->offset = offset;
     c->count = count;
     c->type = datatype;
     c->status = status;
     ti_pre_file_access(c);
-    rc = PMPI_File_read_at_all(fh, offset, buf, count, datatype, c->status);
+    rc = TI_NEXT(MPI_File_read_at_all)(fh, offset, buf, count, datatype, c->status);
     if (rc == MPI_SUCCESS)
         ti_rec_file_access(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_File_read_at_all_begin(MPI_File fh, MPI_Offset offset, void *buf, int count,
-                                         MPI_Datatype datatype)
+int MPI_File_read_at_all_begin(MPI_File fh, MPI_Offset offset, void *buf, int count,
+                               MPI_Datatype datatype)
 {
     struct ti_call *c = TI_ENTER(TI_OP_FILE_READ_AT_ALL_BEGIN, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_File_read_at_all_begin(fh, offset, buf, count, datatype);
+        return TI_NEXT(MPI_File_read_at_all_begin)(fh, offset, buf, count, datatype);
     c->file = fh;
     c->offset = offset;
     c->count = count;
     c->type = datatype;
-    rc = PMPI_File_read_at_all_begin(fh, offset, buf, count, datatype);
+    rc = TI_NEXT(MPI_File_read_at_all_begin)(fh, offset, buf, count, datatype);
     if (rc == MPI_SUCCESS)
         ti_rec_file_begin(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_File_read_at_all_end(MPI_File fh, void *buf, MPI_Status *status)
+int MPI_File_read_at_all_end(MPI_File fh, void *buf, MPI_Status *status)
 {
     struct ti_call *c = TI_ENTER(TI_OP_FILE_READ_AT_ALL_END, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_File_read_at_all_end(fh, buf, status);
+        return TI_NEXT(MPI_File_read_at_all_end)(fh, buf, status);
     c->file = fh;
     c->status = status;
     ti_pre_file_end(c);
-    rc = PMPI_File_read_at_all_end(fh, buf, c->status);
+    rc = TI_NEXT(MPI_File_read_at_all_end)(fh, buf, c->status);
     if (rc == MPI_SUCCESS)
         ti_rec_file_end(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_File_read_ordered(MPI_File fh, void *buf, int count, MPI_Datatype datatype,
-                                    MPI_Status *status)
+int MPI_File_read_ordered(MPI_File fh, void *buf, int count, MPI_Datatype datatype,
+                          MPI_Status *status)
 {
     struct ti_call *c = TI_ENTER(TI_OP_FILE_READ_ORDERED, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_File_read_ordered(fh, buf, count, datatype, status);
+        return TI_NEXT(MPI_File_read_ordered)(fh, buf, count, datatype, status);
     c->file = fh;
     c->count = count;
     c->type = datatype;
     c->status = status;
     ti_pre_file_access(c);
-    rc = PMPI_File_read_ordered(fh, buf, count, datatype, c->status);
+    rc = TI_NEXT(MPI_File_read_ordered)(fh, buf, count, datatype, c->status);
     if (rc == MPI_SUCCESS)
         ti_rec_file_access(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_File_read_ordered_begin(MPI_File fh, void *buf, int count,
-                                          MPI_Datatype datatype)
+int MPI_File_read_ordered_begin(MPI_File fh, void *buf, int count, MPI_Datatype datatype)
 {
     struct ti_call *c = TI_ENTER(TI_OP_FILE_READ_ORDERED_BEGIN, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_File_read_ordered_begin(fh, buf, count, datatype);
+        return TI_NEXT(MPI_File_read_ordered_begin)(fh, buf, count, datatype);
     c->file = fh;
     c->count = count;
     c->type = datatype;
-    rc = PMPI_File_read_ordered_begin(fh, buf, count, datatype);
+    rc = TI_NEXT(MPI_File_read_ordered_begin)(fh, buf, count, datatype);
     if (rc == MPI_SUCCESS)
         ti_rec_file_begin(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_File_read_ordered_end(MPI_File fh, void *buf, MPI_Status *status)
+int MPI_File_read_ordered_end(MPI_File fh, void *buf, MPI_Status *status)
 {
     struct ti_call *c = TI_ENTER(TI_OP_FILE_READ_ORDERED_END, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_File_read_ordered_end(fh, buf, status);
+        return TI_NEXT(MPI_File_read_ordered_end)(fh, buf, status);
     c->file = fh;
     c->status = status;
     ti_pre_file_end(c);
-    rc = PMPI_File_read_ordered_end(fh, buf, c->status);
+    rc = TI_NEXT(MPI_File_read_ordered_end)(fh, buf, c->status);
     if (rc == MPI_SUCCESS)
         ti_rec_file_end(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_File_read_shared(MPI_File fh, void *buf, int count, MPI_Datatype datatype,
-                                   MPI_Status *status)
+int MPI_File_read_shared(MPI_File fh, void *buf, int count, MPI_Datatype datatype,
+                         MPI_Status *status)
 {
     struct ti_call *c = TI_ENTER(TI_OP_FILE_READ_SHARED, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_File_read_shared(fh, buf, count, datatype, status);
+        return TI_NEXT(MPI_File_read_shared)(fh, buf, count, datatype, status);
     c->file = fh;
     c->count = count;
     c->type = datatype;
     c->status = status;
     ti_pre_file_access(c);
-    rc = PMPI_File_read_shared(fh, buf, count, datatype, c->status);
+    rc = TI_NEXT(MPI_File_read_shared)(fh, buf, count, datatype, c->status);
     if (rc == MPI_SUCCESS)
         ti_rec_file_access(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_File_seek_shared(MPI_File fh, MPI_Offset offset, int whence)
+int MPI_File_seek_shared(MPI_File fh, MPI_Offset offset, int whence)
 {
     struct ti_call *c = TI_ENTER(TI_OP_FILE_SEEK_SHARED, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_File_seek_shared(fh, offset, whence);
+        return TI_NEXT(MPI_File_seek_shared)(fh, offset, whence);
     c->file = fh;
     c->offset = offset;
     c->mode = whence;
-    rc = PMPI_File_seek_shared(fh, offset, whence);
+    rc = TI_NEXT(MPI_File_seek_shared)(fh, offset, whence);
     if (rc == MPI_SUCCESS)
         ti_rec_file_seek_shared(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_File_set_atomicity(MPI_File fh, int flag)
+int MPI_File_set_atomicity(MPI_File fh, int flag)
 {
     struct ti_call *c = TI_ENTER(TI_OP_FILE_SET_ATOMICITY, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_File_set_atomicity(fh, flag);
+        return TI_NEXT(MPI_File_set_atomicity)(fh, flag);
     c->file = fh;
     c->level = flag;
-    rc = PMPI_File_set_atomicity(fh, flag);
+    rc = TI_NEXT(MPI_File_set_atomicity)(fh, flag);
     if (rc == MPI_SUCCESS)
         ti_rec_file_set_atomicity(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_File_set_info(MPI_File fh, MPI_Info info)
+int MPI_File_set_info(MPI_File fh, MPI_Info info)
 {
     struct ti_call *c = TI_ENTER(TI_OP_FILE_SET_INFO, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_File_set_info(fh, info);
+        return TI_NEXT(MPI_File_set_info)(fh, info);
     c->file = fh;
-    rc = PMPI_File_set_info(fh, info);
+    rc = TI_NEXT(MPI_File_set_info)(fh, info);
     if (rc == MPI_SUCCESS)
         ti_rec_file_call(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_File_set_size(MPI_File fh, MPI_Offset size)
+int MPI_File_set_size(MPI_File fh, MPI_Offset size)
 {
     struct ti_call *c = TI_ENTER(TI_OP_FILE_SET_SIZE, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_File_set_size(fh, size);
+        return TI_NEXT(MPI_File_set_size)(fh, size);
     c->file = fh;
     c->bytes = size;
-    rc = PMPI_File_set_size(fh, size);
+    rc = TI_NEXT(MPI_File_set_size)(fh, size);
     if (rc == MPI_SUCCESS)
         ti_rec_file_size(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_File_set_view(MPI_File fh, MPI_Offset disp, MPI_Datatype etype,
-                                MPI_Datatype filetype, const char *datarep, MPI_Info info)
+int MPI_File_set_view(MPI_File fh, MPI_Offset disp, MPI_Datatype etype, MPI_Datatype filetype,
+                      const char *datarep, MPI_Info info)
 {
     struct ti_call *c = TI_ENTER(TI_OP_FILE_SET_VIEW, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_File_set_view(fh, disp, etype, filetype, datarep, info);
+        return TI_NEXT(MPI_File_set_view)(fh, disp, etype, filetype, datarep, info);
     c->file = fh;
     c->offset = disp;
     c->type = etype;
     c->type2 = filetype;
-    rc = PMPI_File_set_view(fh, disp, etype, filetype, datarep, info);
+    rc = TI_NEXT(MPI_File_set_view)(fh, disp, etype, filetype, datarep, info);
     if (rc == MPI_SUCCESS)
         ti_rec_file_set_view(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_File_sync(MPI_File fh)
+int MPI_File_sync(MPI_File fh)
 {
     struct ti_call *c = TI_ENTER(TI_OP_FILE_SYNC, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_File_sync(fh);
+        return TI_NEXT(MPI_File_sync)(fh);
     c->file = fh;
-    rc = PMPI_File_sync(fh);
+    rc = TI_NEXT(MPI_File_sync)(fh);
     if (rc == MPI_SUCCESS)
         ti_rec_file_call(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_File_write(MPI_File fh, const void *buf, int count, MPI_Datatype datatype,
-                             MPI_Status *status)
+int MPI_File_write(MPI_File fh, const void *buf, int count, MPI_Datatype datatype,
+                   MPI_Status *status)
 {
     struct ti_call *c = TI_ENTER(TI_OP_FILE_WRITE, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_File_write(fh, buf, count, datatype, status);
+        return TI_NEXT(MPI_File_write)(fh, buf, count, datatype, status);
     c->file = fh;
     c->count = count;
     c->type = datatype;
     c->status = status;
     ti_pre_file_access(c);
-    rc = PMPI_File_write(fh, buf, count, datatype, c->status);
+    rc = TI_NEXT(MPI_File_write)(fh, buf, count, datatype, c->status);
     if (rc == MPI_SUCCESS)
         ti_rec_file_access(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_File_write_all(MPI_File fh, const void *buf, int count, MPI_Datatype datatype,
-                                 MPI_Status *status)
+int MPI_File_write_all(MPI_File fh, const void *buf, int count, MPI_Datatype datatype,
+                       MPI_Status *status)
 {
     struct ti_call *c = TI_ENTER(TI_OP_FILE_WRITE_ALL, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_File_write_all(fh, buf, count, datatype, status);
+        return TI_NEXT(MPI_File_write_all)(fh, buf, count, datatype, status);
     c->file = fh;
     c->count = count;
     c->type = datatype;
     c->status = status;
     ti_pre_file_access(c);
-    rc = PMPI_File_write_all(fh, buf, count, datatype, c->status);
+    rc = TI_NEXT(MPI_File_write_all)(fh, buf, count, datatype, c->status);
     if (rc == MPI_SUCCESS)
         ti_rec_file_access(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_File_write_all_begin(MPI_File fh, const void *buf, int count,
-                                       MPI_Datatype datatype)
+int MPI_File_write_all_begin(MPI_File fh, const void *buf, int count, MPI_Datatype datatype)
 {
     struct ti_call *c = TI_ENTER(TI_OP_FILE_WRITE_ALL_BEGIN, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_File_write_all_begin(fh, buf, count, datatype);
+        return TI_NEXT(MPI_File_write_all_begin)(fh, buf, count, datatype);
     c->file = fh;
     c->count = count;
     c->type = datatype;
-    rc = PMPI_File_write_all_begin(fh, buf, count, datatype);
+    rc = TI_NEXT(MPI_File_write_all_begin)(fh, buf, count, datatype);
     if (rc == MPI_SUCCESS)
         ti_rec_file_begin(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_File_write_all_end(MPI_File fh, const void *buf, MPI_Status *status)
+int MPI_File_write_all_end(MPI_File fh, const void *buf, MPI_Status *status)
 {
     struct ti_call *c = TI_ENTER(TI_OP_FILE_WRITE_ALL_END, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_File_write_all_end(fh, buf, status);
+        return TI_NEXT(MPI_File_write_all_end)(fh, buf, status);
     c->file = fh;
     c->status = status;
     ti_pre_file_end(c);
-    rc = PMPI_File_write_all_end(fh, buf, c->status);
+    rc = TI_NEXT(MPI_File_write_all_end)(fh, buf, c->status);
     if (rc == MPI_SUCCESS)
         ti_rec_file_end(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_File_write_at(MPI_File fh, MPI_Offset offset, const void *buf, int count,
-                                MPI_Datatype datatype, MPI_Status *status)
+int MPI_File_write_at(MPI_File fh, MPI_Offset offset, const void *buf, int count,
+                      MPI_Datatype datatype, MPI_Status *status)
 {
     struct ti_call *c = TI_ENTER(TI_OP_FILE_WRITE_AT, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_File_write_at(fh, offset, buf, count, datatype, status);
+        return TI_NEXT(MPI_File_write_at)(fh, offset, buf, count, datatype, status);
     c->file = fh;
     c->offset = offset;
     c->count = count;
     c->type = datatype;
     c->status = status;
     ti_pre_file_access(c);
-    rc = PMPI_File_write_at(fh, offset, buf, count, datatype, c->status);
+    rc = TI_NEXT(MPI_File_write_at)(fh, offset, buf, count, datatype, c->status);
     if (rc == MPI_SUCCESS)
         ti_rec_file_access(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_File_write_at_all(MPI_File fh, MPI_Offset offset, const void *buf, int count,
-                                    MPI_Datatype datatype, MPI_Status *status)
+int MPI_File_write_at_all(MPI_File fh, MPI_Offset offset, const void *buf, int count,
+                          MPI_Datatype datatype, MPI_Status *status)
 {
     struct ti_call *c = TI_ENTER(TI_OP_FILE_WRITE_AT_ALL, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_File_write_at_all(fh, offset, buf, count, datatype, status);
+        return TI_NEXT(MPI_File_write_at_all)(fh, offset, buf, count, datatype, status);
     c->file = fh;
     c->offset = offset;
     c->count = count;
     c->type = datatype;
     c->status = status;
     ti_pre_file_access(c);
-    rc = PMPI_File_write_at_all(fh, offset, buf, count, datatype, c->status);
+    rc = TI_NEXT(MPI_File_write_at_all)(fh, offset, buf, count, datatype, c->status);
     if (rc == MPI_SUCCESS)
         ti_rec_file_access(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_File_write_at_all_begin(MPI_File fh, MPI_Offset offset, const void *buf,
-                                          int count, MPI_Datatype datatype)
+int MPI_File_write_at_all_begin(MPI_File fh, MPI_Offset offset, const void *buf, int count,
+                                MPI_Datatype datatype)
 {
     struct ti_call *c = TI_ENTER(TI_OP_FILE_WRITE_AT_ALL_BEGIN, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_File_write_at_all_begin(fh, offset, buf, count, datatype);
+        return TI_NEXT(MPI_File_write_at_all_begin)(fh, offset, buf, count, datatype);
     c->file = fh;
     c->offset = offset;
     c->count = count;
     c->type = datatype;
-    rc = PMPI_File_write_at_all_begin(fh, offset, buf, count, datatype);
+    rc = TI_NEXT(MPI_File_write_at_all_begin)(fh, offset, buf, count, datatype);
     if (rc == MPI_SUCCESS)
         ti_rec_file_begin(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_File_write_at_all_end(MPI_File fh, const void *buf, MPI_Status *status)
+int MPI_File_write_at_all_end(MPI_File fh, const void *buf, MPI_Status *status)
 {
     struct ti_call *c = TI_ENTER(TI_OP_FILE_WRITE_AT_ALL_END, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_File_write_at_all_end(fh, buf, status);
+        return TI_NEXT(MPI_File_write_at_all_end)(fh, buf, status);
     c->file = fh;
     c->status = status;
     ti_pre_file_end(c);
-    rc = PMPI_File_write_at_all_end(fh, buf, c->status);
+    rc = TI_NEXT(MPI_File_write_at_all_end)(fh, buf, c->status);
     if (rc == MPI_SUCCESS)
         ti_rec_file_end(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_File_write_ordered(MPI_File fh, const void *buf, int count,
-                                     MPI_Datatype datatype, MPI_Status *status)
+int MPI_File_write_ordered(MPI_File fh, const void *buf, int count, MPI_Datatype datatype,
+                           MPI_Status *status)
 {
     struct ti_call *c = TI_ENTER(TI_OP_FILE_WRITE_ORDERED, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_File_write_ordered(fh, buf, count, datatype, status);
+        return TI_NEXT(MPI_File_write_ordered)(fh, buf, count, datatype, status);
     c->file = fh;
     c->count = count;
     c->type = datatype;
     c->status = status;
     ti_pre_file_access(c);
-    rc = PMPI_File_write_ordered(fh, buf, count, datatype, c->status);
+    rc = TI_NEXT(MPI_File_write_ordered)(fh, buf, count, datatype, c->status);
     if (rc == MPI_SUCCESS)
         ti_rec_file_access(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_File_write_ordered_begin(MPI_File fh, const void *buf, int count,
-                                           MPI_Datatype datatype)
+int MPI_File_write_ordered_begin(MPI_File fh, const void *buf, int count, MPI_Datatype datatype)
 {
     struct ti_call *c = TI_ENTER(TI_OP_FILE_WRITE_ORDERED_BEGIN, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_File_write_ordered_begin(fh, buf, count, datatype);
+        return TI_NEXT(MPI_File_write_ordered_begin)(fh, buf, count, datatype);
     c->file = fh;
     c->count = count;
     c->type = datatype;
-    rc = PMPI_File_write_ordered_begin(fh, buf, count, datatype);
+    rc = TI_NEXT(MPI_File_write_ordered_begin)(fh, buf, count, datatype);
     if (rc == MPI_SUCCESS)
         ti_rec_file_begin(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_File_write_ordered_end(MPI_File fh, const void *buf, MPI_Status *status)
+int MPI_File_write_ordered_end(MPI_File fh, const void *buf, MPI_Status *status)
 {
     struct ti_call *c = TI_ENTER(TI_OP_FILE_WRITE_ORDERED_END, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_File_write_ordered_end(fh, buf, status);
+        return TI_NEXT(MPI_File_write_ordered_end)(fh, buf, status);
     c->file = fh;
     c->status = status;
     ti_pre_file_end(c);
-    rc = PMPI_File_write_ordered_end(fh, buf, c->status);
+    rc = TI_NEXT(MPI_File_write_ordered_end)(fh, buf, c->status);
     if (rc == MPI_SUCCESS)
         ti_rec_file_end(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_File_write_shared(MPI_File fh, const void *buf, int count,
-                                    MPI_Datatype datatype, MPI_Status *status)
+int MPI_File_write_shared(MPI_File fh, const void *buf, int count, MPI_Datatype datatype,
+                          MPI_Status *status)
 {
     struct ti_call *c = TI_ENTER(TI_OP_FILE_WRITE_SHARED, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_File_write_shared(fh, buf, count, datatype, status);
+        return TI_NEXT(MPI_File_write_shared)(fh, buf, count, datatype, status);
     c->file = fh;
     c->count = count;
     c->type = datatype;
     c->status = status;
     ti_pre_file_access(c);
-    rc = PMPI_File_write_shared(fh, buf, count, datatype, c->status);
+    rc = TI_NEXT(MPI_File_write_shared)(fh, buf, count, datatype, c->status);
     if (rc == MPI_SUCCESS)
         ti_rec_file_access(c);
     return ti_leave(rc);
@@ -4835,170 +4814,170 @@ TI_EXPORT int MPI_File_write_shared(MPI_File fh, const void *buf, int count,
 
 #if MPI_VERSION >= 4
 
-TI_EXPORT int MPI_Send_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest,
-                         int tag, MPI_Comm comm)
+int MPI_Send_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag,
+               MPI_Comm comm)
 {
     struct ti_call *c = TI_ENTER(TI_OP_SEND, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Send_c(buf, count, datatype, dest, tag, comm);
+        return TI_NEXT(MPI_Send_c)(buf, count, datatype, dest, tag, comm);
     c->count = count;
     c->type = datatype;
     c->peer = dest;
     c->tag = tag;
     c->comm = comm;
-    rc = PMPI_Send_c(buf, count, datatype, dest, tag, comm);
+    rc = TI_NEXT(MPI_Send_c)(buf, count, datatype, dest, tag, comm);
     if (rc == MPI_SUCCESS)
         ti_rec_send(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Bsend_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest,
-                          int tag, MPI_Comm comm)
+int MPI_Bsend_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag,
+                MPI_Comm comm)
 {
     struct ti_call *c = TI_ENTER(TI_OP_BSEND, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Bsend_c(buf, count, datatype, dest, tag, comm);
+        return TI_NEXT(MPI_Bsend_c)(buf, count, datatype, dest, tag, comm);
     c->count = count;
     c->type = datatype;
     c->peer = dest;
     c->tag = tag;
     c->comm = comm;
-    rc = PMPI_Bsend_c(buf, count, datatype, dest, tag, comm);
+    rc = TI_NEXT(MPI_Bsend_c)(buf, count, datatype, dest, tag, comm);
     if (rc == MPI_SUCCESS)
         ti_rec_send(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Ssend_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest,
-                          int tag, MPI_Comm comm)
+int MPI_Ssend_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag,
+                MPI_Comm comm)
 {
     struct ti_call *c = TI_ENTER(TI_OP_SSEND, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Ssend_c(buf, count, datatype, dest, tag, comm);
+        return TI_NEXT(MPI_Ssend_c)(buf, count, datatype, dest, tag, comm);
     c->count = count;
     c->type = datatype;
     c->peer = dest;
     c->tag = tag;
     c->comm = comm;
-    rc = PMPI_Ssend_c(buf, count, datatype, dest, tag, comm);
+    rc = TI_NEXT(MPI_Ssend_c)(buf, count, datatype, dest, tag, comm);
     if (rc == MPI_SUCCESS)
         ti_rec_send(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Rsend_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest,
-                          int tag, MPI_Comm comm)
+int MPI_Rsend_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag,
+                MPI_Comm comm)
 {
     struct ti_call *c = TI_ENTER(TI_OP_RSEND, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Rsend_c(buf, count, datatype, dest, tag, comm);
+        return TI_NEXT(MPI_Rsend_c)(buf, count, datatype, dest, tag, comm);
     c->count = count;
     c->type = datatype;
     c->peer = dest;
     c->tag = tag;
     c->comm = comm;
-    rc = PMPI_Rsend_c(buf, count, datatype, dest, tag, comm);
+    rc = TI_NEXT(MPI_Rsend_c)(buf, count, datatype, dest, tag, comm);
     if (rc == MPI_SUCCESS)
         ti_rec_send(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Isend_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest,
-                          int tag, MPI_Comm comm, MPI_Request *request)
+int MPI_Isend_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag,
+                MPI_Comm comm, MPI_Request *request)
 {
     struct ti_call *c = TI_ENTER(TI_OP_ISEND, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Isend_c(buf, count, datatype, dest, tag, comm, request);
+        return TI_NEXT(MPI_Isend_c)(buf, count, datatype, dest, tag, comm, request);
     c->count = count;
     c->type = datatype;
     c->peer = dest;
     c->tag = tag;
     c->comm = comm;
     c->req = request;
-    rc = PMPI_Isend_c(buf, count, datatype, dest, tag, comm, request);
+    rc = TI_NEXT(MPI_Isend_c)(buf, count, datatype, dest, tag, comm, request);
     if (rc == MPI_SUCCESS)
         ti_rec_isend(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Ibsend_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest,
-                           int tag, MPI_Comm comm, MPI_Request *request)
+int MPI_Ibsend_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag,
+                 MPI_Comm comm, MPI_Request *request)
 {
     struct ti_call *c = TI_ENTER(TI_OP_IBSEND, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Ibsend_c(buf, count, datatype, dest, tag, comm, request);
+        return TI_NEXT(MPI_Ibsend_c)(buf, count, datatype, dest, tag, comm, request);
     c->count = count;
     c->type = datatype;
     c->peer = dest;
     c->tag = tag;
     c->comm = comm;
     c->req = request;
-    rc = PMPI_Ibsend_c(buf, count, datatype, dest, tag, comm, request);
+    rc = TI_NEXT(MPI_Ibsend_c)(buf, count, datatype, dest, tag, comm, request);
     if (rc == MPI_SUCCESS)
         ti_rec_isend(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Issend_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest,
-                           int tag, MPI_Comm comm, MPI_Request *request)
+int MPI_Issend_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag,
+                 MPI_Comm comm, MPI_Request *request)
 {
     struct ti_call *c = TI_ENTER(TI_OP_ISSEND, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Issend_c(buf, count, datatype, dest, tag, comm, request);
+        return TI_NEXT(MPI_Issend_c)(buf, count, datatype, dest, tag, comm, request);
     c->count = count;
     c->type = datatype;
     c->peer = dest;
     c->tag = tag;
     c->comm = comm;
     c->req = request;
-    rc = PMPI_Issend_c(buf, count, datatype, dest, tag, comm, request);
+    rc = TI_NEXT(MPI_Issend_c)(buf, count, datatype, dest, tag, comm, request);
     if (rc == MPI_SUCCESS)
         ti_rec_isend(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Irsend_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest,
-                           int tag, MPI_Comm comm, MPI_Request *request)
+int MPI_Irsend_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag,
+                 MPI_Comm comm, MPI_Request *request)
 {
     struct ti_call *c = TI_ENTER(TI_OP_IRSEND, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Irsend_c(buf, count, datatype, dest, tag, comm, request);
+        return TI_NEXT(MPI_Irsend_c)(buf, count, datatype, dest, tag, comm, request);
     c->count = count;
     c->type = datatype;
     c->peer = dest;
     c->tag = tag;
     c->comm = comm;
     c->req = request;
-    rc = PMPI_Irsend_c(buf, count, datatype, dest, tag, comm, request);
+    rc = TI_NEXT(MPI_Irsend_c)(buf, count, datatype, dest, tag, comm, request);
     if (rc == MPI_SUCCESS)
         ti_rec_isend(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Recv_c(void *buf, MPI_Count count, MPI_Datatype datatype, int source, int tag,
-                         MPI_Comm comm, MPI_Status *status)
+int MPI_Recv_c(void *buf, MPI_Count count, MPI_Datatype datatype, int source, int tag,
+               MPI_Comm comm, MPI_Status *status)
 {
     struct ti_call *c = TI_ENTER(TI_OP_RECV, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Recv_c(buf, count, datatype, source, tag, comm, status);
+        return TI_NEXT(MPI_Recv_c)(buf, count, datatype, source, tag, comm, status);
     c->count = count;
     c->type = datatype;
     c->peer = source;
@@ -5006,43 +4985,42 @@ TI_EXPORT int MPI_Recv_c(void *buf, MPI_Count count, MPI_Datatype datatype, int 
     c->comm = comm;
     c->status = status;
     ti_pre_recv(c);
-    rc = PMPI_Recv_c(buf, count, datatype, source, tag, comm, c->status);
+    rc = TI_NEXT(MPI_Recv_c)(buf, count, datatype, source, tag, comm, c->status);
     if (rc == MPI_SUCCESS)
         ti_rec_recv(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Irecv_c(void *buf, MPI_Count count, MPI_Datatype datatype, int source,
-                          int tag, MPI_Comm comm, MPI_Request *request)
+int MPI_Irecv_c(void *buf, MPI_Count count, MPI_Datatype datatype, int source, int tag,
+                MPI_Comm comm, MPI_Request *request)
 {
     struct ti_call *c = TI_ENTER(TI_OP_IRECV, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Irecv_c(buf, count, datatype, source, tag, comm, request);
+        return TI_NEXT(MPI_Irecv_c)(buf, count, datatype, source, tag, comm, request);
     c->count = count;
     c->type = datatype;
     c->peer = source;
     c->tag = tag;
     c->comm = comm;
     c->req = request;
-    rc = PMPI_Irecv_c(buf, count, datatype, source, tag, comm, request);
+    rc = TI_NEXT(MPI_Irecv_c)(buf, count, datatype, source, tag, comm, request);
     if (rc == MPI_SUCCESS)
         ti_rec_irecv(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Sendrecv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
-                             int dest, int sendtag, void *recvbuf, MPI_Count recvcount,
-                             MPI_Datatype recvtype, int source, int recvtag, MPI_Comm comm,
-                             MPI_Status *status)
+int MPI_Sendrecv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, int dest,
+                   int sendtag, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
+                   int source, int recvtag, MPI_Comm comm, MPI_Status *status)
 {
     struct ti_call *c = TI_ENTER(TI_OP_SENDRECV, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Sendrecv_c(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount,
-                               recvtype, source, recvtag, comm, status);
+        return TI_NEXT(MPI_Sendrecv_c)(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf,
+                                       recvcount, recvtype, source, recvtag, comm, status);
     c->count = sendcount;
     c->type = sendtype;
     c->peer = dest;
@@ -5054,23 +5032,23 @@ TI_EXPORT int MPI_Sendrecv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datat
     c->comm = comm;
     c->status = status;
     ti_pre_sendrecv(c);
-    rc = PMPI_Sendrecv_c(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount,
-                         recvtype, source, recvtag, comm, c->status);
+    rc = TI_NEXT(MPI_Sendrecv_c)(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf,
+                                 recvcount, recvtype, source, recvtag, comm, c->status);
     if (rc == MPI_SUCCESS)
         ti_rec_sendrecv(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Sendrecv_replace_c(void *buf, MPI_Count count, MPI_Datatype datatype,
-                                     int dest, int sendtag, int source, int recvtag,
-                                     MPI_Comm comm, MPI_Status *status)
+int MPI_Sendrecv_replace_c(void *buf, MPI_Count count, MPI_Datatype datatype, int dest,
+                           int sendtag, int source, int recvtag, MPI_Comm comm,
+                           MPI_Status *status)
 {
     struct ti_call *c = TI_ENTER(TI_OP_SENDRECV_REPLACE, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Sendrecv_replace_c(buf, count, datatype, dest, sendtag, source, recvtag,
-                                       comm, status);
+        return TI_NEXT(MPI_Sendrecv_replace_c)(buf, count, datatype, dest, sendtag, source,
+                                               recvtag, comm, status);
     c->count = count;
     c->type = datatype;
     c->peer = dest;
@@ -5080,138 +5058,136 @@ TI_EXPORT int MPI_Sendrecv_replace_c(void *buf, MPI_Count count, MPI_Datatype da
     c->comm = comm;
     c->status = status;
     ti_pre_sendrecv(c);
-    rc = PMPI_Sendrecv_replace_c(buf, count, datatype, dest, sendtag, source, recvtag, comm,
-                                 c->status);
+    rc = TI_NEXT(MPI_Sendrecv_replace_c)(buf, count, datatype, dest, sendtag, source, recvtag,
+                                         comm, c->status);
     if (rc == MPI_SUCCESS)
         ti_rec_sendrecv(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Bcast_c(void *buffer, MPI_Count count, MPI_Datatype datatype, int root,
-                          MPI_Comm comm)
+int MPI_Bcast_c(void *buffer, MPI_Count count, MPI_Datatype datatype, int root, MPI_Comm comm)
 {
     struct ti_call *c = TI_ENTER(TI_OP_BCAST, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Bcast_c(buffer, count, datatype, root, comm);
+        return TI_NEXT(MPI_Bcast_c)(buffer, count, datatype, root, comm);
     c->count = count;
     c->type = datatype;
     c->root = root;
     c->comm = comm;
-    rc = PMPI_Bcast_c(buffer, count, datatype, root, comm);
+    rc = TI_NEXT(MPI_Bcast_c)(buffer, count, datatype, root, comm);
     if (rc == MPI_SUCCESS)
         ti_rec_bcast(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Reduce_c(const void *sendbuf, void *recvbuf, MPI_Count count,
-                           MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm)
+int MPI_Reduce_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype,
+                 MPI_Op op, int root, MPI_Comm comm)
 {
     struct ti_call *c = TI_ENTER(TI_OP_REDUCE, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Reduce_c(sendbuf, recvbuf, count, datatype, op, root, comm);
+        return TI_NEXT(MPI_Reduce_c)(sendbuf, recvbuf, count, datatype, op, root, comm);
     c->in_place = sendbuf == MPI_IN_PLACE;
     c->count = count;
     c->type = datatype;
     c->redop = op;
     c->root = root;
     c->comm = comm;
-    rc = PMPI_Reduce_c(sendbuf, recvbuf, count, datatype, op, root, comm);
+    rc = TI_NEXT(MPI_Reduce_c)(sendbuf, recvbuf, count, datatype, op, root, comm);
     if (rc == MPI_SUCCESS)
         ti_rec_reduce(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Allreduce_c(const void *sendbuf, void *recvbuf, MPI_Count count,
-                              MPI_Datatype datatype, MPI_Op op, MPI_Comm comm)
+int MPI_Allreduce_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype,
+                    MPI_Op op, MPI_Comm comm)
 {
     struct ti_call *c = TI_ENTER(TI_OP_ALLREDUCE, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Allreduce_c(sendbuf, recvbuf, count, datatype, op, comm);
+        return TI_NEXT(MPI_Allreduce_c)(sendbuf, recvbuf, count, datatype, op, comm);
     c->in_place = sendbuf == MPI_IN_PLACE;
     c->count = count;
     c->type = datatype;
     c->redop = op;
     c->comm = comm;
-    rc = PMPI_Allreduce_c(sendbuf, recvbuf, count, datatype, op, comm);
+    rc = TI_NEXT(MPI_Allreduce_c)(sendbuf, recvbuf, count, datatype, op, comm);
     if (rc == MPI_SUCCESS)
         ti_rec_reduce(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Reduce_scatter_block_c(const void *sendbuf, void *recvbuf,
-                                         MPI_Count recvcount, MPI_Datatype datatype, MPI_Op op,
-                                         MPI_Comm comm)
+int MPI_Reduce_scatter_block_c(const void *sendbuf, void *recvbuf, MPI_Count recvcount,
+                               MPI_Datatype datatype, MPI_Op op, MPI_Comm comm)
 {
     struct ti_call *c = TI_ENTER(TI_OP_REDUCE_SCATTER_BLOCK, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Reduce_scatter_block_c(sendbuf, recvbuf, recvcount, datatype, op, comm);
+        return TI_NEXT(MPI_Reduce_scatter_block_c)(sendbuf, recvbuf, recvcount, datatype, op,
+                                                   comm);
     c->in_place = sendbuf == MPI_IN_PLACE;
     c->count = recvcount;
     c->type = datatype;
     c->redop = op;
     c->comm = comm;
-    rc = PMPI_Reduce_scatter_block_c(sendbuf, recvbuf, recvcount, datatype, op, comm);
+    rc = TI_NEXT(MPI_Reduce_scatter_block_c)(sendbuf, recvbuf, recvcount, datatype, op, comm);
     if (rc == MPI_SUCCESS)
         ti_rec_reduce(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Scan_c(const void *sendbuf, void *recvbuf, MPI_Count count,
-                         MPI_Datatype datatype, MPI_Op op, MPI_Comm comm)
+int MPI_Scan_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype,
+               MPI_Op op, MPI_Comm comm)
 {
     struct ti_call *c = TI_ENTER(TI_OP_SCAN, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Scan_c(sendbuf, recvbuf, count, datatype, op, comm);
+        return TI_NEXT(MPI_Scan_c)(sendbuf, recvbuf, count, datatype, op, comm);
     c->in_place = sendbuf == MPI_IN_PLACE;
     c->count = count;
     c->type = datatype;
     c->redop = op;
     c->comm = comm;
-    rc = PMPI_Scan_c(sendbuf, recvbuf, count, datatype, op, comm);
+    rc = TI_NEXT(MPI_Scan_c)(sendbuf, recvbuf, count, datatype, op, comm);
     if (rc == MPI_SUCCESS)
         ti_rec_reduce(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Exscan_c(const void *sendbuf, void *recvbuf, MPI_Count count,
-                           MPI_Datatype datatype, MPI_Op op, MPI_Comm comm)
+int MPI_Exscan_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype,
+                 MPI_Op op, MPI_Comm comm)
 {
     struct ti_call *c = TI_ENTER(TI_OP_EXSCAN, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Exscan_c(sendbuf, recvbuf, count, datatype, op, comm);
+        return TI_NEXT(MPI_Exscan_c)(sendbuf, recvbuf, count, datatype, op, comm);
     c->in_place = sendbuf == MPI_IN_PLACE;
     c->count = count;
     c->type = datatype;
     c->redop = op;
     c->comm = comm;
-    rc = PMPI_Exscan_c(sendbuf, recvbuf, count, datatype, op, comm);
+    rc = TI_NEXT(MPI_Exscan_c)(sendbuf, recvbuf, count, datatype, op, comm);
     if (rc == MPI_SUCCESS)
         ti_rec_reduce(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Gather_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
-                           void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root,
-                           MPI_Comm comm)
+int MPI_Gather_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf,
+                 MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm)
 {
     struct ti_call *c = TI_ENTER(TI_OP_GATHER, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Gather_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root,
-                             comm);
+        return TI_NEXT(MPI_Gather_c)(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
+                                     root, comm);
     c->in_place = sendbuf == MPI_IN_PLACE;
     c->count = sendcount;
     c->type = sendtype;
@@ -5219,23 +5195,23 @@ TI_EXPORT int MPI_Gather_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatyp
     c->type2 = recvtype;
     c->root = root;
     c->comm = comm;
-    rc = PMPI_Gather_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
+    rc = TI_NEXT(MPI_Gather_c)(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root,
+                               comm);
     if (rc == MPI_SUCCESS)
         ti_rec_gather(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Gatherv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
-                            void *recvbuf, const MPI_Count recvcounts[],
-                            const MPI_Aint displs[], MPI_Datatype recvtype, int root,
-                            MPI_Comm comm)
+int MPI_Gatherv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
+                  void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint displs[],
+                  MPI_Datatype recvtype, int root, MPI_Comm comm)
 {
     struct ti_call *c = TI_ENTER(TI_OP_GATHERV, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Gatherv_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
-                              recvtype, root, comm);
+        return TI_NEXT(MPI_Gatherv_c)(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
+                                      recvtype, root, comm);
     c->in_place = sendbuf == MPI_IN_PLACE;
     c->count = sendcount;
     c->type = sendtype;
@@ -5244,23 +5220,23 @@ TI_EXPORT int MPI_Gatherv_c(const void *sendbuf, MPI_Count sendcount, MPI_Dataty
     c->type2 = recvtype;
     c->root = root;
     c->comm = comm;
-    rc = PMPI_Gatherv_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
-                        root, comm);
+    rc = TI_NEXT(MPI_Gatherv_c)(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
+                                recvtype, root, comm);
     if (rc == MPI_SUCCESS)
         ti_rec_gatherv(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Scatter_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
-                            void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root,
-                            MPI_Comm comm)
+int MPI_Scatter_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
+                  void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root,
+                  MPI_Comm comm)
 {
     struct ti_call *c = TI_ENTER(TI_OP_SCATTER, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Scatter_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root,
-                              comm);
+        return TI_NEXT(MPI_Scatter_c)(sendbuf, sendcount, sendtype, recvbuf, recvcount,
+                                      recvtype, root, comm);
     c->count = sendcount;
     c->type = sendtype;
     c->in_place2 = recvbuf == MPI_IN_PLACE;
@@ -5268,23 +5244,23 @@ TI_EXPORT int MPI_Scatter_c(const void *sendbuf, MPI_Count sendcount, MPI_Dataty
     c->type2 = recvtype;
     c->root = root;
     c->comm = comm;
-    rc = PMPI_Scatter_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
+    rc = TI_NEXT(MPI_Scatter_c)(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
+                                root, comm);
     if (rc == MPI_SUCCESS)
         ti_rec_scatter(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Scatterv_c(const void *sendbuf, const MPI_Count sendcounts[],
-                             const MPI_Aint displs[], MPI_Datatype sendtype, void *recvbuf,
-                             MPI_Count recvcount, MPI_Datatype recvtype, int root,
-                             MPI_Comm comm)
+int MPI_Scatterv_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint displs[],
+                   MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount,
+                   MPI_Datatype recvtype, int root, MPI_Comm comm)
 {
     struct ti_call *c = TI_ENTER(TI_OP_SCATTERV, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Scatterv_c(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount,
-                               recvtype, root, comm);
+        return TI_NEXT(MPI_Scatterv_c)(sendbuf, sendcounts, displs, sendtype, recvbuf,
+                                       recvcount, recvtype, root, comm);
     c->counts = (const void *)sendcounts;
     c->wide = true;
     c->type = sendtype;
@@ -5293,67 +5269,67 @@ TI_EXPORT int MPI_Scatterv_c(const void *sendbuf, const MPI_Count sendcounts[],
     c->type2 = recvtype;
     c->root = root;
     c->comm = comm;
-    rc = PMPI_Scatterv_c(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype,
-                         root, comm);
+    rc = TI_NEXT(MPI_Scatterv_c)(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount,
+                                 recvtype, root, comm);
     if (rc == MPI_SUCCESS)
         ti_rec_scatterv(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Allgather_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
-                              void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
-                              MPI_Comm comm)
+int MPI_Allgather_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
+                    void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm)
 {
     struct ti_call *c = TI_ENTER(TI_OP_ALLGATHER, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Allgather_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
-                                comm);
+        return TI_NEXT(MPI_Allgather_c)(sendbuf, sendcount, sendtype, recvbuf, recvcount,
+                                        recvtype, comm);
     c->in_place = sendbuf == MPI_IN_PLACE;
     c->count = sendcount;
     c->type = sendtype;
     c->count2 = recvcount;
     c->type2 = recvtype;
     c->comm = comm;
-    rc = PMPI_Allgather_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+    rc = TI_NEXT(MPI_Allgather_c)(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
+                                  comm);
     if (rc == MPI_SUCCESS)
         ti_rec_allgather(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Alltoall_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
-                             void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
-                             MPI_Comm comm)
+int MPI_Alltoall_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
+                   void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm)
 {
     struct ti_call *c = TI_ENTER(TI_OP_ALLTOALL, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Alltoall_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
-                               comm);
+        return TI_NEXT(MPI_Alltoall_c)(sendbuf, sendcount, sendtype, recvbuf, recvcount,
+                                       recvtype, comm);
     c->in_place = sendbuf == MPI_IN_PLACE;
     c->count = sendcount;
     c->type = sendtype;
     c->count2 = recvcount;
     c->type2 = recvtype;
     c->comm = comm;
-    rc = PMPI_Alltoall_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+    rc = TI_NEXT(MPI_Alltoall_c)(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
+                                 comm);
     if (rc == MPI_SUCCESS)
         ti_rec_allgather(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Allgatherv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
-                               void *recvbuf, const MPI_Count recvcounts[],
-                               const MPI_Aint displs[], MPI_Datatype recvtype, MPI_Comm comm)
+int MPI_Allgatherv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
+                     void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint displs[],
+                     MPI_Datatype recvtype, MPI_Comm comm)
 {
     struct ti_call *c = TI_ENTER(TI_OP_ALLGATHERV, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Allgatherv_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
-                                 recvtype, comm);
+        return TI_NEXT(MPI_Allgatherv_c)(sendbuf, sendcount, sendtype, recvbuf, recvcounts,
+                                         displs, recvtype, comm);
     c->in_place = sendbuf == MPI_IN_PLACE;
     c->count = sendcount;
     c->type = sendtype;
@@ -5361,24 +5337,23 @@ TI_EXPORT int MPI_Allgatherv_c(const void *sendbuf, MPI_Count sendcount, MPI_Dat
     c->wide = true;
     c->type2 = recvtype;
     c->comm = comm;
-    rc = PMPI_Allgatherv_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
-                           comm);
+    rc = TI_NEXT(MPI_Allgatherv_c)(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
+                                   recvtype, comm);
     if (rc == MPI_SUCCESS)
         ti_rec_allgatherv(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Alltoallv_c(const void *sendbuf, const MPI_Count sendcounts[],
-                              const MPI_Aint sdispls[], MPI_Datatype sendtype, void *recvbuf,
-                              const MPI_Count recvcounts[], const MPI_Aint rdispls[],
-                              MPI_Datatype recvtype, MPI_Comm comm)
+int MPI_Alltoallv_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[],
+                    MPI_Datatype sendtype, void *recvbuf, const MPI_Count recvcounts[],
+                    const MPI_Aint rdispls[], MPI_Datatype recvtype, MPI_Comm comm)
 {
     struct ti_call *c = TI_ENTER(TI_OP_ALLTOALLV, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Alltoallv_c(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts,
-                                rdispls, recvtype, comm);
+        return TI_NEXT(MPI_Alltoallv_c)(sendbuf, sendcounts, sdispls, sendtype, recvbuf,
+                                        recvcounts, rdispls, recvtype, comm);
     c->in_place = sendbuf == MPI_IN_PLACE;
     c->counts = (const void *)sendcounts;
     c->wide = true;
@@ -5387,430 +5362,428 @@ TI_EXPORT int MPI_Alltoallv_c(const void *sendbuf, const MPI_Count sendcounts[],
     c->wide = true;
     c->type2 = recvtype;
     c->comm = comm;
-    rc = PMPI_Alltoallv_c(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
-                          recvtype, comm);
+    rc = TI_NEXT(MPI_Alltoallv_c)(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts,
+                                  rdispls, recvtype, comm);
     if (rc == MPI_SUCCESS)
         ti_rec_alltoallv(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Reduce_scatter_c(const void *sendbuf, void *recvbuf,
-                                   const MPI_Count recvcounts[], MPI_Datatype datatype,
-                                   MPI_Op op, MPI_Comm comm)
+int MPI_Reduce_scatter_c(const void *sendbuf, void *recvbuf, const MPI_Count recvcounts[],
+                         MPI_Datatype datatype, MPI_Op op, MPI_Comm comm)
 {
     struct ti_call *c = TI_ENTER(TI_OP_REDUCE_SCATTER, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Reduce_scatter_c(sendbuf, recvbuf, recvcounts, datatype, op, comm);
+        return TI_NEXT(MPI_Reduce_scatter_c)(sendbuf, recvbuf, recvcounts, datatype, op, comm);
     c->in_place = sendbuf == MPI_IN_PLACE;
     c->counts2 = (const void *)recvcounts;
     c->wide = true;
     c->type = datatype;
     c->redop = op;
     c->comm = comm;
-    rc = PMPI_Reduce_scatter_c(sendbuf, recvbuf, recvcounts, datatype, op, comm);
+    rc = TI_NEXT(MPI_Reduce_scatter_c)(sendbuf, recvbuf, recvcounts, datatype, op, comm);
     if (rc == MPI_SUCCESS)
         ti_rec_reduce_scatter(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Buffer_attach_c(void *buffer, MPI_Count size)
+int MPI_Buffer_attach_c(void *buffer, MPI_Count size)
 {
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return PMPI_Buffer_attach_c(buffer, size);
-    return ti_leave(PMPI_Buffer_attach_c(buffer, size));
+        return TI_NEXT(MPI_Buffer_attach_c)(buffer, size);
+    return ti_leave(TI_NEXT(MPI_Buffer_attach_c)(buffer, size));
 }
 
-TI_EXPORT int MPI_Buffer_detach_c(void *buffer, MPI_Count *size)
+int MPI_Buffer_detach_c(void *buffer, MPI_Count *size)
 {
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return PMPI_Buffer_detach_c(buffer, size);
-    return ti_leave(PMPI_Buffer_detach_c(buffer, size));
+        return TI_NEXT(MPI_Buffer_detach_c)(buffer, size);
+    return ti_leave(TI_NEXT(MPI_Buffer_detach_c)(buffer, size));
 }
 
-TI_EXPORT int MPI_Get_count_c(const MPI_Status *status, MPI_Datatype datatype, MPI_Count *count)
+int MPI_Get_count_c(const MPI_Status *status, MPI_Datatype datatype, MPI_Count *count)
 {
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return PMPI_Get_count_c(status, datatype, count);
-    return ti_leave(PMPI_Get_count_c(status, datatype, count));
+        return TI_NEXT(MPI_Get_count_c)(status, datatype, count);
+    return ti_leave(TI_NEXT(MPI_Get_count_c)(status, datatype, count));
 }
 
-TI_EXPORT int MPI_Get_elements_c(const MPI_Status *status, MPI_Datatype datatype,
-                                 MPI_Count *count)
+int MPI_Get_elements_c(const MPI_Status *status, MPI_Datatype datatype, MPI_Count *count)
 {
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return PMPI_Get_elements_c(status, datatype, count);
-    return ti_leave(PMPI_Get_elements_c(status, datatype, count));
+        return TI_NEXT(MPI_Get_elements_c)(status, datatype, count);
+    return ti_leave(TI_NEXT(MPI_Get_elements_c)(status, datatype, count));
 }
 
-TI_EXPORT int MPI_Type_contiguous_c(MPI_Count count, MPI_Datatype oldtype,
-                                    MPI_Datatype *newtype)
+int MPI_Type_contiguous_c(MPI_Count count, MPI_Datatype oldtype, MPI_Datatype *newtype)
 {
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return PMPI_Type_contiguous_c(count, oldtype, newtype);
-    return ti_leave(PMPI_Type_contiguous_c(count, oldtype, newtype));
+        return TI_NEXT(MPI_Type_contiguous_c)(count, oldtype, newtype);
+    return ti_leave(TI_NEXT(MPI_Type_contiguous_c)(count, oldtype, newtype));
 }
 
-TI_EXPORT int MPI_Type_create_darray_c(int size, int rank, int ndims,
-                                       const MPI_Count gsize_array[], const int distrib_array[],
-                                       const int darg_array[], const int psize_array[],
-                                       int order, MPI_Datatype oldtype, MPI_Datatype *newtype)
+int MPI_Type_create_darray_c(int size, int rank, int ndims, const MPI_Count gsize_array[],
+                             const int distrib_array[], const int darg_array[],
+                             const int psize_array[], int order, MPI_Datatype oldtype,
+                             MPI_Datatype *newtype)
 {
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return PMPI_Type_create_darray_c(size, rank, ndims, gsize_array, distrib_array,
-                                         darg_array, psize_array, order, oldtype, newtype);
-    return ti_leave(PMPI_Type_create_darray_c(size, rank, ndims, gsize_array, distrib_array,
-                                              darg_array, psize_array, order, oldtype,
-                                              newtype));
+        return TI_NEXT(MPI_Type_create_darray_c)(size, rank, ndims, gsize_array, distrib_array,
+                                                 darg_array, psize_array, order, oldtype,
+                                                 newtype);
+    return ti_leave(TI_NEXT(MPI_Type_create_darray_c)(size, rank, ndims, gsize_array,
+                                                      distrib_array, darg_array, psize_array,
+                                                      order, oldtype, newtype));
 }
 
-TI_EXPORT int MPI_Type_create_hindexed_c(MPI_Count count,
-                                         const MPI_Count array_of_blocklengths[],
-                                         const MPI_Count array_of_displacements[],
-                                         MPI_Datatype oldtype, MPI_Datatype *newtype)
+int MPI_Type_create_hindexed_c(MPI_Count count, const MPI_Count array_of_blocklengths[],
+                               const MPI_Count array_of_displacements[], MPI_Datatype oldtype,
+                               MPI_Datatype *newtype)
 {
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return PMPI_Type_create_hindexed_c(count, array_of_blocklengths, array_of_displacements,
-                                           oldtype, newtype);
-    return ti_leave(PMPI_Type_create_hindexed_c(count, array_of_blocklengths,
-                                                array_of_displacements, oldtype, newtype));
+        return TI_NEXT(MPI_Type_create_hindexed_c)(count, array_of_blocklengths,
+                                                   array_of_displacements, oldtype, newtype);
+    return ti_leave(TI_NEXT(MPI_Type_create_hindexed_c)(count, array_of_blocklengths,
+                                                        array_of_displacements, oldtype,
+                                                        newtype));
 }
 
-TI_EXPORT int MPI_Type_create_hindexed_block_c(MPI_Count count, MPI_Count blocklength,
-                                               const MPI_Count array_of_displacements[],
-                                               MPI_Datatype oldtype, MPI_Datatype *newtype)
+int MPI_Type_create_hindexed_block_c(MPI_Count count, MPI_Count blocklength,
+                                     const MPI_Count array_of_displacements[],
+                                     MPI_Datatype oldtype, MPI_Datatype *newtype)
 {
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return PMPI_Type_create_hindexed_block_c(count, blocklength, array_of_displacements,
-                                                 oldtype, newtype);
-    return ti_leave(PMPI_Type_create_hindexed_block_c(count, blocklength,
-                                                      array_of_displacements, oldtype,
+        return TI_NEXT(MPI_Type_create_hindexed_block_c)(count, blocklength,
+                                                         array_of_displacements, oldtype,
+                                                         newtype);
+    return ti_leave(TI_NEXT(MPI_Type_create_hindexed_block_c)(count, blocklength,
+                                                              array_of_displacements, oldtype,
+                                                              newtype));
+}
+
+int MPI_Type_create_hvector_c(MPI_Count count, MPI_Count blocklength, MPI_Count stride,
+                              MPI_Datatype oldtype, MPI_Datatype *newtype)
+{
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
+        return TI_NEXT(MPI_Type_create_hvector_c)(count, blocklength, stride, oldtype, newtype);
+    return ti_leave(TI_NEXT(MPI_Type_create_hvector_c)(count, blocklength, stride, oldtype,
+                                                       newtype));
+}
+
+int MPI_Type_create_indexed_block_c(MPI_Count count, MPI_Count blocklength,
+                                    const MPI_Count array_of_displacements[],
+                                    MPI_Datatype oldtype, MPI_Datatype *newtype)
+{
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
+        return TI_NEXT(MPI_Type_create_indexed_block_c)(count, blocklength,
+                                                        array_of_displacements, oldtype,
+                                                        newtype);
+    return ti_leave(TI_NEXT(MPI_Type_create_indexed_block_c)(count, blocklength,
+                                                             array_of_displacements, oldtype,
+                                                             newtype));
+}
+
+int MPI_Type_create_resized_c(MPI_Datatype oldtype, MPI_Count lb, MPI_Count extent,
+                              MPI_Datatype *newtype)
+{
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
+        return TI_NEXT(MPI_Type_create_resized_c)(oldtype, lb, extent, newtype);
+    return ti_leave(TI_NEXT(MPI_Type_create_resized_c)(oldtype, lb, extent, newtype));
+}
+
+int MPI_Type_create_struct_c(MPI_Count count, const MPI_Count array_of_block_lengths[],
+                             const MPI_Count array_of_displacements[],
+                             const MPI_Datatype array_of_types[], MPI_Datatype *newtype)
+{
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
+        return TI_NEXT(MPI_Type_create_struct_c)(count, array_of_block_lengths,
+                                                 array_of_displacements, array_of_types,
+                                                 newtype);
+    return ti_leave(TI_NEXT(MPI_Type_create_struct_c)(count, array_of_block_lengths,
+                                                      array_of_displacements, array_of_types,
                                                       newtype));
 }
 
-TI_EXPORT int MPI_Type_create_hvector_c(MPI_Count count, MPI_Count blocklength,
-                                        MPI_Count stride, MPI_Datatype oldtype,
-                                        MPI_Datatype *newtype)
+int MPI_Type_create_subarray_c(int ndims, const MPI_Count size_array[],
+                               const MPI_Count subsize_array[], const MPI_Count start_array[],
+                               int order, MPI_Datatype oldtype, MPI_Datatype *newtype)
 {
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return PMPI_Type_create_hvector_c(count, blocklength, stride, oldtype, newtype);
-    return ti_leave(PMPI_Type_create_hvector_c(count, blocklength, stride, oldtype, newtype));
+        return TI_NEXT(MPI_Type_create_subarray_c)(ndims, size_array, subsize_array,
+                                                   start_array, order, oldtype, newtype);
+    return ti_leave(TI_NEXT(MPI_Type_create_subarray_c)(ndims, size_array, subsize_array,
+                                                        start_array, order, oldtype, newtype));
 }
 
-TI_EXPORT int MPI_Type_create_indexed_block_c(MPI_Count count, MPI_Count blocklength,
-                                              const MPI_Count array_of_displacements[],
-                                              MPI_Datatype oldtype, MPI_Datatype *newtype)
+int MPI_Type_get_extent_c(MPI_Datatype type, MPI_Count *lb, MPI_Count *extent)
 {
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return PMPI_Type_create_indexed_block_c(count, blocklength, array_of_displacements,
-                                                oldtype, newtype);
-    return ti_leave(PMPI_Type_create_indexed_block_c(count, blocklength, array_of_displacements,
-                                                     oldtype, newtype));
+        return TI_NEXT(MPI_Type_get_extent_c)(type, lb, extent);
+    return ti_leave(TI_NEXT(MPI_Type_get_extent_c)(type, lb, extent));
 }
 
-TI_EXPORT int MPI_Type_create_resized_c(MPI_Datatype oldtype, MPI_Count lb, MPI_Count extent,
-                                        MPI_Datatype *newtype)
+int MPI_Type_get_true_extent_c(MPI_Datatype datatype, MPI_Count *true_lb,
+                               MPI_Count *true_extent)
 {
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return PMPI_Type_create_resized_c(oldtype, lb, extent, newtype);
-    return ti_leave(PMPI_Type_create_resized_c(oldtype, lb, extent, newtype));
+        return TI_NEXT(MPI_Type_get_true_extent_c)(datatype, true_lb, true_extent);
+    return ti_leave(TI_NEXT(MPI_Type_get_true_extent_c)(datatype, true_lb, true_extent));
 }
 
-TI_EXPORT int MPI_Type_create_struct_c(MPI_Count count,
-                                       const MPI_Count array_of_block_lengths[],
-                                       const MPI_Count array_of_displacements[],
-                                       const MPI_Datatype array_of_types[],
-                                       MPI_Datatype *newtype)
+int MPI_Type_indexed_c(MPI_Count count, const MPI_Count array_of_blocklengths[],
+                       const MPI_Count array_of_displacements[], MPI_Datatype oldtype,
+                       MPI_Datatype *newtype)
 {
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return PMPI_Type_create_struct_c(count, array_of_block_lengths, array_of_displacements,
-                                         array_of_types, newtype);
-    return ti_leave(PMPI_Type_create_struct_c(count, array_of_block_lengths,
-                                              array_of_displacements, array_of_types, newtype));
-}
-
-TI_EXPORT int MPI_Type_create_subarray_c(int ndims, const MPI_Count size_array[],
-                                         const MPI_Count subsize_array[],
-                                         const MPI_Count start_array[], int order,
-                                         MPI_Datatype oldtype, MPI_Datatype *newtype)
-{
-    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return PMPI_Type_create_subarray_c(ndims, size_array, subsize_array, start_array, order,
+        return TI_NEXT(MPI_Type_indexed_c)(count, array_of_blocklengths, array_of_displacements,
                                            oldtype, newtype);
-    return ti_leave(PMPI_Type_create_subarray_c(ndims, size_array, subsize_array, start_array,
-                                                order, oldtype, newtype));
+    return ti_leave(TI_NEXT(MPI_Type_indexed_c)(count, array_of_blocklengths,
+                                                array_of_displacements, oldtype, newtype));
 }
 
-TI_EXPORT int MPI_Type_get_extent_c(MPI_Datatype type, MPI_Count *lb, MPI_Count *extent)
+int MPI_Type_size_c(MPI_Datatype type, MPI_Count *size)
 {
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return PMPI_Type_get_extent_c(type, lb, extent);
-    return ti_leave(PMPI_Type_get_extent_c(type, lb, extent));
+        return TI_NEXT(MPI_Type_size_c)(type, size);
+    return ti_leave(TI_NEXT(MPI_Type_size_c)(type, size));
 }
 
-TI_EXPORT int MPI_Type_get_true_extent_c(MPI_Datatype datatype, MPI_Count *true_lb,
-                                         MPI_Count *true_extent)
+int MPI_Type_vector_c(MPI_Count count, MPI_Count blocklength, MPI_Count stride,
+                      MPI_Datatype oldtype, MPI_Datatype *newtype)
 {
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return PMPI_Type_get_true_extent_c(datatype, true_lb, true_extent);
-    return ti_leave(PMPI_Type_get_true_extent_c(datatype, true_lb, true_extent));
+        return TI_NEXT(MPI_Type_vector_c)(count, blocklength, stride, oldtype, newtype);
+    return ti_leave(TI_NEXT(MPI_Type_vector_c)(count, blocklength, stride, oldtype, newtype));
 }
 
-TI_EXPORT int MPI_Type_indexed_c(MPI_Count count, const MPI_Count array_of_blocklengths[],
-                                 const MPI_Count array_of_displacements[], MPI_Datatype oldtype,
-                                 MPI_Datatype *newtype)
+int MPI_Pack_c(const void *inbuf, MPI_Count incount, MPI_Datatype datatype, void *outbuf,
+               MPI_Count outsize, MPI_Count *position, MPI_Comm comm)
 {
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return PMPI_Type_indexed_c(count, array_of_blocklengths, array_of_displacements,
-                                   oldtype, newtype);
-    return ti_leave(PMPI_Type_indexed_c(count, array_of_blocklengths, array_of_displacements,
-                                        oldtype, newtype));
+        return TI_NEXT(MPI_Pack_c)(inbuf, incount, datatype, outbuf, outsize, position, comm);
+    return ti_leave(TI_NEXT(MPI_Pack_c)(inbuf, incount, datatype, outbuf, outsize, position,
+                                        comm));
 }
 
-TI_EXPORT int MPI_Type_size_c(MPI_Datatype type, MPI_Count *size)
+int MPI_Pack_size_c(MPI_Count incount, MPI_Datatype datatype, MPI_Comm comm, MPI_Count *size)
 {
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return PMPI_Type_size_c(type, size);
-    return ti_leave(PMPI_Type_size_c(type, size));
+        return TI_NEXT(MPI_Pack_size_c)(incount, datatype, comm, size);
+    return ti_leave(TI_NEXT(MPI_Pack_size_c)(incount, datatype, comm, size));
 }
 
-TI_EXPORT int MPI_Type_vector_c(MPI_Count count, MPI_Count blocklength, MPI_Count stride,
-                                MPI_Datatype oldtype, MPI_Datatype *newtype)
+int MPI_Pack_external_c(const char *datarep, const void *inbuf, MPI_Count incount,
+                        MPI_Datatype datatype, void *outbuf, MPI_Count outsize,
+                        MPI_Count *position)
 {
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return PMPI_Type_vector_c(count, blocklength, stride, oldtype, newtype);
-    return ti_leave(PMPI_Type_vector_c(count, blocklength, stride, oldtype, newtype));
+        return TI_NEXT(MPI_Pack_external_c)(datarep, inbuf, incount, datatype, outbuf, outsize,
+                                            position);
+    return ti_leave(TI_NEXT(MPI_Pack_external_c)(datarep, inbuf, incount, datatype, outbuf,
+                                                 outsize, position));
 }
 
-TI_EXPORT int MPI_Pack_c(const void *inbuf, MPI_Count incount, MPI_Datatype datatype,
-                         void *outbuf, MPI_Count outsize, MPI_Count *position, MPI_Comm comm)
+int MPI_Pack_external_size_c(const char *datarep, MPI_Count incount, MPI_Datatype datatype,
+                             MPI_Count *size)
 {
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return PMPI_Pack_c(inbuf, incount, datatype, outbuf, outsize, position, comm);
-    return ti_leave(PMPI_Pack_c(inbuf, incount, datatype, outbuf, outsize, position, comm));
+        return TI_NEXT(MPI_Pack_external_size_c)(datarep, incount, datatype, size);
+    return ti_leave(TI_NEXT(MPI_Pack_external_size_c)(datarep, incount, datatype, size));
 }
 
-TI_EXPORT int MPI_Pack_size_c(MPI_Count incount, MPI_Datatype datatype, MPI_Comm comm,
-                              MPI_Count *size)
+int MPI_Unpack_c(const void *inbuf, MPI_Count insize, MPI_Count *position, void *outbuf,
+                 MPI_Count outcount, MPI_Datatype datatype, MPI_Comm comm)
 {
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return PMPI_Pack_size_c(incount, datatype, comm, size);
-    return ti_leave(PMPI_Pack_size_c(incount, datatype, comm, size));
+        return TI_NEXT(MPI_Unpack_c)(inbuf, insize, position, outbuf, outcount, datatype, comm);
+    return ti_leave(TI_NEXT(MPI_Unpack_c)(inbuf, insize, position, outbuf, outcount, datatype,
+                                          comm));
 }
 
-TI_EXPORT int MPI_Pack_external_c(const char *datarep, const void *inbuf, MPI_Count incount,
-                                  MPI_Datatype datatype, void *outbuf, MPI_Count outsize,
-                                  MPI_Count *position)
+int MPI_Unpack_external_c(const char *datarep, const void *inbuf, MPI_Count insize,
+                          MPI_Count *position, void *outbuf, MPI_Count outcount,
+                          MPI_Datatype datatype)
 {
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return PMPI_Pack_external_c(datarep, inbuf, incount, datatype, outbuf, outsize,
-                                    position);
-    return ti_leave(PMPI_Pack_external_c(datarep, inbuf, incount, datatype, outbuf, outsize,
-                                         position));
+        return TI_NEXT(MPI_Unpack_external_c)(datarep, inbuf, insize, position, outbuf,
+                                              outcount, datatype);
+    return ti_leave(TI_NEXT(MPI_Unpack_external_c)(datarep, inbuf, insize, position, outbuf,
+                                                   outcount, datatype));
 }
 
-TI_EXPORT int MPI_Pack_external_size_c(const char *datarep, MPI_Count incount,
-                                       MPI_Datatype datatype, MPI_Count *size)
+int MPI_Reduce_local_c(const void *inbuf, void *inoutbuf, MPI_Count count,
+                       MPI_Datatype datatype, MPI_Op op)
 {
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return PMPI_Pack_external_size_c(datarep, incount, datatype, size);
-    return ti_leave(PMPI_Pack_external_size_c(datarep, incount, datatype, size));
+        return TI_NEXT(MPI_Reduce_local_c)(inbuf, inoutbuf, count, datatype, op);
+    return ti_leave(TI_NEXT(MPI_Reduce_local_c)(inbuf, inoutbuf, count, datatype, op));
 }
 
-TI_EXPORT int MPI_Unpack_c(const void *inbuf, MPI_Count insize, MPI_Count *position,
-                           void *outbuf, MPI_Count outcount, MPI_Datatype datatype,
-                           MPI_Comm comm)
+int MPI_Win_shared_query_c(MPI_Win win, int rank, MPI_Aint *size, MPI_Aint *disp_unit,
+                           void *baseptr)
 {
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return PMPI_Unpack_c(inbuf, insize, position, outbuf, outcount, datatype, comm);
-    return ti_leave(PMPI_Unpack_c(inbuf, insize, position, outbuf, outcount, datatype, comm));
+        return TI_NEXT(MPI_Win_shared_query_c)(win, rank, size, disp_unit, baseptr);
+    return ti_leave(TI_NEXT(MPI_Win_shared_query_c)(win, rank, size, disp_unit, baseptr));
 }
 
-TI_EXPORT int MPI_Unpack_external_c(const char *datarep, const void *inbuf, MPI_Count insize,
-                                    MPI_Count *position, void *outbuf, MPI_Count outcount,
-                                    MPI_Datatype datatype)
+int MPI_File_get_type_extent_c(MPI_File fh, MPI_Datatype datatype, MPI_Count *extent)
 {
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return PMPI_Unpack_external_c(datarep, inbuf, insize, position, outbuf, outcount,
-                                      datatype);
-    return ti_leave(PMPI_Unpack_external_c(datarep, inbuf, insize, position, outbuf, outcount,
-                                           datatype));
+        return TI_NEXT(MPI_File_get_type_extent_c)(fh, datatype, extent);
+    return ti_leave(TI_NEXT(MPI_File_get_type_extent_c)(fh, datatype, extent));
 }
 
-TI_EXPORT int MPI_Reduce_local_c(const void *inbuf, void *inoutbuf, MPI_Count count,
-                                 MPI_Datatype datatype, MPI_Op op)
-{
-    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return PMPI_Reduce_local_c(inbuf, inoutbuf, count, datatype, op);
-    return ti_leave(PMPI_Reduce_local_c(inbuf, inoutbuf, count, datatype, op));
-}
-
-TI_EXPORT int MPI_Win_shared_query_c(MPI_Win win, int rank, MPI_Aint *size, MPI_Aint *disp_unit,
-                                     void *baseptr)
-{
-    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return PMPI_Win_shared_query_c(win, rank, size, disp_unit, baseptr);
-    return ti_leave(PMPI_Win_shared_query_c(win, rank, size, disp_unit, baseptr));
-}
-
-TI_EXPORT int MPI_File_get_type_extent_c(MPI_File fh, MPI_Datatype datatype, MPI_Count *extent)
-{
-    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return PMPI_File_get_type_extent_c(fh, datatype, extent);
-    return ti_leave(PMPI_File_get_type_extent_c(fh, datatype, extent));
-}
-
-TI_EXPORT int MPI_Send_init_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest,
-                              int tag, MPI_Comm comm, MPI_Request *request)
+int MPI_Send_init_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag,
+                    MPI_Comm comm, MPI_Request *request)
 {
     struct ti_call *c = TI_ENTER(TI_OP_SEND_INIT, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Send_init_c(buf, count, datatype, dest, tag, comm, request);
+        return TI_NEXT(MPI_Send_init_c)(buf, count, datatype, dest, tag, comm, request);
     c->count = count;
     c->type = datatype;
     c->peer = dest;
     c->tag = tag;
     c->comm = comm;
     c->req = request;
-    rc = PMPI_Send_init_c(buf, count, datatype, dest, tag, comm, request);
+    rc = TI_NEXT(MPI_Send_init_c)(buf, count, datatype, dest, tag, comm, request);
     if (rc == MPI_SUCCESS)
         ti_rec_send_init(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Bsend_init_c(const void *buf, MPI_Count count, MPI_Datatype datatype,
-                               int dest, int tag, MPI_Comm comm, MPI_Request *request)
+int MPI_Bsend_init_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag,
+                     MPI_Comm comm, MPI_Request *request)
 {
     struct ti_call *c = TI_ENTER(TI_OP_BSEND_INIT, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Bsend_init_c(buf, count, datatype, dest, tag, comm, request);
+        return TI_NEXT(MPI_Bsend_init_c)(buf, count, datatype, dest, tag, comm, request);
     c->count = count;
     c->type = datatype;
     c->peer = dest;
     c->tag = tag;
     c->comm = comm;
     c->req = request;
-    rc = PMPI_Bsend_init_c(buf, count, datatype, dest, tag, comm, request);
+    rc = TI_NEXT(MPI_Bsend_init_c)(buf, count, datatype, dest, tag, comm, request);
     if (rc == MPI_SUCCESS)
         ti_rec_send_init(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Ssend_init_c(const void *buf, MPI_Count count, MPI_Datatype datatype,
-                               int dest, int tag, MPI_Comm comm, MPI_Request *request)
+int MPI_Ssend_init_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag,
+                     MPI_Comm comm, MPI_Request *request)
 {
     struct ti_call *c = TI_ENTER(TI_OP_SSEND_INIT, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Ssend_init_c(buf, count, datatype, dest, tag, comm, request);
+        return TI_NEXT(MPI_Ssend_init_c)(buf, count, datatype, dest, tag, comm, request);
     c->count = count;
     c->type = datatype;
     c->peer = dest;
     c->tag = tag;
     c->comm = comm;
     c->req = request;
-    rc = PMPI_Ssend_init_c(buf, count, datatype, dest, tag, comm, request);
+    rc = TI_NEXT(MPI_Ssend_init_c)(buf, count, datatype, dest, tag, comm, request);
     if (rc == MPI_SUCCESS)
         ti_rec_send_init(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Rsend_init_c(const void *buf, MPI_Count count, MPI_Datatype datatype,
-                               int dest, int tag, MPI_Comm comm, MPI_Request *request)
+int MPI_Rsend_init_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag,
+                     MPI_Comm comm, MPI_Request *request)
 {
     struct ti_call *c = TI_ENTER(TI_OP_RSEND_INIT, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Rsend_init_c(buf, count, datatype, dest, tag, comm, request);
+        return TI_NEXT(MPI_Rsend_init_c)(buf, count, datatype, dest, tag, comm, request);
     c->count = count;
     c->type = datatype;
     c->peer = dest;
     c->tag = tag;
     c->comm = comm;
     c->req = request;
-    rc = PMPI_Rsend_init_c(buf, count, datatype, dest, tag, comm, request);
+    rc = TI_NEXT(MPI_Rsend_init_c)(buf, count, datatype, dest, tag, comm, request);
     if (rc == MPI_SUCCESS)
         ti_rec_send_init(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Recv_init_c(void *buf, MPI_Count count, MPI_Datatype datatype, int source,
-                              int tag, MPI_Comm comm, MPI_Request *request)
+int MPI_Recv_init_c(void *buf, MPI_Count count, MPI_Datatype datatype, int source, int tag,
+                    MPI_Comm comm, MPI_Request *request)
 {
     struct ti_call *c = TI_ENTER(TI_OP_RECV_INIT, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Recv_init_c(buf, count, datatype, source, tag, comm, request);
+        return TI_NEXT(MPI_Recv_init_c)(buf, count, datatype, source, tag, comm, request);
     c->count = count;
     c->type = datatype;
     c->peer = source;
     c->tag = tag;
     c->comm = comm;
     c->req = request;
-    rc = PMPI_Recv_init_c(buf, count, datatype, source, tag, comm, request);
+    rc = TI_NEXT(MPI_Recv_init_c)(buf, count, datatype, source, tag, comm, request);
     if (rc == MPI_SUCCESS)
         ti_rec_recv_init(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Mrecv_c(void *buf, MPI_Count count, MPI_Datatype type, MPI_Message *message,
-                          MPI_Status *status)
+int MPI_Mrecv_c(void *buf, MPI_Count count, MPI_Datatype type, MPI_Message *message,
+                MPI_Status *status)
 {
     struct ti_call *c = TI_ENTER(TI_OP_MRECV, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Mrecv_c(buf, count, type, message, status);
+        return TI_NEXT(MPI_Mrecv_c)(buf, count, type, message, status);
     c->count = count;
     c->type = type;
     c->message = message;
     c->status = status;
     ti_pre_mrecv(c);
-    rc = PMPI_Mrecv_c(buf, count, type, message, c->status);
+    rc = TI_NEXT(MPI_Mrecv_c)(buf, count, type, message, c->status);
     if (rc == MPI_SUCCESS)
         ti_rec_mrecv(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Imrecv_c(void *buf, MPI_Count count, MPI_Datatype type, MPI_Message *message,
-                           MPI_Request *request)
+int MPI_Imrecv_c(void *buf, MPI_Count count, MPI_Datatype type, MPI_Message *message,
+                 MPI_Request *request)
 {
     struct ti_call *c = TI_ENTER(TI_OP_IMRECV, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Imrecv_c(buf, count, type, message, request);
+        return TI_NEXT(MPI_Imrecv_c)(buf, count, type, message, request);
     c->count = count;
     c->type = type;
     c->message = message;
     c->req = request;
     ti_pre_imrecv(c);
-    rc = PMPI_Imrecv_c(buf, count, type, message, request);
+    rc = TI_NEXT(MPI_Imrecv_c)(buf, count, type, message, request);
     if (rc == MPI_SUCCESS)
         ti_rec_imrecv(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Alltoallw_c(const void *sendbuf, const MPI_Count sendcounts[],
-                              const MPI_Aint sdispls[], const MPI_Datatype sendtypes[],
-                              void *recvbuf, const MPI_Count recvcounts[],
-                              const MPI_Aint rdispls[], const MPI_Datatype recvtypes[],
-                              MPI_Comm comm)
+int MPI_Alltoallw_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[],
+                    const MPI_Datatype sendtypes[], void *recvbuf, const MPI_Count recvcounts[],
+                    const MPI_Aint rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm)
 {
     struct ti_call *c = TI_ENTER(TI_OP_ALLTOALLW, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Alltoallw_c(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
-                                rdispls, recvtypes, comm);
+        return TI_NEXT(MPI_Alltoallw_c)(sendbuf, sendcounts, sdispls, sendtypes, recvbuf,
+                                        recvcounts, rdispls, recvtypes, comm);
     c->in_place = sendbuf == MPI_IN_PLACE;
     c->counts = (const void *)sendcounts;
     c->wide = true;
@@ -5819,41 +5792,41 @@ TI_EXPORT int MPI_Alltoallw_c(const void *sendbuf, const MPI_Count sendcounts[],
     c->wide = true;
     c->types2 = recvtypes;
     c->comm = comm;
-    rc = PMPI_Alltoallw_c(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
-                          recvtypes, comm);
+    rc = TI_NEXT(MPI_Alltoallw_c)(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
+                                  rdispls, recvtypes, comm);
     if (rc == MPI_SUCCESS)
         ti_rec_alltoallw(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Ibcast_c(void *buffer, MPI_Count count, MPI_Datatype datatype, int root,
-                           MPI_Comm comm, MPI_Request *request)
+int MPI_Ibcast_c(void *buffer, MPI_Count count, MPI_Datatype datatype, int root, MPI_Comm comm,
+                 MPI_Request *request)
 {
     struct ti_call *c = TI_ENTER(TI_OP_IBCAST, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Ibcast_c(buffer, count, datatype, root, comm, request);
+        return TI_NEXT(MPI_Ibcast_c)(buffer, count, datatype, root, comm, request);
     c->count = count;
     c->type = datatype;
     c->root = root;
     c->comm = comm;
     c->req = request;
-    rc = PMPI_Ibcast_c(buffer, count, datatype, root, comm, request);
+    rc = TI_NEXT(MPI_Ibcast_c)(buffer, count, datatype, root, comm, request);
     if (rc == MPI_SUCCESS)
         ti_rec_bcast(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Ireduce_c(const void *sendbuf, void *recvbuf, MPI_Count count,
-                            MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm,
-                            MPI_Request *request)
+int MPI_Ireduce_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype,
+                  MPI_Op op, int root, MPI_Comm comm, MPI_Request *request)
 {
     struct ti_call *c = TI_ENTER(TI_OP_IREDUCE, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Ireduce_c(sendbuf, recvbuf, count, datatype, op, root, comm, request);
+        return TI_NEXT(MPI_Ireduce_c)(sendbuf, recvbuf, count, datatype, op, root, comm,
+                                      request);
     c->in_place = sendbuf == MPI_IN_PLACE;
     c->count = count;
     c->type = datatype;
@@ -5861,43 +5834,41 @@ TI_EXPORT int MPI_Ireduce_c(const void *sendbuf, void *recvbuf, MPI_Count count,
     c->root = root;
     c->comm = comm;
     c->req = request;
-    rc = PMPI_Ireduce_c(sendbuf, recvbuf, count, datatype, op, root, comm, request);
+    rc = TI_NEXT(MPI_Ireduce_c)(sendbuf, recvbuf, count, datatype, op, root, comm, request);
     if (rc == MPI_SUCCESS)
         ti_rec_reduce(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Iallreduce_c(const void *sendbuf, void *recvbuf, MPI_Count count,
-                               MPI_Datatype datatype, MPI_Op op, MPI_Comm comm,
-                               MPI_Request *request)
+int MPI_Iallreduce_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype,
+                     MPI_Op op, MPI_Comm comm, MPI_Request *request)
 {
     struct ti_call *c = TI_ENTER(TI_OP_IALLREDUCE, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Iallreduce_c(sendbuf, recvbuf, count, datatype, op, comm, request);
+        return TI_NEXT(MPI_Iallreduce_c)(sendbuf, recvbuf, count, datatype, op, comm, request);
     c->in_place = sendbuf == MPI_IN_PLACE;
     c->count = count;
     c->type = datatype;
     c->redop = op;
     c->comm = comm;
     c->req = request;
-    rc = PMPI_Iallreduce_c(sendbuf, recvbuf, count, datatype, op, comm, request);
+    rc = TI_NEXT(MPI_Iallreduce_c)(sendbuf, recvbuf, count, datatype, op, comm, request);
     if (rc == MPI_SUCCESS)
         ti_rec_reduce(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Ireduce_scatter_c(const void *sendbuf, void *recvbuf,
-                                    const MPI_Count recvcounts[], MPI_Datatype datatype,
-                                    MPI_Op op, MPI_Comm comm, MPI_Request *request)
+int MPI_Ireduce_scatter_c(const void *sendbuf, void *recvbuf, const MPI_Count recvcounts[],
+                          MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request *request)
 {
     struct ti_call *c = TI_ENTER(TI_OP_IREDUCE_SCATTER, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Ireduce_scatter_c(sendbuf, recvbuf, recvcounts, datatype, op, comm,
-                                      request);
+        return TI_NEXT(MPI_Ireduce_scatter_c)(sendbuf, recvbuf, recvcounts, datatype, op, comm,
+                                              request);
     c->in_place = sendbuf == MPI_IN_PLACE;
     c->counts2 = (const void *)recvcounts;
     c->wide = true;
@@ -5905,85 +5876,86 @@ TI_EXPORT int MPI_Ireduce_scatter_c(const void *sendbuf, void *recvbuf,
     c->redop = op;
     c->comm = comm;
     c->req = request;
-    rc = PMPI_Ireduce_scatter_c(sendbuf, recvbuf, recvcounts, datatype, op, comm, request);
+    rc = TI_NEXT(MPI_Ireduce_scatter_c)(sendbuf, recvbuf, recvcounts, datatype, op, comm,
+                                        request);
     if (rc == MPI_SUCCESS)
         ti_rec_reduce_scatter(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Ireduce_scatter_block_c(const void *sendbuf, void *recvbuf,
-                                          MPI_Count recvcount, MPI_Datatype datatype, MPI_Op op,
-                                          MPI_Comm comm, MPI_Request *request)
+int MPI_Ireduce_scatter_block_c(const void *sendbuf, void *recvbuf, MPI_Count recvcount,
+                                MPI_Datatype datatype, MPI_Op op, MPI_Comm comm,
+                                MPI_Request *request)
 {
     struct ti_call *c = TI_ENTER(TI_OP_IREDUCE_SCATTER_BLOCK, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Ireduce_scatter_block_c(sendbuf, recvbuf, recvcount, datatype, op, comm,
-                                            request);
+        return TI_NEXT(MPI_Ireduce_scatter_block_c)(sendbuf, recvbuf, recvcount, datatype, op,
+                                                    comm, request);
     c->in_place = sendbuf == MPI_IN_PLACE;
     c->count = recvcount;
     c->type = datatype;
     c->redop = op;
     c->comm = comm;
     c->req = request;
-    rc = PMPI_Ireduce_scatter_block_c(sendbuf, recvbuf, recvcount, datatype, op, comm, request);
+    rc = TI_NEXT(MPI_Ireduce_scatter_block_c)(sendbuf, recvbuf, recvcount, datatype, op, comm,
+                                              request);
     if (rc == MPI_SUCCESS)
         ti_rec_reduce(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Iscan_c(const void *sendbuf, void *recvbuf, MPI_Count count,
-                          MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request *request)
+int MPI_Iscan_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype,
+                MPI_Op op, MPI_Comm comm, MPI_Request *request)
 {
     struct ti_call *c = TI_ENTER(TI_OP_ISCAN, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Iscan_c(sendbuf, recvbuf, count, datatype, op, comm, request);
+        return TI_NEXT(MPI_Iscan_c)(sendbuf, recvbuf, count, datatype, op, comm, request);
     c->in_place = sendbuf == MPI_IN_PLACE;
     c->count = count;
     c->type = datatype;
     c->redop = op;
     c->comm = comm;
     c->req = request;
-    rc = PMPI_Iscan_c(sendbuf, recvbuf, count, datatype, op, comm, request);
+    rc = TI_NEXT(MPI_Iscan_c)(sendbuf, recvbuf, count, datatype, op, comm, request);
     if (rc == MPI_SUCCESS)
         ti_rec_reduce(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Iexscan_c(const void *sendbuf, void *recvbuf, MPI_Count count,
-                            MPI_Datatype datatype, MPI_Op op, MPI_Comm comm,
-                            MPI_Request *request)
+int MPI_Iexscan_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype,
+                  MPI_Op op, MPI_Comm comm, MPI_Request *request)
 {
     struct ti_call *c = TI_ENTER(TI_OP_IEXSCAN, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Iexscan_c(sendbuf, recvbuf, count, datatype, op, comm, request);
+        return TI_NEXT(MPI_Iexscan_c)(sendbuf, recvbuf, count, datatype, op, comm, request);
     c->in_place = sendbuf == MPI_IN_PLACE;
     c->count = count;
     c->type = datatype;
     c->redop = op;
     c->comm = comm;
     c->req = request;
-    rc = PMPI_Iexscan_c(sendbuf, recvbuf, count, datatype, op, comm, request);
+    rc = TI_NEXT(MPI_Iexscan_c)(sendbuf, recvbuf, count, datatype, op, comm, request);
     if (rc == MPI_SUCCESS)
         ti_rec_reduce(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Igather_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
-                            void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root,
-                            MPI_Comm comm, MPI_Request *request)
+int MPI_Igather_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
+                  void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root,
+                  MPI_Comm comm, MPI_Request *request)
 {
     struct ti_call *c = TI_ENTER(TI_OP_IGATHER, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Igather_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root,
-                              comm, request);
+        return TI_NEXT(MPI_Igather_c)(sendbuf, sendcount, sendtype, recvbuf, recvcount,
+                                      recvtype, root, comm, request);
     c->in_place = sendbuf == MPI_IN_PLACE;
     c->count = sendcount;
     c->type = sendtype;
@@ -5992,24 +5964,23 @@ TI_EXPORT int MPI_Igather_c(const void *sendbuf, MPI_Count sendcount, MPI_Dataty
     c->root = root;
     c->comm = comm;
     c->req = request;
-    rc = PMPI_Igather_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
-                        request);
+    rc = TI_NEXT(MPI_Igather_c)(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
+                                root, comm, request);
     if (rc == MPI_SUCCESS)
         ti_rec_gather(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Igatherv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
-                             void *recvbuf, const MPI_Count recvcounts[],
-                             const MPI_Aint displs[], MPI_Datatype recvtype, int root,
-                             MPI_Comm comm, MPI_Request *request)
+int MPI_Igatherv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
+                   void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint displs[],
+                   MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request *request)
 {
     struct ti_call *c = TI_ENTER(TI_OP_IGATHERV, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Igatherv_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
-                               recvtype, root, comm, request);
+        return TI_NEXT(MPI_Igatherv_c)(sendbuf, sendcount, sendtype, recvbuf, recvcounts,
+                                       displs, recvtype, root, comm, request);
     c->in_place = sendbuf == MPI_IN_PLACE;
     c->count = sendcount;
     c->type = sendtype;
@@ -6019,23 +5990,23 @@ TI_EXPORT int MPI_Igatherv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datat
     c->root = root;
     c->comm = comm;
     c->req = request;
-    rc = PMPI_Igatherv_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
-                         root, comm, request);
+    rc = TI_NEXT(MPI_Igatherv_c)(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
+                                 recvtype, root, comm, request);
     if (rc == MPI_SUCCESS)
         ti_rec_gatherv(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Iscatter_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
-                             void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
-                             int root, MPI_Comm comm, MPI_Request *request)
+int MPI_Iscatter_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
+                   void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root,
+                   MPI_Comm comm, MPI_Request *request)
 {
     struct ti_call *c = TI_ENTER(TI_OP_ISCATTER, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Iscatter_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root,
-                               comm, request);
+        return TI_NEXT(MPI_Iscatter_c)(sendbuf, sendcount, sendtype, recvbuf, recvcount,
+                                       recvtype, root, comm, request);
     c->count = sendcount;
     c->type = sendtype;
     c->in_place2 = recvbuf == MPI_IN_PLACE;
@@ -6044,24 +6015,23 @@ TI_EXPORT int MPI_Iscatter_c(const void *sendbuf, MPI_Count sendcount, MPI_Datat
     c->root = root;
     c->comm = comm;
     c->req = request;
-    rc = PMPI_Iscatter_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
-                         request);
+    rc = TI_NEXT(MPI_Iscatter_c)(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
+                                 root, comm, request);
     if (rc == MPI_SUCCESS)
         ti_rec_scatter(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Iscatterv_c(const void *sendbuf, const MPI_Count sendcounts[],
-                              const MPI_Aint displs[], MPI_Datatype sendtype, void *recvbuf,
-                              MPI_Count recvcount, MPI_Datatype recvtype, int root,
-                              MPI_Comm comm, MPI_Request *request)
+int MPI_Iscatterv_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint displs[],
+                    MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount,
+                    MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request *request)
 {
     struct ti_call *c = TI_ENTER(TI_OP_ISCATTERV, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Iscatterv_c(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount,
-                                recvtype, root, comm, request);
+        return TI_NEXT(MPI_Iscatterv_c)(sendbuf, sendcounts, displs, sendtype, recvbuf,
+                                        recvcount, recvtype, root, comm, request);
     c->counts = (const void *)sendcounts;
     c->wide = true;
     c->type = sendtype;
@@ -6071,23 +6041,23 @@ TI_EXPORT int MPI_Iscatterv_c(const void *sendbuf, const MPI_Count sendcounts[],
     c->root = root;
     c->comm = comm;
     c->req = request;
-    rc = PMPI_Iscatterv_c(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype,
-                          root, comm, request);
+    rc = TI_NEXT(MPI_Iscatterv_c)(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount,
+                                  recvtype, root, comm, request);
     if (rc == MPI_SUCCESS)
         ti_rec_scatterv(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Iallgather_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
-                               void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
-                               MPI_Comm comm, MPI_Request *request)
+int MPI_Iallgather_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
+                     void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm,
+                     MPI_Request *request)
 {
     struct ti_call *c = TI_ENTER(TI_OP_IALLGATHER, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Iallgather_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
-                                 comm, request);
+        return TI_NEXT(MPI_Iallgather_c)(sendbuf, sendcount, sendtype, recvbuf, recvcount,
+                                         recvtype, comm, request);
     c->in_place = sendbuf == MPI_IN_PLACE;
     c->count = sendcount;
     c->type = sendtype;
@@ -6095,24 +6065,23 @@ TI_EXPORT int MPI_Iallgather_c(const void *sendbuf, MPI_Count sendcount, MPI_Dat
     c->type2 = recvtype;
     c->comm = comm;
     c->req = request;
-    rc = PMPI_Iallgather_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
-                           request);
+    rc = TI_NEXT(MPI_Iallgather_c)(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
+                                   comm, request);
     if (rc == MPI_SUCCESS)
         ti_rec_allgather(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Iallgatherv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
-                                void *recvbuf, const MPI_Count recvcounts[],
-                                const MPI_Aint displs[], MPI_Datatype recvtype, MPI_Comm comm,
-                                MPI_Request *request)
+int MPI_Iallgatherv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
+                      void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint displs[],
+                      MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request)
 {
     struct ti_call *c = TI_ENTER(TI_OP_IALLGATHERV, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Iallgatherv_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
-                                  recvtype, comm, request);
+        return TI_NEXT(MPI_Iallgatherv_c)(sendbuf, sendcount, sendtype, recvbuf, recvcounts,
+                                          displs, recvtype, comm, request);
     c->in_place = sendbuf == MPI_IN_PLACE;
     c->count = sendcount;
     c->type = sendtype;
@@ -6121,23 +6090,23 @@ TI_EXPORT int MPI_Iallgatherv_c(const void *sendbuf, MPI_Count sendcount, MPI_Da
     c->type2 = recvtype;
     c->comm = comm;
     c->req = request;
-    rc = PMPI_Iallgatherv_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
-                            comm, request);
+    rc = TI_NEXT(MPI_Iallgatherv_c)(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
+                                    recvtype, comm, request);
     if (rc == MPI_SUCCESS)
         ti_rec_allgatherv(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Ialltoall_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
-                              void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
-                              MPI_Comm comm, MPI_Request *request)
+int MPI_Ialltoall_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
+                    void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm,
+                    MPI_Request *request)
 {
     struct ti_call *c = TI_ENTER(TI_OP_IALLTOALL, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Ialltoall_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
-                                comm, request);
+        return TI_NEXT(MPI_Ialltoall_c)(sendbuf, sendcount, sendtype, recvbuf, recvcount,
+                                        recvtype, comm, request);
     c->in_place = sendbuf == MPI_IN_PLACE;
     c->count = sendcount;
     c->type = sendtype;
@@ -6145,24 +6114,24 @@ TI_EXPORT int MPI_Ialltoall_c(const void *sendbuf, MPI_Count sendcount, MPI_Data
     c->type2 = recvtype;
     c->comm = comm;
     c->req = request;
-    rc = PMPI_Ialltoall_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
-                          request);
+    rc = TI_NEXT(MPI_Ialltoall_c)(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
+                                  comm, request);
     if (rc == MPI_SUCCESS)
         ti_rec_allgather(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Ialltoallv_c(const void *sendbuf, const MPI_Count sendcounts[],
-                               const MPI_Aint sdispls[], MPI_Datatype sendtype, void *recvbuf,
-                               const MPI_Count recvcounts[], const MPI_Aint rdispls[],
-                               MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request)
+int MPI_Ialltoallv_c(const void *sendbuf, const MPI_Count sendcounts[],
+                     const MPI_Aint sdispls[], MPI_Datatype sendtype, void *recvbuf,
+                     const MPI_Count recvcounts[], const MPI_Aint rdispls[],
+                     MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request)
 {
     struct ti_call *c = TI_ENTER(TI_OP_IALLTOALLV, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Ialltoallv_c(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts,
-                                 rdispls, recvtype, comm, request);
+        return TI_NEXT(MPI_Ialltoallv_c)(sendbuf, sendcounts, sdispls, sendtype, recvbuf,
+                                         recvcounts, rdispls, recvtype, comm, request);
     c->in_place = sendbuf == MPI_IN_PLACE;
     c->counts = (const void *)sendcounts;
     c->wide = true;
@@ -6172,25 +6141,24 @@ TI_EXPORT int MPI_Ialltoallv_c(const void *sendbuf, const MPI_Count sendcounts[]
     c->type2 = recvtype;
     c->comm = comm;
     c->req = request;
-    rc = PMPI_Ialltoallv_c(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
-                           recvtype, comm, request);
+    rc = TI_NEXT(MPI_Ialltoallv_c)(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts,
+                                   rdispls, recvtype, comm, request);
     if (rc == MPI_SUCCESS)
         ti_rec_alltoallv(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Ialltoallw_c(const void *sendbuf, const MPI_Count sendcounts[],
-                               const MPI_Aint sdispls[], const MPI_Datatype sendtypes[],
-                               void *recvbuf, const MPI_Count recvcounts[],
-                               const MPI_Aint rdispls[], const MPI_Datatype recvtypes[],
-                               MPI_Comm comm, MPI_Request *request)
+int MPI_Ialltoallw_c(const void *sendbuf, const MPI_Count sendcounts[],
+                     const MPI_Aint sdispls[], const MPI_Datatype sendtypes[], void *recvbuf,
+                     const MPI_Count recvcounts[], const MPI_Aint rdispls[],
+                     const MPI_Datatype recvtypes[], MPI_Comm comm, MPI_Request *request)
 {
     struct ti_call *c = TI_ENTER(TI_OP_IALLTOALLW, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Ialltoallw_c(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
-                                 rdispls, recvtypes, comm, request);
+        return TI_NEXT(MPI_Ialltoallw_c)(sendbuf, sendcounts, sdispls, sendtypes, recvbuf,
+                                         recvcounts, rdispls, recvtypes, comm, request);
     c->in_place = sendbuf == MPI_IN_PLACE;
     c->counts = (const void *)sendcounts;
     c->wide = true;
@@ -6200,94 +6168,91 @@ TI_EXPORT int MPI_Ialltoallw_c(const void *sendbuf, const MPI_Count sendcounts[]
     c->types2 = recvtypes;
     c->comm = comm;
     c->req = request;
-    rc = PMPI_Ialltoallw_c(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
-                           rdispls, recvtypes, comm, request);
+    rc = TI_NEXT(MPI_Ialltoallw_c)(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
+                                   rdispls, recvtypes, comm, request);
     if (rc == MPI_SUCCESS)
         ti_rec_alltoallw(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Neighbor_allgather_c(const void *sendbuf, MPI_Count sendcount,
-                                       MPI_Datatype sendtype, void *recvbuf,
-                                       MPI_Count recvcount, MPI_Datatype recvtype,
-                                       MPI_Comm comm)
+int MPI_Neighbor_allgather_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
+                             void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
+                             MPI_Comm comm)
 {
     struct ti_call *c = TI_ENTER(TI_OP_NEIGHBOR_ALLGATHER, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Neighbor_allgather_c(sendbuf, sendcount, sendtype, recvbuf, recvcount,
-                                         recvtype, comm);
+        return TI_NEXT(MPI_Neighbor_allgather_c)(sendbuf, sendcount, sendtype, recvbuf,
+                                                 recvcount, recvtype, comm);
     c->count = sendcount;
     c->type = sendtype;
     c->count2 = recvcount;
     c->type2 = recvtype;
     c->comm = comm;
-    rc = PMPI_Neighbor_allgather_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
-                                   comm);
+    rc = TI_NEXT(MPI_Neighbor_allgather_c)(sendbuf, sendcount, sendtype, recvbuf, recvcount,
+                                           recvtype, comm);
     if (rc == MPI_SUCCESS)
         ti_rec_neighbor_allgather(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Neighbor_allgatherv_c(const void *sendbuf, MPI_Count sendcount,
-                                        MPI_Datatype sendtype, void *recvbuf,
-                                        const MPI_Count recvcounts[], const MPI_Aint displs[],
-                                        MPI_Datatype recvtype, MPI_Comm comm)
+int MPI_Neighbor_allgatherv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
+                              void *recvbuf, const MPI_Count recvcounts[],
+                              const MPI_Aint displs[], MPI_Datatype recvtype, MPI_Comm comm)
 {
     struct ti_call *c = TI_ENTER(TI_OP_NEIGHBOR_ALLGATHERV, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Neighbor_allgatherv_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts,
-                                          displs, recvtype, comm);
+        return TI_NEXT(MPI_Neighbor_allgatherv_c)(sendbuf, sendcount, sendtype, recvbuf,
+                                                  recvcounts, displs, recvtype, comm);
     c->count = sendcount;
     c->type = sendtype;
     c->counts2 = (const void *)recvcounts;
     c->wide = true;
     c->type2 = recvtype;
     c->comm = comm;
-    rc = PMPI_Neighbor_allgatherv_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
-                                    recvtype, comm);
+    rc = TI_NEXT(MPI_Neighbor_allgatherv_c)(sendbuf, sendcount, sendtype, recvbuf, recvcounts,
+                                            displs, recvtype, comm);
     if (rc == MPI_SUCCESS)
         ti_rec_neighbor_allgatherv(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Neighbor_alltoall_c(const void *sendbuf, MPI_Count sendcount,
-                                      MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount,
-                                      MPI_Datatype recvtype, MPI_Comm comm)
+int MPI_Neighbor_alltoall_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
+                            void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
+                            MPI_Comm comm)
 {
     struct ti_call *c = TI_ENTER(TI_OP_NEIGHBOR_ALLTOALL, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Neighbor_alltoall_c(sendbuf, sendcount, sendtype, recvbuf, recvcount,
-                                        recvtype, comm);
+        return TI_NEXT(MPI_Neighbor_alltoall_c)(sendbuf, sendcount, sendtype, recvbuf,
+                                                recvcount, recvtype, comm);
     c->count = sendcount;
     c->type = sendtype;
     c->count2 = recvcount;
     c->type2 = recvtype;
     c->comm = comm;
-    rc = PMPI_Neighbor_alltoall_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
-                                  comm);
+    rc = TI_NEXT(MPI_Neighbor_alltoall_c)(sendbuf, sendcount, sendtype, recvbuf, recvcount,
+                                          recvtype, comm);
     if (rc == MPI_SUCCESS)
         ti_rec_neighbor_allgather(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Neighbor_alltoallv_c(const void *sendbuf, const MPI_Count sendcounts[],
-                                       const MPI_Aint sdispls[], MPI_Datatype sendtype,
-                                       void *recvbuf, const MPI_Count recvcounts[],
-                                       const MPI_Aint rdispls[], MPI_Datatype recvtype,
-                                       MPI_Comm comm)
+int MPI_Neighbor_alltoallv_c(const void *sendbuf, const MPI_Count sendcounts[],
+                             const MPI_Aint sdispls[], MPI_Datatype sendtype, void *recvbuf,
+                             const MPI_Count recvcounts[], const MPI_Aint rdispls[],
+                             MPI_Datatype recvtype, MPI_Comm comm)
 {
     struct ti_call *c = TI_ENTER(TI_OP_NEIGHBOR_ALLTOALLV, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Neighbor_alltoallv_c(sendbuf, sendcounts, sdispls, sendtype, recvbuf,
-                                         recvcounts, rdispls, recvtype, comm);
+        return TI_NEXT(MPI_Neighbor_alltoallv_c)(sendbuf, sendcounts, sdispls, sendtype,
+                                                 recvbuf, recvcounts, rdispls, recvtype, comm);
     c->counts = (const void *)sendcounts;
     c->wide = true;
     c->type = sendtype;
@@ -6295,25 +6260,25 @@ TI_EXPORT int MPI_Neighbor_alltoallv_c(const void *sendbuf, const MPI_Count send
     c->wide = true;
     c->type2 = recvtype;
     c->comm = comm;
-    rc = PMPI_Neighbor_alltoallv_c(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts,
-                                   rdispls, recvtype, comm);
+    rc = TI_NEXT(MPI_Neighbor_alltoallv_c)(sendbuf, sendcounts, sdispls, sendtype, recvbuf,
+                                           recvcounts, rdispls, recvtype, comm);
     if (rc == MPI_SUCCESS)
         ti_rec_neighbor_alltoallv(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Neighbor_alltoallw_c(const void *sendbuf, const MPI_Count sendcounts[],
-                                       const MPI_Aint sdispls[], const MPI_Datatype sendtypes[],
-                                       void *recvbuf, const MPI_Count recvcounts[],
-                                       const MPI_Aint rdispls[], const MPI_Datatype recvtypes[],
-                                       MPI_Comm comm)
+int MPI_Neighbor_alltoallw_c(const void *sendbuf, const MPI_Count sendcounts[],
+                             const MPI_Aint sdispls[], const MPI_Datatype sendtypes[],
+                             void *recvbuf, const MPI_Count recvcounts[],
+                             const MPI_Aint rdispls[], const MPI_Datatype recvtypes[],
+                             MPI_Comm comm)
 {
     struct ti_call *c = TI_ENTER(TI_OP_NEIGHBOR_ALLTOALLW, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Neighbor_alltoallw_c(sendbuf, sendcounts, sdispls, sendtypes, recvbuf,
-                                         recvcounts, rdispls, recvtypes, comm);
+        return TI_NEXT(MPI_Neighbor_alltoallw_c)(sendbuf, sendcounts, sdispls, sendtypes,
+                                                 recvbuf, recvcounts, rdispls, recvtypes, comm);
     c->counts = (const void *)sendcounts;
     c->wide = true;
     c->types = sendtypes;
@@ -6321,49 +6286,47 @@ TI_EXPORT int MPI_Neighbor_alltoallw_c(const void *sendbuf, const MPI_Count send
     c->wide = true;
     c->types2 = recvtypes;
     c->comm = comm;
-    rc = PMPI_Neighbor_alltoallw_c(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
-                                   rdispls, recvtypes, comm);
+    rc = TI_NEXT(MPI_Neighbor_alltoallw_c)(sendbuf, sendcounts, sdispls, sendtypes, recvbuf,
+                                           recvcounts, rdispls, recvtypes, comm);
     if (rc == MPI_SUCCESS)
         ti_rec_neighbor_alltoallw(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Ineighbor_allgather_c(const void *sendbuf, MPI_Count sendcount,
-                                        MPI_Datatype sendtype, void *recvbuf,
-                                        MPI_Count recvcount, MPI_Datatype recvtype,
-                                        MPI_Comm comm, MPI_Request *request)
+int MPI_Ineighbor_allgather_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
+                              void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
+                              MPI_Comm comm, MPI_Request *request)
 {
     struct ti_call *c = TI_ENTER(TI_OP_INEIGHBOR_ALLGATHER, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Ineighbor_allgather_c(sendbuf, sendcount, sendtype, recvbuf, recvcount,
-                                          recvtype, comm, request);
+        return TI_NEXT(MPI_Ineighbor_allgather_c)(sendbuf, sendcount, sendtype, recvbuf,
+                                                  recvcount, recvtype, comm, request);
     c->count = sendcount;
     c->type = sendtype;
     c->count2 = recvcount;
     c->type2 = recvtype;
     c->comm = comm;
     c->req = request;
-    rc = PMPI_Ineighbor_allgather_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
-                                    comm, request);
+    rc = TI_NEXT(MPI_Ineighbor_allgather_c)(sendbuf, sendcount, sendtype, recvbuf, recvcount,
+                                            recvtype, comm, request);
     if (rc == MPI_SUCCESS)
         ti_rec_neighbor_allgather(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Ineighbor_allgatherv_c(const void *sendbuf, MPI_Count sendcount,
-                                         MPI_Datatype sendtype, void *recvbuf,
-                                         const MPI_Count recvcounts[], const MPI_Aint displs[],
-                                         MPI_Datatype recvtype, MPI_Comm comm,
-                                         MPI_Request *request)
+int MPI_Ineighbor_allgatherv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
+                               void *recvbuf, const MPI_Count recvcounts[],
+                               const MPI_Aint displs[], MPI_Datatype recvtype, MPI_Comm comm,
+                               MPI_Request *request)
 {
     struct ti_call *c = TI_ENTER(TI_OP_INEIGHBOR_ALLGATHERV, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Ineighbor_allgatherv_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts,
-                                           displs, recvtype, comm, request);
+        return TI_NEXT(MPI_Ineighbor_allgatherv_c)(sendbuf, sendcount, sendtype, recvbuf,
+                                                   recvcounts, displs, recvtype, comm, request);
     c->count = sendcount;
     c->type = sendtype;
     c->counts2 = (const void *)recvcounts;
@@ -6371,49 +6334,48 @@ TI_EXPORT int MPI_Ineighbor_allgatherv_c(const void *sendbuf, MPI_Count sendcoun
     c->type2 = recvtype;
     c->comm = comm;
     c->req = request;
-    rc = PMPI_Ineighbor_allgatherv_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
-                                     recvtype, comm, request);
+    rc = TI_NEXT(MPI_Ineighbor_allgatherv_c)(sendbuf, sendcount, sendtype, recvbuf, recvcounts,
+                                             displs, recvtype, comm, request);
     if (rc == MPI_SUCCESS)
         ti_rec_neighbor_allgatherv(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Ineighbor_alltoall_c(const void *sendbuf, MPI_Count sendcount,
-                                       MPI_Datatype sendtype, void *recvbuf,
-                                       MPI_Count recvcount, MPI_Datatype recvtype,
-                                       MPI_Comm comm, MPI_Request *request)
+int MPI_Ineighbor_alltoall_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
+                             void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
+                             MPI_Comm comm, MPI_Request *request)
 {
     struct ti_call *c = TI_ENTER(TI_OP_INEIGHBOR_ALLTOALL, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Ineighbor_alltoall_c(sendbuf, sendcount, sendtype, recvbuf, recvcount,
-                                         recvtype, comm, request);
+        return TI_NEXT(MPI_Ineighbor_alltoall_c)(sendbuf, sendcount, sendtype, recvbuf,
+                                                 recvcount, recvtype, comm, request);
     c->count = sendcount;
     c->type = sendtype;
     c->count2 = recvcount;
     c->type2 = recvtype;
     c->comm = comm;
     c->req = request;
-    rc = PMPI_Ineighbor_alltoall_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
-                                   comm, request);
+    rc = TI_NEXT(MPI_Ineighbor_alltoall_c)(sendbuf, sendcount, sendtype, recvbuf, recvcount,
+                                           recvtype, comm, request);
     if (rc == MPI_SUCCESS)
         ti_rec_neighbor_allgather(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Ineighbor_alltoallv_c(const void *sendbuf, const MPI_Count sendcounts[],
-                                        const MPI_Aint sdispls[], MPI_Datatype sendtype,
-                                        void *recvbuf, const MPI_Count recvcounts[],
-                                        const MPI_Aint rdispls[], MPI_Datatype recvtype,
-                                        MPI_Comm comm, MPI_Request *request)
+int MPI_Ineighbor_alltoallv_c(const void *sendbuf, const MPI_Count sendcounts[],
+                              const MPI_Aint sdispls[], MPI_Datatype sendtype, void *recvbuf,
+                              const MPI_Count recvcounts[], const MPI_Aint rdispls[],
+                              MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request)
 {
     struct ti_call *c = TI_ENTER(TI_OP_INEIGHBOR_ALLTOALLV, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Ineighbor_alltoallv_c(sendbuf, sendcounts, sdispls, sendtype, recvbuf,
-                                          recvcounts, rdispls, recvtype, comm, request);
+        return TI_NEXT(MPI_Ineighbor_alltoallv_c)(sendbuf, sendcounts, sdispls, sendtype,
+                                                  recvbuf, recvcounts, rdispls, recvtype, comm,
+                                                  request);
     c->counts = (const void *)sendcounts;
     c->wide = true;
     c->type = sendtype;
@@ -6422,26 +6384,26 @@ TI_EXPORT int MPI_Ineighbor_alltoallv_c(const void *sendbuf, const MPI_Count sen
     c->type2 = recvtype;
     c->comm = comm;
     c->req = request;
-    rc = PMPI_Ineighbor_alltoallv_c(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts,
-                                    rdispls, recvtype, comm, request);
+    rc = TI_NEXT(MPI_Ineighbor_alltoallv_c)(sendbuf, sendcounts, sdispls, sendtype, recvbuf,
+                                            recvcounts, rdispls, recvtype, comm, request);
     if (rc == MPI_SUCCESS)
         ti_rec_neighbor_alltoallv(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Ineighbor_alltoallw_c(const void *sendbuf, const MPI_Count sendcounts[],
-                                        const MPI_Aint sdispls[],
-                                        const MPI_Datatype sendtypes[], void *recvbuf,
-                                        const MPI_Count recvcounts[], const MPI_Aint rdispls[],
-                                        const MPI_Datatype recvtypes[], MPI_Comm comm,
-                                        MPI_Request *request)
+int MPI_Ineighbor_alltoallw_c(const void *sendbuf, const MPI_Count sendcounts[],
+                              const MPI_Aint sdispls[], const MPI_Datatype sendtypes[],
+                              void *recvbuf, const MPI_Count recvcounts[],
+                              const MPI_Aint rdispls[], const MPI_Datatype recvtypes[],
+                              MPI_Comm comm, MPI_Request *request)
 {
     struct ti_call *c = TI_ENTER(TI_OP_INEIGHBOR_ALLTOALLW, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Ineighbor_alltoallw_c(sendbuf, sendcounts, sdispls, sendtypes, recvbuf,
-                                          recvcounts, rdispls, recvtypes, comm, request);
+        return TI_NEXT(MPI_Ineighbor_alltoallw_c)(sendbuf, sendcounts, sdispls, sendtypes,
+                                                  recvbuf, recvcounts, rdispls, recvtypes, comm,
+                                                  request);
     c->counts = (const void *)sendcounts;
     c->wide = true;
     c->types = sendtypes;
@@ -6450,124 +6412,125 @@ TI_EXPORT int MPI_Ineighbor_alltoallw_c(const void *sendbuf, const MPI_Count sen
     c->types2 = recvtypes;
     c->comm = comm;
     c->req = request;
-    rc = PMPI_Ineighbor_alltoallw_c(sendbuf, sendcounts, sdispls, sendtypes, recvbuf,
-                                    recvcounts, rdispls, recvtypes, comm, request);
+    rc = TI_NEXT(MPI_Ineighbor_alltoallw_c)(sendbuf, sendcounts, sdispls, sendtypes, recvbuf,
+                                            recvcounts, rdispls, recvtypes, comm, request);
     if (rc == MPI_SUCCESS)
         ti_rec_neighbor_alltoallw(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Win_create_c(void *base, MPI_Aint size, MPI_Aint disp_unit, MPI_Info info,
-                               MPI_Comm comm, MPI_Win *win)
+int MPI_Win_create_c(void *base, MPI_Aint size, MPI_Aint disp_unit, MPI_Info info,
+                     MPI_Comm comm, MPI_Win *win)
 {
     struct ti_call *c = TI_ENTER(TI_OP_WIN_CREATE, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Win_create_c(base, size, disp_unit, info, comm, win);
+        return TI_NEXT(MPI_Win_create_c)(base, size, disp_unit, info, comm, win);
     c->bytes = size;
     c->unit = disp_unit;
     c->comm = comm;
     c->newwin = win;
-    rc = PMPI_Win_create_c(base, size, disp_unit, info, comm, win);
+    rc = TI_NEXT(MPI_Win_create_c)(base, size, disp_unit, info, comm, win);
     if (rc == MPI_SUCCESS)
         ti_rec_win_create(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Win_allocate_c(MPI_Aint size, MPI_Aint disp_unit, MPI_Info info,
-                                 MPI_Comm comm, void *baseptr, MPI_Win *win)
+int MPI_Win_allocate_c(MPI_Aint size, MPI_Aint disp_unit, MPI_Info info, MPI_Comm comm,
+                       void *baseptr, MPI_Win *win)
 {
     struct ti_call *c = TI_ENTER(TI_OP_WIN_ALLOCATE, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Win_allocate_c(size, disp_unit, info, comm, baseptr, win);
+        return TI_NEXT(MPI_Win_allocate_c)(size, disp_unit, info, comm, baseptr, win);
     c->bytes = size;
     c->unit = disp_unit;
     c->comm = comm;
     c->newwin = win;
-    rc = PMPI_Win_allocate_c(size, disp_unit, info, comm, baseptr, win);
+    rc = TI_NEXT(MPI_Win_allocate_c)(size, disp_unit, info, comm, baseptr, win);
     if (rc == MPI_SUCCESS)
         ti_rec_win_create(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Win_allocate_shared_c(MPI_Aint size, MPI_Aint disp_unit, MPI_Info info,
-                                        MPI_Comm comm, void *baseptr, MPI_Win *win)
+int MPI_Win_allocate_shared_c(MPI_Aint size, MPI_Aint disp_unit, MPI_Info info, MPI_Comm comm,
+                              void *baseptr, MPI_Win *win)
 {
     struct ti_call *c = TI_ENTER(TI_OP_WIN_ALLOCATE_SHARED, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Win_allocate_shared_c(size, disp_unit, info, comm, baseptr, win);
+        return TI_NEXT(MPI_Win_allocate_shared_c)(size, disp_unit, info, comm, baseptr, win);
     c->bytes = size;
     c->unit = disp_unit;
     c->comm = comm;
     c->newwin = win;
-    rc = PMPI_Win_allocate_shared_c(size, disp_unit, info, comm, baseptr, win);
+    rc = TI_NEXT(MPI_Win_allocate_shared_c)(size, disp_unit, info, comm, baseptr, win);
     if (rc == MPI_SUCCESS)
         ti_rec_win_create(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Put_c(const void *origin_addr, MPI_Count origin_count,
-                        MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp,
-                        MPI_Count target_count, MPI_Datatype target_datatype, MPI_Win win)
+int MPI_Put_c(const void *origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype,
+              int target_rank, MPI_Aint target_disp, MPI_Count target_count,
+              MPI_Datatype target_datatype, MPI_Win win)
 {
     struct ti_call *c = TI_ENTER(TI_OP_PUT, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Put_c(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
-                          target_count, target_datatype, win);
+        return TI_NEXT(MPI_Put_c)(origin_addr, origin_count, origin_datatype, target_rank,
+                                  target_disp, target_count, target_datatype, win);
     c->count = origin_count;
     c->type = origin_datatype;
     c->peer = target_rank;
     c->count2 = target_count;
     c->type2 = target_datatype;
     c->win = win;
-    rc = PMPI_Put_c(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
-                    target_count, target_datatype, win);
+    rc = TI_NEXT(MPI_Put_c)(origin_addr, origin_count, origin_datatype, target_rank,
+                            target_disp, target_count, target_datatype, win);
     if (rc == MPI_SUCCESS)
         ti_rec_rma(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Get_c(void *origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype,
-                        int target_rank, MPI_Aint target_disp, MPI_Count target_count,
-                        MPI_Datatype target_datatype, MPI_Win win)
+int MPI_Get_c(void *origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype,
+              int target_rank, MPI_Aint target_disp, MPI_Count target_count,
+              MPI_Datatype target_datatype, MPI_Win win)
 {
     struct ti_call *c = TI_ENTER(TI_OP_GET, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Get_c(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
-                          target_count, target_datatype, win);
+        return TI_NEXT(MPI_Get_c)(origin_addr, origin_count, origin_datatype, target_rank,
+                                  target_disp, target_count, target_datatype, win);
     c->count = origin_count;
     c->type = origin_datatype;
     c->peer = target_rank;
     c->count2 = target_count;
     c->type2 = target_datatype;
     c->win = win;
-    rc = PMPI_Get_c(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
-                    target_count, target_datatype, win);
+    rc = TI_NEXT(MPI_Get_c)(origin_addr, origin_count, origin_datatype, target_rank,
+                            target_disp, target_count, target_datatype, win);
     if (rc == MPI_SUCCESS)
         ti_rec_rma(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Accumulate_c(const void *origin_addr, MPI_Count origin_count,
-                               MPI_Datatype origin_datatype, int target_rank,
-                               MPI_Aint target_disp, MPI_Count target_count,
-                               MPI_Datatype target_datatype, MPI_Op op, MPI_Win win)
+int MPI_Accumulate_c(const void *origin_addr, MPI_Count origin_count,
+                     MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp,
+                     MPI_Count target_count, MPI_Datatype target_datatype, MPI_Op op,
+                     MPI_Win win)
 {
     struct ti_call *c = TI_ENTER(TI_OP_ACCUMULATE, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Accumulate_c(origin_addr, origin_count, origin_datatype, target_rank,
-                                 target_disp, target_count, target_datatype, op, win);
+        return TI_NEXT(MPI_Accumulate_c)(origin_addr, origin_count, origin_datatype,
+                                         target_rank, target_disp, target_count,
+                                         target_datatype, op, win);
     c->count = origin_count;
     c->type = origin_datatype;
     c->peer = target_rank;
@@ -6575,27 +6538,27 @@ TI_EXPORT int MPI_Accumulate_c(const void *origin_addr, MPI_Count origin_count,
     c->type2 = target_datatype;
     c->redop = op;
     c->win = win;
-    rc = PMPI_Accumulate_c(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
-                           target_count, target_datatype, op, win);
+    rc = TI_NEXT(MPI_Accumulate_c)(origin_addr, origin_count, origin_datatype, target_rank,
+                                   target_disp, target_count, target_datatype, op, win);
     if (rc == MPI_SUCCESS)
         ti_rec_rma(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Get_accumulate_c(const void *origin_addr, MPI_Count origin_count,
-                                   MPI_Datatype origin_datatype, void *result_addr,
-                                   MPI_Count result_count, MPI_Datatype result_datatype,
-                                   int target_rank, MPI_Aint target_disp,
-                                   MPI_Count target_count, MPI_Datatype target_datatype,
-                                   MPI_Op op, MPI_Win win)
+int MPI_Get_accumulate_c(const void *origin_addr, MPI_Count origin_count,
+                         MPI_Datatype origin_datatype, void *result_addr,
+                         MPI_Count result_count, MPI_Datatype result_datatype, int target_rank,
+                         MPI_Aint target_disp, MPI_Count target_count,
+                         MPI_Datatype target_datatype, MPI_Op op, MPI_Win win)
 {
     struct ti_call *c = TI_ENTER(TI_OP_GET_ACCUMULATE, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Get_accumulate_c(origin_addr, origin_count, origin_datatype, result_addr,
-                                     result_count, result_datatype, target_rank, target_disp,
-                                     target_count, target_datatype, op, win);
+        return TI_NEXT(MPI_Get_accumulate_c)(origin_addr, origin_count, origin_datatype,
+                                             result_addr, result_count, result_datatype,
+                                             target_rank, target_disp, target_count,
+                                             target_datatype, op, win);
     c->count = origin_count;
     c->type = origin_datatype;
     c->peer = target_rank;
@@ -6603,25 +6566,24 @@ TI_EXPORT int MPI_Get_accumulate_c(const void *origin_addr, MPI_Count origin_cou
     c->type2 = target_datatype;
     c->redop = op;
     c->win = win;
-    rc = PMPI_Get_accumulate_c(origin_addr, origin_count, origin_datatype, result_addr,
-                               result_count, result_datatype, target_rank, target_disp,
-                               target_count, target_datatype, op, win);
+    rc = TI_NEXT(MPI_Get_accumulate_c)(origin_addr, origin_count, origin_datatype, result_addr,
+                                       result_count, result_datatype, target_rank, target_disp,
+                                       target_count, target_datatype, op, win);
     if (rc == MPI_SUCCESS)
         ti_rec_rma(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Rput_c(const void *origin_addr, MPI_Count origin_count,
-                         MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp,
-                         MPI_Count target_count, MPI_Datatype target_datatype, MPI_Win win,
-                         MPI_Request *request)
+int MPI_Rput_c(const void *origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype,
+               int target_rank, MPI_Aint target_disp, MPI_Count target_count,
+               MPI_Datatype target_datatype, MPI_Win win, MPI_Request *request)
 {
     struct ti_call *c = TI_ENTER(TI_OP_RPUT, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Rput_c(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
-                           target_count, target_datatype, win, request);
+        return TI_NEXT(MPI_Rput_c)(origin_addr, origin_count, origin_datatype, target_rank,
+                                   target_disp, target_count, target_datatype, win, request);
     c->count = origin_count;
     c->type = origin_datatype;
     c->peer = target_rank;
@@ -6629,24 +6591,23 @@ TI_EXPORT int MPI_Rput_c(const void *origin_addr, MPI_Count origin_count,
     c->type2 = target_datatype;
     c->win = win;
     c->req = request;
-    rc = PMPI_Rput_c(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
-                     target_count, target_datatype, win, request);
+    rc = TI_NEXT(MPI_Rput_c)(origin_addr, origin_count, origin_datatype, target_rank,
+                             target_disp, target_count, target_datatype, win, request);
     if (rc == MPI_SUCCESS)
         ti_rec_rma_request(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Rget_c(void *origin_addr, MPI_Count origin_count,
-                         MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp,
-                         MPI_Count target_count, MPI_Datatype target_datatype, MPI_Win win,
-                         MPI_Request *request)
+int MPI_Rget_c(void *origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype,
+               int target_rank, MPI_Aint target_disp, MPI_Count target_count,
+               MPI_Datatype target_datatype, MPI_Win win, MPI_Request *request)
 {
     struct ti_call *c = TI_ENTER(TI_OP_RGET, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Rget_c(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
-                           target_count, target_datatype, win, request);
+        return TI_NEXT(MPI_Rget_c)(origin_addr, origin_count, origin_datatype, target_rank,
+                                   target_disp, target_count, target_datatype, win, request);
     c->count = origin_count;
     c->type = origin_datatype;
     c->peer = target_rank;
@@ -6654,25 +6615,25 @@ TI_EXPORT int MPI_Rget_c(void *origin_addr, MPI_Count origin_count,
     c->type2 = target_datatype;
     c->win = win;
     c->req = request;
-    rc = PMPI_Rget_c(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
-                     target_count, target_datatype, win, request);
+    rc = TI_NEXT(MPI_Rget_c)(origin_addr, origin_count, origin_datatype, target_rank,
+                             target_disp, target_count, target_datatype, win, request);
     if (rc == MPI_SUCCESS)
         ti_rec_rma_request(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Raccumulate_c(const void *origin_addr, MPI_Count origin_count,
-                                MPI_Datatype origin_datatype, int target_rank,
-                                MPI_Aint target_disp, MPI_Count target_count,
-                                MPI_Datatype target_datatype, MPI_Op op, MPI_Win win,
-                                MPI_Request *request)
+int MPI_Raccumulate_c(const void *origin_addr, MPI_Count origin_count,
+                      MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp,
+                      MPI_Count target_count, MPI_Datatype target_datatype, MPI_Op op,
+                      MPI_Win win, MPI_Request *request)
 {
     struct ti_call *c = TI_ENTER(TI_OP_RACCUMULATE, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Raccumulate_c(origin_addr, origin_count, origin_datatype, target_rank,
-                                  target_disp, target_count, target_datatype, op, win, request);
+        return TI_NEXT(MPI_Raccumulate_c)(origin_addr, origin_count, origin_datatype,
+                                          target_rank, target_disp, target_count,
+                                          target_datatype, op, win, request);
     c->count = origin_count;
     c->type = origin_datatype;
     c->peer = target_rank;
@@ -6681,27 +6642,29 @@ TI_EXPORT int MPI_Raccumulate_c(const void *origin_addr, MPI_Count origin_count,
     c->redop = op;
     c->win = win;
     c->req = request;
-    rc = PMPI_Raccumulate_c(origin_addr, origin_count, origin_datatype, target_rank,
-                            target_disp, target_count, target_datatype, op, win, request);
+    rc = TI_NEXT(MPI_Raccumulate_c)(origin_addr, origin_count, origin_datatype, target_rank,
+                                    target_disp, target_count, target_datatype, op, win,
+                                    request);
     if (rc == MPI_SUCCESS)
         ti_rec_rma_request(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Rget_accumulate_c(const void *origin_addr, MPI_Count origin_count,
-                                    MPI_Datatype origin_datatype, void *result_addr,
-                                    MPI_Count result_count, MPI_Datatype result_datatype,
-                                    int target_rank, MPI_Aint target_disp,
-                                    MPI_Count target_count, MPI_Datatype target_datatype,
-                                    MPI_Op op, MPI_Win win, MPI_Request *request)
+int MPI_Rget_accumulate_c(const void *origin_addr, MPI_Count origin_count,
+                          MPI_Datatype origin_datatype, void *result_addr,
+                          MPI_Count result_count, MPI_Datatype result_datatype, int target_rank,
+                          MPI_Aint target_disp, MPI_Count target_count,
+                          MPI_Datatype target_datatype, MPI_Op op, MPI_Win win,
+                          MPI_Request *request)
 {
     struct ti_call *c = TI_ENTER(TI_OP_RGET_ACCUMULATE, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Rget_accumulate_c(origin_addr, origin_count, origin_datatype, result_addr,
-                                      result_count, result_datatype, target_rank, target_disp,
-                                      target_count, target_datatype, op, win, request);
+        return TI_NEXT(MPI_Rget_accumulate_c)(origin_addr, origin_count, origin_datatype,
+                                              result_addr, result_count, result_datatype,
+                                              target_rank, target_disp, target_count,
+                                              target_datatype, op, win, request);
     c->count = origin_count;
     c->type = origin_datatype;
     c->peer = target_rank;
@@ -6710,869 +6673,867 @@ TI_EXPORT int MPI_Rget_accumulate_c(const void *origin_addr, MPI_Count origin_co
     c->redop = op;
     c->win = win;
     c->req = request;
-    rc = PMPI_Rget_accumulate_c(origin_addr, origin_count, origin_datatype, result_addr,
-                                result_count, result_datatype, target_rank, target_disp,
-                                target_count, target_datatype, op, win, request);
+    rc = TI_NEXT(MPI_Rget_accumulate_c)(origin_addr, origin_count, origin_datatype, result_addr,
+                                        result_count, result_datatype, target_rank, target_disp,
+                                        target_count, target_datatype, op, win, request);
     if (rc == MPI_SUCCESS)
         ti_rec_rma_request(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_File_iread_c(MPI_File fh, void *buf, MPI_Count count, MPI_Datatype datatype,
-                               MPI_Request *request)
+int MPI_File_iread_c(MPI_File fh, void *buf, MPI_Count count, MPI_Datatype datatype,
+                     MPI_Request *request)
 {
     struct ti_call *c = TI_ENTER(TI_OP_FILE_IREAD, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_File_iread_c(fh, buf, count, datatype, request);
+        return TI_NEXT(MPI_File_iread_c)(fh, buf, count, datatype, request);
     c->file = fh;
     c->count = count;
     c->type = datatype;
     c->req = request;
-    rc = PMPI_File_iread_c(fh, buf, count, datatype, request);
+    rc = TI_NEXT(MPI_File_iread_c)(fh, buf, count, datatype, request);
     if (rc == MPI_SUCCESS)
         ti_rec_file_iaccess(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_File_iread_all_c(MPI_File fh, void *buf, MPI_Count count,
-                                   MPI_Datatype datatype, MPI_Request *request)
+int MPI_File_iread_all_c(MPI_File fh, void *buf, MPI_Count count, MPI_Datatype datatype,
+                         MPI_Request *request)
 {
     struct ti_call *c = TI_ENTER(TI_OP_FILE_IREAD_ALL, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_File_iread_all_c(fh, buf, count, datatype, request);
+        return TI_NEXT(MPI_File_iread_all_c)(fh, buf, count, datatype, request);
     c->file = fh;
     c->count = count;
     c->type = datatype;
     c->req = request;
-    rc = PMPI_File_iread_all_c(fh, buf, count, datatype, request);
+    rc = TI_NEXT(MPI_File_iread_all_c)(fh, buf, count, datatype, request);
     if (rc == MPI_SUCCESS)
         ti_rec_file_iaccess(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_File_iread_at_c(MPI_File fh, MPI_Offset offset, void *buf, MPI_Count count,
-                                  MPI_Datatype datatype, MPI_Request *request)
+int MPI_File_iread_at_c(MPI_File fh, MPI_Offset offset, void *buf, MPI_Count count,
+                        MPI_Datatype datatype, MPI_Request *request)
 {
     struct ti_call *c = TI_ENTER(TI_OP_FILE_IREAD_AT, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_File_iread_at_c(fh, offset, buf, count, datatype, request);
+        return TI_NEXT(MPI_File_iread_at_c)(fh, offset, buf, count, datatype, request);
     c->file = fh;
     c->offset = offset;
     c->count = count;
     c->type = datatype;
     c->req = request;
-    rc = PMPI_File_iread_at_c(fh, offset, buf, count, datatype, request);
+    rc = TI_NEXT(MPI_File_iread_at_c)(fh, offset, buf, count, datatype, request);
     if (rc == MPI_SUCCESS)
         ti_rec_file_iaccess(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_File_iread_at_all_c(MPI_File fh, MPI_Offset offset, void *buf,
-                                      MPI_Count count, MPI_Datatype datatype,
-                                      MPI_Request *request)
+int MPI_File_iread_at_all_c(MPI_File fh, MPI_Offset offset, void *buf, MPI_Count count,
+                            MPI_Datatype datatype, MPI_Request *request)
 {
     struct ti_call *c = TI_ENTER(TI_OP_FILE_IREAD_AT_ALL, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_File_iread_at_all_c(fh, offset, buf, count, datatype, request);
+        return TI_NEXT(MPI_File_iread_at_all_c)(fh, offset, buf, count, datatype, request);
     c->file = fh;
     c->offset = offset;
     c->count = count;
     c->type = datatype;
     c->req = request;
-    rc = PMPI_File_iread_at_all_c(fh, offset, buf, count, datatype, request);
+    rc = TI_NEXT(MPI_File_iread_at_all_c)(fh, offset, buf, count, datatype, request);
     if (rc == MPI_SUCCESS)
         ti_rec_file_iaccess(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_File_iread_shared_c(MPI_File fh, void *buf, MPI_Count count,
-                                      MPI_Datatype datatype, MPI_Request *request)
+int MPI_File_iread_shared_c(MPI_File fh, void *buf, MPI_Count count, MPI_Datatype datatype,
+                            MPI_Request *request)
 {
     struct ti_call *c = TI_ENTER(TI_OP_FILE_IREAD_SHARED, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_File_iread_shared_c(fh, buf, count, datatype, request);
+        return TI_NEXT(MPI_File_iread_shared_c)(fh, buf, count, datatype, request);
     c->file = fh;
     c->count = count;
     c->type = datatype;
     c->req = request;
-    rc = PMPI_File_iread_shared_c(fh, buf, count, datatype, request);
+    rc = TI_NEXT(MPI_File_iread_shared_c)(fh, buf, count, datatype, request);
     if (rc == MPI_SUCCESS)
         ti_rec_file_iaccess(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_File_iwrite_c(MPI_File fh, const void *buf, MPI_Count count,
-                                MPI_Datatype datatype, MPI_Request *request)
+int MPI_File_iwrite_c(MPI_File fh, const void *buf, MPI_Count count, MPI_Datatype datatype,
+                      MPI_Request *request)
 {
     struct ti_call *c = TI_ENTER(TI_OP_FILE_IWRITE, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_File_iwrite_c(fh, buf, count, datatype, request);
+        return TI_NEXT(MPI_File_iwrite_c)(fh, buf, count, datatype, request);
     c->file = fh;
     c->count = count;
     c->type = datatype;
     c->req = request;
-    rc = PMPI_File_iwrite_c(fh, buf, count, datatype, request);
+    rc = TI_NEXT(MPI_File_iwrite_c)(fh, buf, count, datatype, request);
     if (rc == MPI_SUCCESS)
         ti_rec_file_iaccess(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_File_iwrite_all_c(MPI_File fh, const void *buf, MPI_Count count,
-                                    MPI_Datatype datatype, MPI_Request *request)
+int MPI_File_iwrite_all_c(MPI_File fh, const void *buf, MPI_Count count, MPI_Datatype datatype,
+                          MPI_Request *request)
 {
     struct ti_call *c = TI_ENTER(TI_OP_FILE_IWRITE_ALL, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_File_iwrite_all_c(fh, buf, count, datatype, request);
+        return TI_NEXT(MPI_File_iwrite_all_c)(fh, buf, count, datatype, request);
     c->file = fh;
     c->count = count;
     c->type = datatype;
     c->req = request;
-    rc = PMPI_File_iwrite_all_c(fh, buf, count, datatype, request);
+    rc = TI_NEXT(MPI_File_iwrite_all_c)(fh, buf, count, datatype, request);
     if (rc == MPI_SUCCESS)
         ti_rec_file_iaccess(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_File_iwrite_at_c(MPI_File fh, MPI_Offset offset, const void *buf,
-                                   MPI_Count count, MPI_Datatype datatype, MPI_Request *request)
+int MPI_File_iwrite_at_c(MPI_File fh, MPI_Offset offset, const void *buf, MPI_Count count,
+                         MPI_Datatype datatype, MPI_Request *request)
 {
     struct ti_call *c = TI_ENTER(TI_OP_FILE_IWRITE_AT, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_File_iwrite_at_c(fh, offset, buf, count, datatype, request);
+        return TI_NEXT(MPI_File_iwrite_at_c)(fh, offset, buf, count, datatype, request);
     c->file = fh;
     c->offset = offset;
     c->count = count;
     c->type = datatype;
     c->req = request;
-    rc = PMPI_File_iwrite_at_c(fh, offset, buf, count, datatype, request);
+    rc = TI_NEXT(MPI_File_iwrite_at_c)(fh, offset, buf, count, datatype, request);
     if (rc == MPI_SUCCESS)
         ti_rec_file_iaccess(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_File_iwrite_at_all_c(MPI_File fh, MPI_Offset offset, const void *buf,
-                                       MPI_Count count, MPI_Datatype datatype,
-                                       MPI_Request *request)
+int MPI_File_iwrite_at_all_c(MPI_File fh, MPI_Offset offset, const void *buf, MPI_Count count,
+                             MPI_Datatype datatype, MPI_Request *request)
 {
     struct ti_call *c = TI_ENTER(TI_OP_FILE_IWRITE_AT_ALL, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_File_iwrite_at_all_c(fh, offset, buf, count, datatype, request);
+        return TI_NEXT(MPI_File_iwrite_at_all_c)(fh, offset, buf, count, datatype, request);
     c->file = fh;
     c->offset = offset;
     c->count = count;
     c->type = datatype;
     c->req = request;
-    rc = PMPI_File_iwrite_at_all_c(fh, offset, buf, count, datatype, request);
+    rc = TI_NEXT(MPI_File_iwrite_at_all_c)(fh, offset, buf, count, datatype, request);
     if (rc == MPI_SUCCESS)
         ti_rec_file_iaccess(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_File_iwrite_shared_c(MPI_File fh, const void *buf, MPI_Count count,
-                                       MPI_Datatype datatype, MPI_Request *request)
+int MPI_File_iwrite_shared_c(MPI_File fh, const void *buf, MPI_Count count,
+                             MPI_Datatype datatype, MPI_Request *request)
 {
     struct ti_call *c = TI_ENTER(TI_OP_FILE_IWRITE_SHARED, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_File_iwrite_shared_c(fh, buf, count, datatype, request);
+        return TI_NEXT(MPI_File_iwrite_shared_c)(fh, buf, count, datatype, request);
     c->file = fh;
     c->count = count;
     c->type = datatype;
     c->req = request;
-    rc = PMPI_File_iwrite_shared_c(fh, buf, count, datatype, request);
+    rc = TI_NEXT(MPI_File_iwrite_shared_c)(fh, buf, count, datatype, request);
     if (rc == MPI_SUCCESS)
         ti_rec_file_iaccess(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_File_read_c(MPI_File fh, void *buf, MPI_Count count, MPI_Datatype datatype,
-                              MPI_Status *status)
+int MPI_File_read_c(MPI_File fh, void *buf, MPI_Count count, MPI_Datatype datatype,
+                    MPI_Status *status)
 {
     struct ti_call *c = TI_ENTER(TI_OP_FILE_READ, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_File_read_c(fh, buf, count, datatype, status);
+        return TI_NEXT(MPI_File_read_c)(fh, buf, count, datatype, status);
     c->file = fh;
     c->count = count;
     c->type = datatype;
     c->status = status;
     ti_pre_file_access(c);
-    rc = PMPI_File_read_c(fh, buf, count, datatype, c->status);
+    rc = TI_NEXT(MPI_File_read_c)(fh, buf, count, datatype, c->status);
     if (rc == MPI_SUCCESS)
         ti_rec_file_access(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_File_read_all_c(MPI_File fh, void *buf, MPI_Count count,
-                                  MPI_Datatype datatype, MPI_Status *status)
+int MPI_File_read_all_c(MPI_File fh, void *buf, MPI_Count count, MPI_Datatype datatype,
+                        MPI_Status *status)
 {
     struct ti_call *c = TI_ENTER(TI_OP_FILE_READ_ALL, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_File_read_all_c(fh, buf, count, datatype, status);
+        return TI_NEXT(MPI_File_read_all_c)(fh, buf, count, datatype, status);
     c->file = fh;
     c->count = count;
     c->type = datatype;
     c->status = status;
     ti_pre_file_access(c);
-    rc = PMPI_File_read_all_c(fh, buf, count, datatype, c->status);
+    rc = TI_NEXT(MPI_File_read_all_c)(fh, buf, count, datatype, c->status);
     if (rc == MPI_SUCCESS)
         ti_rec_file_access(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_File_read_all_begin_c(MPI_File fh, void *buf, MPI_Count count,
-                                        MPI_Datatype datatype)
+int MPI_File_read_all_begin_c(MPI_File fh, void *buf, MPI_Count count, MPI_Datatype datatype)
 {
     struct ti_call *c = TI_ENTER(TI_OP_FILE_READ_ALL_BEGIN, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_File_read_all_begin_c(fh, buf, count, datatype);
+        return TI_NEXT(MPI_File_read_all_begin_c)(fh, buf, count, datatype);
     c->file = fh;
     c->count = count;
     c->type = datatype;
-    rc = PMPI_File_read_all_begin_c(fh, buf, count, datatype);
+    rc = TI_NEXT(MPI_File_read_all_begin_c)(fh, buf, count, datatype);
     if (rc == MPI_SUCCESS)
         ti_rec_file_begin(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_File_read_at_c(MPI_File fh, MPI_Offset offset, void *buf, MPI_Count count,
-                                 MPI_Datatype datatype, MPI_Status *status)
+int MPI_File_read_at_c(MPI_File fh, MPI_Offset offset, void *buf, MPI_Count count,
+                       MPI_Datatype datatype, MPI_Status *status)
 {
     struct ti_call *c = TI_ENTER(TI_OP_FILE_READ_AT, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_File_read_at_c(fh, offset, buf, count, datatype, status);
+        return TI_NEXT(MPI_File_read_at_c)(fh, offset, buf, count, datatype, status);
     c->file = fh;
     c->offset = offset;
     c->count = count;
     c->type = datatype;
     c->status = status;
     ti_pre_file_access(c);
-    rc = PMPI_File_read_at_c(fh, offset, buf, count, datatype, c->status);
+    rc = TI_NEXT(MPI_File_read_at_c)(fh, offset, buf, count, datatype, c->status);
     if (rc == MPI_SUCCESS)
         ti_rec_file_access(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_File_read_at_all_c(MPI_File fh, MPI_Offset offset, void *buf, MPI_Count count,
-                                     MPI_Datatype datatype, MPI_Status *status)
+int MPI_File_read_at_all_c(MPI_File fh, MPI_Offset offset, void *buf, MPI_Count count,
+                           MPI_Datatype datatype, MPI_Status *status)
 {
     struct ti_call *c = TI_ENTER(TI_OP_FILE_READ_AT_ALL, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_File_read_at_all_c(fh, offset, buf, count, datatype, status);
+        return TI_NEXT(MPI_File_read_at_all_c)(fh, offset, buf, count, datatype, status);
     c->file = fh;
     c->offset = offset;
     c->count = count;
     c->type = datatype;
     c->status = status;
     ti_pre_file_access(c);
-    rc = PMPI_File_read_at_all_c(fh, offset, buf, count, datatype, c->status);
+    rc = TI_NEXT(MPI_File_read_at_all_c)(fh, offset, buf, count, datatype, c->status);
     if (rc == MPI_SUCCESS)
         ti_rec_file_access(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_File_read_at_all_begin_c(MPI_File fh, MPI_Offset offset, void *buf,
-                                           MPI_Count count, MPI_Datatype datatype)
+int MPI_File_read_at_all_begin_c(MPI_File fh, MPI_Offset offset, void *buf, MPI_Count count,
+                                 MPI_Datatype datatype)
 {
     struct ti_call *c = TI_ENTER(TI_OP_FILE_READ_AT_ALL_BEGIN, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_File_read_at_all_begin_c(fh, offset, buf, count, datatype);
+        return TI_NEXT(MPI_File_read_at_all_begin_c)(fh, offset, buf, count, datatype);
     c->file = fh;
     c->offset = offset;
     c->count = count;
     c->type = datatype;
-    rc = PMPI_File_read_at_all_begin_c(fh, offset, buf, count, datatype);
+    rc = TI_NEXT(MPI_File_read_at_all_begin_c)(fh, offset, buf, count, datatype);
     if (rc == MPI_SUCCESS)
         ti_rec_file_begin(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_File_read_ordered_c(MPI_File fh, void *buf, MPI_Count count,
-                                      MPI_Datatype datatype, MPI_Status *status)
+int MPI_File_read_ordered_c(MPI_File fh, void *buf, MPI_Count count, MPI_Datatype datatype,
+                            MPI_Status *status)
 {
     struct ti_call *c = TI_ENTER(TI_OP_FILE_READ_ORDERED, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_File_read_ordered_c(fh, buf, count, datatype, status);
+        return TI_NEXT(MPI_File_read_ordered_c)(fh, buf, count, datatype, status);
     c->file = fh;
     c->count = count;
     c->type = datatype;
     c->status = status;
     ti_pre_file_access(c);
-    rc = PMPI_File_read_ordered_c(fh, buf, count, datatype, c->status);
+    rc = TI_NEXT(MPI_File_read_ordered_c)(fh, buf, count, datatype, c->status);
     if (rc == MPI_SUCCESS)
         ti_rec_file_access(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_File_read_ordered_begin_c(MPI_File fh, void *buf, MPI_Count count,
-                                            MPI_Datatype datatype)
+int MPI_File_read_ordered_begin_c(MPI_File fh, void *buf, MPI_Count count,
+                                  MPI_Datatype datatype)
 {
     struct ti_call *c = TI_ENTER(TI_OP_FILE_READ_ORDERED_BEGIN, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_File_read_ordered_begin_c(fh, buf, count, datatype);
+        return TI_NEXT(MPI_File_read_ordered_begin_c)(fh, buf, count, datatype);
     c->file = fh;
     c->count = count;
     c->type = datatype;
-    rc = PMPI_File_read_ordered_begin_c(fh, buf, count, datatype);
+    rc = TI_NEXT(MPI_File_read_ordered_begin_c)(fh, buf, count, datatype);
     if (rc == MPI_SUCCESS)
         ti_rec_file_begin(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_File_read_shared_c(MPI_File fh, void *buf, MPI_Count count,
-                                     MPI_Datatype datatype, MPI_Status *status)
+int MPI_File_read_shared_c(MPI_File fh, void *buf, MPI_Count count, MPI_Datatype datatype,
+                           MPI_Status *status)
 {
     struct ti_call *c = TI_ENTER(TI_OP_FILE_READ_SHARED, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_File_read_shared_c(fh, buf, count, datatype, status);
+        return TI_NEXT(MPI_File_read_shared_c)(fh, buf, count, datatype, status);
     c->file = fh;
     c->count = count;
     c->type = datatype;
     c->status = status;
     ti_pre_file_access(c);
-    rc = PMPI_File_read_shared_c(fh, buf, count, datatype, c->status);
+    rc = TI_NEXT(MPI_File_read_shared_c)(fh, buf, count, datatype, c->status);
     if (rc == MPI_SUCCESS)
         ti_rec_file_access(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_File_write_c(MPI_File fh, const void *buf, MPI_Count count,
-                               MPI_Datatype datatype, MPI_Status *status)
+int MPI_File_write_c(MPI_File fh, const void *buf, MPI_Count count, MPI_Datatype datatype,
+                     MPI_Status *status)
 {
     struct ti_call *c = TI_ENTER(TI_OP_FILE_WRITE, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_File_write_c(fh, buf, count, datatype, status);
+        return TI_NEXT(MPI_File_write_c)(fh, buf, count, datatype, status);
     c->file = fh;
     c->count = count;
     c->type = datatype;
     c->status = status;
     ti_pre_file_access(c);
-    rc = PMPI_File_write_c(fh, buf, count, datatype, c->status);
+    rc = TI_NEXT(MPI_File_write_c)(fh, buf, count, datatype, c->status);
     if (rc == MPI_SUCCESS)
         ti_rec_file_access(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_File_write_all_c(MPI_File fh, const void *buf, MPI_Count count,
-                                   MPI_Datatype datatype, MPI_Status *status)
+int MPI_File_write_all_c(MPI_File fh, const void *buf, MPI_Count count, MPI_Datatype datatype,
+                         MPI_Status *status)
 {
     struct ti_call *c = TI_ENTER(TI_OP_FILE_WRITE_ALL, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_File_write_all_c(fh, buf, count, datatype, status);
+        return TI_NEXT(MPI_File_write_all_c)(fh, buf, count, datatype, status);
     c->file = fh;
     c->count = count;
     c->type = datatype;
     c->status = status;
     ti_pre_file_access(c);
-    rc = PMPI_File_write_all_c(fh, buf, count, datatype, c->status);
+    rc = TI_NEXT(MPI_File_write_all_c)(fh, buf, count, datatype, c->status);
     if (rc == MPI_SUCCESS)
         ti_rec_file_access(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_File_write_all_begin_c(MPI_File fh, const void *buf, MPI_Count count,
-                                         MPI_Datatype datatype)
+int MPI_File_write_all_begin_c(MPI_File fh, const void *buf, MPI_Count count,
+                               MPI_Datatype datatype)
 {
     struct ti_call *c = TI_ENTER(TI_OP_FILE_WRITE_ALL_BEGIN, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_File_write_all_begin_c(fh, buf, count, datatype);
+        return TI_NEXT(MPI_File_write_all_begin_c)(fh, buf, count, datatype);
     c->file = fh;
     c->count = count;
     c->type = datatype;
-    rc = PMPI_File_write_all_begin_c(fh, buf, count, datatype);
+    rc = TI_NEXT(MPI_File_write_all_begin_c)(fh, buf, count, datatype);
     if (rc == MPI_SUCCESS)
         ti_rec_file_begin(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_File_write_at_c(MPI_File fh, MPI_Offset offset, const void *buf,
-                                  MPI_Count count, MPI_Datatype datatype, MPI_Status *status)
+int MPI_File_write_at_c(MPI_File fh, MPI_Offset offset, const void *buf, MPI_Count count,
+                        MPI_Datatype datatype, MPI_Status *status)
 {
     struct ti_call *c = TI_ENTER(TI_OP_FILE_WRITE_AT, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_File_write_at_c(fh, offset, buf, count, datatype, status);
+        return TI_NEXT(MPI_File_write_at_c)(fh, offset, buf, count, datatype, status);
     c->file = fh;
     c->offset = offset;
     c->count = count;
     c->type = datatype;
     c->status = status;
     ti_pre_file_access(c);
-    rc = PMPI_File_write_at_c(fh, offset, buf, count, datatype, c->status);
+    rc = TI_NEXT(MPI_File_write_at_c)(fh, offset, buf, count, datatype, c->status);
     if (rc == MPI_SUCCESS)
         ti_rec_file_access(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_File_write_at_all_c(MPI_File fh, MPI_Offset offset, const void *buf,
-                                      MPI_Count count, MPI_Datatype datatype,
-                                      MPI_Status *status)
+int MPI_File_write_at_all_c(MPI_File fh, MPI_Offset offset, const void *buf, MPI_Count count,
+                            MPI_Datatype datatype, MPI_Status *status)
 {
     struct ti_call *c = TI_ENTER(TI_OP_FILE_WRITE_AT_ALL, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_File_write_at_all_c(fh, offset, buf, count, datatype, status);
+        return TI_NEXT(MPI_File_write_at_all_c)(fh, offset, buf, count, datatype, status);
     c->file = fh;
     c->offset = offset;
     c->count = count;
     c->type = datatype;
     c->status = status;
     ti_pre_file_access(c);
-    rc = PMPI_File_write_at_all_c(fh, offset, buf, count, datatype, c->status);
+    rc = TI_NEXT(MPI_File_write_at_all_c)(fh, offset, buf, count, datatype, c->status);
     if (rc == MPI_SUCCESS)
         ti_rec_file_access(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_File_write_at_all_begin_c(MPI_File fh, MPI_Offset offset, const void *buf,
-                                            MPI_Count count, MPI_Datatype datatype)
+int MPI_File_write_at_all_begin_c(MPI_File fh, MPI_Offset offset, const void *buf,
+                                  MPI_Count count, MPI_Datatype datatype)
 {
     struct ti_call *c = TI_ENTER(TI_OP_FILE_WRITE_AT_ALL_BEGIN, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_File_write_at_all_begin_c(fh, offset, buf, count, datatype);
+        return TI_NEXT(MPI_File_write_at_all_begin_c)(fh, offset, buf, count, datatype);
     c->file = fh;
     c->offset = offset;
     c->count = count;
     c->type = datatype;
-    rc = PMPI_File_write_at_all_begin_c(fh, offset, buf, count, datatype);
+    rc = TI_NEXT(MPI_File_write_at_all_begin_c)(fh, offset, buf, count, datatype);
     if (rc == MPI_SUCCESS)
         ti_rec_file_begin(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_File_write_ordered_c(MPI_File fh, const void *buf, MPI_Count count,
-                                       MPI_Datatype datatype, MPI_Status *status)
+int MPI_File_write_ordered_c(MPI_File fh, const void *buf, MPI_Count count,
+                             MPI_Datatype datatype, MPI_Status *status)
 {
     struct ti_call *c = TI_ENTER(TI_OP_FILE_WRITE_ORDERED, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_File_write_ordered_c(fh, buf, count, datatype, status);
+        return TI_NEXT(MPI_File_write_ordered_c)(fh, buf, count, datatype, status);
     c->file = fh;
     c->count = count;
     c->type = datatype;
     c->status = status;
     ti_pre_file_access(c);
-    rc = PMPI_File_write_ordered_c(fh, buf, count, datatype, c->status);
+    rc = TI_NEXT(MPI_File_write_ordered_c)(fh, buf, count, datatype, c->status);
     if (rc == MPI_SUCCESS)
         ti_rec_file_access(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_File_write_ordered_begin_c(MPI_File fh, const void *buf, MPI_Count count,
-                                             MPI_Datatype datatype)
+int MPI_File_write_ordered_begin_c(MPI_File fh, const void *buf, MPI_Count count,
+                                   MPI_Datatype datatype)
 {
     struct ti_call *c = TI_ENTER(TI_OP_FILE_WRITE_ORDERED_BEGIN, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_File_write_ordered_begin_c(fh, buf, count, datatype);
+        return TI_NEXT(MPI_File_write_ordered_begin_c)(fh, buf, count, datatype);
     c->file = fh;
     c->count = count;
     c->type = datatype;
-    rc = PMPI_File_write_ordered_begin_c(fh, buf, count, datatype);
+    rc = TI_NEXT(MPI_File_write_ordered_begin_c)(fh, buf, count, datatype);
     if (rc == MPI_SUCCESS)
         ti_rec_file_begin(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_File_write_shared_c(MPI_File fh, const void *buf, MPI_Count count,
-                                      MPI_Datatype datatype, MPI_Status *status)
+int MPI_File_write_shared_c(MPI_File fh, const void *buf, MPI_Count count,
+                            MPI_Datatype datatype, MPI_Status *status)
 {
     struct ti_call *c = TI_ENTER(TI_OP_FILE_WRITE_SHARED, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_File_write_shared_c(fh, buf, count, datatype, status);
+        return TI_NEXT(MPI_File_write_shared_c)(fh, buf, count, datatype, status);
     c->file = fh;
     c->count = count;
     c->type = datatype;
     c->status = status;
     ti_pre_file_access(c);
-    rc = PMPI_File_write_shared_c(fh, buf, count, datatype, c->status);
+    rc = TI_NEXT(MPI_File_write_shared_c)(fh, buf, count, datatype, c->status);
     if (rc == MPI_SUCCESS)
         ti_rec_file_access(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Barrier_init(MPI_Comm comm, MPI_Info info, MPI_Request *request)
+int MPI_Barrier_init(MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
     struct ti_call *c = TI_ENTER(TI_OP_BARRIER_INIT, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Barrier_init(comm, info, request);
+        return TI_NEXT(MPI_Barrier_init)(comm, info, request);
     c->comm = comm;
     c->req = request;
-    rc = PMPI_Barrier_init(comm, info, request);
+    rc = TI_NEXT(MPI_Barrier_init)(comm, info, request);
     if (rc == MPI_SUCCESS)
         ti_rec_barrier(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Bcast_init(void *buffer, int count, MPI_Datatype datatype, int root,
-                             MPI_Comm comm, MPI_Info info, MPI_Request *request)
+int MPI_Bcast_init(void *buffer, int count, MPI_Datatype datatype, int root, MPI_Comm comm,
+                   MPI_Info info, MPI_Request *request)
 {
     struct ti_call *c = TI_ENTER(TI_OP_BCAST_INIT, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Bcast_init(buffer, count, datatype, root, comm, info, request);
+        return TI_NEXT(MPI_Bcast_init)(buffer, count, datatype, root, comm, info, request);
     c->count = count;
     c->type = datatype;
     c->root = root;
     c->comm = comm;
     c->req = request;
-    rc = PMPI_Bcast_init(buffer, count, datatype, root, comm, info, request);
+    rc = TI_NEXT(MPI_Bcast_init)(buffer, count, datatype, root, comm, info, request);
     if (rc == MPI_SUCCESS)
         ti_rec_bcast(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Bcast_init_c(void *buffer, MPI_Count count, MPI_Datatype datatype, int root,
-                               MPI_Comm comm, MPI_Info info, MPI_Request *request)
+int MPI_Bcast_init_c(void *buffer, MPI_Count count, MPI_Datatype datatype, int root,
+                     MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
     struct ti_call *c = TI_ENTER(TI_OP_BCAST_INIT, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Bcast_init_c(buffer, count, datatype, root, comm, info, request);
+        return TI_NEXT(MPI_Bcast_init_c)(buffer, count, datatype, root, comm, info, request);
     c->count = count;
     c->type = datatype;
     c->root = root;
     c->comm = comm;
     c->req = request;
-    rc = PMPI_Bcast_init_c(buffer, count, datatype, root, comm, info, request);
+    rc = TI_NEXT(MPI_Bcast_init_c)(buffer, count, datatype, root, comm, info, request);
     if (rc == MPI_SUCCESS)
         ti_rec_bcast(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Reduce_init(const void *sendbuf, void *recvbuf, int count,
-                              MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm,
-                              MPI_Info info, MPI_Request *request)
+int MPI_Reduce_init(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype,
+                    MPI_Op op, int root, MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
     struct ti_call *c = TI_ENTER(TI_OP_REDUCE_INIT, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Reduce_init(sendbuf, recvbuf, count, datatype, op, root, comm, info,
-                                request);
-    c->in_place = sendbuf == MPI_IN_PLACE;
-    c->count = count;
-    c->type = datatype;
-    c->redop = op;
-    c->root = root;
-    c->comm = comm;
-    c->req = request;
-    rc = PMPI_Reduce_init(sendbuf, recvbuf, count, datatype, op, root, comm, info, request);
-    if (rc == MPI_SUCCESS)
-        ti_rec_reduce(c);
-    return ti_leave(rc);
-}
-
-TI_EXPORT int MPI_Reduce_init_c(const void *sendbuf, void *recvbuf, MPI_Count count,
-                                MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm,
-                                MPI_Info info, MPI_Request *request)
-{
-    struct ti_call *c = TI_ENTER(TI_OP_REDUCE_INIT, TI_BINDING_C);
-    int rc;
-
-    if (!c)
-        return PMPI_Reduce_init_c(sendbuf, recvbuf, count, datatype, op, root, comm, info,
-                                  request);
-    c->in_place = sendbuf == MPI_IN_PLACE;
-    c->count = count;
-    c->type = datatype;
-    c->redop = op;
-    c->root = root;
-    c->comm = comm;
-    c->req = request;
-    rc = PMPI_Reduce_init_c(sendbuf, recvbuf, count, datatype, op, root, comm, info, request);
-    if (rc == MPI_SUCCESS)
-        ti_rec_reduce(c);
-    return ti_leave(rc);
-}
-
-TI_EXPORT int MPI_Allreduce_init(const void *sendbuf, void *recvbuf, int count,
-                                 MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info,
-                                 MPI_Request *request)
-{
-    struct ti_call *c = TI_ENTER(TI_OP_ALLREDUCE_INIT, TI_BINDING_C);
-    int rc;
-
-    if (!c)
-        return PMPI_Allreduce_init(sendbuf, recvbuf, count, datatype, op, comm, info, request);
-    c->in_place = sendbuf == MPI_IN_PLACE;
-    c->count = count;
-    c->type = datatype;
-    c->redop = op;
-    c->comm = comm;
-    c->req = request;
-    rc = PMPI_Allreduce_init(sendbuf, recvbuf, count, datatype, op, comm, info, request);
-    if (rc == MPI_SUCCESS)
-        ti_rec_reduce(c);
-    return ti_leave(rc);
-}
-
-TI_EXPORT int MPI_Allreduce_init_c(const void *sendbuf, void *recvbuf, MPI_Count count,
-                                   MPI_Datatype datatype, MPI_Op op, MPI_Comm comm,
-                                   MPI_Info info, MPI_Request *request)
-{
-    struct ti_call *c = TI_ENTER(TI_OP_ALLREDUCE_INIT, TI_BINDING_C);
-    int rc;
-
-    if (!c)
-        return PMPI_Allreduce_init_c(sendbuf, recvbuf, count, datatype, op, comm, info,
-                                     request);
-    c->in_place = sendbuf == MPI_IN_PLACE;
-    c->count = count;
-    c->type = datatype;
-    c->redop = op;
-    c->comm = comm;
-    c->req = request;
-    rc = PMPI_Allreduce_init_c(sendbuf, recvbuf, count, datatype, op, comm, info, request);
-    if (rc == MPI_SUCCESS)
-        ti_rec_reduce(c);
-    return ti_leave(rc);
-}
-
-TI_EXPORT int MPI_Reduce_scatter_init(const void *sendbuf, void *recvbuf,
-                                      const int recvcounts[], MPI_Datatype datatype, MPI_Op op,
-                                      MPI_Comm comm, MPI_Info info, MPI_Request *request)
-{
-    struct ti_call *c = TI_ENTER(TI_OP_REDUCE_SCATTER_INIT, TI_BINDING_C);
-    int rc;
-
-    if (!c)
-        return PMPI_Reduce_scatter_init(sendbuf, recvbuf, recvcounts, datatype, op, comm, info,
+        return TI_NEXT(MPI_Reduce_init)(sendbuf, recvbuf, count, datatype, op, root, comm, info,
                                         request);
     c->in_place = sendbuf == MPI_IN_PLACE;
-    c->counts2 = recvcounts;
-    c->wide = false;
+    c->count = count;
     c->type = datatype;
     c->redop = op;
+    c->root = root;
     c->comm = comm;
     c->req = request;
-    rc = PMPI_Reduce_scatter_init(sendbuf, recvbuf, recvcounts, datatype, op, comm, info,
+    rc = TI_NEXT(MPI_Reduce_init)(sendbuf, recvbuf, count, datatype, op, root, comm, info,
                                   request);
     if (rc == MPI_SUCCESS)
-        ti_rec_reduce_scatter(c);
+        ti_rec_reduce(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Reduce_scatter_init_c(const void *sendbuf, void *recvbuf,
-                                        const MPI_Count recvcounts[], MPI_Datatype datatype,
-                                        MPI_Op op, MPI_Comm comm, MPI_Info info,
-                                        MPI_Request *request)
+int MPI_Reduce_init_c(const void *sendbuf, void *recvbuf, MPI_Count count,
+                      MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm, MPI_Info info,
+                      MPI_Request *request)
 {
-    struct ti_call *c = TI_ENTER(TI_OP_REDUCE_SCATTER_INIT, TI_BINDING_C);
+    struct ti_call *c = TI_ENTER(TI_OP_REDUCE_INIT, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Reduce_scatter_init_c(sendbuf, recvbuf, recvcounts, datatype, op, comm,
+        return TI_NEXT(MPI_Reduce_init_c)(sendbuf, recvbuf, count, datatype, op, root, comm,
                                           info, request);
     c->in_place = sendbuf == MPI_IN_PLACE;
-    c->counts2 = (const void *)recvcounts;
-    c->wide = true;
+    c->count = count;
     c->type = datatype;
     c->redop = op;
+    c->root = root;
     c->comm = comm;
     c->req = request;
-    rc = PMPI_Reduce_scatter_init_c(sendbuf, recvbuf, recvcounts, datatype, op, comm, info,
+    rc = TI_NEXT(MPI_Reduce_init_c)(sendbuf, recvbuf, count, datatype, op, root, comm, info,
                                     request);
     if (rc == MPI_SUCCESS)
-        ti_rec_reduce_scatter(c);
+        ti_rec_reduce(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Reduce_scatter_block_init(const void *sendbuf, void *recvbuf, int recvcount,
-                                            MPI_Datatype datatype, MPI_Op op, MPI_Comm comm,
-                                            MPI_Info info, MPI_Request *request)
+int MPI_Allreduce_init(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype,
+                       MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
-    struct ti_call *c = TI_ENTER(TI_OP_REDUCE_SCATTER_BLOCK_INIT, TI_BINDING_C);
+    struct ti_call *c = TI_ENTER(TI_OP_ALLREDUCE_INIT, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Reduce_scatter_block_init(sendbuf, recvbuf, recvcount, datatype, op, comm,
-                                              info, request);
+        return TI_NEXT(MPI_Allreduce_init)(sendbuf, recvbuf, count, datatype, op, comm, info,
+                                           request);
     c->in_place = sendbuf == MPI_IN_PLACE;
-    c->count = recvcount;
+    c->count = count;
     c->type = datatype;
     c->redop = op;
     c->comm = comm;
     c->req = request;
-    rc = PMPI_Reduce_scatter_block_init(sendbuf, recvbuf, recvcount, datatype, op, comm, info,
-                                        request);
+    rc = TI_NEXT(MPI_Allreduce_init)(sendbuf, recvbuf, count, datatype, op, comm, info,
+                                     request);
     if (rc == MPI_SUCCESS)
         ti_rec_reduce(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Reduce_scatter_block_init_c(const void *sendbuf, void *recvbuf,
-                                              MPI_Count recvcount, MPI_Datatype datatype,
-                                              MPI_Op op, MPI_Comm comm, MPI_Info info,
-                                              MPI_Request *request)
+int MPI_Allreduce_init_c(const void *sendbuf, void *recvbuf, MPI_Count count,
+                         MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info,
+                         MPI_Request *request)
 {
-    struct ti_call *c = TI_ENTER(TI_OP_REDUCE_SCATTER_BLOCK_INIT, TI_BINDING_C);
+    struct ti_call *c = TI_ENTER(TI_OP_ALLREDUCE_INIT, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Reduce_scatter_block_init_c(sendbuf, recvbuf, recvcount, datatype, op, comm,
-                                                info, request);
+        return TI_NEXT(MPI_Allreduce_init_c)(sendbuf, recvbuf, count, datatype, op, comm, info,
+                                             request);
     c->in_place = sendbuf == MPI_IN_PLACE;
-    c->count = recvcount;
+    c->count = count;
     c->type = datatype;
     c->redop = op;
     c->comm = comm;
     c->req = request;
-    rc = PMPI_Reduce_scatter_block_init_c(sendbuf, recvbuf, recvcount, datatype, op, comm, info,
-                                          request);
+    rc = TI_NEXT(MPI_Allreduce_init_c)(sendbuf, recvbuf, count, datatype, op, comm, info,
+                                       request);
     if (rc == MPI_SUCCESS)
         ti_rec_reduce(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Scan_init(const void *sendbuf, void *recvbuf, int count,
+int MPI_Reduce_scatter_init(const void *sendbuf, void *recvbuf, const int recvcounts[],
                             MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info,
                             MPI_Request *request)
 {
-    struct ti_call *c = TI_ENTER(TI_OP_SCAN_INIT, TI_BINDING_C);
+    struct ti_call *c = TI_ENTER(TI_OP_REDUCE_SCATTER_INIT, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Scan_init(sendbuf, recvbuf, count, datatype, op, comm, info, request);
+        return TI_NEXT(MPI_Reduce_scatter_init)(sendbuf, recvbuf, recvcounts, datatype, op,
+                                                comm, info, request);
     c->in_place = sendbuf == MPI_IN_PLACE;
-    c->count = count;
+    c->counts2 = recvcounts;
+    c->wide = false;
     c->type = datatype;
     c->redop = op;
     c->comm = comm;
     c->req = request;
-    rc = PMPI_Scan_init(sendbuf, recvbuf, count, datatype, op, comm, info, request);
+    rc = TI_NEXT(MPI_Reduce_scatter_init)(sendbuf, recvbuf, recvcounts, datatype, op, comm,
+                                          info, request);
+    if (rc == MPI_SUCCESS)
+        ti_rec_reduce_scatter(c);
+    return ti_leave(rc);
+}
+
+int MPI_Reduce_scatter_init_c(const void *sendbuf, void *recvbuf, const MPI_Count recvcounts[],
+                              MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info,
+                              MPI_Request *request)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_REDUCE_SCATTER_INIT, TI_BINDING_C);
+    int rc;
+
+    if (!c)
+        return TI_NEXT(MPI_Reduce_scatter_init_c)(sendbuf, recvbuf, recvcounts, datatype, op,
+                                                  comm, info, request);
+    c->in_place = sendbuf == MPI_IN_PLACE;
+    c->counts2 = (const void *)recvcounts;
+    c->wide = true;
+    c->type = datatype;
+    c->redop = op;
+    c->comm = comm;
+    c->req = request;
+    rc = TI_NEXT(MPI_Reduce_scatter_init_c)(sendbuf, recvbuf, recvcounts, datatype, op, comm,
+                                            info, request);
+    if (rc == MPI_SUCCESS)
+        ti_rec_reduce_scatter(c);
+    return ti_leave(rc);
+}
+
+int MPI_Reduce_scatter_block_init(const void *sendbuf, void *recvbuf, int recvcount,
+                                  MPI_Datatype datatype, MPI_Op op, MPI_Comm comm,
+                                  MPI_Info info, MPI_Request *request)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_REDUCE_SCATTER_BLOCK_INIT, TI_BINDING_C);
+    int rc;
+
+    if (!c)
+        return TI_NEXT(MPI_Reduce_scatter_block_init)(sendbuf, recvbuf, recvcount, datatype, op,
+                                                      comm, info, request);
+    c->in_place = sendbuf == MPI_IN_PLACE;
+    c->count = recvcount;
+    c->type = datatype;
+    c->redop = op;
+    c->comm = comm;
+    c->req = request;
+    rc = TI_NEXT(MPI_Reduce_scatter_block_init)(sendbuf, recvbuf, recvcount, datatype, op, comm,
+                                                info, request);
     if (rc == MPI_SUCCESS)
         ti_rec_reduce(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Scan_init_c(const void *sendbuf, void *recvbuf, MPI_Count count,
-                              MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info,
-                              MPI_Request *request)
+int MPI_Reduce_scatter_block_init_c(const void *sendbuf, void *recvbuf, MPI_Count recvcount,
+                                    MPI_Datatype datatype, MPI_Op op, MPI_Comm comm,
+                                    MPI_Info info, MPI_Request *request)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_REDUCE_SCATTER_BLOCK_INIT, TI_BINDING_C);
+    int rc;
+
+    if (!c)
+        return TI_NEXT(MPI_Reduce_scatter_block_init_c)(sendbuf, recvbuf, recvcount, datatype,
+                                                        op, comm, info, request);
+    c->in_place = sendbuf == MPI_IN_PLACE;
+    c->count = recvcount;
+    c->type = datatype;
+    c->redop = op;
+    c->comm = comm;
+    c->req = request;
+    rc = TI_NEXT(MPI_Reduce_scatter_block_init_c)(sendbuf, recvbuf, recvcount, datatype, op,
+                                                  comm, info, request);
+    if (rc == MPI_SUCCESS)
+        ti_rec_reduce(c);
+    return ti_leave(rc);
+}
+
+int MPI_Scan_init(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype,
+                  MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
     struct ti_call *c = TI_ENTER(TI_OP_SCAN_INIT, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Scan_init_c(sendbuf, recvbuf, count, datatype, op, comm, info, request);
+        return TI_NEXT(MPI_Scan_init)(sendbuf, recvbuf, count, datatype, op, comm, info,
+                                      request);
     c->in_place = sendbuf == MPI_IN_PLACE;
     c->count = count;
     c->type = datatype;
     c->redop = op;
     c->comm = comm;
     c->req = request;
-    rc = PMPI_Scan_init_c(sendbuf, recvbuf, count, datatype, op, comm, info, request);
+    rc = TI_NEXT(MPI_Scan_init)(sendbuf, recvbuf, count, datatype, op, comm, info, request);
     if (rc == MPI_SUCCESS)
         ti_rec_reduce(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Exscan_init(const void *sendbuf, void *recvbuf, int count,
-                              MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info,
-                              MPI_Request *request)
+int MPI_Scan_init_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype,
+                    MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_SCAN_INIT, TI_BINDING_C);
+    int rc;
+
+    if (!c)
+        return TI_NEXT(MPI_Scan_init_c)(sendbuf, recvbuf, count, datatype, op, comm, info,
+                                        request);
+    c->in_place = sendbuf == MPI_IN_PLACE;
+    c->count = count;
+    c->type = datatype;
+    c->redop = op;
+    c->comm = comm;
+    c->req = request;
+    rc = TI_NEXT(MPI_Scan_init_c)(sendbuf, recvbuf, count, datatype, op, comm, info, request);
+    if (rc == MPI_SUCCESS)
+        ti_rec_reduce(c);
+    return ti_leave(rc);
+}
+
+int MPI_Exscan_init(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype,
+                    MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
     struct ti_call *c = TI_ENTER(TI_OP_EXSCAN_INIT, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Exscan_init(sendbuf, recvbuf, count, datatype, op, comm, info, request);
+        return TI_NEXT(MPI_Exscan_init)(sendbuf, recvbuf, count, datatype, op, comm, info,
+                                        request);
     c->in_place = sendbuf == MPI_IN_PLACE;
     c->count = count;
     c->type = datatype;
     c->redop = op;
     c->comm = comm;
     c->req = request;
-    rc = PMPI_Exscan_init(sendbuf, recvbuf, count, datatype, op, comm, info, request);
+    rc = TI_NEXT(MPI_Exscan_init)(sendbuf, recvbuf, count, datatype, op, comm, info, request);
     if (rc == MPI_SUCCESS)
         ti_rec_reduce(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Exscan_init_c(const void *sendbuf, void *recvbuf, MPI_Count count,
-                                MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info,
-                                MPI_Request *request)
+int MPI_Exscan_init_c(const void *sendbuf, void *recvbuf, MPI_Count count,
+                      MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info,
+                      MPI_Request *request)
 {
     struct ti_call *c = TI_ENTER(TI_OP_EXSCAN_INIT, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Exscan_init_c(sendbuf, recvbuf, count, datatype, op, comm, info, request);
+        return TI_NEXT(MPI_Exscan_init_c)(sendbuf, recvbuf, count, datatype, op, comm, info,
+                                          request);
     c->in_place = sendbuf == MPI_IN_PLACE;
     c->count = count;
     c->type = datatype;
     c->redop = op;
     c->comm = comm;
     c->req = request;
-    rc = PMPI_Exscan_init_c(sendbuf, recvbuf, count, datatype, op, comm, info, request);
+    rc = TI_NEXT(MPI_Exscan_init_c)(sendbuf, recvbuf, count, datatype, op, comm, info, request);
     if (rc == MPI_SUCCESS)
         ti_rec_reduce(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Gather_init(const void *sendbuf, int sendcount, MPI_Datatype sendtype,
-                              void *recvbuf, int recvcount, MPI_Datatype recvtype, int root,
-                              MPI_Comm comm, MPI_Info info, MPI_Request *request)
+int MPI_Gather_init(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf,
+                    int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm,
+                    MPI_Info info, MPI_Request *request)
 {
     struct ti_call *c = TI_ENTER(TI_OP_GATHER_INIT, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Gather_init(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
-                                root, comm, info, request);
+        return TI_NEXT(MPI_Gather_init)(sendbuf, sendcount, sendtype, recvbuf, recvcount,
+                                        recvtype, root, comm, info, request);
     c->in_place = sendbuf == MPI_IN_PLACE;
     c->count = sendcount;
     c->type = sendtype;
@@ -7581,23 +7542,23 @@ TI_EXPORT int MPI_Gather_init(const void *sendbuf, int sendcount, MPI_Datatype s
     c->root = root;
     c->comm = comm;
     c->req = request;
-    rc = PMPI_Gather_init(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root,
-                          comm, info, request);
-    if (rc == MPI_SUCCESS)
-        ti_rec_gather(c);
-    return ti_leave(rc);
-}
-
-TI_EXPORT int MPI_Gather_init_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
-                                void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
-                                int root, MPI_Comm comm, MPI_Info info, MPI_Request *request)
-{
-    struct ti_call *c = TI_ENTER(TI_OP_GATHER_INIT, TI_BINDING_C);
-    int rc;
-
-    if (!c)
-        return PMPI_Gather_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
+    rc = TI_NEXT(MPI_Gather_init)(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
                                   root, comm, info, request);
+    if (rc == MPI_SUCCESS)
+        ti_rec_gather(c);
+    return ti_leave(rc);
+}
+
+int MPI_Gather_init_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
+                      void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root,
+                      MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_GATHER_INIT, TI_BINDING_C);
+    int rc;
+
+    if (!c)
+        return TI_NEXT(MPI_Gather_init_c)(sendbuf, sendcount, sendtype, recvbuf, recvcount,
+                                          recvtype, root, comm, info, request);
     c->in_place = sendbuf == MPI_IN_PLACE;
     c->count = sendcount;
     c->type = sendtype;
@@ -7606,24 +7567,23 @@ TI_EXPORT int MPI_Gather_init_c(const void *sendbuf, MPI_Count sendcount, MPI_Da
     c->root = root;
     c->comm = comm;
     c->req = request;
-    rc = PMPI_Gather_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root,
-                            comm, info, request);
+    rc = TI_NEXT(MPI_Gather_init_c)(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
+                                    root, comm, info, request);
     if (rc == MPI_SUCCESS)
         ti_rec_gather(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Gatherv_init(const void *sendbuf, int sendcount, MPI_Datatype sendtype,
-                               void *recvbuf, const int recvcounts[], const int displs[],
-                               MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info,
-                               MPI_Request *request)
+int MPI_Gatherv_init(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf,
+                     const int recvcounts[], const int displs[], MPI_Datatype recvtype,
+                     int root, MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
     struct ti_call *c = TI_ENTER(TI_OP_GATHERV_INIT, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Gatherv_init(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
-                                 recvtype, root, comm, info, request);
+        return TI_NEXT(MPI_Gatherv_init)(sendbuf, sendcount, sendtype, recvbuf, recvcounts,
+                                         displs, recvtype, root, comm, info, request);
     c->in_place = sendbuf == MPI_IN_PLACE;
     c->count = sendcount;
     c->type = sendtype;
@@ -7633,25 +7593,24 @@ TI_EXPORT int MPI_Gatherv_init(const void *sendbuf, int sendcount, MPI_Datatype 
     c->root = root;
     c->comm = comm;
     c->req = request;
-    rc = PMPI_Gatherv_init(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
-                           root, comm, info, request);
+    rc = TI_NEXT(MPI_Gatherv_init)(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
+                                   recvtype, root, comm, info, request);
     if (rc == MPI_SUCCESS)
         ti_rec_gatherv(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Gatherv_init_c(const void *sendbuf, MPI_Count sendcount,
-                                 MPI_Datatype sendtype, void *recvbuf,
-                                 const MPI_Count recvcounts[], const MPI_Aint displs[],
-                                 MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info,
-                                 MPI_Request *request)
+int MPI_Gatherv_init_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
+                       void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint displs[],
+                       MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info,
+                       MPI_Request *request)
 {
     struct ti_call *c = TI_ENTER(TI_OP_GATHERV_INIT, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Gatherv_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
-                                   recvtype, root, comm, info, request);
+        return TI_NEXT(MPI_Gatherv_init_c)(sendbuf, sendcount, sendtype, recvbuf, recvcounts,
+                                           displs, recvtype, root, comm, info, request);
     c->in_place = sendbuf == MPI_IN_PLACE;
     c->count = sendcount;
     c->type = sendtype;
@@ -7661,23 +7620,23 @@ TI_EXPORT int MPI_Gatherv_init_c(const void *sendbuf, MPI_Count sendcount,
     c->root = root;
     c->comm = comm;
     c->req = request;
-    rc = PMPI_Gatherv_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
-                             recvtype, root, comm, info, request);
+    rc = TI_NEXT(MPI_Gatherv_init_c)(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
+                                     recvtype, root, comm, info, request);
     if (rc == MPI_SUCCESS)
         ti_rec_gatherv(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Scatter_init(const void *sendbuf, int sendcount, MPI_Datatype sendtype,
-                               void *recvbuf, int recvcount, MPI_Datatype recvtype, int root,
-                               MPI_Comm comm, MPI_Info info, MPI_Request *request)
+int MPI_Scatter_init(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf,
+                     int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm,
+                     MPI_Info info, MPI_Request *request)
 {
     struct ti_call *c = TI_ENTER(TI_OP_SCATTER_INIT, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Scatter_init(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
-                                 root, comm, info, request);
+        return TI_NEXT(MPI_Scatter_init)(sendbuf, sendcount, sendtype, recvbuf, recvcount,
+                                         recvtype, root, comm, info, request);
     c->count = sendcount;
     c->type = sendtype;
     c->in_place2 = recvbuf == MPI_IN_PLACE;
@@ -7686,24 +7645,23 @@ TI_EXPORT int MPI_Scatter_init(const void *sendbuf, int sendcount, MPI_Datatype 
     c->root = root;
     c->comm = comm;
     c->req = request;
-    rc = PMPI_Scatter_init(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root,
-                           comm, info, request);
-    if (rc == MPI_SUCCESS)
-        ti_rec_scatter(c);
-    return ti_leave(rc);
-}
-
-TI_EXPORT int MPI_Scatter_init_c(const void *sendbuf, MPI_Count sendcount,
-                                 MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount,
-                                 MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info,
-                                 MPI_Request *request)
-{
-    struct ti_call *c = TI_ENTER(TI_OP_SCATTER_INIT, TI_BINDING_C);
-    int rc;
-
-    if (!c)
-        return PMPI_Scatter_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
+    rc = TI_NEXT(MPI_Scatter_init)(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
                                    root, comm, info, request);
+    if (rc == MPI_SUCCESS)
+        ti_rec_scatter(c);
+    return ti_leave(rc);
+}
+
+int MPI_Scatter_init_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
+                       void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root,
+                       MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_SCATTER_INIT, TI_BINDING_C);
+    int rc;
+
+    if (!c)
+        return TI_NEXT(MPI_Scatter_init_c)(sendbuf, sendcount, sendtype, recvbuf, recvcount,
+                                           recvtype, root, comm, info, request);
     c->count = sendcount;
     c->type = sendtype;
     c->in_place2 = recvbuf == MPI_IN_PLACE;
@@ -7712,24 +7670,24 @@ TI_EXPORT int MPI_Scatter_init_c(const void *sendbuf, MPI_Count sendcount,
     c->root = root;
     c->comm = comm;
     c->req = request;
-    rc = PMPI_Scatter_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root,
-                             comm, info, request);
+    rc = TI_NEXT(MPI_Scatter_init_c)(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
+                                     root, comm, info, request);
     if (rc == MPI_SUCCESS)
         ti_rec_scatter(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Scatterv_init(const void *sendbuf, const int sendcounts[], const int displs[],
-                                MPI_Datatype sendtype, void *recvbuf, int recvcount,
-                                MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info,
-                                MPI_Request *request)
+int MPI_Scatterv_init(const void *sendbuf, const int sendcounts[], const int displs[],
+                      MPI_Datatype sendtype, void *recvbuf, int recvcount,
+                      MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info,
+                      MPI_Request *request)
 {
     struct ti_call *c = TI_ENTER(TI_OP_SCATTERV_INIT, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Scatterv_init(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount,
-                                  recvtype, root, comm, info, request);
+        return TI_NEXT(MPI_Scatterv_init)(sendbuf, sendcounts, displs, sendtype, recvbuf,
+                                          recvcount, recvtype, root, comm, info, request);
     c->counts = sendcounts;
     c->wide = false;
     c->type = sendtype;
@@ -7739,24 +7697,24 @@ TI_EXPORT int MPI_Scatterv_init(const void *sendbuf, const int sendcounts[], con
     c->root = root;
     c->comm = comm;
     c->req = request;
-    rc = PMPI_Scatterv_init(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype,
-                            root, comm, info, request);
+    rc = TI_NEXT(MPI_Scatterv_init)(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount,
+                                    recvtype, root, comm, info, request);
     if (rc == MPI_SUCCESS)
         ti_rec_scatterv(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Scatterv_init_c(const void *sendbuf, const MPI_Count sendcounts[],
-                                  const MPI_Aint displs[], MPI_Datatype sendtype, void *recvbuf,
-                                  MPI_Count recvcount, MPI_Datatype recvtype, int root,
-                                  MPI_Comm comm, MPI_Info info, MPI_Request *request)
+int MPI_Scatterv_init_c(const void *sendbuf, const MPI_Count sendcounts[],
+                        const MPI_Aint displs[], MPI_Datatype sendtype, void *recvbuf,
+                        MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm,
+                        MPI_Info info, MPI_Request *request)
 {
     struct ti_call *c = TI_ENTER(TI_OP_SCATTERV_INIT, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Scatterv_init_c(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount,
-                                    recvtype, root, comm, info, request);
+        return TI_NEXT(MPI_Scatterv_init_c)(sendbuf, sendcounts, displs, sendtype, recvbuf,
+                                            recvcount, recvtype, root, comm, info, request);
     c->counts = (const void *)sendcounts;
     c->wide = true;
     c->type = sendtype;
@@ -7766,23 +7724,23 @@ TI_EXPORT int MPI_Scatterv_init_c(const void *sendbuf, const MPI_Count sendcount
     c->root = root;
     c->comm = comm;
     c->req = request;
-    rc = PMPI_Scatterv_init_c(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount,
-                              recvtype, root, comm, info, request);
+    rc = TI_NEXT(MPI_Scatterv_init_c)(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount,
+                                      recvtype, root, comm, info, request);
     if (rc == MPI_SUCCESS)
         ti_rec_scatterv(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Allgather_init(const void *sendbuf, int sendcount, MPI_Datatype sendtype,
-                                 void *recvbuf, int recvcount, MPI_Datatype recvtype,
-                                 MPI_Comm comm, MPI_Info info, MPI_Request *request)
+int MPI_Allgather_init(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf,
+                       int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info,
+                       MPI_Request *request)
 {
     struct ti_call *c = TI_ENTER(TI_OP_ALLGATHER_INIT, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Allgather_init(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
-                                   comm, info, request);
+        return TI_NEXT(MPI_Allgather_init)(sendbuf, sendcount, sendtype, recvbuf, recvcount,
+                                           recvtype, comm, info, request);
     c->in_place = sendbuf == MPI_IN_PLACE;
     c->count = sendcount;
     c->type = sendtype;
@@ -7790,24 +7748,23 @@ TI_EXPORT int MPI_Allgather_init(const void *sendbuf, int sendcount, MPI_Datatyp
     c->type2 = recvtype;
     c->comm = comm;
     c->req = request;
-    rc = PMPI_Allgather_init(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
-                             info, request);
-    if (rc == MPI_SUCCESS)
-        ti_rec_allgather(c);
-    return ti_leave(rc);
-}
-
-TI_EXPORT int MPI_Allgather_init_c(const void *sendbuf, MPI_Count sendcount,
-                                   MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount,
-                                   MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info,
-                                   MPI_Request *request)
-{
-    struct ti_call *c = TI_ENTER(TI_OP_ALLGATHER_INIT, TI_BINDING_C);
-    int rc;
-
-    if (!c)
-        return PMPI_Allgather_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
+    rc = TI_NEXT(MPI_Allgather_init)(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
                                      comm, info, request);
+    if (rc == MPI_SUCCESS)
+        ti_rec_allgather(c);
+    return ti_leave(rc);
+}
+
+int MPI_Allgather_init_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
+                         void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
+                         MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_ALLGATHER_INIT, TI_BINDING_C);
+    int rc;
+
+    if (!c)
+        return TI_NEXT(MPI_Allgather_init_c)(sendbuf, sendcount, sendtype, recvbuf, recvcount,
+                                             recvtype, comm, info, request);
     c->in_place = sendbuf == MPI_IN_PLACE;
     c->count = sendcount;
     c->type = sendtype;
@@ -7815,24 +7772,24 @@ TI_EXPORT int MPI_Allgather_init_c(const void *sendbuf, MPI_Count sendcount,
     c->type2 = recvtype;
     c->comm = comm;
     c->req = request;
-    rc = PMPI_Allgather_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
-                               info, request);
+    rc = TI_NEXT(MPI_Allgather_init_c)(sendbuf, sendcount, sendtype, recvbuf, recvcount,
+                                       recvtype, comm, info, request);
     if (rc == MPI_SUCCESS)
         ti_rec_allgather(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Allgatherv_init(const void *sendbuf, int sendcount, MPI_Datatype sendtype,
-                                  void *recvbuf, const int recvcounts[], const int displs[],
-                                  MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info,
-                                  MPI_Request *request)
+int MPI_Allgatherv_init(const void *sendbuf, int sendcount, MPI_Datatype sendtype,
+                        void *recvbuf, const int recvcounts[], const int displs[],
+                        MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info,
+                        MPI_Request *request)
 {
     struct ti_call *c = TI_ENTER(TI_OP_ALLGATHERV_INIT, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Allgatherv_init(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
-                                    recvtype, comm, info, request);
+        return TI_NEXT(MPI_Allgatherv_init)(sendbuf, sendcount, sendtype, recvbuf, recvcounts,
+                                            displs, recvtype, comm, info, request);
     c->in_place = sendbuf == MPI_IN_PLACE;
     c->count = sendcount;
     c->type = sendtype;
@@ -7841,25 +7798,24 @@ TI_EXPORT int MPI_Allgatherv_init(const void *sendbuf, int sendcount, MPI_Dataty
     c->type2 = recvtype;
     c->comm = comm;
     c->req = request;
-    rc = PMPI_Allgatherv_init(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
-                              recvtype, comm, info, request);
+    rc = TI_NEXT(MPI_Allgatherv_init)(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
+                                      recvtype, comm, info, request);
     if (rc == MPI_SUCCESS)
         ti_rec_allgatherv(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Allgatherv_init_c(const void *sendbuf, MPI_Count sendcount,
-                                    MPI_Datatype sendtype, void *recvbuf,
-                                    const MPI_Count recvcounts[], const MPI_Aint displs[],
-                                    MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info,
-                                    MPI_Request *request)
+int MPI_Allgatherv_init_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
+                          void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint displs[],
+                          MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info,
+                          MPI_Request *request)
 {
     struct ti_call *c = TI_ENTER(TI_OP_ALLGATHERV_INIT, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Allgatherv_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
-                                      recvtype, comm, info, request);
+        return TI_NEXT(MPI_Allgatherv_init_c)(sendbuf, sendcount, sendtype, recvbuf, recvcounts,
+                                              displs, recvtype, comm, info, request);
     c->in_place = sendbuf == MPI_IN_PLACE;
     c->count = sendcount;
     c->type = sendtype;
@@ -7868,23 +7824,23 @@ TI_EXPORT int MPI_Allgatherv_init_c(const void *sendbuf, MPI_Count sendcount,
     c->type2 = recvtype;
     c->comm = comm;
     c->req = request;
-    rc = PMPI_Allgatherv_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
-                                recvtype, comm, info, request);
+    rc = TI_NEXT(MPI_Allgatherv_init_c)(sendbuf, sendcount, sendtype, recvbuf, recvcounts,
+                                        displs, recvtype, comm, info, request);
     if (rc == MPI_SUCCESS)
         ti_rec_allgatherv(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Alltoall_init(const void *sendbuf, int sendcount, MPI_Datatype sendtype,
-                                void *recvbuf, int recvcount, MPI_Datatype recvtype,
-                                MPI_Comm comm, MPI_Info info, MPI_Request *request)
+int MPI_Alltoall_init(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf,
+                      int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info,
+                      MPI_Request *request)
 {
     struct ti_call *c = TI_ENTER(TI_OP_ALLTOALL_INIT, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Alltoall_init(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
-                                  comm, info, request);
+        return TI_NEXT(MPI_Alltoall_init)(sendbuf, sendcount, sendtype, recvbuf, recvcount,
+                                          recvtype, comm, info, request);
     c->in_place = sendbuf == MPI_IN_PLACE;
     c->count = sendcount;
     c->type = sendtype;
@@ -7892,210 +7848,208 @@ TI_EXPORT int MPI_Alltoall_init(const void *sendbuf, int sendcount, MPI_Datatype
     c->type2 = recvtype;
     c->comm = comm;
     c->req = request;
-    rc = PMPI_Alltoall_init(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
-                            info, request);
+    rc = TI_NEXT(MPI_Alltoall_init)(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
+                                    comm, info, request);
     if (rc == MPI_SUCCESS)
         ti_rec_allgather(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Alltoall_init_c(const void *sendbuf, MPI_Count sendcount,
+int MPI_Alltoall_init_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
+                        void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
+                        MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_ALLTOALL_INIT, TI_BINDING_C);
+    int rc;
+
+    if (!c)
+        return TI_NEXT(MPI_Alltoall_init_c)(sendbuf, sendcount, sendtype, recvbuf, recvcount,
+                                            recvtype, comm, info, request);
+    c->in_place = sendbuf == MPI_IN_PLACE;
+    c->count = sendcount;
+    c->type = sendtype;
+    c->count2 = recvcount;
+    c->type2 = recvtype;
+    c->comm = comm;
+    c->req = request;
+    rc = TI_NEXT(MPI_Alltoall_init_c)(sendbuf, sendcount, sendtype, recvbuf, recvcount,
+                                      recvtype, comm, info, request);
+    if (rc == MPI_SUCCESS)
+        ti_rec_allgather(c);
+    return ti_leave(rc);
+}
+
+int MPI_Alltoallv_init(const void *sendbuf, const int sendcounts[], const int sdispls[],
+                       MPI_Datatype sendtype, void *recvbuf, const int recvcounts[],
+                       const int rdispls[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info,
+                       MPI_Request *request)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_ALLTOALLV_INIT, TI_BINDING_C);
+    int rc;
+
+    if (!c)
+        return TI_NEXT(MPI_Alltoallv_init)(sendbuf, sendcounts, sdispls, sendtype, recvbuf,
+                                           recvcounts, rdispls, recvtype, comm, info, request);
+    c->in_place = sendbuf == MPI_IN_PLACE;
+    c->counts = sendcounts;
+    c->wide = false;
+    c->type = sendtype;
+    c->counts2 = recvcounts;
+    c->wide = false;
+    c->type2 = recvtype;
+    c->comm = comm;
+    c->req = request;
+    rc = TI_NEXT(MPI_Alltoallv_init)(sendbuf, sendcounts, sdispls, sendtype, recvbuf,
+                                     recvcounts, rdispls, recvtype, comm, info, request);
+    if (rc == MPI_SUCCESS)
+        ti_rec_alltoallv(c);
+    return ti_leave(rc);
+}
+
+int MPI_Alltoallv_init_c(const void *sendbuf, const MPI_Count sendcounts[],
+                         const MPI_Aint sdispls[], MPI_Datatype sendtype, void *recvbuf,
+                         const MPI_Count recvcounts[], const MPI_Aint rdispls[],
+                         MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info,
+                         MPI_Request *request)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_ALLTOALLV_INIT, TI_BINDING_C);
+    int rc;
+
+    if (!c)
+        return TI_NEXT(MPI_Alltoallv_init_c)(sendbuf, sendcounts, sdispls, sendtype, recvbuf,
+                                             recvcounts, rdispls, recvtype, comm, info,
+                                             request);
+    c->in_place = sendbuf == MPI_IN_PLACE;
+    c->counts = (const void *)sendcounts;
+    c->wide = true;
+    c->type = sendtype;
+    c->counts2 = (const void *)recvcounts;
+    c->wide = true;
+    c->type2 = recvtype;
+    c->comm = comm;
+    c->req = request;
+    rc = TI_NEXT(MPI_Alltoallv_init_c)(sendbuf, sendcounts, sdispls, sendtype, recvbuf,
+                                       recvcounts, rdispls, recvtype, comm, info, request);
+    if (rc == MPI_SUCCESS)
+        ti_rec_alltoallv(c);
+    return ti_leave(rc);
+}
+
+int MPI_Alltoallw_init(const void *sendbuf, const int sendcounts[], const int sdispls[],
+                       const MPI_Datatype sendtypes[], void *recvbuf, const int recvcounts[],
+                       const int rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm,
+                       MPI_Info info, MPI_Request *request)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_ALLTOALLW_INIT, TI_BINDING_C);
+    int rc;
+
+    if (!c)
+        return TI_NEXT(MPI_Alltoallw_init)(sendbuf, sendcounts, sdispls, sendtypes, recvbuf,
+                                           recvcounts, rdispls, recvtypes, comm, info, request);
+    c->in_place = sendbuf == MPI_IN_PLACE;
+    c->counts = sendcounts;
+    c->wide = false;
+    c->types = sendtypes;
+    c->counts2 = recvcounts;
+    c->wide = false;
+    c->types2 = recvtypes;
+    c->comm = comm;
+    c->req = request;
+    rc = TI_NEXT(MPI_Alltoallw_init)(sendbuf, sendcounts, sdispls, sendtypes, recvbuf,
+                                     recvcounts, rdispls, recvtypes, comm, info, request);
+    if (rc == MPI_SUCCESS)
+        ti_rec_alltoallw(c);
+    return ti_leave(rc);
+}
+
+int MPI_Alltoallw_init_c(const void *sendbuf, const MPI_Count sendcounts[],
+                         const MPI_Aint sdispls[], const MPI_Datatype sendtypes[],
+                         void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[],
+                         const MPI_Datatype recvtypes[], MPI_Comm comm, MPI_Info info,
+                         MPI_Request *request)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_ALLTOALLW_INIT, TI_BINDING_C);
+    int rc;
+
+    if (!c)
+        return TI_NEXT(MPI_Alltoallw_init_c)(sendbuf, sendcounts, sdispls, sendtypes, recvbuf,
+                                             recvcounts, rdispls, recvtypes, comm, info,
+                                             request);
+    c->in_place = sendbuf == MPI_IN_PLACE;
+    c->counts = (const void *)sendcounts;
+    c->wide = true;
+    c->types = sendtypes;
+    c->counts2 = (const void *)recvcounts;
+    c->wide = true;
+    c->types2 = recvtypes;
+    c->comm = comm;
+    c->req = request;
+    rc = TI_NEXT(MPI_Alltoallw_init_c)(sendbuf, sendcounts, sdispls, sendtypes, recvbuf,
+                                       recvcounts, rdispls, recvtypes, comm, info, request);
+    if (rc == MPI_SUCCESS)
+        ti_rec_alltoallw(c);
+    return ti_leave(rc);
+}
+
+int MPI_Neighbor_allgather_init(const void *sendbuf, int sendcount, MPI_Datatype sendtype,
+                                void *recvbuf, int recvcount, MPI_Datatype recvtype,
+                                MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_NEIGHBOR_ALLGATHER_INIT, TI_BINDING_C);
+    int rc;
+
+    if (!c)
+        return TI_NEXT(MPI_Neighbor_allgather_init)(sendbuf, sendcount, sendtype, recvbuf,
+                                                    recvcount, recvtype, comm, info, request);
+    c->count = sendcount;
+    c->type = sendtype;
+    c->count2 = recvcount;
+    c->type2 = recvtype;
+    c->comm = comm;
+    c->req = request;
+    rc = TI_NEXT(MPI_Neighbor_allgather_init)(sendbuf, sendcount, sendtype, recvbuf, recvcount,
+                                              recvtype, comm, info, request);
+    if (rc == MPI_SUCCESS)
+        ti_rec_neighbor_allgather(c);
+    return ti_leave(rc);
+}
+
+int MPI_Neighbor_allgather_init_c(const void *sendbuf, MPI_Count sendcount,
                                   MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount,
                                   MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info,
                                   MPI_Request *request)
 {
-    struct ti_call *c = TI_ENTER(TI_OP_ALLTOALL_INIT, TI_BINDING_C);
+    struct ti_call *c = TI_ENTER(TI_OP_NEIGHBOR_ALLGATHER_INIT, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Alltoall_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
-                                    comm, info, request);
-    c->in_place = sendbuf == MPI_IN_PLACE;
+        return TI_NEXT(MPI_Neighbor_allgather_init_c)(sendbuf, sendcount, sendtype, recvbuf,
+                                                      recvcount, recvtype, comm, info, request);
     c->count = sendcount;
     c->type = sendtype;
     c->count2 = recvcount;
     c->type2 = recvtype;
     c->comm = comm;
     c->req = request;
-    rc = PMPI_Alltoall_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
-                              info, request);
+    rc = TI_NEXT(MPI_Neighbor_allgather_init_c)(sendbuf, sendcount, sendtype, recvbuf,
+                                                recvcount, recvtype, comm, info, request);
     if (rc == MPI_SUCCESS)
-        ti_rec_allgather(c);
+        ti_rec_neighbor_allgather(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Alltoallv_init(const void *sendbuf, const int sendcounts[],
-                                 const int sdispls[], MPI_Datatype sendtype, void *recvbuf,
-                                 const int recvcounts[], const int rdispls[],
+int MPI_Neighbor_allgatherv_init(const void *sendbuf, int sendcount, MPI_Datatype sendtype,
+                                 void *recvbuf, const int recvcounts[], const int displs[],
                                  MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info,
                                  MPI_Request *request)
 {
-    struct ti_call *c = TI_ENTER(TI_OP_ALLTOALLV_INIT, TI_BINDING_C);
-    int rc;
-
-    if (!c)
-        return PMPI_Alltoallv_init(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts,
-                                   rdispls, recvtype, comm, info, request);
-    c->in_place = sendbuf == MPI_IN_PLACE;
-    c->counts = sendcounts;
-    c->wide = false;
-    c->type = sendtype;
-    c->counts2 = recvcounts;
-    c->wide = false;
-    c->type2 = recvtype;
-    c->comm = comm;
-    c->req = request;
-    rc = PMPI_Alltoallv_init(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts,
-                             rdispls, recvtype, comm, info, request);
-    if (rc == MPI_SUCCESS)
-        ti_rec_alltoallv(c);
-    return ti_leave(rc);
-}
-
-TI_EXPORT int MPI_Alltoallv_init_c(const void *sendbuf, const MPI_Count sendcounts[],
-                                   const MPI_Aint sdispls[], MPI_Datatype sendtype,
-                                   void *recvbuf, const MPI_Count recvcounts[],
-                                   const MPI_Aint rdispls[], MPI_Datatype recvtype,
-                                   MPI_Comm comm, MPI_Info info, MPI_Request *request)
-{
-    struct ti_call *c = TI_ENTER(TI_OP_ALLTOALLV_INIT, TI_BINDING_C);
-    int rc;
-
-    if (!c)
-        return PMPI_Alltoallv_init_c(sendbuf, sendcounts, sdispls, sendtype, recvbuf,
-                                     recvcounts, rdispls, recvtype, comm, info, request);
-    c->in_place = sendbuf == MPI_IN_PLACE;
-    c->counts = (const void *)sendcounts;
-    c->wide = true;
-    c->type = sendtype;
-    c->counts2 = (const void *)recvcounts;
-    c->wide = true;
-    c->type2 = recvtype;
-    c->comm = comm;
-    c->req = request;
-    rc = PMPI_Alltoallv_init_c(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts,
-                               rdispls, recvtype, comm, info, request);
-    if (rc == MPI_SUCCESS)
-        ti_rec_alltoallv(c);
-    return ti_leave(rc);
-}
-
-TI_EXPORT int MPI_Alltoallw_init(const void *sendbuf, const int sendcounts[],
-                                 const int sdispls[], const MPI_Datatype sendtypes[],
-                                 void *recvbuf, const int recvcounts[], const int rdispls[],
-                                 const MPI_Datatype recvtypes[], MPI_Comm comm, MPI_Info info,
-                                 MPI_Request *request)
-{
-    struct ti_call *c = TI_ENTER(TI_OP_ALLTOALLW_INIT, TI_BINDING_C);
-    int rc;
-
-    if (!c)
-        return PMPI_Alltoallw_init(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
-                                   rdispls, recvtypes, comm, info, request);
-    c->in_place = sendbuf == MPI_IN_PLACE;
-    c->counts = sendcounts;
-    c->wide = false;
-    c->types = sendtypes;
-    c->counts2 = recvcounts;
-    c->wide = false;
-    c->types2 = recvtypes;
-    c->comm = comm;
-    c->req = request;
-    rc = PMPI_Alltoallw_init(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
-                             rdispls, recvtypes, comm, info, request);
-    if (rc == MPI_SUCCESS)
-        ti_rec_alltoallw(c);
-    return ti_leave(rc);
-}
-
-TI_EXPORT int MPI_Alltoallw_init_c(const void *sendbuf, const MPI_Count sendcounts[],
-                                   const MPI_Aint sdispls[], const MPI_Datatype sendtypes[],
-                                   void *recvbuf, const MPI_Count recvcounts[],
-                                   const MPI_Aint rdispls[], const MPI_Datatype recvtypes[],
-                                   MPI_Comm comm, MPI_Info info, MPI_Request *request)
-{
-    struct ti_call *c = TI_ENTER(TI_OP_ALLTOALLW_INIT, TI_BINDING_C);
-    int rc;
-
-    if (!c)
-        return PMPI_Alltoallw_init_c(sendbuf, sendcounts, sdispls, sendtypes, recvbuf,
-                                     recvcounts, rdispls, recvtypes, comm, info, request);
-    c->in_place = sendbuf == MPI_IN_PLACE;
-    c->counts = (const void *)sendcounts;
-    c->wide = true;
-    c->types = sendtypes;
-    c->counts2 = (const void *)recvcounts;
-    c->wide = true;
-    c->types2 = recvtypes;
-    c->comm = comm;
-    c->req = request;
-    rc = PMPI_Alltoallw_init_c(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
-                               rdispls, recvtypes, comm, info, request);
-    if (rc == MPI_SUCCESS)
-        ti_rec_alltoallw(c);
-    return ti_leave(rc);
-}
-
-TI_EXPORT int MPI_Neighbor_allgather_init(const void *sendbuf, int sendcount,
-                                          MPI_Datatype sendtype, void *recvbuf, int recvcount,
-                                          MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info,
-                                          MPI_Request *request)
-{
-    struct ti_call *c = TI_ENTER(TI_OP_NEIGHBOR_ALLGATHER_INIT, TI_BINDING_C);
-    int rc;
-
-    if (!c)
-        return PMPI_Neighbor_allgather_init(sendbuf, sendcount, sendtype, recvbuf, recvcount,
-                                            recvtype, comm, info, request);
-    c->count = sendcount;
-    c->type = sendtype;
-    c->count2 = recvcount;
-    c->type2 = recvtype;
-    c->comm = comm;
-    c->req = request;
-    rc = PMPI_Neighbor_allgather_init(sendbuf, sendcount, sendtype, recvbuf, recvcount,
-                                      recvtype, comm, info, request);
-    if (rc == MPI_SUCCESS)
-        ti_rec_neighbor_allgather(c);
-    return ti_leave(rc);
-}
-
-TI_EXPORT int MPI_Neighbor_allgather_init_c(const void *sendbuf, MPI_Count sendcount,
-                                            MPI_Datatype sendtype, void *recvbuf,
-                                            MPI_Count recvcount, MPI_Datatype recvtype,
-                                            MPI_Comm comm, MPI_Info info, MPI_Request *request)
-{
-    struct ti_call *c = TI_ENTER(TI_OP_NEIGHBOR_ALLGATHER_INIT, TI_BINDING_C);
-    int rc;
-
-    if (!c)
-        return PMPI_Neighbor_allgather_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcount,
-                                              recvtype, comm, info, request);
-    c->count = sendcount;
-    c->type = sendtype;
-    c->count2 = recvcount;
-    c->type2 = recvtype;
-    c->comm = comm;
-    c->req = request;
-    rc = PMPI_Neighbor_allgather_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcount,
-                                        recvtype, comm, info, request);
-    if (rc == MPI_SUCCESS)
-        ti_rec_neighbor_allgather(c);
-    return ti_leave(rc);
-}
-
-TI_EXPORT int MPI_Neighbor_allgatherv_init(const void *sendbuf, int sendcount,
-                                           MPI_Datatype sendtype, void *recvbuf,
-                                           const int recvcounts[], const int displs[],
-                                           MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info,
-                                           MPI_Request *request)
-{
     struct ti_call *c = TI_ENTER(TI_OP_NEIGHBOR_ALLGATHERV_INIT, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Neighbor_allgatherv_init(sendbuf, sendcount, sendtype, recvbuf, recvcounts,
-                                             displs, recvtype, comm, info, request);
+        return TI_NEXT(MPI_Neighbor_allgatherv_init)(sendbuf, sendcount, sendtype, recvbuf,
+                                                     recvcounts, displs, recvtype, comm, info,
+                                                     request);
     c->count = sendcount;
     c->type = sendtype;
     c->counts2 = recvcounts;
@@ -8103,100 +8057,102 @@ TI_EXPORT int MPI_Neighbor_allgatherv_init(const void *sendbuf, int sendcount,
     c->type2 = recvtype;
     c->comm = comm;
     c->req = request;
-    rc = PMPI_Neighbor_allgatherv_init(sendbuf, sendcount, sendtype, recvbuf, recvcounts,
-                                       displs, recvtype, comm, info, request);
-    if (rc == MPI_SUCCESS)
-        ti_rec_neighbor_allgatherv(c);
-    return ti_leave(rc);
-}
-
-TI_EXPORT int MPI_Neighbor_allgatherv_init_c(const void *sendbuf, MPI_Count sendcount,
-                                             MPI_Datatype sendtype, void *recvbuf,
-                                             const MPI_Count recvcounts[],
-                                             const MPI_Aint displs[], MPI_Datatype recvtype,
-                                             MPI_Comm comm, MPI_Info info, MPI_Request *request)
-{
-    struct ti_call *c = TI_ENTER(TI_OP_NEIGHBOR_ALLGATHERV_INIT, TI_BINDING_C);
-    int rc;
-
-    if (!c)
-        return PMPI_Neighbor_allgatherv_init_c(sendbuf, sendcount, sendtype, recvbuf,
+    rc = TI_NEXT(MPI_Neighbor_allgatherv_init)(sendbuf, sendcount, sendtype, recvbuf,
                                                recvcounts, displs, recvtype, comm, info,
                                                request);
-    c->count = sendcount;
-    c->type = sendtype;
-    c->counts2 = (const void *)recvcounts;
-    c->wide = true;
-    c->type2 = recvtype;
-    c->comm = comm;
-    c->req = request;
-    rc = PMPI_Neighbor_allgatherv_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts,
-                                         displs, recvtype, comm, info, request);
     if (rc == MPI_SUCCESS)
         ti_rec_neighbor_allgatherv(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Neighbor_alltoall_init(const void *sendbuf, int sendcount,
-                                         MPI_Datatype sendtype, void *recvbuf, int recvcount,
-                                         MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info,
-                                         MPI_Request *request)
+int MPI_Neighbor_allgatherv_init_c(const void *sendbuf, MPI_Count sendcount,
+                                   MPI_Datatype sendtype, void *recvbuf,
+                                   const MPI_Count recvcounts[], const MPI_Aint displs[],
+                                   MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info,
+                                   MPI_Request *request)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_NEIGHBOR_ALLGATHERV_INIT, TI_BINDING_C);
+    int rc;
+
+    if (!c)
+        return TI_NEXT(MPI_Neighbor_allgatherv_init_c)(sendbuf, sendcount, sendtype, recvbuf,
+                                                       recvcounts, displs, recvtype, comm, info,
+                                                       request);
+    c->count = sendcount;
+    c->type = sendtype;
+    c->counts2 = (const void *)recvcounts;
+    c->wide = true;
+    c->type2 = recvtype;
+    c->comm = comm;
+    c->req = request;
+    rc = TI_NEXT(MPI_Neighbor_allgatherv_init_c)(sendbuf, sendcount, sendtype, recvbuf,
+                                                 recvcounts, displs, recvtype, comm, info,
+                                                 request);
+    if (rc == MPI_SUCCESS)
+        ti_rec_neighbor_allgatherv(c);
+    return ti_leave(rc);
+}
+
+int MPI_Neighbor_alltoall_init(const void *sendbuf, int sendcount, MPI_Datatype sendtype,
+                               void *recvbuf, int recvcount, MPI_Datatype recvtype,
+                               MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
     struct ti_call *c = TI_ENTER(TI_OP_NEIGHBOR_ALLTOALL_INIT, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Neighbor_alltoall_init(sendbuf, sendcount, sendtype, recvbuf, recvcount,
-                                           recvtype, comm, info, request);
+        return TI_NEXT(MPI_Neighbor_alltoall_init)(sendbuf, sendcount, sendtype, recvbuf,
+                                                   recvcount, recvtype, comm, info, request);
     c->count = sendcount;
     c->type = sendtype;
     c->count2 = recvcount;
     c->type2 = recvtype;
     c->comm = comm;
     c->req = request;
-    rc = PMPI_Neighbor_alltoall_init(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
-                                     comm, info, request);
-    if (rc == MPI_SUCCESS)
-        ti_rec_neighbor_allgather(c);
-    return ti_leave(rc);
-}
-
-TI_EXPORT int MPI_Neighbor_alltoall_init_c(const void *sendbuf, MPI_Count sendcount,
-                                           MPI_Datatype sendtype, void *recvbuf,
-                                           MPI_Count recvcount, MPI_Datatype recvtype,
-                                           MPI_Comm comm, MPI_Info info, MPI_Request *request)
-{
-    struct ti_call *c = TI_ENTER(TI_OP_NEIGHBOR_ALLTOALL_INIT, TI_BINDING_C);
-    int rc;
-
-    if (!c)
-        return PMPI_Neighbor_alltoall_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcount,
+    rc = TI_NEXT(MPI_Neighbor_alltoall_init)(sendbuf, sendcount, sendtype, recvbuf, recvcount,
                                              recvtype, comm, info, request);
+    if (rc == MPI_SUCCESS)
+        ti_rec_neighbor_allgather(c);
+    return ti_leave(rc);
+}
+
+int MPI_Neighbor_alltoall_init_c(const void *sendbuf, MPI_Count sendcount,
+                                 MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount,
+                                 MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info,
+                                 MPI_Request *request)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_NEIGHBOR_ALLTOALL_INIT, TI_BINDING_C);
+    int rc;
+
+    if (!c)
+        return TI_NEXT(MPI_Neighbor_alltoall_init_c)(sendbuf, sendcount, sendtype, recvbuf,
+                                                     recvcount, recvtype, comm, info, request);
     c->count = sendcount;
     c->type = sendtype;
     c->count2 = recvcount;
     c->type2 = recvtype;
     c->comm = comm;
     c->req = request;
-    rc = PMPI_Neighbor_alltoall_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcount,
-                                       recvtype, comm, info, request);
+    rc = TI_NEXT(MPI_Neighbor_alltoall_init_c)(sendbuf, sendcount, sendtype, recvbuf, recvcount,
+                                               recvtype, comm, info, request);
     if (rc == MPI_SUCCESS)
         ti_rec_neighbor_allgather(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Neighbor_alltoallv_init(const void *sendbuf, const int sendcounts[],
-                                          const int sdispls[], MPI_Datatype sendtype,
-                                          void *recvbuf, const int recvcounts[],
-                                          const int rdispls[], MPI_Datatype recvtype,
-                                          MPI_Comm comm, MPI_Info info, MPI_Request *request)
+int MPI_Neighbor_alltoallv_init(const void *sendbuf, const int sendcounts[],
+                                const int sdispls[], MPI_Datatype sendtype, void *recvbuf,
+                                const int recvcounts[], const int rdispls[],
+                                MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info,
+                                MPI_Request *request)
 {
     struct ti_call *c = TI_ENTER(TI_OP_NEIGHBOR_ALLTOALLV_INIT, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Neighbor_alltoallv_init(sendbuf, sendcounts, sdispls, sendtype, recvbuf,
-                                            recvcounts, rdispls, recvtype, comm, info, request);
+        return TI_NEXT(MPI_Neighbor_alltoallv_init)(sendbuf, sendcounts, sdispls, sendtype,
+                                                    recvbuf, recvcounts, rdispls, recvtype,
+                                                    comm, info, request);
     c->counts = sendcounts;
     c->wide = false;
     c->type = sendtype;
@@ -8205,26 +8161,27 @@ TI_EXPORT int MPI_Neighbor_alltoallv_init(const void *sendbuf, const int sendcou
     c->type2 = recvtype;
     c->comm = comm;
     c->req = request;
-    rc = PMPI_Neighbor_alltoallv_init(sendbuf, sendcounts, sdispls, sendtype, recvbuf,
-                                      recvcounts, rdispls, recvtype, comm, info, request);
-    if (rc == MPI_SUCCESS)
-        ti_rec_neighbor_alltoallv(c);
-    return ti_leave(rc);
-}
-
-TI_EXPORT int MPI_Neighbor_alltoallv_init_c(const void *sendbuf, const MPI_Count sendcounts[],
-                                            const MPI_Aint sdispls[], MPI_Datatype sendtype,
-                                            void *recvbuf, const MPI_Count recvcounts[],
-                                            const MPI_Aint rdispls[], MPI_Datatype recvtype,
-                                            MPI_Comm comm, MPI_Info info, MPI_Request *request)
-{
-    struct ti_call *c = TI_ENTER(TI_OP_NEIGHBOR_ALLTOALLV_INIT, TI_BINDING_C);
-    int rc;
-
-    if (!c)
-        return PMPI_Neighbor_alltoallv_init_c(sendbuf, sendcounts, sdispls, sendtype, recvbuf,
+    rc = TI_NEXT(MPI_Neighbor_alltoallv_init)(sendbuf, sendcounts, sdispls, sendtype, recvbuf,
                                               recvcounts, rdispls, recvtype, comm, info,
                                               request);
+    if (rc == MPI_SUCCESS)
+        ti_rec_neighbor_alltoallv(c);
+    return ti_leave(rc);
+}
+
+int MPI_Neighbor_alltoallv_init_c(const void *sendbuf, const MPI_Count sendcounts[],
+                                  const MPI_Aint sdispls[], MPI_Datatype sendtype,
+                                  void *recvbuf, const MPI_Count recvcounts[],
+                                  const MPI_Aint rdispls[], MPI_Datatype recvtype,
+                                  MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_NEIGHBOR_ALLTOALLV_INIT, TI_BINDING_C);
+    int rc;
+
+    if (!c)
+        return TI_NEXT(MPI_Neighbor_alltoallv_init_c)(sendbuf, sendcounts, sdispls, sendtype,
+                                                      recvbuf, recvcounts, rdispls, recvtype,
+                                                      comm, info, request);
     c->counts = (const void *)sendcounts;
     c->wide = true;
     c->type = sendtype;
@@ -8233,27 +8190,27 @@ TI_EXPORT int MPI_Neighbor_alltoallv_init_c(const void *sendbuf, const MPI_Count
     c->type2 = recvtype;
     c->comm = comm;
     c->req = request;
-    rc = PMPI_Neighbor_alltoallv_init_c(sendbuf, sendcounts, sdispls, sendtype, recvbuf,
-                                        recvcounts, rdispls, recvtype, comm, info, request);
+    rc = TI_NEXT(MPI_Neighbor_alltoallv_init_c)(sendbuf, sendcounts, sdispls, sendtype, recvbuf,
+                                                recvcounts, rdispls, recvtype, comm, info,
+                                                request);
     if (rc == MPI_SUCCESS)
         ti_rec_neighbor_alltoallv(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Neighbor_alltoallw_init(const void *sendbuf, const int sendcounts[],
-                                          const MPI_Aint sdispls[],
-                                          const MPI_Datatype sendtypes[], void *recvbuf,
-                                          const int recvcounts[], const MPI_Aint rdispls[],
-                                          const MPI_Datatype recvtypes[], MPI_Comm comm,
-                                          MPI_Info info, MPI_Request *request)
+int MPI_Neighbor_alltoallw_init(const void *sendbuf, const int sendcounts[],
+                                const MPI_Aint sdispls[], const MPI_Datatype sendtypes[],
+                                void *recvbuf, const int recvcounts[], const MPI_Aint rdispls[],
+                                const MPI_Datatype recvtypes[], MPI_Comm comm, MPI_Info info,
+                                MPI_Request *request)
 {
     struct ti_call *c = TI_ENTER(TI_OP_NEIGHBOR_ALLTOALLW_INIT, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Neighbor_alltoallw_init(sendbuf, sendcounts, sdispls, sendtypes, recvbuf,
-                                            recvcounts, rdispls, recvtypes, comm, info,
-                                            request);
+        return TI_NEXT(MPI_Neighbor_alltoallw_init)(sendbuf, sendcounts, sdispls, sendtypes,
+                                                    recvbuf, recvcounts, rdispls, recvtypes,
+                                                    comm, info, request);
     c->counts = sendcounts;
     c->wide = false;
     c->types = sendtypes;
@@ -8262,28 +8219,27 @@ TI_EXPORT int MPI_Neighbor_alltoallw_init(const void *sendbuf, const int sendcou
     c->types2 = recvtypes;
     c->comm = comm;
     c->req = request;
-    rc = PMPI_Neighbor_alltoallw_init(sendbuf, sendcounts, sdispls, sendtypes, recvbuf,
-                                      recvcounts, rdispls, recvtypes, comm, info, request);
+    rc = TI_NEXT(MPI_Neighbor_alltoallw_init)(sendbuf, sendcounts, sdispls, sendtypes, recvbuf,
+                                              recvcounts, rdispls, recvtypes, comm, info,
+                                              request);
     if (rc == MPI_SUCCESS)
         ti_rec_neighbor_alltoallw(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Neighbor_alltoallw_init_c(const void *sendbuf, const MPI_Count sendcounts[],
-                                            const MPI_Aint sdispls[],
-                                            const MPI_Datatype sendtypes[], void *recvbuf,
-                                            const MPI_Count recvcounts[],
-                                            const MPI_Aint rdispls[],
-                                            const MPI_Datatype recvtypes[], MPI_Comm comm,
-                                            MPI_Info info, MPI_Request *request)
+int MPI_Neighbor_alltoallw_init_c(const void *sendbuf, const MPI_Count sendcounts[],
+                                  const MPI_Aint sdispls[], const MPI_Datatype sendtypes[],
+                                  void *recvbuf, const MPI_Count recvcounts[],
+                                  const MPI_Aint rdispls[], const MPI_Datatype recvtypes[],
+                                  MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
     struct ti_call *c = TI_ENTER(TI_OP_NEIGHBOR_ALLTOALLW_INIT, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Neighbor_alltoallw_init_c(sendbuf, sendcounts, sdispls, sendtypes, recvbuf,
-                                              recvcounts, rdispls, recvtypes, comm, info,
-                                              request);
+        return TI_NEXT(MPI_Neighbor_alltoallw_init_c)(sendbuf, sendcounts, sdispls, sendtypes,
+                                                      recvbuf, recvcounts, rdispls, recvtypes,
+                                                      comm, info, request);
     c->counts = (const void *)sendcounts;
     c->wide = true;
     c->types = sendtypes;
@@ -8292,23 +8248,23 @@ TI_EXPORT int MPI_Neighbor_alltoallw_init_c(const void *sendbuf, const MPI_Count
     c->types2 = recvtypes;
     c->comm = comm;
     c->req = request;
-    rc = PMPI_Neighbor_alltoallw_init_c(sendbuf, sendcounts, sdispls, sendtypes, recvbuf,
-                                        recvcounts, rdispls, recvtypes, comm, info, request);
+    rc = TI_NEXT(MPI_Neighbor_alltoallw_init_c)(sendbuf, sendcounts, sdispls, sendtypes,
+                                                recvbuf, recvcounts, rdispls, recvtypes, comm,
+                                                info, request);
     if (rc == MPI_SUCCESS)
         ti_rec_neighbor_alltoallw(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Psend_init(const void *buf, int partitions, MPI_Count count,
-                             MPI_Datatype datatype, int dest, int tag, MPI_Comm comm,
-                             MPI_Info info, MPI_Request *request)
+int MPI_Psend_init(const void *buf, int partitions, MPI_Count count, MPI_Datatype datatype,
+                   int dest, int tag, MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
     struct ti_call *c = TI_ENTER(TI_OP_PSEND_INIT, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Psend_init(buf, partitions, count, datatype, dest, tag, comm, info,
-                               request);
+        return TI_NEXT(MPI_Psend_init)(buf, partitions, count, datatype, dest, tag, comm, info,
+                                       request);
     c->part = partitions;
     c->count = count;
     c->type = datatype;
@@ -8316,22 +8272,22 @@ TI_EXPORT int MPI_Psend_init(const void *buf, int partitions, MPI_Count count,
     c->tag = tag;
     c->comm = comm;
     c->req = request;
-    rc = PMPI_Psend_init(buf, partitions, count, datatype, dest, tag, comm, info, request);
+    rc = TI_NEXT(MPI_Psend_init)(buf, partitions, count, datatype, dest, tag, comm, info,
+                                 request);
     if (rc == MPI_SUCCESS)
         ti_rec_psend_init(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Precv_init(void *buf, int partitions, MPI_Count count, MPI_Datatype datatype,
-                             int source, int tag, MPI_Comm comm, MPI_Info info,
-                             MPI_Request *request)
+int MPI_Precv_init(void *buf, int partitions, MPI_Count count, MPI_Datatype datatype,
+                   int source, int tag, MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
     struct ti_call *c = TI_ENTER(TI_OP_PRECV_INIT, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Precv_init(buf, partitions, count, datatype, source, tag, comm, info,
-                               request);
+        return TI_NEXT(MPI_Precv_init)(buf, partitions, count, datatype, source, tag, comm,
+                                       info, request);
     c->part = partitions;
     c->count = count;
     c->type = datatype;
@@ -8339,85 +8295,86 @@ TI_EXPORT int MPI_Precv_init(void *buf, int partitions, MPI_Count count, MPI_Dat
     c->tag = tag;
     c->comm = comm;
     c->req = request;
-    rc = PMPI_Precv_init(buf, partitions, count, datatype, source, tag, comm, info, request);
+    rc = TI_NEXT(MPI_Precv_init)(buf, partitions, count, datatype, source, tag, comm, info,
+                                 request);
     if (rc == MPI_SUCCESS)
         ti_rec_psend_init(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Pready(int partition, MPI_Request request)
+int MPI_Pready(int partition, MPI_Request request)
 {
     struct ti_call *c = TI_ENTER(TI_OP_PREADY, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Pready(partition, request);
+        return TI_NEXT(MPI_Pready)(partition, request);
     c->part = partition;
     c->request = request;
-    rc = PMPI_Pready(partition, request);
+    rc = TI_NEXT(MPI_Pready)(partition, request);
     if (rc == MPI_SUCCESS)
         ti_rec_pready(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Pready_range(int partition_low, int partition_high, MPI_Request request)
+int MPI_Pready_range(int partition_low, int partition_high, MPI_Request request)
 {
     struct ti_call *c = TI_ENTER(TI_OP_PREADY_RANGE, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Pready_range(partition_low, partition_high, request);
+        return TI_NEXT(MPI_Pready_range)(partition_low, partition_high, request);
     c->part = partition_low;
     c->part2 = partition_high;
     c->request = request;
-    rc = PMPI_Pready_range(partition_low, partition_high, request);
+    rc = TI_NEXT(MPI_Pready_range)(partition_low, partition_high, request);
     if (rc == MPI_SUCCESS)
         ti_rec_pready(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Pready_list(int length, int array_of_partitions[], MPI_Request request)
+int MPI_Pready_list(int length, int array_of_partitions[], MPI_Request request)
 {
     struct ti_call *c = TI_ENTER(TI_OP_PREADY_LIST, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Pready_list(length, array_of_partitions, request);
+        return TI_NEXT(MPI_Pready_list)(length, array_of_partitions, request);
     c->part = length;
     c->parts = array_of_partitions;
     c->request = request;
-    rc = PMPI_Pready_list(length, array_of_partitions, request);
+    rc = TI_NEXT(MPI_Pready_list)(length, array_of_partitions, request);
     if (rc == MPI_SUCCESS)
         ti_rec_pready(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Parrived(MPI_Request request, int partition, int *flag)
+int MPI_Parrived(MPI_Request request, int partition, int *flag)
 {
     struct ti_call *c = TI_ENTER(TI_OP_PARRIVED, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Parrived(request, partition, flag);
+        return TI_NEXT(MPI_Parrived)(request, partition, flag);
     c->request = request;
     c->part = partition;
     c->flag = flag;
-    rc = PMPI_Parrived(request, partition, flag);
+    rc = TI_NEXT(MPI_Parrived)(request, partition, flag);
     if (rc == MPI_SUCCESS)
         ti_rec_parrived(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Isendrecv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, int dest,
-                            int sendtag, void *recvbuf, int recvcount, MPI_Datatype recvtype,
-                            int source, int recvtag, MPI_Comm comm, MPI_Request *request)
+int MPI_Isendrecv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, int dest,
+                  int sendtag, void *recvbuf, int recvcount, MPI_Datatype recvtype, int source,
+                  int recvtag, MPI_Comm comm, MPI_Request *request)
 {
     struct ti_call *c = TI_ENTER(TI_OP_ISENDRECV, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Isendrecv(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount,
-                              recvtype, source, recvtag, comm, request);
+        return TI_NEXT(MPI_Isendrecv)(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf,
+                                      recvcount, recvtype, source, recvtag, comm, request);
     c->count = sendcount;
     c->type = sendtype;
     c->peer = dest;
@@ -8428,24 +8385,23 @@ TI_EXPORT int MPI_Isendrecv(const void *sendbuf, int sendcount, MPI_Datatype sen
     c->tag2 = recvtag;
     c->comm = comm;
     c->req = request;
-    rc = PMPI_Isendrecv(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount,
-                        recvtype, source, recvtag, comm, request);
-    if (rc == MPI_SUCCESS)
-        ti_rec_isendrecv(c);
-    return ti_leave(rc);
-}
-
-TI_EXPORT int MPI_Isendrecv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
-                              int dest, int sendtag, void *recvbuf, MPI_Count recvcount,
-                              MPI_Datatype recvtype, int source, int recvtag, MPI_Comm comm,
-                              MPI_Request *request)
-{
-    struct ti_call *c = TI_ENTER(TI_OP_ISENDRECV, TI_BINDING_C);
-    int rc;
-
-    if (!c)
-        return PMPI_Isendrecv_c(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount,
+    rc = TI_NEXT(MPI_Isendrecv)(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount,
                                 recvtype, source, recvtag, comm, request);
+    if (rc == MPI_SUCCESS)
+        ti_rec_isendrecv(c);
+    return ti_leave(rc);
+}
+
+int MPI_Isendrecv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, int dest,
+                    int sendtag, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
+                    int source, int recvtag, MPI_Comm comm, MPI_Request *request)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_ISENDRECV, TI_BINDING_C);
+    int rc;
+
+    if (!c)
+        return TI_NEXT(MPI_Isendrecv_c)(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf,
+                                        recvcount, recvtype, source, recvtag, comm, request);
     c->count = sendcount;
     c->type = sendtype;
     c->peer = dest;
@@ -8456,23 +8412,22 @@ TI_EXPORT int MPI_Isendrecv_c(const void *sendbuf, MPI_Count sendcount, MPI_Data
     c->tag2 = recvtag;
     c->comm = comm;
     c->req = request;
-    rc = PMPI_Isendrecv_c(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount,
-                          recvtype, source, recvtag, comm, request);
+    rc = TI_NEXT(MPI_Isendrecv_c)(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf,
+                                  recvcount, recvtype, source, recvtag, comm, request);
     if (rc == MPI_SUCCESS)
         ti_rec_isendrecv(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Isendrecv_replace(void *buf, int count, MPI_Datatype datatype, int dest,
-                                    int sendtag, int source, int recvtag, MPI_Comm comm,
-                                    MPI_Request *request)
+int MPI_Isendrecv_replace(void *buf, int count, MPI_Datatype datatype, int dest, int sendtag,
+                          int source, int recvtag, MPI_Comm comm, MPI_Request *request)
 {
     struct ti_call *c = TI_ENTER(TI_OP_ISENDRECV_REPLACE, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Isendrecv_replace(buf, count, datatype, dest, sendtag, source, recvtag,
-                                      comm, request);
+        return TI_NEXT(MPI_Isendrecv_replace)(buf, count, datatype, dest, sendtag, source,
+                                              recvtag, comm, request);
     c->count = count;
     c->type = datatype;
     c->peer = dest;
@@ -8481,23 +8436,23 @@ TI_EXPORT int MPI_Isendrecv_replace(void *buf, int count, MPI_Datatype datatype,
     c->tag2 = recvtag;
     c->comm = comm;
     c->req = request;
-    rc = PMPI_Isendrecv_replace(buf, count, datatype, dest, sendtag, source, recvtag, comm,
-                                request);
-    if (rc == MPI_SUCCESS)
-        ti_rec_isendrecv(c);
-    return ti_leave(rc);
-}
-
-TI_EXPORT int MPI_Isendrecv_replace_c(void *buf, MPI_Count count, MPI_Datatype datatype,
-                                      int dest, int sendtag, int source, int recvtag,
-                                      MPI_Comm comm, MPI_Request *request)
-{
-    struct ti_call *c = TI_ENTER(TI_OP_ISENDRECV_REPLACE, TI_BINDING_C);
-    int rc;
-
-    if (!c)
-        return PMPI_Isendrecv_replace_c(buf, count, datatype, dest, sendtag, source, recvtag,
+    rc = TI_NEXT(MPI_Isendrecv_replace)(buf, count, datatype, dest, sendtag, source, recvtag,
                                         comm, request);
+    if (rc == MPI_SUCCESS)
+        ti_rec_isendrecv(c);
+    return ti_leave(rc);
+}
+
+int MPI_Isendrecv_replace_c(void *buf, MPI_Count count, MPI_Datatype datatype, int dest,
+                            int sendtag, int source, int recvtag, MPI_Comm comm,
+                            MPI_Request *request)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_ISENDRECV_REPLACE, TI_BINDING_C);
+    int rc;
+
+    if (!c)
+        return TI_NEXT(MPI_Isendrecv_replace_c)(buf, count, datatype, dest, sendtag, source,
+                                                recvtag, comm, request);
     c->count = count;
     c->type = datatype;
     c->peer = dest;
@@ -8506,217 +8461,214 @@ TI_EXPORT int MPI_Isendrecv_replace_c(void *buf, MPI_Count count, MPI_Datatype d
     c->tag2 = recvtag;
     c->comm = comm;
     c->req = request;
-    rc = PMPI_Isendrecv_replace_c(buf, count, datatype, dest, sendtag, source, recvtag, comm,
-                                  request);
+    rc = TI_NEXT(MPI_Isendrecv_replace_c)(buf, count, datatype, dest, sendtag, source, recvtag,
+                                          comm, request);
     if (rc == MPI_SUCCESS)
         ti_rec_isendrecv(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Comm_idup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm *newcomm,
-                                      MPI_Request *request)
+int MPI_Comm_idup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm *newcomm,
+                            MPI_Request *request)
 {
     struct ti_call *c = TI_ENTER(TI_OP_COMM_IDUP_WITH_INFO, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Comm_idup_with_info(comm, info, newcomm, request);
+        return TI_NEXT(MPI_Comm_idup_with_info)(comm, info, newcomm, request);
     c->comm = comm;
     c->newcomm = newcomm;
     c->req = request;
     ti_pre_comm_idup(c);
-    rc = PMPI_Comm_idup_with_info(comm, info, newcomm, request);
+    rc = TI_NEXT(MPI_Comm_idup_with_info)(comm, info, newcomm, request);
     if (rc == MPI_SUCCESS)
         ti_rec_comm_idup(c);
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Info_create_env(int argc, char *argv[], MPI_Info *info)
+int MPI_Info_create_env(int argc, char *argv[], MPI_Info *info)
 {
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return PMPI_Info_create_env(argc, argv, info);
-    return ti_leave(PMPI_Info_create_env(argc, argv, info));
+        return TI_NEXT(MPI_Info_create_env)(argc, argv, info);
+    return ti_leave(TI_NEXT(MPI_Info_create_env)(argc, argv, info));
 }
 
-TI_EXPORT int MPI_Info_get_string(MPI_Info info, const char *key, int *buflen, char *value,
-                                  int *flag)
+int MPI_Info_get_string(MPI_Info info, const char *key, int *buflen, char *value, int *flag)
 {
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return PMPI_Info_get_string(info, key, buflen, value, flag);
-    return ti_leave(PMPI_Info_get_string(info, key, buflen, value, flag));
+        return TI_NEXT(MPI_Info_get_string)(info, key, buflen, value, flag);
+    return ti_leave(TI_NEXT(MPI_Info_get_string)(info, key, buflen, value, flag));
 }
 
-TI_EXPORT int MPI_Op_create_c(MPI_User_function_c *user_fn, int commute, MPI_Op *op)
+int MPI_Op_create_c(MPI_User_function_c *user_fn, int commute, MPI_Op *op)
 {
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return PMPI_Op_create_c(user_fn, commute, op);
-    return ti_leave(PMPI_Op_create_c(user_fn, commute, op));
+        return TI_NEXT(MPI_Op_create_c)(user_fn, commute, op);
+    return ti_leave(TI_NEXT(MPI_Op_create_c)(user_fn, commute, op));
 }
 
-TI_EXPORT int MPI_Register_datarep_c(const char *datarep,
-                                     MPI_Datarep_conversion_function_c *read_conversion_fn,
-                                     MPI_Datarep_conversion_function_c *write_conversion_fn,
-                                     MPI_Datarep_extent_function *dtype_file_extent_fn,
-                                     void *extra_state)
+int MPI_Register_datarep_c(const char *datarep,
+                           MPI_Datarep_conversion_function_c *read_conversion_fn,
+                           MPI_Datarep_conversion_function_c *write_conversion_fn,
+                           MPI_Datarep_extent_function *dtype_file_extent_fn, void *extra_state)
 {
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return PMPI_Register_datarep_c(datarep, read_conversion_fn, write_conversion_fn,
-                                       dtype_file_extent_fn, extra_state);
-    return ti_leave(PMPI_Register_datarep_c(datarep, read_conversion_fn, write_conversion_fn,
-                                            dtype_file_extent_fn, extra_state));
+        return TI_NEXT(MPI_Register_datarep_c)(datarep, read_conversion_fn, write_conversion_fn,
+                                               dtype_file_extent_fn, extra_state);
+    return ti_leave(TI_NEXT(MPI_Register_datarep_c)(datarep, read_conversion_fn,
+                                                    write_conversion_fn, dtype_file_extent_fn,
+                                                    extra_state));
 }
 
-TI_EXPORT int MPI_Type_get_envelope_c(MPI_Datatype type, MPI_Count *num_integers,
-                                      MPI_Count *num_addresses, MPI_Count *num_large_counts,
-                                      MPI_Count *num_datatypes, int *combiner)
+int MPI_Type_get_envelope_c(MPI_Datatype type, MPI_Count *num_integers,
+                            MPI_Count *num_addresses, MPI_Count *num_large_counts,
+                            MPI_Count *num_datatypes, int *combiner)
 {
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return PMPI_Type_get_envelope_c(type, num_integers, num_addresses, num_large_counts,
-                                        num_datatypes, combiner);
-    return ti_leave(PMPI_Type_get_envelope_c(type, num_integers, num_addresses,
-                                             num_large_counts, num_datatypes, combiner));
+        return TI_NEXT(MPI_Type_get_envelope_c)(type, num_integers, num_addresses,
+                                                num_large_counts, num_datatypes, combiner);
+    return ti_leave(TI_NEXT(MPI_Type_get_envelope_c)(type, num_integers, num_addresses,
+                                                     num_large_counts, num_datatypes,
+                                                     combiner));
 }
 
-TI_EXPORT int MPI_Type_get_contents_c(MPI_Datatype type, MPI_Count max_integers,
-                                      MPI_Count max_addresses, MPI_Count max_large_counts,
-                                      MPI_Count max_datatypes, int *array_of_integers,
-                                      MPI_Aint *array_of_addresses,
-                                      MPI_Count *array_of_large_counts,
-                                      MPI_Datatype *array_of_datatypes)
+int MPI_Type_get_contents_c(MPI_Datatype type, MPI_Count max_integers, MPI_Count max_addresses,
+                            MPI_Count max_large_counts, MPI_Count max_datatypes,
+                            int *array_of_integers, MPI_Aint *array_of_addresses,
+                            MPI_Count *array_of_large_counts, MPI_Datatype *array_of_datatypes)
 {
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return PMPI_Type_get_contents_c(type, max_integers, max_addresses, max_large_counts,
-                                        max_datatypes, array_of_integers, array_of_addresses,
-                                        array_of_large_counts, array_of_datatypes);
-    return ti_leave(PMPI_Type_get_contents_c(type, max_integers, max_addresses,
-                                             max_large_counts, max_datatypes, array_of_integers,
-                                             array_of_addresses, array_of_large_counts,
-                                             array_of_datatypes));
+        return TI_NEXT(MPI_Type_get_contents_c)(type, max_integers, max_addresses,
+                                                max_large_counts, max_datatypes,
+                                                array_of_integers, array_of_addresses,
+                                                array_of_large_counts, array_of_datatypes);
+    return ti_leave(TI_NEXT(MPI_Type_get_contents_c)(type, max_integers, max_addresses,
+                                                     max_large_counts, max_datatypes,
+                                                     array_of_integers, array_of_addresses,
+                                                     array_of_large_counts,
+                                                     array_of_datatypes));
 }
 
-TI_EXPORT int MPI_Session_get_info(MPI_Session session, MPI_Info *info_used)
+int MPI_Session_get_info(MPI_Session session, MPI_Info *info_used)
 {
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return PMPI_Session_get_info(session, info_used);
-    return ti_leave(PMPI_Session_get_info(session, info_used));
+        return TI_NEXT(MPI_Session_get_info)(session, info_used);
+    return ti_leave(TI_NEXT(MPI_Session_get_info)(session, info_used));
 }
 
-TI_EXPORT int MPI_Session_get_num_psets(MPI_Session session, MPI_Info info, int *npset_names)
+int MPI_Session_get_num_psets(MPI_Session session, MPI_Info info, int *npset_names)
 {
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return PMPI_Session_get_num_psets(session, info, npset_names);
-    return ti_leave(PMPI_Session_get_num_psets(session, info, npset_names));
+        return TI_NEXT(MPI_Session_get_num_psets)(session, info, npset_names);
+    return ti_leave(TI_NEXT(MPI_Session_get_num_psets)(session, info, npset_names));
 }
 
-TI_EXPORT int MPI_Session_get_nth_pset(MPI_Session session, MPI_Info info, int n, int *pset_len,
-                                       char *pset_name)
+int MPI_Session_get_nth_pset(MPI_Session session, MPI_Info info, int n, int *pset_len,
+                             char *pset_name)
 {
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return PMPI_Session_get_nth_pset(session, info, n, pset_len, pset_name);
-    return ti_leave(PMPI_Session_get_nth_pset(session, info, n, pset_len, pset_name));
+        return TI_NEXT(MPI_Session_get_nth_pset)(session, info, n, pset_len, pset_name);
+    return ti_leave(TI_NEXT(MPI_Session_get_nth_pset)(session, info, n, pset_len, pset_name));
 }
 
-TI_EXPORT int MPI_Session_get_pset_info(MPI_Session session, const char *pset_name,
-                                        MPI_Info *info)
+int MPI_Session_get_pset_info(MPI_Session session, const char *pset_name, MPI_Info *info)
 {
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return PMPI_Session_get_pset_info(session, pset_name, info);
-    return ti_leave(PMPI_Session_get_pset_info(session, pset_name, info));
+        return TI_NEXT(MPI_Session_get_pset_info)(session, pset_name, info);
+    return ti_leave(TI_NEXT(MPI_Session_get_pset_info)(session, pset_name, info));
 }
 
-TI_EXPORT int MPI_Session_create_errhandler(MPI_Session_errhandler_function *function,
-                                            MPI_Errhandler *errhandler)
+int MPI_Session_create_errhandler(MPI_Session_errhandler_function *function,
+                                  MPI_Errhandler *errhandler)
 {
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return PMPI_Session_create_errhandler(function, errhandler);
-    return ti_leave(PMPI_Session_create_errhandler(function, errhandler));
+        return TI_NEXT(MPI_Session_create_errhandler)(function, errhandler);
+    return ti_leave(TI_NEXT(MPI_Session_create_errhandler)(function, errhandler));
 }
 
-TI_EXPORT int MPI_Session_get_errhandler(MPI_Session session, MPI_Errhandler *errhandler)
+int MPI_Session_get_errhandler(MPI_Session session, MPI_Errhandler *errhandler)
 {
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return PMPI_Session_get_errhandler(session, errhandler);
-    return ti_leave(PMPI_Session_get_errhandler(session, errhandler));
+        return TI_NEXT(MPI_Session_get_errhandler)(session, errhandler);
+    return ti_leave(TI_NEXT(MPI_Session_get_errhandler)(session, errhandler));
 }
 
-TI_EXPORT int MPI_Session_set_errhandler(MPI_Session session, MPI_Errhandler errhandler)
+int MPI_Session_set_errhandler(MPI_Session session, MPI_Errhandler errhandler)
 {
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return PMPI_Session_set_errhandler(session, errhandler);
-    return ti_leave(PMPI_Session_set_errhandler(session, errhandler));
+        return TI_NEXT(MPI_Session_set_errhandler)(session, errhandler);
+    return ti_leave(TI_NEXT(MPI_Session_set_errhandler)(session, errhandler));
 }
 
-TI_EXPORT int MPI_Session_call_errhandler(MPI_Session session, int errorcode)
+int MPI_Session_call_errhandler(MPI_Session session, int errorcode)
 {
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return PMPI_Session_call_errhandler(session, errorcode);
-    return ti_leave(PMPI_Session_call_errhandler(session, errorcode));
+        return TI_NEXT(MPI_Session_call_errhandler)(session, errorcode);
+    return ti_leave(TI_NEXT(MPI_Session_call_errhandler)(session, errorcode));
 }
 
-TI_EXPORT int MPI_Group_from_session_pset(MPI_Session session, const char *pset_name,
-                                          MPI_Group *newgroup)
+int MPI_Group_from_session_pset(MPI_Session session, const char *pset_name, MPI_Group *newgroup)
 {
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return PMPI_Group_from_session_pset(session, pset_name, newgroup);
-    return ti_leave(PMPI_Group_from_session_pset(session, pset_name, newgroup));
+        return TI_NEXT(MPI_Group_from_session_pset)(session, pset_name, newgroup);
+    return ti_leave(TI_NEXT(MPI_Group_from_session_pset)(session, pset_name, newgroup));
 }
 
-TI_EXPORT int MPI_Session_init(MPI_Info info, MPI_Errhandler errhandler, MPI_Session *session)
+int MPI_Session_init(MPI_Info info, MPI_Errhandler errhandler, MPI_Session *session)
 {
     struct ti_call *c = TI_ENTER(TI_OP_UNTRACED, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Session_init(info, errhandler, session);
-    rc = PMPI_Session_init(info, errhandler, session);
+        return TI_NEXT(MPI_Session_init)(info, errhandler, session);
+    rc = TI_NEXT(MPI_Session_init)(info, errhandler, session);
     if (rc == MPI_SUCCESS)
         ti_rec_untraced(c, "MPI_Session_init");
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Session_finalize(MPI_Session *session)
+int MPI_Session_finalize(MPI_Session *session)
 {
     struct ti_call *c = TI_ENTER(TI_OP_UNTRACED, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Session_finalize(session);
-    rc = PMPI_Session_finalize(session);
+        return TI_NEXT(MPI_Session_finalize)(session);
+    rc = TI_NEXT(MPI_Session_finalize)(session);
     if (rc == MPI_SUCCESS)
         ti_rec_untraced(c, "MPI_Session_finalize");
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Comm_create_from_group(MPI_Group group, const char *stringtag, MPI_Info info,
-                                         MPI_Errhandler errhandler, MPI_Comm *newcomm)
+int MPI_Comm_create_from_group(MPI_Group group, const char *stringtag, MPI_Info info,
+                               MPI_Errhandler errhandler, MPI_Comm *newcomm)
 {
     struct ti_call *c = TI_ENTER(TI_OP_UNTRACED, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Comm_create_from_group(group, stringtag, info, errhandler, newcomm);
-    rc = PMPI_Comm_create_from_group(group, stringtag, info, errhandler, newcomm);
+        return TI_NEXT(MPI_Comm_create_from_group)(group, stringtag, info, errhandler, newcomm);
+    rc = TI_NEXT(MPI_Comm_create_from_group)(group, stringtag, info, errhandler, newcomm);
     if (rc == MPI_SUCCESS)
         ti_rec_untraced(c, "MPI_Comm_create_from_group");
     return ti_leave(rc);
 }
 
-TI_EXPORT int MPI_Intercomm_create_from_groups(MPI_Group local_group, int local_leader,
-                                               MPI_Group remote_group, int remote_leader,
-                                               const char *stringtag, MPI_Info info,
-                                               MPI_Errhandler errhandler,
-                                               MPI_Comm *newintercomm)
+int MPI_Intercomm_create_from_groups(MPI_Group local_group, int local_leader,
+                                     MPI_Group remote_group, int remote_leader,
+                                     const char *stringtag, MPI_Info info,
+                                     MPI_Errhandler errhandler, MPI_Comm *newintercomm)
 {
     struct ti_call *c = TI_ENTER(TI_OP_UNTRACED, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return PMPI_Intercomm_create_from_groups(local_group, local_leader, remote_group,
-                                                 remote_leader, stringtag, info, errhandler,
-                                                 newintercomm);
-    rc = PMPI_Intercomm_create_from_groups(local_group, local_leader, remote_group,
-                                           remote_leader, stringtag, info, errhandler,
-                                           newintercomm);
+        return TI_NEXT(MPI_Intercomm_create_from_groups)(local_group, local_leader,
+                                                         remote_group, remote_leader, stringtag,
+                                                         info, errhandler, newintercomm);
+    rc = TI_NEXT(MPI_Intercomm_create_from_groups)(local_group, local_leader, remote_group,
+                                                   remote_leader, stringtag, info, errhandler,
+                                                   newintercomm);
     if (rc == MPI_SUCCESS)
         ti_rec_untraced(c, "MPI_Intercomm_create_from_groups");
     return ti_leave(rc);

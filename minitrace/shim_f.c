@@ -6,51 +6,43 @@
  */
 /* clang-format off */
 #include "minitrace/record.h"
-#include "minitrace/twin.h"
 
 /* Only Fortran calls these. */
 #pragma GCC diagnostic ignored "-Wmissing-prototypes"
 
-/* Where the MPI library looks for Fortran's MPI_IN_PLACE. */
-extern char mpi_fortran_in_place_[] __attribute__((weak));
-
 /* Shims that note or name the call. */
 #define NOTED(name, params, args)                                        \
-    void p##name params __attribute__((weak));                           \
-    TI_EXPORT void name params                                           \
+    void name params                                                     \
     {                                                                    \
         if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_FORTRAN)) {                \
-            TI_TWIN(p##name) args;                                       \
+            TI_NEXT(name) args;                                          \
             return;                                                      \
         }                                                                \
-        TI_TWIN(p##name) args;                                           \
+        TI_NEXT(name) args;                                              \
         ti_leave(0);                                                     \
     }
 #define UNTRACED(name, params, args, call, done)                         \
-    void p##name params __attribute__((weak));                           \
-    TI_EXPORT void name params                                           \
+    void name params                                                     \
     {                                                                    \
         struct ti_call *c = TI_ENTER(TI_OP_UNTRACED, TI_BINDING_FORTRAN); \
                                                                          \
         if (!c) {                                                        \
-            TI_TWIN(p##name) args;                                       \
+            TI_NEXT(name) args;                                          \
             return;                                                      \
         }                                                                \
-        TI_TWIN(p##name) args;                                           \
+        TI_NEXT(name) args;                                              \
         if (*ierr == MPI_SUCCESS && (done))                              \
             ti_rec_untraced(c, call);                                    \
         ti_leave(*ierr);                                                 \
     }
 
-void pmpi_send_(void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *dest, MPI_Fint *tag,
-                MPI_Fint *comm, MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_send_(void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *dest,
-                         MPI_Fint *tag, MPI_Fint *comm, MPI_Fint *ierr)
+void mpi_send_(void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *dest, MPI_Fint *tag,
+               MPI_Fint *comm, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_SEND, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_send_)(buf, count, datatype, dest, tag, comm, ierr);
+        TI_NEXT(mpi_send_)(buf, count, datatype, dest, tag, comm, ierr);
         return;
     }
     c->count = *count;
@@ -58,21 +50,19 @@ TI_EXPORT void mpi_send_(void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fin
     c->peer = *dest;
     c->tag = *tag;
     c->comm = PMPI_Comm_f2c(*comm);
-    TI_TWIN(pmpi_send_)(buf, count, datatype, dest, tag, comm, ierr);
+    TI_NEXT(mpi_send_)(buf, count, datatype, dest, tag, comm, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_send(c);
     ti_leave(*ierr);
 }
 
-void pmpi_bsend_(void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *dest, MPI_Fint *tag,
-                 MPI_Fint *comm, MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_bsend_(void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *dest,
-                          MPI_Fint *tag, MPI_Fint *comm, MPI_Fint *ierr)
+void mpi_bsend_(void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *dest, MPI_Fint *tag,
+                MPI_Fint *comm, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_BSEND, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_bsend_)(buf, count, datatype, dest, tag, comm, ierr);
+        TI_NEXT(mpi_bsend_)(buf, count, datatype, dest, tag, comm, ierr);
         return;
     }
     c->count = *count;
@@ -80,21 +70,19 @@ TI_EXPORT void mpi_bsend_(void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fi
     c->peer = *dest;
     c->tag = *tag;
     c->comm = PMPI_Comm_f2c(*comm);
-    TI_TWIN(pmpi_bsend_)(buf, count, datatype, dest, tag, comm, ierr);
+    TI_NEXT(mpi_bsend_)(buf, count, datatype, dest, tag, comm, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_send(c);
     ti_leave(*ierr);
 }
 
-void pmpi_ssend_(void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *dest, MPI_Fint *tag,
-                 MPI_Fint *comm, MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_ssend_(void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *dest,
-                          MPI_Fint *tag, MPI_Fint *comm, MPI_Fint *ierr)
+void mpi_ssend_(void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *dest, MPI_Fint *tag,
+                MPI_Fint *comm, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_SSEND, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_ssend_)(buf, count, datatype, dest, tag, comm, ierr);
+        TI_NEXT(mpi_ssend_)(buf, count, datatype, dest, tag, comm, ierr);
         return;
     }
     c->count = *count;
@@ -102,21 +90,19 @@ TI_EXPORT void mpi_ssend_(void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fi
     c->peer = *dest;
     c->tag = *tag;
     c->comm = PMPI_Comm_f2c(*comm);
-    TI_TWIN(pmpi_ssend_)(buf, count, datatype, dest, tag, comm, ierr);
+    TI_NEXT(mpi_ssend_)(buf, count, datatype, dest, tag, comm, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_send(c);
     ti_leave(*ierr);
 }
 
-void pmpi_rsend_(void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *dest, MPI_Fint *tag,
-                 MPI_Fint *comm, MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_rsend_(void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *dest,
-                          MPI_Fint *tag, MPI_Fint *comm, MPI_Fint *ierr)
+void mpi_rsend_(void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *dest, MPI_Fint *tag,
+                MPI_Fint *comm, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_RSEND, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_rsend_)(buf, count, datatype, dest, tag, comm, ierr);
+        TI_NEXT(mpi_rsend_)(buf, count, datatype, dest, tag, comm, ierr);
         return;
     }
     c->count = *count;
@@ -124,21 +110,19 @@ TI_EXPORT void mpi_rsend_(void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fi
     c->peer = *dest;
     c->tag = *tag;
     c->comm = PMPI_Comm_f2c(*comm);
-    TI_TWIN(pmpi_rsend_)(buf, count, datatype, dest, tag, comm, ierr);
+    TI_NEXT(mpi_rsend_)(buf, count, datatype, dest, tag, comm, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_send(c);
     ti_leave(*ierr);
 }
 
-void pmpi_isend_(void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *dest, MPI_Fint *tag,
-                 MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_isend_(void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *dest,
-                          MPI_Fint *tag, MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr)
+void mpi_isend_(void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *dest, MPI_Fint *tag,
+                MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_ISEND, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_isend_)(buf, count, datatype, dest, tag, comm, request, ierr);
+        TI_NEXT(mpi_isend_)(buf, count, datatype, dest, tag, comm, request, ierr);
         return;
     }
     c->count = *count;
@@ -147,21 +131,19 @@ TI_EXPORT void mpi_isend_(void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fi
     c->tag = *tag;
     c->comm = PMPI_Comm_f2c(*comm);
     c->req = request;
-    TI_TWIN(pmpi_isend_)(buf, count, datatype, dest, tag, comm, request, ierr);
+    TI_NEXT(mpi_isend_)(buf, count, datatype, dest, tag, comm, request, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_isend(c);
     ti_leave(*ierr);
 }
 
-void pmpi_ibsend_(void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *dest, MPI_Fint *tag,
-                  MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_ibsend_(void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *dest,
-                           MPI_Fint *tag, MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr)
+void mpi_ibsend_(void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *dest, MPI_Fint *tag,
+                 MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_IBSEND, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_ibsend_)(buf, count, datatype, dest, tag, comm, request, ierr);
+        TI_NEXT(mpi_ibsend_)(buf, count, datatype, dest, tag, comm, request, ierr);
         return;
     }
     c->count = *count;
@@ -170,21 +152,19 @@ TI_EXPORT void mpi_ibsend_(void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_F
     c->tag = *tag;
     c->comm = PMPI_Comm_f2c(*comm);
     c->req = request;
-    TI_TWIN(pmpi_ibsend_)(buf, count, datatype, dest, tag, comm, request, ierr);
+    TI_NEXT(mpi_ibsend_)(buf, count, datatype, dest, tag, comm, request, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_isend(c);
     ti_leave(*ierr);
 }
 
-void pmpi_issend_(void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *dest, MPI_Fint *tag,
-                  MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_issend_(void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *dest,
-                           MPI_Fint *tag, MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr)
+void mpi_issend_(void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *dest, MPI_Fint *tag,
+                 MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_ISSEND, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_issend_)(buf, count, datatype, dest, tag, comm, request, ierr);
+        TI_NEXT(mpi_issend_)(buf, count, datatype, dest, tag, comm, request, ierr);
         return;
     }
     c->count = *count;
@@ -193,21 +173,19 @@ TI_EXPORT void mpi_issend_(void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_F
     c->tag = *tag;
     c->comm = PMPI_Comm_f2c(*comm);
     c->req = request;
-    TI_TWIN(pmpi_issend_)(buf, count, datatype, dest, tag, comm, request, ierr);
+    TI_NEXT(mpi_issend_)(buf, count, datatype, dest, tag, comm, request, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_isend(c);
     ti_leave(*ierr);
 }
 
-void pmpi_irsend_(void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *dest, MPI_Fint *tag,
-                  MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_irsend_(void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *dest,
-                           MPI_Fint *tag, MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr)
+void mpi_irsend_(void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *dest, MPI_Fint *tag,
+                 MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_IRSEND, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_irsend_)(buf, count, datatype, dest, tag, comm, request, ierr);
+        TI_NEXT(mpi_irsend_)(buf, count, datatype, dest, tag, comm, request, ierr);
         return;
     }
     c->count = *count;
@@ -216,21 +194,19 @@ TI_EXPORT void mpi_irsend_(void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_F
     c->tag = *tag;
     c->comm = PMPI_Comm_f2c(*comm);
     c->req = request;
-    TI_TWIN(pmpi_irsend_)(buf, count, datatype, dest, tag, comm, request, ierr);
+    TI_NEXT(mpi_irsend_)(buf, count, datatype, dest, tag, comm, request, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_isend(c);
     ti_leave(*ierr);
 }
 
-void pmpi_recv_(void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *source, MPI_Fint *tag,
-                MPI_Fint *comm, MPI_Fint *status, MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_recv_(void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *source,
-                         MPI_Fint *tag, MPI_Fint *comm, MPI_Fint *status, MPI_Fint *ierr)
+void mpi_recv_(void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *source, MPI_Fint *tag,
+               MPI_Fint *comm, MPI_Fint *status, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_RECV, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_recv_)(buf, count, datatype, source, tag, comm, status, ierr);
+        TI_NEXT(mpi_recv_)(buf, count, datatype, source, tag, comm, status, ierr);
         return;
     }
     c->count = *count;
@@ -240,22 +216,19 @@ TI_EXPORT void mpi_recv_(void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fin
     c->comm = PMPI_Comm_f2c(*comm);
     c->status = status;
     ti_pre_recv(c);
-    TI_TWIN(pmpi_recv_)(buf, count, datatype, source, tag, comm, c->status, ierr);
+    TI_NEXT(mpi_recv_)(buf, count, datatype, source, tag, comm, c->status, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_recv(c);
     ti_leave(*ierr);
 }
 
-void pmpi_irecv_(void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *source,
-                 MPI_Fint *tag, MPI_Fint *comm, MPI_Fint *request,
-                 MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_irecv_(void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *source,
-                          MPI_Fint *tag, MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr)
+void mpi_irecv_(void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *source, MPI_Fint *tag,
+                MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_IRECV, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_irecv_)(buf, count, datatype, source, tag, comm, request, ierr);
+        TI_NEXT(mpi_irecv_)(buf, count, datatype, source, tag, comm, request, ierr);
         return;
     }
     c->count = *count;
@@ -264,27 +237,22 @@ TI_EXPORT void mpi_irecv_(void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fi
     c->tag = *tag;
     c->comm = PMPI_Comm_f2c(*comm);
     c->req = request;
-    TI_TWIN(pmpi_irecv_)(buf, count, datatype, source, tag, comm, request, ierr);
+    TI_NEXT(mpi_irecv_)(buf, count, datatype, source, tag, comm, request, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_irecv(c);
     ti_leave(*ierr);
 }
 
-void pmpi_sendrecv_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, MPI_Fint *dest,
-                    MPI_Fint *sendtag, void *recvbuf, MPI_Fint *recvcount, MPI_Fint *recvtype,
-                    MPI_Fint *source, MPI_Fint *recvtag, MPI_Fint *comm, MPI_Fint *status,
-                    MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_sendrecv_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype,
-                             MPI_Fint *dest, MPI_Fint *sendtag, void *recvbuf,
-                             MPI_Fint *recvcount, MPI_Fint *recvtype, MPI_Fint *source,
-                             MPI_Fint *recvtag, MPI_Fint *comm, MPI_Fint *status,
-                             MPI_Fint *ierr)
+void mpi_sendrecv_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, MPI_Fint *dest,
+                   MPI_Fint *sendtag, void *recvbuf, MPI_Fint *recvcount, MPI_Fint *recvtype,
+                   MPI_Fint *source, MPI_Fint *recvtag, MPI_Fint *comm, MPI_Fint *status,
+                   MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_SENDRECV, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_sendrecv_)(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount,
-                                recvtype, source, recvtag, comm, status, ierr);
+        TI_NEXT(mpi_sendrecv_)(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount,
+                               recvtype, source, recvtag, comm, status, ierr);
         return;
     }
     c->count = *sendcount;
@@ -298,27 +266,22 @@ TI_EXPORT void mpi_sendrecv_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendt
     c->comm = PMPI_Comm_f2c(*comm);
     c->status = status;
     ti_pre_sendrecv(c);
-    TI_TWIN(pmpi_sendrecv_)(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount,
-                            recvtype, source, recvtag, comm, c->status, ierr);
+    TI_NEXT(mpi_sendrecv_)(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount,
+                           recvtype, source, recvtag, comm, c->status, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_sendrecv(c);
     ti_leave(*ierr);
 }
 
-void pmpi_sendrecv_replace_(void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *dest,
-                            MPI_Fint *sendtag, MPI_Fint *source, MPI_Fint *recvtag,
-                            MPI_Fint *comm, MPI_Fint *status,
-                            MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_sendrecv_replace_(void *buf, MPI_Fint *count, MPI_Fint *datatype,
-                                     MPI_Fint *dest, MPI_Fint *sendtag, MPI_Fint *source,
-                                     MPI_Fint *recvtag, MPI_Fint *comm, MPI_Fint *status,
-                                     MPI_Fint *ierr)
+void mpi_sendrecv_replace_(void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *dest,
+                           MPI_Fint *sendtag, MPI_Fint *source, MPI_Fint *recvtag,
+                           MPI_Fint *comm, MPI_Fint *status, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_SENDRECV_REPLACE, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_sendrecv_replace_)(buf, count, datatype, dest, sendtag, source, recvtag,
-                                        comm, status, ierr);
+        TI_NEXT(mpi_sendrecv_replace_)(buf, count, datatype, dest, sendtag, source, recvtag,
+                                       comm, status, ierr);
         return;
     }
     c->count = *count;
@@ -330,22 +293,20 @@ TI_EXPORT void mpi_sendrecv_replace_(void *buf, MPI_Fint *count, MPI_Fint *datat
     c->comm = PMPI_Comm_f2c(*comm);
     c->status = status;
     ti_pre_sendrecv(c);
-    TI_TWIN(pmpi_sendrecv_replace_)(buf, count, datatype, dest, sendtag, source, recvtag, comm,
-                                    c->status, ierr);
+    TI_NEXT(mpi_sendrecv_replace_)(buf, count, datatype, dest, sendtag, source, recvtag, comm,
+                                   c->status, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_sendrecv(c);
     ti_leave(*ierr);
 }
 
-void pmpi_probe_(MPI_Fint *source, MPI_Fint *tag, MPI_Fint *comm, MPI_Fint *status,
-                 MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_probe_(MPI_Fint *source, MPI_Fint *tag, MPI_Fint *comm, MPI_Fint *status,
-                          MPI_Fint *ierr)
+void mpi_probe_(MPI_Fint *source, MPI_Fint *tag, MPI_Fint *comm, MPI_Fint *status,
+                MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_PROBE, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_probe_)(source, tag, comm, status, ierr);
+        TI_NEXT(mpi_probe_)(source, tag, comm, status, ierr);
         return;
     }
     c->peer = *source;
@@ -353,21 +314,19 @@ TI_EXPORT void mpi_probe_(MPI_Fint *source, MPI_Fint *tag, MPI_Fint *comm, MPI_F
     c->comm = PMPI_Comm_f2c(*comm);
     c->status = status;
     ti_pre_probe(c);
-    TI_TWIN(pmpi_probe_)(source, tag, comm, c->status, ierr);
+    TI_NEXT(mpi_probe_)(source, tag, comm, c->status, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_probe(c);
     ti_leave(*ierr);
 }
 
-void pmpi_iprobe_(MPI_Fint *source, MPI_Fint *tag, MPI_Fint *comm, MPI_Fint *flag,
-                  MPI_Fint *status, MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_iprobe_(MPI_Fint *source, MPI_Fint *tag, MPI_Fint *comm, MPI_Fint *flag,
-                           MPI_Fint *status, MPI_Fint *ierr)
+void mpi_iprobe_(MPI_Fint *source, MPI_Fint *tag, MPI_Fint *comm, MPI_Fint *flag,
+                 MPI_Fint *status, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_IPROBE, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_iprobe_)(source, tag, comm, flag, status, ierr);
+        TI_NEXT(mpi_iprobe_)(source, tag, comm, flag, status, ierr);
         return;
     }
     c->peer = *source;
@@ -376,80 +335,73 @@ TI_EXPORT void mpi_iprobe_(MPI_Fint *source, MPI_Fint *tag, MPI_Fint *comm, MPI_
     c->flag = flag;
     c->status = status;
     ti_pre_iprobe(c);
-    TI_TWIN(pmpi_iprobe_)(source, tag, comm, flag, c->status, ierr);
+    TI_NEXT(mpi_iprobe_)(source, tag, comm, flag, c->status, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_iprobe(c);
     ti_leave(*ierr);
 }
 
-void pmpi_wait_(MPI_Fint *request, MPI_Fint *status, MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_wait_(MPI_Fint *request, MPI_Fint *status, MPI_Fint *ierr)
+void mpi_wait_(MPI_Fint *request, MPI_Fint *status, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_WAIT, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_wait_)(request, status, ierr);
+        TI_NEXT(mpi_wait_)(request, status, ierr);
         return;
     }
     c->req = request;
     c->status = status;
     ti_pre_wait(c);
-    TI_TWIN(pmpi_wait_)(request, c->status, ierr);
+    TI_NEXT(mpi_wait_)(request, c->status, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_wait(c);
     ti_leave(*ierr);
 }
 
-void pmpi_test_(MPI_Fint *request, MPI_Fint *flag, MPI_Fint *status,
-                MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_test_(MPI_Fint *request, MPI_Fint *flag, MPI_Fint *status, MPI_Fint *ierr)
+void mpi_test_(MPI_Fint *request, MPI_Fint *flag, MPI_Fint *status, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_TEST, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_test_)(request, flag, status, ierr);
+        TI_NEXT(mpi_test_)(request, flag, status, ierr);
         return;
     }
     c->req = request;
     c->flag = flag;
     c->status = status;
     ti_pre_wait(c);
-    TI_TWIN(pmpi_test_)(request, flag, c->status, ierr);
+    TI_NEXT(mpi_test_)(request, flag, c->status, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_wait(c);
     ti_leave(*ierr);
 }
 
-void pmpi_waitall_(MPI_Fint *count, MPI_Fint *array_of_requests, MPI_Fint *array_of_statuses,
-                   MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_waitall_(MPI_Fint *count, MPI_Fint *array_of_requests,
-                            MPI_Fint *array_of_statuses, MPI_Fint *ierr)
+void mpi_waitall_(MPI_Fint *count, MPI_Fint *array_of_requests, MPI_Fint *array_of_statuses,
+                  MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_WAITALL, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_waitall_)(count, array_of_requests, array_of_statuses, ierr);
+        TI_NEXT(mpi_waitall_)(count, array_of_requests, array_of_statuses, ierr);
         return;
     }
     c->nreq = *count;
     c->req = array_of_requests;
     c->status = array_of_statuses;
     ti_pre_waitall(c);
-    TI_TWIN(pmpi_waitall_)(count, array_of_requests, c->status, ierr);
+    TI_NEXT(mpi_waitall_)(count, array_of_requests, c->status, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_waitall(c);
     ti_leave(*ierr);
 }
 
-void pmpi_testall_(MPI_Fint *count, MPI_Fint *array_of_requests, MPI_Fint *flag,
-                   MPI_Fint *array_of_statuses, MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_testall_(MPI_Fint *count, MPI_Fint *array_of_requests, MPI_Fint *flag,
-                            MPI_Fint *array_of_statuses, MPI_Fint *ierr)
+void mpi_testall_(MPI_Fint *count, MPI_Fint *array_of_requests, MPI_Fint *flag,
+                  MPI_Fint *array_of_statuses, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_TESTALL, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_testall_)(count, array_of_requests, flag, array_of_statuses, ierr);
+        TI_NEXT(mpi_testall_)(count, array_of_requests, flag, array_of_statuses, ierr);
         return;
     }
     c->nreq = *count;
@@ -457,21 +409,19 @@ TI_EXPORT void mpi_testall_(MPI_Fint *count, MPI_Fint *array_of_requests, MPI_Fi
     c->flag = flag;
     c->status = array_of_statuses;
     ti_pre_waitall(c);
-    TI_TWIN(pmpi_testall_)(count, array_of_requests, flag, c->status, ierr);
+    TI_NEXT(mpi_testall_)(count, array_of_requests, flag, c->status, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_waitall(c);
     ti_leave(*ierr);
 }
 
-void pmpi_waitany_(MPI_Fint *count, MPI_Fint *array_of_requests, MPI_Fint *index,
-                   MPI_Fint *status, MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_waitany_(MPI_Fint *count, MPI_Fint *array_of_requests, MPI_Fint *index,
-                            MPI_Fint *status, MPI_Fint *ierr)
+void mpi_waitany_(MPI_Fint *count, MPI_Fint *array_of_requests, MPI_Fint *index,
+                  MPI_Fint *status, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_WAITANY, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_waitany_)(count, array_of_requests, index, status, ierr);
+        TI_NEXT(mpi_waitany_)(count, array_of_requests, index, status, ierr);
         return;
     }
     c->nreq = *count;
@@ -479,21 +429,19 @@ TI_EXPORT void mpi_waitany_(MPI_Fint *count, MPI_Fint *array_of_requests, MPI_Fi
     c->index = index;
     c->status = status;
     ti_pre_waitany(c);
-    TI_TWIN(pmpi_waitany_)(count, array_of_requests, index, c->status, ierr);
+    TI_NEXT(mpi_waitany_)(count, array_of_requests, index, c->status, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_waitany(c);
     ti_leave(*ierr);
 }
 
-void pmpi_testany_(MPI_Fint *count, MPI_Fint *array_of_requests, MPI_Fint *index,
-                   MPI_Fint *flag, MPI_Fint *status, MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_testany_(MPI_Fint *count, MPI_Fint *array_of_requests, MPI_Fint *index,
-                            MPI_Fint *flag, MPI_Fint *status, MPI_Fint *ierr)
+void mpi_testany_(MPI_Fint *count, MPI_Fint *array_of_requests, MPI_Fint *index, MPI_Fint *flag,
+                  MPI_Fint *status, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_TESTANY, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_testany_)(count, array_of_requests, index, flag, status, ierr);
+        TI_NEXT(mpi_testany_)(count, array_of_requests, index, flag, status, ierr);
         return;
     }
     c->nreq = *count;
@@ -502,24 +450,20 @@ TI_EXPORT void mpi_testany_(MPI_Fint *count, MPI_Fint *array_of_requests, MPI_Fi
     c->flag = flag;
     c->status = status;
     ti_pre_waitany(c);
-    TI_TWIN(pmpi_testany_)(count, array_of_requests, index, flag, c->status, ierr);
+    TI_NEXT(mpi_testany_)(count, array_of_requests, index, flag, c->status, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_waitany(c);
     ti_leave(*ierr);
 }
 
-void pmpi_waitsome_(MPI_Fint *incount, MPI_Fint *array_of_requests, MPI_Fint *outcount,
-                    MPI_Fint *array_of_indices, MPI_Fint *array_of_statuses,
-                    MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_waitsome_(MPI_Fint *incount, MPI_Fint *array_of_requests, MPI_Fint *outcount,
-                             MPI_Fint *array_of_indices, MPI_Fint *array_of_statuses,
-                             MPI_Fint *ierr)
+void mpi_waitsome_(MPI_Fint *incount, MPI_Fint *array_of_requests, MPI_Fint *outcount,
+                   MPI_Fint *array_of_indices, MPI_Fint *array_of_statuses, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_WAITSOME, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_waitsome_)(incount, array_of_requests, outcount, array_of_indices,
-                                array_of_statuses, ierr);
+        TI_NEXT(mpi_waitsome_)(incount, array_of_requests, outcount, array_of_indices,
+                               array_of_statuses, ierr);
         return;
     }
     c->nreq = *incount;
@@ -528,25 +472,21 @@ TI_EXPORT void mpi_waitsome_(MPI_Fint *incount, MPI_Fint *array_of_requests, MPI
     c->indices = array_of_indices;
     c->status = array_of_statuses;
     ti_pre_waitsome(c);
-    TI_TWIN(pmpi_waitsome_)(incount, array_of_requests, outcount, array_of_indices, c->status,
-                            ierr);
+    TI_NEXT(mpi_waitsome_)(incount, array_of_requests, outcount, array_of_indices, c->status,
+                           ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_waitsome(c);
     ti_leave(*ierr);
 }
 
-void pmpi_testsome_(MPI_Fint *incount, MPI_Fint *array_of_requests, MPI_Fint *outcount,
-                    MPI_Fint *array_of_indices, MPI_Fint *array_of_statuses,
-                    MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_testsome_(MPI_Fint *incount, MPI_Fint *array_of_requests, MPI_Fint *outcount,
-                             MPI_Fint *array_of_indices, MPI_Fint *array_of_statuses,
-                             MPI_Fint *ierr)
+void mpi_testsome_(MPI_Fint *incount, MPI_Fint *array_of_requests, MPI_Fint *outcount,
+                   MPI_Fint *array_of_indices, MPI_Fint *array_of_statuses, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_TESTSOME, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_testsome_)(incount, array_of_requests, outcount, array_of_indices,
-                                array_of_statuses, ierr);
+        TI_NEXT(mpi_testsome_)(incount, array_of_requests, outcount, array_of_indices,
+                               array_of_statuses, ierr);
         return;
     }
     c->nreq = *incount;
@@ -555,225 +495,202 @@ TI_EXPORT void mpi_testsome_(MPI_Fint *incount, MPI_Fint *array_of_requests, MPI
     c->indices = array_of_indices;
     c->status = array_of_statuses;
     ti_pre_waitsome(c);
-    TI_TWIN(pmpi_testsome_)(incount, array_of_requests, outcount, array_of_indices, c->status,
-                            ierr);
+    TI_NEXT(mpi_testsome_)(incount, array_of_requests, outcount, array_of_indices, c->status,
+                           ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_waitsome(c);
     ti_leave(*ierr);
 }
 
-void pmpi_request_free_(MPI_Fint *request, MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_request_free_(MPI_Fint *request, MPI_Fint *ierr)
+void mpi_request_free_(MPI_Fint *request, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_REQUEST_FREE, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_request_free_)(request, ierr);
+        TI_NEXT(mpi_request_free_)(request, ierr);
         return;
     }
     c->req = request;
     ti_pre_request_free(c);
-    TI_TWIN(pmpi_request_free_)(request, ierr);
+    TI_NEXT(mpi_request_free_)(request, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_request_free(c);
     ti_leave(*ierr);
 }
 
-void pmpi_barrier_(MPI_Fint *comm, MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_barrier_(MPI_Fint *comm, MPI_Fint *ierr)
+void mpi_barrier_(MPI_Fint *comm, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_BARRIER, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_barrier_)(comm, ierr);
+        TI_NEXT(mpi_barrier_)(comm, ierr);
         return;
     }
     c->comm = PMPI_Comm_f2c(*comm);
-    TI_TWIN(pmpi_barrier_)(comm, ierr);
+    TI_NEXT(mpi_barrier_)(comm, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_barrier(c);
     ti_leave(*ierr);
 }
 
-void pmpi_bcast_(void *buffer, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *root,
-                 MPI_Fint *comm, MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_bcast_(void *buffer, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *root,
-                          MPI_Fint *comm, MPI_Fint *ierr)
+void mpi_bcast_(void *buffer, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *root,
+                MPI_Fint *comm, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_BCAST, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_bcast_)(buffer, count, datatype, root, comm, ierr);
+        TI_NEXT(mpi_bcast_)(buffer, count, datatype, root, comm, ierr);
         return;
     }
     c->count = *count;
     c->type = PMPI_Type_f2c(*datatype);
     c->root = *root;
     c->comm = PMPI_Comm_f2c(*comm);
-    TI_TWIN(pmpi_bcast_)(buffer, count, datatype, root, comm, ierr);
+    TI_NEXT(mpi_bcast_)(buffer, count, datatype, root, comm, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_bcast(c);
     ti_leave(*ierr);
 }
 
-void pmpi_reduce_(void *sendbuf, void *recvbuf, MPI_Fint *count, MPI_Fint *datatype,
-                  MPI_Fint *op, MPI_Fint *root, MPI_Fint *comm,
-                  MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_reduce_(void *sendbuf, void *recvbuf, MPI_Fint *count, MPI_Fint *datatype,
-                           MPI_Fint *op, MPI_Fint *root, MPI_Fint *comm, MPI_Fint *ierr)
+void mpi_reduce_(void *sendbuf, void *recvbuf, MPI_Fint *count, MPI_Fint *datatype,
+                 MPI_Fint *op, MPI_Fint *root, MPI_Fint *comm, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_REDUCE, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_reduce_)(sendbuf, recvbuf, count, datatype, op, root, comm, ierr);
+        TI_NEXT(mpi_reduce_)(sendbuf, recvbuf, count, datatype, op, root, comm, ierr);
         return;
     }
-    c->in_place = sendbuf == (void *)mpi_fortran_in_place_;
+    c->in_place = ti_fortran_in_place(sendbuf);
     c->count = *count;
     c->type = PMPI_Type_f2c(*datatype);
     c->redop = PMPI_Op_f2c(*op);
     c->root = *root;
     c->comm = PMPI_Comm_f2c(*comm);
-    TI_TWIN(pmpi_reduce_)(sendbuf, recvbuf, count, datatype, op, root, comm, ierr);
+    TI_NEXT(mpi_reduce_)(sendbuf, recvbuf, count, datatype, op, root, comm, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_reduce(c);
     ti_leave(*ierr);
 }
 
-void pmpi_allreduce_(void *sendbuf, void *recvbuf, MPI_Fint *count, MPI_Fint *datatype,
-                     MPI_Fint *op, MPI_Fint *comm, MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_allreduce_(void *sendbuf, void *recvbuf, MPI_Fint *count, MPI_Fint *datatype,
-                              MPI_Fint *op, MPI_Fint *comm, MPI_Fint *ierr)
+void mpi_allreduce_(void *sendbuf, void *recvbuf, MPI_Fint *count, MPI_Fint *datatype,
+                    MPI_Fint *op, MPI_Fint *comm, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_ALLREDUCE, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_allreduce_)(sendbuf, recvbuf, count, datatype, op, comm, ierr);
+        TI_NEXT(mpi_allreduce_)(sendbuf, recvbuf, count, datatype, op, comm, ierr);
         return;
     }
-    c->in_place = sendbuf == (void *)mpi_fortran_in_place_;
+    c->in_place = ti_fortran_in_place(sendbuf);
     c->count = *count;
     c->type = PMPI_Type_f2c(*datatype);
     c->redop = PMPI_Op_f2c(*op);
     c->comm = PMPI_Comm_f2c(*comm);
-    TI_TWIN(pmpi_allreduce_)(sendbuf, recvbuf, count, datatype, op, comm, ierr);
+    TI_NEXT(mpi_allreduce_)(sendbuf, recvbuf, count, datatype, op, comm, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_reduce(c);
     ti_leave(*ierr);
 }
 
-void pmpi_reduce_scatter_block_(void *sendbuf, void *recvbuf, MPI_Fint *recvcount,
-                                MPI_Fint *datatype, MPI_Fint *op, MPI_Fint *comm,
-                                MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_reduce_scatter_block_(void *sendbuf, void *recvbuf, MPI_Fint *recvcount,
-                                         MPI_Fint *datatype, MPI_Fint *op, MPI_Fint *comm,
-                                         MPI_Fint *ierr)
+void mpi_reduce_scatter_block_(void *sendbuf, void *recvbuf, MPI_Fint *recvcount,
+                               MPI_Fint *datatype, MPI_Fint *op, MPI_Fint *comm, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_REDUCE_SCATTER_BLOCK, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_reduce_scatter_block_)(sendbuf, recvbuf, recvcount, datatype, op, comm,
-                                            ierr);
+        TI_NEXT(mpi_reduce_scatter_block_)(sendbuf, recvbuf, recvcount, datatype, op, comm,
+                                           ierr);
         return;
     }
-    c->in_place = sendbuf == (void *)mpi_fortran_in_place_;
+    c->in_place = ti_fortran_in_place(sendbuf);
     c->count = *recvcount;
     c->type = PMPI_Type_f2c(*datatype);
     c->redop = PMPI_Op_f2c(*op);
     c->comm = PMPI_Comm_f2c(*comm);
-    TI_TWIN(pmpi_reduce_scatter_block_)(sendbuf, recvbuf, recvcount, datatype, op, comm, ierr);
+    TI_NEXT(mpi_reduce_scatter_block_)(sendbuf, recvbuf, recvcount, datatype, op, comm, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_reduce(c);
     ti_leave(*ierr);
 }
 
-void pmpi_scan_(void *sendbuf, void *recvbuf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *op,
-                MPI_Fint *comm, MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_scan_(void *sendbuf, void *recvbuf, MPI_Fint *count, MPI_Fint *datatype,
-                         MPI_Fint *op, MPI_Fint *comm, MPI_Fint *ierr)
+void mpi_scan_(void *sendbuf, void *recvbuf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *op,
+               MPI_Fint *comm, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_SCAN, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_scan_)(sendbuf, recvbuf, count, datatype, op, comm, ierr);
+        TI_NEXT(mpi_scan_)(sendbuf, recvbuf, count, datatype, op, comm, ierr);
         return;
     }
-    c->in_place = sendbuf == (void *)mpi_fortran_in_place_;
+    c->in_place = ti_fortran_in_place(sendbuf);
     c->count = *count;
     c->type = PMPI_Type_f2c(*datatype);
     c->redop = PMPI_Op_f2c(*op);
     c->comm = PMPI_Comm_f2c(*comm);
-    TI_TWIN(pmpi_scan_)(sendbuf, recvbuf, count, datatype, op, comm, ierr);
+    TI_NEXT(mpi_scan_)(sendbuf, recvbuf, count, datatype, op, comm, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_reduce(c);
     ti_leave(*ierr);
 }
 
-void pmpi_exscan_(void *sendbuf, void *recvbuf, MPI_Fint *count, MPI_Fint *datatype,
-                  MPI_Fint *op, MPI_Fint *comm, MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_exscan_(void *sendbuf, void *recvbuf, MPI_Fint *count, MPI_Fint *datatype,
-                           MPI_Fint *op, MPI_Fint *comm, MPI_Fint *ierr)
+void mpi_exscan_(void *sendbuf, void *recvbuf, MPI_Fint *count, MPI_Fint *datatype,
+                 MPI_Fint *op, MPI_Fint *comm, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_EXSCAN, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_exscan_)(sendbuf, recvbuf, count, datatype, op, comm, ierr);
+        TI_NEXT(mpi_exscan_)(sendbuf, recvbuf, count, datatype, op, comm, ierr);
         return;
     }
-    c->in_place = sendbuf == (void *)mpi_fortran_in_place_;
+    c->in_place = ti_fortran_in_place(sendbuf);
     c->count = *count;
     c->type = PMPI_Type_f2c(*datatype);
     c->redop = PMPI_Op_f2c(*op);
     c->comm = PMPI_Comm_f2c(*comm);
-    TI_TWIN(pmpi_exscan_)(sendbuf, recvbuf, count, datatype, op, comm, ierr);
+    TI_NEXT(mpi_exscan_)(sendbuf, recvbuf, count, datatype, op, comm, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_reduce(c);
     ti_leave(*ierr);
 }
 
-void pmpi_gather_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, void *recvbuf,
-                  MPI_Fint *recvcount, MPI_Fint *recvtype, MPI_Fint *root, MPI_Fint *comm,
-                  MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_gather_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype,
-                           void *recvbuf, MPI_Fint *recvcount, MPI_Fint *recvtype,
-                           MPI_Fint *root, MPI_Fint *comm, MPI_Fint *ierr)
+void mpi_gather_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, void *recvbuf,
+                 MPI_Fint *recvcount, MPI_Fint *recvtype, MPI_Fint *root, MPI_Fint *comm,
+                 MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_GATHER, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_gather_)(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root,
-                              comm, ierr);
+        TI_NEXT(mpi_gather_)(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root,
+                             comm, ierr);
         return;
     }
-    c->in_place = sendbuf == (void *)mpi_fortran_in_place_;
+    c->in_place = ti_fortran_in_place(sendbuf);
     c->count = *sendcount;
     c->type = PMPI_Type_f2c(*sendtype);
     c->count2 = *recvcount;
     c->type2 = PMPI_Type_f2c(*recvtype);
     c->root = *root;
     c->comm = PMPI_Comm_f2c(*comm);
-    TI_TWIN(pmpi_gather_)(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root,
-                          comm, ierr);
+    TI_NEXT(mpi_gather_)(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
+                         ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_gather(c);
     ti_leave(*ierr);
 }
 
-void pmpi_gatherv_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, void *recvbuf,
-                   const MPI_Fint *recvcounts, const MPI_Fint *displs, MPI_Fint *recvtype,
-                   MPI_Fint *root, MPI_Fint *comm, MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_gatherv_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype,
-                            void *recvbuf, const MPI_Fint *recvcounts, const MPI_Fint *displs,
-                            MPI_Fint *recvtype, MPI_Fint *root, MPI_Fint *comm, MPI_Fint *ierr)
+void mpi_gatherv_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, void *recvbuf,
+                  const MPI_Fint *recvcounts, const MPI_Fint *displs, MPI_Fint *recvtype,
+                  MPI_Fint *root, MPI_Fint *comm, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_GATHERV, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_gatherv_)(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
-                               recvtype, root, comm, ierr);
+        TI_NEXT(mpi_gatherv_)(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
+                              recvtype, root, comm, ierr);
         return;
     }
-    c->in_place = sendbuf == (void *)mpi_fortran_in_place_;
+    c->in_place = ti_fortran_in_place(sendbuf);
     c->count = *sendcount;
     c->type = PMPI_Type_f2c(*sendtype);
     c->counts2 = recvcounts;
@@ -781,170 +698,147 @@ TI_EXPORT void mpi_gatherv_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendty
     c->type2 = PMPI_Type_f2c(*recvtype);
     c->root = *root;
     c->comm = PMPI_Comm_f2c(*comm);
-    TI_TWIN(pmpi_gatherv_)(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
-                           root, comm, ierr);
+    TI_NEXT(mpi_gatherv_)(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
+                          root, comm, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_gatherv(c);
     ti_leave(*ierr);
 }
 
-void pmpi_scatter_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, void *recvbuf,
-                   MPI_Fint *recvcount, MPI_Fint *recvtype, MPI_Fint *root, MPI_Fint *comm,
-                   MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_scatter_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype,
-                            void *recvbuf, MPI_Fint *recvcount, MPI_Fint *recvtype,
-                            MPI_Fint *root, MPI_Fint *comm, MPI_Fint *ierr)
+void mpi_scatter_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, void *recvbuf,
+                  MPI_Fint *recvcount, MPI_Fint *recvtype, MPI_Fint *root, MPI_Fint *comm,
+                  MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_SCATTER, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_scatter_)(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root,
-                               comm, ierr);
+        TI_NEXT(mpi_scatter_)(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root,
+                              comm, ierr);
         return;
     }
     c->count = *sendcount;
     c->type = PMPI_Type_f2c(*sendtype);
-    c->in_place2 = recvbuf == (void *)mpi_fortran_in_place_;
+    c->in_place2 = ti_fortran_in_place(recvbuf);
     c->count2 = *recvcount;
     c->type2 = PMPI_Type_f2c(*recvtype);
     c->root = *root;
     c->comm = PMPI_Comm_f2c(*comm);
-    TI_TWIN(pmpi_scatter_)(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root,
-                           comm, ierr);
+    TI_NEXT(mpi_scatter_)(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root,
+                          comm, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_scatter(c);
     ti_leave(*ierr);
 }
 
-void pmpi_scatterv_(void *sendbuf, const MPI_Fint *sendcounts, const MPI_Fint *displs,
-                    MPI_Fint *sendtype, void *recvbuf, MPI_Fint *recvcount, MPI_Fint *recvtype,
-                    MPI_Fint *root, MPI_Fint *comm, MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_scatterv_(void *sendbuf, const MPI_Fint *sendcounts, const MPI_Fint *displs,
-                             MPI_Fint *sendtype, void *recvbuf, MPI_Fint *recvcount,
-                             MPI_Fint *recvtype, MPI_Fint *root, MPI_Fint *comm, MPI_Fint *ierr)
+void mpi_scatterv_(void *sendbuf, const MPI_Fint *sendcounts, const MPI_Fint *displs,
+                   MPI_Fint *sendtype, void *recvbuf, MPI_Fint *recvcount, MPI_Fint *recvtype,
+                   MPI_Fint *root, MPI_Fint *comm, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_SCATTERV, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_scatterv_)(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount,
-                                recvtype, root, comm, ierr);
+        TI_NEXT(mpi_scatterv_)(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount,
+                               recvtype, root, comm, ierr);
         return;
     }
     c->counts = sendcounts;
     c->wide = false;
     c->type = PMPI_Type_f2c(*sendtype);
-    c->in_place2 = recvbuf == (void *)mpi_fortran_in_place_;
+    c->in_place2 = ti_fortran_in_place(recvbuf);
     c->count2 = *recvcount;
     c->type2 = PMPI_Type_f2c(*recvtype);
     c->root = *root;
     c->comm = PMPI_Comm_f2c(*comm);
-    TI_TWIN(pmpi_scatterv_)(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype,
-                            root, comm, ierr);
+    TI_NEXT(mpi_scatterv_)(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype,
+                           root, comm, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_scatterv(c);
     ti_leave(*ierr);
 }
 
-void pmpi_allgather_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, void *recvbuf,
-                     MPI_Fint *recvcount, MPI_Fint *recvtype, MPI_Fint *comm,
-                     MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_allgather_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype,
-                              void *recvbuf, MPI_Fint *recvcount, MPI_Fint *recvtype,
-                              MPI_Fint *comm, MPI_Fint *ierr)
+void mpi_allgather_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, void *recvbuf,
+                    MPI_Fint *recvcount, MPI_Fint *recvtype, MPI_Fint *comm, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_ALLGATHER, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_allgather_)(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
-                                 comm, ierr);
-        return;
-    }
-    c->in_place = sendbuf == (void *)mpi_fortran_in_place_;
-    c->count = *sendcount;
-    c->type = PMPI_Type_f2c(*sendtype);
-    c->count2 = *recvcount;
-    c->type2 = PMPI_Type_f2c(*recvtype);
-    c->comm = PMPI_Comm_f2c(*comm);
-    TI_TWIN(pmpi_allgather_)(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
-                             ierr);
-    if (*ierr == MPI_SUCCESS)
-        ti_rec_allgather(c);
-    ti_leave(*ierr);
-}
-
-void pmpi_alltoall_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, void *recvbuf,
-                    MPI_Fint *recvcount, MPI_Fint *recvtype, MPI_Fint *comm,
-                    MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_alltoall_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype,
-                             void *recvbuf, MPI_Fint *recvcount, MPI_Fint *recvtype,
-                             MPI_Fint *comm, MPI_Fint *ierr)
-{
-    struct ti_call *c = TI_ENTER(TI_OP_ALLTOALL, TI_BINDING_FORTRAN);
-
-    if (!c) {
-        TI_TWIN(pmpi_alltoall_)(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
+        TI_NEXT(mpi_allgather_)(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
                                 comm, ierr);
         return;
     }
-    c->in_place = sendbuf == (void *)mpi_fortran_in_place_;
+    c->in_place = ti_fortran_in_place(sendbuf);
     c->count = *sendcount;
     c->type = PMPI_Type_f2c(*sendtype);
     c->count2 = *recvcount;
     c->type2 = PMPI_Type_f2c(*recvtype);
     c->comm = PMPI_Comm_f2c(*comm);
-    TI_TWIN(pmpi_alltoall_)(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
+    TI_NEXT(mpi_allgather_)(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
                             ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_allgather(c);
     ti_leave(*ierr);
 }
 
-void pmpi_allgatherv_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, void *recvbuf,
-                      const MPI_Fint *recvcounts, const MPI_Fint *displs, MPI_Fint *recvtype,
-                      MPI_Fint *comm, MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_allgatherv_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype,
-                               void *recvbuf, const MPI_Fint *recvcounts,
-                               const MPI_Fint *displs, MPI_Fint *recvtype, MPI_Fint *comm,
-                               MPI_Fint *ierr)
+void mpi_alltoall_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, void *recvbuf,
+                   MPI_Fint *recvcount, MPI_Fint *recvtype, MPI_Fint *comm, MPI_Fint *ierr)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_ALLTOALL, TI_BINDING_FORTRAN);
+
+    if (!c) {
+        TI_NEXT(mpi_alltoall_)(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
+                               ierr);
+        return;
+    }
+    c->in_place = ti_fortran_in_place(sendbuf);
+    c->count = *sendcount;
+    c->type = PMPI_Type_f2c(*sendtype);
+    c->count2 = *recvcount;
+    c->type2 = PMPI_Type_f2c(*recvtype);
+    c->comm = PMPI_Comm_f2c(*comm);
+    TI_NEXT(mpi_alltoall_)(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
+                           ierr);
+    if (*ierr == MPI_SUCCESS)
+        ti_rec_allgather(c);
+    ti_leave(*ierr);
+}
+
+void mpi_allgatherv_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, void *recvbuf,
+                     const MPI_Fint *recvcounts, const MPI_Fint *displs, MPI_Fint *recvtype,
+                     MPI_Fint *comm, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_ALLGATHERV, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_allgatherv_)(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
-                                  recvtype, comm, ierr);
+        TI_NEXT(mpi_allgatherv_)(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
+                                 recvtype, comm, ierr);
         return;
     }
-    c->in_place = sendbuf == (void *)mpi_fortran_in_place_;
+    c->in_place = ti_fortran_in_place(sendbuf);
     c->count = *sendcount;
     c->type = PMPI_Type_f2c(*sendtype);
     c->counts2 = recvcounts;
     c->wide = false;
     c->type2 = PMPI_Type_f2c(*recvtype);
     c->comm = PMPI_Comm_f2c(*comm);
-    TI_TWIN(pmpi_allgatherv_)(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
-                              recvtype, comm, ierr);
+    TI_NEXT(mpi_allgatherv_)(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
+                             recvtype, comm, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_allgatherv(c);
     ti_leave(*ierr);
 }
 
-void pmpi_alltoallv_(void *sendbuf, const MPI_Fint *sendcounts, const MPI_Fint *sdispls,
-                     MPI_Fint *sendtype, void *recvbuf, const MPI_Fint *recvcounts,
-                     const MPI_Fint *rdispls, MPI_Fint *recvtype, MPI_Fint *comm,
-                     MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_alltoallv_(void *sendbuf, const MPI_Fint *sendcounts,
-                              const MPI_Fint *sdispls, MPI_Fint *sendtype, void *recvbuf,
-                              const MPI_Fint *recvcounts, const MPI_Fint *rdispls,
-                              MPI_Fint *recvtype, MPI_Fint *comm, MPI_Fint *ierr)
+void mpi_alltoallv_(void *sendbuf, const MPI_Fint *sendcounts, const MPI_Fint *sdispls,
+                    MPI_Fint *sendtype, void *recvbuf, const MPI_Fint *recvcounts,
+                    const MPI_Fint *rdispls, MPI_Fint *recvtype, MPI_Fint *comm, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_ALLTOALLV, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_alltoallv_)(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts,
-                                 rdispls, recvtype, comm, ierr);
+        TI_NEXT(mpi_alltoallv_)(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts,
+                                rdispls, recvtype, comm, ierr);
         return;
     }
-    c->in_place = sendbuf == (void *)mpi_fortran_in_place_;
+    c->in_place = ti_fortran_in_place(sendbuf);
     c->counts = sendcounts;
     c->wide = false;
     c->type = PMPI_Type_f2c(*sendtype);
@@ -952,106 +846,93 @@ TI_EXPORT void mpi_alltoallv_(void *sendbuf, const MPI_Fint *sendcounts,
     c->wide = false;
     c->type2 = PMPI_Type_f2c(*recvtype);
     c->comm = PMPI_Comm_f2c(*comm);
-    TI_TWIN(pmpi_alltoallv_)(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts,
-                             rdispls, recvtype, comm, ierr);
+    TI_NEXT(mpi_alltoallv_)(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts,
+                            rdispls, recvtype, comm, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_alltoallv(c);
     ti_leave(*ierr);
 }
 
-void pmpi_reduce_scatter_(void *sendbuf, void *recvbuf, const MPI_Fint *recvcounts,
-                          MPI_Fint *datatype, MPI_Fint *op, MPI_Fint *comm,
-                          MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_reduce_scatter_(void *sendbuf, void *recvbuf, const MPI_Fint *recvcounts,
-                                   MPI_Fint *datatype, MPI_Fint *op, MPI_Fint *comm,
-                                   MPI_Fint *ierr)
+void mpi_reduce_scatter_(void *sendbuf, void *recvbuf, const MPI_Fint *recvcounts,
+                         MPI_Fint *datatype, MPI_Fint *op, MPI_Fint *comm, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_REDUCE_SCATTER, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_reduce_scatter_)(sendbuf, recvbuf, recvcounts, datatype, op, comm, ierr);
+        TI_NEXT(mpi_reduce_scatter_)(sendbuf, recvbuf, recvcounts, datatype, op, comm, ierr);
         return;
     }
-    c->in_place = sendbuf == (void *)mpi_fortran_in_place_;
+    c->in_place = ti_fortran_in_place(sendbuf);
     c->counts2 = recvcounts;
     c->wide = false;
     c->type = PMPI_Type_f2c(*datatype);
     c->redop = PMPI_Op_f2c(*op);
     c->comm = PMPI_Comm_f2c(*comm);
-    TI_TWIN(pmpi_reduce_scatter_)(sendbuf, recvbuf, recvcounts, datatype, op, comm, ierr);
+    TI_NEXT(mpi_reduce_scatter_)(sendbuf, recvbuf, recvcounts, datatype, op, comm, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_reduce_scatter(c);
     ti_leave(*ierr);
 }
 
-void pmpi_comm_dup_(MPI_Fint *comm, MPI_Fint *newcomm, MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_comm_dup_(MPI_Fint *comm, MPI_Fint *newcomm, MPI_Fint *ierr)
+void mpi_comm_dup_(MPI_Fint *comm, MPI_Fint *newcomm, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_COMM_DUP, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_comm_dup_)(comm, newcomm, ierr);
+        TI_NEXT(mpi_comm_dup_)(comm, newcomm, ierr);
         return;
     }
     c->comm = PMPI_Comm_f2c(*comm);
     c->newcomm = newcomm;
-    TI_TWIN(pmpi_comm_dup_)(comm, newcomm, ierr);
+    TI_NEXT(mpi_comm_dup_)(comm, newcomm, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_comm_dup(c);
     ti_leave(*ierr);
 }
 
-void pmpi_comm_split_(MPI_Fint *comm, MPI_Fint *color, MPI_Fint *key, MPI_Fint *newcomm,
-                      MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_comm_split_(MPI_Fint *comm, MPI_Fint *color, MPI_Fint *key,
-                               MPI_Fint *newcomm, MPI_Fint *ierr)
+void mpi_comm_split_(MPI_Fint *comm, MPI_Fint *color, MPI_Fint *key, MPI_Fint *newcomm,
+                     MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_COMM_SPLIT, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_comm_split_)(comm, color, key, newcomm, ierr);
+        TI_NEXT(mpi_comm_split_)(comm, color, key, newcomm, ierr);
         return;
     }
     c->comm = PMPI_Comm_f2c(*comm);
     c->color = *color;
     c->key = *key;
     c->newcomm = newcomm;
-    TI_TWIN(pmpi_comm_split_)(comm, color, key, newcomm, ierr);
+    TI_NEXT(mpi_comm_split_)(comm, color, key, newcomm, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_comm_split(c);
     ti_leave(*ierr);
 }
 
-void pmpi_comm_create_(MPI_Fint *comm, MPI_Fint *group, MPI_Fint *newcomm,
-                       MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_comm_create_(MPI_Fint *comm, MPI_Fint *group, MPI_Fint *newcomm,
-                                MPI_Fint *ierr)
+void mpi_comm_create_(MPI_Fint *comm, MPI_Fint *group, MPI_Fint *newcomm, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_COMM_CREATE, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_comm_create_)(comm, group, newcomm, ierr);
+        TI_NEXT(mpi_comm_create_)(comm, group, newcomm, ierr);
         return;
     }
     c->comm = PMPI_Comm_f2c(*comm);
     c->newcomm = newcomm;
-    TI_TWIN(pmpi_comm_create_)(comm, group, newcomm, ierr);
+    TI_NEXT(mpi_comm_create_)(comm, group, newcomm, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_comm_create(c);
     ti_leave(*ierr);
 }
 
-void pmpi_cart_create_(MPI_Fint *comm_old, MPI_Fint *ndims, const MPI_Fint *dims,
-                       const MPI_Fint *periods, MPI_Fint *reorder, MPI_Fint *comm_cart,
-                       MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_cart_create_(MPI_Fint *comm_old, MPI_Fint *ndims, const MPI_Fint *dims,
-                                const MPI_Fint *periods, MPI_Fint *reorder, MPI_Fint *comm_cart,
-                                MPI_Fint *ierr)
+void mpi_cart_create_(MPI_Fint *comm_old, MPI_Fint *ndims, const MPI_Fint *dims,
+                      const MPI_Fint *periods, MPI_Fint *reorder, MPI_Fint *comm_cart,
+                      MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_CART_CREATE, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_cart_create_)(comm_old, ndims, dims, periods, reorder, comm_cart, ierr);
+        TI_NEXT(mpi_cart_create_)(comm_old, ndims, dims, periods, reorder, comm_cart, ierr);
         return;
     }
     c->comm = PMPI_Comm_f2c(*comm_old);
@@ -1060,24 +941,23 @@ TI_EXPORT void mpi_cart_create_(MPI_Fint *comm_old, MPI_Fint *ndims, const MPI_F
     c->periods = periods;
     c->reorder = *reorder != 0;
     c->newcomm = comm_cart;
-    TI_TWIN(pmpi_cart_create_)(comm_old, ndims, dims, periods, reorder, comm_cart, ierr);
+    TI_NEXT(mpi_cart_create_)(comm_old, ndims, dims, periods, reorder, comm_cart, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_cart_create(c);
     ti_leave(*ierr);
 }
 
-void pmpi_comm_free_(MPI_Fint *comm, MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_comm_free_(MPI_Fint *comm, MPI_Fint *ierr)
+void mpi_comm_free_(MPI_Fint *comm, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_COMM_FREE, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_comm_free_)(comm, ierr);
+        TI_NEXT(mpi_comm_free_)(comm, ierr);
         return;
     }
     c->newcomm = comm;
     ti_pre_comm_free(c);
-    TI_TWIN(pmpi_comm_free_)(comm, ierr);
+    TI_NEXT(mpi_comm_free_)(comm, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_comm_free(c);
     ti_leave(*ierr);
@@ -1099,26 +979,24 @@ NOTED(mpi_get_processor_name_, (char *name, MPI_Fint *resultlen, MPI_Fint *ierr,
                                 size_t name_len),
       (name, resultlen, ierr, name_len))
 
-double pmpi_wtime_(void) __attribute__((weak));
-TI_EXPORT double mpi_wtime_(void)
+double mpi_wtime_(void)
 {
     double value;
 
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_FORTRAN))
-        return TI_TWIN(pmpi_wtime_)();
-    value = TI_TWIN(pmpi_wtime_)();
+        return TI_NEXT(mpi_wtime_)();
+    value = TI_NEXT(mpi_wtime_)();
     ti_leave(0);
     return value;
 }
 
-double pmpi_wtick_(void) __attribute__((weak));
-TI_EXPORT double mpi_wtick_(void)
+double mpi_wtick_(void)
 {
     double value;
 
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_FORTRAN))
-        return TI_TWIN(pmpi_wtick_)();
-    value = TI_TWIN(pmpi_wtick_)();
+        return TI_NEXT(mpi_wtick_)();
+    value = TI_NEXT(mpi_wtick_)();
     ti_leave(0);
     return value;
 }
@@ -1127,26 +1005,24 @@ NOTED(mpi_address_, (void *location, MPI_Aint *address, MPI_Fint *ierr),
 NOTED(mpi_get_address_, (void *location, MPI_Aint *address, MPI_Fint *ierr),
       (location, address, ierr))
 
-MPI_Aint pmpi_aint_add_(MPI_Aint *base, MPI_Aint *disp) __attribute__((weak));
-TI_EXPORT MPI_Aint mpi_aint_add_(MPI_Aint *base, MPI_Aint *disp)
+MPI_Aint mpi_aint_add_(MPI_Aint *base, MPI_Aint *disp)
 {
     MPI_Aint value;
 
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_FORTRAN))
-        return TI_TWIN(pmpi_aint_add_)(base, disp);
-    value = TI_TWIN(pmpi_aint_add_)(base, disp);
+        return TI_NEXT(mpi_aint_add_)(base, disp);
+    value = TI_NEXT(mpi_aint_add_)(base, disp);
     ti_leave(0);
     return value;
 }
 
-MPI_Aint pmpi_aint_diff_(MPI_Aint *addr1, MPI_Aint *addr2) __attribute__((weak));
-TI_EXPORT MPI_Aint mpi_aint_diff_(MPI_Aint *addr1, MPI_Aint *addr2)
+MPI_Aint mpi_aint_diff_(MPI_Aint *addr1, MPI_Aint *addr2)
 {
     MPI_Aint value;
 
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_FORTRAN))
-        return TI_TWIN(pmpi_aint_diff_)(addr1, addr2);
-    value = TI_TWIN(pmpi_aint_diff_)(addr1, addr2);
+        return TI_NEXT(mpi_aint_diff_)(addr1, addr2);
+    value = TI_NEXT(mpi_aint_diff_)(addr1, addr2);
     ti_leave(0);
     return value;
 }
@@ -1172,18 +1048,16 @@ NOTED(mpi_get_elements_x_, (const MPI_Fint *status, MPI_Fint *datatype, MPI_Coun
 NOTED(mpi_test_cancelled_, (const MPI_Fint *status, MPI_Fint *flag, MPI_Fint *ierr),
       (status, flag, ierr))
 
-void pmpi_request_get_status_(MPI_Fint *request, MPI_Fint *flag, MPI_Fint *status,
-                              MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_request_get_status_(MPI_Fint *request, MPI_Fint *flag, MPI_Fint *status,
-                                       MPI_Fint *ierr)
+void mpi_request_get_status_(MPI_Fint *request, MPI_Fint *flag, MPI_Fint *status,
+                             MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_POLL, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_request_get_status_)(request, flag, status, ierr);
+        TI_NEXT(mpi_request_get_status_)(request, flag, status, ierr);
         return;
     }
-    TI_TWIN(pmpi_request_get_status_)(request, flag, status, ierr);
+    TI_NEXT(mpi_request_get_status_)(request, flag, status, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_poll(c);
     ti_leave(*ierr);
@@ -1598,16 +1472,13 @@ NOTED(mpi_register_datarep_, (const char *datarep, void *read_conversion_fn,
       (datarep, read_conversion_fn, write_conversion_fn, dtype_file_extent_fn, extra_state,
        ierr, datarep_len))
 
-void pmpi_send_init_(void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *dest,
-                     MPI_Fint *tag, MPI_Fint *comm, MPI_Fint *request,
-                     MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_send_init_(void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *dest,
-                              MPI_Fint *tag, MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr)
+void mpi_send_init_(void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *dest,
+                    MPI_Fint *tag, MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_SEND_INIT, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_send_init_)(buf, count, datatype, dest, tag, comm, request, ierr);
+        TI_NEXT(mpi_send_init_)(buf, count, datatype, dest, tag, comm, request, ierr);
         return;
     }
     c->count = *count;
@@ -1616,22 +1487,19 @@ TI_EXPORT void mpi_send_init_(void *buf, MPI_Fint *count, MPI_Fint *datatype, MP
     c->tag = *tag;
     c->comm = PMPI_Comm_f2c(*comm);
     c->req = request;
-    TI_TWIN(pmpi_send_init_)(buf, count, datatype, dest, tag, comm, request, ierr);
+    TI_NEXT(mpi_send_init_)(buf, count, datatype, dest, tag, comm, request, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_send_init(c);
     ti_leave(*ierr);
 }
 
-void pmpi_bsend_init_(void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *dest,
-                      MPI_Fint *tag, MPI_Fint *comm, MPI_Fint *request,
-                      MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_bsend_init_(void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *dest,
-                               MPI_Fint *tag, MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr)
+void mpi_bsend_init_(void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *dest,
+                     MPI_Fint *tag, MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_BSEND_INIT, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_bsend_init_)(buf, count, datatype, dest, tag, comm, request, ierr);
+        TI_NEXT(mpi_bsend_init_)(buf, count, datatype, dest, tag, comm, request, ierr);
         return;
     }
     c->count = *count;
@@ -1640,22 +1508,19 @@ TI_EXPORT void mpi_bsend_init_(void *buf, MPI_Fint *count, MPI_Fint *datatype, M
     c->tag = *tag;
     c->comm = PMPI_Comm_f2c(*comm);
     c->req = request;
-    TI_TWIN(pmpi_bsend_init_)(buf, count, datatype, dest, tag, comm, request, ierr);
+    TI_NEXT(mpi_bsend_init_)(buf, count, datatype, dest, tag, comm, request, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_send_init(c);
     ti_leave(*ierr);
 }
 
-void pmpi_ssend_init_(void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *dest,
-                      MPI_Fint *tag, MPI_Fint *comm, MPI_Fint *request,
-                      MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_ssend_init_(void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *dest,
-                               MPI_Fint *tag, MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr)
+void mpi_ssend_init_(void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *dest,
+                     MPI_Fint *tag, MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_SSEND_INIT, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_ssend_init_)(buf, count, datatype, dest, tag, comm, request, ierr);
+        TI_NEXT(mpi_ssend_init_)(buf, count, datatype, dest, tag, comm, request, ierr);
         return;
     }
     c->count = *count;
@@ -1664,22 +1529,19 @@ TI_EXPORT void mpi_ssend_init_(void *buf, MPI_Fint *count, MPI_Fint *datatype, M
     c->tag = *tag;
     c->comm = PMPI_Comm_f2c(*comm);
     c->req = request;
-    TI_TWIN(pmpi_ssend_init_)(buf, count, datatype, dest, tag, comm, request, ierr);
+    TI_NEXT(mpi_ssend_init_)(buf, count, datatype, dest, tag, comm, request, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_send_init(c);
     ti_leave(*ierr);
 }
 
-void pmpi_rsend_init_(void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *dest,
-                      MPI_Fint *tag, MPI_Fint *comm, MPI_Fint *request,
-                      MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_rsend_init_(void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *dest,
-                               MPI_Fint *tag, MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr)
+void mpi_rsend_init_(void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *dest,
+                     MPI_Fint *tag, MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_RSEND_INIT, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_rsend_init_)(buf, count, datatype, dest, tag, comm, request, ierr);
+        TI_NEXT(mpi_rsend_init_)(buf, count, datatype, dest, tag, comm, request, ierr);
         return;
     }
     c->count = *count;
@@ -1688,22 +1550,19 @@ TI_EXPORT void mpi_rsend_init_(void *buf, MPI_Fint *count, MPI_Fint *datatype, M
     c->tag = *tag;
     c->comm = PMPI_Comm_f2c(*comm);
     c->req = request;
-    TI_TWIN(pmpi_rsend_init_)(buf, count, datatype, dest, tag, comm, request, ierr);
+    TI_NEXT(mpi_rsend_init_)(buf, count, datatype, dest, tag, comm, request, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_send_init(c);
     ti_leave(*ierr);
 }
 
-void pmpi_recv_init_(void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *source,
-                     MPI_Fint *tag, MPI_Fint *comm, MPI_Fint *request,
-                     MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_recv_init_(void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *source,
-                              MPI_Fint *tag, MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr)
+void mpi_recv_init_(void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *source,
+                    MPI_Fint *tag, MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_RECV_INIT, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_recv_init_)(buf, count, datatype, source, tag, comm, request, ierr);
+        TI_NEXT(mpi_recv_init_)(buf, count, datatype, source, tag, comm, request, ierr);
         return;
     }
     c->count = *count;
@@ -1712,105 +1571,96 @@ TI_EXPORT void mpi_recv_init_(void *buf, MPI_Fint *count, MPI_Fint *datatype, MP
     c->tag = *tag;
     c->comm = PMPI_Comm_f2c(*comm);
     c->req = request;
-    TI_TWIN(pmpi_recv_init_)(buf, count, datatype, source, tag, comm, request, ierr);
+    TI_NEXT(mpi_recv_init_)(buf, count, datatype, source, tag, comm, request, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_recv_init(c);
     ti_leave(*ierr);
 }
 
-void pmpi_start_(MPI_Fint *request, MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_start_(MPI_Fint *request, MPI_Fint *ierr)
+void mpi_start_(MPI_Fint *request, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_START, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_start_)(request, ierr);
+        TI_NEXT(mpi_start_)(request, ierr);
         return;
     }
     c->req = request;
-    TI_TWIN(pmpi_start_)(request, ierr);
+    TI_NEXT(mpi_start_)(request, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_start(c);
     ti_leave(*ierr);
 }
 
-void pmpi_startall_(MPI_Fint *count, MPI_Fint *array_of_requests,
-                    MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_startall_(MPI_Fint *count, MPI_Fint *array_of_requests, MPI_Fint *ierr)
+void mpi_startall_(MPI_Fint *count, MPI_Fint *array_of_requests, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_STARTALL, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_startall_)(count, array_of_requests, ierr);
+        TI_NEXT(mpi_startall_)(count, array_of_requests, ierr);
         return;
     }
     c->nreq = *count;
     c->req = array_of_requests;
-    TI_TWIN(pmpi_startall_)(count, array_of_requests, ierr);
+    TI_NEXT(mpi_startall_)(count, array_of_requests, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_startall(c);
     ti_leave(*ierr);
 }
 
-void pmpi_cancel_(MPI_Fint *request, MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_cancel_(MPI_Fint *request, MPI_Fint *ierr)
+void mpi_cancel_(MPI_Fint *request, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_CANCEL, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_cancel_)(request, ierr);
+        TI_NEXT(mpi_cancel_)(request, ierr);
         return;
     }
     c->req = request;
-    TI_TWIN(pmpi_cancel_)(request, ierr);
+    TI_NEXT(mpi_cancel_)(request, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_cancel(c);
     ti_leave(*ierr);
 }
 
-void pmpi_grequest_start_(void *query_fn, void *free_fn, void *cancel_fn, void *extra_state,
-                          MPI_Fint *request, MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_grequest_start_(void *query_fn, void *free_fn, void *cancel_fn,
-                                   void *extra_state, MPI_Fint *request, MPI_Fint *ierr)
+void mpi_grequest_start_(void *query_fn, void *free_fn, void *cancel_fn, void *extra_state,
+                         MPI_Fint *request, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_GREQUEST_START, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_grequest_start_)(query_fn, free_fn, cancel_fn, extra_state, request, ierr);
+        TI_NEXT(mpi_grequest_start_)(query_fn, free_fn, cancel_fn, extra_state, request, ierr);
         return;
     }
     c->req = request;
-    TI_TWIN(pmpi_grequest_start_)(query_fn, free_fn, cancel_fn, extra_state, request, ierr);
+    TI_NEXT(mpi_grequest_start_)(query_fn, free_fn, cancel_fn, extra_state, request, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_grequest_start(c);
     ti_leave(*ierr);
 }
 
-void pmpi_grequest_complete_(MPI_Fint *request, MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_grequest_complete_(MPI_Fint *request, MPI_Fint *ierr)
+void mpi_grequest_complete_(MPI_Fint *request, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_GREQUEST_COMPLETE, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_grequest_complete_)(request, ierr);
+        TI_NEXT(mpi_grequest_complete_)(request, ierr);
         return;
     }
     c->request = PMPI_Request_f2c(*request);
-    TI_TWIN(pmpi_grequest_complete_)(request, ierr);
+    TI_NEXT(mpi_grequest_complete_)(request, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_grequest_complete(c);
     ti_leave(*ierr);
 }
 
-void pmpi_mprobe_(MPI_Fint *source, MPI_Fint *tag, MPI_Fint *comm, MPI_Fint *message,
-                  MPI_Fint *status, MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_mprobe_(MPI_Fint *source, MPI_Fint *tag, MPI_Fint *comm, MPI_Fint *message,
-                           MPI_Fint *status, MPI_Fint *ierr)
+void mpi_mprobe_(MPI_Fint *source, MPI_Fint *tag, MPI_Fint *comm, MPI_Fint *message,
+                 MPI_Fint *status, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_MPROBE, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_mprobe_)(source, tag, comm, message, status, ierr);
+        TI_NEXT(mpi_mprobe_)(source, tag, comm, message, status, ierr);
         return;
     }
     c->peer = *source;
@@ -1819,21 +1669,19 @@ TI_EXPORT void mpi_mprobe_(MPI_Fint *source, MPI_Fint *tag, MPI_Fint *comm, MPI_
     c->message = message;
     c->status = status;
     ti_pre_mprobe(c);
-    TI_TWIN(pmpi_mprobe_)(source, tag, comm, message, c->status, ierr);
+    TI_NEXT(mpi_mprobe_)(source, tag, comm, message, c->status, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_mprobe(c);
     ti_leave(*ierr);
 }
 
-void pmpi_improbe_(MPI_Fint *source, MPI_Fint *tag, MPI_Fint *comm, MPI_Fint *flag,
-                   MPI_Fint *message, MPI_Fint *status, MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_improbe_(MPI_Fint *source, MPI_Fint *tag, MPI_Fint *comm, MPI_Fint *flag,
-                            MPI_Fint *message, MPI_Fint *status, MPI_Fint *ierr)
+void mpi_improbe_(MPI_Fint *source, MPI_Fint *tag, MPI_Fint *comm, MPI_Fint *flag,
+                  MPI_Fint *message, MPI_Fint *status, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_IMPROBE, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_improbe_)(source, tag, comm, flag, message, status, ierr);
+        TI_NEXT(mpi_improbe_)(source, tag, comm, flag, message, status, ierr);
         return;
     }
     c->peer = *source;
@@ -1843,21 +1691,19 @@ TI_EXPORT void mpi_improbe_(MPI_Fint *source, MPI_Fint *tag, MPI_Fint *comm, MPI
     c->message = message;
     c->status = status;
     ti_pre_improbe(c);
-    TI_TWIN(pmpi_improbe_)(source, tag, comm, flag, message, c->status, ierr);
+    TI_NEXT(mpi_improbe_)(source, tag, comm, flag, message, c->status, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_improbe(c);
     ti_leave(*ierr);
 }
 
-void pmpi_mrecv_(void *buf, MPI_Fint *count, MPI_Fint *type, MPI_Fint *message,
-                 MPI_Fint *status, MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_mrecv_(void *buf, MPI_Fint *count, MPI_Fint *type, MPI_Fint *message,
-                          MPI_Fint *status, MPI_Fint *ierr)
+void mpi_mrecv_(void *buf, MPI_Fint *count, MPI_Fint *type, MPI_Fint *message, MPI_Fint *status,
+                MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_MRECV, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_mrecv_)(buf, count, type, message, status, ierr);
+        TI_NEXT(mpi_mrecv_)(buf, count, type, message, status, ierr);
         return;
     }
     c->count = *count;
@@ -1865,21 +1711,19 @@ TI_EXPORT void mpi_mrecv_(void *buf, MPI_Fint *count, MPI_Fint *type, MPI_Fint *
     c->message = message;
     c->status = status;
     ti_pre_mrecv(c);
-    TI_TWIN(pmpi_mrecv_)(buf, count, type, message, c->status, ierr);
+    TI_NEXT(mpi_mrecv_)(buf, count, type, message, c->status, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_mrecv(c);
     ti_leave(*ierr);
 }
 
-void pmpi_imrecv_(void *buf, MPI_Fint *count, MPI_Fint *type, MPI_Fint *message,
-                  MPI_Fint *request, MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_imrecv_(void *buf, MPI_Fint *count, MPI_Fint *type, MPI_Fint *message,
-                           MPI_Fint *request, MPI_Fint *ierr)
+void mpi_imrecv_(void *buf, MPI_Fint *count, MPI_Fint *type, MPI_Fint *message,
+                 MPI_Fint *request, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_IMRECV, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_imrecv_)(buf, count, type, message, request, ierr);
+        TI_NEXT(mpi_imrecv_)(buf, count, type, message, request, ierr);
         return;
     }
     c->count = *count;
@@ -1887,29 +1731,25 @@ TI_EXPORT void mpi_imrecv_(void *buf, MPI_Fint *count, MPI_Fint *type, MPI_Fint 
     c->message = message;
     c->req = request;
     ti_pre_imrecv(c);
-    TI_TWIN(pmpi_imrecv_)(buf, count, type, message, request, ierr);
+    TI_NEXT(mpi_imrecv_)(buf, count, type, message, request, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_imrecv(c);
     ti_leave(*ierr);
 }
 
-void pmpi_alltoallw_(void *sendbuf, const MPI_Fint *sendcounts, const MPI_Fint *sdispls,
-                     const MPI_Fint *sendtypes, void *recvbuf, const MPI_Fint *recvcounts,
-                     const MPI_Fint *rdispls, const MPI_Fint *recvtypes, MPI_Fint *comm,
-                     MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_alltoallw_(void *sendbuf, const MPI_Fint *sendcounts,
-                              const MPI_Fint *sdispls, const MPI_Fint *sendtypes, void *recvbuf,
-                              const MPI_Fint *recvcounts, const MPI_Fint *rdispls,
-                              const MPI_Fint *recvtypes, MPI_Fint *comm, MPI_Fint *ierr)
+void mpi_alltoallw_(void *sendbuf, const MPI_Fint *sendcounts, const MPI_Fint *sdispls,
+                    const MPI_Fint *sendtypes, void *recvbuf, const MPI_Fint *recvcounts,
+                    const MPI_Fint *rdispls, const MPI_Fint *recvtypes, MPI_Fint *comm,
+                    MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_ALLTOALLW, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_alltoallw_)(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
-                                 rdispls, recvtypes, comm, ierr);
+        TI_NEXT(mpi_alltoallw_)(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
+                                rdispls, recvtypes, comm, ierr);
         return;
     }
-    c->in_place = sendbuf == (void *)mpi_fortran_in_place_;
+    c->in_place = ti_fortran_in_place(sendbuf);
     c->counts = sendcounts;
     c->wide = false;
     c->types = sendtypes;
@@ -1917,39 +1757,36 @@ TI_EXPORT void mpi_alltoallw_(void *sendbuf, const MPI_Fint *sendcounts,
     c->wide = false;
     c->types2 = recvtypes;
     c->comm = PMPI_Comm_f2c(*comm);
-    TI_TWIN(pmpi_alltoallw_)(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
-                             rdispls, recvtypes, comm, ierr);
+    TI_NEXT(mpi_alltoallw_)(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
+                            rdispls, recvtypes, comm, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_alltoallw(c);
     ti_leave(*ierr);
 }
 
-void pmpi_ibarrier_(MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_ibarrier_(MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr)
+void mpi_ibarrier_(MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_IBARRIER, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_ibarrier_)(comm, request, ierr);
+        TI_NEXT(mpi_ibarrier_)(comm, request, ierr);
         return;
     }
     c->comm = PMPI_Comm_f2c(*comm);
     c->req = request;
-    TI_TWIN(pmpi_ibarrier_)(comm, request, ierr);
+    TI_NEXT(mpi_ibarrier_)(comm, request, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_barrier(c);
     ti_leave(*ierr);
 }
 
-void pmpi_ibcast_(void *buffer, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *root,
-                  MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_ibcast_(void *buffer, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *root,
-                           MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr)
+void mpi_ibcast_(void *buffer, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *root,
+                 MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_IBCAST, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_ibcast_)(buffer, count, datatype, root, comm, request, ierr);
+        TI_NEXT(mpi_ibcast_)(buffer, count, datatype, root, comm, request, ierr);
         return;
     }
     c->count = *count;
@@ -1957,182 +1794,159 @@ TI_EXPORT void mpi_ibcast_(void *buffer, MPI_Fint *count, MPI_Fint *datatype, MP
     c->root = *root;
     c->comm = PMPI_Comm_f2c(*comm);
     c->req = request;
-    TI_TWIN(pmpi_ibcast_)(buffer, count, datatype, root, comm, request, ierr);
+    TI_NEXT(mpi_ibcast_)(buffer, count, datatype, root, comm, request, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_bcast(c);
     ti_leave(*ierr);
 }
 
-void pmpi_ireduce_(void *sendbuf, void *recvbuf, MPI_Fint *count, MPI_Fint *datatype,
-                   MPI_Fint *op, MPI_Fint *root, MPI_Fint *comm, MPI_Fint *request,
-                   MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_ireduce_(void *sendbuf, void *recvbuf, MPI_Fint *count, MPI_Fint *datatype,
-                            MPI_Fint *op, MPI_Fint *root, MPI_Fint *comm, MPI_Fint *request,
-                            MPI_Fint *ierr)
+void mpi_ireduce_(void *sendbuf, void *recvbuf, MPI_Fint *count, MPI_Fint *datatype,
+                  MPI_Fint *op, MPI_Fint *root, MPI_Fint *comm, MPI_Fint *request,
+                  MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_IREDUCE, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_ireduce_)(sendbuf, recvbuf, count, datatype, op, root, comm, request,
-                               ierr);
+        TI_NEXT(mpi_ireduce_)(sendbuf, recvbuf, count, datatype, op, root, comm, request, ierr);
         return;
     }
-    c->in_place = sendbuf == (void *)mpi_fortran_in_place_;
+    c->in_place = ti_fortran_in_place(sendbuf);
     c->count = *count;
     c->type = PMPI_Type_f2c(*datatype);
     c->redop = PMPI_Op_f2c(*op);
     c->root = *root;
     c->comm = PMPI_Comm_f2c(*comm);
     c->req = request;
-    TI_TWIN(pmpi_ireduce_)(sendbuf, recvbuf, count, datatype, op, root, comm, request, ierr);
+    TI_NEXT(mpi_ireduce_)(sendbuf, recvbuf, count, datatype, op, root, comm, request, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_reduce(c);
     ti_leave(*ierr);
 }
 
-void pmpi_iallreduce_(void *sendbuf, void *recvbuf, MPI_Fint *count, MPI_Fint *datatype,
-                      MPI_Fint *op, MPI_Fint *comm, MPI_Fint *request,
-                      MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_iallreduce_(void *sendbuf, void *recvbuf, MPI_Fint *count,
-                               MPI_Fint *datatype, MPI_Fint *op, MPI_Fint *comm,
-                               MPI_Fint *request, MPI_Fint *ierr)
+void mpi_iallreduce_(void *sendbuf, void *recvbuf, MPI_Fint *count, MPI_Fint *datatype,
+                     MPI_Fint *op, MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_IALLREDUCE, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_iallreduce_)(sendbuf, recvbuf, count, datatype, op, comm, request, ierr);
+        TI_NEXT(mpi_iallreduce_)(sendbuf, recvbuf, count, datatype, op, comm, request, ierr);
         return;
     }
-    c->in_place = sendbuf == (void *)mpi_fortran_in_place_;
+    c->in_place = ti_fortran_in_place(sendbuf);
     c->count = *count;
     c->type = PMPI_Type_f2c(*datatype);
     c->redop = PMPI_Op_f2c(*op);
     c->comm = PMPI_Comm_f2c(*comm);
     c->req = request;
-    TI_TWIN(pmpi_iallreduce_)(sendbuf, recvbuf, count, datatype, op, comm, request, ierr);
+    TI_NEXT(mpi_iallreduce_)(sendbuf, recvbuf, count, datatype, op, comm, request, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_reduce(c);
     ti_leave(*ierr);
 }
 
-void pmpi_ireduce_scatter_(void *sendbuf, void *recvbuf, const MPI_Fint *recvcounts,
-                           MPI_Fint *datatype, MPI_Fint *op, MPI_Fint *comm, MPI_Fint *request,
-                           MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_ireduce_scatter_(void *sendbuf, void *recvbuf, const MPI_Fint *recvcounts,
-                                    MPI_Fint *datatype, MPI_Fint *op, MPI_Fint *comm,
-                                    MPI_Fint *request, MPI_Fint *ierr)
+void mpi_ireduce_scatter_(void *sendbuf, void *recvbuf, const MPI_Fint *recvcounts,
+                          MPI_Fint *datatype, MPI_Fint *op, MPI_Fint *comm, MPI_Fint *request,
+                          MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_IREDUCE_SCATTER, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_ireduce_scatter_)(sendbuf, recvbuf, recvcounts, datatype, op, comm,
-                                       request, ierr);
+        TI_NEXT(mpi_ireduce_scatter_)(sendbuf, recvbuf, recvcounts, datatype, op, comm, request,
+                                      ierr);
         return;
     }
-    c->in_place = sendbuf == (void *)mpi_fortran_in_place_;
+    c->in_place = ti_fortran_in_place(sendbuf);
     c->counts2 = recvcounts;
     c->wide = false;
     c->type = PMPI_Type_f2c(*datatype);
     c->redop = PMPI_Op_f2c(*op);
     c->comm = PMPI_Comm_f2c(*comm);
     c->req = request;
-    TI_TWIN(pmpi_ireduce_scatter_)(sendbuf, recvbuf, recvcounts, datatype, op, comm, request,
-                                   ierr);
+    TI_NEXT(mpi_ireduce_scatter_)(sendbuf, recvbuf, recvcounts, datatype, op, comm, request,
+                                  ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_reduce_scatter(c);
     ti_leave(*ierr);
 }
 
-void pmpi_ireduce_scatter_block_(void *sendbuf, void *recvbuf, MPI_Fint *recvcount,
-                                 MPI_Fint *datatype, MPI_Fint *op, MPI_Fint *comm,
-                                 MPI_Fint *request, MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_ireduce_scatter_block_(void *sendbuf, void *recvbuf, MPI_Fint *recvcount,
-                                          MPI_Fint *datatype, MPI_Fint *op, MPI_Fint *comm,
-                                          MPI_Fint *request, MPI_Fint *ierr)
+void mpi_ireduce_scatter_block_(void *sendbuf, void *recvbuf, MPI_Fint *recvcount,
+                                MPI_Fint *datatype, MPI_Fint *op, MPI_Fint *comm,
+                                MPI_Fint *request, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_IREDUCE_SCATTER_BLOCK, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_ireduce_scatter_block_)(sendbuf, recvbuf, recvcount, datatype, op, comm,
-                                             request, ierr);
+        TI_NEXT(mpi_ireduce_scatter_block_)(sendbuf, recvbuf, recvcount, datatype, op, comm,
+                                            request, ierr);
         return;
     }
-    c->in_place = sendbuf == (void *)mpi_fortran_in_place_;
+    c->in_place = ti_fortran_in_place(sendbuf);
     c->count = *recvcount;
     c->type = PMPI_Type_f2c(*datatype);
     c->redop = PMPI_Op_f2c(*op);
     c->comm = PMPI_Comm_f2c(*comm);
     c->req = request;
-    TI_TWIN(pmpi_ireduce_scatter_block_)(sendbuf, recvbuf, recvcount, datatype, op, comm,
-                                         request, ierr);
+    TI_NEXT(mpi_ireduce_scatter_block_)(sendbuf, recvbuf, recvcount, datatype, op, comm,
+                                        request, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_reduce(c);
     ti_leave(*ierr);
 }
 
-void pmpi_iscan_(void *sendbuf, void *recvbuf, MPI_Fint *count, MPI_Fint *datatype,
-                 MPI_Fint *op, MPI_Fint *comm, MPI_Fint *request,
-                 MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_iscan_(void *sendbuf, void *recvbuf, MPI_Fint *count, MPI_Fint *datatype,
-                          MPI_Fint *op, MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr)
+void mpi_iscan_(void *sendbuf, void *recvbuf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *op,
+                MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_ISCAN, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_iscan_)(sendbuf, recvbuf, count, datatype, op, comm, request, ierr);
+        TI_NEXT(mpi_iscan_)(sendbuf, recvbuf, count, datatype, op, comm, request, ierr);
         return;
     }
-    c->in_place = sendbuf == (void *)mpi_fortran_in_place_;
+    c->in_place = ti_fortran_in_place(sendbuf);
     c->count = *count;
     c->type = PMPI_Type_f2c(*datatype);
     c->redop = PMPI_Op_f2c(*op);
     c->comm = PMPI_Comm_f2c(*comm);
     c->req = request;
-    TI_TWIN(pmpi_iscan_)(sendbuf, recvbuf, count, datatype, op, comm, request, ierr);
+    TI_NEXT(mpi_iscan_)(sendbuf, recvbuf, count, datatype, op, comm, request, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_reduce(c);
     ti_leave(*ierr);
 }
 
-void pmpi_iexscan_(void *sendbuf, void *recvbuf, MPI_Fint *count, MPI_Fint *datatype,
-                   MPI_Fint *op, MPI_Fint *comm, MPI_Fint *request,
-                   MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_iexscan_(void *sendbuf, void *recvbuf, MPI_Fint *count, MPI_Fint *datatype,
-                            MPI_Fint *op, MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr)
+void mpi_iexscan_(void *sendbuf, void *recvbuf, MPI_Fint *count, MPI_Fint *datatype,
+                  MPI_Fint *op, MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_IEXSCAN, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_iexscan_)(sendbuf, recvbuf, count, datatype, op, comm, request, ierr);
+        TI_NEXT(mpi_iexscan_)(sendbuf, recvbuf, count, datatype, op, comm, request, ierr);
         return;
     }
-    c->in_place = sendbuf == (void *)mpi_fortran_in_place_;
+    c->in_place = ti_fortran_in_place(sendbuf);
     c->count = *count;
     c->type = PMPI_Type_f2c(*datatype);
     c->redop = PMPI_Op_f2c(*op);
     c->comm = PMPI_Comm_f2c(*comm);
     c->req = request;
-    TI_TWIN(pmpi_iexscan_)(sendbuf, recvbuf, count, datatype, op, comm, request, ierr);
+    TI_NEXT(mpi_iexscan_)(sendbuf, recvbuf, count, datatype, op, comm, request, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_reduce(c);
     ti_leave(*ierr);
 }
 
-void pmpi_igather_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, void *recvbuf,
-                   MPI_Fint *recvcount, MPI_Fint *recvtype, MPI_Fint *root, MPI_Fint *comm,
-                   MPI_Fint *request, MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_igather_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype,
-                            void *recvbuf, MPI_Fint *recvcount, MPI_Fint *recvtype,
-                            MPI_Fint *root, MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr)
+void mpi_igather_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, void *recvbuf,
+                  MPI_Fint *recvcount, MPI_Fint *recvtype, MPI_Fint *root, MPI_Fint *comm,
+                  MPI_Fint *request, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_IGATHER, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_igather_)(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root,
-                               comm, request, ierr);
+        TI_NEXT(mpi_igather_)(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root,
+                              comm, request, ierr);
         return;
     }
-    c->in_place = sendbuf == (void *)mpi_fortran_in_place_;
+    c->in_place = ti_fortran_in_place(sendbuf);
     c->count = *sendcount;
     c->type = PMPI_Type_f2c(*sendtype);
     c->count2 = *recvcount;
@@ -2140,30 +1954,25 @@ TI_EXPORT void mpi_igather_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendty
     c->root = *root;
     c->comm = PMPI_Comm_f2c(*comm);
     c->req = request;
-    TI_TWIN(pmpi_igather_)(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root,
-                           comm, request, ierr);
+    TI_NEXT(mpi_igather_)(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root,
+                          comm, request, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_gather(c);
     ti_leave(*ierr);
 }
 
-void pmpi_igatherv_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, void *recvbuf,
-                    const MPI_Fint *recvcounts, const MPI_Fint *displs, MPI_Fint *recvtype,
-                    MPI_Fint *root, MPI_Fint *comm, MPI_Fint *request,
-                    MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_igatherv_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype,
-                             void *recvbuf, const MPI_Fint *recvcounts, const MPI_Fint *displs,
-                             MPI_Fint *recvtype, MPI_Fint *root, MPI_Fint *comm,
-                             MPI_Fint *request, MPI_Fint *ierr)
+void mpi_igatherv_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, void *recvbuf,
+                   const MPI_Fint *recvcounts, const MPI_Fint *displs, MPI_Fint *recvtype,
+                   MPI_Fint *root, MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_IGATHERV, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_igatherv_)(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
-                                recvtype, root, comm, request, ierr);
+        TI_NEXT(mpi_igatherv_)(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
+                               recvtype, root, comm, request, ierr);
         return;
     }
-    c->in_place = sendbuf == (void *)mpi_fortran_in_place_;
+    c->in_place = ti_fortran_in_place(sendbuf);
     c->count = *sendcount;
     c->type = PMPI_Type_f2c(*sendtype);
     c->counts2 = recvcounts;
@@ -2172,178 +1981,155 @@ TI_EXPORT void mpi_igatherv_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendt
     c->root = *root;
     c->comm = PMPI_Comm_f2c(*comm);
     c->req = request;
-    TI_TWIN(pmpi_igatherv_)(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
-                            root, comm, request, ierr);
+    TI_NEXT(mpi_igatherv_)(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
+                           root, comm, request, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_gatherv(c);
     ti_leave(*ierr);
 }
 
-void pmpi_iscatter_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, void *recvbuf,
-                    MPI_Fint *recvcount, MPI_Fint *recvtype, MPI_Fint *root, MPI_Fint *comm,
-                    MPI_Fint *request, MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_iscatter_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype,
-                             void *recvbuf, MPI_Fint *recvcount, MPI_Fint *recvtype,
-                             MPI_Fint *root, MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr)
+void mpi_iscatter_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, void *recvbuf,
+                   MPI_Fint *recvcount, MPI_Fint *recvtype, MPI_Fint *root, MPI_Fint *comm,
+                   MPI_Fint *request, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_ISCATTER, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_iscatter_)(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
-                                root, comm, request, ierr);
+        TI_NEXT(mpi_iscatter_)(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root,
+                               comm, request, ierr);
         return;
     }
     c->count = *sendcount;
     c->type = PMPI_Type_f2c(*sendtype);
-    c->in_place2 = recvbuf == (void *)mpi_fortran_in_place_;
+    c->in_place2 = ti_fortran_in_place(recvbuf);
     c->count2 = *recvcount;
     c->type2 = PMPI_Type_f2c(*recvtype);
     c->root = *root;
     c->comm = PMPI_Comm_f2c(*comm);
     c->req = request;
-    TI_TWIN(pmpi_iscatter_)(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root,
-                            comm, request, ierr);
+    TI_NEXT(mpi_iscatter_)(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root,
+                           comm, request, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_scatter(c);
     ti_leave(*ierr);
 }
 
-void pmpi_iscatterv_(void *sendbuf, const MPI_Fint *sendcounts, const MPI_Fint *displs,
-                     MPI_Fint *sendtype, void *recvbuf, MPI_Fint *recvcount, MPI_Fint *recvtype,
-                     MPI_Fint *root, MPI_Fint *comm, MPI_Fint *request,
-                     MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_iscatterv_(void *sendbuf, const MPI_Fint *sendcounts, const MPI_Fint *displs,
-                              MPI_Fint *sendtype, void *recvbuf, MPI_Fint *recvcount,
-                              MPI_Fint *recvtype, MPI_Fint *root, MPI_Fint *comm,
-                              MPI_Fint *request, MPI_Fint *ierr)
+void mpi_iscatterv_(void *sendbuf, const MPI_Fint *sendcounts, const MPI_Fint *displs,
+                    MPI_Fint *sendtype, void *recvbuf, MPI_Fint *recvcount, MPI_Fint *recvtype,
+                    MPI_Fint *root, MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_ISCATTERV, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_iscatterv_)(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount,
-                                 recvtype, root, comm, request, ierr);
+        TI_NEXT(mpi_iscatterv_)(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount,
+                                recvtype, root, comm, request, ierr);
         return;
     }
     c->counts = sendcounts;
     c->wide = false;
     c->type = PMPI_Type_f2c(*sendtype);
-    c->in_place2 = recvbuf == (void *)mpi_fortran_in_place_;
+    c->in_place2 = ti_fortran_in_place(recvbuf);
     c->count2 = *recvcount;
     c->type2 = PMPI_Type_f2c(*recvtype);
     c->root = *root;
     c->comm = PMPI_Comm_f2c(*comm);
     c->req = request;
-    TI_TWIN(pmpi_iscatterv_)(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount,
-                             recvtype, root, comm, request, ierr);
+    TI_NEXT(mpi_iscatterv_)(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype,
+                            root, comm, request, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_scatterv(c);
     ti_leave(*ierr);
 }
 
-void pmpi_iallgather_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, void *recvbuf,
-                      MPI_Fint *recvcount, MPI_Fint *recvtype, MPI_Fint *comm,
-                      MPI_Fint *request, MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_iallgather_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype,
-                               void *recvbuf, MPI_Fint *recvcount, MPI_Fint *recvtype,
-                               MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr)
+void mpi_iallgather_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, void *recvbuf,
+                     MPI_Fint *recvcount, MPI_Fint *recvtype, MPI_Fint *comm, MPI_Fint *request,
+                     MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_IALLGATHER, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_iallgather_)(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
-                                  comm, request, ierr);
-        return;
-    }
-    c->in_place = sendbuf == (void *)mpi_fortran_in_place_;
-    c->count = *sendcount;
-    c->type = PMPI_Type_f2c(*sendtype);
-    c->count2 = *recvcount;
-    c->type2 = PMPI_Type_f2c(*recvtype);
-    c->comm = PMPI_Comm_f2c(*comm);
-    c->req = request;
-    TI_TWIN(pmpi_iallgather_)(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
-                              request, ierr);
-    if (*ierr == MPI_SUCCESS)
-        ti_rec_allgather(c);
-    ti_leave(*ierr);
-}
-
-void pmpi_iallgatherv_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, void *recvbuf,
-                       const MPI_Fint *recvcounts, const MPI_Fint *displs, MPI_Fint *recvtype,
-                       MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_iallgatherv_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype,
-                                void *recvbuf, const MPI_Fint *recvcounts,
-                                const MPI_Fint *displs, MPI_Fint *recvtype, MPI_Fint *comm,
-                                MPI_Fint *request, MPI_Fint *ierr)
-{
-    struct ti_call *c = TI_ENTER(TI_OP_IALLGATHERV, TI_BINDING_FORTRAN);
-
-    if (!c) {
-        TI_TWIN(pmpi_iallgatherv_)(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
-                                   recvtype, comm, request, ierr);
-        return;
-    }
-    c->in_place = sendbuf == (void *)mpi_fortran_in_place_;
-    c->count = *sendcount;
-    c->type = PMPI_Type_f2c(*sendtype);
-    c->counts2 = recvcounts;
-    c->wide = false;
-    c->type2 = PMPI_Type_f2c(*recvtype);
-    c->comm = PMPI_Comm_f2c(*comm);
-    c->req = request;
-    TI_TWIN(pmpi_iallgatherv_)(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
-                               recvtype, comm, request, ierr);
-    if (*ierr == MPI_SUCCESS)
-        ti_rec_allgatherv(c);
-    ti_leave(*ierr);
-}
-
-void pmpi_ialltoall_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, void *recvbuf,
-                     MPI_Fint *recvcount, MPI_Fint *recvtype, MPI_Fint *comm, MPI_Fint *request,
-                     MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_ialltoall_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype,
-                              void *recvbuf, MPI_Fint *recvcount, MPI_Fint *recvtype,
-                              MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr)
-{
-    struct ti_call *c = TI_ENTER(TI_OP_IALLTOALL, TI_BINDING_FORTRAN);
-
-    if (!c) {
-        TI_TWIN(pmpi_ialltoall_)(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
+        TI_NEXT(mpi_iallgather_)(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
                                  comm, request, ierr);
         return;
     }
-    c->in_place = sendbuf == (void *)mpi_fortran_in_place_;
+    c->in_place = ti_fortran_in_place(sendbuf);
     c->count = *sendcount;
     c->type = PMPI_Type_f2c(*sendtype);
     c->count2 = *recvcount;
     c->type2 = PMPI_Type_f2c(*recvtype);
     c->comm = PMPI_Comm_f2c(*comm);
     c->req = request;
-    TI_TWIN(pmpi_ialltoall_)(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
+    TI_NEXT(mpi_iallgather_)(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
                              request, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_allgather(c);
     ti_leave(*ierr);
 }
 
-void pmpi_ialltoallv_(void *sendbuf, const MPI_Fint *sendcounts, const MPI_Fint *sdispls,
-                      MPI_Fint *sendtype, void *recvbuf, const MPI_Fint *recvcounts,
-                      const MPI_Fint *rdispls, MPI_Fint *recvtype, MPI_Fint *comm,
-                      MPI_Fint *request, MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_ialltoallv_(void *sendbuf, const MPI_Fint *sendcounts,
-                               const MPI_Fint *sdispls, MPI_Fint *sendtype, void *recvbuf,
-                               const MPI_Fint *recvcounts, const MPI_Fint *rdispls,
-                               MPI_Fint *recvtype, MPI_Fint *comm, MPI_Fint *request,
-                               MPI_Fint *ierr)
+void mpi_iallgatherv_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, void *recvbuf,
+                      const MPI_Fint *recvcounts, const MPI_Fint *displs, MPI_Fint *recvtype,
+                      MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_IALLGATHERV, TI_BINDING_FORTRAN);
+
+    if (!c) {
+        TI_NEXT(mpi_iallgatherv_)(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
+                                  recvtype, comm, request, ierr);
+        return;
+    }
+    c->in_place = ti_fortran_in_place(sendbuf);
+    c->count = *sendcount;
+    c->type = PMPI_Type_f2c(*sendtype);
+    c->counts2 = recvcounts;
+    c->wide = false;
+    c->type2 = PMPI_Type_f2c(*recvtype);
+    c->comm = PMPI_Comm_f2c(*comm);
+    c->req = request;
+    TI_NEXT(mpi_iallgatherv_)(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
+                              recvtype, comm, request, ierr);
+    if (*ierr == MPI_SUCCESS)
+        ti_rec_allgatherv(c);
+    ti_leave(*ierr);
+}
+
+void mpi_ialltoall_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, void *recvbuf,
+                    MPI_Fint *recvcount, MPI_Fint *recvtype, MPI_Fint *comm, MPI_Fint *request,
+                    MPI_Fint *ierr)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_IALLTOALL, TI_BINDING_FORTRAN);
+
+    if (!c) {
+        TI_NEXT(mpi_ialltoall_)(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
+                                comm, request, ierr);
+        return;
+    }
+    c->in_place = ti_fortran_in_place(sendbuf);
+    c->count = *sendcount;
+    c->type = PMPI_Type_f2c(*sendtype);
+    c->count2 = *recvcount;
+    c->type2 = PMPI_Type_f2c(*recvtype);
+    c->comm = PMPI_Comm_f2c(*comm);
+    c->req = request;
+    TI_NEXT(mpi_ialltoall_)(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
+                            request, ierr);
+    if (*ierr == MPI_SUCCESS)
+        ti_rec_allgather(c);
+    ti_leave(*ierr);
+}
+
+void mpi_ialltoallv_(void *sendbuf, const MPI_Fint *sendcounts, const MPI_Fint *sdispls,
+                     MPI_Fint *sendtype, void *recvbuf, const MPI_Fint *recvcounts,
+                     const MPI_Fint *rdispls, MPI_Fint *recvtype, MPI_Fint *comm,
+                     MPI_Fint *request, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_IALLTOALLV, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_ialltoallv_)(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts,
-                                  rdispls, recvtype, comm, request, ierr);
+        TI_NEXT(mpi_ialltoallv_)(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts,
+                                 rdispls, recvtype, comm, request, ierr);
         return;
     }
-    c->in_place = sendbuf == (void *)mpi_fortran_in_place_;
+    c->in_place = ti_fortran_in_place(sendbuf);
     c->counts = sendcounts;
     c->wide = false;
     c->type = PMPI_Type_f2c(*sendtype);
@@ -2352,31 +2138,26 @@ TI_EXPORT void mpi_ialltoallv_(void *sendbuf, const MPI_Fint *sendcounts,
     c->type2 = PMPI_Type_f2c(*recvtype);
     c->comm = PMPI_Comm_f2c(*comm);
     c->req = request;
-    TI_TWIN(pmpi_ialltoallv_)(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts,
-                              rdispls, recvtype, comm, request, ierr);
+    TI_NEXT(mpi_ialltoallv_)(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts,
+                             rdispls, recvtype, comm, request, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_alltoallv(c);
     ti_leave(*ierr);
 }
 
-void pmpi_ialltoallw_(void *sendbuf, const MPI_Fint *sendcounts, const MPI_Fint *sdispls,
-                      const MPI_Fint *sendtypes, void *recvbuf, const MPI_Fint *recvcounts,
-                      const MPI_Fint *rdispls, const MPI_Fint *recvtypes, MPI_Fint *comm,
-                      MPI_Fint *request, MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_ialltoallw_(void *sendbuf, const MPI_Fint *sendcounts,
-                               const MPI_Fint *sdispls, const MPI_Fint *sendtypes,
-                               void *recvbuf, const MPI_Fint *recvcounts,
-                               const MPI_Fint *rdispls, const MPI_Fint *recvtypes,
-                               MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr)
+void mpi_ialltoallw_(void *sendbuf, const MPI_Fint *sendcounts, const MPI_Fint *sdispls,
+                     const MPI_Fint *sendtypes, void *recvbuf, const MPI_Fint *recvcounts,
+                     const MPI_Fint *rdispls, const MPI_Fint *recvtypes, MPI_Fint *comm,
+                     MPI_Fint *request, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_IALLTOALLW, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_ialltoallw_)(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
-                                  rdispls, recvtypes, comm, request, ierr);
+        TI_NEXT(mpi_ialltoallw_)(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
+                                 rdispls, recvtypes, comm, request, ierr);
         return;
     }
-    c->in_place = sendbuf == (void *)mpi_fortran_in_place_;
+    c->in_place = ti_fortran_in_place(sendbuf);
     c->counts = sendcounts;
     c->wide = false;
     c->types = sendtypes;
@@ -2385,79 +2166,21 @@ TI_EXPORT void mpi_ialltoallw_(void *sendbuf, const MPI_Fint *sendcounts,
     c->types2 = recvtypes;
     c->comm = PMPI_Comm_f2c(*comm);
     c->req = request;
-    TI_TWIN(pmpi_ialltoallw_)(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
-                              rdispls, recvtypes, comm, request, ierr);
+    TI_NEXT(mpi_ialltoallw_)(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
+                             rdispls, recvtypes, comm, request, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_alltoallw(c);
     ti_leave(*ierr);
 }
 
-void pmpi_neighbor_allgather_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype,
-                              void *recvbuf, MPI_Fint *recvcount, MPI_Fint *recvtype,
-                              MPI_Fint *comm, MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_neighbor_allgather_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype,
-                                       void *recvbuf, MPI_Fint *recvcount, MPI_Fint *recvtype,
-                                       MPI_Fint *comm, MPI_Fint *ierr)
+void mpi_neighbor_allgather_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype,
+                             void *recvbuf, MPI_Fint *recvcount, MPI_Fint *recvtype,
+                             MPI_Fint *comm, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_NEIGHBOR_ALLGATHER, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_neighbor_allgather_)(sendbuf, sendcount, sendtype, recvbuf, recvcount,
-                                          recvtype, comm, ierr);
-        return;
-    }
-    c->count = *sendcount;
-    c->type = PMPI_Type_f2c(*sendtype);
-    c->count2 = *recvcount;
-    c->type2 = PMPI_Type_f2c(*recvtype);
-    c->comm = PMPI_Comm_f2c(*comm);
-    TI_TWIN(pmpi_neighbor_allgather_)(sendbuf, sendcount, sendtype, recvbuf, recvcount,
-                                      recvtype, comm, ierr);
-    if (*ierr == MPI_SUCCESS)
-        ti_rec_neighbor_allgather(c);
-    ti_leave(*ierr);
-}
-
-void pmpi_neighbor_allgatherv_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype,
-                               void *recvbuf, const MPI_Fint *recvcounts,
-                               const MPI_Fint *displs, MPI_Fint *recvtype, MPI_Fint *comm,
-                               MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_neighbor_allgatherv_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype,
-                                        void *recvbuf, const MPI_Fint *recvcounts,
-                                        const MPI_Fint *displs, MPI_Fint *recvtype,
-                                        MPI_Fint *comm, MPI_Fint *ierr)
-{
-    struct ti_call *c = TI_ENTER(TI_OP_NEIGHBOR_ALLGATHERV, TI_BINDING_FORTRAN);
-
-    if (!c) {
-        TI_TWIN(pmpi_neighbor_allgatherv_)(sendbuf, sendcount, sendtype, recvbuf, recvcounts,
-                                           displs, recvtype, comm, ierr);
-        return;
-    }
-    c->count = *sendcount;
-    c->type = PMPI_Type_f2c(*sendtype);
-    c->counts2 = recvcounts;
-    c->wide = false;
-    c->type2 = PMPI_Type_f2c(*recvtype);
-    c->comm = PMPI_Comm_f2c(*comm);
-    TI_TWIN(pmpi_neighbor_allgatherv_)(sendbuf, sendcount, sendtype, recvbuf, recvcounts,
-                                       displs, recvtype, comm, ierr);
-    if (*ierr == MPI_SUCCESS)
-        ti_rec_neighbor_allgatherv(c);
-    ti_leave(*ierr);
-}
-
-void pmpi_neighbor_alltoall_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype,
-                             void *recvbuf, MPI_Fint *recvcount, MPI_Fint *recvtype,
-                             MPI_Fint *comm, MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_neighbor_alltoall_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype,
-                                      void *recvbuf, MPI_Fint *recvcount, MPI_Fint *recvtype,
-                                      MPI_Fint *comm, MPI_Fint *ierr)
-{
-    struct ti_call *c = TI_ENTER(TI_OP_NEIGHBOR_ALLTOALL, TI_BINDING_FORTRAN);
-
-    if (!c) {
-        TI_TWIN(pmpi_neighbor_alltoall_)(sendbuf, sendcount, sendtype, recvbuf, recvcount,
+        TI_NEXT(mpi_neighbor_allgather_)(sendbuf, sendcount, sendtype, recvbuf, recvcount,
                                          recvtype, comm, ierr);
         return;
     }
@@ -2466,29 +2189,70 @@ TI_EXPORT void mpi_neighbor_alltoall_(void *sendbuf, MPI_Fint *sendcount, MPI_Fi
     c->count2 = *recvcount;
     c->type2 = PMPI_Type_f2c(*recvtype);
     c->comm = PMPI_Comm_f2c(*comm);
-    TI_TWIN(pmpi_neighbor_alltoall_)(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
+    TI_NEXT(mpi_neighbor_allgather_)(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
                                      comm, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_neighbor_allgather(c);
     ti_leave(*ierr);
 }
 
-void pmpi_neighbor_alltoallv_(void *sendbuf, const MPI_Fint *sendcounts,
-                              const MPI_Fint *sdispls, MPI_Fint *sendtype, void *recvbuf,
-                              const MPI_Fint *recvcounts, const MPI_Fint *rdispls,
-                              MPI_Fint *recvtype, MPI_Fint *comm,
-                              MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_neighbor_alltoallv_(void *sendbuf, const MPI_Fint *sendcounts,
-                                       const MPI_Fint *sdispls, MPI_Fint *sendtype,
-                                       void *recvbuf, const MPI_Fint *recvcounts,
-                                       const MPI_Fint *rdispls, MPI_Fint *recvtype,
-                                       MPI_Fint *comm, MPI_Fint *ierr)
+void mpi_neighbor_allgatherv_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype,
+                              void *recvbuf, const MPI_Fint *recvcounts, const MPI_Fint *displs,
+                              MPI_Fint *recvtype, MPI_Fint *comm, MPI_Fint *ierr)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_NEIGHBOR_ALLGATHERV, TI_BINDING_FORTRAN);
+
+    if (!c) {
+        TI_NEXT(mpi_neighbor_allgatherv_)(sendbuf, sendcount, sendtype, recvbuf, recvcounts,
+                                          displs, recvtype, comm, ierr);
+        return;
+    }
+    c->count = *sendcount;
+    c->type = PMPI_Type_f2c(*sendtype);
+    c->counts2 = recvcounts;
+    c->wide = false;
+    c->type2 = PMPI_Type_f2c(*recvtype);
+    c->comm = PMPI_Comm_f2c(*comm);
+    TI_NEXT(mpi_neighbor_allgatherv_)(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
+                                      recvtype, comm, ierr);
+    if (*ierr == MPI_SUCCESS)
+        ti_rec_neighbor_allgatherv(c);
+    ti_leave(*ierr);
+}
+
+void mpi_neighbor_alltoall_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype,
+                            void *recvbuf, MPI_Fint *recvcount, MPI_Fint *recvtype,
+                            MPI_Fint *comm, MPI_Fint *ierr)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_NEIGHBOR_ALLTOALL, TI_BINDING_FORTRAN);
+
+    if (!c) {
+        TI_NEXT(mpi_neighbor_alltoall_)(sendbuf, sendcount, sendtype, recvbuf, recvcount,
+                                        recvtype, comm, ierr);
+        return;
+    }
+    c->count = *sendcount;
+    c->type = PMPI_Type_f2c(*sendtype);
+    c->count2 = *recvcount;
+    c->type2 = PMPI_Type_f2c(*recvtype);
+    c->comm = PMPI_Comm_f2c(*comm);
+    TI_NEXT(mpi_neighbor_alltoall_)(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
+                                    comm, ierr);
+    if (*ierr == MPI_SUCCESS)
+        ti_rec_neighbor_allgather(c);
+    ti_leave(*ierr);
+}
+
+void mpi_neighbor_alltoallv_(void *sendbuf, const MPI_Fint *sendcounts, const MPI_Fint *sdispls,
+                             MPI_Fint *sendtype, void *recvbuf, const MPI_Fint *recvcounts,
+                             const MPI_Fint *rdispls, MPI_Fint *recvtype, MPI_Fint *comm,
+                             MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_NEIGHBOR_ALLTOALLV, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_neighbor_alltoallv_)(sendbuf, sendcounts, sdispls, sendtype, recvbuf,
-                                          recvcounts, rdispls, recvtype, comm, ierr);
+        TI_NEXT(mpi_neighbor_alltoallv_)(sendbuf, sendcounts, sdispls, sendtype, recvbuf,
+                                         recvcounts, rdispls, recvtype, comm, ierr);
         return;
     }
     c->counts = sendcounts;
@@ -2498,29 +2262,23 @@ TI_EXPORT void mpi_neighbor_alltoallv_(void *sendbuf, const MPI_Fint *sendcounts
     c->wide = false;
     c->type2 = PMPI_Type_f2c(*recvtype);
     c->comm = PMPI_Comm_f2c(*comm);
-    TI_TWIN(pmpi_neighbor_alltoallv_)(sendbuf, sendcounts, sdispls, sendtype, recvbuf,
-                                      recvcounts, rdispls, recvtype, comm, ierr);
+    TI_NEXT(mpi_neighbor_alltoallv_)(sendbuf, sendcounts, sdispls, sendtype, recvbuf,
+                                     recvcounts, rdispls, recvtype, comm, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_neighbor_alltoallv(c);
     ti_leave(*ierr);
 }
 
-void pmpi_neighbor_alltoallw_(void *sendbuf, const MPI_Fint *sendcounts,
-                              const MPI_Aint *sdispls, const MPI_Fint *sendtypes, void *recvbuf,
-                              const MPI_Fint *recvcounts, const MPI_Aint *rdispls,
-                              const MPI_Fint *recvtypes, MPI_Fint *comm,
-                              MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_neighbor_alltoallw_(void *sendbuf, const MPI_Fint *sendcounts,
-                                       const MPI_Aint *sdispls, const MPI_Fint *sendtypes,
-                                       void *recvbuf, const MPI_Fint *recvcounts,
-                                       const MPI_Aint *rdispls, const MPI_Fint *recvtypes,
-                                       MPI_Fint *comm, MPI_Fint *ierr)
+void mpi_neighbor_alltoallw_(void *sendbuf, const MPI_Fint *sendcounts, const MPI_Aint *sdispls,
+                             const MPI_Fint *sendtypes, void *recvbuf,
+                             const MPI_Fint *recvcounts, const MPI_Aint *rdispls,
+                             const MPI_Fint *recvtypes, MPI_Fint *comm, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_NEIGHBOR_ALLTOALLW, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_neighbor_alltoallw_)(sendbuf, sendcounts, sdispls, sendtypes, recvbuf,
-                                          recvcounts, rdispls, recvtypes, comm, ierr);
+        TI_NEXT(mpi_neighbor_alltoallw_)(sendbuf, sendcounts, sdispls, sendtypes, recvbuf,
+                                         recvcounts, rdispls, recvtypes, comm, ierr);
         return;
     }
     c->counts = sendcounts;
@@ -2530,83 +2288,21 @@ TI_EXPORT void mpi_neighbor_alltoallw_(void *sendbuf, const MPI_Fint *sendcounts
     c->wide = false;
     c->types2 = recvtypes;
     c->comm = PMPI_Comm_f2c(*comm);
-    TI_TWIN(pmpi_neighbor_alltoallw_)(sendbuf, sendcounts, sdispls, sendtypes, recvbuf,
-                                      recvcounts, rdispls, recvtypes, comm, ierr);
+    TI_NEXT(mpi_neighbor_alltoallw_)(sendbuf, sendcounts, sdispls, sendtypes, recvbuf,
+                                     recvcounts, rdispls, recvtypes, comm, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_neighbor_alltoallw(c);
     ti_leave(*ierr);
 }
 
-void pmpi_ineighbor_allgather_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype,
-                               void *recvbuf, MPI_Fint *recvcount, MPI_Fint *recvtype,
-                               MPI_Fint *comm, MPI_Fint *request,
-                               MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_ineighbor_allgather_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype,
-                                        void *recvbuf, MPI_Fint *recvcount, MPI_Fint *recvtype,
-                                        MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr)
+void mpi_ineighbor_allgather_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype,
+                              void *recvbuf, MPI_Fint *recvcount, MPI_Fint *recvtype,
+                              MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_INEIGHBOR_ALLGATHER, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_ineighbor_allgather_)(sendbuf, sendcount, sendtype, recvbuf, recvcount,
-                                           recvtype, comm, request, ierr);
-        return;
-    }
-    c->count = *sendcount;
-    c->type = PMPI_Type_f2c(*sendtype);
-    c->count2 = *recvcount;
-    c->type2 = PMPI_Type_f2c(*recvtype);
-    c->comm = PMPI_Comm_f2c(*comm);
-    c->req = request;
-    TI_TWIN(pmpi_ineighbor_allgather_)(sendbuf, sendcount, sendtype, recvbuf, recvcount,
-                                       recvtype, comm, request, ierr);
-    if (*ierr == MPI_SUCCESS)
-        ti_rec_neighbor_allgather(c);
-    ti_leave(*ierr);
-}
-
-void pmpi_ineighbor_allgatherv_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype,
-                                void *recvbuf, const MPI_Fint *recvcounts,
-                                const MPI_Fint *displs, MPI_Fint *recvtype, MPI_Fint *comm,
-                                MPI_Fint *request, MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_ineighbor_allgatherv_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype,
-                                         void *recvbuf, const MPI_Fint *recvcounts,
-                                         const MPI_Fint *displs, MPI_Fint *recvtype,
-                                         MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr)
-{
-    struct ti_call *c = TI_ENTER(TI_OP_INEIGHBOR_ALLGATHERV, TI_BINDING_FORTRAN);
-
-    if (!c) {
-        TI_TWIN(pmpi_ineighbor_allgatherv_)(sendbuf, sendcount, sendtype, recvbuf, recvcounts,
-                                            displs, recvtype, comm, request, ierr);
-        return;
-    }
-    c->count = *sendcount;
-    c->type = PMPI_Type_f2c(*sendtype);
-    c->counts2 = recvcounts;
-    c->wide = false;
-    c->type2 = PMPI_Type_f2c(*recvtype);
-    c->comm = PMPI_Comm_f2c(*comm);
-    c->req = request;
-    TI_TWIN(pmpi_ineighbor_allgatherv_)(sendbuf, sendcount, sendtype, recvbuf, recvcounts,
-                                        displs, recvtype, comm, request, ierr);
-    if (*ierr == MPI_SUCCESS)
-        ti_rec_neighbor_allgatherv(c);
-    ti_leave(*ierr);
-}
-
-void pmpi_ineighbor_alltoall_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype,
-                              void *recvbuf, MPI_Fint *recvcount, MPI_Fint *recvtype,
-                              MPI_Fint *comm, MPI_Fint *request,
-                              MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_ineighbor_alltoall_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype,
-                                       void *recvbuf, MPI_Fint *recvcount, MPI_Fint *recvtype,
-                                       MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr)
-{
-    struct ti_call *c = TI_ENTER(TI_OP_INEIGHBOR_ALLTOALL, TI_BINDING_FORTRAN);
-
-    if (!c) {
-        TI_TWIN(pmpi_ineighbor_alltoall_)(sendbuf, sendcount, sendtype, recvbuf, recvcount,
+        TI_NEXT(mpi_ineighbor_allgather_)(sendbuf, sendcount, sendtype, recvbuf, recvcount,
                                           recvtype, comm, request, ierr);
         return;
     }
@@ -2616,29 +2312,74 @@ TI_EXPORT void mpi_ineighbor_alltoall_(void *sendbuf, MPI_Fint *sendcount, MPI_F
     c->type2 = PMPI_Type_f2c(*recvtype);
     c->comm = PMPI_Comm_f2c(*comm);
     c->req = request;
-    TI_TWIN(pmpi_ineighbor_alltoall_)(sendbuf, sendcount, sendtype, recvbuf, recvcount,
+    TI_NEXT(mpi_ineighbor_allgather_)(sendbuf, sendcount, sendtype, recvbuf, recvcount,
                                       recvtype, comm, request, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_neighbor_allgather(c);
     ti_leave(*ierr);
 }
 
-void pmpi_ineighbor_alltoallv_(void *sendbuf, const MPI_Fint *sendcounts,
-                               const MPI_Fint *sdispls, MPI_Fint *sendtype, void *recvbuf,
-                               const MPI_Fint *recvcounts, const MPI_Fint *rdispls,
-                               MPI_Fint *recvtype, MPI_Fint *comm, MPI_Fint *request,
-                               MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_ineighbor_alltoallv_(void *sendbuf, const MPI_Fint *sendcounts,
-                                        const MPI_Fint *sdispls, MPI_Fint *sendtype,
-                                        void *recvbuf, const MPI_Fint *recvcounts,
-                                        const MPI_Fint *rdispls, MPI_Fint *recvtype,
-                                        MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr)
+void mpi_ineighbor_allgatherv_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype,
+                               void *recvbuf, const MPI_Fint *recvcounts,
+                               const MPI_Fint *displs, MPI_Fint *recvtype, MPI_Fint *comm,
+                               MPI_Fint *request, MPI_Fint *ierr)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_INEIGHBOR_ALLGATHERV, TI_BINDING_FORTRAN);
+
+    if (!c) {
+        TI_NEXT(mpi_ineighbor_allgatherv_)(sendbuf, sendcount, sendtype, recvbuf, recvcounts,
+                                           displs, recvtype, comm, request, ierr);
+        return;
+    }
+    c->count = *sendcount;
+    c->type = PMPI_Type_f2c(*sendtype);
+    c->counts2 = recvcounts;
+    c->wide = false;
+    c->type2 = PMPI_Type_f2c(*recvtype);
+    c->comm = PMPI_Comm_f2c(*comm);
+    c->req = request;
+    TI_NEXT(mpi_ineighbor_allgatherv_)(sendbuf, sendcount, sendtype, recvbuf, recvcounts,
+                                       displs, recvtype, comm, request, ierr);
+    if (*ierr == MPI_SUCCESS)
+        ti_rec_neighbor_allgatherv(c);
+    ti_leave(*ierr);
+}
+
+void mpi_ineighbor_alltoall_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype,
+                             void *recvbuf, MPI_Fint *recvcount, MPI_Fint *recvtype,
+                             MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_INEIGHBOR_ALLTOALL, TI_BINDING_FORTRAN);
+
+    if (!c) {
+        TI_NEXT(mpi_ineighbor_alltoall_)(sendbuf, sendcount, sendtype, recvbuf, recvcount,
+                                         recvtype, comm, request, ierr);
+        return;
+    }
+    c->count = *sendcount;
+    c->type = PMPI_Type_f2c(*sendtype);
+    c->count2 = *recvcount;
+    c->type2 = PMPI_Type_f2c(*recvtype);
+    c->comm = PMPI_Comm_f2c(*comm);
+    c->req = request;
+    TI_NEXT(mpi_ineighbor_alltoall_)(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
+                                     comm, request, ierr);
+    if (*ierr == MPI_SUCCESS)
+        ti_rec_neighbor_allgather(c);
+    ti_leave(*ierr);
+}
+
+void mpi_ineighbor_alltoallv_(void *sendbuf, const MPI_Fint *sendcounts,
+                              const MPI_Fint *sdispls, MPI_Fint *sendtype, void *recvbuf,
+                              const MPI_Fint *recvcounts, const MPI_Fint *rdispls,
+                              MPI_Fint *recvtype, MPI_Fint *comm, MPI_Fint *request,
+                              MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_INEIGHBOR_ALLTOALLV, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_ineighbor_alltoallv_)(sendbuf, sendcounts, sdispls, sendtype, recvbuf,
-                                           recvcounts, rdispls, recvtype, comm, request, ierr);
+        TI_NEXT(mpi_ineighbor_alltoallv_)(sendbuf, sendcounts, sdispls, sendtype, recvbuf,
+                                          recvcounts, rdispls, recvtype, comm, request, ierr);
         return;
     }
     c->counts = sendcounts;
@@ -2649,30 +2390,24 @@ TI_EXPORT void mpi_ineighbor_alltoallv_(void *sendbuf, const MPI_Fint *sendcount
     c->type2 = PMPI_Type_f2c(*recvtype);
     c->comm = PMPI_Comm_f2c(*comm);
     c->req = request;
-    TI_TWIN(pmpi_ineighbor_alltoallv_)(sendbuf, sendcounts, sdispls, sendtype, recvbuf,
-                                       recvcounts, rdispls, recvtype, comm, request, ierr);
+    TI_NEXT(mpi_ineighbor_alltoallv_)(sendbuf, sendcounts, sdispls, sendtype, recvbuf,
+                                      recvcounts, rdispls, recvtype, comm, request, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_neighbor_alltoallv(c);
     ti_leave(*ierr);
 }
 
-void pmpi_ineighbor_alltoallw_(void *sendbuf, const MPI_Fint *sendcounts,
-                               const MPI_Aint *sdispls, const MPI_Fint *sendtypes,
-                               void *recvbuf, const MPI_Fint *recvcounts,
-                               const MPI_Aint *rdispls, const MPI_Fint *recvtypes,
-                               MPI_Fint *comm, MPI_Fint *request,
-                               MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_ineighbor_alltoallw_(void *sendbuf, const MPI_Fint *sendcounts,
-                                        const MPI_Aint *sdispls, const MPI_Fint *sendtypes,
-                                        void *recvbuf, const MPI_Fint *recvcounts,
-                                        const MPI_Aint *rdispls, const MPI_Fint *recvtypes,
-                                        MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr)
+void mpi_ineighbor_alltoallw_(void *sendbuf, const MPI_Fint *sendcounts,
+                              const MPI_Aint *sdispls, const MPI_Fint *sendtypes, void *recvbuf,
+                              const MPI_Fint *recvcounts, const MPI_Aint *rdispls,
+                              const MPI_Fint *recvtypes, MPI_Fint *comm, MPI_Fint *request,
+                              MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_INEIGHBOR_ALLTOALLW, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_ineighbor_alltoallw_)(sendbuf, sendcounts, sdispls, sendtypes, recvbuf,
-                                           recvcounts, rdispls, recvtypes, comm, request, ierr);
+        TI_NEXT(mpi_ineighbor_alltoallw_)(sendbuf, sendcounts, sdispls, sendtypes, recvbuf,
+                                          recvcounts, rdispls, recvtypes, comm, request, ierr);
         return;
     }
     c->counts = sendcounts;
@@ -2683,224 +2418,193 @@ TI_EXPORT void mpi_ineighbor_alltoallw_(void *sendbuf, const MPI_Fint *sendcount
     c->types2 = recvtypes;
     c->comm = PMPI_Comm_f2c(*comm);
     c->req = request;
-    TI_TWIN(pmpi_ineighbor_alltoallw_)(sendbuf, sendcounts, sdispls, sendtypes, recvbuf,
-                                       recvcounts, rdispls, recvtypes, comm, request, ierr);
+    TI_NEXT(mpi_ineighbor_alltoallw_)(sendbuf, sendcounts, sdispls, sendtypes, recvbuf,
+                                      recvcounts, rdispls, recvtypes, comm, request, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_neighbor_alltoallw(c);
     ti_leave(*ierr);
 }
 
-void pmpi_comm_dup_with_info_(MPI_Fint *comm, MPI_Fint *info, MPI_Fint *newcomm,
-                              MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_comm_dup_with_info_(MPI_Fint *comm, MPI_Fint *info, MPI_Fint *newcomm,
-                                       MPI_Fint *ierr)
+void mpi_comm_dup_with_info_(MPI_Fint *comm, MPI_Fint *info, MPI_Fint *newcomm, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_COMM_DUP_WITH_INFO, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_comm_dup_with_info_)(comm, info, newcomm, ierr);
+        TI_NEXT(mpi_comm_dup_with_info_)(comm, info, newcomm, ierr);
         return;
     }
     c->comm = PMPI_Comm_f2c(*comm);
     c->newcomm = newcomm;
-    TI_TWIN(pmpi_comm_dup_with_info_)(comm, info, newcomm, ierr);
+    TI_NEXT(mpi_comm_dup_with_info_)(comm, info, newcomm, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_comm_dup(c);
     ti_leave(*ierr);
 }
 
-void pmpi_comm_idup_(MPI_Fint *comm, MPI_Fint *newcomm, MPI_Fint *request,
-                     MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_comm_idup_(MPI_Fint *comm, MPI_Fint *newcomm, MPI_Fint *request,
-                              MPI_Fint *ierr)
+void mpi_comm_idup_(MPI_Fint *comm, MPI_Fint *newcomm, MPI_Fint *request, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_COMM_IDUP, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_comm_idup_)(comm, newcomm, request, ierr);
+        TI_NEXT(mpi_comm_idup_)(comm, newcomm, request, ierr);
         return;
     }
     c->comm = PMPI_Comm_f2c(*comm);
     c->newcomm = newcomm;
     c->req = request;
     ti_pre_comm_idup(c);
-    TI_TWIN(pmpi_comm_idup_)(comm, newcomm, request, ierr);
+    TI_NEXT(mpi_comm_idup_)(comm, newcomm, request, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_comm_idup(c);
     ti_leave(*ierr);
 }
 
-void pmpi_comm_split_type_(MPI_Fint *comm, MPI_Fint *split_type, MPI_Fint *key, MPI_Fint *info,
-                           MPI_Fint *newcomm, MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_comm_split_type_(MPI_Fint *comm, MPI_Fint *split_type, MPI_Fint *key,
-                                    MPI_Fint *info, MPI_Fint *newcomm, MPI_Fint *ierr)
+void mpi_comm_split_type_(MPI_Fint *comm, MPI_Fint *split_type, MPI_Fint *key, MPI_Fint *info,
+                          MPI_Fint *newcomm, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_COMM_SPLIT_TYPE, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_comm_split_type_)(comm, split_type, key, info, newcomm, ierr);
+        TI_NEXT(mpi_comm_split_type_)(comm, split_type, key, info, newcomm, ierr);
         return;
     }
     c->comm = PMPI_Comm_f2c(*comm);
     c->color = *split_type;
     c->key = *key;
     c->newcomm = newcomm;
-    TI_TWIN(pmpi_comm_split_type_)(comm, split_type, key, info, newcomm, ierr);
+    TI_NEXT(mpi_comm_split_type_)(comm, split_type, key, info, newcomm, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_comm_split_type(c);
     ti_leave(*ierr);
 }
 
-void pmpi_comm_create_group_(MPI_Fint *comm, MPI_Fint *group, MPI_Fint *tag, MPI_Fint *newcomm,
-                             MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_comm_create_group_(MPI_Fint *comm, MPI_Fint *group, MPI_Fint *tag,
-                                      MPI_Fint *newcomm, MPI_Fint *ierr)
+void mpi_comm_create_group_(MPI_Fint *comm, MPI_Fint *group, MPI_Fint *tag, MPI_Fint *newcomm,
+                            MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_COMM_CREATE_GROUP, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_comm_create_group_)(comm, group, tag, newcomm, ierr);
+        TI_NEXT(mpi_comm_create_group_)(comm, group, tag, newcomm, ierr);
         return;
     }
     c->comm = PMPI_Comm_f2c(*comm);
     c->tag = *tag;
     c->newcomm = newcomm;
-    TI_TWIN(pmpi_comm_create_group_)(comm, group, tag, newcomm, ierr);
+    TI_NEXT(mpi_comm_create_group_)(comm, group, tag, newcomm, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_comm_create_group(c);
     ti_leave(*ierr);
 }
 
-void pmpi_comm_set_info_(MPI_Fint *comm, MPI_Fint *info, MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_comm_set_info_(MPI_Fint *comm, MPI_Fint *info, MPI_Fint *ierr)
+void mpi_comm_set_info_(MPI_Fint *comm, MPI_Fint *info, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_COMM_SET_INFO, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_comm_set_info_)(comm, info, ierr);
+        TI_NEXT(mpi_comm_set_info_)(comm, info, ierr);
         return;
     }
     c->comm = PMPI_Comm_f2c(*comm);
-    TI_TWIN(pmpi_comm_set_info_)(comm, info, ierr);
+    TI_NEXT(mpi_comm_set_info_)(comm, info, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_comm_set_info(c);
     ti_leave(*ierr);
 }
 
-void pmpi_cart_sub_(MPI_Fint *comm, const MPI_Fint *remain_dims, MPI_Fint *new_comm,
-                    MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_cart_sub_(MPI_Fint *comm, const MPI_Fint *remain_dims, MPI_Fint *new_comm,
-                             MPI_Fint *ierr)
+void mpi_cart_sub_(MPI_Fint *comm, const MPI_Fint *remain_dims, MPI_Fint *new_comm,
+                   MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_CART_SUB, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_cart_sub_)(comm, remain_dims, new_comm, ierr);
+        TI_NEXT(mpi_cart_sub_)(comm, remain_dims, new_comm, ierr);
         return;
     }
     c->comm = PMPI_Comm_f2c(*comm);
     c->dims = remain_dims;
     c->newcomm = new_comm;
-    TI_TWIN(pmpi_cart_sub_)(comm, remain_dims, new_comm, ierr);
+    TI_NEXT(mpi_cart_sub_)(comm, remain_dims, new_comm, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_cart_sub(c);
     ti_leave(*ierr);
 }
 
-void pmpi_graph_create_(MPI_Fint *comm_old, MPI_Fint *nnodes, const MPI_Fint *index,
-                        const MPI_Fint *edges, MPI_Fint *reorder, MPI_Fint *comm_graph,
-                        MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_graph_create_(MPI_Fint *comm_old, MPI_Fint *nnodes, const MPI_Fint *index,
-                                 const MPI_Fint *edges, MPI_Fint *reorder, MPI_Fint *comm_graph,
-                                 MPI_Fint *ierr)
+void mpi_graph_create_(MPI_Fint *comm_old, MPI_Fint *nnodes, const MPI_Fint *index,
+                       const MPI_Fint *edges, MPI_Fint *reorder, MPI_Fint *comm_graph,
+                       MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_GRAPH_CREATE, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_graph_create_)(comm_old, nnodes, index, edges, reorder, comm_graph, ierr);
+        TI_NEXT(mpi_graph_create_)(comm_old, nnodes, index, edges, reorder, comm_graph, ierr);
         return;
     }
     c->comm = PMPI_Comm_f2c(*comm_old);
     c->reorder = *reorder != 0;
     c->newcomm = comm_graph;
-    TI_TWIN(pmpi_graph_create_)(comm_old, nnodes, index, edges, reorder, comm_graph, ierr);
+    TI_NEXT(mpi_graph_create_)(comm_old, nnodes, index, edges, reorder, comm_graph, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_graph_create(c);
     ti_leave(*ierr);
 }
 
-void pmpi_dist_graph_create_(MPI_Fint *comm_old, MPI_Fint *n, const MPI_Fint *nodes,
-                             const MPI_Fint *degrees, const MPI_Fint *targets,
-                             const MPI_Fint *weights, MPI_Fint *info, MPI_Fint *reorder,
-                             MPI_Fint *newcomm, MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_dist_graph_create_(MPI_Fint *comm_old, MPI_Fint *n, const MPI_Fint *nodes,
-                                      const MPI_Fint *degrees, const MPI_Fint *targets,
-                                      const MPI_Fint *weights, MPI_Fint *info,
-                                      MPI_Fint *reorder, MPI_Fint *newcomm, MPI_Fint *ierr)
+void mpi_dist_graph_create_(MPI_Fint *comm_old, MPI_Fint *n, const MPI_Fint *nodes,
+                            const MPI_Fint *degrees, const MPI_Fint *targets,
+                            const MPI_Fint *weights, MPI_Fint *info, MPI_Fint *reorder,
+                            MPI_Fint *newcomm, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_DIST_GRAPH_CREATE, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_dist_graph_create_)(comm_old, n, nodes, degrees, targets, weights, info,
-                                         reorder, newcomm, ierr);
+        TI_NEXT(mpi_dist_graph_create_)(comm_old, n, nodes, degrees, targets, weights, info,
+                                        reorder, newcomm, ierr);
         return;
     }
     c->comm = PMPI_Comm_f2c(*comm_old);
     c->reorder = *reorder != 0;
     c->newcomm = newcomm;
-    TI_TWIN(pmpi_dist_graph_create_)(comm_old, n, nodes, degrees, targets, weights, info,
-                                     reorder, newcomm, ierr);
+    TI_NEXT(mpi_dist_graph_create_)(comm_old, n, nodes, degrees, targets, weights, info,
+                                    reorder, newcomm, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_dist_graph_create(c);
     ti_leave(*ierr);
 }
 
-void pmpi_dist_graph_create_adjacent_(MPI_Fint *comm_old, MPI_Fint *indegree,
-                                      const MPI_Fint *sources, const MPI_Fint *sourceweights,
-                                      MPI_Fint *outdegree, const MPI_Fint *destinations,
-                                      const MPI_Fint *destweights, MPI_Fint *info,
-                                      MPI_Fint *reorder, MPI_Fint *comm_dist_graph,
-                                      MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_dist_graph_create_adjacent_(MPI_Fint *comm_old, MPI_Fint *indegree,
-                                               const MPI_Fint *sources,
-                                               const MPI_Fint *sourceweights,
-                                               MPI_Fint *outdegree,
-                                               const MPI_Fint *destinations,
-                                               const MPI_Fint *destweights, MPI_Fint *info,
-                                               MPI_Fint *reorder, MPI_Fint *comm_dist_graph,
-                                               MPI_Fint *ierr)
+void mpi_dist_graph_create_adjacent_(MPI_Fint *comm_old, MPI_Fint *indegree,
+                                     const MPI_Fint *sources, const MPI_Fint *sourceweights,
+                                     MPI_Fint *outdegree, const MPI_Fint *destinations,
+                                     const MPI_Fint *destweights, MPI_Fint *info,
+                                     MPI_Fint *reorder, MPI_Fint *comm_dist_graph,
+                                     MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_DIST_GRAPH_CREATE_ADJACENT, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_dist_graph_create_adjacent_)(comm_old, indegree, sources, sourceweights,
-                                                  outdegree, destinations, destweights, info,
-                                                  reorder, comm_dist_graph, ierr);
+        TI_NEXT(mpi_dist_graph_create_adjacent_)(comm_old, indegree, sources, sourceweights,
+                                                 outdegree, destinations, destweights, info,
+                                                 reorder, comm_dist_graph, ierr);
         return;
     }
     c->comm = PMPI_Comm_f2c(*comm_old);
     c->reorder = *reorder != 0;
     c->newcomm = comm_dist_graph;
-    TI_TWIN(pmpi_dist_graph_create_adjacent_)(comm_old, indegree, sources, sourceweights,
-                                              outdegree, destinations, destweights, info,
-                                              reorder, comm_dist_graph, ierr);
+    TI_NEXT(mpi_dist_graph_create_adjacent_)(comm_old, indegree, sources, sourceweights,
+                                             outdegree, destinations, destweights, info,
+                                             reorder, comm_dist_graph, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_dist_graph_create(c);
     ti_leave(*ierr);
 }
 
-void pmpi_intercomm_create_(MPI_Fint *local_comm, MPI_Fint *local_leader, MPI_Fint *bridge_comm,
-                            MPI_Fint *remote_leader, MPI_Fint *tag, MPI_Fint *newintercomm,
-                            MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_intercomm_create_(MPI_Fint *local_comm, MPI_Fint *local_leader,
-                                     MPI_Fint *bridge_comm, MPI_Fint *remote_leader,
-                                     MPI_Fint *tag, MPI_Fint *newintercomm, MPI_Fint *ierr)
+void mpi_intercomm_create_(MPI_Fint *local_comm, MPI_Fint *local_leader, MPI_Fint *bridge_comm,
+                           MPI_Fint *remote_leader, MPI_Fint *tag, MPI_Fint *newintercomm,
+                           MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_INTERCOMM_CREATE, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_intercomm_create_)(local_comm, local_leader, bridge_comm, remote_leader,
-                                        tag, newintercomm, ierr);
+        TI_NEXT(mpi_intercomm_create_)(local_comm, local_leader, bridge_comm, remote_leader,
+                                       tag, newintercomm, ierr);
         return;
     }
     c->comm = PMPI_Comm_f2c(*local_comm);
@@ -2909,28 +2613,26 @@ TI_EXPORT void mpi_intercomm_create_(MPI_Fint *local_comm, MPI_Fint *local_leade
     c->peer = *remote_leader;
     c->tag = *tag;
     c->newcomm = newintercomm;
-    TI_TWIN(pmpi_intercomm_create_)(local_comm, local_leader, bridge_comm, remote_leader, tag,
-                                    newintercomm, ierr);
+    TI_NEXT(mpi_intercomm_create_)(local_comm, local_leader, bridge_comm, remote_leader, tag,
+                                   newintercomm, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_intercomm_create(c);
     ti_leave(*ierr);
 }
 
-void pmpi_intercomm_merge_(MPI_Fint *intercomm, MPI_Fint *high, MPI_Fint *newintercomm,
-                           MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_intercomm_merge_(MPI_Fint *intercomm, MPI_Fint *high, MPI_Fint *newintercomm,
-                                    MPI_Fint *ierr)
+void mpi_intercomm_merge_(MPI_Fint *intercomm, MPI_Fint *high, MPI_Fint *newintercomm,
+                          MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_INTERCOMM_MERGE, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_intercomm_merge_)(intercomm, high, newintercomm, ierr);
+        TI_NEXT(mpi_intercomm_merge_)(intercomm, high, newintercomm, ierr);
         return;
     }
     c->comm = PMPI_Comm_f2c(*intercomm);
     c->high = *high;
     c->newcomm = newintercomm;
-    TI_TWIN(pmpi_intercomm_merge_)(intercomm, high, newintercomm, ierr);
+    TI_NEXT(mpi_intercomm_merge_)(intercomm, high, newintercomm, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_intercomm_merge(c);
     ti_leave(*ierr);
@@ -2961,18 +2663,17 @@ UNTRACED(mpi_comm_connect_, (const char *port_name, MPI_Fint *info, MPI_Fint *ro
 UNTRACED(mpi_comm_join_, (MPI_Fint *fd, MPI_Fint *intercomm, MPI_Fint *ierr),
          (fd, intercomm, ierr), "MPI_Comm_join", true)
 
-void pmpi_comm_disconnect_(MPI_Fint *comm, MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_comm_disconnect_(MPI_Fint *comm, MPI_Fint *ierr)
+void mpi_comm_disconnect_(MPI_Fint *comm, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_COMM_DISCONNECT, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_comm_disconnect_)(comm, ierr);
+        TI_NEXT(mpi_comm_disconnect_)(comm, ierr);
         return;
     }
     c->newcomm = comm;
     ti_pre_comm_free(c);
-    TI_TWIN(pmpi_comm_disconnect_)(comm, ierr);
+    TI_NEXT(mpi_comm_disconnect_)(comm, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_comm_free(c);
     ti_leave(*ierr);
@@ -2995,473 +2696,427 @@ UNTRACED(mpi_lookup_name_, (const char *service_name, MPI_Fint *info, char *port
          (service_name, info, port_name, ierr, service_name_len,
           port_name_len), "MPI_Lookup_name", true)
 
-void pmpi_win_create_(void *base, MPI_Aint *size, MPI_Fint *disp_unit, MPI_Fint *info,
-                      MPI_Fint *comm, MPI_Fint *win, MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_win_create_(void *base, MPI_Aint *size, MPI_Fint *disp_unit, MPI_Fint *info,
-                               MPI_Fint *comm, MPI_Fint *win, MPI_Fint *ierr)
+void mpi_win_create_(void *base, MPI_Aint *size, MPI_Fint *disp_unit, MPI_Fint *info,
+                     MPI_Fint *comm, MPI_Fint *win, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_WIN_CREATE, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_win_create_)(base, size, disp_unit, info, comm, win, ierr);
+        TI_NEXT(mpi_win_create_)(base, size, disp_unit, info, comm, win, ierr);
         return;
     }
     c->bytes = *size;
     c->unit = *disp_unit;
     c->comm = PMPI_Comm_f2c(*comm);
     c->newwin = win;
-    TI_TWIN(pmpi_win_create_)(base, size, disp_unit, info, comm, win, ierr);
+    TI_NEXT(mpi_win_create_)(base, size, disp_unit, info, comm, win, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_win_create(c);
     ti_leave(*ierr);
 }
 
-void pmpi_win_create_dynamic_(MPI_Fint *info, MPI_Fint *comm, MPI_Fint *win,
-                              MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_win_create_dynamic_(MPI_Fint *info, MPI_Fint *comm, MPI_Fint *win,
-                                       MPI_Fint *ierr)
+void mpi_win_create_dynamic_(MPI_Fint *info, MPI_Fint *comm, MPI_Fint *win, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_WIN_CREATE_DYNAMIC, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_win_create_dynamic_)(info, comm, win, ierr);
+        TI_NEXT(mpi_win_create_dynamic_)(info, comm, win, ierr);
         return;
     }
     c->comm = PMPI_Comm_f2c(*comm);
     c->newwin = win;
-    TI_TWIN(pmpi_win_create_dynamic_)(info, comm, win, ierr);
+    TI_NEXT(mpi_win_create_dynamic_)(info, comm, win, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_win_create(c);
     ti_leave(*ierr);
 }
 
-void pmpi_win_allocate_(MPI_Aint *size, MPI_Fint *disp_unit, MPI_Fint *info, MPI_Fint *comm,
-                        void *baseptr, MPI_Fint *win, MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_win_allocate_(MPI_Aint *size, MPI_Fint *disp_unit, MPI_Fint *info,
-                                 MPI_Fint *comm, void *baseptr, MPI_Fint *win, MPI_Fint *ierr)
+void mpi_win_allocate_(MPI_Aint *size, MPI_Fint *disp_unit, MPI_Fint *info, MPI_Fint *comm,
+                       void *baseptr, MPI_Fint *win, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_WIN_ALLOCATE, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_win_allocate_)(size, disp_unit, info, comm, baseptr, win, ierr);
+        TI_NEXT(mpi_win_allocate_)(size, disp_unit, info, comm, baseptr, win, ierr);
         return;
     }
     c->bytes = *size;
     c->unit = *disp_unit;
     c->comm = PMPI_Comm_f2c(*comm);
     c->newwin = win;
-    TI_TWIN(pmpi_win_allocate_)(size, disp_unit, info, comm, baseptr, win, ierr);
+    TI_NEXT(mpi_win_allocate_)(size, disp_unit, info, comm, baseptr, win, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_win_create(c);
     ti_leave(*ierr);
 }
 
-void pmpi_win_allocate_cptr_(MPI_Aint *size, MPI_Fint *disp_unit, MPI_Fint *info,
-                             MPI_Fint *comm, void *baseptr, MPI_Fint *win,
-                             MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_win_allocate_cptr_(MPI_Aint *size, MPI_Fint *disp_unit, MPI_Fint *info,
-                                      MPI_Fint *comm, void *baseptr, MPI_Fint *win,
-                                      MPI_Fint *ierr)
+void mpi_win_allocate_cptr_(MPI_Aint *size, MPI_Fint *disp_unit, MPI_Fint *info, MPI_Fint *comm,
+                            void *baseptr, MPI_Fint *win, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_WIN_ALLOCATE, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_win_allocate_cptr_)(size, disp_unit, info, comm, baseptr, win, ierr);
+        TI_NEXT(mpi_win_allocate_cptr_)(size, disp_unit, info, comm, baseptr, win, ierr);
         return;
     }
     c->bytes = *size;
     c->unit = *disp_unit;
     c->comm = PMPI_Comm_f2c(*comm);
     c->newwin = win;
-    TI_TWIN(pmpi_win_allocate_cptr_)(size, disp_unit, info, comm, baseptr, win, ierr);
+    TI_NEXT(mpi_win_allocate_cptr_)(size, disp_unit, info, comm, baseptr, win, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_win_create(c);
     ti_leave(*ierr);
 }
 
-void pmpi_win_allocate_shared_(MPI_Aint *size, MPI_Fint *disp_unit, MPI_Fint *info,
-                               MPI_Fint *comm, void *baseptr, MPI_Fint *win,
-                               MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_win_allocate_shared_(MPI_Aint *size, MPI_Fint *disp_unit, MPI_Fint *info,
-                                        MPI_Fint *comm, void *baseptr, MPI_Fint *win,
-                                        MPI_Fint *ierr)
+void mpi_win_allocate_shared_(MPI_Aint *size, MPI_Fint *disp_unit, MPI_Fint *info,
+                              MPI_Fint *comm, void *baseptr, MPI_Fint *win, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_WIN_ALLOCATE_SHARED, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_win_allocate_shared_)(size, disp_unit, info, comm, baseptr, win, ierr);
+        TI_NEXT(mpi_win_allocate_shared_)(size, disp_unit, info, comm, baseptr, win, ierr);
         return;
     }
     c->bytes = *size;
     c->unit = *disp_unit;
     c->comm = PMPI_Comm_f2c(*comm);
     c->newwin = win;
-    TI_TWIN(pmpi_win_allocate_shared_)(size, disp_unit, info, comm, baseptr, win, ierr);
+    TI_NEXT(mpi_win_allocate_shared_)(size, disp_unit, info, comm, baseptr, win, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_win_create(c);
     ti_leave(*ierr);
 }
 
-void pmpi_win_allocate_shared_cptr_(MPI_Aint *size, MPI_Fint *disp_unit, MPI_Fint *info,
-                                    MPI_Fint *comm, void *baseptr, MPI_Fint *win,
-                                    MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_win_allocate_shared_cptr_(MPI_Aint *size, MPI_Fint *disp_unit,
-                                             MPI_Fint *info, MPI_Fint *comm, void *baseptr,
-                                             MPI_Fint *win, MPI_Fint *ierr)
+void mpi_win_allocate_shared_cptr_(MPI_Aint *size, MPI_Fint *disp_unit, MPI_Fint *info,
+                                   MPI_Fint *comm, void *baseptr, MPI_Fint *win, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_WIN_ALLOCATE_SHARED, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_win_allocate_shared_cptr_)(size, disp_unit, info, comm, baseptr, win,
-                                                ierr);
+        TI_NEXT(mpi_win_allocate_shared_cptr_)(size, disp_unit, info, comm, baseptr, win, ierr);
         return;
     }
     c->bytes = *size;
     c->unit = *disp_unit;
     c->comm = PMPI_Comm_f2c(*comm);
     c->newwin = win;
-    TI_TWIN(pmpi_win_allocate_shared_cptr_)(size, disp_unit, info, comm, baseptr, win, ierr);
+    TI_NEXT(mpi_win_allocate_shared_cptr_)(size, disp_unit, info, comm, baseptr, win, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_win_create(c);
     ti_leave(*ierr);
 }
 
-void pmpi_win_attach_(MPI_Fint *win, void *base, MPI_Aint *size,
-                      MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_win_attach_(MPI_Fint *win, void *base, MPI_Aint *size, MPI_Fint *ierr)
+void mpi_win_attach_(MPI_Fint *win, void *base, MPI_Aint *size, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_WIN_ATTACH, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_win_attach_)(win, base, size, ierr);
+        TI_NEXT(mpi_win_attach_)(win, base, size, ierr);
         return;
     }
     c->win = PMPI_Win_f2c(*win);
     c->bytes = *size;
-    TI_TWIN(pmpi_win_attach_)(win, base, size, ierr);
+    TI_NEXT(mpi_win_attach_)(win, base, size, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_win_attach(c);
     ti_leave(*ierr);
 }
 
-void pmpi_win_detach_(MPI_Fint *win, void *base, MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_win_detach_(MPI_Fint *win, void *base, MPI_Fint *ierr)
+void mpi_win_detach_(MPI_Fint *win, void *base, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_WIN_DETACH, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_win_detach_)(win, base, ierr);
+        TI_NEXT(mpi_win_detach_)(win, base, ierr);
         return;
     }
     c->win = PMPI_Win_f2c(*win);
-    TI_TWIN(pmpi_win_detach_)(win, base, ierr);
+    TI_NEXT(mpi_win_detach_)(win, base, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_win_call(c);
     ti_leave(*ierr);
 }
 
-void pmpi_win_free_(MPI_Fint *win, MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_win_free_(MPI_Fint *win, MPI_Fint *ierr)
+void mpi_win_free_(MPI_Fint *win, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_WIN_FREE, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_win_free_)(win, ierr);
+        TI_NEXT(mpi_win_free_)(win, ierr);
         return;
     }
     c->newwin = win;
     ti_pre_win_free(c);
-    TI_TWIN(pmpi_win_free_)(win, ierr);
+    TI_NEXT(mpi_win_free_)(win, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_win_free(c);
     ti_leave(*ierr);
 }
 
-void pmpi_win_set_info_(MPI_Fint *win, MPI_Fint *info, MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_win_set_info_(MPI_Fint *win, MPI_Fint *info, MPI_Fint *ierr)
+void mpi_win_set_info_(MPI_Fint *win, MPI_Fint *info, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_WIN_SET_INFO, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_win_set_info_)(win, info, ierr);
+        TI_NEXT(mpi_win_set_info_)(win, info, ierr);
         return;
     }
     c->win = PMPI_Win_f2c(*win);
-    TI_TWIN(pmpi_win_set_info_)(win, info, ierr);
+    TI_NEXT(mpi_win_set_info_)(win, info, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_win_call(c);
     ti_leave(*ierr);
 }
 
-void pmpi_win_fence_(MPI_Fint *assert, MPI_Fint *win, MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_win_fence_(MPI_Fint *assert, MPI_Fint *win, MPI_Fint *ierr)
+void mpi_win_fence_(MPI_Fint *assert, MPI_Fint *win, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_WIN_FENCE, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_win_fence_)(assert, win, ierr);
+        TI_NEXT(mpi_win_fence_)(assert, win, ierr);
         return;
     }
     c->mode = *assert;
     c->win = PMPI_Win_f2c(*win);
-    TI_TWIN(pmpi_win_fence_)(assert, win, ierr);
+    TI_NEXT(mpi_win_fence_)(assert, win, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_win_mode(c);
     ti_leave(*ierr);
 }
 
-void pmpi_win_start_(MPI_Fint *group, MPI_Fint *assert, MPI_Fint *win,
-                     MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_win_start_(MPI_Fint *group, MPI_Fint *assert, MPI_Fint *win, MPI_Fint *ierr)
+void mpi_win_start_(MPI_Fint *group, MPI_Fint *assert, MPI_Fint *win, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_WIN_START, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_win_start_)(group, assert, win, ierr);
+        TI_NEXT(mpi_win_start_)(group, assert, win, ierr);
         return;
     }
     c->group = PMPI_Group_f2c(*group);
     c->mode = *assert;
     c->win = PMPI_Win_f2c(*win);
-    TI_TWIN(pmpi_win_start_)(group, assert, win, ierr);
+    TI_NEXT(mpi_win_start_)(group, assert, win, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_win_group(c);
     ti_leave(*ierr);
 }
 
-void pmpi_win_complete_(MPI_Fint *win, MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_win_complete_(MPI_Fint *win, MPI_Fint *ierr)
+void mpi_win_complete_(MPI_Fint *win, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_WIN_COMPLETE, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_win_complete_)(win, ierr);
+        TI_NEXT(mpi_win_complete_)(win, ierr);
         return;
     }
     c->win = PMPI_Win_f2c(*win);
-    TI_TWIN(pmpi_win_complete_)(win, ierr);
+    TI_NEXT(mpi_win_complete_)(win, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_win_call(c);
     ti_leave(*ierr);
 }
 
-void pmpi_win_post_(MPI_Fint *group, MPI_Fint *assert, MPI_Fint *win,
-                    MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_win_post_(MPI_Fint *group, MPI_Fint *assert, MPI_Fint *win, MPI_Fint *ierr)
+void mpi_win_post_(MPI_Fint *group, MPI_Fint *assert, MPI_Fint *win, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_WIN_POST, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_win_post_)(group, assert, win, ierr);
+        TI_NEXT(mpi_win_post_)(group, assert, win, ierr);
         return;
     }
     c->group = PMPI_Group_f2c(*group);
     c->mode = *assert;
     c->win = PMPI_Win_f2c(*win);
-    TI_TWIN(pmpi_win_post_)(group, assert, win, ierr);
+    TI_NEXT(mpi_win_post_)(group, assert, win, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_win_group(c);
     ti_leave(*ierr);
 }
 
-void pmpi_win_wait_(MPI_Fint *win, MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_win_wait_(MPI_Fint *win, MPI_Fint *ierr)
+void mpi_win_wait_(MPI_Fint *win, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_WIN_WAIT, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_win_wait_)(win, ierr);
+        TI_NEXT(mpi_win_wait_)(win, ierr);
         return;
     }
     c->win = PMPI_Win_f2c(*win);
-    TI_TWIN(pmpi_win_wait_)(win, ierr);
+    TI_NEXT(mpi_win_wait_)(win, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_win_call(c);
     ti_leave(*ierr);
 }
 
-void pmpi_win_test_(MPI_Fint *win, MPI_Fint *flag, MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_win_test_(MPI_Fint *win, MPI_Fint *flag, MPI_Fint *ierr)
+void mpi_win_test_(MPI_Fint *win, MPI_Fint *flag, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_WIN_TEST, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_win_test_)(win, flag, ierr);
+        TI_NEXT(mpi_win_test_)(win, flag, ierr);
         return;
     }
     c->win = PMPI_Win_f2c(*win);
     c->flag = flag;
-    TI_TWIN(pmpi_win_test_)(win, flag, ierr);
+    TI_NEXT(mpi_win_test_)(win, flag, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_win_test(c);
     ti_leave(*ierr);
 }
 
-void pmpi_win_lock_(MPI_Fint *lock_type, MPI_Fint *rank, MPI_Fint *assert, MPI_Fint *win,
-                    MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_win_lock_(MPI_Fint *lock_type, MPI_Fint *rank, MPI_Fint *assert,
-                             MPI_Fint *win, MPI_Fint *ierr)
+void mpi_win_lock_(MPI_Fint *lock_type, MPI_Fint *rank, MPI_Fint *assert, MPI_Fint *win,
+                   MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_WIN_LOCK, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_win_lock_)(lock_type, rank, assert, win, ierr);
+        TI_NEXT(mpi_win_lock_)(lock_type, rank, assert, win, ierr);
         return;
     }
     c->mode2 = *lock_type;
     c->peer = *rank;
     c->mode = *assert;
     c->win = PMPI_Win_f2c(*win);
-    TI_TWIN(pmpi_win_lock_)(lock_type, rank, assert, win, ierr);
+    TI_NEXT(mpi_win_lock_)(lock_type, rank, assert, win, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_win_lock(c);
     ti_leave(*ierr);
 }
 
-void pmpi_win_lock_all_(MPI_Fint *assert, MPI_Fint *win, MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_win_lock_all_(MPI_Fint *assert, MPI_Fint *win, MPI_Fint *ierr)
+void mpi_win_lock_all_(MPI_Fint *assert, MPI_Fint *win, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_WIN_LOCK_ALL, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_win_lock_all_)(assert, win, ierr);
+        TI_NEXT(mpi_win_lock_all_)(assert, win, ierr);
         return;
     }
     c->mode = *assert;
     c->win = PMPI_Win_f2c(*win);
-    TI_TWIN(pmpi_win_lock_all_)(assert, win, ierr);
+    TI_NEXT(mpi_win_lock_all_)(assert, win, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_win_mode(c);
     ti_leave(*ierr);
 }
 
-void pmpi_win_unlock_(MPI_Fint *rank, MPI_Fint *win, MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_win_unlock_(MPI_Fint *rank, MPI_Fint *win, MPI_Fint *ierr)
+void mpi_win_unlock_(MPI_Fint *rank, MPI_Fint *win, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_WIN_UNLOCK, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_win_unlock_)(rank, win, ierr);
+        TI_NEXT(mpi_win_unlock_)(rank, win, ierr);
         return;
     }
     c->peer = *rank;
     c->win = PMPI_Win_f2c(*win);
-    TI_TWIN(pmpi_win_unlock_)(rank, win, ierr);
+    TI_NEXT(mpi_win_unlock_)(rank, win, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_win_target(c);
     ti_leave(*ierr);
 }
 
-void pmpi_win_unlock_all_(MPI_Fint *win, MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_win_unlock_all_(MPI_Fint *win, MPI_Fint *ierr)
+void mpi_win_unlock_all_(MPI_Fint *win, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_WIN_UNLOCK_ALL, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_win_unlock_all_)(win, ierr);
+        TI_NEXT(mpi_win_unlock_all_)(win, ierr);
         return;
     }
     c->win = PMPI_Win_f2c(*win);
-    TI_TWIN(pmpi_win_unlock_all_)(win, ierr);
+    TI_NEXT(mpi_win_unlock_all_)(win, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_win_call(c);
     ti_leave(*ierr);
 }
 
-void pmpi_win_flush_(MPI_Fint *rank, MPI_Fint *win, MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_win_flush_(MPI_Fint *rank, MPI_Fint *win, MPI_Fint *ierr)
+void mpi_win_flush_(MPI_Fint *rank, MPI_Fint *win, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_WIN_FLUSH, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_win_flush_)(rank, win, ierr);
+        TI_NEXT(mpi_win_flush_)(rank, win, ierr);
         return;
     }
     c->peer = *rank;
     c->win = PMPI_Win_f2c(*win);
-    TI_TWIN(pmpi_win_flush_)(rank, win, ierr);
+    TI_NEXT(mpi_win_flush_)(rank, win, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_win_target(c);
     ti_leave(*ierr);
 }
 
-void pmpi_win_flush_all_(MPI_Fint *win, MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_win_flush_all_(MPI_Fint *win, MPI_Fint *ierr)
+void mpi_win_flush_all_(MPI_Fint *win, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_WIN_FLUSH_ALL, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_win_flush_all_)(win, ierr);
+        TI_NEXT(mpi_win_flush_all_)(win, ierr);
         return;
     }
     c->win = PMPI_Win_f2c(*win);
-    TI_TWIN(pmpi_win_flush_all_)(win, ierr);
+    TI_NEXT(mpi_win_flush_all_)(win, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_win_call(c);
     ti_leave(*ierr);
 }
 
-void pmpi_win_flush_local_(MPI_Fint *rank, MPI_Fint *win, MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_win_flush_local_(MPI_Fint *rank, MPI_Fint *win, MPI_Fint *ierr)
+void mpi_win_flush_local_(MPI_Fint *rank, MPI_Fint *win, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_WIN_FLUSH_LOCAL, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_win_flush_local_)(rank, win, ierr);
+        TI_NEXT(mpi_win_flush_local_)(rank, win, ierr);
         return;
     }
     c->peer = *rank;
     c->win = PMPI_Win_f2c(*win);
-    TI_TWIN(pmpi_win_flush_local_)(rank, win, ierr);
+    TI_NEXT(mpi_win_flush_local_)(rank, win, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_win_target(c);
     ti_leave(*ierr);
 }
 
-void pmpi_win_flush_local_all_(MPI_Fint *win, MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_win_flush_local_all_(MPI_Fint *win, MPI_Fint *ierr)
+void mpi_win_flush_local_all_(MPI_Fint *win, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_WIN_FLUSH_LOCAL_ALL, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_win_flush_local_all_)(win, ierr);
+        TI_NEXT(mpi_win_flush_local_all_)(win, ierr);
         return;
     }
     c->win = PMPI_Win_f2c(*win);
-    TI_TWIN(pmpi_win_flush_local_all_)(win, ierr);
+    TI_NEXT(mpi_win_flush_local_all_)(win, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_win_call(c);
     ti_leave(*ierr);
 }
 
-void pmpi_win_sync_(MPI_Fint *win, MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_win_sync_(MPI_Fint *win, MPI_Fint *ierr)
+void mpi_win_sync_(MPI_Fint *win, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_WIN_SYNC, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_win_sync_)(win, ierr);
+        TI_NEXT(mpi_win_sync_)(win, ierr);
         return;
     }
     c->win = PMPI_Win_f2c(*win);
-    TI_TWIN(pmpi_win_sync_)(win, ierr);
+    TI_NEXT(mpi_win_sync_)(win, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_win_call(c);
     ti_leave(*ierr);
 }
 
-void pmpi_put_(void *origin_addr, MPI_Fint *origin_count, MPI_Fint *origin_datatype,
-               MPI_Fint *target_rank, MPI_Aint *target_disp, MPI_Fint *target_count,
-               MPI_Fint *target_datatype, MPI_Fint *win, MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_put_(void *origin_addr, MPI_Fint *origin_count, MPI_Fint *origin_datatype,
-                        MPI_Fint *target_rank, MPI_Aint *target_disp, MPI_Fint *target_count,
-                        MPI_Fint *target_datatype, MPI_Fint *win, MPI_Fint *ierr)
+void mpi_put_(void *origin_addr, MPI_Fint *origin_count, MPI_Fint *origin_datatype,
+              MPI_Fint *target_rank, MPI_Aint *target_disp, MPI_Fint *target_count,
+              MPI_Fint *target_datatype, MPI_Fint *win, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_PUT, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_put_)(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
-                           target_count, target_datatype, win, ierr);
+        TI_NEXT(mpi_put_)(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+                          target_count, target_datatype, win, ierr);
         return;
     }
     c->count = *origin_count;
@@ -3470,25 +3125,22 @@ TI_EXPORT void mpi_put_(void *origin_addr, MPI_Fint *origin_count, MPI_Fint *ori
     c->count2 = *target_count;
     c->type2 = PMPI_Type_f2c(*target_datatype);
     c->win = PMPI_Win_f2c(*win);
-    TI_TWIN(pmpi_put_)(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
-                       target_count, target_datatype, win, ierr);
+    TI_NEXT(mpi_put_)(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+                      target_count, target_datatype, win, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_rma(c);
     ti_leave(*ierr);
 }
 
-void pmpi_get_(void *origin_addr, MPI_Fint *origin_count, MPI_Fint *origin_datatype,
-               MPI_Fint *target_rank, MPI_Aint *target_disp, MPI_Fint *target_count,
-               MPI_Fint *target_datatype, MPI_Fint *win, MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_get_(void *origin_addr, MPI_Fint *origin_count, MPI_Fint *origin_datatype,
-                        MPI_Fint *target_rank, MPI_Aint *target_disp, MPI_Fint *target_count,
-                        MPI_Fint *target_datatype, MPI_Fint *win, MPI_Fint *ierr)
+void mpi_get_(void *origin_addr, MPI_Fint *origin_count, MPI_Fint *origin_datatype,
+              MPI_Fint *target_rank, MPI_Aint *target_disp, MPI_Fint *target_count,
+              MPI_Fint *target_datatype, MPI_Fint *win, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_GET, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_get_)(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
-                           target_count, target_datatype, win, ierr);
+        TI_NEXT(mpi_get_)(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+                          target_count, target_datatype, win, ierr);
         return;
     }
     c->count = *origin_count;
@@ -3497,28 +3149,22 @@ TI_EXPORT void mpi_get_(void *origin_addr, MPI_Fint *origin_count, MPI_Fint *ori
     c->count2 = *target_count;
     c->type2 = PMPI_Type_f2c(*target_datatype);
     c->win = PMPI_Win_f2c(*win);
-    TI_TWIN(pmpi_get_)(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
-                       target_count, target_datatype, win, ierr);
+    TI_NEXT(mpi_get_)(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+                      target_count, target_datatype, win, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_rma(c);
     ti_leave(*ierr);
 }
 
-void pmpi_accumulate_(void *origin_addr, MPI_Fint *origin_count, MPI_Fint *origin_datatype,
-                      MPI_Fint *target_rank, MPI_Aint *target_disp, MPI_Fint *target_count,
-                      MPI_Fint *target_datatype, MPI_Fint *op, MPI_Fint *win,
-                      MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_accumulate_(void *origin_addr, MPI_Fint *origin_count,
-                               MPI_Fint *origin_datatype, MPI_Fint *target_rank,
-                               MPI_Aint *target_disp, MPI_Fint *target_count,
-                               MPI_Fint *target_datatype, MPI_Fint *op, MPI_Fint *win,
-                               MPI_Fint *ierr)
+void mpi_accumulate_(void *origin_addr, MPI_Fint *origin_count, MPI_Fint *origin_datatype,
+                     MPI_Fint *target_rank, MPI_Aint *target_disp, MPI_Fint *target_count,
+                     MPI_Fint *target_datatype, MPI_Fint *op, MPI_Fint *win, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_ACCUMULATE, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_accumulate_)(origin_addr, origin_count, origin_datatype, target_rank,
-                                  target_disp, target_count, target_datatype, op, win, ierr);
+        TI_NEXT(mpi_accumulate_)(origin_addr, origin_count, origin_datatype, target_rank,
+                                 target_disp, target_count, target_datatype, op, win, ierr);
         return;
     }
     c->count = *origin_count;
@@ -3528,31 +3174,24 @@ TI_EXPORT void mpi_accumulate_(void *origin_addr, MPI_Fint *origin_count,
     c->type2 = PMPI_Type_f2c(*target_datatype);
     c->redop = PMPI_Op_f2c(*op);
     c->win = PMPI_Win_f2c(*win);
-    TI_TWIN(pmpi_accumulate_)(origin_addr, origin_count, origin_datatype, target_rank,
-                              target_disp, target_count, target_datatype, op, win, ierr);
+    TI_NEXT(mpi_accumulate_)(origin_addr, origin_count, origin_datatype, target_rank,
+                             target_disp, target_count, target_datatype, op, win, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_rma(c);
     ti_leave(*ierr);
 }
 
-void pmpi_get_accumulate_(void *origin_addr, MPI_Fint *origin_count, MPI_Fint *origin_datatype,
-                          void *result_addr, MPI_Fint *result_count, MPI_Fint *result_datatype,
-                          MPI_Fint *target_rank, MPI_Aint *target_disp, MPI_Fint *target_count,
-                          MPI_Fint *target_datatype, MPI_Fint *op, MPI_Fint *win,
-                          MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_get_accumulate_(void *origin_addr, MPI_Fint *origin_count,
-                                   MPI_Fint *origin_datatype, void *result_addr,
-                                   MPI_Fint *result_count, MPI_Fint *result_datatype,
-                                   MPI_Fint *target_rank, MPI_Aint *target_disp,
-                                   MPI_Fint *target_count, MPI_Fint *target_datatype,
-                                   MPI_Fint *op, MPI_Fint *win, MPI_Fint *ierr)
+void mpi_get_accumulate_(void *origin_addr, MPI_Fint *origin_count, MPI_Fint *origin_datatype,
+                         void *result_addr, MPI_Fint *result_count, MPI_Fint *result_datatype,
+                         MPI_Fint *target_rank, MPI_Aint *target_disp, MPI_Fint *target_count,
+                         MPI_Fint *target_datatype, MPI_Fint *op, MPI_Fint *win, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_GET_ACCUMULATE, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_get_accumulate_)(origin_addr, origin_count, origin_datatype, result_addr,
-                                      result_count, result_datatype, target_rank, target_disp,
-                                      target_count, target_datatype, op, win, ierr);
+        TI_NEXT(mpi_get_accumulate_)(origin_addr, origin_count, origin_datatype, result_addr,
+                                     result_count, result_datatype, target_rank, target_disp,
+                                     target_count, target_datatype, op, win, ierr);
         return;
     }
     c->count = *origin_count;
@@ -3562,77 +3201,66 @@ TI_EXPORT void mpi_get_accumulate_(void *origin_addr, MPI_Fint *origin_count,
     c->type2 = PMPI_Type_f2c(*target_datatype);
     c->redop = PMPI_Op_f2c(*op);
     c->win = PMPI_Win_f2c(*win);
-    TI_TWIN(pmpi_get_accumulate_)(origin_addr, origin_count, origin_datatype, result_addr,
-                                  result_count, result_datatype, target_rank, target_disp,
-                                  target_count, target_datatype, op, win, ierr);
+    TI_NEXT(mpi_get_accumulate_)(origin_addr, origin_count, origin_datatype, result_addr,
+                                 result_count, result_datatype, target_rank, target_disp,
+                                 target_count, target_datatype, op, win, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_rma(c);
     ti_leave(*ierr);
 }
 
-void pmpi_fetch_and_op_(void *origin_addr, void *result_addr, MPI_Fint *datatype,
-                        MPI_Fint *target_rank, MPI_Aint *target_disp, MPI_Fint *op,
-                        MPI_Fint *win, MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_fetch_and_op_(void *origin_addr, void *result_addr, MPI_Fint *datatype,
-                                 MPI_Fint *target_rank, MPI_Aint *target_disp, MPI_Fint *op,
-                                 MPI_Fint *win, MPI_Fint *ierr)
+void mpi_fetch_and_op_(void *origin_addr, void *result_addr, MPI_Fint *datatype,
+                       MPI_Fint *target_rank, MPI_Aint *target_disp, MPI_Fint *op,
+                       MPI_Fint *win, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_FETCH_AND_OP, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_fetch_and_op_)(origin_addr, result_addr, datatype, target_rank,
-                                    target_disp, op, win, ierr);
+        TI_NEXT(mpi_fetch_and_op_)(origin_addr, result_addr, datatype, target_rank, target_disp,
+                                   op, win, ierr);
         return;
     }
     c->type = PMPI_Type_f2c(*datatype);
     c->peer = *target_rank;
     c->redop = PMPI_Op_f2c(*op);
     c->win = PMPI_Win_f2c(*win);
-    TI_TWIN(pmpi_fetch_and_op_)(origin_addr, result_addr, datatype, target_rank, target_disp,
-                                op, win, ierr);
+    TI_NEXT(mpi_fetch_and_op_)(origin_addr, result_addr, datatype, target_rank, target_disp, op,
+                               win, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_rma_one(c);
     ti_leave(*ierr);
 }
 
-void pmpi_compare_and_swap_(void *origin_addr, void *compare_addr, void *result_addr,
-                            MPI_Fint *datatype, MPI_Fint *target_rank, MPI_Aint *target_disp,
-                            MPI_Fint *win, MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_compare_and_swap_(void *origin_addr, void *compare_addr, void *result_addr,
-                                     MPI_Fint *datatype, MPI_Fint *target_rank,
-                                     MPI_Aint *target_disp, MPI_Fint *win, MPI_Fint *ierr)
+void mpi_compare_and_swap_(void *origin_addr, void *compare_addr, void *result_addr,
+                           MPI_Fint *datatype, MPI_Fint *target_rank, MPI_Aint *target_disp,
+                           MPI_Fint *win, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_COMPARE_AND_SWAP, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_compare_and_swap_)(origin_addr, compare_addr, result_addr, datatype,
-                                        target_rank, target_disp, win, ierr);
+        TI_NEXT(mpi_compare_and_swap_)(origin_addr, compare_addr, result_addr, datatype,
+                                       target_rank, target_disp, win, ierr);
         return;
     }
     c->type = PMPI_Type_f2c(*datatype);
     c->peer = *target_rank;
     c->win = PMPI_Win_f2c(*win);
-    TI_TWIN(pmpi_compare_and_swap_)(origin_addr, compare_addr, result_addr, datatype,
-                                    target_rank, target_disp, win, ierr);
+    TI_NEXT(mpi_compare_and_swap_)(origin_addr, compare_addr, result_addr, datatype,
+                                   target_rank, target_disp, win, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_rma_one(c);
     ti_leave(*ierr);
 }
 
-void pmpi_rput_(void *origin_addr, MPI_Fint *origin_count, MPI_Fint *origin_datatype,
-                MPI_Fint *target_rank, MPI_Aint *target_disp, MPI_Fint *target_count,
-                MPI_Fint *target_datatype, MPI_Fint *win, MPI_Fint *request,
-                MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_rput_(void *origin_addr, MPI_Fint *origin_count, MPI_Fint *origin_datatype,
-                         MPI_Fint *target_rank, MPI_Aint *target_disp, MPI_Fint *target_count,
-                         MPI_Fint *target_datatype, MPI_Fint *win, MPI_Fint *request,
-                         MPI_Fint *ierr)
+void mpi_rput_(void *origin_addr, MPI_Fint *origin_count, MPI_Fint *origin_datatype,
+               MPI_Fint *target_rank, MPI_Aint *target_disp, MPI_Fint *target_count,
+               MPI_Fint *target_datatype, MPI_Fint *win, MPI_Fint *request, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_RPUT, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_rput_)(origin_addr, origin_count, origin_datatype, target_rank,
-                            target_disp, target_count, target_datatype, win, request, ierr);
+        TI_NEXT(mpi_rput_)(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+                           target_count, target_datatype, win, request, ierr);
         return;
     }
     c->count = *origin_count;
@@ -3642,27 +3270,22 @@ TI_EXPORT void mpi_rput_(void *origin_addr, MPI_Fint *origin_count, MPI_Fint *or
     c->type2 = PMPI_Type_f2c(*target_datatype);
     c->win = PMPI_Win_f2c(*win);
     c->req = request;
-    TI_TWIN(pmpi_rput_)(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
-                        target_count, target_datatype, win, request, ierr);
+    TI_NEXT(mpi_rput_)(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+                       target_count, target_datatype, win, request, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_rma_request(c);
     ti_leave(*ierr);
 }
 
-void pmpi_rget_(void *origin_addr, MPI_Fint *origin_count, MPI_Fint *origin_datatype,
-                MPI_Fint *target_rank, MPI_Aint *target_disp, MPI_Fint *target_count,
-                MPI_Fint *target_datatype, MPI_Fint *win, MPI_Fint *request,
-                MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_rget_(void *origin_addr, MPI_Fint *origin_count, MPI_Fint *origin_datatype,
-                         MPI_Fint *target_rank, MPI_Aint *target_disp, MPI_Fint *target_count,
-                         MPI_Fint *target_datatype, MPI_Fint *win, MPI_Fint *request,
-                         MPI_Fint *ierr)
+void mpi_rget_(void *origin_addr, MPI_Fint *origin_count, MPI_Fint *origin_datatype,
+               MPI_Fint *target_rank, MPI_Aint *target_disp, MPI_Fint *target_count,
+               MPI_Fint *target_datatype, MPI_Fint *win, MPI_Fint *request, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_RGET, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_rget_)(origin_addr, origin_count, origin_datatype, target_rank,
-                            target_disp, target_count, target_datatype, win, request, ierr);
+        TI_NEXT(mpi_rget_)(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+                           target_count, target_datatype, win, request, ierr);
         return;
     }
     c->count = *origin_count;
@@ -3672,29 +3295,24 @@ TI_EXPORT void mpi_rget_(void *origin_addr, MPI_Fint *origin_count, MPI_Fint *or
     c->type2 = PMPI_Type_f2c(*target_datatype);
     c->win = PMPI_Win_f2c(*win);
     c->req = request;
-    TI_TWIN(pmpi_rget_)(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
-                        target_count, target_datatype, win, request, ierr);
+    TI_NEXT(mpi_rget_)(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+                       target_count, target_datatype, win, request, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_rma_request(c);
     ti_leave(*ierr);
 }
 
-void pmpi_raccumulate_(void *origin_addr, MPI_Fint *origin_count, MPI_Fint *origin_datatype,
-                       MPI_Fint *target_rank, MPI_Aint *target_disp, MPI_Fint *target_count,
-                       MPI_Fint *target_datatype, MPI_Fint *op, MPI_Fint *win,
-                       MPI_Fint *request, MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_raccumulate_(void *origin_addr, MPI_Fint *origin_count,
-                                MPI_Fint *origin_datatype, MPI_Fint *target_rank,
-                                MPI_Aint *target_disp, MPI_Fint *target_count,
-                                MPI_Fint *target_datatype, MPI_Fint *op, MPI_Fint *win,
-                                MPI_Fint *request, MPI_Fint *ierr)
+void mpi_raccumulate_(void *origin_addr, MPI_Fint *origin_count, MPI_Fint *origin_datatype,
+                      MPI_Fint *target_rank, MPI_Aint *target_disp, MPI_Fint *target_count,
+                      MPI_Fint *target_datatype, MPI_Fint *op, MPI_Fint *win, MPI_Fint *request,
+                      MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_RACCUMULATE, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_raccumulate_)(origin_addr, origin_count, origin_datatype, target_rank,
-                                   target_disp, target_count, target_datatype, op, win, request,
-                                   ierr);
+        TI_NEXT(mpi_raccumulate_)(origin_addr, origin_count, origin_datatype, target_rank,
+                                  target_disp, target_count, target_datatype, op, win, request,
+                                  ierr);
         return;
     }
     c->count = *origin_count;
@@ -3705,33 +3323,26 @@ TI_EXPORT void mpi_raccumulate_(void *origin_addr, MPI_Fint *origin_count,
     c->redop = PMPI_Op_f2c(*op);
     c->win = PMPI_Win_f2c(*win);
     c->req = request;
-    TI_TWIN(pmpi_raccumulate_)(origin_addr, origin_count, origin_datatype, target_rank,
-                               target_disp, target_count, target_datatype, op, win, request,
-                               ierr);
+    TI_NEXT(mpi_raccumulate_)(origin_addr, origin_count, origin_datatype, target_rank,
+                              target_disp, target_count, target_datatype, op, win, request,
+                              ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_rma_request(c);
     ti_leave(*ierr);
 }
 
-void pmpi_rget_accumulate_(void *origin_addr, MPI_Fint *origin_count, MPI_Fint *origin_datatype,
-                           void *result_addr, MPI_Fint *result_count, MPI_Fint *result_datatype,
-                           MPI_Fint *target_rank, MPI_Aint *target_disp, MPI_Fint *target_count,
-                           MPI_Fint *target_datatype, MPI_Fint *op, MPI_Fint *win,
-                           MPI_Fint *request, MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_rget_accumulate_(void *origin_addr, MPI_Fint *origin_count,
-                                    MPI_Fint *origin_datatype, void *result_addr,
-                                    MPI_Fint *result_count, MPI_Fint *result_datatype,
-                                    MPI_Fint *target_rank, MPI_Aint *target_disp,
-                                    MPI_Fint *target_count, MPI_Fint *target_datatype,
-                                    MPI_Fint *op, MPI_Fint *win, MPI_Fint *request,
-                                    MPI_Fint *ierr)
+void mpi_rget_accumulate_(void *origin_addr, MPI_Fint *origin_count, MPI_Fint *origin_datatype,
+                          void *result_addr, MPI_Fint *result_count, MPI_Fint *result_datatype,
+                          MPI_Fint *target_rank, MPI_Aint *target_disp, MPI_Fint *target_count,
+                          MPI_Fint *target_datatype, MPI_Fint *op, MPI_Fint *win,
+                          MPI_Fint *request, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_RGET_ACCUMULATE, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_rget_accumulate_)(origin_addr, origin_count, origin_datatype, result_addr,
-                                       result_count, result_datatype, target_rank, target_disp,
-                                       target_count, target_datatype, op, win, request, ierr);
+        TI_NEXT(mpi_rget_accumulate_)(origin_addr, origin_count, origin_datatype, result_addr,
+                                      result_count, result_datatype, target_rank, target_disp,
+                                      target_count, target_datatype, op, win, request, ierr);
         return;
     }
     c->count = *origin_count;
@@ -3742,102 +3353,91 @@ TI_EXPORT void mpi_rget_accumulate_(void *origin_addr, MPI_Fint *origin_count,
     c->redop = PMPI_Op_f2c(*op);
     c->win = PMPI_Win_f2c(*win);
     c->req = request;
-    TI_TWIN(pmpi_rget_accumulate_)(origin_addr, origin_count, origin_datatype, result_addr,
-                                   result_count, result_datatype, target_rank, target_disp,
-                                   target_count, target_datatype, op, win, request, ierr);
+    TI_NEXT(mpi_rget_accumulate_)(origin_addr, origin_count, origin_datatype, result_addr,
+                                  result_count, result_datatype, target_rank, target_disp,
+                                  target_count, target_datatype, op, win, request, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_rma_request(c);
     ti_leave(*ierr);
 }
 
-void pmpi_file_close_(MPI_Fint *fh, MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_file_close_(MPI_Fint *fh, MPI_Fint *ierr)
+void mpi_file_close_(MPI_Fint *fh, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_FILE_CLOSE, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_file_close_)(fh, ierr);
+        TI_NEXT(mpi_file_close_)(fh, ierr);
         return;
     }
     c->newfile = fh;
     ti_pre_file_close(c);
-    TI_TWIN(pmpi_file_close_)(fh, ierr);
+    TI_NEXT(mpi_file_close_)(fh, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_file_close(c);
     ti_leave(*ierr);
 }
 
-void pmpi_file_delete_(const char *filename, MPI_Fint *info, MPI_Fint *ierr,
-                       size_t filename_len) __attribute__((weak));
-TI_EXPORT void mpi_file_delete_(const char *filename, MPI_Fint *info, MPI_Fint *ierr,
-                                size_t filename_len)
+void mpi_file_delete_(const char *filename, MPI_Fint *info, MPI_Fint *ierr, size_t filename_len)
 {
     struct ti_call *c = TI_ENTER(TI_OP_FILE_DELETE, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_file_delete_)(filename, info, ierr, filename_len);
+        TI_NEXT(mpi_file_delete_)(filename, info, ierr, filename_len);
         return;
     }
     c->name = filename;
     c->name_bytes = filename_len;
-    TI_TWIN(pmpi_file_delete_)(filename, info, ierr, filename_len);
+    TI_NEXT(mpi_file_delete_)(filename, info, ierr, filename_len);
     if (*ierr == MPI_SUCCESS)
         ti_rec_file_delete(c);
     ti_leave(*ierr);
 }
 
-void pmpi_file_iread_(MPI_Fint *fh, void *buf, MPI_Fint *count, MPI_Fint *datatype,
-                      MPI_Fint *request, MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_file_iread_(MPI_Fint *fh, void *buf, MPI_Fint *count, MPI_Fint *datatype,
-                               MPI_Fint *request, MPI_Fint *ierr)
+void mpi_file_iread_(MPI_Fint *fh, void *buf, MPI_Fint *count, MPI_Fint *datatype,
+                     MPI_Fint *request, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_FILE_IREAD, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_file_iread_)(fh, buf, count, datatype, request, ierr);
+        TI_NEXT(mpi_file_iread_)(fh, buf, count, datatype, request, ierr);
         return;
     }
     c->file = PMPI_File_f2c(*fh);
     c->count = *count;
     c->type = PMPI_Type_f2c(*datatype);
     c->req = request;
-    TI_TWIN(pmpi_file_iread_)(fh, buf, count, datatype, request, ierr);
+    TI_NEXT(mpi_file_iread_)(fh, buf, count, datatype, request, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_file_iaccess(c);
     ti_leave(*ierr);
 }
 
-void pmpi_file_iread_all_(MPI_Fint *fh, void *buf, MPI_Fint *count, MPI_Fint *datatype,
-                          MPI_Fint *request, MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_file_iread_all_(MPI_Fint *fh, void *buf, MPI_Fint *count, MPI_Fint *datatype,
-                                   MPI_Fint *request, MPI_Fint *ierr)
+void mpi_file_iread_all_(MPI_Fint *fh, void *buf, MPI_Fint *count, MPI_Fint *datatype,
+                         MPI_Fint *request, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_FILE_IREAD_ALL, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_file_iread_all_)(fh, buf, count, datatype, request, ierr);
+        TI_NEXT(mpi_file_iread_all_)(fh, buf, count, datatype, request, ierr);
         return;
     }
     c->file = PMPI_File_f2c(*fh);
     c->count = *count;
     c->type = PMPI_Type_f2c(*datatype);
     c->req = request;
-    TI_TWIN(pmpi_file_iread_all_)(fh, buf, count, datatype, request, ierr);
+    TI_NEXT(mpi_file_iread_all_)(fh, buf, count, datatype, request, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_file_iaccess(c);
     ti_leave(*ierr);
 }
 
-void pmpi_file_iread_at_(MPI_Fint *fh, MPI_Offset *offset, void *buf, MPI_Fint *count,
-                         MPI_Fint *datatype, MPI_Fint *request,
-                         MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_file_iread_at_(MPI_Fint *fh, MPI_Offset *offset, void *buf, MPI_Fint *count,
-                                  MPI_Fint *datatype, MPI_Fint *request, MPI_Fint *ierr)
+void mpi_file_iread_at_(MPI_Fint *fh, MPI_Offset *offset, void *buf, MPI_Fint *count,
+                        MPI_Fint *datatype, MPI_Fint *request, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_FILE_IREAD_AT, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_file_iread_at_)(fh, offset, buf, count, datatype, request, ierr);
+        TI_NEXT(mpi_file_iread_at_)(fh, offset, buf, count, datatype, request, ierr);
         return;
     }
     c->file = PMPI_File_f2c(*fh);
@@ -3845,23 +3445,19 @@ TI_EXPORT void mpi_file_iread_at_(MPI_Fint *fh, MPI_Offset *offset, void *buf, M
     c->count = *count;
     c->type = PMPI_Type_f2c(*datatype);
     c->req = request;
-    TI_TWIN(pmpi_file_iread_at_)(fh, offset, buf, count, datatype, request, ierr);
+    TI_NEXT(mpi_file_iread_at_)(fh, offset, buf, count, datatype, request, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_file_iaccess(c);
     ti_leave(*ierr);
 }
 
-void pmpi_file_iread_at_all_(MPI_Fint *fh, MPI_Offset *offset, void *buf, MPI_Fint *count,
-                             MPI_Fint *datatype, MPI_Fint *request,
-                             MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_file_iread_at_all_(MPI_Fint *fh, MPI_Offset *offset, void *buf,
-                                      MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *request,
-                                      MPI_Fint *ierr)
+void mpi_file_iread_at_all_(MPI_Fint *fh, MPI_Offset *offset, void *buf, MPI_Fint *count,
+                            MPI_Fint *datatype, MPI_Fint *request, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_FILE_IREAD_AT_ALL, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_file_iread_at_all_)(fh, offset, buf, count, datatype, request, ierr);
+        TI_NEXT(mpi_file_iread_at_all_)(fh, offset, buf, count, datatype, request, ierr);
         return;
     }
     c->file = PMPI_File_f2c(*fh);
@@ -3869,85 +3465,76 @@ TI_EXPORT void mpi_file_iread_at_all_(MPI_Fint *fh, MPI_Offset *offset, void *bu
     c->count = *count;
     c->type = PMPI_Type_f2c(*datatype);
     c->req = request;
-    TI_TWIN(pmpi_file_iread_at_all_)(fh, offset, buf, count, datatype, request, ierr);
+    TI_NEXT(mpi_file_iread_at_all_)(fh, offset, buf, count, datatype, request, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_file_iaccess(c);
     ti_leave(*ierr);
 }
 
-void pmpi_file_iread_shared_(MPI_Fint *fh, void *buf, MPI_Fint *count, MPI_Fint *datatype,
-                             MPI_Fint *request, MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_file_iread_shared_(MPI_Fint *fh, void *buf, MPI_Fint *count,
-                                      MPI_Fint *datatype, MPI_Fint *request, MPI_Fint *ierr)
+void mpi_file_iread_shared_(MPI_Fint *fh, void *buf, MPI_Fint *count, MPI_Fint *datatype,
+                            MPI_Fint *request, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_FILE_IREAD_SHARED, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_file_iread_shared_)(fh, buf, count, datatype, request, ierr);
+        TI_NEXT(mpi_file_iread_shared_)(fh, buf, count, datatype, request, ierr);
         return;
     }
     c->file = PMPI_File_f2c(*fh);
     c->count = *count;
     c->type = PMPI_Type_f2c(*datatype);
     c->req = request;
-    TI_TWIN(pmpi_file_iread_shared_)(fh, buf, count, datatype, request, ierr);
+    TI_NEXT(mpi_file_iread_shared_)(fh, buf, count, datatype, request, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_file_iaccess(c);
     ti_leave(*ierr);
 }
 
-void pmpi_file_iwrite_(MPI_Fint *fh, void *buf, MPI_Fint *count, MPI_Fint *datatype,
-                       MPI_Fint *request, MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_file_iwrite_(MPI_Fint *fh, void *buf, MPI_Fint *count, MPI_Fint *datatype,
-                                MPI_Fint *request, MPI_Fint *ierr)
+void mpi_file_iwrite_(MPI_Fint *fh, void *buf, MPI_Fint *count, MPI_Fint *datatype,
+                      MPI_Fint *request, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_FILE_IWRITE, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_file_iwrite_)(fh, buf, count, datatype, request, ierr);
+        TI_NEXT(mpi_file_iwrite_)(fh, buf, count, datatype, request, ierr);
         return;
     }
     c->file = PMPI_File_f2c(*fh);
     c->count = *count;
     c->type = PMPI_Type_f2c(*datatype);
     c->req = request;
-    TI_TWIN(pmpi_file_iwrite_)(fh, buf, count, datatype, request, ierr);
+    TI_NEXT(mpi_file_iwrite_)(fh, buf, count, datatype, request, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_file_iaccess(c);
     ti_leave(*ierr);
 }
 
-void pmpi_file_iwrite_all_(MPI_Fint *fh, void *buf, MPI_Fint *count, MPI_Fint *datatype,
-                           MPI_Fint *request, MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_file_iwrite_all_(MPI_Fint *fh, void *buf, MPI_Fint *count,
-                                    MPI_Fint *datatype, MPI_Fint *request, MPI_Fint *ierr)
+void mpi_file_iwrite_all_(MPI_Fint *fh, void *buf, MPI_Fint *count, MPI_Fint *datatype,
+                          MPI_Fint *request, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_FILE_IWRITE_ALL, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_file_iwrite_all_)(fh, buf, count, datatype, request, ierr);
+        TI_NEXT(mpi_file_iwrite_all_)(fh, buf, count, datatype, request, ierr);
         return;
     }
     c->file = PMPI_File_f2c(*fh);
     c->count = *count;
     c->type = PMPI_Type_f2c(*datatype);
     c->req = request;
-    TI_TWIN(pmpi_file_iwrite_all_)(fh, buf, count, datatype, request, ierr);
+    TI_NEXT(mpi_file_iwrite_all_)(fh, buf, count, datatype, request, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_file_iaccess(c);
     ti_leave(*ierr);
 }
 
-void pmpi_file_iwrite_at_(MPI_Fint *fh, MPI_Offset *offset, void *buf, MPI_Fint *count,
-                          MPI_Fint *datatype, MPI_Fint *request,
-                          MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_file_iwrite_at_(MPI_Fint *fh, MPI_Offset *offset, void *buf, MPI_Fint *count,
-                                   MPI_Fint *datatype, MPI_Fint *request, MPI_Fint *ierr)
+void mpi_file_iwrite_at_(MPI_Fint *fh, MPI_Offset *offset, void *buf, MPI_Fint *count,
+                         MPI_Fint *datatype, MPI_Fint *request, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_FILE_IWRITE_AT, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_file_iwrite_at_)(fh, offset, buf, count, datatype, request, ierr);
+        TI_NEXT(mpi_file_iwrite_at_)(fh, offset, buf, count, datatype, request, ierr);
         return;
     }
     c->file = PMPI_File_f2c(*fh);
@@ -3955,23 +3542,19 @@ TI_EXPORT void mpi_file_iwrite_at_(MPI_Fint *fh, MPI_Offset *offset, void *buf, 
     c->count = *count;
     c->type = PMPI_Type_f2c(*datatype);
     c->req = request;
-    TI_TWIN(pmpi_file_iwrite_at_)(fh, offset, buf, count, datatype, request, ierr);
+    TI_NEXT(mpi_file_iwrite_at_)(fh, offset, buf, count, datatype, request, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_file_iaccess(c);
     ti_leave(*ierr);
 }
 
-void pmpi_file_iwrite_at_all_(MPI_Fint *fh, MPI_Offset *offset, void *buf, MPI_Fint *count,
-                              MPI_Fint *datatype, MPI_Fint *request,
-                              MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_file_iwrite_at_all_(MPI_Fint *fh, MPI_Offset *offset, void *buf,
-                                       MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *request,
-                                       MPI_Fint *ierr)
+void mpi_file_iwrite_at_all_(MPI_Fint *fh, MPI_Offset *offset, void *buf, MPI_Fint *count,
+                             MPI_Fint *datatype, MPI_Fint *request, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_FILE_IWRITE_AT_ALL, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_file_iwrite_at_all_)(fh, offset, buf, count, datatype, request, ierr);
+        TI_NEXT(mpi_file_iwrite_at_all_)(fh, offset, buf, count, datatype, request, ierr);
         return;
     }
     c->file = PMPI_File_f2c(*fh);
@@ -3979,42 +3562,38 @@ TI_EXPORT void mpi_file_iwrite_at_all_(MPI_Fint *fh, MPI_Offset *offset, void *b
     c->count = *count;
     c->type = PMPI_Type_f2c(*datatype);
     c->req = request;
-    TI_TWIN(pmpi_file_iwrite_at_all_)(fh, offset, buf, count, datatype, request, ierr);
+    TI_NEXT(mpi_file_iwrite_at_all_)(fh, offset, buf, count, datatype, request, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_file_iaccess(c);
     ti_leave(*ierr);
 }
 
-void pmpi_file_iwrite_shared_(MPI_Fint *fh, void *buf, MPI_Fint *count, MPI_Fint *datatype,
-                              MPI_Fint *request, MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_file_iwrite_shared_(MPI_Fint *fh, void *buf, MPI_Fint *count,
-                                       MPI_Fint *datatype, MPI_Fint *request, MPI_Fint *ierr)
+void mpi_file_iwrite_shared_(MPI_Fint *fh, void *buf, MPI_Fint *count, MPI_Fint *datatype,
+                             MPI_Fint *request, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_FILE_IWRITE_SHARED, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_file_iwrite_shared_)(fh, buf, count, datatype, request, ierr);
+        TI_NEXT(mpi_file_iwrite_shared_)(fh, buf, count, datatype, request, ierr);
         return;
     }
     c->file = PMPI_File_f2c(*fh);
     c->count = *count;
     c->type = PMPI_Type_f2c(*datatype);
     c->req = request;
-    TI_TWIN(pmpi_file_iwrite_shared_)(fh, buf, count, datatype, request, ierr);
+    TI_NEXT(mpi_file_iwrite_shared_)(fh, buf, count, datatype, request, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_file_iaccess(c);
     ti_leave(*ierr);
 }
 
-void pmpi_file_open_(MPI_Fint *comm, const char *filename, MPI_Fint *amode, MPI_Fint *info,
-                     MPI_Fint *fh, MPI_Fint *ierr, size_t filename_len) __attribute__((weak));
-TI_EXPORT void mpi_file_open_(MPI_Fint *comm, const char *filename, MPI_Fint *amode,
-                              MPI_Fint *info, MPI_Fint *fh, MPI_Fint *ierr, size_t filename_len)
+void mpi_file_open_(MPI_Fint *comm, const char *filename, MPI_Fint *amode, MPI_Fint *info,
+                    MPI_Fint *fh, MPI_Fint *ierr, size_t filename_len)
 {
     struct ti_call *c = TI_ENTER(TI_OP_FILE_OPEN, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_file_open_)(comm, filename, amode, info, fh, ierr, filename_len);
+        TI_NEXT(mpi_file_open_)(comm, filename, amode, info, fh, ierr, filename_len);
         return;
     }
     c->comm = PMPI_Comm_f2c(*comm);
@@ -4022,39 +3601,35 @@ TI_EXPORT void mpi_file_open_(MPI_Fint *comm, const char *filename, MPI_Fint *am
     c->name_bytes = filename_len;
     c->mode = *amode;
     c->newfile = fh;
-    TI_TWIN(pmpi_file_open_)(comm, filename, amode, info, fh, ierr, filename_len);
+    TI_NEXT(mpi_file_open_)(comm, filename, amode, info, fh, ierr, filename_len);
     if (*ierr == MPI_SUCCESS)
         ti_rec_file_open(c);
     ti_leave(*ierr);
 }
 
-void pmpi_file_preallocate_(MPI_Fint *fh, MPI_Offset *size,
-                            MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_file_preallocate_(MPI_Fint *fh, MPI_Offset *size, MPI_Fint *ierr)
+void mpi_file_preallocate_(MPI_Fint *fh, MPI_Offset *size, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_FILE_PREALLOCATE, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_file_preallocate_)(fh, size, ierr);
+        TI_NEXT(mpi_file_preallocate_)(fh, size, ierr);
         return;
     }
     c->file = PMPI_File_f2c(*fh);
     c->bytes = *size;
-    TI_TWIN(pmpi_file_preallocate_)(fh, size, ierr);
+    TI_NEXT(mpi_file_preallocate_)(fh, size, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_file_size(c);
     ti_leave(*ierr);
 }
 
-void pmpi_file_read_(MPI_Fint *fh, void *buf, MPI_Fint *count, MPI_Fint *datatype,
-                     MPI_Fint *status, MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_file_read_(MPI_Fint *fh, void *buf, MPI_Fint *count, MPI_Fint *datatype,
-                              MPI_Fint *status, MPI_Fint *ierr)
+void mpi_file_read_(MPI_Fint *fh, void *buf, MPI_Fint *count, MPI_Fint *datatype,
+                    MPI_Fint *status, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_FILE_READ, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_file_read_)(fh, buf, count, datatype, status, ierr);
+        TI_NEXT(mpi_file_read_)(fh, buf, count, datatype, status, ierr);
         return;
     }
     c->file = PMPI_File_f2c(*fh);
@@ -4062,21 +3637,19 @@ TI_EXPORT void mpi_file_read_(MPI_Fint *fh, void *buf, MPI_Fint *count, MPI_Fint
     c->type = PMPI_Type_f2c(*datatype);
     c->status = status;
     ti_pre_file_access(c);
-    TI_TWIN(pmpi_file_read_)(fh, buf, count, datatype, c->status, ierr);
+    TI_NEXT(mpi_file_read_)(fh, buf, count, datatype, c->status, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_file_access(c);
     ti_leave(*ierr);
 }
 
-void pmpi_file_read_all_(MPI_Fint *fh, void *buf, MPI_Fint *count, MPI_Fint *datatype,
-                         MPI_Fint *status, MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_file_read_all_(MPI_Fint *fh, void *buf, MPI_Fint *count, MPI_Fint *datatype,
-                                  MPI_Fint *status, MPI_Fint *ierr)
+void mpi_file_read_all_(MPI_Fint *fh, void *buf, MPI_Fint *count, MPI_Fint *datatype,
+                        MPI_Fint *status, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_FILE_READ_ALL, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_file_read_all_)(fh, buf, count, datatype, status, ierr);
+        TI_NEXT(mpi_file_read_all_)(fh, buf, count, datatype, status, ierr);
         return;
     }
     c->file = PMPI_File_f2c(*fh);
@@ -4084,61 +3657,54 @@ TI_EXPORT void mpi_file_read_all_(MPI_Fint *fh, void *buf, MPI_Fint *count, MPI_
     c->type = PMPI_Type_f2c(*datatype);
     c->status = status;
     ti_pre_file_access(c);
-    TI_TWIN(pmpi_file_read_all_)(fh, buf, count, datatype, c->status, ierr);
+    TI_NEXT(mpi_file_read_all_)(fh, buf, count, datatype, c->status, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_file_access(c);
     ti_leave(*ierr);
 }
 
-void pmpi_file_read_all_begin_(MPI_Fint *fh, void *buf, MPI_Fint *count, MPI_Fint *datatype,
-                               MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_file_read_all_begin_(MPI_Fint *fh, void *buf, MPI_Fint *count,
-                                        MPI_Fint *datatype, MPI_Fint *ierr)
+void mpi_file_read_all_begin_(MPI_Fint *fh, void *buf, MPI_Fint *count, MPI_Fint *datatype,
+                              MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_FILE_READ_ALL_BEGIN, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_file_read_all_begin_)(fh, buf, count, datatype, ierr);
+        TI_NEXT(mpi_file_read_all_begin_)(fh, buf, count, datatype, ierr);
         return;
     }
     c->file = PMPI_File_f2c(*fh);
     c->count = *count;
     c->type = PMPI_Type_f2c(*datatype);
-    TI_TWIN(pmpi_file_read_all_begin_)(fh, buf, count, datatype, ierr);
+    TI_NEXT(mpi_file_read_all_begin_)(fh, buf, count, datatype, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_file_begin(c);
     ti_leave(*ierr);
 }
 
-void pmpi_file_read_all_end_(MPI_Fint *fh, void *buf, MPI_Fint *status,
-                             MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_file_read_all_end_(MPI_Fint *fh, void *buf, MPI_Fint *status, MPI_Fint *ierr)
+void mpi_file_read_all_end_(MPI_Fint *fh, void *buf, MPI_Fint *status, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_FILE_READ_ALL_END, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_file_read_all_end_)(fh, buf, status, ierr);
+        TI_NEXT(mpi_file_read_all_end_)(fh, buf, status, ierr);
         return;
     }
     c->file = PMPI_File_f2c(*fh);
     c->status = status;
     ti_pre_file_end(c);
-    TI_TWIN(pmpi_file_read_all_end_)(fh, buf, c->status, ierr);
+    TI_NEXT(mpi_file_read_all_end_)(fh, buf, c->status, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_file_end(c);
     ti_leave(*ierr);
 }
 
-void pmpi_file_read_at_(MPI_Fint *fh, MPI_Offset *offset, void *buf, MPI_Fint *count,
-                        MPI_Fint *datatype, MPI_Fint *status,
-                        MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_file_read_at_(MPI_Fint *fh, MPI_Offset *offset, void *buf, MPI_Fint *count,
-                                 MPI_Fint *datatype, MPI_Fint *status, MPI_Fint *ierr)
+void mpi_file_read_at_(MPI_Fint *fh, MPI_Offset *offset, void *buf, MPI_Fint *count,
+                       MPI_Fint *datatype, MPI_Fint *status, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_FILE_READ_AT, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_file_read_at_)(fh, offset, buf, count, datatype, status, ierr);
+        TI_NEXT(mpi_file_read_at_)(fh, offset, buf, count, datatype, status, ierr);
         return;
     }
     c->file = PMPI_File_f2c(*fh);
@@ -4147,23 +3713,19 @@ TI_EXPORT void mpi_file_read_at_(MPI_Fint *fh, MPI_Offset *offset, void *buf, MP
     c->type = PMPI_Type_f2c(*datatype);
     c->status = status;
     ti_pre_file_access(c);
-    TI_TWIN(pmpi_file_read_at_)(fh, offset, buf, count, datatype, c->status, ierr);
+    TI_NEXT(mpi_file_read_at_)(fh, offset, buf, count, datatype, c->status, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_file_access(c);
     ti_leave(*ierr);
 }
 
-void pmpi_file_read_at_all_(MPI_Fint *fh, MPI_Offset *offset, void *buf, MPI_Fint *count,
-                            MPI_Fint *datatype, MPI_Fint *status,
-                            MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_file_read_at_all_(MPI_Fint *fh, MPI_Offset *offset, void *buf,
-                                     MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *status,
-                                     MPI_Fint *ierr)
+void mpi_file_read_at_all_(MPI_Fint *fh, MPI_Offset *offset, void *buf, MPI_Fint *count,
+                           MPI_Fint *datatype, MPI_Fint *status, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_FILE_READ_AT_ALL, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_file_read_at_all_)(fh, offset, buf, count, datatype, status, ierr);
+        TI_NEXT(mpi_file_read_at_all_)(fh, offset, buf, count, datatype, status, ierr);
         return;
     }
     c->file = PMPI_File_f2c(*fh);
@@ -4172,62 +3734,55 @@ TI_EXPORT void mpi_file_read_at_all_(MPI_Fint *fh, MPI_Offset *offset, void *buf
     c->type = PMPI_Type_f2c(*datatype);
     c->status = status;
     ti_pre_file_access(c);
-    TI_TWIN(pmpi_file_read_at_all_)(fh, offset, buf, count, datatype, c->status, ierr);
+    TI_NEXT(mpi_file_read_at_all_)(fh, offset, buf, count, datatype, c->status, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_file_access(c);
     ti_leave(*ierr);
 }
 
-void pmpi_file_read_at_all_begin_(MPI_Fint *fh, MPI_Offset *offset, void *buf, MPI_Fint *count,
-                                  MPI_Fint *datatype, MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_file_read_at_all_begin_(MPI_Fint *fh, MPI_Offset *offset, void *buf,
-                                           MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *ierr)
+void mpi_file_read_at_all_begin_(MPI_Fint *fh, MPI_Offset *offset, void *buf, MPI_Fint *count,
+                                 MPI_Fint *datatype, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_FILE_READ_AT_ALL_BEGIN, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_file_read_at_all_begin_)(fh, offset, buf, count, datatype, ierr);
+        TI_NEXT(mpi_file_read_at_all_begin_)(fh, offset, buf, count, datatype, ierr);
         return;
     }
     c->file = PMPI_File_f2c(*fh);
     c->offset = *offset;
     c->count = *count;
     c->type = PMPI_Type_f2c(*datatype);
-    TI_TWIN(pmpi_file_read_at_all_begin_)(fh, offset, buf, count, datatype, ierr);
+    TI_NEXT(mpi_file_read_at_all_begin_)(fh, offset, buf, count, datatype, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_file_begin(c);
     ti_leave(*ierr);
 }
 
-void pmpi_file_read_at_all_end_(MPI_Fint *fh, void *buf, MPI_Fint *status,
-                                MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_file_read_at_all_end_(MPI_Fint *fh, void *buf, MPI_Fint *status,
-                                         MPI_Fint *ierr)
+void mpi_file_read_at_all_end_(MPI_Fint *fh, void *buf, MPI_Fint *status, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_FILE_READ_AT_ALL_END, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_file_read_at_all_end_)(fh, buf, status, ierr);
+        TI_NEXT(mpi_file_read_at_all_end_)(fh, buf, status, ierr);
         return;
     }
     c->file = PMPI_File_f2c(*fh);
     c->status = status;
     ti_pre_file_end(c);
-    TI_TWIN(pmpi_file_read_at_all_end_)(fh, buf, c->status, ierr);
+    TI_NEXT(mpi_file_read_at_all_end_)(fh, buf, c->status, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_file_end(c);
     ti_leave(*ierr);
 }
 
-void pmpi_file_read_ordered_(MPI_Fint *fh, void *buf, MPI_Fint *count, MPI_Fint *datatype,
-                             MPI_Fint *status, MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_file_read_ordered_(MPI_Fint *fh, void *buf, MPI_Fint *count,
-                                      MPI_Fint *datatype, MPI_Fint *status, MPI_Fint *ierr)
+void mpi_file_read_ordered_(MPI_Fint *fh, void *buf, MPI_Fint *count, MPI_Fint *datatype,
+                            MPI_Fint *status, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_FILE_READ_ORDERED, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_file_read_ordered_)(fh, buf, count, datatype, status, ierr);
+        TI_NEXT(mpi_file_read_ordered_)(fh, buf, count, datatype, status, ierr);
         return;
     }
     c->file = PMPI_File_f2c(*fh);
@@ -4235,61 +3790,54 @@ TI_EXPORT void mpi_file_read_ordered_(MPI_Fint *fh, void *buf, MPI_Fint *count,
     c->type = PMPI_Type_f2c(*datatype);
     c->status = status;
     ti_pre_file_access(c);
-    TI_TWIN(pmpi_file_read_ordered_)(fh, buf, count, datatype, c->status, ierr);
+    TI_NEXT(mpi_file_read_ordered_)(fh, buf, count, datatype, c->status, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_file_access(c);
     ti_leave(*ierr);
 }
 
-void pmpi_file_read_ordered_begin_(MPI_Fint *fh, void *buf, MPI_Fint *count, MPI_Fint *datatype,
-                                   MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_file_read_ordered_begin_(MPI_Fint *fh, void *buf, MPI_Fint *count,
-                                            MPI_Fint *datatype, MPI_Fint *ierr)
+void mpi_file_read_ordered_begin_(MPI_Fint *fh, void *buf, MPI_Fint *count, MPI_Fint *datatype,
+                                  MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_FILE_READ_ORDERED_BEGIN, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_file_read_ordered_begin_)(fh, buf, count, datatype, ierr);
+        TI_NEXT(mpi_file_read_ordered_begin_)(fh, buf, count, datatype, ierr);
         return;
     }
     c->file = PMPI_File_f2c(*fh);
     c->count = *count;
     c->type = PMPI_Type_f2c(*datatype);
-    TI_TWIN(pmpi_file_read_ordered_begin_)(fh, buf, count, datatype, ierr);
+    TI_NEXT(mpi_file_read_ordered_begin_)(fh, buf, count, datatype, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_file_begin(c);
     ti_leave(*ierr);
 }
 
-void pmpi_file_read_ordered_end_(MPI_Fint *fh, void *buf, MPI_Fint *status,
-                                 MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_file_read_ordered_end_(MPI_Fint *fh, void *buf, MPI_Fint *status,
-                                          MPI_Fint *ierr)
+void mpi_file_read_ordered_end_(MPI_Fint *fh, void *buf, MPI_Fint *status, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_FILE_READ_ORDERED_END, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_file_read_ordered_end_)(fh, buf, status, ierr);
+        TI_NEXT(mpi_file_read_ordered_end_)(fh, buf, status, ierr);
         return;
     }
     c->file = PMPI_File_f2c(*fh);
     c->status = status;
     ti_pre_file_end(c);
-    TI_TWIN(pmpi_file_read_ordered_end_)(fh, buf, c->status, ierr);
+    TI_NEXT(mpi_file_read_ordered_end_)(fh, buf, c->status, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_file_end(c);
     ti_leave(*ierr);
 }
 
-void pmpi_file_read_shared_(MPI_Fint *fh, void *buf, MPI_Fint *count, MPI_Fint *datatype,
-                            MPI_Fint *status, MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_file_read_shared_(MPI_Fint *fh, void *buf, MPI_Fint *count,
-                                     MPI_Fint *datatype, MPI_Fint *status, MPI_Fint *ierr)
+void mpi_file_read_shared_(MPI_Fint *fh, void *buf, MPI_Fint *count, MPI_Fint *datatype,
+                           MPI_Fint *status, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_FILE_READ_SHARED, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_file_read_shared_)(fh, buf, count, datatype, status, ierr);
+        TI_NEXT(mpi_file_read_shared_)(fh, buf, count, datatype, status, ierr);
         return;
     }
     c->file = PMPI_File_f2c(*fh);
@@ -4297,132 +3845,118 @@ TI_EXPORT void mpi_file_read_shared_(MPI_Fint *fh, void *buf, MPI_Fint *count,
     c->type = PMPI_Type_f2c(*datatype);
     c->status = status;
     ti_pre_file_access(c);
-    TI_TWIN(pmpi_file_read_shared_)(fh, buf, count, datatype, c->status, ierr);
+    TI_NEXT(mpi_file_read_shared_)(fh, buf, count, datatype, c->status, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_file_access(c);
     ti_leave(*ierr);
 }
 
-void pmpi_file_seek_shared_(MPI_Fint *fh, MPI_Offset *offset, MPI_Fint *whence,
-                            MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_file_seek_shared_(MPI_Fint *fh, MPI_Offset *offset, MPI_Fint *whence,
-                                     MPI_Fint *ierr)
+void mpi_file_seek_shared_(MPI_Fint *fh, MPI_Offset *offset, MPI_Fint *whence, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_FILE_SEEK_SHARED, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_file_seek_shared_)(fh, offset, whence, ierr);
+        TI_NEXT(mpi_file_seek_shared_)(fh, offset, whence, ierr);
         return;
     }
     c->file = PMPI_File_f2c(*fh);
     c->offset = *offset;
     c->mode = *whence;
-    TI_TWIN(pmpi_file_seek_shared_)(fh, offset, whence, ierr);
+    TI_NEXT(mpi_file_seek_shared_)(fh, offset, whence, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_file_seek_shared(c);
     ti_leave(*ierr);
 }
 
-void pmpi_file_set_atomicity_(MPI_Fint *fh, MPI_Fint *flag,
-                              MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_file_set_atomicity_(MPI_Fint *fh, MPI_Fint *flag, MPI_Fint *ierr)
+void mpi_file_set_atomicity_(MPI_Fint *fh, MPI_Fint *flag, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_FILE_SET_ATOMICITY, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_file_set_atomicity_)(fh, flag, ierr);
+        TI_NEXT(mpi_file_set_atomicity_)(fh, flag, ierr);
         return;
     }
     c->file = PMPI_File_f2c(*fh);
     c->level = *flag;
-    TI_TWIN(pmpi_file_set_atomicity_)(fh, flag, ierr);
+    TI_NEXT(mpi_file_set_atomicity_)(fh, flag, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_file_set_atomicity(c);
     ti_leave(*ierr);
 }
 
-void pmpi_file_set_info_(MPI_Fint *fh, MPI_Fint *info, MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_file_set_info_(MPI_Fint *fh, MPI_Fint *info, MPI_Fint *ierr)
+void mpi_file_set_info_(MPI_Fint *fh, MPI_Fint *info, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_FILE_SET_INFO, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_file_set_info_)(fh, info, ierr);
+        TI_NEXT(mpi_file_set_info_)(fh, info, ierr);
         return;
     }
     c->file = PMPI_File_f2c(*fh);
-    TI_TWIN(pmpi_file_set_info_)(fh, info, ierr);
+    TI_NEXT(mpi_file_set_info_)(fh, info, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_file_call(c);
     ti_leave(*ierr);
 }
 
-void pmpi_file_set_size_(MPI_Fint *fh, MPI_Offset *size, MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_file_set_size_(MPI_Fint *fh, MPI_Offset *size, MPI_Fint *ierr)
+void mpi_file_set_size_(MPI_Fint *fh, MPI_Offset *size, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_FILE_SET_SIZE, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_file_set_size_)(fh, size, ierr);
+        TI_NEXT(mpi_file_set_size_)(fh, size, ierr);
         return;
     }
     c->file = PMPI_File_f2c(*fh);
     c->bytes = *size;
-    TI_TWIN(pmpi_file_set_size_)(fh, size, ierr);
+    TI_NEXT(mpi_file_set_size_)(fh, size, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_file_size(c);
     ti_leave(*ierr);
 }
 
-void pmpi_file_set_view_(MPI_Fint *fh, MPI_Offset *disp, MPI_Fint *etype, MPI_Fint *filetype,
-                         const char *datarep, MPI_Fint *info, MPI_Fint *ierr,
-                         size_t datarep_len) __attribute__((weak));
-TI_EXPORT void mpi_file_set_view_(MPI_Fint *fh, MPI_Offset *disp, MPI_Fint *etype,
-                                  MPI_Fint *filetype, const char *datarep, MPI_Fint *info,
-                                  MPI_Fint *ierr, size_t datarep_len)
+void mpi_file_set_view_(MPI_Fint *fh, MPI_Offset *disp, MPI_Fint *etype, MPI_Fint *filetype,
+                        const char *datarep, MPI_Fint *info, MPI_Fint *ierr, size_t datarep_len)
 {
     struct ti_call *c = TI_ENTER(TI_OP_FILE_SET_VIEW, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_file_set_view_)(fh, disp, etype, filetype, datarep, info, ierr,
-                                     datarep_len);
+        TI_NEXT(mpi_file_set_view_)(fh, disp, etype, filetype, datarep, info, ierr,
+                                    datarep_len);
         return;
     }
     c->file = PMPI_File_f2c(*fh);
     c->offset = *disp;
     c->type = PMPI_Type_f2c(*etype);
     c->type2 = PMPI_Type_f2c(*filetype);
-    TI_TWIN(pmpi_file_set_view_)(fh, disp, etype, filetype, datarep, info, ierr, datarep_len);
+    TI_NEXT(mpi_file_set_view_)(fh, disp, etype, filetype, datarep, info, ierr, datarep_len);
     if (*ierr == MPI_SUCCESS)
         ti_rec_file_set_view(c);
     ti_leave(*ierr);
 }
 
-void pmpi_file_sync_(MPI_Fint *fh, MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_file_sync_(MPI_Fint *fh, MPI_Fint *ierr)
+void mpi_file_sync_(MPI_Fint *fh, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_FILE_SYNC, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_file_sync_)(fh, ierr);
+        TI_NEXT(mpi_file_sync_)(fh, ierr);
         return;
     }
     c->file = PMPI_File_f2c(*fh);
-    TI_TWIN(pmpi_file_sync_)(fh, ierr);
+    TI_NEXT(mpi_file_sync_)(fh, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_file_call(c);
     ti_leave(*ierr);
 }
 
-void pmpi_file_write_(MPI_Fint *fh, void *buf, MPI_Fint *count, MPI_Fint *datatype,
-                      MPI_Fint *status, MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_file_write_(MPI_Fint *fh, void *buf, MPI_Fint *count, MPI_Fint *datatype,
-                               MPI_Fint *status, MPI_Fint *ierr)
+void mpi_file_write_(MPI_Fint *fh, void *buf, MPI_Fint *count, MPI_Fint *datatype,
+                     MPI_Fint *status, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_FILE_WRITE, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_file_write_)(fh, buf, count, datatype, status, ierr);
+        TI_NEXT(mpi_file_write_)(fh, buf, count, datatype, status, ierr);
         return;
     }
     c->file = PMPI_File_f2c(*fh);
@@ -4430,21 +3964,19 @@ TI_EXPORT void mpi_file_write_(MPI_Fint *fh, void *buf, MPI_Fint *count, MPI_Fin
     c->type = PMPI_Type_f2c(*datatype);
     c->status = status;
     ti_pre_file_access(c);
-    TI_TWIN(pmpi_file_write_)(fh, buf, count, datatype, c->status, ierr);
+    TI_NEXT(mpi_file_write_)(fh, buf, count, datatype, c->status, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_file_access(c);
     ti_leave(*ierr);
 }
 
-void pmpi_file_write_all_(MPI_Fint *fh, void *buf, MPI_Fint *count, MPI_Fint *datatype,
-                          MPI_Fint *status, MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_file_write_all_(MPI_Fint *fh, void *buf, MPI_Fint *count, MPI_Fint *datatype,
-                                   MPI_Fint *status, MPI_Fint *ierr)
+void mpi_file_write_all_(MPI_Fint *fh, void *buf, MPI_Fint *count, MPI_Fint *datatype,
+                         MPI_Fint *status, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_FILE_WRITE_ALL, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_file_write_all_)(fh, buf, count, datatype, status, ierr);
+        TI_NEXT(mpi_file_write_all_)(fh, buf, count, datatype, status, ierr);
         return;
     }
     c->file = PMPI_File_f2c(*fh);
@@ -4452,62 +3984,54 @@ TI_EXPORT void mpi_file_write_all_(MPI_Fint *fh, void *buf, MPI_Fint *count, MPI
     c->type = PMPI_Type_f2c(*datatype);
     c->status = status;
     ti_pre_file_access(c);
-    TI_TWIN(pmpi_file_write_all_)(fh, buf, count, datatype, c->status, ierr);
+    TI_NEXT(mpi_file_write_all_)(fh, buf, count, datatype, c->status, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_file_access(c);
     ti_leave(*ierr);
 }
 
-void pmpi_file_write_all_begin_(MPI_Fint *fh, void *buf, MPI_Fint *count, MPI_Fint *datatype,
-                                MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_file_write_all_begin_(MPI_Fint *fh, void *buf, MPI_Fint *count,
-                                         MPI_Fint *datatype, MPI_Fint *ierr)
+void mpi_file_write_all_begin_(MPI_Fint *fh, void *buf, MPI_Fint *count, MPI_Fint *datatype,
+                               MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_FILE_WRITE_ALL_BEGIN, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_file_write_all_begin_)(fh, buf, count, datatype, ierr);
+        TI_NEXT(mpi_file_write_all_begin_)(fh, buf, count, datatype, ierr);
         return;
     }
     c->file = PMPI_File_f2c(*fh);
     c->count = *count;
     c->type = PMPI_Type_f2c(*datatype);
-    TI_TWIN(pmpi_file_write_all_begin_)(fh, buf, count, datatype, ierr);
+    TI_NEXT(mpi_file_write_all_begin_)(fh, buf, count, datatype, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_file_begin(c);
     ti_leave(*ierr);
 }
 
-void pmpi_file_write_all_end_(MPI_Fint *fh, void *buf, MPI_Fint *status,
-                              MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_file_write_all_end_(MPI_Fint *fh, void *buf, MPI_Fint *status,
-                                       MPI_Fint *ierr)
+void mpi_file_write_all_end_(MPI_Fint *fh, void *buf, MPI_Fint *status, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_FILE_WRITE_ALL_END, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_file_write_all_end_)(fh, buf, status, ierr);
+        TI_NEXT(mpi_file_write_all_end_)(fh, buf, status, ierr);
         return;
     }
     c->file = PMPI_File_f2c(*fh);
     c->status = status;
     ti_pre_file_end(c);
-    TI_TWIN(pmpi_file_write_all_end_)(fh, buf, c->status, ierr);
+    TI_NEXT(mpi_file_write_all_end_)(fh, buf, c->status, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_file_end(c);
     ti_leave(*ierr);
 }
 
-void pmpi_file_write_at_(MPI_Fint *fh, MPI_Offset *offset, void *buf, MPI_Fint *count,
-                         MPI_Fint *datatype, MPI_Fint *status,
-                         MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_file_write_at_(MPI_Fint *fh, MPI_Offset *offset, void *buf, MPI_Fint *count,
-                                  MPI_Fint *datatype, MPI_Fint *status, MPI_Fint *ierr)
+void mpi_file_write_at_(MPI_Fint *fh, MPI_Offset *offset, void *buf, MPI_Fint *count,
+                        MPI_Fint *datatype, MPI_Fint *status, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_FILE_WRITE_AT, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_file_write_at_)(fh, offset, buf, count, datatype, status, ierr);
+        TI_NEXT(mpi_file_write_at_)(fh, offset, buf, count, datatype, status, ierr);
         return;
     }
     c->file = PMPI_File_f2c(*fh);
@@ -4516,23 +4040,19 @@ TI_EXPORT void mpi_file_write_at_(MPI_Fint *fh, MPI_Offset *offset, void *buf, M
     c->type = PMPI_Type_f2c(*datatype);
     c->status = status;
     ti_pre_file_access(c);
-    TI_TWIN(pmpi_file_write_at_)(fh, offset, buf, count, datatype, c->status, ierr);
+    TI_NEXT(mpi_file_write_at_)(fh, offset, buf, count, datatype, c->status, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_file_access(c);
     ti_leave(*ierr);
 }
 
-void pmpi_file_write_at_all_(MPI_Fint *fh, MPI_Offset *offset, void *buf, MPI_Fint *count,
-                             MPI_Fint *datatype, MPI_Fint *status,
-                             MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_file_write_at_all_(MPI_Fint *fh, MPI_Offset *offset, void *buf,
-                                      MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *status,
-                                      MPI_Fint *ierr)
+void mpi_file_write_at_all_(MPI_Fint *fh, MPI_Offset *offset, void *buf, MPI_Fint *count,
+                            MPI_Fint *datatype, MPI_Fint *status, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_FILE_WRITE_AT_ALL, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_file_write_at_all_)(fh, offset, buf, count, datatype, status, ierr);
+        TI_NEXT(mpi_file_write_at_all_)(fh, offset, buf, count, datatype, status, ierr);
         return;
     }
     c->file = PMPI_File_f2c(*fh);
@@ -4541,62 +4061,55 @@ TI_EXPORT void mpi_file_write_at_all_(MPI_Fint *fh, MPI_Offset *offset, void *bu
     c->type = PMPI_Type_f2c(*datatype);
     c->status = status;
     ti_pre_file_access(c);
-    TI_TWIN(pmpi_file_write_at_all_)(fh, offset, buf, count, datatype, c->status, ierr);
+    TI_NEXT(mpi_file_write_at_all_)(fh, offset, buf, count, datatype, c->status, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_file_access(c);
     ti_leave(*ierr);
 }
 
-void pmpi_file_write_at_all_begin_(MPI_Fint *fh, MPI_Offset *offset, void *buf, MPI_Fint *count,
-                                   MPI_Fint *datatype, MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_file_write_at_all_begin_(MPI_Fint *fh, MPI_Offset *offset, void *buf,
-                                            MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *ierr)
+void mpi_file_write_at_all_begin_(MPI_Fint *fh, MPI_Offset *offset, void *buf, MPI_Fint *count,
+                                  MPI_Fint *datatype, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_FILE_WRITE_AT_ALL_BEGIN, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_file_write_at_all_begin_)(fh, offset, buf, count, datatype, ierr);
+        TI_NEXT(mpi_file_write_at_all_begin_)(fh, offset, buf, count, datatype, ierr);
         return;
     }
     c->file = PMPI_File_f2c(*fh);
     c->offset = *offset;
     c->count = *count;
     c->type = PMPI_Type_f2c(*datatype);
-    TI_TWIN(pmpi_file_write_at_all_begin_)(fh, offset, buf, count, datatype, ierr);
+    TI_NEXT(mpi_file_write_at_all_begin_)(fh, offset, buf, count, datatype, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_file_begin(c);
     ti_leave(*ierr);
 }
 
-void pmpi_file_write_at_all_end_(MPI_Fint *fh, void *buf, MPI_Fint *status,
-                                 MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_file_write_at_all_end_(MPI_Fint *fh, void *buf, MPI_Fint *status,
-                                          MPI_Fint *ierr)
+void mpi_file_write_at_all_end_(MPI_Fint *fh, void *buf, MPI_Fint *status, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_FILE_WRITE_AT_ALL_END, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_file_write_at_all_end_)(fh, buf, status, ierr);
+        TI_NEXT(mpi_file_write_at_all_end_)(fh, buf, status, ierr);
         return;
     }
     c->file = PMPI_File_f2c(*fh);
     c->status = status;
     ti_pre_file_end(c);
-    TI_TWIN(pmpi_file_write_at_all_end_)(fh, buf, c->status, ierr);
+    TI_NEXT(mpi_file_write_at_all_end_)(fh, buf, c->status, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_file_end(c);
     ti_leave(*ierr);
 }
 
-void pmpi_file_write_ordered_(MPI_Fint *fh, void *buf, MPI_Fint *count, MPI_Fint *datatype,
-                              MPI_Fint *status, MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_file_write_ordered_(MPI_Fint *fh, void *buf, MPI_Fint *count,
-                                       MPI_Fint *datatype, MPI_Fint *status, MPI_Fint *ierr)
+void mpi_file_write_ordered_(MPI_Fint *fh, void *buf, MPI_Fint *count, MPI_Fint *datatype,
+                             MPI_Fint *status, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_FILE_WRITE_ORDERED, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_file_write_ordered_)(fh, buf, count, datatype, status, ierr);
+        TI_NEXT(mpi_file_write_ordered_)(fh, buf, count, datatype, status, ierr);
         return;
     }
     c->file = PMPI_File_f2c(*fh);
@@ -4604,61 +4117,54 @@ TI_EXPORT void mpi_file_write_ordered_(MPI_Fint *fh, void *buf, MPI_Fint *count,
     c->type = PMPI_Type_f2c(*datatype);
     c->status = status;
     ti_pre_file_access(c);
-    TI_TWIN(pmpi_file_write_ordered_)(fh, buf, count, datatype, c->status, ierr);
+    TI_NEXT(mpi_file_write_ordered_)(fh, buf, count, datatype, c->status, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_file_access(c);
     ti_leave(*ierr);
 }
 
-void pmpi_file_write_ordered_begin_(MPI_Fint *fh, void *buf, MPI_Fint *count,
-                                    MPI_Fint *datatype, MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_file_write_ordered_begin_(MPI_Fint *fh, void *buf, MPI_Fint *count,
-                                             MPI_Fint *datatype, MPI_Fint *ierr)
+void mpi_file_write_ordered_begin_(MPI_Fint *fh, void *buf, MPI_Fint *count, MPI_Fint *datatype,
+                                   MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_FILE_WRITE_ORDERED_BEGIN, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_file_write_ordered_begin_)(fh, buf, count, datatype, ierr);
+        TI_NEXT(mpi_file_write_ordered_begin_)(fh, buf, count, datatype, ierr);
         return;
     }
     c->file = PMPI_File_f2c(*fh);
     c->count = *count;
     c->type = PMPI_Type_f2c(*datatype);
-    TI_TWIN(pmpi_file_write_ordered_begin_)(fh, buf, count, datatype, ierr);
+    TI_NEXT(mpi_file_write_ordered_begin_)(fh, buf, count, datatype, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_file_begin(c);
     ti_leave(*ierr);
 }
 
-void pmpi_file_write_ordered_end_(MPI_Fint *fh, void *buf, MPI_Fint *status,
-                                  MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_file_write_ordered_end_(MPI_Fint *fh, void *buf, MPI_Fint *status,
-                                           MPI_Fint *ierr)
+void mpi_file_write_ordered_end_(MPI_Fint *fh, void *buf, MPI_Fint *status, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_FILE_WRITE_ORDERED_END, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_file_write_ordered_end_)(fh, buf, status, ierr);
+        TI_NEXT(mpi_file_write_ordered_end_)(fh, buf, status, ierr);
         return;
     }
     c->file = PMPI_File_f2c(*fh);
     c->status = status;
     ti_pre_file_end(c);
-    TI_TWIN(pmpi_file_write_ordered_end_)(fh, buf, c->status, ierr);
+    TI_NEXT(mpi_file_write_ordered_end_)(fh, buf, c->status, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_file_end(c);
     ti_leave(*ierr);
 }
 
-void pmpi_file_write_shared_(MPI_Fint *fh, void *buf, MPI_Fint *count, MPI_Fint *datatype,
-                             MPI_Fint *status, MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_file_write_shared_(MPI_Fint *fh, void *buf, MPI_Fint *count,
-                                      MPI_Fint *datatype, MPI_Fint *status, MPI_Fint *ierr)
+void mpi_file_write_shared_(MPI_Fint *fh, void *buf, MPI_Fint *count, MPI_Fint *datatype,
+                            MPI_Fint *status, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_FILE_WRITE_SHARED, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_file_write_shared_)(fh, buf, count, datatype, status, ierr);
+        TI_NEXT(mpi_file_write_shared_)(fh, buf, count, datatype, status, ierr);
         return;
     }
     c->file = PMPI_File_f2c(*fh);
@@ -4666,8 +4172,824 @@ TI_EXPORT void mpi_file_write_shared_(MPI_Fint *fh, void *buf, MPI_Fint *count,
     c->type = PMPI_Type_f2c(*datatype);
     c->status = status;
     ti_pre_file_access(c);
-    TI_TWIN(pmpi_file_write_shared_)(fh, buf, count, datatype, c->status, ierr);
+    TI_NEXT(mpi_file_write_shared_)(fh, buf, count, datatype, c->status, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_file_access(c);
     ti_leave(*ierr);
 }
+
+void mpi_barrier_init_(MPI_Fint *comm, MPI_Fint *info, MPI_Fint *request, MPI_Fint *ierr)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_BARRIER_INIT, TI_BINDING_FORTRAN);
+
+    if (!c) {
+        TI_NEXT(mpi_barrier_init_)(comm, info, request, ierr);
+        return;
+    }
+    c->comm = PMPI_Comm_f2c(*comm);
+    c->req = request;
+    TI_NEXT(mpi_barrier_init_)(comm, info, request, ierr);
+    if (*ierr == MPI_SUCCESS)
+        ti_rec_barrier(c);
+    ti_leave(*ierr);
+}
+
+void mpi_bcast_init_(void *buffer, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *root,
+                     MPI_Fint *comm, MPI_Fint *info, MPI_Fint *request, MPI_Fint *ierr)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_BCAST_INIT, TI_BINDING_FORTRAN);
+
+    if (!c) {
+        TI_NEXT(mpi_bcast_init_)(buffer, count, datatype, root, comm, info, request, ierr);
+        return;
+    }
+    c->count = *count;
+    c->type = PMPI_Type_f2c(*datatype);
+    c->root = *root;
+    c->comm = PMPI_Comm_f2c(*comm);
+    c->req = request;
+    TI_NEXT(mpi_bcast_init_)(buffer, count, datatype, root, comm, info, request, ierr);
+    if (*ierr == MPI_SUCCESS)
+        ti_rec_bcast(c);
+    ti_leave(*ierr);
+}
+
+void mpi_reduce_init_(void *sendbuf, void *recvbuf, MPI_Fint *count, MPI_Fint *datatype,
+                      MPI_Fint *op, MPI_Fint *root, MPI_Fint *comm, MPI_Fint *info,
+                      MPI_Fint *request, MPI_Fint *ierr)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_REDUCE_INIT, TI_BINDING_FORTRAN);
+
+    if (!c) {
+        TI_NEXT(mpi_reduce_init_)(sendbuf, recvbuf, count, datatype, op, root, comm, info,
+                                  request, ierr);
+        return;
+    }
+    c->in_place = ti_fortran_in_place(sendbuf);
+    c->count = *count;
+    c->type = PMPI_Type_f2c(*datatype);
+    c->redop = PMPI_Op_f2c(*op);
+    c->root = *root;
+    c->comm = PMPI_Comm_f2c(*comm);
+    c->req = request;
+    TI_NEXT(mpi_reduce_init_)(sendbuf, recvbuf, count, datatype, op, root, comm, info, request,
+                              ierr);
+    if (*ierr == MPI_SUCCESS)
+        ti_rec_reduce(c);
+    ti_leave(*ierr);
+}
+
+void mpi_allreduce_init_(void *sendbuf, void *recvbuf, MPI_Fint *count, MPI_Fint *datatype,
+                         MPI_Fint *op, MPI_Fint *comm, MPI_Fint *info, MPI_Fint *request,
+                         MPI_Fint *ierr)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_ALLREDUCE_INIT, TI_BINDING_FORTRAN);
+
+    if (!c) {
+        TI_NEXT(mpi_allreduce_init_)(sendbuf, recvbuf, count, datatype, op, comm, info, request,
+                                     ierr);
+        return;
+    }
+    c->in_place = ti_fortran_in_place(sendbuf);
+    c->count = *count;
+    c->type = PMPI_Type_f2c(*datatype);
+    c->redop = PMPI_Op_f2c(*op);
+    c->comm = PMPI_Comm_f2c(*comm);
+    c->req = request;
+    TI_NEXT(mpi_allreduce_init_)(sendbuf, recvbuf, count, datatype, op, comm, info, request,
+                                 ierr);
+    if (*ierr == MPI_SUCCESS)
+        ti_rec_reduce(c);
+    ti_leave(*ierr);
+}
+
+void mpi_reduce_scatter_init_(void *sendbuf, void *recvbuf, const MPI_Fint *recvcounts,
+                              MPI_Fint *datatype, MPI_Fint *op, MPI_Fint *comm, MPI_Fint *info,
+                              MPI_Fint *request, MPI_Fint *ierr)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_REDUCE_SCATTER_INIT, TI_BINDING_FORTRAN);
+
+    if (!c) {
+        TI_NEXT(mpi_reduce_scatter_init_)(sendbuf, recvbuf, recvcounts, datatype, op, comm,
+                                          info, request, ierr);
+        return;
+    }
+    c->in_place = ti_fortran_in_place(sendbuf);
+    c->counts2 = recvcounts;
+    c->wide = false;
+    c->type = PMPI_Type_f2c(*datatype);
+    c->redop = PMPI_Op_f2c(*op);
+    c->comm = PMPI_Comm_f2c(*comm);
+    c->req = request;
+    TI_NEXT(mpi_reduce_scatter_init_)(sendbuf, recvbuf, recvcounts, datatype, op, comm, info,
+                                      request, ierr);
+    if (*ierr == MPI_SUCCESS)
+        ti_rec_reduce_scatter(c);
+    ti_leave(*ierr);
+}
+
+void mpi_reduce_scatter_block_init_(void *sendbuf, void *recvbuf, MPI_Fint *recvcount,
+                                    MPI_Fint *datatype, MPI_Fint *op, MPI_Fint *comm,
+                                    MPI_Fint *info, MPI_Fint *request, MPI_Fint *ierr)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_REDUCE_SCATTER_BLOCK_INIT, TI_BINDING_FORTRAN);
+
+    if (!c) {
+        TI_NEXT(mpi_reduce_scatter_block_init_)(sendbuf, recvbuf, recvcount, datatype, op, comm,
+                                                info, request, ierr);
+        return;
+    }
+    c->in_place = ti_fortran_in_place(sendbuf);
+    c->count = *recvcount;
+    c->type = PMPI_Type_f2c(*datatype);
+    c->redop = PMPI_Op_f2c(*op);
+    c->comm = PMPI_Comm_f2c(*comm);
+    c->req = request;
+    TI_NEXT(mpi_reduce_scatter_block_init_)(sendbuf, recvbuf, recvcount, datatype, op, comm,
+                                            info, request, ierr);
+    if (*ierr == MPI_SUCCESS)
+        ti_rec_reduce(c);
+    ti_leave(*ierr);
+}
+
+void mpi_scan_init_(void *sendbuf, void *recvbuf, MPI_Fint *count, MPI_Fint *datatype,
+                    MPI_Fint *op, MPI_Fint *comm, MPI_Fint *info, MPI_Fint *request,
+                    MPI_Fint *ierr)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_SCAN_INIT, TI_BINDING_FORTRAN);
+
+    if (!c) {
+        TI_NEXT(mpi_scan_init_)(sendbuf, recvbuf, count, datatype, op, comm, info, request,
+                                ierr);
+        return;
+    }
+    c->in_place = ti_fortran_in_place(sendbuf);
+    c->count = *count;
+    c->type = PMPI_Type_f2c(*datatype);
+    c->redop = PMPI_Op_f2c(*op);
+    c->comm = PMPI_Comm_f2c(*comm);
+    c->req = request;
+    TI_NEXT(mpi_scan_init_)(sendbuf, recvbuf, count, datatype, op, comm, info, request, ierr);
+    if (*ierr == MPI_SUCCESS)
+        ti_rec_reduce(c);
+    ti_leave(*ierr);
+}
+
+void mpi_exscan_init_(void *sendbuf, void *recvbuf, MPI_Fint *count, MPI_Fint *datatype,
+                      MPI_Fint *op, MPI_Fint *comm, MPI_Fint *info, MPI_Fint *request,
+                      MPI_Fint *ierr)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_EXSCAN_INIT, TI_BINDING_FORTRAN);
+
+    if (!c) {
+        TI_NEXT(mpi_exscan_init_)(sendbuf, recvbuf, count, datatype, op, comm, info, request,
+                                  ierr);
+        return;
+    }
+    c->in_place = ti_fortran_in_place(sendbuf);
+    c->count = *count;
+    c->type = PMPI_Type_f2c(*datatype);
+    c->redop = PMPI_Op_f2c(*op);
+    c->comm = PMPI_Comm_f2c(*comm);
+    c->req = request;
+    TI_NEXT(mpi_exscan_init_)(sendbuf, recvbuf, count, datatype, op, comm, info, request, ierr);
+    if (*ierr == MPI_SUCCESS)
+        ti_rec_reduce(c);
+    ti_leave(*ierr);
+}
+
+void mpi_gather_init_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, void *recvbuf,
+                      MPI_Fint *recvcount, MPI_Fint *recvtype, MPI_Fint *root, MPI_Fint *comm,
+                      MPI_Fint *info, MPI_Fint *request, MPI_Fint *ierr)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_GATHER_INIT, TI_BINDING_FORTRAN);
+
+    if (!c) {
+        TI_NEXT(mpi_gather_init_)(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
+                                  root, comm, info, request, ierr);
+        return;
+    }
+    c->in_place = ti_fortran_in_place(sendbuf);
+    c->count = *sendcount;
+    c->type = PMPI_Type_f2c(*sendtype);
+    c->count2 = *recvcount;
+    c->type2 = PMPI_Type_f2c(*recvtype);
+    c->root = *root;
+    c->comm = PMPI_Comm_f2c(*comm);
+    c->req = request;
+    TI_NEXT(mpi_gather_init_)(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root,
+                              comm, info, request, ierr);
+    if (*ierr == MPI_SUCCESS)
+        ti_rec_gather(c);
+    ti_leave(*ierr);
+}
+
+void mpi_gatherv_init_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, void *recvbuf,
+                       const MPI_Fint *recvcounts, const MPI_Fint *displs, MPI_Fint *recvtype,
+                       MPI_Fint *root, MPI_Fint *comm, MPI_Fint *info, MPI_Fint *request,
+                       MPI_Fint *ierr)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_GATHERV_INIT, TI_BINDING_FORTRAN);
+
+    if (!c) {
+        TI_NEXT(mpi_gatherv_init_)(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
+                                   recvtype, root, comm, info, request, ierr);
+        return;
+    }
+    c->in_place = ti_fortran_in_place(sendbuf);
+    c->count = *sendcount;
+    c->type = PMPI_Type_f2c(*sendtype);
+    c->counts2 = recvcounts;
+    c->wide = false;
+    c->type2 = PMPI_Type_f2c(*recvtype);
+    c->root = *root;
+    c->comm = PMPI_Comm_f2c(*comm);
+    c->req = request;
+    TI_NEXT(mpi_gatherv_init_)(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
+                               recvtype, root, comm, info, request, ierr);
+    if (*ierr == MPI_SUCCESS)
+        ti_rec_gatherv(c);
+    ti_leave(*ierr);
+}
+
+void mpi_scatter_init_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, void *recvbuf,
+                       MPI_Fint *recvcount, MPI_Fint *recvtype, MPI_Fint *root, MPI_Fint *comm,
+                       MPI_Fint *info, MPI_Fint *request, MPI_Fint *ierr)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_SCATTER_INIT, TI_BINDING_FORTRAN);
+
+    if (!c) {
+        TI_NEXT(mpi_scatter_init_)(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
+                                   root, comm, info, request, ierr);
+        return;
+    }
+    c->count = *sendcount;
+    c->type = PMPI_Type_f2c(*sendtype);
+    c->in_place2 = ti_fortran_in_place(recvbuf);
+    c->count2 = *recvcount;
+    c->type2 = PMPI_Type_f2c(*recvtype);
+    c->root = *root;
+    c->comm = PMPI_Comm_f2c(*comm);
+    c->req = request;
+    TI_NEXT(mpi_scatter_init_)(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root,
+                               comm, info, request, ierr);
+    if (*ierr == MPI_SUCCESS)
+        ti_rec_scatter(c);
+    ti_leave(*ierr);
+}
+
+void mpi_scatterv_init_(void *sendbuf, const MPI_Fint *sendcounts, const MPI_Fint *displs,
+                        MPI_Fint *sendtype, void *recvbuf, MPI_Fint *recvcount,
+                        MPI_Fint *recvtype, MPI_Fint *root, MPI_Fint *comm, MPI_Fint *info,
+                        MPI_Fint *request, MPI_Fint *ierr)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_SCATTERV_INIT, TI_BINDING_FORTRAN);
+
+    if (!c) {
+        TI_NEXT(mpi_scatterv_init_)(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount,
+                                    recvtype, root, comm, info, request, ierr);
+        return;
+    }
+    c->counts = sendcounts;
+    c->wide = false;
+    c->type = PMPI_Type_f2c(*sendtype);
+    c->in_place2 = ti_fortran_in_place(recvbuf);
+    c->count2 = *recvcount;
+    c->type2 = PMPI_Type_f2c(*recvtype);
+    c->root = *root;
+    c->comm = PMPI_Comm_f2c(*comm);
+    c->req = request;
+    TI_NEXT(mpi_scatterv_init_)(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount,
+                                recvtype, root, comm, info, request, ierr);
+    if (*ierr == MPI_SUCCESS)
+        ti_rec_scatterv(c);
+    ti_leave(*ierr);
+}
+
+void mpi_allgather_init_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, void *recvbuf,
+                         MPI_Fint *recvcount, MPI_Fint *recvtype, MPI_Fint *comm,
+                         MPI_Fint *info, MPI_Fint *request, MPI_Fint *ierr)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_ALLGATHER_INIT, TI_BINDING_FORTRAN);
+
+    if (!c) {
+        TI_NEXT(mpi_allgather_init_)(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
+                                     comm, info, request, ierr);
+        return;
+    }
+    c->in_place = ti_fortran_in_place(sendbuf);
+    c->count = *sendcount;
+    c->type = PMPI_Type_f2c(*sendtype);
+    c->count2 = *recvcount;
+    c->type2 = PMPI_Type_f2c(*recvtype);
+    c->comm = PMPI_Comm_f2c(*comm);
+    c->req = request;
+    TI_NEXT(mpi_allgather_init_)(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
+                                 comm, info, request, ierr);
+    if (*ierr == MPI_SUCCESS)
+        ti_rec_allgather(c);
+    ti_leave(*ierr);
+}
+
+void mpi_allgatherv_init_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, void *recvbuf,
+                          const MPI_Fint *recvcounts, const MPI_Fint *displs,
+                          MPI_Fint *recvtype, MPI_Fint *comm, MPI_Fint *info, MPI_Fint *request,
+                          MPI_Fint *ierr)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_ALLGATHERV_INIT, TI_BINDING_FORTRAN);
+
+    if (!c) {
+        TI_NEXT(mpi_allgatherv_init_)(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
+                                      recvtype, comm, info, request, ierr);
+        return;
+    }
+    c->in_place = ti_fortran_in_place(sendbuf);
+    c->count = *sendcount;
+    c->type = PMPI_Type_f2c(*sendtype);
+    c->counts2 = recvcounts;
+    c->wide = false;
+    c->type2 = PMPI_Type_f2c(*recvtype);
+    c->comm = PMPI_Comm_f2c(*comm);
+    c->req = request;
+    TI_NEXT(mpi_allgatherv_init_)(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
+                                  recvtype, comm, info, request, ierr);
+    if (*ierr == MPI_SUCCESS)
+        ti_rec_allgatherv(c);
+    ti_leave(*ierr);
+}
+
+void mpi_alltoall_init_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, void *recvbuf,
+                        MPI_Fint *recvcount, MPI_Fint *recvtype, MPI_Fint *comm, MPI_Fint *info,
+                        MPI_Fint *request, MPI_Fint *ierr)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_ALLTOALL_INIT, TI_BINDING_FORTRAN);
+
+    if (!c) {
+        TI_NEXT(mpi_alltoall_init_)(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
+                                    comm, info, request, ierr);
+        return;
+    }
+    c->in_place = ti_fortran_in_place(sendbuf);
+    c->count = *sendcount;
+    c->type = PMPI_Type_f2c(*sendtype);
+    c->count2 = *recvcount;
+    c->type2 = PMPI_Type_f2c(*recvtype);
+    c->comm = PMPI_Comm_f2c(*comm);
+    c->req = request;
+    TI_NEXT(mpi_alltoall_init_)(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
+                                comm, info, request, ierr);
+    if (*ierr == MPI_SUCCESS)
+        ti_rec_allgather(c);
+    ti_leave(*ierr);
+}
+
+void mpi_alltoallv_init_(void *sendbuf, const MPI_Fint *sendcounts, const MPI_Fint *sdispls,
+                         MPI_Fint *sendtype, void *recvbuf, const MPI_Fint *recvcounts,
+                         const MPI_Fint *rdispls, MPI_Fint *recvtype, MPI_Fint *comm,
+                         MPI_Fint *info, MPI_Fint *request, MPI_Fint *ierr)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_ALLTOALLV_INIT, TI_BINDING_FORTRAN);
+
+    if (!c) {
+        TI_NEXT(mpi_alltoallv_init_)(sendbuf, sendcounts, sdispls, sendtype, recvbuf,
+                                     recvcounts, rdispls, recvtype, comm, info, request, ierr);
+        return;
+    }
+    c->in_place = ti_fortran_in_place(sendbuf);
+    c->counts = sendcounts;
+    c->wide = false;
+    c->type = PMPI_Type_f2c(*sendtype);
+    c->counts2 = recvcounts;
+    c->wide = false;
+    c->type2 = PMPI_Type_f2c(*recvtype);
+    c->comm = PMPI_Comm_f2c(*comm);
+    c->req = request;
+    TI_NEXT(mpi_alltoallv_init_)(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts,
+                                 rdispls, recvtype, comm, info, request, ierr);
+    if (*ierr == MPI_SUCCESS)
+        ti_rec_alltoallv(c);
+    ti_leave(*ierr);
+}
+
+void mpi_alltoallw_init_(void *sendbuf, const MPI_Fint *sendcounts, const MPI_Fint *sdispls,
+                         const MPI_Fint *sendtypes, void *recvbuf, const MPI_Fint *recvcounts,
+                         const MPI_Fint *rdispls, const MPI_Fint *recvtypes, MPI_Fint *comm,
+                         MPI_Fint *info, MPI_Fint *request, MPI_Fint *ierr)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_ALLTOALLW_INIT, TI_BINDING_FORTRAN);
+
+    if (!c) {
+        TI_NEXT(mpi_alltoallw_init_)(sendbuf, sendcounts, sdispls, sendtypes, recvbuf,
+                                     recvcounts, rdispls, recvtypes, comm, info, request, ierr);
+        return;
+    }
+    c->in_place = ti_fortran_in_place(sendbuf);
+    c->counts = sendcounts;
+    c->wide = false;
+    c->types = sendtypes;
+    c->counts2 = recvcounts;
+    c->wide = false;
+    c->types2 = recvtypes;
+    c->comm = PMPI_Comm_f2c(*comm);
+    c->req = request;
+    TI_NEXT(mpi_alltoallw_init_)(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
+                                 rdispls, recvtypes, comm, info, request, ierr);
+    if (*ierr == MPI_SUCCESS)
+        ti_rec_alltoallw(c);
+    ti_leave(*ierr);
+}
+
+void mpi_neighbor_allgather_init_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype,
+                                  void *recvbuf, MPI_Fint *recvcount, MPI_Fint *recvtype,
+                                  MPI_Fint *comm, MPI_Fint *info, MPI_Fint *request,
+                                  MPI_Fint *ierr)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_NEIGHBOR_ALLGATHER_INIT, TI_BINDING_FORTRAN);
+
+    if (!c) {
+        TI_NEXT(mpi_neighbor_allgather_init_)(sendbuf, sendcount, sendtype, recvbuf, recvcount,
+                                              recvtype, comm, info, request, ierr);
+        return;
+    }
+    c->count = *sendcount;
+    c->type = PMPI_Type_f2c(*sendtype);
+    c->count2 = *recvcount;
+    c->type2 = PMPI_Type_f2c(*recvtype);
+    c->comm = PMPI_Comm_f2c(*comm);
+    c->req = request;
+    TI_NEXT(mpi_neighbor_allgather_init_)(sendbuf, sendcount, sendtype, recvbuf, recvcount,
+                                          recvtype, comm, info, request, ierr);
+    if (*ierr == MPI_SUCCESS)
+        ti_rec_neighbor_allgather(c);
+    ti_leave(*ierr);
+}
+
+void mpi_neighbor_allgatherv_init_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype,
+                                   void *recvbuf, const MPI_Fint *recvcounts,
+                                   const MPI_Fint *displs, MPI_Fint *recvtype, MPI_Fint *comm,
+                                   MPI_Fint *info, MPI_Fint *request, MPI_Fint *ierr)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_NEIGHBOR_ALLGATHERV_INIT, TI_BINDING_FORTRAN);
+
+    if (!c) {
+        TI_NEXT(mpi_neighbor_allgatherv_init_)(sendbuf, sendcount, sendtype, recvbuf,
+                                               recvcounts, displs, recvtype, comm, info,
+                                               request, ierr);
+        return;
+    }
+    c->count = *sendcount;
+    c->type = PMPI_Type_f2c(*sendtype);
+    c->counts2 = recvcounts;
+    c->wide = false;
+    c->type2 = PMPI_Type_f2c(*recvtype);
+    c->comm = PMPI_Comm_f2c(*comm);
+    c->req = request;
+    TI_NEXT(mpi_neighbor_allgatherv_init_)(sendbuf, sendcount, sendtype, recvbuf, recvcounts,
+                                           displs, recvtype, comm, info, request, ierr);
+    if (*ierr == MPI_SUCCESS)
+        ti_rec_neighbor_allgatherv(c);
+    ti_leave(*ierr);
+}
+
+void mpi_neighbor_alltoall_init_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype,
+                                 void *recvbuf, MPI_Fint *recvcount, MPI_Fint *recvtype,
+                                 MPI_Fint *comm, MPI_Fint *info, MPI_Fint *request,
+                                 MPI_Fint *ierr)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_NEIGHBOR_ALLTOALL_INIT, TI_BINDING_FORTRAN);
+
+    if (!c) {
+        TI_NEXT(mpi_neighbor_alltoall_init_)(sendbuf, sendcount, sendtype, recvbuf, recvcount,
+                                             recvtype, comm, info, request, ierr);
+        return;
+    }
+    c->count = *sendcount;
+    c->type = PMPI_Type_f2c(*sendtype);
+    c->count2 = *recvcount;
+    c->type2 = PMPI_Type_f2c(*recvtype);
+    c->comm = PMPI_Comm_f2c(*comm);
+    c->req = request;
+    TI_NEXT(mpi_neighbor_alltoall_init_)(sendbuf, sendcount, sendtype, recvbuf, recvcount,
+                                         recvtype, comm, info, request, ierr);
+    if (*ierr == MPI_SUCCESS)
+        ti_rec_neighbor_allgather(c);
+    ti_leave(*ierr);
+}
+
+void mpi_neighbor_alltoallv_init_(void *sendbuf, const MPI_Fint *sendcounts,
+                                  const MPI_Fint *sdispls, MPI_Fint *sendtype, void *recvbuf,
+                                  const MPI_Fint *recvcounts, const MPI_Fint *rdispls,
+                                  MPI_Fint *recvtype, MPI_Fint *comm, MPI_Fint *info,
+                                  MPI_Fint *request, MPI_Fint *ierr)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_NEIGHBOR_ALLTOALLV_INIT, TI_BINDING_FORTRAN);
+
+    if (!c) {
+        TI_NEXT(mpi_neighbor_alltoallv_init_)(sendbuf, sendcounts, sdispls, sendtype, recvbuf,
+                                              recvcounts, rdispls, recvtype, comm, info,
+                                              request, ierr);
+        return;
+    }
+    c->counts = sendcounts;
+    c->wide = false;
+    c->type = PMPI_Type_f2c(*sendtype);
+    c->counts2 = recvcounts;
+    c->wide = false;
+    c->type2 = PMPI_Type_f2c(*recvtype);
+    c->comm = PMPI_Comm_f2c(*comm);
+    c->req = request;
+    TI_NEXT(mpi_neighbor_alltoallv_init_)(sendbuf, sendcounts, sdispls, sendtype, recvbuf,
+                                          recvcounts, rdispls, recvtype, comm, info, request,
+                                          ierr);
+    if (*ierr == MPI_SUCCESS)
+        ti_rec_neighbor_alltoallv(c);
+    ti_leave(*ierr);
+}
+
+void mpi_neighbor_alltoallw_init_(void *sendbuf, const MPI_Fint *sendcounts,
+                                  const MPI_Aint *sdispls, const MPI_Fint *sendtypes,
+                                  void *recvbuf, const MPI_Fint *recvcounts,
+                                  const MPI_Aint *rdispls, const MPI_Fint *recvtypes,
+                                  MPI_Fint *comm, MPI_Fint *info, MPI_Fint *request,
+                                  MPI_Fint *ierr)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_NEIGHBOR_ALLTOALLW_INIT, TI_BINDING_FORTRAN);
+
+    if (!c) {
+        TI_NEXT(mpi_neighbor_alltoallw_init_)(sendbuf, sendcounts, sdispls, sendtypes, recvbuf,
+                                              recvcounts, rdispls, recvtypes, comm, info,
+                                              request, ierr);
+        return;
+    }
+    c->counts = sendcounts;
+    c->wide = false;
+    c->types = sendtypes;
+    c->counts2 = recvcounts;
+    c->wide = false;
+    c->types2 = recvtypes;
+    c->comm = PMPI_Comm_f2c(*comm);
+    c->req = request;
+    TI_NEXT(mpi_neighbor_alltoallw_init_)(sendbuf, sendcounts, sdispls, sendtypes, recvbuf,
+                                          recvcounts, rdispls, recvtypes, comm, info, request,
+                                          ierr);
+    if (*ierr == MPI_SUCCESS)
+        ti_rec_neighbor_alltoallw(c);
+    ti_leave(*ierr);
+}
+
+void mpi_psend_init_(void *buf, MPI_Fint *partitions, MPI_Count *count, MPI_Fint *datatype,
+                     MPI_Fint *dest, MPI_Fint *tag, MPI_Fint *comm, MPI_Fint *info,
+                     MPI_Fint *request, MPI_Fint *ierr)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_PSEND_INIT, TI_BINDING_FORTRAN);
+
+    if (!c) {
+        TI_NEXT(mpi_psend_init_)(buf, partitions, count, datatype, dest, tag, comm, info,
+                                 request, ierr);
+        return;
+    }
+    c->part = *partitions;
+    c->count = *count;
+    c->type = PMPI_Type_f2c(*datatype);
+    c->peer = *dest;
+    c->tag = *tag;
+    c->comm = PMPI_Comm_f2c(*comm);
+    c->req = request;
+    TI_NEXT(mpi_psend_init_)(buf, partitions, count, datatype, dest, tag, comm, info, request,
+                             ierr);
+    if (*ierr == MPI_SUCCESS)
+        ti_rec_psend_init(c);
+    ti_leave(*ierr);
+}
+
+void mpi_precv_init_(void *buf, MPI_Fint *partitions, MPI_Count *count, MPI_Fint *datatype,
+                     MPI_Fint *source, MPI_Fint *tag, MPI_Fint *comm, MPI_Fint *info,
+                     MPI_Fint *request, MPI_Fint *ierr)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_PRECV_INIT, TI_BINDING_FORTRAN);
+
+    if (!c) {
+        TI_NEXT(mpi_precv_init_)(buf, partitions, count, datatype, source, tag, comm, info,
+                                 request, ierr);
+        return;
+    }
+    c->part = *partitions;
+    c->count = *count;
+    c->type = PMPI_Type_f2c(*datatype);
+    c->peer = *source;
+    c->tag = *tag;
+    c->comm = PMPI_Comm_f2c(*comm);
+    c->req = request;
+    TI_NEXT(mpi_precv_init_)(buf, partitions, count, datatype, source, tag, comm, info, request,
+                             ierr);
+    if (*ierr == MPI_SUCCESS)
+        ti_rec_psend_init(c);
+    ti_leave(*ierr);
+}
+
+void mpi_pready_(MPI_Fint *partition, MPI_Fint *request, MPI_Fint *ierr)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_PREADY, TI_BINDING_FORTRAN);
+
+    if (!c) {
+        TI_NEXT(mpi_pready_)(partition, request, ierr);
+        return;
+    }
+    c->part = *partition;
+    c->request = PMPI_Request_f2c(*request);
+    TI_NEXT(mpi_pready_)(partition, request, ierr);
+    if (*ierr == MPI_SUCCESS)
+        ti_rec_pready(c);
+    ti_leave(*ierr);
+}
+
+void mpi_pready_range_(MPI_Fint *partition_low, MPI_Fint *partition_high, MPI_Fint *request,
+                       MPI_Fint *ierr)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_PREADY_RANGE, TI_BINDING_FORTRAN);
+
+    if (!c) {
+        TI_NEXT(mpi_pready_range_)(partition_low, partition_high, request, ierr);
+        return;
+    }
+    c->part = *partition_low;
+    c->part2 = *partition_high;
+    c->request = PMPI_Request_f2c(*request);
+    TI_NEXT(mpi_pready_range_)(partition_low, partition_high, request, ierr);
+    if (*ierr == MPI_SUCCESS)
+        ti_rec_pready(c);
+    ti_leave(*ierr);
+}
+
+void mpi_pready_list_(MPI_Fint *length, MPI_Fint *array_of_partitions, MPI_Fint *request,
+                      MPI_Fint *ierr)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_PREADY_LIST, TI_BINDING_FORTRAN);
+
+    if (!c) {
+        TI_NEXT(mpi_pready_list_)(length, array_of_partitions, request, ierr);
+        return;
+    }
+    c->part = *length;
+    c->parts = array_of_partitions;
+    c->request = PMPI_Request_f2c(*request);
+    TI_NEXT(mpi_pready_list_)(length, array_of_partitions, request, ierr);
+    if (*ierr == MPI_SUCCESS)
+        ti_rec_pready(c);
+    ti_leave(*ierr);
+}
+
+void mpi_parrived_(MPI_Fint *request, MPI_Fint *partition, MPI_Fint *flag, MPI_Fint *ierr)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_PARRIVED, TI_BINDING_FORTRAN);
+
+    if (!c) {
+        TI_NEXT(mpi_parrived_)(request, partition, flag, ierr);
+        return;
+    }
+    c->request = PMPI_Request_f2c(*request);
+    c->part = *partition;
+    c->flag = flag;
+    TI_NEXT(mpi_parrived_)(request, partition, flag, ierr);
+    if (*ierr == MPI_SUCCESS)
+        ti_rec_parrived(c);
+    ti_leave(*ierr);
+}
+
+void mpi_isendrecv_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, MPI_Fint *dest,
+                    MPI_Fint *sendtag, void *recvbuf, MPI_Fint *recvcount, MPI_Fint *recvtype,
+                    MPI_Fint *source, MPI_Fint *recvtag, MPI_Fint *comm, MPI_Fint *request,
+                    MPI_Fint *ierr)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_ISENDRECV, TI_BINDING_FORTRAN);
+
+    if (!c) {
+        TI_NEXT(mpi_isendrecv_)(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount,
+                                recvtype, source, recvtag, comm, request, ierr);
+        return;
+    }
+    c->count = *sendcount;
+    c->type = PMPI_Type_f2c(*sendtype);
+    c->peer = *dest;
+    c->tag = *sendtag;
+    c->count2 = *recvcount;
+    c->type2 = PMPI_Type_f2c(*recvtype);
+    c->peer2 = *source;
+    c->tag2 = *recvtag;
+    c->comm = PMPI_Comm_f2c(*comm);
+    c->req = request;
+    TI_NEXT(mpi_isendrecv_)(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount,
+                            recvtype, source, recvtag, comm, request, ierr);
+    if (*ierr == MPI_SUCCESS)
+        ti_rec_isendrecv(c);
+    ti_leave(*ierr);
+}
+
+void mpi_isendrecv_replace_(void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *dest,
+                            MPI_Fint *sendtag, MPI_Fint *source, MPI_Fint *recvtag,
+                            MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_ISENDRECV_REPLACE, TI_BINDING_FORTRAN);
+
+    if (!c) {
+        TI_NEXT(mpi_isendrecv_replace_)(buf, count, datatype, dest, sendtag, source, recvtag,
+                                        comm, request, ierr);
+        return;
+    }
+    c->count = *count;
+    c->type = PMPI_Type_f2c(*datatype);
+    c->peer = *dest;
+    c->tag = *sendtag;
+    c->peer2 = *source;
+    c->tag2 = *recvtag;
+    c->comm = PMPI_Comm_f2c(*comm);
+    c->req = request;
+    TI_NEXT(mpi_isendrecv_replace_)(buf, count, datatype, dest, sendtag, source, recvtag, comm,
+                                    request, ierr);
+    if (*ierr == MPI_SUCCESS)
+        ti_rec_isendrecv(c);
+    ti_leave(*ierr);
+}
+
+void mpi_comm_idup_with_info_(MPI_Fint *comm, MPI_Fint *info, MPI_Fint *newcomm,
+                              MPI_Fint *request, MPI_Fint *ierr)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_COMM_IDUP_WITH_INFO, TI_BINDING_FORTRAN);
+
+    if (!c) {
+        TI_NEXT(mpi_comm_idup_with_info_)(comm, info, newcomm, request, ierr);
+        return;
+    }
+    c->comm = PMPI_Comm_f2c(*comm);
+    c->newcomm = newcomm;
+    c->req = request;
+    ti_pre_comm_idup(c);
+    TI_NEXT(mpi_comm_idup_with_info_)(comm, info, newcomm, request, ierr);
+    if (*ierr == MPI_SUCCESS)
+        ti_rec_comm_idup(c);
+    ti_leave(*ierr);
+}
+NOTED(mpi_info_create_env_, (MPI_Fint *argc, char *argv, MPI_Fint *info, MPI_Fint *ierr,
+                             size_t argv_len),
+      (argc, argv, info, ierr, argv_len))
+NOTED(mpi_info_get_string_, (MPI_Fint *info, const char *key, MPI_Fint *buflen, char *value,
+                             MPI_Fint *flag, MPI_Fint *ierr, size_t key_len, size_t value_len),
+      (info, key, buflen, value, flag, ierr, key_len, value_len))
+NOTED(mpi_op_create_c_, (MPI_Fint *user_fn, MPI_Fint *commute, MPI_Fint *op, MPI_Fint *ierr),
+      (user_fn, commute, op, ierr))
+NOTED(mpi_register_datarep_c_, (const char *datarep, MPI_Fint *read_conversion_fn,
+                                MPI_Fint *write_conversion_fn, void *dtype_file_extent_fn,
+                                void *extra_state, MPI_Fint *ierr, size_t datarep_len),
+      (datarep, read_conversion_fn, write_conversion_fn, dtype_file_extent_fn, extra_state,
+       ierr, datarep_len))
+NOTED(mpi_type_get_envelope_c_, (MPI_Fint *type, MPI_Count *num_integers,
+                                 MPI_Count *num_addresses, MPI_Count *num_large_counts,
+                                 MPI_Count *num_datatypes, MPI_Fint *combiner, MPI_Fint *ierr),
+      (type, num_integers, num_addresses, num_large_counts, num_datatypes, combiner, ierr))
+NOTED(mpi_type_get_contents_c_, (MPI_Fint *type, MPI_Count *max_integers,
+                                 MPI_Count *max_addresses, MPI_Count *max_large_counts,
+                                 MPI_Count *max_datatypes, MPI_Fint *array_of_integers,
+                                 MPI_Aint *array_of_addresses, MPI_Count *array_of_large_counts,
+                                 MPI_Fint *array_of_datatypes, MPI_Fint *ierr),
+      (type, max_integers, max_addresses, max_large_counts, max_datatypes, array_of_integers,
+       array_of_addresses, array_of_large_counts, array_of_datatypes, ierr))
+NOTED(mpi_session_get_info_, (MPI_Fint *session, MPI_Fint *info_used, MPI_Fint *ierr),
+      (session, info_used, ierr))
+NOTED(mpi_session_get_num_psets_, (MPI_Fint *session, MPI_Fint *info, MPI_Fint *npset_names,
+                                   MPI_Fint *ierr),
+      (session, info, npset_names, ierr))
+NOTED(mpi_session_get_nth_pset_, (MPI_Fint *session, MPI_Fint *info, MPI_Fint *n,
+                                  MPI_Fint *pset_len, char *pset_name, MPI_Fint *ierr,
+                                  size_t pset_name_len),
+      (session, info, n, pset_len, pset_name, ierr, pset_name_len))
+NOTED(mpi_session_get_pset_info_, (MPI_Fint *session, const char *pset_name, MPI_Fint *info,
+                                   MPI_Fint *ierr, size_t pset_name_len),
+      (session, pset_name, info, ierr, pset_name_len))
+NOTED(mpi_session_create_errhandler_, (void *function, MPI_Fint *errhandler, MPI_Fint *ierr),
+      (function, errhandler, ierr))
+NOTED(mpi_session_get_errhandler_, (MPI_Fint *session, MPI_Fint *errhandler, MPI_Fint *ierr),
+      (session, errhandler, ierr))
+NOTED(mpi_session_set_errhandler_, (MPI_Fint *session, MPI_Fint *errhandler, MPI_Fint *ierr),
+      (session, errhandler, ierr))
+NOTED(mpi_session_call_errhandler_, (MPI_Fint *session, MPI_Fint *errorcode, MPI_Fint *ierr),
+      (session, errorcode, ierr))
+NOTED(mpi_group_from_session_pset_, (MPI_Fint *session, const char *pset_name,
+                                     MPI_Fint *newgroup, MPI_Fint *ierr, size_t pset_name_len),
+      (session, pset_name, newgroup, ierr, pset_name_len))
+UNTRACED(mpi_session_init_, (MPI_Fint *info, MPI_Fint *errhandler, MPI_Fint *session,
+                             MPI_Fint *ierr),
+         (info, errhandler, session, ierr), "MPI_Session_init", true)
+UNTRACED(mpi_session_finalize_, (MPI_Fint *session, MPI_Fint *ierr),
+         (session, ierr), "MPI_Session_finalize", true)
+UNTRACED(mpi_comm_create_from_group_, (MPI_Fint *group, const char *stringtag, MPI_Fint *info,
+                                       MPI_Fint *errhandler, MPI_Fint *newcomm, MPI_Fint *ierr,
+                                       size_t stringtag_len),
+         (group, stringtag, info, errhandler, newcomm, ierr,
+          stringtag_len), "MPI_Comm_create_from_group", true)
+UNTRACED(mpi_intercomm_create_from_groups_, (MPI_Fint *local_group, MPI_Fint *local_leader,
+                                             MPI_Fint *remote_group, MPI_Fint *remote_leader,
+                                             const char *stringtag, MPI_Fint *info,
+                                             MPI_Fint *errhandler, MPI_Fint *newintercomm,
+                                             MPI_Fint *ierr, size_t stringtag_len),
+         (local_group, local_leader, remote_group, remote_leader, stringtag, info, errhandler,
+          newintercomm, ierr, stringtag_len), "MPI_Intercomm_create_from_groups", true)

@@ -6,53 +6,45 @@
  */
 /* clang-format off */
 #include "minitrace/record.h"
-#include "minitrace/twin.h"
 
 /* Only Fortran calls these. */
 #pragma GCC diagnostic ignored "-Wmissing-prototypes"
 
-/* Where the MPI library looks for Fortran's MPI_IN_PLACE. */
-extern char mpi_fortran_in_place_[] __attribute__((weak));
-
 /* Shims that note or name the call. */
 #define NOTED(name, params, args)                                        \
-    void p##name params __attribute__((weak));                           \
-    TI_EXPORT void name params                                           \
+    void name params                                                     \
     {                                                                    \
         if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_FORTRAN)) {                \
-            TI_TWIN(p##name) args;                                       \
+            TI_NEXT(name) args;                                          \
             return;                                                      \
         }                                                                \
-        TI_TWIN(p##name) args;                                           \
+        TI_NEXT(name) args;                                              \
         ti_leave(0);                                                     \
     }
 #define UNTRACED(name, params, args, call, done)                         \
-    void p##name params __attribute__((weak));                           \
-    TI_EXPORT void name params                                           \
+    void name params                                                     \
     {                                                                    \
         struct ti_call *c = TI_ENTER(TI_OP_UNTRACED, TI_BINDING_FORTRAN); \
                                                                          \
         if (!c) {                                                        \
-            TI_TWIN(p##name) args;                                       \
+            TI_NEXT(name) args;                                          \
             return;                                                      \
         }                                                                \
         if (!ierr)                                                       \
             ierr = &c->ierr;                                             \
-        TI_TWIN(p##name) args;                                           \
+        TI_NEXT(name) args;                                              \
         if (*ierr == MPI_SUCCESS && (done))                              \
             ti_rec_untraced(c, call);                                    \
         ti_leave(*ierr);                                                 \
     }
 
-void pmpi_send_f08_(void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *dest,
-                    MPI_Fint *tag, MPI_Fint *comm, MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_send_f08_(void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *dest,
-                             MPI_Fint *tag, MPI_Fint *comm, MPI_Fint *ierr)
+void mpi_send_f08_(void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *dest,
+                   MPI_Fint *tag, MPI_Fint *comm, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_SEND, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_send_f08_)(buf, count, datatype, dest, tag, comm, ierr);
+        TI_NEXT(mpi_send_f08_)(buf, count, datatype, dest, tag, comm, ierr);
         return;
     }
     c->count = *count;
@@ -62,21 +54,19 @@ TI_EXPORT void mpi_send_f08_(void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI
     c->comm = PMPI_Comm_f2c(*comm);
     if (!ierr)
         ierr = &c->ierr;
-    TI_TWIN(pmpi_send_f08_)(buf, count, datatype, dest, tag, comm, ierr);
+    TI_NEXT(mpi_send_f08_)(buf, count, datatype, dest, tag, comm, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_send(c);
     ti_leave(*ierr);
 }
 
-void pmpi_bsend_f08_(void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *dest,
-                     MPI_Fint *tag, MPI_Fint *comm, MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_bsend_f08_(void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *dest,
-                              MPI_Fint *tag, MPI_Fint *comm, MPI_Fint *ierr)
+void mpi_bsend_f08_(void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *dest,
+                    MPI_Fint *tag, MPI_Fint *comm, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_BSEND, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_bsend_f08_)(buf, count, datatype, dest, tag, comm, ierr);
+        TI_NEXT(mpi_bsend_f08_)(buf, count, datatype, dest, tag, comm, ierr);
         return;
     }
     c->count = *count;
@@ -86,21 +76,19 @@ TI_EXPORT void mpi_bsend_f08_(void *buf, MPI_Fint *count, MPI_Fint *datatype, MP
     c->comm = PMPI_Comm_f2c(*comm);
     if (!ierr)
         ierr = &c->ierr;
-    TI_TWIN(pmpi_bsend_f08_)(buf, count, datatype, dest, tag, comm, ierr);
+    TI_NEXT(mpi_bsend_f08_)(buf, count, datatype, dest, tag, comm, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_send(c);
     ti_leave(*ierr);
 }
 
-void pmpi_ssend_f08_(void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *dest,
-                     MPI_Fint *tag, MPI_Fint *comm, MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_ssend_f08_(void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *dest,
-                              MPI_Fint *tag, MPI_Fint *comm, MPI_Fint *ierr)
+void mpi_ssend_f08_(void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *dest,
+                    MPI_Fint *tag, MPI_Fint *comm, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_SSEND, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_ssend_f08_)(buf, count, datatype, dest, tag, comm, ierr);
+        TI_NEXT(mpi_ssend_f08_)(buf, count, datatype, dest, tag, comm, ierr);
         return;
     }
     c->count = *count;
@@ -110,21 +98,19 @@ TI_EXPORT void mpi_ssend_f08_(void *buf, MPI_Fint *count, MPI_Fint *datatype, MP
     c->comm = PMPI_Comm_f2c(*comm);
     if (!ierr)
         ierr = &c->ierr;
-    TI_TWIN(pmpi_ssend_f08_)(buf, count, datatype, dest, tag, comm, ierr);
+    TI_NEXT(mpi_ssend_f08_)(buf, count, datatype, dest, tag, comm, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_send(c);
     ti_leave(*ierr);
 }
 
-void pmpi_rsend_f08_(void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *dest,
-                     MPI_Fint *tag, MPI_Fint *comm, MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_rsend_f08_(void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *dest,
-                              MPI_Fint *tag, MPI_Fint *comm, MPI_Fint *ierr)
+void mpi_rsend_f08_(void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *dest,
+                    MPI_Fint *tag, MPI_Fint *comm, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_RSEND, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_rsend_f08_)(buf, count, datatype, dest, tag, comm, ierr);
+        TI_NEXT(mpi_rsend_f08_)(buf, count, datatype, dest, tag, comm, ierr);
         return;
     }
     c->count = *count;
@@ -134,22 +120,19 @@ TI_EXPORT void mpi_rsend_f08_(void *buf, MPI_Fint *count, MPI_Fint *datatype, MP
     c->comm = PMPI_Comm_f2c(*comm);
     if (!ierr)
         ierr = &c->ierr;
-    TI_TWIN(pmpi_rsend_f08_)(buf, count, datatype, dest, tag, comm, ierr);
+    TI_NEXT(mpi_rsend_f08_)(buf, count, datatype, dest, tag, comm, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_send(c);
     ti_leave(*ierr);
 }
 
-void pmpi_isend_f08_(void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *dest,
-                     MPI_Fint *tag, MPI_Fint *comm, MPI_Fint *request,
-                     MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_isend_f08_(void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *dest,
-                              MPI_Fint *tag, MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr)
+void mpi_isend_f08_(void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *dest,
+                    MPI_Fint *tag, MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_ISEND, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_isend_f08_)(buf, count, datatype, dest, tag, comm, request, ierr);
+        TI_NEXT(mpi_isend_f08_)(buf, count, datatype, dest, tag, comm, request, ierr);
         return;
     }
     c->count = *count;
@@ -160,22 +143,19 @@ TI_EXPORT void mpi_isend_f08_(void *buf, MPI_Fint *count, MPI_Fint *datatype, MP
     c->req = request;
     if (!ierr)
         ierr = &c->ierr;
-    TI_TWIN(pmpi_isend_f08_)(buf, count, datatype, dest, tag, comm, request, ierr);
+    TI_NEXT(mpi_isend_f08_)(buf, count, datatype, dest, tag, comm, request, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_isend(c);
     ti_leave(*ierr);
 }
 
-void pmpi_ibsend_f08_(void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *dest,
-                      MPI_Fint *tag, MPI_Fint *comm, MPI_Fint *request,
-                      MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_ibsend_f08_(void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *dest,
-                               MPI_Fint *tag, MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr)
+void mpi_ibsend_f08_(void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *dest,
+                     MPI_Fint *tag, MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_IBSEND, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_ibsend_f08_)(buf, count, datatype, dest, tag, comm, request, ierr);
+        TI_NEXT(mpi_ibsend_f08_)(buf, count, datatype, dest, tag, comm, request, ierr);
         return;
     }
     c->count = *count;
@@ -186,22 +166,19 @@ TI_EXPORT void mpi_ibsend_f08_(void *buf, MPI_Fint *count, MPI_Fint *datatype, M
     c->req = request;
     if (!ierr)
         ierr = &c->ierr;
-    TI_TWIN(pmpi_ibsend_f08_)(buf, count, datatype, dest, tag, comm, request, ierr);
+    TI_NEXT(mpi_ibsend_f08_)(buf, count, datatype, dest, tag, comm, request, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_isend(c);
     ti_leave(*ierr);
 }
 
-void pmpi_issend_f08_(void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *dest,
-                      MPI_Fint *tag, MPI_Fint *comm, MPI_Fint *request,
-                      MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_issend_f08_(void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *dest,
-                               MPI_Fint *tag, MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr)
+void mpi_issend_f08_(void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *dest,
+                     MPI_Fint *tag, MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_ISSEND, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_issend_f08_)(buf, count, datatype, dest, tag, comm, request, ierr);
+        TI_NEXT(mpi_issend_f08_)(buf, count, datatype, dest, tag, comm, request, ierr);
         return;
     }
     c->count = *count;
@@ -212,22 +189,19 @@ TI_EXPORT void mpi_issend_f08_(void *buf, MPI_Fint *count, MPI_Fint *datatype, M
     c->req = request;
     if (!ierr)
         ierr = &c->ierr;
-    TI_TWIN(pmpi_issend_f08_)(buf, count, datatype, dest, tag, comm, request, ierr);
+    TI_NEXT(mpi_issend_f08_)(buf, count, datatype, dest, tag, comm, request, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_isend(c);
     ti_leave(*ierr);
 }
 
-void pmpi_irsend_f08_(void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *dest,
-                      MPI_Fint *tag, MPI_Fint *comm, MPI_Fint *request,
-                      MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_irsend_f08_(void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *dest,
-                               MPI_Fint *tag, MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr)
+void mpi_irsend_f08_(void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *dest,
+                     MPI_Fint *tag, MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_IRSEND, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_irsend_f08_)(buf, count, datatype, dest, tag, comm, request, ierr);
+        TI_NEXT(mpi_irsend_f08_)(buf, count, datatype, dest, tag, comm, request, ierr);
         return;
     }
     c->count = *count;
@@ -238,22 +212,19 @@ TI_EXPORT void mpi_irsend_f08_(void *buf, MPI_Fint *count, MPI_Fint *datatype, M
     c->req = request;
     if (!ierr)
         ierr = &c->ierr;
-    TI_TWIN(pmpi_irsend_f08_)(buf, count, datatype, dest, tag, comm, request, ierr);
+    TI_NEXT(mpi_irsend_f08_)(buf, count, datatype, dest, tag, comm, request, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_isend(c);
     ti_leave(*ierr);
 }
 
-void pmpi_recv_f08_(void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *source,
-                    MPI_Fint *tag, MPI_Fint *comm, MPI_Fint *status,
-                    MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_recv_f08_(void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *source,
-                             MPI_Fint *tag, MPI_Fint *comm, MPI_Fint *status, MPI_Fint *ierr)
+void mpi_recv_f08_(void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *source,
+                   MPI_Fint *tag, MPI_Fint *comm, MPI_Fint *status, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_RECV, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_recv_f08_)(buf, count, datatype, source, tag, comm, status, ierr);
+        TI_NEXT(mpi_recv_f08_)(buf, count, datatype, source, tag, comm, status, ierr);
         return;
     }
     c->count = *count;
@@ -265,22 +236,19 @@ TI_EXPORT void mpi_recv_f08_(void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI
     ti_pre_recv(c);
     if (!ierr)
         ierr = &c->ierr;
-    TI_TWIN(pmpi_recv_f08_)(buf, count, datatype, source, tag, comm, c->status, ierr);
+    TI_NEXT(mpi_recv_f08_)(buf, count, datatype, source, tag, comm, c->status, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_recv(c);
     ti_leave(*ierr);
 }
 
-void pmpi_irecv_f08_(void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *source,
-                     MPI_Fint *tag, MPI_Fint *comm, MPI_Fint *request,
-                     MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_irecv_f08_(void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *source,
-                              MPI_Fint *tag, MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr)
+void mpi_irecv_f08_(void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *source,
+                    MPI_Fint *tag, MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_IRECV, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_irecv_f08_)(buf, count, datatype, source, tag, comm, request, ierr);
+        TI_NEXT(mpi_irecv_f08_)(buf, count, datatype, source, tag, comm, request, ierr);
         return;
     }
     c->count = *count;
@@ -291,27 +259,22 @@ TI_EXPORT void mpi_irecv_f08_(void *buf, MPI_Fint *count, MPI_Fint *datatype, MP
     c->req = request;
     if (!ierr)
         ierr = &c->ierr;
-    TI_TWIN(pmpi_irecv_f08_)(buf, count, datatype, source, tag, comm, request, ierr);
+    TI_NEXT(mpi_irecv_f08_)(buf, count, datatype, source, tag, comm, request, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_irecv(c);
     ti_leave(*ierr);
 }
 
-void pmpi_sendrecv_f08_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, MPI_Fint *dest,
-                        MPI_Fint *sendtag, void *recvbuf, MPI_Fint *recvcount,
-                        MPI_Fint *recvtype, MPI_Fint *source, MPI_Fint *recvtag, MPI_Fint *comm,
-                        MPI_Fint *status, MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_sendrecv_f08_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype,
-                                 MPI_Fint *dest, MPI_Fint *sendtag, void *recvbuf,
-                                 MPI_Fint *recvcount, MPI_Fint *recvtype, MPI_Fint *source,
-                                 MPI_Fint *recvtag, MPI_Fint *comm, MPI_Fint *status,
-                                 MPI_Fint *ierr)
+void mpi_sendrecv_f08_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, MPI_Fint *dest,
+                       MPI_Fint *sendtag, void *recvbuf, MPI_Fint *recvcount,
+                       MPI_Fint *recvtype, MPI_Fint *source, MPI_Fint *recvtag, MPI_Fint *comm,
+                       MPI_Fint *status, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_SENDRECV, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_sendrecv_f08_)(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf,
-                                    recvcount, recvtype, source, recvtag, comm, status, ierr);
+        TI_NEXT(mpi_sendrecv_f08_)(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf,
+                                   recvcount, recvtype, source, recvtag, comm, status, ierr);
         return;
     }
     c->count = *sendcount;
@@ -327,27 +290,22 @@ TI_EXPORT void mpi_sendrecv_f08_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *s
     ti_pre_sendrecv(c);
     if (!ierr)
         ierr = &c->ierr;
-    TI_TWIN(pmpi_sendrecv_f08_)(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount,
-                                recvtype, source, recvtag, comm, c->status, ierr);
+    TI_NEXT(mpi_sendrecv_f08_)(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount,
+                               recvtype, source, recvtag, comm, c->status, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_sendrecv(c);
     ti_leave(*ierr);
 }
 
-void pmpi_sendrecv_replace_f08_(void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *dest,
-                                MPI_Fint *sendtag, MPI_Fint *source, MPI_Fint *recvtag,
-                                MPI_Fint *comm, MPI_Fint *status,
-                                MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_sendrecv_replace_f08_(void *buf, MPI_Fint *count, MPI_Fint *datatype,
-                                         MPI_Fint *dest, MPI_Fint *sendtag, MPI_Fint *source,
-                                         MPI_Fint *recvtag, MPI_Fint *comm, MPI_Fint *status,
-                                         MPI_Fint *ierr)
+void mpi_sendrecv_replace_f08_(void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *dest,
+                               MPI_Fint *sendtag, MPI_Fint *source, MPI_Fint *recvtag,
+                               MPI_Fint *comm, MPI_Fint *status, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_SENDRECV_REPLACE, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_sendrecv_replace_f08_)(buf, count, datatype, dest, sendtag, source,
-                                            recvtag, comm, status, ierr);
+        TI_NEXT(mpi_sendrecv_replace_f08_)(buf, count, datatype, dest, sendtag, source, recvtag,
+                                           comm, status, ierr);
         return;
     }
     c->count = *count;
@@ -361,22 +319,20 @@ TI_EXPORT void mpi_sendrecv_replace_f08_(void *buf, MPI_Fint *count, MPI_Fint *d
     ti_pre_sendrecv(c);
     if (!ierr)
         ierr = &c->ierr;
-    TI_TWIN(pmpi_sendrecv_replace_f08_)(buf, count, datatype, dest, sendtag, source, recvtag,
-                                        comm, c->status, ierr);
+    TI_NEXT(mpi_sendrecv_replace_f08_)(buf, count, datatype, dest, sendtag, source, recvtag,
+                                       comm, c->status, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_sendrecv(c);
     ti_leave(*ierr);
 }
 
-void pmpi_probe_f08_(MPI_Fint *source, MPI_Fint *tag, MPI_Fint *comm, MPI_Fint *status,
-                     MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_probe_f08_(MPI_Fint *source, MPI_Fint *tag, MPI_Fint *comm, MPI_Fint *status,
-                              MPI_Fint *ierr)
+void mpi_probe_f08_(MPI_Fint *source, MPI_Fint *tag, MPI_Fint *comm, MPI_Fint *status,
+                    MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_PROBE, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_probe_f08_)(source, tag, comm, status, ierr);
+        TI_NEXT(mpi_probe_f08_)(source, tag, comm, status, ierr);
         return;
     }
     c->peer = *source;
@@ -386,21 +342,19 @@ TI_EXPORT void mpi_probe_f08_(MPI_Fint *source, MPI_Fint *tag, MPI_Fint *comm, M
     ti_pre_probe(c);
     if (!ierr)
         ierr = &c->ierr;
-    TI_TWIN(pmpi_probe_f08_)(source, tag, comm, c->status, ierr);
+    TI_NEXT(mpi_probe_f08_)(source, tag, comm, c->status, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_probe(c);
     ti_leave(*ierr);
 }
 
-void pmpi_iprobe_f08_(MPI_Fint *source, MPI_Fint *tag, MPI_Fint *comm, MPI_Fint *flag,
-                      MPI_Fint *status, MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_iprobe_f08_(MPI_Fint *source, MPI_Fint *tag, MPI_Fint *comm, MPI_Fint *flag,
-                               MPI_Fint *status, MPI_Fint *ierr)
+void mpi_iprobe_f08_(MPI_Fint *source, MPI_Fint *tag, MPI_Fint *comm, MPI_Fint *flag,
+                     MPI_Fint *status, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_IPROBE, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_iprobe_f08_)(source, tag, comm, flag, status, ierr);
+        TI_NEXT(mpi_iprobe_f08_)(source, tag, comm, flag, status, ierr);
         return;
     }
     c->peer = *source;
@@ -411,19 +365,18 @@ TI_EXPORT void mpi_iprobe_f08_(MPI_Fint *source, MPI_Fint *tag, MPI_Fint *comm, 
     ti_pre_iprobe(c);
     if (!ierr)
         ierr = &c->ierr;
-    TI_TWIN(pmpi_iprobe_f08_)(source, tag, comm, flag, c->status, ierr);
+    TI_NEXT(mpi_iprobe_f08_)(source, tag, comm, flag, c->status, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_iprobe(c);
     ti_leave(*ierr);
 }
 
-void pmpi_wait_f08_(MPI_Fint *request, MPI_Fint *status, MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_wait_f08_(MPI_Fint *request, MPI_Fint *status, MPI_Fint *ierr)
+void mpi_wait_f08_(MPI_Fint *request, MPI_Fint *status, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_WAIT, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_wait_f08_)(request, status, ierr);
+        TI_NEXT(mpi_wait_f08_)(request, status, ierr);
         return;
     }
     c->req = request;
@@ -431,21 +384,18 @@ TI_EXPORT void mpi_wait_f08_(MPI_Fint *request, MPI_Fint *status, MPI_Fint *ierr
     ti_pre_wait(c);
     if (!ierr)
         ierr = &c->ierr;
-    TI_TWIN(pmpi_wait_f08_)(request, c->status, ierr);
+    TI_NEXT(mpi_wait_f08_)(request, c->status, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_wait(c);
     ti_leave(*ierr);
 }
 
-void pmpi_test_f08_(MPI_Fint *request, MPI_Fint *flag, MPI_Fint *status,
-                    MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_test_f08_(MPI_Fint *request, MPI_Fint *flag, MPI_Fint *status,
-                             MPI_Fint *ierr)
+void mpi_test_f08_(MPI_Fint *request, MPI_Fint *flag, MPI_Fint *status, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_TEST, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_test_f08_)(request, flag, status, ierr);
+        TI_NEXT(mpi_test_f08_)(request, flag, status, ierr);
         return;
     }
     c->req = request;
@@ -454,21 +404,19 @@ TI_EXPORT void mpi_test_f08_(MPI_Fint *request, MPI_Fint *flag, MPI_Fint *status
     ti_pre_wait(c);
     if (!ierr)
         ierr = &c->ierr;
-    TI_TWIN(pmpi_test_f08_)(request, flag, c->status, ierr);
+    TI_NEXT(mpi_test_f08_)(request, flag, c->status, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_wait(c);
     ti_leave(*ierr);
 }
 
-void pmpi_waitall_f08_(MPI_Fint *count, MPI_Fint *array_of_requests,
-                       MPI_Fint *array_of_statuses, MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_waitall_f08_(MPI_Fint *count, MPI_Fint *array_of_requests,
-                                MPI_Fint *array_of_statuses, MPI_Fint *ierr)
+void mpi_waitall_f08_(MPI_Fint *count, MPI_Fint *array_of_requests, MPI_Fint *array_of_statuses,
+                      MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_WAITALL, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_waitall_f08_)(count, array_of_requests, array_of_statuses, ierr);
+        TI_NEXT(mpi_waitall_f08_)(count, array_of_requests, array_of_statuses, ierr);
         return;
     }
     c->nreq = *count;
@@ -477,21 +425,19 @@ TI_EXPORT void mpi_waitall_f08_(MPI_Fint *count, MPI_Fint *array_of_requests,
     ti_pre_waitall(c);
     if (!ierr)
         ierr = &c->ierr;
-    TI_TWIN(pmpi_waitall_f08_)(count, array_of_requests, c->status, ierr);
+    TI_NEXT(mpi_waitall_f08_)(count, array_of_requests, c->status, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_waitall(c);
     ti_leave(*ierr);
 }
 
-void pmpi_testall_f08_(MPI_Fint *count, MPI_Fint *array_of_requests, MPI_Fint *flag,
-                       MPI_Fint *array_of_statuses, MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_testall_f08_(MPI_Fint *count, MPI_Fint *array_of_requests, MPI_Fint *flag,
-                                MPI_Fint *array_of_statuses, MPI_Fint *ierr)
+void mpi_testall_f08_(MPI_Fint *count, MPI_Fint *array_of_requests, MPI_Fint *flag,
+                      MPI_Fint *array_of_statuses, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_TESTALL, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_testall_f08_)(count, array_of_requests, flag, array_of_statuses, ierr);
+        TI_NEXT(mpi_testall_f08_)(count, array_of_requests, flag, array_of_statuses, ierr);
         return;
     }
     c->nreq = *count;
@@ -501,21 +447,19 @@ TI_EXPORT void mpi_testall_f08_(MPI_Fint *count, MPI_Fint *array_of_requests, MP
     ti_pre_waitall(c);
     if (!ierr)
         ierr = &c->ierr;
-    TI_TWIN(pmpi_testall_f08_)(count, array_of_requests, flag, c->status, ierr);
+    TI_NEXT(mpi_testall_f08_)(count, array_of_requests, flag, c->status, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_waitall(c);
     ti_leave(*ierr);
 }
 
-void pmpi_waitany_f08_(MPI_Fint *count, MPI_Fint *array_of_requests, MPI_Fint *index,
-                       MPI_Fint *status, MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_waitany_f08_(MPI_Fint *count, MPI_Fint *array_of_requests, MPI_Fint *index,
-                                MPI_Fint *status, MPI_Fint *ierr)
+void mpi_waitany_f08_(MPI_Fint *count, MPI_Fint *array_of_requests, MPI_Fint *index,
+                      MPI_Fint *status, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_WAITANY, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_waitany_f08_)(count, array_of_requests, index, status, ierr);
+        TI_NEXT(mpi_waitany_f08_)(count, array_of_requests, index, status, ierr);
         return;
     }
     c->nreq = *count;
@@ -525,21 +469,19 @@ TI_EXPORT void mpi_waitany_f08_(MPI_Fint *count, MPI_Fint *array_of_requests, MP
     ti_pre_waitany(c);
     if (!ierr)
         ierr = &c->ierr;
-    TI_TWIN(pmpi_waitany_f08_)(count, array_of_requests, index, c->status, ierr);
+    TI_NEXT(mpi_waitany_f08_)(count, array_of_requests, index, c->status, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_waitany(c);
     ti_leave(*ierr);
 }
 
-void pmpi_testany_f08_(MPI_Fint *count, MPI_Fint *array_of_requests, MPI_Fint *index,
-                       MPI_Fint *flag, MPI_Fint *status, MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_testany_f08_(MPI_Fint *count, MPI_Fint *array_of_requests, MPI_Fint *index,
-                                MPI_Fint *flag, MPI_Fint *status, MPI_Fint *ierr)
+void mpi_testany_f08_(MPI_Fint *count, MPI_Fint *array_of_requests, MPI_Fint *index,
+                      MPI_Fint *flag, MPI_Fint *status, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_TESTANY, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_testany_f08_)(count, array_of_requests, index, flag, status, ierr);
+        TI_NEXT(mpi_testany_f08_)(count, array_of_requests, index, flag, status, ierr);
         return;
     }
     c->nreq = *count;
@@ -550,24 +492,20 @@ TI_EXPORT void mpi_testany_f08_(MPI_Fint *count, MPI_Fint *array_of_requests, MP
     ti_pre_waitany(c);
     if (!ierr)
         ierr = &c->ierr;
-    TI_TWIN(pmpi_testany_f08_)(count, array_of_requests, index, flag, c->status, ierr);
+    TI_NEXT(mpi_testany_f08_)(count, array_of_requests, index, flag, c->status, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_waitany(c);
     ti_leave(*ierr);
 }
 
-void pmpi_waitsome_f08_(MPI_Fint *incount, MPI_Fint *array_of_requests, MPI_Fint *outcount,
-                        MPI_Fint *array_of_indices, MPI_Fint *array_of_statuses,
-                        MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_waitsome_f08_(MPI_Fint *incount, MPI_Fint *array_of_requests,
-                                 MPI_Fint *outcount, MPI_Fint *array_of_indices,
-                                 MPI_Fint *array_of_statuses, MPI_Fint *ierr)
+void mpi_waitsome_f08_(MPI_Fint *incount, MPI_Fint *array_of_requests, MPI_Fint *outcount,
+                       MPI_Fint *array_of_indices, MPI_Fint *array_of_statuses, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_WAITSOME, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_waitsome_f08_)(incount, array_of_requests, outcount, array_of_indices,
-                                    array_of_statuses, ierr);
+        TI_NEXT(mpi_waitsome_f08_)(incount, array_of_requests, outcount, array_of_indices,
+                                   array_of_statuses, ierr);
         return;
     }
     c->nreq = *incount;
@@ -578,25 +516,21 @@ TI_EXPORT void mpi_waitsome_f08_(MPI_Fint *incount, MPI_Fint *array_of_requests,
     ti_pre_waitsome(c);
     if (!ierr)
         ierr = &c->ierr;
-    TI_TWIN(pmpi_waitsome_f08_)(incount, array_of_requests, outcount, array_of_indices,
-                                c->status, ierr);
+    TI_NEXT(mpi_waitsome_f08_)(incount, array_of_requests, outcount, array_of_indices,
+                               c->status, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_waitsome(c);
     ti_leave(*ierr);
 }
 
-void pmpi_testsome_f08_(MPI_Fint *incount, MPI_Fint *array_of_requests, MPI_Fint *outcount,
-                        MPI_Fint *array_of_indices, MPI_Fint *array_of_statuses,
-                        MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_testsome_f08_(MPI_Fint *incount, MPI_Fint *array_of_requests,
-                                 MPI_Fint *outcount, MPI_Fint *array_of_indices,
-                                 MPI_Fint *array_of_statuses, MPI_Fint *ierr)
+void mpi_testsome_f08_(MPI_Fint *incount, MPI_Fint *array_of_requests, MPI_Fint *outcount,
+                       MPI_Fint *array_of_indices, MPI_Fint *array_of_statuses, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_TESTSOME, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_testsome_f08_)(incount, array_of_requests, outcount, array_of_indices,
-                                    array_of_statuses, ierr);
+        TI_NEXT(mpi_testsome_f08_)(incount, array_of_requests, outcount, array_of_indices,
+                                   array_of_statuses, ierr);
         return;
     }
     c->nreq = *incount;
@@ -607,59 +541,55 @@ TI_EXPORT void mpi_testsome_f08_(MPI_Fint *incount, MPI_Fint *array_of_requests,
     ti_pre_waitsome(c);
     if (!ierr)
         ierr = &c->ierr;
-    TI_TWIN(pmpi_testsome_f08_)(incount, array_of_requests, outcount, array_of_indices,
-                                c->status, ierr);
+    TI_NEXT(mpi_testsome_f08_)(incount, array_of_requests, outcount, array_of_indices,
+                               c->status, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_waitsome(c);
     ti_leave(*ierr);
 }
 
-void pmpi_request_free_f08_(MPI_Fint *request, MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_request_free_f08_(MPI_Fint *request, MPI_Fint *ierr)
+void mpi_request_free_f08_(MPI_Fint *request, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_REQUEST_FREE, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_request_free_f08_)(request, ierr);
+        TI_NEXT(mpi_request_free_f08_)(request, ierr);
         return;
     }
     c->req = request;
     ti_pre_request_free(c);
     if (!ierr)
         ierr = &c->ierr;
-    TI_TWIN(pmpi_request_free_f08_)(request, ierr);
+    TI_NEXT(mpi_request_free_f08_)(request, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_request_free(c);
     ti_leave(*ierr);
 }
 
-void pmpi_barrier_f08_(MPI_Fint *comm, MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_barrier_f08_(MPI_Fint *comm, MPI_Fint *ierr)
+void mpi_barrier_f08_(MPI_Fint *comm, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_BARRIER, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_barrier_f08_)(comm, ierr);
+        TI_NEXT(mpi_barrier_f08_)(comm, ierr);
         return;
     }
     c->comm = PMPI_Comm_f2c(*comm);
     if (!ierr)
         ierr = &c->ierr;
-    TI_TWIN(pmpi_barrier_f08_)(comm, ierr);
+    TI_NEXT(mpi_barrier_f08_)(comm, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_barrier(c);
     ti_leave(*ierr);
 }
 
-void pmpi_bcast_f08_(void *buffer, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *root,
-                     MPI_Fint *comm, MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_bcast_f08_(void *buffer, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *root,
-                              MPI_Fint *comm, MPI_Fint *ierr)
+void mpi_bcast_f08_(void *buffer, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *root,
+                    MPI_Fint *comm, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_BCAST, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_bcast_f08_)(buffer, count, datatype, root, comm, ierr);
+        TI_NEXT(mpi_bcast_f08_)(buffer, count, datatype, root, comm, ierr);
         return;
     }
     c->count = *count;
@@ -668,26 +598,22 @@ TI_EXPORT void mpi_bcast_f08_(void *buffer, MPI_Fint *count, MPI_Fint *datatype,
     c->comm = PMPI_Comm_f2c(*comm);
     if (!ierr)
         ierr = &c->ierr;
-    TI_TWIN(pmpi_bcast_f08_)(buffer, count, datatype, root, comm, ierr);
+    TI_NEXT(mpi_bcast_f08_)(buffer, count, datatype, root, comm, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_bcast(c);
     ti_leave(*ierr);
 }
 
-void pmpi_reduce_f08_(void *sendbuf, void *recvbuf, MPI_Fint *count, MPI_Fint *datatype,
-                      MPI_Fint *op, MPI_Fint *root, MPI_Fint *comm,
-                      MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_reduce_f08_(void *sendbuf, void *recvbuf, MPI_Fint *count,
-                               MPI_Fint *datatype, MPI_Fint *op, MPI_Fint *root, MPI_Fint *comm,
-                               MPI_Fint *ierr)
+void mpi_reduce_f08_(void *sendbuf, void *recvbuf, MPI_Fint *count, MPI_Fint *datatype,
+                     MPI_Fint *op, MPI_Fint *root, MPI_Fint *comm, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_REDUCE, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_reduce_f08_)(sendbuf, recvbuf, count, datatype, op, root, comm, ierr);
+        TI_NEXT(mpi_reduce_f08_)(sendbuf, recvbuf, count, datatype, op, root, comm, ierr);
         return;
     }
-    c->in_place = sendbuf == (void *)mpi_fortran_in_place_;
+    c->in_place = ti_fortran_in_place(sendbuf);
     c->count = *count;
     c->type = PMPI_Type_f2c(*datatype);
     c->redop = PMPI_Op_f2c(*op);
@@ -695,128 +621,115 @@ TI_EXPORT void mpi_reduce_f08_(void *sendbuf, void *recvbuf, MPI_Fint *count,
     c->comm = PMPI_Comm_f2c(*comm);
     if (!ierr)
         ierr = &c->ierr;
-    TI_TWIN(pmpi_reduce_f08_)(sendbuf, recvbuf, count, datatype, op, root, comm, ierr);
+    TI_NEXT(mpi_reduce_f08_)(sendbuf, recvbuf, count, datatype, op, root, comm, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_reduce(c);
     ti_leave(*ierr);
 }
 
-void pmpi_allreduce_f08_(void *sendbuf, void *recvbuf, MPI_Fint *count, MPI_Fint *datatype,
-                         MPI_Fint *op, MPI_Fint *comm, MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_allreduce_f08_(void *sendbuf, void *recvbuf, MPI_Fint *count,
-                                  MPI_Fint *datatype, MPI_Fint *op, MPI_Fint *comm,
-                                  MPI_Fint *ierr)
+void mpi_allreduce_f08_(void *sendbuf, void *recvbuf, MPI_Fint *count, MPI_Fint *datatype,
+                        MPI_Fint *op, MPI_Fint *comm, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_ALLREDUCE, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_allreduce_f08_)(sendbuf, recvbuf, count, datatype, op, comm, ierr);
+        TI_NEXT(mpi_allreduce_f08_)(sendbuf, recvbuf, count, datatype, op, comm, ierr);
         return;
     }
-    c->in_place = sendbuf == (void *)mpi_fortran_in_place_;
+    c->in_place = ti_fortran_in_place(sendbuf);
     c->count = *count;
     c->type = PMPI_Type_f2c(*datatype);
     c->redop = PMPI_Op_f2c(*op);
     c->comm = PMPI_Comm_f2c(*comm);
     if (!ierr)
         ierr = &c->ierr;
-    TI_TWIN(pmpi_allreduce_f08_)(sendbuf, recvbuf, count, datatype, op, comm, ierr);
+    TI_NEXT(mpi_allreduce_f08_)(sendbuf, recvbuf, count, datatype, op, comm, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_reduce(c);
     ti_leave(*ierr);
 }
 
-void pmpi_reduce_scatter_block_f08_(void *sendbuf, void *recvbuf, MPI_Fint *recvcount,
-                                    MPI_Fint *datatype, MPI_Fint *op, MPI_Fint *comm,
-                                    MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_reduce_scatter_block_f08_(void *sendbuf, void *recvbuf, MPI_Fint *recvcount,
-                                             MPI_Fint *datatype, MPI_Fint *op, MPI_Fint *comm,
-                                             MPI_Fint *ierr)
+void mpi_reduce_scatter_block_f08_(void *sendbuf, void *recvbuf, MPI_Fint *recvcount,
+                                   MPI_Fint *datatype, MPI_Fint *op, MPI_Fint *comm,
+                                   MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_REDUCE_SCATTER_BLOCK, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_reduce_scatter_block_f08_)(sendbuf, recvbuf, recvcount, datatype, op, comm,
-                                                ierr);
+        TI_NEXT(mpi_reduce_scatter_block_f08_)(sendbuf, recvbuf, recvcount, datatype, op, comm,
+                                               ierr);
         return;
     }
-    c->in_place = sendbuf == (void *)mpi_fortran_in_place_;
+    c->in_place = ti_fortran_in_place(sendbuf);
     c->count = *recvcount;
     c->type = PMPI_Type_f2c(*datatype);
     c->redop = PMPI_Op_f2c(*op);
     c->comm = PMPI_Comm_f2c(*comm);
     if (!ierr)
         ierr = &c->ierr;
-    TI_TWIN(pmpi_reduce_scatter_block_f08_)(sendbuf, recvbuf, recvcount, datatype, op, comm,
-                                            ierr);
+    TI_NEXT(mpi_reduce_scatter_block_f08_)(sendbuf, recvbuf, recvcount, datatype, op, comm,
+                                           ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_reduce(c);
     ti_leave(*ierr);
 }
 
-void pmpi_scan_f08_(void *sendbuf, void *recvbuf, MPI_Fint *count, MPI_Fint *datatype,
-                    MPI_Fint *op, MPI_Fint *comm, MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_scan_f08_(void *sendbuf, void *recvbuf, MPI_Fint *count, MPI_Fint *datatype,
-                             MPI_Fint *op, MPI_Fint *comm, MPI_Fint *ierr)
+void mpi_scan_f08_(void *sendbuf, void *recvbuf, MPI_Fint *count, MPI_Fint *datatype,
+                   MPI_Fint *op, MPI_Fint *comm, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_SCAN, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_scan_f08_)(sendbuf, recvbuf, count, datatype, op, comm, ierr);
+        TI_NEXT(mpi_scan_f08_)(sendbuf, recvbuf, count, datatype, op, comm, ierr);
         return;
     }
-    c->in_place = sendbuf == (void *)mpi_fortran_in_place_;
+    c->in_place = ti_fortran_in_place(sendbuf);
     c->count = *count;
     c->type = PMPI_Type_f2c(*datatype);
     c->redop = PMPI_Op_f2c(*op);
     c->comm = PMPI_Comm_f2c(*comm);
     if (!ierr)
         ierr = &c->ierr;
-    TI_TWIN(pmpi_scan_f08_)(sendbuf, recvbuf, count, datatype, op, comm, ierr);
+    TI_NEXT(mpi_scan_f08_)(sendbuf, recvbuf, count, datatype, op, comm, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_reduce(c);
     ti_leave(*ierr);
 }
 
-void pmpi_exscan_f08_(void *sendbuf, void *recvbuf, MPI_Fint *count, MPI_Fint *datatype,
-                      MPI_Fint *op, MPI_Fint *comm, MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_exscan_f08_(void *sendbuf, void *recvbuf, MPI_Fint *count,
-                               MPI_Fint *datatype, MPI_Fint *op, MPI_Fint *comm, MPI_Fint *ierr)
+void mpi_exscan_f08_(void *sendbuf, void *recvbuf, MPI_Fint *count, MPI_Fint *datatype,
+                     MPI_Fint *op, MPI_Fint *comm, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_EXSCAN, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_exscan_f08_)(sendbuf, recvbuf, count, datatype, op, comm, ierr);
+        TI_NEXT(mpi_exscan_f08_)(sendbuf, recvbuf, count, datatype, op, comm, ierr);
         return;
     }
-    c->in_place = sendbuf == (void *)mpi_fortran_in_place_;
+    c->in_place = ti_fortran_in_place(sendbuf);
     c->count = *count;
     c->type = PMPI_Type_f2c(*datatype);
     c->redop = PMPI_Op_f2c(*op);
     c->comm = PMPI_Comm_f2c(*comm);
     if (!ierr)
         ierr = &c->ierr;
-    TI_TWIN(pmpi_exscan_f08_)(sendbuf, recvbuf, count, datatype, op, comm, ierr);
+    TI_NEXT(mpi_exscan_f08_)(sendbuf, recvbuf, count, datatype, op, comm, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_reduce(c);
     ti_leave(*ierr);
 }
 
-void pmpi_gather_f08_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, void *recvbuf,
-                      MPI_Fint *recvcount, MPI_Fint *recvtype, MPI_Fint *root, MPI_Fint *comm,
-                      MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_gather_f08_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype,
-                               void *recvbuf, MPI_Fint *recvcount, MPI_Fint *recvtype,
-                               MPI_Fint *root, MPI_Fint *comm, MPI_Fint *ierr)
+void mpi_gather_f08_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, void *recvbuf,
+                     MPI_Fint *recvcount, MPI_Fint *recvtype, MPI_Fint *root, MPI_Fint *comm,
+                     MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_GATHER, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_gather_f08_)(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
-                                  root, comm, ierr);
+        TI_NEXT(mpi_gather_f08_)(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
+                                 root, comm, ierr);
         return;
     }
-    c->in_place = sendbuf == (void *)mpi_fortran_in_place_;
+    c->in_place = ti_fortran_in_place(sendbuf);
     c->count = *sendcount;
     c->type = PMPI_Type_f2c(*sendtype);
     c->count2 = *recvcount;
@@ -825,29 +738,25 @@ TI_EXPORT void mpi_gather_f08_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sen
     c->comm = PMPI_Comm_f2c(*comm);
     if (!ierr)
         ierr = &c->ierr;
-    TI_TWIN(pmpi_gather_f08_)(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root,
-                              comm, ierr);
+    TI_NEXT(mpi_gather_f08_)(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root,
+                             comm, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_gather(c);
     ti_leave(*ierr);
 }
 
-void pmpi_gatherv_f08_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, void *recvbuf,
-                       const MPI_Fint *recvcounts, const MPI_Fint *displs, MPI_Fint *recvtype,
-                       MPI_Fint *root, MPI_Fint *comm, MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_gatherv_f08_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype,
-                                void *recvbuf, const MPI_Fint *recvcounts,
-                                const MPI_Fint *displs, MPI_Fint *recvtype, MPI_Fint *root,
-                                MPI_Fint *comm, MPI_Fint *ierr)
+void mpi_gatherv_f08_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, void *recvbuf,
+                      const MPI_Fint *recvcounts, const MPI_Fint *displs, MPI_Fint *recvtype,
+                      MPI_Fint *root, MPI_Fint *comm, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_GATHERV, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_gatherv_f08_)(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
-                                   recvtype, root, comm, ierr);
+        TI_NEXT(mpi_gatherv_f08_)(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
+                                  recvtype, root, comm, ierr);
         return;
     }
-    c->in_place = sendbuf == (void *)mpi_fortran_in_place_;
+    c->in_place = ti_fortran_in_place(sendbuf);
     c->count = *sendcount;
     c->type = PMPI_Type_f2c(*sendtype);
     c->counts2 = recvcounts;
@@ -857,120 +766,79 @@ TI_EXPORT void mpi_gatherv_f08_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *se
     c->comm = PMPI_Comm_f2c(*comm);
     if (!ierr)
         ierr = &c->ierr;
-    TI_TWIN(pmpi_gatherv_f08_)(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
-                               recvtype, root, comm, ierr);
+    TI_NEXT(mpi_gatherv_f08_)(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
+                              recvtype, root, comm, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_gatherv(c);
     ti_leave(*ierr);
 }
 
-void pmpi_scatter_f08_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, void *recvbuf,
-                       MPI_Fint *recvcount, MPI_Fint *recvtype, MPI_Fint *root, MPI_Fint *comm,
-                       MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_scatter_f08_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype,
-                                void *recvbuf, MPI_Fint *recvcount, MPI_Fint *recvtype,
-                                MPI_Fint *root, MPI_Fint *comm, MPI_Fint *ierr)
+void mpi_scatter_f08_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, void *recvbuf,
+                      MPI_Fint *recvcount, MPI_Fint *recvtype, MPI_Fint *root, MPI_Fint *comm,
+                      MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_SCATTER, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_scatter_f08_)(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
-                                   root, comm, ierr);
+        TI_NEXT(mpi_scatter_f08_)(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
+                                  root, comm, ierr);
         return;
     }
     c->count = *sendcount;
     c->type = PMPI_Type_f2c(*sendtype);
-    c->in_place2 = recvbuf == (void *)mpi_fortran_in_place_;
+    c->in_place2 = ti_fortran_in_place(recvbuf);
     c->count2 = *recvcount;
     c->type2 = PMPI_Type_f2c(*recvtype);
     c->root = *root;
     c->comm = PMPI_Comm_f2c(*comm);
     if (!ierr)
         ierr = &c->ierr;
-    TI_TWIN(pmpi_scatter_f08_)(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root,
-                               comm, ierr);
+    TI_NEXT(mpi_scatter_f08_)(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root,
+                              comm, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_scatter(c);
     ti_leave(*ierr);
 }
 
-void pmpi_scatterv_f08_(void *sendbuf, const MPI_Fint *sendcounts, const MPI_Fint *displs,
-                        MPI_Fint *sendtype, void *recvbuf, MPI_Fint *recvcount,
-                        MPI_Fint *recvtype, MPI_Fint *root, MPI_Fint *comm,
-                        MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_scatterv_f08_(void *sendbuf, const MPI_Fint *sendcounts,
-                                 const MPI_Fint *displs, MPI_Fint *sendtype, void *recvbuf,
-                                 MPI_Fint *recvcount, MPI_Fint *recvtype, MPI_Fint *root,
-                                 MPI_Fint *comm, MPI_Fint *ierr)
+void mpi_scatterv_f08_(void *sendbuf, const MPI_Fint *sendcounts, const MPI_Fint *displs,
+                       MPI_Fint *sendtype, void *recvbuf, MPI_Fint *recvcount,
+                       MPI_Fint *recvtype, MPI_Fint *root, MPI_Fint *comm, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_SCATTERV, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_scatterv_f08_)(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount,
-                                    recvtype, root, comm, ierr);
+        TI_NEXT(mpi_scatterv_f08_)(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount,
+                                   recvtype, root, comm, ierr);
         return;
     }
     c->counts = sendcounts;
     c->wide = false;
     c->type = PMPI_Type_f2c(*sendtype);
-    c->in_place2 = recvbuf == (void *)mpi_fortran_in_place_;
+    c->in_place2 = ti_fortran_in_place(recvbuf);
     c->count2 = *recvcount;
     c->type2 = PMPI_Type_f2c(*recvtype);
     c->root = *root;
     c->comm = PMPI_Comm_f2c(*comm);
     if (!ierr)
         ierr = &c->ierr;
-    TI_TWIN(pmpi_scatterv_f08_)(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount,
-                                recvtype, root, comm, ierr);
+    TI_NEXT(mpi_scatterv_f08_)(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount,
+                               recvtype, root, comm, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_scatterv(c);
     ti_leave(*ierr);
 }
 
-void pmpi_allgather_f08_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, void *recvbuf,
-                         MPI_Fint *recvcount, MPI_Fint *recvtype, MPI_Fint *comm,
-                         MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_allgather_f08_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype,
-                                  void *recvbuf, MPI_Fint *recvcount, MPI_Fint *recvtype,
-                                  MPI_Fint *comm, MPI_Fint *ierr)
+void mpi_allgather_f08_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, void *recvbuf,
+                        MPI_Fint *recvcount, MPI_Fint *recvtype, MPI_Fint *comm, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_ALLGATHER, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_allgather_f08_)(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
-                                     comm, ierr);
-        return;
-    }
-    c->in_place = sendbuf == (void *)mpi_fortran_in_place_;
-    c->count = *sendcount;
-    c->type = PMPI_Type_f2c(*sendtype);
-    c->count2 = *recvcount;
-    c->type2 = PMPI_Type_f2c(*recvtype);
-    c->comm = PMPI_Comm_f2c(*comm);
-    if (!ierr)
-        ierr = &c->ierr;
-    TI_TWIN(pmpi_allgather_f08_)(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
-                                 comm, ierr);
-    if (*ierr == MPI_SUCCESS)
-        ti_rec_allgather(c);
-    ti_leave(*ierr);
-}
-
-void pmpi_alltoall_f08_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, void *recvbuf,
-                        MPI_Fint *recvcount, MPI_Fint *recvtype, MPI_Fint *comm,
-                        MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_alltoall_f08_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype,
-                                 void *recvbuf, MPI_Fint *recvcount, MPI_Fint *recvtype,
-                                 MPI_Fint *comm, MPI_Fint *ierr)
-{
-    struct ti_call *c = TI_ENTER(TI_OP_ALLTOALL, TI_BINDING_FORTRAN);
-
-    if (!c) {
-        TI_TWIN(pmpi_alltoall_f08_)(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
+        TI_NEXT(mpi_allgather_f08_)(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
                                     comm, ierr);
         return;
     }
-    c->in_place = sendbuf == (void *)mpi_fortran_in_place_;
+    c->in_place = ti_fortran_in_place(sendbuf);
     c->count = *sendcount;
     c->type = PMPI_Type_f2c(*sendtype);
     c->count2 = *recvcount;
@@ -978,30 +846,50 @@ TI_EXPORT void mpi_alltoall_f08_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *s
     c->comm = PMPI_Comm_f2c(*comm);
     if (!ierr)
         ierr = &c->ierr;
-    TI_TWIN(pmpi_alltoall_f08_)(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
+    TI_NEXT(mpi_allgather_f08_)(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
                                 comm, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_allgather(c);
     ti_leave(*ierr);
 }
 
-void pmpi_allgatherv_f08_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, void *recvbuf,
-                          const MPI_Fint *recvcounts, const MPI_Fint *displs,
-                          MPI_Fint *recvtype, MPI_Fint *comm,
-                          MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_allgatherv_f08_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype,
-                                   void *recvbuf, const MPI_Fint *recvcounts,
-                                   const MPI_Fint *displs, MPI_Fint *recvtype, MPI_Fint *comm,
-                                   MPI_Fint *ierr)
+void mpi_alltoall_f08_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, void *recvbuf,
+                       MPI_Fint *recvcount, MPI_Fint *recvtype, MPI_Fint *comm, MPI_Fint *ierr)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_ALLTOALL, TI_BINDING_FORTRAN);
+
+    if (!c) {
+        TI_NEXT(mpi_alltoall_f08_)(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
+                                   comm, ierr);
+        return;
+    }
+    c->in_place = ti_fortran_in_place(sendbuf);
+    c->count = *sendcount;
+    c->type = PMPI_Type_f2c(*sendtype);
+    c->count2 = *recvcount;
+    c->type2 = PMPI_Type_f2c(*recvtype);
+    c->comm = PMPI_Comm_f2c(*comm);
+    if (!ierr)
+        ierr = &c->ierr;
+    TI_NEXT(mpi_alltoall_f08_)(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
+                               ierr);
+    if (*ierr == MPI_SUCCESS)
+        ti_rec_allgather(c);
+    ti_leave(*ierr);
+}
+
+void mpi_allgatherv_f08_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, void *recvbuf,
+                         const MPI_Fint *recvcounts, const MPI_Fint *displs, MPI_Fint *recvtype,
+                         MPI_Fint *comm, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_ALLGATHERV, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_allgatherv_f08_)(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
-                                      recvtype, comm, ierr);
+        TI_NEXT(mpi_allgatherv_f08_)(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
+                                     recvtype, comm, ierr);
         return;
     }
-    c->in_place = sendbuf == (void *)mpi_fortran_in_place_;
+    c->in_place = ti_fortran_in_place(sendbuf);
     c->count = *sendcount;
     c->type = PMPI_Type_f2c(*sendtype);
     c->counts2 = recvcounts;
@@ -1010,30 +898,26 @@ TI_EXPORT void mpi_allgatherv_f08_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint 
     c->comm = PMPI_Comm_f2c(*comm);
     if (!ierr)
         ierr = &c->ierr;
-    TI_TWIN(pmpi_allgatherv_f08_)(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
-                                  recvtype, comm, ierr);
+    TI_NEXT(mpi_allgatherv_f08_)(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
+                                 recvtype, comm, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_allgatherv(c);
     ti_leave(*ierr);
 }
 
-void pmpi_alltoallv_f08_(void *sendbuf, const MPI_Fint *sendcounts, const MPI_Fint *sdispls,
-                         MPI_Fint *sendtype, void *recvbuf, const MPI_Fint *recvcounts,
-                         const MPI_Fint *rdispls, MPI_Fint *recvtype, MPI_Fint *comm,
-                         MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_alltoallv_f08_(void *sendbuf, const MPI_Fint *sendcounts,
-                                  const MPI_Fint *sdispls, MPI_Fint *sendtype, void *recvbuf,
-                                  const MPI_Fint *recvcounts, const MPI_Fint *rdispls,
-                                  MPI_Fint *recvtype, MPI_Fint *comm, MPI_Fint *ierr)
+void mpi_alltoallv_f08_(void *sendbuf, const MPI_Fint *sendcounts, const MPI_Fint *sdispls,
+                        MPI_Fint *sendtype, void *recvbuf, const MPI_Fint *recvcounts,
+                        const MPI_Fint *rdispls, MPI_Fint *recvtype, MPI_Fint *comm,
+                        MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_ALLTOALLV, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_alltoallv_f08_)(sendbuf, sendcounts, sdispls, sendtype, recvbuf,
-                                     recvcounts, rdispls, recvtype, comm, ierr);
+        TI_NEXT(mpi_alltoallv_f08_)(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts,
+                                    rdispls, recvtype, comm, ierr);
         return;
     }
-    c->in_place = sendbuf == (void *)mpi_fortran_in_place_;
+    c->in_place = ti_fortran_in_place(sendbuf);
     c->counts = sendcounts;
     c->wide = false;
     c->type = PMPI_Type_f2c(*sendtype);
@@ -1043,28 +927,24 @@ TI_EXPORT void mpi_alltoallv_f08_(void *sendbuf, const MPI_Fint *sendcounts,
     c->comm = PMPI_Comm_f2c(*comm);
     if (!ierr)
         ierr = &c->ierr;
-    TI_TWIN(pmpi_alltoallv_f08_)(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts,
-                                 rdispls, recvtype, comm, ierr);
+    TI_NEXT(mpi_alltoallv_f08_)(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts,
+                                rdispls, recvtype, comm, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_alltoallv(c);
     ti_leave(*ierr);
 }
 
-void pmpi_reduce_scatter_f08_(void *sendbuf, void *recvbuf, const MPI_Fint *recvcounts,
-                              MPI_Fint *datatype, MPI_Fint *op, MPI_Fint *comm,
-                              MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_reduce_scatter_f08_(void *sendbuf, void *recvbuf, const MPI_Fint *recvcounts,
-                                       MPI_Fint *datatype, MPI_Fint *op, MPI_Fint *comm,
-                                       MPI_Fint *ierr)
+void mpi_reduce_scatter_f08_(void *sendbuf, void *recvbuf, const MPI_Fint *recvcounts,
+                             MPI_Fint *datatype, MPI_Fint *op, MPI_Fint *comm, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_REDUCE_SCATTER, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_reduce_scatter_f08_)(sendbuf, recvbuf, recvcounts, datatype, op, comm,
-                                          ierr);
+        TI_NEXT(mpi_reduce_scatter_f08_)(sendbuf, recvbuf, recvcounts, datatype, op, comm,
+                                         ierr);
         return;
     }
-    c->in_place = sendbuf == (void *)mpi_fortran_in_place_;
+    c->in_place = ti_fortran_in_place(sendbuf);
     c->counts2 = recvcounts;
     c->wide = false;
     c->type = PMPI_Type_f2c(*datatype);
@@ -1072,41 +952,37 @@ TI_EXPORT void mpi_reduce_scatter_f08_(void *sendbuf, void *recvbuf, const MPI_F
     c->comm = PMPI_Comm_f2c(*comm);
     if (!ierr)
         ierr = &c->ierr;
-    TI_TWIN(pmpi_reduce_scatter_f08_)(sendbuf, recvbuf, recvcounts, datatype, op, comm, ierr);
+    TI_NEXT(mpi_reduce_scatter_f08_)(sendbuf, recvbuf, recvcounts, datatype, op, comm, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_reduce_scatter(c);
     ti_leave(*ierr);
 }
 
-void pmpi_comm_dup_f08_(MPI_Fint *comm, MPI_Fint *newcomm,
-                        MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_comm_dup_f08_(MPI_Fint *comm, MPI_Fint *newcomm, MPI_Fint *ierr)
+void mpi_comm_dup_f08_(MPI_Fint *comm, MPI_Fint *newcomm, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_COMM_DUP, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_comm_dup_f08_)(comm, newcomm, ierr);
+        TI_NEXT(mpi_comm_dup_f08_)(comm, newcomm, ierr);
         return;
     }
     c->comm = PMPI_Comm_f2c(*comm);
     c->newcomm = newcomm;
     if (!ierr)
         ierr = &c->ierr;
-    TI_TWIN(pmpi_comm_dup_f08_)(comm, newcomm, ierr);
+    TI_NEXT(mpi_comm_dup_f08_)(comm, newcomm, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_comm_dup(c);
     ti_leave(*ierr);
 }
 
-void pmpi_comm_split_f08_(MPI_Fint *comm, MPI_Fint *color, MPI_Fint *key, MPI_Fint *newcomm,
-                          MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_comm_split_f08_(MPI_Fint *comm, MPI_Fint *color, MPI_Fint *key,
-                                   MPI_Fint *newcomm, MPI_Fint *ierr)
+void mpi_comm_split_f08_(MPI_Fint *comm, MPI_Fint *color, MPI_Fint *key, MPI_Fint *newcomm,
+                         MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_COMM_SPLIT, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_comm_split_f08_)(comm, color, key, newcomm, ierr);
+        TI_NEXT(mpi_comm_split_f08_)(comm, color, key, newcomm, ierr);
         return;
     }
     c->comm = PMPI_Comm_f2c(*comm);
@@ -1115,45 +991,38 @@ TI_EXPORT void mpi_comm_split_f08_(MPI_Fint *comm, MPI_Fint *color, MPI_Fint *ke
     c->newcomm = newcomm;
     if (!ierr)
         ierr = &c->ierr;
-    TI_TWIN(pmpi_comm_split_f08_)(comm, color, key, newcomm, ierr);
+    TI_NEXT(mpi_comm_split_f08_)(comm, color, key, newcomm, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_comm_split(c);
     ti_leave(*ierr);
 }
 
-void pmpi_comm_create_f08_(MPI_Fint *comm, MPI_Fint *group, MPI_Fint *newcomm,
-                           MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_comm_create_f08_(MPI_Fint *comm, MPI_Fint *group, MPI_Fint *newcomm,
-                                    MPI_Fint *ierr)
+void mpi_comm_create_f08_(MPI_Fint *comm, MPI_Fint *group, MPI_Fint *newcomm, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_COMM_CREATE, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_comm_create_f08_)(comm, group, newcomm, ierr);
+        TI_NEXT(mpi_comm_create_f08_)(comm, group, newcomm, ierr);
         return;
     }
     c->comm = PMPI_Comm_f2c(*comm);
     c->newcomm = newcomm;
     if (!ierr)
         ierr = &c->ierr;
-    TI_TWIN(pmpi_comm_create_f08_)(comm, group, newcomm, ierr);
+    TI_NEXT(mpi_comm_create_f08_)(comm, group, newcomm, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_comm_create(c);
     ti_leave(*ierr);
 }
 
-void pmpi_cart_create_f08_(MPI_Fint *comm_old, MPI_Fint *ndims, const MPI_Fint *dims,
-                           const MPI_Fint *periods, MPI_Fint *reorder, MPI_Fint *comm_cart,
-                           MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_cart_create_f08_(MPI_Fint *comm_old, MPI_Fint *ndims, const MPI_Fint *dims,
-                                    const MPI_Fint *periods, MPI_Fint *reorder,
-                                    MPI_Fint *comm_cart, MPI_Fint *ierr)
+void mpi_cart_create_f08_(MPI_Fint *comm_old, MPI_Fint *ndims, const MPI_Fint *dims,
+                          const MPI_Fint *periods, MPI_Fint *reorder, MPI_Fint *comm_cart,
+                          MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_CART_CREATE, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_cart_create_f08_)(comm_old, ndims, dims, periods, reorder, comm_cart,
-                                       ierr);
+        TI_NEXT(mpi_cart_create_f08_)(comm_old, ndims, dims, periods, reorder, comm_cart, ierr);
         return;
     }
     c->comm = PMPI_Comm_f2c(*comm_old);
@@ -1164,26 +1033,25 @@ TI_EXPORT void mpi_cart_create_f08_(MPI_Fint *comm_old, MPI_Fint *ndims, const M
     c->newcomm = comm_cart;
     if (!ierr)
         ierr = &c->ierr;
-    TI_TWIN(pmpi_cart_create_f08_)(comm_old, ndims, dims, periods, reorder, comm_cart, ierr);
+    TI_NEXT(mpi_cart_create_f08_)(comm_old, ndims, dims, periods, reorder, comm_cart, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_cart_create(c);
     ti_leave(*ierr);
 }
 
-void pmpi_comm_free_f08_(MPI_Fint *comm, MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_comm_free_f08_(MPI_Fint *comm, MPI_Fint *ierr)
+void mpi_comm_free_f08_(MPI_Fint *comm, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_COMM_FREE, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_comm_free_f08_)(comm, ierr);
+        TI_NEXT(mpi_comm_free_f08_)(comm, ierr);
         return;
     }
     c->newcomm = comm;
     ti_pre_comm_free(c);
     if (!ierr)
         ierr = &c->ierr;
-    TI_TWIN(pmpi_comm_free_f08_)(comm, ierr);
+    TI_NEXT(mpi_comm_free_f08_)(comm, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_comm_free(c);
     ti_leave(*ierr);
@@ -1207,26 +1075,24 @@ NOTED(mpi_get_processor_name_f08_, (char *name, MPI_Fint *resultlen, MPI_Fint *i
 NOTED(mpi_get_address_f08_, (void *location, MPI_Aint *address, MPI_Fint *ierr),
       (location, address, ierr))
 
-MPI_Aint pmpi_aint_add_f08_(MPI_Aint *base, MPI_Aint *disp) __attribute__((weak));
-TI_EXPORT MPI_Aint mpi_aint_add_f08_(MPI_Aint *base, MPI_Aint *disp)
+MPI_Aint mpi_aint_add_f08_(MPI_Aint *base, MPI_Aint *disp)
 {
     MPI_Aint value;
 
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_FORTRAN))
-        return TI_TWIN(pmpi_aint_add_f08_)(base, disp);
-    value = TI_TWIN(pmpi_aint_add_f08_)(base, disp);
+        return TI_NEXT(mpi_aint_add_f08_)(base, disp);
+    value = TI_NEXT(mpi_aint_add_f08_)(base, disp);
     ti_leave(0);
     return value;
 }
 
-MPI_Aint pmpi_aint_diff_f08_(MPI_Aint *addr1, MPI_Aint *addr2) __attribute__((weak));
-TI_EXPORT MPI_Aint mpi_aint_diff_f08_(MPI_Aint *addr1, MPI_Aint *addr2)
+MPI_Aint mpi_aint_diff_f08_(MPI_Aint *addr1, MPI_Aint *addr2)
 {
     MPI_Aint value;
 
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_FORTRAN))
-        return TI_TWIN(pmpi_aint_diff_f08_)(addr1, addr2);
-    value = TI_TWIN(pmpi_aint_diff_f08_)(addr1, addr2);
+        return TI_NEXT(mpi_aint_diff_f08_)(addr1, addr2);
+    value = TI_NEXT(mpi_aint_diff_f08_)(addr1, addr2);
     ti_leave(0);
     return value;
 }
@@ -1250,20 +1116,18 @@ NOTED(mpi_get_elements_x_f08_, (const MPI_Fint *status, MPI_Fint *datatype, MPI_
 NOTED(mpi_test_cancelled_f08_, (const MPI_Fint *status, MPI_Fint *flag, MPI_Fint *ierr),
       (status, flag, ierr))
 
-void pmpi_request_get_status_f08_(MPI_Fint *request, MPI_Fint *flag, MPI_Fint *status,
-                                  MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_request_get_status_f08_(MPI_Fint *request, MPI_Fint *flag, MPI_Fint *status,
-                                           MPI_Fint *ierr)
+void mpi_request_get_status_f08_(MPI_Fint *request, MPI_Fint *flag, MPI_Fint *status,
+                                 MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_POLL, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_request_get_status_f08_)(request, flag, status, ierr);
+        TI_NEXT(mpi_request_get_status_f08_)(request, flag, status, ierr);
         return;
     }
     if (!ierr)
         ierr = &c->ierr;
-    TI_TWIN(pmpi_request_get_status_f08_)(request, flag, status, ierr);
+    TI_NEXT(mpi_request_get_status_f08_)(request, flag, status, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_poll(c);
     ti_leave(*ierr);
@@ -1649,17 +1513,13 @@ NOTED(mpi_register_datarep_f08_, (const char *datarep, void *read_conversion_fn,
       (datarep, read_conversion_fn, write_conversion_fn, dtype_file_extent_fn, extra_state,
        ierr, datarep_len))
 
-void pmpi_send_init_f08_(void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *dest,
-                         MPI_Fint *tag, MPI_Fint *comm, MPI_Fint *request,
-                         MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_send_init_f08_(void *buf, MPI_Fint *count, MPI_Fint *datatype,
-                                  MPI_Fint *dest, MPI_Fint *tag, MPI_Fint *comm,
-                                  MPI_Fint *request, MPI_Fint *ierr)
+void mpi_send_init_f08_(void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *dest,
+                        MPI_Fint *tag, MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_SEND_INIT, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_send_init_f08_)(buf, count, datatype, dest, tag, comm, request, ierr);
+        TI_NEXT(mpi_send_init_f08_)(buf, count, datatype, dest, tag, comm, request, ierr);
         return;
     }
     c->count = *count;
@@ -1670,23 +1530,19 @@ TI_EXPORT void mpi_send_init_f08_(void *buf, MPI_Fint *count, MPI_Fint *datatype
     c->req = request;
     if (!ierr)
         ierr = &c->ierr;
-    TI_TWIN(pmpi_send_init_f08_)(buf, count, datatype, dest, tag, comm, request, ierr);
+    TI_NEXT(mpi_send_init_f08_)(buf, count, datatype, dest, tag, comm, request, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_send_init(c);
     ti_leave(*ierr);
 }
 
-void pmpi_bsend_init_f08_(void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *dest,
-                          MPI_Fint *tag, MPI_Fint *comm, MPI_Fint *request,
-                          MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_bsend_init_f08_(void *buf, MPI_Fint *count, MPI_Fint *datatype,
-                                   MPI_Fint *dest, MPI_Fint *tag, MPI_Fint *comm,
-                                   MPI_Fint *request, MPI_Fint *ierr)
+void mpi_bsend_init_f08_(void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *dest,
+                         MPI_Fint *tag, MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_BSEND_INIT, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_bsend_init_f08_)(buf, count, datatype, dest, tag, comm, request, ierr);
+        TI_NEXT(mpi_bsend_init_f08_)(buf, count, datatype, dest, tag, comm, request, ierr);
         return;
     }
     c->count = *count;
@@ -1697,23 +1553,19 @@ TI_EXPORT void mpi_bsend_init_f08_(void *buf, MPI_Fint *count, MPI_Fint *datatyp
     c->req = request;
     if (!ierr)
         ierr = &c->ierr;
-    TI_TWIN(pmpi_bsend_init_f08_)(buf, count, datatype, dest, tag, comm, request, ierr);
+    TI_NEXT(mpi_bsend_init_f08_)(buf, count, datatype, dest, tag, comm, request, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_send_init(c);
     ti_leave(*ierr);
 }
 
-void pmpi_ssend_init_f08_(void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *dest,
-                          MPI_Fint *tag, MPI_Fint *comm, MPI_Fint *request,
-                          MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_ssend_init_f08_(void *buf, MPI_Fint *count, MPI_Fint *datatype,
-                                   MPI_Fint *dest, MPI_Fint *tag, MPI_Fint *comm,
-                                   MPI_Fint *request, MPI_Fint *ierr)
+void mpi_ssend_init_f08_(void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *dest,
+                         MPI_Fint *tag, MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_SSEND_INIT, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_ssend_init_f08_)(buf, count, datatype, dest, tag, comm, request, ierr);
+        TI_NEXT(mpi_ssend_init_f08_)(buf, count, datatype, dest, tag, comm, request, ierr);
         return;
     }
     c->count = *count;
@@ -1724,23 +1576,19 @@ TI_EXPORT void mpi_ssend_init_f08_(void *buf, MPI_Fint *count, MPI_Fint *datatyp
     c->req = request;
     if (!ierr)
         ierr = &c->ierr;
-    TI_TWIN(pmpi_ssend_init_f08_)(buf, count, datatype, dest, tag, comm, request, ierr);
+    TI_NEXT(mpi_ssend_init_f08_)(buf, count, datatype, dest, tag, comm, request, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_send_init(c);
     ti_leave(*ierr);
 }
 
-void pmpi_rsend_init_f08_(void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *dest,
-                          MPI_Fint *tag, MPI_Fint *comm, MPI_Fint *request,
-                          MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_rsend_init_f08_(void *buf, MPI_Fint *count, MPI_Fint *datatype,
-                                   MPI_Fint *dest, MPI_Fint *tag, MPI_Fint *comm,
-                                   MPI_Fint *request, MPI_Fint *ierr)
+void mpi_rsend_init_f08_(void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *dest,
+                         MPI_Fint *tag, MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_RSEND_INIT, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_rsend_init_f08_)(buf, count, datatype, dest, tag, comm, request, ierr);
+        TI_NEXT(mpi_rsend_init_f08_)(buf, count, datatype, dest, tag, comm, request, ierr);
         return;
     }
     c->count = *count;
@@ -1751,23 +1599,19 @@ TI_EXPORT void mpi_rsend_init_f08_(void *buf, MPI_Fint *count, MPI_Fint *datatyp
     c->req = request;
     if (!ierr)
         ierr = &c->ierr;
-    TI_TWIN(pmpi_rsend_init_f08_)(buf, count, datatype, dest, tag, comm, request, ierr);
+    TI_NEXT(mpi_rsend_init_f08_)(buf, count, datatype, dest, tag, comm, request, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_send_init(c);
     ti_leave(*ierr);
 }
 
-void pmpi_recv_init_f08_(void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *source,
-                         MPI_Fint *tag, MPI_Fint *comm, MPI_Fint *request,
-                         MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_recv_init_f08_(void *buf, MPI_Fint *count, MPI_Fint *datatype,
-                                  MPI_Fint *source, MPI_Fint *tag, MPI_Fint *comm,
-                                  MPI_Fint *request, MPI_Fint *ierr)
+void mpi_recv_init_f08_(void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *source,
+                        MPI_Fint *tag, MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_RECV_INIT, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_recv_init_f08_)(buf, count, datatype, source, tag, comm, request, ierr);
+        TI_NEXT(mpi_recv_init_f08_)(buf, count, datatype, source, tag, comm, request, ierr);
         return;
     }
     c->count = *count;
@@ -1778,116 +1622,107 @@ TI_EXPORT void mpi_recv_init_f08_(void *buf, MPI_Fint *count, MPI_Fint *datatype
     c->req = request;
     if (!ierr)
         ierr = &c->ierr;
-    TI_TWIN(pmpi_recv_init_f08_)(buf, count, datatype, source, tag, comm, request, ierr);
+    TI_NEXT(mpi_recv_init_f08_)(buf, count, datatype, source, tag, comm, request, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_recv_init(c);
     ti_leave(*ierr);
 }
 
-void pmpi_start_f08_(MPI_Fint *request, MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_start_f08_(MPI_Fint *request, MPI_Fint *ierr)
+void mpi_start_f08_(MPI_Fint *request, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_START, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_start_f08_)(request, ierr);
+        TI_NEXT(mpi_start_f08_)(request, ierr);
         return;
     }
     c->req = request;
     if (!ierr)
         ierr = &c->ierr;
-    TI_TWIN(pmpi_start_f08_)(request, ierr);
+    TI_NEXT(mpi_start_f08_)(request, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_start(c);
     ti_leave(*ierr);
 }
 
-void pmpi_startall_f08_(MPI_Fint *count, MPI_Fint *array_of_requests,
-                        MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_startall_f08_(MPI_Fint *count, MPI_Fint *array_of_requests, MPI_Fint *ierr)
+void mpi_startall_f08_(MPI_Fint *count, MPI_Fint *array_of_requests, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_STARTALL, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_startall_f08_)(count, array_of_requests, ierr);
+        TI_NEXT(mpi_startall_f08_)(count, array_of_requests, ierr);
         return;
     }
     c->nreq = *count;
     c->req = array_of_requests;
     if (!ierr)
         ierr = &c->ierr;
-    TI_TWIN(pmpi_startall_f08_)(count, array_of_requests, ierr);
+    TI_NEXT(mpi_startall_f08_)(count, array_of_requests, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_startall(c);
     ti_leave(*ierr);
 }
 
-void pmpi_cancel_f08_(MPI_Fint *request, MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_cancel_f08_(MPI_Fint *request, MPI_Fint *ierr)
+void mpi_cancel_f08_(MPI_Fint *request, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_CANCEL, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_cancel_f08_)(request, ierr);
+        TI_NEXT(mpi_cancel_f08_)(request, ierr);
         return;
     }
     c->req = request;
     if (!ierr)
         ierr = &c->ierr;
-    TI_TWIN(pmpi_cancel_f08_)(request, ierr);
+    TI_NEXT(mpi_cancel_f08_)(request, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_cancel(c);
     ti_leave(*ierr);
 }
 
-void pmpi_grequest_start_f08_(void *query_fn, void *free_fn, void *cancel_fn, void *extra_state,
-                              MPI_Fint *request, MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_grequest_start_f08_(void *query_fn, void *free_fn, void *cancel_fn,
-                                       void *extra_state, MPI_Fint *request, MPI_Fint *ierr)
+void mpi_grequest_start_f08_(void *query_fn, void *free_fn, void *cancel_fn, void *extra_state,
+                             MPI_Fint *request, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_GREQUEST_START, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_grequest_start_f08_)(query_fn, free_fn, cancel_fn, extra_state, request,
-                                          ierr);
+        TI_NEXT(mpi_grequest_start_f08_)(query_fn, free_fn, cancel_fn, extra_state, request,
+                                         ierr);
         return;
     }
     c->req = request;
     if (!ierr)
         ierr = &c->ierr;
-    TI_TWIN(pmpi_grequest_start_f08_)(query_fn, free_fn, cancel_fn, extra_state, request, ierr);
+    TI_NEXT(mpi_grequest_start_f08_)(query_fn, free_fn, cancel_fn, extra_state, request, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_grequest_start(c);
     ti_leave(*ierr);
 }
 
-void pmpi_grequest_complete_f08_(MPI_Fint *request, MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_grequest_complete_f08_(MPI_Fint *request, MPI_Fint *ierr)
+void mpi_grequest_complete_f08_(MPI_Fint *request, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_GREQUEST_COMPLETE, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_grequest_complete_f08_)(request, ierr);
+        TI_NEXT(mpi_grequest_complete_f08_)(request, ierr);
         return;
     }
     c->request = PMPI_Request_f2c(*request);
     if (!ierr)
         ierr = &c->ierr;
-    TI_TWIN(pmpi_grequest_complete_f08_)(request, ierr);
+    TI_NEXT(mpi_grequest_complete_f08_)(request, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_grequest_complete(c);
     ti_leave(*ierr);
 }
 
-void pmpi_mprobe_f08_(MPI_Fint *source, MPI_Fint *tag, MPI_Fint *comm, MPI_Fint *message,
-                      MPI_Fint *status, MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_mprobe_f08_(MPI_Fint *source, MPI_Fint *tag, MPI_Fint *comm,
-                               MPI_Fint *message, MPI_Fint *status, MPI_Fint *ierr)
+void mpi_mprobe_f08_(MPI_Fint *source, MPI_Fint *tag, MPI_Fint *comm, MPI_Fint *message,
+                     MPI_Fint *status, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_MPROBE, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_mprobe_f08_)(source, tag, comm, message, status, ierr);
+        TI_NEXT(mpi_mprobe_f08_)(source, tag, comm, message, status, ierr);
         return;
     }
     c->peer = *source;
@@ -1898,22 +1733,19 @@ TI_EXPORT void mpi_mprobe_f08_(MPI_Fint *source, MPI_Fint *tag, MPI_Fint *comm,
     ti_pre_mprobe(c);
     if (!ierr)
         ierr = &c->ierr;
-    TI_TWIN(pmpi_mprobe_f08_)(source, tag, comm, message, c->status, ierr);
+    TI_NEXT(mpi_mprobe_f08_)(source, tag, comm, message, c->status, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_mprobe(c);
     ti_leave(*ierr);
 }
 
-void pmpi_improbe_f08_(MPI_Fint *source, MPI_Fint *tag, MPI_Fint *comm, MPI_Fint *flag,
-                       MPI_Fint *message, MPI_Fint *status,
-                       MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_improbe_f08_(MPI_Fint *source, MPI_Fint *tag, MPI_Fint *comm, MPI_Fint *flag,
-                                MPI_Fint *message, MPI_Fint *status, MPI_Fint *ierr)
+void mpi_improbe_f08_(MPI_Fint *source, MPI_Fint *tag, MPI_Fint *comm, MPI_Fint *flag,
+                      MPI_Fint *message, MPI_Fint *status, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_IMPROBE, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_improbe_f08_)(source, tag, comm, flag, message, status, ierr);
+        TI_NEXT(mpi_improbe_f08_)(source, tag, comm, flag, message, status, ierr);
         return;
     }
     c->peer = *source;
@@ -1925,21 +1757,19 @@ TI_EXPORT void mpi_improbe_f08_(MPI_Fint *source, MPI_Fint *tag, MPI_Fint *comm,
     ti_pre_improbe(c);
     if (!ierr)
         ierr = &c->ierr;
-    TI_TWIN(pmpi_improbe_f08_)(source, tag, comm, flag, message, c->status, ierr);
+    TI_NEXT(mpi_improbe_f08_)(source, tag, comm, flag, message, c->status, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_improbe(c);
     ti_leave(*ierr);
 }
 
-void pmpi_mrecv_f08_(void *buf, MPI_Fint *count, MPI_Fint *type, MPI_Fint *message,
-                     MPI_Fint *status, MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_mrecv_f08_(void *buf, MPI_Fint *count, MPI_Fint *type, MPI_Fint *message,
-                              MPI_Fint *status, MPI_Fint *ierr)
+void mpi_mrecv_f08_(void *buf, MPI_Fint *count, MPI_Fint *type, MPI_Fint *message,
+                    MPI_Fint *status, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_MRECV, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_mrecv_f08_)(buf, count, type, message, status, ierr);
+        TI_NEXT(mpi_mrecv_f08_)(buf, count, type, message, status, ierr);
         return;
     }
     c->count = *count;
@@ -1949,21 +1779,19 @@ TI_EXPORT void mpi_mrecv_f08_(void *buf, MPI_Fint *count, MPI_Fint *type, MPI_Fi
     ti_pre_mrecv(c);
     if (!ierr)
         ierr = &c->ierr;
-    TI_TWIN(pmpi_mrecv_f08_)(buf, count, type, message, c->status, ierr);
+    TI_NEXT(mpi_mrecv_f08_)(buf, count, type, message, c->status, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_mrecv(c);
     ti_leave(*ierr);
 }
 
-void pmpi_imrecv_f08_(void *buf, MPI_Fint *count, MPI_Fint *type, MPI_Fint *message,
-                      MPI_Fint *request, MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_imrecv_f08_(void *buf, MPI_Fint *count, MPI_Fint *type, MPI_Fint *message,
-                               MPI_Fint *request, MPI_Fint *ierr)
+void mpi_imrecv_f08_(void *buf, MPI_Fint *count, MPI_Fint *type, MPI_Fint *message,
+                     MPI_Fint *request, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_IMRECV, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_imrecv_f08_)(buf, count, type, message, request, ierr);
+        TI_NEXT(mpi_imrecv_f08_)(buf, count, type, message, request, ierr);
         return;
     }
     c->count = *count;
@@ -1973,30 +1801,25 @@ TI_EXPORT void mpi_imrecv_f08_(void *buf, MPI_Fint *count, MPI_Fint *type, MPI_F
     ti_pre_imrecv(c);
     if (!ierr)
         ierr = &c->ierr;
-    TI_TWIN(pmpi_imrecv_f08_)(buf, count, type, message, request, ierr);
+    TI_NEXT(mpi_imrecv_f08_)(buf, count, type, message, request, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_imrecv(c);
     ti_leave(*ierr);
 }
 
-void pmpi_alltoallw_f08_(void *sendbuf, const MPI_Fint *sendcounts, const MPI_Fint *sdispls,
-                         const MPI_Fint *sendtypes, void *recvbuf, const MPI_Fint *recvcounts,
-                         const MPI_Fint *rdispls, const MPI_Fint *recvtypes, MPI_Fint *comm,
-                         MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_alltoallw_f08_(void *sendbuf, const MPI_Fint *sendcounts,
-                                  const MPI_Fint *sdispls, const MPI_Fint *sendtypes,
-                                  void *recvbuf, const MPI_Fint *recvcounts,
-                                  const MPI_Fint *rdispls, const MPI_Fint *recvtypes,
-                                  MPI_Fint *comm, MPI_Fint *ierr)
+void mpi_alltoallw_f08_(void *sendbuf, const MPI_Fint *sendcounts, const MPI_Fint *sdispls,
+                        const MPI_Fint *sendtypes, void *recvbuf, const MPI_Fint *recvcounts,
+                        const MPI_Fint *rdispls, const MPI_Fint *recvtypes, MPI_Fint *comm,
+                        MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_ALLTOALLW, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_alltoallw_f08_)(sendbuf, sendcounts, sdispls, sendtypes, recvbuf,
-                                     recvcounts, rdispls, recvtypes, comm, ierr);
+        TI_NEXT(mpi_alltoallw_f08_)(sendbuf, sendcounts, sdispls, sendtypes, recvbuf,
+                                    recvcounts, rdispls, recvtypes, comm, ierr);
         return;
     }
-    c->in_place = sendbuf == (void *)mpi_fortran_in_place_;
+    c->in_place = ti_fortran_in_place(sendbuf);
     c->counts = sendcounts;
     c->wide = false;
     c->types = sendtypes;
@@ -2006,43 +1829,38 @@ TI_EXPORT void mpi_alltoallw_f08_(void *sendbuf, const MPI_Fint *sendcounts,
     c->comm = PMPI_Comm_f2c(*comm);
     if (!ierr)
         ierr = &c->ierr;
-    TI_TWIN(pmpi_alltoallw_f08_)(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
-                                 rdispls, recvtypes, comm, ierr);
+    TI_NEXT(mpi_alltoallw_f08_)(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
+                                rdispls, recvtypes, comm, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_alltoallw(c);
     ti_leave(*ierr);
 }
 
-void pmpi_ibarrier_f08_(MPI_Fint *comm, MPI_Fint *request,
-                        MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_ibarrier_f08_(MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr)
+void mpi_ibarrier_f08_(MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_IBARRIER, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_ibarrier_f08_)(comm, request, ierr);
+        TI_NEXT(mpi_ibarrier_f08_)(comm, request, ierr);
         return;
     }
     c->comm = PMPI_Comm_f2c(*comm);
     c->req = request;
     if (!ierr)
         ierr = &c->ierr;
-    TI_TWIN(pmpi_ibarrier_f08_)(comm, request, ierr);
+    TI_NEXT(mpi_ibarrier_f08_)(comm, request, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_barrier(c);
     ti_leave(*ierr);
 }
 
-void pmpi_ibcast_f08_(void *buffer, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *root,
-                      MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_ibcast_f08_(void *buffer, MPI_Fint *count, MPI_Fint *datatype,
-                               MPI_Fint *root, MPI_Fint *comm, MPI_Fint *request,
-                               MPI_Fint *ierr)
+void mpi_ibcast_f08_(void *buffer, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *root,
+                     MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_IBCAST, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_ibcast_f08_)(buffer, count, datatype, root, comm, request, ierr);
+        TI_NEXT(mpi_ibcast_f08_)(buffer, count, datatype, root, comm, request, ierr);
         return;
     }
     c->count = *count;
@@ -2052,27 +1870,24 @@ TI_EXPORT void mpi_ibcast_f08_(void *buffer, MPI_Fint *count, MPI_Fint *datatype
     c->req = request;
     if (!ierr)
         ierr = &c->ierr;
-    TI_TWIN(pmpi_ibcast_f08_)(buffer, count, datatype, root, comm, request, ierr);
+    TI_NEXT(mpi_ibcast_f08_)(buffer, count, datatype, root, comm, request, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_bcast(c);
     ti_leave(*ierr);
 }
 
-void pmpi_ireduce_f08_(void *sendbuf, void *recvbuf, MPI_Fint *count, MPI_Fint *datatype,
-                       MPI_Fint *op, MPI_Fint *root, MPI_Fint *comm, MPI_Fint *request,
-                       MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_ireduce_f08_(void *sendbuf, void *recvbuf, MPI_Fint *count,
-                                MPI_Fint *datatype, MPI_Fint *op, MPI_Fint *root,
-                                MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr)
+void mpi_ireduce_f08_(void *sendbuf, void *recvbuf, MPI_Fint *count, MPI_Fint *datatype,
+                      MPI_Fint *op, MPI_Fint *root, MPI_Fint *comm, MPI_Fint *request,
+                      MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_IREDUCE, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_ireduce_f08_)(sendbuf, recvbuf, count, datatype, op, root, comm, request,
-                                   ierr);
+        TI_NEXT(mpi_ireduce_f08_)(sendbuf, recvbuf, count, datatype, op, root, comm, request,
+                                  ierr);
         return;
     }
-    c->in_place = sendbuf == (void *)mpi_fortran_in_place_;
+    c->in_place = ti_fortran_in_place(sendbuf);
     c->count = *count;
     c->type = PMPI_Type_f2c(*datatype);
     c->redop = PMPI_Op_f2c(*op);
@@ -2081,28 +1896,23 @@ TI_EXPORT void mpi_ireduce_f08_(void *sendbuf, void *recvbuf, MPI_Fint *count,
     c->req = request;
     if (!ierr)
         ierr = &c->ierr;
-    TI_TWIN(pmpi_ireduce_f08_)(sendbuf, recvbuf, count, datatype, op, root, comm, request,
-                               ierr);
+    TI_NEXT(mpi_ireduce_f08_)(sendbuf, recvbuf, count, datatype, op, root, comm, request, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_reduce(c);
     ti_leave(*ierr);
 }
 
-void pmpi_iallreduce_f08_(void *sendbuf, void *recvbuf, MPI_Fint *count, MPI_Fint *datatype,
-                          MPI_Fint *op, MPI_Fint *comm, MPI_Fint *request,
-                          MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_iallreduce_f08_(void *sendbuf, void *recvbuf, MPI_Fint *count,
-                                   MPI_Fint *datatype, MPI_Fint *op, MPI_Fint *comm,
-                                   MPI_Fint *request, MPI_Fint *ierr)
+void mpi_iallreduce_f08_(void *sendbuf, void *recvbuf, MPI_Fint *count, MPI_Fint *datatype,
+                         MPI_Fint *op, MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_IALLREDUCE, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_iallreduce_f08_)(sendbuf, recvbuf, count, datatype, op, comm, request,
-                                      ierr);
+        TI_NEXT(mpi_iallreduce_f08_)(sendbuf, recvbuf, count, datatype, op, comm, request,
+                                     ierr);
         return;
     }
-    c->in_place = sendbuf == (void *)mpi_fortran_in_place_;
+    c->in_place = ti_fortran_in_place(sendbuf);
     c->count = *count;
     c->type = PMPI_Type_f2c(*datatype);
     c->redop = PMPI_Op_f2c(*op);
@@ -2110,28 +1920,24 @@ TI_EXPORT void mpi_iallreduce_f08_(void *sendbuf, void *recvbuf, MPI_Fint *count
     c->req = request;
     if (!ierr)
         ierr = &c->ierr;
-    TI_TWIN(pmpi_iallreduce_f08_)(sendbuf, recvbuf, count, datatype, op, comm, request, ierr);
+    TI_NEXT(mpi_iallreduce_f08_)(sendbuf, recvbuf, count, datatype, op, comm, request, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_reduce(c);
     ti_leave(*ierr);
 }
 
-void pmpi_ireduce_scatter_f08_(void *sendbuf, void *recvbuf, const MPI_Fint *recvcounts,
-                               MPI_Fint *datatype, MPI_Fint *op, MPI_Fint *comm,
-                               MPI_Fint *request, MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_ireduce_scatter_f08_(void *sendbuf, void *recvbuf,
-                                        const MPI_Fint *recvcounts, MPI_Fint *datatype,
-                                        MPI_Fint *op, MPI_Fint *comm, MPI_Fint *request,
-                                        MPI_Fint *ierr)
+void mpi_ireduce_scatter_f08_(void *sendbuf, void *recvbuf, const MPI_Fint *recvcounts,
+                              MPI_Fint *datatype, MPI_Fint *op, MPI_Fint *comm,
+                              MPI_Fint *request, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_IREDUCE_SCATTER, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_ireduce_scatter_f08_)(sendbuf, recvbuf, recvcounts, datatype, op, comm,
-                                           request, ierr);
+        TI_NEXT(mpi_ireduce_scatter_f08_)(sendbuf, recvbuf, recvcounts, datatype, op, comm,
+                                          request, ierr);
         return;
     }
-    c->in_place = sendbuf == (void *)mpi_fortran_in_place_;
+    c->in_place = ti_fortran_in_place(sendbuf);
     c->counts2 = recvcounts;
     c->wide = false;
     c->type = PMPI_Type_f2c(*datatype);
@@ -2140,28 +1946,25 @@ TI_EXPORT void mpi_ireduce_scatter_f08_(void *sendbuf, void *recvbuf,
     c->req = request;
     if (!ierr)
         ierr = &c->ierr;
-    TI_TWIN(pmpi_ireduce_scatter_f08_)(sendbuf, recvbuf, recvcounts, datatype, op, comm,
-                                       request, ierr);
+    TI_NEXT(mpi_ireduce_scatter_f08_)(sendbuf, recvbuf, recvcounts, datatype, op, comm, request,
+                                      ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_reduce_scatter(c);
     ti_leave(*ierr);
 }
 
-void pmpi_ireduce_scatter_block_f08_(void *sendbuf, void *recvbuf, MPI_Fint *recvcount,
-                                     MPI_Fint *datatype, MPI_Fint *op, MPI_Fint *comm,
-                                     MPI_Fint *request, MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_ireduce_scatter_block_f08_(void *sendbuf, void *recvbuf, MPI_Fint *recvcount,
-                                              MPI_Fint *datatype, MPI_Fint *op, MPI_Fint *comm,
-                                              MPI_Fint *request, MPI_Fint *ierr)
+void mpi_ireduce_scatter_block_f08_(void *sendbuf, void *recvbuf, MPI_Fint *recvcount,
+                                    MPI_Fint *datatype, MPI_Fint *op, MPI_Fint *comm,
+                                    MPI_Fint *request, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_IREDUCE_SCATTER_BLOCK, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_ireduce_scatter_block_f08_)(sendbuf, recvbuf, recvcount, datatype, op,
-                                                 comm, request, ierr);
+        TI_NEXT(mpi_ireduce_scatter_block_f08_)(sendbuf, recvbuf, recvcount, datatype, op, comm,
+                                                request, ierr);
         return;
     }
-    c->in_place = sendbuf == (void *)mpi_fortran_in_place_;
+    c->in_place = ti_fortran_in_place(sendbuf);
     c->count = *recvcount;
     c->type = PMPI_Type_f2c(*datatype);
     c->redop = PMPI_Op_f2c(*op);
@@ -2169,26 +1972,23 @@ TI_EXPORT void mpi_ireduce_scatter_block_f08_(void *sendbuf, void *recvbuf, MPI_
     c->req = request;
     if (!ierr)
         ierr = &c->ierr;
-    TI_TWIN(pmpi_ireduce_scatter_block_f08_)(sendbuf, recvbuf, recvcount, datatype, op, comm,
-                                             request, ierr);
+    TI_NEXT(mpi_ireduce_scatter_block_f08_)(sendbuf, recvbuf, recvcount, datatype, op, comm,
+                                            request, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_reduce(c);
     ti_leave(*ierr);
 }
 
-void pmpi_iscan_f08_(void *sendbuf, void *recvbuf, MPI_Fint *count, MPI_Fint *datatype,
-                     MPI_Fint *op, MPI_Fint *comm, MPI_Fint *request,
-                     MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_iscan_f08_(void *sendbuf, void *recvbuf, MPI_Fint *count, MPI_Fint *datatype,
-                              MPI_Fint *op, MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr)
+void mpi_iscan_f08_(void *sendbuf, void *recvbuf, MPI_Fint *count, MPI_Fint *datatype,
+                    MPI_Fint *op, MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_ISCAN, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_iscan_f08_)(sendbuf, recvbuf, count, datatype, op, comm, request, ierr);
+        TI_NEXT(mpi_iscan_f08_)(sendbuf, recvbuf, count, datatype, op, comm, request, ierr);
         return;
     }
-    c->in_place = sendbuf == (void *)mpi_fortran_in_place_;
+    c->in_place = ti_fortran_in_place(sendbuf);
     c->count = *count;
     c->type = PMPI_Type_f2c(*datatype);
     c->redop = PMPI_Op_f2c(*op);
@@ -2196,26 +1996,22 @@ TI_EXPORT void mpi_iscan_f08_(void *sendbuf, void *recvbuf, MPI_Fint *count, MPI
     c->req = request;
     if (!ierr)
         ierr = &c->ierr;
-    TI_TWIN(pmpi_iscan_f08_)(sendbuf, recvbuf, count, datatype, op, comm, request, ierr);
+    TI_NEXT(mpi_iscan_f08_)(sendbuf, recvbuf, count, datatype, op, comm, request, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_reduce(c);
     ti_leave(*ierr);
 }
 
-void pmpi_iexscan_f08_(void *sendbuf, void *recvbuf, MPI_Fint *count, MPI_Fint *datatype,
-                       MPI_Fint *op, MPI_Fint *comm, MPI_Fint *request,
-                       MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_iexscan_f08_(void *sendbuf, void *recvbuf, MPI_Fint *count,
-                                MPI_Fint *datatype, MPI_Fint *op, MPI_Fint *comm,
-                                MPI_Fint *request, MPI_Fint *ierr)
+void mpi_iexscan_f08_(void *sendbuf, void *recvbuf, MPI_Fint *count, MPI_Fint *datatype,
+                      MPI_Fint *op, MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_IEXSCAN, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_iexscan_f08_)(sendbuf, recvbuf, count, datatype, op, comm, request, ierr);
+        TI_NEXT(mpi_iexscan_f08_)(sendbuf, recvbuf, count, datatype, op, comm, request, ierr);
         return;
     }
-    c->in_place = sendbuf == (void *)mpi_fortran_in_place_;
+    c->in_place = ti_fortran_in_place(sendbuf);
     c->count = *count;
     c->type = PMPI_Type_f2c(*datatype);
     c->redop = PMPI_Op_f2c(*op);
@@ -2223,28 +2019,24 @@ TI_EXPORT void mpi_iexscan_f08_(void *sendbuf, void *recvbuf, MPI_Fint *count,
     c->req = request;
     if (!ierr)
         ierr = &c->ierr;
-    TI_TWIN(pmpi_iexscan_f08_)(sendbuf, recvbuf, count, datatype, op, comm, request, ierr);
+    TI_NEXT(mpi_iexscan_f08_)(sendbuf, recvbuf, count, datatype, op, comm, request, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_reduce(c);
     ti_leave(*ierr);
 }
 
-void pmpi_igather_f08_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, void *recvbuf,
-                       MPI_Fint *recvcount, MPI_Fint *recvtype, MPI_Fint *root, MPI_Fint *comm,
-                       MPI_Fint *request, MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_igather_f08_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype,
-                                void *recvbuf, MPI_Fint *recvcount, MPI_Fint *recvtype,
-                                MPI_Fint *root, MPI_Fint *comm, MPI_Fint *request,
-                                MPI_Fint *ierr)
+void mpi_igather_f08_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, void *recvbuf,
+                      MPI_Fint *recvcount, MPI_Fint *recvtype, MPI_Fint *root, MPI_Fint *comm,
+                      MPI_Fint *request, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_IGATHER, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_igather_f08_)(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
-                                   root, comm, request, ierr);
+        TI_NEXT(mpi_igather_f08_)(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
+                                  root, comm, request, ierr);
         return;
     }
-    c->in_place = sendbuf == (void *)mpi_fortran_in_place_;
+    c->in_place = ti_fortran_in_place(sendbuf);
     c->count = *sendcount;
     c->type = PMPI_Type_f2c(*sendtype);
     c->count2 = *recvcount;
@@ -2254,30 +2046,25 @@ TI_EXPORT void mpi_igather_f08_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *se
     c->req = request;
     if (!ierr)
         ierr = &c->ierr;
-    TI_TWIN(pmpi_igather_f08_)(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root,
-                               comm, request, ierr);
+    TI_NEXT(mpi_igather_f08_)(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root,
+                              comm, request, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_gather(c);
     ti_leave(*ierr);
 }
 
-void pmpi_igatherv_f08_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, void *recvbuf,
-                        const MPI_Fint *recvcounts, const MPI_Fint *displs, MPI_Fint *recvtype,
-                        MPI_Fint *root, MPI_Fint *comm, MPI_Fint *request,
-                        MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_igatherv_f08_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype,
-                                 void *recvbuf, const MPI_Fint *recvcounts,
-                                 const MPI_Fint *displs, MPI_Fint *recvtype, MPI_Fint *root,
-                                 MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr)
+void mpi_igatherv_f08_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, void *recvbuf,
+                       const MPI_Fint *recvcounts, const MPI_Fint *displs, MPI_Fint *recvtype,
+                       MPI_Fint *root, MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_IGATHERV, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_igatherv_f08_)(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
-                                    recvtype, root, comm, request, ierr);
+        TI_NEXT(mpi_igatherv_f08_)(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
+                                   recvtype, root, comm, request, ierr);
         return;
     }
-    c->in_place = sendbuf == (void *)mpi_fortran_in_place_;
+    c->in_place = ti_fortran_in_place(sendbuf);
     c->count = *sendcount;
     c->type = PMPI_Type_f2c(*sendtype);
     c->counts2 = recvcounts;
@@ -2288,31 +2075,27 @@ TI_EXPORT void mpi_igatherv_f08_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *s
     c->req = request;
     if (!ierr)
         ierr = &c->ierr;
-    TI_TWIN(pmpi_igatherv_f08_)(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
-                                recvtype, root, comm, request, ierr);
+    TI_NEXT(mpi_igatherv_f08_)(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
+                               recvtype, root, comm, request, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_gatherv(c);
     ti_leave(*ierr);
 }
 
-void pmpi_iscatter_f08_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, void *recvbuf,
-                        MPI_Fint *recvcount, MPI_Fint *recvtype, MPI_Fint *root, MPI_Fint *comm,
-                        MPI_Fint *request, MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_iscatter_f08_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype,
-                                 void *recvbuf, MPI_Fint *recvcount, MPI_Fint *recvtype,
-                                 MPI_Fint *root, MPI_Fint *comm, MPI_Fint *request,
-                                 MPI_Fint *ierr)
+void mpi_iscatter_f08_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, void *recvbuf,
+                       MPI_Fint *recvcount, MPI_Fint *recvtype, MPI_Fint *root, MPI_Fint *comm,
+                       MPI_Fint *request, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_ISCATTER, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_iscatter_f08_)(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
-                                    root, comm, request, ierr);
+        TI_NEXT(mpi_iscatter_f08_)(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
+                                   root, comm, request, ierr);
         return;
     }
     c->count = *sendcount;
     c->type = PMPI_Type_f2c(*sendtype);
-    c->in_place2 = recvbuf == (void *)mpi_fortran_in_place_;
+    c->in_place2 = ti_fortran_in_place(recvbuf);
     c->count2 = *recvcount;
     c->type2 = PMPI_Type_f2c(*recvtype);
     c->root = *root;
@@ -2320,33 +2103,29 @@ TI_EXPORT void mpi_iscatter_f08_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *s
     c->req = request;
     if (!ierr)
         ierr = &c->ierr;
-    TI_TWIN(pmpi_iscatter_f08_)(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
-                                root, comm, request, ierr);
+    TI_NEXT(mpi_iscatter_f08_)(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root,
+                               comm, request, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_scatter(c);
     ti_leave(*ierr);
 }
 
-void pmpi_iscatterv_f08_(void *sendbuf, const MPI_Fint *sendcounts, const MPI_Fint *displs,
-                         MPI_Fint *sendtype, void *recvbuf, MPI_Fint *recvcount,
-                         MPI_Fint *recvtype, MPI_Fint *root, MPI_Fint *comm, MPI_Fint *request,
-                         MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_iscatterv_f08_(void *sendbuf, const MPI_Fint *sendcounts,
-                                  const MPI_Fint *displs, MPI_Fint *sendtype, void *recvbuf,
-                                  MPI_Fint *recvcount, MPI_Fint *recvtype, MPI_Fint *root,
-                                  MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr)
+void mpi_iscatterv_f08_(void *sendbuf, const MPI_Fint *sendcounts, const MPI_Fint *displs,
+                        MPI_Fint *sendtype, void *recvbuf, MPI_Fint *recvcount,
+                        MPI_Fint *recvtype, MPI_Fint *root, MPI_Fint *comm, MPI_Fint *request,
+                        MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_ISCATTERV, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_iscatterv_f08_)(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount,
-                                     recvtype, root, comm, request, ierr);
+        TI_NEXT(mpi_iscatterv_f08_)(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount,
+                                    recvtype, root, comm, request, ierr);
         return;
     }
     c->counts = sendcounts;
     c->wide = false;
     c->type = PMPI_Type_f2c(*sendtype);
-    c->in_place2 = recvbuf == (void *)mpi_fortran_in_place_;
+    c->in_place2 = ti_fortran_in_place(recvbuf);
     c->count2 = *recvcount;
     c->type2 = PMPI_Type_f2c(*recvtype);
     c->root = *root;
@@ -2354,91 +2133,25 @@ TI_EXPORT void mpi_iscatterv_f08_(void *sendbuf, const MPI_Fint *sendcounts,
     c->req = request;
     if (!ierr)
         ierr = &c->ierr;
-    TI_TWIN(pmpi_iscatterv_f08_)(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount,
-                                 recvtype, root, comm, request, ierr);
+    TI_NEXT(mpi_iscatterv_f08_)(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount,
+                                recvtype, root, comm, request, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_scatterv(c);
     ti_leave(*ierr);
 }
 
-void pmpi_iallgather_f08_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, void *recvbuf,
-                          MPI_Fint *recvcount, MPI_Fint *recvtype, MPI_Fint *comm,
-                          MPI_Fint *request, MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_iallgather_f08_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype,
-                                   void *recvbuf, MPI_Fint *recvcount, MPI_Fint *recvtype,
-                                   MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr)
+void mpi_iallgather_f08_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, void *recvbuf,
+                         MPI_Fint *recvcount, MPI_Fint *recvtype, MPI_Fint *comm,
+                         MPI_Fint *request, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_IALLGATHER, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_iallgather_f08_)(sendbuf, sendcount, sendtype, recvbuf, recvcount,
-                                      recvtype, comm, request, ierr);
-        return;
-    }
-    c->in_place = sendbuf == (void *)mpi_fortran_in_place_;
-    c->count = *sendcount;
-    c->type = PMPI_Type_f2c(*sendtype);
-    c->count2 = *recvcount;
-    c->type2 = PMPI_Type_f2c(*recvtype);
-    c->comm = PMPI_Comm_f2c(*comm);
-    c->req = request;
-    if (!ierr)
-        ierr = &c->ierr;
-    TI_TWIN(pmpi_iallgather_f08_)(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
-                                  comm, request, ierr);
-    if (*ierr == MPI_SUCCESS)
-        ti_rec_allgather(c);
-    ti_leave(*ierr);
-}
-
-void pmpi_iallgatherv_f08_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype,
-                           void *recvbuf, const MPI_Fint *recvcounts, const MPI_Fint *displs,
-                           MPI_Fint *recvtype, MPI_Fint *comm, MPI_Fint *request,
-                           MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_iallgatherv_f08_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype,
-                                    void *recvbuf, const MPI_Fint *recvcounts,
-                                    const MPI_Fint *displs, MPI_Fint *recvtype, MPI_Fint *comm,
-                                    MPI_Fint *request, MPI_Fint *ierr)
-{
-    struct ti_call *c = TI_ENTER(TI_OP_IALLGATHERV, TI_BINDING_FORTRAN);
-
-    if (!c) {
-        TI_TWIN(pmpi_iallgatherv_f08_)(sendbuf, sendcount, sendtype, recvbuf, recvcounts,
-                                       displs, recvtype, comm, request, ierr);
-        return;
-    }
-    c->in_place = sendbuf == (void *)mpi_fortran_in_place_;
-    c->count = *sendcount;
-    c->type = PMPI_Type_f2c(*sendtype);
-    c->counts2 = recvcounts;
-    c->wide = false;
-    c->type2 = PMPI_Type_f2c(*recvtype);
-    c->comm = PMPI_Comm_f2c(*comm);
-    c->req = request;
-    if (!ierr)
-        ierr = &c->ierr;
-    TI_TWIN(pmpi_iallgatherv_f08_)(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
-                                   recvtype, comm, request, ierr);
-    if (*ierr == MPI_SUCCESS)
-        ti_rec_allgatherv(c);
-    ti_leave(*ierr);
-}
-
-void pmpi_ialltoall_f08_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, void *recvbuf,
-                         MPI_Fint *recvcount, MPI_Fint *recvtype, MPI_Fint *comm,
-                         MPI_Fint *request, MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_ialltoall_f08_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype,
-                                  void *recvbuf, MPI_Fint *recvcount, MPI_Fint *recvtype,
-                                  MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr)
-{
-    struct ti_call *c = TI_ENTER(TI_OP_IALLTOALL, TI_BINDING_FORTRAN);
-
-    if (!c) {
-        TI_TWIN(pmpi_ialltoall_f08_)(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
+        TI_NEXT(mpi_iallgather_f08_)(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
                                      comm, request, ierr);
         return;
     }
-    c->in_place = sendbuf == (void *)mpi_fortran_in_place_;
+    c->in_place = ti_fortran_in_place(sendbuf);
     c->count = *sendcount;
     c->type = PMPI_Type_f2c(*sendtype);
     c->count2 = *recvcount;
@@ -2447,31 +2160,81 @@ TI_EXPORT void mpi_ialltoall_f08_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *
     c->req = request;
     if (!ierr)
         ierr = &c->ierr;
-    TI_TWIN(pmpi_ialltoall_f08_)(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
+    TI_NEXT(mpi_iallgather_f08_)(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
                                  comm, request, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_allgather(c);
     ti_leave(*ierr);
 }
 
-void pmpi_ialltoallv_f08_(void *sendbuf, const MPI_Fint *sendcounts, const MPI_Fint *sdispls,
-                          MPI_Fint *sendtype, void *recvbuf, const MPI_Fint *recvcounts,
-                          const MPI_Fint *rdispls, MPI_Fint *recvtype, MPI_Fint *comm,
-                          MPI_Fint *request, MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_ialltoallv_f08_(void *sendbuf, const MPI_Fint *sendcounts,
-                                   const MPI_Fint *sdispls, MPI_Fint *sendtype, void *recvbuf,
-                                   const MPI_Fint *recvcounts, const MPI_Fint *rdispls,
-                                   MPI_Fint *recvtype, MPI_Fint *comm, MPI_Fint *request,
-                                   MPI_Fint *ierr)
+void mpi_iallgatherv_f08_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, void *recvbuf,
+                          const MPI_Fint *recvcounts, const MPI_Fint *displs,
+                          MPI_Fint *recvtype, MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_IALLGATHERV, TI_BINDING_FORTRAN);
+
+    if (!c) {
+        TI_NEXT(mpi_iallgatherv_f08_)(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
+                                      recvtype, comm, request, ierr);
+        return;
+    }
+    c->in_place = ti_fortran_in_place(sendbuf);
+    c->count = *sendcount;
+    c->type = PMPI_Type_f2c(*sendtype);
+    c->counts2 = recvcounts;
+    c->wide = false;
+    c->type2 = PMPI_Type_f2c(*recvtype);
+    c->comm = PMPI_Comm_f2c(*comm);
+    c->req = request;
+    if (!ierr)
+        ierr = &c->ierr;
+    TI_NEXT(mpi_iallgatherv_f08_)(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
+                                  recvtype, comm, request, ierr);
+    if (*ierr == MPI_SUCCESS)
+        ti_rec_allgatherv(c);
+    ti_leave(*ierr);
+}
+
+void mpi_ialltoall_f08_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, void *recvbuf,
+                        MPI_Fint *recvcount, MPI_Fint *recvtype, MPI_Fint *comm,
+                        MPI_Fint *request, MPI_Fint *ierr)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_IALLTOALL, TI_BINDING_FORTRAN);
+
+    if (!c) {
+        TI_NEXT(mpi_ialltoall_f08_)(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
+                                    comm, request, ierr);
+        return;
+    }
+    c->in_place = ti_fortran_in_place(sendbuf);
+    c->count = *sendcount;
+    c->type = PMPI_Type_f2c(*sendtype);
+    c->count2 = *recvcount;
+    c->type2 = PMPI_Type_f2c(*recvtype);
+    c->comm = PMPI_Comm_f2c(*comm);
+    c->req = request;
+    if (!ierr)
+        ierr = &c->ierr;
+    TI_NEXT(mpi_ialltoall_f08_)(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
+                                comm, request, ierr);
+    if (*ierr == MPI_SUCCESS)
+        ti_rec_allgather(c);
+    ti_leave(*ierr);
+}
+
+void mpi_ialltoallv_f08_(void *sendbuf, const MPI_Fint *sendcounts, const MPI_Fint *sdispls,
+                         MPI_Fint *sendtype, void *recvbuf, const MPI_Fint *recvcounts,
+                         const MPI_Fint *rdispls, MPI_Fint *recvtype, MPI_Fint *comm,
+                         MPI_Fint *request, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_IALLTOALLV, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_ialltoallv_f08_)(sendbuf, sendcounts, sdispls, sendtype, recvbuf,
-                                      recvcounts, rdispls, recvtype, comm, request, ierr);
+        TI_NEXT(mpi_ialltoallv_f08_)(sendbuf, sendcounts, sdispls, sendtype, recvbuf,
+                                     recvcounts, rdispls, recvtype, comm, request, ierr);
         return;
     }
-    c->in_place = sendbuf == (void *)mpi_fortran_in_place_;
+    c->in_place = ti_fortran_in_place(sendbuf);
     c->counts = sendcounts;
     c->wide = false;
     c->type = PMPI_Type_f2c(*sendtype);
@@ -2482,31 +2245,26 @@ TI_EXPORT void mpi_ialltoallv_f08_(void *sendbuf, const MPI_Fint *sendcounts,
     c->req = request;
     if (!ierr)
         ierr = &c->ierr;
-    TI_TWIN(pmpi_ialltoallv_f08_)(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts,
-                                  rdispls, recvtype, comm, request, ierr);
+    TI_NEXT(mpi_ialltoallv_f08_)(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts,
+                                 rdispls, recvtype, comm, request, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_alltoallv(c);
     ti_leave(*ierr);
 }
 
-void pmpi_ialltoallw_f08_(void *sendbuf, const MPI_Fint *sendcounts, const MPI_Fint *sdispls,
-                          const MPI_Fint *sendtypes, void *recvbuf, const MPI_Fint *recvcounts,
-                          const MPI_Fint *rdispls, const MPI_Fint *recvtypes, MPI_Fint *comm,
-                          MPI_Fint *request, MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_ialltoallw_f08_(void *sendbuf, const MPI_Fint *sendcounts,
-                                   const MPI_Fint *sdispls, const MPI_Fint *sendtypes,
-                                   void *recvbuf, const MPI_Fint *recvcounts,
-                                   const MPI_Fint *rdispls, const MPI_Fint *recvtypes,
-                                   MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr)
+void mpi_ialltoallw_f08_(void *sendbuf, const MPI_Fint *sendcounts, const MPI_Fint *sdispls,
+                         const MPI_Fint *sendtypes, void *recvbuf, const MPI_Fint *recvcounts,
+                         const MPI_Fint *rdispls, const MPI_Fint *recvtypes, MPI_Fint *comm,
+                         MPI_Fint *request, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_IALLTOALLW, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_ialltoallw_f08_)(sendbuf, sendcounts, sdispls, sendtypes, recvbuf,
-                                      recvcounts, rdispls, recvtypes, comm, request, ierr);
+        TI_NEXT(mpi_ialltoallw_f08_)(sendbuf, sendcounts, sdispls, sendtypes, recvbuf,
+                                     recvcounts, rdispls, recvtypes, comm, request, ierr);
         return;
     }
-    c->in_place = sendbuf == (void *)mpi_fortran_in_place_;
+    c->in_place = ti_fortran_in_place(sendbuf);
     c->counts = sendcounts;
     c->wide = false;
     c->types = sendtypes;
@@ -2517,85 +2275,21 @@ TI_EXPORT void mpi_ialltoallw_f08_(void *sendbuf, const MPI_Fint *sendcounts,
     c->req = request;
     if (!ierr)
         ierr = &c->ierr;
-    TI_TWIN(pmpi_ialltoallw_f08_)(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
-                                  rdispls, recvtypes, comm, request, ierr);
+    TI_NEXT(mpi_ialltoallw_f08_)(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
+                                 rdispls, recvtypes, comm, request, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_alltoallw(c);
     ti_leave(*ierr);
 }
 
-void pmpi_neighbor_allgather_f08_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype,
-                                  void *recvbuf, MPI_Fint *recvcount, MPI_Fint *recvtype,
-                                  MPI_Fint *comm, MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_neighbor_allgather_f08_(void *sendbuf, MPI_Fint *sendcount,
-                                           MPI_Fint *sendtype, void *recvbuf,
-                                           MPI_Fint *recvcount, MPI_Fint *recvtype,
-                                           MPI_Fint *comm, MPI_Fint *ierr)
+void mpi_neighbor_allgather_f08_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype,
+                                 void *recvbuf, MPI_Fint *recvcount, MPI_Fint *recvtype,
+                                 MPI_Fint *comm, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_NEIGHBOR_ALLGATHER, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_neighbor_allgather_f08_)(sendbuf, sendcount, sendtype, recvbuf, recvcount,
-                                              recvtype, comm, ierr);
-        return;
-    }
-    c->count = *sendcount;
-    c->type = PMPI_Type_f2c(*sendtype);
-    c->count2 = *recvcount;
-    c->type2 = PMPI_Type_f2c(*recvtype);
-    c->comm = PMPI_Comm_f2c(*comm);
-    if (!ierr)
-        ierr = &c->ierr;
-    TI_TWIN(pmpi_neighbor_allgather_f08_)(sendbuf, sendcount, sendtype, recvbuf, recvcount,
-                                          recvtype, comm, ierr);
-    if (*ierr == MPI_SUCCESS)
-        ti_rec_neighbor_allgather(c);
-    ti_leave(*ierr);
-}
-
-void pmpi_neighbor_allgatherv_f08_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype,
-                                   void *recvbuf, const MPI_Fint *recvcounts,
-                                   const MPI_Fint *displs, MPI_Fint *recvtype, MPI_Fint *comm,
-                                   MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_neighbor_allgatherv_f08_(void *sendbuf, MPI_Fint *sendcount,
-                                            MPI_Fint *sendtype, void *recvbuf,
-                                            const MPI_Fint *recvcounts, const MPI_Fint *displs,
-                                            MPI_Fint *recvtype, MPI_Fint *comm, MPI_Fint *ierr)
-{
-    struct ti_call *c = TI_ENTER(TI_OP_NEIGHBOR_ALLGATHERV, TI_BINDING_FORTRAN);
-
-    if (!c) {
-        TI_TWIN(pmpi_neighbor_allgatherv_f08_)(sendbuf, sendcount, sendtype, recvbuf,
-                                               recvcounts, displs, recvtype, comm, ierr);
-        return;
-    }
-    c->count = *sendcount;
-    c->type = PMPI_Type_f2c(*sendtype);
-    c->counts2 = recvcounts;
-    c->wide = false;
-    c->type2 = PMPI_Type_f2c(*recvtype);
-    c->comm = PMPI_Comm_f2c(*comm);
-    if (!ierr)
-        ierr = &c->ierr;
-    TI_TWIN(pmpi_neighbor_allgatherv_f08_)(sendbuf, sendcount, sendtype, recvbuf, recvcounts,
-                                           displs, recvtype, comm, ierr);
-    if (*ierr == MPI_SUCCESS)
-        ti_rec_neighbor_allgatherv(c);
-    ti_leave(*ierr);
-}
-
-void pmpi_neighbor_alltoall_f08_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype,
-                                 void *recvbuf, MPI_Fint *recvcount, MPI_Fint *recvtype,
-                                 MPI_Fint *comm, MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_neighbor_alltoall_f08_(void *sendbuf, MPI_Fint *sendcount,
-                                          MPI_Fint *sendtype, void *recvbuf,
-                                          MPI_Fint *recvcount, MPI_Fint *recvtype,
-                                          MPI_Fint *comm, MPI_Fint *ierr)
-{
-    struct ti_call *c = TI_ENTER(TI_OP_NEIGHBOR_ALLTOALL, TI_BINDING_FORTRAN);
-
-    if (!c) {
-        TI_TWIN(pmpi_neighbor_alltoall_f08_)(sendbuf, sendcount, sendtype, recvbuf, recvcount,
+        TI_NEXT(mpi_neighbor_allgather_f08_)(sendbuf, sendcount, sendtype, recvbuf, recvcount,
                                              recvtype, comm, ierr);
         return;
     }
@@ -2606,29 +2300,75 @@ TI_EXPORT void mpi_neighbor_alltoall_f08_(void *sendbuf, MPI_Fint *sendcount,
     c->comm = PMPI_Comm_f2c(*comm);
     if (!ierr)
         ierr = &c->ierr;
-    TI_TWIN(pmpi_neighbor_alltoall_f08_)(sendbuf, sendcount, sendtype, recvbuf, recvcount,
+    TI_NEXT(mpi_neighbor_allgather_f08_)(sendbuf, sendcount, sendtype, recvbuf, recvcount,
                                          recvtype, comm, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_neighbor_allgather(c);
     ti_leave(*ierr);
 }
 
-void pmpi_neighbor_alltoallv_f08_(void *sendbuf, const MPI_Fint *sendcounts,
-                                  const MPI_Fint *sdispls, MPI_Fint *sendtype, void *recvbuf,
-                                  const MPI_Fint *recvcounts, const MPI_Fint *rdispls,
-                                  MPI_Fint *recvtype, MPI_Fint *comm,
-                                  MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_neighbor_alltoallv_f08_(void *sendbuf, const MPI_Fint *sendcounts,
-                                           const MPI_Fint *sdispls, MPI_Fint *sendtype,
-                                           void *recvbuf, const MPI_Fint *recvcounts,
-                                           const MPI_Fint *rdispls, MPI_Fint *recvtype,
-                                           MPI_Fint *comm, MPI_Fint *ierr)
+void mpi_neighbor_allgatherv_f08_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype,
+                                  void *recvbuf, const MPI_Fint *recvcounts,
+                                  const MPI_Fint *displs, MPI_Fint *recvtype, MPI_Fint *comm,
+                                  MPI_Fint *ierr)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_NEIGHBOR_ALLGATHERV, TI_BINDING_FORTRAN);
+
+    if (!c) {
+        TI_NEXT(mpi_neighbor_allgatherv_f08_)(sendbuf, sendcount, sendtype, recvbuf, recvcounts,
+                                              displs, recvtype, comm, ierr);
+        return;
+    }
+    c->count = *sendcount;
+    c->type = PMPI_Type_f2c(*sendtype);
+    c->counts2 = recvcounts;
+    c->wide = false;
+    c->type2 = PMPI_Type_f2c(*recvtype);
+    c->comm = PMPI_Comm_f2c(*comm);
+    if (!ierr)
+        ierr = &c->ierr;
+    TI_NEXT(mpi_neighbor_allgatherv_f08_)(sendbuf, sendcount, sendtype, recvbuf, recvcounts,
+                                          displs, recvtype, comm, ierr);
+    if (*ierr == MPI_SUCCESS)
+        ti_rec_neighbor_allgatherv(c);
+    ti_leave(*ierr);
+}
+
+void mpi_neighbor_alltoall_f08_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype,
+                                void *recvbuf, MPI_Fint *recvcount, MPI_Fint *recvtype,
+                                MPI_Fint *comm, MPI_Fint *ierr)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_NEIGHBOR_ALLTOALL, TI_BINDING_FORTRAN);
+
+    if (!c) {
+        TI_NEXT(mpi_neighbor_alltoall_f08_)(sendbuf, sendcount, sendtype, recvbuf, recvcount,
+                                            recvtype, comm, ierr);
+        return;
+    }
+    c->count = *sendcount;
+    c->type = PMPI_Type_f2c(*sendtype);
+    c->count2 = *recvcount;
+    c->type2 = PMPI_Type_f2c(*recvtype);
+    c->comm = PMPI_Comm_f2c(*comm);
+    if (!ierr)
+        ierr = &c->ierr;
+    TI_NEXT(mpi_neighbor_alltoall_f08_)(sendbuf, sendcount, sendtype, recvbuf, recvcount,
+                                        recvtype, comm, ierr);
+    if (*ierr == MPI_SUCCESS)
+        ti_rec_neighbor_allgather(c);
+    ti_leave(*ierr);
+}
+
+void mpi_neighbor_alltoallv_f08_(void *sendbuf, const MPI_Fint *sendcounts,
+                                 const MPI_Fint *sdispls, MPI_Fint *sendtype, void *recvbuf,
+                                 const MPI_Fint *recvcounts, const MPI_Fint *rdispls,
+                                 MPI_Fint *recvtype, MPI_Fint *comm, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_NEIGHBOR_ALLTOALLV, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_neighbor_alltoallv_f08_)(sendbuf, sendcounts, sdispls, sendtype, recvbuf,
-                                              recvcounts, rdispls, recvtype, comm, ierr);
+        TI_NEXT(mpi_neighbor_alltoallv_f08_)(sendbuf, sendcounts, sdispls, sendtype, recvbuf,
+                                             recvcounts, rdispls, recvtype, comm, ierr);
         return;
     }
     c->counts = sendcounts;
@@ -2640,29 +2380,24 @@ TI_EXPORT void mpi_neighbor_alltoallv_f08_(void *sendbuf, const MPI_Fint *sendco
     c->comm = PMPI_Comm_f2c(*comm);
     if (!ierr)
         ierr = &c->ierr;
-    TI_TWIN(pmpi_neighbor_alltoallv_f08_)(sendbuf, sendcounts, sdispls, sendtype, recvbuf,
-                                          recvcounts, rdispls, recvtype, comm, ierr);
+    TI_NEXT(mpi_neighbor_alltoallv_f08_)(sendbuf, sendcounts, sdispls, sendtype, recvbuf,
+                                         recvcounts, rdispls, recvtype, comm, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_neighbor_alltoallv(c);
     ti_leave(*ierr);
 }
 
-void pmpi_neighbor_alltoallw_f08_(void *sendbuf, const MPI_Fint *sendcounts,
-                                  const MPI_Aint *sdispls, const MPI_Fint *sendtypes,
-                                  void *recvbuf, const MPI_Fint *recvcounts,
-                                  const MPI_Aint *rdispls, const MPI_Fint *recvtypes,
-                                  MPI_Fint *comm, MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_neighbor_alltoallw_f08_(void *sendbuf, const MPI_Fint *sendcounts,
-                                           const MPI_Aint *sdispls, const MPI_Fint *sendtypes,
-                                           void *recvbuf, const MPI_Fint *recvcounts,
-                                           const MPI_Aint *rdispls, const MPI_Fint *recvtypes,
-                                           MPI_Fint *comm, MPI_Fint *ierr)
+void mpi_neighbor_alltoallw_f08_(void *sendbuf, const MPI_Fint *sendcounts,
+                                 const MPI_Aint *sdispls, const MPI_Fint *sendtypes,
+                                 void *recvbuf, const MPI_Fint *recvcounts,
+                                 const MPI_Aint *rdispls, const MPI_Fint *recvtypes,
+                                 MPI_Fint *comm, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_NEIGHBOR_ALLTOALLW, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_neighbor_alltoallw_f08_)(sendbuf, sendcounts, sdispls, sendtypes, recvbuf,
-                                              recvcounts, rdispls, recvtypes, comm, ierr);
+        TI_NEXT(mpi_neighbor_alltoallw_f08_)(sendbuf, sendcounts, sdispls, sendtypes, recvbuf,
+                                             recvcounts, rdispls, recvtypes, comm, ierr);
         return;
     }
     c->counts = sendcounts;
@@ -2674,91 +2409,21 @@ TI_EXPORT void mpi_neighbor_alltoallw_f08_(void *sendbuf, const MPI_Fint *sendco
     c->comm = PMPI_Comm_f2c(*comm);
     if (!ierr)
         ierr = &c->ierr;
-    TI_TWIN(pmpi_neighbor_alltoallw_f08_)(sendbuf, sendcounts, sdispls, sendtypes, recvbuf,
-                                          recvcounts, rdispls, recvtypes, comm, ierr);
+    TI_NEXT(mpi_neighbor_alltoallw_f08_)(sendbuf, sendcounts, sdispls, sendtypes, recvbuf,
+                                         recvcounts, rdispls, recvtypes, comm, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_neighbor_alltoallw(c);
     ti_leave(*ierr);
 }
 
-void pmpi_ineighbor_allgather_f08_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype,
-                                   void *recvbuf, MPI_Fint *recvcount, MPI_Fint *recvtype,
-                                   MPI_Fint *comm, MPI_Fint *request,
-                                   MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_ineighbor_allgather_f08_(void *sendbuf, MPI_Fint *sendcount,
-                                            MPI_Fint *sendtype, void *recvbuf,
-                                            MPI_Fint *recvcount, MPI_Fint *recvtype,
-                                            MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr)
+void mpi_ineighbor_allgather_f08_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype,
+                                  void *recvbuf, MPI_Fint *recvcount, MPI_Fint *recvtype,
+                                  MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_INEIGHBOR_ALLGATHER, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_ineighbor_allgather_f08_)(sendbuf, sendcount, sendtype, recvbuf, recvcount,
-                                               recvtype, comm, request, ierr);
-        return;
-    }
-    c->count = *sendcount;
-    c->type = PMPI_Type_f2c(*sendtype);
-    c->count2 = *recvcount;
-    c->type2 = PMPI_Type_f2c(*recvtype);
-    c->comm = PMPI_Comm_f2c(*comm);
-    c->req = request;
-    if (!ierr)
-        ierr = &c->ierr;
-    TI_TWIN(pmpi_ineighbor_allgather_f08_)(sendbuf, sendcount, sendtype, recvbuf, recvcount,
-                                           recvtype, comm, request, ierr);
-    if (*ierr == MPI_SUCCESS)
-        ti_rec_neighbor_allgather(c);
-    ti_leave(*ierr);
-}
-
-void pmpi_ineighbor_allgatherv_f08_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype,
-                                    void *recvbuf, const MPI_Fint *recvcounts,
-                                    const MPI_Fint *displs, MPI_Fint *recvtype, MPI_Fint *comm,
-                                    MPI_Fint *request, MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_ineighbor_allgatherv_f08_(void *sendbuf, MPI_Fint *sendcount,
-                                             MPI_Fint *sendtype, void *recvbuf,
-                                             const MPI_Fint *recvcounts, const MPI_Fint *displs,
-                                             MPI_Fint *recvtype, MPI_Fint *comm,
-                                             MPI_Fint *request, MPI_Fint *ierr)
-{
-    struct ti_call *c = TI_ENTER(TI_OP_INEIGHBOR_ALLGATHERV, TI_BINDING_FORTRAN);
-
-    if (!c) {
-        TI_TWIN(pmpi_ineighbor_allgatherv_f08_)(sendbuf, sendcount, sendtype, recvbuf,
-                                                recvcounts, displs, recvtype, comm, request,
-                                                ierr);
-        return;
-    }
-    c->count = *sendcount;
-    c->type = PMPI_Type_f2c(*sendtype);
-    c->counts2 = recvcounts;
-    c->wide = false;
-    c->type2 = PMPI_Type_f2c(*recvtype);
-    c->comm = PMPI_Comm_f2c(*comm);
-    c->req = request;
-    if (!ierr)
-        ierr = &c->ierr;
-    TI_TWIN(pmpi_ineighbor_allgatherv_f08_)(sendbuf, sendcount, sendtype, recvbuf, recvcounts,
-                                            displs, recvtype, comm, request, ierr);
-    if (*ierr == MPI_SUCCESS)
-        ti_rec_neighbor_allgatherv(c);
-    ti_leave(*ierr);
-}
-
-void pmpi_ineighbor_alltoall_f08_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype,
-                                  void *recvbuf, MPI_Fint *recvcount, MPI_Fint *recvtype,
-                                  MPI_Fint *comm, MPI_Fint *request,
-                                  MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_ineighbor_alltoall_f08_(void *sendbuf, MPI_Fint *sendcount,
-                                           MPI_Fint *sendtype, void *recvbuf,
-                                           MPI_Fint *recvcount, MPI_Fint *recvtype,
-                                           MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr)
-{
-    struct ti_call *c = TI_ENTER(TI_OP_INEIGHBOR_ALLTOALL, TI_BINDING_FORTRAN);
-
-    if (!c) {
-        TI_TWIN(pmpi_ineighbor_alltoall_f08_)(sendbuf, sendcount, sendtype, recvbuf, recvcount,
+        TI_NEXT(mpi_ineighbor_allgather_f08_)(sendbuf, sendcount, sendtype, recvbuf, recvcount,
                                               recvtype, comm, request, ierr);
         return;
     }
@@ -2770,30 +2435,80 @@ TI_EXPORT void mpi_ineighbor_alltoall_f08_(void *sendbuf, MPI_Fint *sendcount,
     c->req = request;
     if (!ierr)
         ierr = &c->ierr;
-    TI_TWIN(pmpi_ineighbor_alltoall_f08_)(sendbuf, sendcount, sendtype, recvbuf, recvcount,
+    TI_NEXT(mpi_ineighbor_allgather_f08_)(sendbuf, sendcount, sendtype, recvbuf, recvcount,
                                           recvtype, comm, request, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_neighbor_allgather(c);
     ti_leave(*ierr);
 }
 
-void pmpi_ineighbor_alltoallv_f08_(void *sendbuf, const MPI_Fint *sendcounts,
-                                   const MPI_Fint *sdispls, MPI_Fint *sendtype, void *recvbuf,
-                                   const MPI_Fint *recvcounts, const MPI_Fint *rdispls,
-                                   MPI_Fint *recvtype, MPI_Fint *comm, MPI_Fint *request,
-                                   MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_ineighbor_alltoallv_f08_(void *sendbuf, const MPI_Fint *sendcounts,
-                                            const MPI_Fint *sdispls, MPI_Fint *sendtype,
-                                            void *recvbuf, const MPI_Fint *recvcounts,
-                                            const MPI_Fint *rdispls, MPI_Fint *recvtype,
-                                            MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr)
+void mpi_ineighbor_allgatherv_f08_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype,
+                                   void *recvbuf, const MPI_Fint *recvcounts,
+                                   const MPI_Fint *displs, MPI_Fint *recvtype, MPI_Fint *comm,
+                                   MPI_Fint *request, MPI_Fint *ierr)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_INEIGHBOR_ALLGATHERV, TI_BINDING_FORTRAN);
+
+    if (!c) {
+        TI_NEXT(mpi_ineighbor_allgatherv_f08_)(sendbuf, sendcount, sendtype, recvbuf,
+                                               recvcounts, displs, recvtype, comm, request,
+                                               ierr);
+        return;
+    }
+    c->count = *sendcount;
+    c->type = PMPI_Type_f2c(*sendtype);
+    c->counts2 = recvcounts;
+    c->wide = false;
+    c->type2 = PMPI_Type_f2c(*recvtype);
+    c->comm = PMPI_Comm_f2c(*comm);
+    c->req = request;
+    if (!ierr)
+        ierr = &c->ierr;
+    TI_NEXT(mpi_ineighbor_allgatherv_f08_)(sendbuf, sendcount, sendtype, recvbuf, recvcounts,
+                                           displs, recvtype, comm, request, ierr);
+    if (*ierr == MPI_SUCCESS)
+        ti_rec_neighbor_allgatherv(c);
+    ti_leave(*ierr);
+}
+
+void mpi_ineighbor_alltoall_f08_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype,
+                                 void *recvbuf, MPI_Fint *recvcount, MPI_Fint *recvtype,
+                                 MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_INEIGHBOR_ALLTOALL, TI_BINDING_FORTRAN);
+
+    if (!c) {
+        TI_NEXT(mpi_ineighbor_alltoall_f08_)(sendbuf, sendcount, sendtype, recvbuf, recvcount,
+                                             recvtype, comm, request, ierr);
+        return;
+    }
+    c->count = *sendcount;
+    c->type = PMPI_Type_f2c(*sendtype);
+    c->count2 = *recvcount;
+    c->type2 = PMPI_Type_f2c(*recvtype);
+    c->comm = PMPI_Comm_f2c(*comm);
+    c->req = request;
+    if (!ierr)
+        ierr = &c->ierr;
+    TI_NEXT(mpi_ineighbor_alltoall_f08_)(sendbuf, sendcount, sendtype, recvbuf, recvcount,
+                                         recvtype, comm, request, ierr);
+    if (*ierr == MPI_SUCCESS)
+        ti_rec_neighbor_allgather(c);
+    ti_leave(*ierr);
+}
+
+void mpi_ineighbor_alltoallv_f08_(void *sendbuf, const MPI_Fint *sendcounts,
+                                  const MPI_Fint *sdispls, MPI_Fint *sendtype, void *recvbuf,
+                                  const MPI_Fint *recvcounts, const MPI_Fint *rdispls,
+                                  MPI_Fint *recvtype, MPI_Fint *comm, MPI_Fint *request,
+                                  MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_INEIGHBOR_ALLTOALLV, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_ineighbor_alltoallv_f08_)(sendbuf, sendcounts, sdispls, sendtype, recvbuf,
-                                               recvcounts, rdispls, recvtype, comm, request,
-                                               ierr);
+        TI_NEXT(mpi_ineighbor_alltoallv_f08_)(sendbuf, sendcounts, sdispls, sendtype, recvbuf,
+                                              recvcounts, rdispls, recvtype, comm, request,
+                                              ierr);
         return;
     }
     c->counts = sendcounts;
@@ -2806,31 +2521,25 @@ TI_EXPORT void mpi_ineighbor_alltoallv_f08_(void *sendbuf, const MPI_Fint *sendc
     c->req = request;
     if (!ierr)
         ierr = &c->ierr;
-    TI_TWIN(pmpi_ineighbor_alltoallv_f08_)(sendbuf, sendcounts, sdispls, sendtype, recvbuf,
-                                           recvcounts, rdispls, recvtype, comm, request, ierr);
+    TI_NEXT(mpi_ineighbor_alltoallv_f08_)(sendbuf, sendcounts, sdispls, sendtype, recvbuf,
+                                          recvcounts, rdispls, recvtype, comm, request, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_neighbor_alltoallv(c);
     ti_leave(*ierr);
 }
 
-void pmpi_ineighbor_alltoallw_f08_(void *sendbuf, const MPI_Fint *sendcounts,
-                                   const MPI_Aint *sdispls, const MPI_Fint *sendtypes,
-                                   void *recvbuf, const MPI_Fint *recvcounts,
-                                   const MPI_Aint *rdispls, const MPI_Fint *recvtypes,
-                                   MPI_Fint *comm, MPI_Fint *request,
-                                   MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_ineighbor_alltoallw_f08_(void *sendbuf, const MPI_Fint *sendcounts,
-                                            const MPI_Aint *sdispls, const MPI_Fint *sendtypes,
-                                            void *recvbuf, const MPI_Fint *recvcounts,
-                                            const MPI_Aint *rdispls, const MPI_Fint *recvtypes,
-                                            MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr)
+void mpi_ineighbor_alltoallw_f08_(void *sendbuf, const MPI_Fint *sendcounts,
+                                  const MPI_Aint *sdispls, const MPI_Fint *sendtypes,
+                                  void *recvbuf, const MPI_Fint *recvcounts,
+                                  const MPI_Aint *rdispls, const MPI_Fint *recvtypes,
+                                  MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_INEIGHBOR_ALLTOALLW, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_ineighbor_alltoallw_f08_)(sendbuf, sendcounts, sdispls, sendtypes, recvbuf,
-                                               recvcounts, rdispls, recvtypes, comm, request,
-                                               ierr);
+        TI_NEXT(mpi_ineighbor_alltoallw_f08_)(sendbuf, sendcounts, sdispls, sendtypes, recvbuf,
+                                              recvcounts, rdispls, recvtypes, comm, request,
+                                              ierr);
         return;
     }
     c->counts = sendcounts;
@@ -2843,43 +2552,38 @@ TI_EXPORT void mpi_ineighbor_alltoallw_f08_(void *sendbuf, const MPI_Fint *sendc
     c->req = request;
     if (!ierr)
         ierr = &c->ierr;
-    TI_TWIN(pmpi_ineighbor_alltoallw_f08_)(sendbuf, sendcounts, sdispls, sendtypes, recvbuf,
-                                           recvcounts, rdispls, recvtypes, comm, request, ierr);
+    TI_NEXT(mpi_ineighbor_alltoallw_f08_)(sendbuf, sendcounts, sdispls, sendtypes, recvbuf,
+                                          recvcounts, rdispls, recvtypes, comm, request, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_neighbor_alltoallw(c);
     ti_leave(*ierr);
 }
 
-void pmpi_comm_dup_with_info_f08_(MPI_Fint *comm, MPI_Fint *info, MPI_Fint *newcomm,
-                                  MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_comm_dup_with_info_f08_(MPI_Fint *comm, MPI_Fint *info, MPI_Fint *newcomm,
-                                           MPI_Fint *ierr)
+void mpi_comm_dup_with_info_f08_(MPI_Fint *comm, MPI_Fint *info, MPI_Fint *newcomm,
+                                 MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_COMM_DUP_WITH_INFO, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_comm_dup_with_info_f08_)(comm, info, newcomm, ierr);
+        TI_NEXT(mpi_comm_dup_with_info_f08_)(comm, info, newcomm, ierr);
         return;
     }
     c->comm = PMPI_Comm_f2c(*comm);
     c->newcomm = newcomm;
     if (!ierr)
         ierr = &c->ierr;
-    TI_TWIN(pmpi_comm_dup_with_info_f08_)(comm, info, newcomm, ierr);
+    TI_NEXT(mpi_comm_dup_with_info_f08_)(comm, info, newcomm, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_comm_dup(c);
     ti_leave(*ierr);
 }
 
-void pmpi_comm_idup_f08_(MPI_Fint *comm, MPI_Fint *newcomm, MPI_Fint *request,
-                         MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_comm_idup_f08_(MPI_Fint *comm, MPI_Fint *newcomm, MPI_Fint *request,
-                                  MPI_Fint *ierr)
+void mpi_comm_idup_f08_(MPI_Fint *comm, MPI_Fint *newcomm, MPI_Fint *request, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_COMM_IDUP, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_comm_idup_f08_)(comm, newcomm, request, ierr);
+        TI_NEXT(mpi_comm_idup_f08_)(comm, newcomm, request, ierr);
         return;
     }
     c->comm = PMPI_Comm_f2c(*comm);
@@ -2888,22 +2592,19 @@ TI_EXPORT void mpi_comm_idup_f08_(MPI_Fint *comm, MPI_Fint *newcomm, MPI_Fint *r
     ti_pre_comm_idup(c);
     if (!ierr)
         ierr = &c->ierr;
-    TI_TWIN(pmpi_comm_idup_f08_)(comm, newcomm, request, ierr);
+    TI_NEXT(mpi_comm_idup_f08_)(comm, newcomm, request, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_comm_idup(c);
     ti_leave(*ierr);
 }
 
-void pmpi_comm_split_type_f08_(MPI_Fint *comm, MPI_Fint *split_type, MPI_Fint *key,
-                               MPI_Fint *info, MPI_Fint *newcomm,
-                               MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_comm_split_type_f08_(MPI_Fint *comm, MPI_Fint *split_type, MPI_Fint *key,
-                                        MPI_Fint *info, MPI_Fint *newcomm, MPI_Fint *ierr)
+void mpi_comm_split_type_f08_(MPI_Fint *comm, MPI_Fint *split_type, MPI_Fint *key,
+                              MPI_Fint *info, MPI_Fint *newcomm, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_COMM_SPLIT_TYPE, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_comm_split_type_f08_)(comm, split_type, key, info, newcomm, ierr);
+        TI_NEXT(mpi_comm_split_type_f08_)(comm, split_type, key, info, newcomm, ierr);
         return;
     }
     c->comm = PMPI_Comm_f2c(*comm);
@@ -2912,21 +2613,19 @@ TI_EXPORT void mpi_comm_split_type_f08_(MPI_Fint *comm, MPI_Fint *split_type, MP
     c->newcomm = newcomm;
     if (!ierr)
         ierr = &c->ierr;
-    TI_TWIN(pmpi_comm_split_type_f08_)(comm, split_type, key, info, newcomm, ierr);
+    TI_NEXT(mpi_comm_split_type_f08_)(comm, split_type, key, info, newcomm, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_comm_split_type(c);
     ti_leave(*ierr);
 }
 
-void pmpi_comm_create_group_f08_(MPI_Fint *comm, MPI_Fint *group, MPI_Fint *tag,
-                                 MPI_Fint *newcomm, MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_comm_create_group_f08_(MPI_Fint *comm, MPI_Fint *group, MPI_Fint *tag,
-                                          MPI_Fint *newcomm, MPI_Fint *ierr)
+void mpi_comm_create_group_f08_(MPI_Fint *comm, MPI_Fint *group, MPI_Fint *tag,
+                                MPI_Fint *newcomm, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_COMM_CREATE_GROUP, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_comm_create_group_f08_)(comm, group, tag, newcomm, ierr);
+        TI_NEXT(mpi_comm_create_group_f08_)(comm, group, tag, newcomm, ierr);
         return;
     }
     c->comm = PMPI_Comm_f2c(*comm);
@@ -2934,40 +2633,36 @@ TI_EXPORT void mpi_comm_create_group_f08_(MPI_Fint *comm, MPI_Fint *group, MPI_F
     c->newcomm = newcomm;
     if (!ierr)
         ierr = &c->ierr;
-    TI_TWIN(pmpi_comm_create_group_f08_)(comm, group, tag, newcomm, ierr);
+    TI_NEXT(mpi_comm_create_group_f08_)(comm, group, tag, newcomm, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_comm_create_group(c);
     ti_leave(*ierr);
 }
 
-void pmpi_comm_set_info_f08_(MPI_Fint *comm, MPI_Fint *info,
-                             MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_comm_set_info_f08_(MPI_Fint *comm, MPI_Fint *info, MPI_Fint *ierr)
+void mpi_comm_set_info_f08_(MPI_Fint *comm, MPI_Fint *info, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_COMM_SET_INFO, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_comm_set_info_f08_)(comm, info, ierr);
+        TI_NEXT(mpi_comm_set_info_f08_)(comm, info, ierr);
         return;
     }
     c->comm = PMPI_Comm_f2c(*comm);
     if (!ierr)
         ierr = &c->ierr;
-    TI_TWIN(pmpi_comm_set_info_f08_)(comm, info, ierr);
+    TI_NEXT(mpi_comm_set_info_f08_)(comm, info, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_comm_set_info(c);
     ti_leave(*ierr);
 }
 
-void pmpi_cart_sub_f08_(MPI_Fint *comm, const MPI_Fint *remain_dims, MPI_Fint *new_comm,
-                        MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_cart_sub_f08_(MPI_Fint *comm, const MPI_Fint *remain_dims,
-                                 MPI_Fint *new_comm, MPI_Fint *ierr)
+void mpi_cart_sub_f08_(MPI_Fint *comm, const MPI_Fint *remain_dims, MPI_Fint *new_comm,
+                       MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_CART_SUB, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_cart_sub_f08_)(comm, remain_dims, new_comm, ierr);
+        TI_NEXT(mpi_cart_sub_f08_)(comm, remain_dims, new_comm, ierr);
         return;
     }
     c->comm = PMPI_Comm_f2c(*comm);
@@ -2975,24 +2670,21 @@ TI_EXPORT void mpi_cart_sub_f08_(MPI_Fint *comm, const MPI_Fint *remain_dims,
     c->newcomm = new_comm;
     if (!ierr)
         ierr = &c->ierr;
-    TI_TWIN(pmpi_cart_sub_f08_)(comm, remain_dims, new_comm, ierr);
+    TI_NEXT(mpi_cart_sub_f08_)(comm, remain_dims, new_comm, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_cart_sub(c);
     ti_leave(*ierr);
 }
 
-void pmpi_graph_create_f08_(MPI_Fint *comm_old, MPI_Fint *nnodes, const MPI_Fint *index,
-                            const MPI_Fint *edges, MPI_Fint *reorder, MPI_Fint *comm_graph,
-                            MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_graph_create_f08_(MPI_Fint *comm_old, MPI_Fint *nnodes,
-                                     const MPI_Fint *index, const MPI_Fint *edges,
-                                     MPI_Fint *reorder, MPI_Fint *comm_graph, MPI_Fint *ierr)
+void mpi_graph_create_f08_(MPI_Fint *comm_old, MPI_Fint *nnodes, const MPI_Fint *index,
+                           const MPI_Fint *edges, MPI_Fint *reorder, MPI_Fint *comm_graph,
+                           MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_GRAPH_CREATE, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_graph_create_f08_)(comm_old, nnodes, index, edges, reorder, comm_graph,
-                                        ierr);
+        TI_NEXT(mpi_graph_create_f08_)(comm_old, nnodes, index, edges, reorder, comm_graph,
+                                       ierr);
         return;
     }
     c->comm = PMPI_Comm_f2c(*comm_old);
@@ -3000,27 +2692,22 @@ TI_EXPORT void mpi_graph_create_f08_(MPI_Fint *comm_old, MPI_Fint *nnodes,
     c->newcomm = comm_graph;
     if (!ierr)
         ierr = &c->ierr;
-    TI_TWIN(pmpi_graph_create_f08_)(comm_old, nnodes, index, edges, reorder, comm_graph, ierr);
+    TI_NEXT(mpi_graph_create_f08_)(comm_old, nnodes, index, edges, reorder, comm_graph, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_graph_create(c);
     ti_leave(*ierr);
 }
 
-void pmpi_dist_graph_create_f08_(MPI_Fint *comm_old, MPI_Fint *n, const MPI_Fint *nodes,
-                                 const MPI_Fint *degrees, const MPI_Fint *targets,
-                                 const MPI_Fint *weights, MPI_Fint *info, MPI_Fint *reorder,
-                                 MPI_Fint *newcomm, MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_dist_graph_create_f08_(MPI_Fint *comm_old, MPI_Fint *n,
-                                          const MPI_Fint *nodes, const MPI_Fint *degrees,
-                                          const MPI_Fint *targets, const MPI_Fint *weights,
-                                          MPI_Fint *info, MPI_Fint *reorder, MPI_Fint *newcomm,
-                                          MPI_Fint *ierr)
+void mpi_dist_graph_create_f08_(MPI_Fint *comm_old, MPI_Fint *n, const MPI_Fint *nodes,
+                                const MPI_Fint *degrees, const MPI_Fint *targets,
+                                const MPI_Fint *weights, MPI_Fint *info, MPI_Fint *reorder,
+                                MPI_Fint *newcomm, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_DIST_GRAPH_CREATE, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_dist_graph_create_f08_)(comm_old, n, nodes, degrees, targets, weights,
-                                             info, reorder, newcomm, ierr);
+        TI_NEXT(mpi_dist_graph_create_f08_)(comm_old, n, nodes, degrees, targets, weights, info,
+                                            reorder, newcomm, ierr);
         return;
     }
     c->comm = PMPI_Comm_f2c(*comm_old);
@@ -3028,36 +2715,26 @@ TI_EXPORT void mpi_dist_graph_create_f08_(MPI_Fint *comm_old, MPI_Fint *n,
     c->newcomm = newcomm;
     if (!ierr)
         ierr = &c->ierr;
-    TI_TWIN(pmpi_dist_graph_create_f08_)(comm_old, n, nodes, degrees, targets, weights, info,
-                                         reorder, newcomm, ierr);
+    TI_NEXT(mpi_dist_graph_create_f08_)(comm_old, n, nodes, degrees, targets, weights, info,
+                                        reorder, newcomm, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_dist_graph_create(c);
     ti_leave(*ierr);
 }
 
-void pmpi_dist_graph_create_adjacent_f08_(MPI_Fint *comm_old, MPI_Fint *indegree,
-                                          const MPI_Fint *sources,
-                                          const MPI_Fint *sourceweights, MPI_Fint *outdegree,
-                                          const MPI_Fint *destinations,
-                                          const MPI_Fint *destweights, MPI_Fint *info,
-                                          MPI_Fint *reorder, MPI_Fint *comm_dist_graph,
-                                          MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_dist_graph_create_adjacent_f08_(MPI_Fint *comm_old, MPI_Fint *indegree,
-                                                   const MPI_Fint *sources,
-                                                   const MPI_Fint *sourceweights,
-                                                   MPI_Fint *outdegree,
-                                                   const MPI_Fint *destinations,
-                                                   const MPI_Fint *destweights, MPI_Fint *info,
-                                                   MPI_Fint *reorder, MPI_Fint *comm_dist_graph,
-                                                   MPI_Fint *ierr)
+void mpi_dist_graph_create_adjacent_f08_(MPI_Fint *comm_old, MPI_Fint *indegree,
+                                         const MPI_Fint *sources, const MPI_Fint *sourceweights,
+                                         MPI_Fint *outdegree, const MPI_Fint *destinations,
+                                         const MPI_Fint *destweights, MPI_Fint *info,
+                                         MPI_Fint *reorder, MPI_Fint *comm_dist_graph,
+                                         MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_DIST_GRAPH_CREATE_ADJACENT, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_dist_graph_create_adjacent_f08_)(comm_old, indegree, sources,
-                                                      sourceweights, outdegree, destinations,
-                                                      destweights, info, reorder,
-                                                      comm_dist_graph, ierr);
+        TI_NEXT(mpi_dist_graph_create_adjacent_f08_)(comm_old, indegree, sources, sourceweights,
+                                                     outdegree, destinations, destweights, info,
+                                                     reorder, comm_dist_graph, ierr);
         return;
     }
     c->comm = PMPI_Comm_f2c(*comm_old);
@@ -3065,26 +2742,23 @@ TI_EXPORT void mpi_dist_graph_create_adjacent_f08_(MPI_Fint *comm_old, MPI_Fint 
     c->newcomm = comm_dist_graph;
     if (!ierr)
         ierr = &c->ierr;
-    TI_TWIN(pmpi_dist_graph_create_adjacent_f08_)(comm_old, indegree, sources, sourceweights,
-                                                  outdegree, destinations, destweights, info,
-                                                  reorder, comm_dist_graph, ierr);
+    TI_NEXT(mpi_dist_graph_create_adjacent_f08_)(comm_old, indegree, sources, sourceweights,
+                                                 outdegree, destinations, destweights, info,
+                                                 reorder, comm_dist_graph, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_dist_graph_create(c);
     ti_leave(*ierr);
 }
 
-void pmpi_intercomm_create_f08_(MPI_Fint *local_comm, MPI_Fint *local_leader,
-                                MPI_Fint *bridge_comm, MPI_Fint *remote_leader, MPI_Fint *tag,
-                                MPI_Fint *newintercomm, MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_intercomm_create_f08_(MPI_Fint *local_comm, MPI_Fint *local_leader,
-                                         MPI_Fint *bridge_comm, MPI_Fint *remote_leader,
-                                         MPI_Fint *tag, MPI_Fint *newintercomm, MPI_Fint *ierr)
+void mpi_intercomm_create_f08_(MPI_Fint *local_comm, MPI_Fint *local_leader,
+                               MPI_Fint *bridge_comm, MPI_Fint *remote_leader, MPI_Fint *tag,
+                               MPI_Fint *newintercomm, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_INTERCOMM_CREATE, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_intercomm_create_f08_)(local_comm, local_leader, bridge_comm,
-                                            remote_leader, tag, newintercomm, ierr);
+        TI_NEXT(mpi_intercomm_create_f08_)(local_comm, local_leader, bridge_comm, remote_leader,
+                                           tag, newintercomm, ierr);
         return;
     }
     c->comm = PMPI_Comm_f2c(*local_comm);
@@ -3095,22 +2769,20 @@ TI_EXPORT void mpi_intercomm_create_f08_(MPI_Fint *local_comm, MPI_Fint *local_l
     c->newcomm = newintercomm;
     if (!ierr)
         ierr = &c->ierr;
-    TI_TWIN(pmpi_intercomm_create_f08_)(local_comm, local_leader, bridge_comm, remote_leader,
-                                        tag, newintercomm, ierr);
+    TI_NEXT(mpi_intercomm_create_f08_)(local_comm, local_leader, bridge_comm, remote_leader,
+                                       tag, newintercomm, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_intercomm_create(c);
     ti_leave(*ierr);
 }
 
-void pmpi_intercomm_merge_f08_(MPI_Fint *intercomm, MPI_Fint *high, MPI_Fint *newintercomm,
-                               MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_intercomm_merge_f08_(MPI_Fint *intercomm, MPI_Fint *high,
-                                        MPI_Fint *newintercomm, MPI_Fint *ierr)
+void mpi_intercomm_merge_f08_(MPI_Fint *intercomm, MPI_Fint *high, MPI_Fint *newintercomm,
+                              MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_INTERCOMM_MERGE, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_intercomm_merge_f08_)(intercomm, high, newintercomm, ierr);
+        TI_NEXT(mpi_intercomm_merge_f08_)(intercomm, high, newintercomm, ierr);
         return;
     }
     c->comm = PMPI_Comm_f2c(*intercomm);
@@ -3118,7 +2790,7 @@ TI_EXPORT void mpi_intercomm_merge_f08_(MPI_Fint *intercomm, MPI_Fint *high,
     c->newcomm = newintercomm;
     if (!ierr)
         ierr = &c->ierr;
-    TI_TWIN(pmpi_intercomm_merge_f08_)(intercomm, high, newintercomm, ierr);
+    TI_NEXT(mpi_intercomm_merge_f08_)(intercomm, high, newintercomm, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_intercomm_merge(c);
     ti_leave(*ierr);
@@ -3149,20 +2821,19 @@ UNTRACED(mpi_comm_connect_f08_, (const char *port_name, MPI_Fint *info, MPI_Fint
 UNTRACED(mpi_comm_join_f08_, (MPI_Fint *fd, MPI_Fint *intercomm, MPI_Fint *ierr),
          (fd, intercomm, ierr), "MPI_Comm_join", true)
 
-void pmpi_comm_disconnect_f08_(MPI_Fint *comm, MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_comm_disconnect_f08_(MPI_Fint *comm, MPI_Fint *ierr)
+void mpi_comm_disconnect_f08_(MPI_Fint *comm, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_COMM_DISCONNECT, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_comm_disconnect_f08_)(comm, ierr);
+        TI_NEXT(mpi_comm_disconnect_f08_)(comm, ierr);
         return;
     }
     c->newcomm = comm;
     ti_pre_comm_free(c);
     if (!ierr)
         ierr = &c->ierr;
-    TI_TWIN(pmpi_comm_disconnect_f08_)(comm, ierr);
+    TI_NEXT(mpi_comm_disconnect_f08_)(comm, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_comm_free(c);
     ti_leave(*ierr);
@@ -3187,16 +2858,13 @@ UNTRACED(mpi_lookup_name_f08_, (const char *service_name, MPI_Fint *info, char *
          (service_name, info, port_name, ierr, service_name_len,
           port_name_len), "MPI_Lookup_name", true)
 
-void pmpi_win_create_f08_(void *base, MPI_Aint *size, MPI_Fint *disp_unit, MPI_Fint *info,
-                          MPI_Fint *comm, MPI_Fint *win, MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_win_create_f08_(void *base, MPI_Aint *size, MPI_Fint *disp_unit,
-                                   MPI_Fint *info, MPI_Fint *comm, MPI_Fint *win,
-                                   MPI_Fint *ierr)
+void mpi_win_create_f08_(void *base, MPI_Aint *size, MPI_Fint *disp_unit, MPI_Fint *info,
+                         MPI_Fint *comm, MPI_Fint *win, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_WIN_CREATE, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_win_create_f08_)(base, size, disp_unit, info, comm, win, ierr);
+        TI_NEXT(mpi_win_create_f08_)(base, size, disp_unit, info, comm, win, ierr);
         return;
     }
     c->bytes = *size;
@@ -3205,43 +2873,37 @@ TI_EXPORT void mpi_win_create_f08_(void *base, MPI_Aint *size, MPI_Fint *disp_un
     c->newwin = win;
     if (!ierr)
         ierr = &c->ierr;
-    TI_TWIN(pmpi_win_create_f08_)(base, size, disp_unit, info, comm, win, ierr);
+    TI_NEXT(mpi_win_create_f08_)(base, size, disp_unit, info, comm, win, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_win_create(c);
     ti_leave(*ierr);
 }
 
-void pmpi_win_create_dynamic_f08_(MPI_Fint *info, MPI_Fint *comm, MPI_Fint *win,
-                                  MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_win_create_dynamic_f08_(MPI_Fint *info, MPI_Fint *comm, MPI_Fint *win,
-                                           MPI_Fint *ierr)
+void mpi_win_create_dynamic_f08_(MPI_Fint *info, MPI_Fint *comm, MPI_Fint *win, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_WIN_CREATE_DYNAMIC, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_win_create_dynamic_f08_)(info, comm, win, ierr);
+        TI_NEXT(mpi_win_create_dynamic_f08_)(info, comm, win, ierr);
         return;
     }
     c->comm = PMPI_Comm_f2c(*comm);
     c->newwin = win;
     if (!ierr)
         ierr = &c->ierr;
-    TI_TWIN(pmpi_win_create_dynamic_f08_)(info, comm, win, ierr);
+    TI_NEXT(mpi_win_create_dynamic_f08_)(info, comm, win, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_win_create(c);
     ti_leave(*ierr);
 }
 
-void pmpi_win_allocate_f08_(MPI_Aint *size, MPI_Fint *disp_unit, MPI_Fint *info, MPI_Fint *comm,
-                            void *baseptr, MPI_Fint *win, MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_win_allocate_f08_(MPI_Aint *size, MPI_Fint *disp_unit, MPI_Fint *info,
-                                     MPI_Fint *comm, void *baseptr, MPI_Fint *win,
-                                     MPI_Fint *ierr)
+void mpi_win_allocate_f08_(MPI_Aint *size, MPI_Fint *disp_unit, MPI_Fint *info, MPI_Fint *comm,
+                           void *baseptr, MPI_Fint *win, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_WIN_ALLOCATE, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_win_allocate_f08_)(size, disp_unit, info, comm, baseptr, win, ierr);
+        TI_NEXT(mpi_win_allocate_f08_)(size, disp_unit, info, comm, baseptr, win, ierr);
         return;
     }
     c->bytes = *size;
@@ -3250,23 +2912,19 @@ TI_EXPORT void mpi_win_allocate_f08_(MPI_Aint *size, MPI_Fint *disp_unit, MPI_Fi
     c->newwin = win;
     if (!ierr)
         ierr = &c->ierr;
-    TI_TWIN(pmpi_win_allocate_f08_)(size, disp_unit, info, comm, baseptr, win, ierr);
+    TI_NEXT(mpi_win_allocate_f08_)(size, disp_unit, info, comm, baseptr, win, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_win_create(c);
     ti_leave(*ierr);
 }
 
-void pmpi_win_allocate_shared_f08_(MPI_Aint *size, MPI_Fint *disp_unit, MPI_Fint *info,
-                                   MPI_Fint *comm, void *baseptr, MPI_Fint *win,
-                                   MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_win_allocate_shared_f08_(MPI_Aint *size, MPI_Fint *disp_unit, MPI_Fint *info,
-                                            MPI_Fint *comm, void *baseptr, MPI_Fint *win,
-                                            MPI_Fint *ierr)
+void mpi_win_allocate_shared_f08_(MPI_Aint *size, MPI_Fint *disp_unit, MPI_Fint *info,
+                                  MPI_Fint *comm, void *baseptr, MPI_Fint *win, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_WIN_ALLOCATE_SHARED, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_win_allocate_shared_f08_)(size, disp_unit, info, comm, baseptr, win, ierr);
+        TI_NEXT(mpi_win_allocate_shared_f08_)(size, disp_unit, info, comm, baseptr, win, ierr);
         return;
     }
     c->bytes = *size;
@@ -3275,116 +2933,106 @@ TI_EXPORT void mpi_win_allocate_shared_f08_(MPI_Aint *size, MPI_Fint *disp_unit,
     c->newwin = win;
     if (!ierr)
         ierr = &c->ierr;
-    TI_TWIN(pmpi_win_allocate_shared_f08_)(size, disp_unit, info, comm, baseptr, win, ierr);
+    TI_NEXT(mpi_win_allocate_shared_f08_)(size, disp_unit, info, comm, baseptr, win, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_win_create(c);
     ti_leave(*ierr);
 }
 
-void pmpi_win_attach_f08_(MPI_Fint *win, void *base, MPI_Aint *size,
-                          MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_win_attach_f08_(MPI_Fint *win, void *base, MPI_Aint *size, MPI_Fint *ierr)
+void mpi_win_attach_f08_(MPI_Fint *win, void *base, MPI_Aint *size, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_WIN_ATTACH, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_win_attach_f08_)(win, base, size, ierr);
+        TI_NEXT(mpi_win_attach_f08_)(win, base, size, ierr);
         return;
     }
     c->win = PMPI_Win_f2c(*win);
     c->bytes = *size;
     if (!ierr)
         ierr = &c->ierr;
-    TI_TWIN(pmpi_win_attach_f08_)(win, base, size, ierr);
+    TI_NEXT(mpi_win_attach_f08_)(win, base, size, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_win_attach(c);
     ti_leave(*ierr);
 }
 
-void pmpi_win_detach_f08_(MPI_Fint *win, void *base, MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_win_detach_f08_(MPI_Fint *win, void *base, MPI_Fint *ierr)
+void mpi_win_detach_f08_(MPI_Fint *win, void *base, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_WIN_DETACH, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_win_detach_f08_)(win, base, ierr);
+        TI_NEXT(mpi_win_detach_f08_)(win, base, ierr);
         return;
     }
     c->win = PMPI_Win_f2c(*win);
     if (!ierr)
         ierr = &c->ierr;
-    TI_TWIN(pmpi_win_detach_f08_)(win, base, ierr);
+    TI_NEXT(mpi_win_detach_f08_)(win, base, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_win_call(c);
     ti_leave(*ierr);
 }
 
-void pmpi_win_free_f08_(MPI_Fint *win, MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_win_free_f08_(MPI_Fint *win, MPI_Fint *ierr)
+void mpi_win_free_f08_(MPI_Fint *win, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_WIN_FREE, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_win_free_f08_)(win, ierr);
+        TI_NEXT(mpi_win_free_f08_)(win, ierr);
         return;
     }
     c->newwin = win;
     ti_pre_win_free(c);
     if (!ierr)
         ierr = &c->ierr;
-    TI_TWIN(pmpi_win_free_f08_)(win, ierr);
+    TI_NEXT(mpi_win_free_f08_)(win, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_win_free(c);
     ti_leave(*ierr);
 }
 
-void pmpi_win_set_info_f08_(MPI_Fint *win, MPI_Fint *info,
-                            MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_win_set_info_f08_(MPI_Fint *win, MPI_Fint *info, MPI_Fint *ierr)
+void mpi_win_set_info_f08_(MPI_Fint *win, MPI_Fint *info, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_WIN_SET_INFO, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_win_set_info_f08_)(win, info, ierr);
+        TI_NEXT(mpi_win_set_info_f08_)(win, info, ierr);
         return;
     }
     c->win = PMPI_Win_f2c(*win);
     if (!ierr)
         ierr = &c->ierr;
-    TI_TWIN(pmpi_win_set_info_f08_)(win, info, ierr);
+    TI_NEXT(mpi_win_set_info_f08_)(win, info, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_win_call(c);
     ti_leave(*ierr);
 }
 
-void pmpi_win_fence_f08_(MPI_Fint *assert, MPI_Fint *win, MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_win_fence_f08_(MPI_Fint *assert, MPI_Fint *win, MPI_Fint *ierr)
+void mpi_win_fence_f08_(MPI_Fint *assert, MPI_Fint *win, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_WIN_FENCE, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_win_fence_f08_)(assert, win, ierr);
+        TI_NEXT(mpi_win_fence_f08_)(assert, win, ierr);
         return;
     }
     c->mode = *assert;
     c->win = PMPI_Win_f2c(*win);
     if (!ierr)
         ierr = &c->ierr;
-    TI_TWIN(pmpi_win_fence_f08_)(assert, win, ierr);
+    TI_NEXT(mpi_win_fence_f08_)(assert, win, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_win_mode(c);
     ti_leave(*ierr);
 }
 
-void pmpi_win_start_f08_(MPI_Fint *group, MPI_Fint *assert, MPI_Fint *win,
-                         MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_win_start_f08_(MPI_Fint *group, MPI_Fint *assert, MPI_Fint *win,
-                                  MPI_Fint *ierr)
+void mpi_win_start_f08_(MPI_Fint *group, MPI_Fint *assert, MPI_Fint *win, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_WIN_START, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_win_start_f08_)(group, assert, win, ierr);
+        TI_NEXT(mpi_win_start_f08_)(group, assert, win, ierr);
         return;
     }
     c->group = PMPI_Group_f2c(*group);
@@ -3392,39 +3040,35 @@ TI_EXPORT void mpi_win_start_f08_(MPI_Fint *group, MPI_Fint *assert, MPI_Fint *w
     c->win = PMPI_Win_f2c(*win);
     if (!ierr)
         ierr = &c->ierr;
-    TI_TWIN(pmpi_win_start_f08_)(group, assert, win, ierr);
+    TI_NEXT(mpi_win_start_f08_)(group, assert, win, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_win_group(c);
     ti_leave(*ierr);
 }
 
-void pmpi_win_complete_f08_(MPI_Fint *win, MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_win_complete_f08_(MPI_Fint *win, MPI_Fint *ierr)
+void mpi_win_complete_f08_(MPI_Fint *win, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_WIN_COMPLETE, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_win_complete_f08_)(win, ierr);
+        TI_NEXT(mpi_win_complete_f08_)(win, ierr);
         return;
     }
     c->win = PMPI_Win_f2c(*win);
     if (!ierr)
         ierr = &c->ierr;
-    TI_TWIN(pmpi_win_complete_f08_)(win, ierr);
+    TI_NEXT(mpi_win_complete_f08_)(win, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_win_call(c);
     ti_leave(*ierr);
 }
 
-void pmpi_win_post_f08_(MPI_Fint *group, MPI_Fint *assert, MPI_Fint *win,
-                        MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_win_post_f08_(MPI_Fint *group, MPI_Fint *assert, MPI_Fint *win,
-                                 MPI_Fint *ierr)
+void mpi_win_post_f08_(MPI_Fint *group, MPI_Fint *assert, MPI_Fint *win, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_WIN_POST, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_win_post_f08_)(group, assert, win, ierr);
+        TI_NEXT(mpi_win_post_f08_)(group, assert, win, ierr);
         return;
     }
     c->group = PMPI_Group_f2c(*group);
@@ -3432,58 +3076,54 @@ TI_EXPORT void mpi_win_post_f08_(MPI_Fint *group, MPI_Fint *assert, MPI_Fint *wi
     c->win = PMPI_Win_f2c(*win);
     if (!ierr)
         ierr = &c->ierr;
-    TI_TWIN(pmpi_win_post_f08_)(group, assert, win, ierr);
+    TI_NEXT(mpi_win_post_f08_)(group, assert, win, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_win_group(c);
     ti_leave(*ierr);
 }
 
-void pmpi_win_wait_f08_(MPI_Fint *win, MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_win_wait_f08_(MPI_Fint *win, MPI_Fint *ierr)
+void mpi_win_wait_f08_(MPI_Fint *win, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_WIN_WAIT, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_win_wait_f08_)(win, ierr);
+        TI_NEXT(mpi_win_wait_f08_)(win, ierr);
         return;
     }
     c->win = PMPI_Win_f2c(*win);
     if (!ierr)
         ierr = &c->ierr;
-    TI_TWIN(pmpi_win_wait_f08_)(win, ierr);
+    TI_NEXT(mpi_win_wait_f08_)(win, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_win_call(c);
     ti_leave(*ierr);
 }
 
-void pmpi_win_test_f08_(MPI_Fint *win, MPI_Fint *flag, MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_win_test_f08_(MPI_Fint *win, MPI_Fint *flag, MPI_Fint *ierr)
+void mpi_win_test_f08_(MPI_Fint *win, MPI_Fint *flag, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_WIN_TEST, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_win_test_f08_)(win, flag, ierr);
+        TI_NEXT(mpi_win_test_f08_)(win, flag, ierr);
         return;
     }
     c->win = PMPI_Win_f2c(*win);
     c->flag = flag;
     if (!ierr)
         ierr = &c->ierr;
-    TI_TWIN(pmpi_win_test_f08_)(win, flag, ierr);
+    TI_NEXT(mpi_win_test_f08_)(win, flag, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_win_test(c);
     ti_leave(*ierr);
 }
 
-void pmpi_win_lock_f08_(MPI_Fint *lock_type, MPI_Fint *rank, MPI_Fint *assert, MPI_Fint *win,
-                        MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_win_lock_f08_(MPI_Fint *lock_type, MPI_Fint *rank, MPI_Fint *assert,
-                                 MPI_Fint *win, MPI_Fint *ierr)
+void mpi_win_lock_f08_(MPI_Fint *lock_type, MPI_Fint *rank, MPI_Fint *assert, MPI_Fint *win,
+                       MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_WIN_LOCK, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_win_lock_f08_)(lock_type, rank, assert, win, ierr);
+        TI_NEXT(mpi_win_lock_f08_)(lock_type, rank, assert, win, ierr);
         return;
     }
     c->mode2 = *lock_type;
@@ -3492,176 +3132,161 @@ TI_EXPORT void mpi_win_lock_f08_(MPI_Fint *lock_type, MPI_Fint *rank, MPI_Fint *
     c->win = PMPI_Win_f2c(*win);
     if (!ierr)
         ierr = &c->ierr;
-    TI_TWIN(pmpi_win_lock_f08_)(lock_type, rank, assert, win, ierr);
+    TI_NEXT(mpi_win_lock_f08_)(lock_type, rank, assert, win, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_win_lock(c);
     ti_leave(*ierr);
 }
 
-void pmpi_win_lock_all_f08_(MPI_Fint *assert, MPI_Fint *win,
-                            MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_win_lock_all_f08_(MPI_Fint *assert, MPI_Fint *win, MPI_Fint *ierr)
+void mpi_win_lock_all_f08_(MPI_Fint *assert, MPI_Fint *win, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_WIN_LOCK_ALL, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_win_lock_all_f08_)(assert, win, ierr);
+        TI_NEXT(mpi_win_lock_all_f08_)(assert, win, ierr);
         return;
     }
     c->mode = *assert;
     c->win = PMPI_Win_f2c(*win);
     if (!ierr)
         ierr = &c->ierr;
-    TI_TWIN(pmpi_win_lock_all_f08_)(assert, win, ierr);
+    TI_NEXT(mpi_win_lock_all_f08_)(assert, win, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_win_mode(c);
     ti_leave(*ierr);
 }
 
-void pmpi_win_unlock_f08_(MPI_Fint *rank, MPI_Fint *win, MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_win_unlock_f08_(MPI_Fint *rank, MPI_Fint *win, MPI_Fint *ierr)
+void mpi_win_unlock_f08_(MPI_Fint *rank, MPI_Fint *win, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_WIN_UNLOCK, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_win_unlock_f08_)(rank, win, ierr);
+        TI_NEXT(mpi_win_unlock_f08_)(rank, win, ierr);
         return;
     }
     c->peer = *rank;
     c->win = PMPI_Win_f2c(*win);
     if (!ierr)
         ierr = &c->ierr;
-    TI_TWIN(pmpi_win_unlock_f08_)(rank, win, ierr);
+    TI_NEXT(mpi_win_unlock_f08_)(rank, win, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_win_target(c);
     ti_leave(*ierr);
 }
 
-void pmpi_win_unlock_all_f08_(MPI_Fint *win, MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_win_unlock_all_f08_(MPI_Fint *win, MPI_Fint *ierr)
+void mpi_win_unlock_all_f08_(MPI_Fint *win, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_WIN_UNLOCK_ALL, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_win_unlock_all_f08_)(win, ierr);
+        TI_NEXT(mpi_win_unlock_all_f08_)(win, ierr);
         return;
     }
     c->win = PMPI_Win_f2c(*win);
     if (!ierr)
         ierr = &c->ierr;
-    TI_TWIN(pmpi_win_unlock_all_f08_)(win, ierr);
+    TI_NEXT(mpi_win_unlock_all_f08_)(win, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_win_call(c);
     ti_leave(*ierr);
 }
 
-void pmpi_win_flush_f08_(MPI_Fint *rank, MPI_Fint *win, MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_win_flush_f08_(MPI_Fint *rank, MPI_Fint *win, MPI_Fint *ierr)
+void mpi_win_flush_f08_(MPI_Fint *rank, MPI_Fint *win, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_WIN_FLUSH, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_win_flush_f08_)(rank, win, ierr);
+        TI_NEXT(mpi_win_flush_f08_)(rank, win, ierr);
         return;
     }
     c->peer = *rank;
     c->win = PMPI_Win_f2c(*win);
     if (!ierr)
         ierr = &c->ierr;
-    TI_TWIN(pmpi_win_flush_f08_)(rank, win, ierr);
+    TI_NEXT(mpi_win_flush_f08_)(rank, win, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_win_target(c);
     ti_leave(*ierr);
 }
 
-void pmpi_win_flush_all_f08_(MPI_Fint *win, MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_win_flush_all_f08_(MPI_Fint *win, MPI_Fint *ierr)
+void mpi_win_flush_all_f08_(MPI_Fint *win, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_WIN_FLUSH_ALL, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_win_flush_all_f08_)(win, ierr);
+        TI_NEXT(mpi_win_flush_all_f08_)(win, ierr);
         return;
     }
     c->win = PMPI_Win_f2c(*win);
     if (!ierr)
         ierr = &c->ierr;
-    TI_TWIN(pmpi_win_flush_all_f08_)(win, ierr);
+    TI_NEXT(mpi_win_flush_all_f08_)(win, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_win_call(c);
     ti_leave(*ierr);
 }
 
-void pmpi_win_flush_local_f08_(MPI_Fint *rank, MPI_Fint *win,
-                               MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_win_flush_local_f08_(MPI_Fint *rank, MPI_Fint *win, MPI_Fint *ierr)
+void mpi_win_flush_local_f08_(MPI_Fint *rank, MPI_Fint *win, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_WIN_FLUSH_LOCAL, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_win_flush_local_f08_)(rank, win, ierr);
+        TI_NEXT(mpi_win_flush_local_f08_)(rank, win, ierr);
         return;
     }
     c->peer = *rank;
     c->win = PMPI_Win_f2c(*win);
     if (!ierr)
         ierr = &c->ierr;
-    TI_TWIN(pmpi_win_flush_local_f08_)(rank, win, ierr);
+    TI_NEXT(mpi_win_flush_local_f08_)(rank, win, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_win_target(c);
     ti_leave(*ierr);
 }
 
-void pmpi_win_flush_local_all_f08_(MPI_Fint *win, MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_win_flush_local_all_f08_(MPI_Fint *win, MPI_Fint *ierr)
+void mpi_win_flush_local_all_f08_(MPI_Fint *win, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_WIN_FLUSH_LOCAL_ALL, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_win_flush_local_all_f08_)(win, ierr);
+        TI_NEXT(mpi_win_flush_local_all_f08_)(win, ierr);
         return;
     }
     c->win = PMPI_Win_f2c(*win);
     if (!ierr)
         ierr = &c->ierr;
-    TI_TWIN(pmpi_win_flush_local_all_f08_)(win, ierr);
+    TI_NEXT(mpi_win_flush_local_all_f08_)(win, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_win_call(c);
     ti_leave(*ierr);
 }
 
-void pmpi_win_sync_f08_(MPI_Fint *win, MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_win_sync_f08_(MPI_Fint *win, MPI_Fint *ierr)
+void mpi_win_sync_f08_(MPI_Fint *win, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_WIN_SYNC, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_win_sync_f08_)(win, ierr);
+        TI_NEXT(mpi_win_sync_f08_)(win, ierr);
         return;
     }
     c->win = PMPI_Win_f2c(*win);
     if (!ierr)
         ierr = &c->ierr;
-    TI_TWIN(pmpi_win_sync_f08_)(win, ierr);
+    TI_NEXT(mpi_win_sync_f08_)(win, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_win_call(c);
     ti_leave(*ierr);
 }
 
-void pmpi_put_f08_(void *origin_addr, MPI_Fint *origin_count, MPI_Fint *origin_datatype,
-                   MPI_Fint *target_rank, MPI_Aint *target_disp, MPI_Fint *target_count,
-                   MPI_Fint *target_datatype, MPI_Fint *win,
-                   MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_put_f08_(void *origin_addr, MPI_Fint *origin_count,
-                            MPI_Fint *origin_datatype, MPI_Fint *target_rank,
-                            MPI_Aint *target_disp, MPI_Fint *target_count,
-                            MPI_Fint *target_datatype, MPI_Fint *win, MPI_Fint *ierr)
+void mpi_put_f08_(void *origin_addr, MPI_Fint *origin_count, MPI_Fint *origin_datatype,
+                  MPI_Fint *target_rank, MPI_Aint *target_disp, MPI_Fint *target_count,
+                  MPI_Fint *target_datatype, MPI_Fint *win, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_PUT, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_put_f08_)(origin_addr, origin_count, origin_datatype, target_rank,
-                               target_disp, target_count, target_datatype, win, ierr);
+        TI_NEXT(mpi_put_f08_)(origin_addr, origin_count, origin_datatype, target_rank,
+                              target_disp, target_count, target_datatype, win, ierr);
         return;
     }
     c->count = *origin_count;
@@ -3672,27 +3297,22 @@ TI_EXPORT void mpi_put_f08_(void *origin_addr, MPI_Fint *origin_count,
     c->win = PMPI_Win_f2c(*win);
     if (!ierr)
         ierr = &c->ierr;
-    TI_TWIN(pmpi_put_f08_)(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
-                           target_count, target_datatype, win, ierr);
+    TI_NEXT(mpi_put_f08_)(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+                          target_count, target_datatype, win, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_rma(c);
     ti_leave(*ierr);
 }
 
-void pmpi_get_f08_(void *origin_addr, MPI_Fint *origin_count, MPI_Fint *origin_datatype,
-                   MPI_Fint *target_rank, MPI_Aint *target_disp, MPI_Fint *target_count,
-                   MPI_Fint *target_datatype, MPI_Fint *win,
-                   MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_get_f08_(void *origin_addr, MPI_Fint *origin_count,
-                            MPI_Fint *origin_datatype, MPI_Fint *target_rank,
-                            MPI_Aint *target_disp, MPI_Fint *target_count,
-                            MPI_Fint *target_datatype, MPI_Fint *win, MPI_Fint *ierr)
+void mpi_get_f08_(void *origin_addr, MPI_Fint *origin_count, MPI_Fint *origin_datatype,
+                  MPI_Fint *target_rank, MPI_Aint *target_disp, MPI_Fint *target_count,
+                  MPI_Fint *target_datatype, MPI_Fint *win, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_GET, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_get_f08_)(origin_addr, origin_count, origin_datatype, target_rank,
-                               target_disp, target_count, target_datatype, win, ierr);
+        TI_NEXT(mpi_get_f08_)(origin_addr, origin_count, origin_datatype, target_rank,
+                              target_disp, target_count, target_datatype, win, ierr);
         return;
     }
     c->count = *origin_count;
@@ -3703,29 +3323,22 @@ TI_EXPORT void mpi_get_f08_(void *origin_addr, MPI_Fint *origin_count,
     c->win = PMPI_Win_f2c(*win);
     if (!ierr)
         ierr = &c->ierr;
-    TI_TWIN(pmpi_get_f08_)(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
-                           target_count, target_datatype, win, ierr);
+    TI_NEXT(mpi_get_f08_)(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+                          target_count, target_datatype, win, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_rma(c);
     ti_leave(*ierr);
 }
 
-void pmpi_accumulate_f08_(void *origin_addr, MPI_Fint *origin_count, MPI_Fint *origin_datatype,
-                          MPI_Fint *target_rank, MPI_Aint *target_disp, MPI_Fint *target_count,
-                          MPI_Fint *target_datatype, MPI_Fint *op, MPI_Fint *win,
-                          MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_accumulate_f08_(void *origin_addr, MPI_Fint *origin_count,
-                                   MPI_Fint *origin_datatype, MPI_Fint *target_rank,
-                                   MPI_Aint *target_disp, MPI_Fint *target_count,
-                                   MPI_Fint *target_datatype, MPI_Fint *op, MPI_Fint *win,
-                                   MPI_Fint *ierr)
+void mpi_accumulate_f08_(void *origin_addr, MPI_Fint *origin_count, MPI_Fint *origin_datatype,
+                         MPI_Fint *target_rank, MPI_Aint *target_disp, MPI_Fint *target_count,
+                         MPI_Fint *target_datatype, MPI_Fint *op, MPI_Fint *win, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_ACCUMULATE, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_accumulate_f08_)(origin_addr, origin_count, origin_datatype, target_rank,
-                                      target_disp, target_count, target_datatype, op, win,
-                                      ierr);
+        TI_NEXT(mpi_accumulate_f08_)(origin_addr, origin_count, origin_datatype, target_rank,
+                                     target_disp, target_count, target_datatype, op, win, ierr);
         return;
     }
     c->count = *origin_count;
@@ -3737,33 +3350,27 @@ TI_EXPORT void mpi_accumulate_f08_(void *origin_addr, MPI_Fint *origin_count,
     c->win = PMPI_Win_f2c(*win);
     if (!ierr)
         ierr = &c->ierr;
-    TI_TWIN(pmpi_accumulate_f08_)(origin_addr, origin_count, origin_datatype, target_rank,
-                                  target_disp, target_count, target_datatype, op, win, ierr);
+    TI_NEXT(mpi_accumulate_f08_)(origin_addr, origin_count, origin_datatype, target_rank,
+                                 target_disp, target_count, target_datatype, op, win, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_rma(c);
     ti_leave(*ierr);
 }
 
-void pmpi_get_accumulate_f08_(void *origin_addr, MPI_Fint *origin_count,
-                              MPI_Fint *origin_datatype, void *result_addr,
-                              MPI_Fint *result_count, MPI_Fint *result_datatype,
-                              MPI_Fint *target_rank, MPI_Aint *target_disp,
-                              MPI_Fint *target_count, MPI_Fint *target_datatype, MPI_Fint *op,
-                              MPI_Fint *win, MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_get_accumulate_f08_(void *origin_addr, MPI_Fint *origin_count,
-                                       MPI_Fint *origin_datatype, void *result_addr,
-                                       MPI_Fint *result_count, MPI_Fint *result_datatype,
-                                       MPI_Fint *target_rank, MPI_Aint *target_disp,
-                                       MPI_Fint *target_count, MPI_Fint *target_datatype,
-                                       MPI_Fint *op, MPI_Fint *win, MPI_Fint *ierr)
+void mpi_get_accumulate_f08_(void *origin_addr, MPI_Fint *origin_count,
+                             MPI_Fint *origin_datatype, void *result_addr,
+                             MPI_Fint *result_count, MPI_Fint *result_datatype,
+                             MPI_Fint *target_rank, MPI_Aint *target_disp,
+                             MPI_Fint *target_count, MPI_Fint *target_datatype, MPI_Fint *op,
+                             MPI_Fint *win, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_GET_ACCUMULATE, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_get_accumulate_f08_)(origin_addr, origin_count, origin_datatype,
-                                          result_addr, result_count, result_datatype,
-                                          target_rank, target_disp, target_count,
-                                          target_datatype, op, win, ierr);
+        TI_NEXT(mpi_get_accumulate_f08_)(origin_addr, origin_count, origin_datatype,
+                                         result_addr, result_count, result_datatype,
+                                         target_rank, target_disp, target_count,
+                                         target_datatype, op, win, ierr);
         return;
     }
     c->count = *origin_count;
@@ -3775,26 +3382,23 @@ TI_EXPORT void mpi_get_accumulate_f08_(void *origin_addr, MPI_Fint *origin_count
     c->win = PMPI_Win_f2c(*win);
     if (!ierr)
         ierr = &c->ierr;
-    TI_TWIN(pmpi_get_accumulate_f08_)(origin_addr, origin_count, origin_datatype, result_addr,
-                                      result_count, result_datatype, target_rank, target_disp,
-                                      target_count, target_datatype, op, win, ierr);
+    TI_NEXT(mpi_get_accumulate_f08_)(origin_addr, origin_count, origin_datatype, result_addr,
+                                     result_count, result_datatype, target_rank, target_disp,
+                                     target_count, target_datatype, op, win, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_rma(c);
     ti_leave(*ierr);
 }
 
-void pmpi_fetch_and_op_f08_(void *origin_addr, void *result_addr, MPI_Fint *datatype,
-                            MPI_Fint *target_rank, MPI_Aint *target_disp, MPI_Fint *op,
-                            MPI_Fint *win, MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_fetch_and_op_f08_(void *origin_addr, void *result_addr, MPI_Fint *datatype,
-                                     MPI_Fint *target_rank, MPI_Aint *target_disp, MPI_Fint *op,
-                                     MPI_Fint *win, MPI_Fint *ierr)
+void mpi_fetch_and_op_f08_(void *origin_addr, void *result_addr, MPI_Fint *datatype,
+                           MPI_Fint *target_rank, MPI_Aint *target_disp, MPI_Fint *op,
+                           MPI_Fint *win, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_FETCH_AND_OP, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_fetch_and_op_f08_)(origin_addr, result_addr, datatype, target_rank,
-                                        target_disp, op, win, ierr);
+        TI_NEXT(mpi_fetch_and_op_f08_)(origin_addr, result_addr, datatype, target_rank,
+                                       target_disp, op, win, ierr);
         return;
     }
     c->type = PMPI_Type_f2c(*datatype);
@@ -3803,27 +3407,22 @@ TI_EXPORT void mpi_fetch_and_op_f08_(void *origin_addr, void *result_addr, MPI_F
     c->win = PMPI_Win_f2c(*win);
     if (!ierr)
         ierr = &c->ierr;
-    TI_TWIN(pmpi_fetch_and_op_f08_)(origin_addr, result_addr, datatype, target_rank,
-                                    target_disp, op, win, ierr);
+    TI_NEXT(mpi_fetch_and_op_f08_)(origin_addr, result_addr, datatype, target_rank, target_disp,
+                                   op, win, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_rma_one(c);
     ti_leave(*ierr);
 }
 
-void pmpi_compare_and_swap_f08_(void *origin_addr, void *compare_addr, void *result_addr,
-                                MPI_Fint *datatype, MPI_Fint *target_rank,
-                                MPI_Aint *target_disp, MPI_Fint *win,
-                                MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_compare_and_swap_f08_(void *origin_addr, void *compare_addr,
-                                         void *result_addr, MPI_Fint *datatype,
-                                         MPI_Fint *target_rank, MPI_Aint *target_disp,
-                                         MPI_Fint *win, MPI_Fint *ierr)
+void mpi_compare_and_swap_f08_(void *origin_addr, void *compare_addr, void *result_addr,
+                               MPI_Fint *datatype, MPI_Fint *target_rank, MPI_Aint *target_disp,
+                               MPI_Fint *win, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_COMPARE_AND_SWAP, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_compare_and_swap_f08_)(origin_addr, compare_addr, result_addr, datatype,
-                                            target_rank, target_disp, win, ierr);
+        TI_NEXT(mpi_compare_and_swap_f08_)(origin_addr, compare_addr, result_addr, datatype,
+                                           target_rank, target_disp, win, ierr);
         return;
     }
     c->type = PMPI_Type_f2c(*datatype);
@@ -3831,28 +3430,22 @@ TI_EXPORT void mpi_compare_and_swap_f08_(void *origin_addr, void *compare_addr,
     c->win = PMPI_Win_f2c(*win);
     if (!ierr)
         ierr = &c->ierr;
-    TI_TWIN(pmpi_compare_and_swap_f08_)(origin_addr, compare_addr, result_addr, datatype,
-                                        target_rank, target_disp, win, ierr);
+    TI_NEXT(mpi_compare_and_swap_f08_)(origin_addr, compare_addr, result_addr, datatype,
+                                       target_rank, target_disp, win, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_rma_one(c);
     ti_leave(*ierr);
 }
 
-void pmpi_rput_f08_(void *origin_addr, MPI_Fint *origin_count, MPI_Fint *origin_datatype,
-                    MPI_Fint *target_rank, MPI_Aint *target_disp, MPI_Fint *target_count,
-                    MPI_Fint *target_datatype, MPI_Fint *win, MPI_Fint *request,
-                    MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_rput_f08_(void *origin_addr, MPI_Fint *origin_count,
-                             MPI_Fint *origin_datatype, MPI_Fint *target_rank,
-                             MPI_Aint *target_disp, MPI_Fint *target_count,
-                             MPI_Fint *target_datatype, MPI_Fint *win, MPI_Fint *request,
-                             MPI_Fint *ierr)
+void mpi_rput_f08_(void *origin_addr, MPI_Fint *origin_count, MPI_Fint *origin_datatype,
+                   MPI_Fint *target_rank, MPI_Aint *target_disp, MPI_Fint *target_count,
+                   MPI_Fint *target_datatype, MPI_Fint *win, MPI_Fint *request, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_RPUT, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_rput_f08_)(origin_addr, origin_count, origin_datatype, target_rank,
-                                target_disp, target_count, target_datatype, win, request, ierr);
+        TI_NEXT(mpi_rput_f08_)(origin_addr, origin_count, origin_datatype, target_rank,
+                               target_disp, target_count, target_datatype, win, request, ierr);
         return;
     }
     c->count = *origin_count;
@@ -3864,28 +3457,22 @@ TI_EXPORT void mpi_rput_f08_(void *origin_addr, MPI_Fint *origin_count,
     c->req = request;
     if (!ierr)
         ierr = &c->ierr;
-    TI_TWIN(pmpi_rput_f08_)(origin_addr, origin_count, origin_datatype, target_rank,
-                            target_disp, target_count, target_datatype, win, request, ierr);
+    TI_NEXT(mpi_rput_f08_)(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+                           target_count, target_datatype, win, request, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_rma_request(c);
     ti_leave(*ierr);
 }
 
-void pmpi_rget_f08_(void *origin_addr, MPI_Fint *origin_count, MPI_Fint *origin_datatype,
-                    MPI_Fint *target_rank, MPI_Aint *target_disp, MPI_Fint *target_count,
-                    MPI_Fint *target_datatype, MPI_Fint *win, MPI_Fint *request,
-                    MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_rget_f08_(void *origin_addr, MPI_Fint *origin_count,
-                             MPI_Fint *origin_datatype, MPI_Fint *target_rank,
-                             MPI_Aint *target_disp, MPI_Fint *target_count,
-                             MPI_Fint *target_datatype, MPI_Fint *win, MPI_Fint *request,
-                             MPI_Fint *ierr)
+void mpi_rget_f08_(void *origin_addr, MPI_Fint *origin_count, MPI_Fint *origin_datatype,
+                   MPI_Fint *target_rank, MPI_Aint *target_disp, MPI_Fint *target_count,
+                   MPI_Fint *target_datatype, MPI_Fint *win, MPI_Fint *request, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_RGET, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_rget_f08_)(origin_addr, origin_count, origin_datatype, target_rank,
-                                target_disp, target_count, target_datatype, win, request, ierr);
+        TI_NEXT(mpi_rget_f08_)(origin_addr, origin_count, origin_datatype, target_rank,
+                               target_disp, target_count, target_datatype, win, request, ierr);
         return;
     }
     c->count = *origin_count;
@@ -3897,29 +3484,24 @@ TI_EXPORT void mpi_rget_f08_(void *origin_addr, MPI_Fint *origin_count,
     c->req = request;
     if (!ierr)
         ierr = &c->ierr;
-    TI_TWIN(pmpi_rget_f08_)(origin_addr, origin_count, origin_datatype, target_rank,
-                            target_disp, target_count, target_datatype, win, request, ierr);
+    TI_NEXT(mpi_rget_f08_)(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+                           target_count, target_datatype, win, request, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_rma_request(c);
     ti_leave(*ierr);
 }
 
-void pmpi_raccumulate_f08_(void *origin_addr, MPI_Fint *origin_count, MPI_Fint *origin_datatype,
-                           MPI_Fint *target_rank, MPI_Aint *target_disp, MPI_Fint *target_count,
-                           MPI_Fint *target_datatype, MPI_Fint *op, MPI_Fint *win,
-                           MPI_Fint *request, MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_raccumulate_f08_(void *origin_addr, MPI_Fint *origin_count,
-                                    MPI_Fint *origin_datatype, MPI_Fint *target_rank,
-                                    MPI_Aint *target_disp, MPI_Fint *target_count,
-                                    MPI_Fint *target_datatype, MPI_Fint *op, MPI_Fint *win,
-                                    MPI_Fint *request, MPI_Fint *ierr)
+void mpi_raccumulate_f08_(void *origin_addr, MPI_Fint *origin_count, MPI_Fint *origin_datatype,
+                          MPI_Fint *target_rank, MPI_Aint *target_disp, MPI_Fint *target_count,
+                          MPI_Fint *target_datatype, MPI_Fint *op, MPI_Fint *win,
+                          MPI_Fint *request, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_RACCUMULATE, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_raccumulate_f08_)(origin_addr, origin_count, origin_datatype, target_rank,
-                                       target_disp, target_count, target_datatype, op, win,
-                                       request, ierr);
+        TI_NEXT(mpi_raccumulate_f08_)(origin_addr, origin_count, origin_datatype, target_rank,
+                                      target_disp, target_count, target_datatype, op, win,
+                                      request, ierr);
         return;
     }
     c->count = *origin_count;
@@ -3932,36 +3514,28 @@ TI_EXPORT void mpi_raccumulate_f08_(void *origin_addr, MPI_Fint *origin_count,
     c->req = request;
     if (!ierr)
         ierr = &c->ierr;
-    TI_TWIN(pmpi_raccumulate_f08_)(origin_addr, origin_count, origin_datatype, target_rank,
-                                   target_disp, target_count, target_datatype, op, win, request,
-                                   ierr);
+    TI_NEXT(mpi_raccumulate_f08_)(origin_addr, origin_count, origin_datatype, target_rank,
+                                  target_disp, target_count, target_datatype, op, win, request,
+                                  ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_rma_request(c);
     ti_leave(*ierr);
 }
 
-void pmpi_rget_accumulate_f08_(void *origin_addr, MPI_Fint *origin_count,
-                               MPI_Fint *origin_datatype, void *result_addr,
-                               MPI_Fint *result_count, MPI_Fint *result_datatype,
-                               MPI_Fint *target_rank, MPI_Aint *target_disp,
-                               MPI_Fint *target_count, MPI_Fint *target_datatype, MPI_Fint *op,
-                               MPI_Fint *win, MPI_Fint *request,
-                               MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_rget_accumulate_f08_(void *origin_addr, MPI_Fint *origin_count,
-                                        MPI_Fint *origin_datatype, void *result_addr,
-                                        MPI_Fint *result_count, MPI_Fint *result_datatype,
-                                        MPI_Fint *target_rank, MPI_Aint *target_disp,
-                                        MPI_Fint *target_count, MPI_Fint *target_datatype,
-                                        MPI_Fint *op, MPI_Fint *win, MPI_Fint *request,
-                                        MPI_Fint *ierr)
+void mpi_rget_accumulate_f08_(void *origin_addr, MPI_Fint *origin_count,
+                              MPI_Fint *origin_datatype, void *result_addr,
+                              MPI_Fint *result_count, MPI_Fint *result_datatype,
+                              MPI_Fint *target_rank, MPI_Aint *target_disp,
+                              MPI_Fint *target_count, MPI_Fint *target_datatype, MPI_Fint *op,
+                              MPI_Fint *win, MPI_Fint *request, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_RGET_ACCUMULATE, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_rget_accumulate_f08_)(origin_addr, origin_count, origin_datatype,
-                                           result_addr, result_count, result_datatype,
-                                           target_rank, target_disp, target_count,
-                                           target_datatype, op, win, request, ierr);
+        TI_NEXT(mpi_rget_accumulate_f08_)(origin_addr, origin_count, origin_datatype,
+                                          result_addr, result_count, result_datatype,
+                                          target_rank, target_disp, target_count,
+                                          target_datatype, op, win, request, ierr);
         return;
     }
     c->count = *origin_count;
@@ -3974,63 +3548,58 @@ TI_EXPORT void mpi_rget_accumulate_f08_(void *origin_addr, MPI_Fint *origin_coun
     c->req = request;
     if (!ierr)
         ierr = &c->ierr;
-    TI_TWIN(pmpi_rget_accumulate_f08_)(origin_addr, origin_count, origin_datatype, result_addr,
-                                       result_count, result_datatype, target_rank, target_disp,
-                                       target_count, target_datatype, op, win, request, ierr);
+    TI_NEXT(mpi_rget_accumulate_f08_)(origin_addr, origin_count, origin_datatype, result_addr,
+                                      result_count, result_datatype, target_rank, target_disp,
+                                      target_count, target_datatype, op, win, request, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_rma_request(c);
     ti_leave(*ierr);
 }
 
-void pmpi_file_close_f08_(MPI_Fint *fh, MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_file_close_f08_(MPI_Fint *fh, MPI_Fint *ierr)
+void mpi_file_close_f08_(MPI_Fint *fh, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_FILE_CLOSE, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_file_close_f08_)(fh, ierr);
+        TI_NEXT(mpi_file_close_f08_)(fh, ierr);
         return;
     }
     c->newfile = fh;
     ti_pre_file_close(c);
     if (!ierr)
         ierr = &c->ierr;
-    TI_TWIN(pmpi_file_close_f08_)(fh, ierr);
+    TI_NEXT(mpi_file_close_f08_)(fh, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_file_close(c);
     ti_leave(*ierr);
 }
 
-void pmpi_file_delete_f08_(const char *filename, MPI_Fint *info, MPI_Fint *ierr,
-                           size_t filename_len) __attribute__((weak));
-TI_EXPORT void mpi_file_delete_f08_(const char *filename, MPI_Fint *info, MPI_Fint *ierr,
-                                    size_t filename_len)
+void mpi_file_delete_f08_(const char *filename, MPI_Fint *info, MPI_Fint *ierr,
+                          size_t filename_len)
 {
     struct ti_call *c = TI_ENTER(TI_OP_FILE_DELETE, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_file_delete_f08_)(filename, info, ierr, filename_len);
+        TI_NEXT(mpi_file_delete_f08_)(filename, info, ierr, filename_len);
         return;
     }
     c->name = filename;
     c->name_bytes = filename_len;
     if (!ierr)
         ierr = &c->ierr;
-    TI_TWIN(pmpi_file_delete_f08_)(filename, info, ierr, filename_len);
+    TI_NEXT(mpi_file_delete_f08_)(filename, info, ierr, filename_len);
     if (*ierr == MPI_SUCCESS)
         ti_rec_file_delete(c);
     ti_leave(*ierr);
 }
 
-void pmpi_file_iread_f08_(MPI_Fint *fh, void *buf, MPI_Fint *count, MPI_Fint *datatype,
-                          MPI_Fint *request, MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_file_iread_f08_(MPI_Fint *fh, void *buf, MPI_Fint *count, MPI_Fint *datatype,
-                                   MPI_Fint *request, MPI_Fint *ierr)
+void mpi_file_iread_f08_(MPI_Fint *fh, void *buf, MPI_Fint *count, MPI_Fint *datatype,
+                         MPI_Fint *request, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_FILE_IREAD, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_file_iread_f08_)(fh, buf, count, datatype, request, ierr);
+        TI_NEXT(mpi_file_iread_f08_)(fh, buf, count, datatype, request, ierr);
         return;
     }
     c->file = PMPI_File_f2c(*fh);
@@ -4039,21 +3608,19 @@ TI_EXPORT void mpi_file_iread_f08_(MPI_Fint *fh, void *buf, MPI_Fint *count, MPI
     c->req = request;
     if (!ierr)
         ierr = &c->ierr;
-    TI_TWIN(pmpi_file_iread_f08_)(fh, buf, count, datatype, request, ierr);
+    TI_NEXT(mpi_file_iread_f08_)(fh, buf, count, datatype, request, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_file_iaccess(c);
     ti_leave(*ierr);
 }
 
-void pmpi_file_iread_all_f08_(MPI_Fint *fh, void *buf, MPI_Fint *count, MPI_Fint *datatype,
-                              MPI_Fint *request, MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_file_iread_all_f08_(MPI_Fint *fh, void *buf, MPI_Fint *count,
-                                       MPI_Fint *datatype, MPI_Fint *request, MPI_Fint *ierr)
+void mpi_file_iread_all_f08_(MPI_Fint *fh, void *buf, MPI_Fint *count, MPI_Fint *datatype,
+                             MPI_Fint *request, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_FILE_IREAD_ALL, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_file_iread_all_f08_)(fh, buf, count, datatype, request, ierr);
+        TI_NEXT(mpi_file_iread_all_f08_)(fh, buf, count, datatype, request, ierr);
         return;
     }
     c->file = PMPI_File_f2c(*fh);
@@ -4062,23 +3629,19 @@ TI_EXPORT void mpi_file_iread_all_f08_(MPI_Fint *fh, void *buf, MPI_Fint *count,
     c->req = request;
     if (!ierr)
         ierr = &c->ierr;
-    TI_TWIN(pmpi_file_iread_all_f08_)(fh, buf, count, datatype, request, ierr);
+    TI_NEXT(mpi_file_iread_all_f08_)(fh, buf, count, datatype, request, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_file_iaccess(c);
     ti_leave(*ierr);
 }
 
-void pmpi_file_iread_at_f08_(MPI_Fint *fh, MPI_Offset *offset, void *buf, MPI_Fint *count,
-                             MPI_Fint *datatype, MPI_Fint *request,
-                             MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_file_iread_at_f08_(MPI_Fint *fh, MPI_Offset *offset, void *buf,
-                                      MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *request,
-                                      MPI_Fint *ierr)
+void mpi_file_iread_at_f08_(MPI_Fint *fh, MPI_Offset *offset, void *buf, MPI_Fint *count,
+                            MPI_Fint *datatype, MPI_Fint *request, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_FILE_IREAD_AT, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_file_iread_at_f08_)(fh, offset, buf, count, datatype, request, ierr);
+        TI_NEXT(mpi_file_iread_at_f08_)(fh, offset, buf, count, datatype, request, ierr);
         return;
     }
     c->file = PMPI_File_f2c(*fh);
@@ -4088,23 +3651,19 @@ TI_EXPORT void mpi_file_iread_at_f08_(MPI_Fint *fh, MPI_Offset *offset, void *bu
     c->req = request;
     if (!ierr)
         ierr = &c->ierr;
-    TI_TWIN(pmpi_file_iread_at_f08_)(fh, offset, buf, count, datatype, request, ierr);
+    TI_NEXT(mpi_file_iread_at_f08_)(fh, offset, buf, count, datatype, request, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_file_iaccess(c);
     ti_leave(*ierr);
 }
 
-void pmpi_file_iread_at_all_f08_(MPI_Fint *fh, MPI_Offset *offset, void *buf, MPI_Fint *count,
-                                 MPI_Fint *datatype, MPI_Fint *request,
-                                 MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_file_iread_at_all_f08_(MPI_Fint *fh, MPI_Offset *offset, void *buf,
-                                          MPI_Fint *count, MPI_Fint *datatype,
-                                          MPI_Fint *request, MPI_Fint *ierr)
+void mpi_file_iread_at_all_f08_(MPI_Fint *fh, MPI_Offset *offset, void *buf, MPI_Fint *count,
+                                MPI_Fint *datatype, MPI_Fint *request, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_FILE_IREAD_AT_ALL, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_file_iread_at_all_f08_)(fh, offset, buf, count, datatype, request, ierr);
+        TI_NEXT(mpi_file_iread_at_all_f08_)(fh, offset, buf, count, datatype, request, ierr);
         return;
     }
     c->file = PMPI_File_f2c(*fh);
@@ -4114,21 +3673,19 @@ TI_EXPORT void mpi_file_iread_at_all_f08_(MPI_Fint *fh, MPI_Offset *offset, void
     c->req = request;
     if (!ierr)
         ierr = &c->ierr;
-    TI_TWIN(pmpi_file_iread_at_all_f08_)(fh, offset, buf, count, datatype, request, ierr);
+    TI_NEXT(mpi_file_iread_at_all_f08_)(fh, offset, buf, count, datatype, request, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_file_iaccess(c);
     ti_leave(*ierr);
 }
 
-void pmpi_file_iread_shared_f08_(MPI_Fint *fh, void *buf, MPI_Fint *count, MPI_Fint *datatype,
-                                 MPI_Fint *request, MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_file_iread_shared_f08_(MPI_Fint *fh, void *buf, MPI_Fint *count,
-                                          MPI_Fint *datatype, MPI_Fint *request, MPI_Fint *ierr)
+void mpi_file_iread_shared_f08_(MPI_Fint *fh, void *buf, MPI_Fint *count, MPI_Fint *datatype,
+                                MPI_Fint *request, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_FILE_IREAD_SHARED, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_file_iread_shared_f08_)(fh, buf, count, datatype, request, ierr);
+        TI_NEXT(mpi_file_iread_shared_f08_)(fh, buf, count, datatype, request, ierr);
         return;
     }
     c->file = PMPI_File_f2c(*fh);
@@ -4137,21 +3694,19 @@ TI_EXPORT void mpi_file_iread_shared_f08_(MPI_Fint *fh, void *buf, MPI_Fint *cou
     c->req = request;
     if (!ierr)
         ierr = &c->ierr;
-    TI_TWIN(pmpi_file_iread_shared_f08_)(fh, buf, count, datatype, request, ierr);
+    TI_NEXT(mpi_file_iread_shared_f08_)(fh, buf, count, datatype, request, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_file_iaccess(c);
     ti_leave(*ierr);
 }
 
-void pmpi_file_iwrite_f08_(MPI_Fint *fh, void *buf, MPI_Fint *count, MPI_Fint *datatype,
-                           MPI_Fint *request, MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_file_iwrite_f08_(MPI_Fint *fh, void *buf, MPI_Fint *count,
-                                    MPI_Fint *datatype, MPI_Fint *request, MPI_Fint *ierr)
+void mpi_file_iwrite_f08_(MPI_Fint *fh, void *buf, MPI_Fint *count, MPI_Fint *datatype,
+                          MPI_Fint *request, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_FILE_IWRITE, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_file_iwrite_f08_)(fh, buf, count, datatype, request, ierr);
+        TI_NEXT(mpi_file_iwrite_f08_)(fh, buf, count, datatype, request, ierr);
         return;
     }
     c->file = PMPI_File_f2c(*fh);
@@ -4160,21 +3715,19 @@ TI_EXPORT void mpi_file_iwrite_f08_(MPI_Fint *fh, void *buf, MPI_Fint *count,
     c->req = request;
     if (!ierr)
         ierr = &c->ierr;
-    TI_TWIN(pmpi_file_iwrite_f08_)(fh, buf, count, datatype, request, ierr);
+    TI_NEXT(mpi_file_iwrite_f08_)(fh, buf, count, datatype, request, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_file_iaccess(c);
     ti_leave(*ierr);
 }
 
-void pmpi_file_iwrite_all_f08_(MPI_Fint *fh, void *buf, MPI_Fint *count, MPI_Fint *datatype,
-                               MPI_Fint *request, MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_file_iwrite_all_f08_(MPI_Fint *fh, void *buf, MPI_Fint *count,
-                                        MPI_Fint *datatype, MPI_Fint *request, MPI_Fint *ierr)
+void mpi_file_iwrite_all_f08_(MPI_Fint *fh, void *buf, MPI_Fint *count, MPI_Fint *datatype,
+                              MPI_Fint *request, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_FILE_IWRITE_ALL, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_file_iwrite_all_f08_)(fh, buf, count, datatype, request, ierr);
+        TI_NEXT(mpi_file_iwrite_all_f08_)(fh, buf, count, datatype, request, ierr);
         return;
     }
     c->file = PMPI_File_f2c(*fh);
@@ -4183,23 +3736,19 @@ TI_EXPORT void mpi_file_iwrite_all_f08_(MPI_Fint *fh, void *buf, MPI_Fint *count
     c->req = request;
     if (!ierr)
         ierr = &c->ierr;
-    TI_TWIN(pmpi_file_iwrite_all_f08_)(fh, buf, count, datatype, request, ierr);
+    TI_NEXT(mpi_file_iwrite_all_f08_)(fh, buf, count, datatype, request, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_file_iaccess(c);
     ti_leave(*ierr);
 }
 
-void pmpi_file_iwrite_at_f08_(MPI_Fint *fh, MPI_Offset *offset, void *buf, MPI_Fint *count,
-                              MPI_Fint *datatype, MPI_Fint *request,
-                              MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_file_iwrite_at_f08_(MPI_Fint *fh, MPI_Offset *offset, void *buf,
-                                       MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *request,
-                                       MPI_Fint *ierr)
+void mpi_file_iwrite_at_f08_(MPI_Fint *fh, MPI_Offset *offset, void *buf, MPI_Fint *count,
+                             MPI_Fint *datatype, MPI_Fint *request, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_FILE_IWRITE_AT, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_file_iwrite_at_f08_)(fh, offset, buf, count, datatype, request, ierr);
+        TI_NEXT(mpi_file_iwrite_at_f08_)(fh, offset, buf, count, datatype, request, ierr);
         return;
     }
     c->file = PMPI_File_f2c(*fh);
@@ -4209,23 +3758,19 @@ TI_EXPORT void mpi_file_iwrite_at_f08_(MPI_Fint *fh, MPI_Offset *offset, void *b
     c->req = request;
     if (!ierr)
         ierr = &c->ierr;
-    TI_TWIN(pmpi_file_iwrite_at_f08_)(fh, offset, buf, count, datatype, request, ierr);
+    TI_NEXT(mpi_file_iwrite_at_f08_)(fh, offset, buf, count, datatype, request, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_file_iaccess(c);
     ti_leave(*ierr);
 }
 
-void pmpi_file_iwrite_at_all_f08_(MPI_Fint *fh, MPI_Offset *offset, void *buf, MPI_Fint *count,
-                                  MPI_Fint *datatype, MPI_Fint *request,
-                                  MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_file_iwrite_at_all_f08_(MPI_Fint *fh, MPI_Offset *offset, void *buf,
-                                           MPI_Fint *count, MPI_Fint *datatype,
-                                           MPI_Fint *request, MPI_Fint *ierr)
+void mpi_file_iwrite_at_all_f08_(MPI_Fint *fh, MPI_Offset *offset, void *buf, MPI_Fint *count,
+                                 MPI_Fint *datatype, MPI_Fint *request, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_FILE_IWRITE_AT_ALL, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_file_iwrite_at_all_f08_)(fh, offset, buf, count, datatype, request, ierr);
+        TI_NEXT(mpi_file_iwrite_at_all_f08_)(fh, offset, buf, count, datatype, request, ierr);
         return;
     }
     c->file = PMPI_File_f2c(*fh);
@@ -4235,22 +3780,19 @@ TI_EXPORT void mpi_file_iwrite_at_all_f08_(MPI_Fint *fh, MPI_Offset *offset, voi
     c->req = request;
     if (!ierr)
         ierr = &c->ierr;
-    TI_TWIN(pmpi_file_iwrite_at_all_f08_)(fh, offset, buf, count, datatype, request, ierr);
+    TI_NEXT(mpi_file_iwrite_at_all_f08_)(fh, offset, buf, count, datatype, request, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_file_iaccess(c);
     ti_leave(*ierr);
 }
 
-void pmpi_file_iwrite_shared_f08_(MPI_Fint *fh, void *buf, MPI_Fint *count, MPI_Fint *datatype,
-                                  MPI_Fint *request, MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_file_iwrite_shared_f08_(MPI_Fint *fh, void *buf, MPI_Fint *count,
-                                           MPI_Fint *datatype, MPI_Fint *request,
-                                           MPI_Fint *ierr)
+void mpi_file_iwrite_shared_f08_(MPI_Fint *fh, void *buf, MPI_Fint *count, MPI_Fint *datatype,
+                                 MPI_Fint *request, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_FILE_IWRITE_SHARED, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_file_iwrite_shared_f08_)(fh, buf, count, datatype, request, ierr);
+        TI_NEXT(mpi_file_iwrite_shared_f08_)(fh, buf, count, datatype, request, ierr);
         return;
     }
     c->file = PMPI_File_f2c(*fh);
@@ -4259,23 +3801,19 @@ TI_EXPORT void mpi_file_iwrite_shared_f08_(MPI_Fint *fh, void *buf, MPI_Fint *co
     c->req = request;
     if (!ierr)
         ierr = &c->ierr;
-    TI_TWIN(pmpi_file_iwrite_shared_f08_)(fh, buf, count, datatype, request, ierr);
+    TI_NEXT(mpi_file_iwrite_shared_f08_)(fh, buf, count, datatype, request, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_file_iaccess(c);
     ti_leave(*ierr);
 }
 
-void pmpi_file_open_f08_(MPI_Fint *comm, const char *filename, MPI_Fint *amode, MPI_Fint *info,
-                         MPI_Fint *fh, MPI_Fint *ierr,
-                         size_t filename_len) __attribute__((weak));
-TI_EXPORT void mpi_file_open_f08_(MPI_Fint *comm, const char *filename, MPI_Fint *amode,
-                                  MPI_Fint *info, MPI_Fint *fh, MPI_Fint *ierr,
-                                  size_t filename_len)
+void mpi_file_open_f08_(MPI_Fint *comm, const char *filename, MPI_Fint *amode, MPI_Fint *info,
+                        MPI_Fint *fh, MPI_Fint *ierr, size_t filename_len)
 {
     struct ti_call *c = TI_ENTER(TI_OP_FILE_OPEN, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_file_open_f08_)(comm, filename, amode, info, fh, ierr, filename_len);
+        TI_NEXT(mpi_file_open_f08_)(comm, filename, amode, info, fh, ierr, filename_len);
         return;
     }
     c->comm = PMPI_Comm_f2c(*comm);
@@ -4285,41 +3823,37 @@ TI_EXPORT void mpi_file_open_f08_(MPI_Fint *comm, const char *filename, MPI_Fint
     c->newfile = fh;
     if (!ierr)
         ierr = &c->ierr;
-    TI_TWIN(pmpi_file_open_f08_)(comm, filename, amode, info, fh, ierr, filename_len);
+    TI_NEXT(mpi_file_open_f08_)(comm, filename, amode, info, fh, ierr, filename_len);
     if (*ierr == MPI_SUCCESS)
         ti_rec_file_open(c);
     ti_leave(*ierr);
 }
 
-void pmpi_file_preallocate_f08_(MPI_Fint *fh, MPI_Offset *size,
-                                MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_file_preallocate_f08_(MPI_Fint *fh, MPI_Offset *size, MPI_Fint *ierr)
+void mpi_file_preallocate_f08_(MPI_Fint *fh, MPI_Offset *size, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_FILE_PREALLOCATE, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_file_preallocate_f08_)(fh, size, ierr);
+        TI_NEXT(mpi_file_preallocate_f08_)(fh, size, ierr);
         return;
     }
     c->file = PMPI_File_f2c(*fh);
     c->bytes = *size;
     if (!ierr)
         ierr = &c->ierr;
-    TI_TWIN(pmpi_file_preallocate_f08_)(fh, size, ierr);
+    TI_NEXT(mpi_file_preallocate_f08_)(fh, size, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_file_size(c);
     ti_leave(*ierr);
 }
 
-void pmpi_file_read_f08_(MPI_Fint *fh, void *buf, MPI_Fint *count, MPI_Fint *datatype,
-                         MPI_Fint *status, MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_file_read_f08_(MPI_Fint *fh, void *buf, MPI_Fint *count, MPI_Fint *datatype,
-                                  MPI_Fint *status, MPI_Fint *ierr)
+void mpi_file_read_f08_(MPI_Fint *fh, void *buf, MPI_Fint *count, MPI_Fint *datatype,
+                        MPI_Fint *status, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_FILE_READ, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_file_read_f08_)(fh, buf, count, datatype, status, ierr);
+        TI_NEXT(mpi_file_read_f08_)(fh, buf, count, datatype, status, ierr);
         return;
     }
     c->file = PMPI_File_f2c(*fh);
@@ -4329,21 +3863,19 @@ TI_EXPORT void mpi_file_read_f08_(MPI_Fint *fh, void *buf, MPI_Fint *count, MPI_
     ti_pre_file_access(c);
     if (!ierr)
         ierr = &c->ierr;
-    TI_TWIN(pmpi_file_read_f08_)(fh, buf, count, datatype, c->status, ierr);
+    TI_NEXT(mpi_file_read_f08_)(fh, buf, count, datatype, c->status, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_file_access(c);
     ti_leave(*ierr);
 }
 
-void pmpi_file_read_all_f08_(MPI_Fint *fh, void *buf, MPI_Fint *count, MPI_Fint *datatype,
-                             MPI_Fint *status, MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_file_read_all_f08_(MPI_Fint *fh, void *buf, MPI_Fint *count,
-                                      MPI_Fint *datatype, MPI_Fint *status, MPI_Fint *ierr)
+void mpi_file_read_all_f08_(MPI_Fint *fh, void *buf, MPI_Fint *count, MPI_Fint *datatype,
+                            MPI_Fint *status, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_FILE_READ_ALL, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_file_read_all_f08_)(fh, buf, count, datatype, status, ierr);
+        TI_NEXT(mpi_file_read_all_f08_)(fh, buf, count, datatype, status, ierr);
         return;
     }
     c->file = PMPI_File_f2c(*fh);
@@ -4353,21 +3885,19 @@ TI_EXPORT void mpi_file_read_all_f08_(MPI_Fint *fh, void *buf, MPI_Fint *count,
     ti_pre_file_access(c);
     if (!ierr)
         ierr = &c->ierr;
-    TI_TWIN(pmpi_file_read_all_f08_)(fh, buf, count, datatype, c->status, ierr);
+    TI_NEXT(mpi_file_read_all_f08_)(fh, buf, count, datatype, c->status, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_file_access(c);
     ti_leave(*ierr);
 }
 
-void pmpi_file_read_all_begin_f08_(MPI_Fint *fh, void *buf, MPI_Fint *count, MPI_Fint *datatype,
-                                   MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_file_read_all_begin_f08_(MPI_Fint *fh, void *buf, MPI_Fint *count,
-                                            MPI_Fint *datatype, MPI_Fint *ierr)
+void mpi_file_read_all_begin_f08_(MPI_Fint *fh, void *buf, MPI_Fint *count, MPI_Fint *datatype,
+                                  MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_FILE_READ_ALL_BEGIN, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_file_read_all_begin_f08_)(fh, buf, count, datatype, ierr);
+        TI_NEXT(mpi_file_read_all_begin_f08_)(fh, buf, count, datatype, ierr);
         return;
     }
     c->file = PMPI_File_f2c(*fh);
@@ -4375,21 +3905,18 @@ TI_EXPORT void mpi_file_read_all_begin_f08_(MPI_Fint *fh, void *buf, MPI_Fint *c
     c->type = PMPI_Type_f2c(*datatype);
     if (!ierr)
         ierr = &c->ierr;
-    TI_TWIN(pmpi_file_read_all_begin_f08_)(fh, buf, count, datatype, ierr);
+    TI_NEXT(mpi_file_read_all_begin_f08_)(fh, buf, count, datatype, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_file_begin(c);
     ti_leave(*ierr);
 }
 
-void pmpi_file_read_all_end_f08_(MPI_Fint *fh, void *buf, MPI_Fint *status,
-                                 MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_file_read_all_end_f08_(MPI_Fint *fh, void *buf, MPI_Fint *status,
-                                          MPI_Fint *ierr)
+void mpi_file_read_all_end_f08_(MPI_Fint *fh, void *buf, MPI_Fint *status, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_FILE_READ_ALL_END, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_file_read_all_end_f08_)(fh, buf, status, ierr);
+        TI_NEXT(mpi_file_read_all_end_f08_)(fh, buf, status, ierr);
         return;
     }
     c->file = PMPI_File_f2c(*fh);
@@ -4397,23 +3924,19 @@ TI_EXPORT void mpi_file_read_all_end_f08_(MPI_Fint *fh, void *buf, MPI_Fint *sta
     ti_pre_file_end(c);
     if (!ierr)
         ierr = &c->ierr;
-    TI_TWIN(pmpi_file_read_all_end_f08_)(fh, buf, c->status, ierr);
+    TI_NEXT(mpi_file_read_all_end_f08_)(fh, buf, c->status, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_file_end(c);
     ti_leave(*ierr);
 }
 
-void pmpi_file_read_at_f08_(MPI_Fint *fh, MPI_Offset *offset, void *buf, MPI_Fint *count,
-                            MPI_Fint *datatype, MPI_Fint *status,
-                            MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_file_read_at_f08_(MPI_Fint *fh, MPI_Offset *offset, void *buf,
-                                     MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *status,
-                                     MPI_Fint *ierr)
+void mpi_file_read_at_f08_(MPI_Fint *fh, MPI_Offset *offset, void *buf, MPI_Fint *count,
+                           MPI_Fint *datatype, MPI_Fint *status, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_FILE_READ_AT, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_file_read_at_f08_)(fh, offset, buf, count, datatype, status, ierr);
+        TI_NEXT(mpi_file_read_at_f08_)(fh, offset, buf, count, datatype, status, ierr);
         return;
     }
     c->file = PMPI_File_f2c(*fh);
@@ -4424,23 +3947,19 @@ TI_EXPORT void mpi_file_read_at_f08_(MPI_Fint *fh, MPI_Offset *offset, void *buf
     ti_pre_file_access(c);
     if (!ierr)
         ierr = &c->ierr;
-    TI_TWIN(pmpi_file_read_at_f08_)(fh, offset, buf, count, datatype, c->status, ierr);
+    TI_NEXT(mpi_file_read_at_f08_)(fh, offset, buf, count, datatype, c->status, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_file_access(c);
     ti_leave(*ierr);
 }
 
-void pmpi_file_read_at_all_f08_(MPI_Fint *fh, MPI_Offset *offset, void *buf, MPI_Fint *count,
-                                MPI_Fint *datatype, MPI_Fint *status,
-                                MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_file_read_at_all_f08_(MPI_Fint *fh, MPI_Offset *offset, void *buf,
-                                         MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *status,
-                                         MPI_Fint *ierr)
+void mpi_file_read_at_all_f08_(MPI_Fint *fh, MPI_Offset *offset, void *buf, MPI_Fint *count,
+                               MPI_Fint *datatype, MPI_Fint *status, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_FILE_READ_AT_ALL, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_file_read_at_all_f08_)(fh, offset, buf, count, datatype, status, ierr);
+        TI_NEXT(mpi_file_read_at_all_f08_)(fh, offset, buf, count, datatype, status, ierr);
         return;
     }
     c->file = PMPI_File_f2c(*fh);
@@ -4451,23 +3970,19 @@ TI_EXPORT void mpi_file_read_at_all_f08_(MPI_Fint *fh, MPI_Offset *offset, void 
     ti_pre_file_access(c);
     if (!ierr)
         ierr = &c->ierr;
-    TI_TWIN(pmpi_file_read_at_all_f08_)(fh, offset, buf, count, datatype, c->status, ierr);
+    TI_NEXT(mpi_file_read_at_all_f08_)(fh, offset, buf, count, datatype, c->status, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_file_access(c);
     ti_leave(*ierr);
 }
 
-void pmpi_file_read_at_all_begin_f08_(MPI_Fint *fh, MPI_Offset *offset, void *buf,
-                                      MPI_Fint *count, MPI_Fint *datatype,
-                                      MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_file_read_at_all_begin_f08_(MPI_Fint *fh, MPI_Offset *offset, void *buf,
-                                               MPI_Fint *count, MPI_Fint *datatype,
-                                               MPI_Fint *ierr)
+void mpi_file_read_at_all_begin_f08_(MPI_Fint *fh, MPI_Offset *offset, void *buf,
+                                     MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_FILE_READ_AT_ALL_BEGIN, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_file_read_at_all_begin_f08_)(fh, offset, buf, count, datatype, ierr);
+        TI_NEXT(mpi_file_read_at_all_begin_f08_)(fh, offset, buf, count, datatype, ierr);
         return;
     }
     c->file = PMPI_File_f2c(*fh);
@@ -4476,21 +3991,18 @@ TI_EXPORT void mpi_file_read_at_all_begin_f08_(MPI_Fint *fh, MPI_Offset *offset,
     c->type = PMPI_Type_f2c(*datatype);
     if (!ierr)
         ierr = &c->ierr;
-    TI_TWIN(pmpi_file_read_at_all_begin_f08_)(fh, offset, buf, count, datatype, ierr);
+    TI_NEXT(mpi_file_read_at_all_begin_f08_)(fh, offset, buf, count, datatype, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_file_begin(c);
     ti_leave(*ierr);
 }
 
-void pmpi_file_read_at_all_end_f08_(MPI_Fint *fh, void *buf, MPI_Fint *status,
-                                    MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_file_read_at_all_end_f08_(MPI_Fint *fh, void *buf, MPI_Fint *status,
-                                             MPI_Fint *ierr)
+void mpi_file_read_at_all_end_f08_(MPI_Fint *fh, void *buf, MPI_Fint *status, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_FILE_READ_AT_ALL_END, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_file_read_at_all_end_f08_)(fh, buf, status, ierr);
+        TI_NEXT(mpi_file_read_at_all_end_f08_)(fh, buf, status, ierr);
         return;
     }
     c->file = PMPI_File_f2c(*fh);
@@ -4498,21 +4010,19 @@ TI_EXPORT void mpi_file_read_at_all_end_f08_(MPI_Fint *fh, void *buf, MPI_Fint *
     ti_pre_file_end(c);
     if (!ierr)
         ierr = &c->ierr;
-    TI_TWIN(pmpi_file_read_at_all_end_f08_)(fh, buf, c->status, ierr);
+    TI_NEXT(mpi_file_read_at_all_end_f08_)(fh, buf, c->status, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_file_end(c);
     ti_leave(*ierr);
 }
 
-void pmpi_file_read_ordered_f08_(MPI_Fint *fh, void *buf, MPI_Fint *count, MPI_Fint *datatype,
-                                 MPI_Fint *status, MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_file_read_ordered_f08_(MPI_Fint *fh, void *buf, MPI_Fint *count,
-                                          MPI_Fint *datatype, MPI_Fint *status, MPI_Fint *ierr)
+void mpi_file_read_ordered_f08_(MPI_Fint *fh, void *buf, MPI_Fint *count, MPI_Fint *datatype,
+                                MPI_Fint *status, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_FILE_READ_ORDERED, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_file_read_ordered_f08_)(fh, buf, count, datatype, status, ierr);
+        TI_NEXT(mpi_file_read_ordered_f08_)(fh, buf, count, datatype, status, ierr);
         return;
     }
     c->file = PMPI_File_f2c(*fh);
@@ -4522,22 +4032,19 @@ TI_EXPORT void mpi_file_read_ordered_f08_(MPI_Fint *fh, void *buf, MPI_Fint *cou
     ti_pre_file_access(c);
     if (!ierr)
         ierr = &c->ierr;
-    TI_TWIN(pmpi_file_read_ordered_f08_)(fh, buf, count, datatype, c->status, ierr);
+    TI_NEXT(mpi_file_read_ordered_f08_)(fh, buf, count, datatype, c->status, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_file_access(c);
     ti_leave(*ierr);
 }
 
-void pmpi_file_read_ordered_begin_f08_(MPI_Fint *fh, void *buf, MPI_Fint *count,
-                                       MPI_Fint *datatype,
-                                       MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_file_read_ordered_begin_f08_(MPI_Fint *fh, void *buf, MPI_Fint *count,
-                                                MPI_Fint *datatype, MPI_Fint *ierr)
+void mpi_file_read_ordered_begin_f08_(MPI_Fint *fh, void *buf, MPI_Fint *count,
+                                      MPI_Fint *datatype, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_FILE_READ_ORDERED_BEGIN, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_file_read_ordered_begin_f08_)(fh, buf, count, datatype, ierr);
+        TI_NEXT(mpi_file_read_ordered_begin_f08_)(fh, buf, count, datatype, ierr);
         return;
     }
     c->file = PMPI_File_f2c(*fh);
@@ -4545,21 +4052,18 @@ TI_EXPORT void mpi_file_read_ordered_begin_f08_(MPI_Fint *fh, void *buf, MPI_Fin
     c->type = PMPI_Type_f2c(*datatype);
     if (!ierr)
         ierr = &c->ierr;
-    TI_TWIN(pmpi_file_read_ordered_begin_f08_)(fh, buf, count, datatype, ierr);
+    TI_NEXT(mpi_file_read_ordered_begin_f08_)(fh, buf, count, datatype, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_file_begin(c);
     ti_leave(*ierr);
 }
 
-void pmpi_file_read_ordered_end_f08_(MPI_Fint *fh, void *buf, MPI_Fint *status,
-                                     MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_file_read_ordered_end_f08_(MPI_Fint *fh, void *buf, MPI_Fint *status,
-                                              MPI_Fint *ierr)
+void mpi_file_read_ordered_end_f08_(MPI_Fint *fh, void *buf, MPI_Fint *status, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_FILE_READ_ORDERED_END, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_file_read_ordered_end_f08_)(fh, buf, status, ierr);
+        TI_NEXT(mpi_file_read_ordered_end_f08_)(fh, buf, status, ierr);
         return;
     }
     c->file = PMPI_File_f2c(*fh);
@@ -4567,21 +4071,19 @@ TI_EXPORT void mpi_file_read_ordered_end_f08_(MPI_Fint *fh, void *buf, MPI_Fint 
     ti_pre_file_end(c);
     if (!ierr)
         ierr = &c->ierr;
-    TI_TWIN(pmpi_file_read_ordered_end_f08_)(fh, buf, c->status, ierr);
+    TI_NEXT(mpi_file_read_ordered_end_f08_)(fh, buf, c->status, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_file_end(c);
     ti_leave(*ierr);
 }
 
-void pmpi_file_read_shared_f08_(MPI_Fint *fh, void *buf, MPI_Fint *count, MPI_Fint *datatype,
-                                MPI_Fint *status, MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_file_read_shared_f08_(MPI_Fint *fh, void *buf, MPI_Fint *count,
-                                         MPI_Fint *datatype, MPI_Fint *status, MPI_Fint *ierr)
+void mpi_file_read_shared_f08_(MPI_Fint *fh, void *buf, MPI_Fint *count, MPI_Fint *datatype,
+                               MPI_Fint *status, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_FILE_READ_SHARED, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_file_read_shared_f08_)(fh, buf, count, datatype, status, ierr);
+        TI_NEXT(mpi_file_read_shared_f08_)(fh, buf, count, datatype, status, ierr);
         return;
     }
     c->file = PMPI_File_f2c(*fh);
@@ -4591,21 +4093,19 @@ TI_EXPORT void mpi_file_read_shared_f08_(MPI_Fint *fh, void *buf, MPI_Fint *coun
     ti_pre_file_access(c);
     if (!ierr)
         ierr = &c->ierr;
-    TI_TWIN(pmpi_file_read_shared_f08_)(fh, buf, count, datatype, c->status, ierr);
+    TI_NEXT(mpi_file_read_shared_f08_)(fh, buf, count, datatype, c->status, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_file_access(c);
     ti_leave(*ierr);
 }
 
-void pmpi_file_seek_shared_f08_(MPI_Fint *fh, MPI_Offset *offset, MPI_Fint *whence,
-                                MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_file_seek_shared_f08_(MPI_Fint *fh, MPI_Offset *offset, MPI_Fint *whence,
-                                         MPI_Fint *ierr)
+void mpi_file_seek_shared_f08_(MPI_Fint *fh, MPI_Offset *offset, MPI_Fint *whence,
+                               MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_FILE_SEEK_SHARED, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_file_seek_shared_f08_)(fh, offset, whence, ierr);
+        TI_NEXT(mpi_file_seek_shared_f08_)(fh, offset, whence, ierr);
         return;
     }
     c->file = PMPI_File_f2c(*fh);
@@ -4613,83 +4113,74 @@ TI_EXPORT void mpi_file_seek_shared_f08_(MPI_Fint *fh, MPI_Offset *offset, MPI_F
     c->mode = *whence;
     if (!ierr)
         ierr = &c->ierr;
-    TI_TWIN(pmpi_file_seek_shared_f08_)(fh, offset, whence, ierr);
+    TI_NEXT(mpi_file_seek_shared_f08_)(fh, offset, whence, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_file_seek_shared(c);
     ti_leave(*ierr);
 }
 
-void pmpi_file_set_atomicity_f08_(MPI_Fint *fh, MPI_Fint *flag,
-                                  MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_file_set_atomicity_f08_(MPI_Fint *fh, MPI_Fint *flag, MPI_Fint *ierr)
+void mpi_file_set_atomicity_f08_(MPI_Fint *fh, MPI_Fint *flag, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_FILE_SET_ATOMICITY, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_file_set_atomicity_f08_)(fh, flag, ierr);
+        TI_NEXT(mpi_file_set_atomicity_f08_)(fh, flag, ierr);
         return;
     }
     c->file = PMPI_File_f2c(*fh);
     c->level = *flag;
     if (!ierr)
         ierr = &c->ierr;
-    TI_TWIN(pmpi_file_set_atomicity_f08_)(fh, flag, ierr);
+    TI_NEXT(mpi_file_set_atomicity_f08_)(fh, flag, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_file_set_atomicity(c);
     ti_leave(*ierr);
 }
 
-void pmpi_file_set_info_f08_(MPI_Fint *fh, MPI_Fint *info,
-                             MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_file_set_info_f08_(MPI_Fint *fh, MPI_Fint *info, MPI_Fint *ierr)
+void mpi_file_set_info_f08_(MPI_Fint *fh, MPI_Fint *info, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_FILE_SET_INFO, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_file_set_info_f08_)(fh, info, ierr);
+        TI_NEXT(mpi_file_set_info_f08_)(fh, info, ierr);
         return;
     }
     c->file = PMPI_File_f2c(*fh);
     if (!ierr)
         ierr = &c->ierr;
-    TI_TWIN(pmpi_file_set_info_f08_)(fh, info, ierr);
+    TI_NEXT(mpi_file_set_info_f08_)(fh, info, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_file_call(c);
     ti_leave(*ierr);
 }
 
-void pmpi_file_set_size_f08_(MPI_Fint *fh, MPI_Offset *size,
-                             MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_file_set_size_f08_(MPI_Fint *fh, MPI_Offset *size, MPI_Fint *ierr)
+void mpi_file_set_size_f08_(MPI_Fint *fh, MPI_Offset *size, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_FILE_SET_SIZE, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_file_set_size_f08_)(fh, size, ierr);
+        TI_NEXT(mpi_file_set_size_f08_)(fh, size, ierr);
         return;
     }
     c->file = PMPI_File_f2c(*fh);
     c->bytes = *size;
     if (!ierr)
         ierr = &c->ierr;
-    TI_TWIN(pmpi_file_set_size_f08_)(fh, size, ierr);
+    TI_NEXT(mpi_file_set_size_f08_)(fh, size, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_file_size(c);
     ti_leave(*ierr);
 }
 
-void pmpi_file_set_view_f08_(MPI_Fint *fh, MPI_Offset *disp, MPI_Fint *etype,
-                             MPI_Fint *filetype, const char *datarep, MPI_Fint *info,
-                             MPI_Fint *ierr, size_t datarep_len) __attribute__((weak));
-TI_EXPORT void mpi_file_set_view_f08_(MPI_Fint *fh, MPI_Offset *disp, MPI_Fint *etype,
-                                      MPI_Fint *filetype, const char *datarep, MPI_Fint *info,
-                                      MPI_Fint *ierr, size_t datarep_len)
+void mpi_file_set_view_f08_(MPI_Fint *fh, MPI_Offset *disp, MPI_Fint *etype, MPI_Fint *filetype,
+                            const char *datarep, MPI_Fint *info, MPI_Fint *ierr,
+                            size_t datarep_len)
 {
     struct ti_call *c = TI_ENTER(TI_OP_FILE_SET_VIEW, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_file_set_view_f08_)(fh, disp, etype, filetype, datarep, info, ierr,
-                                         datarep_len);
+        TI_NEXT(mpi_file_set_view_f08_)(fh, disp, etype, filetype, datarep, info, ierr,
+                                        datarep_len);
         return;
     }
     c->file = PMPI_File_f2c(*fh);
@@ -4698,40 +4189,37 @@ TI_EXPORT void mpi_file_set_view_f08_(MPI_Fint *fh, MPI_Offset *disp, MPI_Fint *
     c->type2 = PMPI_Type_f2c(*filetype);
     if (!ierr)
         ierr = &c->ierr;
-    TI_TWIN(pmpi_file_set_view_f08_)(fh, disp, etype, filetype, datarep, info, ierr,
-                                     datarep_len);
+    TI_NEXT(mpi_file_set_view_f08_)(fh, disp, etype, filetype, datarep, info, ierr,
+                                    datarep_len);
     if (*ierr == MPI_SUCCESS)
         ti_rec_file_set_view(c);
     ti_leave(*ierr);
 }
 
-void pmpi_file_sync_f08_(MPI_Fint *fh, MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_file_sync_f08_(MPI_Fint *fh, MPI_Fint *ierr)
+void mpi_file_sync_f08_(MPI_Fint *fh, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_FILE_SYNC, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_file_sync_f08_)(fh, ierr);
+        TI_NEXT(mpi_file_sync_f08_)(fh, ierr);
         return;
     }
     c->file = PMPI_File_f2c(*fh);
     if (!ierr)
         ierr = &c->ierr;
-    TI_TWIN(pmpi_file_sync_f08_)(fh, ierr);
+    TI_NEXT(mpi_file_sync_f08_)(fh, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_file_call(c);
     ti_leave(*ierr);
 }
 
-void pmpi_file_write_f08_(MPI_Fint *fh, void *buf, MPI_Fint *count, MPI_Fint *datatype,
-                          MPI_Fint *status, MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_file_write_f08_(MPI_Fint *fh, void *buf, MPI_Fint *count, MPI_Fint *datatype,
-                                   MPI_Fint *status, MPI_Fint *ierr)
+void mpi_file_write_f08_(MPI_Fint *fh, void *buf, MPI_Fint *count, MPI_Fint *datatype,
+                         MPI_Fint *status, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_FILE_WRITE, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_file_write_f08_)(fh, buf, count, datatype, status, ierr);
+        TI_NEXT(mpi_file_write_f08_)(fh, buf, count, datatype, status, ierr);
         return;
     }
     c->file = PMPI_File_f2c(*fh);
@@ -4741,21 +4229,19 @@ TI_EXPORT void mpi_file_write_f08_(MPI_Fint *fh, void *buf, MPI_Fint *count, MPI
     ti_pre_file_access(c);
     if (!ierr)
         ierr = &c->ierr;
-    TI_TWIN(pmpi_file_write_f08_)(fh, buf, count, datatype, c->status, ierr);
+    TI_NEXT(mpi_file_write_f08_)(fh, buf, count, datatype, c->status, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_file_access(c);
     ti_leave(*ierr);
 }
 
-void pmpi_file_write_all_f08_(MPI_Fint *fh, void *buf, MPI_Fint *count, MPI_Fint *datatype,
-                              MPI_Fint *status, MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_file_write_all_f08_(MPI_Fint *fh, void *buf, MPI_Fint *count,
-                                       MPI_Fint *datatype, MPI_Fint *status, MPI_Fint *ierr)
+void mpi_file_write_all_f08_(MPI_Fint *fh, void *buf, MPI_Fint *count, MPI_Fint *datatype,
+                             MPI_Fint *status, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_FILE_WRITE_ALL, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_file_write_all_f08_)(fh, buf, count, datatype, status, ierr);
+        TI_NEXT(mpi_file_write_all_f08_)(fh, buf, count, datatype, status, ierr);
         return;
     }
     c->file = PMPI_File_f2c(*fh);
@@ -4765,21 +4251,19 @@ TI_EXPORT void mpi_file_write_all_f08_(MPI_Fint *fh, void *buf, MPI_Fint *count,
     ti_pre_file_access(c);
     if (!ierr)
         ierr = &c->ierr;
-    TI_TWIN(pmpi_file_write_all_f08_)(fh, buf, count, datatype, c->status, ierr);
+    TI_NEXT(mpi_file_write_all_f08_)(fh, buf, count, datatype, c->status, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_file_access(c);
     ti_leave(*ierr);
 }
 
-void pmpi_file_write_all_begin_f08_(MPI_Fint *fh, void *buf, MPI_Fint *count,
-                                    MPI_Fint *datatype, MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_file_write_all_begin_f08_(MPI_Fint *fh, void *buf, MPI_Fint *count,
-                                             MPI_Fint *datatype, MPI_Fint *ierr)
+void mpi_file_write_all_begin_f08_(MPI_Fint *fh, void *buf, MPI_Fint *count, MPI_Fint *datatype,
+                                   MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_FILE_WRITE_ALL_BEGIN, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_file_write_all_begin_f08_)(fh, buf, count, datatype, ierr);
+        TI_NEXT(mpi_file_write_all_begin_f08_)(fh, buf, count, datatype, ierr);
         return;
     }
     c->file = PMPI_File_f2c(*fh);
@@ -4787,21 +4271,18 @@ TI_EXPORT void mpi_file_write_all_begin_f08_(MPI_Fint *fh, void *buf, MPI_Fint *
     c->type = PMPI_Type_f2c(*datatype);
     if (!ierr)
         ierr = &c->ierr;
-    TI_TWIN(pmpi_file_write_all_begin_f08_)(fh, buf, count, datatype, ierr);
+    TI_NEXT(mpi_file_write_all_begin_f08_)(fh, buf, count, datatype, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_file_begin(c);
     ti_leave(*ierr);
 }
 
-void pmpi_file_write_all_end_f08_(MPI_Fint *fh, void *buf, MPI_Fint *status,
-                                  MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_file_write_all_end_f08_(MPI_Fint *fh, void *buf, MPI_Fint *status,
-                                           MPI_Fint *ierr)
+void mpi_file_write_all_end_f08_(MPI_Fint *fh, void *buf, MPI_Fint *status, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_FILE_WRITE_ALL_END, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_file_write_all_end_f08_)(fh, buf, status, ierr);
+        TI_NEXT(mpi_file_write_all_end_f08_)(fh, buf, status, ierr);
         return;
     }
     c->file = PMPI_File_f2c(*fh);
@@ -4809,23 +4290,19 @@ TI_EXPORT void mpi_file_write_all_end_f08_(MPI_Fint *fh, void *buf, MPI_Fint *st
     ti_pre_file_end(c);
     if (!ierr)
         ierr = &c->ierr;
-    TI_TWIN(pmpi_file_write_all_end_f08_)(fh, buf, c->status, ierr);
+    TI_NEXT(mpi_file_write_all_end_f08_)(fh, buf, c->status, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_file_end(c);
     ti_leave(*ierr);
 }
 
-void pmpi_file_write_at_f08_(MPI_Fint *fh, MPI_Offset *offset, void *buf, MPI_Fint *count,
-                             MPI_Fint *datatype, MPI_Fint *status,
-                             MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_file_write_at_f08_(MPI_Fint *fh, MPI_Offset *offset, void *buf,
-                                      MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *status,
-                                      MPI_Fint *ierr)
+void mpi_file_write_at_f08_(MPI_Fint *fh, MPI_Offset *offset, void *buf, MPI_Fint *count,
+                            MPI_Fint *datatype, MPI_Fint *status, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_FILE_WRITE_AT, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_file_write_at_f08_)(fh, offset, buf, count, datatype, status, ierr);
+        TI_NEXT(mpi_file_write_at_f08_)(fh, offset, buf, count, datatype, status, ierr);
         return;
     }
     c->file = PMPI_File_f2c(*fh);
@@ -4836,23 +4313,19 @@ TI_EXPORT void mpi_file_write_at_f08_(MPI_Fint *fh, MPI_Offset *offset, void *bu
     ti_pre_file_access(c);
     if (!ierr)
         ierr = &c->ierr;
-    TI_TWIN(pmpi_file_write_at_f08_)(fh, offset, buf, count, datatype, c->status, ierr);
+    TI_NEXT(mpi_file_write_at_f08_)(fh, offset, buf, count, datatype, c->status, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_file_access(c);
     ti_leave(*ierr);
 }
 
-void pmpi_file_write_at_all_f08_(MPI_Fint *fh, MPI_Offset *offset, void *buf, MPI_Fint *count,
-                                 MPI_Fint *datatype, MPI_Fint *status,
-                                 MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_file_write_at_all_f08_(MPI_Fint *fh, MPI_Offset *offset, void *buf,
-                                          MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *status,
-                                          MPI_Fint *ierr)
+void mpi_file_write_at_all_f08_(MPI_Fint *fh, MPI_Offset *offset, void *buf, MPI_Fint *count,
+                                MPI_Fint *datatype, MPI_Fint *status, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_FILE_WRITE_AT_ALL, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_file_write_at_all_f08_)(fh, offset, buf, count, datatype, status, ierr);
+        TI_NEXT(mpi_file_write_at_all_f08_)(fh, offset, buf, count, datatype, status, ierr);
         return;
     }
     c->file = PMPI_File_f2c(*fh);
@@ -4863,23 +4336,19 @@ TI_EXPORT void mpi_file_write_at_all_f08_(MPI_Fint *fh, MPI_Offset *offset, void
     ti_pre_file_access(c);
     if (!ierr)
         ierr = &c->ierr;
-    TI_TWIN(pmpi_file_write_at_all_f08_)(fh, offset, buf, count, datatype, c->status, ierr);
+    TI_NEXT(mpi_file_write_at_all_f08_)(fh, offset, buf, count, datatype, c->status, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_file_access(c);
     ti_leave(*ierr);
 }
 
-void pmpi_file_write_at_all_begin_f08_(MPI_Fint *fh, MPI_Offset *offset, void *buf,
-                                       MPI_Fint *count, MPI_Fint *datatype,
-                                       MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_file_write_at_all_begin_f08_(MPI_Fint *fh, MPI_Offset *offset, void *buf,
-                                                MPI_Fint *count, MPI_Fint *datatype,
-                                                MPI_Fint *ierr)
+void mpi_file_write_at_all_begin_f08_(MPI_Fint *fh, MPI_Offset *offset, void *buf,
+                                      MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_FILE_WRITE_AT_ALL_BEGIN, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_file_write_at_all_begin_f08_)(fh, offset, buf, count, datatype, ierr);
+        TI_NEXT(mpi_file_write_at_all_begin_f08_)(fh, offset, buf, count, datatype, ierr);
         return;
     }
     c->file = PMPI_File_f2c(*fh);
@@ -4888,21 +4357,18 @@ TI_EXPORT void mpi_file_write_at_all_begin_f08_(MPI_Fint *fh, MPI_Offset *offset
     c->type = PMPI_Type_f2c(*datatype);
     if (!ierr)
         ierr = &c->ierr;
-    TI_TWIN(pmpi_file_write_at_all_begin_f08_)(fh, offset, buf, count, datatype, ierr);
+    TI_NEXT(mpi_file_write_at_all_begin_f08_)(fh, offset, buf, count, datatype, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_file_begin(c);
     ti_leave(*ierr);
 }
 
-void pmpi_file_write_at_all_end_f08_(MPI_Fint *fh, void *buf, MPI_Fint *status,
-                                     MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_file_write_at_all_end_f08_(MPI_Fint *fh, void *buf, MPI_Fint *status,
-                                              MPI_Fint *ierr)
+void mpi_file_write_at_all_end_f08_(MPI_Fint *fh, void *buf, MPI_Fint *status, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_FILE_WRITE_AT_ALL_END, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_file_write_at_all_end_f08_)(fh, buf, status, ierr);
+        TI_NEXT(mpi_file_write_at_all_end_f08_)(fh, buf, status, ierr);
         return;
     }
     c->file = PMPI_File_f2c(*fh);
@@ -4910,21 +4376,19 @@ TI_EXPORT void mpi_file_write_at_all_end_f08_(MPI_Fint *fh, void *buf, MPI_Fint 
     ti_pre_file_end(c);
     if (!ierr)
         ierr = &c->ierr;
-    TI_TWIN(pmpi_file_write_at_all_end_f08_)(fh, buf, c->status, ierr);
+    TI_NEXT(mpi_file_write_at_all_end_f08_)(fh, buf, c->status, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_file_end(c);
     ti_leave(*ierr);
 }
 
-void pmpi_file_write_ordered_f08_(MPI_Fint *fh, void *buf, MPI_Fint *count, MPI_Fint *datatype,
-                                  MPI_Fint *status, MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_file_write_ordered_f08_(MPI_Fint *fh, void *buf, MPI_Fint *count,
-                                           MPI_Fint *datatype, MPI_Fint *status, MPI_Fint *ierr)
+void mpi_file_write_ordered_f08_(MPI_Fint *fh, void *buf, MPI_Fint *count, MPI_Fint *datatype,
+                                 MPI_Fint *status, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_FILE_WRITE_ORDERED, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_file_write_ordered_f08_)(fh, buf, count, datatype, status, ierr);
+        TI_NEXT(mpi_file_write_ordered_f08_)(fh, buf, count, datatype, status, ierr);
         return;
     }
     c->file = PMPI_File_f2c(*fh);
@@ -4934,22 +4398,19 @@ TI_EXPORT void mpi_file_write_ordered_f08_(MPI_Fint *fh, void *buf, MPI_Fint *co
     ti_pre_file_access(c);
     if (!ierr)
         ierr = &c->ierr;
-    TI_TWIN(pmpi_file_write_ordered_f08_)(fh, buf, count, datatype, c->status, ierr);
+    TI_NEXT(mpi_file_write_ordered_f08_)(fh, buf, count, datatype, c->status, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_file_access(c);
     ti_leave(*ierr);
 }
 
-void pmpi_file_write_ordered_begin_f08_(MPI_Fint *fh, void *buf, MPI_Fint *count,
-                                        MPI_Fint *datatype,
-                                        MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_file_write_ordered_begin_f08_(MPI_Fint *fh, void *buf, MPI_Fint *count,
-                                                 MPI_Fint *datatype, MPI_Fint *ierr)
+void mpi_file_write_ordered_begin_f08_(MPI_Fint *fh, void *buf, MPI_Fint *count,
+                                       MPI_Fint *datatype, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_FILE_WRITE_ORDERED_BEGIN, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_file_write_ordered_begin_f08_)(fh, buf, count, datatype, ierr);
+        TI_NEXT(mpi_file_write_ordered_begin_f08_)(fh, buf, count, datatype, ierr);
         return;
     }
     c->file = PMPI_File_f2c(*fh);
@@ -4957,21 +4418,18 @@ TI_EXPORT void mpi_file_write_ordered_begin_f08_(MPI_Fint *fh, void *buf, MPI_Fi
     c->type = PMPI_Type_f2c(*datatype);
     if (!ierr)
         ierr = &c->ierr;
-    TI_TWIN(pmpi_file_write_ordered_begin_f08_)(fh, buf, count, datatype, ierr);
+    TI_NEXT(mpi_file_write_ordered_begin_f08_)(fh, buf, count, datatype, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_file_begin(c);
     ti_leave(*ierr);
 }
 
-void pmpi_file_write_ordered_end_f08_(MPI_Fint *fh, void *buf, MPI_Fint *status,
-                                      MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_file_write_ordered_end_f08_(MPI_Fint *fh, void *buf, MPI_Fint *status,
-                                               MPI_Fint *ierr)
+void mpi_file_write_ordered_end_f08_(MPI_Fint *fh, void *buf, MPI_Fint *status, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_FILE_WRITE_ORDERED_END, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_file_write_ordered_end_f08_)(fh, buf, status, ierr);
+        TI_NEXT(mpi_file_write_ordered_end_f08_)(fh, buf, status, ierr);
         return;
     }
     c->file = PMPI_File_f2c(*fh);
@@ -4979,21 +4437,19 @@ TI_EXPORT void mpi_file_write_ordered_end_f08_(MPI_Fint *fh, void *buf, MPI_Fint
     ti_pre_file_end(c);
     if (!ierr)
         ierr = &c->ierr;
-    TI_TWIN(pmpi_file_write_ordered_end_f08_)(fh, buf, c->status, ierr);
+    TI_NEXT(mpi_file_write_ordered_end_f08_)(fh, buf, c->status, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_file_end(c);
     ti_leave(*ierr);
 }
 
-void pmpi_file_write_shared_f08_(MPI_Fint *fh, void *buf, MPI_Fint *count, MPI_Fint *datatype,
-                                 MPI_Fint *status, MPI_Fint *ierr) __attribute__((weak));
-TI_EXPORT void mpi_file_write_shared_f08_(MPI_Fint *fh, void *buf, MPI_Fint *count,
-                                          MPI_Fint *datatype, MPI_Fint *status, MPI_Fint *ierr)
+void mpi_file_write_shared_f08_(MPI_Fint *fh, void *buf, MPI_Fint *count, MPI_Fint *datatype,
+                                MPI_Fint *status, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_FILE_WRITE_SHARED, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_TWIN(pmpi_file_write_shared_f08_)(fh, buf, count, datatype, status, ierr);
+        TI_NEXT(mpi_file_write_shared_f08_)(fh, buf, count, datatype, status, ierr);
         return;
     }
     c->file = PMPI_File_f2c(*fh);
@@ -5003,8 +4459,908 @@ TI_EXPORT void mpi_file_write_shared_f08_(MPI_Fint *fh, void *buf, MPI_Fint *cou
     ti_pre_file_access(c);
     if (!ierr)
         ierr = &c->ierr;
-    TI_TWIN(pmpi_file_write_shared_f08_)(fh, buf, count, datatype, c->status, ierr);
+    TI_NEXT(mpi_file_write_shared_f08_)(fh, buf, count, datatype, c->status, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_file_access(c);
     ti_leave(*ierr);
 }
+
+void mpi_barrier_init_f08_(MPI_Fint *comm, MPI_Fint *info, MPI_Fint *request, MPI_Fint *ierr)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_BARRIER_INIT, TI_BINDING_FORTRAN);
+
+    if (!c) {
+        TI_NEXT(mpi_barrier_init_f08_)(comm, info, request, ierr);
+        return;
+    }
+    c->comm = PMPI_Comm_f2c(*comm);
+    c->req = request;
+    if (!ierr)
+        ierr = &c->ierr;
+    TI_NEXT(mpi_barrier_init_f08_)(comm, info, request, ierr);
+    if (*ierr == MPI_SUCCESS)
+        ti_rec_barrier(c);
+    ti_leave(*ierr);
+}
+
+void mpi_bcast_init_f08_(void *buffer, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *root,
+                         MPI_Fint *comm, MPI_Fint *info, MPI_Fint *request, MPI_Fint *ierr)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_BCAST_INIT, TI_BINDING_FORTRAN);
+
+    if (!c) {
+        TI_NEXT(mpi_bcast_init_f08_)(buffer, count, datatype, root, comm, info, request, ierr);
+        return;
+    }
+    c->count = *count;
+    c->type = PMPI_Type_f2c(*datatype);
+    c->root = *root;
+    c->comm = PMPI_Comm_f2c(*comm);
+    c->req = request;
+    if (!ierr)
+        ierr = &c->ierr;
+    TI_NEXT(mpi_bcast_init_f08_)(buffer, count, datatype, root, comm, info, request, ierr);
+    if (*ierr == MPI_SUCCESS)
+        ti_rec_bcast(c);
+    ti_leave(*ierr);
+}
+
+void mpi_reduce_init_f08_(void *sendbuf, void *recvbuf, MPI_Fint *count, MPI_Fint *datatype,
+                          MPI_Fint *op, MPI_Fint *root, MPI_Fint *comm, MPI_Fint *info,
+                          MPI_Fint *request, MPI_Fint *ierr)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_REDUCE_INIT, TI_BINDING_FORTRAN);
+
+    if (!c) {
+        TI_NEXT(mpi_reduce_init_f08_)(sendbuf, recvbuf, count, datatype, op, root, comm, info,
+                                      request, ierr);
+        return;
+    }
+    c->in_place = ti_fortran_in_place(sendbuf);
+    c->count = *count;
+    c->type = PMPI_Type_f2c(*datatype);
+    c->redop = PMPI_Op_f2c(*op);
+    c->root = *root;
+    c->comm = PMPI_Comm_f2c(*comm);
+    c->req = request;
+    if (!ierr)
+        ierr = &c->ierr;
+    TI_NEXT(mpi_reduce_init_f08_)(sendbuf, recvbuf, count, datatype, op, root, comm, info,
+                                  request, ierr);
+    if (*ierr == MPI_SUCCESS)
+        ti_rec_reduce(c);
+    ti_leave(*ierr);
+}
+
+void mpi_allreduce_init_f08_(void *sendbuf, void *recvbuf, MPI_Fint *count, MPI_Fint *datatype,
+                             MPI_Fint *op, MPI_Fint *comm, MPI_Fint *info, MPI_Fint *request,
+                             MPI_Fint *ierr)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_ALLREDUCE_INIT, TI_BINDING_FORTRAN);
+
+    if (!c) {
+        TI_NEXT(mpi_allreduce_init_f08_)(sendbuf, recvbuf, count, datatype, op, comm, info,
+                                         request, ierr);
+        return;
+    }
+    c->in_place = ti_fortran_in_place(sendbuf);
+    c->count = *count;
+    c->type = PMPI_Type_f2c(*datatype);
+    c->redop = PMPI_Op_f2c(*op);
+    c->comm = PMPI_Comm_f2c(*comm);
+    c->req = request;
+    if (!ierr)
+        ierr = &c->ierr;
+    TI_NEXT(mpi_allreduce_init_f08_)(sendbuf, recvbuf, count, datatype, op, comm, info, request,
+                                     ierr);
+    if (*ierr == MPI_SUCCESS)
+        ti_rec_reduce(c);
+    ti_leave(*ierr);
+}
+
+void mpi_reduce_scatter_init_f08_(void *sendbuf, void *recvbuf, const MPI_Fint *recvcounts,
+                                  MPI_Fint *datatype, MPI_Fint *op, MPI_Fint *comm,
+                                  MPI_Fint *info, MPI_Fint *request, MPI_Fint *ierr)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_REDUCE_SCATTER_INIT, TI_BINDING_FORTRAN);
+
+    if (!c) {
+        TI_NEXT(mpi_reduce_scatter_init_f08_)(sendbuf, recvbuf, recvcounts, datatype, op, comm,
+                                              info, request, ierr);
+        return;
+    }
+    c->in_place = ti_fortran_in_place(sendbuf);
+    c->counts2 = recvcounts;
+    c->wide = false;
+    c->type = PMPI_Type_f2c(*datatype);
+    c->redop = PMPI_Op_f2c(*op);
+    c->comm = PMPI_Comm_f2c(*comm);
+    c->req = request;
+    if (!ierr)
+        ierr = &c->ierr;
+    TI_NEXT(mpi_reduce_scatter_init_f08_)(sendbuf, recvbuf, recvcounts, datatype, op, comm,
+                                          info, request, ierr);
+    if (*ierr == MPI_SUCCESS)
+        ti_rec_reduce_scatter(c);
+    ti_leave(*ierr);
+}
+
+void mpi_reduce_scatter_block_init_f08_(void *sendbuf, void *recvbuf, MPI_Fint *recvcount,
+                                        MPI_Fint *datatype, MPI_Fint *op, MPI_Fint *comm,
+                                        MPI_Fint *info, MPI_Fint *request, MPI_Fint *ierr)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_REDUCE_SCATTER_BLOCK_INIT, TI_BINDING_FORTRAN);
+
+    if (!c) {
+        TI_NEXT(mpi_reduce_scatter_block_init_f08_)(sendbuf, recvbuf, recvcount, datatype, op,
+                                                    comm, info, request, ierr);
+        return;
+    }
+    c->in_place = ti_fortran_in_place(sendbuf);
+    c->count = *recvcount;
+    c->type = PMPI_Type_f2c(*datatype);
+    c->redop = PMPI_Op_f2c(*op);
+    c->comm = PMPI_Comm_f2c(*comm);
+    c->req = request;
+    if (!ierr)
+        ierr = &c->ierr;
+    TI_NEXT(mpi_reduce_scatter_block_init_f08_)(sendbuf, recvbuf, recvcount, datatype, op, comm,
+                                                info, request, ierr);
+    if (*ierr == MPI_SUCCESS)
+        ti_rec_reduce(c);
+    ti_leave(*ierr);
+}
+
+void mpi_scan_init_f08_(void *sendbuf, void *recvbuf, MPI_Fint *count, MPI_Fint *datatype,
+                        MPI_Fint *op, MPI_Fint *comm, MPI_Fint *info, MPI_Fint *request,
+                        MPI_Fint *ierr)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_SCAN_INIT, TI_BINDING_FORTRAN);
+
+    if (!c) {
+        TI_NEXT(mpi_scan_init_f08_)(sendbuf, recvbuf, count, datatype, op, comm, info, request,
+                                    ierr);
+        return;
+    }
+    c->in_place = ti_fortran_in_place(sendbuf);
+    c->count = *count;
+    c->type = PMPI_Type_f2c(*datatype);
+    c->redop = PMPI_Op_f2c(*op);
+    c->comm = PMPI_Comm_f2c(*comm);
+    c->req = request;
+    if (!ierr)
+        ierr = &c->ierr;
+    TI_NEXT(mpi_scan_init_f08_)(sendbuf, recvbuf, count, datatype, op, comm, info, request,
+                                ierr);
+    if (*ierr == MPI_SUCCESS)
+        ti_rec_reduce(c);
+    ti_leave(*ierr);
+}
+
+void mpi_exscan_init_f08_(void *sendbuf, void *recvbuf, MPI_Fint *count, MPI_Fint *datatype,
+                          MPI_Fint *op, MPI_Fint *comm, MPI_Fint *info, MPI_Fint *request,
+                          MPI_Fint *ierr)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_EXSCAN_INIT, TI_BINDING_FORTRAN);
+
+    if (!c) {
+        TI_NEXT(mpi_exscan_init_f08_)(sendbuf, recvbuf, count, datatype, op, comm, info,
+                                      request, ierr);
+        return;
+    }
+    c->in_place = ti_fortran_in_place(sendbuf);
+    c->count = *count;
+    c->type = PMPI_Type_f2c(*datatype);
+    c->redop = PMPI_Op_f2c(*op);
+    c->comm = PMPI_Comm_f2c(*comm);
+    c->req = request;
+    if (!ierr)
+        ierr = &c->ierr;
+    TI_NEXT(mpi_exscan_init_f08_)(sendbuf, recvbuf, count, datatype, op, comm, info, request,
+                                  ierr);
+    if (*ierr == MPI_SUCCESS)
+        ti_rec_reduce(c);
+    ti_leave(*ierr);
+}
+
+void mpi_gather_init_f08_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, void *recvbuf,
+                          MPI_Fint *recvcount, MPI_Fint *recvtype, MPI_Fint *root,
+                          MPI_Fint *comm, MPI_Fint *info, MPI_Fint *request, MPI_Fint *ierr)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_GATHER_INIT, TI_BINDING_FORTRAN);
+
+    if (!c) {
+        TI_NEXT(mpi_gather_init_f08_)(sendbuf, sendcount, sendtype, recvbuf, recvcount,
+                                      recvtype, root, comm, info, request, ierr);
+        return;
+    }
+    c->in_place = ti_fortran_in_place(sendbuf);
+    c->count = *sendcount;
+    c->type = PMPI_Type_f2c(*sendtype);
+    c->count2 = *recvcount;
+    c->type2 = PMPI_Type_f2c(*recvtype);
+    c->root = *root;
+    c->comm = PMPI_Comm_f2c(*comm);
+    c->req = request;
+    if (!ierr)
+        ierr = &c->ierr;
+    TI_NEXT(mpi_gather_init_f08_)(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
+                                  root, comm, info, request, ierr);
+    if (*ierr == MPI_SUCCESS)
+        ti_rec_gather(c);
+    ti_leave(*ierr);
+}
+
+void mpi_gatherv_init_f08_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype,
+                           void *recvbuf, const MPI_Fint *recvcounts, const MPI_Fint *displs,
+                           MPI_Fint *recvtype, MPI_Fint *root, MPI_Fint *comm, MPI_Fint *info,
+                           MPI_Fint *request, MPI_Fint *ierr)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_GATHERV_INIT, TI_BINDING_FORTRAN);
+
+    if (!c) {
+        TI_NEXT(mpi_gatherv_init_f08_)(sendbuf, sendcount, sendtype, recvbuf, recvcounts,
+                                       displs, recvtype, root, comm, info, request, ierr);
+        return;
+    }
+    c->in_place = ti_fortran_in_place(sendbuf);
+    c->count = *sendcount;
+    c->type = PMPI_Type_f2c(*sendtype);
+    c->counts2 = recvcounts;
+    c->wide = false;
+    c->type2 = PMPI_Type_f2c(*recvtype);
+    c->root = *root;
+    c->comm = PMPI_Comm_f2c(*comm);
+    c->req = request;
+    if (!ierr)
+        ierr = &c->ierr;
+    TI_NEXT(mpi_gatherv_init_f08_)(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
+                                   recvtype, root, comm, info, request, ierr);
+    if (*ierr == MPI_SUCCESS)
+        ti_rec_gatherv(c);
+    ti_leave(*ierr);
+}
+
+void mpi_scatter_init_f08_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype,
+                           void *recvbuf, MPI_Fint *recvcount, MPI_Fint *recvtype,
+                           MPI_Fint *root, MPI_Fint *comm, MPI_Fint *info, MPI_Fint *request,
+                           MPI_Fint *ierr)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_SCATTER_INIT, TI_BINDING_FORTRAN);
+
+    if (!c) {
+        TI_NEXT(mpi_scatter_init_f08_)(sendbuf, sendcount, sendtype, recvbuf, recvcount,
+                                       recvtype, root, comm, info, request, ierr);
+        return;
+    }
+    c->count = *sendcount;
+    c->type = PMPI_Type_f2c(*sendtype);
+    c->in_place2 = ti_fortran_in_place(recvbuf);
+    c->count2 = *recvcount;
+    c->type2 = PMPI_Type_f2c(*recvtype);
+    c->root = *root;
+    c->comm = PMPI_Comm_f2c(*comm);
+    c->req = request;
+    if (!ierr)
+        ierr = &c->ierr;
+    TI_NEXT(mpi_scatter_init_f08_)(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
+                                   root, comm, info, request, ierr);
+    if (*ierr == MPI_SUCCESS)
+        ti_rec_scatter(c);
+    ti_leave(*ierr);
+}
+
+void mpi_scatterv_init_f08_(void *sendbuf, const MPI_Fint *sendcounts, const MPI_Fint *displs,
+                            MPI_Fint *sendtype, void *recvbuf, MPI_Fint *recvcount,
+                            MPI_Fint *recvtype, MPI_Fint *root, MPI_Fint *comm, MPI_Fint *info,
+                            MPI_Fint *request, MPI_Fint *ierr)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_SCATTERV_INIT, TI_BINDING_FORTRAN);
+
+    if (!c) {
+        TI_NEXT(mpi_scatterv_init_f08_)(sendbuf, sendcounts, displs, sendtype, recvbuf,
+                                        recvcount, recvtype, root, comm, info, request, ierr);
+        return;
+    }
+    c->counts = sendcounts;
+    c->wide = false;
+    c->type = PMPI_Type_f2c(*sendtype);
+    c->in_place2 = ti_fortran_in_place(recvbuf);
+    c->count2 = *recvcount;
+    c->type2 = PMPI_Type_f2c(*recvtype);
+    c->root = *root;
+    c->comm = PMPI_Comm_f2c(*comm);
+    c->req = request;
+    if (!ierr)
+        ierr = &c->ierr;
+    TI_NEXT(mpi_scatterv_init_f08_)(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount,
+                                    recvtype, root, comm, info, request, ierr);
+    if (*ierr == MPI_SUCCESS)
+        ti_rec_scatterv(c);
+    ti_leave(*ierr);
+}
+
+void mpi_allgather_init_f08_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype,
+                             void *recvbuf, MPI_Fint *recvcount, MPI_Fint *recvtype,
+                             MPI_Fint *comm, MPI_Fint *info, MPI_Fint *request, MPI_Fint *ierr)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_ALLGATHER_INIT, TI_BINDING_FORTRAN);
+
+    if (!c) {
+        TI_NEXT(mpi_allgather_init_f08_)(sendbuf, sendcount, sendtype, recvbuf, recvcount,
+                                         recvtype, comm, info, request, ierr);
+        return;
+    }
+    c->in_place = ti_fortran_in_place(sendbuf);
+    c->count = *sendcount;
+    c->type = PMPI_Type_f2c(*sendtype);
+    c->count2 = *recvcount;
+    c->type2 = PMPI_Type_f2c(*recvtype);
+    c->comm = PMPI_Comm_f2c(*comm);
+    c->req = request;
+    if (!ierr)
+        ierr = &c->ierr;
+    TI_NEXT(mpi_allgather_init_f08_)(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
+                                     comm, info, request, ierr);
+    if (*ierr == MPI_SUCCESS)
+        ti_rec_allgather(c);
+    ti_leave(*ierr);
+}
+
+void mpi_allgatherv_init_f08_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype,
+                              void *recvbuf, const MPI_Fint *recvcounts, const MPI_Fint *displs,
+                              MPI_Fint *recvtype, MPI_Fint *comm, MPI_Fint *info,
+                              MPI_Fint *request, MPI_Fint *ierr)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_ALLGATHERV_INIT, TI_BINDING_FORTRAN);
+
+    if (!c) {
+        TI_NEXT(mpi_allgatherv_init_f08_)(sendbuf, sendcount, sendtype, recvbuf, recvcounts,
+                                          displs, recvtype, comm, info, request, ierr);
+        return;
+    }
+    c->in_place = ti_fortran_in_place(sendbuf);
+    c->count = *sendcount;
+    c->type = PMPI_Type_f2c(*sendtype);
+    c->counts2 = recvcounts;
+    c->wide = false;
+    c->type2 = PMPI_Type_f2c(*recvtype);
+    c->comm = PMPI_Comm_f2c(*comm);
+    c->req = request;
+    if (!ierr)
+        ierr = &c->ierr;
+    TI_NEXT(mpi_allgatherv_init_f08_)(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
+                                      recvtype, comm, info, request, ierr);
+    if (*ierr == MPI_SUCCESS)
+        ti_rec_allgatherv(c);
+    ti_leave(*ierr);
+}
+
+void mpi_alltoall_init_f08_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype,
+                            void *recvbuf, MPI_Fint *recvcount, MPI_Fint *recvtype,
+                            MPI_Fint *comm, MPI_Fint *info, MPI_Fint *request, MPI_Fint *ierr)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_ALLTOALL_INIT, TI_BINDING_FORTRAN);
+
+    if (!c) {
+        TI_NEXT(mpi_alltoall_init_f08_)(sendbuf, sendcount, sendtype, recvbuf, recvcount,
+                                        recvtype, comm, info, request, ierr);
+        return;
+    }
+    c->in_place = ti_fortran_in_place(sendbuf);
+    c->count = *sendcount;
+    c->type = PMPI_Type_f2c(*sendtype);
+    c->count2 = *recvcount;
+    c->type2 = PMPI_Type_f2c(*recvtype);
+    c->comm = PMPI_Comm_f2c(*comm);
+    c->req = request;
+    if (!ierr)
+        ierr = &c->ierr;
+    TI_NEXT(mpi_alltoall_init_f08_)(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
+                                    comm, info, request, ierr);
+    if (*ierr == MPI_SUCCESS)
+        ti_rec_allgather(c);
+    ti_leave(*ierr);
+}
+
+void mpi_alltoallv_init_f08_(void *sendbuf, const MPI_Fint *sendcounts, const MPI_Fint *sdispls,
+                             MPI_Fint *sendtype, void *recvbuf, const MPI_Fint *recvcounts,
+                             const MPI_Fint *rdispls, MPI_Fint *recvtype, MPI_Fint *comm,
+                             MPI_Fint *info, MPI_Fint *request, MPI_Fint *ierr)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_ALLTOALLV_INIT, TI_BINDING_FORTRAN);
+
+    if (!c) {
+        TI_NEXT(mpi_alltoallv_init_f08_)(sendbuf, sendcounts, sdispls, sendtype, recvbuf,
+                                         recvcounts, rdispls, recvtype, comm, info, request,
+                                         ierr);
+        return;
+    }
+    c->in_place = ti_fortran_in_place(sendbuf);
+    c->counts = sendcounts;
+    c->wide = false;
+    c->type = PMPI_Type_f2c(*sendtype);
+    c->counts2 = recvcounts;
+    c->wide = false;
+    c->type2 = PMPI_Type_f2c(*recvtype);
+    c->comm = PMPI_Comm_f2c(*comm);
+    c->req = request;
+    if (!ierr)
+        ierr = &c->ierr;
+    TI_NEXT(mpi_alltoallv_init_f08_)(sendbuf, sendcounts, sdispls, sendtype, recvbuf,
+                                     recvcounts, rdispls, recvtype, comm, info, request, ierr);
+    if (*ierr == MPI_SUCCESS)
+        ti_rec_alltoallv(c);
+    ti_leave(*ierr);
+}
+
+void mpi_alltoallw_init_f08_(void *sendbuf, const MPI_Fint *sendcounts, const MPI_Fint *sdispls,
+                             const MPI_Fint *sendtypes, void *recvbuf,
+                             const MPI_Fint *recvcounts, const MPI_Fint *rdispls,
+                             const MPI_Fint *recvtypes, MPI_Fint *comm, MPI_Fint *info,
+                             MPI_Fint *request, MPI_Fint *ierr)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_ALLTOALLW_INIT, TI_BINDING_FORTRAN);
+
+    if (!c) {
+        TI_NEXT(mpi_alltoallw_init_f08_)(sendbuf, sendcounts, sdispls, sendtypes, recvbuf,
+                                         recvcounts, rdispls, recvtypes, comm, info, request,
+                                         ierr);
+        return;
+    }
+    c->in_place = ti_fortran_in_place(sendbuf);
+    c->counts = sendcounts;
+    c->wide = false;
+    c->types = sendtypes;
+    c->counts2 = recvcounts;
+    c->wide = false;
+    c->types2 = recvtypes;
+    c->comm = PMPI_Comm_f2c(*comm);
+    c->req = request;
+    if (!ierr)
+        ierr = &c->ierr;
+    TI_NEXT(mpi_alltoallw_init_f08_)(sendbuf, sendcounts, sdispls, sendtypes, recvbuf,
+                                     recvcounts, rdispls, recvtypes, comm, info, request, ierr);
+    if (*ierr == MPI_SUCCESS)
+        ti_rec_alltoallw(c);
+    ti_leave(*ierr);
+}
+
+void mpi_neighbor_allgather_init_f08_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype,
+                                      void *recvbuf, MPI_Fint *recvcount, MPI_Fint *recvtype,
+                                      MPI_Fint *comm, MPI_Fint *info, MPI_Fint *request,
+                                      MPI_Fint *ierr)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_NEIGHBOR_ALLGATHER_INIT, TI_BINDING_FORTRAN);
+
+    if (!c) {
+        TI_NEXT(mpi_neighbor_allgather_init_f08_)(sendbuf, sendcount, sendtype, recvbuf,
+                                                  recvcount, recvtype, comm, info, request,
+                                                  ierr);
+        return;
+    }
+    c->count = *sendcount;
+    c->type = PMPI_Type_f2c(*sendtype);
+    c->count2 = *recvcount;
+    c->type2 = PMPI_Type_f2c(*recvtype);
+    c->comm = PMPI_Comm_f2c(*comm);
+    c->req = request;
+    if (!ierr)
+        ierr = &c->ierr;
+    TI_NEXT(mpi_neighbor_allgather_init_f08_)(sendbuf, sendcount, sendtype, recvbuf, recvcount,
+                                              recvtype, comm, info, request, ierr);
+    if (*ierr == MPI_SUCCESS)
+        ti_rec_neighbor_allgather(c);
+    ti_leave(*ierr);
+}
+
+void mpi_neighbor_allgatherv_init_f08_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype,
+                                       void *recvbuf, const MPI_Fint *recvcounts,
+                                       const MPI_Fint *displs, MPI_Fint *recvtype,
+                                       MPI_Fint *comm, MPI_Fint *info, MPI_Fint *request,
+                                       MPI_Fint *ierr)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_NEIGHBOR_ALLGATHERV_INIT, TI_BINDING_FORTRAN);
+
+    if (!c) {
+        TI_NEXT(mpi_neighbor_allgatherv_init_f08_)(sendbuf, sendcount, sendtype, recvbuf,
+                                                   recvcounts, displs, recvtype, comm, info,
+                                                   request, ierr);
+        return;
+    }
+    c->count = *sendcount;
+    c->type = PMPI_Type_f2c(*sendtype);
+    c->counts2 = recvcounts;
+    c->wide = false;
+    c->type2 = PMPI_Type_f2c(*recvtype);
+    c->comm = PMPI_Comm_f2c(*comm);
+    c->req = request;
+    if (!ierr)
+        ierr = &c->ierr;
+    TI_NEXT(mpi_neighbor_allgatherv_init_f08_)(sendbuf, sendcount, sendtype, recvbuf,
+                                               recvcounts, displs, recvtype, comm, info,
+                                               request, ierr);
+    if (*ierr == MPI_SUCCESS)
+        ti_rec_neighbor_allgatherv(c);
+    ti_leave(*ierr);
+}
+
+void mpi_neighbor_alltoall_init_f08_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype,
+                                     void *recvbuf, MPI_Fint *recvcount, MPI_Fint *recvtype,
+                                     MPI_Fint *comm, MPI_Fint *info, MPI_Fint *request,
+                                     MPI_Fint *ierr)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_NEIGHBOR_ALLTOALL_INIT, TI_BINDING_FORTRAN);
+
+    if (!c) {
+        TI_NEXT(mpi_neighbor_alltoall_init_f08_)(sendbuf, sendcount, sendtype, recvbuf,
+                                                 recvcount, recvtype, comm, info, request,
+                                                 ierr);
+        return;
+    }
+    c->count = *sendcount;
+    c->type = PMPI_Type_f2c(*sendtype);
+    c->count2 = *recvcount;
+    c->type2 = PMPI_Type_f2c(*recvtype);
+    c->comm = PMPI_Comm_f2c(*comm);
+    c->req = request;
+    if (!ierr)
+        ierr = &c->ierr;
+    TI_NEXT(mpi_neighbor_alltoall_init_f08_)(sendbuf, sendcount, sendtype, recvbuf, recvcount,
+                                             recvtype, comm, info, request, ierr);
+    if (*ierr == MPI_SUCCESS)
+        ti_rec_neighbor_allgather(c);
+    ti_leave(*ierr);
+}
+
+void mpi_neighbor_alltoallv_init_f08_(void *sendbuf, const MPI_Fint *sendcounts,
+                                      const MPI_Fint *sdispls, MPI_Fint *sendtype,
+                                      void *recvbuf, const MPI_Fint *recvcounts,
+                                      const MPI_Fint *rdispls, MPI_Fint *recvtype,
+                                      MPI_Fint *comm, MPI_Fint *info, MPI_Fint *request,
+                                      MPI_Fint *ierr)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_NEIGHBOR_ALLTOALLV_INIT, TI_BINDING_FORTRAN);
+
+    if (!c) {
+        TI_NEXT(mpi_neighbor_alltoallv_init_f08_)(sendbuf, sendcounts, sdispls, sendtype,
+                                                  recvbuf, recvcounts, rdispls, recvtype, comm,
+                                                  info, request, ierr);
+        return;
+    }
+    c->counts = sendcounts;
+    c->wide = false;
+    c->type = PMPI_Type_f2c(*sendtype);
+    c->counts2 = recvcounts;
+    c->wide = false;
+    c->type2 = PMPI_Type_f2c(*recvtype);
+    c->comm = PMPI_Comm_f2c(*comm);
+    c->req = request;
+    if (!ierr)
+        ierr = &c->ierr;
+    TI_NEXT(mpi_neighbor_alltoallv_init_f08_)(sendbuf, sendcounts, sdispls, sendtype, recvbuf,
+                                              recvcounts, rdispls, recvtype, comm, info,
+                                              request, ierr);
+    if (*ierr == MPI_SUCCESS)
+        ti_rec_neighbor_alltoallv(c);
+    ti_leave(*ierr);
+}
+
+void mpi_neighbor_alltoallw_init_f08_(void *sendbuf, const MPI_Fint *sendcounts,
+                                      const MPI_Aint *sdispls, const MPI_Fint *sendtypes,
+                                      void *recvbuf, const MPI_Fint *recvcounts,
+                                      const MPI_Aint *rdispls, const MPI_Fint *recvtypes,
+                                      MPI_Fint *comm, MPI_Fint *info, MPI_Fint *request,
+                                      MPI_Fint *ierr)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_NEIGHBOR_ALLTOALLW_INIT, TI_BINDING_FORTRAN);
+
+    if (!c) {
+        TI_NEXT(mpi_neighbor_alltoallw_init_f08_)(sendbuf, sendcounts, sdispls, sendtypes,
+                                                  recvbuf, recvcounts, rdispls, recvtypes, comm,
+                                                  info, request, ierr);
+        return;
+    }
+    c->counts = sendcounts;
+    c->wide = false;
+    c->types = sendtypes;
+    c->counts2 = recvcounts;
+    c->wide = false;
+    c->types2 = recvtypes;
+    c->comm = PMPI_Comm_f2c(*comm);
+    c->req = request;
+    if (!ierr)
+        ierr = &c->ierr;
+    TI_NEXT(mpi_neighbor_alltoallw_init_f08_)(sendbuf, sendcounts, sdispls, sendtypes, recvbuf,
+                                              recvcounts, rdispls, recvtypes, comm, info,
+                                              request, ierr);
+    if (*ierr == MPI_SUCCESS)
+        ti_rec_neighbor_alltoallw(c);
+    ti_leave(*ierr);
+}
+
+void mpi_psend_init_f08_(void *buf, MPI_Fint *partitions, MPI_Count *count, MPI_Fint *datatype,
+                         MPI_Fint *dest, MPI_Fint *tag, MPI_Fint *comm, MPI_Fint *info,
+                         MPI_Fint *request, MPI_Fint *ierr)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_PSEND_INIT, TI_BINDING_FORTRAN);
+
+    if (!c) {
+        TI_NEXT(mpi_psend_init_f08_)(buf, partitions, count, datatype, dest, tag, comm, info,
+                                     request, ierr);
+        return;
+    }
+    c->part = *partitions;
+    c->count = *count;
+    c->type = PMPI_Type_f2c(*datatype);
+    c->peer = *dest;
+    c->tag = *tag;
+    c->comm = PMPI_Comm_f2c(*comm);
+    c->req = request;
+    if (!ierr)
+        ierr = &c->ierr;
+    TI_NEXT(mpi_psend_init_f08_)(buf, partitions, count, datatype, dest, tag, comm, info,
+                                 request, ierr);
+    if (*ierr == MPI_SUCCESS)
+        ti_rec_psend_init(c);
+    ti_leave(*ierr);
+}
+
+void mpi_precv_init_f08_(void *buf, MPI_Fint *partitions, MPI_Count *count, MPI_Fint *datatype,
+                         MPI_Fint *source, MPI_Fint *tag, MPI_Fint *comm, MPI_Fint *info,
+                         MPI_Fint *request, MPI_Fint *ierr)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_PRECV_INIT, TI_BINDING_FORTRAN);
+
+    if (!c) {
+        TI_NEXT(mpi_precv_init_f08_)(buf, partitions, count, datatype, source, tag, comm, info,
+                                     request, ierr);
+        return;
+    }
+    c->part = *partitions;
+    c->count = *count;
+    c->type = PMPI_Type_f2c(*datatype);
+    c->peer = *source;
+    c->tag = *tag;
+    c->comm = PMPI_Comm_f2c(*comm);
+    c->req = request;
+    if (!ierr)
+        ierr = &c->ierr;
+    TI_NEXT(mpi_precv_init_f08_)(buf, partitions, count, datatype, source, tag, comm, info,
+                                 request, ierr);
+    if (*ierr == MPI_SUCCESS)
+        ti_rec_psend_init(c);
+    ti_leave(*ierr);
+}
+
+void mpi_pready_f08_(MPI_Fint *partition, MPI_Fint *request, MPI_Fint *ierr)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_PREADY, TI_BINDING_FORTRAN);
+
+    if (!c) {
+        TI_NEXT(mpi_pready_f08_)(partition, request, ierr);
+        return;
+    }
+    c->part = *partition;
+    c->request = PMPI_Request_f2c(*request);
+    if (!ierr)
+        ierr = &c->ierr;
+    TI_NEXT(mpi_pready_f08_)(partition, request, ierr);
+    if (*ierr == MPI_SUCCESS)
+        ti_rec_pready(c);
+    ti_leave(*ierr);
+}
+
+void mpi_pready_range_f08_(MPI_Fint *partition_low, MPI_Fint *partition_high, MPI_Fint *request,
+                           MPI_Fint *ierr)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_PREADY_RANGE, TI_BINDING_FORTRAN);
+
+    if (!c) {
+        TI_NEXT(mpi_pready_range_f08_)(partition_low, partition_high, request, ierr);
+        return;
+    }
+    c->part = *partition_low;
+    c->part2 = *partition_high;
+    c->request = PMPI_Request_f2c(*request);
+    if (!ierr)
+        ierr = &c->ierr;
+    TI_NEXT(mpi_pready_range_f08_)(partition_low, partition_high, request, ierr);
+    if (*ierr == MPI_SUCCESS)
+        ti_rec_pready(c);
+    ti_leave(*ierr);
+}
+
+void mpi_pready_list_f08_(MPI_Fint *length, MPI_Fint *array_of_partitions, MPI_Fint *request,
+                          MPI_Fint *ierr)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_PREADY_LIST, TI_BINDING_FORTRAN);
+
+    if (!c) {
+        TI_NEXT(mpi_pready_list_f08_)(length, array_of_partitions, request, ierr);
+        return;
+    }
+    c->part = *length;
+    c->parts = array_of_partitions;
+    c->request = PMPI_Request_f2c(*request);
+    if (!ierr)
+        ierr = &c->ierr;
+    TI_NEXT(mpi_pready_list_f08_)(length, array_of_partitions, request, ierr);
+    if (*ierr == MPI_SUCCESS)
+        ti_rec_pready(c);
+    ti_leave(*ierr);
+}
+
+void mpi_parrived_f08_(MPI_Fint *request, MPI_Fint *partition, MPI_Fint *flag, MPI_Fint *ierr)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_PARRIVED, TI_BINDING_FORTRAN);
+
+    if (!c) {
+        TI_NEXT(mpi_parrived_f08_)(request, partition, flag, ierr);
+        return;
+    }
+    c->request = PMPI_Request_f2c(*request);
+    c->part = *partition;
+    c->flag = flag;
+    if (!ierr)
+        ierr = &c->ierr;
+    TI_NEXT(mpi_parrived_f08_)(request, partition, flag, ierr);
+    if (*ierr == MPI_SUCCESS)
+        ti_rec_parrived(c);
+    ti_leave(*ierr);
+}
+
+void mpi_isendrecv_f08_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, MPI_Fint *dest,
+                        MPI_Fint *sendtag, void *recvbuf, MPI_Fint *recvcount,
+                        MPI_Fint *recvtype, MPI_Fint *source, MPI_Fint *recvtag, MPI_Fint *comm,
+                        MPI_Fint *request, MPI_Fint *ierr)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_ISENDRECV, TI_BINDING_FORTRAN);
+
+    if (!c) {
+        TI_NEXT(mpi_isendrecv_f08_)(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf,
+                                    recvcount, recvtype, source, recvtag, comm, request, ierr);
+        return;
+    }
+    c->count = *sendcount;
+    c->type = PMPI_Type_f2c(*sendtype);
+    c->peer = *dest;
+    c->tag = *sendtag;
+    c->count2 = *recvcount;
+    c->type2 = PMPI_Type_f2c(*recvtype);
+    c->peer2 = *source;
+    c->tag2 = *recvtag;
+    c->comm = PMPI_Comm_f2c(*comm);
+    c->req = request;
+    if (!ierr)
+        ierr = &c->ierr;
+    TI_NEXT(mpi_isendrecv_f08_)(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount,
+                                recvtype, source, recvtag, comm, request, ierr);
+    if (*ierr == MPI_SUCCESS)
+        ti_rec_isendrecv(c);
+    ti_leave(*ierr);
+}
+
+void mpi_isendrecv_replace_f08_(void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *dest,
+                                MPI_Fint *sendtag, MPI_Fint *source, MPI_Fint *recvtag,
+                                MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_ISENDRECV_REPLACE, TI_BINDING_FORTRAN);
+
+    if (!c) {
+        TI_NEXT(mpi_isendrecv_replace_f08_)(buf, count, datatype, dest, sendtag, source,
+                                            recvtag, comm, request, ierr);
+        return;
+    }
+    c->count = *count;
+    c->type = PMPI_Type_f2c(*datatype);
+    c->peer = *dest;
+    c->tag = *sendtag;
+    c->peer2 = *source;
+    c->tag2 = *recvtag;
+    c->comm = PMPI_Comm_f2c(*comm);
+    c->req = request;
+    if (!ierr)
+        ierr = &c->ierr;
+    TI_NEXT(mpi_isendrecv_replace_f08_)(buf, count, datatype, dest, sendtag, source, recvtag,
+                                        comm, request, ierr);
+    if (*ierr == MPI_SUCCESS)
+        ti_rec_isendrecv(c);
+    ti_leave(*ierr);
+}
+
+void mpi_comm_idup_with_info_f08_(MPI_Fint *comm, MPI_Fint *info, MPI_Fint *newcomm,
+                                  MPI_Fint *request, MPI_Fint *ierr)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_COMM_IDUP_WITH_INFO, TI_BINDING_FORTRAN);
+
+    if (!c) {
+        TI_NEXT(mpi_comm_idup_with_info_f08_)(comm, info, newcomm, request, ierr);
+        return;
+    }
+    c->comm = PMPI_Comm_f2c(*comm);
+    c->newcomm = newcomm;
+    c->req = request;
+    ti_pre_comm_idup(c);
+    if (!ierr)
+        ierr = &c->ierr;
+    TI_NEXT(mpi_comm_idup_with_info_f08_)(comm, info, newcomm, request, ierr);
+    if (*ierr == MPI_SUCCESS)
+        ti_rec_comm_idup(c);
+    ti_leave(*ierr);
+}
+NOTED(mpi_info_create_env_f08_, (MPI_Fint *argc, char *argv, MPI_Fint *info, MPI_Fint *ierr,
+                                 size_t argv_len),
+      (argc, argv, info, ierr, argv_len))
+NOTED(mpi_info_get_string_f08_, (MPI_Fint *info, const char *key, MPI_Fint *buflen, char *value,
+                                 MPI_Fint *flag, MPI_Fint *ierr, size_t key_len,
+                                 size_t value_len),
+      (info, key, buflen, value, flag, ierr, key_len, value_len))
+NOTED(mpi_op_create_c_f08_, (MPI_Fint *user_fn, MPI_Fint *commute, MPI_Fint *op,
+                             MPI_Fint *ierr),
+      (user_fn, commute, op, ierr))
+NOTED(mpi_register_datarep_c_f08_, (const char *datarep, MPI_Fint *read_conversion_fn,
+                                    MPI_Fint *write_conversion_fn, void *dtype_file_extent_fn,
+                                    void *extra_state, MPI_Fint *ierr, size_t datarep_len),
+      (datarep, read_conversion_fn, write_conversion_fn, dtype_file_extent_fn, extra_state,
+       ierr, datarep_len))
+NOTED(mpi_type_get_envelope_c_f08_, (MPI_Fint *type, MPI_Count *num_integers,
+                                     MPI_Count *num_addresses, MPI_Count *num_large_counts,
+                                     MPI_Count *num_datatypes, MPI_Fint *combiner,
+                                     MPI_Fint *ierr),
+      (type, num_integers, num_addresses, num_large_counts, num_datatypes, combiner, ierr))
+NOTED(mpi_type_get_contents_c_f08_, (MPI_Fint *type, MPI_Count *max_integers,
+                                     MPI_Count *max_addresses, MPI_Count *max_large_counts,
+                                     MPI_Count *max_datatypes, MPI_Fint *array_of_integers,
+                                     MPI_Aint *array_of_addresses,
+                                     MPI_Count *array_of_large_counts,
+                                     MPI_Fint *array_of_datatypes, MPI_Fint *ierr),
+      (type, max_integers, max_addresses, max_large_counts, max_datatypes, array_of_integers,
+       array_of_addresses, array_of_large_counts, array_of_datatypes, ierr))
+NOTED(mpi_session_get_info_f08_, (MPI_Fint *session, MPI_Fint *info_used, MPI_Fint *ierr),
+      (session, info_used, ierr))
+NOTED(mpi_session_get_num_psets_f08_, (MPI_Fint *session, MPI_Fint *info, MPI_Fint *npset_names,
+                                       MPI_Fint *ierr),
+      (session, info, npset_names, ierr))
+NOTED(mpi_session_get_nth_pset_f08_, (MPI_Fint *session, MPI_Fint *info, MPI_Fint *n,
+                                      MPI_Fint *pset_len, char *pset_name, MPI_Fint *ierr,
+                                      size_t pset_name_len),
+      (session, info, n, pset_len, pset_name, ierr, pset_name_len))
+NOTED(mpi_session_get_pset_info_f08_, (MPI_Fint *session, const char *pset_name, MPI_Fint *info,
+                                       MPI_Fint *ierr, size_t pset_name_len),
+      (session, pset_name, info, ierr, pset_name_len))
+NOTED(mpi_session_create_errhandler_f08_, (void *function, MPI_Fint *errhandler,
+                                           MPI_Fint *ierr),
+      (function, errhandler, ierr))
+NOTED(mpi_session_get_errhandler_f08_, (MPI_Fint *session, MPI_Fint *errhandler,
+                                        MPI_Fint *ierr),
+      (session, errhandler, ierr))
+NOTED(mpi_session_set_errhandler_f08_, (MPI_Fint *session, MPI_Fint *errhandler,
+                                        MPI_Fint *ierr),
+      (session, errhandler, ierr))
+NOTED(mpi_session_call_errhandler_f08_, (MPI_Fint *session, MPI_Fint *errorcode,
+                                         MPI_Fint *ierr),
+      (session, errorcode, ierr))
+NOTED(mpi_group_from_session_pset_f08_, (MPI_Fint *session, const char *pset_name,
+                                         MPI_Fint *newgroup, MPI_Fint *ierr,
+                                         size_t pset_name_len),
+      (session, pset_name, newgroup, ierr, pset_name_len))
+UNTRACED(mpi_session_init_f08_, (MPI_Fint *info, MPI_Fint *errhandler, MPI_Fint *session,
+                                 MPI_Fint *ierr),
+         (info, errhandler, session, ierr), "MPI_Session_init", true)
+UNTRACED(mpi_session_finalize_f08_, (MPI_Fint *session, MPI_Fint *ierr),
+         (session, ierr), "MPI_Session_finalize", true)
+UNTRACED(mpi_comm_create_from_group_f08_, (MPI_Fint *group, const char *stringtag,
+                                           MPI_Fint *info, MPI_Fint *errhandler,
+                                           MPI_Fint *newcomm, MPI_Fint *ierr,
+                                           size_t stringtag_len),
+         (group, stringtag, info, errhandler, newcomm, ierr,
+          stringtag_len), "MPI_Comm_create_from_group", true)
+UNTRACED(mpi_intercomm_create_from_groups_f08_, (MPI_Fint *local_group, MPI_Fint *local_leader,
+                                                 MPI_Fint *remote_group,
+                                                 MPI_Fint *remote_leader, const char *stringtag,
+                                                 MPI_Fint *info, MPI_Fint *errhandler,
+                                                 MPI_Fint *newintercomm, MPI_Fint *ierr,
+                                                 size_t stringtag_len),
+         (local_group, local_leader, remote_group, remote_leader, stringtag, info, errhandler,
+          newintercomm, ierr, stringtag_len), "MPI_Intercomm_create_from_groups", true)

@@ -169,6 +169,10 @@ int64_t ti_redop(MPI_Op op);
 void ti_lend_status(struct ti_call *c);
 void ti_match(struct ti_event *ev, const struct ti_call *c, const void *status, int own_rank);
 
+/* fortran.c: whether the status, or array of statuses, is to be ignored. */
+bool ti_fortran_ignores(const void *status);
+bool ti_fortran_ignores_all(const void *statuses);
+
 /* rec_request.c: a request was made by *c->req; its number for the event. */
 int64_t ti_request_add(struct ti_call *c, bool wildcard, int own_rank);
 

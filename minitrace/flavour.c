@@ -1,0 +1,21 @@
+/* What the front finds in a flavour. */
+#include "minitrace/state.h"
+
+#ifndef TI_VERSION
+#define TI_VERSION "0.1.0"
+#endif
+
+void *ti_next[TI_NAMES];
+void *ti_real[TI_NAMES];
+
+/* flavour_shims.S */
+extern void *const ti_flavour_shims[TI_NAMES] __attribute__((visibility("hidden")));
+
+struct ti_flavour ti_flavour = {
+    .version = TI_VERSION,
+    .names = TI_NAMES,
+    .shim = ti_flavour_shims,
+    .nothing = ti_nothing,
+    .next = ti_next,
+    .real = ti_real,
+};

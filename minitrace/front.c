@@ -1,0 +1,417 @@
+/* Where the stubs lead: what MPI library there is, its flavour, and the table. */
+#include "minitrace/front.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <limits.h>
+#include <link.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#ifndef TI_VERSION
+#define TI_VERSION "0.1.0"
+#endif
+
+/* front_stubs.S */
+extern void *ti_front_slot[2 * TI_NAMES + 1] __attribute__((visibility("hidden")));
+extern const char ti_front_begin[], ti_front_end[] __attribute__((visibility("hidden")));
+int ti_front_through(void) __attribute__((visibility("hidden")));
+void *ti_front_first(size_t slot, const void *caller);
+
+#define NAME_BYTES 64 /* more than the longest and a P */
+
+/* In the order of their numbers, each with its NUL. */
+static const char names[] =
+#define NAME(mpi, pmpi) #mpi "\0"
+#include "minitrace/mpi_names.inc"
+#undef NAME
+    ;
+
+static enum {
+    UNDECIDED,
+    DECIDING,
+    TRACING, /* with `flavour` */
+    PASSING, /* calls go where they would without us */
+} mode;
+static bool settled[TI_NAMES];
+static bool ambiguous; /* two MPI libraries: where a call goes depends on the caller */
+static struct ti_flavour *flavour;
+static pthread_mutex_t lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
+static void *mpi;                 /* for dlsym(): the MPI library and what it is linked with */
+static char started_in[PATH_MAX]; /* with a '/', if the name we were loaded by is relative */
+
+/* ------------------------------------------------------------- speaking -- */
+
+/* One process of the run speaks, as far as launchers say which they are. */
+static bool speaks(void)
+{
+    static const char *const ranks[] = {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK",
+                                        "SLURM_PROCID"};
+
+    for (size_t i = 0; i < sizeof ranks / sizeof *ranks; i++) {
+        const char *rank = getenv(ranks[i]);
+
+        if (rank)
+            return strcmp(rank, "0") == 0;
+    }
+    return true;
+}
+
+static void write_line(const char *fmt, va_list ap)
+{
+    char line[PATH_MAX + 256] = "tiara: ";
+    size_t n = strlen(line);
+
+    vsnprintf(line + n, sizeof line - n - 1, fmt, ap);
+    n = strlen(line);
+    line[n++] = '\n';
+    if (write(STDERR_FILENO, line, n) < 0)
+        return; /* nobody to tell */
+}
+
+__attribute__((format(printf, 1, 2))) static void say(const char *fmt, ...)
+{
+    va_list ap;
+
+    if (!speaks())
+        return;
+    va_start(ap, fmt);
+    write_line(fmt, ap);
+    va_end(ap);
+}
+
+/* ------------------------------------------------------ the MPI library -- */
+
+enum kind { OPENMPI, MPICH, KINDS };
+
+static const struct {
+    const char *soname, *flavour;
+    enum kind kind;
+} libraries[] = {
+    {"libmpi.so.40", "libminitrace-openmpi.so", OPENMPI},
+    {"libmpich.so.12", "libminitrace-mpich.so", MPICH}, /* Debian's name of it */
+    {"libmpi.so.12", "libminitrace-mpich.so", MPICH},   /* and of all that have its ABI */
+};
+
+struct found {
+    const char *flavour[KINDS];
+    char path[PATH_MAX]; /* of the library found last */
+};
+
+/* The object's DT_SONAME, or the end of its file's name. */
+static const char *soname_of(const struct dl_phdr_info *info)
+{
+    const char *slash = strrchr(info->dlpi_name, '/');
+    const ElfW(Dyn) *dynamic = NULL;
+    const char *strings = NULL;
+    size_t soname = 0;
+
+    for (int i = 0; i < info->dlpi_phnum; i++)
+        if (info->dlpi_phdr[i].p_type == PT_DYNAMIC)
+            dynamic = (const void *)(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr);
+    for (; dynamic && dynamic->d_tag != DT_NULL; dynamic++) {
+        if (dynamic->d_tag == DT_SONAME)
+            soname = dynamic->d_un.d_val;
+        if (dynamic->d_tag == DT_STRTAB) /* the loader mostly leaves the address here */
+            strings = (const char *)(dynamic->d_un.d_ptr < info->dlpi_addr
+                                         ? info->dlpi_addr + dynamic->d_un.d_ptr
+                                         : dynamic->d_un.d_ptr);
+    }
+    if (soname && strings)
+        return strings + soname;
+    return slash ? slash + 1 : info->dlpi_name;
+}
+
+static int look(struct dl_phdr_info *info, size_t size, void *arg)
+{
+    struct found *found = arg;
+    const char *soname;
+
+    (void)size;
+    if (!info->dlpi_name[0] || !strstr(info->dlpi_name, "mpi"))
+        return 0;
+    soname = soname_of(info);
+    for (size_t i = 0; i < sizeof libraries / sizeof *libraries; i++)
+        if (strcmp(soname, libraries[i].soname) == 0) {
+            found->flavour[libraries[i].kind] = libraries[i].flavour;
+            snprintf(found->path, sizeof found->path, "%s", info->dlpi_name);
+        }
+    return 0;
+}
+
+/* -------------------------------------------------------------- flavour -- */
+
+/* The folder of the file, with its '/'; false if that does not fit. */
+static bool folder_of(const char *file, char *out)
+{
+    const char *slash = strrchr(file, '/');
+    int n = snprintf(out, PATH_MAX, "%.*s", slash ? (int)(slash - file) + 1 : 0, file);
+
+    return n < PATH_MAX;
+}
+
+/* The flavour's file: beside us, or, where we are a link, beside what it names. */
+static bool find_flavour(const char *name, char *path)
+{
+    char ours[PATH_MAX], real[PATH_MAX], dir[PATH_MAX];
+    const char *const files[] = {ours, real};
+    Dl_info self;
+
+    if (!dladdr(ti_front_begin, &self) ||
+        snprintf(ours, PATH_MAX, "%s%s", self.dli_fname[0] == '/' ? "" : started_in,
+                 self.dli_fname) >= PATH_MAX ||
+        !realpath(ours, real))
+        return false;
+    for (int i = 0; i < 2; i++)
+        if (folder_of(files[i], dir) && snprintf(path, PATH_MAX, "%s%s", dir, name) < PATH_MAX &&
+            access(path, F_OK) == 0)
+            return true;
+    return false;
+}
+
+static struct ti_flavour *load(const char *name)
+{
+    char path[PATH_MAX];
+    struct ti_flavour *f;
+    void *handle;
+
+    if (!find_flavour(name, path)) {
+        say("nothing is recorded: the program's MPI library takes '%s', which is not beside "
+            "libminitrace.so",
+            name);
+        return NULL;
+    }
+    handle = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+    if (!handle) {
+        say("nothing is recorded: %s", dlerror());
+        return NULL;
+    }
+    f = dlsym(handle, "ti_flavour");
+    if (f && strcmp(f->version, TI_VERSION) == 0 && f->names == TI_NAMES)
+        return f;
+    say("nothing is recorded: '%s' and libminitrace.so are of different builds", path);
+    return NULL;
+}
+
+/* ---------------------------------------------------------------- table -- */
+
+/* Where the definition that the caller's object is linked with lies, if it is not
+ * in the scope that all share: a plug-in, or a Python module, has its own. */
+static void *find_for(const void *caller, const char *name)
+{
+    Dl_info info;
+    void *object, *found;
+
+    if (!caller || !dladdr(caller, &info))
+        return NULL;
+    object = dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
+    if (!object)
+        return NULL;
+    found = dlsym(object, name);
+    dlclose(object);
+    return found;
+}
+
+/* What a call of `name` by `caller` meets after us. */
+static void *find_next(const char *name, const void *caller)
+{
+    void *found = ambiguous ? find_for(caller, name) : NULL;
+
+    if (!found)
+        found = dlsym(RTLD_NEXT, name);
+    if (!found && mpi)
+        found = dlsym(mpi, name);
+    return found ? found : find_for(caller, name);
+}
+
+/* The MPI library's own. */
+static void *find_real(const char *name, const void *caller)
+{
+    void *found = mpi ? dlsym(mpi, name) : NULL;
+
+    return found ? found : find_next(name, caller);
+}
+
+static bool is_stub(const void *address)
+{
+    return (const char *)address >= ti_front_begin && (const char *)address < ti_front_end;
+}
+
+/* Whether a tool in front of us has taken the name, whose next definition is
+ * `next`. */
+static bool is_taken(const char *name, const void *next)
+{
+    const void *first = dlsym(RTLD_DEFAULT, name);
+    const ElfW(Sym) *symbol = NULL;
+    Dl_info info;
+
+    if (!first || first == next || is_stub(first))
+        return false;
+    /* a program that is loaded at a fixed address knows a function of a library by
+     * an address of its own, which is no definition */
+    return dladdr1(first, &info, (void **)&symbol, RTLD_DL_SYMENT) && symbol &&
+           symbol->st_shndx != SHN_UNDEF;
+}
+
+static void set_slot(size_t slot, void *target)
+{
+    __atomic_store_n(&ti_front_slot[slot], target, __ATOMIC_RELEASE);
+}
+
+/* Fill in what belongs to the k-th name; `caller` wants it, or NULL.  False if
+ * there is no such function. */
+static bool settle(size_t k, const char *name, const void *caller)
+{
+    char twin[NAME_BYTES];
+    void *next = find_next(name, caller), *real, *shim;
+    bool taken;
+
+    snprintf(twin, sizeof twin, "%c%s", name[0] == 'M' ? 'P' : 'p', name);
+    real = find_real(twin, caller);
+    if (!next || !real)
+        return false;
+    shim = flavour->shim[k];
+    taken = is_taken(name, next);
+    flavour->real[k] = real;
+    flavour->next[k] = taken ? real : next;
+    set_slot(2 * k, shim ? shim : next);
+    set_slot(2 * k + 1, shim && taken ? shim : real);
+    return settled[k] = true;
+}
+
+static bool ends_with(const char *name, const char *ending)
+{
+    size_t n = strlen(name), e = strlen(ending);
+
+    return n >= e && strcmp(name + n - e, ending) == 0;
+}
+
+/* Settle all names whose library is there.  Functions of Fortran come in groups,
+ * by library; to look for each of them in vain takes time. */
+static void settle_all(void)
+{
+    static const struct {
+        const char *ending, *one;
+    } groups[] = {{"_f08ts_", "mpi_send_f08ts_"}, {"_f08_", "mpi_init_f08_"}, {"_", "mpi_init_"}};
+    enum { GROUPS = sizeof groups / sizeof *groups };
+    bool there[GROUPS];
+    const char *name = names;
+
+    for (int g = 0; g < GROUPS; g++)
+        there[g] = dlsym(RTLD_NEXT, groups[g].one) != NULL;
+    for (size_t k = 0; k < TI_NAMES; k++, name += strlen(name) + 1) {
+        int g = 0;
+
+        if (name[0] == 'm') {
+            while (!ends_with(name, groups[g].ending))
+                g++;
+            if (!there[g])
+                continue;
+        }
+        settle(k, name, NULL);
+    }
+}
+
+/* ------------------------------------------------------------- deciding -- */
+
+static void trace_with(struct ti_flavour *f)
+{
+    flavour = f;
+    flavour->mpi = mpi;
+    flavour->through = ti_front_through;
+    set_slot(2 * TI_NAMES, (void *)flavour->nothing);
+    settle_all();
+    mode = TRACING;
+}
+
+/* Find out what MPI library there is.  If there is none that we know: not yet
+ * decided, or, if one is `called`, passing. */
+static void decide(bool called)
+{
+    struct found found = {{NULL, NULL}, ""};
+    struct ti_flavour *f = NULL;
+
+    dl_iterate_phdr(look, &found);
+    mode = DECIDING;
+    if (found.flavour[OPENMPI] && found.flavour[MPICH]) {
+        ambiguous = true;
+        say("nothing is recorded: the program has two MPI libraries, Open MPI and MPICH");
+    } else if (found.flavour[OPENMPI] || found.flavour[MPICH]) {
+        mpi = dlopen(found.path, RTLD_LAZY | RTLD_NOLOAD);
+        f = load(found.flavour[found.flavour[OPENMPI] ? OPENMPI : MPICH]);
+    } else if (called) {
+        say("nothing is recorded: the program's MPI library is neither Open MPI nor MPICH");
+    } else {
+        mode = UNDECIDED;
+        return;
+    }
+    if (f)
+        trace_with(f);
+    else
+        mode = PASSING;
+}
+
+__attribute__((constructor)) static void loaded(void)
+{
+    int saved = errno;
+    Dl_info self;
+
+    if (dladdr(ti_front_begin, &self) && self.dli_fname[0] != '/' &&
+        getcwd(started_in, sizeof started_in - 1))
+        strcat(started_in, "/");
+    pthread_mutex_lock(&lock);
+    if (mode == UNDECIDED)
+        decide(false);
+    pthread_mutex_unlock(&lock);
+    errno = saved;
+}
+
+/* A program that calls what its MPI library does not have would have been told
+ * so by the loader, and ended. */
+__attribute__((noreturn, format(printf, 1, 2))) static void end(const char *fmt, ...)
+{
+    va_list ap;
+
+    va_start(ap, fmt);
+    write_line(fmt, ap);
+    va_end(ap);
+    _exit(127);
+}
+
+void *ti_front_first(size_t slot, const void *caller)
+{
+    int saved = errno;
+    char name[NAME_BYTES];
+    const char *mpi_name = names;
+    void *target;
+
+    for (size_t k = 0; k < slot / 2; k++)
+        mpi_name += strlen(mpi_name) + 1;
+    snprintf(name, sizeof name, "%s%s",
+             slot % 2 == 0        ? ""
+             : mpi_name[0] == 'M' ? "P"
+                                  : "p",
+             mpi_name);
+    pthread_mutex_lock(&lock);
+    if (mode == UNDECIDED)
+        decide(true);
+    if (mode == TRACING && (settled[slot / 2] || settle(slot / 2, mpi_name, caller))) {
+        target = ti_front_slot[slot];
+    } else {
+        target = find_next(name, caller);
+        if (target && mode == PASSING && !ambiguous)
+            set_slot(slot, target);
+    }
+    pthread_mutex_unlock(&lock);
+    if (!target)
+        end("the program calls '%s', which its MPI library does not have", name);
+    dlerror(); /* what we did not find is nobody else's business */
+    errno = saved;
+    return target;
+}

@@ -1,0 +1,59 @@
+/*
+ * The library that is preloaded, and the flavours behind it.
+ *
+ * libminitrace.so, the front, knows no MPI library.  It stands in for every
+ * function that has a shim, MPI_X and its profiling twin PMPI_X alike, in C and
+ * in Fortran, with a stub: a jump through a table, which leaves registers, stack
+ * and return address as they are.  What MPI library the process has shows when the
+ * front is loaded, or, if the program loads MPI itself, at the first call.  The
+ * front then loads the flavour made for that library, libminitrace-openmpi.so or
+ * libminitrace-mpich.so, which lies beside it, and fills the table:
+ *
+ *     MPI_X   -> the flavour's shim, which goes on to the definition of MPI_X that
+ *                comes after the front: a tool's preloaded behind us, or MPI's own
+ *     PMPI_X  -> MPI's own
+ *
+ * except where a tool in front of us (in the program itself, or preloaded before
+ * us) has taken MPI_X, which therefore never comes here; but its call of PMPI_X
+ * does:
+ *
+ *     PMPI_X  -> the flavour's shim, which goes on to MPI's own
+ *
+ * Where there is nothing to trace with (another MPI library, two of them, no
+ * flavour for it), each stub leads to what the caller would have called without
+ * us.
+ */
+#ifndef TI_FRONT_H
+#define TI_FRONT_H
+
+#include <stddef.h>
+
+/* The names have numbers.  The slots of the table are: MPI_X, PMPI_X of the first
+ * name, of the second, ...; at last the one with which a flavour calibrates. */
+enum ti_name {
+#define NAME(mpi, pmpi) TI_N_##mpi,
+#include "minitrace/mpi_names.inc"
+#undef NAME
+    TI_NAMES
+};
+
+/* What a flavour exports, under the name ti_flavour. */
+struct ti_flavour {
+    /* its own; both must be the front's */
+    const char *version;
+    size_t names;
+
+    /* its shims, NULL for names it has none of; and one of no MPI function */
+    void *const *shim;
+    int (*nothing)(void);
+
+    /* filled in by the front: where each shim goes on to, MPI's own function (what
+     * we call ourselves), a stub that leads to `nothing`, and a handle of the MPI
+     * library for dlsym() */
+    void **next;
+    void **real;
+    int (*through)(void);
+    void *mpi;
+};
+
+#endif

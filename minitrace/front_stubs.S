@@ -1,0 +1,192 @@
+/*
+ * The front's stubs and their table (front.h).
+ *
+ * A stub is one jump through its slot.  At first the slot leads to the stub's
+ * second half, which says the slot's number to ti_front_first() and then goes
+ * where that says, with all that a call may have in registers as it was.
+ */
+#if defined __CET__
+#include <cet.h>
+#endif
+#ifndef _CET_ENDBR
+#define _CET_ENDBR
+#endif
+
+        .hidden ti_front_slot, ti_front_begin, ti_front_end, ti_front_through, ti_front_first
+        .globl  ti_front_slot, ti_front_begin, ti_front_end
+
+#if defined __x86_64__
+
+        .macro  stub name
+        .globl  \name
+        .type   \name, @function
+        .p2align 3
+\name:
+        _CET_ENDBR
+        jmp     *ti_front_slot + 8 * slot(%rip)
+        .size   \name, . - \name
+        .section .text.first, "ax", @progbits
+.Lfirst_\name:
+        _CET_ENDBR
+        pushq   $slot
+        jmp     first
+        .data
+        .quad   .Lfirst_\name
+        .text
+        .set    slot, slot + 1
+        .endm
+
+        .section .text.first, "ax", @progbits
+        .type   first, @function
+first:                                          /* on the stack: slot, return address */
+        .cfi_startproc
+        .cfi_def_cfa_offset 16
+        pushq   %rbp
+        .cfi_def_cfa_offset 24
+        .cfi_offset %rbp, -24
+        movq    %rsp, %rbp
+        .cfi_def_cfa_register %rbp
+        pushq   %rax                            /* vector registers of a variadic call */
+        pushq   %rdi
+        pushq   %rsi
+        pushq   %rdx
+        pushq   %rcx
+        pushq   %r8
+        pushq   %r9
+        pushq   %r10
+        subq    $128, %rsp
+        andq    $-16, %rsp
+        movaps  %xmm0, (%rsp)
+        movaps  %xmm1, 16(%rsp)
+        movaps  %xmm2, 32(%rsp)
+        movaps  %xmm3, 48(%rsp)
+        movaps  %xmm4, 64(%rsp)
+        movaps  %xmm5, 80(%rsp)
+        movaps  %xmm6, 96(%rsp)
+        movaps  %xmm7, 112(%rsp)
+        movq    8(%rbp), %rdi
+        movq    16(%rbp), %rsi
+        call    ti_front_first
+        movq    %rax, %r11
+        movaps  (%rsp), %xmm0
+        movaps  16(%rsp), %xmm1
+        movaps  32(%rsp), %xmm2
+        movaps  48(%rsp), %xmm3
+        movaps  64(%rsp), %xmm4
+        movaps  80(%rsp), %xmm5
+        movaps  96(%rsp), %xmm6
+        movaps  112(%rsp), %xmm7
+        movq    -8(%rbp), %rax
+        movq    -16(%rbp), %rdi
+        movq    -24(%rbp), %rsi
+        movq    -32(%rbp), %rdx
+        movq    -40(%rbp), %rcx
+        movq    -48(%rbp), %r8
+        movq    -56(%rbp), %r9
+        movq    -64(%rbp), %r10
+        leave
+        .cfi_def_cfa %rsp, 16
+        leaq    8(%rsp), %rsp                   /* the slot */
+        .cfi_def_cfa_offset 8
+        jmp     *%r11
+        .cfi_endproc
+        .size   first, . - first
+
+#elif defined __aarch64__
+
+#if defined __ARM_FEATURE_BTI_DEFAULT
+#define BTI bti c
+        .section .note.gnu.property, "a"
+        .p2align 3
+        .word   4, 16, 5                        /* of GNU: AArch64's features: BTI */
+        .asciz  "GNU"
+        .word   0xc0000000, 4, 1, 0
+        .text
+#else
+#define BTI
+#endif
+
+        .macro  stub name
+        .globl  \name
+        .type   \name, %function
+        .p2align 2
+\name:
+        BTI
+        adrp    x16, ti_front_slot + 8 * slot
+        ldr     x16, [x16, #:lo12:ti_front_slot + 8 * slot]
+        br      x16
+        .size   \name, . - \name
+        .section .text.first, "ax", %progbits
+.Lfirst_\name:
+        BTI
+        mov     w17, #slot
+        b       first
+        .data
+        .xword  .Lfirst_\name
+        .text
+        .set    slot, slot + 1
+        .endm
+
+        .section .text.first, "ax", %progbits
+        .type   first, %function
+first:                                          /* the slot in w17 */
+        .cfi_startproc
+        stp     x29, x30, [sp, #-224]!
+        .cfi_def_cfa_offset 224
+        .cfi_offset x29, -224
+        .cfi_offset x30, -216
+        mov     x29, sp
+        stp     x0, x1, [sp, #16]
+        stp     x2, x3, [sp, #32]
+        stp     x4, x5, [sp, #48]
+        stp     x6, x7, [sp, #64]
+        str     x8, [sp, #80]
+        stp     q0, q1, [sp, #96]
+        stp     q2, q3, [sp, #128]
+        stp     q4, q5, [sp, #160]
+        stp     q6, q7, [sp, #192]
+        mov     w0, w17
+        mov     x1, x30
+        bl      ti_front_first
+        mov     x16, x0
+        ldp     x0, x1, [sp, #16]
+        ldp     x2, x3, [sp, #32]
+        ldp     x4, x5, [sp, #48]
+        ldp     x6, x7, [sp, #64]
+        ldr     x8, [sp, #80]
+        ldp     q0, q1, [sp, #96]
+        ldp     q2, q3, [sp, #128]
+        ldp     q4, q5, [sp, #160]
+        ldp     q6, q7, [sp, #192]
+        ldp     x29, x30, [sp], #224
+        .cfi_restore x29
+        .cfi_restore x30
+        .cfi_def_cfa_offset 0
+        br      x16
+        .cfi_endproc
+        .size   first, . - first
+
+#else
+#error "the stubs are written for x86-64 and AArch64: tell them how this processor jumps"
+#endif
+
+        .set    slot, 0
+        .data
+        .p2align 6
+        .type   ti_front_slot, %object
+ti_front_slot:
+        .text
+        .p2align 4
+        .cfi_startproc                          /* one frame description for them all */
+ti_front_begin:
+#define NAME(mpi, pmpi)                                                                            \
+        stub    mpi;                                                                               \
+        stub    pmpi;
+#include "minitrace/mpi_names.inc"
+        stub    ti_front_through
+ti_front_end:
+        .cfi_endproc
+        .data
+        .size   ti_front_slot, . - ti_front_slot
+
+        .section .note.GNU-stack, "", %progbits
