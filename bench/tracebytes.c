@@ -63,7 +63,7 @@ static void print_event(const struct ti_reader *r, const struct ti_event *ev)
            ti_op_info(ev->op)->text);
     if (ev->mask & TI_M_PEER)
         printf(" %" PRId64 " %" PRId64 " %" PRId64,
-               ti_reader_world(r, ev->arg[TI_F_COMM], ev->arg[TI_F_PEER]), value(ev, TI_F_TAG), bytes);
+               ti_reader_world(r, ti_reader_event_comm(r, ev), ev->arg[TI_F_PEER]), value(ev, TI_F_TAG), bytes);
     else if (ev->mask & TI_M_BYTES)
         printf(" %" PRId64, bytes);
     if (ev->mask & TI_M_ROOT)

@@ -78,6 +78,8 @@ struct ti_reader {
     struct strings sites, calls, files;
     struct ti_comm *comm; /* [index], member NULL if not there */
     uint32_t ncomms;
+    int64_t *window; /* [number], its communicator */
+    int64_t nwindows;
     struct long_vec *vec; /* in the order in which events refer to them */
     int nvecs, vecs_used;
     uint64_t kept; /* bytes, see KEEP_MAX */
@@ -957,6 +959,24 @@ static void free_used(struct ti_reader *r)
     }
 }
 
+/* Keep the communicator of the next window; of one that is out of turn, or too
+ * many, nothing is known. */
+static __attribute__((noinline)) void note_window(struct ti_reader *r, const struct ti_event *ev)
+{
+    size_t room = (size_t)r->nwindows + 1;
+    int64_t *grown;
+
+    if (ev->arg[TI_F_WIN] != r->nwindows || !keep(r, sizeof *grown))
+        return;
+    if ((room & (room - 1)) == 0 || !r->window) { /* grows by doubling */
+        grown = realloc(r->window, 2 * room * sizeof *grown);
+        if (!grown)
+            return;
+        r->window = grown;
+    }
+    r->window[r->nwindows++] = ev->arg[TI_F_COMM];
+}
+
 int ti_reader_next(struct ti_reader *r, struct ti_event *ev, struct ti_err *err)
 {
     if (__builtin_expect(r->left == 0, 0)) {
@@ -982,6 +1002,8 @@ int ti_reader_next(struct ti_reader *r, struct ti_event *ev, struct ti_err *err)
         r->have_totals = false;
         return -1;
     }
+    if (__builtin_expect((ev->mask & (TI_M_WIN | TI_M_COMM)) == (TI_M_WIN | TI_M_COMM), 0))
+        note_window(r, ev);
     r->left--;
     r->events++;
     return 1;
@@ -1100,6 +1122,7 @@ void ti_reader_close(struct ti_reader *r)
         free(r->vec_buf[i]);
     free(r->pair);
     free(r->comm);
+    free(r->window);
     free(r->vec);
     if (r->own_fd)
         close(r->fd);
@@ -1196,4 +1219,16 @@ int64_t ti_reader_world(const struct ti_reader *r, int64_t comm, int64_t delta)
     if (c->remote)
         return peer >= 0 && peer < c->remote_size ? c->remote[peer] : -1;
     return peer >= 0 && peer < c->size ? c->member[peer] : -1;
+}
+
+int64_t ti_reader_event_comm(const struct ti_reader *r, const struct ti_event *ev)
+{
+    int64_t win;
+
+    if (ev->mask & TI_M_COMM2)
+        return ev->arg[TI_F_COMM2];
+    if (ev->mask & TI_M_COMM)
+        return ev->arg[TI_F_COMM];
+    win = ev->mask & TI_M_WIN ? ev->arg[TI_F_WIN] : -1;
+    return win >= 0 && win < r->nwindows ? r->window[win] : -1;
 }

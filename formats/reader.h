@@ -88,4 +88,9 @@ ti_status ti_reader_verify(struct ti_reader *r, uint64_t *events, struct ti_err 
  * communicator or the rank does not exist. */
 int64_t ti_reader_world(const struct ti_reader *r, int64_t comm, int64_t delta);
 
+/* The communicator that PEER and its relatives in an event that was given last
+ * are ranks of: its own, the leaders', or that of its window.  -1: it does not say
+ * (a wait), or its window's creation was not met. */
+int64_t ti_reader_event_comm(const struct ti_reader *r, const struct ti_event *ev);
+
 #endif

@@ -39,6 +39,61 @@ static uint64_t sum(const struct ti_vec *vec)
     return total;
 }
 
+static bool reads(uint32_t op)
+{
+    return op >= TI_OP_FILE_READ && op <= TI_OP_FILE_READ_ORDERED_END;
+}
+
+enum ti_op_kind ti_op_kind(uint32_t op)
+{
+    if (op >= TI_OP_PUT && op <= TI_OP_RGET_ACCUMULATE)
+        return TI_OP_KIND_RMA;
+    if (reads(op) || (op >= TI_OP_FILE_WRITE && op <= TI_OP_FILE_WRITE_ORDERED_END))
+        return TI_OP_KIND_FILE;
+    return TI_OP_KIND_OTHER;
+}
+
+static void count_rma(struct ti_op_count *op, const struct ti_event *ev)
+{
+    uint64_t origin = field(ev, TI_F_BYTES), target = field(ev, TI_F_BYTES2);
+
+    if (field(ev, TI_F_PEER) == (uint64_t)TI_NULL)
+        return;
+    switch (ev->op) {
+    case TI_OP_PUT:
+    case TI_OP_RPUT:
+    case TI_OP_ACCUMULATE:
+    case TI_OP_RACCUMULATE:
+        op->bytes += origin;
+        break;
+    case TI_OP_GET:
+    case TI_OP_RGET:
+        op->got += target;
+        break;
+    case TI_OP_FETCH_AND_OP:
+    case TI_OP_COMPARE_AND_SWAP:
+        op->bytes += field(ev, TI_F_REDOP) == TI_REDOP_NO_OP ? 0 : origin;
+        op->got += origin;
+        break;
+    default:
+        op->bytes += origin;
+        op->got += target;
+    }
+}
+
+/* What ends a split access has no BYTES: what begins it has counted. */
+static void count_file(struct ti_op_count *op, const struct ti_event *ev)
+{
+    uint64_t moved = field(ev, ev->mask & TI_M_BYTES2 ? TI_F_BYTES2 : TI_F_BYTES);
+
+    if (!(ev->mask & TI_M_BYTES))
+        return;
+    if (reads(ev->op))
+        op->got += moved;
+    else
+        op->bytes += moved;
+}
+
 static uint64_t bytes_given(const struct ti_reader *r, const struct ti_event *ev)
 {
     const struct ti_comm *comm;
@@ -101,6 +156,10 @@ ti_status ti_scan_event(struct ti_scan *scan, const struct ti_reader *r, const s
             scan->messages++;
             op->bytes += field(ev, TI_F_BYTES);
         }
+    } else if (ti_op_kind(ev->op) == TI_OP_KIND_RMA) {
+        count_rma(op, ev);
+    } else if (ti_op_kind(ev->op) == TI_OP_KIND_FILE) {
+        count_file(op, ev);
     } else if (ev->op == TI_OP_UNTRACED) {
         const char *name = ti_reader_string(r, TI_STRING_CALL, field(ev, TI_F_CALL));
 

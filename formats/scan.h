@@ -11,11 +11,18 @@
  * Bytes of an operation are what the rank hands over: the message of a send
  * (none to MPI_PROC_NULL); in a collective the rank's own share to everybody,
  * and where only the root gives (bcast, scatter, scatterv) what it hands to one
- * rank.  Receives, waits and the rest have none.
+ * rank; what it puts into a window (the origin) or writes to a file.  Receives,
+ * waits and the rest have none.  `got` is what a one-sided operation brings back
+ * (the target's side) or the rank reads from a file.  Of a file, split and
+ * non-blocking calls count with what they ask for, the others with what was moved.
  */
 struct ti_op_count {
-    uint64_t events, bytes;
+    uint64_t events, bytes, got;
 };
+
+/* One-sided transfers and accesses to files. */
+enum ti_op_kind { TI_OP_KIND_OTHER, TI_OP_KIND_RMA, TI_OP_KIND_FILE };
+enum ti_op_kind ti_op_kind(uint32_t op);
 
 /* How often a call that is not traced was met. */
 struct ti_call_count {

@@ -162,11 +162,15 @@ static json_t *totals(const struct ti_run *run)
     json_object_set_new(t, "bytes", json_integer(run->bytes));
     json_object_set_new(t, "messages", ti_json_u64(run->messages));
     for (uint32_t op = 0; op < TI_OP_COUNT; op++) {
+        json_t *o;
+
         if (!run->op[op].events)
             continue;
-        json_object_set_new(ops, ti_op_info(op)->text,
-                            json_pack("{s:o, s:o}", "events", ti_json_u64(run->op[op].events),
-                                      "bytes", ti_json_u64(run->op[op].bytes)));
+        o = json_pack("{s:o, s:o}", "events", ti_json_u64(run->op[op].events), "bytes",
+                      ti_json_u64(run->op[op].bytes));
+        if (run->op[op].got)
+            json_object_set_new(o, "got", ti_json_u64(run->op[op].got));
+        json_object_set_new(ops, ti_op_info(op)->text, o);
     }
     json_object_set_new(t, "operations", ops);
     for (int i = 0; i < run->nuntraced; i++)

@@ -361,6 +361,7 @@ static ti_status add_up(struct ti_run *run, const struct ti_run_rank *rank,
     for (int op = 0; op < TI_OP_COUNT; op++) {
         run->op[op].events += scan->op[op].events;
         run->op[op].bytes += scan->op[op].bytes;
+        run->op[op].got += scan->op[op].got;
     }
     for (int i = 0; i < scan->nuntraced; i++)
         if (!ti_call_count_add(&run->untraced, &run->nuntraced, scan->untraced[i].name,

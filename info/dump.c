@@ -109,12 +109,12 @@ static void put_delta(struct info_line *line, int64_t v)
 static void put_peer(struct info_line *line, const struct ti_reader *r, const struct ti_event *ev,
                      int64_t v)
 {
-    int64_t world;
+    int64_t comm = ti_reader_event_comm(r, ev), world;
 
     put_delta(line, v);
-    if (v <= TI_SELF || !(ev->mask & TI_M_COMM))
+    if (v <= TI_SELF || comm < 0)
         return;
-    world = ti_reader_world(r, ev->arg[TI_F_COMM], v);
+    world = ti_reader_world(r, comm, v);
     put_char(line, '(');
     if (world < 0)
         put_char(line, '?');

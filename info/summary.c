@@ -104,7 +104,8 @@ static bool take_operations(struct summary *sum, const json_t *totals)
         const json_t *o = json_object_get(ops, ti_op_info(op)->text);
 
         if (o && (!get_u64(o, "events", &sum->op[op].events) ||
-                  !get_u64(o, "bytes", &sum->op[op].bytes)))
+                  !get_u64(o, "bytes", &sum->op[op].bytes) ||
+                  (json_object_get(o, "got") && !get_u64(o, "got", &sum->op[op].got))))
             return false;
         in_ops += sum->op[op].events;
     }
@@ -238,6 +239,7 @@ static ti_status read_rank(struct summary *sum, int64_t rank, struct ti_err *err
     for (int op = 0; op < TI_OP_COUNT; op++) {
         sum->op[op].events += scan.op[op].events;
         sum->op[op].bytes += scan.op[op].bytes;
+        sum->op[op].got += scan.op[op].got;
     }
     st = TI_OK;
     for (int i = 0; i < scan.nuntraced; i++)
@@ -291,6 +293,22 @@ static uint64_t message_bytes(const struct summary *sum)
         if (ti_op_sends(op))
             bytes += sum->op[op].bytes;
     return bytes;
+}
+
+/* Of one-sided transfers, or accesses to files: calls, and the bytes that went
+ * there and came back. */
+static struct ti_op_count traffic(const struct summary *sum, enum ti_op_kind kind)
+{
+    struct ti_op_count all = {0};
+
+    for (uint32_t op = 0; op < TI_OP_COUNT; op++) {
+        if (ti_op_kind(op) != kind)
+            continue;
+        all.events += sum->op[op].events;
+        all.bytes += sum->op[op].bytes;
+        all.got += sum->op[op].got;
+    }
+    return all;
 }
 
 enum per_rank { EVENTS, VOLUME, BYTES, PER_RANK_COUNT };
@@ -400,19 +418,59 @@ static void print_nodes(const struct summary *sum)
     printf("%s\n", n > 8 ? ", ..." : "");
 }
 
+/* How much was sent, put, written, and so on; the latter two where there was any. */
+static void print_volumes(const struct summary *sum)
+{
+    static const struct {
+        enum ti_op_kind kind;
+        const char *title, *there, *back;
+    } kinds[] = {{TI_OP_KIND_RMA, "one-sided", "put", "got"},
+                 {TI_OP_KIND_FILE, "files", "written", "read"}};
+    char n[32], there[32], back[32];
+
+    printf("%-12s %s", "messages", ti_format_count(sum->messages, n, sizeof n));
+    printf(", %s bytes\n", ti_format_count(message_bytes(sum), n, sizeof n));
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        struct ti_op_count all = traffic(sum, kinds[i].kind);
+
+        if (all.events)
+            printf("%-12s %s, %s bytes %s, %s %s\n", kinds[i].title,
+                   ti_format_count(all.events, n, sizeof n),
+                   ti_format_count(all.bytes, there, sizeof there), kinds[i].there,
+                   ti_format_count(all.got, back, sizeof back), kinds[i].back);
+    }
+}
+
+/* Bytes that an operation hands over, and brings back: "-" if that is not its way. */
+static const char *op_bytes(const struct summary *sum, uint32_t op, char *buf, size_t bytes)
+{
+    return ti_op_sends(op) || sum->op[op].bytes ? ti_format_count(sum->op[op].bytes, buf, bytes)
+                                                : "-";
+}
+
+static const char *op_got(const struct summary *sum, uint32_t op, char *buf, size_t bytes)
+{
+    return sum->op[op].got ? ti_format_count(sum->op[op].got, buf, bytes) : "-";
+}
+
 static void print_operations(const struct summary *sum)
 {
-    char events[32], bytes[32];
+    bool both = traffic(sum, TI_OP_KIND_RMA).events || traffic(sum, TI_OP_KIND_FILE).events;
+    char events[32], bytes[32], got[32];
 
-    printf("\n%-22s %16s %20s\n", "operation", "events", "bytes sent");
+    printf("\n%-26s %12s %20s", "operation", "events", "bytes sent");
+    if (both)
+        printf(" %20s", "bytes got");
+    putchar('\n');
     for (uint32_t op = 0; op < TI_OP_COUNT; op++) {
         if (!sum->op[op].events)
             continue;
-        printf("%-22s %16s %20s\n", ti_op_info(op)->text,
+        printf("%-26s %12s %20s", ti_op_info(op)->text,
                ti_format_count(sum->op[op].events, events, sizeof events),
-               ti_op_sends(op) || (ti_op_collective(op) && sum->op[op].bytes)
-                   ? ti_format_count(sum->op[op].bytes, bytes, sizeof bytes)
-                   : "-");
+               op_bytes(sum, op, bytes, sizeof bytes));
+        if (both)
+            printf(" %20s", op_got(sum, op, got, sizeof got));
+        putchar('\n');
     }
     for (int i = 0; i < sum->nuntraced; i++) {
         printf("%s", i ? ", " : "not traced: ");
@@ -512,8 +570,7 @@ static void print_text(const struct summary *sum, const int64_t *missing, int64_
     printf("%-12s %s ", "volume", ti_format_count(sum->volume, n, sizeof n));
     put_clean(info_text(sum, "unit"));
     putchar('\n');
-    printf("%-12s %s", "messages", ti_format_count(sum->messages, n, sizeof n));
-    printf(", %s bytes\n", ti_format_count(message_bytes(sum), n, sizeof n));
+    print_volumes(sum);
     printf("%-12s %s", "stored", ti_format_size(sum->bytes, size, sizeof size));
     if (sum->events)
         printf(": %.4g bytes an event, %.4g an action", (double)sum->bytes / (double)sum->events,
@@ -549,9 +606,21 @@ static json_t *json_operations(const struct summary *sum)
     for (uint32_t op = 0; op < TI_OP_COUNT; op++)
         if (sum->op[op].events)
             set(ops, ti_op_info(op)->text,
-                json_pack("{s:o, s:o}", "events", u64(sum->op[op].events), "bytes",
-                          u64(sum->op[op].bytes)));
+                json_pack("{s:o, s:o, s:o}", "events", u64(sum->op[op].events), "bytes",
+                          u64(sum->op[op].bytes), "got", u64(sum->op[op].got)));
     return ops;
+}
+
+static void json_volumes(json_t *out, const struct summary *sum)
+{
+    struct ti_op_count rma = traffic(sum, TI_OP_KIND_RMA), file = traffic(sum, TI_OP_KIND_FILE);
+
+    set(out, "messages", u64(sum->messages));
+    set(out, "message_bytes", u64(message_bytes(sum)));
+    set(out, "put_bytes", u64(rma.bytes));
+    set(out, "got_bytes", u64(rma.got));
+    set(out, "written_bytes", u64(file.bytes));
+    set(out, "read_bytes", u64(file.got));
 }
 
 static json_t *json_bad(const struct summary *sum)
@@ -602,8 +671,7 @@ static void print_json(const struct summary *sum, const int64_t *missing, int64_
     set(out, "events", u64(sum->events));
     set(out, "volume", u64(sum->volume));
     set(out, "bytes", json_integer(sum->bytes));
-    set(out, "messages", u64(sum->messages));
-    set(out, "message_bytes", u64(message_bytes(sum)));
+    json_volumes(out, sum);
     set(out, "operations", json_operations(sum));
     set(out, "untraced", untraced);
     set(out, "per_rank", ranks);
@@ -679,8 +747,7 @@ static void print_rank(struct ti_source *s, struct ti_reader *r, const struct ti
     line("file", ti_source_name(s, rank));
     line("events", ti_format_count(scan->events, n, sizeof n));
     line("volume", ti_format_count(scan->volume, n, sizeof n));
-    printf("%-12s %s", "messages", ti_format_count(scan->messages, n, sizeof n));
-    printf(", %s bytes\n", ti_format_count(message_bytes(&sum), n, sizeof n));
+    print_volumes(&sum);
     printf("%-12s %s bytes\n", "stored",
            ti_format_count((uint64_t)ti_source_bytes(s, rank), n, sizeof n));
     printf("%-12s %016" PRIx64 "\n", "hash", scan->hash);
@@ -697,7 +764,7 @@ static void print_rank(struct ti_source *s, struct ti_reader *r, const struct ti
 
 static void print_rank_json(struct ti_source *s, struct ti_reader *r, const struct ti_scan *scan)
 {
-    struct summary sum = {.s = s};
+    struct summary sum = {.s = s, .messages = scan->messages};
     json_t *out = json_object(), *info = json_object(), *untraced = json_object();
     const char *key, *value;
     char hash[24];
@@ -715,8 +782,7 @@ static void print_rank_json(struct ti_source *s, struct ti_reader *r, const stru
     set(out, "volume", u64(scan->volume));
     set(out, "bytes", json_integer(ti_source_bytes(s, ti_reader_rank(r))));
     set(out, "hash", json_string(hash));
-    set(out, "messages", u64(scan->messages));
-    set(out, "message_bytes", u64(message_bytes(&sum)));
+    json_volumes(out, &sum);
     set(out, "operations", json_operations(&sum));
     set(out, "untraced", untraced);
     set(out, "info", info);
