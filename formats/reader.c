@@ -405,17 +405,17 @@ static bool take_members(const uint8_t **pp, const uint8_t *end, int64_t size, u
 }
 
 /* The other group of an intercommunicator. */
-static bool take_remote(struct ti_reader *r, struct ti_comm *comm, const uint8_t *p,
+static bool take_remote(struct ti_reader *r, struct ti_comm *comm, const uint8_t **p,
                         const uint8_t *end)
 {
     uint64_t size;
     int32_t *member;
 
-    if (!ti_get_varint(&p, end, &size) || size == 0 || size > r->nranks ||
+    if (!ti_get_varint(p, end, &size) || size == 0 || size > r->nranks ||
         !keep(r, size * sizeof *member))
         return false;
     member = malloc(size * sizeof *member);
-    if (!member || !take_members(&p, end, (int64_t)size, r->nranks, member) || p != end) {
+    if (!member || !take_members(p, end, (int64_t)size, r->nranks, member)) {
         free(member);
         return false;
     }
@@ -424,8 +424,9 @@ static bool take_remote(struct ti_reader *r, struct ti_comm *comm, const uint8_t
     return true;
 }
 
-static bool take_comm(struct ti_reader *r, const uint8_t *p, const uint8_t *end)
+static bool take_comm(struct ti_reader *r, const uint8_t **pp, const uint8_t *end)
 {
+    const uint8_t *p = *pp;
     uint64_t index, rank, size;
     struct ti_comm *comm;
     int32_t *member;
@@ -457,7 +458,18 @@ static bool take_comm(struct ti_reader *r, const uint8_t *p, const uint8_t *end)
         return false;
     }
     comm->member = member;
-    return comm->kind == TI_KIND_INTER ? take_remote(r, comm, p, end) : p == end;
+    if (comm->kind == TI_KIND_INTER && !take_remote(r, comm, &p, end))
+        return false;
+    *pp = p;
+    return true;
+}
+
+static bool take_comms(struct ti_reader *r, const uint8_t *p, const uint8_t *end)
+{
+    while (p < end)
+        if (!take_comm(r, &p, end))
+            return false;
+    return true;
 }
 
 static bool take_vec(struct ti_reader *r, const uint8_t *p, const uint8_t *end)
@@ -883,7 +895,7 @@ static ti_status take_chunk(struct ti_reader *r, const struct chunk *c, bool ski
         ok = take_strings(r, raw, raw + c->raw);
         break;
     case TI_CHUNK_COM:
-        ok = take_comm(r, raw, raw + c->raw);
+        ok = take_comms(r, raw, raw + c->raw);
         break;
     case TI_CHUNK_VEC:
         ok = take_vec(r, raw, raw + c->raw);

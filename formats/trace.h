@@ -22,12 +22,11 @@
  *        a kind start at 1 and grow by 1.  Kind 's' is a call site "module+0xoffset
  *        [build-id]", kind 'c' the name of an MPI call that is not traced, kind 'f'
  *        a file's name as the application gave it
- *   COM  one communicator: varint index, varint own rank, varint size, kind u8
- *        (enum ti_comm_kind), then the world ranks of its members in order as
+ *   COM  communicators: (varint index, varint own rank, varint size, kind u8
+ *        (enum ti_comm_kind), members)*.  Members are world ranks in order as
  *        runs (varint n, zigzag first - last of the run before, zigzag stride)
- *        until `size` ranks are there; a run of one has no stride.  An
- *        intercommunicator goes on with varint size and members of the other
- *        group
+ *        until `size` ranks are there; a run of one has no stride.  Of an
+ *        intercommunicator, varint size and members of the other group follow
  *   VEC  one long vector: varint number, varint length, zigzag differences
  *   EVT  events, see columns.h
  *   TOT  volume u64, events u64, hash u64 (formats/event.h), state u8

@@ -23,6 +23,7 @@
 #define BLOCK_DATA     30
 #define OUT_BYTES      2048
 #define PENDING_BYTES  1024
+#define COMMS_BYTES    1024
 #define CHUNK_GROWTH   4
 #define DEFLATE_BYTES  (31 * 1024) /* what zlib asks for at the setting below */
 #define DEFLATE_LEVEL  6
@@ -78,6 +79,9 @@ struct ti_writer {
     uint32_t vecs;
     uint32_t pending_bytes; /* strings that no chunk holds yet */
     uint8_t pending[PENDING_BYTES];
+    bool comms_open;      /* one of the communicators is being put into a chunk */
+    uint32_t comms_bytes; /* communicators that no chunk holds yet */
+    uint8_t comms[COMMS_BYTES];
 
     /* the columns */
     uint16_t nsyms, ncols, nblocks, prev;
@@ -344,12 +348,35 @@ static void strings_write(struct ti_writer *w)
     w->pending_bytes = 0;
 }
 
+static void comms_open(struct ti_writer *w)
+{
+    chunk_begin(w, TI_CHUNK_COM, TI_CODEC_ZLIB);
+    chunk_put(w, w->comms, w->comms_bytes);
+    w->comms_bytes = 0;
+    w->comms_open = true;
+}
+
+static void comms_close(struct ti_writer *w)
+{
+    if (w->comms_open)
+        chunk_end(w, w->chunk_first, 0);
+    w->comms_open = false;
+}
+
+static void comms_write(struct ti_writer *w)
+{
+    if (w->comms_bytes)
+        comms_open(w);
+    comms_close(w);
+}
+
 static void columns_write(struct ti_writer *w)
 {
     const struct column *end = w->col + w->ncols, *c;
     int volumes = 0;
 
     strings_write(w);
+    comms_write(w);
     chunk_begin(w, TI_CHUNK_EVT, TI_CODEC_ZLIB);
     chunk_put_varint(w, column_bytes(&w->col[0]));
     chunk_put_varint(w, w->nsyms);
@@ -716,16 +743,42 @@ uint32_t ti_writer_string(struct ti_writer *w, enum ti_string kind, const char *
     return *count;
 }
 
+/* Communicators wait like strings; one that finds no room goes into a chunk with
+ * those before it. */
+static void comm_put(struct ti_writer *w, const void *data, size_t bytes)
+{
+    if (!w->comms_open && w->comms_bytes + bytes > COMMS_BYTES)
+        comms_open(w);
+    if (w->comms_open) {
+        chunk_put(w, data, bytes);
+    } else {
+        memcpy(w->comms + w->comms_bytes, data, bytes);
+        w->comms_bytes += (uint32_t)bytes;
+    }
+}
+
+static void comm_put_varint(struct ti_writer *w, uint64_t v)
+{
+    uint8_t buf[TI_VARINT_MAX];
+
+    comm_put(w, buf, (size_t)ti_put_varint(buf, v));
+}
+
+static void comm_put_run(struct ti_writer *w, int64_t n, int64_t first, int64_t stride)
+{
+    comm_put_varint(w, (uint64_t)n);
+    comm_put_varint(w, ti_zigzag(first));
+    if (n > 1)
+        comm_put_varint(w, ti_zigzag(stride));
+}
+
 /* World ranks, as runs that go up or down by a stride. */
 static void put_members(struct ti_writer *w, int64_t size, const int *members)
 {
     int64_t last = 0;
 
     if (!members) {
-        chunk_put_varint(w, (uint64_t)size);
-        chunk_put_varint(w, ti_zigzag(0));
-        if (size > 1)
-            chunk_put_varint(w, ti_zigzag(1));
+        comm_put_run(w, size, 0, 1);
         return;
     }
     for (int64_t i = 0, n; i < size; i += n) {
@@ -733,10 +786,7 @@ static void put_members(struct ti_writer *w, int64_t size, const int *members)
 
         for (n = 1; i + n < size && members[i + n] - members[i + n - 1] == stride; n++)
             ;
-        chunk_put_varint(w, (uint64_t)n);
-        chunk_put_varint(w, ti_zigzag(members[i] - last));
-        if (n > 1)
-            chunk_put_varint(w, ti_zigzag(stride));
+        comm_put_run(w, n, members[i] - last, stride);
         last = members[i + n - 1];
     }
 }
@@ -747,17 +797,16 @@ void ti_writer_comm(struct ti_writer *w, uint32_t index, char kind, int64_t rank
     if (w->failed)
         return;
     w->busy = 1;
-    chunk_begin(w, TI_CHUNK_COM, TI_CODEC_ZLIB);
-    chunk_put_varint(w, index);
-    chunk_put_varint(w, (uint64_t)rank);
-    chunk_put_varint(w, (uint64_t)size);
-    chunk_put(w, &kind, 1);
+    comm_put_varint(w, index);
+    comm_put_varint(w, (uint64_t)rank);
+    comm_put_varint(w, (uint64_t)size);
+    comm_put(w, &kind, 1);
     put_members(w, size, members);
     if (remote_size) {
-        chunk_put_varint(w, (uint64_t)remote_size);
+        comm_put_varint(w, (uint64_t)remote_size);
         put_members(w, remote_size, remote);
     }
-    chunk_end(w, w->events, 0);
+    comms_close(w);
     w->busy = 0;
 }
 

@@ -100,7 +100,8 @@ static void write_log(const struct log *log)
     ti_writer_comm(w, 0, 'w', 3, 8, world, 0, NULL);
     for (int i = 0; i < log->n; i++) {
         if (i < 3)
-            assert_int_equal(ti_writer_string(w, TI_STRING_SITE, i == 1 ? "b+0x2 [cafe]" : "a+0x1"), i + 1);
+            assert_int_equal(ti_writer_string(w, TI_STRING_SITE, i == 1 ? "b+0x2 [cafe]" : "a+0x1"),
+                             i + 1);
         if (i == 5)
             ti_writer_comm(w, 1, 'p', 1, 4, odd, 0, NULL);
         if (log->ev[i].site > (uint32_t)(i < 3 ? i + 1 : 3))
@@ -224,6 +225,69 @@ static void test_tables_overflow(void **state)
     }
     assert_int_equal(ti_reader_next(r, &ev, &err), 0);
     assert_int_equal(ti_reader_end(r), TI_END_ABORTED);
+    ti_reader_close(r);
+}
+
+/* World ranks of communicator `index` of the next test: some are all ranks, most a
+ * few, some so many without order that one fills a chunk. */
+static int some_ranks(int index, int nranks, int *member)
+{
+    int n = index % 50 == 0 ? nranks : index % 70 == 0 ? nranks / 2 : 1 + index % 9;
+
+    for (int i = 0; i < n; i++)
+        member[i] = index % 50 == 0 ? i : (int)(((int64_t)i * 1663 + index) % nranks);
+    return n;
+}
+
+/* Communicators are written in batches: each is there before the events on it. */
+static void test_communicators(void **state)
+{
+    enum { NRANKS = 4096, N = 5000 };
+    static int own[NRANKS], other[NRANKS];
+    struct ti_event ev = {.op = TI_OP_BARRIER, .mask = TI_M_COMM};
+    const struct ti_comm *comm;
+    struct ti_writer *w;
+    struct ti_reader *r;
+    struct ti_err err;
+
+    (void)state;
+    unlink(path);
+    assert_int_equal(ti_writer_open(path, 0, NRANKS, run_id, &w, &err), TI_OK);
+    ti_writer_info(w, info, 2);
+    for (int i = 0; i < N; i++) {
+        int n = some_ranks(i, NRANKS, own), m = some_ranks(i + 1, NRANKS, other), zero = 0;
+        bool inter = i % 3 == 2;
+
+        while (zero < n && own[zero] != 0)
+            zero++;
+        if (zero == n)
+            own[zero = 0] = 0;
+        ti_writer_comm(w, (uint32_t)i, inter ? TI_KIND_INTER : TI_KIND_SPLIT, zero, n,
+                       i % 50 ? own : NULL, inter ? m : 0, other);
+        ev.arg[TI_F_COMM] = i;
+        if (i % 4 == 0)
+            ti_writer_event(w, &ev);
+    }
+    ti_writer_event(w, &ev);
+    assert_int_equal(ti_writer_close(w, TI_END_COMPLETE, NULL, 0, &err), TI_OK);
+
+    assert_int_equal(ti_reader_open(path, &r, &err), TI_OK);
+    while (ti_reader_next(r, &ev, &err) == 1)
+        assert_non_null(ti_reader_comm(r, (uint32_t)ev.arg[TI_F_COMM]));
+    assert_int_equal(ti_reader_end(r), TI_END_COMPLETE);
+    for (int i = 0; i < N; i++) {
+        int n = some_ranks(i, NRANKS, own), m = some_ranks(i + 1, NRANKS, other);
+
+        comm = ti_reader_comm(r, (uint32_t)i);
+        assert_non_null(comm);
+        assert_int_equal(comm->size, n);
+        assert_int_equal(comm->member[comm->rank], 0);
+        for (int k = 0; k < n; k++)
+            assert_true(k == comm->rank || comm->member[k] == own[k]);
+        assert_int_equal(comm->remote_size, i % 3 == 2 ? m : 0);
+        for (int k = 0; k < comm->remote_size; k++)
+            assert_int_equal(comm->remote[k], other[k]);
+    }
     ti_reader_close(r);
 }
 
@@ -386,9 +450,9 @@ static int teardown(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_roundtrip),      cmocka_unit_test(test_tables_overflow),
-        cmocka_unit_test(test_cut_everywhere), cmocka_unit_test(test_flip_everywhere),
-        cmocka_unit_test(test_disk_full),
+        cmocka_unit_test(test_roundtrip),       cmocka_unit_test(test_tables_overflow),
+        cmocka_unit_test(test_communicators),   cmocka_unit_test(test_cut_everywhere),
+        cmocka_unit_test(test_flip_everywhere), cmocka_unit_test(test_disk_full),
     };
 
     return cmocka_run_group_tests(tests, setup, teardown);
