@@ -6,6 +6,8 @@
 
 #include "check/collectives.h"
 #include "check/look.h"
+#include "check/ops.h"
+#include "check/text.h"
 #include "common/cli.h"
 
 #define CHECK_EVERY (1 << 14) /* events between looks at signals */
@@ -25,7 +27,7 @@ ti_status ti__pause(const struct ti_check_state *st, struct ti_err *err)
 void ti__report(struct ti_check_state *st, struct ti_walk *w, const struct ti_step *step,
                 const char *why)
 {
-    char call[160];
+    char call[TI_CALL_BYTES];
 
     if (ti_problems_room(st->ps))
         ti_call_text(ti_walk_reader(w), &step->ev, call, sizeof call);
@@ -50,13 +52,21 @@ static uint64_t take_messages(struct ti_check_state *st, int64_t rank, const str
 {
     uint64_t sent = 0;
 
-    for (int i = 0; i < step->nposted; i++) {
+    for (size_t i = 0; i < step->nposted; i++) {
         const struct ti_msg *m = &step->posted[i];
 
         if (m->null)
             continue;
         sent += !m->recv;
         ti_pairs_add(&st->check->pairs, m);
+    }
+    for (size_t i = 0; i < step->ndone; i++) {
+        const struct ti_msg *m = &step->done[i];
+
+        if (m->cancelled && !m->null) {
+            ti_pairs_withdraw(&st->check->pairs, m);
+            st->cancels[rank] = 1;
+        }
     }
     if (step->lost)
         note_open(st, rank, step->gid);
@@ -83,31 +93,25 @@ static struct sequence *sequence_at(struct ti_check_state *st, int64_t gid, int6
 }
 
 /* False if it is wrong in itself. */
-static bool take_collective(struct ti_check_state *st, struct ti_walk *w,
-                            const struct ti_step *step)
+static bool take_call(struct ti_check_state *st, struct ti_walk *w, const struct ti_step *step,
+                      const struct ti_call *c)
 {
-    const struct ti_group *g;
-    struct sequence *q;
+    const struct ti_group *g = ti_comms_group(&st->check->comms, c->on.gid);
     const char *fault;
+    struct sequence *q;
 
-    if (step->gid < 0)
-        return true; /* reported by the walk */
-    g = ti_comms_group(&st->check->comms, step->gid);
     if (g->shape == TI_COMM_ALONE)
         return true;
-    if (ti_op_collective(step->ev.op)) {
-        fault = ti_collective_fault(&step->ev, g, step->me);
-        if (fault) {
-            ti__report(st, w, step, fault);
-            return false;
-        }
-        st->check->collectives++;
+    fault = ti_call_fault(c, g);
+    if (fault) {
+        ti__report(st, w, step, fault);
+        return false;
     }
-    q = sequence_at(st, step->gid, ti_walk_rank(w));
-    ti_add_blocks(&(struct ti_sums){&q->now.given, &q->now.expected, false}, q->now.n, &step->ev,
-                  step->me, g->size);
-    q->now.me = step->me;
-    q->now.hash = ti_hash_word(q->now.hash, ti_signature(&step->ev));
+    st->check->collectives += ti_op_collective(c->ev->op);
+    q = sequence_at(st, c->on.gid, ti_walk_rank(w));
+    ti_add_blocks(&(struct ti_sums){&q->now.given, &q->now.expected, false}, q->now.n, c, g);
+    q->now.me = c->on.me;
+    q->now.hash = ti_hash_word(q->now.hash, ti_signature(c, g));
     q->now.n++;
     return true;
 }
@@ -182,8 +186,8 @@ static ti_status take_event(struct ti_check_state *st, struct ti_walk *w, struct
 
     st->check->events++;
     rank->sent += take_messages(st, rank->number, step);
-    if (ti_joins_all(step->ev.op) && !take_collective(st, w, step))
-        sound = false;
+    for (size_t i = 0; i < step->ncalls; i++)
+        sound = take_call(st, w, step, &step->call[i]) && sound;
     if (step->why[0])
         ti__report(st, w, step, step->why);
     /* What other ranks do not find after one of these is no news. */
@@ -201,29 +205,42 @@ static ti_status take_event(struct ti_check_state *st, struct ti_walk *w, struct
     return st->visitor->event ? st->visitor->event(st->visitor->arg, w, step, sound, err) : TI_OK;
 }
 
-static ti_status name_leak(struct ti_check_state *st, struct ti_walk *w, const struct ti_msg *m,
-                           struct ti_err *err)
+/* A message that was probed has been taken, though nobody has room for it. */
+static void take_probed(struct ti_check_state *st, const struct ti_msg *m)
 {
-    char call[160] = "";
+    struct ti_msg taken = *m;
 
+    taken.bytes = INT64_MAX;
+    if (!m->null)
+        ti_pairs_add(&st->check->pairs, &taken);
+}
+
+static ti_status name_leak(struct ti_check_state *st, struct ti_walk *w,
+                           const struct ti_pending *leak, struct ti_err *err)
+{
+    char call[TI_CALL_BYTES] = "";
+
+    if (leak->probed)
+        take_probed(st, leak->msg);
     if (ti_problems_room(&st->check->leaked))
-        ti_event_text(st->s, ti_walk_rank(w), m->event, call, sizeof call);
-    ti_problems_add(&st->check->leaked, ti_walk_rank(w), m->event, call,
-                    "its request never completes");
-    return st->visitor->leak ? st->visitor->leak(st->visitor->arg, w, m, err) : TI_OK;
+        ti_event_text(st->s, ti_walk_rank(w), leak->event, call, sizeof call);
+    ti_problems_add(&st->check->leaked, ti_walk_rank(w), leak->event, call,
+                    leak->probed ? "its message is never received" : "its request never completes");
+    return st->visitor->leak ? st->visitor->leak(st->visitor->arg, w, leak, err) : TI_OK;
 }
 
 static ti_status check_end(struct ti_check_state *st, struct ti_walk *w, const struct rank *rank,
                            struct ti_err *err)
 {
-    const struct ti_msg *m;
+    struct ti_pending leak;
+    size_t at = 0;
     ti_status status = TI_OK;
 
     if (!rank->finalized)
         ti_problems_add(st->ps, rank->number, TI_NO_EVENT, NULL,
                         "its trace does not end with MPI_Finalize");
-    for (size_t i = 0; !status && (m = ti_walk_pending(w, i)); i = m->req + 1)
-        status = name_leak(st, w, m, err);
+    while (!status && ti_walk_pending(w, &at, &leak))
+        status = name_leak(st, w, &leak, err);
     return status;
 }
 
@@ -407,6 +424,7 @@ static void free_state(struct ti_check_state *st)
         free(st->seq[gid].met);
     free(st->seq);
     free(st->sound);
+    free(st->cancels);
     ti_map_free(&st->open);
     free(st->nopen);
 }
@@ -420,6 +438,8 @@ ti_status ti_check(struct ti_source *s, const struct ti_visitor *visitor, struct
 
     *out = (struct ti_check){.np = ti_source_nranks(s)};
     st.sound = ti_more(NULL, &none, (size_t)out->np, 1);
+    none = 0;
+    st.cancels = ti_more(NULL, &none, (size_t)out->np, 1);
     ti_comms_init(&out->comms, out->np);
     status = read_all(&st, err);
     if (!status)

@@ -68,8 +68,10 @@ struct ti_visitor {
     ti_status (*event)(void *arg, struct ti_walk *w, const struct ti_step *step, bool sound,
                        struct ti_err *err);
 
-    /* A request that never completes, once its rank was read. */
-    ti_status (*leak)(void *arg, struct ti_walk *w, const struct ti_msg *m, struct ti_err *err);
+    /* A request that never completes, or a probed message that is never
+     * received, once its rank was read. */
+    ti_status (*leak)(void *arg, struct ti_walk *w, const struct ti_pending *leak,
+                      struct ti_err *err);
 
     /* A rank was read, or cannot be: then `st` and `err` say why, and `w` is
      * NULL unless it could be opened. */

@@ -2,89 +2,287 @@
 
 #define BLOCK_MAX (INT64_C(1) << 38) /* bytes of a block: sums of blocks stay sums */
 
-enum ti_field ti_counts_in(uint32_t op, int v)
-{
-    bool sent = op == TI_OP_SCATTERV || op == TI_OP_ALLTOALLV || op == TI_OP_REDUCE_SCATTER;
+/* ---- who takes part ---- */
 
-    return v == 0 && sent ? TI_F_ESIZE : TI_F_ESIZE2;
+static int64_t arg(const struct ti_call *c, enum ti_field f)
+{
+    return c->ev->arg[f];
 }
 
-const char *ti_collective_fault(const struct ti_event *ev, const struct ti_group *g, int64_t me)
+static bool is_inter(const struct ti_group *g)
 {
-    const int64_t *arg = ev->arg;
-    bool root_only = ev->op == TI_OP_GATHERV || ev->op == TI_OP_SCATTERV;
+    return g->first > 0;
+}
 
-    if ((ev->mask & TI_M_ROOT) && (arg[TI_F_ROOT] < 0 || arg[TI_F_ROOT] >= g->size))
-        return "its root is no rank of the communicator";
-    if (((ev->mask & TI_M_BYTES) && arg[TI_F_BYTES] < 0) ||
-        ((ev->mask & TI_M_BYTES2) && arg[TI_F_BYTES2] < 0) ||
-        ((ev->mask & TI_M_ESIZE) && arg[TI_F_ESIZE] < 0) ||
-        ((ev->mask & TI_M_ESIZE2) && arg[TI_F_ESIZE2] < 0))
-        return "its size is negative";
-    if ((ev->op == TI_OP_ALLGATHER || ev->op == TI_OP_ALLTOALL || ev->op == TI_OP_GATHER ||
-         ev->op == TI_OP_SCATTER) &&
-        arg[TI_F_BYTES] != arg[TI_F_BYTES2])
-        return "its send and receive sizes differ";
-    for (int v = 0; v < TI_VECS; v++) {
-        const struct ti_vec *vec = &ev->vec[v];
-        bool wanted = ti_op_info(ev->op)->vec[v][0] && (!root_only || me == arg[TI_F_ROOT]);
-        int64_t esize = arg[ti_counts_in(ev->op, v)];
-        int64_t most = esize ? BLOCK_MAX / esize : BLOCK_MAX;
+static bool is_neighbour_form(uint32_t base)
+{
+    return base >= TI_OP_NEIGHBOR_ALLGATHER && base <= TI_OP_NEIGHBOR_ALLTOALLW;
+}
 
-        if (wanted && vec->len != g->size)
-            return "its counts are not one for each rank";
-        if (wanted && root_only &&
-            !(ev->mask & (ev->op == TI_OP_GATHERV ? TI_M_ESIZE2 : TI_M_ESIZE)))
-            return "the size of what it counts is not in the trace";
-        for (int64_t i = 0; i < vec->len; i++)
-            if (ti_vec_at(vec, i) < 0 || ti_vec_at(vec, i) > most)
-                return "one of its counts is out of range";
+/* Size of this rank's own group. */
+static int64_t own_size(const struct ti_call *c, const struct ti_group *g)
+{
+    return g->size - (is_inter(g) ? c->on.npeers : 0);
+}
+
+static bool is_root(const struct ti_call *c, const struct ti_group *g)
+{
+    return is_inter(g) ? arg(c, TI_F_ROOT) == TI_SELF : arg(c, TI_F_ROOT) == c->on.me;
+}
+
+/* Whether this rank exchanges something with the root. */
+static bool has_root(const struct ti_call *c)
+{
+    return arg(c, TI_F_ROOT) >= 0;
+}
+
+static int64_t root_of(const struct ti_call *c)
+{
+    return c->on.peers + arg(c, TI_F_ROOT);
+}
+
+/* The members a rank sends blocks to, and receives blocks from. */
+struct partners {
+    int64_t n, base;
+    const int64_t *rank; /* or NULL: all from `base` on */
+};
+
+static int64_t partner(const struct partners *p, int64_t i)
+{
+    return p->rank ? p->rank[i] : p->base + i;
+}
+
+static struct partners sources(const struct ti_call *c)
+{
+    if (is_neighbour_form(ti_op_base(c->ev->op)))
+        return (struct partners){c->topology->nsources, 0, c->topology->source};
+    return (struct partners){c->on.npeers, c->on.peers, NULL};
+}
+
+static struct partners destinations(const struct ti_call *c)
+{
+    if (is_neighbour_form(ti_op_base(c->ev->op)))
+        return (struct partners){c->topology->ndestinations, 0, c->topology->destination};
+    return (struct partners){c->on.npeers, c->on.peers, NULL};
+}
+
+/* ---- the signature ---- */
+
+static uint64_t add(uint64_t h, const struct ti_call *c, enum ti_field f)
+{
+    return ti_hash_word(h, (uint64_t)arg(c, f));
+}
+
+static int64_t total(const struct ti_call *c)
+{
+    int64_t sum = 0;
+
+    for (int64_t i = 0; i < c->ev->vec[0].len; i++)
+        sum += ti_vec_at(&c->ev->vec[0], i);
+    return sum * arg(c, TI_F_ESIZE);
+}
+
+static uint64_t add_vector(uint64_t h, const struct ti_vec *vec, int64_t unit)
+{
+    for (int64_t i = 0; i < vec->len; i++)
+        h = ti_hash_word(h, (uint64_t)(ti_vec_at(vec, i) * unit));
+    return h;
+}
+
+/* In an intercommunicator, what the groups do is not the same, but mirrored. */
+static uint64_t inter_signature(uint64_t h, const struct ti_call *c, const struct ti_group *g)
+{
+    bool first = c->on.peers > 0;
+
+    switch (ti_op_base(c->ev->op)) {
+    case TI_OP_ALLGATHER:
+    case TI_OP_ALLTOALL:
+        h = add(h, c, first ? TI_F_BYTES : TI_F_BYTES2);
+        return add(h, c, first ? TI_F_BYTES2 : TI_F_BYTES);
+    case TI_OP_ALLREDUCE:
+        return add(add(h, c, TI_F_REDOP), c, TI_F_BYTES);
+    case TI_OP_REDUCE_SCATTER: /* as much in all for either group */
+        return ti_hash_word(add(h, c, TI_F_REDOP), (uint64_t)total(c));
+    case TI_OP_REDUCE_SCATTER_BLOCK:
+        return ti_hash_word(add(h, c, TI_F_REDOP),
+                            (uint64_t)arg(c, TI_F_BYTES) * (uint64_t)own_size(c, g));
+    default:
+        return h;
     }
-    return NULL;
 }
 
-uint64_t ti_signature(const struct ti_event *ev)
+static uint64_t intra_signature(uint64_t h, const struct ti_call *c)
 {
-    const int64_t *arg = ev->arg;
-    uint64_t h = ti_hash_word(TI_HASH_START, ev->op);
-
-    switch (ev->op) {
+    switch (ti_op_base(c->ev->op)) {
     case TI_OP_BCAST:
     case TI_OP_GATHER:
-        h = ti_hash_word(h, (uint64_t)arg[TI_F_ROOT]);
-        return ti_hash_word(h, (uint64_t)arg[TI_F_BYTES]);
+        return add(add(h, c, TI_F_ROOT), c, TI_F_BYTES);
     case TI_OP_SCATTER:
-        h = ti_hash_word(h, (uint64_t)arg[TI_F_ROOT]);
-        return ti_hash_word(h, (uint64_t)arg[TI_F_BYTES2]);
+        return add(add(h, c, TI_F_ROOT), c, TI_F_BYTES2);
     case TI_OP_GATHERV:
     case TI_OP_SCATTERV:
-        return ti_hash_word(h, (uint64_t)arg[TI_F_ROOT]);
+        return add(h, c, TI_F_ROOT);
     case TI_OP_REDUCE:
-        h = ti_hash_word(h, (uint64_t)arg[TI_F_ROOT]);
+        h = add(h, c, TI_F_ROOT);
         /* fall through */
     case TI_OP_ALLREDUCE:
     case TI_OP_SCAN:
     case TI_OP_EXSCAN:
     case TI_OP_REDUCE_SCATTER_BLOCK:
-        h = ti_hash_word(h, (uint64_t)arg[TI_F_REDOP]);
-        return ti_hash_word(h, (uint64_t)arg[TI_F_BYTES]);
+        return add(add(h, c, TI_F_REDOP), c, TI_F_BYTES);
     case TI_OP_ALLGATHER:
     case TI_OP_ALLTOALL:
-        return ti_hash_word(h, (uint64_t)arg[TI_F_BYTES]);
+        return add(h, c, TI_F_BYTES);
     case TI_OP_REDUCE_SCATTER:
-        h = ti_hash_word(h, (uint64_t)arg[TI_F_REDOP]);
-        for (int64_t i = 0; i < ev->vec[0].len; i++)
-            h = ti_hash_word(h, (uint64_t)(ti_vec_at(&ev->vec[0], i) * arg[TI_F_ESIZE]));
-        return h;
-    default: /* barrier, and the making and freeing of communicators */
+        return add_vector(add(h, c, TI_F_REDOP), &c->ev->vec[0], arg(c, TI_F_ESIZE));
+    default:
         return h;
     }
 }
 
-bool ti_joins_all(uint32_t op)
+/* Of calls that make communicators or work on files: what MPI wants the same. */
+static uint64_t other_signature(uint64_t h, const struct ti_call *c)
 {
-    return ti_op_collective(op) || (op >= TI_OP_COMM_DUP && op <= TI_OP_COMM_FREE);
+    switch (c->ev->op) {
+    case TI_OP_CART_CREATE:
+    case TI_OP_CART_SUB:
+        return add_vector(add_vector(h, &c->ev->vec[0], 1), &c->ev->vec[1], 1);
+    case TI_OP_INTERCOMM_CREATE:
+        return add(add(h, c, TI_F_ROOT), c, TI_F_TAG);
+    case TI_OP_FILE_OPEN:
+        return add(h, c, TI_F_MODE);
+    case TI_OP_FILE_SET_SIZE:
+    case TI_OP_FILE_PREALLOCATE:
+        return add(h, c, TI_F_BYTES);
+    case TI_OP_FILE_SEEK_SHARED:
+        return add(add(h, c, TI_F_OFFSET), c, TI_F_MODE);
+    case TI_OP_FILE_SET_ATOMICITY:
+        return add(h, c, TI_F_LEVEL);
+    default:
+        return h;
+    }
 }
+
+uint64_t ti_signature(const struct ti_call *c, const struct ti_group *g)
+{
+    uint64_t h = ti_hash_word(TI_HASH_START, c->ev->op);
+
+    if (!ti_op_collective(c->ev->op))
+        return other_signature(h, c);
+    return is_inter(g) ? inter_signature(h, c, g) : intra_signature(h, c);
+}
+
+/* ---- faults ---- */
+
+enum ti_field ti_counts_in(uint32_t op, int v)
+{
+    switch (ti_op_base(op)) {
+    case TI_OP_SCATTERV:
+    case TI_OP_ALLTOALLV:
+    case TI_OP_ALLTOALLW:
+    case TI_OP_REDUCE_SCATTER:
+    case TI_OP_NEIGHBOR_ALLTOALLV:
+    case TI_OP_NEIGHBOR_ALLTOALLW:
+        return v == 0 ? TI_F_ESIZE : TI_F_ESIZE2;
+    default:
+        return TI_F_ESIZE2;
+    }
+}
+
+static bool root_only(uint32_t base)
+{
+    return base == TI_OP_GATHERV || base == TI_OP_SCATTERV;
+}
+
+static const char *root_fault(const struct ti_call *c, const struct ti_group *g)
+{
+    int64_t root = arg(c, TI_F_ROOT);
+
+    if (!(c->ev->mask & TI_M_ROOT) || (is_inter(g) && (root == TI_SELF || root == TI_NULL)))
+        return NULL;
+    return root < 0 || root >= c->on.npeers ? "its root is no rank of the communicator" : NULL;
+}
+
+static const char *size_fault(const struct ti_call *c, const struct ti_group *g)
+{
+    uint32_t mask = c->ev->mask;
+
+    if (((mask & TI_M_BYTES) && arg(c, TI_F_BYTES) < 0) ||
+        ((mask & TI_M_BYTES2) && arg(c, TI_F_BYTES2) < 0) ||
+        ((mask & TI_M_ESIZE) && arg(c, TI_F_ESIZE) < 0) ||
+        ((mask & TI_M_ESIZE2) && arg(c, TI_F_ESIZE2) < 0))
+        return "its size is negative";
+    if (is_inter(g))
+        return NULL;
+    switch (ti_op_base(c->ev->op)) {
+    case TI_OP_ALLGATHER:
+    case TI_OP_ALLTOALL:
+    case TI_OP_GATHER:
+    case TI_OP_SCATTER:
+        return arg(c, TI_F_BYTES) != arg(c, TI_F_BYTES2) ? "its send and receive sizes differ"
+                                                         : NULL;
+    default:
+        return NULL;
+    }
+}
+
+/* How many counts vector `v` must have. */
+static int64_t counts_wanted(const struct ti_call *c, const struct ti_group *g, int v)
+{
+    uint32_t base = ti_op_base(c->ev->op);
+
+    if (base == TI_OP_REDUCE_SCATTER)
+        return own_size(c, g);
+    if (v == 0 && ti_counts_in(base, 0) == TI_F_ESIZE)
+        return destinations(c).n;
+    return sources(c).n;
+}
+
+static const char *vector_fault(const struct ti_call *c, const struct ti_group *g, int v)
+{
+    const struct ti_vec *vec = &c->ev->vec[v];
+    uint32_t base = ti_op_base(c->ev->op);
+    enum ti_field unit = ti_counts_in(base, v);
+    int64_t most = arg(c, unit) ? BLOCK_MAX / arg(c, unit) : BLOCK_MAX;
+
+    if (root_only(base) && !is_root(c, g))
+        return NULL;
+    if (vec->len != counts_wanted(c, g, v))
+        return "its counts are not one for each rank";
+    if (!(c->ev->mask & 1u << unit))
+        return "the size of what it counts is not in the trace";
+    for (int64_t i = 0; i < vec->len; i++)
+        if (ti_vec_at(vec, i) < 0 || ti_vec_at(vec, i) > most)
+            return "one of its counts is out of range";
+    return NULL;
+}
+
+const char *ti_call_fault(const struct ti_call *c, const struct ti_group *g)
+{
+    uint32_t base = ti_op_base(c->ev->op);
+    const char *why;
+
+    if (!ti_op_collective(base))
+        return NULL;
+    if (is_neighbour_form(base) && !c->topology)
+        return "the trace does not say who its neighbours are";
+    why = root_fault(c, g);
+    if (!why)
+        why = size_fault(c, g);
+    for (int v = 0; v < TI_VECS && !why; v++)
+        if (ti_op_info(base)->vec[v][0])
+            why = vector_fault(c, g, v);
+    return why;
+}
+
+/* ---- blocks ---- */
+
+/* The sums that the blocks of one call go to. */
+struct blocks {
+    const struct ti_sums *sums;
+    uint64_t nth;
+    const struct ti_call *c;
+};
 
 static uint64_t block(uint64_t nth, int64_t from, int64_t to, int64_t bytes)
 {
@@ -95,47 +293,114 @@ static uint64_t block(uint64_t nth, int64_t from, int64_t to, int64_t bytes)
     return ti_hash_word(ti_hash_word(h, 0), 0); /* it is added up: mix it well */
 }
 
-static void give(const struct ti_sums *s, uint64_t nth, int64_t from, int64_t to, int64_t bytes)
+static void give(const struct blocks *b, int64_t to, int64_t bytes)
 {
-    s->given[s->each ? from : 0] += block(nth, from, to, bytes);
+    int64_t me = b->c->on.me;
+
+    b->sums->given[b->sums->each ? me : 0] += block(b->nth, me, to, bytes);
 }
 
-static void expect(const struct ti_sums *s, uint64_t nth, int64_t from, int64_t to, int64_t bytes)
+static void expect(const struct blocks *b, int64_t from, int64_t bytes)
 {
-    s->expected[s->each ? from : 0] += block(nth, from, to, bytes);
+    b->sums->expected[b->sums->each ? from : 0] += block(b->nth, from, b->c->on.me, bytes);
 }
 
-void ti_add_blocks(const struct ti_sums *s, uint64_t nth, const struct ti_event *ev, int64_t me,
-                   int64_t size)
+/* Bytes of block i: from vector `v`, or all the same, of field `f`. */
+static int64_t block_bytes(const struct ti_call *c, int v, enum ti_field f, int64_t i)
 {
-    const int64_t *arg = ev->arg;
-    const struct ti_vec *first = &ev->vec[0], *second = &ev->vec[1];
-    int64_t root = arg[TI_F_ROOT];
+    return v < 0 ? arg(c, f) : ti_vec_at(&c->ev->vec[v], i) * arg(c, f);
+}
 
-    switch (ev->op) {
-    case TI_OP_GATHERV:
-        give(s, nth, me, root, arg[TI_F_BYTES]);
-        for (int64_t i = 0; i < size && me == root; i++)
-            expect(s, nth, i, me, ti_vec_at(first, i) * arg[TI_F_ESIZE2]);
+static void give_all(const struct blocks *b, int v, enum ti_field f)
+{
+    struct partners to = destinations(b->c);
+
+    for (int64_t i = 0; i < to.n; i++)
+        if (partner(&to, i) >= 0)
+            give(b, partner(&to, i), block_bytes(b->c, v, f, i));
+}
+
+static void expect_all(const struct blocks *b, int v, enum ti_field f)
+{
+    struct partners from = sources(b->c);
+
+    for (int64_t i = 0; i < from.n; i++)
+        if (partner(&from, i) >= 0)
+            expect(b, partner(&from, i), block_bytes(b->c, v, f, i));
+}
+
+/* All give the root their BYTES; it takes `f`, or what vector `v` counts in it. */
+static void to_root(const struct blocks *b, const struct ti_group *g, int v, enum ti_field f)
+{
+    if (has_root(b->c))
+        give(b, root_of(b->c), arg(b->c, TI_F_BYTES));
+    if (is_root(b->c, g))
+        expect_all(b, v, f);
+}
+
+/* The root gives; all take their `mine`. */
+static void from_root(const struct blocks *b, const struct ti_group *g, int v, enum ti_field f,
+                      enum ti_field mine)
+{
+    if (has_root(b->c))
+        expect(b, root_of(b->c), arg(b->c, mine));
+    if (is_root(b->c, g))
+        give_all(b, v, f);
+}
+
+/* In one group, the signature says all of these. */
+static void add_inter(const struct blocks *b, const struct ti_group *g)
+{
+    switch (ti_op_base(b->c->ev->op)) {
+    case TI_OP_BCAST:
+        from_root(b, g, -1, TI_F_BYTES, TI_F_BYTES);
         break;
-    case TI_OP_SCATTERV:
-        expect(s, nth, root, me, arg[TI_F_BYTES2]);
-        for (int64_t i = 0; i < size && me == root; i++)
-            give(s, nth, me, i, ti_vec_at(first, i) * arg[TI_F_ESIZE]);
+    case TI_OP_SCATTER:
+        from_root(b, g, -1, TI_F_BYTES, TI_F_BYTES2);
         break;
-    case TI_OP_ALLGATHERV:
-        for (int64_t i = 0; i < size; i++) {
-            give(s, nth, me, i, arg[TI_F_BYTES]);
-            expect(s, nth, i, me, ti_vec_at(first, i) * arg[TI_F_ESIZE2]);
-        }
+    case TI_OP_GATHER:
+        to_root(b, g, -1, TI_F_BYTES2);
         break;
-    case TI_OP_ALLTOALLV:
-        for (int64_t i = 0; i < size; i++) {
-            give(s, nth, me, i, ti_vec_at(first, i) * arg[TI_F_ESIZE]);
-            expect(s, nth, i, me, ti_vec_at(second, i) * arg[TI_F_ESIZE2]);
-        }
+    case TI_OP_REDUCE:
+        to_root(b, g, -1, TI_F_BYTES);
         break;
     default:
+        break;
+    }
+}
+
+void ti_add_blocks(const struct ti_sums *s, uint64_t nth, const struct ti_call *c,
+                   const struct ti_group *g)
+{
+    const struct blocks b = {s, nth, c};
+
+    switch (ti_op_base(c->ev->op)) {
+    case TI_OP_GATHERV:
+        to_root(&b, g, 0, TI_F_ESIZE2);
+        break;
+    case TI_OP_SCATTERV:
+        from_root(&b, g, 0, TI_F_ESIZE, TI_F_BYTES2);
+        break;
+    case TI_OP_ALLGATHERV:
+    case TI_OP_NEIGHBOR_ALLGATHERV:
+        give_all(&b, -1, TI_F_BYTES);
+        expect_all(&b, 0, TI_F_ESIZE2);
+        break;
+    case TI_OP_NEIGHBOR_ALLGATHER:
+    case TI_OP_NEIGHBOR_ALLTOALL:
+        give_all(&b, -1, TI_F_BYTES);
+        expect_all(&b, -1, TI_F_BYTES2);
+        break;
+    case TI_OP_ALLTOALLV:
+    case TI_OP_ALLTOALLW:
+    case TI_OP_NEIGHBOR_ALLTOALLV:
+    case TI_OP_NEIGHBOR_ALLTOALLW:
+        give_all(&b, 0, TI_F_ESIZE);
+        expect_all(&b, 1, TI_F_ESIZE2);
+        break;
+    default:
+        if (is_inter(g))
+            add_inter(&b, g);
         break;
     }
 }

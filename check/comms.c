@@ -6,8 +6,10 @@
 
 #define LOCAL_MAX (1 << 20) /* communicators a rank may number */
 
-static enum ti_comm_shape shape_of(const int32_t *member, int64_t size, int64_t np)
+static enum ti_comm_shape shape_of(const int32_t *member, int64_t size, int64_t first, int64_t np)
 {
+    if (first)
+        return TI_COMM_INTER;
     if (size == 1)
         return TI_COMM_ALONE;
     if (size != np)
@@ -19,7 +21,7 @@ static enum ti_comm_shape shape_of(const int32_t *member, int64_t size, int64_t 
 }
 
 /* The number of a list of members; each list is kept once. */
-static int64_t group_of(struct ti_comms *comms, const int32_t *member, int64_t size)
+static int64_t group_of(struct ti_comms *comms, const int32_t *member, int64_t size, int64_t first)
 {
     uint64_t hash = (uint64_t)size;
     int64_t i;
@@ -28,7 +30,7 @@ static int64_t group_of(struct ti_comms *comms, const int32_t *member, int64_t s
         hash = ti_hash_word(hash, (uint64_t)member[i]);
     for (int64_t attempt = 0;; attempt++) {
         size_t known = comms->lists.n;
-        int64_t g = ti_map_add(&comms->lists, (int64_t)hash, size, attempt, 0);
+        int64_t g = ti_map_add(&comms->lists, (int64_t)hash, size, first, attempt);
         struct ti_group *group;
 
         comms->group = ti_more(comms->group, &comms->groups_cap, comms->lists.n, sizeof *group);
@@ -39,7 +41,8 @@ static int64_t group_of(struct ti_comms *comms, const int32_t *member, int64_t s
             group->member = ti_more(NULL, &cap, (size_t)size, sizeof *member);
             memcpy(group->member, member, (size_t)size * sizeof *member);
             group->size = size;
-            group->shape = shape_of(member, size, comms->np);
+            group->first = first;
+            group->shape = shape_of(member, size, first, comms->np);
             return g;
         }
         if (!memcmp(group->member, member, (size_t)size * sizeof *member))
@@ -56,7 +59,7 @@ void ti_comms_init(struct ti_comms *comms, int64_t np)
     world = ti_more(NULL, &cap, (size_t)np, sizeof *world);
     for (int64_t i = 0; i < np; i++)
         world[i] = (int32_t)i;
-    group_of(comms, world, np); /* the world is group 0 */
+    group_of(comms, world, np, 0); /* the world is group 0 */
     free(world);
 }
 
@@ -74,36 +77,69 @@ const struct ti_group *ti_comms_group(const struct ti_comms *comms, int64_t gid)
     return &comms->group[comms->ids.key[gid][0]];
 }
 
+static int put_members(char *buf, size_t bytes, const int32_t *member, int64_t n)
+{
+    int at = snprintf(buf, bytes, "ranks");
+
+    for (int64_t i = 0; i < n && i < 4; i++)
+        at += snprintf(buf + at, bytes - (size_t)at, " %d", member[i]);
+    if (n > 4)
+        at += snprintf(buf + at, bytes - (size_t)at, " ... (%lld)", (long long)n);
+    return at;
+}
+
 const char *ti_comms_text(const struct ti_comms *comms, int64_t gid, char *buf, size_t buf_bytes)
 {
     const struct ti_group *g = ti_comms_group(comms, gid);
-    int64_t ordinal = comms->ids.key[gid][1];
+    const int64_t *key = comms->ids.key[gid];
+    static const char *const kinds[] = {"copy", "window", "file"};
     int n;
 
     if (g->shape == TI_COMM_WORLD) {
         n = snprintf(buf, buf_bytes, "the world");
+    } else if (g->shape == TI_COMM_INTER) {
+        n = put_members(buf, buf_bytes / 2, g->member, g->first);
+        n += snprintf(buf + n, buf_bytes - (size_t)n, " and ");
+        n += put_members(buf + n, buf_bytes - (size_t)n, g->member + g->first, g->size - g->first);
     } else {
-        n = snprintf(buf, buf_bytes, "ranks");
-        for (int64_t i = 0; i < g->size && i < 4; i++)
-            n += snprintf(buf + n, buf_bytes - (size_t)n, " %d", g->member[i]);
-        if (g->size > 4)
-            n += snprintf(buf + n, buf_bytes - (size_t)n, " ... (%lld)", (long long)g->size);
+        n = put_members(buf, buf_bytes, g->member, g->size);
     }
-    if (ordinal)
-        snprintf(buf + n, buf_bytes - (size_t)n, ", copy %lld", (long long)ordinal);
+    if (key[1] || key[2] != TI_OBJECT_COMM)
+        snprintf(buf + n, buf_bytes - (size_t)n, ", %s %lld", kinds[key[2]], (long long)key[1]);
     return buf;
 }
 
-static void learn(struct ti_comm_view *view, size_t index, int64_t group, int64_t rank)
+/* The global number of the next communicator of `group`, or of the next window
+ * or file on communicator `parent`. */
+static int64_t next_id(struct ti_comm_view *view, int64_t group, enum ti_object kind,
+                       int64_t parent)
 {
-    int64_t at = ti_map_add(&view->seen, group, 0, 0, 0);
+    int64_t at = ti_map_add(&view->seen, group, kind, parent, 0);
 
     view->count = ti_more(view->count, &view->counts_cap, view->seen.n, sizeof view->count[0]);
+    return ti_map_add(&view->comms->ids, group, view->count[at]++, kind, parent);
+}
+
+static struct ti_local_comm *learn(struct ti_comm_view *view, size_t index, int64_t group,
+                                   int64_t rank, bool second)
+{
+    const struct ti_group *g = &view->comms->group[group];
+    struct ti_local_comm *c;
+
     view->local = ti_more(view->local, &view->cap, index + 1, sizeof view->local[0]);
     for (; view->nlocal <= index; view->nlocal++)
         view->local[view->nlocal].gid = -1;
-    view->local[index].gid = ti_map_add(&view->comms->ids, group, view->count[at]++, 0, 0);
-    view->local[index].rank = rank;
+    c = &view->local[index];
+    *c = (struct ti_local_comm){.gid = next_id(view, group, TI_OBJECT_COMM, 0),
+                                .rank = rank,
+                                .me = rank,
+                                .npeers = g->size};
+    if (g->first) {
+        c->me = second ? g->first + rank : rank;
+        c->peers = second ? 0 : g->first;
+        c->npeers = second ? g->first : g->size - g->first;
+    }
+    return c;
 }
 
 void ti_comm_view_start(struct ti_comm_view *view, struct ti_comms *comms, int64_t rank)
@@ -114,37 +150,105 @@ void ti_comm_view_start(struct ti_comm_view *view, struct ti_comms *comms, int64
     view->rank = rank;
     view->nlocal = 0;
     ti_map_clear(&view->seen);
+    ti_map_clear(&view->objects);
     if (view->count)
         memset(view->count, 0, view->counts_cap * sizeof view->count[0]);
-    learn(view, 0, 0, rank);
-    learn(view, 1, group_of(comms, &self, 1), 0);
+    learn(view, 0, 0, rank, false);
+    learn(view, 1, group_of(comms, &self, 1, 0), 0, false);
 }
 
 void ti_comm_view_free(struct ti_comm_view *view)
 {
     free(view->local);
     free(view->count);
+    free(view->object);
+    ti_map_free(&view->objects);
     ti_map_free(&view->seen);
+}
+
+static bool are_ranks(const int32_t *member, int64_t n, int64_t np)
+{
+    for (int64_t i = 0; i < n; i++)
+        if (member[i] < 0 || member[i] >= np)
+            return false;
+    return n <= np;
+}
+
+/* Both groups, the one with the lower first member in front. */
+static int64_t inter_group(struct ti_comms *comms, const struct ti_comm *c, bool *second)
+{
+    int64_t first, size = c->size + c->remote_size;
+    size_t none = 0;
+    int32_t *both = ti_more(NULL, &none, (size_t)size, sizeof *both);
+    int64_t group;
+
+    *second = c->remote[0] < c->member[0];
+    first = *second ? c->remote_size : c->size;
+    memcpy(*second ? both + first : both, c->member, (size_t)c->size * sizeof *both);
+    memcpy(*second ? both : both + first, c->remote, (size_t)c->remote_size * sizeof *both);
+    group = group_of(comms, both, size, first);
+    free(both);
+    return group;
 }
 
 const struct ti_local_comm *ti_comm_view_get(struct ti_comm_view *view, const struct ti_reader *r,
                                              int64_t index)
 {
     const struct ti_comm *c;
+    bool second = false;
+    int64_t group;
 
     if (index < 0 || index >= LOCAL_MAX)
         return NULL;
     if ((size_t)index < view->nlocal && view->local[index].gid >= 0)
         return &view->local[index];
     c = ti_reader_comm(r, index);
-    if (!c || c->size < 1 || c->size > view->comms->np || c->rank < 0 || c->rank >= c->size ||
-        c->member[c->rank] != view->rank)
+    if (!c || c->size < 1 || c->rank < 0 || c->rank >= c->size ||
+        c->member[c->rank] != view->rank || !are_ranks(c->member, c->size, view->comms->np))
         return NULL;
-    for (int64_t i = 0; i < c->size; i++)
-        if (c->member[i] < 0 || c->member[i] >= view->comms->np)
+    if (c->remote_size > 0) {
+        if (!are_ranks(c->remote, c->remote_size, view->comms->np) ||
+            c->size + c->remote_size > view->comms->np)
             return NULL;
-    learn(view, (size_t)index, group_of(view->comms, c->member, c->size), c->rank);
-    return &view->local[index];
+        group = inter_group(view->comms, c, &second);
+    } else {
+        group = group_of(view->comms, c->member, c->size, 0);
+    }
+    return learn(view, (size_t)index, group, c->rank, second);
+}
+
+const struct ti_local_comm *ti_comm_view_copy(struct ti_comm_view *view, int64_t index,
+                                              const struct ti_local_comm *of)
+{
+    int64_t rank = of->rank;
+    bool second = of->me != of->rank;
+
+    if (index < 0 || index >= LOCAL_MAX)
+        return NULL;
+    if ((size_t)index < view->nlocal && view->local[index].gid >= 0)
+        return &view->local[index];
+    return learn(view, (size_t)index, view->comms->ids.key[of->gid][0], rank, second);
+}
+
+const struct ti_local_comm *ti_comm_view_make(struct ti_comm_view *view, enum ti_object kind,
+                                              int64_t number, const struct ti_local_comm *comm)
+{
+    struct ti_local_comm object = *comm;
+    int64_t at = ti_map_add(&view->objects, kind, number, 0, 0);
+
+    object.gid = next_id(view, view->comms->ids.key[comm->gid][0], kind, comm->gid);
+    view->object =
+        ti_more(view->object, &view->objects_cap, view->objects.n, sizeof view->object[0]);
+    view->object[at] = object;
+    return &view->object[at];
+}
+
+const struct ti_local_comm *ti_comm_view_object(const struct ti_comm_view *view,
+                                                enum ti_object kind, int64_t number)
+{
+    int64_t at = ti_map_find(&view->objects, kind, number, 0, 0);
+
+    return at < 0 ? NULL : &view->object[at];
 }
 
 int64_t ti_comm_view_world(const struct ti_comm_view *view, const struct ti_local_comm *comm,
@@ -155,5 +259,5 @@ int64_t ti_comm_view_world(const struct ti_comm_view *view, const struct ti_loca
     if (delta < -g->size || delta > g->size)
         return -1;
     delta += comm->rank;
-    return delta < 0 || delta >= g->size ? -1 : g->member[delta];
+    return delta < 0 || delta >= comm->npeers ? -1 : g->member[comm->peers + delta];
 }

@@ -5,28 +5,77 @@
 #include <string.h>
 
 #include "check/collectives.h"
+#include "check/text.h"
 
 /* ---- reading again ---- */
 
-/* Walk to the rank's next collective on gid; 1, 0 at the end, -1 on trouble. */
-static int next_collective(struct ti_walk *w, int64_t gid, struct ti_step *step, struct ti_err *err)
-{
-    int got;
+/* A walk from one call on a communicator to the next. */
+struct caller {
+    struct ti_walk *w;
+    struct ti_step step;
+    size_t at; /* in the step's calls */
+    int64_t gid;
+    const struct ti_call *call; /* the one it is at */
+};
 
-    while ((got = ti_walk_next(w, step, err)) == 1)
-        if (step->gid == gid && ti_joins_all(step->ev.op))
-            break;
-    return got;
+static ti_status open_caller(struct ti_check_state *st, int64_t gid, int64_t rank, struct caller *c,
+                             struct ti_err *err)
+{
+    *c = (struct caller){.gid = gid};
+    return ti_walk_open(st->s, &st->check->comms, rank, &c->w, err);
+}
+
+/* On to the next: 1, 0 at the end, -1 on trouble. */
+static int next_call(struct caller *c, struct ti_err *err)
+{
+    int got = 1;
+
+    for (;;) {
+        for (; c->at < c->step.ncalls; c->at++)
+            if (c->step.call[c->at].on.gid == c->gid) {
+                c->call = &c->step.call[c->at++];
+                return 1;
+            }
+        got = ti_walk_next(c->w, &c->step, err);
+        if (got != 1)
+            return got;
+        c->at = 0;
+    }
+}
+
+static const char *text_of(struct caller *c, char *buf)
+{
+    return ti_call_text(ti_walk_reader(c->w), &c->step.ev, buf, TI_CALL_BYTES);
+}
+
+static void report_parting(struct ti_check_state *st, struct caller *a, bool got_a,
+                           struct caller *b, bool got_b)
+{
+    char comm[96], call[TI_CALL_BYTES], where[TI_CALL_BYTES + 40];
+
+    ti_comms_text(&st->check->comms, a->gid, comm, sizeof comm);
+    if (got_a)
+        snprintf(where, sizeof where, "event %llu, %s", (unsigned long long)a->step.index,
+                 text_of(a, call));
+    else
+        snprintf(where, sizeof where, "no more collective on it");
+    if (got_b)
+        ti_problems_add(st->ps, ti_walk_rank(b->w), b->step.index, text_of(b, call),
+                        "on the communicator of %s, rank %lld has %s", comm,
+                        (long long)ti_walk_rank(a->w), where);
+    else if (got_a)
+        ti_problems_add(st->ps, ti_walk_rank(a->w), a->step.index, text_of(a, call),
+                        "on the communicator of %s, rank %lld has no more collective", comm,
+                        (long long)ti_walk_rank(b->w));
 }
 
 /* Ranks a and b disagree about collectives on gid: find where. */
 ti_status ti__look_at_sequences(struct ti_check_state *st, int64_t gid, int64_t a, int64_t b,
                                 struct ti_err *err)
 {
-    struct ti_walk *wa = NULL, *wb = NULL;
-    struct ti_step sa, sb;
-    char comm[96], call[160], where[200];
-    int got_a, got_b;
+    const struct ti_group *g = ti_comms_group(&st->check->comms, gid);
+    struct caller ca = {0}, cb = {0};
+    bool got_a, got_b;
     ti_status status;
 
     st->check->unmatched = true;
@@ -34,36 +83,22 @@ ti_status ti__look_at_sequences(struct ti_check_state *st, int64_t gid, int64_t 
         st->ps->n++;
         return TI_OK;
     }
-    status = ti_walk_open(st->s, &st->check->comms, a, &wa, err);
+    status = open_caller(st, gid, a, &ca, err);
     if (!status)
-        status = ti_walk_open(st->s, &st->check->comms, b, &wb, err);
+        status = open_caller(st, gid, b, &cb, err);
     if (status)
         goto out;
-    ti_comms_text(&st->check->comms, gid, comm, sizeof comm);
     do {
-        got_a = next_collective(wa, gid, &sa, err);
-        got_b = next_collective(wb, gid, &sb, err);
+        got_a = next_call(&ca, err) == 1;
+        got_b = next_call(&cb, err) == 1;
         status = ti__pause(st, err);
         if (status)
             goto out;
-    } while (got_a == 1 && got_b == 1 && ti_signature(&sa.ev) == ti_signature(&sb.ev));
-    if (got_a == 1)
-        snprintf(where, sizeof where, "event %llu, %s", (unsigned long long)sa.index,
-                 ti_call_text(ti_walk_reader(wa), &sa.ev, call, sizeof call));
-    else
-        snprintf(where, sizeof where, "no more collective on it");
-    if (got_b == 1) {
-        ti_problems_add(st->ps, b, sb.index,
-                        ti_call_text(ti_walk_reader(wb), &sb.ev, call, sizeof call),
-                        "on the communicator of %s, rank %lld has %s", comm, (long long)a, where);
-    } else if (got_a == 1) {
-        ti_problems_add(
-            st->ps, a, sa.index, ti_call_text(ti_walk_reader(wa), &sa.ev, call, sizeof call),
-            "on the communicator of %s, rank %lld has no more collective", comm, (long long)b);
-    }
+    } while (got_a && got_b && ti_signature(ca.call, g) == ti_signature(cb.call, g));
+    report_parting(st, &ca, got_a, &cb, got_b);
 out:
-    ti_walk_close(wa);
-    ti_walk_close(wb);
+    ti_walk_close(ca.w);
+    ti_walk_close(cb.w);
     return status;
 }
 
@@ -91,46 +126,45 @@ void ti__look_for_absent(struct ti_check_state *st)
     }
 }
 
-/* Walk to `member`'s collective number `nth` on gid. */
+/* Walk to `member`'s call number `nth` on gid. */
 static ti_status walk_to(struct ti_check_state *st, int64_t gid, int64_t member, uint64_t nth,
-                         struct ti_walk **w, struct ti_step *step, struct ti_err *err)
+                         struct caller *c, struct ti_err *err)
 {
     uint64_t at = 0;
-    ti_status status = ti_walk_open(st->s, &st->check->comms, member, w, err);
+    ti_status status = open_caller(st, gid, member, c, err);
 
     if (status)
         return status;
-    while (next_collective(*w, gid, step, err) == 1)
+    while (next_call(c, err) == 1)
         if (at++ == nth)
             return TI_OK;
     TI_BUG("a collective is gone");
 }
 
-/* Sums over all members, collective by collective: the first that differs. */
-static ti_status find_collective(struct ti_check_state *st, int64_t gid, uint64_t *nth,
-                                 struct ti_err *err)
+/* Sums over all members, call by call: the first that differs. */
+static ti_status find_call(struct ti_check_state *st, int64_t gid, uint64_t *nth,
+                           struct ti_err *err)
 {
-    int64_t size = ti_comms_group(&st->check->comms, gid)->size;
+    const struct ti_group *g = ti_comms_group(&st->check->comms, gid);
     size_t none = 0;
     uint64_t *sum = ti_more(NULL, &none, st->seq[gid].n, sizeof *sum);
     ti_status status = TI_OK;
 
-    for (int64_t me = 0; me < size && !status; me++) {
-        struct ti_walk *w;
-        struct ti_step step;
+    for (int64_t i = 0; i < g->size && !status; i++) {
+        struct caller c;
 
-        status = ti_walk_open(st->s, &st->check->comms,
-                              ti_comms_group(&st->check->comms, gid)->member[me], &w, err);
+        status = open_caller(st, gid, g->member[i], &c, err);
         if (status)
             break;
-        for (uint64_t k = 0; next_collective(w, gid, &step, err) == 1; k++) {
+        for (uint64_t k = 0; next_call(&c, err) == 1; k++) {
             uint64_t given = 0, expected = 0;
 
-            ti_add_blocks(&(struct ti_sums){&given, &expected, false}, k, &step.ev, me, size);
+            ti_add_blocks(&(struct ti_sums){&given, &expected, false}, k, c.call, g);
             sum[k] += given - expected;
         }
-        ti_walk_close(w);
+        ti_walk_close(c.w);
         status = ti__pause(st, err);
+        g = ti_comms_group(&st->check->comms, gid); /* a walk may move it */
     }
     for (*nth = 0; *nth + 1 < st->seq[gid].n && !sum[*nth];)
         ++*nth;
@@ -138,7 +172,7 @@ static ti_status find_collective(struct ti_check_state *st, int64_t gid, uint64_
     return status;
 }
 
-/* Whose blocks of collective `nth` are expected otherwise? */
+/* Whose blocks of call `nth` are expected otherwise? */
 static ti_status find_sender(struct ti_check_state *st, int64_t gid, uint64_t nth,
                              struct ti_err *err)
 {
@@ -146,16 +180,14 @@ static ti_status find_sender(struct ti_check_state *st, int64_t gid, uint64_t nt
     size_t none = 0;
     uint64_t *sum = ti_more(NULL, &none, 2 * (size_t)size, sizeof *sum);
     struct ti_sums sums = {sum, sum + size, true};
-    struct ti_walk *w;
-    struct ti_step step;
+    struct caller c;
     ti_status status = TI_OK;
 
-    for (int64_t me = 0; me < size && !status; me++) {
-        status = walk_to(st, gid, ti_comms_group(&st->check->comms, gid)->member[me], nth, &w,
-                         &step, err);
+    for (int64_t i = 0; i < size && !status; i++) {
+        status = walk_to(st, gid, ti_comms_group(&st->check->comms, gid)->member[i], nth, &c, err);
         if (!status) {
-            ti_add_blocks(&sums, nth, &step.ev, me, size);
-            ti_walk_close(w);
+            ti_add_blocks(&sums, nth, c.call, ti_comms_group(&st->check->comms, gid));
+            ti_walk_close(c.w);
         }
     }
     while (sender + 1 < size && sum[sender] == sum[size + sender])
@@ -163,10 +195,10 @@ static ti_status find_sender(struct ti_check_state *st, int64_t gid, uint64_t nt
     free(sum);
     sender = ti_comms_group(&st->check->comms, gid)->member[sender];
     if (!status)
-        status = walk_to(st, gid, sender, nth, &w, &step, err);
+        status = walk_to(st, gid, sender, nth, &c, err);
     if (!status) {
-        ti__report(st, w, &step, "what this rank sends in it is not what the others expect");
-        ti_walk_close(w);
+        ti__report(st, c.w, &c.step, "what this rank sends in it is not what the others expect");
+        ti_walk_close(c.w);
     }
     return status;
 }
@@ -182,7 +214,7 @@ ti_status ti__look_at_blocks(struct ti_check_state *st, struct ti_err *err)
         if (!q->any || q->bad || q->given == q->expected ||
             q->nmet != ti_comms_group(&st->check->comms, (int64_t)gid)->size)
             continue;
-        status = find_collective(st, (int64_t)gid, &nth, err);
+        status = find_call(st, (int64_t)gid, &nth, err);
         if (!status)
             status = find_sender(st, (int64_t)gid, nth, err);
     }
@@ -200,7 +232,7 @@ struct place {
 };
 
 struct channel {
-    int64_t gid, tag;
+    int64_t gid, tag, lane;
     struct place *place; /* from number `base` on, in a ring without an end */
     size_t first, n, cap;
     uint64_t base;
@@ -216,20 +248,23 @@ struct pair_look {
     struct ti_walk *w[2];
     bool ended[2];
     uint64_t fed[2];    /* messages of this pair */
-    struct ti_map keys; /* (gid, tag) */
+    struct ti_map keys; /* (gid, tag, lot) */
+    /* of either side: messages that were cancelled (event, request, half), and
+     * the holes they left on their channels (gid, tag, lot, number) */
+    struct ti_map cancelled[2], holes[2];
     struct channel *channel;
     size_t cap;
     uint64_t *matched, *bytes;
 };
 
-static struct channel *channel_at(struct pair_look *l, int64_t gid, int64_t tag)
+static struct channel *channel_at(struct pair_look *l, const struct ti_msg *m)
 {
     size_t known = l->keys.n;
-    int64_t c = ti_map_add(&l->keys, gid, tag, 0, 0);
+    int64_t c = ti_map_add(&l->keys, m->gid, m->tag, m->lot, 0);
 
     l->channel = ti_more(l->channel, &l->cap, l->keys.n, sizeof *l->channel);
     if ((size_t)c == known)
-        l->channel[c] = (struct channel){.gid = gid, .tag = tag};
+        l->channel[c] = (struct channel){.gid = m->gid, .tag = m->tag, .lane = ti_lane_of(m)};
     return &l->channel[c];
 }
 
@@ -261,7 +296,7 @@ static bool has_open(const struct ti_check_state *st, int64_t rank, int64_t gid,
 
 static void report_truncated(struct pair_look *l, const struct channel *c, const struct place *p)
 {
-    char call[160];
+    char call[TI_CALL_BYTES];
     uint64_t *open;
 
     if (has_open(l->st, l->rank[1], c->gid, &open))
@@ -280,31 +315,56 @@ static void report_truncated(struct pair_look *l, const struct channel *c, const
 /* Both sides of a place are known. */
 static void meet(struct pair_look *l, struct channel *c, const struct place *p)
 {
-    int64_t lane = ti_lane_of(c->gid, c->tag);
-
-    l->matched[lane]++;
-    l->bytes[lane] += (uint64_t)p->bytes;
+    l->matched[c->lane]++;
+    l->bytes[c->lane] += (uint64_t)p->bytes;
     if (p->bytes > p->room && !c->truncated) {
         c->truncated = true;
         report_truncated(l, c, p);
     }
 }
 
-static void feed(struct pair_look *l, const struct ti_msg *m)
+static bool concerns(const struct pair_look *l, const struct ti_msg *m, bool recv)
 {
-    struct channel *c = channel_at(l, m->gid, m->tag);
-    struct place *p = place_at(c, m->seq);
+    return !m->null && m->recv == recv && m->peer == l->rank[!recv] &&
+           l->lanes & 1u << ti_lane_of(m);
+}
 
+static bool was_cancelled(const struct pair_look *l, const struct ti_msg *m)
+{
+    return ti_map_find(&l->cancelled[m->recv], (int64_t)m->event, m->req, 0, 0) >= 0;
+}
+
+/* The message's number on its channel, had nothing been cancelled. */
+static uint64_t number_of(const struct pair_look *l, const struct ti_msg *m)
+{
+    const struct ti_map *holes = &l->holes[m->recv];
+    uint64_t below = 0;
+
+    for (size_t i = 0; i < holes->n; i++)
+        below += holes->key[i][0] == m->gid && holes->key[i][1] == m->tag &&
+                 holes->key[i][2] == m->lot && (uint64_t)holes->key[i][3] < m->seq;
+    return m->seq - below;
+}
+
+/* A message of the pair; a probed one that nobody received has room for all. */
+static void feed(struct pair_look *l, const struct ti_msg *m, int64_t bytes)
+{
+    struct channel *c = channel_at(l, m);
+    struct place *p;
+
+    if (was_cancelled(l, m))
+        return;
+    p = place_at(c, number_of(l, m));
     if (!p)
         TI_BUG("two messages have one place");
     if (m->recv) {
         p->taken = true;
         p->taken_at = m->event;
-        p->room = m->bytes;
+        p->room = bytes;
     } else {
         p->sent = true;
         p->sent_at = m->event;
-        p->bytes = m->bytes;
+        p->bytes = bytes;
     }
     if (p->sent && p->taken)
         meet(l, c, p);
@@ -314,47 +374,81 @@ static void feed(struct pair_look *l, const struct ti_msg *m)
     }
 }
 
-static bool concerns(const struct pair_look *l, const struct ti_msg *m, bool recv)
+/* Whether `m` met anything is not certain: a receive that nobody waited for, a
+ * message that may have been cancelled. */
+static void open_up(struct pair_look *l, int side, const struct ti_msg *m)
 {
-    return !m->null && m->recv == recv && m->peer == l->rank[!recv] &&
-           l->lanes & 1u << ti_lane_of(m->gid, m->tag);
-}
+    struct place *p;
 
-/* The receive of `m` may never have taken anything. */
-static void open_up(struct pair_look *l, const struct ti_msg *m)
-{
-    struct place *p = concerns(l, m, true) ? place_at(channel_at(l, m->gid, m->tag), m->seq) : NULL;
-
+    if (!concerns(l, m, side) || was_cancelled(l, m) || !(m->recv || m->cancelling))
+        return;
+    p = place_at(channel_at(l, m), number_of(l, m));
     if (p)
         p->open = true;
+}
+
+/* What is outstanding at the end of a side. */
+static void end_side(struct pair_look *l, int side)
+{
+    struct ti_pending leak;
+    size_t at = 0;
+
+    l->ended[side] = true;
+    while (ti_walk_pending(l->w[side], &at, &leak)) {
+        if (leak.probed && concerns(l, leak.msg, side))
+            feed(l, leak.msg, INT64_MAX);
+        for (int i = 0; i < leak.nmsgs && !leak.probed; i++)
+            open_up(l, side, &leak.msg[i]);
+    }
 }
 
 /* Read on one side to its next message of the pair. */
 static ti_status advance(struct pair_look *l, int side, struct ti_err *err)
 {
-    const struct ti_msg *m;
     struct ti_step step;
     bool fed = false;
     ti_status status = TI_OK;
 
     while (!fed && !status) {
         if (ti_walk_next(l->w[side], &step, err) != 1) {
-            l->ended[side] = true;
-            for (size_t i = 0; side && (m = ti_walk_pending(l->w[side], i)); i = m->req + 1)
-                open_up(l, m);
+            end_side(l, side);
             return TI_OK;
         }
-        for (int i = 0; i < step.nposted; i++)
+        for (size_t i = 0; i < step.nposted; i++)
             if (concerns(l, &step.posted[i], side)) {
-                feed(l, &step.posted[i]);
+                feed(l, &step.posted[i], step.posted[i].bytes);
                 l->fed[side]++;
                 fed = true;
             }
-        for (size_t i = 0; side && step.ev.op == TI_OP_REQUEST_FREE && i < step.ndone; i++)
-            open_up(l, &step.done[i]);
+        for (size_t i = 0; step.ev.op == TI_OP_REQUEST_FREE && i < step.ndone; i++)
+            open_up(l, side, &step.done[i]);
         if (step.index % (1 << 14) == 0)
             status = ti__pause(l->st, err);
     }
+    return status;
+}
+
+/* Learn beforehand what one side cancels. */
+static ti_status find_cancelled(struct pair_look *l, int side, struct ti_err *err)
+{
+    struct ti_walk *w;
+    struct ti_step step;
+    ti_status status = ti_walk_open(l->st->s, &l->st->check->comms, l->rank[side], &w, err);
+
+    while (!status && ti_walk_next(w, &step, err) == 1) {
+        for (size_t i = 0; i < step.ndone; i++) {
+            const struct ti_msg *m = &step.done[i];
+
+            if (!m->cancelled || !concerns(l, m, side))
+                continue;
+            ti_map_add(&l->cancelled[side], (int64_t)m->event, m->req, 0, 0);
+            if (m->hole)
+                ti_map_add(&l->holes[side], m->gid, m->tag, m->lot, (int64_t)m->seq);
+        }
+        if (step.index % (1 << 14) == 0)
+            status = ti__pause(l->st, err);
+    }
+    ti_walk_close(w);
     return status;
 }
 
@@ -366,7 +460,7 @@ static void count_lacks(struct pair_look *l, struct channel *c)
         const struct place *p = &c->place[i];
         int side = !p->sent;
 
-        if (p->sent == p->taken || (side && p->open))
+        if (p->sent == p->taken || p->open)
             continue;
         if (!side && has_open(l->st, l->rank[1], c->gid, &open) && *open) {
             --*open; /* a receive with a wildcard may have taken it */
@@ -392,7 +486,7 @@ static void report_lack(struct pair_look *l, const struct channel *c, int side)
     struct ti_check_state *st = l->st;
     const struct channel *other = side ? NULL : vain(l);
     uint64_t event = side ? c->lack[1].taken_at : c->lack[0].sent_at;
-    char call[160], comm[96], also[64] = "", instead[200] = "";
+    char call[TI_CALL_BYTES], comm[96], also[64] = "", instead[200] = "";
 
     st->check->unmatched = true;
     if (!ti_problems_room(st->ps)) {
@@ -417,10 +511,14 @@ ti_status ti__look_at_pair(struct ti_check_state *st, int64_t src, int64_t dst, 
 {
     struct pair_look l = {
         .st = st, .rank = {src, dst}, .lanes = lanes, .matched = matched, .bytes = bytes};
-    ti_status status = ti_walk_open(st->s, &st->check->comms, src, &l.w[0], err);
+    ti_status status = TI_OK;
 
-    if (!status)
-        status = ti_walk_open(st->s, &st->check->comms, dst, &l.w[1], err);
+    for (int side = 0; side < 2 && !status; side++) {
+        if (st->cancels[l.rank[side]])
+            status = find_cancelled(&l, side, err);
+        if (!status)
+            status = ti_walk_open(st->s, &st->check->comms, l.rank[side], &l.w[side], err);
+    }
     while (!status && !(l.ended[0] && l.ended[1]))
         status = advance(&l, l.ended[0] || (!l.ended[1] && l.fed[1] < l.fed[0]), err);
     for (size_t i = 0; i < l.keys.n; i++)
@@ -433,7 +531,10 @@ ti_status ti__look_at_pair(struct ti_check_state *st, int64_t src, int64_t dst, 
         free(l.channel[i].place);
     free(l.channel);
     ti_map_free(&l.keys);
-    ti_walk_close(l.w[0]);
-    ti_walk_close(l.w[1]);
+    for (int side = 0; side < 2; side++) {
+        ti_map_free(&l.cancelled[side]);
+        ti_map_free(&l.holes[side]);
+        ti_walk_close(l.w[side]);
+    }
     return status;
 }

@@ -30,7 +30,8 @@ struct ti_check_state {
     const struct ti_visitor *visitor;
     struct sequence *seq;
     size_t nseq, seqs_cap;
-    uint8_t *sound; /* by rank: it can be compared with others */
+    uint8_t *sound;   /* by rank: it can be compared with others */
+    uint8_t *cancels; /* by rank: it has messages that were cancelled */
     /* (rank, communicator) -> receives that may have taken a message of unknown
      * source or tag: with a wildcard, and never seen to complete */
     struct ti_map open;

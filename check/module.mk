@@ -1,4 +1,4 @@
 # check: whether a trace is sound.  Linked into tools and unit tests.
-check_src := $(addprefix check/,map.c comms.c walk.c problems.c collectives.c \
-             pairs.c look.c check.c)
+check_src := $(addprefix check/,map.c comms.c neighbours.c ops.c ahead.c walk.c text.c problems.c \
+             collectives.c pairs.c look.c check.c)
 t-check-trace_src := $(check_src) tests/unit/script.c

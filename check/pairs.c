@@ -2,11 +2,16 @@
 
 #include <stdlib.h>
 
-int64_t ti_lane_of(int64_t gid, int64_t tag)
+static uint64_t channel_hash(const struct ti_msg *m)
 {
-    uint64_t h = ti_hash_word(ti_hash_word(TI_HASH_START, (uint64_t)gid), (uint64_t)tag);
+    uint64_t h = ti_hash_word(TI_HASH_START, (uint64_t)m->gid);
 
-    return (int64_t)(h >> 32) & (TI_LANES - 1);
+    return ti_hash_word(ti_hash_word(h, (uint64_t)m->tag), (uint64_t)m->lot);
+}
+
+int64_t ti_lane_of(const struct ti_msg *m)
+{
+    return (int64_t)(channel_hash(m) >> 32) & (TI_LANES - 1);
 }
 
 /* Hashes that are added up need more mixing than such that are chained. */
@@ -20,26 +25,42 @@ static void start(struct ti_side *side)
     *side = (struct ti_side){.smallest = INT64_MAX};
 }
 
-void ti_pairs_add(struct ti_pairs *p, const struct ti_msg *m)
+static struct ti_side *side_of(struct ti_pairs *p, const struct ti_msg *m)
 {
     size_t known = p->own.n;
-    int64_t i = ti_map_add(&p->own, m->peer, m->recv, ti_lane_of(m->gid, m->tag), 0);
-    uint64_t h = ti_hash_word(TI_HASH_START, (uint64_t)m->gid);
-    struct ti_side *side;
+    int64_t i = ti_map_add(&p->own, m->peer, m->recv, ti_lane_of(m), 0);
 
-    p->side = ti_more(p->side, &p->sides_cap, p->own.n, sizeof *side);
-    side = &p->side[i];
+    p->side = ti_more(p->side, &p->sides_cap, p->own.n, sizeof *p->side);
     if ((size_t)i == known)
-        start(side);
-    h = ti_hash_word(ti_hash_word(h, (uint64_t)m->tag), m->seq);
+        start(&p->side[i]);
+    return &p->side[i];
+}
+
+void ti_pairs_add(struct ti_pairs *p, const struct ti_msg *m)
+{
+    struct ti_side *side = side_of(p, m);
+    uint64_t place = ti_hash_word(channel_hash(m), m->seq);
+
     side->n++;
     side->bytes += (uint64_t)m->bytes;
-    side->places += term(h);
-    side->sizes += term(ti_hash_word(h, (uint64_t)m->bytes));
+    side->places += term(place);
+    side->sizes += term(ti_hash_word(place, (uint64_t)m->bytes));
     if (m->bytes < side->smallest)
         side->smallest = m->bytes;
     if (m->bytes > side->largest)
         side->largest = m->bytes;
+}
+
+void ti_pairs_withdraw(struct ti_pairs *p, const struct ti_msg *m)
+{
+    struct ti_side *side = side_of(p, m);
+    uint64_t place = ti_hash_word(channel_hash(m), m->seq);
+
+    side->n--;
+    side->bytes -= (uint64_t)m->bytes;
+    side->places -= term(place);
+    side->sizes -= term(ti_hash_word(place, (uint64_t)m->bytes));
+    side->vague = side->vague || m->hole;
 }
 
 void ti_pairs_keep(struct ti_pairs *p, int64_t rank)
@@ -67,7 +88,8 @@ void ti_pairs_forget(struct ti_pairs *p)
 
 bool ti_lane_agrees(const struct ti_lane *lane)
 {
-    return lane->sent.n == lane->taken.n && lane->sent.places == lane->taken.places &&
+    return !lane->sent.vague && !lane->taken.vague && lane->sent.n == lane->taken.n &&
+           lane->sent.places == lane->taken.places &&
            (lane->sent.largest <= lane->taken.smallest || lane->sent.sizes == lane->taken.sizes);
 }
 

@@ -18,10 +18,11 @@
 struct ti_side {
     uint64_t n;
     uint64_t bytes;   /* sent, or room for */
-    uint64_t places;  /* sum of hashes of (communicator, tag, number) */
+    uint64_t places;  /* sum of hashes of (channel, number) */
     uint64_t sizes;   /* and with the bytes */
     int64_t smallest; /* message, or room; none: INT64_MAX */
     int64_t largest;
+    bool vague; /* a cancelled message left a hole: the sums say nothing */
 };
 
 struct ti_lane {
@@ -40,11 +41,12 @@ struct ti_pairs {
     size_t sides_cap;
 };
 
-/* The lane of a channel. */
-int64_t ti_lane_of(int64_t gid, int64_t tag);
+/* The lane of a message's channel. */
+int64_t ti_lane_of(const struct ti_msg *m);
 
-/* One message of the rank that is being read. */
+/* One message of the rank that is being read; one that was cancelled. */
 void ti_pairs_add(struct ti_pairs *p, const struct ti_msg *m);
+void ti_pairs_withdraw(struct ti_pairs *p, const struct ti_msg *m);
 
 /* `rank` was read to its end: its sums go to the others', or are forgotten. */
 void ti_pairs_keep(struct ti_pairs *p, int64_t rank);

@@ -5,165 +5,53 @@
 #include <stdlib.h>
 #include <string.h>
 
-/*
- * The reader that runs ahead.  `wild` is a queue: what the wildcard receives
- * from number `first` on matched, in the order in which they were posted.
- */
-struct ahead {
-    struct ti_reader *r;
-    struct match {
-        int64_t from, tag;
-        enum { OPEN, KNOWN, NEVER } state;
-    } * wild;
-    size_t first, n, cap;
-    struct {
-        size_t number; /* of the wildcard receive + 1, 0: not one */
-    } * live;
-    size_t nlive, live_cap;
-    bool ended;
+#include "check/ahead.h"
+#include "check/ops.h"
+
+#define KEPT_MAX (INT64_C(1) << 25) /* elements of vectors kept for persistent requests */
+
+struct request {
+    bool used, active; /* a persistent one is used but not active between starts */
+    bool persistent, cancelled;
+    uint64_t event; /* where it was made, or started last */
+    uint32_t op;
+    int64_t lot;           /* of a partitioned one */
+    struct ti_event *init; /* of a persistent one */
+    struct ti_msg msg[2];
+    int nmsgs;
+};
+
+struct probed {
+    bool used;
+    struct ti_msg msg;
 };
 
 struct ti_walk {
     struct ti_source *source;
     struct ti_reader *r;
     struct ti_comm_view comms;
+    struct ti_neighbourhoods topologies;
     int64_t rank;
     uint64_t index;
-    struct ahead ahead;
-    size_t nwild; /* wildcard receives posted so far */
-    struct {
-        bool used;
-        struct ti_msg msg;
-    } * live; /* by request number */
+    struct ti_ahead ahead;
+    struct request *live; /* by number */
     size_t nlive, live_cap;
-    struct ti_msg *done;
-    size_t ndone, done_cap;
-    struct ti_map channels; /* (gid, tag, peer, receiving) */
-    uint64_t *next;         /* sequence number, by channel */
-    size_t next_cap;
+    int64_t kept; /* elements of vectors in all `init` */
+    struct probed *probed;
+    size_t nprobed, probed_cap;
+    struct ti_msg *posted, *done;
+    size_t nposted, posted_cap, ndone, done_cap;
+    struct ti_call *call;
+    size_t ncalls, calls_cap;
+    struct ti_map channels; /* (gid, tag, peer, which: see channel_of) */
+    struct count {
+        uint64_t next;   /* number of the next message */
+        uint64_t placed; /* that were posted; fewer while some are only probed */
+    } * count;           /* by channel */
+    size_t counts_cap;
 };
 
-static bool is_completion(uint32_t op)
-{
-    switch (op) {
-    case TI_OP_WAIT:
-    case TI_OP_WAITALL:
-    case TI_OP_WAITANY:
-    case TI_OP_WAITSOME:
-    case TI_OP_TEST:
-    case TI_OP_TESTALL:
-    case TI_OP_TESTANY:
-    case TI_OP_TESTSOME:
-    case TI_OP_REQUEST_FREE:
-        return true;
-    default:
-        return false;
-    }
-}
-
-static bool is_post(uint32_t op)
-{
-    return op == TI_OP_ISEND || op == TI_OP_IBSEND || op == TI_OP_ISSEND || op == TI_OP_IRSEND ||
-           op == TI_OP_IRECV;
-}
-
-static bool is_wild(const struct ti_event *ev)
-{
-    return ev->arg[TI_F_PEER] != TI_NULL &&
-           (ev->arg[TI_F_PEER] == TI_ANY || ev->arg[TI_F_TAG] == TI_ANY);
-}
-
-/* ---- the reader ahead ---- */
-
-static size_t *ahead_live(struct ahead *a, int64_t req)
-{
-    if (req < 0 || (size_t)req > a->nlive) /* the lowest free one is at most that */
-        return NULL;
-    a->live = ti_more(a->live, &a->live_cap, (size_t)req + 1, sizeof a->live[0]);
-    if (a->nlive <= (size_t)req)
-        a->nlive = (size_t)req + 1;
-    return &a->live[req].number;
-}
-
-static void settle(struct ahead *a, int64_t req, bool known, int64_t from, int64_t tag)
-{
-    size_t *number = ahead_live(a, req);
-
-    if (!number || !*number)
-        return;
-    a->wild[*number - 1 - a->first] = (struct match){from, tag, known ? KNOWN : NEVER};
-    *number = 0;
-}
-
-static void ahead_take(struct ahead *a, const struct ti_event *ev)
-{
-    const struct ti_vec *reqs = &ev->vec[0], *matched = &ev->vec[1];
-
-    if (is_post(ev->op)) {
-        size_t *number = ahead_live(a, ev->arg[TI_F_REQ]);
-
-        if (number && *number) /* in use: that one never completed */
-            settle(a, ev->arg[TI_F_REQ], false, 0, 0);
-        if (ev->op == TI_OP_IRECV && is_wild(ev)) {
-            a->wild = ti_more(a->wild, &a->cap, a->n + 1, sizeof a->wild[0]);
-            a->wild[a->n++] = (struct match){.state = number ? OPEN : NEVER};
-            if (number)
-                *number = a->first + a->n;
-        }
-        return;
-    }
-    if (!is_completion(ev->op))
-        return;
-    if (ev->mask & TI_M_REQ) {
-        settle(a, ev->arg[TI_F_REQ], ev->mask & TI_M_FROM, ev->arg[TI_F_FROM],
-               ev->arg[TI_F_FROMTAG]);
-        return;
-    }
-    for (int64_t i = 0; i + 2 < matched->len; i += 3)
-        settle(a, ti_vec_at(matched, i), true, ti_vec_at(matched, i + 1),
-               ti_vec_at(matched, i + 2));
-    for (int64_t i = 0; i < reqs->len; i++)
-        settle(a, ti_vec_at(reqs, i), false, 0, 0);
-    if ((ev->mask & TI_M_ALL) && ev->arg[TI_F_ALL])
-        for (size_t i = 0; i < a->nlive; i++)
-            settle(a, (int64_t)i, false, 0, 0);
-}
-
-/* What wildcard receive `number` matched.  Asked for in order, each once. */
-static ti_status ahead_ask(struct ti_walk *w, size_t number, struct match *out, struct ti_err *err)
-{
-    struct ahead *a = &w->ahead;
-    ti_status st;
-
-    if (!a->r) {
-        st = ti_source_reader(w->source, w->rank, &a->r, err);
-        if (st)
-            return st;
-    }
-    while (a->n <= number - a->first || (a->wild[number - a->first].state == OPEN && !a->ended)) {
-        struct ti_event ev = {0};
-        struct ti_err ignored;
-
-        if (ti_reader_next(a->r, &ev, &ignored) == 1)
-            ahead_take(a, &ev);
-        else
-            a->ended = true;
-        if (a->ended && a->n <= number - a->first)
-            TI_BUG("the reader ahead missed a wildcard receive");
-    }
-    *out = a->wild[number - a->first];
-    /* Drop what was asked for, now and then. */
-    if (number + 1 - a->first > 1024 && 2 * (number + 1 - a->first) > a->n) {
-        size_t drop = number + 1 - a->first;
-
-        memmove(a->wild, a->wild + drop, (a->n - drop) * sizeof a->wild[0]);
-        a->first += drop;
-        a->n -= drop;
-    }
-    return TI_OK;
-}
-
-/* ---- the walk ---- */
+/* ---- opening and closing ---- */
 
 ti_status ti_walk_open(struct ti_source *s, struct ti_comms *comms, int64_t rank,
                        struct ti_walk **out, struct ti_err *err)
@@ -185,19 +73,33 @@ ti_status ti_walk_open(struct ti_source *s, struct ti_comms *comms, int64_t rank
     return TI_OK;
 }
 
+static void forget_init(struct ti_walk *w, struct request *q)
+{
+    for (int v = 0; q->init && v < TI_VECS; v++) {
+        w->kept -= q->init->vec[v].len;
+        free((void *)(uintptr_t)q->init->vec[v].data);
+    }
+    free(q->init);
+    q->init = NULL;
+}
+
 void ti_walk_close(struct ti_walk *w)
 {
     if (!w)
         return;
+    for (size_t i = 0; i < w->nlive; i++)
+        forget_init(w, &w->live[i]);
     ti_reader_close(w->r);
-    ti_reader_close(w->ahead.r);
-    free(w->ahead.wild);
-    free(w->ahead.live);
+    ti_ahead_free(&w->ahead);
     ti_comm_view_free(&w->comms);
+    ti_neighbourhoods_free(&w->topologies);
     ti_map_free(&w->channels);
-    free(w->next);
+    free(w->count);
     free(w->live);
+    free(w->probed);
+    free(w->posted);
     free(w->done);
+    free(w->call);
     free(w);
 }
 
@@ -223,188 +125,586 @@ static void wrong(struct ti_step *step, const char *fmt, ...)
     va_end(ap);
 }
 
-static int64_t channel_of(const struct ti_walk *w, const struct ti_msg *m)
+static const struct ti_local_comm *comm_at(struct ti_walk *w, struct ti_step *step, int64_t index)
 {
-    return ti_map_find(&w->channels, m->gid, m->tag, m->peer, m->recv);
+    const struct ti_local_comm *comm = ti_comm_view_get(&w->comms, w->r, index);
+
+    if (!comm)
+        wrong(step, "the trace does not say what communicator %lld is", (long long)index);
+    return comm;
 }
 
-uint64_t ti_walk_posted(const struct ti_walk *w, const struct ti_msg *msg)
-{
-    int64_t c = channel_of(w, msg);
+/* ---- channels ---- */
 
-    return c < 0 ? 0 : w->next[c];
+/* The counter of a channel, or with PARTITIONED of the requests on it. */
+enum { PARTITIONED = 2, LOTS = 4 };
+
+static struct count *counter(struct ti_walk *w, const struct ti_msg *m, int64_t which)
+{
+    int64_t c = ti_map_add(&w->channels, m->gid, m->tag, m->peer, which);
+
+    w->count = ti_more(w->count, &w->counts_cap, w->channels.n, sizeof w->count[0]);
+    return &w->count[c];
 }
 
-const struct ti_msg *ti_walk_pending(const struct ti_walk *w, size_t i)
+static struct count *channel_of(struct ti_walk *w, const struct ti_msg *m)
 {
-    for (; i < w->nlive; i++)
-        if (w->live[i].used)
-            return &w->live[i].msg;
-    return NULL;
+    return counter(w, m, (m->recv ? 1 : 0) + m->lot * LOTS);
 }
 
-/* Fill in a message of the event and give it its number; false when it cannot be. */
-static bool post(struct ti_walk *w, struct ti_step *step, struct ti_msg m, int64_t peer,
-                 int64_t tag)
+uint64_t ti_walk_posted(const struct ti_walk *w, const struct ti_msg *m)
 {
-    const struct ti_local_comm *comm = ti_comm_view_get(&w->comms, w->r, step->ev.arg[TI_F_COMM]);
-    int64_t c;
+    int64_t c =
+        ti_map_find(&w->channels, m->gid, m->tag, m->peer, (m->recv ? 1 : 0) + m->lot * LOTS);
 
-    m.event = step->index;
-    m.op = step->ev.op;
-    if (peer == TI_NULL) {
-        m.null = true;
-        step->posted[step->nposted++] = m;
-        return true;
-    }
-    if (!comm) {
-        wrong(step, "the trace does not say what communicator %lld is",
-              (long long)step->ev.arg[TI_F_COMM]);
+    return c < 0 ? 0 : w->count[c].next;
+}
+
+/* ---- messages ---- */
+
+static void put_posted(struct ti_walk *w, struct ti_msg *m)
+{
+    if (!m->null)
+        m->astray = channel_of(w, m)->placed++ != m->seq;
+    w->posted = ti_more(w->posted, &w->posted_cap, w->nposted + 1, sizeof w->posted[0]);
+    w->posted[w->nposted++] = *m;
+}
+
+/* Fill in channel and partner of a message on communicator `index`; false when
+ * that cannot be. */
+static bool address(struct ti_walk *w, struct ti_step *step, struct ti_msg *m, int64_t index,
+                    int64_t peer, int64_t tag)
+{
+    const struct ti_local_comm *comm = comm_at(w, step, index);
+
+    if (!comm)
         return false;
-    }
     if (peer == TI_ANY || tag == TI_ANY) {
         wrong(step, "what the wildcard matched is not in the trace");
         return false;
     }
-    m.gid = comm->gid;
-    m.tag = tag;
-    m.peer = ti_comm_view_world(&w->comms, comm, peer);
-    if (m.peer < 0) {
+    m->gid = comm->gid;
+    m->tag = tag;
+    m->peer = ti_comm_view_world(&w->comms, comm, peer);
+    if (m->peer < 0) {
         wrong(step, "its partner is no rank of the communicator");
         return false;
     }
-    if (m.bytes < 0 || tag < 0) {
+    if (m->bytes < 0 || tag < 0) {
         wrong(step, "%s is negative", tag < 0 ? "its tag" : "its size");
         return false;
     }
-    c = ti_map_add(&w->channels, m.gid, m.tag, m.peer, m.recv);
-    w->next = ti_more(w->next, &w->next_cap, w->channels.n, sizeof w->next[0]);
-    m.seq = w->next[c]++;
-    step->posted[step->nposted++] = m;
     return true;
 }
 
-static void post_send(struct ti_walk *w, struct ti_step *step, enum ti_send_mode mode)
+/* What the receive of `ev`, with a request, matched; a lost one never did. */
+static ti_status match(struct ti_walk *w, struct ti_step *step, struct ti_msg *m, int64_t *peer,
+                       int64_t *tag, struct ti_err *err)
 {
-    const struct ti_event *ev = &step->ev;
+    struct ti_match match;
+    ti_status st = ti_ahead_ask(&w->ahead, w->source, w->rank, step->index, m->req, &match, err);
 
-    post(w, step, (struct ti_msg){.mode = mode, .bytes = ev->arg[TI_F_BYTES], .req = -1},
-         ev->arg[TI_F_PEER], ev->arg[TI_F_TAG]);
-}
-
-/* A receive whose own event says what its wildcards matched. */
-static void post_recv(struct ti_walk *w, struct ti_step *step, enum ti_field peer,
-                      enum ti_field tag, enum ti_field bytes)
-{
-    const struct ti_event *ev = &step->ev;
-    bool matched = ev->mask & TI_M_FROM, tagged = ev->mask & TI_M_FROMTAG;
-
-    post(w, step, (struct ti_msg){.recv = true, .bytes = ev->arg[bytes], .req = -1},
-         matched && ev->arg[peer] == TI_ANY ? ev->arg[TI_F_FROM] : ev->arg[peer],
-         tagged && ev->arg[tag] == TI_ANY ? ev->arg[TI_F_FROMTAG] : ev->arg[tag]);
-}
-
-static ti_status post_request(struct ti_walk *w, struct ti_step *step, struct ti_err *err)
-{
-    const struct ti_event *ev = &step->ev;
-    int64_t req = ev->arg[TI_F_REQ], peer = ev->arg[TI_F_PEER], tag = ev->arg[TI_F_TAG];
-    struct ti_msg m = {.recv = ev->op == TI_OP_IRECV,
-                       .mode = ev->op == TI_OP_IBSEND   ? TI_SEND_BUFFERED
-                               : ev->op == TI_OP_ISSEND ? TI_SEND_SYNCHRONOUS
-                                                        : TI_SEND_STANDARD,
-                       .bytes = ev->arg[TI_F_BYTES],
-                       .req = req};
-    bool known = true;
-
-    if (m.recv && is_wild(ev)) {
-        struct match match;
-        ti_status st = ahead_ask(w, w->nwild++, &match, err);
-
-        if (st)
-            return st;
-        known = match.state == KNOWN;
-        peer = peer == TI_ANY ? match.from : peer;
-        tag = tag == TI_ANY ? match.tag : tag;
-    }
-    if (req < 0 || (size_t)req > w->nlive) { /* the lowest free one is at most that */
-        wrong(step, "request number %lld is out of range", (long long)req);
-        return TI_OK;
-    }
-    w->live = ti_more(w->live, &w->live_cap, (size_t)req + 1, sizeof w->live[0]);
-    if (w->nlive <= (size_t)req)
-        w->nlive = (size_t)req + 1;
-    if (w->live[req].used)
-        wrong(step, "request %lld is in use since event %llu", (long long)req,
-              (unsigned long long)w->live[req].msg.event);
-    m.event = step->index;
-    m.op = ev->op;
-    if (!known) {
+    if (st)
+        return st;
+    if (match.state != TI_MATCH_KNOWN) {
         step->lost = true;
-        m.null = m.unknown = true;
-    } else if (!post(w, step, m, peer, tag)) {
-        m.null = m.unknown = true;
-    } else {
-        m = step->posted[0];
+        m->null = m->unknown = true;
+    } else if (match.from == TI_NULL) {
+        m->null = m->cancelled = true;
     }
-    w->live[req].used = true;
-    w->live[req].msg = m;
+    if (*peer == TI_ANY)
+        *peer = match.from;
+    if (*tag == TI_ANY)
+        *tag = match.tag;
     return TI_OK;
 }
 
-static void complete(struct ti_walk *w, struct ti_step *step, int64_t req)
+/*
+ * One half of `ev` is posted: the event of the step, or what an earlier one
+ * prepared.  *m has recv, req and lot, and is given all the rest.
+ */
+static ti_status post_half(struct ti_walk *w, struct ti_step *step, const struct ti_event *ev,
+                           struct ti_msg *m, struct ti_err *err)
 {
-    struct ti_msg *m;
+    bool second = m->recv && ti_op_halves(ev->op) == TI_HALF_BOTH;
+    int64_t peer = ev->arg[second ? TI_F_PEER2 : TI_F_PEER];
+    int64_t tag = ev->arg[second ? TI_F_TAG2 : TI_F_TAG];
+    ti_status st = TI_OK;
 
-    if (req < 0 || (size_t)req >= w->nlive || !w->live[req].used) {
+    m->mode = ti_op_mode(ev->op);
+    m->bytes = ev->arg[second ? TI_F_BYTES2 : TI_F_BYTES];
+    m->event = step->index;
+    m->op = ev->op;
+    if (peer == TI_NULL)
+        m->null = true;
+    else if (m->recv && m->req >= 0 && ti_is_wild(ev))
+        st = match(w, step, m, &peer, &tag, err);
+    else if (m->recv && peer == TI_ANY && (ev->mask & TI_M_FROM))
+        peer = ev->arg[TI_F_FROM];
+    if (m->recv && m->req < 0 && tag == TI_ANY && (ev->mask & TI_M_FROMTAG))
+        tag = ev->arg[TI_F_FROMTAG];
+    if (st || m->unknown)
+        return st;
+    if (!m->null && !address(w, step, m, ev->arg[TI_F_COMM], peer, tag)) {
+        m->null = m->unknown = true;
+        return TI_OK;
+    }
+    if (!m->null)
+        m->seq = channel_of(w, m)->next++;
+    put_posted(w, m);
+    return TI_OK;
+}
+
+/* Post what `ev` stands for, with request `req` (-1: none), which it may be. */
+static ti_status post(struct ti_walk *w, struct ti_step *step, const struct ti_event *ev,
+                      int64_t req, struct request *q, struct ti_err *err)
+{
+    enum ti_halves halves = ti_op_halves(ev->op);
+    ti_status st = TI_OK;
+
+    for (int recv = 0; recv < 2 && !st; recv++) {
+        struct ti_msg m = {.recv = recv, .req = req, .lot = q ? q->lot : 0};
+
+        if (!(halves & (recv ? TI_HALF_RECV : TI_HALF_SEND)))
+            continue;
+        st = post_half(w, step, ev, &m, err);
+        if (q)
+            q->msg[q->nmsgs++] = m;
+    }
+    return st;
+}
+
+/* ---- matched probes ---- */
+
+static void take_probe(struct ti_walk *w, struct ti_step *step)
+{
+    const struct ti_event *ev = &step->ev;
+    int64_t number = ev->arg[TI_F_MSG], peer = ev->arg[TI_F_PEER], tag = ev->arg[TI_F_TAG];
+    struct ti_msg m = {.recv = true, .req = -1, .event = step->index, .op = ev->op};
+
+    if (number == -1)
+        return;                                      /* from MPI_PROC_NULL */
+    if (number < 0 || (size_t)number > w->nprobed) { /* the lowest free one is at most that */
+        wrong(step, "message number %lld is out of range", (long long)number);
+        return;
+    }
+    w->probed = ti_more(w->probed, &w->probed_cap, (size_t)number + 1, sizeof w->probed[0]);
+    if (w->nprobed == (size_t)number)
+        w->nprobed++;
+    if (w->probed[number].used)
+        wrong(step, "message %lld is in use since event %llu", (long long)number,
+              (unsigned long long)w->probed[number].msg.event);
+    if (peer == TI_ANY && (ev->mask & TI_M_FROM))
+        peer = ev->arg[TI_F_FROM];
+    if (tag == TI_ANY && (ev->mask & TI_M_FROMTAG))
+        tag = ev->arg[TI_F_FROMTAG];
+    if (!address(w, step, &m, ev->arg[TI_F_COMM], peer, tag))
+        m.null = m.unknown = true;
+    else
+        m.seq = channel_of(w, &m)->next++;
+    w->probed[number].used = true;
+    w->probed[number].msg = m;
+}
+
+/* The receive of a probed message, with a request or without. */
+static void receive_probed(struct ti_walk *w, struct ti_step *step, struct request *q)
+{
+    const struct ti_event *ev = &step->ev;
+    int64_t number = ev->arg[TI_F_MSG];
+    struct ti_msg m = {.recv = true, .null = true};
+
+    if (number >= 0 && (size_t)number < w->nprobed && w->probed[number].used) {
+        m = w->probed[number].msg;
+        w->probed[number].used = false;
+    } else if (number != -1) {
+        wrong(step, "message %lld was not probed", (long long)number);
+        m.unknown = true;
+    }
+    m.event = step->index;
+    m.op = ev->op;
+    m.bytes = ev->arg[TI_F_BYTES];
+    m.req = q ? ev->arg[TI_F_REQ] : -1;
+    if (m.bytes < 0) {
+        wrong(step, "its size is negative");
+        m.bytes = 0;
+    }
+    if (!m.unknown)
+        put_posted(w, &m);
+    if (q)
+        q->msg[q->nmsgs++] = m;
+}
+
+/* ---- requests ---- */
+
+/* Keep what each start of a persistent request repeats. */
+static void keep_init(struct ti_walk *w, struct ti_step *step, struct request *q)
+{
+    size_t none = 0;
+    struct ti_event *init = ti_more(NULL, &none, 1, sizeof *init);
+
+    *init = step->ev;
+    for (int v = 0; v < TI_VECS; v++) {
+        struct ti_vec *vec = &init->vec[v];
+        size_t bytes = (size_t)vec->len * (size_t)vec->width;
+        void *data = NULL;
+
+        if (vec->len > KEPT_MAX - w->kept) {
+            wrong(step, "the counts of all persistent requests are too many to keep");
+            vec->len = 0;
+        } else if (vec->len) {
+            none = 0;
+            data = ti_more(NULL, &none, bytes, 1);
+            memcpy(data, vec->data, bytes);
+        }
+        vec->data = data;
+        w->kept += vec->len;
+    }
+    q->init = init;
+}
+
+/* A partitioned request is matched where it is made. */
+static void deal_lot(struct ti_walk *w, struct ti_step *step, struct request *q)
+{
+    const struct ti_event *ev = &step->ev;
+    struct ti_msg m = {.recv = ti_op_halves(ev->op) == TI_HALF_RECV, .bytes = ev->arg[TI_F_BYTES]};
+
+    if (ev->arg[TI_F_PEER] != TI_NULL &&
+        address(w, step, &m, ev->arg[TI_F_COMM], ev->arg[TI_F_PEER], ev->arg[TI_F_TAG]))
+        q->lot = 1 + (int64_t)counter(w, &m, PARTITIONED + (m.recv ? 1 : 0))->next++;
+}
+
+static struct request *new_request(struct ti_walk *w, struct ti_step *step)
+{
+    int64_t req = step->ev.arg[TI_F_REQ];
+    struct request *q;
+
+    if (req < 0 || (size_t)req > w->nlive) { /* the lowest free one is at most that */
+        wrong(step, "request number %lld is out of range", (long long)req);
+        return NULL;
+    }
+    w->live = ti_more(w->live, &w->live_cap, (size_t)req + 1, sizeof w->live[0]);
+    if (w->nlive == (size_t)req)
+        w->nlive++;
+    q = &w->live[req];
+    if (q->used)
+        wrong(step, "request %lld is in use since event %llu", (long long)req,
+              (unsigned long long)q->event);
+    forget_init(w, q);
+    *q = (struct request){.used = true, .event = step->index, .op = step->ev.op};
+    return q;
+}
+
+static ti_status make_request(struct ti_walk *w, struct ti_step *step, struct ti_err *err)
+{
+    struct request *q = new_request(w, step);
+
+    if (!q)
+        return TI_OK;
+    if (ti_op_persistent(step->ev.op)) {
+        q->persistent = true;
+        if (ti_op_partitioned(step->ev.op))
+            deal_lot(w, step, q);
+        keep_init(w, step, q);
+        return TI_OK;
+    }
+    q->active = true;
+    if (step->ev.op == TI_OP_IMRECV)
+        receive_probed(w, step, q);
+    return post(w, step, &step->ev, step->ev.arg[TI_F_REQ], q, err);
+}
+
+/* Request `req`, if it is there. */
+static struct request *request_at(const struct ti_walk *w, int64_t req)
+{
+    return req >= 0 && (size_t)req < w->nlive && w->live[req].used ? &w->live[req] : NULL;
+}
+
+static void call(struct ti_walk *w, struct ti_step *step, const struct ti_event *ev);
+
+static ti_status start(struct ti_walk *w, struct ti_step *step, int64_t req, struct ti_err *err)
+{
+    struct request *q = request_at(w, req);
+
+    if (!q || !q->persistent) {
+        wrong(step, "request %lld is not persistent", (long long)req);
+        return TI_OK;
+    }
+    if (q->active) {
+        wrong(step, "request %lld is active since event %llu", (long long)req,
+              (unsigned long long)q->event);
+        return TI_OK;
+    }
+    q->active = true;
+    q->event = step->index;
+    q->nmsgs = 0;
+    if (ti_op_collective(q->op))
+        call(w, step, q->init);
+    return post(w, step, q->init, req, q, err);
+}
+
+/* A message that was cancelled never was. */
+static void withdraw(struct ti_walk *w, struct ti_msg *m)
+{
+    struct count *count = channel_of(w, m);
+
+    m->cancelled = true;
+    m->hole = m->seq + 1 != count->next;
+    if (!m->hole) {
+        count->next--;
+        count->placed--;
+    }
+}
+
+static void finish(struct ti_walk *w, struct ti_step *step, int64_t req)
+{
+    struct request *q = request_at(w, req);
+    bool freed = step->ev.op == TI_OP_REQUEST_FREE;
+
+    if (!q) {
         wrong(step, "request %lld is not outstanding", (long long)req);
         return;
     }
-    w->live[req].used = false;
-    w->done = ti_more(w->done, &w->done_cap, w->ndone + 1, sizeof w->done[0]);
-    m = &w->done[w->ndone++];
-    *m = w->live[req].msg;
-    if (!m->null)
-        m->posted_after = w->next[channel_of(w, m)] - 1 - m->seq;
+    for (int i = 0; i < q->nmsgs && q->active; i++) {
+        struct ti_msg *m;
+
+        w->done = ti_more(w->done, &w->done_cap, w->ndone + 1, sizeof w->done[0]);
+        m = &w->done[w->ndone++];
+        *m = q->msg[i];
+        if (m->null)
+            continue;
+        if (q->cancelled)
+            withdraw(w, m);
+        else
+            m->posted_after = ti_walk_posted(w, m) - 1 - m->seq;
+    }
+    q->active = q->cancelled = false;
+    q->nmsgs = 0;
+    if (freed || !q->persistent) {
+        forget_init(w, q);
+        q->used = false;
+    }
 }
 
-static void complete_all(struct ti_walk *w, struct ti_step *step)
+/* Request `req` completes as cancelled. */
+static void mark_cancelled(struct ti_walk *w, struct ti_step *step, int64_t req)
+{
+    struct request *q = request_at(w, req);
+
+    if (!q || !q->active)
+        return; /* reported where it completes */
+    for (int i = 0; i < q->nmsgs; i++)
+        if (!q->msg[i].cancelling)
+            wrong(step, "request %lld completes as cancelled, but MPI_Cancel was not called for it",
+                  (long long)req);
+    q->cancelled = true;
+}
+
+static void complete(struct ti_walk *w, struct ti_step *step)
 {
     const struct ti_event *ev = &step->ev;
+    const struct ti_vec *matched = &ev->vec[1];
 
     if (ev->mask & TI_M_REQ) {
-        complete(w, step, ev->arg[TI_F_REQ]);
-    } else if ((ev->mask & TI_M_ALL) && ev->arg[TI_F_ALL]) {
+        if ((ev->mask & TI_M_FROM) && ev->arg[TI_F_FROM] == TI_NULL)
+            mark_cancelled(w, step, ev->arg[TI_F_REQ]);
+        finish(w, step, ev->arg[TI_F_REQ]);
+        return;
+    }
+    for (int64_t i = 0; i + 2 < matched->len; i += 3)
+        if (ti_vec_at(matched, i + 1) == TI_NULL)
+            mark_cancelled(w, step, ti_vec_at(matched, i));
+    if ((ev->mask & TI_M_ALL) && ev->arg[TI_F_ALL]) {
         for (size_t i = 0; i < w->nlive; i++)
-            if (w->live[i].used)
-                complete(w, step, (int64_t)i);
+            if (w->live[i].used && w->live[i].active)
+                finish(w, step, (int64_t)i);
     } else {
         for (int64_t i = 0; i < ev->vec[0].len; i++)
-            complete(w, step, ti_vec_at(&ev->vec[0], i));
+            finish(w, step, ti_vec_at(&ev->vec[0], i));
     }
-    step->done = w->done;
-    step->ndone = w->ndone;
 }
 
-/* The communicators of the event, the new one included, get their numbers. */
+static void cancel(struct ti_walk *w, struct ti_step *step)
+{
+    struct request *q = request_at(w, step->ev.arg[TI_F_REQ]);
+
+    if (!q || !q->active) {
+        wrong(step, "request %lld is not outstanding", (long long)step->ev.arg[TI_F_REQ]);
+        return;
+    }
+    for (int i = 0; i < q->nmsgs; i++)
+        q->msg[i].cancelling = true;
+}
+
+/* A call that needs a request of a kind of its own. */
+static void use(struct ti_walk *w, struct ti_step *step)
+{
+    const struct request *q = request_at(w, step->ev.arg[TI_F_REQ]);
+    bool general = step->ev.op == TI_OP_GREQUEST_COMPLETE;
+
+    if (!q || (!q->active && step->ev.op != TI_OP_PARRIVED) ||
+        (general ? q->op != TI_OP_GREQUEST_START : !ti_op_partitioned(q->op)))
+        wrong(step, "request %lld is no %s request that is active",
+              (long long)step->ev.arg[TI_F_REQ], general ? "generalized" : "partitioned");
+}
+
+bool ti_walk_pending(const struct ti_walk *w, size_t *at, struct ti_pending *out)
+{
+    for (; *at < w->nlive + w->nprobed; ++*at) {
+        if (*at < w->nlive) {
+            const struct request *q = &w->live[*at];
+
+            if (!q->used || !q->active)
+                continue;
+            *out = (struct ti_pending){.number = (int64_t)*at,
+                                       .event = q->event,
+                                       .op = q->op,
+                                       .msg = q->msg,
+                                       .nmsgs = q->nmsgs};
+        } else {
+            const struct probed *p = &w->probed[*at - w->nlive];
+
+            if (!p->used)
+                continue;
+            *out = (struct ti_pending){.number = (int64_t)(*at - w->nlive),
+                                       .probed = true,
+                                       .event = p->msg.event,
+                                       .op = p->msg.op,
+                                       .msg = &p->msg,
+                                       .nmsgs = 1};
+        }
+        ++*at;
+        return true;
+    }
+    return false;
+}
+
+/* ---- communicators, windows, files; and who is called on them ---- */
+
+static enum ti_object object_of(const struct ti_event *ev, int64_t *number)
+{
+    if (ev->mask & TI_M_WIN) {
+        *number = ev->arg[TI_F_WIN];
+        return TI_OBJECT_WIN;
+    }
+    if (ev->mask & TI_M_FILE) {
+        *number = ev->arg[TI_F_FILE];
+        return TI_OBJECT_FILE;
+    }
+    return TI_OBJECT_COMM;
+}
+
+/* The event makes a communicator: it gets its number now, also where the trace
+ * says what is in it only later. */
+static void meet_new(struct ti_walk *w, struct ti_step *step, const struct ti_local_comm *comm)
+{
+    const struct ti_event *ev = &step->ev;
+    int64_t index = ev->arg[TI_F_NEWCOMM];
+    bool later = ev->op == TI_OP_COMM_IDUP || ev->op == TI_OP_COMM_IDUP_WITH_INFO;
+    const struct ti_local_comm *made;
+
+    if (index == TI_NULL || !comm)
+        return;
+    if (later) {
+        struct ti_local_comm of = *comm; /* learning moves it */
+
+        made = ti_comm_view_copy(&w->comms, index, &of);
+    } else {
+        made = comm_at(w, step, index);
+    }
+    if (made)
+        ti_neighbours_learn(&w->topologies, ev, index, made);
+}
+
+/* The communicators and objects of the event, new ones included, get their
+ * numbers. */
 static void meet(struct ti_walk *w, struct ti_step *step)
 {
     const struct ti_event *ev = &step->ev;
-    const struct ti_local_comm *comm;
+    const struct ti_local_comm *comm = NULL;
+    int64_t number = 0;
+    enum ti_object kind = object_of(ev, &number);
 
-    if (ev->mask & TI_M_COMM) {
-        comm = ti_comm_view_get(&w->comms, w->r, ev->arg[TI_F_COMM]);
-        if (comm) {
-            step->gid = comm->gid;
-            step->me = comm->rank;
-        } else {
-            wrong(step, "the trace does not say what communicator %lld is",
-                  (long long)ev->arg[TI_F_COMM]);
-        }
+    if (ev->mask & TI_M_COMM)
+        comm = comm_at(w, step, ev->arg[TI_F_COMM]);
+    if (comm)
+        step->gid = comm->gid;
+    if (ev->mask & TI_M_NEWCOMM)
+        meet_new(w, step, comm);
+    if (kind == TI_OBJECT_COMM)
+        return;
+    if (comm)
+        ti_comm_view_make(&w->comms, kind, number, comm);
+    else if (!(ev->mask & TI_M_COMM) && !ti_comm_view_object(&w->comms, kind, number))
+        wrong(step, "the trace does not say what %s %lld is",
+              kind == TI_OBJECT_WIN ? "window" : "file", (long long)number);
+}
+
+/* What `ev` is called on, by all its members; NULL if that is not known, or if
+ * this rank is none of them. */
+static const struct ti_local_comm *called_on(struct ti_walk *w, struct ti_step *step,
+                                             const struct ti_event *ev)
+{
+    int64_t number = 0;
+    enum ti_object kind = object_of(ev, &number);
+
+    if (ev->op == TI_OP_COMM_CREATE_GROUP) /* only those in the new one take part */
+        return ev->arg[TI_F_NEWCOMM] == TI_NULL ? NULL : comm_at(w, step, ev->arg[TI_F_NEWCOMM]);
+    return ev->mask & TI_M_COMM ? comm_at(w, step, ev->arg[TI_F_COMM])
+                                : ti_comm_view_object(&w->comms, kind, number);
+}
+
+/* A collective call takes its place. */
+static void call(struct ti_walk *w, struct ti_step *step, const struct ti_event *ev)
+{
+    const struct ti_local_comm *on = called_on(w, step, ev);
+
+    if (!on)
+        return;
+    w->call = ti_more(w->call, &w->calls_cap, w->ncalls + 1, sizeof w->call[0]);
+    w->call[w->ncalls++] = (struct ti_call){
+        .ev = ev, .on = *on, .topology = ti_neighbours_of(&w->topologies, ev->arg[TI_F_COMM])};
+}
+
+/* ---- the walk ---- */
+
+static ti_status take(struct ti_walk *w, struct ti_step *step, struct ti_err *err)
+{
+    const struct ti_event *ev = &step->ev;
+    ti_status st = TI_OK;
+
+    if (ti_op_completes(ev->op)) {
+        complete(w, step);
+        return TI_OK;
     }
-    if ((ev->mask & TI_M_NEWCOMM) && ev->arg[TI_F_NEWCOMM] != TI_NULL &&
-        !ti_comm_view_get(&w->comms, w->r, ev->arg[TI_F_NEWCOMM]))
-        wrong(step, "the trace does not say what communicator %lld is",
-              (long long)ev->arg[TI_F_NEWCOMM]);
+    if (ti_op_makes_request(ev->op))
+        return make_request(w, step, err);
+    switch (ev->op) {
+    case TI_OP_START:
+        return start(w, step, ev->arg[TI_F_REQ], err);
+    case TI_OP_STARTALL:
+        for (int64_t i = 0; i < ev->vec[0].len && !st; i++)
+            st = start(w, step, ti_vec_at(&ev->vec[0], i), err);
+        return st;
+    case TI_OP_CANCEL:
+        cancel(w, step);
+        return TI_OK;
+    case TI_OP_PREADY:
+    case TI_OP_PREADY_RANGE:
+    case TI_OP_PREADY_LIST:
+    case TI_OP_PARRIVED:
+    case TI_OP_GREQUEST_COMPLETE:
+        use(w, step);
+        return TI_OK;
+    case TI_OP_MPROBE:
+    case TI_OP_IMPROBE:
+        take_probe(w, step);
+        return TI_OK;
+    case TI_OP_MRECV:
+        receive_probed(w, step, NULL);
+        return TI_OK;
+    default:
+        return post(w, step, ev, -1, NULL, err);
+    }
 }
 
 int ti_walk_next(struct ti_walk *w, struct ti_step *step, struct ti_err *err)
@@ -417,127 +717,20 @@ int ti_walk_next(struct ti_walk *w, struct ti_step *step, struct ti_err *err)
         if (!(step->ev.mask & 1u << f))
             step->ev.arg[f] = 0;
     step->index = w->index++;
-    step->gid = step->me = -1;
-    step->nposted = 0;
-    step->done = NULL;
-    step->ndone = w->ndone = 0;
+    step->gid = -1;
     step->lost = false;
     step->why[0] = '\0';
+    w->nposted = w->ndone = w->ncalls = 0;
     meet(w, step);
-    switch (step->ev.op) {
-    case TI_OP_SEND:
-    case TI_OP_RSEND:
-        post_send(w, step, TI_SEND_STANDARD);
-        break;
-    case TI_OP_BSEND:
-        post_send(w, step, TI_SEND_BUFFERED);
-        break;
-    case TI_OP_SSEND:
-        post_send(w, step, TI_SEND_SYNCHRONOUS);
-        break;
-    case TI_OP_RECV:
-        post_recv(w, step, TI_F_PEER, TI_F_TAG, TI_F_BYTES);
-        break;
-    case TI_OP_SENDRECV:
-    case TI_OP_SENDRECV_REPLACE:
-        post_send(w, step, TI_SEND_STANDARD);
-        post_recv(w, step, TI_F_PEER2, TI_F_TAG2, TI_F_BYTES2);
-        break;
-    default:
-        if (is_post(step->ev.op) && post_request(w, step, err) != TI_OK)
-            return -1;
-        if (is_completion(step->ev.op))
-            complete_all(w, step);
-    }
+    if (ti_op_joins_all(step->ev.op))
+        call(w, step, &step->ev);
+    if (take(w, step, err) != TI_OK)
+        return -1;
+    step->posted = w->posted;
+    step->nposted = w->nposted;
+    step->done = w->done;
+    step->ndone = w->ndone;
+    step->call = w->call;
+    step->ncalls = w->ncalls;
     return 1;
-}
-
-/* ---- text ---- */
-
-struct text {
-    char *at;
-    size_t left;
-};
-
-static void put(struct text *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-static void put(struct text *t, const char *fmt, ...)
-{
-    va_list ap;
-    int n;
-
-    va_start(ap, fmt);
-    n = vsnprintf(t->at, t->left, fmt, ap);
-    va_end(ap);
-    if (n < 0 || (size_t)n >= t->left)
-        n = t->left ? (int)t->left - 1 : 0;
-    t->at += n;
-    t->left -= (size_t)n;
-}
-
-static void put_field(struct text *t, struct ti_reader *r, unsigned f, int64_t value)
-{
-    const char *name = ti_field_text(f);
-
-    if (f == TI_F_CALL) {
-        const char *call = ti_reader_string(r, TI_STRING_CALL, value);
-
-        put(t, "%s", call ? call : "?");
-    } else if (value == TI_ANY) {
-        put(t, "%s any", name);
-    } else if (value == TI_NULL) {
-        put(t, "%s null", name);
-    } else if (f == TI_F_REDOP) {
-        put(t, "%s %s", name, ti_redop_text(value));
-    } else if (f == TI_F_PEER || f == TI_F_PEER2 || f == TI_F_FROM) {
-        put(t, "%s %+lld", name, (long long)value);
-    } else {
-        put(t, "%s %lld", name, (long long)value);
-    }
-}
-
-const char *ti_call_text(struct ti_reader *r, const struct ti_event *ev, char *buf, size_t bytes)
-{
-    const struct ti_op_info *info = ti_op_info(ev->op);
-    struct text t = {buf, bytes};
-    const char *sep = "";
-
-    put(&t, "%s(", info->text);
-    for (unsigned f = 0; f < TI_F_COUNT; f++) {
-        if (!(ev->mask & 1u << f))
-            continue;
-        put(&t, "%s", sep);
-        put_field(&t, r, f, ev->arg[f]);
-        sep = ", ";
-    }
-    for (int v = 0; v < TI_VECS; v++) {
-        if (!ev->vec[v].len)
-            continue;
-        put(&t, "%s%s", sep, info->vec[v]);
-        for (int64_t i = 0; i < ev->vec[v].len && i < 6; i++)
-            put(&t, " %lld", (long long)ti_vec_at(&ev->vec[v], i));
-        if (ev->vec[v].len > 6)
-            put(&t, " ... (%lld)", (long long)ev->vec[v].len);
-        sep = ", ";
-    }
-    put(&t, ")");
-    return buf;
-}
-
-const char *ti_event_text(struct ti_source *s, int64_t rank, uint64_t index, char *buf,
-                          size_t bytes)
-{
-    struct ti_reader *r;
-    struct ti_event ev;
-    struct ti_err ignored;
-    int got = 1;
-
-    buf[0] = '\0';
-    if (ti_source_reader(s, rank, &r, &ignored) != TI_OK)
-        return buf;
-    for (uint64_t i = 0; i <= index && got == 1; i++)
-        got = ti_reader_next(r, &ev, &ignored);
-    if (got == 1)
-        ti_call_text(r, &ev, buf, bytes);
-    ti_reader_close(r);
-    return buf;
 }

@@ -1,22 +1,27 @@
 /*
- * A walk through one rank's trace with everything about messages worked out:
- * partners as world ranks, wildcards as what they matched, requests as the
- * messages they stand for, and each message's place on its channel.
+ * A walk through one rank's trace with everything about messages, requests and
+ * collectives worked out: partners as world ranks, wildcards as what they
+ * matched, requests as what they stand for, and each message's place on its
+ * channel.
  *
  * A channel is (communicator, tag, source, destination).  MPI delivers its
  * messages in order, so the k-th send on it meets the k-th receive posted that
- * took a message from it, whatever wildcards that receive had.  The number k is
- * therefore found on both sides without a word between them.
+ * took a message from it, whatever wildcards that receive had; a matched probe
+ * takes its message when it is called.  The number k is therefore found on both
+ * sides without a word between them.  Each partitioned request is a channel of
+ * its own, matched by the order in which they were made.
  *
  * A non-blocking receive with a wildcard is known only where it completes.  The
- * walk then sends a second reader of the same trace ahead to that place, and
- * keeps what that reader met on its way; both linting and lowering thus need
- * memory for outstanding requests and for channels, not for the trace.
+ * walk then sends a second reader of the same trace ahead (ahead.h); both
+ * checking and lowering thus need memory for outstanding requests and for
+ * channels, not for the trace.  What is cancelled is known where it completes
+ * as well, and is taken back there.
  */
 #ifndef TI_WALK_H
 #define TI_WALK_H
 
 #include "check/comms.h"
+#include "check/neighbours.h"
 #include "formats/source.h"
 
 #define TI_WHY_BYTES 256
@@ -27,11 +32,17 @@ enum ti_send_mode { TI_SEND_STANDARD, TI_SEND_BUFFERED, TI_SEND_SYNCHRONOUS };
 struct ti_msg {
     bool recv;
     enum ti_send_mode mode;
-    bool null;    /* MPI_PROC_NULL: no message, and the rest is unset */
-    bool unknown; /* could not be worked out (then null too) */
-    int64_t peer; /* world rank of the other side */
-    int64_t gid;  /* communicator, see comms.h */
+    bool null;       /* MPI_PROC_NULL: no message, and the rest is unset */
+    bool unknown;    /* could not be worked out (then null too) */
+    bool cancelling; /* MPI_Cancel was called for it */
+    bool cancelled;  /* in `done`: it never was.  `hole`: messages that were posted */
+    bool hole;       /* after it on the channel count one too high from there on */
+    bool astray;     /* a receive posted in another order than the messages came,
+                        which matched probes make possible */
+    int64_t peer;    /* world rank of the other side */
+    int64_t gid;     /* communicator, see comms.h */
     int64_t tag;
+    int64_t lot;           /* 0, or 1 + the number of a partitioned request */
     int64_t bytes;         /* sent, or room for */
     int64_t req;           /* the request's number, -1 for a blocking call */
     uint64_t seq;          /* on its channel, from 0 */
@@ -41,17 +52,25 @@ struct ti_msg {
     uint32_t op;           /* and by which operation */
 };
 
+/* A call that all members of a communicator, window or file make. */
+struct ti_call {
+    const struct ti_event *ev; /* of a persistent one that is started: its init */
+    struct ti_local_comm on;
+    const struct ti_neighbours *topology; /* of a neighbour collective; NULL: none */
+};
+
 struct ti_step {
-    struct ti_event ev; /* fields that are not there are 0 */
-    uint64_t index;     /* 0-based in the rank's stream */
-    int64_t gid;        /* of the event's communicator, -1 if it has none */
-    int64_t me;         /* our rank in it */
-    int nposted;
-    struct ti_msg posted[2];   /* a send-receive has its send first */
-    const struct ti_msg *done; /* requests completed (or freed), in order */
+    struct ti_event ev;          /* fields that are not there are 0 */
+    uint64_t index;              /* 0-based in the rank's stream */
+    int64_t gid;                 /* of the event's communicator, -1 if it has none */
+    const struct ti_msg *posted; /* a send-receive has its send first */
+    size_t nposted;
+    const struct ti_msg *done; /* whose requests completed (or were freed), in order */
     size_t ndone;
-    bool lost;              /* a receive whose wildcard the trace never shows to match; it is
-                               not in `posted` */
+    const struct ti_call *call; /* collective calls that take their place here */
+    size_t ncalls;
+    bool lost;              /* a receive whose wildcard the trace never shows to match;
+                               it is not in `posted` */
     char why[TI_WHY_BYTES]; /* "" or what is wrong with the event; then posted
                                and done hold what was sound */
 };
@@ -73,14 +92,18 @@ int64_t ti_walk_rank(const struct ti_walk *w);
 /* Messages that this side had posted on a channel so far. */
 uint64_t ti_walk_posted(const struct ti_walk *w, const struct ti_msg *msg);
 
-/* The outstanding request with the lowest number from `i` on; NULL if none. */
-const struct ti_msg *ti_walk_pending(const struct ti_walk *w, size_t i);
+/* A request that was made or started and has not completed, or a message that
+ * was probed and has not been received. */
+struct ti_pending {
+    int64_t number; /* of the request; of the message if `probed` */
+    bool probed;
+    uint64_t event; /* where it was posted */
+    uint32_t op;
+    const struct ti_msg *msg; /* it stands for; `unknown` among them */
+    int nmsgs;
+};
 
-/* "irecv(comm 0, peer -1, tag 5, ...)" into buf. */
-const char *ti_call_text(struct ti_reader *r, const struct ti_event *ev, char *buf, size_t bytes);
-
-/* The same of event `index` of `rank`, which is read again up to it. */
-const char *ti_event_text(struct ti_source *s, int64_t rank, uint64_t index, char *buf,
-                          size_t bytes);
+/* The next of them from *at on, which is 0 at first; false when there is none. */
+bool ti_walk_pending(const struct ti_walk *w, size_t *at, struct ti_pending *out);
 
 #endif

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "check/text.h"
 #include "common/cli.h"
 #include "replay-bridge/lower.h"
 #include "replay-bridge/scratch.h"
@@ -69,7 +70,7 @@ static void take_messages(struct lint_state *st, int64_t rank, const struct ti_s
 {
     int64_t eager = st->lint->eager_bytes;
 
-    for (int i = 0; i < step->nposted; i++) {
+    for (size_t i = 0; i < step->nposted; i++) {
         const struct ti_msg *m = &step->posted[i];
 
         if (m->null)
@@ -163,14 +164,19 @@ static ti_status see_event(void *arg, struct ti_walk *w, const struct ti_step *s
     return TI_OK;
 }
 
-static ti_status see_leak(void *arg, struct ti_walk *w, const struct ti_msg *m, struct ti_err *err)
+static ti_status see_leak(void *arg, struct ti_walk *w, const struct ti_pending *leak,
+                          struct ti_err *err)
 {
     struct lint_state *st = arg;
 
     (void)err;
-    if (!m->unknown) /* reported where it was posted */
-        ti_problems_add(st->ps, ti_walk_rank(w), m->event, ti_op_info(m->op)->text,
-                        "its request %lld is neither completed nor freed", (long long)m->req);
+    for (int i = 0; i < leak->nmsgs; i++)
+        if (leak->msg[i].unknown)
+            return TI_OK; /* reported where it was posted */
+    ti_problems_add(st->ps, ti_walk_rank(w), leak->event, ti_op_info(leak->op)->text,
+                    leak->probed ? "its message %lld is never received"
+                                 : "its request %lld is neither completed nor freed",
+                    (long long)leak->number);
     return TI_OK;
 }
 

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "check/collectives.h"
+#include "check/ops.h"
 #include "common/cli.h"
 #include "replay-bridge/scratch.h"
 #include "replay-bridge/simulate.h"
@@ -31,6 +32,11 @@ static const char *message_refusal(const struct ti_msg *m, int64_t eager, char *
 
     if (m->null)
         return NULL;
+    if (m->astray) {
+        snprintf(buf, bytes,
+                 "it is received out of order, after a matched probe; SimGrid's replay has none");
+        return buf;
+    }
     if (m->recv && m->bytes / WIDE >= INT_MAX) {
         snprintf(buf, bytes, "SimGrid receives at most %" PRId64 " bytes", (int64_t)INT_MAX * WIDE);
         return buf;
@@ -108,6 +114,20 @@ static const char *collective_refusal(const struct ti_comms *comms, const struct
     shape = ti_comms_group(comms, step->gid)->shape;
     if (shape == TI_COMM_ALONE)
         return NULL;
+    if (ti_op_form(ev->op) != TI_FORM_BLOCKING) {
+        snprintf(buf, bytes, "SimGrid's replay has no %s collectives",
+                 ti_op_form(ev->op) == TI_FORM_PERSISTENT ? "persistent" : "non-blocking");
+        return buf;
+    }
+    if (ev->op == TI_OP_ALLTOALLW || ev->op >= TI_OP_NEIGHBOR_ALLGATHER) {
+        snprintf(buf, bytes, "SimGrid's replay has no %s",
+                 ev->op == TI_OP_ALLTOALLW ? "alltoallw" : "collectives among neighbours");
+        return buf;
+    }
+    if (shape == TI_COMM_INTER) {
+        snprintf(buf, bytes, "SimGrid's replay has no collectives between two groups");
+        return buf;
+    }
     if (shape == TI_COMM_SUB) {
         snprintf(buf, bytes,
                  "SimGrid's replay has collectives of all ranks only, this one is of "
@@ -132,13 +152,17 @@ static const char *collective_refusal(const struct ti_comms *comms, const struct
 const char *ti_lower_refusal(const struct ti_comms *comms, const struct ti_step *step,
                              int64_t eager_bytes, char *buf, size_t bytes)
 {
-    switch (step->ev.op) {
-    case TI_OP_ABORT:
+    if (step->ev.op == TI_OP_ABORT)
         return "the run was aborted";
-    default:
-        break;
-    }
-    for (int i = 0; i < step->nposted; i++)
+    if (step->ev.op == TI_OP_CANCEL)
+        return "SimGrid's replay cannot cancel";
+    if (ti_op_partitioned(step->ev.op))
+        return "SimGrid's replay has no partitioned messages";
+    if (step->ev.mask & TI_M_WIN)
+        return "SimGrid's replay has no one-sided communication";
+    if (step->ev.mask & (TI_M_FILE | TI_M_NAME))
+        return "SimGrid's replay has no files";
+    for (size_t i = 0; i < step->nposted; i++)
         if (message_refusal(&step->posted[i], eager_bytes, buf, bytes))
             return buf;
     if (ti_op_collective(step->ev.op))
@@ -250,9 +274,9 @@ static void put_wait(struct lowering *l, const struct ti_msg *m)
 /* MPI_Sendrecv is both requests, then both waits. */
 static void put_sendrecv(struct lowering *l, const struct ti_step *step)
 {
-    for (int i = 0; i < step->nposted; i++)
+    for (size_t i = 0; i < step->nposted; i++)
         put_request(l, &step->posted[i]);
-    for (int i = 0; i < step->nposted; i++)
+    for (size_t i = 0; i < step->nposted; i++)
         put_wait(l, &step->posted[i]);
 }
 
@@ -413,21 +437,16 @@ static void lower_step(struct lowering *l, const struct ti_step *step)
     case TI_OP_SSEND:
     case TI_OP_RSEND:
     case TI_OP_RECV:
+    case TI_OP_MRECV:
         put_blocking(l, &step->posted[0]);
-        break;
-    case TI_OP_ISEND:
-    case TI_OP_IBSEND:
-    case TI_OP_ISSEND:
-    case TI_OP_IRSEND:
-    case TI_OP_IRECV:
-        put_request(l, &step->posted[0]);
         break;
     case TI_OP_SENDRECV:
     case TI_OP_SENDRECV_REPLACE:
         put_sendrecv(l, step);
         break;
-    default:
-        break;
+    default: /* of all that makes or starts requests */
+        for (size_t i = 0; i < step->nposted; i++)
+            put_request(l, &step->posted[i]);
     }
     if (op != TI_OP_REQUEST_FREE)
         for (size_t i = 0; i < step->ndone; i++)

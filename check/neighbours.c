@@ -1,0 +1,195 @@
+#include "check/neighbours.h"
+
+#include <stdlib.h>
+
+#define ENTRIES_MAX (INT64_C(1) << 25) /* neighbours of all topologies of a rank */
+
+static int64_t *numbers(int64_t n)
+{
+    size_t none = 0;
+
+    return ti_more(NULL, &none, (size_t)n, sizeof(int64_t));
+}
+
+static struct ti_neighbours *new_topology(struct ti_neighbourhoods *t)
+{
+    size_t none = 0;
+
+    t->list = ti_more(t->list, &t->cap, t->n + 1, sizeof *t->list);
+    t->list[t->n] = ti_more(NULL, &none, 1, sizeof **t->list);
+    return t->list[t->n++];
+}
+
+static void give(struct ti_neighbourhoods *t, int64_t index, struct ti_neighbours *topology)
+{
+    int64_t at = ti_map_add(&t->known, index, 0, 0, 0);
+
+    t->which = ti_more(t->which, &t->which_cap, t->known.n, sizeof *t->which);
+    t->which[at] = topology;
+}
+
+/* ---- graphs ---- */
+
+static int64_t *ranks_of(const struct ti_vec *deltas, const struct ti_local_comm *made)
+{
+    int64_t *rank = numbers(deltas->len);
+
+    for (int64_t i = 0; i < deltas->len; i++) {
+        int64_t delta = ti_vec_at(deltas, i);
+
+        rank[i] = delta < -made->npeers || delta > made->npeers ? -1 : made->rank + delta;
+        if (rank[i] >= made->npeers)
+            rank[i] = -1;
+    }
+    return rank;
+}
+
+static struct ti_neighbours *graph(struct ti_neighbourhoods *t, const struct ti_vec *sources,
+                                   const struct ti_vec *destinations,
+                                   const struct ti_local_comm *made)
+{
+    struct ti_neighbours *g = new_topology(t);
+
+    g->nsources = sources->len;
+    g->source = ranks_of(sources, made);
+    g->ndestinations = destinations->len;
+    g->destination = ranks_of(destinations, made);
+    return g;
+}
+
+/* ---- Cartesian grids ---- */
+
+/* The neighbour `step` away in dimension `d`, -1 if there is none. */
+static int64_t shifted(const struct ti_neighbours *g, int64_t rank, int64_t d, int64_t step)
+{
+    int64_t stride = 1, at, to;
+
+    for (int64_t i = d + 1; i < g->ndims; i++)
+        stride *= g->dims[i];
+    at = rank / stride % g->dims[d];
+    to = at + step;
+    if (to < 0 || to >= g->dims[d]) {
+        if (!g->periods[d])
+            return -1;
+        to = (to + g->dims[d]) % g->dims[d];
+    }
+    return rank + (to - at) * stride;
+}
+
+/* Whether the grid has `size` places. */
+static bool fills(const struct ti_vec *dims, int64_t size)
+{
+    int64_t places = 1;
+
+    for (int64_t d = 0; d < dims->len; d++) {
+        int64_t extent = ti_vec_at(dims, d);
+
+        if (extent < 1 || extent > size / places)
+            return false;
+        places *= extent;
+    }
+    return places == size;
+}
+
+static struct ti_neighbours *grid(struct ti_neighbourhoods *t, const struct ti_vec *dims,
+                                  const struct ti_vec *periods, const struct ti_local_comm *made)
+{
+    struct ti_neighbours *g;
+
+    if (periods->len != dims->len || !fills(dims, made->npeers))
+        return NULL;
+    g = new_topology(t);
+    g->ndims = dims->len;
+    g->dims = numbers(g->ndims);
+    g->periods = numbers(g->ndims);
+    for (int64_t d = 0; d < g->ndims; d++) {
+        g->dims[d] = ti_vec_at(dims, d);
+        g->periods[d] = ti_vec_at(periods, d);
+    }
+    g->nsources = g->ndestinations = 2 * g->ndims;
+    g->source = numbers(g->nsources);
+    g->destination = numbers(g->ndestinations);
+    for (int64_t d = 0; d < g->ndims; d++)
+        for (int64_t way = 0; way < 2; way++)
+            g->source[2 * d + way] = g->destination[2 * d + way] =
+                shifted(g, made->rank, d, way ? 1 : -1);
+    return g;
+}
+
+/* The dimensions of `of` that remain. */
+static struct ti_neighbours *subgrid(struct ti_neighbourhoods *t, const struct ti_neighbours *of,
+                                     const struct ti_vec *remain, const struct ti_local_comm *made)
+{
+    int64_t *dims = numbers(of->ndims), *periods = numbers(of->ndims), n = 0;
+    struct ti_neighbours *g = NULL;
+
+    for (int64_t d = 0; d < of->ndims && remain->len == of->ndims; d++)
+        if (ti_vec_at(remain, d)) {
+            dims[n] = of->dims[d];
+            periods[n++] = of->periods[d];
+        }
+    if (remain->len == of->ndims)
+        g = grid(t, &(struct ti_vec){dims, 8, n}, &(struct ti_vec){periods, 8, n}, made);
+    free(dims);
+    free(periods);
+    return g;
+}
+
+/* ---- all ---- */
+
+void ti_neighbours_learn(struct ti_neighbourhoods *t, const struct ti_event *ev, int64_t index,
+                         const struct ti_local_comm *made)
+{
+    int64_t parent = ti_map_find(&t->known, ev->arg[TI_F_COMM], 0, 0, 0);
+    struct ti_neighbours *of = parent < 0 ? NULL : t->which[parent], *made_here = NULL;
+
+    if (ev->vec[0].len + ev->vec[1].len > ENTRIES_MAX - t->entries)
+        return;
+    t->entries += ev->vec[0].len + ev->vec[1].len;
+    switch (ev->op) {
+    case TI_OP_CART_CREATE:
+        made_here = grid(t, &ev->vec[0], &ev->vec[1], made);
+        break;
+    case TI_OP_CART_SUB:
+        made_here = of ? subgrid(t, of, &ev->vec[0], made) : NULL;
+        break;
+    case TI_OP_GRAPH_CREATE:
+        made_here = graph(t, &ev->vec[0], &ev->vec[0], made);
+        break;
+    case TI_OP_DIST_GRAPH_CREATE:
+    case TI_OP_DIST_GRAPH_CREATE_ADJACENT:
+        made_here = graph(t, &ev->vec[0], &ev->vec[1], made);
+        break;
+    case TI_OP_COMM_DUP:
+    case TI_OP_COMM_DUP_WITH_INFO:
+    case TI_OP_COMM_IDUP:
+    case TI_OP_COMM_IDUP_WITH_INFO:
+        made_here = of;
+        break;
+    default:
+        break;
+    }
+    if (made_here)
+        give(t, index, made_here);
+}
+
+const struct ti_neighbours *ti_neighbours_of(const struct ti_neighbourhoods *t, int64_t index)
+{
+    int64_t at = ti_map_find(&t->known, index, 0, 0, 0);
+
+    return at < 0 ? NULL : t->which[at];
+}
+
+void ti_neighbourhoods_free(struct ti_neighbourhoods *t)
+{
+    for (size_t i = 0; i < t->n; i++) {
+        free(t->list[i]->dims);
+        free(t->list[i]->periods);
+        free(t->list[i]->source);
+        free(t->list[i]->destination);
+        free(t->list[i]);
+    }
+    free(t->list);
+    free(t->which);
+    ti_map_free(&t->known);
+}

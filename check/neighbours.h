@@ -1,0 +1,37 @@
+/*
+ * Neighbours in a communicator with a topology, which are the partners of the
+ * neighbour collectives.
+ */
+#ifndef TI_NEIGHBOURS_H
+#define TI_NEIGHBOURS_H
+
+#include "check/comms.h"
+
+struct ti_neighbours {
+    int64_t ndims; /* Cartesian only; then sources and destinations are the same */
+    int64_t *dims, *periods;
+    int64_t nsources, ndestinations;
+    int64_t *source, *destination; /* ranks, in the topology's order; -1: none there */
+};
+
+/* A rank's topologies, by communicator. */
+struct ti_neighbourhoods {
+    struct ti_map known;          /* (communicator's number at the rank) -> which */
+    struct ti_neighbours **which; /* copies of a communicator share one */
+    size_t which_cap;
+    struct ti_neighbours **list;
+    size_t n, cap;
+    int64_t entries;
+};
+
+/* `ev` made `made`, which the rank knows as communicator `index`; does it have a
+ * topology?  Nothing is learnt from what cannot be. */
+void ti_neighbours_learn(struct ti_neighbourhoods *t, const struct ti_event *ev, int64_t index,
+                         const struct ti_local_comm *made);
+
+/* Of communicator `index`; NULL if it has none. */
+const struct ti_neighbours *ti_neighbours_of(const struct ti_neighbourhoods *t, int64_t index);
+
+void ti_neighbourhoods_free(struct ti_neighbourhoods *t);
+
+#endif

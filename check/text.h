@@ -1,0 +1,17 @@
+/* Events in words, for problems. */
+#ifndef TI_TEXT_H
+#define TI_TEXT_H
+
+#include "formats/source.h"
+
+#define TI_CALL_BYTES 160
+
+/* "irecv(comm 0, peer -1, tag 5, ...)" into buf. */
+const char *ti_call_text(const struct ti_reader *r, const struct ti_event *ev, char *buf,
+                         size_t bytes);
+
+/* The same of event `index` of `rank`, which is read again up to it. */
+const char *ti_event_text(struct ti_source *s, int64_t rank, uint64_t index, char *buf,
+                          size_t bytes);
+
+#endif
