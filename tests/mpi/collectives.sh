@@ -4,5 +4,6 @@
 . tests/mpi/lib.sh
 for np in 1 2 3 5 8; do
     check "$np" collectives
+    check "$np" icollectives
 done
 finish
