@@ -992,11 +992,11 @@ int MPI_Buffer_attach(void *buffer, int size)
     return ti_leave(TI_NEXT(MPI_Buffer_attach)(buffer, size));
 }
 
-int MPI_Buffer_detach(void *buffer, int *size)
+int MPI_Buffer_detach(void *buffer_addr, int *size)
 {
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return TI_NEXT(MPI_Buffer_detach)(buffer, size);
-    return ti_leave(TI_NEXT(MPI_Buffer_detach)(buffer, size));
+        return TI_NEXT(MPI_Buffer_detach)(buffer_addr, size);
+    return ti_leave(TI_NEXT(MPI_Buffer_detach)(buffer_addr, size));
 }
 
 int MPI_Get_count(const MPI_Status *status, MPI_Datatype datatype, int *count)
@@ -1061,11 +1061,11 @@ int MPI_Status_set_elements_x(MPI_Status *status, MPI_Datatype datatype, MPI_Cou
     return ti_leave(TI_NEXT(MPI_Status_set_elements_x)(status, datatype, count));
 }
 
-int MPI_Type_commit(MPI_Datatype *type)
+int MPI_Type_commit(MPI_Datatype *datatype)
 {
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return TI_NEXT(MPI_Type_commit)(type);
-    return ti_leave(TI_NEXT(MPI_Type_commit)(type));
+        return TI_NEXT(MPI_Type_commit)(datatype);
+    return ti_leave(TI_NEXT(MPI_Type_commit)(datatype));
 }
 
 int MPI_Type_contiguous(int count, MPI_Datatype oldtype, MPI_Datatype *newtype)
@@ -1075,18 +1075,18 @@ int MPI_Type_contiguous(int count, MPI_Datatype oldtype, MPI_Datatype *newtype)
     return ti_leave(TI_NEXT(MPI_Type_contiguous)(count, oldtype, newtype));
 }
 
-int MPI_Type_create_darray(int size, int rank, int ndims, const int gsize_array[],
-                           const int distrib_array[], const int darg_array[],
-                           const int psize_array[], int order, MPI_Datatype oldtype,
+int MPI_Type_create_darray(int size, int rank, int ndims, const int array_of_gsizes[],
+                           const int array_of_distribs[], const int array_of_dargs[],
+                           const int array_of_psizes[], int order, MPI_Datatype oldtype,
                            MPI_Datatype *newtype)
 {
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return TI_NEXT(MPI_Type_create_darray)(size, rank, ndims, gsize_array, distrib_array,
-                                               darg_array, psize_array, order, oldtype,
-                                               newtype);
-    return ti_leave(TI_NEXT(MPI_Type_create_darray)(size, rank, ndims, gsize_array,
-                                                    distrib_array, darg_array, psize_array,
-                                                    order, oldtype, newtype));
+        return TI_NEXT(MPI_Type_create_darray)(size, rank, ndims, array_of_gsizes,
+                                               array_of_distribs, array_of_dargs,
+                                               array_of_psizes, order, oldtype, newtype);
+    return ti_leave(TI_NEXT(MPI_Type_create_darray)(size, rank, ndims, array_of_gsizes,
+                                                    array_of_distribs, array_of_dargs,
+                                                    array_of_psizes, order, oldtype, newtype));
 }
 
 int MPI_Type_create_f90_complex(int p, int r, MPI_Datatype *newtype)
@@ -1175,41 +1175,42 @@ int MPI_Type_create_resized(MPI_Datatype oldtype, MPI_Aint lb, MPI_Aint extent,
     return ti_leave(TI_NEXT(MPI_Type_create_resized)(oldtype, lb, extent, newtype));
 }
 
-int MPI_Type_create_struct(int count, const int array_of_block_lengths[],
+int MPI_Type_create_struct(int count, const int array_of_blocklengths[],
                            const MPI_Aint array_of_displacements[],
                            const MPI_Datatype array_of_types[], MPI_Datatype *newtype)
 {
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return TI_NEXT(MPI_Type_create_struct)(count, array_of_block_lengths,
+        return TI_NEXT(MPI_Type_create_struct)(count, array_of_blocklengths,
                                                array_of_displacements, array_of_types, newtype);
-    return ti_leave(TI_NEXT(MPI_Type_create_struct)(count, array_of_block_lengths,
+    return ti_leave(TI_NEXT(MPI_Type_create_struct)(count, array_of_blocklengths,
                                                     array_of_displacements, array_of_types,
                                                     newtype));
 }
 
-int MPI_Type_create_subarray(int ndims, const int size_array[], const int subsize_array[],
-                             const int start_array[], int order, MPI_Datatype oldtype,
-                             MPI_Datatype *newtype)
+int MPI_Type_create_subarray(int ndims, const int array_of_sizes[],
+                             const int array_of_subsizes[], const int array_of_starts[],
+                             int order, MPI_Datatype oldtype, MPI_Datatype *newtype)
 {
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return TI_NEXT(MPI_Type_create_subarray)(ndims, size_array, subsize_array, start_array,
-                                                 order, oldtype, newtype);
-    return ti_leave(TI_NEXT(MPI_Type_create_subarray)(ndims, size_array, subsize_array,
-                                                      start_array, order, oldtype, newtype));
+        return TI_NEXT(MPI_Type_create_subarray)(ndims, array_of_sizes, array_of_subsizes,
+                                                 array_of_starts, order, oldtype, newtype);
+    return ti_leave(TI_NEXT(MPI_Type_create_subarray)(ndims, array_of_sizes, array_of_subsizes,
+                                                      array_of_starts, order, oldtype,
+                                                      newtype));
 }
 
-int MPI_Type_delete_attr(MPI_Datatype type, int type_keyval)
+int MPI_Type_delete_attr(MPI_Datatype datatype, int type_keyval)
 {
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return TI_NEXT(MPI_Type_delete_attr)(type, type_keyval);
-    return ti_leave(TI_NEXT(MPI_Type_delete_attr)(type, type_keyval));
+        return TI_NEXT(MPI_Type_delete_attr)(datatype, type_keyval);
+    return ti_leave(TI_NEXT(MPI_Type_delete_attr)(datatype, type_keyval));
 }
 
-int MPI_Type_dup(MPI_Datatype type, MPI_Datatype *newtype)
+int MPI_Type_dup(MPI_Datatype oldtype, MPI_Datatype *newtype)
 {
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return TI_NEXT(MPI_Type_dup)(type, newtype);
-    return ti_leave(TI_NEXT(MPI_Type_dup)(type, newtype));
+        return TI_NEXT(MPI_Type_dup)(oldtype, newtype);
+    return ti_leave(TI_NEXT(MPI_Type_dup)(oldtype, newtype));
 }
 
 int MPI_Type_extent(MPI_Datatype type, MPI_Aint *extent)
@@ -1219,11 +1220,11 @@ int MPI_Type_extent(MPI_Datatype type, MPI_Aint *extent)
     return ti_leave(TI_NEXT(MPI_Type_extent)(type, extent));
 }
 
-int MPI_Type_free(MPI_Datatype *type)
+int MPI_Type_free(MPI_Datatype *datatype)
 {
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return TI_NEXT(MPI_Type_free)(type);
-    return ti_leave(TI_NEXT(MPI_Type_free)(type));
+        return TI_NEXT(MPI_Type_free)(datatype);
+    return ti_leave(TI_NEXT(MPI_Type_free)(datatype));
 }
 
 int MPI_Type_free_keyval(int *type_keyval)
@@ -1233,55 +1234,55 @@ int MPI_Type_free_keyval(int *type_keyval)
     return ti_leave(TI_NEXT(MPI_Type_free_keyval)(type_keyval));
 }
 
-int MPI_Type_get_attr(MPI_Datatype type, int type_keyval, void *attribute_val, int *flag)
+int MPI_Type_get_attr(MPI_Datatype datatype, int type_keyval, void *attribute_val, int *flag)
 {
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return TI_NEXT(MPI_Type_get_attr)(type, type_keyval, attribute_val, flag);
-    return ti_leave(TI_NEXT(MPI_Type_get_attr)(type, type_keyval, attribute_val, flag));
+        return TI_NEXT(MPI_Type_get_attr)(datatype, type_keyval, attribute_val, flag);
+    return ti_leave(TI_NEXT(MPI_Type_get_attr)(datatype, type_keyval, attribute_val, flag));
 }
 
-int MPI_Type_get_contents(MPI_Datatype mtype, int max_integers, int max_addresses,
+int MPI_Type_get_contents(MPI_Datatype datatype, int max_integers, int max_addresses,
                           int max_datatypes, int *array_of_integers,
                           MPI_Aint *array_of_addresses, MPI_Datatype *array_of_datatypes)
 {
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return TI_NEXT(MPI_Type_get_contents)(mtype, max_integers, max_addresses, max_datatypes,
-                                              array_of_integers, array_of_addresses,
-                                              array_of_datatypes);
-    return ti_leave(TI_NEXT(MPI_Type_get_contents)(mtype, max_integers, max_addresses,
+        return TI_NEXT(MPI_Type_get_contents)(datatype, max_integers, max_addresses,
+                                              max_datatypes, array_of_integers,
+                                              array_of_addresses, array_of_datatypes);
+    return ti_leave(TI_NEXT(MPI_Type_get_contents)(datatype, max_integers, max_addresses,
                                                    max_datatypes, array_of_integers,
                                                    array_of_addresses, array_of_datatypes));
 }
 
-int MPI_Type_get_envelope(MPI_Datatype type, int *num_integers, int *num_addresses,
+int MPI_Type_get_envelope(MPI_Datatype datatype, int *num_integers, int *num_addresses,
                           int *num_datatypes, int *combiner)
 {
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return TI_NEXT(MPI_Type_get_envelope)(type, num_integers, num_addresses, num_datatypes,
-                                              combiner);
-    return ti_leave(TI_NEXT(MPI_Type_get_envelope)(type, num_integers, num_addresses,
+        return TI_NEXT(MPI_Type_get_envelope)(datatype, num_integers, num_addresses,
+                                              num_datatypes, combiner);
+    return ti_leave(TI_NEXT(MPI_Type_get_envelope)(datatype, num_integers, num_addresses,
                                                    num_datatypes, combiner));
 }
 
-int MPI_Type_get_extent(MPI_Datatype type, MPI_Aint *lb, MPI_Aint *extent)
+int MPI_Type_get_extent(MPI_Datatype datatype, MPI_Aint *lb, MPI_Aint *extent)
 {
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return TI_NEXT(MPI_Type_get_extent)(type, lb, extent);
-    return ti_leave(TI_NEXT(MPI_Type_get_extent)(type, lb, extent));
+        return TI_NEXT(MPI_Type_get_extent)(datatype, lb, extent);
+    return ti_leave(TI_NEXT(MPI_Type_get_extent)(datatype, lb, extent));
 }
 
-int MPI_Type_get_extent_x(MPI_Datatype type, MPI_Count *lb, MPI_Count *extent)
+int MPI_Type_get_extent_x(MPI_Datatype datatype, MPI_Count *lb, MPI_Count *extent)
 {
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return TI_NEXT(MPI_Type_get_extent_x)(type, lb, extent);
-    return ti_leave(TI_NEXT(MPI_Type_get_extent_x)(type, lb, extent));
+        return TI_NEXT(MPI_Type_get_extent_x)(datatype, lb, extent);
+    return ti_leave(TI_NEXT(MPI_Type_get_extent_x)(datatype, lb, extent));
 }
 
-int MPI_Type_get_name(MPI_Datatype type, char *type_name, int *resultlen)
+int MPI_Type_get_name(MPI_Datatype datatype, char *type_name, int *resultlen)
 {
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return TI_NEXT(MPI_Type_get_name)(type, type_name, resultlen);
-    return ti_leave(TI_NEXT(MPI_Type_get_name)(type, type_name, resultlen));
+        return TI_NEXT(MPI_Type_get_name)(datatype, type_name, resultlen);
+    return ti_leave(TI_NEXT(MPI_Type_get_name)(datatype, type_name, resultlen));
 }
 
 int MPI_Type_get_true_extent(MPI_Datatype datatype, MPI_Aint *true_lb, MPI_Aint *true_extent)
@@ -1335,39 +1336,39 @@ int MPI_Type_lb(MPI_Datatype type, MPI_Aint *lb)
     return ti_leave(TI_NEXT(MPI_Type_lb)(type, lb));
 }
 
-int MPI_Type_match_size(int typeclass, int size, MPI_Datatype *type)
+int MPI_Type_match_size(int typeclass, int size, MPI_Datatype *datatype)
 {
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return TI_NEXT(MPI_Type_match_size)(typeclass, size, type);
-    return ti_leave(TI_NEXT(MPI_Type_match_size)(typeclass, size, type));
+        return TI_NEXT(MPI_Type_match_size)(typeclass, size, datatype);
+    return ti_leave(TI_NEXT(MPI_Type_match_size)(typeclass, size, datatype));
 }
 
-int MPI_Type_set_attr(MPI_Datatype type, int type_keyval, void *attr_val)
+int MPI_Type_set_attr(MPI_Datatype datatype, int type_keyval, void *attribute_val)
 {
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return TI_NEXT(MPI_Type_set_attr)(type, type_keyval, attr_val);
-    return ti_leave(TI_NEXT(MPI_Type_set_attr)(type, type_keyval, attr_val));
+        return TI_NEXT(MPI_Type_set_attr)(datatype, type_keyval, attribute_val);
+    return ti_leave(TI_NEXT(MPI_Type_set_attr)(datatype, type_keyval, attribute_val));
 }
 
-int MPI_Type_set_name(MPI_Datatype type, const char *type_name)
+int MPI_Type_set_name(MPI_Datatype datatype, const char *type_name)
 {
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return TI_NEXT(MPI_Type_set_name)(type, type_name);
-    return ti_leave(TI_NEXT(MPI_Type_set_name)(type, type_name));
+        return TI_NEXT(MPI_Type_set_name)(datatype, type_name);
+    return ti_leave(TI_NEXT(MPI_Type_set_name)(datatype, type_name));
 }
 
-int MPI_Type_size(MPI_Datatype type, int *size)
+int MPI_Type_size(MPI_Datatype datatype, int *size)
 {
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return TI_NEXT(MPI_Type_size)(type, size);
-    return ti_leave(TI_NEXT(MPI_Type_size)(type, size));
+        return TI_NEXT(MPI_Type_size)(datatype, size);
+    return ti_leave(TI_NEXT(MPI_Type_size)(datatype, size));
 }
 
-int MPI_Type_size_x(MPI_Datatype type, MPI_Count *size)
+int MPI_Type_size_x(MPI_Datatype datatype, MPI_Count *size)
 {
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return TI_NEXT(MPI_Type_size_x)(type, size);
-    return ti_leave(TI_NEXT(MPI_Type_size_x)(type, size));
+        return TI_NEXT(MPI_Type_size_x)(datatype, size);
+    return ti_leave(TI_NEXT(MPI_Type_size_x)(datatype, size));
 }
 
 int MPI_Type_struct(int count, int *array_of_blocklengths, MPI_Aint *array_of_displacements,
@@ -1456,11 +1457,11 @@ int MPI_Reduce_local(const void *inbuf, void *inoutbuf, int count, MPI_Datatype 
     return ti_leave(TI_NEXT(MPI_Reduce_local)(inbuf, inoutbuf, count, datatype, op));
 }
 
-int MPI_Op_create(MPI_User_function *function, int commute, MPI_Op *op)
+int MPI_Op_create(MPI_User_function *user_fn, int commute, MPI_Op *op)
 {
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return TI_NEXT(MPI_Op_create)(function, commute, op);
-    return ti_leave(TI_NEXT(MPI_Op_create)(function, commute, op));
+        return TI_NEXT(MPI_Op_create)(user_fn, commute, op);
+    return ti_leave(TI_NEXT(MPI_Op_create)(user_fn, commute, op));
 }
 
 int MPI_Op_free(MPI_Op *op)
@@ -1805,13 +1806,11 @@ int MPI_Graph_neighbors(MPI_Comm comm, int rank, int maxneighbors, int *neighbor
     return ti_leave(TI_NEXT(MPI_Graph_neighbors)(comm, rank, maxneighbors, neighbors));
 }
 
-int MPI_Dist_graph_neighbors_count(MPI_Comm comm, int *inneighbors, int *outneighbors,
-                                   int *weighted)
+int MPI_Dist_graph_neighbors_count(MPI_Comm comm, int *indegree, int *outdegree, int *weighted)
 {
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return TI_NEXT(MPI_Dist_graph_neighbors_count)(comm, inneighbors, outneighbors,
-                                                       weighted);
-    return ti_leave(TI_NEXT(MPI_Dist_graph_neighbors_count)(comm, inneighbors, outneighbors,
+        return TI_NEXT(MPI_Dist_graph_neighbors_count)(comm, indegree, outdegree, weighted);
+    return ti_leave(TI_NEXT(MPI_Dist_graph_neighbors_count)(comm, indegree, outdegree,
                                                             weighted));
 }
 
@@ -1860,19 +1859,19 @@ int MPI_Add_error_string(int errorcode, const char *string)
     return ti_leave(TI_NEXT(MPI_Add_error_string)(errorcode, string));
 }
 
-int MPI_Comm_create_errhandler(MPI_Comm_errhandler_function *function,
+int MPI_Comm_create_errhandler(MPI_Comm_errhandler_function *comm_errhandler_fn,
                                MPI_Errhandler *errhandler)
 {
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return TI_NEXT(MPI_Comm_create_errhandler)(function, errhandler);
-    return ti_leave(TI_NEXT(MPI_Comm_create_errhandler)(function, errhandler));
+        return TI_NEXT(MPI_Comm_create_errhandler)(comm_errhandler_fn, errhandler);
+    return ti_leave(TI_NEXT(MPI_Comm_create_errhandler)(comm_errhandler_fn, errhandler));
 }
 
-int MPI_Comm_get_errhandler(MPI_Comm comm, MPI_Errhandler *erhandler)
+int MPI_Comm_get_errhandler(MPI_Comm comm, MPI_Errhandler *errhandler)
 {
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return TI_NEXT(MPI_Comm_get_errhandler)(comm, erhandler);
-    return ti_leave(TI_NEXT(MPI_Comm_get_errhandler)(comm, erhandler));
+        return TI_NEXT(MPI_Comm_get_errhandler)(comm, errhandler);
+    return ti_leave(TI_NEXT(MPI_Comm_get_errhandler)(comm, errhandler));
 }
 
 int MPI_Comm_set_errhandler(MPI_Comm comm, MPI_Errhandler errhandler)
@@ -2054,11 +2053,12 @@ int MPI_Win_shared_query(MPI_Win win, int rank, MPI_Aint *size, int *disp_unit, 
     return ti_leave(TI_NEXT(MPI_Win_shared_query)(win, rank, size, disp_unit, baseptr));
 }
 
-int MPI_Win_create_errhandler(MPI_Win_errhandler_function *function, MPI_Errhandler *errhandler)
+int MPI_Win_create_errhandler(MPI_Win_errhandler_function *win_errhandler_fn,
+                              MPI_Errhandler *errhandler)
 {
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return TI_NEXT(MPI_Win_create_errhandler)(function, errhandler);
-    return ti_leave(TI_NEXT(MPI_Win_create_errhandler)(function, errhandler));
+        return TI_NEXT(MPI_Win_create_errhandler)(win_errhandler_fn, errhandler);
+    return ti_leave(TI_NEXT(MPI_Win_create_errhandler)(win_errhandler_fn, errhandler));
 }
 
 int MPI_Win_get_errhandler(MPI_Win win, MPI_Errhandler *errhandler)
@@ -2160,12 +2160,12 @@ int MPI_File_seek(MPI_File fh, MPI_Offset offset, int whence)
     return ti_leave(TI_NEXT(MPI_File_seek)(fh, offset, whence));
 }
 
-int MPI_File_create_errhandler(MPI_File_errhandler_function *function,
+int MPI_File_create_errhandler(MPI_File_errhandler_function *file_errhandler_fn,
                                MPI_Errhandler *errhandler)
 {
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return TI_NEXT(MPI_File_create_errhandler)(function, errhandler);
-    return ti_leave(TI_NEXT(MPI_File_create_errhandler)(function, errhandler));
+        return TI_NEXT(MPI_File_create_errhandler)(file_errhandler_fn, errhandler);
+    return ti_leave(TI_NEXT(MPI_File_create_errhandler)(file_errhandler_fn, errhandler));
 }
 
 int MPI_File_get_errhandler(MPI_File file, MPI_Errhandler *errhandler)
@@ -2416,38 +2416,39 @@ int MPI_Improbe(int source, int tag, MPI_Comm comm, int *flag, MPI_Message *mess
     return ti_leave(rc);
 }
 
-int MPI_Mrecv(void *buf, int count, MPI_Datatype type, MPI_Message *message, MPI_Status *status)
+int MPI_Mrecv(void *buf, int count, MPI_Datatype datatype, MPI_Message *message,
+              MPI_Status *status)
 {
     struct ti_call *c = TI_ENTER(TI_OP_MRECV, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return TI_NEXT(MPI_Mrecv)(buf, count, type, message, status);
+        return TI_NEXT(MPI_Mrecv)(buf, count, datatype, message, status);
     c->count = count;
-    c->type = type;
+    c->type = datatype;
     c->message = message;
     c->status = status;
     ti_pre_mrecv(c);
-    rc = TI_NEXT(MPI_Mrecv)(buf, count, type, message, c->status);
+    rc = TI_NEXT(MPI_Mrecv)(buf, count, datatype, message, c->status);
     if (rc == MPI_SUCCESS)
         ti_rec_mrecv(c);
     return ti_leave(rc);
 }
 
-int MPI_Imrecv(void *buf, int count, MPI_Datatype type, MPI_Message *message,
+int MPI_Imrecv(void *buf, int count, MPI_Datatype datatype, MPI_Message *message,
                MPI_Request *request)
 {
     struct ti_call *c = TI_ENTER(TI_OP_IMRECV, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return TI_NEXT(MPI_Imrecv)(buf, count, type, message, request);
+        return TI_NEXT(MPI_Imrecv)(buf, count, datatype, message, request);
     c->count = count;
-    c->type = type;
+    c->type = datatype;
     c->message = message;
     c->req = request;
     ti_pre_imrecv(c);
-    rc = TI_NEXT(MPI_Imrecv)(buf, count, type, message, request);
+    rc = TI_NEXT(MPI_Imrecv)(buf, count, datatype, message, request);
     if (rc == MPI_SUCCESS)
         ti_rec_imrecv(c);
     return ti_leave(rc);
@@ -3183,17 +3184,17 @@ int MPI_Comm_set_info(MPI_Comm comm, MPI_Info info)
     return ti_leave(rc);
 }
 
-int MPI_Cart_sub(MPI_Comm comm, const int remain_dims[], MPI_Comm *new_comm)
+int MPI_Cart_sub(MPI_Comm comm, const int remain_dims[], MPI_Comm *newcomm)
 {
     struct ti_call *c = TI_ENTER(TI_OP_CART_SUB, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return TI_NEXT(MPI_Cart_sub)(comm, remain_dims, new_comm);
+        return TI_NEXT(MPI_Cart_sub)(comm, remain_dims, newcomm);
     c->comm = comm;
     c->dims = remain_dims;
-    c->newcomm = new_comm;
-    rc = TI_NEXT(MPI_Cart_sub)(comm, remain_dims, new_comm);
+    c->newcomm = newcomm;
+    rc = TI_NEXT(MPI_Cart_sub)(comm, remain_dims, newcomm);
     if (rc == MPI_SUCCESS)
         ti_rec_cart_sub(c);
     return ti_leave(rc);
@@ -3216,21 +3217,21 @@ int MPI_Graph_create(MPI_Comm comm_old, int nnodes, const int index[], const int
     return ti_leave(rc);
 }
 
-int MPI_Dist_graph_create(MPI_Comm comm_old, int n, const int nodes[], const int degrees[],
-                          const int targets[], const int weights[], MPI_Info info, int reorder,
-                          MPI_Comm *newcomm)
+int MPI_Dist_graph_create(MPI_Comm comm_old, int n, const int sources[], const int degrees[],
+                          const int destinations[], const int weights[], MPI_Info info,
+                          int reorder, MPI_Comm *comm_dist_graph)
 {
     struct ti_call *c = TI_ENTER(TI_OP_DIST_GRAPH_CREATE, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return TI_NEXT(MPI_Dist_graph_create)(comm_old, n, nodes, degrees, targets, weights,
-                                              info, reorder, newcomm);
+        return TI_NEXT(MPI_Dist_graph_create)(comm_old, n, sources, degrees, destinations,
+                                              weights, info, reorder, comm_dist_graph);
     c->comm = comm_old;
     c->reorder = reorder != 0;
-    c->newcomm = newcomm;
-    rc = TI_NEXT(MPI_Dist_graph_create)(comm_old, n, nodes, degrees, targets, weights, info,
-                                        reorder, newcomm);
+    c->newcomm = comm_dist_graph;
+    rc = TI_NEXT(MPI_Dist_graph_create)(comm_old, n, sources, degrees, destinations, weights,
+                                        info, reorder, comm_dist_graph);
     if (rc == MPI_SUCCESS)
         ti_rec_dist_graph_create(c);
     return ti_leave(rc);
@@ -3260,39 +3261,39 @@ int MPI_Dist_graph_create_adjacent(MPI_Comm comm_old, int indegree, const int so
     return ti_leave(rc);
 }
 
-int MPI_Intercomm_create(MPI_Comm local_comm, int local_leader, MPI_Comm bridge_comm,
+int MPI_Intercomm_create(MPI_Comm local_comm, int local_leader, MPI_Comm peer_comm,
                          int remote_leader, int tag, MPI_Comm *newintercomm)
 {
     struct ti_call *c = TI_ENTER(TI_OP_INTERCOMM_CREATE, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return TI_NEXT(MPI_Intercomm_create)(local_comm, local_leader, bridge_comm,
-                                             remote_leader, tag, newintercomm);
+        return TI_NEXT(MPI_Intercomm_create)(local_comm, local_leader, peer_comm, remote_leader,
+                                             tag, newintercomm);
     c->comm = local_comm;
     c->root = local_leader;
-    c->comm2 = bridge_comm;
+    c->comm2 = peer_comm;
     c->peer = remote_leader;
     c->tag = tag;
     c->newcomm = newintercomm;
-    rc = TI_NEXT(MPI_Intercomm_create)(local_comm, local_leader, bridge_comm, remote_leader,
-                                       tag, newintercomm);
+    rc = TI_NEXT(MPI_Intercomm_create)(local_comm, local_leader, peer_comm, remote_leader, tag,
+                                       newintercomm);
     if (rc == MPI_SUCCESS)
         ti_rec_intercomm_create(c);
     return ti_leave(rc);
 }
 
-int MPI_Intercomm_merge(MPI_Comm intercomm, int high, MPI_Comm *newintercomm)
+int MPI_Intercomm_merge(MPI_Comm intercomm, int high, MPI_Comm *newintracomm)
 {
     struct ti_call *c = TI_ENTER(TI_OP_INTERCOMM_MERGE, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return TI_NEXT(MPI_Intercomm_merge)(intercomm, high, newintercomm);
+        return TI_NEXT(MPI_Intercomm_merge)(intercomm, high, newintracomm);
     c->comm = intercomm;
     c->high = high;
-    c->newcomm = newintercomm;
-    rc = TI_NEXT(MPI_Intercomm_merge)(intercomm, high, newintercomm);
+    c->newcomm = newintracomm;
+    rc = TI_NEXT(MPI_Intercomm_merge)(intercomm, high, newintracomm);
     if (rc == MPI_SUCCESS)
         ti_rec_intercomm_merge(c);
     return ti_leave(rc);
@@ -5396,11 +5397,11 @@ int MPI_Buffer_attach_c(void *buffer, MPI_Count size)
     return ti_leave(TI_NEXT(MPI_Buffer_attach_c)(buffer, size));
 }
 
-int MPI_Buffer_detach_c(void *buffer, MPI_Count *size)
+int MPI_Buffer_detach_c(void *buffer_addr, MPI_Count *size)
 {
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return TI_NEXT(MPI_Buffer_detach_c)(buffer, size);
-    return ti_leave(TI_NEXT(MPI_Buffer_detach_c)(buffer, size));
+        return TI_NEXT(MPI_Buffer_detach_c)(buffer_addr, size);
+    return ti_leave(TI_NEXT(MPI_Buffer_detach_c)(buffer_addr, size));
 }
 
 int MPI_Get_count_c(const MPI_Status *status, MPI_Datatype datatype, MPI_Count *count)
@@ -5424,18 +5425,19 @@ int MPI_Type_contiguous_c(MPI_Count count, MPI_Datatype oldtype, MPI_Datatype *n
     return ti_leave(TI_NEXT(MPI_Type_contiguous_c)(count, oldtype, newtype));
 }
 
-int MPI_Type_create_darray_c(int size, int rank, int ndims, const MPI_Count gsize_array[],
-                             const int distrib_array[], const int darg_array[],
-                             const int psize_array[], int order, MPI_Datatype oldtype,
+int MPI_Type_create_darray_c(int size, int rank, int ndims, const MPI_Count array_of_gsizes[],
+                             const int array_of_distribs[], const int array_of_dargs[],
+                             const int array_of_psizes[], int order, MPI_Datatype oldtype,
                              MPI_Datatype *newtype)
 {
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return TI_NEXT(MPI_Type_create_darray_c)(size, rank, ndims, gsize_array, distrib_array,
-                                                 darg_array, psize_array, order, oldtype,
-                                                 newtype);
-    return ti_leave(TI_NEXT(MPI_Type_create_darray_c)(size, rank, ndims, gsize_array,
-                                                      distrib_array, darg_array, psize_array,
-                                                      order, oldtype, newtype));
+        return TI_NEXT(MPI_Type_create_darray_c)(size, rank, ndims, array_of_gsizes,
+                                                 array_of_distribs, array_of_dargs,
+                                                 array_of_psizes, order, oldtype, newtype);
+    return ti_leave(TI_NEXT(MPI_Type_create_darray_c)(size, rank, ndims, array_of_gsizes,
+                                                      array_of_distribs, array_of_dargs,
+                                                      array_of_psizes, order, oldtype,
+                                                      newtype));
 }
 
 int MPI_Type_create_hindexed_c(MPI_Count count, const MPI_Count array_of_blocklengths[],
@@ -5493,35 +5495,37 @@ int MPI_Type_create_resized_c(MPI_Datatype oldtype, MPI_Count lb, MPI_Count exte
     return ti_leave(TI_NEXT(MPI_Type_create_resized_c)(oldtype, lb, extent, newtype));
 }
 
-int MPI_Type_create_struct_c(MPI_Count count, const MPI_Count array_of_block_lengths[],
+int MPI_Type_create_struct_c(MPI_Count count, const MPI_Count array_of_blocklengths[],
                              const MPI_Count array_of_displacements[],
                              const MPI_Datatype array_of_types[], MPI_Datatype *newtype)
 {
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return TI_NEXT(MPI_Type_create_struct_c)(count, array_of_block_lengths,
+        return TI_NEXT(MPI_Type_create_struct_c)(count, array_of_blocklengths,
                                                  array_of_displacements, array_of_types,
                                                  newtype);
-    return ti_leave(TI_NEXT(MPI_Type_create_struct_c)(count, array_of_block_lengths,
+    return ti_leave(TI_NEXT(MPI_Type_create_struct_c)(count, array_of_blocklengths,
                                                       array_of_displacements, array_of_types,
                                                       newtype));
 }
 
-int MPI_Type_create_subarray_c(int ndims, const MPI_Count size_array[],
-                               const MPI_Count subsize_array[], const MPI_Count start_array[],
-                               int order, MPI_Datatype oldtype, MPI_Datatype *newtype)
+int MPI_Type_create_subarray_c(int ndims, const MPI_Count array_of_sizes[],
+                               const MPI_Count array_of_subsizes[],
+                               const MPI_Count array_of_starts[], int order,
+                               MPI_Datatype oldtype, MPI_Datatype *newtype)
 {
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return TI_NEXT(MPI_Type_create_subarray_c)(ndims, size_array, subsize_array,
-                                                   start_array, order, oldtype, newtype);
-    return ti_leave(TI_NEXT(MPI_Type_create_subarray_c)(ndims, size_array, subsize_array,
-                                                        start_array, order, oldtype, newtype));
+        return TI_NEXT(MPI_Type_create_subarray_c)(ndims, array_of_sizes, array_of_subsizes,
+                                                   array_of_starts, order, oldtype, newtype);
+    return ti_leave(TI_NEXT(MPI_Type_create_subarray_c)(ndims, array_of_sizes,
+                                                        array_of_subsizes, array_of_starts,
+                                                        order, oldtype, newtype));
 }
 
-int MPI_Type_get_extent_c(MPI_Datatype type, MPI_Count *lb, MPI_Count *extent)
+int MPI_Type_get_extent_c(MPI_Datatype datatype, MPI_Count *lb, MPI_Count *extent)
 {
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return TI_NEXT(MPI_Type_get_extent_c)(type, lb, extent);
-    return ti_leave(TI_NEXT(MPI_Type_get_extent_c)(type, lb, extent));
+        return TI_NEXT(MPI_Type_get_extent_c)(datatype, lb, extent);
+    return ti_leave(TI_NEXT(MPI_Type_get_extent_c)(datatype, lb, extent));
 }
 
 int MPI_Type_get_true_extent_c(MPI_Datatype datatype, MPI_Count *true_lb,
@@ -5543,11 +5547,11 @@ int MPI_Type_indexed_c(MPI_Count count, const MPI_Count array_of_blocklengths[],
                                                 array_of_displacements, oldtype, newtype));
 }
 
-int MPI_Type_size_c(MPI_Datatype type, MPI_Count *size)
+int MPI_Type_size_c(MPI_Datatype datatype, MPI_Count *size)
 {
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return TI_NEXT(MPI_Type_size_c)(type, size);
-    return ti_leave(TI_NEXT(MPI_Type_size_c)(type, size));
+        return TI_NEXT(MPI_Type_size_c)(datatype, size);
+    return ti_leave(TI_NEXT(MPI_Type_size_c)(datatype, size));
 }
 
 int MPI_Type_vector_c(MPI_Count count, MPI_Count blocklength, MPI_Count stride,
@@ -5736,39 +5740,39 @@ int MPI_Recv_init_c(void *buf, MPI_Count count, MPI_Datatype datatype, int sourc
     return ti_leave(rc);
 }
 
-int MPI_Mrecv_c(void *buf, MPI_Count count, MPI_Datatype type, MPI_Message *message,
+int MPI_Mrecv_c(void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Message *message,
                 MPI_Status *status)
 {
     struct ti_call *c = TI_ENTER(TI_OP_MRECV, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return TI_NEXT(MPI_Mrecv_c)(buf, count, type, message, status);
+        return TI_NEXT(MPI_Mrecv_c)(buf, count, datatype, message, status);
     c->count = count;
-    c->type = type;
+    c->type = datatype;
     c->message = message;
     c->status = status;
     ti_pre_mrecv(c);
-    rc = TI_NEXT(MPI_Mrecv_c)(buf, count, type, message, c->status);
+    rc = TI_NEXT(MPI_Mrecv_c)(buf, count, datatype, message, c->status);
     if (rc == MPI_SUCCESS)
         ti_rec_mrecv(c);
     return ti_leave(rc);
 }
 
-int MPI_Imrecv_c(void *buf, MPI_Count count, MPI_Datatype type, MPI_Message *message,
+int MPI_Imrecv_c(void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Message *message,
                  MPI_Request *request)
 {
     struct ti_call *c = TI_ENTER(TI_OP_IMRECV, TI_BINDING_C);
     int rc;
 
     if (!c)
-        return TI_NEXT(MPI_Imrecv_c)(buf, count, type, message, request);
+        return TI_NEXT(MPI_Imrecv_c)(buf, count, datatype, message, request);
     c->count = count;
-    c->type = type;
+    c->type = datatype;
     c->message = message;
     c->req = request;
     ti_pre_imrecv(c);
-    rc = TI_NEXT(MPI_Imrecv_c)(buf, count, type, message, request);
+    rc = TI_NEXT(MPI_Imrecv_c)(buf, count, datatype, message, request);
     if (rc == MPI_SUCCESS)
         ti_rec_imrecv(c);
     return ti_leave(rc);
@@ -8578,12 +8582,12 @@ int MPI_Session_get_pset_info(MPI_Session session, const char *pset_name, MPI_In
     return ti_leave(TI_NEXT(MPI_Session_get_pset_info)(session, pset_name, info));
 }
 
-int MPI_Session_create_errhandler(MPI_Session_errhandler_function *function,
+int MPI_Session_create_errhandler(MPI_Session_errhandler_function *session_errhandler_fn,
                                   MPI_Errhandler *errhandler)
 {
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return TI_NEXT(MPI_Session_create_errhandler)(function, errhandler);
-    return ti_leave(TI_NEXT(MPI_Session_create_errhandler)(function, errhandler));
+        return TI_NEXT(MPI_Session_create_errhandler)(session_errhandler_fn, errhandler);
+    return ti_leave(TI_NEXT(MPI_Session_create_errhandler)(session_errhandler_fn, errhandler));
 }
 
 int MPI_Session_get_errhandler(MPI_Session session, MPI_Errhandler *errhandler)

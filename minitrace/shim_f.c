@@ -1034,8 +1034,8 @@ NOTED(mpi_free_mem_, (void *base, MPI_Fint *ierr),
       (base, ierr))
 NOTED(mpi_buffer_attach_, (void *buffer, MPI_Fint *size, MPI_Fint *ierr),
       (buffer, size, ierr))
-NOTED(mpi_buffer_detach_, (void *buffer, MPI_Fint *size, MPI_Fint *ierr),
-      (buffer, size, ierr))
+NOTED(mpi_buffer_detach_, (void *buffer_addr, MPI_Fint *size, MPI_Fint *ierr),
+      (buffer_addr, size, ierr))
 NOTED(mpi_get_count_, (const MPI_Fint *status, MPI_Fint *datatype, MPI_Fint *count,
                        MPI_Fint *ierr),
       (status, datatype, count, ierr))
@@ -1070,18 +1070,19 @@ NOTED(mpi_status_set_elements_, (MPI_Fint *status, MPI_Fint *datatype, MPI_Fint 
 NOTED(mpi_status_set_elements_x_, (MPI_Fint *status, MPI_Fint *datatype, MPI_Count *count,
                                    MPI_Fint *ierr),
       (status, datatype, count, ierr))
-NOTED(mpi_type_commit_, (MPI_Fint *type, MPI_Fint *ierr),
-      (type, ierr))
+NOTED(mpi_type_commit_, (MPI_Fint *datatype, MPI_Fint *ierr),
+      (datatype, ierr))
 NOTED(mpi_type_contiguous_, (MPI_Fint *count, MPI_Fint *oldtype, MPI_Fint *newtype,
                              MPI_Fint *ierr),
       (count, oldtype, newtype, ierr))
 NOTED(mpi_type_create_darray_, (MPI_Fint *size, MPI_Fint *rank, MPI_Fint *ndims,
-                                const MPI_Fint *gsize_array, const MPI_Fint *distrib_array,
-                                const MPI_Fint *darg_array, const MPI_Fint *psize_array,
+                                const MPI_Fint *array_of_gsizes,
+                                const MPI_Fint *array_of_distribs,
+                                const MPI_Fint *array_of_dargs, const MPI_Fint *array_of_psizes,
                                 MPI_Fint *order, MPI_Fint *oldtype, MPI_Fint *newtype,
                                 MPI_Fint *ierr),
-      (size, rank, ndims, gsize_array, distrib_array, darg_array, psize_array, order, oldtype,
-       newtype, ierr))
+      (size, rank, ndims, array_of_gsizes, array_of_distribs, array_of_dargs, array_of_psizes,
+       order, oldtype, newtype, ierr))
 NOTED(mpi_type_create_f90_complex_, (MPI_Fint *p, MPI_Fint *r, MPI_Fint *newtype,
                                      MPI_Fint *ierr),
       (p, r, newtype, ierr))
@@ -1110,46 +1111,49 @@ NOTED(mpi_type_create_keyval_, (void *type_copy_attr_fn, void *type_delete_attr_
 NOTED(mpi_type_create_resized_, (MPI_Fint *oldtype, MPI_Aint *lb, MPI_Aint *extent,
                                  MPI_Fint *newtype, MPI_Fint *ierr),
       (oldtype, lb, extent, newtype, ierr))
-NOTED(mpi_type_create_struct_, (MPI_Fint *count, const MPI_Fint *array_of_block_lengths,
+NOTED(mpi_type_create_struct_, (MPI_Fint *count, const MPI_Fint *array_of_blocklengths,
                                 const MPI_Aint *array_of_displacements,
                                 const MPI_Fint *array_of_types, MPI_Fint *newtype,
                                 MPI_Fint *ierr),
-      (count, array_of_block_lengths, array_of_displacements, array_of_types, newtype, ierr))
-NOTED(mpi_type_create_subarray_, (MPI_Fint *ndims, const MPI_Fint *size_array,
-                                  const MPI_Fint *subsize_array, const MPI_Fint *start_array,
-                                  MPI_Fint *order, MPI_Fint *oldtype, MPI_Fint *newtype,
-                                  MPI_Fint *ierr),
-      (ndims, size_array, subsize_array, start_array, order, oldtype, newtype, ierr))
-NOTED(mpi_type_delete_attr_, (MPI_Fint *type, MPI_Fint *type_keyval, MPI_Fint *ierr),
-      (type, type_keyval, ierr))
-NOTED(mpi_type_dup_, (MPI_Fint *type, MPI_Fint *newtype, MPI_Fint *ierr),
-      (type, newtype, ierr))
+      (count, array_of_blocklengths, array_of_displacements, array_of_types, newtype, ierr))
+NOTED(mpi_type_create_subarray_, (MPI_Fint *ndims, const MPI_Fint *array_of_sizes,
+                                  const MPI_Fint *array_of_subsizes,
+                                  const MPI_Fint *array_of_starts, MPI_Fint *order,
+                                  MPI_Fint *oldtype, MPI_Fint *newtype, MPI_Fint *ierr),
+      (ndims, array_of_sizes, array_of_subsizes, array_of_starts, order, oldtype, newtype,
+       ierr))
+NOTED(mpi_type_delete_attr_, (MPI_Fint *datatype, MPI_Fint *type_keyval, MPI_Fint *ierr),
+      (datatype, type_keyval, ierr))
+NOTED(mpi_type_dup_, (MPI_Fint *oldtype, MPI_Fint *newtype, MPI_Fint *ierr),
+      (oldtype, newtype, ierr))
 NOTED(mpi_type_extent_, (MPI_Fint *type, MPI_Aint *extent, MPI_Fint *ierr),
       (type, extent, ierr))
-NOTED(mpi_type_free_, (MPI_Fint *type, MPI_Fint *ierr),
-      (type, ierr))
+NOTED(mpi_type_free_, (MPI_Fint *datatype, MPI_Fint *ierr),
+      (datatype, ierr))
 NOTED(mpi_type_free_keyval_, (MPI_Fint *type_keyval, MPI_Fint *ierr),
       (type_keyval, ierr))
-NOTED(mpi_type_get_attr_, (MPI_Fint *type, MPI_Fint *type_keyval, void *attribute_val,
+NOTED(mpi_type_get_attr_, (MPI_Fint *datatype, MPI_Fint *type_keyval, void *attribute_val,
                            MPI_Fint *flag, MPI_Fint *ierr),
-      (type, type_keyval, attribute_val, flag, ierr))
-NOTED(mpi_type_get_contents_, (MPI_Fint *mtype, MPI_Fint *max_integers, MPI_Fint *max_addresses,
-                               MPI_Fint *max_datatypes, MPI_Fint *array_of_integers,
-                               MPI_Aint *array_of_addresses, MPI_Fint *array_of_datatypes,
+      (datatype, type_keyval, attribute_val, flag, ierr))
+NOTED(mpi_type_get_contents_, (MPI_Fint *datatype, MPI_Fint *max_integers,
+                               MPI_Fint *max_addresses, MPI_Fint *max_datatypes,
+                               MPI_Fint *array_of_integers, MPI_Aint *array_of_addresses,
+                               MPI_Fint *array_of_datatypes, MPI_Fint *ierr),
+      (datatype, max_integers, max_addresses, max_datatypes, array_of_integers,
+       array_of_addresses, array_of_datatypes, ierr))
+NOTED(mpi_type_get_envelope_, (MPI_Fint *datatype, MPI_Fint *num_integers,
+                               MPI_Fint *num_addresses, MPI_Fint *num_datatypes,
+                               MPI_Fint *combiner, MPI_Fint *ierr),
+      (datatype, num_integers, num_addresses, num_datatypes, combiner, ierr))
+NOTED(mpi_type_get_extent_, (MPI_Fint *datatype, MPI_Aint *lb, MPI_Aint *extent,
+                             MPI_Fint *ierr),
+      (datatype, lb, extent, ierr))
+NOTED(mpi_type_get_extent_x_, (MPI_Fint *datatype, MPI_Count *lb, MPI_Count *extent,
                                MPI_Fint *ierr),
-      (mtype, max_integers, max_addresses, max_datatypes, array_of_integers, array_of_addresses,
-       array_of_datatypes, ierr))
-NOTED(mpi_type_get_envelope_, (MPI_Fint *type, MPI_Fint *num_integers, MPI_Fint *num_addresses,
-                               MPI_Fint *num_datatypes, MPI_Fint *combiner, MPI_Fint *ierr),
-      (type, num_integers, num_addresses, num_datatypes, combiner, ierr))
-NOTED(mpi_type_get_extent_, (MPI_Fint *type, MPI_Aint *lb, MPI_Aint *extent, MPI_Fint *ierr),
-      (type, lb, extent, ierr))
-NOTED(mpi_type_get_extent_x_, (MPI_Fint *type, MPI_Count *lb, MPI_Count *extent,
-                               MPI_Fint *ierr),
-      (type, lb, extent, ierr))
-NOTED(mpi_type_get_name_, (MPI_Fint *type, char *type_name, MPI_Fint *resultlen, MPI_Fint *ierr,
-                           size_t type_name_len),
-      (type, type_name, resultlen, ierr, type_name_len))
+      (datatype, lb, extent, ierr))
+NOTED(mpi_type_get_name_, (MPI_Fint *datatype, char *type_name, MPI_Fint *resultlen,
+                           MPI_Fint *ierr, size_t type_name_len),
+      (datatype, type_name, resultlen, ierr, type_name_len))
 NOTED(mpi_type_get_true_extent_, (MPI_Fint *datatype, MPI_Aint *true_lb, MPI_Aint *true_extent,
                                   MPI_Fint *ierr),
       (datatype, true_lb, true_extent, ierr))
@@ -1169,19 +1173,19 @@ NOTED(mpi_type_indexed_, (MPI_Fint *count, const MPI_Fint *array_of_blocklengths
       (count, array_of_blocklengths, array_of_displacements, oldtype, newtype, ierr))
 NOTED(mpi_type_lb_, (MPI_Fint *type, MPI_Aint *lb, MPI_Fint *ierr),
       (type, lb, ierr))
-NOTED(mpi_type_match_size_, (MPI_Fint *typeclass, MPI_Fint *size, MPI_Fint *type,
+NOTED(mpi_type_match_size_, (MPI_Fint *typeclass, MPI_Fint *size, MPI_Fint *datatype,
                              MPI_Fint *ierr),
-      (typeclass, size, type, ierr))
-NOTED(mpi_type_set_attr_, (MPI_Fint *type, MPI_Fint *type_keyval, void *attr_val,
+      (typeclass, size, datatype, ierr))
+NOTED(mpi_type_set_attr_, (MPI_Fint *datatype, MPI_Fint *type_keyval, void *attribute_val,
                            MPI_Fint *ierr),
-      (type, type_keyval, attr_val, ierr))
-NOTED(mpi_type_set_name_, (MPI_Fint *type, const char *type_name, MPI_Fint *ierr,
+      (datatype, type_keyval, attribute_val, ierr))
+NOTED(mpi_type_set_name_, (MPI_Fint *datatype, const char *type_name, MPI_Fint *ierr,
                            size_t type_name_len),
-      (type, type_name, ierr, type_name_len))
-NOTED(mpi_type_size_, (MPI_Fint *type, MPI_Fint *size, MPI_Fint *ierr),
-      (type, size, ierr))
-NOTED(mpi_type_size_x_, (MPI_Fint *type, MPI_Count *size, MPI_Fint *ierr),
-      (type, size, ierr))
+      (datatype, type_name, ierr, type_name_len))
+NOTED(mpi_type_size_, (MPI_Fint *datatype, MPI_Fint *size, MPI_Fint *ierr),
+      (datatype, size, ierr))
+NOTED(mpi_type_size_x_, (MPI_Fint *datatype, MPI_Count *size, MPI_Fint *ierr),
+      (datatype, size, ierr))
 NOTED(mpi_type_struct_, (MPI_Fint *count, MPI_Fint *array_of_blocklengths,
                          MPI_Aint *array_of_displacements, MPI_Fint *array_of_types,
                          MPI_Fint *newtype, MPI_Fint *ierr),
@@ -1214,8 +1218,8 @@ NOTED(mpi_unpack_external_, (const char *datarep, void *inbuf, MPI_Aint *insize,
 NOTED(mpi_reduce_local_, (void *inbuf, void *inoutbuf, MPI_Fint *count, MPI_Fint *datatype,
                           MPI_Fint *op, MPI_Fint *ierr),
       (inbuf, inoutbuf, count, datatype, op, ierr))
-NOTED(mpi_op_create_, (void *function, MPI_Fint *commute, MPI_Fint *op, MPI_Fint *ierr),
-      (function, commute, op, ierr))
+NOTED(mpi_op_create_, (void *user_fn, MPI_Fint *commute, MPI_Fint *op, MPI_Fint *ierr),
+      (user_fn, commute, op, ierr))
 NOTED(mpi_op_free_, (MPI_Fint *op, MPI_Fint *ierr),
       (op, ierr))
 NOTED(mpi_op_commutative_, (MPI_Fint *op, MPI_Fint *commute, MPI_Fint *ierr),
@@ -1336,10 +1340,9 @@ NOTED(mpi_graph_neighbors_count_, (MPI_Fint *comm, MPI_Fint *rank, MPI_Fint *nne
 NOTED(mpi_graph_neighbors_, (MPI_Fint *comm, MPI_Fint *rank, MPI_Fint *maxneighbors,
                              MPI_Fint *neighbors, MPI_Fint *ierr),
       (comm, rank, maxneighbors, neighbors, ierr))
-NOTED(mpi_dist_graph_neighbors_count_, (MPI_Fint *comm, MPI_Fint *inneighbors,
-                                        MPI_Fint *outneighbors, MPI_Fint *weighted,
-                                        MPI_Fint *ierr),
-      (comm, inneighbors, outneighbors, weighted, ierr))
+NOTED(mpi_dist_graph_neighbors_count_, (MPI_Fint *comm, MPI_Fint *indegree, MPI_Fint *outdegree,
+                                        MPI_Fint *weighted, MPI_Fint *ierr),
+      (comm, indegree, outdegree, weighted, ierr))
 NOTED(mpi_dist_graph_neighbors_, (MPI_Fint *comm, MPI_Fint *maxindegree, MPI_Fint *sources,
                                   MPI_Fint *sourceweights, MPI_Fint *maxoutdegree,
                                   MPI_Fint *destinations, MPI_Fint *destweights,
@@ -1358,10 +1361,11 @@ NOTED(mpi_add_error_code_, (MPI_Fint *errorclass, MPI_Fint *errorcode, MPI_Fint 
 NOTED(mpi_add_error_string_, (MPI_Fint *errorcode, const char *string, MPI_Fint *ierr,
                               size_t string_len),
       (errorcode, string, ierr, string_len))
-NOTED(mpi_comm_create_errhandler_, (void *function, MPI_Fint *errhandler, MPI_Fint *ierr),
-      (function, errhandler, ierr))
-NOTED(mpi_comm_get_errhandler_, (MPI_Fint *comm, MPI_Fint *erhandler, MPI_Fint *ierr),
-      (comm, erhandler, ierr))
+NOTED(mpi_comm_create_errhandler_, (void *comm_errhandler_fn, MPI_Fint *errhandler,
+                                    MPI_Fint *ierr),
+      (comm_errhandler_fn, errhandler, ierr))
+NOTED(mpi_comm_get_errhandler_, (MPI_Fint *comm, MPI_Fint *errhandler, MPI_Fint *ierr),
+      (comm, errhandler, ierr))
 NOTED(mpi_comm_set_errhandler_, (MPI_Fint *comm, MPI_Fint *errhandler, MPI_Fint *ierr),
       (comm, errhandler, ierr))
 NOTED(mpi_comm_call_errhandler_, (MPI_Fint *comm, MPI_Fint *errorcode, MPI_Fint *ierr),
@@ -1425,8 +1429,9 @@ NOTED(mpi_win_shared_query_, (MPI_Fint *win, MPI_Fint *rank, MPI_Aint *size,
 NOTED(mpi_win_shared_query_cptr_, (MPI_Fint *win, MPI_Fint *rank, MPI_Aint *size,
                                    MPI_Fint *disp_unit, void *baseptr, MPI_Fint *ierr),
       (win, rank, size, disp_unit, baseptr, ierr))
-NOTED(mpi_win_create_errhandler_, (void *function, MPI_Fint *errhandler, MPI_Fint *ierr),
-      (function, errhandler, ierr))
+NOTED(mpi_win_create_errhandler_, (void *win_errhandler_fn, MPI_Fint *errhandler,
+                                   MPI_Fint *ierr),
+      (win_errhandler_fn, errhandler, ierr))
 NOTED(mpi_win_get_errhandler_, (MPI_Fint *win, MPI_Fint *errhandler, MPI_Fint *ierr),
       (win, errhandler, ierr))
 NOTED(mpi_win_set_errhandler_, (MPI_Fint *win, MPI_Fint *errhandler, MPI_Fint *ierr),
@@ -1458,8 +1463,9 @@ NOTED(mpi_file_get_view_, (MPI_Fint *fh, MPI_Offset *disp, MPI_Fint *etype, MPI_
       (fh, disp, etype, filetype, datarep, ierr, datarep_len))
 NOTED(mpi_file_seek_, (MPI_Fint *fh, MPI_Offset *offset, MPI_Fint *whence, MPI_Fint *ierr),
       (fh, offset, whence, ierr))
-NOTED(mpi_file_create_errhandler_, (void *function, MPI_Fint *errhandler, MPI_Fint *ierr),
-      (function, errhandler, ierr))
+NOTED(mpi_file_create_errhandler_, (void *file_errhandler_fn, MPI_Fint *errhandler,
+                                    MPI_Fint *ierr),
+      (file_errhandler_fn, errhandler, ierr))
 NOTED(mpi_file_get_errhandler_, (MPI_Fint *file, MPI_Fint *errhandler, MPI_Fint *ierr),
       (file, errhandler, ierr))
 NOTED(mpi_file_set_errhandler_, (MPI_Fint *file, MPI_Fint *errhandler, MPI_Fint *ierr),
@@ -1697,41 +1703,41 @@ void mpi_improbe_(MPI_Fint *source, MPI_Fint *tag, MPI_Fint *comm, MPI_Fint *fla
     ti_leave(*ierr);
 }
 
-void mpi_mrecv_(void *buf, MPI_Fint *count, MPI_Fint *type, MPI_Fint *message, MPI_Fint *status,
-                MPI_Fint *ierr)
+void mpi_mrecv_(void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *message,
+                MPI_Fint *status, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_MRECV, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_NEXT(mpi_mrecv_)(buf, count, type, message, status, ierr);
+        TI_NEXT(mpi_mrecv_)(buf, count, datatype, message, status, ierr);
         return;
     }
     c->count = *count;
-    c->type = PMPI_Type_f2c(*type);
+    c->type = PMPI_Type_f2c(*datatype);
     c->message = message;
     c->status = status;
     ti_pre_mrecv(c);
-    TI_NEXT(mpi_mrecv_)(buf, count, type, message, c->status, ierr);
+    TI_NEXT(mpi_mrecv_)(buf, count, datatype, message, c->status, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_mrecv(c);
     ti_leave(*ierr);
 }
 
-void mpi_imrecv_(void *buf, MPI_Fint *count, MPI_Fint *type, MPI_Fint *message,
+void mpi_imrecv_(void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *message,
                  MPI_Fint *request, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_IMRECV, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_NEXT(mpi_imrecv_)(buf, count, type, message, request, ierr);
+        TI_NEXT(mpi_imrecv_)(buf, count, datatype, message, request, ierr);
         return;
     }
     c->count = *count;
-    c->type = PMPI_Type_f2c(*type);
+    c->type = PMPI_Type_f2c(*datatype);
     c->message = message;
     c->req = request;
     ti_pre_imrecv(c);
-    TI_NEXT(mpi_imrecv_)(buf, count, type, message, request, ierr);
+    TI_NEXT(mpi_imrecv_)(buf, count, datatype, message, request, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_imrecv(c);
     ti_leave(*ierr);
@@ -2511,19 +2517,19 @@ void mpi_comm_set_info_(MPI_Fint *comm, MPI_Fint *info, MPI_Fint *ierr)
     ti_leave(*ierr);
 }
 
-void mpi_cart_sub_(MPI_Fint *comm, const MPI_Fint *remain_dims, MPI_Fint *new_comm,
+void mpi_cart_sub_(MPI_Fint *comm, const MPI_Fint *remain_dims, MPI_Fint *newcomm,
                    MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_CART_SUB, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_NEXT(mpi_cart_sub_)(comm, remain_dims, new_comm, ierr);
+        TI_NEXT(mpi_cart_sub_)(comm, remain_dims, newcomm, ierr);
         return;
     }
     c->comm = PMPI_Comm_f2c(*comm);
     c->dims = remain_dims;
-    c->newcomm = new_comm;
-    TI_NEXT(mpi_cart_sub_)(comm, remain_dims, new_comm, ierr);
+    c->newcomm = newcomm;
+    TI_NEXT(mpi_cart_sub_)(comm, remain_dims, newcomm, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_cart_sub(c);
     ti_leave(*ierr);
@@ -2548,23 +2554,23 @@ void mpi_graph_create_(MPI_Fint *comm_old, MPI_Fint *nnodes, const MPI_Fint *ind
     ti_leave(*ierr);
 }
 
-void mpi_dist_graph_create_(MPI_Fint *comm_old, MPI_Fint *n, const MPI_Fint *nodes,
-                            const MPI_Fint *degrees, const MPI_Fint *targets,
+void mpi_dist_graph_create_(MPI_Fint *comm_old, MPI_Fint *n, const MPI_Fint *sources,
+                            const MPI_Fint *degrees, const MPI_Fint *destinations,
                             const MPI_Fint *weights, MPI_Fint *info, MPI_Fint *reorder,
-                            MPI_Fint *newcomm, MPI_Fint *ierr)
+                            MPI_Fint *comm_dist_graph, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_DIST_GRAPH_CREATE, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_NEXT(mpi_dist_graph_create_)(comm_old, n, nodes, degrees, targets, weights, info,
-                                        reorder, newcomm, ierr);
+        TI_NEXT(mpi_dist_graph_create_)(comm_old, n, sources, degrees, destinations, weights,
+                                        info, reorder, comm_dist_graph, ierr);
         return;
     }
     c->comm = PMPI_Comm_f2c(*comm_old);
     c->reorder = *reorder != 0;
-    c->newcomm = newcomm;
-    TI_NEXT(mpi_dist_graph_create_)(comm_old, n, nodes, degrees, targets, weights, info,
-                                    reorder, newcomm, ierr);
+    c->newcomm = comm_dist_graph;
+    TI_NEXT(mpi_dist_graph_create_)(comm_old, n, sources, degrees, destinations, weights, info,
+                                    reorder, comm_dist_graph, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_dist_graph_create(c);
     ti_leave(*ierr);
@@ -2596,43 +2602,43 @@ void mpi_dist_graph_create_adjacent_(MPI_Fint *comm_old, MPI_Fint *indegree,
     ti_leave(*ierr);
 }
 
-void mpi_intercomm_create_(MPI_Fint *local_comm, MPI_Fint *local_leader, MPI_Fint *bridge_comm,
+void mpi_intercomm_create_(MPI_Fint *local_comm, MPI_Fint *local_leader, MPI_Fint *peer_comm,
                            MPI_Fint *remote_leader, MPI_Fint *tag, MPI_Fint *newintercomm,
                            MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_INTERCOMM_CREATE, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_NEXT(mpi_intercomm_create_)(local_comm, local_leader, bridge_comm, remote_leader,
-                                       tag, newintercomm, ierr);
+        TI_NEXT(mpi_intercomm_create_)(local_comm, local_leader, peer_comm, remote_leader, tag,
+                                       newintercomm, ierr);
         return;
     }
     c->comm = PMPI_Comm_f2c(*local_comm);
     c->root = *local_leader;
-    c->comm2 = PMPI_Comm_f2c(*bridge_comm);
+    c->comm2 = PMPI_Comm_f2c(*peer_comm);
     c->peer = *remote_leader;
     c->tag = *tag;
     c->newcomm = newintercomm;
-    TI_NEXT(mpi_intercomm_create_)(local_comm, local_leader, bridge_comm, remote_leader, tag,
+    TI_NEXT(mpi_intercomm_create_)(local_comm, local_leader, peer_comm, remote_leader, tag,
                                    newintercomm, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_intercomm_create(c);
     ti_leave(*ierr);
 }
 
-void mpi_intercomm_merge_(MPI_Fint *intercomm, MPI_Fint *high, MPI_Fint *newintercomm,
+void mpi_intercomm_merge_(MPI_Fint *intercomm, MPI_Fint *high, MPI_Fint *newintracomm,
                           MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_INTERCOMM_MERGE, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_NEXT(mpi_intercomm_merge_)(intercomm, high, newintercomm, ierr);
+        TI_NEXT(mpi_intercomm_merge_)(intercomm, high, newintracomm, ierr);
         return;
     }
     c->comm = PMPI_Comm_f2c(*intercomm);
     c->high = *high;
-    c->newcomm = newintercomm;
-    TI_NEXT(mpi_intercomm_merge_)(intercomm, high, newintercomm, ierr);
+    c->newcomm = newintracomm;
+    TI_NEXT(mpi_intercomm_merge_)(intercomm, high, newintracomm, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_intercomm_merge(c);
     ti_leave(*ierr);
@@ -4965,8 +4971,9 @@ NOTED(mpi_session_get_nth_pset_, (MPI_Fint *session, MPI_Fint *info, MPI_Fint *n
 NOTED(mpi_session_get_pset_info_, (MPI_Fint *session, const char *pset_name, MPI_Fint *info,
                                    MPI_Fint *ierr, size_t pset_name_len),
       (session, pset_name, info, ierr, pset_name_len))
-NOTED(mpi_session_create_errhandler_, (void *function, MPI_Fint *errhandler, MPI_Fint *ierr),
-      (function, errhandler, ierr))
+NOTED(mpi_session_create_errhandler_, (void *session_errhandler_fn, MPI_Fint *errhandler,
+                                       MPI_Fint *ierr),
+      (session_errhandler_fn, errhandler, ierr))
 NOTED(mpi_session_get_errhandler_, (MPI_Fint *session, MPI_Fint *errhandler, MPI_Fint *ierr),
       (session, errhandler, ierr))
 NOTED(mpi_session_set_errhandler_, (MPI_Fint *session, MPI_Fint *errhandler, MPI_Fint *ierr),

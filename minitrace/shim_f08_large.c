@@ -711,8 +711,8 @@ void mpi_reduce_scatter_f08_large_(void *sendbuf, void *recvbuf, const MPI_Count
 }
 NOTED(mpi_buffer_attach_f08_large_, (void *buffer, MPI_Count *size, MPI_Fint *ierr),
       (buffer, size, ierr))
-NOTED(mpi_buffer_detach_f08_large_, (void *buffer, MPI_Count *size, MPI_Fint *ierr),
-      (buffer, size, ierr))
+NOTED(mpi_buffer_detach_f08_large_, (void *buffer_addr, MPI_Count *size, MPI_Fint *ierr),
+      (buffer_addr, size, ierr))
 NOTED(mpi_get_count_f08_large_, (const MPI_Fint *status, MPI_Fint *datatype, MPI_Count *count,
                                  MPI_Fint *ierr),
       (status, datatype, count, ierr))
@@ -723,13 +723,13 @@ NOTED(mpi_type_contiguous_f08_large_, (MPI_Count *count, MPI_Fint *oldtype, MPI_
                                        MPI_Fint *ierr),
       (count, oldtype, newtype, ierr))
 NOTED(mpi_type_create_darray_f08_large_, (MPI_Fint *size, MPI_Fint *rank, MPI_Fint *ndims,
-                                          const MPI_Count *gsize_array,
-                                          const MPI_Fint *distrib_array,
-                                          const MPI_Fint *darg_array,
-                                          const MPI_Fint *psize_array, MPI_Fint *order,
+                                          const MPI_Count *array_of_gsizes,
+                                          const MPI_Fint *array_of_distribs,
+                                          const MPI_Fint *array_of_dargs,
+                                          const MPI_Fint *array_of_psizes, MPI_Fint *order,
                                           MPI_Fint *oldtype, MPI_Fint *newtype, MPI_Fint *ierr),
-      (size, rank, ndims, gsize_array, distrib_array, darg_array, psize_array, order, oldtype,
-       newtype, ierr))
+      (size, rank, ndims, array_of_gsizes, array_of_distribs, array_of_dargs, array_of_psizes,
+       order, oldtype, newtype, ierr))
 NOTED(mpi_type_create_hindexed_f08_large_, (MPI_Count *count,
                                             const MPI_Count *array_of_blocklengths,
                                             const MPI_Count *array_of_displacements,
@@ -754,20 +754,21 @@ NOTED(mpi_type_create_resized_f08_large_, (MPI_Fint *oldtype, MPI_Count *lb, MPI
                                            MPI_Fint *newtype, MPI_Fint *ierr),
       (oldtype, lb, extent, newtype, ierr))
 NOTED(mpi_type_create_struct_f08_large_, (MPI_Count *count,
-                                          const MPI_Count *array_of_block_lengths,
+                                          const MPI_Count *array_of_blocklengths,
                                           const MPI_Count *array_of_displacements,
                                           const MPI_Fint *array_of_types, MPI_Fint *newtype,
                                           MPI_Fint *ierr),
-      (count, array_of_block_lengths, array_of_displacements, array_of_types, newtype, ierr))
-NOTED(mpi_type_create_subarray_f08_large_, (MPI_Fint *ndims, const MPI_Count *size_array,
-                                            const MPI_Count *subsize_array,
-                                            const MPI_Count *start_array, MPI_Fint *order,
+      (count, array_of_blocklengths, array_of_displacements, array_of_types, newtype, ierr))
+NOTED(mpi_type_create_subarray_f08_large_, (MPI_Fint *ndims, const MPI_Count *array_of_sizes,
+                                            const MPI_Count *array_of_subsizes,
+                                            const MPI_Count *array_of_starts, MPI_Fint *order,
                                             MPI_Fint *oldtype, MPI_Fint *newtype,
                                             MPI_Fint *ierr),
-      (ndims, size_array, subsize_array, start_array, order, oldtype, newtype, ierr))
-NOTED(mpi_type_get_extent_f08_large_, (MPI_Fint *type, MPI_Count *lb, MPI_Count *extent,
+      (ndims, array_of_sizes, array_of_subsizes, array_of_starts, order, oldtype, newtype,
+       ierr))
+NOTED(mpi_type_get_extent_f08_large_, (MPI_Fint *datatype, MPI_Count *lb, MPI_Count *extent,
                                        MPI_Fint *ierr),
-      (type, lb, extent, ierr))
+      (datatype, lb, extent, ierr))
 NOTED(mpi_type_get_true_extent_f08_large_, (MPI_Fint *datatype, MPI_Count *true_lb,
                                             MPI_Count *true_extent, MPI_Fint *ierr),
       (datatype, true_lb, true_extent, ierr))
@@ -775,8 +776,8 @@ NOTED(mpi_type_indexed_f08_large_, (MPI_Count *count, const MPI_Count *array_of_
                                     const MPI_Count *array_of_displacements, MPI_Fint *oldtype,
                                     MPI_Fint *newtype, MPI_Fint *ierr),
       (count, array_of_blocklengths, array_of_displacements, oldtype, newtype, ierr))
-NOTED(mpi_type_size_f08_large_, (MPI_Fint *type, MPI_Count *size, MPI_Fint *ierr),
-      (type, size, ierr))
+NOTED(mpi_type_size_f08_large_, (MPI_Fint *datatype, MPI_Count *size, MPI_Fint *ierr),
+      (datatype, size, ierr))
 NOTED(mpi_type_vector_f08_large_, (MPI_Count *count, MPI_Count *blocklength, MPI_Count *stride,
                                    MPI_Fint *oldtype, MPI_Fint *newtype, MPI_Fint *ierr),
       (count, blocklength, stride, oldtype, newtype, ierr))
@@ -932,45 +933,45 @@ void mpi_recv_init_f08_large_(void *buf, MPI_Count *count, MPI_Fint *datatype, M
     ti_leave(*ierr);
 }
 
-void mpi_mrecv_f08_large_(void *buf, MPI_Count *count, MPI_Fint *type, MPI_Fint *message,
+void mpi_mrecv_f08_large_(void *buf, MPI_Count *count, MPI_Fint *datatype, MPI_Fint *message,
                           MPI_Fint *status, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_MRECV, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_NEXT(mpi_mrecv_f08_large_)(buf, count, type, message, status, ierr);
+        TI_NEXT(mpi_mrecv_f08_large_)(buf, count, datatype, message, status, ierr);
         return;
     }
     c->count = *count;
-    c->type = PMPI_Type_f2c(*type);
+    c->type = PMPI_Type_f2c(*datatype);
     c->message = message;
     c->status = status;
     ti_pre_mrecv(c);
     if (!ierr)
         ierr = &c->ierr;
-    TI_NEXT(mpi_mrecv_f08_large_)(buf, count, type, message, c->status, ierr);
+    TI_NEXT(mpi_mrecv_f08_large_)(buf, count, datatype, message, c->status, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_mrecv(c);
     ti_leave(*ierr);
 }
 
-void mpi_imrecv_f08_large_(void *buf, MPI_Count *count, MPI_Fint *type, MPI_Fint *message,
+void mpi_imrecv_f08_large_(void *buf, MPI_Count *count, MPI_Fint *datatype, MPI_Fint *message,
                            MPI_Fint *request, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_IMRECV, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_NEXT(mpi_imrecv_f08_large_)(buf, count, type, message, request, ierr);
+        TI_NEXT(mpi_imrecv_f08_large_)(buf, count, datatype, message, request, ierr);
         return;
     }
     c->count = *count;
-    c->type = PMPI_Type_f2c(*type);
+    c->type = PMPI_Type_f2c(*datatype);
     c->message = message;
     c->req = request;
     ti_pre_imrecv(c);
     if (!ierr)
         ierr = &c->ierr;
-    TI_NEXT(mpi_imrecv_f08_large_)(buf, count, type, message, request, ierr);
+    TI_NEXT(mpi_imrecv_f08_large_)(buf, count, datatype, message, request, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_imrecv(c);
     ti_leave(*ierr);

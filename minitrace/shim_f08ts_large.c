@@ -861,45 +861,45 @@ void mpi_recv_init_f08ts_large_(void *buf, MPI_Count *count, MPI_Fint *datatype,
     ti_leave(*ierr);
 }
 
-void mpi_mrecv_f08ts_large_(void *buf, MPI_Count *count, MPI_Fint *type, MPI_Fint *message,
+void mpi_mrecv_f08ts_large_(void *buf, MPI_Count *count, MPI_Fint *datatype, MPI_Fint *message,
                             MPI_Fint *status, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_MRECV, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_NEXT(mpi_mrecv_f08ts_large_)(buf, count, type, message, status, ierr);
+        TI_NEXT(mpi_mrecv_f08ts_large_)(buf, count, datatype, message, status, ierr);
         return;
     }
     c->count = *count;
-    c->type = PMPI_Type_f2c(*type);
+    c->type = PMPI_Type_f2c(*datatype);
     c->message = message;
     c->status = status;
     ti_pre_mrecv(c);
     if (!ierr)
         ierr = &c->ierr;
-    TI_NEXT(mpi_mrecv_f08ts_large_)(buf, count, type, message, c->status, ierr);
+    TI_NEXT(mpi_mrecv_f08ts_large_)(buf, count, datatype, message, c->status, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_mrecv(c);
     ti_leave(*ierr);
 }
 
-void mpi_imrecv_f08ts_large_(void *buf, MPI_Count *count, MPI_Fint *type, MPI_Fint *message,
+void mpi_imrecv_f08ts_large_(void *buf, MPI_Count *count, MPI_Fint *datatype, MPI_Fint *message,
                              MPI_Fint *request, MPI_Fint *ierr)
 {
     struct ti_call *c = TI_ENTER(TI_OP_IMRECV, TI_BINDING_FORTRAN);
 
     if (!c) {
-        TI_NEXT(mpi_imrecv_f08ts_large_)(buf, count, type, message, request, ierr);
+        TI_NEXT(mpi_imrecv_f08ts_large_)(buf, count, datatype, message, request, ierr);
         return;
     }
     c->count = *count;
-    c->type = PMPI_Type_f2c(*type);
+    c->type = PMPI_Type_f2c(*datatype);
     c->message = message;
     c->req = request;
     ti_pre_imrecv(c);
     if (!ierr)
         ierr = &c->ierr;
-    TI_NEXT(mpi_imrecv_f08ts_large_)(buf, count, type, message, request, ierr);
+    TI_NEXT(mpi_imrecv_f08ts_large_)(buf, count, datatype, message, request, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_imrecv(c);
     ti_leave(*ierr);
