@@ -50,7 +50,8 @@ same() {
 }
 
 # check NP PROGRAM ARGUMENT...: trace a program of this folder that says what its
-# events must be (expect.h), and compare.
+# events must be (expect.h), and compare.  The ranks' traces must also be complete
+# and fit together, unless GAPS is set: the ranks stopped recording where it suited.
 check() {
     local np=$1 program=$2 dir rank
     shift 2
@@ -64,6 +65,10 @@ check() {
     fi
     if [ -s "$dir/log" ]; then
         fail "$program $* on $np ranks says something"
+        head -n 20 "$dir/log"
+    fi
+    if [ -z "${GAPS:-}" ] && ! "$TI_BUILD/ti-info" -q --verify "$dir/trace" >"$dir/log" 2>&1; then
+        fail "$program $* on $np ranks: its trace is not sound"
         head -n 20 "$dir/log"
     fi
     for ((rank = 0; rank < np; rank++)); do
