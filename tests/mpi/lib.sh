@@ -53,11 +53,17 @@ same() {
 # events must be (expect.h), and compare.  The ranks' traces must also be complete
 # and fit together, unless GAPS is set: the ranks stopped recording where it suited.
 check() {
+    expected=$(mktemp -d "$scratch/XXXXXX")
+    TIARA_EXPECT=$expected MPIRUN="${MPIRUN:-} -x TIARA_EXPECT" check_like "$@"
+}
+
+# check_like NP PROGRAM ARGUMENT...: trace one whose events must be those of the
+# program that was checked last: the same in another language.
+check_like() {
     local np=$1 program=$2 dir rank
     shift 2
     dir=$(mktemp -d "$scratch/XXXXXX")
-    mkdir "$dir/expect"
-    if ! TIARA_EXPECT=$dir/expect TIARA_QUIET=1 MPIRUN='-x TIARA_EXPECT -x TIARA_QUIET' \
+    if ! TIARA_QUIET=1 MPIRUN="${MPIRUN:-} -x TIARA_QUIET" \
         trace "$dir/trace" "$np" cputime "$TI_BUILD/tests/mpi/$program" "$@" >"$dir/log" 2>&1; then
         fail "$program $* on $np ranks"
         head -n 20 "$dir/log"
@@ -73,6 +79,6 @@ check() {
     fi
     for ((rank = 0; rank < np; rank++)); do
         dump "$dir/trace" "$rank" --no-volumes >"$dir/found" 2>&1
-        same "$dir/expect/rank-$rank" "$dir/found" "$program $*: events of rank $rank of $np"
+        same "$expected/rank-$rank" "$dir/found" "$program $*: events of rank $rank of $np"
     done
 }

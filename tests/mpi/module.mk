@@ -19,4 +19,4 @@ $(O)/tests/mpi/%: tests/mpi/%.f
 $(O)/tests/mpi/%: tests/mpi/%.f90
 	@mkdir -p $@.mod
 	$(call say,MPIFC)$(MPIFC) $(FMOD)$@.mod $(FFLAGS) -o $@ $< $(LDLIBS)
-$(mpi_fortran_tests:%=$(O)/tests/mpi/%): tests/mpi/sequence.inc
+$(mpi_fortran_tests:%=$(O)/tests/mpi/%): $(wildcard tests/mpi/*.inc)
