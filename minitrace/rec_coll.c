@@ -360,18 +360,18 @@ static bool set_bytes_vec(struct ti_event *ev, int which, const struct ti_call *
     return true;
 }
 
-/* A w form's event, to `destinations` partners from `sources`. */
-static void finish_w(struct ti_call *c, struct ti_event *ev, int destinations, int sources)
+/* A w form's sides: to `destinations` partners, from `sources`.  A call that knows
+ * no MPI_IN_PLACE has not set c->in_place. */
+static bool set_send_w(struct ti_event *ev, const struct ti_call *c, int destinations)
 {
     set(ev, TI_F_ESIZE, 1);
+    return set_bytes_vec(ev, 0, c, c->counts, c->types, destinations);
+}
+
+static bool set_recv_w(struct ti_event *ev, const struct ti_call *c, int sources)
+{
     set(ev, TI_F_ESIZE2, 1);
-    if (!set_bytes_vec(ev, 1, c, c->counts2, c->types2, sources))
-        return;
-    if (c->in_place)
-        ev->vec[0] = ev->vec[1];
-    else if (!set_bytes_vec(ev, 0, c, c->counts, c->types, destinations))
-        return;
-    finish(c, ev);
+    return set_bytes_vec(ev, 1, c, c->counts2, c->types2, sources);
 }
 
 void ti_rec_alltoallw(struct ti_call *c)
@@ -379,8 +379,15 @@ void ti_rec_alltoallw(struct ti_call *c)
     struct ti_event ev;
     const struct ti_comm_entry *comm = begin(&ev, c);
 
-    if (comm)
-        finish_w(c, &ev, partners(comm), partners(comm));
+    if (!comm || !set_recv_w(&ev, c, partners(comm)))
+        return;
+    if (c->in_place) {
+        set(&ev, TI_F_ESIZE, 1);
+        ev.vec[0] = ev.vec[1];
+    } else if (!set_send_w(&ev, c, partners(comm))) {
+        return;
+    }
+    finish(c, &ev);
 }
 
 /* On an intercommunicator both groups have a result: counts are the own group's. */
@@ -442,6 +449,6 @@ void ti_rec_neighbor_alltoallw(struct ti_call *c)
     struct ti_event ev;
     const struct ti_comm_entry *comm = begin(&ev, c);
 
-    if (comm)
-        finish_w(c, &ev, comm->destinations, comm->sources);
+    if (comm && set_send_w(&ev, c, comm->destinations) && set_recv_w(&ev, c, comm->sources))
+        finish(c, &ev);
 }
