@@ -16,7 +16,7 @@ $(O)/bench/null/libminitrace-openmpi.so: \
         $(filter-out $(counter_src:%.c=$(O)/pic-openmpi/%.o),$(call minitrace_objs,openmpi)) \
         $(O)/pic-openmpi/bench/counter_null.o minitrace/flavour.map
 	@mkdir -p $(@D)
-	$(call link_flavour,openmpi)
+	$(call link_flavour,$(MPICC_openmpi))
 
 define bench_program
 $(O)/bench/$(1): $(call obj,bench/$(1).c formats/writer.c $(formats_src) $(common_src))

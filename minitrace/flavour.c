@@ -18,4 +18,5 @@ struct ti_flavour ti_flavour = {
     .nothing = ti_nothing,
     .next = ti_next,
     .real = ti_real,
+    .begin = ti_fortran_begin,
 };

@@ -6,6 +6,10 @@
 
 #ifdef OPEN_MPI
 
+void ti_fortran_begin(void)
+{
+}
+
 /* Common blocks, of which the MPI library has one each way of being called. */
 extern char mpi_fortran_in_place_[];
 extern char mpi_fortran_status_ignore_[];
@@ -29,6 +33,91 @@ bool ti_fortran_ignores(const void *status)
 bool ti_fortran_ignores_all(const void *statuses)
 {
     return !statuses || statuses == mpi_fortran_statuses_ignore_;
+}
+
+#else /* MPICH */
+
+#include <dlfcn.h>
+
+struct ti_conversions ti_conversions;
+
+/* Variables of the C library that hold the addresses of Fortran's constants; of
+ * mpi_f08 the constants themselves are there. */
+static void *const *status_ignore, *const *statuses_ignore;
+static void *const *f08_status_ignore, *const *f08_statuses_ignore;
+static const void *f08_in_place;
+
+/* The same in the library for Fortran, which may be loaded later, and which fills
+ * in its addresses and those above at its first call, or when it is told to. */
+static void *const *in_place;
+
+void ti_fortran_begin(void)
+{
+    void *mpi = ti_flavour.mpi;
+
+    ti_conversions.status_f2c =
+        (__typeof__(ti_conversions.status_f2c))dlsym(mpi, "PMPI_Status_f2c");
+    ti_conversions.status_c2f =
+        (__typeof__(ti_conversions.status_c2f))dlsym(mpi, "PMPI_Status_c2f");
+    ti_conversions.file_f2c = (__typeof__(ti_conversions.file_f2c))dlsym(mpi, "PMPI_File_f2c");
+    status_ignore = dlsym(mpi, "MPI_F_STATUS_IGNORE");
+    statuses_ignore = dlsym(mpi, "MPI_F_STATUSES_IGNORE");
+    f08_status_ignore = dlsym(mpi, "MPI_F08_STATUS_IGNORE");
+    f08_statuses_ignore = dlsym(mpi, "MPI_F08_STATUSES_IGNORE");
+}
+
+static void *library_for_fortran(void)
+{
+    static const char *const names[] = {"libmpichfort.so.12", "libmpifort.so.12"};
+    void *handle = NULL;
+
+    for (int i = 0; i < 2 && !handle; i++)
+        handle = dlopen(names[i], RTLD_LAZY | RTLD_NOLOAD);
+    return handle;
+}
+
+/* Have the addresses filled in. */
+static void find(void)
+{
+    void *library;
+    void (*init)(void);
+
+    if (in_place && *in_place)
+        return;
+    library = library_for_fortran();
+    if (!library)
+        return;
+    init = (void (*)(void))dlsym(library, "mpirinitf_");
+    in_place = dlsym(library, "MPIR_F_MPI_IN_PLACE");
+    f08_in_place = dlsym(RTLD_DEFAULT, "MPIR_F08_MPI_IN_PLACE");
+    if (!f08_in_place)
+        f08_in_place = dlsym(library, "MPIR_F08_MPI_IN_PLACE");
+    if (init && in_place && !*in_place)
+        init();
+}
+
+bool ti_fortran_in_place(const void *buffer)
+{
+    find();
+    return in_place && buffer == *in_place;
+}
+
+bool ti_descriptor_in_place(const void *descriptor)
+{
+    find();
+    return *(void *const *)descriptor == f08_in_place; /* its base_addr */
+}
+
+bool ti_fortran_ignores(const void *status)
+{
+    find();
+    return !status || status == *status_ignore || status == *f08_status_ignore;
+}
+
+bool ti_fortran_ignores_all(const void *statuses)
+{
+    find();
+    return !statuses || statuses == *statuses_ignore || statuses == *f08_statuses_ignore;
 }
 
 #endif

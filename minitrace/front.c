@@ -265,18 +265,19 @@ static void set_slot(size_t slot, void *target)
 }
 
 /* Fill in what belongs to the k-th name; `caller` wants it, or NULL.  False if
- * there is no such function. */
+ * there is no such function.  (MPICH's mpi_f08 has no profiling twins.) */
 static bool settle(size_t k, const char *name, const void *caller)
 {
     char twin[NAME_BYTES];
-    void *next = find_next(name, caller), *real, *shim;
+    void *next = find_next(name, caller), *real, *shim = flavour->shim[k];
     bool taken;
 
+    if (!next)
+        return false;
     snprintf(twin, sizeof twin, "%c%s", name[0] == 'M' ? 'P' : 'p', name);
     real = find_real(twin, caller);
-    if (!next || !real)
-        return false;
-    shim = flavour->shim[k];
+    if (!real)
+        real = next;
     taken = is_taken(name, next);
     flavour->real[k] = real;
     flavour->next[k] = taken ? real : next;
@@ -327,6 +328,7 @@ static void trace_with(struct ti_flavour *f)
     flavour->through = ti_front_through;
     set_slot(2 * TI_NAMES, (void *)flavour->nothing);
     settle_all();
+    flavour->begin();
     mode = TRACING;
 }
 

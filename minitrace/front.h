@@ -54,6 +54,9 @@ struct ti_flavour {
     void **real;
     int (*through)(void);
     void *mpi;
+
+    /* to be called then, before any shim */
+    void (*begin)(void);
 };
 
 #endif

@@ -14,9 +14,24 @@ minitrace_src := minitrace/flavour.c minitrace/flavour_shims.S minitrace/record.
                  minitrace/shim_f08.c minitrace/shim_f08_large.c \
                  minitrace/shim_f08ts.c minitrace/shim_f08ts_large.c
 
-# The flavours, each compiled with its MPI's compiler.
-flavours      := openmpi
-MPICC_openmpi := $(MPICC)
+# The flavours, each compiled with its MPI's compiler: MPICC's, whichever that is,
+# and MPICH's where it has a compiler of its own beside Open MPI's.
+mpi_of = $(if $(1),$(shell $(1) -E -dM -x c -include mpi.h /dev/null 2>/dev/null | \
+             awk '$$2 == "OPEN_MPI" { print "openmpi" } $$2 == "MPICH_VERSION" { print "mpich" }'))
+MPICC_MPICH   ?= $(shell command -v mpicc.mpich)
+MPICC_openmpi := $(if $(filter openmpi,$(call mpi_of,$(MPICC))),$(MPICC))
+MPICC_mpich   := $(firstword $(foreach c,MPICC MPICC_MPICH,\
+                   $(if $(filter mpich,$(call mpi_of,$($(c)))),$($(c)))))
+flavours      := $(foreach f,openmpi mpich,$(if $(MPICC_$(f)),$(f)))
+ifeq ($(flavours),)
+  $(warning no flavour of libminitrace: '$(MPICC)' is neither Open MPI's compiler nor MPICH's)
+endif
+ifeq ($(MPICC_mpich),)
+all: no-mpich
+no-mpich:
+	@echo '  no libminitrace-mpich.so: no MPICH here (mpicc.mpich, or MPICC_MPICH=...)'
+.PHONY: no-mpich
+endif
 
 libminitrace := $(O)/libminitrace.so $(flavours:%=$(O)/libminitrace-%.so)
 all: $(libminitrace)
@@ -39,12 +54,15 @@ $(O)/pic-$(1)/%.o: %.S
 endef
 $(foreach f,$(flavours),$(eval $(call flavour_objects,$(f))))
 
-# Its shims have the names of what they stand for, and are nobody else's.
-link_flavour = $(call say,LINK)$(MPICC_$(1)) $(CFLAGS) $(LDFLAGS) $(so_flags) -Wl,-soname,$(@F) \
+# Its shims have the names of what they stand for, and are nobody else's.  The
+# one for MPICH is not linked to it, since the library has two names and one ABI.
+link_flavour = $(call say,LINK)$(1) $(CFLAGS) $(LDFLAGS) $(so_flags) -Wl,-soname,$(@F) \
     -Wl,--version-script=minitrace/flavour.map -o $@ $(filter %.o,$^) $(LIBZ_A) -ldl
 
 $(O)/libminitrace-openmpi.so: $(call minitrace_objs,openmpi) minitrace/flavour.map
-	$(call link_flavour,openmpi)
+	$(call link_flavour,$(MPICC_openmpi))
+$(O)/libminitrace-mpich.so: $(call minitrace_objs,mpich) minitrace/flavour.map
+	$(call link_flavour,$(CC)) -Wl,--no-undefined
 
 # The front knows no MPI.
 $(O)/front/%.o: minitrace/%.c

@@ -7,6 +7,8 @@
 #ifndef TI_NEXT_H
 #define TI_NEXT_H
 
+#include <mpi.h>
+
 #include "minitrace/front.h"
 
 extern void *ti_next[] __attribute__((visibility("hidden")));
@@ -17,5 +19,19 @@ extern struct ti_flavour ti_flavour __attribute__((visibility("default")));
 #define TI_REAL(function) ((__typeof__(&(function)))ti_real[TI_N_##function])
 
 #include "minitrace/mpi_real.h"
+
+#ifdef MPICH_VERSION
+/* Conversions that are functions: the flavour for MPICH is not linked with MPICH,
+ * whose library has several names (fortran.c). */
+struct ti_conversions {
+    __typeof__(&PMPI_Status_f2c) status_f2c;
+    __typeof__(&PMPI_Status_c2f) status_c2f;
+    __typeof__(&PMPI_File_f2c) file_f2c;
+};
+extern struct ti_conversions ti_conversions __attribute__((visibility("hidden")));
+#define PMPI_Status_f2c (*ti_conversions.status_f2c)
+#define PMPI_Status_c2f (*ti_conversions.status_c2f)
+#define PMPI_File_f2c   (*ti_conversions.file_f2c)
+#endif
 
 #endif

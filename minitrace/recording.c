@@ -45,6 +45,8 @@ static bool speaks(void)
 {
     const char *local = getenv("OMPI_COMM_WORLD_LOCAL_RANK");
 
+    if (!local)
+        local = getenv("MPI_LOCALRANKID"); /* MPICH's Hydra */
     return ti_state.rank == 0 || (local && strcmp(local, "0") == 0);
 }
 
@@ -169,6 +171,8 @@ static void write_info(uint64_t spread)
     from_file("/proc/cpuinfo", "model name", cpu, sizeof cpu);
     PMPI_Get_library_version(mpi, &len);
     mpi[strcspn(mpi, ",\n")] = '\0';
+    for (char *p = mpi; (p = strchr(p, '\t'));)
+        *p = ' ';
     snprintf(calibration, sizeof calibration, "%llu spread %llu",
              (unsigned long long)ti_state.calibration, (unsigned long long)spread);
     ti_writer_info(ti_state.writer,

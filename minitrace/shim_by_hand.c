@@ -8,15 +8,23 @@
 
 /* ----------------------------------------------------------------- Init -- */
 
+/* MPI may implement one binding by another: the outermost call begins. */
+static int depth;
+
+static double beginning(void)
+{
+    return depth++ ? 0 : ti_seconds();
+}
+
 static void begun(double start, int failed, int provided)
 {
-    if (!failed)
+    if (--depth == 0 && !failed)
         ti_recording_begin(start, provided);
 }
 
 int MPI_Init(int *argc, char ***argv)
 {
-    double start = ti_seconds();
+    double start = beginning();
     int rc = TI_NEXT(MPI_Init)(argc, argv);
 
     begun(start, rc, MPI_THREAD_SINGLE);
@@ -25,19 +33,19 @@ int MPI_Init(int *argc, char ***argv)
 
 int MPI_Init_thread(int *argc, char ***argv, int required, int *provided)
 {
-    double start = ti_seconds();
+    double start = beginning();
     int rc = TI_NEXT(MPI_Init_thread)(argc, argv, required, provided);
 
     begun(start, rc, rc ? 0 : *provided);
     return rc;
 }
 
-/* The Fortran twins; an absent ierror is a null pointer in mpi_f08. */
+/* In Fortran; an absent ierror is a null pointer in mpi_f08. */
 #define FORTRAN_INIT(init, init_thread)                                                            \
     void init(MPI_Fint *ierr);                                                                     \
     void init(MPI_Fint *ierr)                                                                      \
     {                                                                                              \
-        double start = ti_seconds();                                                               \
+        double start = beginning();                                                                \
         MPI_Fint rc = 0;                                                                           \
                                                                                                    \
         TI_NEXT(init)(&rc);                                                                        \
@@ -48,7 +56,7 @@ int MPI_Init_thread(int *argc, char ***argv, int required, int *provided)
     void init_thread(MPI_Fint *required, MPI_Fint *provided, MPI_Fint *ierr);                      \
     void init_thread(MPI_Fint *required, MPI_Fint *provided, MPI_Fint *ierr)                       \
     {                                                                                              \
-        double start = ti_seconds();                                                               \
+        double start = beginning();                                                                \
         MPI_Fint rc = 0;                                                                           \
                                                                                                    \
         TI_NEXT(init_thread)(required, provided, &rc);                                             \

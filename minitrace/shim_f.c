@@ -4941,24 +4941,6 @@ NOTED(mpi_info_create_env_, (MPI_Fint *argc, char *argv, MPI_Fint *info, MPI_Fin
 NOTED(mpi_info_get_string_, (MPI_Fint *info, const char *key, MPI_Fint *buflen, char *value,
                              MPI_Fint *flag, MPI_Fint *ierr, size_t key_len, size_t value_len),
       (info, key, buflen, value, flag, ierr, key_len, value_len))
-NOTED(mpi_op_create_c_, (MPI_Fint *user_fn, MPI_Fint *commute, MPI_Fint *op, MPI_Fint *ierr),
-      (user_fn, commute, op, ierr))
-NOTED(mpi_register_datarep_c_, (const char *datarep, MPI_Fint *read_conversion_fn,
-                                MPI_Fint *write_conversion_fn, void *dtype_file_extent_fn,
-                                void *extra_state, MPI_Fint *ierr, size_t datarep_len),
-      (datarep, read_conversion_fn, write_conversion_fn, dtype_file_extent_fn, extra_state,
-       ierr, datarep_len))
-NOTED(mpi_type_get_envelope_c_, (MPI_Fint *type, MPI_Count *num_integers,
-                                 MPI_Count *num_addresses, MPI_Count *num_large_counts,
-                                 MPI_Count *num_datatypes, MPI_Fint *combiner, MPI_Fint *ierr),
-      (type, num_integers, num_addresses, num_large_counts, num_datatypes, combiner, ierr))
-NOTED(mpi_type_get_contents_c_, (MPI_Fint *type, MPI_Count *max_integers,
-                                 MPI_Count *max_addresses, MPI_Count *max_large_counts,
-                                 MPI_Count *max_datatypes, MPI_Fint *array_of_integers,
-                                 MPI_Aint *array_of_addresses, MPI_Count *array_of_large_counts,
-                                 MPI_Fint *array_of_datatypes, MPI_Fint *ierr),
-      (type, max_integers, max_addresses, max_large_counts, max_datatypes, array_of_integers,
-       array_of_addresses, array_of_large_counts, array_of_datatypes, ierr))
 NOTED(mpi_session_get_info_, (MPI_Fint *session, MPI_Fint *info_used, MPI_Fint *ierr),
       (session, info_used, ierr))
 NOTED(mpi_session_get_num_psets_, (MPI_Fint *session, MPI_Fint *info, MPI_Fint *npset_names,

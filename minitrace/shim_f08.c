@@ -1072,6 +1072,28 @@ NOTED(mpi_get_library_version_f08_, (char *version, MPI_Fint *resultlen, MPI_Fin
 NOTED(mpi_get_processor_name_f08_, (char *name, MPI_Fint *resultlen, MPI_Fint *ierr,
                                     size_t name_len),
       (name, resultlen, ierr, name_len))
+
+double mpi_wtime_f08_(void)
+{
+    double value;
+
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_FORTRAN))
+        return TI_NEXT(mpi_wtime_f08_)();
+    value = TI_NEXT(mpi_wtime_f08_)();
+    ti_leave(0);
+    return value;
+}
+
+double mpi_wtick_f08_(void)
+{
+    double value;
+
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_FORTRAN))
+        return TI_NEXT(mpi_wtick_f08_)();
+    value = TI_NEXT(mpi_wtick_f08_)();
+    ti_leave(0);
+    return value;
+}
 NOTED(mpi_get_address_f08_, (void *location, MPI_Aint *address, MPI_Fint *ierr),
       (location, address, ierr))
 
@@ -1409,6 +1431,12 @@ NOTED(mpi_add_error_code_f08_, (MPI_Fint *errorclass, MPI_Fint *errorcode, MPI_F
 NOTED(mpi_add_error_string_f08_, (MPI_Fint *errorcode, const char *string, MPI_Fint *ierr,
                                   size_t string_len),
       (errorcode, string, ierr, string_len))
+NOTED(mpi_delete_error_class_f08_, (MPI_Fint *errorclass, MPI_Fint *ierr),
+      (errorclass, ierr))
+NOTED(mpi_delete_error_code_f08_, (MPI_Fint *errorcode, MPI_Fint *ierr),
+      (errorcode, ierr))
+NOTED(mpi_delete_error_string_f08_, (MPI_Fint *errorcode, MPI_Fint *ierr),
+      (errorcode, ierr))
 NOTED(mpi_comm_create_errhandler_f08_, (void *comm_errhandler_fn, MPI_Fint *errhandler,
                                         MPI_Fint *ierr),
       (comm_errhandler_fn, errhandler, ierr))
@@ -5301,27 +5329,6 @@ NOTED(mpi_info_get_string_f08_, (MPI_Fint *info, const char *key, MPI_Fint *bufl
                                  MPI_Fint *flag, MPI_Fint *ierr, size_t key_len,
                                  size_t value_len),
       (info, key, buflen, value, flag, ierr, key_len, value_len))
-NOTED(mpi_op_create_c_f08_, (MPI_Fint *user_fn, MPI_Fint *commute, MPI_Fint *op,
-                             MPI_Fint *ierr),
-      (user_fn, commute, op, ierr))
-NOTED(mpi_register_datarep_c_f08_, (const char *datarep, MPI_Fint *read_conversion_fn,
-                                    MPI_Fint *write_conversion_fn, void *dtype_file_extent_fn,
-                                    void *extra_state, MPI_Fint *ierr, size_t datarep_len),
-      (datarep, read_conversion_fn, write_conversion_fn, dtype_file_extent_fn, extra_state,
-       ierr, datarep_len))
-NOTED(mpi_type_get_envelope_c_f08_, (MPI_Fint *type, MPI_Count *num_integers,
-                                     MPI_Count *num_addresses, MPI_Count *num_large_counts,
-                                     MPI_Count *num_datatypes, MPI_Fint *combiner,
-                                     MPI_Fint *ierr),
-      (type, num_integers, num_addresses, num_large_counts, num_datatypes, combiner, ierr))
-NOTED(mpi_type_get_contents_c_f08_, (MPI_Fint *type, MPI_Count *max_integers,
-                                     MPI_Count *max_addresses, MPI_Count *max_large_counts,
-                                     MPI_Count *max_datatypes, MPI_Fint *array_of_integers,
-                                     MPI_Aint *array_of_addresses,
-                                     MPI_Count *array_of_large_counts,
-                                     MPI_Fint *array_of_datatypes, MPI_Fint *ierr),
-      (type, max_integers, max_addresses, max_large_counts, max_datatypes, array_of_integers,
-       array_of_addresses, array_of_large_counts, array_of_datatypes, ierr))
 NOTED(mpi_session_get_info_f08_, (MPI_Fint *session, MPI_Fint *info_used, MPI_Fint *ierr),
       (session, info_used, ierr))
 NOTED(mpi_session_get_num_psets_f08_, (MPI_Fint *session, MPI_Fint *info, MPI_Fint *npset_names,

@@ -169,6 +169,9 @@ int64_t ti_redop(MPI_Op op);
 void ti_lend_status(struct ti_call *c);
 void ti_match(struct ti_event *ev, const struct ti_call *c, const void *status, int own_rank);
 
+/* fortran.c: find what the functions below need. */
+void ti_fortran_begin(void);
+
 /* fortran.c: whether the status, or array of statuses, is to be ignored. */
 bool ti_fortran_ignores(const void *status);
 bool ti_fortran_ignores_all(const void *statuses);
