@@ -20,3 +20,10 @@ $(O)/tests/mpi/%: tests/mpi/%.f90
 	@mkdir -p $@.mod
 	$(call say,MPIFC)$(MPIFC) $(FMOD)$@.mod $(FFLAGS) -o $@ $< $(LDLIBS)
 $(mpi_fortran_tests:%=$(O)/tests/mpi/%): $(wildcard tests/mpi/*.inc)
+
+# A body for `use mpi_f08`, where ierror may be absent.
+$(O)/tests/mpi/%_f08.inc: tests/mpi/%.inc
+	@mkdir -p $(@D)
+	$(call say,GEN)sed -e 's/, ierr)/)/' -e 's/(ierr)/()/' $< >$@
+$(O)/tests/mpi/collseq_f08: $(O)/tests/mpi/collseq_f08.inc
+$(O)/tests/mpi/collseq_f08: FFLAGS += -I$(O)/tests/mpi
