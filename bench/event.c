@@ -15,7 +15,9 @@
  *   send       Irecv, Send, Wait from a rank to itself
  *   isend      Irecv, Isend, Waitall
  *   wildcard   Irecv with wildcards, Send, Wait
+ *   derived    send, of a vector of doubles
  *   allreduce  Allreduce of one double, on MPI_COMM_SELF
+ *   comm       Comm_dup, Comm_free
  *   pingpong   Send, Recv between two ranks (elapsed time, per call of both)
  */
 #include <mpi.h>
@@ -26,6 +28,7 @@
 
 static int rank;
 static double in[4], out[4];
+static MPI_Datatype vector;
 
 /* One loop, over calls with prefix P; every one of `calls` is an event. */
 #define LOOPS(P)                                                                       \
@@ -56,6 +59,23 @@ static double in[4], out[4];
             P##MPI_Wait(&r, MPI_STATUS_IGNORE);                                        \
         }                                                                              \
     }                                                                                  \
+    static void P##derived(long n)                                                     \
+    {                                                                                  \
+        for (long i = 0; i < n; i++) {                                                 \
+            MPI_Request r;                                                             \
+            P##MPI_Irecv(in, 1, vector, 0, 7, MPI_COMM_SELF, &r);                      \
+            P##MPI_Send(out, 1, vector, 0, 7, MPI_COMM_SELF);                          \
+            P##MPI_Wait(&r, MPI_STATUS_IGNORE);                                        \
+        }                                                                              \
+    }                                                                                  \
+    static void P##comm(long n)                                                        \
+    {                                                                                  \
+        for (long i = 0; i < n; i++) {                                                 \
+            MPI_Comm twin;                                                             \
+            P##MPI_Comm_dup(MPI_COMM_SELF, &twin);                                     \
+            P##MPI_Comm_free(&twin);                                                   \
+        }                                                                              \
+    }                                                                                  \
     static void P##allreduce(long n)                                                   \
     {                                                                                  \
         for (long i = 0; i < n; i++)                                                   \
@@ -84,7 +104,9 @@ static const struct pattern {
     {"send", 3, 1, send, Psend},
     {"isend", 3, 1, isend, Pisend},
     {"wildcard", 3, 1, wildcard, Pwildcard},
+    {"derived", 3, 1, derived, Pderived},
     {"allreduce", 1, 1, allreduce, Pallreduce},
+    {"comm", 2, 1, comm, Pcomm},
     {"pingpong", 4, 2, pingpong, Ppingpong},
 };
 
@@ -151,6 +173,8 @@ int main(int argc, char **argv)
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    MPI_Type_vector(2, 1, 2, MPI_DOUBLE, &vector);
+    MPI_Type_commit(&vector);
     for (size_t i = 0; argc > 1 && i < sizeof patterns / sizeof *patterns; i++)
         if (strcmp(argv[1], patterns[i].name) == 0)
             p = &patterns[i];

@@ -1,94 +1,95 @@
 /*
- * Packed sizes of datatypes.  MPI is asked each time, since a derived type's
- * handle may be given to another type; but not for the predefined ones, which
- * last, and which most calls use.
+ * Packed sizes of datatypes.  MPI is asked once for each: the size of a type that
+ * can be freed becomes an attribute of it, so that the type also tells when its
+ * handle may be given to another.  Sizes that were asked for lately are at hand.
  */
 #include "minitrace/state.h"
 
-#define SLOTS 128 /* power of two, more than twice as many as there are types */
+#define SETS 64 /* power of two */
+#define WAYS 4
 
-static struct {
-    MPI_Datatype type;
-    int64_t bytes;
-} predefined[SLOTS];
+static struct set {
+    MPI_Datatype type[WAYS]; /* latest first; MPI_DATATYPE_NULL has 0 bytes */
+    int64_t bytes[WAYS];
+} sets[SETS];
 
-static unsigned slot_of(MPI_Datatype type)
+static int keyval = MPI_KEYVAL_INVALID;
+
+_Static_assert(sizeof(void *) >= sizeof(int64_t), "an attribute must hold a size");
+
+static struct set *set_of(MPI_Datatype type)
 {
-    uint64_t h = (uint64_t)(uintptr_t)type * UINT64_C(0x9e3779b97f4a7c15);
-    unsigned slot = (unsigned)(h >> 57);
+    return &sets[(uint64_t)(uintptr_t)type * UINT64_C(0x9e3779b97f4a7c15) >> 58];
+}
 
-    while (predefined[slot].bytes && predefined[slot].type != type)
-        slot = (slot + 1) & (SLOTS - 1);
-    return slot;
+static int freed(MPI_Datatype type, int key, void *value, void *extra)
+{
+    struct set *s = set_of(type);
+
+    (void)key;
+    (void)value;
+    (void)extra;
+    for (int i = 0; i < WAYS; i++)
+        if (s->type[i] == type) {
+            s->type[i] = MPI_DATATYPE_NULL;
+            s->bytes[i] = 0;
+        }
+    return MPI_SUCCESS;
+}
+
+void ti_types_begin(void)
+{
+    for (int i = 0; i < SETS * WAYS; i++)
+        sets[i / WAYS].type[i % WAYS] = MPI_DATATYPE_NULL;
+    PMPI_Type_create_keyval(MPI_TYPE_NULL_COPY_FN, freed, &keyval, NULL);
+}
+
+/* Whether the type is one of MPI's own, which nobody frees. */
+static bool lasts(MPI_Datatype type)
+{
+    int ints, addresses, types, combiner;
+
+    PMPI_Type_get_envelope(type, &ints, &addresses, &types, &combiner);
+    return combiner == MPI_COMBINER_NAMED || combiner == MPI_COMBINER_F90_REAL ||
+           combiner == MPI_COMBINER_F90_COMPLEX || combiner == MPI_COMBINER_F90_INTEGER;
 }
 
 static int64_t ask(MPI_Datatype type)
 {
     MPI_Count bytes = 0;
+    void *known;
+    int flag = 0;
 
-    if (type == MPI_DATATYPE_NULL)
-        return 0;
+    PMPI_Type_get_attr(type, keyval, &known, &flag);
+    if (flag)
+        return (int64_t)(intptr_t)known;
     PMPI_Type_size_x(type, &bytes);
-    return bytes == MPI_UNDEFINED ? 0 : bytes;
+    if (bytes == MPI_UNDEFINED)
+        bytes = 0;
+    if (!lasts(type))
+        PMPI_Type_set_attr(type, keyval, (void *)(intptr_t)bytes);
+    return bytes;
 }
 
-void ti_types_begin(void)
+static int64_t look_up(struct set *s, MPI_Datatype type)
 {
-    const MPI_Datatype types[] = {
-        MPI_BYTE,
-        MPI_PACKED,
-        MPI_CHAR,
-        MPI_SIGNED_CHAR,
-        MPI_UNSIGNED_CHAR,
-        MPI_WCHAR,
-        MPI_SHORT,
-        MPI_UNSIGNED_SHORT,
-        MPI_INT,
-        MPI_UNSIGNED,
-        MPI_LONG,
-        MPI_UNSIGNED_LONG,
-        MPI_LONG_LONG,
-        MPI_UNSIGNED_LONG_LONG,
-        MPI_FLOAT,
-        MPI_DOUBLE,
-        MPI_LONG_DOUBLE,
-        MPI_C_BOOL,
-        MPI_INT8_T,
-        MPI_INT16_T,
-        MPI_INT32_T,
-        MPI_INT64_T,
-        MPI_UINT8_T,
-        MPI_UINT16_T,
-        MPI_UINT32_T,
-        MPI_UINT64_T,
-        MPI_AINT,
-        MPI_COUNT,
-        MPI_OFFSET,
-        MPI_C_FLOAT_COMPLEX,
-        MPI_C_DOUBLE_COMPLEX,
-        MPI_CHARACTER,
-        MPI_LOGICAL,
-        MPI_INTEGER,
-        MPI_REAL,
-        MPI_DOUBLE_PRECISION,
-        MPI_COMPLEX,
-        MPI_DOUBLE_COMPLEX,
-    };
-
-    _Static_assert(2 * sizeof types / sizeof *types < SLOTS, "the table must not fill up");
-    for (unsigned i = 0; i < sizeof types / sizeof *types; i++) {
-        int64_t bytes = ask(types[i]);
-        unsigned slot = slot_of(types[i]);
-
-        /* one this MPI does not have has no size, and stays out */
-        predefined[slot].type = types[i];
-        predefined[slot].bytes = bytes;
+    if (type == MPI_DATATYPE_NULL)
+        return 0;
+    for (int i = WAYS - 1; i > 0; i--) {
+        s->type[i] = s->type[i - 1];
+        s->bytes[i] = s->bytes[i - 1];
     }
+    s->bytes[0] = ask(type);
+    s->type[0] = type;
+    return s->bytes[0];
 }
 
 int64_t ti_type_bytes(MPI_Datatype type)
 {
-    unsigned slot = slot_of(type);
+    struct set *s = set_of(type);
 
-    return predefined[slot].bytes ? predefined[slot].bytes : ask(type);
+    for (int i = 0; i < WAYS; i++)
+        if (s->type[i] == type)
+            return s->bytes[i];
+    return look_up(s, type);
 }
