@@ -21,7 +21,10 @@ static struct ti_err err;
 
 static int64_t number(const char *text)
 {
-    return !strcmp(text, "any") ? TI_ANY : !strcmp(text, "null") ? TI_NULL : atoll(text);
+    return !strcmp(text, "any")    ? TI_ANY
+           : !strcmp(text, "null") ? TI_NULL
+           : !strcmp(text, "self") ? TI_SELF
+                                   : atoll(text);
 }
 
 static int numbers(char *text, int64_t *out)
@@ -64,6 +67,8 @@ static void take_event(struct ti_writer **w, int from, int to, const char *op, c
             ev.volume = strtoull(value, NULL, 10);
         } else if (!strcmp(word, "call")) {
             call = value;
+        } else if (!strcmp(word, "name")) {
+            ev.arg[TI_F_NAME] = 1; /* all files have one name */
         } else if (!strcmp(word, "v0") || !strcmp(word, "v1")) {
             int v = word[1] - '0';
 
@@ -82,18 +87,34 @@ static void take_event(struct ti_writer **w, int from, int to, const char *op, c
     }
 }
 
+/* Introduce a communicator to those of group[at] that are among the ranks. */
+static void introduce(struct ti_writer **w, int from, int to, uint32_t index, char kind,
+                      int group[2][NP_MAX], const int n[2], int at)
+{
+    const int *mine = group[at], *others = group[!at];
+
+    for (int i = 0; i < n[at]; i++)
+        if (mine[i] >= from && mine[i] <= to && w[mine[i]])
+            ti_writer_comm(w[mine[i]], index, kind, i, n[at], mine, n[!at], others);
+}
+
 static void take_comm(struct ti_writer **w, int from, int to, char **save)
 {
     uint32_t index = (uint32_t)atoi(strtok_r(NULL, " ", save));
     char kind = *strtok_r(NULL, " ", save);
+    char *text = strtok_r(NULL, " ", save), *second = strchr(text, '|');
     int64_t list[NP_MAX];
-    int member[NP_MAX], n = numbers(strtok_r(NULL, " ", save), list);
+    int group[2][NP_MAX], n[2] = {0, 0};
 
-    for (int i = 0; i < n; i++)
-        member[i] = (int)list[i];
-    for (int i = 0; i < n; i++)
-        if (member[i] >= from && member[i] <= to)
-            ti_writer_comm(w[member[i]], index, kind, i, n, member, 0, NULL);
+    if (second)
+        *second++ = '\0';
+    for (int g = 0; g < 2; g++) {
+        n[g] = g && !second ? 0 : numbers(g ? second : text, list);
+        for (int i = 0; i < n[g]; i++)
+            group[g][i] = (int)list[i];
+    }
+    for (int g = 0; g < 2; g++)
+        introduce(w, from, to, index, kind, group, n, g);
 }
 
 void script_forget(void)

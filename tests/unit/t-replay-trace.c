@@ -231,6 +231,62 @@ static void test_actions(void **state)
     assert_string_equal(actions(0), "0 compute 18446744073709551615\n0 compute 2\n");
 }
 
+/* Requests of other kinds, where stock replay has the same. */
+static void test_started(void **state)
+{
+    (void)state;
+    sound(2, "0 send_init peer=1 tag=1 bytes=10 req=0\n0 issend peer=1 tag=2 bytes=70000 req=1\n"
+             "0 startall v0=0\n0 waitall all=1\n0 start req=0\n0 wait req=0\n"
+             "0 request_free req=0\n"
+             "1 recv_init peer=-1 tag=1 bytes=10 req=0\n1 start req=0\n"
+             "1 mprobe peer=-1 tag=2 msg=0\n1 imrecv peer=-1 tag=2 msg=0 bytes=70000 req=1\n"
+             "1 wait req=0\n1 wait req=1\n1 start req=0\n1 wait req=0\n"
+             "* isendrecv peer=0 tag=3 bytes=5 rpeer=0 rtag=3 rbytes=6 req=1\n* wait req=1\n"
+             "* grequest_start req=1\n* grequest_complete req=1\n* wait req=1\n");
+    assert_string_equal(actions(0), "0 isend 1 0 70000 6\n0 isend 1 1 10 6\n0 wait 0 1 1\n"
+                                    "0 wait 0 1 0\n0 isend 1 1 10 6\n0 wait 0 1 1\n"
+                                    "0 isend 0 2 5 6\n0 irecv -555 2 6 6\n"
+                                    "0 wait 0 0 2\n0 wait -556 0 2\n");
+    assert_string_equal(actions(1), "1 irecv 0 1 10 6\n1 irecv 0 0 70000 6\n1 wait 0 1 1\n"
+                                    "1 wait 0 1 0\n1 irecv 0 1 10 6\n1 wait 0 1 1\n"
+                                    "1 isend 1 2 5 6\n1 irecv -555 2 6 6\n"
+                                    "1 wait 1 1 2\n1 wait -556 1 2\n");
+    /* between groups, messages are as any others */
+    sound(3, "0-1 COMM 2 p 0,1\n2 COMM 2 p 2\n* comm_split color=0 newcomm=2\n"
+             "* COMM 3 i 0,1|2\n* intercomm_create comm=2 root=0 tag=0 newcomm=3\n"
+             "1 send comm=3 peer=-1 tag=1 bytes=4\n2 recv comm=3 peer=1 tag=1 bytes=4\n");
+    assert_string_equal(actions(1), "1 send 2 0 4 6\n");
+}
+
+/* What stock replay has nothing like. */
+static void test_has_not(void **state)
+{
+    (void)state;
+    refused(1, 0, 2, "cannot cancel", 2,
+            "0 irecv peer=1 tag=1 bytes=4 req=0\n0 cancel req=0\n"
+            "0 wait req=0 from=null fromtag=null\n");
+    refused(2, 1, 4, "received out of order, after a matched probe", 2,
+            "0 send peer=1 tag=1 bytes=8\n0 send peer=1 tag=1 bytes=8\n"
+            "1 mprobe peer=-1 tag=1 msg=0\n1 pcontrol level=1\n1 pcontrol level=1\n"
+            "1 recv peer=-1 tag=1 bytes=8\n1 mrecv peer=-1 tag=1 msg=0 bytes=8\n");
+    refused(2, 0, 1, "no non-blocking collectives", 2, "* ibarrier req=0\n* wait req=0\n");
+    refused(2, 0, 1, "no persistent collectives", 2, "* barrier_init req=0\n");
+    sound(2, "* ibarrier comm=1 req=0\n* wait req=0\n");
+    refused(2, 0, 1, "no alltoallw", 2, "* alltoallw v0=1,1 v1=1,1\n");
+    refused(2, 0, 2, "no collectives among neighbours", 2,
+            "* COMM 2 g 0,1\n* cart_create newcomm=2 v0=2 v1=1\n"
+            "* neighbor_alltoall comm=2 bytes=4 rbytes=4\n");
+    refused(2, 0, 2, "between two groups", 2,
+            "* COMM 2 i 0|1\n* intercomm_create comm=1 root=0 tag=0 newcomm=2\n"
+            "* barrier comm=2\n");
+    refused(4, 0, 1, "no one-sided communication", 2,
+            "* win_create bytes=80 win=0\n* win_free win=0\n");
+    refused(1, 0, 1, "no files", 2, "0 file_delete name=a\n");
+    refused(2, 0, 1, "no partitioned messages", 2,
+            "0 psend_init peer=1 tag=1 bytes=4 part=1 req=0\n"
+            "1 precv_init peer=-1 tag=1 bytes=4 part=1 req=0\n");
+}
+
 /* ---- any order of anything: stock replay's waits find their requests ---- */
 
 #define MESSAGES 400
@@ -611,7 +667,8 @@ static void test_ring(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_soundness),     cmocka_unit_test(test_leaks),
+        cmocka_unit_test(test_soundness),     cmocka_unit_test(test_started),
+        cmocka_unit_test(test_has_not),       cmocka_unit_test(test_leaks),
         cmocka_unit_test(test_communicators), cmocka_unit_test(test_refusals),
         cmocka_unit_test(test_whole),         cmocka_unit_test(test_interrupted),
         cmocka_unit_test(test_volumes),       cmocka_unit_test(test_actions),

@@ -1,0 +1,33 @@
+/*
+ * What the check says of a script (see script.h), which stands between MPI_Init
+ * and MPI_Finalize; the events of each rank count from 1, therefore.
+ */
+#ifndef TI_SOUND_H
+#define TI_SOUND_H
+
+#include "check/check.h"
+
+/* The outcome of the last one. */
+extern struct ti_check check;
+extern struct ti_problems problems;
+
+/* Check it; `missing` is a rank left out, or -1. */
+void check_of(int np, int missing, const char *script);
+
+/* It has exactly `n` problems, the first of them on `rank` at `event` with `why`
+ * in its text. */
+void expect_problem(const char *script, uint64_t n, int64_t rank, uint64_t event, const char *why);
+
+/* Check it, and expect that; or none. */
+void unsound(uint64_t n, int64_t rank, uint64_t event, const char *why, int np, const char *script);
+void sound(int np, const char *script);
+
+/* Messages and bytes that were sent and received. */
+void conserved(uint64_t messages, uint64_t bytes);
+
+/* `n` requests are leaked, the first on `rank` at `event` by `call`. */
+void leaks(uint64_t n, int64_t rank, uint64_t event, const char *call);
+
+void sound_forget(void);
+
+#endif
