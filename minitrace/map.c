@@ -1,7 +1,22 @@
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "minitrace/state.h"
+
+/* A table larger than this does not stay in memory, so that there is some left
+ * for those to come. */
+#define LARGE (32 * 1024)
+
+/* What was mapped from files; more are not. */
+#define SPILLS 64
+static const void *spill[SPILLS];
+static char folder[PATH_MAX]; /* for the files */
 
 static size_t pages(size_t bytes)
 {
@@ -17,20 +32,123 @@ void ti_mapped(int64_t bytes)
         ti_state.memory_bytes = ti_state.mapped;
 }
 
-void *ti_map(size_t bytes)
+static void spilled(int64_t bytes)
 {
-    void *p = mmap(NULL, pages(bytes), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    ti_state.spilled += bytes;
+    if (ti_state.spilled > ti_state.spilled_bytes)
+        ti_state.spilled_bytes = ti_state.spilled;
+}
 
+/* ---------------------------------------------------------------- files -- */
+
+void ti_map_begin(const char *dir)
+{
+    char here[PATH_MAX] = "";
+
+    /* the application may change its directory */
+    if (dir[0] != '/' && !getcwd(here, sizeof here))
+        return;
+    if (snprintf(folder, sizeof folder, "%s%s%s", here, here[0] ? "/" : "", dir) >=
+        (int)sizeof folder)
+        folder[0] = '\0';
+}
+
+/* A file without a name, or -1. */
+static int nameless(void)
+{
+    char path[PATH_MAX];
+    int fd = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+
+    if (fd >= 0)
+        return fd;
+    /* not every file system has such files */
+    if (snprintf(path, sizeof path, "%s/.tiara-%d-%d", folder, ti_state.rank, (int)getpid()) >=
+        (int)sizeof path)
+        return -1;
+    fd = open(path, O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, 0600);
+    if (fd >= 0)
+        unlink(path);
+    return fd;
+}
+
+/* All of its blocks are taken now: a disk that fills up later would end the
+ * application by SIGBUS, and a file that is too large by SIGXFSZ. */
+static bool take_blocks(int fd, size_t bytes)
+{
+    struct rlimit most;
+
+    if (getrlimit(RLIMIT_FSIZE, &most) == 0 && most.rlim_cur != RLIM_INFINITY &&
+        bytes > most.rlim_cur)
+        return false;
+    return posix_fallocate(fd, 0, (off_t)bytes) == 0;
+}
+
+/* The entry of `p`; NULL asks for an unused one.  SPILLS: there is none. */
+static int spill_of(const void *p)
+{
+    int i = 0;
+
+    while (i < SPILLS && spill[i] != p)
+        i++;
+    return i;
+}
+
+static void *map_file(size_t bytes)
+{
+    int entry = spill_of(NULL), fd = entry < SPILLS && folder[0] ? nameless() : -1;
+    void *p = MAP_FAILED;
+
+    if (fd < 0)
+        return NULL;
+    if (take_blocks(fd, bytes))
+        p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    close(fd); /* the mapping keeps it */
     if (p == MAP_FAILED)
         return NULL;
-    ti_mapped((int64_t)pages(bytes));
+    spill[entry] = p;
+    spilled((int64_t)bytes);
+    return p;
+}
+
+/* --------------------------------------------------------------- memory -- */
+
+static bool fits(size_t bytes)
+{
+    return bytes <= LARGE && ti_state.mapped + (int64_t)bytes <= TI_MEMORY_BYTES;
+}
+
+void *ti_map(size_t bytes)
+{
+    int saved = errno;
+    void *p = NULL;
+
+    bytes = pages(bytes);
+    if (!fits(bytes))
+        p = map_file(bytes);
+    if (!p) {
+        p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (p == MAP_FAILED)
+            p = NULL;
+        else
+            ti_mapped((int64_t)bytes);
+    }
+    errno = saved;
     return p;
 }
 
 void ti_unmap(void *p, size_t bytes)
 {
-    if (p && munmap(p, pages(bytes)) == 0)
-        ti_mapped(-(int64_t)pages(bytes));
+    int entry = p ? spill_of(p) : SPILLS;
+
+    bytes = pages(bytes);
+    if (!p || munmap(p, bytes) != 0)
+        return;
+    if (entry == SPILLS) {
+        ti_mapped(-(int64_t)bytes);
+    } else {
+        spill[entry] = NULL;
+        spilled(-(int64_t)bytes);
+    }
 }
 
 bool ti_reserve(void **p, size_t *room, size_t bytes)
@@ -38,16 +156,18 @@ bool ti_reserve(void **p, size_t *room, size_t bytes)
     size_t want = *room ? *room : 1;
     void *grown;
 
-    if (bytes <= *room)
+    if (__builtin_expect(bytes <= *room, 1))
         return true;
     while (want < bytes)
         want *= 2;
     want = pages(want);
-    grown = *p ? mremap(*p, *room, want, MREMAP_MAYMOVE) : ti_map(want);
-    if (!grown || grown == MAP_FAILED)
+    grown = ti_map(want);
+    if (!grown)
         return false;
-    if (*p)
-        ti_mapped((int64_t)(want - *room));
+    if (*p) {
+        memcpy(grown, *p, *room);
+        ti_unmap(*p, *room);
+    }
     *p = grown;
     *room = want;
     return true;

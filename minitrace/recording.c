@@ -270,6 +270,7 @@ static bool open_all(struct ti_err *err)
         return false;
     }
     ti_mapped(TI_WRITER_BYTES);
+    ti_map_begin(dir);
     return true;
 }
 
@@ -316,7 +317,7 @@ void ti_recording_begin(double start, int provided)
 
 void ti_recording_end(enum ti_end end)
 {
-    char flush[32], init[32], app[32], memory[32], negative[32], untraced[2048];
+    char flush[32], init[32], app[32], memory[32], spilled[32], negative[32], untraced[2048];
     struct ti_writer *writer = ti_state.writer;
     struct ti_err err;
     double now = ti_seconds();
@@ -329,6 +330,7 @@ void ti_recording_end(enum ti_end end)
     snprintf(init, sizeof init, "%.6f", ti_state.init_end - ti_state.init_start);
     snprintf(app, sizeof app, "%.6f", now - ti_state.init_end);
     snprintf(memory, sizeof memory, "%lld", (long long)ti_state.memory_bytes);
+    snprintf(spilled, sizeof spilled, "%lld", (long long)ti_state.spilled_bytes);
     snprintf(negative, sizeof negative, "%llu", (unsigned long long)ti_state.negative);
     if (ti_untraced_list(untraced, sizeof untraced) && ti_state.rank == 0 && !getenv("TIARA_QUIET"))
         ti_complain("not traced: %s (calls of this rank)", untraced);
@@ -336,9 +338,10 @@ void ti_recording_end(enum ti_end end)
     if (ti_writer_close(writer, end,
                         (const char *const[]){"flush_seconds", flush, "init_seconds", init,
                                               "app_seconds", app, "memory_bytes", memory,
+                                              "spilled_bytes", spilled,
                                               "negative_bursts", negative, "untraced", untraced,
                                               "reason", reason},
-                        7, &err) &&
+                        8, &err) &&
         end != TI_END_STOPPED && speaks())
         ti_complain("the trace is incomplete: %s", err.text);
     ti_counter_close(&ti_state.counter);

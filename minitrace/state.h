@@ -35,7 +35,8 @@ struct ti_state {
 
     int rank, nranks;
     pid_t pid;
-    int64_t mapped, memory_bytes; /* by ti_map(): now, and the most there was */
+    int64_t mapped, memory_bytes;   /* memory of ours: now, and the most there was */
+    int64_t spilled, spilled_bytes; /* the same of what is mapped from files */
     double init_start, init_end;
 };
 
@@ -93,11 +94,19 @@ bool ti_untraced_list(char *buf, size_t bytes);
 /* site.c: number of the call site at this return address. */
 uint32_t ti_site(const void *address);
 
-/* map.c: zeroed memory of our own, outside the application's heap, counted in
- * memory_bytes.  NULL when there is none.  Sizes are rounded up to pages. */
+/*
+ * map.c: zeroed memory of our own, outside the application's heap.  There is
+ * TI_MEMORY_BYTES of it in all, counted in memory_bytes.  What does not fit, and
+ * any piece larger than 32 KiB, is mapped from a file without a name in the trace
+ * directory, which the system can write out when memory is scarce; that is
+ * counted in spilled_bytes.  Where no such file can be made, it is memory after
+ * all.  NULL when there is none either.  Sizes are rounded up to pages.
+ */
+#define TI_MEMORY_BYTES (128 * 1024)
 void *ti_map(size_t bytes);
 void ti_mapped(int64_t bytes); /* somebody else mapped so much for us */
 void ti_unmap(void *p, size_t bytes);
+void ti_map_begin(const char *dir); /* the trace directory */
 
 /*
  * A buffer that only grows: at least `bytes` at *p, of which *room is the
@@ -165,9 +174,20 @@ int64_t ti_mode_of(const struct ti_mode *list, size_t n, int mode);
 /* rec_coll.c: TI_REDOP_* of an operation. */
 int64_t ti_redop(MPI_Op op);
 
-/* rec_p2p.c: status helpers shared by receives and completions. */
+/*
+ * rec_p2p.c: what receives, probes and completions share.
+ *
+ * ti_lend_status(): a call that ignores its status gets one of ours.
+ * ti_match(): say what a wildcard matched.  ti_wildcard(): whether it is one.
+ * ti_envelope(): begin an event with communicator, partner and tag; NULL without
+ * memory.  ti_content(): and the size of what is in it.
+ */
 void ti_lend_status(struct ti_call *c);
 void ti_match(struct ti_event *ev, const struct ti_call *c, const void *status, int own_rank);
+bool ti_was_cancelled(const struct ti_call *c, const void *status);
+bool ti_wildcard(int peer, int tag);
+const struct ti_comm_entry *ti_envelope(struct ti_event *ev, const struct ti_call *c);
+void ti_content(struct ti_event *ev, const struct ti_call *c);
 
 /* fortran.c: find what the functions below need. */
 void ti_fortran_begin(void);
@@ -176,12 +196,33 @@ void ti_fortran_begin(void);
 bool ti_fortran_ignores(const void *status);
 bool ti_fortran_ignores_all(const void *statuses);
 
-/* rec_request.c: a request was made by *c->req; its number for the event. */
+/*
+ * rec_request.c: the call made a request, *c->req; its number for the event.
+ * Whether it is persistent follows from c->op.  A wildcard receive's completion
+ * says what matched, relative to own_rank.
+ */
 int64_t ti_request_add(struct ti_call *c, bool wildcard, int own_rank);
 
 /* The same for a request that the trace does not show, so that its completion
  * is not taken for another's. */
 void ti_request_hide(struct ti_call *c);
+
+/* Whether a call makes a persistent request. */
+static inline bool ti_op_persistent(uint32_t op)
+{
+    return (op >= TI_OP_SEND_INIT && op <= TI_OP_RECV_INIT) || op == TI_OP_PSEND_INIT ||
+           op == TI_OP_PRECV_INIT ||
+           (ti_op_collective(op) && ti_op_form(op) == TI_FORM_PERSISTENT);
+}
+
+/* A handle's bits, by which it is looked up. */
+static inline uint64_t ti_bits(const void *handle, size_t bytes)
+{
+    uint64_t bits = 0;
+
+    __builtin_memcpy(&bits, handle, bytes);
+    return bits;
+}
 
 /* A handle in the caller's binding, as a C handle. */
 static inline MPI_Comm ti_comm_of(const struct ti_call *c, const void *p)
