@@ -1,4 +1,4 @@
-/* Point-to-point: sends, receives, probes. */
+/* Point-to-point: sends and receives. */
 #include "minitrace/state.h"
 
 /* The call ignores its status, and we need it: give it one of ours. */
@@ -15,24 +15,36 @@ void ti_lend_status(struct ti_call *c)
     }
 }
 
-/* Say in the event what a wildcard matched: nothing if it was cancelled. */
-void ti_match(struct ti_event *ev, const struct ti_call *c, const void *status, int own_rank)
+static MPI_Status status_of(const struct ti_call *c, const void *status)
 {
-    int cancelled = 0;
     MPI_Status s;
 
     if (c->binding == TI_BINDING_C)
         s = *(const MPI_Status *)status;
     else
         PMPI_Status_f2c(status, &s);
+    return s;
+}
+
+bool ti_was_cancelled(const struct ti_call *c, const void *status)
+{
+    MPI_Status s = status_of(c, status);
+    int cancelled = 0;
+
     PMPI_Test_cancelled(&s, &cancelled);
-    if (cancelled)
-        return;
+    return cancelled;
+}
+
+void ti_match(struct ti_event *ev, const struct ti_call *c, const void *status, int own_rank)
+{
+    MPI_Status s = status_of(c, status);
+
     ev->mask |= TI_M_MATCH;
     ev->arg[TI_F_FROM] = (int64_t)s.MPI_SOURCE - own_rank;
     ev->arg[TI_F_FROMTAG] = s.MPI_TAG;
 }
 
+/* On an intercommunicator a rank of the other group minus ours in our own. */
 static int64_t peer_of(const struct ti_comm_entry *comm, int peer)
 {
     if (peer == MPI_PROC_NULL)
@@ -47,26 +59,40 @@ static int64_t tag_of(int tag)
     return tag == MPI_ANY_TAG ? TI_ANY : tag;
 }
 
-static bool wildcard(int peer, int tag)
+bool ti_wildcard(int peer, int tag)
 {
     return peer != MPI_PROC_NULL && (peer == MPI_ANY_SOURCE || tag == MPI_ANY_TAG);
 }
 
-/* Fields of a message; NULL if the communicator cannot be traced. */
-static const struct ti_comm_entry *message(struct ti_event *ev, struct ti_call *c)
+const struct ti_comm_entry *ti_envelope(struct ti_event *ev, const struct ti_call *c)
 {
     const struct ti_comm_entry *comm = ti_comm_find(c->comm);
-    int64_t esize;
 
     if (!comm)
         return NULL;
-    esize = ti_type_bytes(c->type);
-    ti_event_begin(ev, TI_M_P2P);
+    ti_event_begin(ev, TI_M_COMM | TI_M_PEER | TI_M_TAG);
     ev->arg[TI_F_COMM] = comm->index;
     ev->arg[TI_F_PEER] = peer_of(comm, c->peer);
     ev->arg[TI_F_TAG] = tag_of(c->tag);
+    return comm;
+}
+
+void ti_content(struct ti_event *ev, const struct ti_call *c)
+{
+    int64_t esize = ti_type_bytes(c->type);
+
+    ev->mask |= TI_M_BYTES | TI_M_ESIZE;
     ev->arg[TI_F_BYTES] = c->count * esize;
     ev->arg[TI_F_ESIZE] = esize;
+}
+
+/* Fields of a message; NULL without memory. */
+static const struct ti_comm_entry *message(struct ti_event *ev, const struct ti_call *c)
+{
+    const struct ti_comm_entry *comm = ti_envelope(ev, c);
+
+    if (comm)
+        ti_content(ev, c);
     return comm;
 }
 
@@ -80,7 +106,7 @@ void ti_rec_send(struct ti_call *c)
 
 void ti_pre_recv(struct ti_call *c)
 {
-    if (wildcard(c->peer, c->tag))
+    if (ti_wildcard(c->peer, c->tag))
         ti_lend_status(c);
 }
 
@@ -91,24 +117,26 @@ void ti_rec_recv(struct ti_call *c)
 
     if (!comm)
         return;
-    if (wildcard(c->peer, c->tag))
+    if (ti_wildcard(c->peer, c->tag))
         ti_match(&ev, c, c->status, comm->rank);
     ti_emit(c, &ev, false);
 }
 
+/* A call that makes a request.  Persistent ones are in the trace whenever they
+ * were made, as communicators are: they may be started at any time. */
 static void immediate(struct ti_call *c, bool wild)
 {
+    bool always = ti_op_persistent(c->op);
     struct ti_event ev;
     const struct ti_comm_entry *comm = message(&ev, c);
 
-    if (!comm || ti_state.stopped) {
+    if (!comm || (ti_state.stopped && !always)) {
         ti_request_hide(c);
-        ti_state.burst = 0;
         return;
     }
     ev.arg[TI_F_REQ] = ti_request_add(c, wild, comm->rank);
     ev.mask |= TI_M_REQ;
-    ti_emit(c, &ev, false);
+    ti_emit(c, &ev, always);
 }
 
 void ti_rec_isend(struct ti_call *c)
@@ -118,12 +146,22 @@ void ti_rec_isend(struct ti_call *c)
 
 void ti_rec_irecv(struct ti_call *c)
 {
-    immediate(c, wildcard(c->peer, c->tag));
+    immediate(c, ti_wildcard(c->peer, c->tag));
+}
+
+void ti_rec_send_init(struct ti_call *c)
+{
+    immediate(c, false);
+}
+
+void ti_rec_recv_init(struct ti_call *c)
+{
+    immediate(c, ti_wildcard(c->peer, c->tag));
 }
 
 void ti_pre_sendrecv(struct ti_call *c)
 {
-    if (wildcard(c->peer2, c->tag2))
+    if (ti_wildcard(c->peer2, c->tag2))
         ti_lend_status(c);
 }
 
@@ -142,41 +180,7 @@ void ti_rec_sendrecv(struct ti_call *c)
     ev.arg[TI_F_TAG2] = tag_of(c->tag2);
     ev.arg[TI_F_BYTES2] = (replace ? c->count : c->count2) * esize;
     ev.arg[TI_F_ESIZE2] = esize;
-    if (wildcard(c->peer2, c->tag2))
+    if (ti_wildcard(c->peer2, c->tag2))
         ti_match(&ev, c, c->status, comm->rank);
     ti_emit(c, &ev, false);
-}
-
-void ti_pre_probe(struct ti_call *c)
-{
-    ti_pre_recv(c);
-}
-
-void ti_rec_probe(struct ti_call *c)
-{
-    struct ti_event ev;
-    const struct ti_comm_entry *comm;
-
-    c->type = MPI_DATATYPE_NULL;
-    c->count = 0;
-    comm = message(&ev, c);
-    if (!comm)
-        return;
-    ev.mask = TI_M_COMM | TI_M_PEER | TI_M_TAG;
-    if (wildcard(c->peer, c->tag))
-        ti_match(&ev, c, c->status, comm->rank);
-    ti_emit(c, &ev, false);
-}
-
-void ti_pre_iprobe(struct ti_call *c)
-{
-    ti_pre_recv(c);
-}
-
-void ti_rec_iprobe(struct ti_call *c)
-{
-    if (*c->flag)
-        ti_rec_probe(c);
-    else
-        ti_poll_failed();
 }

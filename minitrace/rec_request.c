@@ -1,81 +1,48 @@
 /*
- * Requests: which one a completion completes.
+ * Requests: how they are made, started, cancelled and completed.
  *
- * A live request has a number, the lowest that no other has, so that numbers
- * follow from the order of calls alone.  It is found again by its handle and by
- * where the application keeps the handle: an MPI library may give one handle to
- * many requests that were complete at once (Open MPI does for small sends), and
- * only the place tells them apart.  An application that moved a handle is found
- * by the handle alone, oldest first.
+ * What a completion overwrites, the handles, is kept before the call; which
+ * requests they are is looked up afterwards, when it is known which completed, so
+ * that a poll that answers "no" costs next to nothing.
  *
- * Requests that the trace does not show are followed as well, in a table of their
- * own, so that none of them is taken for one that it shows.
+ * A persistent request is inactive until it is started, and again when it is
+ * complete; to complete an inactive one is as little an event as to complete a
+ * null one.  The trace has every persistent request, also one made while
+ * MPI_Pcontrol(0) holds; but one that is started then stays out of sight until
+ * it is complete.
  */
 #include <string.h>
 
 #include "minitrace/state.h"
+#include "minitrace/table.h"
 
-struct request {
-    MPI_Request handle;
-    const void *where;
-    uint64_t age;
-    uint32_t chain;  /* next number + 1 in the same bucket */
-    uint32_t looked; /* the look-up that found it last */
-    int own_rank;    /* in its communicator */
-    bool live, wildcard;
+/* Traits of a request. */
+enum {
+    WILDCARD = 1, /* its completion says what matched */
+    PERSISTENT = 2,
+    ACTIVE = 4,    /* started, or not persistent */
+    CANCELLED = 8, /* its completion says whether it really was */
+    UNSEEN = 16,   /* active, and the trace does not show that */
+    TELLING = WILDCARD | CANCELLED
 };
 
-#define FIRST_ROOM 64 /* requests; doubles */
-
-struct table {
-    struct request *request; /* [number] */
-    uint32_t *bucket;        /* [room], number + 1 */
-    uint32_t room, live, free_hint;
-    size_t request_bytes, bucket_bytes;
-};
-
-static struct table shown, hidden;
-static uint64_t ages;
-static uint32_t looks;
+static struct ti_table table;
+static int64_t active;  /* requests that the trace shows as active */
+static int64_t telling; /* requests whose completion needs a status */
 
 /* Scratch of a completion, from ti_pre_ to ti_rec_. */
-static struct request **found; /* each request of the call; NULL: null, or made untraced */
-static size_t found_bytes;
+static uint64_t *kept; /* handles of the call; overwritten by the numbers for the event */
+static size_t kept_bytes;
+static int32_t *position; /* of each of them: of its status, or NOT_COMPLETE */
+static size_t position_bytes;
 static void *lent; /* statuses */
 static size_t lent_bytes;
-static int64_t *list; /* numbers and matches for the event */
-static size_t list_bytes;
+static int64_t *matches; /* triples for the event */
+static size_t matches_bytes;
 
-static uint32_t *bucket_of(const struct table *t, MPI_Request handle, const void *where)
-{
-    uint64_t h = (uint64_t)(uintptr_t)handle * UINT64_C(0x9e3779b97f4a7c15) ^
-                 (uint64_t)(uintptr_t)where * UINT64_C(0xc2b2ae3d27d4eb4f);
+enum { NOT_COMPLETE = -1, NO_STATUS = -2 };
 
-    return &t->bucket[(uint32_t)(h >> 33) & (t->room - 1)];
-}
-
-static void link_request(struct table *t, uint32_t number)
-{
-    uint32_t *head = bucket_of(t, t->request[number].handle, t->request[number].where);
-
-    t->request[number].chain = *head;
-    *head = number + 1;
-}
-
-static bool grow(struct table *t)
-{
-    uint32_t want = t->room ? t->room * 2 : FIRST_ROOM;
-
-    if (!ti_reserve((void **)&t->request, &t->request_bytes, want * sizeof *t->request) ||
-        !ti_reserve((void **)&t->bucket, &t->bucket_bytes, want * sizeof *t->bucket))
-        return false;
-    t->room = want;
-    memset(t->bucket, 0, want * sizeof *t->bucket);
-    for (uint32_t i = 0; i < want; i++)
-        if (t->request[i].live)
-            link_request(t, i);
-    return true;
-}
+/* -------------------------------------------------------------- handles -- */
 
 static MPI_Request handle_of(const struct ti_call *c, int64_t i)
 {
@@ -89,105 +56,130 @@ static const void *place_of(const struct ti_call *c, int64_t i)
                                       : (const void *)((MPI_Fint *)c->req + i);
 }
 
-static int64_t add(struct table *t, struct ti_call *c, bool wildcard, int own_rank)
+static uint64_t bits_of(MPI_Request handle)
 {
-    uint32_t number = t->free_hint;
+    return ti_bits(&handle, sizeof handle);
+}
 
-    while (number < t->room && t->request[number].live)
-        number++;
-    if (number == t->room && !grow(t)) {
-        ti_give_up("no memory to follow %u requests", t->room);
-        return 0;
+static bool is_null(uint64_t bits)
+{
+    return bits == bits_of(MPI_REQUEST_NULL);
+}
+
+/* The request of this handle, that was or is the call's i-th; NULL if it is null
+ * or unknown. */
+static struct ti_live *look_up(const struct ti_call *c, uint64_t bits, int64_t i)
+{
+    struct ti_live *r = is_null(bits) ? NULL : ti_table_find(&table, bits, place_of(c, i));
+
+    if (!r && !is_null(bits))
+        ti_lost("a request that no traced call made");
+    return r;
+}
+
+/* ------------------------------------------------------------- requests -- */
+
+static bool is_shown(const struct ti_live *r)
+{
+    return r->number != TI_HIDDEN;
+}
+
+/* The trace shows that it is active. */
+static bool is_open(const struct ti_live *r)
+{
+    return is_shown(r) && (r->traits & (ACTIVE | UNSEEN)) == ACTIVE;
+}
+
+static struct ti_live *add(struct ti_call *c, bool hidden, uint32_t traits)
+{
+    bool persistent = ti_op_persistent(c->op);
+    struct ti_live *r = ti_table_add(&table, bits_of(handle_of(c, 0)), place_of(c, 0), hidden);
+
+    if (!r) {
+        ti_give_up("no memory to follow %u requests", table.used);
+        return NULL;
     }
-    t->free_hint = number + 1;
-    t->live++;
-    t->request[number] = (struct request){.handle = handle_of(c, 0),
-                                          .where = place_of(c, 0),
-                                          .age = ++ages,
-                                          .own_rank = own_rank,
-                                          .live = true,
-                                          .wildcard = wildcard};
-    link_request(t, number);
-    return number;
+    r->traits = traits | (persistent ? PERSISTENT : ACTIVE);
+    active += is_open(r);
+    telling += (r->traits & TELLING) != 0;
+    return r;
 }
 
 int64_t ti_request_add(struct ti_call *c, bool wildcard, int own_rank)
 {
-    return add(&shown, c, wildcard, own_rank);
+    struct ti_live *r = add(c, false, wildcard ? WILDCARD : 0);
+
+    if (!r)
+        return 0;
+    r->own_rank = own_rank;
+    return r->number;
 }
 
 void ti_request_hide(struct ti_call *c)
 {
-    add(&hidden, c, false, 0);
+    add(c, true, 0);
 }
 
-static bool is_shown(const struct request *r)
+static void set_traits(struct ti_live *r, uint32_t traits)
 {
-    return r >= shown.request && r < shown.request + shown.room;
+    bool was_open = is_open(r), told = r->traits & TELLING;
+
+    r->traits = traits;
+    active += is_open(r) - was_open;
+    telling += ((traits & TELLING) != 0) - told;
 }
 
-/* Take the request out of its table; its number there. */
-static int64_t remove_request(struct request *r)
+static void forget(struct ti_live *r)
 {
-    struct table *t = is_shown(r) ? &shown : &hidden;
-    uint32_t *link = bucket_of(t, r->handle, r->where), number = (uint32_t)(r - t->request);
-
-    while (*link != number + 1)
-        link = &t->request[*link - 1].chain;
-    *link = r->chain;
-    r->live = false;
-    t->live--;
-    if (number < t->free_hint)
-        t->free_hint = number;
-    return number;
+    set_traits(r, 0);
+    ti_table_remove(&table, r);
 }
 
-/* Of this handle at this place, not found by this look-up yet, and younger than
- * `best`, if there is one: a place can hold several that were never waited for
- * there, and the last is meant. */
-static struct request *at_place(const struct table *t, MPI_Request handle, const void *where,
-                                struct request *best)
+/* It is complete: gone, or inactive if it is persistent and still there.  Whether
+ * that is to be shown. */
+static bool complete(struct ti_live *r, bool gone)
 {
-    if (t->live == 0)
-        return best;
-    for (uint32_t n = *bucket_of(t, handle, where); n; n = t->request[n - 1].chain) {
-        struct request *r = &t->request[n - 1];
+    bool show = is_open(r);
 
-        if (r->handle == handle && r->where == where && r->looked != looks &&
-            (!best || r->age > best->age))
-            best = r;
+    if (gone)
+        forget(r);
+    else
+        set_traits(r, r->traits & (WILDCARD | PERSISTENT));
+    return show;
+}
+
+/* The event of a call on one request. */
+static void emit_one(struct ti_call *c, const struct ti_live *r, bool always)
+{
+    struct ti_event ev;
+
+    ti_event_begin(&ev, TI_M_REQ);
+    ev.arg[TI_F_REQ] = r->number;
+    ti_emit(c, &ev, always);
+}
+
+/* --------------------------------------------------------------- before -- */
+
+/* Keep the handles; invalid arguments are MPI's to find. */
+static void keep(struct ti_call *c, int n)
+{
+    c->held = 0;
+    if (n <= 0 || !c->req)
+        return;
+    if (!ti_reserve((void **)&kept, &kept_bytes, (size_t)n * sizeof *kept)) {
+        ti_give_up("no memory to follow the completion of %d requests", n);
+        return;
     }
-    return best;
+    for (int i = 0; i < n; i++)
+        kept[i] = bits_of(handle_of(c, i));
+    c->held = n;
 }
 
-/* Of this handle wherever, not found by this look-up yet, and older than `best`. */
-static struct request *anywhere(const struct table *t, MPI_Request handle, struct request *best)
+static void keep_one(struct ti_call *c)
 {
-    for (uint32_t n = 0, left = t->live; left; n++) {
-        struct request *r = &t->request[n];
-
-        left -= r->live;
-        if (r->live && r->handle == handle && r->looked != looks && (!best || r->age < best->age))
-            best = r;
-    }
-    return best;
-}
-
-/* A call's i-th request; NULL: null, or made by an untraced call. */
-static struct request *look_up(const struct ti_call *c, int64_t i)
-{
-    MPI_Request handle = handle_of(c, i);
-    const void *where = place_of(c, i);
-    struct request *r;
-
-    if (handle == MPI_REQUEST_NULL || shown.live + hidden.live == 0)
-        return NULL;
-    r = at_place(&hidden, handle, where, at_place(&shown, handle, where, NULL));
-    if (!r)
-        r = anywhere(&hidden, handle, anywhere(&shown, handle, NULL));
-    if (r)
-        r->looked = looks;
-    return r;
+    keep(c, 1);
+    if (telling)
+        ti_lend_status(c);
 }
 
 static bool ignored(const struct ti_call *c)
@@ -196,193 +188,383 @@ static bool ignored(const struct ti_call *c)
                                       : ti_fortran_ignores_all(c->status);
 }
 
-static size_t status_bytes(const struct ti_call *c)
-{
-    /* a Fortran status is as large as the C one in every MPI we know */
-    (void)c;
-    return sizeof(MPI_Status);
-}
-
+/* A Fortran status is as large as the C one in every MPI we know. */
 static const void *status_at(const struct ti_call *c, int64_t i)
 {
-    return (const char *)c->status + (size_t)i * status_bytes(c);
+    return (const char *)c->status + (size_t)i * sizeof(MPI_Status);
 }
 
-/* Look up all of the call's requests; lend statuses if one needs them. */
-static void look_up_all(struct ti_call *c, int n, bool many_statuses)
+static void keep_many(struct ti_call *c)
 {
-    bool wild = false;
+    keep(c, c->nreq);
+    if (!telling || !c->held || !ignored(c))
+        return;
+    if (ti_reserve(&lent, &lent_bytes, (size_t)c->held * sizeof(MPI_Status)))
+        c->status = lent;
+    else
+        ti_give_up("no memory for the statuses of %d requests", c->nreq);
+}
 
-    looks++;
-    if (!ti_reserve((void **)&found, &found_bytes, ((size_t)n + 1) * sizeof *found)) {
-        ti_give_up("no memory to follow the completion of %d requests", n);
-        c->held = 0;
-        return;
-    }
-    for (int i = 0; i < n; i++) {
-        found[i] = look_up(c, i);
-        wild = wild || (found[i] && found[i]->wildcard);
-    }
-    c->held = n;
-    if (!wild)
-        return;
-    if (!many_statuses) {
-        ti_lend_status(c);
-    } else if (ignored(c)) {
-        if (ti_reserve(&lent, &lent_bytes, (size_t)n * status_bytes(c)))
-            c->status = lent;
-        else
-            ti_give_up("no memory for the statuses of %d requests", n);
+/* ---------------------------------------------------------------- after -- */
+
+/* Say what matched, or that nothing did since the request was cancelled. */
+static void tell(struct ti_event *ev, const struct ti_call *c, const void *status,
+                 const struct ti_live *r)
+{
+    if (r->traits & CANCELLED && ti_was_cancelled(c, status)) {
+        ev->mask |= TI_M_MATCH;
+        ev->arg[TI_F_FROM] = ev->arg[TI_F_FROMTAG] = TI_NULL;
+    } else if (r->traits & WILDCARD) {
+        ti_match(ev, c, status, r->own_rank);
     }
 }
 
-/* One request completed: Wait, Test, Waitany, Testany; or was freed. */
-static void completed_one(struct ti_call *c, struct request *r)
+/* Whether the call's i-th request is no more: also a persistent one where an
+ * error freed it. */
+static bool is_gone(const struct ti_call *c, const struct ti_live *r, int64_t i)
 {
+    return !(r->traits & PERSISTENT) || is_null(bits_of(handle_of(c, i)));
+}
+
+/* The call completed its i-th request, and its status is about that one or not:
+ * false if the trace shows nothing of it. */
+static bool completed_one(struct ti_call *c, int64_t i, bool has_status)
+{
+    struct ti_live *r = i >= 0 && i < c->held ? look_up(c, kept[i], i) : NULL;
     struct ti_event ev;
-    bool show = r && is_shown(r);
 
     if (!r)
-        return;
+        return false;
     ti_event_begin(&ev, TI_M_REQ);
-    if (r->wildcard && c->op != TI_OP_REQUEST_FREE)
-        ti_match(&ev, c, c->status, r->own_rank);
-    ev.arg[TI_F_REQ] = remove_request(r);
-    if (show)
-        ti_emit(c, &ev, true);
+    ev.arg[TI_F_REQ] = r->number;
+    if (r->traits & TELLING && has_status)
+        tell(&ev, c, c->status, r);
+    if (!complete(r, is_gone(c, r, i)))
+        return false;
+    ti_emit(c, &ev, true);
+    return true;
 }
 
-/* Positions 0..n-1 in the order of `indices`: an MPI library may report what
- * completed in the order of its completion, which is a matter of time. */
-static void sort_positions(int64_t *order, const int *indices, int n)
+/* Add what matched to the event's triples; false without memory. */
+static bool add_match(struct ti_event *ev, const struct ti_event *match)
 {
-    for (int i = 0; i < n; i++) {
-        int k = i;
+    int64_t *triple;
 
-        for (; k > 0 && indices[order[k - 1]] > indices[i]; k--)
-            order[k] = order[k - 1];
-        order[k] = i;
+    if (!(match->mask & TI_M_MATCH))
+        return true;
+    if (!ti_reserve((void **)&matches, &matches_bytes,
+                    ((size_t)ev->vec[1].len + 3) * sizeof *matches)) {
+        ti_give_up("no memory to follow %lld messages", (long long)ev->vec[1].len / 3);
+        return false;
     }
+    triple = matches + ev->vec[1].len;
+    triple[0] = match->arg[TI_F_REQ];
+    triple[1] = match->arg[TI_F_FROM];
+    triple[2] = match->arg[TI_F_FROMTAG];
+    ev->vec[1] = (struct ti_vec){matches, 8, ev->vec[1].len + 3};
+    return true;
 }
 
-/* The call completed `n` requests; `indices` says which, or NULL for all it
- * has.  Statuses are one for each that completed, in that order. */
-static void completed_many(struct ti_call *c, int n, const int *indices)
+/*
+ * The call completed several requests: those whose position in `at`, which is
+ * that of their status, is not NOT_COMPLETE; all of them, in order, if `at` is
+ * NULL.  False if the trace shows nothing of it.
+ *
+ * An MPI library may report what completed in the order of its completion, which
+ * is a matter of time: in the trace it is the order of the call's requests.
+ */
+static bool completed_many(struct ti_call *c, const int32_t *at)
 {
-    int first = c->binding == TI_BINDING_C ? 0 : 1;
-    struct ti_event ev;
-    int64_t *match, *order, matches = 0, count = 0;
+    int64_t *numbers = (int64_t *)kept, count = 0;
+    struct ti_event ev, match;
 
-    if (!ti_reserve((void **)&list, &list_bytes, ((size_t)n * 5 + 1) * sizeof *list)) {
-        ti_give_up("no memory to follow the completion of %d requests", n);
-        return;
-    }
-    match = list + n;
-    order = match + 3 * (int64_t)n;
-    if (indices)
-        sort_positions(order, indices, n);
-    for (int k = 0; k < n; k++) {
-        int64_t i = indices ? order[k] : k, which = indices ? indices[i] - first : i, number;
-        struct request *r = which >= 0 && which < c->held ? found[which] : NULL;
-        bool show = r && is_shown(r), matched = false;
+    ti_event_begin(&ev, 0);
+    for (int64_t i = 0; i < c->held; i++) {
+        int64_t status = at ? at[i] : i;
+        struct ti_live *r = status == NOT_COMPLETE ? NULL : look_up(c, kept[i], i);
 
         if (!r)
             continue;
-        if (r->wildcard) {
-            ev.mask = 0;
-            ti_match(&ev, c, status_at(c, i), r->own_rank);
-            matched = ev.mask != 0;
-        }
-        number = remove_request(r);
-        if (show)
-            list[count++] = number;
-        if (matched) {
-            match[matches++] = number;
-            match[matches++] = ev.arg[TI_F_FROM];
-            match[matches++] = ev.arg[TI_F_FROMTAG];
-        }
+        match.mask = 0;
+        match.arg[TI_F_REQ] = r->number;
+        if (r->traits & TELLING && status != NO_STATUS)
+            tell(&match, c, status_at(c, status), r);
+        if (!complete(r, is_gone(c, r, i)) || !add_match(&ev, &match))
+            continue;
+        numbers[count++] = match.arg[TI_F_REQ]; /* count <= i: those handles were read */
     }
     if (count == 0)
-        return;
-    ti_event_begin(&ev, 0);
-    if (shown.live == 0) {
-        ev.mask |= TI_M_ALL;
+        return false;
+    if (active == 0) {
+        ev.mask = TI_M_ALL;
         ev.arg[TI_F_ALL] = 1;
     } else {
-        ev.vec[0] = (struct ti_vec){list, 8, count};
+        ev.vec[0] = (struct ti_vec){numbers, 8, count};
     }
-    ev.vec[1] = (struct ti_vec){match, 8, matches};
     ti_emit(c, &ev, true);
+    return true;
 }
+
+/* Room for the positions, all NOT_COMPLETE; false without memory. */
+static bool no_positions(const struct ti_call *c)
+{
+    if (!ti_reserve((void **)&position, &position_bytes,
+                    ((size_t)c->held + 1) * sizeof *position)) {
+        ti_give_up("no memory to follow the completion of %lld requests", (long long)c->held);
+        return false;
+    }
+    memset(position, 0xff, (size_t)c->held * sizeof *position);
+    return true;
+}
+
+/* Note where the statuses of what a Waitsome or Testsome completed are. */
+static void set_positions(const struct ti_call *c)
+{
+    int first = c->binding == TI_BINDING_C ? 0 : 1;
+
+    for (int k = 0; k < *c->index; k++) {
+        int64_t i = (int64_t)c->indices[k] - first;
+
+        if (i >= 0 && i < c->held)
+            position[i] = k;
+    }
+}
+
+/* A poll answered "yes"; whatever the trace does not show of that may be asked
+ * any number of times. */
+static void polled(bool shown)
+{
+    if (!shown)
+        ti_poll_failed();
+}
+
+/* --------------------------------------------------------------- errors -- */
+
+/* Whether the call completed its i-th request though it failed.  A persistent
+ * one that is complete is inactive, or was not complete to the call and is to
+ * the next one: nothing else can happen to it. */
+static bool completed_anyway(const struct ti_call *c, int64_t i)
+{
+    MPI_Request now = handle_of(c, i);
+    struct ti_live *r;
+    int flag = 0;
+
+    if (is_null(kept[i]))
+        return false;
+    if (now == MPI_REQUEST_NULL)
+        return true;
+    r = ti_table_find(&table, kept[i], place_of(c, i));
+    if (r && (r->traits & (PERSISTENT | ACTIVE)) == (PERSISTENT | ACTIVE))
+        PMPI_Request_get_status(now, &flag, MPI_STATUS_IGNORE);
+    return flag;
+}
+
+static bool has_statuses(int rc)
+{
+    int class = MPI_SUCCESS;
+
+    PMPI_Error_class(rc, &class);
+    return class == MPI_ERR_IN_STATUS;
+}
+
+static int64_t index_of(const struct ti_call *c)
+{
+    return (int64_t)*c->index - (c->binding == TI_BINDING_C ? 0 : 1);
+}
+
+/* One event for each: an error can complete others than the one it is about. */
+static void fail_one(struct ti_call *c, bool any)
+{
+    for (int64_t i = 0; i < c->held; i++)
+        if (completed_anyway(c, i))
+            completed_one(c, i, !any || index_of(c) == i);
+}
+
+static void fail_many(struct ti_call *c, bool some, int rc)
+{
+    bool statuses = has_statuses(rc);
+
+    if (!no_positions(c))
+        return;
+    if (some && statuses && *c->index != MPI_UNDEFINED)
+        set_positions(c);
+    for (int64_t i = 0; i < c->held; i++) {
+        if (!completed_anyway(c, i))
+            position[i] = NOT_COMPLETE;
+        else if (!some && statuses)
+            position[i] = (int32_t)i;
+        else if (position[i] == NOT_COMPLETE)
+            position[i] = NO_STATUS;
+    }
+    completed_many(c, position);
+}
+
+void ti_fail_wait(struct ti_call *c, int rc)
+{
+    (void)rc;
+    fail_one(c, false);
+}
+
+void ti_fail_waitall(struct ti_call *c, int rc)
+{
+    fail_many(c, false, rc);
+}
+
+void ti_fail_waitany(struct ti_call *c, int rc)
+{
+    (void)rc;
+    fail_one(c, true);
+}
+
+void ti_fail_waitsome(struct ti_call *c, int rc)
+{
+    fail_many(c, true, rc);
+}
+
+/* ---------------------------------------------------------- completions -- */
 
 void ti_pre_wait(struct ti_call *c)
 {
-    look_up_all(c, 1, false);
+    keep_one(c);
 }
 
 void ti_rec_wait(struct ti_call *c)
 {
-    if (c->op == TI_OP_TEST && !*c->flag)
-        ti_poll_failed();
-    else if (c->held)
-        completed_one(c, found[0]);
+    if (c->op == TI_OP_TEST)
+        polled(*c->flag && completed_one(c, 0, true));
+    else
+        completed_one(c, 0, true);
 }
 
 void ti_pre_waitall(struct ti_call *c)
 {
-    look_up_all(c, c->nreq, true);
+    keep_many(c);
 }
 
 void ti_rec_waitall(struct ti_call *c)
 {
-    if (c->op == TI_OP_TESTALL && !*c->flag)
-        ti_poll_failed();
+    if (c->op == TI_OP_TESTALL)
+        polled(*c->flag && completed_many(c, NULL));
     else
-        completed_many(c, (int)c->held, NULL);
+        completed_many(c, NULL);
 }
 
 void ti_pre_waitany(struct ti_call *c)
 {
-    look_up_all(c, c->nreq, false);
+    keep(c, c->nreq);
+    if (telling)
+        ti_lend_status(c);
 }
 
 void ti_rec_waitany(struct ti_call *c)
 {
-    int64_t which;
+    bool none = (c->op == TI_OP_TESTANY && !*c->flag) || *c->index == MPI_UNDEFINED;
+    bool shown = !none && completed_one(c, index_of(c), true);
 
-    if (c->op == TI_OP_TESTANY && !*c->flag) {
-        ti_poll_failed();
-        return;
-    }
-    if (*c->index == MPI_UNDEFINED)
-        return;
-    which = *c->index - (c->binding == TI_BINDING_C ? 0 : 1);
-    if (which >= 0 && which < c->held)
-        completed_one(c, found[which]);
+    if (c->op == TI_OP_TESTANY)
+        polled(shown);
 }
 
 void ti_pre_waitsome(struct ti_call *c)
 {
-    look_up_all(c, c->nreq, true);
+    keep_many(c);
 }
 
 void ti_rec_waitsome(struct ti_call *c)
 {
-    if (*c->index == MPI_UNDEFINED)
-        return;
-    if (c->op == TI_OP_TESTSOME && *c->index == 0)
-        ti_poll_failed();
-    else
-        completed_many(c, *c->index, c->indices);
+    bool shown = false;
+
+    if (*c->index != MPI_UNDEFINED && *c->index > 0 && no_positions(c)) {
+        set_positions(c);
+        shown = completed_many(c, position);
+    }
+    if (c->op == TI_OP_TESTSOME)
+        polled(shown);
 }
+
+/* --------------------------------------------------- all but completion -- */
 
 void ti_pre_request_free(struct ti_call *c)
 {
-    look_up_all(c, 1, false);
+    keep(c, 1);
 }
 
 void ti_rec_request_free(struct ti_call *c)
 {
-    if (c->held)
-        completed_one(c, found[0]);
+    struct ti_live *r = c->held ? look_up(c, kept[0], 0) : NULL;
+
+    if (!r)
+        return;
+    if (is_shown(r))
+        emit_one(c, r, true);
+    forget(r);
+}
+
+/* Whether the trace shows that the request is started. */
+static bool started(struct ti_live *r)
+{
+    set_traits(r, r->traits | ACTIVE | (ti_state.stopped ? UNSEEN : 0));
+    return is_open(r);
+}
+
+void ti_rec_start(struct ti_call *c)
+{
+    struct ti_live *r = look_up(c, bits_of(handle_of(c, 0)), 0);
+
+    if (r && started(r))
+        emit_one(c, r, false);
+}
+
+void ti_rec_startall(struct ti_call *c)
+{
+    int64_t *numbers, count = 0;
+    struct ti_event ev;
+
+    keep(c, c->nreq);
+    numbers = (int64_t *)kept;
+    for (int64_t i = 0; i < c->held; i++) {
+        struct ti_live *r = look_up(c, kept[i], i);
+
+        if (r && started(r))
+            numbers[count++] = r->number;
+    }
+    if (count == 0)
+        return;
+    ti_event_begin(&ev, 0);
+    ev.vec[0] = (struct ti_vec){numbers, 8, count};
+    ti_emit(c, &ev, false);
+}
+
+void ti_rec_cancel(struct ti_call *c)
+{
+    struct ti_live *r = look_up(c, bits_of(handle_of(c, 0)), 0);
+
+    if (!r || !is_open(r))
+        return;
+    set_traits(r, r->traits | CANCELLED);
+    emit_one(c, r, false);
+}
+
+void ti_rec_grequest_start(struct ti_call *c)
+{
+    struct ti_event ev;
+
+    if (ti_state.stopped) {
+        ti_request_hide(c);
+        return;
+    }
+    ti_event_begin(&ev, TI_M_REQ);
+    ev.arg[TI_F_REQ] = ti_request_add(c, false, 0);
+    ti_emit(c, &ev, false);
+}
+
+/* Who completes the request may be anybody: where it is kept is not known. */
+void ti_rec_grequest_complete(struct ti_call *c)
+{
+    struct ti_live *r = ti_table_find(&table, bits_of(c->request), NULL);
+
+    if (!r)
+        ti_lost("a request that no traced call made");
+    else if (is_open(r))
+        emit_one(c, r, false);
 }

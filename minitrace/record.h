@@ -35,7 +35,9 @@
  *               ti_pre_NAME(c) before the call, which may replace c->status (an
  *               ignored status whose content we need) and notes what the call
  *               will overwrite.  ti_pre_NAME is undone by nothing: it must not
- *               matter if the call then fails.
+ *               matter if the call then fails.  Where the table says `fail`,
+ *               ti_fail_NAME(c, rc) after a call that returned an error, which
+ *               may have completed something all the same.
  *     by_hand   the shim itself is in shim_by_hand.c
  */
 #ifndef TI_RECORD_H
@@ -169,6 +171,8 @@ void ti_rec_irecv(struct ti_call *c);
 void ti_rec_recv_init(struct ti_call *c);
 void ti_pre_sendrecv(struct ti_call *c);
 void ti_rec_sendrecv(struct ti_call *c);
+
+/* rec_probe.c */
 void ti_pre_probe(struct ti_call *c);
 void ti_rec_probe(struct ti_call *c);
 void ti_pre_iprobe(struct ti_call *c);
@@ -179,18 +183,23 @@ void ti_pre_improbe(struct ti_call *c);
 void ti_rec_improbe(struct ti_call *c);
 void ti_pre_mrecv(struct ti_call *c);
 void ti_rec_mrecv(struct ti_call *c);
+void ti_fail_mrecv(struct ti_call *c, int rc);
 void ti_pre_imrecv(struct ti_call *c);
 void ti_rec_imrecv(struct ti_call *c);
 
 /* rec_request.c */
 void ti_pre_wait(struct ti_call *c);
 void ti_rec_wait(struct ti_call *c); /* Wait, Test (with flag) */
+void ti_fail_wait(struct ti_call *c, int rc);
 void ti_pre_waitall(struct ti_call *c);
 void ti_rec_waitall(struct ti_call *c); /* Waitall, Testall */
+void ti_fail_waitall(struct ti_call *c, int rc);
 void ti_pre_waitany(struct ti_call *c);
 void ti_rec_waitany(struct ti_call *c); /* Waitany, Testany: index */
+void ti_fail_waitany(struct ti_call *c, int rc);
 void ti_pre_waitsome(struct ti_call *c);
 void ti_rec_waitsome(struct ti_call *c); /* Waitsome, Testsome: index is outcount */
+void ti_fail_waitsome(struct ti_call *c, int rc);
 void ti_pre_request_free(struct ti_call *c);
 void ti_rec_request_free(struct ti_call *c);
 void ti_rec_start(struct ti_call *c);

@@ -314,6 +314,8 @@ int MPI_Wait(MPI_Request *request, MPI_Status *status)
     rc = TI_NEXT(MPI_Wait)(request, c->status);
     if (rc == MPI_SUCCESS)
         ti_rec_wait(c);
+    else
+        ti_fail_wait(c, rc);
     return ti_leave(rc);
 }
 
@@ -331,6 +333,8 @@ int MPI_Test(MPI_Request *request, int *flag, MPI_Status *status)
     rc = TI_NEXT(MPI_Test)(request, flag, c->status);
     if (rc == MPI_SUCCESS)
         ti_rec_wait(c);
+    else
+        ti_fail_wait(c, rc);
     return ti_leave(rc);
 }
 
@@ -348,6 +352,8 @@ int MPI_Waitall(int count, MPI_Request *array_of_requests, MPI_Status *array_of_
     rc = TI_NEXT(MPI_Waitall)(count, array_of_requests, c->status);
     if (rc == MPI_SUCCESS)
         ti_rec_waitall(c);
+    else
+        ti_fail_waitall(c, rc);
     return ti_leave(rc);
 }
 
@@ -367,6 +373,8 @@ int MPI_Testall(int count, MPI_Request *array_of_requests, int *flag,
     rc = TI_NEXT(MPI_Testall)(count, array_of_requests, flag, c->status);
     if (rc == MPI_SUCCESS)
         ti_rec_waitall(c);
+    else
+        ti_fail_waitall(c, rc);
     return ti_leave(rc);
 }
 
@@ -385,6 +393,8 @@ int MPI_Waitany(int count, MPI_Request *array_of_requests, int *index, MPI_Statu
     rc = TI_NEXT(MPI_Waitany)(count, array_of_requests, index, c->status);
     if (rc == MPI_SUCCESS)
         ti_rec_waitany(c);
+    else
+        ti_fail_waitany(c, rc);
     return ti_leave(rc);
 }
 
@@ -405,6 +415,8 @@ int MPI_Testany(int count, MPI_Request *array_of_requests, int *index, int *flag
     rc = TI_NEXT(MPI_Testany)(count, array_of_requests, index, flag, c->status);
     if (rc == MPI_SUCCESS)
         ti_rec_waitany(c);
+    else
+        ti_fail_waitany(c, rc);
     return ti_leave(rc);
 }
 
@@ -427,6 +439,8 @@ int MPI_Waitsome(int incount, MPI_Request *array_of_requests, int *outcount,
                                c->status);
     if (rc == MPI_SUCCESS)
         ti_rec_waitsome(c);
+    else
+        ti_fail_waitsome(c, rc);
     return ti_leave(rc);
 }
 
@@ -449,6 +463,8 @@ int MPI_Testsome(int incount, MPI_Request *array_of_requests, int *outcount,
                                c->status);
     if (rc == MPI_SUCCESS)
         ti_rec_waitsome(c);
+    else
+        ti_fail_waitsome(c, rc);
     return ti_leave(rc);
 }
 
@@ -2432,6 +2448,8 @@ int MPI_Mrecv(void *buf, int count, MPI_Datatype datatype, MPI_Message *message,
     rc = TI_NEXT(MPI_Mrecv)(buf, count, datatype, message, c->status);
     if (rc == MPI_SUCCESS)
         ti_rec_mrecv(c);
+    else
+        ti_fail_mrecv(c, rc);
     return ti_leave(rc);
 }
 
@@ -5756,6 +5774,8 @@ int MPI_Mrecv_c(void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Message *
     rc = TI_NEXT(MPI_Mrecv_c)(buf, count, datatype, message, c->status);
     if (rc == MPI_SUCCESS)
         ti_rec_mrecv(c);
+    else
+        ti_fail_mrecv(c, rc);
     return ti_leave(rc);
 }
 

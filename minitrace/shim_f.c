@@ -355,6 +355,8 @@ void mpi_wait_(MPI_Fint *request, MPI_Fint *status, MPI_Fint *ierr)
     TI_NEXT(mpi_wait_)(request, c->status, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_wait(c);
+    else
+        ti_fail_wait(c, *ierr);
     ti_leave(*ierr);
 }
 
@@ -373,6 +375,8 @@ void mpi_test_(MPI_Fint *request, MPI_Fint *flag, MPI_Fint *status, MPI_Fint *ie
     TI_NEXT(mpi_test_)(request, flag, c->status, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_wait(c);
+    else
+        ti_fail_wait(c, *ierr);
     ti_leave(*ierr);
 }
 
@@ -392,6 +396,8 @@ void mpi_waitall_(MPI_Fint *count, MPI_Fint *array_of_requests, MPI_Fint *array_
     TI_NEXT(mpi_waitall_)(count, array_of_requests, c->status, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_waitall(c);
+    else
+        ti_fail_waitall(c, *ierr);
     ti_leave(*ierr);
 }
 
@@ -412,6 +418,8 @@ void mpi_testall_(MPI_Fint *count, MPI_Fint *array_of_requests, MPI_Fint *flag,
     TI_NEXT(mpi_testall_)(count, array_of_requests, flag, c->status, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_waitall(c);
+    else
+        ti_fail_waitall(c, *ierr);
     ti_leave(*ierr);
 }
 
@@ -432,6 +440,8 @@ void mpi_waitany_(MPI_Fint *count, MPI_Fint *array_of_requests, MPI_Fint *index,
     TI_NEXT(mpi_waitany_)(count, array_of_requests, index, c->status, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_waitany(c);
+    else
+        ti_fail_waitany(c, *ierr);
     ti_leave(*ierr);
 }
 
@@ -453,6 +463,8 @@ void mpi_testany_(MPI_Fint *count, MPI_Fint *array_of_requests, MPI_Fint *index,
     TI_NEXT(mpi_testany_)(count, array_of_requests, index, flag, c->status, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_waitany(c);
+    else
+        ti_fail_waitany(c, *ierr);
     ti_leave(*ierr);
 }
 
@@ -476,6 +488,8 @@ void mpi_waitsome_(MPI_Fint *incount, MPI_Fint *array_of_requests, MPI_Fint *out
                            ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_waitsome(c);
+    else
+        ti_fail_waitsome(c, *ierr);
     ti_leave(*ierr);
 }
 
@@ -499,6 +513,8 @@ void mpi_testsome_(MPI_Fint *incount, MPI_Fint *array_of_requests, MPI_Fint *out
                            ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_waitsome(c);
+    else
+        ti_fail_waitsome(c, *ierr);
     ti_leave(*ierr);
 }
 
@@ -1720,6 +1736,8 @@ void mpi_mrecv_(void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *messag
     TI_NEXT(mpi_mrecv_)(buf, count, datatype, message, c->status, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_mrecv(c);
+    else
+        ti_fail_mrecv(c, *ierr);
     ti_leave(*ierr);
 }
 

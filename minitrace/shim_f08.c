@@ -387,6 +387,8 @@ void mpi_wait_f08_(MPI_Fint *request, MPI_Fint *status, MPI_Fint *ierr)
     TI_NEXT(mpi_wait_f08_)(request, c->status, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_wait(c);
+    else
+        ti_fail_wait(c, *ierr);
     ti_leave(*ierr);
 }
 
@@ -407,6 +409,8 @@ void mpi_test_f08_(MPI_Fint *request, MPI_Fint *flag, MPI_Fint *status, MPI_Fint
     TI_NEXT(mpi_test_f08_)(request, flag, c->status, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_wait(c);
+    else
+        ti_fail_wait(c, *ierr);
     ti_leave(*ierr);
 }
 
@@ -428,6 +432,8 @@ void mpi_waitall_f08_(MPI_Fint *count, MPI_Fint *array_of_requests, MPI_Fint *ar
     TI_NEXT(mpi_waitall_f08_)(count, array_of_requests, c->status, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_waitall(c);
+    else
+        ti_fail_waitall(c, *ierr);
     ti_leave(*ierr);
 }
 
@@ -450,6 +456,8 @@ void mpi_testall_f08_(MPI_Fint *count, MPI_Fint *array_of_requests, MPI_Fint *fl
     TI_NEXT(mpi_testall_f08_)(count, array_of_requests, flag, c->status, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_waitall(c);
+    else
+        ti_fail_waitall(c, *ierr);
     ti_leave(*ierr);
 }
 
@@ -472,6 +480,8 @@ void mpi_waitany_f08_(MPI_Fint *count, MPI_Fint *array_of_requests, MPI_Fint *in
     TI_NEXT(mpi_waitany_f08_)(count, array_of_requests, index, c->status, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_waitany(c);
+    else
+        ti_fail_waitany(c, *ierr);
     ti_leave(*ierr);
 }
 
@@ -495,6 +505,8 @@ void mpi_testany_f08_(MPI_Fint *count, MPI_Fint *array_of_requests, MPI_Fint *in
     TI_NEXT(mpi_testany_f08_)(count, array_of_requests, index, flag, c->status, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_waitany(c);
+    else
+        ti_fail_waitany(c, *ierr);
     ti_leave(*ierr);
 }
 
@@ -520,6 +532,8 @@ void mpi_waitsome_f08_(MPI_Fint *incount, MPI_Fint *array_of_requests, MPI_Fint 
                                c->status, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_waitsome(c);
+    else
+        ti_fail_waitsome(c, *ierr);
     ti_leave(*ierr);
 }
 
@@ -545,6 +559,8 @@ void mpi_testsome_f08_(MPI_Fint *incount, MPI_Fint *array_of_requests, MPI_Fint 
                                c->status, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_waitsome(c);
+    else
+        ti_fail_waitsome(c, *ierr);
     ti_leave(*ierr);
 }
 
@@ -1815,6 +1831,8 @@ void mpi_mrecv_f08_(void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *me
     TI_NEXT(mpi_mrecv_f08_)(buf, count, datatype, message, c->status, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_mrecv(c);
+    else
+        ti_fail_mrecv(c, *ierr);
     ti_leave(*ierr);
 }
 

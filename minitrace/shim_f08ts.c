@@ -861,6 +861,8 @@ void mpi_mrecv_f08ts_(void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *
     TI_NEXT(mpi_mrecv_f08ts_)(buf, count, datatype, message, c->status, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_mrecv(c);
+    else
+        ti_fail_mrecv(c, *ierr);
     ti_leave(*ierr);
 }
 

@@ -880,6 +880,8 @@ void mpi_mrecv_f08ts_large_(void *buf, MPI_Count *count, MPI_Fint *datatype, MPI
     TI_NEXT(mpi_mrecv_f08ts_large_)(buf, count, datatype, message, c->status, ierr);
     if (*ierr == MPI_SUCCESS)
         ti_rec_mrecv(c);
+    else
+        ti_fail_mrecv(c, *ierr);
     ti_leave(*ierr);
 }
 

@@ -97,7 +97,7 @@ static void nobody(void)
                  MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     expect("probe comm=0 peer=null tag=7");
     MPI_Probe(MPI_PROC_NULL, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-    expect("iprobe comm=0 peer=null tag=any");
+    /* a poll that finds nothing, ever: no event */
     MPI_Iprobe(MPI_PROC_NULL, MPI_ANY_TAG, MPI_COMM_WORLD, &flag, &status);
     MUST(flag && status.MPI_SOURCE == MPI_PROC_NULL);
 }

@@ -1,0 +1,186 @@
+/*
+ * Probes, and the messages that matched ones take out of the queue.
+ *
+ * Such a message is known by its handle alone until it is received: what it is,
+ * its communicator, source and tag, is kept from the probe.
+ */
+#include "minitrace/state.h"
+#include "minitrace/table.h"
+
+#define NO_MESSAGE (-1) /* number of MPI_MESSAGE_NO_PROC */
+
+static struct ti_table table;
+
+static void probed(struct ti_call *c)
+{
+    struct ti_event ev;
+    const struct ti_comm_entry *comm = ti_envelope(&ev, c);
+
+    if (!comm)
+        return;
+    if (ti_wildcard(c->peer, c->tag))
+        ti_match(&ev, c, c->status, comm->rank);
+    ti_emit(c, &ev, false);
+}
+
+void ti_pre_probe(struct ti_call *c)
+{
+    ti_pre_recv(c);
+}
+
+void ti_rec_probe(struct ti_call *c)
+{
+    probed(c);
+}
+
+void ti_pre_iprobe(struct ti_call *c)
+{
+    ti_pre_recv(c);
+}
+
+/* MPI_PROC_NULL always answers "yes", and there is no message: however often it
+ * is asked says nothing. */
+void ti_rec_iprobe(struct ti_call *c)
+{
+    if (*c->flag && c->peer != MPI_PROC_NULL)
+        probed(c);
+    else
+        ti_poll_failed();
+}
+
+/* ------------------------------------------------------ matched messages -- */
+
+static MPI_Message handle_of(const struct ti_call *c)
+{
+    return c->binding == TI_BINDING_C ? *(MPI_Message *)c->message
+                                      : PMPI_Message_f2c(*(MPI_Fint *)c->message);
+}
+
+static uint64_t bits_of(MPI_Message handle)
+{
+    return ti_bits(&handle, sizeof handle);
+}
+
+/* The call took a message of this source and tag; its number for the event. */
+static int64_t add(struct ti_call *c, const struct ti_event *ev)
+{
+    bool match = ev->mask & TI_M_MATCH;
+    struct ti_live *m = ti_table_add(&table, bits_of(handle_of(c)), c->message, ti_state.stopped);
+
+    if (!m) {
+        ti_give_up("no memory to follow %u messages", table.used);
+        return NO_MESSAGE;
+    }
+    m->comm = (uint32_t)ev->arg[TI_F_COMM];
+    m->peer = (int)ev->arg[match ? TI_F_FROM : TI_F_PEER];
+    m->tag = (int)ev->arg[match ? TI_F_FROMTAG : TI_F_TAG];
+    return m->number;
+}
+
+void ti_pre_mprobe(struct ti_call *c)
+{
+    ti_pre_recv(c);
+}
+
+void ti_rec_mprobe(struct ti_call *c)
+{
+    struct ti_event ev;
+    const struct ti_comm_entry *comm = ti_envelope(&ev, c);
+
+    if (!comm)
+        return;
+    if (ti_wildcard(c->peer, c->tag))
+        ti_match(&ev, c, c->status, comm->rank);
+    ev.mask |= TI_M_MSG;
+    ev.arg[TI_F_MSG] = c->peer == MPI_PROC_NULL ? NO_MESSAGE : add(c, &ev);
+    ti_emit(c, &ev, false);
+}
+
+void ti_pre_improbe(struct ti_call *c)
+{
+    ti_pre_recv(c);
+}
+
+void ti_rec_improbe(struct ti_call *c)
+{
+    if (*c->flag)
+        ti_rec_mprobe(c);
+    else
+        ti_poll_failed();
+}
+
+/* The call overwrites the handle; a null one is MPI's to find. */
+static void keep(struct ti_call *c)
+{
+    c->held = (int64_t)bits_of(c->message ? handle_of(c) : MPI_MESSAGE_NULL);
+}
+
+/*
+ * The call received the message: begin its event, and forget it.  False if the
+ * trace does not show it.  Of no message the communicator is not known: the
+ * world's.
+ */
+static bool received(struct ti_event *ev, struct ti_call *c)
+{
+    struct ti_live *m;
+
+    ti_event_begin(ev, TI_M_COMM | TI_M_PEER | TI_M_TAG | TI_M_MSG);
+    ti_content(ev, c);
+    if ((uint64_t)c->held == bits_of(MPI_MESSAGE_NO_PROC)) {
+        ev->arg[TI_F_COMM] = 0;
+        ev->arg[TI_F_PEER] = TI_NULL;
+        ev->arg[TI_F_TAG] = TI_ANY;
+        ev->arg[TI_F_MSG] = NO_MESSAGE;
+        return !ti_state.stopped;
+    }
+    m = ti_table_find(&table, (uint64_t)c->held, c->message);
+    if (!m) {
+        ti_lost("a message that no traced call made");
+        return false;
+    }
+    ev->arg[TI_F_COMM] = m->comm;
+    ev->arg[TI_F_PEER] = m->peer;
+    ev->arg[TI_F_TAG] = m->tag;
+    ev->arg[TI_F_MSG] = m->number;
+    ti_table_remove(&table, m);
+    return ev->arg[TI_F_MSG] != TI_HIDDEN;
+}
+
+void ti_pre_mrecv(struct ti_call *c)
+{
+    keep(c);
+}
+
+void ti_rec_mrecv(struct ti_call *c)
+{
+    struct ti_event ev;
+
+    if (received(&ev, c))
+        ti_emit(c, &ev, true);
+}
+
+/* A message that is received although it is too long is gone all the same. */
+void ti_fail_mrecv(struct ti_call *c, int rc)
+{
+    (void)rc;
+    if ((uint64_t)c->held != bits_of(MPI_MESSAGE_NULL) && handle_of(c) == MPI_MESSAGE_NULL)
+        ti_rec_mrecv(c);
+}
+
+void ti_pre_imrecv(struct ti_call *c)
+{
+    keep(c);
+}
+
+void ti_rec_imrecv(struct ti_call *c)
+{
+    struct ti_event ev;
+
+    if (!received(&ev, c)) {
+        ti_request_hide(c);
+        return;
+    }
+    ev.mask |= TI_M_REQ;
+    ev.arg[TI_F_REQ] = ti_request_add(c, false, 0);
+    ti_emit(c, &ev, true);
+}

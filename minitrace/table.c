@@ -1,0 +1,303 @@
+#include "minitrace/table.h"
+
+#include <string.h>
+
+#include "minitrace/state.h"
+
+#define FIRST_ROOM 64         /* fits a page; doubles */
+#define LAST_ROOM  (1u << 30) /* a request takes longer to make than to count */
+
+static uint32_t *handle_bucket(const struct ti_table *t, uint64_t handle)
+{
+    return &t->handles[(uint32_t)(handle * UINT64_C(0x9e3779b97f4a7c15) >> 32) & (t->room - 1)];
+}
+
+static uint32_t *place_bucket(const struct ti_table *t, uint64_t handle, const void *where)
+{
+    uint64_t h = handle * UINT64_C(0x9e3779b97f4a7c15) ^
+                 (uint64_t)(uintptr_t)where * UINT64_C(0xc2b2ae3d27d4eb4f);
+
+    return &t->places[(uint32_t)(h >> 32) & (t->room / 2 - 1)];
+}
+
+/* ---------------------------------------------------------------- rings -- */
+
+/* To the ring of those of its handle, as the youngest. */
+static void follow(const struct ti_table *t, uint32_t at, uint32_t leader)
+{
+    struct ti_ring *self = &t->live[at].same_handle, *first = &t->live[leader].same_handle;
+
+    self->next = leader;
+    self->prev = first->prev;
+    t->live[first->prev].same_handle.next = at;
+    first->prev = at;
+}
+
+/* To its place, as the youngest. */
+static void place(const struct ti_table *t, uint32_t at)
+{
+    struct ti_live *live = &t->live[at];
+    uint32_t *bucket = place_bucket(t, live->handle, live->where);
+    struct ti_ring *self = &live->same_place, *first;
+
+    live->placed = true;
+    self->next = self->prev = at;
+    if (!*bucket) {
+        *bucket = at + 1;
+        return;
+    }
+    first = &t->live[*bucket - 1].same_place;
+    self->next = *bucket - 1;
+    self->prev = first->prev;
+    t->live[first->prev].same_place.next = at;
+    first->prev = at;
+}
+
+static void displace(const struct ti_table *t, uint32_t at)
+{
+    const struct ti_live *live = &t->live[at];
+    uint32_t *bucket = place_bucket(t, live->handle, live->where);
+    const struct ti_ring *self = &live->same_place;
+
+    if (self->next == at) {
+        *bucket = 0;
+        return;
+    }
+    t->live[self->prev].same_place.next = self->next;
+    t->live[self->next].same_place.prev = self->prev;
+    if (*bucket == at + 1)
+        *bucket = self->next + 1;
+}
+
+/* Who leads those of this handle: position + 1, or 0. */
+static inline uint32_t leader(const struct ti_table *t, uint64_t handle)
+{
+    uint32_t n = *handle_bucket(t, handle);
+
+    while (n && t->live[n - 1].handle != handle)
+        n = t->live[n - 1].chain;
+    return n;
+}
+
+static inline void lead(const struct ti_table *t, uint32_t at)
+{
+    uint32_t *bucket = handle_bucket(t, t->live[at].handle);
+
+    t->live[at].leads = true;
+    t->live[at].chain = *bucket;
+    *bucket = at + 1;
+}
+
+/* Its successor leads. */
+static inline void abdicate(const struct ti_table *t, uint32_t at)
+{
+    const struct ti_live *live = &t->live[at];
+    uint32_t *link = handle_bucket(t, live->handle), next = live->same_handle.next;
+
+    while (*link != at + 1)
+        link = &t->live[*link - 1].chain;
+    if (next == at) {
+        *link = live->chain;
+        return;
+    }
+    *link = next + 1;
+    t->live[next].chain = live->chain;
+    t->live[next].leads = true;
+}
+
+/* -------------------------------------------------------------- numbers -- */
+
+static uint32_t words(uint32_t bits)
+{
+    return (bits + 63) / 64;
+}
+
+/* Take the lowest; there is one. */
+static uint32_t take_number(struct ti_table *t)
+{
+    uint32_t number = 0, at;
+
+    for (int l = t->levels - 1; l >= 0; l--)
+        number = number * 64 + (uint32_t)__builtin_ctzll(t->vacant[l][number]);
+    at = number / 64;
+    for (int l = 0; l < t->levels; l++, at /= 64) {
+        uint64_t *word = &t->vacant[l][at];
+
+        *word &= *word - 1; /* the lowest one */
+        if (*word)
+            break;
+    }
+    return number;
+}
+
+static void give_number(struct ti_table *t, uint32_t number)
+{
+    for (int l = 0; l < t->levels; l++) {
+        uint64_t *word = &t->vacant[l][number / 64], before = *word;
+
+        *word |= UINT64_C(1) << number % 64;
+        if (before)
+            break;
+        number /= 64;
+    }
+}
+
+/* -------------------------------------------------------------- growing -- */
+
+/* Lay out a table of `room` in a block; its bytes.  Only computes without one. */
+static size_t lay_out(struct ti_table *t, uint32_t room, char *block)
+{
+    size_t bytes = (size_t)room * sizeof *t->live;
+    uint32_t bits = room;
+
+    t->block = block;
+    t->room = room;
+    t->live = (void *)block;
+    t->levels = 0;
+    do {
+        bits = words(bits);
+        t->vacant[t->levels++] = block ? (void *)(block + bytes) : NULL;
+        bytes += bits * sizeof *t->vacant[0];
+    } while (bits > 1);
+    t->handles = block ? (void *)(block + bytes) : NULL;
+    bytes += room * sizeof *t->handles;
+    t->places = block ? (void *)(block + bytes) : NULL;
+    return bytes + room / 2 * sizeof *t->places;
+}
+
+/* Who shares a bucket of places keeps the order. */
+static void move_places(const struct ti_table *t, const struct ti_table *old)
+{
+    for (uint32_t b = 0; b < old->room / 2; b++) {
+        uint32_t at = old->places[b] - 1;
+
+        if (!old->places[b])
+            continue;
+        do {
+            place(t, at);
+            at = old->live[at].same_place.next;
+        } while (at != old->places[b] - 1);
+    }
+}
+
+static bool grow(struct ti_table *t)
+{
+    struct ti_table old = *t;
+    uint32_t room = old.room ? 2 * old.room : FIRST_ROOM;
+    size_t bytes = lay_out(t, room, NULL);
+    void *block = room <= LAST_ROOM ? ti_map(bytes) : NULL;
+
+    if (!block) {
+        *t = old;
+        return false;
+    }
+    lay_out(t, room, block);
+    t->block_bytes = bytes;
+    if (old.room) {
+        memcpy(t->live, old.live, old.room * sizeof *old.live);
+        for (uint32_t at = 0; at < old.room; at++) /* all are in use */
+            if (t->live[at].leads)
+                lead(t, at);
+        move_places(t, &old);
+        for (uint32_t w = 0; w < words(old.room); w++)
+            for (uint64_t rest = old.vacant[0][w]; rest; rest &= rest - 1)
+                give_number(t, w * 64 + (uint32_t)__builtin_ctzll(rest));
+        ti_unmap(old.block, old.block_bytes);
+    }
+    for (uint32_t n = old.room; n < room; n++)
+        give_number(t, n);
+    return true;
+}
+
+/* ------------------------------------------------------------------ API -- */
+
+/* A position that is not in use. */
+static bool take_position(struct ti_table *t, uint32_t *at)
+{
+    if (t->spare) {
+        *at = t->spare - 1;
+        t->spare = t->live[*at].number;
+    } else if (t->used < t->room || grow(t)) {
+        *at = t->used;
+    } else {
+        return false;
+    }
+    t->used++;
+    return true;
+}
+
+struct ti_live *ti_table_add(struct ti_table *t, uint64_t handle, const void *where, bool hidden)
+{
+    struct ti_live *live;
+    uint32_t at, first;
+
+    if (!take_position(t, &at))
+        return NULL;
+    live = &t->live[at];
+    live->handle = handle;
+    live->where = where;
+    live->number = hidden ? TI_HIDDEN : take_number(t);
+    live->leads = live->placed = false;
+    live->traits = 0;
+    live->own_rank = 0;
+    first = leader(t, handle);
+    if (first) {
+        follow(t, at, first - 1);
+        place(t, at);
+    } else {
+        live->same_handle.next = live->same_handle.prev = at;
+        lead(t, at);
+    }
+    return live;
+}
+
+void ti_table_remove(struct ti_table *t, struct ti_live *live)
+{
+    uint32_t at = (uint32_t)(live - t->live);
+
+    if (live->placed)
+        displace(t, at);
+    if (live->leads)
+        abdicate(t, at);
+    t->live[live->same_handle.prev].same_handle.next = live->same_handle.next;
+    t->live[live->same_handle.next].same_handle.prev = live->same_handle.prev;
+    if (live->number != TI_HIDDEN)
+        give_number(t, live->number);
+    live->number = t->spare;
+    t->spare = at + 1;
+    t->used--;
+}
+
+/* The youngest of several at this place; NULL: none but perhaps the leader. */
+static __attribute__((noinline)) struct ti_live *find_place(const struct ti_table *t,
+                                                            uint64_t handle, const void *where)
+{
+    uint32_t first = *place_bucket(t, handle, where), at;
+
+    if (!first)
+        return NULL;
+    at = first - 1;
+    do {
+        at = t->live[at].same_place.prev;
+        if (t->live[at].handle == handle && t->live[at].where == where)
+            return &t->live[at];
+    } while (at != first - 1);
+    return NULL;
+}
+
+struct ti_live *ti_table_find(const struct ti_table *t, uint64_t handle, const void *where)
+{
+    struct ti_live *live, *there;
+    uint32_t first;
+
+    if (t->used == 0)
+        return NULL;
+    first = leader(t, handle);
+    if (!first)
+        return NULL;
+    live = &t->live[first - 1];
+    if (live->same_handle.next == first - 1)
+        return live;
+    there = find_place(t, handle, where);
+    return there ? there : live;
+}
