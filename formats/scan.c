@@ -19,6 +19,11 @@ bool ti_op_sends(uint32_t op)
     case TI_OP_SENDRECV_REPLACE:
     case TI_OP_ISENDRECV:
     case TI_OP_ISENDRECV_REPLACE:
+    case TI_OP_SEND_INIT:
+    case TI_OP_BSEND_INIT:
+    case TI_OP_SSEND_INIT:
+    case TI_OP_RSEND_INIT:
+    case TI_OP_PSEND_INIT:
         return true;
     default:
         return false;
@@ -94,17 +99,93 @@ static void count_file(struct ti_op_count *op, const struct ti_event *ev)
         op->bytes += moved;
 }
 
-static uint64_t bytes_given(const struct ti_reader *r, const struct ti_event *ev)
+/* A table whose elements follow one another from 0: room for one more than `last`. */
+static bool make_room(void **table, int64_t *room, int64_t last, size_t element)
 {
-    const struct ti_comm *comm;
+    int64_t want = *room ? *room : 16;
+    void *grown;
+
+    if (last < *room)
+        return true;
+    while (want <= last)
+        want *= 2;
+    grown = realloc(*table, (size_t)want * element);
+    if (!grown)
+        return false;
+    memset((char *)grown + (size_t)*room * element, 0, (size_t)(want - *room) * element);
+    *table = grown;
+    *room = want;
+    return true;
+}
+
+/* ---- how many neighbours a rank sends to, for the calls that do not say ---- */
+
+static uint64_t neighbours(const struct ti_scan *scan, uint64_t comm)
+{
+    return comm < (uint64_t)scan->ndestinations ? scan->destinations[comm] : 0;
+}
+
+/* What the making of a communicator says of them.  A duplicate has its parent's. */
+static bool learn_neighbours(struct ti_scan *scan, const struct ti_reader *r,
+                             const struct ti_event *ev)
+{
+    int64_t made = (int64_t)field(ev, TI_F_NEWCOMM);
+    uint64_t n;
+
+    switch (ev->op) {
+    case TI_OP_CART_CREATE:
+        n = 2 * (uint64_t)ev->vec[0].len;
+        break;
+    case TI_OP_CART_SUB:
+        n = 2 * sum(&ev->vec[0]);
+        break;
+    case TI_OP_GRAPH_CREATE:
+        n = (uint64_t)ev->vec[0].len;
+        break;
+    case TI_OP_DIST_GRAPH_CREATE:
+    case TI_OP_DIST_GRAPH_CREATE_ADJACENT:
+        n = (uint64_t)ev->vec[1].len;
+        break;
+    case TI_OP_COMM_DUP:
+    case TI_OP_COMM_DUP_WITH_INFO:
+    case TI_OP_COMM_IDUP:
+    case TI_OP_COMM_IDUP_WITH_INFO:
+        n = neighbours(scan, field(ev, TI_F_COMM));
+        break;
+    default:
+        return true;
+    }
+    if (n == 0 || made < 0 || !ti_reader_comm(r, made))
+        return true;
+    if (!make_room((void **)&scan->destinations, &scan->ndestinations, made,
+                   sizeof *scan->destinations))
+        return false;
+    scan->destinations[made] = n;
+    return true;
+}
+
+/* ------------------------------------------------------ what is given ---- */
+
+static uint64_t collective_gives(const struct ti_scan *scan, const struct ti_reader *r,
+                                 const struct ti_event *ev)
+{
+    const struct ti_comm *comm = ti_reader_comm(r, (int64_t)field(ev, TI_F_COMM));
+    uint64_t bytes = field(ev, TI_F_BYTES);
+    bool other_root = field(ev, TI_F_ROOT) == (uint64_t)TI_SELF;
 
     switch (ti_op_base(ev->op)) {
     case TI_OP_SCATTERV:
         return field(ev, TI_F_BYTES2);
+    case TI_OP_GATHER:
+    case TI_OP_GATHERV:
+    case TI_OP_REDUCE:
+        return other_root ? 0 : bytes;
     case TI_OP_ALLTOALL:
-        comm = ti_reader_comm(r, (int64_t)field(ev, TI_F_COMM));
-        return field(ev, TI_F_BYTES) *
-               (comm ? (uint64_t)(comm->remote ? comm->remote_size : comm->size) : 1);
+        return bytes * (comm ? (uint64_t)(comm->remote ? comm->remote_size : comm->size) : 1);
+    case TI_OP_REDUCE_SCATTER_BLOCK:
+        return bytes * (comm ? (uint64_t)comm->size : 1);
+    case TI_OP_NEIGHBOR_ALLTOALL:
+        return bytes * neighbours(scan, field(ev, TI_F_COMM));
     case TI_OP_ALLTOALLV:
     case TI_OP_ALLTOALLW:
     case TI_OP_NEIGHBOR_ALLTOALLV:
@@ -112,8 +193,58 @@ static uint64_t bytes_given(const struct ti_reader *r, const struct ti_event *ev
     case TI_OP_REDUCE_SCATTER:
         return field(ev, TI_F_ESIZE) * sum(&ev->vec[0]);
     default:
-        return ti_op_collective(ev->op) ? field(ev, TI_F_BYTES) : 0;
+        return bytes;
     }
+}
+
+/* What a call hands over, or each start of the request it makes. */
+static struct ti_start gives(const struct ti_scan *scan, const struct ti_reader *r,
+                             const struct ti_event *ev)
+{
+    struct ti_start s = {.op = ev->op};
+
+    if (ti_op_sends(ev->op)) {
+        s.messages = field(ev, TI_F_PEER) != (uint64_t)TI_NULL;
+        s.bytes = s.messages ? field(ev, TI_F_BYTES) : 0;
+    } else if (ti_op_collective(ev->op)) {
+        s.bytes = collective_gives(scan, r, ev);
+    }
+    return s;
+}
+
+static void add(struct ti_scan *scan, const struct ti_start *s)
+{
+    scan->messages += s->messages;
+    scan->op[s->op].bytes += s->bytes;
+}
+
+/* ------------------------------------------------- persistent requests ---- */
+
+/* No rank has so many at a time; a number that is larger is damaged. */
+#define MOST_REQUESTS (INT64_C(1) << 20)
+
+static bool makes_persistent(uint32_t op)
+{
+    return (op >= TI_OP_SEND_INIT && op <= TI_OP_RECV_INIT) || op == TI_OP_PSEND_INIT ||
+           op == TI_OP_PRECV_INIT || (ti_op_collective(op) && ti_op_form(op) == TI_FORM_PERSISTENT);
+}
+
+static bool remember(struct ti_scan *scan, const struct ti_reader *r, const struct ti_event *ev)
+{
+    int64_t number = (int64_t)field(ev, TI_F_REQ);
+
+    if (number < 0 || number >= MOST_REQUESTS)
+        return true;
+    if (!make_room((void **)&scan->starts, &scan->nstarts, number, sizeof *scan->starts))
+        return false;
+    scan->starts[number] = gives(scan, r, ev);
+    return true;
+}
+
+static void start(struct ti_scan *scan, int64_t number)
+{
+    if (number >= 0 && number < scan->nstarts)
+        add(scan, &scan->starts[number]);
 }
 
 bool ti_call_count_add(struct ti_call_count **list, int *n, const char *name, uint64_t calls)
@@ -146,16 +277,20 @@ ti_status ti_scan_event(struct ti_scan *scan, const struct ti_reader *r, const s
                         struct ti_err *err)
 {
     struct ti_op_count *op = &scan->op[ev->op < TI_OP_COUNT ? ev->op : 0];
+    struct ti_start given;
+    bool enough = true;
 
     scan->events++;
     scan->volume += ev->volume;
     scan->hash = ti_hash_event(scan->hash, ev);
     op->events++;
-    if (ti_op_sends(ev->op)) {
-        if (field(ev, TI_F_PEER) != (uint64_t)TI_NULL) {
-            scan->messages++;
-            op->bytes += field(ev, TI_F_BYTES);
-        }
+    if (makes_persistent(ev->op)) {
+        enough = remember(scan, r, ev);
+    } else if (ev->op == TI_OP_START) {
+        start(scan, (int64_t)field(ev, TI_F_REQ));
+    } else if (ev->op == TI_OP_STARTALL) {
+        for (int64_t i = 0; i < ev->vec[0].len; i++)
+            start(scan, ti_vec_at(&ev->vec[0], i));
     } else if (ti_op_kind(ev->op) == TI_OP_KIND_RMA) {
         count_rma(op, ev);
     } else if (ti_op_kind(ev->op) == TI_OP_KIND_FILE) {
@@ -163,12 +298,16 @@ ti_status ti_scan_event(struct ti_scan *scan, const struct ti_reader *r, const s
     } else if (ev->op == TI_OP_UNTRACED) {
         const char *name = ti_reader_string(r, TI_STRING_CALL, field(ev, TI_F_CALL));
 
-        if (!ti_call_count_add(&scan->untraced, &scan->nuntraced, name ? name : "?", 1)) {
-            errno = ENOMEM;
-            return ti_err_errno(err, TI_ERR_IO, "cannot count calls");
-        }
+        enough = ti_call_count_add(&scan->untraced, &scan->nuntraced, name ? name : "?", 1);
+    } else if (ti_op_sends(ev->op) || ti_op_collective(ev->op)) {
+        given = gives(scan, r, ev);
+        add(scan, &given);
     } else {
-        op->bytes += bytes_given(r, ev);
+        enough = learn_neighbours(scan, r, ev);
+    }
+    if (!enough) {
+        errno = ENOMEM;
+        return ti_err_errno(err, TI_ERR_IO, "cannot count calls");
     }
     return TI_OK;
 }
@@ -206,6 +345,11 @@ void ti_scan_free(struct ti_scan *scan)
     for (int i = 0; i < scan->nuntraced; i++)
         free(scan->untraced[i].name);
     free(scan->untraced);
+    free(scan->starts);
+    free(scan->destinations);
+    scan->starts = NULL;
+    scan->destinations = NULL;
+    scan->nstarts = scan->ndestinations = 0;
     scan->untraced = NULL;
     scan->nuntraced = 0;
 }

@@ -8,13 +8,15 @@
 #include "formats/reader.h"
 
 /*
- * Bytes of an operation are what the rank hands over: the message of a send
- * (none to MPI_PROC_NULL); in a collective the rank's own share to everybody,
- * and where only the root gives (bcast, scatter, scatterv) what it hands to one
- * rank; what it puts into a window (the origin) or writes to a file.  Receives,
- * waits and the rest have none.  `got` is what a one-sided operation brings back
- * (the target's side) or the rank reads from a file.  Of a file, split and
- * non-blocking calls count with what they ask for, the others with what was moved.
+ * Bytes of an operation are what the rank hands over: the message of a send (none
+ * to MPI_PROC_NULL); in a collective the rank's own share to everybody (a null
+ * neighbour counts like others), and where only the root gives (bcast, scatter,
+ * scatterv) what it hands to one rank; what it puts into a window (the origin) or
+ * writes to a file.  Receives, waits and the rest have none.  What a persistent
+ * request hands over counts with the operation that made it, each time it is
+ * started.  `got` is what a one-sided operation brings back (the target's side) or
+ * the rank reads from a file.  Of a file, split and non-blocking calls count with
+ * what they ask for, the others with what was moved.
  */
 struct ti_op_count {
     uint64_t events, bytes, got;
@@ -23,6 +25,12 @@ struct ti_op_count {
 /* One-sided transfers and accesses to files. */
 enum ti_op_kind { TI_OP_KIND_OTHER, TI_OP_KIND_RMA, TI_OP_KIND_FILE };
 enum ti_op_kind ti_op_kind(uint32_t op);
+
+/* What each start of a persistent request hands over, counted with `op`. */
+struct ti_start {
+    uint32_t op, messages;
+    uint64_t bytes;
+};
 
 /* How often a call that is not traced was met. */
 struct ti_call_count {
@@ -37,6 +45,11 @@ struct ti_scan {
     enum ti_end end;
     struct ti_call_count *untraced; /* in the order they were met */
     int nuntraced;
+
+    struct ti_start *starts; /* by number of the request */
+    int64_t nstarts;
+    uint64_t *destinations; /* by index of the communicator: neighbours to send to */
+    int64_t ndestinations;
 };
 
 /*
@@ -58,7 +71,7 @@ ti_status ti_scan_end(struct ti_scan *scan, const struct ti_reader *r, struct ti
  * list, releases; false when memory is short. */
 bool ti_call_count_add(struct ti_call_count **list, int *n, const char *name, uint64_t calls);
 
-/* Whether `op` sends a message by itself (a persistent send does when started). */
+/* Whether `op` sends a message (a persistent one does when started). */
 bool ti_op_sends(uint32_t op);
 
 /* One word for an end, as it is in the manifest ("complete", "killed"), and
