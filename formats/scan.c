@@ -44,16 +44,13 @@ static uint64_t sum(const struct ti_vec *vec)
     return total;
 }
 
-static bool reads(uint32_t op)
-{
-    return op >= TI_OP_FILE_READ && op <= TI_OP_FILE_READ_ORDERED_END;
-}
-
 enum ti_op_kind ti_op_kind(uint32_t op)
 {
     if (op >= TI_OP_PUT && op <= TI_OP_RGET_ACCUMULATE)
         return TI_OP_KIND_RMA;
-    if (reads(op) || (op >= TI_OP_FILE_WRITE && op <= TI_OP_FILE_WRITE_ORDERED_END))
+    /* what ends a split access has no bytes: what begins it counts */
+    if (op >= TI_OP_FILE_READ && op <= TI_OP_FILE_WRITE_ORDERED_END &&
+        ti_op_info(op)->fields & TI_M_BYTES)
         return TI_OP_KIND_FILE;
     return TI_OP_KIND_OTHER;
 }
@@ -86,14 +83,11 @@ static void count_rma(struct ti_op_count *op, const struct ti_event *ev)
     }
 }
 
-/* What ends a split access has no BYTES: what begins it has counted. */
 static void count_file(struct ti_op_count *op, const struct ti_event *ev)
 {
     uint64_t moved = field(ev, ev->mask & TI_M_BYTES2 ? TI_F_BYTES2 : TI_F_BYTES);
 
-    if (!(ev->mask & TI_M_BYTES))
-        return;
-    if (reads(ev->op))
+    if (ev->op <= TI_OP_FILE_READ_ORDERED_END)
         op->got += moved;
     else
         op->bytes += moved;

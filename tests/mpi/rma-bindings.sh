@@ -11,7 +11,4 @@ for np in 1 2 3 5 8; do
         check_like $np rma_$binding
     done
 done
-for run in "$scratch"/*/trace; do
-    "$TI_BUILD/ti-info" -q --verify "$run" || fail 'ti-info --verify'
-done
 finish
