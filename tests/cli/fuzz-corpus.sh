@@ -23,5 +23,8 @@ done <<'END'
 trace trace
 trace bombs
 bundle bundle
+check trace
+check bombs
+check bundle
 END
 exit $status

@@ -17,6 +17,8 @@
  *     --as RANK:NAME     write that rank's file under NAME
  *     --untraced         one call that is not traced
  *     --plain            barriers only
+ *     --add WHAT         at the end, something that is not sound, or looks so:
+ *                        see add()
  */
 #include <getopt.h>
 #include <inttypes.h>
@@ -33,7 +35,7 @@ static long np = 4, iterations = 3, first = 0, last = -1, extra, noise, host_ran
 static uint64_t chance;
 static long change_rank = -1, change_iteration, end_rank = -1, end_how, hold_rank = -1;
 static long as_rank = -1;
-static const char *as_name = "", *sites = "app", *counter = "papi";
+static const char *as_name = "", *add_what = "", *sites = "app", *counter = "papi";
 static uint8_t run_id[TI_RUN_ID_BYTES] = "0123456789abcde";
 static bool untraced, plain;
 
@@ -96,6 +98,69 @@ static void iterate(long rank, long i)
     free(counts);
 }
 
+static void send_to(long from, long to, int comm, int64_t delta, int64_t bytes, long rank,
+                    bool recv)
+{
+    if (rank == from && !recv)
+        event(1, TI_OP_SEND, 1, TI_M_P2P, ARGS(comm, delta, 99, bytes, 1), none, none);
+    if (rank == to && recv)
+        event(1, TI_OP_RECV, 1, TI_M_P2P, ARGS(comm, -delta, 99, bytes, 1), none, none);
+}
+
+static bool is(const char *what)
+{
+    return strcmp(add_what, what) == 0;
+}
+
+/* Of four ranks or more; the tag is 99. */
+static void add(long rank)
+{
+    const int64_t cancelled[3] = {0, TI_NULL, TI_NULL};
+    const int32_t request[1] = {0};
+
+    if (is("unmatched")) { /* rank 1 sends, nobody receives */
+        send_to(1, 0, 0, -1, 100, rank, false);
+    } else if (is("starved")) { /* rank 0 receives, nobody sends */
+        send_to(1, 0, 0, -1, 100, rank, true);
+    } else if (is("truncated")) {
+        send_to(1, 0, 0, -1, 100, rank, false);
+        send_to(1, 0, 0, -1, 99, rank, true);
+    } else if (is("comm")) { /* rank 0 to rank 2, once among the even ranks */
+        send_to(0, 2, 2, 1, 100, rank, false);
+        send_to(0, 2, 0, 2, 100, rank, true);
+    } else if (is("wildcard")) { /* rank 2 sends what rank 0 has from rank 1 */
+        send_to(2, 0, 0, -2, 100, rank, false);
+        if (rank == 0)
+            event(1, TI_OP_RECV, 1, TI_M_P2P | TI_M_MATCH, ARGS(0, TI_ANY, TI_ANY, 100, 1, 1, 99),
+                  none, none);
+    } else if (is("order")) { /* rank 1 has a barrier, the others a broadcast */
+        if (rank == 1)
+            event(1, TI_OP_BARRIER, 1, TI_M_COMM, ARGS(0), none, none);
+        else
+            event(1, TI_OP_BCAST, 1, TI_M_COLL | TI_M_ROOT, ARGS(0, 8, 1, 0), none, none);
+    } else if (is("root")) {
+        event(1, TI_OP_BCAST, 1, TI_M_COLL | TI_M_ROOT, ARGS(0, 8, 1, rank == 3), none, none);
+    } else if (is("request")) {
+        if (rank == 1)
+            event(1, TI_OP_WAIT, 1, TI_M_REQ, ARGS(5), none, none);
+    } else if (is("leak")) { /* rank 1 never waits */
+        if (rank == 1)
+            event(1, TI_OP_ISEND, 1, TI_M_P2P | TI_M_REQ, ARGS(0, -1, 99, 100, 1, 0), none, none);
+        send_to(1, 0, 0, -1, 100, rank, true);
+    } else if (is("cancel")) {
+        if (rank != 1)
+            return;
+        event(1, TI_OP_IRECV, 1, TI_M_P2P | TI_M_REQ, ARGS(0, TI_ANY, 99, 100, 1, 0), none, none);
+        event(1, TI_OP_CANCEL, 1, TI_M_REQ, ARGS(0), none, none);
+        event(1, TI_OP_WAITALL, 1, 0, NULL, (struct ti_vec){request, 4, 1},
+              (struct ti_vec){cancelled, 8, 3});
+    } else if (is("pcontrol")) { /* rank 1 records what rank 0 does not */
+        if (rank == 0)
+            event(1, TI_OP_PCONTROL, 1, TI_M_LEVEL, ARGS(0), none, none);
+        send_to(1, 0, 0, -1, 100, rank, false);
+    }
+}
+
 static void events(long rank)
 {
     int *world = calloc((size_t)np, sizeof *world), *half = calloc((size_t)np, sizeof *half);
@@ -134,6 +199,7 @@ static void events(long rank)
         event(10, TI_OP_ALLTOALL, 2, TI_M_COLL | TI_M_BYTES2 | TI_M_ESIZE2, ARGS(0, 8, 4, 8, 4),
               none, none);
     }
+    add(rank);
     if (untraced) {
         uint32_t name = ti_writer_string(w, TI_STRING_CALL, "MPI_Put");
 
@@ -204,7 +270,7 @@ int main(int argc, char **argv)
         {"host-ranks", 1, NULL, 'H'}, {"counter", 1, NULL, 'C'},    {"change", 1, NULL, 'c'},
         {"noise", 1, NULL, 'N'},      {"end", 1, NULL, 'e'},        {"hold", 1, NULL, 'k'},
         {"as", 1, NULL, 'a'},         {"untraced", 0, NULL, 'u'},   {"plain", 0, NULL, 'p'},
-        {NULL, 0, NULL, 0},
+        {"add", 1, NULL, 'A'},        {NULL, 0, NULL, 0},
     };
     int id;
 
@@ -255,6 +321,9 @@ int main(int argc, char **argv)
             break;
         case 'p':
             plain = true;
+            break;
+        case 'A':
+            add_what = optarg;
             break;
         default:
             return 2;

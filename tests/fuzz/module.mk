@@ -2,9 +2,9 @@
 # check` runs the same targets over the corpus, without clang (cli/fuzz-corpus).
 FUZZ_CC      ?= clang
 FUZZ_SECONDS ?= 60
-fuzzers      := trace bundle
+fuzzers      := trace bundle check
 
-fuzz_src     := tests/fuzz/common.c $(formats_src) $(common_src)
+fuzz_src     := tests/fuzz/common.c $(check_src) $(formats_src) $(common_src)
 fuzz_flags   := -g -O1 -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all \
                 -fno-omit-frame-pointer
 test_programs += $(fuzzers:%=$(O)/tests/fuzz/replay-%)
@@ -13,7 +13,7 @@ define fuzzer
 $(O)/tests/fuzz/replay-$(1): $(call obj,tests/fuzz/replay.c tests/fuzz/fuzz-$(1).c $(fuzz_src))
 	@mkdir -p $$(@D)
 	$$(call say,LINK)$$(CC) $$(san_flags) $$(CFLAGS) $$(LDFLAGS) -o $$@ $$^ $$(pkg_libs) $$(LDLIBS)
-$(O)/tests/fuzz/fuzz-$(1): tests/fuzz/fuzz-$(1).c tests/fuzz/fuzz.h $(fuzz_src) $(wildcard formats/*.h)
+$(O)/tests/fuzz/fuzz-$(1): tests/fuzz/fuzz-$(1).c tests/fuzz/fuzz.h $(fuzz_src) $(wildcard formats/*.h check/*.h)
 	@mkdir -p $$(@D)
 	$$(call say,FUZZ)$$(FUZZ_CC) $$(filter-out -MMD -MP,$$(flags)) $$(filter-out -fsanitize=%,$$(tool_flags)) \
 	    $$(pkg_cflags) $$(fuzz_flags) -o $$@ $$(filter %.c,$$^) $$(pkg_libs)
@@ -23,8 +23,9 @@ fuzz-$(1): $(O)/tests/fuzz/fuzz-$(1)
 	@mkdir -p $(O)/tests/fuzz/$(1).corpus $(O)/tests/fuzz/$(1).found
 	$(O)/tests/fuzz/fuzz-$(1) -max_total_time=$$(FUZZ_SECONDS) -timeout=10 -rss_limit_mb=2048 \
 	    -max_len=16384 -print_final_stats=1 -artifact_prefix=$(O)/tests/fuzz/$(1).found/ \
-	    $(O)/tests/fuzz/$(1).corpus tests/fuzz/corpus/$(1)
+	    $(O)/tests/fuzz/$(1).corpus $(or $(fuzz_corpus_$(1)),tests/fuzz/corpus/$(1))
 endef
+fuzz_corpus_check := tests/fuzz/corpus/trace tests/fuzz/corpus/bundle
 $(foreach f,$(fuzzers),$(eval $(call fuzzer,$(f))))
 
 fuzz: $(fuzzers:%=fuzz-%)
