@@ -21,13 +21,13 @@ struct answer {
     struct ti_err err;
 };
 
-static void answer(const char *wanted, int fd)
+static void answer(const char *wanted, bool sum, int fd)
 {
     struct ti_counter counter;
     struct answer a;
 
     memset(&a, 0, sizeof a);
-    a.status = ti_counter_open(wanted, &counter, &a.err);
+    a.status = ti_counter_open(wanted, sum, &counter, &a.err);
     if (a.status == TI_OK) {
         memcpy(a.backend, counter.backend, sizeof a.backend);
         memcpy(a.event, counter.event, sizeof a.event);
@@ -38,7 +38,8 @@ static void answer(const char *wanted, int fd)
     _exit(0);
 }
 
-static ti_status try_counter(const char *wanted, struct ti_choice *out, struct ti_err *err)
+static ti_status try_counter(const char *wanted, bool sum, struct ti_choice *out,
+                             struct ti_err *err)
 {
     struct answer a;
     ssize_t got;
@@ -50,7 +51,7 @@ static ti_status try_counter(const char *wanted, struct ti_choice *out, struct t
     fflush(NULL);
     pid = fork();
     if (pid == 0)
-        answer(wanted, fd[1]);
+        answer(wanted, sum, fd[1]);
     close(fd[1]);
     got = pid < 0 ? -1 : read(fd[0], &a, sizeof a);
     close(fd[0]);
@@ -146,11 +147,11 @@ static ti_status choose_valgrind(const char *lib, struct ti_choice *out, struct 
     return TI_OK;
 }
 
-static ti_status choose_auto(const char *lib, struct ti_choice *out, struct ti_err *err)
+static ti_status choose_auto(bool sum, const char *lib, struct ti_choice *out, struct ti_err *err)
 {
     struct ti_err why = {"", ""}, why_not = {"", ""};
 
-    if (try_counter("papi", out, &why) == TI_OK)
+    if (try_counter("papi", sum, out, &why) == TI_OK)
         return TI_OK;
     if (choose_valgrind(lib, out, &why_not) == TI_OK) {
         snprintf(out->why, sizeof out->why, "%s", why.text);
@@ -162,12 +163,13 @@ static ti_status choose_auto(const char *lib, struct ti_choice *out, struct ti_e
     return TI_ERR_INPUT;
 }
 
-ti_status ti_choose(const char *wanted, const char *lib, struct ti_choice *out, struct ti_err *err)
+ti_status ti_choose(const char *wanted, bool sum, const char *lib, struct ti_choice *out,
+                    struct ti_err *err)
 {
     memset(out, 0, sizeof *out);
     if (strcmp(wanted, "auto") == 0)
-        return choose_auto(lib, out, err);
+        return choose_auto(sum, lib, out, err);
     if (strcmp(wanted, "valgrind") == 0)
         return choose_valgrind(lib, out, err);
-    return try_counter(wanted, out, err);
+    return try_counter(wanted, sum, out, err);
 }

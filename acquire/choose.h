@@ -20,10 +20,12 @@ struct ti_choice {
 };
 
 /*
- * `wanted` is the option's argument.  `lib` is the folder of our valgrind
+ * `wanted` is the option's argument.  `sum`: it must count for all threads of a
+ * process.  `lib` is the folder of our valgrind
  * tool, or NULL if there is none.  TI_ERR_USAGE for an unknown name,
  * TI_ERR_INPUT when it does not count here.
  */
-ti_status ti_choose(const char *wanted, const char *lib, struct ti_choice *out, struct ti_err *err);
+ti_status ti_choose(const char *wanted, bool sum, const char *lib, struct ti_choice *out,
+                    struct ti_err *err);
 
 #endif

@@ -100,8 +100,8 @@ ti_status ti_job_check(struct ti_job *j, struct ti_err *err)
     if (st == TI_OK && j->o->pin)
         st = ti_machine_pin(j->o->pin, &j->pin, &j->machine.cores, err);
     if (st == TI_OK)
-        st = ti_choose(j->o->counter, j->paths.valgrind[0] ? j->paths.valgrind : NULL, &j->choice,
-                       err);
+        st = ti_choose(j->o->counter, j->o->sum, j->paths.valgrind[0] ? j->paths.valgrind : NULL,
+                       &j->choice, err);
     if (st == TI_OK)
         st = draw_run_id(j->run_id, err);
     if (st != TI_OK)
@@ -167,6 +167,7 @@ static void trace_environment(const struct ti_job *j, struct ti_args *env)
         ti_args_addf(env, "LD_PRELOAD=%s", j->paths.library);
     ti_args_addf(env, "TIARA_TRACE_DIR=%s", j->dir.path);
     ti_args_addf(env, "TIARA_COUNTER=%s", j->choice.counter);
+    ti_args_addf(env, "TIARA_THREADS=%s", j->o->sum ? "sum" : "caller");
     ti_args_addf(env, "TIARA_RUN_ID=%s", j->run_id);
     /* Symbols bound at the first call would be counted in the burst before it. */
     if (!user_gives(&j->o->env, "LD_BIND_NOW"))
@@ -368,8 +369,8 @@ void ti_job_print(const struct ti_job *j, FILE *out)
     fprintf(out, "\n  memory    %s (%s, %s left for the system)\n",
             ti_plan_memory_text(&j->plan, text, sizeof text), j->machine.limited_by,
             ti_format_size(j->plan.reserve_bytes, size, sizeof size));
-    fprintf(out, "  counter   %s: %s, %s\n", j->choice.backend, j->choice.event,
-            j->choice.exact ? "exact" : "not exact");
+    fprintf(out, "  counter   %s: %s, %s%s\n", j->choice.backend, j->choice.event,
+            j->choice.exact ? "exact" : "not exact", j->o->sum ? ", of all threads" : "");
     fprintf(out, "  traces    %s", j->dir_name);
     if (room >= 0)
         fprintf(out, " (%s free)", ti_format_size(room, size, sizeof size));
@@ -411,8 +412,9 @@ json_t *ti_job_json(const struct ti_job *j)
         json_object_set_new(plan, "pin", ti_json_text(j->o->pin));
     json_object_set_new(json, "plan", plan);
     json_object_set_new(json, "counter",
-                        json_pack("{s:s, s:s, s:b, s:o}", "backend", j->choice.backend, "event",
-                                  j->choice.event, "exact", j->choice.exact, "asked",
+                        json_pack("{s:s, s:s, s:b, s:s, s:o}", "backend", j->choice.backend,
+                                  "event", j->choice.event, "exact", j->choice.exact, "threads",
+                                  j->o->sum ? "sum" : "caller", "asked",
                                   ti_json_text(j->o->counter)));
     json_object_set_new(json, "mpi",
                         json_pack("{s:s, s:s, s:o}", "name", "Open MPI", "version",

@@ -20,6 +20,7 @@ enum {
     OPT_FORCE,
     OPT_TIMEOUT,
     OPT_NO_PROGRESS,
+    OPT_THREADS,
 };
 
 static const struct ti_opt opts[] = {
@@ -28,6 +29,9 @@ static const struct ti_opt opts[] = {
     {'c', "counter", "NAME",
      "what bursts are counted with: auto, papi[:EVENT],\n"
      "valgrind or cputime [default: auto]"},
+    {OPT_THREADS, "threads", "WHOSE",
+     "caller: of the thread that calls MPI; or sum: of\n"
+     "all threads of a rank [default: caller]"},
     {'x', "env", "VAR[=VALUE]", "hand a variable on to the ranks, as in mpirun"},
     {OPT_MCA, "mca", "KEY VALUE", "a setting of Open MPI, as in mpirun"},
     {OPT_TIMEOUT, "timeout", "SEC", "end the run after SEC seconds [default: never]"},
@@ -88,13 +92,14 @@ static int take_env(struct ti_options *o, const char *var)
         return (int)ti_cli_usage(&ti_acquire_cli, "-x needs a variable, not '%s'", var);
     if (strncmp(var, "TIARA_", 6) == 0) {
         static const char *const ours[] = {"TIARA_TRACE_DIR", "TIARA_COUNTER", "TIARA_RUN_ID",
-                                           NULL};
+                                           "TIARA_THREADS", NULL};
         size_t len = strcspn(var, "=");
 
         for (int i = 0; ours[i]; i++)
             if (strlen(ours[i]) == len && strncmp(var, ours[i], len) == 0)
                 return (int)ti_cli_usage(&ti_acquire_cli,
-                                         "%s is set by ti-acquire; see --trace-dir and --counter",
+                                         "%s is set by ti-acquire; see --trace-dir, --counter and "
+                                         "--threads",
                                          ours[i]);
     }
     ti_args_add(&o->env, var);
@@ -116,6 +121,12 @@ static int take_option(struct ti_options *o, int argc, char **argv, int id, cons
     case 'c':
         o->counter = arg;
         return -1;
+    case OPT_THREADS:
+        o->sum = strcmp(arg, "sum") == 0;
+        return o->sum || strcmp(arg, "caller") == 0
+                   ? -1
+                   : (int)ti_cli_usage(&ti_acquire_cli, "--threads is caller or sum, not '%s'",
+                                       arg);
     case 'x':
         return take_env(o, arg);
     case OPT_MCA:

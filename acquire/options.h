@@ -11,6 +11,7 @@
 struct ti_options {
     int64_t np;
     const char *counter;
+    bool sum;              /* --threads sum */
     const char *trace_dir; /* NULL: NAME.NP.run */
     const char *output;    /* NULL: NAME.NP.tib */
     int64_t rank_bytes;    /* --mem-per-rank; 0: to be measured */

@@ -73,6 +73,7 @@ static json_t *counter(const struct ti_run *run)
     json_object_set(c, "backend", json_object_get(run->info, "counter"));
     json_object_set(c, "event", json_object_get(run->info, "event"));
     json_object_set(c, "unit", json_object_get(run->info, "unit"));
+    json_object_set(c, "threads", json_object_get(run->info, "threads"));
     json_object_set_new(c, "exact", json_boolean(run->exact));
     if (run->counters_differ)
         json_object_set_new(c, "mixed", json_true());

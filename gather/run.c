@@ -318,10 +318,10 @@ static json_t *json_text(const char *s)
 
 static void note_info(struct ti_run *run, const struct ti_reader *r)
 {
-    static const char *const common[] = {"application", "command", "counter",  "event",
-                                         "unit",        "exact",   "cpu",      "isa",
-                                         "tunables",    "mpi",     "language", "library"};
-    static const char *const counter[] = {"counter", "event", "unit"};
+    static const char *const common[] = {"application", "command", "counter", "event",    "unit",
+                                         "exact",       "cpu",     "isa",     "tunables", "mpi",
+                                         "language",    "library", "threads"};
+    static const char *const counter[] = {"counter", "event", "unit", "threads"};
 
     for (size_t i = 0; i < sizeof common / sizeof *common; i++) {
         const char *value = ti_reader_info(r, common[i]);

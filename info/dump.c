@@ -209,12 +209,24 @@ void info_line_free(struct info_line *line)
     *line = (struct info_line){0};
 }
 
+const char *info_end_text(const struct ti_reader *r, char *text, size_t bytes)
+{
+    const char *how = ti_end_text(ti_reader_end(r)), *why = ti_reader_info(r, "reason");
+
+    snprintf(text, bytes, "%s%s%s", how, why && *why ? ": " : "", why ? why : "");
+    for (char *p = text; *p; p++)
+        if ((unsigned char)*p < ' ' || *p == 127)
+            *p = '?';
+    return text;
+}
+
 static ti_status dump_rank(struct ti_source *s, int64_t rank, const struct info_style *style,
                            struct ti_err *err)
 {
     struct info_line line = {0};
     struct ti_reader *r;
     struct ti_event ev;
+    char end[1024];
     int more;
     ti_status st = ti_source_reader(s, rank, &r, err);
 
@@ -233,7 +245,7 @@ static ti_status dump_rank(struct ti_source *s, int64_t rank, const struct info_
         st = ti_err_errno(err, TI_ERR_IO, "cannot write to standard output");
     else if (ti_reader_end(r) != TI_END_COMPLETE) {
         ti_warn("rank %" PRId64 " is incomplete after %" PRIu64 " events: %s", rank,
-                ti_reader_events(r), ti_end_text(ti_reader_end(r)));
+                ti_reader_events(r), info_end_text(r, end, sizeof end));
         st = TI_ERR_PARTIAL;
     }
     ti_reader_close(r);

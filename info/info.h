@@ -33,6 +33,10 @@ void info_format_event(struct info_line *line, const struct ti_reader *r, const 
                        const struct info_style *style);
 void info_line_free(struct info_line *line);
 
+/* How the trace that was read to its end does end, and if the library said why,
+ * that, in `text`. */
+const char *info_end_text(const struct ti_reader *r, char *text, size_t bytes);
+
 /* All events of `rank`, or of every rank if it is -1.  TI_ERR_PARTIAL when a
  * trace was cut off. */
 ti_status info_dump(struct ti_source *s, int64_t rank, const struct info_style *style,

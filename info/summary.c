@@ -137,7 +137,7 @@ static void take_info(struct summary *sum, const json_t *m)
 {
     static const char *const as_is[] = {"application", "command", "run_id", "cpu",
                                         "isa",         "mpi",     "missing"};
-    static const char *const of_counter[] = {"event", "unit", "exact", "mixed"};
+    static const char *const of_counter[] = {"event", "unit", "threads", "exact", "mixed"};
     const json_t *counter = json_object_get(m, "counter");
     const json_t *nodes = json_object_get(m, "nodes");
 
@@ -188,9 +188,9 @@ static void note_node(struct summary *sum, const char *host)
 
 static void note_info(struct summary *sum, const struct ti_reader *r)
 {
-    static const char *const keys[] = {"application", "command", "counter", "event",
-                                       "unit",        "cpu",     "isa",     "mpi"};
-    static const char *const counter[] = {"counter", "event", "unit"};
+    static const char *const keys[] = {"application", "command", "counter", "event", "unit",
+                                       "threads",     "cpu",     "isa",     "mpi"};
+    static const char *const counter[] = {"counter", "event", "unit", "threads"};
     char hex[2 * TI_RUN_ID_BYTES + 1];
     const json_t *exact = json_object_get(sum->info, "exact");
     bool is_exact = ti_info_yes(ti_reader_info(r, "exact"));
@@ -390,7 +390,7 @@ static void line(const char *what, const char *value)
 static void print_counter(const struct summary *sum)
 {
     const char *name = info_text(sum, "counter"), *event = info_text(sum, "event");
-    const char *unit = info_text(sum, "unit");
+    const char *unit = info_text(sum, "unit"), *threads = info_text(sum, "threads");
 
     if (!name)
         return;
@@ -400,6 +400,8 @@ static void print_counter(const struct summary *sum)
     put_clean(event);
     printf("%s", unit ? ", in " : "");
     put_clean(unit);
+    if (threads && strcmp(threads, "sum") == 0)
+        printf(" of all threads");
     printf(", %s%s\n", json_is_true(json_object_get(sum->info, "exact")) ? "exact" : "not exact",
            json_is_true(json_object_get(sum->info, "mixed")) ? "; NOT THE SAME ON ALL RANKS" : "");
 }
@@ -643,8 +645,8 @@ static json_t *json_bad(const struct summary *sum)
 static void print_json(const struct summary *sum, const int64_t *missing, int64_t nmissing)
 {
     static const char *const keys[] = {"run_id", "application", "command", "counter",
-                                       "event",  "unit",        "exact",   "mixed",
-                                       "cpu",    "isa",         "mpi"};
+                                       "event",  "unit",        "threads", "exact",
+                                       "mixed",  "cpu",         "isa",     "mpi"};
     json_t *out = json_object(), *ranks = json_object(), *lack = json_array();
     json_t *untraced = json_object(), *bad = json_bad(sum);
 

@@ -79,6 +79,7 @@ static void check_totals(struct verify *v, int64_t rank, const struct ti_reader 
     const json_t *entry = v->entry ? v->entry[rank] : NULL;
     ti_status was = v->st;
     struct ti_err why;
+    char end[1024];
 
     v->st = TI_OK;
     if (ti_scan_end(&v->scan, r, &why) != TI_OK) {
@@ -88,7 +89,7 @@ static void check_totals(struct verify *v, int64_t rank, const struct ti_reader 
             check_entry(v, rank, entry, &v->scan);
         if (v->scan.end != TI_END_COMPLETE)
             problem(v, rank, TI_ERR_PARTIAL, "incomplete after %" PRIu64 " events: %s",
-                    v->scan.events, ti_end_text(v->scan.end));
+                    v->scan.events, info_end_text(r, end, sizeof end));
     }
     v->ranks += v->st == TI_OK;
     v->st = v->st > was ? v->st : was;

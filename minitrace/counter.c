@@ -9,14 +9,14 @@
 
 const volatile uint64_t ti__counter_no_word = 0;
 
-static ti_status open_auto(struct ti_counter *out, struct ti_err *err)
+static ti_status open_auto(bool sum, struct ti_counter *out, struct ti_err *err)
 {
     struct ti_err why = {"", ""};
     ti_status st;
 
     if (ti__counter_under_ticount())
-        return ti__counter_open_valgrind(out, err);
-    if (ti__counter_open_papi(TI__PAPI_DEFAULT, out, &why) == TI_OK)
+        return ti__counter_open_valgrind(sum, out, err);
+    if (ti__counter_open_papi(TI__PAPI_DEFAULT, sum, out, &why) == TI_OK)
         return TI_OK;
     st =
         ti_err_set(err, TI_ERR_INPUT,
@@ -28,29 +28,30 @@ static ti_status open_auto(struct ti_counter *out, struct ti_err *err)
     return st;
 }
 
-static ti_status open_choice(const char *choice, struct ti_counter *out, struct ti_err *err)
+static ti_status open_choice(const char *choice, bool sum, struct ti_counter *out,
+                             struct ti_err *err)
 {
     ti_status st;
 
     if (strcmp(choice, "auto") == 0)
-        return open_auto(out, err);
+        return open_auto(sum, out, err);
     if (strcmp(choice, "papi") == 0)
-        return ti__counter_open_papi(TI__PAPI_DEFAULT, out, err);
+        return ti__counter_open_papi(TI__PAPI_DEFAULT, sum, out, err);
     if (strncmp(choice, "papi:", 5) == 0)
-        return ti__counter_open_papi(choice + 5, out, err);
+        return ti__counter_open_papi(choice + 5, sum, out, err);
     if (strcmp(choice, "valgrind") == 0)
-        return ti__counter_open_valgrind(out, err);
+        return ti__counter_open_valgrind(sum, out, err);
     if (strcmp(choice, "cputime") == 0)
-        return ti__counter_open_cputime(out, err);
+        return ti__counter_open_cputime(sum, out, err);
     st = ti_err_set(err, TI_ERR_USAGE, "unknown counter '%s'", choice);
     ti_err_hint(err, "choose %s", CHOICES);
     return st;
 }
 
-ti_status ti_counter_open(const char *choice, struct ti_counter *out, struct ti_err *err)
+ti_status ti_counter_open(const char *choice, bool sum, struct ti_counter *out, struct ti_err *err)
 {
     int saved = errno;
-    ti_status st = open_choice(choice, out, err);
+    ti_status st = open_choice(choice, sum, out, err);
 
     errno = saved;
     return st;

@@ -34,6 +34,8 @@ struct ti_counter {
     char event[64];   /* "PAPI_TOT_INS", "guest instructions", ... */
     char unit[16];    /* "instructions", "nanoseconds", or "events" (PAPI's others) */
     bool exact;       /* same work, same count */
+    bool sum;         /* for what all threads do, see ti_counter_open() */
+    bool from_start;  /* a thread's count is 0 when it starts, not when it first reads */
 
     /*
      * How to read it.  `word` is never NULL.  If `read` is NULL, *word is the
@@ -42,6 +44,10 @@ struct ti_counter {
      */
     const volatile uint64_t *word;
     uint64_t (*read)(void);
+
+    /* If `sum`: the count of all other threads of the process; NULL if what is
+     * read above has theirs in it and cannot tell them apart. */
+    uint64_t (*others)(void);
 };
 
 /*
@@ -50,13 +56,17 @@ struct ti_counter {
  *   choice  "auto", "papi", "papi:EVENT", "valgrind" or "cputime"; EVENT is
  *           PAPI's name of it, such as "perf::TASK-CLOCK" or
  *           "sde:::library::EVENT", of up to 63 characters
+ *   sum     count what all threads of the process do, not the calling one
+ *           alone.  With PAPI these are the thread that opens, and what it and
+ *           its descendants start from then on; it alone may read.
  *   *out    set on success only
  *   err     why not, and as a hint what to do instead
  *
  * Returns TI_OK, TI_ERR_USAGE for an unknown choice, or TI_ERR_INPUT when that
- * counter does not count here.  Writes nothing anywhere; leaves errno alone.
+ * counter does not count here, or not for all threads.  Writes nothing anywhere; leaves errno
+ * alone.
  */
-ti_status ti_counter_open(const char *choice, struct ti_counter *out, struct ti_err *err);
+ti_status ti_counter_open(const char *choice, bool sum, struct ti_counter *out, struct ti_err *err);
 
 /* Stop counting in the calling thread, release what ti_counter_open() took for
  * it, and clear *counter.  Leaves errno alone. */

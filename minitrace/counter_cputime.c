@@ -1,5 +1,6 @@
 /* The thread's CPU time: works everywhere, and is an estimate everywhere. */
 #include <errno.h>
+#include <string.h>
 #include <time.h>
 
 #include "minitrace/counter_impl.h"
@@ -12,7 +13,16 @@ static uint64_t cputime_read(void)
     return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
 }
 
-ti_status ti__counter_open_cputime(struct ti_counter *out, struct ti_err *err)
+/* The process's time has that of threads that ended in it. */
+static uint64_t cputime_others(void)
+{
+    struct timespec ts = {0, 0};
+
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &ts);
+    return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec - cputime_read();
+}
+
+ti_status ti__counter_open_cputime(bool sum, struct ti_counter *out, struct ti_err *err)
 {
     struct timespec ts;
 
@@ -20,11 +30,14 @@ ti_status ti__counter_open_cputime(struct ti_counter *out, struct ti_err *err)
         return ti_err_errno(err, TI_ERR_INPUT, "cannot read the thread's CPU time");
     *out = (struct ti_counter){
         .backend = "cputime",
-        .event = "CLOCK_THREAD_CPUTIME_ID",
         .unit = "nanoseconds",
         .exact = false,
+        .from_start = true,
         .word = &ti__counter_no_word,
         .read = cputime_read,
+        .sum = sum,
+        .others = sum ? cputime_others : NULL,
     };
+    strcpy(out->event, sum ? "CLOCK_PROCESS_CPUTIME_ID" : "CLOCK_THREAD_CPUTIME_ID");
     return TI_OK;
 }

@@ -14,9 +14,10 @@
 /* What PAPI counts when the choice names no event. */
 #define TI__PAPI_DEFAULT "PAPI_TOT_INS"
 
-ti_status ti__counter_open_valgrind(struct ti_counter *out, struct ti_err *err);
-ti_status ti__counter_open_papi(const char *event, struct ti_counter *out, struct ti_err *err);
-ti_status ti__counter_open_cputime(struct ti_counter *out, struct ti_err *err);
+ti_status ti__counter_open_valgrind(bool sum, struct ti_counter *out, struct ti_err *err);
+ti_status ti__counter_open_papi(const char *event, bool sum, struct ti_counter *out,
+                                struct ti_err *err);
+ti_status ti__counter_open_cputime(bool sum, struct ti_counter *out, struct ti_err *err);
 
 /* Stop the calling thread's PAPI counter. */
 void ti__counter_close_papi(void);

@@ -37,6 +37,10 @@
     X(PAPI_strerror)                                                                               \
     X(PAPI_num_components)                                                                         \
     X(PAPI_get_component_info)                                                                     \
+    X(PAPI_event_name_to_code)                                                                     \
+    X(PAPI_get_event_component)                                                                    \
+    X(PAPI_assign_eventset_component)                                                              \
+    X(PAPI_set_opt)                                                                                \
     X(PAPI_create_eventset)                                                                        \
     X(PAPI_add_named_event)                                                                        \
     X(PAPI_start)                                                                                  \
@@ -60,6 +64,7 @@ static _Thread_local struct {
 } mine __attribute__((tls_model("initial-exec")));
 
 static char event_name[64];
+static bool inherited; /* by the threads that a counting thread starts */
 static pthread_key_t at_thread_exit;
 static bool have_key;
 
@@ -140,6 +145,28 @@ static void thread_exits(void *unused)
     papi.PAPI_unregister_thread();
 }
 
+/* Before its event is added, tell the calling thread's set to count for threads
+ * to come as well.  PAPI wants to know for which component. */
+static int inherit(const char **call)
+{
+    PAPI_option_t option;
+    int code, rc;
+
+    *call = "PAPI_event_name_to_code";
+    rc = papi.PAPI_event_name_to_code(event_name, &code);
+    if (rc != PAPI_OK)
+        return rc;
+    *call = "PAPI_assign_eventset_component";
+    rc = papi.PAPI_assign_eventset_component(mine.set, papi.PAPI_get_event_component(code));
+    if (rc != PAPI_OK)
+        return rc;
+    memset(&option, 0, sizeof option);
+    option.inherit.eventset = mine.set;
+    option.inherit.inherit = PAPI_INHERIT_ALL;
+    *call = "PAPI_set_opt(PAPI_INHERIT)";
+    return papi.PAPI_set_opt(PAPI_INHERIT, &option);
+}
+
 /* Returns PAPI_OK or PAPI's error, and in *call what failed. */
 static int start_mine(const char **call)
 {
@@ -151,8 +178,11 @@ static int start_mine(const char **call)
     rc = papi.PAPI_create_eventset(&mine.set);
     if (rc != PAPI_OK)
         return rc;
-    *call = "PAPI_add_named_event";
-    rc = papi.PAPI_add_named_event(mine.set, event_name);
+    rc = inherited ? inherit(call) : PAPI_OK;
+    if (rc == PAPI_OK) {
+        *call = "PAPI_add_named_event";
+        rc = papi.PAPI_add_named_event(mine.set, event_name);
+    }
     if (rc == PAPI_OK) {
         *call = "PAPI_start";
         rc = papi.PAPI_start(mine.set);
@@ -264,13 +294,54 @@ static ti_status refuse(struct ti_err *err, const char *call, int rc)
     return TI_ERR_INPUT;
 }
 
+static ti_status refuse_sum(struct ti_err *err, const char *why)
+{
+    ti_err_set(err, TI_ERR_INPUT, "PAPI does not count '%s' for all threads here: %s", event_name,
+               why);
+    ti_err_hint(err, "count with valgrind, or the calling thread only");
+    return TI_ERR_INPUT;
+}
+
+static void *work_in_thread(void *unused)
+{
+    work();
+    return unused;
+}
+
+/* Does it count what a thread does that is started now?  `alone` is how much the
+ * same work was here. */
+static ti_status probe_sum(long long alone, struct ti_err *err)
+{
+    long long before = 0, after = 0;
+    pthread_t thread;
+    int rc = papi.PAPI_read(mine.set, &before);
+
+    if (pthread_create(&thread, NULL, work_in_thread, NULL) == 0)
+        pthread_join(thread, NULL);
+    if (rc == PAPI_OK)
+        rc = papi.PAPI_read(mine.set, &after);
+    if (rc == PAPI_OK && after - before >= alone / 2)
+        return TI_OK;
+    stop_mine();
+    return refuse_sum(err, "what a second thread did was not counted");
+}
+
 static ti_status probe(bool instructions, struct ti_err *err)
 {
-    const char *call;
+    const char *call, *again;
+    char why[128];
     long long before = 0;
     long long after = 0;
     int rc = start_mine(&call);
 
+    if (rc != PAPI_OK && inherited) {
+        inherited = false; /* is it that? */
+        if (start_mine(&again) == PAPI_OK) {
+            stop_mine();
+            snprintf(why, sizeof why, "%s: %s", call, papi.PAPI_strerror(rc));
+            return refuse_sum(err, why);
+        }
+    }
     if (rc != PAPI_OK)
         return refuse(err, call, rc);
     call = "PAPI_read";
@@ -279,7 +350,7 @@ static ti_status probe(bool instructions, struct ti_err *err)
     if (rc == PAPI_OK)
         rc = papi.PAPI_read(mine.set, &after);
     if (rc == PAPI_OK && after != before && (!instructions || after - before >= LOOP))
-        return TI_OK;
+        return inherited ? probe_sum(after - before, err) : TI_OK;
     stop_mine();
     if (rc != PAPI_OK)
         return refuse(err, call, rc);
@@ -290,7 +361,8 @@ static ti_status probe(bool instructions, struct ti_err *err)
     return TI_ERR_INPUT;
 }
 
-ti_status ti__counter_open_papi(const char *event, struct ti_counter *out, struct ti_err *err)
+ti_status ti__counter_open_papi(const char *event, bool sum, struct ti_counter *out,
+                                struct ti_err *err)
 {
     bool instructions = strcmp(event, TI__PAPI_DEFAULT) == 0;
     size_t len = strlen(event);
@@ -308,6 +380,7 @@ ti_status ti__counter_open_papi(const char *event, struct ti_counter *out, struc
     if (st != TI_OK)
         return st;
     memcpy(event_name, event, len + 1);
+    inherited = sum;
     st = probe(instructions, err);
     if (st != TI_OK) {
         mine.state = SET_NONE;
@@ -320,6 +393,7 @@ ti_status ti__counter_open_papi(const char *event, struct ti_counter *out, struc
         .exact = instructions,
         .word = &ti__counter_no_word,
         .read = papi_read,
+        .sum = sum,
     };
     memcpy(out->event, event, len + 1);
     strcpy(out->unit, instructions ? "instructions" : "events");
@@ -333,8 +407,10 @@ void ti__counter_close_papi(void)
 
 #else
 
-ti_status ti__counter_open_papi(const char *event, struct ti_counter *out, struct ti_err *err)
+ti_status ti__counter_open_papi(const char *event, bool sum, struct ti_counter *out,
+                                struct ti_err *err)
 {
+    (void)sum;
     (void)out;
     ti_err_set(err, TI_ERR_INPUT, "cannot count '%s': built without PAPI", event);
     ti_err_hint(err, "install PAPI with its headers, then build again");

@@ -46,7 +46,14 @@ bool ti__counter_under_ticount(void)
     return ticount_word() != NULL;
 }
 
-ti_status ti__counter_open_valgrind(struct ti_counter *out, struct ti_err *err)
+static const volatile uint64_t *words;
+
+static uint64_t others(void)
+{
+    return words[1];
+}
+
+ti_status ti__counter_open_valgrind(bool sum, struct ti_counter *out, struct ti_err *err)
 {
     const volatile uint64_t *word = ticount_word();
 
@@ -68,8 +75,12 @@ ti_status ti__counter_open_valgrind(struct ti_counter *out, struct ti_err *err)
         .event = "guest instructions",
         .unit = "instructions",
         .exact = true,
+        .from_start = true,
         .word = word,
         .read = NULL,
+        .sum = sum,
+        .others = sum ? others : NULL,
     };
+    words = word;
     return TI_OK;
 }

@@ -9,35 +9,138 @@ static const volatile uint64_t no_word;
 struct ti_state ti_state;
 const volatile uint64_t *ti_now_word = &no_word;
 
+/*
+ * Threads.
+ *
+ * One thread at a time holds ti_state, and with it tables and writer.  Which one
+ * may, the thread level says that the application has promised to keep to:
+ *
+ *   single, funneled   the thread that called MPI_Init
+ *   serialized         any, one at a time: a call takes hold and lets go, which
+ *                      fails while another thread is inside a call
+ *   multiple           the thread that called MPI_Init
+ *
+ * A recorded call of a thread that may not, or cannot, passes through and clears
+ * `go`, and touches nothing else: the holder may be in the middle of a call.  The
+ * next one to hold finds that out and ends the recording, since what threads do
+ * at once has no order but that of time.
+ *
+ * `noted` calls, of which MPI allows some in any thread at any time, are nothing
+ * to the trace but instructions to be taken out of a burst.  So they never need
+ * to hold, and never disturb who does.
+ *
+ * Volumes: with each thread its own, the account below is a thread's while it
+ * does not hold.  With those of all threads summed up, there is one account.
+ */
+struct thread {
+    bool plain; /* may take the short way through ti_enter() */
+    bool first; /* called MPI_Init */
+    bool known; /* its account is good */
+
+    struct ti_inside apart; /* in a noted call, without holding */
+    uint64_t apart_since;
+
+    uint64_t last, burst, since_poll; /* as in ti_state */
+    bool polling;
+};
+
 /* initial-exec: no call hides in an access, not even the first */
-static _Thread_local __attribute__((tls_model("initial-exec"))) struct {
-    bool ours;   /* the thread that called MPI_Init */
-    bool inside; /* a call of it is being recorded */
-} thread;
+static _Thread_local __attribute__((tls_model("initial-exec"))) struct thread thread;
 
-void ti_thread_is_ours(bool ours)
+/* The thread that holds a shared ti_state; atomic. */
+static struct thread *holder;
+
+static bool is_active(void)
 {
-    thread.ours = ours;
+    return __atomic_load_n(&ti_state.active, __ATOMIC_ACQUIRE);
 }
 
-bool ti_thread_ours(void)
+static bool holds(const struct thread *me)
 {
-    return thread.ours;
+    if (!ti_state.shared)
+        return me->first;
+    return __atomic_load_n(&holder, __ATOMIC_RELAXED) == me;
 }
 
-/* Our thread may be in the middle of a call: it gives up by itself, at its next
- * event or at the end. */
-static __attribute__((noinline)) void intrude(void)
+static bool take_hold(struct thread *me)
 {
-    __atomic_store_n(&ti_state.intruded, true, __ATOMIC_RELAXED);
+    struct thread *nobody = NULL;
+
+    if (!ti_state.shared || !__atomic_compare_exchange_n(&holder, &nobody, me, false,
+                                                         __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+        return false;
+    if (ti_state.counter.sum)
+        return true;
+    ti_state.last = me->last;
+    ti_state.burst = me->burst;
+    ti_state.since_poll = me->since_poll;
+    ti_state.polling = me->polling;
+    return true;
+}
+
+static void let_go(struct thread *me)
+{
+    if (!ti_state.shared)
+        return;
+    if (!ti_state.counter.sum) {
+        me->burst = ti_state.burst;
+        me->since_poll = ti_state.since_poll;
+        me->polling = ti_state.polling;
+    }
+    __atomic_store_n(&holder, NULL, __ATOMIC_RELEASE);
+}
+
+void ti_threads_begin(int level)
+{
+    ti_state.level = level;
+    ti_state.shared =
+        level == MPI_THREAD_SERIALIZED && !(ti_state.counter.sum && !ti_state.counter.others);
+    ti_state.special = ti_state.shared || ti_state.counter.sum;
+    thread.first = true;
+    thread.known = true;
+    thread.plain = !ti_state.special;
+    __atomic_store_n(&ti_now_word, ti_state.counter.word, __ATOMIC_RELAXED);
+    __atomic_store_n(&ti_state.go, true, __ATOMIC_RELAXED);
+    __atomic_store_n(&ti_state.active, true, __ATOMIC_RELEASE);
+}
+
+bool ti_thread_may_end(void)
+{
+    return holds(&thread) || take_hold(&thread);
+}
+
+static const char *why_intruded(void)
+{
+    if (ti_state.level == MPI_THREAD_MULTIPLE)
+        return "a second thread calls MPI, and what threads do at once (MPI_THREAD_MULTIPLE) has "
+               "no order but that of time";
+    if (ti_state.shared)
+        return "a second thread called MPI while one was in a call, against the rules of "
+               "MPI_THREAD_SERIALIZED";
+    if (ti_state.level == MPI_THREAD_SERIALIZED)
+        return "a second thread calls MPI, and this counter sums up threads for the one that "
+               "called MPI_Init only";
+    return "a second thread calls MPI, against the rules of MPI_THREAD_SINGLE and "
+           "MPI_THREAD_FUNNELED, one of which the application asked for";
 }
 
 bool ti_intruded(void)
 {
-    if (__builtin_expect(!__atomic_load_n(&ti_state.intruded, __ATOMIC_RELAXED), 1))
+    if (__builtin_expect(__atomic_load_n(&ti_state.go, __ATOMIC_RELAXED), 1))
         return false;
-    ti_give_up("MPI is called from a second thread, which this version does not trace");
+    ti_give_up("%s", why_intruded());
     return true;
+}
+
+/* A call of a thread that does not hold. */
+static void intrude(unsigned op)
+{
+    enum ti_phase phase = __atomic_load_n(&ti_state.inside.phase, __ATOMIC_RELAXED);
+
+    __atomic_store_n(&ti_state.go, false, __ATOMIC_RELAXED);
+    /* when one finalizes, no other thread is in a call or will ever be */
+    if (op == TI_OP_FINALIZE && !ti_state.shared && phase == TI_OUTSIDE)
+        ti_intruded();
 }
 
 static bool is_poll(unsigned op)
@@ -93,44 +196,189 @@ void ti_rec_poll(struct ti_call *c)
     ti_poll_failed();
 }
 
-static struct ti_call current; /* one thread, one call at a time */
+static struct ti_call current; /* there is one holder, in one call */
 
 const struct ti_call *ti_current(void)
 {
     return &current;
 }
 
-struct ti_call *ti_enter(uint64_t now, unsigned op, enum ti_binding binding, const void *site)
+static inline uint64_t own_count(void)
 {
-    uint64_t delta;
+    return ti_state.counter.read ? ti_state.counter.read() : *ti_now_word;
+}
 
-    if (__builtin_expect(!ti_state.active || thread.inside, 0))
-        return NULL;
-    if (__builtin_expect(!thread.ours, 0)) {
-        intrude();
-        return NULL;
-    }
-    if (ti_state.counter.read)
-        now = ti_state.counter.read();
-    thread.inside = true;
-    delta = now - ti_state.last;
-    if (__builtin_expect(delta >= ti_state.calibration, 1)) {
-        delta -= ti_state.calibration;
-    } else {
-        delta = 0;
-        ti_state.negative++;
-    }
-    count(delta, op);
-    current.site = site;
+static inline uint64_t since(uint64_t last, uint64_t now)
+{
+    if (__builtin_expect(now - last >= ti_state.calibration, 1))
+        return now - last - ti_state.calibration;
+    ti_state.negative++;
+    return 0;
+}
+
+/* The calling thread holds, and its call is to be recorded. */
+static inline struct ti_call *enter(uint64_t now, unsigned op, enum ti_binding binding,
+                                    const void *site, const void *frame)
+{
+    ti_state.inside.phase = TI_INSIDE;
+    ti_state.inside.frame = frame;
+    count(since(ti_state.last, now), op);
+    current.site = ti_state.inside.site = site;
     current.op = (uint16_t)op;
     current.binding = (uint8_t)binding;
     return &current;
 }
 
+/*
+ * Is a call at `frame` made inside the one that the thread was last seen in?  If
+ * that one was left by longjmp() or an exception, from an error handler for
+ * instance, its frame is gone: the new one is where it was or behind it, or
+ * where its return address was is something else.  What escapes this (a frame
+ * that lies over the old one and has not written there yet) is counted as
+ * nested, see left().
+ */
+static bool is_nested(const struct ti_inside *in, const void *frame)
+{
+    if ((uintptr_t)frame >= (uintptr_t)in->frame)
+        return false;
+#ifdef __x86_64__
+    return ((const void *const volatile *)in->frame)[-1] == in->site;
+#else
+    return true;
+#endif
+}
+
+/* The call that the holder was in was left.  False if calls that it made since
+ * were taken for nested ones. */
+static bool left(unsigned op)
+{
+    bool nested = ti_state.inside.phase == TI_NESTED;
+
+    ti_state.inside.phase = TI_OUTSIDE;
+    if (op == TI_OP_ABORT) /* by an error handler, most likely */
+        return true;
+    ti_state.abandoned++;
+    if (nested)
+        ti_give_up("an MPI call was left by longjmp() or an exception, and calls since then may "
+                   "be missing");
+    return !nested;
+}
+
+/* What the thread executes in this noted call is taken out, and that is all. */
+static struct ti_call *enter_apart(struct thread *me, uint64_t now, const void *site,
+                                   const void *frame)
+{
+    static struct ti_call nobody_reads_it;
+
+    if (!ti_state.special || (ti_state.counter.sum && !ti_state.counter.others))
+        return NULL;
+    if (ti_state.counter.read)
+        now = ti_state.counter.read();
+    if (!me->known && !ti_state.counter.from_start)
+        me->last = now;
+    me->known = true;
+    if (now - me->last > ti_state.calibration)
+        *(me->polling ? &me->since_poll : &me->burst) += now - me->last - ti_state.calibration;
+    me->apart = (struct ti_inside){TI_INSIDE, frame, site};
+    me->apart_since = now;
+    return &nobody_reads_it;
+}
+
+static void leave_apart(struct thread *me)
+{
+    me->apart.phase = TI_OUTSIDE;
+    me->last = own_count();
+    __atomic_fetch_add(&ti_state.excluded, me->last - me->apart_since, __ATOMIC_RELAXED);
+}
+
+/* For a sum: what the other threads have done.  They go on while this one is in
+ * a call, so it is asked on entry only: what they do meanwhile counts in the next
+ * burst. */
+static uint64_t others_count(void)
+{
+    uint64_t others = ti_state.counter.others ? ti_state.counter.others() : 0;
+
+    ti_state.others = others - __atomic_load_n(&ti_state.excluded, __ATOMIC_RELAXED);
+    return ti_state.others;
+}
+
+/* The long way in: another thread's call, or one inside another, or after the
+ * end, or in a process whose threads share ti_state or add up their volumes. */
+static __attribute__((noinline)) struct ti_call *enter_the_long_way(uint64_t now, unsigned op,
+                                                                    enum ti_binding binding,
+                                                                    const void *site,
+                                                                    const void *frame)
+{
+    struct thread *me = &thread;
+    bool abandoned;
+
+    if (!is_active() || (me->apart.phase != TI_OUTSIDE && is_nested(&me->apart, frame)))
+        return NULL;
+    me->apart.phase = TI_OUTSIDE;
+    abandoned = holds(me) && ti_state.inside.phase != TI_OUTSIDE;
+    if (abandoned && op != TI_OP_FINALIZE && op != TI_OP_ABORT &&
+        is_nested(&ti_state.inside, frame)) {
+        if (op != TI_OP_NOTED)
+            ti_state.inside.phase = TI_NESTED;
+        return NULL;
+    }
+    if (!holds(me) && op == TI_OP_NOTED)
+        return enter_apart(me, now, site, frame);
+    if (!holds(me) && !take_hold(me)) {
+        intrude(op);
+        return NULL;
+    }
+    if (!is_active() || ti_intruded() || (abandoned && !left(op))) {
+        let_go(me);
+        return NULL;
+    }
+    if (ti_state.counter.read)
+        now = ti_state.counter.read();
+    if (ti_state.counter.sum)
+        now += others_count();
+    if (abandoned || (!me->known && !ti_state.counter.from_start && !ti_state.counter.sum))
+        ti_state.last = now - ti_state.calibration;
+    me->known = true;
+    return enter(now, op, binding, site, frame);
+}
+
+struct ti_call *ti_enter(uint64_t now, unsigned op, enum ti_binding binding, const void *site,
+                         const void *frame)
+{
+    if (__builtin_expect(!thread.plain || ti_state.inside.phase != TI_OUTSIDE ||
+                             !__atomic_load_n(&ti_state.go, __ATOMIC_RELAXED),
+                         0))
+        return enter_the_long_way(now, op, binding, site, frame);
+    if (ti_state.counter.read)
+        now = ti_state.counter.read();
+    return enter(now, op, binding, site, frame);
+}
+
+static __attribute__((noinline)) int leave_the_long_way(int rc)
+{
+    struct thread *me = &thread;
+
+    if (me->apart.phase != TI_OUTSIDE) {
+        leave_apart(me);
+        return rc;
+    }
+    ti_state.inside.phase = TI_OUTSIDE;
+    if (ti_state.counter.sum) {
+        ti_state.last = own_count() + ti_state.others;
+        let_go(me);
+    } else {
+        let_go(me);
+        me->last = own_count();
+    }
+    return rc;
+}
+
 int ti_leave(int rc)
 {
-    thread.inside = false;
-    ti_state.last = ti_state.counter.read ? ti_state.counter.read() : *ti_now_word;
+    if (__builtin_expect(ti_state.special, 0))
+        return leave_the_long_way(rc);
+    ti_state.inside.phase = TI_OUTSIDE;
+    ti_state.last = own_count();
     return rc;
 }
 
@@ -141,7 +389,7 @@ void ti_emit(const struct ti_call *c, struct ti_event *ev, bool always)
     ev->op = c->op;
     ev->volume = ti_state.stopped ? 0 : ti_state.burst;
     ti_state.burst = 0;
-    if (!ti_state.active || ti_intruded() || (ti_state.stopped && !always))
+    if (!ti_state.active || (ti_state.stopped && !always))
         return;
     ev->site = ti_site(c->site);
     ti_writer_event(ti_state.writer, ev);

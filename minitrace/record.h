@@ -23,7 +23,7 @@
  *
  * TI_ENTER is NULL when the call is to be passed through untouched: an MPI
  * function called from inside another, or before MPI_Init or after
- * MPI_Finalize.  It is a call even while MPI_Pcontrol(0) holds, since requests and
+ * MPI_Finalize, or by a thread that is not recorded (record.c).  It is a call even while MPI_Pcontrol(0) holds, since requests and
  * communicators must be followed; the recorders know.
  *
  * Families (the table's first column):
@@ -130,16 +130,25 @@ struct ti_call {
  * Enter.  `word` is read first of all, so that nothing of the library is in the
  * burst where a plain load reads the counter.
  *
- * Gives the calling thread's one struct ti_call, valid until ti_leave(), or NULL
+ * Gives the one struct ti_call, the calling thread's until ti_leave(), or NULL
  * to pass through, with nothing to leave.  It is not on the shim's stack since a
  * local variable whose address is known elsewhere keeps compilers from making
  * ti_leave() a jump.
  */
 #define TI_ENTER(operation, lang) \
-    ti_enter(*ti_now_word, (operation), (lang), __builtin_return_address(0))
+    ti_enter(*ti_now_word, (operation), (lang), __builtin_return_address(0), TI_FRAME())
+
+/* The address behind the shim's stack frame, by which a call made inside another
+ * is told from one made after the other was left by longjmp(). */
+#ifdef __clang__
+#define TI_FRAME() ((const char *)__builtin_frame_address(0) + 2 * sizeof(void *))
+#else
+#define TI_FRAME() __builtin_dwarf_cfa()
+#endif
 
 extern const volatile uint64_t *ti_now_word __attribute__((visibility("hidden")));
-struct ti_call *ti_enter(uint64_t now, unsigned op, enum ti_binding binding, const void *site);
+struct ti_call *ti_enter(uint64_t now, unsigned op, enum ti_binding binding, const void *site,
+                         const void *frame);
 
 /* Leave: the last thing a shim does; gives back `rc` so that the compiler can
  * make it a jump and the burst starts at the same distance in every shim. */

@@ -4,6 +4,7 @@
  * Environment (man tiara-minitrace):
  *   TIARA_TRACE_DIR  where the rank files go [tiara.run in the current directory]
  *   TIARA_COUNTER    auto, papi[:EVENT], valgrind, cputime [auto]
+ *   TIARA_THREADS    caller, sum [caller]: whose work a burst is
  *   TIARA_RUN_ID     32 hexadecimal digits that the files of one run share
  *                    [drawn by rank 0]
  *   TIARA_QUIET      set: rank 0 says nothing at the end of a good run
@@ -184,13 +185,14 @@ static void write_info(uint64_t spread)
                                          "event",       ti_state.counter.event,
                                          "unit",        ti_state.counter.unit,
                                          "exact",       ti_state.counter.exact ? "yes" : "no",
+                                         "threads",     ti_state.counter.sum ? "sum" : "caller",
                                          "calibration", calibration,
                                          "cpu",         cpu,
                                          "isa",         isa_level(),
                                          "tunables",    tunables ? tunables : "",
                                          "mpi",         mpi,
                                          "library",     TI_VERSION},
-                   14);
+                   15);
 }
 
 /* ---------------------------------------------------------------- begin -- */
@@ -243,6 +245,8 @@ static bool run_id(const char *dir, uint8_t id[TI_RUN_ID_BYTES])
 static bool open_all(struct ti_err *err)
 {
     const char *dir = getenv("TIARA_TRACE_DIR"), *counter = getenv("TIARA_COUNTER");
+    const char *threads = getenv("TIARA_THREADS");
+    bool sum = threads && strcmp(threads, "sum") == 0;
     uint8_t id[TI_RUN_ID_BYTES];
     char path[PATH_BYTES];
 
@@ -262,7 +266,12 @@ static bool open_all(struct ti_err *err)
         ti_err_set(err, TI_ERR_IO, "the name of the trace directory is too long");
         return false;
     }
-    if (ti_counter_open(counter && counter[0] ? counter : "auto", &ti_state.counter, err))
+    if (threads && threads[0] && !sum && strcmp(threads, "caller") != 0) {
+        ti_err_set(err, TI_ERR_USAGE, "unknown TIARA_THREADS '%s'", threads);
+        ti_err_hint(err, "choose caller or sum");
+        return false;
+    }
+    if (ti_counter_open(counter && counter[0] ? counter : "auto", sum, &ti_state.counter, err))
         return false;
     if (ti_writer_open(path, (uint32_t)ti_state.rank, (uint32_t)ti_state.nranks, id,
                        &ti_state.writer, err)) {
@@ -274,7 +283,7 @@ static bool open_all(struct ti_err *err)
     return true;
 }
 
-void ti_recording_begin(double start, int provided)
+void ti_recording_begin(double start, int provided, int level)
 {
     struct ti_call c = {.op = TI_OP_INIT};
     struct ti_event ev = {.mask = TI_M_LEVEL};
@@ -295,9 +304,7 @@ void ti_recording_begin(double start, int provided)
         return;
     }
     ti_state.pid = getpid();
-    ti_now_word = ti_state.counter.word;
-    ti_thread_is_ours(true);
-    ti_state.active = true;
+    ti_threads_begin(level);
     ti_state.calibration = ti_calibrate(&spread);
     write_info(spread);
     ti_types_begin();
@@ -317,34 +324,40 @@ void ti_recording_begin(double start, int provided)
 
 void ti_recording_end(enum ti_end end)
 {
-    char flush[32], init[32], app[32], memory[32], spilled[32], negative[32], untraced[2048];
+    char flush[32], init[32], app[32], memory[32], spilled[32], negative[32], abandoned[32];
+    char untraced[2048];
     struct ti_writer *writer = ti_state.writer;
+    struct ti_counter counter;
     struct ti_err err;
     double now = ti_seconds();
 
     /* a process that fork() made leaves its parent's trace alone */
     if (!ti_state.active || ti_state.pid != getpid() || (end != TI_END_STOPPED && ti_intruded()))
         return;
-    ti_state.active = false;
+    __atomic_store_n(&ti_state.active, false, __ATOMIC_RELAXED);
+    __atomic_store_n(&ti_state.go, false, __ATOMIC_RELAXED);
     snprintf(flush, sizeof flush, "%.6f", ti_writer_flush_seconds(writer));
     snprintf(init, sizeof init, "%.6f", ti_state.init_end - ti_state.init_start);
     snprintf(app, sizeof app, "%.6f", now - ti_state.init_end);
     snprintf(memory, sizeof memory, "%lld", (long long)ti_state.memory_bytes);
     snprintf(spilled, sizeof spilled, "%lld", (long long)ti_state.spilled_bytes);
     snprintf(negative, sizeof negative, "%llu", (unsigned long long)ti_state.negative);
+    snprintf(abandoned, sizeof abandoned, "%llu", (unsigned long long)ti_state.abandoned);
     if (ti_untraced_list(untraced, sizeof untraced) && ti_state.rank == 0 && !getenv("TIARA_QUIET"))
         ti_complain("not traced: %s (calls of this rank)", untraced);
     ti_state.writer = NULL;
     if (ti_writer_close(writer, end,
                         (const char *const[]){"flush_seconds", flush, "init_seconds", init,
                                               "app_seconds", app, "memory_bytes", memory,
-                                              "spilled_bytes", spilled,
-                                              "negative_bursts", negative, "untraced", untraced,
-                                              "reason", reason},
-                        8, &err) &&
+                                              "spilled_bytes", spilled, "negative_bursts",
+                                              negative, "abandoned_calls", abandoned, "untraced",
+                                              untraced, "reason", reason},
+                        9, &err) &&
         end != TI_END_STOPPED && speaks())
         ti_complain("the trace is incomplete: %s", err.text);
-    ti_counter_close(&ti_state.counter);
+    /* a copy: another thread may be in a call that reads it */
+    counter = ti_state.counter;
+    ti_counter_close(&counter);
 }
 
 /* A process that ends without MPI_Finalize still leaves what it recorded.  One
@@ -352,6 +365,6 @@ void ti_recording_end(enum ti_end end)
  * leaves the chunks it has written. */
 __attribute__((destructor)) static void at_exit(void)
 {
-    if (ti_state.active && ti_thread_ours() && !ti_writer_busy(ti_state.writer))
+    if (ti_state.active && ti_thread_may_end() && !ti_writer_busy(ti_state.writer))
         ti_recording_end(TI_END_NO_FINALIZE);
 }

@@ -16,10 +16,23 @@ static double beginning(void)
     return depth++ ? 0 : ti_seconds();
 }
 
-static void begun(double start, int failed, int provided)
+/* Without a level, MPI_Init: its event says single, but the level may be forced
+ * on it, as by Open MPI's OMPI_MPI_THREAD_LEVEL. */
+static void begun(double start, int failed)
+{
+    int level = MPI_THREAD_SINGLE;
+
+    if (--depth || failed)
+        return;
+    PMPI_Query_thread(&level);
+    ti_recording_begin(start, MPI_THREAD_SINGLE, level);
+}
+
+/* An application keeps to what it asked for, even if it was given more. */
+static void begun_with(double start, int failed, int required, int provided)
 {
     if (--depth == 0 && !failed)
-        ti_recording_begin(start, provided);
+        ti_recording_begin(start, provided, required < provided ? required : provided);
 }
 
 int MPI_Init(int *argc, char ***argv)
@@ -27,7 +40,7 @@ int MPI_Init(int *argc, char ***argv)
     double start = beginning();
     int rc = TI_NEXT(MPI_Init)(argc, argv);
 
-    begun(start, rc, MPI_THREAD_SINGLE);
+    begun(start, rc);
     return rc;
 }
 
@@ -36,7 +49,7 @@ int MPI_Init_thread(int *argc, char ***argv, int required, int *provided)
     double start = beginning();
     int rc = TI_NEXT(MPI_Init_thread)(argc, argv, required, provided);
 
-    begun(start, rc, rc ? 0 : *provided);
+    begun_with(start, rc, required, rc ? 0 : *provided);
     return rc;
 }
 
@@ -51,7 +64,7 @@ int MPI_Init_thread(int *argc, char ***argv, int required, int *provided)
         TI_NEXT(init)(&rc);                                                                        \
         if (ierr)                                                                                  \
             *ierr = rc;                                                                            \
-        begun(start, rc, MPI_THREAD_SINGLE);                                                       \
+        begun(start, rc);                                                                          \
     }                                                                                              \
     void init_thread(MPI_Fint *required, MPI_Fint *provided, MPI_Fint *ierr);                      \
     void init_thread(MPI_Fint *required, MPI_Fint *provided, MPI_Fint *ierr)                       \
@@ -62,7 +75,7 @@ int MPI_Init_thread(int *argc, char ***argv, int required, int *provided)
         TI_NEXT(init_thread)(required, provided, &rc);                                             \
         if (ierr)                                                                                  \
             *ierr = rc;                                                                            \
-        begun(start, rc, rc ? 0 : *provided);                                                      \
+        begun_with(start, rc, *required, rc ? 0 : *provided);                                      \
     }
 
 FORTRAN_INIT(mpi_init_, mpi_init_thread_)

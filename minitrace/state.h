@@ -1,6 +1,7 @@
 /*
  * What the library knows of the process it is in.  One per process; only the
- * thread that called MPI_Init touches it, but for `intruded`.
+ * thread that holds it touches it (record.c says which that is), but for what
+ * is marked as atomic.
  */
 #ifndef TI_STATE_H
 #define TI_STATE_H
@@ -18,12 +19,32 @@
  * ti_enter(). */
 #define TI_SPIN_LIMIT 1000
 
+/* Where a thread is that records. */
+enum ti_phase {
+    TI_OUTSIDE,
+    TI_INSIDE, /* a call that is recorded */
+    TI_NESTED  /* the same, and MPI was called inside it */
+};
+
+struct ti_inside {
+    enum ti_phase phase;
+    const void *frame, *site; /* of the call it is inside */
+};
+
 struct ti_state {
-    bool active;   /* between MPI_Init and MPI_Finalize, and nothing went wrong */
-    bool stopped;  /* by MPI_Pcontrol(0) */
-    bool intruded; /* a second thread called MPI; set by it, so atomic */
+    bool active;  /* between MPI_Init and MPI_Finalize, and nothing went wrong; atomic */
+    bool go;      /* active, and no other thread came; atomic */
+    bool stopped; /* by MPI_Pcontrol(0) */
     struct ti_writer *writer;
     struct ti_counter counter;
+
+    int level;               /* of threads, that the application has promised to keep to */
+    bool shared;             /* any thread may hold this, one at a time */
+    bool special;            /* enter and leave the long way */
+    struct ti_inside inside; /* `phase` is atomic */
+    uint64_t others;         /* what other threads had done at the last entry */
+    uint64_t excluded;       /* and had done in noted calls; atomic */
+    uint64_t abandoned;      /* calls that were left by longjmp() or an exception */
 
     uint64_t last;        /* counter when the last call was left */
     uint64_t burst;       /* volume since the last event */
@@ -42,9 +63,10 @@ struct ti_state {
 
 extern struct ti_state ti_state __attribute__((visibility("hidden")));
 
-/* recording.c: begin in MPI_Init (`provided` is the thread level), end once.
- * `start` is the monotonic clock before MPI_Init. */
-void ti_recording_begin(double start, int provided);
+/* recording.c: begin in MPI_Init, end once.  `start` is the monotonic clock
+ * before MPI_Init, `provided` the thread level for the event, `level` the one
+ * that the application keeps to. */
+void ti_recording_begin(double start, int provided, int level);
 void ti_recording_end(enum ti_end end);
 double ti_seconds(void);
 
@@ -73,12 +95,15 @@ const struct ti_call *ti_current(void);
  * MPI_Pcontrol(0) holds, nothing is written unless `always`. */
 void ti_emit(const struct ti_call *c, struct ti_event *ev, bool always);
 
-/* Mark the calling thread as the one whose calls are recorded, or not; whether
- * it is. */
-void ti_thread_is_ours(bool ours);
-bool ti_thread_ours(void);
+/* The calling thread called MPI_Init; the counter is open.  Recording is on when
+ * this returns. */
+void ti_threads_begin(int level);
 
-/* Whether a second thread has called MPI; if so, gives up. */
+/* Whether the calling thread may end recording in the middle of whatever the
+ * process does; if so, it holds the state from now on. */
+bool ti_thread_may_end(void);
+
+/* Whether a thread called MPI that may not; if so, gives up. */
 bool ti_intruded(void);
 
 /* The poll answered "no". */

@@ -40,12 +40,13 @@
 
 #include "minitrace/valgrind/ticount.h"
 
-/* The live word: the count of thread `running`.  The others' are in `counts`,
- * by thread id.  `retired` is the sum of those whose id was used again. */
-static ULong word;
+/* The live words: the count of thread `running`, and that of all others, which
+ * are in `counts`, by thread id, but for those whose id was used again. */
+static struct {
+    ULong own, others;
+} live;
 static ThreadId running = VG_INVALID_THREADID;
 static ULong *counts;
-static ULong retired;
 
 static Bool clo_report = False;
 
@@ -56,8 +57,9 @@ static void start_client_code(ThreadId tid, ULong blocks_dispatched)
     (void)blocks_dispatched;
     if (tid == running)
         return;
-    counts[running] = word;
-    word = counts[tid];
+    counts[running] = live.own;
+    live.others += live.own - counts[tid];
+    live.own = counts[tid];
     running = tid;
 }
 
@@ -65,7 +67,6 @@ static void pre_thread_create(ThreadId parent, ThreadId child)
 {
     (void)parent;
     tl_assert(child != running);
-    retired += counts[child];
     counts[child] = 0;
 }
 
@@ -101,10 +102,10 @@ static struct insn decode(Addr addr, UInt len)
     return in;
 }
 
-/* Emit: word += value, an I64 atom. */
+/* Emit: live.own += value, an I64 atom. */
 static void emit_add(IRSB *sb, IRExpr *value)
 {
-    IRExpr *addr = IRExpr_Const(IRConst_U64((HWord)&word));
+    IRExpr *addr = IRExpr_Const(IRConst_U64((HWord)&live.own));
     IRTemp was = newIRTemp(sb->tyenv, Ity_I64);
     IRTemp is = newIRTemp(sb->tyenv, Ity_I64);
 
@@ -119,7 +120,7 @@ static void emit_add_const(IRSB *sb, Long n)
         emit_add(sb, IRExpr_Const(IRConst_U64((ULong)n)));
 }
 
-/* Emit: word += n, and one more if `guard` (an I1 atom) holds. */
+/* Emit: live.own += n, and one more if `guard` (an I1 atom) holds. */
 static void emit_add_if(IRSB *sb, Long n, IRExpr *guard)
 {
     IRTemp one = newIRTemp(sb->tyenv, Ity_I64);
@@ -149,7 +150,7 @@ static IRSB *instrument(VgCallbackClosure *closure, IRSB *in, const VexGuestLayo
     IRSB *out = deepCopyIRSBExceptStmts(in);
     struct insn insn = {0, False, False};
     Long before = 0; /* instructions of this block before `insn` */
-    Long added = 0;  /* what the code emitted so far has added to the word */
+    Long added = 0;  /* what the code emitted so far has added to live.own */
     Bool started = False;
     Int i;
 
@@ -195,7 +196,7 @@ static Bool handle_request(ThreadId tid, UWord *arg, UWord *ret)
     (void)tid;
     if (arg[0] != TI_TICOUNT_REQ_WORD)
         return False;
-    *ret = arg[1] == TI_TICOUNT_VERSION ? (UWord)&word : 0;
+    *ret = arg[1] == TI_TICOUNT_VERSION ? (UWord)&live : 0;
     return True;
 }
 
@@ -226,16 +227,9 @@ static void post_clo_init(void)
 
 static void fini(Int exit_status)
 {
-    ULong total = retired;
-    ThreadId tid;
-
     (void)exit_status;
-    if (!clo_report)
-        return;
-    counts[running] = word;
-    for (tid = 1; tid < VG_N_THREADS; tid++)
-        total += counts[tid];
-    VG_(umsg)("ticount: %llu instructions\n", total);
+    if (clo_report)
+        VG_(umsg)("ticount: %llu instructions\n", live.own + live.others);
 }
 
 static void pre_clo_init(void)

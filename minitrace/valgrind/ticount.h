@@ -7,6 +7,8 @@
  * threads, and valgrind, which runs one at a time, exchanges the value when it
  * changes to another.  Values grow by one per instruction; a thread starts at
  * 0; fork() hands the count on, execve() starts again at 0.  Never write there.
+ * The next word, 8 bytes on, is what all other threads of the process have
+ * executed, those that have ended among them.
  *
  * What a load sees is the count at the start of its superblock.  Every call
  * and jump, direct or through the PLT, starts one; so a load that precedes a
@@ -58,9 +60,9 @@
 #ifndef TI_TICOUNT_H
 #define TI_TICOUNT_H
 
-/* Request (version, 0, 0, 0, 0): the address of the live counter, a uint64_t.
+/* Request (version, 0, 0, 0, 0): the address of the live counter, a uint64_t[2].
  * 0, the default, without ticount or if it speaks another version. */
 #define TI_TICOUNT_REQ_WORD (('T' << 24) | ('I' << 16))
-#define TI_TICOUNT_VERSION  1
+#define TI_TICOUNT_VERSION  2
 
 #endif

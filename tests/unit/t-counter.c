@@ -46,7 +46,7 @@ static ti_status open_counter(const char *choice, struct ti_counter *c, struct t
     memcpy(&before, c, sizeof before);
     memset(err, 0, sizeof *err);
     errno = 77;
-    st = ti_counter_open(choice, c, err);
+    st = ti_counter_open(choice, false, c, err);
     assert_int_equal(errno, 77);
     if (st != TI_OK) {
         assert_memory_equal(c, &before, sizeof before);
@@ -95,7 +95,7 @@ static void *fresh_thread(void *arg)
     struct ti_counter c;
 
     *out = UINT64_MAX;
-    if (ti_counter_open("cputime", &c, NULL) == TI_OK)
+    if (ti_counter_open("cputime", false, &c, NULL) == TI_OK)
         *out = value(&c);
     return NULL;
 }
@@ -138,7 +138,7 @@ static void bad_choices(void **state)
     assert_int_equal(open_counter("foo", &c, &err), TI_ERR_USAGE);
     assert_string_equal(err.text, "unknown counter 'foo'");
     assert_string_equal(err.hint, "choose auto, papi, papi:EVENT, valgrind or cputime");
-    assert_int_equal(ti_counter_open("foo", &c, NULL), TI_ERR_USAGE);
+    assert_int_equal(ti_counter_open("foo", false, &c, NULL), TI_ERR_USAGE);
 }
 
 static void valgrind(void **state)
@@ -288,7 +288,7 @@ static void sde_counts(void **state)
     assert_string_equal(c.event, SDE);
     assert_string_equal(c.unit, "events");
     assert_false(c.exact);
-    assert_int_equal(ti_counter_open("papi:" SDE, &again, &err), TI_ERR_INPUT);
+    assert_int_equal(ti_counter_open("papi:" SDE, false, &again, &err), TI_ERR_INPUT);
     check_counts(&c);
     assert_true(open_sde(&c));
     ti_counter_close(&c);

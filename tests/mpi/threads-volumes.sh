@@ -1,0 +1,79 @@
+#!/bin/bash
+# Whose volume an event has: that of the thread which calls, or with
+# TIARA_THREADS=sum that of all threads, to the instruction where it is known.
+# shellcheck source=tests/mpi/lib.sh
+. tests/mpi/lib.sh
+# shellcheck source=tests/mpi/threads-lib.bash
+. tests/mpi/threads-lib.bash
+exact_counter || skip 'no exact counter here: valgrind or ticount is missing'
+
+# bounds TITLE: volumes of rank 0 are as the program says.
+bounds() {
+    sed -e 1d -e '$d' "$scratch/events-0" | cut -d' ' -f1,2 >"$scratch/found"
+    grep -v '^total' "$scratch/truth" >"$scratch/each"
+    [ "$(wc -l <"$scratch/found")" = "$(wc -l <"$scratch/each")" ] ||
+        fail "$1: $(wc -l <"$scratch/found") events"
+    paste -d' ' "$scratch/found" "$scratch/each" | awk '
+        $2 != $3 || ($4 != "-" && ($1 < $4 || $1 > $5)) { print "event " NR ": " $0; bad = 1 }
+        END { exit bad }' >"$scratch/bad" || fail "$1: $(head -n 5 "$scratch/bad")"
+    awk 'NR == FNR { found += $1; next }
+        $1 == "total" && (found < $2 || found > $3) { print found " in all: " $0; bad = 1 }
+        END { exit bad }' "$scratch/found" "$scratch/truth" >"$scratch/bad" ||
+        [ "$2" = each ] || fail "$1: $(cat "$scratch/bad")"
+}
+
+run valgrind serialized "$scratch/truth"
+complete 'serialized'
+bounds 'serialized' all
+THREADS=sum run valgrind serialized "$scratch/truth" sum
+complete 'serialized, sum'
+bounds 'serialized, sum' all
+run valgrind helpers "$scratch/truth"
+complete 'helpers'
+bounds 'helpers' each
+THREADS=sum run valgrind helpers "$scratch/truth" sum
+complete 'helpers, sum'
+bounds 'helpers, sum' all
+
+# With OpenMP: every thread of the region does the same.
+cat >"$scratch/openmp.c" <<'C'
+#include <mpi.h>
+#include <omp.h>
+
+int main(int argc, char **argv)
+{
+    int provided;
+
+    MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &provided);
+    for (int i = 0; i < 3; i++) {
+#pragma omp parallel num_threads(4)
+        {
+            long n = 1000000; /* of two instructions */
+
+            __asm__ volatile("1: decq %0; jnz 1b" : "+r"(n));
+        }
+        MPI_Barrier(MPI_COMM_WORLD);
+    }
+    MPI_Finalize();
+    return 0;
+}
+C
+program=$scratch/openmp
+if ${MPICC:-mpicc} -fopenmp -O1 -o "$program" "$scratch/openmp.c" 2>"$scratch/err"; then
+    for THREADS in caller sum; do
+        run valgrind
+        complete "OpenMP, $THREADS"
+        # the first region starts the threads
+        volume=$(sed -n 3p "$scratch/events-0" | cut -d' ' -f1)
+        least=2000000
+        [ $THREADS = caller ] || least=8000000
+        ((volume >= least && volume <= least + 100000)) ||
+            fail "OpenMP, $THREADS: $volume instead of $least"
+        said=caller
+        if "$TI_BUILD/ti-info" "$dir" | grep -q '^counter .* of all threads,'; then said=sum; fi
+        [ "$said" = $THREADS ] || fail "OpenMP: ti-info says $said instead of $THREADS"
+    done
+else
+    echo 'not tried: OpenMP, which does not compile'
+fi
+finish
