@@ -458,7 +458,8 @@ static void all(void)
     close_file();
     barrier();
     failing();
-    names();
+    if (rank == 0)
+        names();
     two();
     region();
     MPI_Type_free(&gaps);
