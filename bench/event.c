@@ -17,6 +17,10 @@
  *   wildcard   Irecv with wildcards, Send, Wait
  *   derived    send, of a vector of doubles
  *   allreduce  Allreduce of one double, on MPI_COMM_SELF
+ *   ibcast     Ibcast, Wait, on MPI_COMM_SELF
+ *   alltoallv  Alltoallv of one double, on MPI_COMM_SELF
+ *   neighbor   Neighbor_alltoallv with eight neighbours, all the rank itself
+ *   changing   the same, with counts that differ from call to call
  *   comm       Comm_dup, Comm_free
  *   pingpong   Send, Recv between two ranks (elapsed time, per call of both)
  */
@@ -29,6 +33,12 @@
 static int rank;
 static double in[4], out[4];
 static MPI_Datatype vector;
+
+/* Of an alltoallv among eight neighbours. */
+#define NEIGHBOURS 8
+static double in8[2 * NEIGHBOURS], out8[2 * NEIGHBOURS];
+static int counts[NEIGHBOURS], displs[NEIGHBOURS];
+static MPI_Comm star = MPI_COMM_NULL;
 
 /* One loop, over calls with prefix P; every one of `calls` is an event. */
 #define LOOPS(P)                                                                       \
@@ -81,6 +91,34 @@ static MPI_Datatype vector;
         for (long i = 0; i < n; i++)                                                   \
             P##MPI_Allreduce(out, in, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_SELF);          \
     }                                                                                  \
+    static void P##ibcast(long n)                                                      \
+    {                                                                                  \
+        for (long i = 0; i < n; i++) {                                                 \
+            MPI_Request r;                                                             \
+            P##MPI_Ibcast(in, 1, MPI_DOUBLE, 0, MPI_COMM_SELF, &r);                    \
+            P##MPI_Wait(&r, MPI_STATUS_IGNORE);                                        \
+        }                                                                              \
+    }                                                                                  \
+    static void P##alltoallv(long n)                                                   \
+    {                                                                                  \
+        for (long i = 0; i < n; i++)                                                   \
+            P##MPI_Alltoallv(out8, counts, displs, MPI_DOUBLE, in8, counts, displs,    \
+                             MPI_DOUBLE, MPI_COMM_SELF);                               \
+    }                                                                                  \
+    static void P##neighbor(long n)                                                    \
+    {                                                                                  \
+        for (long i = 0; i < n; i++)                                                   \
+            P##MPI_Neighbor_alltoallv(out8, counts, displs, MPI_DOUBLE, in8, counts,   \
+                                      displs, MPI_DOUBLE, star);                       \
+    }                                                                                  \
+    static void P##changing(long n)                                                    \
+    {                                                                                  \
+        for (long i = 0; i < n; i++) {                                                 \
+            counts[i % NEIGHBOURS] = (int)(i >> 3) % 3;                                \
+            P##MPI_Neighbor_alltoallv(out8, counts, displs, MPI_DOUBLE, in8, counts,   \
+                                      displs, MPI_DOUBLE, star);                       \
+        }                                                                              \
+    }                                                                                  \
     static void P##pingpong(long n)                                                    \
     {                                                                                  \
         for (long i = 0; i < n; i++) {                                                 \
@@ -106,6 +144,10 @@ static const struct pattern {
     {"wildcard", 3, 1, wildcard, Pwildcard},
     {"derived", 3, 1, derived, Pderived},
     {"allreduce", 1, 1, allreduce, Pallreduce},
+    {"ibcast", 2, 1, ibcast, Pibcast},
+    {"alltoallv", 1, 1, alltoallv, Palltoallv},
+    {"neighbor", 1, 1, neighbor, Pneighbor},
+    {"changing", 1, 1, changing, Pchanging},
     {"comm", 2, 1, comm, Pcomm},
     {"pingpong", 4, 2, pingpong, Ppingpong},
 };
@@ -165,6 +207,20 @@ static void measure(const struct pattern *p, int pairs, long iterations)
     free(bare);
 }
 
+static void meet_neighbours(void)
+{
+    int self[NEIGHBOURS], weight[NEIGHBOURS];
+
+    for (int i = 0; i < NEIGHBOURS; i++) {
+        self[i] = 0;
+        weight[i] = 1;
+        counts[i] = 1;
+        displs[i] = 2 * i;
+    }
+    MPI_Dist_graph_create_adjacent(MPI_COMM_SELF, NEIGHBOURS, self, weight, NEIGHBOURS, self,
+                                   weight, MPI_INFO_NULL, 0, &star);
+}
+
 int main(int argc, char **argv)
 {
     const struct pattern *p = NULL;
@@ -178,6 +234,8 @@ int main(int argc, char **argv)
     for (size_t i = 0; argc > 1 && i < sizeof patterns / sizeof *patterns; i++)
         if (strcmp(argv[1], patterns[i].name) == 0)
             p = &patterns[i];
+    if (ranks == 1)
+        meet_neighbours();
     if (!p || p->ranks != ranks) {
         fprintf(stderr, "event: no such pattern, or not that many ranks\n");
         MPI_Abort(MPI_COMM_WORLD, 2);
