@@ -127,6 +127,9 @@ enum { TI_MODES(TI_MODE_ENUM) TI_MODE_NONE = 0 };
  * Point to point.  A persistent request (..._init) has its number from here to
  * MPI_Request_free; it is active from a start to its completion.
  *
+ * Partitioned messages: BYTES is the whole of it, PART the number of partitions;
+ * of what makes some ready, one, the first and last of a range, or a list.
+ *
  * A matched probe takes the message: FROM and FROMTAG say what a wildcard
  * matched, and the receive (mrecv, imrecv) has the same communicator, with PEER
  * and TAG those of the message.  MSG -1: no message (MPI_MESSAGE_NO_PROC).
@@ -160,7 +163,7 @@ enum { TI_MODES(TI_MODE_ENUM) TI_MODE_NONE = 0 };
     X(PSEND_INIT, "psend_init", TI_M_P2P | TI_M_PART | TI_M_REQ, 0, "", "")                        \
     X(PRECV_INIT, "precv_init", TI_M_P2P | TI_M_PART | TI_M_REQ, 0, "", "")                        \
     X(PREADY, "pready", TI_M_REQ | TI_M_PART, 0, "", "")                                           \
-    X(PREADY_RANGE, "pready_range", TI_M_REQ, 0, "first and last", "")                             \
+    X(PREADY_RANGE, "pready_range", TI_M_REQ, 0, "range", "")                             \
     X(PREADY_LIST, "pready_list", TI_M_REQ, 0, "partitions", "")                                   \
     X(PARRIVED, "parrived", TI_M_REQ | TI_M_PART, 0, "", "")
 

@@ -7,7 +7,7 @@ counter_src := minitrace/counter.c minitrace/counter_papi.c minitrace/counter_cp
                minitrace/counter_valgrind.c
 minitrace_src := minitrace/flavour.c minitrace/flavour_shims.S minitrace/record.c \
                  minitrace/recording.c minitrace/site.c minitrace/map.c minitrace/untraced.c \
-                 minitrace/pending.c minitrace/type.c minitrace/handle.c minitrace/fortran.c \
+                 minitrace/type.c minitrace/handle.c minitrace/fortran.c \
                  minitrace/table.c \
                  minitrace/rec_p2p.c minitrace/rec_probe.c minitrace/rec_request.c minitrace/rec_coll.c \
                  minitrace/rec_comm.c minitrace/rec_rma.c minitrace/rec_io.c \

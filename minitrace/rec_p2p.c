@@ -122,21 +122,29 @@ void ti_rec_recv(struct ti_call *c)
     ti_emit(c, &ev, false);
 }
 
-/* A call that makes a request.  Persistent ones are in the trace whenever they
- * were made, as communicators are: they may be started at any time. */
-static void immediate(struct ti_call *c, bool wild)
+/* The event of a call that makes a request; `comm` is NULL if it has none.
+ * Persistent requests are in the trace whenever they were made, as communicators
+ * are: they may be started at any time. */
+static void emit_request(struct ti_call *c, struct ti_event *ev, const struct ti_comm_entry *comm,
+                         bool wild)
 {
     bool always = ti_op_persistent(c->op);
-    struct ti_event ev;
-    const struct ti_comm_entry *comm = message(&ev, c);
 
     if (!comm || (ti_state.stopped && !always)) {
         ti_request_hide(c);
         return;
     }
-    ev.arg[TI_F_REQ] = ti_request_add(c, wild, comm->rank);
-    ev.mask |= TI_M_REQ;
-    ti_emit(c, &ev, always);
+    ev->arg[TI_F_REQ] = ti_request_add(c, wild, comm->rank);
+    ev->mask |= TI_M_REQ;
+    ti_emit(c, ev, always);
+}
+
+static void immediate(struct ti_call *c, bool wild)
+{
+    struct ti_event ev;
+    const struct ti_comm_entry *comm = message(&ev, c);
+
+    emit_request(c, &ev, comm, wild);
 }
 
 void ti_rec_isend(struct ti_call *c)
@@ -159,6 +167,38 @@ void ti_rec_recv_init(struct ti_call *c)
     immediate(c, ti_wildcard(c->peer, c->tag));
 }
 
+/* As a message, each partition a part of it. */
+void ti_rec_psend_init(struct ti_call *c)
+{
+    struct ti_event ev;
+    const struct ti_comm_entry *comm = message(&ev, c);
+
+    if (comm) {
+        ev.arg[TI_F_BYTES] *= c->part;
+        ev.arg[TI_F_PART] = c->part;
+        ev.mask |= TI_M_PART;
+    }
+    emit_request(c, &ev, comm, false);
+}
+
+/* Both messages; `replace`: the second has the first one's count and type. */
+static const struct ti_comm_entry *two_messages(struct ti_event *ev, const struct ti_call *c,
+                                                bool replace)
+{
+    const struct ti_comm_entry *comm = message(ev, c);
+    int64_t esize;
+
+    if (!comm)
+        return NULL;
+    esize = replace ? ev->arg[TI_F_ESIZE] : ti_type_bytes(c->type2);
+    ev->mask |= TI_M_P2P2;
+    ev->arg[TI_F_PEER2] = peer_of(comm, c->peer2);
+    ev->arg[TI_F_TAG2] = tag_of(c->tag2);
+    ev->arg[TI_F_BYTES2] = (replace ? c->count : c->count2) * esize;
+    ev->arg[TI_F_ESIZE2] = esize;
+    return comm;
+}
+
 void ti_pre_sendrecv(struct ti_call *c)
 {
     if (ti_wildcard(c->peer2, c->tag2))
@@ -167,20 +207,20 @@ void ti_pre_sendrecv(struct ti_call *c)
 
 void ti_rec_sendrecv(struct ti_call *c)
 {
-    bool replace = c->op == TI_OP_SENDRECV_REPLACE;
     struct ti_event ev;
-    const struct ti_comm_entry *comm = message(&ev, c);
-    int64_t esize;
+    const struct ti_comm_entry *comm = two_messages(&ev, c, c->op == TI_OP_SENDRECV_REPLACE);
 
     if (!comm)
         return;
-    esize = replace ? ev.arg[TI_F_ESIZE] : ti_type_bytes(c->type2);
-    ev.mask |= TI_M_P2P2;
-    ev.arg[TI_F_PEER2] = peer_of(comm, c->peer2);
-    ev.arg[TI_F_TAG2] = tag_of(c->tag2);
-    ev.arg[TI_F_BYTES2] = (replace ? c->count : c->count2) * esize;
-    ev.arg[TI_F_ESIZE2] = esize;
     if (ti_wildcard(c->peer2, c->tag2))
         ti_match(&ev, c, c->status, comm->rank);
     ti_emit(c, &ev, false);
+}
+
+void ti_rec_isendrecv(struct ti_call *c)
+{
+    struct ti_event ev;
+    const struct ti_comm_entry *comm = two_messages(&ev, c, c->op == TI_OP_ISENDRECV_REPLACE);
+
+    emit_request(c, &ev, comm, ti_wildcard(c->peer2, c->tag2));
 }

@@ -558,13 +558,64 @@ void ti_rec_grequest_start(struct ti_call *c)
     ti_emit(c, &ev, false);
 }
 
-/* Who completes the request may be anybody: where it is kept is not known. */
-void ti_rec_grequest_complete(struct ti_call *c)
+/* A request given by value: where it is kept is not known.  NULL if the trace
+ * shows nothing of it. */
+static const struct ti_live *given(const struct ti_call *c)
 {
-    struct ti_live *r = ti_table_find(&table, bits_of(c->request), NULL);
+    const struct ti_live *r = ti_table_find(&table, bits_of(c->request), NULL);
 
     if (!r)
         ti_lost("a request that no traced call made");
-    else if (is_open(r))
+    return r && is_open(r) ? r : NULL;
+}
+
+void ti_rec_grequest_complete(struct ti_call *c)
+{
+    const struct ti_live *r = given(c);
+
+    if (r)
         emit_one(c, r, false);
+}
+
+/* ----------------------------------------------------------- partitioned -- */
+
+static void emit_partition(struct ti_call *c, const struct ti_live *r)
+{
+    struct ti_event ev;
+
+    ti_event_begin(&ev, TI_M_REQ | TI_M_PART);
+    ev.arg[TI_F_REQ] = r->number;
+    ev.arg[TI_F_PART] = c->part;
+    ti_emit(c, &ev, false);
+}
+
+void ti_rec_pready(struct ti_call *c)
+{
+    const struct ti_live *r = given(c);
+    int32_t range[2] = {c->part, c->part2};
+    struct ti_event ev;
+
+    if (!r)
+        return;
+    if (c->op == TI_OP_PREADY) {
+        emit_partition(c, r);
+        return;
+    }
+    ti_event_begin(&ev, TI_M_REQ);
+    ev.arg[TI_F_REQ] = r->number;
+    if (c->op == TI_OP_PREADY_RANGE)
+        ev.vec[0] = (struct ti_vec){range, 4, 2};
+    else
+        ev.vec[0] = (struct ti_vec){c->parts, 4, c->part};
+    ti_emit(c, &ev, false);
+}
+
+void ti_rec_parrived(struct ti_call *c)
+{
+    const struct ti_live *r = *c->flag ? given(c) : NULL;
+
+    if (r)
+        emit_partition(c, r);
+    else
+        ti_poll_failed();
 }

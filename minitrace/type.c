@@ -47,9 +47,17 @@ void ti_types_begin(void)
 /* Whether the type is one of MPI's own, which nobody frees. */
 static bool lasts(MPI_Datatype type)
 {
-    int ints, addresses, types, combiner;
+    int combiner;
+#if MPI_VERSION >= 4
+    MPI_Count ints, addresses, counts, types;
+
+    /* the other refuses types that were made with large counts */
+    PMPI_Type_get_envelope_c(type, &ints, &addresses, &counts, &types, &combiner);
+#else
+    int ints, addresses, types;
 
     PMPI_Type_get_envelope(type, &ints, &addresses, &types, &combiner);
+#endif
     return combiner == MPI_COMBINER_NAMED || combiner == MPI_COMBINER_F90_REAL ||
            combiner == MPI_COMBINER_F90_COMPLEX || combiner == MPI_COMBINER_F90_INTEGER;
 }
