@@ -229,20 +229,33 @@ static inline struct ti_call *enter(uint64_t now, unsigned op, enum ti_binding b
     return &current;
 }
 
+/* Our own code, from the linker. */
+extern const char __ehdr_start[] __attribute__((visibility("hidden")));
+extern const char etext[] __attribute__((visibility("hidden")));
+
+#define SHIM_WORDS 64 /* more than a shim has on the stack */
+
 /*
  * Is a call at `frame` made inside the one that the thread was last seen in?  If
  * that one was left by longjmp() or an exception, from an error handler for
- * instance, its frame is gone: the new one is where it was or behind it, or
- * where its return address was is something else.  What escapes this (a frame
- * that lies over the old one and has not written there yet) is counted as
- * nested, see left().
+ * instance, then its frame is gone: the new one is where it was or behind it, or
+ * where its return address was is something else, or no return address into it
+ * is below.  What escapes this (frames that lie over the old ones and have not
+ * written there) is counted as nested, see left().
  */
 static bool is_nested(const struct ti_inside *in, const void *frame)
 {
-    if ((uintptr_t)frame >= (uintptr_t)in->frame)
+    const uintptr_t *word = in->frame;
+
+    if ((uintptr_t)frame >= (uintptr_t)word)
         return false;
 #ifdef __x86_64__
-    return ((const void *const volatile *)in->frame)[-1] == in->site;
+    if (*--word != (uintptr_t)in->site)
+        return false;
+    for (int i = 0; i < SHIM_WORDS && --word >= (const uintptr_t *)frame; i++)
+        if (*word >= (uintptr_t)__ehdr_start && *word < (uintptr_t)etext)
+            return true;
+    return false;
 #else
     return true;
 #endif
