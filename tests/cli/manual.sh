@@ -14,10 +14,30 @@ for tool in ti-acquire ti-gather ti-info ti-replay; do
             fail "man/$tool.1 does not have $option"
     done
 done
-# the lists of formats/event.h: TI_FIELDS, TI_OPS, TI_REDOPS
-while read -r name; do
-    grep -qwF -- "$name" man/tiara-trace.5 || fail "man/tiara-trace.5 does not have $name"
-done < <(grep -oE 'X\([A-Z0-9_]+, "[a-z0-9_]+"' formats/event.h | cut -d'"' -f2)
+# The words of formats/event.h: operations with their fields and vectors, `.It Cm
+# send , recv` and a line; the fields, in the order of their bits; the rest somewhere.
+[ -x "$o/tests/vocabulary" ] || { echo "$o/tests/vocabulary was not built"; exit 77; }
+page=man/tiara-trace.5
+tmp=$(mktemp -d)
+trap 'rm -rf "$tmp"' EXIT
+"$o/tests/vocabulary" >"$tmp/words"
+grep '^op ' "$tmp/words" | sort >"$tmp/expected"
+sed -n '/^The operations, with their fields/,/^Reduction operations are/p' $page | awk '
+    /^\.It Cm/ {
+        names = substr($0, 8); getline fields
+        if (fields == "\\(em") fields = ""
+        n = split(names, name, " , ")
+        for (i = 1; i <= n; i++) print "op " name[i] ":" (fields == "" ? "" : " ") fields
+    }' | sort >"$tmp/found"
+diff "$tmp/expected" "$tmp/found" >"$tmp/diff" ||
+    { fail "$page: operations (< formats/event.h, > the page)"; cat "$tmp/diff"; }
+grep '^field ' "$tmp/words" >"$tmp/expected"
+sed -n '/^Fields are 64-bit integers/,/^\.El/s/^\.It Cm /field /p' $page >"$tmp/found"
+diff "$tmp/expected" "$tmp/found" >"$tmp/diff" ||
+    { fail "$page: fields, in order (< formats/event.h, > the page)"; cat "$tmp/diff"; }
+while read -r kind name; do
+    grep -qwF -- "$name" $page || fail "$page does not have $kind $name"
+done < <(grep -E '^(mode|redop) ' "$tmp/words")
 while read -r name; do
     grep -qwF -- "$name" man/tiara-trace.5 || fail "man/tiara-trace.5 does not have chunk $name"
 done < <(sed -n '/^#define TI_CHUNKS/,/^$/p' formats/trace.h | grep -oE 'X\([A-Z]+' | cut -c3-)

@@ -1,0 +1,58 @@
+/*
+ * Print the words of traces, for the page that must have them: fields, operations
+ * as the page lists them, bits of a mode, reduction operations.
+ *
+ *     field comm
+ *     op recv: comm peer tag bytes esize (from fromtag)
+ *     op alltoallv: comm esize resize [sendcounts] [recvcounts]
+ *     mode nocheck
+ *     redop sum
+ *
+ * Collectives are there in their blocking form only: the others have a request
+ * more, as the page says.
+ */
+#include <stdio.h>
+
+#include "formats/event.h"
+
+static void put_fields(uint32_t mask, const char *before, const char *after)
+{
+    const char *between = before;
+
+    for (; mask; mask &= mask - 1) {
+        printf("%s%s", between, ti_field_text((unsigned)__builtin_ctz(mask)));
+        between = " ";
+    }
+    if (between != before)
+        printf("%s", after);
+}
+
+static void put_op(uint32_t op)
+{
+    const struct ti_op_info *info = ti_op_info(op);
+
+    if (op != ti_op_base(op))
+        return;
+    printf("op %s:", info->text);
+    put_fields(info->fields, " ", "");
+    put_fields(info->optional, " (", ")");
+    for (int v = 0; v < TI_VECS; v++)
+        if (*info->vec[v])
+            printf(" [%s]", info->vec[v]);
+    putchar('\n');
+}
+
+int main(void)
+{
+    char mode[96];
+
+    for (unsigned f = 0; f < TI_F_COUNT; f++)
+        printf("field %s\n", ti_field_text(f));
+    for (uint32_t op = 0; op < TI_OP_COUNT; op++)
+        put_op(op);
+    for (int64_t bit = 1; bit <= TI_MODE_END; bit <<= 1)
+        printf("mode %s\n", ti_mode_text(bit, mode, sizeof mode));
+    for (int64_t redop = 0; redop < TI_REDOP_COUNT; redop++)
+        printf("redop %s\n", ti_redop_text(redop));
+    return 0;
+}
