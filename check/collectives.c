@@ -245,11 +245,11 @@ static const char *vector_fault(const struct ti_call *c, const struct ti_group *
     enum ti_field unit = ti_counts_in(base, v);
     int64_t most = arg(c, unit) ? BLOCK_MAX / arg(c, unit) : BLOCK_MAX;
 
-    if (root_only(base) && !is_root(c, g))
-        return NULL;
-    if (vec->len != counts_wanted(c, g, v))
+    bool wanted = !root_only(base) || is_root(c, g);
+
+    if (wanted && vec->len != counts_wanted(c, g, v))
         return "its counts are not one for each rank";
-    if (!(c->ev->mask & 1u << unit))
+    if (wanted && !(c->ev->mask & 1u << unit))
         return "the size of what it counts is not in the trace";
     for (int64_t i = 0; i < vec->len; i++)
         if (ti_vec_at(vec, i) < 0 || ti_vec_at(vec, i) > most)
