@@ -135,16 +135,16 @@ static void forget(struct ti_live *r)
     ti_table_remove(&table, r);
 }
 
-/* It is complete: gone, or inactive if it is persistent and still there.  Whether
- * that is to be shown. */
-static bool complete(struct ti_live *r, bool gone)
+/* It is complete: gone, or inactive if it is persistent.  Whether that is to be
+ * shown. */
+static bool complete(struct ti_live *r)
 {
     bool show = is_open(r);
 
-    if (gone)
-        forget(r);
-    else
+    if (r->traits & PERSISTENT)
         set_traits(r, r->traits & (WILDCARD | PERSISTENT));
+    else
+        forget(r);
     return show;
 }
 
@@ -219,13 +219,6 @@ static void tell(struct ti_event *ev, const struct ti_call *c, const void *statu
     }
 }
 
-/* Whether the call's i-th request is no more: also a persistent one where an
- * error freed it. */
-static bool is_gone(const struct ti_call *c, const struct ti_live *r, int64_t i)
-{
-    return !(r->traits & PERSISTENT) || is_null(bits_of(handle_of(c, i)));
-}
-
 /* The call completed its i-th request, and its status is about that one or not:
  * false if the trace shows nothing of it. */
 static bool completed_one(struct ti_call *c, int64_t i, bool has_status)
@@ -239,7 +232,7 @@ static bool completed_one(struct ti_call *c, int64_t i, bool has_status)
     ev.arg[TI_F_REQ] = r->number;
     if (r->traits & TELLING && has_status)
         tell(&ev, c, c->status, r);
-    if (!complete(r, is_gone(c, r, i)))
+    if (!complete(r))
         return false;
     ti_emit(c, &ev, true);
     return true;
@@ -289,7 +282,7 @@ static bool completed_many(struct ti_call *c, const int32_t *at)
         match.arg[TI_F_REQ] = r->number;
         if (r->traits & TELLING && status != NO_STATUS)
             tell(&match, c, status_at(c, status), r);
-        if (!complete(r, is_gone(c, r, i)) || !add_match(&ev, &match))
+        if (!complete(r) || !add_match(&ev, &match))
             continue;
         numbers[count++] = match.arg[TI_F_REQ]; /* count <= i: those handles were read */
     }
@@ -340,22 +333,30 @@ static void polled(bool shown)
 
 /* --------------------------------------------------------------- errors -- */
 
-/* Whether the call completed its i-th request though it failed.  A persistent
- * one that is complete is inactive, or was not complete to the call and is to
- * the next one: nothing else can happen to it. */
-static bool completed_anyway(const struct ti_call *c, int64_t i)
+/*
+ * Whether the call completed its i-th request though it failed.  A persistent
+ * one that is complete is inactive, or was not complete to the call and is to the
+ * next one: nothing else can happen to it.  One that is null was freed.
+ */
+static bool completed_anyway(struct ti_call *c, int64_t i)
 {
     MPI_Request now = handle_of(c, i);
-    struct ti_live *r;
+    struct ti_live *r = is_null(kept[i]) ? NULL : ti_table_find(&table, kept[i], place_of(c, i));
     int flag = 0;
 
-    if (is_null(kept[i]))
-        return false;
-    if (now == MPI_REQUEST_NULL)
-        return true;
-    r = ti_table_find(&table, kept[i], place_of(c, i));
-    if (r && (r->traits & (PERSISTENT | ACTIVE)) == (PERSISTENT | ACTIVE))
+    if (!r || !(r->traits & PERSISTENT))
+        return r && now == MPI_REQUEST_NULL;
+    if (now == MPI_REQUEST_NULL) {
+        uint16_t op = c->op;
+
+        c->op = TI_OP_REQUEST_FREE;
+        if (is_shown(r))
+            emit_one(c, r, true);
+        c->op = op;
+        forget(r);
+    } else if (r->traits & ACTIVE) {
         PMPI_Request_get_status(now, &flag, MPI_STATUS_IGNORE);
+    }
     return flag;
 }
 
