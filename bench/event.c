@@ -22,6 +22,9 @@
  *   neighbor   Neighbor_alltoallv with eight neighbours, all the rank itself
  *   changing   the same, with counts that differ from call to call
  *   comm       Comm_dup, Comm_free
+ *   put        Put of one double and Win_flush, from a rank to itself
+ *   fence      Win_fence, alone
+ *   write      File_write_at of one double
  *   pingpong   Send, Recv between two ranks (elapsed time, per call of both)
  */
 #include <mpi.h>
@@ -29,10 +32,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 static int rank;
 static double in[4], out[4];
 static MPI_Datatype vector;
+static MPI_Win locked, fenced; /* of this rank alone, as is the file */
+static MPI_File file;
 
 /* Of an alltoallv among eight neighbours. */
 #define NEIGHBOURS 8
@@ -85,6 +91,23 @@ static MPI_Comm star = MPI_COMM_NULL;
             P##MPI_Comm_dup(MPI_COMM_SELF, &twin);                                     \
             P##MPI_Comm_free(&twin);                                                   \
         }                                                                              \
+    }                                                                                  \
+    static void P##put(long n)                                                         \
+    {                                                                                  \
+        for (long i = 0; i < n; i++) {                                                 \
+            P##MPI_Put(out, 1, MPI_DOUBLE, 0, 0, 1, MPI_DOUBLE, locked);               \
+            P##MPI_Win_flush(0, locked);                                               \
+        }                                                                              \
+    }                                                                                  \
+    static void P##fence(long n)                                                       \
+    {                                                                                  \
+        for (long i = 0; i < n; i++)                                                   \
+            P##MPI_Win_fence(0, fenced);                                               \
+    }                                                                                  \
+    static void P##write_at(long n)                                                    \
+    {                                                                                  \
+        for (long i = 0; i < n; i++)                                                   \
+            P##MPI_File_write_at(file, 0, out, 1, MPI_DOUBLE, MPI_STATUS_IGNORE);      \
     }                                                                                  \
     static void P##allreduce(long n)                                                   \
     {                                                                                  \
@@ -149,6 +172,9 @@ static const struct pattern {
     {"neighbor", 1, 1, neighbor, Pneighbor},
     {"changing", 1, 1, changing, Pchanging},
     {"comm", 2, 1, comm, Pcomm},
+    {"put", 2, 1, put, Pput},
+    {"fence", 1, 1, fence, Pfence},
+    {"write", 1, 1, write_at, Pwrite_at},
     {"pingpong", 4, 2, pingpong, Ppingpong},
 };
 
@@ -221,6 +247,29 @@ static void meet_neighbours(void)
                                    weight, MPI_INFO_NULL, 0, &star);
 }
 
+static void open_all(void)
+{
+    const char *tmp = getenv("TMPDIR");
+    char path[4096];
+    double *base;
+
+    snprintf(path, sizeof path, "%s/bench-event-%d", tmp ? tmp : "/tmp", (int)getpid());
+    MPI_File_open(MPI_COMM_SELF, path,
+                  MPI_MODE_CREATE | MPI_MODE_EXCL | MPI_MODE_WRONLY | MPI_MODE_DELETE_ON_CLOSE,
+                  MPI_INFO_NULL, &file);
+    MPI_Win_allocate(sizeof *base, sizeof *base, MPI_INFO_NULL, MPI_COMM_SELF, &base, &fenced);
+    MPI_Win_allocate(sizeof *base, sizeof *base, MPI_INFO_NULL, MPI_COMM_SELF, &base, &locked);
+    MPI_Win_lock_all(0, locked);
+}
+
+static void close_all(void)
+{
+    MPI_Win_unlock_all(locked);
+    MPI_Win_free(&locked);
+    MPI_Win_free(&fenced);
+    MPI_File_close(&file);
+}
+
 int main(int argc, char **argv)
 {
     const struct pattern *p = NULL;
@@ -231,6 +280,7 @@ int main(int argc, char **argv)
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
     MPI_Type_vector(2, 1, 2, MPI_DOUBLE, &vector);
     MPI_Type_commit(&vector);
+    open_all();
     for (size_t i = 0; argc > 1 && i < sizeof patterns / sizeof *patterns; i++)
         if (strcmp(argv[1], patterns[i].name) == 0)
             p = &patterns[i];
@@ -250,6 +300,7 @@ int main(int argc, char **argv)
     } else {
         measure(p, argc > 2 ? atoi(argv[2]) : 9, argc > 3 ? atol(argv[3]) : 100000);
     }
+    close_all();
     MPI_Finalize();
     return 0;
 }
