@@ -114,11 +114,15 @@ static int freed(MPI_Comm comm, int key, void *value, void *extra)
 }
 
 /* World ranks of a group; false: some are in no world of ours. */
-static bool translate(MPI_Group group, MPI_Group world, int size, int *member, int *own)
+static bool translate(MPI_Group group, MPI_Group world, int size, int *member)
 {
-    for (int i = 0; i < size; i++)
-        own[i] = i;
-    PMPI_Group_translate_ranks(group, size, own, world, member);
+    int rank[64], n;
+
+    for (int i = 0; i < size; i += n) {
+        for (n = 0; n < 64 && i + n < size; n++)
+            rank[n] = i + n;
+        PMPI_Group_translate_ranks(group, n, rank, world, member + i);
+    }
     for (int i = 0; i < size; i++)
         if (member[i] == MPI_UNDEFINED)
             return false;
@@ -129,10 +133,9 @@ static bool translate(MPI_Group group, MPI_Group world, int size, int *member, i
  * duplicate of. */
 static bool write_members(const struct ti_comm_entry *e, enum ti_comm_kind kind, MPI_Comm comm)
 {
-    size_t most = (size_t)(e->size > e->remote_size ? e->size : e->remote_size);
-    size_t n = (size_t)e->size + (size_t)e->remote_size + most;
+    size_t n = (size_t)e->size + (size_t)e->remote_size;
     MPI_Group world, group;
-    int *member, *own;
+    int *member;
     bool ours;
 
     if (e->whole) {
@@ -144,14 +147,13 @@ static bool write_members(const struct ti_comm_entry *e, enum ti_comm_kind kind,
         ti_give_up("no memory for the members of a communicator of %d ranks", e->size);
         return false;
     }
-    own = member + (n - most);
     PMPI_Comm_group(MPI_COMM_WORLD, &world);
     PMPI_Comm_group(comm, &group);
-    ours = translate(group, world, e->size, member, own);
+    ours = translate(group, world, e->size, member);
     PMPI_Group_free(&group);
     if (ours && e->inter) {
         PMPI_Comm_remote_group(comm, &group);
-        ours = translate(group, world, e->remote_size, member + e->size, own);
+        ours = translate(group, world, e->remote_size, member + e->size);
         PMPI_Group_free(&group);
     }
     PMPI_Group_free(&world);

@@ -8,5 +8,6 @@ done
 for np in 3 4; do
     check "$np" comms
 done
+check 2 late_idup
 mpirun -np 3 "$TI_BUILD/tests/mpi/creations" || fail 'creations, not traced'
 finish

@@ -27,3 +27,11 @@ $(O)/tests/mpi/%_f08.inc: tests/mpi/%.inc
 	$(call say,GEN)sed -e 's/, ierr)/)/' -e 's/(ierr)/()/' $< >$@
 $(O)/tests/mpi/collseq_f08: $(O)/tests/mpi/collseq_f08.inc
 $(O)/tests/mpi/collseq_f08: FFLAGS += -I$(O)/tests/mpi
+
+# A library between this program and MPI's.
+late := $(O)/tests/mpi/late.so
+$(late): tests/mpi/late/idup.c
+	@mkdir -p $(@D)
+	$(call say,MPICC)$(MPICC) $(flags) $(CPPFLAGS) $(CFLAGS) -fPIC -shared -o $@ $<
+$(O)/tests/mpi/late_idup: $(late)
+$(O)/tests/mpi/late_idup: LDLIBS := $(abspath $(late)) $(LDLIBS)
