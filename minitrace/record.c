@@ -135,11 +135,10 @@ bool ti_intruded(void)
 /* A call of a thread that does not hold. */
 static void intrude(unsigned op)
 {
-    enum ti_phase phase = __atomic_load_n(&ti_state.inside.phase, __ATOMIC_RELAXED);
-
     __atomic_store_n(&ti_state.go, false, __ATOMIC_RELAXED);
     /* when one finalizes, no other thread is in a call or will ever be */
-    if (op == TI_OP_FINALIZE && !ti_state.shared && phase == TI_OUTSIDE)
+    if (op == TI_OP_FINALIZE && !ti_state.shared &&
+        __atomic_load_n(&ti_state.inside.phase, __ATOMIC_RELAXED) == TI_OUTSIDE)
         ti_intruded();
 }
 
@@ -203,6 +202,11 @@ const struct ti_call *ti_current(void)
     return &current;
 }
 
+static inline void set_phase(enum ti_phase phase)
+{
+    __atomic_store_n(&ti_state.inside.phase, phase, __ATOMIC_RELAXED);
+}
+
 static inline uint64_t own_count(void)
 {
     return ti_state.counter.read ? ti_state.counter.read() : *ti_now_word;
@@ -220,7 +224,7 @@ static inline uint64_t since(uint64_t last, uint64_t now)
 static inline struct ti_call *enter(uint64_t now, unsigned op, enum ti_binding binding,
                                     const void *site, const void *frame)
 {
-    ti_state.inside.phase = TI_INSIDE;
+    set_phase(TI_INSIDE);
     ti_state.inside.frame = frame;
     count(since(ti_state.last, now), op);
     current.site = ti_state.inside.site = site;
@@ -267,7 +271,7 @@ static bool left(unsigned op)
 {
     bool nested = ti_state.inside.phase == TI_NESTED;
 
-    ti_state.inside.phase = TI_OUTSIDE;
+    set_phase(TI_OUTSIDE);
     if (op == TI_OP_ABORT) /* by an error handler, most likely */
         return true;
     ti_state.abandoned++;
@@ -332,7 +336,7 @@ static __attribute__((noinline)) struct ti_call *enter_the_long_way(uint64_t now
     if (abandoned && op != TI_OP_FINALIZE && op != TI_OP_ABORT &&
         is_nested(&ti_state.inside, frame)) {
         if (op != TI_OP_NOTED)
-            ti_state.inside.phase = TI_NESTED;
+            set_phase(TI_NESTED);
         return NULL;
     }
     if (!holds(me) && op == TI_OP_NOTED)
@@ -375,7 +379,7 @@ static __attribute__((noinline)) int leave_the_long_way(int rc)
         leave_apart(me);
         return rc;
     }
-    ti_state.inside.phase = TI_OUTSIDE;
+    set_phase(TI_OUTSIDE);
     if (ti_state.counter.sum) {
         ti_state.last = own_count() + ti_state.others;
         let_go(me);
@@ -390,7 +394,7 @@ int ti_leave(int rc)
 {
     if (__builtin_expect(ti_state.special, 0))
         return leave_the_long_way(rc);
-    ti_state.inside.phase = TI_OUTSIDE;
+    set_phase(TI_OUTSIDE);
     ti_state.last = own_count();
     return rc;
 }
