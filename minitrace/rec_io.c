@@ -215,7 +215,7 @@ void ti_pre_file_access(struct ti_call *c)
     ti_lend_status(c);
     if (c->status == given)
         return;
-    PMPI_Status_set_elements_x(&none, MPI_BYTE, INT64_MAX);
+    PMPI_Status_set_elements_x(&none, MPI_BYTE, INT64_MAX / 2); /* all of it kills MPICH */
     if (c->binding == TI_BINDING_C)
         *(MPI_Status *)c->status = none;
     else

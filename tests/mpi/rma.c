@@ -336,12 +336,17 @@ static void shared(void)
     MPI_Win_allocate_shared(4 * ints, sizeof *cell, MPI_INFO_NULL, comm, &cell, &win);
     MPI_Win_shared_query(win, next, &bytes, &unit, &theirs);
     MUST(bytes == 4 * (next + 1) && unit == 4);
-    fence(win, w, 0, "0");
+    expect("win_lock_all win=%d mode=nocheck", w);
+    MPI_Win_lock_all(MPI_MODE_NOCHECK, win);
     theirs[0] = me;
     expect("win_sync win=%d", w);
     MPI_Win_sync(win);
-    fence(win, w, 0, "0");
+    barrier();
+    expect("win_sync win=%d", w);
+    MPI_Win_sync(win);
     MUST(cell[0] == prev);
+    expect("win_unlock_all win=%d", w);
+    MPI_Win_unlock_all(win);
     free_window(&win, w);
 }
 
