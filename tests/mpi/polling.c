@@ -1,6 +1,7 @@
 /* Loops of polls whose length is a matter of time: rank 0 sleeps as many
- * milliseconds as the argument says before it sends what rank 1 polls for.  The
- * code between calls is the same each time.  On 2 ranks. */
+ * milliseconds as the argument says before it sends what rank 1 polls for, and a
+ * second one says how often more rank 1 asks than it has to.  The code between
+ * calls is the same each time.  On 2 ranks. */
 #include <mpi.h>
 #include <stdlib.h>
 #include <time.h>
@@ -22,9 +23,11 @@ static void work(int n)
         ;
 }
 
+static int vain; /* polls more than need be */
+
 static void serve(int ms)
 {
-    for (int step = 0; step < 6; step++) {
+    for (int step = 0; step < 8; step++) {
         delay(ms);
         MPI_Send(a, 1, MPI_INT, 1, step, MPI_COMM_WORLD);
         MPI_Recv(b, 1, MPI_INT, 1, step, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
@@ -40,7 +43,9 @@ static void reply(int step)
 static void poll(void)
 {
     MPI_Request r[2] = {MPI_REQUEST_NULL, MPI_REQUEST_NULL};
-    int flag, index, n, indices[2];
+    MPI_Request none[2] = {MPI_REQUEST_NULL, MPI_REQUEST_NULL}, inactive;
+    MPI_Message message;
+    int flag, index, n, indices[2], done = 0;
 
     do
         MPI_Iprobe(0, 0, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE);
@@ -84,12 +89,36 @@ static void poll(void)
         MPI_Test(r, &flag, MPI_STATUS_IGNORE);
     } while (!flag);
     reply(5);
+
+    /* one of two is complete first, and is then asked again and again: what is
+     * asked in vain, and of null and inactive requests, depends on the argument */
+    MPI_Recv_init(b, 1, MPI_INT, 0, 6, MPI_COMM_WORLD, &inactive);
+    MPI_Irecv(b, 1, MPI_INT, 0, 6, MPI_COMM_WORLD, r);
+    for (int i = 0; i <= vain || !done; i++) {
+        MPI_Test(r, &done, MPI_STATUS_IGNORE);
+        MPI_Test(&inactive, &flag, MPI_STATUS_IGNORE);
+        MPI_Testany(2, none, &index, &flag, MPI_STATUS_IGNORE);
+        MPI_Testall(2, none, &flag, MPI_STATUSES_IGNORE);
+        MPI_Testsome(2, none, &n, indices, MPI_STATUSES_IGNORE);
+        MPI_Request_get_status(inactive, &flag, MPI_STATUS_IGNORE);
+        MPI_Iprobe(MPI_PROC_NULL, 0, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE);
+        done = r[0] == MPI_REQUEST_NULL;
+    }
+    MPI_Request_free(&inactive);
+    reply(6);
+
+    do
+        MPI_Improbe(0, 7, MPI_COMM_WORLD, &flag, &message, MPI_STATUS_IGNORE);
+    while (!flag);
+    MPI_Mrecv(b, 1, MPI_INT, &message, MPI_STATUS_IGNORE);
+    reply(7);
 }
 
 int main(int argc, char **argv)
 {
     int rank;
 
+    vain = argc > 2 ? atoi(argv[2]) : 0;
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     if (rank == 0)
