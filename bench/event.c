@@ -16,6 +16,8 @@
  *   isend      Irecv, Isend, Waitall
  *   wildcard   Irecv with wildcards, Send, Wait
  *   derived    send, of a vector of doubles
+ *   persistent Startall of a receive and a send, Waitall
+ *   matched    Send, Mprobe, Mrecv from a rank to itself
  *   allreduce  Allreduce of one double, on MPI_COMM_SELF
  *   ibcast     Ibcast, Wait, on MPI_COMM_SELF
  *   alltoallv  Alltoallv of one double, on MPI_COMM_SELF
@@ -109,6 +111,27 @@ static MPI_Comm star = MPI_COMM_NULL;
         for (long i = 0; i < n; i++)                                                   \
             P##MPI_File_write_at(file, 0, out, 1, MPI_DOUBLE, MPI_STATUS_IGNORE);      \
     }                                                                                  \
+    static void P##persistent(long n)                                                  \
+    {                                                                                  \
+        MPI_Request r[2];                                                              \
+        P##MPI_Recv_init(in, 1, MPI_DOUBLE, 0, 7, MPI_COMM_SELF, &r[0]);               \
+        P##MPI_Send_init(out, 1, MPI_DOUBLE, 0, 7, MPI_COMM_SELF, &r[1]);              \
+        for (long i = 0; i < n; i++) {                                                 \
+            P##MPI_Startall(2, r);                                                     \
+            P##MPI_Waitall(2, r, MPI_STATUSES_IGNORE);                                 \
+        }                                                                              \
+        P##MPI_Request_free(&r[0]);                                                    \
+        P##MPI_Request_free(&r[1]);                                                    \
+    }                                                                                  \
+    static void P##matched(long n)                                                     \
+    {                                                                                  \
+        for (long i = 0; i < n; i++) {                                                 \
+            MPI_Message m;                                                             \
+            P##MPI_Send(out, 1, MPI_DOUBLE, 0, 7, MPI_COMM_SELF);                      \
+            P##MPI_Mprobe(0, 7, MPI_COMM_SELF, &m, MPI_STATUS_IGNORE);                 \
+            P##MPI_Mrecv(in, 1, MPI_DOUBLE, &m, MPI_STATUS_IGNORE);                    \
+        }                                                                              \
+    }                                                                                  \
     static void P##allreduce(long n)                                                   \
     {                                                                                  \
         for (long i = 0; i < n; i++)                                                   \
@@ -166,6 +189,8 @@ static const struct pattern {
     {"isend", 3, 1, isend, Pisend},
     {"wildcard", 3, 1, wildcard, Pwildcard},
     {"derived", 3, 1, derived, Pderived},
+    {"persistent", 2, 1, persistent, Ppersistent},
+    {"matched", 3, 1, matched, Pmatched},
     {"allreduce", 1, 1, allreduce, Pallreduce},
     {"ibcast", 2, 1, ibcast, Pibcast},
     {"alltoallv", 1, 1, alltoallv, Palltoallv},

@@ -1,7 +1,8 @@
 # bench: what `make bench` runs; bench/run is the list of figures.
 bench_programs := $(O)/bench/event $(O)/bench/null/libminitrace.so \
                   $(O)/bench/null/libminitrace-openmpi.so $(O)/bench/codec $(O)/bench/tracebytes \
-                  $(O)/bench/peek $(O)/bench/onerank $(O)/tests/mktrace
+                  $(O)/bench/peek $(O)/bench/onerank $(O)/tests/mktrace \
+                  $(O)/tests/mpi/outstanding
 
 $(O)/bench/event: bench/event.c
 	@mkdir -p $(@D)
