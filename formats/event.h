@@ -132,7 +132,8 @@ enum { TI_MODES(TI_MODE_ENUM) TI_MODE_NONE = 0 };
  *
  * A matched probe takes the message: FROM and FROMTAG say what a wildcard
  * matched, and the receive (mrecv, imrecv) has the same communicator, with PEER
- * and TAG those of the message.  MSG -1: no message (MPI_MESSAGE_NO_PROC).
+ * and TAG those of the message.  MSG -1: no message (MPI_MESSAGE_NO_PROC), whose
+ * receive has communicator 0 and any tag.  An iprobe of MPI_PROC_NULL is no event.
  */
 #define TI_OPS_P2P(X)                                                                              \
     X(SEND, "send", TI_M_P2P, 0, "", "")                                                           \
