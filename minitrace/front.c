@@ -24,6 +24,12 @@ extern const char ti_front_begin[], ti_front_end[] __attribute__((visibility("hi
 int ti_front_through(void) __attribute__((visibility("hidden")));
 void *ti_front_first(size_t slot, const void *caller);
 
+/* dlsym() is ours as well, and in front_stubs.S */
+typedef void *dlsym_function(void *handle, const char *name);
+dlsym_function *ti_front_system_dlsym __attribute__((visibility("hidden")));
+dlsym_function *ti_front_find_dlsym(void);
+void *ti_front_dlsym(void *handle, const char *name);
+
 #define NAME_BYTES 64 /* more than the longest and a P */
 
 /* In the order of their numbers, each with its NUL. */
@@ -45,6 +51,26 @@ static struct ti_flavour *flavour;
 static pthread_mutex_t lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
 static void *mpi;                 /* for dlsym(): the MPI library and what it is linked with */
 static char started_in[PATH_MAX]; /* with a '/', if the name we were loaded by is relative */
+
+/* ---------------------------------------------------------------- dlsym -- */
+
+dlsym_function *ti_front_find_dlsym(void)
+{
+    static const char *const versions[] = {"GLIBC_2.34", "GLIBC_2.17", "GLIBC_2.2.5"};
+    dlsym_function *found = NULL;
+
+    for (size_t i = 0; i < sizeof versions / sizeof *versions && !found; i++)
+        found = (dlsym_function *)dlvsym(RTLD_NEXT, "dlsym", versions[i]);
+    ti_front_system_dlsym = found;
+    return found;
+}
+
+static void *look_up(void *handle, const char *name)
+{
+    dlsym_function *system = ti_front_system_dlsym;
+
+    return (system ? system : ti_front_find_dlsym())(handle, name);
+}
 
 /* ------------------------------------------------------------- speaking -- */
 
@@ -192,7 +218,7 @@ static struct ti_flavour *load(const char *name)
         say("nothing is recorded: %s", dlerror());
         return NULL;
     }
-    f = dlsym(handle, "ti_flavour");
+    f = look_up(handle, "ti_flavour");
     if (f && strcmp(f->version, TI_VERSION) == 0 && f->names == TI_NAMES)
         return f;
     say("nothing is recorded: '%s' and libminitrace.so are of different builds", path);
@@ -213,7 +239,7 @@ static void *find_for(const void *caller, const char *name)
     object = dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
     if (!object)
         return NULL;
-    found = dlsym(object, name);
+    found = look_up(object, name);
     dlclose(object);
     return found;
 }
@@ -224,16 +250,16 @@ static void *find_next(const char *name, const void *caller)
     void *found = ambiguous ? find_for(caller, name) : NULL;
 
     if (!found)
-        found = dlsym(RTLD_NEXT, name);
+        found = look_up(RTLD_NEXT, name);
     if (!found && mpi)
-        found = dlsym(mpi, name);
+        found = look_up(mpi, name);
     return found ? found : find_for(caller, name);
 }
 
 /* The MPI library's own. */
 static void *find_real(const char *name, const void *caller)
 {
-    void *found = mpi ? dlsym(mpi, name) : NULL;
+    void *found = mpi ? look_up(mpi, name) : NULL;
 
     return found ? found : find_next(name, caller);
 }
@@ -247,7 +273,7 @@ static bool is_stub(const void *address)
  * `next`. */
 static bool is_taken(const char *name, const void *next)
 {
-    const void *first = dlsym(RTLD_DEFAULT, name);
+    const void *first = look_up(RTLD_DEFAULT, name);
     const ElfW(Sym) *symbol = NULL;
     Dl_info info;
 
@@ -305,7 +331,7 @@ static void settle_all(void)
     const char *name = names;
 
     for (int g = 0; g < GROUPS; g++)
-        there[g] = dlsym(RTLD_NEXT, groups[g].one) != NULL;
+        there[g] = look_up(RTLD_NEXT, groups[g].one) != NULL;
     for (size_t k = 0; k < TI_NAMES; k++, name += strlen(name) + 1) {
         int g = 0;
 
@@ -357,6 +383,27 @@ static void decide(bool called)
         trace_with(f);
     else
         mode = PASSING;
+}
+
+/* A program may load the MPI library for itself, and ask where its functions are;
+ * languages other than C and Fortran do.  What it would find in the MPI library,
+ * it is told to be our stub. */
+void *ti_front_dlsym(void *handle, const char *name)
+{
+    void *found = look_up(handle, name), *first;
+
+    if (!found || strncmp(name, "MPI_", 4) != 0)
+        return found;
+    pthread_mutex_lock(&lock);
+    if (mode == UNDECIDED)
+        decide(false);
+    if (mode == TRACING && found == look_up(mpi, name)) {
+        first = look_up(RTLD_DEFAULT, name);
+        if (is_stub(first))
+            found = first;
+    }
+    pthread_mutex_unlock(&lock);
+    return found;
 }
 
 __attribute__((constructor)) static void loaded(void)

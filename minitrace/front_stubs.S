@@ -13,6 +13,7 @@
 #endif
 
         .hidden ti_front_slot, ti_front_begin, ti_front_end, ti_front_through, ti_front_first
+        .hidden ti_front_dlsym, ti_front_system_dlsym, ti_front_find_dlsym
         .globl  ti_front_slot, ti_front_begin, ti_front_end
 
 #if defined __x86_64__
@@ -92,6 +93,31 @@ first:                                          /* on the stack: slot, return ad
         .cfi_endproc
         .size   first, . - first
 
+/* dlsym() of an object is looked at; what depends on the caller, RTLD_DEFAULT (0)
+ * and RTLD_NEXT (-1), goes to the system's with the caller's return address. */
+        .text
+        .globl  dlsym
+        .type   dlsym, @function
+        .p2align 3
+dlsym:
+        _CET_ENDBR
+        leaq    1(%rdi), %rax
+        cmpq    $1, %rax
+        ja      ti_front_dlsym
+        movq    ti_front_system_dlsym(%rip), %rax
+        testq   %rax, %rax
+        jz      1f
+        jmp     *%rax
+1:      pushq   %rdi
+        pushq   %rsi
+        subq    $8, %rsp
+        call    ti_front_find_dlsym
+        addq    $8, %rsp
+        popq    %rsi
+        popq    %rdi
+        jmp     *%rax
+        .size   dlsym, . - dlsym
+
 #elif defined __aarch64__
 
 #if defined __ARM_FEATURE_BTI_DEFAULT
@@ -165,6 +191,28 @@ first:                                          /* the slot in w17 */
         br      x16
         .cfi_endproc
         .size   first, . - first
+
+        .text
+        .globl  dlsym                           /* as above */
+        .type   dlsym, %function
+        .p2align 2
+dlsym:
+        BTI
+        add     x16, x0, #1
+        cmp     x16, #1
+        b.hi    ti_front_dlsym
+        adrp    x16, ti_front_system_dlsym
+        ldr     x16, [x16, #:lo12:ti_front_system_dlsym]
+        cbz     x16, 1f
+        br      x16
+1:      stp     x29, x30, [sp, #-32]!
+        stp     x0, x1, [sp, #16]
+        bl      ti_front_find_dlsym
+        mov     x16, x0
+        ldp     x0, x1, [sp, #16]
+        ldp     x29, x30, [sp], #32
+        br      x16
+        .size   dlsym, . - dlsym
 
 #else
 #error "the stubs are written for x86-64 and AArch64: tell them how this processor jumps"

@@ -5,13 +5,13 @@
 # shellcheck source=tests/mpi/lib.sh
 . tests/mpi/lib.sh
 np=3 allowed=100 # instructions
-[ -x "$TI_BUILD/examples/ring_f08" ] || skip 'no MPI for Fortran here'
+[ -x "$examples/ring_f08" ] || skip 'no MPI for Fortran here'
 counter=cputime
 if exact_counter; then counter=valgrind; fi
 
 largest=0
 for ring in ring ring_mpifh ring_usempi ring_f08; do
-    trace "$scratch/$ring" $np $counter "$TI_BUILD/examples/$ring" 3 1000 100000 >"$scratch/log" 2>&1 ||
+    trace "$scratch/$ring" $np $counter "$examples/$ring" 3 1000 100000 >"$scratch/log" 2>&1 ||
         fail "$ring: $(cat "$scratch/log")"
     for ((rank = 0; rank < np; rank++)); do
         dump "$scratch/ring" $rank --no-volumes >"$scratch/expected"

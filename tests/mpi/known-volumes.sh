@@ -6,7 +6,7 @@ exact_counter || skip 'no exact counter here: valgrind or ticount is missing'
 allowed=5 # instructions
 
 TRUTH=$scratch/truth
-trace "$scratch/trace" 2 valgrind "$TI_BUILD/tests/mpi/bursts" "$TRUTH" >"$scratch/log" 2>&1
+trace "$scratch/trace" 2 valgrind "$built/bursts" "$TRUTH" >"$scratch/log" 2>&1
 case $? in
     0) ;;
     77) skip 'bursts of known length are written for x86-64' ;;

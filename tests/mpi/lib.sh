@@ -10,28 +10,46 @@ skip() { echo "$*"; exit 77; }
 fail() { echo "FAILED: $*"; failures=$((failures + 1)); }
 finish() { [ "$failures" -eq 0 ] || exit 1; exit 0; }
 
-command -v mpirun >/dev/null || skip 'there is no mpirun'
+# The programs, and the MPI they are linked with: MPI=mpich, or mpirun's.
+MPI=${MPI:-openmpi}
+# shellcheck disable=SC2034  # for the scripts
+built=$TI_BUILD/tests/mpi examples=$TI_BUILD/examples mpirun=mpirun
+if [ "$MPI" = mpich ]; then
+    # shellcheck disable=SC2034
+    built=$TI_BUILD/tests/mpich examples=$built mpirun=mpirun.mpich
+fi
+command -v $mpirun >/dev/null || skip "there is no $mpirun"
 
 # Whether programs can be run under the exact counter here.
 exact_counter() {
     command -v valgrind >/dev/null && [ -x "$TI_BUILD/libexec/valgrind/ticount-amd64-linux" ]
 }
 
+# pass NAME: the words with which mpirun hands on a variable; Hydra does unasked.
+pass() { [ "$MPI" = mpich ] || echo "-x $1"; }
+
 # trace DIR NP COUNTER PROGRAM ARGUMENT...: run PROGRAM traced into DIR, with the
 # counter valgrind or cputime.  MPIRUN may hold words to put before mpirun's
-# options, LAUNCH words to put before mpirun itself.
+# options, LAUNCH words to put before mpirun itself, PRELOAD what to preload.
 trace() {
-    local dir=$1 np=$2 counter=$3 words=()
+    local dir=$1 np=$2 counter=$3 words=() set=() variable
     shift 3
-    local set=(-x "TIARA_TRACE_DIR=$dir" -x "TIARA_COUNTER=$counter"
-               -x "LD_PRELOAD=$TI_BUILD/libminitrace.so")
+    local variables=("TIARA_TRACE_DIR=$dir" "TIARA_COUNTER=$counter"
+                     "LD_PRELOAD=${PRELOAD:-$TI_BUILD/libminitrace.so}")
     if [ "$counter" = valgrind ]; then
-        set+=(-x "VALGRIND_LIB=$TI_BUILD/libexec/valgrind" -x LD_BIND_NOW=1
-              -x HWLOC_COMPONENTS=-x86)
+        variables+=("VALGRIND_LIB=$TI_BUILD/libexec/valgrind" LD_BIND_NOW=1
+                    HWLOC_COMPONENTS=-x86)
         words=(valgrind --tool=ticount --vgdb=no)
     fi
+    for variable in "${variables[@]}"; do
+        if [ "$MPI" = mpich ]; then
+            set+=(-genv "${variable%%=*}" "${variable#*=}")
+        else
+            set+=(-x "$variable")
+        fi
+    done
     # shellcheck disable=SC2086  # words are meant
-    timeout 300 ${LAUNCH:-} mpirun -np "$np" ${MPIRUN:-} "${set[@]}" "${words[@]}" "$@"
+    timeout 300 ${LAUNCH:-} "$mpirun" -np "$np" ${MPIRUN:-} "${set[@]}" "${words[@]}" "$@"
 }
 
 # dump DIR RANK OPTION...: its events.
@@ -54,7 +72,7 @@ same() {
 # and fit together, unless GAPS is set: the ranks stopped recording where it suited.
 check() {
     expected=$(mktemp -d "$scratch/XXXXXX")
-    TIARA_EXPECT=$expected MPIRUN="${MPIRUN:-} -x TIARA_EXPECT" check_like "$@"
+    TIARA_EXPECT=$expected MPIRUN="${MPIRUN:-} $(pass TIARA_EXPECT)" check_like "$@"
 }
 
 # check_like NP PROGRAM ARGUMENT...: trace one whose events must be those of the
@@ -63,8 +81,8 @@ check_like() {
     local np=$1 program=$2 dir rank
     shift 2
     dir=$(mktemp -d "$scratch/XXXXXX")
-    if ! TIARA_QUIET=1 MPIRUN="${MPIRUN:-} -x TIARA_QUIET" \
-        trace "$dir/trace" "$np" cputime "$TI_BUILD/tests/mpi/$program" "$@" >"$dir/log" 2>&1; then
+    if ! TIARA_QUIET=1 MPIRUN="${MPIRUN:-} $(pass TIARA_QUIET)" \
+        trace "$dir/trace" "$np" cputime "$built/$program" "$@" >"$dir/log" 2>&1; then
         fail "$program $* on $np ranks"
         head -n 20 "$dir/log"
         return

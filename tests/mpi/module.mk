@@ -35,3 +35,37 @@ $(late): tests/mpi/late/idup.c
 	$(call say,MPICC)$(MPICC) $(flags) $(CPPFLAGS) $(CFLAGS) -fPIC -shared -o $@ $<
 $(O)/tests/mpi/late_idup: $(late)
 $(O)/tests/mpi/late_idup: LDLIBS := $(abspath $(late)) $(LDLIBS)
+
+# Some of them with MPICH (mpich.sh), where its flavour is built.
+MPIFC_MPICH ?= $(if $(filter mpich,$(call mpi_of,$(MPICC))),$(MPIFC),$(shell command -v mpifort.mpich))
+ifneq ($(MPICC_mpich),)
+mpich_tests := bursts p2p requests comms collectives icollectives neighbors intercoll sequence ring
+ifneq ($(MPIFC_MPICH),)
+mpich_tests += sequence_mpifh sequence_usempi sequence_f08 ring_mpifh ring_usempi ring_f08
+endif
+test_programs += $(mpich_tests:%=$(O)/tests/mpich/%)
+
+# (Its MPI_STATUSES_IGNORE is the address 1, which gcc takes for an array.)
+mpich_c = $(call say,MPICC)$(MPICC_mpich) $(flags) -Wno-stringop-overflow -Wno-unknown-warning-option \
+    $(CPPFLAGS) $(CFLAGS) -pthread
+mpich_f = $(call say,MPIFC)$(MPIFC_MPICH) $(FLEGACY) $(FFLAGS) $(FMOD)$@.mod
+$(O)/tests/mpich/%: tests/mpi/%.c
+	@mkdir -p $(@D)
+	$(mpich_c) -o $@ $< $(LDLIBS)
+$(O)/tests/mpich/%: tests/mpi/%.f
+	@mkdir -p $@.mod
+	$(mpich_f) -o $@ $< $(LDLIBS)
+$(O)/tests/mpich/%: tests/mpi/%.f90
+	@mkdir -p $@.mod
+	$(mpich_f) -o $@ $< $(LDLIBS)
+$(O)/tests/mpich/ring: examples/ring.c examples/burst.c examples/example.c
+	@mkdir -p $(@D)
+	$(mpich_c) -Wl,-z,now -o $@ $^ -lm $(LDLIBS)
+$(O)/tests/mpich/ring_mpifh: examples/ring_mpifh.f $(O)/examples/burst.o
+	@mkdir -p $@.mod
+	$(mpich_f) -Wl,-z,now -o $@ $^ $(LDLIBS)
+$(O)/tests/mpich/ring_%: examples/ring_%.f90 $(O)/examples/burst.o
+	@mkdir -p $@.mod
+	$(mpich_f) -Wl,-z,now -o $@ $^ $(LDLIBS)
+$(O)/tests/mpich/sequence_mpifh $(O)/tests/mpich/sequence_usempi: tests/mpi/sequence.inc
+endif

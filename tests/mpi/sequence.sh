@@ -10,19 +10,24 @@ for rank in 0 1 2; do
         -e "s/PREV/${prev[rank]}/g" -e "s/FROM/${prev[rank]%(*}/g" -e p tests/mpi/sequence.expected \
         >"$scratch/expected-$rank"
 done
-programs=(sequence)
-if [ -x "$TI_BUILD/tests/mpi/sequence_f08" ]; then
-    programs+=(sequence_mpifh sequence_usempi sequence_f08)
+all=(sequence)
+if [ -x "$built/sequence_f08" ]; then
+    all+=(sequence_mpifh sequence_usempi sequence_f08)
 fi
-for program in "${programs[@]}"; do
-    trace "$scratch/$program" 3 cputime "$TI_BUILD/tests/mpi/$program" >"$scratch/log" 2>&1 ||
+for program in "${all[@]}"; do
+    # mpi_f08 of MPICH 4.0.2 counts completions from 0
+    if [ "$MPI" = mpich ] && ! "$mpirun" -np 3 "$built/$program" >/dev/null 2>&1; then
+        echo "$program: MPICH fails without us"
+        continue
+    fi
+    trace "$scratch/$program" 3 cputime "$built/$program" >"$scratch/log" 2>&1 ||
         fail "$program: $(cat "$scratch/log")"
     for rank in 0 1 2; do
         dump "$scratch/$program" $rank --no-volumes >"$scratch/found" 2>&1
         same "$scratch/expected-$rank" "$scratch/found" "$program: events of rank $rank"
     done
 done
-if [ ${#programs[@]} = 1 ] && [ "$failures" -eq 0 ]; then
+if [ ${#all[@]} = 1 ] && [ "$failures" -eq 0 ]; then
     skip 'no MPI for Fortran here: only C was looked at'
 fi
 finish
