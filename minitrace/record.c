@@ -256,7 +256,9 @@ static bool is_nested(const struct ti_inside *in, const void *frame)
 #ifdef __x86_64__
     if (*--word != (uintptr_t)in->site)
         return false;
-    for (int i = 0; i < SHIM_WORDS && --word >= (const uintptr_t *)frame; i++)
+    /* down to the new call's own return address: MPI may have got there by a jump, as
+     * MPICH's mpi_pcontrol_ does */
+    for (int i = 0; i < SHIM_WORDS && --word >= (const uintptr_t *)frame - 1; i++)
         if (*word >= (uintptr_t)__ehdr_start && *word < (uintptr_t)etext)
             return true;
     return false;

@@ -182,18 +182,21 @@ int MPI_Pcontrol(const int level, ...)
     return ti_leave(TI_NEXT(MPI_Pcontrol)(level));
 }
 
+/* In the standard's Fortran there is no ierror.  MPICH has one, and writes it even if
+ * the application has given none: what is there then is handed on, as it would be
+ * without us, instead of an address of our own. */
 #define FORTRAN_PCONTROL(pcontrol)                                                                 \
-    void pcontrol(MPI_Fint *level);                                                                \
-    void pcontrol(MPI_Fint *level)                                                                 \
+    void pcontrol(MPI_Fint *level, MPI_Fint *ierr);                                                \
+    void pcontrol(MPI_Fint *level, MPI_Fint *ierr)                                                 \
     {                                                                                              \
         struct ti_call *c = TI_ENTER(TI_OP_PCONTROL, TI_BINDING_FORTRAN);                          \
                                                                                                    \
         if (!c) {                                                                                  \
-            TI_NEXT(pcontrol)(level);                                                              \
+            TI_NEXT(pcontrol)(level, ierr);                                                        \
             return;                                                                                \
         }                                                                                          \
         control(c, *level);                                                                        \
-        TI_NEXT(pcontrol)(level);                                                                  \
+        TI_NEXT(pcontrol)(level, ierr);                                                            \
         ti_leave(0);                                                                               \
     }
 
