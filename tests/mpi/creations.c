@@ -10,8 +10,8 @@
 
 static int met = 2; /* communicators this rank has met: the next one's number */
 static int everybody[MOST], halves[2][MOST], half_size[2], half;
-static int next, prev;                            /* in the world */
-static int *volatile unweighted = MPI_UNWEIGHTED; /* an address gcc warns about */
+static int next, prev;           /* in the world */
+static int *volatile unweighted; /* MPI_UNWEIGHTED, an address gcc warns about */
 
 static int me_in(MPI_Comm comm)
 {
@@ -390,6 +390,7 @@ int main(int argc, char **argv)
     bool sequence = argc > 1; /* no more than the Fortran programs do */
 
     MPI_Init(&argc, &argv);
+    unweighted = MPI_UNWEIGHTED;
     expect_begin(0);
     MUST(size <= MOST);
     next = (rank + 1) % size;
