@@ -204,7 +204,9 @@ enum { TI_MODES(TI_MODE_ENUM) TI_MODE_NONE = 0 };
  * element size is 1.  Displacements move no bytes and are not recorded.
  *
  * The partners of the neighbour forms are those of the topology: counts are one
- * for each destination (send) or source (receive), in the topology's order.
+ * for each destination (send) or source (receive), in the topology's order.  Of a
+ * graph made by dist_graph_create, MPI has them in any order, which may be that of
+ * arrival; here they ascend (edges between the same ranks by weight).
  *
  * On an intercommunicator the partners are the other group; reduce_scatter's counts
  * are one for each rank of the own.  ROOT is TI_SELF on the root, which has no

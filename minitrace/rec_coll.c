@@ -8,9 +8,10 @@
  */
 #include "minitrace/state.h"
 
-/* Vectors of a w form, in bytes. */
-static void *bytes_of[TI_VECS];
-static size_t bytes_of_room[TI_VECS];
+/* Vectors that are not the caller's: the bytes of a w form, and counts in another
+ * order. */
+static int64_t *own[TI_VECS];
+static size_t own_room[TI_VECS];
 
 /* Begin an event on c->comm; NULL if the communicator cannot be traced. */
 static const struct ti_comm_entry *begin(struct ti_event *ev, const struct ti_call *c)
@@ -80,15 +81,17 @@ static enum role set_root(struct ti_event *ev, const struct ti_comm_entry *comm,
 /* Emit the event, with its request if it makes one. */
 static void finish(struct ti_call *c, struct ti_event *ev)
 {
+    bool always = ti_op_persistent(c->op); /* it may be started at any time */
+
     if (ti_op_form(c->op) != TI_FORM_BLOCKING) {
-        if (ti_state.stopped) {
+        if (ti_state.stopped && !always) {
             ti_request_hide(c);
             ti_state.burst = 0;
             return;
         }
         set(ev, TI_F_REQ, ti_request_add(c, false, 0));
     }
-    ti_emit(c, ev, false);
+    ti_emit(c, ev, always);
 }
 
 int64_t ti_redop(MPI_Op op)
@@ -338,55 +341,51 @@ static MPI_Datatype type_at(const struct ti_call *c, const void *types, int i)
                                       : PMPI_Type_f2c(((const MPI_Fint *)types)[i]);
 }
 
-/* Vector `which` of a w form: counts of types that differ, in bytes.  False, and
- * recording has stopped, without memory. */
-static bool set_bytes_vec(struct ti_event *ev, int which, const struct ti_call *c,
-                          const int *counts, const void *types, int len)
+/* Room for vector `which`, if it is not the caller's own; NULL, and recording has
+ * stopped, without memory. */
+static int64_t *own_vec(struct ti_event *ev, int which, int len)
 {
-    int64_t *bytes;
-
-    if (!ti_reserve(&bytes_of[which], &bytes_of_room[which], (size_t)len * sizeof *bytes)) {
+    if (!ti_reserve((void **)&own[which], &own_room[which], (size_t)len * sizeof *own[which] + 1)) {
         ti_give_up("no memory for the sizes of what goes to %d ranks", len);
-        return false;
+        return NULL;
     }
-    bytes = bytes_of[which];
-    for (int i = 0; i < len; i++) {
-        int64_t count = count_at(c, counts, i);
+    ev->vec[which] = (struct ti_vec){own[which], 8, len};
+    return own[which];
+}
+
+/* Vector `which` of a w form: counts of types that differ, in bytes; of neighbours
+ * in the order of `n`, unless it is NULL.  False, and recording has stopped,
+ * without memory. */
+static bool set_bytes_vec(struct ti_event *ev, int which, const struct ti_call *c,
+                          const int *counts, const void *types, int len,
+                          const struct ti_neighbour *n)
+{
+    int64_t *bytes = own_vec(ev, which, len);
+
+    for (int i = 0; bytes && i < len; i++) {
+        int from = n ? n[i].place : i;
+        int64_t count = count_at(c, counts, from);
 
         /* the type of nothing is often MPI_DATATYPE_NULL, or anything */
-        bytes[i] = count ? count * ti_type_bytes(type_at(c, types, i)) : 0;
+        bytes[i] = count ? count * ti_type_bytes(type_at(c, types, from)) : 0;
     }
-    ev->vec[which] = (struct ti_vec){bytes, 8, len};
-    return true;
+    return bytes;
 }
 
-/* A w form's sides: to `destinations` partners, from `sources`.  A call that knows
- * no MPI_IN_PLACE has not set c->in_place. */
-static bool set_send_w(struct ti_event *ev, const struct ti_call *c, int destinations)
-{
-    set(ev, TI_F_ESIZE, 1);
-    return set_bytes_vec(ev, 0, c, c->counts, c->types, destinations);
-}
-
-static bool set_recv_w(struct ti_event *ev, const struct ti_call *c, int sources)
-{
-    set(ev, TI_F_ESIZE2, 1);
-    return set_bytes_vec(ev, 1, c, c->counts2, c->types2, sources);
-}
-
+/* A call that knows no MPI_IN_PLACE has not set c->in_place. */
 void ti_rec_alltoallw(struct ti_call *c)
 {
     struct ti_event ev;
     const struct ti_comm_entry *comm = begin(&ev, c);
 
-    if (!comm || !set_recv_w(&ev, c, partners(comm)))
+    if (!comm || !set_bytes_vec(&ev, 1, c, c->counts2, c->types2, partners(comm), NULL))
         return;
-    if (c->in_place) {
-        set(&ev, TI_F_ESIZE, 1);
+    set(&ev, TI_F_ESIZE, 1);
+    set(&ev, TI_F_ESIZE2, 1);
+    if (c->in_place)
         ev.vec[0] = ev.vec[1];
-    } else if (!set_send_w(&ev, c, partners(comm))) {
+    else if (!set_bytes_vec(&ev, 0, c, c->counts, c->types, partners(comm), NULL))
         return;
-    }
     finish(c, &ev);
 }
 
@@ -406,6 +405,37 @@ void ti_rec_reduce_scatter(struct ti_call *c)
 
 /* ------------------------------------------------------- with neighbours -- */
 
+/* The communicator's neighbours, first sources and then destinations, if their
+ * order in the trace is not MPI's, else NULL.  False without memory. */
+static bool in_order(const struct ti_comm_entry *comm, const struct ti_neighbour **n)
+{
+    *n = comm->unordered ? ti_neighbours(comm) : NULL;
+    return *n || !comm->unordered;
+}
+
+static const struct ti_neighbour *behind_sources(const struct ti_comm_entry *comm,
+                                                 const struct ti_neighbour *n)
+{
+    return n ? n + comm->sources : NULL;
+}
+
+/* Vector `which`: a count for each neighbour in `n`, or as the caller has them.
+ * False without memory. */
+static bool set_neighbour_vec(struct ti_event *ev, int which, const struct ti_call *c,
+                              const int *counts, int len, const struct ti_neighbour *n)
+{
+    int64_t *vec;
+
+    if (!n) {
+        set_vec(ev, which, c, counts, len);
+        return true;
+    }
+    vec = own_vec(ev, which, len);
+    for (int i = 0; vec && i < len; i++)
+        vec[i] = count_at(c, counts, n[i].place);
+    return vec;
+}
+
 void ti_rec_neighbor_allgather(struct ti_call *c)
 {
     struct ti_event ev;
@@ -421,34 +451,43 @@ void ti_rec_neighbor_allgatherv(struct ti_call *c)
 {
     struct ti_event ev;
     const struct ti_comm_entry *comm = begin(&ev, c);
+    const struct ti_neighbour *n;
 
-    if (!comm)
+    if (!comm || !in_order(comm, &n))
         return;
     set_send(&ev, c->count, ti_type_bytes(c->type));
     set(&ev, TI_F_ESIZE2, ti_type_bytes(c->type2));
-    set_vec(&ev, 0, c, c->counts2, comm->sources);
-    finish(c, &ev);
+    if (set_neighbour_vec(&ev, 0, c, c->counts2, comm->sources, n))
+        finish(c, &ev);
 }
 
 void ti_rec_neighbor_alltoallv(struct ti_call *c)
 {
     struct ti_event ev;
     const struct ti_comm_entry *comm = begin(&ev, c);
+    const struct ti_neighbour *n;
 
-    if (!comm)
+    if (!comm || !in_order(comm, &n))
         return;
     set(&ev, TI_F_ESIZE, ti_type_bytes(c->type));
     set(&ev, TI_F_ESIZE2, ti_type_bytes(c->type2));
-    set_vec(&ev, 0, c, c->counts, comm->destinations);
-    set_vec(&ev, 1, c, c->counts2, comm->sources);
-    finish(c, &ev);
+    if (set_neighbour_vec(&ev, 0, c, c->counts, comm->destinations, behind_sources(comm, n)) &&
+        set_neighbour_vec(&ev, 1, c, c->counts2, comm->sources, n))
+        finish(c, &ev);
 }
 
 void ti_rec_neighbor_alltoallw(struct ti_call *c)
 {
     struct ti_event ev;
     const struct ti_comm_entry *comm = begin(&ev, c);
+    const struct ti_neighbour *n;
 
-    if (comm && set_send_w(&ev, c, comm->destinations) && set_recv_w(&ev, c, comm->sources))
+    if (!comm || !in_order(comm, &n))
+        return;
+    set(&ev, TI_F_ESIZE, 1);
+    set(&ev, TI_F_ESIZE2, 1);
+    if (set_bytes_vec(&ev, 0, c, c->counts, c->types, comm->destinations,
+                      behind_sources(comm, n)) &&
+        set_bytes_vec(&ev, 1, c, c->counts2, c->types2, comm->sources, n))
         finish(c, &ev);
 }

@@ -15,11 +15,12 @@ static uint32_t room, entries, next_index;
 static struct ti_comm_entry nobody = {.comm = MPI_COMM_NULL}, *last = &nobody; /* found last */
 static int keyval = MPI_KEYVAL_INVALID;
 
-/* Made by MPI_Comm_idup, which left no handle yet: it will be where the
- * application wants it. */
+/* Made by MPI_Comm_idup, which left no handle yet: when the request is complete, it
+ * will be where the application wants it. */
 static struct late {
     const void *where;
     enum ti_binding binding;
+    int64_t request;
     struct ti_comm_entry entry;
 } * late;
 static size_t late_bytes;
@@ -52,6 +53,8 @@ static uint32_t slot_of(MPI_Comm comm)
 
 static bool insert(const struct ti_comm_entry *e)
 {
+    uint32_t slot;
+
     if (2 * (entries + 1) > room) {
         struct ti_comm_entry *old = entry;
         size_t old_bytes = entry_bytes;
@@ -72,10 +75,11 @@ static bool insert(const struct ti_comm_entry *e)
             if (old[i].comm != MPI_COMM_NULL)
                 entry[slot_of(old[i].comm)] = old[i];
         ti_unmap(old, old_bytes);
-        last = &nobody;
     }
-    entry[slot_of(e->comm)] = *e;
-    entries++;
+    slot = slot_of(e->comm);
+    entries += entry[slot].comm == MPI_COMM_NULL; /* or it was freed unseen */
+    entry[slot] = *e;
+    last = &nobody;
     return true;
 }
 
@@ -256,19 +260,19 @@ static MPI_Comm comm_at(const void *where, enum ti_binding binding)
                                    : PMPI_Comm_f2c(*(const MPI_Fint *)where);
 }
 
-/* If MPI has given this handle to one that MPI_Comm_idup made, follow it. */
-static bool arrived(MPI_Comm comm)
+void ti_comm_arrived(int64_t request)
 {
     for (uint32_t i = 0; i < nlate; i++) {
-        struct ti_comm_entry e = late[i].entry;
+        struct late was = late[i];
 
-        if (comm_at(late[i].where, late[i].binding) != comm)
+        if (was.request != request)
             continue;
         late[i] = late[--nlate];
-        e.comm = comm;
-        return follow(&e);
+        was.entry.comm = comm_at(was.where, was.binding);
+        if (was.entry.comm != MPI_COMM_NULL)
+            follow(&was.entry);
+        return;
     }
-    return false;
 }
 
 /* Its entry, or NULL. */
@@ -276,30 +280,31 @@ static struct ti_comm_entry *look_up(MPI_Comm comm)
 {
     struct ti_comm_entry *e = &entry[slot_of(comm)];
 
-    if (comm == MPI_COMM_NULL)
+    if (e->comm == MPI_COMM_NULL)
         return NULL;
-    if (e->comm == MPI_COMM_NULL) {
-        if (!arrived(comm))
-            return NULL;
-        e = &entry[slot_of(comm)];
-    }
     if (!e->marked)
         mark(e);
     return e;
 }
 
-const struct ti_comm_entry *ti_comm_find(MPI_Comm comm)
+const struct ti_comm_entry *ti_comm_known(MPI_Comm comm)
 {
     struct ti_comm_entry *e;
 
     if (last->comm == comm && last != &nobody)
         return last;
     e = look_up(comm);
-    if (!e) {
+    if (e)
+        last = e;
+    return e;
+}
+
+const struct ti_comm_entry *ti_comm_find(MPI_Comm comm)
+{
+    const struct ti_comm_entry *e = ti_comm_known(comm);
+
+    if (!e)
         ti_lost("a communicator that no traced call made");
-        return NULL;
-    }
-    last = e;
     return e;
 }
 
@@ -358,6 +363,8 @@ void ti_rec_comm_dup(struct ti_call *c)
 /* What the new handle's place holds, as it is. */
 static int64_t raw_handle(const struct ti_call *c)
 {
+    if (!c->newcomm) /* which MPI refuses */
+        return 0;
     return c->binding == TI_BINDING_C ? (int64_t)(uintptr_t) * (MPI_Comm *)c->newcomm
                                       : (int64_t) * (MPI_Fint *)c->newcomm;
 }
@@ -370,8 +377,7 @@ void ti_pre_comm_idup(struct ti_call *c)
 /*
  * The new communicator must not be touched before the request is complete, but
  * is numbered here: completions come in any order.  Most MPI libraries give the
- * handle at once; otherwise it is looked for where the application wants it, when
- * it is met.
+ * handle at once; otherwise it is read when the request is complete.
  */
 void ti_rec_comm_idup(struct ti_call *c)
 {
@@ -387,17 +393,17 @@ void ti_rec_comm_idup(struct ti_call *c)
     if (!number(&made, TI_KIND_DUP, c->comm))
         return;
     ev.arg[TI_F_NEWCOMM] = made.index;
+    ev.arg[TI_F_REQ] = ti_request_add(c, false, 0);
     if (raw_handle(c) != c->held) {
         made.comm = ti_comm_of(c, c->newcomm);
         if (!follow(&made))
             return;
     } else if (ti_reserve((void **)&late, &late_bytes, (nlate + 1) * sizeof *late)) {
-        late[nlate++] = (struct late){c->newcomm, c->binding, made};
+        late[nlate++] = (struct late){c->newcomm, c->binding, ev.arg[TI_F_REQ], made};
     } else {
         ti_give_up("no memory to follow %u communicators", nlate);
         return;
     }
-    ev.arg[TI_F_REQ] = ti_request_add(c, false, 0);
     ti_emit(c, &ev, true);
 }
 
@@ -510,8 +516,8 @@ static struct ti_vec relative(int *rank, int n, int own)
     return (struct ti_vec){rank, 4, n};
 }
 
-/* Neighbours are asked from MPI: those of a distributed graph are known where they
- * are only once it has been made. */
+/* Neighbours are asked from MPI, here and below: those of a distributed graph are
+ * known where they are only once it has been made. */
 void ti_rec_graph_create(struct ti_call *c)
 {
     struct ti_comm_entry parent, made;
@@ -534,29 +540,37 @@ void ti_rec_graph_create(struct ti_call *c)
     ints_done(rank, (size_t)n);
 }
 
+static struct ti_vec relative_of(const struct ti_neighbour *n, int *delta, int len, int own)
+{
+    for (int i = 0; i < len; i++)
+        delta[i] = n[i].rank - own;
+    return (struct ti_vec){delta, 4, len};
+}
+
 void ti_rec_dist_graph_create(struct ti_call *c)
 {
     struct ti_comm_entry parent, made;
+    const struct ti_neighbour *n;
     struct ti_event ev;
-    int *source, *destination, *weight, in, out;
+    int *delta, in, out;
 
     if (!created(c, &ev, TI_KIND_DIST_GRAPH, &parent, &made))
         return;
+    made.unordered = c->op == TI_OP_DIST_GRAPH_CREATE;
+    entry[slot_of(made.comm)].unordered = made.unordered;
     set(&ev, TI_F_REORDER, c->reorder);
     in = made.sources;
     out = made.destinations;
-    source = ints(2 * ((size_t)in + (size_t)out));
-    if (!source) {
+    n = ti_neighbours(&made);
+    delta = ints((size_t)in + (size_t)out);
+    if (!n || !delta) {
         ti_give_up("no memory for the %d neighbours in a graph", in + out);
         return;
     }
-    destination = source + in;
-    weight = destination + out;
-    PMPI_Dist_graph_neighbors(made.comm, in, source, weight, out, destination, weight + in);
-    ev.vec[0] = relative(source, in, made.rank);
-    ev.vec[1] = relative(destination, out, made.rank);
+    ev.vec[0] = relative_of(n, delta, in, made.rank);
+    ev.vec[1] = relative_of(n + in, delta + in, out, made.rank);
     ti_emit(c, &ev, true);
-    ints_done(source, 2 * ((size_t)in + (size_t)out));
+    ints_done(delta, (size_t)in + (size_t)out);
 }
 
 void ti_rec_comm_set_info(struct ti_call *c)
@@ -574,7 +588,7 @@ void ti_rec_comm_set_info(struct ti_call *c)
 void ti_pre_comm_free(struct ti_call *c)
 {
     /* whether the handle is valid, the call will find out */
-    const struct ti_comm_entry *e = look_up(ti_comm_of(c, c->newcomm));
+    const struct ti_comm_entry *e = c->newcomm ? look_up(ti_comm_of(c, c->newcomm)) : NULL;
 
     c->held = e ? (int64_t)e->index : -1;
 }

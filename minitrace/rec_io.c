@@ -100,7 +100,7 @@ void ti_rec_file_open(struct ti_call *c)
  * forgotten when the call has succeeded, by when the application's is gone. */
 void ti_pre_file_close(struct ti_call *c)
 {
-    const struct ti_handle *e = ti_handle_known(&files, (uintptr_t)file_of(c));
+    const struct ti_handle *e = c->newfile ? ti_handle_known(&files, (uintptr_t)file_of(c)) : NULL;
 
     c->held = e ? e->number : -1;
     c->held2 = e ? (int64_t)e->handle : 0;

@@ -141,10 +141,12 @@ static bool complete(struct ti_live *r)
 {
     bool show = is_open(r);
 
-    if (r->traits & PERSISTENT)
+    if (r->traits & PERSISTENT) {
         set_traits(r, r->traits & (WILDCARD | PERSISTENT));
-    else
+    } else {
+        ti_comm_arrived(r->number);
         forget(r);
+    }
     return show;
 }
 
@@ -360,12 +362,20 @@ static bool completed_anyway(struct ti_call *c, int64_t i)
     return flag;
 }
 
-static bool has_statuses(int rc)
+static int class_of(int rc)
 {
     int class = MPI_SUCCESS;
 
     PMPI_Error_class(rc, &class);
-    return class == MPI_ERR_IN_STATUS;
+    return class;
+}
+
+/* The call completed nothing: its arguments were wrong. */
+static bool refused(int rc)
+{
+    int class = class_of(rc);
+
+    return class == MPI_ERR_ARG || class == MPI_ERR_REQUEST || class == MPI_ERR_COUNT;
 }
 
 static int64_t index_of(const struct ti_call *c)
@@ -374,18 +384,18 @@ static int64_t index_of(const struct ti_call *c)
 }
 
 /* One event for each: an error can complete others than the one it is about. */
-static void fail_one(struct ti_call *c, bool any)
+static void fail_one(struct ti_call *c, bool any, int rc)
 {
-    for (int64_t i = 0; i < c->held; i++)
+    for (int64_t i = 0; i < c->held && !refused(rc); i++)
         if (completed_anyway(c, i))
             completed_one(c, i, !any || index_of(c) == i);
 }
 
 static void fail_many(struct ti_call *c, bool some, int rc)
 {
-    bool statuses = has_statuses(rc);
+    bool statuses = class_of(rc) == MPI_ERR_IN_STATUS;
 
-    if (!no_positions(c))
+    if (refused(rc) || !no_positions(c))
         return;
     if (some && statuses && *c->index != MPI_UNDEFINED)
         set_positions(c);
@@ -402,8 +412,7 @@ static void fail_many(struct ti_call *c, bool some, int rc)
 
 void ti_fail_wait(struct ti_call *c, int rc)
 {
-    (void)rc;
-    fail_one(c, false);
+    fail_one(c, false, rc);
 }
 
 void ti_fail_waitall(struct ti_call *c, int rc)
@@ -413,8 +422,7 @@ void ti_fail_waitall(struct ti_call *c, int rc)
 
 void ti_fail_waitany(struct ti_call *c, int rc)
 {
-    (void)rc;
-    fail_one(c, true);
+    fail_one(c, true, rc);
 }
 
 void ti_fail_waitsome(struct ti_call *c, int rc)

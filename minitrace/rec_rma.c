@@ -100,7 +100,8 @@ void ti_rec_win_call(struct ti_call *c)
 /* Only known ones: whether the handle is valid, the call will find out. */
 void ti_pre_win_free(struct ti_call *c)
 {
-    const struct ti_handle *e = ti_handle_known(&windows, (uintptr_t)window_of(c));
+    const struct ti_handle *e =
+        c->newwin ? ti_handle_known(&windows, (uintptr_t)window_of(c)) : NULL;
 
     c->held = e ? e->number : -1;
 }

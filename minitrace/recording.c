@@ -97,6 +97,8 @@ void ti_lost(const char *what)
     /* operations have the names of their calls, but for capitals */
     const char *text = ti_op_info(ti_current()->op)->text;
 
+    if (!ti_state.active)
+        return;
     ti_give_up("MPI_%c%s, after event %llu: %s", toupper((unsigned char)text[0]), text + 1,
                (unsigned long long)ti_writer_events(ti_state.writer), what);
 }

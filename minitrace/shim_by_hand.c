@@ -121,7 +121,7 @@ FORTRAN_FINALIZE(mpi_finalize_f08_)
 
 static void abort_comm(struct ti_call *c, MPI_Comm comm, int code)
 {
-    const struct ti_comm_entry *entry = ti_comm_find(comm);
+    const struct ti_comm_entry *entry = ti_comm_known(comm);
     struct ti_event ev = {.mask = TI_M_COMM | TI_M_LEVEL};
 
     ev.arg[TI_F_COMM] = entry ? entry->index : 0;

@@ -4088,7 +4088,7 @@ int MPI_File_delete(const char *filename, MPI_Info info)
     if (!c)
         return TI_NEXT(MPI_File_delete)(filename, info);
     c->name = filename;
-    c->name_bytes = strlen(filename);
+    c->name_bytes = filename ? strlen(filename) : 0;
     rc = TI_NEXT(MPI_File_delete)(filename, info);
     if (rc == MPI_SUCCESS)
         ti_rec_file_delete(c);
@@ -4288,7 +4288,7 @@ int MPI_File_open(MPI_Comm comm, const char *filename, int amode, MPI_Info info,
         return TI_NEXT(MPI_File_open)(comm, filename, amode, info, fh);
     c->comm = comm;
     c->name = filename;
-    c->name_bytes = strlen(filename);
+    c->name_bytes = filename ? strlen(filename) : 0;
     c->mode = amode;
     c->newfile = fh;
     rc = TI_NEXT(MPI_File_open)(comm, filename, amode, info, fh);

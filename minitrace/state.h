@@ -151,6 +151,7 @@ struct ti_comm_entry {
     int remote_size;           /* of the other group; 0: an intracommunicator */
     int sources, destinations; /* neighbours in its topology; 0 without one */
     bool inter;
+    bool unordered; /* its neighbours, as MPI has them: see ti_neighbours() */
     bool whole;  /* its ranks are those of MPI_COMM_WORLD */
     bool marked; /* it will tell when it is freed */
 };
@@ -159,6 +160,22 @@ struct ti_comm_entry {
  * stopped, if no traced call made it. */
 const struct ti_comm_entry *ti_comm_find(MPI_Comm comm);
 bool ti_comm_begin(void); /* world and self */
+
+/* The same without giving up: NULL if no traced call made it. */
+const struct ti_comm_entry *ti_comm_known(MPI_Comm comm);
+
+/* This request is complete.  If MPI_Comm_idup made it, the new communicator's
+ * handle is where the application wanted it. */
+void ti_comm_arrived(int64_t request);
+
+/* neighbours.c: those in the distributed graph of a communicator, in the order of
+ * the trace, first the sources and then the destinations; valid until the next
+ * call.  NULL: given up, without memory. */
+struct ti_neighbour {
+    int rank, weight;
+    int place; /* among MPI's sources or destinations */
+};
+const struct ti_neighbour *ti_neighbours(const struct ti_comm_entry *comm);
 
 /*
  * handle.c: windows and files, by their MPI handles.  Numbers follow the order in

@@ -25,6 +25,10 @@ int main(int argc, char **argv)
 {
     MPI_Comm nothing = MPI_COMM_NULL, made = MPI_COMM_NULL;
     MPI_Request request = MPI_REQUEST_NULL, two[2] = {MPI_REQUEST_NULL, MPI_REQUEST_NULL};
+    MPI_Comm *volatile nowhere = NULL; /* volatile: compilers warn of these */
+    MPI_File *volatile no_file = NULL;
+    const char *volatile no_name = NULL;
+    int *volatile no_flag = NULL;
     MPI_Errhandler handler;
     MPI_Status status;
     int out[4] = {0}, in[4], flag, counts[2] = {-1, 1}, zero = 0, attached = 4096;
@@ -70,6 +74,23 @@ int main(int argc, char **argv)
     MPI_Bsend(out, 4, MPI_INT, 1 - rank, 4, MPI_COMM_WORLD);
     say("recv of too long a message",
         MPI_Recv(in, 1, MPI_INT, MPI_ANY_SOURCE, 4, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+
+    /* what has come is complete only when a call says so */
+    expect("recv_init comm=0 peer=+0(%d) tag=6 bytes=4 esize=4 req=0", rank);
+    MPI_Recv_init(in, 1, MPI_INT, rank, 6, MPI_COMM_WORLD, &request);
+    expect("start req=0");
+    MPI_Start(&request);
+    expect("send comm=0 peer=+0(%d) tag=6 bytes=4 esize=4", rank);
+    MPI_Send(out, 1, MPI_INT, rank, 6, MPI_COMM_WORLD);
+    say("test without a flag", MPI_Test(&request, no_flag, MPI_STATUS_IGNORE));
+    say("waitany without an index", MPI_Waitany(1, &request, no_flag, MPI_STATUS_IGNORE));
+    expect("wait req=0");
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    expect("request_free req=0");
+    MPI_Request_free(&request);
+    say("close of no file", MPI_File_close(no_file));
+    say("delete of a file without a name", MPI_File_delete(no_name, MPI_INFO_NULL));
+    say("idup to nowhere", MPI_Comm_idup(MPI_COMM_WORLD, nowhere, &request));
 
     /* and what follows is as if nothing had been */
     expect("comm_dup comm=0 newcomm=2");

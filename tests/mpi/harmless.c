@@ -132,6 +132,19 @@ static void keeps_errno(void)
             printf("%s: %d changed\n", name[k], changed[k]);
 }
 
+/* Requests that the library has not seen being made, several in one call. */
+static void strangers(void)
+{
+    MPI_Request request[4];
+
+    for (int i = 0; i < 2; i++) {
+        PMPI_Irecv(in + i, 1, MPI_INT, peer, i, MPI_COMM_WORLD, &request[i]);
+        PMPI_Isend(out + i, 1, MPI_INT, peer, i, MPI_COMM_WORLD, &request[2 + i]);
+    }
+    MPI_Waitall(4, request, MPI_STATUSES_IGNORE);
+    talk(10);
+}
+
 /* A trace that does not compress. */
 static void noisy(void)
 {
@@ -189,6 +202,8 @@ int main(int argc, char **argv)
         funneled();
     else if (strcmp(what, "errno") == 0)
         keeps_errno();
+    else if (strcmp(what, "strangers") == 0)
+        strangers();
     else if (strcmp(what, "noisy") == 0)
         noisy();
     else if (strcmp(what, "limited") == 0)

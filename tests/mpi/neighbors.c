@@ -3,6 +3,9 @@
  * and more partners on one side than on the other. */
 #include "tests/mpi/forms.h"
 
+#include <stdbool.h>
+#include <unistd.h>
+
 #define MOST  32 /* neighbours on a side */
 #define APART 8  /* ints between what is for one neighbour and for the next */
 
@@ -11,17 +14,27 @@ static int c; /* number of comm in the trace */
 static MPI_Comm comm;
 static int sources, source[MOST], destinations, destination[MOST]; /* ranks in comm */
 static int weight[MOST];                                           /* zeros */
+static bool any_order; /* MPI may have the neighbours in any order; the trace ascends */
 static int counts[MOST], counts2[MOST], displs[MOST];
 static MPI_Datatype pair; /* 2 ints of every 4: 8 bytes packed */
 
-/* " name=[3,0,4]", nothing for a vector without elements. */
-static const char *vector(const char *name, const int *v, int n, int scale)
+/* " name=[3,0,4]", nothing for a vector without elements; one for each of the
+ * neighbours `of`, in the order that the trace has them in. */
+static const char *vector(const char *name, const int *v, int n, const int *of, int scale)
 {
     static char text[2][600];
     static int turn;
     char *t = text[turn = !turn];
+    int traced[MOST] = {0};
 
-    snprintf(t, sizeof text[0], n ? " %s=[%s]" : "", name, list(v, n, scale));
+    for (int k = 0; k < n; k++) {
+        int place = any_order ? 0 : k;
+
+        for (int other = 0; any_order && other < n; other++)
+            place += of[other] < of[k];
+        traced[place] = v[k];
+    }
+    snprintf(t, sizeof text[0], n ? " %s=[%s]" : "", name, list(traced, n, scale));
     return t;
 }
 
@@ -65,7 +78,7 @@ static void gathers(void)
     }
     fill(me);
     event("neighbor_allgatherv comm=%d bytes=%d esize=4 resize=4%s", c, 4 * (me % 3),
-          vector("recvcounts", counts, sources, 1));
+          vector("recvcounts", counts, sources, source, 1));
     CALL(Neighbor_allgatherv, Ineighbor_allgatherv, Neighbor_allgatherv_init, in, me % 3, MPI_INT,
          out, counts, displs, MPI_INT, comm);
     for (int k = 0; k < sources; k++)
@@ -98,7 +111,8 @@ static void alltoallv(void)
     }
     fill_blocks(APART);
     event("neighbor_alltoallv comm=%d esize=4 resize=1%s%s", c,
-          vector("sendcounts", counts, destinations, 1), vector("recvcounts", counts2, sources, 1));
+          vector("sendcounts", counts, destinations, destination, 1),
+          vector("recvcounts", counts2, sources, source, 1));
     CALL(Neighbor_alltoallv, Ineighbor_alltoallv, Neighbor_alltoallv_init, in, counts, displs,
          MPI_INT, out, counts2, displs2, MPI_BYTE, comm);
     for (int k = 0; k < sources; k++)
@@ -126,7 +140,8 @@ static void alltoallw(void)
         displs_w[k] = (MPI_Aint)sizeof *in * 2 * APART * k;
     fill_blocks(2 * APART);
     event("neighbor_alltoallw comm=%d esize=1 resize=1%s%s", c,
-          vector("sendbytes", sent, destinations, 8), vector("recvbytes", received, sources, 8));
+          vector("sendbytes", sent, destinations, destination, 8),
+          vector("recvbytes", received, sources, source, 8));
     CALL(Neighbor_alltoallw, Ineighbor_alltoallw, Neighbor_alltoallw_init, in, counts, displs_w,
          types, out, counts2, displs_w, types2, comm);
     for (int k = 0; k < sources; k++)
@@ -157,7 +172,7 @@ static const char *relative(const char *name, const int *v, int n)
 
     for (int k = 0; k < n; k++)
         delta[k] = v[k] - me;
-    return vector(name, delta, n, 1);
+    return vector(name, delta, n, v, 1);
 }
 
 static void cartesian(int ndims, const int *dims, const int *periods)
@@ -244,6 +259,26 @@ static void ring(void)
     everything(twin);
 }
 
+/* From each rank to all, of which each says its own part when it comes by: MPI may
+ * have the sources as they came. */
+static void web(void)
+{
+    int target[MOST], weights[2][MOST];
+    MPI_Comm graph;
+
+    for (int r = 0; r < size; r++)
+        target[r] = (rank + r) % size;
+    usleep(20000 * (unsigned)((rank * 7 + (int)getpid()) % size));
+    MPI_Dist_graph_create(MPI_COMM_WORLD, 1, &me, &size, target, weight, MPI_INFO_NULL, 0, &graph);
+    sources = destinations = size;
+    MPI_Dist_graph_neighbors(graph, size, source, weights[0], size, destination, weights[1]);
+    any_order = true;
+    expect("dist_graph_create comm=0 newcomm=%d reorder=0%s%s", c,
+           relative("sources", source, size), relative("destinations", destination, size));
+    everything(graph);
+    any_order = false;
+}
+
 int main(int argc, char **argv)
 {
     int grid[2] = {0, 0}, yes_no[2] = {1, 0}, no_yes[2] = {0, 1};
@@ -264,6 +299,7 @@ int main(int argc, char **argv)
     adjacent(true);
     adjacent(false);
     ring();
+    web();
     MPI_Type_free(&pair);
     expect_end();
     MPI_Finalize();
