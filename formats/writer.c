@@ -66,6 +66,7 @@ struct symbol {
 
 struct ti_writer {
     int fd;                     /* -1 once closed */
+    pid_t pid;                  /* of the process whose file it is */
     volatile sig_atomic_t busy; /* in one of the functions that write */
     uint32_t rank;
     ti_status failed;
@@ -136,6 +137,9 @@ static void put_at(struct ti_writer *w, uint64_t at, const void *data, size_t by
 {
     const uint8_t *p = data;
 
+    if (!w->failed && w->pid != getpid())
+        w->failed = ti_err_set(&w->err, TI_ERR_IO,
+                               "the trace of rank %u is that of another process", w->rank);
     if (bytes && !w->failed && !may_grow_to(at + bytes)) {
         errno = EFBIG;
         fail(w, "write");
@@ -674,6 +678,7 @@ ti_status ti_writer_open(const char *path, uint32_t rank, uint32_t nranks,
         st = ti_err_errno(err, TI_ERR_IO, "cannot create '%s'", path);
         goto release;
     }
+    w->pid = getpid();
     w->rank = rank;
     w->hash = TI_HASH_START;
     w->chunk_limit = TI_CHUNK_EVENTS_FIRST;

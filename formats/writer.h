@@ -8,8 +8,9 @@
  * every chunk written so far readable.
  *
  * After an I/O error the writer takes no more events; the first error is kept
- * and ti_writer_error() tells it.  No function here is safe on one writer from
- * two threads at a time.
+ * and ti_writer_error() tells it.  In a process that fork() made, its parent's
+ * writer fails as soon as it would write to the file.  No function here is safe on
+ * one writer from two threads at a time.
  */
 #ifndef TI_WRITER_H
 #define TI_WRITER_H

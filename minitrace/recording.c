@@ -12,6 +12,7 @@
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -80,7 +81,7 @@ void ti_give_up(const char *fmt, ...)
     int saved = errno;
     va_list ap;
 
-    if (!ti_state.active)
+    if (!ti_state.active || ti_state.pid != getpid())
         return;
     va_start(ap, fmt);
     vsnprintf(reason, sizeof reason, fmt, ap);
@@ -285,6 +286,14 @@ static bool open_all(struct ti_err *err)
     return true;
 }
 
+/* In a process that fork() made: nothing is recorded, whatever it calls, and the
+ * tables that it shares with its parent stay as they are. */
+static void in_child(void)
+{
+    __atomic_store_n(&ti_state.active, false, __ATOMIC_RELAXED);
+    __atomic_store_n(&ti_state.go, false, __ATOMIC_RELAXED);
+}
+
 void ti_recording_begin(double start, int provided, int level)
 {
     struct ti_call c = {.op = TI_OP_INIT};
@@ -306,6 +315,7 @@ void ti_recording_begin(double start, int provided, int level)
         return;
     }
     ti_state.pid = getpid();
+    pthread_atfork(NULL, NULL, in_child);
     ti_threads_begin(level);
     ti_state.calibration = ti_calibrate(&spread);
     write_info(spread);
@@ -333,7 +343,7 @@ void ti_recording_end(enum ti_end end)
     struct ti_err err;
     double now = ti_seconds();
 
-    /* a process that fork() made leaves its parent's trace alone */
+    /* one that _Fork() made does not know that it is a child */
     if (!ti_state.active || ti_state.pid != getpid() || (end != TI_END_STOPPED && ti_intruded()))
         return;
     __atomic_store_n(&ti_state.active, false, __ATOMIC_RELAXED);
@@ -351,9 +361,9 @@ void ti_recording_end(enum ti_end end)
     if (ti_writer_close(writer, end,
                         (const char *const[]){"flush_seconds", flush, "init_seconds", init,
                                               "app_seconds", app, "memory_bytes", memory,
-                                              "spilled_bytes", spilled, "negative_bursts",
-                                              negative, "abandoned_calls", abandoned, "untraced",
-                                              untraced, "reason", reason},
+                                              "spilled_bytes", spilled, "negative_bursts", negative,
+                                              "abandoned_calls", abandoned, "untraced", untraced,
+                                              "reason", reason},
                         9, &err) &&
         end != TI_END_STOPPED && speaks())
         ti_complain("the trace is incomplete: %s", err.text);
