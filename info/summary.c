@@ -15,6 +15,7 @@ struct row {
     uint64_t events, volume;
     enum ti_end end;
     char *damage; /* NULL unless the trace is damaged: the counts stop there */
+    char *reason; /* how it ends, and why; NULL if there is nothing to say to `end` */
 };
 
 struct summary {
@@ -38,8 +39,10 @@ static ti_status no_memory(struct ti_err *err)
 
 static void free_summary(struct summary *sum)
 {
-    for (int64_t i = 0; i < sum->nrows; i++)
+    for (int64_t i = 0; i < sum->nrows; i++) {
         free(sum->row[i].damage);
+        free(sum->row[i].reason);
+    }
     for (int i = 0; i < sum->nuntraced; i++)
         free(sum->untraced[i].name);
     free(sum->row);
@@ -133,6 +136,27 @@ static bool take_rank(struct summary *sum, const json_t *entry)
            add_row(sum, row);
 }
 
+static int by_rank(const void *key, const void *row)
+{
+    int64_t a = *(const int64_t *)key, b = ((const struct row *)row)->rank;
+
+    return (a > b) - (a < b);
+}
+
+/* Why ranks that are not complete ended. */
+static void take_reasons(struct summary *sum, const json_t *incomplete)
+{
+    for (size_t i = 0; i < json_array_size(incomplete); i++) {
+        const json_t *entry = json_array_get(incomplete, i);
+        const char *reason = json_string_value(json_object_get(entry, "reason"));
+        int64_t rank = json_integer_value(json_object_get(entry, "rank"));
+        struct row *row = bsearch(&rank, sum->row, (size_t)sum->nrows, sizeof *sum->row, by_rank);
+
+        if (row && reason && !row->reason)
+            row->reason = strdup(reason);
+    }
+}
+
 static void take_info(struct summary *sum, const json_t *m)
 {
     static const char *const as_is[] = {"application", "command", "run_id", "cpu",
@@ -167,6 +191,7 @@ static bool from_manifest(struct summary *sum)
         here += ti_source_has(sum->s, rank);
     if (here != sum->nrows || here == 0 || !take_operations(sum, json_object_get(m, "totals")))
         return false;
+    take_reasons(sum, json_object_get(m, "incomplete"));
     take_info(sum, m);
     return true;
 }
@@ -223,6 +248,7 @@ static ti_status read_rank(struct summary *sum, int64_t rank, struct ti_err *err
     struct ti_scan scan = {0};
     struct ti_reader *r;
     struct ti_err why;
+    char end[1024];
     ti_status st = ti_source_reader(sum->s, rank, &r, &why);
 
     if (st != TI_OK) {
@@ -231,6 +257,8 @@ static ti_status read_rank(struct summary *sum, int64_t rank, struct ti_err *err
     }
     if (ti_scan_read(r, &scan, &why) != TI_OK)
         row.damage = strdup(why.text);
+    else if (scan.end != TI_END_COMPLETE)
+        row.reason = strdup(info_end_text(r, end, sizeof end));
     row.events = scan.events;
     row.volume = scan.volume;
     row.end = scan.end;
@@ -345,6 +373,13 @@ static bool spread(const struct summary *sum, enum per_rank what, uint64_t out[3
 static bool whole(const struct row *row)
 {
     return !row->damage && row->end == TI_END_COMPLETE;
+}
+
+static const char *why_not_whole(const struct row *row)
+{
+    if (row->damage)
+        return row->damage;
+    return row->reason ? row->reason : ti_end_text(row->end);
 }
 
 /* Ranks that are not there, as far as the source should have them. */
@@ -535,9 +570,10 @@ static void print_problems(const struct summary *sum, const int64_t *missing, in
 
         if (whole(row))
             continue;
-        printf("  rank %" PRId64 ": %s after %s events\n", row->rank,
-               row->damage ? row->damage : ti_end_text(row->end),
+        printf("  rank %" PRId64 ", after %s events: ", row->rank,
                ti_format_count(row->events, events, sizeof events));
+        put_clean(why_not_whole(row));
+        putchar('\n');
         shown++;
     }
     if (nbad > shown)
@@ -634,10 +670,10 @@ static json_t *json_bad(const struct summary *sum)
 
         if (whole(row))
             continue;
-        json_array_append_new(
-            bad, json_pack("{s:I, s:o, s:b, s:o}", "rank", (json_int_t)row->rank, "events",
-                           u64(row->events), "damage", row->damage != NULL, "reason",
-                           json_text(row->damage ? row->damage : ti_end_text(row->end))));
+        json_array_append_new(bad,
+                              json_pack("{s:I, s:o, s:b, s:o}", "rank", (json_int_t)row->rank,
+                                        "events", u64(row->events), "damage", row->damage != NULL,
+                                        "reason", json_text(why_not_whole(row))));
     }
     return bad;
 }
@@ -741,11 +777,11 @@ static void print_rank(struct ti_source *s, struct ti_reader *r, const struct ti
                           .nuntraced = scan->nuntraced};
     const char *key, *value;
     int64_t rank = ti_reader_rank(r);
-    char n[32];
+    char n[32], end[1024];
 
     memcpy(sum.op, scan->op, sizeof sum.op);
     printf("%s: rank %" PRId64 " of %" PRId64 ", %s\n", ti_source_path(s), rank,
-           ti_source_nranks(s), ti_end_text(scan->end));
+           ti_source_nranks(s), info_end_text(r, end, sizeof end));
     line("file", ti_source_name(s, rank));
     line("events", ti_format_count(scan->events, n, sizeof n));
     line("volume", ti_format_count(scan->volume, n, sizeof n));
@@ -798,6 +834,7 @@ ti_status info_rank(struct ti_source *s, int64_t rank, const struct info_style *
 {
     struct ti_scan scan = {0};
     struct ti_reader *r;
+    char end[1024];
     ti_status st = ti_source_reader(s, rank, &r, err);
 
     if (st != TI_OK)
@@ -808,7 +845,7 @@ ti_status info_rank(struct ti_source *s, int64_t rank, const struct info_style *
     else if (!style->quiet)
         print_rank(s, r, &scan);
     else if (st == TI_OK && scan.end != TI_END_COMPLETE)
-        printf("rank %" PRId64 ": %s\n", rank, ti_end_text(scan.end));
+        printf("rank %" PRId64 ": %s\n", rank, info_end_text(r, end, sizeof end));
     ti_scan_free(&scan);
     ti_reader_close(r);
     return st;

@@ -50,9 +50,24 @@ grep -qE '^2 +1 +2 +1, 3$' out || fail "communicator 2"
 mktrace --np 3 --iterations 300 --hold 1 b.run
 run 0 ti-info b.run
 says out "1 rank incomplete; counted as far as it goes:"
-says out "rank 1: cut off: no end was written after"
+grep -qE '^  rank 1, after [0-9,]+ events: cut off: no end was written$' out || fail "cut off: $(cat out)"
 run 0 ti-info --json b.run
 says out '"complete": false'
+
+# one that stopped says why, also in a bundle, whose traces are not read
+mktrace --np 3 --end 1:3 d.run
+run 1 ti-gather -q d.run
+for from in d.run d.tib; do
+    run 0 ti-info $from
+    grep -qE '^  rank 1, after [0-9,]+ events: the library stopped recording: disk full$' out ||
+        fail "$from: $(cat out)"
+    run 0 ti-info --json $from
+    says out '"reason": "the library stopped recording: disk full"'
+    run 0 ti-info --rank 1 $from
+    says out "$from: rank 1 of 3, the library stopped recording: disk full"
+    run 0 ti-info -q --rank 1 $from
+    [ "$(cat out)" = 'rank 1: the library stopped recording: disk full' ] || fail "$from: $(cat out)"
+done
 
 # quiet: problems only
 run 0 ti-info -q a.tib
