@@ -59,7 +59,7 @@ says err "is damaged at byte"
 run 1 ti-info --verify e.tib
 run 3 ti-info --verify e.run
 run 3 ti-info e.run
-says out "rank 1: "
+says out "rank 1, after 0 events: "
 
 # a wrong name is two ranks' trouble
 mktrace --np 3 f.run
