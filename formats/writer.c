@@ -136,6 +136,7 @@ static bool may_grow_to(uint64_t bytes)
 static void put_at(struct ti_writer *w, uint64_t at, const void *data, size_t bytes)
 {
     const uint8_t *p = data;
+    int saved = errno;
 
     if (!w->failed && w->pid != getpid())
         w->failed = ti_err_set(&w->err, TI_ERR_IO,
@@ -153,12 +154,13 @@ static void put_at(struct ti_writer *w, uint64_t at, const void *data, size_t by
             errno = ENOSPC;
         if (n <= 0) {
             fail(w, "write");
-            return;
+            break;
         }
         p += n;
         at += (uint64_t)n;
         bytes -= (size_t)n;
     }
+    errno = saved;
 }
 
 static void drain_out(struct ti_writer *w)
@@ -587,7 +589,7 @@ static bool has_room(const struct ti_writer *w, const struct ti_event *ev)
            w->nblocks + blocks <= BLOCKS;
 }
 
-void ti_writer_event(struct ti_writer *w, const struct ti_event *ev)
+ti_status ti_writer_event(struct ti_writer *w, const struct ti_event *ev)
 {
     uint32_t kinds, columns;
     struct column *c;
@@ -595,7 +597,7 @@ void ti_writer_event(struct ti_writer *w, const struct ti_event *ev)
     uint16_t s;
 
     if (w->failed)
-        return;
+        return w->failed;
     w->busy = 1;
     if (!has_room(w, ev))
         flush(w);
@@ -632,6 +634,7 @@ void ti_writer_event(struct ti_writer *w, const struct ti_event *ev)
     w->events++;
     w->volume += ev->volume;
     w->busy = 0;
+    return w->failed;
 }
 
 /* ---------------------------------------------------- everything else ---- */

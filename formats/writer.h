@@ -9,8 +9,9 @@
  *
  * After an I/O error the writer takes no more events; the first error is kept
  * and ti_writer_error() tells it.  In a process that fork() made, its parent's
- * writer fails as soon as it would write to the file.  No function here is safe on
- * one writer from two threads at a time.
+ * writer fails as soon as it would write to the file.  Opening and closing may
+ * change errno, nothing else does.  No function here is safe on one writer from two
+ * threads at a time.
  */
 #ifndef TI_WRITER_H
 #define TI_WRITER_H
@@ -60,8 +61,9 @@ uint32_t ti_writer_string(struct ti_writer *w, enum ti_string kind, const char *
 void ti_writer_comm(struct ti_writer *w, uint32_t index, char kind, int64_t rank, int64_t size,
                     const int *members, int64_t remote_size, const int *remote);
 
-/* Append one event.  `ev` and its vectors are the caller's again on return. */
-void ti_writer_event(struct ti_writer *w, const struct ti_event *ev);
+/* Append one event.  `ev` and its vectors are the caller's again on return.  Not
+ * TI_OK: see ti_writer_error(). */
+ti_status ti_writer_event(struct ti_writer *w, const struct ti_event *ev);
 
 /* Compress and write what is buffered. */
 void ti_writer_flush(struct ti_writer *w);

@@ -151,13 +151,11 @@ void ti_unmap(void *p, size_t bytes)
     }
 }
 
-bool ti_reserve(void **p, size_t *room, size_t bytes)
+bool ti__grow(void **p, size_t *room, size_t bytes)
 {
     size_t want = *room ? *room : 1;
     void *grown;
 
-    if (__builtin_expect(bytes <= *room, 1))
-        return true;
     while (want < bytes)
         want *= 2;
     want = pages(want);

@@ -120,7 +120,7 @@ void ti_request_hide(struct ti_call *c)
     add(c, true, 0);
 }
 
-static void set_traits(struct ti_live *r, uint32_t traits)
+static inline void set_traits(struct ti_live *r, uint32_t traits)
 {
     bool was_open = is_open(r), told = r->traits & TELLING;
 

@@ -1,5 +1,4 @@
 /* Entering and leaving the library, and what every recorder ends with. */
-#include <errno.h>
 #include <string.h>
 
 #include "minitrace/state.h"
@@ -361,6 +360,23 @@ static __attribute__((noinline)) struct ti_call *enter_the_long_way(uint64_t now
     return enter(now, op, binding, site, frame);
 }
 
+/*
+ * Where the counter is read by a function.  This, and all that is rare in here, is
+ * in functions of its own which ti_enter() and ti_leave() end with: calling none,
+ * they save no registers.
+ */
+static __attribute__((noinline)) struct ti_call *enter_reading(unsigned op, enum ti_binding binding,
+                                                               const void *site, const void *frame)
+{
+    return enter(ti_state.counter.read(), op, binding, site, frame);
+}
+
+static __attribute__((noinline)) int leave_reading(int rc)
+{
+    ti_state.last = ti_state.counter.read();
+    return rc;
+}
+
 struct ti_call *ti_enter(uint64_t now, unsigned op, enum ti_binding binding, const void *site,
                          const void *frame)
 {
@@ -369,7 +385,7 @@ struct ti_call *ti_enter(uint64_t now, unsigned op, enum ti_binding binding, con
                          0))
         return enter_the_long_way(now, op, binding, site, frame);
     if (ti_state.counter.read)
-        now = ti_state.counter.read();
+        return enter_reading(op, binding, site, frame);
     return enter(now, op, binding, site, frame);
 }
 
@@ -397,28 +413,30 @@ int ti_leave(int rc)
     if (__builtin_expect(ti_state.special, 0))
         return leave_the_long_way(rc);
     set_phase(TI_OUTSIDE);
-    ti_state.last = own_count();
+    if (ti_state.counter.read)
+        return leave_reading(rc);
+    ti_state.last = *ti_now_word;
     return rc;
+}
+
+static __attribute__((noinline)) void give_up_writing(void)
+{
+    struct ti_err err;
+
+    ti_writer_error(ti_state.writer, &err);
+    ti_give_up("%s", err.text);
 }
 
 void ti_emit(const struct ti_call *c, struct ti_event *ev, bool always)
 {
-    int saved = errno;
-
     ev->op = c->op;
     ev->volume = ti_state.stopped ? 0 : ti_state.burst;
     ti_state.burst = 0;
     if (!ti_state.active || (ti_state.stopped && !always))
         return;
     ev->site = ti_site(c->site);
-    ti_writer_event(ti_state.writer, ev);
-    if (__builtin_expect(ti_writer_error(ti_state.writer, NULL), 0)) {
-        struct ti_err err;
-
-        ti_writer_error(ti_state.writer, &err);
-        ti_give_up("%s", err.text);
-    }
-    errno = saved;
+    if (__builtin_expect(ti_writer_event(ti_state.writer, ev), 0))
+        give_up_writing();
 }
 
 /* ----------------------------------------------------------- calibration -- */

@@ -88,9 +88,9 @@ static unsigned slot_of(uintptr_t a)
 /* Not inlined: its struct search would be cleared at every event. */
 static __attribute__((noinline)) uint32_t introduce(const void *address, unsigned slot)
 {
-    struct search s = {(uintptr_t)address, ""};
-
     static int emptied;
+    struct search s = {(uintptr_t)address, ""};
+    int saved = errno;
 
     if (sites == SLOTS * 3 / 4 && emptied == EMPTIED_MAX)
         return 0;
@@ -105,6 +105,7 @@ static __attribute__((noinline)) uint32_t introduce(const void *address, unsigne
     sites++;
     site[slot].address = address;
     site[slot].number = ti_writer_string(ti_state.writer, TI_STRING_SITE, s.text);
+    errno = saved;
     return site[slot].number;
 }
 

@@ -137,7 +137,11 @@ void ti_map_begin(const char *dir); /* the trace directory */
  * A buffer that only grows: at least `bytes` at *p, of which *room is the
  * present size; content is kept.  False, and nothing changed, without memory.
  */
-bool ti_reserve(void **p, size_t *room, size_t bytes);
+bool ti__grow(void **p, size_t *room, size_t bytes);
+static inline bool ti_reserve(void **p, size_t *room, size_t bytes)
+{
+    return __builtin_expect(bytes <= *room, 1) || ti__grow(p, room, bytes);
+}
 
 /* type.c: packed bytes of one element; 0 for MPI_DATATYPE_NULL. */
 int64_t ti_type_bytes(MPI_Datatype type);

@@ -79,7 +79,7 @@ static int64_t ask(MPI_Datatype type)
     return bytes;
 }
 
-static int64_t look_up(struct set *s, MPI_Datatype type)
+static __attribute__((noinline)) int64_t look_up(struct set *s, MPI_Datatype type)
 {
     if (type == MPI_DATATYPE_NULL)
         return 0;
