@@ -13,6 +13,8 @@
  * only, and print how many calls it made: for counting instructions.
  *
  *   send       Irecv, Send, Wait from a rank to itself
+ *   serialized the same, where any thread may call (MPI_THREAD_SERIALIZED)
+ *   sum        the same, for TIARA_THREADS=sum
  *   isend      Irecv, Isend, Waitall
  *   wildcard   Irecv with wildcards, Send, Wait
  *   derived    send, of a vector of doubles
@@ -30,6 +32,7 @@
  *   pingpong   Send, Recv between two ranks (elapsed time, per call of both)
  */
 #include <mpi.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -186,6 +189,8 @@ static const struct pattern {
     void (*traced)(long), (*bare)(long);
 } patterns[] = {
     {"send", 3, 1, send, Psend},
+    {"serialized", 3, 1, send, Psend},
+    {"sum", 3, 1, send, Psend},
     {"isend", 3, 1, isend, Pisend},
     {"wildcard", 3, 1, wildcard, Pwildcard},
     {"derived", 3, 1, derived, Pderived},
@@ -298,9 +303,10 @@ static void close_all(void)
 int main(int argc, char **argv)
 {
     const struct pattern *p = NULL;
-    int ranks;
+    bool any_thread = argc > 1 && strcmp(argv[1], "serialized") == 0;
+    int ranks, level;
 
-    MPI_Init(&argc, &argv);
+    MPI_Init_thread(&argc, &argv, any_thread ? MPI_THREAD_SERIALIZED : MPI_THREAD_SINGLE, &level);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
     MPI_Type_vector(2, 1, 2, MPI_DOUBLE, &vector);
