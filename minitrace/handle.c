@@ -1,5 +1,4 @@
 /* Windows and files, found by their MPI handles. */
-#include <ctype.h>
 #include <stdio.h>
 
 #include "minitrace/state.h"
@@ -55,23 +54,15 @@ struct ti_handle *ti_handle_known(struct ti_handles *t, uintptr_t handle)
     return e && e->handle ? e : NULL;
 }
 
-/* "MPI_File_open" of "file_open". */
-static const char *call_name(unsigned op)
-{
-    static char name[64];
-    const char *text = ti_op_info(op)->text;
-
-    snprintf(name, sizeof name, "MPI_%c%s", toupper((unsigned char)text[0]), text + 1);
-    return name;
-}
-
-struct ti_handle *ti_handle_find(struct ti_handles *t, uintptr_t handle, const struct ti_call *c)
+struct ti_handle *ti_handle_find(struct ti_handles *t, uintptr_t handle)
 {
     struct ti_handle *e = ti_handle_known(t, handle);
+    char what[64];
 
-    if (__builtin_expect(!e, 0) && ti_state.active)
-        ti_give_up("%s, after event %llu: a %s that no traced call made", call_name(c->op),
-                   (unsigned long long)ti_writer_events(ti_state.writer), t->what);
+    if (__builtin_expect(!e, 0)) {
+        snprintf(what, sizeof what, "a %s that no traced call made", t->what);
+        ti_lost(what);
+    }
     return e;
 }
 

@@ -136,7 +136,7 @@ void ti_rec_file_delete(struct ti_call *c)
 /* Begin an event on the call's file; NULL if it is not known. */
 static struct ti_handle *begin(struct ti_event *ev, const struct ti_call *c)
 {
-    struct ti_handle *file = ti_handle_find(&files, (uintptr_t)c->file, c);
+    struct ti_handle *file = ti_handle_find(&files, (uintptr_t)c->file);
 
     if (!file)
         return NULL;

@@ -41,7 +41,7 @@ static int freed(MPI_Win win, int key, void *value, void *extra)
 /* Begin an event on the call's window; NULL if it is not known. */
 static const struct ti_handle *begin(struct ti_event *ev, const struct ti_call *c)
 {
-    const struct ti_handle *win = ti_handle_find(&windows, (uintptr_t)c->win, c);
+    const struct ti_handle *win = ti_handle_find(&windows, (uintptr_t)c->win);
 
     if (!win)
         return NULL;

@@ -206,9 +206,9 @@ struct ti_handles {
 struct ti_handle *ti_handle_add(struct ti_handles *t, uintptr_t handle, int rank);
 void ti_handle_forget(struct ti_handles *t, uintptr_t handle);
 
-/* NULL if it is not known; ti_handle_find() then gives up. */
+/* NULL if it is not known; ti_handle_find() then gives up: ti_lost(). */
 struct ti_handle *ti_handle_known(struct ti_handles *t, uintptr_t handle);
-struct ti_handle *ti_handle_find(struct ti_handles *t, uintptr_t handle, const struct ti_call *c);
+struct ti_handle *ti_handle_find(struct ti_handles *t, uintptr_t handle);
 
 /* Bits of MODE, TI_MODES, for those of the MPI library. */
 struct ti_mode {
@@ -257,8 +257,7 @@ void ti_request_hide(struct ti_call *c);
 static inline bool ti_op_persistent(uint32_t op)
 {
     return (op >= TI_OP_SEND_INIT && op <= TI_OP_RECV_INIT) || op == TI_OP_PSEND_INIT ||
-           op == TI_OP_PRECV_INIT ||
-           (ti_op_collective(op) && ti_op_form(op) == TI_FORM_PERSISTENT);
+           op == TI_OP_PRECV_INIT || (ti_op_collective(op) && ti_op_form(op) == TI_FORM_PERSISTENT);
 }
 
 /* A handle's bits, by which it is looked up. */
