@@ -63,10 +63,12 @@ static uint64_t take_messages(struct ti_check_state *st, int64_t rank, const str
     for (size_t i = 0; i < step->ndone; i++) {
         const struct ti_msg *m = &step->done[i];
 
-        if (m->cancelled && !m->null) {
+        if (m->null)
+            continue;
+        if (m->cancelled)
             ti_pairs_withdraw(&st->check->pairs, m);
+        if (m->cancelled || ti_may_be_cancelled(m, step))
             st->cancels[rank] = 1;
-        }
     }
     if (step->lost)
         note_open(st, rank, step->gid);
@@ -222,6 +224,9 @@ static ti_status name_leak(struct ti_check_state *st, struct ti_walk *w,
 
     if (leak->probed)
         take_probed(st, leak->msg);
+    for (int i = 0; i < leak->nmsgs; i++)
+        if (leak->msg[i].cancelling)
+            st->cancels[ti_walk_rank(w)] = 1;
     if (ti_problems_room(&st->check->leaked))
         ti_event_text(st->s, ti_walk_rank(w), leak->event, call, sizeof call);
     ti_problems_add(&st->check->leaked, ti_walk_rank(w), leak->event, call,

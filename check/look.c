@@ -236,6 +236,8 @@ struct channel {
     struct place *place; /* from number `base` on, in a ring without an end */
     size_t first, n, cap;
     uint64_t base;
+    uint64_t maybe[2]; /* of either side, that are on no place since they may have
+                          been cancelled */
     uint64_t lacks[2]; /* messages without a receive, receives without a message */
     struct place lack[2];
     bool truncated;
@@ -249,8 +251,8 @@ struct pair_look {
     bool ended[2];
     uint64_t fed[2];    /* messages of this pair */
     struct ti_map keys; /* (gid, tag, lot) */
-    /* of either side: messages that were cancelled (event, request, half), and
-     * the holes they left on their channels (gid, tag, lot, number) */
+    /* of either side: messages that were cancelled, for certain or perhaps (event,
+     * request), and the holes they left on their channels (gid, tag, lot, number) */
     struct ti_map cancelled[2], holes[2];
     struct channel *channel;
     size_t cap;
@@ -299,7 +301,7 @@ static void report_truncated(struct pair_look *l, const struct channel *c, const
     char call[TI_CALL_BYTES];
     uint64_t *open;
 
-    if (has_open(l->st, l->rank[1], c->gid, &open))
+    if (has_open(l->st, l->rank[1], c->gid, &open) || c->maybe[0] || c->maybe[1])
         return; /* which message came here is not certain */
     if (ti_problems_room(l->st->ps))
         ti_event_text(l->st->s, l->rank[1], p->taken_at, call, sizeof call);
@@ -374,13 +376,12 @@ static void feed(struct pair_look *l, const struct ti_msg *m, int64_t bytes)
     }
 }
 
-/* Whether `m` met anything is not certain: a receive that nobody waited for, a
- * message that may have been cancelled. */
+/* Whether `m` met anything is not certain: a receive that nobody waited for. */
 static void open_up(struct pair_look *l, int side, const struct ti_msg *m)
 {
     struct place *p;
 
-    if (!concerns(l, m, side) || was_cancelled(l, m) || !(m->recv || m->cancelling))
+    if (!concerns(l, m, side) || was_cancelled(l, m) || !m->recv)
         return;
     p = place_at(channel_at(l, m), number_of(l, m));
     if (p)
@@ -428,26 +429,41 @@ static ti_status advance(struct pair_look *l, int side, struct ti_err *err)
     return status;
 }
 
+/* `m` was cancelled, or perhaps: what others follow on its channel moves up. */
+static void cancel(struct pair_look *l, const struct ti_msg *m, bool certain)
+{
+    if (m->null)
+        return;
+    ti_map_add(&l->cancelled[m->recv], (int64_t)m->event, m->req, 0, 0);
+    if (m->hole || !certain)
+        ti_map_add(&l->holes[m->recv], m->gid, m->tag, m->lot, (int64_t)m->seq);
+    if (!certain)
+        channel_at(l, m)->maybe[m->recv]++;
+}
+
 /* Learn beforehand what one side cancels. */
 static ti_status find_cancelled(struct pair_look *l, int side, struct ti_err *err)
 {
     struct ti_walk *w;
     struct ti_step step;
+    struct ti_pending leak;
+    size_t at = 0;
     ti_status status = ti_walk_open(l->st->s, &l->st->check->comms, l->rank[side], &w, err);
 
     while (!status && ti_walk_next(w, &step, err) == 1) {
         for (size_t i = 0; i < step.ndone; i++) {
             const struct ti_msg *m = &step.done[i];
 
-            if (!m->cancelled || !concerns(l, m, side))
-                continue;
-            ti_map_add(&l->cancelled[side], (int64_t)m->event, m->req, 0, 0);
-            if (m->hole)
-                ti_map_add(&l->holes[side], m->gid, m->tag, m->lot, (int64_t)m->seq);
+            if (concerns(l, m, side) && (m->cancelled || ti_may_be_cancelled(m, &step)))
+                cancel(l, m, m->cancelled);
         }
         if (step.index % (1 << 14) == 0)
             status = ti__pause(l->st, err);
     }
+    while (!status && ti_walk_pending(w, &at, &leak))
+        for (int i = 0; i < leak.nmsgs; i++)
+            if (leak.msg[i].cancelling && concerns(l, &leak.msg[i], side))
+                cancel(l, &leak.msg[i], false);
     ti_walk_close(w);
     return status;
 }
@@ -462,6 +478,12 @@ static void count_lacks(struct pair_look *l, struct channel *c)
 
         if (p->sent == p->taken || p->open)
             continue;
+        if (c->maybe[!side]) { /* that one was not cancelled, then */
+            c->maybe[!side]--;
+            l->matched[c->lane]++;
+            l->bytes[c->lane] += (uint64_t)p->bytes;
+            continue;
+        }
         if (!side && has_open(l->st, l->rank[1], c->gid, &open) && *open) {
             --*open; /* a receive with a wildcard may have taken it */
             continue;

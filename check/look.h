@@ -31,7 +31,7 @@ struct ti_check_state {
     struct sequence *seq;
     size_t nseq, seqs_cap;
     uint8_t *sound;   /* by rank: it can be compared with others */
-    uint8_t *cancels; /* by rank: it has messages that were cancelled */
+    uint8_t *cancels; /* by rank: it has messages that were cancelled, or perhaps */
     /* (rank, communicator) -> receives that may have taken a message of unknown
      * source or tag: with a wildcard, and never seen to complete */
     struct ti_map open;

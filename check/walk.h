@@ -75,6 +75,13 @@ struct ti_step {
                                and done hold what was sound */
 };
 
+/* Of a message in `done`: its request was freed, so the trace does not say whether
+ * MPI_Cancel, which was called for it, came in time. */
+static inline bool ti_may_be_cancelled(const struct ti_msg *m, const struct ti_step *step)
+{
+    return m->cancelling && step->ev.op == TI_OP_REQUEST_FREE;
+}
+
 struct ti_walk;
 
 /* Start on `rank`; the walk is closed before `s` and `comms`. */
