@@ -134,6 +134,10 @@ enum { TI_MODES(TI_MODE_ENUM) TI_MODE_NONE = 0 };
  * matched, and the receive (mrecv, imrecv) has the same communicator, with PEER
  * and TAG those of the message.  MSG -1: no message (MPI_MESSAGE_NO_PROC), whose
  * receive has communicator 0 and any tag.  An iprobe of MPI_PROC_NULL is no event.
+ *
+ * A probe or iprobe that says "yes" again, the same call with the same answer and
+ * only such between, is a failed poll and no event.  It need not be known again
+ * after 16 different ones in a row.
  */
 #define TI_OPS_P2P(X)                                                                              \
     X(SEND, "send", TI_M_P2P, 0, "", "")                                                           \

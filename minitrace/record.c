@@ -144,6 +144,7 @@ static void intrude(unsigned op)
 static bool is_poll(unsigned op)
 {
     switch (op) {
+    case TI_OP_PROBE: /* of what is there already */
     case TI_OP_IPROBE:
     case TI_OP_IMPROBE:
     case TI_OP_TEST:
@@ -160,7 +161,7 @@ static bool is_poll(unsigned op)
 }
 
 /*
- * A poll that says "no" leaves no event, and so that a loop of any length gives
+ * A poll that says "no", or what is known, leaves no event, and so that a loop of any length gives
  * the same trace, what such a loop executes between two polls must not count
  * either.  But some applications poll now and then to make the library work
  * while they compute; that work must.  So: what lies between a failed poll and

@@ -89,6 +89,53 @@ static void numbers(void)
     MPI_Waitall(1, &request, MPI_STATUSES_IGNORE);
 }
 
+/* A probe that gives its answer again is no event until something else happened,
+ * or there were too many to remember. */
+static void again(void)
+{
+    enum { TAGS = 18, REMEMBERED = 16 };
+
+    for (int tag = 0; tag < TAGS; tag++)
+        bsend(1, 20 + tag);
+    for (int turn = 0; turn < 3; turn++)
+        for (int tag = 0; tag < TAGS; tag++) {
+            if (turn == 0 || tag >= REMEMBERED)
+                expect("probe comm=0 peer=%s tag=%d", to(prev), 20 + tag);
+            MPI_Probe(prev, 20 + tag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        }
+    for (int tag = 0; tag < TAGS; tag++) {
+        expect("recv comm=0 peer=%s tag=%d bytes=4 esize=4", to(prev), 20 + tag);
+        MPI_Recv(in, 1, MPI_INT, prev, 20 + tag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        if (tag == TAGS - 1)
+            break; /* what comes next may be here or not */
+        expect("iprobe comm=0 peer=any tag=any from=%s fromtag=%d", to(prev), 21 + tag);
+        for (int turn = 0; turn < 3; turn++) {
+            MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &flag, &status);
+            MUST(flag && status.MPI_TAG == 21 + tag);
+        }
+    }
+
+    /* another call, another way to ask, another communicator: another answer */
+    bsend(1, 1);
+    expect("probe comm=0 peer=%s tag=1", to(prev));
+    expect("iprobe comm=0 peer=%s tag=1", to(prev));
+    expect("iprobe comm=0 peer=any tag=1 from=%s fromtag=1", to(prev));
+    expect("iprobe comm=0 peer=%s tag=any from=%s fromtag=1", to(prev), to(prev));
+    for (int turn = 0; turn < 3; turn++) {
+        MPI_Probe(prev, 1, MPI_COMM_WORLD, &status);
+        MPI_Iprobe(prev, 1, MPI_COMM_WORLD, &flag, &status);
+        MPI_Iprobe(MPI_ANY_SOURCE, 1, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE);
+        MPI_Iprobe(prev, MPI_ANY_TAG, MPI_COMM_WORLD, &flag, &status);
+        MUST(flag && status.MPI_SOURCE == prev && status.MPI_TAG == 1);
+    }
+    expect("barrier comm=0");
+    MPI_Barrier(MPI_COMM_WORLD);
+    expect("probe comm=0 peer=%s tag=1", to(prev));
+    MPI_Probe(prev, 1, MPI_COMM_WORLD, &status);
+    expect("recv comm=0 peer=%s tag=1 bytes=4 esize=4", to(prev));
+    MPI_Recv(in, 1, MPI_INT, prev, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+}
+
 /* Answers "no"; no message; a handle that was in Fortran's hands. */
 static void nobody(void)
 {
@@ -169,6 +216,7 @@ int main(int argc, char **argv)
     MPI_Buffer_attach(buffer, attached);
     probe();
     numbers();
+    again();
     nobody();
     reversed();
     out_of_sight();
