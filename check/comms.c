@@ -234,8 +234,11 @@ const struct ti_local_comm *ti_comm_view_make(struct ti_comm_view *view, enum ti
                                               int64_t number, const struct ti_local_comm *comm)
 {
     struct ti_local_comm object = *comm;
+    size_t known = view->objects.n;
     int64_t at = ti_map_add(&view->objects, kind, number, 0, 0);
 
+    if ((size_t)at < known)
+        return NULL;
     object.gid = next_id(view, view->comms->ids.key[comm->gid][0], kind, comm->gid);
     view->object =
         ti_more(view->object, &view->objects_cap, view->objects.n, sizeof view->object[0]);

@@ -86,8 +86,8 @@ const struct ti_local_comm *ti_comm_view_copy(struct ti_comm_view *view, int64_t
 /* What else collectives are called on. */
 enum ti_object { TI_OBJECT_COMM, TI_OBJECT_WIN, TI_OBJECT_FILE };
 
-/* The rank's window or file `number`, made just now on `comm`; and later on,
- * NULL if there is none. */
+/* The rank's window or file `number`, made just now on `comm`: NULL if there was one
+ * of that number.  And later on: NULL if there is none. */
 const struct ti_local_comm *ti_comm_view_make(struct ti_comm_view *view, enum ti_object kind,
                                               int64_t number, const struct ti_local_comm *comm);
 const struct ti_local_comm *ti_comm_view_object(const struct ti_comm_view *view,

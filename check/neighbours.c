@@ -59,15 +59,14 @@ static struct ti_neighbours *graph(struct ti_neighbourhoods *t, const struct ti_
 
 /* ---- Cartesian grids ---- */
 
-/* The neighbour `step` away in dimension `d`, -1 if there is none. */
-static int64_t shifted(const struct ti_neighbours *g, int64_t rank, int64_t d, int64_t step)
+/* The neighbour `step` away in dimension `d`, whose next one is `stride` ranks away;
+ * -1 if there is none. */
+static int64_t shifted(const struct ti_neighbours *g, int64_t rank, int64_t d, int64_t stride,
+                       int64_t step)
 {
-    int64_t stride = 1, at, to;
+    int64_t at = rank / stride % g->dims[d];
+    int64_t to = at + step;
 
-    for (int64_t i = d + 1; i < g->ndims; i++)
-        stride *= g->dims[i];
-    at = rank / stride % g->dims[d];
-    to = at + step;
     if (to < 0 || to >= g->dims[d]) {
         if (!g->periods[d])
             return -1;
@@ -95,6 +94,7 @@ static struct ti_neighbours *grid(struct ti_neighbourhoods *t, const struct ti_v
                                   const struct ti_vec *periods, const struct ti_local_comm *made)
 {
     struct ti_neighbours *g;
+    int64_t stride = 1;
 
     if (periods->len != dims->len || !fills(dims, made->npeers))
         return NULL;
@@ -109,10 +109,10 @@ static struct ti_neighbours *grid(struct ti_neighbourhoods *t, const struct ti_v
     g->nsources = g->ndestinations = 2 * g->ndims;
     g->source = numbers(g->nsources);
     g->destination = numbers(g->ndestinations);
-    for (int64_t d = 0; d < g->ndims; d++)
+    for (int64_t d = g->ndims - 1; d >= 0; stride *= g->dims[d--])
         for (int64_t way = 0; way < 2; way++)
             g->source[2 * d + way] = g->destination[2 * d + way] =
-                shifted(g, made->rank, d, way ? 1 : -1);
+                shifted(g, made->rank, d, stride, way ? 1 : -1);
     return g;
 }
 
@@ -143,7 +143,8 @@ void ti_neighbours_learn(struct ti_neighbourhoods *t, const struct ti_event *ev,
     int64_t parent = ti_map_find(&t->known, ev->arg[TI_F_COMM], 0, 0, 0);
     struct ti_neighbours *of = parent < 0 ? NULL : t->which[parent], *made_here = NULL;
 
-    if (ev->vec[0].len + ev->vec[1].len > ENTRIES_MAX - t->entries)
+    if (ev->vec[0].len + ev->vec[1].len > ENTRIES_MAX - t->entries ||
+        ti_map_find(&t->known, index, 0, 0, 0) >= 0) /* a communicator is made once */
         return;
     t->entries += ev->vec[0].len + ev->vec[1].len;
     switch (ev->op) {

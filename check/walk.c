@@ -632,8 +632,9 @@ static void meet(struct ti_walk *w, struct ti_step *step)
         meet_new(w, step, comm);
     if (kind == TI_OBJECT_COMM)
         return;
-    if (comm)
-        ti_comm_view_make(&w->comms, kind, number, comm);
+    if (comm && !ti_comm_view_make(&w->comms, kind, number, comm))
+        wrong(step, "there was a %s %lld before", kind == TI_OBJECT_WIN ? "window" : "file",
+              (long long)number);
     else if (!(ev->mask & TI_M_COMM) && !ti_comm_view_object(&w->comms, kind, number))
         wrong(step, "the trace does not say what %s %lld is",
               kind == TI_OBJECT_WIN ? "window" : "file", (long long)number);

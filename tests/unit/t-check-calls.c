@@ -314,6 +314,8 @@ static void test_windows(void **state)
             "* win_create bytes=80 win=0\n* win_create bytes=80 win=1\n"
             "0 win_fence win=1 mode=0\n1 win_free win=1\n");
     unsound(1, 0, 1, "what window 3 is", 1, "0 win_fence win=3 mode=0\n");
+    unsound(1, 0, 2, "there was a window 0 before", 1,
+            "0 win_create bytes=8 win=0\n0 win_create bytes=8 win=0\n");
 }
 
 static void test_files(void **state)
