@@ -27,4 +27,34 @@ check trace
 check bombs
 check bundle
 END
+
+# The corpus is of the present format, or it tests nothing: seeds are sound, and
+# bombs are what they were made to be.  Else: `make fuzz-corpus`.
+while read -r file expected; do
+    found=$("$build/ti-info" tests/fuzz/corpus/"$file" 2>&1 | tr -s ' ')
+    [[ $found == *"$expected"* && ($expected == *a\ chunk* || $found != *damaged*) ]] || {
+        echo "FAILED: $file is not read as it should be: no '$expected' in"
+        echo "$found" | head -n 12
+        status=1
+    }
+done <<'END'
+trace/comm-of-others at byte 207: a chunk's content is malformed
+trace/communicators events 5
+trace/empty events 0
+trace/every-null events 211
+trace/every-operation events 211
+trace/every-optional-field events 211
+trace/every-root-self events 211
+trace/long-vectors events 3
+trace/loop events 1,200
+bundle/sound bundle of 3 ranks
+bombs/communicators at byte 356: a chunk's content is malformed
+bombs/dimensions cart_create 1
+bombs/elements alltoallv 98,304
+bombs/elements-over at byte 91: a chunk of events is malformed
+bombs/events barrier 983,040
+bombs/events-over at byte 91: a chunk is too large
+bombs/inline-length at byte 91: a chunk of events is malformed
+bombs/topologies graph_create 1,966,080
+END
 exit $status

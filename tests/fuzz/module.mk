@@ -31,6 +31,15 @@ $(foreach f,$(fuzzers),$(eval $(call fuzzer,$(f))))
 fuzz: $(fuzzers:%=fuzz-%)
 .PHONY: fuzz $(fuzzers:%=fuzz-%)
 
-# Where the corpus of traces began.
-$(O)/tests/fuzz/seeds: $(call obj,tests/fuzz/seeds.c formats/writer.c $(fuzz_src))
+# Where the corpus began: what the format has, and what asks for too much.  A change
+# of the format is a reason to make it again.
+$(O)/tests/fuzz/seeds: $(call obj,tests/fuzz/seeds.c tests/unit/script.c formats/writer.c $(fuzz_src))
+	$(call say,LINK)$(CC) $(san_flags) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(pkg_libs) -lcmocka $(LDLIBS)
+$(O)/tests/fuzz/bombs: $(call obj,tests/fuzz/bombs.c $(fuzz_src))
 	$(call say,LINK)$(CC) $(san_flags) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(pkg_libs) $(LDLIBS)
+fuzz-corpus: $(O)/tests/fuzz/seeds $(O)/tests/fuzz/bombs $(O)/ti-gather
+	$(O)/tests/fuzz/seeds $(O)/tests/fuzz
+	$(O)/tests/fuzz/bombs tests/fuzz/corpus/bombs
+	cp $(O)/tests/fuzz/trace/* tests/fuzz/corpus/trace
+	$(O)/ti-gather --quiet --force -o tests/fuzz/corpus/bundle/sound $(O)/tests/fuzz/run
+.PHONY: fuzz-corpus

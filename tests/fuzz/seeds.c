@@ -1,22 +1,32 @@
 /*
- * Write seeds for fuzz-trace: small traces with every operation, their chunks
- * not compressed, so that a mutation changes what is in them and not whether
- * they decompress.
+ * Write seeds for the fuzzers: small traces of the present format with every
+ * operation and whatever else it knows, their chunks not compressed, so that a
+ * mutation changes what is in them and not whether they decompress.
  *
- *   seeds DIR
+ *   seeds DIR     DIR/trace/NAME, rank 1 of each; DIR/run/, a run to be gathered
  */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
+
+#include <cmocka.h>
 
 #include "formats/columns.h"
 #include "formats/writer.h"
 #include "tests/fuzz/fuzz.h"
+#include "tests/unit/script.h"
+
+enum { NP = 4, MANY = 256, LONG = TI_VEC_INLINE + 20 };
 
 static const uint8_t run_id[TI_RUN_ID_BYTES] = "fuzz fuzz fuzz!";
 static const char *const info[] = {"rank", "1", "counter", "papi", "unit", "instructions"};
+static const char *dir;
 
 static void check(int ok, const char *what)
 {
@@ -24,6 +34,17 @@ static void check(int ok, const char *what)
         return;
     fprintf(stderr, "seeds: %s\n", what);
     exit(1);
+}
+
+/* DIR/FOLDER/NAME; valid until the next call. */
+static const char *path_of(const char *folder, const char *name)
+{
+    static char path[4096];
+
+    snprintf(path, sizeof path, "%s/%s", dir, folder);
+    mkdir(path, 0777);
+    snprintf(path, sizeof path, "%s/%s/%s", dir, folder, name);
+    return path;
 }
 
 /* Copy the trace at `from` to `to`, its chunks decompressed. */
@@ -38,8 +59,10 @@ static void expand(const char *from, const char *to)
     while (bytes - at > TI_MAGIC_BYTES) {
         uint32_t raw = ti_get_u32(in + at + 20), stored = ti_get_u32(in + at + 24);
         uint8_t *payload = out + n + TI_CHUNK_BYTES;
-        z_stream z = {.next_in = in + at + TI_CHUNK_BYTES, .avail_in = stored,
-                      .next_out = payload, .avail_out = raw};
+        z_stream z = {.next_in = in + at + TI_CHUNK_BYTES,
+                      .avail_in = stored,
+                      .next_out = payload,
+                      .avail_out = raw};
 
         memcpy(out + n, in + at, TI_CHUNK_BYTES);
         if (in[at + 3] == TI_CODEC_ZLIB) {
@@ -61,87 +84,205 @@ static void expand(const char *from, const char *to)
     check(f && fwrite(out, 1, n, f) == n && fclose(f) == 0, "cannot write");
 }
 
-static struct ti_writer *start(const char *path)
+/* ------------------------------------------------------------- one rank -- */
+
+/* The world, self, one from a split, an intercommunicator, and a copy of the world. */
+static struct ti_writer *start(uint32_t nranks)
 {
-    static const int world[4] = {0, 1, 2, 3}, self[1] = {1}, odd[2] = {3, 1};
+    static const int self[] = {1}, odd[] = {3, 1}, even[] = {2, 0};
+    const char *path = path_of("trace", "tmp");
     struct ti_writer *w;
     struct ti_err err;
 
     unlink(path);
-    check(ti_writer_open(path, 1, 4, run_id, &w, &err) == TI_OK, err.text);
+    check(ti_writer_open(path, 1, nranks, run_id, &w, &err) == TI_OK, err.text);
     ti_writer_info(w, info, 3);
-    ti_writer_comm(w, 0, 'w', 1, 4, world, 0, NULL);
-    ti_writer_comm(w, 1, 's', 0, 1, self, 0, NULL);
-    ti_writer_comm(w, 2, 'p', 1, 2, odd, 0, NULL);
+    ti_writer_comm(w, 0, TI_KIND_WORLD, 1, nranks, NULL, 0, NULL);
+    ti_writer_comm(w, 1, TI_KIND_SELF, 0, 1, self, 0, NULL);
+    ti_writer_comm(w, 2, TI_KIND_SPLIT, 1, 2, odd, 0, NULL);
+    ti_writer_comm(w, 3, TI_KIND_INTER, 1, 2, odd, 2, even);
+    ti_writer_comm(w, 4, TI_KIND_DUP, 1, nranks, NULL, 0, NULL);
     ti_writer_string(w, TI_STRING_SITE, "app+0x1149 [cafe]");
-    ti_writer_string(w, TI_STRING_CALL, "MPI_Put");
+    ti_writer_string(w, TI_STRING_CALL, "MPI_Type_size");
+    ti_writer_string(w, TI_STRING_FILE, "a file's name");
+    ti_writer_string(w, TI_STRING_FILE, "");
     return w;
 }
 
-static void finish(struct ti_writer *w)
+static void finish(struct ti_writer *w, const char *name)
 {
-    static const char *const pairs[] = {"memory_bytes", "122880", "untraced", "MPI_Put 1"};
+    static const char *const pairs[] = {"memory_bytes", "122880", "untraced", "MPI_Type_size 1"};
+    char tmp[4096];
     struct ti_err err;
 
     check(ti_writer_close(w, TI_END_COMPLETE, pairs, 2, &err) == TI_OK, "cannot close");
+    snprintf(tmp, sizeof tmp, "%s", path_of("trace", "tmp"));
+    expand(tmp, path_of("trace", name));
+    unlink(tmp);
 }
 
 static void event(struct ti_writer *w, uint32_t op, int turn, int64_t vec_len)
 {
-    static int64_t data[2 * TI_VEC_INLINE];
+    static const int64_t special[] = {0, TI_ANY, TI_NULL, TI_SELF};
+    static int64_t data[LONG];
+    const struct ti_op_info *of = ti_op_info(op);
     struct ti_event ev = {.volume = 1000 + (uint64_t)turn % 3, .op = op, .site = 1};
-    const struct ti_op_info *info_of = ti_op_info(op);
 
-    ev.mask = info_of->fields | (turn & 1 ? info_of->optional : 0);
+    ev.mask = of->fields | (turn & 1 ? of->optional : 0);
     for (int f = 0; f < TI_F_COUNT; f++)
         ev.arg[f] = ev.mask >> f & 1 ? (turn + f) % 3 : 0;
-    if (turn % 4 == 3 && ev.mask & TI_M_PEER)
-        ev.arg[TI_F_PEER] = TI_NULL;
-    if (turn % 4 == 2 && ev.mask & TI_M_TAG)
-        ev.arg[TI_F_TAG] = TI_ANY;
+    for (uint32_t rest = ev.mask & TI_M_SPECIAL; turn % 4 && rest; rest &= rest - 1)
+        ev.arg[__builtin_ctz(rest)] = special[turn % 4];
+    if (turn % 4 == 3 && ev.mask & TI_M_FROM) /* cancelled */
+        ev.arg[TI_F_FROM] = ev.arg[TI_F_FROMTAG] = TI_NULL;
+    if (ev.mask & TI_M_NAME)
+        ev.arg[TI_F_NAME] = 1 + turn % 2;
     for (int v = 0; v < TI_VECS; v++) {
         for (int64_t i = 0; i < vec_len; i++)
-            data[i] = i * turn % 5;
-        if (info_of->vec[v][0])
+            data[i] = turn == 3 && i % 3 ? TI_NULL : i * turn % 5;
+        if (of->vec[v][0])
             ev.vec[v] = (struct ti_vec){data, 8, vec_len};
     }
     ti_writer_event(w, &ev);
 }
 
+/* A turn is one way to fill the fields: numbers, or one of the special values. */
+static void every_operation(int turn, const char *name)
+{
+    struct ti_writer *w = start(NP);
+
+    for (uint32_t op = 0; op < TI_OP_COUNT; op++)
+        event(w, op, turn, 3);
+    finish(w, name);
+}
+
+static void loop(void)
+{
+    struct ti_writer *w = start(NP);
+
+    for (int turn = 0; turn < 400; turn++) {
+        event(w, TI_OP_IRECV, 0, 0);
+        event(w, TI_OP_SEND, turn % 2, 0);
+        event(w, TI_OP_WAIT, turn / 100, 0);
+    }
+    finish(w, "loop");
+}
+
+/* Each a chunk of its own, before or between those of events. */
+static void long_vectors(void)
+{
+    struct ti_writer *w = start(NP);
+
+    event(w, TI_OP_ALLTOALLV, 0, LONG);
+    event(w, TI_OP_NEIGHBOR_ALLTOALLW_INIT, 2, LONG);
+    event(w, TI_OP_WAITALL, 3, LONG);
+    finish(w, "long-vectors");
+}
+
+/* Communicators made between events, some alone in their chunk, some with others;
+ * one does not fit where they wait. */
+static void communicators(void)
+{
+    struct ti_writer *w = start(MANY);
+    int mixed[MANY], n = 0;
+
+    for (int i = 0; i < MANY; i++) /* no two of one stride: 1 is the first */
+        mixed[n++] = (1 + i * (i + 1) / 2) % MANY;
+    event(w, TI_OP_BARRIER, 0, 0);
+    for (uint32_t c = 5; c < 12; c++) {
+        if (c % 3 == 0)
+            ti_writer_comm(w, c, TI_KIND_CREATE, 0, MANY, mixed, 0, NULL);
+        else
+            ti_writer_comm(w, c, TI_KIND_CART, 1, MANY, NULL, 0, NULL);
+        ti_writer_comm(w, ++c, TI_KIND_INTER, 0, 1, (const int[]){1}, 7, mixed + 3);
+        event(w, TI_OP_COMM_DUP, 0, 0);
+        if (c % 2)
+            ti_writer_flush(w);
+    }
+    finish(w, "communicators");
+}
+
+/* ----------------------------------------------------------- three ranks -- */
+
+/* A sound run with something of every family. */
+static const char sound[] =
+    "* init\n"
+    /* messages, wildcards, matched probes */
+    "0 send peer=1 tag=1 bytes=8 esize=4\n1 recv peer=any tag=any bytes=8 from=-1 fromtag=1\n"
+    "0 isend peer=1 tag=2 bytes=16 req=0\n1 irecv peer=any tag=2 bytes=20 req=0\n"
+    "0-1 irecv peer=0 tag=3 bytes=4 req=1\n0-1 send peer=0 tag=3 bytes=4\n"
+    "0 waitall all=1\n1 waitall v0=0,1 v1=0,-1,2\n"
+    "0 send peer=1 tag=1 bytes=8\n0 send peer=1 tag=1 bytes=20\n"
+    "1 mprobe peer=any tag=any msg=0 from=-1 fromtag=1\n1 improbe peer=-1 tag=1 msg=1\n"
+    "1 imrecv peer=-1 tag=1 msg=1 bytes=20 req=0\n1 mrecv peer=-1 tag=1 msg=0 bytes=8\n"
+    "1 wait req=0\n2 recv peer=null tag=1 bytes=8\n"
+    "* isendrecv peer=0 tag=1 bytes=8 rpeer=any rtag=1 rbytes=9 req=0\n"
+    "* wait req=0 from=0 fromtag=1\n"
+    /* persistent, cancelled, partitioned, generalized */
+    "0 send_init peer=1 tag=1 bytes=10 req=0\n1 recv_init peer=any tag=any bytes=30 req=0\n"
+    "0-1 start req=0\n0 wait req=0\n1 waitall all=1 v1=0,-1,1\n0-1 startall v0=0\n"
+    "0 wait req=0\n1 wait req=0 from=-1 fromtag=1\n0-1 request_free req=0\n"
+    "0 isend peer=1 tag=1 bytes=10 req=0\n0 cancel req=0\n0 wait req=0 from=null fromtag=null\n"
+    "1 irecv peer=any tag=1 bytes=10 req=0\n1 cancel req=0\n1 waitall all=1 v1=0,null,null\n"
+    "0 psend_init peer=1 tag=1 bytes=8 part=4 req=0\n"
+    "1 precv_init peer=-1 tag=1 bytes=8 part=2 req=0\n0-1 start req=0\n"
+    "0 pready_range req=0 v0=0,2\n0 pready_list req=0 v0=3\n1 parrived req=0 part=0\n"
+    "0-1 wait req=0\n2 grequest_start req=0\n2 grequest_complete req=0\n2 wait req=0\n"
+    "0-1 request_free req=0\n"
+    /* collectives in three forms */
+    "* ibcast root=0 bytes=8 req=0\n* iallreduce redop=1 bytes=4 req=1\n* waitall all=1\n"
+    "* barrier_init req=0\n* allgather_init bytes=2 rbytes=2 req=1\n* startall v0=1,0\n"
+    "* waitall all=1\n* request_free req=0\n* request_free req=1\n"
+    "* reduce_scatter redop=16 v0=1,2,3\n* alltoallv v0=1,1,1 v1=1,1,1\n"
+    "0 gatherv root=0 bytes=1 resize=1 v0=1,2,3\n1 gatherv root=0 bytes=2\n"
+    "2 gatherv root=0 bytes=3\n"
+    /* communicators: a copy, topologies, two groups */
+    "* COMM 2 d 0,1,2\n* comm_idup newcomm=2 req=0\n* wait req=0\n"
+    "* COMM 3 g 0,1,2\n* cart_create newcomm=3 v0=3 v1=1\n"
+    "* neighbor_alltoallv comm=3 v0=1,2 v1=2,1\n"
+    "* COMM 4 p 0\n1-2 COMM 4 p 1,2\n* comm_split newcomm=4 color=0 key=0\n"
+    "* COMM 5 i 0|1,2\n* intercomm_create comm=4 newcomm=5 root=0 tag=9\n"
+    "0 bcast comm=5 root=self bytes=8\n1-2 bcast comm=5 root=0 bytes=8\n"
+    "0 allgather comm=5 bytes=2 rbytes=4\n1-2 allgather comm=5 bytes=4 rbytes=2\n"
+    "0 send comm=5 peer=1 tag=1 bytes=8\n2 recv comm=5 peer=-1 tag=1 bytes=8\n"
+    "* COMM 6 m 0,1,2\n* intercomm_merge comm=5 newcomm=6 key=0\n* comm_disconnect comm=5\n"
+    /* windows and files */
+    "* win_allocate bytes=64 esize=8 win=0\n* win_fence win=0 mode=0\n"
+    "0 put win=0 peer=1 bytes=8 esize=8 rbytes=8\n"
+    "1 rget_accumulate win=0 peer=-1 redop=1 bytes=8 rbytes=8 req=0\n1 wait req=0\n"
+    "* win_fence win=0 mode=16\n2 win_lock win=0 peer=null mode=32\n2 win_unlock win=0 peer=null\n"
+    "0 win_post win=0 mode=0 v0=1,2\n1 win_start win=0 mode=0 v0=-1\n"
+    "2 win_start win=0 mode=0 v0=-2\n1-2 win_complete win=0\n0 win_wait win=0\n* win_free win=0\n"
+    "* file_open file=0 name=data mode=768\n* file_set_view file=0 offset=null bytes=8 esize=4\n"
+    "* file_write_at_all file=0 offset=10 bytes=8\n0 file_iread file=0 bytes=8 req=0\n"
+    "0 wait req=0\n* file_read_all file=0 bytes=8 rbytes=4\n* file_close file=0\n"
+    "* file_delete name=data\n1 pcontrol level=2\n* finalize\n";
+
+static void run(void)
+{
+    script_trace(3, -1, sound);
+    for (int r = 0; r < 3; r++) {
+        char name[32], from[4096];
+
+        snprintf(name, sizeof name, "rank-%06d.ti", r);
+        snprintf(from, sizeof from, "%s/%s", script_dir(), name);
+        expand(from, path_of("run", name));
+    }
+    script_forget();
+}
+
 int main(int argc, char **argv)
 {
-    char tmp[4096], path[4096];
-
     check(argc == 2, "usage: seeds DIR");
-    snprintf(tmp, sizeof tmp, "%s/seed.tmp", argv[1]);
-    for (int kind = 0; kind < 4; kind++) {
-        static const char *const name[] = {"every-operation", "loop", "long-vectors", "empty"};
-        struct ti_writer *w = start(tmp);
-
-        switch (kind) {
-        case 0:
-            for (int turn = 0; turn < 4; turn++)
-                for (uint32_t op = 0; op < TI_OP_COUNT; op++)
-                    event(w, op, turn, 3);
-            break;
-        case 1:
-            for (int turn = 0; turn < 400; turn++) {
-                event(w, TI_OP_IRECV, 0, 0);
-                event(w, TI_OP_SEND, turn % 2, 0);
-                event(w, TI_OP_WAIT, turn / 100, 0);
-            }
-            break;
-        case 2:
-            for (int turn = 0; turn < 2; turn++)
-                event(w, TI_OP_ALLTOALLV, turn, TI_VEC_INLINE + 20);
-            break;
-        default:
-            break;
-        }
-        finish(w);
-        snprintf(path, sizeof path, "%s/%s", argv[1], name[kind]);
-        expand(tmp, path);
-    }
-    unlink(tmp);
+    dir = argv[1];
+    every_operation(0, "every-operation");
+    every_operation(1, "every-optional-field");
+    every_operation(2, "every-null");
+    every_operation(3, "every-root-self");
+    loop();
+    long_vectors();
+    communicators();
+    finish(start(NP), "empty");
+    run();
     return 0;
 }

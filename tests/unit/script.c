@@ -17,6 +17,7 @@
 struct ti_source *script_source;
 const char *const *script_info;
 static char dir[64];
+static uint32_t named[NP_MAX]; /* a rank's string with the name of all files */
 static struct ti_err err;
 
 static int64_t number(const char *text)
@@ -52,7 +53,7 @@ static void take_event(struct ti_writer **w, int from, int to, const char *op, c
 {
     static int64_t vec[TI_VECS][64];
     struct ti_event ev = {.op = TI_OP_COUNT};
-    const char *call = NULL;
+    const char *call = NULL, *name = NULL;
 
     for (uint32_t o = 0; o < TI_OP_COUNT; o++)
         if (!strcmp(ti_op_info(o)->text, op))
@@ -68,7 +69,7 @@ static void take_event(struct ti_writer **w, int from, int to, const char *op, c
         } else if (!strcmp(word, "call")) {
             call = value;
         } else if (!strcmp(word, "name")) {
-            ev.arg[TI_F_NAME] = 1; /* all files have one name */
+            name = value; /* all files have the first one */
         } else if (!strcmp(word, "v0") || !strcmp(word, "v1")) {
             int v = word[1] - '0';
 
@@ -83,6 +84,10 @@ static void take_event(struct ti_writer **w, int from, int to, const char *op, c
             continue;
         if (call)
             ev.arg[TI_F_CALL] = ti_writer_string(w[r], TI_STRING_CALL, call);
+        if (name && !named[r])
+            named[r] = ti_writer_string(w[r], TI_STRING_FILE, name);
+        if (name)
+            ev.arg[TI_F_NAME] = named[r];
         ti_writer_event(w[r], &ev);
     }
 }
@@ -117,6 +122,11 @@ static void take_comm(struct ti_writer **w, int from, int to, char **save)
         introduce(w, from, to, index, kind, group, n, g);
 }
 
+const char *script_dir(void)
+{
+    return dir;
+}
+
 void script_forget(void)
 {
     char command[128];
@@ -140,6 +150,7 @@ void script_trace(int np, int missing, const char *script)
     char *text = strdup(script), *lines, *words;
 
     script_forget();
+    memset(named, 0, sizeof named);
     strcpy(dir, "/tmp/t-script-XXXXXX");
     assert_non_null(mkdtemp(dir));
     for (int r = 0; r < np; r++)

@@ -15,6 +15,7 @@
  * `missing` is a rank left out, or -1.  The one before is forgotten. */
 void script_trace(int np, int missing, const char *script);
 void script_forget(void);
+const char *script_dir(void); /* where its rank files are */
 
 extern struct ti_source *script_source;
 extern const char *const *script_info; /* three keys with values, or NULL */

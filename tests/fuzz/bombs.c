@@ -1,0 +1,242 @@
+/*
+ * Write bombs: traces of few bytes that ask for much memory or time.
+ *
+ *   bombs DIR
+ *
+ * Each but the first two, which are the most that a reader grants, blows up without
+ * the guard that its comment names.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <zlib.h>
+
+#include "formats/columns.h"
+#include "formats/writer.h"
+#include "tests/fuzz/fuzz.h"
+
+enum { EVENTS = 4 * TI_CHUNK_EVENTS, VALUES = TI_F_COUNT + TI_VECS };
+
+struct bytes {
+    uint8_t data[1 << 20];
+    size_t n;
+};
+
+static struct bytes file;
+static const char *dir;
+
+static void put_varint(struct bytes *b, uint64_t v)
+{
+    b->n += (size_t)ti_put_varint(b->data + b->n, v);
+}
+
+static void put_chunk(enum ti_chunk_type type, uint32_t events, uint32_t raw, enum ti_codec codec,
+                      const uint8_t *payload, size_t bytes)
+{
+    uint8_t *h = file.data + file.n;
+
+    memset(h, 0, TI_CHUNK_BYTES);
+    h[0] = (uint8_t)type;
+    h[2] = TI_CHUNK_VERSION;
+    h[3] = (uint8_t)codec;
+    ti_put_u32(h + 16, events);
+    ti_put_u32(h + 20, raw);
+    ti_put_u32(h + 24, (uint32_t)bytes);
+    if (bytes)
+        memcpy(h + TI_CHUNK_BYTES, payload, bytes);
+    file.n += TI_CHUNK_BYTES + bytes + TI_CRC_BYTES;
+}
+
+static void put_raw(enum ti_chunk_type type, uint32_t events, const struct bytes *b)
+{
+    put_chunk(type, events, (uint32_t)b->n, TI_CODEC_RAW, b->data, b->n);
+}
+
+static void put_deflated(enum ti_chunk_type type, const struct bytes *b)
+{
+    static uint8_t out[1 << 16];
+    z_stream z = {.next_in = (uint8_t *)(uintptr_t)b->data,
+                  .avail_in = (uInt)b->n,
+                  .next_out = out,
+                  .avail_out = sizeof out};
+
+    if (deflateInit2(&z, 9, Z_DEFLATED, -MAX_WBITS, 9, Z_DEFAULT_STRATEGY) != Z_OK ||
+        deflate(&z, Z_FINISH) != Z_STREAM_END)
+        exit(1);
+    put_chunk(type, 0, (uint32_t)b->n, TI_CODEC_ZLIB, out, z.total_out);
+    deflateEnd(&z);
+}
+
+static void begin(uint32_t nranks)
+{
+    static const uint8_t info[] = "\4rank\1"
+                                  "0";
+
+    memset(&file, 0, sizeof file);
+    ti_put_u32(file.data + 20, nranks);
+    file.n = TI_HEADER_BYTES;
+    put_chunk(TI_CHUNK_INF, 0, sizeof info - 1, TI_CODEC_RAW, info, sizeof info - 1);
+}
+
+static void end(const char *name)
+{
+    char path[4096];
+    FILE *f;
+
+    ti_fuzz_repair(file.data, file.n);
+    snprintf(path, sizeof path, "%s/%s", dir, name);
+    f = fopen(path, "wb");
+    if (!f || fwrite(file.data, 1, file.n, f) != file.n || fclose(f) != 0) {
+        perror(path);
+        exit(1);
+    }
+}
+
+/* A column of ever the same value. */
+static void put_constant(struct bytes *b, int64_t v)
+{
+    if (!v)
+        return;
+    put_varint(b, 0);
+    put_varint(b, ti_zigzag(v));
+}
+
+/* A chunk of the same event over and over: fields are 0, or those in `value`, and
+ * vectors have the length value[TI_F_COUNT + v], and that number in them. */
+static void put_events(enum ti_op op, uint32_t events, const int64_t value[VALUES])
+{
+    static const uint8_t always_the_first[] = {0, 0, 0, 0};
+    const struct ti_op_info *of = ti_op_info(op);
+    struct bytes *b = calloc(1, sizeof *b), *data = calloc(1, sizeof *data);
+
+    put_varint(b, sizeof always_the_first);
+    put_varint(b, 1);
+    put_varint(b, op);
+    put_varint(b, 0);
+    put_varint(b, of->fields);
+    put_varint(b, 0);
+    for (int i = 0; i < VALUES; i++) {
+        size_t before = data->n;
+
+        if (i < TI_F_COUNT ? !(of->fields >> i & 1) : !of->vec[i - TI_F_COUNT][0])
+            continue;
+        put_constant(data, value[i]);
+        put_varint(b, data->n - before);
+    }
+    put_varint(b, 2); /* volumes: after none, and after itself */
+    for (uint64_t after = 0; after < 2; after++) {
+        put_varint(b, after);
+        put_varint(b, 0);
+        put_varint(b, 0);
+    }
+    memcpy(b->data + b->n, always_the_first, sizeof always_the_first);
+    memcpy(b->data + b->n + sizeof always_the_first, data->data, data->n);
+    b->n += sizeof always_the_first + data->n;
+    put_raw(TI_CHUNK_EVT, events, b);
+    free(b);
+    free(data);
+}
+
+static void put_world(uint64_t index, uint64_t size, char kind)
+{
+    struct bytes *b = calloc(1, sizeof *b);
+
+    put_varint(b, index);
+    put_varint(b, 0);
+    put_varint(b, size);
+    b->data[b->n++] = (uint8_t)kind;
+    for (int group = 0; group < (kind == TI_KIND_INTER ? 2 : 1); group++) {
+        if (group)
+            put_varint(b, size);
+        put_varint(b, size);
+        put_varint(b, 0);
+        if (size > 1)
+            put_varint(b, ti_zigzag(1));
+    }
+    put_raw(TI_CHUNK_COM, 0, b);
+    free(b);
+}
+
+/* ---------------------------------------------------------------- bombs -- */
+
+/* Chunks of one kind of event. */
+static void of_events(const char *name, int chunks, uint32_t events, enum ti_op op,
+                      const int64_t value[VALUES])
+{
+    begin(4);
+    for (int i = 0; i < chunks; i++)
+        put_events(op, events, value);
+    end(name);
+}
+
+/* KEEP_MAX of the reader: 64 MiB for 13 bytes, or 128 for two groups. */
+static void communicators(void)
+{
+    begin(TI_RANKS_MAX);
+    for (uint64_t i = 0; i < 16; i++)
+        put_world(i, TI_RANKS_MAX, i % 2 ? TI_KIND_INTER : TI_KIND_WORLD);
+    end("communicators");
+}
+
+/* A grid of as many dimensions as the vector has elements, all 1: check/neighbours.c
+ * must not take a time that grows with their square. */
+static void dimensions(void)
+{
+    enum { DIMENSIONS = 400 * 1000 };
+    struct bytes *b = calloc(1, sizeof *b);
+    int64_t value[VALUES] = {0};
+
+    begin(1);
+    put_world(0, 1, TI_KIND_WORLD);
+    put_world(1, 1, TI_KIND_CART);
+    for (uint64_t v = 1; v <= TI_VECS; v++) {
+        b->n = 0;
+        put_varint(b, v);
+        put_varint(b, DIMENSIONS);
+        put_varint(b, ti_zigzag(1));
+        memset(b->data + b->n, 0, DIMENSIONS - 1);
+        b->n += DIMENSIONS - 1;
+        put_deflated(TI_CHUNK_VEC, b);
+        value[TI_F_COUNT + v - 1] = -1 - (int64_t)v;
+    }
+    value[TI_F_NEWCOMM] = 1;
+    put_events(TI_OP_CART_CREATE, 1, value);
+    end("dimensions");
+    free(b);
+}
+
+/* One communicator is made over and over: check/neighbours.c learns it once. */
+static void topologies(void)
+{
+    int64_t value[VALUES] = {0};
+
+    begin(1);
+    put_world(0, 1, TI_KIND_WORLD);
+    put_world(1, 1, TI_KIND_GRAPH);
+    value[TI_F_NEWCOMM] = 1;
+    for (int i = 0; i < 30; i++)
+        put_events(TI_OP_GRAPH_CREATE, EVENTS, value);
+    end("topologies");
+}
+
+int main(int argc, char **argv)
+{
+    int64_t value[VALUES] = {0};
+
+    if (argc != 2) {
+        fprintf(stderr, "usage: bombs DIR\n");
+        return 2;
+    }
+    dir = argv[1];
+    of_events("events", 15, EVENTS, TI_OP_BARRIER, value);
+    of_events("events-over", 1, UINT32_MAX, TI_OP_BARRIER, value); /* EVENTS_MAX */
+    value[TI_F_COUNT] = value[TI_F_COUNT + 1] = TI_VEC_INLINE;
+    of_events("elements", 3, EVENTS / 2, TI_OP_ALLTOALLV, value);
+    of_events("elements-over", 150, EVENTS, TI_OP_ALLTOALLV, value); /* ELEMENTS_MAX */
+    value[TI_F_COUNT] = value[TI_F_COUNT + 1] = 1 << 27;
+    of_events("inline-length", 1, 1, TI_OP_ALLTOALLV, value); /* TI_VEC_INLINE, ELEMENTS_MAX */
+    communicators();
+    dimensions();
+    topologies();
+    return 0;
+}
