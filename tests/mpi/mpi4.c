@@ -41,6 +41,30 @@ static void persistent_collectives(void)
     free(all);
 }
 
+/* One that was made while MPI_Pcontrol(0) held may be started later. */
+static void made_unseen(void)
+{
+    int sum = 0, one = 1;
+    MPI_Request r;
+
+    expect("pcontrol level=0");
+    MPI_Pcontrol(0);
+    expect("allreduce_init comm=0 bytes=4 esize=4 redop=sum req=0");
+    MPI_Allreduce_init(&one, &sum, 1, MPI_INT, MPI_SUM, W, MPI_INFO_NULL, &r);
+    MPI_Start(&r);
+    MPI_Wait(&r, MPI_STATUS_IGNORE);
+    expect("pcontrol level=1");
+    MPI_Pcontrol(1);
+    sum = 0;
+    expect("start req=0");
+    MPI_Start(&r);
+    expect("wait req=0");
+    MPI_Wait(&r, MPI_STATUS_IGNORE);
+    MUST(sum == size);
+    expect("request_free req=0");
+    MPI_Request_free(&r);
+}
+
 static void send_receive(void)
 {
     int in = -1, data = rank;
@@ -141,6 +165,7 @@ int main(int argc, char **argv)
     next = (rank + 1) % size;
     prev = (rank + size - 1) % size;
     persistent_collectives();
+    made_unseen();
     send_receive();
     partitioned();
     large_counts();
