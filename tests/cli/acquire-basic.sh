@@ -106,7 +106,7 @@ fi
 
 # Calls that are not traced are told of, added up over the ranks.
 # shellcheck disable=SC2086
-run 0 $a --np 2 --mem-per-rank 10M ../app window
+run 0 $a --np 2 --mem-per-rank 10M ../app port
 says err "ti-acquire: not traced: "
 grep -qE 'MPI_Put \(4 calls\).*; ti-replay will refuse this trace' ../err || fail "$(cat ../err)"
 holds app.2.tib
