@@ -24,7 +24,7 @@ static struct late {
     struct ti_comm_entry entry;
 } * late;
 static size_t late_bytes;
-static uint32_t nlate;
+uint32_t ti_comms_late;
 
 /* Room for a few integers, so that small communicators need no mapping. */
 #define FEW 256
@@ -262,12 +262,12 @@ static MPI_Comm comm_at(const void *where, enum ti_binding binding)
 
 void ti_comm_arrived(int64_t request)
 {
-    for (uint32_t i = 0; i < nlate; i++) {
+    for (uint32_t i = 0; i < ti_comms_late; i++) {
         struct late was = late[i];
 
         if (was.request != request)
             continue;
-        late[i] = late[--nlate];
+        late[i] = late[--ti_comms_late];
         was.entry.comm = comm_at(was.where, was.binding);
         if (was.entry.comm != MPI_COMM_NULL)
             follow(&was.entry);
@@ -398,10 +398,10 @@ void ti_rec_comm_idup(struct ti_call *c)
         made.comm = ti_comm_of(c, c->newcomm);
         if (!follow(&made))
             return;
-    } else if (ti_reserve((void **)&late, &late_bytes, (nlate + 1) * sizeof *late)) {
-        late[nlate++] = (struct late){c->newcomm, c->binding, ev.arg[TI_F_REQ], made};
+    } else if (ti_reserve((void **)&late, &late_bytes, (ti_comms_late + 1) * sizeof *late)) {
+        late[ti_comms_late++] = (struct late){c->newcomm, c->binding, ev.arg[TI_F_REQ], made};
     } else {
-        ti_give_up("no memory to follow %u communicators", nlate);
+        ti_give_up("no memory to follow %u communicators", ti_comms_late);
         return;
     }
     ti_emit(c, &ev, true);

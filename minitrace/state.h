@@ -168,8 +168,9 @@ bool ti_comm_begin(void); /* world and self */
 /* The same without giving up: NULL if no traced call made it. */
 const struct ti_comm_entry *ti_comm_known(MPI_Comm comm);
 
-/* This request is complete.  If MPI_Comm_idup made it, the new communicator's
- * handle is where the application wanted it. */
+/* Communicators of MPI_Comm_idup whose handles are to come: when their request is
+ * complete, they are where the application wanted them. */
+extern uint32_t ti_comms_late __attribute__((visibility("hidden")));
 void ti_comm_arrived(int64_t request);
 
 /* neighbours.c: those in the distributed graph of a communicator, in the order of
