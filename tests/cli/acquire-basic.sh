@@ -108,7 +108,7 @@ fi
 # shellcheck disable=SC2086
 run 0 $a --np 2 --mem-per-rank 10M ../app port
 says err "ti-acquire: not traced: "
-grep -qE 'MPI_Put \(4 calls\).*; ti-replay will refuse this trace' ../err || fail "$(cat ../err)"
+grep -qE 'MPI_Open_port \(4 calls\).*; ti-replay will refuse this trace' ../err || fail "$(cat ../err)"
 holds app.2.tib
 
 # The page names all options.
