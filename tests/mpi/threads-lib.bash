@@ -4,14 +4,14 @@ program=$TI_BUILD/tests/mpi/threads
 # shellcheck disable=SC2154  # it is in lib.sh
 dir=$scratch/trace
 
-# run COUNTER ARGUMENT...: the program traced on 2 ranks, which must succeed.
+# run COUNTER ARGUMENT...: the program traced on 2 ranks, or NP, which must succeed.
 # THREADS is whose volumes.
 run() {
     local counter=$1
     shift
     rm -rf "$dir"
     MPIRUN="-x TIARA_THREADS=${THREADS:-caller} -x OMP_WAIT_POLICY=passive" \
-        trace "$dir" 2 "$counter" "$program" "$@" >"$scratch/out" 2>"$scratch/err"
+        trace "$dir" "${NP:-2}" "$counter" "$program" "$@" >"$scratch/out" 2>"$scratch/err"
     rc=$?
     [ $rc != 77 ] || skip 'work of known length is written for x86-64'
     if [ $rc != 0 ]; then
@@ -20,9 +20,9 @@ run() {
     fi
 }
 
-# complete TITLE: both traces are, and the library said nothing.
+# complete TITLE: all traces are, and the library said nothing.
 complete() {
-    for rank in 0 1; do
+    for ((rank = 0; rank < ${NP:-2}; rank++)); do
         dump "$dir" $rank >"$scratch/events-$rank" 2>"$scratch/end"
         [ ! -s "$scratch/end" ] || fail "$1: rank $rank: $(cat "$scratch/end")"
     done
