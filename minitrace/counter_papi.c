@@ -328,17 +328,18 @@ static ti_status probe_sum(long long alone, struct ti_err *err)
 
 static ti_status probe(bool instructions, struct ti_err *err)
 {
-    const char *call, *again;
+    const char *call;
     char why[128];
     long long before = 0;
     long long after = 0;
     int rc = start_mine(&call);
 
     if (rc != PAPI_OK && inherited) {
+        snprintf(why, sizeof why, "%s: %s", call, papi.PAPI_strerror(rc));
         inherited = false; /* is it that? */
-        if (start_mine(&again) == PAPI_OK) {
+        rc = start_mine(&call);
+        if (rc == PAPI_OK) {
             stop_mine();
-            snprintf(why, sizeof why, "%s: %s", call, papi.PAPI_strerror(rc));
             return refuse_sum(err, why);
         }
     }

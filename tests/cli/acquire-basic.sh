@@ -26,6 +26,26 @@ run 0 $a -q -np 3 -o x.tib --trace-dir d --keep ../app cwd
 grep -q '"state": "complete"' d/RUN.json || fail "RUN.json: $(cat d/RUN.json)"
 holds x.tib d
 
+# Whose work counts is in the plan, the manifest and the traces.
+for whose in caller sum; do
+    # shellcheck disable=SC2086
+    run 0 $a --np 2 --threads $whose -o x.tib ../app ok 0.1
+    unzip -p x.tib MANIFEST.json | grep -q "\"threads\": *\"$whose\"" || fail "$whose: the manifest"
+    "$o/ti-info" --rank 1 x.tib | grep -q "^threads  *$whose$" || fail "$whose: the trace"
+    said=caller
+    "$o/ti-info" x.tib | grep -q '^counter .* of all threads,' && said=sum
+    [ $said = $whose ] || fail "ti-info says $said, not $whose"
+    rm x.tib
+done
+# shellcheck disable=SC2086
+{
+    run 0 $a --np 2 --threads sum --dry-run --mem-per-rank 10M ../app
+    says out "not exact, of all threads"
+    run 2 $a --np 2 --threads all ../app
+    says err "ti-acquire: --threads is caller or sum, not 'all'"
+}
+holds ""
+
 # No bundle; a run is not written over, unless asked to; files of others stay.
 # shellcheck disable=SC2086
 {

@@ -37,7 +37,7 @@ static uint64_t value(const struct ti_counter *c)
 }
 
 /* Open `choice`, and check what holds for every outcome. */
-static ti_status open_counter(const char *choice, struct ti_counter *c, struct ti_err *err)
+static ti_status open_for(bool sum, const char *choice, struct ti_counter *c, struct ti_err *err)
 {
     struct ti_counter before;
     ti_status st;
@@ -46,7 +46,7 @@ static ti_status open_counter(const char *choice, struct ti_counter *c, struct t
     memcpy(&before, c, sizeof before);
     memset(err, 0, sizeof *err);
     errno = 77;
-    st = ti_counter_open(choice, false, c, err);
+    st = ti_counter_open(choice, sum, c, err);
     assert_int_equal(errno, 77);
     if (st != TI_OK) {
         assert_memory_equal(c, &before, sizeof before);
@@ -57,7 +57,14 @@ static ti_status open_counter(const char *choice, struct ti_counter *c, struct t
     assert_non_null(c->word);
     assert_true(c->backend[0] && c->event[0] && c->unit[0]);
     assert_int_equal(c->exact, strcmp(c->unit, "instructions") == 0);
+    assert_int_equal(c->sum, sum);
+    assert_true(sum || !c->others);
     return st;
+}
+
+static ti_status open_counter(const char *choice, struct ti_counter *c, struct ti_err *err)
+{
+    return open_for(false, choice, c, err);
 }
 
 static void check_counts(struct ti_counter *c)
@@ -228,6 +235,90 @@ static void automatic(void **state)
     }
 }
 
+/* --- all threads --------------------------------------------------------- */
+
+static void *work_there(void *unused)
+{
+    work();
+    return unused;
+}
+
+/* What another thread does is in the sum. */
+static void check_sum(struct ti_counter *c)
+{
+    uint64_t own = value(c), others = c->others ? c->others() : 0, grown;
+    pthread_t t;
+
+    assert_int_equal(pthread_create(&t, NULL, work_there, NULL), 0);
+    pthread_join(t, NULL);
+    grown = value(c) - own + (c->others ? c->others() - others : 0);
+    assert_in_range(grown, strcmp(c->unit, "nanoseconds") == 0 ? ROUNDS / 10 : ROUNDS, 60000000000);
+    check_counts(c);
+}
+
+static void sum_of_cputime(void **state)
+{
+    struct ti_counter c;
+    struct ti_err err;
+
+    (void)state;
+    assert_int_equal(open_for(true, "cputime", &c, &err), TI_OK);
+    check_sum(&c);
+}
+
+static void sum_of_valgrind(void **state)
+{
+    struct ti_counter c;
+    struct ti_err err;
+
+    (void)state;
+    if (open_for(true, "valgrind", &c, &err) == TI_OK) {
+        assert_non_null(c.others);
+        check_sum(&c);
+    } else {
+        assert_string_equal(err.text, "not running under valgrind --tool=ticount");
+    }
+}
+
+/* Where it counts for one thread only, it says so, and still counts for one. */
+static void sum_of_papi(void **state)
+{
+    static const char *const event[] = {"papi", "papi:perf::TASK-CLOCK"};
+    struct ti_counter c;
+    struct ti_err err, alone;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof event / sizeof event[0]; i++) {
+        ti_status st = open_for(true, event[i], &c, &err);
+
+        if (st == TI_OK) {
+            check_sum(&c);
+            continue;
+        }
+        assert_int_equal(st, TI_ERR_INPUT);
+        print_message("%s, sum: %s\nhint: %s\n", event[i], err.text, err.hint);
+        if (open_counter(event[i], &c, &alone) == TI_OK) {
+            assert_non_null(strstr(err.text, "for all threads"));
+            check_counts(&c);
+        } else {
+            assert_string_equal(err.text, alone.text);
+        }
+    }
+}
+
+static void sum_of_auto(void **state)
+{
+    struct ti_counter c;
+    struct ti_err err;
+
+    (void)state;
+    if (open_for(true, "auto", &c, &err) == TI_OK)
+        check_sum(&c);
+    else
+        assert_non_null(strstr(err.hint, "valgrind"));
+    assert_int_equal(open_for(true, "foo", &c, &err), TI_ERR_USAGE);
+}
+
 /* --- PAPI, with an event of our own -------------------------------------- */
 
 static bool have_sde;
@@ -307,6 +398,25 @@ static void sde_stands_still(void **state)
     assert_int_equal(open_counter("papi:" SDE, &c, &err), TI_ERR_INPUT);
     stands_still = false;
     assert_non_null(strstr(err.text, "grew by 0"));
+}
+
+/* PAPI has no way to hand such an event on to threads. */
+static void sde_of_all_threads(void **state)
+{
+    static const char refusal[] = "PAPI does not count '" SDE "' for all threads here: PAPI_";
+    struct ti_counter c;
+    struct ti_err err;
+
+    (void)state;
+    if (!open_sde(&c))
+        skip();
+    ti_counter_close(&c);
+    assert_int_equal(open_for(true, "papi:" SDE, &c, &err), TI_ERR_INPUT);
+    assert_int_equal(strncmp(err.text, refusal, strlen(refusal)), 0);
+    assert_string_equal(err.hint, "count with valgrind, or the calling thread only");
+    print_message("%s\n", err.text);
+    assert_true(open_sde(&c));
+    check_counts(&c);
 }
 
 struct in_thread {
@@ -393,9 +503,14 @@ int main(void)
         cmocka_unit_test(papi_software_event),
         cmocka_unit_test(papi_no_such_event),
         cmocka_unit_test(automatic),
+        cmocka_unit_test(sum_of_cputime),
+        cmocka_unit_test(sum_of_valgrind),
+        cmocka_unit_test(sum_of_papi),
+        cmocka_unit_test(sum_of_auto),
         cmocka_unit_test(sde_counts),
         cmocka_unit_test(sde_stands_still),
         cmocka_unit_test(sde_in_threads),
+        cmocka_unit_test(sde_of_all_threads),
 #ifdef PAPI_VER_CURRENT
         cmocka_unit_test(application_counts_itself),
 #endif
