@@ -26,6 +26,7 @@ bundle bundle
 check trace
 check bombs
 check bundle
+check check
 END
 
 # The corpus is of the present format, or it tests nothing: seeds are sound, and

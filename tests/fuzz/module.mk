@@ -25,14 +25,15 @@ fuzz-$(1): $(O)/tests/fuzz/fuzz-$(1)
 	    -max_len=16384 -print_final_stats=1 -artifact_prefix=$(O)/tests/fuzz/$(1).found/ \
 	    $(O)/tests/fuzz/$(1).corpus $(or $(fuzz_corpus_$(1)),tests/fuzz/corpus/$(1))
 endef
-fuzz_corpus_check := tests/fuzz/corpus/trace tests/fuzz/corpus/bundle
+fuzz_corpus_check := $(addprefix tests/fuzz/corpus/,check trace bundle)
 $(foreach f,$(fuzzers),$(eval $(call fuzzer,$(f))))
 
 fuzz: $(fuzzers:%=fuzz-%)
 .PHONY: fuzz $(fuzzers:%=fuzz-%)
 
 # Where the corpus began: what the format has, and what asks for too much.  A change
-# of the format is a reason to make it again.
+# of the format is a reason to make it again.  (found-* are what fuzzers found to reach
+# more than those do.)
 $(O)/tests/fuzz/seeds: $(call obj,tests/fuzz/seeds.c tests/unit/script.c formats/writer.c $(fuzz_src))
 	$(call say,LINK)$(CC) $(san_flags) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(pkg_libs) -lcmocka $(LDLIBS)
 $(O)/tests/fuzz/bombs: $(call obj,tests/fuzz/bombs.c $(fuzz_src))

@@ -18,7 +18,7 @@ $(O)/tests/mpi/%: tests/mpi/%.f
 # Each has a folder for its own modules.
 $(O)/tests/mpi/%: tests/mpi/%.f90
 	@mkdir -p $@.mod
-	$(call say,MPIFC)$(MPIFC) $(FMOD)$@.mod $(FFLAGS) -o $@ $< $(LDLIBS)
+	$(call say,MPIFC)$(MPIFC) $(FMOD)$@.mod -I$(@D) $(FFLAGS) -o $@ $< $(LDLIBS)
 $(mpi_fortran_tests:%=$(O)/tests/mpi/%): $(wildcard tests/mpi/*.inc)
 
 # A body for `use mpi_f08`, where ierror may be absent.
@@ -26,7 +26,6 @@ $(O)/tests/mpi/%_f08.inc: tests/mpi/%.inc
 	@mkdir -p $(@D)
 	$(call say,GEN)sed -e 's/, ierr)/)/' -e 's/(ierr)/()/' $< >$@
 $(O)/tests/mpi/collseq_f08: $(O)/tests/mpi/collseq_f08.inc
-$(O)/tests/mpi/collseq_f08: FFLAGS += -I$(O)/tests/mpi
 
 # A library between this program and MPI's.
 late := $(O)/tests/mpi/late.so
