@@ -26,6 +26,7 @@ $(O)/tests/mpi/%_f08.inc: tests/mpi/%.inc
 	@mkdir -p $(@D)
 	$(call say,GEN)sed -e 's/, ierr)/)/' -e 's/(ierr)/()/' $< >$@
 $(O)/tests/mpi/collseq_f08: $(O)/tests/mpi/collseq_f08.inc
+$(O)/tests/mpi/reqseq_f08: $(O)/tests/mpi/reqseq_f08.inc
 
 # A library between this program and MPI's.
 late := $(O)/tests/mpi/late.so
