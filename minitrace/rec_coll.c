@@ -372,7 +372,6 @@ static bool set_bytes_vec(struct ti_event *ev, int which, const struct ti_call *
     return bytes;
 }
 
-/* A call that knows no MPI_IN_PLACE has not set c->in_place. */
 void ti_rec_alltoallw(struct ti_call *c)
 {
     struct ti_event ev;
