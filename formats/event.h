@@ -466,11 +466,18 @@ static inline uint64_t ti_hash_begin(uint64_t hash, const struct ti_event *ev)
 static inline uint64_t ti_hash_vecs(uint64_t hash, const struct ti_event *ev)
 {
     for (int v = 0; v < TI_VECS; v++) {
-        if (!ev->vec[v].len)
+        const struct ti_vec *vec = &ev->vec[v];
+        int64_t len = vec->len;
+
+        if (!len)
             continue;
-        hash = ti_hash_word(hash, (uint64_t)ev->vec[v].len << 1 | (uint64_t)v);
-        for (int64_t i = 0; i < ev->vec[v].len; i++)
-            hash = ti_hash_word(hash, (uint64_t)ti_vec_at(&ev->vec[v], i));
+        hash = ti_hash_word(hash, (uint64_t)len << 1 | (uint64_t)v);
+        if (vec->width == 4)
+            for (const int32_t *p = vec->data; len; len--)
+                hash = ti_hash_word(hash, (uint64_t)(int64_t)*p++);
+        else
+            for (const int64_t *p = vec->data; len; len--)
+                hash = ti_hash_word(hash, (uint64_t)*p++);
     }
     return hash;
 }

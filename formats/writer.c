@@ -86,6 +86,7 @@ struct ti_writer {
 
     /* the columns */
     uint16_t nsyms, ncols, nblocks, prev;
+    bool crowded; /* may have no room for another event */
     uint16_t sym_slot[SYM_SLOTS], vol_slot[VOL_SLOTS];
     struct symbol sym[SYMS];
     struct column col[COLS];
@@ -275,6 +276,7 @@ static void columns_reset(struct ti_writer *w)
     memset(w->vol_slot, 0xff, sizeof w->vol_slot);
     w->nsyms = 0;
     w->nblocks = 0;
+    w->crowded = false;
     w->prev = NONE;
     w->chunk_first = w->events;
     w->chunk_events = 0;
@@ -282,10 +284,18 @@ static void columns_reset(struct ti_writer *w)
     w->col[0] = (struct column){.head = NONE, .tail = NONE};
 }
 
+/* To be called when something was taken of what there is only so much of. */
+static void look_for_room(struct ti_writer *w)
+{
+    w->crowded = w->nsyms == SYMS || w->ncols + EVENT_COLS > COLS ||
+                 w->nblocks + EVENT_BLOCKS > BLOCKS;
+}
+
 static struct column *column_new(struct ti_writer *w)
 {
     struct column *c = &w->col[w->ncols++];
 
+    look_for_room(w);
     *c = (struct column){.head = NONE, .tail = NONE, .fill = BLOCK_DATA};
     return c;
 }
@@ -303,6 +313,7 @@ static void column_byte(struct ti_writer *w, struct column *c, uint8_t byte)
         }
         c->tail = b;
         c->fill = 0;
+        look_for_room(w);
     }
     w->block[c->tail].data[c->fill++] = byte;
 }
@@ -316,16 +327,21 @@ static void column_varint(struct ti_writer *w, struct column *c, uint64_t v)
     column_byte(w, c, (uint8_t)v);
 }
 
-static inline void column_value(struct ti_writer *w, struct column *c, uint64_t v)
+static __attribute__((noinline)) void column_change(struct ti_writer *w, struct column *c,
+                                                    uint64_t v)
 {
-    if (__builtin_expect(v == c->last, 1)) {
-        c->run++;
-        return;
-    }
     column_varint(w, c, c->run);
     column_varint(w, c, ti_zigzag((int64_t)(v - c->last)));
     c->last = v;
     c->run = 0;
+}
+
+static inline void column_value(struct ti_writer *w, struct column *c, uint64_t v)
+{
+    if (__builtin_expect(v == c->last, 1))
+        c->run++;
+    else
+        column_change(w, c, v);
 }
 
 static uint32_t column_bytes(const struct column *c)
@@ -519,7 +535,9 @@ static uint16_t symbol_of(struct ti_writer *w, const struct ti_event *ev, uint32
         (uint8_t)(__builtin_popcount(column_fields(ev->mask, kinds)) + __builtin_popcount(s->vecs));
     for (int i = 0; i < s->ncols; i++)
         column_new(w);
-    return w->nsyms++;
+    w->nsyms++;
+    look_for_room(w);
+    return (uint16_t)(w->nsyms - 1);
 }
 
 static struct column *volume_column(struct ti_writer *w, uint16_t prev, uint16_t symbol)
@@ -577,21 +595,44 @@ static void put_vec(struct ti_writer *w, struct column *c, const struct ti_vec *
         column_value(w, c, (uint64_t)ti_vec_at(vec, i));
 }
 
-/* Whether the columns surely have room for this event. */
-static bool has_room(const struct ti_writer *w, const struct ti_event *ev)
+static bool has_room_for_vecs(const struct ti_writer *w, const struct ti_event *ev)
 {
     int64_t blocks = EVENT_BLOCKS;
 
     for (int v = 0; v < TI_VECS; v++)
-        if (__builtin_expect(ev->vec[v].len && ev->vec[v].len <= TI_VEC_INLINE, 0))
+        if (ev->vec[v].len && ev->vec[v].len <= TI_VEC_INLINE)
             blocks += ev->vec[v].len * VALUE_BYTES / BLOCK_DATA + 1;
-    return w->chunk_events < w->chunk_limit && w->nsyms < SYMS && w->ncols + EVENT_COLS <= COLS &&
-           w->nblocks + blocks <= BLOCKS;
+    return w->nblocks + blocks <= BLOCKS;
+}
+
+/* Whether the columns surely have room for this event. */
+static inline bool has_room(const struct ti_writer *w, const struct ti_event *ev)
+{
+    return w->chunk_events < w->chunk_limit && !w->crowded &&
+           (!(ev->vec[0].len | ev->vec[1].len) || has_room_for_vecs(w, ev));
+}
+
+/* The event's fields to the hash, and those of `columns` to theirs, from *c on. */
+static inline uint64_t put_fields(struct ti_writer *w, const struct ti_event *ev, uint32_t columns,
+                                  struct column **c, uint64_t hash)
+{
+    struct column *next = *c;
+
+    for (uint32_t rest = ev->mask; rest; rest &= rest - 1) {
+        int f = __builtin_ctz(rest);
+        uint64_t v = (uint64_t)ev->arg[f];
+
+        hash = ti_hash_word(hash, v);
+        if (columns >> f & 1)
+            column_value(w, next++, v);
+    }
+    *c = next;
+    return hash;
 }
 
 ti_status ti_writer_event(struct ti_writer *w, const struct ti_event *ev)
 {
-    uint32_t kinds, columns;
+    uint32_t kinds;
     struct column *c;
     uint64_t hash;
     uint16_t s;
@@ -617,15 +658,10 @@ ti_status ti_writer_event(struct ti_writer *w, const struct ti_event *ev)
     column_value(w, volume_column(w, w->prev, s), ev->volume);
     c = &w->col[w->sym[s].col];
     hash = ti_hash_begin(w->hash, ev);
-    columns = column_fields(ev->mask, kinds);
-    for (uint32_t rest = ev->mask; rest; rest &= rest - 1) {
-        int f = __builtin_ctz(rest);
-        uint64_t v = (uint64_t)ev->arg[f];
-
-        hash = ti_hash_word(hash, v);
-        if (__builtin_expect(columns >> f & 1, 1))
-            column_value(w, c++, v);
-    }
+    if (__builtin_expect(kinds == 0, 1))
+        hash = put_fields(w, ev, UINT32_MAX, &c, hash);
+    else
+        hash = put_fields(w, ev, column_fields(ev->mask, kinds), &c, hash);
     w->hash = w->sym[s].vecs ? ti_hash_vecs(hash, ev) : hash;
     for (uint32_t rest = w->sym[s].vecs; rest; rest &= rest - 1)
         put_vec(w, c++, &ev->vec[__builtin_ctz(rest)]);

@@ -90,7 +90,7 @@ static bool is_open(const struct ti_live *r)
     return is_shown(r) && (r->traits & (ACTIVE | UNSEEN)) == ACTIVE;
 }
 
-static struct ti_live *add(struct ti_call *c, bool hidden, uint32_t traits)
+static inline struct ti_live *add(struct ti_call *c, bool hidden, uint32_t traits)
 {
     bool persistent = ti_op_persistent(c->op);
     struct ti_live *r = ti_table_add(&table, bits_of(handle_of(c, 0)), place_of(c, 0), hidden);
@@ -131,7 +131,8 @@ static inline void set_traits(struct ti_live *r, uint32_t traits)
 
 static void forget(struct ti_live *r)
 {
-    set_traits(r, 0);
+    active -= is_open(r);
+    telling -= (r->traits & TELLING) != 0;
     ti_table_remove(&table, r);
 }
 

@@ -69,20 +69,16 @@ static void displace(const struct ti_table *t, uint32_t at)
         *bucket = self->next + 1;
 }
 
-/* Who leads those of this handle: position + 1, or 0. */
-static inline uint32_t leader(const struct ti_table *t, uint64_t handle)
+/* Who leads those of this handle, in its bucket from `n` on: position + 1, or 0. */
+static inline uint32_t leader(const struct ti_table *t, uint32_t n, uint64_t handle)
 {
-    uint32_t n = *handle_bucket(t, handle);
-
     while (n && t->live[n - 1].handle != handle)
         n = t->live[n - 1].chain;
     return n;
 }
 
-static inline void lead(const struct ti_table *t, uint32_t at)
+static inline void lead(const struct ti_table *t, uint32_t at, uint32_t *bucket)
 {
-    uint32_t *bucket = handle_bucket(t, t->live[at].handle);
-
     t->live[at].leads = true;
     t->live[at].chain = *bucket;
     *bucket = at + 1;
@@ -112,8 +108,8 @@ static uint32_t words(uint32_t bits)
     return (bits + 63) / 64;
 }
 
-/* Take the lowest; there is one. */
-static uint32_t take_number(struct ti_table *t)
+/* Take the lowest; there is one.  Mostly it is one of few, in the first word. */
+static __attribute__((noinline)) uint32_t take_any_number(struct ti_table *t)
 {
     uint32_t number = 0, at;
 
@@ -130,7 +126,17 @@ static uint32_t take_number(struct ti_table *t)
     return number;
 }
 
-static void give_number(struct ti_table *t, uint32_t number)
+static inline uint32_t take_number(struct ti_table *t)
+{
+    uint64_t first = *t->vacant[0];
+
+    if (__builtin_expect((first & (first - 1)) == 0, 0)) /* its last one, or none */
+        return take_any_number(t);
+    *t->vacant[0] = first & (first - 1);
+    return (uint32_t)__builtin_ctzll(first);
+}
+
+static inline void give_number(struct ti_table *t, uint32_t number)
 {
     for (int l = 0; l < t->levels; l++) {
         uint64_t *word = &t->vacant[l][number / 64], before = *word;
@@ -180,7 +186,7 @@ static void move_places(const struct ti_table *t, const struct ti_table *old)
     }
 }
 
-static bool grow(struct ti_table *t)
+static __attribute__((noinline)) bool grow(struct ti_table *t)
 {
     struct ti_table old = *t;
     uint32_t room = old.room ? 2 * old.room : FIRST_ROOM;
@@ -197,7 +203,7 @@ static bool grow(struct ti_table *t)
         memcpy(t->live, old.live, old.room * sizeof *old.live);
         for (uint32_t at = 0; at < old.room; at++) /* all are in use */
             if (t->live[at].leads)
-                lead(t, at);
+                lead(t, at, handle_bucket(t, t->live[at].handle));
         move_places(t, &old);
         for (uint32_t w = 0; w < words(old.room); w++)
             for (uint64_t rest = old.vacant[0][w]; rest; rest &= rest - 1)
@@ -212,7 +218,7 @@ static bool grow(struct ti_table *t)
 /* ------------------------------------------------------------------ API -- */
 
 /* A position that is not in use. */
-static bool take_position(struct ti_table *t, uint32_t *at)
+static inline bool take_position(struct ti_table *t, uint32_t *at)
 {
     if (t->spare) {
         *at = t->spare - 1;
@@ -229,7 +235,7 @@ static bool take_position(struct ti_table *t, uint32_t *at)
 struct ti_live *ti_table_add(struct ti_table *t, uint64_t handle, const void *where, bool hidden)
 {
     struct ti_live *live;
-    uint32_t at, first;
+    uint32_t at, first, *bucket;
 
     if (!take_position(t, &at))
         return NULL;
@@ -240,13 +246,14 @@ struct ti_live *ti_table_add(struct ti_table *t, uint64_t handle, const void *wh
     live->leads = live->placed = false;
     live->traits = 0;
     live->own_rank = 0;
-    first = leader(t, handle);
-    if (first) {
+    bucket = handle_bucket(t, handle);
+    first = leader(t, *bucket, handle);
+    if (__builtin_expect(first != 0, 0)) {
         follow(t, at, first - 1);
         place(t, at);
     } else {
         live->same_handle.next = live->same_handle.prev = at;
-        lead(t, at);
+        lead(t, at, bucket);
     }
     return live;
 }
@@ -259,8 +266,10 @@ void ti_table_remove(struct ti_table *t, struct ti_live *live)
         displace(t, at);
     if (live->leads)
         abdicate(t, at);
-    t->live[live->same_handle.prev].same_handle.next = live->same_handle.next;
-    t->live[live->same_handle.next].same_handle.prev = live->same_handle.prev;
+    if (__builtin_expect(live->same_handle.next != at, 0)) {
+        t->live[live->same_handle.prev].same_handle.next = live->same_handle.next;
+        t->live[live->same_handle.next].same_handle.prev = live->same_handle.prev;
+    }
     if (live->number != TI_HIDDEN)
         give_number(t, live->number);
     live->number = t->spare;
@@ -292,7 +301,7 @@ struct ti_live *ti_table_find(const struct ti_table *t, uint64_t handle, const v
 
     if (t->used == 0)
         return NULL;
-    first = leader(t, handle);
+    first = leader(t, *handle_bucket(t, handle), handle);
     if (!first)
         return NULL;
     live = &t->live[first - 1];
