@@ -18,12 +18,16 @@
  *             the chunk)
  *   data      of the sequence, the symbols' columns and the volumes', in order
  *
- * A vector's column holds length, elements, length, elements ...; a length below
- * 0 is the complement of the number of a VEC chunk.
- *
  * A column of values is a list of (varint run, zigzag difference): `run` times
  * the last value again (it is 0 at the start), then a value that differs by
  * `difference`, modulo 2^64.  After the list, the last value for ever.
+ *
+ * A column of vectors is a list of (varint run, zigzag length, elements): `run`
+ * times the last vector again (it is empty at the start), then one of `length`
+ * elements.  They are as a column of values, but for that no difference follows
+ * a run that reaches the last element, and that nothing follows it.  A length
+ * below 0 is the complement of the number of a VEC chunk, whose vector does not
+ * come again.  After the list, the last vector for ever.
  *
  * The sequence is a list of (varint run, varint symbol): `run` times the symbol
  * that followed last time after the present one, then `symbol`.  After the

@@ -41,7 +41,9 @@ struct column {
     uint64_t last;
     uint64_t run; /* times `last` is still to be given before `step` applies */
     int64_t step;
-    bool more; /* `step` is there; otherwise `last` for ever */
+    bool more;               /* `step` is there; otherwise `last` for ever */
+    const uint8_t *elements; /* of vectors: the last one, */
+    int64_t len;             /* below 0: in a chunk of its own */
 };
 
 struct symbol {
@@ -109,7 +111,8 @@ struct ti_reader {
     bool seq_more;
     int64_t *vec_buf[TI_VECS];
     int64_t vec_room[TI_VECS];
-    struct long_vec used[TI_VECS]; /* long vectors of the event given last */
+    const struct column *vec_of[TI_VECS]; /* whose last vector is in vec_buf */
+    struct long_vec used[TI_VECS];        /* long vectors of the event given last */
 };
 
 #define NO_SYMBOL UINT32_MAX
@@ -710,6 +713,7 @@ static bool load_events(struct ti_reader *r, const struct chunk *c)
         return false;
     r->left = c->events;
     r->elements = ELEMENTS_MAX;
+    memset(r->vec_of, 0, sizeof r->vec_of);
     r->prev = NO_SYMBOL;
     r->seq = r->col[0].at;
     r->seq_end = r->col[0].end;
@@ -747,47 +751,79 @@ static bool next_symbol(struct ti_reader *r, uint32_t *out)
     return sequence_step(r);
 }
 
-static bool next_vec(struct ti_reader *r, struct column *c, int which, struct ti_vec *out)
+/* The long vector of this number, which is the next one. */
+static bool next_long_vec(struct ti_reader *r, uint64_t number, int which, struct ti_vec *out)
 {
-    uint64_t v;
-    int64_t len;
+    struct long_vec *next;
 
-    if (!column_next(c, &v))
+    if (r->vecs_used == r->nvecs || r->vec[r->vecs_used].number != number)
         return false;
-    len = (int64_t)v;
-    if (len < 0) {
-        struct long_vec *next;
+    next = &r->vec[r->vecs_used];
+    r->used[which] = *next;
+    next->data = NULL;
+    r->kept -= sizeof *next + (uint64_t)next->len * sizeof *next->data;
+    if (++r->vecs_used == r->nvecs)
+        r->vecs_used = r->nvecs = 0;
+    *out = (struct ti_vec){r->used[which].data, 8, r->used[which].len};
+    return true;
+}
 
-        if (r->vecs_used == r->nvecs || r->vec[r->vecs_used].number != ~v)
+/* Read `len` elements at *p. */
+static bool get_elements(const uint8_t **p, const uint8_t *end, int64_t *out, int64_t len)
+{
+    uint64_t run, step, last = 0;
+
+    for (int64_t i = 0; i < len; out[i++] = (int64_t)last) {
+        if (!ti_get_varint(p, end, &run) || run > (uint64_t)(len - i))
             return false;
-        next = &r->vec[r->vecs_used];
-        r->used[which] = *next;
-        next->data = NULL;
-        r->kept -= sizeof *next + (uint64_t)next->len * sizeof *next->data;
-        if (++r->vecs_used == r->nvecs)
-            r->vecs_used = r->nvecs = 0;
-        *out = (struct ti_vec){r->used[which].data, 8, r->used[which].len};
-        return true;
+        while (run--)
+            out[i++] = (int64_t)last;
+        if (i == len)
+            break;
+        if (!ti_get_varint(p, end, &step))
+            return false;
+        last += (uint64_t)ti_unzigzag(step);
     }
-    /* elements may all be "the last value again", so the data does not bound it */
-    r->elements -= len;
-    if (len > TI_VEC_INLINE || r->elements < 0)
-        return false;
-    if (len > r->vec_room[which]) {
-        int64_t *grown = realloc(r->vec_buf[which], (size_t)len * sizeof *grown);
+    return true;
+}
+
+/* The vector at *p into the buffer. */
+static bool get_vec(struct ti_reader *r, const struct column *c, const uint8_t **p, int which)
+{
+    if (c->len > r->vec_room[which]) {
+        int64_t *grown = realloc(r->vec_buf[which], (size_t)c->len * sizeof *grown);
 
         if (!grown)
             return false;
         r->vec_buf[which] = grown;
-        r->vec_room[which] = len;
+        r->vec_room[which] = c->len;
     }
-    for (int64_t i = 0; i < len; i++) {
-        if (!column_next(c, &v))
-            return false;
-        r->vec_buf[which][i] = (int64_t)v;
+    r->vec_of[which] = c;
+    return get_elements(p, c->end, r->vec_buf[which], c->len);
+}
+
+static bool next_vec(struct ti_reader *r, struct column *c, int which, struct ti_vec *out)
+{
+    bool fresh = c->more && c->run == 0, ok = true;
+    const uint8_t *again = c->elements;
+
+    if (fresh) {
+        c->len = c->step;
+        c->elements = c->at;
+        if (c->len < 0)
+            return next_long_vec(r, ~(uint64_t)c->len, which, out) && column_step(c);
     }
-    *out = (struct ti_vec){r->vec_buf[which], 8, len};
-    return true;
+    /* a vector may come again and again, so the data does not bound elements */
+    if (c->len < 0 || c->len > TI_VEC_INLINE || (r->elements -= c->len) < 0)
+        return false;
+    if (fresh)
+        ok = get_vec(r, c, &c->at, which) && column_step(c);
+    else if (r->vec_of[which] != c)
+        ok = get_vec(r, c, &again, which);
+    if (!fresh && c->more)
+        c->run--;
+    *out = (struct ti_vec){r->vec_buf[which], 8, c->len};
+    return ok;
 }
 
 static bool decode_event(struct ti_reader *r, struct ti_event *ev)

@@ -24,6 +24,7 @@
 #define OUT_BYTES      2048
 #define PENDING_BYTES  1024
 #define COMMS_BYTES    1024
+#define KEPT_BYTES     2048
 #define CHUNK_GROWTH   4
 #define DEFLATE_BYTES  (31 * 1024) /* what zlib asks for at the setting below */
 #define DEFLATE_LEVEL  6
@@ -43,8 +44,19 @@ struct block {
     uint8_t data[BLOCK_DATA];
 };
 
+/* The last vector of a column, to see that the next one is the same. */
+struct kept {
+    uint16_t at, room; /* in the writer's kept[] */
+    uint16_t len;
+    uint8_t width;
+    bool lost; /* no room for it, or in a chunk of its own */
+};
+
 struct column {
-    uint64_t last;
+    union {
+        uint64_t last;
+        struct kept kept; /* of vectors */
+    };
     uint32_t run;
     uint16_t head, tail;
     uint16_t full;           /* blocks before the tail */
@@ -91,6 +103,8 @@ struct ti_writer {
     struct symbol sym[SYMS];
     struct column col[COLS];
     struct block block[BLOCKS];
+    uint16_t kept_used;
+    _Alignas(8) uint8_t kept[KEPT_BYTES];
 
     /* the chunk being written */
     uint64_t file_bytes; /* where it starts, or the next one will */
@@ -277,6 +291,7 @@ static void columns_reset(struct ti_writer *w)
     w->nsyms = 0;
     w->nblocks = 0;
     w->crowded = false;
+    w->kept_used = 0;
     w->prev = NONE;
     w->chunk_first = w->events;
     w->chunk_events = 0;
@@ -287,8 +302,8 @@ static void columns_reset(struct ti_writer *w)
 /* To be called when something was taken of what there is only so much of. */
 static void look_for_room(struct ti_writer *w)
 {
-    w->crowded = w->nsyms == SYMS || w->ncols + EVENT_COLS > COLS ||
-                 w->nblocks + EVENT_BLOCKS > BLOCKS;
+    w->crowded =
+        w->nsyms == SYMS || w->ncols + EVENT_COLS > COLS || w->nblocks + EVENT_BLOCKS > BLOCKS;
 }
 
 static struct column *column_new(struct ti_writer *w)
@@ -583,16 +598,71 @@ static void write_vec(struct ti_writer *w, const struct ti_vec *vec)
     chunk_end(w, w->events, 0);
 }
 
+static void keep_vec(struct ti_writer *w, struct kept *k, const struct ti_vec *vec)
+{
+    size_t bytes = (size_t)(vec->len * vec->width), room = 16;
+
+    while (room < bytes) /* by powers of two: vectors of a symbol may grow */
+        room *= 2;
+    k->lost = bytes > k->room && w->kept_used + room > KEPT_BYTES;
+    if (k->lost)
+        return;
+    if (bytes > k->room) {
+        k->at = w->kept_used;
+        k->room = (uint16_t)room;
+        w->kept_used += (uint16_t)room;
+    }
+    k->len = (uint16_t)vec->len;
+    k->width = (uint8_t)vec->width;
+    memcpy(w->kept + k->at, vec->data, bytes);
+}
+
+static bool is_kept(const struct ti_writer *w, const struct kept *k, const struct ti_vec *vec)
+{
+    if (k->len != vec->len || k->lost)
+        return false;
+    return k->len == 0 || (k->width == vec->width &&
+                           memcmp(w->kept + k->at, vec->data, (size_t)k->len * k->width) == 0);
+}
+
+static void put_elements(struct ti_writer *w, struct column *c, const struct ti_vec *vec)
+{
+    uint64_t run = 0;
+    int64_t last = 0;
+
+    for (int64_t i = 0; i < vec->len; i++) {
+        int64_t v = ti_vec_at(vec, i);
+
+        if (v == last) {
+            run++;
+            continue;
+        }
+        column_varint(w, c, run);
+        column_varint(w, c, ti_zigzag((int64_t)((uint64_t)v - (uint64_t)last)));
+        last = v;
+        run = 0;
+    }
+    if (run)
+        column_varint(w, c, run);
+}
+
 static void put_vec(struct ti_writer *w, struct column *c, const struct ti_vec *vec)
 {
-    if (vec->len > TI_VEC_INLINE) {
-        write_vec(w, vec);
-        column_value(w, c, ~(uint64_t)w->vecs);
+    if (__builtin_expect(is_kept(w, &c->kept, vec), 1)) {
+        c->run++;
         return;
     }
-    column_value(w, c, (uint64_t)vec->len);
-    for (int64_t i = 0; i < vec->len; i++)
-        column_value(w, c, (uint64_t)ti_vec_at(vec, i));
+    column_varint(w, c, c->run);
+    c->run = 0;
+    if (vec->len > TI_VEC_INLINE) {
+        write_vec(w, vec);
+        column_varint(w, c, ti_zigzag(~(int64_t)w->vecs));
+        c->kept.lost = true;
+        return;
+    }
+    column_varint(w, c, ti_zigzag(vec->len));
+    put_elements(w, c, vec);
+    keep_vec(w, &c->kept, vec);
 }
 
 static bool has_room_for_vecs(const struct ti_writer *w, const struct ti_event *ev)

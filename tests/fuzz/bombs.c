@@ -101,8 +101,19 @@ static void put_constant(struct bytes *b, int64_t v)
     put_varint(b, ti_zigzag(v));
 }
 
+/* A column of ever the same vector: `len` zeros, or that of a VEC. */
+static void put_constant_vec(struct bytes *b, int64_t len)
+{
+    if (!len)
+        return;
+    put_varint(b, 0);
+    put_varint(b, ti_zigzag(len));
+    if (len > 0)
+        put_varint(b, (uint64_t)len);
+}
+
 /* A chunk of the same event over and over: fields are 0, or those in `value`, and
- * vectors have the length value[TI_F_COUNT + v], and that number in them. */
+ * vectors have the length value[TI_F_COUNT + v]. */
 static void put_events(enum ti_op op, uint32_t events, const int64_t value[VALUES])
 {
     static const uint8_t always_the_first[] = {0, 0, 0, 0};
@@ -120,7 +131,10 @@ static void put_events(enum ti_op op, uint32_t events, const int64_t value[VALUE
 
         if (i < TI_F_COUNT ? !(of->fields >> i & 1) : !of->vec[i - TI_F_COUNT][0])
             continue;
-        put_constant(data, value[i]);
+        if (i < TI_F_COUNT)
+            put_constant(data, value[i]);
+        else
+            put_constant_vec(data, value[i]);
         put_varint(b, data->n - before);
     }
     put_varint(b, 2); /* volumes: after none, and after itself */
