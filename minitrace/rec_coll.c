@@ -25,22 +25,16 @@ static const struct ti_comm_entry *begin(struct ti_event *ev, const struct ti_ca
     return comm;
 }
 
-static void set(struct ti_event *ev, enum ti_field field, int64_t value)
-{
-    ev->mask |= 1u << field;
-    ev->arg[field] = value;
-}
-
 static void set_send(struct ti_event *ev, int64_t count, int64_t esize)
 {
-    set(ev, TI_F_BYTES, count * esize);
-    set(ev, TI_F_ESIZE, esize);
+    ti_event_set(ev, TI_F_BYTES, count * esize);
+    ti_event_set(ev, TI_F_ESIZE, esize);
 }
 
 static void set_recv(struct ti_event *ev, int64_t count, int64_t esize)
 {
-    set(ev, TI_F_BYTES2, count * esize);
-    set(ev, TI_F_ESIZE2, esize);
+    ti_event_set(ev, TI_F_BYTES2, count * esize);
+    ti_event_set(ev, TI_F_ESIZE2, esize);
 }
 
 static int64_t count_at(const struct ti_call *c, const int *counts, int i)
@@ -67,14 +61,14 @@ enum role { ROLE_ROOT, ROLE_OTHER, ROLE_NOBODY };
 static enum role set_root(struct ti_event *ev, const struct ti_comm_entry *comm, int root)
 {
     if (comm->inter && root == MPI_ROOT) {
-        set(ev, TI_F_ROOT, TI_SELF);
+        ti_event_set(ev, TI_F_ROOT, TI_SELF);
         return ROLE_ROOT;
     }
     if (comm->inter && root == MPI_PROC_NULL) {
-        set(ev, TI_F_ROOT, TI_NULL);
+        ti_event_set(ev, TI_F_ROOT, TI_NULL);
         return ROLE_NOBODY;
     }
-    set(ev, TI_F_ROOT, root);
+    ti_event_set(ev, TI_F_ROOT, root);
     return !comm->inter && root == comm->rank ? ROLE_ROOT : ROLE_OTHER;
 }
 
@@ -89,7 +83,7 @@ static void finish(struct ti_call *c, struct ti_event *ev)
             ti_state.burst = 0;
             return;
         }
-        set(ev, TI_F_REQ, ti_request_add(c, false, 0));
+        ti_event_set(ev, TI_F_REQ, ti_request_add(c, false, 0));
     }
     ti_emit(c, ev, always);
 }
@@ -156,10 +150,10 @@ void ti_rec_reduce(struct ti_call *c)
         return;
     if (rooted && set_root(&ev, comm, c->root) == ROLE_NOBODY) {
         set_send(&ev, 0, 0);
-        set(&ev, TI_F_REDOP, TI_REDOP_NULL);
+        ti_event_set(&ev, TI_F_REDOP, TI_REDOP_NULL);
     } else {
         set_send(&ev, c->count, ti_type_bytes(c->type));
-        set(&ev, TI_F_REDOP, ti_redop(c->redop));
+        ti_event_set(&ev, TI_F_REDOP, ti_redop(c->redop));
     }
     finish(c, &ev);
 }
@@ -206,7 +200,7 @@ void ti_rec_gatherv(struct ti_call *c)
     switch (set_root(&ev, comm, c->root)) {
     case ROLE_ROOT:
         esize = ti_type_bytes(c->type2);
-        set(&ev, TI_F_ESIZE2, esize);
+        ti_event_set(&ev, TI_F_ESIZE2, esize);
         set_vec(&ev, 0, c, c->counts2, partners(comm));
         if (comm->inter)
             set_send(&ev, 0, esize);
@@ -266,7 +260,7 @@ void ti_rec_scatterv(struct ti_call *c)
     switch (set_root(&ev, comm, c->root)) {
     case ROLE_ROOT:
         esize = ti_type_bytes(c->type);
-        set(&ev, TI_F_ESIZE, esize);
+        ti_event_set(&ev, TI_F_ESIZE, esize);
         set_vec(&ev, 0, c, c->counts, partners(comm));
         if (comm->inter)
             set_recv(&ev, 0, esize);
@@ -310,7 +304,7 @@ void ti_rec_allgatherv(struct ti_call *c)
     if (!comm)
         return;
     esize = ti_type_bytes(c->type2);
-    set(&ev, TI_F_ESIZE2, esize);
+    ti_event_set(&ev, TI_F_ESIZE2, esize);
     set_vec(&ev, 0, c, c->counts2, partners(comm));
     if (c->in_place)
         set_send(&ev, count_at(c, c->counts2, comm->rank), esize);
@@ -328,8 +322,8 @@ void ti_rec_alltoallv(struct ti_call *c)
     if (!comm)
         return;
     esize = ti_type_bytes(c->type2);
-    set(&ev, TI_F_ESIZE, c->in_place ? esize : ti_type_bytes(c->type));
-    set(&ev, TI_F_ESIZE2, esize);
+    ti_event_set(&ev, TI_F_ESIZE, c->in_place ? esize : ti_type_bytes(c->type));
+    ti_event_set(&ev, TI_F_ESIZE2, esize);
     set_vec(&ev, 0, c, c->in_place ? c->counts2 : c->counts, partners(comm));
     set_vec(&ev, 1, c, c->counts2, partners(comm));
     finish(c, &ev);
@@ -379,8 +373,8 @@ void ti_rec_alltoallw(struct ti_call *c)
 
     if (!comm || !set_bytes_vec(&ev, 1, c, c->counts2, c->types2, partners(comm), NULL))
         return;
-    set(&ev, TI_F_ESIZE, 1);
-    set(&ev, TI_F_ESIZE2, 1);
+    ti_event_set(&ev, TI_F_ESIZE, 1);
+    ti_event_set(&ev, TI_F_ESIZE2, 1);
     if (c->in_place)
         ev.vec[0] = ev.vec[1];
     else if (!set_bytes_vec(&ev, 0, c, c->counts, c->types, partners(comm), NULL))
@@ -396,9 +390,9 @@ void ti_rec_reduce_scatter(struct ti_call *c)
 
     if (!comm)
         return;
-    set(&ev, TI_F_ESIZE, ti_type_bytes(c->type));
+    ti_event_set(&ev, TI_F_ESIZE, ti_type_bytes(c->type));
     set_vec(&ev, 0, c, c->counts2, comm->size);
-    set(&ev, TI_F_REDOP, ti_redop(c->redop));
+    ti_event_set(&ev, TI_F_REDOP, ti_redop(c->redop));
     finish(c, &ev);
 }
 
@@ -455,7 +449,7 @@ void ti_rec_neighbor_allgatherv(struct ti_call *c)
     if (!comm || !in_order(comm, &n))
         return;
     set_send(&ev, c->count, ti_type_bytes(c->type));
-    set(&ev, TI_F_ESIZE2, ti_type_bytes(c->type2));
+    ti_event_set(&ev, TI_F_ESIZE2, ti_type_bytes(c->type2));
     if (set_neighbour_vec(&ev, 0, c, c->counts2, comm->sources, n))
         finish(c, &ev);
 }
@@ -468,8 +462,8 @@ void ti_rec_neighbor_alltoallv(struct ti_call *c)
 
     if (!comm || !in_order(comm, &n))
         return;
-    set(&ev, TI_F_ESIZE, ti_type_bytes(c->type));
-    set(&ev, TI_F_ESIZE2, ti_type_bytes(c->type2));
+    ti_event_set(&ev, TI_F_ESIZE, ti_type_bytes(c->type));
+    ti_event_set(&ev, TI_F_ESIZE2, ti_type_bytes(c->type2));
     if (set_neighbour_vec(&ev, 0, c, c->counts, comm->destinations, behind_sources(comm, n)) &&
         set_neighbour_vec(&ev, 1, c, c->counts2, comm->sources, n))
         finish(c, &ev);
@@ -483,8 +477,8 @@ void ti_rec_neighbor_alltoallw(struct ti_call *c)
 
     if (!comm || !in_order(comm, &n))
         return;
-    set(&ev, TI_F_ESIZE, 1);
-    set(&ev, TI_F_ESIZE2, 1);
+    ti_event_set(&ev, TI_F_ESIZE, 1);
+    ti_event_set(&ev, TI_F_ESIZE2, 1);
     if (set_bytes_vec(&ev, 0, c, c->counts, c->types, comm->destinations,
                       behind_sources(comm, n)) &&
         set_bytes_vec(&ev, 1, c, c->counts2, c->types2, comm->sources, n))

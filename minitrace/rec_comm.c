@@ -310,12 +310,6 @@ const struct ti_comm_entry *ti_comm_find(MPI_Comm comm)
 
 /* ------------------------------------------------------------- recorders -- */
 
-static void set(struct ti_event *ev, enum ti_field field, int64_t value)
-{
-    ev->mask |= 1u << field;
-    ev->arg[field] = value;
-}
-
 /* Begin the event of a creation that succeeded: what every such event has.
  * *parent, if not NULL, is set to what it was made of, *made to the new
  * communicator, of which this rank may be no member (MPI_COMM_NULL).  False:
@@ -413,8 +407,8 @@ void ti_rec_comm_split(struct ti_call *c)
 
     if (!simply_created(c, &ev, TI_KIND_SPLIT))
         return;
-    set(&ev, TI_F_COLOR, c->color == MPI_UNDEFINED ? TI_NULL : c->color);
-    set(&ev, TI_F_KEY, c->key);
+    ti_event_set(&ev, TI_F_COLOR, c->color == MPI_UNDEFINED ? TI_NULL : c->color);
+    ti_event_set(&ev, TI_F_KEY, c->key);
     ti_emit(c, &ev, true);
 }
 
@@ -438,7 +432,7 @@ void ti_rec_comm_create_group(struct ti_call *c)
 
     if (!simply_created(c, &ev, TI_KIND_CREATE))
         return;
-    set(&ev, TI_F_TAG, c->tag);
+    ti_event_set(&ev, TI_F_TAG, c->tag);
     ti_emit(c, &ev, true);
 }
 
@@ -450,14 +444,14 @@ void ti_rec_intercomm_create(struct ti_call *c)
 
     if (!created(c, &ev, TI_KIND_INTER, &local, &made))
         return;
-    set(&ev, TI_F_ROOT, c->root);
-    set(&ev, TI_F_TAG, c->tag);
+    ti_event_set(&ev, TI_F_ROOT, c->root);
+    ti_event_set(&ev, TI_F_TAG, c->tag);
     if (local.rank == c->root) { /* elsewhere MPI ignores the others */
         leaders = ti_comm_find(c->comm2);
         if (!leaders)
             return;
-        set(&ev, TI_F_COMM2, leaders->index);
-        set(&ev, TI_F_PEER, (int64_t)c->peer - leaders->rank);
+        ti_event_set(&ev, TI_F_COMM2, leaders->index);
+        ti_event_set(&ev, TI_F_PEER, (int64_t)c->peer - leaders->rank);
     }
     ti_emit(c, &ev, true);
 }
@@ -468,7 +462,7 @@ void ti_rec_intercomm_merge(struct ti_call *c)
 
     if (!simply_created(c, &ev, TI_KIND_MERGED))
         return;
-    set(&ev, TI_F_KEY, c->high != 0); /* a LOGICAL may be true as -1 */
+    ti_event_set(&ev, TI_F_KEY, c->high != 0); /* a LOGICAL may be true as -1 */
     ti_emit(c, &ev, true);
 }
 
@@ -489,7 +483,7 @@ void ti_rec_cart_create(struct ti_call *c)
 
     if (!simply_created(c, &ev, TI_KIND_CART))
         return;
-    set(&ev, TI_F_REORDER, c->reorder);
+    ti_event_set(&ev, TI_F_REORDER, c->reorder);
     ev.vec[0] = (struct ti_vec){c->dims, 4, c->ndims};
     ev.vec[1] = truths(c->periods, c->ndims, periods);
     ti_emit(c, &ev, true);
@@ -526,7 +520,7 @@ void ti_rec_graph_create(struct ti_call *c)
 
     if (!created(c, &ev, TI_KIND_GRAPH, &parent, &made))
         return;
-    set(&ev, TI_F_REORDER, c->reorder);
+    ti_event_set(&ev, TI_F_REORDER, c->reorder);
     n = made.sources;
     rank = ints((size_t)n);
     if (!rank) {
@@ -558,7 +552,7 @@ void ti_rec_dist_graph_create(struct ti_call *c)
         return;
     made.unordered = c->op == TI_OP_DIST_GRAPH_CREATE;
     entry[slot_of(made.comm)].unordered = made.unordered;
-    set(&ev, TI_F_REORDER, c->reorder);
+    ti_event_set(&ev, TI_F_REORDER, c->reorder);
     in = made.sources;
     out = made.destinations;
     n = ti_neighbours(&made);

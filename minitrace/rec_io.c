@@ -165,8 +165,7 @@ void ti_rec_file_size(struct ti_call *c)
 
     if (!begin(&ev, c))
         return;
-    ev.mask |= TI_M_BYTES;
-    ev.arg[TI_F_BYTES] = c->bytes;
+    ti_event_set(&ev, TI_F_BYTES, c->bytes);
     ti_emit(c, &ev, false);
 }
 
@@ -184,8 +183,7 @@ void ti_rec_file_set_atomicity(struct ti_call *c)
 
     if (!begin(&ev, c))
         return;
-    ev.mask |= TI_M_LEVEL;
-    ev.arg[TI_F_LEVEL] = c->level != 0; /* a LOGICAL may be true as -1 */
+    ti_event_set(&ev, TI_F_LEVEL, c->level != 0); /* a LOGICAL may be true as -1 */
     ti_emit(c, &ev, false);
 }
 
@@ -277,8 +275,7 @@ void ti_rec_file_iaccess(struct ti_call *c)
         ti_state.burst = 0;
         return;
     }
-    ev.mask |= TI_M_REQ;
-    ev.arg[TI_F_REQ] = ti_request_add(c, false, 0);
+    ti_event_set(&ev, TI_F_REQ, ti_request_add(c, false, 0));
     ti_emit(c, &ev, false);
 }
 

@@ -175,8 +175,7 @@ void ti_rec_psend_init(struct ti_call *c)
 
     if (comm) {
         ev.arg[TI_F_BYTES] *= c->part;
-        ev.arg[TI_F_PART] = c->part;
-        ev.mask |= TI_M_PART;
+        ti_event_set(&ev, TI_F_PART, c->part);
     }
     emit_request(c, &ev, comm, false);
 }

@@ -145,8 +145,7 @@ void ti_rec_mprobe(struct ti_call *c)
         return;
     if (ti_wildcard(c->peer, c->tag))
         ti_match(&ev, c, c->status, comm->rank);
-    ev.mask |= TI_M_MSG;
-    ev.arg[TI_F_MSG] = c->peer == MPI_PROC_NULL ? NO_MESSAGE : add(c, &ev);
+    ti_event_set(&ev, TI_F_MSG, c->peer == MPI_PROC_NULL ? NO_MESSAGE : add(c, &ev));
     ti_emit(c, &ev, false);
 }
 
@@ -234,7 +233,6 @@ void ti_rec_imrecv(struct ti_call *c)
         ti_request_hide(c);
         return;
     }
-    ev.mask |= TI_M_REQ;
-    ev.arg[TI_F_REQ] = ti_request_add(c, false, 0);
+    ti_event_set(&ev, TI_F_REQ, ti_request_add(c, false, 0));
     ti_emit(c, &ev, true);
 }

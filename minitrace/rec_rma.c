@@ -84,8 +84,7 @@ void ti_rec_win_attach(struct ti_call *c)
 
     if (!begin(&ev, c))
         return;
-    ev.mask |= TI_M_BYTES;
-    ev.arg[TI_F_BYTES] = c->bytes;
+    ti_event_set(&ev, TI_F_BYTES, c->bytes);
     ti_emit(c, &ev, false);
 }
 
@@ -123,8 +122,7 @@ void ti_rec_win_mode(struct ti_call *c)
 
     if (!begin(&ev, c))
         return;
-    ev.mask |= TI_M_MODE;
-    ev.arg[TI_F_MODE] = assertion(c->mode);
+    ti_event_set(&ev, TI_F_MODE, assertion(c->mode));
     ti_emit(c, &ev, false);
 }
 
@@ -166,8 +164,7 @@ void ti_rec_win_group(struct ti_call *c)
     ranks = group_ranks(c, win->rank, &n);
     if (!ranks)
         return;
-    ev.mask |= TI_M_MODE;
-    ev.arg[TI_F_MODE] = assertion(c->mode);
+    ti_event_set(&ev, TI_F_MODE, assertion(c->mode));
     ev.vec[0] = (struct ti_vec){ranks, 4, n};
     ti_emit(c, &ev, false);
 }
@@ -201,8 +198,7 @@ void ti_rec_win_target(struct ti_call *c)
 
     if (!win)
         return;
-    ev.mask |= TI_M_PEER;
-    ev.arg[TI_F_PEER] = peer_of(win, c->peer);
+    ti_event_set(&ev, TI_F_PEER, peer_of(win, c->peer));
     ti_emit(c, &ev, false);
 }
 
@@ -250,8 +246,7 @@ void ti_rec_rma_request(struct ti_call *c)
         ti_state.burst = 0;
         return;
     }
-    ev.mask |= TI_M_REQ;
-    ev.arg[TI_F_REQ] = ti_request_add(c, false, 0);
+    ti_event_set(&ev, TI_F_REQ, ti_request_add(c, false, 0));
     ti_emit(c, &ev, false);
 }
 

@@ -88,6 +88,12 @@ static inline void ti_event_begin(struct ti_event *ev, uint32_t mask)
     ev->vec[1].len = 0;
 }
 
+static inline void ti_event_set(struct ti_event *ev, enum ti_field field, int64_t value)
+{
+    ev->mask |= 1u << field;
+    ev->arg[field] = value;
+}
+
 /* record.c: the call in progress. */
 const struct ti_call *ti_current(void);
 
