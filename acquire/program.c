@@ -358,7 +358,9 @@ ti_status ti_program_find(const char *given, struct ti_program *p, struct ti_err
     if (p->mpi == TI_MPI_OTHER) {
         ti_err_set(err, TI_ERR_INPUT, "'%s' is linked with '%s', which is not Open MPI's", given,
                    p->library);
-        ti_err_hint(err, "build it with Open MPI's mpicc or mpifort");
+        ti_err_hint(
+            err, "build it with Open MPI's mpicc or mpifort; programs of MPICH are traced with the "
+                 "library alone, see tiara-minitrace(1)");
         return TI_ERR_INPUT;
     }
     return TI_OK;

@@ -33,6 +33,12 @@ if cc -static -o static one.c 2>/dev/null; then
     run 3 --np 2 ./static
     says err "statically linked"
 fi
+printf 'int x;\n' >mpich.c
+cc -shared -fPIC -Wl,-soname,libmpich.so.12 -o libmpich.so.12 mpich.c
+cc -o other one.c -Wl,--no-as-needed ./libmpich.so.12
+run 3 --np 2 ./other
+says err "'libmpich.so.12', which is not Open MPI's"
+says err "traced with the library alone, see tiara-minitrace(1)"
 # shellcheck disable=SC2086  # words are meant
 {
     run 6 $c --np 2 true
