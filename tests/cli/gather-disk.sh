@@ -5,7 +5,7 @@
 
 clean() { ls ./*.part >/dev/null 2>&1 && fail "$1: a .part stays"; [ -e a.tib ] && fail "$1: a bundle"; }
 
-mktrace --np 40 --iterations 200 --noise 100000 a.run
+mktrace --np 40 --iterations 300 --noise 100000 a.run
 (ulimit -f 100; run 4 ti-gather a.run; exit $failed) || failed=1
 says err "cannot write 'a.tib.part': File too large"
 clean "file size limit"
