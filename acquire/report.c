@@ -159,6 +159,12 @@ void ti_ranks_say(const struct ti_ranks *r)
 
 /* --- the outcome --------------------------------------------------------- */
 
+/* A status of MPI_Abort whose last eight bits are 0 leaves mpirun with 0. */
+static bool failed(const struct ti_outcome *o, const struct ti_ranks *r)
+{
+    return o->wait_status != 0 || r->by_end[TI_END_ABORTED];
+}
+
 const char *ti_outcome_word(const struct ti_outcome *o, const struct ti_ranks *r)
 {
     if (o->signal)
@@ -167,7 +173,7 @@ const char *ti_outcome_word(const struct ti_outcome *o, const struct ti_ranks *r
         return "timed out";
     if (o->out_of_memory)
         return "out of memory";
-    if (o->wait_status != 0)
+    if (failed(o, r))
         return "failed";
     return ti_ranks_complete(r) ? "complete" : "incomplete";
 }
@@ -235,7 +241,7 @@ ti_status ti_outcome_check(const struct ti_outcome *o, const struct ti_ranks *r,
     }
     if (r->with_trace == 0)
         return no_trace(o, program, how, err);
-    if (o->wait_status == 0)
+    if (!failed(o, r))
         return TI_OK;
     if (WIFSIGNALED(o->wait_status))
         ti_err_set(err, TI_ERR_APP, "'%s' was ended: %s", program, how);

@@ -2,8 +2,9 @@
  * A program for ti-acquire's tests: acquire-app HOW [SECONDS [MEBIBYTES]].
  *
  * Its ranks take MEBIBYTES each and talk for SECONDS; HOW says what becomes of
- * it then: "ok", "early" (crashes before MPI_Init), "crash", "abort", "leave"
- * (without MPI_Finalize), "status" (3, behind MPI_Finalize), "nine" (refuses
+ * it then: "ok", "early" (crashes before MPI_Init), "crash", "abort" (with 7),
+ * "abort256", "leave" (without MPI_Finalize), "status" (3, behind MPI_Finalize),
+ * "nine" (refuses
  * another number of ranks with status 5), "child" (leaves a process behind),
  * "cwd" (changes directory before MPI_Init), "port" (opens and closes one twice),
  * "still" (does nothing for SECONDS).
@@ -62,6 +63,8 @@ int main(int argc, char **argv)
     }
     if (strcmp(how, "abort") == 0 && rank == size - 1)
         MPI_Abort(MPI_COMM_WORLD, 7);
+    if (strcmp(how, "abort256") == 0 && rank == size - 1)
+        MPI_Abort(MPI_COMM_WORLD, 256);
     if (strcmp(how, "crash") == 0 && rank == size - 1)
         raise(SIGSEGV);
     if (strcmp(how, "leave") == 0)

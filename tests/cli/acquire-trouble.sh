@@ -124,6 +124,9 @@ says err "only on "
     "$o/ti-gather" -q app.3.run >/dev/null 2>&1
     [ $? -eq 1 ] || fail "what an abort left cannot be gathered"
     holds app.3.run app.3.tib
+    run 6 $c --np 3 ../app abort256 # of which a status of 0 is left
+    says err "called MPI_Abort (status 0)"
+    holds app.3.run
     run 6 $c --np 3 ../app crash 0.2
     says err "was killed by signal 11"
     says err "cut off: no end was written"
