@@ -40,7 +40,7 @@ $(O)/tests/mpi/late_idup: LDLIBS := $(abspath $(late)) $(LDLIBS)
 MPIFC_MPICH ?= $(if $(filter mpich,$(call mpi_of,$(MPICC))),$(MPIFC),$(shell command -v mpifort.mpich))
 ifneq ($(MPICC_mpich),)
 mpich_tests := bursts p2p requests persistent matched cancel comms creations datatypes collectives \
-               icollectives neighbors intercoll rma io mpi4 sequence ring
+               icollectives neighbors intercoll rma io mpi4 random sequence ring
 ifneq ($(MPIFC_MPICH),)
 mpich_tests += sequence_mpifh sequence_usempi sequence_f08 ring_mpifh ring_usempi ring_f08
 endif
