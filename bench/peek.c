@@ -4,8 +4,9 @@
  *   peek OUT LIBRARY PROGRAM [ARG]...      LIBRARY "-": none
  *
  * Under mpirun, each rank.  Appends a line to OUT.RANK: the most seen, in KiB,
- * of the pages that are the rank's alone (private and written to) in the
- * library's own mappings, its .bss among them, and in the whole process.
+ * of the pages that are the rank's alone (private and written to) in the own
+ * mappings of the library and its flavour, their .bss among them, and in the
+ * whole process.
  */
 #include <signal.h>
 #include <stdbool.h>
@@ -16,14 +17,15 @@
 #include <time.h>
 #include <unistd.h>
 
-#define BSS_KIB 12 /* size -A libminitrace.so */
+#define BSS_KIB 48 /* size -A libminitrace-openmpi.so */
 
 struct sample {
     long own, all; /* KiB */
 };
 
-/* From /proc/PID/smaps; zeros if it is gone. */
-static struct sample look(pid_t pid, const char *library)
+/* From /proc/PID/smaps; zeros if it is gone.  `stem` is what the names of the
+ * library and its flavours begin with. */
+static struct sample look(pid_t pid, const char *stem)
 {
     struct sample s = {0, 0};
     char path[64], line[4608], name[4096];
@@ -40,7 +42,7 @@ static struct sample look(pid_t pid, const char *library)
         if (sscanf(line, "%lx-%lx %*s %*s %*s %*s %4095s", &from, &to, name) >= 2) {
             /* what follows a mapping of a library without a name is its .bss */
             bss = ours && from == end && !name[0];
-            ours = bss || strstr(name, library) != NULL;
+            ours = bss || strstr(name, stem) != NULL;
             end = to;
         } else if (sscanf(line, "Private_Dirty: %ld", &kib) == 1) {
             s.all += kib;
@@ -66,7 +68,7 @@ int main(int argc, char **argv)
     static const struct timespec pause = {0, 100000000};
     const char *rank = getenv("OMPI_COMM_WORLD_RANK"), *base;
     struct sample most = {0, 0};
-    char path[4096];
+    char path[4096], stem[256];
     int status;
     pid_t pid;
     FILE *f;
@@ -74,6 +76,7 @@ int main(int argc, char **argv)
     if (argc < 4)
         return 2;
     base = strrchr(argv[2], '/') ? strrchr(argv[2], '/') + 1 : argv[2];
+    snprintf(stem, sizeof stem, "%.*s", (int)strcspn(base, "."), base);
     pid = fork();
     if (pid == 0) {
         if (strcmp(argv[2], "-") != 0)
@@ -82,7 +85,7 @@ int main(int argc, char **argv)
         _exit(127);
     }
     while (pid > 0 && waitpid(pid, &status, WNOHANG) == 0) {
-        keep_most(&most, look(pid, strcmp(base, "-") == 0 ? "/no such library" : base));
+        keep_most(&most, look(pid, strcmp(base, "-") == 0 ? "/no such library" : stem));
         nanosleep(&pause, NULL);
     }
     snprintf(path, sizeof path, "%s.%s", argv[1], rank ? rank : "0");

@@ -553,7 +553,7 @@ void ti_rec_cancel(struct ti_call *c)
     if (!r || !is_open(r))
         return;
     set_traits(r, r->traits | CANCELLED);
-    emit_one(c, r, false);
+    emit_one(c, r, true); /* its completion will say whether it was */
 }
 
 void ti_rec_grequest_start(struct ti_call *c)

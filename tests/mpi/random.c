@@ -416,7 +416,8 @@ static void complete_several(void)
         complete_some(wait && ready, first, last);
 }
 
-/* If the trace shows that it is active, this and its completion are in it. */
+/* If the trace shows that it is active, this and its completion are in it, even
+ * where nothing is recorded. */
 static void cancel(void)
 {
     int i = pick(is_open_receive);
@@ -424,7 +425,7 @@ static void cancel(void)
     if (i < 0)
         return;
     requests[i].cancelled = true;
-    if (is_shown(&requests[i]) && !stopped)
+    if (is_shown(&requests[i]))
         leaves("cancel req=%d", requests[i].number);
     MPI_Cancel(&handles[i]);
 }

@@ -18,7 +18,7 @@ where() {
 try() { # SEED STEPS
     local before=$failures
     rm -f "$scratch/diff"
-    # where nothing is recorded, MPI_Cancel is not either
+    # messages lack their partner where nothing is recorded
     GAPS=1 check 1 random "$1" "$2"
     [ "$failures" = "$before" ] || fail "$MPI: $(where "$1")"
 }
