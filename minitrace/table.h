@@ -68,8 +68,8 @@ struct ti_table {
     uint64_t *vacant[TI_LEVELS]; /* bit n: number n is free; one level up: a word has some */
 };
 
-/* Add one; NULL without memory.  A request has no traits, and own rank 0.  Pointers into a table
- * are good until something is added. */
+/* Add one; NULL without memory.  A request has no traits, and own rank 0.
+ * Pointers into a table are good until something is added. */
 struct ti_live *ti_table_add(struct ti_table *t, uint64_t handle, const void *where, bool hidden);
 
 /* The youngest at this place, else the oldest anywhere; NULL if there is none.
