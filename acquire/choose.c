@@ -23,11 +23,12 @@ struct answer {
 
 static void answer(const char *wanted, bool sum, int fd)
 {
+    struct ti_counter_wish wish = {.choice = wanted, .sum = sum};
     struct ti_counter counter;
     struct answer a;
 
     memset(&a, 0, sizeof a);
-    a.status = ti_counter_open(wanted, sum, &counter, &a.err);
+    a.status = ti_counter_open(&wish, &counter, &a.err);
     if (a.status == TI_OK) {
         memcpy(a.backend, counter.backend, sizeof a.backend);
         memcpy(a.event, counter.event, sizeof a.event);

@@ -11,9 +11,11 @@ static uint64_t others(void)
     return word;
 }
 
-ti_status ti_counter_open(const char *choice, bool sum, struct ti_counter *out, struct ti_err *err)
+ti_status ti_counter_open(const struct ti_counter_wish *wish, struct ti_counter *out,
+                          struct ti_err *err)
 {
-    (void)choice;
+    bool sum = wish->sum;
+
     (void)err;
     *out = (struct ti_counter){.backend = "null",
                                .event = "nothing",

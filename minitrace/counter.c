@@ -48,10 +48,11 @@ static ti_status open_choice(const char *choice, bool sum, struct ti_counter *ou
     return st;
 }
 
-ti_status ti_counter_open(const char *choice, bool sum, struct ti_counter *out, struct ti_err *err)
+ti_status ti_counter_open(const struct ti_counter_wish *wish, struct ti_counter *out,
+                          struct ti_err *err)
 {
     int saved = errno;
-    ti_status st = open_choice(choice, sum, out, err);
+    ti_status st = open_choice(wish->choice, wish->sum, out, err);
 
     errno = saved;
     return st;

@@ -16,10 +16,14 @@
  *   valgrind   the instruction count that the `ticount` valgrind tool keeps;
  *              exact, needs no hardware counter; the process must run under
  *              valgrind --tool=ticount.
+ *   blocks     the instructions of code that was compiled with ti-mpicc and its
+ *              like (minitrace/blocks/), which add up what each basic block has;
+ *              exact, needs no hardware counter, counts no other code.
  *   cputime    the thread's CPU time in nanoseconds: an estimate, never
  *              chosen by itself and marked as inexact in the trace.
- *   auto       valgrind when running under ticount, else papi, else an error
- *              that lists the choices.
+ *   auto       valgrind when running under ticount, else papi, else blocks when
+ *              the program was compiled for it, else an error that lists the
+ *              choices.
  */
 #ifndef TI_COUNTER_H
 #define TI_COUNTER_H
@@ -29,13 +33,32 @@
 
 #include "common/err.h"
 
+#define TI_ALSO_MAX   8  /* events counted beside the volume */
+#define TI_EVENT_NAME 64 /* bytes of an event's name, its NUL included */
+
+/* What is wanted. */
+struct ti_counter_wish {
+    /* "auto", "papi", "papi:EVENT", "valgrind", "blocks" or "cputime"; EVENT is
+     * PAPI's name of it, such as "perf::TASK-CLOCK" or "sde:::library::EVENT" */
+    const char *choice;
+
+    /* Count what all threads of the process do, not the calling one alone.  With
+     * PAPI these are the thread that opens, and what it and its descendants start
+     * from then on; it alone may read. */
+    bool sum;
+
+    /* PAPI events to be counted as well, separated by commas, whatever the back
+     * end; NULL or "" for none.  Those that do not count here are refused. */
+    const char *also;
+};
+
 struct ti_counter {
-    char backend[16]; /* "papi", "valgrind", "cputime" */
-    char event[64];   /* "PAPI_TOT_INS", "guest instructions", ... */
-    char unit[16];    /* "instructions", "nanoseconds", or "events" (PAPI's others) */
-    bool exact;       /* same work, same count */
-    bool sum;         /* for what all threads do, see ti_counter_open() */
-    bool from_start;  /* a thread's count is 0 when it starts, not when it first reads */
+    char backend[16];          /* "papi", "valgrind", "blocks", "cputime" */
+    char event[TI_EVENT_NAME]; /* "PAPI_TOT_INS", "guest instructions", ... */
+    char unit[16];             /* "instructions", "nanoseconds", or "events" (PAPI's others) */
+    bool exact;                /* same work, same count */
+    bool sum;                  /* for what all threads do, see struct ti_counter_wish */
+    bool from_start;           /* a thread's count is 0 when it starts, not when it first reads */
 
     /*
      * How to read it.  `word` is never NULL.  If `read` is NULL, *word is the
@@ -45,28 +68,44 @@ struct ti_counter {
     const volatile uint64_t *word;
     uint64_t (*read)(void);
 
+    /* Where `word` is that of the thread that opened, and `read` NULL: how other
+     * threads read theirs.  Else NULL. */
+    uint64_t (*read_elsewhere)(void);
+
     /* If `sum`: the count of all other threads of the process; NULL if what is
      * read above has theirs in it and cannot tell them apart. */
     uint64_t (*others)(void);
+
+    /* What is counted beside: their names in the order of the wish, and how to
+     * read the count and, into also[0 .. nalso - 1], them; NULL if there are
+     * none. */
+    int nalso;
+    char also[TI_ALSO_MAX][TI_EVENT_NAME];
+    uint64_t (*read_also)(uint64_t *also);
+
+    /* What the calling thread executed outside of MPI's functions, as the back end
+     * itself sees it, whatever a recorder does; NULL if it cannot tell.  Grows as
+     * the count does. */
+    uint64_t (*outside)(void);
+
+    /* Whether what was read since the counter was opened can be trusted: NULL, or
+     * why it cannot (a read failed, a thread could not be counted, ...).  The
+     * member itself is NULL where nothing can go wrong. */
+    const char *(*trouble)(void);
 };
 
 /*
  * Open a back end for the calling thread.
  *
- *   choice  "auto", "papi", "papi:EVENT", "valgrind" or "cputime"; EVENT is
- *           PAPI's name of it, such as "perf::TASK-CLOCK" or
- *           "sde:::library::EVENT", of up to 63 characters
- *   sum     count what all threads of the process do, not the calling one
- *           alone.  With PAPI these are the thread that opens, and what it and
- *           its descendants start from then on; it alone may read.
  *   *out    set on success only
  *   err     why not, and as a hint what to do instead
  *
  * Returns TI_OK, TI_ERR_USAGE for an unknown choice, or TI_ERR_INPUT when that
- * counter does not count here, or not for all threads.  Writes nothing anywhere; leaves errno
- * alone.
+ * counter does not count here, or not for all threads.  Writes nothing anywhere;
+ * leaves errno alone.
  */
-ti_status ti_counter_open(const char *choice, bool sum, struct ti_counter *out, struct ti_err *err);
+ti_status ti_counter_open(const struct ti_counter_wish *wish, struct ti_counter *out,
+                          struct ti_err *err);
 
 /* Stop counting in the calling thread, release what ti_counter_open() took for
  * it, and clear *counter.  Leaves errno alone. */

@@ -250,6 +250,7 @@ static bool open_all(struct ti_err *err)
     const char *dir = getenv("TIARA_TRACE_DIR"), *counter = getenv("TIARA_COUNTER");
     const char *threads = getenv("TIARA_THREADS");
     bool sum = threads && strcmp(threads, "sum") == 0;
+    struct ti_counter_wish wish = {.also = NULL};
     uint8_t id[TI_RUN_ID_BYTES];
     char path[PATH_BYTES];
 
@@ -274,7 +275,9 @@ static bool open_all(struct ti_err *err)
         ti_err_hint(err, "choose caller or sum");
         return false;
     }
-    if (ti_counter_open(counter && counter[0] ? counter : "auto", sum, &ti_state.counter, err))
+    wish.choice = counter && counter[0] ? counter : "auto";
+    wish.sum = sum;
+    if (ti_counter_open(&wish, &ti_state.counter, err))
         return false;
     if (ti_writer_open(path, (uint32_t)ti_state.rank, (uint32_t)ti_state.nranks, id,
                        &ti_state.writer, err)) {
