@@ -40,6 +40,10 @@ struct ti_call_count {
 
 struct ti_scan {
     uint64_t events, volume, hash;
+    /* from the end of MPI_Init to the entry of MPI_Finalize, as counted, and what of
+     * it was outside MPI; as far as the trace tells */
+    uint64_t whole, outside;
+    bool whole_known, outside_known;
     struct ti_op_count op[TI_OP_COUNT];
     uint64_t messages; /* sends that were not to MPI_PROC_NULL */
     enum ti_end end;

@@ -160,6 +160,10 @@ static json_t *totals(const struct ti_run *run)
     json_object_set_new(t, "ranks", json_integer(run->gathered));
     json_object_set_new(t, "events", ti_json_u64(run->events));
     json_object_set_new(t, "volume", ti_json_u64(run->volume));
+    if (run->with_whole == run->gathered)
+        json_object_set_new(t, "whole", ti_json_u64(run->whole));
+    if (run->with_outside == run->gathered)
+        json_object_set_new(t, "outside", ti_json_u64(run->outside));
     json_object_set_new(t, "bytes", json_integer(run->bytes));
     json_object_set_new(t, "messages", ti_json_u64(run->messages));
     for (uint32_t op = 0; op < TI_OP_COUNT; op++) {
@@ -230,7 +234,8 @@ static void put_ranks(FILE *f, const struct ti_run *run)
 
 char *ti_manifest_text(const struct ti_run *run, size_t *bytes, size_t *seconds_at)
 {
-    static const char *const other[] = {"cpu", "isa", "tunables", "mpi", "language", "library"};
+    static const char *const other[] = {"cpu", "isa",      "tunables", "mpi",
+                                        "mode", "language", "library"};
     char *text = NULL, hex[2 * TI_RUN_ID_BYTES + 1];
     FILE *f = open_memstream(&text, bytes);
     const char *mark;

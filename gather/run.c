@@ -320,7 +320,7 @@ static void note_info(struct ti_run *run, const struct ti_reader *r)
 {
     static const char *const common[] = {"application", "command", "counter", "event",    "unit",
                                          "exact",       "cpu",     "isa",     "tunables", "mpi",
-                                         "language",    "library", "threads"};
+                                         "language",    "library", "threads",  "mode"};
     static const char *const counter[] = {"counter", "event", "unit", "threads"};
 
     for (size_t i = 0; i < sizeof common / sizeof *common; i++) {
@@ -357,6 +357,10 @@ static ti_status add_up(struct ti_run *run, const struct ti_run_rank *rank,
     run->bytes += rank->file.st_size;
     run->events += scan->events;
     run->volume += scan->volume;
+    run->whole += scan->whole;
+    run->outside += scan->outside;
+    run->with_whole += scan->whole_known;
+    run->with_outside += scan->outside_known;
     run->messages += scan->messages;
     for (int op = 0; op < TI_OP_COUNT; op++) {
         run->op[op].events += scan->op[op].events;

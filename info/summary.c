@@ -26,6 +26,8 @@ struct summary {
     json_t *nodes; /* names, each once */
     int64_t bytes;
     uint64_t events, volume, messages;
+    uint64_t whole, outside; /* as in formats/scan.h, of the ranks that know */
+    int64_t with_whole, with_outside;
     struct ti_op_count op[TI_OP_COUNT];
     struct ti_call_count *untraced;
     int nuntraced;
@@ -120,6 +122,10 @@ static bool take_operations(struct summary *sum, const json_t *totals)
             !ti_call_count_add(&sum->untraced, &sum->nuntraced, name, calls))
             return false;
     }
+    if (get_u64(totals, "whole", &sum->whole))
+        sum->with_whole = sum->nrows;
+    if (get_u64(totals, "outside", &sum->outside))
+        sum->with_outside = sum->nrows;
     return get_u64(totals, "messages", &sum->messages) && in_ops == sum->events;
 }
 
@@ -160,7 +166,7 @@ static void take_reasons(struct summary *sum, const json_t *incomplete)
 static void take_info(struct summary *sum, const json_t *m)
 {
     static const char *const as_is[] = {"application", "command", "run_id", "cpu",
-                                        "isa",         "mpi",     "missing"};
+                                        "isa",         "mpi",     "mode",   "missing"};
     static const char *const of_counter[] = {"event", "unit", "threads", "exact", "mixed"};
     const json_t *counter = json_object_get(m, "counter");
     const json_t *nodes = json_object_get(m, "nodes");
@@ -214,7 +220,7 @@ static void note_node(struct summary *sum, const char *host)
 static void note_info(struct summary *sum, const struct ti_reader *r)
 {
     static const char *const keys[] = {"application", "command", "counter", "event", "unit",
-                                       "threads",     "cpu",     "isa",     "mpi"};
+                                       "threads",     "cpu",     "isa",     "mpi",   "mode"};
     static const char *const counter[] = {"counter", "event", "unit", "threads"};
     char hex[2 * TI_RUN_ID_BYTES + 1];
     const json_t *exact = json_object_get(sum->info, "exact");
@@ -264,6 +270,10 @@ static ti_status read_rank(struct summary *sum, int64_t rank, struct ti_err *err
     row.end = scan.end;
     note_info(sum, r);
     sum->messages += scan.messages;
+    sum->whole += scan.whole;
+    sum->outside += scan.outside;
+    sum->with_whole += scan.whole_known;
+    sum->with_outside += scan.outside_known;
     for (int op = 0; op < TI_OP_COUNT; op++) {
         sum->op[op].events += scan.op[op].events;
         sum->op[op].bytes += scan.op[op].bytes;
@@ -455,6 +465,20 @@ static void print_nodes(const struct summary *sum)
     printf("%s\n", n > 8 ? ", ..." : "");
 }
 
+/* From the end of MPI_Init to the entry of MPI_Finalize, with what MPI and the library
+ * did: where all ranks know. */
+static void print_whole(const struct summary *sum)
+{
+    char n[32];
+
+    if (!sum->nrows || sum->with_whole != sum->nrows)
+        return;
+    printf("%-12s %s", "whole run", ti_format_count(sum->whole, n, sizeof n));
+    if (sum->with_outside == sum->nrows)
+        printf(", %s outside MPI", ti_format_count(sum->outside, n, sizeof n));
+    putchar('\n');
+}
+
 /* How much was sent, put, written, and so on; the latter two where there was any. */
 static void print_volumes(const struct summary *sum)
 {
@@ -601,6 +625,8 @@ static void print_text(const struct summary *sum, const int64_t *missing, int64_
     line("application", info_text(sum, "application"));
     line("command", info_text(sum, "command"));
     print_counter(sum);
+    if (info_text(sum, "mode") && strcmp(info_text(sum, "mode"), "full") != 0)
+        line("mode", info_text(sum, "mode"));
     line("cpu", info_text(sum, "cpu"));
     line("mpi", info_text(sum, "mpi"));
     print_nodes(sum);
@@ -608,6 +634,7 @@ static void print_text(const struct summary *sum, const int64_t *missing, int64_
     printf("%-12s %s ", "volume", ti_format_count(sum->volume, n, sizeof n));
     put_clean(info_text(sum, "unit"));
     putchar('\n');
+    print_whole(sum);
     print_volumes(sum);
     printf("%-12s %s", "stored", ti_format_size(sum->bytes, size, sizeof size));
     if (sum->events)
@@ -682,7 +709,8 @@ static void print_json(const struct summary *sum, const int64_t *missing, int64_
 {
     static const char *const keys[] = {"run_id", "application", "command", "counter",
                                        "event",  "unit",        "threads", "exact",
-                                       "mixed",  "cpu",         "isa",     "mpi"};
+                                       "mixed",  "cpu",         "isa",     "mpi",
+                                       "mode"};
     json_t *out = json_object(), *ranks = json_object(), *lack = json_array();
     json_t *untraced = json_object(), *bad = json_bad(sum);
 
@@ -708,6 +736,10 @@ static void print_json(const struct summary *sum, const int64_t *missing, int64_
     set(out, "nodes", json_incref(sum->nodes));
     set(out, "events", u64(sum->events));
     set(out, "volume", u64(sum->volume));
+    if (sum->nrows && sum->with_whole == sum->nrows)
+        set(out, "whole", u64(sum->whole));
+    if (sum->nrows && sum->with_outside == sum->nrows)
+        set(out, "outside", u64(sum->outside));
     set(out, "bytes", json_integer(sum->bytes));
     json_volumes(out, sum);
     set(out, "operations", json_operations(sum));

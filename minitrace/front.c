@@ -46,6 +46,7 @@ static enum {
     PASSING, /* calls go where they would without us */
 } mode;
 static bool settled[TI_NAMES];
+static bool ends_only; /* TIARA_MODE=whole: shims for what begins and ends MPI alone */
 static bool ambiguous; /* two MPI libraries: where a call goes depends on the caller */
 static struct ti_flavour *flavour;
 static pthread_mutex_t lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
@@ -290,12 +291,29 @@ static void set_slot(size_t slot, void *target)
     __atomic_store_n(&ti_front_slot[slot], target, __ATOMIC_RELEASE);
 }
 
+static bool has_shim(size_t k)
+{
+    static const enum ti_name ends[] = {
+        TI_N_MPI_Init,      TI_N_MPI_Init_thread,      TI_N_MPI_Finalize,      TI_N_MPI_Abort,
+        TI_N_mpi_init_,     TI_N_mpi_init_thread_,     TI_N_mpi_finalize_,     TI_N_mpi_abort_,
+        TI_N_mpi_init_f08_, TI_N_mpi_init_thread_f08_, TI_N_mpi_finalize_f08_, TI_N_mpi_abort_f08_,
+    };
+
+    if (!ends_only)
+        return true;
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
+        if (k == ends[i])
+            return true;
+    return false;
+}
+
 /* Fill in what belongs to the k-th name; `caller` wants it, or NULL.  False if
  * there is no such function.  (MPICH's mpi_f08 has no profiling twins.) */
 static bool settle(size_t k, const char *name, const void *caller)
 {
     char twin[NAME_BYTES];
-    void *next = find_next(name, caller), *real, *shim = flavour->shim[k];
+    void *next = find_next(name, caller), *real;
+    void *shim = has_shim(k) ? flavour->shim[k] : NULL;
     bool taken;
 
     if (!next)
@@ -349,6 +367,9 @@ static void settle_all(void)
 
 static void trace_with(struct ti_flavour *f)
 {
+    const char *wanted = getenv("TIARA_MODE");
+
+    ends_only = wanted && strcmp(wanted, "whole") == 0;
     flavour = f;
     flavour->mpi = mpi;
     flavour->through = ti_front_through;

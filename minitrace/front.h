@@ -19,9 +19,11 @@
  *
  *     PMPI_X  -> the flavour's shim, which goes on to MPI's own
  *
+ * With TIARA_MODE=whole only what begins and ends MPI has shims, and each other stub
+ * leads to what the caller would have called without us.
+ *
  * Where there is nothing to trace with (another MPI library, two of them, no
- * flavour for it), each stub leads to what the caller would have called without
- * us.
+ * flavour for it), so does every stub.
  */
 #ifndef TI_FRONT_H
 #define TI_FRONT_H

@@ -440,6 +440,40 @@ void ti_emit(const struct ti_call *c, struct ti_event *ev, bool always)
         give_up_writing();
 }
 
+/* ----------------------------------------------------------------- spans -- */
+
+static bool span_ended;
+
+static uint64_t whole_count(void)
+{
+    return own_count() + (ti_state.counter.others ? ti_state.counter.others() : 0);
+}
+
+static uint64_t outside_count(void)
+{
+    return ti_state.counter.outside ? ti_state.counter.outside() : 0;
+}
+
+void ti_span_begin(void)
+{
+    ti_state.whole.from = whole_count();
+    ti_state.outside.from = outside_count();
+}
+
+void ti_span_end(void)
+{
+    if (span_ended || !thread.first)
+        return;
+    ti_state.whole.count = whole_count() - ti_state.whole.from;
+    ti_state.outside.count = outside_count() - ti_state.outside.from;
+    span_ended = true;
+}
+
+bool ti_span_known(void)
+{
+    return span_ended;
+}
+
 /* ----------------------------------------------------------- calibration -- */
 
 #define SAMPLES 64

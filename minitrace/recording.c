@@ -5,6 +5,7 @@
  *   TIARA_TRACE_DIR  where the rank files go [tiara.run in the current directory]
  *   TIARA_COUNTER    auto, papi[:EVENT], valgrind, cputime [auto]
  *   TIARA_THREADS    caller, sum [caller]: whose work a burst is
+ *   TIARA_MODE       full, whole [full]: or init and finalize alone
  *   TIARA_RUN_ID     32 hexadecimal digits that the files of one run share
  *                    [drawn by rank 0]
  *   TIARA_QUIET      set: rank 0 says nothing at the end of a good run
@@ -159,6 +160,14 @@ static const char *isa_level(void)
 #endif
 }
 
+/* The front, which made it so, looks at the same. */
+static bool is_whole(void)
+{
+    const char *mode = getenv("TIARA_MODE");
+
+    return mode && strcmp(mode, "whole") == 0;
+}
+
 static void write_info(uint64_t spread)
 {
     char rank[16], host[256] = "", command[1024], cpu[128], mpi[MPI_MAX_LIBRARY_VERSION_STRING];
@@ -189,13 +198,14 @@ static void write_info(uint64_t spread)
                                          "unit",        ti_state.counter.unit,
                                          "exact",       ti_state.counter.exact ? "yes" : "no",
                                          "threads",     ti_state.counter.sum ? "sum" : "caller",
+                                         "mode",        is_whole() ? "whole" : "full",
                                          "calibration", calibration,
                                          "cpu",         cpu,
                                          "isa",         isa_level(),
                                          "tunables",    tunables ? tunables : "",
                                          "mpi",         mpi,
                                          "library",     TI_VERSION},
-                   15);
+                   16);
 }
 
 /* ---------------------------------------------------------------- begin -- */
@@ -248,7 +258,7 @@ static bool run_id(const char *dir, uint8_t id[TI_RUN_ID_BYTES])
 static bool open_all(struct ti_err *err)
 {
     const char *dir = getenv("TIARA_TRACE_DIR"), *counter = getenv("TIARA_COUNTER");
-    const char *threads = getenv("TIARA_THREADS");
+    const char *threads = getenv("TIARA_THREADS"), *mode = getenv("TIARA_MODE");
     bool sum = threads && strcmp(threads, "sum") == 0;
     struct ti_counter_wish wish = {.also = NULL};
     uint8_t id[TI_RUN_ID_BYTES];
@@ -273,6 +283,11 @@ static bool open_all(struct ti_err *err)
     if (threads && threads[0] && !sum && strcmp(threads, "caller") != 0) {
         ti_err_set(err, TI_ERR_USAGE, "unknown TIARA_THREADS '%s'", threads);
         ti_err_hint(err, "choose caller or sum");
+        return false;
+    }
+    if (mode && mode[0] && !is_whole() && strcmp(mode, "full") != 0) {
+        ti_err_set(err, TI_ERR_USAGE, "unknown TIARA_MODE '%s'", mode);
+        ti_err_hint(err, "choose full or whole");
         return false;
     }
     wish.choice = counter && counter[0] ? counter : "auto";
@@ -332,6 +347,7 @@ void ti_recording_begin(double start, int provided, int level)
     }
     ti_state.init_end = ti_seconds();
     errno = saved;
+    ti_span_begin();
     ti_leave(0);
 }
 
@@ -340,7 +356,7 @@ void ti_recording_begin(double start, int provided, int level)
 void ti_recording_end(enum ti_end end)
 {
     char flush[32], init[32], app[32], memory[32], spilled[32], negative[32], abandoned[32];
-    char untraced[2048];
+    char untraced[2048], whole[32] = "", outside[32] = "";
     struct ti_writer *writer = ti_state.writer;
     struct ti_counter counter;
     struct ti_err err;
@@ -351,6 +367,11 @@ void ti_recording_end(enum ti_end end)
         return;
     __atomic_store_n(&ti_state.active, false, __ATOMIC_RELAXED);
     __atomic_store_n(&ti_state.go, false, __ATOMIC_RELAXED);
+    ti_span_end();
+    if (ti_span_known())
+        snprintf(whole, sizeof whole, "%llu", (unsigned long long)ti_state.whole.count);
+    if (ti_span_known() && ti_state.counter.outside)
+        snprintf(outside, sizeof outside, "%llu", (unsigned long long)ti_state.outside.count);
     snprintf(flush, sizeof flush, "%.6f", ti_writer_flush_seconds(writer));
     snprintf(init, sizeof init, "%.6f", ti_state.init_end - ti_state.init_start);
     snprintf(app, sizeof app, "%.6f", now - ti_state.init_end);
@@ -366,8 +387,8 @@ void ti_recording_end(enum ti_end end)
                                               "app_seconds", app, "memory_bytes", memory,
                                               "spilled_bytes", spilled, "negative_bursts", negative,
                                               "abandoned_calls", abandoned, "untraced", untraced,
-                                              "reason", reason},
-                        9, &err) &&
+                                              "whole", whole, "outside", outside, "reason", reason},
+                        11, &err) &&
         end != TI_END_STOPPED && speaks())
         ti_complain("the trace is incomplete: %s", err.text);
     /* a copy: another thread may be in a call that reads it */

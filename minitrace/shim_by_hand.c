@@ -88,6 +88,7 @@ static void end(struct ti_call *c)
 {
     struct ti_event ev = {0};
 
+    ti_span_end();
     ti_emit(c, &ev, true);
     ti_recording_end(TI_END_COMPLETE);
     ti_leave(0);
@@ -124,6 +125,7 @@ static void abort_comm(struct ti_call *c, MPI_Comm comm, int code)
     const struct ti_comm_entry *entry = ti_comm_known(comm);
     struct ti_event ev = {.mask = TI_M_COMM | TI_M_LEVEL};
 
+    ti_span_end();
     ev.arg[TI_F_COMM] = entry ? entry->index : 0;
     ev.arg[TI_F_LEVEL] = code;
     ti_emit(c, &ev, true);

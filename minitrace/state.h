@@ -31,6 +31,11 @@ struct ti_inside {
     const void *frame, *site; /* of the call it is inside */
 };
 
+/* A count from the end of MPI_Init to the entry of MPI_Finalize. */
+struct ti_span {
+    uint64_t from, count;
+};
+
 struct ti_state {
     bool active;  /* between MPI_Init and MPI_Finalize, and nothing went wrong; atomic */
     bool go;      /* active, and no other thread came; atomic */
@@ -51,6 +56,8 @@ struct ti_state {
     uint64_t calibration; /* what leave and enter add to a burst */
     uint64_t negative;    /* bursts that would have been below zero */
 
+    struct ti_span whole, outside; /* what was counted, and what outside MPI */
+
     bool polling;        /* the last call but noted ones was a poll that said no */
     uint64_t since_poll; /* volume since it */
 
@@ -62,6 +69,14 @@ struct ti_state {
 };
 
 extern struct ti_state ti_state __attribute__((visibility("hidden")));
+
+/* record.c: the spans in ti_state begin, in MPI_Init, and end, once.  Both are of
+ * the thread that called MPI_Init, or of all threads where the counter sums up;
+ * nothing is taken out of them.  ti_span_known(): they have ended, which another
+ * thread cannot make them do. */
+void ti_span_begin(void);
+void ti_span_end(void);
+bool ti_span_known(void);
 
 /* recording.c: begin in MPI_Init, end once.  `start` is the monotonic clock
  * before MPI_Init, `provided` the thread level for the event, `level` the one

@@ -198,6 +198,12 @@ static ti_status see_rank(void *arg, int64_t rank, struct ti_walk *w, enum ti_ra
     if (why && why != TI_ERR_INPUT)
         return why;
     if (w) {
+        const char *mode = ti_reader_info(ti_walk_reader(w), "mode");
+
+        if (mode && strcmp(mode, "whole") == 0)
+            ti_problems_add(st->ps, rank, TI_NO_EVENT, NULL,
+                            "its trace is of mode whole: it has no calls but the first and the "
+                            "last, and is not to be replayed");
         take_volumes(st, ti_walk_reader(w));
         close_held(st, w, rank);
     }
