@@ -32,6 +32,13 @@
  * The sequence is a list of (varint run, varint symbol): `run` times the symbol
  * that followed last time after the present one, then `symbol`.  After the
  * list, predictions until the chunk's events are there.
+ *
+ * Payload of an XTR chunk: an extra value belongs to a burst, as the volume does,
+ * so each column of volumes in the EVT that follows has one of each kind beside it.
+ *
+ *   extras    varint extra columns of the trace, varint columns of volumes, then
+ *             for each of the latter in order, for each of the former varint bytes
+ *   data      of these columns of values, in order
  */
 #ifndef TI_COLUMNS_H
 #define TI_COLUMNS_H

@@ -398,7 +398,8 @@ static inline uint32_t ti_op_base(uint32_t op)
 #define TI_REDOP_ENUM(name, text) TI_REDOP_##name,
 enum ti_redop { TI_REDOPS(TI_REDOP_ENUM) TI_REDOP_COUNT };
 
-#define TI_VECS 2 /* vectors an event can have */
+#define TI_VECS       2  /* vectors an event can have */
+#define TI_EXTRAS_MAX 16 /* extra columns a trace can have */
 
 /* A list of integers that belongs to somebody else: `width` is 4 or 8 bytes. */
 struct ti_vec {
@@ -414,7 +415,12 @@ struct ti_event {
     uint32_t site;   /* call site: 0 unknown, else its string's number in the trace */
     int64_t arg[TI_F_COUNT];
     struct ti_vec vec[TI_VECS];
+    const uint64_t *extra; /* set by a reader that is asked for them (reader.h), else unused */
 };
+
+/* Extra columns with a meaning to our tools, by name; both in nanoseconds. */
+#define TI_EXTRA_BURST "burst_ns" /* how long the burst before the call was */
+#define TI_EXTRA_CALL  "call_ns"  /* how long the calls since the last event were */
 
 /* What the lists above say of an operation. */
 struct ti_op_info {
@@ -442,7 +448,8 @@ static inline int64_t ti_vec_at(const struct ti_vec *vec, int64_t i)
 
 /*
  * Hash of the canonical event stream: everything in the events but the call
- * sites, which differ between builds and languages of one program.  Start with
+ * sites, which differ between builds and languages of one program, and the extra
+ * values, which differ between runs.  Start with
  * TI_HASH_START, add events in order.  Two ranks' streams are equal, for all
  * practical purposes, when their hashes and event counts are.
  */

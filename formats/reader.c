@@ -77,6 +77,12 @@ struct ti_reader {
     uint8_t run_id[TI_RUN_ID_BYTES];
     struct pair *pair;
     int npairs;
+    char *extra_names; /* what extra[] points into */
+    struct {
+        const char *name, *unit;
+    } extra[TI_EXTRAS_MAX];
+    int nextras;
+    bool want_extras;
     struct strings sites, calls, files;
     struct ti_comm *comm; /* [index], member NULL if not there */
     uint32_t ncomms;
@@ -113,6 +119,14 @@ struct ti_reader {
     int64_t vec_room[TI_VECS];
     const struct column *vec_of[TI_VECS]; /* whose last vector is in vec_buf */
     struct long_vec used[TI_VECS];        /* long vectors of the event given last */
+
+    /* the XTR chunk for it, or, before that is met, for the next one */
+    uint8_t *xtr;
+    uint64_t xtr_first;
+    uint32_t xtr_events, xtr_bytes;
+    uint32_t first_vol;    /* number of the first column of volumes */
+    struct column *beside; /* extra columns of each of these; NULL: there are none */
+    uint64_t extra_values[TI_EXTRAS_MAX];
 };
 
 #define NO_SYMBOL UINT32_MAX
@@ -533,6 +547,10 @@ static void drop_chunk(struct ti_reader *r)
     free(r->sym);
     free(r->col);
     free(r->vol);
+    free(r->xtr);
+    free(r->beside);
+    r->xtr = NULL;
+    r->beside = NULL;
     r->raw = NULL;
     r->sym = NULL;
     r->col = NULL;
@@ -644,6 +662,7 @@ static bool load_volumes(struct ti_reader *r, const uint8_t **p, const uint8_t *
     r->vol = calloc(r->vol_slots, sizeof *r->vol);
     if (!r->vol)
         return false;
+    r->first_vol = r->ncols;
     for (; n; n--) {
         uint32_t slot;
 
@@ -673,20 +692,23 @@ static bool column_step(struct column *c)
     return true;
 }
 
-/* Tell the columns where their data is; it is all that is left. */
+/* Tell a column where its data is, at *p, and move that behind it. */
+static bool place_column(struct column *c, const uint8_t **p, const uint8_t *end)
+{
+    if (c->bytes > (uint64_t)(end - *p))
+        return false;
+    c->at = *p;
+    *p += c->bytes;
+    c->end = *p;
+    return true;
+}
+
+/* The same for all; their data is all that is left. */
 static bool place_columns(struct ti_reader *r, const uint8_t *p, const uint8_t *end)
 {
-    for (uint32_t i = 0; i < r->ncols; i++) {
-        struct column *c = &r->col[i];
-
-        if (c->bytes > (uint64_t)(end - p))
+    for (uint32_t i = 0; i < r->ncols; i++)
+        if (!place_column(&r->col[i], &p, end) || (i > 0 && !column_step(&r->col[i])))
             return false;
-        c->at = p;
-        p += c->bytes;
-        c->end = p;
-        if (i > 0 && !column_step(c))
-            return false;
-    }
     return p == end;
 }
 
@@ -718,6 +740,35 @@ static bool load_events(struct ti_reader *r, const struct chunk *c)
     r->seq = r->col[0].at;
     r->seq_end = r->col[0].end;
     return sequence_step(r);
+}
+
+/* The XTR chunk that was met, if any, for the events just loaded. */
+static bool load_extras(struct ti_reader *r, const struct chunk *c)
+{
+    const uint8_t *p = r->xtr, *end = p + r->xtr_bytes;
+    uint64_t extras, volumes, n, bytes;
+
+    if (!r->xtr)
+        return true;
+    if (r->xtr_first != c->first || r->xtr_events != c->events || !ti_get_varint(&p, end, &extras) ||
+        !ti_get_varint(&p, end, &volumes) || extras != (uint64_t)r->nextras ||
+        volumes != r->ncols - r->first_vol)
+        return false;
+    n = extras * volumes;
+    if (n > (uint64_t)(end - p)) /* the size of each takes a byte */
+        return false;
+    r->beside = calloc(n + 1, sizeof *r->beside);
+    if (!r->beside)
+        return false;
+    for (uint64_t i = 0; i < n; i++) {
+        if (!ti_get_varint(&p, end, &bytes) || bytes > TI_CHUNK_RAW_MAX)
+            return false;
+        r->beside[i].bytes = (uint32_t)bytes;
+    }
+    for (uint64_t i = 0; i < n; i++)
+        if (!place_column(&r->beside[i], &p, end) || !column_step(&r->beside[i]))
+            return false;
+    return p == end;
 }
 
 static inline bool column_next(struct column *c, uint64_t *out)
@@ -826,6 +877,18 @@ static bool next_vec(struct ti_reader *r, struct column *c, int which, struct ti
     return ok;
 }
 
+/* The extra values of an event whose volume is in column `vol`. */
+static bool decode_extras(struct ti_reader *r, uint32_t vol, struct ti_event *ev)
+{
+    struct column *c = &r->beside[(size_t)(vol - r->first_vol) * (size_t)r->nextras];
+
+    for (int i = 0; i < r->nextras; i++)
+        if (!column_next(&c[i], &r->extra_values[i]))
+            return false;
+    ev->extra = r->extra_values;
+    return true;
+}
+
 static bool decode_event(struct ti_reader *r, struct ti_event *ev)
 {
     const struct ti_op_info *op;
@@ -840,6 +903,9 @@ static bool decode_event(struct ti_reader *r, struct ti_event *ev)
     before = r->prev == NO_SYMBOL ? 0 : r->prev + 1;
     slot = volume_slot(r, before, number);
     if (!r->vol[slot].col || !column_next(&r->col[r->vol[slot].col], &ev->volume))
+        return false;
+    ev->extra = NULL;
+    if (r->beside && !decode_extras(r, r->vol[slot].col, ev))
         return false;
     ev->op = s->op;
     ev->site = s->site;
@@ -903,7 +969,7 @@ static ti_status take_chunk(struct ti_reader *r, const struct chunk *c, bool ski
     bool ok = true;
     ti_status st;
 
-    if (c->type > TI_CHUNK_IDX || c->type == TI_CHUNK_NONE || c->version != TI_CHUNK_VERSION) {
+    if (c->type > TI_CHUNK_XTR || c->type == TI_CHUNK_NONE || c->version != TI_CHUNK_VERSION) {
         if (c->flags & TI_CHUNK_OPTIONAL)
             return pass_unread(r, c, err);
         ti_err_set(err, TI_ERR_INPUT,
@@ -920,6 +986,8 @@ static ti_status take_chunk(struct ti_reader *r, const struct chunk *c, bool ski
             r->events += c->events;
         return st;
     }
+    if (c->type == TI_CHUNK_XTR && (skip || !r->want_extras))
+        return pass_unread(r, c, err);
     st = read_payload(r, c, &raw, err);
     if (st)
         return st;
@@ -927,6 +995,15 @@ static ti_status take_chunk(struct ti_reader *r, const struct chunk *c, bool ski
     case TI_CHUNK_INF:
         ok = take_pairs(r, raw, raw + c->raw);
         break;
+    case TI_CHUNK_XTR:
+        ok = !r->xtr;
+        if (!ok)
+            break;
+        r->xtr = raw;
+        r->xtr_first = c->first;
+        r->xtr_events = c->events;
+        r->xtr_bytes = c->raw;
+        return TI_OK;
     case TI_CHUNK_STR:
         ok = take_strings(r, raw, raw + c->raw);
         break;
@@ -990,6 +1067,10 @@ static ti_status advance(struct ti_reader *r, bool skip, struct ti_err *err)
                 return st;
             if (!load_events(r, &c))
                 return damaged(r, r->chunk_at, err, "a chunk of events is malformed");
+            if (!load_extras(r, &c))
+                return damaged(r, r->chunk_at, err,
+                               "the extra values before a chunk of events are not its own, or "
+                               "malformed");
             return TI_OK;
         }
         st = take_chunk(r, &c, skip, err);
@@ -1069,6 +1150,7 @@ ti_status ti_reader_verify(struct ti_reader *r, uint64_t *events, struct ti_err 
     struct ti_event ev;
     int more;
 
+    ti_reader_want_extras(r);
     while ((more = ti_reader_next(r, &ev, err)) > 0) {
         own.volume += ev.volume;
         own.events++;
@@ -1085,6 +1167,34 @@ ti_status ti_reader_verify(struct ti_reader *r, uint64_t *events, struct ti_err 
 }
 
 /* -------------------------------------------------------- open and close -- */
+
+/* Metadata "extra": NAME:UNIT, separated by blanks.  With more of them than there
+ * can be, none is known. */
+static bool name_extras(struct ti_reader *r)
+{
+    const char *list = ti_reader_info(r, "extra");
+    char *rest = NULL, *word;
+
+    if (!list)
+        return true;
+    r->extra_names = strdup(list);
+    if (!r->extra_names)
+        return false;
+    for (word = strtok_r(r->extra_names, " ", &rest); word; word = strtok_r(NULL, " ", &rest)) {
+        char *colon = strrchr(word, ':');
+
+        if (r->nextras == TI_EXTRAS_MAX) {
+            r->nextras = 0;
+            break;
+        }
+        if (colon)
+            *colon = '\0';
+        r->extra[r->nextras].name = word;
+        r->extra[r->nextras].unit = colon ? colon + 1 : "";
+        r->nextras++;
+    }
+    return true;
+}
 
 ti_status ti_reader_open_at(int fd, int64_t offset, int64_t bytes, const char *name,
                             struct ti_reader **out, struct ti_err *err)
@@ -1111,6 +1221,8 @@ ti_status ti_reader_open_at(int fd, int64_t offset, int64_t bytes, const char *n
         st = take_chunk(r, &c, false, err);
     if (!st && r->at_end) /* so short that not even its rank is known */
         st = ti_err_set(err, TI_ERR_INPUT, "'%s' was cut off before its first chunk", name);
+    if (!st && !name_extras(r))
+        st = no_memory(r, err);
     if (st) {
         ti_reader_close(r);
         return st;
@@ -1169,6 +1281,7 @@ void ti_reader_close(struct ti_reader *r)
     for (int i = 0; i < TI_VECS; i++)
         free(r->vec_buf[i]);
     free(r->pair);
+    free(r->extra_names);
     free(r->comm);
     free(r->window);
     free(r->vec);
@@ -1210,6 +1323,34 @@ bool ti_reader_info_at(const struct ti_reader *r, int i, const char **key, const
     *key = r->pair[i].key;
     *value = r->pair[i].value;
     return true;
+}
+
+int ti_reader_extras(const struct ti_reader *r)
+{
+    return r->nextras;
+}
+
+const char *ti_reader_extra_name(const struct ti_reader *r, int i)
+{
+    return r->extra[i].name;
+}
+
+const char *ti_reader_extra_unit(const struct ti_reader *r, int i)
+{
+    return r->extra[i].unit;
+}
+
+int ti_reader_extra(const struct ti_reader *r, const char *name)
+{
+    for (int i = 0; i < r->nextras; i++)
+        if (strcmp(r->extra[i].name, name) == 0)
+            return i;
+    return -1;
+}
+
+void ti_reader_want_extras(struct ti_reader *r)
+{
+    r->want_extras = true;
 }
 
 enum ti_end ti_reader_end(const struct ti_reader *r)

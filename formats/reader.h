@@ -54,6 +54,21 @@ const char *ti_reader_info(const struct ti_reader *r, const char *key);
 bool ti_reader_info_at(const struct ti_reader *r, int i, const char **key, const char **value);
 
 /*
+ * Extra columns (formats/trace.h), as the metadata names them: their number, 0 if
+ * there are none; name and unit of column `i` below that; and the column of that
+ * name, -1 if there is none.
+ */
+int ti_reader_extras(const struct ti_reader *r);
+const char *ti_reader_extra_name(const struct ti_reader *r, int i);
+const char *ti_reader_extra_unit(const struct ti_reader *r, int i);
+int ti_reader_extra(const struct ti_reader *r, const char *name);
+
+/* Read them too, to be called before the first event: ev->extra then has the
+ * event's values until the next call, NULL where the trace has none for it.  Who
+ * does not ask is not told of damage there either. */
+void ti_reader_want_extras(struct ti_reader *r);
+
+/*
  * The next event: 1 and *ev filled, 0 at the end, -1 on damage (err says where;
  * the events given so far are sound).  ev->vec points into the reader until the
  * next call.  Fields that are not in ev->mask are not set.
@@ -79,7 +94,7 @@ const struct ti_comm *ti_reader_comm(const struct ti_reader *r, int64_t index);
 
 /*
  * Read it all and check it: CRCs, structure, TOT against a sum and hash of its
- * own, IDX.  Leaves the reader at the end.  *events is what was sound.
+ * own, IDX, extra columns.  Leaves the reader at the end.  *events is what was sound.
  */
 ti_status ti_reader_verify(struct ti_reader *r, uint64_t *events, struct ti_err *err);
 

@@ -29,12 +29,19 @@
  *        intercommunicator, varint size and members of the other group follow
  *   VEC  one long vector: varint number, varint length, zigzag differences
  *   EVT  events, see columns.h
+ *   XTR  extra values of the events of the EVT that follows, whose first event
+ *        and number of events its header has too; see columns.h
  *   TOT  volume u64, events u64, hash u64 (formats/event.h), state u8
  *        (enum ti_end), then metadata as in INF
  *   IDX  varint number of chunks before it, varint bytes of the file before
  *        it, CRC32C u32 over the two CRCs of every chunk before it in order
  *
  * TPL, SLT, COL and RNK are reserved for the folded encoding.
+ *
+ * Extra columns are values beside the volumes: durations, further counters.  They
+ * belong to one run and not to what the program does, so that hash, totals and
+ * comparisons leave them out, and XTR is optional.  Metadata "extra" names them
+ * in order: NAME:UNIT, separated by blanks; a name may have colons.
  *
  * Metadata keys are listed in man/tiara-trace.5.
  */
@@ -56,7 +63,7 @@
 /* clang-format off */
 #define TI_CHUNKS(X)                                                      \
     X(INF, 1) X(STR, 2) X(COM, 3) X(VEC, 4) X(EVT, 5) X(TOT, 6) X(IDX, 7) \
-    X(TPL, 16) X(SLT, 17) X(COL, 18) X(RNK, 19)
+    X(XTR, 8) X(TPL, 16) X(SLT, 17) X(COL, 18) X(RNK, 19)
 /* clang-format on */
 
 /* Kinds of strings; the values are what stands in the file. */

@@ -98,6 +98,8 @@ struct ti_writer {
 
     /* the columns */
     uint16_t nsyms, ncols, nblocks, prev;
+    uint16_t extras;                /* columns behind each one of volumes */
+    uint16_t most_cols, most_blocks; /* with which there surely is room for another event */
     bool crowded; /* may have no room for another event */
     uint16_t sym_slot[SYM_SLOTS], vol_slot[VOL_SLOTS];
     struct symbol sym[SYMS];
@@ -122,7 +124,9 @@ struct ti_writer {
 
 _Static_assert(TI_STRING_BYTES + 2 * TI_VARINT_MAX + 1 <= PENDING_BYTES, "a string must fit");
 _Static_assert(sizeof(struct ti_writer) <= TI_WRITER_BYTES, "the writer outgrew its cap");
-_Static_assert(TI_VEC_INLINE *VALUE_BYTES *TI_VECS / BLOCK_DATA + EVENT_BLOCKS + TI_VECS < BLOCKS,
+_Static_assert(TI_VEC_INLINE *VALUE_BYTES *TI_VECS / BLOCK_DATA + EVENT_BLOCKS + TI_VECS +
+                       2 * TI_EXTRAS_MAX <
+                   BLOCKS,
                "an event must fit an empty chunk");
 _Static_assert(SYMS < SYM_SLOTS && COLS < VOL_SLOTS, "hash tables must not fill up");
 
@@ -257,7 +261,8 @@ static void chunk_put_text(struct ti_writer *w, const char *text)
 /* The header goes in last: until then the chunk does not exist. */
 static void chunk_end(struct ti_writer *w, uint64_t first, uint32_t events)
 {
-    uint8_t header[TI_CHUNK_BYTES] = {w->type, 0, TI_CHUNK_VERSION, w->codec};
+    uint8_t flags = w->type == TI_CHUNK_XTR ? TI_CHUNK_OPTIONAL : 0;
+    uint8_t header[TI_CHUNK_BYTES] = {w->type, flags, TI_CHUNK_VERSION, w->codec};
     uint8_t crc[TI_CRC_BYTES];
     uint64_t stored;
 
@@ -303,7 +308,7 @@ static void columns_reset(struct ti_writer *w)
 static void look_for_room(struct ti_writer *w)
 {
     w->crowded =
-        w->nsyms == SYMS || w->ncols + EVENT_COLS > COLS || w->nblocks + EVENT_BLOCKS > BLOCKS;
+        w->nsyms == SYMS || w->ncols > w->most_cols || w->nblocks > w->most_blocks;
 }
 
 static struct column *column_new(struct ti_writer *w)
@@ -407,13 +412,40 @@ static void comms_write(struct ti_writer *w)
     comms_close(w);
 }
 
+static int count_volumes(const struct ti_writer *w)
+{
+    int volumes = 0;
+
+    for (const struct column *c = w->col; c < w->col + w->ncols; c++)
+        volumes += c->is_volume;
+    return volumes;
+}
+
+static void extras_write(struct ti_writer *w)
+{
+    const struct column *end = w->col + w->ncols, *c;
+
+    if (!w->extras)
+        return;
+    chunk_begin(w, TI_CHUNK_XTR, TI_CODEC_ZLIB);
+    chunk_put_varint(w, w->extras);
+    chunk_put_varint(w, (uint64_t)count_volumes(w));
+    for (c = w->col; c < end; c++)
+        for (int k = 1; c->is_volume && k <= w->extras; k++)
+            chunk_put_varint(w, column_bytes(&c[k]));
+    for (c = w->col; c < end; c++)
+        for (int k = 1; c->is_volume && k <= w->extras; k++)
+            put_column(w, &c[k]);
+    chunk_end(w, w->chunk_first, w->chunk_events);
+}
+
 static void columns_write(struct ti_writer *w)
 {
     const struct column *end = w->col + w->ncols, *c;
-    int volumes = 0;
 
     strings_write(w);
     comms_write(w);
+    extras_write(w);
     chunk_begin(w, TI_CHUNK_EVT, TI_CODEC_ZLIB);
     chunk_put_varint(w, column_bytes(&w->col[0]));
     chunk_put_varint(w, w->nsyms);
@@ -425,9 +457,7 @@ static void columns_write(struct ti_writer *w)
         for (int i = 0; i < s->ncols; i++)
             chunk_put_varint(w, column_bytes(&w->col[s->col + i]));
     }
-    for (c = w->col; c < end; c++)
-        volumes += c->is_volume;
-    chunk_put_varint(w, (uint64_t)volumes);
+    chunk_put_varint(w, (uint64_t)count_volumes(w));
     for (c = w->col; c < end; c++) {
         if (!c->is_volume)
             continue;
@@ -576,6 +606,8 @@ static struct column *volume_column(struct ti_writer *w, uint16_t prev, uint16_t
         c->is_volume = true;
         c->before = before;
         c->symbol = symbol;
+        for (int k = 0; k < w->extras; k++)
+            column_new(w);
     }
     s->vol_prev = prev;
     s->vol_col = w->vol_slot[slot];
@@ -667,12 +699,12 @@ static void put_vec(struct ti_writer *w, struct column *c, const struct ti_vec *
 
 static bool has_room_for_vecs(const struct ti_writer *w, const struct ti_event *ev)
 {
-    int64_t blocks = EVENT_BLOCKS;
+    int64_t blocks = 0;
 
     for (int v = 0; v < TI_VECS; v++)
         if (ev->vec[v].len && ev->vec[v].len <= TI_VEC_INLINE)
             blocks += ev->vec[v].len * VALUE_BYTES / BLOCK_DATA + 1;
-    return w->nblocks + blocks <= BLOCKS;
+    return w->nblocks + blocks <= w->most_blocks;
 }
 
 /* Whether the columns surely have room for this event. */
@@ -700,16 +732,14 @@ static inline uint64_t put_fields(struct ti_writer *w, const struct ti_event *ev
     return hash;
 }
 
-ti_status ti_writer_event(struct ti_writer *w, const struct ti_event *ev)
+static inline __attribute__((always_inline)) void put_event(struct ti_writer *w,
+                                                            const struct ti_event *ev)
 {
     uint32_t kinds;
     struct column *c;
     uint64_t hash;
     uint16_t s;
 
-    if (w->failed)
-        return w->failed;
-    w->busy = 1;
     if (!has_room(w, ev))
         flush(w);
     kinds = event_kinds(ev);
@@ -739,8 +769,39 @@ ti_status ti_writer_event(struct ti_writer *w, const struct ti_event *ev)
     w->chunk_events++;
     w->events++;
     w->volume += ev->volume;
+}
+
+ti_status ti_writer_event(struct ti_writer *w, const struct ti_event *ev)
+{
+    if (w->failed)
+        return w->failed;
+    w->busy = 1;
+    put_event(w, ev);
     w->busy = 0;
     return w->failed;
+}
+
+ti_status ti_writer_event_extra(struct ti_writer *w, const struct ti_event *ev,
+                                const uint64_t *extra)
+{
+    struct column *c;
+
+    if (w->failed)
+        return w->failed;
+    w->busy = 1;
+    put_event(w, ev);
+    c = &w->col[w->sym[w->prev].vol_col];
+    for (int k = 0; k < w->extras; k++)
+        column_value(w, ++c, extra[k]);
+    w->busy = 0;
+    return w->failed;
+}
+
+void ti_writer_extras(struct ti_writer *w, int n)
+{
+    w->extras = (uint16_t)n;
+    w->most_cols = (uint16_t)(COLS - EVENT_COLS - n);
+    w->most_blocks = (uint16_t)(BLOCKS - EVENT_BLOCKS - 2 * n);
 }
 
 /* ---------------------------------------------------- everything else ---- */
@@ -791,6 +852,7 @@ ti_status ti_writer_open(const char *path, uint32_t rank, uint32_t nranks,
     w->rank = rank;
     w->hash = TI_HASH_START;
     w->chunk_limit = TI_CHUNK_EVENTS_FIRST;
+    ti_writer_extras(w, 0);
     columns_reset(w);
     memcpy(header, TI_MAGIC, TI_MAGIC_BYTES);
     ti_put_u16(header + 8, TI_MAJOR);

@@ -65,6 +65,13 @@ void ti_writer_comm(struct ti_writer *w, uint32_t index, char kind, int64_t rank
  * TI_OK: see ti_writer_error(). */
 ti_status ti_writer_event(struct ti_writer *w, const struct ti_event *ev);
 
+/* From now on each event has `n` extra values (up to TI_EXTRAS_MAX), in the order of
+ * metadata "extra".  To be called before the first event; afterwards events are
+ * appended by ti_writer_event_extra() only. */
+void ti_writer_extras(struct ti_writer *w, int n);
+ti_status ti_writer_event_extra(struct ti_writer *w, const struct ti_event *ev,
+                                const uint64_t *extra);
+
 /* Compress and write what is buffered. */
 void ti_writer_flush(struct ti_writer *w);
 

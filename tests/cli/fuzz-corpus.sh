@@ -47,6 +47,7 @@ trace/every-operation events 211
 trace/every-optional-field events 211
 trace/every-root-self events 211
 trace/long-vectors events 3
+trace/extra-columns events 200
 trace/loop events 1,200
 bundle/sound bundle of 3 ranks
 bombs/communicators at byte 356: a chunk's content is malformed

@@ -143,6 +143,10 @@ static void questions(const struct ti_reader *r)
             must(comm->member[k] >= 0 && comm->member[k] < (int64_t)ti_reader_nranks(r),
                  "a member is no rank");
     }
+    for (int i = 0; i < ti_reader_extras(r); i++) {
+        look(ti_reader_extra_unit(r, i));
+        must(ti_reader_extra(r, ti_reader_extra_name(r, i)) <= i, "an extra column is not found");
+    }
     look(ti_end_text(ti_reader_end(r)));
     sink += ti_reader_totals(r, &totals);
     sink += ti_reader_run_id(r)[TI_RUN_ID_BYTES - 1];
@@ -165,6 +169,8 @@ static void check_event(const struct ti_reader *r, const struct ti_event *ev)
     must(!ev->site || ti_reader_string(r, TI_STRING_SITE, ev->site), "a call site is missing");
     for (int v = 0; v < TI_VECS; v++)
         must(ev->vec[v].len >= 0 && (op->vec[v][0] || ev->vec[v].len == 0), "a vector is wrong");
+    for (int i = 0; ev->extra && i < ti_reader_extras(r); i++)
+        sink += ev->extra[i];
     if (ev->mask & TI_M_PEER)
         sink += (uint64_t)ti_reader_world(r, ev->arg[TI_F_COMM], ev->arg[TI_F_PEER]);
 }
@@ -195,11 +201,11 @@ void ti_fuzz_read_all(struct ti_reader *r)
 
 void ti_fuzz_read(int fd, int64_t offset, int64_t bytes)
 {
-    struct outcome all = {0}, part;
+    struct outcome all = {0}, part, plain;
     uint64_t verified = 0;
     struct ti_err err;
 
-    for (int way = 0; way < 4; way++) {
+    for (int way = 0; way < 5; way++) {
         struct ti_reader *r;
         ti_status st = ti_reader_open_at(fd, offset, bytes, "fuzz", &r, &err);
 
@@ -210,6 +216,7 @@ void ti_fuzz_read(int fd, int64_t offset, int64_t bytes)
         questions(r);
         switch (way) {
         case 0:
+            ti_reader_want_extras(r);
             all = read_events(r, UINT64_MAX);
             must(all.events == ti_reader_events(r), "events given and counted differ");
             break;
@@ -226,6 +233,12 @@ void ti_fuzz_read(int fd, int64_t offset, int64_t bytes)
             if (all.last == 0)
                 must(part.last > 0 && st == TI_OK && ti_reader_events(r) == all.events,
                      "skipping from the middle leads elsewhere");
+            break;
+        case 3:
+            plain = read_events(r, UINT64_MAX);
+            must(plain.events >= all.events, "extra values hide events");
+            must(all.last < 0 || (plain.last == 0 && plain.hash == all.hash),
+                 "without extra values there are other events");
             break;
         default:
             st = ti_reader_verify(r, &verified, &err);

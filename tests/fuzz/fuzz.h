@@ -23,6 +23,7 @@ int ti_fuzz_file(const uint8_t *data, size_t bytes);
 void ti_fuzz_repair(uint8_t *trace, size_t bytes);
 
 /* Read a trace to its end, every byte that the reader gives: event by event,
+ * with extra values and without,
  * skipping, half and half, and verifying.  Aborts where these disagree. */
 void ti_fuzz_read(int fd, int64_t offset, int64_t bytes);
 

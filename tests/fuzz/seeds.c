@@ -25,7 +25,9 @@
 enum { NP = 4, MANY = 256, LONG = TI_VEC_INLINE + 20 };
 
 static const uint8_t run_id[TI_RUN_ID_BYTES] = "fuzz fuzz fuzz!";
-static const char *const info[] = {"rank", "1", "counter", "papi", "unit", "instructions"};
+static const char *const info[] = {"rank",         "1",     "counter", "papi", "unit",
+                                   "instructions", "extra", "burst_ns:ns call_ns:ns A::B:events"};
+static int extras; /* columns: 3, or none */
 static const char *dir;
 
 static void check(int ok, const char *what)
@@ -96,7 +98,8 @@ static struct ti_writer *start(uint32_t nranks)
 
     unlink(path);
     check(ti_writer_open(path, 1, nranks, run_id, &w, &err) == TI_OK, err.text);
-    ti_writer_info(w, info, 3);
+    ti_writer_info(w, info, extras ? 4 : 3);
+    ti_writer_extras(w, extras);
     ti_writer_comm(w, 0, TI_KIND_WORLD, 1, nranks, NULL, 0, NULL);
     ti_writer_comm(w, 1, TI_KIND_SELF, 0, 1, self, 0, NULL);
     ti_writer_comm(w, 2, TI_KIND_SPLIT, 1, 2, odd, 0, NULL);
@@ -143,7 +146,10 @@ static void event(struct ti_writer *w, uint32_t op, int turn, int64_t vec_len)
         if (of->vec[v][0])
             ev.vec[v] = (struct ti_vec){data, 8, vec_len};
     }
-    ti_writer_event(w, &ev);
+    if (extras)
+        ti_writer_event_extra(w, &ev, (const uint64_t[]){(uint64_t)(turn * turn), 0, op});
+    else
+        ti_writer_event(w, &ev);
 }
 
 /* A turn is one way to fill the fields: numbers, or one of the special values. */
@@ -166,6 +172,23 @@ static void loop(void)
         event(w, TI_OP_WAIT, turn / 100, 0);
     }
     finish(w, "loop");
+}
+
+/* Two chunks, each with its extra values before it. */
+static void extra_columns(void)
+{
+    struct ti_writer *w;
+
+    extras = 3;
+    w = start(NP);
+    for (int turn = 0; turn < 100; turn++) {
+        event(w, TI_OP_SEND, turn % 2, 0);
+        event(w, TI_OP_ALLREDUCE, 0, 0);
+        if (turn == 70)
+            ti_writer_flush(w);
+    }
+    finish(w, "extra-columns");
+    extras = 0;
 }
 
 /* Each a chunk of its own, before or between those of events. */
@@ -280,6 +303,7 @@ int main(int argc, char **argv)
     every_operation(2, "every-null");
     every_operation(3, "every-root-self");
     loop();
+    extra_columns();
     long_vectors();
     communicators();
     finish(start(NP), "empty");

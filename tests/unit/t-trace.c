@@ -14,6 +14,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/crc32c.h"
+#include "formats/columns.h"
 #include "formats/reader.h"
 #include "formats/writer.h"
 
@@ -38,6 +40,14 @@ struct log {
 
 static const char *const info[] = {"rank", "3", "host", "here"};
 
+/* Logs are written, and traces read, with this many extra columns. */
+static int extras;
+static const char *const extra_names[TI_EXTRAS_MAX] = {
+    "burst_ns:ns", "call_ns:ns", "perf::PAGE-FAULTS:events", "sde:::lib::NAME:of:it:events",
+    "e:u",         "f:u",        "g:u",                      "bare",
+    "i:u",         "j:u",        "k:u",                      "l:u",
+    "m:u",         "n:u",        "o:u",                      "p:u"};
+
 static void random_event(struct ti_event *ev, int variety)
 {
     const struct ti_op_info *op;
@@ -57,6 +67,13 @@ static void random_event(struct ti_event *ev, int variety)
         ev->arg[TI_F_TAG] = TI_ANY;
     if (ev->mask & TI_M_COLOR && rnd(2))
         ev->arg[TI_F_COLOR] = TI_NULL;
+    if (extras) {
+        uint64_t *values = malloc(TI_EXTRAS_MAX * sizeof *values);
+
+        for (int k = 0; k < TI_EXTRAS_MAX; k++)
+            values[k] = k % 3 == 2 ? 7 : rnd(30) ? rnd(50000) : rng;
+        ev->extra = values;
+    }
     for (int v = 0; v < TI_VECS; v++) {
         int64_t len = rnd(4) ? (int64_t)rnd(10) : (int64_t)rnd(longest);
         int32_t *data;
@@ -81,10 +98,34 @@ static struct log make_log(int n, int variety)
 
 static void free_log(struct log *log)
 {
-    for (int i = 0; i < log->n; i++)
+    for (int i = 0; i < log->n; i++) {
         for (int v = 0; v < TI_VECS; v++)
             free((void *)(uintptr_t)log->ev[i].vec[v].data);
+        free((void *)(uintptr_t)log->ev[i].extra);
+    }
     free(log->ev);
+}
+
+static void begin_log(struct ti_writer *w)
+{
+    const char *pairs[6] = {info[0], info[1], info[2], info[3], "extra"};
+    char names[512] = "";
+
+    for (int k = 0; k < extras; k++)
+        snprintf(names + strlen(names), sizeof names - strlen(names), "%s%s", k ? " " : "",
+                 extra_names[k]);
+    pairs[5] = names;
+    ti_writer_info(w, pairs, extras ? 3 : 2);
+    if (extras)
+        ti_writer_extras(w, extras);
+}
+
+static void put_event(struct ti_writer *w, const struct ti_event *ev)
+{
+    if (extras)
+        ti_writer_event_extra(w, ev, ev->extra);
+    else
+        ti_writer_event(w, ev);
 }
 
 static void write_log(const struct log *log)
@@ -96,7 +137,7 @@ static void write_log(const struct log *log)
 
     unlink(path);
     assert_int_equal(ti_writer_open(path, 3, 8, run_id, &w, &err), TI_OK);
-    ti_writer_info(w, info, 2);
+    begin_log(w);
     ti_writer_comm(w, 0, 'w', 3, 8, world, 0, NULL);
     for (int i = 0; i < log->n; i++) {
         if (i < 3)
@@ -106,7 +147,7 @@ static void write_log(const struct log *log)
             ti_writer_comm(w, 1, 'p', 1, 4, odd, 0, NULL);
         if (log->ev[i].site > (uint32_t)(i < 3 ? i + 1 : 3))
             log->ev[i].site = 0;
-        ti_writer_event(w, &log->ev[i]);
+        put_event(w, &log->ev[i]);
     }
     assert_int_equal(ti_writer_events(w), log->n);
     assert_int_equal(ti_writer_close(w, TI_END_COMPLETE, end, 1, &err), TI_OK);
@@ -126,6 +167,13 @@ static void assert_same(const struct ti_event *a, const struct ti_event *b)
         for (int64_t i = 0; i < a->vec[v].len; i++)
             assert_true(ti_vec_at(&a->vec[v], i) == ti_vec_at(&b->vec[v], i));
     }
+}
+
+static void assert_same_extras(const struct ti_event *a, const struct ti_event *b)
+{
+    assert_true(!extras == !b->extra);
+    for (int k = 0; k < extras; k++)
+        assert_true(a->extra[k] == b->extra[k]);
 }
 
 static void roundtrip(int n, int variety)
@@ -323,8 +371,10 @@ static int sound_events(const char *data, size_t bytes, const struct log *log, b
         assert_true(err.text[0]);
         return 0;
     }
+    ti_reader_want_extras(r);
     while ((more = ti_reader_next(r, &ev, &err)) > 0) {
         assert_true(n < log->n);
+        assert_same_extras(&log->ev[n], &ev);
         assert_same(&log->ev[n++], &ev);
     }
     *failed = more < 0;
@@ -333,16 +383,15 @@ static int sound_events(const char *data, size_t bytes, const struct log *log, b
     return n;
 }
 
-static void test_cut_everywhere(void **state)
+static void cut_everywhere(int events)
 {
     struct log log;
     size_t bytes;
     char *data;
     int last = 0;
 
-    (void)state;
     longest = 20;
-    log = make_log(150, 3);
+    log = make_log(events, 3);
     write_log(&log);
     data = slurp(&bytes);
     for (size_t cut = 0; cut < bytes; cut++) {
@@ -360,15 +409,23 @@ static void test_cut_everywhere(void **state)
     free_log(&log);
 }
 
-static void test_flip_everywhere(void **state)
+static void test_cut_everywhere(void **state)
+{
+    (void)state;
+    cut_everywhere(150);
+    extras = 3;
+    cut_everywhere(40);
+    extras = 0;
+}
+
+static void flip_everywhere(int events)
 {
     struct log log;
     size_t bytes;
     char *data;
 
-    (void)state;
     longest = 20;
-    log = make_log(150, 3);
+    log = make_log(events, 3);
     write_log(&log);
     data = slurp(&bytes);
     for (size_t at = 0; at < bytes; at++) {
@@ -382,6 +439,315 @@ static void test_flip_everywhere(void **state)
     }
     free(data);
     free_log(&log);
+}
+
+static void test_flip_everywhere(void **state)
+{
+    (void)state;
+    flip_everywhere(150);
+    extras = 3;
+    flip_everywhere(40);
+    extras = 0;
+}
+
+/* Read the file: the log with its extra values, or without, where `has` says. */
+static void read_extras(const struct log *log, bool want, bool (*has)(int event))
+{
+    struct ti_totals totals;
+    struct ti_reader *r;
+    struct ti_event ev;
+    struct ti_err err;
+    uint64_t events, hash = TI_HASH_START;
+
+    assert_int_equal(ti_reader_open(path, &r, &err), TI_OK);
+    if (want)
+        ti_reader_want_extras(r);
+    for (int i = 0; i < log->n; i++) {
+        assert_int_equal(ti_reader_next(r, &ev, &err), 1);
+        assert_same(&log->ev[i], &ev);
+        if (want && has(i))
+            assert_same_extras(&log->ev[i], &ev);
+        else
+            assert_null(ev.extra);
+        hash = ti_hash_event(hash, &log->ev[i]);
+    }
+    assert_int_equal(ti_reader_next(r, &ev, &err), 0);
+    assert_true(ti_reader_totals(r, &totals));
+    assert_true(totals.hash == hash);
+    ti_reader_close(r);
+    assert_int_equal(ti_reader_open(path, &r, &err), TI_OK);
+    assert_int_equal(ti_reader_verify(r, &events, &err), TI_OK);
+    ti_reader_close(r);
+}
+
+static bool always(int event)
+{
+    (void)event;
+    return true;
+}
+
+static void test_extras_roundtrip(void **state)
+{
+    static const int numbers[] = {1, 2, 10, TI_EXTRAS_MAX};
+
+    (void)state;
+    longest = 3 * TI_VEC_INLINE;
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        struct log log;
+
+        extras = numbers[i];
+        log = make_log(6000, i % 2 ? 3 : 1 << 30);
+        write_log(&log);
+        read_extras(&log, true, always);
+        read_extras(&log, false, always);
+        free_log(&log);
+    }
+    extras = 0;
+}
+
+/* What the metadata calls them; a column without a unit, and too many. */
+static void test_extras_names(void **state)
+{
+    char many[256] = "";
+    const char *pairs[] = {"rank", "3", "extra", "a::b:ns bare  c: :d"};
+    struct ti_writer *w;
+    struct ti_reader *r;
+    struct ti_err err;
+
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        unlink(path);
+        assert_int_equal(ti_writer_open(path, 3, 8, run_id, &w, &err), TI_OK);
+        ti_writer_info(w, pairs, i == 2 ? 1 : 2);
+        assert_int_equal(ti_writer_close(w, TI_END_COMPLETE, NULL, 0, &err), TI_OK);
+        assert_int_equal(ti_reader_open(path, &r, &err), TI_OK);
+        assert_int_equal(ti_reader_extras(r), i == 0 ? 4 : 0);
+        if (i == 0) {
+            assert_string_equal(ti_reader_extra_name(r, 0), "a::b");
+            assert_string_equal(ti_reader_extra_unit(r, 0), "ns");
+            assert_string_equal(ti_reader_extra_name(r, 1), "bare");
+            assert_string_equal(ti_reader_extra_unit(r, 1), "");
+            assert_int_equal(ti_reader_extra(r, "c"), 2);
+            assert_int_equal(ti_reader_extra(r, ""), 3);
+            assert_int_equal(ti_reader_extra(r, TI_EXTRA_BURST), -1);
+        }
+        ti_reader_close(r);
+        for (int k = 0; k <= TI_EXTRAS_MAX; k++)
+            strcat(many, "x:u ");
+        pairs[3] = many;
+    }
+}
+
+/* Chunks of the file: where they are. */
+static int find_chunks(const uint8_t *data, size_t bytes, size_t *at, int most)
+{
+    size_t next = TI_HEADER_BYTES;
+    int n = 0;
+
+    while (bytes - next > TI_CHUNK_BYTES && n < most) {
+        at[n++] = next;
+        next += TI_CHUNK_BYTES + ti_get_u32(data + next + 24) + TI_CRC_BYTES;
+    }
+    return n;
+}
+
+static size_t chunk_bytes(const uint8_t *chunk)
+{
+    return TI_CHUNK_BYTES + ti_get_u32(chunk + 24) + TI_CRC_BYTES;
+}
+
+/* Copy a trace, each of its chunks as `edit` says: what it leaves of `chunk`, whose
+ * stored length is to be right; false to leave it out.  Checksums
+ * and index are made anew. */
+static void rewrite(bool (*edit)(int nth, uint8_t *chunk))
+{
+    size_t bytes, at[64], n = TI_HEADER_BYTES;
+    uint8_t *in = (uint8_t *)slurp(&bytes), *out = malloc(2 * bytes + 8192);
+    int chunks = find_chunks(in, bytes, at, 64), kept = 0, extra = 0;
+    uint32_t all = 0;
+    FILE *f;
+
+    memcpy(out, in, n);
+    for (int i = 0; i < chunks; i++) {
+        uint8_t *c = out + n;
+
+        memcpy(c, in + at[i], chunk_bytes(in + at[i]));
+        if (c[0] == TI_CHUNK_XTR && !edit(extra++, c))
+            continue;
+        if (c[0] == TI_CHUNK_IDX) {
+            uint8_t *p = c + TI_CHUNK_BYTES;
+
+            p += ti_put_varint(p, (uint64_t)kept);
+            p += ti_put_varint(p, n);
+            ti_put_u32(p, all);
+            ti_put_u32(c + 24, (uint32_t)(p + 4 - c - TI_CHUNK_BYTES));
+            ti_put_u32(c + 20, ti_get_u32(c + 24));
+        }
+        ti_put_u32(c + 28, ti_crc32c(0, c, 28));
+        ti_put_u32(c + chunk_bytes(c) - 4,
+                   ti_crc32c(0, c + TI_CHUNK_BYTES, ti_get_u32(c + 24)));
+        all = ti_crc32c(all, c + 28, 4);
+        all = ti_crc32c(all, c + chunk_bytes(c) - 4, 4);
+        n += chunk_bytes(c);
+        kept++;
+    }
+    memcpy(out + n, TI_MAGIC_END, TI_MAGIC_BYTES);
+    f = fopen(path, "wb");
+    assert_int_equal(fwrite(out, 1, n + TI_MAGIC_BYTES, f), n + TI_MAGIC_BYTES);
+    fclose(f);
+    free(in);
+    free(out);
+}
+
+static int dropped; /* the XTR chunk that drop_one() leaves out */
+static bool drop_one(int nth, uint8_t *chunk)
+{
+    (void)chunk;
+    return nth != dropped;
+}
+
+static bool not_in_second(int event)
+{
+    return event < TI_CHUNK_EVENTS_FIRST || event >= 5 * TI_CHUNK_EVENTS_FIRST;
+}
+
+/* Events whose XTR chunk is not there have no extra values; the others do. */
+static void test_extras_missing(void **state)
+{
+    struct log log;
+
+    (void)state;
+    extras = 2;
+    longest = 4;
+    log = make_log(3000, 2);
+    for (int i = 0; i < log.n; i++) { /* few symbols, so that chunks end by number */
+        log.ev[i].op = TI_OP_BARRIER;
+        log.ev[i].mask = TI_M_COMM;
+        log.ev[i].arg[TI_F_COMM] = 0;
+        for (int v = 0; v < TI_VECS; v++)
+            log.ev[i].vec[v].len = 0;
+        for (int k = 0; k < extras; k++)
+            ((uint64_t *)(uintptr_t)log.ev[i].extra)[k] %= 3;
+    }
+    write_log(&log);
+    read_extras(&log, true, always);
+    dropped = 1;
+    rewrite(drop_one);
+    read_extras(&log, true, not_in_second);
+    free_log(&log);
+    extras = 0;
+}
+
+static const struct {
+    const char *what;
+    int n;
+    uint8_t payload[24];
+} wrong_payloads[] = {
+    {"empty", 0, {0}},
+    {"no number of columns", 1, {2}},
+    {"more extras than are named", 6, {3, 1, 0, 0, 0, 0}},
+    {"fewer", 3, {1, 1, 0}},
+    {"another number of volume columns", 6, {2, 3, 0, 0, 0, 0}},
+    {"a number beyond all", 12, {2, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1, 0}},
+    {"sizes cut off", 3, {2, 2, 0}},
+    {"a size beyond the data", 6, {2, 2, 9, 0, 0, 0}},
+    {"a size beyond all", 14, {2, 2, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1, 0, 0}},
+    {"data left over", 7, {2, 2, 0, 0, 0, 0, 0}},
+    {"half a value", 7, {2, 2, 1, 0, 0, 0, 5}},
+};
+static size_t wrong;
+
+static bool put_wrong(int nth, uint8_t *chunk)
+{
+    if (nth)
+        return true;
+    chunk[3] = TI_CODEC_RAW;
+    memcpy(chunk + TI_CHUNK_BYTES, wrong_payloads[wrong].payload, (size_t)wrong_payloads[wrong].n);
+    ti_put_u32(chunk + 20, (uint32_t)wrong_payloads[wrong].n);
+    ti_put_u32(chunk + 24, (uint32_t)wrong_payloads[wrong].n);
+    return true;
+}
+
+static bool put_other_first(int nth, uint8_t *chunk)
+{
+    if (!nth)
+        ti_put_u64(chunk + 8, 1);
+    return true;
+}
+
+static bool put_other_number(int nth, uint8_t *chunk)
+{
+    if (!nth)
+        ti_put_u32(chunk + 16, ti_get_u32(chunk + 16) - 1);
+    return true;
+}
+
+static bool put_unknown_version(int nth, uint8_t *chunk)
+{
+    if (!nth)
+        chunk[2] = TI_CHUNK_VERSION + 1;
+    return true;
+}
+
+static bool but_the_first(int event)
+{
+    return event >= TI_CHUNK_EVENTS_FIRST;
+}
+
+/* Damaged for who asks for them, and for nobody else. */
+static void assert_wrong(const struct log *log)
+{
+    struct ti_reader *r;
+    struct ti_event ev;
+    struct ti_err err;
+
+    for (int want = 0; want < 2; want++) {
+        assert_int_equal(ti_reader_open(path, &r, &err), TI_OK);
+        if (want)
+            ti_reader_want_extras(r);
+        err.text[0] = '\0';
+        if (want) {
+            assert_int_equal(ti_reader_next(r, &ev, &err), -1);
+            assert_non_null(strstr(err.text, "damaged"));
+        }
+        for (int i = 0; i < log->n && !want; i++)
+            assert_int_equal(ti_reader_next(r, &ev, &err), 1);
+        ti_reader_close(r);
+    }
+}
+
+static void test_extras_wrong(void **state)
+{
+    struct log log;
+
+    (void)state;
+    extras = 2;
+    longest = 4;
+    log = make_log(TI_CHUNK_EVENTS_FIRST + 1, 2);
+    for (int i = 0; i < log.n; i++) {
+        log.ev[i].op = TI_OP_BARRIER;
+        log.ev[i].mask = TI_M_COMM;
+        log.ev[i].arg[TI_F_COMM] = 0;
+        log.ev[i].site = 0;
+        for (int v = 0; v < TI_VECS; v++)
+            log.ev[i].vec[v].len = 0;
+    }
+    for (wrong = 0; wrong < sizeof wrong_payloads / sizeof *wrong_payloads; wrong++) {
+        write_log(&log);
+        rewrite(put_wrong);
+        assert_wrong(&log);
+    }
+    write_log(&log);
+    rewrite(put_other_first);
+    assert_wrong(&log);
+    write_log(&log);
+    rewrite(put_other_number);
+    assert_wrong(&log);
+    write_log(&log);
+    rewrite(put_unknown_version);
+    read_extras(&log, true, but_the_first);
+    free_log(&log);
+    extras = 0;
 }
 
 /* A file that may not grow: the writer keeps its first error, takes no more, and
@@ -453,6 +819,8 @@ int main(void)
         cmocka_unit_test(test_roundtrip),       cmocka_unit_test(test_tables_overflow),
         cmocka_unit_test(test_communicators),   cmocka_unit_test(test_cut_everywhere),
         cmocka_unit_test(test_flip_everywhere), cmocka_unit_test(test_disk_full),
+        cmocka_unit_test(test_extras_roundtrip), cmocka_unit_test(test_extras_names),
+        cmocka_unit_test(test_extras_missing),   cmocka_unit_test(test_extras_wrong),
     };
 
     return cmocka_run_group_tests(tests, setup, teardown);
