@@ -18,14 +18,14 @@
 
 /* --- checks -------------------------------------------------------------- */
 
-static ti_status draw_run_id(char id[TI_RUN_ID_TEXT], struct ti_err *err)
+ti_status ti_job_draw_id(struct ti_job *j, struct ti_err *err)
 {
     unsigned char raw[TI_RUN_ID_BYTES];
 
     if (getrandom(raw, sizeof raw, 0) != (ssize_t)sizeof raw)
         return ti_err_errno(err, TI_ERR_IO, "cannot draw a run id");
     for (unsigned i = 0; i < sizeof raw; i++)
-        snprintf(id + 2 * i, 3, "%02x", raw[i]);
+        snprintf(j->run_id + 2 * i, 3, "%02x", raw[i]);
     return TI_OK;
 }
 
@@ -99,11 +99,12 @@ ti_status ti_job_check(struct ti_job *j, struct ti_err *err)
         st = ti_machine_read("", &j->machine, err);
     if (st == TI_OK && j->o->pin)
         st = ti_machine_pin(j->o->pin, &j->pin, &j->machine.cores, err);
+    j->pinned = j->o->pin != NULL;
     if (st == TI_OK)
         st = ti_choose(j->o->counter, j->o->sum, j->paths.valgrind[0] ? j->paths.valgrind : NULL,
                        &j->choice, err);
     if (st == TI_OK)
-        st = draw_run_id(j->run_id, err);
+        st = ti_job_draw_id(j, err);
     if (st != TI_OK)
         return st;
     if (j->o->np > j->machine.processes / TI_RANK_THREADS) {
@@ -169,6 +170,8 @@ static void trace_environment(const struct ti_job *j, struct ti_args *env)
     ti_args_addf(env, "TIARA_COUNTER=%s", j->choice.counter);
     ti_args_addf(env, "TIARA_THREADS=%s", j->o->sum ? "sum" : "caller");
     ti_args_addf(env, "TIARA_RUN_ID=%s", j->run_id);
+    if (j->whole)
+        ti_args_add(env, "TIARA_MODE=whole");
     /* Symbols bound at the first call would be counted in the burst before it. */
     if (!user_gives(&j->o->env, "LD_BIND_NOW"))
         ti_args_add(env, "LD_BIND_NOW=1");
@@ -235,8 +238,7 @@ ti_status ti_job_command(struct ti_job *j, struct ti_err *err)
 
 /* --- plan ---------------------------------------------------------------- */
 
-/* Standard input for a probe, which must leave the run's alone. */
-static const char *probe_input(void)
+const char *ti_job_input(void)
 {
     struct stat st;
 
@@ -263,8 +265,8 @@ static ti_status probe(struct ti_job *j, int64_t np, struct ti_pilot *pilot, str
         ti_args_add(&env, j->o->env.v[i]);
     ti_args_addf(&env, "TIARA_RUN_ID=%s", j->run_id);
     ti_plan_make(&in, &plan);
-    st = ti_pilot_run(&j->mpirun, &run, &plan, j->run_id, probe_input(), j->o->pin ? &j->pin : NULL,
-                      pilot, err);
+    st = ti_pilot_run(&j->mpirun, &run, &plan, j->run_id, ti_job_input(),
+                      j->pinned ? &j->pin : NULL, pilot, err);
     ti_args_free(&env);
     return st;
 }
@@ -343,7 +345,7 @@ ti_status ti_job_plan(struct ti_job *j, struct ti_err *err)
     }
     ti_plan_make(&in, &j->plan);
     /* Not folded, it takes what it takes without us: nothing to ask. */
-    if (!j->o->rank_bytes && !j->o->dry_run && j->plan.folding > 1) {
+    if (!j->o->rank_bytes && !j->o->dry_run && !j->o->no_probe && j->plan.folding > 1) {
         j->probe_started = ti_wall();
         st = probe_memory(j, &in, err);
     }

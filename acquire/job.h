@@ -30,6 +30,10 @@ struct ti_job {
     struct ti_choice choice;
     struct ti_machine machine;
     cpu_set_t pin;
+    bool pinned;       /* to `pin` */
+    bool whole;        /* what it counts as a whole is wanted, not its events (TIARA_MODE) */
+    bool repeated;     /* it reads its standard input from the start; its output goes nowhere */
+    const char *label; /* what the progress line calls it; NULL: running */
     struct ti_plan plan;
     double probe_started, probe_seconds;
     struct ti_rundir dir;
@@ -46,8 +50,14 @@ struct ti_job {
  * running anything of the user's. */
 ti_status ti_job_check(struct ti_job *j, struct ti_err *err);
 
+/* Another run id. */
+ti_status ti_job_draw_id(struct ti_job *j, struct ti_err *err);
+
 /* Memory (by the pilot, if need be) and the plan. */
 ti_status ti_job_plan(struct ti_job *j, struct ti_err *err);
+
+/* Standard input for a run that must leave it to the others. */
+const char *ti_job_input(void);
 
 /* Put the command together.  Without a run directory (a dry run) it lacks its
  * places for Open MPI. */

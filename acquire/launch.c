@@ -119,6 +119,8 @@ static _Noreturn void child(const struct ti_launch *l, int report, pid_t parent)
     if (l->mute) {
         redirect(STDOUT_FILENO, "/dev/null", O_WRONLY, report);
         redirect(STDERR_FILENO, "/dev/null", O_WRONLY, report);
+    } else if (l->stdout_path) {
+        redirect(STDOUT_FILENO, l->stdout_path, O_WRONLY, report);
     } else if (l->stdout_to_stderr && dup2(STDERR_FILENO, STDOUT_FILENO) < 0) {
         stillborn(report, "standard output");
     }

@@ -26,8 +26,9 @@ struct ti_launch {
     const char *stdin_path; /* opened for reading; NULL: ours */
     bool mute;              /* stdout and stderr go to /dev/null */
     bool stdout_to_stderr;
-    const cpu_set_t *pin; /* run on these cores; NULL: as we do */
-    long files;           /* descriptors it may need: the soft limit is raised to that */
+    const char *stdout_path; /* opened for writing, whatever the line above says; NULL: not */
+    const cpu_set_t *pin;    /* run on these cores; NULL: as we do */
+    long files;              /* descriptors it may need: the soft limit is raised to that */
 };
 
 struct ti_proc {

@@ -86,7 +86,7 @@ ti_status ti_mpirun_check_user(const struct ti_args *user, struct ti_err *err)
 
         if (is_one_of(name, counts)) {
             ti_err_set(err, TI_ERR_USAGE, "'%s' cannot be passed on to mpirun", user->v[i]);
-            ti_err_hint(err, "the number of ranks is ti-acquire's own option: --np N");
+            ti_err_hint(err, "the number of ranks has an option of its own: --np N");
             return TI_ERR_USAGE;
         }
         if (is_one_of(name, places)) {

@@ -7,22 +7,6 @@
 #include "acquire/mpirun.h"
 #include "formats/trace.h"
 
-enum {
-    OPT_TRACE_DIR = TI_OPT_LONG,
-    OPT_MEM,
-    OPT_RESERVE,
-    OPT_PIN,
-    OPT_DRY_RUN,
-    OPT_JSON,
-    OPT_MCA,
-    OPT_NO_GATHER,
-    OPT_KEEP,
-    OPT_FORCE,
-    OPT_TIMEOUT,
-    OPT_NO_PROGRESS,
-    OPT_THREADS,
-};
-
 static const struct ti_opt opts[] = {
     TI_OPT_HEADING("Run"),
     {'n', "np", "N", "ranks, as many as you like; also -np N"},
@@ -78,7 +62,7 @@ const struct ti_cli ti_acquire_cli = {
 static int take_mca(struct ti_options *o, int argc, char **argv, const char *key)
 {
     if (optind >= argc)
-        return (int)ti_cli_usage(&ti_acquire_cli, "--mca needs a key and a value");
+        return (int)ti_cli_usage(o->cli, "--mca needs a key and a value");
     ti_args_add(&o->mpirun, "--mca");
     ti_args_add(&o->mpirun, key);
     ti_args_add(&o->mpirun, argv[optind++]);
@@ -89,7 +73,7 @@ static int take_mca(struct ti_options *o, int argc, char **argv, const char *key
 static int take_env(struct ti_options *o, const char *var)
 {
     if (!isalpha((unsigned char)var[0]) && var[0] != '_')
-        return (int)ti_cli_usage(&ti_acquire_cli, "-x needs a variable, not '%s'", var);
+        return (int)ti_cli_usage(o->cli, "-x needs a variable, not '%s'", var);
     if (strncmp(var, "TIARA_", 6) == 0) {
         static const char *const ours[] = {"TIARA_TRACE_DIR", "TIARA_COUNTER", "TIARA_RUN_ID",
                                            "TIARA_THREADS", NULL};
@@ -97,27 +81,26 @@ static int take_env(struct ti_options *o, const char *var)
 
         for (int i = 0; ours[i]; i++)
             if (strlen(ours[i]) == len && strncmp(var, ours[i], len) == 0)
-                return (int)ti_cli_usage(&ti_acquire_cli,
-                                         "%s is set by ti-acquire; see --trace-dir, --counter and "
-                                         "--threads",
-                                         ours[i]);
+                return (int)ti_cli_usage(
+                    o->cli, "%s is set by %s; see --trace-dir, --counter and --threads", ours[i],
+                    o->cli->tool);
     }
     ti_args_add(&o->env, var);
     return -1;
 }
 
-static int bad(const struct ti_err *err)
+static int bad(const struct ti_options *o, const struct ti_err *err)
 {
-    return (int)ti_cli_usage(&ti_acquire_cli, "%s", err->text);
+    return (int)ti_cli_usage(o->cli, "%s", err->text);
 }
 
-static int take_option(struct ti_options *o, int argc, char **argv, int id, const char *arg)
+int ti_options_take(struct ti_options *o, int argc, char **argv, int id, const char *arg)
 {
     struct ti_err err;
 
     switch (id) {
     case 'n':
-        return ti_parse_int(arg, "--np", 1, TI_RANKS_MAX, &o->np, &err) ? bad(&err) : -1;
+        return ti_parse_int(arg, "--np", 1, TI_RANKS_MAX, &o->np, &err) ? bad(o, &err) : -1;
     case 'c':
         o->counter = arg;
         return -1;
@@ -125,32 +108,32 @@ static int take_option(struct ti_options *o, int argc, char **argv, int id, cons
         o->sum = strcmp(arg, "sum") == 0;
         return o->sum || strcmp(arg, "caller") == 0
                    ? -1
-                   : (int)ti_cli_usage(&ti_acquire_cli, "--threads is caller or sum, not '%s'",
-                                       arg);
+                   : (int)ti_cli_usage(o->cli, "--threads is caller or sum, not '%s'", arg);
     case 'x':
         return take_env(o, arg);
     case OPT_MCA:
         return take_mca(o, argc, argv, arg);
     case OPT_TIMEOUT:
-        return ti_parse_int(arg, "--timeout", 1, INT64_C(1) << 31, &o->timeout_s, &err) ? bad(&err)
-                                                                                        : -1;
+        return ti_parse_int(arg, "--timeout", 1, INT64_C(1) << 31, &o->timeout_s, &err)
+                   ? bad(o, &err)
+                   : -1;
     case OPT_MEM:
-        return ti_parse_size(arg, "--mem-per-rank", &o->rank_bytes, &err) ? bad(&err) : -1;
+        return ti_parse_size(arg, "--mem-per-rank", &o->rank_bytes, &err) ? bad(o, &err) : -1;
     case OPT_RESERVE:
         if (strcmp(arg, "0") == 0) {
             o->reserve_bytes = 0;
             return -1;
         }
-        return ti_parse_size(arg, "--reserve", &o->reserve_bytes, &err) ? bad(&err) : -1;
+        return ti_parse_size(arg, "--reserve", &o->reserve_bytes, &err) ? bad(o, &err) : -1;
     case OPT_PIN:
         o->pin = arg;
         return -1;
     case 'o':
         o->output = arg;
-        return *arg ? -1 : (int)ti_cli_usage(&ti_acquire_cli, "the bundle needs a name");
+        return *arg ? -1 : (int)ti_cli_usage(o->cli, "the bundle needs a name");
     case OPT_TRACE_DIR:
         o->trace_dir = arg;
-        return *arg ? -1 : (int)ti_cli_usage(&ti_acquire_cli, "the run directory needs a name");
+        return *arg ? -1 : (int)ti_cli_usage(o->cli, "the run directory needs a name");
     case OPT_DRY_RUN:
         o->dry_run = true;
         return -1;
@@ -184,7 +167,7 @@ static int take_option(struct ti_options *o, int argc, char **argv, int id, cons
 
 /* PROGRAM ARGUMENT... [-- MPIRUN-ARGUMENT...]; the last "--" counts, so that a
  * program can be given one of its own. */
-static int take_operands(struct ti_options *o, int argc, char **argv)
+int ti_options_operands(struct ti_options *o, int argc, char **argv)
 {
     int first = ti_cli_operand(), last = argc;
     struct ti_err err;
@@ -193,7 +176,7 @@ static int take_operands(struct ti_options *o, int argc, char **argv)
         if (strcmp(argv[i], "--") == 0)
             last = i;
     if (first >= last)
-        return (int)ti_cli_usage(&ti_acquire_cli, "which program?");
+        return (int)ti_cli_usage(o->cli, "which program?");
     for (int i = first; i < last; i++)
         ti_args_add(&o->program, argv[i]);
     for (int i = last + 1; i < argc; i++) {
@@ -206,7 +189,7 @@ static int take_operands(struct ti_options *o, int argc, char **argv)
             ti_args_add(&o->mpirun, argv[i]);
     }
     if (ti_mpirun_check_user(&o->mpirun, &err) != TI_OK) {
-        ti_cli_fail(&ti_acquire_cli, TI_ERR_USAGE, &err);
+        ti_cli_fail(o->cli, TI_ERR_USAGE, &err);
         return TI_ERR_USAGE;
     }
     return -1;
@@ -217,17 +200,18 @@ int ti_options_parse(int argc, char **argv, struct ti_options *o)
     const char *arg;
     int id, st;
 
-    *o = (struct ti_options){.counter = "auto", .reserve_bytes = INT64_C(256) << 20};
+    *o = (struct ti_options){
+        .cli = &ti_acquire_cli, .counter = "auto", .reserve_bytes = INT64_C(256) << 20};
     while ((id = ti_cli_next(&ti_acquire_cli, argc, argv, &arg)) != TI_CLI_END) {
-        st = take_option(o, argc, argv, id, arg);
+        st = ti_options_take(o, argc, argv, id, arg);
         if (st >= 0)
             return st;
     }
-    st = take_operands(o, argc, argv);
+    st = ti_options_operands(o, argc, argv);
     if (st >= 0)
         return st;
     if (!o->np)
-        return (int)ti_cli_usage(&ti_acquire_cli, "how many ranks? (--np N)");
+        return (int)ti_cli_usage(o->cli, "how many ranks? (--np N)");
     return -1;
 }
 

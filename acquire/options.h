@@ -1,4 +1,4 @@
-/* The command line of ti-acquire. */
+/* The command line of ti-acquire, most of which ti-skew has as well. */
 #ifndef TI_OPTIONS_H
 #define TI_OPTIONS_H
 
@@ -8,7 +8,26 @@
 #include "acquire/args.h"
 #include "common/cli.h"
 
+/* Ids of what has no letter. */
+enum {
+    OPT_TRACE_DIR = TI_OPT_LONG,
+    OPT_MEM,
+    OPT_RESERVE,
+    OPT_PIN,
+    OPT_DRY_RUN,
+    OPT_JSON,
+    OPT_MCA,
+    OPT_NO_GATHER,
+    OPT_KEEP,
+    OPT_FORCE,
+    OPT_TIMEOUT,
+    OPT_NO_PROGRESS,
+    OPT_THREADS,
+    OPT_OTHERS, /* a tool's own begin here */
+};
+
 struct ti_options {
+    const struct ti_cli *cli; /* whose they are */
     int64_t np;
     const char *counter;
     bool sum;              /* --threads sum */
@@ -18,6 +37,7 @@ struct ti_options {
     int64_t reserve_bytes;
     const char *pin;   /* NULL: all cores */
     int64_t timeout_s; /* 0: none */
+    bool no_probe;     /* the memory of a rank is not measured */
     bool dry_run, json, no_gather, keep, force, quiet, verbose, no_progress;
     struct ti_args env;     /* -x, VAR or VAR=VALUE */
     struct ti_args mpirun;  /* arguments of mpirun's */
@@ -28,6 +48,11 @@ extern const struct ti_cli ti_acquire_cli;
 
 /* Returns a status to end with, or -1 to go on. */
 int ti_options_parse(int argc, char **argv, struct ti_options *o);
+
+/* The parts of it: one option; and PROGRAM ARGUMENT... [-- MPIRUN-ARGUMENT...]. */
+int ti_options_take(struct ti_options *o, int argc, char **argv, int id, const char *arg);
+int ti_options_operands(struct ti_options *o, int argc, char **argv);
+
 void ti_options_free(struct ti_options *o);
 
 #endif

@@ -81,7 +81,7 @@ static void watch(struct ti_job *j, struct ti_proc *proc, struct ti_watch *w)
                 ti_say("all %" PRId64 " ranks started after %.1f s", w->np,
                        w->last_start - j->outcome.launched);
         }
-        show(w, ti_now() - start, "running");
+        show(w, ti_now() - start, j->label ? j->label : "running");
     }
     ti_progress_clear();
 }
@@ -92,9 +92,12 @@ static ti_status launch(struct ti_job *j, struct ti_proc *proc, struct ti_err *e
 {
     struct ti_launch l = {.argv = j->command.v,
                           .run_id = j->run_id,
-                          .stdin_path = isatty(STDIN_FILENO) ? "/dev/null" : NULL,
+                          .stdin_path = j->repeated            ? ti_job_input()
+                                        : isatty(STDIN_FILENO) ? "/dev/null"
+                                                               : NULL,
                           .stdout_to_stderr = j->o->json,
-                          .pin = j->o->pin ? &j->pin : NULL,
+                          .stdout_path = j->repeated ? "/dev/null" : NULL,
+                          .pin = j->pinned ? &j->pin : NULL,
                           .files = (long)j->o->np * FILES_PER_RANK + 256};
 
     j->outcome.launched = ti_wall();

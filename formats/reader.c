@@ -1,5 +1,6 @@
 #include "formats/reader.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -1316,6 +1317,18 @@ const char *ti_reader_info(const struct ti_reader *r, const char *key)
     return NULL;
 }
 
+bool ti_reader_info_u64(const struct ti_reader *r, const char *key, uint64_t *out)
+{
+    const char *text = ti_reader_info(r, key);
+    char *end;
+
+    if (!text || !isdigit((unsigned char)*text))
+        return false;
+    errno = 0;
+    *out = strtoull(text, &end, 10);
+    return !errno && !*end;
+}
+
 bool ti_reader_info_at(const struct ti_reader *r, int i, const char **key, const char **value)
 {
     if (i < 0 || i >= r->npairs || !r->pair[i].value)
@@ -1388,6 +1401,42 @@ const char *ti_reader_string(const struct ti_reader *r, enum ti_string kind, int
     const struct strings *s = strings_of((struct ti_reader *)(uintptr_t)r, (uint8_t)kind);
 
     return !s || number < 1 || number > s->n ? NULL : s->text[number - 1];
+}
+
+static const char *call_name(const struct ti_reader *r, const struct ti_event *ev)
+{
+    const char *name = ti_reader_string(r, TI_STRING_CALL, ev->arg[TI_F_CALL]);
+
+    return name ? name : "?";
+}
+
+static bool same_vector(const struct ti_vec *x, const struct ti_vec *y)
+{
+    if (x->len != y->len)
+        return false;
+    for (int64_t i = 0; i < x->len; i++)
+        if (ti_vec_at(x, i) != ti_vec_at(y, i))
+            return false;
+    return true;
+}
+
+bool ti_reader_same_call(const struct ti_reader *ra, const struct ti_event *a,
+                         const struct ti_reader *rb, const struct ti_event *b)
+{
+    if (a->op != b->op || a->mask != b->mask)
+        return false;
+    /* by name: numbers are shared with the call sites, which may differ */
+    for (uint32_t rest = a->mask; rest; rest &= rest - 1) {
+        int f = __builtin_ctz(rest);
+
+        if (f == TI_F_CALL ? strcmp(call_name(ra, a), call_name(rb, b)) != 0
+                           : a->arg[f] != b->arg[f])
+            return false;
+    }
+    for (int v = 0; v < TI_VECS; v++)
+        if (!same_vector(&a->vec[v], &b->vec[v]))
+            return false;
+    return true;
 }
 
 const struct ti_comm *ti_reader_comm(const struct ti_reader *r, int64_t index)

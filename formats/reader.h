@@ -49,8 +49,10 @@ uint32_t ti_reader_nranks(const struct ti_reader *r);
 const uint8_t *ti_reader_run_id(const struct ti_reader *r);
 
 /* Value of a metadata key (INF, then TOT once reached); NULL if not there.
- * `ti_reader_info_at` enumerates: false when i is past the last. */
+ * _u64: as a number, false if it is none; _at enumerates: false when i is past the
+ * last. */
 const char *ti_reader_info(const struct ti_reader *r, const char *key);
+bool ti_reader_info_u64(const struct ti_reader *r, const char *key, uint64_t *out);
 bool ti_reader_info_at(const struct ti_reader *r, int i, const char **key, const char **value);
 
 /*
@@ -88,6 +90,11 @@ uint64_t ti_reader_events(const struct ti_reader *r); /* given, or skipped over 
 /* Text of string `number` (an event's site, or its TI_F_CALL or TI_F_NAME) of its
  * kind, as met so far; NULL if there is none. */
 const char *ti_reader_string(const struct ti_reader *r, enum ti_string kind, int64_t number);
+
+/* Whether two events, each the last of its reader, are the same call: volumes and
+ * call sites apart; calls that are not traced are compared by name. */
+bool ti_reader_same_call(const struct ti_reader *ra, const struct ti_event *a,
+                         const struct ti_reader *rb, const struct ti_event *b);
 
 /* Communicator by index as met so far; NULL if there is none. */
 const struct ti_comm *ti_reader_comm(const struct ti_reader *r, int64_t index);

@@ -306,25 +306,13 @@ ti_status ti_scan_event(struct ti_scan *scan, const struct ti_reader *r, const s
     return TI_OK;
 }
 
-static bool number(const struct ti_reader *r, const char *key, uint64_t *out)
-{
-    const char *text = ti_reader_info(r, key);
-    char *end;
-
-    if (!text || !*text)
-        return false;
-    errno = 0;
-    *out = strtoull(text, &end, 10);
-    return !errno && !*end;
-}
-
 ti_status ti_scan_end(struct ti_scan *scan, const struct ti_reader *r, struct ti_err *err)
 {
     struct ti_totals totals;
 
     scan->end = ti_reader_end(r);
-    scan->whole_known = number(r, "whole", &scan->whole);
-    scan->outside_known = number(r, "outside", &scan->outside);
+    scan->whole_known = ti_reader_info_u64(r, "whole", &scan->whole);
+    scan->outside_known = ti_reader_info_u64(r, "outside", &scan->outside);
     if (ti_reader_totals(r, &totals) &&
         (totals.events != scan->events || totals.volume != scan->volume ||
          totals.hash != scan->hash))

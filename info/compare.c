@@ -12,43 +12,13 @@ struct difference {
     uint64_t events;
 };
 
-static const char *call_name(const struct ti_reader *r, const struct ti_event *ev)
+static bool same(struct ti_reader *const r[2], const struct ti_event ev[2],
+                 const struct info_style *style)
 {
-    const char *name = ti_reader_string(r, TI_STRING_CALL, ev->arg[TI_F_CALL]);
+    uint64_t a = ev[0].volume, b = ev[1].volume;
 
-    return name ? name : "?";
-}
-
-static bool same_vector(const struct ti_vec *x, const struct ti_vec *y)
-{
-    if (x->len != y->len)
-        return false;
-    for (int64_t i = 0; i < x->len; i++)
-        if (ti_vec_at(x, i) != ti_vec_at(y, i))
-            return false;
-    return true;
-}
-
-static bool same_event(const struct ti_reader *ra, const struct ti_event *a,
-                       const struct ti_reader *rb, const struct ti_event *b,
-                       const struct info_style *style)
-{
-    uint64_t gap = a->volume > b->volume ? a->volume - b->volume : b->volume - a->volume;
-
-    if (a->op != b->op || a->mask != b->mask || (!style->no_volumes && gap > style->tolerance))
-        return false;
-    /* by name: numbers are shared with the call sites, which may differ */
-    for (uint32_t rest = a->mask; rest; rest &= rest - 1) {
-        int f = __builtin_ctz(rest);
-
-        if (f == TI_F_CALL ? strcmp(call_name(ra, a), call_name(rb, b)) != 0
-                           : a->arg[f] != b->arg[f])
-            return false;
-    }
-    for (int v = 0; v < TI_VECS; v++)
-        if (!same_vector(&a->vec[v], &b->vec[v]))
-            return false;
-    return true;
+    return (style->no_volumes || (a > b ? a - b : b - a) <= style->tolerance) &&
+           ti_reader_same_call(r[0], &ev[0], r[1], &ev[1]);
 }
 
 static bool same_comms(const struct ti_reader *a, const struct ti_reader *b, int64_t *which)
@@ -98,7 +68,7 @@ static ti_status walk(struct ti_source *const s[2], int64_t rank, struct ti_read
         }
         if (!more[0] && !more[1])
             break;
-        if (!more[0] || !more[1] || !same_event(r[0], &ev[0], r[1], &ev[1], style)) {
+        if (!more[0] || !more[1] || !same(r, ev, style)) {
             char *a = show(s[0], r[0], more[0] ? &ev[0] : NULL, style);
             char *b = show(s[1], r[1], more[1] ? &ev[1] : NULL, style);
 

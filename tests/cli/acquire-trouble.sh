@@ -16,7 +16,7 @@ run 2 --np 2 -x TIARA_RUN_ID=0 ../app
 run 2 --np 2 --pin 1-0 ../app
 run 2 --np 2 -c sundial ../app
 run 2 --np 2 ../app -- -np 3
-says err "ti-acquire's own option"
+says err "has an option of its own"
 run 2 --np 2 ../app -- --host a,b
 
 # Programs.
