@@ -233,38 +233,87 @@ static inline struct ti_call *enter(uint64_t now, unsigned op, enum ti_binding b
     return &current;
 }
 
+#if defined __x86_64__ || defined __aarch64__
 /* Our own code, from the linker. */
 extern const char __ehdr_start[] __attribute__((visibility("hidden")));
 extern const char etext[] __attribute__((visibility("hidden")));
 
+static bool is_ours(uintptr_t address)
+{
+    return address >= (uintptr_t)__ehdr_start && address < (uintptr_t)etext;
+}
+#endif
+
+#ifdef __x86_64__
 #define SHIM_WORDS 64 /* more than a shim has on the stack */
+
+/* The old frame is gone if where its return address was is something else, or if no
+ * return address into it is below.  What escapes this (frames that lie over the old
+ * ones and have not written there) is counted as nested, see left(). */
+static bool is_below(const uintptr_t *old, const void *site, const uintptr_t *frame)
+{
+    if (*--old != (uintptr_t)site)
+        return false;
+    /* down to the new call's own return address: MPI may have got there by a jump, as
+     * MPICH's mpi_pcontrol_ does */
+    for (int i = 0; i < SHIM_WORDS && --old >= frame - 1; i++)
+        if (is_ours(*old))
+            return true;
+    return false;
+}
+#elif defined __aarch64__
+/* A return address without its signature, should it have one. */
+static uintptr_t plain(uintptr_t address)
+{
+    register uintptr_t lr __asm__("x30") = address;
+
+    __asm__("hint 7" : "+r"(lr)); /* xpaclri */
+    return lr;
+}
+
+/*
+ * A frame has a record: where its caller's is, and the return address.  The old one
+ * is gone if the chain of records from the new one leads past it, or if another lies
+ * there now: with another return address, or with none into us below.  A chain that
+ * breaks off (code that uses its register otherwise) says nothing, and is counted as
+ * nested.
+ */
+static bool is_below(const uintptr_t *old, const void *site, const uintptr_t *frame)
+{
+    const uintptr_t *at = frame, *last;
+
+    do {
+        last = at;
+        at = (const uintptr_t *)*at;
+    } while (at > last && at < old && (uintptr_t)at % 16 == 0);
+    if (at != old)
+        return at < old || (uintptr_t)at % 16 != 0;
+    if (plain(old[1]) != (uintptr_t)site)
+        return false;
+    while (--old > frame)
+        if (is_ours(plain(*old)))
+            return true;
+    return false;
+}
+#else
+static bool is_below(const uintptr_t *old, const void *site, const uintptr_t *frame)
+{
+    (void)old;
+    (void)site;
+    (void)frame;
+    return true;
+}
+#endif
 
 /*
  * Is a call at `frame` made inside the one that the thread was last seen in?  If
  * that one was left by longjmp() or an exception, from an error handler for
  * instance, then its frame is gone: the new one is where it was or behind it, or
- * where its return address was is something else, or no return address into it
- * is below.  What escapes this (frames that lie over the old ones and have not
- * written there) is counted as nested, see left().
+ * it is below but not called from there.
  */
 static bool is_nested(const struct ti_inside *in, const void *frame)
 {
-    const uintptr_t *word = in->frame;
-
-    if ((uintptr_t)frame >= (uintptr_t)word)
-        return false;
-#ifdef __x86_64__
-    if (*--word != (uintptr_t)in->site)
-        return false;
-    /* down to the new call's own return address: MPI may have got there by a jump, as
-     * MPICH's mpi_pcontrol_ does */
-    for (int i = 0; i < SHIM_WORDS && --word >= (const uintptr_t *)frame - 1; i++)
-        if (*word >= (uintptr_t)__ehdr_start && *word < (uintptr_t)etext)
-            return true;
-    return false;
-#else
-    return true;
-#endif
+    return (uintptr_t)frame < (uintptr_t)in->frame && is_below(in->frame, in->site, frame);
 }
 
 /* The call that the holder was in was left.  False if calls that it made since

@@ -138,9 +138,12 @@ struct ti_call {
 #define TI_ENTER(operation, lang) \
     ti_enter(*ti_now_word, (operation), (lang), __builtin_return_address(0), TI_FRAME())
 
-/* The address behind the shim's stack frame, by which a call made inside another
- * is told from one made after the other was left by longjmp(). */
-#ifdef __clang__
+/* The address behind the shim's stack frame, or on AArch64 of the pair of registers
+ * it begins with, by which a call made inside another is told from one made after the
+ * other was left by longjmp(). */
+#ifdef __aarch64__
+#define TI_FRAME() __builtin_frame_address(0)
+#elif defined __clang__
 #define TI_FRAME() ((const char *)__builtin_frame_address(0) + 2 * sizeof(void *))
 #else
 #define TI_FRAME() __builtin_dwarf_cfa()
