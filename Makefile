@@ -37,7 +37,7 @@ obj = $(patsubst %.c,$(O)/%.o,$(1))
 progs      :=
 unit_tests :=
 examples   :=
-include common/module.mk formats/module.mk minitrace/module.mk acquire/module.mk \
+include common/module.mk formats/module.mk minitrace/module.mk wrap/module.mk acquire/module.mk \
         gather/module.mk check/module.mk info/module.mk replay-bridge/module.mk examples/module.mk tests/module.mk \
         bench/module.mk
 
@@ -80,6 +80,13 @@ ifneq ($(ticount_files),)
 	install $(O)/libexec/valgrind/ticount-amd64-linux $(DESTDIR)$(libexecdir)/tiara/valgrind
 	for f in $(notdir $(ticount_links)); do \
 	    ln -sf $(VALGRIND_LIBEXEC)/$$f $(DESTDIR)$(libexecdir)/tiara/valgrind/$$f; done
+endif
+
+ifneq ($(wrappers),)
+	install $(O)/ti-mpicc $(DESTDIR)$(bindir)
+	install -m 644 $(wrap_libs) $(DESTDIR)$(libdir)
+	for w in $(wrap_links); do ln -sf ti-mpicc $(DESTDIR)$(bindir)/$$w; \
+	    ln -sf ti-mpicc.1 $(DESTDIR)$(mandir)/man1/$$w.1; done
 endif
 
 clean:

@@ -148,28 +148,55 @@ static ti_status choose_valgrind(const char *lib, struct ti_choice *out, struct 
     return TI_OK;
 }
 
-static ti_status choose_auto(bool sum, const char *lib, struct ti_choice *out, struct ti_err *err)
+static ti_status choose_blocks(bool sum, const struct ti_program *program, struct ti_choice *out,
+                               struct ti_err *err)
+{
+    /* what a script runs shows when it runs */
+    if (program->is_elf && !program->blocks) {
+        ti_err_set(err, TI_ERR_INPUT, "cannot count blocks: '%s' was not compiled with ti-mpicc",
+                   program->given);
+        ti_err_hint(err, "compile and link it with ti-mpicc, ti-mpicxx or ti-mpifort, or choose "
+                         "another counter with -c");
+        return TI_ERR_INPUT;
+    }
+    if (sum) {
+        ti_err_set(err, TI_ERR_INPUT, "blocks are counted for each thread alone");
+        ti_err_hint(err, "leave out --threads sum, or choose -c valgrind or -c papi");
+        return TI_ERR_INPUT;
+    }
+    strcpy(out->counter, "blocks");
+    strcpy(out->backend, "blocks");
+    strcpy(out->event, TI_BLOCKS_EVENT);
+    out->exact = true;
+    return TI_OK;
+}
+
+static ti_status choose_auto(bool sum, const struct ti_program *program, const char *lib,
+                             struct ti_choice *out, struct ti_err *err)
 {
     struct ti_err why = {"", ""}, why_not = {"", ""};
 
     if (try_counter("papi", sum, out, &why) == TI_OK)
         return TI_OK;
-    if (choose_valgrind(lib, out, &why_not) == TI_OK) {
+    if ((program->blocks && choose_blocks(sum, program, out, &why_not) == TI_OK) ||
+        choose_valgrind(lib, out, &why_not) == TI_OK) {
         snprintf(out->why, sizeof out->why, "%s", why.text);
         return TI_OK;
     }
     ti_err_set(err, TI_ERR_INPUT, "no exact counter works here: %s; %s", why.text, why_not.text);
-    ti_err_hint(err, "make papi or valgrind work, choose another event with -c papi:EVENT (see "
+    ti_err_hint(err, "make papi or valgrind work, compile with ti-mpicc, choose another event with -c papi:EVENT (see "
                      "papi_native_avail), or take an estimate with -c cputime");
     return TI_ERR_INPUT;
 }
 
-ti_status ti_choose(const char *wanted, bool sum, const char *lib, struct ti_choice *out,
-                    struct ti_err *err)
+ti_status ti_choose(const char *wanted, bool sum, const struct ti_program *program,
+                    const char *lib, struct ti_choice *out, struct ti_err *err)
 {
     memset(out, 0, sizeof *out);
     if (strcmp(wanted, "auto") == 0)
-        return choose_auto(sum, lib, out, err);
+        return choose_auto(sum, program, lib, out, err);
+    if (strcmp(wanted, "blocks") == 0)
+        return choose_blocks(sum, program, out, err);
     if (strcmp(wanted, "valgrind") == 0)
         return choose_valgrind(lib, out, err);
     return try_counter(wanted, sum, out, err);

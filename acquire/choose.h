@@ -7,10 +7,11 @@
 
 #include <stdbool.h>
 
+#include "acquire/program.h"
 #include "common/err.h"
 
 struct ti_choice {
-    char counter[96]; /* for TIARA_COUNTER: "papi:PAPI_TOT_INS", "valgrind", "cputime" */
+    char counter[96]; /* for TIARA_COUNTER: "papi:PAPI_TOT_INS", "valgrind", "blocks", ... */
     char backend[16];
     char event[64];
     bool exact;
@@ -21,11 +22,11 @@ struct ti_choice {
 
 /*
  * `wanted` is the option's argument.  `sum`: it must count for all threads of a
- * process.  `lib` is the folder of our valgrind
+ * process.  `program` is what will be run.  `lib` is the folder of our valgrind
  * tool, or NULL if there is none.  TI_ERR_USAGE for an unknown name,
  * TI_ERR_INPUT when it does not count here.
  */
-ti_status ti_choose(const char *wanted, bool sum, const char *lib, struct ti_choice *out,
-                    struct ti_err *err);
+ti_status ti_choose(const char *wanted, bool sum, const struct ti_program *program,
+                    const char *lib, struct ti_choice *out, struct ti_err *err);
 
 #endif

@@ -101,8 +101,8 @@ ti_status ti_job_check(struct ti_job *j, struct ti_err *err)
         st = ti_machine_pin(j->o->pin, &j->pin, &j->machine.cores, err);
     j->pinned = j->o->pin != NULL;
     if (st == TI_OK)
-        st = ti_choose(j->o->counter, j->o->sum, j->paths.valgrind[0] ? j->paths.valgrind : NULL,
-                       &j->choice, err);
+        st = ti_choose(j->o->counter, j->o->sum, &j->program,
+                       j->paths.valgrind[0] ? j->paths.valgrind : NULL, &j->choice, err);
     if (st == TI_OK)
         st = ti_job_draw_id(j, err);
     if (st != TI_OK)
@@ -117,7 +117,11 @@ ti_status ti_job_check(struct ti_job *j, struct ti_err *err)
     }
     warn_of_program(&j->program);
     if (j->choice.why[0])
-        ti_say("counting with valgrind, since %s", j->choice.why);
+        ti_say("counting with %s, since %s", j->choice.backend, j->choice.why);
+    if (j->program.blocks && strcmp(j->choice.backend, "blocks") != 0)
+        ti_warn("'%s' was compiled with ti-mpicc: %s counts what it executes to count itself too; "
+                "-c blocks does not",
+                j->program.given, j->choice.backend);
     if (!j->choice.exact)
         ti_warn("%s is %s", j->choice.counter,
                 j->choice.backend[0] == 'c' ? "an estimate: volumes vary from run to run"

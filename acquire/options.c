@@ -12,7 +12,7 @@ static const struct ti_opt opts[] = {
     {'n', "np", "N", "ranks, as many as you like; also -np N"},
     {'c', "counter", "NAME",
      "what bursts are counted with: auto, papi[:EVENT],\n"
-     "valgrind or cputime [default: auto]"},
+     "valgrind, blocks or cputime [default: auto]"},
     {OPT_THREADS, "threads", "WHOSE",
      "caller: of the thread that calls MPI; or sum: of\n"
      "all threads of a rank [default: caller]"},

@@ -309,6 +309,41 @@ static enum ti_mpi_kind look(int fd, const char *path, int depth, struct search 
     return kind;
 }
 
+/* --- was it compiled with ti-mpicc? -------------------------------------- */
+
+/* Among the names of symbols that it has or wants. */
+static bool names_blocks(const struct elf *e)
+{
+    static const char name[] = "\0tiara_blocks"; /* a whole one */
+
+    return e->strings && memmem(e->strings, e->strings_bytes + 1, name, sizeof name);
+}
+
+static bool counts_blocks(int fd, const char *path)
+{
+    struct elf *e = malloc(2 * sizeof *e), *lib = e + 1;
+    bool found = false;
+    char file[PATH_MAX];
+
+    if (!e)
+        return false;
+    if (!elf_read(fd, e))
+        e->needed = 0;
+    found = names_blocks(e);
+    for (int i = 0; !found && i < e->needed; i++) {
+        int f = open_library(e, e->need[i], path, file);
+
+        if (f < 0)
+            continue;
+        found = elf_read(f, lib) && names_blocks(lib);
+        free(lib->strings);
+        close(f);
+    }
+    free(e->strings);
+    free(e);
+    return found;
+}
+
 static void inspect(struct ti_program *p)
 {
     struct search s = {.nseen = 0};
@@ -321,6 +356,7 @@ static void inspect(struct ti_program *p)
         return; /* executable, but not readable */
     p->is_elf = read_at(fd, magic, SELFMAG, 0) && memcmp(magic, ELFMAG, SELFMAG) == 0;
     p->mpi = look(fd, p->path, 0, &s);
+    p->blocks = counts_blocks(fd, p->path);
     if (p->is_elf && fstat(fd, &st) == 0)
         p->setid = (st.st_mode & S_ISUID && st.st_uid != geteuid()) ||
                    (st.st_mode & S_ISGID && st.st_gid != getegid());

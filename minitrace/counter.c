@@ -5,7 +5,7 @@
 
 #include "minitrace/counter_impl.h"
 
-#define CHOICES "auto, papi, papi:EVENT, valgrind or cputime"
+#define CHOICES "auto, papi, papi:EVENT, valgrind, blocks or cputime"
 
 const volatile uint64_t ti__counter_no_word = 0;
 
@@ -18,12 +18,15 @@ static ti_status open_auto(bool sum, struct ti_counter *out, struct ti_err *err)
         return ti__counter_open_valgrind(sum, out, err);
     if (ti__counter_open_papi(TI__PAPI_DEFAULT, sum, out, &why) == TI_OK)
         return TI_OK;
-    st =
-        ti_err_set(err, TI_ERR_INPUT,
-                   "no exact counter: not running under valgrind --tool=ticount, and %s", why.text);
+    if (ti__counter_has_blocks())
+        return ti__counter_open_blocks(sum, out, err);
+    st = ti_err_set(err, TI_ERR_INPUT,
+                    "no exact counter: not running under valgrind --tool=ticount, not compiled "
+                    "with ti-mpicc, and %s",
+                    why.text);
     ti_err_hint(err,
                 "%s%schoose valgrind (exact, slower; the application must run under ticount), "
-                "papi:EVENT (see papi_native_avail), or cputime (an estimate)",
+                "blocks (exact, fast; it must be compiled with ti-mpicc), papi:EVENT (see papi_native_avail), or cputime (an estimate)",
                 why.hint, why.hint[0] ? "; or " : "");
     return st;
 }
@@ -41,6 +44,8 @@ static ti_status open_choice(const char *choice, bool sum, struct ti_counter *ou
         return ti__counter_open_papi(choice + 5, sum, out, err);
     if (strcmp(choice, "valgrind") == 0)
         return ti__counter_open_valgrind(sum, out, err);
+    if (strcmp(choice, "blocks") == 0)
+        return ti__counter_open_blocks(sum, out, err);
     if (strcmp(choice, "cputime") == 0)
         return ti__counter_open_cputime(sum, out, err);
     st = ti_err_set(err, TI_ERR_USAGE, "unknown counter '%s'", choice);

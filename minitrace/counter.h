@@ -36,6 +36,9 @@
 #define TI_ALSO_MAX   8  /* events counted beside the volume */
 #define TI_EVENT_NAME 64 /* bytes of an event's name, its NUL included */
 
+/* What `blocks` counts. */
+#define TI_BLOCKS_EVENT "instructions of code compiled with ti-mpicc"
+
 /* What is wanted. */
 struct ti_counter_wish {
     /* "auto", "papi", "papi:EVENT", "valgrind", "blocks" or "cputime"; EVENT is
@@ -68,8 +71,8 @@ struct ti_counter {
     const volatile uint64_t *word;
     uint64_t (*read)(void);
 
-    /* Where `word` is that of the thread that opened, and `read` NULL: how other
-     * threads read theirs.  Else NULL. */
+    /* Where `word` is that of the thread that opened, and `read` NULL: how any
+     * thread reads its own.  Else NULL. */
     uint64_t (*read_elsewhere)(void);
 
     /* If `sum`: the count of all other threads of the process; NULL if what is

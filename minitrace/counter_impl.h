@@ -17,6 +17,7 @@
 ti_status ti__counter_open_valgrind(bool sum, struct ti_counter *out, struct ti_err *err);
 ti_status ti__counter_open_papi(const char *event, bool sum, struct ti_counter *out,
                                 struct ti_err *err);
+ti_status ti__counter_open_blocks(bool sum, struct ti_counter *out, struct ti_err *err);
 ti_status ti__counter_open_cputime(bool sum, struct ti_counter *out, struct ti_err *err);
 
 /* Stop the calling thread's PAPI counter. */
@@ -24,6 +25,9 @@ void ti__counter_close_papi(void);
 
 /* Does this process run under a ticount that speaks our version? */
 bool ti__counter_under_ticount(void);
+
+/* Was anything in this process compiled with ti-mpicc? */
+bool ti__counter_has_blocks(void);
 
 /* What `word` points to where it says nothing. */
 extern const volatile uint64_t ti__counter_no_word;

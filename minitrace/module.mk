@@ -4,7 +4,7 @@ include minitrace/valgrind/module.mk
 -include minitrace/shims.mk
 
 counter_src := minitrace/counter.c minitrace/counter_papi.c minitrace/counter_cputime.c \
-               minitrace/counter_valgrind.c
+               minitrace/counter_valgrind.c minitrace/counter_blocks.c
 minitrace_src := minitrace/flavour.c minitrace/flavour_shims.S minitrace/record.c \
                  minitrace/recording.c minitrace/site.c minitrace/map.c minitrace/untraced.c \
                  minitrace/type.c minitrace/handle.c minitrace/fortran.c \

@@ -95,6 +95,8 @@ void ti_threads_begin(int level)
     ti_state.shared =
         level == MPI_THREAD_SERIALIZED && !(ti_state.counter.sum && !ti_state.counter.others);
     ti_state.special = ti_state.shared || ti_state.counter.sum;
+    if (ti_state.special && ti_state.counter.read_elsewhere) /* good in this thread too */
+        ti_state.counter.read = ti_state.counter.read_elsewhere;
     thread.first = true;
     thread.known = true;
     thread.plain = !ti_state.special;

@@ -144,7 +144,7 @@ static void bad_choices(void **state)
         assert_int_equal(open_counter(bad[i], &c, &err), TI_ERR_USAGE);
     assert_int_equal(open_counter("foo", &c, &err), TI_ERR_USAGE);
     assert_string_equal(err.text, "unknown counter 'foo'");
-    assert_string_equal(err.hint, "choose auto, papi, papi:EVENT, valgrind or cputime");
+    assert_string_equal(err.hint, "choose auto, papi, papi:EVENT, valgrind, blocks or cputime");
     assert_int_equal(ti_counter_open(&(struct ti_counter_wish){.choice = "foo"}, &c, NULL), TI_ERR_USAGE);
 }
 

@@ -1,0 +1,82 @@
+/*
+ * The count that code compiled with ti-mpicc keeps itself, in the thread-local
+ * variable tiara_blocks: of the program, or of libtiara-blocks.so where only shared
+ * objects were compiled so.  The compiled code reaches it at a fixed distance from
+ * the thread pointer, the same in all threads, and so do we.
+ */
+#include <dlfcn.h>
+#include <stddef.h>
+
+#include "minitrace/counter_impl.h"
+
+#ifdef __x86_64__
+static char *thread_pointer(void)
+{
+    char *self;
+
+    __asm__("movq %%fs:0, %0" : "=r"(self));
+    return self;
+}
+
+/* The calling thread's.  The library may be one that only a plug-in sees. */
+static const volatile uint64_t *find_word(void)
+{
+    void *word = dlsym(RTLD_DEFAULT, "tiara_blocks"), *library;
+
+    if (!word && (library = dlopen("libtiara-blocks.so", RTLD_LAZY | RTLD_NOLOAD))) {
+        word = dlsym(library, "tiara_blocks");
+        dlclose(library);
+    }
+    return word;
+}
+#else
+static char *thread_pointer(void)
+{
+    return NULL;
+}
+
+static const volatile uint64_t *find_word(void)
+{
+    return NULL;
+}
+#endif
+
+static ptrdiff_t distance; /* from the thread pointer */
+
+static uint64_t read_elsewhere(void)
+{
+    return *(const volatile uint64_t *)(thread_pointer() + distance);
+}
+
+bool ti__counter_has_blocks(void)
+{
+    return find_word() != NULL;
+}
+
+ti_status ti__counter_open_blocks(bool sum, struct ti_counter *out, struct ti_err *err)
+{
+    const volatile uint64_t *word = find_word();
+
+    if (!word) {
+        ti_err_set(err, TI_ERR_INPUT, "the program does not count its blocks");
+        ti_err_hint(err, "compile and link it with ti-mpicc, ti-mpicxx or ti-mpifort, or choose "
+                         "another counter");
+        return TI_ERR_INPUT;
+    }
+    if (sum) {
+        ti_err_set(err, TI_ERR_INPUT, "blocks are counted for each thread alone");
+        ti_err_hint(err, "leave out what other threads do (caller), or choose valgrind or papi");
+        return TI_ERR_INPUT;
+    }
+    distance = (const volatile char *)word - thread_pointer();
+    *out = (struct ti_counter){
+        .backend = "blocks",
+        .event = TI_BLOCKS_EVENT,
+        .unit = "instructions",
+        .exact = true,
+        .from_start = true,
+        .word = word,
+        .read_elsewhere = read_elsewhere,
+    };
+    return TI_OK;
+}

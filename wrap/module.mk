@@ -1,0 +1,26 @@
+# wrap: ti-mpicc and its like, one program under the names of MPI's wrappers; and
+# the counter that what they compile adds to.
+wrap_src   := wrap/driver.c acquire/args.c
+wrap_links := ti-mpicxx ti-mpic++ ti-mpifort ti-mpif77 ti-mpif90
+wrap_libs  := $(O)/libtiara-blocks.so $(O)/libtiara-blocks.a
+ifneq ($(filter x86_64-%,$(shell $(CC) -dumpmachine)),)
+wrappers := ti-mpicc $(wrap_links)
+all: $(wrappers:%=$(O)/%) $(wrap_libs)
+endif
+
+$(O)/ti-mpicc: $(call obj,wrap/main.c $(wrap_src) common/err.c)
+	$(call say,LINK)$(CC) $(san_flags) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
+$(wrap_links:%=$(O)/%): $(O)/ti-mpicc
+	$(call say,LN)ln -sf ti-mpicc $@
+
+$(O)/wrap/blocks.o: wrap/blocks.c
+	@mkdir -p $(@D)
+	$(call say,CC)$(CC) $(flags) $(CPPFLAGS) $(CFLAGS) -fPIC -fno-lto -c -o $@ $<
+$(O)/libtiara-blocks.a: $(O)/wrap/blocks.o
+	$(call say,AR)rm -f $@; $(AR) rcs $@ $<
+$(O)/libtiara-blocks.so: $(O)/wrap/blocks.o
+	$(call say,LINK)$(CC) $(LDFLAGS) -shared -Wl,-soname,libtiara-blocks.so -nostdlib -o $@ $<
+
+t-wrap_src := $(wrap_src)
+t-blocks_src := $(counter_src) wrap/blocks.c
+$(O)/tests/unit/t-blocks: LDLIBS += -Wl,--export-dynamic-symbol=tiara_blocks
