@@ -14,6 +14,11 @@ for tool in ti-acquire ti-gather ti-info ti-replay; do
             fail "man/$tool.1 does not have $option"
     done
 done
+if [ -x "$o/ti-mpicc" ]; then
+    for option in $("$o/ti-mpicc" --tiara-help | grep -oE -- '--tiara-[a-z]+'); do
+        grep -qE -- "-${option#--}( |\$)" man/ti-mpicc.1 || fail "man/ti-mpicc.1 does not have $option"
+    done
+fi
 # The words of formats/event.h: operations with their fields and vectors, `.It Cm
 # send , recv` and a line; the fields, in the order of their bits; the rest somewhere.
 [ -x "$o/tests/vocabulary" ] || { echo "$o/tests/vocabulary was not built"; exit 77; }
