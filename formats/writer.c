@@ -80,6 +80,7 @@ struct ti_writer {
     int fd;                     /* -1 once closed */
     pid_t pid;                  /* of the process whose file it is */
     volatile sig_atomic_t busy; /* in one of the functions that write */
+    volatile sig_atomic_t more_to_come; /* extra values of the last event */
     uint32_t rank;
     ti_status failed;
     struct ti_err err;
@@ -507,7 +508,7 @@ void ti_writer_flush(struct ti_writer *w)
 
 bool ti_writer_busy(const struct ti_writer *w)
 {
-    return w->busy;
+    return w->busy || w->more_to_come;
 }
 
 /* Which of the special values its fields have, two bits a field. */
@@ -585,6 +586,12 @@ static uint16_t symbol_of(struct ti_writer *w, const struct ti_event *ev, uint32
     return (uint16_t)(w->nsyms - 1);
 }
 
+static __attribute__((noinline)) void extra_columns(struct ti_writer *w)
+{
+    for (int k = 0; k < w->extras; k++)
+        column_new(w);
+}
+
 static struct column *volume_column(struct ti_writer *w, uint16_t prev, uint16_t symbol)
 {
     struct symbol *s = &w->sym[symbol];
@@ -606,8 +613,8 @@ static struct column *volume_column(struct ti_writer *w, uint16_t prev, uint16_t
         c->is_volume = true;
         c->before = before;
         c->symbol = symbol;
-        for (int k = 0; k < w->extras; k++)
-            column_new(w);
+        if (w->extras)
+            extra_columns(w);
     }
     s->vol_prev = prev;
     s->vol_col = w->vol_slot[slot];
@@ -732,14 +739,18 @@ static inline uint64_t put_fields(struct ti_writer *w, const struct ti_event *ev
     return hash;
 }
 
-static inline __attribute__((always_inline)) void put_event(struct ti_writer *w,
-                                                            const struct ti_event *ev)
+/* noinline: without it, compilers split off a part for the caller below, and then
+ * each event takes a call more. */
+__attribute__((noinline)) ti_status ti_writer_event(struct ti_writer *w, const struct ti_event *ev)
 {
     uint32_t kinds;
     struct column *c;
     uint64_t hash;
     uint16_t s;
 
+    if (w->failed)
+        return w->failed;
+    w->busy = 1;
     if (!has_room(w, ev))
         flush(w);
     kinds = event_kinds(ev);
@@ -769,14 +780,6 @@ static inline __attribute__((always_inline)) void put_event(struct ti_writer *w,
     w->chunk_events++;
     w->events++;
     w->volume += ev->volume;
-}
-
-ti_status ti_writer_event(struct ti_writer *w, const struct ti_event *ev)
-{
-    if (w->failed)
-        return w->failed;
-    w->busy = 1;
-    put_event(w, ev);
     w->busy = 0;
     return w->failed;
 }
@@ -786,14 +789,13 @@ ti_status ti_writer_event_extra(struct ti_writer *w, const struct ti_event *ev,
 {
     struct column *c;
 
-    if (w->failed)
-        return w->failed;
-    w->busy = 1;
-    put_event(w, ev);
-    c = &w->col[w->sym[w->prev].vol_col];
-    for (int k = 0; k < w->extras; k++)
-        column_value(w, ++c, extra[k]);
-    w->busy = 0;
+    w->more_to_come = 1;
+    if (ti_writer_event(w, ev) == TI_OK) {
+        c = &w->col[w->sym[w->prev].vol_col];
+        for (int k = 0; k < w->extras; k++)
+            column_value(w, ++c, extra[k]);
+    }
+    w->more_to_come = 0;
     return w->failed;
 }
 
