@@ -21,6 +21,7 @@ ti_status ti_counter_open(const struct ti_counter_wish *wish, struct ti_counter 
                                .event = "nothing",
                                .unit = "events",
                                .exact = true,
+                               .way = "load",
                                .word = &word,
                                .sum = sum,
                                .others = sum ? others : NULL};

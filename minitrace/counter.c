@@ -9,14 +9,14 @@
 
 const volatile uint64_t ti__counter_no_word = 0;
 
-static ti_status open_auto(bool sum, struct ti_counter *out, struct ti_err *err)
+static ti_status open_auto(const char *also, bool sum, struct ti_counter *out, struct ti_err *err)
 {
     struct ti_err why = {"", ""};
     ti_status st;
 
     if (ti__counter_under_ticount())
         return ti__counter_open_valgrind(sum, out, err);
-    if (ti__counter_open_papi(TI__PAPI_DEFAULT, sum, out, &why) == TI_OK)
+    if (ti__counter_open_papi(TI__PAPI_DEFAULT, also, sum, out, &why) == TI_OK)
         return TI_OK;
     if (ti__counter_has_blocks())
         return ti__counter_open_blocks(sum, out, err);
@@ -25,23 +25,25 @@ static ti_status open_auto(bool sum, struct ti_counter *out, struct ti_err *err)
                     "with ti-mpicc, and %s",
                     why.text);
     ti_err_hint(err,
-                "%s%schoose valgrind (exact, slower; the application must run under ticount), "
-                "blocks (exact, fast; it must be compiled with ti-mpicc), papi:EVENT (see papi_native_avail), or cputime (an estimate)",
-                why.hint, why.hint[0] ? "; or " : "");
+                "%s (compiled with ti-mpicc); papi:EVENT takes another event, see "
+                "papi_native_avail; cputime is an estimate",
+                why.hint);
     return st;
 }
 
-static ti_status open_choice(const char *choice, bool sum, struct ti_counter *out,
+static ti_status open_choice(const struct ti_counter_wish *wish, struct ti_counter *out,
                              struct ti_err *err)
 {
+    const char *choice = wish->choice, *also = wish->also;
+    bool sum = wish->sum;
     ti_status st;
 
     if (strcmp(choice, "auto") == 0)
-        return open_auto(sum, out, err);
+        return open_auto(also, sum, out, err);
     if (strcmp(choice, "papi") == 0)
-        return ti__counter_open_papi(TI__PAPI_DEFAULT, sum, out, err);
+        return ti__counter_open_papi(TI__PAPI_DEFAULT, also, sum, out, err);
     if (strncmp(choice, "papi:", 5) == 0)
-        return ti__counter_open_papi(choice + 5, sum, out, err);
+        return ti__counter_open_papi(choice + 5, also, sum, out, err);
     if (strcmp(choice, "valgrind") == 0)
         return ti__counter_open_valgrind(sum, out, err);
     if (strcmp(choice, "blocks") == 0)
@@ -57,8 +59,13 @@ ti_status ti_counter_open(const struct ti_counter_wish *wish, struct ti_counter 
                           struct ti_err *err)
 {
     int saved = errno;
-    ti_status st = open_choice(wish->choice, wish->sum, out, err);
+    struct ti_counter counter;
+    ti_status st = open_choice(wish, &counter, err);
 
+    if (st == TI_OK && wish->also && wish->also[0] && !counter.nalso)
+        st = ti__counter_add_papi(wish->also, &counter, err);
+    if (st == TI_OK)
+        *out = counter;
     errno = saved;
     return st;
 }
@@ -67,8 +74,7 @@ void ti_counter_close(struct ti_counter *counter)
 {
     int saved = errno;
 
-    if (strcmp(counter->backend, "papi") == 0)
-        ti__counter_close_papi();
+    ti__counter_close_papi();
     memset(counter, 0, sizeof *counter);
     errno = saved;
 }

@@ -6,13 +6,13 @@
  * MPI_Init, and read on entry to and on exit from every outermost MPI call;
  * what passes in between (MPI, the recorder, its flushes) is never counted.
  *
- *   papi       a PAPI preset or native event (default PAPI_TOT_INS), taken
- *              only if it counts when tried: add, start, and a non-zero
- *              difference over a loop of known length.  PAPI says "available"
- *              on machines where the event can't be started.  A thread has its
- *              own event set from its first read on.  An application that uses
- *              PAPI itself needs another counter: PAPI runs one event set per
- *              thread and component.
+ *   papi       a PAPI event, preset, native or software defined (default
+ *              PAPI_TOT_INS), taken only if it counts when tried: add, start,
+ *              and a non-zero difference over a loop of known length.  PAPI says
+ *              "available" on machines where the event can't be started.  Counts
+ *              what user code does, and is never multiplexed.  A thread has its
+ *              own event sets from its first read on.  The application may use
+ *              PAPI as well: ours is a copy that it does not meet.
  *   valgrind   the instruction count that the `ticount` valgrind tool keeps;
  *              exact, needs no hardware counter; the process must run under
  *              valgrind --tool=ticount.
@@ -60,6 +60,8 @@ struct ti_counter {
     char event[TI_EVENT_NAME]; /* "PAPI_TOT_INS", "guest instructions", ... */
     char unit[16];             /* "instructions", "nanoseconds", or "events" (PAPI's others) */
     bool exact;                /* same work, same count */
+    bool estimate;             /* no count of work at all: a time */
+    const char *way;           /* a read takes a "load", "rdpmc", a "system call", a "function" */
     bool sum;                  /* for what all threads do, see struct ti_counter_wish */
     bool from_start;           /* a thread's count is 0 when it starts, not when it first reads */
 
@@ -92,8 +94,10 @@ struct ti_counter {
     uint64_t (*outside)(void);
 
     /* Whether what was read since the counter was opened can be trusted: NULL, or
-     * why it cannot (a read failed, a thread could not be counted, ...).  The
-     * member itself is NULL where nothing can go wrong. */
+     * why it cannot: a read failed, a thread could not be counted, or the volume
+     * stands still while the thread computes.  What is read then is the value of
+     * before.  Any thread may ask, after each read: it is a load.  The member itself
+     * is NULL where nothing can go wrong. */
     const char *(*trouble)(void);
 };
 

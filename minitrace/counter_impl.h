@@ -15,12 +15,16 @@
 #define TI__PAPI_DEFAULT "PAPI_TOT_INS"
 
 ti_status ti__counter_open_valgrind(bool sum, struct ti_counter *out, struct ti_err *err);
-ti_status ti__counter_open_papi(const char *event, bool sum, struct ti_counter *out,
-                                struct ti_err *err);
+ti_status ti__counter_open_papi(const char *event, const char *also, bool sum,
+                                struct ti_counter *out, struct ti_err *err);
 ti_status ti__counter_open_blocks(bool sum, struct ti_counter *out, struct ti_err *err);
 ti_status ti__counter_open_cputime(bool sum, struct ti_counter *out, struct ti_err *err);
 
-/* Stop the calling thread's PAPI counter. */
+/* Count the PAPI events `also` beside what another back end has opened as *counter,
+ * which is left alone on failure. */
+ti_status ti__counter_add_papi(const char *also, struct ti_counter *counter, struct ti_err *err);
+
+/* Stop the calling thread's PAPI events, if there are any. */
 void ti__counter_close_papi(void);
 
 /* Does this process run under a ticount that speaks our version? */

@@ -1,22 +1,36 @@
 /*
- * PAPI, loaded when asked for: nobody who does not want it needs it, and an
- * application that uses PAPI itself keeps its own copy.
+ * PAPI, loaded when asked for: nobody who does not want it needs it.
  *
- * PAPI lets a thread run one event set per component.  If the application's
- * runs when we open, we say so; if it starts one later, its own PAPI_start()
- * is told PAPI_EISRUN.  Whoever counts with PAPI inside the application should
- * trace it with another counter.
+ * The application may use PAPI itself, before MPI_Init or at any time later, and
+ * PAPI keeps per process what it knows: one running event set per thread and
+ * component, the identity of threads, what PAPI_shutdown() ends.  So we load a
+ * copy of the library for ourselves, from a file without a name: another object to
+ * the loader, with a state of its own.  The two then meet in the kernel only, which
+ * counts for both as long as the processor has counters enough.  Where no such copy
+ * can be loaded, an application that has PAPI is refused.
  *
- * Every thread that reads gets an event set of its own at its first read, and
- * gives it back when it ends.  Where that fails, the thread's count stands
- * still.
+ * Every thread that reads gets event sets of its own at its first read, one for
+ * each component, and gives them back when it ends.
+ *
+ * Nothing is multiplexed: PAPI does so on demand only, and a count that was
+ * extrapolated is none.  Counts have 64 bits on their whole way (the kernel extends
+ * what the processor has, with rdpmc as well), which at 10^10 instructions a second
+ * last for 58 years; and as only differences modulo 2^64 are taken, an event may
+ * start anywhere and wrap.
  */
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <link.h>
 #include <pthread.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/sendfile.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "minitrace/counter_impl.h"
@@ -54,26 +68,43 @@ static struct {
 #define MEMBER(name) __typeof__(name) *name;
     PAPI_CALLS(MEMBER)
 #undef MEMBER
+    int (*pfm_initialize)(void); /* libpfm's; NULL if PAPI has it inside */
 } papi;
 
-/* The calling thread's event set. */
+#define EVENTS   (1 + TI_ALSO_MAX)
+#define LOOP     1000000            /* the probe's length; every round is more than one instruction */
+#define STILL_NS UINT64_C(100000000) /* CPU time without progress after which a count has stopped */
+
+/* What is counted, in every thread: events, one event set for each of their
+ * components, and where in which set an event is. */
+static struct {
+    bool has_volume; /* event 0 is the volume, the others are counted beside it */
+    bool instructions; /* and the volume is PAPI_TOT_INS */
+    bool inherited;  /* by the threads that a counting thread starts */
+    int nevents, nsets;
+    struct {
+        char name[TI_EVENT_NAME];
+        int set, place;
+    } event[EVENTS];
+    int component[EVENTS]; /* of each set */
+} plan;
+
+/* The calling thread's event sets and what was last read from them. */
 enum { SET_NONE = 0, SET_RUNS, SET_FAILED };
 static _Thread_local struct {
     int state;
-    int set;
+    int set[EVENTS];
+    uint64_t value[EVENTS];
+    uint64_t still_since; /* CPU time since when the volume has been what it is; 0: it moves */
 } mine __attribute__((tls_model("initial-exec")));
 
-static char event_name[64];
-static bool inherited; /* by the threads that a counting thread starts */
 static pthread_key_t at_thread_exit;
 static bool have_key;
 
-#define LOOP 1000000 /* the probe's length; every round is more than one instruction */
+/* ----------------------------------------------------------------- loading -- */
 
-/* --- loading ------------------------------------------------------------- */
-
-/* The library our header belongs to, which the application may have loaded. */
-static void *load_library(void)
+/* The library our header belongs to. */
+static void *load_by_name(int flags)
 {
     char name[4][48];
     void *lib = NULL;
@@ -85,56 +116,177 @@ static void *load_library(void)
              PAPI_VERSION_MINOR(PAPI_VERSION), PAPI_VERSION_REVISION(PAPI_VERSION));
     snprintf(name[3], sizeof name[3], "libpapi.so");
     for (int i = 0; i < 4 && !lib; i++)
-        lib = dlopen(name[i], RTLD_NOW | RTLD_LOCAL);
+        lib = dlopen(name[i], flags);
     return lib;
 }
 
-static ti_status load(struct ti_err *err)
+static bool application_has_papi(void)
 {
-    void *lib;
-    int rc;
+    void *lib = load_by_name(RTLD_LAZY | RTLD_NOLOAD);
 
-    if (papi.PAPI_library_init)
-        return TI_OK;
-    lib = load_library();
+    if (lib)
+        dlclose(lib);
+    return lib || dlsym(RTLD_DEFAULT, "PAPI_library_init");
+}
+
+/* RTLD_DEEPBIND, without which the copy would call the application's PAPI, ends a
+ * program that was built with one of these. */
+static bool has_sanitizer(void)
+{
+    return dlsym(RTLD_DEFAULT, "__asan_init") || dlsym(RTLD_DEFAULT, "__tsan_init") ||
+           dlsym(RTLD_DEFAULT, "__msan_init");
+}
+
+static bool copy_file(const char *path, int to)
+{
+    int from = open(path, O_RDONLY | O_CLOEXEC);
+    struct stat st;
+    ssize_t n = 1;
+    off_t done = 0;
+
+    if (from < 0)
+        return false;
+    if (fstat(from, &st) == 0)
+        while (done < st.st_size && n > 0)
+            n = sendfile(to, from, &done, (size_t)(st.st_size - done));
+    close(from);
+    return n > 0 && done > 0;
+}
+
+/* A copy of the library loaded as `lib`; NULL if there cannot be one. */
+static void *load_copy(void *lib)
+{
+    struct link_map *map;
+    char path[64];
+    void *copy = NULL;
+    int fd;
+
+    if (has_sanitizer() || dlinfo(lib, RTLD_DI_LINKMAP, &map) != 0)
+        return NULL;
+    fd = memfd_create("tiara-libpapi", MFD_CLOEXEC);
+    if (fd < 0)
+        return NULL;
+    /* the loader compares names: nobody else calls a file by this one */
+    snprintf(path, sizeof path, "/proc/self/./fd/./%d", fd);
+    if (copy_file(map->l_name, fd))
+        copy = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_DEEPBIND);
+    close(fd);
+    return copy;
+}
+
+static ti_status load_library(void **out, struct ti_err *err)
+{
+    bool theirs = application_has_papi();
+    void *lib = load_by_name(RTLD_NOW | RTLD_LOCAL), *copy;
+
     if (!lib) {
         ti_err_set(err, TI_ERR_INPUT, "cannot load PAPI's library, libpapi.so.%d.%d",
                    PAPI_VERSION_MAJOR(PAPI_VERSION), PAPI_VERSION_MINOR(PAPI_VERSION));
         ti_err_hint(err, "install PAPI's run-time library, or put its folder on LD_LIBRARY_PATH");
         return TI_ERR_INPUT;
     }
+    copy = load_copy(lib);
+    if (copy || theirs)
+        dlclose(lib);
+    if (!copy && theirs) {
+        ti_err_set(err, TI_ERR_INPUT,
+                   "the application uses PAPI itself, and a second copy of it for us cannot be "
+                   "loaded here%s",
+                   has_sanitizer() ? " (a sanitizer)" : "");
+        ti_err_hint(err, "trace it with another counter: valgrind or blocks");
+        return TI_ERR_INPUT;
+    }
+    *out = copy ? copy : lib;
+    return TI_OK;
+}
+
+static ti_status load(struct ti_err *err)
+{
+    void *lib;
+    ti_status st;
+    int rc;
+
+    if (papi.PAPI_library_init)
+        return TI_OK;
+    st = load_library(&lib, err);
+    if (st != TI_OK)
+        return st;
 #define FIND(name)                                                                                 \
     *(void **)&papi.name = dlsym(lib, #name);                                                      \
     if (!papi.name) {                                                                              \
         memset(&papi, 0, sizeof papi);                                                             \
-        return ti_err_set(err, TI_ERR_INPUT, "PAPI's library has no '%s'", #name);                 \
+        dlclose(lib);                                                                              \
+        ti_err_set(err, TI_ERR_INPUT, "PAPI's library has no '%s'", #name);                        \
+        ti_err_hint(err, "install PAPI as of version 5.5");                                        \
+        return TI_ERR_INPUT;                                                                       \
     }
     PAPI_CALLS(FIND)
 #undef FIND
+    *(void **)&papi.pfm_initialize = dlsym(lib, "pfm_initialize");
     rc = papi.PAPI_library_init(PAPI_VER_CURRENT);
     if (rc != PAPI_VER_CURRENT) {
         ti_err_set(err, TI_ERR_INPUT, "cannot start PAPI: %s",
                    rc > 0 ? "its version is not the one we were built with"
                           : papi.PAPI_strerror(rc));
+        ti_err_hint(err, "we were built with PAPI %d.%d: put that on LD_LIBRARY_PATH",
+                    PAPI_VERSION_MAJOR(PAPI_VERSION), PAPI_VERSION_MINOR(PAPI_VERSION));
         memset(&papi, 0, sizeof papi);
         return TI_ERR_INPUT;
     }
-    /* Refused if the application did it already, with the same effect. */
     papi.PAPI_thread_init(pthread_self);
     return TI_OK;
 }
 
-/* --- one thread's event set ---------------------------------------------- */
+/* ----------------------------------------------------------------- trouble -- */
+
+static char trouble_text[256];
+static bool trouble_taken;  /* atomic, as the next */
+static const char *trouble; /* trouble_text, once that is written */
+
+/* The first reason stays. */
+__attribute__((format(printf, 1, 2))) static void in_trouble(const char *fmt, ...)
+{
+    va_list ap;
+
+    if (__atomic_exchange_n(&trouble_taken, true, __ATOMIC_RELAXED))
+        return;
+    va_start(ap, fmt);
+    vsnprintf(trouble_text, sizeof trouble_text, fmt, ap);
+    va_end(ap);
+    __atomic_store_n(&trouble, trouble_text, __ATOMIC_RELEASE);
+}
+
+static const char *papi_trouble(void)
+{
+    return __atomic_load_n(&trouble, __ATOMIC_ACQUIRE);
+}
+
+/* --------------------------------------------------- one thread's event sets -- */
+
+/* Where something failed: PAPI's call, and for which event, or -1. */
+struct failure {
+    const char *call;
+    int event;
+};
+
+static void drop_sets(bool running)
+{
+    long long last[EVENTS];
+
+    for (int s = 0; s < plan.nsets; s++) {
+        if (mine.set[s] == PAPI_NULL)
+            continue;
+        if (running)
+            papi.PAPI_stop(mine.set[s], last);
+        papi.PAPI_cleanup_eventset(mine.set[s]);
+        papi.PAPI_destroy_eventset(&mine.set[s]);
+    }
+}
 
 static void stop_mine(void)
 {
-    long long last;
-
-    if (mine.state == SET_RUNS) {
-        papi.PAPI_stop(mine.set, &last);
-        papi.PAPI_cleanup_eventset(mine.set);
-        papi.PAPI_destroy_eventset(&mine.set);
-    }
+    if (mine.state == SET_RUNS)
+        drop_sets(true);
     mine.state = SET_NONE;
 }
 
@@ -145,78 +297,186 @@ static void thread_exits(void *unused)
     papi.PAPI_unregister_thread();
 }
 
-/* Before its event is added, tell the calling thread's set to count for threads
- * to come as well.  PAPI wants to know for which component. */
-static int inherit(const char **call)
+/* An event set for `component`, for user code only, and for threads to come if that
+ * is wanted.  Some components know no domain, and refuse to be told one that they
+ * have anyway: PAPI's own default is user code, and in our copy of it nobody else
+ * can have changed that. */
+static int create_set(int component, int *set, struct failure *f)
 {
     PAPI_option_t option;
-    int code, rc;
+    int rc;
 
-    *call = "PAPI_event_name_to_code";
-    rc = papi.PAPI_event_name_to_code(event_name, &code);
+    f->event = -1;
+    f->call = "PAPI_create_eventset";
+    rc = papi.PAPI_create_eventset(set);
     if (rc != PAPI_OK)
         return rc;
-    *call = "PAPI_assign_eventset_component";
-    rc = papi.PAPI_assign_eventset_component(mine.set, papi.PAPI_get_event_component(code));
+    f->call = "PAPI_assign_eventset_component";
+    rc = papi.PAPI_assign_eventset_component(*set, component);
     if (rc != PAPI_OK)
         return rc;
     memset(&option, 0, sizeof option);
-    option.inherit.eventset = mine.set;
+    option.domain.eventset = *set;
+    option.domain.domain = PAPI_DOM_USER;
+    f->call = "PAPI_set_opt(PAPI_DOMAIN)";
+    rc = papi.PAPI_set_opt(PAPI_DOMAIN, &option);
+    if (rc != PAPI_OK &&
+        papi.PAPI_get_component_info(component)->default_domain & ~PAPI_DOM_USER)
+        return rc;
+    if (!plan.inherited)
+        return PAPI_OK;
+    memset(&option, 0, sizeof option);
+    option.inherit.eventset = *set;
     option.inherit.inherit = PAPI_INHERIT_ALL;
-    *call = "PAPI_set_opt(PAPI_INHERIT)";
+    f->call = "PAPI_set_opt(PAPI_INHERIT)";
     return papi.PAPI_set_opt(PAPI_INHERIT, &option);
 }
 
-/* Returns PAPI_OK or PAPI's error, and in *call what failed. */
-static int start_mine(const char **call)
+/* Returns PAPI_OK or PAPI's error, and in *f what failed. */
+static int fill_sets(struct failure *f)
 {
     int rc;
 
-    mine.state = SET_FAILED;
-    mine.set = PAPI_NULL;
-    *call = "PAPI_create_eventset";
-    rc = papi.PAPI_create_eventset(&mine.set);
-    if (rc != PAPI_OK)
-        return rc;
-    rc = inherited ? inherit(call) : PAPI_OK;
-    if (rc == PAPI_OK) {
-        *call = "PAPI_add_named_event";
-        rc = papi.PAPI_add_named_event(mine.set, event_name);
+    for (int s = 0; s < plan.nsets; s++)
+        mine.set[s] = PAPI_NULL;
+    for (int s = 0; s < plan.nsets; s++)
+        if ((rc = create_set(plan.component[s], &mine.set[s], f)) != PAPI_OK)
+            return rc;
+    f->call = "PAPI_add_named_event";
+    for (f->event = 0; f->event < plan.nevents; f->event++) {
+        rc = papi.PAPI_add_named_event(mine.set[plan.event[f->event].set],
+                                       plan.event[f->event].name);
+        if (rc != PAPI_OK)
+            return rc;
     }
+    return PAPI_OK;
+}
+
+static int start_mine(struct failure *f)
+{
+    int rc, s = 0;
+
+    mine.state = SET_FAILED;
+    mine.still_since = 0;
+    /* an application that shut down its PAPI has shut down the libpfm of both */
+    if (papi.pfm_initialize)
+        papi.pfm_initialize();
+    rc = fill_sets(f);
     if (rc == PAPI_OK) {
-        *call = "PAPI_start";
-        rc = papi.PAPI_start(mine.set);
+        f->call = "PAPI_start";
+        f->event = -1;
+        while (s < plan.nsets && (rc = papi.PAPI_start(mine.set[s])) == PAPI_OK)
+            s++;
     }
     if (rc != PAPI_OK) {
-        papi.PAPI_cleanup_eventset(mine.set);
-        papi.PAPI_destroy_eventset(&mine.set);
+        for (long long last[EVENTS]; s > 0 && f->event < 0; s--)
+            papi.PAPI_stop(mine.set[s - 1], last);
+        drop_sets(false);
         return rc;
     }
     mine.state = SET_RUNS;
     return PAPI_OK;
 }
 
-static uint64_t papi_read(void)
+static const char *event_of(const struct failure *f)
+{
+    return plan.event[f->event < 0 ? 0 : f->event].name;
+}
+
+/* At a thread's first read. */
+static void begin_thread(void)
+{
+    struct failure f;
+    int rc = start_mine(&f);
+
+    if (rc != PAPI_OK)
+        in_trouble("PAPI event '%s' cannot be counted in another thread: %s: %s", event_of(&f),
+                   f.call, papi.PAPI_strerror(rc));
+    else if (have_key)
+        pthread_setspecific(at_thread_exit, &mine);
+}
+
+/* ----------------------------------------------------------------- reading -- */
+
+/* The volume is what it was at the last read, though the thread has at least
+ * executed these lines: no count of instructions can be.  Other events are given
+ * some time. */
+static __attribute__((noinline)) void stands_still(void)
+{
+    struct timespec ts = {0, 0};
+    uint64_t now;
+
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
+    now = (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+    if (!mine.still_since)
+        mine.still_since = now;
+    if (plan.instructions || now - mine.still_since >= STILL_NS)
+        in_trouble("PAPI event '%s' stands still at %llu, while the thread computes",
+                   plan.event[0].name, (unsigned long long)mine.value[0]);
+}
+
+/* Into mine.value; what cannot be read stays as it was. */
+static bool read_sets(void)
+{
+    long long value[EVENTS];
+    int rc;
+
+    for (int s = 0; s < plan.nsets; s++) {
+        rc = papi.PAPI_read(mine.set[s], value);
+        if (rc != PAPI_OK) {
+            in_trouble("PAPI event '%s' cannot be read any more: PAPI_read: %s",
+                       plan.event[0].name, papi.PAPI_strerror(rc));
+            return false;
+        }
+        for (int e = 0; e < plan.nevents; e++)
+            if (plan.event[e].set == s)
+                mine.value[e] = (uint64_t)value[plan.event[e].place];
+    }
+    return true;
+}
+
+static void read_mine(void)
 {
     int saved = errno;
-    long long value = 0;
-    const char *call;
+    uint64_t was = mine.value[0];
+    bool first = mine.state == SET_NONE;
 
-    if (mine.state == SET_NONE && start_mine(&call) == PAPI_OK && have_key)
-        pthread_setspecific(at_thread_exit, &mine);
-    if (mine.state == SET_RUNS && papi.PAPI_read(mine.set, &value) != PAPI_OK)
-        value = 0;
+    if (first)
+        begin_thread();
+    if (mine.state == SET_RUNS && read_sets() && plan.has_volume && !first) {
+        if (__builtin_expect(mine.value[0] == was, 0))
+            stands_still();
+        else
+            mine.still_since = 0;
+    }
     errno = saved;
-    return (uint64_t)value;
 }
 
-/* --- does it count? ------------------------------------------------------ */
-
-static void work(void)
+static uint64_t papi_read(void)
 {
-    for (volatile int i = 0; i < LOOP; i++)
-        ;
+    read_mine();
+    return mine.value[0];
 }
+
+static uint64_t papi_read_also(uint64_t *also)
+{
+    read_mine();
+    memcpy(also, mine.value + 1, (size_t)(plan.nevents - 1) * sizeof *also);
+    return mine.value[0];
+}
+
+/* Beside another back end, whose count is read last. */
+static uint64_t (*count_beside)(void);
+static const volatile uint64_t *word_beside;
+
+static uint64_t read_beside(uint64_t *also)
+{
+    read_mine();
+    memcpy(also, mine.value, (size_t)plan.nevents * sizeof *also);
+    return count_beside ? count_beside() : *word_beside;
+}
+
+/* ---------------------------------------------------------- why it does not -- */
 
 /* Why PAPI switched off one of its components; NULL if it did not. */
 static const char *why_disabled(const char *component)
@@ -231,8 +491,59 @@ static const char *why_disabled(const char *component)
     return NULL;
 }
 
-/* Why can't the kernel count instructions for us?  Ask it. */
-static void explain(struct ti_err *err)
+/* Whether a line of the file has `word`. */
+static bool file_has(const char *path, const char *word)
+{
+    char line[4096];
+    bool found = false;
+    FILE *f = fopen(path, "re");
+
+    while (f && !found && fgets(line, sizeof line, f))
+        found = strstr(line, word) != NULL;
+    if (f)
+        fclose(f);
+    return found;
+}
+
+static int number_in(const char *path, int otherwise)
+{
+    int number = otherwise;
+    FILE *f = fopen(path, "re");
+
+    if (f) {
+        if (fscanf(f, "%d", &number) != 1)
+            number = otherwise;
+        fclose(f);
+    }
+    return number;
+}
+
+#define OR_ELSE "; or count with valgrind, or with blocks"
+
+/* The kernel lets this process count nothing. */
+static void explain_denied(struct ti_err *err)
+{
+    int paranoid = number_in("/proc/sys/kernel/perf_event_paranoid", -100);
+
+    if (paranoid > 2)
+        ti_err_hint(err,
+                    "kernel.perf_event_paranoid is %d, which lets only root count; counting one's "
+                    "own instructions needs 2 or less: sysctl kernel.perf_event_paranoid=2, as "
+                    "root" OR_ELSE,
+                    paranoid);
+    else if (file_has("/proc/self/status", "Seccomp:\t2"))
+        ti_err_hint(err, "a seccomp filter, as containers have, forbids perf_event_open: start the "
+                         "container with --cap-add PERFMON, or a profile that allows it" OR_ELSE);
+    else
+        ti_err_hint(err,
+                    "perf_event_open is forbidden to this process, though "
+                    "kernel.perf_event_paranoid is %d: a security module, or a container's rules "
+                    "(--cap-add PERFMON)" OR_ELSE,
+                    paranoid);
+}
+
+/* Why can't the kernel count for us?  Ask it. */
+static void explain_kernel(struct ti_err *err)
 {
     struct perf_event_attr attr = {
         .type = PERF_TYPE_HARDWARE,
@@ -244,9 +555,7 @@ static void explain(struct ti_err *err)
     };
     int fd = (int)syscall(SYS_perf_event_open, &attr, 0, -1, -1, (unsigned long)0);
     int cause = errno;
-    int paranoid = -100;
     const char *disabled;
-    FILE *f;
 
     if (fd >= 0) {
         close(fd);
@@ -258,48 +567,96 @@ static void explain(struct ti_err *err)
                         disabled);
         else
             ti_err_hint(err, "papi_avail and papi_native_avail list this machine's events");
-        return;
+    } else if (cause == EACCES || cause == EPERM || cause == ENOSYS) {
+        explain_denied(err);
+    } else if (file_has("/proc/cpuinfo", " hypervisor")) {
+        ti_err_hint(err, "this virtual machine has no hardware counters: its host has to give it "
+                         "some (a virtual PMU)" OR_ELSE);
+    } else {
+        ti_err_hint(err, "the kernel offers no hardware counters here" OR_ELSE);
     }
-    if (cause == EACCES || cause == EPERM) {
-        f = fopen("/proc/sys/kernel/perf_event_paranoid", "re");
-        if (f) {
-            if (fscanf(f, "%d", &paranoid) != 1)
-                paranoid = -100;
-            fclose(f);
-        }
-        if (paranoid > 2)
-            ti_err_hint(err,
-                        "kernel.perf_event_paranoid is %d here; counting one's own "
-                        "instructions needs 2 or less",
-                        paranoid);
-        else
-            ti_err_hint(err, "this process may not use perf_event_open (a container's rules?)");
-        return;
-    }
-    ti_err_hint(err, "the kernel offers no hardware counters here (a virtual machine?)");
 }
 
-static ti_status refuse(struct ti_err *err, const char *call, int rc)
+static void explain(struct ti_err *err, const char *event)
 {
-    if (rc == PAPI_EISRUN) {
+    if (strncmp(event, "sde:::", 6) == 0)
+        ti_err_hint(err, "a library of the application must have made it before MPI_Init, with "
+                         "libsde; papi_native_avail --sde FILE lists what FILE makes");
+    else
+        explain_kernel(err);
+}
+
+/* ", 'A', 'B'": those events of the set that fit into it together, tried in turn. */
+static void list_fitting(int set, char *text, size_t bytes)
+{
+    struct failure f;
+    size_t used = 0;
+    int trial = PAPI_NULL;
+
+    text[0] = '\0';
+    if (create_set(plan.component[set], &trial, &f) == PAPI_OK)
+        for (int e = 0; e < plan.nevents && used < bytes; e++)
+            if (plan.event[e].set == set &&
+                papi.PAPI_add_named_event(trial, plan.event[e].name) == PAPI_OK)
+                used += (size_t)snprintf(text + used, bytes - used, "%s%s", used ? ", " : "",
+                                         plan.event[e].name);
+    if (trial != PAPI_NULL) {
+        papi.PAPI_cleanup_eventset(trial);
+        papi.PAPI_destroy_eventset(&trial);
+    }
+}
+
+/* The processor has too few counters, or none that is free. */
+static ti_status refuse_conflict(struct ti_err *err, const struct failure *f)
+{
+    char fitting[256];
+
+    list_fitting(plan.event[f->event < 0 ? 0 : f->event].set, fitting, sizeof fitting);
+    if (!fitting[0]) {
         ti_err_set(err, TI_ERR_INPUT,
-                   "cannot count PAPI event '%s': the application is already counting with PAPI",
-                   event_name);
-        ti_err_hint(err, "trace an application that uses PAPI itself with another counter");
+                   "PAPI event '%s' does not count here: the processor's counters are taken",
+                   event_of(f));
+        ti_err_hint(err,
+                    "by the application, a profiler%s; or count with valgrind, or with blocks",
+                    number_in("/proc/sys/kernel/nmi_watchdog", 0) == 1
+                        ? ", or the kernel's watchdog (sysctl kernel.nmi_watchdog=0, as root)"
+                        : "");
         return TI_ERR_INPUT;
     }
-    ti_err_set(err, TI_ERR_INPUT, "PAPI event '%s' does not count here: %s: %s", event_name, call,
-               papi.PAPI_strerror(rc));
-    explain(err);
+    ti_err_set(err, TI_ERR_INPUT,
+               "the events do not fit into the processor's counters together; of them, these do: %s",
+               fitting);
+    ti_err_hint(err, "count the others in another run: nothing is multiplexed, which would make "
+                     "counts estimates");
     return TI_ERR_INPUT;
 }
 
-static ti_status refuse_sum(struct ti_err *err, const char *why)
+static ti_status refuse(struct ti_err *err, const struct failure *f, int rc)
 {
-    ti_err_set(err, TI_ERR_INPUT, "PAPI does not count '%s' for all threads here: %s", event_name,
-               why);
+    if (rc == PAPI_ECNFLCT)
+        return refuse_conflict(err, f);
+    ti_err_set(err, TI_ERR_INPUT, "PAPI event '%s' does not count here: %s: %s", event_of(f),
+               f->call, papi.PAPI_strerror(rc));
+    explain(err, event_of(f));
+    return TI_ERR_INPUT;
+}
+
+static ti_status refuse_sum(struct ti_err *err, const char *event, const char *why)
+{
+    ti_err_set(err, TI_ERR_INPUT, "PAPI does not count '%s' for all threads here: %s", event, why);
     ti_err_hint(err, "count with valgrind, or the calling thread only");
     return TI_ERR_INPUT;
+}
+
+/* ---------------------------------------------------------- does it count? -- */
+
+/* Of all kinds that events count: branches, loads, stores, floating point. */
+static void work(void)
+{
+    volatile double x = 1;
+
+    for (volatile int i = 0; i < LOOP; i++)
+        x = x * 0.5 + 1;
 }
 
 static void *work_in_thread(void *unused)
@@ -310,94 +667,196 @@ static void *work_in_thread(void *unused)
 
 /* Does it count what a thread does that is started now?  `alone` is how much the
  * same work was here. */
-static ti_status probe_sum(long long alone, struct ti_err *err)
+static ti_status probe_sum(uint64_t alone, struct ti_err *err)
 {
-    long long before = 0, after = 0;
+    uint64_t before = mine.value[0];
     pthread_t thread;
-    int rc = papi.PAPI_read(mine.set, &before);
 
     if (pthread_create(&thread, NULL, work_in_thread, NULL) == 0)
         pthread_join(thread, NULL);
-    if (rc == PAPI_OK)
-        rc = papi.PAPI_read(mine.set, &after);
-    if (rc == PAPI_OK && after - before >= alone / 2)
+    if (read_sets() && mine.value[0] - before >= alone / 2)
         return TI_OK;
-    stop_mine();
-    return refuse_sum(err, "what a second thread did was not counted");
+    return refuse_sum(err, plan.event[0].name, "what a second thread did was not counted");
 }
 
-static ti_status probe(bool instructions, struct ti_err *err)
+/* The volume must grow with what is computed. */
+static ti_status probe_volume(struct ti_err *err)
 {
-    const char *call;
-    char why[128];
-    long long before = 0;
-    long long after = 0;
-    int rc = start_mine(&call);
+    uint64_t before = mine.value[0], grown;
 
-    if (rc != PAPI_OK && inherited) {
-        snprintf(why, sizeof why, "%s: %s", call, papi.PAPI_strerror(rc));
-        inherited = false; /* is it that? */
-        rc = start_mine(&call);
+    work();
+    if (!read_sets())
+        return TI_OK; /* and in trouble */
+    grown = mine.value[0] - before;
+    if (grown == 0 || (plan.instructions && grown < LOOP)) {
+        ti_err_set(err, TI_ERR_INPUT,
+                   "PAPI event '%s' does not count here: it grew by %llu over a loop of %d rounds",
+                   plan.event[0].name, (unsigned long long)grown, LOOP);
+        explain(err, plan.event[0].name);
+        return TI_ERR_INPUT;
+    }
+    return plan.inherited ? probe_sum(grown, err) : TI_OK;
+}
+
+static ti_status probe(struct ti_err *err)
+{
+    struct failure f = {NULL, -1};
+    char why[128];
+    int rc = start_mine(&f);
+    ti_status st = TI_OK;
+
+    if (rc != PAPI_OK && plan.inherited) {
+        snprintf(why, sizeof why, "%s: %s", f.call, papi.PAPI_strerror(rc));
+        plan.inherited = false; /* is it that? */
+        rc = start_mine(&f);
         if (rc == PAPI_OK) {
             stop_mine();
-            return refuse_sum(err, why);
+            return refuse_sum(err, event_of(&f), why);
         }
     }
     if (rc != PAPI_OK)
-        return refuse(err, call, rc);
-    call = "PAPI_read";
-    rc = papi.PAPI_read(mine.set, &before);
-    work();
-    if (rc == PAPI_OK)
-        rc = papi.PAPI_read(mine.set, &after);
-    if (rc == PAPI_OK && after != before && (!instructions || after - before >= LOOP))
-        return inherited ? probe_sum(after - before, err) : TI_OK;
-    stop_mine();
-    if (rc != PAPI_OK)
-        return refuse(err, call, rc);
-    ti_err_set(err, TI_ERR_INPUT,
-               "PAPI event '%s' does not count here: it grew by %lld over a loop of %d rounds",
-               event_name, after - before, LOOP);
-    explain(err);
-    return TI_ERR_INPUT;
+        return refuse(err, &f, rc);
+    if (read_sets() && plan.has_volume)
+        st = probe_volume(err);
+    if (st == TI_OK && papi_trouble()) {
+        st = ti_err_set(err, TI_ERR_INPUT, "%s", papi_trouble());
+        explain(err, plan.event[0].name);
+    }
+    if (st != TI_OK)
+        stop_mine();
+    return st;
 }
 
-ti_status ti__counter_open_papi(const char *event, bool sum, struct ti_counter *out,
-                                struct ti_err *err)
-{
-    bool instructions = strcmp(event, TI__PAPI_DEFAULT) == 0;
-    size_t len = strlen(event);
-    ti_status st;
+/* ------------------------------------------------------------ what to count -- */
 
-    if (len == 0 || len >= sizeof event_name) {
-        ti_err_set(err, TI_ERR_USAGE, "PAPI event '%s' is %s", event,
-                   len == 0 ? "empty" : "longer than 63 characters");
+static ti_status plan_event(const char *name, size_t len, struct ti_err *err)
+{
+    struct failure f = {"PAPI_event_name_to_code", plan.nevents};
+    int code, component, s = 0, rc;
+
+    if (len == 0 || len >= TI_EVENT_NAME || plan.nevents == EVENTS - !plan.has_volume) {
+        if (len == 0 || len >= TI_EVENT_NAME)
+            ti_err_set(err, TI_ERR_USAGE, "PAPI event '%.*s' is %s", (int)len, name,
+                       len == 0 ? "empty" : "longer than 63 characters");
+        else
+            ti_err_set(err, TI_ERR_USAGE, "there are more than %d events beside the volume",
+                       TI_ALSO_MAX);
         ti_err_hint(err, "papi_avail and papi_native_avail list events");
         return TI_ERR_USAGE;
     }
-    if (mine.state == SET_RUNS)
-        return ti_err_set(err, TI_ERR_INPUT, "a PAPI counter is open already");
+    snprintf(plan.event[plan.nevents].name, TI_EVENT_NAME, "%.*s", (int)len, name);
+    for (int e = 0; e < plan.nevents; e++)
+        if (strcmp(plan.event[e].name, plan.event[plan.nevents].name) == 0) {
+            ti_err_set(err, TI_ERR_USAGE, "PAPI event '%s' is wanted twice", plan.event[e].name);
+            ti_err_hint(err, "give it once");
+            return TI_ERR_USAGE;
+        }
+    rc = papi.PAPI_event_name_to_code(plan.event[plan.nevents].name, &code);
+    if (rc != PAPI_OK)
+        return refuse(err, &f, rc);
+    component = papi.PAPI_get_event_component(code);
+    while (s < plan.nsets && plan.component[s] != component)
+        s++;
+    plan.event[plan.nevents].set = s;
+    for (int e = 0; e < plan.nevents; e++)
+        plan.event[plan.nevents].place += plan.event[e].set == s;
+    plan.component[s] = component;
+    plan.nsets += s == plan.nsets;
+    plan.nevents++;
+    return TI_OK;
+}
+
+/* `volume` may be NULL, `also` too. */
+static ti_status open_events(const char *volume, const char *also, bool sum, struct ti_err *err)
+{
+    ti_status st;
+
+    if (mine.state == SET_RUNS) {
+        ti_err_set(err, TI_ERR_INPUT, "a PAPI counter is open already");
+        ti_err_hint(err, "close it first");
+        return TI_ERR_INPUT;
+    }
     st = load(err);
-    if (st != TI_OK)
-        return st;
-    memcpy(event_name, event, len + 1);
-    inherited = sum;
-    st = probe(instructions, err);
+    memset(&plan, 0, sizeof plan);
+    trouble_taken = false;
+    trouble = NULL;
+    plan.has_volume = volume != NULL;
+    plan.instructions = volume && strcmp(volume, TI__PAPI_DEFAULT) == 0;
+    plan.inherited = sum;
+    if (st == TI_OK && volume)
+        st = plan_event(volume, strlen(volume), err);
+    for (const char *p = also; st == TI_OK && p && *p;) {
+        size_t len = strcspn(p, ",");
+
+        st = plan_event(p, len, err);
+        p += len;
+        if (*p == ',' && !*++p && st == TI_OK)
+            st = plan_event(p, 0, err);
+    }
+    if (st == TI_OK)
+        st = probe(err);
     if (st != TI_OK) {
         mine.state = SET_NONE;
         return st;
     }
     if (!have_key)
         have_key = pthread_key_create(&at_thread_exit, thread_exits) == 0;
+    return TI_OK;
+}
+
+/* How PAPI reads what a set counts. */
+static const char *way(int set)
+{
+    const PAPI_component_info_t *info = papi.PAPI_get_component_info(plan.component[set]);
+
+    if (strncmp(info->name, "perf_event", 10) != 0)
+        return "function";
+    return info->fast_counter_read && !plan.inherited ? "rdpmc" : "system call";
+}
+
+static void say_also(struct ti_counter *out)
+{
+    int first = plan.has_volume;
+
+    out->nalso = plan.nevents - first;
+    for (int i = 0; i < out->nalso; i++)
+        strcpy(out->also[i], plan.event[first + i].name);
+    out->trouble = papi_trouble;
+}
+
+ti_status ti__counter_open_papi(const char *event, const char *also, bool sum,
+                                struct ti_counter *out, struct ti_err *err)
+{
+    ti_status st = open_events(event, also, sum, err);
+
+    if (st != TI_OK)
+        return st;
     *out = (struct ti_counter){
         .backend = "papi",
-        .exact = instructions,
+        .exact = plan.instructions,
+        .way = way(0),
         .word = &ti__counter_no_word,
         .read = papi_read,
         .sum = sum,
     };
-    memcpy(out->event, event, len + 1);
-    strcpy(out->unit, instructions ? "instructions" : "events");
+    strcpy(out->event, event);
+    strcpy(out->unit, plan.instructions ? "instructions" : "events");
+    say_also(out);
+    if (out->nalso)
+        out->read_also = papi_read_also;
+    return TI_OK;
+}
+
+ti_status ti__counter_add_papi(const char *also, struct ti_counter *counter, struct ti_err *err)
+{
+    ti_status st = open_events(NULL, also, counter->sum, err);
+
+    if (st != TI_OK)
+        return st;
+    count_beside = counter->read ? counter->read : counter->read_elsewhere;
+    word_beside = counter->word;
+    say_also(counter);
+    counter->read_also = read_beside;
     return TI_OK;
 }
 
@@ -408,14 +867,26 @@ void ti__counter_close_papi(void)
 
 #else
 
-ti_status ti__counter_open_papi(const char *event, bool sum, struct ti_counter *out,
-                                struct ti_err *err)
+static ti_status without(const char *event, struct ti_err *err)
 {
-    (void)sum;
-    (void)out;
     ti_err_set(err, TI_ERR_INPUT, "cannot count '%s': built without PAPI", event);
     ti_err_hint(err, "install PAPI with its headers, then build again");
     return TI_ERR_INPUT;
+}
+
+ti_status ti__counter_open_papi(const char *event, const char *also, bool sum,
+                                struct ti_counter *out, struct ti_err *err)
+{
+    (void)also;
+    (void)sum;
+    (void)out;
+    return without(event, err);
+}
+
+ti_status ti__counter_add_papi(const char *also, struct ti_counter *counter, struct ti_err *err)
+{
+    (void)counter;
+    return without(also, err);
 }
 
 void ti__counter_close_papi(void)

@@ -318,6 +318,18 @@ static bool is_nested(const struct ti_inside *in, const void *frame)
     return (uintptr_t)frame < (uintptr_t)in->frame && is_below(in->frame, in->site, frame);
 }
 
+/* What the counter says cannot be trusted: the recording ends before it is written.
+ * (Not before it has begun.) */
+static bool distrusted(void)
+{
+    const char *why = ti_state.counter.trouble ? ti_state.counter.trouble() : NULL;
+
+    if (__builtin_expect(!why || !ti_state.init_end, 1))
+        return false;
+    ti_give_up("%s", why);
+    return true;
+}
+
 /* The call that the holder was in was left.  False if calls that it made since
  * were taken for nested ones. */
 static bool left(unsigned op)
@@ -404,6 +416,10 @@ static __attribute__((noinline)) struct ti_call *enter_the_long_way(uint64_t now
     }
     if (ti_state.counter.read)
         now = ti_state.counter.read();
+    if (distrusted()) {
+        let_go(me);
+        return NULL;
+    }
     if (ti_state.counter.sum)
         now += others_count();
     if (abandoned || (!me->known && !ti_state.counter.from_start && !ti_state.counter.sum))
@@ -420,7 +436,9 @@ static __attribute__((noinline)) struct ti_call *enter_the_long_way(uint64_t now
 static __attribute__((noinline)) struct ti_call *enter_reading(unsigned op, enum ti_binding binding,
                                                                const void *site, const void *frame)
 {
-    return enter(ti_state.counter.read(), op, binding, site, frame);
+    uint64_t now = ti_state.counter.read();
+
+    return distrusted() ? NULL : enter(now, op, binding, site, frame);
 }
 
 static __attribute__((noinline)) int leave_reading(int rc)

@@ -197,6 +197,8 @@ static void write_info(uint64_t spread)
                                          "event",       ti_state.counter.event,
                                          "unit",        ti_state.counter.unit,
                                          "exact",       ti_state.counter.exact ? "yes" : "no",
+                                         "estimate",    ti_state.counter.estimate ? "yes" : "no",
+                                         "read",        ti_state.counter.way,
                                          "threads",     ti_state.counter.sum ? "sum" : "caller",
                                          "mode",        is_whole() ? "whole" : "full",
                                          "calibration", calibration,
@@ -205,7 +207,7 @@ static void write_info(uint64_t spread)
                                          "tunables",    tunables ? tunables : "",
                                          "mpi",         mpi,
                                          "library",     TI_VERSION},
-                   16);
+                   18);
 }
 
 /* ---------------------------------------------------------------- begin -- */
@@ -229,49 +231,55 @@ static bool rank_path(const char *dir, int rank, char *path, size_t bytes)
     return snprintf(path, bytes, "%s/rank-%06d.ti", dir, rank) < (int)bytes;
 }
 
-/*
- * What the files of this run share: given by a launcher, which sees to a fresh
- * directory, or drawn by rank 0 for all.  Rank 0 then also looks for another
- * run's traces in `dir`, and false says on every rank that there are some: of two
- * runs in one directory nobody could make sense.
- */
-static bool run_id(const char *dir, uint8_t id[TI_RUN_ID_BYTES])
+/* What the files of this run share, as far as this rank knows: given by a launcher,
+ * which sees to a fresh directory, or drawn by rank 0.  False, there: the directory
+ * has another run's traces; of two runs in one directory nobody could make sense. */
+static bool run_id(const char *dir, uint8_t id[TI_RUN_ID_BYTES], struct ti_err *err)
 {
-    struct {
-        uint8_t id[TI_RUN_ID_BYTES];
-        uint8_t taken;
-    } drawn = {{0}, 0};
     char path[PATH_BYTES];
 
-    if (hex_id(getenv("TIARA_RUN_ID"), id))
+    memset(id, 0, TI_RUN_ID_BYTES);
+    if (hex_id(getenv("TIARA_RUN_ID"), id) || ti_state.rank != 0)
         return true;
-    if (ti_state.rank == 0) {
-        if (getrandom(drawn.id, TI_RUN_ID_BYTES, 0) != TI_RUN_ID_BYTES)
-            memset(drawn.id, 0, TI_RUN_ID_BYTES);
-        drawn.taken = rank_path(dir, 0, path, sizeof path) && access(path, F_OK) == 0;
-    }
-    PMPI_Bcast(&drawn, sizeof drawn, MPI_BYTE, 0, MPI_COMM_WORLD);
-    memcpy(id, drawn.id, TI_RUN_ID_BYTES);
-    return !drawn.taken;
-}
-
-static bool open_all(struct ti_err *err)
-{
-    const char *dir = getenv("TIARA_TRACE_DIR"), *counter = getenv("TIARA_COUNTER");
-    const char *threads = getenv("TIARA_THREADS"), *mode = getenv("TIARA_MODE");
-    bool sum = threads && strcmp(threads, "sum") == 0;
-    struct ti_counter_wish wish = {.also = NULL};
-    uint8_t id[TI_RUN_ID_BYTES];
-    char path[PATH_BYTES];
-
-    if (!dir || !dir[0])
-        dir = DEFAULT_DIR;
-    /* first: rank 0 may fail below, and the others would wait */
-    if (!run_id(dir, id)) {
+    if (rank_path(dir, 0, path, sizeof path) && access(path, F_OK) == 0) {
         ti_err_set(err, TI_ERR_IO, "'%s' holds the traces of another run", dir);
         ti_err_hint(err, "remove it, or set TIARA_TRACE_DIR to another directory");
         return false;
     }
+    if (getrandom(id, TI_RUN_ID_BYTES, 0) != TI_RUN_ID_BYTES)
+        memset(id, 0, TI_RUN_ID_BYTES);
+    return true;
+}
+
+/* Whether the variable is unset, empty, or one of the two values. */
+static bool one_of(const char *name, const char *first, const char *second, struct ti_err *err)
+{
+    const char *value = getenv(name);
+
+    if (!value || !value[0] || strcmp(value, first) == 0 || strcmp(value, second) == 0)
+        return true;
+    ti_err_set(err, TI_ERR_USAGE, "unknown %s '%s'", name, value);
+    ti_err_hint(err, "choose %s or %s", first, second);
+    return false;
+}
+
+static bool open_counter(struct ti_err *err)
+{
+    const char *counter = getenv("TIARA_COUNTER"), *threads = getenv("TIARA_THREADS");
+    struct ti_counter_wish wish = {
+        .choice = counter && counter[0] ? counter : "auto",
+        .sum = threads && strcmp(threads, "sum") == 0,
+    };
+
+    return one_of("TIARA_THREADS", "caller", "sum", err) &&
+           one_of("TIARA_MODE", "full", "whole", err) &&
+           ti_counter_open(&wish, &ti_state.counter, err) == TI_OK;
+}
+
+static bool open_trace(const char *dir, const uint8_t id[TI_RUN_ID_BYTES], struct ti_err *err)
+{
+    char path[PATH_BYTES];
+
     if (mkdir(dir, 0777) != 0 && errno != EEXIST) {
         ti_err_errno(err, TI_ERR_IO, "cannot create the trace directory '%s'", dir);
         return false;
@@ -280,28 +288,33 @@ static bool open_all(struct ti_err *err)
         ti_err_set(err, TI_ERR_IO, "the name of the trace directory is too long");
         return false;
     }
-    if (threads && threads[0] && !sum && strcmp(threads, "caller") != 0) {
-        ti_err_set(err, TI_ERR_USAGE, "unknown TIARA_THREADS '%s'", threads);
-        ti_err_hint(err, "choose caller or sum");
-        return false;
-    }
-    if (mode && mode[0] && !is_whole() && strcmp(mode, "full") != 0) {
-        ti_err_set(err, TI_ERR_USAGE, "unknown TIARA_MODE '%s'", mode);
-        ti_err_hint(err, "choose full or whole");
-        return false;
-    }
-    wish.choice = counter && counter[0] ? counter : "auto";
-    wish.sum = sum;
-    if (ti_counter_open(&wish, &ti_state.counter, err))
-        return false;
     if (ti_writer_open(path, (uint32_t)ti_state.rank, (uint32_t)ti_state.nranks, id,
-                       &ti_state.writer, err)) {
-        ti_counter_close(&ti_state.counter);
+                       &ti_state.writer, err))
         return false;
-    }
     ti_mapped(TI_WRITER_BYTES);
     ti_map_begin(dir);
     return true;
+}
+
+/* All ranks agree first, whatever it is that fails here or there. */
+static bool open_all(struct ti_err *err)
+{
+    const char *dir = getenv("TIARA_TRACE_DIR");
+    struct ti_err why = {"", ""};
+    uint8_t id[TI_RUN_ID_BYTES];
+    bool counts = open_counter(&why), go_on;
+
+    if (!dir || !dir[0])
+        dir = DEFAULT_DIR;
+    go_on = run_id(dir, id, err);
+    go_on = ti_agree(counts ? NULL : &why, go_on, id, err);
+    if (go_on && !counts)
+        *err = why;
+    if (go_on && counts && open_trace(dir, id, err))
+        return true;
+    if (counts)
+        ti_counter_close(&ti_state.counter);
+    return false;
 }
 
 /* In a process that fork() made: nothing is recorded, whatever it calls, and the
@@ -326,7 +339,7 @@ void ti_recording_begin(double start, int provided, int level)
     PMPI_Comm_rank(MPI_COMM_WORLD, &ti_state.rank);
     PMPI_Comm_size(MPI_COMM_WORLD, &ti_state.nranks);
     if (!open_all(&err)) {
-        if (speaks())
+        if (speaks() && err.text[0])
             ti_complain("nothing is recorded: %s%s%s", err.text, err.hint[0] ? "; hint: " : "",
                         err.hint);
         errno = saved;

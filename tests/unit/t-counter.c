@@ -1,7 +1,7 @@
 /*
  * Counters.  What this machine can count is not known beforehand; a counter
  * either opens and counts, or refuses with a reason.  PAPI's own path is tried
- * with a software defined event, which needs no hardware.
+ * with a software defined event, which needs no hardware; more of it in t-papi.c.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -18,10 +18,6 @@
 #include <time.h>
 
 #include "minitrace/counter.h"
-
-#if __has_include(<papi.h>)
-#include <papi.h>
-#endif
 
 #define ROUNDS 1000000
 
@@ -451,47 +447,6 @@ static void sde_in_threads(void **state)
     check_counts(&c);
 }
 
-#ifdef PAPI_VER_CURRENT
-static void application_counts_itself(void **state)
-{
-    __typeof__(PAPI_create_eventset) *create;
-    __typeof__(PAPI_add_named_event) *add;
-    __typeof__(PAPI_start) *start;
-    __typeof__(PAPI_stop) *stop;
-    struct ti_counter c;
-    struct ti_err err;
-    char soname[48];
-    long long last = 0;
-    int set = PAPI_NULL;
-    void *lib;
-
-    (void)state;
-    if (!open_sde(&c))
-        skip();
-    ti_counter_close(&c);
-    snprintf(soname, sizeof soname, "libpapi.so.%d.%d", PAPI_VERSION_MAJOR(PAPI_VERSION),
-             PAPI_VERSION_MINOR(PAPI_VERSION));
-    lib = dlopen(soname, RTLD_NOW);
-    if (!lib)
-        skip();
-    *(void **)&create = dlsym(lib, "PAPI_create_eventset");
-    *(void **)&add = dlsym(lib, "PAPI_add_named_event");
-    *(void **)&start = dlsym(lib, "PAPI_start");
-    *(void **)&stop = dlsym(lib, "PAPI_stop");
-    assert_int_equal(create(&set), PAPI_OK);
-    assert_int_equal(add(set, SDE), PAPI_OK);
-    assert_int_equal(start(set), PAPI_OK);
-    assert_int_equal(open_counter("papi:" SDE, &c, &err), TI_ERR_INPUT);
-    assert_non_null(strstr(err.text, "the application is already counting with PAPI"));
-    work();
-    /* and its own count goes on */
-    assert_int_equal(stop(set, &last), PAPI_OK);
-    assert_true(last > 0);
-    assert_true(open_sde(&c));
-    ti_counter_close(&c);
-}
-#endif
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -511,9 +466,6 @@ int main(void)
         cmocka_unit_test(sde_stands_still),
         cmocka_unit_test(sde_in_threads),
         cmocka_unit_test(sde_of_all_threads),
-#ifdef PAPI_VER_CURRENT
-        cmocka_unit_test(application_counts_itself),
-#endif
     };
 
     return cmocka_run_group_tests_name("counter", tests, register_event, NULL);
