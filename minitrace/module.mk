@@ -1,6 +1,6 @@
 # minitrace: the preloaded library and its flavours, and the counters (which
 # ti-acquire probes too).
-include minitrace/valgrind/module.mk
+include minitrace/valgrind/module.mk minitrace/blocks/module.mk
 -include minitrace/shims.mk
 
 counter_src := minitrace/counter.c minitrace/counter_papi.c minitrace/counter_cputime.c \

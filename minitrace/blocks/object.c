@@ -1,0 +1,192 @@
+#include "minitrace/blocks/object.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+static ti_status slurp(struct ti_object *o, const char *path, struct ti_err *err)
+{
+    FILE *f = fopen(path, "rbe");
+    size_t cap = 1 << 16;
+    ti_status st = TI_OK;
+
+    if (!f)
+        return ti_err_errno(err, TI_ERR_IO, "cannot open '%s'", path);
+    o->file = ti_blocks_grow(NULL, cap, 1);
+    for (;;) {
+        size_t n = fread(o->file + o->bytes, 1, cap - o->bytes, f);
+
+        o->bytes += n;
+        if (o->bytes < cap)
+            break;
+        o->file = ti_blocks_grow(o->file, cap *= 2, 1);
+    }
+    if (ferror(f))
+        st = ti_err_errno(err, TI_ERR_IO, "cannot read '%s'", path);
+    fclose(f);
+    return st;
+}
+
+static const void *part(const struct ti_object *o, uint64_t at, uint64_t bytes)
+{
+    return at <= o->bytes && bytes <= o->bytes - at ? o->file + at : NULL;
+}
+
+static int by_offset(const void *a, const void *b)
+{
+    const struct ti_reloc *x = a, *y = b;
+
+    return (x->offset > y->offset) - (x->offset < y->offset);
+}
+
+/* Relocations name a section by its symbol, or a symbol in it. */
+static void read_map(struct ti_object *o, const Elf64_Rela *rela, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        size_t k = rela[i].r_offset / 8, sym = ELF64_R_SYM(rela[i].r_info);
+        struct ti_place *p;
+        uint64_t address;
+
+        if (k / 3 >= o->nplaces || sym >= o->nsymbols)
+            continue;
+        p = &o->places[k / 3];
+        address = o->symbols[sym].st_value + (uint64_t)rela[i].r_addend;
+        if (o->symbols[sym].st_shndx >= o->nsections ||
+            !o->sections[o->symbols[sym].st_shndx].bytes)
+            continue;
+        p->section = o->symbols[sym].st_shndx;
+        *(k % 3 == 0 ? &p->from : k % 3 == 1 ? &p->at : &p->to) = address;
+    }
+}
+
+static ti_status parse(struct ti_object *o, const char *path, struct ti_err *err)
+{
+    const Elf64_Ehdr *eh = part(o, 0, sizeof(*eh));
+    const Elf64_Shdr *sh, *names;
+    size_t n, map = 0, numbers = 0;
+    uint16_t *number;
+    ti_status bad = ti_err_set(err, TI_ERR_INPUT, "'%s' is not an ELF object for x86-64", path);
+
+    if (!eh || memcmp(eh->e_ident, ELFMAG, SELFMAG) != 0 || eh->e_ident[EI_CLASS] != ELFCLASS64 ||
+        eh->e_machine != EM_X86_64 || eh->e_shentsize != sizeof(*sh))
+        return bad;
+    sh = part(o, eh->e_shoff, sizeof(*sh));
+    if (!sh)
+        return bad;
+    n = eh->e_shnum ? eh->e_shnum : sh->sh_size;
+    if (n > o->bytes || !part(o, eh->e_shoff, n * sizeof(*sh)))
+        return bad;
+    names = &sh[eh->e_shstrndx == SHN_XINDEX ? sh->sh_link : eh->e_shstrndx];
+    if (names >= sh + n || !part(o, names->sh_offset, names->sh_size))
+        return bad;
+    o->sections = ti_blocks_zero(n, sizeof(*o->sections));
+    o->nsections = n;
+    o->numbers = number = ti_blocks_zero(n, sizeof(*number));
+    for (size_t i = 1; i < n; i++) {
+        struct ti_section *s;
+
+        if (sh[i].sh_type == SHT_RELA)
+            continue;
+        number[i] = (uint16_t)++numbers;
+        s = &o->sections[numbers];
+        if (sh[i].sh_name < names->sh_size)
+            s->name = (const char *)o->file + names->sh_offset + sh[i].sh_name;
+        if (sh[i].sh_type == SHT_PROGBITS && sh[i].sh_flags & SHF_EXECINSTR) {
+            s->bytes = part(o, sh[i].sh_offset, sh[i].sh_size);
+            s->size = sh[i].sh_size;
+        }
+        if (s->name && strcmp(s->name, TI_OBJECT_MAP) == 0)
+            map = i;
+        /* More sections than 16 bits number: symbols say it elsewhere. */
+        if (sh[i].sh_type == SHT_SYMTAB_SHNDX)
+            return ti_err_set(err, TI_ERR_INPUT, "more than %d sections", SHN_LORESERVE);
+    }
+    for (size_t i = 1; i < n; i++)
+        if (sh[i].sh_type == SHT_SYMTAB && sh[i].sh_link < n) {
+            const Elf64_Shdr *str = &sh[sh[i].sh_link];
+            const void *symbols = part(o, sh[i].sh_offset, sh[i].sh_size);
+
+            if (!symbols || o->symbols)
+                return bad;
+            o->nsymbols = sh[i].sh_size / sizeof(Elf64_Sym);
+            o->symbols = ti_blocks_grow(NULL, o->nsymbols + 1, sizeof(Elf64_Sym));
+            memcpy(o->symbols, symbols, o->nsymbols * sizeof(Elf64_Sym));
+            for (size_t k = 0; k < o->nsymbols; k++)
+                if (o->symbols[k].st_shndx < n)
+                    o->symbols[k].st_shndx = number[o->symbols[k].st_shndx];
+            o->names = part(o, str->sh_offset, str->sh_size);
+            o->names_bytes = o->names ? str->sh_size : 0;
+        }
+    for (size_t i = 1; i < n; i++) {
+        const Elf64_Rela *rela;
+        struct ti_section *s;
+        size_t k;
+
+        if (sh[i].sh_type != SHT_RELA || sh[i].sh_info >= n)
+            continue;
+        rela = part(o, sh[i].sh_offset, sh[i].sh_size);
+        k = sh[i].sh_size / sizeof(*rela);
+        if (!rela)
+            return bad;
+        if (map && sh[i].sh_info == map)
+            read_map(o, rela, k);
+        s = &o->sections[number[sh[i].sh_info]];
+        if (!s->bytes)
+            continue;
+        s->relocs = ti_blocks_grow(s->relocs, k + 1, sizeof(*s->relocs));
+        s->nrelocs = k;
+        for (size_t j = 0; j < k; j++)
+            s->relocs[j] = (struct ti_reloc){rela[j].r_offset, ELF64_R_TYPE(rela[j].r_info),
+                                             ELF64_R_SYM(rela[j].r_info), rela[j].r_addend};
+        qsort(s->relocs, k, sizeof(*s->relocs), by_offset);
+    }
+    return TI_OK;
+}
+
+ti_status ti_object_read(struct ti_object *out, const char *path, size_t nplaces,
+                         struct ti_err *err)
+{
+    ti_status st;
+
+    *out = (struct ti_object){.nplaces = nplaces};
+    out->places = ti_blocks_zero(nplaces + 1, sizeof(*out->places));
+    st = slurp(out, path, err);
+    return st ? st : parse(out, path, err);
+}
+
+void ti_object_free(struct ti_object *o)
+{
+    for (size_t i = 0; i < o->nsections; i++)
+        free(o->sections[i].relocs);
+    free(o->sections);
+    free(o->numbers);
+    free(o->symbols);
+    free(o->places);
+    free(o->file);
+    *o = (struct ti_object){0};
+}
+
+const struct ti_reloc *ti_object_reloc(const struct ti_section *s, uint64_t from, uint64_t to)
+{
+    size_t lo = 0, hi = s->nrelocs;
+
+    while (lo < hi) {
+        size_t mid = lo + (hi - lo) / 2;
+
+        if (s->relocs[mid].offset < from)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    return lo < s->nrelocs && s->relocs[lo].offset < to ? &s->relocs[lo] : NULL;
+}
+
+const char *ti_object_name(const struct ti_object *o, uint32_t symbol)
+{
+    uint32_t at;
+
+    if (symbol >= o->nsymbols)
+        return "";
+    at = o->symbols[symbol].st_name;
+    return at < o->names_bytes && memchr(o->names + at, 0, o->names_bytes - at) ? o->names + at : "";
+}
