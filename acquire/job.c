@@ -174,6 +174,8 @@ static void trace_environment(const struct ti_job *j, struct ti_args *env)
     ti_args_addf(env, "TIARA_COUNTER=%s", j->choice.counter);
     ti_args_addf(env, "TIARA_THREADS=%s", j->o->sum ? "sum" : "caller");
     ti_args_addf(env, "TIARA_RUN_ID=%s", j->run_id);
+    if (j->repeated)
+        ti_args_add(env, "TIARA_QUIET=1");
     if (j->whole)
         ti_args_add(env, "TIARA_MODE=whole");
     /* Symbols bound at the first call would be counted in the burst before it. */

@@ -6,4 +6,10 @@ acquire_src := acquire/options.c acquire/job.c acquire/run.c acquire/plan.c acqu
                acquire/watch.c acquire/report.c gather/output.c
 ti-acquire_src := acquire/main.c $(acquire_src) $(counter_src)
 ti-acquire_libs := -ldl
+progs += ti-skew
+ti-skew_src := acquire/skew.c acquire/skew_options.c acquire/skew_run.c acquire/skew_compare.c \
+               acquire/skew_report.c acquire/skew_plot.c acquire/spread.c $(acquire_src) \
+               $(counter_src)
+ti-skew_libs := -ldl -lm
+t-spread_src := acquire/spread.c
 t-plan_src := $(acquire_src) $(counter_src)

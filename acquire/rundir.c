@@ -314,6 +314,23 @@ ti_status ti_rundir_write(struct ti_rundir *d, const json_t *json, struct ti_err
     return ok ? TI_OK : TI_ERR_IO;
 }
 
+void ti_rundir_remove(const char *path)
+{
+    struct ti_rundir *d = calloc(1, sizeof *d);
+    char claimed[NAME_MAX + 1];
+    int count[3];
+
+    if (!d)
+        return;
+    snprintf(d->given, sizeof d->given, "%s", path);
+    d->fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (d->fd >= 0)
+        look_in(d, is_run_json(d), true, count, claimed, NULL);
+    ti_rundir_close(d);
+    free(d);
+    rmdir(path);
+}
+
 void ti_rundir_discard(struct ti_rundir *d, bool always)
 {
     if (d->fd < 0)

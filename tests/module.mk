@@ -10,6 +10,6 @@ t-counter_src := $(counter_src)
 define unit_test
 $(O)/tests/unit/$(1): $(call obj,tests/unit/$(1).c $($(1)_src) formats/writer.c $(formats_src) $(common_src))
 	@mkdir -p $$(@D)
-	$$(call say,LINK)$$(CC) $$(san_flags) $$(CFLAGS) $$(LDFLAGS) -o $$@ $$^ $$(pkg_libs) -lcmocka -ldl -lpthread $$(LDLIBS)
+	$$(call say,LINK)$$(CC) $$(san_flags) $$(CFLAGS) $$(LDFLAGS) -o $$@ $$^ $$(pkg_libs) -lcmocka -ldl -lm -lpthread $$(LDLIBS)
 endef
 $(foreach t,$(unit_tests),$(eval $(call unit_test,$(t))))

@@ -5,7 +5,7 @@ o=${TI_BUILD:-build}
 case $o in /*) ;; *) o=$PWD/$o ;; esac
 
 skip() { echo "$*"; exit 77; }
-for p in ti-acquire ti-gather libminitrace.so; do
+for p in "${tool:-ti-acquire}" ti-gather libminitrace.so; do
     [ -e "$o/$p" ] || skip "$o/$p was not built"
 done
 command -v mpirun >/dev/null || skip "there is no mpirun"
@@ -24,11 +24,11 @@ failed=0
 fail() { echo "FAILED: $*"; failed=1; }
 finish() { [ $failed -eq 0 ] && echo "ok"; exit $failed; }
 
-# run STATUS OPTION...: ti-acquire with them; its output goes to ../out, ../err
+# run STATUS OPTION...: the tool with them; its output goes to ../out, ../err
 run() {
     local want=$1 rc
     shift
-    "$o/ti-acquire" "$@" >../out 2>../err </dev/null
+    "$o/${tool:-ti-acquire}" "$@" >../out 2>../err </dev/null
     rc=$?
     [ $rc -eq "$want" ] && return
     fail "status $rc, not $want: $*"

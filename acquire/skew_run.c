@@ -1,0 +1,169 @@
+/* One run of many, and what its traces say. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "acquire/skew.h"
+#include "formats/rankname.h"
+#include "formats/reader.h"
+
+const char *const ti_skew_kind_text[TI_SKEW_KINDS] = {"native", "bare", "traced"};
+
+/* The first `n` of the cores that we may use. */
+static void take_cores(struct ti_job *j, int n)
+{
+    cpu_set_t all = j->pin;
+    int taken = 0;
+
+    if (!j->pinned && sched_getaffinity(0, sizeof all, &all) < 0)
+        return;
+    CPU_ZERO(&j->pin);
+    for (int core = 0; core < CPU_SETSIZE && taken < n; core++)
+        if (CPU_ISSET((size_t)core, &all)) {
+            CPU_SET((size_t)core, &j->pin);
+            taken++;
+        }
+    j->pinned = true;
+    j->machine.cores = taken;
+}
+
+static ti_status read_rank(const char *dir, int64_t rank, struct ti_sample *s, struct ti_err *err)
+{
+    char path[PATH_MAX + TI_RANK_NAME_BYTES], name[TI_RANK_NAME_BYTES];
+    uint64_t whole, outside, negative;
+    struct ti_totals totals = {0};
+    struct ti_reader *r = NULL;
+    ti_status st;
+
+    snprintf(path, sizeof path, "%s/%s", dir, ti_rank_name(rank, name));
+    st = ti_reader_open(path, &r, err);
+    if (st == TI_OK)
+        st = ti_reader_skip(r, err);
+    if (st == TI_OK) {
+        ti_reader_totals(r, &totals);
+        s->events += totals.events;
+        s->volume += totals.volume;
+        if (ti_reader_info_u64(r, "negative_bursts", &negative))
+            s->negative += negative;
+        if (ti_reader_info_u64(r, "whole", &whole))
+            s->whole += whole;
+        else
+            s->whole_known = false;
+        if (ti_reader_info_u64(r, "outside", &outside)) {
+            double off =
+                fabs((double)totals.volume - (double)outside) / (double)(outside + !outside);
+
+            s->outside += outside;
+            s->worst = off > s->worst ? off : s->worst;
+        } else {
+            s->outside_known = false;
+        }
+    }
+    ti_reader_close(r);
+    return st;
+}
+
+static ti_status read_all(const struct ti_job *j, struct ti_sample *s, struct ti_err *err)
+{
+    ti_status st = TI_OK;
+
+    *s = (struct ti_sample){.seconds = j->ranks.app_seconds_max,
+                            .bytes = j->ranks.bytes,
+                            .whole_known = true,
+                            .outside_known = true};
+    for (int64_t rank = 0; rank < j->o->np && st == TI_OK; rank++)
+        st = read_rank(j->dir.path, rank, s, err);
+    return st;
+}
+
+static ti_status prepare(struct ti_job *j, struct ti_err *err)
+{
+    ti_status st = ti_job_draw_id(j, err);
+
+    if (st == TI_OK && !j->o->dry_run)
+        st = ti_rundir_open(j->dir_name, j->o->force, &j->dir, err);
+    if (st == TI_OK && !j->o->dry_run)
+        st = ti_rundir_scratch(&j->dir, j->run_id, j->o->np, err);
+    if (st == TI_OK)
+        st = ti_job_plan(j, err);
+    if (st == TI_OK)
+        st = ti_job_command(j, err);
+    return st;
+}
+
+static ti_status run_it(struct ti_job *j, struct ti_sample *out, struct ti_err *err)
+{
+    ti_status st = ti_job_run(j, err);
+
+    if (st == TI_OK)
+        st = ti_outcome_check(&j->outcome, &j->ranks, j->program.given, j->choice.valgrind, err);
+    if (st == TI_OK && !ti_ranks_complete(&j->ranks)) {
+        ti_ranks_say(&j->ranks);
+        st = ti_err_set(err, TI_ERR_APP, "not all ranks left a complete trace");
+    }
+    if (st == TI_OK)
+        st = read_all(j, out, err);
+    return st;
+}
+
+static void print_command(const struct ti_job *j, const char *label)
+{
+    char *command = ti_args_shell(&j->command);
+
+    printf("%s\n  %s\n", label, command ? command : "?");
+    free(command);
+}
+
+ti_status ti_skew_do(struct ti_skew *s, const struct ti_skew_run *run, struct ti_sample *out,
+                     char *path, struct ti_err *err)
+{
+    struct ti_options o = s->o->run;
+    struct ti_job *j = malloc(sizeof *j);
+    const struct ti_args *plain = &s->plain_command;
+    ti_status st;
+    int n;
+
+    if (!j)
+        return ti_err_errno(err, TI_ERR_IO, "cannot run '%s'", s->facts.program.given);
+    *j = s->facts;
+    o.np = run->np;
+    o.json = false;
+    j->o = &o;
+    j->choice = *run->counter;
+    if (s->plain.path && strcmp(run->counter->backend, "blocks") != 0) {
+        j->program = s->plain;
+        o.program = *plain;
+    }
+    j->whole = run->kind != TI_SKEW_TRACED;
+    j->repeated = true;
+    j->label = run->label;
+    if (run->cores)
+        take_cores(j, run->cores);
+    n = snprintf(j->dir_name, sizeof j->dir_name, "%s/%s", s->facts.dir_name, run->name);
+    st = n < (int)sizeof j->dir_name
+             ? prepare(j, err)
+             : ti_err_set(err, TI_ERR_USAGE, "the run directory's name is too long");
+    if (st == TI_OK && o.dry_run)
+        print_command(j, run->label);
+    else if (st == TI_OK)
+        st = run_it(j, out, err);
+    if (st != TI_OK)
+        ti_err_prefix(err, st, "%s", run->label);
+    s->facts.signal = j->signal;
+    /* a directory that was refused is not ours */
+    snprintf(path, PATH_MAX, "%s", j->dir.fd >= 0 ? j->dir.path : "");
+    memset(&j->program, 0, sizeof j->program); /* it is of all runs */
+    ti_job_free(j);
+    free(j);
+    if (st != TI_OK)
+        ti_skew_done(s, path);
+    s->done++;
+    return st;
+}
+
+void ti_skew_done(const struct ti_skew *s, const char *path)
+{
+    if (*path && !s->o->run.keep)
+        ti_rundir_remove(path);
+}

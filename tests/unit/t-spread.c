@@ -1,0 +1,106 @@
+/* Spreads and distributions, against sorted lists. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "acquire/spread.h"
+
+static void spread_is_of_the_sorted(void **state)
+{
+    double odd[] = {3, -1, 2}, even[] = {4, 1, 3, 2};
+    struct ti_spread s = ti_spread_of(odd, 3), t = ti_spread_of(even, 4), none;
+
+    (void)state;
+    assert_true(s.n == 3 && s.least == -1 && s.median == 2 && s.most == 3);
+    assert_true(t.n == 4 && t.least == 1 && t.median == 2.5 && t.most == 4);
+    none = ti_spread_of(odd, 0);
+    assert_int_equal(none.n, 0);
+}
+
+static void text_shows_what_is_there(void **state)
+{
+    static const struct {
+        struct ti_spread s;
+        const char *text, *with_sign;
+    } cases[] = {
+        {{0, 0, 0, 0}, "-", "-"},
+        {{1, 2.5, 2.5, 2.5}, "2.50", "+2.50"},
+        {{3, 0, 0, 0}, "0", "0"},
+        {{3, 1, 12.345, 1234}, "12.3 (1.00 to 1234)", "+12.3 (+1.00 to +1234)"},
+        {{2, -0.00001, 0.002, 0.05},
+         "0.0020 (-1.0e-05 to 0.0500)",
+         "+0.0020 (-1.0e-05 to +0.0500)"},
+    };
+    char buf[128];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        assert_string_equal(ti_spread_text(&cases[i].s, false, buf, sizeof buf), cases[i].text);
+        assert_string_equal(ti_spread_text(&cases[i].s, true, buf, sizeof buf), cases[i].with_sign);
+    }
+}
+
+static int by_value(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+
+    return (x > y) - (x < y);
+}
+
+/* Of all sizes, both signs and zeros, drawn by lot. */
+static void quantiles_are_those_of_the_list(void **state)
+{
+    enum { N = 20000 };
+    static double value[N];
+    static struct ti_deviations d;
+
+    (void)state;
+    memset(&d, 0, sizeof d);
+    assert_true(ti_deviations_quantile(&d, 0.5) == 0);
+    srand48(1);
+    for (int i = 0; i < N; i++) {
+        double size = pow(10, 12 * drand48() - 8);
+
+        value[i] = i % 5 == 0 ? 0 : i % 5 < 3 ? size : -size;
+        ti_deviations_add(&d, value[i]);
+    }
+    qsort(value, N, sizeof *value, by_value);
+    assert_true(ti_deviations_quantile(&d, 0) == value[0]);
+    assert_true(ti_deviations_quantile(&d, 1) == value[N - 1]);
+    for (double q = 0; q <= 1; q += 0.01) {
+        double is = ti_deviations_quantile(&d, q), should = value[(int)(q * (N - 1) + 0.5)];
+
+        assert_true(fabs(is - should) <= 0.012 * fabs(should));
+    }
+}
+
+/* Smaller and larger than there are bins for. */
+static void extremes_are_kept(void **state)
+{
+    static struct ti_deviations d;
+
+    (void)state;
+    memset(&d, 0, sizeof d);
+    ti_deviations_add(&d, -1e-15);
+    ti_deviations_add(&d, 1e12);
+    ti_deviations_add(&d, 1e-12);
+    assert_true(d.least == -1e-15 && d.most == 1e12 && d.n == 3);
+    assert_true(fabs(ti_deviations_quantile(&d, 0.5)) <= 1.1e-9);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(spread_is_of_the_sorted),
+        cmocka_unit_test(text_shows_what_is_there),
+        cmocka_unit_test(quantiles_are_those_of_the_list),
+        cmocka_unit_test(extremes_are_kept),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
