@@ -53,6 +53,11 @@ static uint64_t others(void)
     return words[1];
 }
 
+static uint64_t outside(void)
+{
+    return words[2];
+}
+
 ti_status ti__counter_open_valgrind(bool sum, struct ti_counter *out, struct ti_err *err)
 {
     const volatile uint64_t *word = ticount_word();
@@ -81,6 +86,7 @@ ti_status ti__counter_open_valgrind(bool sum, struct ti_counter *out, struct ti_
         .read = NULL,
         .sum = sum,
         .others = sum ? others : NULL,
+        .outside = word[2] != TI_TICOUNT_NO_OUTSIDE ? outside : NULL,
     };
     words = word;
     return TI_OK;

@@ -361,7 +361,6 @@ void ti_recording_begin(double start, int provided, int level)
     ti_state.init_end = ti_seconds();
     errno = saved;
     ti_span_begin();
-    ti_leave(0);
 }
 
 /* ------------------------------------------------------------------ end -- */

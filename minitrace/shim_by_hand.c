@@ -8,7 +8,8 @@
 
 /* ----------------------------------------------------------------- Init -- */
 
-/* MPI may implement one binding by another: the outermost call begins. */
+/* MPI may implement one binding by another: the outermost call begins, and leaves
+ * as all shims do (ti_leave()), hence no local variables whose address is known. */
 static int depth;
 
 static double beginning(void)
@@ -18,21 +19,24 @@ static double beginning(void)
 
 /* Without a level, MPI_Init: its event says single, but the level may be forced
  * on it, as by Open MPI's OMPI_MPI_THREAD_LEVEL. */
-static void begun(double start, int failed)
+static int begun(double start, int rc)
 {
-    int level = MPI_THREAD_SINGLE;
+    static int level = MPI_THREAD_SINGLE;
 
-    if (--depth || failed)
-        return;
+    if (--depth || rc != MPI_SUCCESS)
+        return rc;
     PMPI_Query_thread(&level);
     ti_recording_begin(start, MPI_THREAD_SINGLE, level);
+    return ti_leave(rc);
 }
 
 /* An application keeps to what it asked for, even if it was given more. */
-static void begun_with(double start, int failed, int required, int provided)
+static int begun_with(double start, int rc, int required, int provided)
 {
-    if (--depth == 0 && !failed)
-        ti_recording_begin(start, provided, required < provided ? required : provided);
+    if (--depth || rc != MPI_SUCCESS)
+        return rc;
+    ti_recording_begin(start, provided, required < provided ? required : provided);
+    return ti_leave(rc);
 }
 
 int MPI_Init(int *argc, char ***argv)
@@ -40,8 +44,7 @@ int MPI_Init(int *argc, char ***argv)
     double start = beginning();
     int rc = TI_NEXT(MPI_Init)(argc, argv);
 
-    begun(start, rc);
-    return rc;
+    return begun(start, rc);
 }
 
 int MPI_Init_thread(int *argc, char ***argv, int required, int *provided)
@@ -49,8 +52,7 @@ int MPI_Init_thread(int *argc, char ***argv, int required, int *provided)
     double start = beginning();
     int rc = TI_NEXT(MPI_Init_thread)(argc, argv, required, provided);
 
-    begun_with(start, rc, required, rc ? 0 : *provided);
-    return rc;
+    return begun_with(start, rc, required, rc ? 0 : *provided);
 }
 
 /* In Fortran; an absent ierror is a null pointer in mpi_f08. */
@@ -59,7 +61,7 @@ int MPI_Init_thread(int *argc, char ***argv, int required, int *provided)
     void init(MPI_Fint *ierr)                                                                      \
     {                                                                                              \
         double start = beginning();                                                                \
-        MPI_Fint rc = 0;                                                                           \
+        static MPI_Fint rc;                                                                        \
                                                                                                    \
         TI_NEXT(init)(&rc);                                                                        \
         if (ierr)                                                                                  \
@@ -70,7 +72,7 @@ int MPI_Init_thread(int *argc, char ***argv, int required, int *provided)
     void init_thread(MPI_Fint *required, MPI_Fint *provided, MPI_Fint *ierr)                       \
     {                                                                                              \
         double start = beginning();                                                                \
-        MPI_Fint rc = 0;                                                                           \
+        static MPI_Fint rc;                                                                        \
                                                                                                    \
         TI_NEXT(init_thread)(required, provided, &rc);                                             \
         if (ierr)                                                                                  \

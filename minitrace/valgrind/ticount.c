@@ -30,9 +30,11 @@
 #include <pub_tool_basics.h>
 
 #include <pub_tool_clreq.h>
+#include <pub_tool_debuginfo.h>
 #include <pub_tool_libcassert.h>
 #include <pub_tool_libcbase.h>
 #include <pub_tool_libcprint.h>
+#include <pub_tool_machine.h>
 #include <pub_tool_mallocfree.h>
 #include <pub_tool_options.h>
 #include <pub_tool_threadstate.h>
@@ -40,15 +42,34 @@
 
 #include "minitrace/valgrind/ticount.h"
 
-/* The live words: the count of thread `running`, and that of all others, which
- * are in `counts`, by thread id, but for those whose id was used again. */
+static Bool clo_report = False;
+static Bool clo_outside = False;
+
+#define NOWHERE (~(Addr)0)
+
+/* Where a thread is, and what it executed outside of MPI's functions. */
+struct outside {
+    ULong count; /* up to when it last entered MPI */
+    ULong since; /* its count of instructions when it last left MPI */
+    Addr bound;  /* inside: the stack pointer on entry; else NOWHERE */
+};
+
+struct thread {
+    ULong own;
+    struct outside outside;
+};
+
+/* Of the thread that runs; what the others have executed comes between.  The first
+ * three words are what the process reads (ticount.h). */
 static struct {
     ULong own, others;
+    struct outside outside;
 } live;
 static ThreadId running = VG_INVALID_THREADID;
-static ULong *counts;
 
-static Bool clo_report = False;
+/* Of all threads but that one, by thread id; where an id was used again, of the
+ * last that had it. */
+static struct thread *threads;
 
 /* --- threads ------------------------------------------------------------- */
 
@@ -57,17 +78,154 @@ static void start_client_code(ThreadId tid, ULong blocks_dispatched)
     (void)blocks_dispatched;
     if (tid == running)
         return;
-    counts[running] = live.own;
-    live.others += live.own - counts[tid];
-    live.own = counts[tid];
+    threads[running] = (struct thread){live.own, live.outside};
+    live.others += live.own - threads[tid].own;
+    live.own = threads[tid].own;
+    live.outside = threads[tid].outside;
     running = tid;
+}
+
+static void clear(struct thread *thread)
+{
+    *thread = (struct thread){0, {clo_outside ? 0 : TI_TICOUNT_NO_OUTSIDE, 0, NOWHERE}};
 }
 
 static void pre_thread_create(ThreadId parent, ThreadId child)
 {
     (void)parent;
     tl_assert(child != running);
-    counts[child] = 0;
+    clear(&threads[child]);
+}
+
+/* --- outside of MPI ------------------------------------------------------ */
+
+/*
+ * A thread is inside from the first instruction of the MPI function that it calls
+ * until its stack is shorter than it was there: the return address is gone, since
+ * the function returned, or was left by longjmp() or an exception.  Whatever MPI
+ * calls, the application's callbacks and signal handlers too, has a longer stack.
+ * So each block looks at the stack pointer first.
+ */
+
+/* What the first one outside of MPI executed in between, for the report. */
+static struct {
+    ULong start, count;
+    Bool started, ended;
+} span;
+
+enum { ANY = 1, INIT, FINALIZE };
+
+/* To be called at the entry of a function of MPI, where `sp` points to the return
+ * address.  The call itself is no part of a burst, nor of this. */
+static void enter_mpi(Addr sp, UWord which)
+{
+    if (live.outside.bound != NOWHERE)
+        return;
+    live.outside.bound = sp;
+    live.outside.count += live.own - live.outside.since - 1;
+    if (which == INIT) {
+        span.start = live.outside.count;
+        span.started = True;
+    } else if (which == FINALIZE && span.started) {
+        span.count = live.outside.count - span.start;
+        span.ended = True;
+    }
+}
+
+/* To be called when the stack pointer is above the bound. */
+static void leave_mpi(Addr sp)
+{
+    ThreadId tid = VG_(get_running_tid)();
+    Addr signals = VG_(thread_get_altstack_min)(tid);
+    SizeT size = VG_(thread_get_altstack_size)(tid);
+
+    if (sp - signals < size && live.outside.bound - signals >= size)
+        return; /* a handler that has a stack of its own */
+    live.outside.bound = NOWHERE;
+    live.outside.since = live.own;
+}
+
+static HChar lower(HChar c)
+{
+    return c >= 'A' && c <= 'Z' ? (HChar)(c - 'A' + 'a') : c;
+}
+
+/* Compilers differ in how they write a Fortran name: MPI_SEND, mpi_send, mpi_send_,
+ * mpi_send__. */
+static Bool same_name(const HChar *a, const HChar *b)
+{
+    while (*a && lower(*a) == lower(*b))
+        a++, b++;
+    while (*a == '_')
+        a++;
+    while (*b == '_')
+        b++;
+    return !*a && !*b;
+}
+
+/* Is this the first instruction of one of MPI's functions: 0, ANY, INIT or FINALIZE? */
+static UWord mpi_entry(Addr addr)
+{
+    static const HChar *const names[] = {
+#define NAME(mpi, pmpi) #mpi,
+#include "minitrace/mpi_names.inc"
+    };
+    const HChar *name;
+    UInt i;
+
+    if (!VG_(get_fnname_if_entry)(VG_(current_DiEpoch)(), addr, &name))
+        return 0;
+    if (lower(*name) == 'p')
+        name++;
+    if (lower(name[0]) != 'm' || lower(name[1]) != 'p' || lower(name[2]) != 'i' || name[3] != '_')
+        return 0;
+    for (i = 0; i < sizeof names / sizeof *names; i++)
+        if (same_name(name, names[i])) {
+            name += 4;
+            if (same_name(name, "init") || same_name(name, "init_f08") ||
+                same_name(name, "init_thread") || same_name(name, "init_thread_f08"))
+                return INIT;
+            if (same_name(name, "finalize") || same_name(name, "finalize_f08"))
+                return FINALIZE;
+            return ANY;
+        }
+    return 0;
+}
+
+static void emit_call(IRSB *sb, IRDirty *call, IRExpr *guard)
+{
+    if (guard)
+        call->guard = guard;
+    call->mFx = Ifx_Modify;
+    call->mAddr = IRExpr_Const(IRConst_U64((HWord)&live));
+    call->mSize = sizeof live;
+    addStmtToIRSB(sb, IRStmt_Dirty(call));
+}
+
+/* Emit, at the start of the block at `addr`: have we left, have we entered? */
+static void emit_outside(IRSB *sb, Addr addr, const VexGuestLayout *layout)
+{
+    IRTemp bound = newIRTemp(sb->tyenv, Ity_I64);
+    IRTemp sp = newIRTemp(sb->tyenv, Ity_I64);
+    IRTemp above = newIRTemp(sb->tyenv, Ity_I1);
+    UWord which = mpi_entry(addr);
+
+    addStmtToIRSB(sb, IRStmt_WrTmp(sp, IRExpr_Get(layout->offset_SP, Ity_I64)));
+    addStmtToIRSB(
+        sb, IRStmt_WrTmp(bound, IRExpr_Load(Iend_LE, Ity_I64,
+                                            IRExpr_Const(IRConst_U64((HWord)&live.outside.bound)))));
+    addStmtToIRSB(sb, IRStmt_WrTmp(above, IRExpr_Binop(Iop_CmpLT64U, IRExpr_RdTmp(bound),
+                                                       IRExpr_RdTmp(sp))));
+    emit_call(sb,
+              unsafeIRDirty_0_N(0, "leave_mpi", VG_(fnptr_to_fnentry)(leave_mpi),
+                                mkIRExprVec_1(IRExpr_RdTmp(sp))),
+              IRExpr_RdTmp(above));
+    if (which)
+        emit_call(sb,
+                  unsafeIRDirty_0_N(
+                      0, "enter_mpi", VG_(fnptr_to_fnentry)(enter_mpi),
+                      mkIRExprVec_2(IRExpr_RdTmp(sp), IRExpr_Const(IRConst_U64(which)))),
+                  NULL);
 }
 
 /* --- translation --------------------------------------------------------- */
@@ -154,17 +312,19 @@ static IRSB *instrument(VgCallbackClosure *closure, IRSB *in, const VexGuestLayo
     Bool started = False;
     Int i;
 
-    (void)closure, (void)layout, (void)extents, (void)host;
+    (void)closure, (void)extents, (void)host;
     tl_assert(guest_word == Ity_I64 && host_word == Ity_I64);
 
     for (i = 0; i < in->stmts_used; i++) {
         IRStmt *st = in->stmts[i];
 
         if (st->tag == Ist_IMark) {
+            insn = decode(st->Ist.IMark.addr + st->Ist.IMark.delta, st->Ist.IMark.len);
             if (started)
                 before++;
+            else if (clo_outside)
+                emit_outside(out, insn.addr, layout);
             started = True;
-            insn = decode(st->Ist.IMark.addr + st->Ist.IMark.delta, st->Ist.IMark.len);
         } else if (st->tag == Ist_Exit && started) {
             Bool back = goes_back(&insn, st->Ist.Exit.dst);
 
@@ -202,14 +362,16 @@ static Bool handle_request(ThreadId tid, UWord *arg, UWord *ret)
 
 static Bool process_option(const HChar *arg)
 {
-    return VG_BOOL_CLO(arg, "--report", clo_report);
+    return VG_BOOL_CLO(arg, "--report", clo_report) || VG_BOOL_CLO(arg, "--outside", clo_outside);
 }
 
 static void print_usage(void)
 {
     VG_(printf)
     ("    --report=no|yes           print the process's instruction count on\n"
-     "                              stderr when it ends [no]\n");
+     "                              stderr when it ends [no]\n"
+     "    --outside=no|yes          count also what is executed outside of MPI's\n"
+     "                              functions [no]\n");
 }
 
 static void print_debug_usage(void)
@@ -219,10 +381,15 @@ static void print_debug_usage(void)
 
 static void post_clo_init(void)
 {
+    UInt i;
+
     /* Exactness depends on these two, whatever the command line says. */
     VG_(clo_vex_control).iropt_unroll_thresh = 0;
     VG_(clo_vex_control).guest_chase = False;
-    counts = VG_(calloc)("ticount.counts", VG_N_THREADS, sizeof *counts);
+    threads = VG_(malloc)("ticount.threads", VG_N_THREADS * sizeof *threads);
+    for (i = 0; i < VG_N_THREADS; i++)
+        clear(&threads[i]);
+    live.outside = threads[0].outside;
 }
 
 static void fini(Int exit_status)
@@ -230,6 +397,9 @@ static void fini(Int exit_status)
     (void)exit_status;
     if (clo_report)
         VG_(umsg)("ticount: %llu instructions\n", live.own + live.others);
+    if (clo_report && span.ended)
+        VG_(umsg)("ticount: %llu of them outside of MPI, from MPI_Init to MPI_Finalize\n",
+                  span.count);
 }
 
 static void pre_clo_init(void)

@@ -10,6 +10,16 @@
  * The next word, 8 bytes on, is what all other threads of the process have
  * executed, those that have ended among them.
  *
+ * The third word, with --outside=yes, is what the calling thread has executed
+ * outside of MPI's functions, up to when it entered the one that it is in: read it
+ * inside one.  It is inside from the first instruction of any function that
+ * libminitrace knows (MPI_X and PMPI_X in C, Fortran and Fortran 2008, found by their
+ * symbols) until that function's return, or until longjmp() or an exception has left
+ * it; callbacks and signal handlers in between are inside.  One instruction a call,
+ * the one that leads into MPI, is taken out, as the recorder takes it out of a burst;
+ * what comes before it, the call if it goes through the PLT, is outside.  Whether
+ * libminitrace is loaded makes no difference.
+ *
  * What a load sees is the count at the start of its superblock.  Every call
  * and jump, direct or through the PLT, starts one; so a load that precedes a
  * function's first branch, among its first 60 instructions, reads the count at
@@ -29,6 +39,8 @@
  *   --report=yes          ticount's own: one line with the process's total on
  *                         stderr at its end; without it ticount says nothing
  *                         unless valgrind itself is in trouble (-q not needed)
+ *   --outside=yes         ticount's own: count the third word, which slows all code
+ *                         down somewhat, and report it from MPI_Init to MPI_Finalize
  *
  * Valgrind also takes options from VALGRIND_OPTS and .valgrindrc; one that
  * only another tool knows stops the run, so unset VALGRIND_OPTS.  ticount sets
@@ -60,9 +72,12 @@
 #ifndef TI_TICOUNT_H
 #define TI_TICOUNT_H
 
-/* Request (version, 0, 0, 0, 0): the address of the live counter, a uint64_t[2].
+/* Request (version, 0, 0, 0, 0): the address of the live counter, a uint64_t[3].
  * 0, the default, without ticount or if it speaks another version. */
 #define TI_TICOUNT_REQ_WORD (('T' << 24) | ('I' << 16))
-#define TI_TICOUNT_VERSION  2
+#define TI_TICOUNT_VERSION  3
+
+/* The third word where that is not counted. */
+#define TI_TICOUNT_NO_OUTSIDE (~0ULL)
 
 #endif

@@ -307,7 +307,7 @@ int main(void)
     pid_t pid;
 
     setvbuf(stdout, NULL, _IONBF, 0);
-    if (ti_counter_open("auto", false, &counter, &err) != TI_OK) {
+    if (ti_counter_open(&(struct ti_counter_wish){.choice = "auto"}, &counter, &err) != TI_OK) {
         printf("%s\n", err.text);
         return 1;
     }
@@ -354,6 +354,7 @@ ticount --vgdb=no "$tmp/exact" || fail "counts are not exact"
 # Exactness does not depend on valgrind's flags.
 ticount --vgdb=no --vex-guest-chase=yes --vex-iropt-unroll-thresh=400 --vex-guest-max-insns=60 \
     "$tmp/exact" || fail "counts are not exact with other flags"
+ticount --vgdb=no --outside=yes "$tmp/exact" || fail "counts are not exact with --outside"
 ticount --vgdb=no --vex-iropt-level=0 "$tmp/exact" || fail "counts are not exact unoptimised"
 
 # Says nothing, and hands on the exit status.
@@ -371,13 +372,15 @@ sort -u "$tmp"/report[123] | wc -l | grep -qx 1 ||
     fail "three runs, not one count: $(cat "$tmp"/report[123])"
 [ "$(wc -l <"$tmp/report")" = 1 ] || fail "--report says more than its line"
 
-ticount --help | grep -q -- '--report=no|yes' || fail "--help does not list --report"
+for option in report outside; do
+    ticount --help | grep -q -- "--$option=no|yes" || fail "--help does not list --$option"
+done
 ticount --nonsense "$tmp/seven" >/dev/null 2>&1 && fail "an unknown option was accepted"
 
 # Another tool is not ours.
 printf '%s\n' '#include <stdio.h>' '#include "minitrace/counter.h"' 'int main(void) {' \
     'struct ti_counter c; struct ti_err e;' \
-    'ti_status st = ti_counter_open("valgrind", false, &c, &e);' \
+    'ti_status st = ti_counter_open(&(struct ti_counter_wish){.choice = "valgrind"}, &c, &e);' \
     'if (st != TI_OK) puts(e.text); return st; }' >"$tmp/ask.c"
 "$cc" -std=c11 -D_GNU_SOURCE -I. -pthread -o "$tmp/ask" "$tmp/ask.c" minitrace/counter*.c \
     common/err.c -ldl || exit 1

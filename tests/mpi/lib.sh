@@ -30,16 +30,18 @@ pass() { [ "$MPI" = mpich ] || echo "-x $1"; }
 
 # trace DIR NP COUNTER PROGRAM ARGUMENT...: run PROGRAM traced into DIR, with the
 # counter valgrind or cputime.  MPIRUN may hold words to put before mpirun's
-# options, LAUNCH words to put before mpirun itself, PRELOAD what to preload.
+# options, LAUNCH words to put before mpirun itself, PRELOAD what to preload,
+# VALGRIND_OPTIONS more options of ticount.
 trace() {
     local dir=$1 np=$2 counter=$3 words=() set=() variable
     shift 3
     local variables=("TIARA_TRACE_DIR=$dir" "TIARA_COUNTER=$counter"
-                     "LD_PRELOAD=${PRELOAD:-$TI_BUILD/libminitrace.so}")
+                     "LD_PRELOAD=${PRELOAD-$TI_BUILD/libminitrace.so}")
     if [ "$counter" = valgrind ]; then
         variables+=("VALGRIND_LIB=$TI_BUILD/libexec/valgrind" LD_BIND_NOW=1
                     HWLOC_COMPONENTS=-x86)
-        words=(valgrind --tool=ticount --vgdb=no)
+        # shellcheck disable=SC2206  # words are meant
+        words=(valgrind --tool=ticount --vgdb=no ${VALGRIND_OPTIONS:-})
     fi
     for variable in "${variables[@]}"; do
         if [ "$MPI" = mpich ]; then
@@ -50,6 +52,13 @@ trace() {
     done
     # shellcheck disable=SC2086  # words are meant
     timeout 300 ${LAUNCH:-} "$mpirun" -np "$np" ${MPIRUN:-} "${set[@]}" "${words[@]}" "$@"
+}
+
+# bare NP PROGRAM ARGUMENT...: run PROGRAM under the exact counter, without the library.
+bare() {
+    local np=$1
+    shift
+    PRELOAD='' trace "$scratch/nowhere" "$np" valgrind "$@"
 }
 
 # dump DIR RANK OPTION...: its events.
