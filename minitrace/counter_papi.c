@@ -185,9 +185,9 @@ static ti_status load_library(void **out, struct ti_err *err)
         ti_err_hint(err, "install PAPI's run-time library, or put its folder on LD_LIBRARY_PATH");
         return TI_ERR_INPUT;
     }
+    /* the first stays: for an application that asks for PAPI later, whom the loader
+     * would give the copy, which has the same name inside */
     copy = load_copy(lib);
-    if (copy || theirs)
-        dlclose(lib);
     if (!copy && theirs) {
         ti_err_set(err, TI_ERR_INPUT,
                    "the application uses PAPI itself, and a second copy of it for us cannot be "
@@ -215,7 +215,6 @@ static ti_status load(struct ti_err *err)
     *(void **)&papi.name = dlsym(lib, #name);                                                      \
     if (!papi.name) {                                                                              \
         memset(&papi, 0, sizeof papi);                                                             \
-        dlclose(lib);                                                                              \
         ti_err_set(err, TI_ERR_INPUT, "PAPI's library has no '%s'", #name);                        \
         ti_err_hint(err, "install PAPI as of version 5.5");                                        \
         return TI_ERR_INPUT;                                                                       \
@@ -415,6 +414,15 @@ static __attribute__((noinline)) void stands_still(void)
                    plan.event[0].name, (unsigned long long)mine.value[0]);
 }
 
+/* Software defined events may be set anew, by the application or since PAPI started
+ * them in another thread. */
+static __attribute__((noinline)) void goes_back(uint64_t was)
+{
+    in_trouble("PAPI event '%s' went back from %lld to %lld", plan.event[0].name, (long long)was,
+               (long long)mine.value[0]);
+    mine.value[0] = was;
+}
+
 /* Into mine.value; what cannot be read stays as it was. */
 static bool read_sets(void)
 {
@@ -444,10 +452,12 @@ static void read_mine(void)
     if (first)
         begin_thread();
     if (mine.state == SET_RUNS && read_sets() && plan.has_volume && !first) {
-        if (__builtin_expect(mine.value[0] == was, 0))
+        if (__builtin_expect((int64_t)(mine.value[0] - was) > 0, 1))
+            mine.still_since = 0;
+        else if (mine.value[0] == was)
             stands_still();
         else
-            mine.still_since = 0;
+            goes_back(was);
     }
     errno = saved;
 }
@@ -577,9 +587,14 @@ static void explain_kernel(struct ti_err *err)
     }
 }
 
+static bool is_software_defined(const char *event)
+{
+    return strncmp(event, "sde:::", 6) == 0;
+}
+
 static void explain(struct ti_err *err, const char *event)
 {
-    if (strncmp(event, "sde:::", 6) == 0)
+    if (is_software_defined(event))
         ti_err_hint(err, "a library of the application must have made it before MPI_Init, with "
                          "libsde; papi_native_avail --sde FILE lists what FILE makes");
     else
@@ -698,6 +713,21 @@ static ti_status probe_volume(struct ti_err *err)
     return plan.inherited ? probe_sum(grown, err) : TI_OK;
 }
 
+/* PAPI takes any name of a software defined event, for a library that may come later;
+ * until then, its value is -1. */
+static ti_status probe_names(struct ti_err *err)
+{
+    for (int e = 0; e < plan.nevents; e++)
+        if (is_software_defined(plan.event[e].name) && mine.value[e] == UINT64_MAX) {
+            ti_err_set(err, TI_ERR_INPUT,
+                       "PAPI event '%s' does not count here: no library has made it",
+                       plan.event[e].name);
+            explain(err, plan.event[e].name);
+            return TI_ERR_INPUT;
+        }
+    return TI_OK;
+}
+
 static ti_status probe(struct ti_err *err)
 {
     struct failure f = {NULL, -1};
@@ -716,7 +746,9 @@ static ti_status probe(struct ti_err *err)
     }
     if (rc != PAPI_OK)
         return refuse(err, &f, rc);
-    if (read_sets() && plan.has_volume)
+    if (read_sets())
+        st = probe_names(err);
+    if (st == TI_OK && plan.has_volume)
         st = probe_volume(err);
     if (st == TI_OK && papi_trouble()) {
         st = ti_err_set(err, TI_ERR_INPUT, "%s", papi_trouble());
