@@ -45,7 +45,7 @@ static void addition(FILE *out, const struct ti_addition *a, size_t number,
         again = a->flags == TI_CF ? "addb $0xff," : a->flags == TI_OF ? "addb $0x7f," : NULL;
         fprintf(out, "%s %s; ", before, r8);
     }
-    snprintf(value, sizeof(value), "%u", (unsigned)a->count);
+    snprintf(value, sizeof(value), "%u", (unsigned)(a->count - a->traps));
     add_word(out, "tiara_blocks", value, a);
     if (opt->audit) {
         snprintf(value, sizeof(value), ".Ltiara_own%zu", number);
@@ -158,7 +158,9 @@ ti_status ti_emit(FILE *out, const struct ti_text *t, const struct ti_flow *f,
             additions(out, s, f, &k, (uint32_t)i, false, opt);
         if (map && mapped(s) && !label)
             fprintf(out, ".Ltiara%zua: ", i);
-        if (f && f->stretch[i])
+        if (f && f->drop[i])
+            fprintf(out, " ");
+        else if (f && f->stretch[i])
             st = stretched(out, t, i, err);
         else
             fwrite(t->text + s->at, 1, s->len, out);

@@ -6,8 +6,8 @@
  *
  *   what hardware executes in this code == tiara_blocks + tiara_blocks_own
  *
- * exactly (fills that are longer or shorter than in the text as it came are in the
- * second).  The object then has a section ".tiara.blocks", not loaded, of text: a
+ * exactly.  (Fills that are longer or shorter than in the text as it came are in the
+ * second; those that were empty are left out, as no block could count their nops.)  The object then has a section ".tiara.blocks", not loaded, of text: a
  * line "NAME blocks N instructions N own N" for each function, N being what is in
  * the code, not what was executed; see it with readelf -p.
  */

@@ -711,6 +711,10 @@ ti_status ti_flow_plan(struct ti_flow *f, const struct ti_text *t, const struct 
     if (st)
         return st;
     f->stretch = ti_blocks_zero(t->n + 1, 1);
+    f->drop = ti_blocks_zero(t->n + 1, 1);
+    for (size_t i = 0; i < t->n && opt->audit; i++)
+        f->drop[i] = t->stmts[i].kind == TI_STMT_FILL && o->places[i].section &&
+                     o->places[i].at == o->places[i].to;
     for (size_t i = 0, k; i < f->n; i = k) {
         struct ti_addition a;
 
@@ -723,13 +727,15 @@ ti_status ti_flow_plan(struct ti_flow *f, const struct ti_text *t, const struct 
         if (!place(&a, f, i, k, opt))
             return ti_text_error(t, f->insns[i].first, err,
                                  "no place to count in the middle of a statement");
+        /* A trap is not an instruction that was executed. */
         a.count = (uint32_t)(k - i);
+        a.traps = f->insns[k - 1].kind == TI_INSN_TRAP;
         a.first = (uint32_t)i;
         if (f->nadds == cap)
             f->adds = ti_blocks_grow(f->adds, cap = cap ? 2 * cap : 1024, sizeof(*f->adds));
         f->adds[f->nadds++] = a;
         f->sum.blocks++;
-        f->sum.instructions += (long)a.count;
+        f->sum.instructions += (long)(a.count - a.traps);
         f->sum.added += a.own;
         f->sum.flag_safe += a.flags != 0;
         f->sum.spilled += a.save;
@@ -747,5 +753,6 @@ void ti_flow_free(struct ti_flow *f)
     free(f->insns);
     free(f->adds);
     free(f->stretch);
+    free(f->drop);
     *f = (struct ti_flow){0};
 }

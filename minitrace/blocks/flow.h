@@ -59,8 +59,9 @@ struct ti_insn {
 struct ti_addition {
     uint32_t stmt;
     bool after;      /* the statement, not before it */
-    uint32_t count;  /* instructions of the block */
-    uint32_t first;  /* insn of the block, and how many: as `count` */
+    uint32_t first;  /* insn of the block, */
+    uint32_t count;  /* and how many */
+    bool traps;      /* the last of these is a trap, which is not executed */
     uint32_t flags;  /* to be kept */
     int8_t scratch;  /* register for the flags, or for rax; -1: none needed */
     int8_t address;  /* register for the offset, -1: none needed */
@@ -74,6 +75,7 @@ struct ti_flow {
     struct ti_addition *adds; /* by statement */
     size_t nadds;
     uint8_t *stretch; /* by statement: must be given a longer reach */
+    uint8_t *drop;    /* by statement: a fill that was empty, and would not be; see emit.h */
     struct ti_blocks_sum sum;
 };
 
@@ -81,7 +83,7 @@ struct ti_flow {
 ti_status ti_flow_decode(struct ti_flow *out, const struct ti_text *t, const struct ti_object *o,
                          struct ti_err *err);
 
-/* Find blocks, what is live, and fill `adds` and `stretch`. */
+/* Find blocks, what is live, and fill `adds`, `stretch` and `drop`. */
 ti_status ti_flow_plan(struct ti_flow *f, const struct ti_text *t, const struct ti_object *o,
                        const struct ti_blocks_options *options, struct ti_err *err);
 
