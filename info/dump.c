@@ -195,6 +195,12 @@ void info_format_event(struct info_line *line, const struct ti_reader *r, const 
     for (int v = 0; v < TI_VECS; v++)
         if (ev->vec[v].len > 0)
             put_vector(line, op->vec[v][0] ? op->vec[v] : "?", &ev->vec[v]);
+    for (int i = 0; ev->extra && !style->no_volumes && i < ti_reader_extras(r); i++) {
+        put_char(line, ' ');
+        put_text(line, ti_reader_extra_name(r, i));
+        put_char(line, '=');
+        put_number(line, ev->extra[i]);
+    }
     if (style->sites) {
         const char *site = ti_reader_string(r, TI_STRING_SITE, ev->site);
 
@@ -232,6 +238,7 @@ static ti_status dump_rank(struct ti_source *s, int64_t rank, const struct info_
 
     if (st != TI_OK)
         return st;
+    ti_reader_want_extras(r);
     while ((more = ti_reader_next(r, &ev, err)) > 0) {
         info_format_event(&line, r, &ev, style);
         put_char(&line, '\n');

@@ -5,7 +5,7 @@ include minitrace/valgrind/module.mk minitrace/blocks/module.mk
 
 counter_src := minitrace/counter.c minitrace/counter_papi.c minitrace/counter_cputime.c \
                minitrace/counter_valgrind.c minitrace/counter_blocks.c
-minitrace_src := minitrace/flavour.c minitrace/flavour_shims.S minitrace/record.c \
+minitrace_src := minitrace/flavour.c minitrace/flavour_shims.S minitrace/record.c minitrace/extra.c \
                  minitrace/recording.c minitrace/agree.c minitrace/site.c minitrace/map.c minitrace/untraced.c \
                  minitrace/type.c minitrace/handle.c minitrace/fortran.c \
                  minitrace/table.c \

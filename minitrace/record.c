@@ -41,6 +41,7 @@ struct thread {
 
     uint64_t last, burst, since_poll; /* as in ti_state */
     bool polling;
+    struct ti_account account; /* of extra columns */
 };
 
 /* initial-exec: no call hides in an access, not even the first */
@@ -89,13 +90,28 @@ static void let_go(struct thread *me)
     __atomic_store_n(&holder, NULL, __ATOMIC_RELEASE);
 }
 
+/* Counters that add up threads, and cannot tell them apart, say so. */
+static bool only_first_reads(void)
+{
+    return ti_state.counter.sum && (!ti_state.counter.others || ti_state.counter.nalso);
+}
+
+void ti_set_stopped(bool stopped)
+{
+    ti_state.stopped = stopped;
+    ti_state.aside = stopped || ti_state.extras;
+}
+
 void ti_threads_begin(int level)
 {
     ti_state.level = level;
-    ti_state.shared =
-        level == MPI_THREAD_SERIALIZED && !(ti_state.counter.sum && !ti_state.counter.others);
-    ti_state.special = ti_state.shared || ti_state.counter.sum;
-    if (ti_state.special && ti_state.counter.read_elsewhere) /* good in this thread too */
+    ti_state.shared = level == MPI_THREAD_SERIALIZED && !only_first_reads();
+    ti_state.added = ti_state.counter.sum || ti_state.extras;
+    ti_state.special = ti_state.shared || ti_state.added;
+    ti_state.account = &thread.account;
+    ti_set_stopped(false);
+    if ((ti_state.shared || ti_state.counter.sum) &&
+        ti_state.counter.read_elsewhere) /* good in this thread too */
         ti_state.counter.read = ti_state.counter.read_elsewhere;
     thread.first = true;
     thread.known = true;
@@ -170,19 +186,24 @@ static bool is_poll(unsigned op)
  * the next one is dropped if it is shorter than TI_SPIN_LIMIT and counts if it
  * is longer; what lies between a failed poll and any other event counts.
  */
-static void count(uint64_t delta, unsigned op)
+static inline enum ti_fate count(uint64_t delta, unsigned op)
 {
+    enum ti_fate fate = TI_FATE_COUNTS;
+
     if (!ti_state.polling) {
         ti_state.burst += delta;
-        return;
+        return fate;
     }
     ti_state.since_poll += delta;
     if (op == TI_OP_NOTED) /* neither an event nor a poll */
-        return;
+        return TI_FATE_WAITS;
     if (!is_poll(op) || ti_state.since_poll >= TI_SPIN_LIMIT)
         ti_state.burst += ti_state.since_poll;
+    else
+        fate = TI_FATE_DROPPED;
     ti_state.polling = false;
     ti_state.since_poll = 0;
+    return fate;
 }
 
 void ti_poll_failed(void)
@@ -222,6 +243,14 @@ static inline uint64_t since(uint64_t last, uint64_t now)
     return 0;
 }
 
+static inline struct ti_call *describe(unsigned op, enum ti_binding binding, const void *site)
+{
+    current.site = ti_state.inside.site = site;
+    current.op = (uint16_t)op;
+    current.binding = (uint8_t)binding;
+    return &current;
+}
+
 /* The calling thread holds, and its call is to be recorded. */
 static inline struct ti_call *enter(uint64_t now, unsigned op, enum ti_binding binding,
                                     const void *site, const void *frame)
@@ -229,11 +258,38 @@ static inline struct ti_call *enter(uint64_t now, unsigned op, enum ti_binding b
     set_phase(TI_INSIDE);
     ti_state.inside.frame = frame;
     count(since(ti_state.last, now), op);
-    current.site = ti_state.inside.site = site;
-    current.op = (uint16_t)op;
-    current.binding = (uint8_t)binding;
-    return &current;
+    return describe(op, binding, site);
 }
+
+/*
+ * The count, and readings for extra columns: the count first on entry and last when
+ * leaving, so that all else is outside of the volume.  `now` is the count where a
+ * plain load reads it.
+ */
+static uint64_t read_entering(uint64_t now, uint64_t *at)
+{
+    if (ti_state.counter.read)
+        now = ti_state.counter.read_also ? ti_state.counter.read_also(at + 1)
+                                         : ti_state.counter.read();
+    at[0] = ti_extra_clock();
+    if (!ti_state.counter.read && ti_state.counter.read_also)
+        ti_state.counter.read_also(at + 1);
+    return now;
+}
+
+static uint64_t read_leaving(struct ti_account *account)
+{
+    uint64_t *also = account->last + 1;
+
+    if (!ti_state.extras)
+        return own_count();
+    if (!ti_state.counter.read && ti_state.counter.read_also)
+        ti_state.counter.read_also(also);
+    ti_extra_leave(account);
+    return ti_state.counter.read && ti_state.counter.read_also ? ti_state.counter.read_also(also)
+                                                               : own_count();
+}
+
 
 #if defined __x86_64__ || defined __aarch64__
 /* Our own code, from the linker. */
@@ -351,16 +407,19 @@ static struct ti_call *enter_apart(struct thread *me, uint64_t now, const void *
                                    const void *frame)
 {
     static struct ti_call nobody_reads_it;
+    uint64_t at[TI_READINGS] = {0};
 
-    if (!ti_state.special || (ti_state.counter.sum && !ti_state.counter.others))
+    if (!(ti_state.shared || ti_state.counter.sum) ||
+        (ti_state.counter.sum && !ti_state.counter.others))
         return NULL;
-    if (ti_state.counter.read)
-        now = ti_state.counter.read();
+    now = read_entering(now, at);
     if (!me->known && !ti_state.counter.from_start)
         me->last = now;
     me->known = true;
     if (now - me->last > ti_state.calibration)
         *(me->polling ? &me->since_poll : &me->burst) += now - me->last - ti_state.calibration;
+    if (ti_state.extras && !ti_state.counter.sum)
+        ti_extra_enter(&me->account, at, me->polling ? TI_FATE_WAITS : TI_FATE_COUNTS);
     me->apart = (struct ti_inside){TI_INSIDE, frame, site};
     me->apart_since = now;
     return &nobody_reads_it;
@@ -369,7 +428,7 @@ static struct ti_call *enter_apart(struct thread *me, uint64_t now, const void *
 static void leave_apart(struct thread *me)
 {
     me->apart.phase = TI_OUTSIDE;
-    me->last = own_count();
+    me->last = ti_state.counter.sum ? own_count() : read_leaving(&me->account);
     __atomic_fetch_add(&ti_state.excluded, me->last - me->apart_since, __ATOMIC_RELAXED);
 }
 
@@ -382,6 +441,31 @@ static uint64_t others_count(void)
 
     ti_state.others = others - __atomic_load_n(&ti_state.excluded, __ATOMIC_RELAXED);
     return ti_state.others;
+}
+
+static __attribute__((noinline)) struct ti_call *enter_extra(struct thread *me, uint64_t now,
+                                                             bool abandoned, unsigned op,
+                                                             enum ti_binding binding,
+                                                             const void *site, const void *frame)
+{
+    uint64_t at[TI_READINGS] = {0};
+
+    if (ti_state.shared && !ti_state.counter.sum)
+        ti_state.account = &me->account;
+    now = read_entering(now, at);
+    if (distrusted()) {
+        let_go(me);
+        return NULL;
+    }
+    if (ti_state.counter.sum)
+        now += others_count();
+    if (abandoned || (!me->known && !ti_state.counter.from_start && !ti_state.counter.sum))
+        ti_state.last = now - ti_state.calibration;
+    me->known = true;
+    set_phase(TI_INSIDE);
+    ti_state.inside.frame = frame;
+    ti_extra_enter(ti_state.account, at, count(since(ti_state.last, now), op));
+    return describe(op, binding, site);
 }
 
 /* The long way in: another thread's call, or one inside another, or after the
@@ -414,15 +498,27 @@ static __attribute__((noinline)) struct ti_call *enter_the_long_way(uint64_t now
         let_go(me);
         return NULL;
     }
+    if (__builtin_expect(ti_state.added, 0)) {
+        if (ti_state.extras)
+            return enter_extra(me, now, abandoned, op, binding, site, frame);
+        if (ti_state.counter.read)
+            now = ti_state.counter.read();
+        if (distrusted()) {
+            let_go(me);
+            return NULL;
+        }
+        now += others_count();
+        if (abandoned)
+            ti_state.last = now - ti_state.calibration;
+        return enter(now, op, binding, site, frame);
+    }
     if (ti_state.counter.read)
         now = ti_state.counter.read();
     if (distrusted()) {
         let_go(me);
         return NULL;
     }
-    if (ti_state.counter.sum)
-        now += others_count();
-    if (abandoned || (!me->known && !ti_state.counter.from_start && !ti_state.counter.sum))
+    if (abandoned || (!me->known && !ti_state.counter.from_start))
         ti_state.last = now - ti_state.calibration;
     me->known = true;
     return enter(now, op, binding, site, frame);
@@ -459,6 +555,20 @@ struct ti_call *ti_enter(uint64_t now, unsigned op, enum ti_binding binding, con
     return enter(now, op, binding, site, frame);
 }
 
+static __attribute__((noinline)) int leave_extra(struct thread *me, int rc)
+{
+    if (ti_state.counter.sum) {
+        ti_state.last = read_leaving(ti_state.account) + ti_state.others;
+        let_go(me);
+    } else if (ti_state.shared) {
+        let_go(me);
+        me->last = read_leaving(&me->account);
+    } else {
+        ti_state.last = read_leaving(ti_state.account);
+    }
+    return rc;
+}
+
 static __attribute__((noinline)) int leave_the_long_way(int rc)
 {
     struct thread *me = &thread;
@@ -468,13 +578,15 @@ static __attribute__((noinline)) int leave_the_long_way(int rc)
         return rc;
     }
     set_phase(TI_OUTSIDE);
-    if (ti_state.counter.sum) {
+    if (__builtin_expect(ti_state.added, 0)) {
+        if (ti_state.extras)
+            return leave_extra(me, rc);
         ti_state.last = own_count() + ti_state.others;
         let_go(me);
-    } else {
-        let_go(me);
-        me->last = own_count();
+        return rc;
     }
+    let_go(me);
+    me->last = own_count();
     return rc;
 }
 
@@ -497,12 +609,36 @@ static __attribute__((noinline)) void give_up_writing(void)
     ti_give_up("%s", err.text);
 }
 
+/* While MPI_Pcontrol(0) holds, or with extra columns. */
+static __attribute__((noinline)) void emit_aside(const struct ti_call *c, struct ti_event *ev,
+                                                 bool always)
+{
+    uint64_t extra[TI_EXTRAS_MAX];
+    ti_status st;
+
+    ev->volume = ti_state.stopped ? 0 : ti_state.burst;
+    ti_state.burst = 0;
+    if (ti_state.extras)
+        ti_extra_take(ti_state.account, ti_state.stopped, extra);
+    if (!ti_state.active || (ti_state.stopped && !always))
+        return;
+    ev->site = ti_site(c->site);
+    st = ti_state.extras ? ti_writer_event_extra(ti_state.writer, ev, extra)
+                         : ti_writer_event(ti_state.writer, ev);
+    if (st)
+        give_up_writing();
+}
+
 void ti_emit(const struct ti_call *c, struct ti_event *ev, bool always)
 {
     ev->op = c->op;
-    ev->volume = ti_state.stopped ? 0 : ti_state.burst;
+    if (__builtin_expect(ti_state.aside, 0)) {
+        emit_aside(c, ev, always);
+        return;
+    }
+    ev->volume = ti_state.burst;
     ti_state.burst = 0;
-    if (!ti_state.active || (ti_state.stopped && !always))
+    if (!ti_state.active)
         return;
     ev->site = ti_site(c->site);
     if (__builtin_expect(ti_writer_event(ti_state.writer, ev), 0))
@@ -552,8 +688,11 @@ static int nsamples;
 
 int ti_nothing(void)
 {
-    if (TI_ENTER(TI_OP_PCONTROL, TI_BINDING_C))
+    if (TI_ENTER(TI_OP_PCONTROL, TI_BINDING_C)) {
+        if (ti_state.extras)
+            ti_extra_calibrate_pair(ti_state.account, nsamples % 2);
         sample[nsamples++] = ti_state.burst;
+    }
     return ti_leave(0);
 }
 
@@ -570,6 +709,7 @@ uint64_t ti_calibrate(uint64_t *spread)
 
     nsamples = 0;
     ti_state.calibration = 0;
+    ti_extra_calibrate_begin(ti_state.account);
     for (int i = 0; i < SAMPLES; i++) {
         int (*call)(void) = through;
 
@@ -582,6 +722,7 @@ uint64_t ti_calibrate(uint64_t *spread)
         least = pair < least ? pair : least;
         most = pair > most ? pair : most;
     }
+    ti_extra_calibrate_end(ti_state.account);
     ti_state.burst = 0;
     ti_state.negative = 0;
     *spread = most - least;

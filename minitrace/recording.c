@@ -5,6 +5,8 @@
  *   TIARA_TRACE_DIR  where the rank files go [tiara.run in the current directory]
  *   TIARA_COUNTER    auto, papi[:EVENT], valgrind, cputime [auto]
  *   TIARA_THREADS    caller, sum [caller]: whose work a burst is
+ *   TIARA_TIMES      1: record how long bursts and calls are, too [0]
+ *   TIARA_ALSO       PAPI events to be counted beside the volume [none]
  *   TIARA_MODE       full, whole [full]: or init and finalize alone
  *   TIARA_RUN_ID     32 hexadecimal digits that the files of one run share
  *                    [drawn by rank 0]
@@ -206,8 +208,10 @@ static void write_info(uint64_t spread)
                                          "isa",         isa_level(),
                                          "tunables",    tunables ? tunables : "",
                                          "mpi",         mpi,
-                                         "library",     TI_VERSION},
-                   18);
+                                         "library",     TI_VERSION,
+                                         "extra",       ti_extra_names(),
+                                         "extra_calibration", ti_extra_calibration()},
+                   ti_state.extras ? 20 : 18);
 }
 
 /* ---------------------------------------------------------------- begin -- */
@@ -269,11 +273,17 @@ static bool open_counter(struct ti_err *err)
     struct ti_counter_wish wish = {
         .choice = counter && counter[0] ? counter : "auto",
         .sum = threads && strcmp(threads, "sum") == 0,
+        .also = getenv("TIARA_ALSO"),
     };
 
-    return one_of("TIARA_THREADS", "caller", "sum", err) &&
-           one_of("TIARA_MODE", "full", "whole", err) &&
-           ti_counter_open(&wish, &ti_state.counter, err) == TI_OK;
+    if (!one_of("TIARA_THREADS", "caller", "sum", err) ||
+        !one_of("TIARA_MODE", "full", "whole", err) || !one_of("TIARA_TIMES", "1", "0", err) ||
+        ti_counter_open(&wish, &ti_state.counter, err) != TI_OK)
+        return false;
+    if (ti_extra_open(&ti_state.counter, &ti_state.extras, err) == TI_OK)
+        return true;
+    ti_counter_close(&ti_state.counter);
+    return false;
 }
 
 static bool open_trace(const char *dir, const uint8_t id[TI_RUN_ID_BYTES], struct ti_err *err)
@@ -291,6 +301,7 @@ static bool open_trace(const char *dir, const uint8_t id[TI_RUN_ID_BYTES], struc
     if (ti_writer_open(path, (uint32_t)ti_state.rank, (uint32_t)ti_state.nranks, id,
                        &ti_state.writer, err))
         return false;
+    ti_writer_extras(ti_state.writer, ti_state.extras);
     ti_mapped(TI_WRITER_BYTES);
     ti_map_begin(dir);
     return true;
@@ -368,7 +379,7 @@ void ti_recording_begin(double start, int provided, int level)
 void ti_recording_end(enum ti_end end)
 {
     char flush[32], init[32], app[32], memory[32], spilled[32], negative[32], abandoned[32];
-    char untraced[2048], whole[32] = "", outside[32] = "";
+    char untraced[2048], times[128] = "", whole[32] = "", outside[32] = "";
     struct ti_writer *writer = ti_state.writer;
     struct ti_counter counter;
     struct ti_err err;
@@ -390,6 +401,8 @@ void ti_recording_end(enum ti_end end)
     snprintf(memory, sizeof memory, "%lld", (long long)ti_state.memory_bytes);
     snprintf(spilled, sizeof spilled, "%lld", (long long)ti_state.spilled_bytes);
     snprintf(negative, sizeof negative, "%llu", (unsigned long long)ti_state.negative);
+    if (!ti_state.shared || ti_state.counter.sum) /* there is one account */
+        ti_extra_times(ti_state.account, times, sizeof times);
     snprintf(abandoned, sizeof abandoned, "%llu", (unsigned long long)ti_state.abandoned);
     if (ti_untraced_list(untraced, sizeof untraced) && ti_state.rank == 0 && !getenv("TIARA_QUIET"))
         ti_complain("not traced: %s (calls of this rank)", untraced);
@@ -399,8 +412,9 @@ void ti_recording_end(enum ti_end end)
                                               "app_seconds", app, "memory_bytes", memory,
                                               "spilled_bytes", spilled, "negative_bursts", negative,
                                               "abandoned_calls", abandoned, "untraced", untraced,
-                                              "whole", whole, "outside", outside, "reason", reason},
-                        11, &err) &&
+                                              "whole", whole, "outside", outside, "reason", reason,
+                                              "times_ns", times},
+                        times[0] ? 12 : 11, &err) &&
         end != TI_END_STOPPED && speaks())
         ti_complain("the trace is incomplete: %s", err.text);
     /* a copy: another thread may be in a call that reads it */

@@ -169,10 +169,10 @@ static void control(struct ti_call *c, int level)
     ev.arg[TI_F_LEVEL] = level;
     ti_emit(c, &ev, false);
     if (level != 0 && ti_state.stopped) {
-        ti_state.stopped = false;
+        ti_set_stopped(false);
         ti_emit(c, &ev, false);
     }
-    ti_state.stopped = level == 0;
+    ti_set_stopped(level == 0);
 }
 
 int MPI_Pcontrol(const int level, ...)

@@ -13,6 +13,7 @@
 
 #include "formats/writer.h"
 #include "minitrace/counter.h"
+#include "minitrace/extra.h"
 #include "minitrace/record.h"
 
 /* Bursts between polls that are shorter than this are the polling's own; see
@@ -40,12 +41,16 @@ struct ti_state {
     bool active;  /* between MPI_Init and MPI_Finalize, and nothing went wrong; atomic */
     bool go;      /* active, and no other thread came; atomic */
     bool stopped; /* by MPI_Pcontrol(0) */
+    bool aside;   /* ti_emit() the long way */
     struct ti_writer *writer;
     struct ti_counter counter;
+    int extras;                 /* columns */
+    struct ti_account *account; /* of what is in them */
 
     int level;               /* of threads, that the application has promised to keep to */
     bool shared;             /* any thread may hold this, one at a time */
     bool special;            /* enter and leave the long way */
+    bool added;              /* because of more than one count: a sum, or extra columns */
     struct ti_inside inside; /* `phase` is atomic */
     uint64_t others;         /* what other threads had done at the last entry */
     uint64_t excluded;       /* and had done in noted calls; atomic */
@@ -121,6 +126,9 @@ bool ti_agree(const struct ti_err *why, bool go_on, uint8_t id[TI_RUN_ID_BYTES],
 
 /* record.c: the call in progress. */
 const struct ti_call *ti_current(void);
+
+/* From now on, what is computed is dropped, or is not. */
+void ti_set_stopped(bool stopped);
 
 /* Give the event its volume and call site and write it.  While
  * MPI_Pcontrol(0) holds, nothing is written unless `always`. */
