@@ -512,11 +512,12 @@ static __attribute__((noinline)) struct ti_call *enter_the_long_way(uint64_t now
             ti_state.last = now - ti_state.calibration;
         return enter(now, op, binding, site, frame);
     }
-    if (ti_state.counter.read)
+    if (ti_state.counter.read) { /* only then it can fail */
         now = ti_state.counter.read();
-    if (distrusted()) {
-        let_go(me);
-        return NULL;
+        if (distrusted()) {
+            let_go(me);
+            return NULL;
+        }
     }
     if (abandoned || (!me->known && !ti_state.counter.from_start))
         ti_state.last = now - ti_state.calibration;
