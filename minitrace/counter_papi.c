@@ -73,7 +73,7 @@ static struct {
 
 #define EVENTS   (1 + TI_ALSO_MAX)
 #define LOOP     1000000            /* the probe's length; every round is more than one instruction */
-#define STILL_NS UINT64_C(100000000) /* CPU time without progress after which a count has stopped */
+#define STILL_NS UINT64_C(1000000000) /* CPU time without progress after which a count has stopped */
 
 /* What is counted, in every thread: events, one event set for each of their
  * components, and where in which set an event is. */
@@ -398,8 +398,8 @@ static void begin_thread(void)
 /* ----------------------------------------------------------------- reading -- */
 
 /* The volume is what it was at the last read, though the thread has at least
- * executed these lines: no count of instructions can be.  Other events are given
- * some time. */
+ * executed these lines: no count of instructions can be.  Other events (floating
+ * point, say) are given some time. */
 static __attribute__((noinline)) void stands_still(void)
 {
     struct timespec ts = {0, 0};

@@ -1,0 +1,99 @@
+#!/bin/bash
+# The PAPI counter in an application that uses PAPI itself, before MPI_Init or after
+# it; a counter that stops; and ranks that are not counted alike.
+# shellcheck source=tests/mpi/lib.sh
+. tests/mpi/lib.sh
+"$built/papi" >/dev/null 2>&1
+[ $? = 77 ] && skip 'built without PAPI and its software defined events'
+export TIARA_QUIET=1
+
+# bare NP ARGUMENT...: the program, untraced; what it prints, sorted.
+bare() {
+    local np=$1
+    shift
+    "$mpirun" -np "$np" "$built/papi" "$@" 2>&1 | sort
+}
+
+# Both count: what the application sees is what it would see, and so do we.
+for order in none before after; do
+    bare 2 $order >"$scratch/bare"
+    for event in sde:::ti_app::WORK perf::TASK-CLOCK; do
+        dir=$scratch/$order-${event##*:}
+        trace "$dir" 2 "papi:$event" "$built/papi" $order 2>&1 | sort >"$scratch/out"
+        same "$scratch/bare" "$scratch/out" "$order, $event: the application's own counts"
+        "$TI_BUILD/ti-info" -q --verify "$dir" || fail "$order, $event: --verify"
+    done
+    for rank in 0 1; do
+        {
+            echo '0 init level=0'
+            for k in 1 2 3 4 5 6; do echo "$((1000 * k + rank)) barrier comm=0"; done
+            echo '0 finalize'
+        } >"$scratch/expected"
+        dump "$scratch/$order-WORK" $rank >"$scratch/found"
+        same "$scratch/expected" "$scratch/found" "$order: volumes of rank $rank"
+    done
+    "$TI_BUILD/ti-info" "$scratch/$order-TASK-CLOCK" --rank 1 --dump |
+        awk '/barrier/ && $1 < 1000000 { exit 1 }' || fail "$order: the clock"
+done
+
+# refused DIR WORDS: the run in $scratch/log went well, said so, and left no trace.
+refused() {
+    grep -q -- "$2" "$scratch/log" || { fail "it does not say '$2'"; cat "$scratch/log"; }
+    [ "$(grep -c 'tiara:' "$scratch/log")" = 1 ] || { fail 'not one line'; cat "$scratch/log"; }
+    [ "$(grep -c 'of its own, the clock runs' "$scratch/log")" = "${3:-2}" ] ||
+        { fail 'the application did not run'; cat "$scratch/log"; }
+    [ ! -e "$1" ] || fail "there is '$1'"
+}
+
+# What does not count leaves no zeros.
+if ! "$TI_BUILD/tests/unit/t-counter" 2>&1 | grep -q 'papi: PAPI event'; then
+    echo 'there are hardware counters here'
+else
+    for counter in auto papi; do
+        trace "$scratch/none" 2 $counter "$built/papi" after >"$scratch/log" 2>&1 ||
+            fail "$counter: the application failed"
+        refused "$scratch/none" "nothing is recorded: .*'PAPI_TOT_INS' does not count here"
+    done
+fi
+"$mpirun" -np 2 -x LD_PRELOAD="$TI_BUILD/libminitrace.so" -x TIARA_TRACE_DIR="$scratch/none" \
+    -x TIARA_COUNTER=valgrind "$built/papi" before >"$scratch/log" 2>&1
+refused "$scratch/none" 'nothing is recorded: not running under valgrind --tool=ticount; hint: run'
+
+# It stops in the middle: so does the recording, and says why.
+trace "$scratch/stuck" 2 papi:sde:::ti_app::WORK "$built/papi" none stuck >"$scratch/log" 2>&1
+grep -q "recording stopped: PAPI event 'sde:::ti_app::WORK' stands still at 3" "$scratch/log" ||
+    { fail 'it does not say that the counter stopped'; cat "$scratch/log"; }
+"$TI_BUILD/ti-info" --verify "$scratch/stuck" >"$scratch/log" 2>&1
+[ $? = 1 ] || fail 'the trace of a counter that stopped is complete'
+grep -q 'rank 1: incomplete after .* stands still' "$scratch/log" || fail 'its reason is not there'
+dump "$scratch/stuck" 0 >"$scratch/found" 2>/dev/null
+head -n 3 "$scratch/found" >"$scratch/before"
+printf '%s\n' '0 init level=0' '1000 barrier comm=0' '2000 barrier comm=0' >"$scratch/expected"
+same "$scratch/expected" "$scratch/before" 'what was counted before it stopped'
+
+# The ranks are not counted alike: no trace, one line, with who counts what.
+common=(-x LD_PRELOAD="$TI_BUILD/libminitrace.so" -x TIARA_TRACE_DIR="$scratch/mixed")
+"$mpirun" "${common[@]}" -x TIARA_COUNTER=cputime -np 2 "$built/papi" after : \
+    "${common[@]}" -x TIARA_COUNTER=papi:sde:::ti_app::WORK -np 1 "$built/papi" after : \
+    "${common[@]}" -x TIARA_COUNTER=papi:sde:::ti_app::NONE -np 1 "$built/papi" after \
+    >"$scratch/log" 2>&1 || fail 'ranks that count differently: the application failed'
+refused "$scratch/mixed" 'nothing is recorded: the ranks are not counted alike: ranks 0-1 on [^ ]*: cputime, .*, an estimate; rank 2 on [^ ]*: papi, sde:::ti_app::WORK, in events, not exact; rank 3 on [^ ]*: nothing (PAPI event .sde:::ti_app::NONE. does not count here: no library has made it); hint' 4
+
+# One whose environment is another.
+# shellcheck disable=SC2016  # for the inner shell
+"$mpirun" "${common[@]}" -x TIARA_COUNTER=cputime -np 3 bash -c \
+    '[ $OMPI_COMM_WORLD_RANK != 1 ] || export TIARA_THREADS=sum; exec "$@"' x "$built/papi" before \
+    >"$scratch/log" 2>&1 || fail 'one rank counts differently: the application failed'
+refused "$scratch/mixed" 'ranks 0,2 on .*THREAD.*; rank 1 on .*PROCESS.* of all threads; hint' 3
+
+# The same with MPICH.
+if command -v mpirun.mpich >/dev/null && [ -x "$TI_BUILD/tests/mpich/ring" ]; then
+    common=(-env LD_PRELOAD "$TI_BUILD/libminitrace.so" -env TIARA_TRACE_DIR "$scratch/mixed")
+    mpirun.mpich "${common[@]}" -env TIARA_COUNTER cputime -n 1 "$TI_BUILD/tests/mpich/ring" : \
+        "${common[@]}" -env TIARA_COUNTER papi:perf::TASK-CLOCK -n 1 "$TI_BUILD/tests/mpich/ring" \
+        >"$scratch/log" 2>&1 || fail 'MPICH: the application failed'
+    grep -q 'not counted alike: rank 0 on .*cputime.*; rank 1 on .*TASK-CLOCK' "$scratch/log" ||
+        { fail 'MPICH: ranks that count differently'; cat "$scratch/log"; }
+    [ ! -e "$scratch/mixed" ] || fail 'MPICH: there is a trace'
+fi
+finish
