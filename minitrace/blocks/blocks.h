@@ -62,6 +62,11 @@
  *   Without a dead register one is saved on the stack, beyond the red zone.  The
  *   addition is always one instruction, so a signal handler that counts in between
  *   loses nothing.
+ *
+ *   Loops that call nothing and are entered and left at their ends alone add to a
+ *   register that is dead all along (lea), if there is one, and that to memory when
+ *   they end; an addition to memory takes as long as a short loop's round.  If a
+ *   signal handler leaves such a loop for good, what the loop counted is lost.
  */
 #ifndef TI_BLOCKS_H
 #define TI_BLOCKS_H
@@ -83,7 +88,7 @@ struct ti_blocks_options {
 
 /* What was done, for the person. */
 struct ti_blocks_sum {
-    long blocks, instructions, added, flag_safe, spilled, uncounted;
+    long blocks, instructions, added, flag_safe, spilled, loops, uncounted;
 };
 
 /* realloc() and calloc() that end the program with a message. */

@@ -17,6 +17,38 @@ static void add_word(FILE *out, const char *word, const char *value, const struc
         fprintf(out, "addq $%s,%%fs:%s@tpoff; ", value, word);
 }
 
+static const char *const reg32[] = {"%eax", "%ecx", "%edx", "%ebx",  "%esp",  "%ebp",
+                                    "%esi", "%edi", "%r8d", "%r9d",  "%r10d", "%r11d",
+                                    "%r12d", "%r13d", "%r14d", "%r15d"};
+
+/* What a loop does that counts in registers. */
+static void loop_addition(FILE *out, const struct ti_addition *a, size_t number,
+                          const struct ti_blocks_options *opt)
+{
+    if (a->kind == TI_ADD_INIT) {
+        fprintf(out, "movl $0,%s; ", reg32[a->sum]);
+        if (a->own_sum >= 0)
+            fprintf(out, "movl $%d,%s; ", ti_flow_loop_own(opt), reg32[a->own_sum]);
+    } else if (a->kind == TI_ADD_LOOP) {
+        fprintf(out, "leaq %u(%s),%s; ", (unsigned)a->count, reg64[a->sum], reg64[a->sum]);
+        if (a->own_sum >= 0)
+            fprintf(out, "leaq .Ltiara_own%zu(%s),%s; ", number, reg64[a->own_sum],
+                    reg64[a->own_sum]);
+    } else {
+        const char *const words[] = {"tiara_blocks", "tiara_blocks_own"};
+
+        for (int i = 0; i < 1 + (a->own_sum >= 0); i++) {
+            const char *sum = reg64[i ? a->own_sum : a->sum];
+
+            if (a->address >= 0)
+                fprintf(out, "movq %s@gottpoff(%%rip),%s; addq %s,%%fs:(%s); ", words[i],
+                        reg64[a->address], sum, reg64[a->address]);
+            else
+                fprintf(out, "addq %s,%%fs:%s@tpoff; ", sum, words[i]);
+        }
+    }
+}
+
 /* Each ends in "; ".  Only the addition itself changes memory that others see. */
 static void addition(FILE *out, const struct ti_addition *a, size_t number,
                      const struct ti_blocks_options *opt)
@@ -25,6 +57,10 @@ static void addition(FILE *out, const struct ti_addition *a, size_t number,
     bool moved = a->lahf && !a->save && a->scratch > 0;
     char value[32];
 
+    if (a->kind != TI_ADD_BLOCK) {
+        loop_addition(out, a, number, opt);
+        return;
+    }
     if (a->save) {
         fprintf(out, "leaq -128(%%rsp),%%rsp; ");
         if (a->flags)

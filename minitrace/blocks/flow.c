@@ -63,6 +63,8 @@ static void effects(struct ti_insn *in, const ZydisDecodedInstruction *d,
 
             if (op[i].actions & ZYDIS_OPERAND_ACTION_MASK_READ && !(zeroes && i < 2))
                 in->use |= bit;
+            if (op[i].actions & ZYDIS_OPERAND_ACTION_MASK_WRITE)
+                in->writes |= bit;
             /* Half registers leave the other half. */
             if (op[i].actions & ZYDIS_OPERAND_ACTION_WRITE && op[i].size >= 32)
                 in->def |= bit;
@@ -669,13 +671,155 @@ static bool place(struct ti_addition *best, const struct ti_flow *f, size_t from
     return any;
 }
 
+int ti_flow_loop_own(const struct ti_blocks_options *opt)
+{
+    return (opt->audit ? 4 : 2) + (opt->pic ? (opt->audit ? 2 : 1) : 0);
+}
+
+/* --- loops ---------------------------------------------------------------------- */
+
+struct loop {
+    uint32_t head, tail; /* insns */
+};
+
+struct reach {
+    uint32_t low, high; /* the first and the last insn that jumps here */
+};
+
+static int by_size(const void *a, const void *b)
+{
+    const struct loop *x = a, *y = b;
+    uint32_t n = x->tail - x->head, m = y->tail - y->head;
+
+    return n != m ? (n > m ? -1 : 1) : (x->head > y->head) - (x->head < y->head);
+}
+
+static void add_one(struct ti_flow *f, size_t *cap, const struct ti_addition *a)
+{
+    if (f->nadds == *cap)
+        f->adds = ti_blocks_grow(f->adds, *cap = *cap ? 2 * *cap : 1024, sizeof(*f->adds));
+    f->adds[f->nadds++] = *a;
+}
+
+/* Make additions for the loop, if it can be counted in a register. */
+static bool try_loop(struct ti_flow *f, const struct loop *l, const struct reach *from,
+                     size_t *cap, const struct ti_blocks_options *opt)
+{
+    const struct ti_insn *in = f->insns, *tail = &in[l->tail];
+    uint32_t dead = TI_REGS & ~(uint32_t)TI_RSP, out;
+    struct ti_addition a = {.flags = 0, .scratch = -1, .address = -1, .sum = -1, .own_sum = -1};
+    int8_t third;
+
+    if (l->head == 0 || !follows(f, l->head - 1) || !follows(f, l->tail) || !tail->ends ||
+        !in[l->head - 1].ends || in[l->head - 1].kind == TI_INSN_JUMP ||
+        in[l->head - 1].kind == TI_INSN_JUMP_IND || in[l->head - 1].kind == TI_INSN_RET ||
+        in[l->head - 1].kind == TI_INSN_TRAP)
+        return false;
+    for (uint32_t i = l->head; i <= l->tail; i++) {
+        dead &= ~(in[i].use | in[i].writes);
+        if (in[i].taken || from[i].low < l->head || (from[i].high > l->tail && from[i].high != 0) ||
+            (in[i].leader && !in[i].starts) || in[i].endbr || (i < l->tail && !follows(f, i)))
+            return false;
+        if (in[i].kind == TI_INSN_PLAIN)
+            continue;
+        if ((in[i].kind != TI_INSN_COND && in[i].kind != TI_INSN_JUMP) ||
+            in[i].target_section != in[i].section)
+            return false;
+        if (in[i].target < in[l->head].at || in[i].target > tail->at)
+            return false;
+    }
+    out = tail[1].live;
+    if (out & TI_FLAGS)
+        return false;
+    dead &= ~out;
+    a.sum = free_reg(dead, -1);
+    if (a.sum < 0)
+        return false;
+    dead &= ~(1u << a.sum);
+    if (opt->audit) {
+        a.own_sum = free_reg(dead, -1);
+        if (a.own_sum < 0)
+            return false;
+    }
+    third = free_reg(~out & TI_REGS & ~(uint32_t)TI_RSP & ~(1u << a.sum) &
+                     ~(a.own_sum >= 0 ? 1u << a.own_sum : 0u), -1);
+    if (opt->pic && third < 0)
+        return false;
+    a.after = true;
+    a.kind = TI_ADD_INIT;
+    a.stmt = in[l->head - 1].last;
+    add_one(f, cap, &a);
+    a.kind = TI_ADD_FLUSH;
+    a.stmt = tail->last;
+    a.address = opt->pic ? third : -1;
+    add_one(f, cap, &a);
+    a.after = false;
+    a.address = -1;
+    a.kind = TI_ADD_LOOP;
+    a.own = opt->audit ? 2 : 1;
+    for (uint32_t i = l->head, k; i <= l->tail; i = k) {
+        for (k = i + 1; k <= l->tail && !in[k].leader; k++)
+            ;
+        a.stmt = in[i].first;
+        a.first = i;
+        a.count = k - i;
+        add_one(f, cap, &a);
+        f->sum.blocks++;
+        f->sum.instructions += (long)a.count;
+        f->sum.added += a.own;
+    }
+    f->sum.loops++;
+    f->sum.added += ti_flow_loop_own(opt);
+    return true;
+}
+
+/* Mark in `done` what loops count. */
+static void find_loops(struct ti_flow *f, uint8_t *done, size_t *cap,
+                       const struct ti_blocks_options *opt)
+{
+    struct reach *from = ti_blocks_zero(f->n + 1, sizeof(*from));
+    struct loop *loops = NULL;
+    size_t n = 0, size = 0;
+
+    for (size_t i = 0; i < f->n; i++)
+        from[i].low = UINT32_MAX;
+    for (size_t i = 0; i < f->n; i++) {
+        const struct ti_insn *in = &f->insns[i], *to;
+
+        to = in->target_section ? ti_flow_at(f, in->target_section, in->target) : NULL;
+        if (!to)
+            continue;
+        struct reach *r = &from[to - f->insns];
+
+        r->low = i < r->low ? (uint32_t)i : r->low;
+        r->high = i > r->high ? (uint32_t)i : r->high;
+        if (in->kind == TI_INSN_COND && to <= in && to->section == in->section) {
+            if (n == size)
+                loops = ti_blocks_grow(loops, size = size ? 2 * size : 64, sizeof(*loops));
+            loops[n++] = (struct loop){(uint32_t)(to - f->insns), (uint32_t)i};
+        }
+    }
+    if (n)
+        qsort(loops, n, sizeof(*loops), by_size);
+    for (size_t i = 0; i < n; i++) {
+        if (done[loops[i].head] || done[loops[i].tail] ||
+            !try_loop(f, &loops[i], from, cap, opt))
+            continue;
+        memset(done + loops[i].head, 1, loops[i].tail - loops[i].head + 1);
+    }
+    free(loops);
+    free(from);
+}
+
 static int by_stmt(const void *a, const void *b)
 {
     const struct ti_addition *x = a, *y = b;
 
     if (x->stmt != y->stmt)
         return x->stmt < y->stmt ? -1 : 1;
-    return x->after - y->after;
+    if (x->after != y->after)
+        return x->after - y->after;
+    return x->kind - y->kind;
 }
 
 static ti_status check_returned_flags(const struct ti_flow *f, const struct ti_text *t,
@@ -702,6 +846,7 @@ ti_status ti_flow_plan(struct ti_flow *f, const struct ti_text *t, const struct 
 {
     ti_status st = find_leaders(f, t, o, err);
     bool resolvers = has_resolvers(o);
+    uint8_t *done; /* by insn: counted in a register */
     size_t cap = 0;
 
     if (st)
@@ -715,7 +860,10 @@ ti_status ti_flow_plan(struct ti_flow *f, const struct ti_text *t, const struct 
     for (size_t i = 0; i < t->n && opt->audit; i++)
         f->drop[i] = t->stmts[i].kind == TI_STMT_FILL && o->places[i].section &&
                      o->places[i].at == o->places[i].to;
-    for (size_t i = 0, k; i < f->n; i = k) {
+    done = ti_blocks_zero(f->n + 1, 1);
+    if (!resolvers)
+        find_loops(f, done, &cap, opt);
+    for (size_t i = 0, k; i < f->n && !st; i = k) {
         struct ti_addition a;
 
         for (k = i + 1; k < f->n && !f->insns[k].leader; k++)
@@ -724,28 +872,33 @@ ti_status ti_flow_plan(struct ti_flow *f, const struct ti_text *t, const struct 
             f->sum.uncounted += (long)(k - i);
             continue;
         }
-        if (!place(&a, f, i, k, opt))
-            return ti_text_error(t, f->insns[i].first, err,
-                                 "no place to count in the middle of a statement");
+        if (done[i])
+            continue;
+        if (!place(&a, f, i, k, opt)) {
+            st = ti_text_error(t, f->insns[i].first, err,
+                               "no place to count in the middle of a statement");
+            continue;
+        }
+        a.kind = TI_ADD_BLOCK;
         /* A trap is not an instruction that was executed. */
         a.count = (uint32_t)(k - i);
         a.traps = f->insns[k - 1].kind == TI_INSN_TRAP;
         a.first = (uint32_t)i;
-        if (f->nadds == cap)
-            f->adds = ti_blocks_grow(f->adds, cap = cap ? 2 * cap : 1024, sizeof(*f->adds));
-        f->adds[f->nadds++] = a;
+        add_one(f, &cap, &a);
         f->sum.blocks++;
         f->sum.instructions += (long)(a.count - a.traps);
         f->sum.added += a.own;
         f->sum.flag_safe += a.flags != 0;
         f->sum.spilled += a.save;
     }
-    qsort(f->adds, f->nadds, sizeof(*f->adds), by_stmt);
+    free(done);
+    if (f->nadds)
+        qsort(f->adds, f->nadds, sizeof(*f->adds), by_stmt);
     /* A jump of short reach: what is added on its way may take it out of reach. */
     for (size_t i = 0; i < f->n; i++)
         if (f->insns[i].near)
             f->stretch[f->insns[i].last] = 1;
-    return TI_OK;
+    return st;
 }
 
 void ti_flow_free(struct ti_flow *f)

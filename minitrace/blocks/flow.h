@@ -41,6 +41,7 @@ struct ti_insn {
     uint32_t section;
     uint32_t first, last;    /* statements: those of its prefixes, if apart, included */
     uint32_t use, def, live; /* live: before it */
+    uint32_t writes;         /* registers of which it writes any part */
     uint32_t target_section; /* 0: none, or in another object */
     uint64_t target;
     uint32_t symbol; /* of a target in another object, 0: none */
@@ -55,10 +56,21 @@ struct ti_insn {
     unsigned near : 1; /* reaches 127 bytes only: loop, jrcxz */
 };
 
+/* What an addition does.  A loop without calls, which is entered and left at its two
+ * ends alone, counts in a register that nobody needs meanwhile. */
+enum ti_addition_kind {
+    TI_ADD_FLUSH, /* behind a loop: the register */
+    TI_ADD_BLOCK, /* `count`, to memory */
+    TI_ADD_LOOP,  /* `count`, to the register: in its blocks */
+    TI_ADD_INIT,  /* before a loop */
+};
+
 /* One addition, at a statement. */
 struct ti_addition {
     uint32_t stmt;
     bool after;      /* the statement, not before it */
+    uint8_t kind;    /* enum ti_addition_kind; of those at one place in this order */
+    int8_t sum, own_sum; /* of a loop: the registers for the words; own_sum with audit */
     uint32_t first;  /* insn of the block, */
     uint32_t count;  /* and how many */
     bool traps;      /* the last of these is a trap, which is not executed */
@@ -78,6 +90,9 @@ struct ti_flow {
     uint8_t *drop;    /* by statement: a fill that was empty, and would not be; see emit.h */
     struct ti_blocks_sum sum;
 };
+
+/* Instructions that a loop's TI_ADD_INIT and TI_ADD_FLUSH consist of together. */
+int ti_flow_loop_own(const struct ti_blocks_options *options);
 
 /* Decode `o`, which was made of `t`.  TI_ERR_INPUT where that is not possible. */
 ti_status ti_flow_decode(struct ti_flow *out, const struct ti_text *t, const struct ti_object *o,

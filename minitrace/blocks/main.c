@@ -392,9 +392,9 @@ static ti_status rewrite(const struct command *c, const struct ti_text *t, struc
     if (!st && getenv("TIARA_AS_VERBOSE"))
         fprintf(stderr,
                 "as: %s: %ld blocks, %ld instructions, %ld added, %ld keep flags, %ld save "
-                "registers, %ld not counted\n",
+                "registers, %ld loops, %ld not counted\n",
                 t->files[0], f.sum.blocks, f.sum.instructions, f.sum.added, f.sum.flag_safe,
-                f.sum.spilled, f.sum.uncounted);
+                f.sum.spilled, f.sum.loops, f.sum.uncounted);
     free(own);
     ti_flow_free(&f);
     ti_object_free(&was);
