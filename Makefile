@@ -82,7 +82,9 @@ ifneq ($(ticount_files),)
 	    ln -sf $(VALGRIND_LIBEXEC)/$$f $(DESTDIR)$(libexecdir)/tiara/valgrind/$$f; done
 endif
 
-ifneq ($(wrappers),)
+ifneq ($(blocks_as),)
+	install -d $(DESTDIR)$(libexecdir)/tiara/blocks
+	install $(blocks_as) $(DESTDIR)$(libexecdir)/tiara/blocks
 	install $(O)/ti-mpicc $(DESTDIR)$(bindir)
 	install -m 644 $(wrap_libs) $(DESTDIR)$(libdir)
 	for w in $(wrap_links); do ln -sf ti-mpicc $(DESTDIR)$(bindir)/$$w; \

@@ -242,8 +242,13 @@ static int open_library(const struct elf *e, const char *soname, const char *fro
         "/lib/aarch64-linux-gnu:/usr/lib/aarch64-linux-gnu:"
 #endif
         "/usr/local/lib:/lib64:/usr/lib64:/lib:/usr/lib";
-    int fd = open_in(e->path[0], soname, from, path);
+    int fd;
 
+    if (strchr(soname, '/')) {
+        snprintf(path, PATH_MAX, "%s", soname);
+        return open(path, O_RDONLY | O_CLOEXEC);
+    }
+    fd = open_in(e->path[0], soname, from, path);
     if (fd < 0)
         fd = open_in(getenv("LD_LIBRARY_PATH"), soname, from, path);
     if (fd < 0)

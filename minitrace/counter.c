@@ -12,13 +12,14 @@ const volatile uint64_t ti__counter_no_word = 0;
 static ti_status open_auto(const char *also, bool sum, struct ti_counter *out, struct ti_err *err)
 {
     struct ti_err why = {"", ""};
+    uint64_t count, own;
     ti_status st;
 
     if (ti__counter_under_ticount())
         return ti__counter_open_valgrind(sum, out, err);
     if (ti__counter_open_papi(TI__PAPI_DEFAULT, also, sum, out, &why) == TI_OK)
         return TI_OK;
-    if (ti__counter_has_blocks())
+    if (ti_counter_blocks(&count, &own))
         return ti__counter_open_blocks(sum, out, err);
     st = ti_err_set(err, TI_ERR_INPUT,
                     "no exact counter: not running under valgrind --tool=ticount, not compiled "

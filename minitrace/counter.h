@@ -114,6 +114,15 @@ struct ti_counter {
 ti_status ti_counter_open(const struct ti_counter_wish *wish, struct ti_counter *out,
                           struct ti_err *err);
 
+/*
+ * Whatever counter is open: what code compiled with ti-mpicc has counted in the
+ * calling thread, and what it has executed to do so (0 but for objects compiled with
+ * --tiara-audit).  So of two counts of a program by `valgrind`, less `count` and
+ * `own` of the same time, what remains was executed by other code: libraries.
+ * False if there is no such code.  Leaves errno alone.
+ */
+bool ti_counter_blocks(uint64_t *count, uint64_t *own);
+
 /* Stop counting in the calling thread, release what ti_counter_open() took for
  * it, and clear *counter.  Leaves errno alone. */
 void ti_counter_close(struct ti_counter *counter);

@@ -5,6 +5,7 @@
  * the thread pointer, the same in all threads, and so do we.
  */
 #include <dlfcn.h>
+#include <errno.h>
 #include <stddef.h>
 
 #include "minitrace/counter_impl.h"
@@ -19,12 +20,12 @@ static char *thread_pointer(void)
 }
 
 /* The calling thread's.  The library may be one that only a plug-in sees. */
-static const volatile uint64_t *find_word(void)
+static const volatile uint64_t *find_word(const char *name)
 {
-    void *word = dlsym(RTLD_DEFAULT, "tiara_blocks"), *library;
+    void *word = dlsym(RTLD_DEFAULT, name), *library;
 
     if (!word && (library = dlopen("libtiara-blocks.so", RTLD_LAZY | RTLD_NOLOAD))) {
-        word = dlsym(library, "tiara_blocks");
+        word = dlsym(library, name);
         dlclose(library);
     }
     return word;
@@ -35,8 +36,9 @@ static char *thread_pointer(void)
     return NULL;
 }
 
-static const volatile uint64_t *find_word(void)
+static const volatile uint64_t *find_word(const char *name)
 {
+    (void)name;
     return NULL;
 }
 #endif
@@ -48,14 +50,21 @@ static uint64_t read_elsewhere(void)
     return *(const volatile uint64_t *)(thread_pointer() + distance);
 }
 
-bool ti__counter_has_blocks(void)
+bool ti_counter_blocks(uint64_t *count, uint64_t *own)
 {
-    return find_word() != NULL;
+    int saved = errno;
+    const volatile uint64_t *word = find_word("tiara_blocks");
+    const volatile uint64_t *added = find_word("tiara_blocks_own");
+
+    errno = saved;
+    *count = word ? *word : 0;
+    *own = added ? *added : 0;
+    return word != NULL;
 }
 
 ti_status ti__counter_open_blocks(bool sum, struct ti_counter *out, struct ti_err *err)
 {
-    const volatile uint64_t *word = find_word();
+    const volatile uint64_t *word = find_word("tiara_blocks");
 
     if (!word) {
         ti_err_set(err, TI_ERR_INPUT, "the program does not count its blocks");

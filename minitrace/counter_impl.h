@@ -30,9 +30,6 @@ void ti__counter_close_papi(void);
 /* Does this process run under a ticount that speaks our version? */
 bool ti__counter_under_ticount(void);
 
-/* Was anything in this process compiled with ti-mpicc? */
-bool ti__counter_has_blocks(void);
-
 /* What `word` points to where it says nothing. */
 extern const volatile uint64_t ti__counter_no_word;
 

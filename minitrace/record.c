@@ -664,6 +664,7 @@ void ti_span_begin(void)
 {
     ti_state.whole.from = whole_count();
     ti_state.outside.from = outside_count();
+    ti_counter_blocks(&ti_state.blocks.from, &ti_state.blocks_own.from);
 }
 
 void ti_span_end(void)
@@ -672,6 +673,9 @@ void ti_span_end(void)
         return;
     ti_state.whole.count = whole_count() - ti_state.whole.from;
     ti_state.outside.count = outside_count() - ti_state.outside.from;
+    ti_counter_blocks(&ti_state.blocks.count, &ti_state.blocks_own.count);
+    ti_state.blocks.count -= ti_state.blocks.from;
+    ti_state.blocks_own.count -= ti_state.blocks_own.from;
     span_ended = true;
 }
 

@@ -380,6 +380,7 @@ void ti_recording_end(enum ti_end end)
 {
     char flush[32], init[32], app[32], memory[32], spilled[32], negative[32], abandoned[32];
     char untraced[2048], times[128] = "", whole[32] = "", outside[32] = "";
+    char blocks[32] = "", own[32] = "";
     struct ti_writer *writer = ti_state.writer;
     struct ti_counter counter;
     struct ti_err err;
@@ -395,6 +396,10 @@ void ti_recording_end(enum ti_end end)
         snprintf(whole, sizeof whole, "%llu", (unsigned long long)ti_state.whole.count);
     if (ti_span_known() && ti_state.counter.outside)
         snprintf(outside, sizeof outside, "%llu", (unsigned long long)ti_state.outside.count);
+    if (ti_span_known() && ti_state.blocks.count)
+        snprintf(blocks, sizeof blocks, "%llu", (unsigned long long)ti_state.blocks.count);
+    if (ti_span_known() && ti_state.blocks_own.count)
+        snprintf(own, sizeof own, "%llu", (unsigned long long)ti_state.blocks_own.count);
     snprintf(flush, sizeof flush, "%.6f", ti_writer_flush_seconds(writer));
     snprintf(init, sizeof init, "%.6f", ti_state.init_end - ti_state.init_start);
     snprintf(app, sizeof app, "%.6f", now - ti_state.init_end);
@@ -412,9 +417,10 @@ void ti_recording_end(enum ti_end end)
                                               "app_seconds", app, "memory_bytes", memory,
                                               "spilled_bytes", spilled, "negative_bursts", negative,
                                               "abandoned_calls", abandoned, "untraced", untraced,
-                                              "whole", whole, "outside", outside, "reason", reason,
-                                              "times_ns", times},
-                        times[0] ? 12 : 11, &err) &&
+                                              "whole", whole, "outside", outside, "blocks", blocks,
+                                              "blocks_own", own, "reason", reason, "times_ns",
+                                              times},
+                        times[0] ? 14 : 13, &err) &&
         end != TI_END_STOPPED && speaks())
         ti_complain("the trace is incomplete: %s", err.text);
     /* a copy: another thread may be in a call that reads it */

@@ -62,6 +62,7 @@ struct ti_state {
     uint64_t negative;    /* bursts that would have been below zero */
 
     struct ti_span whole, outside; /* what was counted, and what outside MPI */
+    struct ti_span blocks, blocks_own; /* what ti_counter_blocks() says */
 
     bool polling;        /* the last call but noted ones was a poll that said no */
     uint64_t since_poll; /* volume since it */

@@ -5,5 +5,6 @@
  */
 #include <stdint.h>
 
-extern _Thread_local uint64_t tiara_blocks;
+extern _Thread_local uint64_t tiara_blocks, tiara_blocks_own;
 _Thread_local uint64_t tiara_blocks;
+_Thread_local uint64_t tiara_blocks_own; /* executed to count (--tiara-audit) */

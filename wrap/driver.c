@@ -147,7 +147,7 @@ static void command(const char *line, struct ti_driver *d)
     const char *p = line, *name;
     char word[4096];
 
-    if (!next_word(&p, word, sizeof word))
+    if (!next_word(&p, word, sizeof word) || word[0] == '(') /* clang's "(in-process)" */
         return;
     name = strrchr(word, '/') ? strrchr(word, '/') + 1 : word;
     if (strcmp(name, "as") == 0 || ends(name, "-as"))

@@ -38,6 +38,7 @@ static const char help[] =
     "  --tiara-help     this text\n"
     "  --tiara-version  version\n"
     "  --tiara-show     print the command instead of running it\n"
+    "  --tiara-audit    count also what counting itself executes\n"
     "\n"
     "Environment: %s names another MPI wrapper.\n"
     "More: man ti-mpicc\n";
@@ -187,7 +188,7 @@ static void to_linker(struct ti_args *a, const char *word)
 /* The command: the user's words with ours around them, so that theirs cannot undo
  * ours. */
 static void plan(const struct ti_driver *d, const struct parts *p, const struct ti_args *user,
-                 struct ti_args *out)
+                 bool audit, struct ti_args *out)
 {
     bool clang = d->compiler == TI_COMPILER_CLANG;
 
@@ -203,10 +204,13 @@ static void plan(const struct ti_driver *d, const struct parts *p, const struct 
             ti_args_add(out, "-fno-integrated-as");
         if (d->pic || (clang && !d->compiles && asked_for_pic(user->v)))
             ti_args_add(out, "-Wa,--tiara-pic");
+        if (audit)
+            ti_args_add(out, "-Wa,--tiara-audit");
     }
     if (d->link == TI_LINK_EXECUTABLE) {
         to_linker(out, p->archive);
         to_linker(out, "--export-dynamic-symbol=tiara_blocks");
+        to_linker(out, "--export-dynamic-symbol=tiara_blocks_own");
     } else if (d->link == TI_LINK_SHARED) {
         to_linker(out, p->library);
         to_linker(out, "-rpath");
@@ -251,8 +255,7 @@ static bool shows(const char *word)
 int main(int argc, char **argv)
 {
     struct ti_args user = {0}, asked = {0}, final = {0};
-    bool show_only = false;
-    const char *shown = NULL;
+    bool show_only = false, audit = false, shown = false;
     struct ti_driver d;
     struct names names;
     struct parts parts;
@@ -275,8 +278,12 @@ int main(int argc, char **argv)
             show_only = true;
             continue;
         }
+        if (strcmp(argv[i], "--tiara-audit") == 0) {
+            audit = true;
+            continue;
+        }
         if (shows(argv[i]))
-            shown = argv[i];
+            shown = true;
         else
             ti_args_add(&asked, argv[i]);
         ti_args_add(&user, argv[i]);
@@ -298,6 +305,6 @@ int main(int argc, char **argv)
         return show_only ? show(&user) : run(&user);
     if (check(&d, names.wrapper, &err) != TI_OK || find_parts(&parts, &err) != TI_OK)
         return fail(&err);
-    plan(&d, &parts, shown ? &user : &asked, &final);
+    plan(&d, &parts, shown ? &user : &asked, audit, &final);
     return show_only ? show(&final) : run(&final);
 }

@@ -3,7 +3,7 @@
 wrap_src   := wrap/driver.c acquire/args.c
 wrap_links := ti-mpicxx ti-mpic++ ti-mpifort ti-mpif77 ti-mpif90
 wrap_libs  := $(O)/libtiara-blocks.so $(O)/libtiara-blocks.a
-ifneq ($(filter x86_64-%,$(shell $(CC) -dumpmachine)),)
+ifneq ($(blocks_as),)
 wrappers := ti-mpicc $(wrap_links)
 all: $(wrappers:%=$(O)/%) $(wrap_libs)
 endif

@@ -75,3 +75,5 @@ $(O)/tests/mpich/ring_%: examples/ring_%.f90 $(O)/examples/burst.o
 	$(mpich_f) -Wl,-z,now -o $@ $^ $(LDLIBS)
 $(O)/tests/mpich/sequence_mpifh $(O)/tests/mpich/sequence_usempi: tests/mpi/sequence.inc
 endif
+
+include tests/mpi/blocks.mk

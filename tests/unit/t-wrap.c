@@ -23,7 +23,7 @@
     " /usr/lib/gcc/x86_64-linux-gnu/12/collect2 -plugin /usr/lib/gcc/liblto_plugin.so "            \
     "\"-plugin-opt=-fresolution=/tmp/cc.res\" -m elf_x86_64 "
 #define CLANG "Debian clang version 14.0.6\nTarget: x86_64-pc-linux-gnu\nThread model: posix\n"
-#define CLANG_CC1 " \"/usr/lib/llvm-14/bin/clang\" \"-cc1\" \"-triple\" \"x86_64-pc-linux-gnu\" "
+#define CLANG_CC1 " (in-process)\n \"/usr/lib/llvm-14/bin/clang\" \"-cc1\" \"-triple\" \"x86_64-pc-linux-gnu\" "
 
 static struct ti_driver parse(const char *text)
 {
@@ -98,7 +98,7 @@ static void test_clang(void **state)
     assert_true(d.lto && d.assembles);
     d = parse(CLANG CLANG_CC1 "\"-S\" \"x.c\"\n \"/usr/bin/as\" \"--64\" \"-o\" \"x.o\"\n");
     assert_true(d.compiles && d.assembles);
-    d = parse(CLANG " \"/usr/bin/clang\" \"-cc1as\" \"-triple\" \"x86_64\" \"x.s\"\n");
+    d = parse(CLANG " (in-process)\n \"/usr/bin/clang\" \"-cc1as\" \"-triple\" \"x86_64\" \"x.s\"\n");
     assert_true(d.assembles && !d.compiles);
     d = parse(CLANG CLANG_CC1 "\"-E\" \"x.c\"\n");
     assert_false(d.compiles || d.assembles);
