@@ -329,6 +329,7 @@ ti_status ti_scan_read(struct ti_reader *r, struct ti_scan *scan, struct ti_err 
     int more = 0;
 
     ti_scan_begin(scan);
+    ti_reader_want_extras(r); /* they are checked, too */
     while (st == TI_OK && (more = ti_reader_next(r, &ev, err)) > 0)
         st = ti_scan_event(scan, r, &ev, err);
     if (st != TI_OK)

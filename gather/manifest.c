@@ -235,7 +235,7 @@ static void put_ranks(FILE *f, const struct ti_run *run)
 char *ti_manifest_text(const struct ti_run *run, size_t *bytes, size_t *seconds_at)
 {
     static const char *const other[] = {"cpu", "isa",      "tunables", "mpi",
-                                        "mode", "language", "library"};
+                                        "mode", "language", "library", "extra"};
     char *text = NULL, hex[2 * TI_RUN_ID_BYTES + 1];
     FILE *f = open_memstream(&text, bytes);
     const char *mark;

@@ -320,7 +320,8 @@ static void note_info(struct ti_run *run, const struct ti_reader *r)
 {
     static const char *const common[] = {"application", "command", "counter", "event",    "unit",
                                          "exact",       "cpu",     "isa",     "tunables", "mpi",
-                                         "language",    "library", "threads",  "mode"};
+                                         "language",    "library", "threads",  "mode",
+                                         "extra"};
     static const char *const counter[] = {"counter", "event", "unit", "threads"};
 
     for (size_t i = 0; i < sizeof common / sizeof *common; i++) {

@@ -10,6 +10,7 @@
 struct difference {
     char *text; /* to print, several lines; NULL: they are equal */
     uint64_t events;
+    bool extras; /* one has extra columns */
 };
 
 static bool same(struct ti_reader *const r[2], const struct ti_event ev[2],
@@ -133,6 +134,7 @@ static ti_status compare_rank(struct ti_source *const s[2], int64_t rank,
         st = open_both(s, rank, r, err);
         if (st != TI_OK)
             return st;
+        d->extras = d->extras || ti_reader_extras(r[0]) || ti_reader_extras(r[1]);
         st = by_totals(r, &equal, err);
         d->events = ti_reader_events(r[0]);
         ti_reader_close(r[0]);
@@ -143,6 +145,7 @@ static ti_status compare_rank(struct ti_source *const s[2], int64_t rank,
     st = open_both(s, rank, r, err);
     if (st != TI_OK)
         return st;
+    d->extras = d->extras || ti_reader_extras(r[0]) || ti_reader_extras(r[1]);
     st = walk(s, rank, r, style, d, err);
     for (int i = 0; i < 2 && st == TI_OK && !d->text; i++)
         if (ti_reader_end(r[i]) == TI_END_KILLED)
@@ -193,6 +196,8 @@ ti_status info_compare(struct ti_source *a, struct ti_source *b, const struct in
                 first = d.text;
         }
     }
+    if (d.extras)
+        ti_say("extra columns, such as durations, are not compared");
     if (st == TI_OK && ndiffer) {
         st = TI_ERR_PARTIAL;
         if (!style->quiet)

@@ -5,6 +5,8 @@
 #ifndef TI_INFO_H
 #define TI_INFO_H
 
+#include <jansson.h>
+
 #include "formats/scan.h"
 #include "formats/source.h"
 
@@ -45,8 +47,33 @@ ti_status info_dump(struct ti_source *s, int64_t rank, const struct info_style *
 /* ---------------------------------------------------------- summary.c -- */
 
 ti_status info_summary(struct ti_source *s, const struct info_style *style, struct ti_err *err);
+/* Text from a trace may hold anything, which a terminal should not obey and JSON
+ * cannot hold; and numbers that JSON readers may not hold are strings. */
+void info_put_clean(const char *text); /* NULL is fine */
+json_t *info_json_text(const char *text);
+json_t *info_json_u64(uint64_t v);
+
 ti_status info_rank(struct ti_source *s, int64_t rank, const struct info_style *style,
                     struct ti_err *err);
+
+/* ------------------------------------------------------------ extra.c -- */
+
+/* A burst this long is measured to a percent or better. */
+#define INFO_LONG_NS 10000
+
+/*
+ * Extra columns: their totals and, where bursts have durations, the rate (volume a
+ * second) of ranks and of bursts.  Quartiles of bursts are by time: half of the
+ * time of those of INFO_LONG_NS or more is spent in bursts at the median rate or
+ * below; they are good to 1 %.  All ranks are read, or `only` that one if it is 0
+ * or more.  info_extras_json() adds keys to `out`.
+ */
+struct info_extras;
+ti_status info_extras_read(struct ti_source *s, int64_t only, struct info_extras **out,
+                           struct ti_err *err);
+void info_extras_print(const struct info_extras *x);
+void info_extras_json(const struct info_extras *x, json_t *out);
+void info_extras_free(struct info_extras *x); /* NULL is fine */
 
 /* ----------------------------------------------------------- verify.c -- */
 

@@ -1,3 +1,4 @@
 # info: look inside traces.
 progs += ti-info
-ti-info_src := info/main.c info/summary.c info/dump.c info/compare.c info/verify.c $(check_src)
+ti-info_libs := -lm
+ti-info_src := info/main.c info/summary.c info/extra.c info/dump.c info/compare.c info/verify.c $(check_src)

@@ -31,6 +31,7 @@ struct summary {
     struct ti_op_count op[TI_OP_COUNT];
     struct ti_call_count *untraced;
     int nuntraced;
+    struct info_extras *extras; /* NULL without such columns */
 };
 
 static ti_status no_memory(struct ti_err *err)
@@ -47,6 +48,7 @@ static void free_summary(struct summary *sum)
     }
     for (int i = 0; i < sum->nuntraced; i++)
         free(sum->untraced[i].name);
+    info_extras_free(sum->extras);
     free(sum->row);
     free(sum->untraced);
     json_decref(sum->info);
@@ -71,8 +73,7 @@ static bool add_row(struct summary *sum, struct row row)
     return true;
 }
 
-/* Text that may be anything, as JSON. */
-static json_t *json_text(const char *text)
+json_t *info_json_text(const char *text)
 {
     json_t *json = json_string(text);
 
@@ -166,7 +167,7 @@ static void take_reasons(struct summary *sum, const json_t *incomplete)
 static void take_info(struct summary *sum, const json_t *m)
 {
     static const char *const as_is[] = {"application", "command", "run_id", "cpu",
-                                        "isa",         "mpi",     "mode",   "missing"};
+                                        "isa",         "mpi",     "mode",   "missing", "extra"};
     static const char *const of_counter[] = {"event", "unit", "threads", "exact", "mixed"};
     const json_t *counter = json_object_get(m, "counter");
     const json_t *nodes = json_object_get(m, "nodes");
@@ -214,13 +215,14 @@ static void note_node(struct summary *sum, const char *host)
     for (size_t i = n; i-- > 0;)
         if (strcmp(json_string_value(json_array_get(sum->nodes, i)), host) == 0)
             return;
-    json_array_append_new(sum->nodes, json_text(host));
+    json_array_append_new(sum->nodes, info_json_text(host));
 }
 
 static void note_info(struct summary *sum, const struct ti_reader *r)
 {
     static const char *const keys[] = {"application", "command", "counter", "event", "unit",
-                                       "threads",     "cpu",     "isa",     "mpi",   "mode"};
+                                       "threads",     "cpu",     "isa",     "mpi",   "mode",
+                                       "extra"};
     static const char *const counter[] = {"counter", "event", "unit", "threads"};
     char hex[2 * TI_RUN_ID_BYTES + 1];
     const json_t *exact = json_object_get(sum->info, "exact");
@@ -237,7 +239,7 @@ static void note_info(struct summary *sum, const struct ti_reader *r)
         const char *value = ti_reader_info(r, keys[i]);
 
         if (value && *value && !json_object_get(sum->info, keys[i]))
-            json_object_set_new(sum->info, keys[i], json_text(value));
+            json_object_set_new(sum->info, keys[i], info_json_text(value));
     }
     json_object_set_new(sum->info, "exact",
                         json_boolean((!exact || json_is_true(exact)) && is_exact));
@@ -416,8 +418,7 @@ static const char *info_text(const struct summary *sum, const char *key)
     return json_string_value(json_object_get(sum->info, key));
 }
 
-/* Text from a trace may hold anything; a terminal should not obey it. */
-static void put_clean(const char *text)
+void info_put_clean(const char *text)
 {
     for (; text && *text; text++)
         putchar((unsigned char)*text < ' ' || *text == 127 ? '?' : *text);
@@ -428,7 +429,7 @@ static void line(const char *what, const char *value)
     if (!value)
         return;
     printf("%-12s ", what);
-    put_clean(value);
+    info_put_clean(value);
     putchar('\n');
 }
 
@@ -440,11 +441,11 @@ static void print_counter(const struct summary *sum)
     if (!name)
         return;
     printf("%-12s ", "counter");
-    put_clean(name);
+    info_put_clean(name);
     printf("%s", event ? ", " : "");
-    put_clean(event);
+    info_put_clean(event);
     printf("%s", unit ? ", in " : "");
-    put_clean(unit);
+    info_put_clean(unit);
     if (threads && strcmp(threads, "sum") == 0)
         printf(" of all threads");
     printf(", %s%s\n", json_is_true(json_object_get(sum->info, "exact")) ? "exact" : "not exact",
@@ -460,7 +461,7 @@ static void print_nodes(const struct summary *sum)
     printf("%-12s %zu:", "nodes", n);
     for (size_t i = 0; i < n && i < 8; i++) {
         printf("%s ", i ? "," : "");
-        put_clean(json_string_value(json_array_get(sum->nodes, i)));
+        info_put_clean(json_string_value(json_array_get(sum->nodes, i)));
     }
     printf("%s\n", n > 8 ? ", ..." : "");
 }
@@ -535,7 +536,7 @@ static void print_operations(const struct summary *sum)
     }
     for (int i = 0; i < sum->nuntraced; i++) {
         printf("%s", i ? ", " : "not traced: ");
-        put_clean(sum->untraced[i].name);
+        info_put_clean(sum->untraced[i].name);
         printf(" %s", ti_format_count(sum->untraced[i].calls, events, sizeof events));
     }
     if (sum->nuntraced)
@@ -596,7 +597,7 @@ static void print_problems(const struct summary *sum, const int64_t *missing, in
             continue;
         printf("  rank %" PRId64 ", after %s events: ", row->rank,
                ti_format_count(row->events, events, sizeof events));
-        put_clean(why_not_whole(row));
+        info_put_clean(why_not_whole(row));
         putchar('\n');
         shown++;
     }
@@ -632,7 +633,7 @@ static void print_text(const struct summary *sum, const int64_t *missing, int64_
     print_nodes(sum);
     line("events", ti_format_count(sum->events, n, sizeof n));
     printf("%-12s %s ", "volume", ti_format_count(sum->volume, n, sizeof n));
-    put_clean(info_text(sum, "unit"));
+    info_put_clean(info_text(sum, "unit"));
     putchar('\n');
     print_whole(sum);
     print_volumes(sum);
@@ -644,12 +645,14 @@ static void print_text(const struct summary *sum, const int64_t *missing, int64_
     print_operations(sum);
     if (!alone)
         print_spread(sum);
+    if (sum->extras)
+        info_extras_print(sum->extras);
     print_problems(sum, missing, nmissing, true);
 }
 
 /* ------------------------------------------------------------------- JSON -- */
 
-static json_t *u64(uint64_t v)
+json_t *info_json_u64(uint64_t v)
 {
     char digits[32];
 
@@ -671,8 +674,8 @@ static json_t *json_operations(const struct summary *sum)
     for (uint32_t op = 0; op < TI_OP_COUNT; op++)
         if (sum->op[op].events)
             set(ops, ti_op_info(op)->text,
-                json_pack("{s:o, s:o, s:o}", "events", u64(sum->op[op].events), "bytes",
-                          u64(sum->op[op].bytes), "got", u64(sum->op[op].got)));
+                json_pack("{s:o, s:o, s:o}", "events", info_json_u64(sum->op[op].events), "bytes",
+                          info_json_u64(sum->op[op].bytes), "got", info_json_u64(sum->op[op].got)));
     return ops;
 }
 
@@ -680,12 +683,12 @@ static void json_volumes(json_t *out, const struct summary *sum)
 {
     struct ti_op_count rma = traffic(sum, TI_OP_KIND_RMA), file = traffic(sum, TI_OP_KIND_FILE);
 
-    set(out, "messages", u64(sum->messages));
-    set(out, "message_bytes", u64(message_bytes(sum)));
-    set(out, "put_bytes", u64(rma.bytes));
-    set(out, "got_bytes", u64(rma.got));
-    set(out, "written_bytes", u64(file.bytes));
-    set(out, "read_bytes", u64(file.got));
+    set(out, "messages", info_json_u64(sum->messages));
+    set(out, "message_bytes", info_json_u64(message_bytes(sum)));
+    set(out, "put_bytes", info_json_u64(rma.bytes));
+    set(out, "got_bytes", info_json_u64(rma.got));
+    set(out, "written_bytes", info_json_u64(file.bytes));
+    set(out, "read_bytes", info_json_u64(file.got));
 }
 
 static json_t *json_bad(const struct summary *sum)
@@ -699,8 +702,8 @@ static json_t *json_bad(const struct summary *sum)
             continue;
         json_array_append_new(bad,
                               json_pack("{s:I, s:o, s:b, s:o}", "rank", (json_int_t)row->rank,
-                                        "events", u64(row->events), "damage", row->damage != NULL,
-                                        "reason", json_text(why_not_whole(row))));
+                                        "events", info_json_u64(row->events), "damage", row->damage != NULL,
+                                        "reason", info_json_text(why_not_whole(row))));
     }
     return bad;
 }
@@ -717,16 +720,16 @@ static void print_json(const struct summary *sum, const int64_t *missing, int64_
     for (int64_t i = 0; i < nmissing; i++)
         json_array_append_new(lack, json_integer(missing[i]));
     for (int i = 0; i < sum->nuntraced; i++)
-        set(untraced, sum->untraced[i].name, u64(sum->untraced[i].calls));
+        set(untraced, sum->untraced[i].name, info_json_u64(sum->untraced[i].calls));
     for (int what = 0; what < PER_RANK_COUNT; what++) {
         uint64_t v[3];
 
         if (spread(sum, (enum per_rank)what, v))
             set(ranks, per_rank_text[what],
-                json_pack("{s:o, s:o, s:o}", "minimum", u64(v[0]), "median", u64(v[1]), "maximum",
-                          u64(v[2])));
+                json_pack("{s:o, s:o, s:o}", "minimum", info_json_u64(v[0]), "median", info_json_u64(v[1]), "maximum",
+                          info_json_u64(v[2])));
     }
-    set(out, "path", json_text(ti_source_path(sum->s)));
+    set(out, "path", info_json_text(ti_source_path(sum->s)));
     set(out, "kind", json_string(ti_source_kind(sum->s)));
     set(out, "np", json_integer(sum->nranks));
     set(out, "ranks", json_integer(sum->nrows));
@@ -734,12 +737,12 @@ static void print_json(const struct summary *sum, const int64_t *missing, int64_
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
         json_object_set(out, keys[i], json_object_get(sum->info, keys[i]));
     set(out, "nodes", json_incref(sum->nodes));
-    set(out, "events", u64(sum->events));
-    set(out, "volume", u64(sum->volume));
+    set(out, "events", info_json_u64(sum->events));
+    set(out, "volume", info_json_u64(sum->volume));
     if (sum->nrows && sum->with_whole == sum->nrows)
-        set(out, "whole", u64(sum->whole));
+        set(out, "whole", info_json_u64(sum->whole));
     if (sum->nrows && sum->with_outside == sum->nrows)
-        set(out, "outside", u64(sum->outside));
+        set(out, "outside", info_json_u64(sum->outside));
     set(out, "bytes", json_integer(sum->bytes));
     json_volumes(out, sum);
     set(out, "operations", json_operations(sum));
@@ -749,6 +752,8 @@ static void print_json(const struct summary *sum, const int64_t *missing, int64_
         set(out, "bytes_per_event", json_real((double)sum->bytes / (double)sum->events));
         set(out, "bytes_per_action", json_real((double)sum->bytes / (double)sum->events / 2));
     }
+    if (sum->extras)
+        info_extras_json(sum->extras, out);
     set(out, "missing", lack);
     set(out, "incomplete", bad);
     json_dumpf(out, stdout, JSON_INDENT(1));
@@ -762,6 +767,8 @@ ti_status info_summary(struct ti_source *s, const struct info_style *style, stru
     int64_t *missing = NULL, nmissing;
     ti_status st = fill(&sum, s, err);
 
+    if (st == TI_OK && info_text(&sum, "extra"))
+        st = info_extras_read(s, -1, &sum.extras, err);
     if (st == TI_OK) {
         nmissing = missing_ranks(&sum, &missing);
         if (style->json)
@@ -801,7 +808,8 @@ static void print_comms(const struct ti_reader *r)
     }
 }
 
-static void print_rank(struct ti_source *s, struct ti_reader *r, const struct ti_scan *scan)
+static void print_rank(struct ti_source *s, struct ti_reader *r, const struct ti_scan *scan,
+                       const struct info_extras *extras)
 {
     struct summary sum = {.s = s,
                           .messages = scan->messages,
@@ -822,17 +830,20 @@ static void print_rank(struct ti_source *s, struct ti_reader *r, const struct ti
            ti_format_count((uint64_t)ti_source_bytes(s, rank), n, sizeof n));
     printf("%-12s %016" PRIx64 "\n", "hash", scan->hash);
     print_operations(&sum);
+    if (extras)
+        info_extras_print(extras);
     print_comms(r);
     putchar('\n');
     for (int i = 0; ti_reader_info_at(r, i, &key, &value); i++) {
-        put_clean(key);
+        info_put_clean(key);
         printf("%*s ", strlen(key) < 16 ? 16 - (int)strlen(key) : 0, "");
-        put_clean(value);
+        info_put_clean(value);
         putchar('\n');
     }
 }
 
-static void print_rank_json(struct ti_source *s, struct ti_reader *r, const struct ti_scan *scan)
+static void print_rank_json(struct ti_source *s, struct ti_reader *r, const struct ti_scan *scan,
+                            const struct info_extras *extras)
 {
     struct summary sum = {.s = s, .messages = scan->messages};
     json_t *out = json_object(), *info = json_object(), *untraced = json_object();
@@ -841,20 +852,22 @@ static void print_rank_json(struct ti_source *s, struct ti_reader *r, const stru
 
     memcpy(sum.op, scan->op, sizeof sum.op);
     for (int i = 0; ti_reader_info_at(r, i, &key, &value); i++)
-        set(info, key, json_text(value));
+        set(info, key, info_json_text(value));
     for (int i = 0; i < scan->nuntraced; i++)
-        set(untraced, scan->untraced[i].name, u64(scan->untraced[i].calls));
+        set(untraced, scan->untraced[i].name, info_json_u64(scan->untraced[i].calls));
     snprintf(hash, sizeof hash, "%016" PRIx64, scan->hash);
     set(out, "rank", json_integer(ti_reader_rank(r)));
     set(out, "np", json_integer(ti_source_nranks(s)));
     set(out, "end", json_string(ti_end_word(scan->end)));
-    set(out, "events", u64(scan->events));
-    set(out, "volume", u64(scan->volume));
+    set(out, "events", info_json_u64(scan->events));
+    set(out, "volume", info_json_u64(scan->volume));
     set(out, "bytes", json_integer(ti_source_bytes(s, ti_reader_rank(r))));
     set(out, "hash", json_string(hash));
     json_volumes(out, &sum);
     set(out, "operations", json_operations(&sum));
     set(out, "untraced", untraced);
+    if (extras)
+        info_extras_json(extras, out);
     set(out, "info", info);
     json_dumpf(out, stdout, JSON_INDENT(1));
     putchar('\n');
@@ -865,6 +878,7 @@ ti_status info_rank(struct ti_source *s, int64_t rank, const struct info_style *
                     struct ti_err *err)
 {
     struct ti_scan scan = {0};
+    struct info_extras *extras = NULL;
     struct ti_reader *r;
     char end[1024];
     ti_status st = ti_source_reader(s, rank, &r, err);
@@ -872,12 +886,15 @@ ti_status info_rank(struct ti_source *s, int64_t rank, const struct info_style *
     if (st != TI_OK)
         return st;
     st = ti_scan_read(r, &scan, err);
+    if (st == TI_OK && ti_reader_extras(r))
+        st = info_extras_read(s, rank, &extras, err);
     if (style->json)
-        print_rank_json(s, r, &scan);
+        print_rank_json(s, r, &scan, extras);
     else if (!style->quiet)
-        print_rank(s, r, &scan);
+        print_rank(s, r, &scan, extras);
     else if (st == TI_OK && scan.end != TI_END_COMPLETE)
         printf("rank %" PRId64 ": %s\n", rank, info_end_text(r, end, sizeof end));
+    info_extras_free(extras);
     ti_scan_free(&scan);
     ti_reader_close(r);
     return st;

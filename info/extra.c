@@ -1,0 +1,308 @@
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/cli.h"
+#include "info/info.h"
+
+/* Rates are sorted into steps of 2^(1/STEPS), some 1 %; the first is for 0. */
+#define STEPS      64
+#define LOG2_LEAST (-40)
+#define LOG2_MOST  80
+#define PLACES     ((LOG2_MOST - LOG2_LEAST) * STEPS + 2)
+
+struct info_extras {
+    int n;
+    char *name[TI_EXTRAS_MAX], *unit[TI_EXTRAS_MAX];
+    uint64_t total[TI_EXTRAS_MAX];
+    int64_t ranks, without; /* read; of which have no such columns, or others */
+
+    int burst; /* column of durations, -1 if there is none */
+    char *volume_unit;
+    bool slowed;                             /* measured under valgrind */
+    uint64_t volume, bursts, long_bursts;    /* of events with a duration; of INFO_LONG_NS or more */
+    uint64_t long_ns;
+    double least, most, *rank_rate;          /* of long bursts; of ranks */
+    int64_t nrates;
+    uint64_t *weight; /* [PLACES]: nanoseconds of long bursts at this rate */
+};
+
+static ti_status no_memory(struct ti_err *err)
+{
+    errno = ENOMEM;
+    return ti_err_errno(err, TI_ERR_IO, "cannot sum up the extra columns");
+}
+
+static int place_of(double rate)
+{
+    double log2_rate = rate > 0 ? log2(rate) : LOG2_LEAST - 1;
+
+    if (log2_rate < LOG2_LEAST)
+        return 0;
+    return 1 + (int)((fmin(log2_rate, LOG2_MOST) - LOG2_LEAST) * STEPS);
+}
+
+/* The rate in the middle of a place. */
+static double rate_at(int place)
+{
+    return place ? exp2(LOG2_LEAST + (place - 0.5) / STEPS) : 0;
+}
+
+/* The rate that bursts of this share of the time do not exceed. */
+static double quantile(const struct info_extras *x, double share)
+{
+    uint64_t sum = 0;
+    int place = 0;
+
+    while (place < PLACES - 1 && (double)(sum += x->weight[place]) < share * (double)x->long_ns)
+        place++;
+    return fmin(fmax(rate_at(place), x->least), x->most);
+}
+
+static void add_burst(struct info_extras *x, uint64_t volume, uint64_t ns)
+{
+    double rate;
+
+    x->bursts++;
+    if (ns < INFO_LONG_NS)
+        return;
+    rate = (double)volume * 1e9 / (double)ns;
+    x->least = x->long_bursts && x->least < rate ? x->least : rate;
+    x->most = x->long_bursts && x->most > rate ? x->most : rate;
+    x->long_bursts++;
+    x->long_ns += ns;
+    x->weight[place_of(rate)] += ns;
+}
+
+static bool same_names(const struct info_extras *x, const struct ti_reader *r)
+{
+    if (ti_reader_extras(r) != x->n)
+        return false;
+    for (int i = 0; i < x->n; i++)
+        if (strcmp(x->name[i], ti_reader_extra_name(r, i)) != 0)
+            return false;
+    return true;
+}
+
+static bool take_names(struct info_extras *x, const struct ti_reader *r)
+{
+    const char *counter = ti_reader_info(r, "counter"), *unit = ti_reader_info(r, "unit");
+
+    for (int i = 0; i < ti_reader_extras(r); i++) {
+        x->name[i] = strdup(ti_reader_extra_name(r, i));
+        x->unit[i] = strdup(ti_reader_extra_unit(r, i));
+        if (!x->name[i] || !x->unit[i])
+            return false;
+        x->n++;
+    }
+    x->burst = ti_reader_extra(r, TI_EXTRA_BURST);
+    x->volume_unit = strdup(unit ? unit : "");
+    x->slowed = counter && strcmp(counter, "valgrind") == 0;
+    return x->volume_unit != NULL;
+}
+
+/* A trace that is damaged counts as far as it is sound. */
+static bool add_rank(struct info_extras *x, struct ti_reader *r)
+{
+    uint64_t volume = 0, ns = 0;
+    struct ti_event ev;
+    struct ti_err ignored;
+
+    x->ranks++;
+    if (x->n == 0 && !take_names(x, r))
+        return false;
+    if (!x->n || !same_names(x, r)) {
+        x->without++;
+        return true;
+    }
+    ti_reader_want_extras(r);
+    while (ti_reader_next(r, &ev, &ignored) > 0) {
+        if (!ev.extra)
+            continue;
+        for (int i = 0; i < x->n; i++)
+            x->total[i] += ev.extra[i];
+        if (x->burst < 0)
+            continue;
+        volume += ev.volume;
+        ns += ev.extra[x->burst];
+        add_burst(x, ev.volume, ev.extra[x->burst]);
+    }
+    x->volume += volume;
+    if (ns)
+        x->rank_rate[x->nrates++] = (double)volume * 1e9 / (double)ns;
+    return true;
+}
+
+static int by_rate(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+
+    return (x > y) - (x < y);
+}
+
+ti_status info_extras_read(struct ti_source *s, int64_t only, struct info_extras **out,
+                           struct ti_err *err)
+{
+    int64_t nranks = ti_source_nranks(s);
+    struct info_extras *x = calloc(1, sizeof *x);
+    struct ti_err why;
+
+    if (!x || !(x->weight = calloc(PLACES, sizeof *x->weight)) ||
+        !(x->rank_rate = calloc((size_t)nranks, sizeof *x->rank_rate))) {
+        info_extras_free(x);
+        return no_memory(err);
+    }
+    x->burst = -1;
+    for (int64_t rank = 0; rank < nranks; rank++) {
+        struct ti_reader *r;
+        bool enough;
+
+        if ((only >= 0 && rank != only) || !ti_source_has(s, rank) ||
+            ti_source_reader(s, rank, &r, &why) != TI_OK)
+            continue;
+        enough = add_rank(x, r);
+        ti_reader_close(r);
+        if (!enough) {
+            info_extras_free(x);
+            return no_memory(err);
+        }
+    }
+    qsort(x->rank_rate, (size_t)x->nrates, sizeof *x->rank_rate, by_rate);
+    *out = x;
+    return TI_OK;
+}
+
+void info_extras_free(struct info_extras *x)
+{
+    if (!x)
+        return;
+    for (int i = 0; i < TI_EXTRAS_MAX; i++) {
+        free(x->name[i]);
+        free(x->unit[i]);
+    }
+    free(x->volume_unit);
+    free(x->rank_rate);
+    free(x->weight);
+    free(x);
+}
+
+/* ------------------------------------------------------------------- text -- */
+
+static void put_rate(double rate)
+{
+    char text[32];
+
+    if (rate >= 1e18)
+        printf(" %15.6g", rate);
+    else
+        printf(" %15s", ti_format_count((uint64_t)(rate + 0.5), text, sizeof text));
+}
+
+static void put_rates(const char *what, const double rate[5])
+{
+    printf("%-16s", what);
+    for (int i = 0; i < 5; i++)
+        put_rate(rate[i]);
+    putchar('\n');
+}
+
+/* Of values in order, each a share of the same weight. */
+static double at_share(const double *rate, int64_t n, double share)
+{
+    return rate[(int64_t)(share * (double)(n - 1) + 0.5)];
+}
+
+static void rank_rates(const struct info_extras *x, double rate[5])
+{
+    for (int i = 0; i < 5; i++)
+        rate[i] = at_share(x->rank_rate, x->nrates, 0.25 * i);
+}
+
+static void burst_rates(const struct info_extras *x, double rate[5])
+{
+    rate[0] = x->least;
+    for (int i = 1; i < 4; i++)
+        rate[i] = quantile(x, 0.25 * i);
+    rate[4] = x->most;
+}
+
+/* Share of the time that the bursts have which are long enough. */
+static double long_share(const struct info_extras *x)
+{
+    return (double)x->long_ns / (double)x->total[x->burst];
+}
+
+void info_extras_print(const struct info_extras *x)
+{
+    char n[32], of[32];
+    double rate[5];
+
+    for (int i = 0; i < x->n; i++) {
+        printf("%s%-12s ", i ? "" : "\n", i ? "" : "extra");
+        info_put_clean(x->name[i]);
+        printf(" %s ", ti_format_count(x->total[i], n, sizeof n));
+        info_put_clean(x->unit[i]);
+        putchar('\n');
+    }
+    if (x->without)
+        printf("%-12s %" PRId64 " of %" PRId64 " ranks have no such columns\n", "", x->without,
+               x->ranks);
+    if (!x->nrates)
+        return;
+    putchar('\n');
+    info_put_clean(x->volume_unit);
+    printf(" a second%s\n", x->slowed ? ", under valgrind, which is slower" : "");
+    printf("%-16s %15s %15s %15s %15s %15s\n", "", "minimum", "1st quartile", "median",
+           "3rd quartile", "maximum");
+    rank_rates(x, rate);
+    put_rates("ranks", rate);
+    if (!x->long_bursts)
+        return;
+    burst_rates(x, rate);
+    put_rates("bursts, by time", rate);
+    printf("bursts are the %s of %s that take %d us or more, %.1f %% of the time\n",
+           ti_format_count(x->long_bursts, n, sizeof n), ti_format_count(x->bursts, of, sizeof of),
+           INFO_LONG_NS / 1000, 100 * long_share(x));
+}
+
+/* ------------------------------------------------------------------- JSON -- */
+
+static json_t *rates_json(const double rate[5])
+{
+    return json_pack("{s:f, s:f, s:f, s:f, s:f}", "minimum", rate[0], "quartile1", rate[1],
+                     "median", rate[2], "quartile3", rate[3], "maximum", rate[4]);
+}
+
+void info_extras_json(const struct info_extras *x, json_t *out)
+{
+    json_t *columns = json_array(), *rate = json_object(), *bursts;
+    double rates[5];
+
+    for (int i = 0; i < x->n; i++)
+        json_array_append_new(columns, json_pack("{s:o, s:o, s:o}", "name", info_json_text(x->name[i]),
+                                                 "unit", info_json_text(x->unit[i]), "total",
+                                                 info_json_u64(x->total[i])));
+    json_object_set_new(out, "extra", columns);
+    if (!x->nrates) {
+        json_decref(rate);
+        return;
+    }
+    json_object_set_new(rate, "volume_unit", info_json_text(x->volume_unit));
+    json_object_set_new(rate, "overall",
+                        json_real((double)x->volume * 1e9 / (double)x->total[x->burst]));
+    json_object_set_new(rate, "slowed", json_boolean(x->slowed));
+    rank_rates(x, rates);
+    json_object_set_new(rate, "per_rank", rates_json(rates));
+    if (x->long_bursts) {
+        burst_rates(x, rates);
+        bursts = rates_json(rates);
+        json_object_set_new(bursts, "at_least_ns", json_integer(INFO_LONG_NS));
+        json_object_set_new(bursts, "bursts", info_json_u64(x->long_bursts));
+        json_object_set_new(bursts, "of", info_json_u64(x->bursts));
+        json_object_set_new(bursts, "share_of_time", json_real(long_share(x)));
+        json_object_set_new(rate, "per_burst", bursts);
+    }
+    json_object_set_new(out, "rate", rate);
+}
