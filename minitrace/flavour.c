@@ -8,6 +8,9 @@
 void *ti_next[TI_NAMES];
 void *ti_real[TI_NAMES];
 
+/* record.c */
+extern void (*const ti_nothing[TI_WAYS])(void) __attribute__((visibility("hidden")));
+
 /* flavour_shims.S */
 extern void *const ti_flavour_shims[TI_NAMES] __attribute__((visibility("hidden")));
 

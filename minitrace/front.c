@@ -19,9 +19,12 @@
 #endif
 
 /* front_stubs.S */
-extern void *ti_front_slot[2 * TI_NAMES + 1] __attribute__((visibility("hidden")));
+extern void *ti_front_slot[2 * TI_NAMES + TI_WAYS] __attribute__((visibility("hidden")));
 extern const char ti_front_begin[], ti_front_end[] __attribute__((visibility("hidden")));
-int ti_front_through(void) __attribute__((visibility("hidden")));
+void ti_front_through_0(void) __attribute__((visibility("hidden")));
+void ti_front_through_1(void) __attribute__((visibility("hidden")));
+void ti_front_through_2(void) __attribute__((visibility("hidden")));
+void ti_front_through_3(void) __attribute__((visibility("hidden")));
 void *ti_front_first(size_t slot, const void *caller);
 
 /* dlsym() is ours as well, and in front_stubs.S */
@@ -367,13 +370,17 @@ static void settle_all(void)
 
 static void trace_with(struct ti_flavour *f)
 {
+    static void (*const through[TI_WAYS])(void) = {ti_front_through_0, ti_front_through_1,
+                                                   ti_front_through_2, ti_front_through_3};
     const char *wanted = getenv("TIARA_MODE");
 
     ends_only = wanted && strcmp(wanted, "whole") == 0;
     flavour = f;
     flavour->mpi = mpi;
-    flavour->through = ti_front_through;
-    set_slot(2 * TI_NAMES, (void *)flavour->nothing);
+    for (int way = 0; way < TI_WAYS; way++) {
+        flavour->through[way] = through[way];
+        set_slot(2 * TI_NAMES + (size_t)way, (void *)flavour->nothing[way]);
+    }
     settle_all();
     flavour->begin();
     mode = TRACING;

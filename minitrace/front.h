@@ -30,8 +30,17 @@
 
 #include <stddef.h>
 
+/* The ways in which a shim ends. */
+enum ti_way {
+    TI_WAY_CALL,   /* with an error code, or nothing */
+    TI_WAY_NOTED,  /* the same, of a call that is no event */
+    TI_WAY_DOUBLE, /* with a floating-point number, as MPI_Wtime's */
+    TI_WAY_AINT,   /* with an address, as mpi_aint_add_'s */
+    TI_WAYS
+};
+
 /* The names have numbers.  The slots of the table are: MPI_X, PMPI_X of the first
- * name, of the second, ...; at last the one with which a flavour calibrates. */
+ * name, of the second, ...; at last those with which a flavour calibrates, by way. */
 enum ti_name {
 #define NAME(mpi, pmpi) TI_N_##mpi,
 #include "minitrace/mpi_names.inc"
@@ -45,16 +54,16 @@ struct ti_flavour {
     const char *version;
     size_t names;
 
-    /* its shims, NULL for names it has none of; and one of no MPI function */
+    /* its shims, NULL for names it has none of; and those of no MPI function, by way */
     void *const *shim;
-    int (*nothing)(void);
+    void (*const *nothing)(void);
 
     /* filled in by the front: where each shim goes on to, MPI's own function (what
-     * we call ourselves), a stub that leads to `nothing`, and a handle of the MPI
+     * we call ourselves), stubs that lead to `nothing`, and a handle of the MPI
      * library for dlsym() */
     void **next;
     void **real;
-    int (*through)(void);
+    void (*through[TI_WAYS])(void);
     void *mpi;
 
     /* to be called then, before any shim */

@@ -12,7 +12,7 @@
 #define _CET_ENDBR
 #endif
 
-        .hidden ti_front_slot, ti_front_begin, ti_front_end, ti_front_through, ti_front_first
+        .hidden ti_front_slot, ti_front_begin, ti_front_end, ti_front_first
         .hidden ti_front_dlsym, ti_front_system_dlsym, ti_front_find_dlsym
         .globl  ti_front_slot, ti_front_begin, ti_front_end
 
@@ -231,7 +231,10 @@ ti_front_begin:
         stub    mpi;                                                                               \
         stub    pmpi;
 #include "minitrace/mpi_names.inc"
-        stub    ti_front_through
+        .irp    way, 0, 1, 2, 3
+        .hidden ti_front_through_\way
+        stub    ti_front_through_\way
+        .endr
 ti_front_end:
         .cfi_endproc
         .data

@@ -42,6 +42,8 @@ struct thread {
     uint64_t last, burst, since_poll; /* as in ti_state */
     bool polling;
     struct ti_account account; /* of extra columns */
+    bool calibrated; /* `cost` was measured here, and is not that of the first thread */
+    struct ti_cost cost;
 };
 
 /* initial-exec: no call hides in an access, not even the first */
@@ -190,7 +192,7 @@ static inline enum ti_fate count(uint64_t delta, unsigned op)
 {
     enum ti_fate fate = TI_FATE_COUNTS;
 
-    if (!ti_state.polling) {
+    if (__builtin_expect(!ti_state.polling, 1)) {
         ti_state.burst += delta;
         return fate;
     }
@@ -235,11 +237,12 @@ static inline uint64_t own_count(void)
     return ti_state.counter.read ? ti_state.counter.read() : *ti_now_word;
 }
 
+/* A burst.  `last` has the cost of leaving in it, and so may be ahead of `now`. */
 static inline uint64_t since(uint64_t last, uint64_t now)
 {
-    if (__builtin_expect(now - last >= ti_state.calibration, 1))
-        return now - last - ti_state.calibration;
-    ti_state.negative++;
+    if (__builtin_expect((int64_t)(now - last) >= 0, 1))
+        return now - last;
+    __atomic_fetch_add(&ti_state.negative, 1, __ATOMIC_RELAXED);
     return 0;
 }
 
@@ -413,11 +416,13 @@ static struct ti_call *enter_apart(struct thread *me, uint64_t now, const void *
         (ti_state.counter.sum && !ti_state.counter.others))
         return NULL;
     now = read_entering(now, at);
-    if (!me->known && !ti_state.counter.from_start)
-        me->last = now;
+    if (!me->known) {
+        me->cost = ti_state.cost;
+        if (!ti_state.counter.from_start)
+            me->last = now;
+    }
     me->known = true;
-    if (now - me->last > ti_state.calibration)
-        *(me->polling ? &me->since_poll : &me->burst) += now - me->last - ti_state.calibration;
+    *(me->polling ? &me->since_poll : &me->burst) += since(me->last, now);
     if (ti_state.extras && !ti_state.counter.sum)
         ti_extra_enter(&me->account, at, me->polling ? TI_FATE_WAITS : TI_FATE_COUNTS);
     me->apart = (struct ti_inside){TI_INSIDE, frame, site};
@@ -425,10 +430,10 @@ static struct ti_call *enter_apart(struct thread *me, uint64_t now, const void *
     return &nobody_reads_it;
 }
 
-static void leave_apart(struct thread *me)
+static void leave_apart(struct thread *me, uint64_t cost)
 {
     me->apart.phase = TI_OUTSIDE;
-    me->last = ti_state.counter.sum ? own_count() : read_leaving(&me->account);
+    me->last = cost + (ti_state.counter.sum ? own_count() : read_leaving(&me->account));
     __atomic_fetch_add(&ti_state.excluded, me->last - me->apart_since, __ATOMIC_RELAXED);
 }
 
@@ -460,12 +465,30 @@ static __attribute__((noinline)) struct ti_call *enter_extra(struct thread *me, 
     if (ti_state.counter.sum)
         now += others_count();
     if (abandoned || (!me->known && !ti_state.counter.from_start && !ti_state.counter.sum))
-        ti_state.last = now - ti_state.calibration;
+        ti_state.last = now;
     me->known = true;
     set_phase(TI_INSIDE);
     ti_state.inside.frame = frame;
     ti_extra_enter(ti_state.account, at, count(since(ti_state.last, now), op));
     return describe(op, binding, site);
+}
+
+/* The first call of a thread that leaves an event.  Where volumes are summed up, other
+ * threads would be in what it measures. */
+static __attribute__((noinline)) void calibrate_here(struct thread *me)
+{
+    struct thread before = *me;
+    uint64_t from = own_count();
+
+    before.calibrated = true;
+    before.cost = ti_state.cost;
+    if (ti_state.shared && !ti_state.counter.sum) {
+        ti_calibrate();
+        before.cost = me->cost;
+    }
+    if (ti_state.counter.read) /* the call has not read it yet */
+        before.last += own_count() - from;
+    *me = before;
 }
 
 /* The long way in: another thread's call, or one inside another, or after the
@@ -490,6 +513,8 @@ static __attribute__((noinline)) struct ti_call *enter_the_long_way(uint64_t now
     }
     if (!holds(me) && op == TI_OP_NOTED)
         return enter_apart(me, now, site, frame);
+    if (__builtin_expect(!me->calibrated, 0))
+        calibrate_here(me);
     if (!holds(me) && !take_hold(me)) {
         intrude(op);
         return NULL;
@@ -509,7 +534,7 @@ static __attribute__((noinline)) struct ti_call *enter_the_long_way(uint64_t now
         }
         now += others_count();
         if (abandoned)
-            ti_state.last = now - ti_state.calibration;
+            ti_state.last = now;
         return enter(now, op, binding, site, frame);
     }
     if (ti_state.counter.read) { /* only then it can fail */
@@ -520,7 +545,7 @@ static __attribute__((noinline)) struct ti_call *enter_the_long_way(uint64_t now
         }
     }
     if (abandoned || (!me->known && !ti_state.counter.from_start))
-        ti_state.last = now - ti_state.calibration;
+        ti_state.last = now;
     me->known = true;
     return enter(now, op, binding, site, frame);
 }
@@ -538,12 +563,6 @@ static __attribute__((noinline)) struct ti_call *enter_reading(unsigned op, enum
     return distrusted() ? NULL : enter(now, op, binding, site, frame);
 }
 
-static __attribute__((noinline)) int leave_reading(int rc)
-{
-    ti_state.last = ti_state.counter.read();
-    return rc;
-}
-
 struct ti_call *ti_enter(uint64_t now, unsigned op, enum ti_binding binding, const void *site,
                          const void *frame)
 {
@@ -556,51 +575,71 @@ struct ti_call *ti_enter(uint64_t now, unsigned op, enum ti_binding binding, con
     return enter(now, op, binding, site, frame);
 }
 
-static __attribute__((noinline)) int leave_extra(struct thread *me, int rc)
+static __attribute__((noinline)) void leave_extra(struct thread *me, uint64_t cost)
 {
     if (ti_state.counter.sum) {
-        ti_state.last = read_leaving(ti_state.account) + ti_state.others;
+        ti_state.last = read_leaving(ti_state.account) + ti_state.others + cost;
         let_go(me);
     } else if (ti_state.shared) {
         let_go(me);
-        me->last = read_leaving(&me->account);
+        me->last = read_leaving(&me->account) + cost;
     } else {
-        ti_state.last = read_leaving(ti_state.account);
+        ti_state.last = read_leaving(ti_state.account) + cost;
     }
-    return rc;
 }
 
-static __attribute__((noinline)) int leave_the_long_way(int rc)
+static inline __attribute__((always_inline)) void leave_the_long_way(enum ti_way way)
 {
     struct thread *me = &thread;
 
     if (me->apart.phase != TI_OUTSIDE) {
-        leave_apart(me);
-        return rc;
+        leave_apart(me, me->cost.least[way == TI_WAY_CALL ? TI_WAY_NOTED : way]);
+        return;
     }
     set_phase(TI_OUTSIDE);
     if (__builtin_expect(ti_state.added, 0)) {
-        if (ti_state.extras)
-            return leave_extra(me, rc);
-        ti_state.last = own_count() + ti_state.others;
-        let_go(me);
-        return rc;
+        if (ti_state.extras) {
+            leave_extra(me, me->cost.least[way]);
+        } else {
+            ti_state.last = own_count() + ti_state.others + me->cost.least[way];
+            let_go(me);
+        }
+        return;
     }
     let_go(me);
-    me->last = own_count();
-    return rc;
+    me->last = own_count() + me->cost.least[way];
 }
 
-int ti_leave(int rc)
-{
-    if (__builtin_expect(ti_state.special, 0))
-        return leave_the_long_way(rc);
-    set_phase(TI_OUTSIDE);
-    if (ti_state.counter.read)
-        return leave_reading(rc);
-    ti_state.last = *ti_now_word;
-    return rc;
-}
+/*
+ * What is rare is in functions of its own, which the common way ends with.  What is
+ * executed from the reading of the counter on differs by what is given back, and
+ * ti_calibrate() measures each.
+ */
+#define LEAVE(leave, type, way)                                                                    \
+    static __attribute__((noinline)) type leave##_reading(type value)                              \
+    {                                                                                              \
+        ti_state.last = ti_state.counter.read() + ti_state.cost.least[way];                        \
+        return value;                                                                              \
+    }                                                                                              \
+    static __attribute__((noinline)) type leave##_the_long_way(type value)                         \
+    {                                                                                              \
+        leave_the_long_way(way);                                                                   \
+        return value;                                                                              \
+    }                                                                                              \
+    type leave(type value)                                                                         \
+    {                                                                                              \
+        if (__builtin_expect(ti_state.special, 0))                                                 \
+            return leave##_the_long_way(value);                                                    \
+        set_phase(TI_OUTSIDE);                                                                     \
+        if (ti_state.counter.read)                                                                 \
+            return leave##_reading(value);                                                         \
+        ti_state.last = *ti_now_word + ti_state.cost.least[way];                                   \
+        return value;                                                                              \
+    }
+
+LEAVE(ti_leave, int, TI_WAY_CALL)
+LEAVE(ti_leave_double, double, TI_WAY_DOUBLE)
+LEAVE(ti_leave_aint, MPI_Aint, TI_WAY_AINT)
 
 static __attribute__((noinline)) void give_up_writing(void)
 {
@@ -686,50 +725,92 @@ bool ti_span_known(void)
 
 /* ----------------------------------------------------------- calibration -- */
 
-#define SAMPLES 64
+/* Shims of no MPI function, one for each way to leave. */
+static uint64_t found[2]; /* what the first one found in its burst, the last two times */
+static unsigned nth;      /* how often it was called in a row */
+static enum ti_way measured;
 
-static uint64_t sample[2 * SAMPLES];
-static int nsamples;
-
-int ti_nothing(void)
+static int nothing(void)
 {
-    if (TI_ENTER(TI_OP_PCONTROL, TI_BINDING_C)) {
-        if (ti_state.extras)
-            ti_extra_calibrate_pair(ti_state.account, nsamples % 2);
-        sample[nsamples++] = ti_state.burst;
-    }
+    if (!TI_ENTER(TI_OP_PCONTROL, TI_BINDING_C))
+        return 0; /* another thread is in a call */
+    if (ti_state.extras && thread.first && measured == TI_WAY_CALL)
+        ti_extra_calibrate_pair(ti_state.account, nth);
+    nth++;
+    found[0] = found[1];
+    found[1] = ti_state.burst;
     return ti_leave(0);
 }
 
-/*
- * Two calls with nothing between them: the second finds in its burst what
- * leaving the first and entering the second cost, the call instruction
- * included, which is what each real burst has too much.  The least of many is
- * taken: interrupts and cold caches only add.
- */
-uint64_t ti_calibrate(uint64_t *spread)
+static int nothing_noted(void)
 {
-    int (*volatile through)(void) = ti_flavour.through; /* a stub, like the application */
-    uint64_t least = UINT64_MAX, most = 0;
+    return TI_ENTER(TI_OP_NOTED, TI_BINDING_C) ? ti_leave(0) : 0;
+}
 
-    nsamples = 0;
-    ti_state.calibration = 0;
-    ti_extra_calibrate_begin(ti_state.account);
-    for (int i = 0; i < SAMPLES; i++) {
-        int (*call)(void) = through;
+static double nothing_double(void)
+{
+    return TI_ENTER(TI_OP_NOTED, TI_BINDING_C) ? ti_leave_double(0) : 0;
+}
 
-        call();
-        call();
+static MPI_Aint nothing_aint(void)
+{
+    return TI_ENTER(TI_OP_NOTED, TI_BINDING_C) ? ti_leave_aint(0) : 0;
+}
+
+void (*const ti_nothing[TI_WAYS])(void) = {
+    [TI_WAY_CALL] = (void (*)(void))nothing,
+    [TI_WAY_NOTED] = (void (*)(void))nothing_noted,
+    [TI_WAY_DOUBLE] = (void (*)(void))nothing_double,
+    [TI_WAY_AINT] = (void (*)(void))nothing_aint,
+};
+
+/* With nothing but calls in between. */
+static __attribute__((noinline)) void call_three(void (*event)(void), void (*other)(void))
+{
+    event();
+    other();
+    event();
+    __asm__ volatile(""); /* or that would be a jump */
+}
+
+/*
+ * Two calls with nothing between them: the second finds in its burst what leaving the
+ * first and entering the second cost, the call instruction included, which is what
+ * each real burst has too much.  The least of many is taken: interrupts and cold
+ * caches only add.  A call that is no event is put between two that are, whose own
+ * cost is known by then.
+ */
+void ti_calibrate(void)
+{
+    struct thread *me = &thread;
+    struct ti_cost *cost = ti_state.special ? &me->cost : &ti_state.cost;
+    uint64_t negative = ti_state.negative;
+
+    me->calibrated = true;
+    memset(cost, 0, sizeof *cost);
+    if (me->first)
+        ti_extra_calibrate_begin(ti_state.account);
+    for (int way = 0; way < TI_WAYS; way++) {
+        uint64_t least = UINT64_MAX, most = 0;
+
+        measured = (enum ti_way)way;
+        for (int i = 0; i < TI_CALIBRATION_SAMPLES; i++) {
+            uint64_t n;
+
+            nth = 0;
+            call_three(ti_flavour.through[TI_WAY_CALL], ti_flavour.through[way]);
+            n = found[1] - found[0];
+            least = n < least ? n : least;
+            most = n > most ? n : most;
+        }
+        cost->least[way] = least;
+        if (most - least > cost->spread)
+            cost->spread = most - least;
     }
-    for (int i = 0; i < SAMPLES; i++) {
-        uint64_t pair = sample[2 * i + 1] - sample[2 * i];
-
-        least = pair < least ? pair : least;
-        most = pair > most ? pair : most;
-    }
-    ti_extra_calibrate_end(ti_state.account);
+    ti_state.negative = negative;
     ti_state.burst = 0;
-    ti_state.negative = 0;
-    *spread = most - least;
-    return least;
+    if (!me->first)
+        return;
+    ti_extra_calibrate_end(ti_state.account);
+    ti_state.cost = *cost;
 }

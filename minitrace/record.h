@@ -153,12 +153,11 @@ extern const volatile uint64_t *ti_now_word __attribute__((visibility("hidden"))
 struct ti_call *ti_enter(uint64_t now, unsigned op, enum ti_binding binding, const void *site,
                          const void *frame);
 
-/* Leave: the last thing a shim does; gives back `rc` so that the compiler can
+/* Leave: the last thing a shim does; gives back its argument so that the compiler can
  * make it a jump and the burst starts at the same distance in every shim. */
 int ti_leave(int rc);
-
-/* A shim of no MPI function, by which ti_calibrate() measures the others. */
-int ti_nothing(void);
+double ti_leave_double(double value);
+MPI_Aint ti_leave_aint(MPI_Aint value);
 
 /* fortran.c: whether a Fortran argument is the binding's MPI_IN_PLACE, given by
  * address or in a descriptor. */

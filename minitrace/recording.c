@@ -170,10 +170,11 @@ static bool is_whole(void)
     return mode && strcmp(mode, "whole") == 0;
 }
 
-static void write_info(uint64_t spread)
+static void write_info(void)
 {
     char rank[16], host[256] = "", command[1024], cpu[128], mpi[MPI_MAX_LIBRARY_VERSION_STRING];
-    char calibration[64], program[512];
+    const struct ti_cost *cost = &ti_state.cost;
+    char calibration[128], program[512];
     const char *tunables = getenv("GLIBC_TUNABLES"), *base;
     ssize_t n = readlink("/proc/self/exe", program, sizeof program - 1);
     int len;
@@ -188,8 +189,14 @@ static void write_info(uint64_t spread)
     mpi[strcspn(mpi, ",\n")] = '\0';
     for (char *p = mpi; (p = strchr(p, '\t'));)
         *p = ' ';
-    snprintf(calibration, sizeof calibration, "%llu spread %llu",
-             (unsigned long long)ti_state.calibration, (unsigned long long)spread);
+    /* it is noted calls that give what is no error code */
+    snprintf(calibration, sizeof calibration,
+             "%llu spread %llu samples %d noted %llu double %llu address %llu",
+             (unsigned long long)cost->least[TI_WAY_CALL], (unsigned long long)cost->spread,
+             TI_CALIBRATION_SAMPLES,
+             (unsigned long long)cost->least[ti_state.shared ? TI_WAY_NOTED : TI_WAY_CALL],
+             (unsigned long long)cost->least[TI_WAY_DOUBLE],
+             (unsigned long long)cost->least[TI_WAY_AINT]);
     ti_writer_info(ti_state.writer,
                    (const char *const[]){"rank",        rank,
                                          "host",        host,
@@ -342,7 +349,6 @@ void ti_recording_begin(double start, int provided, int level)
     struct ti_event ev = {.mask = TI_M_LEVEL};
     struct ti_err err;
     int saved = errno;
-    uint64_t spread;
 
     if (ti_state.writer || ti_state.active)
         return;
@@ -359,8 +365,8 @@ void ti_recording_begin(double start, int provided, int level)
     ti_state.pid = getpid();
     pthread_atfork(NULL, NULL, in_child);
     ti_threads_begin(level);
-    ti_state.calibration = ti_calibrate(&spread);
-    write_info(spread);
+    ti_calibrate();
+    write_info();
     ti_types_begin();
     if (ti_comm_begin()) {
         ev.arg[TI_F_LEVEL] = provided;

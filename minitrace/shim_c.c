@@ -953,24 +953,16 @@ int MPI_Get_processor_name(char *name, int *resultlen)
 
 double MPI_Wtime(void)
 {
-    double value;
-
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
         return TI_NEXT(MPI_Wtime)();
-    value = TI_NEXT(MPI_Wtime)();
-    ti_leave(0);
-    return value;
+    return ti_leave_double(TI_NEXT(MPI_Wtime)());
 }
 
 double MPI_Wtick(void)
 {
-    double value;
-
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
         return TI_NEXT(MPI_Wtick)();
-    value = TI_NEXT(MPI_Wtick)();
-    ti_leave(0);
-    return value;
+    return ti_leave_double(TI_NEXT(MPI_Wtick)());
 }
 
 int MPI_Address(void *location, MPI_Aint *address)

@@ -997,24 +997,16 @@ NOTED(mpi_get_processor_name_, (char *name, MPI_Fint *resultlen, MPI_Fint *ierr,
 
 double mpi_wtime_(void)
 {
-    double value;
-
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_FORTRAN))
         return TI_NEXT(mpi_wtime_)();
-    value = TI_NEXT(mpi_wtime_)();
-    ti_leave(0);
-    return value;
+    return ti_leave_double(TI_NEXT(mpi_wtime_)());
 }
 
 double mpi_wtick_(void)
 {
-    double value;
-
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_FORTRAN))
         return TI_NEXT(mpi_wtick_)();
-    value = TI_NEXT(mpi_wtick_)();
-    ti_leave(0);
-    return value;
+    return ti_leave_double(TI_NEXT(mpi_wtick_)());
 }
 NOTED(mpi_address_, (void *location, MPI_Aint *address, MPI_Fint *ierr),
       (location, address, ierr))
@@ -1023,24 +1015,16 @@ NOTED(mpi_get_address_, (void *location, MPI_Aint *address, MPI_Fint *ierr),
 
 MPI_Aint mpi_aint_add_(MPI_Aint *base, MPI_Aint *disp)
 {
-    MPI_Aint value;
-
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_FORTRAN))
         return TI_NEXT(mpi_aint_add_)(base, disp);
-    value = TI_NEXT(mpi_aint_add_)(base, disp);
-    ti_leave(0);
-    return value;
+    return ti_leave_aint(TI_NEXT(mpi_aint_add_)(base, disp));
 }
 
 MPI_Aint mpi_aint_diff_(MPI_Aint *addr1, MPI_Aint *addr2)
 {
-    MPI_Aint value;
-
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_FORTRAN))
         return TI_NEXT(mpi_aint_diff_)(addr1, addr2);
-    value = TI_NEXT(mpi_aint_diff_)(addr1, addr2);
-    ti_leave(0);
-    return value;
+    return ti_leave_aint(TI_NEXT(mpi_aint_diff_)(addr1, addr2));
 }
 NOTED(mpi_alloc_mem_, (MPI_Aint *size, MPI_Fint *info, void *baseptr, MPI_Fint *ierr),
       (size, info, baseptr, ierr))

@@ -1091,48 +1091,32 @@ NOTED(mpi_get_processor_name_f08_, (char *name, MPI_Fint *resultlen, MPI_Fint *i
 
 double mpi_wtime_f08_(void)
 {
-    double value;
-
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_FORTRAN))
         return TI_NEXT(mpi_wtime_f08_)();
-    value = TI_NEXT(mpi_wtime_f08_)();
-    ti_leave(0);
-    return value;
+    return ti_leave_double(TI_NEXT(mpi_wtime_f08_)());
 }
 
 double mpi_wtick_f08_(void)
 {
-    double value;
-
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_FORTRAN))
         return TI_NEXT(mpi_wtick_f08_)();
-    value = TI_NEXT(mpi_wtick_f08_)();
-    ti_leave(0);
-    return value;
+    return ti_leave_double(TI_NEXT(mpi_wtick_f08_)());
 }
 NOTED(mpi_get_address_f08_, (void *location, MPI_Aint *address, MPI_Fint *ierr),
       (location, address, ierr))
 
 MPI_Aint mpi_aint_add_f08_(MPI_Aint *base, MPI_Aint *disp)
 {
-    MPI_Aint value;
-
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_FORTRAN))
         return TI_NEXT(mpi_aint_add_f08_)(base, disp);
-    value = TI_NEXT(mpi_aint_add_f08_)(base, disp);
-    ti_leave(0);
-    return value;
+    return ti_leave_aint(TI_NEXT(mpi_aint_add_f08_)(base, disp));
 }
 
 MPI_Aint mpi_aint_diff_f08_(MPI_Aint *addr1, MPI_Aint *addr2)
 {
-    MPI_Aint value;
-
     if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_FORTRAN))
         return TI_NEXT(mpi_aint_diff_f08_)(addr1, addr2);
-    value = TI_NEXT(mpi_aint_diff_f08_)(addr1, addr2);
-    ti_leave(0);
-    return value;
+    return ti_leave_aint(TI_NEXT(mpi_aint_diff_f08_)(addr1, addr2));
 }
 NOTED(mpi_alloc_mem_f08_, (MPI_Aint *size, MPI_Fint *info, void *baseptr, MPI_Fint *ierr),
       (size, info, baseptr, ierr))

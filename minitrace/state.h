@@ -37,6 +37,15 @@ struct ti_span {
     uint64_t from, count;
 };
 
+/* What leaving a call and entering the next one adds to the burst between them, by
+ * the way the first one is left: the least of TI_CALIBRATION_SAMPLES.  Noted calls
+ * have a way of their own where any thread may record. */
+#define TI_CALIBRATION_SAMPLES 64
+struct ti_cost {
+    uint64_t least[TI_WAYS];
+    uint64_t spread; /* of the samples of that way where they differ most */
+};
+
 struct ti_state {
     bool active;  /* between MPI_Init and MPI_Finalize, and nothing went wrong; atomic */
     bool go;      /* active, and no other thread came; atomic */
@@ -56,10 +65,10 @@ struct ti_state {
     uint64_t excluded;       /* and had done in noted calls; atomic */
     uint64_t abandoned;      /* calls that were left by longjmp() or an exception */
 
-    uint64_t last;        /* counter when the last call was left */
-    uint64_t burst;       /* volume since the last event */
-    uint64_t calibration; /* what leave and enter add to a burst */
-    uint64_t negative;    /* bursts that would have been below zero */
+    uint64_t last;       /* counter when the last call was left, and the cost of it */
+    uint64_t burst;      /* volume since the last event */
+    struct ti_cost cost; /* in the thread that called MPI_Init */
+    uint64_t negative;   /* bursts that would have been below zero; atomic */
 
     struct ti_span whole, outside; /* what was counted, and what outside MPI */
     struct ti_span blocks, blocks_own; /* what ti_counter_blocks() says */
@@ -149,8 +158,9 @@ bool ti_intruded(void);
 /* The poll answered "no". */
 void ti_poll_failed(void);
 
-/* Measure what leave and enter cost; the spread of the samples in *spread. */
-uint64_t ti_calibrate(uint64_t *spread);
+/* Measure what it costs the calling thread to leave and enter; it must not be in a
+ * call that is recorded. */
+void ti_calibrate(void);
 
 /* untraced.c: "MPI_Put 12, MPI_Get 3" of the calls not traced, into buf; false
  * if there were none. */
