@@ -205,6 +205,8 @@ static void wrapper(const struct ti_job *j, struct ti_args *w)
         ti_args_add(w, "valgrind");
         ti_args_add(w, "--tool=ticount");
         ti_args_add(w, "--vgdb=no");
+        if (j->outside)
+            ti_args_add(w, "--outside=yes");
         /* A script starts the program that we want. */
         if (!j->program.is_elf)
             ti_args_add(w, "--trace-children=yes");

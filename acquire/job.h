@@ -32,6 +32,7 @@ struct ti_job {
     cpu_set_t pin;
     bool pinned;       /* to `pin` */
     bool whole;        /* what it counts as a whole is wanted, not its events (TIARA_MODE) */
+    bool outside;      /* the counter is to tell what is executed outside MPI, if it can */
     bool repeated;     /* it reads its standard input from the start; its output goes nowhere */
     const char *label; /* what the progress line calls it; NULL: running */
     struct ti_plan plan;

@@ -205,9 +205,9 @@ static void print_skew(const struct ti_skew *s)
     if (s->o->run.sum)
         printf("  (b) is not known: what was executed outside MPI is of one thread\n");
     else if (!known)
-        printf("  (b) is not known: %s cannot tell what is executed outside MPI; --against "
-               "valgrind compares bursts\n",
-               s->facts.choice.backend);
+        printf("  (b) is not known: %s cannot tell what is executed outside MPI%s\n",
+               s->facts.choice.backend,
+               strcmp(unit(s), "instructions") == 0 ? "; --against valgrind compares bursts" : "");
     if (is_blocks(s))
         printf("  code that was not compiled for it is not counted, MPI and the tracer among it\n");
     if (differ)

@@ -136,7 +136,7 @@ ti_status ti_skew_do(struct ti_skew *s, const struct ti_skew_run *run, struct ti
         o.program = *plain;
     }
     j->whole = run->kind != TI_SKEW_TRACED;
-    j->repeated = true;
+    j->outside = j->repeated = true;
     j->label = run->label;
     if (run->cores)
         take_cores(j, run->cores);

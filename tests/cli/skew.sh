@@ -52,7 +52,7 @@ holds ""
 run 0 $a --np 1,2 --runs 2 ../app ok 0.05
 silent out "ranks are done"
 for word in '(a) whole run' 'of the bare run' 'overhead, %' 'bytes an action'; do says out "$word"; done
-says out "(b) is not known: cputime"
+says out "(b) is not known: cputime cannot tell"
 holds ""
 plot=
 command -v gnuplot >/dev/null && plot='--plot x.svg'
