@@ -21,14 +21,13 @@ struct answer {
     struct ti_err err;
 };
 
-static void answer(const char *wanted, bool sum, int fd)
+static void answer(const struct ti_counter_wish *wish, int fd)
 {
-    struct ti_counter_wish wish = {.choice = wanted, .sum = sum};
     struct ti_counter counter;
     struct answer a;
 
     memset(&a, 0, sizeof a);
-    a.status = ti_counter_open(&wish, &counter, &a.err);
+    a.status = ti_counter_open(wish, &counter, &a.err);
     if (a.status == TI_OK) {
         memcpy(a.backend, counter.backend, sizeof a.backend);
         memcpy(a.event, counter.event, sizeof a.event);
@@ -39,8 +38,8 @@ static void answer(const char *wanted, bool sum, int fd)
     _exit(0);
 }
 
-static ti_status try_counter(const char *wanted, bool sum, struct ti_choice *out,
-                             struct ti_err *err)
+static ti_status try_wish(const struct ti_counter_wish *wish, struct ti_choice *out,
+                          struct ti_err *err)
 {
     struct answer a;
     ssize_t got;
@@ -48,11 +47,11 @@ static ti_status try_counter(const char *wanted, bool sum, struct ti_choice *out
     pid_t pid;
 
     if (pipe2(fd, O_CLOEXEC) < 0)
-        return ti_err_errno(err, TI_ERR_IO, "cannot try counter '%s'", wanted);
+        return ti_err_errno(err, TI_ERR_IO, "cannot try counter '%s'", wish->choice);
     fflush(NULL);
     pid = fork();
     if (pid == 0)
-        answer(wanted, sum, fd[1]);
+        answer(wish, fd[1]);
     close(fd[1]);
     got = pid < 0 ? -1 : read(fd[0], &a, sizeof a);
     close(fd[0]);
@@ -60,7 +59,7 @@ static ti_status try_counter(const char *wanted, bool sum, struct ti_choice *out
         waitpid(pid, NULL, 0);
     if (got != (ssize_t)sizeof a)
         return ti_err_set(err, TI_ERR_IO, "cannot try counter '%s': the process that tried died",
-                          wanted);
+                          wish->choice);
     if (a.status != TI_OK) {
         *err = a.err;
         return a.status;
@@ -73,6 +72,25 @@ static ti_status try_counter(const char *wanted, bool sum, struct ti_choice *out
     else
         snprintf(out->counter, sizeof out->counter, "%s", a.backend);
     return TI_OK;
+}
+
+static ti_status try_counter(const char *wanted, bool sum, struct ti_choice *out,
+                             struct ti_err *err)
+{
+    return try_wish(&(struct ti_counter_wish){.choice = wanted, .sum = sum}, out, err);
+}
+
+ti_status ti_choose_also(const char *also, bool sum, const struct ti_choice *choice,
+                         struct ti_err *err)
+{
+    bool here = strcmp(choice->backend, "papi") == 0; /* other counters need the program */
+    struct ti_counter_wish wish = {
+        .choice = here ? choice->counter : "cputime", .sum = sum, .also = also};
+    struct ti_choice ignored;
+
+    if (strstr(also, "sde:::")) /* the program's own: only it can tell */
+        return TI_OK;
+    return try_wish(&wish, &ignored, err);
 }
 
 /* Run a small program under our tool, which must report a count.  *first is

@@ -29,4 +29,10 @@ struct ti_choice {
 ti_status ti_choose(const char *wanted, bool sum, const struct ti_program *program,
                     const char *lib, struct ti_choice *out, struct ti_err *err);
 
+/* Whether the PAPI events `also` count here beside what was chosen: TI_ERR_USAGE or
+ * TI_ERR_INPUT says why not.  Beside valgrind and blocks, whether they count at all;
+ * of events that the program itself defines, nothing. */
+ti_status ti_choose_also(const char *also, bool sum, const struct ti_choice *choice,
+                         struct ti_err *err);
+
 #endif

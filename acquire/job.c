@@ -103,6 +103,8 @@ ti_status ti_job_check(struct ti_job *j, struct ti_err *err)
     if (st == TI_OK)
         st = ti_choose(j->o->counter, j->o->sum, &j->program,
                        j->paths.valgrind[0] ? j->paths.valgrind : NULL, &j->choice, err);
+    if (st == TI_OK && j->o->also)
+        st = ti_choose_also(j->o->also, j->o->sum, &j->choice, err);
     if (st == TI_OK)
         st = ti_job_draw_id(j, err);
     if (st != TI_OK)
@@ -173,6 +175,11 @@ static void trace_environment(const struct ti_job *j, struct ti_args *env)
     ti_args_addf(env, "TIARA_TRACE_DIR=%s", j->dir.path);
     ti_args_addf(env, "TIARA_COUNTER=%s", j->choice.counter);
     ti_args_addf(env, "TIARA_THREADS=%s", j->o->sum ? "sum" : "caller");
+    /* whatever the environment says, which ranks here would see */
+    if (j->o->times || getenv("TIARA_TIMES"))
+        ti_args_addf(env, "TIARA_TIMES=%d", j->o->times);
+    if (j->o->also || getenv("TIARA_ALSO"))
+        ti_args_addf(env, "TIARA_ALSO=%s", j->o->also ? j->o->also : "");
     ti_args_addf(env, "TIARA_RUN_ID=%s", j->run_id);
     if (j->repeated)
         ti_args_add(env, "TIARA_QUIET=1");
@@ -381,6 +388,12 @@ void ti_job_print(const struct ti_job *j, FILE *out)
             ti_format_size(j->plan.reserve_bytes, size, sizeof size));
     fprintf(out, "  counter   %s: %s, %s%s\n", j->choice.backend, j->choice.event,
             j->choice.exact ? "exact" : "not exact", j->o->sum ? ", of all threads" : "");
+    if (j->o->times)
+        fprintf(out, "  also      durations%s%s\n",
+                j->choice.valgrind ? ", under valgrind, which is slower" : "",
+                j->plan.folding > 1 ? ", with the time that ranks wait for a core" : "");
+    if (j->o->also)
+        fprintf(out, "  also      %s\n", j->o->also);
     fprintf(out, "  traces    %s", j->dir_name);
     if (room >= 0)
         fprintf(out, " (%s free)", ti_format_size(room, size, sizeof size));
@@ -426,6 +439,10 @@ json_t *ti_job_json(const struct ti_job *j)
                                   "event", j->choice.event, "exact", j->choice.exact, "threads",
                                   j->o->sum ? "sum" : "caller", "asked",
                                   ti_json_text(j->o->counter)));
+    if (j->o->times)
+        json_object_set_new(json, "times", json_true());
+    if (j->o->also)
+        json_object_set_new(json, "also", ti_json_text(j->o->also));
     json_object_set_new(json, "mpi",
                         json_pack("{s:s, s:s, s:o}", "name", "Open MPI", "version",
                                   j->mpirun.version, "command", json_list(&j->command)));

@@ -17,6 +17,8 @@ static const struct ti_opt opts[] = {
      "caller: of the thread that calls MPI; or sum: of\n"
      "all threads of a rank [default: caller]"},
     {'x', "env", "VAR[=VALUE]", "hand a variable on to the ranks, as in mpirun"},
+    {OPT_TIMES, "times", NULL, "also record how long bursts and calls are"},
+    {OPT_ALSO, "also", "EVENT[,EVENT]", "also record what these PAPI events count in bursts"},
     {OPT_MCA, "mca", "KEY VALUE", "a setting of Open MPI, as in mpirun"},
     {OPT_TIMEOUT, "timeout", "SEC", "end the run after SEC seconds [default: never]"},
     TI_OPT_HEADING("Plan"),
@@ -76,14 +78,16 @@ static int take_env(struct ti_options *o, const char *var)
         return (int)ti_cli_usage(o->cli, "-x needs a variable, not '%s'", var);
     if (strncmp(var, "TIARA_", 6) == 0) {
         static const char *const ours[] = {"TIARA_TRACE_DIR", "TIARA_COUNTER", "TIARA_RUN_ID",
-                                           "TIARA_THREADS", NULL};
+                                           "TIARA_THREADS",   "TIARA_TIMES",   "TIARA_ALSO",
+                                           NULL};
         size_t len = strcspn(var, "=");
 
         for (int i = 0; ours[i]; i++)
             if (strlen(ours[i]) == len && strncmp(var, ours[i], len) == 0)
                 return (int)ti_cli_usage(
-                    o->cli, "%s is set by %s; see --trace-dir, --counter and --threads", ours[i],
-                    o->cli->tool);
+                    o->cli,
+                    "%s is set by %s; see --trace-dir, --counter, --threads, --times and --also",
+                    ours[i], o->cli->tool);
     }
     ti_args_add(&o->env, var);
     return -1;
@@ -109,6 +113,12 @@ int ti_options_take(struct ti_options *o, int argc, char **argv, int id, const c
         return o->sum || strcmp(arg, "caller") == 0
                    ? -1
                    : (int)ti_cli_usage(o->cli, "--threads is caller or sum, not '%s'", arg);
+    case OPT_TIMES:
+        o->times = true;
+        return -1;
+    case OPT_ALSO:
+        o->also = arg;
+        return *arg ? -1 : (int)ti_cli_usage(o->cli, "--also which events?");
     case 'x':
         return take_env(o, arg);
     case OPT_MCA:

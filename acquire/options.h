@@ -23,6 +23,8 @@ enum {
     OPT_TIMEOUT,
     OPT_NO_PROGRESS,
     OPT_THREADS,
+    OPT_TIMES,
+    OPT_ALSO,
     OPT_OTHERS, /* a tool's own begin here */
 };
 
@@ -31,6 +33,8 @@ struct ti_options {
     int64_t np;
     const char *counter;
     bool sum;              /* --threads sum */
+    bool times;            /* record durations */
+    const char *also;      /* PAPI events, separated by commas; NULL: none */
     const char *trace_dir; /* NULL: NAME.NP.run */
     const char *output;    /* NULL: NAME.NP.tib */
     int64_t rank_bytes;    /* --mem-per-rank; 0: to be measured */

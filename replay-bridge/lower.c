@@ -22,6 +22,8 @@ enum { DT_DOUBLE = 0, DT_BYTE = 6 };
 /* What "wait" has to say for a request made with it: SimGrid stores -555 - 1. */
 #define ANY_SOURCE_STORED (ANY_SOURCE - 1)
 
+#define NS_PER_S UINT64_C(1000000000)
+
 #define SLICE_LINES 256 /* lines of a rank in turn in a merged file */
 
 /* ---- what stock replay cannot say ---- */
@@ -176,7 +178,9 @@ struct lowering {
     const struct ti_lint *lint;
     int64_t rank;
     FILE *out;
-    uint64_t burst; /* flops not written yet */
+    bool times;
+    int column;     /* of durations */
+    uint64_t burst; /* flops, or nanoseconds, not written yet */
     uint64_t actions;
 };
 
@@ -184,7 +188,11 @@ static void put_burst(struct lowering *l)
 {
     if (!l->burst)
         return;
-    fprintf(l->out, "%" PRId64 " compute %" PRIu64 "\n", l->rank, l->burst);
+    if (l->times)
+        fprintf(l->out, "%" PRId64 " sleep %" PRIu64 ".%09" PRIu64 "\n", l->rank,
+                l->burst / NS_PER_S, l->burst % NS_PER_S);
+    else
+        fprintf(l->out, "%" PRId64 " compute %" PRIu64 "\n", l->rank, l->burst);
     l->actions++;
     l->burst = 0;
 }
@@ -426,7 +434,7 @@ static void lower_step(struct lowering *l, const struct ti_step *step)
         begin(l, "init");
         end(l);
     }
-    add_burst(l, step->ev.volume);
+    add_burst(l, l->times ? step->ev.extra[l->column] : step->ev.volume);
     switch (op) {
     case TI_OP_FINALIZE:
         begin(l, "finalize");
@@ -456,10 +464,37 @@ static void lower_step(struct lowering *l, const struct ti_step *step)
         put_collective(l, step);
 }
 
-ti_status ti_lower_rank(struct ti_source *s, struct ti_lint *lint, int64_t rank, FILE *out,
-                        uint64_t *actions, struct ti_err *err)
+static ti_status no_times(const struct ti_source *s, int64_t rank, uint64_t event,
+                          struct ti_err *err)
 {
-    struct lowering l = {.lint = lint, .rank = rank, .out = out};
+    ti_err_set(err, TI_ERR_INPUT,
+               "rank %" PRId64 " of '%s' has no column '" TI_EXTRA_BURST "' at event %" PRIu64, rank,
+               ti_source_path(s), event);
+    ti_err_hint(err, "acquire the trace with ti-acquire --times");
+    return TI_ERR_INPUT;
+}
+
+ti_status ti_lower_has_times(struct ti_source *s, struct ti_err *err)
+{
+    for (int64_t rank = 0; rank < ti_source_nranks(s); rank++) {
+        struct ti_reader *r;
+        ti_status st = ti_source_reader(s, rank, &r, err);
+        bool has;
+
+        if (st)
+            return st;
+        has = ti_reader_extra(r, TI_EXTRA_BURST) >= 0;
+        ti_reader_close(r);
+        if (!has)
+            return no_times(s, rank, 0, err);
+    }
+    return TI_OK;
+}
+
+ti_status ti_lower_rank(struct ti_source *s, struct ti_lint *lint, int64_t rank, bool times,
+                        FILE *out, uint64_t *actions, struct ti_err *err)
+{
+    struct lowering l = {.lint = lint, .rank = rank, .times = times, .out = out};
     struct ti_step step;
     struct ti_walk *w;
     ti_status st = ti_walk_open(s, &lint->check.comms, rank, &w, err);
@@ -467,7 +502,15 @@ ti_status ti_lower_rank(struct ti_source *s, struct ti_lint *lint, int64_t rank,
 
     if (st)
         return st;
+    if (times) {
+        ti_reader_want_extras(ti_walk_reader(w));
+        l.column = ti_reader_extra(ti_walk_reader(w), TI_EXTRA_BURST);
+    }
     while ((got = ti_walk_next(w, &step, err)) == 1) {
+        if (times && !step.ev.extra) {
+            st = no_times(s, rank, step.index, err);
+            break;
+        }
         lower_step(&l, &step);
         if (step.index % 4096 == 0 && (st = ti_stop_check(err)) != TI_OK)
             break;
@@ -506,7 +549,7 @@ static ti_status finish(FILE *f, const char *name, ti_status st, struct ti_err *
     return st;
 }
 
-static ti_status lower_one(struct ti_source *s, struct ti_lint *lint, int64_t rank,
+static ti_status lower_one(struct ti_source *s, struct ti_lint *lint, int64_t rank, bool times,
                            uint64_t *actions, struct ti_err *err)
 {
     FILE *f;
@@ -514,7 +557,7 @@ static ti_status lower_one(struct ti_source *s, struct ti_lint *lint, int64_t ra
 
     if (st)
         return st;
-    st = ti_lower_rank(s, lint, rank, f, actions, err);
+    st = ti_lower_rank(s, lint, rank, times, f, actions, err);
     return finish(f, rank_file(rank), st, err);
 }
 
@@ -575,8 +618,8 @@ static ti_status merge(int64_t np, struct ti_err *err)
     return st;
 }
 
-ti_status ti_lower(struct ti_source *s, struct ti_lint *lint, bool merged, uint64_t *actions,
-                   struct ti_err *err)
+ti_status ti_lower(struct ti_source *s, struct ti_lint *lint, bool times, bool merged,
+                   uint64_t *actions, struct ti_err *err)
 {
     ti_status st = TI_OK;
     FILE *list;
@@ -584,7 +627,7 @@ ti_status ti_lower(struct ti_source *s, struct ti_lint *lint, bool merged, uint6
     *actions = 0;
     for (int64_t rank = 0; rank < lint->np && !st; rank++) {
         ti_progress("writing rank %lld of %lld", (long long)rank, (long long)lint->np);
-        st = lower_one(s, lint, rank, actions, err);
+        st = lower_one(s, lint, rank, times, actions, err);
         if (!st)
             st = ti_stop_check(err);
     }

@@ -34,6 +34,7 @@ enum {
     OPT_PLACEMENT,
     OPT_KEEP,
     OPT_CFG,
+    OPT_TIMES,
     OPT_JSON,
     OPT_NO_PROGRESS
 };
@@ -58,6 +59,8 @@ static const struct ti_opt opts[] = {
     TI_OPT_HEADING("Replay"),
     {OPT_PLACEMENT, "placement", "HOW",
      "ranks on slots: block, round-robin or random:SEED\n[default: block]"},
+    {OPT_TIMES, "times", NULL,
+     "bursts take as long as they were measured, on any host\n(a trace of ti-acquire --times)"},
     {OPT_CFG, "cfg", "KEY:VALUE", "an option of SimGrid's; may be given again"},
     {'n', "lint", NULL, "only check whether the trace can be replayed"},
     {OPT_KEEP, "keep", "DIR",
@@ -97,7 +100,7 @@ struct options {
     char *cfg[CFG_MAX];
     int ncfg;
     int64_t eager_bytes;
-    bool lint_only, quiet, verbose, json, no_progress;
+    bool speed_given, times, lint_only, quiet, verbose, json, no_progress;
 };
 
 /* What the steps find out; printed at the end. */
@@ -176,7 +179,7 @@ static ti_status take_option(struct options *o, int id, const char *arg, struct 
         o->made = true;
         return ti_parse_int(arg, "--hosts", 1, TI_RANKS_MAX, &o->hosts, err);
     case OPT_SPEED:
-        o->made = true;
+        o->made = o->speed_given = true;
         o->speeds.speed = arg;
         return ti_unit_check(arg, 'f', "--speed", err);
     case OPT_BANDWIDTH:
@@ -197,6 +200,9 @@ static ti_status take_option(struct options *o, int id, const char *arg, struct 
         return TI_OK;
     case OPT_CFG:
         return take_cfg(o, arg, err);
+    case OPT_TIMES:
+        o->times = true;
+        return TI_OK;
     case OPT_JSON:
         o->json = true;
         return TI_OK;
@@ -243,6 +249,9 @@ static int parse(struct options *o, int argc, char **argv)
     if (o->platform && o->made)
         return (int)ti_cli_usage(&cli, "--platform describes all; --topology, --hosts, --speed, "
                                        "--bandwidth, --latency and --loopback make another");
+    if (o->times && o->speed_given)
+        return (int)ti_cli_usage(&cli, "with --times, bursts take as long as they did, whatever "
+                                       "the --speed");
     if (o->hosts && o->topology.hosts && o->hosts != o->topology.hosts)
         return (int)ti_cli_usage(&cli, "--hosts: %s has %lld", o->topology_text,
                                  (long long)o->topology.hosts);
@@ -405,18 +414,36 @@ static void warn_of_volumes(const struct options *o, const struct ti_volumes *v)
         ti_warn("volumes are an estimate: the counter, %s, is not exact", v->counter);
 }
 
+/* Say where durations are not those that the program has by itself. */
+static void warn_of_times(struct ti_source *s, const struct ti_volumes *v)
+{
+    const json_t *plan = json_object_get(ti_source_manifest(s), "plan");
+    int64_t folding = json_integer_value(json_object_get(plan, "folding"));
+
+    if (!strcmp(v->counter, "valgrind"))
+        ti_warn("the durations were measured under valgrind, which is several times slower");
+    if (folding > 1)
+        ti_warn("the durations are of a run with up to %lld ranks a core: bursts waited for it",
+                (long long)folding);
+}
+
 /* ---- the steps ---- */
 
 static ti_status lint(const struct options *o, struct ti_source *s, struct result *res,
                       struct ti_err *err)
 {
-    ti_status st = ti_lint(s, o->eager_bytes, &res->lint, &res->problems, err);
+    ti_status st = o->times ? ti_lower_has_times(s, err) : TI_OK;
 
+    if (!st)
+        st = ti_lint(s, o->eager_bytes, &res->lint, &res->problems, err);
     res->linted = st == TI_OK;
     if (st)
         return st;
     if (!res->problems.n) {
-        warn_of_volumes(o, &res->lint.volumes);
+        if (o->times)
+            warn_of_times(s, &res->lint.volumes);
+        else
+            warn_of_volumes(o, &res->lint.volumes);
         return TI_OK;
     }
     ti_err_set(err, TI_ERR_INPUT, "'%s' cannot be replayed: %llu problem%s", o->trace,
@@ -459,7 +486,7 @@ static ti_status replay(const struct options *o, struct ti_source *s, struct res
     if ((st = ti_sim_available(err)) || (st = find_hosts(o, res, err)) ||
         (st = lint(o, s, res, err)) || (st = write_platform(o, res, err)))
         return st;
-    st = ti_lower(s, &res->lint, !ti_sim_can_open(res->np), &res->actions, err);
+    st = ti_lower(s, &res->lint, o->times, !ti_sim_can_open(res->np), &res->actions, err);
     return st ? st : simulate(o, res, err);
 }
 
@@ -509,6 +536,8 @@ static void report_json(const struct options *o, const struct result *res, ti_st
         json_object_set_new(j, "problem_count", json_integer((json_int_t)res->problems.n));
         json_object_set_new(j, "problems", ti_problems_json(&res->problems));
     }
+    if (o->times)
+        json_object_set_new(j, "times", json_true());
     if (res->platform[0])
         json_object_set_new(j, "platform", json_string(res->platform));
     if (res->actions)

@@ -63,7 +63,7 @@ static const char *actions(int64_t rank)
     char *end;
     FILE *f = fmemopen(text, sizeof text, "w");
 
-    assert_int_equal(ti_lower_rank(script_source, &lint, rank, f, &n, &err), TI_OK);
+    assert_int_equal(ti_lower_rank(script_source, &lint, rank, false, f, &n, &err), TI_OK);
     fclose(f);
     end = strstr(text, "finalize");
     assert_non_null(end);
@@ -654,7 +654,7 @@ static void test_ring(void **state)
         f = fopen(ti_scratch_path(TI_SIM_HOSTS), "w");
         fprintf(f, "node-0\nnode-1\nnode-2\nnode-3\n");
         fclose(f);
-        assert_int_equal(ti_lower(script_source, &lint, merged, &n, &err), TI_OK);
+        assert_int_equal(ti_lower(script_source, &lint, false, merged, &n, &err), TI_OK);
         assert_int_equal(n, 20);
         assert_int_equal(ti_simulate(&sim, &exit_status, &wall_s, &err), TI_OK);
         assert_int_equal(ti_verdict_read(ti_scratch_path(TI_SIM_LOG), exit_status, &verdict, &err),
