@@ -17,7 +17,7 @@ struct answer {
     ti_status status;
     char backend[16];
     char event[64];
-    bool exact;
+    bool exact, estimate;
     struct ti_err err;
 };
 
@@ -32,6 +32,7 @@ static void answer(const struct ti_counter_wish *wish, int fd)
         memcpy(a.backend, counter.backend, sizeof a.backend);
         memcpy(a.event, counter.event, sizeof a.event);
         a.exact = counter.exact;
+        a.estimate = counter.estimate;
     }
     if (write(fd, &a, sizeof a) != (ssize_t)sizeof a)
         _exit(1);
@@ -67,6 +68,7 @@ static ti_status try_wish(const struct ti_counter_wish *wish, struct ti_choice *
     memcpy(out->backend, a.backend, sizeof out->backend);
     memcpy(out->event, a.event, sizeof out->event);
     out->exact = a.exact;
+    out->estimate = a.estimate;
     if (strcmp(a.backend, "papi") == 0)
         snprintf(out->counter, sizeof out->counter, "papi:%s", a.event);
     else
@@ -74,21 +76,34 @@ static ti_status try_wish(const struct ti_counter_wish *wish, struct ti_choice *
     return TI_OK;
 }
 
+/* Software defined events are made by the program's libraries: its ranks try them. */
+static bool is_programs_own(const char *events)
+{
+    return strstr(events, "sde:::") != NULL;
+}
+
 static ti_status try_counter(const char *wanted, bool sum, struct ti_choice *out,
                              struct ti_err *err)
 {
+    if (is_programs_own(wanted)) {
+        strcpy(out->backend, "papi");
+        snprintf(out->event, sizeof out->event, "%s", wanted + strlen("papi:"));
+        snprintf(out->counter, sizeof out->counter, "%s", wanted);
+        return TI_OK;
+    }
     return try_wish(&(struct ti_counter_wish){.choice = wanted, .sum = sum}, out, err);
 }
 
 ti_status ti_choose_also(const char *also, bool sum, const struct ti_choice *choice,
                          struct ti_err *err)
 {
-    bool here = strcmp(choice->backend, "papi") == 0; /* other counters need the program */
+    /* other counters need the program */
+    bool here = strcmp(choice->backend, "papi") == 0 && !is_programs_own(choice->counter);
     struct ti_counter_wish wish = {
         .choice = here ? choice->counter : "cputime", .sum = sum, .also = also};
     struct ti_choice ignored;
 
-    if (strstr(also, "sde:::")) /* the program's own: only it can tell */
+    if (is_programs_own(also))
         return TI_OK;
     return try_wish(&wish, &ignored, err);
 }

@@ -14,7 +14,7 @@ struct ti_choice {
     char counter[96]; /* for TIARA_COUNTER: "papi:PAPI_TOT_INS", "valgrind", "blocks", ... */
     char backend[16];
     char event[64];
-    bool exact;
+    bool exact, estimate;
     bool valgrind;
     char valgrind_lib[4096]; /* VALGRIND_LIB, if valgrind */
     char why[1024];          /* for "auto": why not papi; else "" */

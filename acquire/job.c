@@ -126,8 +126,8 @@ ti_status ti_job_check(struct ti_job *j, struct ti_err *err)
                 j->program.given, j->choice.backend);
     if (!j->choice.exact)
         ti_warn("%s is %s", j->choice.counter,
-                j->choice.backend[0] == 'c' ? "an estimate: volumes vary from run to run"
-                                            : "no instruction count");
+                j->choice.estimate ? "an estimate: volumes vary from run to run"
+                                   : "no instruction count");
     return TI_OK;
 }
 
@@ -387,7 +387,10 @@ void ti_job_print(const struct ti_job *j, FILE *out)
             ti_plan_memory_text(&j->plan, text, sizeof text), j->machine.limited_by,
             ti_format_size(j->plan.reserve_bytes, size, sizeof size));
     fprintf(out, "  counter   %s: %s, %s%s\n", j->choice.backend, j->choice.event,
-            j->choice.exact ? "exact" : "not exact", j->o->sum ? ", of all threads" : "");
+            j->choice.exact      ? "exact"
+            : j->choice.estimate ? "an estimate"
+                                 : "not exact",
+            j->o->sum ? ", of all threads" : "");
     if (j->o->times)
         fprintf(out, "  also      durations%s%s\n",
                 j->choice.valgrind ? ", under valgrind, which is slower" : "",
@@ -435,9 +438,9 @@ json_t *ti_job_json(const struct ti_job *j)
         json_object_set_new(plan, "pin", ti_json_text(j->o->pin));
     json_object_set_new(json, "plan", plan);
     json_object_set_new(json, "counter",
-                        json_pack("{s:s, s:s, s:b, s:s, s:o}", "backend", j->choice.backend,
-                                  "event", j->choice.event, "exact", j->choice.exact, "threads",
-                                  j->o->sum ? "sum" : "caller", "asked",
+                        json_pack("{s:s, s:s, s:b, s:b, s:s, s:o}", "backend", j->choice.backend,
+                                  "event", j->choice.event, "exact", j->choice.exact, "estimate",
+                                  j->choice.estimate, "threads", j->o->sum ? "sum" : "caller", "asked",
                                   ti_json_text(j->o->counter)));
     if (j->o->times)
         json_object_set_new(json, "times", json_true());

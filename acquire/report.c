@@ -13,6 +13,7 @@
 #include "common/cli.h"
 #include "formats/rankname.h"
 #include "formats/reader.h"
+#include "formats/scan.h"
 
 /* --- the traces ---------------------------------------------------------- */
 
@@ -74,6 +75,7 @@ static void add(struct ti_ranks *r, struct ti_reader *reader)
     r->flush_seconds += flush;
     if (memory > 0 && memory < 1e15 && (int64_t)memory > r->memory_bytes_max)
         r->memory_bytes_max = (int64_t)memory;
+    r->estimate = r->estimate || ti_info_estimate(reader);
     if (unit && !r->unit[0])
         snprintf(r->unit, sizeof r->unit, "%s", unit);
 }
@@ -286,10 +288,11 @@ void ti_report_say(const struct ti_outcome *o, const struct ti_ranks *r)
                ti_format_size(r->bytes, size, sizeof size));
         return;
     }
-    ti_say("%s events in %s, volume %s %s; the library took %s in a rank",
+    ti_say("%s events in %s, volume %s %s%s; the library took %s in a rank",
            ti_format_count(r->events, events, sizeof events),
            ti_format_size(r->bytes, size, sizeof size),
            ti_format_count(r->volume, volume, sizeof volume), r->unit[0] ? r->unit : "units",
+           r->estimate ? ", an estimate" : "",
            ti_format_size(r->memory_bytes_max, memory, sizeof memory));
 }
 

@@ -24,6 +24,7 @@ struct ti_ranks {
     double init_seconds_max, app_seconds_max, flush_seconds, flush_seconds_max;
     int64_t memory_bytes_max;       /* of the tracing library in a rank */
     char unit[32];                  /* of the volume; "" unknown */
+    bool estimate;                  /* it is one, in some rank */
     struct ti_call_count *untraced; /* calls that are not traced, over the ranks */
     int nuntraced;
     signed char *end; /* per rank: enum ti_end, or one of those below */

@@ -376,3 +376,8 @@ bool ti_info_yes(const char *value)
     return value && *value && strcmp(value, "0") != 0 && strcmp(value, "no") != 0 &&
            strcmp(value, "false") != 0;
 }
+
+bool ti_info_estimate(const struct ti_reader *r)
+{
+    return ti_info_yes(ti_reader_info(r, "estimate"));
+}

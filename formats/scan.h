@@ -86,4 +86,7 @@ enum ti_end ti_end_of_word(const char *word);
 /* Whether a metadata value says yes: anything but "0", "no", "false" and none. */
 bool ti_info_yes(const char *value);
 
+/* Whether the trace's volumes are an estimate: a time, not a count. */
+bool ti_info_estimate(const struct ti_reader *r);
+
 #endif

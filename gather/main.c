@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "common/cli.h"
+#include "formats/differ.h"
 #include "formats/rankname.h"
 #include "gather/bundle.h"
 #include "gather/output.h"
@@ -168,7 +169,9 @@ static void report_state(const struct ti_run *run, enum ti_rank_state state)
 
 static void report(const struct ti_run *run, const struct settings *s)
 {
-    char events[32], size[32];
+    char events[32], size[32], text[1024];
+    const char *key;
+    json_t *values;
 
     for (int64_t i = 0; s->verbose && i < run->nranks; i++) {
         const struct ti_run_rank *rank = &run->rank[i];
@@ -186,8 +189,8 @@ static void report(const struct ti_run *run, const struct settings *s)
         ti_warn("ignored: %s", run->stray[i].reason ? run->stray[i].reason : run->stray[i].name);
     if (run->nstrays > REASONS_MAX)
         ti_warn("... and %d more files ignored", run->nstrays - REASONS_MAX);
-    if (run->counters_differ)
-        ti_warn("the ranks were not counted by one counter: the volumes cannot be compared");
+    json_object_foreach(run->differ, key, values)
+        ti_warn("%s", ti_differ_text(key, values, text, sizeof text));
 }
 
 static void print_summary(const struct ti_run *run, const struct settings *s, int64_t bytes,
@@ -197,11 +200,12 @@ static void print_summary(const struct ti_run *run, const struct settings *s, in
 
     if (s->json) {
         json_t *sum =
-            json_pack("{s:s, s:b, s:b, s:I, s:I, s:i, s:o, s:o, s:I, s:f, s:I, s:o, s:o}", "bundle",
+            json_pack("{s:s, s:b, s:b, s:I, s:I, s:i, s:o, s:o, s:b, s:O, s:I, s:f, s:I, s:o, s:o}", "bundle",
                       s->output, "written", !s->plan, "complete", run->complete == run->nranks,
                       "np", (json_int_t)run->nranks, "ranks", (json_int_t)run->gathered, "nodes",
                       run->nnodes, "events", ti_json_u64(run->events), "volume",
-                      ti_json_u64(run->volume), "bytes", (json_int_t)bytes, "seconds",
+                      ti_json_u64(run->volume), "estimate", run->estimate, "differ", run->differ,
+                      "bytes", (json_int_t)bytes, "seconds",
                       ti_run_now() - run->started, "removed", (json_int_t)removed, "missing",
                       ti_manifest_missing(run), "incomplete", ti_manifest_incomplete(run));
 
@@ -216,10 +220,11 @@ static void print_summary(const struct ti_run *run, const struct settings *s, in
         return;
     if (run->nnodes)
         snprintf(nodes, sizeof nodes, " from %d node%s", run->nnodes, run->nnodes == 1 ? "" : "s");
-    printf("%s: %s%" PRId64 " of %" PRId64 " ranks%s, %s events, %s\n", s->output,
+    printf("%s: %s%" PRId64 " of %" PRId64 " ranks%s, %s events, %s%s\n", s->output,
            s->plan ? "would hold " : "", run->gathered, run->nranks, nodes,
            ti_format_count(run->events, events, sizeof events),
-           ti_format_size(bytes, size, sizeof size));
+           ti_format_size(bytes, size, sizeof size),
+           run->estimate ? "; volumes are an estimate" : "");
     if (s->remove && !s->plan)
         printf("%s: removed %" PRId64 " traces\n", run->path, removed);
 }

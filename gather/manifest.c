@@ -75,6 +75,7 @@ static json_t *counter(const struct ti_run *run)
     json_object_set(c, "unit", json_object_get(run->info, "unit"));
     json_object_set(c, "threads", json_object_get(run->info, "threads"));
     json_object_set_new(c, "exact", json_boolean(run->exact));
+    json_object_set_new(c, "estimate", json_boolean(run->estimate));
     if (run->counters_differ)
         json_object_set_new(c, "mixed", json_true());
     if (json_is_object(from))
@@ -257,6 +258,8 @@ char *ti_manifest_text(const struct ti_run *run, size_t *bytes, size_t *seconds_
     put_json(f, "counter", counter(run));
     for (size_t i = 0; i < sizeof other / sizeof *other; i++)
         put_json(f, other[i], json_incref(json_object_get(run->info, other[i])));
+    if (json_object_size(run->differ))
+        put_json(f, "differ", json_incref(run->differ));
     put_json(f, "plan", json_incref(json_object_get(run->json, "plan")));
     put_json(f, "nodes", nodes(run));
     put_json(f, "acquisition", acquisition(run));

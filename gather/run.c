@@ -11,6 +11,7 @@
 #include <zlib.h>
 
 #include "common/cli.h"
+#include "formats/differ.h"
 #include "formats/rankname.h"
 
 #define BLOCK_BYTES (256 * 1024)
@@ -322,7 +323,6 @@ static void note_info(struct ti_run *run, const struct ti_reader *r)
                                          "exact",       "cpu",     "isa",     "tunables", "mpi",
                                          "language",    "library", "threads",  "mode",
                                          "extra"};
-    static const char *const counter[] = {"counter", "event", "unit", "threads"};
 
     for (size_t i = 0; i < sizeof common / sizeof *common; i++) {
         const char *value = ti_reader_info(r, common[i]);
@@ -330,14 +330,9 @@ static void note_info(struct ti_run *run, const struct ti_reader *r)
         if (value && *value && !json_object_get(run->info, common[i]))
             json_object_set_new(run->info, common[i], json_text(value));
     }
-    for (size_t i = 0; i < sizeof counter / sizeof *counter; i++) {
-        const char *value = ti_reader_info(r, counter[i]);
-        const char *first = json_string_value(json_object_get(run->info, counter[i]));
-
-        if (value && first && strcmp(value, first) != 0 && (unsigned char)*value < 0x80)
-            run->counters_differ = true;
-    }
     run->exact = run->exact && ti_info_yes(ti_reader_info(r, "exact"));
+    run->estimate = run->estimate || ti_info_estimate(r);
+    ti_differ_add(run->differing, ti_reader_rank(r), r);
 }
 
 static double number(const struct ti_reader *r, const char *key)
@@ -537,6 +532,17 @@ static void explain_missing(struct ti_run *run)
             run->rank[i].reason = strdup("no file");
 }
 
+static void note_differences(struct ti_run *run)
+{
+    const char *key;
+    json_t *values;
+
+    run->differ = ti_differ_json(run->differing);
+    json_object_foreach(run->differ, key, values) run->counters_differ |= ti_differ_counter(key);
+    ti_differ_free(run->differing);
+    run->differing = NULL;
+}
+
 static ti_status check_ranks(struct ti_run *run, struct ti_err *err)
 {
     ti_status st = TI_OK;
@@ -549,6 +555,7 @@ static ti_status check_ranks(struct ti_run *run, struct ti_err *err)
         run->rank[i].node = -1;
     }
     run->exact = true;
+    run->differing = ti_differ_begin();
     for (int64_t i = 0, next; i < run->nfiles && st == TI_OK; i = next) {
         for (next = i + 1; next < run->nfiles && run->file[next].claim == run->file[i].claim;
              next++)
@@ -567,6 +574,7 @@ static ti_status check_ranks(struct ti_run *run, struct ti_err *err)
     }
     ti_progress_clear();
     explain_missing(run);
+    note_differences(run);
     return st;
 }
 
@@ -660,6 +668,8 @@ void ti_run_free(struct ti_run *run)
     }
     json_decref(run->json);
     json_decref(run->info);
+    json_decref(run->differ);
+    ti_differ_free(run->differing);
     free(run->rank);
     free(run->stray);
     free(run->node);

@@ -45,6 +45,7 @@ struct ti_run_stray {
 };
 
 struct ti_run_file; /* private */
+struct ti_differ;
 
 struct ti_run {
     char *path;
@@ -63,8 +64,10 @@ struct ti_run {
 
     /* what the traces say of the run, from the first that says it; may be NULL */
     json_t *info;
+    json_t *differ; /* see formats/differ.h */
     bool counters_differ;
-    bool exact; /* all of them */
+    bool exact;    /* all of them */
+    bool estimate; /* some of them */
 
     /* sums over the gathered ranks */
     int64_t bytes;
@@ -81,6 +84,7 @@ struct ti_run {
 
     struct ti_run_file *file;
     int64_t nfiles;
+    struct ti_differ *differing; /* while ranks are checked */
 };
 
 /* Set (by a signal handler) to make ti_run_check() and ti_bundle_write() give

@@ -10,7 +10,9 @@
 struct difference {
     char *text; /* to print, several lines; NULL: they are equal */
     uint64_t events;
-    bool extras; /* one has extra columns */
+    bool extras;      /* one has extra columns */
+    bool estimate[2]; /* their volumes are */
+    bool counters;    /* they have been counted differently */
 };
 
 static bool same(struct ti_reader *const r[2], const struct ti_event ev[2],
@@ -121,6 +123,29 @@ static ti_status open_both(struct ti_source *const s[2], int64_t rank, struct ti
     return st;
 }
 
+static void note_counters(struct ti_reader *const r[2], struct difference *d)
+{
+    const char *counter[2];
+
+    for (int i = 0; i < 2; i++) {
+        d->estimate[i] = d->estimate[i] || ti_info_estimate(r[i]);
+        counter[i] = ti_reader_info(r[i], "counter");
+    }
+    d->counters =
+        d->counters || (counter[0] && counter[1] && strcmp(counter[0], counter[1]) != 0);
+}
+
+/* Why volumes may differ that have nothing to do with what was run. */
+static void warn_of_counters(struct ti_source *const s[2], const struct difference *d)
+{
+    if (d->counters)
+        ti_warn("'%s' and '%s' were not counted by one counter", ti_source_path(s[0]),
+                ti_source_path(s[1]));
+    for (int i = 0; i < 2; i++)
+        if (d->estimate[i])
+            ti_warn("volumes of '%s' are an estimate", ti_source_path(s[i]));
+}
+
 static ti_status compare_rank(struct ti_source *const s[2], int64_t rank,
                               const struct info_style *style, struct difference *d,
                               struct ti_err *err)
@@ -146,6 +171,7 @@ static ti_status compare_rank(struct ti_source *const s[2], int64_t rank,
     if (st != TI_OK)
         return st;
     d->extras = d->extras || ti_reader_extras(r[0]) || ti_reader_extras(r[1]);
+    note_counters(r, d);
     st = walk(s, rank, r, style, d, err);
     for (int i = 0; i < 2 && st == TI_OK && !d->text; i++)
         if (ti_reader_end(r[i]) == TI_END_KILLED)
@@ -200,6 +226,8 @@ ti_status info_compare(struct ti_source *a, struct ti_source *b, const struct in
         ti_say("extra columns, such as durations, are not compared");
     if (st == TI_OK && ndiffer) {
         st = TI_ERR_PARTIAL;
+        if (!style->no_volumes)
+            warn_of_counters(s, &d);
         if (!style->quiet)
             printf("different: %" PRId64 " of %" PRId64 " ranks: %s\n%s", ndiffer, nranks,
                    ti_ranks_text(differ, ndiffer, list, sizeof list), first);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "common/cli.h"
+#include "formats/differ.h"
 #include "formats/rankname.h"
 #include "info/info.h"
 
@@ -24,6 +25,7 @@ struct summary {
     struct row *row;
     json_t *info;  /* application, command, counter, event, unit, exact, run_id, missing, ... */
     json_t *nodes; /* names, each once */
+    struct ti_differ *differing; /* while the traces are read */
     int64_t bytes;
     uint64_t events, volume, messages;
     uint64_t whole, outside; /* as in formats/scan.h, of the ranks that know */
@@ -167,8 +169,10 @@ static void take_reasons(struct summary *sum, const json_t *incomplete)
 static void take_info(struct summary *sum, const json_t *m)
 {
     static const char *const as_is[] = {"application", "command", "run_id", "cpu",
-                                        "isa",         "mpi",     "mode",   "missing", "extra"};
-    static const char *const of_counter[] = {"event", "unit", "threads", "exact", "mixed"};
+                                        "isa",         "mpi",     "mode",   "missing",
+                                        "extra",       "differ"};
+    static const char *const of_counter[] = {"event", "unit",     "threads",
+                                             "exact", "estimate", "mixed"};
     const json_t *counter = json_object_get(m, "counter");
     const json_t *nodes = json_object_get(m, "nodes");
 
@@ -223,18 +227,10 @@ static void note_info(struct summary *sum, const struct ti_reader *r)
     static const char *const keys[] = {"application", "command", "counter", "event", "unit",
                                        "threads",     "cpu",     "isa",     "mpi",   "mode",
                                        "extra"};
-    static const char *const counter[] = {"counter", "event", "unit", "threads"};
     char hex[2 * TI_RUN_ID_BYTES + 1];
     const json_t *exact = json_object_get(sum->info, "exact");
     bool is_exact = ti_info_yes(ti_reader_info(r, "exact"));
 
-    for (size_t i = 0; i < sizeof counter / sizeof *counter; i++) {
-        const char *is = ti_reader_info(r, counter[i]);
-        const char *was = json_string_value(json_object_get(sum->info, counter[i]));
-
-        if (is && was && strcmp(is, was) != 0)
-            json_object_set_new(sum->info, "mixed", json_true());
-    }
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
         const char *value = ti_reader_info(r, keys[i]);
 
@@ -243,6 +239,9 @@ static void note_info(struct summary *sum, const struct ti_reader *r)
     }
     json_object_set_new(sum->info, "exact",
                         json_boolean((!exact || json_is_true(exact)) && is_exact));
+    if (ti_info_estimate(r) || !json_object_get(sum->info, "estimate"))
+        json_object_set_new(sum->info, "estimate", json_boolean(ti_info_estimate(r)));
+    ti_differ_add(sum->differing, ti_reader_rank(r), r);
     for (int i = 0; i < TI_RUN_ID_BYTES; i++)
         snprintf(hex + 2 * i, 3, "%02x", ti_reader_run_id(r)[i]);
     if (!json_object_get(sum->info, "run_id"))
@@ -293,10 +292,24 @@ static ti_status read_rank(struct summary *sum, int64_t rank, struct ti_err *err
     return st;
 }
 
+static void note_differences(struct summary *sum)
+{
+    json_t *differ = ti_differ_json(sum->differing), *values;
+    const char *key;
+
+    json_object_foreach(differ, key, values) if (ti_differ_counter(key))
+        json_object_set_new(sum->info, "mixed", json_true());
+    if (json_object_size(differ))
+        json_object_set(sum->info, "differ", differ);
+    json_decref(differ);
+    ti_differ_free(sum->differing);
+}
+
 static ti_status from_traces(struct summary *sum, struct ti_err *err)
 {
     ti_status st = TI_OK;
 
+    sum->differing = ti_differ_begin();
     for (int64_t rank = 0; rank < sum->nranks && st == TI_OK; rank++) {
         if (ti_progress_on() && rank % 16 == 0)
             ti_progress("read %" PRId64 " of %" PRId64 " ranks", rank, sum->nranks);
@@ -304,6 +317,7 @@ static ti_status from_traces(struct summary *sum, struct ti_err *err)
             st = read_rank(sum, rank, err);
     }
     ti_progress_clear();
+    note_differences(sum);
     return st;
 }
 
@@ -448,7 +462,10 @@ static void print_counter(const struct summary *sum)
     info_put_clean(unit);
     if (threads && strcmp(threads, "sum") == 0)
         printf(" of all threads");
-    printf(", %s%s\n", json_is_true(json_object_get(sum->info, "exact")) ? "exact" : "not exact",
+    printf(", %s%s\n",
+           json_is_true(json_object_get(sum->info, "exact"))      ? "exact"
+           : json_is_true(json_object_get(sum->info, "estimate")) ? "an estimate"
+                                                                  : "not exact",
            json_is_true(json_object_get(sum->info, "mixed")) ? "; NOT THE SAME ON ALL RANKS" : "");
 }
 
@@ -572,9 +589,16 @@ static const char *missing_reason(const struct summary *sum, int64_t rank)
 static void print_problems(const struct summary *sum, const int64_t *missing, int64_t nmissing,
                            bool apart)
 {
-    char ranks[512], events[32];
+    char ranks[512], events[32], text[1024];
     int64_t shown = 0, nbad = 0;
+    const char *key;
+    json_t *values;
 
+    json_object_foreach(json_object_get(sum->info, "differ"), key, values)
+    {
+        printf("%s%s\n", apart ? "\n" : "", ti_differ_text(key, values, text, sizeof text));
+        apart = false;
+    }
     if (nmissing) {
         printf("%s%" PRId64 " rank%s missing: %s\n", apart ? "\n" : "", nmissing,
                nmissing == 1 ? "" : "s", ti_ranks_text(missing, nmissing, ranks, sizeof ranks));
@@ -712,8 +736,8 @@ static void print_json(const struct summary *sum, const int64_t *missing, int64_
 {
     static const char *const keys[] = {"run_id", "application", "command", "counter",
                                        "event",  "unit",        "threads", "exact",
-                                       "mixed",  "cpu",         "isa",     "mpi",
-                                       "mode"};
+                                       "estimate", "mixed", "differ", "cpu", "isa",
+                                       "mpi",    "mode"};
     json_t *out = json_object(), *ranks = json_object(), *lack = json_array();
     json_t *untraced = json_object(), *bad = json_bad(sum);
 

@@ -5,6 +5,7 @@
 
 #include "check/check.h"
 #include "common/cli.h"
+#include "formats/differ.h"
 #include "formats/rankname.h"
 #include "info/info.h"
 
@@ -17,6 +18,8 @@ struct verify {
     int64_t ranks; /* checked and whole */
     uint64_t events;
     struct ti_scan scan; /* of the rank that is being read */
+    bool estimate;
+    struct ti_differ *differing;
     struct ti_check check;
     struct ti_problems unsound;
     ti_status st;
@@ -123,6 +126,8 @@ static ti_status see_rank(void *arg, int64_t rank, struct ti_walk *w, enum ti_ra
         break;
     default:
         check_totals(v, rank, ti_walk_reader(w));
+        v->estimate = v->estimate || ti_info_estimate(ti_walk_reader(w));
+        ti_differ_add(v->differing, rank, ti_walk_reader(w));
     }
     if (v->entry && !known)
         problem(v, rank, TI_ERR_INPUT, "the manifest does not know it");
@@ -218,6 +223,25 @@ static void report_unsound(struct verify *v)
                "match)\n");
 }
 
+/* Ranks that were counted differently make no trace; that libraries executed other
+ * code somewhere is worth a word. */
+static void report_differences(struct verify *v)
+{
+    json_t *differ = ti_differ_json(v->differing), *values;
+    const char *key;
+    char text[1024];
+
+    json_object_foreach(differ, key, values)
+    {
+        ti_differ_text(key, values, text, sizeof text);
+        if (ti_differ_counter(key))
+            problem(v, -1, TI_ERR_INPUT, "%s", text);
+        else
+            ti_warn("%s", text);
+    }
+    json_decref(differ);
+}
+
 static void report_leaks(const struct verify *v)
 {
     const struct ti_problems *leaked = &v->check.leaked;
@@ -244,6 +268,8 @@ static void print_text(const struct verify *v)
                "full\n",
                ti_format_count(c->unchecked.messages, a, sizeof a),
                ti_format_count(c->unchecked.collectives, b, sizeof b));
+    if (v->estimate)
+        printf("volumes are an estimate\n");
     if (v->st == TI_OK)
         printf("verified: %" PRId64 " rank%s, %s events\n", v->ranks, v->ranks == 1 ? "" : "s",
                ti_format_count(v->events, a, sizeof a));
@@ -280,8 +306,8 @@ static void print_json(const struct verify *v)
     for (int64_t i = 0; i < v->nmissing; i++)
         json_array_append_new(missing, json_integer(v->missing[i]));
     result = json_pack(
-        "{s:b, s:I, s:I, s:I, s:O, s:o, s:{s:I, s:I, s:I}, s:{s:I, s:I}, s:I, s:o, s:I}",
-        "verified", v->st == TI_OK, "np", (json_int_t)c->np, "ranks", (json_int_t)v->ranks,
+        "{s:b, s:b, s:I, s:I, s:I, s:O, s:o, s:{s:I, s:I, s:I}, s:{s:I, s:I}, s:I, s:o, s:I}",
+        "verified", v->st == TI_OK, "estimate", v->estimate, "np", (json_int_t)c->np, "ranks", (json_int_t)v->ranks,
         "events", (json_int_t)v->events, "problems", v->problems, "missing", missing, "conserved",
         "messages", (json_int_t)c->conserved.messages, "bytes", (json_int_t)c->conserved.bytes,
         "collectives", (json_int_t)c->conserved.collectives, "unchecked", "messages",
@@ -307,12 +333,14 @@ ti_status info_verify(struct ti_source *s, const struct info_style *style, struc
     if (!v.missing)
         return ti_err_errno(err, TI_ERR_IO, "cannot verify '%s'", ti_source_path(s));
     v.entry = manifest_ranks(&v, s);
+    v.differing = ti_differ_begin();
     ti_scan_begin(&v.scan);
     st = ti_check(s, &visitor, &v.check, &v.unsound, err);
     if (!st) {
         report_missing(&v);
         if (ti_source_nranks(s) == 0)
             problem(&v, -1, TI_ERR_INPUT, "'%s' holds no trace", ti_source_path(s));
+        report_differences(&v);
         report_unsound(&v);
         report_leaks(&v);
         if (style->json)
@@ -324,6 +352,7 @@ ti_status info_verify(struct ti_source *s, const struct info_style *style, struc
     }
     ti_scan_free(&v.scan);
     ti_check_free(&v.check);
+    ti_differ_free(v.differing);
     json_decref(v.problems);
     free((void *)(uintptr_t)v.entry);
     free(v.missing);

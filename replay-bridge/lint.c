@@ -7,6 +7,7 @@
 
 #include "check/text.h"
 #include "common/cli.h"
+#include "formats/scan.h"
 #include "replay-bridge/lower.h"
 #include "replay-bridge/scratch.h"
 
@@ -110,6 +111,7 @@ static void take_volumes(struct lint_state *st, const struct ti_reader *r)
 
     take_text(v->counter, sizeof v->counter, ti_reader_info(r, "counter"), first);
     take_text(v->unit, sizeof v->unit, ti_reader_info(r, "unit"), first);
+    v->estimate = v->estimate || ti_info_estimate(r);
     v->inexact = v->inexact || (exact && !strcmp(exact, "no"));
     st->have_volumes = true;
 }

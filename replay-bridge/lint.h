@@ -18,7 +18,7 @@ struct ti_lint {
     struct ti_volumes {
         char counter[32], unit[32]; /* "" if the trace does not say, "mixed" if
                                        ranks differ */
-        bool inexact;               /* so some rank's trace says */
+        bool inexact, estimate;     /* so some rank's trace says */
     } volumes;
     /* (gid, tag, whether to oneself) -> the tags SimGrid is given for it:
      * `first` and the `window` - 1 after it, in turn, so that no two

@@ -395,6 +395,9 @@ static void warn_of_volumes(const struct options *o, const struct ti_volumes *v)
 {
     bool time = !strcmp(v->unit, "nanoseconds");
 
+    if (!strcmp(v->counter, "mixed"))
+        ti_warn("the ranks were not counted by one counter: their volumes cannot be compared, and "
+                "what is simulated means nothing");
     if (time && o->platform)
         ti_warn("volumes are nanoseconds of CPU time, an estimate; a host of 1Gf in '%s' replays "
                 "them as such, another speed scales the measured time",
@@ -411,7 +414,8 @@ static void warn_of_volumes(const struct options *o, const struct ti_volumes *v)
                 "flop",
                 v->counter, v->unit, v->inexact ? ", not exact" : "");
     else if (v->inexact)
-        ti_warn("volumes are an estimate: the counter, %s, is not exact", v->counter);
+        ti_warn("volumes are %s: the counter is %s", v->estimate ? "an estimate" : "not exact",
+                v->counter);
 }
 
 /* Say where durations are not those that the program has by itself. */
@@ -532,6 +536,7 @@ static void report_json(const struct options *o, const struct result *res, ti_st
         if (res->lint.volumes.unit[0]) {
             json_object_set_new(j, "unit", json_string(res->lint.volumes.unit));
             json_object_set_new(j, "exact", json_boolean(!res->lint.volumes.inexact));
+            json_object_set_new(j, "estimate", json_boolean(res->lint.volumes.estimate));
         }
         json_object_set_new(j, "problem_count", json_integer((json_int_t)res->problems.n));
         json_object_set_new(j, "problems", ti_problems_json(&res->problems));

@@ -31,16 +31,18 @@ for whose in caller sum; do
     # shellcheck disable=SC2086
     run 0 $a --np 2 --threads $whose -o x.tib ../app ok 0.1
     unzip -p x.tib MANIFEST.json | grep -q "\"threads\": *\"$whose\"" || fail "$whose: the manifest"
+    unzip -p x.tib MANIFEST.json | grep -q '"estimate": *true' || fail "$whose: no estimate"
+    says err 'nanoseconds, an estimate;'
     "$o/ti-info" --rank 1 x.tib | grep -q "^threads  *$whose$" || fail "$whose: the trace"
     said=caller
-    "$o/ti-info" x.tib | grep -q '^counter .* of all threads,' && said=sum
+    "$o/ti-info" x.tib | grep -q '^counter .* of all threads, an estimate$' && said=sum
     [ $said = $whose ] || fail "ti-info says $said, not $whose"
     rm x.tib
 done
 # shellcheck disable=SC2086
 {
     run 0 $a --np 2 --threads sum --dry-run --mem-per-rank 10M ../app
-    says out "not exact, of all threads"
+    says out "an estimate, of all threads"
     run 2 $a --np 2 --threads all ../app
     says err "ti-acquire: --threads is caller or sum, not 'all'"
 }

@@ -11,6 +11,7 @@
  *     --sites TEXT       module name in the call sites
  *     --host-ranks N     ranks a host [2]
  *     --counter NAME     [papi]
+ *     --isa NAME         of the processor [x86-64-v3]
  *     --change RANK:ITERATION     another message size there
  *     --end RANK:NUMBER  how that rank ends (enum ti_end)
  *     --hold RANK        that rank is never closed: as after SIGKILL
@@ -35,7 +36,7 @@ static long np = 4, iterations = 3, first = 0, last = -1, extra, noise, host_ran
 static uint64_t chance;
 static long change_rank = -1, change_iteration, end_rank = -1, end_how, hold_rank = -1;
 static long as_rank = -1;
-static const char *as_name = "", *add_what = "", *sites = "app", *counter = "papi";
+static const char *as_name = "", *add_what = "", *sites = "app", *counter = "papi", *isa = "x86-64-v3";
 static uint8_t run_id[TI_RUN_ID_BYTES] = "0123456789abcde";
 static bool untraced, plain;
 
@@ -216,7 +217,7 @@ static int write_rank(const char *dir, long rank)
     const char *const info[] = {
         "rank",    number,         "host",    host,    "application", "app",
         "command", "app --fast",   "counter", counter, "event",       "PAPI_TOT_INS",
-        "unit",    "instructions", "exact",   "0",
+        "unit",    "instructions", "exact",   "0",     "isa",         isa,
     };
     const char *const end_info[] = {"flush_seconds", "0.25",  "app_seconds", "2.5",
                                     "memory_bytes",  "98304", "reason",      "disk full"};
@@ -270,12 +271,16 @@ int main(int argc, char **argv)
         {"host-ranks", 1, NULL, 'H'}, {"counter", 1, NULL, 'C'},    {"change", 1, NULL, 'c'},
         {"noise", 1, NULL, 'N'},      {"end", 1, NULL, 'e'},        {"hold", 1, NULL, 'k'},
         {"as", 1, NULL, 'a'},         {"untraced", 0, NULL, 'u'},   {"plain", 0, NULL, 'p'},
-        {"add", 1, NULL, 'A'},        {NULL, 0, NULL, 0},
+        {"add", 1, NULL, 'A'},        {"isa", 1, NULL, 'S'},
+        {NULL, 0, NULL, 0},
     };
     int id;
 
     while ((id = getopt_long(argc, argv, "", longs, NULL)) != -1) {
         switch (id) {
+        case 'S':
+            isa = optarg;
+            break;
         case 'n':
             np = atol(optarg);
             break;
