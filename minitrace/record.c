@@ -701,9 +701,10 @@ static uint64_t outside_count(void)
 
 void ti_span_begin(void)
 {
-    ti_state.whole.from = whole_count();
-    ti_state.outside.from = outside_count();
+    /* first, since it looks for symbols */
     ti_counter_blocks(&ti_state.blocks.from, &ti_state.blocks_own.from);
+    ti_state.outside.from = outside_count();
+    ti_state.whole.from = whole_count();
 }
 
 void ti_span_end(void)
