@@ -128,11 +128,10 @@ static bool tool_counts(const char *lib, char *first, size_t first_bytes)
         int null = open("/dev/null", O_RDWR);
 
         unsetenv("LD_PRELOAD");
-        unsetenv("VALGRIND_OPTS");
         if (null >= 0 && dup2(null, STDIN_FILENO) >= 0 && dup2(null, STDOUT_FILENO) >= 0 &&
             dup2(fd[1], STDERR_FILENO) >= 0 && setenv("VALGRIND_LIB", lib, 1) == 0)
-            execlp("valgrind", "valgrind", "--tool=ticount", "--vgdb=no", "--report=yes", "true",
-                   (char *)NULL);
+            execlp("valgrind", "valgrind", "--tool=ticount", "--command-line-only=yes", "--vgdb=no",
+                   "--report=yes", "true", (char *)NULL);
         _exit(127);
     }
     close(fd[1]);

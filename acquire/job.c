@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "acquire/isa.h"
 #include "acquire/pilot.h"
 #include "acquire/watch.h"
 #include "gather/output.h"
@@ -155,23 +156,34 @@ static bool user_gives(const struct ti_args *env, const char *name)
     return false;
 }
 
-/* The user's variables, and our library behind what is preloaded already. */
+/* A list of the user's, and ours behind it. */
+static void add_list(struct ti_args *env, const char *name, const char *theirs, const char *ours)
+{
+    if (theirs && *theirs)
+        ti_args_addf(env, "%s=%s:%s", name, theirs, ours);
+    else
+        ti_args_addf(env, "%s=%s", name, ours);
+}
+
+/* The user's variables, but that our library goes behind what is preloaded already,
+ * and glibc takes the last of values that a variable has twice. */
 static void trace_environment(const struct ti_job *j, struct ti_args *env)
 {
-    const char *preload = getenv("LD_PRELOAD");
+    const char *preload = getenv("LD_PRELOAD"), *tunables = getenv("GLIBC_TUNABLES");
 
     for (int i = 0; i < j->o->env.n; i++) {
-        const char *var = j->o->env.v[i];
+        const char *var = j->o->env.v[i], *value = value_of(var);
 
-        if (!is_var(var, "LD_PRELOAD"))
+        if (is_var(var, "LD_PRELOAD"))
+            preload = value ? value : preload;
+        else if (j->o->isa && is_var(var, "GLIBC_TUNABLES"))
+            tunables = value ? value : tunables;
+        else
             ti_args_add(env, var);
-        else if (value_of(var))
-            preload = value_of(var);
     }
-    if (preload && *preload)
-        ti_args_addf(env, "LD_PRELOAD=%s:%s", preload, j->paths.library);
-    else
-        ti_args_addf(env, "LD_PRELOAD=%s", j->paths.library);
+    add_list(env, "LD_PRELOAD", preload, j->paths.library);
+    if (j->o->isa)
+        add_list(env, "GLIBC_TUNABLES", tunables, ti_isa_tunables(j->o->isa));
     ti_args_addf(env, "TIARA_TRACE_DIR=%s", j->dir.path);
     ti_args_addf(env, "TIARA_COUNTER=%s", j->choice.counter);
     ti_args_addf(env, "TIARA_THREADS=%s", j->o->sum ? "sum" : "caller");
@@ -190,9 +202,6 @@ static void trace_environment(const struct ti_job *j, struct ti_args *env)
         ti_args_add(env, "LD_BIND_NOW=1");
     if (j->choice.valgrind) {
         ti_args_addf(env, "VALGRIND_LIB=%s", j->choice.valgrind_lib);
-        /* Options for other tools would stop ours. */
-        if (getenv("VALGRIND_OPTS") && !user_gives(&j->o->env, "VALGRIND_OPTS"))
-            ti_args_add(env, "VALGRIND_OPTS=");
         if (!user_gives(&j->o->env, "HWLOC_COMPONENTS"))
             ti_args_add(env, "HWLOC_COMPONENTS=-x86");
     }
@@ -211,12 +220,14 @@ static void wrapper(const struct ti_job *j, struct ti_args *w)
     if (j->choice.valgrind) {
         ti_args_add(w, "valgrind");
         ti_args_add(w, "--tool=ticount");
+        /* Options for other tools, from VALGRIND_OPTS or .valgrindrc, would stop ours. */
+        ti_args_add(w, "--command-line-only=yes");
         ti_args_add(w, "--vgdb=no");
+        /* A script, or a program such as env, starts the one that we want. */
+        if (!j->program.is_elf || j->program.mpi == TI_MPI_NONE)
+            ti_args_add(w, "--trace-children=yes");
         if (j->outside)
             ti_args_add(w, "--outside=yes");
-        /* A script starts the program that we want. */
-        if (!j->program.is_elf)
-            ti_args_add(w, "--trace-children=yes");
     }
 }
 

@@ -105,7 +105,7 @@ static void redirect(int fd, const char *path, int flags, int report)
 
 static _Noreturn void child(const struct ti_launch *l, int report, pid_t parent)
 {
-    struct rlimit files;
+    struct rlimit files, core;
 
     signal(SIGPIPE, SIG_DFL);
     sigprocmask(SIG_SETMASK, &at_start, NULL);
@@ -129,6 +129,10 @@ static _Noreturn void child(const struct ti_launch *l, int report, pid_t parent)
     if (getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur < (rlim_t)l->files) {
         files.rlim_cur = files.rlim_max < (rlim_t)l->files ? files.rlim_max : (rlim_t)l->files;
         setrlimit(RLIMIT_NOFILE, &files);
+    }
+    if (l->no_core && getrlimit(RLIMIT_CORE, &core) == 0) {
+        core.rlim_cur = 0;
+        setrlimit(RLIMIT_CORE, &core);
     }
     execvp(l->argv[0], l->argv);
     stillborn(report, "execute");

@@ -28,6 +28,7 @@ struct ti_launch {
     bool stdout_to_stderr;
     const char *stdout_path; /* opened for writing, whatever the line above says; NULL: not */
     const cpu_set_t *pin;    /* run on these cores; NULL: as we do */
+    bool no_core;            /* no core dumps: valgrind would leave vgcore.PID */
     long files;              /* descriptors it may need: the soft limit is raised to that */
 };
 

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "acquire/isa.h"
 #include "acquire/mpirun.h"
 #include "formats/trace.h"
 
@@ -16,6 +17,9 @@ static const struct ti_opt opts[] = {
     {OPT_THREADS, "threads", "WHOSE",
      "caller: of the thread that calls MPI; or sum: of\n"
      "all threads of a rank [default: caller]"},
+    {OPT_ISA, "isa", "LEVEL",
+     "let glibc choose its functions as on any machine that\n"
+     "has LEVEL: " TI_ISA_LEVELS},
     {'x', "env", "VAR[=VALUE]", "hand a variable on to the ranks, as in mpirun"},
     {OPT_TIMES, "times", NULL, "also record how long bursts and calls are"},
     {OPT_ALSO, "also", "EVENT[,EVENT]", "also record what these PAPI events count in bursts"},
@@ -119,6 +123,11 @@ int ti_options_take(struct ti_options *o, int argc, char **argv, int id, const c
     case OPT_ALSO:
         o->also = arg;
         return *arg ? -1 : (int)ti_cli_usage(o->cli, "--also which events?");
+    case OPT_ISA:
+        o->isa = arg;
+        return ti_isa_tunables(arg)
+                   ? -1
+                   : (int)ti_cli_usage(o->cli, "--isa is " TI_ISA_LEVELS ", not '%s'", arg);
     case 'x':
         return take_env(o, arg);
     case OPT_MCA:

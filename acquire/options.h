@@ -25,6 +25,7 @@ enum {
     OPT_THREADS,
     OPT_TIMES,
     OPT_ALSO,
+    OPT_ISA,
     OPT_OTHERS, /* a tool's own begin here */
 };
 
@@ -35,6 +36,7 @@ struct ti_options {
     bool sum;              /* --threads sum */
     bool times;            /* record durations */
     const char *also;      /* PAPI events, separated by commas; NULL: none */
+    const char *isa;       /* --isa; NULL: glibc chooses by itself */
     const char *trace_dir; /* NULL: NAME.NP.run */
     const char *output;    /* NULL: NAME.NP.tib */
     int64_t rank_bytes;    /* --mem-per-rank; 0: to be measured */

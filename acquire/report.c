@@ -198,8 +198,15 @@ static void how_it_ended(const struct ti_outcome *o, const struct ti_ranks *r, c
         snprintf(buf, bytes, "ended with status %d", code);
 }
 
+static void hint_of_sigill(struct ti_err *err)
+{
+    ti_err_hint(err, "valgrind knows no AVX-512; if the program was built for it (-march=native, on "
+                     "such a machine), build it with -march=x86-64-v3 or -mno-avx512f, its "
+                     "libraries too, or choose another counter with -c");
+}
+
 static ti_status no_trace(const struct ti_outcome *o, const char *program, const char *how,
-                          struct ti_err *err)
+                          bool illegal, struct ti_err *err)
 {
     if (o->wait_status == 0) {
         ti_err_set(err, TI_ERR_APP, "'%s' ran, but no rank wrote a trace", program);
@@ -208,7 +215,10 @@ static ti_status no_trace(const struct ti_outcome *o, const char *program, const
         return TI_ERR_APP;
     }
     ti_err_set(err, TI_ERR_APP, "'%s' %s before any rank was through MPI_Init", program, how);
-    ti_err_hint(err, "does it run without us? Try: mpirun -np 2 %s", program);
+    if (illegal)
+        hint_of_sigill(err);
+    else
+        ti_err_hint(err, "does it run without us? Try: mpirun -np 2 %s", program);
     return TI_ERR_APP;
 }
 
@@ -242,7 +252,7 @@ ti_status ti_outcome_check(const struct ti_outcome *o, const struct ti_ranks *r,
         return st;
     }
     if (r->with_trace == 0)
-        return no_trace(o, program, how, err);
+        return no_trace(o, program, how, sig == SIGILL && valgrind, err);
     if (!failed(o, r))
         return TI_OK;
     if (WIFSIGNALED(o->wait_status))
@@ -252,7 +262,7 @@ ti_status ti_outcome_check(const struct ti_outcome *o, const struct ti_ranks *r,
     if (ti_ranks_complete(r))
         ti_err_hint(err, "all its ranks were through MPI_Finalize by then: the trace is complete");
     else if (sig == SIGILL && valgrind)
-        ti_err_hint(err, "valgrind knows no AVX-512: build without it (not -march=native)");
+        hint_of_sigill(err);
     else if (sig == SIGKILL)
         ti_err_hint(err,
                     "out of memory? The kernel's log tells; fewer ranks or a smaller problem help");

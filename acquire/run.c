@@ -98,6 +98,7 @@ static ti_status launch(struct ti_job *j, struct ti_proc *proc, struct ti_err *e
                           .stdout_to_stderr = j->o->json,
                           .stdout_path = j->repeated ? "/dev/null" : NULL,
                           .pin = j->pinned ? &j->pin : NULL,
+                          .no_core = j->choice.valgrind,
                           .files = (long)j->o->np * FILES_PER_RANK + 256};
 
     j->outcome.launched = ti_wall();

@@ -27,6 +27,7 @@ static const struct ti_opt opts[] = {
     {OPT_THREADS, "threads", "WHOSE",
      "caller: of the thread that calls MPI; or sum: of\n"
      "all threads of a rank [default: caller]"},
+    {OPT_ISA, "isa", "LEVEL", "choose glibc's functions for LEVEL, as for ti-acquire"},
     {'x', "env", "VAR[=VALUE]", "hand a variable on to the ranks, as in mpirun"},
     {OPT_MCA, "mca", "KEY VALUE", "a setting of Open MPI, as in mpirun"},
     {OPT_PIN, "pin", "LIST", "run all ranks on these cores, such as 0-3,8"},

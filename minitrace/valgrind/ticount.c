@@ -295,6 +295,53 @@ static void emit_add_if(IRSB *sb, Long n, IRExpr *guard)
     emit_add(sb, IRExpr_RdTmp(sum));
 }
 
+/* --- AVX-512 ------------------------------------------------------------- */
+
+/* Is this one of its instructions?  Its vectors have a prefix of their own, EVEX,
+ * its masks are opcodes behind the prefix of AVX, VEX. */
+static Bool is_avx512(const UChar *p)
+{
+    UChar op;
+
+    while (*p == 0x64 || *p == 0x65 || *p == 0x67)
+        p++;
+    if (*p == 0x62)
+        return True;
+    if (*p == 0xc5)
+        op = p[2];
+    else if (*p == 0xc4 && (p[1] & 0x1f) == 1)
+        op = p[3];
+    else
+        return False;
+    return (op >= 0x41 && op <= 0x4b) || (op >= 0x90 && op <= 0x93) || op == 0x98 || op == 0x99;
+}
+
+/* To be called where one would be executed.  The process gets SIGILL; valgrind's own
+ * words for that are about its bugs, and silenced here. */
+static void say_avx512(Addr addr)
+{
+    static Bool said;
+    const HChar *object = "?";
+
+    if (said)
+        return;
+    said = True;
+    VG_(get_objname)(VG_(current_DiEpoch)(), addr, &object);
+    VG_(umsg)("ticount: an AVX-512 instruction, which valgrind does not know, at 0x%lx in %s\n",
+              addr, object);
+}
+
+/* Emit, where a block ends with an instruction that cannot be translated. */
+static void emit_unknown(IRSB *sb, const IRConst *addr)
+{
+    if (is_avx512((const UChar *)addr->Ico.U64))
+        addStmtToIRSB(sb, IRStmt_Dirty(unsafeIRDirty_0_N(
+                              0, "say_avx512", VG_(fnptr_to_fnentry)(say_avx512),
+                              mkIRExprVec_1(IRExpr_Const(IRConst_U64(addr->Ico.U64))))));
+}
+
+/* --- instructions -------------------------------------------------------- */
+
 /* Does leaving `in` for `to` leave it unfinished? */
 static Bool goes_back(const struct insn *in, const IRConst *to)
 {
@@ -346,6 +393,8 @@ static IRSB *instrument(VgCallbackClosure *closure, IRSB *in, const VexGuestLayo
 
         emit_add_const(out, (back ? before : before + 1) - added);
     }
+    if (in->jumpkind == Ijk_NoDecode && in->next->tag == Iex_Const)
+        emit_unknown(out, in->next->Iex.Const.con);
     return out;
 }
 

@@ -31,8 +31,10 @@
  * How to run it:
  *
  *   VALGRIND_LIB=$O/libexec/valgrind \
- *       valgrind --tool=ticount --vgdb=no --trace-children=yes ./app
+ *       valgrind --tool=ticount --command-line-only=yes --vgdb=no --trace-children=yes ./app
  *
+ *   --command-line-only=yes   no options from VALGRIND_OPTS and .valgrindrc, where one
+ *                         that only another tool knows would stop the run
  *   --vgdb=no             no debugger pipes in the temporary folder
  *   --trace-children=yes  follows a shell wrapper to the application; costs
  *                         0.2 CPU-seconds for each shell
@@ -42,9 +44,12 @@
  *   --outside=yes         ticount's own: count the third word, which slows all code
  *                         down somewhat, and report it from MPI_Init to MPI_Finalize
  *
- * Valgrind also takes options from VALGRIND_OPTS and .valgrindrc; one that
- * only another tool knows stops the run, so unset VALGRIND_OPTS.  ticount sets
- * --vex-guest-chase and --vex-iropt-unroll-thresh itself, and wins.
+ * ticount sets --vex-guest-chase and --vex-iropt-unroll-thresh itself, and wins.
+ * A process that dumps core leaves vgcore.PID in its directory; ulimit -c 0 prevents
+ * that.
+ *
+ * An instruction that valgrind does not know raises SIGILL; if it is one of AVX-512,
+ * ticount says so, and where, in one line for each process.
  *
  * What it costs, CPU time, smallest of 3 runs on a 2-core AMD EPYC virtual
  * machine with valgrind 3.19 and Open MPI 4.1.4, "none" being valgrind's tool

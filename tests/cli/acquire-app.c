@@ -7,7 +7,9 @@
  * "nine" (refuses
  * another number of ranks with status 5), "child" (leaves a process behind),
  * "cwd" (changes directory before MPI_Init), "port" (opens and closes one twice),
- * "still" (does nothing for SECONDS).
+ * "still" (does nothing for SECONDS), "avx512" and "early512" (executes such an
+ * instruction, at the end or before MPI_Init), "illegal" (one that nobody knows),
+ * "system" (runs a shell).
  */
 #include <mpi.h>
 #include <signal.h>
@@ -15,6 +17,18 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+static void execute(const char *how)
+{
+#ifdef __x86_64__
+    if (strstr(how, "512"))
+        __asm__ volatile(".byte 0x62, 0xf1, 0xfd, 0x48, 0xef, 0xc0"); /* vpxorq zmm0, zmm0, zmm0 */
+    if (strcmp(how, "illegal") == 0)
+        __asm__ volatile("ud2");
+#else
+    raise(SIGILL);
+#endif
+}
 
 int main(int argc, char **argv)
 {
@@ -26,6 +40,8 @@ int main(int argc, char **argv)
 
     if (strcmp(how, "early") == 0)
         raise(SIGSEGV);
+    if (strcmp(how, "early512") == 0)
+        execute(how);
     if (strcmp(how, "cwd") == 0 && chdir("/") != 0)
         return 1;
     MPI_Init(&argc, &argv);
@@ -67,6 +83,10 @@ int main(int argc, char **argv)
         MPI_Abort(MPI_COMM_WORLD, 256);
     if (strcmp(how, "crash") == 0 && rank == size - 1)
         raise(SIGSEGV);
+    if (strcmp(how, "avx512") == 0 || strcmp(how, "illegal") == 0)
+        execute(how);
+    if (strcmp(how, "system") == 0 && system("[ $((6 * 7)) = 42 ]") != 0)
+        return 1;
     if (strcmp(how, "leave") == 0)
         _exit(0);
     MPI_Barrier(MPI_COMM_WORLD);
