@@ -86,6 +86,7 @@ static ti_status acquire(struct ti_job *j, struct ti_err *err)
         return st;
     st = conclude(j, err);
     ti_untraced_say(&j->ranks);
+    ti_negative_say(&j->ranks);
     return st;
 }
 

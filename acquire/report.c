@@ -66,6 +66,7 @@ static void add(struct ti_ranks *r, struct ti_reader *reader)
     struct ti_totals totals;
 
     r->events += ti_reader_events(reader);
+    r->negative += (uint64_t)number(reader, "negative_bursts");
     if (ti_reader_totals(reader, &totals))
         r->volume += totals.volume;
     add_untraced(r, ti_reader_info(reader, "untraced"));
@@ -304,6 +305,19 @@ void ti_report_say(const struct ti_outcome *o, const struct ti_ranks *r)
            ti_format_count(r->volume, volume, sizeof volume), r->unit[0] ? r->unit : "units",
            r->estimate ? ", an estimate" : "",
            ti_format_size(r->memory_bytes_max, memory, sizeof memory));
+}
+
+/* Some are what any inexact counter has: one burst in a hundred and more is warned of. */
+void ti_negative_say(const struct ti_ranks *r)
+{
+    char negative[32], events[32];
+
+    if (r->negative * 100 < r->events || !r->negative)
+        return;
+    ti_warn("%s of %s bursts were shorter than what measuring them costs, and count as 0: this "
+            "counter is too coarse for them; count with valgrind or blocks",
+            ti_format_count(r->negative, negative, sizeof negative),
+            ti_format_count(r->events, events, sizeof events));
 }
 
 void ti_untraced_say(const struct ti_ranks *r)

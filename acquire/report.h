@@ -20,6 +20,7 @@ struct ti_ranks {
     int64_t by_end[TI_END_COUNT];
     int64_t unreadable; /* with a file that cannot be read, or is of another run */
     uint64_t events, volume;
+    uint64_t negative; /* bursts shorter than what the library subtracts */
     int64_t bytes;
     double init_seconds_max, app_seconds_max, flush_seconds, flush_seconds_max;
     int64_t memory_bytes_max;       /* of the tracing library in a rank */
@@ -70,6 +71,9 @@ void ti_report_say(const struct ti_outcome *o, const struct ti_ranks *r);
 
 /* The calls that were not traced, if any, on a line through ti_say(). */
 void ti_untraced_say(const struct ti_ranks *r);
+
+/* A warning if so many bursts were too short for the counter that volumes are in doubt. */
+void ti_negative_say(const struct ti_ranks *r);
 
 /* For RUN.json and --json; new objects, NULL when out of memory. */
 json_t *ti_steps_json(const struct ti_outcome *o, const struct ti_ranks *r);

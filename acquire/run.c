@@ -171,6 +171,7 @@ static void note_end(struct ti_job *j)
     json_object_set_new(j->json, "ended", json_string(ti_time_text(o->ended, text)));
     json_object_set_new(j->json, "state", json_string(ti_outcome_word(o, &j->ranks)));
     json_object_set_new(j->json, "ranks", ti_ranks_json(&j->ranks));
+    json_object_set_new(j->json, "negative_bursts", json_integer((json_int_t)j->ranks.negative));
     if (WIFEXITED(o->wait_status))
         json_object_set_new(j->json, "exit_status", json_integer(WEXITSTATUS(o->wait_status)));
     else

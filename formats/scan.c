@@ -1,6 +1,8 @@
 #include "formats/scan.h"
 
 #include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -306,12 +308,36 @@ ti_status ti_scan_event(struct ti_scan *scan, const struct ti_reader *r, const s
     return TI_OK;
 }
 
+/* "8 spread 0 samples 64 ..." */
+static void take_calibration(struct ti_calibration *c, const char *text)
+{
+    if (text && sscanf(text, "%" SCNu64 " spread %" SCNu64, &c->least, &c->spread) == 2)
+        c->ranks = 1;
+    c->most = c->least;
+}
+
+void ti_calibration_add(struct ti_calibration *all, const struct ti_calibration *more)
+{
+    if (!more->ranks)
+        return;
+    if (!all->ranks || more->least < all->least)
+        all->least = more->least;
+    if (more->most > all->most)
+        all->most = more->most;
+    if (more->spread > all->spread)
+        all->spread = more->spread;
+    all->ranks += more->ranks;
+}
+
 ti_status ti_scan_end(struct ti_scan *scan, const struct ti_reader *r, struct ti_err *err)
 {
     struct ti_totals totals;
 
     scan->end = ti_reader_end(r);
     scan->whole_known = ti_reader_info_u64(r, "whole", &scan->whole);
+    take_calibration(&scan->calibration, ti_reader_info(r, "calibration"));
+    if (!ti_reader_info_u64(r, "negative_bursts", &scan->negative))
+        scan->negative = 0;
     scan->outside_known = ti_reader_info_u64(r, "outside", &scan->outside);
     if (ti_reader_totals(r, &totals) &&
         (totals.events != scan->events || totals.volume != scan->volume ||

@@ -38,8 +38,17 @@ struct ti_call_count {
     uint64_t calls;
 };
 
+/* What was subtracted from bursts: least and most of the ranks, and the largest spread
+ * of a rank's samples.  With `ranks` 0, none said. */
+struct ti_calibration {
+    int64_t ranks;
+    uint64_t least, most, spread;
+};
+
 struct ti_scan {
     uint64_t events, volume, hash;
+    uint64_t negative; /* bursts shorter than what was to be subtracted */
+    struct ti_calibration calibration;
     /* from the end of MPI_Init to the entry of MPI_Finalize, as counted, and what of
      * it was outside MPI; as far as the trace tells */
     uint64_t whole, outside;
@@ -82,6 +91,9 @@ bool ti_op_sends(uint32_t op);
  * back; TI_END_COUNT for what is none. */
 const char *ti_end_word(enum ti_end end);
 enum ti_end ti_end_of_word(const char *word);
+
+/* Add what `more` says to *all. */
+void ti_calibration_add(struct ti_calibration *all, const struct ti_calibration *more);
 
 /* Whether a metadata value says yes: anything but "0", "no", "false" and none. */
 bool ti_info_yes(const char *value);

@@ -78,6 +78,12 @@ static json_t *counter(const struct ti_run *run)
     json_object_set_new(c, "estimate", json_boolean(run->estimate));
     if (run->counters_differ)
         json_object_set_new(c, "mixed", json_true());
+    if (run->calibration.ranks)
+        json_object_set_new(c, "calibration",
+                            json_pack("{s:o, s:o, s:o}", "least",
+                                      ti_json_u64(run->calibration.least), "most",
+                                      ti_json_u64(run->calibration.most), "spread",
+                                      ti_json_u64(run->calibration.spread)));
     if (json_is_object(from))
         json_object_update_missing(c, from);
     return c;
@@ -161,6 +167,7 @@ static json_t *totals(const struct ti_run *run)
     json_object_set_new(t, "ranks", json_integer(run->gathered));
     json_object_set_new(t, "events", ti_json_u64(run->events));
     json_object_set_new(t, "volume", ti_json_u64(run->volume));
+    json_object_set_new(t, "negative_bursts", ti_json_u64(run->negative));
     if (run->with_whole == run->gathered)
         json_object_set_new(t, "whole", ti_json_u64(run->whole));
     if (run->with_outside == run->gathered)

@@ -353,6 +353,8 @@ static ti_status add_up(struct ti_run *run, const struct ti_run_rank *rank,
     run->bytes += rank->file.st_size;
     run->events += scan->events;
     run->volume += scan->volume;
+    run->negative += scan->negative;
+    ti_calibration_add(&run->calibration, &scan->calibration);
     run->whole += scan->whole;
     run->outside += scan->outside;
     run->with_whole += scan->whole_known;

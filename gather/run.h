@@ -71,7 +71,8 @@ struct ti_run {
 
     /* sums over the gathered ranks */
     int64_t bytes;
-    uint64_t events, volume, messages;
+    uint64_t events, volume, messages, negative;
+    struct ti_calibration calibration;
     uint64_t whole, outside; /* as in formats/scan.h, of the ranks that know */
     int64_t with_whole, with_outside;
     struct ti_op_count op[TI_OP_COUNT];

@@ -27,7 +27,8 @@ struct summary {
     json_t *nodes; /* names, each once */
     struct ti_differ *differing; /* while the traces are read */
     int64_t bytes;
-    uint64_t events, volume, messages;
+    uint64_t events, volume, messages, negative;
+    struct ti_calibration calibration;
     uint64_t whole, outside; /* as in formats/scan.h, of the ranks that know */
     int64_t with_whole, with_outside;
     struct ti_op_count op[TI_OP_COUNT];
@@ -125,6 +126,9 @@ static bool take_operations(struct summary *sum, const json_t *totals)
             !ti_call_count_add(&sum->untraced, &sum->nuntraced, name, calls))
             return false;
     }
+    if (json_object_get(totals, "negative_bursts") &&
+        !get_u64(totals, "negative_bursts", &sum->negative))
+        return false;
     if (get_u64(totals, "whole", &sum->whole))
         sum->with_whole = sum->nrows;
     if (get_u64(totals, "outside", &sum->outside))
@@ -166,6 +170,13 @@ static void take_reasons(struct summary *sum, const json_t *incomplete)
     }
 }
 
+static void take_calibration(struct ti_calibration *c, const json_t *from)
+{
+    if (get_u64(from, "least", &c->least) && get_u64(from, "most", &c->most) &&
+        get_u64(from, "spread", &c->spread))
+        c->ranks = 1;
+}
+
 static void take_info(struct summary *sum, const json_t *m)
 {
     static const char *const as_is[] = {"application", "command", "run_id", "cpu",
@@ -178,6 +189,7 @@ static void take_info(struct summary *sum, const json_t *m)
 
     for (size_t i = 0; i < sizeof as_is / sizeof *as_is; i++)
         json_object_set(sum->info, as_is[i], json_object_get(m, as_is[i]));
+    take_calibration(&sum->calibration, json_object_get(counter, "calibration"));
     json_object_set(sum->info, "counter", json_object_get(counter, "backend"));
     for (size_t i = 0; i < sizeof of_counter / sizeof *of_counter; i++)
         json_object_set(sum->info, of_counter[i], json_object_get(counter, of_counter[i]));
@@ -271,6 +283,8 @@ static ti_status read_rank(struct summary *sum, int64_t rank, struct ti_err *err
     row.end = scan.end;
     note_info(sum, r);
     sum->messages += scan.messages;
+    sum->negative += scan.negative;
+    ti_calibration_add(&sum->calibration, &scan.calibration);
     sum->whole += scan.whole;
     sum->outside += scan.outside;
     sum->with_whole += scan.whole_known;
@@ -469,6 +483,24 @@ static void print_counter(const struct summary *sum)
            json_is_true(json_object_get(sum->info, "mixed")) ? "; NOT THE SAME ON ALL RANKS" : "");
 }
 
+/* What was taken from bursts, and from how many it was too much. */
+static void print_calibration(const struct summary *sum)
+{
+    const struct ti_calibration *c = &sum->calibration;
+    char n[32], negative[32];
+
+    if (c->ranks) {
+        printf("%-12s %s", "calibration", ti_format_count(c->least, n, sizeof n));
+        if (c->most != c->least)
+            printf(" to %s", ti_format_count(c->most, n, sizeof n));
+        printf(" taken from each burst, spread %s\n", ti_format_count(c->spread, n, sizeof n));
+    }
+    if (sum->negative)
+        printf("%-12s %s of %s bursts were shorter than that, and are 0\n", "negative",
+               ti_format_count(sum->negative, negative, sizeof negative),
+               ti_format_count(sum->events, n, sizeof n));
+}
+
 static void print_nodes(const struct summary *sum)
 {
     size_t n = json_array_size(sum->nodes);
@@ -650,6 +682,7 @@ static void print_text(const struct summary *sum, const int64_t *missing, int64_
     line("application", info_text(sum, "application"));
     line("command", info_text(sum, "command"));
     print_counter(sum);
+    print_calibration(sum);
     if (info_text(sum, "mode") && strcmp(info_text(sum, "mode"), "full") != 0)
         line("mode", info_text(sum, "mode"));
     line("cpu", info_text(sum, "cpu"));
@@ -763,6 +796,12 @@ static void print_json(const struct summary *sum, const int64_t *missing, int64_
     set(out, "nodes", json_incref(sum->nodes));
     set(out, "events", info_json_u64(sum->events));
     set(out, "volume", info_json_u64(sum->volume));
+    set(out, "negative_bursts", info_json_u64(sum->negative));
+    if (sum->calibration.ranks)
+        set(out, "calibration",
+            json_pack("{s:o, s:o, s:o}", "least", info_json_u64(sum->calibration.least), "most",
+                      info_json_u64(sum->calibration.most), "spread",
+                      info_json_u64(sum->calibration.spread)));
     if (sum->nrows && sum->with_whole == sum->nrows)
         set(out, "whole", info_json_u64(sum->whole));
     if (sum->nrows && sum->with_outside == sum->nrows)

@@ -46,7 +46,8 @@ assert m['format'] == 'tiara-bundle' and m['version'] == 1 and m['np'] == 6
 assert m['complete'] is True and m['missing'] == [] and m['incomplete'] == []
 assert m['command'] == 'lu -x' and m['application'] == 'app' and m['plan'] == {'folding': 3}
 assert m['counter'] == dict(backend='papi', event='PAPI_TOT_INS', unit='instructions', exact=False,
-                            estimate=False)
+                            estimate=False,
+                            calibration=dict(least=40, most=45, spread=1))
 assert m['acquisition']['note'] == 'tab\there'
 steps = m['acquisition']['steps']
 assert steps['run'] == 12.5 and steps['gather']['seconds'] >= steps['gather']['check_seconds'] >= 0

@@ -14,6 +14,8 @@ tail -n +2 out | diff dir.txt - || fail "bundle and directory differ"
 says out "run          30313233343536373839616263646500"
 says out "command      app --fast"
 says out "counter      papi, PAPI_TOT_INS, in instructions, not exact"
+says out "calibration  40 to 44 taken from each burst, spread 1"
+says out "negative     10 of 126 bursts were shorter than that, and are 0"
 says out "nodes        3: node-0, node-1, node-2"
 says out "not traced: MPI_Put 5"
 grep -qE '^isend +15 +24,000$' out || fail "isend"
@@ -35,6 +37,7 @@ assert j['np'] == j['ranks'] == 5 and j['complete'] is True and j['exact'] is Fa
 assert j['events'] == sum(o['events'] for o in j['operations'].values()) == 126
 assert j['per_rank']['events'] == dict(minimum=25, median=25, maximum=26)
 assert abs(j['bytes_per_action'] * 2 * j['events'] - j['bytes']) < 1e-6
+assert j['negative_bursts'] == 10 and j['calibration'] == dict(least=40, most=44, spread=1)
 assert j['untraced'] == {'MPI_Put': 5} and j['messages'] == 27
 PY
 fi

@@ -213,19 +213,22 @@ static void events(long rank)
 
 static int write_rank(const char *dir, long rank)
 {
-    char path[4096], number[32], host[64], name[TI_RANK_NAME_BYTES];
+    char path[4096], number[32], host[64], calibration[64], name[TI_RANK_NAME_BYTES];
     const char *const info[] = {
         "rank",    number,         "host",    host,    "application", "app",
         "command", "app --fast",   "counter", counter, "event",       "PAPI_TOT_INS",
         "unit",    "instructions", "exact",   "0",     "isa",         isa,
+        "calibration", calibration,
     };
     const char *const end_info[] = {"flush_seconds", "0.25",  "app_seconds", "2.5",
-                                    "memory_bytes",  "98304", "reason",      "disk full"};
+                                    "memory_bytes",  "98304", "negative_bursts", "2",
+                                    "reason", "disk full"};
     struct ti_err err;
 
     chance = (uint64_t)rank;
     ti_rank_name(rank, name);
     snprintf(number, sizeof number, "%ld", rank);
+    snprintf(calibration, sizeof calibration, "%ld spread 1 samples 64", 40 + rank);
     snprintf(host, sizeof host, "node-%ld", rank / host_ranks);
     snprintf(path, sizeof path, "%s/%s", dir, rank == as_rank ? as_name : name);
     if (ti_writer_open(path, (uint32_t)rank, (uint32_t)np, run_id, &w, &err) != TI_OK)
@@ -237,7 +240,7 @@ static int write_rank(const char *dir, long rank)
         return 0;
     }
     if (ti_writer_close(w, rank == end_rank ? (enum ti_end)end_how : TI_END_COMPLETE, end_info,
-                        rank == end_rank ? 4 : 3, &err) != TI_OK)
+                        rank == end_rank ? 5 : 4, &err) != TI_OK)
         goto failed;
     return 0;
 failed:
