@@ -303,6 +303,21 @@ static int data_is_code(const struct sweep *w, const struct item *it, bool fall,
     return -1;
 }
 
+/* Bytes that no statement made: gas fills the ends of subsections. */
+static bool only_fill(const struct sweep *w, uint32_t section, uint64_t from, uint64_t to)
+{
+    const uint8_t *bytes = w->o->sections[section].bytes;
+    struct ti_insn in;
+
+    for (uint64_t at = from; at < to; at += in.length) {
+        if (bytes[at] == 0 || bytes[at] == 0xcc)
+            in.length = 1;
+        else if (!decode_one(&in, w->o, section, at, to) || !in.nop)
+            return false;
+    }
+    return true;
+}
+
 static ti_status sweep_section(struct sweep *w, size_t from, size_t end)
 {
     uint64_t pos = 0;
@@ -322,7 +337,7 @@ static ti_status sweep_section(struct sweep *w, size_t from, size_t end)
         }
         if (it->to == it->at)
             continue;
-        if (it->at != pos && fall && !after_call)
+        if (it->at > pos && (!only_fill(w, it->section, pos, it->at) || (fall && !after_call)))
             return ti_text_error(w->t, it->stmt, w->err,
                                  "bytes before this that no statement known here made");
         if (s->kind == TI_STMT_FILL)
@@ -350,6 +365,10 @@ static ti_status sweep_section(struct sweep *w, size_t from, size_t end)
             after_call = k == TI_INSN_CALL || k == TI_INSN_CALL_IND;
         }
     }
+    if (end > from && !only_fill(w, w->items[from].section, pos,
+                                 w->o->sections[w->items[from].section].size))
+        return ti_text_error(w->t, w->items[end - 1].stmt, w->err,
+                             "bytes behind this that no statement known here made");
     return TI_OK;
 }
 
@@ -402,9 +421,23 @@ ti_status ti_flow_decode(struct ti_flow *out, const struct ti_text *t, const str
 {
     struct sweep w = {.f = out, .t = t, .o = o, .err = err};
     ti_status st = TI_OK;
+    uint8_t *seen;
     bool again;
 
     *out = (struct ti_flow){0};
+    if (o->torn)
+        return ti_err_set(err, TI_ERR_INPUT, "%s: a macro changes the section", t->files[0]);
+    seen = ti_blocks_zero(o->nsections + 1, 1);
+    for (size_t i = 0; i < t->n; i++)
+        if (o->places[i].section)
+            seen[o->places[i].section] = 1;
+    for (size_t i = 1; i < o->nsections && !st; i++)
+        if (o->sections[i].size && !seen[i])
+            st = ti_err_set(err, TI_ERR_INPUT, "%s: code in section '%s' that no statement known "
+                            "here made", t->files[0], o->sections[i].name);
+    free(seen);
+    if (st)
+        return st;
     w.items = ti_blocks_zero(t->n + 1, sizeof(*w.items));
     w.forced = ti_blocks_zero(t->n + 1, 1);
     for (size_t i = 0; i < t->n; i++)

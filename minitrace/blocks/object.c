@@ -54,6 +54,11 @@ static void read_map(struct ti_object *o, const Elf64_Rela *rela, size_t n)
         if (o->symbols[sym].st_shndx >= o->nsections ||
             !o->sections[o->symbols[sym].st_shndx].bytes)
             continue;
+        if (k % 3 && p->section != o->symbols[sym].st_shndx) {
+            p->section = 0;
+            o->torn = true;
+            continue;
+        }
         p->section = o->symbols[sym].st_shndx;
         *(k % 3 == 0 ? &p->from : k % 3 == 1 ? &p->at : &p->to) = address;
     }

@@ -50,6 +50,7 @@ struct ti_object {
     size_t names_bytes;
     struct ti_place *places; /* by number in the map, see emit.h */
     size_t nplaces;
+    bool torn; /* a statement begins in one section and ends in another */
 };
 
 /* Read the object `path`, whose map has `nplaces` statements.  TI_ERR_IO, or

@@ -9,6 +9,12 @@
 /* Where the statements are: by the directives that change section. */
 enum where { CODE, DATA, DEBUG };
 
+struct macro {
+    const char *name;
+    size_t n;
+    const char *odd; /* why it cannot be used in code, or NULL */
+};
+
 struct parser {
     struct ti_text *t;
     size_t cap;
@@ -19,6 +25,13 @@ struct parser {
     bool intel, naked;
     struct ti_err *err;
     uint8_t *debug; /* by statement: in a section that is not loaded */
+    /* Of .macro, .rept, .if to the end of it, which is one statement. */
+    int depth;
+    size_t body;
+    const char *odd; /* why it cannot be one in code */
+    bool has_data;
+    struct macro *macros;
+    size_t nmacros;
 };
 
 static bool symbol_char(unsigned char c)
@@ -55,9 +68,13 @@ static const char *const data[] = {
     ".byte",  ".2byte", ".4byte",  ".8byte", ".octa",   ".16byte", ".short", ".hword", ".value",
     ".word",  ".long",  ".int",    ".quad",  ".single", ".float",  ".double", ".tfloat", ".slong",
     ".fill",  ".skip",  ".space",  ".zero",  ".org",    ".hfloat", ".bfloat16", ".float16", NULL};
-static const char *const macros[] = {".macro", ".rept", ".rep", ".irp", ".irpc", ".irep", ".irepc",
-                                     ".include", ".altmacro", ".exitm", ".endm", ".endr", ".purgem",
-                                     NULL};
+static const char *const openers[] = {".macro", ".rept", ".rep", ".irp", ".irpc", ".irep", ".irepc",
+                                      NULL};
+static const char *const closers[] = {".endm", ".endr", ".endif", NULL};
+static const char *const sections[] = {".text",       ".data",     ".bss",        ".section",
+                                       ".pushsection", ".previous", ".popsection", ".subsection",
+                                       ".struct",     ".offset",   ".intel_syntax", ".att_syntax",
+                                       ".include",    ".altmacro", NULL};
 
 static const char *blanks(const char *p, const char *end)
 {
@@ -148,6 +165,52 @@ static ti_status refuse(struct parser *ps, const char *why)
                       (unsigned)ps->line, why);
 }
 
+static bool opens(const char *p, size_t n)
+{
+    return is_any(p, n, openers) || (begins(p, n, ".if") && n < 8);
+}
+
+/* A statement within .macro, .rept or .if: these are not expanded here.  What they
+ * make is one statement, in which there is no place for additions. */
+static ti_status within(struct parser *ps, const char *p, const char *to)
+{
+    const char *w = *p == '"' ? string_end(p, to) : word_end(p, to);
+    size_t n = (size_t)(w - p);
+    const char *c = blanks(w, to);
+    struct ti_stmt *s = &ps->t->stmts[ps->body];
+
+    /* Names in macros may begin with an argument. */
+    if (memchr(p, ':', (size_t)(to - p)) && !memchr(p, '"', (size_t)(to - p)) &&
+        !((c = blanks(c, to)) < to && *c == '%'))
+        ps->odd = "a label within .macro, .rept or .if";
+    if (is_any(p, n, sections))
+        ps->odd = "a change of section or syntax within .macro, .rept or .if";
+    if (is_any(p, n, strings) || is_any(p, n, data) || begins(p, n, ".dc") || begins(p, n, ".ds"))
+        ps->has_data = true;
+    if (opens(p, n))
+        ps->depth++;
+    if (is_any(p, n, closers) && --ps->depth == 0) {
+        const char *from = ps->t->text + s->at;
+
+        s->len = (size_t)(w - from);
+        w = word_end(from, to);
+        if (is(from, (size_t)(w - from), ".macro")) {
+            const char *name = blanks(w, to);
+
+            ps->macros = ti_blocks_grow(ps->macros, ps->nmacros + 1, sizeof(*ps->macros));
+            ps->macros[ps->nmacros++] = (struct macro){
+                name, (size_t)(word_end(name, to) - name),
+                ps->odd ? ps->odd : ps->has_data ? "data within .macro" : NULL};
+        } else if (s->code && ps->odd) {
+            return ti_err_set(ps->err, TI_ERR_INPUT, "%s:%u: %s", ps->t->files[s->file],
+                              (unsigned)s->line, ps->odd);
+        } else {
+            s->kind = ps->has_data ? TI_STMT_DATA : TI_STMT_INSN;
+        }
+    }
+    return TI_OK;
+}
+
 static ti_status directive(struct parser *ps, const char *p, const char *to)
 {
     const char *w = word_end(p, to), *arg = blanks(w, to);
@@ -168,9 +231,14 @@ static ti_status directive(struct parser *ps, const char *p, const char *to)
         return TI_OK;
     }
     add(ps, TI_STMT_OTHER, p, to);
-    if (is_any(p, n, macros) || (begins(p, n, ".if") && n < 8) || begins(p, n, ".else") ||
-        is(p, n, ".endif"))
-        ps->t->macros = true;
+    if (opens(p, n)) {
+        ps->depth = 1;
+        ps->body = ps->t->n - 1;
+        ps->odd = NULL;
+        ps->has_data = false;
+    } else if (is(p, n, ".include") || is(p, n, ".altmacro"))
+        return refuse(ps, ".include and .altmacro are not handled (run the C preprocessor, or "
+                          "write it out)");
     else if (is(p, n, ".text"))
         ps->where = CODE;
     else if (is(p, n, ".data") || is(p, n, ".bss") || is(p, n, ".struct") || is(p, n, ".offset"))
@@ -207,6 +275,8 @@ static ti_status statement(struct parser *ps, const char *p, const char *to)
         p = blanks(p, to);
         if (p == to)
             return TI_OK;
+        if (ps->depth)
+            return within(ps, p, to);
         w = *p == '"' ? string_end(p, to) : word_end(p, to);
         c = blanks(w, to);
         if (w > p && c < to && *c == ':' && !(c + 1 < to && c[1] == ':')) {
@@ -220,6 +290,10 @@ static ti_status statement(struct parser *ps, const char *p, const char *to)
         }
         if (*p == '.' && w > p)
             return directive(ps, p, to);
+        for (size_t i = 0; i < ps->nmacros && ps->where == CODE; i++)
+            if (ps->macros[i].n == (size_t)(w - p) && ps->macros[i].odd &&
+                strncasecmp(ps->macros[i].name, p, ps->macros[i].n) == 0)
+                return refuse(ps, ps->macros[i].odd);
         add(ps, TI_STMT_INSN, p, to)->branch = is_branch(p, (size_t)(w - p));
         return TI_OK;
     }
@@ -425,6 +499,7 @@ ti_status ti_text_parse(struct ti_text *out, const char *text, size_t bytes, con
     st = cut(&ps);
     if (!st)
         mark_labels(out, ps.debug);
+    free(ps.macros);
     free(ps.debug);
     return st;
 }

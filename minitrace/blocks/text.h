@@ -12,7 +12,7 @@
 
 enum ti_stmt_kind {
     TI_STMT_LABEL,
-    TI_STMT_INSN,  /* an instruction or a prefix */
+    TI_STMT_INSN,  /* an instruction or a prefix, a macro's use, .rept and .if to their end */
     TI_STMT_DATA,  /* a directive that makes bytes */
     TI_STMT_FILL,  /* .align and the like */
     TI_STMT_OTHER, /* any other directive, and assignments */
@@ -39,11 +39,10 @@ struct ti_text {
     size_t n;
     char **files;
     size_t nfiles;
-    bool macros; /* has what must be expanded first: .macro, .rept, .if, .include */
 };
 
 /* Cut `bytes` of `text`, whose name is `file`.  Fails with TI_ERR_INPUT on what
- * cannot be handled at all (.code32, LTO sections); release with
+ * cannot be handled at all (.code32, .include, LTO sections); release with
  * ti_text_free() in every case. */
 ti_status ti_text_parse(struct ti_text *out, const char *text, size_t bytes, const char *file,
                         const struct ti_blocks_options *options, struct ti_err *err);

@@ -1,0 +1,153 @@
+# shellcheck shell=bash
+# The assembler of the counter blocks: what code counts is what it executes, to the
+# instruction; it does what it did; and what cannot be counted is refused.
+#
+# The truth is a single-stepper (steps.c) on the program as it came.  With
+# --tiara-audit a program also counts what was added to it, and the stepper on that
+# must find the sum of both.
+. tests/mpi/lib.sh
+dir=$TI_BUILD/libexec/blocks
+[ -x "$dir/as" ] || skip "the counter blocks is not built"
+sources=$PWD/tests/blocks
+
+cc -O2 -o "$scratch/steps" tests/cli/steps.c && cc -O2 -c -o "$scratch/word.o" tests/cli/blocks-word.c ||
+    { fail "cannot compile"; finish; }
+printf '.globl code_begin\n.text\ncode_begin:\n.section .note.GNU-stack,"",@progbits\n' |
+    as -o "$scratch/begin.o" -
+"$scratch/steps" /bin/true 2>&1 | grep -q 'no .text' || skip "processes cannot be stepped here"
+
+value() { awk -v name="$1" '$1 == name { print $2 }' "$2"; }
+
+# exact FLAGS COMPILER OPTION... SOURCE: FLAGS are for the assembler.
+exact() (
+    flags=$1 src=${*: -1}
+    shift
+    set -- "${@:1:$#-1}"
+    d=$(mktemp -d -p "$scratch")
+    into() { local o=$1; shift; "$@" -w -c -o "$d/$o.o" "$src" && "$1" -o "$d/$o" "$scratch/word.o" "$scratch/begin.o" "$d/$o.o"; }
+    # Twins: the same compiler, the same assembler.
+    into plain "$@" &&
+        into blocks "$@" -B "$dir/" ${flags:+"-Wa,$flags"} &&
+        into audit "$@" -B "$dir/" "-Wa,--tiara-audit${flags:+,$flags}" ||
+        { echo "FAILED: $* $flags $src does not compile"; return 1; }
+    export LD_BIND_NOW=1
+    "$scratch/steps" "$d/plain" 2>"$d/truth"
+    plain=$?
+    "$d/blocks" 2>"$d/count"
+    blocks=$?
+    "$scratch/steps" "$d/audit" 2>"$d/both"
+    audit=$?
+    truth=$(value steps "$d/truth") count=$(value blocks "$d/count")
+    both=$(value steps "$d/both") own=$(value own "$d/both") again=$(value blocks "$d/both")
+    if [ "$plain $plain" != "$blocks $audit" ]; then
+        echo "FAILED: $* $flags $src: status $blocks and $audit, not $plain"
+    elif [ -z "$truth" ] || [ "$truth $truth" != "$count $again" ]; then
+        echo "FAILED: $* $flags $src: counted $count and $again, executed $truth"
+    elif [ "$both" != $((again + own)) ]; then
+        echo "FAILED: $* $flags $src: counted $again and added $own, executed $both"
+    else
+        return 0
+    fi
+    return 1
+)
+check() { exact "$@" || failures=$((failures + 1)); }
+
+# refused WHAT PATTERN: the text on stdin.
+refused() {
+    cat >"$scratch/refused.s"
+    if "$dir/as" -o "$scratch/refused.o" "$scratch/refused.s" 2>"$scratch/said"; then
+        fail "$1 was not refused"
+    elif ! grep -q "$2" "$scratch/said"; then
+        fail "$1: said $(cat "$scratch/said")"
+    fi
+}
+
+clang="clang -fno-integrated-as"
+for s in torture intel macros; do
+    check "" cc "$sources/$s.s"
+    check --tiara-pic cc "$sources/$s.s"
+done
+check "" gcc -O0 "$sources/control.c"
+check "" gcc -O2 -g -march=native "$sources/control.c"
+check --tiara-pic gcc -O3 -fPIC "$sources/control.c"
+# shellcheck disable=SC2086
+if command -v clang >/dev/null; then
+    check "" $clang -O2 "$sources/control.c"
+    check --tiara-pic ${clang/clang/clang++} -fPIC -g -O1 "$sources/exceptions.cc"
+fi
+check "" g++ -O2 -g -fcf-protection "$sources/exceptions.cc"
+check --tiara-pic g++ -O3 -fPIC -ffunction-sections "$sources/exceptions.cc"
+check "" gfortran -O2 "$sources/arrays.f90"
+check "" gfortran -O3 -march=native "$sources/arrays.f90"
+check --tiara-pic gfortran -O1 -fPIC "$sources/arrays.f90"
+for seed in 1 2 3; do
+    python3 "$sources/generate.py" s $seed >"$scratch/random.s"
+    check "" cc "$scratch/random.s"
+    check --tiara-pic cc "$scratch/random.s"
+    python3 "$sources/generate.py" c $seed >"$scratch/random.c"
+    check "" gcc -O$seed "$scratch/random.c"
+    # shellcheck disable=SC2086
+    ! command -v clang >/dev/null || check --tiara-pic $clang -O$((seed - 1)) -fPIC "$scratch/random.c"
+done
+
+refused "code that knows its length" ':3: depends on the length of code' <<'X'
+f:	nop
+0:	jmp	1f
+	movl	$1f-0b, %eax
+1:	ret
+X
+refused "a jump to no label" ':2: jumps to what is not' <<'X'
+f:	xorl	%eax, %eax
+	jmp	.+3
+	movl	$5, %eax
+	ret
+X
+refused "a short jump as bytes" ':3: ' <<'X'
+	.globl	f
+f:	testl	%eax, %eax
+	.byte	0x75, 0x02
+	jz	f
+	ret
+X
+refused "data behind a call" ':3: data where code goes on' <<'X'
+	.globl	f
+f:	call	g
+	.byte	0x12, 0x34
+	ret
+X
+refused "flags of another object" ":3: reads flags that 'g' returns" <<'X'
+	.globl	f
+f:	call	g
+	jc	f
+	ret
+X
+refused "a label within a prefix" ':3: a label between' <<'X'
+f:	je	1f
+	lock
+1:	incl	(%rax)
+	ret
+X
+refused "a label in a repetition" ':2: a label within' <<'X'
+f:
+	.rept 2
+1:	jmp 1b
+	.endr
+X
+refused "32-bit code" ':1: code of other than 64 bits' <<<'	.code32'
+refused "a split stack" 'compile without -fsplit-stack' <<'X'
+f:	call	__morestack
+	ret
+	ret
+X
+refused "LTO" 'compile with -fno-lto' <<<'	.section .gnu.lto_f,"e",@progbits'
+refused "nonsense" 'refused.s:1: Error: no such instruction' <<<'	frobnicate'
+
+# As gcc calls it: standard input, a response file, what is not assembling.
+printf '%s\n' "-o $scratch/in.o" "-I \"$scratch\"" --64 >"$scratch/words"
+echo 'f: ret' | "$dir/as" "@$scratch/words" && [ -s "$scratch/in.o" ] || fail "standard input"
+"$dir/as" --version | grep -q 'GNU assembler' || fail "--version"
+TIARA_AS=/nonexistent "$dir/as" -o "$scratch/in.o" /dev/null 2>&1 | grep -q nonexistent || fail "TIARA_AS"
+PATH=$dir:$PATH "$dir/as" -o "$scratch/in.o" /dev/null || fail "finds itself on PATH"
+[ -z "$(find "${TMPDIR:-/tmp}" -maxdepth 1 -name 'tiara-as-*' -newer "$scratch/words" 2>/dev/null)" ] ||
+    fail "temporary files are left"
+finish
