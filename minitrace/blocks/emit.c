@@ -173,6 +173,39 @@ static void write_map(FILE *out, const struct ti_text *t)
     }
 }
 
+/* The section that says what counts, by function: the label before it that others see. */
+static void write_table(FILE *out, const struct ti_text *t, const struct ti_flow *f,
+                        const int64_t *own)
+{
+    long blocks = 0, insns = 0, added = 0;
+    const struct ti_stmt *name = NULL;
+
+    fprintf(out, ".section .tiara.blocks,\"\",@progbits\n");
+    for (size_t i = 0, k = 0; i <= t->n; i++) {
+        const struct ti_stmt *s = i < t->n ? &t->stmts[i] : NULL;
+        const char *p = s ? t->text + s->at : "";
+
+        if (!s || (s->code && s->kind == TI_STMT_LABEL && s->len && strncmp(p, ".L", 2) != 0 &&
+                   (*p < '0' || *p > '9'))) {
+            if (blocks)
+                fprintf(out, ".ascii \"%.*s blocks %ld instructions %ld own %ld\\n\"\n",
+                        name ? (int)name->len : 1, name ? t->text + name->at : "-", blocks, insns,
+                        added);
+            blocks = insns = added = 0;
+            name = s && *p != '"' ? s : NULL;
+        }
+        for (; k < f->nadds && f->adds[k].stmt == i; k++) {
+            const struct ti_addition *a = &f->adds[k];
+
+            added += own[k];
+            if (a->kind != TI_ADD_BLOCK && a->kind != TI_ADD_LOOP)
+                continue;
+            blocks++;
+            insns += (long)a->count - a->traps;
+        }
+    }
+}
+
 ti_status ti_emit(FILE *out, const struct ti_text *t, const struct ti_flow *f,
                   const struct ti_blocks_options *opt, const int64_t *own, bool map,
                   struct ti_err *err)
@@ -210,6 +243,8 @@ ti_status ti_emit(FILE *out, const struct ti_text *t, const struct ti_flow *f,
         fprintf(out, "\n");
         for (size_t i = 0; i < f->nadds; i++)
             fprintf(out, ".set .Ltiara_own%zu,%lld\n", i, (long long)(own ? own[i] : 1));
+        if (own)
+            write_table(out, t, f, own);
     }
     if (map)
         write_map(out, t);

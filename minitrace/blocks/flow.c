@@ -783,6 +783,7 @@ static bool try_loop(struct ti_flow *f, const struct loop *l, const struct reach
     a.stmt = in[l->head - 1].last;
     add_one(f, cap, &a);
     a.kind = TI_ADD_FLUSH;
+    a.own = ti_flow_loop_own(opt);
     a.stmt = tail->last;
     a.address = opt->pic ? third : -1;
     add_one(f, cap, &a);

@@ -53,7 +53,7 @@ int main()
     const Shape *shapes[] = {&s, &b, &s};
     int sum = 0;
 
-    for (int i = 0; i < 12; i++)
+    for (int i = 3; i < 7; i++)
         v.push_back(guarded(i));
     for (int x : v)
         sum = sum * 3 + x;
