@@ -2,7 +2,7 @@
 bench_programs := $(O)/bench/event $(O)/bench/null/libminitrace.so \
                   $(O)/bench/null/libminitrace-openmpi.so $(O)/bench/codec $(O)/bench/tracebytes \
                   $(O)/bench/peek $(O)/bench/onerank $(O)/tests/mktrace \
-                  $(O)/tests/mpi/outstanding
+                  $(O)/tests/mpi/outstanding $(blocks_examples)
 
 $(O)/bench/event: bench/event.c
 	@mkdir -p $(@D)

@@ -339,6 +339,8 @@ ti_status ti_scan_end(struct ti_scan *scan, const struct ti_reader *r, struct ti
     if (!ti_reader_info_u64(r, "negative_bursts", &scan->negative))
         scan->negative = 0;
     scan->outside_known = ti_reader_info_u64(r, "outside", &scan->outside);
+    ti_reader_info_u64(r, "blocks", &scan->blocks);
+    ti_reader_info_u64(r, "blocks_own", &scan->blocks_own);
     if (ti_reader_totals(r, &totals) &&
         (totals.events != scan->events || totals.volume != scan->volume ||
          totals.hash != scan->hash))

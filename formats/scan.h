@@ -53,6 +53,8 @@ struct ti_scan {
      * it was outside MPI; as far as the trace tells */
     uint64_t whole, outside;
     bool whole_known, outside_known;
+    /* meanwhile, by code compiled with ti-mpicc: counted, and executed to count; 0: none */
+    uint64_t blocks, blocks_own;
     struct ti_op_count op[TI_OP_COUNT];
     uint64_t messages; /* sends that were not to MPI_PROC_NULL */
     enum ti_end end;

@@ -357,6 +357,8 @@ static ti_status add_up(struct ti_run *run, const struct ti_run_rank *rank,
     ti_calibration_add(&run->calibration, &scan->calibration);
     run->whole += scan->whole;
     run->outside += scan->outside;
+    run->blocks += scan->blocks;
+    run->blocks_own += scan->blocks_own;
     run->with_whole += scan->whole_known;
     run->with_outside += scan->outside_known;
     run->messages += scan->messages;

@@ -75,6 +75,7 @@ struct ti_run {
     struct ti_calibration calibration;
     uint64_t whole, outside; /* as in formats/scan.h, of the ranks that know */
     int64_t with_whole, with_outside;
+    uint64_t blocks, blocks_own; /* the same; 0: none */
     struct ti_op_count op[TI_OP_COUNT];
     struct ti_call_count *untraced;
     int nuntraced;

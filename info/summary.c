@@ -31,6 +31,7 @@ struct summary {
     struct ti_calibration calibration;
     uint64_t whole, outside; /* as in formats/scan.h, of the ranks that know */
     int64_t with_whole, with_outside;
+    uint64_t blocks, blocks_own; /* the same; 0: none */
     struct ti_op_count op[TI_OP_COUNT];
     struct ti_call_count *untraced;
     int nuntraced;
@@ -133,6 +134,8 @@ static bool take_operations(struct summary *sum, const json_t *totals)
         sum->with_whole = sum->nrows;
     if (get_u64(totals, "outside", &sum->outside))
         sum->with_outside = sum->nrows;
+    get_u64(totals, "blocks", &sum->blocks);
+    get_u64(totals, "blocks_own", &sum->blocks_own);
     return get_u64(totals, "messages", &sum->messages) && in_ops == sum->events;
 }
 
@@ -287,6 +290,8 @@ static ti_status read_rank(struct summary *sum, int64_t rank, struct ti_err *err
     ti_calibration_add(&sum->calibration, &scan.calibration);
     sum->whole += scan.whole;
     sum->outside += scan.outside;
+    sum->blocks += scan.blocks;
+    sum->blocks_own += scan.blocks_own;
     sum->with_whole += scan.whole_known;
     sum->with_outside += scan.outside_known;
     for (int op = 0; op < TI_OP_COUNT; op++) {
@@ -526,6 +531,10 @@ static void print_whole(const struct summary *sum)
     printf("%-12s %s", "whole run", ti_format_count(sum->whole, n, sizeof n));
     if (sum->with_outside == sum->nrows)
         printf(", %s outside MPI", ti_format_count(sum->outside, n, sizeof n));
+    if (sum->blocks)
+        printf(", %s by code compiled with ti-mpicc", ti_format_count(sum->blocks, n, sizeof n));
+    if (sum->blocks_own)
+        printf(" and %s in counting it", ti_format_count(sum->blocks_own, n, sizeof n));
     putchar('\n');
 }
 
@@ -806,6 +815,10 @@ static void print_json(const struct summary *sum, const int64_t *missing, int64_
         set(out, "whole", info_json_u64(sum->whole));
     if (sum->nrows && sum->with_outside == sum->nrows)
         set(out, "outside", info_json_u64(sum->outside));
+    if (sum->blocks)
+        set(out, "blocks", info_json_u64(sum->blocks));
+    if (sum->blocks_own)
+        set(out, "blocks_own", info_json_u64(sum->blocks_own));
     set(out, "bytes", json_integer(sum->bytes));
     json_volumes(out, sum);
     set(out, "operations", json_operations(sum));

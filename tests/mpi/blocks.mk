@@ -1,9 +1,12 @@
-# The examples, and programs of tests/mpi, as ti-mpicc compiles them.
+# The examples, and programs of tests/mpi, as ti-mpicc compiles them; with MPICH too.
 ifneq ($(blocks_as),)
 blocks_c := $(wrappers:%=$(O)/%) $(wrap_libs)
 blocks_examples := $(examples:%=$(O)/blocks/%)
-blocks_tests    := $(O)/blocks/threads
-test_programs   += $(blocks_examples) $(blocks_tests)
+blocks_tests    := $(O)/blocks/bursts $(O)/blocks/threads
+ifneq ($(MPICC_mpich),)
+blocks_tests    += $(O)/blocks/bursts.mpich
+endif
+test_programs   += $(blocks_examples) $(blocks_tests) $(O)/blocks/audit/lu
 
 ti_c = $(call say,TI-CC)TIARA_MPICC='$(MPICC)' $(O)/ti-mpicc
 ti_f = $(call say,TI-FC)TIARA_MPIFORT='$(MPIFC)' $(O)/ti-mpifort
@@ -17,6 +20,11 @@ $(O)/blocks/%.o: examples/%.f90 $(blocks_as) | $(blocks_c)
 	@mkdir -p $(@D)
 	$(ti_f) -Wall $(FMOD)$(@D) $(FFLAGS) -c -o $@ $<
 
+$(O)/blocks/audit/lu: examples/lu.c examples/example.c $(blocks_as) | $(blocks_c)
+	@mkdir -p $(@D)
+	$(ti_c) --tiara-audit $(flags) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) -Wl,-z,now -o $@ \
+	    $(filter %.c,$^) -lm $(LDLIBS)
+
 define blocks_example
 $(O)/blocks/$(1): $(addprefix $(O)/blocks/,$($(1)_objs))
 	$$(if $$(filter $(1),$$(fortran_examples)),$$(ti_f) $$(FFLAGS),$$(ti_c) $$(CFLAGS)) \
@@ -24,7 +32,11 @@ $(O)/blocks/$(1): $(addprefix $(O)/blocks/,$($(1)_objs))
 endef
 $(foreach e,$(examples),$(eval $(call blocks_example,$(e))))
 
-$(blocks_tests): $(O)/blocks/%: tests/mpi/%.c $(blocks_as) | $(blocks_c)
+$(O)/blocks/bursts $(O)/blocks/threads: $(O)/blocks/%: tests/mpi/%.c $(blocks_as) | $(blocks_c)
 	@mkdir -p $(@D)
 	$(ti_c) $(flags) $(CPPFLAGS) $(CFLAGS) -pthread -o $@ $< $(LDLIBS)
+$(O)/blocks/bursts.mpich: tests/mpi/bursts.c $(blocks_as) | $(blocks_c)
+	@mkdir -p $(@D)
+	$(call say,TI-CC)TIARA_MPICC='$(MPICC_mpich)' $(O)/ti-mpicc $(flags) -Wno-stringop-overflow \
+	    -Wno-unknown-warning-option $(CPPFLAGS) $(CFLAGS) -o $@ $< $(LDLIBS)
 endif

@@ -45,31 +45,32 @@ int64_t rounds, peer;
 #endif
 
 /* n instructions, n even and at least 4: nop, mov, (n - 2) / 2 times two. */
-__asm__(".macro burst\n"
-        "nop\n"
-        "movq rounds(%rip), %rcx\n"
-        "1: decq %rcx\n"
-        "jnz 1b\n"
-        ".endm\n"
-        ".macro message buf\n" /* 5 */
-        "leaq \\buf(%rip), %rdi\n"
-        "movl $8, %esi\n"
-        "movq type(%rip), %rdx\n"
-        "movl peer(%rip), %ecx\n"
-        "movl $7, %r8d\n"
-        ".endm\n"
-        ".text\n"
+#define BURST                                                                                      \
+    "nop\n"                                                                                        \
+    "movq rounds(%rip), %rcx\n"                                                                    \
+    "1: decq %rcx\n"                                                                               \
+    "jnz 1b\n"
+
+#define MESSAGE(buf) /* 5 */                                                                       \
+    "leaq " buf "(%rip), %rdi\n"                                                                   \
+    "movl $8, %esi\n"                                                                              \
+    "movq type(%rip), %rdx\n"                                                                      \
+    "movl peer(%rip), %ecx\n"                                                                      \
+    "movl $7, %r8d\n"
+
+/* clang-format off */
+__asm__(".text\n"
         ".globl sequence\n"
         "sequence:\n"
         "subq $24, %rsp\n"
         "movq comm(%rip), %rdi\n"
         "call MPI_Barrier@PLT\n"
         /* barrier: burst + 1 */
-        "burst\n"
+        BURST
         "movq comm(%rip), %rdi\n"
         "call MPI_Barrier@PLT\n"
         /* bcast: burst + 5 */
-        "burst\n"
+        BURST
         "leaq out(%rip), %rdi\n"
         "movl $8, %esi\n"
         "movq type(%rip), %rdx\n"
@@ -77,7 +78,7 @@ __asm__(".macro burst\n"
         "movq comm(%rip), %r8\n"
         "call MPI_Bcast@PLT\n"
         /* allreduce: burst + 6 */
-        "burst\n"
+        BURST
         "leaq out(%rip), %rdi\n"
         "leaq in(%rip), %rsi\n"
         "movl $1, %edx\n"
@@ -86,43 +87,44 @@ __asm__(".macro burst\n"
         "movq comm(%rip), %r9\n"
         "call MPI_Allreduce@PLT\n"
         /* irecv: burst + 8 */
-        "burst\n"
-        "message in\n"
+        BURST
+        MESSAGE("in")
         "movq comm(%rip), %r9\n"
         "leaq reqs(%rip), %rax\n"
         "movq %rax, (%rsp)\n"
         "call MPI_Irecv@PLT\n"
         /* send: burst + 6 */
-        "burst\n"
-        "message out\n"
+        BURST
+        MESSAGE("out")
         "movq comm(%rip), %r9\n"
         "call MPI_Send@PLT\n"
         /* wait: burst + 2 */
-        "burst\n"
+        BURST
         "leaq reqs(%rip), %rdi\n"
         "movl $" IGNORE ", %esi\n"
         "call MPI_Wait@PLT\n"
         /* isend: burst + 8 */
-        "burst\n"
-        "message out\n"
+        BURST
+        MESSAGE("out")
         "movq comm(%rip), %r9\n"
         "leaq " SECOND "+reqs(%rip), %rax\n"
         "movq %rax, (%rsp)\n"
         "call MPI_Isend@PLT\n"
         /* recv: burst + 7 */
-        "burst\n"
-        "message in\n"
+        BURST
+        MESSAGE("in")
         "movq comm(%rip), %r9\n"
         "movq $" IGNORE ", (%rsp)\n"
         "call MPI_Recv@PLT\n"
         /* waitall: burst + 3 */
-        "burst\n"
+        BURST
         "movl $1, %edi\n"
         "leaq " SECOND "+reqs(%rip), %rsi\n"
         "movl $" IGNORE ", %edx\n"
         "call MPI_Waitall@PLT\n"
         "addq $24, %rsp\n"
         "ret\n");
+/* clang-format on */
 
 static const struct {
     const char *op;

@@ -1,0 +1,119 @@
+#!/bin/bash
+# The counter `blocks`: bursts of known length to the instruction, on every rank and
+# in every run; and what it counts of the examples is what valgrind counts of the same
+# sources compiled plainly, burst by burst, but for what libraries execute.
+# shellcheck source=tests/mpi/lib.sh
+. tests/mpi/lib.sh
+wrapped=$TI_BUILD/blocks
+[ -x "$wrapped/bursts" ] || skip 'no counter blocks here'
+
+# -------------------------------------------------------- known lengths --
+
+# known NAME NP: all bursts of all ranks are what the program says, with MPI's.
+known() {
+    local name=$1 np=$2 dir=$scratch/known rank
+    rm -rf "$dir"
+    if ! trace "$dir" "$np" blocks "$wrapped/$name" "$scratch/truth" >"$scratch/log" 2>&1; then
+        fail "$name on $np: $(cat "$scratch/log")"
+        return
+    fi
+    for ((rank = 0; rank < np; rank++)); do
+        dump "$dir" "$rank" | sed -e 1d -e '$d' | cut -d' ' -f1,2 >"$scratch/found"
+        paste -d' ' "$scratch/truth" "$scratch/found" | awk '
+            $1 != $4 || ($2 != "-" && $2 != $3) { print; bad = 1 }
+            $2 != "-" { n++ }
+            END { if (n < 80) print n + 0 " bursts"; exit bad || n < 80 }' >"$scratch/bad" ||
+            fail "$name, rank $rank of $np: $(head -n 3 "$scratch/bad")"
+        # and the rest is the same every time
+        if [ -e "$scratch/$name.$np.$rank" ]; then
+            same "$scratch/$name.$np.$rank" "$scratch/found" "$name, rank $rank of $np, once more"
+        fi
+        cp "$scratch/found" "$scratch/$name.$np.$rank"
+    done
+}
+for np in 2 2 4; do known bursts $np; done
+"$TI_BUILD/ti-info" "$scratch/known" | grep -q '^counter *blocks, .*, in instructions, exact$' ||
+    fail "ti-info: $("$TI_BUILD/ti-info" "$scratch/known" | grep '^counter')"
+if [ -x "$wrapped/bursts.mpich" ]; then
+    MPI=mpich mpirun=mpirun.mpich known bursts.mpich 2
+else
+    echo 'not tried: MPICH, which is not here'
+fi
+
+# Each thread has its own count.
+for np in 1 2; do
+    rm -rf "$scratch/threads"
+    trace "$scratch/threads" $np blocks "$wrapped/threads" serialized "$scratch/truth" \
+        >"$scratch/log" 2>&1 || fail "threads on $np: $(cat "$scratch/log")"
+    grep -v '^total' "$scratch/truth" >"$scratch/each"
+    dump "$scratch/threads" 0 | sed -e 1d -e '$d' | cut -d' ' -f1,2 | paste -d' ' - "$scratch/each" |
+        awk '$2 != $3 || ($4 != "-" && ($1 < $4 || $1 > $5)) { print; bad = 1 }
+            $4 != "-" { n++ } END { exit bad || n < 9 }' >"$scratch/bad" ||
+        fail "threads on $np: $(head -n 3 "$scratch/bad")"
+done
+
+# ------------------------------------------------------ against valgrind --
+
+# Lines "VALGRIND BLOCKS OPERATION" of what a rank did, in $scratch/pairs.
+pairs() {
+    dump "$scratch/valgrind" "$1" | cut -d' ' -f1,2 >"$scratch/plain"
+    dump "$scratch/blocks" "$1" | cut -d' ' -f1,2 >"$scratch/counted"
+    paste -d' ' "$scratch/plain" "$scratch/counted" | awk '
+        $2 != $4 { bad = 1 } { print $1, $3, $2 } END { exit bad }' >"$scratch/pairs"
+}
+
+# against PROGRAM ARGUMENT...: the bursts that call no function of a library, which are
+# most, are the same to the instruction; in none does blocks count more.  Leaves how
+# many instructions of libraries there are, in all ranks.
+against() {
+    local program=$1 rank
+    shift
+    rm -rf "$scratch/valgrind" "$scratch/blocks"
+    trace "$scratch/valgrind" 2 valgrind "$examples/$program" "$@" >"$scratch/log" 2>&1 ||
+        fail "$program under valgrind: $(tail -n 5 "$scratch/log")"
+    trace "$scratch/blocks" 2 blocks "$wrapped/$program" "$@" >"$scratch/log" 2>&1 ||
+        fail "$program: $(tail -n 5 "$scratch/log")"
+    library=0
+    for rank in 0 1; do
+        pairs $rank || fail "$program: other events"
+        awk '{ d = $1 - $2; n++; total += $1; lib += d }
+            d < 0 { print "valgrind counts less: " $0; bad = 1 }
+            d == 0 { equal++ }
+            END {
+                printf "%d of %d bursts equal, in libraries: %d\n", equal, n, lib
+                exit bad || equal < 0.5 * n || lib > 0.05 * total
+            }' "$scratch/pairs" >"$scratch/said" || fail "$program: $(cat "$scratch/said")"
+        echo "$program, rank $rank: $(tail -n 1 "$scratch/said")"
+        library=$((library + $(tail -n 1 "$scratch/said" | sed 's/.*: //')))
+    done
+}
+
+# total DIR KEY: of all ranks.
+total() { "$TI_BUILD/ti-info" --json "$1" | sed -n "s/^ \"$2\": \([0-9]*\),*/\1/p"; }
+
+if exact_counter; then
+    against is 4096 5
+    against lu S 5
+    # The same from one run: what valgrind counts outside MPI of a program that counts
+    # itself, and what it executes for that, is what it counts and what libraries execute.
+    trace "$scratch/audit" 2 valgrind "$wrapped/audit/lu" S 5 >"$scratch/log" 2>&1 ||
+        fail "audit: $(tail -n 5 "$scratch/log")"
+    found=$(($(total "$scratch/audit" volume) - $(total "$scratch/audit" blocks) - \
+        $(total "$scratch/audit" blocks_own)))
+    [ "$found" = "$library" ] || fail "audit: $found instructions in libraries instead of $library"
+    "$TI_BUILD/ti-info" "$scratch/audit" | grep '^whole run .* compiled with ti-mpicc and .* in counting' ||
+        fail 'ti-info does not say what was counted'
+else
+    echo 'not tried: against valgrind, which is not here'
+fi
+for ring in "$wrapped"/ring_*; do
+    [ -x "$ring" ] || continue
+    # in Fortran: the burst, and the same beside it every time
+    rm -rf "$scratch/ring"
+    trace "$scratch/ring" 3 blocks "$ring" 4 1000 100000 >"$scratch/log" 2>&1 ||
+        fail "$(basename "$ring"): $(cat "$scratch/log")"
+    dump "$scratch/ring" 0 | awk '$2 == "send" { print $1 }' | sed 1d | sort -u >"$scratch/found"
+    [ "$(wc -l <"$scratch/found")" = 1 ] && awk '$1 < 100000 || $1 > 100050 { exit 1 }' "$scratch/found" ||
+        fail "$(basename "$ring"): bursts of $(cat "$scratch/found")"
+done
+finish
