@@ -48,6 +48,31 @@ done
 }
 holds ""
 
+# Extra columns, which the environment does not decide.
+# shellcheck disable=SC2086
+{
+    TIARA_TIMES=0 TIARA_ALSO=perf::NOTHING run 0 $a --np 2 --times -o x.tib ../app ok 0.1
+    says err '  also      durations'
+    unzip -p x.tib MANIFEST.json | grep -q '"times": *true' || fail "--times: the manifest"
+    "$o/ti-info" --rank 1 x.tib | grep -q '^extra  *burst_ns:ns call_ns:ns$' || fail "--times: the trace"
+    rm x.tib
+    run 2 $a --np 2 -x TIARA_TIMES=1 ../app
+    says err 'TIARA_TIMES is set by ti-acquire'
+    run 3 $a --np 2 --also perf::NOTHING ../app
+    says err "perf::NOTHING"
+    run 2 $a --np 2 --also '' ../app
+    if "$o/ti-acquire" $a --np 2 --also perf::PAGE-FAULTS --dry-run --mem-per-rank 10M ../app \
+        >../out 2>../err; then
+        run 0 $a --np 2 --times --also perf::PAGE-FAULTS -o x.tib ../app ok 0.1
+        unzip -p x.tib MANIFEST.json | grep -q '"also": *"perf::PAGE-FAULTS"' || fail "--also: the manifest"
+        "$o/ti-info" x.tib | grep -qE '^ +perf::PAGE-FAULTS [0-9,]+ events$' || fail "--also: the trace"
+        rm x.tib
+    else
+        says err PAPI
+    fi
+}
+holds ""
+
 # No bundle; a run is not written over, unless asked to; files of others stay.
 # shellcheck disable=SC2086
 {

@@ -18,6 +18,8 @@
  *     --as RANK:NAME     write that rank's file under NAME
  *     --untraced         one call that is not traced
  *     --plain            barriers only
+ *     --times            extra columns: bursts that last twice as many nanoseconds as
+ *                        their volume, calls of 100, and a counter with an odd name
  *     --add WHAT         at the end, something that is not sound, or looks so:
  *                        see add()
  */
@@ -38,7 +40,7 @@ static long change_rank = -1, change_iteration, end_rank = -1, end_how, hold_ran
 static long as_rank = -1;
 static const char *as_name = "", *add_what = "", *sites = "app", *counter = "papi", *isa = "x86-64-v3";
 static uint8_t run_id[TI_RUN_ID_BYTES] = "0123456789abcde";
-static bool untraced, plain;
+static bool untraced, plain, times;
 
 static struct ti_writer *w;
 static uint32_t site[4];
@@ -60,7 +62,10 @@ static void event(uint64_t volume, enum ti_op op, int where, uint32_t mask, cons
         ev.arg[__builtin_ctz(rest)] = *args++;
     ev.vec[0] = v0;
     ev.vec[1] = v1;
-    ti_writer_event(w, &ev);
+    if (times)
+        ti_writer_event_extra(w, &ev, (const uint64_t[]){2 * ev.volume, 100, op == TI_OP_ISEND});
+    else
+        ti_writer_event(w, &ev);
 }
 
 /* Arguments in the order of the fields' bits. */
@@ -218,7 +223,7 @@ static int write_rank(const char *dir, long rank)
         "rank",    number,         "host",    host,    "application", "app",
         "command", "app --fast",   "counter", counter, "event",       "PAPI_TOT_INS",
         "unit",    "instructions", "exact",   "0",     "isa",         isa,
-        "calibration", calibration,
+        "calibration", calibration, "extra", "burst_ns:ns call_ns:ns a\033::b:events",
     };
     const char *const end_info[] = {"flush_seconds", "0.25",  "app_seconds", "2.5",
                                     "memory_bytes",  "98304", "negative_bursts", "2",
@@ -233,7 +238,9 @@ static int write_rank(const char *dir, long rank)
     snprintf(path, sizeof path, "%s/%s", dir, rank == as_rank ? as_name : name);
     if (ti_writer_open(path, (uint32_t)rank, (uint32_t)np, run_id, &w, &err) != TI_OK)
         goto failed;
-    ti_writer_info(w, info, sizeof info / sizeof *info / 2);
+    ti_writer_info(w, info, (int)(sizeof info / sizeof *info / 2) - !times);
+    if (times)
+        ti_writer_extras(w, 3);
     events(rank);
     if (rank == hold_rank) {
         ti_writer_flush(w);
@@ -275,7 +282,7 @@ int main(int argc, char **argv)
         {"noise", 1, NULL, 'N'},      {"end", 1, NULL, 'e'},        {"hold", 1, NULL, 'k'},
         {"as", 1, NULL, 'a'},         {"untraced", 0, NULL, 'u'},   {"plain", 0, NULL, 'p'},
         {"add", 1, NULL, 'A'},        {"isa", 1, NULL, 'S'},
-        {NULL, 0, NULL, 0},
+        {"times", 0, NULL, 'T'}, {NULL, 0, NULL, 0},
     };
     int id;
 
@@ -332,6 +339,9 @@ int main(int argc, char **argv)
             break;
         case 'A':
             add_what = optarg;
+            break;
+        case 'T':
+            times = true;
             break;
         default:
             return 2;

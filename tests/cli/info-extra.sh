@@ -1,0 +1,71 @@
+#!/bin/bash
+# Extra columns: dumped, summed up, with rates, gathered, and not compared.
+# shellcheck source=tests/cli/trace-lib.bash
+. tests/cli/trace-lib.bash
+
+# every burst takes twice as many nanoseconds as its volume: 500,000,000 a second
+mktrace --np 4 --iterations 3 a.run
+mktrace --np 4 --iterations 3 --times t.run
+ti-gather -q t.run || fail "gather"
+unzip -p t.tib MANIFEST.json | grep -q '"extra": "burst_ns:ns call_ns:ns a.*::b:events"' ||
+    fail "the manifest"
+
+# the same events and volumes, and the values behind them
+ti-info --rank 1 --dump a.run >plain
+run 0 ti-info --rank 1 --dump t.tib
+awk '{ print $0 " burst_ns=" 2 * $1 " call_ns=100 a\\x1b::b=" ($2 == "isend") }' plain | diff - out ||
+    fail "--dump"
+run 0 ti-info --rank 1 --dump --no-volumes t.tib
+cut -d' ' -f2- plain | diff - out || fail "--no-volumes"
+run 0 ti-info --rank 1 --dump --sites t.tib
+says out 'burst_ns=0 call_ns=100 a\x1b::b=0 site='
+
+# the summary, of a bundle and of the directory; what a terminal would obey is not shown
+rates=' +500,000,000 +500,000,000 +500,000,000 +500,000,000 +500,000,000$'
+run 0 ti-info t.tib
+tail -n +2 out >bundle.txt
+says out '             a?::b 12 events'
+says out 'instructions a second'
+grep -qE "^ranks$rates" out || fail "rates of ranks"
+grep -qE "^bursts, by time$rates" out || fail "rates of bursts"
+says out 'that take 10 us or more'
+run 0 ti-info t.run
+tail -n +2 out | diff bundle.txt - || fail "bundle and directory differ"
+run 0 ti-info --rank 2 t.tib
+grep -qE "^ranks$rates" out || fail "--rank"
+ti-info --json a.run >a.json
+run 0 ti-info --json t.tib
+if command -v python3 >/dev/null; then
+    python3 - <<'PY' || fail "JSON"
+import json
+a, t = json.load(open('a.json')), json.load(open('out'))
+assert a['volume'] == t['volume'] and 'extra' not in a and 'rate' not in a
+assert [(c['name'], c['unit'], c['total']) for c in t['extra']] == [
+    ('burst_ns', 'ns', 2 * t['volume']), ('call_ns', 'ns', 100 * t['events']),
+    ('a\x1b::b', 'events', 12)]
+r = t['rate']
+assert r['overall'] == 5e8 and r['volume_unit'] == 'instructions' and r['slowed'] is False
+assert set(r['per_rank'].values()) == {5e8}
+b = r['per_burst']
+# of 1,000,000: a send of ranks 0 and 1, and a waitall an iteration; the next ones take 6 us
+assert b['bursts'] == 2 + 4 * 3 and b['of'] == t['events'] and b['at_least_ns'] == 10000
+assert abs(b['share_of_time'] - 2e6 * b['bursts'] / (2 * t['volume'])) < 1e-9
+assert b['minimum'] == b['median'] == b['maximum'] == 5e8
+PY
+fi
+
+# a rank without them, and one that was cut off
+mktrace --np 4 --iterations 3 --ranks 2-2 t2.run
+cp t2.run/rank-000002.ti t.run/
+run 0 ti-info t.run
+says out '1 of 4 ranks have no such columns'
+run 0 ti-info -q --verify t.run
+
+# not compared
+run 0 ti-info --compare a.run t.tib
+says err 'extra columns, such as durations, are not compared'
+run 0 ti-info -q --compare a.run t.tib
+[ -s err ] && fail "-q: $(cat err)"
+run 0 ti-info --compare a.run a.run
+[ -s err ] && fail "without extra columns: $(cat err)"
+exit $failed
