@@ -746,11 +746,12 @@ static bool load_events(struct ti_reader *r, const struct chunk *c)
 /* The XTR chunk that was met, if any, for the events just loaded. */
 static bool load_extras(struct ti_reader *r, const struct chunk *c)
 {
-    const uint8_t *p = r->xtr, *end = p + r->xtr_bytes;
+    const uint8_t *p = r->xtr, *end;
     uint64_t extras, volumes, n, bytes;
 
-    if (!r->xtr)
+    if (!p)
         return true;
+    end = p + r->xtr_bytes;
     if (r->xtr_first != c->first || r->xtr_events != c->events || !ti_get_varint(&p, end, &extras) ||
         !ti_get_varint(&p, end, &volumes) || extras != (uint64_t)r->nextras ||
         volumes != r->ncols - r->first_vol)

@@ -18,6 +18,7 @@ struct ti_source *script_source;
 const char *const *script_info;
 static char dir[64];
 static uint32_t named[NP_MAX]; /* a rank's string with the name of all files */
+static bool times; /* the trace has call_ns and burst_ns */
 static struct ti_err err;
 
 static int64_t number(const char *text)
@@ -54,6 +55,7 @@ static void take_event(struct ti_writer **w, int from, int to, const char *op, c
     static int64_t vec[TI_VECS][64];
     struct ti_event ev = {.op = TI_OP_COUNT};
     const char *call = NULL, *name = NULL;
+    uint64_t ns = 0;
 
     for (uint32_t o = 0; o < TI_OP_COUNT; o++)
         if (!strcmp(ti_op_info(o)->text, op))
@@ -66,6 +68,8 @@ static void take_event(struct ti_writer **w, int from, int to, const char *op, c
         *value++ = '\0';
         if (!strcmp(word, "v")) {
             ev.volume = strtoull(value, NULL, 10);
+        } else if (!strcmp(word, "ns")) {
+            ns = strtoull(value, NULL, 10);
         } else if (!strcmp(word, "call")) {
             call = value;
         } else if (!strcmp(word, "name")) {
@@ -88,7 +92,10 @@ static void take_event(struct ti_writer **w, int from, int to, const char *op, c
             named[r] = ti_writer_string(w[r], TI_STRING_FILE, name);
         if (name)
             ev.arg[TI_F_NAME] = named[r];
-        ti_writer_event(w[r], &ev);
+        if (times)
+            ti_writer_event_extra(w[r], &ev, (const uint64_t[]){77, ns});
+        else
+            ti_writer_event(w[r], &ev);
     }
 }
 
@@ -142,7 +149,7 @@ void script_forget(void)
 
 void script_trace(int np, int missing, const char *script)
 {
-    static const char *const info[] = {"application", "test"};
+    static const char *const info[] = {"application", "test", "extra", "call_ns:ns burst_ns:ns"};
     static const uint8_t run_id[TI_RUN_ID_BYTES] = "0123456789abcde";
     struct ti_writer *w[NP_MAX] = {0};
     enum ti_end end[NP_MAX] = {0};
@@ -150,6 +157,7 @@ void script_trace(int np, int missing, const char *script)
     char *text = strdup(script), *lines, *words;
 
     script_forget();
+    times = strstr(script, " ns=") != NULL;
     memset(named, 0, sizeof named);
     strcpy(dir, "/tmp/t-script-XXXXXX");
     assert_non_null(mkdtemp(dir));
@@ -163,7 +171,9 @@ void script_trace(int np, int missing, const char *script)
         snprintf(path, sizeof path, "%s/rank-%06d.ti", dir, r);
         assert_int_equal(ti_writer_open(path, (uint32_t)r, (uint32_t)np, run_id, &w[r], &err),
                          TI_OK);
-        ti_writer_info(w[r], script_info ? script_info : info, script_info ? 3 : 1);
+        ti_writer_info(w[r], script_info ? script_info : info, script_info ? 3 : 1 + times);
+        if (times)
+            ti_writer_extras(w[r], 2);
         ti_writer_comm(w[r], 0, 'w', r, np, world, 0, NULL);
         ti_writer_comm(w[r], 1, 's', 0, 1, &r, 0, NULL);
     }
