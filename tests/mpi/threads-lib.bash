@@ -30,6 +30,22 @@ complete() {
     "$TI_BUILD/ti-info" --verify "$dir" >"$scratch/verify" 2>&1 || fail "$1: $(cat "$scratch/verify")"
 }
 
+# bounds TITLE all|each: the volumes of rank 0 are as it says in
+# $scratch/truth; their total too or not.
+bounds() {
+    sed -e 1d -e '$d' "$scratch/events-0" | cut -d' ' -f1,2 >"$scratch/found"
+    grep -v '^total' "$scratch/truth" >"$scratch/each"
+    [ "$(wc -l <"$scratch/found")" = "$(wc -l <"$scratch/each")" ] ||
+        fail "$1: $(wc -l <"$scratch/found") events"
+    paste -d' ' "$scratch/found" "$scratch/each" | awk '
+        $2 != $3 || ($4 != "-" && ($1 < $4 || $1 > $5)) { print "event " NR ": " $0; bad = 1 }
+        END { exit bad }' >"$scratch/bad" || fail "$1: $(head -n 5 "$scratch/bad")"
+    awk 'NR == FNR { found += $1; next }
+        $1 == "total" && (found < $2 || found > $3) { print found " in all: " $0; bad = 1 }
+        END { exit bad }' "$scratch/found" "$scratch/truth" >"$scratch/bad" ||
+        [ "$2" = each ] || fail "$1: $(cat "$scratch/bad")"
+}
+
 # stopped WORDS TITLE: the library said so once, with the words; both traces can be
 # read as far as they go, and give the words as the reason.
 stopped() {

@@ -7,22 +7,6 @@
 . tests/mpi/threads-lib.bash
 exact_counter || skip 'no exact counter here: valgrind or ticount is missing'
 
-# bounds TITLE all|each: volumes of rank 0 are as the program says; their total too
-# or not.
-bounds() {
-    sed -e 1d -e '$d' "$scratch/events-0" | cut -d' ' -f1,2 >"$scratch/found"
-    grep -v '^total' "$scratch/truth" >"$scratch/each"
-    [ "$(wc -l <"$scratch/found")" = "$(wc -l <"$scratch/each")" ] ||
-        fail "$1: $(wc -l <"$scratch/found") events"
-    paste -d' ' "$scratch/found" "$scratch/each" | awk '
-        $2 != $3 || ($4 != "-" && ($1 < $4 || $1 > $5)) { print "event " NR ": " $0; bad = 1 }
-        END { exit bad }' >"$scratch/bad" || fail "$1: $(head -n 5 "$scratch/bad")"
-    awk 'NR == FNR { found += $1; next }
-        $1 == "total" && (found < $2 || found > $3) { print found " in all: " $0; bad = 1 }
-        END { exit bad }' "$scratch/found" "$scratch/truth" >"$scratch/bad" ||
-        [ "$2" = each ] || fail "$1: $(cat "$scratch/bad")"
-}
-
 # Under valgrind a rank takes a second or two to start: no more of them than needed.
 for THREADS in caller sum; do
     NP=1

@@ -29,15 +29,21 @@
 #include <string.h>
 #include <unistd.h>
 
-#ifndef __x86_64__
+#ifdef __x86_64__
+#define PLT  1         /* the jump in the procedure linkage table */
+#define SLOP 5         /* what a known burst may be off */
+#elif defined __aarch64__
+#define PLT  4
+#define SLOP 12        /* and PAPI counts the library's own first instructions */
+#endif
+
+#ifndef PLT
 int main(void)
 {
     return 77;
 }
 #else
 
-#define PLT  1         /* the jump in the procedure linkage table */
-#define SLOP 5         /* what a known burst may be off */
 #define SYNC 20000     /* more than semaphores, and a thread's start, take */
 #define WORK 1000000   /* instructions */
 #define AGES 20000000  /* so many that another rank has to wait */
@@ -47,6 +53,7 @@ MPI_Comm self_comm; /* operand of pair() */
 void burn(int64_t n); /* n instructions, n even */
 void pair(int64_t n); /* MPI_Barrier; n instructions, n even, the PLT's beside; MPI_Barrier */
 
+#ifdef __x86_64__
 __asm__(".text\n"
         ".globl burn\n"
         "burn:\n"
@@ -69,6 +76,33 @@ __asm__(".text\n"
         "call MPI_Barrier@PLT\n"
         "popq %rbx\n"
         "ret\n");
+#else
+__asm__(".text\n"
+        ".globl burn\n"
+        "burn:\n"
+        "lsr x0, x0, #1\n"
+        "1: subs x0, x0, #1\n"
+        "b.ne 1b\n"
+        "ret\n"
+        ".globl pair\n"
+        "pair:\n"
+        "stp x29, x30, [sp, #-32]!\n"
+        "mov x29, sp\n"
+        "str x19, [sp, #16]\n"
+        "lsr x19, x0, #1\n"
+        "sub x19, x19, #1\n"
+        "adrp x0, self_comm\n"
+        "ldr x0, [x0, :lo12:self_comm]\n"
+        "bl MPI_Barrier\n"
+        "1: subs x19, x19, #1\n"
+        "b.ne 1b\n"
+        "adrp x0, self_comm\n"
+        "ldr x0, [x0, :lo12:self_comm]\n"
+        "bl MPI_Barrier\n"
+        "ldr x19, [sp, #16]\n"
+        "ldp x29, x30, [sp], #32\n"
+        "ret\n");
+#endif
 
 static int out[64], in[64], peer;
 static bool sum;
