@@ -570,7 +570,9 @@ static void explain_kernel(struct ti_err *err)
     if (fd >= 0) {
         close(fd);
         disabled = why_disabled("perf_event");
-        if (disabled)
+        if (disabled && strstr(disabled, "paranoid"))
+            explain_denied(err); /* PAPI does not try, though root may */
+        else if (disabled)
             ti_err_hint(err,
                         "the kernel can count instructions here, PAPI cannot (%s); "
                         "a newer PAPI may know this processor",
