@@ -451,8 +451,8 @@ json_t *ti_job_json(const struct ti_job *j)
     json_object_set_new(json, "counter",
                         json_pack("{s:s, s:s, s:b, s:b, s:s, s:o}", "backend", j->choice.backend,
                                   "event", j->choice.event, "exact", j->choice.exact, "estimate",
-                                  j->choice.estimate, "threads", j->o->sum ? "sum" : "caller", "asked",
-                                  ti_json_text(j->o->counter)));
+                                  j->choice.estimate, "threads", j->o->sum ? "sum" : "caller",
+                                  "asked", ti_json_text(j->o->counter)));
     if (j->o->times)
         json_object_set_new(json, "times", json_true());
     if (j->o->also)

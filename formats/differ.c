@@ -10,9 +10,8 @@
 static const struct {
     const char *key;
     bool counter;
-} keys[] = {
-    {"counter", true}, {"event", true}, {"unit", true},     {"threads", true},
-    {"isa", false},    {"cpu", false},  {"tunables", false}};
+} keys[] = {{"counter", true}, {"event", true}, {"unit", true},     {"threads", true},
+            {"isa", false},    {"cpu", false},  {"tunables", false}};
 
 enum { KEYS = sizeof keys / sizeof *keys };
 

@@ -200,8 +200,8 @@ static void print_summary(const struct ti_run *run, const struct settings *s, in
 
     if (s->json) {
         json_t *sum =
-            json_pack("{s:s, s:b, s:b, s:I, s:I, s:i, s:o, s:o, s:b, s:O, s:I, s:f, s:I, s:o, s:o}", "bundle",
-                      s->output, "written", !s->plan, "complete", run->complete == run->nranks,
+            json_pack("{s:s, s:b, s:b, s:I, s:I, s:i, s:o, s:o, s:b, s:O, s:I, s:f, s:I, s:o, s:o}",
+                      "bundle", s->output, "written", !s->plan, "complete", run->complete == run->nranks,
                       "np", (json_int_t)run->nranks, "ranks", (json_int_t)run->gathered, "nodes",
                       run->nnodes, "events", ti_json_u64(run->events), "volume",
                       ti_json_u64(run->volume), "estimate", run->estimate, "differ", run->differ,

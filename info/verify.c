@@ -307,7 +307,8 @@ static void print_json(const struct verify *v)
         json_array_append_new(missing, json_integer(v->missing[i]));
     result = json_pack(
         "{s:b, s:b, s:I, s:I, s:I, s:O, s:o, s:{s:I, s:I, s:I}, s:{s:I, s:I}, s:I, s:o, s:I}",
-        "verified", v->st == TI_OK, "estimate", v->estimate, "np", (json_int_t)c->np, "ranks", (json_int_t)v->ranks,
+        "verified", v->st == TI_OK, "estimate", v->estimate, "np", (json_int_t)c->np, "ranks",
+        (json_int_t)v->ranks,
         "events", (json_int_t)v->events, "problems", v->problems, "missing", missing, "conserved",
         "messages", (json_int_t)c->conserved.messages, "bytes", (json_int_t)c->conserved.bytes,
         "collectives", (json_int_t)c->conserved.collectives, "unchecked", "messages",

@@ -33,7 +33,7 @@ struct verdict {
 /* Rank 0: ranks with the same answer. */
 struct group {
     struct answer answer;
-    bool hosts; /* more than one */
+    bool hosts;      /* more than one */
     int first, last; /* of the range that is being extended */
     char ranks[96];  /* the ranges before it */
 };
@@ -79,9 +79,8 @@ static void describe(struct answer *a, const struct ti_err *why)
                          : c->exact  ? "exact"
                                      : "not exact",
                          c->sum ? ", of all threads" : "");
-    for (int i = 0; i < c->nalso && n < sizeof a->what; i++)
-        n += (size_t)snprintf(a->what + n, sizeof a->what - n, "%s%s", i ? ", " : "; beside it ",
-                              c->also[i]);
+    if (ti_state.extras && n < sizeof a->what)
+        snprintf(a->what + n, sizeof a->what - n, "; beside it %s", ti_extra_names());
 }
 
 /* ------------------------------------------------------------------ rank 0 -- */
@@ -210,8 +209,7 @@ static bool tell(struct answer *own, struct verdict *v)
     return true;
 }
 
-bool ti_agree(const struct ti_err *why, bool go_on, uint8_t id[TI_RUN_ID_BYTES],
-              struct ti_err *err)
+bool ti_agree(const struct ti_err *why, bool go_on, uint8_t id[TI_RUN_ID_BYTES], struct ti_err *err)
 {
     struct verdict v = {.go_on = go_on};
     struct answer own;

@@ -72,15 +72,15 @@ static struct {
 } papi;
 
 #define EVENTS   (1 + TI_ALSO_MAX)
-#define LOOP     1000000            /* the probe's length; every round is more than one instruction */
-#define STILL_NS UINT64_C(1000000000) /* CPU time without progress after which a count has stopped */
+#define LOOP     1000000    /* the probe's length; every round is more than one instruction */
+#define STILL_NS 1000000000 /* CPU time without progress after which a count has stopped */
 
 /* What is counted, in every thread: events, one event set for each of their
  * components, and where in which set an event is. */
 static struct {
-    bool has_volume; /* event 0 is the volume, the others are counted beside it */
+    bool has_volume;   /* event 0 is the volume, the others are counted beside it */
     bool instructions; /* and the volume is PAPI_TOT_INS */
-    bool inherited;  /* by the threads that a counting thread starts */
+    bool inherited;    /* by the threads that a counting thread starts */
     int nevents, nsets;
     struct {
         char name[TI_EVENT_NAME];
@@ -319,8 +319,7 @@ static int create_set(int component, int *set, struct failure *f)
     option.domain.domain = PAPI_DOM_USER;
     f->call = "PAPI_set_opt(PAPI_DOMAIN)";
     rc = papi.PAPI_set_opt(PAPI_DOMAIN, &option);
-    if (rc != PAPI_OK &&
-        papi.PAPI_get_component_info(component)->default_domain & ~PAPI_DOM_USER)
+    if (rc != PAPI_OK && papi.PAPI_get_component_info(component)->default_domain & ~PAPI_DOM_USER)
         return rc;
     if (!plan.inherited)
         return PAPI_OK;
@@ -432,8 +431,8 @@ static bool read_sets(void)
     for (int s = 0; s < plan.nsets; s++) {
         rc = papi.PAPI_read(mine.set[s], value);
         if (rc != PAPI_OK) {
-            in_trouble("PAPI event '%s' cannot be read any more: PAPI_read: %s",
-                       plan.event[0].name, papi.PAPI_strerror(rc));
+            in_trouble("PAPI event '%s' cannot be read any more: PAPI_read: %s", plan.event[0].name,
+                       papi.PAPI_strerror(rc));
             return false;
         }
         for (int e = 0; e < plan.nevents; e++)
@@ -633,15 +632,14 @@ static ti_status refuse_conflict(struct ti_err *err, const struct failure *f)
         ti_err_set(err, TI_ERR_INPUT,
                    "PAPI event '%s' does not count here: the processor's counters are taken",
                    event_of(f));
-        ti_err_hint(err,
-                    "by the application, a profiler%s; or count with valgrind, or with blocks",
+        ti_err_hint(err, "by the application, a profiler%s; or count with valgrind, or with blocks",
                     number_in("/proc/sys/kernel/nmi_watchdog", 0) == 1
                         ? ", or the kernel's watchdog (sysctl kernel.nmi_watchdog=0, as root)"
                         : "");
         return TI_ERR_INPUT;
     }
     ti_err_set(err, TI_ERR_INPUT,
-               "the events do not fit into the processor's counters together; of them, these do: %s",
+               "the events do not fit into the processor's counters together; these do: %s",
                fitting);
     ti_err_hint(err, "count the others in another run: nothing is multiplexed, which would make "
                      "counts estimates");

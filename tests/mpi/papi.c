@@ -97,10 +97,10 @@ int main(int argc, char **argv)
     int sticks = argc > 2 && strcmp(argv[2], "stuck") == 0, rank;
     papi_handle_t handle = papi_sde_init("ti_app");
 
-    papi_sde_register_counter_cb(handle, "WORK", PAPI_SDE_RO | PAPI_SDE_INSTANT,
-                                 PAPI_SDE_long_long, work_event, NULL);
-    papi_sde_register_counter_cb(handle, "OWN", PAPI_SDE_RO | PAPI_SDE_INSTANT,
-                                 PAPI_SDE_long_long, own_event, NULL);
+    papi_sde_register_counter_cb(handle, "WORK", PAPI_SDE_RO | PAPI_SDE_INSTANT, PAPI_SDE_long_long,
+                                 work_event, NULL);
+    papi_sde_register_counter_cb(handle, "OWN", PAPI_SDE_RO | PAPI_SDE_INSTANT, PAPI_SDE_long_long,
+                                 own_event, NULL);
     if (strcmp(order, "before") == 0)
         start();
     MPI_Init(&argc, &argv);
