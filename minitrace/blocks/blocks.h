@@ -94,5 +94,6 @@ struct ti_blocks_sum {
 /* realloc() and calloc() that end the program with a message. */
 void *ti_blocks_grow(void *p, size_t n, size_t size);
 void *ti_blocks_zero(size_t n, size_t size);
+_Noreturn void ti_blocks_out_of_memory(void);
 
 #endif

@@ -33,37 +33,12 @@ struct command {
 
 static char temporary[2][4096];
 
-static void out_of_memory(void)
-{
-    fprintf(stderr, "as: out of memory\n");
-    exit(TI_ERR_IO);
-}
-
-void *ti_blocks_grow(void *p, size_t n, size_t size)
-{
-    if (n && size > SIZE_MAX / n)
-        out_of_memory();
-    p = realloc(p, n > 0 ? n * size : 1);
-    if (!p)
-        out_of_memory();
-    return p;
-}
-
-void *ti_blocks_zero(size_t n, size_t size)
-{
-    void *p = calloc(n ? n : 1, size);
-
-    if (!p)
-        out_of_memory();
-    return p;
-}
-
 static void push(struct words *w, const char *word)
 {
     w->at = ti_blocks_grow(w->at, w->n + 2, sizeof(*w->at));
     w->at[w->n] = strdup(word);
     if (!w->at[w->n++])
-        out_of_memory();
+        ti_blocks_out_of_memory();
     w->at[w->n] = NULL;
 }
 
@@ -355,10 +330,10 @@ static ti_status make(const struct command *c, const struct ti_text *t, const st
     ti_status st;
 
     if (!out)
-        out_of_memory();
+        ti_blocks_out_of_memory();
     st = ti_emit(out, t, f, &c->options, own, object != NULL, err);
     if (fclose(out) != 0)
-        out_of_memory();
+        ti_blocks_out_of_memory();
     if (!st)
         st = assemble(c, object ? &c->quiet : &c->all, object ? temporary[number] : NULL, NULL,
                       text, n, err);

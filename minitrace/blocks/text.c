@@ -418,7 +418,7 @@ static void mark_labels(struct ti_text *t, const uint8_t *debug)
         labels += t->stmts[i].kind == TI_STMT_LABEL;
     keys = ti_blocks_zero(labels + 1, sizeof(*keys));
     if (!hcreate_r(2 * labels + 16, &table))
-        ti_blocks_grow(NULL, SIZE_MAX, 1);
+        ti_blocks_out_of_memory();
     for (size_t i = 0; i < t->n; i++) {
         struct ti_stmt *s = &t->stmts[i];
         const char *name = t->text + s->at;

@@ -2,21 +2,23 @@
 # check` runs the same targets over the corpus, without clang (cli/fuzz-corpus).
 FUZZ_CC      ?= clang
 FUZZ_SECONDS ?= 60
-fuzzers      := trace bundle check
+fuzzers      := trace bundle check $(if $(blocks_as),blocks)
 
 fuzz_src     := tests/fuzz/common.c $(check_src) $(formats_src) $(common_src)
 fuzz_flags   := -g -O1 -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all \
                 -fno-omit-frame-pointer
+fuzz_src_blocks  := $(blocks_src)
+fuzz_libs_blocks := -lZydis
 test_programs += $(fuzzers:%=$(O)/tests/fuzz/replay-%)
 
 define fuzzer
-$(O)/tests/fuzz/replay-$(1): $(call obj,tests/fuzz/replay.c tests/fuzz/fuzz-$(1).c $(fuzz_src))
+$(O)/tests/fuzz/replay-$(1): $(call obj,tests/fuzz/replay.c tests/fuzz/fuzz-$(1).c $(fuzz_src) $(fuzz_src_$(1)))
 	@mkdir -p $$(@D)
-	$$(call say,LINK)$$(CC) $$(san_flags) $$(CFLAGS) $$(LDFLAGS) -o $$@ $$^ $$(pkg_libs) $$(LDLIBS)
-$(O)/tests/fuzz/fuzz-$(1): tests/fuzz/fuzz-$(1).c tests/fuzz/fuzz.h $(fuzz_src) $(wildcard formats/*.h check/*.h)
+	$$(call say,LINK)$$(CC) $$(san_flags) $$(CFLAGS) $$(LDFLAGS) -o $$@ $$^ $$(pkg_libs) $$(fuzz_libs_$(1)) $$(LDLIBS)
+$(O)/tests/fuzz/fuzz-$(1): tests/fuzz/fuzz-$(1).c tests/fuzz/fuzz.h $(fuzz_src) $(fuzz_src_$(1)) $(wildcard formats/*.h check/*.h)
 	@mkdir -p $$(@D)
 	$$(call say,FUZZ)$$(FUZZ_CC) $$(filter-out -MMD -MP,$$(flags)) $$(filter-out -fsanitize=%,$$(tool_flags)) \
-	    $$(pkg_cflags) $$(fuzz_flags) -o $$@ $$(filter %.c,$$^) $$(pkg_libs)
+	    $$(pkg_cflags) $$(fuzz_flags) -o $$@ $$(filter %.c,$$^) $$(pkg_libs) $$(fuzz_libs_$(1))
 # What is found is left in $(O)/tests/fuzz/$(1).found; new inputs that reach
 # more go to $(O)/tests/fuzz/$(1).corpus.
 fuzz-$(1): $(O)/tests/fuzz/fuzz-$(1)
@@ -44,3 +46,12 @@ fuzz-corpus: $(O)/tests/fuzz/seeds $(O)/tests/fuzz/bombs $(O)/ti-gather
 	cp $(O)/tests/fuzz/trace/* tests/fuzz/corpus/trace
 	$(O)/ti-gather --quiet --force -o tests/fuzz/corpus/bundle/sound $(O)/tests/fuzz/run
 .PHONY: fuzz-corpus
+
+# A seed of target blocks: the text, its length in front, and what it became.
+$(O)/tests/fuzz/blocks-%: tests/blocks/%.s $(blocks_as)
+	@mkdir -p $(@D)
+	TIARA_FUZZ_SEED=$@ TIARA_AS=tests/fuzz/blocks-seed $(blocks_as) -o /dev/null $<
+fuzz-corpus-blocks: $(O)/tests/fuzz/blocks-torture $(O)/tests/fuzz/blocks-intel $(O)/tests/fuzz/blocks-macros
+	@mkdir -p tests/fuzz/corpus/blocks
+	cp $^ tests/fuzz/corpus/blocks
+.PHONY: fuzz-corpus-blocks
