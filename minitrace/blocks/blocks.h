@@ -48,6 +48,7 @@
  *     an object nothing is assumed: gcc's -fipa-ra is seen, as are hand-written
  *     functions that return flags.)  An unlabelled return point that reads flags
  *     left by another object's function is refused.
+ *   - No exceptions but by calls: -fnon-call-exceptions is not supported.
  *   - Nothing jumps to code that has no label, but by jump tables and direct
  *     jumps, which are checked.
  *   - Data in code sections: .ascii and data with relocations always; other data
@@ -64,8 +65,9 @@
  *   loses nothing.
  *
  *   Loops that call nothing and are entered and left at their ends alone add to a
- *   register that is dead all along (lea), if there is one, and that to memory when
- *   they end; an addition to memory takes as long as a short loop's round.  If a
+ *   register (lea) that is dead all along, or that the loop does not touch and that a
+ *   vector register unused in the object can keep, and that to memory when they end:
+ *   an addition to memory takes as long as a short loop's round.  If a
  *   signal handler leaves such a loop for good, what the loop counted is lost.
  */
 #ifndef TI_BLOCKS_H

@@ -25,26 +25,28 @@ static const char *const reg32[] = {"%eax", "%ecx", "%edx", "%ebx",  "%esp",  "%
 static void loop_addition(FILE *out, const struct ti_addition *a, size_t number,
                           const struct ti_blocks_options *opt)
 {
-    if (a->kind == TI_ADD_INIT) {
-        fprintf(out, "movl $0,%s; ", reg32[a->sum]);
-        if (a->own_sum >= 0)
-            fprintf(out, "movl $%d,%s; ", ti_flow_loop_own(opt), reg32[a->own_sum]);
-    } else if (a->kind == TI_ADD_LOOP) {
-        fprintf(out, "leaq %u(%s),%s; ", (unsigned)a->count, reg64[a->sum], reg64[a->sum]);
-        if (a->own_sum >= 0)
-            fprintf(out, "leaq .Ltiara_own%zu(%s),%s; ", number, reg64[a->own_sum],
-                    reg64[a->own_sum]);
-    } else {
-        const char *const words[] = {"tiara_blocks", "tiara_blocks_own"};
+    const char *const words[] = {"tiara_blocks", "tiara_blocks_own"};
+    const char *v = a->vex ? "v" : "";
 
-        for (int i = 0; i < 1 + (a->own_sum >= 0); i++) {
-            const char *sum = reg64[i ? a->own_sum : a->sum];
+    for (int i = 0; i < 2 && a->sum[i] >= 0; i++) {
+        const char *sum = reg64[a->sum[i]];
 
+        if (a->kind == TI_ADD_INIT) {
+            if (a->keep[i] >= 0)
+                fprintf(out, "%smovq %s,%%xmm%d; ", v, sum, a->keep[i]);
+            fprintf(out, "movl $%d,%s; ", i ? ti_flow_loop_own(a, opt) : 0, reg32[a->sum[i]]);
+        } else if (a->kind == TI_ADD_LOOP && i == 0) {
+            fprintf(out, "leaq %u(%s),%s; ", (unsigned)a->count, sum, sum);
+        } else if (a->kind == TI_ADD_LOOP) {
+            fprintf(out, "leaq .Ltiara_own%zu(%s),%s; ", number, sum, sum);
+        } else {
             if (a->address >= 0)
                 fprintf(out, "movq %s@gottpoff(%%rip),%s; addq %s,%%fs:(%s); ", words[i],
                         reg64[a->address], sum, reg64[a->address]);
             else
                 fprintf(out, "addq %s,%%fs:%s@tpoff; ", sum, words[i]);
+            if (a->keep[i] >= 0)
+                fprintf(out, "%smovq %%xmm%d,%s; ", v, a->keep[i], sum);
         }
     }
 }

@@ -60,7 +60,11 @@ static void effects(struct ti_insn *in, const ZydisDecodedInstruction *d,
             in->use |= reg_bit(op[i].mem.base) | reg_bit(op[i].mem.index);
         } else if (op[i].type == ZYDIS_OPERAND_TYPE_REGISTER) {
             uint32_t bit = reg_bit(op[i].reg.value);
+            ZydisRegisterClass class = ZydisRegisterGetClass(op[i].reg.value);
 
+            if ((class == ZYDIS_REGCLASS_XMM || class == ZYDIS_REGCLASS_YMM ||
+                 class == ZYDIS_REGCLASS_ZMM) && ZydisRegisterGetId(op[i].reg.value) < 16)
+                in->vectors |= (uint16_t)(1u << ZydisRegisterGetId(op[i].reg.value));
             if (op[i].actions & ZYDIS_OPERAND_ACTION_MASK_READ && !(zeroes && i < 2))
                 in->use |= bit;
             if (op[i].actions & ZYDIS_OPERAND_ACTION_MASK_WRITE)
@@ -86,9 +90,18 @@ static void effects(struct ti_insn *in, const ZydisDecodedInstruction *d,
     case ZYDIS_MNEMONIC_LAHF:
         in->use |= TI_FLAGS & ~TI_OF;
         break;
+    case ZYDIS_MNEMONIC_VZEROALL:
+    case ZYDIS_MNEMONIC_FXRSTOR:
+    case ZYDIS_MNEMONIC_FXRSTOR64:
+    case ZYDIS_MNEMONIC_XRSTOR:
+    case ZYDIS_MNEMONIC_XRSTOR64:
+        in->vectors = UINT16_MAX;
+        break;
     default:
         break;
     }
+    in->vex = d->encoding != ZYDIS_INSTRUCTION_ENCODING_LEGACY &&
+              d->encoding != ZYDIS_INSTRUCTION_ENCODING_3DNOW;
     in->def &= ~(uint32_t)TI_RSP;
 }
 
@@ -434,7 +447,7 @@ ti_status ti_flow_decode(struct ti_flow *out, const struct ti_text *t, const str
     for (size_t i = 1; i < o->nsections && !st; i++)
         if (o->sections[i].size && !seen[i])
             st = ti_err_set(err, TI_ERR_INPUT, "%s: code in section '%s' that no statement known "
-                            "here made", t->files[0], o->sections[i].name);
+                            "here made", t->files[0], o->sections[i].name ? o->sections[i].name : "");
     free(seen);
     if (st)
         return st;
@@ -704,9 +717,14 @@ static bool place(struct ti_addition *best, const struct ti_flow *f, size_t from
     return any;
 }
 
-int ti_flow_loop_own(const struct ti_blocks_options *opt)
+int ti_flow_loop_own(const struct ti_addition *a, const struct ti_blocks_options *opt)
 {
-    return (opt->audit ? 4 : 2) + (opt->pic ? (opt->audit ? 2 : 1) : 0);
+    int n = 0;
+
+    for (int i = 0; i < 2; i++)
+        if (a->sum[i] >= 0)
+            n += 2 + (opt->pic ? 1 : 0) + (a->keep[i] >= 0 ? 2 : 0);
+    return n;
 }
 
 /* --- loops ---------------------------------------------------------------------- */
@@ -736,12 +754,12 @@ static void add_one(struct ti_flow *f, size_t *cap, const struct ti_addition *a)
 
 /* Make additions for the loop, if it can be counted in a register. */
 static bool try_loop(struct ti_flow *f, const struct loop *l, const struct reach *from,
-                     size_t *cap, const struct ti_blocks_options *opt)
+                     size_t *cap, uint32_t vectors, const struct ti_blocks_options *opt)
 {
     const struct ti_insn *in = f->insns, *tail = &in[l->tail];
-    uint32_t dead = TI_REGS & ~(uint32_t)TI_RSP, out;
-    struct ti_addition a = {.flags = 0, .scratch = -1, .address = -1, .sum = -1, .own_sum = -1};
-    int8_t third;
+    uint32_t unused = TI_REGS & ~(uint32_t)TI_RSP, out;
+    struct ti_addition a = {
+        .scratch = -1, .address = -1, .sum = {-1, -1}, .keep = {-1, -1}, .vex = vectors >> 31};
 
     if (l->head == 0 || !follows(f, l->head - 1) || !follows(f, l->tail) || !tail->ends ||
         !in[l->head - 1].ends || in[l->head - 1].kind == TI_INSN_JUMP ||
@@ -749,7 +767,7 @@ static bool try_loop(struct ti_flow *f, const struct loop *l, const struct reach
         in[l->head - 1].kind == TI_INSN_TRAP)
         return false;
     for (uint32_t i = l->head; i <= l->tail; i++) {
-        dead &= ~(in[i].use | in[i].writes);
+        unused &= ~(in[i].use | in[i].writes);
         if (in[i].taken || from[i].low < l->head || (from[i].high > l->tail && from[i].high != 0) ||
             (in[i].leader && !in[i].starts) || in[i].endbr || (i < l->tail && !follows(f, i)))
             return false;
@@ -764,28 +782,32 @@ static bool try_loop(struct ti_flow *f, const struct loop *l, const struct reach
     out = tail[1].live;
     if (out & TI_FLAGS)
         return false;
-    dead &= ~out;
-    a.sum = free_reg(dead, -1);
-    if (a.sum < 0)
-        return false;
-    dead &= ~(1u << a.sum);
-    if (opt->audit) {
-        a.own_sum = free_reg(dead, -1);
-        if (a.own_sum < 0)
+    vectors &= UINT16_MAX;
+    for (int i = 0; i < (opt->audit ? 2 : 1); i++) {
+        a.sum[i] = free_reg(unused & ~out, -1);
+        if (a.sum[i] < 0) {
+            /* Not rbp: a debugger may find the frame by it. */
+            a.sum[i] = free_reg(unused & ~(uint32_t)TI_RBP, -1);
+            a.keep[i] = free_reg(vectors, -1);
+            if (a.sum[i] < 0 || a.keep[i] < 0)
+                return false;
+            vectors &= ~(1u << a.keep[i]);
+        }
+        unused &= ~(1u << a.sum[i]);
+        out |= 1u << a.sum[i];
+    }
+    if (opt->pic) {
+        a.address = free_reg(~out & TI_REGS & ~(uint32_t)TI_RSP, -1);
+        if (a.address < 0)
             return false;
     }
-    third = free_reg(~out & TI_REGS & ~(uint32_t)TI_RSP & ~(1u << a.sum) &
-                     ~(a.own_sum >= 0 ? 1u << a.own_sum : 0u), -1);
-    if (opt->pic && third < 0)
-        return false;
     a.after = true;
     a.kind = TI_ADD_INIT;
     a.stmt = in[l->head - 1].last;
     add_one(f, cap, &a);
     a.kind = TI_ADD_FLUSH;
-    a.own = ti_flow_loop_own(opt);
+    a.own = ti_flow_loop_own(&a, opt);
     a.stmt = tail->last;
-    a.address = opt->pic ? third : -1;
     add_one(f, cap, &a);
     a.after = false;
     a.address = -1;
@@ -803,7 +825,7 @@ static bool try_loop(struct ti_flow *f, const struct loop *l, const struct reach
         f->sum.added += a.own;
     }
     f->sum.loops++;
-    f->sum.added += ti_flow_loop_own(opt);
+    f->sum.added += ti_flow_loop_own(&a, opt);
     return true;
 }
 
@@ -814,12 +836,15 @@ static void find_loops(struct ti_flow *f, uint8_t *done, size_t *cap,
     struct reach *from = ti_blocks_zero(f->n + 1, sizeof(*from));
     struct loop *loops = NULL;
     size_t n = 0, size = 0;
+    uint32_t vectors = UINT16_MAX; /* that nothing here uses; the highest bit: VEX */
 
     for (size_t i = 0; i < f->n; i++)
         from[i].low = UINT32_MAX;
     for (size_t i = 0; i < f->n; i++) {
         const struct ti_insn *in = &f->insns[i], *to;
 
+        vectors &= ~(uint32_t)in->vectors;
+        vectors |= (uint32_t)in->vex << 31;
         to = in->target_section ? ti_flow_at(f, in->target_section, in->target) : NULL;
         if (!to)
             continue;
@@ -837,7 +862,7 @@ static void find_loops(struct ti_flow *f, uint8_t *done, size_t *cap,
         qsort(loops, n, sizeof(*loops), by_size);
     for (size_t i = 0; i < n; i++) {
         if (done[loops[i].head] || done[loops[i].tail] ||
-            !try_loop(f, &loops[i], from, cap, opt))
+            !try_loop(f, &loops[i], from, cap, vectors, opt))
             continue;
         memset(done + loops[i].head, 1, loops[i].tail - loops[i].head + 1);
     }

@@ -13,6 +13,7 @@ enum {
     TI_RAX = 1 << 0,
     TI_RDX = 1 << 2,
     TI_RSP = 1 << 4,
+    TI_RBP = 1 << 5,
     TI_R11 = 1 << 11,
     TI_REGS = 0xffff,
     TI_CF = 1 << 16,
@@ -42,6 +43,7 @@ struct ti_insn {
     uint32_t first, last;    /* statements: those of its prefixes, if apart, included */
     uint32_t use, def, live; /* live: before it */
     uint32_t writes;         /* registers of which it writes any part */
+    uint16_t vectors;        /* vector registers it reads or writes, of the first 16 */
     uint32_t target_section; /* 0: none, or in another object */
     uint64_t target;
     uint32_t symbol; /* of a target in another object, 0: none */
@@ -53,11 +55,13 @@ struct ti_insn {
     unsigned taken : 1;            /* one that may be jumped to indirectly */
     unsigned fill : 1;             /* made by a TI_STMT_FILL */
     unsigned endbr : 1, nop : 1;
+    unsigned vex : 1;
     unsigned near : 1; /* reaches 127 bytes only: loop, jrcxz */
 };
 
 /* What an addition does.  A loop without calls, which is entered and left at its two
- * ends alone, counts in a register that nobody needs meanwhile. */
+ * ends alone, counts in a register that nobody needs meanwhile: a dead one, or one that
+ * the loop does not touch, kept in a vector register that the object does not use. */
 enum ti_addition_kind {
     TI_ADD_FLUSH, /* behind a loop: the register */
     TI_ADD_BLOCK, /* `count`, to memory */
@@ -70,7 +74,9 @@ struct ti_addition {
     uint32_t stmt;
     bool after;      /* the statement, not before it */
     uint8_t kind;    /* enum ti_addition_kind; of those at one place in this order */
-    int8_t sum, own_sum; /* of a loop: the registers for the words; own_sum with audit */
+    int8_t sum[2];  /* of a loop: the registers for the words; the second with audit, or -1 */
+    int8_t keep[2]; /* the vector registers that keep these, or -1 */
+    bool vex;       /* vector instructions are encoded so in this object */
     uint32_t first;  /* insn of the block, */
     uint32_t count;  /* and how many */
     bool traps;      /* the last of these is a trap, which is not executed */
@@ -91,8 +97,8 @@ struct ti_flow {
     struct ti_blocks_sum sum;
 };
 
-/* Instructions that a loop's TI_ADD_INIT and TI_ADD_FLUSH consist of together. */
-int ti_flow_loop_own(const struct ti_blocks_options *options);
+/* Instructions that a loop's TI_ADD_INIT and TI_ADD_FLUSH consist of together, by either. */
+int ti_flow_loop_own(const struct ti_addition *a, const struct ti_blocks_options *options);
 
 /* Decode `o`, which was made of `t`.  TI_ERR_INPUT where that is not possible. */
 ti_status ti_flow_decode(struct ti_flow *out, const struct ti_text *t, const struct ti_object *o,

@@ -32,6 +32,12 @@ static const void *part(const struct ti_object *o, uint64_t at, uint64_t bytes)
     return at <= o->bytes && bytes <= o->bytes - at ? o->file + at : NULL;
 }
 
+/* The same for what is made of 8-byte words. */
+static const void *words(const struct ti_object *o, uint64_t at, uint64_t bytes)
+{
+    return at % 8 == 0 ? part(o, at, bytes) : NULL;
+}
+
 static int by_offset(const void *a, const void *b)
 {
     const struct ti_reloc *x = a, *y = b;
@@ -75,7 +81,7 @@ static ti_status parse(struct ti_object *o, const char *path, struct ti_err *err
     if (!eh || memcmp(eh->e_ident, ELFMAG, SELFMAG) != 0 || eh->e_ident[EI_CLASS] != ELFCLASS64 ||
         eh->e_machine != EM_X86_64 || eh->e_shentsize != sizeof(*sh))
         return bad;
-    sh = part(o, eh->e_shoff, sizeof(*sh));
+    sh = words(o, eh->e_shoff, sizeof(*sh));
     if (!sh)
         return bad;
     n = eh->e_shnum ? eh->e_shnum : sh->sh_size;
@@ -94,7 +100,8 @@ static ti_status parse(struct ti_object *o, const char *path, struct ti_err *err
             continue;
         number[i] = (uint16_t)++numbers;
         s = &o->sections[numbers];
-        if (sh[i].sh_name < names->sh_size)
+        if (sh[i].sh_name < names->sh_size &&
+            memchr(o->file + names->sh_offset + sh[i].sh_name, 0, names->sh_size - sh[i].sh_name))
             s->name = (const char *)o->file + names->sh_offset + sh[i].sh_name;
         if (sh[i].sh_type == SHT_PROGBITS && sh[i].sh_flags & SHF_EXECINSTR) {
             s->bytes = part(o, sh[i].sh_offset, sh[i].sh_size);
@@ -109,7 +116,7 @@ static ti_status parse(struct ti_object *o, const char *path, struct ti_err *err
     for (size_t i = 1; i < n; i++)
         if (sh[i].sh_type == SHT_SYMTAB && sh[i].sh_link < n) {
             const Elf64_Shdr *str = &sh[sh[i].sh_link];
-            const void *symbols = part(o, sh[i].sh_offset, sh[i].sh_size);
+            const void *symbols = words(o, sh[i].sh_offset, sh[i].sh_size);
 
             if (!symbols || o->symbols)
                 return bad;
@@ -129,7 +136,7 @@ static ti_status parse(struct ti_object *o, const char *path, struct ti_err *err
 
         if (sh[i].sh_type != SHT_RELA || sh[i].sh_info >= n)
             continue;
-        rela = part(o, sh[i].sh_offset, sh[i].sh_size);
+        rela = words(o, sh[i].sh_offset, sh[i].sh_size);
         k = sh[i].sh_size / sizeof(*rela);
         if (!rela)
             return bad;
