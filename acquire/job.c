@@ -188,6 +188,8 @@ static void trace_environment(const struct ti_job *j, struct ti_args *env)
     ti_args_addf(env, "TIARA_COUNTER=%s", j->choice.counter);
     ti_args_addf(env, "TIARA_THREADS=%s", j->o->sum ? "sum" : "caller");
     /* whatever the environment says, which ranks here would see */
+    if (j->o->buffer_bytes)
+        ti_args_addf(env, "TIARA_BUFFER=%" PRId64, j->o->buffer_bytes);
     if (j->o->times || getenv("TIARA_TIMES"))
         ti_args_addf(env, "TIARA_TIMES=%d", j->o->times);
     if (j->o->also || getenv("TIARA_ALSO"))

@@ -7,6 +7,7 @@
 #include "acquire/isa.h"
 #include "acquire/mpirun.h"
 #include "formats/trace.h"
+#include "formats/writer.h"
 
 static const struct ti_opt opts[] = {
     TI_OPT_HEADING("Run"),
@@ -37,6 +38,9 @@ static const struct ti_opt opts[] = {
     {OPT_TRACE_DIR, "trace-dir", "DIR",
      "where the ranks write meanwhile\n"
      "[default: NAME.NP.run]"},
+    {OPT_BUFFER, "buffer", "SIZE",
+     "what a rank keeps in memory before it writes: 4K to\n"
+     "16M [default: 24K]"},
     {OPT_FORCE, "force", NULL, "replace the run in DIR, and BUNDLE"},
     {OPT_NO_GATHER, "no-gather", NULL, "leave the traces in DIR, make no bundle"},
     {OPT_KEEP, "keep", NULL, "make the bundle and keep DIR as well"},
@@ -83,14 +87,15 @@ static int take_env(struct ti_options *o, const char *var)
     if (strncmp(var, "TIARA_", 6) == 0) {
         static const char *const ours[] = {"TIARA_TRACE_DIR", "TIARA_COUNTER", "TIARA_RUN_ID",
                                            "TIARA_THREADS",   "TIARA_TIMES",   "TIARA_ALSO",
-                                           NULL};
+                                           "TIARA_BUFFER",    NULL};
         size_t len = strcspn(var, "=");
 
         for (int i = 0; ours[i]; i++)
             if (strlen(ours[i]) == len && strncmp(var, ours[i], len) == 0)
                 return (int)ti_cli_usage(
                     o->cli,
-                    "%s is set by %s; see --trace-dir, --counter, --threads, --times and --also",
+                    "%s is set by %s; see --trace-dir, --counter, --threads, --times, --also and "
+                    "--buffer",
                     ours[i], o->cli->tool);
     }
     ti_args_add(&o->env, var);
@@ -123,6 +128,12 @@ int ti_options_take(struct ti_options *o, int argc, char **argv, int id, const c
     case OPT_ALSO:
         o->also = arg;
         return *arg ? -1 : (int)ti_cli_usage(o->cli, "--also which events?");
+    case OPT_BUFFER:
+        if (ti_parse_size(arg, "--buffer", &o->buffer_bytes, &err))
+            return bad(o, &err);
+        return o->buffer_bytes >= TI_BUFFER_LEAST && o->buffer_bytes <= TI_BUFFER_MOST
+                   ? -1
+                   : (int)ti_cli_usage(o->cli, "--buffer is 4K to 16M, not '%s'", arg);
     case OPT_ISA:
         o->isa = arg;
         return ti_isa_tunables(arg)

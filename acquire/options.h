@@ -26,6 +26,7 @@ enum {
     OPT_TIMES,
     OPT_ALSO,
     OPT_ISA,
+    OPT_BUFFER,
     OPT_OTHERS, /* a tool's own begin here */
 };
 
@@ -36,6 +37,7 @@ struct ti_options {
     bool sum;              /* --threads sum */
     bool times;            /* record durations */
     const char *also;      /* PAPI events, separated by commas; NULL: none */
+    int64_t buffer_bytes;  /* --buffer; 0: the library's own */
     const char *isa;       /* --isa; NULL: glibc chooses by itself */
     const char *trace_dir; /* NULL: NAME.NP.run */
     const char *output;    /* NULL: NAME.NP.tib */

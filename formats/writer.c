@@ -19,8 +19,7 @@
 #define SYM_SLOTS      512 /* power of two */
 #define COLS           512
 #define VOL_SLOTS      1024 /* power of two */
-#define BLOCKS         768
-#define BLOCK_DATA     30
+#define BLOCK_BYTES    32 /* at least; numbers of blocks have 16 bits */
 #define OUT_BYTES      2048
 #define PENDING_BYTES  1024
 #define COMMS_BYTES    1024
@@ -41,7 +40,7 @@
 
 struct block {
     uint16_t next;
-    uint8_t data[BLOCK_DATA];
+    uint8_t data[];
 };
 
 /* The last vector of a column, to see that the next one is the same. */
@@ -105,7 +104,11 @@ struct ti_writer {
     uint16_t sym_slot[SYM_SLOTS], vol_slot[VOL_SLOTS];
     struct symbol sym[SYMS];
     struct column col[COLS];
-    struct block block[BLOCKS];
+    uint8_t *store; /* the blocks: `own_store`, or a mapping of store_mapped bytes */
+    size_t store_mapped;
+    uint32_t block_bytes, blocks, block_data;
+    uint32_t chunk_most, vec_inline; /* as TI_CHUNK_EVENTS and TI_VEC_INLINE, at most */
+    _Alignas(8) uint8_t own_store[TI_BUFFER_DEFAULT];
     uint16_t kept_used;
     _Alignas(8) uint8_t kept[KEPT_BYTES];
 
@@ -125,10 +128,11 @@ struct ti_writer {
 
 _Static_assert(TI_STRING_BYTES + 2 * TI_VARINT_MAX + 1 <= PENDING_BYTES, "a string must fit");
 _Static_assert(sizeof(struct ti_writer) <= TI_WRITER_BYTES, "the writer outgrew its cap");
-_Static_assert(TI_VEC_INLINE *VALUE_BYTES *TI_VECS / BLOCK_DATA + EVENT_BLOCKS + TI_VECS +
-                       2 * TI_EXTRAS_MAX <
-                   BLOCKS,
+_Static_assert(EVENT_BLOCKS + TI_VECS + 2 * TI_EXTRAS_MAX < TI_BUFFER_LEAST / BLOCK_BYTES,
                "an event must fit an empty chunk");
+_Static_assert(TI_VEC_INLINE *VALUE_BYTES *TI_VECS + (EVENT_BLOCKS + TI_VECS + 2 * TI_EXTRAS_MAX) *
+                   BLOCK_BYTES < TI_BUFFER_DEFAULT,
+               "and with vectors, unless the buffer is small");
 _Static_assert(SYMS < SYM_SLOTS && COLS < VOL_SLOTS, "hash tables must not fill up");
 
 /* ------------------------------------------------------------------ file -- */
@@ -312,31 +316,36 @@ static void look_for_room(struct ti_writer *w)
         w->nsyms == SYMS || w->ncols > w->most_cols || w->nblocks > w->most_blocks;
 }
 
+static inline struct block *block_at(const struct ti_writer *w, uint16_t b)
+{
+    return (struct block *)(w->store + (size_t)b * w->block_bytes);
+}
+
 static struct column *column_new(struct ti_writer *w)
 {
     struct column *c = &w->col[w->ncols++];
 
     look_for_room(w);
-    *c = (struct column){.head = NONE, .tail = NONE, .fill = BLOCK_DATA};
+    *c = (struct column){.head = NONE, .tail = NONE};
     return c;
 }
 
 static void column_byte(struct ti_writer *w, struct column *c, uint8_t byte)
 {
-    if (c->tail == NONE || c->fill == BLOCK_DATA) {
+    if (c->tail == NONE || c->fill == w->block_data) {
         uint16_t b = w->nblocks++;
 
         if (c->tail == NONE) {
             c->head = b;
         } else {
-            w->block[c->tail].next = b;
+            block_at(w, c->tail)->next = b;
             c->full++;
         }
         c->tail = b;
         c->fill = 0;
         look_for_room(w);
     }
-    w->block[c->tail].data[c->fill++] = byte;
+    block_at(w, c->tail)->data[c->fill++] = byte;
 }
 
 static void column_varint(struct ti_writer *w, struct column *c, uint64_t v)
@@ -365,9 +374,9 @@ static inline void column_value(struct ti_writer *w, struct column *c, uint64_t 
         column_change(w, c, v);
 }
 
-static uint32_t column_bytes(const struct column *c)
+static uint32_t column_bytes(const struct ti_writer *w, const struct column *c)
 {
-    return c->tail == NONE ? 0 : (uint32_t)c->full * BLOCK_DATA + c->fill;
+    return c->tail == NONE ? 0 : c->full * w->block_data + c->fill;
 }
 
 static void put_column(struct ti_writer *w, const struct column *c)
@@ -376,9 +385,9 @@ static void put_column(struct ti_writer *w, const struct column *c)
 
     if (c->tail == NONE)
         return;
-    for (; b != c->tail; b = w->block[b].next)
-        chunk_put(w, w->block[b].data, BLOCK_DATA);
-    chunk_put(w, w->block[b].data, c->fill);
+    for (; b != c->tail; b = block_at(w, b)->next)
+        chunk_put(w, block_at(w, b)->data, w->block_data);
+    chunk_put(w, block_at(w, b)->data, c->fill);
 }
 
 static void strings_write(struct ti_writer *w)
@@ -433,7 +442,7 @@ static void extras_write(struct ti_writer *w)
     chunk_put_varint(w, (uint64_t)count_volumes(w));
     for (c = w->col; c < end; c++)
         for (int k = 1; c->is_volume && k <= w->extras; k++)
-            chunk_put_varint(w, column_bytes(&c[k]));
+            chunk_put_varint(w, column_bytes(w, &c[k]));
     for (c = w->col; c < end; c++)
         for (int k = 1; c->is_volume && k <= w->extras; k++)
             put_column(w, &c[k]);
@@ -448,7 +457,7 @@ static void columns_write(struct ti_writer *w)
     comms_write(w);
     extras_write(w);
     chunk_begin(w, TI_CHUNK_EVT, TI_CODEC_ZLIB);
-    chunk_put_varint(w, column_bytes(&w->col[0]));
+    chunk_put_varint(w, column_bytes(w, &w->col[0]));
     chunk_put_varint(w, w->nsyms);
     for (const struct symbol *s = w->sym; s < w->sym + w->nsyms; s++) {
         chunk_put_varint(w, s->op);
@@ -456,7 +465,7 @@ static void columns_write(struct ti_writer *w)
         chunk_put_varint(w, s->mask);
         chunk_put_varint(w, s->kinds);
         for (int i = 0; i < s->ncols; i++)
-            chunk_put_varint(w, column_bytes(&w->col[s->col + i]));
+            chunk_put_varint(w, column_bytes(w, &w->col[s->col + i]));
     }
     chunk_put_varint(w, (uint64_t)count_volumes(w));
     for (c = w->col; c < end; c++) {
@@ -464,7 +473,7 @@ static void columns_write(struct ti_writer *w)
             continue;
         chunk_put_varint(w, c->before);
         chunk_put_varint(w, c->symbol);
-        chunk_put_varint(w, column_bytes(c));
+        chunk_put_varint(w, column_bytes(w, c));
     }
     put_column(w, &w->col[0]);
     for (const struct symbol *s = w->sym; s < w->sym + w->nsyms; s++)
@@ -493,8 +502,9 @@ static void flush(struct ti_writer *w)
 
         columns_write(w);
         w->flush_ns += now_ns() - start;
-        if (w->chunk_limit < TI_CHUNK_EVENTS)
-            w->chunk_limit *= CHUNK_GROWTH;
+        w->chunk_limit *= CHUNK_GROWTH;
+        if (w->chunk_limit > w->chunk_most)
+            w->chunk_limit = w->chunk_most;
     }
     columns_reset(w);
 }
@@ -693,7 +703,7 @@ static void put_vec(struct ti_writer *w, struct column *c, const struct ti_vec *
     }
     column_varint(w, c, c->run);
     c->run = 0;
-    if (vec->len > TI_VEC_INLINE) {
+    if (vec->len > w->vec_inline) {
         write_vec(w, vec);
         column_varint(w, c, ti_zigzag(~(int64_t)w->vecs));
         c->kept.lost = true;
@@ -709,8 +719,8 @@ static bool has_room_for_vecs(const struct ti_writer *w, const struct ti_event *
     int64_t blocks = 0;
 
     for (int v = 0; v < TI_VECS; v++)
-        if (ev->vec[v].len && ev->vec[v].len <= TI_VEC_INLINE)
-            blocks += ev->vec[v].len * VALUE_BYTES / BLOCK_DATA + 1;
+        if (ev->vec[v].len && ev->vec[v].len <= w->vec_inline)
+            blocks += ev->vec[v].len * VALUE_BYTES / w->block_data + 1;
     return w->nblocks + blocks <= w->most_blocks;
 }
 
@@ -803,7 +813,47 @@ void ti_writer_extras(struct ti_writer *w, int n)
 {
     w->extras = (uint16_t)n;
     w->most_cols = (uint16_t)(COLS - EVENT_COLS - n);
-    w->most_blocks = (uint16_t)(BLOCKS - EVENT_BLOCKS - 2 * n);
+    w->most_blocks = (uint16_t)(w->blocks - EVENT_BLOCKS - 2 * (uint32_t)n);
+}
+
+/* Divide `bytes` of the store into blocks. */
+static void divide(struct ti_writer *w, size_t bytes)
+{
+    uint32_t vecs;
+
+    w->block_bytes = BLOCK_BYTES;
+    while (bytes / w->block_bytes > NONE)
+        w->block_bytes *= 2;
+    w->blocks = (uint32_t)(bytes / w->block_bytes);
+    w->block_data = w->block_bytes - sizeof(struct block);
+    w->chunk_most = bytes > TI_BUFFER_DEFAULT ? TI_CHUNK_EVENTS_MOST : TI_CHUNK_EVENTS;
+    vecs = (w->blocks - EVENT_BLOCKS - 2 * TI_EXTRAS_MAX) / TI_VECS - 1;
+    w->vec_inline = vecs * w->block_data / VALUE_BYTES;
+    if (w->vec_inline > TI_VEC_INLINE)
+        w->vec_inline = TI_VEC_INLINE;
+    ti_writer_extras(w, w->extras);
+}
+
+ti_status ti_writer_buffer(struct ti_writer *w, size_t bytes, struct ti_err *err)
+{
+    if (bytes < TI_BUFFER_LEAST || bytes > TI_BUFFER_MOST)
+        return ti_err_set(err, TI_ERR_USAGE, "a buffer has 4K to 16M");
+    if (bytes > sizeof w->own_store) {
+        w->store = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (w->store == MAP_FAILED) {
+            w->store = w->own_store;
+            return ti_err_errno(err, TI_ERR_IO, "cannot get memory for the trace of rank %u",
+                                w->rank);
+        }
+        w->store_mapped = bytes;
+    }
+    divide(w, bytes);
+    return TI_OK;
+}
+
+size_t ti_writer_memory(const struct ti_writer *w)
+{
+    return TI_WRITER_BYTES + w->store_mapped;
 }
 
 /* ---------------------------------------------------- everything else ---- */
@@ -854,7 +904,8 @@ ti_status ti_writer_open(const char *path, uint32_t rank, uint32_t nranks,
     w->rank = rank;
     w->hash = TI_HASH_START;
     w->chunk_limit = TI_CHUNK_EVENTS_FIRST;
-    ti_writer_extras(w, 0);
+    w->store = w->own_store;
+    divide(w, sizeof w->own_store);
     columns_reset(w);
     memcpy(header, TI_MAGIC, TI_MAGIC_BYTES);
     ti_put_u16(header + 8, TI_MAJOR);
@@ -1044,6 +1095,8 @@ ti_status ti_writer_close(struct ti_writer *w, enum ti_end end, const char *cons
     if (close(fd) != 0)
         fail(w, "close");
     st = ti_writer_error(w, err);
+    if (w->store_mapped)
+        munmap(w->store, w->store_mapped);
     munmap(w, TI_WRITER_BYTES);
     return st;
 }

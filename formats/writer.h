@@ -2,7 +2,8 @@
  * Writer of one rank's trace; lives in the traced process.
  *
  * All its memory is one mapping of TI_WRITER_BYTES made by ti_writer_open():
- * it allocates nothing afterwards, whatever the trace.  Events go into columns;
+ * it allocates nothing afterwards, whatever the trace, but for a buffer of another
+ * size.  Events go into columns;
  * when a table or the column store is full, or TI_CHUNK_EVENTS are in, the
  * columns are compressed into the file as one chunk.  A process that dies leaves
  * every chunk written so far readable.
@@ -25,12 +26,20 @@
 #define TI_WRITER_BYTES (84 * 1024) /* of the 128 KiB that the library may use */
 
 /* Events a chunk holds at most.  Small, so that a killed rank loses little:
- * the first chunk holds TI_CHUNK_EVENTS_FIRST, each next one four times as many. */
+ * the first chunk holds TI_CHUNK_EVENTS_FIRST, each next one four times as many, up to
+ * TI_CHUNK_EVENTS, or TI_CHUNK_EVENTS_MOST in a larger buffer. */
 #define TI_CHUNK_EVENTS_FIRST 256
 #define TI_CHUNK_EVENTS       16384
+#define TI_CHUNK_EVENTS_MOST  32768
 
-/* Vectors longer than this become a chunk of their own. */
+/* Vectors longer than this become a chunk of their own; in a small buffer, shorter ones
+ * do. */
 #define TI_VEC_INLINE 256
+
+/* Bytes of columns before they are compressed and written. */
+#define TI_BUFFER_DEFAULT (24 * 1024) /* of TI_WRITER_BYTES */
+#define TI_BUFFER_LEAST   (4 * 1024)
+#define TI_BUFFER_MOST    (16 * 1024 * 1024)
 
 struct ti_writer;
 
@@ -42,6 +51,14 @@ struct ti_writer;
 ti_status ti_writer_open(const char *path, uint32_t rank, uint32_t nranks,
                          const uint8_t run_id[TI_RUN_ID_BYTES], struct ti_writer **out,
                          struct ti_err *err);
+
+/* Let chunks have up to `bytes` of columns, TI_BUFFER_LEAST to TI_BUFFER_MOST; to be
+ * called before the first event.  More than TI_BUFFER_DEFAULT is memory beyond
+ * TI_WRITER_BYTES.  Returns TI_ERR_USAGE for other sizes, TI_ERR_IO without memory. */
+ti_status ti_writer_buffer(struct ti_writer *w, size_t bytes, struct ti_err *err);
+
+/* What it has mapped. */
+size_t ti_writer_memory(const struct ti_writer *w);
 
 /* Write metadata: `n` pairs, keys and values alternating. */
 void ti_writer_info(struct ti_writer *w, const char *const *pairs, int n);

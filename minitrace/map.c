@@ -17,6 +17,7 @@
 #define SPILLS 64
 static const void *spill[SPILLS];
 static char folder[PATH_MAX]; /* for the files */
+static int64_t allowed = TI_MEMORY_BYTES;
 
 static size_t pages(size_t bytes)
 {
@@ -41,10 +42,11 @@ static void spilled(int64_t bytes)
 
 /* ---------------------------------------------------------------- files -- */
 
-void ti_map_begin(const char *dir)
+void ti_map_begin(const char *dir, int64_t beyond)
 {
     char here[PATH_MAX] = "";
 
+    allowed += beyond;
     /* the application may change its directory */
     if (dir[0] != '/' && !getcwd(here, sizeof here))
         return;
@@ -114,7 +116,7 @@ static void *map_file(size_t bytes)
 
 static bool fits(size_t bytes)
 {
-    return bytes <= LARGE && ti_state.mapped + (int64_t)bytes <= TI_MEMORY_BYTES;
+    return bytes <= LARGE && ti_state.mapped + (int64_t)bytes <= allowed;
 }
 
 void *ti_map(size_t bytes)

@@ -8,6 +8,7 @@
  *   TIARA_TIMES      1: record how long bursts and calls are, too [0]
  *   TIARA_ALSO       PAPI events to be counted beside the volume [none]
  *   TIARA_MODE       full, whole [full]: or init and finalize alone
+ *   TIARA_BUFFER     bytes of trace in memory before they are written: 4K to 16M [24K]
  *   TIARA_RUN_ID     32 hexadecimal digits that the files of one run share
  *                    [drawn by rank 0]
  *   TIARA_QUIET      set: rank 0 says nothing at the end of a good run
@@ -35,6 +36,7 @@
 #define PATH_BYTES  4096
 
 static char reason[512]; /* why recording stopped */
+static int64_t buffer_bytes = TI_BUFFER_DEFAULT;
 
 double ti_seconds(void)
 {
@@ -274,6 +276,28 @@ static bool one_of(const char *name, const char *first, const char *second, stru
     return false;
 }
 
+/* "4096", "64K", "16M" */
+static bool take_buffer(struct ti_err *err)
+{
+    const char *text = getenv("TIARA_BUFFER");
+    char *unit;
+    long long n;
+
+    if (!text || !text[0])
+        return true;
+    n = isdigit((unsigned char)text[0]) ? strtoll(text, &unit, 10) : 0;
+    if (n > 0 && n <= TI_BUFFER_MOST) {
+        int shift = *unit == 'K' ? 10 : *unit == 'M' ? 20 : 0;
+
+        buffer_bytes = (int64_t)n << shift;
+        unit += shift > 0;
+        if (!*unit && buffer_bytes >= TI_BUFFER_LEAST && buffer_bytes <= TI_BUFFER_MOST)
+            return true;
+    }
+    ti_err_set(err, TI_ERR_USAGE, "TIARA_BUFFER '%s' is no size from 4K to 16M", text);
+    return false;
+}
+
 static bool open_counter(struct ti_err *err)
 {
     const char *counter = getenv("TIARA_COUNTER"), *threads = getenv("TIARA_THREADS");
@@ -285,6 +309,7 @@ static bool open_counter(struct ti_err *err)
 
     if (!one_of("TIARA_THREADS", "caller", "sum", err) ||
         !one_of("TIARA_MODE", "full", "whole", err) || !one_of("TIARA_TIMES", "1", "0", err) ||
+        !take_buffer(err) ||
         ti_counter_open(&wish, &ti_state.counter, err) != TI_OK)
         return false;
     if (ti_extra_open(&ti_state.counter, &ti_state.extras, err) == TI_OK)
@@ -309,8 +334,14 @@ static bool open_trace(const char *dir, const uint8_t id[TI_RUN_ID_BYTES], struc
                        &ti_state.writer, err))
         return false;
     ti_writer_extras(ti_state.writer, ti_state.extras);
-    ti_mapped(TI_WRITER_BYTES);
-    ti_map_begin(dir);
+    if (ti_writer_buffer(ti_state.writer, (size_t)buffer_bytes, err) != TI_OK) {
+        ti_writer_close(ti_state.writer, TI_END_STOPPED, NULL, 0, NULL);
+        ti_state.writer = NULL;
+        unlink(path);
+        return false;
+    }
+    ti_mapped((int64_t)ti_writer_memory(ti_state.writer));
+    ti_map_begin(dir, (int64_t)ti_writer_memory(ti_state.writer) - TI_WRITER_BYTES);
     return true;
 }
 

@@ -23,6 +23,7 @@ static const uint8_t run_id[TI_RUN_ID_BYTES] = "0123456789abcde";
 static char dir[64], path[96];
 
 static uint64_t longest = 3 * TI_VEC_INLINE; /* vector */
+static size_t buffer = TI_BUFFER_DEFAULT;
 
 static uint64_t rng = 88172645463325252u;
 static uint64_t rnd(uint64_t below)
@@ -110,7 +111,9 @@ static void begin_log(struct ti_writer *w)
 {
     const char *pairs[6] = {info[0], info[1], info[2], info[3], "extra"};
     char names[512] = "";
+    struct ti_err err;
 
+    assert_int_equal(ti_writer_buffer(w, buffer, &err), TI_OK);
     for (int k = 0; k < extras; k++)
         snprintf(names + strlen(names), sizeof names - strlen(names), "%s%s", k ? " " : "",
                  extra_names[k]);
@@ -235,6 +238,39 @@ static void test_roundtrip(void **state)
     roundtrip(20000, 2);
     roundtrip(20000, 300);
     roundtrip(5000, 1 << 30);
+}
+
+/* Whatever is kept in memory before it is written. */
+static void test_buffers(void **state)
+{
+    static const size_t sizes[] = {TI_BUFFER_LEAST, 5001,    64 << 10,
+                                   (2 << 20) - 1,   2 << 20, TI_BUFFER_MOST};
+    static const size_t wrong[] = {0, TI_BUFFER_LEAST - 1, TI_BUFFER_MOST + 1, SIZE_MAX};
+    struct ti_writer *w;
+    struct ti_err err;
+    struct stat st;
+    off_t small = 0;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        buffer = sizes[i];
+        roundtrip(40000, 2);
+        assert_int_equal(stat(path, &st), 0);
+        if (i == 0)
+            small = st.st_size;
+        roundtrip(20000, 300);
+        roundtrip(5000, 1 << 30);
+    }
+    assert_true(st.st_size < small); /* fewer chunks */
+    buffer = TI_BUFFER_DEFAULT;
+    unlink(path);
+    assert_int_equal(ti_writer_open(path, 3, 8, run_id, &w, &err), TI_OK);
+    assert_int_equal(ti_writer_memory(w), TI_WRITER_BYTES);
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+        assert_int_equal(ti_writer_buffer(w, wrong[i], &err), TI_ERR_USAGE);
+    assert_int_equal(ti_writer_buffer(w, TI_BUFFER_MOST, &err), TI_OK);
+    assert_true(ti_writer_memory(w) >= TI_BUFFER_MOST);
+    ti_writer_close(w, TI_END_COMPLETE, NULL, 0, &err);
 }
 
 /* Many call sites and communicators: every table of the writer overflows. */
@@ -821,6 +857,7 @@ int main(void)
         cmocka_unit_test(test_flip_everywhere), cmocka_unit_test(test_disk_full),
         cmocka_unit_test(test_extras_roundtrip), cmocka_unit_test(test_extras_names),
         cmocka_unit_test(test_extras_missing),   cmocka_unit_test(test_extras_wrong),
+        cmocka_unit_test(test_buffers),
     };
 
     return cmocka_run_group_tests(tests, setup, teardown);
