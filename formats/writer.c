@@ -133,6 +133,8 @@ _Static_assert(EVENT_BLOCKS + TI_VECS + 2 * TI_EXTRAS_MAX < TI_BUFFER_LEAST / BL
 _Static_assert(TI_VEC_INLINE *VALUE_BYTES *TI_VECS + (EVENT_BLOCKS + TI_VECS + 2 * TI_EXTRAS_MAX) *
                    BLOCK_BYTES < TI_BUFFER_DEFAULT,
                "and with vectors, unless the buffer is small");
+_Static_assert(TI_BUFFER_MOST / (NONE + 1) - sizeof(struct block) <= UINT8_MAX,
+               "a block's fill has 8 bits");
 _Static_assert(SYMS < SYM_SLOTS && COLS < VOL_SLOTS, "hash tables must not fill up");
 
 /* ------------------------------------------------------------------ file -- */
@@ -822,9 +824,11 @@ static void divide(struct ti_writer *w, size_t bytes)
     uint32_t vecs;
 
     w->block_bytes = BLOCK_BYTES;
-    while (bytes / w->block_bytes > NONE)
+    while (bytes / w->block_bytes > NONE + 1)
         w->block_bytes *= 2;
     w->blocks = (uint32_t)(bytes / w->block_bytes);
+    if (w->blocks > NONE) /* of the largest buffer, all but one */
+        w->blocks = NONE;
     w->block_data = w->block_bytes - sizeof(struct block);
     w->chunk_most = bytes > TI_BUFFER_DEFAULT ? TI_CHUNK_EVENTS_MOST : TI_CHUNK_EVENTS;
     vecs = (w->blocks - EVENT_BLOCKS - 2 * TI_EXTRAS_MAX) / TI_VECS - 1;

@@ -5,7 +5,7 @@
 . tests/mpi/lib.sh
 np=2
 
-# A disk on which each write takes 20 ms.
+# A disk on which each write takes 100 ms.
 cat >"$scratch/slow.c" <<'C'
 #include <sys/syscall.h>
 #include <time.h>
@@ -14,7 +14,7 @@ cat >"$scratch/slow.c" <<'C'
 ssize_t pwrite64(int fd, const void *data, size_t bytes, off_t at);
 ssize_t pwrite64(int fd, const void *data, size_t bytes, off_t at)
 {
-    nanosleep(&(struct timespec){0, 20000000}, NULL);
+    nanosleep(&(struct timespec){0, 100000000}, NULL);
     return syscall(SYS_pwrite64, fd, data, bytes, at);
 }
 ssize_t pwrite(int fd, const void *data, size_t bytes, off_t at)

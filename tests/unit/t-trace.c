@@ -240,6 +240,32 @@ static void test_roundtrip(void **state)
     roundtrip(5000, 1 << 30);
 }
 
+/* One operation, and volumes that take three bytes each: long columns. */
+static void one_column(void)
+{
+    enum { EVENTS = 100000 };
+    struct ti_event ev = {.op = TI_OP_BARRIER, .mask = TI_M_COMM};
+    struct ti_writer *w;
+    struct ti_reader *r;
+    struct ti_err err;
+
+    unlink(path);
+    assert_int_equal(ti_writer_open(path, 0, 1, run_id, &w, &err), TI_OK);
+    begin_log(w);
+    for (uint64_t i = 0; i < EVENTS; i++) {
+        ev.volume = i * i % 1000003;
+        assert_int_equal(ti_writer_event(w, &ev), TI_OK);
+    }
+    assert_int_equal(ti_writer_close(w, TI_END_COMPLETE, NULL, 0, &err), TI_OK);
+    assert_int_equal(ti_reader_open(path, &r, &err), TI_OK);
+    for (uint64_t i = 0; i < EVENTS; i++) {
+        assert_int_equal(ti_reader_next(r, &ev, &err), 1);
+        assert_true(ev.volume == i * i % 1000003);
+    }
+    assert_int_equal(ti_reader_next(r, &ev, &err), 0);
+    ti_reader_close(r);
+}
+
 /* Whatever is kept in memory before it is written. */
 static void test_buffers(void **state)
 {
@@ -260,6 +286,7 @@ static void test_buffers(void **state)
             small = st.st_size;
         roundtrip(20000, 300);
         roundtrip(5000, 1 << 30);
+        one_column();
     }
     assert_true(st.st_size < small); /* fewer chunks */
     buffer = TI_BUFFER_DEFAULT;
