@@ -265,7 +265,7 @@ static ti_status against(struct ti_skew *s, struct ti_skew_np *np, struct ti_err
     np->against = calloc(1, sizeof *np->against);
     st = np->against ? TI_OK : no_memory(err);
     if (st == TI_OK)
-        st = run(s, other, 0, s->other.backend, &sample, path[0], err);
+        st = run(s, other, 0, s->other.backend, &np->other, path[0], err);
     if (st == TI_OK)
         st = run(s, own, 0, s->facts.choice.backend, &sample, path[1], err);
     if (st == TI_OK && !s->o->run.dry_run)

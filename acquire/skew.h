@@ -43,7 +43,8 @@ extern const char *const ti_skew_kind_text[TI_SKEW_KINDS];
 struct ti_sample {
     double seconds; /* from MPI_Init to MPI_Finalize, in the rank that took longest */
     uint64_t events, volume, whole, outside;
-    bool whole_known, outside_known;
+    uint64_t blocks, blocks_own; /* of a program compiled with ti-mpicc --tiara-audit */
+    bool whole_known, outside_known, blocks_known;
     double worst; /* |volume - outside| / outside in the rank where it is most */
     int64_t bytes;
     uint64_t negative;
@@ -104,6 +105,7 @@ struct ti_skew_np {
     struct ti_skew_fold fold[TI_SKEW_LIST_MAX];
     int nfold;
     struct ti_skew_bursts *against;
+    struct ti_sample other; /* of the run with the other counter */
 };
 
 struct ti_skew {

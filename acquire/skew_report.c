@@ -369,9 +369,14 @@ static void print_against(const struct ti_skew *s, const struct ti_skew_np *np)
     if (is_blocks(s) && s->plain.path && of >= is)
         printf("  not compiled for it, in libraries mostly: %s instructions, %.4f %%\n",
                ti_format_count(b->volume[0] - b->volume[1], own, sizeof own), -percent(is, of));
+    else if (is_blocks(s) && np->other.blocks_known && np->other.outside_known)
+        printf("  executed in libraries that are not compiled for it: %s; to count: %s\n",
+               ti_format_count(np->other.outside - np->other.blocks - np->other.blocks_own, own,
+                               sizeof own),
+               ti_format_count(np->other.blocks_own, other, sizeof other));
     else if (is_blocks(s))
-        printf(
-            "  the rest is code of libraries, and the counting itself; --plain leaves that out\n");
+        printf("  the rest is code of libraries, and the counting itself: --plain leaves that out, "
+               "ti-mpicc --tiara-audit tells it\n");
 }
 
 void ti_skew_print(const struct ti_skew *s)

@@ -28,10 +28,22 @@ static void take_cores(struct ti_job *j, int n)
     j->machine.cores = taken;
 }
 
+/* Add a total that not all traces have. */
+static void add(const struct ti_reader *r, const char *key, uint64_t *sum, bool *known)
+{
+    uint64_t n;
+
+    if (ti_reader_info_u64(r, key, &n))
+        *sum += n;
+    else
+        *known = false;
+}
+
 static ti_status read_rank(const char *dir, int64_t rank, struct ti_sample *s, struct ti_err *err)
 {
     char path[PATH_MAX + TI_RANK_NAME_BYTES], name[TI_RANK_NAME_BYTES];
-    uint64_t whole, outside, negative;
+    uint64_t outside, before = s->outside;
+    bool known;
     struct ti_totals totals = {0};
     struct ti_reader *r = NULL;
     ti_status st;
@@ -44,20 +56,16 @@ static ti_status read_rank(const char *dir, int64_t rank, struct ti_sample *s, s
         ti_reader_totals(r, &totals);
         s->events += totals.events;
         s->volume += totals.volume;
-        if (ti_reader_info_u64(r, "negative_bursts", &negative))
-            s->negative += negative;
-        if (ti_reader_info_u64(r, "whole", &whole))
-            s->whole += whole;
-        else
-            s->whole_known = false;
-        if (ti_reader_info_u64(r, "outside", &outside)) {
-            double off =
-                fabs((double)totals.volume - (double)outside) / (double)(outside + !outside);
+        add(r, "negative_bursts", &s->negative, &known);
+        add(r, "whole", &s->whole, &s->whole_known);
+        add(r, "outside", &s->outside, &s->outside_known);
+        add(r, "blocks", &s->blocks, &s->blocks_known);
+        add(r, "blocks_own", &s->blocks_own, &s->blocks_known);
+        outside = s->outside - before;
+        if (s->outside_known && outside) {
+            double off = fabs((double)totals.volume - (double)outside) / (double)outside;
 
-            s->outside += outside;
             s->worst = off > s->worst ? off : s->worst;
-        } else {
-            s->outside_known = false;
         }
     }
     ti_reader_close(r);
@@ -71,7 +79,8 @@ static ti_status read_all(const struct ti_job *j, struct ti_sample *s, struct ti
     *s = (struct ti_sample){.seconds = j->ranks.app_seconds_max,
                             .bytes = j->ranks.bytes,
                             .whole_known = true,
-                            .outside_known = true};
+                            .outside_known = true,
+                            .blocks_known = true};
     for (int64_t rank = 0; rank < j->o->np && st == TI_OK; rank++)
         st = read_rank(j->dir.path, rank, s, err);
     return st;

@@ -2,11 +2,19 @@
 bench_programs := $(O)/bench/event $(O)/bench/null/libminitrace.so \
                   $(O)/bench/null/libminitrace-openmpi.so $(O)/bench/codec $(O)/bench/tracebytes \
                   $(O)/bench/peek $(O)/bench/counter $(O)/bench/onerank $(O)/tests/mktrace \
-                  $(O)/tests/mpi/outstanding $(blocks_examples)
+                  $(O)/tests/mpi/outstanding $(blocks_examples) $(O)/bench/lengths \
+                  $(O)/bench/blocks/lengths
 
 $(O)/bench/event: bench/event.c
 	@mkdir -p $(@D)
 	$(call say,MPICC)$(MPICC) $(flags) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) -Wl,-z,now -o $@ $< $(LDLIBS)
+
+$(O)/bench/lengths: bench/lengths.c examples/burst.c
+	@mkdir -p $(@D)
+	$(call say,MPICC)$(MPICC) -I. $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
+$(O)/bench/blocks/lengths: bench/lengths.c examples/burst.c $(O)/ti-mpicc $(wrap_libs)
+	@mkdir -p $(@D)
+	$(call say,MPICC)$(O)/ti-mpicc -I. $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.c,$^) $(LDLIBS)
 
 # The library, but for its counter: the same front, and beside it a flavour with
 # one that reads nothing.
