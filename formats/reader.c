@@ -752,9 +752,9 @@ static bool load_extras(struct ti_reader *r, const struct chunk *c)
     if (!p)
         return true;
     end = p + r->xtr_bytes;
-    if (r->xtr_first != c->first || r->xtr_events != c->events || !ti_get_varint(&p, end, &extras) ||
-        !ti_get_varint(&p, end, &volumes) || extras != (uint64_t)r->nextras ||
-        volumes != r->ncols - r->first_vol)
+    if (r->xtr_first != c->first || r->xtr_events != c->events ||
+        !ti_get_varint(&p, end, &extras) || !ti_get_varint(&p, end, &volumes) ||
+        extras != (uint64_t)r->nextras || volumes != r->ncols - r->first_vol)
         return false;
     n = extras * volumes;
     if (n > (uint64_t)(end - p)) /* the size of each takes a byte */

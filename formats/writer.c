@@ -76,9 +76,9 @@ struct symbol {
 };
 
 struct ti_writer {
-    int fd;                     /* -1 once closed */
-    pid_t pid;                  /* of the process whose file it is */
-    volatile sig_atomic_t busy; /* in one of the functions that write */
+    int fd;                             /* -1 once closed */
+    pid_t pid;                          /* of the process whose file it is */
+    volatile sig_atomic_t busy;         /* in one of the functions that write */
     volatile sig_atomic_t more_to_come; /* extra values of the last event */
     uint32_t rank;
     ti_status failed;
@@ -98,9 +98,9 @@ struct ti_writer {
 
     /* the columns */
     uint16_t nsyms, ncols, nblocks, prev;
-    uint16_t extras;                /* columns behind each one of volumes */
+    uint16_t extras;                 /* columns behind each one of volumes */
     uint16_t most_cols, most_blocks; /* with which there surely is room for another event */
-    bool crowded; /* may have no room for another event */
+    bool crowded;                    /* may have no room for another event */
     uint16_t sym_slot[SYM_SLOTS], vol_slot[VOL_SLOTS];
     struct symbol sym[SYMS];
     struct column col[COLS];
@@ -314,8 +314,7 @@ static void columns_reset(struct ti_writer *w)
 /* To be called when something was taken of what there is only so much of. */
 static void look_for_room(struct ti_writer *w)
 {
-    w->crowded =
-        w->nsyms == SYMS || w->ncols > w->most_cols || w->nblocks > w->most_blocks;
+    w->crowded = w->nsyms == SYMS || w->ncols > w->most_cols || w->nblocks > w->most_blocks;
 }
 
 static inline struct block *block_at(const struct ti_writer *w, uint16_t b)

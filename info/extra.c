@@ -21,10 +21,10 @@ struct info_extras {
 
     int burst; /* column of durations, -1 if there is none */
     char *volume_unit;
-    bool slowed;                             /* measured under valgrind */
-    uint64_t volume, bursts, long_bursts;    /* of events with a duration; of INFO_LONG_NS or more */
+    bool slowed;                          /* measured under valgrind */
+    uint64_t volume, bursts, long_bursts; /* of events with a duration; of INFO_LONG_NS or more */
     uint64_t long_ns;
-    double least, most, *rank_rate;          /* of long bursts; of ranks */
+    double least, most, *rank_rate; /* of long bursts; of ranks */
     int64_t nrates;
     uint64_t *weight; /* [PLACES]: nanoseconds of long bursts at this rate */
 };
@@ -281,9 +281,9 @@ void info_extras_json(const struct info_extras *x, json_t *out)
     double rates[5];
 
     for (int i = 0; i < x->n; i++)
-        json_array_append_new(columns, json_pack("{s:o, s:o, s:o}", "name", info_json_text(x->name[i]),
-                                                 "unit", info_json_text(x->unit[i]), "total",
-                                                 info_json_u64(x->total[i])));
+        json_array_append_new(
+            columns, json_pack("{s:o, s:o, s:o}", "name", info_json_text(x->name[i]), "unit",
+                               info_json_text(x->unit[i]), "total", info_json_u64(x->total[i])));
     json_object_set_new(out, "extra", columns);
     if (!x->nrates) {
         json_decref(rate);

@@ -44,8 +44,8 @@ const char *ti_extra_calibration(void)
 
     calibration_text[0] = '\0';
     for (int i = times ? 0 : 1; i <= nalso; i++)
-        used += (size_t)snprintf(calibration_text + used, sizeof calibration_text - used, "%s%llu%s",
-                                 used ? " " : "", (unsigned long long)calibration[i],
+        used += (size_t)snprintf(calibration_text + used, sizeof calibration_text - used,
+                                 "%s%llu%s", used ? " " : "", (unsigned long long)calibration[i],
                                  i ? "" : " 0"); /* nothing is taken from calls */
     return calibration_text;
 }

@@ -478,7 +478,7 @@ static __attribute__((noinline)) struct ti_call *enter_extra(struct thread *me, 
 static __attribute__((noinline)) void calibrate_here(struct thread *me)
 {
     struct thread before = *me;
-    uint64_t from = own_count();
+    uint64_t from = own_count(), clock = ti_extra_clock();
 
     before.calibrated = true;
     before.cost = ti_state.cost;
@@ -488,6 +488,7 @@ static __attribute__((noinline)) void calibrate_here(struct thread *me)
     }
     if (ti_state.counter.read) /* the call has not read it yet */
         before.last += own_count() - from;
+    before.account.last[0] += ti_extra_clock() - clock;
     *me = before;
 }
 

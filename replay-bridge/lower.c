@@ -468,8 +468,8 @@ static ti_status no_times(const struct ti_source *s, int64_t rank, uint64_t even
                           struct ti_err *err)
 {
     ti_err_set(err, TI_ERR_INPUT,
-               "rank %" PRId64 " of '%s' has no column '" TI_EXTRA_BURST "' at event %" PRIu64, rank,
-               ti_source_path(s), event);
+               "rank %" PRId64 " of '%s' has no column '" TI_EXTRA_BURST "' at event %" PRIu64,
+               rank, ti_source_path(s), event);
     ti_err_hint(err, "acquire the trace with ti-acquire --times");
     return TI_ERR_INPUT;
 }

@@ -25,8 +25,10 @@
 enum { NP = 4, MANY = 256, LONG = TI_VEC_INLINE + 20 };
 
 static const uint8_t run_id[TI_RUN_ID_BYTES] = "fuzz fuzz fuzz!";
-static const char *const info[] = {"rank",         "1",     "counter", "papi", "unit",
-                                   "instructions", "extra", "burst_ns:ns call_ns:ns A::B:events"};
+static const char *const info[] = {"rank",    "1",
+                                   "counter", "papi",
+                                   "unit",    "instructions",
+                                   "extra",   "burst_ns:ns call_ns:ns A::B:events"};
 static int extras; /* columns: 3, or none */
 static const char *dir;
 

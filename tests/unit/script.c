@@ -18,7 +18,7 @@ struct ti_source *script_source;
 const char *const *script_info;
 static char dir[64];
 static uint32_t named[NP_MAX]; /* a rank's string with the name of all files */
-static bool times; /* the trace has call_ns and burst_ns */
+static bool times;             /* the trace has call_ns and burst_ns */
 static struct ti_err err;
 
 static int64_t number(const char *text)

@@ -43,11 +43,22 @@ static const char *const info[] = {"rank", "3", "host", "here"};
 
 /* Logs are written, and traces read, with this many extra columns. */
 static int extras;
-static const char *const extra_names[TI_EXTRAS_MAX] = {
-    "burst_ns:ns", "call_ns:ns", "perf::PAGE-FAULTS:events", "sde:::lib::NAME:of:it:events",
-    "e:u",         "f:u",        "g:u",                      "bare",
-    "i:u",         "j:u",        "k:u",                      "l:u",
-    "m:u",         "n:u",        "o:u",                      "p:u"};
+static const char *const extra_names[TI_EXTRAS_MAX] = {"burst_ns:ns",
+                                                       "call_ns:ns",
+                                                       "perf::PAGE-FAULTS:events",
+                                                       "sde:::lib::NAME:of:it:events",
+                                                       "e:u",
+                                                       "f:u",
+                                                       "g:u",
+                                                       "bare",
+                                                       "i:u",
+                                                       "j:u",
+                                                       "k:u",
+                                                       "l:u",
+                                                       "m:u",
+                                                       "n:u",
+                                                       "o:u",
+                                                       "p:u"};
 
 static void random_event(struct ti_event *ev, int variety)
 {
@@ -647,8 +658,7 @@ static void rewrite(bool (*edit)(int nth, uint8_t *chunk))
             ti_put_u32(c + 20, ti_get_u32(c + 24));
         }
         ti_put_u32(c + 28, ti_crc32c(0, c, 28));
-        ti_put_u32(c + chunk_bytes(c) - 4,
-                   ti_crc32c(0, c + TI_CHUNK_BYTES, ti_get_u32(c + 24)));
+        ti_put_u32(c + chunk_bytes(c) - 4, ti_crc32c(0, c + TI_CHUNK_BYTES, ti_get_u32(c + 24)));
         all = ti_crc32c(all, c + 28, 4);
         all = ti_crc32c(all, c + chunk_bytes(c) - 4, 4);
         n += chunk_bytes(c);
@@ -714,7 +724,9 @@ static const struct {
     {"a number beyond all", 12, {2, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1, 0}},
     {"sizes cut off", 3, {2, 2, 0}},
     {"a size beyond the data", 6, {2, 2, 9, 0, 0, 0}},
-    {"a size beyond all", 14, {2, 2, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1, 0, 0}},
+    {"a size beyond all",
+     14,
+     {2, 2, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1, 0, 0}},
     {"data left over", 7, {2, 2, 0, 0, 0, 0, 0}},
     {"half a value", 7, {2, 2, 1, 0, 0, 0, 5}},
 };
@@ -879,9 +891,9 @@ static int teardown(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_roundtrip),       cmocka_unit_test(test_tables_overflow),
-        cmocka_unit_test(test_communicators),   cmocka_unit_test(test_cut_everywhere),
-        cmocka_unit_test(test_flip_everywhere), cmocka_unit_test(test_disk_full),
+        cmocka_unit_test(test_roundtrip),        cmocka_unit_test(test_tables_overflow),
+        cmocka_unit_test(test_communicators),    cmocka_unit_test(test_cut_everywhere),
+        cmocka_unit_test(test_flip_everywhere),  cmocka_unit_test(test_disk_full),
         cmocka_unit_test(test_extras_roundtrip), cmocka_unit_test(test_extras_names),
         cmocka_unit_test(test_extras_missing),   cmocka_unit_test(test_extras_wrong),
         cmocka_unit_test(test_buffers),
