@@ -99,7 +99,7 @@ help:
 	@echo 'make demo         install what is missing, trace an application here, replay it elsewhere'
 	@echo 'make check        install what is missing, run the tests; T=PATTERN runs some (T="cli/*")'
 	@echo 'make check-pmu    run the library in an emulated arm64 machine with hardware counters;'
-	@echo '                  minutes, and 1.5 GB in build-pmu; T=PATTERN as above (T="pmu/*")'
+	@echo '                  minutes, and 1 GB in build-pmu; T=PATTERN as above (T="pmu/*")'
 	@echo 'make bench        print the figures of the README; B=NAME prints some (B=event)'
 	@echo 'make examples     build the example programs'
 	@echo 'make install      into prefix (DESTDIR is put in front)'

@@ -9,7 +9,7 @@ pmu_mpi  := -I$(pmu_libs)/openmpi/include -L$(pmu_libs)/openmpi/lib -Wl,--no-as-
 pmu_cc   := aarch64-linux-gnu-gcc --sysroot=$(pmu_root)
 pmu_fc   := aarch64-linux-gnu-gfortran --sysroot=$(pmu_root)
 pmu_set  := O=$(pmu)/work/build SAN= CC='$(pmu_cc)' MPICC='$(pmu_cc) $(pmu_mpi) -lmpi' MPICC_MPICH= \
-            MPIFC='$(pmu_fc) $(pmu_mpi) -I$(pmu_libs)/fortran/gfortran-mod-15/openmpi \
+            MPIFC='$(pmu_fc) $(pmu_mpi) -I$$(wildcard $(pmu_libs)/fortran/gfortran-mod-*/openmpi) \
                 -lmpi_usempif08 -lmpi_usempi_ignore_tkr -lmpi_mpifh -lmpi'
 
 check-pmu:
@@ -20,10 +20,11 @@ check-pmu:
 	@tests/pmu/run $(pmu) '$(or $(T),*)'
 
 pmu_tests := $(patsubst tests/pmu/%.c,%,$(wildcard tests/pmu/*.c))
-pmu-programs: $(libminitrace) $(O)/ti-info $(O)/ti-acquire $(O)/bench/event \
+pmu-programs: $(libminitrace) $(addprefix $(O)/,ti-info ti-acquire ti-gather bench/event) \
     $(pmu_tests:%=$(O)/tests/pmu/%) $(addprefix $(O)/tests/mpi/,bursts jump threads \
         sequence sequence_mpifh sequence_usempi sequence_f08) \
-    $(addprefix $(O)/examples/,lu ring ring_mpifh ring_usempi ring_f08)
+    $(addprefix $(O)/examples/,ring ring_mpifh ring_usempi ring_f08)
+	@:
 $(O)/tests/pmu/%: tests/pmu/%.c
 	@mkdir -p $(@D)
 	$(call say,MPICC)$(MPICC) $(flags) $(CPPFLAGS) $(CFLAGS) -o $@ $^ -lpapi $(LDLIBS)
