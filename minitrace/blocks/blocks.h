@@ -40,6 +40,12 @@
  *     before there is thread-local storage.  What they call must not be compiled
  *     this way.  Nor is a program without the C library's start-up code possible.
  *
+ *   - The count is that of the same text without additions, assembled by the same
+ *     assembler: clang's own makes other fills and other jumps.
+ *
+ * Environment: TIARA_AS is the real assembler [the first `as` on PATH but this one];
+ * with TIARA_AS_VERBOSE a line on stderr says what was added to each text.
+ *
  * What is assumed
  *
  *   - The ABI at the edges of an object: no flags are passed to or returned by

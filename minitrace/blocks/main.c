@@ -398,8 +398,8 @@ static ti_status run(struct command *c, struct ti_err *err)
 
 int main(int argc, char **argv)
 {
-    struct command c = {0};
-    struct words args = {0};
+    static struct command c; /* static: what they hold lives as long as the program */
+    static struct words args;
     struct ti_err err = {0};
     ti_status st = TI_OK;
 
