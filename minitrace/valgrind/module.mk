@@ -13,7 +13,7 @@ ticount_notice :=
 ticount_pc   = $(shell pkg-config --variable=$(1) valgrind 2>/dev/null)
 ticount_arch := $(call ticount_pc,platform)
 ifeq ($(ticount_arch),)
-  ticount_notice := no valgrind counter: valgrind's development files were not found
+  ticount_notice := no valgrind counter: valgrind's development files are not here
 else ifneq ($(ticount_arch),amd64-linux)
   ticount_notice := no valgrind counter: ticount knows amd64-linux, not $(ticount_arch)
 else
@@ -54,8 +54,7 @@ $(ticount_links): $(ticount_dir)/%: $(VALGRIND_LIBEXEC)/%
 	@mkdir -p $(@D)
 	$(call say,LN)ln -sf $< $@
 
-all: $(ticount_files)
-
-.PHONY: ticount
-ticount: $(ticount_files)
-	$(if $(ticount_notice),@echo "$(ticount_notice)")
+all: $(ticount_files) $(if $(ticount_notice),no-ticount)
+no-ticount:
+	@echo "  $(ticount_notice)"
+.PHONY: no-ticount
