@@ -3,7 +3,7 @@ bench_programs := $(O)/bench/event $(O)/bench/null/libminitrace.so \
                   $(O)/bench/null/libminitrace-openmpi.so $(O)/bench/codec $(O)/bench/tracebytes \
                   $(O)/bench/peek $(O)/bench/counter $(O)/bench/onerank $(O)/tests/mktrace \
                   $(O)/tests/mpi/outstanding $(blocks_examples) $(O)/bench/lengths \
-                  $(O)/bench/blocks/lengths
+                  $(if $(wrappers),$(O)/bench/blocks/lengths)
 
 $(O)/bench/event: bench/event.c
 	@mkdir -p $(@D)
