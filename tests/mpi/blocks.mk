@@ -2,7 +2,7 @@
 ifneq ($(blocks_as),)
 blocks_c := $(wrappers:%=$(O)/%) $(wrap_libs)
 blocks_examples := $(examples:%=$(O)/blocks/%)
-blocks_tests    := $(O)/blocks/bursts $(O)/blocks/threads
+blocks_tests    := $(O)/blocks/bursts $(O)/blocks/threads $(O)/blocks/callbacks
 ifneq ($(MPICC_mpich),)
 blocks_tests    += $(O)/blocks/bursts.mpich
 endif
@@ -32,7 +32,7 @@ $(O)/blocks/$(1): $(addprefix $(O)/blocks/,$($(1)_objs))
 endef
 $(foreach e,$(examples),$(eval $(call blocks_example,$(e))))
 
-$(O)/blocks/bursts $(O)/blocks/threads: $(O)/blocks/%: tests/mpi/%.c $(blocks_as) | $(blocks_c)
+$(filter-out %.mpich,$(blocks_tests)): $(O)/blocks/%: tests/mpi/%.c $(blocks_as) | $(blocks_c)
 	@mkdir -p $(@D)
 	$(ti_c) $(flags) $(CPPFLAGS) $(CFLAGS) -pthread -o $@ $< $(LDLIBS)
 $(O)/blocks/bursts.mpich: tests/mpi/bursts.c $(blocks_as) | $(blocks_c)

@@ -8,7 +8,7 @@
 trace "$scratch/openmpi" 3 cputime "$examples/ring" 3 1000 100000 >"$scratch/log" 2>&1 ||
     fail "ring with Open MPI: $(cat "$scratch/log")"
 
-for script in bindings sequence known-volumes residuals; do
+for script in bindings sequence known-volumes callbacks residuals; do
     if ! MPI=mpich bash "tests/mpi/$script.sh" >"$scratch/log" 2>&1; then
         fail "$script with MPICH: $(tail -n 30 "$scratch/log")"
     fi
