@@ -664,7 +664,8 @@ static void keep_vec(struct ti_writer *w, struct kept *k, const struct ti_vec *v
     }
     k->len = (uint16_t)vec->len;
     k->width = (uint8_t)vec->width;
-    memcpy(w->kept + k->at, vec->data, bytes);
+    if (bytes) /* of an empty one there may be no data */
+        memcpy(w->kept + k->at, vec->data, bytes);
 }
 
 static bool is_kept(const struct ti_writer *w, const struct kept *k, const struct ti_vec *vec)
