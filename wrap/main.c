@@ -254,9 +254,9 @@ static bool shows(const char *word)
 
 int main(int argc, char **argv)
 {
-    struct ti_args user = {0}, asked = {0}, final = {0};
+    static struct ti_args user, asked, final; /* all until we end, or are another program */
+    static struct ti_driver d;
     bool show_only = false, audit = false, shown = false;
-    struct ti_driver d;
     struct names names;
     struct parts parts;
     struct ti_err err;
