@@ -208,10 +208,13 @@ static void put_rates(const char *what, const double rate[5])
     putchar('\n');
 }
 
-/* Of values in order, each a share of the same weight. */
+/* Of values in order; between two of them, in proportion. */
 static double at_share(const double *rate, int64_t n, double share)
 {
-    return rate[(int64_t)(share * (double)(n - 1) + 0.5)];
+    double at = share * (double)(n - 1);
+    int64_t below = (int64_t)at, above = below + (below < n - 1);
+
+    return rate[below] + (at - (double)below) * (rate[above] - rate[below]);
 }
 
 static void rank_rates(const struct info_extras *x, double rate[5])

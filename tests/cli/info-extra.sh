@@ -54,6 +54,13 @@ assert b['minimum'] == b['median'] == b['maximum'] == 5e8
 PY
 fi
 
+# ranks of two rates: minimum, quartiles and maximum, in proportion between two of them
+mktrace --np 4 --iterations 3 --times --ranks 0-1 h.run
+mktrace --np 4 --iterations 3 --times=4 --ranks 2-3 h.run
+run 0 ti-info h.run
+grep -qE "^ranks +250,000,000 +250,000,000 +375,000,000 +500,000,000 +500,000,000$" out ||
+    { fail "quartiles of ranks"; cat out; }
+
 # a rank without them, and one that was cut off
 mktrace --np 4 --iterations 3 --ranks 2-2 t2.run
 cp t2.run/rank-000002.ti t.run/

@@ -18,8 +18,8 @@
  *     --as RANK:NAME     write that rank's file under NAME
  *     --untraced         one call that is not traced
  *     --plain            barriers only
- *     --times            extra columns: bursts that last twice as many nanoseconds as
- *                        their volume, calls of 100, and a counter with an odd name
+ *     --times[=N]        extra columns: bursts that last N (2) times as many nanoseconds
+ *                        as their volume, calls of 100, and a counter with an odd name
  *     --add WHAT         at the end, something that is not sound, or looks so:
  *                        see add()
  */
@@ -40,7 +40,8 @@ static long change_rank = -1, change_iteration, end_rank = -1, end_how, hold_ran
 static long as_rank = -1;
 static const char *as_name = "", *add_what = "", *sites = "app", *counter = "papi", *isa = "x86-64-v3";
 static uint8_t run_id[TI_RUN_ID_BYTES] = "0123456789abcde";
-static bool untraced, plain, times;
+static bool untraced, plain;
+static uint64_t times; /* 0: none */
 
 static struct ti_writer *w;
 static uint32_t site[4];
@@ -63,7 +64,7 @@ static void event(uint64_t volume, enum ti_op op, int where, uint32_t mask, cons
     ev.vec[0] = v0;
     ev.vec[1] = v1;
     if (times)
-        ti_writer_event_extra(w, &ev, (const uint64_t[]){2 * ev.volume, 100, op == TI_OP_ISEND});
+        ti_writer_event_extra(w, &ev, (const uint64_t[]){times * ev.volume, 100, op == TI_OP_ISEND});
     else
         ti_writer_event(w, &ev);
 }
@@ -282,7 +283,7 @@ int main(int argc, char **argv)
         {"noise", 1, NULL, 'N'},      {"end", 1, NULL, 'e'},        {"hold", 1, NULL, 'k'},
         {"as", 1, NULL, 'a'},         {"untraced", 0, NULL, 'u'},   {"plain", 0, NULL, 'p'},
         {"add", 1, NULL, 'A'},        {"isa", 1, NULL, 'S'},
-        {"times", 0, NULL, 'T'}, {NULL, 0, NULL, 0},
+        {"times", 2, NULL, 'T'}, {NULL, 0, NULL, 0},
     };
     int id;
 
@@ -341,7 +342,7 @@ int main(int argc, char **argv)
             add_what = optarg;
             break;
         case 'T':
-            times = true;
+            times = optarg ? strtoull(optarg, NULL, 10) : 2;
             break;
         default:
             return 2;
