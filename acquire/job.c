@@ -195,10 +195,10 @@ static void trace_environment(const struct ti_job *j, struct ti_args *env)
     if (j->o->also || getenv("TIARA_ALSO"))
         ti_args_addf(env, "TIARA_ALSO=%s", j->o->also ? j->o->also : "");
     ti_args_addf(env, "TIARA_RUN_ID=%s", j->run_id);
-    if (j->repeated)
+    if (j->repeated) {
         ti_args_add(env, "TIARA_QUIET=1");
-    if (j->whole)
-        ti_args_add(env, "TIARA_MODE=whole");
+        ti_args_addf(env, "TIARA_MODE=%s", j->whole ? "whole" : "full");
+    }
     /* Symbols bound at the first call would be counted in the burst before it. */
     if (!user_gives(&j->o->env, "LD_BIND_NOW"))
         ti_args_add(env, "LD_BIND_NOW=1");

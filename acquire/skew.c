@@ -144,14 +144,14 @@ static ti_status check(struct ti_skew *s, struct ti_err *err)
 
 /* --- doing it ------------------------------------------------------------ */
 
-/* Run number `i` of np; `what` tells it from others of that number. */
-static ti_status run(struct ti_skew *s, struct ti_skew_run r, int64_t i, const char *what,
-                     struct ti_sample *out, char *path, struct ti_err *err)
+/* Run number `i` of `n` of np; `what` tells it from others of that number. */
+static ti_status run(struct ti_skew *s, struct ti_skew_run r, int64_t i, int64_t n,
+                     const char *what, struct ti_sample *out, char *path, struct ti_err *err)
 {
     snprintf(r.name, sizeof r.name, "np%" PRId64 "-%s-%" PRId64, r.np, what, i + 1);
     if (s->o->run.dry_run)
-        snprintf(r.label, sizeof r.label, "np %" PRId64 ", %s: %" PRId64 " times", r.np, what,
-                 s->o->runs);
+        snprintf(r.label, sizeof r.label, "np %" PRId64 ", %s: %" PRId64 " time%s", r.np, what, n,
+                 n == 1 ? "" : "s");
     else
         snprintf(r.label, sizeof r.label, "run %d of %d (np %" PRId64 ", %s)", s->done + 1, s->runs,
                  r.np, what);
@@ -186,7 +186,7 @@ static ti_status by_turns(struct ti_skew *s, struct ti_skew_np *np, struct ti_er
 
             if (!np->sample[kind])
                 continue;
-            st = run(s, r, i, ti_skew_kind_text[kind], &np->sample[kind][i], path, err);
+            st = run(s, r, i, s->o->runs, ti_skew_kind_text[kind], &np->sample[kind][i], path, err);
             if (st != TI_OK)
                 return st;
             ti_skew_done(s, path);
@@ -211,7 +211,7 @@ static ti_status fold_once(struct ti_skew *s, struct ti_skew_np *np, int64_t i, 
         const char *with = f ? base : before;
 
         snprintf(what, sizeof what, "fold%" PRId64, fold->factor);
-        st = run(s, r, i, what, &fold->sample[i], path, err);
+        st = run(s, r, i, s->o->runs, what, &fold->sample[i], path, err);
         if (st == TI_OK && *with && !s->o->run.dry_run)
             st = ti_skew_compare(with, path, np->np, fold->bursts, err);
         if (st == TI_OK && f == 0)
@@ -265,9 +265,9 @@ static ti_status against(struct ti_skew *s, struct ti_skew_np *np, struct ti_err
     np->against = calloc(1, sizeof *np->against);
     st = np->against ? TI_OK : no_memory(err);
     if (st == TI_OK)
-        st = run(s, other, 0, s->other.backend, &np->other, path[0], err);
+        st = run(s, other, 0, 1, s->other.backend, &np->other, path[0], err);
     if (st == TI_OK)
-        st = run(s, own, 0, s->facts.choice.backend, &sample, path[1], err);
+        st = run(s, own, 0, 1, s->facts.choice.backend, &sample, path[1], err);
     if (st == TI_OK && !s->o->run.dry_run)
         st = ti_skew_compare(path[0], path[1], np->np, np->against, err);
     ti_skew_done(s, path[0]);

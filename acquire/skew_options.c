@@ -145,8 +145,12 @@ int ti_skew_options_parse(int argc, char **argv, struct ti_skew_options *o)
         return st;
     if (!o->nnp)
         return (int)ti_cli_usage(&ti_skew_cli, "how many ranks? (--np N)");
-    for (int i = 0; i < o->nnp; i++)
+    for (int i = 0; i < o->nnp; i++) {
+        for (int k = 0; k < i; k++)
+            if (o->np[k] == o->np[i])
+                return (int)ti_cli_usage(&ti_skew_cli, "--np has %lld twice", (long long)o->np[i]);
         if (o->np[i] > o->run.np)
             o->run.np = o->np[i];
+    }
     return -1;
 }

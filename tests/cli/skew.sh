@@ -19,6 +19,8 @@ run 2 $a --np 2,x ../app
 says err "--np"
 run 2 $a --np 2,,4 ../app
 run 2 $a --np 2, ../app
+run 2 $a --np 2,3,2 ../app
+says err "--np has 2 twice"
 run 2 $a --np 2 --runs 0 ../app
 says err "--runs"
 run 2 $a --np 2 --fold 0 ../app
@@ -43,9 +45,10 @@ says err "gnuplot is not there"
 holds ""
 
 # What would be done, and nothing is.
-run 0 $a --np 2,3 --runs 7 --fold 2,3 --dry-run ../app ok 1
+TIARA_MODE=whole run 0 $a --np 2,3 --runs 7 --fold 2,3 --dry-run ../app ok 1
 [ "$(grep -c '^np .*: 7 times$' ../out)" -eq 6 ] || { fail "the runs of a dry run"; cat ../out; }
 [ "$(grep -c 'TIARA_MODE=whole' ../out)" -eq 2 ] || { fail "bare runs"; cat ../out; }
+[ "$(grep -c 'TIARA_MODE=full' ../out)" -eq 4 ] || { fail "traced runs"; cat ../out; }
 holds ""
 
 # Figures, of several np, as a table and as JSON; the program's output is not shown.
