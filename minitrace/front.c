@@ -21,6 +21,7 @@
 /* front_stubs.S */
 extern void *ti_front_slot[2 * TI_NAMES + TI_WAYS] __attribute__((visibility("hidden")));
 extern const char ti_front_begin[], ti_front_end[] __attribute__((visibility("hidden")));
+extern const char ti_front_second_half[][16] __attribute__((visibility("hidden")));
 void ti_front_through_0(void) __attribute__((visibility("hidden")));
 void ti_front_through_1(void) __attribute__((visibility("hidden")));
 void ti_front_through_2(void) __attribute__((visibility("hidden")));
@@ -52,6 +53,7 @@ static bool settled[TI_NAMES];
 static bool ends_only; /* TIARA_MODE=whole: shims for what begins and ends MPI alone */
 static bool ambiguous; /* two MPI libraries: where a call goes depends on the caller */
 static struct ti_flavour *flavour;
+static void (*reading)(void); /* before each shim; atomic */
 static pthread_mutex_t lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
 static void *mpi;                 /* for dlsym(): the MPI library and what it is linked with */
 static char started_in[PATH_MAX]; /* with a '/', if the name we were loaded by is relative */
@@ -294,6 +296,20 @@ static void set_slot(size_t slot, void *target)
     __atomic_store_n(&ti_front_slot[slot], target, __ATOMIC_RELEASE);
 }
 
+/* Where a slot leads that is to go to the shim. */
+static void lead(size_t slot, void *shim)
+{
+    set_slot(slot, __atomic_load_n(&reading, __ATOMIC_RELAXED)
+                       ? (void *)(uintptr_t)ti_front_second_half[slot]
+                       : shim);
+}
+
+static void *shim_of(size_t slot)
+{
+    return slot < 2 * TI_NAMES ? flavour->shim[slot / 2]
+                               : (void *)flavour->nothing[slot - 2 * TI_NAMES];
+}
+
 static bool has_shim(size_t k)
 {
     static const enum ti_name ends[] = {
@@ -328,9 +344,29 @@ static bool settle(size_t k, const char *name, const void *caller)
     taken = is_taken(name, next);
     flavour->real[k] = real;
     flavour->next[k] = taken ? real : next;
-    set_slot(2 * k, shim ? shim : next);
-    set_slot(2 * k + 1, shim && taken ? shim : real);
+    if (shim)
+        lead(2 * k, shim);
+    else
+        set_slot(2 * k, next);
+    if (shim && taken)
+        lead(2 * k + 1, shim);
+    else
+        set_slot(2 * k + 1, real);
     return settled[k] = true;
+}
+
+static void read_first(void (*read)(void))
+{
+    pthread_mutex_lock(&lock);
+    __atomic_store_n(&reading, read, __ATOMIC_RELEASE);
+    for (size_t slot = 0; slot < 2 * TI_NAMES + TI_WAYS; slot++) {
+        bool there = slot >= 2 * TI_NAMES || settled[slot / 2];
+        void *shim = there ? shim_of(slot) : NULL, *now = ti_front_slot[slot];
+
+        if (shim && (now == shim || now == (void *)(uintptr_t)ti_front_second_half[slot]))
+            lead(slot, shim);
+    }
+    pthread_mutex_unlock(&lock);
 }
 
 static bool ends_with(const char *name, const char *ending)
@@ -377,6 +413,7 @@ static void trace_with(struct ti_flavour *f)
     ends_only = wanted && strcmp(wanted, "whole") == 0;
     flavour = f;
     flavour->mpi = mpi;
+    flavour->read_first = read_first;
     for (int way = 0; way < TI_WAYS; way++) {
         flavour->through[way] = through[way];
         set_slot(2 * TI_NAMES + (size_t)way, (void *)flavour->nothing[way]);
@@ -461,7 +498,8 @@ __attribute__((noreturn, format(printf, 1, 2))) static void end(const char *fmt,
     _exit(127);
 }
 
-void *ti_front_first(size_t slot, const void *caller)
+/* Where a call of a stub goes that has not been settled. */
+static __attribute__((noinline)) void *settle_first(size_t slot, const void *caller)
 {
     int saved = errno;
     char name[NAME_BYTES];
@@ -480,6 +518,8 @@ void *ti_front_first(size_t slot, const void *caller)
         decide(true);
     if (mode == TRACING && (settled[slot / 2] || settle(slot / 2, mpi_name, caller))) {
         target = ti_front_slot[slot];
+        if (target == (void *)(uintptr_t)ti_front_second_half[slot])
+            target = shim_of(slot);
     } else {
         target = find_next(name, caller);
         if (target && mode == PASSING && !ambiguous)
@@ -491,4 +531,18 @@ void *ti_front_first(size_t slot, const void *caller)
     dlerror(); /* what we did not find is nobody else's business */
     errno = saved;
     return target;
+}
+
+/* The counter is read before anything that differs between functions. */
+void *ti_front_first(size_t slot, const void *caller)
+{
+    void (*read)(void) = __atomic_load_n(&reading, __ATOMIC_ACQUIRE);
+
+    if (read)
+        read();
+    if (read && (slot >= 2 * TI_NAMES || settled[slot / 2]) &&
+        __atomic_load_n(&ti_front_slot[slot], __ATOMIC_ACQUIRE) ==
+            (void *)(uintptr_t)ti_front_second_half[slot])
+        return shim_of(slot);
+    return settle_first(slot, caller);
 }

@@ -22,6 +22,9 @@
  * With TIARA_MODE=whole only what begins and ends MPI has shims, and each other stub
  * leads to what the caller would have called without us.
  *
+ * A stub whose slot leads to a shim may go there by way of its second half, which
+ * first reads the counter: see read_first below.
+ *
  * Where there is nothing to trace with (another MPI library, two of them, no
  * flavour for it), so does every stub.
  */
@@ -65,6 +68,11 @@ struct ti_flavour {
     void **real;
     void (*through[TI_WAYS])(void);
     void *mpi;
+
+    /* and for counters that a function reads: to have `read` called from now on before
+     * each shim, at the same distance from the application's call for all of them,
+     * whatever a shim does before it would get there */
+    void (*read_first)(void (*read)(void));
 
     /* to be called then, before any shim */
     void (*begin)(void);

@@ -3,7 +3,8 @@
  *
  * A stub is one jump through its slot.  At first the slot leads to the stub's
  * second half, which says the slot's number to ti_front_first() and then goes
- * where that says, with all that a call may have in registers as it was.
+ * where that says, with all that a call may have in registers as it was; there it
+ * leads again where a counter is to be read before the shim.
  */
 #if defined __CET__
 #include <cet.h>
@@ -14,7 +15,8 @@
 
         .hidden ti_front_slot, ti_front_begin, ti_front_end, ti_front_first
         .hidden ti_front_dlsym, ti_front_system_dlsym, ti_front_find_dlsym
-        .globl  ti_front_slot, ti_front_begin, ti_front_end
+        .hidden ti_front_second_half
+        .globl  ti_front_slot, ti_front_begin, ti_front_end, ti_front_second_half
 
 #if defined __x86_64__
 
@@ -27,6 +29,7 @@
         jmp     *ti_front_slot + 8 * slot(%rip)
         .size   \name, . - \name
         .section .text.first, "ax", @progbits
+        .p2align 4
 .Lfirst_\name:
         _CET_ENDBR
         pushq   $slot
@@ -143,6 +146,7 @@ dlsym:
         br      x16
         .size   \name, . - \name
         .section .text.first, "ax", %progbits
+        .p2align 4
 .Lfirst_\name:
         BTI
         mov     w17, #slot
@@ -227,6 +231,10 @@ ti_front_slot:
         .p2align 4
         .cfi_startproc                          /* one frame description for them all */
 ti_front_begin:
+        .section .text.first
+        .p2align 4
+ti_front_second_half:                           /* one after the other, 16 bytes each */
+        .text
 #define NAME(mpi, pmpi)                                                                            \
         stub    mpi;                                                                               \
         stub    pmpi;

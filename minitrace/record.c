@@ -35,6 +35,7 @@ struct thread {
     bool plain; /* may take the short way through ti_enter() */
     bool first; /* called MPI_Init */
     bool known; /* its account is good */
+    uint64_t now; /* the count at the call in progress, where a function reads it */
 
     struct ti_inside apart; /* in a noted call, without holding */
     uint64_t apart_since;
@@ -92,6 +93,20 @@ static void let_go(struct thread *me)
     __atomic_store_n(&holder, NULL, __ATOMIC_RELEASE);
 }
 
+/* Noted calls of a thread that does not hold are taken out of its volume. */
+static bool counts_apart(void)
+{
+    return (ti_state.shared || ti_state.counter.sum) &&
+           !(ti_state.counter.sum && !ti_state.counter.others);
+}
+
+/* Called by the front before each shim, nested ones too. */
+static void read_first(void)
+{
+    if (is_active() && (thread.first || counts_apart()))
+        thread.now = ti_state.counter.read();
+}
+
 /* Counters that add up threads, and cannot tell them apart, say so. */
 static bool only_first_reads(void)
 {
@@ -118,6 +133,8 @@ void ti_threads_begin(int level)
     thread.first = true;
     thread.known = true;
     thread.plain = !ti_state.special;
+    if (ti_state.counter.read)
+        ti_flavour.read_first(read_first);
     __atomic_store_n(&ti_now_word, ti_state.counter.word, __ATOMIC_RELAXED);
     __atomic_store_n(&ti_state.go, true, __ATOMIC_RELAXED);
     __atomic_store_n(&ti_state.active, true, __ATOMIC_RELEASE);
@@ -271,13 +288,10 @@ static inline struct ti_call *enter(uint64_t now, unsigned op, enum ti_binding b
  */
 static uint64_t read_entering(uint64_t now, uint64_t *at)
 {
-    if (ti_state.counter.read)
-        now = ti_state.counter.read_also ? ti_state.counter.read_also(at + 1)
-                                         : ti_state.counter.read();
     at[0] = ti_extra_clock();
-    if (!ti_state.counter.read && ti_state.counter.read_also)
+    if (ti_state.counter.read_also)
         ti_state.counter.read_also(at + 1);
-    return now;
+    return ti_state.counter.read ? thread.now : now;
 }
 
 static uint64_t read_leaving(struct ti_account *account)
@@ -412,8 +426,7 @@ static struct ti_call *enter_apart(struct thread *me, uint64_t now, const void *
     static struct ti_call nobody_reads_it;
     uint64_t at[TI_READINGS] = {0};
 
-    if (!(ti_state.shared || ti_state.counter.sum) ||
-        (ti_state.counter.sum && !ti_state.counter.others))
+    if (!counts_apart())
         return NULL;
     now = read_entering(now, at);
     if (!me->known) {
@@ -478,7 +491,7 @@ static __attribute__((noinline)) struct ti_call *enter_extra(struct thread *me, 
 static __attribute__((noinline)) void calibrate_here(struct thread *me)
 {
     struct thread before = *me;
-    uint64_t from = own_count(), clock = ti_extra_clock();
+    uint64_t clock = ti_extra_clock();
 
     before.calibrated = true;
     before.cost = ti_state.cost;
@@ -486,8 +499,6 @@ static __attribute__((noinline)) void calibrate_here(struct thread *me)
         ti_calibrate();
         before.cost = me->cost;
     }
-    if (ti_state.counter.read) /* the call has not read it yet */
-        before.last += own_count() - from;
     before.account.last[0] += ti_extra_clock() - clock;
     *me = before;
 }
@@ -528,7 +539,7 @@ static __attribute__((noinline)) struct ti_call *enter_the_long_way(uint64_t now
         if (ti_state.extras)
             return enter_extra(me, now, abandoned, op, binding, site, frame);
         if (ti_state.counter.read)
-            now = ti_state.counter.read();
+            now = me->now;
         if (distrusted()) {
             let_go(me);
             return NULL;
@@ -539,7 +550,7 @@ static __attribute__((noinline)) struct ti_call *enter_the_long_way(uint64_t now
         return enter(now, op, binding, site, frame);
     }
     if (ti_state.counter.read) { /* only then it can fail */
-        now = ti_state.counter.read();
+        now = me->now;
         if (distrusted()) {
             let_go(me);
             return NULL;
@@ -559,9 +570,7 @@ static __attribute__((noinline)) struct ti_call *enter_the_long_way(uint64_t now
 static __attribute__((noinline)) struct ti_call *enter_reading(unsigned op, enum ti_binding binding,
                                                                const void *site, const void *frame)
 {
-    uint64_t now = ti_state.counter.read();
-
-    return distrusted() ? NULL : enter(now, op, binding, site, frame);
+    return distrusted() ? NULL : enter(thread.now, op, binding, site, frame);
 }
 
 struct ti_call *ti_enter(uint64_t now, unsigned op, enum ti_binding binding, const void *site,

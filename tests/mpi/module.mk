@@ -39,7 +39,8 @@ $(O)/tests/mpi/late_idup: LDLIBS := $(abspath $(late)) $(LDLIBS)
 # A program that uses PAPI, where there is one with software defined events.
 has_sde := $(shell $(CC) -E -x c -include papi.h -include sde_lib.h /dev/null >/dev/null 2>&1 && \
     echo yes)
-$(O)/tests/mpi/papi: LDLIBS := $(if $(has_sde),-lpapi -lsde) $(LDLIBS)
+$(O)/tests/mpi/papi $(O)/tests/mpi/residuals $(O)/tests/mpich/residuals: \
+    LDLIBS := $(if $(has_sde),-lpapi -lsde) $(LDLIBS)
 
 # Some of them with MPICH (mpich.sh), where its flavour is built.
 MPIFC_MPICH ?= $(if $(filter mpich,$(call mpi_of,$(MPICC))),$(MPIFC),$(shell command -v mpifort.mpich))

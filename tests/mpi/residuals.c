@@ -5,6 +5,9 @@
  * (loaded/refusing.c), so no arguments need to make sense: a call that fails leaves no
  * event, and the second barrier has what lies around the calls.
  *
+ * The event sde:::ti_residuals::INSTRUCTIONS is ticount's count, read by a function as
+ * PAPI's others are.
+ *
  * To the file named by its argument the program writes "FUNCTION INSTRUCTIONS" for
  * each: what the second barrier's volume must be.
  */
@@ -15,6 +18,33 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+
+#include "minitrace/valgrind/ticount.h"
+
+#if __has_include(<papi.h>) && __has_include(<sde_lib.h>) && __has_include(<valgrind/valgrind.h>)
+#include <sde_lib.h>
+#include <valgrind/valgrind.h>
+
+static long long count(void *word)
+{
+    return *(volatile long long *)word;
+}
+
+static void make_event(void)
+{
+    void *word = (void *)VALGRIND_DO_CLIENT_REQUEST_EXPR(0, TI_TICOUNT_REQ_WORD,
+                                                         TI_TICOUNT_VERSION, 0, 0, 0, 0);
+
+    if (word)
+        papi_sde_register_counter_cb(papi_sde_init("ti_residuals"), "INSTRUCTIONS",
+                                     PAPI_SDE_RO | PAPI_SDE_INSTANT, PAPI_SDE_long_long, count,
+                                     word);
+}
+#else
+static void make_event(void)
+{
+}
+#endif
 
 #ifndef __x86_64__
 int main(void)
@@ -121,6 +151,7 @@ int main(int argc, char **argv)
         fprintf(stderr, "usage: residuals FILE, with loaded/refusing.c preloaded behind us\n");
         return 2;
     }
+    make_event();
     comm = MPI_COMM_WORLD;
     begin();
     for (const char *name = names; *name; name += strlen(name) + 1) {

@@ -12,12 +12,15 @@ mpicc=${MPICC:-mpicc} fortran=$built/sequence_f08
 # so that its functions are there
 libraries=$(ldd "$fortran" 2>/dev/null | awk '$1 ~ /mpi/ && $1 !~ /^libmpi(ch)?\.so/ { printf ":%s", $3 }')
 
-# residuals TITLE COUNTER: each function, as the environment has it.
+export TIARA_QUIET=1 TIARA_THREADS=caller
+MPIRUN="$(pass TIARA_QUIET) $(pass TIARA_THREADS)"
+PRELOAD=$TI_BUILD/libminitrace.so:$scratch/refusing.so$libraries
+
+# residuals TITLE COUNTER WORD...: each function, as the environment has it, with the
+# program behind the words.
 residuals() {
     rm -rf "$scratch/trace"
-    TIARA_QUIET=1 MPIRUN="$(pass TIARA_QUIET) $(pass TIARA_THREADS)" \
-        PRELOAD=$TI_BUILD/libminitrace.so:$scratch/refusing.so$libraries \
-        trace "$scratch/trace" 1 valgrind "$built/residuals" "$scratch/truth" >"$scratch/log" 2>&1
+    trace "$scratch/trace" 1 "${@:2}" "$built/residuals" "$scratch/truth" >"$scratch/log" 2>&1
     case $? in
         0) ;;
         77) skip 'shims are called by assembler, which is written for x86-64' ;;
@@ -45,8 +48,22 @@ residuals() {
     tail -n 20 "$scratch/out"
 }
 
-residuals 'one thread'
+# The same with an event of PAPI that is ticount's count: a counter read by a function.
+read_by_function() {
+    VALGRIND_LIB=$TI_BUILD/libexec/valgrind LD_BIND_NOW=1 HWLOC_COMPONENTS=-x86 \
+        MPIRUN="$MPIRUN $(pass VALGRIND_LIB) $(pass LD_BIND_NOW) $(pass HWLOC_COMPONENTS)" \
+        residuals "$1, read by a function" papi:sde:::ti_residuals::INSTRUCTIONS \
+        valgrind --tool=ticount --vgdb=no
+}
+
+residuals 'one thread' valgrind
+if ldd "$built/residuals" | grep -q libsde; then
+    read_by_function 'one thread'
+fi
 export MPIR_CVAR_DEFAULT_THREAD_LEVEL=MPI_THREAD_SERIALIZED OMPI_MPI_THREAD_LEVEL=2
-TIARA_THREADS=caller residuals 'threads that share recording'
-TIARA_THREADS=sum residuals 'volumes of all threads'
+residuals 'threads that share recording' valgrind
+if ldd "$built/residuals" | grep -q libsde; then
+    read_by_function 'threads that share recording'
+fi
+TIARA_THREADS=sum residuals 'volumes of all threads' valgrind
 finish

@@ -4,7 +4,7 @@
 # shellcheck source=tests/pmu/lib.sh
 . tests/pmu/lib.sh
 np=4
-allowed=12 # instructions; what a call's own shim executes before the counter is read
+allowed=1 # instruction
 
 # once NAME LENGTH...: trace bursts of these lengths, into $scratch/NAME.run; and
 # "OPERATION DEVIATION" of each, of all ranks, into $scratch/NAME.
