@@ -310,6 +310,8 @@ static ti_status read_rank(struct ti_check_state *st, int64_t number, struct ti_
     if (status)
         return tell(st, number, NULL, TI_RANK_DAMAGED, status, err);
     check_identity(st, number, ti_walk_reader(w));
+    if (st->visitor->extras)
+        ti_reader_want_extras(ti_walk_reader(w));
     status = read_events(st, w, &rank, err);
     ti_walk_close(w);
     return status;

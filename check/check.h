@@ -78,6 +78,9 @@ struct ti_visitor {
     ti_status (*rank)(void *arg, int64_t rank, struct ti_walk *w, enum ti_rank_state state,
                       ti_status st, struct ti_err *err);
 
+    /* Extra columns are read as well, so that damage there is found. */
+    bool extras;
+
     /* Now and then: whether to go on. */
     ti_status (*pause)(void *arg, struct ti_err *err);
 };

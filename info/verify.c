@@ -327,7 +327,8 @@ static void print_json(const struct verify *v)
 ti_status info_verify(struct ti_source *s, const struct info_style *style, struct ti_err *err)
 {
     struct verify v = {.style = style, .s = s, .problems = json_array()};
-    const struct ti_visitor visitor = {.arg = &v, .event = see_event, .rank = see_rank};
+    const struct ti_visitor visitor = {
+        .arg = &v, .event = see_event, .rank = see_rank, .extras = true};
     ti_status st;
 
     v.missing = malloc((size_t)ti_source_nranks(s) * sizeof *v.missing + 1);

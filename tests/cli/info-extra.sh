@@ -61,6 +61,23 @@ run 0 ti-info h.run
 grep -qE "^ranks +250,000,000 +250,000,000 +375,000,000 +500,000,000 +500,000,000$" out ||
     { fail "quartiles of ranks"; cat out; }
 
+# damage in an extra value alone, which --verify finds, and who does not want them does not
+if command -v python3 >/dev/null; then
+    mktrace --np 1 --iterations 3 --times d.run
+    python3 - <<'PY'
+import struct
+f = open('d.run/rank-000000.ti', 'r+b')
+trace, at = f.read(), 48
+while trace[at] != 8: # XTR
+    at += 32 + struct.unpack_from('<I', trace, at + 24)[0] + 4
+f.seek(at + 40)
+f.write(bytes([trace[at + 40] ^ 255]))
+PY
+    run 3 ti-info --verify d.run
+    says out 'damaged'
+    run 0 ti-info --compare d.run d.run
+fi
+
 # a rank without them, and one that was cut off
 mktrace --np 4 --iterations 3 --ranks 2-2 t2.run
 cp t2.run/rank-000002.ti t.run/
