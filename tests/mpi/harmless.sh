@@ -161,14 +161,16 @@ if [ "$(id -u)" = 0 ] && mkdir "$scratch/small" &&
     mount -t tmpfs -o size=256k tmpfs "$scratch/small" 2>/dev/null; then
     trap 'umount "$scratch/small"; rm -rf "$scratch"' EXIT
     dir=$scratch/small/trace
-    traced "$program" noisy
-    [ "$(cat "$scratch/traced.rc")" = 0 ] || fail "full disk: status $(cat "$scratch/traced.rc")"
-    same <(echo 'errno was changed 0 times') "$scratch/traced.out" 'full disk: out'
-    says 'recording stopped.*No space left' 'full disk'
-    for rank in 0 1; do
-        ends 'incomplete' $rank "full disk"
-        head -n 1 "$scratch/events" | grep -q ' init level=0$' || fail 'full disk: no beginning'
-        [ "$(wc -l <"$scratch/events")" -gt 1000 ] || fail 'full disk: next to nothing is left'
+    for size in 24K 4K 16M; do
+        TIARA_BUFFER=$size MPIRUN="-x TIARA_BUFFER" traced "$program" noisy
+        [ "$(cat "$scratch/traced.rc")" = 0 ] || fail "full disk, $size: status $(cat "$scratch/traced.rc")"
+        same <(echo 'errno was changed 0 times') "$scratch/traced.out" "full disk, $size: out"
+        says 'recording stopped.*No space left' "full disk, $size"
+        for rank in 0 1; do
+            ends 'incomplete' $rank "full disk, $size"
+            head -n 1 "$scratch/events" | grep -q ' init level=0$' || fail "full disk, $size: no beginning"
+            [ "$(wc -l <"$scratch/events")" -gt 1000 ] || fail "full disk, $size: next to nothing is left"
+        done
     done
     rm -rf "$dir"
     dd if=/dev/zero of="$scratch/small/filler" bs=4096 2>/dev/null
