@@ -12,7 +12,8 @@
  *              "available" on machines where the event can't be started.  Counts
  *              what user code does, and is never multiplexed.  A thread has its
  *              own event sets from its first read on.  The application may use
- *              PAPI as well: ours is a copy that it does not meet.
+ *              PAPI as well: ours is a copy that it does not meet.  Where there
+ *              can be none, an application that has PAPI is refused.
  *   valgrind   the instruction count that the `ticount` valgrind tool keeps;
  *              exact, needs no hardware counter; the process must run under
  *              valgrind --tool=ticount.
@@ -107,8 +108,9 @@ struct ti_counter {
  *   *out    set on success only
  *   err     why not, and as a hint what to do instead
  *
- * Returns TI_OK, TI_ERR_USAGE for an unknown choice, or TI_ERR_INPUT when that
- * counter does not count here, or not for all threads.  Writes nothing anywhere;
+ * Returns TI_OK, TI_ERR_USAGE for an unknown choice or events that nobody can count
+ * (two of a name, too many), or TI_ERR_INPUT when that counter does not count here,
+ * or not for all threads.  Writes nothing anywhere;
  * leaves errno alone.
  */
 ti_status ti_counter_open(const struct ti_counter_wish *wish, struct ti_counter *out,
@@ -124,7 +126,8 @@ ti_status ti_counter_open(const struct ti_counter_wish *wish, struct ti_counter 
 bool ti_counter_blocks(uint64_t *count, uint64_t *own);
 
 /* Stop counting in the calling thread, release what ti_counter_open() took for
- * it, and clear *counter.  Leaves errno alone. */
+ * it, and clear *counter.  What still reads by a copy of it gets the last value.
+ * Leaves errno alone. */
 void ti_counter_close(struct ti_counter *counter);
 
 #endif

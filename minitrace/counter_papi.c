@@ -21,6 +21,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <gnu/lib-names.h>
 #include <link.h>
 #include <pthread.h>
 #include <stdarg.h>
@@ -90,7 +91,7 @@ static struct {
 } plan;
 
 /* The calling thread's event sets and what was last read from them. */
-enum { SET_NONE = 0, SET_RUNS, SET_FAILED };
+enum { SET_NONE = 0, SET_RUNS, SET_OVER }; /* over: it failed, or was closed */
 static _Thread_local struct {
     int state;
     int set[EVENTS];
@@ -120,21 +121,31 @@ static void *load_by_name(int flags)
     return lib;
 }
 
+/* Whether symbols of PAPI are among those that all objects share, and whether it is
+ * in the process at all. */
+static bool papi_is_shared(void)
+{
+    return dlsym(RTLD_DEFAULT, "PAPI_library_init") != NULL;
+}
+
 static bool application_has_papi(void)
 {
     void *lib = load_by_name(RTLD_LAZY | RTLD_NOLOAD);
 
     if (lib)
         dlclose(lib);
-    return lib || dlsym(RTLD_DEFAULT, "PAPI_library_init");
+    return lib || papi_is_shared();
 }
 
-/* RTLD_DEEPBIND, without which the copy would call the application's PAPI, ends a
- * program that was built with one of these. */
-static bool has_sanitizer(void)
+/* Whether malloc() is not the C library's: a sanitizer's, or jemalloc's, say. */
+static bool malloc_is_foreign(void)
 {
-    return dlsym(RTLD_DEFAULT, "__asan_init") || dlsym(RTLD_DEFAULT, "__tsan_init") ||
-           dlsym(RTLD_DEFAULT, "__msan_init");
+    void *libc = dlopen(LIBC_SO, RTLD_LAZY | RTLD_NOLOAD);
+    bool foreign = !libc || dlsym(libc, "malloc") != dlsym(RTLD_DEFAULT, "malloc");
+
+    if (libc)
+        dlclose(libc);
+    return foreign;
 }
 
 static bool copy_file(const char *path, int to)
@@ -153,15 +164,22 @@ static bool copy_file(const char *path, int to)
     return n > 0 && done > 0;
 }
 
-/* A copy of the library loaded as `lib`; NULL if there cannot be one. */
+/*
+ * A copy of the library loaded as `lib`; NULL if there cannot be one.
+ *
+ * Where symbols of PAPI are shared, the copy would call the application's without
+ * RTLD_DEEPBIND.  With it, the copy frees by the C library's free() what the C library
+ * allocated by a foreign malloc(); and sanitizers end the program.
+ */
 static void *load_copy(void *lib)
 {
+    int flags = RTLD_NOW | RTLD_LOCAL | (papi_is_shared() ? RTLD_DEEPBIND : 0);
     struct link_map *map;
     char path[64];
     void *copy = NULL;
     int fd;
 
-    if (has_sanitizer() || dlinfo(lib, RTLD_DI_LINKMAP, &map) != 0)
+    if ((flags & RTLD_DEEPBIND && malloc_is_foreign()) || dlinfo(lib, RTLD_DI_LINKMAP, &map) != 0)
         return NULL;
     fd = memfd_create("tiara-libpapi", MFD_CLOEXEC);
     if (fd < 0)
@@ -169,7 +187,7 @@ static void *load_copy(void *lib)
     /* the loader compares names: nobody else calls a file by this one */
     snprintf(path, sizeof path, "/proc/self/./fd/./%d", fd);
     if (copy_file(map->l_name, fd))
-        copy = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_DEEPBIND);
+        copy = dlopen(path, flags);
     close(fd);
     return copy;
 }
@@ -192,7 +210,7 @@ static ti_status load_library(void **out, struct ti_err *err)
         ti_err_set(err, TI_ERR_INPUT,
                    "the application uses PAPI itself, and a second copy of it for us cannot be "
                    "loaded here%s",
-                   has_sanitizer() ? " (a sanitizer)" : "");
+                   malloc_is_foreign() ? ": its malloc() is not the C library's" : "");
         ti_err_hint(err, "trace it with another counter: valgrind or blocks");
         return TI_ERR_INPUT;
     }
@@ -354,7 +372,7 @@ static int start_mine(struct failure *f)
 {
     int rc, s = 0;
 
-    mine.state = SET_FAILED;
+    mine.state = SET_OVER;
     mine.still_since = 0;
     /* an application that shut down its PAPI has shut down the libpfm of both */
     if (papi.pfm_initialize)
@@ -892,9 +910,11 @@ ti_status ti__counter_add_papi(const char *also, struct ti_counter *counter, str
     return TI_OK;
 }
 
+/* A call that is being left may read once more. */
 void ti__counter_close_papi(void)
 {
     stop_mine();
+    mine.state = SET_OVER;
 }
 
 #else

@@ -7,6 +7,7 @@ include tests/mpi/module.mk tests/fuzz/module.mk tests/pmu/module.mk
 
 t-counter_src := $(counter_src)
 t-papi_src := $(counter_src)
+t-malloc_src := $(counter_src)
 
 define unit_test
 $(O)/tests/unit/$(1): $(call obj,tests/unit/$(1).c $($(1)_src) formats/writer.c $(formats_src) $(common_src))
