@@ -307,7 +307,6 @@ static uint64_t read_leaving(struct ti_account *account)
                                                                : own_count();
 }
 
-
 #if defined __x86_64__ || defined __aarch64__
 /* Our own code, from the linker. */
 extern const char __ehdr_start[] __attribute__((visibility("hidden")));
@@ -486,20 +485,27 @@ static __attribute__((noinline)) struct ti_call *enter_extra(struct thread *me, 
     return describe(op, binding, site);
 }
 
-/* The first call of a thread that leaves an event.  Where volumes are summed up, other
- * threads would be in what it measures. */
+/*
+ * The first call of a thread that leaves an event, when of all counters only the
+ * volume's has been read.  Only threads are measured that may hold; and where volumes
+ * are summed up, other threads would be in what is measured.
+ */
 static __attribute__((noinline)) void calibrate_here(struct thread *me)
 {
-    struct thread before = *me;
-    uint64_t clock = ti_extra_clock();
+    uint64_t begun[TI_READINGS] = {0}, ended[TI_READINGS] = {0};
+    struct thread before;
 
-    before.calibrated = true;
-    before.cost = ti_state.cost;
-    if (ti_state.shared && !ti_state.counter.sum) {
-        ti_calibrate();
-        before.cost = me->cost;
-    }
-    before.account.last[0] += ti_extra_clock() - clock;
+    me->calibrated = true;
+    me->cost = ti_state.cost;
+    if (!ti_state.shared || ti_state.counter.sum)
+        return;
+    before = *me;
+    read_entering(0, begun);
+    ti_calibrate();
+    read_entering(0, ended);
+    before.cost = me->cost;
+    for (int i = 0; i < TI_READINGS; i++)
+        before.account.last[i] += ended[i] - begun[i];
     *me = before;
 }
 

@@ -3,7 +3,7 @@
  *
  * Environment (man tiara-minitrace):
  *   TIARA_TRACE_DIR  where the rank files go [tiara.run in the current directory]
- *   TIARA_COUNTER    auto, papi[:EVENT], valgrind, cputime [auto]
+ *   TIARA_COUNTER    auto, papi[:EVENT], valgrind, blocks, cputime [auto]
  *   TIARA_THREADS    caller, sum [caller]: whose work a burst is
  *   TIARA_TIMES      1: record how long bursts and calls are, too [0]
  *   TIARA_ALSO       PAPI events to be counted beside the volume [none]
