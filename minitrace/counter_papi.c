@@ -74,7 +74,11 @@ static struct {
 
 #define EVENTS   (1 + TI_ALSO_MAX)
 #define LOOP     1000000    /* the probe's length; every round is more than one instruction */
-#define STILL_NS 1000000000 /* CPU time without progress after which a count has stopped */
+
+/* CPU time without progress after which a count has stopped; and the most of it that
+ * counts between two reads, since a thread that waits in MPI takes it, too. */
+#define STILL_NS      1000000000
+#define STILL_STEP_NS 400000000
 
 /* What is counted, in every thread: events, one event set for each of their
  * components, and where in which set an event is. */
@@ -96,7 +100,8 @@ static _Thread_local struct {
     int state;
     int set[EVENTS];
     uint64_t value[EVENTS];
-    uint64_t still_since; /* CPU time since when the volume has been what it is; 0: it moves */
+    uint64_t seen, still; /* the volume is what it was: CPU time at that read, 0 if it moves;
+                           * and for how long */
 } mine __attribute__((tls_model("initial-exec")));
 
 static pthread_key_t at_thread_exit;
@@ -373,7 +378,7 @@ static int start_mine(struct failure *f)
     int rc, s = 0;
 
     mine.state = SET_OVER;
-    mine.still_since = 0;
+    mine.seen = 0;
     /* an application that shut down its PAPI has shut down the libpfm of both */
     if (papi.pfm_initialize)
         papi.pfm_initialize();
@@ -416,17 +421,19 @@ static void begin_thread(void)
 
 /* The volume is what it was at the last read, though the thread has at least
  * executed these lines: no count of instructions can be.  Other events (floating
- * point, say) are given some time. */
+ * point, say) are given some time, and more reads than one call of MPI has. */
 static __attribute__((noinline)) void stands_still(void)
 {
     struct timespec ts = {0, 0};
-    uint64_t now;
+    uint64_t now, passed;
 
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
     now = (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
-    if (!mine.still_since)
-        mine.still_since = now;
-    if (plan.instructions || now - mine.still_since >= STILL_NS)
+    passed = mine.seen ? now - mine.seen : 0;
+    mine.still = mine.seen ? mine.still : 0;
+    mine.still += passed < STILL_STEP_NS ? passed : STILL_STEP_NS;
+    mine.seen = now;
+    if (plan.instructions || mine.still >= STILL_NS)
         in_trouble("PAPI event '%s' stands still at %llu, while the thread computes",
                    plan.event[0].name, (unsigned long long)mine.value[0]);
 }
@@ -470,7 +477,7 @@ static void read_mine(void)
         begin_thread();
     if (mine.state == SET_RUNS && read_sets() && plan.has_volume && !first) {
         if (__builtin_expect((int64_t)(mine.value[0] - was) > 0, 1))
-            mine.still_since = 0;
+            mine.seen = 0;
         else if (mine.value[0] == was)
             stands_still();
         else
