@@ -6,7 +6,8 @@
  * By messages, and with an end to all waiting, since a rank that was not preloaded
  * takes part in nothing: a collective would wait for it for ever.  Nothing of this
  * is recorded.  The tag is one that an application is not likely to use before all
- * of its ranks are through MPI_Init; afterwards no such message is left.
+ * of its ranks are through MPI_Init.  Afterwards no such message is left, unless rank
+ * 0 was not preloaded: MPI libraries do not cancel what was sent.
  */
 #include <stdio.h>
 #include <string.h>

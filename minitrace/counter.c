@@ -26,8 +26,8 @@ static ti_status open_auto(const char *also, bool sum, struct ti_counter *out, s
                     "with ti-mpicc, and %s",
                     why.text);
     ti_err_hint(err,
-                "%s (compiled with ti-mpicc); papi:EVENT takes another event, see "
-                "papi_native_avail; cputime is an estimate",
+                "%s; papi:EVENT takes another event, see papi_native_avail; cputime is an "
+                "estimate",
                 why.hint);
     return st;
 }
