@@ -7,19 +7,15 @@
 
 static uint64_t cputime_read(void)
 {
-    struct timespec ts = {0, 0};
-
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
-    return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+    return ti__clock(CLOCK_THREAD_CPUTIME_ID);
 }
 
 /* The process's time has that of threads that ended in it. */
 static uint64_t cputime_others(void)
 {
-    struct timespec ts = {0, 0};
+    uint64_t all = ti__clock(CLOCK_PROCESS_CPUTIME_ID);
 
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &ts);
-    return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec - cputime_read();
+    return all - cputime_read();
 }
 
 ti_status ti__counter_open_cputime(bool sum, struct ti_counter *out, struct ti_err *err)

@@ -8,6 +8,7 @@
 #define TI_COUNTER_IMPL_H
 
 #include <stdbool.h>
+#include <time.h>
 
 #include "minitrace/counter.h"
 
@@ -29,6 +30,15 @@ void ti__counter_close_papi(void);
 
 /* Does this process run under a ticount that speaks our version? */
 bool ti__counter_under_ticount(void);
+
+/* A clock, in nanoseconds. */
+static inline uint64_t ti__clock(clockid_t clock)
+{
+    struct timespec ts = {0, 0};
+
+    clock_gettime(clock, &ts);
+    return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
 
 /* What `word` points to where it says nothing. */
 extern const volatile uint64_t ti__counter_no_word;

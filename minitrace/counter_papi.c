@@ -424,12 +424,8 @@ static void begin_thread(void)
  * point, say) are given some time, and more reads than one call of MPI has. */
 static __attribute__((noinline)) void stands_still(void)
 {
-    struct timespec ts = {0, 0};
-    uint64_t now, passed;
+    uint64_t now = ti__clock(CLOCK_THREAD_CPUTIME_ID), passed = mine.seen ? now - mine.seen : 0;
 
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
-    now = (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
-    passed = mine.seen ? now - mine.seen : 0;
     mine.still = mine.seen ? mine.still : 0;
     mine.still += passed < STILL_STEP_NS ? passed : STILL_STEP_NS;
     mine.seen = now;
