@@ -238,8 +238,13 @@ static ti_status dump_rank(struct ti_source *s, int64_t rank, const struct info_
 
     if (st != TI_OK)
         return st;
-    if (ti_info_estimate(r) && !style->no_volumes)
-        printf("# volumes are an estimate, in %s\n", ti_reader_info(r, "unit"));
+    if (ti_info_estimate(r) && !style->no_volumes) {
+        const char *unit = ti_reader_info(r, "unit");
+
+        printf("# volumes are an estimate%s", unit ? ", in " : "");
+        info_put_clean(unit);
+        putchar('\n');
+    }
     ti_reader_want_extras(r);
     while ((more = ti_reader_next(r, &ev, err)) > 0) {
         info_format_event(&line, r, &ev, style);
