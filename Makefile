@@ -95,7 +95,7 @@ clean:
 	rm -rf build build-*
 
 help:
-	@echo 'make              build the tools, the library and the valgrind counter into $(O)/'
+	@echo 'make              build the tools, the library, its counters and compilers into $(O)/'
 	@echo 'make demo         install what is missing, trace an application here, replay it elsewhere'
 	@echo 'make check        install what is missing, run the tests; T=PATTERN runs some (T="cli/*")'
 	@echo 'make check-pmu    run the library in an emulated arm64 machine with hardware counters;'
