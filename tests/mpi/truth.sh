@@ -56,7 +56,7 @@ if [ "${TRUTH:-}" = all ]; then
             # what a program needs, and what would take too long
             case $program$np in
                 intercoll1 | comms1 | p2p1) continue ;;
-                datatypes8) KNOWN_MOST=10000 ;;
+                datatypes8) KNOWN_MOST=100000 ;;
                 *) KNOWN_MOST=10000000 ;;
             esac
             true_on $np $program
