@@ -134,4 +134,52 @@ for ring in "$wrapped"/ring_*; do
         same "$scratch/found" "$scratch/first" "$(basename "$ring"): by valgrind and by blocks"
     fi
 done
+
+# The same of 10 to 10^6 instructions, on 1 to 4 ranks.
+cat >"$scratch/calls.f90" <<'F'
+program calls
+    use, intrinsic :: iso_c_binding
+    use mpi_f08
+    implicit none
+    interface
+        subroutine burst(instructions) bind(c, name='burst')
+            import :: c_int64_t
+            integer(c_int64_t), value :: instructions
+        end subroutine
+    end interface
+    integer(c_int64_t) :: n = 10
+    integer :: power, rank, np, a(4) = 1, b(4)
+
+    call MPI_Init()
+    call MPI_Comm_rank(MPI_COMM_WORLD, rank)
+    call MPI_Comm_size(MPI_COMM_WORLD, np)
+    do power = 1, 6
+        call burst(n)
+        call MPI_Barrier(MPI_COMM_WORLD)
+        call burst(n)
+        call MPI_Allreduce(a, b, 4, MPI_INTEGER, MPI_SUM, MPI_COMM_WORLD)
+        call burst(n)
+        call MPI_Sendrecv(a, 4, MPI_INTEGER, mod(rank + 1, np), 1, b, 4, MPI_INTEGER, &
+                          mod(rank + np - 1, np), 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE)
+        n = n * 10
+    end do
+    call MPI_Finalize()
+end program
+F
+if [ -x "$wrapped/ring_f08" ]; then
+    "$TI_BUILD/ti-mpifort" -O1 -o "$scratch/calls" -J"$scratch" "$scratch/calls.f90" "$wrapped/burst.o" \
+        2>"$scratch/err" || fail "calls.f90: $(cat "$scratch/err")"
+    for np in 1 2 3 4; do
+        rm -rf "$scratch/ring"
+        trace "$scratch/ring" $np blocks "$scratch/calls" >"$scratch/log" 2>&1 ||
+            fail "calls on $np: $(cat "$scratch/log")"
+        for ((rank = 0; rank < np; rank++)); do
+            # before the first there is what the loop begins with
+            dump "$scratch/ring" $rank | awk 'NR > 2 && $2 != "finalize" {
+                print $2, $1 - 10 ^ int((NR + 1) / 3) }'
+        done
+    done | sort | uniq -c >"$scratch/beside"
+    awk '$1 != ($2 == "barrier" ? 50 : 60) || $3 < 0 || $3 > 100 { bad = 1 } END { exit bad || NR != 3 }' \
+        "$scratch/beside" || fail "calls: beside its bursts $(cat "$scratch/beside")"
+fi
 finish
