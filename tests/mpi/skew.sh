@@ -33,8 +33,11 @@ bursts 8 "$examples/is" 1000 2
 bursts 8 "$examples/master_worker" 30 500
 
 # And what ti-skew makes of it, with the skew of the whole run beside it.
-"$TI_BUILD/ti-skew" -q --np 2 --runs 1 -c valgrind --trace-dir "$scratch/skew" --json \
+plot=
+command -v gnuplot >/dev/null && plot="--plot $scratch/skew.svg"
+"$TI_BUILD/ti-skew" -q --np 2 --runs 1 -c valgrind --trace-dir "$scratch/skew" --json $plot \
     "$examples/lu" S 5 >"$scratch/json" 2>"$scratch/log" || { fail ti-skew; cat "$scratch/log"; }
+grep -i 'empty y range' "$scratch/log" && fail 'gnuplot warns of a skew of 0'
 python3 - "$scratch/json" "$allowed" <<'P' || fail 'lu: figures of ti-skew'
 import json, sys
 np, = json.load(open(sys.argv[1]))["np"]
@@ -46,7 +49,7 @@ print("lu, np 2: skew of bursts %g %% (worst rank %g), of the whole run %.2f %%"
 assert "whole" not in kind["native"] and kind["native"]["seconds"] > 0
 assert abs(np["burst_skew_pct"]["median"]) <= allowed and np["burst_skew_worst_rank_pct"] <= allowed
 assert abs(np["burst_skew_bare_pct"]["median"]) <= allowed
-assert traced["volume"] > 1e7 and traced["events"] > 300
+assert traced["volume"] > 1e7 and traced["events"] > 250
 assert np["residual_per_call"]["median"] == (traced["volume"] - traced["outside"]) / traced["events"]
 # the tracer's own work is in the whole
 assert traced["whole"] > traced["outside"] and bare["whole"] > bare["outside"]
@@ -63,11 +66,11 @@ read -r volume outside < <(of "$dir" 0)
 # Counted by blocks, what is missing is code of libraries.  It is told by running the
 # program as compiled without, and by what one compiled with counts of itself.
 if [ -x "$TI_BUILD/ti-mpicc" ]; then
-    "$TI_BUILD/ti-mpicc" --tiara-audit -O2 -I. -o "$scratch/lu" examples/lu.c examples/example.c \
+    "$TI_BUILD/ti-mpicc" --tiara-audit -O2 -I. -o "$scratch/lu.blocks" examples/lu.c examples/example.c \
         -lm || fail ti-mpicc
     against() {
         "$TI_BUILD/ti-skew" -q --np 2 --runs 1 -c blocks --against valgrind \
-            --trace-dir "$scratch/skew" "$@" "$scratch/lu" S 5 >"$scratch/out" 2>"$scratch/log" ||
+            --trace-dir "$scratch/skew" "$@" "$scratch/lu.blocks" S 5 >"$scratch/out" 2>"$scratch/log" ||
             { fail "blocks against valgrind $*"; cat "$scratch/log"; }
     }
     against --plain "$examples/lu"
