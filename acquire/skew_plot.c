@@ -74,7 +74,7 @@ static const struct panel panels[] = {{"(a) skew of the whole run, %", whole},
 /* Medians, with bars from the least to the most of the runs. */
 static void draw_np(FILE *g, const struct ti_skew *s, const struct panel *panel)
 {
-    bool any = false;
+    bool any = false, zero = true;
 
     fputs("$np << END\n", g);
     for (int i = 0; i < s->nnp; i++) {
@@ -86,6 +86,7 @@ static void draw_np(FILE *g, const struct ti_skew *s, const struct panel *panel)
         if (v.n)
             fprintf(g, "%d %.9g %.9g %.9g\n", i, v.median, v.least, v.most);
         any = any || v.n;
+        zero = zero && (!v.n || (v.least == 0 && v.most == 0));
     }
     fprintf(g, "END\nset title '%s'\nset xrange [-0.5:%d.5]\nset xtics (", panel->title,
             s->nnp - 1);
@@ -93,7 +94,8 @@ static void draw_np(FILE *g, const struct ti_skew *s, const struct panel *panel)
         fprintf(g, "%s'%" PRId64 "' %d", i ? ", " : "", s->np[i].np, i);
     fputs(")\n", g);
     if (any)
-        fputs("plot $np using 1:2:3:4 with yerrorbars pt 7 lw 1.5, 0 lc 'gray'\n", g);
+        fprintf(g, "plot [] %s $np using 1:2:3:4 with yerrorbars pt 7 lw 1.5, 0 lc 'gray'\n",
+                zero ? "[-1:1]" : "[*:*]"); /* gnuplot finds no range for 0 alone */
     else
         fputs("set label 1 'not known' at graph 0.5, 0.5 center\nplot [] [0:1] -1\nunset label 1\n",
               g);
