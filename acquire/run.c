@@ -83,6 +83,10 @@ static void watch(struct ti_job *j, struct ti_proc *proc, struct ti_watch *w)
         }
         show(w, ti_now() - start, j->label ? j->label : "running");
     }
+    /* A signal to all of us may have ended mpirun, before that had a process group of
+     * its own, and not have been asked for yet. */
+    if (!was_ended(&j->outcome) && proc->wait_status != 0)
+        j->outcome.signal = ti_launch_sleep(0);
     ti_progress_clear();
 }
 
