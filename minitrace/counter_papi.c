@@ -673,7 +673,12 @@ static ti_status refuse(struct ti_err *err, const struct failure *f, int rc)
         return refuse_conflict(err, f);
     ti_err_set(err, TI_ERR_INPUT, "PAPI event '%s' does not count here: %s: %s", event_of(f),
                f->call, papi.PAPI_strerror(rc));
-    explain(err, event_of(f));
+    /* the kernel's own events need no hardware: their names are known or wrong */
+    if (strcmp(f->call, "PAPI_event_name_to_code") == 0 &&
+        strncmp(event_of(f), "perf::", 6) == 0 && !why_disabled("perf_event"))
+        ti_err_hint(err, "is the name right? papi_native_avail lists this machine's events");
+    else
+        explain(err, event_of(f));
     return TI_ERR_INPUT;
 }
 
@@ -728,7 +733,11 @@ static ti_status probe_volume(struct ti_err *err)
         ti_err_set(err, TI_ERR_INPUT,
                    "PAPI event '%s' does not count here: it grew by %llu over a loop of %d rounds",
                    plan.event[0].name, (unsigned long long)grown, LOOP);
-        explain(err, plan.event[0].name);
+        if (strncmp(plan.event[0].name, "perf::", 6) == 0)
+            ti_err_hint(err, "what measures bursts must grow whenever the program computes; what "
+                             "does not may be counted beside it (--also, TIARA_ALSO)");
+        else
+            explain(err, plan.event[0].name);
         return TI_ERR_INPUT;
     }
     return plan.inherited ? probe_sum(grown, err) : TI_OK;

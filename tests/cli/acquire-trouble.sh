@@ -53,6 +53,12 @@ find . -mindepth 1 -delete
 
 # Counters, memory, directories.
 run 3 -c papi:NO_SUCH_EVENT --np 2 ../app
+if "$o/ti-acquire" -c cputime --also perf::PAGE-FAULTS --np 2 --dry-run ../app >/dev/null 2>&1; then
+    run 3 -c papi:perf::PAGE-FALTS --np 2 ../app
+    says err "is the name right?"
+    run 3 -c papi:perf::PAGE-FAULTS --np 2 ../app
+    says err "counted beside"
+fi
 mkdir ../bin
 ln -s "$(command -v mpirun)" ../bin/mpirun
 PATH=$tmp/bin "$o/ti-acquire" --np 2 --dry-run ../app >../out 2>../err
