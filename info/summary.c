@@ -524,15 +524,20 @@ static void print_nodes(const struct summary *sum)
  * did: where all ranks know. */
 static void print_whole(const struct summary *sum)
 {
+    const char *unit = info_text(sum, "unit");
+    bool other = unit && strcmp(unit, "instructions") != 0;
     char n[32];
 
     if (!sum->nrows || sum->with_whole != sum->nrows)
         return;
-    printf("%-12s %s", "whole run", ti_format_count(sum->whole, n, sizeof n));
+    printf("%-12s %s%s", "whole run", ti_format_count(sum->whole, n, sizeof n), other ? " " : "");
+    if (other)
+        info_put_clean(unit);
     if (sum->with_outside == sum->nrows)
         printf(", %s outside MPI", ti_format_count(sum->outside, n, sizeof n));
     if (sum->blocks)
-        printf(", %s by code compiled with ti-mpicc", ti_format_count(sum->blocks, n, sizeof n));
+        printf(", %s%s by code compiled with ti-mpicc", ti_format_count(sum->blocks, n, sizeof n),
+               other ? " instructions" : "");
     if (sum->blocks_own)
         printf(" and %s in counting it", ti_format_count(sum->blocks_own, n, sizeof n));
     putchar('\n');
