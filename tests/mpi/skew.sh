@@ -34,8 +34,8 @@ bursts 8 "$examples/master_worker" 30 500
 
 # And what ti-skew makes of it, with the skew of the whole run beside it.
 plot=
-command -v gnuplot >/dev/null && plot="--plot $scratch/skew.svg"
-"$TI_BUILD/ti-skew" -q --np 2 --runs 1 -c valgrind --trace-dir "$scratch/skew" --json $plot \
+command -v gnuplot >/dev/null && plot=--plot=$scratch/skew.svg
+"$TI_BUILD/ti-skew" -q --np 2 --runs 1 -c valgrind --trace-dir "$scratch/skew" --json ${plot:+"$plot"} \
     "$examples/lu" S 5 >"$scratch/json" 2>"$scratch/log" || { fail ti-skew; cat "$scratch/log"; }
 grep -i 'empty y range' "$scratch/log" && fail 'gnuplot warns of a skew of 0'
 python3 - "$scratch/json" "$allowed" <<'P' || fail 'lu: figures of ti-skew'
