@@ -385,8 +385,11 @@ void ti_skew_print(const struct ti_skew *s)
 
     printf("%s: counter %s (%s, %s), %" PRId64 " run%s of each kind, %d core%s of %s\n",
            program ? program : s->facts.program.given, s->facts.choice.backend,
-           s->facts.choice.event, s->facts.choice.exact ? "exact" : "not exact", s->o->runs,
-           s->o->runs == 1 ? "" : "s", s->facts.machine.cores,
+           s->facts.choice.event,
+           s->facts.choice.exact      ? "exact"
+           : s->facts.choice.estimate ? "an estimate"
+                                      : "not exact",
+           s->o->runs, s->o->runs == 1 ? "" : "s", s->facts.machine.cores,
            s->facts.machine.cores == 1 ? "" : "s", s->facts.machine.host);
     free(program);
     print_skew(s);
@@ -502,12 +505,12 @@ json_t *ti_skew_json(const struct ti_skew *s)
 {
     char *program = ti_args_shell(&s->o->run.program);
     json_t *list = json_array();
-    json_t *j = json_pack("{s:s, s:o, s:o, s:{s:s, s:s, s:b}, s:I, s:i, s:o}", "tiara",
+    json_t *j = json_pack("{s:s, s:o, s:o, s:{s:s, s:s, s:b, s:b}, s:I, s:i, s:o}", "tiara",
                           ti_version(), "command", ti_json_text(program ? program : "?"), "host",
                           ti_json_text(s->facts.machine.host), "counter", "backend",
                           s->facts.choice.backend, "event", s->facts.choice.event, "exact",
-                          s->facts.choice.exact, "runs", (json_int_t)s->o->runs, "cores",
-                          s->facts.machine.cores, "np", list);
+                          s->facts.choice.exact, "estimate", s->facts.choice.estimate, "runs",
+                          (json_int_t)s->o->runs, "cores", s->facts.machine.cores, "np", list);
 
     free(program);
     for (int i = 0; i < s->nnp; i++)
