@@ -233,7 +233,7 @@ static void wrapper(const struct ti_job *j, struct ti_args *w)
     }
 }
 
-ti_status ti_job_command(struct ti_job *j, struct ti_err *err)
+static ti_status put_together(struct ti_job *j, struct ti_err *err)
 {
     struct ti_args env = {.n = 0}, wrap = {.n = 0};
     struct ti_mpirun_job run = {.np = j->o->np,
@@ -358,7 +358,7 @@ static ti_status probe_memory(struct ti_job *j, struct ti_plan_in *in, struct ti
     return TI_OK;
 }
 
-ti_status ti_job_plan(struct ti_job *j, struct ti_err *err)
+static ti_status make_plan(struct ti_job *j, struct ti_err *err)
 {
     struct ti_plan_in in = {.np = j->o->np,
                             .cores = j->machine.cores,
@@ -379,6 +379,21 @@ ti_status ti_job_plan(struct ti_job *j, struct ti_err *err)
     }
     if (st == TI_OK)
         st = ti_plan_check(&j->plan, err);
+    return st;
+}
+
+ti_status ti_job_prepare(struct ti_job *j, struct ti_err *err)
+{
+    ti_status st = TI_OK;
+
+    if (!j->o->dry_run)
+        st = ti_rundir_open(j->dir_name, j->o->force, &j->dir, err);
+    if (st == TI_OK && !j->o->dry_run)
+        st = ti_rundir_scratch(&j->dir, j->run_id, j->o->np, err);
+    if (st == TI_OK)
+        st = make_plan(j, err);
+    if (st == TI_OK)
+        st = put_together(j, err);
     return st;
 }
 

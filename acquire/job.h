@@ -54,15 +54,13 @@ ti_status ti_job_check(struct ti_job *j, struct ti_err *err);
 /* Another run id. */
 ti_status ti_job_draw_id(struct ti_job *j, struct ti_err *err);
 
-/* Memory (by the pilot, if need be) and the plan. */
-ti_status ti_job_plan(struct ti_job *j, struct ti_err *err);
+/* Open the run directory, find out about memory (by the pilot, if need be), make the
+ * plan and put the command together.  A dry run opens no directory, so its command
+ * lacks places in it for Open MPI. */
+ti_status ti_job_prepare(struct ti_job *j, struct ti_err *err);
 
 /* Standard input for a run that must leave it to the others. */
 const char *ti_job_input(void);
-
-/* Put the command together.  Without a run directory (a dry run) it lacks its
- * places for Open MPI. */
-ti_status ti_job_command(struct ti_job *j, struct ti_err *err);
 
 /* The plan as a table. */
 void ti_job_print(const struct ti_job *j, FILE *out);

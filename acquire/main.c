@@ -14,15 +14,7 @@ static ti_status prepare(struct ti_job *j, struct ti_err *err)
 
     if (st == TI_OK && j->o->dry_run && ti_rundir_peek(j->dir_name, j->o->force, &why) != TI_OK)
         ti_warn("%s: a run would be refused", why.text);
-    if (st == TI_OK && !j->o->dry_run)
-        st = ti_rundir_open(j->dir_name, j->o->force, &j->dir, err);
-    if (st == TI_OK && !j->o->dry_run)
-        st = ti_rundir_scratch(&j->dir, j->run_id, j->o->np, err);
-    if (st == TI_OK)
-        st = ti_job_plan(j, err);
-    if (st == TI_OK)
-        st = ti_job_command(j, err);
-    return st;
+    return st == TI_OK ? ti_job_prepare(j, err) : st;
 }
 
 /* What is left of a run that did not end well, and what it is good for. */

@@ -90,15 +90,7 @@ static ti_status prepare(struct ti_job *j, struct ti_err *err)
 {
     ti_status st = ti_job_draw_id(j, err);
 
-    if (st == TI_OK && !j->o->dry_run)
-        st = ti_rundir_open(j->dir_name, j->o->force, &j->dir, err);
-    if (st == TI_OK && !j->o->dry_run)
-        st = ti_rundir_scratch(&j->dir, j->run_id, j->o->np, err);
-    if (st == TI_OK)
-        st = ti_job_plan(j, err);
-    if (st == TI_OK)
-        st = ti_job_command(j, err);
-    return st;
+    return st == TI_OK ? ti_job_prepare(j, err) : st;
 }
 
 static ti_status run_it(struct ti_job *j, struct ti_sample *out, struct ti_err *err)
