@@ -24,9 +24,44 @@ static const struct ti_opt opts[] = {
     {'x', "env", "VAR[=VALUE]", "hand a variable on to the ranks, as in mpirun"},
     {OPT_TIMES, "times", NULL, "also record how long bursts and calls are"},
     {OPT_ALSO, "also", "EVENT[,EVENT]", "also record what these PAPI events count in bursts"},
+    {OPT_NO_DRY_LAUNCH, "no-dry-launch", NULL, "on several nodes: do not try the placement first"},
+    {OPT_KEEP_GOING, "keep-going", NULL, "gather what there is when a node fails"},
+    {OPT_RETRY, "retry", "N", "run again, without the node that failed, N times"},
+    {OPT_LOG, "log", "FILE", "the log of a run on several nodes [default: in DIR]"},
     {OPT_MCA, "mca", "KEY VALUE", "a setting of Open MPI, as in mpirun"},
     {OPT_TIMEOUT, "timeout", "SEC", "end the run after SEC seconds [default: never]"},
+    TI_OPT_HEADING("Where"),
+    {OPT_SITES, "sites", "FILE", "the nodes of a sites file, see tiara-sites(5)"},
+    {OPT_HOSTFILE, "hostfile", "FILE", "those of an Open MPI hostfile"},
+    {OPT_LOCAL, "local", NULL,
+     "this machine alone; without any of these three the\n"
+     "Slurm or OAR job one is in, else this machine"},
+    {OPT_EXCLUDE, "exclude", "HOSTLIST", "not these nodes, such as graphene-[1-4,7]"},
+    {OPT_FAMILY, "family", "NAME", "only processors of this family, as uname -m has it"},
+    {OPT_TOLERATE, "tolerate", "N",
+     "go on without nodes that cannot be used, as long as\n"
+     "they are no more than N [default: 0]"},
+    {OPT_TRANSPORT, "transport", "NAME",
+     "auto, libssh2 or openssh, to reach nodes with\n"
+     "[default: auto]"},
+    {OPT_CHECK_SITES, "check-sites", NULL, "read the sites file, say what is in it, and end"},
+    {OPT_PROBE, "probe", NULL, "look at the nodes, compare, print the plan, and end"},
     TI_OPT_HEADING("Plan"),
+    {OPT_POLICY, "policy", "NAME",
+     "ranks go by memory, by speed, or on the fewest nodes\n"
+     "(compact) [default: memory]"},
+    {OPT_MODE, "mode", "MODE",
+     "R, F-X, C-Y or CF-(Y,X), as in the paper: X ranks a\n"
+     "core, Y sites"},
+    {OPT_FOLD, "fold", "X", "X ranks on each core"},
+    {OPT_MAX_FOLD, "max-fold", "X", "at most so many"},
+    {OPT_PILOT, "pilot", "N[,N...]",
+     "measure the memory of a rank at these numbers of\n"
+     "ranks, and extrapolate"},
+    {OPT_LIKE, "like", "BUNDLE",
+     "a former run: ranks that talk to each other share a\n"
+     "node, and its time is the measure of this one's"},
+    {OPT_WRITE_HOSTFILE, "write-hostfile", "FILE", "write the plan as an Open MPI hostfile"},
     {OPT_MEM, "mem-per-rank", "SIZE",
      "memory of a rank, such as 300M; else measured by\n"
      "running the program briefly with few ranks"},
@@ -60,10 +95,12 @@ const struct ti_cli ti_acquire_cli = {
     .usage = "--np N [OPTION]... PROGRAM [ARGUMENT]... [-- MPIRUN-ARGUMENT...]",
     .examples = "  ti-acquire --np 64 ./lu A\n"
                 "  ti-acquire --np 64 --dry-run ./lu A\n"
+                "  ti-acquire --sites g5k.conf --np 16384 ./lu E\n"
                 "  ti-acquire --np 4 ./ring -- --mca btl tcp,self\n",
     .opts = opts,
     .after = "Exit status: 0 all ranks traced, 1 some incomplete, 2 usage, 3 it cannot work\n"
-             "(program, counter, memory), 4 local problem, 6 the program failed.\n"
+             "(program, counter, memory), 4 local problem, 5 remote problem, 6 the program\n"
+             "failed.\n"
              "More: man ti-acquire\n",
     .stop_at_operand = true,
 };
@@ -85,9 +122,9 @@ static int take_env(struct ti_options *o, const char *var)
     if (!isalpha((unsigned char)var[0]) && var[0] != '_')
         return (int)ti_cli_usage(o->cli, "-x needs a variable, not '%s'", var);
     if (strncmp(var, "TIARA_", 6) == 0) {
-        static const char *const ours[] = {"TIARA_TRACE_DIR", "TIARA_COUNTER", "TIARA_RUN_ID",
-                                           "TIARA_THREADS",   "TIARA_TIMES",   "TIARA_ALSO",
-                                           "TIARA_BUFFER",    NULL};
+        static const char *const ours[] = {
+            "TIARA_TRACE_DIR", "TIARA_COUNTER", "TIARA_RUN_ID", "TIARA_THREADS",
+            "TIARA_TIMES",     "TIARA_ALSO",    "TIARA_BUFFER", NULL};
         size_t len = strcspn(var, "=");
 
         for (int i = 0; ours[i]; i++)
@@ -157,6 +194,65 @@ int ti_options_take(struct ti_options *o, int argc, char **argv, int id, const c
         return ti_parse_size(arg, "--reserve", &o->reserve_bytes, &err) ? bad(o, &err) : -1;
     case OPT_PIN:
         o->pin = arg;
+        return -1;
+    case OPT_SITES:
+        o->sites_path = arg;
+        return -1;
+    case OPT_HOSTFILE:
+        o->hostfile = arg;
+        return -1;
+    case OPT_LOCAL:
+        o->local = true;
+        return -1;
+    case OPT_EXCLUDE:
+        o->exclude = arg;
+        return -1;
+    case OPT_FAMILY:
+        o->family = arg;
+        return -1;
+    case OPT_TOLERATE:
+        return ti_parse_int(arg, "--tolerate", 0, INT64_C(1) << 31, &o->tolerate, &err)
+                   ? bad(o, &err)
+                   : -1;
+    case OPT_TRANSPORT:
+        o->transport = arg;
+        return -1;
+    case OPT_CHECK_SITES:
+        o->check_sites = true;
+        return -1;
+    case OPT_PROBE:
+        o->probe = true;
+        return -1;
+    case OPT_POLICY:
+        o->policy = arg;
+        return -1;
+    case OPT_MODE:
+        o->mode = arg;
+        return -1;
+    case OPT_FOLD:
+        return ti_parse_int(arg, "--fold", 1, TI_RANKS_MAX, &o->fold, &err) ? bad(o, &err) : -1;
+    case OPT_MAX_FOLD:
+        return ti_parse_int(arg, "--max-fold", 1, TI_RANKS_MAX, &o->max_fold, &err) ? bad(o, &err)
+                                                                                    : -1;
+    case OPT_PILOT:
+        o->pilot = arg;
+        return -1;
+    case OPT_LIKE:
+        o->like = arg;
+        return -1;
+    case OPT_WRITE_HOSTFILE:
+        o->write_hostfile = arg;
+        return -1;
+    case OPT_NO_DRY_LAUNCH:
+        o->no_dry_launch = true;
+        return -1;
+    case OPT_KEEP_GOING:
+        o->keep_going = true;
+        return -1;
+    case OPT_RETRY:
+        return ti_parse_int(arg, "--retry", 0, 100, &o->retries, &err) ? bad(o, &err) : -1;
+    case OPT_LOG:
+        o->log = arg;
         return -1;
     case 'o':
         o->output = arg;

@@ -27,6 +27,26 @@ enum {
     OPT_ALSO,
     OPT_ISA,
     OPT_BUFFER,
+    OPT_SITES,
+    OPT_CHECK_SITES,
+    OPT_HOSTFILE,
+    OPT_POLICY,
+    OPT_FOLD,
+    OPT_MAX_FOLD,
+    OPT_MODE,
+    OPT_FAMILY,
+    OPT_EXCLUDE,
+    OPT_TOLERATE,
+    OPT_TRANSPORT,
+    OPT_PROBE,
+    OPT_PILOT,
+    OPT_LIKE,
+    OPT_WRITE_HOSTFILE,
+    OPT_NO_DRY_LAUNCH,
+    OPT_KEEP_GOING,
+    OPT_RETRY,
+    OPT_LOG,
+    OPT_LOCAL,
     OPT_OTHERS, /* a tool's own begin here */
 };
 
@@ -46,6 +66,26 @@ struct ti_options {
     const char *pin;   /* NULL: all cores */
     int64_t timeout_s; /* 0: none */
     bool no_probe;     /* the memory of a rank is not measured */
+
+    /* several nodes */
+    const char *sites_path;     /* --sites; NULL */
+    const char *hostfile;       /* --hostfile; NULL */
+    bool local;                 /* --local: this machine, whatever job we are in */
+    const char *policy;         /* --policy; NULL: memory */
+    int64_t fold, max_fold;     /* --fold, --max-fold; 0: not given */
+    const char *mode;           /* --mode R, F-4, C-2, CF-(2,4); NULL */
+    const char *family;         /* --family; NULL */
+    const char *exclude;        /* --exclude HOSTLIST; NULL */
+    int64_t tolerate;           /* --tolerate N: so many nodes may be left out */
+    const char *transport;      /* --transport auto, libssh2, openssh; NULL: auto */
+    bool check_sites;           /* --check-sites */
+    bool probe;                 /* --probe: look at the nodes, print what they are, run nothing */
+    const char *pilot;          /* --pilot 4,8,16; NULL */
+    const char *like;           /* --like BUNDLE; NULL */
+    const char *write_hostfile; /* --write-hostfile FILE; NULL */
+    bool no_dry_launch, keep_going;
+    int64_t retries; /* --retry N */
+    const char *log; /* --log FILE; NULL: RUN/run.log */
     bool dry_run, json, no_gather, keep, force, quiet, verbose, no_progress;
     struct ti_args env;     /* -x, VAR or VAR=VALUE */
     struct ti_args mpirun;  /* arguments of mpirun's */

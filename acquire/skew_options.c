@@ -5,7 +5,7 @@
 #include "acquire/skew.h"
 #include "formats/trace.h"
 
-enum { OPT_RUNS = OPT_OTHERS, OPT_FOLD, OPT_AGAINST, OPT_PLAIN, OPT_PLOT };
+enum { OPT_RUNS = OPT_OTHERS, OPT_AGAINST, OPT_PLAIN, OPT_PLOT };
 
 static const struct ti_opt opts[] = {
     TI_OPT_HEADING("Measure"),

@@ -1,0 +1,95 @@
+/*
+ * What there is to run on: sites, clusters, nodes.  From a sites file
+ * (tiara-sites(5)), an Open MPI hostfile, or the job one is in
+ * (acquire/where.h); the same struct whatever it came from.
+ *
+ * What is not known is 0, "" or NULL: the probe finds out.
+ */
+#ifndef TI_SITES_H
+#define TI_SITES_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/err.h"
+
+struct ti_site {
+    char *name;
+    char *gateway; /* [USER@]HOST[:PORT] through which its nodes are reached; NULL: directly */
+    char *domain;  /* appended to node names without a dot; NULL: nothing */
+    char *network; /* interfaces or CIDRs for MPI, separated by commas; NULL: Open MPI's choice */
+};
+
+struct ti_cluster {
+    char *name;
+    int site;              /* index in ti_sites.site */
+    int cores, cpus;       /* of a node; 0: not known */
+    int64_t memory_bytes;  /* of a node, all of it; 0: not known */
+    int64_t reserve_bytes; /* left for the system on each node; -1: as the command line says */
+    char *cpu;             /* model, for people; NULL */
+    char *family;          /* as uname -m: "x86_64", "aarch64", "ppc64le"; NULL: not known */
+    char *isa;             /* x86-64-v1 to -v4, as --isa; NULL: not known */
+    double speed;    /* of a core, in instructions per second; only ratios matter; 0: not known */
+    char *program;   /* instead of the command line's; NULL */
+    char *trace_dir; /* where its nodes write; NULL: as the command line says */
+    char *tiara;     /* folder with ti-node and libminitrace.so on its nodes; NULL: shipped */
+    char **env;      /* VAR=VALUE */
+    int nenv;
+    int line; /* of the section in the file; 0 */
+};
+
+struct ti_node {
+    char *name;           /* as hostfiles and SSH have it: domain appended */
+    int cluster;          /* index in ti_sites.cluster */
+    int64_t slots;        /* a hostfile's: so many ranks, neither more nor fewer; 0: as planned */
+    int cores;            /* as granted to us by a scheduler; 0: its cluster's */
+    int64_t memory_bytes; /* as granted to us by a scheduler; 0: its cluster's */
+};
+
+enum ti_sites_origin {
+    TI_SITES_FILE,
+    TI_SITES_HOSTFILE,
+    TI_SITES_SLURM,
+    TI_SITES_OAR,
+};
+
+struct ti_sites {
+    enum ti_sites_origin origin;
+    char *path; /* of the file; or "Slurm job 1234" */
+    struct ti_site *site;
+    int nsites;
+    struct ti_cluster *cluster;
+    int nclusters;
+    struct ti_node *node; /* grouped by cluster, clusters grouped by site, as in the file */
+    int64_t nnodes;
+    /* How nodes are reached instead of SSH, {node} standing for the name: "srun", ...; NULL: SSH */
+    char **via;
+};
+
+/*
+ * Read a sites file.  *out is set on success only.  TI_ERR_IO, or TI_ERR_INPUT
+ * with "FILE:LINE:COLUMN: what is wrong" for what is malformed, unknown, given
+ * twice or missing.  It is read to the end: up to 20 further findings go to `more`,
+ * one a line with a newline behind (may be NULL; free() it).
+ */
+ti_status ti_sites_read(const char *path, struct ti_sites **out, char **more, struct ti_err *err);
+
+/* An Open MPI hostfile: "NAME [slots=N] [max_slots=N]", '#' comments; one cluster
+ * "hosts" at one site "here".  A name given twice adds its slots. */
+ti_status ti_sites_read_hostfile(const char *path, struct ti_sites **out, struct ti_err *err);
+
+void ti_sites_free(struct ti_sites *s); /* NULL is fine */
+
+/* For those that build one: grow by a zeroed entry; NULL when memory is short.  Names are
+ * copied.  ti_sites_add_node() appends to the last cluster only. */
+struct ti_sites *ti_sites_new(enum ti_sites_origin origin, const char *path);
+struct ti_site *ti_sites_add_site(struct ti_sites *s, const char *name);
+struct ti_cluster *ti_sites_add_cluster(struct ti_sites *s, int site, const char *name);
+struct ti_node *ti_sites_add_node(struct ti_sites *s, const char *name);
+
+/* Remove the nodes for which keep[i] is false; clusters and sites left without
+ * nodes stay. */
+void ti_sites_filter(struct ti_sites *s, const bool *keep);
+
+#endif

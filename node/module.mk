@@ -1,0 +1,2 @@
+# node: ti-node, our end on every node of a run, and what is said to it.
+node_src :=

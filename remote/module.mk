@@ -1,0 +1,3 @@
+# remote: processes on other machines, by SSH.
+remote_src :=
+remote_libs := -lssh2
