@@ -9,7 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "acquire/program.h"
+#include "node/program.h"
 #include "minitrace/counter.h"
 
 /* What the child that tried tells. */

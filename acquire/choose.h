@@ -7,8 +7,8 @@
 
 #include <stdbool.h>
 
-#include "acquire/program.h"
 #include "common/err.h"
+#include "node/program.h"
 
 struct ti_choice {
     char counter[96]; /* for TIARA_COUNTER: "papi:PAPI_TOT_INS", "valgrind", "blocks", ... */
@@ -26,8 +26,8 @@ struct ti_choice {
  * tool, or NULL if there is none.  TI_ERR_USAGE for an unknown name,
  * TI_ERR_INPUT when it does not count here.
  */
-ti_status ti_choose(const char *wanted, bool sum, const struct ti_program *program,
-                    const char *lib, struct ti_choice *out, struct ti_err *err);
+ti_status ti_choose(const char *wanted, bool sum, const struct ti_program *program, const char *lib,
+                    struct ti_choice *out, struct ti_err *err);
 
 /* Whether the PAPI events `also` count here beside what was chosen: TI_ERR_USAGE or
  * TI_ERR_INPUT says why not.  Beside valgrind and blocks, whether they count at all;

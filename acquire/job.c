@@ -12,8 +12,8 @@
 
 #include "acquire/isa.h"
 #include "acquire/pilot.h"
-#include "acquire/watch.h"
 #include "gather/output.h"
+#include "node/watch.h"
 
 #define PILOT_NP 4
 

@@ -9,15 +9,15 @@
 #include <sched.h>
 
 #include "acquire/choose.h"
-#include "acquire/launch.h"
-#include "acquire/machine.h"
 #include "acquire/mpirun.h"
 #include "acquire/options.h"
 #include "acquire/paths.h"
 #include "acquire/plan.h"
-#include "acquire/program.h"
 #include "acquire/report.h"
-#include "acquire/rundir.h"
+#include "node/launch.h"
+#include "node/machine.h"
+#include "node/program.h"
+#include "node/rundir.h"
 
 struct ti_job {
     const struct ti_options *o;

@@ -1,9 +1,8 @@
 # acquire: run a program and trace it.
 progs += ti-acquire
 acquire_src := acquire/options.c acquire/job.c acquire/run.c acquire/plan.c acquire/mpirun.c \
-               acquire/program.c acquire/machine.c acquire/choose.c acquire/paths.c \
-               acquire/args.c acquire/isa.c acquire/rundir.c acquire/pilot.c acquire/launch.c \
-               acquire/watch.c acquire/report.c gather/output.c
+               acquire/choose.c acquire/paths.c acquire/args.c acquire/isa.c acquire/pilot.c \
+               acquire/report.c gather/output.c $(node_src)
 ti-acquire_src := acquire/main.c $(acquire_src) $(counter_src)
 ti-acquire_libs := -ldl
 progs += ti-skew

@@ -8,7 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "acquire/program.h"
+#include "node/program.h"
 
 #define INSTALL_HINT "install Open MPI 4.1 or newer (openmpi-bin), or put its mpirun on PATH"
 

@@ -13,9 +13,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "acquire/launch.h"
 #include "acquire/mpirun.h"
 #include "common/err.h"
+#include "node/launch.h"
 
 #define TI_PILOT_NP_MAX 64
 

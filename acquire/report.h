@@ -9,10 +9,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "acquire/launch.h"
 #include "common/err.h"
 #include "formats/scan.h"
 #include "formats/trace.h"
+#include "node/launch.h"
 
 struct ti_ranks {
     int64_t np;

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "acquire/job.h"
-#include "acquire/watch.h"
+#include "node/watch.h"
 
 #define LOOK_MS        250
 #define GRACE_S        5.0 /* for mpirun to end by itself when told to */

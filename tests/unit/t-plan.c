@@ -17,10 +17,10 @@
 #include <unistd.h>
 
 #include "acquire/args.h"
-#include "acquire/machine.h"
 #include "acquire/mpirun.h"
 #include "acquire/plan.h"
-#include "acquire/program.h"
+#include "node/machine.h"
+#include "node/program.h"
 
 #define MIB (INT64_C(1) << 20)
 

@@ -1,4 +1,4 @@
-#include "acquire/machine.h"
+#include "node/machine.h"
 
 #include <ctype.h>
 #include <errno.h>

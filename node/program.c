@@ -1,4 +1,4 @@
-#include "acquire/program.h"
+#include "node/program.h"
 
 #include <elf.h>
 #include <errno.h>

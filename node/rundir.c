@@ -1,4 +1,4 @@
-#include "acquire/rundir.h"
+#include "node/rundir.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -10,9 +10,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "acquire/machine.h"
 #include "formats/rankname.h"
 #include "formats/trace.h"
+#include "node/machine.h"
 
 #define TMP_NAME       "mpi-tmp"
 #define TMP_PATH_MAX   60                  /* sockets below it may have 107 */

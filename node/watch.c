@@ -1,4 +1,4 @@
-#include "acquire/watch.h"
+#include "node/watch.h"
 
 #include <dirent.h>
 #include <fcntl.h>

@@ -1,4 +1,4 @@
-#include "acquire/launch.h"
+#include "node/launch.h"
 
 #include <dirent.h>
 #include <errno.h>
