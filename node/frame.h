@@ -48,13 +48,18 @@ struct ti_frame {
 void ti_frame_header(enum ti_frame_type type, uint32_t stream, const void *payload, uint32_t bytes,
                      unsigned char header[TI_FRAME_HEADER]);
 
-/* Takes bytes as they come, gives frames.  Holds at most one frame. */
+/* Takes bytes as they come, gives frames.  Holds at most one frame.  Starts zeroed. */
 struct ti_frame_reader {
     unsigned char *buf; /* TI_FRAME_HEADER + TI_FRAME_MAX, allocated by the first feed */
     size_t used;
-    int started;     /* the first HELLO was seen */
+    size_t given;    /* of these: the frame that was given last */
+    int started;     /* the first HELLO was seen; set it where nothing can come before frames */
+    int failed;      /* what came was no frame */
     char noise[256]; /* what came before it, its end; for messages */
 };
+
+/* A HELLO is no larger, so that what merely looks like one is found out soon. */
+#define TI_FRAME_HELLO_MAX (16 * 1024)
 
 /*
  * Consume up to `bytes` of `data`; *used is how many.  TI_OK with *got 1: a

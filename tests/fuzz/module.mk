@@ -2,11 +2,12 @@
 # check` runs the same targets over the corpus, without clang (cli/fuzz-corpus).
 FUZZ_CC      ?= clang
 FUZZ_SECONDS ?= 60
-fuzzers      := trace bundle check $(if $(blocks_as),blocks)
+fuzzers      := trace bundle check frame $(if $(blocks_as),blocks)
 
 fuzz_src     := tests/fuzz/common.c $(check_src) $(formats_src) $(common_src)
 fuzz_flags   := -g -O1 -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all \
                 -fno-omit-frame-pointer
+fuzz_src_frame   := node/frame.c
 fuzz_src_blocks  := $(blocks_src)
 fuzz_libs_blocks := -lZydis
 test_programs += $(fuzzers:%=$(O)/tests/fuzz/replay-%)
@@ -15,7 +16,7 @@ define fuzzer
 $(O)/tests/fuzz/replay-$(1): $(call obj,tests/fuzz/replay.c tests/fuzz/fuzz-$(1).c $(fuzz_src) $(fuzz_src_$(1)))
 	@mkdir -p $$(@D)
 	$$(call say,LINK)$$(CC) $$(san_flags) $$(CFLAGS) $$(LDFLAGS) -o $$@ $$^ $$(pkg_libs) $$(fuzz_libs_$(1)) $$(LDLIBS)
-$(O)/tests/fuzz/fuzz-$(1): tests/fuzz/fuzz-$(1).c tests/fuzz/fuzz.h $(fuzz_src) $(fuzz_src_$(1)) $(wildcard formats/*.h check/*.h)
+$(O)/tests/fuzz/fuzz-$(1): tests/fuzz/fuzz-$(1).c tests/fuzz/fuzz.h $(fuzz_src) $(fuzz_src_$(1)) $(wildcard formats/*.h check/*.h node/*.h)
 	@mkdir -p $$(@D)
 	$$(call say,FUZZ)$$(FUZZ_CC) $$(filter-out -MMD -MP,$$(flags)) $$(filter-out -fsanitize=%,$$(tool_flags)) \
 	    $$(pkg_cflags) $$(fuzz_flags) -o $$@ $$(filter %.c,$$^) $$(pkg_libs) $$(fuzz_libs_$(1))

@@ -1,0 +1,193 @@
+#include "node/frame.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/crc32c.h"
+
+enum { AT_TYPE = 4, AT_STREAM = 8, AT_BYTES = 12, AT_CRC = 16, MAGIC_BYTES = 4 };
+
+static void put_u32(unsigned char *p, uint32_t v)
+{
+    for (int i = 0; i < 4; i++)
+        p[i] = (unsigned char)(v >> 8 * i);
+}
+
+static uint32_t get_u32(const unsigned char *p)
+{
+    return (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
+}
+
+void ti_frame_header(enum ti_frame_type type, uint32_t stream, const void *payload, uint32_t bytes,
+                     unsigned char header[TI_FRAME_HEADER])
+{
+    if (bytes > TI_FRAME_MAX)
+        TI_BUG("a frame is too large");
+    memset(header, 0, TI_FRAME_HEADER);
+    memcpy(header, TI_FRAME_MAGIC, MAGIC_BYTES);
+    header[AT_TYPE] = (unsigned char)type;
+    put_u32(header + AT_STREAM, stream);
+    put_u32(header + AT_BYTES, bytes);
+    put_u32(header + AT_CRC, ti_crc32c(ti_crc32c(0, header, AT_CRC), payload, bytes));
+}
+
+static bool is_type(unsigned type)
+{
+#define IS_TYPE(name, number, text) || type == number
+    return false TI_FRAME_TYPES(IS_TYPE);
+#undef IS_TYPE
+}
+
+/* NULL, or what is wrong with the header at `p`. */
+static const char *wrong_header(const struct ti_frame_reader *r, const unsigned char *p)
+{
+    if (memcmp(p, TI_FRAME_MAGIC, MAGIC_BYTES) != 0)
+        return "it does not begin as one";
+    if (!is_type(p[AT_TYPE]) || p[5] || p[6] || p[7])
+        return "its type is unknown";
+    if (get_u32(p + AT_BYTES) > TI_FRAME_MAX)
+        return "it is too large";
+    if (!r->started && (p[AT_TYPE] != TI_FRAME_HELLO || get_u32(p + AT_STREAM) ||
+                        get_u32(p + AT_BYTES) > TI_FRAME_HELLO_MAX))
+        return "it is not the first";
+    return NULL;
+}
+
+static bool sum_agrees(const unsigned char *p)
+{
+    uint32_t crc = ti_crc32c(0, p, AT_CRC);
+
+    return ti_crc32c(crc, p + TI_FRAME_HEADER, get_u32(p + AT_BYTES)) == get_u32(p + AT_CRC);
+}
+
+/* Remember the end of what came before the first frame. */
+static void note_noise(struct ti_frame_reader *r, const unsigned char *data, size_t bytes)
+{
+    const size_t room = sizeof r->noise - 1;
+    size_t had = strlen(r->noise), keep;
+
+    if (bytes > room) {
+        data += bytes - room;
+        bytes = room;
+    }
+    keep = had + bytes > room ? room - bytes : had;
+    memmove(r->noise, r->noise + had - keep, keep);
+    for (size_t i = 0; i < bytes; i++) {
+        bool plain = (data[i] >= ' ' && data[i] != 0x7f) || data[i] == '\n';
+
+        r->noise[keep + i] = plain ? (char)data[i] : '?';
+    }
+    r->noise[keep + bytes] = '\0';
+}
+
+static void drop(struct ti_frame_reader *r, size_t bytes)
+{
+    r->used -= bytes;
+    memmove(r->buf, r->buf + bytes, r->used);
+}
+
+/* Before the first frame: what cannot be its beginning is noise. */
+static void skip_noise(struct ti_frame_reader *r, size_t from)
+{
+    size_t at = from;
+
+    while (at < r->used) {
+        const unsigned char *t = memchr(r->buf + at, TI_FRAME_MAGIC[0], r->used - at);
+        size_t left;
+
+        at = t ? (size_t)(t - r->buf) : r->used;
+        left = r->used - at;
+        if (memcmp(r->buf + at, TI_FRAME_MAGIC, left < MAGIC_BYTES ? left : MAGIC_BYTES) == 0)
+            break;
+        at++;
+    }
+    note_noise(r, r->buf, at);
+    drop(r, at);
+}
+
+enum found { FOUND_NOTHING, FOUND_FRAME, FOUND_WRONG };
+
+/* Look at what there is; *need is how much there must be to tell more. */
+static enum found look(struct ti_frame_reader *r, size_t *need, const char **why)
+{
+    if (!r->started)
+        skip_noise(r, 0);
+    for (;;) {
+        *need = TI_FRAME_HEADER;
+        if (r->used < *need)
+            return FOUND_NOTHING;
+        *why = wrong_header(r, r->buf);
+        if (!*why) {
+            *need += get_u32(r->buf + AT_BYTES);
+            if (r->used < *need)
+                return FOUND_NOTHING;
+            if (sum_agrees(r->buf))
+                return FOUND_FRAME;
+            *why = "its checksum is wrong";
+        }
+        if (r->started)
+            return FOUND_WRONG;
+        skip_noise(r, 1);
+    }
+}
+
+static ti_status no_frame(struct ti_frame_reader *r, const char *why, struct ti_err *err)
+{
+    char text[64];
+    size_t n = 0;
+
+    r->failed = 1;
+    for (; n < 24 && n < r->used; n++)
+        text[n] = r->buf[n] >= ' ' && r->buf[n] < 0x7f ? (char)r->buf[n] : '.';
+    text[n] = '\0';
+    return ti_err_set(err, TI_ERR_REMOTE, "what came is no frame, '%s': %s", text, why);
+}
+
+ti_status ti_frame_feed(struct ti_frame_reader *r, const void *data, size_t bytes, size_t *used,
+                        struct ti_frame *frame, int *got, struct ti_err *err)
+{
+    const unsigned char *p = data;
+    const char *why = NULL;
+    size_t need;
+
+    *used = 0;
+    *got = 0;
+    if (r->failed)
+        return ti_err_set(err, TI_ERR_REMOTE, "what came before was no frame");
+    if (!r->buf && !(r->buf = malloc(TI_FRAME_HEADER + TI_FRAME_MAX)))
+        return ti_err_errno(err, TI_ERR_IO, "cannot receive");
+    drop(r, r->given);
+    r->given = 0;
+    for (;;) {
+        enum found found = look(r, &need, &why);
+        size_t take = need - r->used;
+
+        if (found == FOUND_WRONG)
+            return no_frame(r, why, err);
+        if (found == FOUND_FRAME)
+            break;
+        if (*used == bytes)
+            return TI_OK;
+        if (take > bytes - *used)
+            take = bytes - *used;
+        memcpy(r->buf + r->used, p + *used, take);
+        r->used += take;
+        *used += take;
+    }
+    *frame = (struct ti_frame){.type = r->buf[AT_TYPE],
+                               .stream = get_u32(r->buf + AT_STREAM),
+                               .bytes = get_u32(r->buf + AT_BYTES),
+                               .payload = r->buf + TI_FRAME_HEADER};
+    r->started = 1;
+    r->given = need;
+    *got = 1;
+    return TI_OK;
+}
+
+void ti_frame_reader_free(struct ti_frame_reader *r)
+{
+    free(r->buf);
+    memset(r, 0, sizeof *r);
+}
