@@ -10,36 +10,8 @@
 #include <stdint.h>
 
 #include "common/err.h"
-#include "formats/scan.h"
-#include "formats/trace.h"
 #include "node/launch.h"
-
-struct ti_ranks {
-    int64_t np;
-    int64_t with_trace;
-    int64_t by_end[TI_END_COUNT];
-    int64_t unreadable; /* with a file that cannot be read, or is of another run */
-    uint64_t events, volume;
-    uint64_t negative; /* bursts shorter than what the library subtracts */
-    int64_t bytes;
-    double init_seconds_max, app_seconds_max, flush_seconds, flush_seconds_max;
-    int64_t memory_bytes_max;       /* of the tracing library in a rank */
-    char unit[32];                  /* of the volume; "" unknown */
-    bool estimate;                  /* it is one, in some rank */
-    struct ti_call_count *untraced; /* calls that are not traced, over the ranks */
-    int nuntraced;
-    signed char *end; /* per rank: enum ti_end, or one of those below */
-};
-enum { TI_RANK_NO_TRACE = -1, TI_RANK_BAD = -2 };
-
-/* Read the ends of all traces of run `run_id` in `path`.  Release with
- * ti_ranks_free(). */
-ti_status ti_ranks_read(const char *path, int64_t np, const char *run_id, struct ti_ranks *r,
-                        struct ti_err *err);
-void ti_ranks_free(struct ti_ranks *r);
-
-/* All ranks have a whole trace. */
-bool ti_ranks_complete(const struct ti_ranks *r);
+#include "node/ranks.h"
 
 /* "rank 3: the process ended without MPI_Finalize" per kind of end but complete,
  * through ti_say(). */
@@ -75,12 +47,8 @@ void ti_untraced_say(const struct ti_ranks *r);
 /* A warning if so many bursts were too short for the counter that volumes are in doubt. */
 void ti_negative_say(const struct ti_ranks *r);
 
-/* For RUN.json and --json; new objects, NULL when out of memory. */
+/* For RUN.json and --json; a new array, NULL when out of memory. */
 json_t *ti_steps_json(const struct ti_outcome *o, const struct ti_ranks *r);
-json_t *ti_ranks_json(const struct ti_ranks *r);
-
-/* A JSON string, bytes that are no UTF-8 replaced. */
-json_t *ti_json_text(const char *text);
 
 /* "2026-01-31T12:00:00Z" into buf of 32 bytes; returns buf. */
 char *ti_time_text(double seconds, char *buf);

@@ -1,0 +1,178 @@
+#include "node/ranks.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "formats/rankname.h"
+#include "formats/reader.h"
+#include "node/launch.h"
+
+static bool same_run(const struct ti_reader *reader, const char *run_id)
+{
+    const uint8_t *id = ti_reader_run_id(reader);
+    char text[TI_RUN_ID_TEXT];
+
+    for (int i = 0; i < TI_RUN_ID_BYTES; i++)
+        snprintf(text + 2 * i, 3, "%02x", id[i]);
+    return strcmp(text, run_id) == 0;
+}
+
+static double number(const struct ti_reader *reader, const char *key)
+{
+    const char *value = ti_reader_info(reader, key);
+
+    return value ? strtod(value, NULL) : 0;
+}
+
+static void at_most(double *max, double v)
+{
+    if (v > *max)
+        *max = v;
+}
+
+/* "MPI_Put 12, MPI_Get 3"; names may have blanks in them. */
+static void add_untraced(struct ti_ranks *r, const char *list)
+{
+    for (const char *end; list && *list; list = *end ? end + 2 : end) {
+        char name[256];
+        const char *blank;
+        unsigned long long calls;
+
+        end = strstr(list, ", ");
+        end = end ? end : list + strlen(list);
+        blank = memrchr(list, ' ', (size_t)(end - list));
+        if (!blank || (calls = strtoull(blank + 1, NULL, 10)) == 0)
+            continue;
+        snprintf(name, sizeof name, "%.*s", (int)(blank - list), list);
+        ti_call_count_add(&r->untraced, &r->nuntraced, name, calls);
+    }
+}
+
+static void add(struct ti_ranks *r, struct ti_reader *reader)
+{
+    const char *unit = ti_reader_info(reader, "unit");
+    double flush = number(reader, "flush_seconds");
+    double memory = number(reader, "memory_bytes");
+    struct ti_totals totals;
+
+    r->events += ti_reader_events(reader);
+    r->negative += (uint64_t)number(reader, "negative_bursts");
+    if (ti_reader_totals(reader, &totals))
+        r->volume += totals.volume;
+    add_untraced(r, ti_reader_info(reader, "untraced"));
+    at_most(&r->init_seconds_max, number(reader, "init_seconds"));
+    at_most(&r->app_seconds_max, number(reader, "app_seconds"));
+    at_most(&r->flush_seconds_max, flush);
+    r->flush_seconds += flush;
+    if (memory > 0 && memory < 1e15 && (int64_t)memory > r->memory_bytes_max)
+        r->memory_bytes_max = (int64_t)memory;
+    r->estimate = r->estimate || ti_info_estimate(reader);
+    if (unit && !r->unit[0])
+        snprintf(r->unit, sizeof r->unit, "%s", unit);
+}
+
+static void read_rank(struct ti_ranks *r, const char *path, int64_t rank, const char *run_id)
+{
+    char name[TI_RANK_NAME_BYTES], file[PATH_MAX + TI_RANK_NAME_BYTES];
+    struct ti_reader *reader = NULL;
+    struct ti_err why;
+    struct stat st;
+
+    snprintf(file, sizeof file, "%s/%s", path, ti_rank_name(rank, name));
+    r->end[rank] = TI_RANK_NO_TRACE;
+    if (stat(file, &st) < 0)
+        return;
+    r->with_trace++;
+    r->bytes += st.st_size;
+    r->end[rank] = TI_RANK_BAD;
+    if (ti_reader_open(file, &reader, &why) == TI_OK && ti_reader_rank(reader) == rank &&
+        same_run(reader, run_id) && ti_reader_skip(reader, &why) == TI_OK) {
+        r->end[rank] = (signed char)ti_reader_end(reader);
+        r->by_end[ti_reader_end(reader)]++;
+        add(r, reader);
+    } else {
+        r->unreadable++;
+    }
+    ti_reader_close(reader);
+}
+
+ti_status ti_ranks_new(int64_t np, struct ti_ranks *r, struct ti_err *err)
+{
+    memset(r, 0, sizeof *r);
+    r->np = np;
+    r->end = malloc((size_t)np);
+    if (!r->end)
+        return ti_err_errno(err, TI_ERR_IO, "cannot look at the traces");
+    memset(r->end, TI_RANK_NO_TRACE, (size_t)np);
+    return TI_OK;
+}
+
+void ti_ranks_add(struct ti_ranks *r, const char *path, int64_t first, int64_t last,
+                  const char *run_id)
+{
+    for (int64_t rank = first; rank <= last && rank < r->np; rank++)
+        read_rank(r, path, rank, run_id);
+}
+
+ti_status ti_ranks_read(const char *path, int64_t np, const char *run_id, struct ti_ranks *r,
+                        struct ti_err *err)
+{
+    ti_status st = ti_ranks_new(np, r, err);
+
+    if (st == TI_OK)
+        ti_ranks_add(r, path, 0, np - 1, run_id);
+    return st;
+}
+
+void ti_ranks_free(struct ti_ranks *r)
+{
+    for (int i = 0; i < r->nuntraced; i++)
+        free(r->untraced[i].name);
+    free(r->untraced);
+    free(r->end);
+    r->untraced = NULL;
+    r->nuntraced = 0;
+    r->end = NULL;
+}
+
+bool ti_ranks_complete(const struct ti_ranks *r)
+{
+    return r->by_end[TI_END_COMPLETE] == r->np;
+}
+
+json_t *ti_ranks_json(const struct ti_ranks *r)
+{
+    static const struct {
+        const char *name;
+        enum ti_end end;
+    } ends[] = {{"complete", TI_END_COMPLETE},
+                {"aborted", TI_END_ABORTED},
+                {"not_finalized", TI_END_NO_FINALIZE},
+                {"stopped", TI_END_STOPPED},
+                {"cut_off", TI_END_KILLED}};
+    json_t *j =
+        json_pack("{s:I, s:I, s:I}", "with_trace", (json_int_t)r->with_trace, "missing",
+                  (json_int_t)(r->np - r->with_trace), "unreadable", (json_int_t)r->unreadable);
+
+    for (unsigned i = 0; i < sizeof ends / sizeof *ends; i++)
+        json_object_set_new(j, ends[i].name, json_integer((json_int_t)r->by_end[ends[i].end]));
+    return j;
+}
+
+json_t *ti_json_text(const char *text)
+{
+    json_t *j = json_string(text);
+    char *copy;
+
+    if (j || !(copy = strdup(text)))
+        return j;
+    for (char *p = copy; *p; p++)
+        if (*p & 0x80)
+            *p = '?';
+    j = json_string(copy);
+    free(copy);
+    return j;
+}
