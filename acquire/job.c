@@ -7,15 +7,12 @@
 #include <string.h>
 #include <sys/random.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "acquire/isa.h"
-#include "acquire/pilot.h"
+#include "acquire/measure.h"
 #include "gather/output.h"
 #include "node/watch.h"
-
-#define PILOT_NP 4
 
 /* --- checks -------------------------------------------------------------- */
 
@@ -275,86 +272,21 @@ const char *ti_job_input(void)
     return "/dev/null";
 }
 
-static ti_status probe(struct ti_job *j, int64_t np, struct ti_pilot *pilot, struct ti_err *err)
+/* What the ranks take, by --pilot. */
+static ti_status by_pilot(struct ti_job *j, struct ti_plan_in *in, struct ti_err *err)
 {
-    struct ti_plan_in in = {.np = np, .cores = j->machine.cores};
-    struct ti_args env = {.n = 0}, none = {.n = 0};
-    struct ti_mpirun_job run = {.np = np,
-                                .tmp = j->dir.tmp[0] ? j->dir.tmp : NULL,
-                                .shm = j->dir.shm[0] ? j->dir.shm : NULL,
-                                .env = &env,
-                                .user = &j->o->mpirun,
-                                .wrapper = &none,
-                                .program = &j->o->program};
-    struct ti_plan plan;
-    ti_status st;
+    ti_status st = ti_pilot_model(j, j->o->pilot, &j->model, err);
 
-    for (int i = 0; i < j->o->env.n; i++)
-        ti_args_add(&env, j->o->env.v[i]);
-    ti_args_addf(&env, "TIARA_RUN_ID=%s", j->run_id);
-    ti_plan_make(&in, &plan);
-    st = ti_pilot_run(&j->mpirun, &run, &plan, j->run_id, ti_job_input(),
-                      j->pinned ? &j->pin : NULL, pilot, err);
-    ti_args_free(&env);
-    return st;
-}
-
-static void warn_of_probe(const struct ti_pilot *pilot, int64_t np)
-{
-    if (!pilot->rank_bytes)
-        ti_warn("the memory of a rank could not be measured: the program ended too soon, or "
-                "was not started; --mem-per-rank tells it");
-    else if (pilot->ended && pilot->wait_status != 0)
-        ti_warn("measuring the memory of a rank, the program ended with status %d at %" PRId64
-                " ranks: it may take more; --mem-per-rank tells it",
-                WIFEXITED(pilot->wait_status) ? WEXITSTATUS(pilot->wait_status)
-                                              : 128 + WTERMSIG(pilot->wait_status),
-                np);
-    else if (pilot->growing)
-        ti_warn("the memory of a rank still grew after %.0f s: it will take more than planned; "
-                "--mem-per-rank tells it",
-                pilot->seconds);
-}
-
-/*
- * Probe with few ranks.  What a rank takes there is as a rule more than it
- * takes among many; so if np would not fit, ask again with four times the
- * ranks, as long as those fit.
- */
-static ti_status probe_memory(struct ti_job *j, struct ti_plan_in *in, struct ti_err *err)
-{
-    int64_t np = in->np < PILOT_NP ? in->np : PILOT_NP;
-    struct ti_pilot pilot;
-
-    for (;;) {
-        ti_status st = probe(j, np, &pilot, err);
-        int64_t more;
-
-        if (st != TI_OK)
-            return st;
-        j->probe_seconds += pilot.seconds;
-        if (pilot.left)
-            ti_warn("%d processes of the probe could not be ended", pilot.left);
-        if (pilot.signal) {
-            j->signal = pilot.signal;
-            return ti_err_set(err, TI_ERR_APP, "interrupted by signal %d (%s)", pilot.signal,
-                              strsignal(pilot.signal));
-        }
-        /* Cut short, it is no better than what fewer ranks took. */
-        if (pilot.growing && in->source == TI_MEMORY_PROBED && pilot.rank_bytes < in->app_bytes)
-            break;
-        if (pilot.rank_bytes) {
-            in->source = TI_MEMORY_PROBED;
-            in->app_bytes = pilot.rank_bytes;
-            in->probe_np = np;
-        }
-        ti_plan_make(in, &j->plan);
-        more = 4 * np < in->np ? 4 * np : in->np;
-        if (j->plan.fits || more <= np || more > TI_PILOT_NP_MAX || more > j->plan.largest_np)
-            break;
-        np = more;
-    }
-    warn_of_probe(&pilot, np);
+    if (st != TI_OK)
+        return st;
+    in->source = TI_MEMORY_MODEL;
+    in->model = &j->model;
+    ti_plan_make(in, &j->plan);
+    if (ti_memory_model_far(&j->model, j->o->np))
+        ti_warn("what a rank of %" PRId64 " takes is extrapolated far: from %" PRId64
+                " ranks, with %.0f %% added for safety",
+                j->o->np, j->model.point[j->model.n - 1].np,
+                ti_memory_model_margin_pct(&j->model, j->o->np));
     return TI_OK;
 }
 
@@ -372,10 +304,12 @@ static ti_status make_plan(struct ti_job *j, struct ti_err *err)
         in.app_bytes = j->o->rank_bytes;
     }
     ti_plan_make(&in, &j->plan);
-    /* Not folded, it takes what it takes without us: nothing to ask. */
-    if (!j->o->rank_bytes && !j->o->dry_run && !j->o->no_probe && j->plan.folding > 1) {
+    if (j->o->pilot) {
+        st = by_pilot(j, &in, err);
+        /* Not folded, it takes what it takes without us: nothing to ask. */
+    } else if (!j->o->rank_bytes && !j->o->dry_run && !j->o->no_probe && j->plan.folding > 1) {
         j->probe_started = ti_wall();
-        st = probe_memory(j, &in, err);
+        st = ti_measure_memory(j, &in, err);
     }
     if (st == TI_OK)
         st = ti_plan_check(&j->plan, err);
@@ -414,6 +348,8 @@ void ti_job_print(const struct ti_job *j, FILE *out)
     fprintf(out, "\n  memory    %s (%s, %s left for the system)\n",
             ti_plan_memory_text(&j->plan, text, sizeof text), j->machine.limited_by,
             ti_format_size(j->plan.reserve_bytes, size, sizeof size));
+    if (j->model.n)
+        fprintf(out, "  pilot     %s\n", ti_memory_model_text(&j->model, text, sizeof text));
     fprintf(out, "  counter   %s: %s, %s%s\n", j->choice.backend, j->choice.event,
             j->choice.exact      ? "exact"
             : j->choice.estimate ? "an estimate"

@@ -9,6 +9,7 @@
 #include <sched.h>
 
 #include "acquire/choose.h"
+#include "acquire/memory_model.h"
 #include "acquire/mpirun.h"
 #include "acquire/options.h"
 #include "acquire/paths.h"
@@ -35,6 +36,7 @@ struct ti_job {
     bool outside;      /* the counter is to tell what is executed outside MPI, if it can */
     bool repeated;     /* it reads its standard input from the start; its output goes nowhere */
     const char *label; /* what the progress line calls it; NULL: running */
+    struct ti_memory_model model; /* of --pilot; n == 0: none */
     struct ti_plan plan;
     double probe_started, probe_seconds;
     struct ti_rundir dir;

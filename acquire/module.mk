@@ -2,13 +2,14 @@
 progs += ti-acquire
 acquire_src := acquire/options.c acquire/job.c acquire/run.c acquire/plan.c acquire/mpirun.c \
                acquire/choose.c acquire/paths.c acquire/args.c acquire/isa.c acquire/pilot.c \
-               acquire/report.c gather/output.c $(node_src)
+               acquire/measure.c acquire/memory_model.c acquire/report.c gather/output.c $(node_src)
 ti-acquire_src := acquire/main.c $(acquire_src) $(counter_src)
-ti-acquire_libs := -ldl
+ti-acquire_libs := -ldl -lm
 progs += ti-skew
 ti-skew_src := acquire/skew.c acquire/skew_options.c acquire/skew_run.c acquire/skew_compare.c \
                acquire/skew_report.c acquire/skew_plot.c acquire/spread.c $(acquire_src) \
                $(counter_src)
 ti-skew_libs := -ldl -lm
 t-spread_src := acquire/spread.c
+t-memory-model_src := acquire/memory_model.c
 t-plan_src := $(acquire_src) $(counter_src)

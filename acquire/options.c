@@ -6,6 +6,7 @@
 
 #include "acquire/isa.h"
 #include "acquire/mpirun.h"
+#include "acquire/pilot.h"
 #include "formats/trace.h"
 #include "formats/writer.h"
 
@@ -236,7 +237,9 @@ int ti_options_take(struct ti_options *o, int argc, char **argv, int id, const c
                                                                                     : -1;
     case OPT_PILOT:
         o->pilot = arg;
-        return -1;
+        return ti_pilot_list(arg, (int64_t[TI_MEMORY_POINTS_MAX]){0}, &(int){0}, &err)
+                   ? bad(o, &err)
+                   : -1;
     case OPT_LIKE:
         o->like = arg;
         return -1;
@@ -338,6 +341,9 @@ int ti_options_parse(int argc, char **argv, struct ti_options *o)
         return st;
     if (!o->np)
         return (int)ti_cli_usage(o->cli, "how many ranks? (--np N)");
+    if (o->pilot && o->rank_bytes)
+        return (int)ti_cli_usage(o->cli, "--mem-per-rank tells what --pilot would measure: one of "
+                                         "the two");
     return -1;
 }
 

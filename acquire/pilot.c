@@ -120,6 +120,41 @@ static void look_at(pid_t pid, void *arg)
     look->cpu_s += cpu_seconds(pid);
 }
 
+static int by_value(const void *a, const void *b)
+{
+    int64_t p = *(const int64_t *)a, q = *(const int64_t *)b;
+
+    return (p > q) - (p < q);
+}
+
+ti_status ti_pilot_list(const char *list, int64_t *np, int *n, struct ti_err *err)
+{
+    char text[16];
+
+    *n = 0;
+    for (const char *at = list;; at++) {
+        size_t len = strcspn(at, ",");
+        ti_status st;
+
+        if (*n == TI_MEMORY_POINTS_MAX)
+            return ti_err_set(err, TI_ERR_USAGE, "--pilot takes at most %d numbers",
+                              TI_MEMORY_POINTS_MAX);
+        snprintf(text, sizeof text, "%.*s", len < sizeof text ? (int)len : (int)sizeof text, at);
+        st = ti_parse_int(text, "--pilot", 1, TI_PILOT_NP_MAX, &np[*n], err);
+        if (st != TI_OK)
+            return st;
+        ++*n;
+        at += len;
+        if (!*at)
+            break;
+    }
+    qsort(np, (size_t)*n, sizeof *np, by_value);
+    for (int i = 1; i < *n; i++)
+        if (np[i] == np[i - 1])
+            return ti_err_set(err, TI_ERR_USAGE, "--pilot has %" PRId64 " twice", np[i]);
+    return TI_OK;
+}
+
 ti_status ti_pilot_run(const struct ti_mpirun *m, const struct ti_mpirun_job *job,
                        const struct ti_plan *plan, const char *run_id, const char *stdin_path,
                        const cpu_set_t *pin, struct ti_pilot *out, struct ti_err *err)

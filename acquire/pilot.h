@@ -13,11 +13,16 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "acquire/memory_model.h"
 #include "acquire/mpirun.h"
 #include "common/err.h"
 #include "node/launch.h"
 
 #define TI_PILOT_NP_MAX 64
+
+/* "4,8,16": one to TI_MEMORY_POINTS_MAX different numbers of ranks up to TI_PILOT_NP_MAX into
+ * np[], ascending.  TI_ERR_USAGE else. */
+ti_status ti_pilot_list(const char *list, int64_t *np, int *n, struct ti_err *err);
 
 struct ti_pilot {
     int64_t rank_bytes; /* 0: nothing could be seen */

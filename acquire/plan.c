@@ -6,6 +6,13 @@
 
 #include "common/cli.h"
 
+int64_t ti_plan_rank_bytes(int64_t app_bytes, bool valgrind)
+{
+    int64_t more = TI_RANK_BYTES + (valgrind ? TI_VALGRIND_BYTES : 0);
+
+    return app_bytes < INT64_MAX - more ? app_bytes + more : INT64_MAX;
+}
+
 void ti_plan_make(const struct ti_plan_in *in, struct ti_plan *plan)
 {
     memset(plan, 0, sizeof *plan);
@@ -31,10 +38,17 @@ void ti_plan_make(const struct ti_plan_in *in, struct ti_plan *plan)
         return;
     plan->probe_np = in->probe_np;
     plan->app_bytes = in->app_bytes;
-    plan->rank_bytes = in->app_bytes + TI_RANK_BYTES + (in->valgrind ? TI_VALGRIND_BYTES : 0);
+    if (in->source == TI_MEMORY_MODEL) {
+        plan->model = in->model;
+        plan->app_bytes = ti_memory_model_bytes(in->model, in->np);
+    }
+    plan->rank_bytes = ti_plan_rank_bytes(plan->app_bytes, in->valgrind);
     if (__builtin_mul_overflow(plan->rank_bytes, in->np, &plan->needed_bytes))
         plan->needed_bytes = INT64_MAX;
     plan->largest_np = plan->available_bytes / plan->rank_bytes;
+    if (in->source == TI_MEMORY_MODEL)
+        plan->largest_np = ti_memory_model_largest(in->model, ti_plan_rank_bytes(0, in->valgrind),
+                                                   plan->available_bytes);
     plan->fits = in->np <= plan->largest_np;
 }
 
@@ -66,6 +80,14 @@ ti_status ti_plan_check(const struct ti_plan *plan, struct ti_err *err)
     return TI_ERR_INPUT;
 }
 
+/* How much of a rank's memory is the model's margin. */
+static double part_pct(const struct ti_plan *plan)
+{
+    double margin = ti_memory_model_margin_pct(plan->model, plan->np);
+
+    return margin / (100 + margin) * (double)plan->app_bytes / (double)plan->rank_bytes * 100;
+}
+
 char *ti_plan_memory_text(const struct ti_plan *plan, char *buf, int buf_bytes)
 {
     char needed[32], rank[32], available[32];
@@ -86,13 +108,17 @@ char *ti_plan_memory_text(const struct ti_plan *plan, char *buf, int buf_bytes)
                  "%s needed at most (%s a rank, probed at %" PRId64 " rank%s), %s available",
                  needed, rank, plan->probe_np, plan->probe_np == 1 ? "" : "s", available);
         break;
+    case TI_MEMORY_MODEL:
+        snprintf(buf, room, "%s needed (%s a rank, %.0f %% of it for safety), %s available", needed,
+                 rank, part_pct(plan), available);
+        break;
     }
     return buf;
 }
 
 json_t *ti_plan_json(const struct ti_plan *plan)
 {
-    static const char *const sources[] = {"unknown", "given", "probed"};
+    static const char *const sources[] = {"unknown", "given", "probed", "pilot"};
     json_t *memory = json_pack("{s:s, s:I, s:I}", "source", sources[plan->source],
                                "available_bytes", (json_int_t)plan->available_bytes,
                                "reserve_bytes", (json_int_t)plan->reserve_bytes);
@@ -104,6 +130,8 @@ json_t *ti_plan_json(const struct ti_plan *plan)
         json_object_set_new(memory, "largest_np", json_integer(plan->largest_np));
         json_object_set_new(memory, "fits", json_boolean(plan->fits));
     }
+    if (memory && plan->source == TI_MEMORY_MODEL)
+        json_object_set_new(memory, "pilot", ti_memory_model_json(plan->model));
     if (memory && plan->source == TI_MEMORY_PROBED)
         json_object_set_new(memory, "probe_np", json_integer(plan->probe_np));
     return json_pack("{s:s, s:I, s:i, s:I, s:o*}", "mode", plan->mode, "np", (json_int_t)plan->np,

@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "acquire/memory_model.h"
 #include "common/err.h"
 
 /*
@@ -41,6 +42,7 @@ enum ti_memory_source {
     TI_MEMORY_UNKNOWN, /* nothing is known, nothing is checked */
     TI_MEMORY_GIVEN,   /* --mem-per-rank */
     TI_MEMORY_PROBED,  /* measured at probe_np ranks */
+    TI_MEMORY_MODEL,   /* extrapolated from several such numbers, --pilot */
 };
 
 struct ti_plan_in {
@@ -49,8 +51,9 @@ struct ti_plan_in {
     int64_t available_bytes; /* on the machine, nothing reserved yet */
     int64_t reserve_bytes;
     enum ti_memory_source source;
-    int64_t app_bytes; /* of a rank, unless unknown */
+    int64_t app_bytes; /* of a rank, unless unknown or by a model */
     int64_t probe_np;
+    const struct ti_memory_model *model;
     bool valgrind;
 };
 
@@ -61,15 +64,19 @@ struct ti_plan {
     char mode[32];   /* "R", "F-32" */
     enum ti_memory_source source;
     int64_t probe_np;
-    int64_t app_bytes;       /* a rank, the program alone */
-    int64_t rank_bytes;      /* a rank, with what tracing adds */
-    int64_t needed_bytes;    /* all; 0 if unknown */
-    int64_t available_bytes; /* less what is reserved, 0 or more */
+    const struct ti_memory_model *model; /* the caller's */
+    int64_t app_bytes;                   /* a rank, the program alone */
+    int64_t rank_bytes;                  /* a rank, with what tracing adds */
+    int64_t needed_bytes;                /* all; 0 if unknown */
+    int64_t available_bytes;             /* less what is reserved, 0 or more */
     int64_t reserve_bytes;
     int64_t largest_np; /* that fits; INT64_MAX if unknown */
     bool fits;          /* also if unknown */
     bool yield, ob1, idle, lazy_procs;
 };
+
+/* What a rank takes, with what tracing adds to the program's own. */
+int64_t ti_plan_rank_bytes(int64_t app_bytes, bool valgrind);
 
 void ti_plan_make(const struct ti_plan_in *in, struct ti_plan *plan);
 
