@@ -28,6 +28,21 @@ static const struct {
     {"x86-64-v3", CACHES COMMON ",AVX_Fast_Unaligned_Load"},
 };
 
+static const char *const names[] = {"x86-64", "x86-64-v2", "x86-64-v3", "x86-64-v4"};
+
+int ti_isa_level(const char *text)
+{
+    for (int i = 0; i < 4; i++)
+        if (strcmp(text, names[i]) == 0)
+            return i + 1;
+    return strcmp(text, "x86-64-v1") == 0;
+}
+
+const char *ti_isa_name(int level)
+{
+    return names[level - 1];
+}
+
 const char *ti_isa_tunables(const char *level)
 {
     for (size_t i = 0; i < sizeof levels / sizeof *levels; i++)

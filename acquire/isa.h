@@ -15,6 +15,13 @@
 #ifndef TI_ISA_H
 #define TI_ISA_H
 
+/* A level as a number, 1 to 4 ("x86-64" is "x86-64-v1"); 0 for what is none.  And back. */
+int ti_isa_level(const char *text);
+const char *ti_isa_name(int level);
+
+/* Highest with tunables. */
+#define TI_ISA_MOST 3
+
 #define TI_ISA_LEVELS "x86-64, x86-64-v2 or x86-64-v3"
 
 /* The value for `level`; NULL if it is none of the above.  There is none for v4, which

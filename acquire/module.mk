@@ -1,7 +1,7 @@
 # acquire: run a program and trace it.
 progs += ti-acquire
 acquire_src := acquire/options.c acquire/job.c acquire/run.c acquire/plan.c acquire/mpirun.c \
-               acquire/choose.c acquire/paths.c acquire/args.c acquire/isa.c acquire/pilot.c \
+               acquire/choose.c acquire/paths.c acquire/args.c acquire/isa.c acquire/level.c acquire/pilot.c \
                acquire/measure.c acquire/memory_model.c acquire/report.c gather/output.c $(node_src)
 ti-acquire_src := acquire/main.c $(acquire_src) $(counter_src)
 ti-acquire_libs := -ldl -lm
@@ -11,5 +11,6 @@ ti-skew_src := acquire/skew.c acquire/skew_options.c acquire/skew_run.c acquire/
                $(counter_src)
 ti-skew_libs := -ldl -lm
 t-spread_src := acquire/spread.c
+t-level_src := acquire/level.c acquire/isa.c
 t-memory-model_src := acquire/memory_model.c
 t-plan_src := $(acquire_src) $(counter_src)

@@ -21,7 +21,8 @@ static const struct ti_opt opts[] = {
      "all threads of a rank [default: caller]"},
     {OPT_ISA, "isa", "LEVEL",
      "let glibc choose its functions as on any machine that\n"
-     "has LEVEL: " TI_ISA_LEVELS},
+     "has LEVEL: " TI_ISA_LEVELS "; or\n"
+     "native [default: where nodes differ, what all have]"},
     {'x', "env", "VAR[=VALUE]", "hand a variable on to the ranks, as in mpirun"},
     {OPT_TIMES, "times", NULL, "also record how long bursts and calls are"},
     {OPT_ALSO, "also", "EVENT[,EVENT]", "also record what these PAPI events count in bursts"},
@@ -173,10 +174,12 @@ int ti_options_take(struct ti_options *o, int argc, char **argv, int id, const c
                    ? -1
                    : (int)ti_cli_usage(o->cli, "--buffer is 4K to 16M, not '%s'", arg);
     case OPT_ISA:
-        o->isa = arg;
-        return ti_isa_tunables(arg)
+        o->isa_native = strcmp(arg, "native") == 0;
+        o->isa = o->isa_native ? NULL : arg;
+        return o->isa_native || ti_isa_tunables(arg)
                    ? -1
-                   : (int)ti_cli_usage(o->cli, "--isa is " TI_ISA_LEVELS ", not '%s'", arg);
+                   : (int)ti_cli_usage(o->cli, "--isa is " TI_ISA_LEVELS ", or native, not '%s'",
+                                       arg);
     case 'x':
         return take_env(o, arg);
     case OPT_MCA:

@@ -58,7 +58,8 @@ struct ti_options {
     bool times;            /* record durations */
     const char *also;      /* PAPI events, separated by commas; NULL: none */
     int64_t buffer_bytes;  /* --buffer; 0: the library's own */
-    const char *isa;       /* --isa; NULL: glibc chooses by itself */
+    const char *isa;       /* --isa; NULL: none given */
+    bool isa_native;       /* --isa native: glibc chooses by itself, even where nodes differ */
     const char *trace_dir; /* NULL: NAME.NP.run */
     const char *output;    /* NULL: NAME.NP.tib */
     int64_t rank_bytes;    /* --mem-per-rank; 0: to be measured */
