@@ -2,7 +2,8 @@
 progs += ti-acquire
 acquire_src := acquire/options.c acquire/job.c acquire/run.c acquire/plan.c acquire/mpirun.c \
                acquire/choose.c acquire/paths.c acquire/args.c acquire/isa.c acquire/level.c acquire/pilot.c \
-               acquire/measure.c acquire/memory_model.c acquire/report.c gather/output.c $(node_src)
+               acquire/measure.c acquire/memory_model.c acquire/report.c acquire/place.c \
+               acquire/place_options.c acquire/place_print.c gather/output.c $(node_src)
 ti-acquire_src := acquire/main.c $(acquire_src) $(counter_src)
 ti-acquire_libs := -ldl -lm
 progs += ti-skew

@@ -191,6 +191,7 @@ int ti_options_take(struct ti_options *o, int argc, char **argv, int id, const c
     case OPT_MEM:
         return ti_parse_size(arg, "--mem-per-rank", &o->rank_bytes, &err) ? bad(o, &err) : -1;
     case OPT_RESERVE:
+        o->reserve_given = true;
         if (strcmp(arg, "0") == 0) {
             o->reserve_bytes = 0;
             return -1;

@@ -64,6 +64,7 @@ struct ti_options {
     const char *output;    /* NULL: NAME.NP.tib */
     int64_t rank_bytes;    /* --mem-per-rank; 0: to be measured */
     int64_t reserve_bytes;
+    bool reserve_given;
     const char *pin;   /* NULL: all cores */
     int64_t timeout_s; /* 0: none */
     bool no_probe;     /* the memory of a rank is not measured */

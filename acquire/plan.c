@@ -13,6 +13,14 @@ int64_t ti_plan_rank_bytes(int64_t app_bytes, bool valgrind)
     return app_bytes < INT64_MAX - more ? app_bytes + more : INT64_MAX;
 }
 
+void ti_plan_settings(struct ti_plan *plan)
+{
+    plan->yield = plan->folding > 1;
+    plan->ob1 = plan->folding >= TI_FOLD_OB1;
+    plan->idle = plan->folding >= TI_FOLD_IDLE;
+    plan->lazy_procs = plan->folding >= TI_FOLD_LAZY_PROCS;
+}
+
 void ti_plan_make(const struct ti_plan_in *in, struct ti_plan *plan)
 {
     memset(plan, 0, sizeof *plan);
@@ -23,10 +31,7 @@ void ti_plan_make(const struct ti_plan_in *in, struct ti_plan *plan)
         strcpy(plan->mode, "R");
     else
         snprintf(plan->mode, sizeof plan->mode, "F-%" PRId64, plan->folding);
-    plan->yield = plan->folding > 1;
-    plan->ob1 = plan->folding >= TI_FOLD_OB1;
-    plan->idle = plan->folding >= TI_FOLD_IDLE;
-    plan->lazy_procs = plan->folding >= TI_FOLD_LAZY_PROCS;
+    ti_plan_settings(plan);
 
     plan->reserve_bytes = in->reserve_bytes;
     if (in->available_bytes > in->reserve_bytes)

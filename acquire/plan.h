@@ -80,6 +80,9 @@ int64_t ti_plan_rank_bytes(int64_t app_bytes, bool valgrind);
 
 void ti_plan_make(const struct ti_plan_in *in, struct ti_plan *plan);
 
+/* The settings (yield, ob1, idle, lazy_procs) for plan->folding, here or on nodes. */
+void ti_plan_settings(struct ti_plan *plan);
+
 /* TI_OK, or TI_ERR_INPUT with what is needed, what there is, and what would fit. */
 ti_status ti_plan_check(const struct ti_plan *plan, struct ti_err *err);
 

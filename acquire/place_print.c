@@ -1,0 +1,430 @@
+/* A placement for people, as JSON, and for mpirun. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "acquire/place.h"
+#include "common/cli.h"
+#include "node/ranks.h"
+
+#define GIB (INT64_C(1) << 30)
+
+/* What a table has of a cluster, or of all. */
+struct group {
+    int64_t nodes, used;
+    int64_t ranks, ranks_least, ranks_most;
+    int cores_least, cores_most;
+    double fold_least, fold_most;
+    int64_t node_bytes, node_room; /* of the fullest node; room 0: not known */
+    int64_t bytes, room;           /* of all nodes used; room 0: not known of some */
+    bool room_unknown;
+};
+
+/* a/b > c/d, without overflow */
+static bool fuller(int64_t a, int64_t b, int64_t c, int64_t d)
+{
+    return (__extension__(__int128) a) * d > (__extension__(__int128) c) * b;
+}
+
+static void add_node(struct group *g, const struct ti_place_in *in, int64_t i, int64_t ranks)
+{
+    struct ti_place_node look = ti_place_look(in, i);
+    int64_t bytes = ranks * in->rank_bytes;
+    double fold = (double)ranks / look.cores;
+    bool first = g->used == 0;
+
+    g->nodes++;
+    if (!ranks)
+        return;
+    g->used++;
+    g->ranks += ranks;
+    g->bytes += bytes;
+    if (first || ranks < g->ranks_least)
+        g->ranks_least = ranks;
+    if (first || ranks > g->ranks_most)
+        g->ranks_most = ranks;
+    if (first || look.cores < g->cores_least)
+        g->cores_least = look.cores;
+    if (first || look.cores > g->cores_most)
+        g->cores_most = look.cores;
+    if (first || fold < g->fold_least)
+        g->fold_least = fold;
+    if (first || fold > g->fold_most)
+        g->fold_most = fold;
+    if (!look.memory_bytes) {
+        g->room_unknown = true;
+        return;
+    }
+    g->room += look.room_bytes;
+    if (!g->node_room || fuller(bytes, look.room_bytes, g->node_bytes, g->node_room)) {
+        g->node_bytes = bytes;
+        g->node_room = look.room_bytes;
+    }
+}
+
+/* One group a cluster, and one behind them for all; NULL when memory is short. */
+static struct group *make_groups(const struct ti_place_in *in, const struct ti_place *p)
+{
+    struct group *g = calloc((size_t)in->sites->nclusters + 1, sizeof *g);
+
+    for (int64_t i = 0; g && i < p->nnodes; i++) {
+        add_node(&g[in->sites->node[i].cluster], in, i, p->ranks[i]);
+        add_node(&g[in->sites->nclusters], in, i, p->ranks[i]);
+    }
+    return g;
+}
+
+/* --- table --------------------------------------------------------------- */
+
+#define CELL 32
+
+struct row {
+    const char *site, *cluster;
+    char nodes[CELL], cores[CELL], ranks[CELL], fold[CELL], used[CELL], room[CELL], full[CELL];
+};
+
+static void say_range(char *text, int64_t least, int64_t most)
+{
+    if (least == most)
+        snprintf(text, CELL, "%" PRId64, least);
+    else
+        snprintf(text, CELL, "%" PRId64 "-%" PRId64, least, most);
+}
+
+static void say_fold(char *text, double least, double most)
+{
+    char a[CELL / 2], b[CELL / 2];
+
+    snprintf(a, sizeof a, "%.1f", least);
+    snprintf(b, sizeof b, "%.1f", most);
+    snprintf(text, CELL, strcmp(a, b) == 0 ? "%s" : "%s-%s", a, b);
+}
+
+static void say_gib(char *text, int64_t bytes)
+{
+    /* tenths, used memory rounded up and never down to what looks like nothing */
+    snprintf(text, CELL, "%.1f", (double)bytes / (double)GIB);
+}
+
+static void say_full(char *text, int64_t bytes, int64_t room)
+{
+    snprintf(text, CELL, "%.0f%%", 100.0 * (double)bytes / (double)room);
+}
+
+static void say_memory(const struct ti_place_in *in, struct row *r, int64_t bytes, int64_t room)
+{
+    strcpy(r->used, "-");
+    strcpy(r->room, room ? "" : "?");
+    strcpy(r->full, "-");
+    if (room)
+        say_gib(r->room, room);
+    if (in->rank_bytes)
+        say_gib(r->used, bytes);
+    if (in->rank_bytes && room)
+        say_full(r->full, bytes, room);
+}
+
+static void cluster_row(const struct ti_place_in *in, const struct group *g, int c, struct row *r)
+{
+    const struct ti_sites *s = in->sites;
+
+    r->site = s->site[s->cluster[c].site].name;
+    r->cluster = s->cluster[c].name;
+    snprintf(r->nodes, CELL, "%" PRId64 "/%" PRId64, g->used, g->nodes);
+    say_range(r->cores, g->cores_least, g->cores_most);
+    say_range(r->ranks, g->ranks_least, g->ranks_most);
+    say_fold(r->fold, g->fold_least, g->fold_most);
+    say_memory(in, r, g->node_bytes, g->node_room);
+}
+
+struct widths {
+    int site, cluster, nodes, cores, ranks, fold, used, room, full;
+};
+
+static void widen(int *w, const char *text)
+{
+    int n = (int)strlen(text);
+
+    *w = n > *w ? n : *w;
+}
+
+static void measure(struct widths *w, const struct row *r)
+{
+    widen(&w->site, r->site);
+    widen(&w->cluster, r->cluster);
+    widen(&w->nodes, r->nodes);
+    widen(&w->cores, r->cores);
+    widen(&w->ranks, r->ranks);
+    widen(&w->fold, r->fold);
+    widen(&w->used, r->used);
+    widen(&w->room, r->room);
+    widen(&w->full, r->full);
+}
+
+static void print_row(const struct widths *w, const struct row *r, const char *of, FILE *out)
+{
+    fprintf(out, "  %-*s  %-*s  %*s  %*s  %*s  %*s  %*s %s %*s  %*s\n", w->site, r->site,
+            w->cluster, r->cluster, w->nodes, r->nodes, w->cores, r->cores, w->ranks, r->ranks,
+            w->fold, r->fold, w->used, r->used, of, w->room, r->room, w->full, r->full);
+}
+
+static void print_table(const struct ti_place_in *in, const struct group *g, FILE *out)
+{
+    int n = in->sites->nclusters;
+    const struct group *all = &g[n];
+    struct row head = {"site",    "cluster", "nodes", "cores", "ranks",
+                       "folding", "GiB",     "GiB",   "full"};
+    struct row row, sum = {.site = "all", .cluster = ""};
+    struct widths w = {0};
+    const char *site = NULL;
+
+    snprintf(sum.nodes, CELL, "%" PRId64 "/%" PRId64, all->used, all->nodes);
+    say_range(sum.ranks, all->ranks_least, all->ranks_most);
+    say_range(sum.cores, all->cores_least, all->cores_most);
+    say_fold(sum.fold, all->fold_least, all->fold_most);
+    say_memory(in, &sum, all->bytes, all->room_unknown ? 0 : all->room);
+    measure(&w, &head);
+    measure(&w, &sum);
+    for (int c = 0; c < n; c++)
+        if (g[c].used) {
+            cluster_row(in, &g[c], c, &row);
+            measure(&w, &row);
+        }
+    print_row(&w, &head, "of", out);
+    for (int c = 0; c < n; c++)
+        if (g[c].used) {
+            cluster_row(in, &g[c], c, &row);
+            if (site && strcmp(site, row.site) == 0)
+                row.site = "";
+            else
+                site = row.site;
+            print_row(&w, &row, "of", out);
+        }
+    print_row(&w, &sum, "of", out);
+}
+
+/* --- what is around the table -------------------------------------------- */
+
+static char *count(int64_t n, char *buf)
+{
+    return ti_format_count((uint64_t)n, buf, CELL);
+}
+
+static const char *plural(int64_t n)
+{
+    return n == 1 ? "" : "s";
+}
+
+/* "CF-(9,x): 16,384 ranks on 778 nodes of 18 clusters at 9 sites," */
+static void print_mode(const struct ti_place *p, FILE *out)
+{
+    char ranks[CELL], nodes[CELL], cores[CELL], fold[CELL];
+
+    say_fold(fold, p->fold_least, p->fold_most);
+    fprintf(out,
+            "  mode      %s: %s rank%s on %s node%s of %d cluster%s at %d site%s,\n"
+            "            %s core%s, folding factor ",
+            p->mode, count(p->np, ranks), plural(p->np), count(p->used_nodes, nodes),
+            plural(p->used_nodes), p->used_clusters, plural(p->used_clusters), p->used_sites,
+            plural(p->used_sites), count(p->used_cores, cores), plural(p->used_cores));
+    if (strchr(fold, '-'))
+        fprintf(out, "%.1f to %.1f\n", p->fold_least, p->fold_most);
+    else
+        fprintf(out, "%s\n", fold);
+}
+
+struct unknown {
+    int64_t memory, cores, speed, speeds; /* nodes used of which it is not known; known speeds */
+};
+
+static struct unknown find_unknown(const struct ti_place_in *in, const struct ti_place *p)
+{
+    struct unknown u = {0, 0, 0, 0};
+
+    for (int64_t i = 0; i < p->nnodes; i++) {
+        struct ti_place_node look = ti_place_look(in, i);
+        bool known = in->sites->cluster[in->sites->node[i].cluster].speed > 0;
+
+        if (!look.usable)
+            continue;
+        u.memory += !look.memory_bytes;
+        u.cores += !look.cores_known;
+        u.speed += !known;
+        u.speeds += known;
+    }
+    return u;
+}
+
+static void print_policy(const struct ti_place_in *in, const struct unknown *u, FILE *out)
+{
+    static const char *const means[TI_POLICY_COUNT] = {
+        [TI_POLICY_MEMORY] = "all nodes equally full",
+        [TI_POLICY_SPEED] = "the least time, by cores and their speed",
+        [TI_POLICY_COMPACT] = "the fewest nodes",
+    };
+
+    fprintf(out, "  policy    %s: %s", ti_policy_names[in->policy], means[in->policy]);
+    if (in->fold)
+        fprintf(out, ", with %" PRId64 " ranks a core", in->fold);
+    else if (in->regular)
+        fprintf(out, ", with one rank a core at most");
+    else if (in->max_fold)
+        fprintf(out, ", with %" PRId64 " ranks a core at most", in->max_fold);
+    if (in->policy == TI_POLICY_MEMORY && u->memory)
+        fprintf(out, "; here by cores, see below");
+    if (in->family)
+        fprintf(out, "; %s only", in->family);
+    fputc('\n', out);
+}
+
+static void print_memory(const struct ti_place_in *in, FILE *out)
+{
+    char rank[CELL], reserve[CELL];
+
+    if (in->rank_bytes)
+        fprintf(out, "  memory    %s a rank, tracing included; ",
+                ti_format_size(in->rank_bytes, rank, sizeof rank));
+    else
+        fprintf(out, "  memory    of a rank: not known (--mem-per-rank, --pilot), and no limit;\n"
+                     "            ");
+    if (in->reserve_bytes >= 0)
+        fprintf(out, "%s of a node left for the system\n",
+                in->reserve_bytes ? ti_format_size(in->reserve_bytes, reserve, sizeof reserve)
+                                  : "nothing");
+    else if (in->memory_bytes)
+        fprintf(out, "256.0 MiB of a node left for the system\n");
+    else
+        fprintf(out, "of a node 1/%d left for the system\n", TI_RESERVE_PART);
+}
+
+static void print_unused(const struct ti_place_in *in, const struct group *g, FILE *out)
+{
+    int n = 0, column = 0;
+
+    for (int c = 0; c < in->sites->nclusters; c++)
+        n += g[c].nodes && !g[c].used;
+    if (!n)
+        return;
+    column = fprintf(out, "  unused    %d cluster%s:", n, plural(n));
+    for (int c = 0; c < in->sites->nclusters; c++)
+        if (g[c].nodes && !g[c].used) {
+            const char *name = in->sites->cluster[c].name;
+
+            if (column + (int)strlen(name) + 2 > 79)
+                column = fprintf(out, "\n           ") - 1;
+            column += fprintf(out, " %s%s", name, --n ? "," : "");
+        }
+    fputc('\n', out);
+}
+
+static void print_unknown(const struct ti_place_in *in, const struct unknown *u, FILE *out)
+{
+    char nodes[CELL];
+
+    if (u->memory)
+        fprintf(out, "  note      the memory of %s node%s is not known: no limit is known there\n",
+                count(u->memory, nodes), plural(u->memory));
+    if (u->cores)
+        fprintf(out, "  note      the cores of %s node%s are not known: counted as one each\n",
+                count(u->cores, nodes), plural(u->cores));
+    if (in->policy == TI_POLICY_SPEED && u->speed)
+        fprintf(out, "  note      the speed of %s node%s is not known: taken as %s\n",
+                count(u->speed, nodes), plural(u->speed),
+                u->speeds ? "the slowest that is" : "all the same");
+}
+
+void ti_place_print(const struct ti_place_in *in, const struct ti_place *p, FILE *out)
+{
+    struct group *g = make_groups(in, p);
+    struct unknown u = find_unknown(in, p);
+
+    print_mode(p, out);
+    print_policy(in, &u, out);
+    print_memory(in, out);
+    if (g) {
+        print_table(in, g, out);
+        print_unused(in, g, out);
+    }
+    print_unknown(in, &u, out);
+    free(g);
+}
+
+/* --- JSON ---------------------------------------------------------------- */
+
+static json_t *limit(int64_t n)
+{
+    return n == INT64_MAX ? json_null() : json_integer(n);
+}
+
+static json_t *json_node(const struct ti_place_in *in, const struct ti_place *p, int64_t i)
+{
+    const struct ti_sites *s = in->sites;
+    const struct ti_cluster *c = &s->cluster[s->node[i].cluster];
+    struct ti_place_node look = ti_place_look(in, i);
+
+    return json_pack(
+        "{s:o, s:o, s:o, s:I, s:I, s:i, s:o, s:I, s:o}", "name", ti_json_text(s->node[i].name),
+        "site", ti_json_text(s->site[c->site].name), "cluster", ti_json_text(c->name), "first_rank",
+        (json_int_t)p->first[i], "ranks", (json_int_t)p->ranks[i], "cores", look.cores,
+        "memory_bytes", look.memory_bytes ? json_integer(look.memory_bytes) : json_null(),
+        "reserve_bytes", (json_int_t)look.reserve_bytes, "capacity", limit(p->capacity[i]));
+}
+
+static json_t *json_nodes(const struct ti_place_in *in, const struct ti_place *p)
+{
+    json_t *list = json_array();
+
+    for (int64_t i = 0; list && i < p->nnodes; i++)
+        if (p->ranks[i])
+            json_array_append_new(list, json_node(in, p, i));
+    return list;
+}
+
+static json_t *json_clusters(const struct ti_place_in *in, const struct group *g)
+{
+    const struct ti_sites *s = in->sites;
+    json_t *list = json_array();
+
+    for (int c = 0; list && g && c < s->nclusters; c++) {
+        json_t *j = json_pack("{s:o, s:o, s:I, s:I, s:I}", "name", ti_json_text(s->cluster[c].name),
+                              "site", ti_json_text(s->site[s->cluster[c].site].name), "nodes",
+                              (json_int_t)g[c].nodes, "nodes_used", (json_int_t)g[c].used, "ranks",
+                              (json_int_t)g[c].ranks);
+
+        if (j && g[c].used)
+            json_object_update_new(
+                j,
+                json_pack("{s:I, s:I, s:f, s:f, s:I, s:o}", "ranks_least",
+                          (json_int_t)g[c].ranks_least, "ranks_most", (json_int_t)g[c].ranks_most,
+                          "folding_least", g[c].fold_least, "folding_most", g[c].fold_most,
+                          "used_bytes", (json_int_t)g[c].bytes, "room_bytes",
+                          g[c].room_unknown ? json_null() : json_integer(g[c].room)));
+        json_array_append_new(list, j);
+    }
+    return list;
+}
+
+json_t *ti_place_json(const struct ti_place_in *in, const struct ti_place *p)
+{
+    struct group *g = make_groups(in, p);
+    json_t *j = json_pack(
+        "{s:s, s:s, s:I, s:I, s:I, s:i, s:i, s:f, s:f, s:I, s:o, s:o, s:o, s:o}", "mode", p->mode,
+        "policy", ti_policy_names[in->policy], "np", (json_int_t)p->np, "nodes_used",
+        (json_int_t)p->used_nodes, "cores", (json_int_t)p->used_cores, "clusters_used",
+        p->used_clusters, "sites_used", p->used_sites, "folding_least", p->fold_least,
+        "folding_most", p->fold_most, "folding", (json_int_t)p->fold_full, "bytes_per_rank",
+        in->rank_bytes ? json_integer(in->rank_bytes) : json_null(), "largest_np",
+        limit(p->largest_np), "clusters", json_clusters(in, g), "nodes", json_nodes(in, p));
+
+    free(g);
+    return j;
+}
+
+/* --- hostfile ------------------------------------------------------------ */
+
+void ti_place_hostfile(const struct ti_place_in *in, const struct ti_place *p, FILE *out)
+{
+    for (int64_t i = 0; i < p->nnodes; i++)
+        if (p->ranks[i])
+            fprintf(out, "%s slots=%" PRId64 "\n", in->sites->node[i].name, p->ranks[i]);
+}
