@@ -4,13 +4,14 @@ acquire_src := acquire/options.c acquire/job.c acquire/run.c acquire/plan.c acqu
                acquire/choose.c acquire/paths.c acquire/args.c acquire/isa.c acquire/level.c acquire/pilot.c \
                acquire/measure.c acquire/memory_model.c acquire/report.c acquire/place.c \
                acquire/place_options.c acquire/place_print.c gather/output.c $(node_src)
+acquire_src += $(sites_src)
 ti-acquire_src := acquire/main.c $(acquire_src) $(counter_src)
-ti-acquire_libs := -ldl -lm
+ti-acquire_libs := -ldl -lm $(sites_libs)
 progs += ti-skew
 ti-skew_src := acquire/skew.c acquire/skew_options.c acquire/skew_run.c acquire/skew_compare.c \
                acquire/skew_report.c acquire/skew_plot.c acquire/spread.c $(acquire_src) \
                $(counter_src)
-ti-skew_libs := -ldl -lm
+ti-skew_libs := -ldl -lm $(sites_libs)
 t-spread_src := acquire/spread.c
 t-level_src := acquire/level.c acquire/isa.c
 t-memory-model_src := acquire/memory_model.c

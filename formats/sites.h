@@ -14,6 +14,19 @@
 
 #include "common/err.h"
 
+/* The keys of a sites file, see tiara-sites(5): X(name).  [defaults] has those of clusters,
+ * but for `nodes`. */
+#define TI_SITE_KEYS(X) X(gateway) X(domain) X(network)
+#define TI_CLUSTER_KEYS(X)                                                                         \
+    X(site)                                                                                        \
+    X(nodes)                                                                                       \
+    X(cores)                                                                                       \
+    X(cpus) X(memory) X(reserve) X(cpu) X(family) X(isa) X(speed) X(program) X(trace_dir) X(tiara) \
+        X(env)
+
+#define TI_SITES_CORES_MAX  65536
+#define TI_SITES_MEMORY_MAX (INT64_C(1) << 50) /* of a node, in bytes */
+
 struct ti_site {
     char *name;
     char *gateway; /* [USER@]HOST[:PORT] through which its nodes are reached; NULL: directly */
@@ -29,7 +42,7 @@ struct ti_cluster {
     int64_t reserve_bytes; /* left for the system on each node; -1: as the command line says */
     char *cpu;             /* model, for people; NULL */
     char *family;          /* as uname -m: "x86_64", "aarch64", "ppc64le"; NULL: not known */
-    char *isa;             /* x86-64-v1 to -v4, as --isa; NULL: not known */
+    char *isa;             /* x86-64, or x86-64-v2 to -v4, as --isa; NULL: not known */
     double speed;    /* of a core, in instructions per second; only ratios matter; 0: not known */
     char *program;   /* instead of the command line's; NULL */
     char *trace_dir; /* where its nodes write; NULL: as the command line says */
@@ -70,16 +83,24 @@ struct ti_sites {
 /*
  * Read a sites file.  *out is set on success only.  TI_ERR_IO, or TI_ERR_INPUT
  * with "FILE:LINE:COLUMN: what is wrong" for what is malformed, unknown, given
- * twice or missing.  It is read to the end: up to 20 further findings go to `more`,
- * one a line with a newline behind (may be NULL; free() it).
+ * twice or missing.  It is read to the end: up to 20 further findings, and warnings, which
+ * there may be on success too, go to `more`, one a line with a newline behind (may be NULL;
+ * set to NULL when there are none; free() it).
  */
 ti_status ti_sites_read(const char *path, struct ti_sites **out, char **more, struct ti_err *err);
 
-/* An Open MPI hostfile: "NAME [slots=N] [max_slots=N]", '#' comments; one cluster
- * "hosts" at one site "here".  A name given twice adds its slots. */
+/*
+ * An Open MPI hostfile: "NAME [slots=N] [max_slots=N]", '#' comments; one cluster
+ * "hosts" at one site "here".  A name given several times adds its slots; a line without
+ * slots= counts one then, and leaves the slots open (0) where it is the only one.
+ */
 ti_status ti_sites_read_hostfile(const char *path, struct ti_sites **out, struct ti_err *err);
 
 void ti_sites_free(struct ti_sites *s); /* NULL is fine */
+
+/* What one of them holds. */
+void ti__cluster_release(struct ti_cluster *c);
+void ti__site_release(struct ti_site *s);
 
 /* For those that build one: grow by a zeroed entry; NULL when memory is short.  Names are
  * copied.  ti_sites_add_node() appends to the last cluster only. */

@@ -8,10 +8,11 @@ include tests/mpi/module.mk tests/fuzz/module.mk tests/pmu/module.mk
 t-counter_src := $(counter_src)
 t-papi_src := $(counter_src)
 t-malloc_src := $(counter_src)
+t-sites_src := $(sites_src)
 
 define unit_test
 $(O)/tests/unit/$(1): $(call obj,tests/unit/$(1).c $($(1)_src) formats/writer.c $(formats_src) $(common_src))
 	@mkdir -p $$(@D)
-	$$(call say,LINK)$$(CC) $$(san_flags) $$(CFLAGS) $$(LDFLAGS) -o $$@ $$^ $$(pkg_libs) -lcmocka -ldl -lm -lpthread $$(LDLIBS)
+	$$(call say,LINK)$$(CC) $$(san_flags) $$(CFLAGS) $$(LDFLAGS) -o $$@ $$^ $$(pkg_libs) $(sites_libs) -lcmocka -ldl -lm -lpthread $$(LDLIBS)
 endef
 $(foreach t,$(unit_tests),$(eval $(call unit_test,$(t))))
