@@ -12,7 +12,7 @@
 #include "acquire/memory_model.h"
 #include "acquire/mpirun.h"
 #include "acquire/options.h"
-#include "acquire/paths.h"
+#include "node/paths.h"
 #include "acquire/plan.h"
 #include "acquire/report.h"
 #include "node/launch.h"

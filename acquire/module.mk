@@ -1,7 +1,7 @@
 # acquire: run a program and trace it.
 progs += ti-acquire
 acquire_src := acquire/options.c acquire/job.c acquire/run.c acquire/plan.c acquire/mpirun.c \
-               acquire/choose.c acquire/paths.c acquire/args.c acquire/isa.c acquire/level.c acquire/pilot.c \
+               acquire/choose.c acquire/args.c acquire/isa.c acquire/level.c acquire/pilot.c \
                acquire/measure.c acquire/memory_model.c acquire/report.c acquire/place.c \
                acquire/place_options.c acquire/place_print.c gather/output.c $(node_src)
 acquire_src += $(sites_src)
@@ -16,3 +16,9 @@ t-spread_src := acquire/spread.c
 t-level_src := acquire/level.c acquire/isa.c
 t-memory-model_src := acquire/memory_model.c
 t-plan_src := $(acquire_src) $(counter_src)
+
+# What ti-node asks for a counter.  It needs the C library and nothing else.
+ti-node-counter_src := acquire/node_counter.c acquire/choose.c node/paths.c node/program.c \
+                       $(counter_src) common/err.c
+$(O)/ti-node-counter: $(call obj,$(ti-node-counter_src))
+	$(call say,LINK)$(CC) $(san_flags) $(CFLAGS) $(LDFLAGS) -Wl,-s -o $@ $^ -ldl $(LDLIBS)

@@ -26,6 +26,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "common/isalevel.h"
 #include "minitrace/state.h"
 
 #ifndef TI_VERSION
@@ -144,26 +145,6 @@ static void from_file(const char *path, const char *key, char *out, size_t bytes
     snprintf(out, bytes, "%s", p);
 }
 
-static const char *isa_level(void)
-{
-#if defined(__x86_64__)
-    __builtin_cpu_init();
-    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-        __builtin_cpu_supports("avx512vl"))
-        return "x86-64-v4";
-    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi2") &&
-        __builtin_cpu_supports("fma"))
-        return "x86-64-v3";
-    if (__builtin_cpu_supports("sse4.2") && __builtin_cpu_supports("popcnt"))
-        return "x86-64-v2";
-    return "x86-64";
-#elif defined(__aarch64__)
-    return "armv8-a";
-#else
-    return "unknown";
-#endif
-}
-
 /* The front, which made it so, looks at the same. */
 static bool is_whole(void)
 {
@@ -214,7 +195,7 @@ static void write_info(void)
                                          "mode",        is_whole() ? "whole" : "full",
                                          "calibration", calibration,
                                          "cpu",         cpu,
-                                         "isa",         isa_level(),
+                                         "isa",         ti_isa_level(),
                                          "tunables",    tunables ? tunables : "",
                                          "mpi",         mpi,
                                          "library",     TI_VERSION,

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/signalfd.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -16,7 +17,6 @@
 
 #define TICK_MS     200
 #define KILL_WAIT_S 5.0 /* how long the kernel may take to end what was killed */
-#define ENVIRON_MAX (1 << 20)
 
 static sigset_t our_signals, at_start;
 static int pending_signal;
@@ -114,6 +114,9 @@ static _Noreturn void child(const struct ti_launch *l, int report, pid_t parent)
         _exit(127);
     if (l->run_id && (setpgid(0, 0) < 0 || setenv("TIARA_RUN_ID", l->run_id, 1) < 0))
         stillborn(report, "process group");
+    for (int i = 0; l->fds && i < 3; i++)
+        if (dup2(l->fds[i], i) < 0)
+            stillborn(report, "pipes");
     if (l->stdin_path)
         redirect(STDIN_FILENO, l->stdin_path, O_RDONLY, report);
     if (l->mute) {
@@ -215,7 +218,7 @@ static ssize_t read_proc(pid_t pid, const char *name, char *buf, size_t bytes)
 static bool carries(pid_t pid, const char *run_id, char *buf)
 {
     static const char name[] = "TIARA_RUN_ID=";
-    ssize_t bytes = read_proc(pid, "environ", buf, ENVIRON_MAX);
+    ssize_t bytes = read_proc(pid, "environ", buf, TI_ENVIRON_MAX);
 
     for (const char *p = buf; bytes > 0 && p < buf + bytes; p += strlen(p) + 1)
         if (strncmp(p, name, sizeof name - 1) == 0)
@@ -271,7 +274,7 @@ static bool belongs(pid_t pid, const char *run_id, char *buf)
 
 int ti_launch_each(const char *run_id, void (*f)(pid_t pid, void *arg), void *arg)
 {
-    char *buf = malloc(ENVIRON_MAX);
+    char *buf = malloc(TI_ENVIRON_MAX);
     DIR *dir = opendir("/proc");
     struct dirent *entry;
     int n = 0;
@@ -312,7 +315,7 @@ static void kill_one(pid_t pid, void *arg)
             kill(pid, job->sig);
         return;
     }
-    buf = malloc(ENVIRON_MAX);
+    buf = malloc(TI_ENVIRON_MAX);
     if (buf && belongs(pid, job->run_id, buf)) {
         syscall(SYS_pidfd_send_signal, fd, job->sig, NULL, 0);
         if (is_stopped(pid))
@@ -320,6 +323,23 @@ static void kill_one(pid_t pid, void *arg)
     }
     free(buf);
     close(fd);
+}
+
+int ti_launch_signal(const char *run_id, int sig)
+{
+    struct kill_job job = {run_id, sig};
+
+    return ti_launch_each(run_id, kill_one, &job);
+}
+
+bool ti_launch_is_of(pid_t pid, const char *run_id, char *buf)
+{
+    return belongs(pid, run_id, buf);
+}
+
+int ti_launch_signals(void)
+{
+    return signalfd(-1, &our_signals, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
 /* Wait until nothing of the run is left, at most `seconds`; what is left. */

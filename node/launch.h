@@ -27,6 +27,7 @@ struct ti_launch {
     bool mute;              /* stdout and stderr go to /dev/null */
     bool stdout_to_stderr;
     const char *stdout_path; /* opened for writing, whatever the line above says; NULL: not */
+    const int *fds;          /* its standard input, output and error, instead; NULL: not */
     const cpu_set_t *pin;    /* run on these cores; NULL: as we do */
     bool no_core;            /* no core dumps: valgrind would leave vgcore.PID */
     long files;              /* descriptors it may need: the soft limit is raised to that */
@@ -75,6 +76,18 @@ int ti_launch_sweep(struct ti_proc *proc, double grace_s, int *found);
 /* Call f(pid, arg) for every living process of the run but ourselves; the
  * number of them.  f may be NULL. */
 int ti_launch_each(const char *run_id, void (*f)(pid_t pid, void *arg), void *arg);
+
+/* Signal every process of the run but ourselves, stopped ones so that they see it; the
+ * number of them. */
+int ti_launch_signal(const char *run_id, int sig);
+
+/* Whether `pid` is a living process of the run.  `buf` is of TI_ENVIRON_MAX bytes. */
+bool ti_launch_is_of(pid_t pid, const char *run_id, char *buf);
+#define TI_ENVIRON_MAX (1 << 20)
+
+/* For those who wait by poll(2): a descriptor that can be read when one of the signals
+ * is there for ti_launch_sleep(0).  -1 on failure. */
+int ti_launch_signals(void);
 
 /* Seconds on a clock that only goes forward. */
 double ti_now(void);

@@ -12,6 +12,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include "common/isalevel.h"
 #include "formats/rankname.h"
 
 /* One number from a file; false for none, "max", or no file. */
@@ -175,6 +176,10 @@ ti_status ti_machine_read(const char *root, struct ti_machine *m, struct ti_err 
         return ti_err_set(err, TI_ERR_IO,
                           "cannot tell how much memory is free: no MemAvailable in '%s'", path);
     m->memory_bytes = kib * 1024;
+    if (read_key(path, "MemTotal:", &kib))
+        m->total_bytes = kib * 1024;
+    if (read_key(path, "SwapTotal:", &kib))
+        m->swap_bytes = kib * 1024;
     m->limited_by = "free memory";
     m->processes = processes_left();
     read_groups(root, &group, &m->processes);
@@ -183,6 +188,37 @@ ti_status ti_machine_read(const char *root, struct ti_machine *m, struct ti_err 
         m->limited_by = "the memory limit of our control group";
     }
     return TI_OK;
+}
+
+int64_t ti_machine_swapped_out(void)
+{
+    int64_t pages;
+
+    return read_key("/proc/vmstat", "pswpout ", &pages) ? pages * sysconf(_SC_PAGESIZE) : 0;
+}
+
+void ti_machine_cpu(char *buf, size_t bytes)
+{
+    FILE *f = fopen("/proc/cpuinfo", "re");
+    char line[512];
+
+    buf[0] = '\0';
+    while (f && !buf[0] && fgets(line, sizeof line, f)) {
+        char *value = strchr(line, ':');
+
+        if (!value || strncmp(line, "model name", 10) != 0)
+            continue;
+        value += 1 + strspn(value + 1, " \t");
+        value[strcspn(value, "\n")] = '\0';
+        snprintf(buf, bytes, "%s", value);
+    }
+    if (f)
+        fclose(f);
+}
+
+const char *ti_machine_isa(void)
+{
+    return ti_isa_level();
 }
 
 int64_t ti_machine_room(void)

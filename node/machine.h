@@ -15,11 +15,22 @@ struct ti_machine {
     int cores;              /* that we may run on (affinity), or that --pin names */
     int64_t memory_bytes;   /* available to us now */
     const char *limited_by; /* "free memory" or "the memory limit of our control group" */
-    int64_t processes;      /* that we may still start; INT64_MAX: no limit known */
+    int64_t total_bytes;    /* of the machine */
+    int64_t swap_bytes;
+    int64_t processes; /* that we may still start; INT64_MAX: no limit known */
 };
 
 /* `root` stands before /proc and /sys: "" but in tests. */
 ti_status ti_machine_read(const char *root, struct ti_machine *m, struct ti_err *err);
+
+/* Bytes that went to swap since the machine started; 0 if that cannot be told. */
+int64_t ti_machine_swapped_out(void);
+
+/* The processor's model, for people; "" if not known. */
+void ti_machine_cpu(char *buf, size_t bytes);
+
+/* The level of its instruction set: "x86-64", "x86-64-v2", ..., "armv8-a", "unknown". */
+const char *ti_machine_isa(void);
 
 /* Memory that is available now, swap included; INT64_MAX if that cannot be told. */
 int64_t ti_machine_room(void);

@@ -16,32 +16,46 @@
  *             "folder": where its files are, "shipped": whether they were sent just now}
  *
  * "facts"    {"program": PATH or NAME, "trace_dir": DIR, "counter": NAME or null, "sum": bool,
- *             "mpirun": bool}
+ *             "mpirun": bool, "cwd": where relative names start}; what is left out is not looked at
  *            "memory_bytes", "limited_by", "total_bytes" (MemTotal), "swap_bytes", "cores",
- *            "cpu", "family", "isa", "glibc",
- *            "program": {"path", "bytes", "sha256"} or {"error", "hint"},
+ *            "processes" (that may be started, where there is a limit), "cpu", "family", "isa",
+ *            "glibc",
+ *            "cwd": true if it is there,
+ *            "program": {"path", "bytes", "sha256", "mpi": "openmpi", "other", "none", "unknown"
+ *            or "static", "elf", "blocks"} or {"error", "hint"},
  *            "trace_dir": {"path", "free_bytes", "remote": bool} or {"error"},
- *            "counter": {"name", "exact"} or {"error"},
- *            "mpi": {"version", "orted"} or {"error"}
+ *            "counter": {"counter" (for TIARA_COUNTER), "backend", "event", "exact", "estimate",
+ *            "valgrind", "why"} or {"error", "hint"},
+ *            "mpi": {"version", "orted", "prted"} or {"error", "hint"}
+ *            The scheduler's grant is not known here.  Answered when it is known, others may be
+ *            answered before; so is "ranks".
  * "open"     {"run_id", "trace_dir", "np", "ranks": [[FIRST, LAST], ...], "force",
- *             "program": argv[0] there, "env": [VAR=VALUE...], "wrapper": [...], "node": our name
- *             for it}
- *            makes and locks the run directory, writes what "ti-node run" needs: "directory"
- * "spawn"    {"stream": N, "command": for /bin/sh -c} a process of the run, with
- *            TIARA_NODE (this program), TIARA_NODE_NAME and TIARA_RUN_FILE set; "pid".
- *            OUTPUT and ERRPUT frames follow, and in the end the unasked
- *            {"is": "ended", "stream": N, "status": wait status}
+ *             "program": argv[0] there, or null for that of `ti-node run`, "env": [VAR=VALUE...],
+ *             "wrapper": [...], "node": our name for it, "cwd": for the ranks if it is there,
+ *             "idle": bool (SCHED_IDLE), "valgrind": bool (VALGRIND_LIB is set to our tool's
+ *             folder there), "no_core": bool, "scratch": [at most 2 directories, made for the run
+ *             and removed with all in them when ti-node ends]}
+ *            makes and locks the run directory, writes what "ti-node run" needs there (RUN.json):
+ *            "directory".  LD_PRELOAD, TIARA_TRACE_DIR and TIARA_RUN_ID are set by `ti-node run`;
+ *            LD_PRELOAD in "env" comes before our library.  A directory is one node's: where
+ *            nodes share a file system, give each its own.  It is removed in the end if nothing
+ *            was traced.
+ * "spawn"    {"stream": N > 0, "command": for /bin/sh -c, "files": descriptors} a process of the
+ * run, with TIARA_NODE (this program), TIARA_NODE_NAME and TIARA_RUN_FILE set; "pid". OUTPUT and
+ * ERRPUT frames follow, and in the end the unasked
+ *            {"is": "ended", "stream": N, "status": wait status}; what those that it left behind
+ *            still write comes later
  * "watch"    {"every_ms": N; 0: stop} answered at once, and then every so often by the unasked
  *            {"is": "status", "started", "finished", "bytes", "last_start" (epoch seconds),
- *             "alive" (processes of the run), "rss_bytes" (theirs), "room_bytes" (memory that is
- *             left), "swap_out_bytes" (since the watch began), "free_bytes" (disk)}
- * "end"      {"grace_s": S} end every process of the run: "found", "left"
- * "ranks"    what the ends of the traces say: the object of ti_ranks_json() and sums
- * "send"     {"ranks": [[FIRST, LAST], ...]} DATA frames of each rank's file, in order, then for
- *            each {"is": "sent", "rank": N, "bytes", "crc32c"} or {"is": "sent", "rank": N,
- *            "error"}; the answer comes last
- * "remove"   {"ranks": ...} delete those traces of the run, and its directory if we made it and
- *            nothing else is in it: "removed"
+ *             "alive" (processes of the run), "rss_bytes" (theirs, shared memory left out),
+ * "room_bytes" (memory that is left), "swap_out_bytes" (since the watch began), "free_bytes"
+ * (disk)} "end"      {"grace_s": S} end every process of the run: "found", "left" "ranks"    what
+ * the ends of the traces say: ti_ranks_report(), for ti_ranks_merge() "send"     {"ranks": [[FIRST,
+ * LAST], ...], "directory", "run_id" (these two unless opened)} DATA frames of each rank's file, in
+ * order, then for each {"is": "sent", "rank": N, "bytes", "crc32c"} or {"is": "sent", "rank": N,
+ *            "error"}; the answer comes last: "sent", how many
+ * "remove"   {"ranks", "directory", "run_id" as above} delete those traces of the run, RUN.json
+ *            when none is left, and the directory if nothing else is in it: "removed", how many
  * "leave"    keep processes and files when the channel ends
  */
 #ifndef TI_MESSAGES_H

@@ -143,23 +143,152 @@ bool ti_ranks_complete(const struct ti_ranks *r)
     return r->by_end[TI_END_COMPLETE] == r->np;
 }
 
+/* Words for what became of ranks; those that count in ti_ranks_json() come first. */
+static const struct {
+    const char *name;
+    int end;
+} ends[] = {{"complete", TI_END_COMPLETE},
+            {"aborted", TI_END_ABORTED},
+            {"not_finalized", TI_END_NO_FINALIZE},
+            {"stopped", TI_END_STOPPED},
+            {"cut_off", TI_END_KILLED},
+            {"unreadable", TI_RANK_BAD}};
+enum { ENDS = sizeof ends / sizeof *ends, ENDS_COUNTED = ENDS - 1 };
+
 json_t *ti_ranks_json(const struct ti_ranks *r)
 {
-    static const struct {
-        const char *name;
-        enum ti_end end;
-    } ends[] = {{"complete", TI_END_COMPLETE},
-                {"aborted", TI_END_ABORTED},
-                {"not_finalized", TI_END_NO_FINALIZE},
-                {"stopped", TI_END_STOPPED},
-                {"cut_off", TI_END_KILLED}};
     json_t *j =
         json_pack("{s:I, s:I, s:I}", "with_trace", (json_int_t)r->with_trace, "missing",
                   (json_int_t)(r->np - r->with_trace), "unreadable", (json_int_t)r->unreadable);
 
-    for (unsigned i = 0; i < sizeof ends / sizeof *ends; i++)
+    for (unsigned i = 0; i < ENDS_COUNTED; i++)
         json_object_set_new(j, ends[i].name, json_integer((json_int_t)r->by_end[ends[i].end]));
     return j;
+}
+
+/* --- reports ------------------------------------------------------------- */
+
+/* What is added up, and what the largest of is taken. */
+#define SUMS(X)    X(events) X(volume) X(negative)
+#define LARGEST(X) X(init_seconds_max) X(app_seconds_max) X(flush_seconds_max)
+
+static json_t *ranges_of(const struct ti_ranks *r, int end)
+{
+    json_t *list = json_array();
+
+    for (int64_t i = 0, last; i < r->np; i = last + 1) {
+        for (last = i; last + 1 < r->np && r->end[i] == end && r->end[last + 1] == end;)
+            last++;
+        if (r->end[i] == end)
+            json_array_append_new(list, json_pack("[I, I]", (json_int_t)i, (json_int_t)last));
+    }
+    return list;
+}
+
+json_t *ti_ranks_report(const struct ti_ranks *r)
+{
+    json_t *j = ti_ranks_json(r), *by = json_object(), *calls = json_object();
+
+    json_object_del(j, "missing"); /* of what others look at nothing is known */
+#define PUT_SUM(name) json_object_set_new(j, #name, json_integer((json_int_t)r->name));
+    SUMS(PUT_SUM)
+#undef PUT_SUM
+#define PUT_LARGEST(name) json_object_set_new(j, #name, json_real(r->name));
+    LARGEST(PUT_LARGEST)
+#undef PUT_LARGEST
+    json_object_set_new(j, "flush_seconds", json_real(r->flush_seconds));
+    json_object_set_new(j, "bytes", json_integer(r->bytes));
+    json_object_set_new(j, "memory_bytes_max", json_integer(r->memory_bytes_max));
+    json_object_set_new(j, "unit", ti_json_text(r->unit));
+    json_object_set_new(j, "estimate", json_boolean(r->estimate));
+    for (int i = 0; i < r->nuntraced; i++)
+        json_object_set_new(calls, r->untraced[i].name,
+                            json_integer((json_int_t)r->untraced[i].calls));
+    json_object_set_new(j, "untraced", calls);
+    for (unsigned i = 0; i < ENDS; i++) {
+        json_t *list = ranges_of(r, ends[i].end);
+
+        if (json_array_size(list))
+            json_object_set(by, ends[i].name, list);
+        json_decref(list);
+    }
+    json_object_set_new(j, "ends", by);
+    return j;
+}
+
+static int64_t count_of(const json_t *report, const char *key)
+{
+    return json_integer_value(json_object_get(report, key));
+}
+
+static bool ranges_make_sense(const struct ti_ranks *r, const json_t *ranges)
+{
+    const json_t *range;
+    size_t k;
+
+    json_array_foreach(ranges, k, range)
+    {
+        int64_t first = json_integer_value(json_array_get(range, 0)),
+                last = json_integer_value(json_array_get(range, 1));
+
+        if (json_array_size(range) != 2 || first < 0 || last < first || last >= r->np)
+            return false;
+    }
+    return true;
+}
+
+static void merge_ends(struct ti_ranks *r, const json_t *by)
+{
+    for (unsigned i = 0; i < ENDS; i++) {
+        const json_t *range;
+        size_t k;
+
+        json_array_foreach(json_object_get(by, ends[i].name), k, range)
+        {
+            int64_t first = json_integer_value(json_array_get(range, 0)),
+                    last = json_integer_value(json_array_get(range, 1));
+
+            memset(r->end + first, ends[i].end, (size_t)(last - first + 1));
+        }
+    }
+}
+
+bool ti_ranks_merge(struct ti_ranks *r, const json_t *report)
+{
+    const json_t *by = json_object_get(report, "ends"), *calls;
+    const char *unit = json_string_value(json_object_get(report, "unit")), *name;
+    double seconds;
+    void *at;
+
+    if (!json_is_object(by))
+        return false;
+    for (unsigned i = 0; i < ENDS; i++)
+        if (!ranges_make_sense(r, json_object_get(by, ends[i].name)))
+            return false;
+    merge_ends(r, by);
+    for (unsigned i = 0; i < ENDS_COUNTED; i++)
+        r->by_end[ends[i].end] += count_of(report, ends[i].name);
+    r->with_trace += count_of(report, "with_trace");
+    r->unreadable += count_of(report, "unreadable");
+    r->bytes += count_of(report, "bytes");
+#define ADD_SUM(field) r->field += (uint64_t)count_of(report, #field);
+    SUMS(ADD_SUM)
+#undef ADD_SUM
+#define ADD_LARGEST(field)                                                                         \
+    seconds = json_number_value(json_object_get(report, #field));                                  \
+    at_most(&r->field, seconds);
+    LARGEST(ADD_LARGEST)
+#undef ADD_LARGEST
+    r->flush_seconds += json_number_value(json_object_get(report, "flush_seconds"));
+    if (count_of(report, "memory_bytes_max") > r->memory_bytes_max)
+        r->memory_bytes_max = count_of(report, "memory_bytes_max");
+    r->estimate = r->estimate || json_is_true(json_object_get(report, "estimate"));
+    if (unit && *unit && !r->unit[0])
+        snprintf(r->unit, sizeof r->unit, "%s", unit);
+    json_object_foreach_safe((json_t *)(uintptr_t)json_object_get(report, "untraced"), at, name,
+                             calls)
+        ti_call_count_add(&r->untraced, &r->nuntraced, name, (uint64_t)json_integer_value(calls));
+    return true;
 }
 
 json_t *ti_json_text(const char *text)

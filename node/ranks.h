@@ -50,6 +50,16 @@ bool ti_ranks_complete(const struct ti_ranks *r);
  * memory. */
 json_t *ti_ranks_json(const struct ti_ranks *r);
 
+/*
+ * Everything, for those who look from elsewhere: that, sums and largest values, and
+ * "ends": {"complete": [[FIRST, LAST]...], ...} of the ranks that were looked at.
+ */
+json_t *ti_ranks_report(const struct ti_ranks *r);
+
+/* Add such a report: of other ranks, by another node.  False, and nothing added, when it
+ * is none. */
+bool ti_ranks_merge(struct ti_ranks *r, const json_t *report);
+
 /* A JSON string, bytes that are no UTF-8 replaced. */
 json_t *ti_json_text(const char *text);
 

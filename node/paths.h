@@ -1,7 +1,7 @@
 /*
- * Where the parts of Tiara are that ti-acquire needs: beside it in the build
- * tree, or where `make install` put them, relative to the program so that an
- * installation can be moved.
+ * Where the parts of Tiara are that ti-acquire, ti-gather and ti-node need: beside these in the
+ * build tree, or where `make install` put them, relative to the program so that an installation can
+ * be moved.
  */
 #ifndef TI_PATHS_H
 #define TI_PATHS_H
@@ -14,6 +14,9 @@ struct ti_paths {
     char library[PATH_MAX];  /* libminitrace.so */
     char valgrind[PATH_MAX]; /* folder of the ticount tool; "" if it is not there */
     char gather[PATH_MAX];   /* ti-gather; "" if it is not there */
+    char node[PATH_MAX];     /* ti-node; "" if it is not there */
+    char counter[PATH_MAX];  /* ti-node-counter, which tries counters for it; the same */
+    char rsh[PATH_MAX];      /* ti-rsh, which mpirun starts instead of ssh; the same */
 };
 
 /* TI_ERR_IO if the library is missing, or lies where it cannot be preloaded from. */

@@ -1,0 +1,66 @@
+/*
+ * ti-node-counter: which counter counts on this node.  ti-node asks it, since it is linked
+ * so that it runs everywhere and therefore cannot load PAPI.
+ *
+ *   ti-node-counter NAME sum|caller [PROGRAM]
+ *
+ * prints lines "KEY VALUE": counter, backend, event, exact, estimate and valgrind, or
+ * error and hint.  Status 0 in both cases.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "acquire/choose.h"
+#include "node/paths.h"
+#include "node/program.h"
+
+/* An error is one line. */
+static void print(const char *key, const char *text)
+{
+    printf("%s ", key);
+    for (; *text; text++)
+        putchar(*text == '\n' ? ' ' : *text);
+    putchar('\n');
+}
+
+static void print_bool(const char *key, bool v)
+{
+    print(key, v ? "true" : "false");
+}
+
+int main(int argc, char **argv)
+{
+    static struct ti_paths paths;
+    struct ti_program program;
+    struct ti_choice choice;
+    struct ti_err err = {"", ""};
+    ti_status st;
+
+    if (argc < 3) {
+        fputs("usage: ti-node-counter NAME sum|caller [PROGRAM]\n", stderr);
+        return TI_ERR_USAGE;
+    }
+    memset(&program, 0, sizeof program);
+    if (argc > 3 && argv[3][0])
+        ti_program_find(argv[3], &program, &err);
+    st = ti_paths_find(&paths, &err);
+    if (st == TI_OK)
+        st = ti_choose(argv[1], strcmp(argv[2], "sum") == 0, &program,
+                       paths.valgrind[0] ? paths.valgrind : NULL, &choice, &err);
+    if (st != TI_OK) {
+        print("error", err.text);
+        if (err.hint[0])
+            print("hint", err.hint);
+    } else {
+        print("counter", choice.counter);
+        print("backend", choice.backend);
+        print("event", choice.event);
+        print_bool("exact", choice.exact);
+        print_bool("estimate", choice.estimate);
+        print_bool("valgrind", choice.valgrind);
+        if (choice.why[0])
+            print("why", choice.why);
+    }
+    ti_program_free(&program);
+    return 0;
+}

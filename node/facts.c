@@ -1,0 +1,297 @@
+#include "node/facts.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/utsname.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "node/machine.h"
+#include "node/program.h"
+#include "node/ranks.h"
+
+/* --- asking other programs ----------------------------------------------- */
+
+int ti_facts_ask(char *const *argv, int input, char *buf, size_t bytes)
+{
+    size_t used = 0;
+    ssize_t got = 0;
+    int fd[2], status = -1;
+    pid_t pid;
+
+    buf[0] = '\0';
+    if (pipe2(fd, O_CLOEXEC) < 0)
+        return -1;
+    fflush(NULL);
+    pid = fork();
+    if (pid == 0) {
+        int in = input >= 0 ? input : open("/dev/null", O_RDONLY);
+
+        if (in >= 0 && dup2(in, STDIN_FILENO) >= 0 && dup2(fd[1], STDOUT_FILENO) >= 0)
+            execvp(argv[0], argv);
+        _exit(127);
+    }
+    close(fd[1]);
+    while (pid > 0 && (got = read(fd[0], buf + used, bytes - 1 - used)) != 0) {
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0)
+            break;
+        used += (size_t)got;
+    }
+    buf[used] = '\0';
+    close(fd[0]);
+    while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
+        ;
+    return status;
+}
+
+ti_status ti_sha256(int fd, char hex[65], struct ti_err *err)
+{
+    char *argv[] = {"sha256sum", NULL};
+    char text[128];
+
+    if (ti_facts_ask(argv, fd, text, sizeof text) != 0 || strspn(text, "0123456789abcdef") != 64)
+        return ti_err_set(err, TI_ERR_IO, "cannot compute a checksum: 'sha256sum' failed");
+    memcpy(hex, text, 64);
+    hex[64] = '\0';
+    return TI_OK;
+}
+
+json_t *ti_facts_error(const struct ti_err *err)
+{
+    json_t *j = json_object();
+
+    json_object_set_new(j, "error", ti_json_text(err->text));
+    if (err->hint[0])
+        json_object_set_new(j, "hint", ti_json_text(err->hint));
+    return j;
+}
+
+/* --- machine ------------------------------------------------------------- */
+
+static void add_glibc(json_t *facts)
+{
+    char *argv[] = {"getconf", "GNU_LIBC_VERSION", NULL};
+    char text[64];
+
+    if (ti_facts_ask(argv, -1, text, sizeof text) != 0 || strncmp(text, "glibc ", 6) != 0)
+        return;
+    text[strcspn(text, "\n")] = '\0';
+    json_object_set_new(facts, "glibc", ti_json_text(text + 6));
+}
+
+static void add_machine(json_t *facts)
+{
+    struct ti_machine m;
+    struct utsname u;
+    struct ti_err err;
+    char cpu[256];
+
+    if (ti_machine_read("", &m, &err) != TI_OK) {
+        json_object_set_new(facts, "machine", ti_facts_error(&err));
+        return;
+    }
+    json_object_set_new(facts, "memory_bytes", json_integer(m.memory_bytes));
+    json_object_set_new(facts, "limited_by", json_string(m.limited_by));
+    json_object_set_new(facts, "total_bytes", json_integer(m.total_bytes));
+    json_object_set_new(facts, "swap_bytes", json_integer(m.swap_bytes));
+    json_object_set_new(facts, "cores", json_integer(m.cores));
+    if (m.processes != INT64_MAX)
+        json_object_set_new(facts, "processes", json_integer(m.processes));
+    ti_machine_cpu(cpu, sizeof cpu);
+    json_object_set_new(facts, "cpu", ti_json_text(cpu));
+    json_object_set_new(facts, "family", ti_json_text(uname(&u) == 0 ? u.machine : "?"));
+    json_object_set_new(facts, "isa", json_string(ti_machine_isa()));
+    add_glibc(facts);
+}
+
+/* --- program ------------------------------------------------------------- */
+
+static json_t *program_facts(const char *given)
+{
+    static const char *const kinds[] = {[TI_MPI_OPEN] = "openmpi",
+                                        [TI_MPI_OTHER] = "other",
+                                        [TI_MPI_NONE] = "none",
+                                        [TI_MPI_UNKNOWN] = "unknown",
+                                        [TI_MPI_STATIC] = "static"};
+    struct ti_program p;
+    struct ti_err err = {"", ""};
+    struct stat sb;
+    char hex[65], path[PATH_MAX];
+    json_t *j;
+    ti_status st = ti_program_find(given, &p, &err);
+    int fd = st == TI_OK ? open(p.path, O_RDONLY | O_CLOEXEC) : -1;
+
+    if (st == TI_OK && (fd < 0 || fstat(fd, &sb) < 0))
+        st = ti_err_errno(&err, TI_ERR_IO, "cannot read the program '%s'", p.path);
+    if (st == TI_OK)
+        st = ti_sha256(fd, hex, &err);
+    if (st == TI_OK) {
+        j = json_object();
+        json_object_set_new(j, "path", ti_json_text(realpath(p.path, path) ? path : p.path));
+        json_object_set_new(j, "bytes", json_integer(sb.st_size));
+        json_object_set_new(j, "sha256", json_string(hex));
+        json_object_set_new(j, "mpi", json_string(kinds[p.mpi]));
+        json_object_set_new(j, "elf", json_boolean(p.is_elf));
+        json_object_set_new(j, "blocks", json_boolean(p.blocks));
+    } else {
+        j = ti_facts_error(&err);
+    }
+    if (fd >= 0)
+        close(fd);
+    ti_program_free(&p);
+    return j;
+}
+
+/* --- trace directory ----------------------------------------------------- */
+
+/* The nearest directory that is there: where `dir` is going to be. */
+static bool nearest(const char *dir, char *path)
+{
+    struct stat sb;
+
+    snprintf(path, PATH_MAX, "%s", dir);
+    for (;;) {
+        char *slash;
+
+        if (stat(path, &sb) == 0)
+            return S_ISDIR(sb.st_mode) || (errno = ENOTDIR, false);
+        if (errno != ENOENT)
+            return false;
+        slash = strrchr(path, '/');
+        if (!slash)
+            strcpy(path, ".");
+        else if (slash == path)
+            path[1] = '\0';
+        else
+            *slash = '\0';
+    }
+}
+
+static json_t *trace_dir_facts(const char *dir)
+{
+    char path[PATH_MAX];
+    struct ti_err err = {"", ""};
+    json_t *j;
+
+    if (strlen(dir) >= PATH_MAX - 1)
+        ti_err_set(&err, TI_ERR_INPUT, "the trace directory's name is too long");
+    else if (!nearest(dir, path))
+        ti_err_errno(&err, TI_ERR_IO, "cannot write traces to '%s': '%s'", dir, path);
+    else if (access(path, W_OK | X_OK) < 0)
+        ti_err_errno(&err, TI_ERR_IO, "cannot write traces to '%s': '%s'", dir, path);
+    if (err.text[0])
+        return ti_facts_error(&err);
+    j = json_object();
+    json_object_set_new(j, "path", ti_json_text(dir));
+    json_object_set_new(j, "free_bytes", json_integer(ti_disk_free(path)));
+    json_object_set_new(j, "remote", json_boolean(ti_disk_is_remote(path)));
+    return j;
+}
+
+/* --- counter ------------------------------------------------------------- */
+
+/* By a program of its own, which can load libraries: ti-node cannot, as a rule. */
+static json_t *counter_facts(const char *name, bool sum, const char *program, const char *folder)
+{
+    char path[PATH_MAX + 32], text[4096], *save = NULL;
+    char *argv[] = {path, (char *)(uintptr_t)name, sum ? "sum" : "caller",
+                    (char *)(uintptr_t)program, NULL};
+    struct ti_err err;
+    json_t *j;
+    int status;
+
+    snprintf(path, sizeof path, "%s/ti-node-counter", folder);
+    status = ti_facts_ask(argv, -1, text, sizeof text);
+    if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) {
+        ti_err_set(&err, TI_ERR_IO, "cannot try the counter '%s': '%s' %s", name, path,
+                   WIFEXITED(status) && WEXITSTATUS(status) == 127 ? "cannot be executed"
+                                                                   : "failed");
+        ti_err_hint(&err,
+                    "it is a program for glibc on %s: on other nodes, install Tiara and say "
+                    "where ('tiara' in the sites file)",
+#ifdef __x86_64__
+                    "x86_64"
+#else
+                    "this family"
+#endif
+        );
+        return ti_facts_error(&err);
+    }
+    /* "KEY VALUE" lines */
+    j = json_object();
+    for (char *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
+        char *value = strchr(line, ' ');
+
+        if (!value)
+            continue;
+        *value++ = '\0';
+        if (strcmp(value, "true") == 0 || strcmp(value, "false") == 0)
+            json_object_set_new(j, line, json_boolean(value[0] == 't'));
+        else
+            json_object_set_new(j, line, ti_json_text(value));
+    }
+    return j;
+}
+
+/* --- Open MPI ------------------------------------------------------------ */
+
+static json_t *mpi_facts(void)
+{
+    static const char *const daemons[] = {"prted", "orted"};
+    char *argv[] = {"mpirun", "--version", NULL};
+    const char *path = getenv("PATH");
+    char text[512], file[PATH_MAX];
+    const char *v;
+    json_t *j = json_object();
+    struct ti_err err;
+
+    for (unsigned i = 0; i < 2; i++)
+        if (ti_find_on_path(daemons[i], file))
+            json_object_set_new(j, daemons[i], ti_json_text(file));
+    if (ti_facts_ask(argv, -1, text, sizeof text) == 0 && (v = strstr(text, "(Open MPI) ")) != NULL)
+        json_object_set_new(
+            j, "version",
+            json_stringn(v + 11, strspn(v + 11, "0123456789.abcdefghijklmnopqrstuvwxyz")));
+    if (json_object_get(j, "orted") || json_object_get(j, "prted"))
+        return j;
+    json_decref(j);
+    ti_err_set(&err, TI_ERR_INPUT,
+               "neither orted nor prted of Open MPI is on PATH, which is '%s' "
+               "for commands by SSH",
+               path ? path : "");
+    ti_err_hint(&err, "install Open MPI there, or set PATH where a shell that is not interactive "
+                      "reads it, before anything in .bashrc that returns");
+    return ti_facts_error(&err);
+}
+
+json_t *ti_facts(const json_t *request, const char *folder)
+{
+    const char *program = json_string_value(json_object_get(request, "program"));
+    const char *dir = json_string_value(json_object_get(request, "trace_dir"));
+    const char *counter = json_string_value(json_object_get(request, "counter"));
+    const char *cwd = json_string_value(json_object_get(request, "cwd"));
+    bool sum = json_is_true(json_object_get(request, "sum"));
+    json_t *facts = json_object();
+
+    if (cwd && chdir(cwd) == 0)
+        json_object_set_new(facts, "cwd", json_true());
+    add_machine(facts);
+    if (program)
+        json_object_set_new(facts, "program", program_facts(program));
+    if (dir)
+        json_object_set_new(facts, "trace_dir", trace_dir_facts(dir));
+    if (counter)
+        json_object_set_new(facts, "counter",
+                            counter_facts(counter, sum, program ? program : "", folder));
+    if (json_is_true(json_object_get(request, "mpirun")))
+        json_object_set_new(facts, "mpi", mpi_facts());
+    return facts;
+}

@@ -1,0 +1,153 @@
+#include "node/load.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "node/launch.h"
+
+/* A process that was not of the run can become one: our own child, between fork and
+ * exec.  So it is asked again, after this many looks. */
+#define ASK_AGAIN 8
+
+static ssize_t read_file(pid_t pid, const char *name, char *buf, size_t bytes)
+{
+    char path[64];
+    ssize_t n;
+    int fd;
+
+    snprintf(path, sizeof path, "/proc/%d/%s", (int)pid, name);
+    fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return -1;
+    n = read(fd, buf, bytes - 1);
+    close(fd);
+    buf[n > 0 ? n : 0] = '\0';
+    return n;
+}
+
+/* State and start, fields 3 and 22; the name before them may hold anything. */
+static bool read_stat(pid_t pid, char *state, uint64_t *born)
+{
+    char buf[1024];
+    const char *p;
+
+    if (read_file(pid, "stat", buf, sizeof buf) <= 0 || !(p = strrchr(buf, ')')) ||
+        sscanf(p + 1, " %c", state) != 1)
+        return false;
+    for (int field = 2; field < 22; field++) {
+        p = strchr(p + 1, ' ');
+        if (!p)
+            return false;
+    }
+    return sscanf(p, " %" SCNu64, born) == 1;
+}
+
+static int64_t own_bytes(pid_t pid)
+{
+    char buf[128];
+    int64_t size, resident, shared;
+
+    if (read_file(pid, "statm", buf, sizeof buf) <= 0 ||
+        sscanf(buf, "%" SCNd64 " %" SCNd64 " %" SCNd64, &size, &resident, &shared) != 3)
+        return 0;
+    return (resident - shared) * sysconf(_SC_PAGESIZE);
+}
+
+/* Where the process is, or is to be. */
+static int place_of(const struct ti_load *l, pid_t pid)
+{
+    int from = 0, to = l->n;
+
+    while (from < to) {
+        int mid = (from + to) / 2;
+
+        if (l->process[mid].pid < pid)
+            from = mid + 1;
+        else
+            to = mid;
+    }
+    return from;
+}
+
+static struct ti_load_process *entry_of(struct ti_load *l, pid_t pid)
+{
+    int at = place_of(l, pid);
+
+    if (at < l->n && l->process[at].pid == pid)
+        return &l->process[at];
+    if (l->n == l->room) {
+        int room = l->room ? 2 * l->room : 256;
+        struct ti_load_process *more = realloc(l->process, (size_t)room * sizeof *more);
+
+        if (!more)
+            return NULL;
+        l->process = more;
+        l->room = room;
+    }
+    memmove(&l->process[at + 1], &l->process[at], (size_t)(l->n - at) * sizeof *l->process);
+    l->n++;
+    l->process[at] = (struct ti_load_process){.pid = pid};
+    return &l->process[at];
+}
+
+static void look(struct ti_load *l, pid_t pid, char *buf)
+{
+    struct ti_load_process *p;
+    uint64_t born;
+    char state;
+
+    if (!read_stat(pid, &state, &born) || state == 'Z' || state == 'X')
+        return;
+    p = entry_of(l, pid);
+    if (!p)
+        return;
+    p->seen = true;
+    if (p->born != born || (!p->ours && ++p->looks >= ASK_AGAIN)) {
+        p->born = born;
+        p->looks = 0;
+        p->ours = ti_launch_is_of(pid, l->run_id, buf);
+    }
+    if (!p->ours)
+        return;
+    l->alive++;
+    l->rss_bytes += own_bytes(pid);
+}
+
+void ti_load_update(struct ti_load *l)
+{
+    char *buf = malloc(TI_ENVIRON_MAX);
+    DIR *dir = opendir("/proc");
+    struct dirent *entry;
+    int kept = 0;
+
+    l->alive = 0;
+    l->rss_bytes = 0;
+    while (buf && dir && (entry = readdir(dir)) != NULL) {
+        char *end;
+        long pid = strtol(entry->d_name, &end, 10);
+
+        if (pid > 0 && !*end)
+            look(l, (pid_t)pid, buf);
+    }
+    if (dir)
+        closedir(dir);
+    free(buf);
+    for (int i = 0; i < l->n; i++)
+        if (l->process[i].seen) {
+            l->process[i].seen = false;
+            l->process[kept++] = l->process[i];
+        }
+    l->n = kept;
+}
+
+void ti_load_free(struct ti_load *l)
+{
+    free(l->process);
+    l->process = NULL;
+    l->n = l->room = 0;
+}

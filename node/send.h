@@ -1,0 +1,44 @@
+/*
+ * Rank files on their way to ti-gather, a piece at a time as the channel takes them, and
+ * their removal once they are safe there.
+ */
+#ifndef TI_SEND_H
+#define TI_SEND_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "node/outbox.h"
+
+struct ti_send {
+    bool active;
+    json_int_t id;
+    json_t *ranks; /* [[FIRST, LAST]...] */
+    int dir;
+    char run_id[40];
+    size_t range;     /* index in `ranks` */
+    int64_t rank;     /* being sent, or next */
+    int fd;           /* -1: between files */
+    int64_t size, at; /* bytes: when it was opened; sent */
+    uint32_t crc;
+    int64_t sent; /* files */
+};
+
+/* Begin; `request` may name a "directory" and a "run_id" instead of these. */
+ti_status ti_send_start(struct ti_send *s, const json_t *request, const char *directory,
+                        const char *run_id, struct ti_err *err);
+
+/* Go on until the outbox is full or all is sent, which the answer tells. */
+void ti_send_more(struct ti_send *s, struct ti_outbox *out);
+void ti_send_end(struct ti_send *s);
+
+/* Delete traces of the run; *removed is their number.  What is of another run, or is no
+ * trace, is left alone. */
+ti_status ti_send_remove(const json_t *request, const char *directory, const char *run_id,
+                         int64_t *removed, struct ti_err *err);
+
+/* Whether `list` is [[FIRST, LAST]...] of ranks. */
+bool ti_ranges_ok(const json_t *list);
+
+#endif

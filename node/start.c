@@ -1,0 +1,228 @@
+#include "node/start.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <jansson.h>
+#include <limits.h>
+#include <sched.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/cli.h"
+#include "common/err.h"
+#include "formats/trace.h"
+
+/* Open MPI 4 and 5, and what other launchers with PMI say. */
+static const char *const rank_names[] = {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK",
+                                         "SLURM_PROCID"};
+
+static ti_status our_rank(int64_t *rank, struct ti_err *err)
+{
+    for (size_t i = 0; i < sizeof rank_names / sizeof *rank_names; i++) {
+        const char *text = getenv(rank_names[i]);
+
+        if (text)
+            return ti_parse_int(text, rank_names[i], 0, TI_RANKS_MAX - 1, rank, err);
+    }
+    ti_err_set(err, TI_ERR_INPUT,
+               "cannot tell which rank this is: neither OMPI_COMM_WORLD_RANK "
+               "nor PMIX_RANK is set");
+    ti_err_hint(err, "'ti-node run' is for mpirun to start");
+    return TI_ERR_INPUT;
+}
+
+/* The file is ours, and nobody else could have written it: it says what is executed. */
+static ti_status read_run_file(json_t **run, struct ti_err *err)
+{
+    const char *path = getenv("TIARA_RUN_FILE");
+    json_error_t why;
+    struct stat sb;
+    int fd;
+
+    if (!path)
+        return ti_err_set(err, TI_ERR_INPUT, "TIARA_RUN_FILE is not set");
+    fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    if (fd < 0 || fstat(fd, &sb) < 0) {
+        ti_err_errno(err, TI_ERR_IO, "cannot open '%s'", path);
+        if (fd >= 0)
+            close(fd);
+        return TI_ERR_IO;
+    }
+    if (!S_ISREG(sb.st_mode) || sb.st_uid != geteuid() || sb.st_mode & (S_IWGRP | S_IWOTH)) {
+        close(fd);
+        return ti_err_set(err, TI_ERR_INPUT, "'%s' could have been written by others", path);
+    }
+    *run = json_loadfd(fd, 0, &why);
+    close(fd);
+    if (!json_is_object(*run))
+        return ti_err_set(err, TI_ERR_INPUT, "'%s' is malformed: line %d: %s", path, why.line,
+                          why.text);
+    return TI_OK;
+}
+
+static bool is_planned(const json_t *ranks, int64_t rank)
+{
+    const json_t *range;
+    size_t i;
+
+    json_array_foreach(ranks, i,
+                       range) if (rank >= json_integer_value(json_array_get(range, 0)) &&
+                                  rank <= json_integer_value(json_array_get(range, 1))) return true;
+    return false;
+}
+
+static const char *text_of(const json_t *run, const char *key)
+{
+    return json_string_value(json_object_get(run, key));
+}
+
+static ti_status wrong_node(const json_t *run, int64_t rank, struct ti_err *err)
+{
+    char *ranks = json_dumps(json_object_get(run, "ranks"), JSON_COMPACT);
+
+    ti_err_set(err, TI_ERR_APP,
+               "rank %" PRId64 " was started on node '%s', for which ranks %s are planned", rank,
+               text_of(run, "node") ? text_of(run, "node") : "?", ranks ? ranks : "?");
+    ti_err_hint(err, "something places ranks otherwise than ti-acquire's hostfile says: an MCA "
+                     "parameter file, OMPI_MCA_ variables, or mpirun's arguments behind '--'");
+    free(ranks);
+    return TI_ERR_APP;
+}
+
+/* --- environment --------------------------------------------------------- */
+
+/* "NAME=VALUE" of the run file; our library goes behind what is preloaded already. */
+static bool set_var(const char *var)
+{
+    const char *is = strchr(var, '=');
+    char name[256];
+
+    if (!is)
+        return unsetenv(var) == 0;
+    if (is == var || (size_t)(is - var) >= sizeof name)
+        return false;
+    memcpy(name, var, (size_t)(is - var));
+    name[is - var] = '\0';
+    return setenv(name, is + 1, 1) == 0;
+}
+
+static bool preload(const char *library)
+{
+    const char *was = getenv("LD_PRELOAD");
+    char *both = NULL;
+    bool ok = asprintf(&both, "%s%s%s", was ? was : "", was && *was ? ":" : "", library) >= 0 &&
+              setenv("LD_PRELOAD", both, 1) == 0;
+
+    free(both);
+    return ok;
+}
+
+static ti_status set_environment(const json_t *run, struct ti_err *err)
+{
+    const char *directory = text_of(run, "directory"), *library = text_of(run, "library"),
+               *valgrind = text_of(run, "valgrind_lib"), *id = text_of(run, "run_id");
+    const json_t *var;
+    size_t i;
+    bool ok = directory && id;
+
+    json_array_foreach(json_object_get(run, "env"), i, var) ok =
+        ok && json_is_string(var) && set_var(json_string_value(var));
+    ok = ok && (!library || preload(library));
+    ok = ok && setenv("TIARA_TRACE_DIR", directory, 1) == 0 && setenv("TIARA_RUN_ID", id, 1) == 0;
+    ok = ok && (!valgrind || setenv("VALGRIND_LIB", valgrind, 1) == 0);
+    if (!ok)
+        return ti_err_set(err, TI_ERR_INPUT, "cannot set the environment of the run");
+    return TI_OK;
+}
+
+/* Ranks that spin must not starve mpirun's daemon. */
+static void set_class(const json_t *run)
+{
+    struct sched_param param = {.sched_priority = 0};
+    struct rlimit core;
+
+    if (json_is_true(json_object_get(run, "idle")))
+        sched_setscheduler(0, SCHED_IDLE, &param);
+    if (json_is_true(json_object_get(run, "no_core")) && getrlimit(RLIMIT_CORE, &core) == 0) {
+        core.rlim_cur = 0;
+        setrlimit(RLIMIT_CORE, &core);
+    }
+}
+
+/* --- execution ----------------------------------------------------------- */
+
+static ti_status execute(const json_t *run, int argc, char *const *argv, struct ti_err *err)
+{
+    const json_t *wrapper = json_object_get(run, "wrapper"), *word;
+    const char *program = text_of(run, "program");
+    size_t n = json_array_size(wrapper), i;
+    const char **all = calloc(n + (size_t)argc + 2, sizeof *all);
+    int cause;
+
+    if (!all)
+        return ti_err_errno(err, TI_ERR_IO, "cannot execute '%s'", argv[0]);
+    json_array_foreach(wrapper, i, word) all[i] =
+        json_string_value(word) ? json_string_value(word) : "";
+    for (int k = 0; k < argc; k++)
+        all[n + (size_t)k] = argv[k];
+    if (program)
+        all[n] = program;
+    execvp(all[0], (char *const *)(uintptr_t)all);
+    cause = errno;
+    errno = cause;
+    ti_err_errno(err, TI_ERR_APP, "cannot execute '%s' on node '%s'", all[0],
+                 text_of(run, "node") ? text_of(run, "node") : "?");
+    free(all);
+    return TI_ERR_APP;
+}
+
+static ti_status become(int argc, char *const *argv, bool census, int *status, struct ti_err *err)
+{
+    json_t *run = NULL;
+    const char *cwd;
+    int64_t rank;
+    ti_status st = our_rank(&rank, err);
+
+    *status = TI_START_REFUSED;
+    if (st == TI_OK)
+        st = read_run_file(&run, err);
+    if (st == TI_OK && census) {
+        printf("TIARA-CENSUS %" PRId64 " %s\n", rank, text_of(run, "node"));
+        *status = fflush(stdout) == 0 ? 0 : TI_ERR_IO;
+        json_decref(run);
+        return TI_OK;
+    }
+    if (st == TI_OK && !is_planned(json_object_get(run, "ranks"), rank))
+        st = wrong_node(run, rank, err);
+    if (st == TI_OK)
+        st = set_environment(run, err);
+    cwd = text_of(run, "cwd");
+    if (st == TI_OK && cwd && chdir(cwd) < 0 && errno != ENOENT)
+        st = ti_err_errno(err, TI_ERR_IO, "cannot change to '%s'", cwd);
+    if (st == TI_OK) {
+        set_class(run);
+        *status = 127;
+        st = execute(run, argc, argv, err);
+    }
+    json_decref(run);
+    return st;
+}
+
+int ti_start(int argc, char *const *argv, int census)
+{
+    struct ti_err err = {"", ""};
+    int status;
+
+    if (become(argc, argv, census, &status, &err) != TI_OK) {
+        fprintf(stderr, "ti-node: %s\n", err.text);
+        if (err.hint[0])
+            fprintf(stderr, "hint: %s\n", err.hint);
+    }
+    return status;
+}

@@ -1,0 +1,133 @@
+"""Frames for tests of ti-node, spoken by hand: see node/frame.h and node/messages.h."""
+import json
+import os
+import select
+import struct
+import subprocess
+import time
+
+HELLO, MESSAGE, INPUT, OUTPUT, ERRPUT, DATA = range(1, 7)
+
+TABLE = []
+for value in range(256):
+    for _ in range(8):
+        value = value >> 1 ^ (0x82F63B78 if value & 1 else 0)
+    TABLE.append(value)
+
+
+def crc32c(data, crc=0):
+    crc ^= 0xFFFFFFFF
+    for byte in data:
+        crc = TABLE[(crc ^ byte) & 255] ^ crc >> 8
+    return crc ^ 0xFFFFFFFF
+
+
+def frame(kind, stream, payload):
+    head = b"TiF1" + bytes([kind, 0, 0, 0]) + struct.pack("<II", stream, len(payload))
+    return head + struct.pack("<I", crc32c(head + payload)) + payload
+
+
+class Node:
+    """A ti-node, or what becomes one; its frames, in order, as they are asked for."""
+
+    def __init__(self, command, **more):
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                        **more)
+        self.buffer = b""
+        self.frames = []
+        self.next_id = 1
+
+    def start(self, seconds=20):
+        self.hello = self.wait(lambda f: f[0] == HELLO, seconds)[2]
+        return self.hello
+
+    def write(self, data):
+        self.process.stdin.write(data)
+        self.process.stdin.flush()
+
+    def send(self, request):
+        self.write(frame(MESSAGE, 0, json.dumps(request).encode()))
+
+    def ask(self, name, seconds=30, **fields):
+        """The answer to a request; what else came stays in self.frames."""
+        number = self.next_id
+        self.next_id += 1
+        self.send({"do": name, "id": number, **fields})
+        return self.wait(lambda f: f[0] == MESSAGE and f[2].get("id") == number, seconds)[2]
+
+    def told(self, word, seconds=30, **fields):
+        """What comes unasked: {"is": word}."""
+        return self.wait(lambda f: f[0] == MESSAGE and f[2].get("is") == word
+                         and all(f[2].get(k) == v for k, v in fields.items()), seconds)[2]
+
+    def output(self, stream, kind=OUTPUT):
+        return b"".join(f[2] for f in self.frames if f[0] == kind and f[1] == stream)
+
+    def wait(self, wanted, seconds=30):
+        until = time.monotonic() + seconds
+        looked = 0
+        while True:
+            for i in range(looked, len(self.frames)):
+                if wanted(self.frames[i]):
+                    return self.frames.pop(i)
+            looked = len(self.frames)
+            if not self.read(until - time.monotonic()):
+                raise AssertionError("it does not come; came: %r" % (self.frames[-5:],))
+
+    def read(self, seconds):
+        """Take what is there; False at the end, or when nothing comes."""
+        fd = self.process.stdout.fileno()
+        if seconds <= 0 or not select.select([fd], [], [], seconds)[0]:
+            return False
+        data = os.read(fd, 1 << 20)
+        self.buffer += data
+        while True:
+            if not self.frames and not hasattr(self, "hello"):
+                at = self.buffer.find(b"TiF1")
+                if at > 0:
+                    self.buffer = self.buffer[at:]
+            if len(self.buffer) < 20 or self.buffer[:4] != b"TiF1":
+                break
+            stream, size, crc = struct.unpack("<III", self.buffer[8:20])
+            if len(self.buffer) < 20 + size:
+                break
+            payload = self.buffer[20:20 + size]
+            # in Python that is slow: large ones are not looked at
+            assert size > 4096 or crc32c(self.buffer[:16] + payload) == crc, "a wrong checksum"
+            kind = self.buffer[4]
+            self.buffer = self.buffer[20 + size:]
+            self.frames.append((kind, stream,
+                                json.loads(payload) if kind in (HELLO, MESSAGE) else payload))
+        return bool(data)
+
+    def end(self, seconds=30):
+        """Close the channel; its status."""
+        self.process.stdin.close()
+        while self.read(seconds):
+            pass
+        return self.process.wait(seconds)
+
+
+def processes_of(run_id):
+    """Living processes that carry the run id."""
+    found = []
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open("/proc/%s/environ" % pid, "rb") as f:
+                environ = f.read()
+            with open("/proc/%s/stat" % pid) as f:
+                state = f.read().rsplit(")", 1)[1].split()[0]
+        except OSError:
+            continue
+        if b"TIARA_RUN_ID=" + run_id.encode() in environ.split(b"\0") and state not in "ZX":
+            found.append(int(pid))
+    return found
+
+
+def wait_for(condition, what, seconds=20):
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        if condition():
+            return
+        time.sleep(0.05)
+    raise AssertionError(what)
