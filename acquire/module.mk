@@ -22,3 +22,4 @@ ti-node-counter_src := acquire/node_counter.c acquire/choose.c node/paths.c node
                        $(counter_src) common/err.c
 $(O)/ti-node-counter: $(call obj,$(ti-node-counter_src))
 	$(call say,LINK)$(CC) $(san_flags) $(CFLAGS) $(LDFLAGS) -Wl,-s -o $@ $^ -ldl $(LDLIBS)
+t-place_src := $(acquire_src) $(counter_src)

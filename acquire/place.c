@@ -297,8 +297,8 @@ static void weigh_by_speed(const struct ti_place_in *in, struct field *f)
     double fastest = 0, slowest = 0;
     int exponent = 0;
 
-    for (int64_t i = 0; i < f->n; i++) {
-        double s = speed_of(in, &f->cell[i]);
+    for (int c = 0; c < in->sites->nclusters; c++) {
+        double s = in->sites->cluster[c].speed;
 
         fastest = s > fastest ? s : fastest;
         slowest = s > 0 && (slowest == 0 || s < slowest) ? s : slowest;
@@ -536,6 +536,28 @@ static struct rated *by_capacity(const struct field *f)
     return r;
 }
 
+/* The largest node of each chosen site is taken; returns how many ranks they hold, -1 when a
+ * site has no node.  f->sum gets where in `r` they are, plus one. */
+static int64_t take_largest(struct field *f, const struct rated *r, bool mark)
+{
+    int64_t held = 0;
+    int reached = 0;
+
+    memset(f->sum, 0, (size_t)f->nsites * sizeof *f->sum);
+    for (int64_t i = 0; i < f->n && reached < f->wanted; i++) {
+        struct cell *c = &f->cell[r[i].cell];
+
+        if (!f->chosen[c->site] || f->sum[c->site])
+            continue;
+        f->sum[c->site] = i + 1;
+        held = add(held, c->cap);
+        reached++;
+        if (mark)
+            c->n = 1;
+    }
+    return reached == f->wanted ? held : -1;
+}
+
 /*
  * How many nodes of the chosen sites hold np ranks: the largest of each site that is
  * wanted, and the largest of all the others.  -1: not even all.  With `mark`, those
@@ -543,23 +565,19 @@ static struct rated *by_capacity(const struct field *f)
  */
 static int64_t fewest(struct field *f, const struct rated *r, bool mark)
 {
-    int64_t held = 0, count = 0;
+    int64_t held = take_largest(f, r, mark), count = f->wanted;
 
-    memset(f->sum, 0, (size_t)f->nsites * sizeof *f->sum);
-    for (int round = f->wanted ? 0 : 1; round < 2; round++) {
-        for (int64_t i = 0; i < f->n; i++) {
-            struct cell *c = &f->cell[r[i].cell];
-            bool largest = f->wanted && (f->sum[c->site] == 0 || f->sum[c->site] == i + 1);
+    if (held < 0)
+        return -1;
+    for (int64_t i = 0; i < f->n && held < f->np; i++) {
+        struct cell *c = &f->cell[r[i].cell];
 
-            if (!f->chosen[c->site] || (round == 1 && (held >= f->np || largest)) ||
-                (round == 0 && !largest))
-                continue;
-            f->sum[c->site] = round == 0 ? i + 1 : f->sum[c->site];
-            held = add(held, c->cap);
-            count++;
-            if (mark)
-                c->n = 1;
-        }
+        if (!f->chosen[c->site] || f->sum[c->site] == i + 1)
+            continue;
+        held = add(held, c->cap);
+        count++;
+        if (mark)
+            c->n = 1;
     }
     return held >= f->np ? count : -1;
 }
@@ -814,8 +832,11 @@ static ti_status too_many(const struct ti_place_in *in, struct field *f, int64_t
                memory[0] ? memory : " do not fit", where,
                f->wanted == 1 || usable_nodes(in) == 1 ? "s" : "", held, over,
                in->np - most == 1 ? "" : "s", lack);
-    if (fold)
-        ti_err_hint(err, "--max-fold %" PRId64 " instead would do; or --np %" PRId64, fold, most);
+    if (fold && most)
+        ti_err_hint(err, "they fit with --max-fold %" PRId64 " instead; so do --np %" PRId64, fold,
+                    most);
+    else if (fold)
+        ti_err_hint(err, "they fit with --max-fold %" PRId64 " instead", fold);
     else if (most)
         ti_err_hint(err,
                     "more nodes%s, a smaller problem or a smaller --reserve; --np %" PRId64 " fits",
