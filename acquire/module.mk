@@ -4,7 +4,7 @@ acquire_src := acquire/options.c acquire/job.c acquire/run.c acquire/plan.c acqu
                acquire/choose.c acquire/args.c acquire/isa.c acquire/level.c acquire/pilot.c \
                acquire/measure.c acquire/memory_model.c acquire/report.c acquire/place.c \
                acquire/place_options.c acquire/place_print.c gather/output.c $(node_src)
-acquire_src += $(sites_src)
+acquire_src += acquire/where.c acquire/where_slurm.c acquire/where_nodefile.c $(sites_src)
 ti-acquire_src := acquire/main.c $(acquire_src) $(counter_src)
 ti-acquire_libs := -ldl -lm $(sites_libs)
 progs += ti-skew
@@ -23,3 +23,4 @@ ti-node-counter_src := acquire/node_counter.c acquire/choose.c node/paths.c node
 $(O)/ti-node-counter: $(call obj,$(ti-node-counter_src))
 	$(call say,LINK)$(CC) $(san_flags) $(CFLAGS) $(LDFLAGS) -Wl,-s -o $@ $^ -ldl $(LDLIBS)
 t-place_src := $(acquire_src) $(counter_src)
+t-where_src := $(acquire_src) $(counter_src)

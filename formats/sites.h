@@ -65,6 +65,8 @@ enum ti_sites_origin {
     TI_SITES_HOSTFILE,
     TI_SITES_SLURM,
     TI_SITES_OAR,
+    TI_SITES_PBS,
+    TI_SITES_LSF,
 };
 
 struct ti_sites {

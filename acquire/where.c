@@ -1,0 +1,148 @@
+#include "acquire/where.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/hostlist.h"
+
+bool ti__where_is_here(const char *node)
+{
+    char here[TI_HOST_NAME_MAX + 1] = "";
+    size_t n = strcspn(node, "."), h;
+
+    if (gethostname(here, sizeof here - 1) < 0)
+        return false;
+    h = strcspn(here, ".");
+    if (node[n] && here[h])
+        return strcasecmp(node, here) == 0;
+    return n == h && strncasecmp(node, here, n) == 0;
+}
+
+bool ti__where_via(struct ti_sites *s, const char *const *words)
+{
+    int n = 0;
+
+    while (words[n])
+        n++;
+    s->via = calloc((size_t)n + 1, sizeof *s->via);
+    for (int i = 0; s->via && i < n; i++)
+        if (!(s->via[i] = strdup(words[i])))
+            return false;
+    return s->via != NULL;
+}
+
+void ti_where_say(const char *more)
+{
+    while (more && *more) {
+        size_t bytes = strcspn(more, "\n");
+
+        fprintf(stderr, "%s: %.*s\n", ti_acquire_cli.tool, (int)bytes, more);
+        more += bytes + (more[bytes] != '\0');
+    }
+}
+
+/* Both names are of the same node: short ones fit long ones. */
+static bool same_node(const char *node, const char *given)
+{
+    size_t n = strlen(given);
+
+    return strncasecmp(node, given, n) == 0 &&
+           (!node[n] || (node[n] == '.' && !memchr(given, '.', n)));
+}
+
+static ti_status exclude(struct ti_sites *s, const char *list, struct ti_err *err)
+{
+    bool *keep = malloc((size_t)s->nnodes + 1);
+    char **names = NULL;
+    int64_t n = 0, left = s->nnodes;
+    ti_status st = ti_hostlist_expand(list, &names, &n, NULL, err);
+
+    if (st != TI_OK) {
+        ti_err_prefix(err, st, "--exclude '%s'", list);
+        free(keep);
+        return TI_ERR_USAGE;
+    }
+    if (!keep)
+        st = ti_err_errno(err, TI_ERR_IO, "cannot leave nodes out");
+    for (int64_t i = 0; keep && i < s->nnodes; i++)
+        keep[i] = true;
+    for (int64_t k = 0; st == TI_OK && k < n; k++) {
+        bool found = false;
+
+        for (int64_t i = 0; i < s->nnodes; i++)
+            if (same_node(s->node[i].name, names[k])) {
+                found = true;
+                left -= keep[i];
+                keep[i] = false;
+            }
+        if (!found)
+            st = ti_err_set(err, TI_ERR_INPUT, "there is no node '%s' to be excluded in '%s'",
+                            names[k], s->path);
+    }
+    if (st == TI_OK && !left)
+        st = ti_err_set(err, TI_ERR_INPUT, "--exclude '%s' leaves no node of '%s'", list, s->path);
+    if (st == TI_OK)
+        ti_sites_filter(s, keep);
+    free(keep);
+    free(names);
+    return st;
+}
+
+static ti_status check_options(const struct ti_options *o, struct ti_err *err)
+{
+    const char *given[3];
+    int n = 0;
+
+    if (o->sites_path)
+        given[n++] = "--sites";
+    if (o->hostfile)
+        given[n++] = "--hostfile";
+    if (o->local)
+        given[n++] = "--local";
+    if (n > 1)
+        return ti_err_set(err, TI_ERR_USAGE, "%s and %s exclude each other", given[0], given[1]);
+    return TI_OK;
+}
+
+/* The job we are in, if any. */
+static ti_status find_job(struct ti_sites **out, char what[TI_WHERE_BYTES], struct ti_err *err)
+{
+    bool found = false;
+
+    if (ti__where_in_slurm())
+        return ti__where_slurm(out, what, err);
+    return ti__where_nodefile(out, what, &found, err);
+}
+
+ti_status ti_where_find(const struct ti_options *o, struct ti_sites **out,
+                        char what[TI_WHERE_BYTES], char **more, struct ti_err *err)
+{
+    ti_status st = check_options(o, err);
+
+    *out = NULL;
+    what[0] = '\0';
+    if (more)
+        *more = NULL;
+    if (st != TI_OK || o->local)
+        return st;
+    if (o->sites_path)
+        st = ti_sites_read(o->sites_path, out, more, err);
+    else if (o->hostfile)
+        st = ti_sites_read_hostfile(o->hostfile, out, err);
+    else
+        st = find_job(out, what, err);
+    if (st == TI_OK && *out && (o->sites_path || o->hostfile))
+        snprintf(what, TI_WHERE_BYTES, "%s '%.200s', %" PRId64 " node%s",
+                 o->sites_path ? "sites file" : "hostfile", (*out)->path, (*out)->nnodes,
+                 (*out)->nnodes == 1 ? "" : "s");
+    if (st == TI_OK && *out && o->exclude)
+        st = exclude(*out, o->exclude, err);
+    if (st != TI_OK) {
+        ti_sites_free(*out);
+        *out = NULL;
+    }
+    return st;
+}
