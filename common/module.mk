@@ -1,2 +1,4 @@
-# common: statuses, errors, command lines, talk, checksums, hostlists; depends on nothing of ours.
-common_src := common/err.c common/cli.c common/talk.c common/crc32c.c common/hostlist.c
+# common: statuses, errors, command lines, talk, checksums, hostlists, ends of children;
+# depends on nothing of ours.
+common_src := common/err.c common/cli.c common/talk.c common/crc32c.c common/hostlist.c \
+              common/reap.c

@@ -15,6 +15,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "common/reap.h"
+
 #define TICK_MS     200
 #define KILL_WAIT_S 5.0 /* how long the kernel may take to end what was killed */
 
@@ -186,6 +188,7 @@ bool ti_launch_running(struct ti_proc *proc)
     pid_t pid;
 
     while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
+        ti_reap_seen(pid, status);
         if (pid == proc->pid && proc->running) {
             proc->running = false;
             proc->wait_status = status;
@@ -256,9 +259,11 @@ static bool descends(pid_t pid)
     char state;
 
     for (int depth = 0; depth < 64 && pid > 1; depth++) {
+        pid_t child = pid;
+
         pid = parent_of(pid, &state);
         if (pid == us)
-            return true;
+            return !ti_reap_expects(child); /* ssh of remote/ is no part of the run */
     }
     return false;
 }

@@ -53,6 +53,7 @@ struct ti_channel; /* one command on one node */
     X(HOST_KEY_CHANGED, "its host key is not the one in known_hosts")                              \
     X(NO_AUTH, "none of our keys was accepted")                                                    \
     X(GATEWAY, "its gateway failed")                                                               \
+    X(NO_METHOD, "no method in common")                                                            \
     X(NO_COMMAND, "the command could not be started")                                              \
     X(LOST, "the connection was lost")                                                             \
     X(LOCAL, "a local problem")                                                                    \
@@ -115,6 +116,12 @@ void ti_channel_pause(struct ti_channel *c, bool pause);
 
 void ti_channel_close(struct ti_channel *c);
 const char *ti_channel_host(const struct ti_channel *c);
+
+/* What carries it: "libssh2", "OpenSSH", "via" or "local"; and why it is not libssh2
+ * where AUTO is asked for, else NULL. */
+const char *ti_channel_transport(const struct ti_channel *c);
+const char *ti_channel_why_openssh(const struct ti_channel *c);
+int ti_remote_fallbacks(const struct ti_remote *r); /* how many channels that was */
 
 /*
  * Wait up to `timeout_ms` (-1: until something happens) and do what can be done.

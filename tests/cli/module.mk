@@ -11,3 +11,10 @@ test_programs += $(O)/tests/vocabulary
 $(O)/tests/vocabulary: $(call obj,tests/cli/vocabulary.c formats/event.c)
 	@mkdir -p $(@D)
 	$(call say,LINK)$(CC) $(san_flags) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
+
+# The API of remote/ from the command line.
+test_programs += $(O)/tests/remote-try
+
+$(O)/tests/remote-try: $(call obj,tests/cli/remote-try.c $(remote_src) $(common_src))
+	@mkdir -p $(@D)
+	$(call say,LINK)$(CC) $(san_flags) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(pkg_libs) $(remote_libs) -lm $(LDLIBS)

@@ -1,0 +1,432 @@
+#include "remote/child.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "common/reap.h"
+
+#define READ_BYTES  (64 << 10)
+#define LINGER_S    0.3 /* who has its output open may still write after its end */
+#define LOOK_S      0.1 /* between looks whether it has ended, without a pidfd */
+#define BURY_S      1.0
+#define DROPPED_MAX 64 /* dropped and not yet buried; more of them are waited for */
+
+/* --- those that were dropped ---------------------------------------------- */
+
+static struct {
+    pid_t pid;
+    double since;
+} dropped[DROPPED_MAX];
+static int dropped_count;
+
+/* Look once; kill those that had their time, or all of them. */
+static void look_at_dropped(bool kill_all)
+{
+    int status;
+
+    for (int i = 0; i < dropped_count;) {
+        if (ti_reap(dropped[i].pid, &status)) {
+            dropped[i] = dropped[--dropped_count];
+            continue;
+        }
+        if (kill_all || ti__now() - dropped[i].since > BURY_S)
+            kill(-dropped[i].pid, SIGKILL);
+        i++;
+    }
+}
+
+static void wait_for_dropped(int at_most)
+{
+    double until = ti__now() + BURY_S;
+
+    look_at_dropped(false);
+    while (dropped_count > at_most) {
+        nanosleep(&(struct timespec){0, 2000000L}, NULL);
+        look_at_dropped(ti__now() > until);
+    }
+}
+
+void ti__child_bury(void)
+{
+    wait_for_dropped(0);
+}
+
+static void drop_process(pid_t pid)
+{
+    int status;
+
+    if (ti_reap(pid, &status))
+        return;
+    kill(-pid, SIGTERM);
+    wait_for_dropped(DROPPED_MAX - 1);
+    dropped[dropped_count].pid = pid;
+    dropped[dropped_count++].since = ti__now();
+}
+
+/* --- start ---------------------------------------------------------------- */
+
+static _Noreturn void become(const struct ti__child_how *how, const int fds[3], int report,
+                             pid_t parent)
+{
+    sigset_t none;
+    int error;
+
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+    signal(SIGPIPE, SIG_DFL);
+    setsid();
+    prctl(PR_SET_PDEATHSIG, SIGTERM, 0, 0, 0);
+    if (getppid() == parent) {
+        for (int i = 0; i < 3; i++)
+            dup2(fds[i], i);
+        if (how->files)
+            setrlimit(RLIMIT_NOFILE, how->files);
+        execvp(how->argv[0], (char *const *)how->argv);
+    }
+    error = errno;
+    if (write(report, &error, sizeof error) < 0)
+        _exit(126);
+    _exit(127);
+}
+
+static void close_all(int *fds, int n)
+{
+    for (int i = 0; i < n; i++)
+        if (fds[i] >= 0)
+            close(fds[i]);
+}
+
+/* Above 2, so that dup2() in the child overwrites none of them. */
+static bool open_pipe(int fds[2])
+{
+    if (pipe2(fds, O_CLOEXEC) < 0) {
+        fds[0] = fds[1] = -1;
+        return false;
+    }
+    for (int i = 0; i < 2; i++) {
+        int high = fds[i] > 2 ? fds[i] : fcntl(fds[i], F_DUPFD_CLOEXEC, 3);
+
+        if (high < 0)
+            return false;
+        if (high != fds[i])
+            close(fds[i]);
+        fds[i] = high;
+    }
+    return true;
+}
+
+enum { IN_R, IN_W, OUT_R, OUT_W, ERR_R, ERR_W, REPORT_R, REPORT_W, FDS };
+
+static bool open_fds(const struct ti__child_how *how, int fds[FDS])
+{
+    memset(fds, -1, FDS * sizeof *fds);
+    if (how->input) {
+        if (!open_pipe(&fds[IN_R]))
+            return false;
+    } else {
+        fds[IN_R] = open("/dev/null", O_RDONLY | O_CLOEXEC);
+        if (fds[IN_R] < 0)
+            return false;
+    }
+    return open_pipe(&fds[OUT_R]) && open_pipe(&fds[ERR_R]) && open_pipe(&fds[REPORT_R]);
+}
+
+/* Fork and wait until it is another program; its errno, or 0. */
+static int begin(const struct ti__child_how *how, int fds[FDS], pid_t *pid)
+{
+    const int ends[3] = {fds[IN_R], fds[OUT_W], fds[ERR_W]};
+    pid_t us = getpid();
+    int error = 0;
+    ssize_t got;
+
+    *pid = fork();
+    if (*pid < 0)
+        return errno;
+    if (*pid == 0)
+        become(how, ends, fds[REPORT_W], us);
+    ti_reap_expect(*pid);
+    close(fds[REPORT_W]);
+    fds[REPORT_W] = -1;
+    do
+        got = read(fds[REPORT_R], &error, sizeof error);
+    while (got < 0 && errno == EINTR);
+    if (got == (ssize_t)sizeof error && error) {
+        int status;
+
+        while (!ti_reap(*pid, &status))
+            nanosleep(&(struct timespec){0, 1000000L}, NULL);
+        return error;
+    }
+    return 0;
+}
+
+static void stream_close(struct ti__stream *s)
+{
+    ti__watch_drop(&s->watch);
+    if (s->fd >= 0)
+        close(s->fd);
+    s->fd = -1;
+}
+
+static void on_in(void *arg, uint32_t events);
+static void on_out(void *arg, uint32_t events);
+static void on_err(void *arg, uint32_t events);
+static void on_log(void *arg, uint32_t events);
+static void on_exit_seen(void *arg, uint32_t events);
+static void on_timer(void *arg);
+
+static bool stream_open(struct ti__child *c, struct ti__stream *s, int fd, uint32_t events,
+                        void (*call)(void *, uint32_t))
+{
+    s->fd = fd;
+    s->watch.loop = NULL;
+    return fd < 0 || (fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK) == 0 &&
+                      ti__watch(c->loop, &s->watch, fd, events, call, c));
+}
+
+/* Opened for writing too, so that it has no end before its writer came. */
+static int open_log(const char *path)
+{
+    if (mkfifo(path, 0600) < 0)
+        return -1;
+    return open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC);
+}
+
+ti_status ti__child_start(struct ti__child *c, struct ti__loop *loop,
+                          const struct ti__child_how *how, const struct ti__child_calls *calls,
+                          void *arg, struct ti_err *err)
+{
+    int fds[FDS], log = -1, error;
+
+    memset(c, 0, sizeof *c);
+    c->in.fd = c->out.fd = c->err.fd = c->log.fd = c->pidfd = -1;
+    if (how->log_path && (log = open_log(how->log_path)) < 0)
+        return ti_err_errno(err, TI_ERR_IO, "cannot make '%s'", how->log_path);
+    error = open_fds(how, fds) ? begin(how, fds, &c->pid) : errno;
+    if (how->log_path && error)
+        unlink(how->log_path);
+    close_all((int[]){fds[IN_R], fds[OUT_W], fds[ERR_W], fds[REPORT_R], fds[REPORT_W]}, 5);
+    if (error) {
+        close_all((int[]){fds[IN_W], fds[OUT_R], fds[ERR_R], log}, 4);
+        c->pid = 0;
+        errno = error;
+        return ti_err_errno(err, TI_ERR_IO, "cannot start '%s'", how->argv[0]);
+    }
+    c->loop = loop;
+    c->calls = calls;
+    c->arg = arg;
+    c->input = how->input;
+    c->pidfd = (int)syscall(SYS_pidfd_open, c->pid, 0);
+    if (!stream_open(c, &c->in, fds[IN_W], 0, on_in) ||
+        !stream_open(c, &c->out, fds[OUT_R], EPOLLIN, on_out) ||
+        !stream_open(c, &c->err, fds[ERR_R], EPOLLIN, on_err) ||
+        !stream_open(c, &c->log, log, EPOLLIN, on_log) ||
+        (c->pidfd >= 0 && !ti__watch(loop, &c->pid_watch, c->pidfd, EPOLLIN, on_exit_seen, c))) {
+        ti_err_errno(err, TI_ERR_IO, "cannot watch '%s'", how->argv[0]);
+        ti__child_drop(c);
+        return TI_ERR_IO;
+    }
+    if (c->pidfd < 0)
+        ti__timer_set(loop, &c->timer, LOOK_S, on_timer, c);
+    return TI_OK;
+}
+
+/* --- input ---------------------------------------------------------------- */
+
+static void on_in(void *arg, uint32_t events)
+{
+    struct ti__child *c = arg;
+
+    if (events & EPOLLERR) /* its reader is gone */
+        stream_close(&c->in);
+    else
+        ti__child_input(c);
+}
+
+void ti__child_input(struct ti__child *c)
+{
+    size_t bytes;
+    bool wrote = false;
+
+    while (c->in.fd >= 0 && (bytes = ti__queue_bytes(c->input)) > 0) {
+        ssize_t n = write(c->in.fd, ti__queue_front(c->input), bytes);
+
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0 && errno == EAGAIN) {
+            ti__watch_events(&c->in.watch, EPOLLOUT);
+            return;
+        }
+        if (n < 0) {
+            stream_close(&c->in);
+            return;
+        }
+        ti__queue_drop(c->input, (size_t)n);
+        wrote = true;
+    }
+    if (c->in.fd < 0)
+        return;
+    ti__watch_events(&c->in.watch, 0);
+    if (c->eof)
+        stream_close(&c->in);
+    if (wrote && c->calls->drained)
+        c->calls->drained(c->arg);
+}
+
+void ti__child_eof(struct ti__child *c)
+{
+    c->eof = true;
+    ti__child_input(c);
+}
+
+/* --- output and end ------------------------------------------------------- */
+
+/* One read; true if there was something. */
+static bool take(struct ti__child *c, struct ti__stream *s,
+                 void (*call)(void *arg, const char *data, size_t bytes))
+{
+    char buf[READ_BYTES];
+    ssize_t n;
+
+    if (s->fd < 0)
+        return false;
+    n = read(s->fd, buf, sizeof buf);
+    if (n < 0 && (errno == EAGAIN || errno == EINTR))
+        return false;
+    if (n <= 0) {
+        stream_close(s);
+        return false;
+    }
+    if (call)
+        call(c->arg, buf, (size_t)n);
+    return true;
+}
+
+/* It has exited: end once its pipes have, or when nothing came for a while, since
+ * its own children may have them. */
+static void maybe_end(struct ti__child *c, bool lingered)
+{
+    bool all = c->out.fd < 0 && c->err.fd < 0;
+
+    if (!c->loop || !c->exited || c->ended || (c->paused && !all))
+        return;
+    if (!all && !lingered) {
+        if (!c->timer.loop)
+            ti__timer_set(c->loop, &c->timer, LINGER_S, on_timer, c);
+        return;
+    }
+    while (take(c, &c->log, c->calls->log))
+        ;
+    if (!c->loop)
+        return; /* dropped by that call */
+    c->ended = true;
+    stream_close(&c->in);
+    c->calls->ended(c->arg, c->status);
+}
+
+static void on_out(void *arg, uint32_t events)
+{
+    struct ti__child *c = arg;
+
+    (void)events;
+    if (take(c, &c->out, c->calls->out) && c->exited)
+        ti__timer_drop(&c->timer);
+    maybe_end(c, false);
+}
+
+static void on_err(void *arg, uint32_t events)
+{
+    struct ti__child *c = arg;
+
+    (void)events;
+    if (take(c, &c->err, c->calls->err) && c->exited)
+        ti__timer_drop(&c->timer);
+    maybe_end(c, false);
+}
+
+static void on_log(void *arg, uint32_t events)
+{
+    struct ti__child *c = arg;
+
+    (void)events;
+    take(c, &c->log, c->calls->log);
+}
+
+static void look_for_exit(struct ti__child *c)
+{
+    if (c->exited || !ti_reap(c->pid, &c->status))
+        return;
+    c->exited = true;
+    ti__timer_drop(&c->timer);
+    ti__watch_drop(&c->pid_watch);
+    if (c->pidfd >= 0)
+        close(c->pidfd);
+    c->pidfd = -1;
+    maybe_end(c, false);
+}
+
+static void on_exit_seen(void *arg, uint32_t events)
+{
+    (void)events;
+    look_for_exit(arg);
+}
+
+static void on_timer(void *arg)
+{
+    struct ti__child *c = arg;
+
+    if (c->exited) {
+        maybe_end(c, true);
+        return;
+    }
+    ti__timer_set(c->loop, &c->timer, LOOK_S, on_timer, c);
+    look_for_exit(c);
+}
+
+/* Not watched at all meanwhile, since epoll would go on to tell of an end. */
+static void hold(struct ti__child *c, struct ti__stream *s, void (*call)(void *, uint32_t))
+{
+    if (c->paused)
+        ti__watch_drop(&s->watch);
+    else if (s->fd >= 0 && !ti__watch(c->loop, &s->watch, s->fd, EPOLLIN, call, c))
+        stream_close(s);
+}
+
+void ti__child_pause(struct ti__child *c, bool pause)
+{
+    if (c->paused == pause)
+        return;
+    c->paused = pause;
+    hold(c, &c->out, on_out);
+    hold(c, &c->err, on_err);
+    if (c->exited)
+        ti__timer_drop(&c->timer);
+    if (!pause)
+        maybe_end(c, false);
+}
+
+void ti__child_drop(struct ti__child *c)
+{
+    if (c->pid <= 0)
+        return;
+    stream_close(&c->in);
+    stream_close(&c->out);
+    stream_close(&c->err);
+    stream_close(&c->log);
+    ti__watch_drop(&c->pid_watch);
+    ti__timer_drop(&c->timer);
+    if (c->pidfd >= 0)
+        close(c->pidfd);
+    if (!c->exited)
+        drop_process(c->pid);
+    memset(c, 0, sizeof *c);
+}

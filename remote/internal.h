@@ -1,0 +1,123 @@
+/*
+ * What the files of remote/ share: channels as their transports see them, and the
+ * connections that several channels go through.
+ *
+ * A channel waits for its door (its gateway, or its sshd: only so many
+ * connections are opened through one at a time), is opened, maybe several times,
+ * becomes ready, ends.  What ends is freed at the end of ti_remote_poll(), so
+ * that no call has to fear for what it was called with.
+ */
+#ifndef TI_REMOTE_INTERNAL_H
+#define TI_REMOTE_INTERNAL_H
+
+#include <sys/resource.h>
+
+#include "remote/child.h"
+#include "remote/loop.h"
+#include "remote/queue.h"
+#include "remote/remote.h"
+
+struct ti__transport {
+    const char *name;
+    size_t bytes;                        /* of what it keeps for a channel, zeroed, c->own */
+    void (*start)(struct ti_channel *c); /* one try */
+    void (*input)(
+        struct ti_channel *c); /* once ready: there may be more in the queue, or its end */
+    void (*pause)(struct ti_channel *c); /* once ready: c->paused may have changed */
+    void (*stop)(struct ti_channel *c);  /* drop all that the try has, if any */
+};
+
+extern const struct ti__transport ti__local, ti__via, ti__openssh;
+
+/* Where connections are opened: at most so many at a time. */
+struct ti__door {
+    struct ti__door *next;
+    char *name;
+    int opening;
+};
+
+enum ti__state { TI__WAITING, TI__PAUSING, TI__OPENING, TI__READY, TI__ENDED };
+
+struct ti_channel {
+    struct ti_remote *r;
+    struct ti_channel *next, *prev; /* in its remote's list, or that of the gone */
+    char *host, *gateway, *command;
+    struct ti_channel_calls calls;
+    void *arg;
+
+    const struct ti__transport *transport;
+    void *own;
+    const char *why_openssh;
+    enum ti__state state;
+    struct ti__door *door; /* held while opening, NULL for what needs none */
+    int tries;
+    struct ti__timer timer; /* pause, then limit, of a try */
+
+    struct ti__queue input;
+    bool eof, paused, closing, changed;
+    struct ti_channel_result result;
+};
+
+struct ti__caller_fd {
+    struct ti__caller_fd *next;
+    struct ti__watch watch;
+    int fd;
+    bool dropped;
+    void (*call)(int fd, void *arg);
+    void *arg;
+};
+
+struct ti_remote {
+    const struct ti_remote_config *config;
+    double connect_s, silence_s;
+    int most_new, tries;
+    struct ti__loop loop;
+    struct ti_channel *first, *last, *gone;
+    int live, opening, fallbacks;
+    bool look; /* something may be started, written or closed */
+    struct ti__door *doors;
+    struct ti__gateway *gateways; /* of openssh.c */
+    struct ti__caller_fd *fds;
+    struct rlimit files; /* as they were */
+    unsigned long long random;
+    char dir[64]; /* private, for sockets and logs; "": not made yet */
+    int logs;     /* made so far */
+};
+
+/* --- what transports say --- */
+
+void ti__channel_ready(struct ti_channel *c);
+void ti__channel_output(struct ti_channel *c, const void *data, size_t bytes);
+void ti__channel_errput(struct ti_channel *c, const void *data, size_t bytes);
+void ti__channel_drained(struct ti_channel *c);
+
+/* The command ended: waitpid()'s status. */
+void ti__channel_exited(struct ti_channel *c, int wait_status);
+
+/* The try failed, or the connection after it.  "cannot connect to 'HOST' through
+ * 'GATEWAY': CAUSE"; tried again where that may help. */
+void ti__channel_failed(struct ti_channel *c, enum ti_channel_end end, const char *hint,
+                        const char *fmt, ...) __attribute__((format(printf, 4, 5)));
+
+/* With c->result as it is. */
+void ti__channel_over(struct ti_channel *c);
+
+/* The private folder; "" if there is none, err filled. */
+const char *ti__remote_dir(struct ti_remote *r, struct ti_err *err);
+
+double ti__random(struct ti_remote *r); /* [0, 1) */
+
+/* "15" of SIGTERM is "TERM". */
+void ti__signal_name(int sig, char name[16]);
+
+/* Split [USER@]HOST[:PORT], in brackets if it is an IPv6 address with a port; the
+ * results point into `copy`, what is missing is NULL. */
+struct ti__target {
+    char copy[512];
+    const char *user, *host, *port;
+};
+bool ti__target(struct ti__target *t, const char *text);
+
+void ti__gateways_free(struct ti_remote *r);
+
+#endif

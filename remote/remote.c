@@ -1,0 +1,572 @@
+#include "remote/internal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define CONNECT_S 20.0
+#define SILENCE_S 30.0
+#define MOST_NEW  8
+#define TRIES     4
+#define FIRST_PAUSE_S                                                                              \
+    0.4                   /* before the second try, doubled before each further one, half of it    \
+                             by chance */
+#define MOST_AT_A_TIME 64 /* connections being opened, anywhere: each costs the processor */
+
+const char *ti_channel_end_text(enum ti_channel_end end)
+{
+    static const char *const texts[] = {
+#define TEXT(name, text) [TI_CHANNEL_##name] = text,
+        TI_CHANNEL_ENDS(TEXT)
+#undef TEXT
+    };
+
+    return (unsigned)end < TI_CHANNEL_END_COUNT ? texts[end] : "unknown end";
+}
+
+double ti__random(struct ti_remote *r)
+{
+    r->random = r->random * 6364136223846793005ULL + 1442695040888963407ULL;
+    return (double)(r->random >> 11) / 9007199254740992.0;
+}
+
+void ti__signal_name(int sig, char name[16])
+{
+    const char *abbrev = sigabbrev_np(sig);
+
+    if (abbrev)
+        snprintf(name, 16, "%s", abbrev);
+    else
+        snprintf(name, 16, "%d", sig);
+}
+
+bool ti__target(struct ti__target *t, const char *text)
+{
+    char *at, *host, *colon;
+
+    memset(t, 0, sizeof *t);
+    if (strlen(text) >= sizeof t->copy)
+        return false;
+    strcpy(t->copy, text);
+    host = t->copy;
+    at = strrchr(t->copy, '@');
+    if (at) {
+        *at = '\0';
+        t->user = t->copy;
+        host = at + 1;
+    }
+    if (*host == '[') {
+        char *end = strchr(++host, ']');
+
+        if (!end || (end[1] && end[1] != ':'))
+            return false;
+        *end = '\0';
+        if (end[1])
+            t->port = end + 2;
+    } else if ((colon = strchr(host, ':')) != NULL && !strchr(colon + 1, ':')) {
+        *colon = '\0';
+        t->port = colon + 1;
+    }
+    t->host = host;
+    if (t->port) {
+        char *end;
+        long port = strtol(t->port, &end, 10);
+
+        if (end == t->port || *end || port < 1 || port > 65535)
+            return false;
+    }
+    /* What begins with '-' would be an option of ssh's. */
+    return *host && *host != '-' && (!t->user || (*t->user && *t->user != '-'));
+}
+
+/* --- all of it ------------------------------------------------------------ */
+
+static void raise_file_limit(struct ti_remote *r)
+{
+    struct rlimit more;
+
+    if (getrlimit(RLIMIT_NOFILE, &r->files) < 0)
+        return;
+    more = r->files;
+    more.rlim_cur = more.rlim_max;
+    setrlimit(RLIMIT_NOFILE, &more);
+}
+
+ti_status ti_remote_new(const struct ti_remote_config *config, struct ti_remote **out,
+                        struct ti_err *err)
+{
+    struct ti_remote *r = calloc(1, sizeof *r);
+
+    if (!r)
+        return ti_err_errno(err, TI_ERR_IO, "cannot prepare connections");
+    if (!ti__loop_open(&r->loop)) {
+        ti_err_errno(err, TI_ERR_IO, "cannot prepare connections");
+        free(r);
+        return TI_ERR_IO;
+    }
+    r->config = config;
+    r->connect_s = config->connect_s > 0 ? config->connect_s : CONNECT_S;
+    r->silence_s = config->silence_s > 0 ? config->silence_s : SILENCE_S;
+    r->most_new = config->most_new > 0 ? config->most_new : MOST_NEW;
+    r->tries = config->tries > 0 ? config->tries : TRIES;
+    if (getrandom(&r->random, sizeof r->random, GRND_NONBLOCK) != (ssize_t)sizeof r->random)
+        r->random = (unsigned long long)getpid() * 2654435761ULL + (unsigned long long)ti__now();
+    raise_file_limit(r);
+    signal(SIGPIPE, SIG_IGN);
+    *out = r;
+    return TI_OK;
+}
+
+const char *ti__remote_dir(struct ti_remote *r, struct ti_err *err)
+{
+    /* A socket's path must be short. */
+    const char *const where[] = {getenv("XDG_RUNTIME_DIR"), getenv("TMPDIR"), "/tmp"};
+
+    for (size_t i = 0; !r->dir[0] && i < sizeof where / sizeof *where; i++) {
+        if (!where[i] || where[i][0] != '/' || strlen(where[i]) > 40)
+            continue;
+        snprintf(r->dir, sizeof r->dir, "%s/tiara-XXXXXX", where[i]);
+        if (!mkdtemp(r->dir))
+            r->dir[0] = '\0';
+    }
+    if (!r->dir[0])
+        ti_err_errno(err, TI_ERR_IO, "cannot make a folder for sockets in '/tmp'");
+    return r->dir;
+}
+
+static void channel_free(struct ti_channel *c)
+{
+    ti__timer_drop(&c->timer);
+    if (c->own && c->transport)
+        c->transport->stop(c);
+    free(c->own);
+    ti__queue_free(&c->input);
+    free(c->host);
+    free(c->gateway);
+    free(c->command);
+    free(c);
+}
+
+static void free_gone(struct ti_remote *r)
+{
+    struct ti_channel *c;
+
+    while ((c = r->gone) != NULL) {
+        r->gone = c->next;
+        channel_free(c);
+    }
+    for (struct ti__caller_fd **f = &r->fds; *f;) {
+        struct ti__caller_fd *fd = *f;
+
+        if (!fd->dropped) {
+            f = &fd->next;
+            continue;
+        }
+        *f = fd->next;
+        free(fd);
+    }
+}
+
+void ti_remote_free(struct ti_remote *r)
+{
+    if (!r)
+        return;
+    while (r->first) {
+        struct ti_channel *c = r->first;
+
+        r->first = c->next;
+        channel_free(c);
+    }
+    for (struct ti__caller_fd *f = r->fds; f; f = f->next)
+        ti_remote_drop_fd(r, f->fd);
+    free_gone(r);
+    ti__gateways_free(r);
+    ti__child_bury();
+    while (r->doors) {
+        struct ti__door *d = r->doors;
+
+        r->doors = d->next;
+        free(d->name);
+        free(d);
+    }
+    if (r->dir[0])
+        rmdir(r->dir);
+    ti__loop_close(&r->loop);
+    free(r);
+}
+
+/* --- doors ----------------------------------------------------------------- */
+
+static struct ti__door *door_named(struct ti_remote *r, const char *name)
+{
+    struct ti__door *d;
+
+    for (d = r->doors; d; d = d->next)
+        if (strcmp(d->name, name) == 0)
+            return d;
+    d = calloc(1, sizeof *d);
+    if (!d || !(d->name = strdup(name))) {
+        free(d);
+        return NULL;
+    }
+    d->next = r->doors;
+    return r->doors = d;
+}
+
+static void leave_door(struct ti_channel *c)
+{
+    if (c->state != TI__OPENING || !c->door)
+        return;
+    c->door->opening--;
+    c->r->opening--;
+    c->r->look = true;
+}
+
+/* --- a channel's life ------------------------------------------------------- */
+
+static struct ti_channel *channel_new(struct ti_remote *r, const struct ti__transport *transport,
+                                      const char *host, const char *gateway, const char *command,
+                                      const struct ti_channel_calls *calls, void *arg)
+{
+    struct ti_channel *c = calloc(1, sizeof *c);
+
+    if (!c)
+        return NULL;
+    c->r = r;
+    c->transport = transport;
+    c->host = strdup(host);
+    c->command = strdup(command);
+    c->own = calloc(1, transport->bytes);
+    if (gateway)
+        c->gateway = strdup(gateway);
+    if (!c->host || !c->command || !c->own || (gateway && !c->gateway)) {
+        channel_free(c);
+        return NULL;
+    }
+    c->calls = *calls;
+    c->arg = arg;
+    c->prev = r->last;
+    if (r->last)
+        r->last->next = c;
+    else
+        r->first = c;
+    r->last = c;
+    r->live++;
+    r->look = true;
+    return c;
+}
+
+struct ti_channel *ti_remote_run(struct ti_remote *r, const char *host, const char *gateway,
+                                 const char *command, const struct ti_channel_calls *calls,
+                                 void *arg)
+{
+    const struct ti__transport *transport = r->config->via ? &ti__via : &ti__openssh;
+    struct ti_channel *c = channel_new(r, transport, host, gateway, command, calls, arg);
+
+    if (c)
+        c->door = door_named(r, gateway ? gateway : host);
+    return c;
+}
+
+struct ti_channel *ti_remote_local(struct ti_remote *r, const char *command,
+                                   const struct ti_channel_calls *calls, void *arg)
+{
+    return channel_new(r, &ti__local, "localhost", NULL, command, calls, arg);
+}
+
+void ti__channel_over(struct ti_channel *c)
+{
+    struct ti_remote *r = c->r;
+
+    if (c->state == TI__ENDED)
+        return;
+    leave_door(c);
+    c->state = TI__ENDED;
+    ti__timer_drop(&c->timer);
+    c->transport->stop(c);
+    if (c->prev)
+        c->prev->next = c->next;
+    else
+        r->first = c->next;
+    if (c->next)
+        c->next->prev = c->prev;
+    else
+        r->last = c->prev;
+    r->live--;
+    c->next = r->gone;
+    r->gone = c;
+    c->calls.ended(c, &c->result, c->arg);
+}
+
+void ti__channel_exited(struct ti_channel *c, int wait_status)
+{
+    struct ti_channel_result *r = &c->result;
+
+    if (wait_status == -1) {
+        r->end = TI_CHANNEL_LOCAL;
+        ti_err_set(&r->err, TI_ERR_IO, "cannot learn how the command on '%s' ended", c->host);
+    } else if (WIFSIGNALED(wait_status)) {
+        r->end = TI_CHANNEL_SIGNALLED;
+        ti__signal_name(WTERMSIG(wait_status), r->signal);
+        ti_err_set(&r->err, TI_ERR_REMOTE, "the command on '%s' was ended by SIG%s", c->host,
+                   r->signal);
+    } else {
+        r->end = TI_CHANNEL_EXITED;
+        r->status = WEXITSTATUS(wait_status);
+        ti_err_set(&r->err, r->status ? TI_ERR_REMOTE : TI_OK,
+                   "the command on '%s' ended with status %d", c->host, r->status);
+    }
+    ti__channel_over(c);
+}
+
+static void retry_now(void *arg)
+{
+    struct ti_channel *c = arg;
+
+    c->state = TI__WAITING;
+    c->r->look = true;
+}
+
+/* Whether what went wrong before the command ran may pass. */
+static bool may_pass(enum ti_channel_end end)
+{
+    return end == TI_CHANNEL_REFUSED || end == TI_CHANNEL_BUSY;
+}
+
+static void try_later(struct ti_channel *c)
+{
+    double pause = FIRST_PAUSE_S * (double)(1 << (c->tries < 6 ? c->tries - 1 : 5));
+
+    leave_door(c);
+    c->transport->stop(c);
+    c->state = TI__PAUSING;
+    ti__timer_set(&c->r->loop, &c->timer, pause * (0.5 + ti__random(c->r)), retry_now, c);
+}
+
+void ti__channel_failed(struct ti_channel *c, enum ti_channel_end end, const char *hint,
+                        const char *fmt, ...)
+{
+    struct ti_err *err = &c->result.err;
+    char cause[768];
+    va_list ap;
+
+    va_start(ap, fmt);
+    vsnprintf(cause, sizeof cause, fmt, ap);
+    va_end(ap);
+    if (c->state == TI__OPENING && may_pass(end) && c->tries < c->r->tries) {
+        try_later(c);
+        return;
+    }
+    c->result.end = end;
+    ti_err_set(err, TI_ERR_REMOTE, "%s '%s'%s%s%s: %s",
+               c->state == TI__READY ? "lost the command on" : "cannot run a command on", c->host,
+               c->gateway ? " through '" : "", c->gateway ? c->gateway : "", c->gateway ? "'" : "",
+               cause);
+    if (hint)
+        ti_err_hint(err, "%s", hint);
+    ti__channel_over(c);
+}
+
+void ti__channel_ready(struct ti_channel *c)
+{
+    if (c->state != TI__OPENING)
+        return;
+    leave_door(c);
+    c->state = TI__READY;
+    ti__timer_drop(&c->timer);
+    c->changed = c->r->look = true; /* its input and pause may go */
+    if (c->calls.ready)
+        c->calls.ready(c, c->arg);
+}
+
+void ti__channel_output(struct ti_channel *c, const void *data, size_t bytes)
+{
+    if (c->calls.output && !c->closing)
+        c->calls.output(c, data, bytes, c->arg);
+}
+
+void ti__channel_errput(struct ti_channel *c, const void *data, size_t bytes)
+{
+    if (c->calls.errput && !c->closing)
+        c->calls.errput(c, data, bytes, c->arg);
+}
+
+void ti__channel_drained(struct ti_channel *c)
+{
+    if (c->calls.drained && !c->closing && c->state == TI__READY)
+        c->calls.drained(c, c->arg);
+}
+
+static void out_of_time(void *arg)
+{
+    struct ti_channel *c = arg;
+
+    ti__channel_failed(c, TI_CHANNEL_TIMED_OUT, NULL, "no answer in %.3g s", c->r->connect_s);
+}
+
+static void start(struct ti_channel *c)
+{
+    struct ti_remote *r = c->r;
+
+    c->state = TI__OPENING;
+    c->tries++;
+    if (c->door) {
+        c->door->opening++;
+        r->opening++;
+        ti__timer_set(&r->loop, &c->timer, r->connect_s, out_of_time, c);
+    }
+    c->transport->start(c);
+}
+
+static bool door_is_open(const struct ti_channel *c)
+{
+    return !c->door || (c->door->opening < c->r->most_new && c->r->opening < MOST_AT_A_TIME);
+}
+
+static void tell_closed(struct ti_channel *c)
+{
+    c->result.end = TI_CHANNEL_CLOSED;
+    ti_err_set(&c->result.err, TI_OK, "the connection to '%s' was closed", c->host);
+    ti__channel_over(c);
+}
+
+/* What the caller asked for since, and what can be started. */
+static void look_around(struct ti_remote *r)
+{
+    struct ti_channel *next;
+
+    r->look = false;
+    for (struct ti_channel *c = r->first; c; c = next) {
+        if (c->closing) {
+            next = c->next;
+            tell_closed(c);
+            continue;
+        }
+        if (c->state == TI__WAITING && door_is_open(c))
+            start(c);
+        if (c->state != TI__ENDED && c->changed) {
+            c->changed = false;
+            if (c->state == TI__READY)
+                c->transport->input(c);
+            if (c->state == TI__READY)
+                c->transport->pause(c);
+        }
+        next = c->state == TI__ENDED ? r->first : c->next;
+    }
+}
+
+int ti_remote_poll(struct ti_remote *r, int timeout_ms)
+{
+    while (r->look && r->first)
+        look_around(r);
+    ti__loop_run(&r->loop, r->gone ? 0 : timeout_ms);
+    while (r->look && r->first)
+        look_around(r);
+    free_gone(r);
+    return r->live;
+}
+
+/* --- what callers do with one ------------------------------------------------ */
+
+bool ti_channel_write(struct ti_channel *c, const void *data, size_t bytes)
+{
+    if (c->closing || c->eof || c->state == TI__ENDED || !ti__queue_add(&c->input, data, bytes))
+        return false;
+    c->changed = c->r->look = true;
+    return true;
+}
+
+size_t ti_channel_queued(const struct ti_channel *c)
+{
+    return ti__queue_bytes(&c->input);
+}
+
+void ti_channel_eof(struct ti_channel *c)
+{
+    if (c->state == TI__ENDED)
+        return;
+    c->eof = true;
+    c->changed = c->r->look = true;
+}
+
+void ti_channel_pause(struct ti_channel *c, bool pause)
+{
+    if (c->paused == pause || c->state == TI__ENDED)
+        return;
+    c->paused = pause;
+    if (pause && c->state == TI__READY)
+        c->transport->pause(c);
+    else /* at the next poll: it may bring the end of the channel */
+        c->changed = c->r->look = true;
+}
+
+void ti_channel_close(struct ti_channel *c)
+{
+    c->closing = c->r->look = true;
+}
+
+const char *ti_channel_host(const struct ti_channel *c)
+{
+    return c->host;
+}
+
+const char *ti_channel_transport(const struct ti_channel *c)
+{
+    return c->transport->name;
+}
+
+const char *ti_channel_why_openssh(const struct ti_channel *c)
+{
+    return c->why_openssh;
+}
+
+int ti_remote_fallbacks(const struct ti_remote *r)
+{
+    return r->fallbacks;
+}
+
+/* --- descriptors of the caller's --------------------------------------------- */
+
+static void on_caller_fd(void *arg, uint32_t events)
+{
+    struct ti__caller_fd *f = arg;
+
+    (void)events;
+    f->call(f->fd, f->arg);
+}
+
+bool ti_remote_add_fd(struct ti_remote *r, int fd, void (*call)(int fd, void *arg), void *arg)
+{
+    struct ti__caller_fd *f = calloc(1, sizeof *f);
+
+    if (!f)
+        return false;
+    f->fd = fd;
+    f->call = call;
+    f->arg = arg;
+    if (!ti__watch(&r->loop, &f->watch, fd, EPOLLIN, on_caller_fd, f)) {
+        free(f);
+        return false;
+    }
+    f->next = r->fds;
+    r->fds = f;
+    return true;
+}
+
+void ti_remote_drop_fd(struct ti_remote *r, int fd)
+{
+    for (struct ti__caller_fd *f = r->fds; f; f = f->next) {
+        if (f->fd != fd || f->dropped)
+            continue;
+        ti__watch_drop(&f->watch);
+        f->dropped = true;
+    }
+}

@@ -1,0 +1,173 @@
+#include "remote/sshlog.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* --- lines ------------------------------------------------------------------ */
+
+static bool has(const char *line, const char *what)
+{
+    return strstr(line, what) != NULL;
+}
+
+/* The text after the last "word: " of it, which is the cause in most messages. */
+static const char *tail(const char *line)
+{
+    const char *colon = strrchr(line, ':');
+
+    return colon && colon[1] == ' ' ? colon + 2 : line;
+}
+
+/* The first cause counts: what follows comes of it. */
+static void fail(struct ti__sshlog *l, enum ti_channel_end end, const char *cause)
+{
+    if (l->failed)
+        return;
+    l->failed = true;
+    l->end = end;
+    snprintf(l->cause, sizeof l->cause, "%s", cause);
+}
+
+static void connect_line(struct ti__sshlog *l, const char *line)
+{
+    if (has(line, "refused"))
+        fail(l, TI_CHANNEL_REFUSED, line);
+    else if (has(line, "timed out"))
+        fail(l, TI_CHANNEL_TIMED_OUT, line);
+    else
+        fail(l, TI_CHANNEL_UNREACHABLE, line);
+}
+
+/* "Offending ED25519 key in FILE:LINE", "host key is known for HOST and ..." */
+static bool key_line(struct ti__sshlog *l, const char *line)
+{
+    const char *in;
+
+    if (has(line, "Offending ") && (in = strstr(line, " key in ")) != NULL)
+        snprintf(l->known, sizeof l->known, "%s", in + 8);
+    else if (has(line, "REVOKED HOST KEY"))
+        fail(l, TI_CHANNEL_HOST_KEY_CHANGED, "its host key is marked as revoked in known_hosts");
+    else if (has(line, "IDENTIFICATION HAS CHANGED"))
+        fail(l, TI_CHANNEL_HOST_KEY_CHANGED, "its host key is not the one in known_hosts");
+    else if (has(line, "host key is known for") || has(line, "Host key verification failed"))
+        fail(l, TI_CHANNEL_HOST_KEY_UNKNOWN, "its host key is not in known_hosts");
+    else
+        return false;
+    return true;
+}
+
+static void offered_line(struct ti__sshlog *l, const char *line)
+{
+    size_t used = strlen(l->keys);
+    const char *key = strstr(line, "Offering public key: ") + strlen("Offering public key: ");
+
+    if (used + strlen(key) + 3 < sizeof l->keys)
+        snprintf(l->keys + used, sizeof l->keys - used, "%s%s", used ? ", " : "", key);
+}
+
+static void debug_line(struct ti__sshlog *l, const char *line)
+{
+    if (has(line, "Remote protocol version"))
+        l->greeted = true;
+    else if (has(line, "Authentication succeeded"))
+        l->login = true;
+    else if (has(line, "exec request accepted on channel") || has(line, "master session id: ") ||
+             (l->master && has(line, "Entering interactive session")))
+        l->running = true;
+    else if (has(line, "debug1: Exit status ") || has(line, "eceived exit status from master "))
+        l->status = atoi(strstr(line, "tatus ") + (has(line, "from master") ? 18 : 6));
+    else if (has(line, "rtype exit-signal"))
+        l->signalled = true;
+    else if (has(line, "Offering public key: "))
+        offered_line(l, line);
+}
+
+static void plain_line(struct ti__sshlog *l, const char *line)
+{
+    if (has(line, "Exceeded MaxStartups"))
+        fail(l, TI_CHANNEL_BUSY, line);
+    if (!has(line, "@@@@@"))
+        snprintf(l->last, sizeof l->last, "%s", line);
+    if (key_line(l, line))
+        return;
+    if (has(line, "Authenticated to ")) {
+        l->login = true;
+        return;
+    }
+    if (has(line, "Could not resolve hostname"))
+        fail(l, TI_CHANNEL_NO_NAME, tail(line));
+    else if (has(line, "connect to host ") || has(line, "connect to address "))
+        connect_line(l, line);
+    else if (has(line, "timed out") || has(line, "Timeout, server"))
+        fail(l, l->running ? TI_CHANNEL_LOST : TI_CHANNEL_TIMED_OUT, line);
+    else if (has(line, "Permission denied (") || has(line, "Too many authentication failures"))
+        fail(l, TI_CHANNEL_NO_AUTH, line);
+    else if (has(line, "Unable to negotiate") || has(line, "no matching "))
+        fail(l, TI_CHANNEL_NO_METHOD, line);
+    else if (has(line, "request failed on channel"))
+        fail(l, TI_CHANNEL_NO_COMMAND, line);
+    else if (has(line, "open failed: ") || has(line, "tdio forwarding request failed"))
+        fail(l, TI_CHANNEL_UNREACHABLE, line);
+    else if (has(line, "exchange_identification: ") || has(line, "banner exchange: "))
+        fail(l, TI_CHANNEL_BUSY, line);
+    else if (has(line, "Bad configuration option") || has(line, "Bad owner or permissions"))
+        fail(l, TI_CHANNEL_LOCAL, line);
+}
+
+static void whole_line(struct ti__sshlog *l)
+{
+    while (l->used && l->line[l->used - 1] == '\r')
+        l->used--;
+    l->line[l->used] = '\0';
+    if (strncmp(l->line, "debug", 5) == 0)
+        debug_line(l, l->line);
+    else if (l->used)
+        plain_line(l, l->line);
+    l->used = 0;
+}
+
+void ti__sshlog_add(struct ti__sshlog *l, const char *data, size_t bytes)
+{
+    for (size_t i = 0; i < bytes; i++) {
+        if (data[i] == '\n')
+            whole_line(l);
+        else if (l->used < sizeof l->line - 1)
+            l->line[l->used++] = data[i];
+    }
+}
+
+/* --- verdict ---------------------------------------------------------------- */
+
+enum ti_channel_end ti__sshlog_why(const struct ti__sshlog *l, char *cause, size_t bytes)
+{
+    if (l->running) {
+        snprintf(cause, bytes, "%s", l->last[0] ? l->last : "ssh ended without a word");
+        return TI_CHANNEL_LOST;
+    }
+    if (l->failed) {
+        snprintf(cause, bytes, "%s", l->cause);
+        return l->end;
+    }
+    snprintf(cause, bytes, "%s", l->last[0] ? l->last : "ssh ended without a word");
+    return l->login ? TI_CHANNEL_NO_COMMAND : l->greeted ? TI_CHANNEL_LOST : TI_CHANNEL_BUSY;
+}
+
+void ti__sshlog_hint(const struct ti__sshlog *l, enum ti_channel_end end, const char *host,
+                     char *hint, size_t bytes)
+{
+    hint[0] = '\0';
+    if (end == TI_CHANNEL_HOST_KEY_UNKNOWN)
+        snprintf(hint, bytes, "check and add it by: ssh %s true", host);
+    else if (end == TI_CHANNEL_HOST_KEY_CHANGED && l->known[0])
+        snprintf(hint, bytes,
+                 "if the host was installed anew, remove its old key: %s; else someone may be in "
+                 "between",
+                 l->known);
+    else if (end == TI_CHANNEL_NO_AUTH && l->keys[0])
+        snprintf(hint, bytes,
+                 "these keys were tried: %s; does 'ssh -o BatchMode=yes %s true' work?", l->keys,
+                 host);
+    else if (end == TI_CHANNEL_NO_AUTH)
+        snprintf(hint, bytes, "there was no key to try: start an ssh agent, or see ssh-keygen(1)");
+}
