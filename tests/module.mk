@@ -3,7 +3,7 @@
 unit_tests := $(patsubst tests/unit/%.c,%,$(wildcard tests/unit/t-*.c))
 test_programs :=
 -include tests/cli/module.mk
-include tests/mpi/module.mk tests/fuzz/module.mk tests/pmu/module.mk
+include tests/mpi/module.mk tests/fuzz/module.mk tests/pmu/module.mk tests/testbed/module.mk
 
 t-counter_src := $(counter_src)
 t-papi_src := $(counter_src)
