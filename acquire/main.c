@@ -3,7 +3,9 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "acquire/composite.h"
 #include "acquire/job.h"
+#include "acquire/where.h"
 
 /* Everything up to the launch.  The run directory is made before the program is
  * first run, so that one that cannot be used costs nothing. */
@@ -82,6 +84,46 @@ static ti_status acquire(struct ti_job *j, struct ti_err *err)
     return st;
 }
 
+/* The plan for nodes of a file or job: neither they nor this machine are asked for anything. */
+static ti_status plan_only(const struct ti_options *o, const struct ti_sites *sites,
+                           struct ti_err *err)
+{
+    struct ti_composite plan;
+    ti_status st = ti_composite_plan(&plan, o, sites, err);
+
+    if (o->json)
+        ti_composite_summary(&plan, st, err);
+    else if (plan.placed)
+        ti_composite_print(&plan, stdout);
+    if (plan.placed)
+        ti_say("planned in %.3f s", plan.seconds);
+    ti_composite_free(&plan);
+    return st;
+}
+
+/* Several nodes, or this machine. */
+static ti_status act(struct ti_job *j, struct ti_err *err)
+{
+    struct ti_sites *sites = NULL;
+    char what[TI_WHERE_BYTES], *more = NULL;
+    ti_status st = TI_OK;
+
+    if (j->o->dry_run)
+        st = ti_where_find(j->o, &sites, what, &more, err);
+    ti_where_say(more);
+    free(more);
+    if (st == TI_OK && sites) {
+        st = plan_only(j->o, sites, err);
+    } else {
+        if (st == TI_OK)
+            st = acquire(j, err);
+        if (j->o->json)
+            ti_job_summary(j, st, err);
+    }
+    ti_sites_free(sites);
+    return st;
+}
+
 int main(int argc, char **argv)
 {
     struct ti_options options;
@@ -97,9 +139,7 @@ int main(int argc, char **argv)
         return early;
     }
     ti_talk_init(ti_acquire_cli.tool, options.quiet, options.no_progress);
-    st = acquire(&job, &err);
-    if (options.json)
-        ti_job_summary(&job, st, &err);
+    st = act(&job, &err);
     if (err.text[0])
         ti_cli_fail(&ti_acquire_cli, st, &err);
     if (fflush(stdout) != 0 && st == TI_OK) {

@@ -3,7 +3,7 @@ progs += ti-acquire
 acquire_src := acquire/options.c acquire/job.c acquire/run.c acquire/plan.c acquire/mpirun.c \
                acquire/choose.c acquire/args.c acquire/isa.c acquire/level.c acquire/pilot.c \
                acquire/measure.c acquire/memory_model.c acquire/report.c acquire/place.c \
-               acquire/place_options.c acquire/place_print.c gather/output.c $(node_src)
+               acquire/place_options.c acquire/place_print.c acquire/composite.c gather/output.c $(node_src)
 acquire_src += acquire/where.c acquire/where_slurm.c acquire/where_nodefile.c $(sites_src)
 ti-acquire_src := acquire/main.c $(acquire_src) $(counter_src)
 ti-acquire_libs := -ldl -lm $(sites_libs)
@@ -16,6 +16,7 @@ t-spread_src := acquire/spread.c
 t-level_src := acquire/level.c acquire/isa.c
 t-memory-model_src := acquire/memory_model.c
 t-plan_src := $(acquire_src) $(counter_src)
+t-place_src := $(acquire_src) $(counter_src)
 
 # What ti-node asks for a counter.  It needs the C library and nothing else.
 ti-node-counter_src := acquire/node_counter.c acquire/choose.c node/paths.c node/program.c \

@@ -824,11 +824,10 @@ static ti_status too_many(const struct ti_place_in *in, struct field *f, int64_t
                  ti_format_size(bytes, needed, sizeof needed),
                  ti_format_size(in->rank_bytes, rank, sizeof rank));
         if (!fold)
-            snprintf(lack, sizeof lack, ", %s of memory",
-                     ti_format_size(lacking, missing, sizeof missing));
+            snprintf(lack, sizeof lack, " (%s)", ti_format_size(lacking, missing, sizeof missing));
     }
     ti_err_set(err, TI_ERR_INPUT,
-               "%s ranks%s; %s hold%s at most %s: room for %s rank%s%s is missing", np,
+               "%s ranks%s; %s hold%s at most %s: missing is room for %s rank%s%s", np,
                memory[0] ? memory : " do not fit", where,
                f->wanted == 1 || usable_nodes(in) == 1 ? "s" : "", held, over,
                in->np - most == 1 ? "" : "s", lack);

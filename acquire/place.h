@@ -155,15 +155,13 @@ struct ti_place_facts {
 };
 
 /*
- * From options (--np, --policy, --mode, --fold, --max-fold, --family, --exclude,
- * --mem-per-rank, --reserve) and facts (NULL: none) to `in`, which points into all
- * three.  TI_ERR_USAGE, or TI_ERR_INPUT for a node to exclude that there is not.
- * Release with ti_place_in_free().
+ * From options (--np, --policy, --mode, --fold, --max-fold, --family, --mem-per-rank,
+ * --reserve) and facts (NULL: none) to `in`, which points into all three.  What
+ * --exclude names is no longer in the sites (acquire/where.h).  TI_ERR_USAGE.
  */
 ti_status ti_place_options(const struct ti_options *o, const struct ti_sites *sites,
                            const struct ti_place_facts *facts, struct ti_place_in *in,
                            struct ti_err *err);
-void ti_place_in_free(struct ti_place_in *in);
 
 /* --mode: "R", "F-4", "C-2", "CF-(2,4)"; x in place of a number of ranks: as needed.  Sets
  * regular, fold and sites_wanted; TI_ERR_USAGE. */

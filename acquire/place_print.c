@@ -7,6 +7,9 @@
 #include "common/cli.h"
 #include "node/ranks.h"
 
+/* Clusters without ranks whose names are told. */
+#define UNUSED_TOLD 20
+
 #define GIB (INT64_C(1) << 30)
 
 /* What a table has of a cluster, or of all. */
@@ -299,22 +302,22 @@ static void print_memory(const struct ti_place_in *in, FILE *out)
 
 static void print_unused(const struct ti_place_in *in, const struct group *g, FILE *out)
 {
-    int n = 0, column = 0;
+    int n = 0, told = 0, column = 0;
 
     for (int c = 0; c < in->sites->nclusters; c++)
         n += g[c].nodes && !g[c].used;
     if (!n)
         return;
     column = fprintf(out, "  unused    %d cluster%s:", n, plural(n));
-    for (int c = 0; c < in->sites->nclusters; c++)
+    for (int c = 0; c < in->sites->nclusters && told < UNUSED_TOLD; c++)
         if (g[c].nodes && !g[c].used) {
             const char *name = in->sites->cluster[c].name;
 
             if (column + (int)strlen(name) + 2 > 79)
                 column = fprintf(out, "\n           ") - 1;
-            column += fprintf(out, " %s%s", name, --n ? "," : "");
+            column += fprintf(out, " %s%s", name, ++told < n ? "," : "");
         }
-    fputc('\n', out);
+    fputs(told < n ? " ...\n" : "\n", out);
 }
 
 static void print_unknown(const struct ti_place_in *in, const struct unknown *u, FILE *out)

@@ -73,13 +73,14 @@ static ti_status exclude(struct ti_sites *s, const char *list, struct ti_err *er
         bool found = false;
 
         for (int64_t i = 0; i < s->nnodes; i++)
-            if (same_node(s->node[i].name, names[k])) {
+            if (same_node(s->node[i].name, names[k]) ||
+                strcmp(s->cluster[s->node[i].cluster].name, names[k]) == 0) {
                 found = true;
                 left -= keep[i];
                 keep[i] = false;
             }
         if (!found)
-            st = ti_err_set(err, TI_ERR_INPUT, "there is no node '%s' to be excluded in '%s'",
+            st = ti_err_set(err, TI_ERR_INPUT, "there is no node or cluster '%s' to be excluded in '%s'",
                             names[k], s->path);
     }
     if (st == TI_OK && !left)

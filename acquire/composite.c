@@ -1,0 +1,125 @@
+#include "acquire/composite.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "node/ranks.h"
+
+/* As for a run on this machine: NAME.NP.run and NAME.NP.tib, NAME without folders. */
+static ti_status name_results(struct ti_composite *c, struct ti_err *err)
+{
+    const struct ti_options *o = c->o;
+    const char *program = o->program.v[0], *slash = strrchr(program, '/');
+    int k, n, m;
+
+    k = snprintf(c->name, sizeof c->name, "%s", slash ? slash + 1 : program);
+    n = o->trace_dir
+            ? snprintf(c->dir_name, sizeof c->dir_name, "%s", o->trace_dir)
+            : snprintf(c->dir_name, sizeof c->dir_name, "%s.%" PRId64 ".run", c->name, o->np);
+    m = o->output ? snprintf(c->output, sizeof c->output, "%s", o->output)
+                  : snprintf(c->output, sizeof c->output, "%s.%" PRId64 ".tib", c->name, o->np);
+    if (k >= (int)sizeof c->name || n >= PATH_MAX || m >= PATH_MAX)
+        return ti_err_set(err, TI_ERR_USAGE, "the name of the run directory or bundle is too long");
+    if (!c->name[0])
+        return ti_err_set(err, TI_ERR_USAGE, "'%s' is no name of a program", program);
+    return TI_OK;
+}
+
+ti_status ti_composite_write_hostfile(const char *path, const struct ti_place_in *in,
+                                      const struct ti_place *place, struct ti_err *err)
+{
+    bool here = strcmp(path, "-") == 0;
+    FILE *f = here ? stdout : fopen(path, "we");
+    bool failed;
+
+    if (!f)
+        return ti_err_errno(err, TI_ERR_IO, "cannot write '%s'", path);
+    ti_place_hostfile(in, place, f);
+    failed = ferror(f);
+    if (here)
+        failed |= fflush(f) != 0;
+    else
+        failed |= fclose(f) != 0;
+    return failed ? ti_err_errno(err, TI_ERR_IO, "cannot write '%s'", path) : TI_OK;
+}
+
+static double now(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+ti_status ti_composite_plan(struct ti_composite *c, const struct ti_options *o,
+                            const struct ti_sites *sites, struct ti_err *err)
+{
+    double begun = now();
+    ti_status st;
+
+    *c = (struct ti_composite){.o = o};
+    st = name_results(c, err);
+    c->sites = sites;
+    if (st == TI_OK)
+        st = ti_place_options(o, c->sites, NULL, &c->in, err);
+    if (st == TI_OK)
+        st = ti_place_make(&c->in, &c->place, err);
+    if (st != TI_OK)
+        return st;
+    c->placed = true;
+    c->seconds = now() - begun;
+    return o->write_hostfile
+               ? ti_composite_write_hostfile(o->write_hostfile, &c->in, &c->place, err)
+               : TI_OK;
+}
+
+void ti_composite_print(const struct ti_composite *c, FILE *out)
+{
+    char *program = ti_args_shell(&c->o->program);
+
+    fprintf(out, "plan for %s\n", program ? program : c->name);
+    ti_place_print(&c->in, &c->place, out);
+    fprintf(out, "  counter   %s%s\n", c->o->counter,
+            strcmp(c->o->counter, "auto") == 0
+                ? ": by what the nodes have; valgrind takes 48 MiB more a rank"
+                : "");
+    fprintf(out, "  traces    %s on each node\n", c->dir_name);
+    fprintf(out, "  bundle    %s\n", c->o->no_gather ? "none (--no-gather)" : c->output);
+    fprintf(out, "  basis     %s; no node was asked\n", c->sites->path);
+    free(program);
+}
+
+void ti_composite_summary(const struct ti_composite *c, ti_status st, const struct ti_err *err)
+{
+    char *command = ti_args_shell(&c->o->program);
+    json_t *json =
+        json_pack("{s:I, s:o, s:o}", "np", (json_int_t)c->o->np, "application",
+                  ti_json_text(c->name), "command", ti_json_text(command ? command : "?"));
+
+    free(command);
+    if (!json)
+        return;
+    if (c->sites)
+        json_object_set_new(json, "sites", ti_json_text(c->sites->path));
+    if (c->placed)
+        json_object_set_new(json, "plan", ti_place_json(&c->in, &c->place));
+    else if (c->place.largest_np && c->place.largest_np != INT64_MAX)
+        json_object_set_new(json, "largest_np", json_integer(c->place.largest_np));
+    json_object_set_new(json, "bundle", json_null());
+    json_object_set_new(json, "status", json_integer(st));
+    if (err->text[0])
+        json_object_set_new(json, "error", ti_json_text(err->text));
+    if (err->hint[0])
+        json_object_set_new(json, "hint", ti_json_text(err->hint));
+    json_dumpf(json, stdout, JSON_INDENT(1) | JSON_REAL_PRECISION(9));
+    putchar('\n');
+    json_decref(json);
+}
+
+void ti_composite_free(struct ti_composite *c)
+{
+    ti_place_free(&c->place);
+}

@@ -1,0 +1,44 @@
+/*
+ * A run over several nodes, as far as it can be told from the command line and a file or job,
+ * with no node asked and nothing needed of this machine.
+ */
+#ifndef TI_COMPOSITE_H
+#define TI_COMPOSITE_H
+
+#include <limits.h>
+
+#include "acquire/options.h"
+#include "acquire/place.h"
+
+struct ti_composite {
+    const struct ti_options *o;
+    const struct ti_sites *sites;
+    struct ti_place_in in;
+    struct ti_place place;
+    bool placed;
+    double seconds; /* that the plan took */
+    char name[NAME_MAX + 1];
+    char dir_name[PATH_MAX]; /* where ranks write, on each node */
+    char output[PATH_MAX];
+};
+
+/*
+ * Plan, without a probe: place, and write the hostfile if one is asked for.  The sites
+ * stay the caller's, and as long as the plan.  Release with ti_composite_free(), also after
+ * an error.
+ */
+ti_status ti_composite_plan(struct ti_composite *c, const struct ti_options *o,
+                            const struct ti_sites *sites, struct ti_err *err);
+
+/* Write the placement as an Open MPI hostfile; "-" is standard output. */
+ti_status ti_composite_write_hostfile(const char *path, const struct ti_place_in *in,
+                                      const struct ti_place *place, struct ti_err *err);
+
+void ti_composite_print(const struct ti_composite *c, FILE *out);
+
+/* One object on stdout: the end of --json. */
+void ti_composite_summary(const struct ti_composite *c, ti_status st, const struct ti_err *err);
+
+void ti_composite_free(struct ti_composite *c);
+
+#endif
