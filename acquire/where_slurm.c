@@ -284,8 +284,14 @@ static bool build(struct allocation *a, struct ti_sites *s)
     return ok;
 }
 
-/* srun within the allocation: --overlap and --mem=0, as ranks and mpirun's own share what
- * is granted; what the job's script asked of its steps is not for these. */
+/*
+ * srun within the allocation: --overlap and --mem=0, as ranks and mpirun's own share what
+ * is granted; what the job's script asked of its steps is not for these.
+ * --unbuffered, or slurmstepd holds back what does not end in a newline; it makes a
+ * terminal of standard output, but a raw one, which leaves bytes as they are.
+ * --mpi=none, or a site's default has the daemons of mpirun take themselves for ranks of
+ * the step.  --export=ALL, or after "sbatch --export=NONE" there is not even a PATH.
+ */
 static bool set_via(struct allocation *a, struct ti_sites *s)
 {
     char job[64];
@@ -312,6 +318,9 @@ static bool set_via(struct allocation *a, struct ti_sites *s)
                                  "-n1",
                                  "--cpu-bind=none",
                                  "--mem=0",
+                                 "--mpi=none",
+                                 "--export=ALL",
+                                 "--unbuffered",
                                  "--chdir=/",
                                  "--quiet",
                                  "sh",

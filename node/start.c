@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <time.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -182,6 +183,15 @@ static ti_status execute(const json_t *run, int argc, char *const *argv, struct 
     return TI_ERR_APP;
 }
 
+/* mpirun of Open MPI 5.0 may wait for ever for processes that end while others are started. */
+static void linger(void)
+{
+    const struct timespec a_moment = {.tv_nsec = 300 * 1000 * 1000};
+
+    if (getenv("PRTE_LAUNCHED"))
+        nanosleep(&a_moment, NULL);
+}
+
 static ti_status become(int argc, char *const *argv, bool census, int *status, struct ti_err *err)
 {
     json_t *run = NULL;
@@ -195,6 +205,7 @@ static ti_status become(int argc, char *const *argv, bool census, int *status, s
     if (st == TI_OK && census) {
         printf("TIARA-CENSUS %" PRId64 " %s\n", rank, text_of(run, "node"));
         *status = fflush(stdout) == 0 ? 0 : TI_ERR_IO;
+        linger();
         json_decref(run);
         return TI_OK;
     }

@@ -9,7 +9,7 @@ launcher() { # of ti-acquire $1
     local p
     for p in /proc/[0-9]*; do
         [ "$(sed 's/.*) . //; s/ .*//' "$p/stat" 2>/dev/null)" = "$1" ] &&
-            [ "$(cat "$p/comm" 2>/dev/null)" = mpirun ] && echo "${p#/proc/}"
+            [[ $(cat "$p/comm" 2>/dev/null) == @(mpirun|prterun) ]] && echo "${p#/proc/}"
     done
 }
 # until_traced: all four ranks are at work
