@@ -37,8 +37,8 @@ obj = $(patsubst %.c,$(O)/%.o,$(1))
 progs      :=
 unit_tests :=
 examples   :=
-include common/module.mk formats/module.mk remote/module.mk node/module.mk minitrace/module.mk wrap/module.mk acquire/module.mk \
-        gather/module.mk check/module.mk info/module.mk replay-bridge/module.mk examples/module.mk tests/module.mk \
+include common/module.mk formats/module.mk remote/module.mk node/module.mk minitrace/module.mk wrap/module.mk check/module.mk acquire/module.mk \
+        gather/module.mk info/module.mk replay-bridge/module.mk examples/module.mk tests/module.mk \
         bench/module.mk
 
 all: $(progs:%=$(O)/%)

@@ -5,6 +5,7 @@ acquire_src := acquire/options.c acquire/job.c acquire/run.c acquire/plan.c acqu
                acquire/measure.c acquire/memory_model.c acquire/report.c acquire/place.c \
                acquire/place_options.c acquire/place_print.c acquire/composite.c gather/output.c $(node_src)
 acquire_src += acquire/where.c acquire/where_slurm.c acquire/where_nodefile.c $(sites_src)
+acquire_src += acquire/like.c acquire/order.c acquire/bisect.c $(check_src)
 ti-acquire_src := acquire/main.c $(acquire_src) $(counter_src)
 ti-acquire_libs := -ldl -lm $(sites_libs)
 progs += ti-skew
@@ -14,6 +15,8 @@ ti-skew_src := acquire/skew.c acquire/skew_options.c acquire/skew_run.c acquire/
 ti-skew_libs := -ldl -lm $(sites_libs)
 t-spread_src := acquire/spread.c
 t-level_src := acquire/level.c acquire/isa.c
+t-order_src := acquire/order.c acquire/bisect.c
+t-like_src := acquire/like.c $(t-order_src) $(check_src) tests/unit/script.c
 t-memory-model_src := acquire/memory_model.c
 t-plan_src := $(acquire_src) $(counter_src)
 t-place_src := $(acquire_src) $(counter_src)
