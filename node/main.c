@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "common/cli.h"
+#include "node/install.h"
 #include "node/messages.h"
 #include "node/serve.h"
 #include "node/start.h"
@@ -39,8 +40,17 @@ static int serve(int shipped)
     self[n] = '\0';
     strcpy(folder, self);
     *strrchr(folder, '/') = '\0';
+    ti_install_use(folder);
     st = ti_serve(folder, self, shipped, &err);
     return err.text[0] ? fail(st, &err) : (int)st;
+}
+
+static int install(char **argv)
+{
+    struct ti_err err = {"", ""};
+    ti_status st = ti_install(argv[0], argv[1], argv[2], &err);
+
+    return st == TI_OK ? 0 : fail(st, &err);
 }
 
 int main(int argc, char **argv)
@@ -51,6 +61,8 @@ int main(int argc, char **argv)
     }
     if (argc >= 2 && strcmp(argv[1], "serve") == 0)
         return serve(argc == 3 && strcmp(argv[2], "--shipped") == 0);
+    if (argc == 5 && strcmp(argv[1], "install") == 0)
+        return install(argv + 2);
     if (argc == 3 && strcmp(argv[1], "run") == 0 && strcmp(argv[2], "--census") == 0)
         return ti_start(0, NULL, 1);
     if (argc >= 3 && strcmp(argv[1], "run") == 0)

@@ -40,22 +40,28 @@
  *            LD_PRELOAD in "env" comes before our library.  A directory is one node's: where
  *            nodes share a file system, give each its own.  It is removed in the end if nothing
  *            was traced.
- * "spawn"    {"stream": N > 0, "command": for /bin/sh -c, "files": descriptors} a process of the
- * run, with TIARA_NODE (this program), TIARA_NODE_NAME and TIARA_RUN_FILE set; "pid". OUTPUT and
- * ERRPUT frames follow, and in the end the unasked
- *            {"is": "ended", "stream": N, "status": wait status}; what those that it left behind
- *            still write comes later
- * "watch"    {"every_ms": N; 0: stop} answered at once, and then every so often by the unasked
+ * "spawn"    {"stream": N > 0, "command": for /bin/sh -c, "files": descriptors}
+ *            a process of the run, with TIARA_NODE (this program), TIARA_NODE_NAME and
+ *            TIARA_RUN_FILE set: "pid".  OUTPUT and ERRPUT frames follow, and in the end the
+ *            unasked {"is": "ended", "stream": N, "status": wait status}; what those that it left
+ *            behind still write comes later
+ * "watch"    {"every_ms": N; 0: stop}
+ *            answered at once, and then every so often by the unasked
  *            {"is": "status", "started", "finished", "bytes", "last_start" (epoch seconds),
  *             "alive" (processes of the run), "rss_bytes" (theirs, shared memory left out),
- * "room_bytes" (memory that is left), "swap_out_bytes" (since the watch began), "free_bytes"
- * (disk)} "end"      {"grace_s": S} end every process of the run: "found", "left" "ranks"    what
- * the ends of the traces say: ti_ranks_report(), for ti_ranks_merge() "send"     {"ranks": [[FIRST,
- * LAST], ...], "directory", "run_id" (these two unless opened)} DATA frames of each rank's file, in
- * order, then for each {"is": "sent", "rank": N, "bytes", "crc32c"} or {"is": "sent", "rank": N,
- *            "error"}; the answer comes last: "sent", how many
- * "remove"   {"ranks", "directory", "run_id" as above} delete those traces of the run, RUN.json
- *            when none is left, and the directory if nothing else is in it: "removed", how many
+ *             "room_bytes" (memory that is left), "swap_out_bytes" (since the watch began),
+ *             "free_bytes" (disk)}
+ * "end"      {"grace_s": S}
+ *            end every process of the run: "found", "left"
+ * "ranks"    {}
+ *            what the ends of the traces say: ti_ranks_report(), for ti_ranks_merge()
+ * "send"     {"ranks": [[FIRST, LAST], ...], "directory", "run_id" (these two unless opened)}
+ *            DATA frames of each rank's file, in order, after each
+ *            {"is": "sent", "rank": N, "bytes", "crc32c"} or {"is": "sent", "rank": N, "error"};
+ *            the answer comes last: "sent", how many
+ * "remove"   {"ranks", "directory", "run_id" as above}
+ *            delete those traces of the run, RUN.json when none is left, and the directory if
+ *            nothing else is in it: "removed", how many
  * "leave"    keep processes and files when the channel ends
  */
 #ifndef TI_MESSAGES_H

@@ -1,12 +1,15 @@
 # node: ti-node, our end on every node of a run, and what is said to it.
 node_src := $(addprefix node/,frame.c launch.c machine.c paths.c program.c ranks.c rundir.c watch.c)
+# For those at the other end: also remote_src and its libraries.
+bootstrap_src := node/bootstrap.c node/facts.c
+t-bootstrap_src := $(bootstrap_src) $(node_src)
 t-frame_src := node/frame.c
 
 # ti-node goes to nodes as it is: linked statically, where this machine can do that,
 # so that it runs with any C library.  What needs libraries of the node's, which is
 # PAPI, it leaves to ti-node-counter.  Neither is for people.
 ti-node_src := $(addprefix node/,main.c serve.c start.c procs.c task.c facts.c load.c send.c \
-               outbox.c) $(node_src)
+               outbox.c install.c) $(node_src)
 node_static := $(if $(SAN),,$(shell echo 'int main(void) { return 0; }' | \
     $(CC) -static -o /dev/null -xc - -l:libjansson.a -l:libz.a 2>/dev/null && echo yes))
 node_libs   := $(if $(node_static),-static -l:libjansson.a -l:libz.a,-ljansson -lz)

@@ -45,6 +45,11 @@ static void remove_tree(int at, const char *name, int depth)
     unlinkat(at, name, AT_REMOVEDIR);
 }
 
+void ti_rundir_remove_tree(const char *path)
+{
+    remove_tree(AT_FDCWD, path, 0);
+}
+
 void ti_rundir_unscratch(struct ti_rundir *d)
 {
     if (d->tmp[0])

@@ -53,6 +53,9 @@ ti_status ti_rundir_write(struct ti_rundir *d, const json_t *json, struct ti_err
  * or `always`. */
 void ti_rundir_discard(struct ti_rundir *d, bool always);
 
+/* Remove `path` and all below it, following no links. */
+void ti_rundir_remove_tree(const char *path);
+
 /* Remove what a run left in `path`, and the directory if nothing else is in it. */
 void ti_rundir_remove(const char *path);
 

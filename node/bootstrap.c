@@ -1,0 +1,496 @@
+#include "node/bootstrap.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <glob.h>
+#include <jansson.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include "common/cli.h"
+#include "common/crc32c.h"
+#include "node/facts.h"
+#include "node/frame.h"
+
+#define FILES_MAX   16
+#define PIECE       (256 * 1024)
+#define HASH_DIGITS 32
+
+struct file {
+    char path[PATH_MAX];
+    char name[64]; /* there */
+};
+
+struct blob {
+    unsigned char *data;
+    size_t bytes, room;
+};
+
+struct ti_payload {
+    struct file file[FILES_MAX]; /* the first is ti-node */
+    int n;
+    size_t node_bytes; /* of ti-node */
+    char hash[HASH_DIGITS + 1];
+    char family[65];
+    struct blob part[2]; /* ti-node as it is; the rest as frames */
+};
+
+/* --- what there is to send ----------------------------------------------- */
+
+static void add_file(struct ti_payload *p, const char *path, const char *folder)
+{
+    const char *slash = strrchr(path, '/');
+    struct file *f = &p->file[p->n];
+
+    if (p->n == FILES_MAX || access(path, R_OK) < 0 || strlen(path) >= sizeof f->path)
+        return;
+    strcpy(f->path, path);
+    snprintf(f->name, sizeof f->name, "%s%.40s", folder, slash ? slash + 1 : path);
+    p->n++;
+}
+
+/* The library, its flavours, and what programs compiled with ti-mpicc may be linked with. */
+static void add_libraries(struct ti_payload *p, const char *library)
+{
+    static const char *const patterns[] = {"libminitrace-*.so", "libtiara-blocks.so"};
+    const char *slash = strrchr(library, '/');
+
+    add_file(p, library, "");
+    for (size_t i = 0; slash && i < sizeof patterns / sizeof *patterns; i++) {
+        char pattern[2 * PATH_MAX];
+        glob_t found;
+
+        snprintf(pattern, sizeof pattern, "%.*s/%s", (int)(slash - library), library, patterns[i]);
+        if (glob(pattern, 0, NULL, &found) != 0)
+            continue;
+        for (size_t k = 0; k < found.gl_pathc; k++)
+            add_file(p, found.gl_pathv[k], "");
+        globfree(&found);
+    }
+}
+
+static ti_status read_file(const char *path, struct blob *out, struct ti_err *err)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    struct stat sb;
+    size_t done = 0;
+    ssize_t n = 0;
+
+    if (fd < 0 || fstat(fd, &sb) < 0)
+        goto failed;
+    out->bytes = (size_t)sb.st_size;
+    out->data = malloc(out->bytes + 1);
+    if (!out->data)
+        goto failed;
+    while (done < out->bytes && (n = read(fd, out->data + done, out->bytes - done)) > 0)
+        done += (size_t)n;
+    if (done < out->bytes) {
+        errno = n < 0 ? errno : EIO;
+        goto failed;
+    }
+    close(fd);
+    return TI_OK;
+failed:
+    ti_err_errno(err, TI_ERR_IO, "cannot read '%s'", path);
+    if (fd >= 0)
+        close(fd);
+    free(out->data);
+    *out = (struct blob){0};
+    return TI_ERR_IO;
+}
+
+static bool write_all(int fd, const void *data, size_t bytes)
+{
+    for (const char *p = data; bytes;) {
+        ssize_t n = write(fd, p, bytes);
+
+        if (n <= 0)
+            return false;
+        p += n;
+        bytes -= (size_t)n;
+    }
+    return true;
+}
+
+/* The hash is of names and contents. */
+static ti_status hash_files(struct ti_payload *p, struct ti_err *err)
+{
+    int all = memfd_create("tiara", MFD_CLOEXEC);
+    char hex[65];
+    ti_status st = TI_OK;
+
+    if (all < 0)
+        return ti_err_errno(err, TI_ERR_IO, "cannot compute a checksum");
+    for (int i = 0; st == TI_OK && i < p->n; i++) {
+        struct blob b = {0};
+        char head[128];
+        int n;
+
+        st = read_file(p->file[i].path, &b, err);
+        n = snprintf(head, sizeof head, "%s %zu\n", p->file[i].name, b.bytes);
+        if (st == TI_OK && (!write_all(all, head, (size_t)n) || !write_all(all, b.data, b.bytes)))
+            st = ti_err_errno(err, TI_ERR_IO, "cannot compute a checksum");
+        if (i == 0)
+            p->node_bytes = b.bytes;
+        free(b.data);
+    }
+    if (st == TI_OK && lseek(all, 0, SEEK_SET) == 0)
+        st = ti_sha256(all, hex, err);
+    close(all);
+    if (st == TI_OK)
+        snprintf(p->hash, sizeof p->hash, "%.*s", HASH_DIGITS, hex);
+    return st;
+}
+
+ti_status ti_payload_new(const struct ti_paths *paths, struct ti_payload **out, struct ti_err *err)
+{
+    struct ti_payload *p = calloc(1, sizeof *p);
+    char tool[PATH_MAX + 32];
+    struct utsname u;
+    ti_status st;
+
+    if (!p)
+        return ti_err_errno(err, TI_ERR_IO, "cannot prepare for the nodes");
+    if (!paths->node[0] || !paths->counter[0]) {
+        free(p);
+        ti_err_set(err, TI_ERR_IO, "cannot find '%s'",
+                   paths->node[0] ? "ti-node-counter" : "ti-node");
+        ti_err_hint(err, "is Tiara built, or installed completely?");
+        return TI_ERR_IO;
+    }
+    snprintf(p->family, sizeof p->family, "%s", uname(&u) == 0 ? u.machine : "?");
+    add_file(p, paths->node, "");
+    add_file(p, paths->counter, "");
+    add_libraries(p, paths->library);
+    if (paths->valgrind[0]) {
+        snprintf(tool, sizeof tool, "%s/ticount-amd64-linux", paths->valgrind);
+        add_file(p, tool, "libexec/valgrind/");
+    }
+    st = hash_files(p, err);
+    if (st != TI_OK) {
+        ti_payload_free(p);
+        return st;
+    }
+    *out = p;
+    return TI_OK;
+}
+
+void ti_payload_free(struct ti_payload *p)
+{
+    if (!p)
+        return;
+    free(p->part[0].data);
+    free(p->part[1].data);
+    free(p);
+}
+
+const char *ti_payload_hash(const struct ti_payload *p)
+{
+    return p->hash;
+}
+
+int64_t ti_payload_bytes(const struct ti_payload *p)
+{
+    return (int64_t)(p->part[0].bytes + p->part[1].bytes);
+}
+
+/* --- packing ------------------------------------------------------------- */
+
+static bool append(struct blob *b, const void *data, size_t bytes)
+{
+    if (b->bytes + bytes > b->room) {
+        size_t room = 2 * (b->bytes + bytes);
+        unsigned char *more = realloc(b->data, room);
+
+        if (!more)
+            return false;
+        b->data = more;
+        b->room = room;
+    }
+    if (bytes)
+        memcpy(b->data + b->bytes, data, bytes);
+    b->bytes += bytes;
+    return true;
+}
+
+static bool append_frame(struct blob *b, enum ti_frame_type type, const void *payload, size_t bytes)
+{
+    unsigned char header[TI_FRAME_HEADER];
+
+    ti_frame_header(type, 0, payload, (uint32_t)bytes, header);
+    return append(b, header, sizeof header) && append(b, payload, bytes);
+}
+
+static bool append_json(struct blob *b, json_t *json)
+{
+    char *text = json ? json_dumps(json, JSON_COMPACT) : NULL;
+    bool ok = text && append_frame(b, TI_FRAME_MESSAGE, text, strlen(text));
+
+    json_decref(json);
+    free(text);
+    return ok;
+}
+
+static bool append_file(struct blob *b, const struct file *f, const struct blob *content)
+{
+    uLongf packed = compressBound(content->bytes);
+    unsigned char *data = malloc(packed);
+    bool so = strstr(f->name, ".so") != NULL, ok;
+
+    ok = data && compress2(data, &packed, content->data, content->bytes, 6) == Z_OK &&
+         append_json(b, json_pack("{s:s, s:i, s:I, s:I}", "name", f->name, "mode", so ? 0644 : 0755,
+                                  "bytes", (json_int_t)content->bytes, "crc32c",
+                                  (json_int_t)ti_crc32c(0, content->data, content->bytes)));
+    for (size_t at = 0; ok && at < packed; at += TI_FRAME_MAX)
+        ok = append_frame(b, TI_FRAME_DATA, data + at,
+                          packed - at < TI_FRAME_MAX ? packed - at : TI_FRAME_MAX);
+    free(data);
+    return ok;
+}
+
+static ti_status pack(struct ti_payload *p, int part, struct ti_err *err)
+{
+    struct blob *b = &p->part[part - 1];
+    ti_status st = TI_OK;
+
+    if (b->data)
+        return TI_OK;
+    if (part == 1) {
+        st = read_file(p->file[0].path, b, err);
+        if (st == TI_OK && b->bytes != p->node_bytes)
+            st = ti_err_set(err, TI_ERR_IO, "'%s' changed meanwhile", p->file[0].path);
+        return st;
+    }
+    for (int i = 1; st == TI_OK && i < p->n; i++) {
+        struct blob content = {0};
+
+        st = read_file(p->file[i].path, &content, err);
+        if (st == TI_OK && !append_file(b, &p->file[i], &content))
+            st = ti_err_set(err, TI_ERR_IO, "cannot pack '%s': out of memory", p->file[i].path);
+        free(content.data);
+    }
+    if (st == TI_OK && !append_json(b, json_pack("{s:b}", "done", 1)))
+        st = ti_err_set(err, TI_ERR_IO, "cannot pack: out of memory");
+    return st;
+}
+
+/* --- the command --------------------------------------------------------- */
+
+/*
+ * For sh, in single quotes of whatever the login shell is: so no single quote, no
+ * backslash (fish), no exclamation mark (csh), no newline (csh).  @H, @N, @F stand for the
+ * hash, the bytes of ti-node and the family.  A home whose files cannot be executed, or
+ * that takes none, is passed over.
+ */
+static const char fetch_text[] =
+    "umask 077; h=@H n=@N; m=$(uname -m); "
+    "if [ \"$m\" = @F ]; then :; else "
+    "echo \"ti-node: this node is $m, and Tiara here is for @F\" >&2; "
+    "echo \"hint: install Tiara there, and say where: tiara = FOLDER in the cluster of the sites "
+    "file\" >&2; exit 91; fi; "
+    "u=/tmp/tiara-$(id -u); "
+    "safe() { [ -d \"$1\" ] && [ -O \"$1\" ] && if [ -L \"$1\" ]; then return 1; fi; }; "
+    "for b in \"${HOME:-/}/.cache/tiara\" \"$u\"; do "
+    "safe \"$b\" && \"$b/$h/ti-node\" --version >/dev/null 2>&1 && "
+    "exec \"$b/$h/ti-node\" serve; done; "
+    "for b in \"${HOME:-/}/.cache/tiara\" \"$u\"; do "
+    "mkdir -p \"$b\" 2>/dev/null; safe \"$b\" || continue; w=\"$b/.new-$(uname -n)-$$\"; "
+    "mkdir \"$w\" 2>/dev/null || continue; "
+    "if cp /bin/true \"$w/true\" 2>/dev/null && \"$w/true\" 2>/dev/null; then "
+    "rm -f \"$w/true\"; echo \"TIARA-SEND $h 1\"; "
+    "if echo x | head -c 1 >/dev/null 2>&1; then head -c $n; "
+    "else dd bs=1 count=$n 2>/dev/null; fi | "
+    "{ cat >\"$w/ti-node\" || cat >/dev/null; } 2>/dev/null; "
+    "chmod 700 \"$w/ti-node\"; "
+    "if \"$w/ti-node\" --version >/dev/null 2>&1; then "
+    "\"$w/ti-node\" install \"$w\" \"$b\" $h && exec \"$b/$h/ti-node\" serve --shipped; "
+    "elif [ $(wc -c <\"$w/ti-node\") -eq $n ]; then "
+    "echo \"ti-node: cannot be executed here: $(\"$w/ti-node\" --version 2>&1)\" >&2; "
+    "else echo \"ti-node: cannot write $w: disk full, or over quota\" >&2; fi; fi; "
+    "rm -rf \"$w\"; done; "
+    "echo \"ti-node: neither ${HOME:-/}/.cache/tiara nor $u takes programs and executes them\" "
+    ">&2; "
+    "echo \"hint: make room or mount one of them without noexec; or install Tiara there, and say "
+    "where: tiara = FOLDER in the cluster of the sites file\" >&2; exit 92";
+
+/* @D: the folder. */
+static const char installed_text[] =
+    "d=\"@D\"; for t in \"$d/ti-node\" \"$d/libexec/tiara/ti-node\"; do "
+    "[ -x \"$t\" ] && exec \"$t\" serve; done; "
+    "echo \"ti-node: no ti-node in $d, which the sites file names (tiara)\" >&2; "
+    "echo \"hint: install Tiara there, or leave tiara out: it is then sent\" >&2; exit 93";
+
+static char *substitute(const char *text, char mark, const char *value, char *was)
+{
+    char *out = NULL;
+    size_t bytes;
+    FILE *f = open_memstream(&out, &bytes);
+
+    for (const char *p = text; f && *p; p++) {
+        if (p[0] == '@' && p[1] == mark) {
+            fputs(value, f);
+            p++;
+        } else {
+            fputc(*p, f);
+        }
+    }
+    if (f)
+        fclose(f);
+    free(was);
+    return out;
+}
+
+static const char folder_characters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                        "0123456789/._-+,:=@%~";
+
+ti_status ti_bootstrap_command(const struct ti_payload *p, const char *tiara, char **command,
+                               struct ti_err *err)
+{
+    char bytes[32], folder[PATH_MAX];
+    char *text;
+
+    if (tiara && (strlen(tiara) > PATH_MAX / 2 || tiara[strspn(tiara, folder_characters)] ||
+                  (tiara[0] != '/' && strncmp(tiara, "~/", 2) != 0)))
+        return ti_err_set(err, TI_ERR_INPUT,
+                          "'%s' (tiara) must be the absolute path of a folder on the nodes, of "
+                          "letters, digits and /._-+,:=@%%~",
+                          tiara);
+    if (tiara) {
+        snprintf(folder, sizeof folder, "%s%s", tiara[0] == '~' ? "$HOME" : "",
+                 tiara[0] == '~' ? tiara + 1 : tiara);
+        text = substitute(installed_text, 'D', folder, NULL);
+    } else {
+        snprintf(bytes, sizeof bytes, "%zu", p->node_bytes);
+        text = substitute(fetch_text, 'H', p->hash, NULL);
+        text = text ? substitute(text, 'N', bytes, text) : NULL;
+        text = text ? substitute(text, 'F', p->family, text) : NULL;
+    }
+    if (!text || asprintf(command, "exec /bin/sh -c '%s'", text) < 0) {
+        free(text);
+        errno = ENOMEM;
+        return ti_err_errno(err, TI_ERR_IO, "cannot put the command for the nodes together");
+    }
+    free(text);
+    return TI_OK;
+}
+
+/* --- one node ------------------------------------------------------------ */
+
+/* Keep the end of what was said. */
+static void keep_end(char *buf, size_t room, const char *data, size_t bytes)
+{
+    size_t had = strlen(buf), keep;
+
+    if (bytes > room - 1) {
+        data += bytes - (room - 1);
+        bytes = room - 1;
+    }
+    keep = had + bytes > room - 1 ? room - 1 - bytes : had;
+    memmove(buf, buf + had - keep, keep);
+    for (size_t i = 0; i < bytes; i++)
+        buf[keep + i] = data[i] ? data[i] : '?';
+    buf[keep + bytes] = '\0';
+}
+
+void ti_bootstrap_errput(struct ti_bootstrap *b, const void *data, size_t bytes)
+{
+    keep_end(b->said, sizeof b->said, data, bytes);
+}
+
+/* The shell asks for a part, on a line; the same one again if it tries another place. */
+void ti_bootstrap_output(struct ti_bootstrap *b, const void *data, size_t bytes)
+{
+    char wanted[64];
+    const char *at;
+
+    for (const char *p = data; bytes;) {
+        size_t piece = bytes < 32 ? bytes : 32;
+
+        keep_end(b->window, sizeof b->window, p, piece);
+        p += piece;
+        bytes -= piece;
+        snprintf(wanted, sizeof wanted, "TIARA-SEND %s ", b->payload->hash);
+        at = strstr(b->window, wanted);
+        if (!at || !strchr(at, '\n'))
+            continue;
+        b->part = at[strlen(wanted)] == '2' ? 2 : 1;
+        b->at = 0;
+        b->window[0] = '\0';
+        if (pack(b->payload, b->part, &b->err) != TI_OK)
+            b->part = 0;
+    }
+}
+
+const void *ti_bootstrap_next(struct ti_bootstrap *b, size_t *bytes)
+{
+    const struct blob *part = b->part ? &b->payload->part[b->part - 1] : NULL;
+    const void *at;
+
+    if (!part || b->at == part->bytes)
+        return NULL;
+    *bytes = part->bytes - b->at < PIECE ? part->bytes - b->at : PIECE;
+    at = part->data + b->at;
+    b->at += *bytes;
+    b->sent += (int64_t)*bytes;
+    return at;
+}
+
+/* The last line that begins with `word`, into `out`. */
+static bool last_line(const char *said, const char *word, char *out, size_t room)
+{
+    const char *found = NULL;
+
+    for (const char *p = said; (p = strstr(p, word)) != NULL; p++)
+        if (p == said || p[-1] == '\n')
+            found = p + strlen(word);
+    if (found)
+        snprintf(out, room, "%.*s", (int)strcspn(found, "\n"), found);
+    return found != NULL;
+}
+
+/* The last line that is not empty. */
+static void end_of(const char *said, char *out, size_t room)
+{
+    size_t n = strlen(said), from;
+
+    while (n && (said[n - 1] == '\n' || said[n - 1] == '\r' || said[n - 1] == ' '))
+        n--;
+    for (from = n; from && said[from - 1] != '\n';)
+        from--;
+    snprintf(out, room, "%.*s", (int)(n - from), said + from);
+}
+
+ti_status ti_bootstrap_why(const struct ti_bootstrap *b, const char *node, const char *noise,
+                           const struct ti_channel_result *r, struct ti_err *err)
+{
+    char text[512];
+
+    if (b->err.text[0]) {
+        if (err)
+            *err = b->err;
+        return TI_ERR_IO;
+    }
+    if (r->end != TI_CHANNEL_EXITED) {
+        if (err)
+            *err = r->err;
+        return TI_ERR_REMOTE;
+    }
+    if (last_line(b->said, "ti-node: ", text, sizeof text)) {
+        ti_err_set(err, TI_ERR_REMOTE, "node '%s': %s", node, text);
+        if (last_line(b->said, "hint: ", text, sizeof text))
+            ti_err_hint(err, "%s", text);
+        return TI_ERR_REMOTE;
+    }
+    end_of(b->said[0] ? b->said : noise ? noise : "", text, sizeof text);
+    ti_err_set(err, TI_ERR_REMOTE, "node '%s': ti-node did not start, status %d%s%s", node,
+               r->status, text[0] ? ": " : "", text);
+    ti_err_hint(err, "does 'ssh %s true' work, and say nothing?", node);
+    return TI_ERR_REMOTE;
+}
