@@ -46,6 +46,30 @@ ti_status ti_composite_write_hostfile(const char *path, const struct ti_place_in
     return failed ? ti_err_errno(err, TI_ERR_IO, "cannot write '%s'", path) : TI_OK;
 }
 
+/* What the file says of the processors of each cluster that has ranks. */
+static ti_status level(struct ti_composite *c, struct ti_err *err)
+{
+    const struct ti_sites *s = c->sites;
+    struct ti_level_node *node = calloc((size_t)s->nclusters + 1, sizeof *node);
+    int64_t n = 0;
+    ti_status st;
+
+    if (!node)
+        return ti_err_errno(err, TI_ERR_IO, "cannot compare processors");
+    for (int64_t i = 0, last = -1; i < s->nnodes; i++) {
+        const struct ti_cluster *k = &s->cluster[s->node[i].cluster];
+
+        if (c->place.ranks[i] && s->node[i].cluster != last)
+            node[n++] = (struct ti_level_node){
+                .name = k->name, .family = k->family, .isa = k->isa, .cpu = k->cpu};
+        last = c->place.ranks[i] ? s->node[i].cluster : last;
+    }
+    st = ti_level_make(node, n, c->o->isa, c->o->isa_native, strcmp(c->o->counter, "cputime") != 0,
+                       &c->level, err);
+    free(node);
+    return st;
+}
+
 static double now(void)
 {
     struct timespec t;
@@ -61,6 +85,9 @@ ti_status ti_composite_plan(struct ti_composite *c, const struct ti_options *o,
     ti_status st;
 
     *c = (struct ti_composite){.o = o};
+    if (o->json && o->write_hostfile && strcmp(o->write_hostfile, "-") == 0)
+        return ti_err_set(err, TI_ERR_USAGE, "--json and --write-hostfile - both want stdout");
+
     st = name_results(c, err);
     c->sites = sites;
     if (st == TI_OK)
@@ -71,6 +98,9 @@ ti_status ti_composite_plan(struct ti_composite *c, const struct ti_options *o,
         return st;
     c->placed = true;
     c->seconds = now() - begun;
+    st = level(c, err);
+    if (st != TI_OK)
+        return st;
     return o->write_hostfile
                ? ti_composite_write_hostfile(o->write_hostfile, &c->in, &c->place, err)
                : TI_OK;
@@ -86,10 +116,22 @@ void ti_composite_print(const struct ti_composite *c, FILE *out)
             strcmp(c->o->counter, "auto") == 0
                 ? ": by what the nodes have; valgrind takes 48 MiB more a rank"
                 : "");
+    if (c->level.isa)
+        fprintf(out, "  isa       %s%s\n", c->level.isa,
+                c->level.chosen ? ", the least level of the nodes" : "");
     fprintf(out, "  traces    %s on each node\n", c->dir_name);
     fprintf(out, "  bundle    %s\n", c->o->no_gather ? "none (--no-gather)" : c->output);
     fprintf(out, "  basis     %s; no node was asked\n", c->sites->path);
     free(program);
+}
+
+void ti_composite_say(const struct ti_composite *c)
+{
+    for (int i = 0; i < c->level.nwarnings; i++)
+        ti_warn("%s", c->level.warning[i]);
+    if (c->level.said)
+        ti_say("%s", c->level.said);
+    ti_say("planned in %.3f s", c->seconds);
 }
 
 void ti_composite_summary(const struct ti_composite *c, ti_status st, const struct ti_err *err)
@@ -108,6 +150,8 @@ void ti_composite_summary(const struct ti_composite *c, ti_status st, const stru
         json_object_set_new(json, "plan", ti_place_json(&c->in, &c->place));
     else if (c->place.largest_np && c->place.largest_np != INT64_MAX)
         json_object_set_new(json, "largest_np", json_integer(c->place.largest_np));
+    if (c->placed && c->level.isa)
+        json_object_set_new(json, "isa", json_string(c->level.isa));
     json_object_set_new(json, "bundle", json_null());
     json_object_set_new(json, "status", json_integer(st));
     if (err->text[0])
@@ -122,4 +166,5 @@ void ti_composite_summary(const struct ti_composite *c, ti_status st, const stru
 void ti_composite_free(struct ti_composite *c)
 {
     ti_place_free(&c->place);
+    ti_level_free(&c->level);
 }

@@ -7,6 +7,7 @@
 
 #include <limits.h>
 
+#include "acquire/level.h"
 #include "acquire/options.h"
 #include "acquire/place.h"
 
@@ -16,7 +17,8 @@ struct ti_composite {
     struct ti_place_in in;
     struct ti_place place;
     bool placed;
-    double seconds; /* that the plan took */
+    struct ti_level level; /* by what the sites say of processors */
+    double seconds;        /* that the plan took */
     char name[NAME_MAX + 1];
     char dir_name[PATH_MAX]; /* where ranks write, on each node */
     char output[PATH_MAX];
@@ -35,6 +37,9 @@ ti_status ti_composite_write_hostfile(const char *path, const struct ti_place_in
                                       const struct ti_place *place, struct ti_err *err);
 
 void ti_composite_print(const struct ti_composite *c, FILE *out);
+
+/* What there is to say of nodes that differ, and how long the plan took. */
+void ti_composite_say(const struct ti_composite *c);
 
 /* One object on stdout: the end of --json. */
 void ti_composite_summary(const struct ti_composite *c, ti_status st, const struct ti_err *err);

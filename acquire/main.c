@@ -1,6 +1,7 @@
 /* ti-acquire: run an MPI program, folded if need be, and trace it. */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "acquire/composite.h"
@@ -88,15 +89,16 @@ static ti_status acquire(struct ti_job *j, struct ti_err *err)
 static ti_status plan_only(const struct ti_options *o, const struct ti_sites *sites,
                            struct ti_err *err)
 {
+    bool hostfile_out = o->write_hostfile && strcmp(o->write_hostfile, "-") == 0;
     struct ti_composite plan;
     ti_status st = ti_composite_plan(&plan, o, sites, err);
 
     if (o->json)
         ti_composite_summary(&plan, st, err);
     else if (plan.placed)
-        ti_composite_print(&plan, stdout);
+        ti_composite_print(&plan, hostfile_out ? stderr : stdout);
     if (plan.placed)
-        ti_say("planned in %.3f s", plan.seconds);
+        ti_composite_say(&plan);
     ti_composite_free(&plan);
     return st;
 }

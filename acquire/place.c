@@ -30,6 +30,7 @@ struct cell {
     int64_t node;
     int site;
     int64_t cap;    /* ranks it can hold, np at most; of a given fold: what it has when used */
+    int64_t whole;  /* ranks it could hold, if there were as many */
     int64_t weight; /* 0: it has all of cap or nothing */
     level full;     /* where it has all of cap */
     int64_t least;  /* ranks it has at any level: 1 where its site must have one */
@@ -530,7 +531,7 @@ static struct rated *by_capacity(const struct field *f)
     struct rated *r = malloc((size_t)f->n * sizeof *r);
 
     for (int64_t i = 0; r && i < f->n; i++)
-        r[i] = (struct rated){f->cell[i].cap, i};
+        r[i] = (struct rated){f->cell[i].whole, i};
     if (r)
         qsort(r, (size_t)f->n, sizeof *r, by_weight);
     return r;
@@ -922,6 +923,7 @@ static void collect(const struct ti_place_in *in, struct field *f, const struct 
             f->cell[f->n++] = (struct cell){.node = i,
                                             .site = site_of(in->sites, i),
                                             .cap = least_of(p->capacity[i], f->np),
+                                            .whole = p->capacity[i],
                                             .full = 0};
 }
 
