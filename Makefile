@@ -99,6 +99,7 @@ clean:
 help:
 	@echo 'make              build the tools, the library, its counters and compilers into $(O)/'
 	@echo 'make demo         install what is missing, trace an application here, replay it elsewhere'
+	@echo 'make testbed-demo the same over eight nodes at two sites, made out of this machine (root)'
 	@echo 'make check        install what is missing, run the tests; T=PATTERN runs some (T="cli/*")'
 	@echo 'make check-pmu    run the library in an emulated arm64 machine with hardware counters;'
 	@echo '                  minutes, and 1 GB in build-pmu; T=PATTERN as above (T="pmu/*")'

@@ -37,3 +37,13 @@ plain_mpirun=(mpirun --bind-to none --mca mpi_yield_when_idle 1
     --mca orte_keep_fqdn_hostnames 1 --mca plm_rsh_no_tree_spawn 1
     --mca btl_tcp_if_include 10.0.0.0/8 --mca oob_tcp_if_include 10.0.0.0/8
     --mca btl_vader_single_copy_mechanism none)
+
+# What a script needs that runs ti-acquire.
+need_acquire() {
+    local p
+    for p in ti-acquire ti-gather ti-node libminitrace.so; do
+        [ -e "$o/$p" ] || skip "$o/$p was not built"
+    done
+    command -v mpirun >/dev/null || skip "there is no mpirun"
+    command -v "${MPICC:-mpicc}" >/dev/null || skip "there is no MPI compiler"
+}
