@@ -77,6 +77,8 @@ install: all
 	install -m 644 $(libminitrace) $(DESTDIR)$(libdir)
 	install -m 644 $(wildcard man/*.1) $(DESTDIR)$(mandir)/man1
 	install -m 644 $(wildcard man/*.5) $(DESTDIR)$(mandir)/man5
+	install -d $(DESTDIR)$(datadir)/tiara/hostfiles
+	install -m 644 $(wildcard hostfiles/*.conf) $(DESTDIR)$(datadir)/tiara/hostfiles
 ifneq ($(ticount_files),)
 	install -d $(DESTDIR)$(libexecdir)/tiara/valgrind
 	install $(O)/libexec/valgrind/ticount-amd64-linux $(DESTDIR)$(libexecdir)/tiara/valgrind

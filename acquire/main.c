@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "acquire/check_sites.h"
 #include "acquire/composite.h"
 #include "acquire/job.h"
 #include "acquire/where.h"
@@ -141,7 +142,7 @@ int main(int argc, char **argv)
         return early;
     }
     ti_talk_init(ti_acquire_cli.tool, options.quiet, options.no_progress);
-    st = act(&job, &err);
+    st = options.check_sites ? ti_check_sites(&options, &err) : act(&job, &err);
     if (err.text[0])
         ti_cli_fail(&ti_acquire_cli, st, &err);
     if (fflush(stdout) != 0 && st == TI_OK) {

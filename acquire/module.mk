@@ -4,7 +4,8 @@ acquire_src := acquire/options.c acquire/job.c acquire/run.c acquire/plan.c acqu
                acquire/choose.c acquire/args.c acquire/isa.c acquire/level.c acquire/pilot.c \
                acquire/measure.c acquire/memory_model.c acquire/report.c acquire/place.c \
                acquire/place_options.c acquire/place_print.c acquire/composite.c gather/output.c $(node_src)
-acquire_src += acquire/where.c acquire/where_slurm.c acquire/where_nodefile.c $(sites_src)
+acquire_src += acquire/where.c acquire/where_slurm.c acquire/where_nodefile.c \
+               acquire/check_sites.c $(sites_src)
 acquire_src += acquire/like.c acquire/order.c acquire/bisect.c $(check_src)
 ti-acquire_src := acquire/main.c $(acquire_src) $(counter_src)
 ti-acquire_libs := -ldl -lm $(sites_libs)

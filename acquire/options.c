@@ -340,6 +340,8 @@ int ti_options_parse(int argc, char **argv, struct ti_options *o)
         if (st >= 0)
             return st;
     }
+    if (o->check_sites)
+        return -1; /* nothing is run */
     st = ti_options_operands(o, argc, argv);
     if (st >= 0)
         return st;

@@ -17,12 +17,11 @@
 /* The keys of a sites file, see tiara-sites(5): X(name).  [defaults] has those of clusters,
  * but for `nodes`. */
 #define TI_SITE_KEYS(X) X(gateway) X(domain) X(network)
+/* clang-format off */
 #define TI_CLUSTER_KEYS(X)                                                                         \
-    X(site)                                                                                        \
-    X(nodes)                                                                                       \
-    X(cores)                                                                                       \
-    X(cpus) X(memory) X(reserve) X(cpu) X(family) X(isa) X(speed) X(program) X(trace_dir) X(tiara) \
-        X(env)
+    X(site) X(nodes) X(cores) X(cpus) X(memory) X(reserve) X(cpu) X(family) X(isa) X(speed)        \
+    X(program) X(trace_dir) X(tiara) X(env)
+/* clang-format on */
 
 #define TI_SITES_CORES_MAX  65536
 #define TI_SITES_MEMORY_MAX (INT64_C(1) << 50) /* of a node, in bytes */

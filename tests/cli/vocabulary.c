@@ -1,12 +1,13 @@
 /*
- * Print the words of traces, for the page that must have them: fields, operations
- * as the page lists them, bits of a mode, reduction operations.
+ * Print the words of traces and sites files, for the pages that must have them: fields,
+ * operations as the page lists them, bits of a mode, reduction operations; keys.
  *
  *     field comm
  *     op recv: comm peer tag bytes esize (from fromtag)
  *     op alltoallv: comm esize resize [sendcounts] [recvcounts]
  *     mode nocheck
  *     redop sum
+ *     cluster nodes
  *
  * Collectives are there in their blocking form only: the others have a request
  * more, as the page says.
@@ -14,6 +15,7 @@
 #include <stdio.h>
 
 #include "formats/event.h"
+#include "formats/sites.h"
 
 static void put_fields(uint32_t mask, const char *before, const char *after)
 {
@@ -54,5 +56,9 @@ int main(void)
         printf("mode %s\n", ti_mode_text(bit, mode, sizeof mode));
     for (int64_t redop = 0; redop < TI_REDOP_COUNT; redop++)
         printf("redop %s\n", ti_redop_text(redop));
+#define PUT_SITE(name)    puts("site " #name);
+#define PUT_CLUSTER(name) puts("cluster " #name);
+    TI_SITE_KEYS(PUT_SITE)
+    TI_CLUSTER_KEYS(PUT_CLUSTER)
     return 0;
 }

@@ -1,0 +1,278 @@
+#include "acquire/check_sites.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "acquire/where.h"
+#include "common/hostlist.h"
+#include "node/ranks.h"
+
+/* The nodes of a cluster, or of all. */
+struct sum {
+    int64_t nodes, cores, slots, memory_bytes;
+    int cores_least, cores_most; /* of a node */
+    int64_t bytes_least, bytes_most;
+    bool no_cores, no_memory; /* of some it is not known */
+};
+
+static struct sum add_up(const struct ti_sites *s, int cluster)
+{
+    struct sum t = {0};
+
+    for (int64_t i = 0; i < s->nnodes; i++) {
+        const struct ti_node *n = &s->node[i];
+        const struct ti_cluster *c = &s->cluster[n->cluster];
+        int cores = n->cores ? n->cores : c->cores;
+        int64_t bytes = n->memory_bytes ? n->memory_bytes : c->memory_bytes;
+
+        if (cluster >= 0 && n->cluster != cluster)
+            continue;
+        if (!t.nodes || cores < t.cores_least)
+            t.cores_least = cores;
+        if (cores > t.cores_most)
+            t.cores_most = cores;
+        if (!t.nodes || bytes < t.bytes_least)
+            t.bytes_least = bytes;
+        if (bytes > t.bytes_most)
+            t.bytes_most = bytes;
+        t.nodes++;
+        t.cores += cores;
+        t.slots += n->slots;
+        t.memory_bytes += bytes;
+        t.no_cores |= !cores;
+        t.no_memory |= !bytes;
+    }
+    return t;
+}
+
+static const char *range(int least, int most, char buf[32])
+{
+    if (!least)
+        strcpy(buf, "?");
+    else if (least == most)
+        snprintf(buf, 32, "%d", most);
+    else
+        snprintf(buf, 32, "%d-%d", least, most);
+    return buf;
+}
+
+static const char *size(int64_t bytes, char buf[32])
+{
+    return bytes ? ti_format_size(bytes, buf, 32) : strcpy(buf, "?");
+}
+
+static const char *speed(double v, char buf[32])
+{
+    static const char *const units[] = {"", "k", "M", "G", "T", "P"};
+    int u = 0;
+
+    if (!v)
+        return strcpy(buf, "?");
+    for (; v >= 999.95 && u < 5; u++)
+        v /= 1000;
+    snprintf(buf, 32, "%.4g%s", v, units[u]);
+    return buf;
+}
+
+/* How wide the first columns are. */
+static void widths(const struct ti_sites *s, int *site, int *cluster)
+{
+    *site = (int)strlen("site");
+    *cluster = (int)strlen("cluster");
+    for (int i = 0; i < s->nsites; i++)
+        if ((int)strlen(s->site[i].name) > *site)
+            *site = (int)strlen(s->site[i].name);
+    for (int i = 0; i < s->nclusters; i++)
+        if ((int)strlen(s->cluster[i].name) > *cluster)
+            *cluster = (int)strlen(s->cluster[i].name);
+}
+
+static void print_total(const struct ti_sites *s, FILE *out)
+{
+    struct sum all = add_up(s, -1);
+    char a[32], b[32], c[32];
+    const char *before = "";
+
+    fprintf(out, "in total %d site%s, %d cluster%s, %s node%s, ", s->nsites,
+            s->nsites == 1 ? "" : "s", s->nclusters, s->nclusters == 1 ? "" : "s",
+            ti_format_count((uint64_t)all.nodes, a, sizeof a), all.nodes == 1 ? "" : "s");
+    fprintf(out, "%s%s cores, %s%s", all.no_cores ? "at least " : "",
+            ti_format_count((uint64_t)all.cores, b, sizeof b), all.no_memory ? "at least " : "",
+            ti_format_size(all.memory_bytes, c, sizeof c));
+    if (all.slots)
+        fprintf(out, ", %s slots", ti_format_count((uint64_t)all.slots, a, sizeof a));
+    fputs("\nfamily: ", out);
+    for (int i = 0; i < s->nclusters; i++) {
+        const char *family = s->cluster[i].family ? s->cluster[i].family : "?";
+        bool told = false;
+
+        for (int k = 0; k < i && !told; k++)
+            told = strcmp(family, s->cluster[k].family ? s->cluster[k].family : "?") == 0;
+        if (told)
+            continue;
+        fprintf(out, "%s%s", before, family);
+        before = ", ";
+    }
+    fputc('\n', out);
+}
+
+void ti_sites_print(const struct ti_sites *s, FILE *out)
+{
+    int w, v, before = -1;
+
+    widths(s, &w, &v);
+    fprintf(out, "%-*s  %-*s  nodes  cores     memory  speed   family   isa        cpu\n", w,
+            "site", v, "cluster");
+    for (int i = 0; i < s->nclusters; i++) {
+        const struct ti_cluster *c = &s->cluster[i];
+        struct sum t = add_up(s, i);
+        char cores[32], memory[32], rate[32];
+
+        fprintf(out, "%-*s  %-*s  %5" PRId64 "  %5s  %9s  %-6s  %-7s  %-9s  %s\n", w,
+                c->site == before ? "" : s->site[c->site].name, v, c->name, t.nodes,
+                range(t.cores_least, t.cores_most, cores), size(t.bytes_least, memory),
+                speed(c->speed, rate), c->family ? c->family : "?", c->isa ? c->isa : "?",
+                c->cpu ? c->cpu : "?");
+        before = c->site;
+    }
+    print_total(s, out);
+}
+
+/* ------------------------------------------------------------------ JSON -- */
+
+static json_t *text_or_null(const char *text)
+{
+    return text ? ti_json_text(text) : json_null();
+}
+
+static void set_number(json_t *j, const char *key, int64_t v, bool known)
+{
+    json_object_set_new(j, key, known ? json_integer(v) : json_null());
+}
+
+static json_t *nodes_json(const struct ti_sites *s, int cluster)
+{
+    const char **name = calloc((size_t)s->nnodes + 1, sizeof *name);
+    char *list = NULL;
+    int64_t n = 0;
+    json_t *j;
+
+    for (int64_t i = 0; name && i < s->nnodes; i++)
+        if (s->node[i].cluster == cluster)
+            name[n++] = s->node[i].name;
+    if (name)
+        list = ti_hostlist_fold(name, n);
+    j = text_or_null(list);
+    free(list);
+    free(name);
+    return j;
+}
+
+static json_t *cluster_json(const struct ti_sites *s, int cluster)
+{
+    const struct ti_cluster *c = &s->cluster[cluster];
+    struct sum t = add_up(s, cluster);
+    json_t *j = json_object(), *env = json_array();
+
+    json_object_set_new(j, "name", ti_json_text(c->name));
+    set_number(j, "line", c->line, c->line > 0);
+    json_object_set_new(j, "nodes", nodes_json(s, cluster));
+    json_object_set_new(j, "nnodes", json_integer(t.nodes));
+    set_number(j, "cores", t.cores_least, t.cores_least > 0);
+    set_number(j, "cpus", c->cpus, c->cpus > 0);
+    set_number(j, "memory_bytes", t.bytes_least, t.bytes_least > 0);
+    set_number(j, "reserve_bytes", c->reserve_bytes, c->reserve_bytes >= 0);
+    set_number(j, "slots", t.slots, t.slots > 0);
+    json_object_set_new(j, "cpu", text_or_null(c->cpu));
+    json_object_set_new(j, "family", text_or_null(c->family));
+    json_object_set_new(j, "isa", text_or_null(c->isa));
+    json_object_set_new(j, "speed", c->speed > 0 ? json_real(c->speed) : json_null());
+    json_object_set_new(j, "program", text_or_null(c->program));
+    json_object_set_new(j, "trace_dir", text_or_null(c->trace_dir));
+    json_object_set_new(j, "tiara", text_or_null(c->tiara));
+    for (int i = 0; i < c->nenv; i++)
+        json_array_append_new(env, ti_json_text(c->env[i]));
+    json_object_set_new(j, "env", env);
+    return j;
+}
+
+static json_t *site_json(const struct ti_sites *s, int site)
+{
+    json_t *j = json_object(), *clusters = json_array();
+
+    json_object_set_new(j, "name", ti_json_text(s->site[site].name));
+    json_object_set_new(j, "gateway", text_or_null(s->site[site].gateway));
+    json_object_set_new(j, "domain", text_or_null(s->site[site].domain));
+    json_object_set_new(j, "network", text_or_null(s->site[site].network));
+    for (int i = 0; i < s->nclusters; i++)
+        if (s->cluster[i].site == site)
+            json_array_append_new(clusters, cluster_json(s, i));
+    json_object_set_new(j, "clusters", clusters);
+    return j;
+}
+
+json_t *ti_sites_json(const struct ti_sites *s)
+{
+    struct sum all = add_up(s, -1);
+    json_t *j = json_object(), *sites = json_array();
+
+    if (!j || !sites) {
+        json_decref(j);
+        json_decref(sites);
+        return NULL;
+    }
+    json_object_set_new(j, "path", ti_json_text(s->path));
+    for (int i = 0; i < s->nsites; i++)
+        json_array_append_new(sites, site_json(s, i));
+    json_object_set_new(j, "sites", sites);
+    json_object_set_new(j, "nsites", json_integer(s->nsites));
+    json_object_set_new(j, "nclusters", json_integer(s->nclusters));
+    json_object_set_new(j, "nnodes", json_integer(all.nodes));
+    set_number(j, "cores", all.cores, !all.no_cores);
+    set_number(j, "memory_bytes", all.memory_bytes, !all.no_memory);
+    return j;
+}
+
+static void print_json(const struct ti_sites *s, const char *more, ti_status st,
+                       const struct ti_err *err)
+{
+    json_t *j = s ? ti_sites_json(s) : json_object(), *findings = json_array();
+
+    if (st != TI_OK)
+        json_object_set_new(j, "error", ti_json_text(err->text));
+    while (more && *more) {
+        size_t bytes = strcspn(more, "\n");
+        char *line = strndup(more, bytes);
+
+        if (line)
+            json_array_append_new(findings, ti_json_text(line));
+        free(line);
+        more += bytes + (more[bytes] != '\0');
+    }
+    json_object_set_new(j, "findings", findings);
+    json_object_set_new(j, "status", json_integer(st));
+    json_dumpf(j, stdout, JSON_INDENT(1) | JSON_REAL_PRECISION(9));
+    putchar('\n');
+    json_decref(j);
+}
+
+ti_status ti_check_sites(const struct ti_options *o, struct ti_err *err)
+{
+    char what[TI_WHERE_BYTES], *more = NULL;
+    struct ti_sites *s = NULL;
+    ti_status st = ti_where_find(o, &s, what, &more, err);
+
+    if (st == TI_OK && !s) {
+        st = ti_err_set(err, TI_ERR_USAGE, "--check-sites: what? there is this machine alone");
+        ti_err_hint(err, "--sites FILE or --hostfile FILE says where the nodes are, or a job does");
+    }
+    if (st == TI_OK && !o->json)
+        ti_sites_print(s, stdout);
+    if (o->json)
+        print_json(s, more, st, err);
+    ti_where_say(more);
+    free(more);
+    ti_sites_free(s);
+    return st;
+}
