@@ -28,8 +28,16 @@ static ti_status name_results(struct ti_composite *c, struct ti_err *err)
     return TI_OK;
 }
 
+static void write_order(const struct ti_place_in *in, const struct ti_order *order, FILE *f)
+{
+    fprintf(f, "# ranks in the order of --like: mpirun --map-by seq\n");
+    for (int64_t r = 0; r < order->np; r++)
+        fprintf(f, "%s\n", in->sites->node[order->node[r]].name);
+}
+
 ti_status ti_composite_write_hostfile(const char *path, const struct ti_place_in *in,
-                                      const struct ti_place *place, struct ti_err *err)
+                                      const struct ti_place *place, const struct ti_order *order,
+                                      struct ti_err *err)
 {
     bool here = strcmp(path, "-") == 0;
     FILE *f = here ? stdout : fopen(path, "we");
@@ -37,13 +45,33 @@ ti_status ti_composite_write_hostfile(const char *path, const struct ti_place_in
 
     if (!f)
         return ti_err_errno(err, TI_ERR_IO, "cannot write '%s'", path);
-    ti_place_hostfile(in, place, f);
+    if (order && order->np && !order->kept)
+        write_order(in, order, f);
+    else
+        ti_place_hostfile(in, place, f);
     failed = ferror(f);
     if (here)
         failed |= fflush(f) != 0;
     else
         failed |= fclose(f) != 0;
     return failed ? ti_err_errno(err, TI_ERR_IO, "cannot write '%s'", path) : TI_OK;
+}
+
+ti_status ti_composite_order(const struct ti_options *o, const struct ti_place_in *in,
+                             const struct ti_place *place, struct ti_order *out, struct ti_err *err)
+{
+    struct ti_like like;
+    ti_status st = ti_like_read(o->like, o->np, &like, err);
+
+    if (st != TI_OK)
+        return st;
+    if (like.missing)
+        ti_warn("%" PRId64 " ranks are missing or not whole in '%s': who talks to them is not "
+                "known",
+                like.missing, o->like);
+    st = ti_like_order(&like, in->sites, place, out, err);
+    ti_like_free(&like);
+    return st;
 }
 
 /* What the file says of the processors of each cluster that has ranks. */
@@ -97,21 +125,27 @@ ti_status ti_composite_plan(struct ti_composite *c, const struct ti_options *o,
     if (st != TI_OK)
         return st;
     c->placed = true;
+    if (o->like)
+        st = ti_composite_order(o, &c->in, &c->place, &c->order, err);
+    if (st != TI_OK)
+        return st;
     c->seconds = now() - begun;
     st = level(c, err);
     if (st != TI_OK)
         return st;
     return o->write_hostfile
-               ? ti_composite_write_hostfile(o->write_hostfile, &c->in, &c->place, err)
+               ? ti_composite_write_hostfile(o->write_hostfile, &c->in, &c->place, &c->order, err)
                : TI_OK;
 }
 
 void ti_composite_print(const struct ti_composite *c, FILE *out)
 {
-    char *program = ti_args_shell(&c->o->program);
+    char *program = ti_args_shell(&c->o->program), text[512];
 
     fprintf(out, "plan for %s\n", program ? program : c->name);
     ti_place_print(&c->in, &c->place, out);
+    if (c->order.np)
+        fprintf(out, "  order     %s\n", ti_order_text(&c->order, text, sizeof text));
     fprintf(out, "  counter   %s%s\n", c->o->counter,
             strcmp(c->o->counter, "auto") == 0
                 ? ": by what the nodes have; valgrind takes 48 MiB more a rank"
@@ -146,6 +180,8 @@ void ti_composite_summary(const struct ti_composite *c, ti_status st, const stru
         return;
     if (c->sites)
         json_object_set_new(json, "sites", ti_json_text(c->sites->path));
+    if (c->order.np)
+        json_object_set_new(json, "order", ti_order_json(&c->order));
     if (c->placed)
         json_object_set_new(json, "plan", ti_place_json(&c->in, &c->place));
     else if (c->place.largest_np && c->place.largest_np != INT64_MAX)
@@ -166,5 +202,6 @@ void ti_composite_summary(const struct ti_composite *c, ti_status st, const stru
 void ti_composite_free(struct ti_composite *c)
 {
     ti_place_free(&c->place);
+    ti_order_free(&c->order);
     ti_level_free(&c->level);
 }

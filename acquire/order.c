@@ -141,6 +141,8 @@ struct work {
     int32_t *rank; /* a permutation; a stretch of it belongs to a stretch of nodes */
     int32_t *node; /* the result */
     struct ti_bisect *bisect;
+    int32_t *renamed; /* by node */
+    bool *taken;
     bool keep_sites; /* sites take contiguous ranks */
 };
 
@@ -199,6 +201,29 @@ static void put_contiguous(const struct work *w, int32_t *node)
             node[rank++] = w->used[i];
 }
 
+/* Nodes of one site that take as many ranks can be exchanged: the first of them has the
+ * lowest rank, so that rank 0 is where people look for it. */
+static void put_first_first(const struct work *w)
+{
+    const struct ti_order_in *in = w->in;
+    int32_t *to = w->renamed; /* -1: not yet */
+
+    memset(to, -1, (size_t)in->nnodes * sizeof *to);
+    memset(w->taken, 0, (size_t)in->nnodes * sizeof *w->taken);
+    for (int64_t r = 0; r < in->graph->np; r++) {
+        int32_t from = w->node[r], i = 0;
+
+        while (to[from] < 0) {
+            if (!w->taken[i] && in->ranks[i] == in->ranks[from] && in->site[i] == in->site[from]) {
+                w->taken[i] = true;
+                to[from] = i;
+            }
+            i++;
+        }
+        w->node[r] = to[from];
+    }
+}
+
 /* Neither more than before, and one of them less. */
 static bool is_better(const struct ti_cut *cut, const struct ti_cut *before)
 {
@@ -221,6 +246,7 @@ static void find_order(struct work *w, struct ti_order *o)
             w->rank[i] = (int32_t)i;
         w->keep_sites = attempt == 1;
         place(w, 0, o->np, 0, w->nused);
+        put_first_first(w);
         cut = ti_order_cut(g, w->node, w->in->site);
         if (is_better(&cut, &o->before)) {
             memcpy(o->node, w->node, (size_t)o->np * sizeof *o->node);
@@ -247,9 +273,11 @@ ti_status ti_order_make(const struct ti_order_in *in, struct ti_order *out, stru
     w.used = malloc((size_t)in->nnodes * sizeof *w.used);
     w.rank = malloc((size_t)g->np * sizeof *w.rank);
     w.node = malloc((size_t)g->np * sizeof *w.node);
+    w.renamed = malloc((size_t)in->nnodes * sizeof *w.renamed);
+    w.taken = malloc((size_t)in->nnodes * sizeof *w.taken);
     w.bisect = ti_bisect_new(g);
     out->node = malloc((size_t)g->np * sizeof *out->node);
-    if (!w.used || !w.rank || !w.node || !w.bisect || !out->node) {
+    if (!w.used || !w.rank || !w.node || !w.renamed || !w.taken || !w.bisect || !out->node) {
         st = ti_err_set(err, TI_ERR_IO, "there is no memory to order ranks");
         ti_order_free(out);
         goto out;
@@ -263,6 +291,8 @@ ti_status ti_order_make(const struct ti_order_in *in, struct ti_order *out, stru
 out:
     ti_bisect_free(w.bisect);
     free(w.used);
+    free(w.renamed);
+    free(w.taken);
     free(w.rank);
     free(w.node);
     return st;

@@ -1,0 +1,85 @@
+#!/bin/bash
+# --pilot: the plan goes by what a rank took at several numbers of ranks.
+. tests/cli/acquire-lib.bash
+
+# Memory as it is divided, or as it is told to be: 60 MiB / np + 10 MiB, or 4 MiB for each rank.
+cat >../share.c <<'C'
+#include <mpi.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+int main(int argc, char **argv)
+{
+    size_t mib;
+    char *p;
+    int np;
+
+    MPI_Init(&argc, &argv);
+    MPI_Comm_size(MPI_COMM_WORLD, &np);
+    if (argc > 2 && np == atoi(argv[2]))
+        return 3;
+    mib = strcmp(argv[1], "grows") == 0 ? 4 * (size_t)np : 10 + 60 / (size_t)np;
+    p = malloc(mib << 20);
+    memset(p, 1, mib << 20);
+    MPI_Barrier(MPI_COMM_WORLD);
+    usleep(600000);
+    MPI_Barrier(MPI_COMM_WORLD);
+    free(p);
+    MPI_Finalize();
+    return 0;
+}
+C
+"${MPICC:-mpicc}" -O0 -o ../share ../share.c || exit 1
+c="--local -c cputime --np 60 --dry-run"
+
+# number FILTER: of the JSON in ../out
+number() { python3 -c 'import json,sys; m=json.load(open("../out"))["plan"]["memory"]; print(eval(sys.argv[1]))' "$1"; }
+# between LEAST MOST FILTER
+between() {
+    local is
+    is=$(number "$3") || { fail "no $3"; cat ../out; return; }
+    awk "BEGIN { exit !($1 <= $is && $is <= $2) }" || { fail "$3 is $is, not $1 to $2"; cat ../out; }
+}
+
+# From 2, 4 and 6 ranks it knows of 60: 11 MiB, and Open MPI's 3; the library's quarter and the
+# margin are beside that.
+run 0 $c --json --pilot 6,2,4 ../share divided
+[ "$(number 'm["source"]')" = pilot ] || fail "source"
+between 10 18 'm["pilot"]["a"]/2**20'
+between 50 70 'm["pilot"]["b"]/2**20'
+between 0 10 'm["pilot"]["residual_pct"]'
+between 12 22 'm["bytes_per_rank"]/2**20'
+[ "$(number '[p["np"] for p in m["pilot"]["points"]]')" = '[2, 4, 6]' ] || fail "points"
+
+# What grows with the ranks, planned with little memory: as many as fit are told
+run 3 $c --np 4000 --pilot 2,4,6 ../share grows
+says err 'ranks need'
+says err 'extrapolated far: from 6 ranks'
+says err 'hint: at most'
+
+# A number at which it fails is left out; one is too few of several
+run 0 $c --json --pilot 2,4,6 ../share divided 4
+says err 'the pilot with 4 ranks ended with status 3: left out'
+[ "$(number '[p["np"] for p in m["pilot"]["points"]]')" = '[2, 6]' ] || fail "points without 4"
+run 3 $c --pilot 3,4 ../share divided 4
+says err 'only one pilot run told what a rank takes'
+says err '--mem-per-rank'
+
+# Command lines
+run 2 $c --pilot 4,8,4 ../app
+says err "--pilot has 4 twice"
+run 2 $c --pilot 4,,8 ../app
+run 2 $c --pilot 4,65 ../app
+says err '--pilot'
+run 2 $c --pilot 4 --mem-per-rank 10M ../app
+says err 'one of the two'
+
+# And a run, planned so
+run 0 --local -c cputime --np 8 --pilot 2,4 -o p.tib ../share divided
+says err '(2 and 4 ranks)'
+says err '% of it for safety'
+"$o/ti-info" --json p.tib >../out 2>/dev/null || fail "no bundle"
+holds p.tib
+clean
+finish
