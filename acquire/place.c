@@ -463,8 +463,8 @@ static int by_full(const void *a, const void *b)
                               : (x->node > y->node) - (x->node < y->node);
 }
 
-/* One node after the other, each to its cap, as far as a rank is left for each site
- * that has none. */
+/* One node after the other, each to its cap: of sites that are wanted first one each, as far
+ * as a rank is left for the others, and then by the order of their levels. */
 static void fill_nodes(struct field *f)
 {
     int64_t left = f->np, bare = f->wanted;
@@ -472,14 +472,22 @@ static void fill_nodes(struct field *f)
 
     memset(reached, 0, (size_t)f->nsites * sizeof *reached);
     qsort(f->cell, (size_t)f->n, sizeof *f->cell, by_full);
-    for (int64_t i = 0; i < f->n; i++) {
+    for (int64_t i = 0; i < f->n && bare; i++) {
         struct cell *c = &f->cell[i];
 
-        if (bare && !reached[c->site])
-            bare--;
+        if (reached[c->site])
+            continue;
+        reached[c->site] = true;
+        bare--;
         c->n = least_of(c->cap, left - bare);
         left -= c->n;
-        reached[c->site] = true;
+    }
+    for (int64_t i = 0; i < f->n; i++) {
+        struct cell *c = &f->cell[i];
+        int64_t more = least_of(c->cap - c->n, left);
+
+        c->n += more;
+        left -= more;
     }
 }
 
@@ -642,8 +650,10 @@ static void keep_marked(struct field *f)
     int64_t kept = 0;
 
     for (int64_t i = 0; i < f->n; i++)
-        if (f->cell[i].n)
-            f->cell[kept++] = f->cell[i];
+        if (f->cell[i].n) {
+            f->cell[kept] = f->cell[i];
+            f->cell[kept++].n = 0;
+        }
     f->n = kept;
 }
 

@@ -105,8 +105,7 @@ static void say_fold(char *text, double least, double most)
 
 static void say_gib(char *text, int64_t bytes)
 {
-    /* tenths, used memory rounded up and never down to what looks like nothing */
-    snprintf(text, CELL, "%.1f", (double)bytes / (double)GIB);
+    snprintf(text, CELL, bytes < 1000 * GIB ? "%.1f" : "%.0f", (double)bytes / (double)GIB);
 }
 
 static void say_full(char *text, int64_t bytes, int64_t room)
@@ -285,7 +284,7 @@ static void print_memory(const struct ti_place_in *in, FILE *out)
     char rank[CELL], reserve[CELL];
 
     if (in->rank_bytes)
-        fprintf(out, "  memory    %s a rank, tracing included; ",
+        fprintf(out, "  memory    %s a rank, with tracing; ",
                 ti_format_size(in->rank_bytes, rank, sizeof rank));
     else
         fprintf(out, "  memory    of a rank: not known (--mem-per-rank, --pilot), and no limit;\n"
@@ -297,7 +296,7 @@ static void print_memory(const struct ti_place_in *in, FILE *out)
     else if (in->memory_bytes)
         fprintf(out, "256.0 MiB of a node left for the system\n");
     else
-        fprintf(out, "of a node 1/%d left for the system\n", TI_RESERVE_PART);
+        fprintf(out, "1/%d of a node left for the system\n", TI_RESERVE_PART);
 }
 
 static void print_unused(const struct ti_place_in *in, const struct group *g, FILE *out)
