@@ -111,7 +111,8 @@ static _Noreturn void child(const struct ti_launch *l, int report, pid_t parent)
 
     signal(SIGPIPE, SIG_DFL);
     sigprocmask(SIG_SETMASK, &at_start, NULL);
-    prctl(PR_SET_PDEATHSIG, SIGTERM, 0, 0, 0);
+    if (!l->survive)
+        prctl(PR_SET_PDEATHSIG, SIGTERM, 0, 0, 0);
     if (getppid() != parent)
         _exit(127);
     if (l->run_id && (setpgid(0, 0) < 0 || setenv("TIARA_RUN_ID", l->run_id, 1) < 0))
@@ -330,11 +331,38 @@ static void kill_one(pid_t pid, void *arg)
     close(fd);
 }
 
-int ti_launch_signal(const char *run_id, int sig)
-{
-    struct kill_job job = {run_id, sig};
+struct tell_job {
+    struct kill_job kill;
+    struct ti_pids *told;
+};
 
-    return ti_launch_each(run_id, kill_one, &job);
+static void tell_one(pid_t pid, void *arg)
+{
+    struct tell_job *job = arg;
+    struct ti_pids *told = job->told;
+
+    for (int i = 0; i < told->n; i++)
+        if (told->pid[i] == pid)
+            return;
+    if (told->n == told->room) {
+        int room = told->room ? 2 * told->room : 64;
+        pid_t *more = realloc(told->pid, (size_t)room * sizeof *more);
+
+        if (!more)
+            return;
+        told->pid = more;
+        told->room = room;
+    }
+    told->pid[told->n++] = pid;
+    kill_one(pid, &job->kill);
+}
+
+int ti_launch_signal(const char *run_id, int sig, struct ti_pids *told)
+{
+    struct tell_job job = {{run_id, sig}, told};
+
+    return told ? ti_launch_each(run_id, tell_one, &job)
+                : ti_launch_each(run_id, kill_one, &job.kill);
 }
 
 bool ti_launch_is_of(pid_t pid, const char *run_id, char *buf)

@@ -30,6 +30,7 @@ struct ti_launch {
     const int *fds;          /* its standard input, output and error, instead; NULL: not */
     const cpu_set_t *pin;    /* run on these cores; NULL: as we do */
     bool no_core;            /* no core dumps: valgrind would leave vgcore.PID */
+    bool survive;            /* it gets no SIGTERM should we die */
     long files;              /* descriptors it may need: the soft limit is raised to that */
 };
 
@@ -78,8 +79,13 @@ int ti_launch_sweep(struct ti_proc *proc, double grace_s, int *found);
 int ti_launch_each(const char *run_id, void (*f)(pid_t pid, void *arg), void *arg);
 
 /* Signal every process of the run but ourselves, stopped ones so that they see it; the
- * number of them. */
-int ti_launch_signal(const char *run_id, int sig);
+ * number of them.  Those in `told` are passed over, the others added to it; NULL: all are
+ * signalled.  Called again, that reaches those that were being born. */
+struct ti_pids {
+    pid_t *pid; /* free() it */
+    int n, room;
+};
+int ti_launch_signal(const char *run_id, int sig, struct ti_pids *told);
 
 /* Whether `pid` is a living process of the run.  `buf` is of TI_ENVIRON_MAX bytes. */
 bool ti_launch_is_of(pid_t pid, const char *run_id, char *buf);

@@ -72,7 +72,8 @@ ti_status ti_procs_start(struct ti_procs *p, uint32_t stream, const char *comman
 {
     char *argv[] = {"/bin/sh", "-c", (char *)(uintptr_t)command, NULL};
     int ours[3] = {-1, -1, -1}, theirs[3] = {-1, -1, -1};
-    struct ti_launch l = {.argv = argv, .run_id = run_id, .fds = theirs, .files = files};
+    struct ti_launch l = {
+        .argv = argv, .run_id = run_id, .fds = theirs, .survive = true, .files = files};
     struct ti_child *c = new_child(p);
     struct ti_proc proc;
     ti_status st;

@@ -39,7 +39,7 @@
 #define KILL_S      5.0 /* for the kernel to end what was killed */
 #define LINGER_S    1.0 /* for output of a process that ended */
 #define END_TICK_MS 50
-#define PATIENCE_S  10.0 /* for a channel to take what is left when we end */
+#define PATIENCE_S  2.0 /* for a channel to take what is left when we end */
 
 enum ending { NOT_ENDING, ENDING_TERM, ENDING_KILL };
 
@@ -76,6 +76,7 @@ struct serve {
     double end_until, next_end_look;
     json_int_t end_id; /* of the request; -1: nobody asked */
     int end_found;
+    struct ti_pids told; /* SIGTERM, at this end */
 };
 
 /* --- answers ------------------------------------------------------------- */
@@ -417,7 +418,8 @@ static void begin_end(struct serve *s, double grace_s, json_int_t id)
     if (s->end_id >= 0)
         answer(s, "end", s->end_id, json_pack("{s:i, s:i}", "found", s->end_found, "left", -1));
     s->end_id = id;
-    s->end_found = ti_launch_signal(s->shared->run_id, SIGTERM);
+    s->told.n = 0;
+    s->end_found = ti_launch_signal(s->shared->run_id, SIGTERM, &s->told);
     s->ending = ENDING_TERM;
     s->end_until = ti_now() + grace_s;
     s->next_end_look = 0;
@@ -439,8 +441,8 @@ static void go_on_ending(struct serve *s)
     if (!s->ending || now < s->next_end_look)
         return;
     /* Again and again, when killing: a process may fork while we look. */
-    left = s->ending == ENDING_KILL ? ti_launch_signal(s->shared->run_id, SIGKILL)
-                                    : ti_launch_each(s->shared->run_id, NULL, NULL);
+    left = s->ending == ENDING_KILL ? ti_launch_signal(s->shared->run_id, SIGKILL, NULL)
+                                    : ti_launch_signal(s->shared->run_id, SIGTERM, &s->told);
     if (left == 0 || (s->ending == ENDING_KILL && now >= s->end_until)) {
         ended(s, left);
         return;
@@ -729,6 +731,7 @@ static ti_status serve(const char *folder, const char *self, bool shipped, struc
     if (s->open)
         close_run(s);
     st = s->status;
+    free(s->told.pid);
     ti_procs_free(&s->procs);
     ti_outbox_free(&s->out);
     ti_frame_reader_free(&s->in);

@@ -1,0 +1,7 @@
+#!/usr/bin/env bash
+# ti-node: every request, bad ones, and what it must survive; by frames that are made by hand.
+set -u
+cd "$(dirname "$0")/../.." || exit 1
+command -v python3 >/dev/null || { echo "no python3"; exit 77; }
+[ -x "${TI_BUILD:-build}/ti-node" ] || { echo "ti-node was not built"; exit 77; }
+exec python3 tests/cli/node_serve.py
