@@ -35,13 +35,14 @@ say = $(if $(V),,@printf '  %-7s %s\n' $(1) $@;)
 obj = $(patsubst %.c,$(O)/%.o,$(1))
 
 progs      :=
+helpers    :=
 unit_tests :=
 examples   :=
 include common/module.mk formats/module.mk remote/module.mk node/module.mk minitrace/module.mk wrap/module.mk check/module.mk acquire/module.mk \
         gather/module.mk info/module.mk replay-bridge/module.mk examples/module.mk tests/module.mk \
         bench/module.mk
 
-all: $(progs:%=$(O)/%)
+all: $(progs:%=$(O)/%) $(helpers:%=$(O)/%)
 
 $(O)/%.o: %.c
 	@mkdir -p $(@D)
@@ -51,7 +52,7 @@ define program
 $(O)/$(1): $(call obj,$($(1)_src) $(formats_src) $(common_src))
 	$$(call say,LINK)$$(CC) $$(san_flags) $$(CFLAGS) $$(LDFLAGS) -o $$@ $$^ $$(pkg_libs) $$($(1)_libs) $$(LDLIBS)
 endef
-$(foreach p,$(progs),$(eval $(call program,$(p))))
+$(foreach p,$(progs) $(helpers),$(eval $(call program,$(p))))
 
 # The two commands of the README.  Each first installs what is missing, then
 # starts over so that make sees it.
@@ -73,7 +74,7 @@ install: all
 	install -d $(DESTDIR)$(bindir) $(DESTDIR)$(libdir) $(DESTDIR)$(mandir)/man1 $(DESTDIR)$(mandir)/man5
 	install $(progs:%=$(O)/%) $(DESTDIR)$(bindir)
 	install -d $(DESTDIR)$(libexecdir)/tiara
-	install $(node_progs) $(DESTDIR)$(libexecdir)/tiara
+	install $(node_progs) $(helpers:%=$(O)/%) $(DESTDIR)$(libexecdir)/tiara
 	install -m 644 $(libminitrace) $(DESTDIR)$(libdir)
 	install -m 644 $(wildcard man/*.1) $(DESTDIR)$(mandir)/man1
 	install -m 644 $(wildcard man/*.5) $(DESTDIR)$(mandir)/man5

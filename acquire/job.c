@@ -83,10 +83,11 @@ static void warn_of_program(const struct ti_program *p)
                 p->is_elf ? "built for another kind of machine" : "a script, or not readable");
 }
 
-ti_status ti_job_check(struct ti_job *j, struct ti_err *err)
+ti_status ti_job_check_front(struct ti_job *j, struct ti_err *err)
 {
     ti_status st = ti_program_find(j->o->program.v[0], &j->program, err);
 
+    j->isa = j->o->isa;
     if (st == TI_OK)
         st = name_results(j, err);
     if (st == TI_OK)
@@ -95,6 +96,13 @@ ti_status ti_job_check(struct ti_job *j, struct ti_err *err)
         st = ti_mpirun_find(&j->mpirun, err);
     if (st == TI_OK)
         st = ti_machine_read("", &j->machine, err);
+    return st;
+}
+
+ti_status ti_job_check(struct ti_job *j, struct ti_err *err)
+{
+    ti_status st = ti_job_check_front(j, err);
+
     if (st == TI_OK && j->o->pin)
         st = ti_machine_pin(j->o->pin, &j->pin, &j->machine.cores, err);
     j->pinned = j->o->pin != NULL;
@@ -162,6 +170,29 @@ static void add_list(struct ti_args *env, const char *name, const char *theirs, 
         ti_args_addf(env, "%s=%s", name, ours);
 }
 
+/* What the library is told wherever it is, but not where to write. */
+static void settings(const struct ti_job *j, struct ti_args *env)
+{
+    ti_args_addf(env, "TIARA_COUNTER=%s", j->choice.counter);
+    ti_args_addf(env, "TIARA_THREADS=%s", j->o->sum ? "sum" : "caller");
+    /* whatever the environment says, which ranks here would see */
+    if (j->o->buffer_bytes)
+        ti_args_addf(env, "TIARA_BUFFER=%" PRId64, j->o->buffer_bytes);
+    if (j->o->times || getenv("TIARA_TIMES"))
+        ti_args_addf(env, "TIARA_TIMES=%d", j->o->times);
+    if (j->o->also || getenv("TIARA_ALSO"))
+        ti_args_addf(env, "TIARA_ALSO=%s", j->o->also ? j->o->also : "");
+    if (j->repeated) {
+        ti_args_add(env, "TIARA_QUIET=1");
+        ti_args_addf(env, "TIARA_MODE=%s", j->whole ? "whole" : "full");
+    }
+    /* Symbols bound at the first call would be counted in the burst before it. */
+    if (!user_gives(&j->o->env, "LD_BIND_NOW"))
+        ti_args_add(env, "LD_BIND_NOW=1");
+    if (j->choice.valgrind && !user_gives(&j->o->env, "HWLOC_COMPONENTS"))
+        ti_args_add(env, "HWLOC_COMPONENTS=-x86");
+}
+
 /* The user's variables, but that our library goes behind what is preloaded already,
  * and glibc takes the last of values that a variable has twice. */
 static void trace_environment(const struct ti_job *j, struct ti_args *env)
@@ -173,37 +204,54 @@ static void trace_environment(const struct ti_job *j, struct ti_args *env)
 
         if (is_var(var, "LD_PRELOAD"))
             preload = value ? value : preload;
-        else if (j->o->isa && is_var(var, "GLIBC_TUNABLES"))
+        else if (j->isa && is_var(var, "GLIBC_TUNABLES"))
             tunables = value ? value : tunables;
         else
             ti_args_add(env, var);
     }
     add_list(env, "LD_PRELOAD", preload, j->paths.library);
-    if (j->o->isa)
-        add_list(env, "GLIBC_TUNABLES", tunables, ti_isa_tunables(j->o->isa));
+    if (j->isa)
+        add_list(env, "GLIBC_TUNABLES", tunables, ti_isa_tunables(j->isa));
     ti_args_addf(env, "TIARA_TRACE_DIR=%s", j->dir.path);
-    ti_args_addf(env, "TIARA_COUNTER=%s", j->choice.counter);
-    ti_args_addf(env, "TIARA_THREADS=%s", j->o->sum ? "sum" : "caller");
-    /* whatever the environment says, which ranks here would see */
-    if (j->o->buffer_bytes)
-        ti_args_addf(env, "TIARA_BUFFER=%" PRId64, j->o->buffer_bytes);
-    if (j->o->times || getenv("TIARA_TIMES"))
-        ti_args_addf(env, "TIARA_TIMES=%d", j->o->times);
-    if (j->o->also || getenv("TIARA_ALSO"))
-        ti_args_addf(env, "TIARA_ALSO=%s", j->o->also ? j->o->also : "");
     ti_args_addf(env, "TIARA_RUN_ID=%s", j->run_id);
-    if (j->repeated) {
-        ti_args_add(env, "TIARA_QUIET=1");
-        ti_args_addf(env, "TIARA_MODE=%s", j->whole ? "whole" : "full");
-    }
-    /* Symbols bound at the first call would be counted in the burst before it. */
-    if (!user_gives(&j->o->env, "LD_BIND_NOW"))
-        ti_args_add(env, "LD_BIND_NOW=1");
-    if (j->choice.valgrind) {
+    if (j->choice.valgrind)
         ti_args_addf(env, "VALGRIND_LIB=%s", j->choice.valgrind_lib);
-        if (!user_gives(&j->o->env, "HWLOC_COMPONENTS"))
-            ti_args_add(env, "HWLOC_COMPONENTS=-x86");
+    settings(j, env);
+}
+
+void ti_job_settings(const struct ti_job *j, struct ti_args *env)
+{
+    const char *tunables = NULL;
+
+    for (int i = 0; i < j->o->env.n; i++) {
+        const char *var = j->o->env.v[i], *value = value_of(var);
+
+        if (!value && !(value = getenv(var)))
+            continue;
+        if (j->isa && is_var(var, "GLIBC_TUNABLES"))
+            tunables = value;
+        else
+            ti_args_addf(env, "%.*s=%s", (int)strcspn(var, "="), var, value);
     }
+    if (j->isa)
+        add_list(env, "GLIBC_TUNABLES", tunables, ti_isa_tunables(j->isa));
+    settings(j, env);
+}
+
+void ti_job_wrapper(const struct ti_job *j, struct ti_args *w)
+{
+    if (!j->choice.valgrind)
+        return;
+    ti_args_add(w, "valgrind");
+    ti_args_add(w, "--tool=ticount");
+    /* Options for other tools, from VALGRIND_OPTS or .valgrindrc, would stop ours. */
+    ti_args_add(w, "--command-line-only=yes");
+    ti_args_add(w, "--vgdb=no");
+    /* A script, or a program such as env, starts the one that we want. */
+    if (!j->program.is_elf || j->program.mpi == TI_MPI_NONE)
+        ti_args_add(w, "--trace-children=yes");
+    if (j->outside)
+        ti_args_add(w, "--outside=yes");
 }
 
 /* What stands between mpirun and the program. */
@@ -216,18 +264,7 @@ static void wrapper(const struct ti_job *j, struct ti_args *w)
         ti_args_add(w, "-i");
         ti_args_add(w, "0");
     }
-    if (j->choice.valgrind) {
-        ti_args_add(w, "valgrind");
-        ti_args_add(w, "--tool=ticount");
-        /* Options for other tools, from VALGRIND_OPTS or .valgrindrc, would stop ours. */
-        ti_args_add(w, "--command-line-only=yes");
-        ti_args_add(w, "--vgdb=no");
-        /* A script, or a program such as env, starts the one that we want. */
-        if (!j->program.is_elf || j->program.mpi == TI_MPI_NONE)
-            ti_args_add(w, "--trace-children=yes");
-        if (j->outside)
-            ti_args_add(w, "--outside=yes");
-    }
+    ti_job_wrapper(j, w);
 }
 
 static ti_status put_together(struct ti_job *j, struct ti_err *err)
@@ -370,7 +407,7 @@ void ti_job_print(const struct ti_job *j, FILE *out)
     free(command);
 }
 
-static json_t *json_list(const struct ti_args *a)
+json_t *ti_job_list(const struct ti_args *a)
 {
     json_t *list = json_array();
 
@@ -412,7 +449,7 @@ json_t *ti_job_json(const struct ti_job *j)
         json_object_set_new(json, "also", ti_json_text(j->o->also));
     json_object_set_new(json, "mpi",
                         json_pack("{s:s, s:s, s:o}", "name", "Open MPI", "version",
-                                  j->mpirun.version, "command", json_list(&j->command)));
+                                  j->mpirun.version, "command", ti_job_list(&j->command)));
     json_object_set_new(json, "host", ti_json_text(j->machine.host));
     json_object_set_new(json, "directory", ti_json_text(j->dir.path));
     if (!j->o->no_gather)

@@ -12,11 +12,11 @@
 #include "acquire/memory_model.h"
 #include "acquire/mpirun.h"
 #include "acquire/options.h"
-#include "node/paths.h"
 #include "acquire/plan.h"
 #include "acquire/report.h"
 #include "node/launch.h"
 #include "node/machine.h"
+#include "node/paths.h"
 #include "node/program.h"
 #include "node/rundir.h"
 
@@ -35,6 +35,7 @@ struct ti_job {
     bool whole;        /* what it counts as a whole is wanted, not its events (TIARA_MODE) */
     bool outside;      /* the counter is to tell what is executed outside MPI, if it can */
     bool repeated;     /* it reads its standard input from the start; its output goes nowhere */
+    const char *isa;   /* level of the instruction set that glibc is to choose for; NULL: any */
     const char *label; /* what the progress line calls it; NULL: running */
     struct ti_memory_model model; /* of --pilot; n == 0: none */
     struct ti_plan plan;
@@ -53,6 +54,14 @@ struct ti_job {
  * running anything of the user's. */
 ti_status ti_job_check(struct ti_job *j, struct ti_err *err);
 
+/* The part of it that is about this machine and not about ranks here. */
+ti_status ti_job_check_front(struct ti_job *j, struct ti_err *err);
+
+/* For a rank on another node: the user's variables with their values, and what the
+ * library is told; and what stands before the program there. */
+void ti_job_settings(const struct ti_job *j, struct ti_args *env);
+void ti_job_wrapper(const struct ti_job *j, struct ti_args *w);
+
 /* Another run id. */
 ti_status ti_job_draw_id(struct ti_job *j, struct ti_err *err);
 
@@ -69,6 +78,12 @@ void ti_job_print(const struct ti_job *j, FILE *out);
 
 /* Write RUN.json, launch, watch, wait, clean up, read what was written. */
 ti_status ti_job_run(struct ti_job *j, struct ti_err *err);
+
+/* How it went, into j->json, but for its steps. */
+void ti_job_note_outcome(struct ti_job *j);
+
+/* A JSON array of strings. */
+json_t *ti_job_list(const struct ti_args *a);
 
 /* Make the bundle.  TI_ERR_PARTIAL when something is missing in it. */
 ti_status ti_job_gather(struct ti_job *j, struct ti_err *err);

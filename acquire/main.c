@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "acquire/acquisition.h"
 #include "acquire/check_sites.h"
 #include "acquire/composite.h"
 #include "acquire/job.h"
@@ -61,7 +62,7 @@ static ti_status conclude(struct ti_job *j, struct ti_err *err)
     return app != TI_OK ? app : st;
 }
 
-static ti_status acquire(struct ti_job *j, struct ti_err *err)
+static ti_status acquire_here(struct ti_job *j, struct ti_err *err)
 {
     ti_status st = prepare(j, err);
 
@@ -80,10 +81,7 @@ static ti_status acquire(struct ti_job *j, struct ti_err *err)
     st = ti_job_run(j, err);
     if (st != TI_OK)
         return st;
-    st = conclude(j, err);
-    ti_untraced_say(&j->ranks);
-    ti_negative_say(&j->ranks);
-    return st;
+    return conclude(j, err);
 }
 
 /* The plan for nodes of a file or job: neither they nor this machine are asked for anything. */
@@ -109,17 +107,19 @@ static ti_status act(struct ti_job *j, struct ti_err *err)
 {
     struct ti_sites *sites = NULL;
     char what[TI_WHERE_BYTES], *more = NULL;
-    ti_status st = TI_OK;
+    ti_status st = ti_where_find(j->o, &sites, what, &more, err);
 
-    if (j->o->dry_run)
-        st = ti_where_find(j->o, &sites, what, &more, err);
     ti_where_say(more);
     free(more);
-    if (st == TI_OK && sites) {
+    if (st == TI_OK && what[0])
+        ti_say("on %s", what);
+    if (st == TI_OK && sites && j->o->dry_run) {
         st = plan_only(j->o, sites, err);
     } else {
         if (st == TI_OK)
-            st = acquire(j, err);
+            st = sites ? ti_acquisition_run(j, sites, err) : acquire_here(j, err);
+        ti_untraced_say(&j->ranks);
+        ti_negative_say(&j->ranks);
         if (j->o->json)
             ti_job_summary(j, st, err);
     }

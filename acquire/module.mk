@@ -7,8 +7,15 @@ acquire_src := acquire/options.c acquire/job.c acquire/run.c acquire/plan.c acqu
 acquire_src += acquire/where.c acquire/where_slurm.c acquire/where_nodefile.c \
                acquire/check_sites.c $(sites_src)
 acquire_src += acquire/like.c acquire/order.c acquire/bisect.c $(check_src)
-ti-acquire_src := acquire/main.c $(acquire_src) $(counter_src)
-ti-acquire_libs := -ldl -lm $(sites_libs)
+# several nodes
+nodes_src := $(addprefix acquire/,acquisition.c acquisition_plan.c acquisition_launch.c \
+               acquisition_watch.c acquisition_collect.c fleet.c here.c rsh.c runlog.c survey.c) \
+             $(remote_src) $(bootstrap_src)
+ti-acquire_src := acquire/main.c $(nodes_src) $(acquire_src) $(counter_src)
+ti-acquire_libs := -ldl -lm $(sites_libs) $(remote_libs)
+# what mpirun starts, not people
+helpers += ti-rsh
+ti-rsh_src := acquire/ti-rsh.c node/frame.c
 progs += ti-skew
 ti-skew_src := acquire/skew.c acquire/skew_options.c acquire/skew_run.c acquire/skew_compare.c \
                acquire/skew_report.c acquire/skew_plot.c acquire/spread.c $(acquire_src) \

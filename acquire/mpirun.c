@@ -91,7 +91,7 @@ ti_status ti_mpirun_check_user(const struct ti_args *user, struct ti_err *err)
         }
         if (is_one_of(name, places)) {
             ti_err_set(err, TI_ERR_USAGE, "'%s' cannot be passed on to mpirun", user->v[i]);
-            ti_err_hint(err, "this version runs all ranks on this machine");
+            ti_err_hint(err, "nodes have options of their own: --hostfile, --sites, --exclude");
             return TI_ERR_USAGE;
         }
     }
@@ -142,12 +142,62 @@ static void append(struct ti_args *out, const struct ti_args *more)
         ti_args_add(out, more->v[i]);
 }
 
+static bool user_maps(const struct ti_mpirun_job *job)
+{
+    static const char *const map[] = {"map-by", "oversubscribe", "nooversubscribe", NULL};
+
+    return user_has(job->user, map);
+}
+
+static void fold_here(const struct ti_mpirun *m, const struct ti_mpirun_job *job,
+                      struct ti_args *out)
+{
+    if (user_maps(job))
+        return;
+    if (m->major >= 5) {
+        ti_args_add(out, "--map-by");
+        ti_args_add(out, ":OVERSUBSCRIBE");
+    } else {
+        ti_args_add(out, "--oversubscribe");
+    }
+}
+
+/*
+ * The hostfile says how many ranks a node gets, so that nothing is oversubscribed as
+ * mpirun counts.  Schedulers' own launchers are passed over: they know neither our
+ * folding nor nodes that were left out.
+ */
+static void spread(const struct ti_mpirun *m, const struct ti_mpirun_job *job, struct ti_args *out)
+{
+    const struct ti_mpirun_nodes *nodes = job->nodes;
+    bool prrte = m->major >= 5;
+    const char *flag = prrte ? "--prtemca" : "--mca";
+
+    if (prrte && nodes->listed) {
+        ti_args_add(out, "--map-by");
+        ti_args_addf(out, "seq:file=%s", nodes->hostfile);
+    } else {
+        ti_args_add(out, "--hostfile");
+        ti_args_add(out, nodes->hostfile);
+        ti_args_add(out, "--map-by");
+        ti_args_add(out, nodes->listed ? "seq" : "slot");
+    }
+    mca(job, out, flag, "plm", prrte ? "ssh" : "rsh");
+    mca(job, out, flag, "ras", "^slurm,tm,lsf,gridengine");
+    mca(job, out, flag, prrte ? "plm_ssh_agent" : "plm_rsh_agent", nodes->agent);
+    mca(job, out, flag, prrte ? "plm_ssh_no_tree_spawn" : "plm_rsh_no_tree_spawn", "1");
+    mca(job, out, flag, prrte ? "prte_keep_fqdn_hostnames" : "orte_keep_fqdn_hostnames", "1");
+    if (!nodes->network)
+        return;
+    mca(job, out, flag, prrte ? "prte_if_include" : "oob_tcp_if_include", nodes->network);
+    mca(job, out, "--mca", "btl_tcp_if_include", nodes->network);
+}
+
 void ti_mpirun_command(const struct ti_mpirun *m, const struct ti_plan *plan,
                        const struct ti_mpirun_job *job, struct ti_args *out)
 {
     static const char *const bind[] = {"bind-to", "bind-to-core", "bind-to-socket", "bind-to-none",
                                        NULL};
-    static const char *const map[] = {"map-by", "oversubscribe", "nooversubscribe", NULL};
     bool prrte = m->major >= 5; /* another launcher, with names of its own */
 
     ti_args_add(out, "mpirun");
@@ -155,14 +205,10 @@ void ti_mpirun_command(const struct ti_mpirun *m, const struct ti_plan *plan,
         ti_args_add(out, "--allow-run-as-root");
     ti_args_add(out, "-np");
     ti_args_addf(out, "%" PRId64, job->np);
-    if (!user_has(job->user, map)) {
-        if (prrte) {
-            ti_args_add(out, "--map-by");
-            ti_args_add(out, ":OVERSUBSCRIBE");
-        } else {
-            ti_args_add(out, "--oversubscribe");
-        }
-    }
+    if (job->nodes)
+        spread(m, job, out);
+    else
+        fold_here(m, job, out);
     if (!user_has(job->user, bind)) {
         ti_args_add(out, "--bind-to");
         ti_args_add(out, "none");

@@ -20,15 +20,24 @@ struct ti_mpirun {
  * Open MPI's, or older than 4.1. */
 ti_status ti_mpirun_find(struct ti_mpirun *m, struct ti_err *err);
 
+/* What mpirun is told of several nodes. */
+struct ti_mpirun_nodes {
+    const char *hostfile; /* with slots; or, if `listed`, a line a rank */
+    bool listed;
+    const char *agent;   /* ti-rsh */
+    const char *network; /* interfaces or CIDRs, separated by commas; NULL: its choice */
+};
+
 /* What mpirun is told, apart from what the plan says. */
 struct ti_mpirun_job {
     int64_t np;
-    const char *tmp;               /* for its session directories; NULL: as it likes */
-    const char *shm;               /* for its shared memory; NULL: as it likes */
-    const struct ti_args *env;     /* VAR=VALUE for the ranks */
-    const struct ti_args *user;    /* mpirun's arguments of the user's */
-    const struct ti_args *wrapper; /* what runs the program: chrt, valgrind; may be empty */
-    const struct ti_args *program; /* program and arguments */
+    const char *tmp;                     /* for its session directories; NULL: as it likes */
+    const char *shm;                     /* for its shared memory; NULL: as it likes */
+    const struct ti_args *env;           /* VAR=VALUE for the ranks */
+    const struct ti_args *user;          /* mpirun's arguments of the user's */
+    const struct ti_args *wrapper;       /* what runs the program: chrt, valgrind; may be empty */
+    const struct ti_args *program;       /* program and arguments */
+    const struct ti_mpirun_nodes *nodes; /* NULL: all ranks are here */
 };
 
 /*

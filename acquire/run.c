@@ -162,16 +162,11 @@ static json_t *probe_step(const struct ti_job *j)
                      (double)(int64_t)(j->probe_seconds * 1e3) / 1e3);
 }
 
-static void note_end(struct ti_job *j)
+void ti_job_note_outcome(struct ti_job *j)
 {
     const struct ti_outcome *o = &j->outcome;
-    json_t *steps = ti_steps_json(o, &j->ranks);
-    struct ti_err err;
     char text[32];
 
-    if (j->probe_seconds > 0)
-        json_array_insert_new(steps, 0, probe_step(j));
-    json_object_set_new(j->json, "steps", steps);
     json_object_set_new(j->json, "ended", json_string(ti_time_text(o->ended, text)));
     json_object_set_new(j->json, "state", json_string(ti_outcome_word(o, &j->ranks)));
     json_object_set_new(j->json, "ranks", ti_ranks_json(&j->ranks));
@@ -182,6 +177,17 @@ static void note_end(struct ti_job *j)
         json_object_set_new(j->json, "mpirun_signal", json_integer(WTERMSIG(o->wait_status)));
     if (o->signal)
         json_object_set_new(j->json, "signal", json_integer(o->signal));
+}
+
+static void note_end(struct ti_job *j)
+{
+    json_t *steps = ti_steps_json(&j->outcome, &j->ranks);
+    struct ti_err err;
+
+    if (j->probe_seconds > 0)
+        json_array_insert_new(steps, 0, probe_step(j));
+    json_object_set_new(j->json, "steps", steps);
+    ti_job_note_outcome(j);
     if (ti_rundir_write(&j->dir, j->json, &err) != TI_OK)
         ti_warn("%s", err.text);
 }

@@ -49,6 +49,16 @@ void ti_launch_init(void)
     prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
 }
 
+void ti_launch_share_children(void)
+{
+    all_children_are_ours = false;
+}
+
+int ti_launch_signal_fd(void)
+{
+    return signalfd(-1, &our_signals, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
 int ti_launch_sleep(int ms)
 {
     struct timespec ts = {ms / 1000, ms % 1000 * 1000000L};
@@ -130,6 +140,8 @@ static _Noreturn void child(const struct ti_launch *l, int report, pid_t parent)
     } else if (l->stdout_to_stderr && dup2(STDERR_FILENO, STDOUT_FILENO) < 0) {
         stillborn(report, "standard output");
     }
+    for (int i = 0; l->env && l->env[i]; i++)
+        putenv(l->env[i]);
     if (l->pin && sched_setaffinity(0, sizeof *l->pin, l->pin) < 0)
         stillborn(report, "cores");
     if (getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur < (rlim_t)l->files) {

@@ -28,6 +28,7 @@ struct ti_launch {
     bool stdout_to_stderr;
     const char *stdout_path; /* opened for writing, whatever the line above says; NULL: not */
     const int *fds;          /* its standard input, output and error, instead; NULL: not */
+    char *const *env;        /* VAR=VALUE besides ours, ends with NULL; NULL: none */
     const cpu_set_t *pin;    /* run on these cores; NULL: as we do */
     bool no_core;            /* no core dumps: valgrind would leave vgcore.PID */
     bool survive;            /* it gets no SIGTERM should we die */
@@ -47,6 +48,14 @@ struct ti_proc {
  * subreaper.
  */
 void ti_launch_init(void);
+
+/* From now on we have children of other kinds as well: only what carries its run id
+ * belongs to a run. */
+void ti_launch_share_children(void);
+
+/* A new descriptor that can be read as long as ti_launch_sleep(0) has something to
+ * collect; -1 and errno. */
+int ti_launch_signal_fd(void);
 
 /* Sleep up to `ms`, less if a child ended.  Returns the first SIGINT, SIGTERM
  * or SIGHUP that came in since the last call, or 0. */

@@ -136,6 +136,11 @@ static ti_status look_in(const struct ti_rundir *d, bool is_run, bool remove, in
 
         if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
             continue;
+        if (strcmp(name, TI_RUN_LOG) == 0) {
+            if (remove)
+                unlinkat(d->fd, name, 0);
+            continue;
+        }
         owner = owner_of(d, name, is_run);
         if (owner == CLAIMED && !count[CLAIMED])
             snprintf(claimed, NAME_MAX + 1, "%s", name);
@@ -342,6 +347,8 @@ void ti_rundir_discard(struct ti_rundir *d, bool always)
         return;
     unlinkat(d->fd, TI_RUN_JSON, 0);
     unlinkat(d->fd, PART_NAME, 0);
+    if (always)
+        unlinkat(d->fd, TI_RUN_LOG, 0);
     if (d->created || always)
         rmdir(d->path);
     ti_rundir_close(d);

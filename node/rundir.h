@@ -14,6 +14,7 @@
 #include "common/err.h"
 
 #define TI_RUN_JSON "RUN.json"
+#define TI_RUN_LOG  "run.log" /* alone, it does not make a directory a run's */
 
 struct ti_rundir {
     char given[PATH_MAX]; /* as the user calls it */

@@ -1,0 +1,474 @@
+#include "acquire/acquisition.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "acquire/level.h"
+#include "acquire/measure.h"
+#include "node/watch.h"
+
+#define TRACE_BASE "/tmp" /* of the nodes, where the sites file says nothing */
+
+/* --- steps --------------------------------------------------------------- */
+
+static const char *const step_names[] = {
+#define NAME(name, text) text,
+    TI_STEPS(NAME)
+#undef NAME
+};
+
+void ti__step_begin(struct ti_acquisition *c, enum ti_step step)
+{
+    c->step_start[step] = ti_wall();
+    ti_runlog_note(&c->log, "%s", step_names[step]);
+}
+
+void ti__step_end(struct ti_acquisition *c, enum ti_step step)
+{
+    c->step_seconds[step] = ti_wall() - c->step_start[step];
+    ti_runlog_note(&c->log, "%s: %.3f s", step_names[step], c->step_seconds[step]);
+}
+
+/* --- the fleet's calls --------------------------------------------------- */
+
+static void on_told(struct ti_fleet *f, int64_t node, const json_t *message, void *arg)
+{
+    struct ti_acquisition *c = arg;
+    const char *is = json_string_value(json_object_get(message, "is"));
+    struct ti_used *u;
+
+    (void)f;
+    if (ti_rsh_told(c->rsh, node, message) || !is || strcmp(is, "status") != 0)
+        return;
+    u = ti__acquisition_used(c, node);
+    if (!u)
+        return;
+    json_decref(u->status);
+    u->status = json_incref((json_t *)message);
+    u->status_at = ti_now();
+}
+
+static void on_bytes(struct ti_fleet *f, int64_t node, const struct ti_frame *frame, void *arg)
+{
+    struct ti_acquisition *c = arg;
+
+    (void)f;
+    ti_rsh_bytes(c->rsh, node, frame);
+}
+
+static void on_lost(struct ti_fleet *f, int64_t node, void *arg)
+{
+    struct ti_acquisition *c = arg;
+
+    if (c->rsh)
+        ti_rsh_lost(c->rsh, node);
+    if (!ti__acquisition_used(c, node))
+        return;
+    c->failed[node] = true;
+    if (c->nlost++ == 0)
+        c->lost = f->member[node].why;
+}
+
+static void note(void *arg, const char *fmt, ...)
+{
+    struct ti_acquisition *c = arg;
+    char text[2048];
+    va_list ap;
+
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof text, fmt, ap);
+    va_end(ap);
+    ti_runlog_note(&c->log, "%s", text);
+}
+
+/* --- looking at the nodes ------------------------------------------------ */
+
+static ti_status connect_all(struct ti_acquisition *c, struct ti_err *err)
+{
+    struct ti_fleet_calls calls = {on_told, on_bytes, on_lost, note, c};
+    ti_status st = ti_fleet_new(c->sites, c->use, &c->job->paths, c->job->o->transport, &calls,
+                                &c->fleet, err);
+
+    if (st != TI_OK)
+        return st;
+    ti__step_begin(c, TI_STEP_SHIP);
+    st = ti_fleet_connect(c->fleet, err);
+    if (st == TI_OK && c->fleet->sig)
+        return ti__acquisition_interrupted(c, err);
+    ti__step_end(c, TI_STEP_SHIP);
+    if (c->fleet->shipped)
+        ti_say("sent our files to %" PRId64 " node%s that lacked them", c->fleet->shipped,
+               c->fleet->shipped == 1 ? "" : "s");
+    return st;
+}
+
+static void say_findings(struct ti_acquisition *c)
+{
+    bool differ = false;
+
+    for (int64_t i = 0; i < c->survey.nfindings; i++)
+        differ = differ || !c->survey.finding[i].fatal;
+    if (differ && !c->job->o->quiet) {
+        ti_say("nodes that are not as '%s' says:", c->sites->path);
+        ti_survey_print_findings(&c->survey, c->sites, false, stderr);
+    }
+    if (c->survey.unusable) {
+        ti_say("nodes that cannot be used:");
+        ti_survey_print_findings(&c->survey, c->sites, true, stderr);
+    }
+    if (c->log.file) {
+        ti_survey_print_nodes(&c->survey, c->sites, c->log.file);
+        ti_survey_print_findings(&c->survey, c->sites, false, c->log.file);
+        ti_survey_print_findings(&c->survey, c->sites, true, c->log.file);
+    }
+}
+
+/* What the counter is, is known from the nodes. */
+static void take_counter(struct ti_acquisition *c)
+{
+    struct ti_choice *choice = &c->job->choice;
+    const json_t *counter = NULL;
+
+    for (int64_t i = 0; i < c->survey.n && !counter; i++)
+        if (c->survey.usable[i])
+            counter = json_object_get(c->survey.facts[i], "counter");
+    snprintf(choice->counter, sizeof choice->counter, "%s", ti__text(counter, "counter"));
+    snprintf(choice->backend, sizeof choice->backend, "%s", ti__text(counter, "backend"));
+    snprintf(choice->event, sizeof choice->event, "%s", ti__text(counter, "event"));
+    snprintf(choice->why, sizeof choice->why, "%s", ti__text(counter, "why"));
+    choice->valgrind = json_is_true(json_object_get(counter, "valgrind"));
+    choice->exact = json_is_true(json_object_get(counter, "exact"));
+    choice->estimate = json_is_true(json_object_get(counter, "estimate"));
+    if (choice->why[0])
+        ti_say("counting with %s, since %s", choice->backend, choice->why);
+    if (counter && !choice->exact)
+        ti_warn("%s is %s", choice->counter,
+                choice->estimate ? "an estimate: volumes vary from run to run"
+                                 : "no instruction count");
+}
+
+static ti_status survey(struct ti_acquisition *c, struct ti_err *err)
+{
+    ti_status st;
+
+    c->ask = (struct ti_survey_in){.program = c->job->program.path ? c->job->program.path
+                                                                   : c->job->o->program.v[0],
+                                   .cwd = c->cwd,
+                                   .counter = c->job->o->counter,
+                                   .sum = c->job->o->sum,
+                                   .mpi_version = c->job->mpirun.version,
+                                   .trace_base = TRACE_BASE};
+    ti__step_begin(c, TI_STEP_PROBE);
+    st = ti_survey_make(c->fleet, &c->ask, &c->survey, err);
+    if (st == TI_OK && c->fleet->sig)
+        return ti__acquisition_interrupted(c, err);
+    ti__step_end(c, TI_STEP_PROBE);
+    if (st != TI_OK)
+        return st;
+    say_findings(c);
+    st = ti_survey_check(&c->survey, c->sites, c->job->o->probe ? INT64_MAX : c->job->o->tolerate,
+                         err);
+    if (st == TI_OK && c->survey.unusable && !c->job->o->probe)
+        ti_warn("%" PRId64 " node%s left out (--tolerate)", c->survey.unusable,
+                c->survey.unusable == 1 ? " is" : "s are");
+    take_counter(c);
+    return st;
+}
+
+/* Volumes must not depend on where a rank is. */
+static ti_status level(struct ti_acquisition *c, struct ti_err *err)
+{
+    struct ti_job *j = c->job;
+    struct ti_level_node *nodes = calloc((size_t)c->survey.n + 1, sizeof *nodes);
+    struct ti_level made;
+    int64_t n = 0;
+    ti_status st;
+
+    if (!nodes)
+        return ti_err_errno(err, TI_ERR_IO, "cannot compare the nodes");
+    for (int64_t i = 0; i < c->survey.n; i++)
+        if (c->survey.usable[i])
+            nodes[n++] = ti_level_facts(c->sites->node[i].name, c->survey.facts[i]);
+    st = ti_level_make(nodes, n, j->o->isa, j->o->isa_native, !j->choice.estimate, &made, err);
+    if (st == TI_OK) {
+        j->isa = made.isa;
+        if (made.said)
+            ti_say("%s", made.said);
+        for (int i = 0; i < made.nwarnings; i++)
+            ti_warn("%s", made.warning[i]);
+    }
+    ti_level_free(&made);
+    free(nodes);
+    return st;
+}
+
+static ti_status look(struct ti_acquisition *c, struct ti_err *err)
+{
+    ti_status st = connect_all(c, err);
+
+    if (st == TI_OK)
+        st = survey(c, err);
+    if (st == TI_OK && !c->job->o->probe)
+        st = level(c, err);
+    for (int64_t i = 0; i < c->sites->nnodes && st == TI_OK; i++) {
+        c->use[i] = c->survey.usable[i];
+        c->memory[i] = ti_survey_memory(&c->survey, c->sites, i);
+        c->cores[i] = ti_survey_cores(&c->survey, c->sites, i);
+    }
+    return st;
+}
+
+/* --- life ---------------------------------------------------------------- */
+
+static struct ti_acquisition *make(struct ti_job *j, const struct ti_sites *sites)
+{
+    struct ti_acquisition *c = calloc(1, sizeof *c);
+    size_t n = (size_t)sites->nnodes + 1;
+
+    if (!c)
+        return NULL;
+    c->job = j;
+    c->sites = sites;
+    c->use = calloc(n, sizeof *c->use);
+    c->failed = calloc(n, sizeof *c->failed);
+    c->memory = calloc(n, sizeof *c->memory);
+    c->cores = calloc(n, sizeof *c->cores);
+    if (c->use && c->failed && c->memory && c->cores)
+        return c;
+    free(c->use);
+    free(c->failed);
+    free(c->memory);
+    free(c->cores);
+    free(c);
+    return NULL;
+}
+
+/* What a try leaves, so that another can be made. */
+static void clear(struct ti_acquisition *c)
+{
+    ti_rsh_free(c->rsh);
+    c->rsh = NULL;
+    for (int64_t i = 0; i < c->nused; i++)
+        c->used[i].open = false;
+    ti_fleet_free(c->fleet);
+    c->fleet = NULL;
+    for (int64_t i = 0; i < c->nused; i++)
+        json_decref(c->used[i].status);
+    free(c->used);
+    c->used = NULL;
+    c->nused = 0;
+    c->nlost = 0;
+    c->lost.text[0] = c->lost.hint[0] = '\0';
+    ti__acquisition_plan_free(c);
+    ti_survey_free(&c->survey);
+    ti_rundir_unscratch(&c->job->dir);
+}
+
+static void destroy(struct ti_acquisition *c)
+{
+    clear(c);
+    ti_runlog_close(&c->log);
+    ti_like_free(&c->like);
+    free(c->use);
+    free(c->failed);
+    free(c->memory);
+    free(c->cores);
+    free(c);
+}
+
+static ti_status open_here(struct ti_acquisition *c, struct ti_err *err)
+{
+    struct ti_job *j = c->job;
+    ti_status st = ti_rundir_open(j->dir_name, j->o->force, &j->dir, err);
+
+    if (st != TI_OK)
+        return st;
+    if (j->o->log)
+        snprintf(c->log_name, sizeof c->log_name, "%s", j->o->log);
+    else
+        snprintf(c->log_name, sizeof c->log_name, "%.4000s/%s", j->dir.path, TI_RUN_LOG);
+    return ti_runlog_open(&c->log, c->log_name, err);
+}
+
+/* The program was not run: nothing of ours stays but, where mpirun was, the log. */
+static void discard_here(struct ti_acquisition *c)
+{
+    if (!c->job->o->log && c->log.file && !c->step_start[TI_STEP_CENSUS]) {
+        ti_runlog_close(&c->log);
+        unlink(c->log_name);
+    }
+    ti_rundir_discard(&c->job->dir, false);
+}
+
+/* --- one try ------------------------------------------------------------- */
+
+/* What a rank takes, by running a few of them here, where that decides how they fit. */
+static ti_status measure(struct ti_acquisition *c, struct ti_err *err)
+{
+    struct ti_job *j = c->job;
+    ti_status st;
+
+    if (j->o->rank_bytes || c->rank_bytes || (!j->o->pilot && c->place.fold_most <= 1))
+        return TI_OK;
+    ti__step_begin(c, TI_STEP_PILOT);
+    st = ti_measure_rank(j, &j->model, &c->rank_bytes, err);
+    ti__step_end(c, TI_STEP_PILOT);
+    return st == TI_OK ? ti__acquisition_plan(c, err) : st;
+}
+
+/* What the sites file says is planned with first, since that costs nothing; the program
+ * itself is run last. */
+static ti_status prepare(struct ti_acquisition *c, struct ti_err *err)
+{
+    ti_status st;
+
+    for (int64_t i = 0; i < c->sites->nnodes; i++)
+        c->use[i] = !c->failed[i];
+    c->job->isa = c->job->o->isa;
+    st = ti_rundir_scratch(&c->job->dir, c->job->run_id, 0, err);
+    if (st == TI_OK)
+        st = ti__acquisition_plan(c, err);
+    for (int64_t i = 0; i < c->sites->nnodes && st == TI_OK; i++)
+        c->use[i] = ti_place_look(&c->in, i).usable;
+    if (st == TI_OK)
+        st = look(c, err);
+    if (st == TI_OK) {
+        ti__step_begin(c, TI_STEP_PLAN);
+        st = ti__acquisition_plan(c, err);
+        ti__step_end(c, TI_STEP_PLAN);
+    }
+    if (st == TI_OK)
+        st = measure(c, err);
+    if (st != TI_OK)
+        return st;
+    if (!c->job->o->quiet)
+        ti__acquisition_print(c, stderr);
+    if (c->log.file)
+        ti__acquisition_print(c, c->log.file);
+    return TI_OK;
+}
+
+/* mpirun's daemon keeps its session where it is removed, whatever becomes of it. */
+static const char *session(int64_t node, void *arg)
+{
+    struct ti_acquisition *c = arg;
+    const struct ti_used *u = ti__acquisition_used(c, node);
+    const char *name =
+        c->job->mpirun.major >= 5 ? "PRTE_MCA_prte_tmpdir_base" : "OMPI_MCA_orte_tmpdir_base";
+
+    if (!u)
+        return "";
+    snprintf(c->session, sizeof c->session, "%s='%s'; export %s; ", name, u->tmp, name);
+    return c->session;
+}
+
+static ti_status launch(struct ti_acquisition *c, struct ti_err *err)
+{
+    ti_status st = ti_rsh_new(c->fleet, c->job->dir.tmp, session, c, &c->rsh, err);
+
+    if (st == TI_OK)
+        st = ti__acquisition_open(c, err);
+    if (st == TI_OK)
+        st = ti__acquisition_note_start(c, err);
+    if (st == TI_OK && !c->job->o->no_dry_launch)
+        st = ti__acquisition_census(c, err);
+    if (st == TI_OK)
+        st = ti__acquisition_launch(c, err);
+    return st;
+}
+
+/* Whether a try that failed so is made again, without the nodes that were lost. */
+static bool again(struct ti_acquisition *c, int64_t tries, const struct ti_err *err)
+{
+    if (!c->nlost || c->job->signal || tries >= c->job->o->retries)
+        return false;
+    ti_warn("%s", err->text);
+    ti_say("trying again without %" PRId64 " node%s", c->nlost, c->nlost == 1 ? "" : "s");
+    ti__acquisition_remove(c);
+    ti_ranks_free(&c->job->ranks);
+    json_decref(c->job->json);
+    c->job->json = NULL;
+    memset(&c->job->outcome, 0, sizeof c->job->outcome);
+    clear(c);
+    return true;
+}
+
+static ti_status attempt(struct ti_acquisition *c, bool *ran, struct ti_err *err)
+{
+    ti_status st = prepare(c, err);
+
+    *ran = false;
+    if (st != TI_OK)
+        return st;
+    st = launch(c, err);
+    *ran = c->job->outcome.launched > 0;
+    if (*ran && ti__acquisition_collect(c, &(struct ti_err){"", ""}) == TI_OK)
+        ti__acquisition_note_end(c);
+    return st;
+}
+
+static ti_status probe_only(struct ti_acquisition *c, struct ti_err *err)
+{
+    ti_status st;
+
+    for (int64_t i = 0; i < c->sites->nnodes; i++)
+        c->use[i] = true;
+    c->in.use = c->use;
+    st = look(c, err);
+    if (!c->survey.facts)
+        return st;
+    if (c->job->o->json) {
+        c->job->json = json_pack("{s:o}", "nodes", ti_survey_json(&c->survey, c->sites));
+    } else {
+        ti_survey_print_nodes(&c->survey, c->sites, stdout);
+    }
+    return st != TI_OK || !c->survey.unusable
+               ? st
+               : ti_survey_check(&c->survey, c->sites, c->job->o->tolerate, err);
+}
+
+ti_status ti_acquisition_run(struct ti_job *j, const struct ti_sites *sites, struct ti_err *err)
+{
+    struct ti_acquisition *c = make(j, sites);
+    bool ran = false;
+    ti_status st;
+
+    if (!c) {
+        errno = ENOMEM;
+        return ti_err_errno(err, TI_ERR_IO, "cannot plan for the nodes");
+    }
+    if (!getcwd(c->cwd, sizeof c->cwd))
+        c->cwd[0] = '\0';
+    ti_launch_share_children();
+    st = ti_job_check_front(j, err);
+    if (st == TI_OK && j->o->probe) {
+        st = probe_only(c, err);
+        destroy(c);
+        return st;
+    }
+    if (st == TI_OK && j->o->like)
+        st = ti_like_read(j->o->like, j->o->np, &c->like, err);
+    if (st == TI_OK)
+        st = open_here(c, err);
+    if (st != TI_OK) {
+        destroy(c);
+        return st;
+    }
+    for (int64_t tries = 0;; tries++) {
+        st = ti_job_draw_id(j, err);
+        if (st == TI_OK)
+            st = attempt(c, &ran, err);
+        if (st == TI_OK || !again(c, tries, err))
+            break;
+    }
+    if (!ran)
+        discard_here(c);
+    else
+        st = ti__acquisition_conclude(c, st, err);
+    destroy(c);
+    return st;
+}

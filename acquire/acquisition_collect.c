@@ -1,0 +1,244 @@
+/* What was traced, as the nodes tell, and RUN.json. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "acquire/acquisition.h"
+#include "node/watch.h"
+
+#define COLLECT_LIMIT_S 120.0
+#define REMOVE_LIMIT_S  60.0
+
+/* --- collecting ---------------------------------------------------------- */
+
+static json_t *ranks_request(struct ti_fleet *f, int64_t node, void *arg)
+{
+    const struct ti_used *u = ti__acquisition_used(arg, node);
+
+    (void)f;
+    if (!u || !u->open)
+        return NULL;
+    return json_pack("{s:s}", "do", "ranks");
+}
+
+ti_status ti__acquisition_collect(struct ti_acquisition *c, struct ti_err *err)
+{
+    struct ti_job *j = c->job;
+    ti_status st = ti_ranks_new(j->o->np, &j->ranks, err);
+
+    if (st != TI_OK)
+        return st;
+    ti__step_begin(c, TI_STEP_COLLECT);
+    ti_fleet_ask_all(c->fleet, ranks_request, c, COLLECT_LIMIT_S, "collecting");
+    for (int64_t i = 0; i < c->nused; i++)
+        if (ti_fleet_ok(c->fleet, c->used[i].node, NULL))
+            ti_ranks_merge(&j->ranks, c->fleet->member[c->used[i].node].answer);
+    ti__step_end(c, TI_STEP_COLLECT);
+    return TI_OK;
+}
+
+/* --- RUN.json ------------------------------------------------------------ */
+
+static json_t *or_null(const char *text)
+{
+    return text ? ti_json_text(text) : json_null();
+}
+
+/* What ti-gather needs to fetch the traces. */
+static json_t *nodes_json(const struct ti_acquisition *c)
+{
+    json_t *list = json_array();
+
+    for (int64_t i = 0; i < c->nused; i++) {
+        const struct ti_used *u = &c->used[i];
+        const struct ti_node *node = &c->sites->node[u->node];
+        const struct ti_cluster *cluster = &c->sites->cluster[node->cluster];
+        const struct ti_site *site = &c->sites->site[cluster->site];
+        const struct ti_member *m = &c->fleet->member[u->node];
+        int cores = c->cores[u->node];
+
+        json_array_append_new(
+            list, json_pack("{s:s, s:s, s:s, s:o, s:o, s:b, s:s, s:o, s:o, s:f}", "name",
+                            node->name, "site", site->name, "cluster", cluster->name, "host",
+                            ti_json_text(ti__text(m->hello, "host")), "gateway",
+                            or_null(site->gateway), "here", m->here, "directory", u->directory,
+                            "tiara", or_null(cluster->tiara), "ranks", ti__acquisition_ranks(c, u),
+                            "folding", cores > 0 ? (double)u->n / cores : (double)u->n));
+    }
+    return list;
+}
+
+static json_t *via_json(char *const *via)
+{
+    json_t *list;
+
+    if (!via)
+        return json_null();
+    list = json_array();
+    for (; *via; via++)
+        json_array_append_new(list, ti_json_text(*via));
+    return list;
+}
+
+static json_t *run_json(const struct ti_acquisition *c)
+{
+    json_t *json = ti_job_json(c->job);
+    json_t *plan = ti_place_json(&c->in, &c->place);
+
+    if (!json || !plan) {
+        json_decref(json);
+        json_decref(plan);
+        return NULL;
+    }
+    json_object_set_new(json, "plan", plan);
+    json_object_set_new(json, "sites", ti_json_text(c->sites->path));
+    json_object_set_new(json, "nodes", nodes_json(c));
+    json_object_set_new(json, "via", via_json(c->sites->via));
+    if (c->job->o->transport)
+        json_object_set_new(json, "transport", ti_json_text(c->job->o->transport));
+    json_object_set_new(json, "log", ti_json_text(c->log_name));
+    return json;
+}
+
+ti_status ti__acquisition_note_start(struct ti_acquisition *c, struct ti_err *err)
+{
+    struct ti_job *j = c->job;
+    char text[32];
+
+    j->json = run_json(c);
+    if (!j->json) {
+        errno = ENOMEM;
+        return ti_err_errno(err, TI_ERR_IO, "cannot write '%s/%s'", j->dir.given, TI_RUN_JSON);
+    }
+    json_object_set_new(j->json, "started", json_string(ti_time_text(ti_wall(), text)));
+    json_object_set_new(j->json, "state", json_string("running"));
+    return ti_rundir_write(&j->dir, j->json, err);
+}
+
+static json_t *steps_json(const struct ti_acquisition *c)
+{
+    static const char *const names[] = {
+#define NAME(name, text) text,
+        TI_STEPS(NAME)
+#undef NAME
+    };
+    json_t *ours = ti_steps_json(&c->job->outcome, &c->job->ranks), *steps = json_array(), *one;
+    char text[32];
+    size_t i;
+
+    for (int s = 0; s < TI_STEP_COUNT; s++) {
+        if (s == TI_STEP_START)
+            json_array_foreach(ours, i, one) json_array_append(steps, one);
+        else if (c->step_start[s] > 0 && s != TI_STEP_APP)
+            json_array_append_new(
+                steps, json_pack("{s:s, s:s, s:f}", "name", names[s], "started",
+                                 ti_time_text(c->step_start[s], text), "seconds",
+                                 (double)(int64_t)(c->step_seconds[s] * 1e3 + 0.5) / 1e3));
+    }
+    json_decref(ours);
+    return steps;
+}
+
+void ti__acquisition_note_end(struct ti_acquisition *c)
+{
+    struct ti_job *j = c->job;
+    struct ti_err err;
+
+    if (!j->json)
+        return;
+    ti_job_note_outcome(j);
+    json_object_set_new(j->json, "steps", steps_json(c));
+    json_object_set_new(j->json, "mpi",
+                        json_pack("{s:s, s:s, s:o}", "name", "Open MPI", "version",
+                                  j->mpirun.version, "command", ti_job_list(&j->command)));
+    if (c->lost.text[0])
+        json_object_set_new(j->json, "lost", ti_json_text(c->lost.text));
+    if (ti_rundir_write(&j->dir, j->json, &err) != TI_OK)
+        ti_warn("%s", err.text);
+}
+
+/* --- removing ------------------------------------------------------------ */
+
+static json_t *remove_request(struct ti_fleet *f, int64_t node, void *arg)
+{
+    const struct ti_used *u = ti__acquisition_used(arg, node);
+
+    (void)f;
+    if (!u || !u->open)
+        return NULL;
+    return json_pack("{s:s, s:o}", "do", "remove", "ranks", ti__acquisition_ranks(arg, u));
+}
+
+void ti__acquisition_remove(struct ti_acquisition *c)
+{
+    if (c->fleet)
+        ti_fleet_ask_all(c->fleet, remove_request, c, REMOVE_LIMIT_S, "removing traces");
+}
+
+/* --- the end ------------------------------------------------------------- */
+
+static void say_where(const struct ti_acquisition *c)
+{
+    const struct ti_job *j = c->job;
+
+    if (!j->ranks.with_trace) {
+        ti_say("no rank left a trace; the log is '%s'", c->log_name);
+        return;
+    }
+    if (!ti_ranks_complete(&j->ranks))
+        ti_ranks_say(&j->ranks);
+    ti_say("what was traced is on the nodes, which '%s/%s' names: 'ti-gather %s -o %s' fetches it",
+           j->dir.given, TI_RUN_JSON, j->dir.given, j->output);
+}
+
+static ti_status gather(struct ti_acquisition *c, struct ti_err *err)
+{
+    struct ti_job *j = c->job;
+    bool keep = j->o->keep;
+    ti_status st;
+
+    ti__step_begin(c, TI_STEP_GATHER);
+    st = ti_job_gather(j, err);
+    ti__step_end(c, TI_STEP_GATHER);
+    if (st == TI_OK && !keep)
+        ti__acquisition_remove(c);
+    if (j->json)
+        json_object_set_new(j->json, "steps", steps_json(c));
+    if (j->bundled)
+        ti_say(st == TI_OK && !keep ? "wrote '%s'" : "wrote '%s'; the traces stay on their nodes",
+               j->output);
+    return st;
+}
+
+/* All is well, or what was traced is wanted though a node failed. */
+static bool is_worth_gathering(const struct ti_acquisition *c, ti_status app)
+{
+    const struct ti_job *j = c->job;
+
+    if (j->o->no_gather || j->signal || !j->ranks.with_trace)
+        return false;
+    return app == TI_OK || ti_ranks_complete(&j->ranks) || (c->nlost && j->o->keep_going);
+}
+
+ti_status ti__acquisition_conclude(struct ti_acquisition *c, ti_status st, struct ti_err *err)
+{
+    struct ti_job *j = c->job;
+    ti_status app = st, bundle;
+
+    if (st == TI_OK)
+        app = ti_outcome_check(&j->outcome, &j->ranks, j->program.given, j->choice.valgrind, err);
+    if (j->outcome.out_of_memory && c->short_of_memory[0])
+        ti_err_prefix(err, app, "on node '%s'", c->short_of_memory);
+    ti_report_say(&j->outcome, &j->ranks);
+    if (!is_worth_gathering(c, app)) {
+        say_where(c);
+        return app != TI_OK ? app : ti_ranks_complete(&j->ranks) ? TI_OK : TI_ERR_PARTIAL;
+    }
+    if (!ti_ranks_complete(&j->ranks))
+        ti_ranks_say(&j->ranks);
+    bundle = gather(c, app == TI_OK ? err : &(struct ti_err){"", ""});
+    if (c->nlost && j->o->keep_going && j->bundled)
+        return TI_ERR_PARTIAL;
+    return app != TI_OK ? app : bundle;
+}

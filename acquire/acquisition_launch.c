@@ -1,0 +1,434 @@
+/* mpirun over the nodes: what it needs there, its command, and a launch to no purpose
+ * but to see where it puts the ranks. */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "acquire/acquisition.h"
+#include "node/watch.h"
+
+#define OPEN_LIMIT_S   60.0
+#define CENSUS_LEAST_S 120.0
+#define CENSUS_RANK_S  0.5 /* a rank, on top: start-up grows with the number of ranks */
+#define FILES_PER_NODE 4
+#define POLL_MS        200
+
+/* --- run directories there ----------------------------------------------- */
+
+static json_t *open_request(struct ti_fleet *f, int64_t node, void *arg)
+{
+    struct ti_acquisition *c = arg;
+    const struct ti_used *u = ti__acquisition_used(c, node);
+    const struct ti_cluster *cluster;
+    struct ti_args env = {.n = 0}, wrapper = {.n = 0};
+    json_t *jenv = json_array(), *jwrapper = json_array(), *request;
+
+    (void)f;
+    if (!u)
+        return NULL;
+    cluster = &c->sites->cluster[c->sites->node[node].cluster];
+    ti_job_settings(c->job, &env);
+    for (int i = 0; i < cluster->nenv; i++)
+        ti_args_add(&env, cluster->env[i]);
+    if (c->job->mpirun.major >= 5)
+        ti_args_addf(&env, "OMPI_MCA_btl_sm_backing_directory=%s", u->shm);
+    else
+        ti_args_addf(&env, "OMPI_MCA_btl_vader_backing_directory=%s", u->shm);
+    ti_job_wrapper(c->job, &wrapper);
+    for (int i = 0; i < env.n; i++)
+        json_array_append_new(jenv, ti_json_text(env.v[i]));
+    for (int i = 0; i < wrapper.n; i++)
+        json_array_append_new(jwrapper, ti_json_text(wrapper.v[i]));
+    request = json_pack(
+        "{s:s, s:s, s:s, s:I, s:o, s:b, s:s, s:o, s:o, s:s, s:s, s:b, s:b, s:b, s:[s, s]}", "do",
+        "open", "run_id", c->job->run_id, "trace_dir", u->directory, "np",
+        (json_int_t)c->job->o->np, "ranks", ti__acquisition_ranks(c, u), "force", 0, "program",
+        cluster->program ? cluster->program : c->ask.program, "env", jenv, "wrapper", jwrapper,
+        "node", c->sites->node[node].name, "cwd", c->cwd, "idle", c->job->plan.idle, "valgrind",
+        c->job->choice.valgrind, "no_core", c->job->choice.valgrind, "scratch", u->tmp, u->shm);
+    ti_args_free(&env);
+    ti_args_free(&wrapper);
+    return request;
+}
+
+ti_status ti__acquisition_open(struct ti_acquisition *c, struct ti_err *err)
+{
+    ti_fleet_ask_all(c->fleet, open_request, c, OPEN_LIMIT_S, "opening");
+    if (c->fleet->sig)
+        return ti__acquisition_interrupted(c, err);
+    for (int64_t i = 0; i < c->nused; i++) {
+        struct ti_used *u = &c->used[i];
+
+        if (!ti_fleet_ok(c->fleet, u->node, err))
+            return TI_ERR_REMOTE;
+        u->open = true;
+        snprintf(u->run_file, sizeof u->run_file, "%.4000s/%s",
+                 ti__text(c->fleet->member[u->node].answer, "directory"), TI_RUN_JSON);
+    }
+    return TI_OK;
+}
+
+/* --- the command --------------------------------------------------------- */
+
+/* Interfaces of all sites that are used; Open MPI looks for those that a node has. */
+static char *networks(const struct ti_acquisition *c)
+{
+    char *all = NULL;
+
+    for (int s = 0; s < c->sites->nsites; s++) {
+        const char *network = c->sites->site[s].network;
+        bool used = false;
+        char *longer;
+
+        for (int64_t i = 0; i < c->nused && !used; i++)
+            used = c->sites->cluster[c->sites->node[c->used[i].node].cluster].site == s;
+        if (!used || !network || (all && strstr(all, network)))
+            continue;
+        if (asprintf(&longer, "%s%s%s", all ? all : "", all ? "," : "", network) < 0)
+            longer = NULL;
+        free(all);
+        all = longer;
+    }
+    return all;
+}
+
+static ti_status write_hostfile(const struct ti_acquisition *c, const char *path,
+                                struct ti_err *err)
+{
+    FILE *file = fopen(path, "we");
+
+    if (file && c->ordered)
+        ti_order_hostfile(&c->order, c->names, file);
+    else if (file)
+        ti_place_hostfile(&c->in, &c->place, file);
+    if (!file || fclose(file) != 0)
+        return ti_err_errno(err, TI_ERR_IO, "cannot write '%s'", path);
+    return TI_OK;
+}
+
+/* On its node a rank begins as ti-node, which knows what is planned there. */
+static void rank_command(const struct ti_acquisition *c, bool census, struct ti_args *out)
+{
+    ti_args_add(out, "sh");
+    ti_args_add(out, "-c");
+    ti_args_add(out, "exec \"$TIARA_NODE\" run \"$@\"");
+    ti_args_add(out, "ti-node");
+    if (census)
+        ti_args_add(out, "--census");
+    for (int i = 0; i < c->job->o->program.n && !census; i++)
+        ti_args_add(out, i ? c->job->o->program.v[i] : c->ask.program);
+}
+
+ti_status ti__acquisition_command(struct ti_acquisition *c, bool census, struct ti_args *out,
+                                  struct ti_err *err)
+{
+    struct ti_args none = {.n = 0}, program = {.n = 0};
+    char hosts[PATH_MAX + 16], *network = networks(c);
+    struct ti_mpirun_nodes nodes = {
+        .hostfile = hosts, .listed = c->ordered, .agent = c->job->paths.rsh, .network = network};
+    struct ti_mpirun_job run = {.np = c->job->o->np,
+                                .env = &none,
+                                .user = &c->job->o->mpirun,
+                                .wrapper = &none,
+                                .program = &program,
+                                .nodes = &nodes};
+    ti_status st;
+    bool ok;
+
+    snprintf(hosts, sizeof hosts, "%s/hosts", c->job->dir.tmp);
+    st = write_hostfile(c, hosts, err);
+    rank_command(c, census, &program);
+    ti_mpirun_command(&c->job->mpirun, &c->job->plan, &run, out);
+    ok = !program.failed && ti_args_ok(out);
+    ti_args_free(&program);
+    free(network);
+    if (st == TI_OK && !ok) {
+        errno = ENOMEM;
+        st = ti_err_errno(err, TI_ERR_IO, "cannot put mpirun's command together");
+    }
+    return st;
+}
+
+/* --- mpirun -------------------------------------------------------------- */
+
+/* For mpirun's own shell syntax, for ti-rsh; and for ranks that mpirun starts on this
+ * machine itself, what ti-node would have given them. */
+static void mpirun_environment(const struct ti_acquisition *c, struct ti_args *env)
+{
+    ti_args_add(env, "SHELL=/bin/sh");
+    ti_args_addf(env, "TMPDIR=%s", c->job->dir.tmp);
+    ti_args_addf(env, "%s=%s", TI_RSH_SOCKET, ti_rsh_path(c->rsh));
+    for (int64_t i = 0; i < c->nused; i++) {
+        const struct ti_member *m = &c->fleet->member[c->used[i].node];
+
+        if (!m->here)
+            continue;
+        ti_args_addf(env, "TIARA_NODE=%s/ti-node", ti__text(m->hello, "folder"));
+        ti_args_addf(env, "TIARA_NODE_NAME=%s", c->sites->node[c->used[i].node].name);
+        ti_args_addf(env, "TIARA_RUN_FILE=%s", c->used[i].run_file);
+    }
+}
+
+/* mpirun 4.1 is a little late to put ti-rsh into a process group of its own, says so, and
+ * goes on. */
+static bool is_chatter(const char *text, size_t bytes)
+{
+    static const char words[] = "plm:rsh: Warning: setpgid(";
+    const char *end = memchr(text, '\n', bytes);
+
+    return memmem(text, bytes, words, sizeof words - 1) && end == text + bytes - 1;
+}
+
+static void on_err(int fd, void *arg)
+{
+    struct ti_mpirun_proc *p = arg;
+    char buf[4096];
+    ssize_t n = read(fd, buf, sizeof buf);
+
+    if (n > 0) {
+        ti_progress_clear();
+        ti_runlog_text(&p->acquisition->log, buf, (size_t)n);
+        if (is_chatter(buf, (size_t)n))
+            return;
+        if (!p->mute)
+            p->mute = write(STDERR_FILENO, buf, (size_t)n) < 0;
+        return;
+    }
+    if (n < 0 && errno == EINTR)
+        return;
+    ti_remote_drop_fd(p->acquisition->fleet->remote, fd);
+    close(fd);
+    p->err = -1;
+}
+
+static void on_out(int fd, void *arg)
+{
+    struct ti_mpirun_proc *p = arg;
+    size_t room = p->out_room - p->out_bytes;
+    ssize_t n;
+
+    if (room < 4096) {
+        char *grown = realloc(p->out_text, p->out_room + 65536);
+
+        if (!grown)
+            return;
+        p->out_text = grown;
+        p->out_room += 65536;
+        room += 65536;
+    }
+    n = read(fd, p->out_text + p->out_bytes, room - 1);
+    if (n > 0) {
+        p->out_bytes += (size_t)n;
+        p->out_text[p->out_bytes] = '\0';
+        return;
+    }
+    if (n < 0 && errno == EINTR)
+        return;
+    ti_remote_drop_fd(p->acquisition->fleet->remote, fd);
+    close(fd);
+    p->out = -1;
+}
+
+static void close_fd(int *fd)
+{
+    if (*fd >= 0)
+        close(*fd);
+    *fd = -1;
+}
+
+static ti_status start(struct ti_acquisition *c, struct ti_args *command, bool capture, int in,
+                       struct ti_mpirun_proc *p, struct ti_err *err)
+{
+    int e[2] = {-1, -1}, o[2] = {-1, -1}, fds[3];
+    struct ti_launch l = {.argv = command->v,
+                          .run_id = c->job->run_id,
+                          .fds = fds,
+                          .env = p->env.v,
+                          .no_core = c->job->choice.valgrind,
+                          .files = (long)c->nused * FILES_PER_NODE + (long)c->job->o->np * 4 + 256};
+    ti_status st;
+
+    if (in < 0 || pipe2(e, O_CLOEXEC) < 0 || (capture && pipe2(o, O_CLOEXEC) < 0)) {
+        st = ti_err_errno(err, TI_ERR_IO, "cannot start 'mpirun'");
+    } else {
+        fds[0] = in;
+        fds[1] = capture ? o[1] : c->job->o->json ? STDERR_FILENO : STDOUT_FILENO;
+        fds[2] = e[1];
+        st = ti_launch_start(&l, &p->proc, err);
+    }
+    close_fd(&e[1]);
+    close_fd(&o[1]);
+    p->err = e[0];
+    p->out = o[0];
+    return st;
+}
+
+ti_status ti__mpirun_start(struct ti_acquisition *c, struct ti_args *command, bool capture,
+                           struct ti_mpirun_proc *p, struct ti_err *err)
+{
+    bool quiet = capture || isatty(STDIN_FILENO);
+    int null = quiet ? open("/dev/null", O_RDONLY | O_CLOEXEC) : -1;
+    char *text = ti_args_shell(command);
+    ti_status st;
+
+    ti_runlog_note(&c->log, "%s", text ? text : "mpirun");
+    free(text);
+    *p = (struct ti_mpirun_proc){.acquisition = c, .out = -1, .err = -1};
+    mpirun_environment(c, &p->env);
+    st = ti_args_ok(&p->env) ? start(c, command, capture, quiet ? null : STDIN_FILENO, p, err)
+                             : ti_err_set(err, TI_ERR_IO, "cannot start 'mpirun': out of memory");
+    close_fd(&null);
+    if (st != TI_OK) {
+        close_fd(&p->err);
+        close_fd(&p->out);
+        ti_args_free(&p->env);
+        return st;
+    }
+    ti_remote_add_fd(c->fleet->remote, p->err, on_err, p);
+    if (capture)
+        ti_remote_add_fd(c->fleet->remote, p->out, on_out, p);
+    return TI_OK;
+}
+
+void ti__mpirun_close(struct ti_acquisition *c, struct ti_mpirun_proc *p)
+{
+    /* what it said last is still in the pipes */
+    for (double until = ti_now() + 1; (p->err >= 0 || p->out >= 0) && ti_now() < until;)
+        ti_fleet_poll(c->fleet, 20);
+    if (p->err >= 0) {
+        ti_remote_drop_fd(c->fleet->remote, p->err);
+        close(p->err);
+    }
+    if (p->out >= 0) {
+        ti_remote_drop_fd(c->fleet->remote, p->out);
+        close(p->out);
+    }
+    p->err = p->out = -1;
+    ti_args_free(&p->env);
+}
+
+/* --- the dry launch ------------------------------------------------------ */
+
+/* "TIARA-CENSUS RANK NODE" a line: how many ranks are where they should be; the first that is not
+ * goes to `err`. */
+static int64_t count_ranks(struct ti_acquisition *c, char *text, int64_t *actual, char *seen,
+                           struct ti_err *err)
+{
+    int64_t right = 0;
+
+    for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n")) {
+        char name[300];
+        int64_t rank, node, planned;
+
+        if (sscanf(line, "TIARA-CENSUS %" SCNd64 " %299s", &rank, name) != 2 || rank < 0 ||
+            rank >= c->job->o->np || seen[rank])
+            continue;
+        seen[rank] = 1;
+        node = ti_fleet_find(c->fleet, name);
+        if (node >= 0)
+            actual[node]++;
+        planned = ti__acquisition_node_of(c, rank);
+        if (node == planned)
+            right++;
+        else if (!err->text[0])
+            ti_err_set(err, TI_ERR_REMOTE,
+                       "mpirun does not place ranks as planned: rank %" PRId64
+                       " is to be on '%s', and was put on '%s'",
+                       rank, c->sites->node[planned].name, name);
+    }
+    return right;
+}
+
+static void say_actual(struct ti_acquisition *c, const int64_t *actual)
+{
+    ti_say("ranks per node:  planned  actual");
+    for (int64_t i = 0, n = 0; i < c->sites->nnodes && n < 20; i++)
+        if (actual[i] != c->place.ranks[i]) {
+            n++;
+            ti_say("  %-20s %4" PRId64 "  %4" PRId64, c->sites->node[i].name, c->place.ranks[i],
+                   actual[i]);
+        }
+}
+
+static ti_status judge(struct ti_acquisition *c, struct ti_mpirun_proc *p, struct ti_err *err)
+{
+    int64_t *actual = calloc((size_t)c->sites->nnodes + 1, sizeof *actual);
+    char *seen = calloc((size_t)c->job->o->np + 1, 1);
+    struct ti_err wrong = {"", ""};
+    int64_t right;
+
+    if (!actual || !seen) {
+        free(actual);
+        free(seen);
+        return ti_err_errno(err, TI_ERR_IO, "cannot count the ranks");
+    }
+    right = p->out_text ? count_ranks(c, p->out_text, actual, seen, &wrong) : 0;
+    if (right == c->job->o->np) {
+        ti_runlog_note(&c->log, "all %" PRId64 " ranks are where they were planned", right);
+    } else if (wrong.text[0]) {
+        *err = wrong;
+        ti_err_hint(err, "mpirun's settings of yours (mca-params.conf, OMPI_MCA_*, behind '--') "
+                         "may be in the way; nothing was traced");
+        say_actual(c, actual);
+    } else {
+        ti_err_set(err, TI_ERR_REMOTE,
+                   "of %" PRId64 " ranks %" PRId64
+                   " were started in the dry launch (mpirun: %s %d)",
+                   c->job->o->np, right, WIFEXITED(p->proc.wait_status) ? "status" : "signal",
+                   WIFEXITED(p->proc.wait_status) ? WEXITSTATUS(p->proc.wait_status)
+                                                  : WTERMSIG(p->proc.wait_status));
+        ti_err_hint(err,
+                    "see what mpirun says above, and '%s'; MPI needs IP between all nodes: "
+                    "'network =' in the sites file names interfaces",
+                    c->log_name);
+    }
+    free(actual);
+    free(seen);
+    return right == c->job->o->np ? TI_OK : TI_ERR_REMOTE;
+}
+
+ti_status ti__acquisition_census(struct ti_acquisition *c, struct ti_err *err)
+{
+    double limit = CENSUS_LEAST_S + CENSUS_RANK_S * (double)c->job->o->np, until;
+    struct ti_args command = {.n = 0};
+    struct ti_mpirun_proc p;
+    bool late = false;
+    ti_status st;
+
+    ti__step_begin(c, TI_STEP_CENSUS);
+    st = ti__acquisition_command(c, true, &command, err);
+    if (st == TI_OK)
+        st = ti__mpirun_start(c, &command, true, &p, err);
+    if (st != TI_OK) {
+        ti_args_free(&command);
+        return st;
+    }
+    until = ti_now() + limit;
+    while (ti_launch_running(&p.proc) && !c->fleet->sig && !c->nlost && !late) {
+        ti_fleet_poll(c->fleet, POLL_MS);
+        ti_progress("dry launch: %" PRId64 " of %" PRId64 " nodes reached", ti_rsh_started(c->rsh),
+                    c->nused);
+        late = ti_now() > until;
+    }
+    ti_progress_clear();
+    if (ti_launch_running(&p.proc))
+        ti__acquisition_end(c, &p);
+    ti__mpirun_close(c, &p);
+    if (c->fleet->sig)
+        st = ti__acquisition_interrupted(c, err);
+    else if (c->nlost)
+        st = ti__acquisition_lost(c, err);
+    else if (late)
+        st = ti_err_set(err, TI_ERR_REMOTE, "the dry launch was not done within %.0f s", limit);
+    else
+        st = judge(c, &p, err);
+    free(p.out_text);
+    ti_args_free(&command);
+    ti__step_end(c, TI_STEP_CENSUS);
+    return st;
+}

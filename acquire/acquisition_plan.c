@@ -1,0 +1,140 @@
+/* Where the ranks go, and telling it. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "acquire/acquisition.h"
+#include "acquire/measure.h"
+
+struct ti_used *ti__acquisition_used(struct ti_acquisition *c, int64_t node)
+{
+    int64_t low = 0, high = c->nused - 1;
+
+    while (low <= high) {
+        int64_t mid = (low + high) / 2;
+
+        if (c->used[mid].node == node)
+            return &c->used[mid];
+        if (c->used[mid].node < node)
+            low = mid + 1;
+        else
+            high = mid - 1;
+    }
+    return NULL;
+}
+
+int64_t ti__acquisition_node_of(const struct ti_acquisition *c, int64_t rank)
+{
+    return c->ordered ? c->order.node[rank] : ti_place_node_of(&c->place, rank);
+}
+
+json_t *ti__acquisition_ranks(const struct ti_acquisition *c, const struct ti_used *u)
+{
+    if (c->ordered)
+        return ti_order_ranks_json(&c->order, u->node);
+    return json_pack("[[I, I]]", (json_int_t)u->first, (json_int_t)(u->first + u->n - 1));
+}
+
+/* --like: ranks that talk to each other go to one node. */
+static ti_status put_in_order(struct ti_acquisition *c, struct ti_err *err)
+{
+    ti_status st = ti_like_order(&c->like, c->sites, &c->place, &c->order, err);
+
+    if (st != TI_OK)
+        return st;
+    c->names = calloc((size_t)c->sites->nnodes + 1, sizeof *c->names);
+    if (!c->names)
+        return ti_err_errno(err, TI_ERR_IO, "cannot plan for the nodes");
+    for (int64_t i = 0; i < c->sites->nnodes; i++)
+        c->names[i] = c->sites->node[i].name;
+    c->ordered = !c->order.kept;
+    return TI_OK;
+}
+
+/* Where the traces of a node go: a directory there that nobody else can have, also if
+ * several nodes have a disk in common. */
+static void name_directory(const struct ti_acquisition *c, struct ti_used *u)
+{
+    const struct ti_node *node = &c->sites->node[u->node];
+
+    snprintf(u->directory, sizeof u->directory, "%.2000s/tiara-%.12s.%.255s",
+             ti_survey_trace_base(&c->sites->cluster[node->cluster], &c->ask), c->job->run_id,
+             node->name);
+    snprintf(u->tmp, sizeof u->tmp, "/tmp/ompi-%.12s.%.64s", c->job->run_id, node->name);
+    snprintf(u->shm, sizeof u->shm, "/dev/shm/tiara-%.12s.%.255s", c->job->run_id, node->name);
+}
+
+static ti_status list_used(struct ti_acquisition *c, struct ti_err *err)
+{
+    c->used = calloc((size_t)c->place.used_nodes + 1, sizeof *c->used);
+    if (!c->used)
+        return ti_err_errno(err, TI_ERR_IO, "cannot plan for the nodes");
+    for (int64_t i = 0; i < c->place.nnodes; i++) {
+        struct ti_used *u = &c->used[c->nused];
+
+        if (!c->place.ranks[i])
+            continue;
+        *u = (struct ti_used){.node = i, .first = c->place.first[i], .n = c->place.ranks[i]};
+        name_directory(c, u);
+        c->nused++;
+    }
+    return TI_OK;
+}
+
+void ti__acquisition_plan_free(struct ti_acquisition *c)
+{
+    ti_place_free(&c->place);
+    ti_order_free(&c->order);
+    memset(&c->order, 0, sizeof c->order);
+    free(c->names);
+    c->names = NULL;
+    c->ordered = false;
+    for (int64_t i = 0; i < c->nused; i++)
+        json_decref(c->used[i].status);
+    free(c->used);
+    c->used = NULL;
+    c->nused = 0;
+}
+
+ti_status ti__acquisition_plan(struct ti_acquisition *c, struct ti_err *err)
+{
+    bool surveyed = c->survey.facts != NULL;
+    struct ti_place_facts facts = {.use = c->use,
+                                   .memory_bytes = surveyed ? c->memory : NULL,
+                                   .cores = surveyed ? c->cores : NULL,
+                                   .rank_bytes = c->rank_bytes,
+                                   .valgrind = c->job->choice.valgrind};
+    ti_status st;
+
+    ti__acquisition_plan_free(c);
+    st = ti_place_options(c->job->o, c->sites, &facts, &c->in, err);
+    if (st == TI_OK)
+        st = ti_place_make(&c->in, &c->place, err);
+    if (st == TI_OK && surveyed) {
+        ti_place_plan(&c->in, &c->place, &c->job->plan);
+        st = list_used(c, err);
+        if (st == TI_OK && c->job->o->like)
+            st = put_in_order(c, err);
+    }
+    return st;
+}
+
+void ti__acquisition_print(const struct ti_acquisition *c, FILE *out)
+{
+    const struct ti_job *j = c->job;
+    char *program = ti_args_shell(&j->o->program), text[256];
+
+    fprintf(out, "plan for %s\n", program ? program : j->program.given);
+    ti_place_print(&c->in, &c->place, out);
+    if (c->order.node)
+        fprintf(out, "  order     %s\n", ti_order_text(&c->order, text, sizeof text));
+    fprintf(out, "  counter   %s: %s, %s%s\n", j->choice.backend, j->choice.event,
+            j->choice.exact      ? "exact"
+            : j->choice.estimate ? "an estimate"
+                                 : "not exact",
+            j->o->sum ? ", of all threads" : "");
+    fprintf(out, "  traces    %s on its node, for one\n", c->nused ? c->used[0].directory : "?");
+    fprintf(out, "  run       %s (log: %s)\n", j->dir_name, c->log_name);
+    fprintf(out, "  bundle    %s\n", j->o->no_gather ? "none (--no-gather)" : j->output);
+    free(program);
+}

@@ -1,0 +1,342 @@
+/* While the program runs: how far it is, which node is in trouble, and how all of it is
+ * ended. */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "acquire/acquisition.h"
+#include "node/watch.h"
+
+#define LOOK_MS      250
+#define STATUS_MS    1000
+#define MANY_NODES   64   /* from here on nodes speak less often */
+#define SILENT_S     15.0 /* a node that says nothing for so long is gone */
+#define GRACE_S      5.0  /* for mpirun to end by itself when told to */
+#define NODE_GRACE_S 1.0  /* for ranks to end when mpirun did */
+#define END_LIMIT_S  20.0 /* for a node to say that it ended everything */
+#define SWAP_BYTES   (INT64_C(16) << 20)
+
+const char *ti__text(const json_t *object, const char *key)
+{
+    const char *text = json_string_value(json_object_get(object, key));
+
+    return text ? text : "";
+}
+
+ti_status ti__acquisition_interrupted(struct ti_acquisition *c, struct ti_err *err)
+{
+    c->job->signal = c->fleet->sig;
+    return ti_err_set(err, TI_ERR_APP, "interrupted by signal %d (%s)", c->job->signal,
+                      strsignal(c->job->signal));
+}
+
+ti_status ti__acquisition_lost(struct ti_acquisition *c, struct ti_err *err)
+{
+    *err = c->lost;
+    if (c->nlost > 1)
+        ti_err_prefix(err, TI_ERR_REMOTE, "%" PRId64 " nodes were lost", c->nlost);
+    if (!err->hint[0])
+        ti_err_hint(err, "--exclude leaves it out; --retry N does so by itself");
+    return TI_ERR_REMOTE;
+}
+
+/* --- totals -------------------------------------------------------------- */
+
+struct totals {
+    int64_t started, finished, bytes, heard;
+    double last_start;
+};
+
+static int64_t number(const json_t *status, const char *key)
+{
+    return json_integer_value(json_object_get(status, key));
+}
+
+static struct totals add_up(const struct ti_acquisition *c)
+{
+    struct totals t = {0};
+
+    for (int64_t i = 0; i < c->nused; i++) {
+        const json_t *s = c->used[i].status;
+        double last = json_number_value(json_object_get(s, "last_start"));
+
+        t.heard += s != NULL;
+        t.started += number(s, "started");
+        t.finished += number(s, "finished");
+        t.bytes += number(s, "bytes");
+        if (last > t.last_start)
+            t.last_start = last;
+    }
+    return t;
+}
+
+static void show(const struct ti_acquisition *c, const char *what, double seconds)
+{
+    struct totals t = add_up(c);
+    char size[32];
+
+    ti_progress("%s: %" PRId64 " of %" PRId64 " ranks started, %" PRId64 " finished, %s traced on "
+                "%" PRId64 " nodes, %.0f s",
+                what, t.started, c->job->o->np, t.finished,
+                ti_format_size(t.bytes, size, sizeof size), c->nused, seconds);
+}
+
+/* --- nodes in trouble ---------------------------------------------------- */
+
+static void look_at_memory(struct ti_acquisition *c, struct ti_used *u)
+{
+    const char *name = c->sites->node[u->node].name;
+    int64_t swap = number(u->status, "swap_out_bytes");
+    char text[32];
+
+    if (swap > SWAP_BYTES && !u->swapped) {
+        u->swapped = true;
+        ti_progress_clear();
+        ti_warn("node '%s' swaps: %s so far; its ranks will be slow, and fewer fit", name,
+                ti_format_size(swap, text, sizeof text));
+        ti_runlog_note(&c->log, "%s swaps", name);
+    }
+    if (json_is_integer(json_object_get(u->status, "room_bytes")) &&
+        number(u->status, "room_bytes") < c->in.reserve_bytes / 4 && !u->short_of_memory) {
+        u->short_of_memory = true;
+        c->job->outcome.out_of_memory = true;
+        snprintf(c->short_of_memory, sizeof c->short_of_memory, "%s", name);
+    }
+}
+
+/* A node whose channel lives but which says nothing is frozen, or cut off. */
+static void look_at_nodes(struct ti_acquisition *c)
+{
+    double now = ti_now();
+
+    for (int64_t i = 0; i < c->nused; i++) {
+        struct ti_used *u = &c->used[i];
+
+        if (c->fleet->member[u->node].state != TI_MEMBER_READY)
+            continue;
+        if (u->status)
+            look_at_memory(c, u);
+        if (now - u->status_at > SILENT_S)
+            ti_fleet_drop(c->fleet, u->node, TI_CHANNEL_TIMED_OUT,
+                          "it has said nothing for %.0f s: it hangs, or the network to it is down",
+                          SILENT_S);
+    }
+}
+
+/* --- ending -------------------------------------------------------------- */
+
+static json_t *end_request(struct ti_fleet *f, int64_t node, void *arg)
+{
+    struct ti_acquisition *c = arg;
+    const struct ti_used *u = ti__acquisition_used(c, node);
+
+    (void)f;
+    if (!u || !u->open)
+        return NULL;
+    return json_pack("{s:s, s:f}", "do", "end", "grace_s", NODE_GRACE_S);
+}
+
+/* On all nodes, what is left of the run; how many processes that were. */
+static int64_t end_on_nodes(struct ti_acquisition *c)
+{
+    int64_t found = 0;
+
+    c->not_ended = 0;
+    ti_fleet_ask_all(c->fleet, end_request, c, END_LIMIT_S, "ending the run");
+    for (int64_t i = 0; i < c->nused; i++) {
+        const struct ti_member *m = &c->fleet->member[c->used[i].node];
+
+        if (!c->used[i].open)
+            continue;
+        if (!ti_fleet_ok(c->fleet, c->used[i].node, NULL)) {
+            c->not_ended++;
+            ti_runlog_note(&c->log, "%s was not told to end the run",
+                           c->sites->node[c->used[i].node].name);
+            continue;
+        }
+        found += number(m->answer, "found");
+        c->job->outcome.left += (int)number(m->answer, "left");
+    }
+    ti_runlog_note(&c->log, "%" PRId64 " processes were ended on the nodes", found);
+    return found;
+}
+
+static void wait_for(struct ti_acquisition *c, struct ti_mpirun_proc *p, double seconds)
+{
+    double until = ti_now() + seconds;
+
+    while (ti_launch_running(&p->proc) && ti_now() < until && !c->fleet->sig)
+        ti_fleet_poll(c->fleet, LOOK_MS);
+}
+
+/* mpirun tells its daemons; where it cannot, or does not, the ti-nodes do.  A second
+ * signal hurries. */
+void ti__acquisition_end(struct ti_acquisition *c, struct ti_mpirun_proc *p)
+{
+    int sig = c->fleet->sig;
+    int found;
+
+    c->fleet->sig = 0;
+    if (ti_launch_running(&p->proc)) {
+        kill(p->proc.pid, SIGTERM);
+        kill(p->proc.pid, SIGCONT);
+        /* with a node gone it would wait for that in vain */
+        wait_for(c, p, c->nlost ? GRACE_S / 5 : GRACE_S);
+    }
+    if (ti_launch_running(&p->proc)) {
+        killpg(p->proc.pid, SIGKILL);
+        c->fleet->sig = 0;
+        wait_for(c, p, GRACE_S);
+    }
+    c->fleet->sig = 0;
+    end_on_nodes(c);
+    c->job->outcome.left += ti_launch_sweep(&p->proc, 0.2, &found);
+    if (!c->fleet->sig)
+        c->fleet->sig = sig;
+}
+
+/* --- watching ------------------------------------------------------------ */
+
+static json_t *watch_request(struct ti_fleet *f, int64_t node, void *arg)
+{
+    struct ti_acquisition *c = arg;
+
+    (void)f;
+    if (!ti__acquisition_used(c, node))
+        return NULL;
+    return json_pack("{s:s, s:i}", "do", "watch", "every_ms",
+                     c->nused > MANY_NODES ? 3 * STATUS_MS : STATUS_MS);
+}
+
+static bool has_to_end(const struct ti_acquisition *c)
+{
+    const struct ti_outcome *o = &c->job->outcome;
+
+    return o->signal || o->timed_out || o->out_of_memory || c->nlost;
+}
+
+static void say_why(struct ti_acquisition *c)
+{
+    const struct ti_outcome *o = &c->job->outcome;
+
+    ti_progress_clear();
+    if (o->signal)
+        ti_say("%s: ending the run", strsignal(o->signal));
+    else if (o->timed_out)
+        ti_say("time is up: ending the run");
+    else if (o->out_of_memory)
+        ti_say("memory is running out on node '%s': ending the run", c->short_of_memory);
+    else
+        ti_say("%s: ending the run", c->lost.text);
+}
+
+static void note_progress(struct ti_acquisition *c, bool *all_said)
+{
+    struct totals t = add_up(c);
+
+    if (t.started < c->job->o->np || *all_said)
+        return;
+    *all_said = true;
+    c->job->outcome.started = t.last_start;
+    ti_runlog_note(&c->log, "all %" PRId64 " ranks have started", t.started);
+    if (c->job->o->verbose)
+        ti_say("all %" PRId64 " ranks started after %.1f s", t.started,
+               t.last_start - c->job->outcome.launched);
+}
+
+static void watch(struct ti_acquisition *c, struct ti_mpirun_proc *p)
+{
+    struct ti_job *j = c->job;
+    double start = ti_now();
+    bool all_said = false;
+
+    for (int64_t i = 0; i < c->nused; i++)
+        c->used[i].status_at = start;
+    while (ti_launch_running(&p->proc)) {
+        ti_fleet_poll(c->fleet, LOOK_MS);
+        look_at_nodes(c);
+        note_progress(c, &all_said);
+        if (c->fleet->sig)
+            j->outcome.signal = c->fleet->sig;
+        else if (j->o->timeout_s && ti_now() - start > (double)j->o->timeout_s)
+            j->outcome.timed_out = true;
+        if (has_to_end(c)) {
+            say_why(c);
+            ti__acquisition_end(c, p);
+            break;
+        }
+        show(c, "running", ti_now() - start);
+    }
+    note_progress(c, &all_said);
+    ti_progress_clear();
+}
+
+/* One more status of each, after the end. */
+static json_t *stop_request(struct ti_fleet *f, int64_t node, void *arg)
+{
+    (void)f;
+    if (!ti__acquisition_used(arg, node))
+        return NULL;
+    return json_pack("{s:s, s:i}", "do", "watch", "every_ms", 0);
+}
+
+static void say_what_was_ended(struct ti_acquisition *c)
+{
+    const struct ti_outcome *o = &c->job->outcome;
+
+    if (o->swept && !has_to_end(c))
+        ti_warn("%d process%s outlived mpirun and %s ended", o->swept, o->swept == 1 ? "" : "es",
+                o->swept == 1 ? "was" : "were");
+    if (o->left)
+        ti_warn("%d processes of the run could not be ended", o->left);
+    if (c->not_ended)
+        ti_warn("%" PRId64 " node%s could not be told to end the run: what runs there ends when "
+                "the connection is found broken",
+                c->not_ended, c->not_ended == 1 ? "" : "s");
+}
+
+ti_status ti__acquisition_launch(struct ti_acquisition *c, struct ti_err *err)
+{
+    struct ti_job *j = c->job;
+    struct ti_mpirun_proc p;
+    ti_status st = ti__acquisition_command(c, false, &j->command, err);
+
+    if (st != TI_OK)
+        return st;
+    ti_fleet_ask_all(c->fleet, watch_request, c, END_LIMIT_S, "watching");
+    if (c->nlost)
+        return ti__acquisition_lost(c, err);
+    j->outcome.user_args = j->o->mpirun.n > 0;
+    j->outcome.launched = ti_wall();
+    ti__step_begin(c, TI_STEP_START);
+    st = ti__mpirun_start(c, &j->command, false, &p, err);
+    if (st != TI_OK) {
+        j->outcome.launched = 0;
+        return st;
+    }
+    for (int64_t i = 0; i < c->nused; i++)
+        c->fleet->member[c->used[i].node].last = "running its ranks";
+    watch(c, &p);
+    j->outcome.ended = ti_wall();
+    j->outcome.wait_status = p.proc.wait_status;
+    if (!has_to_end(c)) {
+        int found;
+
+        j->outcome.swept = (int)end_on_nodes(c);
+        j->outcome.left += ti_launch_sweep(&p.proc, 0.2, &found);
+    }
+    ti__mpirun_close(c, &p);
+    ti_fleet_ask_all(c->fleet, stop_request, c, END_LIMIT_S, "ending");
+    say_what_was_ended(c);
+    ti_runlog_note(&c->log, "mpirun ended with wait status %#x", (unsigned)p.proc.wait_status);
+    j->signal = j->outcome.signal;
+    if (c->nlost && !j->signal)
+        return ti__acquisition_lost(c, err);
+    return TI_OK;
+}

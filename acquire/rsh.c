@@ -1,0 +1,338 @@
+#include "acquire/rsh.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/time.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "common/cli.h"
+
+#define BACKLOG     1024
+#define PATIENCE_S  5 /* for a ti-rsh to take what it is sent */
+#define INPUT_BYTES 4096
+#define FILES                                                                                      \
+    65536 /* descriptors, as far as the node lets it: mpirun's daemon needs some for each rank */
+
+struct caller {
+    struct caller *next;
+    struct ti_rsh *rsh;
+    int fd;
+    int64_t node;    /* -1: it has not said which */
+    uint32_t stream; /* of its process there */
+    bool running;
+    struct ti_frame_reader reader;
+};
+
+struct ti_rsh {
+    struct ti_fleet *fleet;
+    ti_rsh_before *before;
+    void *before_arg;
+    int fd;
+    char path[sizeof((struct sockaddr_un *)0)->sun_path];
+    struct caller *callers;
+    uint32_t next_stream;
+    int64_t asked, started;
+};
+
+static void hang_up(struct caller *c)
+{
+    struct caller **at = &c->rsh->callers;
+
+    while (*at != c)
+        at = &(*at)->next;
+    *at = c->next;
+    ti_remote_drop_fd(c->rsh->fleet->remote, c->fd);
+    close(c->fd);
+    ti_frame_reader_free(&c->reader);
+    free(c);
+}
+
+static bool put(int fd, const void *data, size_t bytes)
+{
+    const char *at = data;
+
+    while (bytes) {
+        ssize_t n = send(fd, at, bytes, MSG_NOSIGNAL);
+
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return false;
+        at += n;
+        bytes -= (size_t)n;
+    }
+    return true;
+}
+
+static bool put_frame(struct caller *c, enum ti_frame_type type, const void *data, uint32_t bytes)
+{
+    unsigned char header[TI_FRAME_HEADER];
+
+    ti_frame_header(type, 0, data, bytes, header);
+    return put(c->fd, header, sizeof header) && (!bytes || put(c->fd, data, bytes));
+}
+
+static void put_json(struct caller *c, json_t *json)
+{
+    char *text = json_dumps(json, JSON_COMPACT);
+
+    if (text)
+        put_frame(c, TI_FRAME_MESSAGE, text, (uint32_t)strlen(text));
+    free(text);
+    json_decref(json);
+}
+
+/* The last that a caller hears. */
+static void refuse(struct caller *c, const char *text)
+{
+    put_json(c, json_pack("{s:s}", "error", text));
+    hang_up(c);
+}
+
+static struct caller *find(struct ti_rsh *r, int64_t node, uint32_t stream)
+{
+    for (struct caller *c = r->callers; c; c = c->next)
+        if (c->node == node && c->stream == stream)
+            return c;
+    return NULL;
+}
+
+/* --- what nodes say ------------------------------------------------------ */
+
+struct spawned {
+    struct ti_rsh *rsh;
+    uint32_t stream;
+};
+
+static void on_spawned(struct ti_fleet *f, int64_t node, const json_t *answer, void *arg)
+{
+    struct spawned *s = arg;
+    struct caller *c = find(s->rsh, node, s->stream);
+    const char *error = json_string_value(json_object_get(answer, "error"));
+
+    if (c && error)
+        refuse(c, error);
+    else if (c && !answer)
+        refuse(c, f->member[node].why.text);
+    else if (c)
+        s->rsh->started++;
+    free(s);
+}
+
+bool ti_rsh_told(struct ti_rsh *r, int64_t node, const json_t *message)
+{
+    const char *is = json_string_value(json_object_get(message, "is"));
+    const json_t *stream = json_object_get(message, "stream");
+    struct caller *c;
+
+    if (!r || !is || strcmp(is, "ended") != 0)
+        return false;
+    c = find(r, node, (uint32_t)json_integer_value(stream));
+    if (!c)
+        return false;
+    c->running = false;
+    put_json(c,
+             json_pack("{s:I}", "status", json_integer_value(json_object_get(message, "status"))));
+    hang_up(c);
+    return true;
+}
+
+bool ti_rsh_bytes(struct ti_rsh *r, int64_t node, const struct ti_frame *frame)
+{
+    struct caller *c = r ? find(r, node, frame->stream) : NULL;
+
+    if (!c || (frame->type != TI_FRAME_OUTPUT && frame->type != TI_FRAME_ERRPUT))
+        return false;
+    put_frame(c, frame->type, frame->payload, frame->bytes);
+    return true;
+}
+
+void ti_rsh_lost(struct ti_rsh *r, int64_t node)
+{
+    struct caller *next;
+
+    for (struct caller *c = r ? r->callers : NULL; c; c = next) {
+        next = c->next;
+        if (c->node == node)
+            refuse(c, r->fleet->member[node].why.text);
+    }
+}
+
+/* --- what callers say ---------------------------------------------------- */
+
+/* False, here and below: the caller is no more. */
+static bool begin(struct caller *c, const json_t *hello)
+{
+    struct ti_rsh *r = c->rsh;
+    const char *host = json_string_value(json_object_get(hello, "host"));
+    const char *command = json_string_value(json_object_get(hello, "command"));
+    struct spawned *s;
+    char text[512];
+
+    r->asked++;
+    c->node = host && command ? ti_fleet_find(r->fleet, host) : -1;
+    if (c->node < 0) {
+        snprintf(text, sizeof text, "'%s' is no node of this run", host ? host : "?");
+        refuse(c, text);
+        return false;
+    }
+    if (r->fleet->member[c->node].state != TI_MEMBER_READY) {
+        refuse(c, r->fleet->member[c->node].why.text);
+        return false;
+    }
+    c->stream = ++r->next_stream;
+    s = malloc(sizeof *s);
+    if (s)
+        *s = (struct spawned){r, c->stream};
+    if (r->fleet->calls.note)
+        r->fleet->calls.note(r->fleet->calls.arg, "on %s: %s", host, command);
+    c->running =
+        s && ti_fleet_ask(r->fleet, c->node,
+                          json_pack("{s:s, s:I, s:s+, s:i}", "do", "spawn", "stream",
+                                    (json_int_t)c->stream, "command",
+                                    r->before(c->node, r->before_arg), command, "files", FILES),
+                          on_spawned, s);
+    if (!c->running) {
+        free(s);
+        refuse(c, "out of memory");
+        return false;
+    }
+    return true;
+}
+
+static bool take(struct caller *c, const struct ti_frame *frame)
+{
+    json_t *json;
+    bool lives;
+
+    if (frame->type == TI_FRAME_INPUT && c->running) {
+        ti_fleet_send(c->rsh->fleet, c->node, TI_FRAME_INPUT, c->stream, frame->payload,
+                      frame->bytes);
+        return true;
+    }
+    if (frame->type != TI_FRAME_HELLO || c->node >= 0)
+        return true;
+    json = json_loadb((const char *)frame->payload, frame->bytes, 0, NULL);
+    lives = begin(c, json);
+    json_decref(json);
+    return lives;
+}
+
+static void on_readable(int fd, void *arg)
+{
+    struct caller *c = arg;
+    char buf[INPUT_BYTES];
+    ssize_t n = recv(fd, buf, sizeof buf, MSG_DONTWAIT);
+    size_t at = 0;
+
+    if (n < 0 && (errno == EAGAIN || errno == EINTR))
+        return;
+    if (n <= 0) {
+        /* its mpirun does not want the command any more */
+        if (c->running)
+            ti_fleet_ask(c->rsh->fleet, c->node,
+                         json_pack("{s:s, s:I}", "do", "kill", "stream", (json_int_t)c->stream),
+                         NULL, NULL);
+        hang_up(c);
+        return;
+    }
+    while (at < (size_t)n) {
+        struct ti_frame frame;
+        size_t used;
+        int got;
+
+        if (ti_frame_feed(&c->reader, buf + at, (size_t)n - at, &used, &frame, &got, NULL) !=
+            TI_OK) {
+            hang_up(c);
+            return;
+        }
+        at += used;
+        if (got && !take(c, &frame))
+            return;
+    }
+}
+
+static void on_caller(int fd, void *arg)
+{
+    struct ti_rsh *r = arg;
+    struct timeval patience = {.tv_sec = PATIENCE_S};
+    int conn = accept4(fd, NULL, NULL, SOCK_CLOEXEC);
+    struct caller *c = conn < 0 ? NULL : calloc(1, sizeof *c);
+
+    if (!c || !ti_remote_add_fd(r->fleet->remote, conn, on_readable, c)) {
+        free(c);
+        if (conn >= 0)
+            close(conn);
+        return;
+    }
+    setsockopt(conn, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
+    *c = (struct caller){.next = r->callers, .rsh = r, .fd = conn, .node = -1};
+    r->callers = c;
+}
+
+/* --- life ---------------------------------------------------------------- */
+
+const char *ti_rsh_path(const struct ti_rsh *r)
+{
+    return r->path;
+}
+
+int64_t ti_rsh_asked(const struct ti_rsh *r)
+{
+    return r->asked;
+}
+
+int64_t ti_rsh_started(const struct ti_rsh *r)
+{
+    return r->started;
+}
+
+ti_status ti_rsh_new(struct ti_fleet *f, const char *dir, ti_rsh_before *before, void *arg,
+                     struct ti_rsh **out, struct ti_err *err)
+{
+    struct sockaddr_un at = {.sun_family = AF_UNIX};
+    struct ti_rsh *r = calloc(1, sizeof *r);
+
+    if (!r)
+        return ti_err_errno(err, TI_ERR_IO, "cannot make a socket for mpirun");
+    r->fleet = f;
+    r->before = before;
+    r->before_arg = arg;
+    r->fd = -1;
+    if (snprintf(r->path, sizeof r->path, "%s/rsh", dir) >= (int)sizeof r->path) {
+        ti_rsh_free(r);
+        return ti_err_set(err, TI_ERR_IO, "the name of directory '%s' is too long for a socket",
+                          dir);
+    }
+    strcpy(at.sun_path, r->path);
+    r->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    /* the directory is ours alone; so is the socket */
+    if (r->fd < 0 || bind(r->fd, (struct sockaddr *)&at, sizeof at) < 0 ||
+        chmod(r->path, 0600) < 0 || listen(r->fd, BACKLOG) < 0 ||
+        !ti_remote_add_fd(f->remote, r->fd, on_caller, r)) {
+        ti_err_errno(err, TI_ERR_IO, "cannot make the socket '%s'", r->path);
+        ti_rsh_free(r);
+        return TI_ERR_IO;
+    }
+    *out = r;
+    return TI_OK;
+}
+
+void ti_rsh_free(struct ti_rsh *r)
+{
+    if (!r)
+        return;
+    while (r->callers)
+        hang_up(r->callers);
+    if (r->fd >= 0) {
+        ti_remote_drop_fd(r->fleet->remote, r->fd);
+        close(r->fd);
+        unlink(r->path);
+    }
+    free(r);
+}

@@ -1,0 +1,548 @@
+#include "acquire/survey.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/cli.h"
+#include "common/hostlist.h"
+
+#define FACTS_LIMIT_S 120.0 /* a counter is tried, a program hashed */
+#define FREE_LEAST    (INT64_C(1) << 20)
+#define FREE_SMALL    (INT64_C(16) << 20)
+/* A kernel keeps some of the memory that is sold. */
+#define MEMORY_SHARE 0.9
+
+const char *ti_survey_trace_base(const struct ti_cluster *c, const struct ti_survey_in *in)
+{
+    return c->trace_dir ? c->trace_dir : in->trace_base;
+}
+
+static const struct ti_cluster *cluster_of(const struct ti_sites *sites, int64_t node)
+{
+    return &sites->cluster[sites->node[node].cluster];
+}
+
+/* --- findings ------------------------------------------------------------ */
+
+void ti_survey_add(struct ti_survey *s, int64_t node, bool fatal, bool remote, const char *hint,
+                   const char *fmt, ...)
+{
+    struct ti_finding *f;
+    va_list ap;
+
+    if (fatal && s->usable[node]) {
+        s->usable[node] = false;
+        s->unusable++;
+    }
+    if (s->nfindings == s->room) {
+        int64_t room = s->room ? 2 * s->room : 64;
+        struct ti_finding *grown = realloc(s->finding, (size_t)room * sizeof *grown);
+
+        if (!grown)
+            return;
+        s->finding = grown;
+        s->room = room;
+    }
+    f = &s->finding[s->nfindings++];
+    *f = (struct ti_finding){.node = node, .fatal = fatal, .remote = remote};
+    va_start(ap, fmt);
+    vsnprintf(f->text, sizeof f->text, fmt, ap);
+    va_end(ap);
+    if (hint)
+        snprintf(f->hint, sizeof f->hint, "%s", hint);
+}
+
+static const char *text_of(const json_t *facts, const char *object, const char *key)
+{
+    return json_string_value(json_object_get(json_object_get(facts, object), key));
+}
+
+static int64_t number_of(const json_t *facts, const char *key)
+{
+    return json_integer_value(json_object_get(facts, key));
+}
+
+/* Something of the node's that it has an error about. */
+static bool has_error(struct ti_survey *s, int64_t node, const char *object, const char *what)
+{
+    const char *error = text_of(s->facts[node], object, "error");
+    const char *hint = text_of(s->facts[node], object, "hint");
+
+    if (error)
+        ti_survey_add(s, node, true, false, hint, "%s%s%s", what, *what ? ": " : "", error);
+    return error != NULL;
+}
+
+/* --- comparing ----------------------------------------------------------- */
+
+static void compare_memory(struct ti_survey *s, const struct ti_sites *sites, int64_t node)
+{
+    const struct ti_node *n = &sites->node[node];
+    int64_t said = n->memory_bytes ? n->memory_bytes : cluster_of(sites, node)->memory_bytes;
+    int64_t is = number_of(s->facts[node], "memory_bytes");
+    const char *by = json_string_value(json_object_get(s->facts[node], "limited_by"));
+    char a[32], b[32];
+
+    if (said && is && (double)is < MEMORY_SHARE * (double)said)
+        ti_survey_add(s, node, false, false, NULL, "%s of memory available%s%s, not %s",
+                      ti_format_size(is, a, sizeof a), by ? ", limited by " : "", by ? by : "",
+                      ti_format_size(said, b, sizeof b));
+}
+
+static void compare_processor(struct ti_survey *s, const struct ti_sites *sites, int64_t node)
+{
+    const struct ti_cluster *c = cluster_of(sites, node);
+    const char *family = json_string_value(json_object_get(s->facts[node], "family"));
+    const char *isa = json_string_value(json_object_get(s->facts[node], "isa"));
+    int said = sites->node[node].cores ? sites->node[node].cores : c->cores;
+    int is = (int)number_of(s->facts[node], "cores");
+
+    if (said && is && is != said)
+        ti_survey_add(s, node, false, false, NULL, "%d core%s, not %d", is, is == 1 ? "" : "s",
+                      said);
+    if (c->family && family && strcmp(c->family, family) != 0)
+        ti_survey_add(s, node, true, false, "correct 'family' in the sites file",
+                      "its processor is %s, not %s", family, c->family);
+    if (c->isa && isa && strcmp(c->isa, isa) != 0)
+        ti_survey_add(s, node, false, false, NULL, "it has %s, not %s", isa, c->isa);
+}
+
+static void check_disk(struct ti_survey *s, int64_t node)
+{
+    const json_t *dir = json_object_get(s->facts[node], "trace_dir");
+    const json_t *bytes = json_object_get(dir, "free_bytes");
+    int64_t room = json_integer_value(bytes);
+    const char *path = json_string_value(json_object_get(dir, "path"));
+    char text[32];
+
+    if (has_error(s, node, "trace_dir", "") || !json_is_integer(bytes))
+        return;
+    if (room >= 0 && room < FREE_SMALL)
+        ti_survey_add(s, node, room < FREE_LEAST, false,
+                      "make room, or name another folder by 'trace_dir =' in the sites file",
+                      "%s is free in '%s', where traces go",
+                      ti_format_size(room, text, sizeof text), path ? path : "?");
+}
+
+static void check_mpi(struct ti_survey *s, int64_t node, const struct ti_survey_in *in)
+{
+    const char *version = text_of(s->facts[node], "mpi", "version");
+
+    if (has_error(s, node, "mpi", "") || !version)
+        return;
+    if (strcmp(version, in->mpi_version) != 0)
+        ti_survey_add(s, node, true, false,
+                      "all nodes and this machine need the same: put it on PATH for "
+                      "non-interactive shells, or choose another mpirun here",
+                      "its Open MPI is %s, ours is %s", version, in->mpi_version);
+}
+
+static void check_node(struct ti_survey *s, const struct ti_fleet *f, int64_t node,
+                       const struct ti_survey_in *in)
+{
+    const struct ti_member *m = &f->member[node];
+
+    if (!s->facts[node]) {
+        struct ti_err err = {"", ""};
+
+        ti_fleet_ok(f, node, &err);
+        ti_survey_add(s, node, true, m->state == TI_MEMBER_GONE, err.hint, "%s",
+                      m->state == TI_MEMBER_GONE && m->end != TI_CHANNEL_EXITED
+                          ? ti_channel_end_text(m->end)
+                          : err.text);
+        return;
+    }
+    has_error(s, node, "program", "");
+    check_mpi(s, node, in);
+    check_disk(s, node);
+    compare_memory(s, f->sites, node);
+    compare_processor(s, f->sites, node);
+}
+
+/* --- what must be the same everywhere ------------------------------------ */
+
+static const char *hash_of(const struct ti_survey *s, int64_t node)
+{
+    return s->facts[node] ? text_of(s->facts[node], "program", "sha256") : NULL;
+}
+
+struct vote {
+    const char *what;
+    int64_t votes;
+};
+
+static int by_text(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* The text that most of `n` are; the first of equals in order. */
+static struct vote majority(const char **list, int64_t n)
+{
+    struct vote best = {NULL, 0};
+
+    qsort(list, (size_t)n, sizeof *list, by_text);
+    for (int64_t i = 0, next; i < n; i = next) {
+        for (next = i + 1; next < n && strcmp(list[i], list[next]) == 0; next++)
+            ;
+        if (next - i > best.votes)
+            best = (struct vote){list[i], next - i};
+    }
+    return best;
+}
+
+/* Families differ rightly in their programs: the odd ones are sought among equals. */
+static void compare_programs(struct ti_survey *s, const char *family)
+{
+    const char **list = calloc((size_t)s->n + 1, sizeof *list);
+    struct vote best;
+    int64_t n = 0;
+
+    for (int64_t i = 0; list && i < s->n; i++) {
+        const char *theirs = json_string_value(json_object_get(s->facts[i], "family"));
+
+        if (hash_of(s, i) && theirs && strcmp(theirs, family) == 0)
+            list[n++] = hash_of(s, i);
+    }
+    best = n ? majority(list, n) : (struct vote){NULL, 0};
+    for (int64_t i = 0; best.what && i < s->n; i++) {
+        const char *theirs = json_string_value(json_object_get(s->facts[i], "family"));
+
+        if (hash_of(s, i) && theirs && strcmp(theirs, family) == 0 &&
+            strcmp(hash_of(s, i), best.what) != 0)
+            ti_survey_add(s, i, true, false, "copy the same file to all nodes",
+                          "its program '%s' is another one: %.12s..., not %.12s... as on %" PRId64
+                          " node%s",
+                          text_of(s->facts[i], "program", "path"), hash_of(s, i), best.what,
+                          best.votes, best.votes == 1 ? "" : "s");
+    }
+    free(list);
+}
+
+static void compare_all_programs(struct ti_survey *s)
+{
+    const char *done[8];
+    int ndone = 0;
+
+    for (int64_t i = 0; i < s->n; i++) {
+        const char *family = json_string_value(json_object_get(s->facts[i], "family"));
+        bool seen = !family || ndone == 8;
+
+        for (int k = 0; k < ndone && !seen; k++)
+            seen = strcmp(done[k], family) == 0;
+        if (!seen) {
+            done[ndone++] = family;
+            compare_programs(s, family);
+        }
+    }
+}
+
+/* --- the counter --------------------------------------------------------- */
+
+/* True: all usable nodes count with the same, or none is usable. */
+static bool same_counter(struct ti_survey *s)
+{
+    const char *first = NULL;
+
+    for (int64_t i = 0; i < s->n; i++) {
+        const char *name = s->usable[i] ? text_of(s->facts[i], "counter", "counter") : NULL;
+
+        if (!name)
+            continue;
+        if (first && strcmp(first, name) != 0)
+            return false;
+        first = name;
+    }
+    snprintf(s->counter, sizeof s->counter, "%s", first ? first : "");
+    return true;
+}
+
+static void check_counters(struct ti_survey *s)
+{
+    for (int64_t i = 0; i < s->n; i++)
+        if (s->usable[i])
+            has_error(s, i, "counter", "");
+}
+
+/* --- asking -------------------------------------------------------------- */
+
+struct question {
+    const struct ti_survey *survey;
+    const struct ti_survey_in *in;
+    const char *counter;
+};
+
+static json_t *facts_request(struct ti_fleet *f, int64_t node, void *arg)
+{
+    const struct question *q = arg;
+    const struct ti_cluster *c = cluster_of(f->sites, node);
+
+    if (!q->survey->usable[node])
+        return NULL;
+    return json_pack("{s:s, s:s, s:s, s:s, s:b, s:b, s:s}", "do", "facts", "program",
+                     c->program ? c->program : q->in->program, "trace_dir",
+                     ti_survey_trace_base(c, q->in), "counter", q->counter, "sum", q->in->sum,
+                     "mpirun", 1, "cwd", q->in->cwd);
+}
+
+static void ask(struct ti_survey *s, struct ti_fleet *f, const struct ti_survey_in *in,
+                const char *counter)
+{
+    struct question q = {s, in, counter};
+
+    ti_fleet_ask_all(f, facts_request, &q, FACTS_LIMIT_S, "looking at the nodes");
+    for (int64_t i = 0; i < s->n; i++) {
+        if (!s->usable[i])
+            continue;
+        json_decref(s->facts[i]);
+        s->facts[i] = ti_fleet_ok(f, i, NULL) ? json_incref(f->member[i].answer) : NULL;
+    }
+}
+
+ti_status ti_survey_make(struct ti_fleet *f, const struct ti_survey_in *in, struct ti_survey *s,
+                         struct ti_err *err)
+{
+    memset(s, 0, sizeof *s);
+    s->n = f->n;
+    s->facts = calloc((size_t)f->n + 1, sizeof *s->facts);
+    s->usable = calloc((size_t)f->n + 1, sizeof *s->usable);
+    if (!s->facts || !s->usable)
+        return ti_err_errno(err, TI_ERR_IO, "cannot look at the nodes");
+    for (int64_t i = 0; i < f->n; i++)
+        s->usable[i] = true;
+    ask(s, f, in, in->counter);
+    for (int64_t i = 0; i < f->n && !f->sig; i++)
+        check_node(s, f, i, in);
+    compare_all_programs(s);
+    /* Where some count with PAPI and some cannot, valgrind counts everywhere. */
+    if (!same_counter(s) && strcmp(in->counter, "auto") == 0 && !f->sig) {
+        ti_say("some nodes count with PAPI and some cannot: all are to count with valgrind");
+        ask(s, f, in, "valgrind");
+    }
+    check_counters(s);
+    same_counter(s);
+    return TI_OK;
+}
+
+void ti_survey_free(struct ti_survey *s)
+{
+    for (int64_t i = 0; s->facts && i < s->n; i++)
+        json_decref(s->facts[i]);
+    free(s->facts);
+    free(s->usable);
+    free(s->finding);
+    memset(s, 0, sizeof *s);
+}
+
+/* --- telling ------------------------------------------------------------- */
+
+static int compare_findings(const struct ti_finding *a, const struct ti_finding *b,
+                            const struct ti_sites *sites)
+{
+    int x = sites->node[a->node].cluster, y = sites->node[b->node].cluster;
+    int order = x != y ? x - y : strcmp(a->text, b->text);
+
+    return order ? order : (a->node > b->node) - (a->node < b->node);
+}
+
+static int by_cluster_and_text(const void *a, const void *b, void *sites)
+{
+    return compare_findings(a, b, sites);
+}
+
+static bool same_group(const struct ti_finding *a, const struct ti_finding *b,
+                       const struct ti_sites *sites)
+{
+    return a->fatal == b->fatal && sites->node[a->node].cluster == sites->node[b->node].cluster &&
+           strcmp(a->text, b->text) == 0;
+}
+
+static void print_group(const struct ti_finding *f, int64_t n, const struct ti_sites *sites,
+                        FILE *out)
+{
+    const char **names = calloc((size_t)n, sizeof *names);
+    const struct ti_cluster *c = cluster_of(sites, f->node);
+    const struct ti_site *site = &sites->site[c->site];
+    char *folded = NULL;
+
+    for (int64_t i = 0; names && i < n; i++)
+        names[i] = sites->node[f[i].node].name;
+    if (names)
+        folded = ti_hostlist_fold(names, n);
+    fprintf(out, "  %s (cluster %s, site %s%s%s): %s\n", folded ? folded : "?", c->name, site->name,
+            site->gateway ? ", by " : "", site->gateway ? site->gateway : "", f->text);
+    if (f->hint[0])
+        fprintf(out, "    hint: %s\n", f->hint);
+    free(folded);
+    free(names);
+}
+
+void ti_survey_print_findings(const struct ti_survey *s, const struct ti_sites *sites, bool fatal,
+                              FILE *out)
+{
+    qsort_r(s->finding, (size_t)s->nfindings, sizeof *s->finding, by_cluster_and_text,
+            (void *)sites);
+    for (int64_t i = 0, next; i < s->nfindings; i = next) {
+        for (next = i + 1;
+             next < s->nfindings && same_group(&s->finding[i], &s->finding[next], sites); next++)
+            ;
+        if (s->finding[i].fatal == fatal)
+            print_group(&s->finding[i], next - i, sites, out);
+    }
+}
+
+struct range {
+    int64_t least, most;
+};
+
+static void widen(struct range *r, int64_t v)
+{
+    if (!r->most || v < r->least)
+        r->least = v;
+    if (v > r->most)
+        r->most = v;
+}
+
+static const char *sizes_text(const struct range *r, char *buf, size_t bytes)
+{
+    char a[32], b[32];
+
+    ti_format_size(r->least, a, sizeof a);
+    ti_format_size(r->most, b, sizeof b);
+    if (strcmp(a, b) == 0)
+        snprintf(buf, bytes, "%s", a);
+    else
+        snprintf(buf, bytes, "%s to %s", a, b);
+    return buf;
+}
+
+static const char *or_unknown(const char *text)
+{
+    return text ? text : "?";
+}
+
+static void print_cluster(const struct ti_survey *s, const struct ti_sites *sites, int cluster,
+                          FILE *out)
+{
+    struct range memory = {0, 0}, disk = {0, 0}, cores = {0, 0};
+    const json_t *facts = NULL;
+    int64_t nodes = 0, usable = 0;
+    char a[80], b[80];
+
+    for (int64_t i = 0; i < s->n; i++) {
+        if (sites->node[i].cluster != cluster)
+            continue;
+        nodes++;
+        if (!s->usable[i])
+            continue;
+        usable++;
+        facts = s->facts[i];
+        widen(&memory, number_of(facts, "memory_bytes"));
+        widen(&cores, number_of(facts, "cores"));
+        widen(&disk, json_integer_value(
+                         json_object_get(json_object_get(facts, "trace_dir"), "free_bytes")));
+    }
+    fprintf(out, "  %-12s %4" PRId64 " of %-4" PRId64, sites->cluster[cluster].name, usable, nodes);
+    if (!facts) {
+        fputs(" cannot be used\n", out);
+        return;
+    }
+    fprintf(out, " %" PRId64, cores.least);
+    if (cores.most > cores.least)
+        fprintf(out, " to %" PRId64, cores.most);
+    fprintf(out, " core%s each, %s available, %s free for traces\n", cores.most == 1 ? "" : "s",
+            sizes_text(&memory, a, sizeof a), sizes_text(&disk, b, sizeof b));
+    fprintf(out, "    %s, %s %s, Open MPI %s, counter %s\n",
+            or_unknown(json_string_value(json_object_get(facts, "cpu"))),
+            or_unknown(json_string_value(json_object_get(facts, "family"))),
+            or_unknown(json_string_value(json_object_get(facts, "isa"))),
+            or_unknown(text_of(facts, "mpi", "version")),
+            or_unknown(text_of(facts, "counter", "counter")));
+}
+
+void ti_survey_print_nodes(const struct ti_survey *s, const struct ti_sites *sites, FILE *out)
+{
+    for (int site = 0; site < sites->nsites; site++) {
+        fprintf(out, "site %s%s%s\n", sites->site[site].name,
+                sites->site[site].gateway ? ", by " : "",
+                sites->site[site].gateway ? sites->site[site].gateway : "");
+        for (int c = 0; c < sites->nclusters; c++)
+            if (sites->cluster[c].site == site)
+                print_cluster(s, sites, c, out);
+    }
+}
+
+ti_status ti_survey_check(const struct ti_survey *s, const struct ti_sites *sites, int64_t tolerate,
+                          struct ti_err *err)
+{
+    const struct ti_finding *first = NULL;
+    bool remote = false;
+    ti_status st;
+
+    if (s->unusable <= tolerate && s->unusable < s->n)
+        return TI_OK;
+    for (int64_t i = 0; i < s->nfindings; i++)
+        if (s->finding[i].fatal) {
+            first = first ? first : &s->finding[i];
+            remote = remote || s->finding[i].remote;
+        }
+    st = remote ? TI_ERR_REMOTE : TI_ERR_INPUT;
+    if (!first)
+        return ti_err_set(err, TI_ERR_INPUT, "there is no node to run on");
+    if (s->unusable == 1)
+        ti_err_set(err, st, "node '%s' cannot be used: %s", sites->node[first->node].name,
+                   first->text);
+    else
+        ti_err_set(err, st, "%" PRId64 " of %" PRId64 " nodes cannot be used: '%s': %s, ...",
+                   s->unusable, s->n, sites->node[first->node].name, first->text);
+    if (first->hint[0])
+        ti_err_hint(err, "%s; or leave nodes out: --tolerate %" PRId64 ", --exclude LIST",
+                    first->hint, s->unusable);
+    else
+        ti_err_hint(err, "--tolerate %" PRId64 " or --exclude LIST leaves nodes out", s->unusable);
+    return st;
+}
+
+/* --- for the plan -------------------------------------------------------- */
+
+int64_t ti_survey_memory(const struct ti_survey *s, const struct ti_sites *sites, int64_t node)
+{
+    int64_t granted = sites->node[node].memory_bytes;
+    int64_t said = granted ? granted : cluster_of(sites, node)->memory_bytes;
+    int64_t is = number_of(s->facts[node], "memory_bytes");
+
+    return !is || (said && said < is) ? said : is;
+}
+
+int ti_survey_cores(const struct ti_survey *s, const struct ti_sites *sites, int64_t node)
+{
+    int granted = sites->node[node].cores, is = (int)number_of(s->facts[node], "cores");
+
+    if (!is)
+        return granted ? granted : cluster_of(sites, node)->cores;
+    return granted && granted < is ? granted : is;
+}
+
+json_t *ti_survey_json(const struct ti_survey *s, const struct ti_sites *sites)
+{
+    json_t *list = json_array();
+
+    for (int64_t i = 0; i < s->n; i++) {
+        const struct ti_cluster *c = cluster_of(sites, i);
+        json_t *one = json_pack("{s:s, s:s, s:s, s:b}", "name", sites->node[i].name, "cluster",
+                                c->name, "site", sites->site[c->site].name, "usable", s->usable[i]);
+        json_t *why = json_array();
+
+        if (s->facts[i])
+            json_object_set(one, "facts", s->facts[i]);
+        for (int64_t k = 0; k < s->nfindings; k++)
+            if (s->finding[k].node == i)
+                json_array_append_new(why, json_string(s->finding[k].text));
+        json_object_set_new(one, "findings", why);
+        json_array_append_new(list, one);
+    }
+    return list;
+}
