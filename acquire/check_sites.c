@@ -97,9 +97,10 @@ static void print_total(const struct ti_sites *s, FILE *out)
     fprintf(out, "in total %d site%s, %d cluster%s, %s node%s, ", s->nsites,
             s->nsites == 1 ? "" : "s", s->nclusters, s->nclusters == 1 ? "" : "s",
             ti_format_count((uint64_t)all.nodes, a, sizeof a), all.nodes == 1 ? "" : "s");
-    fprintf(out, "%s%s cores, %s%s", all.no_cores ? "at least " : "",
-            ti_format_count((uint64_t)all.cores, b, sizeof b), all.no_memory ? "at least " : "",
-            ti_format_size(all.memory_bytes, c, sizeof c));
+    fprintf(out, "%s%s cores, ", all.cores && all.no_cores ? "at least " : "",
+            all.cores ? ti_format_count((uint64_t)all.cores, b, sizeof b) : "?");
+    fprintf(out, "%s%s", all.memory_bytes && all.no_memory ? "at least " : "",
+            all.memory_bytes ? ti_format_size(all.memory_bytes, c, sizeof c) : "? GiB");
     if (all.slots)
         fprintf(out, ", %s slots", ti_format_count((uint64_t)all.slots, a, sizeof a));
     fputs("\nfamily: ", out);

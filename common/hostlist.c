@@ -49,13 +49,19 @@ static ti_status wrong(struct expansion *x, const char *where)
     return TI_ERR_INPUT;
 }
 
-/* Printable, for a message. */
-static const char *show(char c, char buf[8])
+/* The character at `p`, for a message: a letter of UTF-8 as it is, else printable. */
+static const char *show(const char *p, char buf[8])
 {
-    if ((unsigned char)c < 0x20 || (unsigned char)c >= 0x7f)
-        snprintf(buf, 8, "\\x%02x", (unsigned char)c);
+    unsigned char c = (unsigned char)*p;
+    int bytes = c < 0xc2 || c > 0xf4 ? 1 : c < 0xe0 ? 2 : c < 0xf0 ? 3 : 4;
+    bool whole = bytes > 1 && !(c == 0xc2 && (unsigned char)p[1] < 0xa0);
+
+    for (int i = 1; whole && i < bytes; i++)
+        whole = ((unsigned char)p[i] & 0xc0) == 0x80;
+    if (whole)
+        snprintf(buf, 8, "%.*s", bytes, p);
     else
-        snprintf(buf, 8, "%c", c);
+        snprintf(buf, 8, c < 0x20 || c >= 0x7f ? "\\x%02x" : "%c", c);
     return buf;
 }
 
@@ -109,7 +115,7 @@ static ti_status bad_character(struct expansion *x)
         ti_err_set(x->err, TI_ERR_INPUT,
                    "'%c' in the name of a node: user and port belong into ~/.ssh/config", *x->p);
     else
-        ti_err_set(x->err, TI_ERR_INPUT, "'%s' cannot be in the name of a node", show(*x->p, c));
+        ti_err_set(x->err, TI_ERR_INPUT, "'%s' cannot be in the name of a node", show(x->p, c));
     return wrong(x, x->p);
 }
 
@@ -131,21 +137,23 @@ static int64_t number(const char *p, int digits)
     return v;
 }
 
-/* "17", "001-144" or a word, from `p` to `end`. */
-static ti_status take_item(struct expansion *x, const char *p, const char *end, struct item *it)
+/* "17", "001-144" or a word, of `bytes` bytes. */
+static ti_status take_item(struct expansion *x, const char *p, size_t bytes, struct item *it)
 {
+    const char *end = p + bytes, *dash = memchr(p, '-', bytes);
     int lo = digits_of(p, end), hi;
-    const char *dash = memchr(p, '-', (size_t)(end - p));
 
-    *it = (struct item){.text = p, .bytes = (int)(end - p)};
-    if (p == end) {
+    *it = (struct item){.text = p, .bytes = (int)bytes};
+    if (!bytes) {
         ti_err_set(x->err, TI_ERR_INPUT, "a number or a word is missing in brackets");
         return wrong(x, p);
     }
-    if (!dash) {
-        it->lo = it->hi = 0;
-        return TI_OK;
+    if (lo && lo + 2 < end - p && strncmp(p + lo, "..", 2) == 0) {
+        ti_err_set(x->err, TI_ERR_INPUT, "a range has a '-', not '..'");
+        return wrong(x, p + lo);
     }
+    if (!dash)
+        return TI_OK;
     hi = digits_of(dash + 1, end);
     if (p + lo != dash || !lo || !hi || dash + 1 + hi != end) {
         ti_err_set(x->err, TI_ERR_INPUT, "a range is of two numbers, not '%.*s'",
@@ -196,7 +204,7 @@ static ti_status take_bracket(struct expansion *x, struct bracket *b)
             ti_err_set(x->err, TI_ERR_INPUT, "a '[' is not closed");
             return wrong(x, open);
         }
-        st = take_item(x, start, x->p, &x->item[x->items]);
+        st = take_item(x, start, (size_t)(x->p - start), &x->item[x->items]);
         if (st != TI_OK)
             return st;
         x->items++;
@@ -291,6 +299,10 @@ static ti_status emit(struct expansion *x, int used)
 {
     if (x->name[0] == '-') {
         ti_err_set(x->err, TI_ERR_INPUT, "the name of a node cannot begin with '-'");
+        return wrong(x, x->element);
+    }
+    if (x->name[0] == '.' || memmem(x->name, (size_t)used, "..", 2)) {
+        ti_err_set(x->err, TI_ERR_INPUT, "a name has nothing in front of a '.'");
         return wrong(x, x->element);
     }
     if (!grow(&x->at, sizeof *x->at, x->n, &x->at_room))

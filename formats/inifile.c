@@ -555,6 +555,8 @@ static ti_status check_text(struct reading *r, const char *path, struct ti_err *
 
     if (r->end - p >= 2 && (memcmp(p, "\xff\xfe", 2) == 0 || memcmp(p, "\xfe\xff", 2) == 0))
         return ti_err_set(err, TI_ERR_INPUT, "%s:1:1: this is UTF-16, not UTF-8", path);
+    if (!nul && memchr(p, '\r', (size_t)(r->end - p)) && !memchr(p, '\n', (size_t)(r->end - p)))
+        return ti_err_set(err, TI_ERR_INPUT, "%s:1:1: its lines end in CR alone", path);
     if (!nul)
         return TI_OK;
     r->line = p;

@@ -151,7 +151,8 @@ static const char *section_error(const char *kind, const char *name)
                                          : "a cluster needs a name: [cluster NAME]";
     for (const char *p = name; *p; p++)
         if (!isalnum((unsigned char)*p) && !strchr("._-", *p))
-            return "a name is of letters, digits, '.', '_' and '-'";
+            return strchr("'\"", *p) ? "a name has no quotes"
+                                     : "a name is of letters, digits, '.', '_' and '-'";
     return NULL;
 }
 
@@ -293,7 +294,8 @@ static void take_memory(struct draft *d, const struct ti_ini_key *k)
     if (!take_size(d, k, &v))
         return;
     if (v < 1 << 20)
-        wrong(d, k, "less than 1 MiB; a unit is missing?");
+        ti_ini_error(d->r->ini, ti_ini_at(k, 0), "memory of %" PRId64 " bytes: a unit is missing",
+                     v);
     else
         d->c.memory_bytes = v;
 }
@@ -316,8 +318,11 @@ static void take_family(struct draft *d, const struct ti_ini_key *k)
 {
     static const struct {
         const char *word, *family;
-    } others[] = {{"amd64", "x86_64"},  {"x86-64", "x86_64"}, {"x64", "x86_64"},
-                  {"arm64", "aarch64"}, {"armv8", "aarch64"}, {"ppc64el", "ppc64le"}};
+    } others[] = {{"amd64", "x86_64"},  {"x86", "x86_64"},     {"i386", "x86_64"},
+                  {"intel", "x86_64"},  {"amd", "x86_64"},     {"arm", "aarch64"},
+                  {"power", "ppc64le"}, {"power8", "ppc64le"}, {"power9", "ppc64le"},
+                  {"x86-64", "x86_64"}, {"x64", "x86_64"},     {"arm64", "aarch64"},
+                  {"armv8", "aarch64"}, {"ppc64el", "ppc64le"}};
     static const char *const known[] = {"x86_64",  "aarch64",     "ppc64le", "ppc64",
                                         "riscv64", "s390x",       "i686",    "armv7l",
                                         "mips64",  "loongarch64", NULL};
@@ -426,7 +431,8 @@ static void take_var(struct draft *d, const struct ti_ini_key *k, int at, int by
     while (name < bytes && (isalnum((unsigned char)text[name]) || text[name] == '_'))
         name++;
     if (!name || isdigit((unsigned char)text[0]) || name == bytes || text[name] != '=') {
-        ti_ini_error(d->r->ini, ti_ini_at(k, at), "env is VAR=VALUE, not '%.*s'",
+        ti_ini_error(d->r->ini, ti_ini_at(k, at),
+                     "env is VAR=VALUE, without blanks or quotes, not '%.*s'",
                      bytes < 40 ? bytes : 40, text);
         return;
     }
@@ -775,6 +781,22 @@ static bool add_node(struct reading *r, struct names *all, const char *name, con
     return true;
 }
 
+/* "n1-n4", which is one node, when four may be meant. */
+static bool looks_like_range(const char *name)
+{
+    for (const char *dash = strchr(name, '-'); dash; dash = strchr(dash + 1, '-')) {
+        size_t left = (size_t)(dash - name), right = strlen(dash + 1), a = left, b = right;
+
+        while (a && isdigit((unsigned char)name[a - 1]))
+            a--;
+        while (b && isdigit((unsigned char)dash[b]))
+            b--;
+        if (a && a == b && a < left && b < right && strncmp(name, dash + 1, a) == 0)
+            return true;
+    }
+    return false;
+}
+
 /* Expand its list, and add what is in it to the last cluster, if `all` is given. */
 static void take_hostlist(struct reading *r, struct names *all, const struct ti_ini_key *k,
                           const char *domain)
@@ -783,6 +805,7 @@ static void take_hostlist(struct reading *r, struct names *all, const struct ti_
     struct ti_err err;
     int *at = NULL, column;
     int64_t n = 0;
+    bool warned = false;
     ti_status st;
 
     join_lines(k->value);
@@ -790,8 +813,15 @@ static void take_hostlist(struct reading *r, struct names *all, const struct ti_
     if (st == TI_ERR_INPUT)
         ti_ini_error(r->ini, ti_ini_at(k, column - 1), "%s", err.text);
     r->failed |= st == TI_ERR_IO;
-    for (int64_t i = 0; all && i < n && !r->failed; i++)
-        r->failed |= !add_node(r, all, names[i], domain, k, at[i] - 1);
+    for (int64_t i = 0; i < n && !r->failed; i++) {
+        if (looks_like_range(names[i]) && !warned) {
+            ti_ini_warning(r->ini, ti_ini_at(k, at[i] - 1),
+                           "'%s' is one node; n[1-4] would be four", names[i]);
+            warned = true;
+        }
+        if (all)
+            r->failed |= !add_node(r, all, names[i], domain, k, at[i] - 1);
+    }
     free(names);
     free(at);
 }
@@ -866,6 +896,7 @@ static void take_clusters(struct reading *r)
 static ti_status interpret(struct reading *r, char **more, struct ti_err *err)
 {
     size_t n = (size_t)r->ini->nsections + 1;
+    ti_status st;
 
     r->site = calloc(n, sizeof *r->site);
     r->cluster = calloc(n, sizeof *r->cluster);
@@ -883,7 +914,11 @@ static ti_status interpret(struct reading *r, char **more, struct ti_err *err)
     if (!r->nclusters && !r->ini->nerrors)
         ti_ini_missing(r->ini, (struct ti_place_in_file){1, 1},
                        "there is no '[cluster NAME]' in it");
-    return ti_ini_conclude(r->ini, FINDINGS_SHOWN, more, err);
+    st = ti_ini_conclude(r->ini, FINDINGS_SHOWN, more, err);
+    if (st == TI_ERR_INPUT && !r->ini->nsections)
+        ti_err_hint(err, "a sites file has sections such as [cluster NAME], see tiara-sites(5); "
+                         "--hostfile takes hostfiles of Open MPI");
+    return st;
 }
 
 ti_status ti_sites_read(const char *path, struct ti_sites **out, char **more, struct ti_err *err)

@@ -28,6 +28,7 @@ check trace
 check bombs
 check bundle
 check check
+sites sites
 frame frame
 blocks blocks
 END

@@ -81,7 +81,7 @@ says out "\"bad.conf:6:18: a '[' is not closed\""
 printf '[site a]\n[site b]\n[cluster c]\nsite = b\nnodes = n[1-3]\n' >warn.conf
 run 0 --check-sites --sites warn.conf
 says err "ti-acquire: warn.conf:1:1: warning: no cluster is at site 'a'"
-says out 'in total 2 sites, 1 cluster, 3 nodes, at least 0 cores, at least 0 B'
+says out 'in total 2 sites, 1 cluster, 3 nodes, ? cores, ? GiB'
 
 # From elsewhere, and not at all.
 printf 'n1 slots=4\nn2 slots=2\n' >hosts
@@ -90,6 +90,9 @@ says out 'in total 1 site, 1 cluster, 2 nodes'
 says out '6 slots'
 run 3 --check-sites --hostfile /dev/null
 says err '/dev/null:1:1: there is no node in it'
+run 3 --check-sites --sites hosts
+says err "hosts:1:1: 'n1 slots' stands before any section"
+says err 'hint: a sites file has sections such as [cluster NAME], see tiara-sites(5); --hostfile takes'
 run 4 --check-sites --sites nowhere.conf
 says err "cannot open 'nowhere.conf': No such file or directory"
 run 2 --check-sites

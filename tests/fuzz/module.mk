@@ -2,13 +2,15 @@
 # check` runs the same targets over the corpus, without clang (cli/fuzz-corpus).
 FUZZ_CC      ?= clang
 FUZZ_SECONDS ?= 60
-fuzzers      := trace bundle check frame $(if $(blocks_as),blocks)
+fuzzers      := trace bundle check sites frame $(if $(blocks_as),blocks)
 
 fuzz_src     := tests/fuzz/common.c $(check_src) $(formats_src) $(common_src)
 fuzz_flags   := -g -O1 -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all \
                 -fno-omit-frame-pointer
 fuzz_src_frame   := node/frame.c
 fuzz_src_blocks  := $(blocks_src)
+fuzz_src_sites   := $(sites_src)
+fuzz_libs_sites  := $(sites_libs)
 fuzz_libs_blocks := -lZydis
 test_programs += $(fuzzers:%=$(O)/tests/fuzz/replay-%)
 

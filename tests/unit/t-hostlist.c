@@ -107,7 +107,15 @@ static void errors_have_their_column(void **state)
         {"a,[-1]", 4, "range"},
         {"root@n1", 5, "~/.ssh/config"},
         {"a;b", 2, "';' cannot be"},
-        {"n\xc3\xa9", 2, "'\\xc3' cannot be"},
+        {"n\xc3\xa9", 2, "'\xc3\xa9' cannot be"},
+        {"n\xc3,", 2, "'\\xc3' cannot be"},
+        {"n\xc2\x9b", 2, "'\\xc2' cannot be"},
+        {"n\xef\xbc\xbb"
+         "1-4]",
+         2, "'\xef\xbc\xbb' cannot be"},
+        {"a,n[1..4]", 6, "a range has a '-'"},
+        {"a,n..x", 3, "in front of a '.'"},
+        {"a,.x", 3, "in front of a '.'"},
         {"a\nb", 2, "'\\x0a' cannot be"},
         {"a[1][2][3][4][5][6][7][8][9][0][1][2][3][4][5][6][7]", 50, "brackets"},
     };
@@ -240,7 +248,7 @@ static void expanding_what_was_folded_gives_the_same(void **state)
                 int bytes = 1 + (int)draw(&seed, 6);
 
                 for (int k = 0; k < bytes; k++)
-                    text[i][k] = "n01289-."[draw(&seed, k ? 8 : 6)];
+                    text[i][k] = "n01289-."[draw(&seed, k && text[i][k - 1] != '.' ? 8 : 6)];
                 text[i][bytes] = '\0';
             } else if (kind == 1) { /* a counter that sometimes jumps */
                 snprintf(text[i], BYTES, "n%0*d", (int)(1 + draw(&seed, 20) / 18),

@@ -169,6 +169,10 @@ static void what_may_be_left_out(void **state)
     assert_null(s->via);
     ti_sites_free(s);
 
+    s = must_read("[cluster c]\nnodes = n1-ib, n1-m4, n-n, a-b4-b9");
+    assert_int_equal(s->nnodes, 4);
+    ti_sites_free(s);
+
     /* Indented keys are keys, under nodes and env too. */
     s = must_read("\xef\xbb\xbf[site s]\r\n[cluster c]\r\n  nodes = a[1-2]\r\n  cores = 4\r\n\r\n"
                   "  env = X=1\r\n  memory = 2G\r\n  [cluster d]\r\n  nodes=b\r\n    cpus = 1\r\n");
@@ -233,8 +237,8 @@ static void errors_are_where_they_are(void **state)
         {"[cluster c]\nnodes = a\nfamily = aarch64\nisa = x86-64\n", "4:7", "is of family x86_64"},
         {"[cluster c]\nnodes = a\ntrace_dir = tmp\n", "3:13", "begins with '/'"},
         {"[cluster c]\nnodes = a\ntiara = ~/t\n", "3:9", "begins with '/'"},
-        {"[cluster c]\nnodes = a\nenv = A\n", "3:7", "VAR=VALUE, not 'A'"},
-        {"[cluster c]\nnodes = a\nenv = A=1\n   9=2\n", "4:4", "VAR=VALUE, not '9=2'"},
+        {"[cluster c]\nnodes = a\nenv = A\n", "3:7", "without blanks or quotes, not 'A'"},
+        {"[cluster c]\nnodes = a\nenv = A=1\n   9=2\n", "4:4", "without blanks or quotes, not '9=2'"},
         {"[cluster c]\nnodes = a\nenv = TIARA_COUNTER=x\n", "3:7", "Tiara's own"},
         {"[cluster c]\nnodes = a\nsite = nancy\n", "3:8", "no [site nancy]"},
         {"[site nancy]\n[cluster c]\nnodes = a\nsite = nanxy\n", "4:8", "did you mean 'nancy'?"},
@@ -251,6 +255,9 @@ static void errors_are_where_they_are(void **state)
         {"[cluster c]\ncpu = \xc3\xa4\xc3\xa4 ; \xc3\xa4\nnodes = a,\xc3\xa4\n", "3:11",
          "cannot be"},
         {"\xff\xfe[\0", "1:1", "UTF-16"},
+        {"[cluster c]\rnodes = a\r", "1:1", "CR alone"},
+        {"[cluster \"c\"]\nnodes = a\n", "1:10", "no quotes"},
+        {"[cluster c]\nnodes = a\nfamily = x86\n", "3:10", "such as x86_64"},
     };
 
     (void)state;
@@ -292,6 +299,12 @@ static void all_findings_are_told_in_order(void **state)
     assert_null(strstr(strchr(line, '\n') + 1, "\n"));
     free(more);
 
+    s = read_text("[cluster c]\nnodes = a, rack-n1-rack-n14\n", 40, &more, &st, &err);
+    assert_int_equal(s->nnodes, 2);
+    assert_non_null(
+        strstr(more, ":2:12: warning: 'rack-n1-rack-n14' is one node; n[1-4] would be four\n"));
+    free(more);
+    ti_sites_free(s);
     s = read_text(text, strlen("[site unused]\n[site s]\n[cluster c]\nsite = s\n"), &more, &st,
                   &err);
     assert_int_equal(st, TI_ERR_INPUT);
