@@ -27,7 +27,7 @@ struct ti__transport {
     void (*stop)(struct ti_channel *c);  /* drop all that the try has, if any */
 };
 
-extern const struct ti__transport ti__local, ti__via, ti__openssh;
+extern const struct ti__transport ti__local, ti__via, ti__openssh, ti__libssh2;
 
 /* Where connections are opened: at most so many at a time. */
 struct ti__door {
@@ -36,7 +36,20 @@ struct ti__door {
     int opening;
 };
 
-enum ti__state { TI__WAITING, TI__PAUSING, TI__OPENING, TI__READY, TI__ENDED };
+/* CHOOSING: ssh is asked about the host; GATEWAY: its gateway is being opened. */
+enum ti__state {
+    TI__CHOOSING,
+    TI__WAITING,
+    TI__PAUSING,
+    TI__GATEWAY,
+    TI__OPENING,
+    TI__READY,
+    TI__ENDED
+};
+
+struct ti__conf;
+struct ti__gateway;
+struct ti__known;
 
 struct ti_channel {
     struct ti_remote *r;
@@ -49,7 +62,9 @@ struct ti_channel {
     void *own;
     const char *why_openssh;
     enum ti__state state;
-    struct ti__door *door; /* held while opening, NULL for what needs none */
+    struct ti__conf *conf;       /* SSH only */
+    struct ti__gateway *through; /* UP when the transport starts, or NULL */
+    struct ti__door *door;       /* held while opening, NULL for what needs none */
     int tries;
     struct ti__timer timer; /* pause, then limit, of a try */
 
@@ -76,7 +91,11 @@ struct ti_remote {
     int live, opening, fallbacks;
     bool look; /* something may be started, written or closed */
     struct ti__door *doors;
-    struct ti__gateway *gateways; /* of openssh.c */
+    struct ti__gateway *gateways;
+    struct ti__conf *confs;
+    int asking; /* ssh -G */
+    struct ti__known *known;
+    bool agent_is_stuck;
     struct ti__caller_fd *fds;
     struct rlimit files; /* as they were */
     unsigned long long random;
@@ -99,6 +118,10 @@ void ti__channel_exited(struct ti_channel *c, int wait_status);
 void ti__channel_failed(struct ti_channel *c, enum ti_channel_end end, const char *hint,
                         const char *fmt, ...) __attribute__((format(printf, 4, 5)));
 
+/* libssh2 cannot, OpenSSH may: try that, and say why.  False where only libssh2 is
+ * asked for. */
+bool ti__channel_fall_back(struct ti_channel *c, const char *why);
+
 /* With c->result as it is. */
 void ti__channel_over(struct ti_channel *c);
 
@@ -118,6 +141,10 @@ struct ti__target {
 };
 bool ti__target(struct ti__target *t, const char *text);
 
-void ti__gateways_free(struct ti_remote *r);
+/* A gateway is up, or down: for the channels that wait for it. */
+void ti__gateway_told(struct ti_remote *r, struct ti__gateway *g);
+
+/* Before the try after this many. */
+double ti__pause(struct ti_remote *r, int tries);
 
 #endif

@@ -12,6 +12,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "remote/conf.h"
+#include "remote/gateway.h"
+#include "remote/known.h"
+#include "remote/mux.h"
+
 #define CONNECT_S 20.0
 #define SILENCE_S 30.0
 #define MOST_NEW  8
@@ -189,6 +194,8 @@ void ti_remote_free(struct ti_remote *r)
         ti_remote_drop_fd(r, f->fd);
     free_gone(r);
     ti__gateways_free(r);
+    ti__confs_free(r);
+    ti__known_free(r->known);
     ti__child_bury();
     while (r->doors) {
         struct ti__door *d = r->doors;
@@ -223,7 +230,7 @@ static struct ti__door *door_named(struct ti_remote *r, const char *name)
 
 static void leave_door(struct ti_channel *c)
 {
-    if (c->state != TI__OPENING || !c->door)
+    if ((c->state != TI__OPENING && c->state != TI__GATEWAY) || !c->door)
         return;
     c->door->opening--;
     c->r->opening--;
@@ -231,6 +238,8 @@ static void leave_door(struct ti_channel *c)
 }
 
 /* --- a channel's life ------------------------------------------------------- */
+
+static void out_of_time(void *arg);
 
 static struct ti_channel *channel_new(struct ti_remote *r, const struct ti__transport *transport,
                                       const char *host, const char *gateway, const char *command,
@@ -268,11 +277,15 @@ struct ti_channel *ti_remote_run(struct ti_remote *r, const char *host, const ch
                                  const char *command, const struct ti_channel_calls *calls,
                                  void *arg)
 {
-    const struct ti__transport *transport = r->config->via ? &ti__via : &ti__openssh;
-    struct ti_channel *c = channel_new(r, transport, host, gateway, command, calls, arg);
+    struct ti_channel *c;
 
-    if (c)
-        c->door = door_named(r, gateway ? gateway : host);
+    if (r->config->via)
+        return channel_new(r, &ti__via, host, NULL, command, calls, arg);
+    c = channel_new(r, &ti__openssh, host, gateway, command, calls, arg);
+    if (!c)
+        return NULL;
+    c->state = TI__CHOOSING;
+    c->conf = ti__conf_of(r, host);
     return c;
 }
 
@@ -280,6 +293,67 @@ struct ti_channel *ti_remote_local(struct ti_remote *r, const char *command,
                                    const struct ti_channel_calls *calls, void *arg)
 {
     return channel_new(r, &ti__local, "localhost", NULL, command, calls, arg);
+}
+
+static bool set_transport(struct ti_channel *c, const struct ti__transport *transport)
+{
+    void *own = calloc(1, transport->bytes);
+
+    if (!own)
+        return false;
+    c->transport->stop(c);
+    free(c->own);
+    c->own = own;
+    c->transport = transport;
+    return true;
+}
+
+bool ti__channel_fall_back(struct ti_channel *c, const char *why)
+{
+    if (c->r->config->transport != TI_TRANSPORT_AUTO || !set_transport(c, &ti__openssh))
+        return false;
+    c->why_openssh = why;
+    c->r->fallbacks++;
+    if (c->state == TI__OPENING) {
+        ti__timer_set(&c->r->loop, &c->timer, c->r->connect_s, out_of_time, c);
+        c->transport->start(c);
+    }
+    return true;
+}
+
+/* How to reach the host is known: by what, through which gateway, at which door. */
+static void choose(struct ti_channel *c)
+{
+    struct ti_remote *r = c->r;
+    const struct ti__conf *conf = c->conf;
+    const char *why = conf ? conf->openssh : NULL;
+    char name[600];
+
+    if (!conf || conf->state == TI__CONF_BAD) {
+        ti__channel_failed(c, TI_CHANNEL_LOCAL, NULL, "%s",
+                           conf ? conf->err.text : "out of memory");
+        return;
+    }
+    if (!c->gateway && conf->jump && !(c->gateway = strdup(conf->jump))) {
+        ti__channel_failed(c, TI_CHANNEL_LOCAL, NULL, "out of memory");
+        return;
+    }
+    if (why && c->gateway && strcmp(why, "ProxyCommand") == 0)
+        why = NULL; /* the gateway is instead of it */
+    if (!why && conf->control && !c->gateway && ti__mux_alive(conf->control))
+        why = "a connection of ControlPath";
+    if (r->config->transport == TI_TRANSPORT_LIBSSH2 && why) {
+        ti__channel_failed(c, TI_CHANNEL_NO_METHOD, "use the OpenSSH transport",
+                           "ssh's configuration has what libssh2 cannot do: %s", why);
+        return;
+    }
+    if (why && r->config->transport == TI_TRANSPORT_AUTO)
+        ti__channel_fall_back(c, why);
+    else if (!why && r->config->transport != TI_TRANSPORT_OPENSSH)
+        set_transport(c, &ti__libssh2);
+    snprintf(name, sizeof name, "%s:%d", conf->host, conf->port);
+    c->door = door_named(r, c->gateway ? c->gateway : name);
+    c->state = TI__WAITING;
 }
 
 void ti__channel_over(struct ti_channel *c)
@@ -341,14 +415,17 @@ static bool may_pass(enum ti_channel_end end)
     return end == TI_CHANNEL_REFUSED || end == TI_CHANNEL_BUSY;
 }
 
+double ti__pause(struct ti_remote *r, int tries)
+{
+    return FIRST_PAUSE_S * (double)(1 << (tries < 6 ? tries - 1 : 5)) * (0.5 + ti__random(r));
+}
+
 static void try_later(struct ti_channel *c)
 {
-    double pause = FIRST_PAUSE_S * (double)(1 << (c->tries < 6 ? c->tries - 1 : 5));
-
     leave_door(c);
     c->transport->stop(c);
     c->state = TI__PAUSING;
-    ti__timer_set(&c->r->loop, &c->timer, pause * (0.5 + ti__random(c->r)), retry_now, c);
+    ti__timer_set(&c->r->loop, &c->timer, ti__pause(c->r, c->tries), retry_now, c);
 }
 
 void ti__channel_failed(struct ti_channel *c, enum ti_channel_end end, const char *hint,
@@ -412,18 +489,59 @@ static void out_of_time(void *arg)
     ti__channel_failed(c, TI_CHANNEL_TIMED_OUT, NULL, "no answer in %.3g s", c->r->connect_s);
 }
 
-static void start(struct ti_channel *c)
+static void connect_it(struct ti_channel *c)
 {
-    struct ti_remote *r = c->r;
-
     c->state = TI__OPENING;
     c->tries++;
-    if (c->door) {
-        c->door->opening++;
-        r->opening++;
-        ti__timer_set(&r->loop, &c->timer, r->connect_s, out_of_time, c);
-    }
+    if (c->door)
+        ti__timer_set(&c->r->loop, &c->timer, c->r->connect_s, out_of_time, c);
     c->transport->start(c);
+}
+
+static void gateway_failed(struct ti_channel *c)
+{
+    const char *cause, *hint;
+
+    ti__gateway_why(c->through, &cause, &hint);
+    ti__channel_failed(c, TI_CHANNEL_GATEWAY, hint, "%s", cause);
+}
+
+static void start(struct ti_channel *c)
+{
+    if (c->door) {
+        c->state = TI__GATEWAY; /* holds its door from here on */
+        c->door->opening++;
+        c->r->opening++;
+    }
+    if (!c->gateway) {
+        connect_it(c);
+        return;
+    }
+    c->through = ti__gateway(c->r, c->gateway);
+    if (!c->through)
+        ti__channel_failed(c, TI_CHANNEL_LOCAL, NULL, "out of memory");
+    else if (ti__gateway_state(c->through) == TI__GATEWAY_UP)
+        connect_it(c);
+    else if (ti__gateway_state(c->through) == TI__GATEWAY_DOWN)
+        gateway_failed(c);
+}
+
+/* What is called may end any of them: begin anew after each. */
+void ti__gateway_told(struct ti_remote *r, struct ti__gateway *g)
+{
+    struct ti_channel *c = r->first;
+
+    while (c) {
+        if (c->state != TI__GATEWAY || c->through != g) {
+            c = c->next;
+            continue;
+        }
+        if (ti__gateway_state(g) == TI__GATEWAY_UP)
+            connect_it(c);
+        else
+            gateway_failed(c);
+        c = r->first;
+    }
 }
 
 static bool door_is_open(const struct ti_channel *c)
@@ -444,12 +562,15 @@ static void look_around(struct ti_remote *r)
     struct ti_channel *next;
 
     r->look = false;
+    ti__confs_go(r);
     for (struct ti_channel *c = r->first; c; c = next) {
         if (c->closing) {
             next = c->next;
             tell_closed(c);
             continue;
         }
+        if (c->state == TI__CHOOSING && (!c->conf || c->conf->state >= TI__CONF_KNOWN))
+            choose(c);
         if (c->state == TI__WAITING && door_is_open(c))
             start(c);
         if (c->state != TI__ENDED && c->changed) {

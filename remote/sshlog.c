@@ -107,6 +107,9 @@ static void plain_line(struct ti__sshlog *l, const char *line)
         fail(l, TI_CHANNEL_NO_METHOD, line);
     else if (has(line, "request failed on channel"))
         fail(l, TI_CHANNEL_NO_COMMAND, line);
+    else if (l->master && l->running && has(line, "open failed: "))
+        snprintf(l->refusal, sizeof l->refusal, "the gateway says: %s",
+                 strstr(line, "open failed: ") + 13);
     else if (has(line, "open failed: ") || has(line, "tdio forwarding request failed"))
         fail(l, TI_CHANNEL_UNREACHABLE, line);
     else if (has(line, "exchange_identification: ") || has(line, "banner exchange: "))

@@ -22,9 +22,10 @@ struct ti__sshlog {
     bool failed; /* `end` and `cause` were seen */
     enum ti_channel_end end;
     char cause[512];
-    char known[512]; /* "FILE:LINE" of a host key that is another one */
-    char keys[512];  /* the keys that were offered, "a, b" */
-    char last[512];  /* the last thing said that is no debug message */
+    char known[512];   /* "FILE:LINE" of a host key that is another one */
+    char keys[512];    /* the keys that were offered, "a, b" */
+    char refusal[512]; /* a master's: why a host could not be reached through it */
+    char last[512];    /* the last thing said that is no debug message */
 };
 
 void ti__sshlog_add(struct ti__sshlog *l, const char *data, size_t bytes);

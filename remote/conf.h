@@ -1,0 +1,46 @@
+/*
+ * What `ssh -G` says about a host: the user's configuration, as OpenSSH itself
+ * understands it.  Asked once for each way of naming a host, several at a time.
+ */
+#ifndef TI_REMOTE_CONF_H
+#define TI_REMOTE_CONF_H
+
+#include "remote/child.h"
+#include "remote/queue.h"
+
+struct ti_remote;
+
+#define TI__IDENTITIES 16
+
+enum ti__conf_state { TI__CONF_WANTED, TI__CONF_ASKED, TI__CONF_KNOWN, TI__CONF_BAD };
+
+struct ti__conf {
+    struct ti__conf *next;
+    struct ti_remote *r;
+    char *target; /* [USER@]HOST[:PORT] */
+    enum ti__conf_state state;
+    struct ti__child child;
+    struct ti__queue said, complaint;
+    struct ti_err err; /* BAD */
+
+    char *user, *host, *alias; /* alias: the host's name in known_hosts, or NULL */
+    int port, family;
+    char *jump;    /* ProxyJump, or NULL */
+    char *control; /* ControlPath, or NULL */
+    char *identities[TI__IDENTITIES];
+    int identity_count;
+    bool identities_only;
+    char *agent; /* its socket, or NULL */
+    char *known; /* the files, spaces between them */
+    char *kex, *host_keys, *ciphers, *macs;
+    bool other_auth;     /* GSSAPI or by host may do where keys do not */
+    const char *openssh; /* what only the OpenSSH client does, or NULL */
+};
+
+/* Never NULL but for lack of memory; WANTED is asked for by ti__confs_go(), and
+ * r->look is set once it is KNOWN or BAD. */
+struct ti__conf *ti__conf_of(struct ti_remote *r, const char *target);
+void ti__confs_go(struct ti_remote *r);
+void ti__confs_free(struct ti_remote *r);
+
+#endif

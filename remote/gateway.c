@@ -1,0 +1,248 @@
+#include "remote/gateway.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "remote/conf.h"
+#include "remote/internal.h"
+#include "remote/mux.h"
+#include "remote/sshargs.h"
+#include "remote/sshlog.h"
+
+#define LEAVE_ALONE_S 5.0 /* one that failed is not asked again for so long */
+
+struct ti__gateway {
+    struct ti__gateway *next;
+    struct ti_remote *r;
+    char *name;
+    const char *hop; /* the last of them, in `name` */
+    struct ti__conf *conf;
+    enum ti__gateway_state state;
+    bool users; /* the master is the user's, not ours */
+    int tries;
+    double failed_at;
+    struct ti__timer timer; /* limit of a try, or pause before the next */
+    struct ti__child master;
+    struct ti__sshlog log;
+    char log_path[96], socket[128];
+    char cause[1024], hint[512];
+};
+
+static void stop(struct ti__gateway *g)
+{
+    ti__timer_drop(&g->timer);
+    ti__child_drop(&g->master);
+    ti__remove_path(g->log_path);
+    if (!g->users)
+        ti__remove_path(g->socket);
+    g->state = TI__GATEWAY_DOWN;
+}
+
+void ti__gateways_free(struct ti_remote *r)
+{
+    while (r->gateways) {
+        struct ti__gateway *g = r->gateways;
+
+        r->gateways = g->next;
+        stop(g);
+        free(g->name);
+        free(g);
+    }
+}
+
+/* --- its master --------------------------------------------------------------- */
+
+static void open_it(void *arg);
+
+static void failed(struct ti__gateway *g, enum ti_channel_end why)
+{
+    bool again = (why == TI_CHANNEL_BUSY || why == TI_CHANNEL_REFUSED) && g->tries < g->r->tries;
+
+    stop(g);
+    g->failed_at = ti__now();
+    if (!again) {
+        ti__gateway_told(g->r, g);
+        return;
+    }
+    g->state = TI__GATEWAY_OPENING;
+    ti__timer_set(&g->r->loop, &g->timer, ti__pause(g->r, g->tries), open_it, g);
+}
+
+static void is_up(struct ti__gateway *g)
+{
+    g->state = TI__GATEWAY_UP;
+    g->tries = 0;
+    ti__remove_path(g->log_path);
+    ti__timer_drop(&g->timer);
+    ti__gateway_told(g->r, g);
+}
+
+static void on_log(void *arg, const char *data, size_t bytes)
+{
+    struct ti__gateway *g = arg;
+
+    ti__sshlog_add(&g->log, data, bytes);
+    if (g->state == TI__GATEWAY_OPENING && g->log.running)
+        is_up(g);
+}
+
+static void on_ended(void *arg, int wait_status)
+{
+    struct ti__gateway *g = arg;
+    enum ti_channel_end why = ti__sshlog_why(&g->log, g->cause, sizeof g->cause);
+
+    (void)wait_status;
+    ti__sshlog_hint(&g->log, why, g->hop, g->hint, sizeof g->hint);
+    if (g->state == TI__GATEWAY_UP)
+        stop(g); /* its channels see it themselves */
+    else
+        failed(g, why);
+}
+
+static const struct ti__child_calls calls = {.err = on_log, .log = on_log, .ended = on_ended};
+
+static void out_of_time(void *arg)
+{
+    struct ti__gateway *g = arg;
+
+    snprintf(g->cause, sizeof g->cause, "no answer in %.3g s", g->r->connect_s);
+    g->hint[0] = '\0';
+    failed(g, TI_CHANNEL_TIMED_OUT);
+}
+
+static bool start_master(struct ti__gateway *g, struct ti_err *err)
+{
+    struct ti_remote *r = g->r;
+    struct ti__target t;
+    struct ti__sshargs a = {0};
+    char control[160], jump[512];
+    struct ti__child_how how = {.argv = a.v, .log_path = g->log_path};
+    bool ok;
+
+    if (!ti__target(&t, g->hop)) {
+        ti_err_set(err, TI_ERR_INPUT, "'%s' is no [USER@]HOST[:PORT]", g->hop);
+        return false;
+    }
+    if (!ti__next_path(r, "l", g->log_path, sizeof g->log_path, err) ||
+        !ti__next_path(r, "s", g->socket, sizeof g->socket, err))
+        return false;
+    ti__sshargs_begin(&a, r, g->conf, g->log_path);
+    ti__sshoption(&a, "ControlMaster=yes");
+    snprintf(control, sizeof control, "ControlPath=%s", g->socket);
+    ti__sshoption(&a, control);
+    if (g->hop > g->name) {
+        snprintf(jump, sizeof jump, "%.*s", (int)(g->hop - g->name - 1), g->name);
+        ti__ssharg(&a, "-J");
+        ti__ssharg(&a, jump);
+    }
+    ti__ssharg(&a, "-N");
+    ti__sshargs_target(&a, &t);
+    ok = ti__child_start(&g->master, &r->loop, &how, &calls, g, err) == TI_OK;
+    ti__sshargs_free(&a);
+    return ok;
+}
+
+static void open_it(void *arg)
+{
+    struct ti__gateway *g = arg;
+    struct ti_err err = {0};
+
+    g->state = TI__GATEWAY_OPENING;
+    g->tries++;
+    g->hint[0] = '\0';
+    memset(&g->log, 0, sizeof g->log);
+    g->log.master = true;
+    g->users = g->conf->control && ti__mux_alive(g->conf->control);
+    if (g->users) {
+        snprintf(g->socket, sizeof g->socket, "%s", g->conf->control);
+        is_up(g);
+    } else if (start_master(g, &err)) {
+        ti__timer_set(&g->r->loop, &g->timer, g->r->connect_s, out_of_time, g);
+    } else {
+        snprintf(g->cause, sizeof g->cause, "%s", err.text);
+        failed(g, TI_CHANNEL_LOCAL);
+    }
+}
+
+/* --- what others see ------------------------------------------------------------- */
+
+static struct ti__gateway *named(struct ti_remote *r, const char *name)
+{
+    struct ti__gateway *g;
+    const char *comma;
+
+    for (g = r->gateways; g; g = g->next)
+        if (strcmp(g->name, name) == 0)
+            return g;
+    g = calloc(1, sizeof *g);
+    if (!g || !(g->name = strdup(name))) {
+        free(g);
+        return NULL;
+    }
+    comma = strrchr(g->name, ',');
+    g->hop = comma ? comma + 1 : g->name;
+    g->r = r;
+    g->failed_at = -LEAVE_ALONE_S;
+    g->next = r->gateways;
+    return r->gateways = g;
+}
+
+static void begin(void *arg)
+{
+    struct ti__gateway *g = arg;
+
+    if (g->conf->state == TI__CONF_KNOWN) {
+        open_it(g);
+    } else if (g->conf->state == TI__CONF_BAD) {
+        snprintf(g->cause, sizeof g->cause, "%s", g->conf->err.text);
+        g->hint[0] = '\0';
+        failed(g, TI_CHANNEL_LOCAL);
+    } else {
+        g->r->look = true; /* so that it is asked for */
+        ti__timer_set(&g->r->loop, &g->timer, 0.005, begin, g);
+    }
+}
+
+struct ti__gateway *ti__gateway(struct ti_remote *r, const char *name)
+{
+    struct ti__gateway *g = named(r, name);
+
+    if (!g || g->state != TI__GATEWAY_DOWN || ti__now() - g->failed_at < LEAVE_ALONE_S)
+        return g;
+    g->conf = ti__conf_of(r, g->hop);
+    if (!g->conf)
+        return NULL;
+    g->tries = 0;
+    g->state = TI__GATEWAY_OPENING;
+    /* Not before the caller waits for it. */
+    ti__timer_set(&r->loop, &g->timer, 0, begin, g);
+    return g;
+}
+
+enum ti__gateway_state ti__gateway_state(const struct ti__gateway *g)
+{
+    return g->state;
+}
+
+const char *ti__gateway_socket(const struct ti__gateway *g)
+{
+    return g->socket;
+}
+
+const char *ti__gateway_host(const struct ti__gateway *g)
+{
+    return g->hop;
+}
+
+void ti__gateway_why(const struct ti__gateway *g, const char **cause, const char **hint)
+{
+    *cause = g->cause;
+    *hint = g->hint[0] ? g->hint : NULL;
+}
+
+const char *ti__gateway_refusal(const struct ti__gateway *g)
+{
+    return g->log.refusal[0] ? g->log.refusal : NULL;
+}
