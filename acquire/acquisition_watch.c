@@ -184,8 +184,9 @@ void ti__acquisition_end(struct ti_acquisition *c, struct ti_mpirun_proc *p)
 
     c->fleet->sig = 0;
     if (ti_launch_running(&p->proc)) {
+        /* what it says of its end goes to the log alone: we say it better */
+        p->mute = true;
         kill(p->proc.pid, SIGTERM);
-        kill(p->proc.pid, SIGCONT);
         /* with a node gone it would wait for that in vain */
         wait_for(c, p, c->nlost ? GRACE_S / 5 : GRACE_S);
     }
@@ -323,6 +324,7 @@ ti_status ti__acquisition_launch(struct ti_acquisition *c, struct ti_err *err)
     for (int64_t i = 0; i < c->nused; i++)
         c->fleet->member[c->used[i].node].last = "running its ranks";
     watch(c, &p);
+    c->fleet->sig = 0; /* noted; a further one hurries what is left to do */
     j->outcome.ended = ti_wall();
     j->outcome.wait_status = p.proc.wait_status;
     if (!has_to_end(c)) {
