@@ -67,7 +67,7 @@ static void failed(struct ti__gateway *g, enum ti_channel_end why)
         return;
     }
     g->state = TI__GATEWAY_OPENING;
-    ti__timer_set(&g->r->loop, &g->timer, ti__pause(g->r, g->tries), open_it, g);
+    ti__timer_set(&g->r->loop, &g->timer, ti__remote_pause(g->r, g->tries), open_it, g);
 }
 
 static void is_up(struct ti__gateway *g)

@@ -145,6 +145,6 @@ bool ti__target(struct ti__target *t, const char *text);
 void ti__gateway_told(struct ti_remote *r, struct ti__gateway *g);
 
 /* Before the try after this many. */
-double ti__pause(struct ti_remote *r, int tries);
+double ti__remote_pause(struct ti_remote *r, int tries);
 
 #endif

@@ -415,7 +415,7 @@ static bool may_pass(enum ti_channel_end end)
     return end == TI_CHANNEL_REFUSED || end == TI_CHANNEL_BUSY;
 }
 
-double ti__pause(struct ti_remote *r, int tries)
+double ti__remote_pause(struct ti_remote *r, int tries)
 {
     return FIRST_PAUSE_S * (double)(1 << (tries < 6 ? tries - 1 : 5)) * (0.5 + ti__random(r));
 }
@@ -425,7 +425,7 @@ static void try_later(struct ti_channel *c)
     leave_door(c);
     c->transport->stop(c);
     c->state = TI__PAUSING;
-    ti__timer_set(&c->r->loop, &c->timer, ti__pause(c->r, c->tries), retry_now, c);
+    ti__timer_set(&c->r->loop, &c->timer, ti__remote_pause(c->r, c->tries), retry_now, c);
 }
 
 void ti__channel_failed(struct ti_channel *c, enum ti_channel_end end, const char *hint,
