@@ -9,19 +9,31 @@
 #include "formats/differ.h"
 #include "formats/rankname.h"
 #include "gather/bundle.h"
+#include "gather/fetch.h"
 #include "gather/output.h"
 
 #define REASONS_MAX 8 /* ranks explained one by one */
 
-enum { OPT_FORCE = TI_OPT_LONG, OPT_REMOVE, OPT_JSON, OPT_NO_PROGRESS };
+enum {
+    OPT_FORCE = TI_OPT_LONG,
+    OPT_REMOVE,
+    OPT_TIMEOUT,
+    OPT_TRANSPORT,
+    OPT_JSON,
+    OPT_NO_PROGRESS,
+};
 
 static const struct ti_opt opts[] = {
     {'o', "output", "BUNDLE", "the bundle to write [default: RUN with .tib for .run]"},
     {OPT_FORCE, "force", NULL, "replace BUNDLE if it exists and is a bundle"},
     {'n', "plan", NULL, "check, say what would be gathered, write nothing"},
     {OPT_REMOVE, "remove", NULL,
-     "delete the complete traces from RUN once the bundle is on\ndisk and has been compared with "
-     "them"},
+     "delete the complete traces from RUN, and from the nodes\nthey were fetched from, once the "
+     "bundle is on disk and\nhas been compared with them"},
+    TI_OPT_HEADING("Traces on other nodes (as RUN.json says)"),
+    {OPT_TIMEOUT, "timeout", "SEC", "give a node up that says nothing for so long [default: 60]"},
+    {OPT_TRANSPORT, "transport", "NAME", "auto, libssh2 or openssh [default: auto]"},
+    {'F', "ssh-config", "FILE", "as ssh -F"},
     TI_OPT_HEADING("Output"),
     {'q', "quiet", NULL, "errors and warnings only"},
     {'v', "verbose", NULL, "a line for each rank"},
@@ -38,13 +50,15 @@ static const struct ti_cli cli = {
                 "  ti-gather --plan lu.E.run\n",
     .opts = opts,
     .after = "Exit status: 0 all ranks, 1 some missing or incomplete, or files of another run,\n"
-             "2 usage, 3 nothing usable, 4 local I/O.  More: man ti-gather\n",
+             "2 usage, 3 nothing usable, 4 local I/O, 5 no node's traces could be had.\n"
+             "More: man ti-gather\n",
 };
 
 struct settings {
     const char *run;
     char *output; /* allocated */
     bool force, plan, remove, quiet, verbose, json, no_progress;
+    struct ti_fetch_settings fetch;
 };
 
 static void on_signal(int number)
@@ -61,6 +75,7 @@ static void catch_signals(void)
     sigaction(SIGTERM, &stop, NULL);
     sigaction(SIGHUP, &stop, NULL);
     sigaction(SIGXFSZ, &ignore, NULL);
+    sigaction(SIGPIPE, &ignore, NULL);
 }
 
 /* RUN's name with .run replaced by .tib, or .tib behind it. */
@@ -84,6 +99,32 @@ static char *default_output(const char *run)
     return out;
 }
 
+static bool parse_transport(const char *name, enum ti_transport *out)
+{
+    static const char *const names[] = {[TI_TRANSPORT_AUTO] = "auto",
+                                        [TI_TRANSPORT_LIBSSH2] = "libssh2",
+                                        [TI_TRANSPORT_OPENSSH] = "openssh"};
+
+    for (int i = 0; i < 3; i++)
+        if (strcmp(name, names[i]) == 0) {
+            *out = (enum ti_transport)i;
+            return true;
+        }
+    return false;
+}
+
+static ti_status parse_timeout(const char *text, struct settings *s)
+{
+    struct ti_err err;
+    int64_t seconds;
+    ti_status st = ti_parse_int(text, "--timeout", 1, 86400, &seconds, &err);
+
+    if (st != TI_OK)
+        return ti_cli_usage(&cli, "%s", err.text);
+    s->fetch.timeout_s = (double)seconds;
+    return TI_OK;
+}
+
 /* Returns a status, or -1 to go on. */
 static int parse(int argc, char **argv, struct settings *s)
 {
@@ -104,6 +145,18 @@ static int parse(int argc, char **argv, struct settings *s)
             break;
         case OPT_REMOVE:
             s->remove = true;
+            break;
+        case OPT_TIMEOUT:
+            if (parse_timeout(arg, s) != TI_OK)
+                return TI_ERR_USAGE;
+            break;
+        case OPT_TRANSPORT:
+            if (!parse_transport(arg, &s->fetch.transport))
+                return (int)ti_cli_usage(
+                    &cli, "--transport must be auto, libssh2 or openssh, not '%s'", arg);
+            break;
+        case 'F':
+            s->fetch.ssh_config = arg;
             break;
         case 'q':
             s->quiet = true;
@@ -194,21 +247,26 @@ static void report(const struct ti_run *run, const struct settings *s)
 }
 
 static void print_summary(const struct ti_run *run, const struct settings *s, int64_t bytes,
-                          int64_t removed)
+                          int64_t removed, const struct ti_fetch *fetched)
 {
     char size[32], events[32], nodes[64] = "";
 
     if (s->json) {
-        json_t *sum =
-            json_pack("{s:s, s:b, s:b, s:I, s:I, s:i, s:o, s:o, s:b, s:O, s:I, s:f, s:I, s:o, s:o}",
-                      "bundle", s->output, "written", !s->plan, "complete", run->complete == run->nranks,
-                      "np", (json_int_t)run->nranks, "ranks", (json_int_t)run->gathered, "nodes",
-                      run->nnodes, "events", ti_json_u64(run->events), "volume",
-                      ti_json_u64(run->volume), "estimate", run->estimate, "differ", run->differ,
-                      "bytes", (json_int_t)bytes, "seconds",
-                      ti_run_now() - run->started, "removed", (json_int_t)removed, "missing",
-                      ti_manifest_missing(run), "incomplete", ti_manifest_incomplete(run));
+        json_t *sum = json_pack(
+            "{s:s, s:b, s:b, s:I, s:I, s:i, s:o, s:o, s:b, s:O, s:I, s:f, s:I, s:o, s:o}", "bundle",
+            s->output, "written", !s->plan, "complete", run->complete == run->nranks, "np",
+            (json_int_t)run->nranks, "ranks", (json_int_t)run->gathered, "nodes", run->nnodes,
+            "events", ti_json_u64(run->events), "volume", ti_json_u64(run->volume), "estimate",
+            run->estimate, "differ", run->differ, "bytes", (json_int_t)bytes, "seconds",
+            ti_run_now() - run->started, "removed", (json_int_t)removed, "missing",
+            ti_manifest_missing(run), "incomplete", ti_manifest_incomplete(run));
 
+        if (sum && fetched->nodes)
+            json_object_set_new(
+                sum, "fetch",
+                json_pack("{s:I, s:I, s:I, s:f, s:o}", "nodes", (json_int_t)fetched->nodes, "ranks",
+                          (json_int_t)fetched->fetched, "bytes", (json_int_t)fetched->bytes,
+                          "seconds", fetched->seconds, "failed", ti_fetch_json(fetched)));
         if (sum) {
             json_dumpf(sum, stdout, JSON_INDENT(1));
             putchar('\n');
@@ -229,26 +287,94 @@ static void print_summary(const struct ti_run *run, const struct settings *s, in
         printf("%s: removed %" PRId64 " traces\n", run->path, removed);
 }
 
-static ti_status gather(const struct settings *s, struct ti_err *err)
+/* What is on other nodes, into the run directory; a plan only counts it. */
+static ti_status fetch(const struct settings *s, struct ti_fetch *fetched, struct ti_err *err)
+{
+    ti_status st = ti_fetch(s->run, &s->fetch, s->plan, fetched, err);
+    char size[32];
+
+    if (st != TI_OK || !fetched->nodes)
+        return st;
+    if (s->plan)
+        ti_say("%" PRId64 " ranks would be fetched first, from %" PRId64 " node%s", fetched->wanted,
+               fetched->nodes, fetched->nodes == 1 ? "" : "s");
+    else
+        ti_say("fetched %" PRId64 " of %" PRId64 " ranks from %" PRId64 " node%s, %s in %.1f s",
+               fetched->fetched, fetched->wanted, fetched->nodes, fetched->nodes == 1 ? "" : "s",
+               ti_format_size(fetched->bytes, size, sizeof size), fetched->seconds);
+    ti_fetch_report(fetched);
+    return TI_OK;
+}
+
+/* Why a rank that is missing could not be had is said in the bundle as well. */
+static void explain_missing(struct ti_run *run, const struct ti_fetch *fetched)
+{
+    for (int i = 0; i < fetched->nfailures; i++) {
+        const struct ti_fetch_failure *x = &fetched->failure[i];
+        const json_t *range;
+        size_t k;
+
+        json_array_foreach(
+            x->ranks, k,
+            range) for (int64_t r = json_integer_value(json_array_get(range, 0));
+                        r <= json_integer_value(json_array_get(range, 1)) && r < run->nranks; r++)
+        {
+            char *why;
+
+            if (run->rank[r].state != TI_RANK_MISSING ||
+                asprintf(&why, "not fetched from node '%s': %s", x->node, x->why) < 0)
+                continue;
+            free(run->rank[r].reason);
+            run->rank[r].reason = why;
+        }
+    }
+}
+
+/* The traces on the nodes; that the bundle is there, and only some of these could not be
+ * removed, is no failure. */
+static ti_status remove_there(const struct ti_run *run, const struct settings *s, int64_t *removed,
+                              struct ti_err *err)
+{
+    struct ti_fetch left;
+    int64_t there = 0;
+    ti_status st = ti_fetch_remove(run, &s->fetch, &there, &left, err);
+
+    for (int i = 0; st == TI_OK && i < left.nfailures; i++)
+        ti_warn("traces remain on node '%s': %s", left.failure[i].node, left.failure[i].why);
+    *removed += there;
+    ti_fetch_free(&left);
+    return st;
+}
+
+static ti_status gather_fetched(const struct settings *s, const struct ti_fetch *fetched,
+                                struct ti_err *err)
 {
     struct ti_run *run;
     int64_t bytes, removed = 0;
-    ti_status st;
+    ti_status st = ti_run_check(s->run, &run, err);
 
-    st = s->plan ? TI_OK : ti_output_check(s->output, s->force, "--force replaces it", err);
-    if (st != TI_OK)
-        return st;
-    st = ti_run_check(s->run, &run, err);
+    if (st == TI_ERR_INPUT && fetched->nfailures && !fetched->fetched) {
+        ti_err_set(err, TI_ERR_REMOTE, "no trace could be had from any node");
+        ti_err_hint(err, "'ti-gather %s' tries again what is missing", s->run);
+        return TI_ERR_REMOTE;
+    }
+    if (st == TI_ERR_INPUT && s->plan && fetched->wanted) {
+        ti_say("nothing else is here yet");
+        return TI_OK;
+    }
     if (st != TI_OK)
         return st;
     report(run, s);
+    explain_missing(run, fetched);
     bytes = run->bytes;
     if (!s->plan)
         st = ti_bundle_write(run, s->output, s->force, &bytes, err);
     if (st == TI_OK && s->remove && !s->plan)
         st = ti_bundle_remove_sources(run, s->output, &removed, err);
+    if (st == TI_OK && s->remove && !s->plan)
+        st = remove_there(run, s, &removed, err);
     if (st == TI_OK) {
-        print_summary(run, s, bytes, removed);
+        print_summary(run, s, bytes, removed, fetched);
         if (fflush(stdout) != 0 || ferror(stdout))
             st = ti_err_errno(err, TI_ERR_IO, "cannot write to standard output");
     }
@@ -258,9 +384,24 @@ static ti_status gather(const struct settings *s, struct ti_err *err)
     return st;
 }
 
+static ti_status gather(const struct settings *s, struct ti_err *err)
+{
+    struct ti_fetch fetched;
+    ti_status st;
+
+    st = s->plan ? TI_OK : ti_output_check(s->output, s->force, "--force replaces it", err);
+    if (st != TI_OK)
+        return st;
+    st = fetch(s, &fetched, err);
+    if (st == TI_OK)
+        st = gather_fetched(s, &fetched, err);
+    ti_fetch_free(&fetched);
+    return st;
+}
+
 int main(int argc, char **argv)
 {
-    struct settings s = {0};
+    struct settings s = {.fetch = {.timeout_s = 60}};
     struct ti_err err;
     int st = parse(argc, argv, &s);
 

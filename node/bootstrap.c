@@ -467,6 +467,13 @@ static void end_of(const char *said, char *out, size_t room)
     snprintf(out, room, "%.*s", (int)(n - from), said + from);
 }
 
+static ti_status named(const char *node, struct ti_err *err)
+{
+    if (node)
+        ti_err_prefix(err, TI_ERR_REMOTE, "node '%s'", node);
+    return TI_ERR_REMOTE;
+}
+
 ti_status ti_bootstrap_why(const struct ti_bootstrap *b, const char *node, const char *noise,
                            const struct ti_channel_result *r, struct ti_err *err)
 {
@@ -483,14 +490,14 @@ ti_status ti_bootstrap_why(const struct ti_bootstrap *b, const char *node, const
         return TI_ERR_REMOTE;
     }
     if (last_line(b->said, "ti-node: ", text, sizeof text)) {
-        ti_err_set(err, TI_ERR_REMOTE, "node '%s': %s", node, text);
+        ti_err_set(err, TI_ERR_REMOTE, "%s", text);
         if (last_line(b->said, "hint: ", text, sizeof text))
             ti_err_hint(err, "%s", text);
-        return TI_ERR_REMOTE;
+        return named(node, err);
     }
     end_of(b->said[0] ? b->said : noise ? noise : "", text, sizeof text);
-    ti_err_set(err, TI_ERR_REMOTE, "node '%s': ti-node did not start, status %d%s%s", node,
-               r->status, text[0] ? ": " : "", text);
-    ti_err_hint(err, "does 'ssh %s true' work, and say nothing?", node);
-    return TI_ERR_REMOTE;
+    ti_err_set(err, TI_ERR_REMOTE, "ti-node did not start, status %d%s%s", r->status,
+               text[0] ? ": " : "", text);
+    ti_err_hint(err, "does 'ssh %s true' work, and say nothing?", node ? node : "NODE");
+    return named(node, err);
 }

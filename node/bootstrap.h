@@ -82,7 +82,8 @@ static inline void ti_bootstrap_pump(struct ti_bootstrap *b, struct ti_channel *
 
 /*
  * Why there was no HELLO, from how the channel ended and what was said; `noise` is the
- * frame reader's.  Always an error, naming `node`.
+ * frame reader's.  Always an error, naming `node` unless
+ * that is NULL, or the transport's, which names the host.
  */
 ti_status ti_bootstrap_why(const struct ti_bootstrap *b, const char *node, const char *noise,
                            const struct ti_channel_result *r, struct ti_err *err);

@@ -1,0 +1,208 @@
+#!/usr/bin/env bash
+# ti-gather fetches traces from nodes: by channels on this machine, which are ti-node's all
+# the same, and by SSH where a server can be started.
+cd "$(dirname "$0")/../.." || exit 1
+. tests/cli/trace-lib.bash
+[ -x "$o/ti-node" ] || { echo "ti-node was not built"; exit 77; }
+command -v python3 >/dev/null || { echo "no python3"; exit 77; }
+id=5eed5eed5eed5eed5eed5eed5eed5eed
+export HOME=$tmp/home
+mkdir -p "$HOME"
+
+# nodes N NP [NAME=VALUE]...: NP ranks on N nodes, each with a directory of its own;
+# RUN.json in run/ says so
+nodes() {
+    local n=$1 np=$2 i
+    shift 2
+    rm -rf run node[0-9]* && mkdir run
+    for ((i = 0; i < n; i++)); do
+        mktrace --np "$np" --run-id $id --ranks $((i * np / n))-$(((i + 1) * np / n - 1)) "node$i" ||
+            fail "mktrace"
+    done
+    python3 - "$PWD" "$n" "$np" "$@" <<'END'
+import json, sys
+here, n, np = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+more = {k: json.loads(v) for k, v in (a.split("=", 1) for a in sys.argv[4:])}
+nodes = [dict({"name": "node%d" % i, "host": None, "gateway": None, "via": None,
+               "directory": "%s/node%d" % (here, i),
+               "ranks": [[i * np // n, (i + 1) * np // n - 1]]}, **more) for i in range(n)]
+json.dump({"run_id": "5eed" * 8, "np": np, "nodes": nodes}, open("run/RUN.json", "w"))
+END
+}
+# change CODE: of the list `nodes` in RUN.json
+change() {
+    python3 - "$1" <<'END'
+import json, sys
+run = json.load(open("run/RUN.json"))
+nodes = run["nodes"]
+exec(sys.argv[1])
+json.dump(run, open("run/RUN.json", "w"))
+END
+}
+parts() { find run -name '*.part' | wc -l; }
+
+# all of it, as if the traces had been here
+nodes 4 8
+mktrace --np 8 --run-id $id all
+run 0 ti-gather all -o all.tib
+run 0 ti-gather run -o run.tib
+says err "fetched 8 of 8 ranks from 4 nodes"
+run 0 ti-info --compare all.tib run.tib
+for r in 0 3 7; do cmp all/rank-00000$r.ti run/rank-00000$r.ti || fail "rank $r differs"; done
+# what is here is not fetched again; a plan connects to nobody
+rm run/rank-000005.ti
+chmod 0 node0
+run 0 ti-gather run -o again.tib
+says err "fetched 1 of 1 ranks from 1 node,"
+chmod 700 node0
+rm run/rank-*
+run 0 ti-gather --plan run
+says err "8 ranks would be fetched first, from 4 nodes"
+[ -e run/rank-000000.ti ] && fail "a plan fetched"
+
+# a file, a node and a directory that are not there; a run that is another one
+nodes 4 8
+rm node1/rank-000003.ti
+rm -r node2
+mktrace --np 8 --run-id 0bad0bad0bad0bad0bad0bad0bad0bad --ranks 6-6 other
+cp other/rank-000006.ti node3/
+run 1 ti-gather run -o part.tib
+says err "node 'node1', rank 3: no trace"
+says err "node 'node2', ranks 4-5: cannot open the run directory"
+says err "node 'node3', rank 6: 'rank-000006.ti' is no trace of this run"
+says err "4 ranks are missing: 3-6"
+[ "$(parts)" = 0 ] || fail "parts are left"
+python3 -m zipfile -e part.tib part && says part/MANIFEST.json "not fetched from node 'node2'"
+# "not fetched from node 'node2'"
+# ... and then they are: only these are fetched
+cp all/rank-000003.ti node1/
+cp all/rank-000006.ti node3/
+mkdir node2 && cp all/rank-00000[45].ti node2/
+run 0 ti-gather --force run -o part.tib
+says err "fetched 4 of 4 ranks from 3 nodes"
+run 0 ti-info --compare all.tib part.tib
+# nothing at all
+nodes 2 4
+change 'for x in nodes: x["directory"] = "/no/such"'
+run 5 ti-gather run -o none.tib
+says err "no trace could be had from any node"
+[ -e none.tib ] && fail "a bundle of nothing"
+
+# removed on the nodes too, but nothing else, and only if asked for
+nodes 3 6
+touch node1/keep
+run 0 ti-gather --remove run -o gone.tib
+says out "removed 12 traces"
+[ ! -e node0 ] && [ ! -e node2 ] && [ "$(ls node1)" = keep ] || fail "the nodes: $(ls node*)"
+run 0 ti-info --verify gone.tib
+
+# another way to the nodes, which fails for one of them, hangs for one
+cat >way <<'END'
+#!/bin/sh
+case $1 in
+    node1) echo "way: no route to $1" >&2; exit 3 ;;
+    node2) exec sleep 100 ;;
+esac
+echo "Welcome to $1"
+exec sh -c "$2"
+END
+chmod +x way
+nodes 4 8 "via=[\"$PWD/way\", \"{node}\"]"
+run 1 ti-gather --timeout 2 run -o way.tib
+says err "node 'node1', ranks 2-3: ti-node did not start, status 3: way: no route to node1"
+says err "node 'node2', ranks 4-5: it said nothing for 2 s"
+says err "4 ranks are missing: 2-5"
+
+# one that is interrupted leaves no parts, and can go on
+nodes 4 8 "via=[\"$PWD/way\", \"{node}\"]"
+ti-gather --timeout 50 run -o int.tib >out 2>err &
+pid=$!
+for ((i = 0; i < 100; i++)); do [ -e run/rank-000007.ti ] && break; sleep 0.1; done
+kill -INT $pid
+wait $pid
+[ $? = 130 ] || fail "not ended by SIGINT"
+[ "$(parts)" = 0 ] || fail "parts are left"
+[ -e run/rank-000007.ti ] || fail "what had come is gone"
+[ -e int.tib ] && fail "a bundle"
+
+# what makes no sense
+while IFS='|' read -r code text; do
+    nodes 2 4
+    change "$code"
+    run 3 ti-gather run -o bad.tib
+    says err "$text"
+done <<'END'
+nodes[1]["ranks"] = [[3, 2]]|'run/RUN.json': node 2: "ranks" is no list of
+nodes[0]["ranks"] = None|node 1: "ranks" is no list of
+del nodes[1]["directory"]|node 2: it has no "directory"
+nodes[1]["host"] = 5|node 2: "host", "gateway" and "tiara" are strings
+nodes[1]["via"] = ["srun"]|node 2: "via" differs
+del run["run_id"]|no "run_id"
+END
+run 2 ti-gather --timeout 0 run
+run 2 ti-gather --transport pigeon run
+says err "--transport must be auto, libssh2 or openssh, not 'pigeon'"
+
+# by SSH: a server of ours, on the loopback; one node's key is not known, one has no server
+sshd=$(command -v sshd || echo /usr/sbin/sshd)
+port=$((20000 + RANDOM % 20000))
+mkdir -m 700 ssh there
+ssh-keygen -q -t ed25519 -N '' -f ssh/host && ssh-keygen -q -t ed25519 -N '' -f ssh/user
+cat >ssh/sshd_config <<END
+ListenAddress 127.0.0.1:$port
+HostKey $PWD/ssh/host
+AuthorizedKeysFile $PWD/ssh/user.pub
+StrictModes no
+UsePAM no
+PidFile $PWD/ssh/pid
+SetEnv HOME=$PWD/there
+END
+cat >ssh/config <<END
+Host node*
+    HostName 127.0.0.1
+    Port $port
+    HostKeyAlias known
+    User $(id -un)
+    IdentityFile $PWD/ssh/user
+    IdentitiesOnly yes
+    UserKnownHostsFile $PWD/ssh/known
+    GlobalKnownHostsFile /dev/null
+    StrictHostKeyChecking yes
+    KexAlgorithms curve25519-sha256
+    UpdateHostKeys no
+END
+printf 'Host node2\n HostKeyAlias unknown\nHost node3\n Port 1\n' | cat - ssh/config >ssh/all
+echo "known $(cut -d' ' -f1,2 ssh/host.pub)" >ssh/known
+[ -d /run/sshd ] || mkdir /run/sshd 2>/dev/null
+"$sshd" -f "$PWD/ssh/sshd_config" -E ssh/log 2>/dev/null
+for ((i = 0; i < 50; i++)); do [ -s ssh/pid ] && break; sleep 0.1; done
+if [ -s ssh/pid ]; then
+    trap 'kill $(cat "$tmp/ssh/pid"); rm -rf "$tmp"' EXIT
+    for transport in libssh2 openssh; do
+        nodes 4 8
+        change 'for x in nodes: x["host"] = x["name"]'
+        run 1 ti-gather --transport $transport -F ssh/all run -o ssh-$transport.tib
+        says err "fetched 4 of 8 ranks from 4 nodes"
+        says err "4 ranks are missing: 4-7"
+        grep -q "node 'node2', ranks 4-5: .*known_hosts" err || fail "node2: $(cat err)"
+        grep -q "node 'node3', ranks 6-7: .*refused" err || fail "node3: $(cat err)"
+    done
+    [ -n "$(ls there/.cache/tiara)" ] || fail "nothing was put into the home: $(ls -a there)"
+else
+    echo "no SSH server could be started: $(cat ssh/log 2>/dev/null)"
+fi
+
+# no room here
+if [ "$(id -u)" = 0 ] && mkdir disk && mount -t tmpfs -o size=64k none disk 2>/dev/null; then
+    nodes 2 4
+    cp run/RUN.json disk/
+    head -c 1M /dev/zero >disk/fill 2>/dev/null
+    run 4 ti-gather disk -o disk.tib
+    says err "No space left"
+    says err "hint: make room and start again"
+    [ "$(find disk -name '*.part' | wc -l)" = 0 ] || fail "parts are left on a full disk"
+    rm disk/fill
+    run 0 ti-gather disk -o disk.tib
+    umount disk
+fi
+exit $failed
