@@ -260,6 +260,7 @@ static struct ti_channel *channel_new(struct ti_remote *r, const struct ti__tran
         channel_free(c);
         return NULL;
     }
+    c->state = TI__WAITING; /* without SSH there is nothing to choose */
     c->calls = *calls;
     c->arg = arg;
     c->prev = r->last;
