@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "acquire/composite.h"
 #include "acquire/level.h"
 #include "acquire/measure.h"
 #include "node/watch.h"
@@ -113,7 +114,7 @@ static void say_findings(struct ti_acquisition *c)
     for (int64_t i = 0; i < c->survey.nfindings; i++)
         differ = differ || !c->survey.finding[i].fatal;
     if (differ && !c->job->o->quiet) {
-        ti_say("nodes that are not as '%s' says:", c->sites->path);
+        ti_say("nodes of note, by what '%s' says:", c->sites->path);
         ti_survey_print_findings(&c->survey, c->sites, false, stderr);
     }
     if (c->survey.unusable) {
@@ -155,7 +156,8 @@ static ti_status survey(struct ti_acquisition *c, struct ti_err *err)
 {
     ti_status st;
 
-    c->ask = (struct ti_survey_in){.program = c->job->program.path ? c->job->program.path
+    c->ask = (struct ti_survey_in){.use = c->use,
+                                   .program = c->job->program.path ? c->job->program.path
                                                                    : c->job->o->program.v[0],
                                    .cwd = c->cwd,
                                    .counter = c->job->o->counter,
@@ -347,9 +349,12 @@ static ti_status prepare(struct ti_acquisition *c, struct ti_err *err)
         return st;
     if (!c->job->o->quiet)
         ti__acquisition_print(c, stderr);
+    if (c->job->o->write_hostfile)
+        st = ti_composite_write_hostfile(c->job->o->write_hostfile, &c->in, &c->place, &c->order,
+                                         err);
     if (c->log.file)
         ti__acquisition_print(c, c->log.file);
-    return TI_OK;
+    return st;
 }
 
 /* mpirun's daemon keeps its session where it is removed, whatever becomes of it. */

@@ -311,11 +311,14 @@ ti_status ti_survey_make(struct ti_fleet *f, const struct ti_survey_in *in, stru
     s->usable = calloc((size_t)f->n + 1, sizeof *s->usable);
     if (!s->facts || !s->usable)
         return ti_err_errno(err, TI_ERR_IO, "cannot look at the nodes");
-    for (int64_t i = 0; i < f->n; i++)
-        s->usable[i] = true;
+    for (int64_t i = 0; i < f->n; i++) {
+        s->usable[i] = !in->use || in->use[i];
+        s->asked += s->usable[i];
+    }
     ask(s, f, in, in->counter);
     for (int64_t i = 0; i < f->n && !f->sig; i++)
-        check_node(s, f, i, in);
+        if (s->usable[i])
+            check_node(s, f, i, in);
     compare_all_programs(s);
     /* Where some count with PAPI and some cannot, valgrind counts everywhere. */
     if (!same_counter(s) && strcmp(in->counter, "auto") == 0 && !f->sig) {
@@ -482,7 +485,7 @@ ti_status ti_survey_check(const struct ti_survey *s, const struct ti_sites *site
     bool remote = false;
     ti_status st;
 
-    if (s->unusable <= tolerate && s->unusable < s->n)
+    if (s->unusable <= tolerate && s->unusable < s->asked)
         return TI_OK;
     for (int64_t i = 0; i < s->nfindings; i++)
         if (s->finding[i].fatal) {
@@ -497,7 +500,7 @@ ti_status ti_survey_check(const struct ti_survey *s, const struct ti_sites *site
                    first->text);
     else
         ti_err_set(err, st, "%" PRId64 " of %" PRId64 " nodes cannot be used: '%s': %s, ...",
-                   s->unusable, s->n, sites->node[first->node].name, first->text);
+                   s->unusable, s->asked, sites->node[first->node].name, first->text);
     if (first->hint[0])
         ti_err_hint(err, "%s; or leave nodes out: --tolerate %" PRId64 ", --exclude LIST",
                     first->hint, s->unusable);

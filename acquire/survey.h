@@ -14,6 +14,7 @@
 
 /* What the nodes are asked for. */
 struct ti_survey_in {
+    const bool *use;         /* per node: the others are not asked, nor missed; NULL: all */
     const char *program;     /* where the sites file does not name another */
     const char *cwd;         /* where relative names start */
     const char *counter;     /* as on the command line */
@@ -33,7 +34,7 @@ struct ti_finding {
 struct ti_survey {
     json_t **facts; /* per node; NULL: none came */
     bool *usable;   /* per node */
-    int64_t n, unusable;
+    int64_t n, asked, unusable;
     struct ti_finding *finding;
     int64_t nfindings, room;
     char counter[96]; /* what counts on all usable nodes; "" if the nodes have no common one */

@@ -150,9 +150,8 @@ static int relay(int fd, const char *host)
             return fail(host, strerror(errno));
         if (p[1].revents) {
             n = read(STDIN_FILENO, buf, sizeof buf);
-            if (n >= 0 && !put_frame(fd, TI_FRAME_INPUT, buf, (size_t)n))
-                return fail(host, "ti-acquire has ended");
-            if (n <= 0)
+            /* who does not take it has said all by now */
+            if ((n >= 0 && !put_frame(fd, TI_FRAME_INPUT, buf, (size_t)n)) || n <= 0)
                 p[1].fd = -1;
         }
         if (!p[0].revents)
