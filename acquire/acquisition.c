@@ -397,6 +397,8 @@ static bool again(struct ti_acquisition *c, int64_t tries, const struct ti_err *
     ti_ranks_free(&c->job->ranks);
     json_decref(c->job->json);
     c->job->json = NULL;
+    ti_args_free(&c->job->command);
+    memset(&c->job->command, 0, sizeof c->job->command);
     memset(&c->job->outcome, 0, sizeof c->job->outcome);
     clear(c);
     return true;
