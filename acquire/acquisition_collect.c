@@ -45,7 +45,19 @@ static json_t *or_null(const char *text)
     return text ? ti_json_text(text) : json_null();
 }
 
-/* What ti-gather needs to fetch the traces. */
+static json_t *via_json(char *const *via)
+{
+    json_t *list;
+
+    if (!via)
+        return json_null();
+    list = json_array();
+    for (; *via; via++)
+        json_array_append_new(list, ti_json_text(*via));
+    return list;
+}
+
+/* What ti-gather needs to fetch the traces (gather/fetch.h), and what people like to know. */
 static json_t *nodes_json(const struct ti_acquisition *c)
 {
     json_t *list = json_array();
@@ -59,25 +71,15 @@ static json_t *nodes_json(const struct ti_acquisition *c)
         int cores = c->cores[u->node];
 
         json_array_append_new(
-            list, json_pack("{s:s, s:s, s:s, s:o, s:o, s:b, s:s, s:o, s:o, s:f}", "name",
+            list, json_pack("{s:s, s:s, s:s, s:o, s:s, s:o, s:o, s:o, s:s, s:o, s:f}", "name",
                             node->name, "site", site->name, "cluster", cluster->name, "host",
-                            ti_json_text(ti__text(m->hello, "host")), "gateway",
-                            or_null(site->gateway), "here", m->here, "directory", u->directory,
-                            "tiara", or_null(cluster->tiara), "ranks", ti__acquisition_ranks(c, u),
-                            "folding", cores > 0 ? (double)u->n / cores : (double)u->n));
+                            m->here ? json_null() : ti_json_text(node->name), "hostname",
+                            ti__text(m->hello, "host"), "gateway", or_null(site->gateway), "via",
+                            m->here ? json_null() : via_json(c->sites->via), "tiara",
+                            or_null(cluster->tiara), "directory", u->directory, "ranks",
+                            ti__acquisition_ranks(c, u), "folding",
+                            cores > 0 ? (double)u->n / cores : (double)u->n));
     }
-    return list;
-}
-
-static json_t *via_json(char *const *via)
-{
-    json_t *list;
-
-    if (!via)
-        return json_null();
-    list = json_array();
-    for (; *via; via++)
-        json_array_append_new(list, ti_json_text(*via));
     return list;
 }
 
@@ -94,7 +96,6 @@ static json_t *run_json(const struct ti_acquisition *c)
     json_object_set_new(json, "plan", plan);
     json_object_set_new(json, "sites", ti_json_text(c->sites->path));
     json_object_set_new(json, "nodes", nodes_json(c));
-    json_object_set_new(json, "via", via_json(c->sites->via));
     if (c->job->o->transport)
         json_object_set_new(json, "transport", ti_json_text(c->job->o->transport));
     json_object_set_new(json, "log", ti_json_text(c->log_name));
@@ -198,11 +199,13 @@ static ti_status gather(struct ti_acquisition *c, struct ti_err *err)
     bool keep = j->o->keep;
     ti_status st;
 
+    /* mpirun is through: nothing of it is to stand in the way of removing the directory */
+    ti_rsh_free(c->rsh);
+    c->rsh = NULL;
+    ti_rundir_unscratch(&j->dir);
     ti__step_begin(c, TI_STEP_GATHER);
     st = ti_job_gather(j, err);
     ti__step_end(c, TI_STEP_GATHER);
-    if (st == TI_OK && !keep)
-        ti__acquisition_remove(c);
     if (j->json)
         json_object_set_new(j->json, "steps", steps_json(c));
     if (j->bundled)

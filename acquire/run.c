@@ -267,6 +267,10 @@ ti_status ti_job_gather(struct ti_job *j, struct ti_err *err)
         ti_args_add(&args, "--force");
     if (remove)
         ti_args_add(&args, "--remove");
+    if (j->o->transport) {
+        ti_args_add(&args, "--transport");
+        ti_args_add(&args, j->o->transport);
+    }
     ti_args_add(&args, j->dir.path);
     ti_args_add(&args, "-o");
     ti_args_add(&args, j->output);
