@@ -107,7 +107,8 @@ static double now(void)
 }
 
 ti_status ti_composite_plan(struct ti_composite *c, const struct ti_options *o,
-                            const struct ti_sites *sites, struct ti_err *err)
+                            const struct ti_sites *sites, const struct ti_place_facts *facts,
+                            struct ti_err *err)
 {
     double begun = now();
     ti_status st;
@@ -115,11 +116,10 @@ ti_status ti_composite_plan(struct ti_composite *c, const struct ti_options *o,
     *c = (struct ti_composite){.o = o};
     if (o->json && o->write_hostfile && strcmp(o->write_hostfile, "-") == 0)
         return ti_err_set(err, TI_ERR_USAGE, "--json and --write-hostfile - both want stdout");
-
     st = name_results(c, err);
     c->sites = sites;
     if (st == TI_OK)
-        st = ti_place_options(o, c->sites, NULL, &c->in, err);
+        st = ti_place_options(o, c->sites, facts, &c->in, err);
     if (st == TI_OK)
         st = ti_place_make(&c->in, &c->place, err);
     if (st != TI_OK)

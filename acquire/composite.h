@@ -27,12 +27,13 @@ struct ti_composite {
 };
 
 /*
- * Plan, without a probe: place, and write the hostfile if one is asked for.  The sites
- * stay the caller's, and as long as the plan.  Release with ti_composite_free(), also after
- * an error.
+ * Plan, without a probe but with what else is known (`facts`, NULL: nothing): place, and
+ * write the hostfile if one is asked for.  The sites stay the caller's, and as long as the plan.
+ * Release with ti_composite_free(), also after an error.
  */
 ti_status ti_composite_plan(struct ti_composite *c, const struct ti_options *o,
-                            const struct ti_sites *sites, struct ti_err *err);
+                            const struct ti_sites *sites, const struct ti_place_facts *facts,
+                            struct ti_err *err);
 
 /*
  * Write the placement as an Open MPI hostfile; "-" is standard output.  With an order (NULL, or

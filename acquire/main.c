@@ -8,6 +8,7 @@
 #include "acquire/check_sites.h"
 #include "acquire/composite.h"
 #include "acquire/job.h"
+#include "acquire/measure.h"
 #include "acquire/where.h"
 
 /* Everything up to the launch.  The run directory is made before the program is
@@ -84,18 +85,31 @@ static ti_status acquire_here(struct ti_job *j, struct ti_err *err)
     return conclude(j, err);
 }
 
-/* The plan for nodes of a file or job: neither they nor this machine are asked for anything. */
-static ti_status plan_only(const struct ti_options *o, const struct ti_sites *sites,
-                           struct ti_err *err)
+/* The plan for nodes of a file or job.  They are not asked for anything, and this machine
+ * only for a pilot, if one is wanted. */
+static ti_status plan_only(struct ti_job *j, const struct ti_sites *sites, struct ti_err *err)
 {
+    const struct ti_options *o = j->o;
     bool hostfile_out = o->write_hostfile && strcmp(o->write_hostfile, "-") == 0;
-    struct ti_composite plan;
-    ti_status st = ti_composite_plan(&plan, o, sites, err);
+    struct ti_place_facts facts = {.use = NULL};
+    struct ti_composite plan = {.o = o};
+    char text[256];
+    ti_status st = TI_OK;
 
+    if (o->pilot && !o->rank_bytes) {
+        st = ti_job_check(j, err);
+        facts.valgrind = j->choice.valgrind;
+        if (st == TI_OK)
+            st = ti_measure_rank(j, &j->model, &facts.rank_bytes, err);
+    }
+    if (st == TI_OK)
+        st = ti_composite_plan(&plan, o, sites, &facts, err);
     if (o->json)
         ti_composite_summary(&plan, st, err);
     else if (plan.placed)
         ti_composite_print(&plan, hostfile_out ? stderr : stdout);
+    if (j->model.n)
+        ti_say("memory of a rank: %s", ti_memory_model_text(&j->model, text, sizeof text));
     if (plan.placed)
         ti_composite_say(&plan);
     ti_composite_free(&plan);
@@ -114,7 +128,7 @@ static ti_status act(struct ti_job *j, struct ti_err *err)
     if (st == TI_OK && what[0])
         ti_say("on %s", what);
     if (st == TI_OK && sites && j->o->dry_run) {
-        st = plan_only(j->o, sites, err);
+        st = plan_only(j, sites, err);
     } else {
         if (st == TI_OK)
             st = sites ? ti_acquisition_run(j, sites, err) : acquire_here(j, err);

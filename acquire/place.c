@@ -937,6 +937,26 @@ static void collect(const struct ti_place_in *in, struct field *f, const struct 
                                             .full = 0};
 }
 
+/* Where nothing limits a node, as many ranks a core as there must be when all nodes are
+ * used: what is left to make them few. */
+static void limit_by_cores(const struct ti_place_in *in, struct field *f)
+{
+    struct ti_place_in rest = *in;
+    int64_t fold = 0;
+
+    rest.np = f->np;
+    for (int64_t i = 0; i < f->n; i++) {
+        struct cell *c = &f->cell[i];
+
+        if (c->whole != UNLIMITED)
+            continue;
+        if (!fold)
+            fold = enough_fold(&rest, f);
+        c->whole = fold * ti_place_look(in, c->node).cores;
+        c->cap = least_of(c->whole, f->np);
+    }
+}
+
 static ti_status place(const struct ti_place_in *in, struct field *f, struct ti_place *p,
                        struct ti_err *err)
 {
@@ -948,16 +968,7 @@ static ti_status place(const struct ti_place_in *in, struct field *f, struct ti_
         return TI_OK;
     collect(in, f, p);
     if (in->policy == TI_POLICY_COMPACT)
-        for (int64_t i = 0; i < f->n; i++)
-            if (p->capacity[f->cell[i].node] == UNLIMITED) {
-                ti_err_set(err, TI_ERR_INPUT,
-                           "the fewest nodes cannot be told: nothing limits the ranks of node '%s'",
-                           in->sites->node[f->cell[i].node].name);
-                ti_err_hint(err, in->rank_bytes ? "say what memory the node has, or --max-fold"
-                                                : "say what a rank takes (--mem-per-rank), or "
-                                                  "--max-fold");
-                return TI_ERR_INPUT;
-            }
+        limit_by_cores(in, f);
     ok = in->policy == TI_POLICY_COMPACT ? place_compact(in, f) : place_level(in, f);
     if (!ok)
         return ti_err_set(err, TI_ERR_IO, "cannot place the ranks: out of memory");

@@ -26,7 +26,8 @@
  *   speed    n such that the largest n / (cores x speed) is least: ranks wait for
  *            the slowest.  A speed that is not known counts as the slowest that is.
  *   compact  the fewest nodes that can hold np, those of the largest capacity;
- *            equally full among themselves, as with memory.
+ *            equally full among themselves, as with memory.  A node that nothing
+ *            limits has as many ranks a core as np needs when all nodes are used.
  *
  * "Least" is exact, up to six digits of a speed.  Both measures are those of
  * d'Hondt's apportionment: one more rank takes none from any node.  What is

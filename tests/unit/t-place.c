@@ -295,7 +295,7 @@ static void draw_bed(struct bed *b, uint64_t seed)
     draw_wishes(b);
 }
 
-/* compact needs a limit on every node that could have ranks. */
+/* There is a limit on every node. */
 static bool has_limits(const struct ti_place_in *in)
 {
     for (int64_t i = 0; i < in->sites->nnodes; i++)
@@ -329,8 +329,7 @@ static void try_np(struct ti_place_in *in, int64_t np, int64_t limit)
 {
     struct ti_place p, again;
     struct ti_err err = {"", ""};
-    bool can = np <= limit && np >= in->sites_wanted &&
-               (in->policy != TI_POLICY_COMPACT || has_limits(in));
+    bool can = np <= limit && np >= in->sites_wanted;
     ti_status st;
 
     in->np = np;
@@ -651,7 +650,9 @@ static void test_compact(void **unused)
     EXPECT(&b, "C-2", 1, 0, 3, 0);
     b.in.sites_wanted = 0;
     b.in.rank_bytes = 0;
-    refuse(&b, TI_ERR_INPUT, "nothing limits the ranks of node 'c0-1.s0'", "--mem-per-rank");
+    EXPECT(&b, "R", 4, 0, 0, 0);
+    b.in.np = 17;
+    EXPECT(&b, "CF-(2,x)", 5, 4, 8, 0);
 }
 
 /* Nodes that a probe found to differ a little carry the same; what they have more is
