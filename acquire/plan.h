@@ -21,8 +21,12 @@
  *   SCHED_IDLE     nothing at 16, 2.0 to 1.6 s at 32, 11.5 to 7.5 s at 64: the
  *                  launcher no longer starves among spinning ranks
  *   procs on demand  7.5 to 6.0 s at 64
+ *   drowsy (node/launch.h)  CPU seconds, on two cores with much else to do: 15.6 to 10.4
+ *                  at 64, 86 to 48 at 128, with fewer than a third of the context
+ *                  switches; a timer slack of 1 ms 12, of 10, 50 and 200 ms the same
  */
 #define TI_FOLD_OB1        2
+#define TI_FOLD_DROWSY     16
 #define TI_FOLD_IDLE       32
 #define TI_FOLD_LAZY_PROCS 64
 
@@ -72,7 +76,7 @@ struct ti_plan {
     int64_t reserve_bytes;
     int64_t largest_np; /* that fits; INT64_MAX if unknown */
     bool fits;          /* also if unknown */
-    bool yield, ob1, idle, lazy_procs;
+    bool yield, ob1, drowsy, idle, lazy_procs;
 };
 
 /* What a rank takes, with what tracing adds to the program's own. */

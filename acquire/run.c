@@ -95,6 +95,7 @@ static void watch(struct ti_job *j, struct ti_proc *proc, struct ti_watch *w)
 static ti_status launch(struct ti_job *j, struct ti_proc *proc, struct ti_err *err)
 {
     struct ti_launch l = {.argv = j->command.v,
+                          .drowsy = j->plan.drowsy,
                           .run_id = j->run_id,
                           .stdin_path = j->repeated            ? ti_job_input()
                                         : isatty(STDIN_FILENO) ? "/dev/null"

@@ -1,11 +1,11 @@
 # bench: what `make bench` runs; bench/run is the list of figures.
 bench_programs := $(O)/bench/event $(O)/bench/null/libminitrace.so \
                   $(O)/bench/null/libminitrace-openmpi.so $(O)/bench/codec $(O)/bench/tracebytes \
-                  $(O)/bench/peek $(O)/bench/counter $(O)/bench/onerank $(O)/tests/mktrace \
+                  $(O)/bench/peek $(O)/bench/empty $(O)/bench/counter $(O)/bench/onerank $(O)/tests/mktrace \
                   $(O)/tests/mpi/outstanding $(blocks_examples) $(O)/bench/lengths \
                   $(if $(wrappers),$(O)/bench/blocks/lengths)
 
-$(O)/bench/event: bench/event.c
+$(O)/bench/event $(O)/bench/empty: $(O)/bench/%: bench/%.c
 	@mkdir -p $(@D)
 	$(call say,MPICC)$(MPICC) $(flags) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) -Wl,-z,now -o $@ $< $(LDLIBS)
 

@@ -152,6 +152,8 @@ static _Noreturn void child(const struct ti_launch *l, int report, pid_t parent)
         core.rlim_cur = 0;
         setrlimit(RLIMIT_CORE, &core);
     }
+    if (l->drowsy)
+        prctl(PR_SET_TIMERSLACK, TI_DROWSY_NS, 0, 0, 0);
     execvp(l->argv[0], l->argv);
     stillborn(report, "execute");
 }

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <time.h>
 #include <sys/stat.h>
@@ -18,6 +19,7 @@
 #include "common/cli.h"
 #include "common/err.h"
 #include "formats/trace.h"
+#include "node/launch.h"
 
 /* Open MPI 4 and 5, and what other launchers with PMI say. */
 static const char *const rank_names[] = {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK",
@@ -142,7 +144,7 @@ static ti_status set_environment(const json_t *run, struct ti_err *err)
     return TI_OK;
 }
 
-/* Ranks that spin must not starve mpirun's daemon. */
+/* Ranks that spin, or look again and again, must not starve mpirun's daemon. */
 static void set_class(const json_t *run)
 {
     struct sched_param param = {.sched_priority = 0};
@@ -150,6 +152,8 @@ static void set_class(const json_t *run)
 
     if (json_is_true(json_object_get(run, "idle")))
         sched_setscheduler(0, SCHED_IDLE, &param);
+    if (json_is_true(json_object_get(run, "idle")))
+        prctl(PR_SET_TIMERSLACK, TI_DROWSY_NS, 0, 0, 0);
     if (json_is_true(json_object_get(run, "no_core")) && getrlimit(RLIMIT_CORE, &core) == 0) {
         core.rlim_cur = 0;
         setrlimit(RLIMIT_CORE, &core);
