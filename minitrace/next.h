@@ -11,6 +11,10 @@
 
 #include "minitrace/front.h"
 
+/* Whether it has MPI-4's functions, apart from those with large counts: Open MPI 5 does,
+ * and calls itself MPI 3.1. */
+#define TI_MPI4 (MPI_VERSION >= 4 || (OMPI_MAJOR_VERSION + 0 >= 5))
+
 extern void *ti_next[] __attribute__((visibility("hidden")));
 extern void *ti_real[] __attribute__((visibility("hidden")));
 extern struct ti_flavour ti_flavour __attribute__((visibility("default")));

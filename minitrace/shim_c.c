@@ -4823,6 +4823,857 @@ int MPI_File_write_shared(MPI_File fh, const void *buf, int count, MPI_Datatype 
     return ti_leave(rc);
 }
 
+#if TI_MPI4
+
+int MPI_Barrier_init(MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_BARRIER_INIT, TI_BINDING_C);
+    int rc;
+
+    if (!c)
+        return TI_NEXT(MPI_Barrier_init)(comm, info, request);
+    c->comm = comm;
+    c->req = request;
+    rc = TI_NEXT(MPI_Barrier_init)(comm, info, request);
+    if (rc == MPI_SUCCESS)
+        ti_rec_barrier(c);
+    return ti_leave(rc);
+}
+
+int MPI_Bcast_init(void *buffer, int count, MPI_Datatype datatype, int root, MPI_Comm comm,
+                   MPI_Info info, MPI_Request *request)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_BCAST_INIT, TI_BINDING_C);
+    int rc;
+
+    if (!c)
+        return TI_NEXT(MPI_Bcast_init)(buffer, count, datatype, root, comm, info, request);
+    c->count = count;
+    c->type = datatype;
+    c->root = root;
+    c->comm = comm;
+    c->req = request;
+    rc = TI_NEXT(MPI_Bcast_init)(buffer, count, datatype, root, comm, info, request);
+    if (rc == MPI_SUCCESS)
+        ti_rec_bcast(c);
+    return ti_leave(rc);
+}
+
+int MPI_Reduce_init(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype,
+                    MPI_Op op, int root, MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_REDUCE_INIT, TI_BINDING_C);
+    int rc;
+
+    if (!c)
+        return TI_NEXT(MPI_Reduce_init)(sendbuf, recvbuf, count, datatype, op, root, comm, info,
+                                        request);
+    c->in_place = sendbuf == MPI_IN_PLACE;
+    c->count = count;
+    c->type = datatype;
+    c->redop = op;
+    c->root = root;
+    c->comm = comm;
+    c->req = request;
+    rc = TI_NEXT(MPI_Reduce_init)(sendbuf, recvbuf, count, datatype, op, root, comm, info,
+                                  request);
+    if (rc == MPI_SUCCESS)
+        ti_rec_reduce(c);
+    return ti_leave(rc);
+}
+
+int MPI_Allreduce_init(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype,
+                       MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_ALLREDUCE_INIT, TI_BINDING_C);
+    int rc;
+
+    if (!c)
+        return TI_NEXT(MPI_Allreduce_init)(sendbuf, recvbuf, count, datatype, op, comm, info,
+                                           request);
+    c->in_place = sendbuf == MPI_IN_PLACE;
+    c->count = count;
+    c->type = datatype;
+    c->redop = op;
+    c->comm = comm;
+    c->req = request;
+    rc = TI_NEXT(MPI_Allreduce_init)(sendbuf, recvbuf, count, datatype, op, comm, info,
+                                     request);
+    if (rc == MPI_SUCCESS)
+        ti_rec_reduce(c);
+    return ti_leave(rc);
+}
+
+int MPI_Reduce_scatter_init(const void *sendbuf, void *recvbuf, const int recvcounts[],
+                            MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info,
+                            MPI_Request *request)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_REDUCE_SCATTER_INIT, TI_BINDING_C);
+    int rc;
+
+    if (!c)
+        return TI_NEXT(MPI_Reduce_scatter_init)(sendbuf, recvbuf, recvcounts, datatype, op,
+                                                comm, info, request);
+    c->in_place = sendbuf == MPI_IN_PLACE;
+    c->counts2 = recvcounts;
+    c->wide = false;
+    c->type = datatype;
+    c->redop = op;
+    c->comm = comm;
+    c->req = request;
+    rc = TI_NEXT(MPI_Reduce_scatter_init)(sendbuf, recvbuf, recvcounts, datatype, op, comm,
+                                          info, request);
+    if (rc == MPI_SUCCESS)
+        ti_rec_reduce_scatter(c);
+    return ti_leave(rc);
+}
+
+int MPI_Reduce_scatter_block_init(const void *sendbuf, void *recvbuf, int recvcount,
+                                  MPI_Datatype datatype, MPI_Op op, MPI_Comm comm,
+                                  MPI_Info info, MPI_Request *request)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_REDUCE_SCATTER_BLOCK_INIT, TI_BINDING_C);
+    int rc;
+
+    if (!c)
+        return TI_NEXT(MPI_Reduce_scatter_block_init)(sendbuf, recvbuf, recvcount, datatype, op,
+                                                      comm, info, request);
+    c->in_place = sendbuf == MPI_IN_PLACE;
+    c->count = recvcount;
+    c->type = datatype;
+    c->redop = op;
+    c->comm = comm;
+    c->req = request;
+    rc = TI_NEXT(MPI_Reduce_scatter_block_init)(sendbuf, recvbuf, recvcount, datatype, op, comm,
+                                                info, request);
+    if (rc == MPI_SUCCESS)
+        ti_rec_reduce(c);
+    return ti_leave(rc);
+}
+
+int MPI_Scan_init(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype,
+                  MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_SCAN_INIT, TI_BINDING_C);
+    int rc;
+
+    if (!c)
+        return TI_NEXT(MPI_Scan_init)(sendbuf, recvbuf, count, datatype, op, comm, info,
+                                      request);
+    c->in_place = sendbuf == MPI_IN_PLACE;
+    c->count = count;
+    c->type = datatype;
+    c->redop = op;
+    c->comm = comm;
+    c->req = request;
+    rc = TI_NEXT(MPI_Scan_init)(sendbuf, recvbuf, count, datatype, op, comm, info, request);
+    if (rc == MPI_SUCCESS)
+        ti_rec_reduce(c);
+    return ti_leave(rc);
+}
+
+int MPI_Exscan_init(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype,
+                    MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_EXSCAN_INIT, TI_BINDING_C);
+    int rc;
+
+    if (!c)
+        return TI_NEXT(MPI_Exscan_init)(sendbuf, recvbuf, count, datatype, op, comm, info,
+                                        request);
+    c->in_place = sendbuf == MPI_IN_PLACE;
+    c->count = count;
+    c->type = datatype;
+    c->redop = op;
+    c->comm = comm;
+    c->req = request;
+    rc = TI_NEXT(MPI_Exscan_init)(sendbuf, recvbuf, count, datatype, op, comm, info, request);
+    if (rc == MPI_SUCCESS)
+        ti_rec_reduce(c);
+    return ti_leave(rc);
+}
+
+int MPI_Gather_init(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf,
+                    int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm,
+                    MPI_Info info, MPI_Request *request)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_GATHER_INIT, TI_BINDING_C);
+    int rc;
+
+    if (!c)
+        return TI_NEXT(MPI_Gather_init)(sendbuf, sendcount, sendtype, recvbuf, recvcount,
+                                        recvtype, root, comm, info, request);
+    c->in_place = sendbuf == MPI_IN_PLACE;
+    c->count = sendcount;
+    c->type = sendtype;
+    c->count2 = recvcount;
+    c->type2 = recvtype;
+    c->root = root;
+    c->comm = comm;
+    c->req = request;
+    rc = TI_NEXT(MPI_Gather_init)(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
+                                  root, comm, info, request);
+    if (rc == MPI_SUCCESS)
+        ti_rec_gather(c);
+    return ti_leave(rc);
+}
+
+int MPI_Gatherv_init(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf,
+                     const int recvcounts[], const int displs[], MPI_Datatype recvtype,
+                     int root, MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_GATHERV_INIT, TI_BINDING_C);
+    int rc;
+
+    if (!c)
+        return TI_NEXT(MPI_Gatherv_init)(sendbuf, sendcount, sendtype, recvbuf, recvcounts,
+                                         displs, recvtype, root, comm, info, request);
+    c->in_place = sendbuf == MPI_IN_PLACE;
+    c->count = sendcount;
+    c->type = sendtype;
+    c->counts2 = recvcounts;
+    c->wide = false;
+    c->type2 = recvtype;
+    c->root = root;
+    c->comm = comm;
+    c->req = request;
+    rc = TI_NEXT(MPI_Gatherv_init)(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
+                                   recvtype, root, comm, info, request);
+    if (rc == MPI_SUCCESS)
+        ti_rec_gatherv(c);
+    return ti_leave(rc);
+}
+
+int MPI_Scatter_init(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf,
+                     int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm,
+                     MPI_Info info, MPI_Request *request)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_SCATTER_INIT, TI_BINDING_C);
+    int rc;
+
+    if (!c)
+        return TI_NEXT(MPI_Scatter_init)(sendbuf, sendcount, sendtype, recvbuf, recvcount,
+                                         recvtype, root, comm, info, request);
+    c->count = sendcount;
+    c->type = sendtype;
+    c->in_place2 = recvbuf == MPI_IN_PLACE;
+    c->count2 = recvcount;
+    c->type2 = recvtype;
+    c->root = root;
+    c->comm = comm;
+    c->req = request;
+    rc = TI_NEXT(MPI_Scatter_init)(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
+                                   root, comm, info, request);
+    if (rc == MPI_SUCCESS)
+        ti_rec_scatter(c);
+    return ti_leave(rc);
+}
+
+int MPI_Scatterv_init(const void *sendbuf, const int sendcounts[], const int displs[],
+                      MPI_Datatype sendtype, void *recvbuf, int recvcount,
+                      MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info,
+                      MPI_Request *request)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_SCATTERV_INIT, TI_BINDING_C);
+    int rc;
+
+    if (!c)
+        return TI_NEXT(MPI_Scatterv_init)(sendbuf, sendcounts, displs, sendtype, recvbuf,
+                                          recvcount, recvtype, root, comm, info, request);
+    c->counts = sendcounts;
+    c->wide = false;
+    c->type = sendtype;
+    c->in_place2 = recvbuf == MPI_IN_PLACE;
+    c->count2 = recvcount;
+    c->type2 = recvtype;
+    c->root = root;
+    c->comm = comm;
+    c->req = request;
+    rc = TI_NEXT(MPI_Scatterv_init)(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount,
+                                    recvtype, root, comm, info, request);
+    if (rc == MPI_SUCCESS)
+        ti_rec_scatterv(c);
+    return ti_leave(rc);
+}
+
+int MPI_Allgather_init(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf,
+                       int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info,
+                       MPI_Request *request)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_ALLGATHER_INIT, TI_BINDING_C);
+    int rc;
+
+    if (!c)
+        return TI_NEXT(MPI_Allgather_init)(sendbuf, sendcount, sendtype, recvbuf, recvcount,
+                                           recvtype, comm, info, request);
+    c->in_place = sendbuf == MPI_IN_PLACE;
+    c->count = sendcount;
+    c->type = sendtype;
+    c->count2 = recvcount;
+    c->type2 = recvtype;
+    c->comm = comm;
+    c->req = request;
+    rc = TI_NEXT(MPI_Allgather_init)(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
+                                     comm, info, request);
+    if (rc == MPI_SUCCESS)
+        ti_rec_allgather(c);
+    return ti_leave(rc);
+}
+
+int MPI_Allgatherv_init(const void *sendbuf, int sendcount, MPI_Datatype sendtype,
+                        void *recvbuf, const int recvcounts[], const int displs[],
+                        MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info,
+                        MPI_Request *request)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_ALLGATHERV_INIT, TI_BINDING_C);
+    int rc;
+
+    if (!c)
+        return TI_NEXT(MPI_Allgatherv_init)(sendbuf, sendcount, sendtype, recvbuf, recvcounts,
+                                            displs, recvtype, comm, info, request);
+    c->in_place = sendbuf == MPI_IN_PLACE;
+    c->count = sendcount;
+    c->type = sendtype;
+    c->counts2 = recvcounts;
+    c->wide = false;
+    c->type2 = recvtype;
+    c->comm = comm;
+    c->req = request;
+    rc = TI_NEXT(MPI_Allgatherv_init)(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
+                                      recvtype, comm, info, request);
+    if (rc == MPI_SUCCESS)
+        ti_rec_allgatherv(c);
+    return ti_leave(rc);
+}
+
+int MPI_Alltoall_init(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf,
+                      int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info,
+                      MPI_Request *request)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_ALLTOALL_INIT, TI_BINDING_C);
+    int rc;
+
+    if (!c)
+        return TI_NEXT(MPI_Alltoall_init)(sendbuf, sendcount, sendtype, recvbuf, recvcount,
+                                          recvtype, comm, info, request);
+    c->in_place = sendbuf == MPI_IN_PLACE;
+    c->count = sendcount;
+    c->type = sendtype;
+    c->count2 = recvcount;
+    c->type2 = recvtype;
+    c->comm = comm;
+    c->req = request;
+    rc = TI_NEXT(MPI_Alltoall_init)(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
+                                    comm, info, request);
+    if (rc == MPI_SUCCESS)
+        ti_rec_allgather(c);
+    return ti_leave(rc);
+}
+
+int MPI_Alltoallv_init(const void *sendbuf, const int sendcounts[], const int sdispls[],
+                       MPI_Datatype sendtype, void *recvbuf, const int recvcounts[],
+                       const int rdispls[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info,
+                       MPI_Request *request)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_ALLTOALLV_INIT, TI_BINDING_C);
+    int rc;
+
+    if (!c)
+        return TI_NEXT(MPI_Alltoallv_init)(sendbuf, sendcounts, sdispls, sendtype, recvbuf,
+                                           recvcounts, rdispls, recvtype, comm, info, request);
+    c->in_place = sendbuf == MPI_IN_PLACE;
+    c->counts = sendcounts;
+    c->wide = false;
+    c->type = sendtype;
+    c->counts2 = recvcounts;
+    c->wide = false;
+    c->type2 = recvtype;
+    c->comm = comm;
+    c->req = request;
+    rc = TI_NEXT(MPI_Alltoallv_init)(sendbuf, sendcounts, sdispls, sendtype, recvbuf,
+                                     recvcounts, rdispls, recvtype, comm, info, request);
+    if (rc == MPI_SUCCESS)
+        ti_rec_alltoallv(c);
+    return ti_leave(rc);
+}
+
+int MPI_Alltoallw_init(const void *sendbuf, const int sendcounts[], const int sdispls[],
+                       const MPI_Datatype sendtypes[], void *recvbuf, const int recvcounts[],
+                       const int rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm,
+                       MPI_Info info, MPI_Request *request)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_ALLTOALLW_INIT, TI_BINDING_C);
+    int rc;
+
+    if (!c)
+        return TI_NEXT(MPI_Alltoallw_init)(sendbuf, sendcounts, sdispls, sendtypes, recvbuf,
+                                           recvcounts, rdispls, recvtypes, comm, info, request);
+    c->in_place = sendbuf == MPI_IN_PLACE;
+    c->counts = sendcounts;
+    c->wide = false;
+    c->types = sendtypes;
+    c->counts2 = recvcounts;
+    c->wide = false;
+    c->types2 = recvtypes;
+    c->comm = comm;
+    c->req = request;
+    rc = TI_NEXT(MPI_Alltoallw_init)(sendbuf, sendcounts, sdispls, sendtypes, recvbuf,
+                                     recvcounts, rdispls, recvtypes, comm, info, request);
+    if (rc == MPI_SUCCESS)
+        ti_rec_alltoallw(c);
+    return ti_leave(rc);
+}
+
+int MPI_Neighbor_allgather_init(const void *sendbuf, int sendcount, MPI_Datatype sendtype,
+                                void *recvbuf, int recvcount, MPI_Datatype recvtype,
+                                MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_NEIGHBOR_ALLGATHER_INIT, TI_BINDING_C);
+    int rc;
+
+    if (!c)
+        return TI_NEXT(MPI_Neighbor_allgather_init)(sendbuf, sendcount, sendtype, recvbuf,
+                                                    recvcount, recvtype, comm, info, request);
+    c->count = sendcount;
+    c->type = sendtype;
+    c->count2 = recvcount;
+    c->type2 = recvtype;
+    c->comm = comm;
+    c->req = request;
+    rc = TI_NEXT(MPI_Neighbor_allgather_init)(sendbuf, sendcount, sendtype, recvbuf, recvcount,
+                                              recvtype, comm, info, request);
+    if (rc == MPI_SUCCESS)
+        ti_rec_neighbor_allgather(c);
+    return ti_leave(rc);
+}
+
+int MPI_Neighbor_allgatherv_init(const void *sendbuf, int sendcount, MPI_Datatype sendtype,
+                                 void *recvbuf, const int recvcounts[], const int displs[],
+                                 MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info,
+                                 MPI_Request *request)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_NEIGHBOR_ALLGATHERV_INIT, TI_BINDING_C);
+    int rc;
+
+    if (!c)
+        return TI_NEXT(MPI_Neighbor_allgatherv_init)(sendbuf, sendcount, sendtype, recvbuf,
+                                                     recvcounts, displs, recvtype, comm, info,
+                                                     request);
+    c->count = sendcount;
+    c->type = sendtype;
+    c->counts2 = recvcounts;
+    c->wide = false;
+    c->type2 = recvtype;
+    c->comm = comm;
+    c->req = request;
+    rc = TI_NEXT(MPI_Neighbor_allgatherv_init)(sendbuf, sendcount, sendtype, recvbuf,
+                                               recvcounts, displs, recvtype, comm, info,
+                                               request);
+    if (rc == MPI_SUCCESS)
+        ti_rec_neighbor_allgatherv(c);
+    return ti_leave(rc);
+}
+
+int MPI_Neighbor_alltoall_init(const void *sendbuf, int sendcount, MPI_Datatype sendtype,
+                               void *recvbuf, int recvcount, MPI_Datatype recvtype,
+                               MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_NEIGHBOR_ALLTOALL_INIT, TI_BINDING_C);
+    int rc;
+
+    if (!c)
+        return TI_NEXT(MPI_Neighbor_alltoall_init)(sendbuf, sendcount, sendtype, recvbuf,
+                                                   recvcount, recvtype, comm, info, request);
+    c->count = sendcount;
+    c->type = sendtype;
+    c->count2 = recvcount;
+    c->type2 = recvtype;
+    c->comm = comm;
+    c->req = request;
+    rc = TI_NEXT(MPI_Neighbor_alltoall_init)(sendbuf, sendcount, sendtype, recvbuf, recvcount,
+                                             recvtype, comm, info, request);
+    if (rc == MPI_SUCCESS)
+        ti_rec_neighbor_allgather(c);
+    return ti_leave(rc);
+}
+
+int MPI_Neighbor_alltoallv_init(const void *sendbuf, const int sendcounts[],
+                                const int sdispls[], MPI_Datatype sendtype, void *recvbuf,
+                                const int recvcounts[], const int rdispls[],
+                                MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info,
+                                MPI_Request *request)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_NEIGHBOR_ALLTOALLV_INIT, TI_BINDING_C);
+    int rc;
+
+    if (!c)
+        return TI_NEXT(MPI_Neighbor_alltoallv_init)(sendbuf, sendcounts, sdispls, sendtype,
+                                                    recvbuf, recvcounts, rdispls, recvtype,
+                                                    comm, info, request);
+    c->counts = sendcounts;
+    c->wide = false;
+    c->type = sendtype;
+    c->counts2 = recvcounts;
+    c->wide = false;
+    c->type2 = recvtype;
+    c->comm = comm;
+    c->req = request;
+    rc = TI_NEXT(MPI_Neighbor_alltoallv_init)(sendbuf, sendcounts, sdispls, sendtype, recvbuf,
+                                              recvcounts, rdispls, recvtype, comm, info,
+                                              request);
+    if (rc == MPI_SUCCESS)
+        ti_rec_neighbor_alltoallv(c);
+    return ti_leave(rc);
+}
+
+int MPI_Neighbor_alltoallw_init(const void *sendbuf, const int sendcounts[],
+                                const MPI_Aint sdispls[], const MPI_Datatype sendtypes[],
+                                void *recvbuf, const int recvcounts[], const MPI_Aint rdispls[],
+                                const MPI_Datatype recvtypes[], MPI_Comm comm, MPI_Info info,
+                                MPI_Request *request)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_NEIGHBOR_ALLTOALLW_INIT, TI_BINDING_C);
+    int rc;
+
+    if (!c)
+        return TI_NEXT(MPI_Neighbor_alltoallw_init)(sendbuf, sendcounts, sdispls, sendtypes,
+                                                    recvbuf, recvcounts, rdispls, recvtypes,
+                                                    comm, info, request);
+    c->counts = sendcounts;
+    c->wide = false;
+    c->types = sendtypes;
+    c->counts2 = recvcounts;
+    c->wide = false;
+    c->types2 = recvtypes;
+    c->comm = comm;
+    c->req = request;
+    rc = TI_NEXT(MPI_Neighbor_alltoallw_init)(sendbuf, sendcounts, sdispls, sendtypes, recvbuf,
+                                              recvcounts, rdispls, recvtypes, comm, info,
+                                              request);
+    if (rc == MPI_SUCCESS)
+        ti_rec_neighbor_alltoallw(c);
+    return ti_leave(rc);
+}
+
+int MPI_Psend_init(const void *buf, int partitions, MPI_Count count, MPI_Datatype datatype,
+                   int dest, int tag, MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_PSEND_INIT, TI_BINDING_C);
+    int rc;
+
+    if (!c)
+        return TI_NEXT(MPI_Psend_init)(buf, partitions, count, datatype, dest, tag, comm, info,
+                                       request);
+    c->part = partitions;
+    c->count = count;
+    c->type = datatype;
+    c->peer = dest;
+    c->tag = tag;
+    c->comm = comm;
+    c->req = request;
+    rc = TI_NEXT(MPI_Psend_init)(buf, partitions, count, datatype, dest, tag, comm, info,
+                                 request);
+    if (rc == MPI_SUCCESS)
+        ti_rec_psend_init(c);
+    return ti_leave(rc);
+}
+
+int MPI_Precv_init(void *buf, int partitions, MPI_Count count, MPI_Datatype datatype,
+                   int source, int tag, MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_PRECV_INIT, TI_BINDING_C);
+    int rc;
+
+    if (!c)
+        return TI_NEXT(MPI_Precv_init)(buf, partitions, count, datatype, source, tag, comm,
+                                       info, request);
+    c->part = partitions;
+    c->count = count;
+    c->type = datatype;
+    c->peer = source;
+    c->tag = tag;
+    c->comm = comm;
+    c->req = request;
+    rc = TI_NEXT(MPI_Precv_init)(buf, partitions, count, datatype, source, tag, comm, info,
+                                 request);
+    if (rc == MPI_SUCCESS)
+        ti_rec_psend_init(c);
+    return ti_leave(rc);
+}
+
+int MPI_Pready(int partition, MPI_Request request)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_PREADY, TI_BINDING_C);
+    int rc;
+
+    if (!c)
+        return TI_NEXT(MPI_Pready)(partition, request);
+    c->part = partition;
+    c->request = request;
+    rc = TI_NEXT(MPI_Pready)(partition, request);
+    if (rc == MPI_SUCCESS)
+        ti_rec_pready(c);
+    return ti_leave(rc);
+}
+
+int MPI_Pready_range(int partition_low, int partition_high, MPI_Request request)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_PREADY_RANGE, TI_BINDING_C);
+    int rc;
+
+    if (!c)
+        return TI_NEXT(MPI_Pready_range)(partition_low, partition_high, request);
+    c->part = partition_low;
+    c->part2 = partition_high;
+    c->request = request;
+    rc = TI_NEXT(MPI_Pready_range)(partition_low, partition_high, request);
+    if (rc == MPI_SUCCESS)
+        ti_rec_pready(c);
+    return ti_leave(rc);
+}
+
+int MPI_Pready_list(int length, int array_of_partitions[], MPI_Request request)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_PREADY_LIST, TI_BINDING_C);
+    int rc;
+
+    if (!c)
+        return TI_NEXT(MPI_Pready_list)(length, array_of_partitions, request);
+    c->part = length;
+    c->parts = array_of_partitions;
+    c->request = request;
+    rc = TI_NEXT(MPI_Pready_list)(length, array_of_partitions, request);
+    if (rc == MPI_SUCCESS)
+        ti_rec_pready(c);
+    return ti_leave(rc);
+}
+
+int MPI_Parrived(MPI_Request request, int partition, int *flag)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_PARRIVED, TI_BINDING_C);
+    int rc;
+
+    if (!c)
+        return TI_NEXT(MPI_Parrived)(request, partition, flag);
+    c->request = request;
+    c->part = partition;
+    c->flag = flag;
+    rc = TI_NEXT(MPI_Parrived)(request, partition, flag);
+    if (rc == MPI_SUCCESS)
+        ti_rec_parrived(c);
+    return ti_leave(rc);
+}
+
+int MPI_Isendrecv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, int dest,
+                  int sendtag, void *recvbuf, int recvcount, MPI_Datatype recvtype, int source,
+                  int recvtag, MPI_Comm comm, MPI_Request *request)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_ISENDRECV, TI_BINDING_C);
+    int rc;
+
+    if (!c)
+        return TI_NEXT(MPI_Isendrecv)(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf,
+                                      recvcount, recvtype, source, recvtag, comm, request);
+    c->count = sendcount;
+    c->type = sendtype;
+    c->peer = dest;
+    c->tag = sendtag;
+    c->count2 = recvcount;
+    c->type2 = recvtype;
+    c->peer2 = source;
+    c->tag2 = recvtag;
+    c->comm = comm;
+    c->req = request;
+    rc = TI_NEXT(MPI_Isendrecv)(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount,
+                                recvtype, source, recvtag, comm, request);
+    if (rc == MPI_SUCCESS)
+        ti_rec_isendrecv(c);
+    return ti_leave(rc);
+}
+
+int MPI_Isendrecv_replace(void *buf, int count, MPI_Datatype datatype, int dest, int sendtag,
+                          int source, int recvtag, MPI_Comm comm, MPI_Request *request)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_ISENDRECV_REPLACE, TI_BINDING_C);
+    int rc;
+
+    if (!c)
+        return TI_NEXT(MPI_Isendrecv_replace)(buf, count, datatype, dest, sendtag, source,
+                                              recvtag, comm, request);
+    c->count = count;
+    c->type = datatype;
+    c->peer = dest;
+    c->tag = sendtag;
+    c->peer2 = source;
+    c->tag2 = recvtag;
+    c->comm = comm;
+    c->req = request;
+    rc = TI_NEXT(MPI_Isendrecv_replace)(buf, count, datatype, dest, sendtag, source, recvtag,
+                                        comm, request);
+    if (rc == MPI_SUCCESS)
+        ti_rec_isendrecv(c);
+    return ti_leave(rc);
+}
+
+int MPI_Comm_idup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm *newcomm,
+                            MPI_Request *request)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_COMM_IDUP_WITH_INFO, TI_BINDING_C);
+    int rc;
+
+    if (!c)
+        return TI_NEXT(MPI_Comm_idup_with_info)(comm, info, newcomm, request);
+    c->comm = comm;
+    c->newcomm = newcomm;
+    c->req = request;
+    ti_pre_comm_idup(c);
+    rc = TI_NEXT(MPI_Comm_idup_with_info)(comm, info, newcomm, request);
+    if (rc == MPI_SUCCESS)
+        ti_rec_comm_idup(c);
+    return ti_leave(rc);
+}
+
+int MPI_Info_create_env(int argc, char *argv[], MPI_Info *info)
+{
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
+        return TI_NEXT(MPI_Info_create_env)(argc, argv, info);
+    return ti_leave(TI_NEXT(MPI_Info_create_env)(argc, argv, info));
+}
+
+int MPI_Info_get_string(MPI_Info info, const char *key, int *buflen, char *value, int *flag)
+{
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
+        return TI_NEXT(MPI_Info_get_string)(info, key, buflen, value, flag);
+    return ti_leave(TI_NEXT(MPI_Info_get_string)(info, key, buflen, value, flag));
+}
+
+int MPI_Session_get_info(MPI_Session session, MPI_Info *info_used)
+{
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
+        return TI_NEXT(MPI_Session_get_info)(session, info_used);
+    return ti_leave(TI_NEXT(MPI_Session_get_info)(session, info_used));
+}
+
+int MPI_Session_get_num_psets(MPI_Session session, MPI_Info info, int *npset_names)
+{
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
+        return TI_NEXT(MPI_Session_get_num_psets)(session, info, npset_names);
+    return ti_leave(TI_NEXT(MPI_Session_get_num_psets)(session, info, npset_names));
+}
+
+int MPI_Session_get_nth_pset(MPI_Session session, MPI_Info info, int n, int *pset_len,
+                             char *pset_name)
+{
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
+        return TI_NEXT(MPI_Session_get_nth_pset)(session, info, n, pset_len, pset_name);
+    return ti_leave(TI_NEXT(MPI_Session_get_nth_pset)(session, info, n, pset_len, pset_name));
+}
+
+int MPI_Session_get_pset_info(MPI_Session session, const char *pset_name, MPI_Info *info)
+{
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
+        return TI_NEXT(MPI_Session_get_pset_info)(session, pset_name, info);
+    return ti_leave(TI_NEXT(MPI_Session_get_pset_info)(session, pset_name, info));
+}
+
+int MPI_Session_create_errhandler(MPI_Session_errhandler_function *session_errhandler_fn,
+                                  MPI_Errhandler *errhandler)
+{
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
+        return TI_NEXT(MPI_Session_create_errhandler)(session_errhandler_fn, errhandler);
+    return ti_leave(TI_NEXT(MPI_Session_create_errhandler)(session_errhandler_fn, errhandler));
+}
+
+int MPI_Session_get_errhandler(MPI_Session session, MPI_Errhandler *errhandler)
+{
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
+        return TI_NEXT(MPI_Session_get_errhandler)(session, errhandler);
+    return ti_leave(TI_NEXT(MPI_Session_get_errhandler)(session, errhandler));
+}
+
+int MPI_Session_set_errhandler(MPI_Session session, MPI_Errhandler errhandler)
+{
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
+        return TI_NEXT(MPI_Session_set_errhandler)(session, errhandler);
+    return ti_leave(TI_NEXT(MPI_Session_set_errhandler)(session, errhandler));
+}
+
+int MPI_Session_call_errhandler(MPI_Session session, int errorcode)
+{
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
+        return TI_NEXT(MPI_Session_call_errhandler)(session, errorcode);
+    return ti_leave(TI_NEXT(MPI_Session_call_errhandler)(session, errorcode));
+}
+
+int MPI_Group_from_session_pset(MPI_Session session, const char *pset_name, MPI_Group *newgroup)
+{
+    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
+        return TI_NEXT(MPI_Group_from_session_pset)(session, pset_name, newgroup);
+    return ti_leave(TI_NEXT(MPI_Group_from_session_pset)(session, pset_name, newgroup));
+}
+
+int MPI_Session_init(MPI_Info info, MPI_Errhandler errhandler, MPI_Session *session)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_UNTRACED, TI_BINDING_C);
+    int rc;
+
+    if (!c)
+        return TI_NEXT(MPI_Session_init)(info, errhandler, session);
+    rc = TI_NEXT(MPI_Session_init)(info, errhandler, session);
+    if (rc == MPI_SUCCESS)
+        ti_rec_untraced(c, "MPI_Session_init");
+    return ti_leave(rc);
+}
+
+int MPI_Session_finalize(MPI_Session *session)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_UNTRACED, TI_BINDING_C);
+    int rc;
+
+    if (!c)
+        return TI_NEXT(MPI_Session_finalize)(session);
+    rc = TI_NEXT(MPI_Session_finalize)(session);
+    if (rc == MPI_SUCCESS)
+        ti_rec_untraced(c, "MPI_Session_finalize");
+    return ti_leave(rc);
+}
+
+int MPI_Comm_create_from_group(MPI_Group group, const char *stringtag, MPI_Info info,
+                               MPI_Errhandler errhandler, MPI_Comm *newcomm)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_UNTRACED, TI_BINDING_C);
+    int rc;
+
+    if (!c)
+        return TI_NEXT(MPI_Comm_create_from_group)(group, stringtag, info, errhandler, newcomm);
+    rc = TI_NEXT(MPI_Comm_create_from_group)(group, stringtag, info, errhandler, newcomm);
+    if (rc == MPI_SUCCESS)
+        ti_rec_untraced(c, "MPI_Comm_create_from_group");
+    return ti_leave(rc);
+}
+
+int MPI_Intercomm_create_from_groups(MPI_Group local_group, int local_leader,
+                                     MPI_Group remote_group, int remote_leader,
+                                     const char *stringtag, MPI_Info info,
+                                     MPI_Errhandler errhandler, MPI_Comm *newintercomm)
+{
+    struct ti_call *c = TI_ENTER(TI_OP_UNTRACED, TI_BINDING_C);
+    int rc;
+
+    if (!c)
+        return TI_NEXT(MPI_Intercomm_create_from_groups)(local_group, local_leader,
+                                                         remote_group, remote_leader, stringtag,
+                                                         info, errhandler, newintercomm);
+    rc = TI_NEXT(MPI_Intercomm_create_from_groups)(local_group, local_leader, remote_group,
+                                                   remote_leader, stringtag, info, errhandler,
+                                                   newintercomm);
+    if (rc == MPI_SUCCESS)
+        ti_rec_untraced(c, "MPI_Intercomm_create_from_groups");
+    return ti_leave(rc);
+}
+
+#endif
+
 #if MPI_VERSION >= 4
 
 int MPI_Send_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag,
@@ -7216,40 +8067,6 @@ int MPI_File_write_shared_c(MPI_File fh, const void *buf, MPI_Count count,
     return ti_leave(rc);
 }
 
-int MPI_Barrier_init(MPI_Comm comm, MPI_Info info, MPI_Request *request)
-{
-    struct ti_call *c = TI_ENTER(TI_OP_BARRIER_INIT, TI_BINDING_C);
-    int rc;
-
-    if (!c)
-        return TI_NEXT(MPI_Barrier_init)(comm, info, request);
-    c->comm = comm;
-    c->req = request;
-    rc = TI_NEXT(MPI_Barrier_init)(comm, info, request);
-    if (rc == MPI_SUCCESS)
-        ti_rec_barrier(c);
-    return ti_leave(rc);
-}
-
-int MPI_Bcast_init(void *buffer, int count, MPI_Datatype datatype, int root, MPI_Comm comm,
-                   MPI_Info info, MPI_Request *request)
-{
-    struct ti_call *c = TI_ENTER(TI_OP_BCAST_INIT, TI_BINDING_C);
-    int rc;
-
-    if (!c)
-        return TI_NEXT(MPI_Bcast_init)(buffer, count, datatype, root, comm, info, request);
-    c->count = count;
-    c->type = datatype;
-    c->root = root;
-    c->comm = comm;
-    c->req = request;
-    rc = TI_NEXT(MPI_Bcast_init)(buffer, count, datatype, root, comm, info, request);
-    if (rc == MPI_SUCCESS)
-        ti_rec_bcast(c);
-    return ti_leave(rc);
-}
-
 int MPI_Bcast_init_c(void *buffer, MPI_Count count, MPI_Datatype datatype, int root,
                      MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
@@ -7266,29 +8083,6 @@ int MPI_Bcast_init_c(void *buffer, MPI_Count count, MPI_Datatype datatype, int r
     rc = TI_NEXT(MPI_Bcast_init_c)(buffer, count, datatype, root, comm, info, request);
     if (rc == MPI_SUCCESS)
         ti_rec_bcast(c);
-    return ti_leave(rc);
-}
-
-int MPI_Reduce_init(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype,
-                    MPI_Op op, int root, MPI_Comm comm, MPI_Info info, MPI_Request *request)
-{
-    struct ti_call *c = TI_ENTER(TI_OP_REDUCE_INIT, TI_BINDING_C);
-    int rc;
-
-    if (!c)
-        return TI_NEXT(MPI_Reduce_init)(sendbuf, recvbuf, count, datatype, op, root, comm, info,
-                                        request);
-    c->in_place = sendbuf == MPI_IN_PLACE;
-    c->count = count;
-    c->type = datatype;
-    c->redop = op;
-    c->root = root;
-    c->comm = comm;
-    c->req = request;
-    rc = TI_NEXT(MPI_Reduce_init)(sendbuf, recvbuf, count, datatype, op, root, comm, info,
-                                  request);
-    if (rc == MPI_SUCCESS)
-        ti_rec_reduce(c);
     return ti_leave(rc);
 }
 
@@ -7311,28 +8105,6 @@ int MPI_Reduce_init_c(const void *sendbuf, void *recvbuf, MPI_Count count,
     c->req = request;
     rc = TI_NEXT(MPI_Reduce_init_c)(sendbuf, recvbuf, count, datatype, op, root, comm, info,
                                     request);
-    if (rc == MPI_SUCCESS)
-        ti_rec_reduce(c);
-    return ti_leave(rc);
-}
-
-int MPI_Allreduce_init(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype,
-                       MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request *request)
-{
-    struct ti_call *c = TI_ENTER(TI_OP_ALLREDUCE_INIT, TI_BINDING_C);
-    int rc;
-
-    if (!c)
-        return TI_NEXT(MPI_Allreduce_init)(sendbuf, recvbuf, count, datatype, op, comm, info,
-                                           request);
-    c->in_place = sendbuf == MPI_IN_PLACE;
-    c->count = count;
-    c->type = datatype;
-    c->redop = op;
-    c->comm = comm;
-    c->req = request;
-    rc = TI_NEXT(MPI_Allreduce_init)(sendbuf, recvbuf, count, datatype, op, comm, info,
-                                     request);
     if (rc == MPI_SUCCESS)
         ti_rec_reduce(c);
     return ti_leave(rc);
@@ -7361,30 +8133,6 @@ int MPI_Allreduce_init_c(const void *sendbuf, void *recvbuf, MPI_Count count,
     return ti_leave(rc);
 }
 
-int MPI_Reduce_scatter_init(const void *sendbuf, void *recvbuf, const int recvcounts[],
-                            MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info,
-                            MPI_Request *request)
-{
-    struct ti_call *c = TI_ENTER(TI_OP_REDUCE_SCATTER_INIT, TI_BINDING_C);
-    int rc;
-
-    if (!c)
-        return TI_NEXT(MPI_Reduce_scatter_init)(sendbuf, recvbuf, recvcounts, datatype, op,
-                                                comm, info, request);
-    c->in_place = sendbuf == MPI_IN_PLACE;
-    c->counts2 = recvcounts;
-    c->wide = false;
-    c->type = datatype;
-    c->redop = op;
-    c->comm = comm;
-    c->req = request;
-    rc = TI_NEXT(MPI_Reduce_scatter_init)(sendbuf, recvbuf, recvcounts, datatype, op, comm,
-                                          info, request);
-    if (rc == MPI_SUCCESS)
-        ti_rec_reduce_scatter(c);
-    return ti_leave(rc);
-}
-
 int MPI_Reduce_scatter_init_c(const void *sendbuf, void *recvbuf, const MPI_Count recvcounts[],
                               MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info,
                               MPI_Request *request)
@@ -7406,29 +8154,6 @@ int MPI_Reduce_scatter_init_c(const void *sendbuf, void *recvbuf, const MPI_Coun
                                             info, request);
     if (rc == MPI_SUCCESS)
         ti_rec_reduce_scatter(c);
-    return ti_leave(rc);
-}
-
-int MPI_Reduce_scatter_block_init(const void *sendbuf, void *recvbuf, int recvcount,
-                                  MPI_Datatype datatype, MPI_Op op, MPI_Comm comm,
-                                  MPI_Info info, MPI_Request *request)
-{
-    struct ti_call *c = TI_ENTER(TI_OP_REDUCE_SCATTER_BLOCK_INIT, TI_BINDING_C);
-    int rc;
-
-    if (!c)
-        return TI_NEXT(MPI_Reduce_scatter_block_init)(sendbuf, recvbuf, recvcount, datatype, op,
-                                                      comm, info, request);
-    c->in_place = sendbuf == MPI_IN_PLACE;
-    c->count = recvcount;
-    c->type = datatype;
-    c->redop = op;
-    c->comm = comm;
-    c->req = request;
-    rc = TI_NEXT(MPI_Reduce_scatter_block_init)(sendbuf, recvbuf, recvcount, datatype, op, comm,
-                                                info, request);
-    if (rc == MPI_SUCCESS)
-        ti_rec_reduce(c);
     return ti_leave(rc);
 }
 
@@ -7455,27 +8180,6 @@ int MPI_Reduce_scatter_block_init_c(const void *sendbuf, void *recvbuf, MPI_Coun
     return ti_leave(rc);
 }
 
-int MPI_Scan_init(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype,
-                  MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request *request)
-{
-    struct ti_call *c = TI_ENTER(TI_OP_SCAN_INIT, TI_BINDING_C);
-    int rc;
-
-    if (!c)
-        return TI_NEXT(MPI_Scan_init)(sendbuf, recvbuf, count, datatype, op, comm, info,
-                                      request);
-    c->in_place = sendbuf == MPI_IN_PLACE;
-    c->count = count;
-    c->type = datatype;
-    c->redop = op;
-    c->comm = comm;
-    c->req = request;
-    rc = TI_NEXT(MPI_Scan_init)(sendbuf, recvbuf, count, datatype, op, comm, info, request);
-    if (rc == MPI_SUCCESS)
-        ti_rec_reduce(c);
-    return ti_leave(rc);
-}
-
 int MPI_Scan_init_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype,
                     MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
@@ -7492,27 +8196,6 @@ int MPI_Scan_init_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Dat
     c->comm = comm;
     c->req = request;
     rc = TI_NEXT(MPI_Scan_init_c)(sendbuf, recvbuf, count, datatype, op, comm, info, request);
-    if (rc == MPI_SUCCESS)
-        ti_rec_reduce(c);
-    return ti_leave(rc);
-}
-
-int MPI_Exscan_init(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype,
-                    MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request *request)
-{
-    struct ti_call *c = TI_ENTER(TI_OP_EXSCAN_INIT, TI_BINDING_C);
-    int rc;
-
-    if (!c)
-        return TI_NEXT(MPI_Exscan_init)(sendbuf, recvbuf, count, datatype, op, comm, info,
-                                        request);
-    c->in_place = sendbuf == MPI_IN_PLACE;
-    c->count = count;
-    c->type = datatype;
-    c->redop = op;
-    c->comm = comm;
-    c->req = request;
-    rc = TI_NEXT(MPI_Exscan_init)(sendbuf, recvbuf, count, datatype, op, comm, info, request);
     if (rc == MPI_SUCCESS)
         ti_rec_reduce(c);
     return ti_leave(rc);
@@ -7540,31 +8223,6 @@ int MPI_Exscan_init_c(const void *sendbuf, void *recvbuf, MPI_Count count,
     return ti_leave(rc);
 }
 
-int MPI_Gather_init(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf,
-                    int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm,
-                    MPI_Info info, MPI_Request *request)
-{
-    struct ti_call *c = TI_ENTER(TI_OP_GATHER_INIT, TI_BINDING_C);
-    int rc;
-
-    if (!c)
-        return TI_NEXT(MPI_Gather_init)(sendbuf, sendcount, sendtype, recvbuf, recvcount,
-                                        recvtype, root, comm, info, request);
-    c->in_place = sendbuf == MPI_IN_PLACE;
-    c->count = sendcount;
-    c->type = sendtype;
-    c->count2 = recvcount;
-    c->type2 = recvtype;
-    c->root = root;
-    c->comm = comm;
-    c->req = request;
-    rc = TI_NEXT(MPI_Gather_init)(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
-                                  root, comm, info, request);
-    if (rc == MPI_SUCCESS)
-        ti_rec_gather(c);
-    return ti_leave(rc);
-}
-
 int MPI_Gather_init_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
                       void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root,
                       MPI_Comm comm, MPI_Info info, MPI_Request *request)
@@ -7587,32 +8245,6 @@ int MPI_Gather_init_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sen
                                     root, comm, info, request);
     if (rc == MPI_SUCCESS)
         ti_rec_gather(c);
-    return ti_leave(rc);
-}
-
-int MPI_Gatherv_init(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf,
-                     const int recvcounts[], const int displs[], MPI_Datatype recvtype,
-                     int root, MPI_Comm comm, MPI_Info info, MPI_Request *request)
-{
-    struct ti_call *c = TI_ENTER(TI_OP_GATHERV_INIT, TI_BINDING_C);
-    int rc;
-
-    if (!c)
-        return TI_NEXT(MPI_Gatherv_init)(sendbuf, sendcount, sendtype, recvbuf, recvcounts,
-                                         displs, recvtype, root, comm, info, request);
-    c->in_place = sendbuf == MPI_IN_PLACE;
-    c->count = sendcount;
-    c->type = sendtype;
-    c->counts2 = recvcounts;
-    c->wide = false;
-    c->type2 = recvtype;
-    c->root = root;
-    c->comm = comm;
-    c->req = request;
-    rc = TI_NEXT(MPI_Gatherv_init)(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
-                                   recvtype, root, comm, info, request);
-    if (rc == MPI_SUCCESS)
-        ti_rec_gatherv(c);
     return ti_leave(rc);
 }
 
@@ -7643,31 +8275,6 @@ int MPI_Gatherv_init_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype se
     return ti_leave(rc);
 }
 
-int MPI_Scatter_init(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf,
-                     int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm,
-                     MPI_Info info, MPI_Request *request)
-{
-    struct ti_call *c = TI_ENTER(TI_OP_SCATTER_INIT, TI_BINDING_C);
-    int rc;
-
-    if (!c)
-        return TI_NEXT(MPI_Scatter_init)(sendbuf, sendcount, sendtype, recvbuf, recvcount,
-                                         recvtype, root, comm, info, request);
-    c->count = sendcount;
-    c->type = sendtype;
-    c->in_place2 = recvbuf == MPI_IN_PLACE;
-    c->count2 = recvcount;
-    c->type2 = recvtype;
-    c->root = root;
-    c->comm = comm;
-    c->req = request;
-    rc = TI_NEXT(MPI_Scatter_init)(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
-                                   root, comm, info, request);
-    if (rc == MPI_SUCCESS)
-        ti_rec_scatter(c);
-    return ti_leave(rc);
-}
-
 int MPI_Scatter_init_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
                        void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root,
                        MPI_Comm comm, MPI_Info info, MPI_Request *request)
@@ -7690,33 +8297,6 @@ int MPI_Scatter_init_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype se
                                      root, comm, info, request);
     if (rc == MPI_SUCCESS)
         ti_rec_scatter(c);
-    return ti_leave(rc);
-}
-
-int MPI_Scatterv_init(const void *sendbuf, const int sendcounts[], const int displs[],
-                      MPI_Datatype sendtype, void *recvbuf, int recvcount,
-                      MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info,
-                      MPI_Request *request)
-{
-    struct ti_call *c = TI_ENTER(TI_OP_SCATTERV_INIT, TI_BINDING_C);
-    int rc;
-
-    if (!c)
-        return TI_NEXT(MPI_Scatterv_init)(sendbuf, sendcounts, displs, sendtype, recvbuf,
-                                          recvcount, recvtype, root, comm, info, request);
-    c->counts = sendcounts;
-    c->wide = false;
-    c->type = sendtype;
-    c->in_place2 = recvbuf == MPI_IN_PLACE;
-    c->count2 = recvcount;
-    c->type2 = recvtype;
-    c->root = root;
-    c->comm = comm;
-    c->req = request;
-    rc = TI_NEXT(MPI_Scatterv_init)(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount,
-                                    recvtype, root, comm, info, request);
-    if (rc == MPI_SUCCESS)
-        ti_rec_scatterv(c);
     return ti_leave(rc);
 }
 
@@ -7747,30 +8327,6 @@ int MPI_Scatterv_init_c(const void *sendbuf, const MPI_Count sendcounts[],
     return ti_leave(rc);
 }
 
-int MPI_Allgather_init(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf,
-                       int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info,
-                       MPI_Request *request)
-{
-    struct ti_call *c = TI_ENTER(TI_OP_ALLGATHER_INIT, TI_BINDING_C);
-    int rc;
-
-    if (!c)
-        return TI_NEXT(MPI_Allgather_init)(sendbuf, sendcount, sendtype, recvbuf, recvcount,
-                                           recvtype, comm, info, request);
-    c->in_place = sendbuf == MPI_IN_PLACE;
-    c->count = sendcount;
-    c->type = sendtype;
-    c->count2 = recvcount;
-    c->type2 = recvtype;
-    c->comm = comm;
-    c->req = request;
-    rc = TI_NEXT(MPI_Allgather_init)(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
-                                     comm, info, request);
-    if (rc == MPI_SUCCESS)
-        ti_rec_allgather(c);
-    return ti_leave(rc);
-}
-
 int MPI_Allgather_init_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
                          void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
                          MPI_Comm comm, MPI_Info info, MPI_Request *request)
@@ -7792,32 +8348,6 @@ int MPI_Allgather_init_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype 
                                        recvtype, comm, info, request);
     if (rc == MPI_SUCCESS)
         ti_rec_allgather(c);
-    return ti_leave(rc);
-}
-
-int MPI_Allgatherv_init(const void *sendbuf, int sendcount, MPI_Datatype sendtype,
-                        void *recvbuf, const int recvcounts[], const int displs[],
-                        MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info,
-                        MPI_Request *request)
-{
-    struct ti_call *c = TI_ENTER(TI_OP_ALLGATHERV_INIT, TI_BINDING_C);
-    int rc;
-
-    if (!c)
-        return TI_NEXT(MPI_Allgatherv_init)(sendbuf, sendcount, sendtype, recvbuf, recvcounts,
-                                            displs, recvtype, comm, info, request);
-    c->in_place = sendbuf == MPI_IN_PLACE;
-    c->count = sendcount;
-    c->type = sendtype;
-    c->counts2 = recvcounts;
-    c->wide = false;
-    c->type2 = recvtype;
-    c->comm = comm;
-    c->req = request;
-    rc = TI_NEXT(MPI_Allgatherv_init)(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
-                                      recvtype, comm, info, request);
-    if (rc == MPI_SUCCESS)
-        ti_rec_allgatherv(c);
     return ti_leave(rc);
 }
 
@@ -7847,30 +8377,6 @@ int MPI_Allgatherv_init_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype
     return ti_leave(rc);
 }
 
-int MPI_Alltoall_init(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf,
-                      int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info,
-                      MPI_Request *request)
-{
-    struct ti_call *c = TI_ENTER(TI_OP_ALLTOALL_INIT, TI_BINDING_C);
-    int rc;
-
-    if (!c)
-        return TI_NEXT(MPI_Alltoall_init)(sendbuf, sendcount, sendtype, recvbuf, recvcount,
-                                          recvtype, comm, info, request);
-    c->in_place = sendbuf == MPI_IN_PLACE;
-    c->count = sendcount;
-    c->type = sendtype;
-    c->count2 = recvcount;
-    c->type2 = recvtype;
-    c->comm = comm;
-    c->req = request;
-    rc = TI_NEXT(MPI_Alltoall_init)(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
-                                    comm, info, request);
-    if (rc == MPI_SUCCESS)
-        ti_rec_allgather(c);
-    return ti_leave(rc);
-}
-
 int MPI_Alltoall_init_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
                         void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
                         MPI_Comm comm, MPI_Info info, MPI_Request *request)
@@ -7892,33 +8398,6 @@ int MPI_Alltoall_init_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype s
                                       recvtype, comm, info, request);
     if (rc == MPI_SUCCESS)
         ti_rec_allgather(c);
-    return ti_leave(rc);
-}
-
-int MPI_Alltoallv_init(const void *sendbuf, const int sendcounts[], const int sdispls[],
-                       MPI_Datatype sendtype, void *recvbuf, const int recvcounts[],
-                       const int rdispls[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info,
-                       MPI_Request *request)
-{
-    struct ti_call *c = TI_ENTER(TI_OP_ALLTOALLV_INIT, TI_BINDING_C);
-    int rc;
-
-    if (!c)
-        return TI_NEXT(MPI_Alltoallv_init)(sendbuf, sendcounts, sdispls, sendtype, recvbuf,
-                                           recvcounts, rdispls, recvtype, comm, info, request);
-    c->in_place = sendbuf == MPI_IN_PLACE;
-    c->counts = sendcounts;
-    c->wide = false;
-    c->type = sendtype;
-    c->counts2 = recvcounts;
-    c->wide = false;
-    c->type2 = recvtype;
-    c->comm = comm;
-    c->req = request;
-    rc = TI_NEXT(MPI_Alltoallv_init)(sendbuf, sendcounts, sdispls, sendtype, recvbuf,
-                                     recvcounts, rdispls, recvtype, comm, info, request);
-    if (rc == MPI_SUCCESS)
-        ti_rec_alltoallv(c);
     return ti_leave(rc);
 }
 
@@ -7951,33 +8430,6 @@ int MPI_Alltoallv_init_c(const void *sendbuf, const MPI_Count sendcounts[],
     return ti_leave(rc);
 }
 
-int MPI_Alltoallw_init(const void *sendbuf, const int sendcounts[], const int sdispls[],
-                       const MPI_Datatype sendtypes[], void *recvbuf, const int recvcounts[],
-                       const int rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm,
-                       MPI_Info info, MPI_Request *request)
-{
-    struct ti_call *c = TI_ENTER(TI_OP_ALLTOALLW_INIT, TI_BINDING_C);
-    int rc;
-
-    if (!c)
-        return TI_NEXT(MPI_Alltoallw_init)(sendbuf, sendcounts, sdispls, sendtypes, recvbuf,
-                                           recvcounts, rdispls, recvtypes, comm, info, request);
-    c->in_place = sendbuf == MPI_IN_PLACE;
-    c->counts = sendcounts;
-    c->wide = false;
-    c->types = sendtypes;
-    c->counts2 = recvcounts;
-    c->wide = false;
-    c->types2 = recvtypes;
-    c->comm = comm;
-    c->req = request;
-    rc = TI_NEXT(MPI_Alltoallw_init)(sendbuf, sendcounts, sdispls, sendtypes, recvbuf,
-                                     recvcounts, rdispls, recvtypes, comm, info, request);
-    if (rc == MPI_SUCCESS)
-        ti_rec_alltoallw(c);
-    return ti_leave(rc);
-}
-
 int MPI_Alltoallw_init_c(const void *sendbuf, const MPI_Count sendcounts[],
                          const MPI_Aint sdispls[], const MPI_Datatype sendtypes[],
                          void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[],
@@ -8007,29 +8459,6 @@ int MPI_Alltoallw_init_c(const void *sendbuf, const MPI_Count sendcounts[],
     return ti_leave(rc);
 }
 
-int MPI_Neighbor_allgather_init(const void *sendbuf, int sendcount, MPI_Datatype sendtype,
-                                void *recvbuf, int recvcount, MPI_Datatype recvtype,
-                                MPI_Comm comm, MPI_Info info, MPI_Request *request)
-{
-    struct ti_call *c = TI_ENTER(TI_OP_NEIGHBOR_ALLGATHER_INIT, TI_BINDING_C);
-    int rc;
-
-    if (!c)
-        return TI_NEXT(MPI_Neighbor_allgather_init)(sendbuf, sendcount, sendtype, recvbuf,
-                                                    recvcount, recvtype, comm, info, request);
-    c->count = sendcount;
-    c->type = sendtype;
-    c->count2 = recvcount;
-    c->type2 = recvtype;
-    c->comm = comm;
-    c->req = request;
-    rc = TI_NEXT(MPI_Neighbor_allgather_init)(sendbuf, sendcount, sendtype, recvbuf, recvcount,
-                                              recvtype, comm, info, request);
-    if (rc == MPI_SUCCESS)
-        ti_rec_neighbor_allgather(c);
-    return ti_leave(rc);
-}
-
 int MPI_Neighbor_allgather_init_c(const void *sendbuf, MPI_Count sendcount,
                                   MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount,
                                   MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info,
@@ -8051,33 +8480,6 @@ int MPI_Neighbor_allgather_init_c(const void *sendbuf, MPI_Count sendcount,
                                                 recvcount, recvtype, comm, info, request);
     if (rc == MPI_SUCCESS)
         ti_rec_neighbor_allgather(c);
-    return ti_leave(rc);
-}
-
-int MPI_Neighbor_allgatherv_init(const void *sendbuf, int sendcount, MPI_Datatype sendtype,
-                                 void *recvbuf, const int recvcounts[], const int displs[],
-                                 MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info,
-                                 MPI_Request *request)
-{
-    struct ti_call *c = TI_ENTER(TI_OP_NEIGHBOR_ALLGATHERV_INIT, TI_BINDING_C);
-    int rc;
-
-    if (!c)
-        return TI_NEXT(MPI_Neighbor_allgatherv_init)(sendbuf, sendcount, sendtype, recvbuf,
-                                                     recvcounts, displs, recvtype, comm, info,
-                                                     request);
-    c->count = sendcount;
-    c->type = sendtype;
-    c->counts2 = recvcounts;
-    c->wide = false;
-    c->type2 = recvtype;
-    c->comm = comm;
-    c->req = request;
-    rc = TI_NEXT(MPI_Neighbor_allgatherv_init)(sendbuf, sendcount, sendtype, recvbuf,
-                                               recvcounts, displs, recvtype, comm, info,
-                                               request);
-    if (rc == MPI_SUCCESS)
-        ti_rec_neighbor_allgatherv(c);
     return ti_leave(rc);
 }
 
@@ -8109,29 +8511,6 @@ int MPI_Neighbor_allgatherv_init_c(const void *sendbuf, MPI_Count sendcount,
     return ti_leave(rc);
 }
 
-int MPI_Neighbor_alltoall_init(const void *sendbuf, int sendcount, MPI_Datatype sendtype,
-                               void *recvbuf, int recvcount, MPI_Datatype recvtype,
-                               MPI_Comm comm, MPI_Info info, MPI_Request *request)
-{
-    struct ti_call *c = TI_ENTER(TI_OP_NEIGHBOR_ALLTOALL_INIT, TI_BINDING_C);
-    int rc;
-
-    if (!c)
-        return TI_NEXT(MPI_Neighbor_alltoall_init)(sendbuf, sendcount, sendtype, recvbuf,
-                                                   recvcount, recvtype, comm, info, request);
-    c->count = sendcount;
-    c->type = sendtype;
-    c->count2 = recvcount;
-    c->type2 = recvtype;
-    c->comm = comm;
-    c->req = request;
-    rc = TI_NEXT(MPI_Neighbor_alltoall_init)(sendbuf, sendcount, sendtype, recvbuf, recvcount,
-                                             recvtype, comm, info, request);
-    if (rc == MPI_SUCCESS)
-        ti_rec_neighbor_allgather(c);
-    return ti_leave(rc);
-}
-
 int MPI_Neighbor_alltoall_init_c(const void *sendbuf, MPI_Count sendcount,
                                  MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount,
                                  MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info,
@@ -8153,35 +8532,6 @@ int MPI_Neighbor_alltoall_init_c(const void *sendbuf, MPI_Count sendcount,
                                                recvtype, comm, info, request);
     if (rc == MPI_SUCCESS)
         ti_rec_neighbor_allgather(c);
-    return ti_leave(rc);
-}
-
-int MPI_Neighbor_alltoallv_init(const void *sendbuf, const int sendcounts[],
-                                const int sdispls[], MPI_Datatype sendtype, void *recvbuf,
-                                const int recvcounts[], const int rdispls[],
-                                MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info,
-                                MPI_Request *request)
-{
-    struct ti_call *c = TI_ENTER(TI_OP_NEIGHBOR_ALLTOALLV_INIT, TI_BINDING_C);
-    int rc;
-
-    if (!c)
-        return TI_NEXT(MPI_Neighbor_alltoallv_init)(sendbuf, sendcounts, sdispls, sendtype,
-                                                    recvbuf, recvcounts, rdispls, recvtype,
-                                                    comm, info, request);
-    c->counts = sendcounts;
-    c->wide = false;
-    c->type = sendtype;
-    c->counts2 = recvcounts;
-    c->wide = false;
-    c->type2 = recvtype;
-    c->comm = comm;
-    c->req = request;
-    rc = TI_NEXT(MPI_Neighbor_alltoallv_init)(sendbuf, sendcounts, sdispls, sendtype, recvbuf,
-                                              recvcounts, rdispls, recvtype, comm, info,
-                                              request);
-    if (rc == MPI_SUCCESS)
-        ti_rec_neighbor_alltoallv(c);
     return ti_leave(rc);
 }
 
@@ -8214,35 +8564,6 @@ int MPI_Neighbor_alltoallv_init_c(const void *sendbuf, const MPI_Count sendcount
     return ti_leave(rc);
 }
 
-int MPI_Neighbor_alltoallw_init(const void *sendbuf, const int sendcounts[],
-                                const MPI_Aint sdispls[], const MPI_Datatype sendtypes[],
-                                void *recvbuf, const int recvcounts[], const MPI_Aint rdispls[],
-                                const MPI_Datatype recvtypes[], MPI_Comm comm, MPI_Info info,
-                                MPI_Request *request)
-{
-    struct ti_call *c = TI_ENTER(TI_OP_NEIGHBOR_ALLTOALLW_INIT, TI_BINDING_C);
-    int rc;
-
-    if (!c)
-        return TI_NEXT(MPI_Neighbor_alltoallw_init)(sendbuf, sendcounts, sdispls, sendtypes,
-                                                    recvbuf, recvcounts, rdispls, recvtypes,
-                                                    comm, info, request);
-    c->counts = sendcounts;
-    c->wide = false;
-    c->types = sendtypes;
-    c->counts2 = recvcounts;
-    c->wide = false;
-    c->types2 = recvtypes;
-    c->comm = comm;
-    c->req = request;
-    rc = TI_NEXT(MPI_Neighbor_alltoallw_init)(sendbuf, sendcounts, sdispls, sendtypes, recvbuf,
-                                              recvcounts, rdispls, recvtypes, comm, info,
-                                              request);
-    if (rc == MPI_SUCCESS)
-        ti_rec_neighbor_alltoallw(c);
-    return ti_leave(rc);
-}
-
 int MPI_Neighbor_alltoallw_init_c(const void *sendbuf, const MPI_Count sendcounts[],
                                   const MPI_Aint sdispls[], const MPI_Datatype sendtypes[],
                                   void *recvbuf, const MPI_Count recvcounts[],
@@ -8269,142 +8590,6 @@ int MPI_Neighbor_alltoallw_init_c(const void *sendbuf, const MPI_Count sendcount
                                                 info, request);
     if (rc == MPI_SUCCESS)
         ti_rec_neighbor_alltoallw(c);
-    return ti_leave(rc);
-}
-
-int MPI_Psend_init(const void *buf, int partitions, MPI_Count count, MPI_Datatype datatype,
-                   int dest, int tag, MPI_Comm comm, MPI_Info info, MPI_Request *request)
-{
-    struct ti_call *c = TI_ENTER(TI_OP_PSEND_INIT, TI_BINDING_C);
-    int rc;
-
-    if (!c)
-        return TI_NEXT(MPI_Psend_init)(buf, partitions, count, datatype, dest, tag, comm, info,
-                                       request);
-    c->part = partitions;
-    c->count = count;
-    c->type = datatype;
-    c->peer = dest;
-    c->tag = tag;
-    c->comm = comm;
-    c->req = request;
-    rc = TI_NEXT(MPI_Psend_init)(buf, partitions, count, datatype, dest, tag, comm, info,
-                                 request);
-    if (rc == MPI_SUCCESS)
-        ti_rec_psend_init(c);
-    return ti_leave(rc);
-}
-
-int MPI_Precv_init(void *buf, int partitions, MPI_Count count, MPI_Datatype datatype,
-                   int source, int tag, MPI_Comm comm, MPI_Info info, MPI_Request *request)
-{
-    struct ti_call *c = TI_ENTER(TI_OP_PRECV_INIT, TI_BINDING_C);
-    int rc;
-
-    if (!c)
-        return TI_NEXT(MPI_Precv_init)(buf, partitions, count, datatype, source, tag, comm,
-                                       info, request);
-    c->part = partitions;
-    c->count = count;
-    c->type = datatype;
-    c->peer = source;
-    c->tag = tag;
-    c->comm = comm;
-    c->req = request;
-    rc = TI_NEXT(MPI_Precv_init)(buf, partitions, count, datatype, source, tag, comm, info,
-                                 request);
-    if (rc == MPI_SUCCESS)
-        ti_rec_psend_init(c);
-    return ti_leave(rc);
-}
-
-int MPI_Pready(int partition, MPI_Request request)
-{
-    struct ti_call *c = TI_ENTER(TI_OP_PREADY, TI_BINDING_C);
-    int rc;
-
-    if (!c)
-        return TI_NEXT(MPI_Pready)(partition, request);
-    c->part = partition;
-    c->request = request;
-    rc = TI_NEXT(MPI_Pready)(partition, request);
-    if (rc == MPI_SUCCESS)
-        ti_rec_pready(c);
-    return ti_leave(rc);
-}
-
-int MPI_Pready_range(int partition_low, int partition_high, MPI_Request request)
-{
-    struct ti_call *c = TI_ENTER(TI_OP_PREADY_RANGE, TI_BINDING_C);
-    int rc;
-
-    if (!c)
-        return TI_NEXT(MPI_Pready_range)(partition_low, partition_high, request);
-    c->part = partition_low;
-    c->part2 = partition_high;
-    c->request = request;
-    rc = TI_NEXT(MPI_Pready_range)(partition_low, partition_high, request);
-    if (rc == MPI_SUCCESS)
-        ti_rec_pready(c);
-    return ti_leave(rc);
-}
-
-int MPI_Pready_list(int length, int array_of_partitions[], MPI_Request request)
-{
-    struct ti_call *c = TI_ENTER(TI_OP_PREADY_LIST, TI_BINDING_C);
-    int rc;
-
-    if (!c)
-        return TI_NEXT(MPI_Pready_list)(length, array_of_partitions, request);
-    c->part = length;
-    c->parts = array_of_partitions;
-    c->request = request;
-    rc = TI_NEXT(MPI_Pready_list)(length, array_of_partitions, request);
-    if (rc == MPI_SUCCESS)
-        ti_rec_pready(c);
-    return ti_leave(rc);
-}
-
-int MPI_Parrived(MPI_Request request, int partition, int *flag)
-{
-    struct ti_call *c = TI_ENTER(TI_OP_PARRIVED, TI_BINDING_C);
-    int rc;
-
-    if (!c)
-        return TI_NEXT(MPI_Parrived)(request, partition, flag);
-    c->request = request;
-    c->part = partition;
-    c->flag = flag;
-    rc = TI_NEXT(MPI_Parrived)(request, partition, flag);
-    if (rc == MPI_SUCCESS)
-        ti_rec_parrived(c);
-    return ti_leave(rc);
-}
-
-int MPI_Isendrecv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, int dest,
-                  int sendtag, void *recvbuf, int recvcount, MPI_Datatype recvtype, int source,
-                  int recvtag, MPI_Comm comm, MPI_Request *request)
-{
-    struct ti_call *c = TI_ENTER(TI_OP_ISENDRECV, TI_BINDING_C);
-    int rc;
-
-    if (!c)
-        return TI_NEXT(MPI_Isendrecv)(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf,
-                                      recvcount, recvtype, source, recvtag, comm, request);
-    c->count = sendcount;
-    c->type = sendtype;
-    c->peer = dest;
-    c->tag = sendtag;
-    c->count2 = recvcount;
-    c->type2 = recvtype;
-    c->peer2 = source;
-    c->tag2 = recvtag;
-    c->comm = comm;
-    c->req = request;
-    rc = TI_NEXT(MPI_Isendrecv)(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount,
-                                recvtype, source, recvtag, comm, request);
-    if (rc == MPI_SUCCESS)
-        ti_rec_isendrecv(c);
     return ti_leave(rc);
 }
 
@@ -8435,30 +8620,6 @@ int MPI_Isendrecv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendt
     return ti_leave(rc);
 }
 
-int MPI_Isendrecv_replace(void *buf, int count, MPI_Datatype datatype, int dest, int sendtag,
-                          int source, int recvtag, MPI_Comm comm, MPI_Request *request)
-{
-    struct ti_call *c = TI_ENTER(TI_OP_ISENDRECV_REPLACE, TI_BINDING_C);
-    int rc;
-
-    if (!c)
-        return TI_NEXT(MPI_Isendrecv_replace)(buf, count, datatype, dest, sendtag, source,
-                                              recvtag, comm, request);
-    c->count = count;
-    c->type = datatype;
-    c->peer = dest;
-    c->tag = sendtag;
-    c->peer2 = source;
-    c->tag2 = recvtag;
-    c->comm = comm;
-    c->req = request;
-    rc = TI_NEXT(MPI_Isendrecv_replace)(buf, count, datatype, dest, sendtag, source, recvtag,
-                                        comm, request);
-    if (rc == MPI_SUCCESS)
-        ti_rec_isendrecv(c);
-    return ti_leave(rc);
-}
-
 int MPI_Isendrecv_replace_c(void *buf, MPI_Count count, MPI_Datatype datatype, int dest,
                             int sendtag, int source, int recvtag, MPI_Comm comm,
                             MPI_Request *request)
@@ -8482,38 +8643,6 @@ int MPI_Isendrecv_replace_c(void *buf, MPI_Count count, MPI_Datatype datatype, i
     if (rc == MPI_SUCCESS)
         ti_rec_isendrecv(c);
     return ti_leave(rc);
-}
-
-int MPI_Comm_idup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm *newcomm,
-                            MPI_Request *request)
-{
-    struct ti_call *c = TI_ENTER(TI_OP_COMM_IDUP_WITH_INFO, TI_BINDING_C);
-    int rc;
-
-    if (!c)
-        return TI_NEXT(MPI_Comm_idup_with_info)(comm, info, newcomm, request);
-    c->comm = comm;
-    c->newcomm = newcomm;
-    c->req = request;
-    ti_pre_comm_idup(c);
-    rc = TI_NEXT(MPI_Comm_idup_with_info)(comm, info, newcomm, request);
-    if (rc == MPI_SUCCESS)
-        ti_rec_comm_idup(c);
-    return ti_leave(rc);
-}
-
-int MPI_Info_create_env(int argc, char *argv[], MPI_Info *info)
-{
-    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return TI_NEXT(MPI_Info_create_env)(argc, argv, info);
-    return ti_leave(TI_NEXT(MPI_Info_create_env)(argc, argv, info));
-}
-
-int MPI_Info_get_string(MPI_Info info, const char *key, int *buflen, char *value, int *flag)
-{
-    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return TI_NEXT(MPI_Info_get_string)(info, key, buflen, value, flag);
-    return ti_leave(TI_NEXT(MPI_Info_get_string)(info, key, buflen, value, flag));
 }
 
 int MPI_Op_create_c(MPI_User_function_c *user_fn, int commute, MPI_Op *op)
@@ -8563,131 +8692,6 @@ int MPI_Type_get_contents_c(MPI_Datatype type, MPI_Count max_integers, MPI_Count
                                                      array_of_integers, array_of_addresses,
                                                      array_of_large_counts,
                                                      array_of_datatypes));
-}
-
-int MPI_Session_get_info(MPI_Session session, MPI_Info *info_used)
-{
-    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return TI_NEXT(MPI_Session_get_info)(session, info_used);
-    return ti_leave(TI_NEXT(MPI_Session_get_info)(session, info_used));
-}
-
-int MPI_Session_get_num_psets(MPI_Session session, MPI_Info info, int *npset_names)
-{
-    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return TI_NEXT(MPI_Session_get_num_psets)(session, info, npset_names);
-    return ti_leave(TI_NEXT(MPI_Session_get_num_psets)(session, info, npset_names));
-}
-
-int MPI_Session_get_nth_pset(MPI_Session session, MPI_Info info, int n, int *pset_len,
-                             char *pset_name)
-{
-    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return TI_NEXT(MPI_Session_get_nth_pset)(session, info, n, pset_len, pset_name);
-    return ti_leave(TI_NEXT(MPI_Session_get_nth_pset)(session, info, n, pset_len, pset_name));
-}
-
-int MPI_Session_get_pset_info(MPI_Session session, const char *pset_name, MPI_Info *info)
-{
-    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return TI_NEXT(MPI_Session_get_pset_info)(session, pset_name, info);
-    return ti_leave(TI_NEXT(MPI_Session_get_pset_info)(session, pset_name, info));
-}
-
-int MPI_Session_create_errhandler(MPI_Session_errhandler_function *session_errhandler_fn,
-                                  MPI_Errhandler *errhandler)
-{
-    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return TI_NEXT(MPI_Session_create_errhandler)(session_errhandler_fn, errhandler);
-    return ti_leave(TI_NEXT(MPI_Session_create_errhandler)(session_errhandler_fn, errhandler));
-}
-
-int MPI_Session_get_errhandler(MPI_Session session, MPI_Errhandler *errhandler)
-{
-    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return TI_NEXT(MPI_Session_get_errhandler)(session, errhandler);
-    return ti_leave(TI_NEXT(MPI_Session_get_errhandler)(session, errhandler));
-}
-
-int MPI_Session_set_errhandler(MPI_Session session, MPI_Errhandler errhandler)
-{
-    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return TI_NEXT(MPI_Session_set_errhandler)(session, errhandler);
-    return ti_leave(TI_NEXT(MPI_Session_set_errhandler)(session, errhandler));
-}
-
-int MPI_Session_call_errhandler(MPI_Session session, int errorcode)
-{
-    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return TI_NEXT(MPI_Session_call_errhandler)(session, errorcode);
-    return ti_leave(TI_NEXT(MPI_Session_call_errhandler)(session, errorcode));
-}
-
-int MPI_Group_from_session_pset(MPI_Session session, const char *pset_name, MPI_Group *newgroup)
-{
-    if (!TI_ENTER(TI_OP_NOTED, TI_BINDING_C))
-        return TI_NEXT(MPI_Group_from_session_pset)(session, pset_name, newgroup);
-    return ti_leave(TI_NEXT(MPI_Group_from_session_pset)(session, pset_name, newgroup));
-}
-
-int MPI_Session_init(MPI_Info info, MPI_Errhandler errhandler, MPI_Session *session)
-{
-    struct ti_call *c = TI_ENTER(TI_OP_UNTRACED, TI_BINDING_C);
-    int rc;
-
-    if (!c)
-        return TI_NEXT(MPI_Session_init)(info, errhandler, session);
-    rc = TI_NEXT(MPI_Session_init)(info, errhandler, session);
-    if (rc == MPI_SUCCESS)
-        ti_rec_untraced(c, "MPI_Session_init");
-    return ti_leave(rc);
-}
-
-int MPI_Session_finalize(MPI_Session *session)
-{
-    struct ti_call *c = TI_ENTER(TI_OP_UNTRACED, TI_BINDING_C);
-    int rc;
-
-    if (!c)
-        return TI_NEXT(MPI_Session_finalize)(session);
-    rc = TI_NEXT(MPI_Session_finalize)(session);
-    if (rc == MPI_SUCCESS)
-        ti_rec_untraced(c, "MPI_Session_finalize");
-    return ti_leave(rc);
-}
-
-int MPI_Comm_create_from_group(MPI_Group group, const char *stringtag, MPI_Info info,
-                               MPI_Errhandler errhandler, MPI_Comm *newcomm)
-{
-    struct ti_call *c = TI_ENTER(TI_OP_UNTRACED, TI_BINDING_C);
-    int rc;
-
-    if (!c)
-        return TI_NEXT(MPI_Comm_create_from_group)(group, stringtag, info, errhandler, newcomm);
-    rc = TI_NEXT(MPI_Comm_create_from_group)(group, stringtag, info, errhandler, newcomm);
-    if (rc == MPI_SUCCESS)
-        ti_rec_untraced(c, "MPI_Comm_create_from_group");
-    return ti_leave(rc);
-}
-
-int MPI_Intercomm_create_from_groups(MPI_Group local_group, int local_leader,
-                                     MPI_Group remote_group, int remote_leader,
-                                     const char *stringtag, MPI_Info info,
-                                     MPI_Errhandler errhandler, MPI_Comm *newintercomm)
-{
-    struct ti_call *c = TI_ENTER(TI_OP_UNTRACED, TI_BINDING_C);
-    int rc;
-
-    if (!c)
-        return TI_NEXT(MPI_Intercomm_create_from_groups)(local_group, local_leader,
-                                                         remote_group, remote_leader, stringtag,
-                                                         info, errhandler, newintercomm);
-    rc = TI_NEXT(MPI_Intercomm_create_from_groups)(local_group, local_leader, remote_group,
-                                                   remote_leader, stringtag, info, errhandler,
-                                                   newintercomm);
-    if (rc == MPI_SUCCESS)
-        ti_rec_untraced(c, "MPI_Intercomm_create_from_groups");
-    return ti_leave(rc);
 }
 
 #endif
