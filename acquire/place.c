@@ -635,7 +635,8 @@ static bool choose_for_fewest(struct field *f, const struct rated *r)
         n = fewest(f, r, false);
         if (n >= 0 && n < least) {
             least = n;
-            memcpy(best, pick, (size_t)y * sizeof *pick);
+            for (int i = 0; i < y; i++)
+                best[i] = pick[i];
         }
     } while (next_choice(pick, y, f->nsites));
     memset(f->chosen, 0, (size_t)f->nsites * sizeof *f->chosen);
