@@ -809,8 +809,8 @@ static void say_where(const struct ti_place_in *in, const struct field *f, char 
     else if (in->max_fold)
         snprintf(limit, sizeof limit, ", at most %" PRId64 " ranks a core,", in->max_fold);
     if (f->wanted)
-        snprintf(text, room, "%d site%s of %s (%s nodes)%s", f->wanted, f->wanted == 1 ? "" : "s",
-                 in->sites->path, count, limit);
+        snprintf(text, room, "%d site%s of %s (%s node%s)%s", f->wanted, f->wanted == 1 ? "" : "s",
+                 in->sites->path, count, nodes == 1 ? "" : "s", limit);
     else
         snprintf(text, room, "the %s node%s%s", count, nodes == 1 ? "" : "s", limit);
 }
@@ -844,10 +844,11 @@ static ti_status too_many(const struct ti_place_in *in, struct field *f, int64_t
                f->wanted == 1 || usable_nodes(in) == 1 ? "s" : "", held, over,
                in->np - most == 1 ? "" : "s", lack);
     if (fold && most)
-        ti_err_hint(err, "they fit with --max-fold %" PRId64 " instead; so do --np %" PRId64, fold,
-                    most);
+        ti_err_hint(err,
+                    "--max-fold %" PRId64 " instead holds them; as it is, --np %" PRId64 " fits",
+                    fold, most);
     else if (fold)
-        ti_err_hint(err, "they fit with --max-fold %" PRId64 " instead", fold);
+        ti_err_hint(err, "--max-fold %" PRId64 " instead holds them", fold);
     else if (most)
         ti_err_hint(err,
                     "more nodes%s, a smaller problem or a smaller --reserve; --np %" PRId64 " fits",
@@ -983,8 +984,9 @@ static void name_mode(const struct ti_place_in *in, struct ti_place *p, bool eve
 {
     char fold[24] = "x";
 
-    if (even || in->fold)
-        snprintf(fold, sizeof fold, "%" PRId64, in->fold ? in->fold : p->fold_full);
+    /* of a fold that was asked for, the node with the remainder aside */
+    if (even || p->fold_full == in->fold)
+        snprintf(fold, sizeof fold, "%" PRId64, p->fold_full);
     if (p->fold_full <= 1 && p->used_sites <= 1)
         strcpy(p->mode, "R");
     else if (p->fold_full <= 1)

@@ -164,6 +164,11 @@ ti_status ti_place_options(const struct ti_options *o, const struct ti_sites *si
                            const struct ti_place_facts *facts, struct ti_place_in *in,
                            struct ti_err *err);
 
+/* Whether what --mode, --fold, --max-fold, --policy and --family ask for can be had on this
+ * machine alone, which has `cores`.  TI_ERR_USAGE, TI_ERR_INPUT. */
+ti_status ti_place_here(const struct ti_options *o, const char *host, int cores,
+                        struct ti_err *err);
+
 /* --mode: "R", "F-4", "C-2", "CF-(2,4)"; x in place of a number of ranks: as needed.  Sets
  * regular, fold and sites_wanted; TI_ERR_USAGE. */
 ti_status ti_place_mode(const char *text, struct ti_place_in *in, struct ti_err *err);

@@ -2,6 +2,7 @@
 #include <ctype.h>
 #include <inttypes.h>
 #include <string.h>
+#include <sys/utsname.h>
 
 #include "acquire/options.h"
 #include "acquire/place.h"
@@ -104,6 +105,32 @@ ti_status ti_place_options(const struct ti_options *o, const struct ti_sites *si
         st = take_policy(o->policy, in, err);
     if (st == TI_OK && o->mode)
         st = ti_place_mode(o->mode, in, err);
+    return st;
+}
+
+ti_status ti_place_here(const struct ti_options *o, const char *host, int cores, struct ti_err *err)
+{
+    struct utsname us;
+    struct ti_site site = {.name = (char *)host};
+    struct ti_cluster cluster = {.name = (char *)host, .cores = cores};
+    struct ti_node node = {.name = (char *)host};
+    struct ti_sites sites = {.path = (char *)host,
+                             .site = &site,
+                             .nsites = 1,
+                             .cluster = &cluster,
+                             .nclusters = 1,
+                             .node = &node,
+                             .nnodes = 1};
+    struct ti_place_in in;
+    struct ti_place place = {.ranks = NULL};
+    ti_status st = ti_place_options(o, &sites, NULL, &in, err);
+
+    if (uname(&us) == 0)
+        cluster.family = us.machine;
+    in.rank_bytes = 0; /* of memory, acquire/plan.h knows more */
+    if (st == TI_OK)
+        st = ti_place_make(&in, &place, err);
+    ti_place_free(&place);
     return st;
 }
 

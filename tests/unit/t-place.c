@@ -807,6 +807,31 @@ static void test_options(void **unused)
     assert_int_equal(ti_place_options(&o, &b.sites, NULL, &in, &err), TI_ERR_USAGE);
 }
 
+/* This machine as a node: what is asked for can be had, or not. */
+static void test_here(void **unused)
+{
+    static const struct {
+        const char *mode;
+        int64_t np;
+        ti_status status;
+    } wish[] = {{NULL, 1000, TI_OK},           {"R", 2, TI_OK},
+                {"R", 3, TI_ERR_INPUT},        {"F-4", 8, TI_OK},
+                {"F-4", 9, TI_ERR_INPUT},      {"F-x", 99, TI_OK},
+                {"CF-(2,4)", 8, TI_ERR_INPUT}, {"G", 1, TI_ERR_USAGE}};
+    struct ti_err err;
+
+    (void)unused;
+    for (size_t i = 0; i < sizeof wish / sizeof *wish; i++) {
+        struct ti_options o = {.np = wish[i].np, .counter = "auto", .mode = wish[i].mode};
+
+        assert_int_equal(ti_place_here(&o, "here", 2, &err), wish[i].status);
+    }
+    assert_int_equal(
+        ti_place_here(&(struct ti_options){.np = 1, .counter = "auto", .family = "z80"}, "here", 2,
+                      &err),
+        TI_ERR_INPUT);
+}
+
 static void test_hostfile(void **unused)
 {
     static struct bed b;
@@ -894,7 +919,8 @@ int main(void)
         cmocka_unit_test(test_alike),     cmocka_unit_test(test_limits),
         cmocka_unit_test(test_families),  cmocka_unit_test(test_slots),
         cmocka_unit_test(test_mode_text), cmocka_unit_test(test_options),
-        cmocka_unit_test(test_hostfile),  cmocka_unit_test(test_many),
+        cmocka_unit_test(test_here),      cmocka_unit_test(test_hostfile),
+        cmocka_unit_test(test_many),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
