@@ -174,7 +174,7 @@ END
 printf 'Host node2\n HostKeyAlias unknown\nHost node3\n Port 1\n' | cat - ssh/config >ssh/all
 echo "known $(cut -d' ' -f1,2 ssh/host.pub)" >ssh/known
 [ -d /run/sshd ] || mkdir /run/sshd 2>/dev/null
-"$sshd" -f "$PWD/ssh/sshd_config" -E ssh/log 2>/dev/null
+"$sshd" -f "$PWD/ssh/sshd_config" -E "$PWD/ssh/log"
 for ((i = 0; i < 50; i++)); do [ -s ssh/pid ] && break; sleep 0.1; done
 if [ -s ssh/pid ]; then
     trap 'kill $(cat "$tmp/ssh/pid"); rm -rf "$tmp"' EXIT
