@@ -15,6 +15,8 @@
 
 #define LOOK_MS      250
 #define STATUS_MS    1000
+#define LAST_MS      50 /* between looks at what is over already */
+#define LAST_S       2.0
 #define MANY_NODES   64   /* from here on nodes speak less often */
 #define SILENT_S     15.0 /* a node that says nothing for so long is gone */
 #define GRACE_S      5.0  /* for mpirun to end by itself when told to */
@@ -278,13 +280,36 @@ static void watch(struct ti_acquisition *c, struct ti_mpirun_proc *p)
     ti_progress_clear();
 }
 
-/* One more status of each, after the end. */
 static json_t *stop_request(struct ti_fleet *f, int64_t node, void *arg)
 {
     (void)f;
     if (!ti__acquisition_used(arg, node))
         return NULL;
     return json_pack("{s:s, s:i}", "do", "watch", "every_ms", 0);
+}
+
+static json_t *last_request(struct ti_fleet *f, int64_t node, void *arg)
+{
+    (void)f;
+    if (!ti__acquisition_used(arg, node))
+        return NULL;
+    return json_pack("{s:s, s:i}", "do", "watch", "every_ms", LAST_MS);
+}
+
+/* A program may be through before its nodes have told that it began. */
+static void look_once_more(struct ti_acquisition *c)
+{
+    double now = ti_now();
+    bool all_said = false, all_told = false;
+
+    ti_fleet_ask_all(c->fleet, last_request, c, END_LIMIT_S, "looking");
+    while (!all_told && ti_now() - now < LAST_S && !c->fleet->sig) {
+        ti_fleet_poll(c->fleet, LAST_MS);
+        all_told = true;
+        for (int64_t i = 0; i < c->nused; i++)
+            all_told = all_told && c->used[i].status && c->used[i].status_at > now;
+    }
+    note_progress(c, &all_said);
 }
 
 static void say_what_was_ended(struct ti_acquisition *c)
@@ -330,6 +355,8 @@ ti_status ti__acquisition_launch(struct ti_acquisition *c, struct ti_err *err)
     if (!has_to_end(c)) {
         int found;
 
+        if (j->outcome.started <= 0)
+            look_once_more(c);
         j->outcome.swept = (int)end_on_nodes(c);
         j->outcome.left += ti_launch_sweep(&p.proc, 0.2, &found);
     }

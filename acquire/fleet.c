@@ -305,12 +305,18 @@ static ti_status connect_to(struct ti_fleet *f, int64_t node, struct ti_here *he
     const struct ti_site *site = site_of(f, node);
     const char *name = f->sites->node[node].name;
     char *command;
-    ti_status st = ti_bootstrap_command(f->payload, cluster_of(f, node)->tiara, &command, err);
+    const char *tiara = cluster_of(f, node)->tiara;
+    ti_status st = TI_ERR_INPUT;
 
+    m->here = ti_here_is(here, name, !site->gateway);
+    /* This machine has what would be sent, unless its name is one that shells change. */
+    if (m->here && !tiara)
+        st = ti_bootstrap_command(f->payload, f->folder, &command, NULL);
+    if (st != TI_OK)
+        st = ti_bootstrap_command(f->payload, tiara, &command, err);
     if (st != TI_OK)
         return st;
     p->boot.payload = f->payload;
-    m->here = ti_here_is(here, name, !site->gateway);
     m->last = "connecting";
     p->channel = m->here
                      ? ti_remote_local(f->remote, command, &channel_calls, p)
@@ -538,6 +544,9 @@ ti_status ti_fleet_new(const struct ti_sites *sites, const bool *use, const stru
     f->sites = sites;
     f->calls = *calls;
     f->n = sites->nnodes;
+    snprintf(f->folder, sizeof f->folder, "%s", paths->node);
+    if (strrchr(f->folder, '/'))
+        *strrchr(f->folder, '/') = '\0';
     f->config.transport = transport_of(transport);
     f->config.via = (const char *const *)sites->via;
     f->sigfd = ti_launch_signal_fd();

@@ -8,6 +8,7 @@
 #define TI_FLEET_H
 
 #include <jansson.h>
+#include <limits.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -58,6 +59,7 @@ struct ti_fleet {
     int sig;             /* SIGINT, SIGTERM or SIGHUP that came; whoever acts on it sets it to 0 */
     bool closing;        /* who goes now is not lost */
 
+    char folder[PATH_MAX];      /* of our own ti-node */
     struct ti_payload *payload; /* what nodes without Tiara are sent */
     struct ti_remote_config config;
     int sigfd;
