@@ -331,6 +331,14 @@ static bool set_via(struct allocation *a, struct ti_sites *s)
     return ti__where_via(s, words);
 }
 
+/* Slurm may call a node otherwise than itself: on it, it says how. */
+static bool is_here(const char *node)
+{
+    const char *called = variable("SLURMD_NODENAME");
+
+    return (called && strcmp(called, node) == 0) || ti__where_is_here(node);
+}
+
 static ti_status take(struct allocation *a, struct ti_sites **out, char what[TI_WHERE_BYTES])
 {
     ti_status st = check_job(a);
@@ -346,7 +354,7 @@ static ti_status take(struct allocation *a, struct ti_sites **out, char what[TI_
         st = take_mib(a, "SLURM_MEM_PER_CPU", &a->mib_per_cpu);
     if (st != TI_OK)
         return st;
-    if (a->n == 1 && ti__where_is_here(a->node[0].name)) {
+    if (a->n == 1 && is_here(a->node[0].name)) {
         snprintf(what, TI_WHERE_BYTES, "Slurm job %s: this machine alone", a->id);
         return TI_OK;
     }

@@ -240,7 +240,7 @@ static bool take_head(struct reading *r, const char *from, const char *to)
 {
     const char *close = memchr(from, ']', (size_t)(to - from)), *word, *end, *name, *why;
 
-    r->skipping = true;
+    r->skipping = r->ini->has_heads = true;
     if (!close)
         return ti_ini_error(r->ini, r->at, "a '[' is not closed"), false;
     if (close + 1 != to)
@@ -434,12 +434,17 @@ static bool add_section(struct reading *r)
 
 static bool add_text(struct ti_ini_key *k, const char *text)
 {
-    int bytes = (int)strlen(text);
-    char *value = realloc(k->value, (size_t)k->value_bytes + (size_t)bytes + 1);
+    int bytes = (int)strlen(text), room = k->value_room;
+    char *value = k->value;
 
+    while (k->value_bytes + bytes + 1 > room)
+        room = room ? 2 * room : 64;
+    if (room > k->value_room)
+        value = realloc(value, (size_t)room);
     if (!value)
         return false;
     k->value = value;
+    k->value_room = room;
     memcpy(value + k->value_bytes, text, (size_t)bytes + 1);
     k->value_bytes += bytes;
     return true;

@@ -31,7 +31,7 @@ struct ti_ini_key {
     char *name;
     struct ti_place_in_file at;
     char *value; /* lines of it are separated by '\n' */
-    int value_bytes;
+    int value_bytes, value_room;
     struct ti_ini_line *line; /* of the value */
     int nlines;
 };
@@ -54,6 +54,7 @@ struct ti_ini {
     char *path;
     struct ti_ini_section *section;
     int nsections;
+    bool has_heads; /* of sections, if only wrong ones */
     struct ti_finding *finding;
     int nfindings, nerrors;
 };

@@ -915,7 +915,7 @@ static ti_status interpret(struct reading *r, char **more, struct ti_err *err)
         ti_ini_missing(r->ini, (struct ti_place_in_file){1, 1},
                        "there is no '[cluster NAME]' in it");
     st = ti_ini_conclude(r->ini, FINDINGS_SHOWN, more, err);
-    if (st == TI_ERR_INPUT && !r->ini->nsections)
+    if (st == TI_ERR_INPUT && !r->ini->has_heads)
         ti_err_hint(err, "a sites file has sections such as [cluster NAME], see tiara-sites(5); "
                          "--hostfile takes hostfiles of Open MPI");
     return st;

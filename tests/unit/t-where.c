@@ -18,25 +18,12 @@ static char old_path[4096];
 
 static void set(const char *text)
 {
-    static const char *const all[] = {"SLURM_JOB_ID",
-                                      "SLURM_JOB_NODELIST",
-                                      "SLURM_NODELIST",
-                                      "SLURM_JOB_CPUS_PER_NODE",
-                                      "SLURM_MEM_PER_NODE",
-                                      "SLURM_MEM_PER_CPU",
-                                      "SLURM_PROCID",
-                                      "SLURM_STEP_NUM_TASKS",
-                                      "SLURM_HET_SIZE",
-                                      "SLURM_CLUSTER_NAME",
-                                      "SLURM_JOB_PARTITION",
-                                      "OAR_NODEFILE",
-                                      "OAR_JOB_ID",
-                                      "OAR_JOBID",
-                                      "PBS_NODEFILE",
-                                      "PBS_JOBID",
-                                      "LSB_DJOB_HOSTFILE",
-                                      "LSB_HOSTS",
-                                      "LSB_JOBID"};
+    static const char *const all[] = {
+        "SLURM_JOB_ID",       "SLURM_JOB_NODELIST", "SLURM_NODELIST",     "SLURM_JOB_CPUS_PER_NODE",
+        "SLURM_MEM_PER_NODE", "SLURM_MEM_PER_CPU",  "SLURM_PROCID",       "SLURM_STEP_NUM_TASKS",
+        "SLURM_HET_SIZE",     "SLURMD_NODENAME",    "SLURM_CLUSTER_NAME", "SLURM_JOB_PARTITION",
+        "OAR_NODEFILE",       "OAR_JOB_ID",         "OAR_JOBID",          "PBS_NODEFILE",
+        "PBS_JOBID",          "LSB_DJOB_HOSTFILE",  "LSB_HOSTS",          "LSB_JOBID"};
     char *copy = strdup(text), *rest = copy, *line;
 
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
@@ -204,6 +191,8 @@ static void a_job_of_this_machine_alone(void **state)
     assert_non_null(s);
     assert_string_equal(what, "Slurm job 9, 1 node");
     ti_sites_free(s);
+    set("SLURM_JOB_ID=9\nSLURM_JOB_NODELIST=other\nSLURMD_NODENAME=other\n");
+    assert_null(must_find(what));
     snprintf(env, sizeof env, "LSB_JOBID=9\nLSB_HOSTS=%s %s\n", here, here);
     set(env);
     assert_null(must_find(what));
@@ -325,7 +314,7 @@ static void options_come_first(void **state)
     assert_int_equal(
         find_with(&(struct ti_options){.hostfile = path, .exclude = "b.y"}, &s, what, &err),
         TI_ERR_INPUT);
-    assert_non_null(strstr(err.text, "there is no node 'b.y'"));
+    assert_non_null(strstr(err.text, "there is no node or cluster 'b.y'"));
     assert_int_equal(
         find_with(&(struct ti_options){.hostfile = path, .exclude = "[a,b,c]"}, &s, what, &err),
         TI_ERR_INPUT);
