@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "acquire/acquisition.h"
+#include "acquire/estimate.h"
 #include "acquire/measure.h"
 
 struct ti_used *ti__acquisition_used(struct ti_acquisition *c, int64_t node)
@@ -128,6 +129,7 @@ void ti__acquisition_print(const struct ti_acquisition *c, FILE *out)
     ti_place_print(&c->in, &c->place, out);
     if (c->order.node)
         fprintf(out, "  order     %s\n", ti_order_text(&c->order, text, sizeof text));
+    ti_estimate_print(j->o->like, c->place.np, c->place.fold_full, program, j->choice.backend, out);
     fprintf(out, "  counter   %s: %s, %s%s\n", j->choice.backend, j->choice.event,
             j->choice.exact      ? "exact"
             : j->choice.estimate ? "an estimate"

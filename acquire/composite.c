@@ -6,6 +6,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "acquire/estimate.h"
 #include "node/ranks.h"
 
 /* As for a run on this machine: NAME.NP.run and NAME.NP.tib, NAME without folders. */
@@ -146,6 +147,7 @@ void ti_composite_print(const struct ti_composite *c, FILE *out)
     ti_place_print(&c->in, &c->place, out);
     if (c->order.np)
         fprintf(out, "  order     %s\n", ti_order_text(&c->order, text, sizeof text));
+    ti_estimate_print(c->o->like, c->place.np, c->place.fold_full, program, NULL, out);
     fprintf(out, "  counter   %s%s\n", c->o->counter,
             strcmp(c->o->counter, "auto") == 0
                 ? ": by what the nodes have; valgrind takes 48 MiB more a rank"

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "acquire/estimate.h"
 #include "acquire/isa.h"
 #include "acquire/measure.h"
 #include "gather/output.h"
@@ -387,6 +388,7 @@ void ti_job_print(const struct ti_job *j, FILE *out)
             ti_format_size(j->plan.reserve_bytes, size, sizeof size));
     if (j->model.n)
         fprintf(out, "  pilot     %s\n", ti_memory_model_text(&j->model, text, sizeof text));
+    ti_estimate_print(j->o->like, j->plan.np, j->plan.folding, program, j->choice.backend, out);
     fprintf(out, "  counter   %s: %s, %s%s\n", j->choice.backend, j->choice.event,
             j->choice.exact      ? "exact"
             : j->choice.estimate ? "an estimate"

@@ -3,7 +3,7 @@ progs += ti-acquire
 acquire_src := acquire/options.c acquire/job.c acquire/run.c acquire/plan.c acquire/mpirun.c \
                acquire/choose.c acquire/args.c acquire/isa.c acquire/level.c acquire/pilot.c \
                acquire/measure.c acquire/memory_model.c acquire/report.c acquire/place.c \
-               acquire/place_options.c acquire/place_print.c acquire/composite.c gather/output.c $(node_src)
+               acquire/place_options.c acquire/place_print.c acquire/composite.c acquire/estimate.c gather/output.c $(node_src)
 acquire_src += acquire/where.c acquire/where_slurm.c acquire/where_nodefile.c \
                acquire/check_sites.c $(sites_src)
 acquire_src += acquire/like.c acquire/order.c acquire/bisect.c $(check_src)
@@ -27,6 +27,7 @@ t-order_src := acquire/order.c acquire/bisect.c
 t-like_src := acquire/like.c $(t-order_src) $(check_src) tests/unit/script.c
 t-memory-model_src := acquire/memory_model.c
 t-plan_src := $(acquire_src) $(counter_src)
+t-estimate_src := acquire/estimate.c
 t-place_src := $(acquire_src) $(counter_src)
 
 # What ti-node asks for a counter.  It needs the C library and nothing else.

@@ -348,6 +348,8 @@ void ti_place_print(const struct ti_place_in *in, const struct ti_place *p, FILE
         print_unused(in, g, out);
     }
     print_unknown(in, &u, out);
+    if (p->fold_full < in->fold)
+        fprintf(out, "  note      too few ranks to fill a node with %" PRId64 " a core\n", in->fold);
     free(g);
 }
 

@@ -1,0 +1,124 @@
+#include "acquire/estimate.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "formats/source.h"
+
+/* Of the step "application", in RUN.json or in what a manifest has of it. */
+static double application_seconds(const json_t *run)
+{
+    size_t i;
+    json_t *step;
+
+    json_array_foreach(json_object_get(run, "steps"), i, step)
+    {
+        const char *name = json_string_value(json_object_get(step, "name"));
+
+        if (name && strcmp(name, "application") == 0)
+            return json_number_value(json_object_get(step, "seconds"));
+    }
+    return 0;
+}
+
+static void copy(char *to, size_t room, const json_t *text)
+{
+    snprintf(to, room, "%s", json_is_string(text) ? json_string_value(text) : "");
+}
+
+bool ti_former_of(const json_t *m, struct ti_former *out)
+{
+    const json_t *acquisition = json_object_get(m, "acquisition");
+    const json_t *totals = json_object_get(m, "totals");
+
+    memset(out, 0, sizeof *out);
+    out->np = json_integer_value(json_object_get(m, "np"));
+    out->fold = json_integer_value(json_object_get(json_object_get(m, "plan"), "folding"));
+    out->seconds = application_seconds(acquisition ? acquisition : m);
+    if (out->seconds <= 0)
+        out->seconds = json_number_value(json_object_get(totals, "app_seconds_max"));
+    copy(out->backend, sizeof out->backend,
+         json_object_get(json_object_get(m, "counter"), "backend"));
+    copy(out->command, sizeof out->command, json_object_get(m, "command"));
+    return out->np > 0 && out->fold > 0 && out->seconds > 0;
+}
+
+ti_status ti_former_read(const char *path, struct ti_former *out, bool *told, struct ti_err *err)
+{
+    struct ti_source *s = NULL;
+    ti_status st = ti_source_open(path, &s, err);
+
+    *told = false;
+    if (st != TI_OK)
+        return ti_err_prefix(err, st, "--like");
+    *told = ti_former_of(ti_source_manifest(s), out);
+    ti_source_close(s);
+    return TI_OK;
+}
+
+static double share(int64_t fold, int64_t np)
+{
+    return (double)(fold > 1 ? fold : 1) / (double)np;
+}
+
+double ti_estimate_seconds(const struct ti_former *f, int64_t np, int64_t fold)
+{
+    return f->seconds * share(fold, np) / share(f->fold, f->np);
+}
+
+/* Two digits, as an estimate has no more. */
+static void say_seconds(double s, char *text, size_t room)
+{
+    if (s < 9.95)
+        snprintf(text, room, "%.1f s", s);
+    else if (s < 119.5)
+        snprintf(text, room, "%.0f s", s);
+    else if (s < 119.5 * 60)
+        snprintf(text, room, "%.0f min", s / 60);
+    else
+        snprintf(text, room, "%.*f h", s < 9.95 * 3600 ? 1 : 0, s / 3600);
+}
+
+/* The arguments, as how the program is called may differ. */
+static const char *arguments(const char *command)
+{
+    return command + strcspn(command, " ");
+}
+
+char *ti_estimate_text(const struct ti_former *f, const char *path, int64_t np, int64_t fold,
+                       const char *command, const char *backend, char *buf, int buf_bytes)
+{
+    char text[32], former[32];
+    size_t room = (size_t)buf_bytes;
+    int n;
+
+    say_seconds(ti_estimate_seconds(f, np, fold), text, sizeof text);
+    say_seconds(f->seconds, former, sizeof former);
+    n = snprintf(buf, room, "about %s: %s took %s with %" PRId64 " rank%s a core", text, path,
+                 former, f->fold, f->fold == 1 ? "" : "s");
+    if (n > 0 && n < buf_bytes && f->np != np)
+        n += snprintf(buf + n, room - (size_t)n, ", %" PRId64 " in all", f->np);
+    if (n > 0 && n < buf_bytes && backend && f->backend[0] && strcmp(backend, f->backend) != 0)
+        n += snprintf(buf + n, room - (size_t)n, ", counted with %s", f->backend);
+    if (n > 0 && n < buf_bytes && command && f->command[0] &&
+        strcmp(arguments(command), arguments(f->command)) != 0)
+        snprintf(buf + n, room - (size_t)n, ", for '%s'", f->command);
+    return buf;
+}
+
+void ti_estimate_print(const char *path, int64_t np, int64_t fold, const char *command,
+                       const char *backend, FILE *out)
+{
+    struct ti_former former;
+    char text[1024];
+    bool told;
+
+    if (!path)
+        return;
+    if (ti_former_read(path, &former, &told, NULL) != TI_OK || !told)
+        fprintf(out, "  time      not known: '%s' does not tell how long it took\n", path);
+    else
+        fprintf(out, "  time      %s\n",
+                ti_estimate_text(&former, path, np, fold, command, backend, text, sizeof text));
+}
