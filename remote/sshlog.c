@@ -11,14 +11,6 @@ static bool has(const char *line, const char *what)
     return strstr(line, what) != NULL;
 }
 
-/* The text after the last "word: " of it, which is the cause in most messages. */
-static const char *tail(const char *line)
-{
-    const char *colon = strrchr(line, ':');
-
-    return colon && colon[1] == ' ' ? colon + 2 : line;
-}
-
 /* The first cause counts: what follows comes of it. */
 static void fail(struct ti__sshlog *l, enum ti_channel_end end, const char *cause)
 {
@@ -87,7 +79,7 @@ static void plain_line(struct ti__sshlog *l, const char *line)
 {
     if (has(line, "Exceeded MaxStartups"))
         fail(l, TI_CHANNEL_BUSY, line);
-    if (!has(line, "@@@@@"))
+    if (!has(line, "@@@@@") && !has(line, "Transferred: ") && !has(line, "Bytes per second: "))
         snprintf(l->last, sizeof l->last, "%s", line);
     if (key_line(l, line))
         return;
@@ -96,7 +88,7 @@ static void plain_line(struct ti__sshlog *l, const char *line)
         return;
     }
     if (has(line, "Could not resolve hostname"))
-        fail(l, TI_CHANNEL_NO_NAME, tail(line));
+        fail(l, TI_CHANNEL_NO_NAME, strncmp(line, "ssh: ", 5) == 0 ? line + 5 : line);
     else if (has(line, "connect to host ") || has(line, "connect to address "))
         connect_line(l, line);
     else if (has(line, "timed out") || has(line, "Timeout, server"))
@@ -145,7 +137,7 @@ void ti__sshlog_add(struct ti__sshlog *l, const char *data, size_t bytes)
 enum ti_channel_end ti__sshlog_why(const struct ti__sshlog *l, char *cause, size_t bytes)
 {
     if (l->running) {
-        snprintf(cause, bytes, "%s", l->last[0] ? l->last : "ssh ended without a word");
+        snprintf(cause, bytes, "%s", l->failed ? l->cause : "the connection was closed");
         return TI_CHANNEL_LOST;
     }
     if (l->failed) {

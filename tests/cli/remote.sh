@@ -1,0 +1,228 @@
+#!/usr/bin/env bash
+# remote/ against sshds of our own on the loopback: both transports give the same
+# output and the same ends, each with host, cause and hint.
+# shellcheck disable=SC2016,SC2317  # expressions for the other side; a trap
+set -u
+try=$PWD/$TI_BUILD/tests/remote-try
+sshd=$(command -v sshd || echo /usr/sbin/sshd)
+skip() { echo "$1"; exit 77; }
+[ -x "$sshd" ] || skip 'no sshd here'
+[ "$(id -u)" -ne 0 ] || mkdir -p /run/sshd || skip 'sshd wants /run/sshd'
+d=$(mktemp -d) || exit 1
+export TMPDIR=$d # sockets and fifos are seen to go away
+unset SSH_AUTH_SOCK XDG_RUNTIME_DIR
+pids=() failed=0
+stop() {
+    [ ${#pids[@]} -eq 0 ] || kill -9 "${pids[@]}" 2>/dev/null
+    [ ! -s "$d/frozen" ] || kill -9 "$(cat "$d/frozen")" 2>/dev/null
+    wait 2>/dev/null
+    rm -rf "$d"
+}
+trap stop EXIT
+
+# --- hosts -------------------------------------------------------------------
+
+for k in host other user stranger; do ssh-keygen -q -t ed25519 -N '' -C '' -f "$d/$k" || exit 1; done
+ssh-keygen -q -t rsa -N '' -C '' -f "$d/rsa" || exit 1
+cat "$d/user.pub" "$d/rsa.pub" >"$d/authorized"
+free_port() {
+    python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'
+}
+serve() { # NAME PORT [LINE]...
+    local name=$1 port=$2
+    shift 2
+    printf '%s\n' "Port $port" 'ListenAddress 127.0.0.1' "HostKey $d/host" 'StrictModes no' \
+        "AuthorizedKeysFile $d/authorized" 'PidFile none' 'PermitRootLogin yes' 'UsePAM no' \
+        'PasswordAuthentication no' 'LogLevel VERBOSE' "$@" >"$d/$name.conf"
+    "$sshd" -D -f "$d/$name.conf" -E "$d/$name.log" &
+    pids+=($!)
+    for _ in $(seq 300); do
+        grep -qs 'Server listening' "$d/$name.log" && return
+        sleep 0.1
+    done
+    cat "$d/$name.log"
+    skip 'sshd does not start here'
+}
+# Accepts and then: says nothing (silent), or closes (drop).
+pretend() { # silent|drop PORT
+    python3 -c '
+import socket, sys
+s = socket.socket(); s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+s.bind(("127.0.0.1", int(sys.argv[2]))); s.listen(50); keep = []
+while True:
+    c = s.accept()[0]
+    if sys.argv[1] == "silent": keep.append(c)
+    else: c.close()' "$1" "$2" &
+    pids+=($!)
+}
+node=$(free_port) gate=$(free_port) gate2=$(free_port) closed=$(free_port) silent=$(free_port) drop=$(free_port)
+serve node "$node" 'MaxStartups 10:30:100'
+serve gate "$gate"
+serve gate2 "$gate2"
+pretend silent "$silent"
+pretend drop "$drop"
+
+key() { cut -d' ' -f1,2 "$d/$1.pub"; }
+{
+    echo '# a comment'
+    echo "[127.0.0.1]:$node $(key host)"
+    echo "plain,gate $(key host)"
+    echo "changed $(key other)"
+    echo "@revoked revoked $(key host)"
+    echo "revoked $(key host)"
+    echo "*.wild,!n9.wild $(key host)"
+} >"$d/known"
+echo "hashed $(key host)" >"$d/hashed"
+ssh-keygen -q -H -f "$d/hashed" >/dev/null 2>&1
+rm -f "$d/hashed.old"
+for h in unknown changed revoked hashed n1.wild n9.wild plain proxied; do
+    printf 'Host %s\n HostKeyAlias %s\n' "$h" "${h/proxied/plain}"
+done >"$d/config"
+cat >>"$d/config" <<EOF
+Host proxied
+ ProxyCommand ssh -F $d/config -W %h:%p gate
+Host rsa
+ IdentityFile $d/rsa
+Host gate
+ Port $gate
+ HostKeyAlias gate
+Host gate2
+ Port $gate2
+ HostKeyAlias gate
+Host closed
+ Port $closed
+Host silent
+ Port $silent
+Host drop
+ Port $drop
+Host noname
+ HostName no-such-host.invalid
+Host nowhere
+ HostName 255.255.255.255
+Host stranger
+ IdentityFile $d/stranger
+Host far
+ ProxyJump gate,gate2
+Host * !stranger !rsa
+ IdentityFile $d/user
+Host *
+ HostName 127.0.0.1
+ Port $node
+ User $(id -un)
+ IdentitiesOnly yes
+ UserKnownHostsFile $d/known $d/hashed
+ GlobalKnownHostsFile /dev/null
+EOF
+# --- what is expected ----------------------------------------------------------
+
+run() { # remote-try's arguments; leaves $d/out and $d/err
+    timeout 300 "$try" -F "$d/config" -t "$transport" -C "${connect:-120}" "$@" >"$d/out" 2>"$d/err"
+}
+bad() {
+    echo "$transport: $1"
+    head -n 20 "$d/err"
+    failed=1
+}
+# END [PATTERN]: the last channel ended so, by the transport, with such a sentence
+ended() {
+    grep -qE "^[^ ]+ $1 [^|]*$name \|" "$d/err" || bad "no end $1: $2"
+    [ -z "${3:-}" ] || grep -qE "$3" "$d/err" || bad "no '$3': $2"
+}
+
+for transport in libssh2 openssh; do
+    name=libssh2
+    [ $transport = libssh2 ] || name=OpenSSH
+
+    # what it says, how it ends
+    run plain 'echo out; echo err >&2; exit 3'
+    ended 'EXITED 3 -' 'exit status'
+    [ "$(cat "$d/out")" = out ] || bad 'output'
+    grep -qx err "$d/err" || bad 'error output'
+    run plain 'exit 255'
+    ended 'EXITED 255 -' 'status of 255'
+    run plain 'exec 2>&-; exec >&-; sleep 0.3; exit 7'
+    ended 'EXITED 7 -' 'output closed early'
+    run plain 'kill -TERM $$'
+    ended 'SIGNALLED 0' 'signal'
+    run plain 'no-such-command-here'
+    ended 'EXITED 127 -' 'no such command'
+    run plain "printf '%s' 'a b  \"c\" \$HOME'"
+    [ "$(cat "$d/out")" = 'a b  "c" $HOME' ] || bad 'quoting'
+
+    # 64 MiB there and back; input that ends; input that nobody reads
+    run -c -s 67108864 plain cat
+    grep -q '^plain 67108864 b37ad216 0$' "$d/out" || bad "64 MiB: $(cat "$d/out")"
+    printf 'some input\n' | run -i plain 'cat; echo end'
+    [ "$(cat "$d/out")" = "$(printf 'some input\nend')" ] || bad 'input'
+    run -c -s 8388608 plain 'sleep 0.2; exit 4'
+    ended 'EXITED 4 -' 'input that nobody reads'
+
+    # held up: no output meanwhile, all of it afterwards, in little memory
+    run -c -p 2 plain 'head -c 67108864 /dev/zero'
+    grep -q '^plain 67108864 ' "$d/out" || bad "paused: $(cat "$d/out")"
+    ! grep -q 'while paused' "$d/err" || bad 'output while paused'
+    kib=$(sed -n 's/.*, \([0-9]*\) KiB$/\1/p' "$d/out")
+    case $TI_BUILD in *-*) ;; *) [ "$kib" -lt 32768 ] || bad "paused: $kib KiB" ;; esac
+
+    # closed by us
+    run -q -x 1000000 plain 'yes'
+    ended CLOSED 'closed in the middle'
+
+    # many at one sshd that takes few at a time
+    run -r 12 'plain*60' 'echo hello'
+    [ "$(grep -c '^hello$' "$d/out")" -eq 60 ] || bad "60 channels: $(grep -c hello "$d/out")"
+
+    # host keys
+    run hashed true; ended 'EXITED 0' 'hashed name'
+    run n1.wild true; ended 'EXITED 0' 'pattern'
+    run n9.wild true; ended HOST_KEY_UNKNOWN 'excluded by a pattern'
+    run unknown true; ended HOST_KEY_UNKNOWN 'unknown key' 'hint|add it by: ssh unknown true'
+    run changed true; ended HOST_KEY_CHANGED 'changed key' "$d/known:4"
+    run revoked true; ended HOST_KEY_CHANGED 'revoked key' revoked
+
+    # who does not let us in, or is not there
+    run stranger true; ended NO_AUTH 'refused key' "$d/stranger"
+    run noname true; ended NO_NAME 'no name' no-such-host.invalid
+    run nowhere true; ended UNREACHABLE 'no route' "'nowhere'"
+    run -r 2 closed true; ended REFUSED 'refused' "'closed'.*port $closed"
+    run -r 2 drop true; ended BUSY 'dropped'
+    connect=3; run silent true; ended TIMED_OUT 'silent'; connect=
+
+    # lost on the way
+    run plain 'kill -9 $PPID; sleep 60'
+    ended LOST 'its sshd killed'
+    run -S 4 plain "echo \$PPID >'$d/frozen'; kill -STOP \$PPID; exec sleep 60"
+    ended LOST 'its sshd stopped'
+    kill -9 "$(cat "$d/frozen")" 2>/dev/null
+    rm -f "$d/frozen"
+
+    # gateways: one connection for all
+    : >"$d/gate.log"
+    run -g gate -r 12 'plain*40' 'echo hello'
+    [ "$(grep -c '^hello$' "$d/out")" -eq 40 ] || bad "40 through a gateway: $(grep -c hello "$d/out")"
+    n=$(grep -c 'Accepted publickey' "$d/gate.log")
+    [ "$n" -eq 1 ] || bad "$n connections to the gateway"
+    run far 'echo two hops'; ended 'EXITED 0' 'two hops'
+    grep -q 'Accepted publickey' "$d/gate2.log" || bad 'not through the second hop'
+    : >"$d/gate2.log"
+    run -g gate closed true; ended UNREACHABLE 'refused behind the gateway' "through 'gate'"
+    run -g gate unknown true; ended HOST_KEY_UNKNOWN 'unknown behind the gateway'
+    run -r 1 -g closed plain true; ended GATEWAY 'gateway down' "through 'closed'.*refused"
+    run -g unknown plain true; ended GATEWAY 'unknown gateway' 'host key'
+    run -g noname plain true; ended GATEWAY 'gateway without a name'
+    run -g gate plain "kill -9 \$(ps -o pid= --ppid ${pids[1]}); sleep 60"
+    ended LOST 'gateway drops' "through 'gate'"
+done
+
+# --- which transport, and why ----------------------------------------------------
+
+transport=auto name=libssh2
+run plain true; ended 'EXITED 0' 'auto'
+name=OpenSSH
+run proxied true; ended 'EXITED 0' 'ProxyCommand' 'why OpenSSH: ProxyCommand'
+run rsa true; ended 'EXITED 0' 'RSA key' 'why OpenSSH: keys that libssh2 cannot use'
+transport=libssh2 name=OpenSSH
+run proxied true; ended NO_METHOD 'ProxyCommand with libssh2 alone' 'ProxyCommand'
+
+ls -d "$d"/tiara-* >/dev/null 2>&1 && { echo 'folders are left'; failed=1; }
+exit $failed
