@@ -177,7 +177,8 @@ static ti_status survey(struct ti_acquisition *c, struct ti_err *err)
     if (st == TI_OK && c->survey.unusable && !c->job->o->probe)
         ti_warn("%" PRId64 " node%s left out (--tolerate)", c->survey.unusable,
                 c->survey.unusable == 1 ? " is" : "s are");
-    take_counter(c);
+    if (st == TI_OK)
+        take_counter(c);
     return st;
 }
 

@@ -140,6 +140,17 @@ static void check_mpi(struct ti_survey *s, int64_t node, const struct ti_survey_
                       "its Open MPI is %s, ours is %s", version, in->mpi_version);
 }
 
+/* Many may be out of reach for the same reason: that is the text, the rest is a detail. */
+static void add_unreachable(struct ti_survey *s, int64_t node, enum ti_channel_end end,
+                            const struct ti_err *err)
+{
+    int64_t before = s->nfindings;
+
+    ti_survey_add(s, node, true, true, err->hint, "%s", ti_channel_end_text(end));
+    if (s->nfindings > before)
+        snprintf(s->finding[before].detail, sizeof s->finding[before].detail, "%s", err->text);
+}
+
 static void check_node(struct ti_survey *s, const struct ti_fleet *f, int64_t node,
                        const struct ti_survey_in *in)
 {
@@ -149,10 +160,10 @@ static void check_node(struct ti_survey *s, const struct ti_fleet *f, int64_t no
         struct ti_err err = {"", ""};
 
         ti_fleet_ok(f, node, &err);
-        ti_survey_add(s, node, true, m->state == TI_MEMBER_GONE, err.hint, "%s",
-                      m->state == TI_MEMBER_GONE && m->end != TI_CHANNEL_EXITED
-                          ? ti_channel_end_text(m->end)
-                          : err.text);
+        if (m->state == TI_MEMBER_GONE && m->end != TI_CHANNEL_EXITED)
+            add_unreachable(s, node, m->end, &err);
+        else
+            ti_survey_add(s, node, true, m->state == TI_MEMBER_GONE, err.hint, "%s", err.text);
         return;
     }
     has_error(s, node, "program", "");
@@ -377,6 +388,8 @@ static void print_group(const struct ti_finding *f, int64_t n, const struct ti_s
         folded = ti_hostlist_fold(names, n);
     fprintf(out, "  %s (cluster %s, site %s%s%s): %s\n", folded ? folded : "?", c->name, site->name,
             site->gateway ? ", by " : "", site->gateway ? site->gateway : "", f->text);
+    if (f->detail[0])
+        fprintf(out, "    %s\n", f->detail);
     if (f->hint[0])
         fprintf(out, "    hint: %s\n", f->hint);
     free(folded);
@@ -497,7 +510,7 @@ ti_status ti_survey_check(const struct ti_survey *s, const struct ti_sites *site
         return ti_err_set(err, TI_ERR_INPUT, "there is no node to run on");
     if (s->unusable == 1)
         ti_err_set(err, st, "node '%s' cannot be used: %s", sites->node[first->node].name,
-                   first->text);
+                   first->detail[0] ? first->detail : first->text);
     else
         ti_err_set(err, st, "%" PRId64 " of %" PRId64 " nodes cannot be used: '%s': %s, ...",
                    s->unusable, s->asked, sites->node[first->node].name, first->text);

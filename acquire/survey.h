@@ -29,6 +29,7 @@ struct ti_finding {
     bool remote; /* for it cannot be reached, or answers nothing */
     char text[256];
     char hint[512];
+    char detail[1024]; /* of this node alone; nodes with other details have the same trouble */
 };
 
 struct ti_survey {
