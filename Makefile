@@ -69,6 +69,8 @@ bench:
 	@tools/install-deps
 	@$(MAKE) --no-print-directory all examples $(bench_programs)
 	@TI_BUILD=$(O) bench/run $(B)
+bench-modes:
+	@$(MAKE) --no-print-directory bench B=modes
 
 install: all
 	install -d $(DESTDIR)$(bindir) $(DESTDIR)$(libdir) $(DESTDIR)$(mandir)/man1 $(DESTDIR)$(mandir)/man5
@@ -107,6 +109,7 @@ help:
 	@echo 'make check-pmu    run the library in an emulated arm64 machine with hardware counters;'
 	@echo '                  minutes, and 1 GB in build-pmu; T=PATTERN as above (T="pmu/*")'
 	@echo 'make bench        print the figures of the README; B=NAME prints some (B=event)'
+	@echo 'make bench-modes  execution times by mode of acquisition, on the test bed (root)'
 	@echo 'make examples     build the example programs'
 	@echo 'make install      into prefix (DESTDIR is put in front)'
 	@echo 'make check-generated, check-symbols   the MPI shims against table and installed MPI'
@@ -118,7 +121,7 @@ help:
 	@echo 'SAN=address,undefined   build and check with sanitizers, in a folder of its own'
 	@echo 'CC, MPICC, MPIFC, CFLAGS, FFLAGS, LDFLAGS, prefix, libdir, ...  as usual; also from config.mk'
 
-.PHONY: all demo check check-build bench install clean help
+.PHONY: all demo check check-build bench bench-modes install clean help
 .DELETE_ON_ERROR:
 .SECONDARY:
 -include $(shell find $(O) -name '*.d' 2>/dev/null)

@@ -182,9 +182,8 @@ static void take_calibration(struct ti_calibration *c, const json_t *from)
 
 static void take_info(struct summary *sum, const json_t *m)
 {
-    static const char *const as_is[] = {"application", "command", "run_id", "cpu",
-                                        "isa",         "mpi",     "mode",   "missing",
-                                        "extra",       "differ"};
+    static const char *const as_is[] = {"application", "command", "run_id",  "cpu",   "isa",
+                                        "mpi",         "mode",    "missing", "extra", "differ"};
     static const char *const of_counter[] = {"event", "unit",     "threads",
                                              "exact", "estimate", "mixed"};
     const json_t *counter = json_object_get(m, "counter");
@@ -194,6 +193,7 @@ static void take_info(struct summary *sum, const json_t *m)
         json_object_set(sum->info, as_is[i], json_object_get(m, as_is[i]));
     take_calibration(&sum->calibration, json_object_get(counter, "calibration"));
     json_object_set(sum->info, "counter", json_object_get(counter, "backend"));
+    json_object_set(sum->info, "acquired", json_object_get(json_object_get(m, "plan"), "mode"));
     for (size_t i = 0; i < sizeof of_counter / sizeof *of_counter; i++)
         json_object_set(sum->info, of_counter[i], json_object_get(counter, of_counter[i]));
     for (size_t i = 0; i < json_array_size(nodes); i++)
@@ -239,9 +239,9 @@ static void note_node(struct summary *sum, const char *host)
 
 static void note_info(struct summary *sum, const struct ti_reader *r)
 {
-    static const char *const keys[] = {"application", "command", "counter", "event", "unit",
-                                       "threads",     "cpu",     "isa",     "mpi",   "mode",
-                                       "extra"};
+    static const char *const keys[] = {"application", "command", "counter", "event",
+                                       "unit",        "threads", "cpu",     "isa",
+                                       "mpi",         "mode",    "extra"};
     char hex[2 * TI_RUN_ID_BYTES + 1];
     const json_t *exact = json_object_get(sum->info, "exact");
     bool is_exact = ti_info_yes(ti_reader_info(r, "exact"));
@@ -702,6 +702,8 @@ static void print_text(const struct summary *sum, const int64_t *missing, int64_
     line("cpu", info_text(sum, "cpu"));
     line("mpi", info_text(sum, "mpi"));
     print_nodes(sum);
+    if (info_text(sum, "acquired"))
+        line("acquired", info_text(sum, "acquired"));
     line("events", ti_format_count(sum->events, n, sizeof n));
     printf("%-12s %s ", "volume", ti_format_count(sum->volume, n, sizeof n));
     info_put_clean(info_text(sum, "unit"));
@@ -771,20 +773,19 @@ static json_t *json_bad(const struct summary *sum)
 
         if (whole(row))
             continue;
-        json_array_append_new(bad,
-                              json_pack("{s:I, s:o, s:b, s:o}", "rank", (json_int_t)row->rank,
-                                        "events", info_json_u64(row->events), "damage", row->damage != NULL,
-                                        "reason", info_json_text(why_not_whole(row))));
+        json_array_append_new(bad, json_pack("{s:I, s:o, s:b, s:o}", "rank", (json_int_t)row->rank,
+                                             "events", info_json_u64(row->events), "damage",
+                                             row->damage != NULL, "reason",
+                                             info_json_text(why_not_whole(row))));
     }
     return bad;
 }
 
 static void print_json(const struct summary *sum, const int64_t *missing, int64_t nmissing)
 {
-    static const char *const keys[] = {"run_id", "application", "command", "counter",
-                                       "event",  "unit",        "threads", "exact",
-                                       "estimate", "mixed", "differ", "cpu", "isa",
-                                       "mpi",    "mode"};
+    static const char *const keys[] = {
+        "run_id",   "application", "command", "counter", "event", "unit", "threads", "exact",
+        "estimate", "mixed",       "differ",  "cpu",     "isa",   "mpi",  "mode",    "acquired"};
     json_t *out = json_object(), *ranks = json_object(), *lack = json_array();
     json_t *untraced = json_object(), *bad = json_bad(sum);
 
@@ -797,8 +798,8 @@ static void print_json(const struct summary *sum, const int64_t *missing, int64_
 
         if (spread(sum, (enum per_rank)what, v))
             set(ranks, per_rank_text[what],
-                json_pack("{s:o, s:o, s:o}", "minimum", info_json_u64(v[0]), "median", info_json_u64(v[1]), "maximum",
-                          info_json_u64(v[2])));
+                json_pack("{s:o, s:o, s:o}", "minimum", info_json_u64(v[0]), "median",
+                          info_json_u64(v[1]), "maximum", info_json_u64(v[2])));
     }
     set(out, "path", info_json_text(ti_source_path(sum->s)));
     set(out, "kind", json_string(ti_source_kind(sum->s)));

@@ -29,7 +29,7 @@ bed_up() {
 }
 
 # front COMMAND...: on the front, no longer than ${LIMIT:-120} s.
-front() { timeout -k 5 "${LIMIT:-120}" "$bed" front "$@"; }
+front() { timeout -k 30 "${LIMIT:-120}" "$bed" front "$@"; }
 
 # Words before mpirun's program that make plain Open MPI run well on the bed.
 # shellcheck disable=SC2034  # for the scripts

@@ -1,0 +1,285 @@
+#!/bin/bash
+# What can go wrong on nodes: each case is named with its node and a remedy, ends
+# with the right status, and leaves no process on any node.
+#
+#   failures.sh [CASE...]      those cases; all of them without
+. tests/testbed/lib.bash
+need_acquire
+
+# A case is a function.  It makes a bed, hurts it, and says what has to come of it.
+cases=(
+    # before anything runs
+    dead_before_probe dead_tolerated silent_before_probe frozen_before_probe unknown_host
+    host_key_unknown host_key_changed gateway_key_changed key_refused max_startups gateway_down
+    disk_full program_missing_on_a_site another_program_on_a_node open_mpi_missing np_too_large
+    # between the probe and the launch
+    dead_after_probe
+    # while it runs
+    killed_running frozen_running cut_running gateway_dies_running disk_fills_running
+    memory_runs_out_running retried_without_the_node
+)
+# These wait for what says nothing: they run beside the others.
+slow=(frozen_before_probe silent_before_probe frozen_running cut_running)
+
+# --- what they are made of ----------------------------------------------------
+
+# Two sites with two nodes each, behind gateways unless told otherwise.
+two_sites() { bed_up --sites 2 --nodes 2 --memory 8GiB --share "$programs" "$@"; }
+
+# acquire STATUS OPTION... PROGRAM...: ti-acquire ends with STATUS.
+acquire() {
+    local want=$1
+    shift
+    LIMIT=90 front "$o/ti-acquire" --sites "$state/sites.conf" --counter cputime \
+        --mem-per-rank 64MiB --no-progress -v "$@" >out 2>err </dev/null
+    ended $? "$want"
+}
+# The same in the background, to be hurt meanwhile: once `err` holds TEXT.
+acquire_until() {
+    local text=$1 i
+    shift
+    LIMIT=90 front "$o/ti-acquire" --sites "$state/sites.conf" --counter cputime \
+        --mem-per-rank 64MiB --no-progress -v "$@" >out 2>err </dev/null &
+    running=$!
+    for ((i = 0; i < 600; i++)); do
+        grep -qF -- "$text" err 2>/dev/null && return
+        kill -0 $running 2>/dev/null || break
+        sleep 0.05
+    done
+    fail "it does not come to say: $text"
+}
+and_ends() { wait $running; ended $? "$1"; } # and_ends STATUS
+ended() { [ "$1" -eq "$2" ] || fail "status $1, not $2"; }
+says() {
+    local text
+    for text in "$@"; do grep -qF -- "$text" err || fail "it does not say: $text"; done
+}
+# Nothing lives on the nodes that are there.  A node whose link was cut notices by itself,
+# after a while: LEFT_S.
+nothing_left() {
+    local i left
+    for ((i = 0; i < ${LEFT_S:-5} * 10; i++)); do
+        left=$("$bed" ps)
+        [ "$left" ] || return
+        sleep 0.1
+    done
+    fail "left on nodes: $left"
+}
+# All ranks wait; nothing computes.
+app=(still 60)
+started='all 8 ranks started'
+
+# --- the cases ----------------------------------------------------------------
+
+dead_before_probe() {
+    two_sites --gateways
+    "$bed" crash n2.site1
+    acquire 5 --np 8 "$program" ok
+    says n2.site1 hint:
+}
+silent_before_probe() {
+    two_sites --gateways
+    "$bed" cut n2.site1
+    acquire 5 --np 8 "$program" ok
+    says n2.site1 hint:
+}
+frozen_before_probe() {
+    two_sites --gateways
+    "$bed" freeze n2.site1
+    acquire 5 --np 8 "$program" ok
+    says n2.site1 hint:
+}
+dead_tolerated() {
+    two_sites
+    "$bed" crash n2.site1
+    acquire 0 --tolerate 1 --np 6 -o dead.tib "$program" ok
+    says n2.site1
+    [ "$("$o/ti-info" --json dead.tib | grep -c '"n2.site1"')" -eq 0 ] || fail "n2.site1 took part"
+}
+unknown_host() {
+    two_sites
+    sed -i 's/n\[1-2\]/n[1-3]/' "$state/sites.conf"
+    acquire 5 --np 8 "$program" ok
+    says n3.site1 resolve hint:
+}
+host_key_unknown() {
+    two_sites --gateways
+    "$bed" forget n2.site1
+    acquire 5 --np 8 "$program" ok
+    says n2.site1 known_hosts hint:
+}
+host_key_changed() {
+    two_sites --gateways
+    "$bed" rekey n1.site2
+    acquire 5 --np 8 "$program" ok
+    says n1.site2 known_hosts hint:
+}
+gateway_key_changed() {
+    two_sites --gateways
+    "$bed" rekey gw.site2
+    acquire 5 --np 8 "$program" ok
+    says gw.site2 known_hosts hint:
+}
+key_refused() {
+    two_sites --gateways
+    "$bed" sshd n1.site1 'AuthorizedKeysFile none'
+    acquire 5 --np 8 "$program" ok
+    says n1.site1 keys hint:
+}
+max_startups() {
+    two_sites
+    "$bed" sshd n1.site2 'MaxStartups 1:100:1' 'LoginGraceTime 300'
+    # One that never says who it is takes the only place.
+    "$bed" front bash -c 'exec 3<>/dev/tcp/n1.site2/22; read -r _ <&3; echo; exec sleep 60' >taken &
+    local holder=$! i
+    for ((i = 0; i < 100; i++)); do [ -s taken ] && break; sleep 0.05; done
+    acquire 5 --np 8 "$program" ok
+    says n1.site2 MaxStartups hint:
+    kill $holder
+}
+gateway_down() {
+    two_sites --gateways
+    "$bed" crash gw.site2
+    acquire 5 --np 8 "$program" ok
+    says gw.site2 hint:
+}
+disk_full() {
+    two_sites
+    "$bed" fill n2.site2
+    acquire 3 --np 8 "$program" ok
+    says n2.site2 /scratch hint:
+}
+program_missing_on_a_site() {
+    two_sites
+    "$bed" hide site2 "$program"
+    acquire 3 --np 8 "$program" ok
+    says site2 "n[1-2]" "$program" hint:
+}
+another_program_on_a_node() {
+    two_sites
+    "$bed" replace n2.site1 "$program" "$o/examples/ring"
+    acquire 3 --np 8 "$program" ok
+    says n2.site1 "$program" hint:
+}
+open_mpi_missing() {
+    two_sites
+    "$bed" hide n1.site1 /usr/bin/orted
+    acquire 3 --np 8 "$program" ok
+    says n1.site1 'Open MPI' hint:
+}
+np_too_large() {
+    two_sites
+    acquire 3 --np 10000 "$program" ok
+    says 'at most' hint:
+    acquire 3 --np 10000 --dry-run "$program" ok
+    says 'at most' hint:
+}
+dead_after_probe() {
+    two_sites
+    acquire_until 'plan for' --np 8 "$program" "${app[@]}"
+    "$bed" crash n2.site2
+    and_ends 5
+    says n2.site2
+}
+killed_running() {
+    two_sites --gateways
+    acquire_until "$started" --np 8 "$program" "${app[@]}"
+    "$bed" crash n2.site2
+    and_ends 5
+    says n2.site2 hint:
+}
+frozen_running() {
+    two_sites --gateways
+    acquire_until "$started" --np 8 "$program" "${app[@]}"
+    "$bed" freeze n2.site2
+    and_ends 5
+    says n2.site2 hint:
+    "$bed" thaw n2.site2
+    LEFT_S=60
+}
+cut_running() {
+    two_sites --gateways
+    acquire_until "$started" --np 8 "$program" "${app[@]}"
+    "$bed" cut n1.site1
+    and_ends 5
+    says n1.site1 hint:
+    "$bed" mend n1.site1
+    LEFT_S=60
+}
+gateway_dies_running() {
+    two_sites --gateways
+    acquire_until "$started" --np 8 "$program" "${app[@]}"
+    "$bed" crash gw.site1
+    and_ends 5
+    says site1 hint:
+}
+disk_fills_running() {
+    two_sites
+    acquire_until "$started" --np 8 --buffer 4K -o fills.tib "$o/examples/lu" W 100
+    "$bed" fill n1.site2
+    and_ends 1
+    says n1.site2
+}
+memory_runs_out_running() {
+    two_sites
+    acquire_until "$started" --np 8 "$program" "${app[@]}"
+    "$bed" memory n1.site2 16MiB
+    and_ends 3
+    says n1.site2 hint:
+}
+retried_without_the_node() {
+    two_sites
+    acquire_until "$started" --np 6 --retry 1 -o again.tib "$program" still 4
+    "$bed" crash n2.site2
+    and_ends 0
+    says n2.site2
+    [ "$("$o/ti-info" --json again.tib | grep -c '"n2.site2"')" -eq 0 ] || fail "n2.site2 took part"
+}
+
+# --- run them -----------------------------------------------------------------
+
+programs=$scratch/programs
+program=$programs/app
+mkdir "$programs"
+"${MPICC:-mpicc}" -O1 -o "$program" tests/cli/acquire-app.c || exit 1
+
+# one CASE: with a bed and a folder of its own.
+one() (
+    failed=0
+    TI_BED=$TI_BED-$(printf '%s\n' "${cases[@]}" | grep -nx -- "$1" | cut -d: -f1)
+    scratch=$scratch/$1
+    trap '"$bed" down' EXIT
+    mkdir "$scratch"
+    cd "$scratch" || exit 1
+    LEFT_S=5
+    "$1"
+    nothing_left
+    [ $failed -eq 0 ] || cat out err
+    exit $failed
+)
+tell() { # tell CASE STATUS
+    if [ "$2" -eq 0 ]; then
+        echo "ok: $1"
+    else
+        echo "not ok: $1"
+        sed 's/^/    /' "$scratch/$1.log" | cut -c -300
+        failed=1
+    fi
+}
+
+wanted=("$@")
+[ $# -gt 0 ] || wanted=("${cases[@]}")
+declare -A pid=()
+for c in "${wanted[@]}"; do
+    case " ${slow[*]} " in *" $c "*) one "$c" >"$scratch/$c.log" 2>&1 & pid[$c]=$! ;; esac
+done
+for c in "${wanted[@]}"; do
+    [ -z "${pid[$c]:-}" ] || continue
+    one "$c" >"$scratch/$c.log" 2>&1
+    tell "$c" $?
+done
+for c in "${!pid[@]}"; do
+    wait "${pid[$c]}"
+    tell "$c" $?
+done
+finish
