@@ -151,19 +151,19 @@ if $exact; then
     holds app.3.tib v.tib
 fi
 
-# Calls that are not traced are told of, added up over the ranks.
-# shellcheck disable=SC2086
 # Many ranks a core may sleep longer, few may not.
 printf '#!/bin/sh\necho "slack $(cat /proc/self/timerslack_ns)"\nexec ../app ok\n' >../sleepy
 chmod +x ../sleepy
 for np in 4 16; do
-    run 0 $a -q --np $np --mem-per-rank 10M \
-        --force -o s.tib ../sleepy
+    # shellcheck disable=SC2086
+    run 0 $a -q --np $np --mem-per-rank 10M --force -o s.tib ../sleepy
     [ $np = 16 ] && want=50000000 || want=50000
     [ "$(grep -c "^slack $want$" ../out)" = $np ] || { fail "not $np ranks with slack $want"; cat ../out; }
 done
 holds s.tib
 
+# Calls that are not traced are told of, added up over the ranks.
+# shellcheck disable=SC2086
 run 0 $a --np 2 --mem-per-rank 10M ../app port
 says err "ti-acquire: not traced: "
 grep -qE 'MPI_Open_port \(4 calls\).*; ti-replay will refuse this trace' ../err || fail "$(cat ../err)"
