@@ -21,6 +21,7 @@ struct group {
     int64_t node_bytes, node_room; /* of the fullest node; room 0: not known */
     int64_t bytes, room;           /* of all nodes used; room 0: not known of some */
     bool room_unknown;
+    int64_t reserve_least, reserve_most;
 };
 
 /* a/b > c/d, without overflow */
@@ -56,8 +57,14 @@ static void add_node(struct group *g, const struct ti_place_in *in, int64_t i, i
         g->fold_most = fold;
     if (!look.memory_bytes) {
         g->room_unknown = true;
+        if (!g->node_room && bytes > g->node_bytes)
+            g->node_bytes = bytes;
         return;
     }
+    if (!g->room || look.reserve_bytes < g->reserve_least)
+        g->reserve_least = look.reserve_bytes;
+    if (!g->room || look.reserve_bytes > g->reserve_most)
+        g->reserve_most = look.reserve_bytes;
     g->room += look.room_bytes;
     if (!g->node_room || fuller(bytes, look.room_bytes, g->node_bytes, g->node_room)) {
         g->node_bytes = bytes;
@@ -279,24 +286,22 @@ static void print_policy(const struct ti_place_in *in, const struct unknown *u, 
     fputc('\n', out);
 }
 
-static void print_memory(const struct ti_place_in *in, FILE *out)
+static void print_memory(const struct ti_place_in *in, const struct group *all, FILE *out)
 {
-    char rank[CELL], reserve[CELL];
+    char rank[CELL], least[CELL], most[CELL];
 
     if (in->rank_bytes)
-        fprintf(out, "  memory    %s a rank, with tracing; ",
+        fprintf(out, "  memory    %s a rank, with tracing",
                 ti_format_size(in->rank_bytes, rank, sizeof rank));
     else
-        fprintf(out, "  memory    of a rank: not known (--mem-per-rank, --pilot), and no limit;\n"
-                     "            ");
-    if (in->reserve_bytes >= 0)
-        fprintf(out, "%s of a node left for the system\n",
-                in->reserve_bytes ? ti_format_size(in->reserve_bytes, reserve, sizeof reserve)
-                                  : "nothing");
-    else if (in->memory_bytes)
-        fprintf(out, "256.0 MiB of a node left for the system\n");
-    else
-        fprintf(out, "1/%d of a node left for the system\n", TI_RESERVE_PART);
+        fprintf(out, "  memory    of a rank: not known (--mem-per-rank, --pilot), and no limit");
+    ti_format_size(all->reserve_least, least, sizeof least);
+    ti_format_size(all->reserve_most, most, sizeof most);
+    if (in->rank_bytes && all->room && strcmp(least, most) == 0)
+        fprintf(out, "; %s of a node reserved", least);
+    else if (in->rank_bytes && all->room)
+        fprintf(out, "; %s to %s of a node reserved", least, most);
+    fputc('\n', out);
 }
 
 static void print_unused(const struct ti_place_in *in, const struct group *g, FILE *out)
@@ -342,14 +347,15 @@ void ti_place_print(const struct ti_place_in *in, const struct ti_place *p, FILE
 
     print_mode(p, out);
     print_policy(in, &u, out);
-    print_memory(in, out);
     if (g) {
+        print_memory(in, &g[in->sites->nclusters], out);
         print_table(in, g, out);
         print_unused(in, g, out);
     }
     print_unknown(in, &u, out);
     if (p->fold_full < in->fold)
-        fprintf(out, "  note      too few ranks to fill a node with %" PRId64 " a core\n", in->fold);
+        fprintf(out, "  note      too few ranks to fill a node with %" PRId64 " a core\n",
+                in->fold);
     free(g);
 }
 
