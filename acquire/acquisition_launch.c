@@ -124,13 +124,24 @@ static void rank_command(const struct ti_acquisition *c, bool census, struct ti_
         ti_args_add(out, i ? c->job->o->program.v[i] : c->ask.program);
 }
 
+static bool has_domains(const struct ti_acquisition *c)
+{
+    for (int64_t i = 0; i < c->nused; i++)
+        if (strchr(c->sites->node[c->used[i].node].name, '.'))
+            return true;
+    return false;
+}
+
 ti_status ti__acquisition_command(struct ti_acquisition *c, bool census, struct ti_args *out,
                                   struct ti_err *err)
 {
     struct ti_args none = {.n = 0}, program = {.n = 0};
     char hosts[PATH_MAX + 16], *network = networks(c);
-    struct ti_mpirun_nodes nodes = {
-        .hostfile = hosts, .listed = c->ordered, .agent = c->job->paths.rsh, .network = network};
+    struct ti_mpirun_nodes nodes = {.hostfile = hosts,
+                                    .listed = c->ordered,
+                                    .fqdn = has_domains(c),
+                                    .agent = c->job->paths.rsh,
+                                    .network = network};
     struct ti_mpirun_job run = {.np = c->job->o->np,
                                 .env = &none,
                                 .user = &c->job->o->mpirun,

@@ -43,6 +43,9 @@ ti_status ti__acquisition_lost(struct ti_acquisition *c, struct ti_err *err)
     *err = c->lost;
     if (c->nlost > 1)
         ti_err_prefix(err, TI_ERR_REMOTE, "%" PRId64 " nodes were lost", c->nlost);
+    if (c->sites->origin == TI_SITES_SLURM && strstr(err->text, "CANCELLED"))
+        ti_err_hint(err, "the job was cancelled or ran out of time, and with it the run: scancel, "
+                         "sbatch --time");
     if (!err->hint[0])
         ti_err_hint(err, "--exclude leaves it out; --retry N does so by itself");
     return TI_ERR_REMOTE;

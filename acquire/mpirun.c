@@ -173,20 +173,16 @@ static void spread(const struct ti_mpirun *m, const struct ti_mpirun_job *job, s
     bool prrte = m->major >= 5;
     const char *flag = prrte ? "--prtemca" : "--mca";
 
-    if (prrte && nodes->listed) {
-        ti_args_add(out, "--map-by");
-        ti_args_addf(out, "seq:file=%s", nodes->hostfile);
-    } else {
-        ti_args_add(out, "--hostfile");
-        ti_args_add(out, nodes->hostfile);
-        ti_args_add(out, "--map-by");
-        ti_args_add(out, nodes->listed ? "seq" : "slot");
-    }
+    ti_args_add(out, "--hostfile");
+    ti_args_add(out, nodes->hostfile);
+    ti_args_add(out, "--map-by");
+    ti_args_add(out, nodes->listed ? "seq" : "slot");
     mca(job, out, flag, "plm", prrte ? "ssh" : "rsh");
     mca(job, out, flag, "ras", "^slurm,tm,lsf,gridengine");
     mca(job, out, flag, prrte ? "plm_ssh_agent" : "plm_rsh_agent", nodes->agent);
     mca(job, out, flag, prrte ? "plm_ssh_no_tree_spawn" : "plm_rsh_no_tree_spawn", "1");
-    mca(job, out, flag, prrte ? "prte_keep_fqdn_hostnames" : "orte_keep_fqdn_hostnames", "1");
+    mca(job, out, flag, prrte ? "prte_keep_fqdn_hostnames" : "orte_keep_fqdn_hostnames",
+        nodes->fqdn ? "1" : "0");
     if (!nodes->network)
         return;
     mca(job, out, flag, prrte ? "prte_if_include" : "oob_tcp_if_include", nodes->network);

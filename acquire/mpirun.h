@@ -24,6 +24,7 @@ ti_status ti_mpirun_find(struct ti_mpirun *m, struct ti_err *err);
 struct ti_mpirun_nodes {
     const char *hostfile; /* with slots; or, if `listed`, a line a rank */
     bool listed;
+    bool fqdn;           /* some names in it have a domain; else that of this machine is cut off */
     const char *agent;   /* ti-rsh */
     const char *network; /* interfaces or CIDRs, separated by commas; NULL: its choice */
 };

@@ -100,7 +100,8 @@ static void compare_processor(struct ti_survey *s, const struct ti_sites *sites,
     int said = sites->node[node].cores ? sites->node[node].cores : c->cores;
     int is = (int)number_of(s->facts[node], "cores");
 
-    if (said && is && is != said)
+    /* of a job, there may be more than was granted */
+    if (said && is && is != said && !(sites->node[node].cores && is > said))
         ti_survey_add(s, node, false, false, NULL, "%d core%s, not %d", is, is == 1 ? "" : "s",
                       said);
     if (c->family && family && strcmp(c->family, family) != 0)

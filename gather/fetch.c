@@ -33,6 +33,7 @@ struct job;
 struct member {
     struct job *job;
     const char *name, *host, *gateway, *tiara, *directory; /* of RUN.json */
+    bool local;                                            /* on this machine */
     json_t *todo;                                          /* ranks: [[FIRST, LAST]...] */
     int64_t ntodo;
     enum state state;
@@ -63,6 +64,7 @@ struct job {
     struct ti_remote *remote;
     const char **via;
     int64_t removed;
+    bool ssh;     /* some nodes are reached without `via` */
     ti_status st; /* a local problem, which ends all of it */
     struct ti_err *err;
 };
@@ -156,26 +158,31 @@ static bool ranks_make_sense(const json_t *list)
     return json_is_array(list);
 }
 
-static ti_status read_via(struct job *j, const json_t *via, size_t i, struct ti_err *err)
+/* All that are not of this machine are reached in one way. */
+static ti_status read_via(struct job *j, struct member *m, const json_t *via, size_t i,
+                          struct ti_err *err)
 {
     size_t n = json_array_size(via);
+    bool first = !j->via;
 
-    if (!via || json_is_null(via))
-        return j->via ? bad_node(j, i, "\"via\" differs from that of others", err) : TI_OK;
-    if (!n)
+    if (!via || json_is_null(via)) {
+        m->local = !m->host;
+        j->ssh = j->ssh || m->host;
+    } else if (!n) {
         return bad_node(j, i, "\"via\" is no command", err);
-    if (i && !j->via)
-        return bad_node(j, i, "\"via\" differs from that of others", err);
-    if (!i && !(j->via = calloc(n + 1, sizeof *j->via)))
+    } else if (first && !(j->via = calloc(n + 1, sizeof *j->via))) {
         return ti_err_errno(err, TI_ERR_IO, "cannot fetch");
+    }
     for (size_t k = 0; k < n; k++) {
         const char *word = json_string_value(json_array_get(via, k));
 
-        if (!word || (i && (!j->via[k] || strcmp(j->via[k], word) != 0)))
+        if (!word || (!first && (!j->via[k] || strcmp(j->via[k], word) != 0)))
             return bad_node(j, i, "\"via\" differs from that of others", err);
         j->via[k] = word;
     }
-    return i && j->via[n] ? bad_node(j, i, "\"via\" differs from that of others", err) : TI_OK;
+    if (j->via && (j->ssh || (n && j->via[n])))
+        return bad_node(j, i, "\"via\" differs from that of others", err);
+    return TI_OK;
 }
 
 static ti_status read_node(struct job *j, const json_t *node, size_t i, struct ti_err *err)
@@ -196,7 +203,7 @@ static ti_status read_node(struct job *j, const json_t *node, size_t i, struct t
         return bad_node(j, i, "it has no \"directory\"", err);
     if (!ranks_make_sense(ranks))
         return bad_node(j, i, "\"ranks\" is no list of [FIRST, LAST]", err);
-    return read_via(j, json_object_get(node, "via"), i, err);
+    return read_via(j, m, json_object_get(node, "via"), i, err);
 }
 
 static ti_status read_run(struct job *j, const char *path, struct ti_err *err)
@@ -241,7 +248,7 @@ static bool is_here(const struct job *j, const struct member *m)
 {
     struct stat here, there;
 
-    return !m->host && !j->via && fstat(j->dir, &here) == 0 && stat(m->directory, &there) == 0 &&
+    return m->local && fstat(j->dir, &here) == 0 && stat(m->directory, &there) == 0 &&
            here.st_dev == there.st_dev && here.st_ino == there.st_ino;
 }
 
@@ -590,9 +597,9 @@ static ti_status start(struct job *j, struct ti_err *err)
             return st;
         m->bootstrap.payload = j->payload;
         m->state = BUSY;
-        m->channel = m->host || j->via ? ti_remote_run(j->remote, m->host ? m->host : m->name,
-                                                       m->gateway, command, &calls, m)
-                                       : ti_remote_local(j->remote, command, &calls, m);
+        m->channel = !m->local ? ti_remote_run(j->remote, m->host ? m->host : m->name, m->gateway,
+                                               command, &calls, m)
+                               : ti_remote_local(j->remote, command, &calls, m);
         free(command);
         if (!m->channel)
             return ti_err_set(err, TI_ERR_IO, "cannot reach the nodes: out of memory");

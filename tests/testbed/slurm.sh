@@ -1,0 +1,81 @@
+#!/bin/bash
+# A real Slurm: the plan is that of the allocation, nodes are reached by srun, by
+# salloc from outside and by sbatch from within; who cancels the job ends all.
+# shellcheck source=tests/testbed/lib.bash
+. tests/testbed/lib.bash
+for tool in mpirun slurmctld slurmd munged unzip; do
+    command -v $tool >/dev/null || PATH=$PATH:/usr/sbin command -v $tool >/dev/null || skip "there is no $tool"
+done
+slurm=$top/tests/testbed/slurm
+
+in_slurm() { timeout -k 5 "${LIMIT:-120}" "$slurm" run "$@" >"$scratch/out" 2>&1 </dev/null; }
+said() { grep -qE -- "$1" "$scratch/out" || { fail "$2 does not say: $1"; cat "$scratch/out"; }; }
+left() { # what lives on nodes and is not Slurm's own
+    local i
+    for ((i = 0; i < 100; i++)); do
+        "$bed" ps | grep -vE ' (munged|slurmd|slurmstepd:) ' >"$scratch/left" || return
+        sleep 0.1
+    done
+    fail "$1: left on nodes: $(cat "$scratch/left")"
+}
+ranks_of() { # ranks_of BUNDLE: "name ranks" of each node
+    unzip -p "$1" MANIFEST.json | python3 -c '
+import json, sys
+for n in json.load(sys.stdin)["nodes"]: print(n["name"], n["ranks"])'
+}
+four="n1.site1 0-3
+n2.site1 4-7
+n3.site1 8-11
+n4.site1 12-15"
+
+"$o/ti-mpicc" -O1 -std=gnu11 -I"$top" -o "$scratch/lu" "$top/examples/lu.c" "$top/examples/example.c" \
+    -lm || fail "ti-mpicc"
+acquire=("$o/ti-acquire" --np 16 --mem-per-rank 30M -c blocks)
+bed_up --nodes 4 --shared-home --share "$scratch"
+"$slurm" up --memory 1024 --cpus 2 || { fail "Slurm"; finish; }
+cd "$scratch" || exit 1
+
+# salloc: the grant is what is planned with, the traces end in one bundle.
+in_slurm salloc -N4 --mem=512M "${acquire[@]}" ./lu S 3 || { fail "salloc: status $?"; cat out; }
+said 'on Slurm job [0-9]+ \(main\), 4 nodes' salloc
+said 'F-4: 16 ranks on 4 nodes of 1 cluster at 1 site' salloc
+said 'main +4/4 .* of 0\.2 ' salloc # 512 MiB, half of it left for the system
+said '16 ranks: .*: verified' salloc
+"$o/ti-info" --verify lu.16.tib >out 2>&1 || { fail "ti-info --verify"; cat out; }
+[ "$(ranks_of lu.16.tib)" = "$four" ] || fail "salloc: ranks are here: $(ranks_of lu.16.tib)"
+left salloc
+
+in_slurm salloc -N2 --mem=512M "${acquire[@]}" --dry-run --np 64 ./lu S 3 && fail "64 ranks in 1 GiB"
+said 'the 2 nodes hold at most [0-9]+' "too many ranks"
+
+# One for each task of a step is a mistake.
+in_slurm srun -N2 "${acquire[@]}" ./lu S 3 && fail "within srun -n2"
+said 'srun started 2 of ti-acquire' srun
+
+# sbatch: from the first node of the job, with nothing of our environment.
+cat >job <<END
+#!/bin/sh
+export PATH=/usr/bin:/bin
+cd ~ && ${acquire[*]} $scratch/lu S 3
+END
+in_slurm sbatch --wait -N4 --mem=512M --export=NONE -D "$(getent passwd 0 | cut -d: -f6)" -o out job ||
+    { fail "sbatch: status $?"; cat out; "$bed" node n1.site1 sh -c 'cat ~/out'; }
+"$bed" node n1.site1 sh -c 'cat ~/lu.16.tib' >batch.tib
+[ "$(ranks_of batch.tib)" = "$four" ] || fail "sbatch: ranks are here: $(ranks_of batch.tib)"
+"$o/ti-info" --compare lu.16.tib batch.tib >out 2>&1 || { fail "sbatch: another trace"; cat out; }
+left sbatch
+
+# The job is cancelled, or its time is over, during the run.
+LIMIT=60 in_slurm salloc -N4 --mem=512M "${acquire[@]}" -o cancelled.tib ./lu C &
+pid=$!
+while kill -0 $pid 2>/dev/null; do
+    [ "$("$bed" ps | grep -c "$scratch/lu C")" -lt 16 ] || break
+    sleep 0.5
+done
+# shellcheck disable=SC2016  # for the shell there
+"$slurm" run sh -c 'scancel $(squeue -h -o %i)'
+wait $pid && fail "cancelled, and status 0"
+said 'nodes? .*(lost|CANCELLED)' scancel
+said 'the job was cancelled or ran out of time' scancel
+left scancel
+finish
