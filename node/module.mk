@@ -2,7 +2,7 @@
 node_src := $(addprefix node/,frame.c launch.c machine.c paths.c program.c ranks.c rundir.c watch.c)
 # For those at the other end: also remote_src and its libraries.
 bootstrap_src := node/bootstrap.c node/facts.c
-t-bootstrap_src := $(bootstrap_src) $(node_src)
+t-bootstrap_src := $(bootstrap_src) node/install.c $(node_src)
 t-frame_src := node/frame.c
 
 # ti-node goes to nodes as it is: linked statically, where this machine can do that,

@@ -13,6 +13,7 @@
 #include <limits.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,6 +24,7 @@
 
 #include "node/bootstrap.h"
 #include "node/frame.h"
+#include "node/install.h"
 #include "node/rundir.h"
 
 #define NODES_MAX 12
@@ -179,6 +181,14 @@ static bool is_there(const char *home, const char *name)
     return access(path, F_OK) == 0;
 }
 
+static void forget_the_other_place(void)
+{
+    char path[PATH_MAX];
+
+    snprintf(path, sizeof path, "/tmp/tiara-%d/%s", (int)getuid(), ti_payload_hash(payload));
+    ti_rundir_remove_tree(path);
+}
+
 /* --- tests --------------------------------------------------------------- */
 
 /* Every shell leaves it alone: nothing in it means anything to csh or fish within quotes. */
@@ -301,16 +311,101 @@ static void test_no_place(void **state)
 
     (void)state;
     /* nowhere may files be created of more than 0 bytes */
+    forget_the_other_place();
     start(&n, "sh", home_of("full"),
           "ulimit -f 0; trap \"\" XFSZ; id() { echo none; }; PATH=/nowhere:$PATH; cp() { return 1; "
           "}; ");
     go(&n, 1);
-    if (n.hello[0]) /* it was in the other place already */
-        return;
     assert_true(WIFEXITED(n.status) && WEXITSTATUS(n.status) == 92);
     assert_int_equal(ti_bootstrap_why(&n.b, "n12", "", &r, &err), TI_ERR_REMOTE);
     assert_non_null(strstr(err.text, "node 'n12': neither "));
     assert_non_null(strstr(err.hint, "tiara ="));
+}
+
+/* Homes that take nothing, or execute nothing, or have too little room; as root, for mounts. */
+static void test_bad_homes(void **state)
+{
+    static const char *const options[] = {"size=64m,noexec", "size=64m,ro", "size=300k",
+                                          "size=3m" /* for ti-node, but not for the rest */};
+    char command[3 * PATH_MAX], path[PATH_MAX];
+    struct node n;
+
+    (void)state;
+    snprintf(path, sizeof path, "/tmp/tiara-%d/", (int)getuid());
+    for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
+        char *home = home_of("bad");
+
+        snprintf(command, sizeof command, "mount -t tmpfs -o %s none %s 2>/dev/null", options[i],
+                 home);
+        if (system(command) != 0) {
+            print_message("no mounts here\n");
+            skip();
+        }
+        forget_the_other_place();
+        start(&n, "sh", home, "");
+        go(&n, 1);
+        snprintf(command, sizeof command, "[ -z \"$(ls -A %s/.cache/tiara 2>/dev/null)\" ]", home);
+        assert_int_equal(system(command), 0);
+        snprintf(command, sizeof command, "umount %s", home);
+        assert_int_equal(system(command), 0);
+        assert_int_equal(n.status, 0);
+        assert_non_null(strstr(n.hello, path));
+        assert_non_null(strstr(n.hello, "\"shipped\":true"));
+    }
+}
+
+/* What shells there are; csh and fish have rules of their own. */
+static void test_shells(void **state)
+{
+    static const char *const shells[] = {"dash", "bash", "zsh", "ksh",
+                                         "mksh", "tcsh", "csh", "fish"};
+    char command[64];
+    struct node n;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof shells / sizeof *shells; i++) {
+        snprintf(command, sizeof command, "command -v %s >/dev/null", shells[i]);
+        if (system(command) != 0)
+            continue;
+        start(&n, shells[i], home_of("again"), "");
+        go(&n, 1);
+        assert_int_equal(n.status, 0);
+        assert_non_null(strstr(n.hello, ti_payload_hash(payload)));
+    }
+}
+
+/* The last three and those of this week stay, and what is nobody's. */
+static void test_clean(void **state)
+{
+    static const struct {
+        const char *name;
+        int days;
+        bool stays;
+    } folders[] = {{"00000000000000000000000000000001", 30, true}, /* the one in use */
+                   {"00000000000000000000000000000002", 20, true},
+                   {"00000000000000000000000000000003", 3, true},
+                   {"00000000000000000000000000000004", 21, false},
+                   {"00000000000000000000000000000005", 22, false},
+                   {".new-n1-7", 2, false},
+                   {".new-n1-8", 0, true},
+                   {"notes", 99, true},
+                   {"0000000000000000000000000000000g", 99, true}};
+    char *base = home_of("clean"), path[3 * PATH_MAX];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof folders / sizeof *folders; i++) {
+        struct timespec t[2] = {{time(NULL) - folders[i].days * 86400, 0}};
+
+        t[1] = t[0];
+        snprintf(path, sizeof path, "%s/%s", base, folders[i].name);
+        assert_int_equal(mkdir(path, 0700), 0);
+        assert_int_equal(utimensat(AT_FDCWD, path, t, 0), 0);
+    }
+    ti_install_clean(base, folders[0].name);
+    for (size_t i = 0; i < sizeof folders / sizeof *folders; i++) {
+        snprintf(path, sizeof path, "%s/%s", base, folders[i].name);
+        assert_int_equal(access(path, F_OK) == 0, folders[i].stays);
+    }
 }
 
 static void test_why(void **state)
@@ -358,12 +453,9 @@ static int prepare(void **state)
 
 static int clean_up(void **state)
 {
-    char path[PATH_MAX];
-
     (void)state;
     ti_rundir_remove_tree(scratch);
-    snprintf(path, sizeof path, "/tmp/tiara-%d/%s", (int)getuid(), ti_payload_hash(payload));
-    ti_rundir_remove_tree(path);
+    forget_the_other_place();
     ti_payload_free(payload);
     return 0;
 }
@@ -378,6 +470,9 @@ int main(void)
         cmocka_unit_test(test_many_with_one_home),
         cmocka_unit_test(test_no_place),
         cmocka_unit_test(test_no_home),
+        cmocka_unit_test(test_bad_homes),
+        cmocka_unit_test(test_shells),
+        cmocka_unit_test(test_clean),
         cmocka_unit_test(test_why),
     };
 
