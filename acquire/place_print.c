@@ -291,16 +291,16 @@ static void print_memory(const struct ti_place_in *in, const struct group *all, 
     char rank[CELL], least[CELL], most[CELL];
 
     if (in->rank_bytes)
-        fprintf(out, "  memory    %s a rank, with tracing",
+        fprintf(out, "  memory    %s a rank, traced",
                 ti_format_size(in->rank_bytes, rank, sizeof rank));
     else
         fprintf(out, "  memory    of a rank: not known (--mem-per-rank, --pilot), and no limit");
     ti_format_size(all->reserve_least, least, sizeof least);
     ti_format_size(all->reserve_most, most, sizeof most);
     if (in->rank_bytes && all->room && strcmp(least, most) == 0)
-        fprintf(out, "; %s of a node reserved", least);
+        fprintf(out, "; %s a node reserved", least);
     else if (in->rank_bytes && all->room)
-        fprintf(out, "; %s to %s of a node reserved", least, most);
+        fprintf(out, "; %s to %s a node reserved", least, most);
     fputc('\n', out);
 }
 
