@@ -5,7 +5,8 @@
  * By libssh2 in this process, configured by `ssh -G HOST` (user, port,
  * identities, known_hosts, ProxyJump); by the OpenSSH client where libssh2
  * cannot serve (certificates, ProxyCommand, key types) or on demand; or by any
- * other command that runs a command on a node (srun, oarsh).
+ * other command that runs a command on a node (srun, oarsh).  Connections to
+ * gateways are always OpenSSH's (gateway.h).
  *
  * Host keys are always verified, never added.  No agent is forwarded.
  */
@@ -66,7 +67,7 @@ const char *ti_channel_end_text(enum ti_channel_end end);
 struct ti_channel_result {
     enum ti_channel_end end;
     int status;        /* exit status (EXITED) */
-    char signal[16];   /* "TERM" (SIGNALLED) */
+    char signal[16];   /* "TERM" (SIGNALLED); "": ssh does not say which */
     struct ti_err err; /* names host (and gateway), cause, and what to do */
 };
 
