@@ -642,9 +642,15 @@ static ti_status go(struct job *j, struct ti_err *err)
 {
     struct ti_remote_config config = {
         .transport = j->settings->transport, .ssh_config = j->settings->ssh_config, .via = j->via};
+    const char *transport = json_string_value(json_object_get(j->run, "transport"));
     static struct ti_paths paths;
     ti_status st = ti_paths_find(&paths, err);
 
+    /* as the run was started, unless told otherwise */
+    if (config.transport == TI_TRANSPORT_AUTO && transport && strcmp(transport, "openssh") == 0)
+        config.transport = TI_TRANSPORT_OPENSSH;
+    if (config.transport == TI_TRANSPORT_AUTO && transport && strcmp(transport, "libssh2") == 0)
+        config.transport = TI_TRANSPORT_LIBSSH2;
     if (st == TI_OK)
         st = ti_payload_new(&paths, &j->payload, err);
     if (st == TI_OK)

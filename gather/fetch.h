@@ -4,15 +4,16 @@
  *
  * RUN.json says where, in "nodes": [{
  *     "name":      what the node is called
- *     "host":      [USER@]HOST[:PORT] for SSH; null: this machine
+ *     "host":      [USER@]HOST[:PORT] for SSH, or for "via"; null: its name for "via", else this
+ *                  machine
  *     "gateway":   as ti_remote_run() has it; null
  *     "via":       [COMMAND...] instead of SSH, as in struct ti_remote_config, the same for
- *                  all nodes; null
+ *                  all nodes that have a host; null
  *     "tiara":     where Tiara is installed there; null: it is sent
  *     "directory": where the traces are
  *     "ranks":     [[FIRST, LAST]...]
- * }...].  Without "nodes", or where its directory is the run directory itself, there is
- * nothing to fetch.
+ * }...], and "transport" how the run was started: "libssh2", "openssh" or neither.  Without
+ * "nodes", or where its directory is the run directory itself, there is nothing to fetch.
  */
 #ifndef TI_FETCH_H
 #define TI_FETCH_H

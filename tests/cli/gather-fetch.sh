@@ -107,7 +107,9 @@ echo "Welcome to $1"
 exec sh -c "$2"
 END
 chmod +x way
-nodes 4 8 "via=[\"$PWD/way\", \"{node}\"]"
+nodes 5 10 "via=[\"$PWD/way\", \"{node}\"]"
+change 'for x in nodes: x["host"] = x["name"]
+nodes[4]["host"] = nodes[4]["via"] = None # this machine'
 run 1 ti-gather --timeout 2 run -o way.tib
 says err "node 'node1', ranks 2-3: ti-node did not start, status 3: way: no route to node1"
 says err "node 'node2', ranks 4-5: it said nothing for 2 s"
@@ -115,6 +117,7 @@ says err "4 ranks are missing: 2-5"
 
 # one that is interrupted leaves no parts, and can go on
 nodes 4 8 "via=[\"$PWD/way\", \"{node}\"]"
+change 'for x in nodes: x["host"] = x["name"]'
 ti-gather --timeout 50 run -o int.tib >out 2>err &
 pid=$!
 for ((i = 0; i < 100; i++)); do [ -e run/rank-000007.ti ] && break; sleep 0.1; done
@@ -136,7 +139,9 @@ nodes[1]["ranks"] = [[3, 2]]|'run/RUN.json': node 2: "ranks" is no list of
 nodes[0]["ranks"] = None|node 1: "ranks" is no list of
 del nodes[1]["directory"]|node 2: it has no "directory"
 nodes[1]["host"] = 5|node 2: "host", "gateway" and "tiara" are strings
-nodes[1]["via"] = ["srun"]|node 2: "via" differs
+nodes[0]["host"] = nodes[1]["host"] = "x"; nodes[1]["via"] = ["srun"]|node 2: "via" differs
+nodes[0]["host"] = nodes[1]["host"] = "x"; nodes[0]["via"] = ["srun"]|node 2: "via" differs
+nodes[0]["host"] = "x"; nodes[0]["via"] = "srun"|node 1: "via" is no command
 del run["run_id"]|no "run_id"
 END
 run 2 ti-gather --timeout 0 run
