@@ -157,8 +157,9 @@ static ti_status survey(struct ti_acquisition *c, struct ti_err *err)
     ti_status st;
 
     c->ask = (struct ti_survey_in){.use = c->use,
-                                   .program = c->job->program.path ? c->job->program.path
-                                                                   : c->job->o->program.v[0],
+                                   .program = c->job->program.path   ? c->job->program.path
+                                              : c->job->o->program.n ? c->job->o->program.v[0]
+                                                                     : NULL,
                                    .cwd = c->cwd,
                                    .counter = c->job->o->counter,
                                    .sum = c->job->o->sum,
@@ -421,19 +422,25 @@ static ti_status attempt(struct ti_acquisition *c, bool *ran, struct ti_err *err
 
 static ti_status probe_only(struct ti_acquisition *c, struct ti_err *err)
 {
-    ti_status st;
+    struct ti_job *j = c->job;
+    ti_status st = TI_OK;
 
     for (int64_t i = 0; i < c->sites->nnodes; i++)
         c->use[i] = true;
-    c->in.use = c->use;
-    st = look(c, err);
+    if (j->o->program.n)
+        st = ti_program_find(j->o->program.v[0], &j->program, err);
+    if (st == TI_OK)
+        st = ti_paths_find(&j->paths, err);
+    if (st == TI_OK)
+        st = ti_mpirun_find(&j->mpirun, err);
+    if (st == TI_OK)
+        st = look(c, err);
     if (!c->survey.facts)
         return st;
-    if (c->job->o->json) {
-        c->job->json = json_pack("{s:o}", "nodes", ti_survey_json(&c->survey, c->sites));
-    } else {
+    if (j->o->json)
+        j->json = json_pack("{s:o}", "nodes", ti_survey_json(&c->survey, c->sites));
+    else
         ti_survey_print_nodes(&c->survey, c->sites, stdout);
-    }
     return st != TI_OK || !c->survey.unusable
                ? st
                : ti_survey_check(&c->survey, c->sites, c->job->o->tolerate, err);
@@ -452,12 +459,12 @@ ti_status ti_acquisition_run(struct ti_job *j, const struct ti_sites *sites, str
     if (!getcwd(c->cwd, sizeof c->cwd))
         c->cwd[0] = '\0';
     ti_launch_share_children();
-    st = ti_job_check_front(j, err);
-    if (st == TI_OK && j->o->probe) {
+    if (j->o->probe) {
         st = probe_only(c, err);
         destroy(c);
         return st;
     }
+    st = ti_job_check_front(j, err);
     if (st == TI_OK && j->o->like)
         st = ti_like_read(j->o->like, j->o->np, &c->like, err);
     if (st == TI_OK)

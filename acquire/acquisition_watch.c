@@ -22,6 +22,7 @@
 #define GRACE_S      5.0  /* for mpirun to end by itself when told to */
 #define NODE_GRACE_S 1.0  /* for ranks to end when mpirun did */
 #define END_LIMIT_S  20.0 /* for a node to say that it ended everything */
+#define MEMORY_TIGHT 4    /* a node that has used its reserve but for that part of it is ended */
 #define SWAP_BYTES   (INT64_C(16) << 20)
 
 const char *ti__text(const json_t *object, const char *key)
@@ -108,7 +109,9 @@ static void look_at_memory(struct ti_acquisition *c, struct ti_used *u)
         ti_runlog_note(&c->log, "%s swaps", name);
     }
     if (json_is_integer(json_object_get(u->status, "room_bytes")) &&
-        number(u->status, "room_bytes") < c->in.reserve_bytes / 4 && !u->short_of_memory) {
+        number(u->status, "room_bytes") <
+            ti_place_look(&c->in, u->node).reserve_bytes / MEMORY_TIGHT &&
+        !u->short_of_memory) {
         u->short_of_memory = true;
         c->job->outcome.out_of_memory = true;
         snprintf(c->short_of_memory, sizeof c->short_of_memory, "%s", name);

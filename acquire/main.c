@@ -129,7 +129,10 @@ static ti_status act(struct ti_job *j, struct ti_err *err)
     free(more);
     if (st == TI_OK && what[0])
         ti_say("on %s", what);
-    if (st == TI_OK && sites && j->o->dry_run) {
+    if (st == TI_OK && !sites && j->o->probe)
+        st = ti_err_set(err, TI_ERR_USAGE,
+                        "--probe looks at nodes: --sites, --hostfile or a job says which");
+    if (st == TI_OK && sites && j->o->dry_run && !j->o->probe) {
         st = plan_only(j, sites, err);
     } else {
         if (st == TI_OK)

@@ -340,12 +340,12 @@ int ti_options_parse(int argc, char **argv, struct ti_options *o)
         if (st >= 0)
             return st;
     }
-    if (o->check_sites)
+    if (o->check_sites || (o->probe && ti_cli_operand() == argc))
         return -1; /* nothing is run */
     st = ti_options_operands(o, argc, argv);
     if (st >= 0)
         return st;
-    if (!o->np)
+    if (!o->np && !o->probe)
         return (int)ti_cli_usage(o->cli, "how many ranks? (--np N)");
     if (o->pilot && o->rank_bytes)
         return (int)ti_cli_usage(o->cli, "--mem-per-rank tells what --pilot would measure: one of "

@@ -294,7 +294,7 @@ static json_t *facts_request(struct ti_fleet *f, int64_t node, void *arg)
 
     if (!q->survey->usable[node])
         return NULL;
-    return json_pack("{s:s, s:s, s:s, s:s, s:b, s:b, s:s}", "do", "facts", "program",
+    return json_pack("{s:s, s:s*, s:s, s:s, s:b, s:b, s:s}", "do", "facts", "program",
                      c->program ? c->program : q->in->program, "trace_dir",
                      ti_survey_trace_base(c, q->in), "counter", q->counter, "sum", q->in->sum,
                      "mpirun", 1, "cwd", q->in->cwd);

@@ -1,0 +1,68 @@
+#!/usr/bin/env bash
+# ti-acquire over nodes at two sites: what it looks at, where ranks come to be, what
+# it leaves, and a node that dies.
+. tests/testbed/lib.bash
+need_acquire
+cp "$o/examples/lu" "$scratch/lu" 2>/dev/null || skip "$o/examples/lu was not built"
+bed_up --sites 2 --nodes 2 --memory 24GiB,48GiB --share "$scratch"
+cd "$scratch" || exit 1
+acquire=("$o/ti-acquire" --sites "$state/sites.conf" --np 8 -c cputime --mem-per-rank 5GiB)
+
+# nothing of a run is on any node
+all_clean() {
+    local left
+    left=$("$bed" ps)
+    [ -z "$left" ] || fail "$1: still running: $left"
+    for node in $("$bed" list); do
+        "$bed" node "$node" sh -c 'ls -d /tmp/ompi-* /dev/shm/tiara-* 2>/dev/null' >left 2>/dev/null &&
+            fail "$1: on $node: $(cat left)"
+    done
+}
+
+# --- the probe
+front "$o/ti-acquire" --sites "$state/sites.conf" --probe >probe 2>probe.err || fail "probe: $(cat probe.err)"
+grep -q "cluster1 *2 of 2 " probe || fail "probe: $(cat probe)"
+all_clean probe
+
+# --- a run: as many ranks on each node as planned, and nothing left there
+front "${acquire[@]}" --keep -o lu.tib ./lu S >out 2>err || fail "run: $(cat err)"
+grep -q verified out || fail "run: $(cat out)"
+grep -q "CF-(2,x)" err || fail "run: no composite folded mode: $(cat err)"
+for node in $("$bed" list); do
+    planned=$(awk -v n="\"$node\"," '$1 == "\"name\":" { on = $2 == n } on && $1 == "\"ranks\":" && $2 + 0 { print $2 + 0; exit }' lu.8.run/RUN.json)
+    there=$("$bed" node "$node" sh -c 'ls /scratch/*/rank-*.ti 2>/dev/null | wc -l')
+    [ "$planned" = "$there" ] || fail "run: $node has $there traces, planned were $planned"
+done
+for step in ship probe plan "dry launch" start application collect; do
+    grep -q "\"name\": \"$step\"" lu.8.run/RUN.json || fail "run: no step '$step' in RUN.json"
+done
+grep -q "all 8 ranks are where they were planned" lu.8.run/run.log || fail "run: the log has no census"
+"$o/ti-info" lu.tib >info || fail "ti-info: $(cat info)"
+grep -q "bundle of 8 ranks" info || fail "run: $(head -1 info)"
+grep -q "nodes  *4: n1.site1" info || fail "run: the bundle knows no nodes"
+all_clean run
+
+# --- another file under the program's name: named; without that node it works
+"$bed" replace n2.site1 "$scratch/lu" /bin/true
+front "${acquire[@]}" --force -o lu.tib ./lu S >out 2>err
+[ $? -eq 3 ] && grep -q "n2.site1.*is another one" err || fail "another program: $(cat err)"
+front "${acquire[@]}" --tolerate 1 --force -o lu.tib ./lu S >out 2>err || fail "tolerate: $(cat err)"
+grep -q "1 node is left out" err || fail "tolerate: $(cat err)"
+[ -e lu.8.run ] && fail "tolerate: the run directory stayed"
+all_clean tolerate
+
+# --- a node dies: it is named, all others are ended
+front "${acquire[@]}" --tolerate 1 --no-gather ./lu B >out 2>err &
+run=$!
+for _ in $(seq 300); do
+    grep -qs "ranks have started" lu.8.run/run.log && break
+    kill -0 $run 2>/dev/null || break
+    sleep 0.2
+done
+"$bed" crash n1.site2
+wait $run
+[ $? -eq 5 ] && grep -q "n1.site2.*ending the run" err || fail "crash: $(cat err)"
+grep -q "ti-gather lu.8.run" err || fail "crash: it does not say how to gather: $(cat err)"
+left=$("$bed" ps)
+[ -z "$left" ] || fail "crash: still running: $left"
+finish
