@@ -306,8 +306,13 @@ static void connected(struct session *o)
         fail(o, TI_CHANNEL_LOCAL, "out of memory");
         return;
     }
+#if LIBSSH2_VERSION_NUM >= 0x010b01
+    libssh2_session_callback_set2(o->ssh, LIBSSH2_CALLBACK_SEND, (libssh2_cb_generic *)on_send);
+    libssh2_session_callback_set2(o->ssh, LIBSSH2_CALLBACK_RECV, (libssh2_cb_generic *)on_recv);
+#else
     libssh2_session_callback_set(o->ssh, LIBSSH2_CALLBACK_SEND, (void *)on_send);
     libssh2_session_callback_set(o->ssh, LIBSSH2_CALLBACK_RECV, (void *)on_recv);
+#endif
     libssh2_session_set_blocking(o->ssh, 0);
     if (!methods(o)) {
         no_method(o, "of those that ssh's configuration allows");
