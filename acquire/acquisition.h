@@ -45,6 +45,7 @@ struct ti_used {
     double status_at;        /* ti_now() */
     bool swapped;            /* we said so */
     bool short_of_memory;
+    bool disk_full;
 };
 
 struct ti_acquisition {

@@ -7,6 +7,7 @@
 #include "acquire/acquisition.h"
 #include "node/watch.h"
 
+#define NODES_SAID      8
 #define COLLECT_LIMIT_S 120.0
 #define REMOVE_LIMIT_S  60.0
 
@@ -214,6 +215,28 @@ static ti_status gather(struct ti_acquisition *c, struct ti_err *err)
     return st;
 }
 
+/* Where the ranks are that have no whole trace: the first few nodes. */
+static void say_which_nodes(const struct ti_acquisition *c)
+{
+    const struct ti_ranks *r = &c->job->ranks;
+    int64_t said = 0;
+
+    for (int64_t i = 0; i < c->nused; i++) {
+        const struct ti_used *u = &c->used[i];
+        int64_t n = 0;
+
+        for (int64_t rank = u->first; rank < u->first + u->n; rank++)
+            n += r->end[rank] != TI_END_COMPLETE;
+        if (n && said++ < NODES_SAID)
+            ti_say("node '%s': %" PRId64 " of its ranks (%" PRId64 " to %" PRId64
+                   ") left no whole trace%s",
+                   c->sites->node[u->node].name, n, u->first, u->first + u->n - 1,
+                   u->disk_full ? ", for its disk is full" : "");
+    }
+    if (said > NODES_SAID)
+        ti_say("... and those of %" PRId64 " more nodes", said - NODES_SAID);
+}
+
 /* All is well, or what was traced is wanted though a node failed. */
 static bool is_worth_gathering(const struct ti_acquisition *c, ti_status app)
 {
@@ -238,8 +261,10 @@ ti_status ti__acquisition_conclude(struct ti_acquisition *c, ti_status st, struc
         say_where(c);
         return app != TI_OK ? app : ti_ranks_complete(&j->ranks) ? TI_OK : TI_ERR_PARTIAL;
     }
-    if (!ti_ranks_complete(&j->ranks))
+    if (!ti_ranks_complete(&j->ranks)) {
         ti_ranks_say(&j->ranks);
+        say_which_nodes(c);
+    }
     bundle = gather(c, app == TI_OK ? err : &(struct ti_err){"", ""});
     if (c->nlost && j->o->keep_going && j->bundled)
         return TI_ERR_PARTIAL;

@@ -23,6 +23,7 @@
 #define NODE_GRACE_S 1.0  /* for ranks to end when mpirun did */
 #define END_LIMIT_S  20.0 /* for a node to say that it ended everything */
 #define MEMORY_TIGHT 4    /* a node that has used its reserve but for that part of it is ended */
+#define DISK_BYTES   (INT64_C(64) << 10)
 #define SWAP_BYTES   (INT64_C(16) << 20)
 
 const char *ti__text(const json_t *object, const char *key)
@@ -118,6 +119,19 @@ static void look_at_memory(struct ti_acquisition *c, struct ti_used *u)
     }
 }
 
+static void look_at_disk(struct ti_acquisition *c, struct ti_used *u)
+{
+    const char *name = c->sites->node[u->node].name;
+
+    if (u->disk_full || !json_is_integer(json_object_get(u->status, "free_bytes")) ||
+        number(u->status, "free_bytes") >= DISK_BYTES)
+        return;
+    u->disk_full = true;
+    ti_progress_clear();
+    ti_warn("node '%s': its disk is full, traces in '%s' are being cut off", name, u->directory);
+    ti_runlog_note(&c->log, "%s has no room in %s", name, u->directory);
+}
+
 /* A node whose channel lives but which says nothing is frozen, or cut off. */
 static void look_at_nodes(struct ti_acquisition *c)
 {
@@ -128,8 +142,10 @@ static void look_at_nodes(struct ti_acquisition *c)
 
         if (c->fleet->member[u->node].state != TI_MEMBER_READY)
             continue;
-        if (u->status)
+        if (u->status) {
             look_at_memory(c, u);
+            look_at_disk(c, u);
+        }
         if (now - u->status_at > SILENT_S)
             ti_fleet_drop(c->fleet, u->node, TI_CHANNEL_TIMED_OUT,
                           "it has said nothing for %.0f s: it hangs, or the network to it is down",

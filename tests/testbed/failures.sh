@@ -215,7 +215,7 @@ gateway_dies_running() {
 }
 disk_fills_running() {
     two_sites
-    acquire_until "$started" --np 8 --buffer 4K -o fills.tib "$o/examples/lu" W 100
+    acquire_until "$started" --np 8 --buffer 4K -o fills.tib "$o/examples/lu" W 15
     "$bed" fill n1.site2
     and_ends 1
     says n1.site2
@@ -224,12 +224,12 @@ memory_runs_out_running() {
     two_sites
     acquire_until "$started" --np 8 "$program" "${app[@]}"
     "$bed" memory n1.site2 16MiB
-    and_ends 3
+    and_ends 6
     says n1.site2 hint:
 }
 retried_without_the_node() {
     two_sites
-    acquire_until "$started" --np 6 --retry 1 -o again.tib "$program" still 4
+    acquire_until 'all 6 ranks started' --np 6 --retry 1 -o again.tib "$program" still 5
     "$bed" crash n2.site2
     and_ends 0
     says n2.site2
