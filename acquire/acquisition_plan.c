@@ -113,6 +113,8 @@ ti_status ti__acquisition_plan(struct ti_acquisition *c, struct ti_err *err)
         st = ti_place_make(&c->in, &c->place, err);
     if (st == TI_OK && surveyed) {
         ti_place_plan(&c->in, &c->place, &c->job->plan);
+        /* nodes may have other work than ours, and are slow then, where ranks spin */
+        c->job->plan.yield = true;
         st = list_used(c, err);
         if (st == TI_OK && c->job->o->like)
             st = put_in_order(c, err);
