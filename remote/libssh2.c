@@ -622,7 +622,10 @@ static bool no_auth(struct session *o)
         ti__channel_fall_back(c, o->unfit ? "keys that libssh2 cannot use"
                                           : "GSSAPI or host-based authentication"))
         return false;
-    if (o->tried[0])
+    if (c->r->agent_is_stuck)
+        snprintf(hint, sizeof hint, "the ssh agent did not answer: %s",
+                 c->conf->agent ? c->conf->agent : "");
+    else if (o->tried[0])
         snprintf(hint, sizeof hint,
                  "these keys were tried: %s; does 'ssh -o BatchMode=yes %s true' work?", o->tried,
                  c->host);
@@ -707,6 +710,9 @@ static void send_input(struct session *o)
         }
         ti__queue_drop(&c->input, (size_t)n);
         sent = true;
+        /* What does not go now goes when it can; the next look comes with that. */
+        if (ti__queue_bytes(&o->sending) >= SEND_AHEAD && !flush(o))
+            break;
     }
     if (ti__queue_bytes(&c->input))
         return;

@@ -60,7 +60,7 @@ static void on_ended(void *arg, int wait_status)
     struct openssh *o = c->own;
     bool ssh_failed = !WIFEXITED(wait_status) || WEXITSTATUS(wait_status) == 255;
     enum ti_channel_end why;
-    char cause[1024], hint[512];
+    char cause[512], hint[512], name[600];
 
     if (o->log.running && c->state == TI__OPENING)
         ti__channel_ready(c);
@@ -78,7 +78,9 @@ static void on_ended(void *arg, int wait_status)
     why = ti__sshlog_why(&o->log, cause, sizeof cause);
     if (why == TI_CHANNEL_UNREACHABLE && c->through && ti__gateway_refusal(c->through))
         snprintf(cause, sizeof cause, "%s", ti__gateway_refusal(c->through));
-    ti__sshlog_hint(&o->log, why, c->host, hint, sizeof hint);
+    snprintf(name, sizeof name, "%s%s%s%s", c->gateway ? "-J " : "", c->gateway ? c->gateway : "",
+             c->gateway ? " " : "", c->host);
+    ti__sshlog_hint(&o->log, why, name, hint, sizeof hint);
     ti__channel_failed(c, why, hint[0] ? hint : NULL, "%s", cause);
 }
 
