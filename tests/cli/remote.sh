@@ -33,7 +33,7 @@ serve() { # NAME PORT [LINE]...
     shift 2
     printf '%s\n' "Port $port" 'ListenAddress 127.0.0.1' "HostKey $d/host" 'StrictModes no' \
         "AuthorizedKeysFile $d/authorized" 'PidFile none' 'PermitRootLogin yes' 'UsePAM no' \
-        'PasswordAuthentication no' 'LogLevel VERBOSE' "$@" >"$d/$name.conf"
+        'PasswordAuthentication no' 'KexAlgorithms curve25519-sha256' 'LogLevel VERBOSE' "$@" >"$d/$name.conf"
     "$sshd" -D -f "$d/$name.conf" -E "$d/$name.log" &
     pids+=($!)
     for _ in $(seq 300); do
