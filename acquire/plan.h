@@ -21,12 +21,12 @@
  *   SCHED_IDLE     nothing at 16, 2.0 to 1.6 s at 32, 11.5 to 7.5 s at 64: the
  *                  launcher no longer starves among spinning ranks
  *   procs on demand  7.5 to 6.0 s at 64
- *   drowsy (node/launch.h)  CPU seconds, with much else to do on the cores: nothing at
- *                  8, 4.6 to 3.5 at 32, 15.6 to 10.4 at 64, 86 to 48 at 128, with a third of the
- *                  context switches; 1 ms of slack is less, 10 and 200 are the same as 50
- * Nothing is gained, at 64 a core, by fewer components (btl self,vader or self,tcp; coll, io
- * and osc cut down to what is used), smaller segments of vader, the gds hash of PMIx,
- * HWLOC_COMPONENTS=-x86 or async_mpi_init: 10.7 to 13.9 s of CPU, as without.
+ *   drowsy (node/launch.h)  CPU seconds beside other work, one or two runs each, procs on
+ *                  demand in both: 4.6 to 3.5 at 32, 16 and 20 to 10 at 64, 86 to 48 at 128;
+ *                  nothing at 16
+ * One run each at 64 a core showed no effect of fewer components (btl self,vader or
+ * self,tcp; coll cut down), smaller segments of vader, the gds hash of PMIx,
+ * HWLOC_COMPONENTS=-x86 or async_mpi_init: 10.7 to 13.9 s, 11 to 14 s without.
  */
 #define TI_FOLD_OB1        2
 #define TI_FOLD_DROWSY     16
