@@ -46,6 +46,7 @@ struct ti_used {
     bool swapped;            /* we said so */
     bool short_of_memory;
     bool disk_full;
+    double quiet_at; /* the status_at of which we said that nothing came after it */
 };
 
 struct ti_acquisition {

@@ -13,12 +13,14 @@
 #include "acquire/acquisition.h"
 #include "node/watch.h"
 
-#define LOOK_MS      250
-#define STATUS_MS    1000
-#define LAST_MS      50 /* between looks at what is over already */
-#define LAST_S       2.0
-#define MANY_NODES   64   /* from here on nodes speak less often */
-#define SILENT_S     15.0 /* a node that says nothing for so long is gone */
+#define LOOK_MS    250
+#define STATUS_MS  1000
+#define LAST_MS    50 /* between looks at what is over already */
+#define LAST_S     2.0
+#define MANY_NODES 64   /* from here on nodes speak less often */
+#define QUIET_S    15.0 /* a node that says nothing for so long is named */
+#define SILENT_S                                                                                   \
+    60.0 /* and for so long is gone; where many ranks start on few cores, it may starve */
 #define GRACE_S      5.0  /* for mpirun to end by itself when told to */
 #define NODE_GRACE_S 1.0  /* for ranks to end when mpirun did */
 #define END_LIMIT_S  20.0 /* for a node to say that it ended everything */
@@ -145,6 +147,11 @@ static void look_at_nodes(struct ti_acquisition *c)
         if (u->status) {
             look_at_memory(c, u);
             look_at_disk(c, u);
+        }
+        if (now - u->status_at > QUIET_S && u->quiet_at != u->status_at) {
+            u->quiet_at = u->status_at;
+            ti_progress_clear();
+            ti_warn("node '%s' has said nothing for %.0f s", c->sites->node[u->node].name, QUIET_S);
         }
         if (now - u->status_at > SILENT_S)
             ti_fleet_drop(c->fleet, u->node, TI_CHANNEL_TIMED_OUT,

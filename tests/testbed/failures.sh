@@ -30,7 +30,7 @@ two_sites() { bed_up --sites 2 --nodes 2 --memory 8GiB --share "$programs" "$@";
 acquire() {
     local want=$1
     shift
-    LIMIT=90 front "$o/ti-acquire" --sites "$state/sites.conf" --counter cputime \
+    LIMIT=180 front "$o/ti-acquire" --sites "$state/sites.conf" --counter cputime \
         --mem-per-rank 64MiB --no-progress -v "$@" >out 2>err </dev/null
     ended $? "$want"
 }
@@ -38,7 +38,7 @@ acquire() {
 acquire_until() {
     local text=$1 i
     shift
-    LIMIT=90 front "$o/ti-acquire" --sites "$state/sites.conf" --counter cputime \
+    LIMIT=180 front "$o/ti-acquire" --sites "$state/sites.conf" --counter cputime \
         --mem-per-rank 64MiB --no-progress -v "$@" >out 2>err </dev/null &
     running=$!
     for ((i = 0; i < 600; i++)); do
