@@ -97,8 +97,12 @@ static void is_gone(struct ti_fleet *f, int64_t node, enum ti_channel_end end)
 
     if (m->state == TI_MEMBER_GONE)
         return;
-    if (m->state == TI_MEMBER_READY)
+    if (m->state == TI_MEMBER_READY) {
+        size_t used = strlen(m->why.text);
+
         f->ready--;
+        snprintf(m->why.text + used, sizeof m->why.text - used, "; it was last %s", m->last);
+    }
     m->state = TI_MEMBER_GONE;
     m->end = end;
     f->gone++;
