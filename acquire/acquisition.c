@@ -288,6 +288,7 @@ static ti_status open_here(struct ti_acquisition *c, struct ti_err *err)
 {
     struct ti_job *j = c->job;
     ti_status st = ti_rundir_open(j->dir_name, j->o->force, &j->dir, err);
+    char text[32];
 
     if (st != TI_OK)
         return st;
@@ -295,7 +296,12 @@ static ti_status open_here(struct ti_acquisition *c, struct ti_err *err)
         snprintf(c->log_name, sizeof c->log_name, "%s", j->o->log);
     else
         snprintf(c->log_name, sizeof c->log_name, "%.4000s/%s", j->dir.path, TI_RUN_LOG);
-    return ti_runlog_open(&c->log, c->log_name, err);
+    st = ti_runlog_open(&c->log, c->log_name, err);
+    if (st != TI_OK)
+        ti_rundir_discard(&j->dir, false);
+    else
+        ti_runlog_note(&c->log, "ti-acquire %s, %s", ti_version(), ti_time_text(ti_wall(), text));
+    return st;
 }
 
 /* The program was not run: nothing of ours stays but, where mpirun was, the log. */
@@ -415,6 +421,8 @@ static ti_status attempt(struct ti_acquisition *c, bool *ran, struct ti_err *err
         return st;
     st = launch(c, err);
     *ran = c->job->outcome.launched > 0;
+    if (!*ran && c->job->json)
+        json_object_set_new(c->job->json, "state", json_string("not started"));
     if (*ran && ti__acquisition_collect(c, &(struct ti_err){"", ""}) == TI_OK)
         ti__acquisition_note_end(c);
     return st;
@@ -475,6 +483,8 @@ ti_status ti_acquisition_run(struct ti_job *j, const struct ti_sites *sites, str
     }
     for (int64_t tries = 0;; tries++) {
         st = ti_job_draw_id(j, err);
+        if (st == TI_OK)
+            ti_runlog_note(&c->log, "run %s", j->run_id);
         if (st == TI_OK)
             st = attempt(c, &ran, err);
         if (st == TI_OK || !again(c, tries, err))

@@ -184,6 +184,11 @@ static void say_where(const struct ti_acquisition *c)
 {
     const struct ti_job *j = c->job;
 
+    if (!j->ranks.with_trace && c->fleet->sig) {
+        ti_say("the nodes, which '%s/%s' names, were not asked what was traced", j->dir.given,
+               TI_RUN_JSON);
+        return;
+    }
     if (!j->ranks.with_trace) {
         ti_say("no rank left a trace; the log is '%s'", c->log_name);
         return;
@@ -252,7 +257,10 @@ ti_status ti__acquisition_conclude(struct ti_acquisition *c, ti_status st, struc
     struct ti_job *j = c->job;
     ti_status app = st, bundle;
 
-    if (st == TI_OK)
+    /* when the program had ended: what it left stays where it is */
+    if (st == TI_OK && !j->signal && c->fleet->sig)
+        app = ti__acquisition_interrupted(c, err);
+    else if (st == TI_OK)
         app = ti_outcome_check(&j->outcome, &j->ranks, j->program.given, j->choice.valgrind, err);
     if (j->outcome.out_of_memory && c->short_of_memory[0])
         ti_err_prefix(err, app, "on node '%s'", c->short_of_memory);

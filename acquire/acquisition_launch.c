@@ -17,6 +17,7 @@
 #define CENSUS_RANK_S  0.5 /* a rank, on top: start-up grows with the number of ranks */
 #define FILES_PER_NODE 4
 #define POLL_MS        200
+#define CENSUS_WORD    "TIARA-CENSUS"
 
 /* --- run directories there ----------------------------------------------- */
 
@@ -75,6 +76,32 @@ ti_status ti__acquisition_open(struct ti_acquisition *c, struct ti_err *err)
 
 /* --- the command --------------------------------------------------------- */
 
+/* Whether the first `n` bytes of `word` are one of the words of "A,B,C". */
+static bool has_word(const char *list, const char *word, size_t n)
+{
+    for (const char *at = list; at && *at; at += strcspn(at, ","), at += *at == ',')
+        if (strcspn(at, ",") == n && memcmp(at, word, n) == 0)
+            return true;
+    return false;
+}
+
+/* The words of `more` that `all` has not: a new text, in its place. */
+static char *add_words(char *all, const char *more)
+{
+    for (size_t n; *more; more += n, more += *more == ',') {
+        char *longer;
+
+        n = strcspn(more, ",");
+        if (!n || has_word(all, more, n))
+            continue;
+        if (asprintf(&longer, "%s%s%.*s", all ? all : "", all ? "," : "", (int)n, more) < 0)
+            longer = NULL;
+        free(all);
+        all = longer;
+    }
+    return all;
+}
+
 /* Interfaces of all sites that are used; Open MPI looks for those that a node has. */
 static char *networks(const struct ti_acquisition *c)
 {
@@ -83,16 +110,11 @@ static char *networks(const struct ti_acquisition *c)
     for (int s = 0; s < c->sites->nsites; s++) {
         const char *network = c->sites->site[s].network;
         bool used = false;
-        char *longer;
 
         for (int64_t i = 0; i < c->nused && !used; i++)
             used = c->sites->cluster[c->sites->node[c->used[i].node].cluster].site == s;
-        if (!used || !network || (all && strstr(all, network)))
-            continue;
-        if (asprintf(&longer, "%s%s%s", all ? all : "", all ? "," : "", network) < 0)
-            longer = NULL;
-        free(all);
-        all = longer;
+        if (used && network)
+            all = add_words(all, network);
     }
     return all;
 }
@@ -325,18 +347,20 @@ void ti__mpirun_close(struct ti_acquisition *c, struct ti_mpirun_proc *p)
 
 /* --- the dry launch ------------------------------------------------------ */
 
-/* "TIARA-CENSUS RANK NODE" a line: how many ranks are where they should be; the first that is not
+/* CENSUS_WORD RANK NODE a line: how many ranks are where they should be; the first that is not
  * goes to `err`. */
 static int64_t count_ranks(struct ti_acquisition *c, char *text, int64_t *actual, char *seen,
                            struct ti_err *err)
 {
     int64_t right = 0;
 
-    for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n")) {
+    for (char *rest = text, *line; (line = strsep(&rest, "\n")) != NULL;) {
         char name[300];
         int64_t rank, node, planned;
 
-        if (sscanf(line, "TIARA-CENSUS %" SCNd64 " %299s", &rank, name) != 2 || rank < 0 ||
+        /* behind a tag, with mpirun's --tag-output */
+        line = strstr(line, CENSUS_WORD);
+        if (!line || sscanf(line, CENSUS_WORD " %" SCNd64 " %299s", &rank, name) != 2 || rank < 0 ||
             rank >= c->job->o->np || seen[rank])
             continue;
         seen[rank] = 1;
@@ -371,6 +395,7 @@ static ti_status judge(struct ti_acquisition *c, struct ti_mpirun_proc *p, struc
     int64_t *actual = calloc((size_t)c->sites->nnodes + 1, sizeof *actual);
     char *seen = calloc((size_t)c->job->o->np + 1, 1);
     struct ti_err wrong = {"", ""};
+    ti_status st = TI_ERR_REMOTE;
     int64_t right;
 
     if (!actual || !seen) {
@@ -386,6 +411,10 @@ static ti_status judge(struct ti_acquisition *c, struct ti_mpirun_proc *p, struc
         ti_err_hint(err, "mpirun's settings of yours (mca-params.conf, OMPI_MCA_*, behind '--') "
                          "may be in the way; nothing was traced");
         say_actual(c, actual);
+    } else if (!right && !ti_rsh_asked(c->rsh) && c->job->o->mpirun.n) {
+        st = ti_err_set(err, TI_ERR_USAGE, "mpirun did not start anything");
+        ti_err_hint(err, "see what mpirun says above; its arguments behind '--' and those of "
+                         "--mca are yours");
     } else {
         ti_err_set(err, TI_ERR_REMOTE,
                    "of %" PRId64 " ranks %" PRId64
@@ -400,7 +429,7 @@ static ti_status judge(struct ti_acquisition *c, struct ti_mpirun_proc *p, struc
     }
     free(actual);
     free(seen);
-    return right == c->job->o->np ? TI_OK : TI_ERR_REMOTE;
+    return right == c->job->o->np ? TI_OK : st;
 }
 
 ti_status ti__acquisition_census(struct ti_acquisition *c, struct ti_err *err)

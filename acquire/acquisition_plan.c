@@ -137,6 +137,7 @@ void ti__acquisition_print(const struct ti_acquisition *c, FILE *out)
             : j->choice.estimate ? "an estimate"
                                  : "not exact",
             j->o->sum ? ", of all threads" : "");
+    ti_job_print_also(j, out);
     fprintf(out, "  traces    %s on its node, for one\n", c->nused ? c->used[0].directory : "?");
     fprintf(out, "  run       %s (log: %s)\n", j->dir_name, c->log_name);
     fprintf(out, "  bundle    %s\n", j->o->no_gather ? "none (--no-gather)" : j->output);

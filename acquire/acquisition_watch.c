@@ -19,6 +19,7 @@
 #define LAST_S     2.0
 #define MANY_NODES 64   /* from here on nodes speak less often */
 #define QUIET_S    15.0 /* a node that says nothing for so long is named */
+#define DEAF_S     5.0  /* from one look of ours to the next */
 #define SILENT_S                                                                                   \
     60.0 /* and for so long is gone; where many ranks start on few cores, it may starve */
 #define GRACE_S      5.0  /* for mpirun to end by itself when told to */
@@ -134,13 +135,19 @@ static void look_at_disk(struct ti_acquisition *c, struct ti_used *u)
     ti_runlog_note(&c->log, "%s has no room in %s", name, u->directory);
 }
 
-/* A node whose channel lives but which says nothing is frozen, or cut off. */
-static void look_at_nodes(struct ti_acquisition *c)
+/* A node whose channel lives but which says nothing is frozen, or cut off; but not while
+ * it was us who did not listen, being stopped, or held up by who reads what we say. */
+static void look_at_nodes(struct ti_acquisition *c, double *looked_at)
 {
     double now = ti_now();
+    bool deaf = now - *looked_at > DEAF_S;
 
+    *looked_at = now;
     for (int64_t i = 0; i < c->nused; i++) {
         struct ti_used *u = &c->used[i];
+
+        if (deaf)
+            u->status_at = now;
 
         if (c->fleet->member[u->node].state != TI_MEMBER_READY)
             continue;
@@ -285,15 +292,21 @@ static void note_progress(struct ti_acquisition *c, bool *all_said)
 static void watch(struct ti_acquisition *c, struct ti_mpirun_proc *p)
 {
     struct ti_job *j = c->job;
-    double start = ti_now();
+    double start = ti_now(), looked_at = start;
     bool all_said = false;
 
     for (int64_t i = 0; i < c->nused; i++)
         c->used[i].status_at = start;
     while (ti_launch_running(&p->proc)) {
+        bool due;
+
         ti_fleet_poll(c->fleet, LOOK_MS);
-        look_at_nodes(c);
-        note_progress(c, &all_said);
+        /* hundreds of nodes speak hundreds of times a second: not all are looked at each time */
+        due = ti_now() - looked_at >= LOOK_MS / 1e3;
+        if (due) {
+            look_at_nodes(c, &looked_at);
+            note_progress(c, &all_said);
+        }
         if (c->fleet->sig)
             j->outcome.signal = c->fleet->sig;
         else if (j->o->timeout_s && ti_now() - start > (double)j->o->timeout_s)
@@ -303,7 +316,8 @@ static void watch(struct ti_acquisition *c, struct ti_mpirun_proc *p)
             ti__acquisition_end(c, p);
             break;
         }
-        show(c, "running", ti_now() - start);
+        if (due)
+            show(c, "running", ti_now() - start);
     }
     note_progress(c, &all_said);
     ti_progress_clear();
@@ -365,6 +379,8 @@ ti_status ti__acquisition_launch(struct ti_acquisition *c, struct ti_err *err)
     if (st != TI_OK)
         return st;
     ti_fleet_ask_all(c->fleet, watch_request, c, END_LIMIT_S, "watching");
+    if (c->fleet->sig)
+        return ti__acquisition_interrupted(c, err);
     if (c->nlost)
         return ti__acquisition_lost(c, err);
     j->outcome.user_args = j->o->mpirun.n > 0;

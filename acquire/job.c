@@ -371,6 +371,16 @@ ti_status ti_job_prepare(struct ti_job *j, struct ti_err *err)
 
 /* --- telling ------------------------------------------------------------- */
 
+void ti_job_print_also(const struct ti_job *j, FILE *out)
+{
+    if (j->o->times)
+        fprintf(out, "  also      durations%s%s\n",
+                j->choice.valgrind ? ", under valgrind, which is slower" : "",
+                j->plan.folding > 1 ? ", with the time that ranks wait for a core" : "");
+    if (j->o->also)
+        fprintf(out, "  also      %s\n", j->o->also);
+}
+
 void ti_job_print(const struct ti_job *j, FILE *out)
 {
     char *program = ti_args_shell(&j->o->program), *command = ti_args_shell(&j->command);
@@ -394,12 +404,7 @@ void ti_job_print(const struct ti_job *j, FILE *out)
             : j->choice.estimate ? "an estimate"
                                  : "not exact",
             j->o->sum ? ", of all threads" : "");
-    if (j->o->times)
-        fprintf(out, "  also      durations%s%s\n",
-                j->choice.valgrind ? ", under valgrind, which is slower" : "",
-                j->plan.folding > 1 ? ", with the time that ranks wait for a core" : "");
-    if (j->o->also)
-        fprintf(out, "  also      %s\n", j->o->also);
+    ti_job_print_also(j, out);
     fprintf(out, "  traces    %s", j->dir_name);
     if (room >= 0)
         fprintf(out, " (%s free)", ti_format_size(room, size, sizeof size));

@@ -75,6 +75,8 @@ const char *ti_job_input(void);
 
 /* The plan as a table. */
 void ti_job_print(const struct ti_job *j, FILE *out);
+/* The lines of it about --times and --also. */
+void ti_job_print_also(const struct ti_job *j, FILE *out);
 
 /* Write RUN.json, launch, watch, wait, clean up, read what was written. */
 ti_status ti_job_run(struct ti_job *j, struct ti_err *err);

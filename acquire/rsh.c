@@ -37,6 +37,8 @@ struct ti_rsh {
     struct caller *callers;
     uint32_t next_stream;
     int64_t asked, started;
+    int64_t unanswered; /* of nodes: they are answered to us, so we stay as long */
+    bool closed;
 };
 
 static void hang_up(struct caller *c)
@@ -112,7 +114,8 @@ struct spawned {
 static void on_spawned(struct ti_fleet *f, int64_t node, const json_t *answer, void *arg)
 {
     struct spawned *s = arg;
-    struct caller *c = find(s->rsh, node, s->stream);
+    struct ti_rsh *r = s->rsh;
+    struct caller *c = find(r, node, s->stream);
     const char *error = json_string_value(json_object_get(answer, "error"));
 
     if (c && error)
@@ -120,8 +123,11 @@ static void on_spawned(struct ti_fleet *f, int64_t node, const json_t *answer, v
     else if (c && !answer)
         refuse(c, f->member[node].why.text);
     else if (c)
-        s->rsh->started++;
+        r->started++;
     free(s);
+    r->unanswered--;
+    if (r->closed && !r->unanswered)
+        free(r);
 }
 
 bool ti_rsh_told(struct ti_rsh *r, int64_t node, const json_t *message)
@@ -202,6 +208,7 @@ static bool begin(struct caller *c, const json_t *hello)
         refuse(c, "out of memory");
         return false;
     }
+    r->unanswered++;
     return true;
 }
 
@@ -334,5 +341,7 @@ void ti_rsh_free(struct ti_rsh *r)
         close(r->fd);
         unlink(r->path);
     }
-    free(r);
+    r->closed = true;
+    if (!r->unanswered)
+        free(r);
 }

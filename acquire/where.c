@@ -80,8 +80,9 @@ static ti_status exclude(struct ti_sites *s, const char *list, struct ti_err *er
                 keep[i] = false;
             }
         if (!found)
-            st = ti_err_set(err, TI_ERR_INPUT, "there is no node or cluster '%s' to be excluded in '%s'",
-                            names[k], s->path);
+            st = ti_err_set(err, TI_ERR_INPUT,
+                            "there is no node or cluster '%s' to be excluded in '%s'", names[k],
+                            s->path);
     }
     if (st == TI_OK && !left)
         st = ti_err_set(err, TI_ERR_INPUT, "--exclude '%s' leaves no node of '%s'", list, s->path);
@@ -106,6 +107,15 @@ static ti_status check_options(const struct ti_options *o, struct ti_err *err)
     if (n > 1)
         return ti_err_set(err, TI_ERR_USAGE, "%s and %s exclude each other", given[0], given[1]);
     return TI_OK;
+}
+
+static ti_status check_nodes(const struct ti_options *o, struct ti_err *err)
+{
+    if (!o->pin)
+        return TI_OK;
+    ti_err_set(err, TI_ERR_USAGE, "--pin names cores of this machine, and the run is on nodes");
+    ti_err_hint(err, "--local runs on this machine alone");
+    return TI_ERR_USAGE;
 }
 
 /* The job we are in, if any. */
@@ -139,6 +149,8 @@ ti_status ti_where_find(const struct ti_options *o, struct ti_sites **out,
         snprintf(what, TI_WHERE_BYTES, "%s '%.200s', %" PRId64 " node%s",
                  o->sites_path ? "sites file" : "hostfile", (*out)->path, (*out)->nnodes,
                  (*out)->nnodes == 1 ? "" : "s");
+    if (st == TI_OK && *out)
+        st = check_nodes(o, err);
     if (st == TI_OK && *out && o->exclude)
         st = exclude(*out, o->exclude, err);
     if (st != TI_OK) {

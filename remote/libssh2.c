@@ -50,7 +50,8 @@ struct session {
     int in, out; /* descriptors; the same one for a socket; -1 */
     struct ti__watch in_watch, out_watch;
     struct ti__queue sending;
-    double heard; /* when something came last */
+    double heard;    /* when something came last */
+    double alive_at; /* when `alive` is due */
     struct ti__timer alive, again;
 
     LIBSSH2_SESSION *ssh;
@@ -276,15 +277,27 @@ static bool no_method(struct session *o, const char *why)
     return false;
 }
 
+static void on_alive(void *arg);
+
+static void look_again(struct session *o)
+{
+    double in_s = o->c->r->silence_s / 3;
+
+    o->alive_at = ti__now() + in_s;
+    ti__timer_set(&o->c->r->loop, &o->alive, in_s, on_alive, o);
+}
+
 static void on_alive(void *arg)
 {
     struct session *o = arg;
     struct ti_channel *c = o->c;
-    double silent = ti__now() - o->heard;
+    double silent = ti__now() - o->heard, late = ti__now() - o->alive_at;
     int next;
 
-    ti__timer_set(&c->r->loop, &o->alive, c->r->silence_s / 3, on_alive, o);
-    if (!wants_to_read(o)) {
+    look_again(o);
+    /* nobody polled, or we were stopped: it may have said much, which is yet to be read, and
+     * was asked for nothing */
+    if (!wants_to_read(o) || late >= c->r->silence_s / 3) {
         o->heard = ti__now();
         return;
     }
@@ -839,7 +852,7 @@ static void pump(struct session *o)
         o->step++;
         if (o->step == RUN) {
             libssh2_keepalive_config(o->ssh, 1, 2);
-            ti__timer_set(&c->r->loop, &o->alive, c->r->silence_s / 3, on_alive, o);
+            look_again(o);
             ti__channel_ready(c);
         }
     }
