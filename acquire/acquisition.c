@@ -311,6 +311,10 @@ static void discard_here(struct ti_acquisition *c)
         ti_runlog_close(&c->log);
         unlink(c->log_name);
     }
+    /* what mpirun would have had in the directory keeps it from being removed */
+    ti_rsh_free(c->rsh);
+    c->rsh = NULL;
+    ti_rundir_unscratch(&c->job->dir);
     ti_rundir_discard(&c->job->dir, false);
 }
 
@@ -395,11 +399,12 @@ static ti_status launch(struct ti_acquisition *c, struct ti_err *err)
 }
 
 /* Whether a try that failed so is made again, without the nodes that were lost. */
-static bool again(struct ti_acquisition *c, int64_t tries, const struct ti_err *err)
+static bool again(struct ti_acquisition *c, int64_t tries, struct ti_err *err)
 {
     if (!c->nlost || c->job->signal || tries >= c->job->o->retries)
         return false;
     ti_warn("%s", err->text);
+    err->text[0] = err->hint[0] = '\0';
     ti_say("trying again without %" PRId64 " node%s", c->nlost, c->nlost == 1 ? "" : "s");
     ti__acquisition_remove(c);
     ti_ranks_free(&c->job->ranks);
@@ -454,6 +459,40 @@ static ti_status probe_only(struct ti_acquisition *c, struct ti_err *err)
                : ti_survey_check(&c->survey, c->sites, c->job->o->tolerate, err);
 }
 
+/* What nodes are told is JSON, which is UTF-8. */
+static bool can_be_told(const char *text)
+{
+    json_t *json = json_string(text);
+
+    json_decref(json);
+    return json != NULL;
+}
+
+static ti_status check_text(struct ti_acquisition *c, struct ti_err *err)
+{
+    const struct ti_job *j = c->job;
+    const char *program = j->program.path;
+    struct ti_args env = {.n = 0};
+    ti_status st = TI_OK;
+
+    if (!can_be_told(program))
+        return ti_err_set(err, TI_ERR_INPUT, "program '%s': nodes take only names in UTF-8",
+                          program);
+    /* only a program that is named from there needs it */
+    if (!can_be_told(c->cwd) && program[0] != '/')
+        return ti_err_set(err, TI_ERR_INPUT, "directory '%s': nodes take only names in UTF-8",
+                          c->cwd);
+    if (!can_be_told(c->cwd))
+        c->cwd[0] = '\0';
+    ti_job_settings(j, &env);
+    for (int i = 0; i < env.n && st == TI_OK; i++)
+        if (!can_be_told(env.v[i]))
+            st =
+                ti_err_set(err, TI_ERR_INPUT, "-x '%s': nodes take only values in UTF-8", env.v[i]);
+    ti_args_free(&env);
+    return st;
+}
+
 ti_status ti_acquisition_run(struct ti_job *j, const struct ti_sites *sites, struct ti_err *err)
 {
     struct ti_acquisition *c = make(j, sites);
@@ -473,6 +512,8 @@ ti_status ti_acquisition_run(struct ti_job *j, const struct ti_sites *sites, str
         return st;
     }
     st = ti_job_check_front(j, err);
+    if (st == TI_OK)
+        st = check_text(c, err);
     if (st == TI_OK && j->o->like)
         st = ti_like_read(j->o->like, j->o->np, &c->like, err);
     if (st == TI_OK)

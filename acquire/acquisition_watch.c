@@ -148,7 +148,6 @@ static void look_at_nodes(struct ti_acquisition *c, double *looked_at)
 
         if (deaf)
             u->status_at = now;
-
         if (c->fleet->member[u->node].state != TI_MEMBER_READY)
             continue;
         if (u->status) {
