@@ -347,7 +347,7 @@ static ti_status remove_there(const struct ti_run *run, const struct settings *s
 }
 
 static ti_status gather_fetched(const struct settings *s, const struct ti_fetch *fetched,
-                                struct ti_err *err)
+                                double fetch_started, struct ti_err *err)
 {
     struct ti_run *run;
     int64_t bytes, removed = 0;
@@ -364,6 +364,11 @@ static ti_status gather_fetched(const struct settings *s, const struct ti_fetch 
     }
     if (st != TI_OK)
         return st;
+    run->fetch.started = fetch_started;
+    run->fetch.seconds = fetched->seconds;
+    run->fetch.nodes = fetched->nodes;
+    run->fetch.ranks = fetched->fetched;
+    run->fetch.bytes = fetched->bytes;
     report(run, s);
     explain_missing(run, fetched);
     bytes = run->bytes;
@@ -387,6 +392,7 @@ static ti_status gather_fetched(const struct settings *s, const struct ti_fetch 
 static ti_status gather(const struct settings *s, struct ti_err *err)
 {
     struct ti_fetch fetched;
+    double started = ti_run_now();
     ti_status st;
 
     st = s->plan ? TI_OK : ti_output_check(s->output, s->force, "--force replaces it", err);
@@ -394,7 +400,7 @@ static ti_status gather(const struct settings *s, struct ti_err *err)
         return st;
     st = fetch(s, &fetched, err);
     if (st == TI_OK)
-        st = gather_fetched(s, &fetched, err);
+        st = gather_fetched(s, &fetched, started, err);
     ti_fetch_free(&fetched);
     return st;
 }

@@ -89,31 +89,59 @@ static json_t *counter(const struct ti_run *run)
     return c;
 }
 
-/* RUN.json but for what stands elsewhere in the manifest, and this step. */
+static char *time_text(double seconds, char buf[32])
+{
+    time_t t = (time_t)seconds;
+    struct tm tm;
+
+    gmtime_r(&t, &tm);
+    strftime(buf, 32, "%Y-%m-%dT%H:%M:%SZ", &tm);
+    return buf;
+}
+
+/* Milliseconds are as exact as this is. */
+static double milliseconds(double seconds)
+{
+    return (double)(int64_t)(seconds * 1e3) / 1e3;
+}
+
+static void add_step(json_t *steps, const char *name, json_t *step)
+{
+    if (json_is_object(steps))
+        json_object_set_new(steps, name, step);
+    else
+        json_array_append_new(steps, step);
+}
+
+static json_t *fetch_step(const struct ti_run *run)
+{
+    char started[32];
+
+    return json_pack("{s:s, s:s, s:f, s:I, s:I, s:I}", "name", "fetch", "started",
+                     time_text(run->fetch.started, started), "seconds",
+                     milliseconds(run->fetch.seconds), "nodes", (json_int_t)run->fetch.nodes,
+                     "ranks", (json_int_t)run->fetch.ranks, "bytes", (json_int_t)run->fetch.bytes);
+}
+
+/* RUN.json but for what stands elsewhere in the manifest, and the steps that are ours:
+ * fetching, where that was needed, and this one. */
 static json_t *acquisition(const struct ti_run *run)
 {
     static const char *const elsewhere[] = {"np",      "run_id",  "application",
                                             "command", "counter", "plan"};
-    json_t *a = run->json ? json_copy(run->json) : json_object(), *steps, *step;
+    json_t *a = run->json ? json_copy(run->json) : json_object(), *steps;
     char started[32];
-    time_t t = (time_t)run->started;
-    struct tm tm;
 
     for (size_t i = 0; i < sizeof elsewhere / sizeof *elsewhere; i++)
         json_object_del(a, elsewhere[i]);
-    gmtime_r(&t, &tm);
-    strftime(started, sizeof started, "%Y-%m-%dT%H:%M:%SZ", &tm);
-    step = json_pack("{s:s, s:s, s:s, s:f}", "name", "gather", "started", started, "seconds",
-                     "@seconds of the gather@", "check_seconds",
-                     (double)(int64_t)(run->check_seconds * 1e3) / 1e3);
     steps = json_object_get(a, "steps");
-    if (json_is_object(steps)) {
-        steps = json_copy(steps);
-        json_object_set_new(steps, "gather", step);
-    } else {
-        steps = json_is_array(steps) ? json_copy(steps) : json_array();
-        json_array_append_new(steps, step);
-    }
+    steps = json_is_object(steps) || json_is_array(steps) ? json_copy(steps) : json_array();
+    if (run->fetch.ranks)
+        add_step(steps, "fetch", fetch_step(run));
+    add_step(steps, "gather",
+             json_pack("{s:s, s:s, s:s, s:f}", "name", "gather", "started",
+                       time_text(run->started, started), "seconds", "@seconds of the gather@",
+                       "check_seconds", milliseconds(run->check_seconds)));
     json_object_set_new(a, "steps", steps);
     return a;
 }
@@ -246,8 +274,8 @@ static void put_ranks(FILE *f, const struct ti_run *run)
 
 char *ti_manifest_text(const struct ti_run *run, size_t *bytes, size_t *seconds_at)
 {
-    static const char *const other[] = {"cpu", "isa",      "tunables", "mpi",
-                                        "mode", "language", "library", "extra"};
+    static const char *const other[] = {"cpu",  "isa",      "tunables", "mpi",
+                                        "mode", "language", "library",  "extra"};
     char *text = NULL, hex[2 * TI_RUN_ID_BYTES + 1];
     FILE *f = open_memstream(&text, bytes);
     const char *mark;

@@ -83,6 +83,11 @@ struct ti_run {
     int64_t memory_bytes_max;
 
     double started, check_seconds; /* since the epoch; taken */
+    /* what was fetched from nodes just before; 0 ranks: nothing.  Whoever fetched fills it. */
+    struct {
+        double started, seconds;
+        int64_t nodes, ranks, bytes;
+    } fetch;
 
     struct ti_run_file *file;
     int64_t nfiles;

@@ -180,6 +180,37 @@ static void take_calibration(struct ti_calibration *c, const json_t *from)
         c->ranks = 1;
 }
 
+/* Where the ranks of a run over several nodes were, and how long each step of it took:
+ * from RUN.json, which a manifest has as its "acquisition". */
+static void take_acquisition(struct summary *sum, const json_t *run)
+{
+    const json_t *nodes = json_object_get(run, "nodes"), *node;
+    json_t *steps = json_object_get(run, "steps");
+    json_t *sites = json_object(), *clusters = json_object();
+    char name[600];
+    size_t i;
+
+    json_array_foreach(nodes, i, node)
+    {
+        const char *site = json_string_value(json_object_get(node, "site"));
+        const char *cluster = json_string_value(json_object_get(node, "cluster"));
+
+        if (!site || !cluster)
+            continue;
+        json_object_set_new(sites, site, json_true());
+        snprintf(name, sizeof name, "%s/%s", site, cluster);
+        json_object_set_new(clusters, name, json_true());
+    }
+    if (json_object_size(sites)) {
+        json_object_set(sum->info, "sites", sites);
+        json_object_set(sum->info, "clusters", clusters);
+        if (json_is_array(steps))
+            json_object_set(sum->info, "steps", steps);
+    }
+    json_decref(sites);
+    json_decref(clusters);
+}
+
 static void take_info(struct summary *sum, const json_t *m)
 {
     static const char *const as_is[] = {"application", "command", "run_id",  "cpu",   "isa",
@@ -198,6 +229,7 @@ static void take_info(struct summary *sum, const json_t *m)
         json_object_set(sum->info, of_counter[i], json_object_get(counter, of_counter[i]));
     for (size_t i = 0; i < json_array_size(nodes); i++)
         json_array_append(sum->nodes, json_object_get(json_array_get(nodes, i), "name"));
+    take_acquisition(sum, json_object_get(m, "acquisition"));
 }
 
 /* A bundle's manifest has all that a summary needs, so that a large one is not
@@ -353,6 +385,8 @@ static ti_status fill(struct summary *sum, struct ti_source *s, struct ti_err *e
     free_summary(sum);
     *sum = (struct summary){
         .s = s, .nranks = ti_source_nranks(s), .info = json_object(), .nodes = json_array()};
+    if (strcmp(ti_source_kind(s), "bundle") != 0)
+        take_acquisition(sum, ti_source_manifest(s));
     return from_traces(sum, err);
 }
 
@@ -506,6 +540,23 @@ static void print_calibration(const struct summary *sum)
                ti_format_count(sum->events, n, sizeof n));
 }
 
+/* The first few of an object's keys. */
+static void print_names(json_t *object)
+{
+    const char *name;
+    json_t *value;
+    int n = 0;
+
+    json_object_foreach(object, name, value)
+    {
+        if (n++ == 8)
+            break;
+        printf("%s", n > 1 ? ", " : "");
+        info_put_clean(name);
+    }
+    printf("%s\n", n > 8 ? ", ..." : "");
+}
+
 static void print_nodes(const struct summary *sum)
 {
     size_t n = json_array_size(sum->nodes);
@@ -518,6 +569,36 @@ static void print_nodes(const struct summary *sum)
         info_put_clean(json_string_value(json_array_get(sum->nodes, i)));
     }
     printf("%s\n", n > 8 ? ", ..." : "");
+}
+
+static void print_sites(const struct summary *sum)
+{
+    size_t sites = json_object_size(json_object_get(sum->info, "sites"));
+    size_t clusters = json_object_size(json_object_get(sum->info, "clusters"));
+
+    if (!sites)
+        return;
+    printf("%-12s %zu, with %zu cluster%s: ", "sites", sites, clusters, clusters == 1 ? "" : "s");
+    print_names(json_object_get(sum->info, "clusters"));
+}
+
+static void print_steps(const struct summary *sum)
+{
+    const json_t *steps = json_object_get(sum->info, "steps"), *step;
+    size_t i;
+
+    if (!json_array_size(steps))
+        return;
+    printf("%-12s", "steps");
+    json_array_foreach(steps, i, step)
+    {
+        const char *name = json_string_value(json_object_get(step, "name"));
+
+        printf("%s ", i ? "," : "");
+        info_put_clean(name ? name : "?");
+        printf(" %.3f s", json_number_value(json_object_get(step, "seconds")));
+    }
+    putchar('\n');
 }
 
 /* From the end of MPI_Init to the entry of MPI_Finalize, with what MPI and the library
@@ -702,8 +783,10 @@ static void print_text(const struct summary *sum, const int64_t *missing, int64_
     line("cpu", info_text(sum, "cpu"));
     line("mpi", info_text(sum, "mpi"));
     print_nodes(sum);
+    print_sites(sum);
     if (info_text(sum, "acquired"))
         line("acquired", info_text(sum, "acquired"));
+    print_steps(sum);
     line("events", ti_format_count(sum->events, n, sizeof n));
     printf("%-12s %s ", "volume", ti_format_count(sum->volume, n, sizeof n));
     info_put_clean(info_text(sum, "unit"));
@@ -781,6 +864,16 @@ static json_t *json_bad(const struct summary *sum)
     return bad;
 }
 
+/* An object's keys. */
+static json_t *names_of(json_t *object)
+{
+    json_t *list = json_array(), *value;
+    const char *name;
+
+    json_object_foreach(object, name, value) json_array_append_new(list, json_string(name));
+    return list;
+}
+
 static void print_json(const struct summary *sum, const int64_t *missing, int64_t nmissing)
 {
     static const char *const keys[] = {
@@ -809,6 +902,11 @@ static void print_json(const struct summary *sum, const int64_t *missing, int64_
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
         json_object_set(out, keys[i], json_object_get(sum->info, keys[i]));
     set(out, "nodes", json_incref(sum->nodes));
+    if (json_object_get(sum->info, "sites")) {
+        set(out, "sites", names_of(json_object_get(sum->info, "sites")));
+        set(out, "clusters", names_of(json_object_get(sum->info, "clusters")));
+        json_object_set(out, "steps", json_object_get(sum->info, "steps"));
+    }
     set(out, "events", info_json_u64(sum->events));
     set(out, "volume", info_json_u64(sum->volume));
     set(out, "negative_bursts", info_json_u64(sum->negative));

@@ -49,6 +49,33 @@ run 0 ti-gather run -o run.tib
 says err "fetched 8 of 8 ranks from 4 nodes"
 run 0 ti-info --compare all.tib run.tib
 for r in 0 3 7; do cmp all/rank-00000$r.ti run/rank-00000$r.ti || fail "rank $r differs"; done
+# the bundle tells of the fetch; of sites there is nothing to tell
+python3 -m zipfile -e run.tib whole && says whole/MANIFEST.json '"name":"fetch"'
+run 0 ti-info run.tib
+grep -qE '^(sites|steps)' out && fail "sites of which nobody said anything: $(cat out)"
+# what is here is not fetched again, and is not in its time
+run 0 ti-gather run -o here.tib
+python3 -m zipfile -e here.tib whole && grep -q '"name":"fetch"' whole/MANIFEST.json && fail "fetched again"
+# sites, clusters and steps of RUN.json are told of, with ours
+rm run/rank-*
+change 'for i, x in enumerate(nodes): x.update(site="s%d" % (i // 2), cluster="c%d" % (i % 3))
+run["steps"] = [{"name": "ship", "seconds": 0.25}, {"name": "application", "seconds": 12.5}]
+run["plan"] = {"mode": "CF-(2,4)"}'
+run 0 ti-gather run -o sites.tib
+run 0 ti-info sites.tib
+says out "nodes        4: node-0"
+says out "sites        2, with 4 clusters: s0/c0, s0/c1, s1/c2, s1/c0"
+says out "acquired     CF-(2,4)"
+grep -qE '^steps        ship 0\.250 s, application 12\.500 s, fetch [0-9.]+ s, gather [0-9.]+ s$' out ||
+    fail "steps: $(cat out)"
+run 0 ti-info --json sites.tib
+python3 - <<'END' || fail "sites and steps as JSON: $(cat out)"
+import json
+j = json.load(open("out"))
+assert j["sites"] == ["s0", "s1"] and j["clusters"] == ["s0/c0", "s0/c1", "s1/c2", "s1/c0"]
+assert [s["name"] for s in j["steps"]] == ["ship", "application", "fetch", "gather"]
+assert j["acquired"] == "CF-(2,4)" and j["steps"][2]["nodes"] == 4 and j["steps"][2]["ranks"] == 8
+END
 # what is here is not fetched again; a plan connects to nobody
 rm run/rank-000005.ti
 chmod 0 node0

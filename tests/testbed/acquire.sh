@@ -56,13 +56,15 @@ front "${acquire[@]}" --force -o lu.tib "$lu" W 2 >out 2>err || { fail "the seco
 "$o/ti-info" -q --verify lu.tib || fail "the second bundle is not sound"
 "$o/ti-info" -q --compare later.tib --no-volumes lu.tib || fail "the two runs differ"
 "$o/ti-info" lu.tib | tee info | grep -qF 'CF-(2,x)' || { fail "ti-info: no CF-(2,x)"; cat info; }
+grep -qE '^sites +2, with 2 clusters: ' info || { fail "ti-info: no sites"; cat info; }
+grep -qE '^steps +ship .* fetch .* gather ' info || { fail "ti-info: no steps"; cat info; }
 unzip -p lu.tib MANIFEST.json | python3 -c '
 import json, sys
 m = json.load(sys.stdin)
 print("ranks", len(m["ranks"]))
 for s in m["acquisition"]["steps"]: print("step", s["name"], s["seconds"])' >manifest || fail "the manifest"
 grep -qx 'ranks 64' manifest || { fail "the manifest has not 64 ranks"; cat manifest; }
-for step in plan start application gather; do
+for step in ship probe plan "dry launch" start application collect fetch gather; do
     grep -q "^step $step" manifest || { fail "the manifest has no step '$step'"; cat manifest; }
 done
 [ -z "$(traced)" ] || { fail "traces are left on the nodes:"; traced; }
