@@ -277,6 +277,7 @@ static void destroy(struct ti_acquisition *c)
     clear(c);
     ti_runlog_close(&c->log);
     ti_like_free(&c->like);
+    json_decref(c->tries);
     free(c->use);
     free(c->failed);
     free(c->memory);
@@ -398,6 +399,27 @@ static ti_status launch(struct ti_acquisition *c, struct ti_err *err)
     return st;
 }
 
+/* For RUN.json. */
+static void note_try(struct ti_acquisition *c, const struct ti_err *err)
+{
+    const struct ti_outcome *o = &c->job->outcome;
+    json_t *nodes = json_array(), *one;
+    char text[32];
+
+    for (int64_t i = 0; i < c->nused; i++)
+        if (c->failed[c->used[i].node])
+            json_array_append_new(nodes, ti_json_text(c->sites->node[c->used[i].node].name));
+    one = json_pack("{s:s, s:o, s:o}", "run_id", c->job->run_id, "error", ti_json_text(err->text),
+                    "lost_nodes", nodes);
+    if (one && o->launched > 0) {
+        json_object_set_new(one, "launched", json_string(ti_time_text(o->launched, text)));
+        json_object_set_new(one, "seconds", json_real(o->ended - o->launched));
+    }
+    if (!c->tries)
+        c->tries = json_array();
+    json_array_append_new(c->tries, one);
+}
+
 /* Whether a try that failed so is made again, without the nodes that were lost. */
 static bool again(struct ti_acquisition *c, int64_t tries, struct ti_err *err)
 {
@@ -406,6 +428,7 @@ static bool again(struct ti_acquisition *c, int64_t tries, struct ti_err *err)
     ti_warn("%s", err->text);
     err->text[0] = err->hint[0] = '\0';
     ti_say("trying again without %" PRId64 " node%s", c->nlost, c->nlost == 1 ? "" : "s");
+    note_try(c, err);
     ti__acquisition_remove(c);
     ti_ranks_free(&c->job->ranks);
     json_decref(c->job->json);
@@ -430,6 +453,9 @@ static ti_status attempt(struct ti_acquisition *c, bool *ran, struct ti_err *err
         json_object_set_new(c->job->json, "state", json_string("not started"));
     if (*ran && ti__acquisition_collect(c, &(struct ti_err){"", ""}) == TI_OK)
         ti__acquisition_note_end(c);
+    /* mpirun may have noticed before we did */
+    if (*ran && st == TI_OK && c->nlost && !c->job->signal && !ti_ranks_complete(&c->job->ranks))
+        st = ti__acquisition_lost(c, err);
     return st;
 }
 

@@ -79,6 +79,7 @@ struct ti_acquisition {
     struct ti_err lost; /* of the first used node that was lost; "" */
     int64_t nlost;
     char short_of_memory[256]; /* the node that is */
+    json_t *tries;             /* former ones, and why each failed; NULL: this is the first */
     int64_t not_ended;         /* nodes whose processes we cannot have ended */
 
     double step_start[TI_STEP_COUNT]; /* seconds since the epoch; 0: not gone through */

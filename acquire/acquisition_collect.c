@@ -100,6 +100,8 @@ static json_t *run_json(const struct ti_acquisition *c)
     if (c->job->o->transport)
         json_object_set_new(json, "transport", ti_json_text(c->job->o->transport));
     json_object_set_new(json, "log", ti_json_text(c->log_name));
+    if (c->tries)
+        json_object_set(json, "former_tries", c->tries);
     return json;
 }
 

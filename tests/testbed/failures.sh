@@ -229,11 +229,22 @@ memory_runs_out_running() {
 }
 retried_without_the_node() {
     two_sites
-    acquire_until 'all 6 ranks started' --np 6 --retry 1 -o again.tib "$program" still 5
+    acquire_until 'all 6 ranks started' --np 6 --exclude n1.site2 --retry 1 -o again.tib \
+        "$program" still 5
     "$bed" crash n2.site2
     and_ends 0
-    says n2.site2
-    [ "$("$o/ti-info" --json again.tib | grep -c '"n2.site2"')" -eq 0 ] || fail "n2.site2 took part"
+    says n2.site2 'trying again without 1 node'
+    "$o/ti-info" --json again.tib >info
+    [ "$(grep -c '"n[12].site1"' info)" -eq 2 ] || fail "not on the two nodes that were left"
+    [ "$(grep -c 'site2"' info)" -eq 0 ] || fail "a node of site2 took part"
+    python3 -m zipfile -e again.tib again && python3 - again/MANIFEST.json <<'END' || fail "the first try"
+import json, sys
+m = json.load(open(sys.argv[1]))
+[first] = m["acquisition"]["former_tries"]
+assert first["lost_nodes"] == ["n2.site2"] and "n2.site2" in first["error"], first
+assert first["run_id"] != m["run_id"] and first["seconds"] > 0, first
+assert m["complete"] and m["acquisition"]["state"] == "complete", m["acquisition"]
+END
 }
 
 # --- run them -----------------------------------------------------------------
