@@ -107,17 +107,7 @@ static json_t *run_json(const struct ti_acquisition *c)
 
 ti_status ti__acquisition_note_start(struct ti_acquisition *c, struct ti_err *err)
 {
-    struct ti_job *j = c->job;
-    char text[32];
-
-    j->json = run_json(c);
-    if (!j->json) {
-        errno = ENOMEM;
-        return ti_err_errno(err, TI_ERR_IO, "cannot write '%s/%s'", j->dir.given, TI_RUN_JSON);
-    }
-    json_object_set_new(j->json, "started", json_string(ti_time_text(ti_wall(), text)));
-    json_object_set_new(j->json, "state", json_string("running"));
-    return ti_rundir_write(&j->dir, j->json, err);
+    return ti_job_note_start(c->job, run_json(c), err);
 }
 
 static json_t *steps_json(const struct ti_acquisition *c)

@@ -132,12 +132,7 @@ void ti__acquisition_print(const struct ti_acquisition *c, FILE *out)
     if (c->order.node)
         fprintf(out, "  order     %s\n", ti_order_text(&c->order, text, sizeof text));
     ti_estimate_print(j->o->like, c->place.np, c->place.fold_full, program, j->choice.backend, out);
-    fprintf(out, "  counter   %s: %s, %s%s\n", j->choice.backend, j->choice.event,
-            j->choice.exact      ? "exact"
-            : j->choice.estimate ? "an estimate"
-                                 : "not exact",
-            j->o->sum ? ", of all threads" : "");
-    ti_job_print_also(j, out);
+    ti_job_print_counter(j, out);
     fprintf(out, "  traces    %s on its node, for one\n", c->nused ? c->used[0].directory : "?");
     fprintf(out, "  run       %s (log: %s)\n", j->dir_name, c->log_name);
     fprintf(out, "  bundle    %s\n", j->o->no_gather ? "none (--no-gather)" : j->output);

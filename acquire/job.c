@@ -371,8 +371,13 @@ ti_status ti_job_prepare(struct ti_job *j, struct ti_err *err)
 
 /* --- telling ------------------------------------------------------------- */
 
-void ti_job_print_also(const struct ti_job *j, FILE *out)
+void ti_job_print_counter(const struct ti_job *j, FILE *out)
 {
+    fprintf(out, "  counter   %s: %s, %s%s\n", j->choice.backend, j->choice.event,
+            j->choice.exact      ? "exact"
+            : j->choice.estimate ? "an estimate"
+                                 : "not exact",
+            j->o->sum ? ", of all threads" : "");
     if (j->o->times)
         fprintf(out, "  also      durations%s%s\n",
                 j->choice.valgrind ? ", under valgrind, which is slower" : "",
@@ -399,12 +404,7 @@ void ti_job_print(const struct ti_job *j, FILE *out)
     if (j->model.n)
         fprintf(out, "  pilot     %s\n", ti_memory_model_text(&j->model, text, sizeof text));
     ti_estimate_print(j->o->like, j->plan.np, j->plan.folding, program, j->choice.backend, out);
-    fprintf(out, "  counter   %s: %s, %s%s\n", j->choice.backend, j->choice.event,
-            j->choice.exact      ? "exact"
-            : j->choice.estimate ? "an estimate"
-                                 : "not exact",
-            j->o->sum ? ", of all threads" : "");
-    ti_job_print_also(j, out);
+    ti_job_print_counter(j, out);
     fprintf(out, "  traces    %s", j->dir_name);
     if (room >= 0)
         fprintf(out, " (%s free)", ti_format_size(room, size, sizeof size));

@@ -75,12 +75,14 @@ const char *ti_job_input(void);
 
 /* The plan as a table. */
 void ti_job_print(const struct ti_job *j, FILE *out);
-/* The lines of it about --times and --also. */
-void ti_job_print_also(const struct ti_job *j, FILE *out);
+/* The lines of it about the counter, --times and --also. */
+void ti_job_print_counter(const struct ti_job *j, FILE *out);
 
 /* Write RUN.json, launch, watch, wait, clean up, read what was written. */
 ti_status ti_job_run(struct ti_job *j, struct ti_err *err);
 
+/* RUN.json as it is when the run starts; `json`, taken over, says what it is. */
+ti_status ti_job_note_start(struct ti_job *j, json_t *json, struct ti_err *err);
 /* How it went, into j->json, but for its steps. */
 void ti_job_note_outcome(struct ti_job *j);
 

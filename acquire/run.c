@@ -140,11 +140,11 @@ static bool was_opened(int fd)
 }
 
 /* What the run was goes to RUN.json before it starts, how it went afterwards. */
-static ti_status note_start(struct ti_job *j, struct ti_err *err)
+ti_status ti_job_note_start(struct ti_job *j, json_t *json, struct ti_err *err)
 {
     char text[32];
 
-    j->json = ti_job_json(j);
+    j->json = json;
     if (!j->json) {
         errno = ENOMEM;
         return ti_err_errno(err, TI_ERR_IO, "cannot write '%s/%s'", j->dir.given, TI_RUN_JSON);
@@ -200,7 +200,7 @@ ti_status ti_job_run(struct ti_job *j, struct ti_err *err)
     struct ti_proc proc;
     int64_t room;
     int opened;
-    ti_status st = note_start(j, err);
+    ti_status st = ti_job_note_start(j, ti_job_json(j), err);
 
     if (st == TI_OK)
         st = ti_watch_open(j->dir.fd, j->o->np, &w, err);
