@@ -163,6 +163,7 @@ static ti_status survey(struct ti_acquisition *c, struct ti_err *err)
                                    .cwd = c->cwd,
                                    .counter = c->job->o->counter,
                                    .sum = c->job->o->sum,
+                                   .also = c->job->o->also,
                                    .mpi_version = c->job->mpirun.version,
                                    .trace_base = TRACE_BASE};
     ti__step_begin(c, TI_STEP_PROBE);

@@ -172,9 +172,9 @@ void ti__acquisition_remove(struct ti_acquisition *c)
 
 /* --- the end ------------------------------------------------------------- */
 
-static void say_where(const struct ti_acquisition *c)
+static void say_where(struct ti_acquisition *c)
 {
-    const struct ti_job *j = c->job;
+    struct ti_job *j = c->job;
 
     if (!j->ranks.with_trace && c->fleet->sig) {
         ti_say("the nodes, which '%s/%s' names, were not asked what was traced", j->dir.given,
@@ -183,6 +183,9 @@ static void say_where(const struct ti_acquisition *c)
     }
     if (!j->ranks.with_trace) {
         ti_say("no rank left a trace; the log is '%s'", c->log_name);
+        /* nor have the nodes anything, so there is no run to be gathered, or replaced */
+        ti_rundir_unscratch(&j->dir);
+        ti_rundir_discard(&j->dir, false);
         return;
     }
     if (!ti_ranks_complete(&j->ranks))

@@ -2,7 +2,9 @@
  * ti-node-counter: which counter counts on this node.  ti-node asks it, since it is linked
  * so that it runs everywhere and therefore cannot load PAPI.
  *
- *   ti-node-counter NAME sum|caller [PROGRAM]
+ *   ti-node-counter NAME sum|caller [PROGRAM [ALSO]]
+ *
+ * ALSO is as with --also; "" is none.
  *
  * prints lines "KEY VALUE": counter, backend, event, exact, estimate and valgrind, or
  * error and hint.  Status 0 in both cases.
@@ -35,18 +37,22 @@ int main(int argc, char **argv)
     struct ti_choice choice;
     struct ti_err err = {"", ""};
     ti_status st;
+    bool sum;
 
     if (argc < 3) {
-        fputs("usage: ti-node-counter NAME sum|caller [PROGRAM]\n", stderr);
+        fputs("usage: ti-node-counter NAME sum|caller [PROGRAM [ALSO]]\n", stderr);
         return TI_ERR_USAGE;
     }
     memset(&program, 0, sizeof program);
     if (argc > 3 && argv[3][0])
         ti_program_find(argv[3], &program, &err);
     st = ti_paths_find(&paths, &err);
+    sum = strcmp(argv[2], "sum") == 0;
     if (st == TI_OK)
-        st = ti_choose(argv[1], strcmp(argv[2], "sum") == 0, &program,
-                       paths.valgrind[0] ? paths.valgrind : NULL, &choice, &err);
+        st = ti_choose(argv[1], sum, &program, paths.valgrind[0] ? paths.valgrind : NULL, &choice,
+                       &err);
+    if (st == TI_OK && argc > 4 && argv[4][0])
+        st = ti_choose_also(argv[4], sum, &choice, &err);
     if (st != TI_OK) {
         print("error", err.text);
         if (err.hint[0])

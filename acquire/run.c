@@ -329,6 +329,8 @@ void ti_job_summary(const struct ti_job *j, ti_status st, const struct ti_err *e
     json_object_set_new(json, "status", json_integer(st));
     if (err->text[0])
         json_object_set_new(json, "error", ti_json_text(err->text));
+    if (err->hint[0])
+        json_object_set_new(json, "hint", ti_json_text(err->hint));
     json_dumpf(json, stdout, JSON_INDENT(1) | JSON_REAL_PRECISION(9));
     putchar('\n');
     json_decref(json);

@@ -294,10 +294,10 @@ static json_t *facts_request(struct ti_fleet *f, int64_t node, void *arg)
 
     if (!q->survey->usable[node])
         return NULL;
-    return json_pack("{s:s, s:s*, s:s, s:s, s:b, s:b, s:s}", "do", "facts", "program",
+    return json_pack("{s:s, s:s*, s:s, s:s, s:b, s:s*, s:b, s:s}", "do", "facts", "program",
                      c->program ? c->program : q->in->program, "trace_dir",
                      ti_survey_trace_base(c, q->in), "counter", q->counter, "sum", q->in->sum,
-                     "mpirun", 1, "cwd", q->in->cwd);
+                     "also", q->in->also, "mpirun", 1, "cwd", q->in->cwd);
 }
 
 static void ask(struct ti_survey *s, struct ti_fleet *f, const struct ti_survey_in *in,
@@ -515,7 +515,10 @@ ti_status ti_survey_check(const struct ti_survey *s, const struct ti_sites *site
     else
         ti_err_set(err, st, "%" PRId64 " of %" PRId64 " nodes cannot be used: '%s': %s, ...",
                    s->unusable, s->asked, sites->node[first->node].name, first->text);
-    if (first->hint[0])
+    /* all of them cannot be left out */
+    if (s->unusable == s->asked)
+        ti_err_hint(err, "%s", first->hint);
+    else if (first->hint[0])
         ti_err_hint(err, "%s; or leave nodes out: --tolerate %" PRId64 ", --exclude LIST",
                     first->hint, s->unusable);
     else

@@ -19,6 +19,7 @@ struct ti_survey_in {
     const char *cwd;         /* where relative names start */
     const char *counter;     /* as on the command line */
     bool sum;                /* --threads sum */
+    const char *also;        /* --also; NULL */
     const char *mpi_version; /* of our mpirun: the nodes need the same */
     const char *trace_base;  /* where the sites file names no other folder */
 };

@@ -199,11 +199,16 @@ static json_t *trace_dir_facts(const char *dir)
 /* --- counter ------------------------------------------------------------- */
 
 /* By a program of its own, which can load libraries: ti-node cannot, as a rule. */
-static json_t *counter_facts(const char *name, bool sum, const char *program, const char *folder)
+static json_t *counter_facts(const char *name, bool sum, const char *program, const char *also,
+                             const char *folder)
 {
     char path[PATH_MAX + 32], text[4096], *save = NULL;
-    char *argv[] = {path, (char *)(uintptr_t)name, sum ? "sum" : "caller",
-                    (char *)(uintptr_t)program, NULL};
+    char *argv[] = {path,
+                    (char *)(uintptr_t)name,
+                    sum ? "sum" : "caller",
+                    (char *)(uintptr_t)program,
+                    (char *)(uintptr_t)also,
+                    NULL};
     struct ti_err err;
     json_t *j;
     int status;
@@ -278,6 +283,7 @@ json_t *ti_facts(const json_t *request, const char *folder)
     const char *dir = json_string_value(json_object_get(request, "trace_dir"));
     const char *counter = json_string_value(json_object_get(request, "counter"));
     const char *cwd = json_string_value(json_object_get(request, "cwd"));
+    const char *also = json_string_value(json_object_get(request, "also"));
     bool sum = json_is_true(json_object_get(request, "sum"));
     json_t *facts = json_object();
 
@@ -289,8 +295,9 @@ json_t *ti_facts(const json_t *request, const char *folder)
     if (dir)
         json_object_set_new(facts, "trace_dir", trace_dir_facts(dir));
     if (counter)
-        json_object_set_new(facts, "counter",
-                            counter_facts(counter, sum, program ? program : "", folder));
+        json_object_set_new(
+            facts, "counter",
+            counter_facts(counter, sum, program ? program : "", also ? also : "", folder));
     if (json_is_true(json_object_get(request, "mpirun")))
         json_object_set_new(facts, "mpi", mpi_facts());
     return facts;

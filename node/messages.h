@@ -16,7 +16,8 @@
  *             "folder": where its files are, "shipped": whether they were sent just now}
  *
  * "facts"    {"program": PATH or NAME, "trace_dir": DIR, "counter": NAME or null, "sum": bool,
- *             "mpirun": bool, "cwd": where relative names start}; what is left out is not looked at
+ *             "also": EVENTS to be counted besides, "mpirun": bool, "cwd": where relative names
+ *             start}; what is left out is not looked at
  *            "memory_bytes", "limited_by", "total_bytes" (MemTotal), "swap_bytes", "cores",
  *            "processes" (that may be started, where there is a limit), "cpu", "family", "isa",
  *            "glibc",
