@@ -91,8 +91,8 @@ static void note(void *arg, const char *fmt, ...)
 static ti_status connect_all(struct ti_acquisition *c, struct ti_err *err)
 {
     struct ti_fleet_calls calls = {on_told, on_bytes, on_lost, note, c};
-    ti_status st = ti_fleet_new(c->sites, c->use, &c->job->paths, c->job->o->transport, &calls,
-                                &c->fleet, err);
+    ti_status st = ti_fleet_new(c->sites, c->use, &c->job->paths, c->job->o->transport,
+                                (double)c->job->o->silence_s, &calls, &c->fleet, err);
 
     if (st != TI_OK)
         return st;

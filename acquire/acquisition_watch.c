@@ -13,15 +13,13 @@
 #include "acquire/acquisition.h"
 #include "node/watch.h"
 
-#define LOOK_MS    250
-#define STATUS_MS  1000
-#define LAST_MS    50 /* between looks at what is over already */
-#define LAST_S     2.0
-#define MANY_NODES 64   /* from here on nodes speak less often */
-#define QUIET_S    15.0 /* a node that says nothing for so long is named */
-#define DEAF_S     5.0  /* from one look of ours to the next */
-#define SILENT_S                                                                                   \
-    60.0 /* and for so long is gone; where many ranks start on few cores, it may starve */
+#define LOOK_MS      250
+#define STATUS_MS    1000
+#define LAST_MS      50 /* between looks at what is over already */
+#define LAST_S       2.0
+#define MANY_NODES   64   /* from here on nodes speak less often */
+#define QUIET_S      15.0 /* a node that says nothing for so long is named */
+#define DEAF_S       5.0  /* from one look of ours to the next */
 #define GRACE_S      5.0  /* for mpirun to end by itself when told to */
 #define NODE_GRACE_S 1.0  /* for ranks to end when mpirun did */
 #define END_LIMIT_S  20.0 /* for a node to say that it ended everything */
@@ -139,7 +137,7 @@ static void look_at_disk(struct ti_acquisition *c, struct ti_used *u)
  * it was us who did not listen, being stopped, or held up by who reads what we say. */
 static void look_at_nodes(struct ti_acquisition *c, double *looked_at)
 {
-    double now = ti_now();
+    double now = ti_now(), silence_s = (double)c->job->o->silence_s;
     bool deaf = now - *looked_at > DEAF_S;
 
     *looked_at = now;
@@ -159,10 +157,14 @@ static void look_at_nodes(struct ti_acquisition *c, double *looked_at)
             ti_progress_clear();
             ti_warn("node '%s' has said nothing for %.0f s", c->sites->node[u->node].name, QUIET_S);
         }
-        if (now - u->status_at > SILENT_S)
+        if (now - u->status_at > silence_s && now - c->fleet->member[u->node].heard > silence_s) {
             ti_fleet_drop(c->fleet, u->node, TI_CHANNEL_TIMED_OUT,
                           "it has said nothing for %.0f s: it hangs, or the network to it is down",
-                          SILENT_S);
+                          silence_s);
+            ti_err_hint(&c->lost,
+                        "--silence waits longer for nodes that have much to do; --exclude "
+                        "leaves it out, --retry N does so by itself");
+        }
     }
 }
 
@@ -295,7 +297,7 @@ static void watch(struct ti_acquisition *c, struct ti_mpirun_proc *p)
     bool all_said = false;
 
     for (int64_t i = 0; i < c->nused; i++)
-        c->used[i].status_at = start;
+        c->used[i].status_at = c->fleet->member[c->used[i].node].heard = start;
     while (ti_launch_running(&p->proc)) {
         bool due;
 

@@ -14,7 +14,9 @@
 #include "node/launch.h"
 #include "node/messages.h"
 
-#define POLL_MS 250
+#define POLL_MS    250
+#define AWAY_S     5.0         /* between two polls; longer than any waits */
+#define NOTE_BYTES (64 * 1024) /* of a node's standard error output, in the log */
 
 struct pending {
     struct pending *next;
@@ -29,6 +31,7 @@ struct ti_member_priv {
     struct ti_channel *channel; /* NULL once it ended */
     struct ti_frame_reader reader;
     struct pending *pending;
+    size_t queued; /* when last looked */
     struct ti_bootstrap boot;
 };
 
@@ -222,6 +225,8 @@ static void on_output(struct ti_channel *c, const void *data, size_t bytes, void
 
         if (ti_frame_feed(&p->reader, at, bytes, &used, &frame, &got, &err) != TI_OK) {
             ti_fleet_drop(f, p->node, TI_CHANNEL_LOST, "%s", err.text);
+            if (err.hint[0])
+                ti_err_hint(&f->member[p->node].why, "%s", err.hint);
             return;
         }
         at += used;
@@ -236,17 +241,30 @@ static void on_output(struct ti_channel *c, const void *data, size_t bytes, void
 static void on_errput(struct ti_channel *c, const void *data, size_t bytes, void *arg)
 {
     struct ti_member_priv *p = arg;
+    struct ti_member *m = &p->fleet->member[p->node];
 
     (void)c;
+    m->heard = ti_now();
     ti_bootstrap_errput(&p->boot, data, bytes);
-    NOTE(p->fleet, "%s says: %.*s", p->fleet->sites->node[p->node].name, (int)bytes,
-         (const char *)data);
+    if (m->noted < NOTE_BYTES)
+        NOTE(p->fleet, "%s says: %.*s", p->fleet->sites->node[p->node].name, (int)bytes,
+             (const char *)data);
+    m->noted += (int64_t)bytes;
+}
+
+static void on_ready(struct ti_channel *c, void *arg)
+{
+    struct ti_member_priv *p = arg;
+
+    (void)c;
+    p->fleet->member[p->node].heard = ti_now();
 }
 
 static void on_drained(struct ti_channel *c, void *arg)
 {
     struct ti_member_priv *p = arg;
 
+    p->fleet->member[p->node].heard = ti_now();
     if (p->fleet->member[p->node].state == TI_MEMBER_CONNECTING || p->boot.part)
         ti_bootstrap_pump(&p->boot, c);
 }
@@ -295,6 +313,7 @@ static void on_ended(struct ti_channel *c, const struct ti_channel_result *r, vo
 /* --- connecting ---------------------------------------------------------- */
 
 static const struct ti_channel_calls channel_calls = {
+    .ready = on_ready,
     .output = on_output,
     .errput = on_errput,
     .drained = on_drained,
@@ -332,6 +351,32 @@ static ti_status connect_to(struct ti_fleet *f, int64_t node, struct ti_here *he
     return ti_err_errno(err, TI_ERR_IO, "cannot connect to '%s'", name);
 }
 
+/* The transport has its limits for the connection; this is for what is at the end of it: login
+ * scripts that hang, a home that does not answer.  Bytes that leave us are a sign of life. */
+static void look_at_connecting(struct ti_fleet *f)
+{
+    double now = ti_now(), limit = f->config.silence_s;
+
+    for (int64_t i = 0; i < f->n; i++) {
+        struct ti_member *m = &f->member[i];
+        size_t queued = ti_fleet_queued(f, i);
+
+        if (m->state != TI_MEMBER_CONNECTING || m->heard <= 0)
+            continue;
+        if (queued != m->priv->queued)
+            m->heard = now;
+        m->priv->queued = queued;
+        if (now - m->heard <= limit)
+            continue;
+        ti_fleet_drop(f, i, TI_CHANNEL_TIMED_OUT,
+                      "the connection is there, but ti-node did not start within %.0f s", limit);
+        ti_err_hint(&m->why,
+                    "do its login scripts, or its home, hang? does 'ssh %s true' end? --silence "
+                    "waits longer",
+                    f->sites->node[i].name);
+    }
+}
+
 ti_status ti_fleet_connect(struct ti_fleet *f, struct ti_err *err)
 {
     struct ti_here here;
@@ -345,6 +390,7 @@ ti_status ti_fleet_connect(struct ti_fleet *f, struct ti_err *err)
         return st;
     while (f->ready + f->gone < f->n && !f->sig) {
         ti_fleet_poll(f, POLL_MS);
+        look_at_connecting(f);
         ti_progress("connecting: %" PRId64 " of %" PRId64 " nodes are ready%s", f->ready, f->n,
                     f->gone ? ", some are not" : "");
     }
@@ -454,6 +500,9 @@ void ti_fleet_ask_all(struct ti_fleet *f, ti_fleet_request *request, void *arg, 
         m->last = doing;
         if (ti_fleet_ask(f, i, json, round_done, &r))
             r.asked++;
+        else
+            m->answer = json_pack("{s:s, s:s}", "is", "error", "error",
+                                  "what it is asked is too large for a message");
     }
     while (r.answered < r.asked && !f->sig && ti_now() < until) {
         ti_fleet_poll(f, POLL_MS);
@@ -502,8 +551,21 @@ static void on_signal(int fd, void *arg)
         f->sig = sig;
 }
 
+/* We were stopped, or the machine slept, or a terminal held us up: that was no silence of
+ * the nodes'. */
+static void forgive(struct ti_fleet *f, double now)
+{
+    double away = f->polled > 0 ? now - f->polled : 0;
+
+    f->polled = now;
+    for (int64_t i = 0; away > AWAY_S && i < f->n; i++)
+        if (f->member[i].heard > 0)
+            f->member[i].heard += away;
+}
+
 void ti_fleet_poll(struct ti_fleet *f, int timeout_ms)
 {
+    forgive(f, ti_now());
     ti_remote_poll(f->remote, timeout_ms);
 }
 
@@ -537,7 +599,7 @@ static enum ti_transport transport_of(const char *name)
 }
 
 ti_status ti_fleet_new(const struct ti_sites *sites, const bool *use, const struct ti_paths *paths,
-                       const char *transport, const struct ti_fleet_calls *calls,
+                       const char *transport, double silence_s, const struct ti_fleet_calls *calls,
                        struct ti_fleet **out, struct ti_err *err)
 {
     struct ti_fleet *f = calloc(1, sizeof *f);
@@ -552,6 +614,7 @@ ti_status ti_fleet_new(const struct ti_sites *sites, const bool *use, const stru
     if (strrchr(f->folder, '/'))
         *strrchr(f->folder, '/') = '\0';
     f->config.transport = transport_of(transport);
+    f->config.silence_s = silence_s;
     f->config.via = (const char *const *)sites->via;
     f->sigfd = ti_launch_signal_fd();
     if (!make_members(f, use) || f->sigfd < 0) {

@@ -27,8 +27,9 @@ struct ti_member {
     struct ti_err why;       /* GONE: the cause, naming the node and its site */
     const char *last;        /* what it did last, for messages: "connecting", "running" */
     json_t *hello;           /* NULL before it came; so below */
+    int64_t noted;           /* bytes of its standard error output in the log */
     json_t *answer;          /* to what ti_fleet_ask_all() asked last */
-    double heard;            /* when something came last, ti_now() */
+    double heard;            /* when something came last, or was taken, ti_now(); 0: never */
     struct ti_member_priv *priv;
 };
 
@@ -62,14 +63,16 @@ struct ti_fleet {
     char folder[PATH_MAX];      /* of our own ti-node */
     struct ti_payload *payload; /* what nodes without Tiara are sent */
     struct ti_remote_config config;
+    double polled; /* when that was last begun, ti_now() */
     int sigfd;
     int64_t next_id;
 };
 
 /* Nobody is connected to yet.  Nodes without `use` are gone from the start, and not
- * lost; NULL: all are used. */
+ * lost; NULL: all are used.  Connections, and what starts ti-node at the end of one, may
+ * say nothing for `silence_s`. */
 ti_status ti_fleet_new(const struct ti_sites *sites, const bool *use, const struct ti_paths *paths,
-                       const char *transport, const struct ti_fleet_calls *calls,
+                       const char *transport, double silence_s, const struct ti_fleet_calls *calls,
                        struct ti_fleet **out, struct ti_err *err);
 
 /* Connect to all nodes, and wait until each is ready or gone, or a signal came. */

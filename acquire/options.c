@@ -32,6 +32,7 @@ static const struct ti_opt opts[] = {
     {OPT_LOG, "log", "FILE", "the log of a run on several nodes [default: in DIR]"},
     {OPT_MCA, "mca", "KEY VALUE", "a setting of Open MPI, as in mpirun"},
     {OPT_TIMEOUT, "timeout", "SEC", "end the run after SEC seconds [default: never]"},
+    {OPT_SILENCE, "silence", "SEC", "give a node up that says nothing for so long [default: 60]"},
     TI_OPT_HEADING("Where"),
     {OPT_SITES, "sites", "FILE", "the nodes of a sites file, see tiara-sites(5)"},
     {OPT_HOSTFILE, "hostfile", "FILE", "those of an Open MPI hostfile"},
@@ -188,6 +189,8 @@ int ti_options_take(struct ti_options *o, int argc, char **argv, int id, const c
         return ti_parse_int(arg, "--timeout", 1, INT64_C(1) << 31, &o->timeout_s, &err)
                    ? bad(o, &err)
                    : -1;
+    case OPT_SILENCE:
+        return ti_parse_int(arg, "--silence", 1, 86400, &o->silence_s, &err) ? bad(o, &err) : -1;
     case OPT_MEM:
         return ti_parse_size(arg, "--mem-per-rank", &o->rank_bytes, &err) ? bad(o, &err) : -1;
     case OPT_RESERVE:
@@ -333,8 +336,10 @@ int ti_options_parse(int argc, char **argv, struct ti_options *o)
     const char *arg;
     int id, st;
 
-    *o = (struct ti_options){
-        .cli = &ti_acquire_cli, .counter = "auto", .reserve_bytes = INT64_C(256) << 20};
+    *o = (struct ti_options){.cli = &ti_acquire_cli,
+                             .counter = "auto",
+                             .silence_s = 60,
+                             .reserve_bytes = INT64_C(256) << 20};
     while ((id = ti_cli_next(&ti_acquire_cli, argc, argv, &arg)) != TI_CLI_END) {
         st = ti_options_take(o, argc, argv, id, arg);
         if (st >= 0)

@@ -21,6 +21,7 @@ enum {
     OPT_KEEP,
     OPT_FORCE,
     OPT_TIMEOUT,
+    OPT_SILENCE,
     OPT_NO_PROGRESS,
     OPT_THREADS,
     OPT_TIMES,
@@ -86,8 +87,9 @@ struct ti_options {
     const char *like;           /* --like BUNDLE; NULL */
     const char *write_hostfile; /* --write-hostfile FILE; NULL */
     bool no_dry_launch, keep_going;
-    int64_t retries; /* --retry N */
-    const char *log; /* --log FILE; NULL: RUN/run.log */
+    int64_t retries;   /* --retry N */
+    const char *log;   /* --log FILE; NULL: RUN/run.log */
+    int64_t silence_s; /* --silence: of a node, before it is given up */
     bool dry_run, json, no_gather, keep, force, quiet, verbose, no_progress;
     struct ti_args env;     /* -x, VAR or VAR=VALUE */
     struct ti_args mpirun;  /* arguments of mpirun's */

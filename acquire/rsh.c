@@ -154,7 +154,10 @@ bool ti_rsh_bytes(struct ti_rsh *r, int64_t node, const struct ti_frame *frame)
 
     if (!c || (frame->type != TI_FRAME_OUTPUT && frame->type != TI_FRAME_ERRPUT))
         return false;
-    put_frame(c, frame->type, frame->payload, frame->bytes);
+    /* One that takes nothing, since mpirun is stopped, holds everybody up once, not for ever:
+     * and what is behind a gap would be no frame. */
+    if (!put_frame(c, frame->type, frame->payload, frame->bytes))
+        hang_up(c);
     return true;
 }
 
@@ -240,11 +243,9 @@ static void on_readable(int fd, void *arg)
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
         return;
     if (n <= 0) {
-        /* its mpirun does not want the command any more */
+        /* as with ssh, the command's input ends; what it is and leaves is ended with the run */
         if (c->running)
-            ti_fleet_ask(c->rsh->fleet, c->node,
-                         json_pack("{s:s, s:I}", "do", "kill", "stream", (json_int_t)c->stream),
-                         NULL, NULL);
+            ti_fleet_send(c->rsh->fleet, c->node, TI_FRAME_INPUT, c->stream, "", 0);
         hang_up(c);
         return;
     }

@@ -131,6 +131,7 @@ int ti_skew_options_parse(int argc, char **argv, struct ti_skew_options *o)
 
     *o = (struct ti_skew_options){.run = {.cli = &ti_skew_cli,
                                           .counter = "auto",
+                                          .silence_s = 60,
                                           .reserve_bytes = INT64_C(256) << 20,
                                           .no_gather = true,
                                           .no_probe = true},

@@ -104,10 +104,21 @@ static void skip_noise(struct ti_frame_reader *r, size_t from)
         at++;
     }
     note_noise(r, r->buf, at);
+    r->noisy += at;
     drop(r, at);
 }
 
 enum found { FOUND_NOTHING, FOUND_FRAME, FOUND_WRONG };
+
+/* A login script that never ends to print would be waited for as long. */
+static ti_status only_noise(struct ti_frame_reader *r, struct ti_err *err)
+{
+    r->failed = 1;
+    ti_err_set(err, TI_ERR_REMOTE, "%d MiB of other output came, and no frame",
+               TI_FRAME_NOISE_MAX >> 20);
+    ti_err_hint(err, "do its login scripts print without end?");
+    return TI_ERR_REMOTE;
+}
 
 /* Look at what there is; *need is how much there must be to tell more. */
 static enum found look(struct ti_frame_reader *r, size_t *need, const char **why)
@@ -166,6 +177,8 @@ ti_status ti_frame_feed(struct ti_frame_reader *r, const void *data, size_t byte
 
         if (found == FOUND_WRONG)
             return no_frame(r, why, err);
+        if (r->noisy > TI_FRAME_NOISE_MAX)
+            return only_noise(r, err);
         if (found == FOUND_FRAME)
             break;
         if (*used == bytes)

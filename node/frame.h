@@ -55,8 +55,12 @@ struct ti_frame_reader {
     size_t given;    /* of these: the frame that was given last */
     int started;     /* the first HELLO was seen; set it where nothing can come before frames */
     int failed;      /* what came was no frame */
-    char noise[256]; /* what came before it, its end; for messages */
+    size_t noisy;    /* bytes of that, in all */
+    char noise[256]; /* what came before the first frame, its end; for messages */
 };
+
+/* More than this before the first frame is no greeting, but something that goes on for ever. */
+#define TI_FRAME_NOISE_MAX (1024 * 1024)
 
 /* A HELLO is no larger, so that what merely looks like one is found out soon. */
 #define TI_FRAME_HELLO_MAX (16 * 1024)
@@ -64,7 +68,8 @@ struct ti_frame_reader {
 /*
  * Consume up to `bytes` of `data`; *used is how many.  TI_OK with *got 1: a
  * frame, valid until the next call; 0: all consumed, more is needed.  TI_ERR_REMOTE
- * for what is no frame (bad magic, type, length, checksum), and from then on.
+ * for what is no frame (bad magic, type, length, checksum) or too much noise, and from
+ * then on.
  */
 ti_status ti_frame_feed(struct ti_frame_reader *r, const void *data, size_t bytes, size_t *used,
                         struct ti_frame *frame, int *got, struct ti_err *err);

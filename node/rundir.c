@@ -297,10 +297,17 @@ ti_status ti_rundir_scratch(struct ti_rundir *d, const char *run_id, int64_t np,
 
 /* --- RUN.json ------------------------------------------------------------ */
 
+/* Ours alone: what lies there under the name, a link of somebody else's, is not written to. */
+static int open_part(const struct ti_rundir *d)
+{
+    unlinkat(d->fd, PART_NAME, 0);
+    return openat(d->fd, PART_NAME, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+}
+
 ti_status ti_rundir_write(struct ti_rundir *d, const json_t *json, struct ti_err *err)
 {
     char *text = json_dumps(json, JSON_INDENT(1) | JSON_REAL_PRECISION(9));
-    int fd = openat(d->fd, PART_NAME, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    int fd = open_part(d);
     size_t bytes = text ? strlen(text) : 0, done = 0;
     ssize_t got = 0;
     bool ok;

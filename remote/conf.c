@@ -213,6 +213,7 @@ static void on_ended(void *arg, int wait_status)
     int n = (int)ti__queue_bytes(&c->complaint);
     const char *text = n ? ti__queue_front(&c->complaint) : "";
 
+    ti__timer_drop(&c->limit);
     c->r->look = true;
     c->r->asking--;
     c->state = TI__CONF_KNOWN;
@@ -226,6 +227,23 @@ static void on_ended(void *arg, int wait_status)
     ti__child_drop(&c->child);
     ti__queue_free(&c->said);
     ti__queue_free(&c->complaint);
+}
+
+/* It executes what "Match exec" says, and may ask name servers. */
+static void out_of_time(void *arg)
+{
+    struct ti__conf *c = arg;
+
+    ti__child_drop(&c->child);
+    ti__queue_free(&c->said);
+    ti__queue_free(&c->complaint);
+    c->r->look = true;
+    c->r->asking--;
+    c->state = TI__CONF_BAD;
+    ti_err_set(&c->err, TI_ERR_INPUT,
+               "'ssh -G' does not say in %.3g s how to reach it: 'Match exec' or "
+               "CanonicalizeHostname in ssh's configuration?",
+               c->r->connect_s);
 }
 
 static const struct ti__child_calls calls = {.out = on_out, .err = on_err, .ended = on_ended};
@@ -265,6 +283,8 @@ static void ask(struct ti__conf *c)
         c->state = TI__CONF_BAD;
         c->r->asking--;
         c->r->look = true;
+    } else {
+        ti__timer_set(&c->r->loop, &c->limit, c->r->connect_s, out_of_time, c);
     }
 }
 
@@ -300,6 +320,7 @@ void ti__confs_free(struct ti_remote *r)
                                c->agent,  c->kex,  c->host_keys, c->ciphers, c->macs, c->known};
 
         r->confs = c->next;
+        ti__timer_drop(&c->limit);
         ti__child_drop(&c->child);
         ti__queue_free(&c->said);
         ti__queue_free(&c->complaint);

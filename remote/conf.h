@@ -20,6 +20,7 @@ struct ti__conf {
     char *target; /* [USER@]HOST[:PORT] */
     enum ti__conf_state state;
     struct ti__child child;
+    struct ti__timer limit; /* of ASKED */
     struct ti__queue said, complaint;
     struct ti_err err; /* BAD */
 

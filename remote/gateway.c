@@ -112,6 +112,19 @@ static void out_of_time(void *arg)
     failed(g, TI_CHANNEL_TIMED_OUT);
 }
 
+/* Each of those in front of the last is one that ssh may be told. */
+static bool are_targets(const char *list)
+{
+    char copy[512], *rest = NULL;
+    struct ti__target t;
+
+    snprintf(copy, sizeof copy, "%s", list);
+    for (char *hop = strtok_r(copy, ",", &rest); hop; hop = strtok_r(NULL, ",", &rest))
+        if (!ti__target(&t, strncmp(hop, "ssh://", 6) == 0 ? hop + 6 : hop))
+            return false;
+    return true;
+}
+
 static bool start_master(struct ti__gateway *g, struct ti_err *err)
 {
     struct ti_remote *r = g->r;
@@ -134,6 +147,10 @@ static bool start_master(struct ti__gateway *g, struct ti_err *err)
     ti__sshoption(&a, control);
     if (g->hop > g->name) {
         snprintf(jump, sizeof jump, "%.*s", (int)(g->hop - g->name - 1), g->name);
+        if (!are_targets(jump)) {
+            ti_err_set(err, TI_ERR_INPUT, "'%s' is no [USER@]HOST[:PORT],...", jump);
+            return false;
+        }
         ti__ssharg(&a, "-J");
         ti__ssharg(&a, jump);
     }

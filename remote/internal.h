@@ -100,7 +100,8 @@ struct ti_remote {
     struct rlimit files; /* as they were */
     unsigned long long random;
     char dir[64]; /* private, for sockets and logs; "": not made yet */
-    int logs;     /* made so far */
+    int dir_lock;
+    int logs; /* made so far */
 };
 
 /* --- what transports say --- */

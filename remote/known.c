@@ -176,10 +176,14 @@ static bool is_named(const struct entry *e, const char *name)
 {
     struct libssh2_knownhost *found;
 
-    if (e->hashed)
-        return libssh2_knownhost_check(e->hashed, name, "x", 1,
-                                       LIBSSH2_KNOWNHOST_TYPE_PLAIN | LIBSSH2_KNOWNHOST_KEYENC_RAW,
-                                       &found) != LIBSSH2_KNOWNHOST_CHECK_NOTFOUND;
+    if (e->hashed) {
+        int rc = libssh2_knownhost_check(
+            e->hashed, name, "x", 1, LIBSSH2_KNOWNHOST_TYPE_PLAIN | LIBSSH2_KNOWNHOST_KEYENC_RAW,
+            &found);
+
+        /* not CHECK_FAILURE: an entry that could not be looked at is nobody's */
+        return rc == LIBSSH2_KNOWNHOST_CHECK_MATCH || rc == LIBSSH2_KNOWNHOST_CHECK_MISMATCH;
+    }
     return e->names[0] != '|' && in_patterns(e->names, name);
 }
 
@@ -270,6 +274,12 @@ static bool compare(const struct file *file, const struct entry *e, void *arg)
     return q->verdict == TI__KNOWN_REVOKED;
 }
 
+/* Only looks whether the key is marked as revoked. */
+static bool is_revoked(const struct file *file, const struct entry *e, void *arg)
+{
+    return e->mark == REVOKED && compare(file, e, arg);
+}
+
 enum ti__known_verdict ti__known_check(struct ti__known *k, const struct ti__conf *conf,
                                        const void *key, size_t bytes, char *where,
                                        size_t where_bytes)
@@ -281,8 +291,14 @@ enum ti__known_verdict ti__known_check(struct ti__known *k, const struct ti__con
     if (!text)
         return TI__KNOWN_NOT;
     where[0] = '\0';
+    /* A key that is revoked for [HOST]:PORT alone is no good because HOST has it, too. */
+    if (!conf->alias && conf->port != 22) {
+        snprintf(name, sizeof name, "[%s]:%d", conf->host, conf->port);
+        each_entry(k, conf, name, is_revoked, &q);
+    }
     name_of(k, conf, name, sizeof name);
-    each_entry(k, conf, name, compare, &q);
+    if (q.verdict != TI__KNOWN_REVOKED)
+        each_entry(k, conf, name, compare, &q);
     free(text);
     return q.verdict;
 }

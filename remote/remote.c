@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "remote/conf.h"
+#include "remote/folder.h"
 #include "remote/gateway.h"
 #include "remote/known.h"
 #include "remote/mux.h"
@@ -53,6 +54,18 @@ void ti__signal_name(int sig, char name[16])
         snprintf(name, 16, "%d", sig);
 }
 
+/* What OpenSSH takes in names of hosts and users: the names may end up in a ProxyCommand, and
+ * with it in a shell.  What begins with '-' would be an option of ssh's. */
+static bool is_plain_name(const char *name, const char *never)
+{
+    if (!*name || *name == '-')
+        return false;
+    for (; *name; name++)
+        if ((unsigned char)*name <= ' ' || *name == 0x7f || strchr(never, *name))
+            return false;
+    return true;
+}
+
 bool ti__target(struct ti__target *t, const char *text)
 {
     char *at, *host, *colon;
@@ -88,8 +101,8 @@ bool ti__target(struct ti__target *t, const char *text)
         if (end == t->port || *end || port < 1 || port > 65535)
             return false;
     }
-    /* What begins with '-' would be an option of ssh's. */
-    return *host && *host != '-' && (!t->user || (*t->user && *t->user != '-'));
+    return is_plain_name(host, "'`\"$\\;&<>|(){},") &&
+           (!t->user || is_plain_name(t->user, "'`\";&<>|(){}"));
 }
 
 /* --- all of it ------------------------------------------------------------ */
@@ -138,9 +151,7 @@ const char *ti__remote_dir(struct ti_remote *r, struct ti_err *err)
     for (size_t i = 0; !r->dir[0] && i < sizeof where / sizeof *where; i++) {
         if (!where[i] || where[i][0] != '/' || strlen(where[i]) > 40)
             continue;
-        snprintf(r->dir, sizeof r->dir, "%s/tiara-XXXXXX", where[i]);
-        if (!mkdtemp(r->dir))
-            r->dir[0] = '\0';
+        ti__folder_make(where[i], r->dir, sizeof r->dir, &r->dir_lock);
     }
     if (!r->dir[0])
         ti_err_errno(err, TI_ERR_IO, "cannot make a folder for sockets in '/tmp'");
@@ -204,8 +215,7 @@ void ti_remote_free(struct ti_remote *r)
         free(d->name);
         free(d);
     }
-    if (r->dir[0])
-        rmdir(r->dir);
+    ti__folder_remove(r->dir, r->dir_lock);
     ti__loop_close(&r->loop);
     free(r);
 }

@@ -78,6 +78,7 @@ rm -f "$d/hashed.old"
 for h in unknown changed revoked hashed n1.wild n9.wild plain proxied; do
     printf 'Host %s\n HostKeyAlias %s\n' "$h" "${h/proxied/plain}"
 done >"$d/config"
+printf '%s\n' "@revoked [127.0.0.1]:$node $(key host)" "127.0.0.1 $(key host)" >"$d/known2"
 cat >>"$d/config" <<EOF
 Host proxied
  ProxyCommand ssh -F $d/config -W %h:%p gate
@@ -95,6 +96,9 @@ Host silent
  Port $silent
 Host drop
  Port $drop
+Host revport
+ UserKnownHostsFile $d/known2
+Match originalhost hangs exec "sleep 60"
 Host noname
  HostName no-such-host.invalid
 Host nowhere
@@ -179,6 +183,7 @@ for transport in libssh2 openssh; do
     run unknown true; ended HOST_KEY_UNKNOWN 'unknown key' 'hint|add it by: ssh unknown true'
     run changed true; ended HOST_KEY_CHANGED 'changed key' "$d/known:4"
     run revoked true; ended HOST_KEY_CHANGED 'revoked key' revoked
+    run revport true; ended HOST_KEY_CHANGED 'revoked for the port alone' revoked
 
     # who does not let us in, or is not there
     run stranger true; ended NO_AUTH 'refused key' "$d/stranger"
@@ -187,6 +192,15 @@ for transport in libssh2 openssh; do
     run -r 2 closed true; ended REFUSED 'refused' "'closed'.*port $closed"
     run -r 2 drop true; ended BUSY 'dropped'
     connect=3; run silent true; ended TIMED_OUT 'silent'; connect=
+    connect=2; run hangs true; grep -q '^hangs LOCAL .*ssh -G' "$d/err" || bad 'ssh -G hangs'; connect=
+
+    # names that a shell would take for commands, directly and where ssh has a shell
+    for h in "x';touch $d/taken;'" "x\$(touch $d/taken)" '-oProxyCommand=false' "x y"; do
+        run -- "$h" true; grep -q ' LOCAL .*is no \[USER@\]HOST' "$d/err" || bad "name '$h'"
+        run -g "$h" plain true; grep -q "is no \[USER@\]HOST" "$d/err" || bad "gateway '$h'"
+        run -g "$h,gate" plain true; grep -q "is no \[USER@\]HOST" "$d/err" || bad "first gateway '$h'"
+    done
+    [ ! -e "$d/taken" ] || bad 'a name was executed'
 
     # lost on the way
     run plain 'kill -9 $PPID; sleep 60'
@@ -223,6 +237,21 @@ run proxied true; ended 'EXITED 0' 'ProxyCommand' 'why OpenSSH: ProxyCommand'
 run rsa true; ended 'EXITED 0' 'RSA key' 'why OpenSSH: keys that libssh2 cannot use'
 transport=libssh2 name=OpenSSH
 run proxied true; ended NO_METHOD 'ProxyCommand with libssh2 alone' 'ProxyCommand'
+
+# --- folders of those who were killed ----------------------------------------------
+
+mkdir -m 700 "$d/tiara-abcdef" "$d/tiara-ABCDEF" "$d/tiara-locked"
+touch "$d/tiara-abcdef/lock" "$d/tiara-abcdef/l0" "$d/tiara-locked/lock"
+touch -d '1 hour ago' "$d"/tiara-*
+exec 9<"$d/tiara-locked/lock"
+flock 9
+transport=openssh name=OpenSSH
+run plain true; ended 'EXITED 0' 'with old folders'
+[ ! -e "$d/tiara-abcdef" ] || { echo 'a folder of a dead process is left'; failed=1; }
+[ -d "$d/tiara-locked" ] || { echo 'a folder of a living process was removed'; failed=1; }
+[ -d "$d/tiara-ABCDEF" ] || { echo "a folder that may be somebody else's was removed"; failed=1; }
+exec 9<&-
+rm -r "$d/tiara-ABCDEF" "$d/tiara-locked"
 
 ls -d "$d"/tiara-* >/dev/null 2>&1 && { echo 'folders are left'; failed=1; }
 exit $failed

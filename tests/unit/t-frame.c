@@ -172,6 +172,31 @@ static void test_noise_is_remembered_to_its_end(void **state)
     ti_frame_reader_free(&r);
 }
 
+/* A login script that prints for ever is given up, one that prints much is not. */
+static void test_endless_noise(void **state)
+{
+    static const char line[] = "TiF is not TiF1, and this is no frame\n";
+    struct ti_frame_reader r = {0};
+    struct ti_err err = {"", ""};
+    ti_status st = TI_OK;
+    size_t fed = 0, used;
+    struct ti_frame f;
+    int got = 0;
+
+    (void)state;
+    while (st == TI_OK && fed < 4 * (size_t)TI_FRAME_NOISE_MAX) {
+        st = ti_frame_feed(&r, line, sizeof line - 1, &used, &f, &got, &err);
+        assert_false(got);
+        fed += sizeof line - 1;
+    }
+    assert_int_equal(st, TI_ERR_REMOTE);
+    assert_true(fed > TI_FRAME_NOISE_MAX && fed < TI_FRAME_NOISE_MAX + 1024);
+    assert_non_null(strstr(err.text, "no frame"));
+    assert_true(err.hint[0]);
+    assert_int_equal(ti_frame_feed(&r, line, 1, &used, &f, &got, &err), TI_ERR_REMOTE);
+    ti_frame_reader_free(&r);
+}
+
 /* Every bit of a frame turned over. */
 static void test_damage(void **state)
 {
@@ -213,6 +238,7 @@ int main(void)
         cmocka_unit_test(test_noise),
         cmocka_unit_test(test_false_starts),
         cmocka_unit_test(test_noise_is_remembered_to_its_end),
+        cmocka_unit_test(test_endless_noise),
         cmocka_unit_test(test_damage),
     };
 
