@@ -10,7 +10,8 @@ need_acquire
 cases=(
     # before anything runs
     dead_before_probe dead_tolerated silent_before_probe frozen_before_probe unknown_host
-    host_key_unknown host_key_changed gateway_key_changed key_refused max_startups gateway_down
+    login_hangs login_chatters host_key_unknown host_key_changed gateway_key_changed key_refused
+    max_startups gateway_down
     disk_full program_missing_on_a_site another_program_on_a_node open_mpi_missing np_too_large
     # between the probe and the launch
     dead_after_probe
@@ -102,6 +103,18 @@ unknown_host() {
     acquire 5 --np 8 "$program" ok
     says n3.site1 resolve hint:
 }
+login_hangs() {
+    two_sites --gateways
+    "$bed" sshd n2.site1 'ForceCommand sleep 1000'
+    acquire 5 --silence 8 --np 8 "$program" ok
+    says n2.site1 'ti-node did not start within 8 s' hint:
+}
+login_chatters() {
+    two_sites --gateways
+    "$bed" sshd n2.site1 'ForceCommand yes welcome'
+    acquire 5 --np 8 "$program" ok
+    says n2.site1 'no frame' 'login scripts' hint:
+}
 host_key_unknown() {
     two_sites --gateways
     "$bed" forget n2.site1
@@ -190,7 +203,7 @@ killed_running() {
 }
 frozen_running() {
     two_sites --gateways
-    acquire_until "$started" --np 8 "$program" "${app[@]}"
+    acquire_until "$started" --silence 15 --np 8 "$program" "${app[@]}"
     "$bed" freeze n2.site2
     and_ends 5
     says n2.site2 hint:
@@ -199,7 +212,7 @@ frozen_running() {
 }
 cut_running() {
     two_sites --gateways
-    acquire_until "$started" --np 8 "$program" "${app[@]}"
+    acquire_until "$started" --silence 15 --np 8 "$program" "${app[@]}"
     "$bed" cut n1.site1
     and_ends 5
     says n1.site1 hint:
