@@ -115,16 +115,16 @@ static void say_findings(struct ti_acquisition *c)
         differ = differ || !c->survey.finding[i].fatal;
     if (differ && !c->job->o->quiet) {
         ti_say("nodes of note, by what '%s' says:", c->sites->path);
-        ti_survey_print_findings(&c->survey, c->sites, false, stderr);
+        ti_survey_print_findings(&c->survey, c->sites, false, TI_SURVEY_LINES, stderr);
     }
     if (c->survey.unusable) {
         ti_say("nodes that cannot be used:");
-        ti_survey_print_findings(&c->survey, c->sites, true, stderr);
+        ti_survey_print_findings(&c->survey, c->sites, true, TI_SURVEY_LINES, stderr);
     }
     if (c->log.file) {
         ti_survey_print_nodes(&c->survey, c->sites, c->log.file);
-        ti_survey_print_findings(&c->survey, c->sites, false, c->log.file);
-        ti_survey_print_findings(&c->survey, c->sites, true, c->log.file);
+        ti_survey_print_findings(&c->survey, c->sites, false, 0, c->log.file);
+        ti_survey_print_findings(&c->survey, c->sites, true, 0, c->log.file);
     }
 }
 

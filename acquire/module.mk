@@ -22,6 +22,8 @@ ti-skew_src := acquire/skew.c acquire/skew_options.c acquire/skew_run.c acquire/
                $(counter_src)
 ti-skew_libs := -ldl -lm $(sites_libs)
 t-spread_src := acquire/spread.c
+t-survey_src := $(nodes_src) $(acquire_src) $(counter_src)
+$(O)/tests/unit/t-survey: LDLIBS += $(remote_libs)
 t-level_src := acquire/level.c acquire/isa.c
 t-order_src := acquire/order.c acquire/bisect.c
 t-like_src := acquire/like.c $(t-order_src) $(check_src) tests/unit/script.c

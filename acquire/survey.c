@@ -14,6 +14,7 @@
 #define FREE_SMALL    (INT64_C(16) << 20)
 /* A kernel keeps some of the memory that is sold. */
 #define MEMORY_SHARE 0.9
+#define ALIKE        8 /* sizes that differ by less than this part of them are told together */
 
 const char *ti_survey_trace_base(const struct ti_cluster *c, const struct ti_survey_in *in)
 {
@@ -55,6 +56,21 @@ void ti_survey_add(struct ti_survey *s, int64_t node, bool fatal, bool remote, c
         snprintf(f->hint, sizeof f->hint, "%s", hint);
 }
 
+/* The same, and it is about a size, which the text begins with. */
+static void add_size(struct ti_survey *s, int64_t node, bool fatal, const char *hint, int64_t bytes,
+                     const char *rest)
+{
+    int64_t before = s->nfindings;
+    char size[32];
+
+    ti_survey_add(s, node, fatal, false, hint, "%s%s", ti_format_size(bytes, size, sizeof size),
+                  rest);
+    if (s->nfindings > before) {
+        s->finding[before].bytes = bytes;
+        s->finding[before].rest = (int)strlen(size);
+    }
+}
+
 static const char *text_of(const json_t *facts, const char *object, const char *key)
 {
     return json_string_value(json_object_get(json_object_get(facts, object), key));
@@ -84,12 +100,14 @@ static void compare_memory(struct ti_survey *s, const struct ti_sites *sites, in
     int64_t said = n->memory_bytes ? n->memory_bytes : cluster_of(sites, node)->memory_bytes;
     int64_t is = number_of(s->facts[node], "memory_bytes");
     const char *by = json_string_value(json_object_get(s->facts[node], "limited_by"));
-    char a[32], b[32];
+    char rest[200], size[32];
 
-    if (said && is && (double)is < MEMORY_SHARE * (double)said)
-        ti_survey_add(s, node, false, false, NULL, "%s of memory available%s%s, not %s",
-                      ti_format_size(is, a, sizeof a), by ? ", limited by " : "", by ? by : "",
-                      ti_format_size(said, b, sizeof b));
+    if (!said || !is || (double)is >= MEMORY_SHARE * (double)said)
+        return;
+    snprintf(rest, sizeof rest, " of memory available%s%s, not %s%s", by ? ", limited by " : "",
+             by ? by : "", ti_format_size(said, size, sizeof size),
+             n->memory_bytes ? " as granted" : "");
+    add_size(s, node, false, NULL, is, rest);
 }
 
 static void compare_processor(struct ti_survey *s, const struct ti_sites *sites, int64_t node)
@@ -117,15 +135,15 @@ static void check_disk(struct ti_survey *s, int64_t node)
     const json_t *bytes = json_object_get(dir, "free_bytes");
     int64_t room = json_integer_value(bytes);
     const char *path = json_string_value(json_object_get(dir, "path"));
-    char text[32];
+    char rest[200];
 
     if (has_error(s, node, "trace_dir", "") || !json_is_integer(bytes))
         return;
+    snprintf(rest, sizeof rest, " is free in '%s', where traces go", path ? path : "?");
     if (room >= 0 && room < FREE_SMALL)
-        ti_survey_add(s, node, room < FREE_LEAST, false,
-                      "make room, or name another folder by 'trace_dir =' in the sites file",
-                      "%s is free in '%s', where traces go",
-                      ti_format_size(room, text, sizeof text), path ? path : "?");
+        add_size(s, node, room < FREE_LEAST,
+                 "make room, or name another folder by 'trace_dir =' in the sites file", room,
+                 rest);
 }
 
 static void check_mpi(struct ti_survey *s, int64_t node, const struct ti_survey_in *in)
@@ -152,26 +170,26 @@ static void add_unreachable(struct ti_survey *s, int64_t node, enum ti_channel_e
         snprintf(s->finding[before].detail, sizeof s->finding[before].detail, "%s", err->text);
 }
 
-static void check_node(struct ti_survey *s, const struct ti_fleet *f, int64_t node,
-                       const struct ti_survey_in *in)
+static void add_unanswered(struct ti_survey *s, const struct ti_fleet *f, int64_t node)
 {
     const struct ti_member *m = &f->member[node];
+    struct ti_err err = {"", ""};
 
-    if (!s->facts[node]) {
-        struct ti_err err = {"", ""};
+    ti_fleet_ok(f, node, &err);
+    if (m->state == TI_MEMBER_GONE && m->end != TI_CHANNEL_EXITED)
+        add_unreachable(s, node, m->end, &err);
+    else
+        ti_survey_add(s, node, true, m->state == TI_MEMBER_GONE, err.hint, "%s", err.text);
+}
 
-        ti_fleet_ok(f, node, &err);
-        if (m->state == TI_MEMBER_GONE && m->end != TI_CHANNEL_EXITED)
-            add_unreachable(s, node, m->end, &err);
-        else
-            ti_survey_add(s, node, true, m->state == TI_MEMBER_GONE, err.hint, "%s", err.text);
-        return;
-    }
+static void check_node(struct ti_survey *s, const struct ti_sites *sites, int64_t node,
+                       const struct ti_survey_in *in)
+{
     has_error(s, node, "program", "");
     check_mpi(s, node, in);
     check_disk(s, node);
-    compare_memory(s, f->sites, node);
-    compare_processor(s, f->sites, node);
+    compare_memory(s, sites, node);
+    compare_processor(s, sites, node);
 }
 
 /* --- what must be the same everywhere ------------------------------------ */
@@ -226,10 +244,9 @@ static void compare_programs(struct ti_survey *s, const char *family)
         if (hash_of(s, i) && theirs && strcmp(theirs, family) == 0 &&
             strcmp(hash_of(s, i), best.what) != 0)
             ti_survey_add(s, i, true, false, "copy the same file to all nodes",
-                          "its program '%s' is another one: %.12s..., not %.12s... as on %" PRId64
-                          " node%s",
-                          text_of(s->facts[i], "program", "path"), hash_of(s, i), best.what,
-                          best.votes, best.votes == 1 ? "" : "s");
+                          "its program '%s' is another one: not %.12s... as on %" PRId64 " node%s",
+                          text_of(s->facts[i], "program", "path"), best.what, best.votes,
+                          best.votes == 1 ? "" : "s");
     }
     free(list);
 }
@@ -250,6 +267,15 @@ static void compare_all_programs(struct ti_survey *s)
             compare_programs(s, family);
         }
     }
+}
+
+void ti_survey_compare(struct ti_survey *s, const struct ti_sites *sites,
+                       const struct ti_survey_in *in)
+{
+    for (int64_t i = 0; i < s->n; i++)
+        if (s->usable[i] && s->facts[i])
+            check_node(s, sites, i, in);
+    compare_all_programs(s);
 }
 
 /* --- the counter --------------------------------------------------------- */
@@ -329,9 +355,10 @@ ti_status ti_survey_make(struct ti_fleet *f, const struct ti_survey_in *in, stru
     }
     ask(s, f, in, in->counter);
     for (int64_t i = 0; i < f->n && !f->sig; i++)
-        if (s->usable[i])
-            check_node(s, f, i, in);
-    compare_all_programs(s);
+        if (s->usable[i] && !s->facts[i])
+            add_unanswered(s, f, i);
+    if (!f->sig)
+        ti_survey_compare(s, f->sites, in);
     /* Where some count with PAPI and some cannot, valgrind counts everywhere. */
     if (!same_counter(s) && strcmp(in->counter, "auto") == 0 && !f->sig) {
         ti_say("some nodes count with PAPI and some cannot: all are to count with valgrind");
@@ -358,57 +385,16 @@ static int compare_findings(const struct ti_finding *a, const struct ti_finding 
                             const struct ti_sites *sites)
 {
     int x = sites->node[a->node].cluster, y = sites->node[b->node].cluster;
-    int order = x != y ? x - y : strcmp(a->text, b->text);
+    int order = x != y ? x - y : strcmp(a->text + a->rest, b->text + b->rest);
 
+    if (!order)
+        order = (a->bytes > b->bytes) - (a->bytes < b->bytes);
     return order ? order : (a->node > b->node) - (a->node < b->node);
 }
 
 static int by_cluster_and_text(const void *a, const void *b, void *sites)
 {
     return compare_findings(a, b, sites);
-}
-
-static bool same_group(const struct ti_finding *a, const struct ti_finding *b,
-                       const struct ti_sites *sites)
-{
-    return a->fatal == b->fatal && sites->node[a->node].cluster == sites->node[b->node].cluster &&
-           strcmp(a->text, b->text) == 0;
-}
-
-static void print_group(const struct ti_finding *f, int64_t n, const struct ti_sites *sites,
-                        FILE *out)
-{
-    const char **names = calloc((size_t)n, sizeof *names);
-    const struct ti_cluster *c = cluster_of(sites, f->node);
-    const struct ti_site *site = &sites->site[c->site];
-    char *folded = NULL;
-
-    for (int64_t i = 0; names && i < n; i++)
-        names[i] = sites->node[f[i].node].name;
-    if (names)
-        folded = ti_hostlist_fold(names, n);
-    fprintf(out, "  %s (cluster %s, site %s%s%s): %s\n", folded ? folded : "?", c->name, site->name,
-            site->gateway ? ", by " : "", site->gateway ? site->gateway : "", f->text);
-    if (f->detail[0])
-        fprintf(out, "    %s\n", f->detail);
-    if (f->hint[0])
-        fprintf(out, "    hint: %s\n", f->hint);
-    free(folded);
-    free(names);
-}
-
-void ti_survey_print_findings(const struct ti_survey *s, const struct ti_sites *sites, bool fatal,
-                              FILE *out)
-{
-    qsort_r(s->finding, (size_t)s->nfindings, sizeof *s->finding, by_cluster_and_text,
-            (void *)sites);
-    for (int64_t i = 0, next; i < s->nfindings; i = next) {
-        for (next = i + 1;
-             next < s->nfindings && same_group(&s->finding[i], &s->finding[next], sites); next++)
-            ;
-        if (s->finding[i].fatal == fatal)
-            print_group(&s->finding[i], next - i, sites, out);
-    }
 }
 
 struct range {
@@ -434,6 +420,79 @@ static const char *sizes_text(const struct range *r, char *buf, size_t bytes)
     else
         snprintf(buf, bytes, "%s to %s", a, b);
     return buf;
+}
+
+/* `a` is the first of the group. */
+static bool same_group(const struct ti_finding *a, const struct ti_finding *b,
+                       const struct ti_sites *sites)
+{
+    return a->fatal == b->fatal && sites->node[a->node].cluster == sites->node[b->node].cluster &&
+           !a->rest == !b->rest && strcmp(a->text + a->rest, b->text + b->rest) == 0 &&
+           b->bytes - a->bytes <= a->bytes / ALIKE;
+}
+
+static int lines_of(const struct ti_finding *f)
+{
+    return 1 + (f->detail[0] != '\0') + (f->hint[0] != '\0');
+}
+
+static int by_node(const void *a, const void *b)
+{
+    const struct ti_finding *x = a, *y = b;
+
+    return (x->node > y->node) - (x->node < y->node);
+}
+
+static void print_group(struct ti_finding *f, int64_t n, const struct ti_sites *sites, FILE *out)
+{
+    const char **names = calloc((size_t)n, sizeof *names);
+    const struct ti_cluster *c = cluster_of(sites, f->node);
+    const struct ti_site *site = &sites->site[c->site];
+    struct range sizes = {f->bytes, f[n - 1].bytes};
+    char *folded = NULL, size[80] = "";
+
+    if (f->rest)
+        sizes_text(&sizes, size, sizeof size);
+    qsort(f, (size_t)n, sizeof *f, by_node); /* so that names fold */
+
+    for (int64_t i = 0; names && i < n; i++)
+        names[i] = sites->node[f[i].node].name;
+    if (names)
+        folded = ti_hostlist_fold(names, n);
+    fprintf(out, "  %s (cluster %s, site %s%s%s): %s%s\n", folded ? folded : "?", c->name,
+            site->name, site->gateway ? ", by " : "", site->gateway ? site->gateway : "", size,
+            f->text + f->rest);
+    if (f->detail[0])
+        fprintf(out, "    %s\n", f->detail);
+    if (f->hint[0])
+        fprintf(out, "    hint: %s\n", f->hint);
+    free(folded);
+    free(names);
+}
+
+void ti_survey_print_findings(const struct ti_survey *s, const struct ti_sites *sites, bool fatal,
+                              int most_lines, FILE *out)
+{
+    int64_t left_out = 0;
+    int lines = 0;
+
+    qsort_r(s->finding, (size_t)s->nfindings, sizeof *s->finding, by_cluster_and_text,
+            (void *)sites);
+    for (int64_t i = 0, next; i < s->nfindings; i = next) {
+        for (next = i + 1;
+             next < s->nfindings && same_group(&s->finding[i], &s->finding[next], sites); next++)
+            ;
+        if (s->finding[i].fatal != fatal)
+            continue;
+        lines += lines_of(&s->finding[i]);
+        if (most_lines && lines >= most_lines)
+            left_out += next - i;
+        else
+            print_group(&s->finding[i], next - i, sites, out);
+    }
+    if (left_out)
+        fprintf(out, "  ... and %" PRId64 " more findings: the log and --probe --json have all\n",
+                left_out);
 }
 
 static const char *or_unknown(const char *text)

@@ -31,6 +31,10 @@ struct ti_finding {
     char text[256];
     char hint[512];
     char detail[1024]; /* of this node alone; nodes with other details have the same trouble */
+    /* Where `text` begins with a size, that is `bytes`, and it goes on at text[rest]: nodes
+     * of which only the size differs, and little, have the same trouble.  rest 0: no size */
+    int64_t bytes;
+    int rest;
 };
 
 struct ti_survey {
@@ -50,14 +54,21 @@ ti_status ti_survey_make(struct ti_fleet *f, const struct ti_survey_in *in, stru
                          struct ti_err *err);
 void ti_survey_free(struct ti_survey *s);
 
+/* The part of it that asks nobody: what of the facts that came is against using a node, or
+ * differs from the sites file, or between nodes.  Not the counter. */
+void ti_survey_compare(struct ti_survey *s, const struct ti_sites *sites,
+                       const struct ti_survey_in *in);
+
 /* One more, found later. */
 void ti_survey_add(struct ti_survey *s, int64_t node, bool fatal, bool remote, const char *hint,
                    const char *fmt, ...) __attribute__((format(printf, 6, 7)));
 
-/* Findings, one line for all nodes of a cluster that have the same; fatal ones only, or
- * the others. */
+/* Findings, one line for all nodes of a cluster that have the same, or nearly: sizes
+ * within an eighth are told as a range.  Fatal ones only, or the others; at most so many
+ * lines, with what is known of them; 0: all. */
+#define TI_SURVEY_LINES 28
 void ti_survey_print_findings(const struct ti_survey *s, const struct ti_sites *sites, bool fatal,
-                              FILE *out);
+                              int most_lines, FILE *out);
 
 /* A row a cluster: how many nodes, and what they are. */
 void ti_survey_print_nodes(const struct ti_survey *s, const struct ti_sites *sites, FILE *out);
