@@ -424,12 +424,12 @@ static void note_try(struct ti_acquisition *c, const struct ti_err *err)
 /* Whether a try that failed so is made again, without the nodes that were lost. */
 static bool again(struct ti_acquisition *c, int64_t tries, struct ti_err *err)
 {
-    if (!c->nlost || c->job->signal || tries >= c->job->o->retries)
+    if (!c->nlost || c->job->signal || c->fleet->sig || tries >= c->job->o->retries)
         return false;
     ti_warn("%s", err->text);
-    err->text[0] = err->hint[0] = '\0';
     ti_say("trying again without %" PRId64 " node%s", c->nlost, c->nlost == 1 ? "" : "s");
     note_try(c, err);
+    err->text[0] = err->hint[0] = '\0';
     ti__acquisition_remove(c);
     ti_ranks_free(&c->job->ranks);
     json_decref(c->job->json);
