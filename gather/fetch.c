@@ -64,6 +64,7 @@ struct job {
     struct ti_remote *remote;
     const char **via;
     int64_t removed;
+    bool others;  /* could have written RUN.json */
     bool ssh;     /* some nodes are reached without `via` */
     ti_status st; /* a local problem, which ends all of it */
     struct ti_err *err;
@@ -211,6 +212,7 @@ static ti_status read_run(struct job *j, const char *path, struct ti_err *err)
     const json_t *nodes, *node;
     const char *id;
     json_error_t why;
+    struct stat sb;
     ti_status st = TI_OK;
     size_t i;
     int fd;
@@ -221,6 +223,8 @@ static ti_status read_run(struct job *j, const char *path, struct ti_err *err)
     if (fd < 0)
         return TI_OK; /* whoever checks the run says it */
     j->run = json_loadfd(fd, 0, &why);
+    j->others = fstat(fd, &sb) < 0 || (sb.st_uid != geteuid() && sb.st_uid != 0) ||
+                (sb.st_mode & S_IWOTH) != 0;
     close(fd);
     nodes = json_object_get(j->run, "nodes");
     if (!nodes || json_is_null(nodes) || json_array_size(nodes) == 0)
@@ -726,6 +730,18 @@ static void job_free(struct job *j)
         close(j->dir);
 }
 
+/* RUN.json names what is executed here ("via") and whom we log in to: not on anybody's word. */
+static ti_status refuse_others(const struct job *j, struct ti_err *err)
+{
+    if (!j->others)
+        return TI_OK;
+    ti_err_set(err, TI_ERR_INPUT,
+               "'%s/RUN.json' could have been written by others, and says how traces are fetched",
+               j->path);
+    ti_err_hint(err, "look what \"nodes\" in it says; then make a copy of it yours");
+    return TI_ERR_INPUT;
+}
+
 /* One ti-gather at a time fetches into a directory. */
 static ti_status lock(const struct job *j, int *fd, struct ti_err *err)
 {
@@ -748,7 +764,9 @@ static ti_status work(struct job *j, const char *path, const struct ti_run *run,
     if (st == TI_OK && j->n)
         choose_ranks(j, run);
     if (st == TI_OK && j->left && !look) {
-        st = lock(j, &locked, err);
+        st = refuse_others(j, err);
+        if (st == TI_OK)
+            st = lock(j, &locked, err);
         if (st == TI_OK)
             st = go(j, err);
         for (int64_t i = 0; st == TI_OK && i < j->n; i++)

@@ -115,6 +115,15 @@ run 5 ti-gather run -o none.tib
 says err "no trace could be had from any node"
 [ -e none.tib ] && fail "a bundle of nothing"
 
+# what others could have written is not executed
+nodes 2 4
+change 'for x in nodes: x["via"] = ["touch", "taken"]; x["host"] = x["name"]'
+chmod o+w run/RUN.json
+run 3 ti-gather run -o none.tib
+says err "RUN.json' could have been written by others" "hint:"
+[ ! -e taken ] || fail "what others wrote was executed"
+chmod o-w run/RUN.json
+
 # removed on the nodes too, but nothing else, and only if asked for
 nodes 3 6
 touch node1/keep

@@ -105,9 +105,10 @@ unknown_host() {
 }
 login_hangs() {
     two_sites --gateways
-    "$bed" sshd n2.site1 'ForceCommand sleep 1000'
+    "$bed" sshd n2.site1 'ForceCommand sleep 30'
     acquire 5 --silence 8 --np 8 "$program" ok
     says n2.site1 'ti-node did not start within 8 s' hint:
+    LEFT_S=40
 }
 login_chatters() {
     two_sites --gateways
