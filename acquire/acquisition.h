@@ -4,7 +4,8 @@
  *
  *   acquisition.c         the steps, in order
  *   acquisition_plan.c    the nodes as the survey found them, the placement, as a table
- *   acquisition_launch.c  run directories there, mpirun's command, the dry launch
+ *   acquisition_launch.c  run directories there, mpirun's command
+ *   acquisition_census.c  the dry launch
  *   acquisition_watch.c   while it runs, and how it is ended
  *   acquisition_collect.c what was traced, RUN.json
  */
@@ -46,7 +47,10 @@ struct ti_used {
     bool swapped;            /* we said so */
     bool short_of_memory;
     bool disk_full;
-    double quiet_at; /* the status_at of which we said that nothing came after it */
+    bool counted;               /* one of its ranks took part in the dry launch */
+    char peer[64];              /* "ADDRESS:PORT" that does not answer mpirun's daemon there; "" */
+    double peer_since, peer_at; /* seen so first, and last */
+    double quiet_at;            /* the status_at of which we said that nothing came after it */
 };
 
 struct ti_acquisition {

@@ -1,5 +1,4 @@
-/* mpirun over the nodes: what it needs there, its command, and a launch to no purpose
- * but to see where it puts the ranks. */
+/* mpirun over the nodes: what it needs there, and its command. */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -13,11 +12,7 @@
 #include "node/watch.h"
 
 #define OPEN_LIMIT_S   60.0
-#define CENSUS_LEAST_S 120.0
-#define CENSUS_RANK_S  0.5 /* a rank, on top: start-up grows with the number of ranks */
 #define FILES_PER_NODE 4
-#define POLL_MS        200
-#define CENSUS_WORD    "TIARA-CENSUS"
 
 /* --- run directories there ----------------------------------------------- */
 
@@ -343,132 +338,4 @@ void ti__mpirun_close(struct ti_acquisition *c, struct ti_mpirun_proc *p)
     }
     p->err = p->out = -1;
     ti_args_free(&p->env);
-}
-
-/* --- the dry launch ------------------------------------------------------ */
-
-/* CENSUS_WORD RANK NODE a line: how many ranks are where they should be; the first that is not
- * goes to `err`. */
-static int64_t count_ranks(struct ti_acquisition *c, char *text, int64_t *actual, char *seen,
-                           struct ti_err *err)
-{
-    int64_t right = 0;
-
-    for (char *rest = text, *line; (line = strsep(&rest, "\n")) != NULL;) {
-        char name[300];
-        int64_t rank, node, planned;
-
-        /* behind a tag, with mpirun's --tag-output */
-        line = strstr(line, CENSUS_WORD);
-        if (!line || sscanf(line, CENSUS_WORD " %" SCNd64 " %299s", &rank, name) != 2 || rank < 0 ||
-            rank >= c->job->o->np || seen[rank])
-            continue;
-        seen[rank] = 1;
-        node = ti_fleet_find(c->fleet, name);
-        if (node >= 0)
-            actual[node]++;
-        planned = ti__acquisition_node_of(c, rank);
-        if (node == planned)
-            right++;
-        else if (!err->text[0])
-            ti_err_set(err, TI_ERR_REMOTE,
-                       "mpirun does not place ranks as planned: rank %" PRId64
-                       " is to be on '%s', and was put on '%s'",
-                       rank, c->sites->node[planned].name, name);
-    }
-    return right;
-}
-
-static void say_actual(struct ti_acquisition *c, const int64_t *actual)
-{
-    ti_say("ranks per node:  planned  actual");
-    for (int64_t i = 0, n = 0; i < c->sites->nnodes && n < 20; i++)
-        if (actual[i] != c->place.ranks[i]) {
-            n++;
-            ti_say("  %-20s %4" PRId64 "  %4" PRId64, c->sites->node[i].name, c->place.ranks[i],
-                   actual[i]);
-        }
-}
-
-static ti_status judge(struct ti_acquisition *c, struct ti_mpirun_proc *p, struct ti_err *err)
-{
-    int64_t *actual = calloc((size_t)c->sites->nnodes + 1, sizeof *actual);
-    char *seen = calloc((size_t)c->job->o->np + 1, 1);
-    struct ti_err wrong = {"", ""};
-    ti_status st = TI_ERR_REMOTE;
-    int64_t right;
-
-    if (!actual || !seen) {
-        free(actual);
-        free(seen);
-        return ti_err_errno(err, TI_ERR_IO, "cannot count the ranks");
-    }
-    right = p->out_text ? count_ranks(c, p->out_text, actual, seen, &wrong) : 0;
-    if (right == c->job->o->np) {
-        ti_runlog_note(&c->log, "all %" PRId64 " ranks are where they were planned", right);
-    } else if (wrong.text[0]) {
-        *err = wrong;
-        ti_err_hint(err, "mpirun's settings of yours (mca-params.conf, OMPI_MCA_*, behind '--') "
-                         "may be in the way; nothing was traced");
-        say_actual(c, actual);
-    } else if (!right && !ti_rsh_asked(c->rsh) && c->job->o->mpirun.n) {
-        st = ti_err_set(err, TI_ERR_USAGE, "mpirun did not start anything");
-        ti_err_hint(err, "see what mpirun says above; its arguments behind '--' and those of "
-                         "--mca are yours");
-    } else {
-        ti_err_set(err, TI_ERR_REMOTE,
-                   "of %" PRId64 " ranks %" PRId64
-                   " were started in the dry launch (mpirun: %s %d)",
-                   c->job->o->np, right, WIFEXITED(p->proc.wait_status) ? "status" : "signal",
-                   WIFEXITED(p->proc.wait_status) ? WEXITSTATUS(p->proc.wait_status)
-                                                  : WTERMSIG(p->proc.wait_status));
-        ti_err_hint(err,
-                    "see what mpirun says above, and '%s'; MPI needs IP between all nodes: "
-                    "'network =' in the sites file names interfaces",
-                    c->log_name);
-    }
-    free(actual);
-    free(seen);
-    return right == c->job->o->np ? TI_OK : st;
-}
-
-ti_status ti__acquisition_census(struct ti_acquisition *c, struct ti_err *err)
-{
-    double limit = CENSUS_LEAST_S + CENSUS_RANK_S * (double)c->job->o->np, until;
-    struct ti_args command = {.n = 0};
-    struct ti_mpirun_proc p;
-    bool late = false;
-    ti_status st;
-
-    ti__step_begin(c, TI_STEP_CENSUS);
-    st = ti__acquisition_command(c, true, &command, err);
-    if (st == TI_OK)
-        st = ti__mpirun_start(c, &command, true, &p, err);
-    if (st != TI_OK) {
-        ti_args_free(&command);
-        return st;
-    }
-    until = ti_now() + limit;
-    while (ti_launch_running(&p.proc) && !c->fleet->sig && !c->nlost && !late) {
-        ti_fleet_poll(c->fleet, POLL_MS);
-        ti_progress("dry launch: %" PRId64 " of %" PRId64 " nodes reached", ti_rsh_started(c->rsh),
-                    c->nused);
-        late = ti_now() > until;
-    }
-    ti_progress_clear();
-    if (ti_launch_running(&p.proc))
-        ti__acquisition_end(c, &p);
-    ti__mpirun_close(c, &p);
-    if (c->fleet->sig)
-        st = ti__acquisition_interrupted(c, err);
-    else if (c->nlost)
-        st = ti__acquisition_lost(c, err);
-    else if (late)
-        st = ti_err_set(err, TI_ERR_REMOTE, "the dry launch was not done within %.0f s", limit);
-    else
-        st = judge(c, &p, err);
-    free(p.out_text);
-    ti_args_free(&command);
-    ti__step_end(c, TI_STEP_CENSUS);
-    return st;
 }

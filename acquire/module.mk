@@ -8,7 +8,7 @@ acquire_src += acquire/where.c acquire/where_slurm.c acquire/where_nodefile.c \
                acquire/check_sites.c $(sites_src)
 acquire_src += acquire/like.c acquire/order.c acquire/bisect.c $(check_src)
 # several nodes
-nodes_src := $(addprefix acquire/,acquisition.c acquisition_plan.c acquisition_launch.c \
+nodes_src := $(addprefix acquire/,acquisition.c acquisition_plan.c acquisition_launch.c acquisition_census.c \
                acquisition_watch.c acquisition_collect.c fleet.c here.c rsh.c runlog.c survey.c) \
              $(remote_src) $(bootstrap_src)
 ti-acquire_src := acquire/main.c $(nodes_src) $(acquire_src) $(counter_src)

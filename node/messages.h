@@ -46,12 +46,17 @@
  *            TIARA_RUN_FILE set: "pid".  OUTPUT and ERRPUT frames follow, and in the end the
  *            unasked {"is": "ended", "stream": N, "status": wait status}; what those that it left
  *            behind still write comes later
+ * "kill"     {"stream"}
+ *            that process, and its process group, if it is there
  * "watch"    {"every_ms": N; 0: stop}
  *            answered at once, and then every so often by the unasked
  *            {"is": "status", "started", "finished", "bytes", "last_start" (epoch seconds),
  *             "alive" (processes of the run), "rss_bytes" (theirs, shared memory left out),
  *             "room_bytes" (memory that is left), "swap_out_bytes" (since the watch began),
  *             "free_bytes" (disk)}
+ * "waits"    {}
+ *            connections that processes of the run try to make and that are not answered:
+ *            "waits": ["10.0.0.2:43211", ...]
  * "end"      {"grace_s": S}
  *            end every process of the run: "found", "left"
  * "ranks"    {}

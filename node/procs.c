@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -96,6 +97,14 @@ ti_status ti_procs_start(struct ti_procs *p, uint32_t stream, const char *comman
     p->n++;
     *pid = proc.pid;
     return TI_OK;
+}
+
+void ti_procs_kill(struct ti_procs *p, uint32_t stream)
+{
+    const struct ti_child *c = find(p, stream);
+
+    if (c && !c->exited)
+        killpg(c->pid, SIGKILL);
 }
 
 /* --- input --------------------------------------------------------------- */

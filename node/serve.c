@@ -32,6 +32,7 @@
 #include "node/rundir.h"
 #include "node/send.h"
 #include "node/task.h"
+#include "node/waits.h"
 #include "node/watch.h"
 
 #define TASKS       4
@@ -370,6 +371,14 @@ static ti_status do_spawn(struct serve *s, const json_t *request, struct ti_err 
     return st;
 }
 
+static ti_status do_kill(struct serve *s, const json_t *request, struct ti_err *err)
+{
+    (void)err;
+    ti_procs_kill(&s->procs, (uint32_t)number_of(request, "stream"));
+    answer(s, "kill", number_of(request, "id"), NULL);
+    return TI_OK;
+}
+
 /* --- watch --------------------------------------------------------------- */
 
 static ti_status do_watch(struct serve *s, const json_t *request, struct ti_err *err)
@@ -383,6 +392,15 @@ static ti_status do_watch(struct serve *s, const json_t *request, struct ti_err 
     s->next_look = ti_now();
     s->swapped_before = ti_machine_swapped_out();
     answer(s, "watch", number_of(request, "id"), NULL);
+    return TI_OK;
+}
+
+static ti_status do_waits(struct serve *s, const json_t *request, struct ti_err *err)
+{
+    if (!s->open)
+        return ti_err_set(err, TI_ERR_INPUT, "no run was opened");
+    answer(s, "waits", number_of(request, "id"),
+           json_pack("{s:o}", "waits", ti_waits(s->shared->run_id)));
     return TI_OK;
 }
 
@@ -505,6 +523,7 @@ static const struct {
     {"facts", do_facts_request}, {"open", do_open},   {"spawn", do_spawn},
     {"watch", do_watch},         {"end", do_end},     {"send", do_send},
     {"remove", do_remove},       {"leave", do_leave}, {"ranks", do_ranks_request},
+    {"waits", do_waits},         {"kill", do_kill},
 };
 
 static void message(struct serve *s, const struct ti_frame *f)

@@ -3,6 +3,7 @@ import json
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -220,6 +221,36 @@ def test_watch():
     node.frames.clear()
     time.sleep(0.3)
     assert not node.read(0.2), "still watching"
+    assert node.end() == 0
+
+
+def test_waits():
+    """Who listens and takes no one more does not answer."""
+    node = serve()
+    is_error(node.ask("waits"), "no run was opened")
+    opened(node)
+    for family, host, text in ((socket.AF_INET, "127.0.0.1", "127.0.0.1:%d"),
+                               (socket.AF_INET6, "::1", "[::1]:%d")):
+        full = socket.socket(family)
+        try:
+            full.bind((host, 0))
+        except OSError:  # this machine has no IPv6
+            continue
+        full.listen(0)
+        port = full.getsockname()[1]
+        held = [socket.socket(family) for _ in range(3)]
+        for s in held:
+            s.setblocking(False)
+            s.connect_ex((host, port))
+        assert node.ask("waits")["waits"] == [], "these are not of the run"
+        node.ask("spawn", stream=port, command="exec %s -c 'import socket; "
+                 "socket.create_connection((\"%s\", %d))'" % (sys.executable, host, port))
+        wait_for(lambda: node.ask("waits")["waits"] == [text % port], "it is not seen")
+        assert node.ask("kill", stream=port)["is"] == "kill"
+        assert node.told("ended")["status"] == signal.SIGKILL
+        assert node.ask("waits")["waits"] == [], "it is still seen"
+        for s in held + [full]:
+            s.close()
     assert node.end() == 0
 
 

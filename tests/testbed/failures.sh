@@ -14,13 +14,13 @@ cases=(
     max_startups gateway_down
     disk_full program_missing_on_a_site another_program_on_a_node open_mpi_missing np_too_large
     # between the probe and the launch
-    dead_after_probe
+    dead_after_probe firewall_before_the_front
     # while it runs
     killed_running frozen_running cut_running gateway_dies_running disk_fills_running
     memory_runs_out_running retried_without_the_node
 )
 # These wait for what says nothing: they run beside the others.
-slow=(frozen_before_probe silent_before_probe frozen_running cut_running)
+slow=(frozen_before_probe silent_before_probe firewall_before_the_front frozen_running cut_running)
 
 # --- what they are made of ----------------------------------------------------
 
@@ -194,6 +194,13 @@ dead_after_probe() {
     "$bed" crash n2.site2
     and_ends 5
     says n2.site2
+}
+firewall_before_the_front() { # SSH is let through, what mpirun's daemons say is not
+    two_sites
+    front ip rule add pref 10 to 10.2.0.0/16 ipproto tcp dport 22 lookup main
+    front ip rule add pref 11 to 10.2.0.0/16 ipproto tcp blackhole
+    acquire 5 --np 8 "$program" ok
+    says "mpirun's daemon on 'n1.site2', 'n2.site2' gets no answer from 10.0.0.2:" oob_tcp_if_include hint:
 }
 killed_running() {
     two_sites --gateways

@@ -1,0 +1,290 @@
+/* The dry launch: mpirun to no purpose but to see where it puts the ranks. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "acquire/acquisition.h"
+
+/* Long, for machines that are busy: what keeps daemons apart is seen sooner. */
+#define LEAST_S 300.0
+#define RANK_S  0.5 /* a rank, on top: start-up grows with the number of ranks */
+#define POLL_MS 200
+#define QUIET_S 20.0 /* without a rank: said once */
+/* Daemons connect at once, however busy the machines are: the kernel answers. */
+#define LOOK_S      5.0  /* between looks at connections that are not answered */
+#define NO_ANSWER_S 15.0 /* one that long is not going to be */
+#define CENSUS_WORD "TIARA-CENSUS"
+#define NETWORK_HINT                                                                               \
+    "mpirun's daemons connect from the nodes to this machine, and to each other, at any port: "    \
+    "look for a firewall; where machines have several networks, 'network =' in the sites file, "   \
+    "or --mca oob_tcp_if_include, says which to use"
+
+/* --- what became of it ------------------------------------------------- */
+
+/* CENSUS_WORD RANK NODE a line: how many ranks are where they should be; the first that is not
+ * goes to `err`. */
+static int64_t count_ranks(struct ti_acquisition *c, char *text, int64_t *actual, char *seen,
+                           struct ti_err *err)
+{
+    int64_t right = 0;
+
+    for (char *rest = text, *line; (line = strsep(&rest, "\n")) != NULL;) {
+        char name[300];
+        int64_t rank, node, planned;
+
+        /* behind a tag, with mpirun's --tag-output */
+        line = strstr(line, CENSUS_WORD);
+        if (!line || sscanf(line, CENSUS_WORD " %" SCNd64 " %299s", &rank, name) != 2 || rank < 0 ||
+            rank >= c->job->o->np || seen[rank])
+            continue;
+        seen[rank] = 1;
+        node = ti_fleet_find(c->fleet, name);
+        if (node >= 0)
+            actual[node]++;
+        planned = ti__acquisition_node_of(c, rank);
+        if (node == planned)
+            right++;
+        else if (!err->text[0])
+            ti_err_set(err, TI_ERR_REMOTE,
+                       "mpirun does not place ranks as planned: rank %" PRId64
+                       " is to be on '%s', and was put on '%s'",
+                       rank, c->sites->node[planned].name, name);
+    }
+    return right;
+}
+
+static void say_actual(struct ti_acquisition *c, const int64_t *actual)
+{
+    ti_say("ranks per node:  planned  actual");
+    for (int64_t i = 0, n = 0; i < c->sites->nnodes && n < 20; i++)
+        if (actual[i] != c->place.ranks[i]) {
+            n++;
+            ti_say("  %-20s %4" PRId64 "  %4" PRId64, c->sites->node[i].name, c->place.ranks[i],
+                   actual[i]);
+        }
+}
+
+static ti_status judge(struct ti_acquisition *c, struct ti_mpirun_proc *p, struct ti_err *err)
+{
+    int64_t *actual = calloc((size_t)c->sites->nnodes + 1, sizeof *actual);
+    char *seen = calloc((size_t)c->job->o->np + 1, 1);
+    struct ti_err wrong = {"", ""};
+    ti_status st = TI_ERR_REMOTE;
+    int64_t right;
+
+    if (!actual || !seen) {
+        free(actual);
+        free(seen);
+        return ti_err_errno(err, TI_ERR_IO, "cannot count the ranks");
+    }
+    right = p->out_text ? count_ranks(c, p->out_text, actual, seen, &wrong) : 0;
+    if (right == c->job->o->np) {
+        ti_runlog_note(&c->log, "all %" PRId64 " ranks are where they were planned", right);
+    } else if (wrong.text[0]) {
+        *err = wrong;
+        ti_err_hint(err, "mpirun's settings of yours (mca-params.conf, OMPI_MCA_*, behind '--') "
+                         "may be in the way; nothing was traced");
+        say_actual(c, actual);
+    } else if (!right && !ti_rsh_asked(c->rsh) && c->job->o->mpirun.n) {
+        st = ti_err_set(err, TI_ERR_USAGE, "mpirun did not start anything");
+        ti_err_hint(err, "see what mpirun says above; its arguments behind '--' and those of "
+                         "--mca are yours");
+    } else {
+        ti_err_set(err, TI_ERR_REMOTE,
+                   "of %" PRId64 " ranks %" PRId64
+                   " were started in the dry launch (mpirun: %s %d)",
+                   c->job->o->np, right, WIFEXITED(p->proc.wait_status) ? "status" : "signal",
+                   WIFEXITED(p->proc.wait_status) ? WEXITSTATUS(p->proc.wait_status)
+                                                  : WTERMSIG(p->proc.wait_status));
+        ti_err_hint(err, "see what mpirun says above, and '%s'; " NETWORK_HINT, c->log_name);
+    }
+    free(actual);
+    free(seen);
+    return right == c->job->o->np ? TI_OK : st;
+}
+
+/* How many ranks have said where they are. */
+static int64_t ranks_seen(const struct ti_mpirun_proc *p)
+{
+    int64_t n = 0;
+
+    for (const char *at = p->out_text; at && (at = strstr(at, CENSUS_WORD)) != NULL; at++)
+        n++;
+    return n;
+}
+
+/* "'n1', 'n2' and 3 others": those that it holds for. */
+static void name_nodes(const struct ti_acquisition *c, bool (*holds)(const struct ti_used *u),
+                       char *buf, size_t bytes)
+{
+    int64_t n = 0;
+    size_t at = 0;
+
+    buf[0] = '\0';
+    for (int64_t i = 0; i < c->nused; i++)
+        if (holds(&c->used[i]) && n++ < 3 && at < bytes)
+            at += (size_t)snprintf(buf + at, bytes - at, "%s'%s'", n > 1 ? ", " : "",
+                                   c->sites->node[c->used[i].node].name);
+    if (n > 3 && at < bytes)
+        snprintf(buf + at, bytes - at, " and %" PRId64 " more", n - 3);
+}
+
+static bool is_unanswered(const struct ti_used *u)
+{
+    return u->peer[0] && u->peer_at - u->peer_since >= NO_ANSWER_S;
+}
+
+static bool is_silent(const struct ti_used *u)
+{
+    return !u->counted;
+}
+
+static ti_status too_late(struct ti_acquisition *c, const struct ti_mpirun_proc *p, double limit,
+                          struct ti_err *err)
+{
+    char names[1024];
+
+    for (char *rest = p->out_text, *line; (line = strsep(&rest, "\n")) != NULL;) {
+        char name[300];
+        struct ti_used *u;
+
+        line = strstr(line, CENSUS_WORD);
+        if (!line || sscanf(line, CENSUS_WORD " %*d %299s", name) != 1)
+            continue;
+        u = ti__acquisition_used(c, ti_fleet_find(c->fleet, name));
+        if (u)
+            u->counted = true;
+    }
+    name_nodes(c, is_silent, names, sizeof names);
+    ti_err_set(err, TI_ERR_REMOTE, "the dry launch was not done within %.0f s%s%s", limit,
+               names[0] ? ": no rank on " : "", names);
+    ti_err_hint(err, "see '%s'; " NETWORK_HINT, c->log_name);
+    return TI_ERR_REMOTE;
+}
+
+/* --- connections that are not answered ----------------------------------- */
+
+static bool has(const json_t *list, const char *text)
+{
+    const json_t *item;
+    size_t i;
+
+    json_array_foreach(list, i, item) if (strcmp(json_string_value(item), text) == 0) return true;
+    return false;
+}
+
+static void on_waits(struct ti_fleet *f, int64_t node, const json_t *answer, void *arg)
+{
+    struct ti_acquisition *c = arg;
+    struct ti_used *u = ti__acquisition_used(c, node);
+    const json_t *list = json_object_get(answer, "waits");
+    const char *first = json_string_value(json_array_get(list, 0));
+
+    (void)f;
+    if (!u)
+        return;
+    u->peer_at = ti_now();
+    if (u->peer[0] && has(list, u->peer))
+        return;
+    snprintf(u->peer, sizeof u->peer, "%s", first ? first : "");
+    u->peer_since = u->peer_at;
+}
+
+static void look_for_waits(struct ti_acquisition *c)
+{
+    for (int64_t i = 0; i < c->nused; i++)
+        if (c->fleet->member[c->used[i].node].state == TI_MEMBER_READY)
+            ti_fleet_ask(c->fleet, c->used[i].node, json_pack("{s:s}", "do", "waits"), on_waits, c);
+}
+
+static const struct ti_used *unanswered(const struct ti_acquisition *c)
+{
+    for (int64_t i = 0; i < c->nused; i++)
+        if (is_unanswered(&c->used[i]))
+            return &c->used[i];
+    return NULL;
+}
+
+static ti_status cut_off(struct ti_acquisition *c, const struct ti_used *u, struct ti_err *err)
+{
+    char names[1024];
+
+    name_nodes(c, is_unanswered, names, sizeof names);
+    ti_err_set(err, TI_ERR_REMOTE, "mpirun's daemon on %s gets no answer from %s", names, u->peer);
+    ti_err_hint(err, NETWORK_HINT);
+    return TI_ERR_REMOTE;
+}
+
+/* --- the launch ---------------------------------------------------------- */
+
+/* Until mpirun ends, or has to; the node whose daemon is cut off, or NULL. */
+static const struct ti_used *wait_for_ranks(struct ti_acquisition *c, struct ti_mpirun_proc *p,
+                                            double limit, bool *late)
+{
+    double start = ti_now(), now = start, look = start + LOOK_S;
+    const struct ti_used *u = NULL;
+    bool said = false;
+
+    while (ti_launch_running(&p->proc) && !c->fleet->sig && !c->nlost && !*late && !u) {
+        int64_t seen = ranks_seen(p);
+
+        ti_fleet_poll(c->fleet, POLL_MS);
+        now = ti_now();
+        ti_progress("dry launch: %" PRId64 " of %" PRId64 " nodes reached, %" PRId64 " of %" PRId64
+                    " ranks, %.0f s",
+                    ti_rsh_started(c->rsh), c->nused, seen, c->job->o->np, now - start);
+        if (now > look && !seen) {
+            look_for_waits(c);
+            look = now + LOOK_S;
+        }
+        if (now - start > QUIET_S && !seen && !said) {
+            said = true;
+            ti_progress_clear();
+            ti_say("dry launch: no rank for %.0f s: the machines are busy, or mpirun's daemons do "
+                   "not reach each other; waiting up to %.0f s",
+                   QUIET_S, limit);
+        }
+        *late = now - start > limit;
+        u = seen ? NULL : unanswered(c);
+    }
+    ti_progress_clear();
+    return u;
+}
+
+ti_status ti__acquisition_census(struct ti_acquisition *c, struct ti_err *err)
+{
+    double limit = LEAST_S + RANK_S * (double)c->job->o->np;
+    struct ti_args command = {.n = 0};
+    const struct ti_used *u;
+    struct ti_mpirun_proc p;
+    bool late = false;
+    ti_status st;
+
+    ti__step_begin(c, TI_STEP_CENSUS);
+    st = ti__acquisition_command(c, true, &command, err);
+    if (st == TI_OK)
+        st = ti__mpirun_start(c, &command, true, &p, err);
+    if (st != TI_OK) {
+        ti_args_free(&command);
+        return st;
+    }
+    u = wait_for_ranks(c, &p, limit, &late);
+    if (ti_launch_running(&p.proc))
+        ti__acquisition_end(c, &p);
+    ti__mpirun_close(c, &p);
+    if (c->fleet->sig)
+        st = ti__acquisition_interrupted(c, err);
+    else if (c->nlost)
+        st = ti__acquisition_lost(c, err);
+    else if (u)
+        st = cut_off(c, u, err);
+    else if (late)
+        st = too_late(c, &p, limit, err);
+    else
+        st = judge(c, &p, err);
+    free(p.out_text);
+    ti_args_free(&command);
+    ti__step_end(c, TI_STEP_CENSUS);
+    return st;
+}
