@@ -115,8 +115,6 @@ ti_status ti_composite_plan(struct ti_composite *c, const struct ti_options *o,
     ti_status st;
 
     *c = (struct ti_composite){.o = o};
-    if (o->json && o->write_hostfile && strcmp(o->write_hostfile, "-") == 0)
-        return ti_err_set(err, TI_ERR_USAGE, "--json and --write-hostfile - both want stdout");
     st = name_results(c, err);
     c->sites = sites;
     if (st == TI_OK)

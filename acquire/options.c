@@ -352,6 +352,8 @@ int ti_options_parse(int argc, char **argv, struct ti_options *o)
         return st;
     if (!o->np && !o->probe)
         return (int)ti_cli_usage(o->cli, "how many ranks? (--np N)");
+    if (o->json && o->write_hostfile && strcmp(o->write_hostfile, "-") == 0)
+        return (int)ti_cli_usage(o->cli, "--json and --write-hostfile - both want stdout");
     if (o->pilot && o->rank_bytes)
         return (int)ti_cli_usage(o->cli, "--mem-per-rank tells what --pilot would measure: one of "
                                          "the two");

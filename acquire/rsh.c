@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "common/cli.h"
+#include "node/ranks.h"
 
 #define BACKLOG     1024
 #define PATIENCE_S  5 /* for a ti-rsh to take what it is sent */
@@ -92,7 +93,7 @@ static void put_json(struct caller *c, json_t *json)
 /* The last that a caller hears. */
 static void refuse(struct caller *c, const char *text)
 {
-    put_json(c, json_pack("{s:s}", "error", text));
+    put_json(c, json_pack("{s:o}", "error", ti_json_text(text)));
     hang_up(c);
 }
 

@@ -8,6 +8,7 @@
 
 #include "common/cli.h"
 #include "common/hostlist.h"
+#include "node/ranks.h"
 
 #define FACTS_LIMIT_S 120.0 /* a counter is tried, a program hashed */
 #define FREE_LEAST    (INT64_C(1) << 20)
@@ -619,7 +620,7 @@ json_t *ti_survey_json(const struct ti_survey *s, const struct ti_sites *sites)
             json_object_set(one, "facts", s->facts[i]);
         for (int64_t k = 0; k < s->nfindings; k++)
             if (s->finding[k].node == i)
-                json_array_append_new(why, json_string(s->finding[k].text));
+                json_array_append_new(why, ti_json_text(s->finding[k].text));
         json_object_set_new(one, "findings", why);
         json_array_append_new(list, one);
     }

@@ -87,6 +87,8 @@ front "${acquire[@]}" "./my show" -- --no-such-option </dev/null >out 2>err
 [ $? -eq 2 ] && grep -q "did not start anything" err || fail "mpirun's option: $(cat err)"
 [ "$(ls "my show.4.run")" = run.log ] || fail "mpirun's option: left: $(ls "my show.4.run")"
 rm -r "my show.4.run"
+front "${acquire[@]}" --json --write-hostfile - "./my show" </dev/null >out 2>err
+[ $? -eq 2 ] && grep -q "both want" err && [ ! -s out ] || fail "two for standard output: $(cat err out)"
 refused 2 "cores of this machine" --pin 0 "./my show"
 refused 3 "NO_SUCH_EVENT" --also NO_SUCH_EVENT "./my show"
 refused 4 "no/such/log" --log no/such/log "./my show"
