@@ -153,7 +153,7 @@ void ti_composite_print(const struct ti_composite *c, FILE *out)
     if (c->level.isa)
         fprintf(out, "  isa       %s%s\n", c->level.isa,
                 c->level.chosen ? ", the least level of the nodes" : "");
-    fprintf(out, "  traces    %s on each node\n", c->dir_name);
+    fprintf(out, "  traces    on each node; run directory %s here\n", c->dir_name);
     fprintf(out, "  bundle    %s\n", c->o->no_gather ? "none (--no-gather)" : c->output);
     fprintf(out, "  basis     %s; no node was asked\n", c->sites->path);
     free(program);

@@ -48,7 +48,7 @@ static const struct ti_opt opts[] = {
      "auto, libssh2 or openssh, to reach nodes with\n"
      "[default: auto]"},
     {OPT_CHECK_SITES, "check-sites", NULL, "read the sites file, say what is in it, and end"},
-    {OPT_PROBE, "probe", NULL, "look at the nodes, compare, print the plan, and end"},
+    {OPT_PROBE, "probe", NULL, "look at the nodes, say what they are, and end"},
     TI_OPT_HEADING("Plan"),
     {OPT_POLICY, "policy", "NAME",
      "ranks go by memory, by speed, or on the fewest nodes\n"

@@ -53,7 +53,8 @@ static const struct ti_opt opts[] = {
 
 const struct ti_cli ti_skew_cli = {
     .tool = "ti-skew",
-    .what = "Measure what tracing adds to an MPI program: instructions, time, bytes.",
+    .what =
+        "Measure what tracing adds to an MPI program on this machine: instructions, time, bytes.",
     .usage = "--np N[,N...] [OPTION]... PROGRAM [ARGUMENT]... [-- MPIRUN-ARGUMENT...]",
     .examples = "  ti-skew --np 8,16,32 --runs 10 ./lu B\n"
                 "  ti-skew --np 8 --fold 1,2,4,8 -c papi --plot noise.svg ./lu A\n"

@@ -82,14 +82,17 @@ static int64_t number_of(const json_t *facts, const char *key)
     return json_integer_value(json_object_get(facts, key));
 }
 
-/* Something of the node's that it has an error about. */
-static bool has_error(struct ti_survey *s, int64_t node, const char *object, const char *what)
+/* Something of the node's that it has an error about; `otherwise` is what to do about it if the
+ * node does not know, NULL if nothing is known here either. */
+static bool has_error(struct ti_survey *s, int64_t node, const char *object, const char *what,
+                      const char *otherwise)
 {
     const char *error = text_of(s->facts[node], object, "error");
     const char *hint = text_of(s->facts[node], object, "hint");
 
     if (error)
-        ti_survey_add(s, node, true, false, hint, "%s%s%s", what, *what ? ": " : "", error);
+        ti_survey_add(s, node, true, false, hint && *hint ? hint : otherwise, "%s%s%s", what,
+                      *what ? ": " : "", error);
     return error != NULL;
 }
 
@@ -138,7 +141,7 @@ static void check_disk(struct ti_survey *s, int64_t node)
     const char *path = json_string_value(json_object_get(dir, "path"));
     char rest[200];
 
-    if (has_error(s, node, "trace_dir", "") || !json_is_integer(bytes))
+    if (has_error(s, node, "trace_dir", "", NULL) || !json_is_integer(bytes))
         return;
     snprintf(rest, sizeof rest, " is free in '%s', where traces go", path ? path : "?");
     if (room >= 0 && room < FREE_SMALL)
@@ -151,7 +154,7 @@ static void check_mpi(struct ti_survey *s, int64_t node, const struct ti_survey_
 {
     const char *version = text_of(s->facts[node], "mpi", "version");
 
-    if (has_error(s, node, "mpi", "") || !version)
+    if (has_error(s, node, "mpi", "", NULL) || !version)
         return;
     if (strcmp(version, in->mpi_version) != 0)
         ti_survey_add(s, node, true, false,
@@ -160,13 +163,28 @@ static void check_mpi(struct ti_survey *s, int64_t node, const struct ti_survey_
                       "its Open MPI is %s, ours is %s", version, in->mpi_version);
 }
 
+/* What to look at first, where SSH has no better word. */
+static const char *unreachable_hint(enum ti_channel_end end)
+{
+    switch (end) {
+    case TI_CHANNEL_NO_NAME:
+    case TI_CHANNEL_UNREACHABLE:
+        return "it may be down; or look at its name, 'domain =' and 'gateway =' in the sites file";
+    case TI_CHANNEL_GATEWAY:
+        return "look at 'gateway =' in the sites file: 'ssh GATEWAY true' must work here";
+    default:
+        return NULL;
+    }
+}
+
 /* Many may be out of reach for the same reason: that is the text, the rest is a detail. */
 static void add_unreachable(struct ti_survey *s, int64_t node, enum ti_channel_end end,
                             const struct ti_err *err)
 {
     int64_t before = s->nfindings;
 
-    ti_survey_add(s, node, true, true, err->hint, "%s", ti_channel_end_text(end));
+    ti_survey_add(s, node, true, true, err->hint[0] ? err->hint : unreachable_hint(end), "%s",
+                  ti_channel_end_text(end));
     if (s->nfindings > before)
         snprintf(s->finding[before].detail, sizeof s->finding[before].detail, "%s", err->text);
 }
@@ -186,7 +204,9 @@ static void add_unanswered(struct ti_survey *s, const struct ti_fleet *f, int64_
 static void check_node(struct ti_survey *s, const struct ti_sites *sites, int64_t node,
                        const struct ti_survey_in *in)
 {
-    has_error(s, node, "program", "");
+    has_error(s, node, "program", "",
+              "it must lie there as well: copy it, or say where it is by 'program =' in the sites "
+              "file");
     check_mpi(s, node, in);
     check_disk(s, node);
     compare_memory(s, sites, node);
@@ -303,7 +323,7 @@ static void check_counters(struct ti_survey *s)
 {
     for (int64_t i = 0; i < s->n; i++)
         if (s->usable[i])
-            has_error(s, i, "counter", "");
+            has_error(s, i, "counter", "", NULL);
 }
 
 /* --- asking -------------------------------------------------------------- */

@@ -128,7 +128,7 @@ chmod o-w run/RUN.json
 nodes 3 6
 touch node1/keep
 run 0 ti-gather --remove run -o gone.tib
-says out "removed 12 traces"
+says out "removed 6 traces"
 [ ! -e node0 ] && [ ! -e node2 ] && [ "$(ls node1)" = keep ] || fail "the nodes: $(ls node*)"
 run 0 ti-info --verify gone.tib
 
