@@ -1,6 +1,7 @@
 #include "acquire/rsh.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -244,9 +245,12 @@ static void on_readable(int fd, void *arg)
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
         return;
     if (n <= 0) {
-        /* as with ssh, the command's input ends; what it is and leaves is ended with the run */
+        /* nobody is there to hear of it: it is told to end; what it leaves is ended with the run */
         if (c->running)
-            ti_fleet_send(c->rsh->fleet, c->node, TI_FRAME_INPUT, c->stream, "", 0);
+            ti_fleet_ask(c->rsh->fleet, c->node,
+                         json_pack("{s:s, s:I, s:i}", "do", "kill", "stream", (json_int_t)c->stream,
+                                   "signal", SIGTERM),
+                         NULL, NULL);
         hang_up(c);
         return;
     }

@@ -46,8 +46,9 @@
  *            TIARA_RUN_FILE set: "pid".  OUTPUT and ERRPUT frames follow, and in the end the
  *            unasked {"is": "ended", "stream": N, "status": wait status}; what those that it left
  *            behind still write comes later
- * "kill"     {"stream"}
- *            that process, and its process group, if it is there
+ * "kill"     {"stream": N, "signal": number, or left out: SIGKILL}
+ *            a signal to that process and what it started in its process group, as when who
+ *            wanted it is gone: "found": false if it has ended already.  "ended" follows as ever
  * "watch"    {"every_ms": N; 0: stop}
  *            answered at once, and then every so often by the unasked
  *            {"is": "status", "started", "finished", "bytes", "last_start" (epoch seconds),

@@ -99,14 +99,6 @@ ti_status ti_procs_start(struct ti_procs *p, uint32_t stream, const char *comman
     return TI_OK;
 }
 
-void ti_procs_kill(struct ti_procs *p, uint32_t stream)
-{
-    const struct ti_child *c = find(p, stream);
-
-    if (c && !c->exited)
-        killpg(c->pid, SIGKILL);
-}
-
 /* --- input --------------------------------------------------------------- */
 
 static void feed(struct ti_child *c)
@@ -216,6 +208,14 @@ void ti_procs_serve(struct ti_procs *p, const struct pollfd *fds, nfds_t n, stru
 }
 
 /* --- ends ---------------------------------------------------------------- */
+
+bool ti_procs_signal(struct ti_procs *p, uint32_t stream, int sig)
+{
+    struct ti_child *c = find(p, stream);
+
+    /* not reaped: the number is still its own */
+    return c && !c->exited && kill(-c->pid, sig) == 0;
+}
 
 void ti_procs_reap(struct ti_procs *p, void (*other)(pid_t pid, int status, void *arg), void *arg)
 {

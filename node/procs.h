@@ -39,8 +39,9 @@ struct ti_procs {
 ti_status ti_procs_start(struct ti_procs *p, uint32_t stream, const char *command,
                          const char *run_id, long files, pid_t *pid, struct ti_err *err);
 
-/* SIGKILL for it and those of its process group. */
-void ti_procs_kill(struct ti_procs *p, uint32_t stream);
+/* A signal to it and to what it started in its process group; false: there is no such
+ * stream, or its process has ended. */
+bool ti_procs_signal(struct ti_procs *p, uint32_t stream, int sig);
 
 /* For its standard input; none: its end.  Of a stream that is no more, nothing. */
 void ti_procs_input(struct ti_procs *p, uint32_t stream, const void *data, size_t bytes);

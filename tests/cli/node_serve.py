@@ -268,6 +268,26 @@ def test_end():
     assert node.end() == 0
 
 
+def test_kill():
+    """One process, with what is in its group; others go on."""
+    node = serve()
+    is_error(node.ask("kill", stream=1), "no run")
+    opened(node)
+    node.ask("spawn", stream=1, command="sleep 100 & exec sleep 100")
+    node.ask("spawn", stream=2, command="exec sleep 100")
+    wait_for(lambda: len(processes_of(RUN_ID)) == 3, "they do not start")
+    assert node.ask("kill", stream=1, signal=15)["found"] is True
+    assert os.WTERMSIG(node.told("ended", stream=1)["status"]) == 15
+    wait_for(lambda: len(processes_of(RUN_ID)) == 1, "what it started is left")
+    assert node.ask("kill", stream=1)["found"] is False  # it has ended
+    assert node.ask("kill", stream=3)["found"] is False
+    is_error(node.ask("kill", stream=0), "sense")
+    is_error(node.ask("kill", stream=2, signal=1000), "sense")
+    assert node.ask("kill", stream=2)["found"] is True
+    assert os.WTERMSIG(node.told("ended", stream=2)["status"]) == 9
+    assert node.end() == 0
+
+
 def test_what_ends_the_channel():
     """Nothing of the run outlives it, whatever ends it; other processes do."""
     bystander = subprocess.Popen(["sleep", "100"])
