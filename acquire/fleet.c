@@ -63,6 +63,18 @@ char *ti_fleet_name(const struct ti_fleet *f, int64_t node, char *buf, size_t by
     return buf;
 }
 
+const char *ti_fleet_unnamed(const struct ti_fleet *f, int64_t node, const char *text)
+{
+    char name[512], prefix[2][600];
+
+    snprintf(prefix[0], sizeof prefix[0], "node %s: ", ti_fleet_name(f, node, name, sizeof name));
+    snprintf(prefix[1], sizeof prefix[1], "node '%s': ", f->sites->node[node].name);
+    for (int i = 0; i < 2; i++)
+        if (strncmp(text, prefix[i], strlen(prefix[i])) == 0)
+            return text + strlen(prefix[i]);
+    return text;
+}
+
 int64_t ti_fleet_find(const struct ti_fleet *f, const char *name)
 {
     for (int64_t i = 0; i < f->n; i++)
@@ -302,8 +314,10 @@ static void on_ended(struct ti_channel *c, const struct ti_channel_result *r, vo
             ti_err_set(&m->why, TI_ERR_REMOTE, "node %s: its ti-node was ended by SIG%s", name,
                        r->signal);
         else {
-            m->why = r->err;
-            ti_err_prefix(&m->why, TI_ERR_REMOTE, "node %s", name);
+            ti_err_set(&m->why, TI_ERR_REMOTE, "node %s: %s%s%s", name, ti_channel_end_text(r->end),
+                       r->cause[0] ? ": " : "", r->cause);
+            if (r->err.hint[0])
+                ti_err_hint(&m->why, "%s", r->err.hint);
         }
         is_gone(f, p->node, r->end);
     }

@@ -119,6 +119,9 @@ void ti_fleet_drop(struct ti_fleet *f, int64_t node, enum ti_channel_end end, co
 /* "'n3.s1' of cluster a at site s1, by gateway g1" into buf; returns buf. */
 char *ti_fleet_name(const struct ti_fleet *f, int64_t node, char *buf, size_t bytes);
 
+/* What is behind "node NAME: " in a sentence about the node, for who has named it already. */
+const char *ti_fleet_unnamed(const struct ti_fleet *f, int64_t node, const char *text);
+
 /* The node of that name; -1. */
 int64_t ti_fleet_find(const struct ti_fleet *f, const char *name);
 

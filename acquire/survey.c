@@ -179,26 +179,28 @@ static const char *unreachable_hint(enum ti_channel_end end)
 
 /* Many may be out of reach for the same reason: that is the text, the rest is a detail. */
 static void add_unreachable(struct ti_survey *s, int64_t node, enum ti_channel_end end,
-                            const struct ti_err *err)
+                            const char *text, const char *hint)
 {
     int64_t before = s->nfindings;
 
-    ti_survey_add(s, node, true, true, err->hint[0] ? err->hint : unreachable_hint(end), "%s",
+    ti_survey_add(s, node, true, true, hint[0] ? hint : unreachable_hint(end), "%s",
                   ti_channel_end_text(end));
     if (s->nfindings > before)
-        snprintf(s->finding[before].detail, sizeof s->finding[before].detail, "%s", err->text);
+        snprintf(s->finding[before].detail, sizeof s->finding[before].detail, "%s", text);
 }
 
 static void add_unanswered(struct ti_survey *s, const struct ti_fleet *f, int64_t node)
 {
     const struct ti_member *m = &f->member[node];
     struct ti_err err = {"", ""};
+    const char *text;
 
     ti_fleet_ok(f, node, &err);
+    text = ti_fleet_unnamed(f, node, err.text);
     if (m->state == TI_MEMBER_GONE && m->end != TI_CHANNEL_EXITED)
-        add_unreachable(s, node, m->end, &err);
+        add_unreachable(s, node, m->end, text, err.hint);
     else
-        ti_survey_add(s, node, true, m->state == TI_MEMBER_GONE, err.hint, "%s", err.text);
+        ti_survey_add(s, node, true, m->state == TI_MEMBER_GONE, err.hint, "%s", text);
 }
 
 static void check_node(struct ti_survey *s, const struct ti_sites *sites, int64_t node,

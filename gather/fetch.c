@@ -572,10 +572,11 @@ static void on_ended(struct ti_channel *c, const struct ti_channel_result *r, vo
     }
     if (!m->in.started)
         ti_bootstrap_why(&m->bootstrap, NULL, m->in.noise, r, &why);
-    else if (r->err.text[0])
+    else if (r->err.text[0] && !r->cause[0])
         why = r->err;
     else
-        ti_err_set(&why, TI_ERR_REMOTE, "the connection ended: %s", ti_channel_end_text(r->end));
+        ti_err_set(&why, TI_ERR_REMOTE, "%s%s%s", ti_channel_end_text(r->end),
+                   r->cause[0] ? ": " : "", r->cause);
     member_failed(m, &why);
 }
 

@@ -498,6 +498,9 @@ ti_status ti_bootstrap_why(const struct ti_bootstrap *b, const char *node, const
     end_of(b->said[0] ? b->said : noise ? noise : "", text, sizeof text);
     ti_err_set(err, TI_ERR_REMOTE, "ti-node did not start, status %d%s%s", r->status,
                text[0] ? ": " : "", text);
-    ti_err_hint(err, "does 'ssh %s true' work, and say nothing?", node ? node : "NODE");
+    if (node)
+        ti_err_hint(err, "does 'ssh %s true' work, and say nothing?", node);
+    else
+        ti_err_hint(err, "can commands be run there, and do they say nothing of themselves?");
     return named(node, err);
 }

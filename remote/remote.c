@@ -454,6 +454,7 @@ void ti__channel_failed(struct ti_channel *c, enum ti_channel_end end, const cha
         return;
     }
     c->result.end = end;
+    snprintf(c->result.cause, sizeof c->result.cause, "%s", cause);
     ti_err_set(err, TI_ERR_REMOTE, "%s '%s'%s%s%s: %s",
                c->state == TI__READY ? "lost the command on" : "cannot run a command on", c->host,
                c->gateway ? " through '" : "", c->gateway ? c->gateway : "", c->gateway ? "'" : "",

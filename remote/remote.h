@@ -68,6 +68,7 @@ struct ti_channel_result {
     enum ti_channel_end end;
     int status;        /* exit status (EXITED) */
     char signal[16];   /* "TERM" (SIGNALLED); "": ssh does not say which */
+    char cause[768];   /* of a failure, without naming the host, for who does so himself; "" */
     struct ti_err err; /* names host (and gateway), cause, and what to do */
 };
 
