@@ -172,14 +172,18 @@ static void spread(const struct ti_mpirun *m, const struct ti_mpirun_job *job, s
     const struct ti_mpirun_nodes *nodes = job->nodes;
     bool prrte = m->major >= 5;
     const char *flag = prrte ? "--prtemca" : "--mca";
+    char agent[PATH_MAX + 16];
 
+    /* The daemons look for it as well, and end without a word where they find none; they do not
+     * start anything by it. */
+    snprintf(agent, sizeof agent, "%s : false", nodes->agent);
     ti_args_add(out, "--hostfile");
     ti_args_add(out, nodes->hostfile);
     ti_args_add(out, "--map-by");
     ti_args_add(out, nodes->listed ? "seq" : "slot");
     mca(job, out, flag, "plm", prrte ? "ssh" : "rsh");
     mca(job, out, flag, "ras", "^slurm,tm,lsf,gridengine");
-    mca(job, out, flag, prrte ? "plm_ssh_agent" : "plm_rsh_agent", nodes->agent);
+    mca(job, out, flag, prrte ? "plm_ssh_agent" : "plm_rsh_agent", agent);
     mca(job, out, flag, prrte ? "plm_ssh_no_tree_spawn" : "plm_rsh_no_tree_spawn", "1");
     mca(job, out, flag, prrte ? "prte_keep_fqdn_hostnames" : "orte_keep_fqdn_hostnames",
         nodes->fqdn ? "1" : "0");

@@ -1,0 +1,68 @@
+#!/bin/bash
+# What `make install` puts below a DESTDIR is complete, works from there with the build
+# folder out of sight, and knows nothing of that.
+top=$PWD
+# shellcheck source=tests/cli/acquire-lib.bash
+. tests/cli/acquire-lib.bash
+to=$tmp/dest/usr/local
+
+cd "$top" || exit 1
+env -u MAKEFLAGS -u MAKELEVEL make -s install O="$o" DESTDIR="$tmp/dest" prefix=/usr/local >"$tmp/log" 2>&1 ||
+    { fail "make install"; cat "$tmp/log"; finish; }
+
+# --- what is there ------------------------------------------------------------
+for f in bin/{ti-acquire,ti-gather,ti-info,ti-replay,ti-skew} lib/libminitrace.so \
+    libexec/tiara/{ti-node,ti-node-counter,ti-rsh} man/*.[15] hostfiles/*.conf; do
+    case $f in
+        man/*) f=share/man/man${f##*.}/${f##*/} ;;
+        hostfiles/*) f=share/tiara/$f ;;
+    esac
+    [ -f "$to/$f" ] || fail "$f is not installed"
+done
+[ ! -e "$o/ti-mpicc" ] || [ -x "$to/bin/ti-mpifort" ] || fail "the compiler wrappers are not installed"
+dangling=$(find "$tmp/dest" -xtype l)
+[ -z "$dangling" ] || fail "links that lead nowhere: $dangling"
+inward=$(find "$tmp/dest" -type l -lname "$top*")
+[ -z "$inward" ] || fail "links into the repository: $inward"
+
+# Debugging information may tell where the sources are; nothing else.
+while read -r f; do
+    case $(head -c 4 "$f" | tail -c 3) in
+        ELF)
+            readelf -d "$f" 2>/dev/null | grep -E 'RPATH|RUNPATH' && fail "$f: the linker is told where to look"
+            objcopy --strip-debug "$f" "$tmp/stripped" || fail "$f cannot be stripped"
+            ;;
+        *) cp "$f" "$tmp/stripped" ;;
+    esac
+    ! grep -qaF -e "$o/" -e "$top/" "$tmp/stripped" || fail "$f names the build folder"
+done < <(find "$tmp/dest" -type f ! -name '*.a')
+
+# --- that it works ------------------------------------------------------------
+# Where one may mount, the build folder is empty meanwhile.
+hidden() {
+    if unshare --mount true 2>/dev/null; then
+        # shellcheck disable=SC2016
+        unshare --mount sh -c 'mount -t tmpfs none "$0" && exec "$@"' "$o" "$@"
+    else
+        "$@"
+    fi
+}
+# works COMMAND...: installed, with status 0
+works() {
+    hidden "$to/bin/$1" "${@:2}" >../out 2>../err </dev/null || { fail "status $?: $*"; cat ../out ../err; }
+}
+cd "$tmp/w" || exit 1
+counter=cputime
+[ ! -e "$to/libexec/tiara/valgrind/ticount-amd64-linux" ] || counter=valgrind
+works ti-acquire --np 2 -c $counter --mem-per-rank 10M --no-gather --trace-dir w.run ../app ok
+works ti-gather w.run -o w.tib
+works ti-info -q --verify w.tib
+works ti-info w.tib
+says out 'ranks'
+works ti-replay --lint w.tib
+if [ -x "$to/bin/ti-mpicc" ] && [ -e "$to/libexec/tiara/blocks/as" ]; then
+    works ti-mpicc -O1 -o counted "$top/tests/cli/acquire-app.c"
+    works ti-acquire --np 2 -c blocks --mem-per-rank 10M -o b.tib ./counted ok
+    works ti-info -q --verify b.tib
+fi
+finish
