@@ -265,7 +265,8 @@ ti_status ti_check_sites(const struct ti_options *o, struct ti_err *err)
     ti_status st = ti_where_find(o, &s, what, &more, err);
 
     if (st == TI_OK && !s) {
-        st = ti_err_set(err, TI_ERR_USAGE, "--check-sites: what? there is this machine alone");
+        st = ti_err_set(err, TI_ERR_USAGE,
+                        "--check-sites: there is nothing to check: there is this machine alone");
         ti_err_hint(err, "--sites FILE or --hostfile FILE says where the nodes are, or a job does");
     }
     if (st == TI_OK && !o->json)

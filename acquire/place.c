@@ -852,7 +852,10 @@ static ti_status too_many(const struct ti_place_in *in, struct field *f, int64_t
     else if (most)
         ti_err_hint(err,
                     "more nodes%s, a smaller problem or a smaller --reserve; --np %" PRId64 " fits",
-                    f->wanted && f->wanted < f->nsites ? " or sites" : "", most);
+                    has_slots(in)                        ? " or slots"
+                    : f->wanted && f->wanted < f->nsites ? " or sites"
+                                                         : "",
+                    most);
     else
         ti_err_hint(err, "not even one rank fits on a node: a smaller problem may");
     return TI_ERR_INPUT;

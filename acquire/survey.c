@@ -169,7 +169,8 @@ static const char *unreachable_hint(enum ti_channel_end end)
     switch (end) {
     case TI_CHANNEL_NO_NAME:
     case TI_CHANNEL_UNREACHABLE:
-        return "it may be down; or look at its name, 'domain =' and 'gateway =' in the sites file";
+        return "it may be down; or look at its name, at 'domain =' and 'gateway =' in the sites "
+               "file, or ProxyJump in ~/.ssh/config";
     case TI_CHANNEL_GATEWAY:
         return "look at 'gateway =' in the sites file: 'ssh GATEWAY true' must work here";
     default:

@@ -142,9 +142,13 @@ static ti_status open_directory(struct ti_source *s, struct ti_err *err)
     }
     if (st == TI_OK && errno)
         st = ti_err_errno(err, TI_ERR_IO, "cannot read directory '%s'", s->path);
-    closedir(dir);
-    if (st == TI_OK && s->nentries == 0)
+    if (st == TI_OK && s->nentries == 0) {
         st = ti_err_set(err, TI_ERR_INPUT, "directory '%s' holds no rank-*.ti", s->path);
+        if (faccessat(dirfd(dir), "RUN.json", F_OK, 0) == 0)
+            ti_err_hint(err,
+                        "traces of a run over nodes may be there still: ti-gather fetches them");
+    }
+    closedir(dir);
     return st == TI_OK ? sort_entries(s, err) : st;
 }
 
