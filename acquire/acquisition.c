@@ -152,6 +152,36 @@ static void take_counter(struct ti_acquisition *c)
                                  : "no instruction count");
 }
 
+/* And what the program is: the one here, if there is one, may be another. */
+static void take_program(struct ti_acquisition *c)
+{
+    static const char *const kinds[] = {[TI_MPI_OPEN] = "openmpi", [TI_MPI_NONE] = "none"};
+    struct ti_program *p = &c->job->program;
+    bool seen = false;
+
+    for (int64_t i = 0; i < c->survey.n; i++) {
+        const json_t *there =
+            c->survey.usable[i] ? json_object_get(c->survey.facts[i], "program") : NULL;
+
+        if (!there || !p->given)
+            continue;
+        if (!seen) {
+            const char *kind = ti__text(there, "mpi");
+
+            p->mpi = strcmp(kind, kinds[TI_MPI_OPEN]) == 0   ? TI_MPI_OPEN
+                     : strcmp(kind, kinds[TI_MPI_NONE]) == 0 ? TI_MPI_NONE
+                                                             : TI_MPI_UNKNOWN;
+            p->is_elf = json_is_true(json_object_get(there, "elf"));
+            p->blocks = p->setid = false;
+            seen = true;
+        }
+        p->blocks = p->blocks || json_is_true(json_object_get(there, "blocks"));
+        p->setid = p->setid || json_is_true(json_object_get(there, "setid"));
+    }
+    if (seen)
+        ti_job_warn_of_program(c->job);
+}
+
 static ti_status survey(struct ti_acquisition *c, struct ti_err *err)
 {
     ti_status st;
@@ -179,8 +209,10 @@ static ti_status survey(struct ti_acquisition *c, struct ti_err *err)
     if (st == TI_OK && c->survey.unusable && !c->job->o->probe)
         ti_warn("%" PRId64 " node%s left out (--tolerate)", c->survey.unusable,
                 c->survey.unusable == 1 ? " is" : "s are");
-    if (st == TI_OK)
+    if (st == TI_OK) {
         take_counter(c);
+        take_program(c);
+    }
     return st;
 }
 
@@ -468,7 +500,7 @@ static ti_status probe_only(struct ti_acquisition *c, struct ti_err *err)
     for (int64_t i = 0; i < c->sites->nnodes; i++)
         c->use[i] = true;
     if (j->o->program.n)
-        st = ti_program_find(j->o->program.v[0], &j->program, err);
+        st = ti_job_find_program(j, err);
     if (st == TI_OK)
         st = ti_paths_find(&j->paths, err);
     if (st == TI_OK)
@@ -498,7 +530,7 @@ static bool can_be_told(const char *text)
 static ti_status check_text(struct ti_acquisition *c, struct ti_err *err)
 {
     const struct ti_job *j = c->job;
-    const char *program = j->program.path;
+    const char *program = j->program.path ? j->program.path : j->program.given;
     struct ti_args env = {.n = 0};
     ti_status st = TI_OK;
 

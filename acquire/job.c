@@ -72,8 +72,10 @@ static ti_status name_results(struct ti_job *j, struct ti_err *err)
     return check_output(j, err);
 }
 
-static void warn_of_program(const struct ti_program *p)
+void ti_job_warn_of_program(const struct ti_job *j)
 {
+    const struct ti_program *p = &j->program;
+
     if (p->setid)
         ti_warn("'%s' is set-user-ID or set-group-ID: the loader will not preload our library",
                 p->given);
@@ -82,15 +84,18 @@ static void warn_of_program(const struct ti_program *p)
     if (p->mpi == TI_MPI_UNKNOWN)
         ti_warn("cannot tell whether '%s' is an MPI program: it is %s", p->given,
                 p->is_elf ? "built for another kind of machine" : "a script, or not readable");
+    if (p->blocks && strcmp(j->choice.backend, "blocks") != 0)
+        ti_warn("'%s' was compiled with ti-mpicc: %s counts what it executes to count itself too; "
+                "-c blocks does not",
+                p->given, j->choice.backend);
 }
 
-ti_status ti_job_check_front(struct ti_job *j, struct ti_err *err)
+/* The program is known by now. */
+static ti_status check_machine(struct ti_job *j, struct ti_err *err)
 {
-    ti_status st = ti_program_find(j->o->program.v[0], &j->program, err);
+    ti_status st = name_results(j, err);
 
     j->isa = j->o->isa;
-    if (st == TI_OK)
-        st = name_results(j, err);
     if (st == TI_OK)
         st = ti_paths_find(&j->paths, err);
     if (st == TI_OK)
@@ -100,10 +105,34 @@ ti_status ti_job_check_front(struct ti_job *j, struct ti_err *err)
     return st;
 }
 
+ti_status ti_job_find_program(struct ti_job *j, struct ti_err *err)
+{
+    const char *given = j->o->program.v[0];
+    struct ti_err why;
+    ti_status st = ti_program_find(given, &j->program, &why);
+
+    if (st == TI_ERR_INPUT) {
+        ti_program_free(&j->program);
+        st = ti_program_elsewhere(given, &j->program, &why);
+    }
+    if (st != TI_OK)
+        *err = why;
+    return st;
+}
+
+ti_status ti_job_check_front(struct ti_job *j, struct ti_err *err)
+{
+    ti_status st = ti_job_find_program(j, err);
+
+    return st == TI_OK ? check_machine(j, err) : st;
+}
+
 ti_status ti_job_check(struct ti_job *j, struct ti_err *err)
 {
-    ti_status st = ti_job_check_front(j, err);
+    ti_status st = ti_program_find(j->o->program.v[0], &j->program, err);
 
+    if (st == TI_OK)
+        st = check_machine(j, err);
     if (st == TI_OK && j->o->pin)
         st = ti_machine_pin(j->o->pin, &j->pin, &j->machine.cores, err);
     j->pinned = j->o->pin != NULL;
@@ -124,13 +153,9 @@ ti_status ti_job_check(struct ti_job *j, struct ti_err *err)
         ti_err_hint(err, "see 'ulimit -u' and the pids limit of the control group");
         return TI_ERR_INPUT;
     }
-    warn_of_program(&j->program);
     if (j->choice.why[0])
         ti_say("counting with %s, since %s", j->choice.backend, j->choice.why);
-    if (j->program.blocks && strcmp(j->choice.backend, "blocks") != 0)
-        ti_warn("'%s' was compiled with ti-mpicc: %s counts what it executes to count itself too; "
-                "-c blocks does not",
-                j->program.given, j->choice.backend);
+    ti_job_warn_of_program(j);
     if (!j->choice.exact)
         ti_warn("%s is %s", j->choice.counter,
                 j->choice.estimate ? "an estimate: volumes vary from run to run"
@@ -434,10 +459,11 @@ static json_t *json_shell(const struct ti_args *a)
 
 json_t *ti_job_json(const struct ti_job *j)
 {
-    json_t *json = json_pack("{s:s, s:I, s:o*, s:o*, s:o*, s:s}", "run_id", j->run_id, "np",
-                             (json_int_t)j->o->np, "application", ti_json_text(j->program.name),
-                             "program", ti_json_text(j->program.path), "command",
-                             json_shell(&j->o->program), "tiara", ti_version());
+    json_t *json =
+        json_pack("{s:s, s:I, s:o*, s:o*, s:o*, s:s}", "run_id", j->run_id, "np",
+                  (json_int_t)j->o->np, "application", ti_json_text(j->program.name), "program",
+                  ti_json_text(j->program.path ? j->program.path : j->program.given), "command",
+                  json_shell(&j->o->program), "tiara", ti_version());
     json_t *plan = ti_plan_json(&j->plan);
 
     if (!json)

@@ -54,8 +54,14 @@ struct ti_job {
  * running anything of the user's. */
 ti_status ti_job_check(struct ti_job *j, struct ti_err *err);
 
-/* The part of it that is about this machine and not about ranks here. */
+/* The program, which may be on nodes alone: what it is, they tell then. */
+ti_status ti_job_find_program(struct ti_job *j, struct ti_err *err);
+
+/* The part of it that is about this machine and not about ranks here; the program as above. */
 ti_status ti_job_check_front(struct ti_job *j, struct ti_err *err);
+
+/* Warn of a program that may leave no trace, or is counted by what it should not be. */
+void ti_job_warn_of_program(const struct ti_job *j);
 
 /* For a rank on another node: the user's variables with their values, and what the
  * library is told; and what stands before the program there. */

@@ -141,6 +141,7 @@ static json_t *program_facts(const char *given)
         json_object_set_new(j, "mpi", json_string(kinds[p.mpi]));
         json_object_set_new(j, "elf", json_boolean(p.is_elf));
         json_object_set_new(j, "blocks", json_boolean(p.blocks));
+        json_object_set_new(j, "setid", json_boolean(p.setid));
     } else {
         j = ti_facts_error(&err);
     }

@@ -23,7 +23,7 @@
  *            "glibc",
  *            "cwd": true if it is there,
  *            "program": {"path", "bytes", "sha256", "mpi": "openmpi", "other", "none", "unknown"
- *            or "static", "elf", "blocks"} or {"error", "hint"},
+ *            or "static", "elf", "blocks", "setid"} or {"error", "hint"},
  *            "trace_dir": {"path", "free_bytes", "remote": bool} or {"error"},
  *            "counter": {"counter" (for TIARA_COUNTER), "backend", "event", "exact", "estimate",
  *            "valgrind", "why"} or {"error", "hint"},

@@ -407,6 +407,22 @@ ti_status ti_program_find(const char *given, struct ti_program *p, struct ti_err
     return TI_OK;
 }
 
+ti_status ti_program_elsewhere(const char *given, struct ti_program *p, struct ti_err *err)
+{
+    const char *slash = strrchr(given, '/');
+
+    memset(p, 0, sizeof *p);
+    if (!*given || (slash && !slash[1]))
+        return ti_err_set(err, TI_ERR_USAGE, "'%s' is no program's name", given);
+    p->given = strdup(given);
+    if (!p->given)
+        return ti_err_errno(err, TI_ERR_IO, "cannot look at '%s'", given);
+    slash = strrchr(p->given, '/');
+    p->name = slash ? slash + 1 : p->given;
+    p->mpi = TI_MPI_UNKNOWN;
+    return TI_OK;
+}
+
 void ti_program_free(struct ti_program *p)
 {
     free(p->given);

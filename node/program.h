@@ -19,7 +19,7 @@ enum ti_mpi_kind {
 
 struct ti_program {
     char *given;      /* as on the command line */
-    char *path;       /* of the file */
+    char *path;       /* of the file; NULL: it is not here */
     const char *name; /* the file's own name, for directories and bundles */
     enum ti_mpi_kind mpi;
     char library[64]; /* the MPI library found */
@@ -34,6 +34,9 @@ struct ti_program {
  * another MPI).  *p is released with ti_program_free() in any case.
  */
 ti_status ti_program_find(const char *given, struct ti_program *p, struct ti_err *err);
+/* One that is not here but on other machines: no more than its names; of kind
+ * TI_MPI_UNKNOWN, path NULL. */
+ti_status ti_program_elsewhere(const char *given, struct ti_program *p, struct ti_err *err);
 void ti_program_free(struct ti_program *p);
 
 /* The file that execvp() would take for `name`, into buf of PATH_MAX bytes. */

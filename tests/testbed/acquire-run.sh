@@ -42,6 +42,34 @@ grep -q "bundle of 8 ranks" info || fail "run: $(head -1 info)"
 grep -q "nodes  *4: n1.site1" info || fail "run: the bundle knows no nodes"
 all_clean run
 
+# --- a program that only the nodes have; its memory cannot be measured here
+for node in $("$bed" list); do
+    "$bed" node "$node" cp "$scratch/lu" /tmp/lu.nodes || fail "cp on $node"
+done
+[ -e /tmp/lu.nodes ] && fail "nodes have no /tmp of their own"
+front "${acquire[@]}" -o nodes.tib /tmp/lu.nodes S >out 2>err || fail "program on nodes: $(cat err)"
+grep -q verified out || fail "program on nodes: $(cat out)"
+front "$o/ti-info" nodes.tib | grep -q "bundle of 8 ranks" || fail "program on nodes: no bundle"
+front "$o/ti-acquire" --sites "$state/sites.conf" --np 64 -c cputime /tmp/lu.nodes S >out 2>err
+[ $? -eq 3 ] && grep -q "program is not on this machine" err && grep -q "hint:.*--mem-per-rank" err ||
+    fail "pilot of what is not here: $(cat err)"
+# it cannot be executed on one of them; it is nowhere: nodes are named
+"$bed" node n1.site2 sh -c 'chmod -x /tmp/lu.nodes'
+front "${acquire[@]}" -o nodes2.tib /tmp/lu.nodes S >out 2>err
+[ $? -eq 3 ] && grep -q "n1.site2.*not executable" err || fail "not executable there: $(cat err)"
+front "${acquire[@]}" -o nodes2.tib /tmp/lu.nowhere S >out 2>err
+[ $? -eq 3 ] && grep -q "n\[1-2\].site1.*cannot find the program '/tmp/lu.nowhere'" err ||
+    fail "program nowhere: $(cat err)"
+[ -e lu.nodes.8.run ] || [ -e lu.nowhere.8.run ] && fail "a run directory stayed"
+for node in $("$bed" list); do "$bed" node "$node" rm -f /tmp/lu.nodes; done
+all_clean "program on nodes"
+
+# --- what nodes know of the program is warned of
+if TIARA_MPICC=${MPICC:-mpicc} "$o/ti-mpicc" -O1 -o blocks "$top/tests/cli/acquire-app.c" 2>err; then
+    front "${acquire[@]}" -o blocks.tib ./blocks ok >out 2>err || fail "ti-mpicc: $(cat err)"
+    grep -q "blocks' was compiled with ti-mpicc: cputime counts" err || fail "ti-mpicc: no warning: $(cat err)"
+fi
+
 # --- another file under the program's name: named; without that node it works
 "$bed" replace n2.site1 "$scratch/lu" /bin/true
 front "${acquire[@]}" --force -o lu.tib ./lu S >out 2>err
