@@ -22,11 +22,13 @@ static json_t *open_request(struct ti_fleet *f, int64_t node, void *arg)
     const struct ti_used *u = ti__acquisition_used(c, node);
     const struct ti_cluster *cluster;
     struct ti_args env = {.n = 0}, wrapper = {.n = 0};
-    json_t *jenv = json_array(), *jwrapper = json_array(), *request;
+    json_t *jenv, *jwrapper, *request;
 
     (void)f;
     if (!u)
         return NULL;
+    jenv = json_array();
+    jwrapper = json_array();
     cluster = &c->sites->cluster[c->sites->node[node].cluster];
     ti_job_settings(c->job, &env);
     for (int i = 0; i < cluster->nenv; i++)

@@ -500,8 +500,9 @@ void ti_survey_print_findings(const struct ti_survey *s, const struct ti_sites *
     int64_t left_out = 0;
     int lines = 0;
 
-    qsort_r(s->finding, (size_t)s->nfindings, sizeof *s->finding, by_cluster_and_text,
-            (void *)sites);
+    if (s->nfindings)
+        qsort_r(s->finding, (size_t)s->nfindings, sizeof *s->finding, by_cluster_and_text,
+                (void *)sites);
     for (int64_t i = 0, next; i < s->nfindings; i = next) {
         for (next = i + 1;
              next < s->nfindings && same_group(&s->finding[i], &s->finding[next], sites); next++)
