@@ -22,7 +22,8 @@
 
 #define PART_SUFFIX ".part"
 #define TICK_MS     250
-#define REPORT_MAX  20 /* nodes in trouble that get a line each */
+#define SILENCE_S   30.0 /* keepalives are not sent more often for a short --timeout */
+#define REPORT_MAX  20   /* nodes in trouble that get a line each */
 
 enum work { FETCH, REMOVE };
 enum state { WAITING, BUSY, DONE, FAILED };
@@ -646,7 +647,10 @@ static void give_up_the_silent(struct job *j)
 static ti_status go(struct job *j, struct ti_err *err)
 {
     struct ti_remote_config config = {
-        .transport = j->settings->transport, .ssh_config = j->settings->ssh_config, .via = j->via};
+        .transport = j->settings->transport,
+        .ssh_config = j->settings->ssh_config,
+        .via = j->via,
+        .silence_s = j->settings->timeout_s < SILENCE_S ? SILENCE_S : j->settings->timeout_s};
     const char *transport = json_string_value(json_object_get(j->run, "transport"));
     static struct ti_paths paths;
     ti_status st = ti_paths_find(&paths, err);

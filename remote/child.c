@@ -105,23 +105,30 @@ static void close_all(int *fds, int n)
             close(fds[i]);
 }
 
-/* Above 2, so that dup2() in the child overwrites none of them. */
+/* Above 2, so that dup2() in the child overwrites none of them, and none stays to be closed
+ * by execve(): who started us may have closed our own. */
+static bool raise_fd(int *fd)
+{
+    int low = *fd;
+
+    if (low > 2)
+        return true;
+    *fd = low < 0 ? -1 : fcntl(low, F_DUPFD_CLOEXEC, 3);
+    if (low >= 0)
+        close(low);
+    return *fd >= 0;
+}
+
 static bool open_pipe(int fds[2])
 {
+    bool both;
+
     if (pipe2(fds, O_CLOEXEC) < 0) {
         fds[0] = fds[1] = -1;
         return false;
     }
-    for (int i = 0; i < 2; i++) {
-        int high = fds[i] > 2 ? fds[i] : fcntl(fds[i], F_DUPFD_CLOEXEC, 3);
-
-        if (high < 0)
-            return false;
-        if (high != fds[i])
-            close(fds[i]);
-        fds[i] = high;
-    }
-    return true;
+    both = raise_fd(&fds[0]);
+    return raise_fd(&fds[1]) && both;
 }
 
 enum { IN_R, IN_W, OUT_R, OUT_W, ERR_R, ERR_W, REPORT_R, REPORT_W, FDS };
@@ -134,7 +141,7 @@ static bool open_fds(const struct ti__child_how *how, int fds[FDS])
             return false;
     } else {
         fds[IN_R] = open("/dev/null", O_RDONLY | O_CLOEXEC);
-        if (fds[IN_R] < 0)
+        if (!raise_fd(&fds[IN_R]))
             return false;
     }
     return open_pipe(&fds[OUT_R]) && open_pipe(&fds[ERR_R]) && open_pipe(&fds[REPORT_R]);

@@ -168,6 +168,10 @@ for transport in libssh2 openssh; do
     kib=$(sed -n 's/.*, \([0-9]*\) KiB$/\1/p' "$d/out")
     case $TI_BUILD in *-*) ;; *) [ "$kib" -lt 32768 ] || bad "paused: $kib KiB" ;; esac
 
+    # descriptors that who started us has closed
+    run plain 'echo out; exit 5' <&-
+    ended 'EXITED 5 -' 'without a standard input'
+
     # closed by us
     run -q -x 1000000 plain 'yes'
     ended CLOSED 'closed in the middle'
