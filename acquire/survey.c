@@ -141,7 +141,9 @@ static void check_disk(struct ti_survey *s, int64_t node)
     const char *path = json_string_value(json_object_get(dir, "path"));
     char rest[200];
 
-    if (has_error(s, node, "trace_dir", "", NULL) || !json_is_integer(bytes))
+    if (has_error(s, node, "trace_dir", "",
+                  "name another folder by 'trace_dir =' in the sites file") ||
+        !json_is_integer(bytes))
         return;
     snprintf(rest, sizeof rest, " is free in '%s', where traces go", path ? path : "?");
     if (room >= 0 && room < FREE_SMALL)
@@ -154,7 +156,9 @@ static void check_mpi(struct ti_survey *s, int64_t node, const struct ti_survey_
 {
     const char *version = text_of(s->facts[node], "mpi", "version");
 
-    if (has_error(s, node, "mpi", "", NULL) || !version)
+    if (has_error(s, node, "mpi", "",
+                  "put the Open MPI that is here on PATH for non-interactive shells there") ||
+        !version)
         return;
     if (strcmp(version, in->mpi_version) != 0)
         ti_survey_add(s, node, true, false,
@@ -326,7 +330,7 @@ static void check_counters(struct ti_survey *s)
 {
     for (int64_t i = 0; i < s->n; i++)
         if (s->usable[i])
-            has_error(s, i, "counter", "", NULL);
+            has_error(s, i, "counter", "", "choose another counter by --counter");
 }
 
 /* --- asking -------------------------------------------------------------- */
@@ -598,7 +602,8 @@ ti_status ti_survey_check(const struct ti_survey *s, const struct ti_sites *site
                    first->detail[0] ? first->detail : first->text);
     else
         ti_err_set(err, st, "%" PRId64 " of %" PRId64 " nodes cannot be used: '%s': %s, ...",
-                   s->unusable, s->asked, sites->node[first->node].name, first->text);
+                   s->unusable, s->asked, sites->node[first->node].name,
+                   first->detail[0] ? first->detail : first->text);
     /* all of them cannot be left out */
     if (s->unusable == s->asked)
         ti_err_hint(err, "%s", first->hint);

@@ -10,6 +10,7 @@
  */
 #include <libssh2.h>
 
+#include <ctype.h>
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -42,7 +43,9 @@ enum step { CONNECT, HANDSHAKE, KEYS, AGENT, FILES, OPEN, EXEC, RUN };
 struct session {
     struct ti_channel *c;
     enum step step;
-    bool dead, greeted, closed; /* closed: the other side has */
+    bool dead, greeted, closed; /* greeted: it said that it speaks SSH; closed: it has */
+    char before[80];            /* the last line that it said before that */
+    size_t before_bytes;
 
     struct ti__lookup *lookup;
     struct addrinfo *list, *at; /* addresses, and the one that is tried */
@@ -112,6 +115,22 @@ static ssize_t from_agent(struct session *o, int fd, void *buffer, size_t length
     return n < 0 ? -errno : n;
 }
 
+/* An sshd that has too many visitors says so in a plain line, and closes. */
+static void greet(struct session *o, const char *data, size_t bytes)
+{
+    for (size_t i = 0; i < bytes && !o->greeted; i++) {
+        if (data[i] == '\n') {
+            o->before_bytes = 0;
+            continue;
+        }
+        if (data[i] == '\r' || o->before_bytes == sizeof o->before - 1)
+            continue;
+        o->before[o->before_bytes++] = (char)(isprint((unsigned char)data[i]) ? data[i] : '?');
+        o->before[o->before_bytes] = '\0';
+        o->greeted = strcmp(o->before, "SSH-") == 0;
+    }
+}
+
 static LIBSSH2_RECV_FUNC(on_recv)
 {
     struct session *o = *abstract;
@@ -127,7 +146,7 @@ static LIBSSH2_RECV_FUNC(on_recv)
     if (n == 0)
         o->closed = true;
     else
-        o->greeted = true;
+        greet(o, buffer, (size_t)n);
     o->heard = ti__now();
     return n;
 }
@@ -442,7 +461,10 @@ static void libssh2_start(struct ti_channel *c)
 
 static bool broke_off(struct session *o)
 {
-    if (!o->greeted)
+    if (!o->greeted && o->before[0])
+        ti__channel_failed(o->c, TI_CHANNEL_BUSY, NULL, "it closes the connection, saying: %s",
+                           o->before);
+    else if (!o->greeted)
         fail(o, TI_CHANNEL_BUSY, "it closes the connection before it says anything");
     else
         fail(o, TI_CHANNEL_LOST, "it closed the connection");

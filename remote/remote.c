@@ -439,6 +439,26 @@ static void try_later(struct ti_channel *c)
     ti__timer_set(&c->r->loop, &c->timer, ti__remote_pause(c->r, c->tries), retry_now, c);
 }
 
+/* What can be done about it, where nothing better is known. */
+static void remedy(struct ti_channel *c, enum ti_channel_end end)
+{
+    struct ti_err *err = &c->result.err;
+    const char *by = c->gateway ? c->gateway : "", *jump = c->gateway ? "-J " : "";
+
+    if (end == TI_CHANNEL_NO_NAME)
+        ti_err_hint(err, "is the name right, and known here? Try: getent hosts %s", c->host);
+    else if (end == TI_CHANNEL_REFUSED)
+        ti_err_hint(err, "does sshd run there, at this port? Try: ssh %s%s%s%s true", jump, by,
+                    *by ? " " : "", c->host);
+    else if (end == TI_CHANNEL_UNREACHABLE || end == TI_CHANNEL_TIMED_OUT)
+        ti_err_hint(err, "is it up? Try: ssh %s%s%s%s true", jump, by, *by ? " " : "", c->host);
+    else if (end == TI_CHANNEL_GATEWAY && *by)
+        ti_err_hint(err, "is the gateway up? Try: ssh %s true", by);
+    else if (end == TI_CHANNEL_BUSY)
+        ti_err_hint(err, "others log in there as well: try again, or have its administrator raise "
+                         "MaxStartups in sshd_config");
+}
+
 void ti__channel_failed(struct ti_channel *c, enum ti_channel_end end, const char *hint,
                         const char *fmt, ...)
 {
@@ -461,6 +481,8 @@ void ti__channel_failed(struct ti_channel *c, enum ti_channel_end end, const cha
                cause);
     if (hint)
         ti_err_hint(err, "%s", hint);
+    else if (c->state != TI__READY)
+        remedy(c, end);
     ti__channel_over(c);
 }
 

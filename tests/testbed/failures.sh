@@ -1,6 +1,7 @@
 #!/bin/bash
 # What can go wrong on nodes: each case is named with its node and a remedy, ends
-# with the right status, and leaves no process on any node.
+# with the right status, and leaves nothing but what the manual says, on no node and
+# not on the front: neither processes nor files.
 #
 #   failures.sh [CASE...]      those cases; all of them without
 . tests/testbed/lib.bash
@@ -17,7 +18,7 @@ cases=(
     dead_after_probe firewall_before_the_front
     # while it runs
     killed_running frozen_running cut_running gateway_dies_running disk_fills_running
-    memory_runs_out_running retried_without_the_node
+    memory_runs_out_running retried_without_the_node interrupted ti_acquire_killed
 )
 # These wait for what says nothing: they run beside the others.
 slow=(frozen_before_probe silent_before_probe firewall_before_the_front frozen_running cut_running)
@@ -25,7 +26,10 @@ slow=(frozen_before_probe silent_before_probe firewall_before_the_front frozen_r
 # --- what they are made of ----------------------------------------------------
 
 # Two sites with two nodes each, behind gateways unless told otherwise.
-two_sites() { bed_up --sites 2 --nodes 2 --memory 8GiB --share "$programs" "$@"; }
+two_sites() {
+    bed_up --sites 2 --nodes 2 --memory 8GiB --share "$programs" "$@"
+    files | sort >before
+}
 
 # acquire STATUS OPTION... PROGRAM...: ti-acquire ends with STATUS.
 acquire() {
@@ -55,16 +59,58 @@ says() {
     local text
     for text in "$@"; do grep -qF -- "$text" err || fail "it does not say: $text"; done
 }
-# Nothing lives on the nodes that are there.  A node whose link was cut notices by itself,
-# after a while: LEFT_S.
+# names NODES CAUSE REMEDY: among the nodes that cannot be used, and only there
+names() {
+    awk -v nodes="$1" -v cause="$2" -v remedy="$3" '
+        /^  [^ ]/ { on = index($0, "  " nodes " (") == 1 }
+        /^[^ ]/ { on = 0 }
+        on && (cause == "" || index($0, cause)) { caused = 1 }
+        on && /^    hint: / && (remedy == "" || index($0, remedy)) { remedied = 1 }
+        END { exit !(caused && remedied) }' err || fail "$1 is not named with '$2' and hint '$3'"
+    [ "$(grep -c '^  [^ ].* (cluster ' err)" -eq 1 ] || fail "it names others than $1"
+}
+# The error at the end names WHAT, and a hint follows it.
+ends_with() {
+    tail -n 2 err | head -n 1 | grep -qF -- "$1" || fail "the last message does not name '$1'"
+    tail -n 1 err | grep -qE "^hint: .*${2:-}" || fail "no hint '${2:-}' at the end"
+}
+# What lives on nodes that are there, and on the front.
+processes() {
+    "$bed" ps
+    local net p
+    net=$(cat "$state/front/net")
+    find /proc/[0-9]*/ns -maxdepth 1 -name net -lname "${net//[][]/?}" -printf '%h\n' 2>/dev/null |
+        while IFS=/ read -r _ _ p _; do
+            [ "$p" = "$(cat "$state/front/pid")" ] && continue
+            grep -q '^State:.Z' "/proc/$p/status" 2>/dev/null && continue
+            echo "front $p $(2>/dev/null tr '\0' ' ' <"/proc/$p/cmdline")"
+        done
+}
+# Files on nodes that are there, but for the cache, what fills the disk, and traces where
+# there may be some; and on the front, in TMPDIR, /dev/shm, and the current folder.
+files() {
+    local n keep=(! -path "$HOME/.cache" ! -path "$HOME/.cache/tiara" ! -path "$HOME/.cache/tiara/*"
+        ! -path /scratch/.filled)
+    [ -z "$traces" ] || keep+=(! -path '/scratch/tiara*')
+    for n in $("$bed" list); do
+        "$bed" node "$n" find /tmp /var/tmp /dev/shm "$HOME" /scratch -xdev -mindepth 1 "${keep[@]}" \
+            2>/dev/null | sed "s/^/$n /"
+    done
+    front find "$state/front/tmp" /dev/shm -xdev -mindepth 1 | sed 's/^/front /'
+    [ "$traces" ] || find . -mindepth 1 ! -name out ! -name err ! -name before ! -name '*.tib' |
+        sed 's/^/front /'
+}
+# A node whose link was cut notices by itself, after a while: LEFT_S.
 nothing_left() {
     local i left
     for ((i = 0; i < ${LEFT_S:-5} * 10; i++)); do
-        left=$("$bed" ps)
-        [ "$left" ] || return
+        left=$(processes)
+        [ "$left" ] || break
         sleep 0.1
     done
-    fail "left on nodes: $left"
+    [ -z "$left" ] || fail "still running: $left"
+    left=$(files | sort | comm -13 before -)
+    [ -z "$left" ] || fail "files that were left: $left"
 }
 # All ranks wait; nothing computes.
 app=(still 60)
@@ -76,25 +122,31 @@ dead_before_probe() {
     two_sites --gateways
     "$bed" crash n2.site1
     acquire 5 --np 8 "$program" ok
-    says n2.site1 hint:
+    names n2.site1 "cannot be reached" "ssh -J gw.site1 n2.site1 true"
+    ends_with n2.site1 --tolerate
 }
 silent_before_probe() {
     two_sites --gateways
     "$bed" cut n2.site1
     acquire 5 --np 8 "$program" ok
-    says n2.site1 hint:
+    names n2.site1 "" "ssh -J gw.site1 n2.site1 true"
+    ends_with n2.site1 --tolerate
 }
 frozen_before_probe() {
     two_sites --gateways
     "$bed" freeze n2.site1
     acquire 5 --np 8 "$program" ok
-    says n2.site1 hint:
+    names n2.site1 "" "ssh -J gw.site1 n2.site1 true"
+    ends_with n2.site1 --tolerate
+    "$bed" thaw n2.site1
 }
 dead_tolerated() {
     two_sites
     "$bed" crash n2.site1
     acquire 0 --tolerate 1 --np 6 -o dead.tib "$program" ok
-    says n2.site1
+    names n2.site1 "cannot be reached" "ssh n2.site1 true"
+    says '1 node is left out'
+    "$o/ti-info" -q --verify dead.tib || fail "its bundle is not sound"
     [ "$("$o/ti-info" --json dead.tib | grep -c '"n2.site1"')" -eq 0 ] || fail "n2.site1 took part"
 }
 unknown_host() {
@@ -102,6 +154,7 @@ unknown_host() {
     sed -i 's/n\[1-2\]/n[1-3]/' "$state/sites.conf"
     acquire 5 --np 8 "$program" ok
     says n3.site1 resolve hint:
+    ends_with n3
 }
 login_hangs() {
     two_sites --gateways
@@ -109,37 +162,45 @@ login_hangs() {
     acquire 5 --silence 8 --np 8 "$program" ok
     says "node 'n2.site1' cannot be used: the connection is there" \
         'ti-node did not start within 8 s' hint:
+    names n2.site1 'ti-node did not start within 8 s' ""
+    ends_with n2.site1
     LEFT_S=40
 }
 login_chatters() {
     two_sites --gateways
     "$bed" sshd n2.site1 'ForceCommand yes welcome'
     acquire 5 --np 8 "$program" ok
-    says n2.site1 'no frame' 'login scripts' hint:
+    names n2.site1 'no frame' 'login scripts'
+    ends_with n2.site1
 }
 host_key_unknown() {
     two_sites --gateways
     "$bed" forget n2.site1
     acquire 5 --np 8 "$program" ok
-    says n2.site1 known_hosts hint:
+    names n2.site1 "not in known_hosts" "ssh -J gw.site1 n2.site1 true"
+    ends_with n2.site1 ssh
 }
 host_key_changed() {
     two_sites --gateways
     "$bed" rekey n1.site2
     acquire 5 --np 8 "$program" ok
-    says n1.site2 known_hosts hint:
+    names n1.site2 "is not the one in known_hosts" "remove its old key"
+    ends_with n1.site2 'old key'
 }
 gateway_key_changed() {
     two_sites --gateways
     "$bed" rekey gw.site2
     acquire 5 --np 8 "$program" ok
-    says gw.site2 known_hosts hint:
+    says gw.site2 known_hosts
+    names 'n[1-2].site2' gw.site2 ""
+    ends_with gw.site2
 }
 key_refused() {
     two_sites --gateways
     "$bed" sshd n1.site1 'AuthorizedKeysFile none'
     acquire 5 --np 8 "$program" ok
-    says n1.site1 keys hint:
+    names n1.site1 keys ""
+    ends_with n1.site1
 }
 max_startups() {
     two_sites
@@ -149,52 +210,67 @@ max_startups() {
     local holder=$! i
     for ((i = 0; i < 100; i++)); do [ -s taken ] && break; sleep 0.05; done
     acquire 5 --np 8 "$program" ok
-    says n1.site2 MaxStartups hint:
+    names n1.site2 'Exceeded MaxStartups' 'raise MaxStartups'
+    ends_with n1.site2 MaxStartups
+    # it is no more than that: with the place free the same command runs
     kill $holder
+    wait $holder 2>/dev/null
+    rm taken
+    acquire 0 --np 8 -o then.tib "$program" ok
 }
 gateway_down() {
     two_sites --gateways
     "$bed" crash gw.site2
     acquire 5 --np 8 "$program" ok
-    says gw.site2 hint:
+    names 'n[1-2].site2' "host gw.site2 port 22" "ssh gw.site2 true"
+    ends_with gw.site2
 }
 disk_full() {
     two_sites
     "$bed" fill n2.site2
     acquire 3 --np 8 "$program" ok
-    says n2.site2 /scratch hint:
+    names n2.site2 /scratch ""
+    ends_with n2.site2
 }
 program_missing_on_a_site() {
     two_sites
     "$bed" hide site2 "$program"
     acquire 3 --np 8 "$program" ok
-    says site2 "n[1-2]" "$program" hint:
+    names 'n[1-2].site2' "$program" "copy it"
+    ends_with "$program"
 }
 another_program_on_a_node() {
     two_sites
     "$bed" replace n2.site1 "$program" "$o/examples/ring"
     acquire 3 --np 8 "$program" ok
-    says n2.site1 "$program" hint:
+    names n2.site1 "is another one" ""
+    ends_with n2.site1
 }
 open_mpi_missing() {
     two_sites
     "$bed" hide n1.site1 /usr/bin/orted
     acquire 3 --np 8 "$program" ok
-    says n1.site1 'Open MPI' hint:
+    names n1.site1 'Open MPI' ""
+    ends_with n1.site1
 }
 np_too_large() {
     two_sites
     acquire 3 --np 10000 "$program" ok
-    says 'at most' hint:
+    ends_with 'at most'
     acquire 3 --np 10000 --dry-run "$program" ok
-    says 'at most' hint:
+    ends_with 'at most'
 }
 dead_after_probe() {
     two_sites
     acquire_until 'plan for' --np 8 "$program" "${app[@]}"
     "$bed" crash n2.site2
     and_ends 5
-    says n2.site2
+    ends_with n2.site2
+    traces=some
+}
+running() { # running OPTION...: eight ranks that wait
+    acquire_until "$started" --np 8 "$@" "$program" "${app[@]}"
+    traces=some
 }
 firewall_before_the_front() { # SSH is let through, what mpirun's daemons say is not
     two_sites
@@ -202,52 +278,56 @@ firewall_before_the_front() { # SSH is let through, what mpirun's daemons say is
     front ip rule add pref 11 to 10.2.0.0/16 ipproto tcp blackhole
     acquire 5 --np 8 "$program" ok
     says "mpirun's daemon on 'n1.site2', 'n2.site2' gets no answer from 10.0.0.2:" oob_tcp_if_include hint:
+    ends_with n1.site2
+    traces=some
 }
 killed_running() {
     two_sites --gateways
-    acquire_until "$started" --np 8 "$program" "${app[@]}"
+    running
     "$bed" crash n2.site2
     and_ends 5
-    says n2.site2 hint:
+    ends_with n2.site2 --retry
 }
 frozen_running() {
     two_sites --gateways
-    acquire_until "$started" --silence 15 --np 8 "$program" "${app[@]}"
+    running --silence 15
     "$bed" freeze n2.site2
     and_ends 5
-    says n2.site2 hint:
+    ends_with n2.site2 --retry
     "$bed" thaw n2.site2
     LEFT_S=60
 }
 cut_running() {
     two_sites --gateways
-    acquire_until "$started" --silence 15 --np 8 "$program" "${app[@]}"
+    running --silence 15
     "$bed" cut n1.site1
     and_ends 5
-    says n1.site1 hint:
+    ends_with n1.site1 --retry
     "$bed" mend n1.site1
     LEFT_S=60
 }
 gateway_dies_running() {
     two_sites --gateways
-    acquire_until "$started" --np 8 "$program" "${app[@]}"
+    running
     "$bed" crash gw.site1
     and_ends 5
-    says site1 hint:
+    says gw.site1
+    ends_with site1
 }
 disk_fills_running() {
     two_sites
     acquire_until "$started" --np 8 --buffer 4K -o fills.tib "$o/examples/lu" W 15
+    traces=some
     "$bed" fill n1.site2
     and_ends 1
-    says n1.site2
+    says "node 'n1.site2'"
 }
 memory_runs_out_running() {
     two_sites
-    acquire_until "$started" --np 8 "$program" "${app[@]}"
+    running
     "$bed" memory n1.site2 16MiB
-    and_ends 6
-    says n1.site2 hint:
+    and_ends 6 # as where it happens on one machine
+    ends_with n1.site2 'fewer ranks'
 }
 retried_without_the_node() {
     two_sites
@@ -256,6 +336,7 @@ retried_without_the_node() {
     "$bed" crash n2.site2
     and_ends 0
     says n2.site2 'trying again without 1 node'
+    "$o/ti-info" -q --verify again.tib || fail "its bundle is not sound"
     "$o/ti-info" --json again.tib >info
     [ "$(grep -c '"n[12].site1"' info)" -eq 2 ] || fail "not on the two nodes that were left"
     [ "$(grep -c 'site2"' info)" -eq 0 ] || fail "a node of site2 took part"
@@ -267,6 +348,29 @@ assert first["lost_nodes"] == ["n2.site2"] and "n2.site2" in first["error"], fir
 assert first["run_id"] != m["run_id"] and first["seconds"] > 0, first
 assert m["complete"] and m["acquisition"]["state"] == "complete", m["acquisition"]
 END
+    rm -r again info
+}
+ti_acquire_of() { # the process behind `front` and its timeout
+    pgrep -s 0 -x ti-acquire | while read -r p; do
+        [ "$(readlink "/proc/$p/ns/net")" = "$(cat "$state/front/net")" ] && echo "$p"
+    done
+}
+interrupted() {
+    two_sites --gateways
+    running
+    kill -INT "$(ti_acquire_of)"
+    and_ends 130
+    says Interrupt ti-gather
+    front "$o/ti-gather" ./*.run -o part.tib >out 2>err
+    ended $? 1
+}
+ti_acquire_killed() { # as with the front's machine
+    two_sites --gateways
+    running
+    kill -KILL "$(ti_acquire_of)"
+    and_ends 137
+    # What is on the front it could not remove.
+    files | grep '^front ' | sort -o before - before
 }
 
 # --- run them -----------------------------------------------------------------
@@ -285,6 +389,7 @@ one() (
     mkdir "$scratch"
     cd "$scratch" || exit 1
     LEFT_S=5
+    traces= # not empty: some may be left
     "$1"
     nothing_left
     [ $failed -eq 0 ] || cat out err

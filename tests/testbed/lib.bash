@@ -13,7 +13,7 @@ fail() { echo "FAILED: $*"; failed=1; }
 finish() { [ $failed -eq 0 ] && echo "ok"; exit $failed; }
 
 # A bed and a folder for this script alone; both go when it ends.
-export TI_BED=t$$
+export TI_BED=${TI_BED:-t$$}
 bed=$top/tests/testbed/bed
 scratch=$(mktemp -d /tmp/tib-XXXXXX) || exit 1
 trap '"$bed" down; rm -rf "$scratch"' EXIT
