@@ -316,7 +316,7 @@ gateway_dies_running() {
 }
 disk_fills_running() {
     two_sites
-    acquire_until "$started" --np 8 --buffer 4K -o fills.tib "$o/examples/lu" W 15
+    acquire_until "$started" --np 8 --buffer 4K -o fills.tib "$o/examples/lu" W 100
     traces=some
     "$bed" fill n1.site2
     and_ends 1
