@@ -492,32 +492,6 @@ static ti_status attempt(struct ti_acquisition *c, bool *ran, struct ti_err *err
     return st;
 }
 
-static ti_status probe_only(struct ti_acquisition *c, struct ti_err *err)
-{
-    struct ti_job *j = c->job;
-    ti_status st = TI_OK;
-
-    for (int64_t i = 0; i < c->sites->nnodes; i++)
-        c->use[i] = true;
-    if (j->o->program.n)
-        st = ti_job_find_program(j, err);
-    if (st == TI_OK)
-        st = ti_paths_find(&j->paths, err);
-    if (st == TI_OK)
-        st = ti_mpirun_find(&j->mpirun, err);
-    if (st == TI_OK)
-        st = look(c, err);
-    if (!c->survey.facts)
-        return st;
-    if (j->o->json)
-        j->json = json_pack("{s:o}", "nodes", ti_survey_json(&c->survey, c->sites));
-    else
-        ti_survey_print_nodes(&c->survey, c->sites, stdout);
-    return st != TI_OK || !c->survey.unusable
-               ? st
-               : ti_survey_check(&c->survey, c->sites, c->job->o->tolerate, err);
-}
-
 /* What nodes are told is JSON, which is UTF-8. */
 static bool can_be_told(const char *text)
 {
@@ -534,11 +508,11 @@ static ti_status check_text(struct ti_acquisition *c, struct ti_err *err)
     struct ti_args env = {.n = 0};
     ti_status st = TI_OK;
 
-    if (!can_be_told(program))
+    if (program && !can_be_told(program))
         return ti_err_set(err, TI_ERR_INPUT, "program '%s': nodes take only names in UTF-8",
                           program);
     /* only a program that is named from there needs it */
-    if (!can_be_told(c->cwd) && program[0] != '/')
+    if (!can_be_told(c->cwd) && program && program[0] != '/')
         return ti_err_set(err, TI_ERR_INPUT, "directory '%s': nodes take only names in UTF-8",
                           c->cwd);
     if (!can_be_told(c->cwd))
@@ -550,6 +524,34 @@ static ti_status check_text(struct ti_acquisition *c, struct ti_err *err)
                 ti_err_set(err, TI_ERR_INPUT, "-x '%s': nodes take only values in UTF-8", env.v[i]);
     ti_args_free(&env);
     return st;
+}
+
+static ti_status probe_only(struct ti_acquisition *c, struct ti_err *err)
+{
+    struct ti_job *j = c->job;
+    ti_status st = TI_OK;
+
+    for (int64_t i = 0; i < c->sites->nnodes; i++)
+        c->use[i] = true;
+    if (j->o->program.n)
+        st = ti_job_find_program(j, err);
+    if (st == TI_OK)
+        st = check_text(c, err);
+    if (st == TI_OK)
+        st = ti_paths_find(&j->paths, err);
+    if (st == TI_OK)
+        st = ti_mpirun_find(&j->mpirun, err);
+    if (st == TI_OK)
+        st = look(c, err);
+    if (!c->survey.facts)
+        return st;
+    if (j->o->json)
+        j->json = json_pack("{s:o}", "nodes", ti_survey_json(&c->survey, c->sites));
+    else
+        ti_survey_print_nodes(&c->survey, c->sites, stdout);
+    return st != TI_OK || !c->survey.unusable
+               ? st
+               : ti_survey_check(&c->survey, c->sites, c->job->o->tolerate, err);
 }
 
 ti_status ti_acquisition_run(struct ti_job *j, const struct ti_sites *sites, struct ti_err *err)

@@ -98,6 +98,8 @@ front "${acquire[@]}" --trace-dir ../odd.run -o ../odd.tib "$scratch/my show" </
     fail "odd directory: $(cat ../err)"
 front "${acquire[@]}" --trace-dir ../odd.run -o ../odd.2.tib ./show </dev/null >../out 2>../err
 [ $? -eq 3 ] && grep -q "UTF-8" ../err || fail "odd program: $(cat ../err)"
+front "$o/ti-acquire" --sites "$state/sites.conf" --probe </dev/null >../out 2>../err ||
+    fail "odd probe: $(cat ../err)"
 cd ..
 GIVEN=$odd refused 3 "UTF-8" -x GIVEN "./my show"
 
