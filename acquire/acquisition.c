@@ -407,12 +407,13 @@ static ti_status prepare(struct ti_acquisition *c, struct ti_err *err)
 static const char *session(int64_t node, void *arg)
 {
     struct ti_acquisition *c = arg;
-    const struct ti_used *u = ti__acquisition_used(c, node);
+    struct ti_used *u = ti__acquisition_used(c, node);
     const char *name =
         c->job->mpirun.major >= 5 ? "PRTE_MCA_prte_tmpdir_base" : "OMPI_MCA_orte_tmpdir_base";
 
     if (!u)
         return "";
+    u->daemon = true;
     snprintf(c->session, sizeof c->session, "%s='%s'; export %s; ", name, u->tmp, name);
     return c->session;
 }

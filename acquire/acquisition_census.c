@@ -12,9 +12,10 @@
 #define POLL_MS 200
 #define QUIET_S 20.0 /* without a rank: said once */
 /* Daemons connect at once, however busy the machines are: the kernel answers. */
-#define LOOK_S      5.0  /* between looks at connections that are not answered */
-#define NO_ANSWER_S 15.0 /* one that long is not going to be */
-#define CENSUS_WORD "TIARA-CENSUS"
+#define LOOK_S         5.0  /* between looks at connections that are not answered */
+#define NO_ANSWER_S    15.0 /* one that long is not going to be */
+#define DESERTED_LOOKS 3
+#define CENSUS_WORD    "TIARA-CENSUS"
 #define NETWORK_HINT                                                                               \
     "mpirun's daemons connect from the nodes to this machine, and to each other, at any port: "    \
     "look for a firewall; where machines have several networks, 'network =' in the sites file, "   \
@@ -135,6 +136,11 @@ static bool is_unanswered(const struct ti_used *u)
     return u->peer[0] && u->peer_at - u->peer_since >= NO_ANSWER_S;
 }
 
+static bool is_deserted(const struct ti_used *u)
+{
+    return u->deserted >= DESERTED_LOOKS;
+}
+
 static bool is_silent(const struct ti_used *u)
 {
     return !u->counted;
@@ -179,11 +185,14 @@ static void on_waits(struct ti_fleet *f, int64_t node, const json_t *answer, voi
     struct ti_acquisition *c = arg;
     struct ti_used *u = ti__acquisition_used(c, node);
     const json_t *list = json_object_get(answer, "waits");
+    const json_t *alive = json_object_get(answer, "alive");
     const char *first = json_string_value(json_array_get(list, 0));
 
     (void)f;
     if (!u)
         return;
+    u->deserted =
+        u->daemon && json_is_integer(alive) && json_integer_value(alive) == 0 ? u->deserted + 1 : 0;
     u->peer_at = ti_now();
     if (u->peer[0] && has(list, u->peer))
         return;
@@ -198,10 +207,11 @@ static void look_for_waits(struct ti_acquisition *c)
             ti_fleet_ask(c->fleet, c->used[i].node, json_pack("{s:s}", "do", "waits"), on_waits, c);
 }
 
-static const struct ti_used *unanswered(const struct ti_acquisition *c)
+/* A node whose daemon will not come. */
+static const struct ti_used *hopeless(const struct ti_acquisition *c)
 {
     for (int64_t i = 0; i < c->nused; i++)
-        if (is_unanswered(&c->used[i]))
+        if (is_unanswered(&c->used[i]) || is_deserted(&c->used[i]))
             return &c->used[i];
     return NULL;
 }
@@ -210,6 +220,15 @@ static ti_status cut_off(struct ti_acquisition *c, const struct ti_used *u, stru
 {
     char names[1024];
 
+    if (is_deserted(u)) {
+        name_nodes(c, is_deserted, names, sizeof names);
+        ti_err_set(err, TI_ERR_REMOTE, "mpirun's daemon on %s ended without a word", names);
+        ti_err_hint(err,
+                    "try mpirun without us, with --leave-session-attached, to the same nodes; "
+                    "what was started there is in '%s'",
+                    c->log_name);
+        return TI_ERR_REMOTE;
+    }
     name_nodes(c, is_unanswered, names, sizeof names);
     ti_err_set(err, TI_ERR_REMOTE, "mpirun's daemon on %s gets no answer from %s", names, u->peer);
     ti_err_hint(err, NETWORK_HINT);
@@ -246,7 +265,7 @@ static const struct ti_used *wait_for_ranks(struct ti_acquisition *c, struct ti_
                    QUIET_S, limit);
         }
         *late = now - start > limit;
-        u = seen ? NULL : unanswered(c);
+        u = seen ? NULL : hopeless(c);
     }
     ti_progress_clear();
     return u;

@@ -57,7 +57,7 @@
  *             "free_bytes" (disk)}
  * "waits"    {}
  *            connections that processes of the run try to make and that are not answered:
- *            "waits": ["10.0.0.2:43211", ...]
+ *            "waits": ["10.0.0.2:43211", ...], and how many processes it has there: "alive"
  * "end"      {"grace_s": S}
  *            end every process of the run: "found", "left"
  * "ranks"    {}

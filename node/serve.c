@@ -407,7 +407,8 @@ static ti_status do_waits(struct serve *s, const json_t *request, struct ti_err 
     if (!s->open)
         return ti_err_set(err, TI_ERR_INPUT, "no run was opened");
     answer(s, "waits", number_of(request, "id"),
-           json_pack("{s:o}", "waits", ti_waits(s->shared->run_id)));
+           json_pack("{s:o, s:i}", "waits", ti_waits(s->shared->run_id), "alive",
+                     ti_launch_each(s->shared->run_id, NULL, NULL)));
     return TI_OK;
 }
 

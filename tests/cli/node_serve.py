@@ -248,7 +248,8 @@ def test_waits():
         wait_for(lambda: node.ask("waits")["waits"] == [text % port], "it is not seen")
         assert node.ask("kill", stream=port)["is"] == "kill"
         assert node.told("ended")["status"] == signal.SIGKILL
-        assert node.ask("waits")["waits"] == [], "it is still seen"
+        answer = node.ask("waits")
+        assert (answer["waits"], answer["alive"]) == ([], 0), answer
         for s in held + [full]:
             s.close()
     assert node.end() == 0

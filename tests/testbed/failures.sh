@@ -15,13 +15,13 @@ cases=(
     max_startups gateway_down
     disk_full program_missing_on_a_site another_program_on_a_node open_mpi_missing np_too_large
     # between the probe and the launch
-    dead_after_probe firewall_before_the_front
+    dead_after_probe firewall_before_the_front daemon_ends_at_once
     # while it runs
     killed_running frozen_running cut_running gateway_dies_running disk_fills_running
     memory_runs_out_running retried_without_the_node interrupted ti_acquire_killed
 )
 # These wait for what says nothing: they run beside the others.
-slow=(frozen_before_probe silent_before_probe firewall_before_the_front frozen_running cut_running)
+slow=(frozen_before_probe silent_before_probe firewall_before_the_front daemon_ends_at_once frozen_running cut_running)
 
 # --- what they are made of ----------------------------------------------------
 
@@ -280,6 +280,14 @@ firewall_before_the_front() { # SSH is let through, what mpirun's daemons say is
     says "mpirun's daemon on 'n1.site2', 'n2.site2' gets no answer from 10.0.0.2:" oob_tcp_if_include hint:
     ends_with n1.site2
     traces=some
+}
+daemon_ends_at_once() { # as one that went into the background, and then failed
+    two_sites
+    printf '#!/bin/sh\nexit 0\n' >orted
+    chmod +x orted
+    "$bed" replace n2.site1 /usr/bin/orted orted
+    acquire 5 --np 8 "$program" ok
+    says "mpirun's daemon on 'n2.site1' ended without a word" hint:
 }
 killed_running() {
     two_sites --gateways
