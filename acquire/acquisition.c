@@ -195,6 +195,8 @@ static ti_status survey(struct ti_acquisition *c, struct ti_err *err)
                                    .sum = c->job->o->sum,
                                    .also = c->job->o->also,
                                    .mpi_version = c->job->mpirun.version,
+                                   /* a counter is tried, a program hashed */
+                                   .limit_s = 2 * (double)c->job->o->silence_s,
                                    .trace_base = TRACE_BASE};
     ti__step_begin(c, TI_STEP_PROBE);
     st = ti_survey_make(c->fleet, &c->ask, &c->survey, err);

@@ -10,9 +10,8 @@
 #include "common/hostlist.h"
 #include "node/ranks.h"
 
-#define FACTS_LIMIT_S 120.0 /* a counter is tried, a program hashed */
-#define FREE_LEAST    (INT64_C(1) << 20)
-#define FREE_SMALL    (INT64_C(16) << 20)
+#define FREE_LEAST (INT64_C(1) << 20)
+#define FREE_SMALL (INT64_C(16) << 20)
 /* A kernel keeps some of the memory that is sold. */
 #define MEMORY_SHARE 0.9
 #define ALIKE        8 /* sizes that differ by less than this part of them are told together */
@@ -202,6 +201,10 @@ static void add_unanswered(struct ti_survey *s, const struct ti_fleet *f, int64_
 
     ti_fleet_ok(f, node, &err);
     text = ti_fleet_unnamed(f, node, err.text);
+    if (m->hello && m->end == TI_CHANNEL_TIMED_OUT && !err.hint[0])
+        ti_err_hint(&err, "a file system may hang there, that of the program or of the traces, or "
+                          "what is on PATH: does 'mpirun --version' end there? --silence waits "
+                          "longer");
     if (m->state == TI_MEMBER_GONE && m->end != TI_CHANNEL_EXITED)
         add_unreachable(s, node, m->end, text, err.hint);
     else
@@ -359,7 +362,7 @@ static void ask(struct ti_survey *s, struct ti_fleet *f, const struct ti_survey_
 {
     struct question q = {s, in, counter};
 
-    ti_fleet_ask_all(f, facts_request, &q, FACTS_LIMIT_S, "looking at the nodes");
+    ti_fleet_ask_all(f, facts_request, &q, in->limit_s, "looking at the nodes");
     for (int64_t i = 0; i < s->n; i++) {
         if (!s->usable[i])
             continue;

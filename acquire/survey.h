@@ -21,6 +21,7 @@ struct ti_survey_in {
     bool sum;                /* --threads sum */
     const char *also;        /* --also; NULL */
     const char *mpi_version; /* of our mpirun: the nodes need the same */
+    double limit_s;          /* for a node to answer */
     const char *trace_base;  /* where the sites file names no other folder */
 };
 

@@ -14,6 +14,7 @@ cases=(
     login_hangs login_chatters host_key_unknown host_key_changed gateway_key_changed key_refused
     max_startups gateway_down
     disk_full program_missing_on_a_site another_program_on_a_node open_mpi_missing np_too_large
+    hangs_when_asked
     # between the probe and the launch
     dead_after_probe firewall_before_the_front daemon_ends_at_once
     # while it runs
@@ -21,7 +22,8 @@ cases=(
     memory_runs_out_running retried_without_the_node interrupted ti_acquire_killed
 )
 # These wait for what says nothing: they run beside the others.
-slow=(frozen_before_probe silent_before_probe firewall_before_the_front daemon_ends_at_once frozen_running cut_running)
+slow=(hangs_when_asked frozen_before_probe silent_before_probe firewall_before_the_front
+    daemon_ends_at_once frozen_running cut_running)
 
 # --- what they are made of ----------------------------------------------------
 
@@ -259,6 +261,14 @@ np_too_large() {
     ends_with 'at most'
     acquire 3 --np 10000 --dry-run "$program" ok
     ends_with 'at most'
+}
+hangs_when_asked() {
+    two_sites
+    printf '#!/bin/sh\nexec sleep 1000\n' >hangs && chmod +x hangs
+    "$bed" replace n2.site1 "$(command -v mpirun)" "$PWD/hangs"
+    acquire 5 --silence 30 --np 8 "$program" ok
+    says n2.site1 'no answer within' 'looking at the nodes' 'mpirun --version' hint:
+    grep -q n1.site1 err && fail "another node is named"
 }
 dead_after_probe() {
     two_sites
