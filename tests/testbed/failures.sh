@@ -22,7 +22,7 @@ cases=(
     memory_runs_out_running retried_without_the_node interrupted ti_acquire_killed
 )
 # These wait for what says nothing: they run beside the others.
-slow=(hangs_when_asked frozen_before_probe silent_before_probe firewall_before_the_front
+slow=(login_hangs hangs_when_asked frozen_before_probe silent_before_probe firewall_before_the_front
     daemon_ends_at_once frozen_running cut_running)
 
 # --- what they are made of ----------------------------------------------------
