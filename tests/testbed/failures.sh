@@ -267,8 +267,8 @@ hangs_when_asked() {
     printf '#!/bin/sh\nexec sleep 1000\n' >hangs && chmod +x hangs
     "$bed" replace n2.site1 "$(command -v mpirun)" "$PWD/hangs"
     acquire 5 --silence 30 --np 8 "$program" ok
-    says n2.site1 'no answer within' 'looking at the nodes' 'mpirun --version' hint:
-    grep -q n1.site1 err && fail "another node is named"
+    names n2.site1 'no answer within' 'mpirun --version'
+    rm hangs
 }
 dead_after_probe() {
     two_sites
