@@ -379,7 +379,7 @@ static ti_status prepare(struct ti_acquisition *c, struct ti_err *err)
     for (int64_t i = 0; i < c->sites->nnodes; i++)
         c->use[i] = !c->failed[i];
     c->job->isa = c->job->o->isa;
-    st = ti_rundir_scratch(&c->job->dir, c->job->run_id, 0, err);
+    st = ti_rundir_scratch(&c->job->dir, 0, err);
     if (st == TI_OK)
         st = ti__acquisition_plan(c, err);
     for (int64_t i = 0; i < c->sites->nnodes && st == TI_OK; i++)

@@ -386,7 +386,7 @@ ti_status ti_job_prepare(struct ti_job *j, struct ti_err *err)
     if (!j->o->dry_run)
         st = ti_rundir_open(j->dir_name, j->o->force, &j->dir, err);
     if (st == TI_OK && !j->o->dry_run)
-        st = ti_rundir_scratch(&j->dir, j->run_id, j->o->np, err);
+        st = ti_rundir_scratch(&j->dir, j->o->np, err);
     if (st == TI_OK)
         st = make_plan(j, err);
     if (st == TI_OK)

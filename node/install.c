@@ -1,4 +1,5 @@
 #include "node/install.h"
+#include "common/folder.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -239,12 +240,12 @@ static ti_status put_in_place(const char *folder, const char *base, const char *
         if (errno != ENOTEMPTY && errno != EEXIST && errno != ENOTDIR)
             break;
         if (access(theirs, X_OK) == 0 && same_content(theirs, ours)) {
-            ti_rundir_remove_tree(folder);
+            ti_tree_remove(AT_FDCWD, folder);
             return TI_OK;
         }
         snprintf(broken, sizeof broken, "%s.broken", folder);
         if (rename(place, broken) == 0)
-            ti_rundir_remove_tree(broken);
+            ti_tree_remove(AT_FDCWD, broken);
     }
     return ti_err_errno(err, TI_ERR_IO, "cannot create '%s'", place);
 }
@@ -288,7 +289,7 @@ void ti_install_clean(const char *base, const char *hash)
             found[n++].used = sb.st_mtime;
         } else if (now - sb.st_mtime > UNDONE_S) {
             snprintf(path, sizeof path, "%s/%s", base, entry->d_name);
-            ti_rundir_remove_tree(path);
+            ti_tree_remove(AT_FDCWD, path);
         }
     }
     if (dir)
@@ -298,7 +299,7 @@ void ti_install_clean(const char *base, const char *hash)
     for (int i = KEPT - 1; i < n; i++) /* the one in use is another */
         if (now - found[i].used > OLD_S) {
             snprintf(path, sizeof path, "%s/%s", base, found[i].name);
-            ti_rundir_remove_tree(path);
+            ti_tree_remove(AT_FDCWD, path);
         }
     free(found);
 }
@@ -321,7 +322,7 @@ ti_status ti_install(const char *folder, const char *base, const char *hash, str
     if (st == TI_OK)
         st = put_in_place(folder, base, hash, err);
     if (st != TI_OK)
-        ti_rundir_remove_tree(folder);
+        ti_tree_remove(AT_FDCWD, folder);
     else
         ti_install_clean(base, hash);
     return st;

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/folder.h"
 #include "formats/rankname.h"
 #include "formats/trace.h"
 #include "node/machine.h"
@@ -20,43 +21,12 @@
 #define SHM_RANK_BYTES (INT64_C(5) << 20)  /* what Open MPI asks for, a rank */
 #define PART_NAME      TI_RUN_JSON ".part"
 
-/* --- removing ------------------------------------------------------------ */
-
-/* Remove `name` in directory `at` and all below it, following no links. */
-static void remove_tree(int at, const char *name, int depth)
-{
-    struct dirent *entry;
-    DIR *dir;
-    int fd;
-
-    if (unlinkat(at, name, 0) == 0 || errno == ENOENT || depth > 32)
-        return;
-    fd = openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    dir = fd < 0 ? NULL : fdopendir(fd);
-    if (!dir) {
-        if (fd >= 0)
-            close(fd);
-        return;
-    }
-    while ((entry = readdir(dir)) != NULL)
-        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
-            remove_tree(dirfd(dir), entry->d_name, depth + 1);
-    closedir(dir);
-    unlinkat(at, name, AT_REMOVEDIR);
-}
-
-void ti_rundir_remove_tree(const char *path)
-{
-    remove_tree(AT_FDCWD, path, 0);
-}
-
 void ti_rundir_unscratch(struct ti_rundir *d)
 {
-    if (d->tmp[0])
-        remove_tree(AT_FDCWD, d->tmp, 0);
-    if (d->shm[0])
-        remove_tree(AT_FDCWD, d->shm, 0);
+    ti_folder_remove(d->tmp, d->tmp_lock);
+    ti_folder_remove(d->shm, d->shm_lock);
     d->tmp[0] = d->shm[0] = '\0';
+    d->tmp_lock = d->shm_lock = -1;
 }
 
 /* --- taking -------------------------------------------------------------- */
@@ -108,8 +78,11 @@ static enum owner owner_of(const struct ti_rundir *d, const char *name, bool is_
 {
     if (ti_rank_of_name(name) >= 0)
         return begins_with(d, name, TI_MAGIC) ? OURS : CLAIMED;
-    if (strcmp(name, TI_RUN_JSON) == 0 || strcmp(name, TMP_NAME) == 0)
+    if (strcmp(name, TI_RUN_JSON) == 0)
         return is_run ? OURS : CLAIMED;
+    if (strcmp(name, TMP_NAME) == 0) /* ti-acquire may have been killed before it wrote RUN.json */
+        return is_run || faccessat(d->fd, TMP_NAME "/" TI_FOLDER_LOCK, F_OK, 0) == 0 ? OURS
+                                                                                     : CLAIMED;
     if (strcmp(name, PART_NAME) == 0)
         return begins_with(d, name, "{") ? OURS : CLAIMED;
     return OTHERS;
@@ -148,7 +121,7 @@ static ti_status look_in(const struct ti_rundir *d, bool is_run, bool remove, in
         if (!remove || owner != OURS)
             continue;
         if (strcmp(name, TMP_NAME) == 0)
-            remove_tree(d->fd, name, 0);
+            ti_tree_remove(d->fd, name);
         else if (unlinkat(d->fd, name, 0) < 0) {
             ti_err_errno(err, TI_ERR_IO, "cannot remove '%s/%s'", d->given, name);
             closedir(dir);
@@ -261,36 +234,49 @@ void ti_rundir_close(struct ti_rundir *d)
 
 /* --- places for Open MPI ------------------------------------------------- */
 
-/* A directory below `base`; "" in `out` if there can be none. */
-static bool make_below(const char *base, const char *run_id, char *out)
+/* A folder below `base`; "" in `out` if there can be none. */
+static bool make_below(const char *base, char *out, int *lock)
 {
-    int n = snprintf(out, PATH_MAX, "%s/tiara-%.12s", base, run_id);
-
-    if (n < PATH_MAX && n <= TMP_PATH_MAX && mkdir(out, 0700) == 0)
+    if (strlen(base) + sizeof "/tiara-XXXXXX" <= TMP_PATH_MAX &&
+        ti_folder_make(base, out, PATH_MAX, lock))
         return true;
     out[0] = '\0';
     return false;
 }
 
-ti_status ti_rundir_scratch(struct ti_rundir *d, const char *run_id, int64_t np, struct ti_err *err)
+/* mpi-tmp in the run directory, marked as ours. */
+static bool make_inside(struct ti_rundir *d)
+{
+    int lock;
+
+    snprintf(d->tmp, sizeof d->tmp, "%.*s/" TMP_NAME, TMP_PATH_MAX, d->path);
+    if (mkdir(d->tmp, 0700) < 0)
+        return false;
+    lock =
+        openat(d->fd, TMP_NAME "/" TI_FOLDER_LOCK, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (lock >= 0)
+        close(lock); /* the run directory's own lock says whether its owner lives */
+    return lock >= 0;
+}
+
+ti_status ti_rundir_scratch(struct ti_rundir *d, int64_t np, struct ti_err *err)
 {
     const char *base = getenv("TMPDIR");
     int64_t room = ti_disk_free("/dev/shm");
 
+    d->tmp_lock = d->shm_lock = -1;
     if (strlen(d->path) + sizeof TMP_NAME <= TMP_PATH_MAX && !ti_disk_is_remote(d->path) &&
         ti_disk_free(d->path) >= TMP_FREE_BYTES) {
-        strcpy(d->tmp, d->path);
-        strcat(d->tmp, "/" TMP_NAME);
-        if (mkdir(d->tmp, 0700) < 0) {
+        if (!make_inside(d)) {
             ti_err_errno(err, TI_ERR_IO, "cannot create '%s'", d->tmp);
-            d->tmp[0] = '\0';
+            ti_rundir_unscratch(d);
             return TI_ERR_IO;
         }
-    } else if (!(base && base[0] == '/' && make_below(base, run_id, d->tmp)) &&
-               !make_below("/tmp", run_id, d->tmp)) {
+    } else if (!(base && base[0] == '/' && make_below(base, d->tmp, &d->tmp_lock)) &&
+               !make_below("/tmp", d->tmp, &d->tmp_lock)) {
         return ti_err_errno(err, TI_ERR_IO, "cannot create a temporary directory in '/tmp'");
     }
-    if (room < np * SHM_RANK_BYTES || !make_below("/dev/shm", run_id, d->shm))
+    if (room < np * SHM_RANK_BYTES || !make_below("/dev/shm", d->shm, &d->shm_lock))
         d->shm[0] = '\0';
     return TI_OK;
 }

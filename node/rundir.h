@@ -17,12 +17,13 @@
 #define TI_RUN_LOG  "run.log" /* alone, it does not make a directory a run's */
 
 struct ti_rundir {
-    char given[PATH_MAX]; /* as the user calls it */
-    char path[PATH_MAX];  /* absolute */
-    int fd;               /* holds the lock; -1: not open */
-    bool created;         /* by us */
-    char tmp[PATH_MAX];   /* "": none */
-    char shm[PATH_MAX];   /* "": none */
+    char given[PATH_MAX];   /* as the user calls it */
+    char path[PATH_MAX];    /* absolute */
+    int fd;                 /* holds the lock; -1: not open */
+    bool created;           /* by us */
+    char tmp[PATH_MAX];     /* "": none */
+    char shm[PATH_MAX];     /* "": none */
+    int tmp_lock, shm_lock; /* see common/folder.h; -1: none */
 };
 
 /*
@@ -39,10 +40,10 @@ ti_status ti_rundir_peek(const char *path, bool force, struct ti_err *err);
 /*
  * Make the places for Open MPI: in the run directory, unless that is remote,
  * nearly full or its name too long for sockets; then below TMPDIR.  Shared
- * memory goes to a directory of our own in /dev/shm, where there is room.
+ * memory goes to a directory of our own in /dev/shm, where there is room.  Such
+ * directories outside, of runs that were killed, are removed.
  */
-ti_status ti_rundir_scratch(struct ti_rundir *d, const char *run_id, int64_t np,
-                            struct ti_err *err);
+ti_status ti_rundir_scratch(struct ti_rundir *d, int64_t np, struct ti_err *err);
 
 /* Remove them, with all that is in them. */
 void ti_rundir_unscratch(struct ti_rundir *d);
@@ -53,9 +54,6 @@ ti_status ti_rundir_write(struct ti_rundir *d, const json_t *json, struct ti_err
 /* Remove RUN.json, and the directory if nothing else is in it and we made it
  * or `always`. */
 void ti_rundir_discard(struct ti_rundir *d, bool always);
-
-/* Remove `path` and all below it, following no links. */
-void ti_rundir_remove_tree(const char *path);
 
 /* Remove what a run left in `path`, and the directory if nothing else is in it. */
 void ti_rundir_remove(const char *path);

@@ -1,3 +1,4 @@
+#include "common/folder.h"
 #include "remote/internal.h"
 
 #include <errno.h>
@@ -13,7 +14,6 @@
 #include <unistd.h>
 
 #include "remote/conf.h"
-#include "remote/folder.h"
 #include "remote/gateway.h"
 #include "remote/known.h"
 #include "remote/mux.h"
@@ -151,7 +151,7 @@ const char *ti__remote_dir(struct ti_remote *r, struct ti_err *err)
     for (size_t i = 0; !r->dir[0] && i < sizeof where / sizeof *where; i++) {
         if (!where[i] || where[i][0] != '/' || strlen(where[i]) > 40)
             continue;
-        ti__folder_make(where[i], r->dir, sizeof r->dir, &r->dir_lock);
+        ti_folder_make(where[i], r->dir, sizeof r->dir, &r->dir_lock);
     }
     if (!r->dir[0])
         ti_err_errno(err, TI_ERR_IO, "cannot make a folder for sockets in '/tmp'");
@@ -215,7 +215,7 @@ void ti_remote_free(struct ti_remote *r)
         free(d->name);
         free(d);
     }
-    ti__folder_remove(r->dir, r->dir_lock);
+    ti_folder_remove(r->dir, r->dir_lock);
     ti__loop_close(&r->loop);
     free(r);
 }

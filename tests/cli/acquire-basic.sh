@@ -14,7 +14,7 @@ run 0 $a --np 4 ../app ok 0.1
 says err "F-4: 4 ranks on 1 core"
 says err "probed at 4 ranks"
 says err "wrote 'app.4.tib'"
-clean "$(run_id err)"
+clean
 [ -x "$o/ti-info" ] && { "$o/ti-info" --verify app.4.tib >/dev/null || fail "the bundle is bad"; }
 holds app.4.tib
 
@@ -139,7 +139,7 @@ cp ../app "$deep/my app"
 (cd "$deep" && "$o/ti-acquire" -q -c cputime --np 2 "./my app" ok 0.1 >/dev/null 2>../../err </dev/null) ||
     fail "$(cat ../err)"
 [ -f "$deep/my app.2.tib" ] || fail "$(ls "$deep")"
-clean ""
+clean
 holds "$deep"
 
 # Counting exactly, what counts is chosen.

@@ -31,7 +31,7 @@ ends() {
     wait $pid
     rc=$?
     [ $rc -eq "$want" ] || { fail "status $rc, not $want: $what"; cat ../err; }
-    clean "$(run_id err)"
+    clean
 }
 
 ends 130 'sleep 0.05; kill -INT $pid' ../app ok 60
@@ -71,7 +71,11 @@ says err "another ti-acquire is at work"
 wait
 holds app.4.tib
 
-# Should ti-acquire itself be killed, mpirun and the ranks end as well.
+# Should ti-acquire itself be killed, mpirun and the ranks end as well; its folders are removed by
+# the next, a minute later: by then they are surely not just being made.
 ends 137 'until_traced; kill -KILL $pid; for _ in $(seq 50); do [ "$(ours)" ] || break; sleep 0.2; done
-    rm -rf app.4.run/mpi-tmp; rmdir /dev/shm/tiara-$(run_id err | cut -c1-12) 2>/dev/null' ../app ok 60
+    killed=$(comm -13 <(printf "%s\n" "$abandoned_before") <(abandoned))
+    touch -d "2 minutes ago" $killed; rm app.4.run/RUN.json
+    run 0 -q -c cputime --np 4 --mem-per-rank 10M --force ../app ok' ../app ok 60
+[ "$killed" ] || fail "no folder of a killed run to look at"
 finish

@@ -61,15 +61,20 @@ rank_process() {
         grep -qazxF "OMPI_COMM_WORLD_RANK=$1" "/proc/$p/environ" 2>/dev/null && echo "$p"
     done | head -n 1
 }
-# Nothing of the run ../id is left, here or elsewhere.
+# Folders outside the run directory that nobody holds, see common/folder.h.
+abandoned() {
+    local f
+    for f in {/tmp,/dev/shm,"${TMPDIR:-/tmp}"}/tiara-??????; do
+        [ -O "$f/lock" ] && flock -n "$f/lock" true && echo "$f"
+    done | sort -u
+}
+abandoned_before=$(abandoned)
+# Nothing of the run is left, here or elsewhere.
 clean() {
-    local id=${1:-} left
+    local left
     left=$(ours)
     [ -z "$left" ] || fail "processes are left: $left"
-    [ -z "$id" ] || for f in /tmp/tiara-"${id:0:12}" /dev/shm/tiara-"${id:0:12}"; do
-        [ -e "$f" ] && fail "$f is left"
-    done
+    left=$(comm -13 <(printf '%s\n' "$abandoned_before") <(abandoned))
+    [ -z "$left" ] || fail "left: $left"
     for f in */mpi-tmp; do [ -e "$f" ] && fail "$f is left"; done
 }
-# The run id in a plan that was printed.
-run_id() { grep -o 'TIARA_RUN_ID=[0-9a-f]*' "../$1" | head -n 1 | cut -d= -f2; }

@@ -48,7 +48,7 @@ says err "traced with the library alone, see tiara-minitrace(1)"
     says err "before any rank was through MPI_Init"
 }
 find . -name '*.run' | grep -q . && fail "a run directory without traces is left"
-clean ""
+clean
 find . -mindepth 1 -delete
 
 # Counters, memory, directories.
@@ -145,7 +145,7 @@ says err "only on "
     says err "the trace is complete"
     holds app.2.tib
 }
-clean ""
+clean
 
 # A probe that does not get far says so, and does not stand in the way.
 run 0 -c cputime --np 9 ../app nine
@@ -156,7 +156,7 @@ holds app.9.tib
 # shellcheck disable=SC2086
 run 0 $c --np 2 ../app child
 says err "outlived mpirun"
-clean ""
+clean
 holds app.2.tib
 
 # No space for the traces: the program is not harmed, the bundle says what is missing.

@@ -22,6 +22,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "common/folder.h"
 #include "node/bootstrap.h"
 #include "node/frame.h"
 #include "node/install.h"
@@ -186,7 +187,7 @@ static void forget_the_other_place(void)
     char path[PATH_MAX];
 
     snprintf(path, sizeof path, "/tmp/tiara-%d/%s", (int)getuid(), ti_payload_hash(payload));
-    ti_rundir_remove_tree(path);
+    ti_tree_remove(AT_FDCWD, path);
 }
 
 /* --- tests --------------------------------------------------------------- */
@@ -454,7 +455,7 @@ static int prepare(void **state)
 static int clean_up(void **state)
 {
     (void)state;
-    ti_rundir_remove_tree(scratch);
+    ti_tree_remove(AT_FDCWD, scratch);
     forget_the_other_place();
     ti_payload_free(payload);
     return 0;

@@ -1,4 +1,4 @@
-#include "remote/folder.h"
+#include "common/folder.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -12,24 +12,33 @@
 #include <unistd.h>
 
 #define PREFIX  "tiara-"
-#define LOCK    "lock"
 #define YOUNG_S 60 /* may be about to be locked */
 
-/* The files in it, and it. */
-static void remove_flat(int base, const char *name)
+static void remove_tree(int at, const char *name, int depth)
 {
-    int fd = openat(base, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    DIR *dir = fd < 0 ? NULL : fdopendir(fd);
     struct dirent *entry;
+    DIR *dir;
+    int fd;
 
-    while (dir && (entry = readdir(dir)) != NULL)
+    if (unlinkat(at, name, 0) == 0 || errno == ENOENT || depth > 32)
+        return;
+    fd = openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    dir = fd < 0 ? NULL : fdopendir(fd);
+    if (!dir) {
+        if (fd >= 0)
+            close(fd);
+        return;
+    }
+    while ((entry = readdir(dir)) != NULL)
         if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
-            unlinkat(dirfd(dir), entry->d_name, 0);
-    if (dir)
-        closedir(dir);
-    else if (fd >= 0)
-        close(fd);
-    unlinkat(base, name, AT_REMOVEDIR);
+            remove_tree(dirfd(dir), entry->d_name, depth + 1);
+    closedir(dir);
+    unlinkat(at, name, AT_REMOVEDIR);
+}
+
+void ti_tree_remove(int at, const char *name)
+{
+    remove_tree(at, name, 0);
 }
 
 /* As mkdtemp() names them: nobody else's of a like name. */
@@ -57,7 +66,7 @@ static bool is_left_behind(int base, const char *name)
             close(dir);
         return false;
     }
-    lock = openat(dir, LOCK, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+    lock = openat(dir, TI_FOLDER_LOCK, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
     close(dir);
     free_again = lock >= 0 && flock(lock, LOCK_EX | LOCK_NB) == 0;
     if (lock >= 0)
@@ -72,12 +81,12 @@ static void sweep(const char *base)
 
     while (dir && (entry = readdir(dir)) != NULL)
         if (is_left_behind(dirfd(dir), entry->d_name))
-            remove_flat(dirfd(dir), entry->d_name);
+            ti_tree_remove(dirfd(dir), entry->d_name);
     if (dir)
         closedir(dir);
 }
 
-bool ti__folder_make(const char *base, char *dir, size_t bytes, int *lock)
+bool ti_folder_make(const char *base, char *dir, size_t bytes, int *lock)
 {
     char path[128];
     int error;
@@ -89,23 +98,23 @@ bool ti__folder_make(const char *base, char *dir, size_t bytes, int *lock)
         dir[0] = '\0';
         return false;
     }
-    snprintf(path, sizeof path, "%s/" LOCK, dir);
+    snprintf(path, sizeof path, "%s/" TI_FOLDER_LOCK, dir);
     *lock = open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (*lock >= 0 && flock(*lock, LOCK_EX | LOCK_NB) == 0)
         return true;
     error = errno;
-    ti__folder_remove(dir, *lock);
+    ti_folder_remove(dir, *lock);
     *lock = -1;
     dir[0] = '\0';
     errno = error;
     return false;
 }
 
-void ti__folder_remove(const char *dir, int lock)
+void ti_folder_remove(const char *dir, int lock)
 {
     if (!dir[0])
         return;
-    remove_flat(AT_FDCWD, dir);
+    ti_tree_remove(AT_FDCWD, dir);
     if (lock >= 0)
         close(lock);
 }
