@@ -298,6 +298,8 @@ daemon_ends_at_once() { # as one that went into the background, and then failed
     "$bed" replace n2.site1 /usr/bin/orted orted
     acquire 5 --np 8 "$program" ok
     says "mpirun's daemon on 'n2.site1' ended without a word" hint:
+    rm orted
+    traces=some # the log, which the hint names
 }
 killed_running() {
     two_sites --gateways
