@@ -75,6 +75,11 @@ done
 # shellcheck disable=SC2016  # for the shell there
 "$slurm" run sh -c 'scancel $(squeue -h -o %i)'
 wait $pid && fail "cancelled, and status 0"
+# salloc need not wait for what it started
+for ((i = 0; i < 40; i++)); do
+    ! grep -q 'the job was cancelled' "$scratch/out" || break
+    sleep 0.5
+done
 said 'nodes? .*(lost|CANCELLED)' scancel
 said 'the job was cancelled or ran out of time' scancel
 left scancel
