@@ -13,6 +13,7 @@
 
 #include "common/cli.h"
 #include "common/crc32c.h"
+#include "common/write.h"
 #include "formats/rankname.h"
 #include "node/bootstrap.h"
 #include "node/frame.h"
@@ -338,23 +339,6 @@ static void local_trouble(struct member *m)
         ti_err_hint(j->err, "make room and start again: what is here is not fetched again");
 }
 
-static bool write_all(int fd, const unsigned char *p, size_t bytes)
-{
-    while (bytes) {
-        ssize_t n = write(fd, p, bytes);
-
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n == 0)
-            errno = ENOSPC;
-        if (n <= 0)
-            return false;
-        p += n;
-        bytes -= (size_t)n;
-    }
-    return true;
-}
-
 static bool begin_rank(struct member *m, int64_t rank)
 {
     char name[64];
@@ -387,7 +371,7 @@ static void take_data(struct member *m, const struct ti_frame *f)
     }
     if ((m->fd < 0 || m->rank != f->stream) && !begin_rank(m, f->stream))
         return;
-    if (!write_all(m->fd, f->payload, f->bytes)) {
+    if (!ti_write_all(m->fd, f->payload, f->bytes)) {
         local_trouble(m);
         return;
     }

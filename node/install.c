@@ -16,6 +16,7 @@
 #include <zlib.h>
 
 #include "common/crc32c.h"
+#include "common/write.h"
 #include "node/frame.h"
 #include "node/program.h"
 #include "node/rundir.h"
@@ -92,23 +93,6 @@ static void begin_file(struct receipt *r, const json_t *j)
         fail(r, ti_err_set(r->err, TI_ERR_IO, "cannot unpack '%s': out of memory", name));
 }
 
-static bool write_all(int fd, const unsigned char *p, size_t bytes)
-{
-    while (bytes) {
-        ssize_t n = write(fd, p, bytes);
-
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n == 0)
-            errno = ENOSPC;
-        if (n <= 0)
-            return false;
-        p += n;
-        bytes -= (size_t)n;
-    }
-    return true;
-}
-
 static void add_data(struct receipt *r, const struct ti_frame *f)
 {
     static unsigned char out[256 * 1024];
@@ -130,7 +114,7 @@ static void add_data(struct receipt *r, const struct ti_frame *f)
         }
         r->crc = ti_crc32c(r->crc, out, n);
         r->done += (int64_t)n;
-        if (!write_all(r->fd, out, n))
+        if (!ti_write_all(r->fd, out, n))
             fail_errno(r);
     }
 }
