@@ -43,12 +43,13 @@ static json_t *open_request(struct ti_fleet *f, int64_t node, void *arg)
     for (int i = 0; i < wrapper.n; i++)
         json_array_append_new(jwrapper, ti_json_text(wrapper.v[i]));
     request = json_pack(
-        "{s:s, s:s, s:s, s:I, s:o, s:b, s:s, s:o, s:o, s:s, s:s, s:b, s:b, s:b, s:[s, s]}", "do",
-        "open", "run_id", c->job->run_id, "trace_dir", u->directory, "np",
+        "{s:s, s:s, s:s, s:I, s:o, s:b, s:s, s:o, s:o, s:s, s:s, s:b, s:b, s:b, s:b, s:[s, s]}",
+        "do", "open", "run_id", c->job->run_id, "trace_dir", u->directory, "np",
         (json_int_t)c->job->o->np, "ranks", ti__acquisition_ranks(c, u), "force", 0, "program",
         cluster->program ? cluster->program : c->ask.program, "env", jenv, "wrapper", jwrapper,
-        "node", c->sites->node[node].name, "cwd", c->cwd, "idle", c->job->plan.idle, "valgrind",
-        c->job->choice.valgrind, "no_core", c->job->choice.valgrind, "scratch", u->tmp, u->shm);
+        "node", c->sites->node[node].name, "cwd", c->cwd, "idle", c->job->plan.folding > 1,
+        "drowsy", c->job->plan.drowsy, "valgrind", c->job->choice.valgrind, "no_core",
+        c->job->choice.valgrind, "scratch", u->tmp, u->shm);
     ti_args_free(&env);
     ti_args_free(&wrapper);
     return request;

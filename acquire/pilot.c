@@ -52,19 +52,29 @@ static bool sum_keys(pid_t pid, const char *file, const char *const *keys, int64
     return found;
 }
 
+/* By how much a process is below its peak. */
+static int64_t below_peak(pid_t pid)
+{
+    static const char *const peak[] = {"VmHWM:", NULL}, *const now[] = {"VmRSS:", NULL};
+    int64_t high, current;
+
+    if (!sum_keys(pid, "status", peak, &high) || !sum_keys(pid, "status", now, &current))
+        return 0;
+    return high > current ? high - current : 0;
+}
+
+/* The two files are read one after the other: what is freed, or touched, in between must not
+ * be counted in both, so the smaller of two distances to the peak is taken. */
 static int64_t private_bytes(pid_t pid)
 {
     static const char *const share[] = {"Pss_Anon:", "Pss_Shmem:", NULL};
     static const char *const whole[] = {"RssAnon:", "RssShmem:", NULL};
-    static const char *const peak[] = {"VmHWM:", NULL}, *const now[] = {"VmRSS:", NULL};
-    int64_t bytes, high, current;
+    int64_t bytes, before = below_peak(pid), after;
 
     if (!sum_keys(pid, "smaps_rollup", share, &bytes) && !sum_keys(pid, "status", whole, &bytes))
         return 0;
-    if (sum_keys(pid, "status", peak, &high) && sum_keys(pid, "status", now, &current) &&
-        high > current)
-        bytes += high - current;
-    return bytes;
+    after = below_peak(pid);
+    return bytes + (before < after ? before : after);
 }
 
 static double cpu_seconds(pid_t pid)

@@ -19,7 +19,8 @@
  * empty program on two cores (Open MPI 4.1.4):
  *   pml ob1        0.70 to 0.34 s at 8 ranks a core, 2.5 to 2.0 s at 32
  *   SCHED_IDLE     nothing at 16, 2.0 to 1.6 s at 32, 11.5 to 7.5 s at 64: the
- *                  launcher no longer starves among spinning ranks
+ *                  launcher no longer starves among spinning ranks; over nodes, whenever
+ *                  ranks share a core: ti-node must be heard, too
  *   procs on demand  7.5 to 6.0 s at 64
  *   drowsy (node/launch.h)  CPU seconds beside other work, one or two runs each, procs on
  *                  demand in both: 4.6 to 3.5 at 32, 16 and 20 to 10 at 64, 86 to 48 at 128;
