@@ -12,7 +12,7 @@
  * A request is {"do": NAME, "id": N, ...}; it is answered by one {"is": NAME, "id": N, ...},
  * or {"is": "error", "id": N, "error": TEXT, "hint": TEXT, "status": N}.
  *
- * HELLO      {"tiara": VERSION, "protocol": 1, "host": ..., "pid": N, "family": "x86_64",
+ * HELLO      {"tiara": VERSION, "protocol": 2, "host": ..., "pid": N, "family": "x86_64",
  *             "folder": where its files are, "shipped": whether they were sent just now}
  *
  * "facts"    {"program": PATH or NAME, "trace_dir": DIR, "counter": NAME or null, "sum": bool,
@@ -33,7 +33,7 @@
  * "open"     {"run_id", "trace_dir", "np", "ranks": [[FIRST, LAST], ...], "force",
  *             "program": argv[0] there, or null for that of `ti-node run`, "env": [VAR=VALUE...],
  *             "wrapper": [...], "node": our name for it, "cwd": for the ranks if it is there,
- *             "idle": bool (SCHED_IDLE), "valgrind": bool (VALGRIND_LIB is set to our tool's
+ *             "idle": bool (SCHED_IDLE), "drowsy": bool (TI_DROWSY_NS), "valgrind": bool (VALGRIND_LIB is set to our tool's
  *             folder there), "no_core": bool, "scratch": [at most 2 directories, made for the run
  *             and removed with all in them when ti-node ends]}
  *            makes and locks the run directory, writes what "ti-node run" needs there (RUN.json):
@@ -62,18 +62,52 @@
  *            end every process of the run: "found", "left"
  * "ranks"    {}
  *            what the ends of the traces say: ti_ranks_report(), for ti_ranks_merge()
- * "send"     {"ranks": [[FIRST, LAST], ...], "directory", "run_id" (these two unless opened)}
+ * "list"     {"directory", "run_id" (unless opened)}
+ *            what traces of that run are in the directory: any number of the unasked
+ *            {"is": "listed", "id", "traces": [[RANK, BYTES, INODE, MTIME_NS, END], ...]} with at
+ *            most 1,000 of them each, END being whether the mark of the end is there; the answer
+ *            comes last: "traces", how many.  A directory that is not there has none, and
+ *            "exists" is false.
+ * "crc"      {"ranks", "directory", "run_id" as for "send"}
+ *            "crc": [[RANK, BYTES, CRC32C], ...] of whole files, at most 1,000 ranks at a time;
+ *            what cannot be read is left out
+ * "send"     {"ranks": [[FIRST, LAST], ...], "directory", "run_id" (these two unless opened),
+ *             "from": [[RANK, BYTES, CRC32C], ...] which is there already, or left out}
  *            DATA frames of each rank's file, in order, after each
- *            {"is": "sent", "rank": N, "bytes", "crc32c"} or {"is": "sent", "rank": N, "error"};
- *            the answer comes last: "sent", how many
+ *            {"is": "sent", "rank": N, "bytes", "crc32c"}, of the whole file, or
+ *            {"is": "sent", "rank": N, "error"}; before its first DATA the unasked
+ *            {"is": "sending", "rank": N, "from": B, "bytes": size of the file}, where B is BYTES
+ *            of "from" if the file begins with these, else 0; the answer comes last: "sent",
+ *            how many
+ * "stop"     {}
+ *            a "send" under way ends after this frame, and is answered
  * "remove"   {"ranks", "directory", "run_id" as above}
  *            delete those traces of the run, RUN.json when none is left, and the directory if
  *            nothing else is in it: "removed", how many
+ * "beat"     {"every_ms": N; 0: stop}
+ *            answered at once, and then every so often by the unasked {"is": "beat"}: a node
+ *            that has nothing to say can be told from one that hangs
+ * "reach"    {"stream": N > 0, "host": [USER@]HOST[:PORT], "tiara": DIR or null,
+ *             "known": [lines for known_hosts] or left out, "forward_agent": bool,
+ *             "connect_s": S, "silence_s": S}
+ *            become a relay: start ti-node on another node, by this one's OpenSSH client, with
+ *            its user's configuration; what it needs there is sent from here
+ *            (node/bootstrap.h).  Host keys are checked against "known" and this node's own
+ *            known_hosts, never added.  Answered at once.  Then OUTPUT frames of the stream are
+ *            what that ti-node says, from its HELLO on, byte for byte, unread here; INPUT frames
+ *            go to it, an empty one is their end; in the end the unasked {"is": "ended", "stream": N,
+ *            "end": name of an enum ti_channel_end, "error", "hint"}.  Nothing a child says is
+ *            interpreted here, and a child that says nothing, or does not listen, holds up
+ *            nobody else.  At most TI_RELAY_CHILDREN at a time, 8 of them connecting.
+ * "unreach"  {"stream": N}
+ *            end that connection
  * "leave"    keep processes and files when the channel ends
  */
 #ifndef TI_MESSAGES_H
 #define TI_MESSAGES_H
 
-#define TI_PROTOCOL 1
+#define TI_PROTOCOL 2
+
+#define TI_RELAY_CHILDREN 256
 
 #endif

@@ -53,7 +53,7 @@ def traces(directory, np):
 
 def test_hello():
     node = serve()
-    assert node.hello["protocol"] == 1 and node.hello["folder"] == BUILD, node.hello
+    assert node.hello["protocol"] == 2 and node.hello["folder"] == BUILD, node.hello
     assert node.hello["host"] == os.uname().nodename and node.hello["shipped"] is False
     assert node.end() == 0
 

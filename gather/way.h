@@ -1,0 +1,77 @@
+/*
+ * The way to a node's ti-node: a channel of ours, or a stream through another node's ti-node,
+ * which is then a relay ("reach", node/messages.h), and so on.  Each end talks with us in
+ * frames of its own; what relays pass on they do not read.
+ *
+ * One thread, one poll loop; all calls come from within ti_ways_poll().
+ */
+#ifndef TI_WAY_H
+#define TI_WAY_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/err.h"
+#include "node/bootstrap.h"
+#include "remote/remote.h"
+
+struct ti_ways; /* all of them */
+struct ti_way;  /* one */
+
+struct ti_ways_config {
+    enum ti_transport transport;
+    const char *ssh_config; /* as ssh -F; NULL */
+    const char *const *via; /* as in struct ti_remote_config */
+    double connect_s;       /* for one connection, each try; 0: 20 */
+    double silence_s;       /* one that says nothing for so long, beats included, is lost */
+    bool forward_agent;     /* to nodes, for relays to log in with; only then OpenSSH is used */
+};
+
+/* Any may be NULL.  `ended` is the last, made exactly once, also after ti_way_close(). */
+struct ti_way_calls {
+    void (*ready)(struct ti_way *w, void *arg); /* HELLO was heard, and it is of our protocol */
+    void (*message)(struct ti_way *w, const json_t *m, void *arg); /* not "beat" */
+    void (*data)(struct ti_way *w, uint32_t rank, const void *data, size_t bytes, void *arg);
+    /* `relay`: the fault is not its own but of a relay on the way, which ended */
+    void (*ended)(struct ti_way *w, enum ti_channel_end end, bool relay, const struct ti_err *why,
+                  void *arg);
+};
+
+ti_status ti_ways_new(const struct ti_ways_config *config, struct ti_ways **out,
+                      struct ti_err *err);
+/* Closes all, without `ended`.  NULL is fine. */
+void ti_ways_free(struct ti_ways *w);
+
+/*
+ * To `host`, in which `gateway`, `tiara` and `local` (this machine; host NULL) are as in
+ * gather/nodes.h; `through` a way that is ready, or NULL: from here.  Through a relay, the
+ * gateway does not matter, and host keys that are known here are told to it.  NULL only when
+ * memory is short.
+ */
+struct ti_way *ti_way_open(struct ti_ways *all, struct ti_way *through, const char *host,
+                           const char *gateway, const char *tiara, bool local,
+                           const struct ti_way_calls *calls, void *arg);
+
+/* Send a request (taken over); "id" is yours.  False when memory is short, or it ended. */
+bool ti_way_ask(struct ti_way *w, json_t *request);
+
+/* No more of what it says is wanted: `ended` comes at the next poll.  Those through it end with
+ * it. */
+void ti_way_close(struct ti_way *w);
+
+/* Nothing it says is taken for now, so that it waits. */
+void ti_way_pause(struct ti_way *w, bool pause);
+
+bool ti_way_ready(const struct ti_way *w);
+double ti_way_heard(const struct ti_way *w);          /* when something came last, ti_now() */
+double ti_way_ready_at(const struct ti_way *w);       /* ti_now(); 0: not yet */
+int64_t ti_way_bytes(const struct ti_way *w);         /* that it sent us, frames included */
+int64_t ti_way_link_bytes(const struct ti_way *w);    /* the same and those through it: its link */
+const char *ti_way_transport(const struct ti_way *w); /* "libssh2", "OpenSSH", "relay", ... */
+
+/* Wait up to `timeout_ms` for something to happen, and have it happen.  Who is silent for too
+ * long is ended; of several on one way, who is nearest to us.  Returns how many live. */
+int ti_ways_poll(struct ti_ways *all, int timeout_ms);
+
+#endif
