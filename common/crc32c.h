@@ -8,4 +8,7 @@
 
 uint32_t ti_crc32c(uint32_t crc, const void *data, size_t bytes);
 
+/* The same on processors without an instruction for it. */
+uint32_t ti_crc32c_portable(uint32_t crc, const void *data, size_t bytes);
+
 #endif
