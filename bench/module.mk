@@ -1,7 +1,7 @@
 # bench: what `make bench` runs; bench/run is the list of figures.
 bench_programs := $(O)/bench/event $(O)/bench/null/libminitrace.so \
                   $(O)/bench/null/libminitrace-openmpi.so $(O)/bench/codec $(O)/bench/tracebytes \
-                  $(O)/bench/peek $(O)/bench/empty $(O)/bench/counter $(O)/bench/onerank $(O)/tests/mktrace \
+                  $(O)/bench/peek $(O)/bench/empty $(O)/bench/counter $(O)/bench/onerank $(O)/bench/tree $(O)/tests/mktrace \
                   $(O)/tests/mpi/outstanding $(blocks_examples) $(O)/bench/lengths \
                   $(if $(wrappers),$(O)/bench/blocks/lengths)
 
@@ -37,3 +37,7 @@ $(foreach b,codec tracebytes peek onerank,$(eval $(call bench_program,$(b))))
 $(O)/bench/counter: $(call obj,bench/counter.c $(counter_src) common/err.c)
 	@mkdir -p $(@D)
 	$(call say,LINK)$(CC) $(san_flags) $(CFLAGS) $(LDFLAGS) -o $@ $^ -ldl -lpthread $(LDLIBS)
+
+$(O)/bench/tree: $(call obj,bench/tree.c gather/tree.c $(common_src))
+	@mkdir -p $(@D)
+	$(call say,LINK)$(CC) $(san_flags) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(pkg_libs) -lm $(LDLIBS)

@@ -48,7 +48,8 @@ struct ti_tree_costs {
     double login_cpu_s; /* CPU here, or on a relay, for one new connection */
     double login_rtts;  /* round trips until ti-node there says HELLO */
     double start_s;     /* and what else passes until then */
-    int most_new;       /* connections being opened at a time by one machine */
+    int most_new;       /* connections being opened at a time by a relay, or through a gateway;
+                           here 8 times as many in all */
 };
 
 struct ti_tree_cost {
@@ -74,12 +75,20 @@ void ti_tree_costs_default(struct ti_tree_costs *c);
 /* "rtt=20ms,rate=100mbit,site-rate=50mbit" over what is in *c; TI_ERR_USAGE names the word. */
 ti_status ti_tree_costs_parse(const char *text, struct ti_tree_costs *c, struct ti_err *err);
 
+/* The same form, of all of them; returns buf, in which 200 bytes are enough. */
+char *ti_tree_costs_text(const struct ti_tree_costs *c, char *buf, size_t room);
+
 /* AUTO takes what costs least, of a star and of K = 1 to 16, and the star if it is as good. */
 ti_status ti_tree_make(const struct ti_tree_in *in, const struct ti_tree_costs *costs,
                        struct ti_tree *out, struct ti_err *err);
 void ti_tree_free(struct ti_tree *t);
 
-/* What this tree, or another one of these nodes, costs by the model. */
+/*
+ * What this tree, or another one of these nodes, costs by the model.  Who has several children
+ * begins with the largest subtrees; a child is logged in to as soon as its parent is known
+ * here to be there, and sends as soon as it was asked to.  Until the last byte is here, each
+ * link passes what there is at its rate.  Infinite when memory is short.
+ */
 struct ti_tree_cost ti_tree_cost(const struct ti_tree_in *in, const struct ti_tree *t,
                                  const struct ti_tree_costs *costs);
 

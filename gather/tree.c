@@ -1,0 +1,602 @@
+#include "gather/tree.h"
+
+#include <math.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#define AUTO_MAX 16
+#define SAME     1e-6 /* of a time: no difference */
+#define HERE_MAX 8    /* times as many connections are opened here as through one gateway */
+
+/* --- shape --------------------------------------------------------------- */
+
+/* `i` with its last digit that is not 0 made 0; i > 0. */
+static int64_t parent_of(int64_t i, int64_t base)
+{
+    int64_t place = 1;
+
+    while (i / place % base == 0)
+        place *= base;
+    return i - i / place % base * place;
+}
+
+static int rounds_of(int64_t n, int64_t base)
+{
+    int rounds = 0;
+
+    for (int64_t reached = 1; reached < n; reached *= base)
+        rounds++;
+    return rounds;
+}
+
+/* Into `order` the numbers below n by their key, those with a key below 0 left out;
+ * first[k] is where those of key k begin, first[groups] the end. */
+static void group(const int64_t *key, int64_t n, int64_t groups, int64_t *order, int64_t *first)
+{
+    memset(first, 0, (size_t)(groups + 1) * sizeof *first);
+    for (int64_t i = 0; i < n; i++)
+        if (key[i] >= 0)
+            first[key[i] + 1]++;
+    for (int64_t k = 0; k < groups; k++)
+        first[k + 1] += first[k];
+    for (int64_t i = 0; i < n; i++)
+        if (key[i] >= 0)
+            order[first[key[i]]++] = i;
+    memmove(first + 1, first, (size_t)groups * sizeof *first);
+    first[0] = 0;
+}
+
+static void shape_site(struct ti_tree *t, const int64_t *node, int64_t n, bool gateway)
+{
+    int64_t shift = gateway ? 0 : 1; /* where there is none, number 0 is this machine */
+
+    for (int64_t k = 0; k < n; k++) {
+        int64_t number = k + shift, up = number ? parent_of(number, t->arity + 1) - shift : -1;
+
+        t->parent[node[k]] = up < 0 ? -1 : node[up];
+        t->depth[node[k]] = up < 0 ? 1 : t->depth[node[up]] + 1;
+    }
+}
+
+static ti_status shape(const struct ti_tree_in *in, int arity, struct ti_tree *t,
+                       struct ti_err *err)
+{
+    int64_t *key = malloc(((size_t)in->n + 1) * sizeof *key),
+            *order = malloc(((size_t)in->n + 1) * sizeof *order),
+            *first = malloc(((size_t)in->nsites + 1) * sizeof *first);
+    ti_status st = TI_OK;
+
+    *t = (struct ti_tree){.n = in->n, .arity = arity};
+    t->parent = malloc(((size_t)in->n + 1) * sizeof *t->parent);
+    t->depth = malloc(((size_t)in->n + 1) * sizeof *t->depth);
+    if (!key || !order || !first || !t->parent || !t->depth) {
+        ti_tree_free(t);
+        st = ti_err_errno(err, TI_ERR_IO, "cannot plan a tree");
+        goto out;
+    }
+    for (int64_t i = 0; i < in->n; i++) {
+        key[i] = in->direct && in->direct[i] ? -1 : in->site[i];
+        t->parent[i] = -1;
+        t->depth[i] = 1;
+    }
+    group(key, in->n, in->nsites, order, first);
+    for (int s = 0; arity != TI_ARITY_STAR && s < in->nsites; s++)
+        shape_site(t, order + first[s], first[s + 1] - first[s], in->gateway[s]);
+out:
+    free(key);
+    free(order);
+    free(first);
+    return st;
+}
+
+void ti_tree_free(struct ti_tree *t)
+{
+    free(t->parent);
+    free(t->depth);
+    *t = (struct ti_tree){0};
+}
+
+static ti_status make(const struct ti_tree_in *in, int arity, const struct ti_tree_costs *costs,
+                      struct ti_tree *out, struct ti_err *err)
+{
+    ti_status st = shape(in, arity, out, err);
+
+    if (st == TI_OK)
+        out->cost = ti_tree_cost(in, out, costs);
+    return st;
+}
+
+/* Where arities differ by nothing, bandwidth decides; then all are connected sooner by one of
+ * them, and may be in reality. */
+static ti_status choose(const struct ti_tree_in *in, const struct ti_tree_costs *costs, int *arity,
+                        struct ti_err *err)
+{
+    struct ti_tree_cost cost[AUTO_MAX + 1];
+    double least = INFINITY;
+
+    for (int k = TI_ARITY_STAR; k <= AUTO_MAX; k++) {
+        struct ti_tree t;
+        ti_status st = make(in, k, costs, &t, err);
+
+        if (st != TI_OK)
+            return st;
+        cost[k] = t.cost;
+        least = t.cost.total_s < least ? t.cost.total_s : least;
+        ti_tree_free(&t);
+    }
+    *arity = -1;
+    for (int k = TI_ARITY_STAR; k <= AUTO_MAX && *arity != TI_ARITY_STAR; k++)
+        if (cost[k].total_s <= least * (1 + SAME) &&
+            (*arity < 0 || cost[k].connect_s < cost[*arity].connect_s))
+            *arity = k;
+    return TI_OK;
+}
+
+ti_status ti_tree_make(const struct ti_tree_in *in, const struct ti_tree_costs *costs,
+                       struct ti_tree *out, struct ti_err *err)
+{
+    int arity = in->arity;
+
+    *out = (struct ti_tree){0};
+    if (arity != TI_ARITY_AUTO && (arity < 0 || arity > TI_ARITY_MAX))
+        return ti_err_set(err, TI_ERR_USAGE, "the arity must be 1 to %d, not %d", TI_ARITY_MAX,
+                          arity);
+    if (arity == TI_ARITY_AUTO) {
+        ti_status st = choose(in, costs, &arity, err);
+
+        if (st != TI_OK)
+            return st;
+    }
+    return make(in, arity, costs, out, err);
+}
+
+/* --- cost ---------------------------------------------------------------- */
+
+struct event {
+    double at;
+    int64_t node;
+};
+
+struct sim {
+    const struct ti_tree_in *in;
+    const struct ti_tree *t;
+    const struct ti_tree_costs *c;
+    int64_t *child; /* of here, then of each node: those of i from first[i + 1] on */
+    int64_t *first;
+    int64_t *queue;              /* parents before children */
+    int64_t *size;               /* of the node's subtree */
+    int64_t *turn;               /* how many of its site are opened before it by the same machine */
+    int64_t *count;              /* of each site, for `turn` */
+    double *there;               /* when we know that the node is there */
+    double *busy;                /* until when its link is */
+    double *site_busy, *gateway; /* when that is there; below 0: not begun */
+    double *slot;                /* until when each place for a new connection is taken */
+    double *door;                /* the same of each site's gateway */
+    struct event *event;
+};
+
+static double path_rtt(const struct sim *s, int64_t node)
+{
+    return node < 0 ? 0 : s->c->rtt_s + (s->t->depth[node] - 1) * s->c->inner_rtt_s;
+}
+
+static void *array(size_t n, size_t each)
+{
+    return calloc(n + 2, each);
+}
+
+static bool sim_new(struct sim *s)
+{
+    size_t n = (size_t)s->t->n, sites = (size_t)s->in->nsites, most = (size_t)s->c->most_new;
+
+    s->child = array(n, sizeof *s->child);
+    s->first = array(n, sizeof *s->first);
+    s->queue = array(n, sizeof *s->queue);
+    s->size = array(n, sizeof *s->size);
+    s->turn = array(n, sizeof *s->turn);
+    s->count = array(sites, sizeof *s->count);
+    s->there = array(n, sizeof *s->there);
+    s->busy = array(n, sizeof *s->busy);
+    s->site_busy = array(sites, sizeof *s->site_busy);
+    s->gateway = array(sites, sizeof *s->gateway);
+    s->slot = array(most * HERE_MAX, sizeof *s->slot);
+    s->door = array(sites * most, sizeof *s->door);
+    s->event = array(n, sizeof *s->event);
+    return s->child && s->first && s->queue && s->size && s->turn && s->count && s->there &&
+           s->busy && s->site_busy && s->gateway && s->slot && s->door && s->event;
+}
+
+static void sim_free(struct sim *s)
+{
+    free(s->child);
+    free(s->first);
+    free(s->queue);
+    free(s->size);
+    free(s->turn);
+    free(s->count);
+    free(s->there);
+    free(s->busy);
+    free(s->site_busy);
+    free(s->gateway);
+    free(s->slot);
+    free(s->door);
+    free(s->event);
+}
+
+/* Large subtrees first, and then one of each site. */
+static int by_size(const void *a, const void *b, void *arg)
+{
+    const struct sim *s = arg;
+    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+
+    if (s->size[x] != s->size[y])
+        return s->size[x] > s->size[y] ? -1 : 1;
+    if (s->turn[x] != s->turn[y])
+        return s->turn[x] < s->turn[y] ? -1 : 1;
+    return x < y ? -1 : x > y;
+}
+
+/* Who opens whom, in which order; parents come before their children in the queue. */
+static void sort_children(struct sim *s)
+{
+    int64_t n = s->t->n, queued;
+
+    for (int64_t i = 0; i < n; i++)
+        s->turn[i] = s->t->parent[i] + 1;
+    group(s->turn, n, n + 1, s->child, s->first);
+    for (queued = 0; queued < s->first[1]; queued++)
+        s->queue[queued] = s->child[queued];
+    for (int64_t q = 0; q < queued; q++)
+        for (int64_t k = s->first[s->queue[q] + 1]; k < s->first[s->queue[q] + 2]; k++)
+            s->queue[queued++] = s->child[k];
+    for (int64_t i = 0; i < n; i++)
+        s->size[i] = 1;
+    for (int64_t q = n - 1; q >= 0; q--)
+        if (s->t->parent[s->queue[q]] >= 0)
+            s->size[s->t->parent[s->queue[q]]] += s->size[s->queue[q]];
+    memset(s->turn, 0, (size_t)n * sizeof *s->turn);
+    for (int64_t k = 0; k < s->first[1]; k++)
+        s->turn[s->child[k]] = s->count[s->in->site[s->child[k]]]++;
+    for (int64_t p = 0; p <= n; p++)
+        qsort_r(s->child + s->first[p], (size_t)(s->first[p + 1] - s->first[p]), sizeof *s->child,
+                by_size, s);
+}
+
+static double *earliest(double *slot, int n)
+{
+    double *least = slot;
+
+    for (int i = 1; i < n; i++)
+        if (slot[i] < *least)
+            least = &slot[i];
+    return least;
+}
+
+static double later(double a, double b)
+{
+    return a > b ? a : b;
+}
+
+/* The connection to the site's gateway, of which one is enough. */
+static double pass_gateway(struct sim *s, int site, double at, double *cpu)
+{
+    if (!s->in->gateway[site])
+        return at;
+    if (s->gateway[site] < 0) {
+        *cpu = later(*cpu, at) + s->c->login_cpu_s;
+        s->gateway[site] = *cpu + s->c->login_rtts * s->c->rtt_s;
+    }
+    return later(at, s->gateway[site]);
+}
+
+/* This machine, or a relay that was told to when it was known to be there, logs in to its
+ * children: so many at a time, its processor doing its part for one after the other. */
+static void open_children(struct sim *s, int64_t parent)
+{
+    const struct ti_tree_costs *c = s->c;
+    bool here = parent < 0;
+    int slots = here ? c->most_new * HERE_MAX : c->most_new;
+    double cpu = 0, begin = here ? 0 : s->there[parent] + path_rtt(s, parent) / 2,
+           wait = c->login_rtts * (here ? c->rtt_s : c->inner_rtt_s) + c->start_s;
+
+    for (int i = 0; i < slots; i++)
+        s->slot[i] = begin;
+    for (int64_t k = s->first[parent + 1]; k < s->first[parent + 2]; k++) {
+        int64_t child = s->child[k];
+        int site = s->in->site[child];
+        bool guarded = here && s->in->gateway[site];
+        double *slot = earliest(s->slot, slots), *door = NULL, at = *slot;
+
+        if (guarded) {
+            door = earliest(s->door + (size_t)site * (size_t)c->most_new, c->most_new);
+            at = pass_gateway(s, site, later(at, *door), &cpu);
+        }
+        cpu = later(cpu, at) + c->login_cpu_s;
+        *slot = cpu + wait;
+        if (door)
+            *door = *slot;
+        s->there[child] = *slot + path_rtt(s, parent) / 2;
+    }
+}
+
+static int by_time(const void *a, const void *b)
+{
+    const struct event *x = a, *y = b;
+
+    if (x->at != y->at)
+        return x->at < y->at ? -1 : 1;
+    return x->node < y->node ? -1 : x->node > y->node;
+}
+
+/* A link that never rests while there is something to pass. */
+static double pass(double *busy, double at, double bytes, double rate)
+{
+    *busy = later(*busy, at) + bytes / rate;
+    return *busy;
+}
+
+/* When the last byte is here: of all links, that which is free last. */
+static double transfer(struct sim *s)
+{
+    double end = 0, here = 0;
+
+    for (int64_t i = 0; i < s->t->n; i++)
+        s->event[i] = (struct event){s->there[i] + path_rtt(s, i), i};
+    qsort(s->event, (size_t)s->t->n, sizeof *s->event, by_time);
+    for (int64_t k = 0; k < s->t->n; k++) {
+        int64_t node = s->event[k].node;
+        double at = s->event[k].at, bytes = s->in->bytes ? (double)s->in->bytes[node] : 0;
+
+        for (int64_t i = node; i >= 0; i = s->t->parent[i])
+            end = later(end, pass(&s->busy[i], at, bytes, s->c->node_rate));
+        end = later(end, pass(&s->site_busy[s->in->site[node]], at, bytes, s->c->site_rate));
+        end = later(end, pass(&here, at, bytes, s->c->rate));
+    }
+    return end;
+}
+
+/* The same if all were there from the beginning. */
+static double bound(const struct sim *s)
+{
+    double *node = s->busy, *site = s->site_busy, here = 0, most = 0;
+
+    if (!s->in->bytes)
+        return 0;
+    memset(node, 0, (size_t)s->t->n * sizeof *node);
+    memset(site, 0, (size_t)s->in->nsites * sizeof *site);
+    for (int64_t q = s->t->n - 1; q >= 0; q--) {
+        int64_t i = s->queue[q];
+
+        node[i] += (double)s->in->bytes[i];
+        site[s->in->site[i]] += (double)s->in->bytes[i];
+        here += (double)s->in->bytes[i];
+        if (s->t->parent[i] >= 0)
+            node[s->t->parent[i]] += node[i];
+        most = later(most, node[i] / s->c->node_rate);
+        most = later(most, site[s->in->site[i]] / s->c->site_rate);
+    }
+    return later(most, here / s->c->rate);
+}
+
+static int most_rounds(const struct ti_tree_in *in, const struct ti_tree *t, int64_t *count)
+{
+    int most = t->n ? 1 : 0;
+
+    if (t->arity == TI_ARITY_STAR)
+        return most;
+    memset(count, 0, (size_t)in->nsites * sizeof *count);
+    for (int64_t i = 0; i < in->n; i++)
+        if (!in->direct || !in->direct[i])
+            count[in->site[i]]++;
+    for (int s = 0; s < in->nsites; s++) {
+        int rounds = rounds_of(count[s] + (in->gateway[s] ? 0 : 1), t->arity + 1);
+
+        if (rounds > most)
+            most = rounds;
+    }
+    return most;
+}
+
+struct ti_tree_cost ti_tree_cost(const struct ti_tree_in *in, const struct ti_tree *t,
+                                 const struct ti_tree_costs *costs)
+{
+    struct sim s = {.in = in, .t = t, .c = costs};
+    struct ti_tree_cost cost = {.connect_s = INFINITY, .bound_s = INFINITY, .total_s = INFINITY};
+
+    if (!sim_new(&s))
+        goto out;
+    sort_children(&s);
+    cost = (struct ti_tree_cost){.rounds = most_rounds(in, t, s.count), .here = s.first[1]};
+    for (int i = 0; i < in->nsites; i++)
+        s.gateway[i] = -1;
+    open_children(&s, -1);
+    for (int64_t q = 0; q < t->n; q++) {
+        int64_t i = s.queue[q], children = s.first[i + 2] - s.first[i + 1];
+
+        if (children)
+            open_children(&s, i);
+        if (children > cost.most)
+            cost.most = children;
+        if (t->depth[i] > cost.depth)
+            cost.depth = t->depth[i];
+        cost.connect_s = later(cost.connect_s, s.there[i]);
+    }
+    cost.total_s = later(cost.connect_s, transfer(&s));
+    cost.bound_s = bound(&s);
+out:
+    sim_free(&s);
+    return cost;
+}
+
+/* --- what things cost ---------------------------------------------------- */
+
+/* Measured: a login's round trips and processor time with curve25519, by libssh2 and by
+ * OpenSSH; relaying by one core. */
+void ti_tree_costs_default(struct ti_tree_costs *c)
+{
+    *c = (struct ti_tree_costs){
+        .rtt_s = 0.020,
+        .inner_rtt_s = 0.0002,
+        .rate = 125e6,
+        .site_rate = 125e6,
+        .node_rate = 100e6,
+        .login_cpu_s = 0.017,
+        .login_rtts = 8,
+        .start_s = 0.05,
+        .most_new = 8,
+    };
+}
+
+enum kind { SECONDS, RATE, NUMBER, COUNT };
+
+static const struct word {
+    const char *name;
+    enum kind kind;
+    size_t at;
+} words[] = {
+    {"rtt", SECONDS, offsetof(struct ti_tree_costs, rtt_s)},
+    {"inner-rtt", SECONDS, offsetof(struct ti_tree_costs, inner_rtt_s)},
+    {"rate", RATE, offsetof(struct ti_tree_costs, rate)},
+    {"site-rate", RATE, offsetof(struct ti_tree_costs, site_rate)},
+    {"node-rate", RATE, offsetof(struct ti_tree_costs, node_rate)},
+    {"login-cpu", SECONDS, offsetof(struct ti_tree_costs, login_cpu_s)},
+    {"login-rtts", NUMBER, offsetof(struct ti_tree_costs, login_rtts)},
+    {"start", SECONDS, offsetof(struct ti_tree_costs, start_s)},
+    {"most-new", COUNT, offsetof(struct ti_tree_costs, most_new)},
+};
+#define WORDS (sizeof words / sizeof *words)
+
+static const struct unit {
+    enum kind kind;
+    const char *name;
+    double value;
+} units[] = {
+    {SECONDS, "us", 1e-6}, {SECONDS, "ms", 1e-3}, {SECONDS, "s", 1}, {RATE, "kbit", 125},
+    {RATE, "mbit", 125e3}, {RATE, "gbit", 125e6}, {RATE, "kB", 1e3}, {RATE, "MB", 1e6},
+    {RATE, "GB", 1e9},     {NUMBER, "", 1},       {COUNT, "", 1},
+};
+
+static const char *expected(enum kind kind)
+{
+    static const char *const text[] = {
+        [SECONDS] = "a time in us, ms or s, up to an hour, such as 20ms",
+        [RATE] = "a rate in kbit, mbit, gbit, kB, MB or GB (a second), such as 100mbit",
+        [NUMBER] = "a number from 0 to 1000",
+        [COUNT] = "a number from 1 to 256",
+    };
+
+    return text[kind];
+}
+
+static bool in_range(enum kind kind, double v)
+{
+    switch (kind) {
+    case SECONDS:
+        return v <= 3600;
+    case RATE:
+        return v >= 1 && v <= 1e15;
+    case NUMBER:
+        return v <= 1000;
+    default:
+        return v >= 1 && v <= 256 && v == floor(v);
+    }
+}
+
+/* strtod() would take much that nobody means: signs, "inf", hexadecimal. */
+static bool parse_value(const char *text, enum kind kind, double *out)
+{
+    size_t digits = strspn(text, "0123456789.");
+    char *end;
+    double v = strtod(text, &end);
+
+    if (!digits || end != text + digits)
+        return false;
+    for (size_t i = 0; i < sizeof units / sizeof *units; i++)
+        if (units[i].kind == kind && strcasecmp(end, units[i].name) == 0) {
+            *out = v * units[i].value;
+            return in_range(kind, *out);
+        }
+    return false;
+}
+
+static ti_status parse_word(char *text, struct ti_tree_costs *c, struct ti_err *err)
+{
+    char *value = strchr(text, '=');
+    double v;
+
+    if (value)
+        *value++ = '\0';
+    for (size_t i = 0; i < WORDS; i++) {
+        void *field = (char *)c + words[i].at;
+
+        if (strcmp(words[i].name, text) != 0)
+            continue;
+        if (!value || !parse_value(value, words[i].kind, &v))
+            return ti_err_set(err, TI_ERR_USAGE, "'%s' must be %s, not '%s'", text,
+                              expected(words[i].kind), value ? value : "");
+        if (words[i].kind == COUNT)
+            *(int *)field = (int)v;
+        else
+            *(double *)field = v;
+        return TI_OK;
+    }
+    return ti_err_set(err, TI_ERR_USAGE,
+                      "'%s' is nothing that can be assumed; there are rtt, inner-rtt, rate, "
+                      "site-rate, node-rate, login-cpu, login-rtts, start and most-new",
+                      text);
+}
+
+ti_status ti_tree_costs_parse(const char *text, struct ti_tree_costs *c, struct ti_err *err)
+{
+    struct ti_tree_costs changed = *c;
+    char *copy = strdup(text), *word, *save;
+    ti_status st = TI_OK;
+
+    if (!copy)
+        return ti_err_errno(err, TI_ERR_IO, "cannot read '%s'", text);
+    for (word = copy; word && st == TI_OK; word = save) {
+        save = strchr(word, ',');
+        if (save)
+            *save++ = '\0';
+        st = parse_word(word, &changed, err);
+    }
+    free(copy);
+    if (st == TI_OK)
+        *c = changed;
+    return st;
+}
+
+static int value_text(enum kind kind, double v, char *buf, size_t room)
+{
+    if (kind == SECONDS)
+        return snprintf(buf, room,
+                        v < 1e-3 ? "%gus"
+                        : v < 1  ? "%gms"
+                                 : "%gs",
+                        v < 1e-3 ? v * 1e6
+                        : v < 1  ? v * 1e3
+                                 : v);
+    if (kind == RATE)
+        return snprintf(buf, room, v < 125e6 ? "%gmbit" : "%ggbit",
+                        v / (v < 125e6 ? 125e3 : 125e6));
+    return snprintf(buf, room, "%g", v);
+}
+
+char *ti_tree_costs_text(const struct ti_tree_costs *c, char *buf, size_t room)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < WORDS; i++) {
+        const void *field = (const char *)c + words[i].at;
+        double v = words[i].kind == COUNT ? *(const int *)field : *(const double *)field;
+        char value[40];
+
+        value_text(words[i].kind, v, value, sizeof value);
+        if (n < room)
+            n += (size_t)snprintf(buf + n, room - n, "%s%s=%s", i ? "," : "", words[i].name, value);
+    }
+    return buf;
+}
