@@ -3,5 +3,6 @@ progs += ti-gather
 gather_src := gather/run.c gather/manifest.c gather/bundle.c gather/output.c
 ti-gather_src := gather/main.c gather/fetch.c $(gather_src) $(bootstrap_src) $(node_src) $(remote_src)
 ti-gather_libs := $(remote_libs)
+gather_way_src := gather/way.c $(bootstrap_src) $(node_src) $(remote_src)
 t-bundle_src := $(gather_src)
 t-tree_src := gather/tree.c

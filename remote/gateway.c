@@ -142,6 +142,7 @@ static bool start_master(struct ti__gateway *g, struct ti_err *err)
         !ti__next_path(r, "s", g->socket, sizeof g->socket, err))
         return false;
     ti__sshargs_begin(&a, r, g->conf, g->log_path);
+    ti__sshoption(&a, "ForwardAgent=no");
     ti__sshoption(&a, "ControlMaster=yes");
     snprintf(control, sizeof control, "ControlPath=%s", g->socket);
     ti__sshoption(&a, control);

@@ -8,6 +8,7 @@
 #include <strings.h>
 
 #include "remote/conf.h"
+#include "remote/internal.h"
 
 enum mark { PLAIN, AUTHORITY, REVOKED };
 
@@ -330,4 +331,63 @@ bool ti__known_authority(struct ti__known *k, const struct ti__conf *conf)
 
     name_of(k, conf, name, sizeof name);
     return each_entry(k, conf, name, is_authority, NULL);
+}
+
+/* --- for others --------------------------------------------------------------------- */
+
+struct lines {
+    FILE *out;
+    const char *names;
+};
+
+static bool write_line(const struct file *file, const struct entry *e, void *arg)
+{
+    static const char *const marks[] = {
+        [PLAIN] = "", [AUTHORITY] = "@cert-authority ", [REVOKED] = "@revoked "};
+    struct lines *l = arg;
+
+    (void)file;
+    fprintf(l->out, "%s%s %s %s\n", marks[e->mark], l->names, e->type, e->key);
+    return false;
+}
+
+static bool write_revoked(const struct file *file, const struct entry *e, void *arg)
+{
+    return e->mark == REVOKED && write_line(file, e, arg);
+}
+
+/* "[HOST]:PORT" unless it is the usual one, after a comma unless it is the first. */
+static void add_name(char *names, size_t room, const char *host, int port)
+{
+    size_t n = strlen(names);
+
+    if (n)
+        n += (size_t)snprintf(names + n, room - n, ",");
+    snprintf(names + n, room - n, port == 22 ? "%s" : "[%s]:%d", host, port);
+}
+
+char *ti__known_lines(struct ti__known *k, const struct ti__conf *conf)
+{
+    char name[512], names[2048] = "", *text = NULL;
+    struct lines l = {.names = names};
+    struct ti__target t;
+    size_t bytes;
+
+    if (!ti__target(&t, conf->target) || strlen(conf->host) > 512 || strpbrk(t.host, "*?!,") ||
+        strpbrk(conf->host, "*?!,")) /* these make patterns */
+        return strdup("");
+    l.out = open_memstream(&text, &bytes);
+    if (!l.out)
+        return NULL;
+    add_name(names, sizeof names, t.host, t.port ? atoi(t.port) : 22);
+    if (strcmp(t.host, conf->host) != 0 || (!t.port && conf->port != 22))
+        add_name(names, sizeof names, conf->host, conf->port);
+    if (!conf->alias && conf->port != 22) { /* revoked for this port, though HOST is known */
+        snprintf(name, sizeof name, "[%s]:%d", conf->host, conf->port);
+        each_entry(k, conf, name, write_revoked, &l);
+    }
+    name_of(k, conf, name, sizeof name);
+    each_entry(k, conf, name, write_line, &l);
+    fclose(l.out);
+    return text;
 }

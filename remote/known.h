@@ -31,6 +31,10 @@ bool ti__known_has(struct ti__known *k, const struct ti__conf *conf, const char 
 /* Is an authority for the host's certificates known? */
 bool ti__known_authority(struct ti__known *k, const struct ti__conf *conf);
 
+/* What is known of the host, marks included, as lines for another machine, which may know it by
+ * the name that was given or by the one it has here.  NULL: no memory. */
+char *ti__known_lines(struct ti__known *k, const struct ti__conf *conf);
+
 /* NULL: no memory. */
 char *ti__base64(const unsigned char *p, size_t n);
 

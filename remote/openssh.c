@@ -127,6 +127,7 @@ static void openssh_start(struct ti_channel *c)
     }
     if (ti__next_path(r, "l", o->log_path, sizeof o->log_path, &err)) {
         ti__sshargs_begin(&a, r, c->conf, o->log_path);
+        ti__sshoption(&a, r->config->forward_agent ? "ForwardAgent=yes" : "ForwardAgent=no");
         ti__sshoption(&a, "ControlMaster=no");
         if (c->through)
             ti__sshoption(&a, proxy);

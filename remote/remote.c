@@ -306,6 +306,26 @@ struct ti_channel *ti_remote_local(struct ti_remote *r, const char *command,
     return channel_new(r, &ti__local, "localhost", NULL, command, calls, arg);
 }
 
+bool ti_remote_known(struct ti_remote *r, const char *host, char **lines)
+{
+    const struct ti__conf *conf = ti__conf_of(r, host);
+
+    *lines = NULL;
+    if (!conf)
+        return true;
+    if (conf->state < TI__CONF_KNOWN) {
+        ti__confs_go(r);
+        return false;
+    }
+    if (!r->known)
+        r->known = ti__known_new();
+    if (conf->state == TI__CONF_BAD)
+        *lines = strdup("");
+    else if (r->known)
+        *lines = ti__known_lines(r->known, conf);
+    return true;
+}
+
 static bool set_transport(struct ti_channel *c, const struct ti__transport *transport)
 {
     void *own = calloc(1, transport->bytes);
@@ -353,6 +373,8 @@ static void choose(struct ti_channel *c)
         why = NULL; /* the gateway is instead of it */
     if (!why && conf->control && !c->gateway && ti__mux_alive(conf->control))
         why = "a connection of ControlPath";
+    if (!why && r->config->forward_agent)
+        why = "the agent is forwarded";
     if (r->config->transport == TI_TRANSPORT_LIBSSH2 && why) {
         ti__channel_failed(c, TI_CHANNEL_NO_METHOD, "use the OpenSSH transport",
                            "ssh's configuration has what libssh2 cannot do: %s", why);

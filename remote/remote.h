@@ -8,7 +8,7 @@
  * other command that runs a command on a node (srun, oarsh).  Connections to
  * gateways are always OpenSSH's (gateway.h).
  *
- * Host keys are always verified, never added.  No agent is forwarded.
+ * Host keys are always verified, never added.  No agent is forwarded unless asked for.
  */
 #ifndef TI_REMOTE_H
 #define TI_REMOTE_H
@@ -36,6 +36,7 @@ struct ti_remote_config {
     int most_new;           /* connections being opened at a time per gateway or sshd; 0: 8 */
     int tries;              /* of one that was refused or dropped before it was ready, with
                                jittered pauses; 0: 4 */
+    bool forward_agent;     /* the user's ssh agent, to hosts (not to gateways): by OpenSSH */
 };
 
 struct ti_remote;  /* all of it */
@@ -58,7 +59,8 @@ struct ti_channel; /* one command on one node */
     X(NO_COMMAND, "the command could not be started")                                              \
     X(LOST, "the connection was lost")                                                             \
     X(LOCAL, "a local problem")                                                                    \
-    X(CLOSED, "we closed it")
+    X(CLOSED, "we closed it")                                                                      \
+    X(SILENT, "it says nothing any more")
 #define TI_CHANNEL_END_ENUM(name, text) TI_CHANNEL_##name,
 enum ti_channel_end { TI_CHANNEL_ENDS(TI_CHANNEL_END_ENUM) TI_CHANNEL_END_COUNT };
 
@@ -109,6 +111,13 @@ struct ti_channel *ti_remote_local(struct ti_remote *r, const char *command,
  * channel is ending.  ti_channel_queued(): what has not left us yet. */
 bool ti_channel_write(struct ti_channel *c, const void *data, size_t bytes);
 size_t ti_channel_queued(const struct ti_channel *c);
+
+/*
+ * What is known here of the keys of `host`, [USER@]HOST[:PORT]: lines for another machine's
+ * known_hosts file, by the names that it may know the host by; free() them.  False: `ssh -G` is
+ * being asked, try again after a poll; NULL: memory is short.
+ */
+bool ti_remote_known(struct ti_remote *r, const char *host, char **lines);
 
 /* End of its standard input, once all is written. */
 void ti_channel_eof(struct ti_channel *c);

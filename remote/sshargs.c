@@ -50,12 +50,12 @@ void ti__sshargs_begin(struct ti__sshargs *a, const struct ti_remote *r,
 {
     static const char *const fixed[] = {
         "BatchMode=yes",     "StrictHostKeyChecking=yes",
-        "UpdateHostKeys=no", "ForwardAgent=no",
-        "ForwardX11=no",     "ClearAllForwardings=yes",
-        "RequestTTY=no",     "PermitLocalCommand=no",
-        "Tunnel=no",         "ControlPersist=no",
-        "LogLevel=DEBUG2",   "ConnectionAttempts=1",
-        "TCPKeepAlive=yes",  "EscapeChar=none",
+        "UpdateHostKeys=no", "ForwardX11=no",
+        "RequestTTY=no",     "ClearAllForwardings=yes",
+        "Tunnel=no",         "PermitLocalCommand=no",
+        "LogLevel=DEBUG2",   "ControlPersist=no",
+        "TCPKeepAlive=yes",  "ConnectionAttempts=1",
+        "EscapeChar=none",
     };
     int every = (int)(r->silence_s / 3 + 0.5);
     char *list;

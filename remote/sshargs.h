@@ -16,7 +16,8 @@ struct ti__sshargs {
 void ti__ssharg(struct ti__sshargs *a, const char *s);
 void ti__sshoption(struct ti__sshargs *a, const char *s); /* -o s */
 
-/* "ssh" and what holds for all: nothing is asked, nothing forwarded, no key added.
+/* "ssh" and what holds for all: nothing is asked, nothing forwarded (ForwardAgent is left to
+ * the caller), no key added.
  * conf may be NULL. */
 void ti__sshargs_begin(struct ti__sshargs *a, const struct ti_remote *r,
                        const struct ti__conf *conf, const char *log_path);

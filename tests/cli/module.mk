@@ -18,3 +18,10 @@ test_programs += $(O)/tests/remote-try
 $(O)/tests/remote-try: $(call obj,tests/cli/remote-try.c $(remote_src) $(common_src))
 	@mkdir -p $(@D)
 	$(call say,LINK)$(CC) $(san_flags) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(pkg_libs) $(remote_libs) -lm $(LDLIBS)
+
+# The API of gather/way.h, too.
+test_programs += $(O)/tests/way-try
+
+$(O)/tests/way-try: $(call obj,tests/cli/way-try.c $(gather_way_src) $(formats_src) $(common_src))
+	@mkdir -p $(@D)
+	$(call say,LINK)$(CC) $(san_flags) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(pkg_libs) $(remote_libs) -lm $(LDLIBS)

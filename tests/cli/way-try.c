@@ -1,0 +1,257 @@
+/*
+ * The API of gather/way.h from the command line, for tests/cli/way.sh.
+ *
+ *   way-try [OPTION]... NAME=RELAY:HOST...
+ *
+ * RELAY is the NAME of one before it, or empty: from here; HOST "." is this machine.  Says of
+ * each "NAME ready TRANSPORT", with -d what was sent, "NAME rank RANK BYTES CRC", and in the
+ * end "NAME ended END own|relay | sentence | hint".  Ends when all have ended or, unless -n,
+ * when all are ready and have sent theirs; then "NAME bytes OWN LINK".
+ */
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#include "common/crc32c.h"
+#include "gather/way.h"
+#include "node/launch.h"
+
+#define MOST 512
+
+struct one {
+    char *name, *host;
+    struct one *relay;
+    struct ti_way *way;
+    bool began, ready, done;
+    uint32_t crc;
+    int64_t bytes, got;
+};
+
+static struct {
+    const char *gateway, *directory, *run_id, *tiara, *close;
+    double limit, pause_s;
+    int ranks;
+    bool hold;
+} opt;
+
+static struct one ones[MOST];
+static int n;
+static struct ti_ways *ways;
+static double resume_at;
+static const struct ti_way_calls calls;
+
+static const char *const ends[] = {
+#define NAME(name, text) #name,
+    TI_CHANNEL_ENDS(NAME)
+#undef NAME
+};
+
+static void begin(struct one *o)
+{
+    bool local = strcmp(o->host, ".") == 0;
+
+    o->began = true;
+    o->way = ti_way_open(ways, o->relay ? o->relay->way : NULL, local ? NULL : o->host, opt.gateway,
+                         opt.tiara, local, &calls, o);
+    if (!o->way)
+        exit(1);
+}
+
+static void on_ready(struct ti_way *w, void *arg)
+{
+    struct one *o = arg;
+
+    printf("%s ready %s\n", o->name, ti_way_transport(w));
+    o->ready = true;
+    for (int i = 0; i < n; i++)
+        if (ones[i].relay == o)
+            begin(&ones[i]);
+    if (opt.directory && !ti_way_ask(w, json_pack("{s:s, s:i, s:s, s:s, s:[[i, i]]}", "do", "send",
+                                                  "id", 7, "directory", opt.directory, "run_id",
+                                                  opt.run_id, "ranks", 0, opt.ranks - 1)))
+        printf("%s cannot be asked\n", o->name);
+    if (opt.close && strcmp(opt.close, o->name) == 0)
+        ti_way_close(w);
+}
+
+static void on_message(struct ti_way *w, const json_t *m, void *arg)
+{
+    struct one *o = arg;
+    const char *is = json_string_value(json_object_get(m, "is"));
+
+    (void)w;
+    if (strcmp(is, "sent") == 0) {
+        printf(
+            "%s rank %lld %lld %08x%s\n", o->name,
+            (long long)json_integer_value(json_object_get(m, "rank")), (long long)o->bytes, o->crc,
+            o->crc == (uint32_t)json_integer_value(json_object_get(m, "crc32c")) ? "" : " WRONG");
+        o->bytes = 0;
+        o->crc = 0;
+    } else if (strcmp(is, "send") == 0) {
+        o->done = true;
+    } else if (strcmp(is, "sending") != 0) {
+        char *text = json_dumps(m, JSON_COMPACT | JSON_SORT_KEYS);
+
+        printf("%s says %s\n", o->name, text);
+        free(text);
+    }
+}
+
+static void on_data(struct ti_way *w, uint32_t rank, const void *data, size_t bytes, void *arg)
+{
+    struct one *o = arg;
+
+    (void)rank;
+    if (opt.pause_s > 0 && resume_at == 0) {
+        ti_way_pause(w, true);
+        resume_at = ti_now() + opt.pause_s;
+    } else if (resume_at > ti_now() && resume_at < ti_now() + opt.pause_s / 2) {
+        printf("%s data while paused\n", o->name);
+    }
+    o->crc = ti_crc32c(o->crc, data, bytes);
+    o->bytes += (int64_t)bytes;
+    o->got += (int64_t)bytes;
+}
+
+static void on_ended(struct ti_way *w, enum ti_channel_end end, bool relay,
+                     const struct ti_err *why, void *arg)
+{
+    struct one *o = arg;
+
+    printf("%s ended %s %s | %s | %s\n", o->name, ends[end], relay ? "relay" : "own", why->text,
+           why->hint);
+    if (ti_way_ready(w))
+        printf("%s is ready still\n", o->name);
+    for (int i = 0; i < n; i++)
+        if (ones[i].relay == o && !ones[i].began)
+            ones[i].began = true; /* and never will */
+    o->way = NULL;
+    o->done = true;
+}
+
+static const struct ti_way_calls calls = {on_ready, on_message, on_data, on_ended};
+
+static bool add(char *spec)
+{
+    struct one *o = &ones[n];
+    char *relay = strchr(spec, '='), *host = relay ? strchr(relay, ':') : NULL;
+
+    if (!host || n == MOST)
+        return false;
+    *relay++ = *host++ = '\0';
+    o->name = spec;
+    o->host = host;
+    for (int i = 0; *relay && i < n; i++)
+        if (strcmp(ones[i].name, relay) == 0)
+            o->relay = &ones[i];
+    n++;
+    return !*relay || o->relay;
+}
+
+static bool all_done(void)
+{
+    for (int i = 0; i < n; i++)
+        if (!ones[i].began || (ones[i].way && (!ones[i].ready || (opt.directory && !ones[i].done))))
+            return false;
+    return true;
+}
+
+static int usage(void)
+{
+    fputs("usage: way-try [-F FILE] [-t auto|libssh2|openssh] [-A] [-g GATEWAY] [-C CONNECT_S]\n"
+          "    [-S SILENCE_S] [-i TIARA] [-d DIR -r RUN_ID -k RANKS] [-p SECONDS] [-c NAME]\n"
+          "    [-n] [-T SECONDS] NAME=RELAY:HOST...\n"
+          "-A forward the agent -p pause at the first data -c close NAME once it is ready\n"
+          "-n hold -T all at an end by then\n",
+          stderr);
+    return 2;
+}
+
+int main(int argc, char **argv)
+{
+    struct ti_ways_config config = {0};
+    double start = ti_now();
+    struct rusage usage_now;
+    struct ti_err err;
+    int o, live;
+
+    setvbuf(stdout, NULL, _IOLBF, 0);
+    while ((o = getopt(argc, argv, "F:t:Ag:C:S:i:d:r:k:p:c:nT:")) != -1) {
+        switch (o) {
+        case 'F':
+            config.ssh_config = optarg;
+            break;
+        case 't':
+            config.transport = strcmp(optarg, "libssh2") == 0   ? TI_TRANSPORT_LIBSSH2
+                               : strcmp(optarg, "openssh") == 0 ? TI_TRANSPORT_OPENSSH
+                                                                : TI_TRANSPORT_AUTO;
+            break;
+        case 'A':
+            config.forward_agent = true;
+            break;
+        case 'g':
+            opt.gateway = optarg;
+            break;
+        case 'C':
+            config.connect_s = atof(optarg);
+            break;
+        case 'S':
+            config.silence_s = atof(optarg);
+            break;
+        case 'i':
+            opt.tiara = optarg;
+            break;
+        case 'd':
+            opt.directory = optarg;
+            break;
+        case 'r':
+            opt.run_id = optarg;
+            break;
+        case 'k':
+            opt.ranks = atoi(optarg);
+            break;
+        case 'p':
+            opt.pause_s = atof(optarg);
+            break;
+        case 'c':
+            opt.close = optarg;
+            break;
+        case 'n':
+            opt.hold = true;
+            break;
+        case 'T':
+            opt.limit = atof(optarg);
+            break;
+        default:
+            return usage();
+        }
+    }
+    for (; optind < argc; optind++)
+        if (!add(argv[optind]))
+            return usage();
+    if (ti_ways_new(&config, &ways, &err) != TI_OK) {
+        fprintf(stderr, "way-try: %s\n", err.text);
+        return 1;
+    }
+    for (int i = 0; i < n; i++)
+        if (!ones[i].relay)
+            begin(&ones[i]);
+    do {
+        live = ti_ways_poll(ways, 50);
+        if (resume_at > 0 && ti_now() > resume_at)
+            for (int i = 0; i < n; i++)
+                if (ones[i].way)
+                    ti_way_pause(ones[i].way, false);
+    } while (live && (opt.hold || !all_done()) && (opt.limit <= 0 || ti_now() - start < opt.limit));
+    for (int i = 0; i < n; i++)
+        if (ones[i].way)
+            printf("%s bytes %lld %lld\n", ones[i].name, (long long)ti_way_bytes(ones[i].way),
+                   (long long)ti_way_link_bytes(ones[i].way));
+    o = live && !all_done() ? 3 : 0;
+    ti_ways_free(ways);
+    getrusage(RUSAGE_SELF, &usage_now);
+    printf("took %.2f s, %ld KiB\n", ti_now() - start, usage_now.ru_maxrss);
+    return o;
+}
