@@ -8,6 +8,9 @@
  *     --run-id HEX       32 hexadecimal digits
  *     --volume N         added to every volume
  *     --noise N          volumes vary by less than this
+ *     --seed N           ... otherwise than with another seed [0]
+ *     --bytes N          files of about that size: barriers, as many as it takes, the same
+ *                        number in each rank, with much noise
  *     --sites TEXT       module name in the call sites
  *     --host-ranks N     ranks a host [2]
  *     --counter NAME     [papi]
@@ -35,7 +38,7 @@
 #include "formats/writer.h"
 
 static long np = 4, iterations = 3, first = 0, last = -1, extra, noise, host_ranks = 2;
-static uint64_t chance;
+static uint64_t chance, seed;
 static long change_rank = -1, change_iteration, end_rank = -1, end_how, hold_rank = -1;
 static long as_rank = -1;
 static const char *as_name = "", *add_what = "", *sites = "app", *counter = "papi", *isa = "x86-64-v3";
@@ -231,7 +234,7 @@ static int write_rank(const char *dir, long rank)
                                     "reason", "disk full"};
     struct ti_err err;
 
-    chance = (uint64_t)rank;
+    chance = (seed << 32) + (uint64_t)rank;
     ti_rank_name(rank, name);
     snprintf(number, sizeof number, "%ld", rank);
     snprintf(calibration, sizeof calibration, "%ld spread 1 samples 64", 40 + rank);
@@ -265,6 +268,17 @@ static long two(const char *text, char between, long *second)
     return one;
 }
 
+/* A barrier with that much noise takes so many bytes, the rest of a file that many. */
+static void fill(long bytes)
+{
+    const double barrier = 4.97;
+    const long rest = 630;
+
+    plain = true;
+    noise = 1000000000;
+    iterations = bytes > rest ? (long)((double)(bytes - rest) / barrier) : 0;
+}
+
 static void parse_hex(const char *hex)
 {
     for (size_t i = 0; i < sizeof run_id && hex[2 * i] && hex[2 * i + 1]; i++) {
@@ -283,7 +297,8 @@ int main(int argc, char **argv)
         {"noise", 1, NULL, 'N'},      {"end", 1, NULL, 'e'},        {"hold", 1, NULL, 'k'},
         {"as", 1, NULL, 'a'},         {"untraced", 0, NULL, 'u'},   {"plain", 0, NULL, 'p'},
         {"add", 1, NULL, 'A'},        {"isa", 1, NULL, 'S'},
-        {"times", 2, NULL, 'T'}, {NULL, 0, NULL, 0},
+        {"times", 2, NULL, 'T'},      {"seed", 1, NULL, 'D'},       {"bytes", 1, NULL, 'b'},
+        {NULL, 0, NULL, 0},
     };
     int id;
 
@@ -343,6 +358,12 @@ int main(int argc, char **argv)
             break;
         case 'T':
             times = optarg ? strtoull(optarg, NULL, 10) : 2;
+            break;
+        case 'D':
+            seed = strtoull(optarg, NULL, 10);
+            break;
+        case 'b':
+            fill(atol(optarg));
             break;
         default:
             return 2;

@@ -85,6 +85,28 @@ awk "BEGIN { exit !($took >= 0.2) }" || fail "a connection took $took s over a l
 took=$(front bash -c 'TIMEFORMAT=%3R; time ssh n1.site2 head -c 1000000 /dev/zero >/dev/null' 2>&1)
 awk "BEGIN { exit !($took >= 1) }" || fail "8 Mbit took $took s at 8 Mbit/s"
 
+# The front's link is one for all sites, and its bytes are counted; nodes of a site can
+# log in to each other.
+"$bed" down
+bed_up --sites 2 --nodes 2 --jump --inner-ssh --front-delay 50ms --front-rate 8mbit
+between() { "$bed" node "$1" ssh "$2" hostname 2>"$scratch/err"; }
+is "from node to node" "$(between n1.site2 n2.site2)" n2.site2
+is "by its short name" "$(between n1.site2 n1)" ""
+is "to another site" "$(between n1.site1 n2.site2)" ""
+grep -q 'No route' "$scratch/err" || { fail "to another site"; cat "$scratch/err"; }
+"$bed" rekey n2.site2
+is "a changed host key" "$(between n1.site2 n2.site2)" ""
+"$bed" crash n1.site2 && "$bed" boot n1.site2
+is "a booted node" "$(between n2.site2 n1.site2)" n1.site2
+took=$(front bash -c 'TIMEFORMAT=%3R; time {
+    ssh gw.site1 head -c 500000 /dev/zero >/dev/null &
+    ssh gw.site2 head -c 500000 /dev/zero >/dev/null
+    wait
+}' 2>&1)
+awk "BEGIN { exit !($took >= 1) }" || fail "2 x 4 Mbit took $took s at 8 Mbit/s"
+"$bed" bytes | awk '$1 == "front" && $2 > 2000 && $3 > 1000000 { found = 1 } END { exit !found }' ||
+    { fail "bytes of the front"; "$bed" bytes; }
+
 # Two at once, and nothing of either is left.
 TI_BED=${TI_BED}b
 second=$("$bed" up --nodes 1) || fail "a second bed"
