@@ -13,7 +13,6 @@
 
 #define CONNECT_S   20.0
 #define SILENCE_S   30.0 /* of a connection: keepalives are not sent more often than that needs */
-#define TRIES       4    /* of a relay, to connect (struct ti_remote_config) */
 #define CONNECTING  8    /* by a relay, at a time */
 #define BEAT_MIN_S  0.5
 #define BEAT_MAX_S  5.0
@@ -336,15 +335,16 @@ static enum ti_channel_end end_named(const char *name)
 }
 
 /* A relay's sentence names the host as we do ourselves: what follows is the cause. */
-static const char *cause_in(const char *text)
+static const char *cause_in(const char *text, const char *host)
 {
-    static const char *const begins[] = {"cannot run a command on '", "lost the command on '"};
+    static const char *const begins[] = {"cannot run a command on '", "node '", "'"};
 
     for (size_t i = 0; i < sizeof begins / sizeof *begins; i++) {
-        const char *end = strstr(text, "': ");
+        size_t n = strlen(begins[i]), m = strlen(host);
 
-        if (strncmp(text, begins[i], strlen(begins[i])) == 0 && end)
-            return end + 3;
+        if (strncmp(text, begins[i], n) == 0 && strncmp(text + n, host, m) == 0 &&
+            strncmp(text + n + m, "': ", 3) == 0)
+            return text + n + m + 3;
     }
     return text;
 }
@@ -359,7 +359,8 @@ static void failed_there(struct ti_way *w, enum ti_channel_end end, const json_t
 
     ti_err_set(&why, TI_ERR_REMOTE, "%s '%s' from '%s': %s",
                w->state == READY ? "lost" : "cannot connect to", name_of(w), name_of(w->relay),
-               text ? plain(cause_in(text), clean, sizeof clean) : ti_channel_end_text(end));
+               text ? plain(cause_in(text, name_of(w)), clean, sizeof clean)
+                    : ti_channel_end_text(end));
     if (hint && *hint)
         ti_err_hint(&why, "on '%s': %s", name_of(w->relay), plain(hint, clean, sizeof clean));
     w->stream = 0; /* the relay has forgotten it */
@@ -547,9 +548,9 @@ static void open_direct(struct ti_way *w, const char *gateway, bool local)
         fail_text(w, TI_CHANNEL_LOCAL, "out of memory", NULL);
 }
 
-/* How long a relay may take until the child says HELLO: its tries, and those that it
- * begins before.  It is the relay that says why a connection fails; this is for one that does
- * not. */
+/* How long a relay may take until the child says HELLO, more than enough: its tries, Tiara
+ * sent over a slow link, and those that it begins before.  It is the relay that says why a
+ * connection fails; this is for one that does not. */
 static double patience(const struct ti_way *w)
 {
     double connect_s = w->all->config.connect_s > 0 ? w->all->config.connect_s : CONNECT_S;
@@ -557,8 +558,7 @@ static double patience(const struct ti_way *w)
     int ahead = 0;
 
     TAILQ_FOREACH(other, &w->relay->through, in_relay) ahead += other->state == OPENING;
-    return (TRIES * connect_s + 2 * SILENCE_S + 2 * w->all->config.silence_s) *
-           (1 + ahead / CONNECTING);
+    return 10 * (connect_s + w->all->remote_config.silence_s) * (1 + ahead / CONNECTING);
 }
 
 /* `lines`, newlines between them, as a list. */

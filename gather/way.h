@@ -3,7 +3,8 @@
  * which is then a relay ("reach", node/messages.h), and so on.  Each end talks with us in
  * frames of its own; what relays pass on they do not read.
  *
- * One thread, one poll loop; all calls come from within ti_ways_poll().
+ * One thread, one poll loop; all calls come from within ti_ways_poll().  What is ended, by
+ * whomever, may be looked at until the end of that call.
  */
 #ifndef TI_WAY_H
 #define TI_WAY_H
@@ -33,14 +34,15 @@ struct ti_way_calls {
     void (*ready)(struct ti_way *w, void *arg); /* HELLO was heard, and it is of our protocol */
     void (*message)(struct ti_way *w, const json_t *m, void *arg); /* not "beat" */
     void (*data)(struct ti_way *w, uint32_t rank, const void *data, size_t bytes, void *arg);
-    /* `relay`: the fault is not its own but of a relay on the way, which ended */
+    /* `relay`: the fault is not its own but of a relay on the way, which ended; that one's
+     * `ended` came before */
     void (*ended)(struct ti_way *w, enum ti_channel_end end, bool relay, const struct ti_err *why,
                   void *arg);
 };
 
 ti_status ti_ways_new(const struct ti_ways_config *config, struct ti_ways **out,
                       struct ti_err *err);
-/* Closes all, without `ended`.  NULL is fine. */
+/* Closes all, without `ended`; ti-nodes have a moment to end by themselves.  NULL is fine. */
 void ti_ways_free(struct ti_ways *w);
 
 /*
@@ -53,14 +55,15 @@ struct ti_way *ti_way_open(struct ti_ways *all, struct ti_way *through, const ch
                            const char *gateway, const char *tiara, bool local,
                            const struct ti_way_calls *calls, void *arg);
 
-/* Send a request (taken over); "id" is yours.  False when memory is short, or it ended. */
+/* Send a request (taken over); "id" is yours, from 1 up: others are our own.  False when memory is short, or it ended. */
 bool ti_way_ask(struct ti_way *w, json_t *request);
 
-/* No more of what it says is wanted: `ended` comes at the next poll.  Those through it end with
- * it. */
+/* No more of what it says is wanted: `ended` comes at the end of this poll, or the next.  Those
+ * through it end with it. */
 void ti_way_close(struct ti_way *w);
 
-/* Nothing it says is taken for now, so that it waits. */
+/* Nothing it says is taken for now, so that it waits, and with it all that share its channel:
+ * there is no holding up one of them alone.  What was received already still comes. */
 void ti_way_pause(struct ti_way *w, bool pause);
 
 bool ti_way_ready(const struct ti_way *w);

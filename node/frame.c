@@ -123,7 +123,7 @@ static ti_status only_noise(struct ti_frame_reader *r, struct ti_err *err)
 /* Look at what there is; *need is how much there must be to tell more. */
 static enum found look(struct ti_frame_reader *r, size_t *need, const char **why)
 {
-    if (!r->started)
+    if (!r->started && r->used)
         skip_noise(r, 0);
     for (;;) {
         *need = TI_FRAME_HEADER;
@@ -142,6 +142,24 @@ static enum found look(struct ti_frame_reader *r, size_t *need, const char **why
             return FOUND_WRONG;
         skip_noise(r, 1);
     }
+}
+
+static bool make_room(struct ti_frame_reader *r, size_t need)
+{
+    unsigned char *buf = need > r->room ? realloc(r->buf, need) : r->buf;
+
+    if (!buf)
+        return false;
+    r->room = need > r->room ? need : r->room;
+    r->buf = buf;
+    return true;
+}
+
+static void let_go(struct ti_frame_reader *r)
+{
+    free(r->buf);
+    r->buf = NULL;
+    r->room = 0;
 }
 
 static ti_status no_frame(struct ti_frame_reader *r, const char *why, struct ti_err *err)
@@ -167,9 +185,8 @@ ti_status ti_frame_feed(struct ti_frame_reader *r, const void *data, size_t byte
     *got = 0;
     if (r->failed)
         return ti_err_set(err, TI_ERR_REMOTE, "what came before was no frame");
-    if (!r->buf && !(r->buf = malloc(TI_FRAME_HEADER + TI_FRAME_MAX)))
-        return ti_err_errno(err, TI_ERR_IO, "cannot receive");
-    drop(r, r->given);
+    if (r->given)
+        drop(r, r->given);
     r->given = 0;
     for (;;) {
         enum found found = look(r, &need, &why);
@@ -181,8 +198,13 @@ ti_status ti_frame_feed(struct ti_frame_reader *r, const void *data, size_t byte
             return only_noise(r, err);
         if (found == FOUND_FRAME)
             break;
-        if (*used == bytes)
+        if (*used == bytes) {
+            if (!r->used)
+                let_go(r);
             return TI_OK;
+        }
+        if (!make_room(r, need))
+            return ti_err_errno(err, TI_ERR_IO, "cannot receive");
         if (take > bytes - *used)
             take = bytes - *used;
         memcpy(r->buf + r->used, p + *used, take);
@@ -201,6 +223,6 @@ ti_status ti_frame_feed(struct ti_frame_reader *r, const void *data, size_t byte
 
 void ti_frame_reader_free(struct ti_frame_reader *r)
 {
-    free(r->buf);
+    let_go(r);
     memset(r, 0, sizeof *r);
 }

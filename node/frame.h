@@ -48,9 +48,11 @@ struct ti_frame {
 void ti_frame_header(enum ti_frame_type type, uint32_t stream, const void *payload, uint32_t bytes,
                      unsigned char header[TI_FRAME_HEADER]);
 
-/* Takes bytes as they come, gives frames.  Holds at most one frame.  Starts zeroed. */
+/* Takes bytes as they come, gives frames.  Holds at most one frame, and no memory between
+ * frames once all that was fed is consumed: there are many readers.  Starts zeroed. */
 struct ti_frame_reader {
-    unsigned char *buf; /* TI_FRAME_HEADER + TI_FRAME_MAX, allocated by the first feed */
+    unsigned char *buf; /* NULL, or `room` bytes */
+    size_t room;        /* for the frame at hand */
     size_t used;
     size_t given;    /* of these: the frame that was given last */
     int started;     /* the first HELLO was seen; set it where nothing can come before frames */

@@ -155,6 +155,44 @@ static void test_false_starts(void **state)
     ti_frame_reader_free(&r);
 }
 
+/* Room for the frame at hand, and none between frames. */
+static void test_memory(void **state)
+{
+    static char big[TI_FRAME_MAX];
+    struct ti_frame_reader r = {.started = 1};
+    struct ti_frame f;
+    struct ti_err err;
+    size_t used, small;
+    int got;
+
+    (void)state;
+    wire_bytes = 0;
+    text(TI_FRAME_MESSAGE, 0, "{}");
+    small = wire_bytes;
+    frame(TI_FRAME_DATA, 1, big, sizeof big);
+    assert_int_equal(ti_frame_feed(&r, wire, small, &used, &f, &got, &err), TI_OK);
+    assert_true(got && used == small);
+    assert_int_equal(r.room, small);
+    assert_int_equal(ti_frame_feed(&r, wire, 0, &used, &f, &got, &err), TI_OK);
+    assert_false(got);
+    assert_null(r.buf);
+    assert_int_equal(r.room, 0);
+    /* a part of one is kept; a header that promises more gets no more than that */
+    assert_int_equal(ti_frame_feed(&r, wire, 5, &used, &f, &got, &err), TI_OK);
+    assert_int_equal(r.room, TI_FRAME_HEADER);
+    assert_int_equal(ti_frame_feed(&r, wire + 5, small - 5, &used, &f, &got, &err), TI_OK);
+    assert_true(got);
+    assert_int_equal(ti_frame_feed(&r, wire + small, wire_bytes - small - 1, &used, &f, &got, &err),
+                     TI_OK);
+    assert_false(got);
+    assert_int_equal(r.room, TI_FRAME_HEADER + TI_FRAME_MAX);
+    assert_int_equal(ti_frame_feed(&r, wire + wire_bytes - 1, 1, &used, &f, &got, &err), TI_OK);
+    assert_true(got);
+    assert_int_equal(ti_frame_feed(&r, wire, 0, &used, &f, &got, &err), TI_OK);
+    assert_null(r.buf);
+    ti_frame_reader_free(&r);
+}
+
 static void test_noise_is_remembered_to_its_end(void **state)
 {
     struct ti_frame_reader r = {0};
@@ -233,13 +271,10 @@ static void test_damage(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_any_pieces),
-        cmocka_unit_test(test_largest),
-        cmocka_unit_test(test_noise),
-        cmocka_unit_test(test_false_starts),
-        cmocka_unit_test(test_noise_is_remembered_to_its_end),
-        cmocka_unit_test(test_endless_noise),
-        cmocka_unit_test(test_damage),
+        cmocka_unit_test(test_any_pieces),    cmocka_unit_test(test_largest),
+        cmocka_unit_test(test_memory),        cmocka_unit_test(test_noise),
+        cmocka_unit_test(test_false_starts),  cmocka_unit_test(test_noise_is_remembered_to_its_end),
+        cmocka_unit_test(test_endless_noise), cmocka_unit_test(test_damage),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
