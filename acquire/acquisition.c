@@ -520,7 +520,7 @@ static ti_status check_text(struct ti_acquisition *c, struct ti_err *err)
                           c->cwd);
     if (!can_be_told(c->cwd))
         c->cwd[0] = '\0';
-    ti_job_settings(j, &env);
+    ti_job_settings(j, 0, &env);
     for (int i = 0; i < env.n && st == TI_OK; i++)
         if (!can_be_told(env.v[i]))
             st =

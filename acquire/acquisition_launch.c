@@ -30,7 +30,7 @@ static json_t *open_request(struct ti_fleet *f, int64_t node, void *arg)
     jenv = json_array();
     jwrapper = json_array();
     cluster = &c->sites->cluster[c->sites->node[node].cluster];
-    ti_job_settings(c->job, &env);
+    ti_job_settings(c->job, u->n, &env);
     for (int i = 0; i < cluster->nenv; i++)
         ti_args_add(&env, cluster->env[i]);
     if (c->job->mpirun.major >= 5)

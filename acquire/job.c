@@ -197,8 +197,10 @@ static void add_list(struct ti_args *env, const char *name, const char *theirs, 
 }
 
 /* What the library is told wherever it is, but not where to write. */
-static void settings(const struct ti_job *j, struct ti_args *env)
+static void settings(const struct ti_job *j, int64_t ranks, struct ti_args *env)
 {
+    int linger = ti_plan_linger(ranks);
+
     ti_args_addf(env, "TIARA_COUNTER=%s", j->choice.counter);
     ti_args_addf(env, "TIARA_THREADS=%s", j->o->sum ? "sum" : "caller");
     /* whatever the environment says, which ranks here would see */
@@ -208,6 +210,8 @@ static void settings(const struct ti_job *j, struct ti_args *env)
         ti_args_addf(env, "TIARA_TIMES=%d", j->o->times);
     if (j->o->also || getenv("TIARA_ALSO"))
         ti_args_addf(env, "TIARA_ALSO=%s", j->o->also ? j->o->also : "");
+    if (linger && !user_gives(&j->o->env, "TIARA_LINGER"))
+        ti_args_addf(env, "TIARA_LINGER=%d", linger);
     if (j->repeated) {
         ti_args_add(env, "TIARA_QUIET=1");
         ti_args_addf(env, "TIARA_MODE=%s", j->whole ? "whole" : "full");
@@ -242,10 +246,10 @@ static void trace_environment(const struct ti_job *j, struct ti_args *env)
     ti_args_addf(env, "TIARA_RUN_ID=%s", j->run_id);
     if (j->choice.valgrind)
         ti_args_addf(env, "VALGRIND_LIB=%s", j->choice.valgrind_lib);
-    settings(j, env);
+    settings(j, j->o->np, env);
 }
 
-void ti_job_settings(const struct ti_job *j, struct ti_args *env)
+void ti_job_settings(const struct ti_job *j, int64_t ranks, struct ti_args *env)
 {
     const char *tunables = NULL;
 
@@ -261,7 +265,7 @@ void ti_job_settings(const struct ti_job *j, struct ti_args *env)
     }
     if (j->isa)
         add_list(env, "GLIBC_TUNABLES", tunables, ti_isa_tunables(j->isa));
-    settings(j, env);
+    settings(j, ranks, env);
 }
 
 void ti_job_wrapper(const struct ti_job *j, struct ti_args *w)

@@ -63,9 +63,9 @@ ti_status ti_job_check_front(struct ti_job *j, struct ti_err *err);
 /* Warn of a program that may leave no trace, or is counted by what it should not be. */
 void ti_job_warn_of_program(const struct ti_job *j);
 
-/* For a rank on another node: the user's variables with their values, and what the
- * library is told; and what stands before the program there. */
-void ti_job_settings(const struct ti_job *j, struct ti_args *env);
+/* For each of so many ranks on another node: the user's variables with their values, and
+ * what the library is told; and what stands before the program there. */
+void ti_job_settings(const struct ti_job *j, int64_t ranks, struct ti_args *env);
 void ti_job_wrapper(const struct ti_job *j, struct ti_args *w);
 
 /* Another run id. */

@@ -13,6 +13,17 @@ int64_t ti_plan_rank_bytes(int64_t app_bytes, bool valgrind)
     return app_bytes < INT64_MAX - more ? app_bytes + more : INT64_MAX;
 }
 
+int ti_plan_linger(int64_t ranks)
+{
+    int64_t beyond = ranks - TI_LINGER_FREE;
+
+    if (beyond <= 0)
+        return 0;
+    return beyond < TI_LINGER_MOST * TI_LINGER_A_SECOND
+               ? (int)((beyond + TI_LINGER_A_SECOND - 1) / TI_LINGER_A_SECOND)
+               : TI_LINGER_MOST;
+}
+
 void ti_plan_settings(struct ti_plan *plan)
 {
     plan->yield = plan->folding > 1;

@@ -43,6 +43,16 @@
  * programs have more code. */
 #define TI_VALGRIND_BYTES (INT64_C(48) << 20)
 
+/*
+ * How long ranks stay when they are through MPI_Finalize (TIARA_LINGER).  PMIx waits 2 s
+ * for its daemon to hear that a rank has finished; where the daemon sees the end of the
+ * process before it comes to the word, mpirun of Open MPI 4 calls the rank failed and kills
+ * the others.  Seen with 512 and 1,024 ranks on two cores, never with 256.
+ */
+#define TI_LINGER_FREE     128 /* ranks on a node, that need none of it */
+#define TI_LINGER_A_SECOND 100 /* ranks beyond these */
+#define TI_LINGER_MOST     30
+
 /* Processes and threads of one rank, counted generously. */
 #define TI_RANK_THREADS 4
 
@@ -87,6 +97,9 @@ struct ti_plan {
 int64_t ti_plan_rank_bytes(int64_t app_bytes, bool valgrind);
 
 void ti_plan_make(const struct ti_plan_in *in, struct ti_plan *plan);
+
+/* Seconds that each of so many ranks on one node stays. */
+int ti_plan_linger(int64_t ranks);
 
 /* The settings (yield, ob1, idle, lazy_procs) for plan->folding, here or on nodes. */
 void ti_plan_settings(struct ti_plan *plan);

@@ -11,6 +11,7 @@
  *   TIARA_BUFFER     bytes of trace in memory before they are written: 4K to 16M [24K]
  *   TIARA_RUN_ID     32 hexadecimal digits that the files of one run share
  *                    [drawn by rank 0]
+ *   TIARA_LINGER     seconds, up to 60, that a rank stays at the end of MPI_Finalize [0]
  *   TIARA_QUIET      set: rank 0 says nothing at the end of a good run
  */
 #include <ctype.h>
@@ -35,6 +36,7 @@
 
 #define DEFAULT_DIR "tiara.run"
 #define PATH_BYTES  4096
+#define LINGER_MOST 60
 
 static char reason[512]; /* why recording stopped */
 static int64_t buffer_bytes = TI_BUFFER_DEFAULT;
@@ -47,15 +49,15 @@ double ti_seconds(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* Rank 0 speaks; and, since trouble may be one node's own, the first rank of
- * each node where the launcher says which that is. */
+/* Rank 0 speaks, or rank 1 where that is not traced; and, since trouble may be one
+ * node's own, the first rank of each node where the launcher says which that is. */
 static bool speaks(void)
 {
     const char *local = getenv("OMPI_COMM_WORLD_LOCAL_RANK");
 
     if (!local)
         local = getenv("MPI_LOCALRANKID"); /* MPICH's Hydra */
-    return ti_state.rank == 0 || (local && strcmp(local, "0") == 0);
+    return ti_state.rank == 0 || ti_state.deputy || (local && strcmp(local, "0") == 0);
 }
 
 static void speak(const char *fmt, va_list ap)
@@ -279,6 +281,28 @@ static bool take_buffer(struct ti_err *err)
     return false;
 }
 
+/* -1: it is none. */
+static long linger_seconds(void)
+{
+    const char *text = getenv("TIARA_LINGER");
+    char *end;
+    long seconds;
+
+    if (!text || !text[0])
+        return 0;
+    seconds = isdigit((unsigned char)text[0]) ? strtol(text, &end, 10) : -1;
+    return seconds >= 0 && seconds <= LINGER_MOST && !*end ? seconds : -1;
+}
+
+static bool take_linger(struct ti_err *err)
+{
+    if (linger_seconds() >= 0)
+        return true;
+    ti_err_set(err, TI_ERR_USAGE, "TIARA_LINGER '%s' is no number of seconds from 0 to %d",
+               getenv("TIARA_LINGER"), LINGER_MOST);
+    return false;
+}
+
 static bool open_counter(struct ti_err *err)
 {
     const char *counter = getenv("TIARA_COUNTER"), *threads = getenv("TIARA_THREADS");
@@ -290,7 +314,7 @@ static bool open_counter(struct ti_err *err)
 
     if (!one_of("TIARA_THREADS", "caller", "sum", err) ||
         !one_of("TIARA_MODE", "full", "whole", err) || !one_of("TIARA_TIMES", "1", "0", err) ||
-        !take_buffer(err) ||
+        !take_buffer(err) || !take_linger(err) ||
         ti_counter_open(&wish, &ti_state.counter, err) != TI_OK)
         return false;
     if (ti_extra_open(&ti_state.counter, &ti_state.extras, err) == TI_OK)
@@ -453,4 +477,21 @@ __attribute__((destructor)) static void at_exit(void)
 {
     if (ti_state.active && ti_thread_may_end() && !ti_writer_busy(ti_state.writer))
         ti_recording_end(TI_END_NO_FINALIZE);
+}
+
+void ti_linger(void)
+{
+    static bool done; /* MPI may implement one binding by another */
+    long seconds = linger_seconds();
+    int saved = errno;
+    struct timespec until;
+
+    if (done || seconds <= 0)
+        return;
+    done = true;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_sec += seconds;
+    while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL) == EINTR)
+        ;
+    errno = saved;
 }

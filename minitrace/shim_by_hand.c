@@ -99,10 +99,13 @@ static void end(struct ti_call *c)
 int MPI_Finalize(void)
 {
     struct ti_call *c = TI_ENTER(TI_OP_FINALIZE, TI_BINDING_C);
+    int rc;
 
     if (c)
         end(c);
-    return TI_NEXT(MPI_Finalize)();
+    rc = TI_NEXT(MPI_Finalize)();
+    ti_linger();
+    return rc;
 }
 
 #define FORTRAN_FINALIZE(finalize)                                                                 \
@@ -115,6 +118,7 @@ int MPI_Finalize(void)
         if (c)                                                                                     \
             end(c);                                                                                \
         TI_NEXT(finalize)(ierr ? ierr : &lent);                                                    \
+        ti_linger();                                                                               \
     }
 
 FORTRAN_FINALIZE(mpi_finalize_)

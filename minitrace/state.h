@@ -77,6 +77,7 @@ struct ti_state {
     uint64_t since_poll; /* volume since it */
 
     int rank, nranks;
+    bool deputy; /* speaks for rank 0, which is not traced */
     pid_t pid;
     int64_t mapped, memory_bytes;   /* memory of ours: now, and the most there was */
     int64_t spilled, spilled_bytes; /* the same of what is mapped from files */
@@ -99,6 +100,10 @@ bool ti_span_known(void);
 void ti_recording_begin(double start, int provided, int level);
 void ti_recording_end(enum ti_end end);
 double ti_seconds(void);
+
+/* Stay for TIARA_LINGER seconds, once MPI is through MPI_Finalize: launchers may take a
+ * rank for lost that ends before they have heard that it has finished. */
+void ti_linger(void);
 
 /* Say one line on stderr, from rank 0 and the first rank of each node. */
 void ti_complain(const char *fmt, ...) __attribute__((format(printf, 1, 2)));

@@ -101,6 +101,12 @@ holds app.2.tib app.2.run
     says out "F-64: 64 ranks on 1 core"
     says out "656.0 MiB needed (10.2 MiB a rank)"
     says out "chrt -i 0 ../app"
+    silent out TIARA_LINGER
+    run 0 $a --np 300 --dry-run --mem-per-rank 1M ../app
+    says out "-x TIARA_LINGER=2 "
+    run 0 $a --np 300 --dry-run --mem-per-rank 1M -x TIARA_LINGER=20 ../app
+    says out "-x TIARA_LINGER=20 "
+    silent out "-x TIARA_LINGER=2 "
     run 0 $a --np 1 --dry-run --json ../app
     says out '"mode": "R"'
 }

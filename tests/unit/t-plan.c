@@ -102,6 +102,19 @@ static void test_modes(void **state)
     assert_false(plan_of(2, 2, 0, 0).ob1);
 }
 
+static void test_linger(void **state)
+{
+    (void)state;
+    assert_int_equal(ti_plan_linger(0), 0);
+    assert_int_equal(ti_plan_linger(TI_LINGER_FREE), 0);
+    assert_int_equal(ti_plan_linger(TI_LINGER_FREE + 1), 1);
+    assert_int_equal(ti_plan_linger(512), 4);
+    assert_int_equal(ti_plan_linger(1024), 9);
+    assert_int_equal(ti_plan_linger(TI_LINGER_FREE + 2900), 29);
+    assert_int_equal(ti_plan_linger(TI_LINGER_FREE + 2901), TI_LINGER_MOST);
+    assert_int_equal(ti_plan_linger(INT64_MAX), TI_LINGER_MOST);
+}
+
 static void test_memory(void **state)
 {
     struct ti_err err;
@@ -466,6 +479,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_modes),
+        cmocka_unit_test(test_linger),
         cmocka_unit_test(test_memory),
         cmocka_unit_test(test_valgrind_takes_more),
         cmocka_unit_test(test_json),
