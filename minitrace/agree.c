@@ -2,14 +2,14 @@
  * The ranks' counters must be one and the same: volumes of different ones make no
  * trace.  What the ranks count is told up a tree to rank 0, each rank adding up what
  * those below it say; rank 0 decides whether they agree, and by which id the files of
- * this run are known, and that goes down again.  A rank's children are at most ARITY,
- * each the first of a block of ranks that follow it, so that most of this stays within
- * a node, and no rank needs connections to all others.
+ * this run are known, and that goes down again.  Below a rank are those that follow it
+ * (ranktree.h), so that most of this stays within a node, and no rank needs connections
+ * to all others.
  *
  * By messages, and with an end to all waiting, since a rank that was not preloaded
- * takes part in nothing: a collective would wait for it for ever.  The ranks of its
- * block are not traced either, then; up to ARITY + 1 ranks, that is nobody, rank 0
- * excepted.  Nothing of this is recorded.  The tag is one that an application is not
+ * takes part in nothing: a collective would wait for it for ever.  The ranks below it
+ * are not traced either, then; among up to TI_BRANCHES + 1 ranks there are none but below
+ * rank 0.  Nothing of this is recorded.  The tag is one that an application is not
  * likely to use before all of its ranks are through MPI_Init.  Afterwards no such
  * message is left, unless a rank with children was not preloaded: MPI libraries do not
  * cancel what was sent.
@@ -19,13 +19,22 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "minitrace/ranktree.h"
 #include "minitrace/state.h"
 
-#define TAG       31977
-#define SILENCE_S 30 /* a child's answer is waited for, and longer with many ranks */
-#define ARITY     32
-#define GROUPS    4  /* ranks that count alike, and are named */
-#define RANGES    12 /* of ranks, for each of them */
+#define TAG    31977
+#define GROUPS 4  /* ranks that count alike, and are named */
+#define RANGES 12 /* of ranks, for each of them */
+
+/* How long one rank may be behind another, and longer for each rank of the run: many
+ * ranks start slowly.  (There is a library for the tests that is less patient.) */
+#ifndef SILENCE_S
+#define SILENCE_S        30
+#define SILENCE_A_RANK_S 0.5
+#endif
+#define LATE_S 0.1 /* for each child, when time is up */
+
+#define SUMMARY_MOST 3072 /* bytes: sent at once, whether or not anyone receives */
 
 /* Between two looks for a message: on an oversubscribed node, all ranks look. */
 #define LOOK_NS_MIN 200000
@@ -46,6 +55,7 @@ struct group {
     struct answer answer;
     bool hosts; /* more than one */
     bool cut;   /* there are more ranges */
+    int ranks;
     int ranges;
     struct range range[RANGES];
 };
@@ -58,6 +68,7 @@ struct summary {
     int first_silent; /* if there are */
     struct group group[GROUPS];
 };
+_Static_assert(sizeof(struct summary) <= SUMMARY_MOST, "MPI may wait for the receiver");
 
 struct verdict {
     bool go_on;
@@ -66,60 +77,15 @@ struct verdict {
 
 /* A rank's place in the tree. */
 struct place {
-    int parent; /* -1: none */
-    int end;    /* its block is the ranks up to here, itself included */
-    int height; /* levels below it */
-    int levels; /* of the whole tree, rank 0's not counted */
+    int parent;            /* -1: none */
+    struct ti_block block; /* it, and what is below it */
+    int levels;            /* of the whole tree, rank 0's not counted */
 };
 
-/* Block `i` of those that the ranks first + 1 to end - 1 are divided into: the first of each
- * is a child of `first`. */
-static struct range block(int first, int end, int i)
+/* The most that a rank may be behind another. */
+static double patience(void)
 {
-    int n = end - first - 1, blocks = n < ARITY ? n : ARITY;
-    int size = n / blocks, longer = n % blocks;
-    int from = first + 1 + i * size + (i < longer ? i : longer);
-
-    return (struct range){from, from + size - 1 + (i < longer)};
-}
-
-static int children(int first, int end)
-{
-    return end - first - 1 < ARITY ? end - first - 1 : ARITY;
-}
-
-/* The first block of a rank is the largest: as deep as any. */
-static int height_of(int first, int end)
-{
-    int height = 0;
-
-    while (end - first > 1) {
-        struct range b = block(first, end, 0);
-
-        first = b.first;
-        end = b.last + 1;
-        height++;
-    }
-    return height;
-}
-
-static struct place place_of(int rank, int nranks)
-{
-    struct place p = {.parent = -1, .end = nranks, .levels = height_of(0, nranks)};
-    int at = 0;
-
-    while (at != rank) {
-        int i = 0;
-        struct range b = block(at, p.end, i);
-
-        while (b.last < rank)
-            b = block(at, p.end, ++i);
-        p.parent = at;
-        at = b.first;
-        p.end = b.last + 1;
-    }
-    p.height = height_of(at, p.end);
-    return p;
+    return SILENCE_S + SILENCE_A_RANK_S * ti_state.nranks;
 }
 
 /* Wait for the request until `deadline`.  False: it did not come about. */
@@ -193,8 +159,7 @@ static void add(struct summary *s, const struct summary *of)
                                             strcmp(g->answer.what, from->answer.what) != 0))
             g++;
         if (g == s->group + GROUPS) {
-            for (int k = 0; k < from->ranges; k++)
-                s->more += from->range[k].last - from->range[k].first + 1;
+            s->more += from->ranks;
             continue;
         }
         if (g == s->group + s->groups) {
@@ -202,6 +167,7 @@ static void add(struct summary *s, const struct summary *of)
             s->groups++;
             continue;
         }
+        g->ranks += from->ranks;
         g->hosts = g->hosts || from->hosts || strcmp(g->answer.host, from->answer.host) != 0;
         for (int k = 0; k < from->ranges; k++)
             add_range(g, from->range[k]);
@@ -243,7 +209,8 @@ static void name_groups(const struct summary *s, struct ti_err *err)
                                   g->answer.what);
     }
     if (s->more && n < sizeof text)
-        snprintf(text + n, sizeof text - n, "; and %d other ranks", s->more);
+        snprintf(text + n, sizeof text - n, "; and %d other rank%s", s->more,
+                 s->more == 1 ? "" : "s");
     ti_err_set(err, TI_ERR_INPUT, "the ranks are not counted alike: %s", text);
     ti_err_hint(err, "one TIARA_COUNTER must count on all ranks");
 }
@@ -259,22 +226,22 @@ static bool hear(int rank, void *message, size_t bytes, double deadline)
     return wait_until(&req, deadline);
 }
 
-/* Adds what the children say to *s; bit i of *heard: child i was heard. */
+/* Adds what the children say to *s; bit i of *heard: child i was heard.  A child has as
+ * long as it may itself wait for what is below it, and one rank's delay more. */
 static void ask(const struct place *p, struct summary *s, struct summary *of, uint32_t *heard)
 {
-    double patience = (SILENCE_S + 0.5 * ti_state.nranks) * p->height;
-    bool silent = false;
+    double start = ti_seconds();
 
     *heard = 0;
-    for (int i = 0; i < children(ti_state.rank, p->end); i++) {
-        struct range b = block(ti_state.rank, p->end, i);
+    for (int i = 0; i < ti_children(p->block); i++) {
+        struct ti_block b = ti_child(p->block, i);
+        double deadline = start + patience() * (ti_height(b) + 1), now = ti_seconds();
 
-        if (hear(b.first, of, sizeof *of, ti_seconds() + (silent ? 0.1 : patience))) {
+        if (hear(b.first, of, sizeof *of, deadline > now + LATE_S ? deadline : now + LATE_S)) {
             *heard |= UINT32_C(1) << i;
         } else {
-            silent = true;
             memset(of, 0, sizeof *of);
-            of->silent = b.last - b.first + 1;
+            of->silent = b.end - b.first;
             of->first_silent = b.first;
         }
         add(s, of);
@@ -285,15 +252,16 @@ static void ask(const struct place *p, struct summary *s, struct summary *of, ui
  * it for a message of the application's. */
 static void answer(const struct place *p, const struct verdict *v, uint32_t heard)
 {
-    for (int i = 0; i < children(ti_state.rank, p->end); i++)
+    for (int i = 0; i < ti_children(p->block); i++)
         if (heard >> i & 1)
-            PMPI_Send(v, sizeof *v, MPI_BYTE, block(ti_state.rank, p->end, i).first, TAG,
-                      MPI_COMM_WORLD);
+            PMPI_Send(v, sizeof *v, MPI_BYTE, ti_child(p->block, i).first, TAG, MPI_COMM_WORLD);
 }
 
+/* Rank 0 knows after patience() for each level; it may be behind, and so may those on
+ * the way back. */
 static bool tell(const struct place *p, const struct summary *s, struct verdict *v)
 {
-    double deadline = ti_seconds() + (4 * SILENCE_S + ti_state.nranks) * p->levels;
+    double deadline = ti_seconds() + patience() * (p->levels + 2);
     MPI_Request send, receive;
 
     PMPI_Irecv(v, sizeof *v, MPI_BYTE, p->parent, TAG, MPI_COMM_WORLD, &receive);
@@ -319,7 +287,7 @@ static void decide(const struct summary *s, struct verdict *v, struct ti_err *er
 
 bool ti_agree(const struct ti_err *why, bool go_on, uint8_t id[TI_RUN_ID_BYTES], struct ti_err *err)
 {
-    struct place place = place_of(ti_state.rank, ti_state.nranks);
+    struct place place = {.levels = ti_height((struct ti_block){0, ti_state.nranks})};
     struct summary *s = ti_map(2 * sizeof *s); /* and a child's: much for a stack */
     struct verdict v = {.go_on = go_on};
     uint32_t heard;
@@ -329,7 +297,9 @@ bool ti_agree(const struct ti_err *why, bool go_on, uint8_t id[TI_RUN_ID_BYTES],
         ti_err_set(err, TI_ERR_IO, "no memory");
         return false;
     }
+    place.block = ti_block_of(ti_state.rank, ti_state.nranks, &place.parent);
     s->groups = 1;
+    s->group[0].ranks = 1;
     describe(&s->group[0].answer, why);
     add_range(&s->group[0], (struct range){ti_state.rank, ti_state.rank});
     ask(&place, s, s + 1, &heard);
@@ -344,7 +314,11 @@ bool ti_agree(const struct ti_err *why, bool go_on, uint8_t id[TI_RUN_ID_BYTES],
         answer(&place, &v, heard);
         memcpy(id, v.id, sizeof v.id);
     } else {
-        ti_err_set(err, TI_ERR_INPUT, "rank %d is not traced", place.parent);
+        ti_state.deputy = ti_state.rank == 1;
+        if (place.parent == 0)
+            ti_err_set(err, TI_ERR_INPUT, "rank 0 is not traced");
+        else
+            ti_err_set(err, TI_ERR_INPUT, "rank %d, or one above it, is not traced", place.parent);
         ti_err_hint(err, "was LD_PRELOAD handed on to all ranks?");
     }
     ti_unmap(s, 2 * sizeof *s);

@@ -28,6 +28,22 @@ $(O)/tests/mpi/%_f08.inc: tests/mpi/%.inc
 $(O)/tests/mpi/collseq_f08: $(O)/tests/mpi/collseq_f08.inc
 $(O)/tests/mpi/reqseq_f08: $(O)/tests/mpi/reqseq_f08.inc
 
+# The library, but it does not wait long for ranks that say nothing.
+$(O)/tests/hasty/libminitrace.so: $(O)/libminitrace.so
+	@mkdir -p $(@D)
+	ln -sf ../../libminitrace.so $@
+$(O)/pic-openmpi/tests/hasty/agree.o: minitrace/agree.c
+	@mkdir -p $(@D)
+	$(call say,MPICC)$(MPICC_openmpi) $(flags) $(CPPFLAGS) $(CFLAGS) $(pic_flags) \
+	    -DSILENCE_S=4 -DSILENCE_A_RANK_S=0.05 -c -o $@ $<
+$(O)/tests/hasty/libminitrace-openmpi.so: $(O)/pic-openmpi/tests/hasty/agree.o \
+        $(filter-out %/minitrace/agree.o,$(call minitrace_objs,openmpi)) minitrace/flavour.map
+	@mkdir -p $(@D)
+	$(call link_flavour,$(MPICC_openmpi))
+ifneq ($(MPICC_openmpi),)
+test_programs += $(O)/tests/hasty/libminitrace.so $(O)/tests/hasty/libminitrace-openmpi.so
+endif
+
 # A library between this program and MPI's.
 late := $(O)/tests/mpi/late.so
 $(late): tests/mpi/late/idup.c
