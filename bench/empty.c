@@ -1,26 +1,42 @@
 /*
  * What an MPI program that does nothing has of its own: prints the mean over the ranks of
- * anonymous memory, in bytes, as the kernel shares it out (PSS).
+ * memory without a file behind it, in bytes, as the kernel shares it out (PSS): of the
+ * mappings that bench/shares calls anonymous.
  */
 #include <mpi.h>
+#include <stdbool.h>
 #include <stdio.h>
+#include <string.h>
+
+/* KiB */
+static long anonymous(void)
+{
+    FILE *f = fopen("/proc/self/smaps", "r");
+    bool named = false;
+    long kib, sum = 0;
+    char line[512];
+
+    while (f && fgets(line, sizeof line, f))
+        if (sscanf(line, "Pss: %ld", &kib) == 1)
+            sum += named ? 0 : kib;
+        else if (strcspn(line, "-") < strcspn(line, " :"))
+            named = strchr(line, '/') != NULL;
+    if (f)
+        fclose(f);
+    return sum;
+}
 
 int main(int argc, char **argv)
 {
-    long kib = 0, sum = 0;
-    char line[256];
+    long kib, sum = 0;
     int rank, np;
-    FILE *f;
 
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &np);
     MPI_Barrier(MPI_COMM_WORLD);
-    f = fopen("/proc/self/smaps_rollup", "r");
-    while (f && fgets(line, sizeof line, f))
-        sscanf(line, "Pss_Anon: %ld", &kib);
-    if (f)
-        fclose(f);
+    kib = anonymous();
+    MPI_Barrier(MPI_COMM_WORLD);
     MPI_Reduce(&kib, &sum, 1, MPI_LONG, MPI_SUM, 0, MPI_COMM_WORLD);
     if (rank == 0)
         printf("%ld\n", sum * 1024 / np);
