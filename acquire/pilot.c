@@ -26,8 +26,12 @@ struct look {
     int seen;
 };
 
-/* Sum of the values (kB) of keys in a /proc file; false if none was there. */
-static bool sum_keys(pid_t pid, const char *file, const char *const *keys, int64_t *bytes)
+#define KEYS 2
+
+/* The values (kB) of `keys` in a /proc file, in bytes; false if none was there.  All of them
+ * are of one moment: the kernel makes the text at the first read. */
+static bool read_keys(pid_t pid, const char *file, const char *const keys[KEYS],
+                      int64_t bytes[KEYS])
 {
     char path[64], line[256];
     bool found = false;
@@ -35,14 +39,15 @@ static bool sum_keys(pid_t pid, const char *file, const char *const *keys, int64
 
     snprintf(path, sizeof path, "/proc/%d/%s", (int)pid, file);
     f = fopen(path, "re");
-    *bytes = 0;
+    for (int i = 0; i < KEYS; i++)
+        bytes[i] = 0;
     while (f && fgets(line, sizeof line, f)) {
-        for (int i = 0; keys[i]; i++) {
+        for (int i = 0; i < KEYS; i++) {
             size_t len = strlen(keys[i]);
             int64_t kib;
 
             if (strncmp(line, keys[i], len) == 0 && sscanf(line + len, "%" SCNd64, &kib) == 1) {
-                *bytes += kib * 1024;
+                bytes[i] = kib * 1024;
                 found = true;
             }
         }
@@ -55,26 +60,24 @@ static bool sum_keys(pid_t pid, const char *file, const char *const *keys, int64
 /* By how much a process is below its peak. */
 static int64_t below_peak(pid_t pid)
 {
-    static const char *const peak[] = {"VmHWM:", NULL}, *const now[] = {"VmRSS:", NULL};
-    int64_t high, current;
+    static const char *const keys[KEYS] = {"VmHWM:", "VmRSS:"};
+    int64_t is[KEYS];
 
-    if (!sum_keys(pid, "status", peak, &high) || !sum_keys(pid, "status", now, &current))
-        return 0;
-    return high > current ? high - current : 0;
+    return read_keys(pid, "status", keys, is) && is[0] > is[1] ? is[0] - is[1] : 0;
 }
 
 /* The two files are read one after the other: what is freed, or touched, in between must not
  * be counted in both, so the smaller of two distances to the peak is taken. */
 static int64_t private_bytes(pid_t pid)
 {
-    static const char *const share[] = {"Pss_Anon:", "Pss_Shmem:", NULL};
-    static const char *const whole[] = {"RssAnon:", "RssShmem:", NULL};
-    int64_t bytes, before = below_peak(pid), after;
+    static const char *const share[KEYS] = {"Pss_Anon:", "Pss_Shmem:"};
+    static const char *const whole[KEYS] = {"RssAnon:", "RssShmem:"};
+    int64_t is[KEYS], before = below_peak(pid), after;
 
-    if (!sum_keys(pid, "smaps_rollup", share, &bytes) && !sum_keys(pid, "status", whole, &bytes))
+    if (!read_keys(pid, "smaps_rollup", share, is) && !read_keys(pid, "status", whole, is))
         return 0;
     after = below_peak(pid);
-    return bytes + (before < after ? before : after);
+    return is[0] + is[1] + (before < after ? before : after);
 }
 
 static double cpu_seconds(pid_t pid)
