@@ -71,6 +71,8 @@ bench:
 	@TI_BUILD=$(O) bench/run $(B)
 bench-modes:
 	@$(MAKE) --no-print-directory bench B=modes
+bench-gather:
+	@$(MAKE) --no-print-directory bench B=gather
 
 install: all
 	install -d $(DESTDIR)$(bindir) $(DESTDIR)$(libdir) $(DESTDIR)$(mandir)/man1 $(DESTDIR)$(mandir)/man5
@@ -110,6 +112,10 @@ help:
 	@echo '                  minutes, and 1 GB in build-pmu; T=PATTERN as above (T="pmu/*")'
 	@echo 'make bench        print the figures of the README; B=NAME prints some (B=event)'
 	@echo 'make bench-modes  execution times by mode of acquisition, on the test bed (root)'
+	@echo 'make bench-gather ti-gather beside scp, tar and rpdcp, on the test bed (root); half an hour,'
+	@echo '                  BENCH_RUNS=1: a third; BENCH_PARTS="small bytes" some of it'
+	@echo 'make check-faults 200 gathers that something goes wrong with (root); BED_FAULTS=N runs,'
+	@echo '                  FAULTS_SEED=N others, FAULTS=CASE some'
 	@echo 'make examples     build the example programs'
 	@echo 'make install      into prefix (DESTDIR is put in front)'
 	@echo 'make check-generated, check-symbols   the MPI shims against table and installed MPI'
@@ -121,7 +127,7 @@ help:
 	@echo 'SAN=address,undefined   build and check with sanitizers, in a folder of its own'
 	@echo 'CC, MPICC, MPIFC, CFLAGS, FFLAGS, LDFLAGS, prefix, libdir, ...  as usual; also from config.mk'
 
-.PHONY: all demo check check-build bench bench-modes install clean help
+.PHONY: all demo check check-build bench bench-modes bench-gather install clean help
 .DELETE_ON_ERROR:
 .SECONDARY:
 -include $(shell find $(O) -name '*.d' 2>/dev/null)

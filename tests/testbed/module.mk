@@ -9,4 +9,9 @@ testbed-demo:
 	@tools/install-deps
 	@$(MAKE) --no-print-directory all examples
 	@TI_BUILD=$(O) tests/testbed/demo
-.PHONY: testbed-demo
+check-faults:
+	@tools/install-deps
+	@$(MAKE) --no-print-directory all $(test_programs)
+	@TI_BUILD=$(O) tests/testbed/faults --runs $(or $(BED_FAULTS),200) \
+	    $(if $(FAULTS_SEED),--seed $(FAULTS_SEED)) $(FAULTS)
+.PHONY: testbed-demo check-faults
