@@ -92,13 +92,24 @@ static void add_value(struct ti_differ *d, int k, int64_t rank, const char *text
     }
 }
 
-void ti_differ_add(struct ti_differ *d, int64_t rank, const struct ti_reader *r)
+void ti_differ_add_values(struct ti_differ *d, int64_t rank,
+                          const char *(*value)(const void *arg, const char *key), const void *arg)
 {
     for (int k = 0; d && k < KEYS; k++) {
-        const char *text = ti_reader_info(r, keys[k].key);
+        const char *text = value(arg, keys[k].key);
 
         add_value(d, k, rank, text ? text : "");
     }
+}
+
+static const char *of_reader(const void *reader, const char *key)
+{
+    return ti_reader_info(reader, key);
+}
+
+void ti_differ_add(struct ti_differ *d, int64_t rank, const struct ti_reader *r)
+{
+    ti_differ_add_values(d, rank, of_reader, r);
 }
 
 json_t *ti_differ_json(const struct ti_differ *d)

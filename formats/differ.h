@@ -17,6 +17,9 @@ void ti_differ_free(struct ti_differ *d);
 
 /* One more rank; they come in ascending order.  `d` may be NULL. */
 void ti_differ_add(struct ti_differ *d, int64_t rank, const struct ti_reader *r);
+/* The same, with what `value` says of a key; NULL: nothing. */
+void ti_differ_add_values(struct ti_differ *d, int64_t rank,
+                          const char *(*value)(const void *arg, const char *key), const void *arg);
 
 /*
  * For each key of the metadata (formats/trace.h) in which they differ, which ranks

@@ -1,9 +1,8 @@
 #include "gather/bundle.h"
 
-#include <archive.h>
-#include <archive_entry.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
@@ -11,131 +10,192 @@
 #include <zlib.h>
 
 #include "common/cli.h"
-#include "formats/columns.h"
 #include "formats/rankname.h"
 #include "formats/zip.h"
+#include "formats/zip_write.h"
 #include "gather/output.h"
+#include "gather/reading.h"
 
-#define BLOCK_BYTES    (1024 * 1024)
-#define FORCE_HINT     "--force replaces it"
-#define DESCRIPTOR_SIG UINT32_C(0x08074b50) /* of what may follow a member's data */
+#define BLOCK_BYTES  TI_ZIP_BLOCK_BYTES
+#define FORCE_HINT   "--force replaces it"
+#define MANIFEST_KEY (-1) /* first in the directory */
 
-/* The bundle being written. */
-struct output {
-    const char *path; /* "OUTPUT.part" */
-    int fd;
-    int error; /* errno of the write that failed */
-    bool drop; /* given up: write no more */
-    uint8_t *block;
+/* What is in it of a rank. */
+struct held {
+    bool in;
+    uint32_t crc32;
+    int64_t bytes;
 };
 
-static ti_status write_all(int fd, const void *data, size_t bytes)
+struct ti_bundle {
+    const char *output; /* the caller's */
+    char *path;         /* "OUTPUT.part" */
+    bool force;
+    int fd;
+    bool ours; /* the file: removed unless it gets its name */
+
+    pthread_mutex_t lock; /* of all that follows, while ti_bundle_add() may be called */
+    bool closed;          /* nothing is added any more */
+    struct ti_zip_writer *zip;
+    struct held *held; /* by rank */
+    int64_t nheld;
+    int64_t nranks; /* of the run that they are of; 0: there are none */
+    uint8_t run_id[TI_RUN_ID_BYTES];
+};
+
+static ti_status cannot_write(const struct ti_bundle *b, struct ti_err *err)
 {
-    const uint8_t *p = data;
+    int cause = errno;
 
-    while (bytes) {
-        ssize_t n = write(fd, p, bytes);
-
-        if (n < 0 && errno == EINTR && !ti_gather_stop)
-            continue;
-        if (n < 0)
-            return TI_ERR_IO;
-        if (n == 0) {
-            errno = ENOSPC;
-            return TI_ERR_IO;
-        }
-        p += n;
-        bytes -= (size_t)n;
-    }
-    return TI_OK;
-}
-
-/*
- * libarchive's way to the file.  It is not told of errors, since it would not
- * release its memory then; whoever calls it looks at out->error, and what
- * follows an error is dropped.
- */
-static la_ssize_t write_block(struct archive *a, void *data, const void *block, size_t bytes)
-{
-    struct output *out = data;
-
-    (void)a;
-    if (!out->error && !out->drop && write_all(out->fd, block, bytes) != TI_OK)
-        out->error = errno ? errno : EIO;
-    return (la_ssize_t)bytes;
-}
-
-static ti_status cannot_write(const struct output *out, struct archive *a, struct ti_err *err)
-{
-    if (out->error) {
-        errno = out->error;
-        ti_err_errno(err, TI_ERR_IO, "cannot write '%s'", out->path);
-        if (out->error == ENOSPC || out->error == EDQUOT)
-            ti_err_hint(err, "make room, or name a bundle on another disk with -o");
-        return TI_ERR_IO;
-    }
-    return ti_err_set(err, TI_ERR_IO, "cannot write '%s': %s", out->path,
-                      archive_error_string(a) ? archive_error_string(a) : "unknown error");
-}
-
-static ti_status begin_member(const struct output *out, struct archive *a, const char *name,
-                              int64_t bytes, time_t mtime, struct ti_err *err)
-{
-    struct archive_entry *e = archive_entry_new();
-    int rc;
-
-    if (!e) {
-        errno = ENOMEM;
-        return ti_err_errno(err, TI_ERR_IO, "cannot write '%s'", out->path);
-    }
-    archive_entry_set_pathname(e, name);
-    archive_entry_set_filetype(e, AE_IFREG);
-    archive_entry_set_perm(e, 0644);
-    archive_entry_set_size(e, bytes);
-    archive_entry_set_mtime(e, mtime, 0);
-    rc = archive_write_header(a, e);
-    archive_entry_free(e);
-    return rc == ARCHIVE_OK && !out->error ? TI_OK : cannot_write(out, a, err);
-}
-
-static ti_status changed(const struct ti_run *run, const struct ti_run_rank *rank,
-                         struct ti_err *err)
-{
-    ti_err_set(err, TI_ERR_IO, "'%s/%s' changed while it was gathered", run->path, rank->name);
-    ti_err_hint(err, "is the application still running? gather when it has ended");
+    ti_err_errno(err, TI_ERR_IO, "cannot write '%s'", b->path);
+    if (cause == ENOSPC || cause == EDQUOT)
+        ti_err_hint(err, "make room, or name a bundle on another disk with -o");
     return TI_ERR_IO;
 }
 
-static ti_status copy_rank(const struct ti_run *run, const struct ti_run_rank *rank,
-                           const struct output *out, struct archive *a, struct ti_err *err)
+/* ---------------------------------------------------------------- members -- */
+
+enum copied { COPIED, CHANGED, UNREADABLE, UNWRITABLE, INTERRUPTED };
+
+/* The file's contents into the member that was begun. */
+static enum copied copy_data(struct ti_bundle *b, int fd, int64_t bytes, uint32_t want)
 {
-    int fd = openat(run->fd, rank->name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    int64_t left = rank->file.st_size;
     uLong crc = crc32(0, NULL, 0);
-    ti_status st = TI_OK;
+    char more;
 
-    if (fd < 0)
-        return ti_err_errno(err, TI_ERR_IO, "cannot open '%s/%s'", run->path, rank->name);
-    while (left > 0 && st == TI_OK) {
-        ssize_t n = read(fd, out->block, left < BLOCK_BYTES ? (size_t)left : BLOCK_BYTES);
+    while (bytes > 0) {
+        size_t room;
+        uint8_t *to = ti_zip_room(b->zip, &room);
+        ssize_t n;
 
-        if (ti_gather_stop)
-            st = ti_err_set(err, TI_ERR_IO, "interrupted");
-        else if (n < 0 && errno != EINTR)
-            st = ti_err_errno(err, TI_ERR_IO, "cannot read '%s/%s'", run->path, rank->name);
-        else if (n == 0)
-            st = changed(run, rank, err);
-        else if (n > 0) {
-            crc = crc32_z(crc, out->block, (size_t)n);
-            left -= n;
-            if (archive_write_data(a, out->block, (size_t)n) != n || out->error)
-                st = cannot_write(out, a, err);
-        }
+        if (!to)
+            return UNWRITABLE;
+        n = read(fd, to, bytes < (int64_t)room ? (size_t)bytes : room);
+        if (__atomic_load_n(&ti_gather_stop, __ATOMIC_RELAXED))
+            return INTERRUPTED;
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return UNREADABLE;
+        if (n == 0)
+            return CHANGED;
+        crc = crc32_z(crc, to, (size_t)n);
+        ti_zip_put(b->zip, (size_t)n);
+        bytes -= n;
     }
-    if (st == TI_OK && (crc != rank->crc32 || read(fd, out->block, 1) > 0))
-        st = changed(run, rank, err);
-    close(fd);
-    return st;
+    return crc == want && read(fd, &more, 1) == 0 ? COPIED : CHANGED;
+}
+
+static bool make_room(struct ti_bundle *b, int64_t rank)
+{
+    int64_t want = b->nheld ? b->nheld : 64;
+    struct held *grown;
+
+    if (rank < b->nheld)
+        return true;
+    while (want <= rank)
+        want *= 2;
+    grown = realloc(b->held, (size_t)want * sizeof *grown);
+    if (!grown)
+        return false;
+    memset(grown + b->nheld, 0, (size_t)(want - b->nheld) * sizeof *grown);
+    b->held = grown;
+    b->nheld = want;
+    return true;
+}
+
+/* File `name` in `dir`, which was read when it was `file`: all of it, or nothing. */
+static enum copied copy_rank(struct ti_bundle *b, int dir, const char *name, int64_t rank,
+                             const struct stat *file, uint32_t crc)
+{
+    char member[TI_RANK_NAME_BYTES];
+    int fd = openat(dir, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    enum copied how = fd < 0 ? UNREADABLE : UNWRITABLE;
+    int cause;
+
+    if (fd >= 0 && make_room(b, rank)) {
+        if (ti_zip_member_begin(b->zip, ti_rank_name(rank, member), rank, file->st_size, crc,
+                                file->st_mtime) == 0)
+            how = copy_data(b, fd, file->st_size, crc);
+        cause = errno;
+        if (how != COPIED)
+            ti_zip_member_undo(b->zip);
+        errno = cause;
+    }
+    cause = errno;
+    if (fd >= 0)
+        close(fd);
+    errno = cause;
+    if (how == COPIED)
+        b->held[rank] = (struct held){true, crc, file->st_size};
+    return how;
+}
+
+/* Begin anew, with nothing. */
+static ti_status empty(struct ti_bundle *b, struct ti_err *err)
+{
+    ti_zip_writer_free(b->zip);
+    b->zip = ti_zip_writer_new(b->fd);
+    if (b->nheld)
+        memset(b->held, 0, (size_t)b->nheld * sizeof *b->held);
+    b->nranks = 0;
+    if (b->zip && ftruncate(b->fd, 0) == 0)
+        return TI_OK;
+    return cannot_write(b, err);
+}
+
+static bool belongs(struct ti_bundle *b, int64_t rank, const struct ti_reading *r)
+{
+    if ((r->state != TI_RANK_OK && r->state != TI_RANK_CUT) || r->rank != rank)
+        return false;
+    if (!b->nranks) {
+        b->nranks = r->nranks;
+        memcpy(b->run_id, r->run_id, sizeof b->run_id);
+    }
+    return b->nranks == r->nranks && memcmp(b->run_id, r->run_id, sizeof b->run_id) == 0;
+}
+
+void ti_bundle_add(struct ti_bundle *b, int dir, const char *name, int64_t rank,
+                   const struct ti_reading *r)
+{
+    pthread_mutex_lock(&b->lock);
+    if (!b->closed && !(rank < b->nheld && b->held[rank].in) && belongs(b, rank, r) &&
+        copy_rank(b, dir, name, rank, &r->file, r->crc32) == UNWRITABLE) {
+        /* those that are still to come need the room more; what is wrong is said in the end */
+        empty(b, NULL);
+        b->closed = true;
+    }
+    pthread_mutex_unlock(&b->lock);
+}
+
+/* Whether all that is in it is to be. */
+static bool agrees(const struct ti_bundle *b, const struct ti_run *run)
+{
+    for (int64_t i = 0; i < b->nheld; i++)
+        if (b->held[i].in && (i >= run->nranks || !ti_run_gathers(run, i) ||
+                              b->held[i].crc32 != run->rank[i].crc32 ||
+                              b->held[i].bytes != run->rank[i].file.st_size))
+            return false;
+    return true;
+}
+
+static ti_status explain(const struct ti_bundle *b, const struct ti_run *run,
+                         const struct ti_run_rank *rank, enum copied how, struct ti_err *err)
+{
+    switch (how) {
+    case COPIED:
+        return TI_OK;
+    case CHANGED:
+        ti_err_set(err, TI_ERR_IO, "'%s/%s' changed while it was gathered", run->path, rank->name);
+        ti_err_hint(err, "is the application still running? gather when it has ended");
+        return TI_ERR_IO;
+    case UNREADABLE:
+        return ti_err_errno(err, TI_ERR_IO, "cannot open or read '%s/%s'", run->path, rank->name);
+    case INTERRUPTED:
+        return ti_err_set(err, TI_ERR_IO, "interrupted");
+    default:
+        return cannot_write(b, err);
+    }
 }
 
 static void progress(const struct ti_run *run, int64_t done, int64_t bytes)
@@ -152,120 +212,72 @@ static void progress(const struct ti_run *run, int64_t done, int64_t bytes)
                 ti_format_size(run->bytes, all, sizeof all));
 }
 
-static ti_status write_members(const struct ti_run *run, const struct output *out,
-                               struct archive *a, const char *manifest, size_t manifest_bytes,
-                               struct ti_err *err)
+static ti_status add_the_rest(struct ti_bundle *b, const struct ti_run *run, struct ti_err *err)
 {
     int64_t done = 0, bytes = 0;
-    ti_status st =
-        begin_member(out, a, "MANIFEST.json", (int64_t)manifest_bytes, (time_t)run->started, err);
+    ti_status st = agrees(b, run) ? TI_OK : empty(b, err);
 
-    if (st == TI_OK &&
-        (archive_write_data(a, manifest, manifest_bytes) != (la_ssize_t)manifest_bytes ||
-         out->error))
-        st = cannot_write(out, a, err);
     for (int64_t i = 0; i < run->nranks && st == TI_OK; i++) {
         const struct ti_run_rank *rank = &run->rank[i];
-        char name[TI_RANK_NAME_BYTES];
 
         if (!ti_run_gathers(run, i))
             continue;
         progress(run, done++, bytes);
         bytes += rank->file.st_size;
-        st = begin_member(out, a, ti_rank_name(i, name), rank->file.st_size, rank->file.st_mtime,
-                          err);
-        if (st == TI_OK)
-            st = copy_rank(run, rank, out, a, err);
+        if (i >= b->nheld || !b->held[i].in)
+            st = explain(b, run, rank,
+                         copy_rank(b, run->fd, rank->name, i, &rank->file, rank->crc32), err);
     }
-    if (st == TI_OK && (archive_write_finish_entry(a) != ARCHIVE_OK || out->error))
-        st = cannot_write(out, a, err);
-    if (st == TI_OK && (archive_write_close(a) != ARCHIVE_OK || out->error))
-        st = cannot_write(out, a, err);
     ti_progress_clear();
     return st;
 }
 
-static ti_status write_archive(const struct ti_run *run, struct output *out, const char *manifest,
-                               size_t manifest_bytes, struct ti_err *err)
+static ti_status sync_file(const struct ti_bundle *b, struct ti_err *err)
 {
-    struct archive *a = archive_write_new();
-    ti_status st;
+    return fsync(b->fd) == 0 || errno == EINVAL || errno == ENOTSUP ? TI_OK : cannot_write(b, err);
+}
 
-    if (!a) {
+/* Last, so that it tells how long the rest took, and what is left to bring to the disk is short. */
+static ti_status add_manifest(struct ti_bundle *b, const struct ti_run *run, struct ti_err *err)
+{
+    size_t bytes = 0, at = 0;
+    char *manifest = ti_manifest_text(run, &bytes, &at), seconds[TI_SECONDS_BYTES + 1];
+    ti_status st = TI_OK;
+
+    if (!manifest) {
         errno = ENOMEM;
-        return ti_err_errno(err, TI_ERR_IO, "cannot write '%s'", out->path);
+        return cannot_write(b, err);
     }
-    if (archive_write_set_format_zip(a) != ARCHIVE_OK ||
-        archive_write_zip_set_compression_store(a) != ARCHIVE_OK ||
-        archive_write_set_bytes_per_block(a, BLOCK_BYTES) != ARCHIVE_OK ||
-        archive_write_set_bytes_in_last_block(a, 1) != ARCHIVE_OK ||
-        archive_write_open(a, out, NULL, write_block, NULL) != ARCHIVE_OK)
-        st = cannot_write(out, a, err);
-    else
-        st = write_members(run, out, a, manifest, manifest_bytes, err);
-    out->drop = st != TI_OK;
-    archive_write_free(a);
-    return st;
-}
-
-static ti_status put_u32(const struct output *out, int64_t at, uint32_t was, uint32_t is,
-                         struct ti_err *err)
-{
-    uint8_t p[4];
-    ti_status st = ti_pread_all(out->fd, p, sizeof p, at, out->path, err);
-
-    if (st != TI_OK)
-        return st;
-    if (ti_get_u32(p) != was)
-        return TI_OK; /* 0, or not there at all: it is elsewhere */
-    ti_put_u32(p, is);
-    if (pwrite(out->fd, p, sizeof p, at) != sizeof p)
-        return ti_err_errno(err, TI_ERR_IO, "cannot write '%s'", out->path);
-    return TI_OK;
-}
-
-/*
- * The manifest comes first, but how long the gathering took is known last:
- * write it over its place and put the manifest's CRC right.  Sizes do not
- * change.
- */
-static ti_status fill_in_seconds(const struct ti_run *run, const struct output *out, char *manifest,
-                                 size_t bytes, size_t at, struct ti_err *err)
-{
-    char seconds[TI_SECONDS_BYTES + 1];
-    const struct ti_zip_member *m;
-    struct ti_zip *z;
-    int64_t data;
-    uint32_t crc;
-    ti_status st = ti_zip_open(out->fd, out->path, &z, err);
-
-    if (st != TI_OK)
-        return st;
-    m = ti_zip_member(z, 0);
-    st = ti_zip_data(z, 0, &data, err);
-    if (st == TI_OK) {
-        uint8_t sig[4];
-
+    if (at) {
         snprintf(seconds, sizeof seconds, "%*.3f", TI_SECONDS_BYTES, ti_run_now() - run->started);
         memcpy(manifest + at, seconds, TI_SECONDS_BYTES);
-        crc = (uint32_t)crc32_z(crc32(0, NULL, 0), (const uint8_t *)manifest, bytes);
-        if (pwrite(out->fd, seconds, TI_SECONDS_BYTES, data + (int64_t)at) != TI_SECONDS_BYTES)
-            st = ti_err_errno(err, TI_ERR_IO, "cannot write '%s'", out->path);
-        if (st == TI_OK)
-            st = put_u32(out, m->header + 14, m->crc32, crc, err);
-        if (st == TI_OK)
-            st = ti_pread_all(out->fd, sig, sizeof sig, data + (int64_t)bytes, out->path, err);
-        if (st == TI_OK && ti_get_u32(sig) == DESCRIPTOR_SIG)
-            st = put_u32(out, data + (int64_t)bytes + 4, m->crc32, crc, err);
-        if (st == TI_OK)
-            st = put_u32(out, m->entry + 16, m->crc32, crc, err);
     }
-    ti_zip_close(z);
+    if (ti_zip_member_begin(b->zip, "MANIFEST.json", MANIFEST_KEY, (int64_t)bytes,
+                            (uint32_t)crc32_z(crc32(0, NULL, 0), (const uint8_t *)manifest, bytes),
+                            (time_t)run->started) < 0)
+        st = cannot_write(b, err);
+    for (size_t done = 0; st == TI_OK && done < bytes;) {
+        size_t room;
+        void *to = ti_zip_room(b->zip, &room);
+
+        if (!to) {
+            st = cannot_write(b, err);
+            break;
+        }
+        room = room < bytes - done ? room : bytes - done;
+        memcpy(to, manifest + done, room);
+        ti_zip_put(b->zip, room);
+        done += room;
+    }
+    free(manifest);
+    if (st == TI_OK && ti_zip_finish(b->zip) < 0)
+        st = cannot_write(b, err);
     return st;
 }
 
 /* Can what was written be read?  (Its traces' content: ti_bundle_remove_sources.) */
-static ti_status read_back(const struct ti_run *run, const struct output *out, struct ti_err *err)
+static ti_status read_back(const struct ti_bundle *out, const struct ti_run *run,
+                           struct ti_err *err)
 {
     struct ti_zip *z;
     char *manifest = NULL;
@@ -294,30 +306,25 @@ static ti_status read_back(const struct ti_run *run, const struct output *out, s
 }
 
 /* Nobody else may have the file: what we locked must be what has the name. */
-static ti_status open_output(struct output *out, struct ti_err *err)
+static ti_status open_part(struct ti_bundle *b, struct ti_err *err)
 {
     struct stat is, named;
 
-    out->fd =
-        open(out->path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0666);
-    if (out->fd < 0)
-        return ti_err_errno(err, TI_ERR_IO, "cannot create '%s'", out->path);
-    if (flock(out->fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
-        return ti_err_set(err, TI_ERR_IO, "'%s' is being written by another ti-gather", out->path);
-    if (fstat(out->fd, &is) != 0 || lstat(out->path, &named) != 0 || !S_ISREG(is.st_mode) ||
+    b->fd = open(b->path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0666);
+    if (b->fd < 0)
+        return ti_err_errno(err, TI_ERR_IO, "cannot create '%s'", b->path);
+    if (flock(b->fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
+        return ti_err_set(err, TI_ERR_IO, "'%s' is being written by another ti-gather", b->path);
+    if (fstat(b->fd, &is) != 0 || lstat(b->path, &named) != 0 || !S_ISREG(is.st_mode) ||
         is.st_dev != named.st_dev || is.st_ino != named.st_ino)
-        return ti_err_set(err, TI_ERR_IO, "'%s' was taken by somebody else", out->path);
-    if (!ti_output_begins(out->fd, &is)) {
-        ti_err_set(err, TI_ERR_IO, "'%s' is there and is not part of a bundle", out->path);
+        return ti_err_set(err, TI_ERR_IO, "'%s' was taken by somebody else", b->path);
+    if (!ti_output_begins(b->fd, &is)) {
+        ti_err_set(err, TI_ERR_IO, "'%s' is there and is not part of a bundle", b->path);
         ti_err_hint(err, "move it away, or give another name with -o");
         return TI_ERR_IO;
     }
-    if (ftruncate(out->fd, 0) != 0) {
-        ti_err_errno(err, TI_ERR_IO, "cannot write '%s'", out->path);
-        unlink(out->path);
-        return TI_ERR_IO;
-    }
-    return TI_OK;
+    b->ours = true;
+    return empty(b, err);
 }
 
 static ti_status sync_directory(const char *path)
@@ -337,65 +344,104 @@ static ti_status sync_directory(const char *path)
 }
 
 /* Give the finished file its name. */
-static ti_status publish(const struct output *out, const char *output, bool force,
-                         struct ti_err *err)
+static ti_status publish(const struct ti_bundle *b, struct ti_err *err)
 {
-    if (!force) {
-        if (renameat2(AT_FDCWD, out->path, AT_FDCWD, output, RENAME_NOREPLACE) == 0)
+    const char *output = b->output;
+
+    if (!b->force) {
+        if (renameat2(AT_FDCWD, b->path, AT_FDCWD, output, RENAME_NOREPLACE) == 0)
             goto named;
         if (errno == EEXIST)
             return ti_err_set(err, TI_ERR_IO, "'%s' exists", output);
     }
-    if (ti_output_check(output, force, FORCE_HINT, err) != TI_OK)
+    if (ti_output_check(output, b->force, FORCE_HINT, err) != TI_OK)
         return TI_ERR_IO;
-    if (rename(out->path, output) != 0)
-        return ti_err_errno(err, TI_ERR_IO, "cannot rename '%s' to '%s'", out->path, output);
+    if (rename(b->path, output) != 0)
+        return ti_err_errno(err, TI_ERR_IO, "cannot rename '%s' to '%s'", b->path, output);
 named:
     sync_directory(output);
     return TI_OK;
 }
 
-ti_status ti_bundle_write(struct ti_run *run, const char *output, bool force, int64_t *bytes,
+ti_status ti_bundle_begin(const char *output, bool force, struct ti_bundle **out,
                           struct ti_err *err)
 {
-    struct output out = {.fd = -1};
-    size_t manifest_bytes = 0, seconds_at = 0;
-    char *manifest = ti_manifest_text(run, &manifest_bytes, &seconds_at), *part = NULL;
-    struct stat sb;
+    struct ti_bundle *b = calloc(1, sizeof *b);
     ti_status st;
 
-    out.block = malloc(BLOCK_BYTES);
-    if (!manifest || !out.block || asprintf(&part, "%s.part", output) < 0) {
+    *out = NULL;
+    if (!b || asprintf(&b->path, "%s.part", output) < 0) {
+        free(b);
         errno = ENOMEM;
-        free(manifest);
-        free(out.block);
         return ti_err_errno(err, TI_ERR_IO, "cannot write '%s'", output);
     }
-    out.path = part;
+    b->output = output;
+    b->force = force;
+    b->fd = -1;
+    pthread_mutex_init(&b->lock, NULL);
     st = ti_output_check(output, force, FORCE_HINT, err);
     if (st == TI_OK)
-        st = open_output(&out, err);
-    if (st != TI_OK)
-        goto out;
-    st = write_archive(run, &out, manifest, manifest_bytes, err);
-    if (st == TI_OK && seconds_at)
-        st = fill_in_seconds(run, &out, manifest, manifest_bytes, seconds_at, err);
+        st = open_part(b, err);
+    if (st != TI_OK) {
+        ti_bundle_free(b);
+        return st;
+    }
+    *out = b;
+    return TI_OK;
+}
+
+void ti_bundle_free(struct ti_bundle *b)
+{
+    if (!b)
+        return;
+    if (b->ours)
+        unlink(b->path);
+    if (b->fd >= 0)
+        close(b->fd);
+    pthread_mutex_destroy(&b->lock);
+    ti_zip_writer_free(b->zip);
+    free(b->held);
+    free(b->path);
+    free(b);
+}
+
+ti_status ti_bundle_finish(struct ti_bundle *b, const struct ti_run *run, int64_t *bytes,
+                           struct ti_err *err)
+{
+    ti_status st;
+
+    pthread_mutex_lock(&b->lock);
+    b->closed = true;
+    pthread_mutex_unlock(&b->lock);
+    st = add_the_rest(b, run, err);
+    if (st == TI_OK && ti_zip_flush(b->zip) < 0)
+        st = cannot_write(b, err);
     if (st == TI_OK)
-        st = read_back(run, &out, err);
-    if (st == TI_OK && fsync(out.fd) != 0 && errno != EINVAL && errno != ENOTSUP)
-        st = ti_err_errno(err, TI_ERR_IO, "cannot write '%s'", part);
-    if (st == TI_OK && fstat(out.fd, &sb) == 0)
-        *bytes = sb.st_size;
+        st = sync_file(b, err);
     if (st == TI_OK)
-        st = publish(&out, output, force, err);
+        st = add_manifest(b, run, err);
+    if (st == TI_OK)
+        st = read_back(b, run, err);
+    if (st == TI_OK)
+        st = sync_file(b, err);
+    if (st == TI_OK)
+        st = publish(b, err);
     if (st != TI_OK)
-        unlink(part);
-out:
-    if (out.fd >= 0)
-        close(out.fd);
-    free(part);
-    free(out.block);
-    free(manifest);
+        return st;
+    b->ours = false;
+    *bytes = ti_zip_written(b->zip);
+    return TI_OK;
+}
+
+ti_status ti_bundle_write(const struct ti_run *run, const char *output, bool force, int64_t *bytes,
+                          struct ti_err *err)
+{
+    struct ti_bundle *b;
+    ti_status st = ti_bundle_begin(output, force, &b, err);
+
+    if (st == TI_OK)
+        st = ti_bundle_finish(b, run, bytes, err);
+    ti_bundle_free(b);
     return st;
 }
 

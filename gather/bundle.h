@@ -1,5 +1,5 @@
 /*
- * Writing a bundle from a run directory that has been checked.
+ * Writing a bundle, from a run directory that has been checked, or while it is.
  */
 #ifndef TI_BUNDLE_H
 #define TI_BUNDLE_H
@@ -9,18 +9,42 @@
 #define TI_BUNDLE_FORMAT  "tiara-bundle"
 #define TI_BUNDLE_VERSION 1
 
+struct ti_bundle;
+struct ti_reading;
+
 /*
- * Write the bundle `output`: MANIFEST.json, then every rank of `run` that can be
- * gathered, in order.  It grows as "OUTPUT.part", is read back, brought to the
- * disk and renamed; whatever goes wrong, no OUTPUT that is not whole appears,
- * and OUTPUT.part is removed.  An existing OUTPUT is replaced only with
- * `force`, and only if ti_output_check() allows it.
+ * Begin the bundle `output`, which must outlive it.  It grows as "OUTPUT.part", is read back,
+ * brought to the disk and renamed; whatever goes wrong, no OUTPUT that is not whole appears, and
+ * OUTPUT.part is removed.  An existing OUTPUT is replaced only with `force`, and only if
+ * ti_output_check() allows it.
  *
- * A trace that changed since ti_run_check() is an error (its CRC is computed
- * again on the way).  *bytes is the bundle's size.  Memory: one block, the
- * manifest, the central directory.
+ * Memory: one block, the manifest, the central directory.
  */
-ti_status ti_bundle_write(struct ti_run *run, const char *output, bool force, int64_t *bytes,
+ti_status ti_bundle_begin(const char *output, bool force, struct ti_bundle **out,
+                          struct ti_err *err);
+
+/*
+ * The trace of a rank, file `name` in `dir`, as it was when it was read (gather/reading.h), if it
+ * is one to gather: its CRC is computed again on the way.  That nothing can be written, or that it
+ * changed, shows in ti_bundle_finish().  Safe from several threads.
+ */
+void ti_bundle_add(struct ti_bundle *b, int dir, const char *name, int64_t rank,
+                   const struct ti_reading *r);
+
+/*
+ * Add what of `run` is not in it yet and the manifest: ranks lie in it in the order in which they
+ * came, the directory has MANIFEST.json and then all in order.  What was added and is not to be in
+ * it makes it begin anew.  A trace that changed since ti_run_check() is an error.  *bytes is the
+ * bundle's size.
+ */
+ti_status ti_bundle_finish(struct ti_bundle *b, const struct ti_run *run, int64_t *bytes,
+                           struct ti_err *err);
+
+/* Removes OUTPUT.part, if it was not finished; NULL is fine. */
+void ti_bundle_free(struct ti_bundle *b);
+
+/* All at once. */
+ti_status ti_bundle_write(const struct ti_run *run, const char *output, bool force, int64_t *bytes,
                           struct ti_err *err);
 
 /*
@@ -34,7 +58,7 @@ ti_status ti_bundle_remove_sources(struct ti_run *run, const char *output, int64
 /*
  * The manifest of `run` as text; free() it.  *seconds_at is where a number of
  * TI_SECONDS_BYTES characters stands that tells how long the gathering took,
- * which ti_bundle_write() fills in when it knows.  NULL when memory is short.
+ * which ti_bundle_finish() fills in when it knows.  NULL when memory is short.
  */
 #define TI_SECONDS_BYTES 25
 char *ti_manifest_text(const struct ti_run *run, size_t *bytes, size_t *seconds_at);

@@ -8,9 +8,9 @@
 #include "common/cli.h"
 #include "formats/differ.h"
 #include "formats/rankname.h"
+#include "gather/ahead.h"
 #include "gather/bundle.h"
 #include "gather/fetch.h"
-#include "gather/output.h"
 
 #define REASONS_MAX 8 /* ranks explained one by one */
 
@@ -348,11 +348,12 @@ static ti_status remove_there(const struct ti_run *run, const struct settings *s
 }
 
 static ti_status gather_fetched(const struct settings *s, const struct ti_fetch *fetched,
-                                double fetch_started, struct ti_err *err)
+                                double fetch_started, struct ti_ahead *ahead,
+                                struct ti_bundle *bundle, struct ti_err *err)
 {
     struct ti_run *run;
     int64_t bytes, removed = 0;
-    ti_status st = ti_run_check(s->run, &run, err);
+    ti_status st = ti_run_check(s->run, ahead, &run, err);
 
     if (st == TI_ERR_INPUT && fetched->nfailures && !fetched->fetched) {
         ti_err_set(err, TI_ERR_REMOTE, "no trace could be had from any node");
@@ -373,8 +374,8 @@ static ti_status gather_fetched(const struct settings *s, const struct ti_fetch 
     report(run, s);
     explain_missing(run, fetched);
     bytes = run->bytes;
-    if (!s->plan)
-        st = ti_bundle_write(run, s->output, s->force, &bytes, err);
+    if (bundle)
+        st = ti_bundle_finish(bundle, run, &bytes, err);
     if (st == TI_OK && s->remove && !s->plan)
         st = ti_bundle_remove_sources(run, s->output, &removed, err);
     if (st == TI_OK && s->remove && !s->plan)
@@ -390,18 +391,33 @@ static ti_status gather_fetched(const struct settings *s, const struct ti_fetch 
     return st;
 }
 
-static ti_status gather(const struct settings *s, struct ti_err *err)
+static void on_arrival(int64_t rank, void *ahead)
 {
-    struct ti_fetch fetched;
-    double started = ti_run_now();
-    ti_status st;
+    ti_ahead_add(ahead, rank);
+}
 
-    st = s->plan ? TI_OK : ti_output_check(s->output, s->force, "--force replaces it", err);
+static ti_status gather(struct settings *s, struct ti_err *err)
+{
+    struct ti_fetch fetched = {0};
+    struct ti_bundle *bundle = NULL;
+    struct ti_ahead *ahead = NULL;
+    double started = ti_run_now();
+    ti_status st = TI_OK;
+
+    if (!s->plan)
+        st = ti_bundle_begin(s->output, s->force, &bundle, err);
     if (st != TI_OK)
         return st;
+    ahead = ti_ahead_new(s->run, bundle);
+    if (ahead) {
+        s->fetch.arrived = on_arrival;
+        s->fetch.arg = ahead;
+    }
     st = fetch(s, &fetched, err);
     if (st == TI_OK)
-        st = gather_fetched(s, &fetched, started, err);
+        st = gather_fetched(s, &fetched, started, ahead, bundle, err);
+    ti_ahead_free(ahead);
+    ti_bundle_free(bundle);
     ti_fetch_free(&fetched);
     return st;
 }

@@ -302,6 +302,7 @@ char *ti_manifest_text(const struct ti_run *run, size_t *bytes, size_t *seconds_
     put_json(f, "plan", json_incref(json_object_get(run->json, "plan")));
     put_json(f, "nodes", nodes(run));
     put_json(f, "acquisition", acquisition(run));
+    put_json(f, "gathering", json_incref(run->gathering));
     put_json(f, "totals", totals(run));
     put_ranks(f, run);
     failed = ferror(f);

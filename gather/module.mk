@@ -1,6 +1,7 @@
 # gather: run directories into bundles.
 progs += ti-gather
-gather_src := gather/run.c gather/manifest.c gather/bundle.c gather/output.c
+gather_src := gather/run.c gather/reading.c gather/ahead.c gather/manifest.c gather/bundle.c gather/output.c \
+              formats/zip_write.c
 ti-gather_src := gather/main.c gather/fetch.c $(gather_src) $(bootstrap_src) $(node_src) $(remote_src)
 ti-gather_libs := $(remote_libs)
 gather_way_src := gather/way.c $(bootstrap_src) $(node_src) $(remote_src)

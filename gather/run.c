@@ -8,13 +8,12 @@
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
-#include <zlib.h>
 
 #include "common/cli.h"
 #include "formats/differ.h"
 #include "formats/rankname.h"
-
-#define BLOCK_BYTES (256 * 1024)
+#include "gather/ahead.h"
+#include "gather/reading.h"
 
 /* A file in the directory that is named like a rank's trace. */
 struct ti_run_file {
@@ -25,6 +24,8 @@ struct ti_run_file {
     uint8_t run_id[TI_RUN_ID_BYTES];
     enum ti_rank_state state; /* OK: may be its rank's trace */
     char *problem;            /* unless OK */
+    int64_t bytes;
+    uint32_t crc32;
 };
 
 volatile sig_atomic_t ti_gather_stop;
@@ -142,48 +143,24 @@ static ti_status list_files(struct ti_run *run, struct ti_err *err)
     return st;
 }
 
-/* Open `name` in the directory and a reader over what of it is there now. */
-static ti_status open_trace(const struct ti_run *run, const char *name, int *fd, struct stat *sb,
-                            struct ti_reader **out, struct ti_err *err)
+/* Read `f`.  What is wrong with its contents counts only if nothing is with its header. */
+static ti_status read_file(const struct ti_run *run, struct ti_run_file *f, struct ti_err *err)
 {
-    char *path = text("%s/%s", run->path, name);
-    ti_status st;
+    const struct ti_reading *r = ti_ahead_get(run->ahead, f->claim, f->name);
 
-    if (!path)
-        return no_memory(run, err);
-    *fd = openat(run->fd, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (*fd < 0 || fstat(*fd, sb) < 0)
-        st = ti_err_errno(err, TI_ERR_IO, "cannot open '%s'", path);
-    else if (!S_ISREG(sb->st_mode))
-        st = ti_err_set(err, TI_ERR_IO, "'%s' is not a file", path);
-    else
-        st = ti_reader_open_at(*fd, 0, sb->st_size, path, out, err);
-    free(path);
-    if (st != TI_OK && *fd >= 0) {
-        close(*fd);
-        *fd = -1;
-    }
-    return st;
-}
-
-static void read_header(const struct ti_run *run, struct ti_run_file *f)
-{
-    struct ti_reader *r;
-    struct stat sb;
-    struct ti_err err;
-    int fd;
-    ti_status st = open_trace(run, f->name, &fd, &sb, &r, &err);
-
-    if (st != TI_OK) {
-        reject(f, st == TI_ERR_INPUT ? TI_RANK_DAMAGED : TI_RANK_UNREADABLE, strdup(err.text));
-        return;
+    if (!r)
+        return ti_gather_stop ? ti_err_set(err, TI_ERR_IO, "interrupted") : no_memory(run, err);
+    if (!r->header) {
+        reject(f, r->state, strdup(r->problem));
+        return TI_OK;
     }
     f->state = TI_RANK_OK;
-    f->rank = ti_reader_rank(r);
-    f->nranks = ti_reader_nranks(r);
-    memcpy(f->run_id, ti_reader_run_id(r), sizeof f->run_id);
-    ti_reader_close(r);
-    close(fd);
+    f->rank = r->rank;
+    f->nranks = r->nranks;
+    memcpy(f->run_id, r->run_id, sizeof f->run_id);
+    f->bytes = r->file.st_size;
+    f->crc32 = r->crc32;
+    return TI_OK;
 }
 
 /* -------------------------------------------------------- which run is it -- */
@@ -259,28 +236,6 @@ static ti_status find_run(struct ti_run *run, struct ti_err *err)
 
 /* ------------------------------------------------------------ rank by rank -- */
 
-static ti_status crc_file(int fd, int64_t bytes, uint32_t *out, struct ti_err *err)
-{
-    static uint8_t block[BLOCK_BYTES];
-    uLong crc = crc32(0, NULL, 0);
-
-    for (int64_t at = 0; at < bytes;) {
-        size_t want = bytes - at < BLOCK_BYTES ? (size_t)(bytes - at) : BLOCK_BYTES;
-        ssize_t n = pread(fd, block, want, at);
-
-        if (n < 0 && errno == EINTR && !ti_gather_stop)
-            continue;
-        if (n < 0)
-            return ti_err_errno(err, TI_ERR_IO, "cannot read it");
-        if (n == 0)
-            return ti_err_set(err, TI_ERR_IO, "it became shorter meanwhile");
-        crc = crc32_z(crc, block, (size_t)n);
-        at += n;
-    }
-    *out = (uint32_t)crc;
-    return TI_OK;
-}
-
 static int find_node(struct ti_run *run, const char *host)
 {
     static int last;
@@ -317,59 +272,64 @@ static json_t *json_text(const char *s)
     return json;
 }
 
-static void note_info(struct ti_run *run, const struct ti_reader *r)
+static const char *value_of(const void *reading, const char *key)
+{
+    return ti_reading_info(reading, key);
+}
+
+static void note_info(struct ti_run *run, const struct ti_reading *r)
 {
     static const char *const common[] = {"application", "command", "counter", "event",    "unit",
                                          "exact",       "cpu",     "isa",     "tunables", "mpi",
-                                         "language",    "library", "threads",  "mode",
-                                         "extra"};
+                                         "language",    "library", "threads", "mode",     "extra"};
 
     for (size_t i = 0; i < sizeof common / sizeof *common; i++) {
-        const char *value = ti_reader_info(r, common[i]);
+        const char *value = ti_reading_info(r, common[i]);
 
         if (value && *value && !json_object_get(run->info, common[i]))
             json_object_set_new(run->info, common[i], json_text(value));
     }
-    run->exact = run->exact && ti_info_yes(ti_reader_info(r, "exact"));
-    run->estimate = run->estimate || ti_info_estimate(r);
-    ti_differ_add(run->differing, ti_reader_rank(r), r);
+    run->exact = run->exact && ti_info_yes(ti_reading_info(r, "exact"));
+    run->estimate = run->estimate || ti_info_yes(ti_reading_info(r, "estimate"));
+    ti_differ_add_values(run->differing, r->rank, value_of, r);
 }
 
-static double number(const struct ti_reader *r, const char *key)
+static double number(const struct ti_reading *r, const char *key)
 {
-    const char *value = ti_reader_info(r, key);
+    const char *value = ti_reading_info(r, key);
     double v = value ? strtod(value, NULL) : 0;
 
     return v >= 0 && v < 1e18 ? v : 0;
 }
 
-static ti_status add_up(struct ti_run *run, const struct ti_run_rank *rank,
-                        const struct ti_reader *r, const struct ti_scan *scan, struct ti_err *err)
+static ti_status add_up(struct ti_run *run, const struct ti_reading *r, struct ti_err *err)
 {
     double v;
 
     run->gathered++;
-    run->complete += rank->state == TI_RANK_OK;
-    run->bytes += rank->file.st_size;
-    run->events += scan->events;
-    run->volume += scan->volume;
-    run->negative += scan->negative;
-    ti_calibration_add(&run->calibration, &scan->calibration);
-    run->whole += scan->whole;
-    run->outside += scan->outside;
-    run->blocks += scan->blocks;
-    run->blocks_own += scan->blocks_own;
-    run->with_whole += scan->whole_known;
-    run->with_outside += scan->outside_known;
-    run->messages += scan->messages;
-    for (int op = 0; op < TI_OP_COUNT; op++) {
-        run->op[op].events += scan->op[op].events;
-        run->op[op].bytes += scan->op[op].bytes;
-        run->op[op].got += scan->op[op].got;
+    run->complete += r->state == TI_RANK_OK;
+    run->bytes += r->file.st_size;
+    run->events += r->events;
+    run->volume += r->volume;
+    run->negative += r->negative;
+    ti_calibration_add(&run->calibration, &r->calibration);
+    run->whole += r->whole;
+    run->outside += r->outside;
+    run->blocks += r->blocks;
+    run->blocks_own += r->blocks_own;
+    run->with_whole += r->whole_known;
+    run->with_outside += r->outside_known;
+    run->messages += r->messages;
+    for (int i = 0; i < r->nops; i++) {
+        struct ti_op_count *op = &run->op[r->op[i].op];
+
+        op->events += r->op[i].count.events;
+        op->bytes += r->op[i].count.bytes;
+        op->got += r->op[i].count.got;
     }
-    for (int i = 0; i < scan->nuntraced; i++)
-        if (!ti_call_count_add(&run->untraced, &run->nuntraced, scan->untraced[i].name,
-                               scan->untraced[i].calls))
+    for (int i = 0; i < r->nuntraced; i++)
+        if (!ti_call_count_add(&run->untraced, &run->nuntraced, r->untraced[i].name,
+                               r->untraced[i].calls))
             return no_memory(run, err);
     run->flush_seconds += number(r, "flush_seconds");
     v = number(r, "init_seconds");
@@ -383,48 +343,33 @@ static ti_status add_up(struct ti_run *run, const struct ti_run_rank *rank,
     return TI_OK;
 }
 
-/* Read all of file `f`, which is to be its rank's trace. */
+/* File `f` is to be its rank's trace: take over what reading it told. */
 static ti_status check_file(struct ti_run *run, struct ti_run_file *f, struct ti_err *err)
 {
     struct ti_run_rank *rank = &run->rank[f->claim];
-    struct ti_scan scan = {0};
-    struct ti_reader *r;
-    struct ti_err why;
-    const char *stopped;
-    int fd;
-    ti_status st = open_trace(run, f->name, &fd, &rank->file, &r, &why);
+    const struct ti_reading *r = ti_ahead_get(run->ahead, f->claim, f->name);
 
-    if (st != TI_OK) {
-        reject(f, TI_RANK_UNREADABLE, strdup(why.text));
+    if (!r)
+        return ti_gather_stop ? ti_err_set(err, TI_ERR_IO, "interrupted") : no_memory(run, err);
+    if (r->header && (r->file.st_size != f->bytes || r->crc32 != f->crc32)) {
+        reject(f, TI_RANK_UNREADABLE, text("'%s' changed while it was checked", f->name));
         return TI_OK;
     }
-    st = crc_file(fd, rank->file.st_size, &rank->crc32, &why);
-    if (st != TI_OK)
-        ti_err_prefix(&why, st, "'%s'", f->name);
-    else
-        st = ti_scan_read(r, &scan, &why);
-    if (st != TI_OK) {
-        reject(f, st == TI_ERR_INPUT ? TI_RANK_DAMAGED : TI_RANK_UNREADABLE, strdup(why.text));
-        st = TI_OK;
-        goto out;
+    if (r->state != TI_RANK_OK && r->state != TI_RANK_CUT) {
+        reject(f, r->state, strdup(r->problem));
+        return TI_OK;
     }
-    rank->state = scan.end == TI_END_COMPLETE ? TI_RANK_OK : TI_RANK_CUT;
+    rank->file = r->file;
+    rank->crc32 = r->crc32;
+    rank->state = r->state;
     rank->name = f->name;
-    stopped = ti_reader_info(r, "reason");
-    if (rank->state == TI_RANK_CUT)
-        rank->reason = stopped && *stopped ? text("%s: %s", ti_end_text(scan.end), stopped)
-                                           : strdup(ti_end_text(scan.end));
-    rank->end = scan.end;
-    rank->events = scan.events;
-    rank->volume = scan.volume;
-    rank->hash = scan.hash;
-    rank->node = find_node(run, ti_reader_info(r, "host"));
-    st = add_up(run, rank, r, &scan, err);
-out:
-    ti_scan_free(&scan);
-    ti_reader_close(r);
-    close(fd);
-    return st;
+    rank->reason = r->problem ? strdup(r->problem) : NULL;
+    rank->end = r->end;
+    rank->events = r->events;
+    rank->volume = r->volume;
+    rank->hash = r->hash;
+    rank->node = find_node(run, ti_reading_info(r, "host"));
+    return add_up(run, r, err);
 }
 
 /* Can `f`, by its header, be the trace its name claims? */
@@ -442,26 +387,6 @@ static void judge_file(const struct ti_run *run, struct ti_run_file *f)
                text("'%s' holds the trace of rank %" PRId64, f->name, f->rank));
 }
 
-/* Are the files `a` and `b` the same, byte for byte? */
-static bool same_file(const struct ti_run *run, const struct ti_run_file *a,
-                      const struct ti_run_file *b)
-{
-    const struct ti_run_file *const f[] = {a, b};
-    uint32_t crc[2];
-    struct stat sb[2];
-    bool same = true;
-
-    for (int i = 0; i < 2 && same; i++) {
-        int fd = openat(run->fd, f[i]->name, O_RDONLY | O_CLOEXEC);
-
-        same = fd >= 0 && fstat(fd, &sb[i]) == 0 &&
-               crc_file(fd, sb[i].st_size, &crc[i], NULL) == TI_OK;
-        if (fd >= 0)
-            close(fd);
-    }
-    return same && sb[0].st_size == sb[1].st_size && crc[0] == crc[1];
-}
-
 /* The `n` files from `f` on claim one rank, nearly always a single one. */
 static ti_status settle_rank(struct ti_run *run, struct ti_run_file *f, int64_t n,
                              struct ti_err *err)
@@ -476,7 +401,7 @@ static ti_status settle_rank(struct ti_run *run, struct ti_run_file *f, int64_t 
             continue;
         if (!chosen) {
             chosen = &f[i];
-        } else if (same_file(run, chosen, &f[i])) {
+        } else if (chosen->bytes == f[i].bytes && chosen->crc32 == f[i].crc32) {
             reject(&f[i], TI_RANK_DUPLICATE,
                    text("'%s' is the same as '%s'", f[i].name, chosen->name));
         } else {
@@ -564,7 +489,6 @@ static ti_status check_ranks(struct ti_run *run, struct ti_err *err)
         for (next = i + 1; next < run->nfiles && run->file[next].claim == run->file[i].claim;
              next++)
             ;
-        progress(run, i);
         if (run->file[i].claim < run->nranks) {
             st = settle_rank(run, &run->file[i], next - i, err);
         } else {
@@ -576,7 +500,6 @@ static ti_status check_ranks(struct ti_run *run, struct ti_err *err)
         if (ti_gather_stop)
             st = ti_err_set(err, TI_ERR_IO, "interrupted");
     }
-    ti_progress_clear();
     explain_missing(run);
     note_differences(run);
     return st;
@@ -614,7 +537,34 @@ static void load_json(struct ti_run *run)
     close(fd);
 }
 
-ti_status ti_run_check(const char *path, struct ti_run **out, struct ti_err *err)
+static ti_status read_files(struct ti_run *run, struct ti_err *err)
+{
+    ti_status st = TI_OK;
+
+    for (int64_t i = 0; st == TI_OK && i < run->nfiles; i++) {
+        progress(run, i);
+        st = read_file(run, &run->file[i], err);
+    }
+    ti_progress_clear();
+    return st;
+}
+
+/* All that needs the files' contents. */
+static ti_status check(struct ti_run *run, struct ti_err *err)
+{
+    ti_status st = read_files(run, err);
+
+    if (st == TI_OK)
+        st = find_run(run, err);
+    if (st == TI_OK)
+        st = check_ranks(run, err);
+    if (st == TI_OK && run->gathered == 0)
+        st = nothing_usable(run, err);
+    return st;
+}
+
+ti_status ti_run_check(const char *path, struct ti_ahead *ahead, struct ti_run **out,
+                       struct ti_err *err)
 {
     struct ti_run *run = calloc(1, sizeof *run);
     ti_status st;
@@ -637,14 +587,13 @@ ti_status ti_run_check(const char *path, struct ti_run **out, struct ti_err *err
         run->path[n - 1] = '\0';
     load_json(run);
     st = list_files(run, err);
-    for (int64_t i = 0; st == TI_OK && i < run->nfiles; i++)
-        read_header(run, &run->file[i]);
-    if (st == TI_OK)
-        st = find_run(run, err);
-    if (st == TI_OK)
-        st = check_ranks(run, err);
-    if (st == TI_OK && run->gathered == 0)
-        st = nothing_usable(run, err);
+    if (st == TI_OK) {
+        run->ahead = ahead ? ahead : ti_ahead_new(run->path, NULL);
+        st = run->ahead ? check(run, err) : no_memory(run, err);
+        if (!ahead)
+            ti_ahead_free(run->ahead);
+        run->ahead = NULL;
+    }
     if (st != TI_OK) {
         ti_run_free(run);
         return st;
@@ -673,6 +622,7 @@ void ti_run_free(struct ti_run *run)
     json_decref(run->json);
     json_decref(run->info);
     json_decref(run->differ);
+    json_decref(run->gathering);
     ti_differ_free(run->differing);
     free(run->rank);
     free(run->stray);

@@ -46,6 +46,7 @@ struct ti_run_stray {
 
 struct ti_run_file; /* private */
 struct ti_differ;
+struct ti_ahead;
 
 struct ti_run {
     char *path;
@@ -88,10 +89,12 @@ struct ti_run {
         double started, seconds;
         int64_t nodes, ranks, bytes;
     } fetch;
+    json_t *gathering; /* how they came here, for the manifest; NULL: nothing to tell */
 
     struct ti_run_file *file;
     int64_t nfiles;
-    struct ti_differ *differing; /* while ranks are checked */
+    struct ti_differ *differing; /* this, too, while ranks are checked */
+    struct ti_ahead *ahead;
 };
 
 /* Set (by a signal handler) to make ti_run_check() and ti_bundle_write() give
@@ -99,12 +102,13 @@ struct ti_run {
 extern volatile sig_atomic_t ti_gather_stop;
 
 /*
- * Look at the run directory `path`, read every trace in it and check it whole.
- * *out is set on success only; release it with ti_run_free().  Returns TI_OK,
- * whatever the state of the ranks, TI_ERR_IO, or TI_ERR_INPUT if nothing in it
- * can be gathered.
+ * Look at the run directory `path`, read every trace in it and check it whole, several at a
+ * time.  What `ahead` (gather/ahead.h; NULL: nothing) has read is not read again.  *out is set on
+ * success only; release it with ti_run_free().  Returns TI_OK, whatever the state of the ranks,
+ * TI_ERR_IO, or TI_ERR_INPUT if nothing in it can be gathered.
  */
-ti_status ti_run_check(const char *path, struct ti_run **out, struct ti_err *err);
+ti_status ti_run_check(const char *path, struct ti_ahead *ahead, struct ti_run **out,
+                       struct ti_err *err);
 void ti_run_free(struct ti_run *run); /* NULL is fine */
 
 static inline bool ti_run_gathers(const struct ti_run *run, int64_t rank)

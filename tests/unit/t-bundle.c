@@ -104,7 +104,7 @@ static struct ti_run *check(void)
     struct ti_run *run;
     struct ti_err err;
 
-    if (ti_run_check(run_dir, &run, &err) != TI_OK)
+    if (ti_run_check(run_dir, NULL, &run, &err) != TI_OK)
         fail_msg("%s", err.text);
     return run;
 }
@@ -299,18 +299,18 @@ static void unusable(void **state)
     struct ti_err err;
 
     (void)state;
-    assert_int_equal(ti_run_check(run_dir, &run, &err), TI_ERR_INPUT);
+    assert_int_equal(ti_run_check(run_dir, NULL, &run, &err), TI_ERR_INPUT);
     assert_non_null(strstr(err.text, "holds no rank-*.ti"));
     spit("rank-000000.ti", "");
     spit("rank-000001.ti", "hello");
-    assert_int_equal(ti_run_check(run_dir, &run, &err), TI_ERR_INPUT);
+    assert_int_equal(ti_run_check(run_dir, NULL, &run, &err), TI_ERR_INPUT);
     assert_non_null(strstr(err.text, "nothing in"));
     make_trace("rank-000000.ti", 0, 2, 1, 5, TI_END_COMPLETE);
     spit("RUN.json", "{\"np\": 3}");
-    assert_int_equal(ti_run_check(run_dir, &run, &err), TI_ERR_INPUT);
+    assert_int_equal(ti_run_check(run_dir, NULL, &run, &err), TI_ERR_INPUT);
     assert_non_null(strstr(err.text, "of a run of 2 ranks"));
-    assert_int_equal(ti_run_check("/nowhere", &run, &err), TI_ERR_IO);
-    assert_int_equal(ti_run_check("/dev/null", &run, &err), TI_ERR_INPUT);
+    assert_int_equal(ti_run_check("/nowhere", NULL, &run, &err), TI_ERR_IO);
+    assert_int_equal(ti_run_check("/dev/null", NULL, &run, &err), TI_ERR_INPUT);
 }
 
 /* RUN.json decides which of two runs' files are meant, else the majority. */

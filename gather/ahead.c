@@ -1,0 +1,350 @@
+#include "gather/ahead.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "formats/rankname.h"
+#include "gather/bundle.h"
+#include "gather/reading.h"
+
+#define THREADS_MAX 4
+#define NICE       5           /* whoever receives goes first */
+#define KEPT_MAX    (512u << 20) /* bytes; 100,000 ranks need some 60 MB */
+#define SHARED_MAX  64
+
+enum state { NONE, QUEUED, READING, READ };
+
+struct item {
+    enum state state;
+    bool again; /* queued once more while it was read */
+    struct ti_reading *reading;
+};
+
+struct ti_ahead {
+    char *path;
+    int dir;
+    struct ti_bundle *bundle;
+
+    pthread_mutex_t lock; /* of all that follows */
+    pthread_cond_t more, done;
+    struct item *item; /* by rank */
+    int64_t nitems;
+    int64_t *queue; /* ring of ranks */
+    int64_t room, first, waiting;
+    size_t kept;
+    struct ti_reading_info shared[SHARED_MAX];
+    int nshared;
+    struct ti_reading
+        *odd; /* that is not kept: the file's name is unusual, or there are too many */
+
+    volatile int stop; /* read without the lock */
+    pthread_t thread[THREADS_MAX];
+    int nthreads;
+};
+
+/* ------------------------------------------------------------------ queue -- */
+
+static bool make_items(struct ti_ahead *a, int64_t rank)
+{
+    int64_t want = a->nitems ? a->nitems : 256;
+    struct item *grown;
+
+    if (rank < a->nitems)
+        return true;
+    while (want <= rank)
+        want *= 2;
+    grown = realloc(a->item, (size_t)want * sizeof *grown);
+    if (!grown)
+        return false;
+    memset(grown + a->nitems, 0, (size_t)(want - a->nitems) * sizeof *grown);
+    a->item = grown;
+    a->nitems = want;
+    return true;
+}
+
+static bool make_room(struct ti_ahead *a)
+{
+    int64_t want = a->room ? 2 * a->room : 256;
+    int64_t *grown;
+
+    if (a->waiting < a->room)
+        return true;
+    grown = malloc((size_t)want * sizeof *grown);
+    if (!grown)
+        return false;
+    for (int64_t i = 0; i < a->waiting; i++)
+        grown[i] = a->queue[(a->first + i) % a->room];
+    free(a->queue);
+    a->queue = grown;
+    a->room = want;
+    a->first = 0;
+    return true;
+}
+
+static void drop(struct ti_ahead *a, struct item *item)
+{
+    if (item->reading)
+        a->kept -= ti_reading_bytes(item->reading);
+    ti_reading_free(item->reading);
+    item->reading = NULL;
+    item->state = NONE;
+}
+
+static void enqueue(struct ti_ahead *a, int64_t rank)
+{
+    if (rank < 0 || rank >= TI_RANKS_MAX || !make_items(a, rank))
+        return;
+    if (a->item[rank].state == READING)
+        a->item[rank].again = true;
+    if (a->item[rank].state == READING || a->item[rank].state == QUEUED || !make_room(a))
+        return;
+    drop(a, &a->item[rank]);
+    a->item[rank].state = QUEUED;
+    a->queue[(a->first + a->waiting++) % a->room] = rank;
+    pthread_cond_signal(&a->more);
+}
+
+/* The next rank that waits; one that was read meanwhile, out of turn, does not.  -1: none. */
+static int64_t dequeue(struct ti_ahead *a)
+{
+    while (a->waiting) {
+        int64_t rank = a->queue[a->first];
+
+        a->first = (a->first + 1) % a->room;
+        a->waiting--;
+        if (a->item[rank].state == QUEUED)
+            return rank;
+    }
+    return -1;
+}
+
+/* ---------------------------------------------------------------- reading -- */
+
+/* Nearly always all ranks' metadata are alike: kept once. */
+static void share(struct ti_ahead *a, struct ti_reading *r)
+{
+    for (int i = 0; i < a->nshared; i++) {
+        if (a->shared[i].bytes != r->common.bytes ||
+            memcmp(a->shared[i].text, r->common.text, r->common.bytes) != 0)
+            continue;
+        free(r->common.text);
+        r->common = a->shared[i];
+        r->shared = true;
+        return;
+    }
+    if (a->nshared == SHARED_MAX || !r->common.text)
+        return;
+    a->shared[a->nshared++] = r->common;
+    r->shared = true;
+}
+
+/* Reads a rank that is nobody else's; unlocked meanwhile. */
+static void read_rank(struct ti_ahead *a, int64_t rank)
+{
+    char name[TI_RANK_NAME_BYTES];
+    struct ti_reading *r;
+
+    a->item[rank].state = READING;
+    a->item[rank].again = false;
+    pthread_mutex_unlock(&a->lock);
+    ti_rank_name(rank, name);
+    r = ti_reading_take(a->dir, a->path, name, &a->stop);
+    if (r && a->bundle)
+        ti_bundle_add(a->bundle, a->dir, name, rank, r);
+    pthread_mutex_lock(&a->lock);
+    /* against traces that are made to take memory: those are read again when it is their turn */
+    if (r && a->kept + ti_reading_bytes(r) > KEPT_MAX) {
+        ti_reading_free(r);
+        r = NULL;
+    }
+    if (r)
+        share(a, r);
+    a->item[rank].state = r ? READ : NONE;
+    a->item[rank].reading = r;
+    a->kept += r ? ti_reading_bytes(r) : 0;
+    if (a->item[rank].again)
+        enqueue(a, rank);
+    pthread_cond_broadcast(&a->done);
+}
+
+static void *work(void *arg)
+{
+    struct ti_ahead *a = arg;
+
+    setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), NICE);
+    pthread_mutex_lock(&a->lock);
+    while (!a->stop) {
+        int64_t rank = dequeue(a);
+
+        if (rank >= 0)
+            read_rank(a, rank);
+        else
+            pthread_cond_wait(&a->more, &a->lock);
+    }
+    pthread_mutex_unlock(&a->lock);
+    return NULL;
+}
+
+/* Whether what is known of it still holds. */
+static bool holds(const struct ti_ahead *a, const struct ti_reading *r, const char *name)
+{
+    struct stat sb;
+
+    return r && fstatat(a->dir, name, &sb, 0) == 0 && ti_reading_holds(r, &sb);
+}
+
+static const struct ti_reading *read_odd(struct ti_ahead *a, const char *name)
+{
+    ti_reading_free(a->odd);
+    a->odd = ti_reading_take(a->dir, a->path, name, &a->stop);
+    return a->odd;
+}
+
+const struct ti_reading *ti_ahead_get(struct ti_ahead *a, int64_t rank, const char *name)
+{
+    const struct ti_reading *r = NULL;
+    char usual[TI_RANK_NAME_BYTES];
+
+    if (strcmp(name, ti_rank_name(rank, usual)) != 0)
+        return read_odd(a, name);
+    pthread_mutex_lock(&a->lock);
+    if (make_items(a, rank)) {
+        struct item *item = &a->item[rank];
+
+        if (item->state == READ && !holds(a, item->reading, name))
+            drop(a, item);
+        while (item->state == READING) {
+            int64_t other = dequeue(a);
+
+            if (other >= 0)
+                read_rank(a, other);
+            else
+                pthread_cond_wait(&a->done, &a->lock);
+            item = &a->item[rank];
+        }
+        if (item->state != READ)
+            read_rank(a, rank);
+        r = a->item[rank].reading;
+    }
+    pthread_mutex_unlock(&a->lock);
+    return r ? r : read_odd(a, name);
+}
+
+/* -------------------------------------------------------- beginning, end -- */
+
+/* A core is left to whoever receives, who reads as well in the end. */
+static int threads_wanted(void)
+{
+    cpu_set_t set;
+    int cores = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 2;
+
+    return cores - 1 < 1 ? 1 : cores - 1 > THREADS_MAX ? THREADS_MAX : cores - 1;
+}
+
+static void start_threads(struct ti_ahead *a)
+{
+    sigset_t all, was;
+
+    /* signals are for the thread that polls */
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &was);
+    for (int i = threads_wanted(); i > 0; i--)
+        if (pthread_create(&a->thread[a->nthreads], NULL, work, a) == 0)
+            a->nthreads++;
+    pthread_sigmask(SIG_SETMASK, &was, NULL);
+}
+
+static int by_number(const void *a, const void *b)
+{
+    const int64_t *x = a, *y = b;
+
+    return *x < *y ? -1 : *x > *y;
+}
+
+/* What is there already, in order. */
+static void add_present(struct ti_ahead *a)
+{
+    int copy = fcntl(a->dir, F_DUPFD_CLOEXEC, 0);
+    DIR *dir = copy < 0 ? NULL : fdopendir(copy);
+    struct dirent *d;
+
+    if (!dir) {
+        if (copy >= 0)
+            close(copy);
+        return;
+    }
+    while ((d = readdir(dir))) {
+        int64_t rank = ti_rank_of_name(d->d_name);
+        char usual[TI_RANK_NAME_BYTES];
+
+        if (rank >= 0 && strcmp(d->d_name, ti_rank_name(rank, usual)) == 0)
+            enqueue(a, rank);
+    }
+    closedir(dir);
+    qsort(a->queue, (size_t)a->waiting, sizeof *a->queue, by_number);
+}
+
+struct ti_ahead *ti_ahead_new(const char *path, struct ti_bundle *bundle)
+{
+    struct ti_ahead *a = calloc(1, sizeof *a);
+
+    if (!a)
+        return NULL;
+    a->bundle = bundle;
+    a->path = strdup(path);
+    a->dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    pthread_mutex_init(&a->lock, NULL);
+    pthread_cond_init(&a->more, NULL);
+    pthread_cond_init(&a->done, NULL);
+    if (!a->path || a->dir < 0) {
+        ti_ahead_free(a);
+        return NULL;
+    }
+    for (size_t n = strlen(path); n > 1 && path[n - 1] == '/'; n--) /* "run/" is shown as "run" */
+        a->path[n - 1] = '\0';
+    add_present(a);
+    start_threads(a);
+    return a;
+}
+
+void ti_ahead_add(struct ti_ahead *a, int64_t rank)
+{
+    pthread_mutex_lock(&a->lock);
+    enqueue(a, rank);
+    pthread_mutex_unlock(&a->lock);
+}
+
+void ti_ahead_free(struct ti_ahead *a)
+{
+    if (!a)
+        return;
+    pthread_mutex_lock(&a->lock);
+    __atomic_store_n(&a->stop, 1, __ATOMIC_RELAXED);
+    pthread_cond_broadcast(&a->more);
+    pthread_mutex_unlock(&a->lock);
+    for (int i = 0; i < a->nthreads; i++)
+        pthread_join(a->thread[i], NULL);
+    for (int64_t i = 0; i < a->nitems; i++)
+        ti_reading_free(a->item[i].reading);
+    ti_reading_free(a->odd);
+    for (int i = 0; i < a->nshared; i++)
+        free(a->shared[i].text);
+    pthread_cond_destroy(&a->more);
+    pthread_cond_destroy(&a->done);
+    pthread_mutex_destroy(&a->lock);
+    if (a->dir >= 0)
+        close(a->dir);
+    free(a->item);
+    free(a->queue);
+    free(a->path);
+    free(a);
+}
