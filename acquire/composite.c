@@ -165,7 +165,8 @@ void ti_composite_say(const struct ti_composite *c)
         ti_warn("%s", c->level.warning[i]);
     if (c->level.said)
         ti_say("%s", c->level.said);
-    ti_say("planned in %.3f s", c->seconds);
+    if (c->o->verbose)
+        ti_say("planned in %.3f s", c->seconds);
 }
 
 void ti_composite_summary(const struct ti_composite *c, ti_status st, const struct ti_err *err)
