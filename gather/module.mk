@@ -7,3 +7,4 @@ ti-gather_libs := $(remote_libs)
 gather_way_src := gather/way.c $(bootstrap_src) $(node_src) $(remote_src)
 t-bundle_src := $(gather_src)
 t-tree_src := gather/tree.c
+t-ahead_src := $(gather_src)

@@ -1,0 +1,430 @@
+/* gather/ahead: what was read ahead is what is there, and nothing else gets into a bundle. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/cli.h"
+#include "formats/rankname.h"
+#include "formats/source.h"
+#include "formats/writer.h"
+#include "formats/zip.h"
+#include "gather/ahead.h"
+#include "gather/bundle.h"
+#include "gather/reading.h"
+
+#define RANKS 40
+
+static char top[64], run_dir[80], bundle[80], part[90];
+
+static char *path_of(int rank)
+{
+    static char path[128];
+    char name[TI_RANK_NAME_BYTES];
+
+    snprintf(path, sizeof path, "%s/%s", run_dir, ti_rank_name(rank, name));
+    return path;
+}
+
+static void make_trace(int as, int rank, int nranks, uint8_t run, int events)
+{
+    uint8_t run_id[TI_RUN_ID_BYTES] = {run};
+    const char *const info[] = {"host", rank % 2 ? "odd" : "even", "application", "app", "exact",
+                                "1"};
+    struct ti_event ev = {.volume = 100, .op = TI_OP_SEND, .mask = TI_M_P2P};
+    struct ti_writer *w;
+    struct ti_err err;
+
+    unlink(path_of(as));
+    ev.arg[TI_F_PEER] = 1;
+    ev.arg[TI_F_BYTES] = 10;
+    assert_int_equal(
+        ti_writer_open(path_of(as), (uint32_t)rank, (uint32_t)nranks, run_id, &w, &err), TI_OK);
+    ti_writer_info(w, info, 3);
+    for (int i = 0; i < events; i++) {
+        ev.volume = (uint64_t)(i * i % 7919);
+        ti_writer_event(w, &ev);
+    }
+    assert_int_equal(ti_writer_close(w, TI_END_COMPLETE, NULL, 0, &err), TI_OK);
+}
+
+static void make_usual(int rank)
+{
+    make_trace(rank, rank, RANKS, 1, 500 + rank);
+}
+
+/* Same size, same inode, another byte. */
+static void flip(int rank, off_t at)
+{
+    int fd = open(path_of(rank), O_RDWR);
+    char c;
+
+    assert_int_equal(pread(fd, &c, 1, at), 1);
+    c ^= 0x10;
+    assert_int_equal(pwrite(fd, &c, 1, at), 1);
+    close(fd);
+}
+
+static void begin(struct ti_bundle **b, struct ti_ahead **a)
+{
+    struct ti_err err;
+
+    if (ti_bundle_begin(bundle, true, b, &err) != TI_OK)
+        fail_msg("%s", err.text);
+    *a = ti_ahead_new(run_dir, *b);
+    assert_non_null(*a);
+}
+
+/* Whoever is asked for it has read it, and put it into the bundle. */
+static void wait_for(struct ti_ahead *a, int rank)
+{
+    char name[TI_RANK_NAME_BYTES];
+
+    assert_non_null(ti_ahead_get(a, rank, ti_rank_name(rank, name)));
+}
+
+static struct ti_run *check(struct ti_ahead *a)
+{
+    struct ti_run *run;
+    struct ti_err err;
+
+    if (ti_run_check(run_dir, a, &run, &err) != TI_OK)
+        fail_msg("%s", err.text);
+    return run;
+}
+
+static void finish(struct ti_bundle *b, struct ti_ahead *a, struct ti_run *run)
+{
+    struct ti_err err;
+    struct stat sb;
+    int64_t bytes;
+
+    if (ti_bundle_finish(b, run, &bytes, &err) != TI_OK)
+        fail_msg("%s", err.text);
+    ti_ahead_free(a);
+    ti_bundle_free(b);
+    assert_int_equal(stat(bundle, &sb), 0);
+    assert_int_equal(sb.st_size, bytes);
+    assert_int_equal(access(part, F_OK), -1);
+}
+
+/* Each rank of `run` in the bundle is its file, byte for byte, and no other is there. */
+static void same_as_files(const struct ti_run *run)
+{
+    int fd = open(bundle, O_RDONLY);
+    struct ti_source *s;
+    struct ti_zip *z;
+    struct ti_err err;
+    int64_t member = 1;
+
+    assert_int_equal(ti_zip_open(fd, bundle, &z, &err), TI_OK);
+    assert_int_equal(ti_zip_count(z), run->gathered + 1);
+    for (int64_t rank = 0; rank < run->nranks; rank++) {
+        char *held, *is;
+        struct stat sb;
+        int file;
+
+        if (!ti_run_gathers(run, rank))
+            continue;
+        assert_int_equal(ti_rank_of_name(ti_zip_member(z, member)->name), rank);
+        assert_int_equal(ti_zip_load(z, member, INT32_MAX, &held, &err), TI_OK);
+        file = open(path_of((int)rank), O_RDONLY);
+        assert_int_equal(fstat(file, &sb), 0);
+        assert_int_equal(ti_zip_member(z, member)->bytes, sb.st_size);
+        is = malloc((size_t)sb.st_size);
+        assert_int_equal(read(file, is, (size_t)sb.st_size), sb.st_size);
+        assert_memory_equal(is, held, (size_t)sb.st_size);
+        free(held);
+        free(is);
+        close(file);
+        member++;
+    }
+    ti_zip_close(z);
+    close(fd);
+    assert_int_equal(ti_source_open(bundle, &s, &err), TI_OK);
+    assert_non_null(ti_source_manifest(s));
+    ti_source_close(s);
+}
+
+/* As they come, in any order, some before, one twice, one that was never told of. */
+static void arriving(void **state)
+{
+    struct ti_bundle *b;
+    struct ti_ahead *a;
+    struct ti_run *run, *serial;
+    json_t *gathering = json_pack("{s:i}", "arity", 4);
+    struct ti_source *s;
+    struct ti_err err;
+
+    (void)state;
+    for (int rank = 0; rank < 10; rank++)
+        make_usual(rank);
+    begin(&b, &a);
+    for (int i = 0; i < 30; i++) {
+        int rank = 10 + i * 7 % 30;
+
+        make_usual(rank);
+        if (rank != 33)
+            ti_ahead_add(a, rank);
+        if (rank % 5 == 0)
+            ti_ahead_add(a, rank);
+    }
+    run = check(a);
+    assert_int_equal(run->complete, RANKS);
+    serial = check(NULL);
+    assert_int_equal(run->events, serial->events);
+    assert_int_equal(run->volume, serial->volume);
+    assert_int_equal(run->bytes, serial->bytes);
+    assert_int_equal(run->messages, serial->messages);
+    assert_int_equal(run->nnodes, 2);
+    assert_string_equal(run->node[0], "even");
+    for (int rank = 0; rank < RANKS; rank++) {
+        assert_int_equal(run->rank[rank].hash, serial->rank[rank].hash);
+        assert_int_equal(run->rank[rank].crc32, serial->rank[rank].crc32);
+    }
+    ti_run_free(serial);
+    run->gathering = gathering;
+    finish(b, a, run);
+    same_as_files(run);
+    assert_int_equal(ti_source_open(bundle, &s, &err), TI_OK);
+    assert_int_equal(json_integer_value(json_object_get(
+                         json_object_get(ti_source_manifest(s), "gathering"), "arity")),
+                     4);
+    ti_source_close(s);
+    ti_run_free(run);
+}
+
+/* What was read ahead and is another file since, or the same one written to. */
+static void changing(void **state)
+{
+    struct ti_bundle *b;
+    struct ti_ahead *a;
+    struct ti_run *run;
+    uint64_t events = 0;
+
+    (void)state;
+    for (int rank = 0; rank < RANKS; rank++)
+        make_usual(rank);
+    begin(&b, &a);
+    for (int rank = 0; rank < RANKS; rank++)
+        wait_for(a, rank);
+    usleep(20000); /* times of files have ticks */
+    make_trace(3, 3, RANKS, 1, 900);                /* another one, as sound */
+    flip(4, 300);                                   /* damaged */
+    assert_int_equal(truncate(path_of(5), 200), 0); /* cut off */
+    make_trace(6, 7, RANKS, 1, 500);                /* another rank's */
+    make_trace(8, 8, RANKS, 2, 500);                /* of another run */
+    assert_int_equal(unlink(path_of(9)), 0);
+    run = check(a);
+    assert_int_equal(run->rank[3].state, TI_RANK_OK);
+    assert_int_equal(run->rank[3].events, 900);
+    assert_int_equal(run->rank[4].state, TI_RANK_DAMAGED);
+    assert_int_not_equal(run->rank[5].state, TI_RANK_OK);
+    assert_int_equal(run->rank[6].state, TI_RANK_MISNAMED);
+    assert_int_equal(run->rank[8].state, TI_RANK_FOREIGN);
+    assert_int_equal(run->rank[9].state, TI_RANK_MISSING);
+    for (int rank = 0; rank < RANKS; rank++)
+        events += run->rank[rank].events;
+    assert_int_equal(run->events, events);
+    finish(b, a, run);
+    same_as_files(run);
+    ti_run_free(run);
+}
+
+/* They are so when they arrive: not in the bundle, not even on the way. */
+static void bad_arrivals(void **state)
+{
+    struct ti_bundle *b;
+    struct ti_ahead *a;
+    struct ti_run *run;
+
+    (void)state;
+    for (int rank = 0; rank < RANKS; rank++)
+        make_usual(rank);
+    flip(0, 400);
+    assert_int_equal(truncate(path_of(1), 20), 0);
+    assert_int_equal(truncate(path_of(2), 0), 0);
+    make_trace(3, 4, RANKS, 1, 500);
+    make_trace(5, 5, RANKS, 9, 500);
+    make_trace(6, 6, RANKS + 1, 1, 500);
+    begin(&b, &a);
+    for (int rank = 0; rank < RANKS; rank++)
+        ti_ahead_add(a, rank);
+    run = check(a);
+    assert_int_equal(run->rank[0].state, TI_RANK_DAMAGED);
+    assert_int_equal(run->rank[1].state, TI_RANK_DAMAGED);
+    assert_int_equal(run->rank[2].state, TI_RANK_DAMAGED);
+    assert_int_equal(run->rank[3].state, TI_RANK_MISNAMED);
+    assert_int_equal(run->rank[4].state, TI_RANK_OK);
+    assert_int_equal(run->rank[5].state, TI_RANK_FOREIGN);
+    assert_int_equal(run->rank[6].state, TI_RANK_FOREIGN);
+    assert_int_equal(run->gathered, RANKS - 6);
+    finish(b, a, run);
+    same_as_files(run);
+    ti_run_free(run);
+}
+
+/* Of another run, and the first that is read: the others are not lost. */
+static void foreign_first(void **state)
+{
+    struct ti_bundle *b;
+    struct ti_ahead *a;
+    struct ti_run *run;
+
+    (void)state;
+    make_trace(0, 0, RANKS, 9, 500);
+    begin(&b, &a);
+    wait_for(a, 0);
+    for (int rank = 1; rank < RANKS; rank++)
+        make_usual(rank);
+    run = check(a);
+    assert_int_equal(run->rank[0].state, TI_RANK_FOREIGN);
+    assert_int_equal(run->complete, RANKS - 1);
+    finish(b, a, run);
+    same_as_files(run);
+    ti_run_free(run);
+}
+
+/* No room at any moment: said in the end, nothing stays, and the traces are all there. */
+static void no_room(void **state)
+{
+    struct rlimit limit, was;
+
+    (void)state;
+    for (int rank = 0; rank < RANKS; rank++)
+        make_usual(rank);
+    signal(SIGXFSZ, SIG_IGN);
+    getrlimit(RLIMIT_FSIZE, &was);
+    for (rlim_t n = 0; n < 60000; n += 2477) {
+        struct ti_bundle *b;
+        struct ti_ahead *a;
+        struct ti_run *run;
+        struct ti_err err;
+        int64_t bytes;
+
+        begin(&b, &a);
+        limit = was;
+        limit.rlim_cur = n;
+        setrlimit(RLIMIT_FSIZE, &limit);
+        run = check(a);
+        assert_int_equal(run->complete, RANKS);
+        assert_int_equal(ti_bundle_finish(b, run, &bytes, &err), TI_ERR_IO);
+        setrlimit(RLIMIT_FSIZE, &was);
+        assert_non_null(strstr(err.text, "cannot write"));
+        ti_ahead_free(a);
+        ti_bundle_free(b);
+        assert_int_equal(access(part, F_OK), -1);
+        assert_int_equal(access(bundle, F_OK), -1);
+        ti_run_free(run);
+    }
+}
+
+/* Given up while much is to be read. */
+static void interrupted(void **state)
+{
+    (void)state;
+    for (int rank = 0; rank < 4; rank++)
+        make_trace(rank, rank, 4, 1, 400000);
+    for (int i = 0; i < 2; i++) {
+        struct ti_bundle *b;
+        struct ti_ahead *a;
+        struct ti_run *run;
+        struct ti_err err;
+
+        begin(&b, &a);
+        if (i) {
+            ti_gather_stop = 1;
+            assert_int_equal(ti_run_check(run_dir, a, &run, &err), TI_ERR_IO);
+            assert_string_equal(err.text, "interrupted");
+        }
+        ti_ahead_free(a);
+        ti_bundle_free(b);
+        ti_gather_stop = 0;
+        assert_int_equal(access(part, F_OK), -1);
+    }
+}
+
+/* A bundle that is damaged after it was written: no source is removed. */
+static void removing(void **state)
+{
+    struct ti_bundle *b;
+    struct ti_ahead *a;
+    struct ti_run *run;
+    struct ti_zip *z;
+    struct ti_err err;
+    int64_t data, removed;
+    char c;
+    int fd;
+
+    (void)state;
+    for (int rank = 0; rank < RANKS; rank++)
+        make_usual(rank);
+    begin(&b, &a);
+    run = check(a);
+    finish(b, a, run);
+    fd = open(bundle, O_RDWR);
+    assert_int_equal(ti_zip_open(fd, bundle, &z, &err), TI_OK);
+    for (int64_t member = 1; member <= RANKS; member += 13) {
+        assert_int_equal(ti_zip_data(z, member, &data, &err), TI_OK);
+        data += ti_zip_member(z, member)->bytes / 2;
+        assert_int_equal(pread(fd, &c, 1, data), 1);
+        c ^= 1;
+        assert_int_equal(pwrite(fd, &c, 1, data), 1);
+        assert_int_equal(ti_bundle_remove_sources(run, bundle, &removed, &err), TI_ERR_IO);
+        assert_non_null(strstr(err.text, "does not hold what was in"));
+        assert_int_equal(removed, 0);
+        c ^= 1;
+        assert_int_equal(pwrite(fd, &c, 1, data), 1);
+    }
+    ti_zip_close(z);
+    close(fd);
+    for (int rank = 0; rank < RANKS; rank++)
+        assert_int_equal(access(path_of(rank), F_OK), 0);
+    assert_int_equal(ti_bundle_remove_sources(run, bundle, &removed, &err), TI_OK);
+    assert_int_equal(removed, RANKS);
+    ti_run_free(run);
+}
+
+static int set_up(void **state)
+{
+    (void)state;
+    strcpy(top, "/tmp/t-ahead.XXXXXX");
+    if (!mkdtemp(top))
+        return -1;
+    snprintf(run_dir, sizeof run_dir, "%s/app.run", top);
+    snprintf(bundle, sizeof bundle, "%s/app.tib", top);
+    snprintf(part, sizeof part, "%s.part", bundle);
+    return mkdir(run_dir, 0777);
+}
+
+static int tear_down(void **state)
+{
+    char command[128];
+
+    (void)state;
+    snprintf(command, sizeof command, "rm -rf %s", top);
+    return system(command);
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(arriving), TEST(changing),    TEST(bad_arrivals), TEST(foreign_first),
+        TEST(no_room),  TEST(interrupted), TEST(removing),
+    };
+
+    ti_talk_init("t-ahead", true, true);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
