@@ -64,8 +64,8 @@ struct ti_ways {
     struct ti_payload *payload;
     struct way_list ways, waiting, over, gone;
     int live;
-    double clock; /* seconds in which we listened */
-    double looked;
+    double clock;          /* seconds in which we listened */
+    double ticked, looked; /* ti_now() */
     bool mute;
 };
 
@@ -370,8 +370,9 @@ static void failed_there(struct ti_way *w, enum ti_channel_end end, const json_t
 /* False: not about one of those through it. */
 static bool about_another(struct ti_way *w, const char *is, const json_t *m)
 {
+    const json_t *given = json_object_get(m, "id");
     json_int_t stream = json_integer_value(json_object_get(m, "stream")),
-               id = json_integer_value(json_object_get(m, "id"));
+               id = given ? json_integer_value(given) : 1;
     struct ti_way *child;
 
     if (strcmp(is, "ended") == 0) {
@@ -679,10 +680,13 @@ static bool is_silent(struct ti_way *w)
 
 static void look_for_the_silent(struct ti_ways *all)
 {
-    struct ti_way *w, *next;
+    struct ti_way *w;
 
-    for (w = TAILQ_FIRST(&all->ways); w; w = next) {
-        next = TAILQ_NEXT(w, in_all);
+    if (all->ticked - all->looked < LOOK_MS / 2e3) /* there are many */
+        return;
+    all->looked = all->ticked;
+    TAILQ_FOREACH(w, &all->ways, in_all)
+    {
         if (w->state >= OVER)
             continue;
         if (w->channel && w->bootstrap && w->heard_clock > 0 &&
@@ -701,10 +705,10 @@ static void look_for_the_silent(struct ti_ways *all)
 /* Time that we spent otherwise does not count as silence of others. */
 static void tick(struct ti_ways *all)
 {
-    double now = ti_now(), passed = now - all->looked;
+    double now = ti_now(), passed = now - all->ticked;
 
     all->clock += passed < STEP_S ? passed : STEP_S;
-    all->looked = now;
+    all->ticked = now;
 }
 
 static void start_to_hear(struct ti_ways *all, const struct ti_way *link)
@@ -753,7 +757,7 @@ ti_status ti_ways_new(const struct ti_ways_config *config, struct ti_ways **out,
     TAILQ_INIT(&all->over);
     TAILQ_INIT(&all->gone);
     all->clock = 1; /* 0 is never */
-    all->looked = ti_now();
+    all->ticked = ti_now();
     st = ti_paths_find(&paths, err);
     if (st == TI_OK)
         st = ti_payload_new(&paths, &all->payload, err);

@@ -3,7 +3,8 @@
  *
  *   way-try [OPTION]... NAME=RELAY:HOST...
  *
- * RELAY is the NAME of one before it, or empty: from here; HOST "." is this machine.  Says of
+ * RELAY is the NAME of one before it, or empty: from here; HOST "." is this machine, and "+DIR"
+ * behind it where Tiara is installed there.  Says of
  * each "NAME ready TRANSPORT", with -d what was sent, "NAME rank RANK BYTES CRC", and in the
  * end "NAME ended END own|relay | sentence | hint".  Ends when all have ended or, unless -n,
  * when all are ready and have sent theirs; then "NAME bytes OWN LINK".
@@ -21,7 +22,7 @@
 #define MOST 512
 
 struct one {
-    char *name, *host;
+    char *name, *host, *tiara;
     struct one *relay;
     struct ti_way *way;
     bool began, ready, done;
@@ -30,7 +31,7 @@ struct one {
 };
 
 static struct {
-    const char *gateway, *directory, *run_id, *tiara, *close;
+    const char *gateway, *directory, *run_id, *close;
     double limit, pause_s;
     int ranks;
     bool hold;
@@ -54,7 +55,7 @@ static void begin(struct one *o)
 
     o->began = true;
     o->way = ti_way_open(ways, o->relay ? o->relay->way : NULL, local ? NULL : o->host, opt.gateway,
-                         opt.tiara, local, &calls, o);
+                         o->tiara, local, &calls, o);
     if (!o->way)
         exit(1);
 }
@@ -143,6 +144,9 @@ static bool add(char *spec)
     *relay++ = *host++ = '\0';
     o->name = spec;
     o->host = host;
+    o->tiara = strchr(host, '+');
+    if (o->tiara)
+        *o->tiara++ = '\0';
     for (int i = 0; *relay && i < n; i++)
         if (strcmp(ones[i].name, relay) == 0)
             o->relay = &ones[i];
@@ -161,7 +165,7 @@ static bool all_done(void)
 static int usage(void)
 {
     fputs("usage: way-try [-F FILE] [-t auto|libssh2|openssh] [-A] [-g GATEWAY] [-C CONNECT_S]\n"
-          "    [-S SILENCE_S] [-i TIARA] [-d DIR -r RUN_ID -k RANKS] [-p SECONDS] [-c NAME]\n"
+          "    [-S SILENCE_S] [-d DIR -r RUN_ID -k RANKS] [-p SECONDS] [-c NAME]\n"
           "    [-n] [-T SECONDS] NAME=RELAY:HOST...\n"
           "-A forward the agent -p pause at the first data -c close NAME once it is ready\n"
           "-n hold -T all at an end by then\n",
@@ -178,7 +182,7 @@ int main(int argc, char **argv)
     int o, live;
 
     setvbuf(stdout, NULL, _IOLBF, 0);
-    while ((o = getopt(argc, argv, "F:t:Ag:C:S:i:d:r:k:p:c:nT:")) != -1) {
+    while ((o = getopt(argc, argv, "F:t:Ag:C:S:d:r:k:p:c:nT:")) != -1) {
         switch (o) {
         case 'F':
             config.ssh_config = optarg;
@@ -199,9 +203,6 @@ int main(int argc, char **argv)
             break;
         case 'S':
             config.silence_s = atof(optarg);
-            break;
-        case 'i':
-            opt.tiara = optarg;
             break;
         case 'd':
             opt.directory = optarg;
