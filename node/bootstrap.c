@@ -1,8 +1,8 @@
 #include "node/bootstrap.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <glob.h>
 #include <jansson.h>
 #include <limits.h>
 #include <stdio.h>
@@ -56,24 +56,41 @@ static void add_file(struct ti_payload *p, const char *path, const char *folder)
     p->n++;
 }
 
-/* The library, its flavours, and what programs compiled with ti-mpicc may be linked with. */
+static int is_flavour(const struct dirent *d)
+{
+    size_t n = strlen(d->d_name);
+
+    return strncmp(d->d_name, "libminitrace-", 13) == 0 && n > 16 &&
+           strcmp(d->d_name + n - 3, ".so") == 0;
+}
+
+static int by_name(const struct dirent **a, const struct dirent **b)
+{
+    return strcmp((*a)->d_name, (*b)->d_name);
+}
+
+/* The library, its flavours, and what programs compiled with ti-mpicc may be linked with.
+ * (No glob(): it drags users' names, and with them shared libraries, into ti-node.) */
 static void add_libraries(struct ti_payload *p, const char *library)
 {
-    static const char *const patterns[] = {"libminitrace-*.so", "libtiara-blocks.so"};
     const char *slash = strrchr(library, '/');
+    char folder[PATH_MAX], path[PATH_MAX + NAME_MAX + 2];
+    struct dirent **found = NULL;
+    int n;
 
     add_file(p, library, "");
-    for (size_t i = 0; slash && i < sizeof patterns / sizeof *patterns; i++) {
-        char pattern[2 * PATH_MAX];
-        glob_t found;
-
-        snprintf(pattern, sizeof pattern, "%.*s/%s", (int)(slash - library), library, patterns[i]);
-        if (glob(pattern, 0, NULL, &found) != 0)
-            continue;
-        for (size_t k = 0; k < found.gl_pathc; k++)
-            add_file(p, found.gl_pathv[k], "");
-        globfree(&found);
+    if (!slash || slash - library >= PATH_MAX)
+        return;
+    snprintf(folder, sizeof folder, "%.*s", (int)(slash - library), library);
+    n = scandir(folder, &found, is_flavour, by_name);
+    for (int i = 0; i < n; i++) {
+        snprintf(path, sizeof path, "%s/%s", folder, found[i]->d_name);
+        add_file(p, path, "");
+        free(found[i]);
     }
+    free(found);
+    snprintf(path, sizeof path, "%s/libtiara-blocks.so", folder);
+    add_file(p, path, "");
 }
 
 static ti_status read_file(const char *path, struct blob *out, struct ti_err *err)

@@ -60,9 +60,10 @@ void ti_outbox_flush(struct ti_outbox *o)
     while (!o->broken && o->sent < o->used) {
         ssize_t n = write(o->fd, o->buf + o->sent, o->used - o->sent);
 
-        if (n > 0)
+        if (n > 0) {
             o->sent += (size_t)n;
-        else if (n < 0 && errno == EINTR)
+            o->passed += (uint64_t)n;
+        } else if (n < 0 && errno == EINTR)
             continue;
         else if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
             return;

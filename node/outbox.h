@@ -19,7 +19,8 @@ struct ti_outbox {
     int fd; /* non-blocking */
     unsigned char *buf;
     size_t sent, used, room;
-    bool broken; /* nobody reads it any more, or memory was short: all further is dropped */
+    uint64_t passed; /* bytes that were written, in all */
+    bool broken;     /* nobody reads it any more, or memory was short: all further is dropped */
 };
 
 void ti_outbox_frame(struct ti_outbox *o, enum ti_frame_type type, uint32_t stream,
@@ -31,6 +32,12 @@ void ti_outbox_json(struct ti_outbox *o, enum ti_frame_type type, json_t *json);
 static inline size_t ti_outbox_queued(const struct ti_outbox *o)
 {
     return o->used - o->sent;
+}
+
+/* What `passed` is going to be once all of it is written. */
+static inline uint64_t ti_outbox_end(const struct ti_outbox *o)
+{
+    return o->passed + ti_outbox_queued(o);
 }
 
 static inline bool ti_outbox_full(const struct ti_outbox *o)

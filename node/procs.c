@@ -99,6 +99,11 @@ ti_status ti_procs_start(struct ti_procs *p, uint32_t stream, const char *comman
     return TI_OK;
 }
 
+bool ti_procs_has(const struct ti_procs *p, uint32_t stream)
+{
+    return find(p, stream);
+}
+
 /* --- input --------------------------------------------------------------- */
 
 static void feed(struct ti_child *c)

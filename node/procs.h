@@ -39,6 +39,8 @@ struct ti_procs {
 ti_status ti_procs_start(struct ti_procs *p, uint32_t stream, const char *command,
                          const char *run_id, long files, pid_t *pid, struct ti_err *err);
 
+bool ti_procs_has(const struct ti_procs *p, uint32_t stream);
+
 /* A signal to it and to what it started in its process group; false: there is no such
  * stream, or its process has ended. */
 bool ti_procs_signal(struct ti_procs *p, uint32_t stream, int sig);

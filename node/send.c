@@ -15,6 +15,8 @@
 #include "formats/trace.h"
 #include "node/rundir.h"
 
+#define PIECE (64 * 1024)
+
 enum { AT_RUN_ID = 24 }; /* in a trace's header, see formats/trace.h */
 
 bool ti_ranges_ok(const json_t *list)
@@ -177,8 +179,8 @@ static void begin_file(struct ti_send *s, struct ti_outbox *out)
 /* A piece of the file; what was appended since it was opened is left. */
 static void send_piece(struct ti_send *s, struct ti_outbox *out)
 {
-    static unsigned char buf[TI_FRAME_MAX];
-    size_t want = s->size - s->at < TI_FRAME_MAX ? (size_t)(s->size - s->at) : TI_FRAME_MAX;
+    static unsigned char buf[PIECE];
+    size_t want = s->size - s->at < PIECE ? (size_t)(s->size - s->at) : PIECE;
     ssize_t n = want ? read(s->fd, buf, want) : 0;
     char why[128];
 
@@ -202,11 +204,12 @@ static void send_piece(struct ti_send *s, struct ti_outbox *out)
     s->fd = -1;
 }
 
-void ti_send_more(struct ti_send *s, struct ti_outbox *out)
+void ti_send_more(struct ti_send *s, int pieces, struct ti_outbox *out)
 {
-    while (s->active && !ti_outbox_full(out) && !out->broken) {
+    while (s->active && pieces && !ti_outbox_full(out) && !out->broken) {
         if (s->fd >= 0) {
             send_piece(s, out);
+            pieces--;
         } else if (next_rank(s)) {
             begin_file(s, out);
         } else {

@@ -29,8 +29,8 @@ struct ti_send {
 ti_status ti_send_start(struct ti_send *s, const json_t *request, const char *directory,
                         const char *run_id, struct ti_err *err);
 
-/* Go on until the outbox is full or all is sent, which the answer tells. */
-void ti_send_more(struct ti_send *s, struct ti_outbox *out);
+/* Go on for some pieces, until the outbox is full or all is sent, which the answer tells. */
+void ti_send_more(struct ti_send *s, int pieces, struct ti_outbox *out);
 void ti_send_end(struct ti_send *s);
 
 /* Delete traces of the run; *removed is their number.  What is of another run, or is no

@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "common/cli.h"
+#include "common/reap.h"
 #include "formats/trace.h"
 #include "node/facts.h"
 #include "node/frame.h"
@@ -29,6 +30,7 @@
 #include "node/paths.h"
 #include "node/procs.h"
 #include "node/ranks.h"
+#include "node/relay.h"
 #include "node/rundir.h"
 #include "node/send.h"
 #include "node/task.h"
@@ -36,11 +38,13 @@
 #include "node/watch.h"
 
 #define TASKS       4
+#define FIXED       4   /* descriptors waited for in any case, besides theirs */
 #define GRACE_S     2.0 /* for processes to end by themselves when the channel ended */
 #define KILL_S      5.0 /* for the kernel to end what was killed */
 #define LINGER_S    1.0 /* for output of a process that ended */
 #define END_TICK_MS 50
 #define PATIENCE_S  2.0 /* for a channel to take what is left when we end */
+#define PIECES      16  /* of traces, in a turn of the loop */
 
 enum ending { NOT_ENDING, ENDING_TERM, ENDING_KILL };
 
@@ -58,6 +62,9 @@ struct serve {
     struct ti_procs procs;
     struct ti_task task[TASKS];
     struct ti_send send;
+    struct ti_relay *relay; /* NULL: nothing was reached from here */
+    uint64_t turned;        /* of the relay, when a piece was sent last ... */
+    int waiting;            /* ... and who waited then */
     int signals;
     bool eof; /* the channel ended, or we were told to end */
     ti_status status;
@@ -72,6 +79,9 @@ struct serve {
     bool watching;
     double every_s, next_look;
     int64_t swapped_before;
+
+    double beat_s, next_beat; /* beat_s 0: none */
+    uint64_t beat_end;        /* where in the outbox's bytes the last one ends */
 
     enum ending ending;
     double end_until, next_end_look;
@@ -362,7 +372,7 @@ static ti_status do_spawn(struct serve *s, const json_t *request, struct ti_err 
 
     if (!s->open || s->ending)
         return ti_err_set(err, TI_ERR_INPUT, "no run was opened");
-    if (!command || stream < 1 || stream > UINT32_MAX)
+    if (!command || stream < 1 || stream > UINT32_MAX || ti_relay_has(s->relay, (uint32_t)stream))
         return ti_err_set(err, TI_ERR_INPUT, "\"command\" or \"stream\" makes no sense");
     st = ti_procs_start(&s->procs, (uint32_t)stream, command, s->shared->run_id,
                         (long)number_of(request, "files"), &pid, err);
@@ -490,6 +500,66 @@ static ti_status do_end(struct serve *s, const json_t *request, struct ti_err *e
     return TI_OK;
 }
 
+/* --- beat ---------------------------------------------------------------- */
+
+static ti_status do_beat(struct serve *s, const json_t *request, struct ti_err *err)
+{
+    json_int_t every_ms = number_of(request, "every_ms");
+
+    if (every_ms < 0 || every_ms > 86400 * 1000)
+        return ti_err_set(err, TI_ERR_INPUT, "\"every_ms\" makes no sense");
+    s->beat_s = (double)every_ms / 1e3;
+    s->next_beat = ti_now() + s->beat_s;
+    answer(s, "beat", number_of(request, "id"), NULL);
+    return TI_OK;
+}
+
+/* One at a time: more of them would only pile up before a channel that is slow. */
+static bool beat_is_queued(const struct serve *s)
+{
+    return s->out.passed < s->beat_end;
+}
+
+static void beat(struct serve *s)
+{
+    double now = ti_now();
+
+    if (s->beat_s <= 0 || now < s->next_beat || beat_is_queued(s))
+        return;
+    ti_outbox_json(&s->out, TI_FRAME_MESSAGE, json_pack("{s:s}", "is", "beat"));
+    s->beat_end = ti_outbox_end(&s->out);
+    s->next_beat = now + s->beat_s;
+}
+
+/* --- reach, unreach ------------------------------------------------------ */
+
+static ti_status do_reach(struct serve *s, const json_t *request, struct ti_err *err)
+{
+    struct ti_reach reach;
+    ti_status st = ti_reach_parse(request, &reach, err);
+
+    if (st == TI_OK && ti_procs_has(&s->procs, reach.stream))
+        st = ti_err_set(err, TI_ERR_INPUT, "there is a process %u already", reach.stream);
+    if (st == TI_OK && !s->relay && !(s->relay = ti_relay_new(&s->out, err)))
+        st = TI_ERR_IO;
+    if (st == TI_OK)
+        st = ti_relay_reach(s->relay, &reach, err);
+    if (st == TI_OK)
+        answer(s, "reach", number_of(request, "id"), NULL);
+    return st;
+}
+
+static ti_status do_unreach(struct serve *s, const json_t *request, struct ti_err *err)
+{
+    json_int_t stream = number_of(request, "stream");
+
+    if (stream < 1 || stream > UINT32_MAX)
+        return ti_err_set(err, TI_ERR_INPUT, "\"stream\" makes no sense");
+    answer(s, "unreach", number_of(request, "id"),
+           json_pack("{s:b}", "found", ti_relay_unreach(s->relay, (uint32_t)stream)));
+    return TI_OK;
+}
+
 /* --- send, remove, leave ------------------------------------------------- */
 
 static ti_status do_send(struct serve *s, const json_t *request, struct ti_err *err)
@@ -528,10 +598,11 @@ static const struct {
     const char *name;
     ti_status (*act)(struct serve *s, const json_t *request, struct ti_err *err);
 } requests[] = {
-    {"facts", do_facts_request}, {"open", do_open},   {"spawn", do_spawn},
-    {"watch", do_watch},         {"end", do_end},     {"send", do_send},
-    {"remove", do_remove},       {"leave", do_leave}, {"ranks", do_ranks_request},
-    {"waits", do_waits},         {"kill", do_kill},
+    {"facts", do_facts_request}, {"open", do_open},       {"spawn", do_spawn},
+    {"watch", do_watch},         {"end", do_end},         {"send", do_send},
+    {"remove", do_remove},       {"leave", do_leave},     {"ranks", do_ranks_request},
+    {"waits", do_waits},         {"kill", do_kill},       {"beat", do_beat},
+    {"reach", do_reach},         {"unreach", do_unreach},
 };
 
 static void message(struct serve *s, const struct ti_frame *f)
@@ -559,6 +630,8 @@ static void take_frame(struct serve *s, const struct ti_frame *f)
 {
     if (f->type == TI_FRAME_MESSAGE)
         message(s, f);
+    else if (f->type == TI_FRAME_INPUT && ti_relay_has(s->relay, f->stream))
+        ti_relay_input(s->relay, f->stream, f->payload, f->bytes);
     else if (f->type == TI_FRAME_INPUT)
         ti_procs_input(&s->procs, f->stream, f->payload, f->bytes);
     /* others only go the other way: nothing that could be meant */
@@ -575,6 +648,9 @@ static void channel_ended(struct serve *s)
         if (s->task[i].fd >= 0)
             ti_task_end(&s->task[i]);
     ti_send_end(&s->send);
+    ti_relay_free(s->relay);
+    s->relay = NULL;
+    s->beat_s = 0;
     if (s->open && !s->shared->leave)
         begin_end(s, GRACE_S, -1);
 }
@@ -617,7 +693,7 @@ static void other_child(pid_t pid, int status, void *arg)
 {
     struct serve *s = arg;
 
-    (void)status;
+    ti_reap_seen(pid, status);
     for (int i = 0; i < TASKS; i++)
         if (s->task[i].pid == pid)
             s->task[i].pid = 0;
@@ -625,7 +701,7 @@ static void other_child(pid_t pid, int status, void *arg)
 
 static void soonest(int *ms, double in_s)
 {
-    int v = in_s <= 0 ? 0 : (int)(in_s * 1e3) + 1;
+    int v = in_s <= 0 ? 0 : in_s < 86400 ? (int)(in_s * 1e3) + 1 : 86400 * 1000;
 
     if (*ms < 0 || v < *ms)
         *ms = v;
@@ -639,13 +715,22 @@ static int next_deadline(const struct serve *s, int ms)
         soonest(&ms, s->next_look - now);
     if (s->ending)
         soonest(&ms, s->next_end_look - now);
+    if (s->beat_s > 0 && !beat_is_queued(s))
+        soonest(&ms, s->next_beat - now);
+    if (s->relay)
+        soonest(&ms, ti_relay_due_s(s->relay));
+    if (s->send.active && !ti_outbox_full(&s->out))
+        soonest(&ms, 0);
     return ms;
 }
 
-/* Standard input is always looked at for its end, even when no more is taken of it. */
+/*
+ * Standard input is always looked at for its end, even when no more is taken of it.  Requests
+ * are taken as long as there is room for answers, of which traces and output leave enough.
+ */
 static nfds_t what_to_wait_for(struct serve *s, struct pollfd *fds)
 {
-    bool take = !ti_procs_input_full(&s->procs) && !ti_outbox_full(&s->out);
+    bool take = !ti_procs_input_full(&s->procs) && ti_outbox_queued(&s->out) < 2 * TI_OUTBOX_FULL;
     nfds_t n = 0;
 
     fds[n++] = (struct pollfd){s->signals, POLLIN, 0};
@@ -653,6 +738,7 @@ static nfds_t what_to_wait_for(struct serve *s, struct pollfd *fds)
         (struct pollfd){s->eof ? -1 : STDIN_FILENO, (short)((take ? POLLIN : 0) | POLLRDHUP), 0};
     fds[n++] =
         (struct pollfd){s->out.broken ? -1 : s->out.fd, ti_outbox_queued(&s->out) ? POLLOUT : 0, 0};
+    fds[n++] = (struct pollfd){s->relay ? ti_relay_fd(s->relay) : -1, POLLIN, 0};
     for (int i = 0; i < TASKS; i++)
         fds[n++] = (struct pollfd){s->task[i].fd, POLLIN, 0};
     ti_procs_poll(&s->procs, !ti_outbox_full(&s->out), fds, &n);
@@ -675,9 +761,27 @@ static void round_of(struct serve *s, struct pollfd *fds, int timeout_ms)
     if (fds[2].revents & (POLLERR | POLLHUP | POLLNVAL))
         s->out.broken = true;
     for (int i = 0; i < TASKS; i++)
-        if (fds[3 + i].revents && s->task[i].fd == fds[3 + i].fd)
+        if (fds[FIXED + i].revents && s->task[i].fd == fds[FIXED + i].fd)
             task_done(s, &s->task[i]);
-    ti_procs_serve(&s->procs, fds + 3 + TASKS, n - 3 - TASKS, &s->out);
+    ti_procs_serve(&s->procs, fds + FIXED + TASKS, n - FIXED - TASKS, &s->out);
+    if (s->relay)
+        ti_relay_go(s->relay);
+}
+
+/*
+ * A piece of a trace, or some.  With a relay's children waiting that fill the same outbox it is
+ * one, when each of them had a turn since the last.
+ */
+static void send_some(struct serve *s)
+{
+    int waiting = s->relay ? ti_relay_waiting(s->relay) : 0;
+    uint64_t turned = s->relay ? ti_relay_turned(s->relay) : 0;
+
+    if (waiting && turned - s->turned < (uint64_t)s->waiting)
+        return;
+    ti_send_more(&s->send, s->relay ? 1 : PIECES, &s->out);
+    s->turned = turned;
+    s->waiting = waiting;
 }
 
 static void loop(struct serve *s)
@@ -693,12 +797,13 @@ static void loop(struct serve *s)
             struct pollfd *more;
 
             room = 2 * s->procs.n + 16;
-            more = realloc(fds, (size_t)(3 * room + 3 + TASKS) * sizeof *fds);
+            more = realloc(fds, (size_t)(3 * room + FIXED + TASKS) * sizeof *fds);
             if (!more)
                 break;
             fds = more;
         }
-        ti_send_more(&s->send, &s->out);
+        send_some(s);
+        beat(s);
         ti_outbox_flush(&s->out);
         if (s->out.broken)
             channel_ended(s);
@@ -711,8 +816,6 @@ static void loop(struct serve *s)
             ms = 100;
         }
         ms = next_deadline(s, ms);
-        if (s->send.active && !ti_outbox_full(&s->out))
-            ms = 0;
         round_of(s, fds, ms);
     }
     free(fds);

@@ -345,6 +345,8 @@ static void on_out(void *arg, uint32_t events)
     struct ti__child *c = arg;
 
     (void)events;
+    if (c->calls->may_take && !c->calls->may_take(c->arg))
+        return;
     if (take(c, &c->out, c->calls->out) && c->exited)
         ti__timer_drop(&c->timer);
     maybe_end(c, false);

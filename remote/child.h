@@ -15,6 +15,7 @@
 #include "remote/queue.h"
 
 struct ti__child_calls {
+    bool (*may_take)(void *arg); /* may more of `out` be read?  If not, it was paused.  Or NULL */
     void (*out)(void *arg, const char *data, size_t bytes);
     void (*err)(void *arg, const char *data, size_t bytes);
     void (*log)(void *arg, const char *data, size_t bytes); /* from log_path */

@@ -1,6 +1,5 @@
 #include "remote/conf.h"
 
-#include <netdb.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -109,6 +108,8 @@ static void one_word(struct ti__conf *c, const char *word, const char *value)
         keep(&c->control, value);
     else if (strcmp(word, "identitiesonly") == 0)
         c->identities_only = strcmp(value, "yes") == 0;
+    else if (strcmp(word, "userknownhostsfile") == 0)
+        keep(&c->users_known, value);
     else if (strcmp(word, "kexalgorithms") == 0)
         keep(&c->kex, value);
     else if (strcmp(word, "hostkeyalgorithms") == 0)
@@ -316,8 +317,9 @@ void ti__confs_free(struct ti_remote *r)
 {
     while (r->confs) {
         struct ti__conf *c = r->confs;
-        char *const texts[] = {c->target, c->user, c->host,      c->alias,   c->jump, c->control,
-                               c->agent,  c->kex,  c->host_keys, c->ciphers, c->macs, c->known};
+        char *const texts[] = {c->target,  c->user,  c->host,       c->alias,     c->jump,
+                               c->control, c->agent, c->kex,        c->host_keys, c->ciphers,
+                               c->macs,    c->known, c->users_known};
 
         r->confs = c->next;
         ti__timer_drop(&c->limit);

@@ -31,8 +31,9 @@ struct ti__conf {
     char *identities[TI__IDENTITIES];
     int identity_count;
     bool identities_only;
-    char *agent; /* its socket, or NULL */
-    char *known; /* the files, spaces between them */
+    char *agent;       /* its socket, or NULL */
+    char *known;       /* the files, spaces between them */
+    char *users_known; /* UserKnownHostsFile, as it is said; NULL: none */
     char *kex, *host_keys, *ciphers, *macs;
     bool other_auth;     /* GSSAPI or by host may do where keys do not */
     const char *openssh; /* what only the OpenSSH client does, or NULL */

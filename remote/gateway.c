@@ -141,8 +141,7 @@ static bool start_master(struct ti__gateway *g, struct ti_err *err)
     if (!ti__next_path(r, "l", g->log_path, sizeof g->log_path, err) ||
         !ti__next_path(r, "s", g->socket, sizeof g->socket, err))
         return false;
-    ti__sshargs_begin(&a, r, g->conf, g->log_path);
-    ti__sshoption(&a, "ForwardAgent=no");
+    ti__sshargs_begin(&a, r, g->conf, NULL, g->log_path);
     ti__sshoption(&a, "ControlMaster=yes");
     snprintf(control, sizeof control, "ControlPath=%s", g->socket);
     ti__sshoption(&a, control);

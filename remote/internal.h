@@ -13,6 +13,7 @@
 #include <sys/resource.h>
 
 #include "remote/child.h"
+#include "remote/embed.h"
 #include "remote/loop.h"
 #include "remote/queue.h"
 #include "remote/remote.h"
@@ -25,9 +26,13 @@ struct ti__transport {
         struct ti_channel *c); /* once ready: there may be more in the queue, or its end */
     void (*pause)(struct ti_channel *c); /* once ready: c->paused may have changed */
     void (*stop)(struct ti_channel *c);  /* drop all that the try has, if any */
+    void (*forget)(struct ti_remote *r); /* what it keeps for all of them; or NULL */
 };
 
-extern const struct ti__transport ti__local, ti__via, ti__openssh, ti__libssh2;
+extern const struct ti__transport ti__local, ti__via, ti__openssh;
+
+/* libssh2, or NULL where the program is linked without it (openssh_only.c). */
+extern const struct ti__transport *const ti__in_process;
 
 /* Where connections are opened: at most so many at a time. */
 struct ti__door {
@@ -61,6 +66,9 @@ struct ti_channel {
     const struct ti__transport *transport;
     void *own;
     const char *why_openssh;
+    struct ti_channel_wants wants;
+    struct ti_channel *behind; /* in the line of those that wait for their turn */
+    bool in_line, turn;
     enum ti__state state;
     struct ti__conf *conf;       /* SSH only */
     struct ti__gateway *through; /* UP when the transport starts, or NULL */
@@ -89,6 +97,11 @@ struct ti_remote {
     struct ti__loop loop;
     struct ti_channel *first, *last, *gone;
     int live, opening, fallbacks;
+    bool (*full)(void *arg); /* NULL: what is written is read as it comes */
+    void *full_arg;
+    struct ti_channel *line, **line_end;
+    int waiting;
+    uint64_t turned;
     bool look; /* something may be started, written or closed */
     struct ti__door *doors;
     struct ti__gateway *gateways;
@@ -107,6 +120,7 @@ struct ti_remote {
 /* --- what transports say --- */
 
 void ti__channel_ready(struct ti_channel *c);
+bool ti__channel_may_take(struct ti_channel *c); /* its output; else it waits for its turn */
 void ti__channel_output(struct ti_channel *c, const void *data, size_t bytes);
 void ti__channel_errput(struct ti_channel *c, const void *data, size_t bytes);
 void ti__channel_drained(struct ti_channel *c);
@@ -144,6 +158,8 @@ bool ti__target(struct ti__target *t, const char *text);
 
 /* A gateway is up, or down: for the channels that wait for it. */
 void ti__gateway_told(struct ti_remote *r, struct ti__gateway *g);
+
+double ti__connect_s(const struct ti_channel *c);
 
 /* Before the try after this many. */
 double ti__remote_pause(struct ti_remote *r, int tries);

@@ -391,3 +391,23 @@ char *ti__known_lines(struct ti__known *k, const struct ti__conf *conf)
     fclose(l.out);
     return text;
 }
+
+bool ti_remote_known(struct ti_remote *r, const char *host, char **lines)
+{
+    const struct ti__conf *conf = ti__conf_of(r, host);
+
+    *lines = NULL;
+    if (!conf)
+        return true;
+    if (conf->state < TI__CONF_KNOWN) {
+        ti__confs_go(r);
+        return false;
+    }
+    if (!r->known)
+        r->known = ti__known_new();
+    if (conf->state == TI__CONF_BAD)
+        *lines = strdup("");
+    else if (r->known)
+        *lines = ti__known_lines(r->known, conf);
+    return true;
+}

@@ -855,7 +855,7 @@ static bool step(struct session *o)
 /* Is the try still this one?  What a step fails stops it. */
 static bool goes_on(const struct ti_channel *c, const struct session *o)
 {
-    return c->transport == &ti__libssh2 && c->own == o && o->ssh &&
+    return c->transport == ti__in_process && c->own == o && o->ssh &&
            (c->state == TI__OPENING || c->state == TI__READY);
 }
 
@@ -935,5 +935,12 @@ static void libssh2_stop(struct ti_channel *c)
     memset(o, 0, sizeof *o);
 }
 
-const struct ti__transport ti__libssh2 = {"libssh2",     sizeof(struct session), libssh2_start,
-                                          libssh2_input, libssh2_pause,          libssh2_stop};
+static void libssh2_forget(struct ti_remote *r)
+{
+    ti__known_free(r->known);
+}
+
+static const struct ti__transport libssh2 = {"libssh2",     sizeof(struct session), libssh2_start,
+                                             libssh2_input, libssh2_pause,          libssh2_stop,
+                                             libssh2_forget};
+const struct ti__transport *const ti__in_process = &libssh2;

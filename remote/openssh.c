@@ -20,6 +20,11 @@ struct openssh {
     char log_path[96];
 };
 
+static bool may_take(void *arg)
+{
+    return ti__channel_may_take(arg);
+}
+
 static void on_output(void *arg, const char *data, size_t bytes)
 {
     ti__channel_output(arg, data, bytes);
@@ -84,7 +89,8 @@ static void on_ended(void *arg, int wait_status)
     ti__channel_failed(c, why, hint[0] ? hint : NULL, "%s", cause);
 }
 
-static const struct ti__child_calls calls = {on_output, on_errput, on_log, on_drained, on_ended};
+static const struct ti__child_calls calls = {may_take, on_output,  on_errput,
+                                             on_log,   on_drained, on_ended};
 
 /* For the shell that ssh gives its ProxyCommand to.  The master's connection or none. */
 static bool proxy_command(char *text, size_t bytes, struct ti_remote *r,
@@ -110,6 +116,7 @@ static void openssh_start(struct ti_channel *c)
     struct ti_remote *r = c->r;
     struct ti__target t;
     struct ti__sshargs a = {0};
+    struct ti_channel_wants wants = c->wants;
     struct ti_err err = {0};
     char proxy[1024];
     struct ti__child_how how = {
@@ -126,8 +133,8 @@ static void openssh_start(struct ti_channel *c)
         return;
     }
     if (ti__next_path(r, "l", o->log_path, sizeof o->log_path, &err)) {
-        ti__sshargs_begin(&a, r, c->conf, o->log_path);
-        ti__sshoption(&a, r->config->forward_agent ? "ForwardAgent=yes" : "ForwardAgent=no");
+        wants.forward_agent |= r->config->forward_agent;
+        ti__sshargs_begin(&a, r, c->conf, &wants, o->log_path);
         ti__sshoption(&a, "ControlMaster=no");
         if (c->through)
             ti__sshoption(&a, proxy);
@@ -168,5 +175,9 @@ static void openssh_stop(struct ti_channel *c)
     ti__remove_path(o->log_path);
 }
 
-const struct ti__transport ti__openssh = {"OpenSSH",     sizeof(struct openssh), openssh_start,
-                                          openssh_input, openssh_pause,          openssh_stop};
+const struct ti__transport ti__openssh = {.name = "OpenSSH",
+                                          .bytes = sizeof(struct openssh),
+                                          .start = openssh_start,
+                                          .input = openssh_input,
+                                          .pause = openssh_pause,
+                                          .stop = openssh_stop};

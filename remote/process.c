@@ -30,7 +30,8 @@ static void on_ended(void *arg, int wait_status)
     ti__channel_exited(arg, wait_status);
 }
 
-static const struct ti__child_calls calls = {on_output, on_errput, NULL, on_drained, on_ended};
+static const struct ti__child_calls calls = {
+    .out = on_output, .err = on_errput, .drained = on_drained, .ended = on_ended};
 
 static void begin(struct ti_channel *c, const char *const *argv)
 {
@@ -118,7 +119,15 @@ static void process_stop(struct ti_channel *c)
     ti__child_drop(&p->child);
 }
 
-const struct ti__transport ti__local = {"local",       sizeof(struct process), local_start,
-                                        process_input, process_pause,          process_stop};
-const struct ti__transport ti__via = {"via",         sizeof(struct process), via_start,
-                                      process_input, process_pause,          process_stop};
+const struct ti__transport ti__local = {.name = "local",
+                                        .bytes = sizeof(struct process),
+                                        .start = local_start,
+                                        .input = process_input,
+                                        .pause = process_pause,
+                                        .stop = process_stop};
+const struct ti__transport ti__via = {.name = "via",
+                                      .bytes = sizeof(struct process),
+                                      .start = via_start,
+                                      .input = process_input,
+                                      .pause = process_pause,
+                                      .stop = process_stop};

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define KEEP (256 << 10) /* room that an empty queue keeps */
+#define KEEP (16 << 10) /* room that an empty queue keeps: there may be hundreds */
 
 static bool make_room(struct ti__queue *q, size_t bytes)
 {

@@ -15,7 +15,6 @@
 
 #include "remote/conf.h"
 #include "remote/gateway.h"
-#include "remote/known.h"
 #include "remote/mux.h"
 
 #define CONNECT_S 20.0
@@ -25,6 +24,7 @@
 #define FIRST_PAUSE_S                                                                              \
     0.4                   /* before the second try, doubled before each further one, half of it    \
                              by chance */
+#define TURNS          8  /* given at a time */
 #define MOST_AT_A_TIME 64 /* connections being opened, anywhere: each costs the processor */
 
 const char *ti_channel_end_text(enum ti_channel_end end)
@@ -105,6 +105,13 @@ bool ti__target(struct ti__target *t, const char *text)
            (!t->user || is_plain_name(t->user, "'`\";&<>|(){}"));
 }
 
+bool ti_remote_is_target(const char *host)
+{
+    struct ti__target t;
+
+    return ti__target(&t, host);
+}
+
 /* --- all of it ------------------------------------------------------------ */
 
 static void raise_file_limit(struct ti_remote *r)
@@ -158,6 +165,11 @@ const char *ti__remote_dir(struct ti_remote *r, struct ti_err *err)
     return r->dir;
 }
 
+const char *ti_remote_folder(struct ti_remote *r, struct ti_err *err)
+{
+    return ti__remote_dir(r, err);
+}
+
 static void channel_free(struct ti_channel *c)
 {
     ti__timer_drop(&c->timer);
@@ -206,7 +218,8 @@ void ti_remote_free(struct ti_remote *r)
     free_gone(r);
     ti__gateways_free(r);
     ti__confs_free(r);
-    ti__known_free(r->known);
+    if (ti__in_process)
+        ti__in_process->forget(r);
     ti__child_bury();
     while (r->doors) {
         struct ti__door *d = r->doors;
@@ -245,6 +258,76 @@ static void leave_door(struct ti_channel *c)
     c->door->opening--;
     c->r->opening--;
     c->r->look = true;
+}
+
+/* --- turns ------------------------------------------------------------------- */
+
+void ti_remote_turns(struct ti_remote *r, bool (*full)(void *arg), void *arg)
+{
+    r->full = full;
+    r->full_arg = arg;
+    r->line_end = &r->line;
+}
+
+int ti_remote_waiting(const struct ti_remote *r)
+{
+    return r->waiting;
+}
+
+uint64_t ti_remote_turned(const struct ti_remote *r)
+{
+    return r->turned;
+}
+
+static void leave_line(struct ti_channel *c)
+{
+    struct ti_remote *r = c->r;
+    struct ti_channel **at = &r->line;
+
+    if (!c->in_line)
+        return;
+    while (*at != c)
+        at = &(*at)->behind;
+    *at = c->behind;
+    if (r->line_end == &c->behind)
+        r->line_end = at;
+    c->in_line = false;
+    r->waiting--;
+}
+
+bool ti__channel_may_take(struct ti_channel *c)
+{
+    struct ti_remote *r = c->r;
+    bool turn = c->turn;
+
+    c->turn = false;
+    if (!r->full || turn || c->state != TI__READY || c->in_line)
+        return true;
+    if (!r->line && !r->full(r->full_arg)) {
+        r->turned++;
+        return true;
+    }
+    c->behind = NULL;
+    *r->line_end = c;
+    r->line_end = &c->behind;
+    c->in_line = c->paused = true;
+    r->waiting++;
+    c->transport->pause(c);
+    return false;
+}
+
+/* Those in front of the line; a few, since each may fill what is filled. */
+static void give_turns(struct ti_remote *r)
+{
+    for (int i = 0; i < TURNS && r->line && !r->full(r->full_arg); i++) {
+        struct ti_channel *c = r->line;
+
+        leave_line(c);
+        r->turned++;
+        c->turn = true;
+        c->paused = false;
+        c->transport->pause(c);
+    }
 }
 
 /* --- a channel's life ------------------------------------------------------- */
@@ -306,26 +389,6 @@ struct ti_channel *ti_remote_local(struct ti_remote *r, const char *command,
     return channel_new(r, &ti__local, "localhost", NULL, command, calls, arg);
 }
 
-bool ti_remote_known(struct ti_remote *r, const char *host, char **lines)
-{
-    const struct ti__conf *conf = ti__conf_of(r, host);
-
-    *lines = NULL;
-    if (!conf)
-        return true;
-    if (conf->state < TI__CONF_KNOWN) {
-        ti__confs_go(r);
-        return false;
-    }
-    if (!r->known)
-        r->known = ti__known_new();
-    if (conf->state == TI__CONF_BAD)
-        *lines = strdup("");
-    else if (r->known)
-        *lines = ti__known_lines(r->known, conf);
-    return true;
-}
-
 static bool set_transport(struct ti_channel *c, const struct ti__transport *transport)
 {
     void *own = calloc(1, transport->bytes);
@@ -346,7 +409,7 @@ bool ti__channel_fall_back(struct ti_channel *c, const char *why)
     c->why_openssh = why;
     c->r->fallbacks++;
     if (c->state == TI__OPENING) {
-        ti__timer_set(&c->r->loop, &c->timer, c->r->connect_s, out_of_time, c);
+        ti__timer_set(&c->r->loop, &c->timer, ti__connect_s(c), out_of_time, c);
         c->transport->start(c);
     }
     return true;
@@ -382,8 +445,8 @@ static void choose(struct ti_channel *c)
     }
     if (why && r->config->transport == TI_TRANSPORT_AUTO)
         ti__channel_fall_back(c, why);
-    else if (!why && r->config->transport != TI_TRANSPORT_OPENSSH)
-        set_transport(c, &ti__libssh2);
+    else if (!why && r->config->transport != TI_TRANSPORT_OPENSSH && ti__in_process)
+        set_transport(c, ti__in_process);
     snprintf(name, sizeof name, "%s:%d", conf->host, conf->port);
     c->door = door_named(r, c->gateway ? c->gateway : name);
     c->state = TI__WAITING;
@@ -396,6 +459,7 @@ void ti__channel_over(struct ti_channel *c)
     if (c->state == TI__ENDED)
         return;
     leave_door(c);
+    leave_line(c);
     c->state = TI__ENDED;
     ti__timer_drop(&c->timer);
     c->transport->stop(c);
@@ -542,7 +606,7 @@ static void out_of_time(void *arg)
 {
     struct ti_channel *c = arg;
 
-    ti__channel_failed(c, TI_CHANNEL_TIMED_OUT, NULL, "no answer in %.3g s", c->r->connect_s);
+    ti__channel_failed(c, TI_CHANNEL_TIMED_OUT, NULL, "no answer in %.3g s", ti__connect_s(c));
 }
 
 static void connect_it(struct ti_channel *c)
@@ -550,7 +614,7 @@ static void connect_it(struct ti_channel *c)
     c->state = TI__OPENING;
     c->tries++;
     if (c->door)
-        ti__timer_set(&c->r->loop, &c->timer, c->r->connect_s, out_of_time, c);
+        ti__timer_set(&c->r->loop, &c->timer, ti__connect_s(c), out_of_time, c);
     c->transport->start(c);
 }
 
@@ -640,10 +704,21 @@ static void look_around(struct ti_remote *r)
     }
 }
 
+int ti_remote_fd(const struct ti_remote *r)
+{
+    return r->loop.epoll;
+}
+
+double ti_remote_due(const struct ti_remote *r)
+{
+    return r->look || r->gone || (r->line && !r->full(r->full_arg)) ? 0 : r->loop.next_timer;
+}
+
 int ti_remote_poll(struct ti_remote *r, int timeout_ms)
 {
     while (r->look && r->first)
         look_around(r);
+    give_turns(r);
     ti__loop_run(&r->loop, r->gone ? 0 : timeout_ms);
     while (r->look && r->first)
         look_around(r);
@@ -652,6 +727,16 @@ int ti_remote_poll(struct ti_remote *r, int timeout_ms)
 }
 
 /* --- what callers do with one ------------------------------------------------ */
+
+void ti_channel_want(struct ti_channel *c, const struct ti_channel_wants *wants)
+{
+    c->wants = *wants;
+}
+
+double ti__connect_s(const struct ti_channel *c)
+{
+    return c->wants.connect_s > 0 ? c->wants.connect_s : c->r->connect_s;
+}
 
 bool ti_channel_write(struct ti_channel *c, const void *data, size_t bytes)
 {

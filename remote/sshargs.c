@@ -28,7 +28,8 @@ char *ti__put_first(const char *list, const char *first)
 void ti__sshargs_free(struct ti__sshargs *a)
 {
     free(a->kex);
-    a->kex = NULL;
+    free(a->known);
+    a->kex = a->known = NULL;
 }
 
 void ti__ssharg(struct ti__sshargs *a, const char *s)
@@ -45,20 +46,37 @@ void ti__sshoption(struct ti__sshargs *a, const char *s)
     ti__ssharg(a, s);
 }
 
+/* The user's files, and one more. */
+static void add_known(struct ti__sshargs *a, const struct ti__conf *conf, const char *more)
+{
+    const char *users = conf && conf->users_known ? conf->users_known : "";
+
+    if (asprintf(&a->known, "UserKnownHostsFile=%s%s%s", users, *users ? " " : "", more) < 0)
+        a->known = NULL; /* without it the key is unknown, and said to be */
+    else
+        ti__sshoption(a, a->known);
+}
+
 void ti__sshargs_begin(struct ti__sshargs *a, const struct ti_remote *r,
-                       const struct ti__conf *conf, const char *log_path)
+                       const struct ti__conf *conf, const struct ti_channel_wants *wants,
+                       const char *log_path)
 {
     static const char *const fixed[] = {
-        "BatchMode=yes",     "StrictHostKeyChecking=yes",
-        "UpdateHostKeys=no", "ForwardX11=no",
-        "RequestTTY=no",     "ClearAllForwardings=yes",
-        "Tunnel=no",         "PermitLocalCommand=no",
-        "LogLevel=DEBUG2",   "ControlPersist=no",
-        "TCPKeepAlive=yes",  "ConnectionAttempts=1",
+        "BatchMode=yes",   "StrictHostKeyChecking=yes", "UpdateHostKeys=no",
+        "ForwardX11=no",   "ClearAllForwardings=yes",   "RequestTTY=no",
+        "Tunnel=no",       "PermitLocalCommand=no",     "ControlPersist=no",
+        "LogLevel=DEBUG2", "ConnectionAttempts=1",      "TCPKeepAlive=yes",
         "EscapeChar=none",
     };
-    int every = (int)(r->silence_s / 3 + 0.5);
+    static const struct ti_channel_wants nothing;
+    double silence_s, connect_s;
+    int every;
     char *list;
+
+    wants = wants ? wants : &nothing;
+    silence_s = wants->silence_s > 0 ? wants->silence_s : r->silence_s;
+    connect_s = wants->connect_s > 0 ? wants->connect_s : r->connect_s;
+    every = (int)(silence_s / 3 + 0.5);
 
     ti__ssharg(a, "ssh");
     if (r->config->ssh_config) {
@@ -67,10 +85,13 @@ void ti__sshargs_begin(struct ti__sshargs *a, const struct ti_remote *r,
     }
     for (size_t i = 0; i < sizeof fixed / sizeof *fixed; i++)
         ti__sshoption(a, fixed[i]);
+    ti__sshoption(a, wants->forward_agent ? "ForwardAgent=yes" : "ForwardAgent=no");
+    if (wants->known)
+        add_known(a, conf, wants->known);
     snprintf(a->alive, sizeof a->alive, "ServerAliveInterval=%d", every > 0 ? every : 1);
     ti__sshoption(a, a->alive);
     ti__sshoption(a, "ServerAliveCountMax=2");
-    snprintf(a->connect, sizeof a->connect, "ConnectTimeout=%d", (int)(r->connect_s + 0.999));
+    snprintf(a->connect, sizeof a->connect, "ConnectTimeout=%d", (int)(connect_s + 0.999));
     ti__sshoption(a, a->connect);
     if (conf && conf->kex && (list = ti__put_first(conf->kex, "curve25519-sha256")) != NULL) {
         /* The user's list, but what costs a fifteenth of the processor time first. */

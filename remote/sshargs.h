@@ -10,17 +10,17 @@ struct ti__sshargs {
     const char *v[TI__SSHARGS_MAX];
     int n;
     char alive[64], connect[64];
-    char *kex; /* to be freed by ti__sshargs_free() */
+    char *kex, *known; /* to be freed by ti__sshargs_free() */
 };
 
 void ti__ssharg(struct ti__sshargs *a, const char *s);
 void ti__sshoption(struct ti__sshargs *a, const char *s); /* -o s */
 
-/* "ssh" and what holds for all: nothing is asked, nothing forwarded (ForwardAgent is left to
- * the caller), no key added.
- * conf may be NULL. */
+/* "ssh" and what holds for all: nothing is asked, nothing forwarded but the agent for who wants
+ * it, no key added.  conf and wants may be NULL. */
 void ti__sshargs_begin(struct ti__sshargs *a, const struct ti_remote *r,
-                       const struct ti__conf *conf, const char *log_path);
+                       const struct ti__conf *conf, const struct ti_channel_wants *wants,
+                       const char *log_path);
 void ti__sshargs_target(struct ti__sshargs *a, const struct ti__target *t);
 void ti__sshargs_free(struct ti__sshargs *a);
 

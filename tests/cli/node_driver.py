@@ -80,6 +80,10 @@ class Node:
         if seconds <= 0 or not select.select([fd], [], [], seconds)[0]:
             return False
         data = os.read(fd, 1 << 20)
+        self.take(data)
+        return bool(data)
+
+    def take(self, data):
         self.buffer += data
         while True:
             if not self.frames and not hasattr(self, "hello"):
@@ -98,7 +102,6 @@ class Node:
             self.buffer = self.buffer[20 + size:]
             self.frames.append((kind, stream,
                                 json.loads(payload) if kind in (HELLO, MESSAGE) else payload))
-        return bool(data)
 
     def end(self, seconds=30):
         """Close the channel; its status."""
@@ -106,6 +109,35 @@ class Node:
         while self.read(seconds):
             pass
         return self.process.wait(seconds)
+
+
+class Far(Node):
+    """A ti-node that another one, `relay`, reached: the same, in its stream."""
+
+    def __init__(self, relay, stream, host, **more):  # pylint: disable=super-init-not-called
+        self.relay = relay
+        self.stream = stream
+        self.buffer = b""
+        self.frames = []
+        self.next_id = 1
+        answer = relay.ask("reach", stream=stream, host=host, **more)
+        assert answer["is"] == "reach", answer
+
+    def write(self, data):
+        for at in range(0, len(data), 100000):
+            self.relay.write(frame(INPUT, self.stream, data[at:at + 100000]))
+
+    def read(self, seconds):
+        came = self.relay.read(seconds)
+        mine = [f for f in self.relay.frames if f[:2] == (OUTPUT, self.stream)]
+        if mine:
+            self.relay.frames = [f for f in self.relay.frames if f[:2] != (OUTPUT, self.stream)]
+            self.take(b"".join(f[2] for f in mine))
+        return came or bool(mine)
+
+    def ended(self, seconds=30):
+        """What the relay says of its end."""
+        return self.relay.told("ended", seconds, stream=self.stream)
 
 
 def processes_of(run_id):

@@ -1,0 +1,657 @@
+#include "node/relay.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/write.h"
+#include "node/bootstrap.h"
+#include "node/facts.h"
+#include "node/launch.h"
+#include "node/messages.h"
+#include "node/paths.h"
+#include "node/ranks.h"
+#include "remote/embed.h"
+
+#define KNOWN_LINES 256
+#define KNOWN_BYTES (16 * 1024)
+#define HOST_BYTES  512
+#define SECONDS_MAX 86400.0
+#define CONNECT_S   20.0
+#define SILENCE_S   30.0
+#define BOOT_QUEUED (64 * 1024) /* of what it is sent before its HELLO */
+
+enum state { QUEUED, STARTING, SPEAKING };
+
+struct child {
+    struct ti_relay *relay;
+    struct child *next;
+    uint32_t stream;
+    enum state state;
+    char *host, *tiara, *command;
+    bool forward_agent;
+    double connect_s, silence_s;
+    double moved; /* STARTING: when something went to or fro */
+    bool connected;
+    char known[128]; /* file of host keys; "" */
+    struct ti_channel *channel;
+    struct ti_bootstrap boot;
+    struct ti_frame_reader reader; /* until the HELLO */
+    enum ti_channel_end why;       /* that we ended it, CLOSED: as asked */
+    struct ti_err err;
+};
+
+struct ti_relay {
+    struct ti_outbox *out;
+    struct ti_remote *remote;
+    struct ti_remote_config config;
+    struct ti_payload *payload; /* NULL as long as nobody needs it */
+    struct child *first;
+    int n, starting, queued;
+};
+
+/* --- requests ------------------------------------------------------------ */
+
+static bool is_line(const json_t *text)
+{
+    const char *s = json_string_value(text);
+    size_t n = json_string_length(text);
+
+    if (!s || n == 0 || n > KNOWN_BYTES || strlen(s) != n)
+        return false;
+    for (; *s; s++)
+        if (((unsigned char)*s < ' ' && *s != '\t') || *s == 0x7f)
+            return false;
+    return true;
+}
+
+static bool are_lines(const json_t *list)
+{
+    const json_t *line;
+    size_t i;
+
+    if (!list || json_is_null(list))
+        return true;
+    if (!json_is_array(list) || json_array_size(list) > KNOWN_LINES)
+        return false;
+    json_array_foreach(list, i, line) if (!is_line(line)) return false;
+    return true;
+}
+
+/* False: it is there and makes no sense. */
+static bool seconds(const json_t *request, const char *key, double *value)
+{
+    const json_t *j = json_object_get(request, key);
+
+    *value = json_number_value(j);
+    return !j || (json_is_number(j) && *value >= 0 && *value <= SECONDS_MAX);
+}
+
+static bool text_or_null(const json_t *request, const char *key, const char **value)
+{
+    const json_t *j = json_object_get(request, key);
+
+    *value = json_string_value(j);
+    return !j || json_is_null(j) || *value;
+}
+
+ti_status ti_reach_parse(const json_t *request, struct ti_reach *reach, struct ti_err *err)
+{
+    json_int_t stream = json_integer_value(json_object_get(request, "stream"));
+    const json_t *agent = json_object_get(request, "forward_agent");
+
+    memset(reach, 0, sizeof *reach);
+    reach->host = json_string_value(json_object_get(request, "host"));
+    if (stream < 1 || stream > UINT32_MAX)
+        return ti_err_set(err, TI_ERR_INPUT, "\"stream\" makes no sense");
+    if (!reach->host || strlen(reach->host) >= HOST_BYTES || !ti_remote_is_target(reach->host))
+        return ti_err_set(err, TI_ERR_INPUT, "\"host\" is no [USER@]HOST[:PORT]");
+    if (!text_or_null(request, "tiara", &reach->tiara))
+        return ti_err_set(err, TI_ERR_INPUT, "\"tiara\" must be a folder");
+    if (!are_lines(json_object_get(request, "known")))
+        return ti_err_set(err, TI_ERR_INPUT, "\"known\" must be lines of known_hosts");
+    if (!seconds(request, "connect_s", &reach->connect_s) ||
+        !seconds(request, "silence_s", &reach->silence_s))
+        return ti_err_set(err, TI_ERR_INPUT, "\"connect_s\" or \"silence_s\" makes no sense");
+    if (agent && !json_is_boolean(agent))
+        return ti_err_set(err, TI_ERR_INPUT, "\"forward_agent\" is true or false");
+    reach->stream = (uint32_t)stream;
+    reach->forward_agent = json_is_true(agent);
+    reach->known = json_object_get(request, "known");
+    return TI_OK;
+}
+
+/* --- children ------------------------------------------------------------ */
+
+static struct child *find(const struct ti_relay *r, uint32_t stream)
+{
+    struct child *c = r->first;
+
+    while (c && c->stream != stream)
+        c = c->next;
+    return c;
+}
+
+static void forget_known(struct child *c)
+{
+    if (c->known[0])
+        unlink(c->known);
+    c->known[0] = '\0';
+}
+
+static void child_free(struct child *c)
+{
+    forget_known(c);
+    ti_frame_reader_free(&c->reader);
+    free(c->host);
+    free(c->tiara);
+    free(c->command);
+    free(c);
+}
+
+static void drop_payload(struct ti_relay *r)
+{
+    if (r->starting || r->queued)
+        return;
+    ti_payload_free(r->payload);
+    r->payload = NULL;
+}
+
+static void set_state(struct child *c, enum state state)
+{
+    c->relay->starting += (state == STARTING) - (c->state == STARTING);
+    c->relay->queued += (state == QUEUED) - (c->state == QUEUED);
+    c->state = state;
+}
+
+static const char *end_name(enum ti_channel_end end)
+{
+    static const char *const names[] = {
+#define NAME(name, text) [TI_CHANNEL_##name] = #name,
+        TI_CHANNEL_ENDS(NAME)
+#undef NAME
+    };
+
+    return names[end];
+}
+
+/* The last that is heard of it. */
+static void ended(struct child *c, enum ti_channel_end end, const struct ti_err *why)
+{
+    struct ti_relay *r = c->relay;
+    struct child **at = &r->first;
+    json_t *j = json_pack("{s:s, s:I, s:s}", "is", "ended", "stream", (json_int_t)c->stream, "end",
+                          end_name(end));
+
+    json_object_set_new(j, "error", ti_json_text(why->text));
+    if (why->hint[0])
+        json_object_set_new(j, "hint", ti_json_text(why->hint));
+    ti_outbox_json(r->out, TI_FRAME_MESSAGE, j);
+    while (*at != c)
+        at = &(*at)->next;
+    *at = c->next;
+    r->n--;
+    set_state(c, SPEAKING);
+    child_free(c);
+    drop_payload(r);
+}
+
+/* We end it, for a reason that `ended` will give. */
+static void give_up(struct child *c, enum ti_channel_end why, const struct ti_err *err)
+{
+    if (c->err.text[0])
+        return;
+    c->why = why;
+    c->err = *err;
+    ti_channel_close(c->channel);
+}
+
+/* --- what channels call -------------------------------------------------- */
+
+static void on_ready(struct ti_channel *channel, void *arg)
+{
+    struct child *c = arg;
+
+    (void)channel;
+    c->connected = true;
+    c->moved = ti_now();
+    forget_known(c); /* ssh has read it */
+}
+
+/* Little at a time: there are many. */
+static void pump(struct child *c)
+{
+    const void *data;
+    size_t bytes;
+
+    if (c->boot.err.text[0]) {
+        give_up(c, TI_CHANNEL_LOCAL, &c->boot.err);
+        return;
+    }
+    while (ti_channel_queued(c->channel) < BOOT_QUEUED &&
+           (data = ti_bootstrap_next(&c->boot, &bytes)) != NULL)
+        if (!ti_channel_write(c->channel, data, bytes))
+            break;
+}
+
+static void on_drained(struct ti_channel *channel, void *arg)
+{
+    struct child *c = arg;
+
+    (void)channel;
+    c->moved = ti_now();
+    if (c->state == STARTING)
+        pump(c);
+}
+
+static void on_errput(struct ti_channel *channel, const void *data, size_t bytes, void *arg)
+{
+    struct child *c = arg;
+
+    (void)channel;
+    c->moved = ti_now();
+    ti_bootstrap_errput(&c->boot, data, bytes);
+}
+
+static void pass_on(struct child *c, const void *data, size_t bytes)
+{
+    const char *p = data;
+
+    while (bytes) {
+        size_t piece = bytes < TI_FRAME_MAX ? bytes : TI_FRAME_MAX;
+
+        ti_outbox_frame(c->relay->out, TI_FRAME_OUTPUT, c->stream, p, piece);
+        p += piece;
+        bytes -= piece;
+    }
+}
+
+/* What it says before its HELLO, and that: all from there on is not for us. */
+static void listen_for_hello(struct child *c, const char *data, size_t bytes)
+{
+    struct ti_frame frame;
+    struct ti_err err = {"", ""};
+    size_t used;
+    int got;
+
+    if (c->boot.payload)
+        ti_bootstrap_output(&c->boot, data, bytes);
+    if (ti_frame_feed(&c->reader, data, bytes, &used, &frame, &got, &err) != TI_OK) {
+        ti_err_prefix(&err, TI_ERR_REMOTE, "'%s' does not start ti-node", c->host);
+        give_up(c, TI_CHANNEL_NO_COMMAND, &err);
+        return;
+    }
+    if (!got) {
+        pump(c);
+        return;
+    }
+    pass_on(c, c->reader.buf, c->reader.used);
+    ti_frame_reader_free(&c->reader);
+    set_state(c, SPEAKING);
+    drop_payload(c->relay);
+    pass_on(c, data + used, bytes - used);
+}
+
+static void on_output(struct ti_channel *channel, const void *data, size_t bytes, void *arg)
+{
+    struct child *c = arg;
+
+    (void)channel;
+    c->moved = ti_now();
+    if (c->err.text[0])
+        return;
+    if (c->state == SPEAKING)
+        pass_on(c, data, bytes);
+    else
+        listen_for_hello(c, data, bytes);
+}
+
+/* The last line that it said on standard error. */
+static const char *last_words(struct child *c)
+{
+    char *text = c->boot.said, *line;
+    size_t n = strlen(text);
+
+    while (n && strchr("\n\r ", text[n - 1]))
+        text[--n] = '\0';
+    line = strrchr(text, '\n');
+    return line ? line + 1 : text;
+}
+
+static void why_it_ended(struct child *c, const struct ti_channel_result *r, struct ti_err *err)
+{
+    const char *words = last_words(c);
+
+    if (c->state != SPEAKING) {
+        ti_bootstrap_why(&c->boot, c->host, c->reader.noise, r, err);
+    } else if (r->end == TI_CHANNEL_EXITED) {
+        ti_err_set(err, TI_ERR_REMOTE, "the ti-node on '%s' ended with status %d%s%s", c->host,
+                   r->status, *words ? ": " : "", words);
+    } else if (r->end == TI_CHANNEL_SIGNALLED) {
+        ti_err_set(err, TI_ERR_REMOTE, "the ti-node on '%s' was ended by a signal", c->host);
+    } else {
+        ti_err_set(err, TI_ERR_REMOTE, "'%s': %s%s%s", c->host, ti_channel_end_text(r->end),
+                   r->cause[0] ? ": " : "", r->cause);
+        if (r->err.hint[0])
+            ti_err_hint(err, "%s", r->err.hint);
+    }
+    /* Our own file is gone when that is read. */
+    if (r->end == TI_CHANNEL_HOST_KEY_CHANGED && c->known[0] && strstr(err->hint, c->known))
+        ti_err_hint(err, "where ti-gather runs, another key of it is known: if it was installed "
+                         "anew, remove its old key there; else someone may be in between");
+}
+
+static void on_ended(struct ti_channel *channel, const struct ti_channel_result *r, void *arg)
+{
+    struct child *c = arg;
+    struct ti_err err = c->err;
+    enum ti_channel_end end = c->why;
+
+    (void)channel;
+    if (!err.text[0]) {
+        end = r->end;
+        why_it_ended(c, r, &err);
+    }
+    ended(c, end, &err);
+}
+
+static const struct ti_channel_calls calls = {on_ready, on_output, on_errput, on_drained, on_ended};
+
+/* --- start --------------------------------------------------------------- */
+
+static bool outbox_is_full(void *arg)
+{
+    const struct ti_outbox *out = arg;
+
+    return ti_outbox_full(out);
+}
+
+struct ti_relay *ti_relay_new(struct ti_outbox *out, struct ti_err *err)
+{
+    struct ti_relay *r = calloc(1, sizeof *r);
+
+    if (!r) {
+        ti_err_errno(err, TI_ERR_IO, "cannot become a relay");
+        return NULL;
+    }
+    r->out = out;
+    r->config.transport = TI_TRANSPORT_OPENSSH;
+    if (ti_remote_new(&r->config, &r->remote, err) != TI_OK) {
+        free(r);
+        return NULL;
+    }
+    ti_remote_turns(r->remote, outbox_is_full, out);
+    ti_launch_share_children();
+    return r;
+}
+
+void ti_relay_free(struct ti_relay *r)
+{
+    if (!r)
+        return;
+    while (r->first) {
+        struct child *c = r->first;
+
+        r->first = c->next;
+        child_free(c);
+    }
+    ti_remote_free(r->remote);
+    ti_payload_free(r->payload);
+    free(r);
+}
+
+static ti_status find_payload(struct ti_relay *r, struct ti_err *err)
+{
+    static struct ti_paths paths;
+    ti_status st;
+
+    if (r->payload)
+        return TI_OK;
+    st = ti_paths_find(&paths, err);
+    return st == TI_OK ? ti_payload_new(&paths, &r->payload, err) : st;
+}
+
+static ti_status write_known(struct child *c, const json_t *lines, struct ti_err *err)
+{
+    const char *folder = ti_remote_folder(c->relay->remote, err);
+    const json_t *line;
+    size_t i;
+    int fd;
+    bool ok;
+
+    if (!folder[0])
+        return TI_ERR_IO;
+    snprintf(c->known, sizeof c->known, "%s/k%u", folder, c->stream);
+    fd = open(c->known, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+    ok = fd >= 0;
+    json_array_foreach(lines, i, line)
+    {
+        ok = ok && ti_write_all(fd, json_string_value(line), json_string_length(line)) &&
+             ti_write_all(fd, "\n", 1);
+    }
+    if (fd >= 0 && close(fd) < 0)
+        ok = false;
+    return ok ? TI_OK : ti_err_errno(err, TI_ERR_IO, "cannot write '%s'", c->known);
+}
+
+static ti_status prepare(struct child *c, const struct ti_reach *reach, struct ti_err *err)
+{
+    struct ti_relay *r = c->relay;
+    ti_status st = TI_OK;
+
+    c->stream = reach->stream;
+    c->host = strdup(reach->host);
+    c->tiara = reach->tiara ? strdup(reach->tiara) : NULL;
+    c->forward_agent = reach->forward_agent;
+    c->connect_s = reach->connect_s > 0 ? reach->connect_s : CONNECT_S;
+    c->silence_s = reach->silence_s > 0 ? reach->silence_s : SILENCE_S;
+    if (!c->host || (reach->tiara && !c->tiara))
+        return ti_err_errno(err, TI_ERR_IO, "cannot reach '%s'", reach->host);
+    if (!c->tiara)
+        st = find_payload(r, err);
+    if (st == TI_OK)
+        st = ti_bootstrap_command(r->payload, c->tiara, &c->command, err);
+    if (st == TI_OK && json_array_size(reach->known))
+        st = write_known(c, reach->known, err);
+    return st;
+}
+
+ti_status ti_relay_reach(struct ti_relay *r, const struct ti_reach *reach, struct ti_err *err)
+{
+    struct child *c, **at = &r->first;
+    ti_status st;
+
+    if (find(r, reach->stream))
+        return ti_err_set(err, TI_ERR_INPUT, "there is a stream %u already", reach->stream);
+    if (r->n == TI_RELAY_CHILDREN)
+        return ti_err_set(err, TI_ERR_INPUT, "%d nodes are reached from here already",
+                          TI_RELAY_CHILDREN);
+    c = calloc(1, sizeof *c);
+    if (!c)
+        return ti_err_errno(err, TI_ERR_IO, "cannot reach '%s'", reach->host);
+    c->relay = r;
+    st = prepare(c, reach, err);
+    if (st != TI_OK) {
+        child_free(c);
+        drop_payload(r);
+        return st;
+    }
+    while (*at)
+        at = &(*at)->next;
+    *at = c;
+    r->n++;
+    r->queued++;
+    return TI_OK;
+}
+
+static void start(struct child *c)
+{
+    struct ti_channel_wants wants = {c->known[0] ? c->known : NULL, c->forward_agent, c->connect_s,
+                                     c->silence_s};
+    struct ti_relay *r = c->relay;
+
+    set_state(c, STARTING);
+    c->boot.payload = c->tiara ? NULL : r->payload;
+    c->channel = ti_remote_run(r->remote, c->host, NULL, c->command, &calls, c);
+    free(c->command);
+    c->command = NULL;
+    if (c->channel) {
+        ti_channel_want(c->channel, &wants);
+    } else {
+        ti_err_set(&c->err, TI_ERR_IO, "cannot reach '%s': out of memory", c->host);
+        ended(c, TI_CHANNEL_LOCAL, &c->err);
+    }
+}
+
+static void start_some(struct ti_relay *r)
+{
+    struct child *c, *next;
+
+    for (c = r->first; c && r->queued && r->starting < TI_RELAY_STARTING; c = next) {
+        next = c->next;
+        if (c->state == QUEUED)
+            start(c);
+    }
+}
+
+/* One that was let in and from which nothing comes keeps others from being started. */
+static double patience_ends(const struct child *c)
+{
+    return c->state == STARTING && c->connected && !c->err.text[0]
+               ? c->moved + c->connect_s + c->silence_s
+               : 0;
+}
+
+static void lose_patience(struct ti_relay *r)
+{
+    double now = ti_now();
+
+    for (struct child *c = r->first; c && r->starting; c = c->next) {
+        double until = patience_ends(c);
+        struct ti_err err;
+
+        if (until <= 0 || until > now)
+            continue;
+        ti_err_set(&err, TI_ERR_REMOTE, "'%s' lets us in, but ti-node does not start in %.3g s",
+                   c->host, c->connect_s + c->silence_s);
+        ti_err_hint(&err, "does 'ssh %s true' come back? Its file system may hang", c->host);
+        give_up(c, TI_CHANNEL_TIMED_OUT, &err);
+    }
+}
+
+/* --- what others see ----------------------------------------------------- */
+
+bool ti_relay_has(const struct ti_relay *r, uint32_t stream)
+{
+    return r && find(r, stream);
+}
+
+bool ti_relay_unreach(struct ti_relay *r, uint32_t stream)
+{
+    struct child *c = r ? find(r, stream) : NULL;
+    struct ti_err err;
+
+    if (!c)
+        return false;
+    ti_err_set(&err, TI_OK, "the connection to '%s' was closed", c->host);
+    if (c->channel)
+        give_up(c, TI_CHANNEL_CLOSED, &err);
+    else
+        ended(c, TI_CHANNEL_CLOSED, &err);
+    return true;
+}
+
+/* Who has most of what waits. */
+static struct child *greediest(const struct ti_relay *r, size_t *all)
+{
+    struct child *most = NULL;
+
+    *all = 0;
+    for (struct child *c = r->first; c; c = c->next) {
+        size_t queued = c->channel && !c->err.text[0] ? ti_channel_queued(c->channel) : 0;
+
+        *all += queued;
+        if (queued && (!most || queued > ti_channel_queued(most->channel)))
+            most = c;
+    }
+    return most;
+}
+
+static void does_not_listen(struct child *c)
+{
+    struct ti_err err;
+
+    ti_err_set(&err, TI_ERR_REMOTE, "'%s' does not take what is sent to it: %zu KiB wait", c->host,
+               ti_channel_queued(c->channel) / 1024);
+    ti_err_hint(&err, "is its ti-node frozen?");
+    give_up(c, TI_CHANNEL_LOST, &err);
+}
+
+void ti_relay_input(struct ti_relay *r, uint32_t stream, const void *data, size_t bytes)
+{
+    struct child *c = r ? find(r, stream) : NULL, *most;
+    struct ti_err err;
+    size_t all;
+
+    if (!c || c->err.text[0])
+        return;
+    if (c->state != SPEAKING) {
+        ti_err_set(&err, TI_ERR_REMOTE, "something was sent to '%s' before it said HELLO", c->host);
+        if (c->channel)
+            give_up(c, TI_CHANNEL_LOCAL, &err);
+        else
+            ended(c, TI_CHANNEL_LOCAL, &err);
+        return;
+    }
+    if (!bytes)
+        ti_channel_eof(c->channel);
+    else
+        ti_channel_write(c->channel, data, bytes);
+    if (ti_channel_queued(c->channel) > TI_RELAY_INPUT_MAX)
+        does_not_listen(c);
+    most = greediest(r, &all);
+    if (most && all > TI_RELAY_INPUT_ALL)
+        does_not_listen(most);
+}
+
+int ti_relay_fd(const struct ti_relay *r)
+{
+    return ti_remote_fd(r->remote);
+}
+
+double ti_relay_due_s(const struct ti_relay *r)
+{
+    double due = ti_remote_due(r->remote);
+
+    if (r->queued && r->starting < TI_RELAY_STARTING)
+        return 0;
+    for (const struct child *c = r->first; c && r->starting; c = c->next) {
+        double until = patience_ends(c);
+
+        if (until > 0 && until < due)
+            due = until;
+    }
+    return due - ti_now();
+}
+
+void ti_relay_go(struct ti_relay *r)
+{
+    lose_patience(r);
+    start_some(r);
+    ti_remote_poll(r->remote, 0);
+}
+
+uint64_t ti_relay_turned(const struct ti_relay *r)
+{
+    return ti_remote_turned(r->remote);
+}
+
+int ti_relay_waiting(const struct ti_relay *r)
+{
+    return ti_remote_waiting(r->remote);
+}
