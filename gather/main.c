@@ -322,7 +322,8 @@ static void explain_missing(struct ti_run *run, const struct ti_fetch *fetched)
             char *why;
 
             if (run->rank[r].state != TI_RANK_MISSING ||
-                asprintf(&why, "not fetched from node '%s': %s", x->node, x->why) < 0)
+                (x->node ? asprintf(&why, "not fetched from node '%s': %s", x->node, x->why)
+                         : asprintf(&why, "not fetched: %s", x->why)) < 0)
                 continue;
             free(run->rank[r].reason);
             run->rank[r].reason = why;

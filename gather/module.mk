@@ -2,7 +2,9 @@
 progs += ti-gather
 gather_src := gather/run.c gather/reading.c gather/ahead.c gather/manifest.c gather/bundle.c gather/output.c \
               formats/zip_write.c
-ti-gather_src := gather/main.c gather/fetch.c $(gather_src) $(bootstrap_src) $(node_src) $(remote_src)
+gather_fetch_src := gather/fetch.c gather/findings.c gather/holders.c gather/nodes.c gather/reach.c \
+              gather/receive.c gather/transfer.c gather/tree.c gather/way.c
+ti-gather_src := gather/main.c $(gather_fetch_src) $(gather_src) $(bootstrap_src) $(node_src) $(remote_src)
 ti-gather_libs := $(remote_libs)
 gather_way_src := gather/way.c $(bootstrap_src) $(node_src) $(remote_src)
 t-bundle_src := $(gather_src)

@@ -1,0 +1,318 @@
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/cli.h"
+#include "gather/fetching.h"
+
+#define FINDINGS_MOST 8  /* different ones of one node */
+#define REPORT_MAX    20 /* lines */
+
+/* --- while it goes on ---------------------------------------------------- */
+
+static bool is_alike(const struct ti__finding *x, int32_t node, int32_t other, const char *why)
+{
+    return x->node == node && x->other == other && strcmp(x->why, why) == 0;
+}
+
+void ti__note(struct ti__fetching *g, int32_t node, int32_t other, int64_t rank, const char *why,
+              const char *hint)
+{
+    struct ti__finding *last = NULL, *more;
+    int alike = 0;
+
+    for (int64_t i = g->nfindings - 1; i >= 0 && alike < FINDINGS_MOST; i--) {
+        struct ti__finding *x = &g->finding[i];
+
+        if (is_alike(x, node, other, why)) {
+            ti_ranges_add(x->ranks, rank);
+            return;
+        }
+        if (x->node == node) {
+            last = last ? last : x;
+            alike++;
+        }
+    }
+    more = alike < FINDINGS_MOST ? realloc(g->finding, (size_t)(g->nfindings + 1) * sizeof *more)
+                                 : NULL;
+    if (more) {
+        g->finding = more;
+        more[g->nfindings++] = (struct ti__finding){.node = node,
+                                                    .other = other,
+                                                    .why = strdup(why),
+                                                    .hint = hint ? strdup(hint) : NULL,
+                                                    .ranks = json_array()};
+        last = &more[g->nfindings - 1];
+        if (!last->why) { /* then at least the ranks are told of */
+            g->nfindings--;
+            return;
+        }
+    }
+    if (last)
+        ti_ranges_add(last->ranks, rank);
+}
+
+/* --- in the end ---------------------------------------------------------- */
+
+static char *copy(const char *text)
+{
+    return text && *text ? strdup(text) : NULL;
+}
+
+/* Takes `ranks`. */
+static ti_status add_failure(struct ti__fetching *g, int32_t node, json_t *ranks, const char *why,
+                             const char *hint, struct ti_err *err)
+{
+    struct ti_fetch *f = g->f;
+    const struct ti__member *m = node >= 0 ? &g->member[node] : NULL;
+    struct ti_fetch_failure *more = realloc(f->failure, (size_t)(f->nfailures + 1) * sizeof *more);
+
+    f->worst = TI_ERR_PARTIAL;
+    if (!more || !ranks) {
+        json_decref(ranks);
+        return ti_err_errno(err, TI_ERR_IO, "cannot fetch");
+    }
+    f->failure = more;
+    more += f->nfailures++;
+    *more = (struct ti_fetch_failure){.ranks = ranks, .why = strdup(why), .hint = copy(hint)};
+    if (m) {
+        more->node = strdup(m->out->name);
+        more->site = copy(m->out->site);
+        if (m->opened_parent >= 0)
+            more->through = copy(g->member[m->opened_parent].out->name);
+        if (!m->out->why)
+            m->out->why = strdup(why);
+        if (!m->out->hint)
+            m->out->hint = copy(hint);
+    }
+    return more->why && (more->node || !m) ? TI_OK : ti_err_errno(err, TI_ERR_IO, "cannot fetch");
+}
+
+static bool is_missing(const struct ti__fetching *g, int64_t rank)
+{
+    return g->rank[rank].state != TI__LEFT && g->rank[rank].state != TI__CAME;
+}
+
+/* What was noted, the last first, so that a rank is told of once. */
+static ti_status tell_noted(struct ti__fetching *g, json_t *told, struct ti_err *err)
+{
+    ti_status st = TI_OK;
+
+    for (int64_t k = g->nfindings - 1; k >= 0 && st == TI_OK; k--) {
+        const struct ti__finding *x = &g->finding[k];
+        json_t *ranks = json_array();
+        const json_t *range;
+        size_t i;
+
+        json_array_foreach(x->ranks, i,
+                           range) for (int64_t r = json_integer_value(json_array_get(range, 0));
+                                       r <= json_integer_value(json_array_get(range, 1)); r++)
+        {
+            if (!is_missing(g, r) || ti_ranges_hold(told, r))
+                continue;
+            ti_ranges_add(ranks, r);
+            ti_ranges_add(told, r);
+        }
+        if (json_array_size(ranks) > 0)
+            st = add_failure(g, x->other >= 0 ? -1 : x->node, ranks, x->why, x->hint, err);
+        else
+            json_decref(ranks);
+    }
+    return st;
+}
+
+/* Who should have it, or whoever could not be asked. */
+static ti_status tell_node(struct ti__fetching *g, const struct ti__member *m, json_t *ranks,
+                           struct ti_err *err)
+{
+    char why[1200];
+
+    if (ti__given_up(m))
+        return add_failure(g, m->i, ranks, m->why.text, m->why.hint, err);
+    if (!m->no_folder)
+        return add_failure(g, m->i, ranks, "no trace", NULL, err);
+    snprintf(why, sizeof why, "there is no directory '%.1024s'", m->node->directory);
+    return add_failure(g, m->i, ranks, why, NULL, err);
+}
+
+static ti_status tell_the_rest(struct ti__fetching *g, const json_t *told, struct ti_err *err)
+{
+    json_t **of = calloc((size_t)g->nodes.n + 1, sizeof *of);
+    ti_status st = TI_OK;
+
+    for (int64_t r = 0; of && r < g->np; r++) {
+        int64_t i = g->rank[r].named >= 0 ? g->rank[r].named : g->nodes.n;
+
+        if (!is_missing(g, r) || ti_ranges_hold(told, r))
+            continue;
+        if (!of[i])
+            of[i] = json_array();
+        ti_ranges_add(of[i], r);
+    }
+    for (int64_t i = 0; of && i < g->nodes.n; i++)
+        if (st == TI_OK && (of[i] || (ti__given_up(&g->member[i]) && !g->member[i].ranks)))
+            st = tell_node(g, &g->member[i], of[i] ? json_incref(of[i]) : json_array(), err);
+    if (of && of[g->nodes.n] && st == TI_OK)
+        st = add_failure(g, -1, json_incref(of[g->nodes.n]),
+                         "none of the nodes that could be asked has it", NULL, err);
+    for (int64_t i = 0; of && i <= g->nodes.n; i++)
+        json_decref(of[i]);
+    free(of);
+    return of ? st : ti_err_errno(err, TI_ERR_IO, "cannot fetch");
+}
+
+static int64_t first_rank(const struct ti_fetch_failure *x)
+{
+    return json_integer_value(json_array_get(json_array_get(x->ranks, 0), 0));
+}
+
+static int by_rank(const void *a, const void *b)
+{
+    int64_t x = first_rank(a), y = first_rank(b);
+
+    return (x > y) - (x < y);
+}
+
+ti_status ti__tell_failures(struct ti__fetching *g, struct ti_err *err)
+{
+    json_t *told = json_array();
+    ti_status st = TI_OK;
+
+    st = tell_noted(g, told, err);
+    if (st == TI_OK && g->work == TI__FETCH)
+        st = tell_the_rest(g, told, err);
+    for (int64_t i = 0; g->work == TI__REMOVE && i < g->nodes.n && st == TI_OK; i++) {
+        const struct ti__member *m = &g->member[i];
+
+        if (ti__takes_part(m) && ti__given_up(m))
+            st = add_failure(g, m->i, m->ranks ? json_incref(m->ranks) : json_array(), m->why.text,
+                             m->why.hint, err);
+    }
+    json_decref(told);
+    if (g->f->nfailures)
+        qsort(g->f->failure, (size_t)g->f->nfailures, sizeof *g->f->failure, by_rank);
+    return st;
+}
+
+/* --- for people ---------------------------------------------------------- */
+
+/* Whether the same happened to both, each in its own words: their names apart. */
+static bool same_cause(const struct ti_fetch_failure *a, const struct ti_fetch_failure *b)
+{
+    const char *p = a->why, *q = b->why;
+    size_t na = strlen(a->node ? a->node : ""), nb = strlen(b->node ? b->node : "");
+
+    if (!a->node || !b->node || strcmp(a->site ? a->site : "", b->site ? b->site : "") != 0)
+        return false;
+    while (*p && *q) {
+        if (strncmp(p, a->node, na) == 0 && strncmp(q, b->node, nb) == 0 && na && nb) {
+            p += na;
+            q += nb;
+        } else if (*p++ != *q++) {
+            return false;
+        }
+    }
+    return *p == *q;
+}
+
+static const char *of_site(const struct ti_fetch_failure *x, char buf[300])
+{
+    snprintf(buf, 300, "%s%.256s", x->site ? " of " : "", x->site ? x->site : "");
+    return buf;
+}
+
+static void tell_one(const struct ti_fetch_failure *x)
+{
+    char ranks[256], numbers[280] = "", site[300], through[300] = "";
+
+    if (json_array_size(x->ranks) > 0)
+        snprintf(numbers, sizeof numbers, "%s %s",
+                 ti_ranges_count(x->ranks) == 1 ? "rank" : "ranks",
+                 ti_ranges_text(x->ranks, ranks, sizeof ranks));
+    if (x->through)
+        snprintf(through, sizeof through, " (through '%.256s')", x->through);
+    if (x->node)
+        ti_warn("node '%s'%s%s%s%s: %s", x->node, of_site(x, site), through, *numbers ? ", " : "",
+                numbers, x->why);
+    else
+        ti_warn("%s: %s", numbers, x->why);
+}
+
+/* "12 nodes of site1, 96 ranks: why: n1, n2, ..." */
+static void tell_group(const struct ti_fetch *f, int first, const char *seen, int n, int64_t ranks)
+{
+    const struct ti_fetch_failure *x = &f->failure[first];
+    char names[512] = "", site[300];
+    size_t used = 0;
+
+    for (int i = first; i < f->nfailures; i++) {
+        if (i != first && (!seen || seen[i] != 2))
+            continue;
+        if (used + strlen(f->failure[i].node) + 8 > sizeof names) {
+            snprintf(names + used, sizeof names - used, ", ...");
+            break;
+        }
+        used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", used ? ", " : "",
+                                 f->failure[i].node);
+    }
+    ti_warn("%d nodes%s, %" PRId64 " ranks: %s: %s", n, of_site(x, site), ranks, x->why, names);
+}
+
+/* What happened to this one, and to others; `seen` marks who has been told of. */
+static void tell_cause(const struct ti_fetch *f, int first, char *seen)
+{
+    const struct ti_fetch_failure *x = &f->failure[first];
+    int64_t ranks = ti_ranges_count(x->ranks);
+    int n = 1;
+
+    for (int i = first + 1; seen && i < f->nfailures; i++)
+        if (!seen[i] && same_cause(x, &f->failure[i])) {
+            seen[i] = 2;
+            ranks += ti_ranges_count(f->failure[i].ranks);
+            n++;
+        }
+    if (n > 1)
+        tell_group(f, first, seen, n, ranks);
+    else
+        tell_one(x);
+    for (int i = first; seen && i < f->nfailures; i++)
+        seen[i] = seen[i] == 2 ? 1 : seen[i];
+}
+
+void ti_fetch_report(const struct ti_fetch *f)
+{
+    char *seen = calloc((size_t)f->nfailures + 1, 1);
+    const char *said = "";
+    int lines = 0;
+
+    for (int i = 0; i < f->nfailures; i++) {
+        const struct ti_fetch_failure *x = &f->failure[i];
+
+        if (seen && seen[i])
+            continue;
+        if (lines++ == REPORT_MAX) {
+            ti_warn("... and others: --json has them all");
+            break;
+        }
+        tell_cause(f, i, seen);
+        if (x->hint && strcmp(x->hint, said) != 0)
+            ti_warn("hint: %s", x->hint);
+        said = x->hint ? x->hint : said;
+    }
+    free(seen);
+}
+
+json_t *ti_fetch_json(const struct ti_fetch *f)
+{
+    json_t *list = json_array();
+
+    for (int i = 0; list && i < f->nfailures; i++) {
+        const struct ti_fetch_failure *x = &f->failure[i];
+        json_t *item = json_pack("{s:s?, s:s?, s:s?, s:O, s:s}", "node", x->node, "site", x->site,
+                                 "through", x->through, "ranks", x->ranks, "error", x->why);
+
+        json_array_append_new(list, item ? item : json_null());
+    }
+    return list;
+}

@@ -1,0 +1,288 @@
+#include "gather/nodes.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* --- lists of ranks ------------------------------------------------------ */
+
+static json_int_t edge(const json_t *list, size_t i, size_t which)
+{
+    return json_integer_value(json_array_get(json_array_get(list, i), which));
+}
+
+/* The first range that ends at `rank` or behind it. */
+static size_t find(const json_t *list, int64_t rank)
+{
+    size_t low = 0, high = json_array_size(list);
+
+    while (low < high) {
+        size_t mid = (low + high) / 2;
+
+        if (edge(list, mid, 1) < rank)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    return low;
+}
+
+void ti_ranges_add(json_t *list, int64_t rank)
+{
+    size_t i = find(list, rank), n = json_array_size(list);
+    bool before = i > 0 && edge(list, i - 1, 1) == rank - 1,
+         behind = i < n && edge(list, i, 0) == rank + 1;
+
+    if (i < n && edge(list, i, 0) <= rank)
+        return;
+    if (before && behind) {
+        json_integer_set(json_array_get(json_array_get(list, i - 1), 1), edge(list, i, 1));
+        json_array_remove(list, i);
+    } else if (before) {
+        json_integer_set(json_array_get(json_array_get(list, i - 1), 1), rank);
+    } else if (behind) {
+        json_integer_set(json_array_get(json_array_get(list, i), 0), rank);
+    } else {
+        json_array_insert_new(list, i, json_pack("[I, I]", (json_int_t)rank, (json_int_t)rank));
+    }
+}
+
+int64_t ti_ranges_count(const json_t *list)
+{
+    int64_t n = 0;
+
+    for (size_t i = 0; i < json_array_size(list); i++)
+        n += edge(list, i, 1) - edge(list, i, 0) + 1;
+    return n;
+}
+
+bool ti_ranges_hold(const json_t *list, int64_t rank)
+{
+    size_t i = find(list, rank);
+
+    return i < json_array_size(list) && edge(list, i, 0) <= rank;
+}
+
+char *ti_ranges_text(const json_t *list, char *buf, size_t room)
+{
+    size_t n = 0;
+
+    buf[0] = '\0';
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        if (n + 48 > room) {
+            snprintf(buf + n, room - n, ", ...");
+            break;
+        }
+        n += (size_t)snprintf(buf + n, room - n, "%s%" JSON_INTEGER_FORMAT, n ? ", " : "",
+                              edge(list, i, 0));
+        if (edge(list, i, 1) > edge(list, i, 0))
+            n += (size_t)snprintf(buf + n, room - n, "-%" JSON_INTEGER_FORMAT, edge(list, i, 1));
+    }
+    return buf;
+}
+
+/* --- what RUN.json says -------------------------------------------------- */
+
+static ti_status bad_node(const struct ti_nodes *n, int64_t i, const char *what, struct ti_err *err)
+{
+    return ti_err_set(err, TI_ERR_INPUT, "'%s/RUN.json': node %" PRId64 ": %s", n->path, i + 1,
+                      what);
+}
+
+/* A string, or null. */
+static bool text_or_null(const json_t *node, const char *key, const char **out)
+{
+    const json_t *v = json_object_get(node, key);
+
+    *out = json_string_value(v);
+    return !v || json_is_null(v) || json_is_string(v);
+}
+
+/* All that are not of this machine are reached in one way. */
+static ti_status read_via(struct ti_nodes *n, int64_t i, const json_t *via, bool *ssh,
+                          struct ti_err *err)
+{
+    struct ti_source_node *node = &n->node[i];
+    size_t words = json_array_size(via);
+    bool first = !n->via;
+
+    if (!via || json_is_null(via)) {
+        node->local = !node->host;
+        *ssh = *ssh || node->host;
+    } else if (!words) {
+        return bad_node(n, i, "\"via\" is no command", err);
+    } else if (first && !(n->via = calloc(words + 1, sizeof *n->via))) {
+        return ti_err_errno(err, TI_ERR_IO, "cannot fetch");
+    }
+    for (size_t k = 0; k < words; k++) {
+        const char *word = json_string_value(json_array_get(via, k));
+
+        if (!word || (!first && (!n->via[k] || strcmp(n->via[k], word) != 0)))
+            return bad_node(n, i, "\"via\" differs from that of others", err);
+        n->via[k] = word;
+    }
+    if (n->via && (*ssh || (words && n->via[words])))
+        return bad_node(n, i, "\"via\" differs from that of others", err);
+    return TI_OK;
+}
+
+static int by_first(const void *a, const void *b)
+{
+    const json_int_t *x = a, *y = b;
+
+    return (x[0] > y[0]) - (x[0] < y[0]);
+}
+
+/* The same in ascending order, without overlaps; NULL when it is no list of ranks. */
+static json_t *sorted(const json_t *list)
+{
+    size_t n = json_array_size(list);
+    json_int_t(*range)[2] = n ? calloc(n, sizeof *range) : NULL;
+    json_t *out = json_is_array(list) && (range || !n) ? json_array() : NULL;
+
+    for (size_t i = 0; out && i < n; i++) {
+        range[i][0] = edge(list, i, 0);
+        range[i][1] = edge(list, i, 1);
+        if (json_array_size(json_array_get(list, i)) != 2 || range[i][0] < 0 ||
+            range[i][0] > range[i][1] || range[i][1] >= TI_RANKS_MAX) {
+            json_decref(out);
+            out = NULL;
+        }
+    }
+    if (out && n)
+        qsort(range, n, sizeof *range, by_first);
+    for (size_t i = 0; out && i < n; i++) {
+        size_t last = json_array_size(out);
+
+        if (last && range[i][0] <= edge(out, last - 1, 1) + 1) {
+            if (range[i][1] > edge(out, last - 1, 1))
+                json_integer_set(json_array_get(json_array_get(out, last - 1), 1), range[i][1]);
+        } else {
+            json_array_append_new(out, json_pack("[I, I]", range[i][0], range[i][1]));
+        }
+    }
+    free(range);
+    return out;
+}
+
+static ti_status read_ranks(struct ti_nodes *n, int64_t i, json_t *node, struct ti_err *err)
+{
+    const json_t *ranks = json_object_get(node, "ranks");
+    json_int_t np = json_integer_value(json_object_get(n->run, "np"));
+    json_t *list;
+
+    if (!ranks || json_is_null(ranks))
+        return np > 0 && np <= TI_RANKS_MAX
+                   ? TI_OK
+                   : bad_node(n, i, "its \"ranks\" are not known, nor how many there are (\"np\")",
+                              err);
+    list = sorted(ranks);
+    if (!list || json_object_set_new(node, "ranks", list) < 0)
+        return bad_node(n, i, "\"ranks\" is no list of [FIRST, LAST]", err);
+    n->node[i].ranks = json_object_get(node, "ranks");
+    return TI_OK;
+}
+
+/* Nodes of one site have the same name of it, or the same gateway. */
+static void read_site(struct ti_nodes *n, int64_t i, const char *site)
+{
+    const char *name = site ? site : n->node[i].gateway ? n->node[i].gateway : "";
+
+    for (n->node[i].site = 0; n->node[i].site < n->nsites; n->node[i].site++)
+        if (strcmp(n->site[n->node[i].site], name) == 0)
+            return;
+    n->site[n->nsites++] = name;
+}
+
+static ti_status read_node(struct ti_nodes *n, int64_t i, json_t *node, bool *ssh,
+                           struct ti_err *err)
+{
+    struct ti_source_node *m = &n->node[i];
+    const char *site;
+    ti_status st;
+
+    if (!text_or_null(node, "name", &m->name) || !m->name)
+        return bad_node(n, i, "it has no \"name\"", err);
+    if (!text_or_null(node, "host", &m->host) || !text_or_null(node, "gateway", &m->gateway) ||
+        !text_or_null(node, "tiara", &m->tiara))
+        return bad_node(n, i, "\"host\", \"gateway\" and \"tiara\" are strings or null", err);
+    if (!text_or_null(node, "site", &site))
+        return bad_node(n, i, "\"site\" is a string or null", err);
+    if (!text_or_null(node, "directory", &m->directory) || !m->directory)
+        return bad_node(n, i, "it has no \"directory\"", err);
+    read_site(n, i, site);
+    st = read_ranks(n, i, node, err);
+    return st == TI_OK ? read_via(n, i, json_object_get(node, "via"), ssh, err) : st;
+}
+
+/* As the run was started. */
+static void read_transport(struct ti_nodes *n)
+{
+    const char *name = json_string_value(json_object_get(n->run, "transport"));
+
+    n->transport = TI_TRANSPORT_AUTO;
+    if (name && strcmp(name, "openssh") == 0)
+        n->transport = TI_TRANSPORT_OPENSSH;
+    if (name && strcmp(name, "libssh2") == 0)
+        n->transport = TI_TRANSPORT_LIBSSH2;
+}
+
+ti_status ti_nodes_read(const char *path, struct ti_nodes *out, struct ti_err *err)
+{
+    json_t *nodes, *node;
+    const char *id;
+    struct stat sb;
+    bool ssh = false;
+    ti_status st = TI_OK;
+    size_t i;
+    int fd;
+
+    *out = (struct ti_nodes){.path = path};
+    out->dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    fd = out->dir < 0 ? -1 : openat(out->dir, "RUN.json", O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0)
+        return TI_OK; /* whoever checks the run says it */
+    out->run = json_loadfd(fd, 0, NULL);
+    out->others = fstat(fd, &sb) < 0 || (sb.st_uid != geteuid() && sb.st_uid != 0) ||
+                  (sb.st_mode & S_IWOTH) != 0;
+    close(fd);
+    nodes = json_object_get(out->run, "nodes");
+    if (!nodes || json_array_size(nodes) == 0)
+        return TI_OK;
+    id = json_string_value(json_object_get(out->run, "run_id"));
+    if (!id || strlen(id) >= sizeof out->run_id)
+        return ti_err_set(err, TI_ERR_INPUT, "'%s/RUN.json' has \"nodes\", and no \"run_id\"",
+                          path);
+    strcpy(out->run_id, id);
+    read_transport(out);
+    out->n = (int64_t)json_array_size(nodes);
+    out->node = calloc((size_t)out->n, sizeof *out->node);
+    out->site = calloc((size_t)out->n, sizeof *out->site);
+    if (!out->node || !out->site)
+        return ti_err_errno(err, TI_ERR_IO, "cannot fetch");
+    json_array_foreach(nodes, i, node) if (st == TI_OK) st =
+        read_node(out, (int64_t)i, node, &ssh, err);
+    return st;
+}
+
+void ti_nodes_free(struct ti_nodes *n)
+{
+    free(n->node);
+    free(n->site);
+    free(n->via);
+    json_decref(n->run);
+    if (n->dir >= 0)
+        close(n->dir);
+    *n = (struct ti_nodes){.dir = -1};
+}
+
+bool ti_node_is_here(const struct ti_nodes *n, const struct ti_source_node *node)
+{
+    struct stat here, there;
+
+    return node->local && fstat(n->dir, &here) == 0 && stat(node->directory, &there) == 0 &&
+           here.st_dev == there.st_dev && here.st_ino == there.st_ino;
+}

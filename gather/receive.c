@@ -1,0 +1,233 @@
+#include "gather/receive.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/crc32c.h"
+#include "common/write.h"
+#include "formats/rankname.h"
+
+#define SUFFIX      ".part"
+#define NAME_BYTES  (TI_RANK_NAME_BYTES + sizeof SUFFIX)
+#define PIECE_BYTES (4 << 20) /* read at a time, while connections wait */
+
+static const char *part_name(int64_t rank, char buf[NAME_BYTES])
+{
+    ti_rank_name(rank, buf);
+    return strcat(buf, SUFFIX);
+}
+
+/* --- what is there ------------------------------------------------------- */
+
+static bool add(struct ti_parts *p, int64_t i, const struct ti_part *part)
+{
+    if (p->n == p->room) {
+        int64_t room = p->room ? 2 * p->room : 64;
+        struct ti_part *more = realloc(p->part, (size_t)room * sizeof *more);
+
+        if (!more)
+            return false;
+        p->part = more;
+        p->room = room;
+    }
+    memmove(&p->part[i + 1], &p->part[i], (size_t)(p->n - i) * sizeof *p->part);
+    p->part[i] = *part;
+    p->n++;
+    return true;
+}
+
+static int by_rank(const void *a, const void *b)
+{
+    const struct ti_part *x = a, *y = b;
+
+    return (x->rank > y->rank) - (x->rank < y->rank);
+}
+
+/* The rank of which it is a part, by the name that we give it; -1. */
+static int64_t rank_of_part(const char *name)
+{
+    size_t n = strlen(name), stem = n - strlen(SUFFIX);
+    char file[TI_RANK_NAME_BYTES], canonical[NAME_BYTES];
+    int64_t rank;
+
+    if (n <= strlen(SUFFIX) || stem >= sizeof file || strcmp(name + stem, SUFFIX) != 0)
+        return -1;
+    memcpy(file, name, stem);
+    file[stem] = '\0';
+    rank = ti_rank_of_name(file);
+    return rank >= 0 && strcmp(part_name(rank, canonical), name) == 0 ? rank : -1;
+}
+
+bool ti_parts_find(struct ti_parts *p, int dir)
+{
+    int fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *d = fd < 0 ? NULL : fdopendir(fd);
+    const struct dirent *e;
+    bool ok = true;
+
+    *p = (struct ti_parts){.dir = dir, .fd = -1};
+    if (!d && fd >= 0)
+        close(fd);
+    while (d && ok && (e = readdir(d)) != NULL) {
+        struct ti_part part = {.rank = rank_of_part(e->d_name), .before = true};
+
+        if (part.rank >= 0)
+            ok = add(p, p->n, &part);
+    }
+    if (d)
+        closedir(d);
+    if (p->n)
+        qsort(p->part, (size_t)p->n, sizeof *p->part, by_rank);
+    return ok;
+}
+
+void ti_parts_free(struct ti_parts *p)
+{
+    if (p->fd >= 0)
+        close(p->fd);
+    free(p->part);
+    *p = (struct ti_parts){.fd = -1};
+}
+
+static bool open_next(struct ti_parts *p)
+{
+    char name[NAME_BYTES];
+    struct stat sb;
+
+    p->fd = openat(p->dir, part_name(p->part[p->reading].rank, name),
+                   O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    if (p->fd >= 0 && (fstat(p->fd, &sb) < 0 || !S_ISREG(sb.st_mode))) {
+        close(p->fd);
+        p->fd = -1;
+    }
+    return p->fd >= 0;
+}
+
+bool ti_parts_read(struct ti_parts *p)
+{
+    static char buf[256 * 1024];
+    struct ti_part *part;
+    int64_t left = PIECE_BYTES;
+
+    while (p->reading < p->n && left > 0) {
+        ssize_t n = p->fd >= 0 || open_next(p) ? read(p->fd, buf, sizeof buf) : -1;
+
+        part = &p->part[p->reading];
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n > 0) {
+            part->crc = ti_crc32c(part->crc, buf, (size_t)n);
+            part->bytes += n;
+            left -= n;
+            continue;
+        }
+        if (n < 0)
+            part->bytes = 0;
+        if (p->fd >= 0)
+            close(p->fd);
+        p->fd = -1;
+        p->reading++;
+    }
+    return p->reading < p->n;
+}
+
+/* Where it is, or belongs. */
+static int64_t place(const struct ti_parts *p, int64_t rank)
+{
+    int64_t low = 0, high = p->n;
+
+    while (low < high) {
+        int64_t mid = (low + high) / 2;
+
+        if (p->part[mid].rank < rank)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    return low;
+}
+
+const struct ti_part *ti_parts_of(const struct ti_parts *p, int64_t rank)
+{
+    int64_t i = place(p, rank);
+
+    return i < p->reading && p->part[i].rank == rank && p->part[i].bytes ? &p->part[i] : NULL;
+}
+
+void ti_parts_keep(struct ti_parts *p, const struct ti_part *part)
+{
+    int64_t i = place(p, part->rank);
+
+    if (i < p->n && p->part[i].rank == part->rank)
+        p->part[i] = *part;
+    else if (part->bytes && add(p, i, part) && i <= p->reading)
+        p->reading++;
+}
+
+/* --- one file ------------------------------------------------------------ */
+
+bool ti_receive_begin(struct ti_receive *r, int dir, int64_t rank, const struct ti_part *part,
+                      int64_t size)
+{
+    char name[NAME_BYTES];
+    int flags = O_WRONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK;
+
+    part_name(rank, name);
+    *r = (struct ti_receive){.rank = rank, .size = size};
+    if (part) {
+        r->at = part->bytes;
+        r->crc = part->crc;
+        r->fd = openat(dir, name, flags);
+        if (r->fd >= 0 && lseek(r->fd, r->at, SEEK_SET) == r->at && ftruncate(r->fd, r->at) == 0)
+            return true;
+        ti_receive_drop(r, dir);
+        return false;
+    }
+    unlinkat(dir, name, 0);
+    r->fd = openat(dir, name, flags | O_CREAT | O_EXCL, 0666);
+    return r->fd >= 0;
+}
+
+bool ti_receive_data(struct ti_receive *r, const void *data, size_t bytes)
+{
+    if (!ti_write_all(r->fd, data, bytes))
+        return false;
+    r->crc = ti_crc32c(r->crc, data, bytes);
+    r->at += (int64_t)bytes;
+    return true;
+}
+
+bool ti_receive_done(struct ti_receive *r, int dir)
+{
+    char part[NAME_BYTES], name[TI_RANK_NAME_BYTES];
+    int closed = close(r->fd);
+
+    r->fd = -1;
+    return closed == 0 &&
+           renameat(dir, part_name(r->rank, part), dir, ti_rank_name(r->rank, name)) == 0;
+}
+
+void ti_receive_keep(struct ti_receive *r, struct ti_part *part)
+{
+    *part = (struct ti_part){.rank = r->rank, .bytes = r->at, .crc = r->crc};
+    if (r->fd >= 0)
+        close(r->fd);
+    r->fd = -1;
+}
+
+void ti_receive_drop(struct ti_receive *r, int dir)
+{
+    char name[NAME_BYTES];
+
+    if (r->fd < 0)
+        return;
+    close(r->fd);
+    r->fd = -1;
+    unlinkat(dir, part_name(r->rank, name), 0);
+}

@@ -1,0 +1,138 @@
+#!/usr/bin/env bash
+# What ti-gather makes of nodes that do not what they should, or not all of it: nothing that
+# is wrong is taken, nobody else suffers, and what came is kept.  The nodes are
+# tests/cli/gather_node.py.
+here=$(cd "$(dirname "$0")" && pwd) || exit 1
+cd "$here/../.." || exit 1
+. tests/cli/trace-lib.bash
+[ -x "$o/ti-node" ] || { echo "ti-node was not built"; exit 77; }
+command -v python3 >/dev/null || { echo "no python3"; exit 77; }
+id=5eed5eed5eed5eed5eed5eed5eed5eed
+
+# nodes N NP: NP ranks on N nodes; RUN.json in run/ says so; kept/ has them all
+nodes() {
+    local n=$1 np=$2 i
+    rm -rf run node[0-9]* mode sent kept ./*.tib && mkdir run mode sent kept
+    for ((i = 0; i < n; i++)); do
+        mktrace --np "$np" --run-id $id --iterations 200 --noise 100000 \
+            --ranks $((i * np / n))-$(((i + 1) * np / n - 1)) "node$i" || fail "mktrace"
+        cp -p node$i/* kept/
+    done
+    python3 - "$PWD" "$here/gather_node.py" "$n" "$np" <<'END'
+import json, sys
+here, node, n, np = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
+nodes = [{"name": "node%d" % i, "host": "node%d" % i, "via": [node, "{node}"],
+          "directory": "%s/node%d" % (here, i), "site": "s%d" % (i % 2),
+          "ranks": [[i * np // n, (i + 1) * np // n - 1]]} for i in range(n)]
+json.dump({"run_id": "5eed" * 8, "np": np, "nodes": nodes}, open("run/RUN.json", "w"))
+END
+}
+# change CODE: of the list `nodes` in RUN.json
+change() {
+    python3 - "$1" <<'END'
+import json, sys
+run = json.load(open("run/RUN.json"))
+nodes = run["nodes"]
+exec(sys.argv[1])
+json.dump(run, open("run/RUN.json", "w"))
+END
+}
+# come RANKS...: these are here, as they were written, and no others
+come() {
+    local r want=$* have
+    have=$(cd run && ls rank-*.ti 2>/dev/null | sed 's/rank-0*\([0-9]\+\)\.ti/\1/' | tr '\n' ' ')
+    [ "$have" = "$want${want:+ }" ] || fail "here are the ranks $have, not $want"
+    for r in $want; do cmp run/rank-00000$r.ti kept/rank-00000$r.ti || fail "rank $r differs"; done
+}
+
+# what makes no sense ends the node that says it, and no other
+while IFS='|' read -r mode ranks text; do
+    nodes 3 9
+    echo "$mode" >mode/node0
+    run 1 ti-gather run -o run.tib
+    says err "$text"
+    # shellcheck disable=SC2086
+    come $ranks
+done <<'END'
+more 1|0 3 4 5 6 7 8|node 'node0' of s0, ranks 1-2: what ti-node sends makes no sense: more of a trace than there is
+other 1|0 3 4 5 6 7 8|ranks 1-2: what ti-node sends makes no sense: traces nobody asked for
+twice|3 4 5 6 7 8|ranks 0-2: what ti-node sends makes no sense: a list with a rank that is none, or is there twice
+beyond|3 4 5 6 7 8|a list with a rank that is none
+flip|3 4 5 6 7 8|ranks 0-2: it came damaged, twice
+flip 1|0 2 3 4 5 6 7 8|rank 1: it came damaged, twice
+END
+
+# once is no reason: damaged, too short, or ended in the middle; what had come is not sent again
+for mode in "flip-once 1" "shorter 1" "die 1"; do
+    nodes 3 9
+    echo "$mode" >mode/node0
+    run 0 ti-gather run -o run.tib
+    come 0 1 2 3 4 5 6 7 8
+done
+half=$(($(stat -c %s kept/rank-000001.ti) / 2))
+grep -qx "1 $half $(($(stat -c %s kept/rank-000001.ti) - half))" sent/node0 ||
+    fail "not gone on with at byte $half: $(cat sent/node0)"
+
+# a .part that is the beginning of the trace is gone on with, another one is not
+nodes 1 3
+head -c 1000 kept/rank-000000.ti >run/rank-000000.ti.part
+head -c 1000 /dev/zero >run/rank-000001.ti.part
+cat kept/rank-000002.ti kept/rank-000002.ti >run/rank-000002.ti.part
+run 0 ti-gather run -o run.tib
+come 0 1 2
+cut -d' ' -f1,2 sent/node0 | tr '\n' , | grep -qx '0 1000,1 0,2 0,' || fail "parts: $(cat sent/node0)"
+
+# ranks that are not known are found; what nobody has is said
+nodes 3 9
+change 'for x in nodes: x["ranks"] = None'
+run 0 ti-gather run -o run.tib
+come 0 1 2 3 4 5 6 7 8
+rm run/rank-* node1/rank-000004.ti
+run 1 ti-gather --force run -o run.tib
+says err "rank 4: none of the nodes that could be asked has it"
+# on another node than was said
+nodes 3 9
+mv node0/rank-000001.ti node2/
+run 0 ti-gather run -o run.tib
+come 0 1 2 3 4 5 6 7 8
+
+# one directory that all see is sent once
+for ranks in named unknown; do
+    nodes 3 9
+    mkdir node9 && mv node?/*.ti node9/
+    change 'for x in nodes: x["directory"] = x["directory"][:-1] + "9"'
+    [ $ranks = named ] || change 'for x in nodes: x["ranks"] = None'
+    run 0 ti-gather run -o run.tib
+    come 0 1 2 3 4 5 6 7 8
+    [ "$(cat sent/* | cut -d' ' -f1 | sort | uniq -d)" = "" ] || fail "$ranks: sent twice: $(cat sent/*)"
+done
+
+# the same on two nodes is one; two that differ are none, whatever RUN.json says
+nodes 3 9
+cp node0/rank-000001.ti node2/
+run 0 ti-gather run -o run.tib
+come 0 1 2 3 4 5 6 7 8
+nodes 3 9
+sed 's/./x/100' node0/rank-000001.ti >node2/rank-000001.ti
+cmp -s node0/rank-000001.ti node2/rank-000001.ti && fail "they are the same"
+run 1 ti-gather run -o run.tib
+grep -q "rank 1: node 'node[02]' and node 'node[02]' have different traces of it" err || fail "$(cat err)"
+come 0 2 3 4 5 6 7 8
+
+# many that fail alike are told of together
+nodes 8 8
+change 'for x in nodes: x["directory"] += "/no" if x["site"] == "s1" else ""'
+run 1 ti-gather run -o run.tib
+come 0 2 4 6
+says err "4 nodes of s1, 4 ranks: there is no directory"
+says err ": node1, node3, node5, node7"
+
+# only what is as long as what was gathered is removed
+nodes 3 9
+touch node1/keep
+run 0 ti-gather run -o run.tib
+printf x >>node1/rank-000004.ti
+run 0 ti-gather --remove --force run -o run.tib
+says err "traces remain on node 'node1': it is not what was gathered"
+[ "$(echo node?/*)" = "node1/keep node1/rank-000004.ti" ] || fail "left: $(ls node?)"
+exit $failed

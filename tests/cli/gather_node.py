@@ -1,0 +1,132 @@
+#!/usr/bin/env python3
+"""A node for tests of ti-gather, which does what node/messages.h says, or not quite:
+gather_node.py NODE COMMAND; the file mode/NODE, if there is one, says how it goes wrong.
+What it sent is told in the file sent/NODE: rank, from, bytes."""
+import json
+import os
+import struct
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from node_driver import DATA, HELLO, MESSAGE, crc32c, frame  # noqa: E402
+
+name = sys.argv[1]
+mode = open("mode/" + name).read().split() if os.path.exists("mode/" + name) else [""]
+out = sys.stdout.buffer
+
+
+def once():
+    """Whether it is the first time that it goes wrong so."""
+    marker = "mode/%s.was" % name
+    first = not os.path.exists(marker)
+    open(marker, "w").close()
+    return first
+
+
+def say(kind, payload, stream=0):
+    out.write(frame(kind, stream, payload))
+    out.flush()
+
+
+def tell(**what):
+    say(MESSAGE, json.dumps({"is" if k == "what" else k: v for k, v in what.items()}).encode())
+
+
+def path_of(request, rank):
+    return os.path.join(request["directory"], "rank-%06d.ti" % rank)
+
+
+def each(ranges):
+    return [r for first, last in ranges for r in range(first, last + 1)]
+
+
+def traces(directory):
+    found = []
+    for entry in sorted(os.listdir(directory)):
+        if entry.startswith("rank-") and entry.endswith(".ti"):
+            s = os.stat(os.path.join(directory, entry))
+            found.append([int(entry[5:-3]), s.st_size, s.st_ino, s.st_mtime_ns, True])
+    return found
+
+
+def do_list(q):
+    there = os.path.isdir(q["directory"])
+    found = traces(q["directory"]) if there else []
+    if mode[0] == "twice":
+        found += found[:1]
+    if mode[0] == "beyond":
+        found.append([1 << 40, 1, 1, 1, True])
+    for i in range(0, len(found), 1000):
+        tell(what="listed", id=q["id"], traces=found[i:i + 1000])
+    tell(what="list", id=q["id"], traces=len(found), exists=there)
+
+
+def do_crc(q):
+    have = [(r, open(path_of(q, r), "rb").read()) for r in each(q["ranks"])]
+    tell(what="crc", id=q["id"], crc=[[r, len(data), crc32c(data)] for r, data in have])
+
+
+def send_one(q, rank, have):
+    if not os.path.exists(path_of(q, rank)):
+        tell(what="sent", rank=rank, error="no trace")
+        return
+    data = open(path_of(q, rank), "rb").read()
+    begin, crc = have.get(rank, (0, 0))
+    if begin > len(data) or crc32c(data[:begin]) != crc:
+        begin = 0
+    tell(what="sending", rank=rank, bytes=len(data), **{"from": begin})
+    goes_wrong = mode[0] and (len(mode) == 1 or int(mode[1]) == rank)
+    if goes_wrong and mode[0] == "more":
+        data += b"more than it said"
+    if goes_wrong and mode[0] == "other":
+        say(DATA, b"a trace nobody asked for", stream=rank + 1)
+    sent = data[begin:]
+    if goes_wrong and mode[0] in ("die", "shorter") and once():
+        sent = data[begin:len(data) // 2]
+    for i in range(0, len(sent), 128 * 1024):
+        say(DATA, sent[i:i + 128 * 1024], stream=rank)
+    with open("sent/" + name, "a") as log:
+        print(rank, begin, len(sent), file=log)
+    if len(sent) < len(data) - begin and mode[0] == "die":
+        os._exit(1)
+    if len(sent) < len(data) - begin:
+        tell(what="sent", rank=rank, error="it became shorter while it was sent")
+        return
+    crc = crc32c(data)
+    if goes_wrong and (mode[0] == "flip" or mode[0] == "flip-once" and once()):
+        crc ^= 1
+    tell(what="sent", rank=rank, bytes=len(data), crc32c=crc)
+
+
+def do_send(q):
+    have = {r: (n, crc) for r, n, crc in q.get("from", [])}
+    for rank in each(q["ranks"]):
+        send_one(q, rank, have)
+    tell(what="send", id=q["id"], sent=len(each(q["ranks"])))
+
+
+def do_remove(q):
+    there = [r for r in each(q["ranks"]) if os.path.exists(path_of(q, r))]
+    for rank in there:
+        os.unlink(path_of(q, rank))
+    tell(what="remove", id=q["id"], removed=len(there) + (mode[0] == "boast"))
+
+
+def do_beat(q):
+    tell(what="beat", id=q["id"])
+
+
+def requests():
+    source = sys.stdin.buffer
+    while True:
+        head = source.read(20)
+        if len(head) < 20:
+            return
+        yield json.loads(source.read(struct.unpack("<I", head[12:16])[0]))
+
+
+say(HELLO, json.dumps({"tiara": "test", "protocol": 2, "host": name, "pid": os.getpid(),
+                       "family": "x86_64", "folder": "/", "shipped": False}).encode())
+for request in requests():
+    {"list": do_list, "crc": do_crc, "send": do_send, "remove": do_remove,
+     "beat": do_beat}[request["do"]](request)
