@@ -1,0 +1,325 @@
+#!/usr/bin/env bash
+# gather/way.h: ways to ti-nodes through sshds of our own on the loopback, direct, through a
+# relay, through a relay of a relay; how they end, who is to blame, and what a ti-node that is
+# none can do.
+set -u
+sshd=$(command -v sshd || echo /usr/sbin/sshd)
+skip() { echo "$1"; exit 77; }
+command -v python3 >/dev/null || skip 'no python3'
+[ -x "$TI_BUILD/ti-node" ] || skip 'ti-node was not built'
+d=$(mktemp -d) || exit 1
+build=$PWD/$TI_BUILD here=$PWD
+export TMPDIR=$d
+unset SSH_AUTH_SOCK XDG_RUNTIME_DIR
+pids=() failed=0
+stop() {
+    local pid
+    for pid in $(ours); do kill -9 "$pid" 2>/dev/null; done
+    [ ${#pids[@]} -eq 0 ] || kill -9 "${pids[@]}" 2>/dev/null
+    wait 2>/dev/null
+    rm -rf "$d"
+}
+# ours [NODE]: processes of the sessions on that node, or on any
+ours() {
+    local f
+    for f in $(grep -lszE "^WAY_NODE=$d/${1:-.*}\$" /proc/[0-9]*/environ 2>/dev/null); do
+        basename "${f%/environ}"
+    done
+}
+# tell NODE SIGNAL: its ti-nodes
+tell() {
+    local pid
+    for pid in $(ours "$1"); do
+        [ "$(cat "/proc/$pid/comm" 2>/dev/null)" != ti-node ] || kill -"$2" "$pid"
+    done
+}
+trap stop EXIT
+bad() {
+    echo "$1"
+    tail -n 15 "$d/out"
+    failed=1
+}
+said() { grep -qE "$1" "$d/out" || bad "no '$1': $2"; }
+silent() { ! grep -qE "$1" "$d/out" || bad "'$1': $2"; }
+
+# --- this machine, and what is no ti-node ----------------------------------------
+
+mkdir -p "$d/prog" "$d/home" "$d/run" "$d/evil" "$d/bin"
+cp "$build/tests/way-try" "$d/prog/"
+for f in ti-node ti-node-counter libminitrace.so; do ln -s "$build/$f" "$d/prog/$f"; done
+id=5eed5eed5eed5eed5eed5eed5eed5eed
+"$build/tests/mktrace" --np 3 --bytes 3000000 --noise 100 --run-id $id "$d/run" || exit 1
+try() { # way-try's arguments
+    HOME=$d/home timeout 100 "$d/prog/way-try" -T 60 "$@" >"$d/out" 2>&1
+}
+
+try -d "$d/run" -r $id -k 3 a=:.
+grep ' rank ' "$d/out" | cut -d' ' -f2- >"$d/wanted"
+for r in 0 1 2; do
+    said "^a rank $r $(stat -c %s "$d/run/rank-00000$r.ti") [0-9a-f]{8}$" 'bytes of a rank'
+done
+said '^a ready local$' 'this machine'
+try -p 1 -S 1 -d "$d/run" -r $id -k 3 a=:.
+silent 'ended|while paused' 'a pause of as long as silence may last'
+grep ' rank ' "$d/out" | cut -d' ' -f2- | cmp -s - "$d/wanted" || bad 'other bytes after a pause'
+
+# begin ARGUMENT...: in the background; await PATTERN; finish
+begin() {
+    HOME=$d/home timeout 100 "$d/prog/way-try" -T 60 "$@" >"$d/out" 2>&1 &
+    tried=$!
+}
+await() {
+    for _ in $(seq 300); do
+        ! grep -qsE "$1" "$d/out" || return
+        sleep 0.1
+    done
+    bad "no '$1' in time"
+}
+# The ti-node of this machine that it started: two processes, of one session.
+own_node() {
+    pgrep -s "$(pgrep -P "$(pgrep -P "$tried" | head -n 1)" | head -n 1)"
+}
+
+# a beat keeps it, and what we do not hear while we are stopped; a frozen one is said to hang
+begin -S 1.5 -n a=:.
+await ready
+sleep 2
+pkill -STOP -P "$tried"
+sleep 2
+pkill -CONT -P "$tried"
+sleep 1
+silent ended 'it has a beat'
+mapfile -t frozen < <(own_node)
+kill -STOP "${frozen[@]}"
+wait "$tried"
+said "^a ended SILENT own \\| 'this machine' said nothing for 1.5 s: it hangs, or the network to it is down \\|" frozen
+kill -9 "${frozen[@]}" 2>/dev/null
+
+# evil LINE [END]: a ti-node made of Python, and how the way to it ends
+evils=() expected=()
+evil() {
+    local dir=$d/evil/${#evils[@]}
+    mkdir -p "$dir"
+    cat >"$dir/ti-node" <<END
+#!/usr/bin/env python3
+import json, os, sys, time
+sys.path.insert(0, "$here/tests/cli")
+from node_driver import *
+def put(b):
+    while b:
+        b = b[os.write(1, b):]
+def say(**m):
+    put(frame(MESSAGE, 0, json.dumps(m).encode()))
+def hello(protocol=2, tiara="1"):
+    put(frame(HELLO, 0, json.dumps({"tiara": tiara, "protocol": protocol}).encode()))
+def asked(word):
+    data = b""
+    while b'"' + word + b'"' not in data:
+        data += os.read(0, 65536)
+$1
+while True:
+    time.sleep(0.5)
+    say(**{"is": "beat"})
+END
+    chmod +x "$dir/ti-node"
+    expected+=("$2")
+    evils+=("evil${#evils[@]}=:.+$dir")
+}
+nonsense='LOST own \| what ti-node sends makes no sense: '
+evil 'hello(3, "\x1b[31m9")' 'NO_METHOD own \| ti-node there is of Tiara .\[31m9, this is '
+evil 'put(frame(HELLO, 0, b"[" * 9000))' 'NO_METHOD own '
+evil 'hello(); hello()' "${nonsense}it begins again"
+evil 'hello(); put(frame(MESSAGE, 0, b"{"))' "${nonsense}a message that is none"
+evil 'hello(); put(frame(MESSAGE, 0, b"[[]]"))' "$nonsense"
+evil 'hello(); put(frame(MESSAGE, 0, b"[" * 131072))' "$nonsense"
+evil 'hello(); say(id=1)' "$nonsense"
+evil 'hello(); put(frame(OUTPUT, 1, frame(HELLO, 0, b"{}")))' "${nonsense}words of a node"
+evil 'hello(); put(frame(OUTPUT, 0, b""))' "$nonsense"
+evil 'hello(); say(**{"is": "ended", "stream": 1})' "${nonsense}the end of what"
+evil 'hello(); put(frame(INPUT, 0, b"x"))' "$nonsense"
+evil 'hello(); put(frame(ERRPUT, 1, b"x"))' "$nonsense"
+evil 'hello(); put(frame(DATA, 1, b"x")[:-1] + b"y" + b"z" * 20)' 'LOST own \| what came is no frame'
+evil 'hello(); put(b"TiF1\6\0\0\0\0\0\0\0\0\0\0\377aaaa")' 'LOST own \| .*it is too large'
+evil 'put(b"y\n" * 600000)' 'LOST own \| 1 MiB of other output came'
+evil 'hello(); sys.exit(3)' 'EXITED own \| the command .* ended with status 3'
+evil 'hello(); time.sleep(60)' "SILENT own \| 'this machine' said nothing for 3 s: it hangs"
+evil 'print("Welcome", flush=True); time.sleep(60)' 'SILENT own'
+# relays, whose children these are
+children=() childs_end=() lasting=()
+relay() { # LINE CHILD'S_END [RELAY'S_END]
+    evil "hello(); asked(b'reach'); $1" "${3:-}"
+    children+=("child$((${#evils[@]} - 1))=evil$((${#evils[@]} - 1)):nobody")
+    childs_end[${#evils[@]} - 1]=$2
+}
+relay 'put(frame(OUTPUT, 1, frame(HELLO, 0, b"{}")))' 'NO_METHOD own \| ti-node there is of Tiara \?'
+good='put(frame(OUTPUT, 1, frame(HELLO, 0, b"{\"protocol\": 2}")))'
+relay "$good; put(frame(OUTPUT, 1, b'rubbish' * 9)); asked(b'unreach'); sys.exit(9)" \
+    'LOST own \| what came is no frame' 'EXITED own .*status 9'
+relay "$good; put(frame(OUTPUT, 1, frame(OUTPUT, 1, b'x')))" "${nonsense}words of a node"
+relay "$good; put(frame(OUTPUT, 2, b'x'))" "LOST relay \| lost with its relay 'this machine': what ti-node" "$nonsense"
+relay "$good; sys.exit(8)" "EXITED relay \| lost with its relay 'this machine': .*status 8" 'EXITED own'
+relay 'say(**{"is": "error", "id": -1, "error": "no ssh", "hint": "get one"})' \
+    "NO_COMMAND own \| cannot connect to 'nobody' from 'this machine': no ssh \| on 'this machine': get one"
+relay 'say(**{"is": "ended", "stream": 1, "end": "NO_AUTH",
+    "error": "cannot run a command on \x27nobody\x27: \x1b[31mno\nno"})' \
+    "NO_AUTH own \| cannot connect to 'nobody' from 'this machine': [?]\[31mno[?]no \|"
+relay "$good; say(**{'is': 'ended', 'stream': 1, 'end': 'NONE', 'error': 7})" \
+    "LOST own \| lost 'nobody' from 'this machine': the connection was lost"
+relay 'say(**{"is": "ended", "stream": -1})' 'LOST relay' "${nonsense}the end of what"
+# they live on
+for i in "${!expected[@]}"; do [ -n "${expected[i]}" ] || lasting+=("$i"); done
+try -S 3 -n -T 7 -d "$d/run" -r $id -k 3 a=:. "${evils[@]}" "${children[@]}"
+for i in "${!childs_end[@]}"; do
+    said "^child$i ended ${childs_end[i]}" "$(grep -A 2 ^hello "$d/evil/$i/ti-node")"
+done
+for i in "${lasting[@]}"; do silent "^evil$i ended" 'a relay whose child is evil'; done
+for i in "${!expected[@]}"; do
+    [ -z "${expected[i]}" ] || said "^evil$i ended ${expected[i]}" "$(grep -A 1 ^hello "$d/evil/$i/ti-node")"
+done
+grep '^a rank ' "$d/out" | cut -d' ' -f2- | cmp -s - "$d/wanted" || bad 'what others sent, beside all that'
+
+# --- by SSH ------------------------------------------------------------------------
+
+[ -x "$sshd" ] || { echo 'no sshd here: the rest is not tried'; exit $failed; }
+[ "$(id -u)" -ne 0 ] || mkdir -p /run/sshd || exit 1
+for k in host other user stranger; do ssh-keygen -q -t ed25519 -N '' -C '' -f "$d/$k" || exit 1; done
+key() { cut -d' ' -f1,2 "$d/$1.pub"; }
+# What relays' ssh is told: it knows no host key of itself.
+cat >"$d/bin/ssh" <<END
+#!/bin/sh
+exec $(command -v ssh) -F "$d/inner" "\$@"
+END
+chmod +x "$d/bin/ssh"
+free_port() {
+    python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'
+}
+serve() { # NAME: an sshd whose sessions are a node's
+    port[${1#n}]=$(free_port)
+    printf '%s\n' "Port ${port[${1#n}]}" 'ListenAddress 127.0.0.1' "HostKey $d/host" 'StrictModes no' \
+        "AuthorizedKeysFile $d/user.pub" 'PidFile none' 'PermitRootLogin yes' 'UsePAM no' \
+        'PasswordAuthentication no' 'KexAlgorithms curve25519-sha256' 'MaxStartups 30:30:100' \
+        'AllowAgentForwarding yes' \
+        "SetEnv WAY_NODE=$d/$1 HOME=$d/home PATH=$d/bin:$PATH TMPDIR=$d" >"$d/$1.conf"
+    "$sshd" -D -f "$d/$1.conf" -E "$d/$1.log" &
+    pids+=($!)
+    for _ in $(seq 300); do
+        grep -qs 'Server listening' "$d/$1.log" && return
+        sleep 0.1
+    done
+    cat "$d/$1.log"
+    echo 'sshd does not start here: the rest is not tried'
+    exit $failed
+}
+port=()
+for n in 1 2 3; do serve n$n; done
+# n3 under other names, that are known hashed, not, or otherwise; k1 to k12: n2
+{
+    for n in 1 2 3; do printf 'Host n%s\n Port %s\n' $n "${port[n]}"; done
+    printf 'Host hashed unknown changed denied agent\n Port %s\n' "${port[3]}"
+    printf 'Host k*\n Port %s\n' "${port[2]}"
+    printf 'Host closed\n Port %s\n' "$(free_port)"
+    printf 'Host nowhere\n HostName no-such-host.invalid\n'
+    printf 'Host denied\n IdentityFile %s\n' "$d/stranger"
+    printf 'Host agent\n IdentityFile none\n IdentitiesOnly no\n'
+} >"$d/hosts"
+echo "hashed $(key host)" >"$d/hashed"
+ssh-keygen -q -H -f "$d/hashed" >/dev/null 2>&1
+{
+    for n in 1 2 3; do echo "n$n $(key host)"; done
+    echo "k*,denied,agent,closed,nowhere $(key host)"
+    echo "changed $(key other)"
+} >"$d/known"
+for side in outer inner; do
+    {
+        echo "Include $d/hosts"
+        printf 'Host *\n HostName 127.0.0.1\n User %s\n IdentitiesOnly yes\n' "$(id -un)"
+        printf ' GlobalKnownHostsFile /dev/null\n'
+        if [ $side = outer ]; then echo " UserKnownHostsFile $d/known $d/hashed"; else echo " UserKnownHostsFile $d/nothing"; fi
+    } >"$d/$side"
+    printf 'Host * !denied !agent\n IdentityFile %s\n' "$d/user" >>"$d/$side"
+    for h in n2 hashed unknown changed denied agent closed nowhere; do printf 'Host %s\n HostKeyAlias %s\n' $h $h; done >>"$d/$side"
+done
+for h in n1 n3 k{1..12}; do printf 'Host %s\n HostKeyAlias %s\n' "$h" "$h"; done >>"$d/outer"
+
+for transport in libssh2 openssh; do
+    name=libssh2
+    [ $transport = libssh2 ] || name=OpenSSH
+    ssh=(-F "$d/outer" -t "$transport")
+
+    # direct, one relay, a relay of a relay: the same bytes
+    try "${ssh[@]}" -d "$d/run" -r $id -k 3 a=:n1 b=a:n2 c=b:n3
+    said "^a ready $name$" direct
+    for w in a b c; do
+        [ $w = a ] || said "^$w ready relay$" "a relay, $name"
+        grep "^$w rank " "$d/out" | cut -d' ' -f2- | cmp -s - "$d/wanted" || bad "$w: other bytes, $name"
+    done
+    read -r _ _ a_own a_link <<<"$(grep '^a bytes' "$d/out")"
+    read -r _ _ b_own b_link <<<"$(grep '^b bytes' "$d/out")"
+    read -r _ _ c_own c_link <<<"$(grep '^c bytes' "$d/out")"
+    whole=$(cat "$d"/run/rank-* | wc -c)
+    [ "$c_own" -eq "$c_link" ] && [ "$c_own" -gt "$whole" ] && [ "$b_link" -eq $((b_own + c_link)) ] &&
+        [ "$a_link" -eq $((a_own + b_link)) ] && [ "$a_link" -gt $((3 * whole)) ] &&
+        [ "$a_link" -lt $((31 * whole / 10)) ] || bad "bytes of each, $name"
+    for _ in $(seq 100); do
+        [ -n "$(ours)" ] || break
+        sleep 0.1
+    done
+    [ -z "$(ours)" ] || bad "left behind: $(ours)"
+done
+
+# many through one, more than are begun at a time
+mapfile -t many < <(for i in $(seq 12); do echo "k$i=a:k$i"; done)
+try "${ssh[@]}" a=:n1 "${many[@]}"
+[ "$(grep -c 'ready relay' "$d/out")" -eq 12 ] || bad '12 through one'
+
+# why a relay cannot connect: it says so, and lives on
+try "${ssh[@]}" -C 20 a=:n1 h=a:hashed u=a:unknown x=a:changed d=a:denied r=a:closed n=a:nowhere b=a:n2
+said '^h ready relay$' 'a hashed name'
+said '^b ready relay$' 'another one'
+said "^u ended HOST_KEY_UNKNOWN own \| cannot connect to 'unknown' from 'n1': " 'unknown key'
+said "^x ended HOST_KEY_CHANGED own \| cannot connect to 'changed' from 'n1': " 'another key'
+said "^d ended NO_AUTH own \| cannot connect to 'denied' from 'n1': .*[Pp]ermission denied" 'no login'
+said "^r ended REFUSED own \| cannot connect to 'closed' from 'n1': " 'no sshd'
+said "^n ended NO_NAME own \| cannot connect to 'nowhere' from 'n1': " 'no such host'
+silent '^a ended' 'a relay that cannot connect'
+
+# the agent is there when it is asked for
+eval "$(ssh-agent -s)" >/dev/null
+pids+=("$SSH_AGENT_PID")
+ssh-add -q "$d/user"
+try "${ssh[@]}" a=:n1 b=a:agent
+said '^b ended NO_AUTH own' 'no agent'
+try -F "$d/outer" -A a=:n1 b=a:agent
+said '^a ready OpenSSH$' 'the agent is forwarded'
+said '^b ready relay$' 'the agent is forwarded'
+unset SSH_AUTH_SOCK
+
+# closed, the relay first told
+try "${ssh[@]}" -n -T 5 -c b a=:n1 b=a:n2
+said '^b ended CLOSED own' closed
+silent '^a ended' 'a child was closed'
+
+# child killed, relay killed, relay frozen, child frozen
+begin "${ssh[@]}" -n a=:n1 b=a:n2 c=b:n3
+await '^c ready'
+tell n3 KILL
+await '^c ended'
+said "^c ended [A-Z]* own \| lost 'n3' from 'n2': " 'child killed'
+silent '^[ab] ended' 'child killed'
+tell n1 KILL
+wait "$tried"
+said '^a ended [A-Z]* own \| ' 'relay killed'
+said "^b ended [A-Z]* relay \| lost with its relay 'n1': " 'relay killed'
+begin "${ssh[@]}" -S 2 -n a=:n1 b=a:n2 c=b:n3
+await '^c ready'
+tell n2 STOP
+await '^c ended'
+said "^b ended SILENT own \| 'n2' said nothing by way of 'n1' for 2 s" 'relay frozen'
+said "^c ended SILENT relay \| lost with its relay 'n2'" 'relay frozen'
+sleep 2
+silent '^a ended' 'relay frozen'
+tell n2 KILL
+kill "$(pgrep -P "$tried")"
+wait "$tried"
+
+exit $failed
