@@ -2,7 +2,7 @@
 bench_programs := $(O)/bench/event $(O)/bench/null/libminitrace.so \
                   $(O)/bench/null/libminitrace-openmpi.so $(O)/bench/codec $(O)/bench/tracebytes \
                   $(O)/bench/peek $(O)/bench/empty $(O)/bench/counter $(O)/bench/onerank $(O)/bench/tree $(O)/tests/mktrace \
-                  $(O)/tests/mpi/outstanding $(blocks_examples) $(O)/bench/lengths \
+                  $(O)/tests/mpi/outstanding $(blocks_examples) $(O)/bench/lengths $(O)/bench/ahead \
                   $(if $(wrappers),$(O)/bench/blocks/lengths)
 
 $(O)/bench/event $(O)/bench/empty: $(O)/bench/%: bench/%.c
@@ -41,3 +41,7 @@ $(O)/bench/counter: $(call obj,bench/counter.c $(counter_src) common/err.c)
 $(O)/bench/tree: $(call obj,bench/tree.c gather/tree.c $(common_src))
 	@mkdir -p $(@D)
 	$(call say,LINK)$(CC) $(san_flags) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(pkg_libs) -lm $(LDLIBS)
+
+$(O)/bench/ahead: $(call obj,bench/ahead.c $(gather_src) $(formats_src) $(common_src))
+	@mkdir -p $(@D)
+	$(call say,LINK)$(CC) $(san_flags) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(pkg_libs) -lpthread $(LDLIBS)
