@@ -455,6 +455,9 @@ static ti_status work(struct ti__fetching *g, const char *path, bool look, struc
         if (st == TI_OK)
             st = make_tree(g, err);
     }
+    for (int64_t i = 0; st == TI_OK && look && i < g->nodes.n; i++) /* else nodes are asked */
+        if (g->member[i].ranks)
+            g->f->node[i].wanted = ti_ranges_count(g->member[i].ranks);
     if (st == TI_OK && g->f->nodes && !look) {
         st = refuse_others(g, err);
         if (st == TI_OK)

@@ -4,9 +4,11 @@ gather_src := gather/run.c gather/reading.c gather/ahead.c gather/manifest.c gat
               formats/zip_write.c
 gather_fetch_src := gather/fetch.c gather/findings.c gather/holders.c gather/nodes.c gather/reach.c \
               gather/receive.c gather/transfer.c gather/tree.c gather/way.c
-ti-gather_src := gather/main.c $(gather_fetch_src) $(gather_src) $(bootstrap_src) $(node_src) $(remote_src)
+gather_says_src := gather/report.c gather/show.c
+ti-gather_src := gather/main.c gather/options.c $(gather_says_src) $(gather_fetch_src) $(gather_src) $(bootstrap_src) $(node_src) $(remote_src)
 ti-gather_libs := $(remote_libs)
 gather_way_src := gather/way.c $(bootstrap_src) $(node_src) $(remote_src)
 t-bundle_src := $(gather_src)
 t-tree_src := gather/tree.c
 t-ahead_src := $(gather_src)
+t-report_src := $(gather_says_src) gather/nodes.c gather/tree.c $(gather_src)

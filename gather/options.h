@@ -1,0 +1,26 @@
+/*
+ * The command line of ti-gather.
+ */
+#ifndef TI_GATHER_OPTIONS_H
+#define TI_GATHER_OPTIONS_H
+
+#include <stdbool.h>
+
+#include "common/cli.h"
+#include "gather/fetch.h"
+#include "gather/tree.h"
+
+struct ti_gather_options {
+    const char *run, *dot;
+    char *output; /* allocated */
+    bool force, plan, remove, quiet, verbose, json, no_progress;
+    struct ti_tree_costs costs;
+    struct ti_fetch_settings fetch; /* .costs is that above: never copy this */
+};
+
+extern const struct ti_cli ti_gather_cli;
+
+/* Returns -1 to go on, or the status to end with; what is wrong was said. */
+int ti_gather_options_parse(int argc, char **argv, struct ti_gather_options *o);
+
+#endif

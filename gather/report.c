@@ -1,0 +1,304 @@
+#include "gather/report.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "common/cli.h"
+#include "formats/differ.h"
+#include "formats/rankname.h"
+#include "gather/bundle.h"
+
+#define REASONS_MAX 8   /* ranks explained one by one */
+#define RATE_S      2.0 /* a rate is that of the last one or two times so many seconds */
+
+/* --- progress ------------------------------------------------------------ */
+
+static double current_rate(struct ti_report_rate *r, int64_t bytes, double now)
+{
+    if (r->old.at == 0) {
+        r->old.at = r->recent.at = now;
+        r->old.bytes = r->recent.bytes = bytes;
+    }
+    if (now - r->recent.at > RATE_S) {
+        r->old = r->recent;
+        r->recent.at = now;
+        r->recent.bytes = bytes;
+    }
+    return now - r->old.at > 0.2 ? (double)(bytes - r->old.bytes) / (now - r->old.at) : 0;
+}
+
+static bool at_work(const struct ti_fetch_node *x)
+{
+    return x->state != TI_FETCH_NOTHING && x->state != TI_FETCH_DONE && x->state != TI_FETCH_FAILED;
+}
+
+static int64_t top_of(const struct ti_fetch *f, int64_t i)
+{
+    while (f->node[i].parent >= 0)
+        i = f->node[i].parent;
+    return i;
+}
+
+/* Of those that are reached from here, the one behind which most is left to come; -1 when
+ * there are no two to compare.  *more: how many behind it are not done. */
+static int64_t slowest_branch(const struct ti_fetch *f, int64_t *more)
+{
+    int64_t *left = calloc((size_t)f->nnodes + 1, sizeof *left), slowest = -1, branches = 0;
+
+    for (int64_t i = 0; left && i < f->nnodes; i++)
+        if (at_work(&f->node[i]) && f->node[i].wanted_bytes > f->node[i].bytes)
+            left[top_of(f, i)] += f->node[i].wanted_bytes - f->node[i].bytes;
+    for (int64_t i = 0; left && i < f->nnodes; i++) {
+        branches += left[i] > 0;
+        if (left[i] > 0 && (slowest < 0 || left[i] > left[slowest]))
+            slowest = i;
+    }
+    free(left);
+    *more = 0;
+    for (int64_t i = 0; slowest >= 0 && i < f->nnodes; i++)
+        *more += i != slowest && at_work(&f->node[i]) && top_of(f, i) == slowest;
+    return branches > 1 ? slowest : -1;
+}
+
+static char *duration(double s, char buf[32])
+{
+    if (s < 100)
+        snprintf(buf, 32, "%.0f s", s);
+    else if (s < 6000)
+        snprintf(buf, 32, "%.0f min", s / 60);
+    else
+        snprintf(buf, 32, "%.1f h", s / 3600);
+    return buf;
+}
+
+/* One more part of the line, if there is room for it. */
+static __attribute__((format(printf, 4, 5))) void put(char *buf, size_t room, int columns,
+                                                      const char *fmt, ...)
+{
+    char part[300];
+    size_t n = strlen(buf);
+    va_list ap;
+
+    va_start(ap, fmt);
+    vsnprintf(part, sizeof part, fmt, ap);
+    va_end(ap);
+    if (n + strlen(part) + 3 <= room && (int)(n + strlen(part)) + 2 < columns)
+        snprintf(buf + n, room - n, "%s%s", n ? ", " : "", part);
+}
+
+char *ti_report_progress(struct ti_report_rate *rate, const struct ti_fetch *f, double now,
+                         int columns, char *buf, size_t room)
+{
+    double speed = current_rate(rate, f->bytes, now);
+    int64_t in_tree = 0, done = 0, connected = 0, slowest, more;
+    char have[32], total[32], time[32];
+
+    for (int64_t i = 0; i < f->nnodes; i++) {
+        enum ti_fetch_state state = f->node[i].state;
+
+        in_tree += state != TI_FETCH_NOTHING;
+        done += state == TI_FETCH_DONE || state == TI_FETCH_FAILED;
+        connected += state >= TI_FETCH_READY;
+    }
+    buf[0] = '\0';
+    if (connected < in_tree)
+        put(buf, room, columns, "%" PRId64 " of %" PRId64 " nodes connected", connected, in_tree);
+    ti_format_size(f->bytes, have, sizeof have);
+    if (f->total > 0)
+        put(buf, room, columns, "%s of %s", have, ti_format_size(f->total, total, sizeof total));
+    else
+        put(buf, room, columns, "%s", have);
+    if (speed > 0)
+        put(buf, room, columns, "%s/s", ti_format_size((int64_t)speed, total, sizeof total));
+    put(buf, room, columns, "%" PRId64 " of %" PRId64 " ranks", f->fetched, f->wanted);
+    put(buf, room, columns, "%" PRId64 " of %" PRId64 " nodes done", done, in_tree);
+    if (speed > 0 && f->total > f->bytes)
+        put(buf, room, columns, "%s left", duration((double)(f->total - f->bytes) / speed, time));
+    slowest = f->total > 0 ? slowest_branch(f, &more) : -1;
+    if (slowest >= 0 && more)
+        put(buf, room, columns, "slowest: %s +%" PRId64, f->node[slowest].name, more);
+    else if (slowest >= 0)
+        put(buf, room, columns, "slowest: %s", f->node[slowest].name);
+    return buf;
+}
+
+static int terminal_columns(void)
+{
+    struct winsize w;
+
+    return ioctl(STDERR_FILENO, TIOCGWINSZ, &w) == 0 && w.ws_col > 0 ? w.ws_col : 80;
+}
+
+void ti_report_tick(const struct ti_fetch *f, void *arg)
+{
+    char line[512];
+
+    if (ti_progress_on())
+        ti_progress(
+            "%s", ti_report_progress(arg, f, ti_run_now(), terminal_columns(), line, sizeof line));
+}
+
+/* --- ranks --------------------------------------------------------------- */
+/* One line for all ranks of one state, then why, for the first of them. */
+static void report_state(const struct ti_run *run, enum ti_rank_state state)
+{
+    int64_t *rank = malloc((size_t)run->nranks * sizeof *rank), n = 0, explained = 0;
+    char ranks[512];
+
+    for (int64_t i = 0; rank && i < run->nranks; i++)
+        if (run->rank[i].state == state)
+            rank[n++] = i;
+    if (n)
+        ti_warn("%" PRId64 " %s %s: %s", n, n == 1 ? "rank is" : "ranks are",
+                ti_rank_state_text(state), ti_ranks_text(rank, n, ranks, sizeof ranks));
+    for (int64_t i = 0; i < n; i++) {
+        const char *reason = run->rank[rank[i]].reason;
+        bool plain = state == TI_RANK_MISSING && reason && strcmp(reason, "no file") == 0;
+
+        if (!reason || plain)
+            continue;
+        if (explained++ == REASONS_MAX) {
+            ti_warn("... and more like these");
+            break;
+        }
+        ti_warn("rank %" PRId64 ": %s", rank[i], reason);
+    }
+    free(rank);
+}
+
+void ti_report_ranks(const struct ti_run *run, bool verbose)
+{
+    char events[32], size[32], text[1024];
+    const char *key;
+    json_t *values;
+
+    for (int64_t i = 0; verbose && i < run->nranks; i++) {
+        const struct ti_run_rank *rank = &run->rank[i];
+
+        if (ti_run_gathers(run, i))
+            ti_say("rank %" PRId64 ": %s, %s events, %s%s%s", i,
+                   rank->node >= 0 ? run->node[rank->node] : "unknown node",
+                   ti_format_count(rank->events, events, sizeof events),
+                   ti_format_size(rank->file.st_size, size, sizeof size), rank->reason ? ", " : "",
+                   rank->reason ? rank->reason : "");
+    }
+    for (int state = TI_RANK_OK + 1; state < TI_RANK_STATE_COUNT; state++)
+        report_state(run, (enum ti_rank_state)state);
+    for (int i = 0; i < run->nstrays && i < REASONS_MAX; i++)
+        ti_warn("ignored: %s", run->stray[i].reason ? run->stray[i].reason : run->stray[i].name);
+    if (run->nstrays > REASONS_MAX)
+        ti_warn("... and %d more files ignored", run->nstrays - REASONS_MAX);
+    json_object_foreach(run->differ, key, values)
+        ti_warn("%s", ti_differ_text(key, values, text, sizeof text));
+}
+
+/* --- what was fetched ---------------------------------------------------- */
+
+static void report_node(const struct ti_fetch *f, const struct ti_fetch_node *x)
+{
+    char size[32], passed[64] = "", tried[32] = "", link[32];
+
+    if (x->link > x->sent)
+        snprintf(passed, sizeof passed, ", %s on its link",
+                 ti_format_size(x->link, link, sizeof link));
+    if (x->retries)
+        snprintf(tried, sizeof tried, ", %d retr%s", x->retries, x->retries == 1 ? "y" : "ies");
+    ti_say("node %s: %" PRId64
+           " rank%s, %s%s, through %s, connected after %.1f s, %s after %.1f s%s",
+           x->name, x->ranks, x->ranks == 1 ? "" : "s", ti_format_size(x->bytes, size, sizeof size),
+           passed, x->parent < 0 ? "nobody" : f->node[x->parent].name, x->ready_s,
+           x->state == TI_FETCH_DONE ? "done" : "given up", x->done_s, tried);
+}
+
+void ti_report_fetched(const struct ti_fetch *f, const struct ti_tree_cost *predicted, bool verbose)
+{
+    char size[32], rate[32];
+
+    ti_say("fetched %" PRId64 " of %" PRId64 " ranks from %" PRId64 " node%s, %s in %.1f s",
+           f->fetched, f->wanted, f->nodes, f->nodes == 1 ? "" : "s",
+           ti_format_size(f->bytes, size, sizeof size), f->seconds);
+    if (f->connected_s > 0 && f->nodes > 1 && f->bytes)
+        ti_say("all nodes were connected after %.1f s, the last byte came after %.1f s: %s/s",
+               f->connected_s, f->transferred_s > 0 ? f->transferred_s : f->seconds,
+               ti_format_size(f->seconds > 0 ? (int64_t)((double)f->bytes / f->seconds) : 0, rate,
+                              sizeof rate));
+    if (f->resumed)
+        ti_say("%s of these files were here from a former gather",
+               ti_format_size(f->resumed, size, sizeof size));
+    if (f->lost || f->adopted)
+        ti_say("%" PRId64 " node%s that passed on for others %s lost; %" PRId64
+               " %s reached by another way",
+               f->lost, f->lost == 1 ? "" : "s", f->lost == 1 ? "was" : "were", f->adopted,
+               f->adopted == 1 ? "was" : "were");
+    if (f->again)
+        ti_say("%" PRId64 " rank%s had to be sent again", f->again, f->again == 1 ? "" : "s");
+    if (verbose && f->nodes > 1)
+        ti_say("predicted for this tree: all connected after %.1f s, the last byte after %.1f s",
+               predicted->connect_s, predicted->total_s);
+    for (int64_t i = 0; verbose && i < f->nnodes; i++)
+        if (f->node[i].depth > 0)
+            report_node(f, &f->node[i]);
+}
+
+/* --- the end ------------------------------------------------------------- */
+
+static json_t *run_json(const struct ti_run *run, const struct ti_gather_options *o, int64_t bytes,
+                        int64_t removed)
+{
+    if (!run)
+        return json_pack("{s:s, s:b, s:b, s:I}", "bundle", o->output, "written", false, "complete",
+                         false, "ranks", (json_int_t)0);
+    return json_pack("{s:s, s:b, s:b, s:I, s:I, s:i, s:o, s:o, s:b, s:O, s:I, s:f, s:I, s:o, s:o}",
+                     "bundle", o->output, "written", !o->plan, "complete",
+                     run->complete == run->nranks, "np", (json_int_t)run->nranks, "ranks",
+                     (json_int_t)run->gathered, "nodes", run->nnodes, "events",
+                     ti_json_u64(run->events), "volume", ti_json_u64(run->volume), "estimate",
+                     run->estimate, "differ", run->differ, "bytes", (json_int_t)bytes, "seconds",
+                     ti_run_now() - run->started, "removed", (json_int_t)removed, "missing",
+                     ti_manifest_missing(run), "incomplete", ti_manifest_incomplete(run));
+}
+
+static void summary_json(const struct ti_run *run, const struct ti_gather_options *o, int64_t bytes,
+                         int64_t removed, const struct ti_fetch *f, json_t *tree)
+{
+    json_t *sum = run_json(run, o, bytes, removed);
+
+    if (sum && f->nodes)
+        json_object_set_new(
+            sum, "fetch",
+            json_pack("{s:I, s:I, s:I, s:I, s:f, s:o}", "nodes", (json_int_t)f->nodes, "wanted",
+                      (json_int_t)f->wanted, "ranks", (json_int_t)f->fetched, "bytes",
+                      (json_int_t)f->bytes, "seconds", f->seconds, "failed", ti_fetch_json(f)));
+    if (sum && tree)
+        json_object_set(sum, "tree", tree);
+    if (sum) {
+        json_dumpf(sum, stdout, JSON_INDENT(1) | JSON_REAL_PRECISION(9));
+        putchar('\n');
+    }
+    json_decref(sum);
+}
+
+void ti_report_summary(const struct ti_run *run, const struct ti_gather_options *o, int64_t bytes,
+                       int64_t removed, const struct ti_fetch *f, json_t *tree)
+{
+    char size[32], events[32], nodes[64] = "";
+
+    if (o->json)
+        summary_json(run, o, bytes, removed, f, tree);
+    json_decref(tree);
+    if (o->json || o->quiet || !run)
+        return;
+    if (run->nnodes)
+        snprintf(nodes, sizeof nodes, " from %d node%s", run->nnodes, run->nnodes == 1 ? "" : "s");
+    printf("%s: %s%" PRId64 " of %" PRId64 " ranks%s, %s events, %s%s\n", o->output,
+           o->plan ? "would hold " : "", run->gathered, run->nranks, nodes,
+           ti_format_count(run->events, events, sizeof events),
+           ti_format_size(bytes, size, sizeof size),
+           run->estimate ? "; volumes are an estimate" : "");
+    if (o->remove && !o->plan)
+        printf("%s: removed %" PRId64 " traces\n", run->path, removed);
+}
