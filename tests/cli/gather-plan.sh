@@ -1,0 +1,216 @@
+#!/usr/bin/env bash
+# ti-gather --plan: who sends to whom, of 778 nodes at 9 sites, reckoned once more by a few
+# lines of Python; --arity, --assume, --dot; and that no node is connected to.
+cd "$(dirname "$0")/../.." || exit 1
+. tests/cli/trace-lib.bash
+command -v python3 >/dev/null || { echo "no python3"; exit 77; }
+export HOME=$tmp/home
+mkdir -p "$HOME" bin
+# whoever connects all the same is found out
+printf '#!/bin/sh\ntouch %s/connected\nexit 255\n' "$tmp" >bin/ssh
+chmod +x bin/ssh
+PATH=$tmp/bin:$PATH
+
+# Eight sites behind gateways, one without; one node is this machine.
+mkdir big.run
+python3 - <<'END' || exit 1
+import json
+sizes = [120, 64, 144, 92, 38, 80, 110, 60, 69, 1]
+nodes, rank = [], 0
+for s, size in enumerate(sizes):
+    for i in range(size):
+        n = 16384 // 778 + (len(nodes) < 16384 % 778)
+        here = s == 9
+        nodes.append({"name": "here" if here else "c%d-%d" % (s, i + 1),
+                      "site": "site%d" % min(s, 8), "host": None if here else "c%d-%d" % (s, i + 1),
+                      "gateway": "access.site%d" % s if s < 8 else None, "via": None,
+                      "tiara": None, "directory": "/no/such/%d" % i, "ranks": [[rank, rank + n - 1]]})
+        rank += n
+assert rank == 16384 and len(nodes) == 778
+json.dump({"run_id": "5eed" * 8, "np": 16384, "nodes": nodes}, open("big.run/RUN.json", "w"))
+END
+
+# As gather/tree.h says it, and otherwise than gather/tree.c does it.
+cat >reckon.py <<'END'
+import json, sys
+arity = sys.argv[1]
+run, out = json.load(open("big.run/RUN.json")), json.load(open("out"))
+tree = out["tree"]
+names = [x["name"] for x in run["nodes"]]
+assert out["written"] is False and out["fetch"]["wanted"] == 16384 and out["fetch"]["nodes"] == 778
+assert [x["name"] for x in tree["nodes"]] == names
+assert sum(x["wanted"] for x in tree["nodes"]) == 16384
+assert arity == "auto" or str(tree["arity"]) == arity, tree["arity"]
+def parent(i, base):  # the last digit that is not 0, made 0
+    digits, k = [], i
+    while k:
+        digits.append(k % base)
+        k //= base
+    digits[next(d for d, x in enumerate(digits) if x)] = 0
+    return sum(x * base ** d for d, x in enumerate(digits))
+expected, rounds = {}, 1
+for s in range(9):
+    site = [x for x in run["nodes"] if x["site"] == "site%d" % s and x["host"]]
+    group = ([None] if s == 8 else []) + [x["name"] for x in site]
+    for i, name in enumerate(group):
+        if tree["arity"] == "star" or i == 0:
+            expected[name] = None
+        else:
+            expected[name] = group[parent(i, tree["arity"] + 1)]
+    n = 0
+    while tree["arity"] != "star" and (tree["arity"] + 1) ** n < len(group):
+        n += 1
+    rounds = max(rounds, n)
+expected["here"] = None
+assert {x["name"]: x["parent"] for x in tree["nodes"]} == {n: expected[n] for n in names}
+def hops(name):
+    return 1 if expected[name] is None else 1 + hops(expected[name])
+assert all(x["depth"] == hops(x["name"]) for x in tree["nodes"])
+assert tree["rounds"] == rounds and tree["depth"] == max(hops(n) for n in names)
+assert tree["connections"] == sum(expected[n] is None for n in names)
+of = list(expected.values())
+assert tree["most_children"] == max([of.count(n) for n in names])
+p = tree["predicted"]
+assert p["connect_seconds"] > 0 and p["total_seconds"] >= p["connect_seconds"]
+print(tree["arity"], p["connect_seconds"])
+END
+for arity in 1 2 4 8 64 star auto; do
+    run 0 ti-gather --plan --json --arity $arity big.run
+    python3 reckon.py $arity || fail "arity $arity"
+done
+run 0 ti-gather --plan --json big.run
+python3 reckon.py 4 || fail "the default is not 4"
+run 0 ti-gather --plan --json --arity star --assume login-cpu=0.27s big.run
+python3 - <<'END' || fail "what is assumed does not count: $(head -c 600 out)"
+import json
+p = json.load(open("out"))["tree"]["predicted"]
+assert p["connect_seconds"] > 0.27 * 778 and "login-cpu=270ms" in p["assumed"], p
+END
+
+# for people: all of them, each below the one it sends to, in as many ranks as it has
+run 0 ti-gather --plan -v big.run
+says err "16384 ranks would be fetched first, from 778 nodes"
+says out "site0: 120 nodes through access.site0"
+says out "site8: 70 nodes, from here"
+grep -qE '^arity 4: 4 rounds, 4 hops at most, [0-9]+ connections from here, 13 from a node at most$' out ||
+    fail "rounds: $(tail -n 5 out)"
+says out "predicted: all nodes connected after"
+says out "assumed: rtt=20ms,"
+cp out all
+run 0 ti-gather --plan --json big.run
+python3 - <<'END' || fail "the plan in words is not that in JSON"
+import json, re
+tree = {x["name"]: x for x in json.load(open("out"))["tree"]["nodes"]}
+above, seen, passes = [], {}, {}
+for line in open("all"):
+    m = re.fullmatch(r"( +)([\w.-]+): (\d+) ranks?(?:; passes on (\d+) nodes?)?\n", line)
+    if not m:
+        continue
+    level = len(m[1]) // 2 - 1
+    above[level:] = [m[2]]
+    assert m[2] not in seen
+    seen[m[2]] = above[level - 1] if level else None
+    assert int(m[3]) == tree[m[2]]["wanted"]
+    passes[m[2]] = int(m[4] or 0)
+assert seen == {n: x["parent"] for n, x in tree.items()}
+below = dict.fromkeys(tree, 0)
+for n in tree:
+    up = tree[n]["parent"]
+    while up is not None:
+        below[up] += 1
+        up = tree[up]["parent"]
+assert passes == below
+END
+# ... unless -v, those that are like another one in a line
+run 0 ti-gather --plan big.run
+[ "$(wc -l <out)" -lt 90 ] || fail "a long plan: $(wc -l <out) lines"
+says out "c0-[11,16,21]: 22 ranks each; pass on 4 nodes each, as c0-6"
+run 0 ti-gather --plan --arity star big.run
+says out "star: 778 connections from here"
+run 0 ti-gather -q --plan big.run
+[ -s out ] || [ -s err ] && fail "quiet, and says: $(cat out err)"
+
+# a drawing: each node, each link, and nothing that Graphviz would not take
+cat >dot.py <<'END'
+import re, sys
+text = open(sys.argv[1]).read()
+token = re.compile(r'\s*(?:("(?:[^"\\]|\\.)*")|(->|[{}\[\]=;,])|([A-Za-z_0-9.]+))', re.S)
+tokens, at = [], 0
+while text[at:].strip():
+    m = token.match(text, at)
+    assert m, "no token at %r" % text[at:at + 40]
+    tokens.append(m[1] or m[2] or m[3])
+    at = m.end()
+pos = 0
+nodes, edges = set(), []
+def take(want=None):
+    global pos
+    t = tokens[pos]
+    assert want is None or t == want, (t, want, tokens[pos - 5:pos + 5])
+    pos += 1
+    return t
+def attributes():
+    while tokens[pos] != "]":
+        assert re.fullmatch(r"\w+", take())
+        take("=")
+        take()
+        if tokens[pos] == ",":
+            take()
+    take("]")
+def body():
+    take("{")
+    while tokens[pos] != "}":
+        word = take()
+        if word == "subgraph":
+            take()
+            body()
+            continue
+        if tokens[pos] == "=":
+            take()
+            take()
+        else:
+            if tokens[pos] == "->":
+                take()
+                edges.append((word, take()))
+            elif word not in ("node", "edge"):
+                nodes.add(word)
+            if tokens[pos] == "[":
+                take()
+                attributes()
+        take(";")
+    take("}")
+take("digraph")
+take()
+body()
+assert pos == len(tokens)
+assert all(a in nodes and b in nodes for a, b in edges)
+print(len(nodes), len(edges))
+END
+run 0 ti-gather -q --plan --dot tree.dot big.run
+[ "$(python3 dot.py tree.dot)" = "779 778" ] || fail "the drawing: $(python3 dot.py tree.dot)"
+if command -v dot >/dev/null; then
+    dot -Tcanon tree.dot >/dev/null || fail "Graphviz does not take the drawing"
+fi
+run 4 ti-gather -q --plan --dot no/such/tree.dot big.run
+says err "cannot write the drawing 'no/such/tree.dot'"
+
+# options that make no sense
+while IFS='|' read -r options text; do
+    # shellcheck disable=SC2086  # words are meant
+    run 2 ti-gather $options --plan big.run
+    says err "$text"
+    says err "try 'ti-gather --help'"
+done <<'END'
+--arity 0|--arity must be 1 to 64, auto or star, not '0'
+--arity 65|--arity must be 1 to 64, auto or star, not '65'
+--arity many|--arity must be 1 to 64, auto or star, not 'many'
+--assume rtt|--assume: 'rtt' must be a time in us, ms or s
+--assume rtt=20|--assume: 'rtt' must be a time in us, ms or s
+--assume rate=-1mbit|--assume: 'rate' must be a rate in kbit, mbit
+--assume rtt=1ms,speed=2|--assume: 'speed' is nothing that can be assumed
+--transport pigeon|--transport must be auto, libssh2 or openssh, not 'pigeon'
+--timeout 0|--timeout
+END
+[ -e connected ] && fail "a plan connected to a node"
+[ -e big.tib ] && fail "a plan wrote a bundle"
+exit $failed
