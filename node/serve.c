@@ -43,8 +43,10 @@
 #define KILL_S      5.0 /* for the kernel to end what was killed */
 #define LINGER_S    1.0 /* for output of a process that ended */
 #define END_TICK_MS 50
-#define PATIENCE_S  2.0 /* for a channel to take what is left when we end */
-#define PIECES      16  /* of traces, in a turn of the loop */
+#define PATIENCE_S  2.0  /* for a channel to take what is left when we end */
+#define LISTED      1000 /* traces, in one message */
+#define CRCS        1000 /* ranks, in one request */
+#define PIECES      16   /* of traces, in a turn of the loop */
 
 enum ending { NOT_ENDING, ENDING_TERM, ENDING_KILL };
 
@@ -153,6 +155,37 @@ static json_t *do_ranks(void *arg)
     return j;
 }
 
+static const char *directory_of(const struct serve *s)
+{
+    return s->open ? s->dir.path : NULL;
+}
+
+static const char *run_id_of(const struct serve *s)
+{
+    return s->open ? s->shared->run_id : NULL;
+}
+
+static json_t *or_error(json_t *result, const struct ti_err *err)
+{
+    return result ? result : ti_facts_error(err);
+}
+
+static json_t *do_list(void *arg)
+{
+    const struct work *w = arg;
+    struct ti_err err = {"", ""};
+
+    return or_error(ti_send_list(w->request, directory_of(w->s), run_id_of(w->s), &err), &err);
+}
+
+static json_t *do_crc(void *arg)
+{
+    const struct work *w = arg;
+    struct ti_err err = {"", ""};
+
+    return or_error(ti_send_crc(w->request, directory_of(w->s), run_id_of(w->s), &err), &err);
+}
+
 static ti_status start_task(struct serve *s, const json_t *request, const char *is,
                             json_t *(*work)(void *arg), struct ti_err *err)
 {
@@ -172,6 +205,25 @@ static ti_status start_task(struct serve *s, const json_t *request, const char *
     return ti_err_set(err, TI_ERR_INPUT, "too many questions at once");
 }
 
+/* What there is, a thousand at a time; the answer comes last. */
+static void answer_list(struct serve *s, json_int_t id, json_t *result)
+{
+    json_t *traces = json_object_get(result, "traces"), *some = json_array(), *trace;
+    size_t n = json_array_size(traces), i;
+
+    json_array_foreach(traces, i, trace)
+    {
+        json_array_append(some, trace);
+        if (json_array_size(some) < LISTED && i + 1 < n)
+            continue;
+        answer(s, "listed", id, json_pack("{s:o}", "traces", some));
+        some = json_array();
+    }
+    json_decref(some);
+    json_object_set_new(result, "traces", json_integer((json_int_t)n));
+    answer(s, "list", id, result);
+}
+
 static void task_done(struct serve *s, struct ti_task *t)
 {
     json_int_t id = t->id;
@@ -181,7 +233,12 @@ static void task_done(struct serve *s, struct ti_task *t)
     snprintf(is, sizeof is, "%s", t->is);
     if (!ti_task_read(t, &result))
         return;
-    if (result) {
+    if (result && json_object_get(result, "error") && (strcmp(is, "list") == 0 || strcmp(is, "crc") == 0)) {
+        json_object_set_new(result, "status", json_integer(TI_ERR_IO));
+        answer(s, "error", id, result);
+    } else if (result && strcmp(is, "list") == 0) {
+        answer_list(s, id, result);
+    } else if (result) {
         answer(s, is, id, result);
     } else {
         struct ti_err err;
@@ -201,6 +258,21 @@ static ti_status do_ranks_request(struct serve *s, const json_t *request, struct
     if (!s->open)
         return ti_err_set(err, TI_ERR_INPUT, "no run was opened");
     return start_task(s, request, "ranks", do_ranks, err);
+}
+
+static ti_status do_list_request(struct serve *s, const json_t *request, struct ti_err *err)
+{
+    return start_task(s, request, "list", do_list, err);
+}
+
+static ti_status do_crc_request(struct serve *s, const json_t *request, struct ti_err *err)
+{
+    const json_t *ranks = json_object_get(request, "ranks");
+
+    if (!ti_ranges_ok(ranks) || json_array_size(ranks) > CRCS || ti_ranges_count(ranks) > CRCS)
+        return ti_err_set(err, TI_ERR_INPUT,
+                          "\"ranks\" must be a list of [FIRST, LAST], %d ranks at most", CRCS);
+    return start_task(s, request, "crc", do_crc, err);
 }
 
 /* --- open ---------------------------------------------------------------- */
@@ -564,19 +636,25 @@ static ti_status do_unreach(struct serve *s, const json_t *request, struct ti_er
 
 static ti_status do_send(struct serve *s, const json_t *request, struct ti_err *err)
 {
-    ti_status st = ti_send_start(&s->send, request, s->open ? s->dir.path : NULL,
-                                 s->open ? s->shared->run_id : NULL, err);
+    ti_status st = ti_send_start(&s->send, request, directory_of(s), run_id_of(s), err);
 
     if (st == TI_OK)
         s->send.id = number_of(request, "id");
     return st;
 }
 
+static ti_status do_stop(struct serve *s, const json_t *request, struct ti_err *err)
+{
+    (void)err;
+    ti_send_stop(&s->send);
+    answer(s, "stop", number_of(request, "id"), NULL);
+    return TI_OK;
+}
+
 static ti_status do_remove(struct serve *s, const json_t *request, struct ti_err *err)
 {
     int64_t removed;
-    ti_status st = ti_send_remove(request, s->open ? s->dir.path : NULL,
-                                  s->open ? s->shared->run_id : NULL, &removed, err);
+    ti_status st = ti_send_remove(request, directory_of(s), run_id_of(s), &removed, err);
 
     if (st == TI_OK)
         answer(s, "remove", number_of(request, "id"),
@@ -602,7 +680,8 @@ static const struct {
     {"watch", do_watch},         {"end", do_end},         {"send", do_send},
     {"remove", do_remove},       {"leave", do_leave},     {"ranks", do_ranks_request},
     {"waits", do_waits},         {"kill", do_kill},       {"beat", do_beat},
-    {"reach", do_reach},         {"unreach", do_unreach},
+    {"reach", do_reach},         {"unreach", do_unreach}, {"list", do_list_request},
+    {"crc", do_crc_request},     {"stop", do_stop},
 };
 
 static void message(struct serve *s, const struct ti_frame *f)

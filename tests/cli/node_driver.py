@@ -53,7 +53,8 @@ class Node:
         number = self.next_id
         self.next_id += 1
         self.send({"do": name, "id": number, **fields})
-        return self.wait(lambda f: f[0] == MESSAGE and f[2].get("id") == number, seconds)[2]
+        return self.wait(lambda f: f[0] == MESSAGE and f[2].get("id") == number
+                         and f[2]["is"] != "listed", seconds)[2]
 
     def told(self, word, seconds=30, **fields):
         """What comes unasked: {"is": word}."""
@@ -72,7 +73,7 @@ class Node:
                     return self.frames.pop(i)
             looked = len(self.frames)
             if not self.read(until - time.monotonic()):
-                raise AssertionError("it does not come; came: %r" % (self.frames[-5:],))
+                raise AssertionError("it does not come; came: %.2000r" % (self.frames[-5:],))
 
     def read(self, seconds):
         """Take what is there; False at the end, or when nothing comes."""

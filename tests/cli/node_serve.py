@@ -423,6 +423,153 @@ def test_ranks_send_remove():
     assert node.end() == 0
 
 
+def large(directory, rank, size):
+    """A trace of this run, as far as its header tells, and of any size."""
+    os.makedirs(directory, exist_ok=True)
+    traces(directory + "/few", rank + 1)
+    path = "%s/rank-%06d.ti" % (directory, rank)
+    shutil.copy("%s/few/rank-%06d.ti" % (directory, rank), path)
+    shutil.rmtree(directory + "/few")
+    with open(path, "ab") as f:
+        f.write(os.urandom(1 << 16) * ((size >> 16) + 1))
+        f.truncate(size)
+    return path
+
+
+def test_list_and_crc():
+    node = serve()
+    directory = scratch + "/listed"
+    traces(directory, 1203)
+    about = dict(directory=directory, run_id=RUN_ID)
+    os.truncate(directory + "/rank-000007.ti", 100)
+    with open(directory + "/rank-000009.ti", "wb") as f:
+        f.write(b"not a trace")
+    os.rename(directory + "/rank-000011.ti", directory + "/rank-11.ti")
+    os.unlink(directory + "/rank-000012.ti")
+    os.symlink("/etc/passwd", directory + "/rank-000012.ti")
+    answer = node.ask("list", **about)
+    assert answer["traces"] == 1200 and answer["exists"] is True, answer
+    parts = [f[2] for f in node.frames if f[0] == MESSAGE and f[2]["is"] == "listed"]
+    assert [len(p["traces"]) for p in parts] == [1000, 200] and parts[0]["id"] == answer["id"]
+    found = {t[0]: t[1:] for p in parts for t in p["traces"]}
+    assert sorted(found) == [r for r in range(1203) if r not in (9, 11, 12)]
+    for rank in (0, 7, 1202):
+        st = os.stat("%s/rank-%06d.ti" % (directory, rank))
+        assert found[rank] == [st.st_size, st.st_ino, st.st_mtime_ns, rank != 7], found[rank]
+    node.frames.clear()
+    answer = node.ask("list", directory=directory, run_id="0bad" * 8)
+    assert answer["traces"] == 0 and answer["exists"] is True, answer
+    answer = node.ask("list", directory=directory + "/no", run_id=RUN_ID)
+    assert answer["traces"] == 0 and answer["exists"] is False, answer
+    is_error(node.ask("list", directory=directory + "/keep"), "of which run")
+    is_error(node.ask("list", directory=directory + "/rank-000000.ti", run_id=RUN_ID), "rank-000000")
+    answer = node.ask("crc", ranks=[[0, 2], [9, 9], [1202, 1300]], **about)
+    assert [c[0] for c in answer["crc"]] == [0, 1, 2, 1202], answer
+    for rank, size, crc in answer["crc"]:
+        with open("%s/rank-%06d.ti" % (directory, rank), "rb") as f:
+            content = f.read()
+        assert (size, crc) == (len(content), crc32c(content))
+    is_error(node.ask("crc", ranks=[[0, 1000]], **about), "1000 ranks")
+    is_error(node.ask("crc", **about), "ranks")
+    is_error(node.ask("crc", ranks=[[0, 0]], directory=directory + "/no", run_id=RUN_ID), "/no")
+    # meanwhile the node answers others
+    os.truncate(large(scratch + "/slow", 0, 1 << 16), 2 << 30)
+    node.send({"do": "crc", "id": 500, "ranks": [[0, 0]], "directory": scratch + "/slow",
+               "run_id": RUN_ID})
+    assert node.ask("beat", every_ms=0)["is"] == "beat"
+    assert not [f for f in node.frames if f[2].get("id") == 500], "it was not slow"
+    assert node.wait(lambda f: f[2].get("id") == 500)[2]["crc"][0][1] == 2 << 30
+    os.unlink(scratch + "/slow/rank-000000.ti")
+    assert node.end() == 0
+
+
+def test_send_from():
+    """What is there already is not sent again, if it is the same."""
+    node = serve()
+    directory = scratch + "/from"
+    traces(directory, 5)
+    path = large(directory, 5, 300000)
+    contents = []
+    for rank in range(6):
+        with open("%s/rank-%06d.ti" % (directory, rank), "rb") as f:
+            contents.append(f.read())
+    assert len(contents[5]) == 300000 and path
+    cut = 70001
+    start = [[5, cut, crc32c(contents[5][:cut])], [0, 10, crc32c(contents[0][:10])],
+             [1, 10, 12345], [2, len(contents[2]), crc32c(contents[2])],
+             [3, 1 << 40, 0], [4, 0, 0], [77, 5, 5]]
+    answer = node.ask("send", ranks=[[0, 5]], directory=directory, run_id=RUN_ID, **{"from": start})
+    assert answer["sent"] == 6, answer
+    for rank, at in ((0, 10), (1, 0), (2, len(contents[2])), (3, 0), (4, 0), (5, cut)):
+        told = node.told("sending", rank=rank)
+        assert (told["from"], told["bytes"]) == (at, len(contents[rank])), told
+        assert node.output(rank, DATA) == contents[rank][at:], rank
+        told = node.told("sent", rank=rank)
+        assert (told["bytes"], told["crc32c"]) == (len(contents[rank]), crc32c(contents[rank]))
+    for bad in ({}, [1], [[1, 2]], [[1, -1, 0]], [[-1, 1, 0]], [[1, 1, 1 << 32]], [["1", 1, 1]]):
+        is_error(node.ask("send", ranks=[[0, 0]], directory=directory, run_id=RUN_ID,
+                          **{"from": bad}), "from")
+    assert node.end() == 0
+
+
+def test_send_stops_and_notices():
+    """"stop" is heard while nobody reads; files that change or shrink are no files."""
+    node = serve()
+    directory = scratch + "/stopped"
+    large(directory, 0, 64 << 20)
+    about = dict(directory=directory, run_id=RUN_ID)
+    assert node.ask("stop")["is"] == "stop"  # nothing to stop
+    for what in ("stop", "shorter", "changed"):
+        node.frames.clear()
+        path = large(directory, 0, 64 << 20)
+        node.send({"do": "send", "id": 600, "ranks": [[0, 0]], **about})
+        node.told("sending", rank=0)
+        time.sleep(0.3)  # it is stuck
+        if what == "stop":
+            node.send({"do": "stop", "id": 601})
+        elif what == "shorter":
+            os.truncate(path, 40 << 20)
+        else:
+            with open(path, "r+b") as f:
+                f.seek(50 << 20)
+                f.write(b"other")
+        if what == "stop":
+            node.wait(lambda f: f[0] == MESSAGE and f[2].get("id") == 601)
+        else:
+            assert what in node.told("sent", rank=0)["error"]
+        assert node.wait(lambda f: f[0] == MESSAGE and f[2].get("id") == 600)[2]["sent"] == 0
+        if what == "stop":
+            assert sum(len(f[2]) for f in node.frames if f[0] == DATA) < 10 << 20
+            assert not [f for f in node.frames if f[0] == MESSAGE and f[2]["is"] == "sent"]
+    # gone meanwhile: what was opened is whole
+    node.frames.clear()
+    path = large(directory, 0, 8 << 20)
+    node.send({"do": "send", "id": 600, "ranks": [[0, 0]], **about})
+    node.told("sending", rank=0)
+    os.unlink(path)
+    assert node.told("sent", rank=0)["bytes"] == 8 << 20
+    assert node.end() == 0
+
+
+def test_beat():
+    node = serve()
+    opened(node)
+    is_error(node.ask("beat", every_ms=-1), "every_ms")
+    assert node.ask("beat", every_ms=20)["is"] == "beat"
+    for _ in range(3):
+        assert "id" not in node.told("beat", 5)
+    # nobody reads for a while: they do not pile up
+    node.ask("spawn", stream=1, command="exec yes")
+    time.sleep(1.5)
+    node.ask("kill", stream=1)
+    node.told("ended")
+    assert len([f for f in node.frames if f[0] == MESSAGE and f[2]["is"] == "beat"]) < 20
+    node.ask("beat", every_ms=0)
+    node.frames.clear()
+    assert not node.read(0.2), "still beating"
+    assert node.end() == 0
+
+
 def test_full_disk():
     disk = scratch + "/disk"
     os.mkdir(disk)
