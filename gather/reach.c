@@ -78,11 +78,12 @@ static void pass_children_on(struct ti__member *m)
     }
 }
 
+/* LOCAL: the relay has no ssh, say. */
 static bool cannot_log_in(enum ti_channel_end end)
 {
-    return end == TI_CHANNEL_NO_AUTH || end == TI_CHANNEL_HOST_KEY_UNKNOWN ||
-           end == TI_CHANNEL_HOST_KEY_CHANGED || end == TI_CHANNEL_NO_COMMAND ||
-           end == TI_CHANNEL_NO_METHOD || end == TI_CHANNEL_NO_NAME;
+    return end == TI_CHANNEL_LOCAL || end == TI_CHANNEL_NO_AUTH ||
+           end == TI_CHANNEL_HOST_KEY_UNKNOWN || end == TI_CHANNEL_HOST_KEY_CHANGED ||
+           end == TI_CHANNEL_NO_COMMAND || end == TI_CHANNEL_NO_METHOD || end == TI_CHANNEL_NO_NAME;
 }
 
 /* It may be this node alone, so two of them say it of their site. */
@@ -113,7 +114,7 @@ static bool tries_again(struct ti__member *m, enum ti_channel_end end)
 
     m->failures = m->out->bytes > m->bytes_before ? 1 : m->failures + 1;
     if (m->out->retries >= RETRIES_MOST || m->failures >= FAILURES_MOST ||
-        end == TI_CHANNEL_LOCAL || (direct && !m->ready))
+        (direct && (!m->ready || end == TI_CHANNEL_LOCAL)))
         return false;
     if (!direct && !m->ready && cannot_log_in(end)) {
         m->out->parent = -1;

@@ -95,7 +95,7 @@ mktrace --np 8 --run-id 0bad0bad0bad0bad0bad0bad0bad0bad --ranks 6-6 other
 cp other/rank-000006.ti node3/
 run 1 ti-gather run -o part.tib
 says err "node 'node1', rank 3: no trace"
-says err "node 'node2', ranks 4-5: cannot open the run directory"
+says err "node 'node2', ranks 4-5: there is no directory '$PWD/node2'"
 says err "node 'node3', rank 6: 'rank-000006.ti' is no trace of this run"
 says err "4 ranks are missing: 3-6"
 [ "$(parts)" = 0 ] || fail "parts are left"
@@ -148,10 +148,10 @@ change 'for x in nodes: x["host"] = x["name"]
 nodes[4]["host"] = nodes[4]["via"] = None # this machine'
 run 1 ti-gather --timeout 2 run -o way.tib
 says err "node 'node1', ranks 2-3: ti-node did not start, status 3: way: no route to node1"
-says err "node 'node2', ranks 4-5: it said nothing for 2 s"
+says err "node 'node2', ranks 4-5: 'node2' said nothing for 2 s"
 says err "4 ranks are missing: 2-5"
 
-# one that is interrupted leaves no parts, and can go on
+# one that is interrupted can go on
 nodes 4 8 "via=[\"$PWD/way\", \"{node}\"]"
 change 'for x in nodes: x["host"] = x["name"]'
 ti-gather --timeout 50 run -o int.tib >out 2>err &
@@ -160,7 +160,6 @@ for ((i = 0; i < 100; i++)); do [ -e run/rank-000007.ti ] && break; sleep 0.1; d
 kill -INT $pid
 wait $pid
 [ $? = 130 ] || fail "not ended by SIGINT"
-[ "$(parts)" = 0 ] || fail "parts are left"
 [ -e run/rank-000007.ti ] || fail "what had come is gone"
 [ -e int.tib ] && fail "a bundle"
 
@@ -172,7 +171,8 @@ while IFS='|' read -r code text; do
     says err "$text"
 done <<'END'
 nodes[1]["ranks"] = [[3, 2]]|'run/RUN.json': node 2: "ranks" is no list of
-nodes[0]["ranks"] = None|node 1: "ranks" is no list of
+nodes[0]["ranks"] = 3|node 1: "ranks" is no list of
+nodes[0]["ranks"] = None; del run["np"]|node 1: its "ranks" are not known, nor how many there are
 del nodes[1]["directory"]|node 2: it has no "directory"
 nodes[1]["host"] = 5|node 2: "host", "gateway" and "tiara" are strings
 nodes[0]["host"] = nodes[1]["host"] = "x"; nodes[1]["via"] = ["srun"]|node 2: "via" differs
@@ -184,10 +184,37 @@ run 2 ti-gather --timeout 0 run
 run 2 ti-gather --transport pigeon run
 says err "--transport must be auto, libssh2 or openssh, not 'pigeon'"
 
+# all_came: every file is here as it is on its node
+all_came() {
+    local file
+    for file in node[0-9]*/rank-*; do
+        cmp "$file" "run/${file##*/}" || fail "$file differs"
+    done
+}
+# Nodes that log in to each other, with this machine's ssh and our configuration: the same
+# comes whoever is reached through whom.  Where they cannot log in, all are reached from here.
+through_relays() {
+    local k
+    printf '#!/bin/sh\nexec %s -F %s/ssh/config "$@"\n' "$(command -v ssh)" "$PWD" >bin/ssh
+    chmod +x bin/ssh
+    for k in star 1 2 4; do
+        nodes 8 16 site='"here"'
+        change 'for x in nodes: x["host"] = x["name"]'
+        run 0 ti-gather --arity $k -F ssh/config run -o tree-$k.tib
+        all_came
+    done
+    printf '#!/bin/sh\necho "%s: Permission denied (publickey)." >&2\nexit 255\n' node >bin/ssh
+    rm run/rank-*
+    run 0 ti-gather --arity 2 -F ssh/config run -o lonely.tib
+    says err "nodes of here cannot log in to each other"
+    [ "$(grep -c 'log in to each other' err)" = 1 ] || fail "said more than once: $(cat err)"
+    all_came
+}
+
 # by SSH: a server of ours, on the loopback; one node's key is not known, one has no server
 sshd=$(command -v sshd || echo /usr/sbin/sshd)
 port=$((20000 + RANDOM % 20000))
-mkdir -m 700 ssh there
+mkdir -m 700 ssh there bin
 ssh-keygen -q -t ed25519 -N '' -f ssh/host && ssh-keygen -q -t ed25519 -N '' -f ssh/user
 cat >ssh/sshd_config <<END
 ListenAddress 127.0.0.1:$port
@@ -196,7 +223,7 @@ AuthorizedKeysFile $PWD/ssh/user.pub
 StrictModes no
 UsePAM no
 PidFile $PWD/ssh/pid
-SetEnv HOME=$PWD/there
+SetEnv HOME=$PWD/there PATH=$PWD/bin:$PATH
 END
 cat >ssh/config <<END
 Host node*
@@ -228,6 +255,7 @@ if [ -s ssh/pid ]; then
         grep -q "node 'node2', ranks 4-5: .*known_hosts" err || fail "node2: $(cat err)"
         grep -q "node 'node3', ranks 6-7: .*refused" err || fail "node3: $(cat err)"
     done
+    through_relays
     [ -n "$(ls there/.cache/tiara)" ] || fail "nothing was put into the home: $(ls -a there)"
 else
     echo "no SSH server could be started: $(cat ssh/log 2>/dev/null)"
@@ -241,9 +269,10 @@ if [ "$(id -u)" = 0 ] && mkdir disk && mount -t tmpfs -o size=64k none disk 2>/d
     run 4 ti-gather disk -o disk.tib
     says err "No space left"
     says err "hint: make room and start again"
-    [ "$(find disk -name '*.part' | wc -l)" = 0 ] || fail "parts are left on a full disk"
     rm disk/fill
     run 0 ti-gather disk -o disk.tib
+    [ "$(find disk -name '*.part' | wc -l)" = 0 ] || fail "parts are left: $(ls disk)"
+    for r in 0 1 2 3; do cmp disk/rank-00000$r.ti node$((r / 2))/rank-00000$r.ti || fail "rank $r differs"; done
     umount disk
 fi
 exit $failed
