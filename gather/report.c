@@ -207,10 +207,10 @@ static void report_node(const struct ti_fetch *f, const struct ti_fetch_node *x)
                  ti_format_size(x->link, link, sizeof link));
     if (x->retries)
         snprintf(tried, sizeof tried, ", %d retr%s", x->retries, x->retries == 1 ? "y" : "ies");
-    ti_say("node %s: %" PRId64
-           " rank%s, %s%s, through %s, connected after %.1f s, %s after %.1f s%s",
+    ti_say("node %s: %" PRId64 " rank%s, %s%s, %s%s, connected after %.1f s, %s after %.1f s%s",
            x->name, x->ranks, x->ranks == 1 ? "" : "s", ti_format_size(x->bytes, size, sizeof size),
-           passed, x->parent < 0 ? "nobody" : f->node[x->parent].name, x->ready_s,
+           passed, x->parent < 0 ? "direct" : "through ",
+           x->parent < 0 ? "" : f->node[x->parent].name, x->ready_s,
            x->state == TI_FETCH_DONE ? "done" : "given up", x->done_s, tried);
 }
 

@@ -2,6 +2,7 @@
 
 #include <ctype.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -272,6 +273,12 @@ static json_t *text_or_null(const char *text)
     return j ? j : json_string("?"); /* no UTF-8 */
 }
 
+/* Milliseconds are as exact as this is. */
+static double ms(double seconds)
+{
+    return floor(seconds * 1e3 + 0.5) / 1e3;
+}
+
 static json_t *parent_json(const struct ti_fetch *f, int64_t parent)
 {
     return text_or_null(parent < 0 ? NULL : f->node[parent].name);
@@ -313,8 +320,9 @@ static json_t *node_json(const struct ti_fetch *f, int64_t i)
         "planned_parent", parent_json(f, x->first_parent), "depth", x->depth, "state",
         state_json(x->state), "wanted", (json_int_t)x->wanted, "ranks", (json_int_t)x->ranks,
         "wanted_bytes", (json_int_t)x->wanted_bytes, "bytes", (json_int_t)x->bytes, "sent_bytes",
-        (json_int_t)x->sent, "link_bytes", (json_int_t)x->link, "ready_seconds", x->ready_s,
-        "done_seconds", x->done_s, "retries", x->retries, "transport", text_or_null(x->transport));
+        (json_int_t)x->sent, "link_bytes", (json_int_t)x->link, "ready_seconds", ms(x->ready_s),
+        "done_seconds", ms(x->done_s), "retries", x->retries, "transport",
+        text_or_null(x->transport));
 
     if (j && x->why)
         json_object_set_new(j, "error", text_or_null(x->why));
@@ -325,9 +333,9 @@ static json_t *predicted_json(const struct ti_tree_cost *cost, const struct ti_t
 {
     char assumed[256];
 
-    return json_pack("{s:f, s:f, s:f, s:s}", "connect_seconds", cost->connect_s, "bound_seconds",
-                     cost->bound_s, "total_seconds", cost->total_s, "assumed",
-                     ti_tree_costs_text(costs, assumed, sizeof assumed));
+    return json_pack("{s:f, s:f, s:f, s:s}", "connect_seconds", ms(cost->connect_s),
+                     "bound_seconds", ms(cost->bound_s), "total_seconds", ms(cost->total_s),
+                     "assumed", ti_tree_costs_text(costs, assumed, sizeof assumed));
 }
 
 static bool begun(const struct ti_fetch *f)
@@ -352,12 +360,13 @@ static json_t *summary(const struct ti_fetch *f, const struct ti_tree_cost *pred
     if (!begun(f))
         return j;
     was = json_pack("{s:f, s:f, s:f, s:f, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}",
-                    "connected_seconds", f->connected_s, "listed_seconds", f->listed_s,
-                    "transferred_seconds", f->transferred_s, "seconds", f->seconds, "resumed_bytes",
-                    (json_int_t)f->resumed, "relays_lost", (json_int_t)f->lost, "adopted",
-                    (json_int_t)f->adopted, "ranks_again", (json_int_t)f->again, "ranks_shared",
-                    (json_int_t)f->shared, "ranks_alike", (json_int_t)f->alike, "memory_bytes",
-                    (json_int_t)f->memory_bytes, "descriptors", (json_int_t)f->descriptors);
+                    "connected_seconds", ms(f->connected_s), "listed_seconds", ms(f->listed_s),
+                    "transferred_seconds", ms(f->transferred_s), "seconds", ms(f->seconds),
+                    "resumed_bytes", (json_int_t)f->resumed, "relays_lost", (json_int_t)f->lost,
+                    "adopted", (json_int_t)f->adopted, "ranks_again", (json_int_t)f->again,
+                    "ranks_shared", (json_int_t)f->shared, "ranks_alike", (json_int_t)f->alike,
+                    "memory_bytes", (json_int_t)f->memory_bytes, "descriptors",
+                    (json_int_t)f->descriptors);
     json_object_update(j, was);
     json_decref(was);
     return j;
@@ -402,7 +411,7 @@ json_t *ti_show_gathering(const struct ti_fetch *f, const struct ti_tree_cost *p
         if (in_tree(f, i))
             json_array_append_new(links, json_pack("[o, o, I, f]", text_or_null(f->node[i].name),
                                                    parent_json(f, f->node[i].parent),
-                                                   (json_int_t)f->node[i].link, seconds[i]));
+                                                   (json_int_t)f->node[i].link, ms(seconds[i])));
     free(seconds);
     json_object_set_new(j, "transports", transports(f));
     if (json_object_set_new(j, "links", links) != 0) {
@@ -440,6 +449,8 @@ static void draw_node(FILE *out, const struct ti_fetch *f, int64_t i)
     fprintf(out, "%s%s\"", *size ? ", " : "", size);
     if (failed)
         fputs(", color=red, fontcolor=red", out);
+    else if (x->why)
+        fputs(", color=orange", out);
     if (x->why) {
         fputs(", tooltip=\"", out);
         put_quoted(out, x->why);
