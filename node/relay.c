@@ -53,6 +53,7 @@ struct ti_relay {
     struct ti_payload *payload; /* NULL as long as nobody needs it */
     struct child *first;
     int n, starting, queued;
+    bool hold;
 };
 
 /* --- requests ------------------------------------------------------------ */
@@ -366,9 +367,9 @@ static const struct ti_channel_calls calls = {on_ready, on_output, on_errput, on
 
 static bool outbox_is_full(void *arg)
 {
-    const struct ti_outbox *out = arg;
+    const struct ti_relay *r = arg;
 
-    return ti_outbox_full(out);
+    return r->hold || ti_outbox_full(r->out);
 }
 
 struct ti_relay *ti_relay_new(struct ti_outbox *out, struct ti_err *err)
@@ -385,7 +386,7 @@ struct ti_relay *ti_relay_new(struct ti_outbox *out, struct ti_err *err)
         free(r);
         return NULL;
     }
-    ti_remote_turns(r->remote, outbox_is_full, out);
+    ti_remote_turns(r->remote, outbox_is_full, r);
     ti_launch_share_children();
     return r;
 }
@@ -644,6 +645,11 @@ void ti_relay_go(struct ti_relay *r)
     lose_patience(r);
     start_some(r);
     ti_remote_poll(r->remote, 0);
+}
+
+void ti_relay_hold(struct ti_relay *r, bool hold)
+{
+    r->hold = hold;
 }
 
 uint64_t ti_relay_turned(const struct ti_relay *r)

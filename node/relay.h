@@ -50,6 +50,9 @@ int ti_relay_fd(const struct ti_relay *r);
 double ti_relay_due_s(const struct ti_relay *r);
 void ti_relay_go(struct ti_relay *r);
 
+/* Nothing is taken of them for now. */
+void ti_relay_hold(struct ti_relay *r, bool hold);
+
 /* Pieces that were taken of them so far, and how many wait for their turn: for others who fill
  * the same outbox. */
 uint64_t ti_relay_turned(const struct ti_relay *r);

@@ -233,7 +233,8 @@ static void task_done(struct serve *s, struct ti_task *t)
     snprintf(is, sizeof is, "%s", t->is);
     if (!ti_task_read(t, &result))
         return;
-    if (result && json_object_get(result, "error") && (strcmp(is, "list") == 0 || strcmp(is, "crc") == 0)) {
+    if (result && json_object_get(result, "error") &&
+        (strcmp(is, "list") == 0 || strcmp(is, "crc") == 0)) {
         json_object_set_new(result, "status", json_integer(TI_ERR_IO));
         answer(s, "error", id, result);
     } else if (result && strcmp(is, "list") == 0) {
@@ -848,19 +849,28 @@ static void round_of(struct serve *s, struct pollfd *fds, int timeout_ms)
 }
 
 /*
- * A piece of a trace, or some.  With a relay's children waiting that fill the same outbox it is
- * one, when each of them had a turn since the last.
+ * A piece of a trace, or some.  With a relay's children that fill the same outbox it is one, when
+ * each that waited had a turn since the last; then they wait until it is sent.
  */
 static void send_some(struct serve *s)
 {
-    int waiting = s->relay ? ti_relay_waiting(s->relay) : 0;
-    uint64_t turned = s->relay ? ti_relay_turned(s->relay) : 0;
+    uint64_t turned;
 
-    if (waiting && turned - s->turned < (uint64_t)s->waiting)
+    if (!s->relay || !s->send.active) {
+        if (s->relay)
+            ti_relay_hold(s->relay, false);
+        ti_send_more(&s->send, PIECES, &s->out);
         return;
-    ti_send_more(&s->send, s->relay ? 1 : PIECES, &s->out);
+    }
+    turned = ti_relay_turned(s->relay);
+    if (turned - s->turned < (uint64_t)s->waiting && ti_relay_waiting(s->relay))
+        return;
+    ti_relay_hold(s->relay, ti_outbox_full(&s->out));
+    if (ti_outbox_full(&s->out))
+        return;
+    ti_send_more(&s->send, 1, &s->out);
     s->turned = turned;
-    s->waiting = waiting;
+    s->waiting = ti_relay_waiting(s->relay);
 }
 
 static void loop(struct serve *s)

@@ -473,12 +473,12 @@ def test_list_and_crc():
     is_error(node.ask("crc", **about), "ranks")
     is_error(node.ask("crc", ranks=[[0, 0]], directory=directory + "/no", run_id=RUN_ID), "/no")
     # meanwhile the node answers others
-    os.truncate(large(scratch + "/slow", 0, 1 << 16), 2 << 30)
+    os.truncate(large(scratch + "/slow", 0, 1 << 16), 1 << 28)
     node.send({"do": "crc", "id": 500, "ranks": [[0, 0]], "directory": scratch + "/slow",
                "run_id": RUN_ID})
     assert node.ask("beat", every_ms=0)["is"] == "beat"
     assert not [f for f in node.frames if f[2].get("id") == 500], "it was not slow"
-    assert node.wait(lambda f: f[2].get("id") == 500)[2]["crc"][0][1] == 2 << 30
+    assert node.wait(lambda f: f[2].get("id") == 500)[2]["crc"][0][1] == 1 << 28
     os.unlink(scratch + "/slow/rank-000000.ti")
     assert node.end() == 0
 
