@@ -30,6 +30,7 @@ struct ti_source {
     struct ti_zip *zip;
     struct entry *entry; /* by rank */
     int64_t nentries;
+    int64_t manifest_member; /* of the bundle; -1: none */
     int64_t nranks;
     uint8_t run_id[TI_RUN_ID_BYTES];
     const char *run_name; /* of the trace that run_id is from; NULL: no run_id */
@@ -102,8 +103,10 @@ static ti_status open_bundle(struct ti_source *s, struct ti_err *err)
         const char *name = ti_zip_member(s->zip, i)->name;
         int64_t rank = ti_rank_of_name(name);
 
-        if (rank < 0 && i == 0 && strcmp(name, MANIFEST) == 0)
+        if (s->manifest_member < 0 && strcmp(name, MANIFEST) == 0) {
+            s->manifest_member = i;
             continue;
+        }
         if (rank < 0)
             return ti_err_set(err, TI_ERR_INPUT, "'%s' is not a bundle of traces: it holds '%s'",
                               s->path, name);
@@ -259,6 +262,7 @@ ti_status ti_source_open(const char *path, struct ti_source **out, struct ti_err
     if (!s)
         return no_memory(path, err);
     s->fd = -1;
+    s->manifest_member = -1;
     s->path = strdup(path);
     s->manifest = calloc(1, sizeof *s->manifest);
     if (!s->path || !s->manifest) {
@@ -397,13 +401,13 @@ ti_status ti_source_reader(struct ti_source *s, int64_t rank, struct ti_reader *
 
 static json_t *load_member(const struct ti_source *s)
 {
+    int64_t member = s->manifest_member;
     char *text;
     json_t *json;
 
-    if (ti_zip_count(s->zip) == 0 || strcmp(ti_zip_member(s->zip, 0)->name, MANIFEST) != 0 ||
-        ti_zip_load(s->zip, 0, MANIFEST_MAX, &text, NULL) != TI_OK)
+    if (member < 0 || ti_zip_load(s->zip, member, MANIFEST_MAX, &text, NULL) != TI_OK)
         return NULL;
-    json = json_loadb(text, (size_t)ti_zip_member(s->zip, 0)->bytes, 0, NULL);
+    json = json_loadb(text, (size_t)ti_zip_member(s->zip, member)->bytes, 0, NULL);
     free(text);
     return json;
 }

@@ -275,7 +275,6 @@ static ti_status read_directory(struct ti_zip *z, int64_t bytes, struct ti_err *
                         err);
         if (st != TI_OK)
             break;
-        z->member[i].entry = z->directory + at;
         name_at += (int64_t)strlen(z->member[i].name) + 1;
         at += used;
     }

@@ -19,7 +19,6 @@ struct ti_zip_member {
     const char *name; /* lives as long as the ti_zip */
     int64_t header;   /* offset of the member's own header */
     int64_t bytes;    /* stored, which is also its size */
-    int64_t entry;    /* offset of its entry in the central directory */
     uint32_t crc32;
 };
 

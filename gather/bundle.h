@@ -18,22 +18,22 @@ struct ti_reading;
  * OUTPUT.part is removed.  An existing OUTPUT is replaced only with `force`, and only if
  * ti_output_check() allows it.
  *
- * Memory: one block, the manifest, the central directory.
+ * Memory: two blocks, the manifest, the central directory.
  */
 ti_status ti_bundle_begin(const char *output, bool force, struct ti_bundle **out,
                           struct ti_err *err);
 
 /*
  * The trace of a rank, file `name` in `dir`, as it was when it was read (gather/reading.h), if it
- * is one to gather: its CRC is computed again on the way.  That nothing can be written, or that it
- * changed, shows in ti_bundle_finish().  Safe from several threads.
+ * is one to gather: its CRC is computed again on the way, and if that differs, the bundle begins
+ * anew.  That nothing can be written, or that it changed, shows in ti_bundle_finish(), which adds
+ * what is lacking.  Safe from several threads.
  */
 void ti_bundle_add(struct ti_bundle *b, int dir, const char *name, int64_t rank,
                    const struct ti_reading *r);
 
 /*
- * Add what of `run` is not in it yet and the manifest: ranks lie in it in the order in which they
- * came, the directory has MANIFEST.json and then all in order.  What was added and is not to be in
+ * Add what of `run` is not in it yet and, last, the manifest.  What was added and is not to be in
  * it makes it begin anew.  A trace that changed since ti_run_check() is an error.  *bytes is the
  * bundle's size.
  */

@@ -246,10 +246,41 @@ static void comment(void **state)
     ti_source_close(s);
 }
 
+/* Members in any order. */
+static void disorder(void **state)
+{
+    enum { N = 1000 };
+    struct archive *a = zip_begin(in_dir("b.tib"), STORE);
+    struct ti_source *s;
+    struct ti_err err;
+
+    (void)state;
+    for (int i = 0; i < N; i++) {
+        int rank = i * 7 % N;
+        char name[TI_RANK_NAME_BYTES], *trace;
+        size_t bytes;
+
+        make_trace(in_dir("tmp.ti"), (uint32_t)rank, N, 1, rank % 10 + 1);
+        trace = slurp(in_dir("tmp.ti"), &bytes);
+        zip_add(a, ti_rank_name(rank, name), trace, bytes);
+        free(trace);
+        if (i == N / 2)
+            zip_add(a, "MANIFEST.json", manifest, sizeof manifest - 1);
+    }
+    zip_end(a);
+    assert_int_equal(ti_source_open(in_dir("b.tib"), &s, &err), TI_OK);
+    assert_int_equal(ti_source_nranks(s), N);
+    for (int rank = 0; rank < N; rank++)
+        assert_int_equal(count_events(s, rank), rank % 10 + 1);
+    assert_int_equal(json_integer_value(json_object_get(ti_source_manifest(s), "np")), 3);
+    ti_source_close(s);
+}
+
 static void refusals(void **state)
 {
     const struct member foreign[] = {{"MANIFEST.json", "{}", 2}, {"../evil", "x", 1}};
-    const struct member late[] = {{"rank-000000.ti", "x", 1}, {"MANIFEST.json", "{}", 2}};
+    const struct member manifests[] = {
+        {"MANIFEST.json", "{}", 2}, {"rank-000000.ti", "x", 1}, {"MANIFEST.json", "{}", 2}};
     const struct member twice[] = {{"rank-000001.ti", "x", 1}, {"rank-1.ti", "yy", 2}};
     const struct member text[] = {{"rank-000001.ti", "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx", 34}};
     struct ti_source *s;
@@ -261,7 +292,7 @@ static void refusals(void **state)
     (void)state;
     make_zip(in_dir("b.tib"), STORE, foreign, 2);
     refused(in_dir("b.tib"), TI_ERR_INPUT, "'../evil'");
-    make_zip(in_dir("b.tib"), STORE, late, 2);
+    make_zip(in_dir("b.tib"), STORE, manifests, 3);
     refused(in_dir("b.tib"), TI_ERR_INPUT, "'MANIFEST.json'");
     make_zip(in_dir("b.tib"), STORE, twice, 2);
     refused(in_dir("b.tib"), TI_ERR_INPUT,
@@ -537,9 +568,10 @@ static int tear_down(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(names),    cmocka_unit_test(bundle),        cmocka_unit_test(comment),
-        cmocka_unit_test(refusals), cmocka_unit_test(zip64),         cmocka_unit_test(corrupt),
-        cmocka_unit_test(hostile),  cmocka_unit_test(run_directory), cmocka_unit_test(scans),
+        cmocka_unit_test(names),    cmocka_unit_test(bundle),   cmocka_unit_test(comment),
+        cmocka_unit_test(disorder), cmocka_unit_test(refusals), cmocka_unit_test(zip64),
+        cmocka_unit_test(corrupt),  cmocka_unit_test(hostile),  cmocka_unit_test(run_directory),
+        cmocka_unit_test(scans),
     };
 
     return cmocka_run_group_tests(tests, set_up, tear_down);
