@@ -40,16 +40,24 @@ static ti_status no_memory(struct ti_err *err)
 
 /* --- what is wanted ------------------------------------------------------ */
 
-static bool rank_is_here(const struct ti__fetching *g, int64_t rank)
+/* Looked at once, however many nodes are said to have it. */
+static bool rank_is_here(struct ti__fetching *g, int64_t rank)
 {
+    struct ti__rank *r = &g->rank[rank];
     char name[TI_RANK_NAME_BYTES];
     struct stat sb;
 
-    return fstatat(g->nodes.dir, ti_rank_name(rank, name), &sb, AT_SYMLINK_NOFOLLOW) == 0 &&
-           S_ISREG(sb.st_mode) && sb.st_size >= TI_HEADER_BYTES;
+    if (!r->looked &&
+        fstatat(g->nodes.dir, ti_rank_name(rank, name), &sb, AT_SYMLINK_NOFOLLOW) == 0 &&
+        S_ISREG(sb.st_mode) && sb.st_size >= TI_HEADER_BYTES) {
+        r->holder = TI__HERE;
+        r->bytes = sb.st_size;
+    }
+    r->looked = true;
+    return r->holder == TI__HERE;
 }
 
-static bool is_wanted(const struct ti__fetching *g, int64_t rank)
+static bool is_wanted(struct ti__fetching *g, int64_t rank)
 {
     if (g->work == TI__REMOVE)
         return rank < g->run->nranks && g->run->rank[rank].state == TI_RANK_OK;
@@ -87,13 +95,15 @@ static ti_status name_node(struct ti__fetching *g, int64_t i, struct ti_err *err
                              .refused = json_array(),
                              .check = json_array(),
                              .todo = json_array(),
+                             .alone = json_array(),
                              .in = {.fd = -1}};
     out->name = strdup(node->name);
     out->site = strdup(g->nodes.site[node->site]);
     out->site_number = node->site;
     out->parent = out->first_parent = m->opened_parent = -1;
-    return out->name && out->site && m->have && m->refused && m->check && m->todo ? TI_OK
-                                                                                  : no_memory(err);
+    return out->name && out->site && m->have && m->refused && m->check && m->todo && m->alone
+               ? TI_OK
+               : no_memory(err);
 }
 
 static ti_status make_tables(struct ti__fetching *g, struct ti_err *err)
@@ -105,7 +115,8 @@ static ti_status make_tables(struct ti__fetching *g, struct ti_err *err)
     g->site = calloc((size_t)g->nodes.nsites + 1, sizeof *g->site);
     g->member = calloc((size_t)g->nodes.n, sizeof *g->member);
     g->f->node = calloc((size_t)g->nodes.n, sizeof *g->f->node);
-    if (!g->rank || !g->site || !g->member || !g->f->node)
+    g->compare = json_array();
+    if (!g->rank || !g->site || !g->member || !g->f->node || !g->compare)
         return no_memory(err);
     for (int64_t r = 0; r < g->np; r++)
         g->rank[r] = (struct ti__rank){.named = -1, .holder = -1, .sender = -1};
@@ -335,6 +346,7 @@ static void go_on(struct ti__fetching *g)
 static ti_status loop(struct ti__fetching *g, struct ti_err *err)
 {
     double looked = 0, counted = 0;
+    bool busy;
 
     g->dirty = true;
     for (;;) {
@@ -354,7 +366,9 @@ static ti_status loop(struct ti__fetching *g, struct ti_err *err)
             counted = now - counted >= COUNT_S ? now : counted;
             tell_progress(g);
         }
-        ti_ways_poll(g->ways, ti_parts_read(&g->parts) || g->dirty ? 0 : (int)(TICK_S * 1000));
+        busy = ti_parts_read(&g->parts);
+        busy = ti__read_here(g) || busy;
+        ti_ways_poll(g->ways, busy || g->dirty ? 0 : (int)(TICK_S * 1000));
         if (ti_gather_stop)
             return ti_err_set(err, TI_ERR_IO, "interrupted");
         if (g->st != TI_OK)
@@ -405,7 +419,11 @@ static void fetching_free(struct ti__fetching *g)
         json_decref(m->checked);
         json_decref(m->todo);
         json_decref(m->asked);
+        json_decref(m->alone);
     }
+    json_decref(g->compare);
+    if (g->comparing.fd >= 0)
+        close(g->comparing.fd);
     for (int64_t i = 0; i < g->nfindings; i++) {
         free(g->finding[i].why);
         free(g->finding[i].hint);
@@ -480,7 +498,7 @@ ti_status ti_fetch(const char *run, const struct ti_fetch_settings *s, bool look
     ti_status st;
 
     *f = (struct ti_fetch){0};
-    g.nodes.dir = g.parts.fd = -1;
+    g.nodes.dir = g.parts.fd = g.comparing.fd = -1;
     st = work(&g, run, look, err);
     fetching_free(&g);
     return st;
@@ -494,7 +512,7 @@ ti_status ti_fetch_remove(const struct ti_run *run, const struct ti_fetch_settin
     ti_status st;
 
     *f = (struct ti_fetch){0};
-    g.nodes.dir = g.parts.fd = -1;
+    g.nodes.dir = g.parts.fd = g.comparing.fd = -1;
     st = work(&g, run->path, false, err);
     *removed = g.removed;
     fetching_free(&g);
@@ -517,6 +535,7 @@ void ti_fetch_free(struct ti_fetch *f)
         free(f->node[i].site);
         free(f->node[i].why);
         free(f->node[i].hint);
+        json_decref(f->node[i].alone);
     }
     free(f->node);
     *f = (struct ti_fetch){0};

@@ -8,7 +8,7 @@
  * A rank's file appears under its name when it is whole and its checksum agrees; until then
  * it is RANKFILE.part, with which a later ti_fetch() goes on.  A file that is here is not
  * fetched again.  Of a rank that several nodes have, one file is taken if all are alike, and
- * none if they are not.
+ * none if they are not; one that was here before is never removed.
  */
 #ifndef TI_FETCH_H
 #define TI_FETCH_H
@@ -71,6 +71,7 @@ struct ti_fetch_node {
     const char *transport; /* of its last connection: "libssh2", "OpenSSH", "relay"...; NULL */
     int retries;           /* connections to it after the first */
     char *why, *hint;      /* it was given up, or could not send all; NULL */
+    json_t *alone;         /* ranks that others have too: whether alike could not be known; NULL */
 };
 
 /* Ranks that could not be had. */
@@ -104,6 +105,7 @@ struct ti_fetch {
     int64_t again;   /* ranks that came damaged, or not whole, and were asked for once more */
     int64_t shared;  /* ranks whose one file several nodes see */
     int64_t alike;   /* ranks of which several nodes have the same */
+    int64_t clashes; /* ranks that were here, of which a node has another trace */
     int64_t memory_bytes, descriptors; /* of this process, at most */
 
     struct ti_fetch_failure *failure;

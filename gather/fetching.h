@@ -17,20 +17,25 @@ enum ti__rank_state {
     TI__LEFT,   /* not wanted, or it was here before */
     TI__WANTED, /* not here */
     TI__CAME,
-    TI__CLASH,  /* nodes have different ones */
+    TI__CLASH,  /* nodes have different ones, or one has another than was here */
     TI__SPOILT, /* it came damaged twice */
 };
 
 struct ti__rank {
     int32_t named;  /* the node that RUN.json names; -1 */
-    int32_t holder; /* whose file is described here; -1: nobody listed it */
+    int32_t holder; /* whose file is described here; -1: nobody listed it; or TI__HERE */
     int32_t sender; /* who is to send it; -1 */
     uint8_t state;
-    bool listed, crc_known, again, shared, alike;
+    bool looked, listed, crc_known, again, shared, alike; /* looked: whether it is here */
     uint32_t crc;
     int64_t bytes, mtime;
     uint64_t inode;
 };
+
+#define TI__HERE (-2) /* instead of a node: the file that was here before */
+
+/* The longest trace that is believed: sums of them stay numbers. */
+#define TI__BYTES_MOST (INT64_C(1) << 42)
 
 enum ti__listing { TI__UNASKED, TI__ASKED, TI__LISTED };
 
@@ -59,6 +64,7 @@ struct ti__member {
     json_t *checked; /* being asked; NULL */
     json_t *todo;    /* to send, not asked for */
     json_t *asked;   /* being sent; NULL */
+    json_t *alone;   /* others have them too, and its own could not be compared */
     struct ti_receive in;
     bool removing; /* TI__REMOVE: asked */
     struct ti_err why;
@@ -93,7 +99,13 @@ struct ti__fetching {
     int64_t sending; /* nodes */
     int64_t removed;
     int round;
-    bool dirty; /* something happened that may let others go on */
+    json_t *compare; /* ranks that were here before, whose CRC is wanted */
+    struct {
+        int64_t rank, bytes;
+        int fd; /* -1: none */
+        uint32_t crc;
+    } comparing; /* one of them */
+    bool dirty;  /* something happened that may let others go on */
     double started;
     struct ti__finding *finding;
     int64_t nfindings;
@@ -129,6 +141,7 @@ void ti__ask_list(struct ti__member *m);
 void ti__take_listed(struct ti__member *m, const json_t *j);
 void ti__list_done(struct ti__member *m, const json_t *j);
 void ti__ask_crc(struct ti__member *m);
+bool ti__read_here(struct ti__fetching *g); /* some of `compare`; whether more is left */
 void ti__take_crc(struct ti__member *m, const json_t *j);
 void ti__assign(struct ti__fetching *g, int64_t rank);
 void ti__release(struct ti__member *m); /* its ranks are somebody else's now */

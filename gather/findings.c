@@ -115,7 +115,7 @@ static ti_status tell_noted(struct ti__fetching *g, json_t *told, struct ti_err 
             ti_ranges_add(told, r);
         }
         if (json_array_size(ranks) > 0)
-            st = add_failure(g, x->other >= 0 ? -1 : x->node, ranks, x->why, x->hint, err);
+            st = add_failure(g, x->other != -1 ? -1 : x->node, ranks, x->why, x->hint, err);
         else
             json_decref(ranks);
     }
@@ -190,6 +190,9 @@ ti_status ti__tell_failures(struct ti__fetching *g, struct ti_err *err)
                              m->why.hint, err);
     }
     json_decref(told);
+    for (int64_t i = 0; i < g->nodes.n; i++)
+        if (json_array_size(g->member[i].alone))
+            g->f->node[i].alone = json_incref(g->member[i].alone);
     if (g->f->nfailures)
         qsort(g->f->failure, (size_t)g->f->nfailures, sizeof *g->f->failure, by_rank);
     return st;
@@ -280,6 +283,26 @@ static void tell_cause(const struct ti_fetch *f, int first, char *seen)
         seen[i] = seen[i] == 2 ? 1 : seen[i];
 }
 
+/* Of these the others' were taken. */
+static void tell_alone(const struct ti_fetch *f)
+{
+    char ranks[256];
+    int lines = 0;
+
+    for (int64_t i = 0; i < f->nnodes && lines <= REPORT_MAX; i++) {
+        const struct ti_fetch_node *x = &f->node[i];
+
+        if (!x->alone)
+            continue;
+        if (lines++ == REPORT_MAX)
+            ti_warn("... and others: --json has them all");
+        else
+            ti_warn("node '%s' has %s %s too: whether they are alike is not known", x->name,
+                    ti_ranges_count(x->alone) == 1 ? "rank" : "ranks",
+                    ti_ranges_text(x->alone, ranks, sizeof ranks));
+    }
+}
+
 void ti_fetch_report(const struct ti_fetch *f)
 {
     char *seen = calloc((size_t)f->nfailures + 1, 1);
@@ -301,6 +324,7 @@ void ti_fetch_report(const struct ti_fetch *f)
         said = x->hint ? x->hint : said;
     }
     free(seen);
+    tell_alone(f);
 }
 
 json_t *ti_fetch_json(const struct ti_fetch *f)

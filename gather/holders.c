@@ -1,14 +1,18 @@
+#include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "common/cli.h"
+#include "common/crc32c.h"
 #include "formats/rankname.h"
 #include "gather/fetching.h"
 #include "node/launch.h"
 
-#define CRC_RANKS_MOST 1000 /* of one "crc" */
+#define CRC_RANKS_MOST 1000      /* of one "crc" */
+#define PIECE_BYTES    (4 << 20) /* read here at a time, while connections wait */
 
 static void ask(struct ti__member *m, json_t *request)
 {
@@ -71,11 +75,25 @@ static void release(struct ti__member *m, int64_t rank)
         m->out->wanted--;
         m->out->wanted_bytes -= r->bytes;
     }
-    if (r->holder == m->i && !r->crc_known)
-        r->holder = -1;
     ti__assign(g, rank);
 }
 
+static void for_each(struct ti__member *m, const json_t *list,
+                     void (*call)(struct ti__member *m, int64_t rank))
+{
+    const json_t *range;
+    size_t i;
+
+    json_array_foreach(list, i, range)
+    {
+        int64_t last = json_integer_value(json_array_get(range, 1));
+
+        for (int64_t r = json_integer_value(json_array_get(range, 0)); r <= last; r++)
+            call(m, r);
+    }
+}
+
+/* Those of `list` that are not here. */
 static void for_all(struct ti__member *m, const json_t *list,
                     void (*call)(struct ti__member *m, int64_t rank))
 {
@@ -92,6 +110,11 @@ static void for_all(struct ti__member *m, const json_t *list,
     }
 }
 
+static void not_compared(struct ti__member *m, int64_t rank)
+{
+    ti_ranges_add(m->alone, rank);
+}
+
 static void assign(struct ti__member *m, int64_t rank)
 {
     ti__assign(m->g, rank);
@@ -102,10 +125,56 @@ void ti__release(struct ti__member *m)
 {
     for_all(m, m->have, release);
     for_all(m, m->ranks, release);
+    for_each(m, m->check, not_compared);
+    for_each(m, m->checked, not_compared);
     json_array_clear(m->todo);
     json_array_clear(m->check);
     json_decref(m->checked);
     m->checked = NULL;
+}
+
+/* --- two that differ ----------------------------------------------------- */
+
+static const char *name_of(const struct ti__fetching *g, int32_t node)
+{
+    return g->member[node].out->name;
+}
+
+/* What was on its way is dropped when it is whole, what came is removed. */
+static void clash(struct ti__fetching *g, int64_t rank, int32_t a, int32_t b)
+{
+    struct ti__rank *r = &g->rank[rank];
+    struct ti__member *sender = r->sender >= 0 ? &g->member[r->sender] : NULL;
+    char name[TI_RANK_NAME_BYTES], why[768];
+
+    snprintf(why, sizeof why, "node '%.256s' and node '%.256s' have different traces of it",
+             name_of(g, a), name_of(g, b));
+    ti__note(g, a, b, rank, why, "remove the wrong one there, and start again");
+    if (r->state == TI__CAME) {
+        unlinkat(g->nodes.dir, ti_rank_name(rank, name), 0);
+        g->f->fetched--;
+        if (sender)
+            sender->out->ranks--;
+    } else if (sender && ti_ranges_hold(sender->todo, rank)) { /* which is never asked for now */
+        sender->out->wanted_bytes -= r->bytes;
+    }
+    r->state = TI__CLASH;
+}
+
+static void clash_here(struct ti__member *m, int64_t rank)
+{
+    struct ti__rank *r = &m->g->rank[rank];
+    char why[512];
+
+    if (r->state == TI__CLASH)
+        return;
+    snprintf(why, sizeof why,
+             "node '%.256s' has another trace of it than the one that was here, which is kept",
+             name_of(m->g, m->i));
+    ti__note(m->g, m->i, TI__HERE, rank, why,
+             "remove the wrong one, here or there, and start again");
+    r->state = TI__CLASH;
+    m->g->f->clashes++;
 }
 
 /* --- what nodes have ----------------------------------------------------- */
@@ -118,6 +187,27 @@ void ti__ask_list(struct ti__member *m)
                      "run_id", m->g->nodes.run_id));
 }
 
+/* Whether it is one file that both see: nodes of different sites hardly share a disk, and so
+ * their files are compared. */
+static bool is_shared(const struct ti__member *m, const struct ti__rank *r, int64_t bytes,
+                      uint64_t inode, int64_t mtime)
+{
+    return r->inode == inode && r->bytes == bytes && r->mtime == mtime &&
+           m->g->member[r->holder].node->site == m->node->site;
+}
+
+/* A holder that was given up before its checksum was known is none. */
+static void forget_lost_holder(struct ti__fetching *g, int64_t rank, bool shared)
+{
+    struct ti__rank *r = &g->rank[rank];
+
+    if (r->holder < 0 || r->crc_known || !ti__given_up(&g->member[r->holder]))
+        return;
+    if (!shared)
+        not_compared(&g->member[r->holder], rank);
+    r->holder = -1;
+}
+
 /* A file that nobody else has named yet, or the same, or another one. */
 static void compare_with_holder(struct ti__member *m, int64_t rank, const json_t *file)
 {
@@ -127,15 +217,36 @@ static void compare_with_holder(struct ti__member *m, int64_t rank, const json_t
     uint64_t inode = (uint64_t)json_integer_value(json_array_get(file, 2));
 
     r->listed = true;
+    forget_lost_holder(m->g, rank, r->holder >= 0 && is_shared(m, r, bytes, inode, mtime));
     if (r->holder < 0) {
         r->holder = m->i;
         r->bytes = bytes;
         r->inode = inode;
         r->mtime = mtime;
-    } else if (r->holder != m->i && r->inode == inode && r->bytes == bytes && r->mtime == mtime) {
+    } else if (r->holder != m->i && is_shared(m, r, bytes, inode, mtime)) {
         m->g->f->shared += !r->shared;
         r->shared = true;
     } else if (r->holder != m->i) {
+        ti_ranges_add(m->check, rank);
+    }
+}
+
+/* One that was here before, which is not asked for: it may come from this very node, if that is
+ * the one that RUN.json names, else it is compared. */
+static void compare_with_here(struct ti__member *m, int64_t rank, const json_t *file)
+{
+    struct ti__rank *r = &m->g->rank[rank];
+    int64_t bytes = json_integer_value(json_array_get(file, 1)),
+            mtime = json_integer_value(json_array_get(file, 3));
+    uint64_t inode = (uint64_t)json_integer_value(json_array_get(file, 2));
+
+    if (bytes != r->bytes) {
+        clash_here(m, rank);
+    } else if (!ti_ranges_hold(m->node->ranks, rank) &&
+               (!r->listed || r->inode != inode || r->mtime != mtime)) {
+        r->inode = inode;
+        r->mtime = mtime;
+        r->listed = true;
         ti_ranges_add(m->check, rank);
     }
 }
@@ -168,7 +279,8 @@ void ti__take_listed(struct ti__member *m, const json_t *j)
         int64_t rank = json_integer_value(json_array_get(file, 0)),
                 bytes = json_integer_value(json_array_get(file, 1));
 
-        if (rank < 0 || rank >= TI_RANKS_MAX || bytes < 0 || ti_ranges_hold(m->have, rank)) {
+        if (rank < 0 || rank >= TI_RANKS_MAX || bytes < 0 || bytes > TI__BYTES_MOST ||
+            ti_ranges_hold(m->have, rank)) {
             ti__nonsense(m, "a list with a rank that is none, or is there twice");
             return;
         }
@@ -176,10 +288,13 @@ void ti__take_listed(struct ti__member *m, const json_t *j)
             continue;
         if (g->work == TI__REMOVE)
             may_be_removed(m, rank, bytes);
-        if (g->work == TI__REMOVE || g->rank[rank].state == TI__LEFT)
+        if (g->work == TI__REMOVE)
             continue;
         ti_ranges_add(m->have, rank);
-        compare_with_holder(m, rank, file);
+        if (g->rank[rank].holder == TI__HERE)
+            compare_with_here(m, rank, file);
+        else if (g->rank[rank].state != TI__LEFT)
+            compare_with_holder(m, rank, file);
     }
 }
 
@@ -211,36 +326,22 @@ void ti__list_done(struct ti__member *m, const json_t *j)
 
 /* --- whether two have the same ------------------------------------------- */
 
-static const char *name_of(const struct ti__fetching *g, int32_t node)
-{
-    return g->member[node].out->name;
-}
-
-static void clash(struct ti__fetching *g, int64_t rank, int32_t a, int32_t b)
-{
-    struct ti__rank *r = &g->rank[rank];
-    char name[TI_RANK_NAME_BYTES], why[768];
-
-    snprintf(why, sizeof why, "node '%.256s' and node '%.256s' have different traces of it",
-             name_of(g, a), name_of(g, b));
-    ti__note(g, a, b, rank, why, "remove the wrong one there, and start again");
-    if (r->state == TI__CAME) {
-        unlinkat(g->nodes.dir, ti_rank_name(rank, name), 0);
-        g->f->fetched--;
-        if (r->sender >= 0)
-            g->member[r->sender].out->ranks--;
-    }
-    r->state = TI__CLASH;
-}
-
 static void take_one_crc(struct ti__member *m, int64_t rank, int64_t bytes, uint32_t crc)
 {
     struct ti__fetching *g = m->g;
     struct ti__rank *r = &g->rank[rank];
 
-    if (r->holder < 0)
+    if (r->holder >= 0 && r->holder != m->i && !r->crc_known) {
+        /* who had it first was lost, and this one asked before another one listed it */
+        ti_ranges_add(g->member[r->holder].check, rank);
+        ti__wake(&g->member[r->holder]);
+        r->holder = -1;
+    }
+    if (r->holder == -1)
         r->holder = m->i;
     if (r->holder == m->i) {
+        if (r->sender >= 0) /* its sum has what was listed */
+            g->member[r->sender].out->wanted_bytes += bytes - r->bytes;
         r->bytes = bytes;
         r->crc = crc;
         r->crc_known = true;
@@ -250,6 +351,8 @@ static void take_one_crc(struct ti__member *m, int64_t rank, int64_t bytes, uint
     if (bytes == r->bytes && crc == r->crc) {
         g->f->alike += !r->alike;
         r->alike = true;
+    } else if (r->holder == TI__HERE) {
+        clash_here(m, rank);
     } else if (r->state != TI__CLASH) {
         clash(g, rank, r->holder, m->i);
     }
@@ -259,14 +362,17 @@ static void take_one_crc(struct ti__member *m, int64_t rank, int64_t bytes, uint
 static bool ask_now(struct ti__member *m, int64_t rank)
 {
     struct ti__rank *r = &m->g->rank[rank];
-    struct ti__member *holder = r->holder >= 0 ? &m->g->member[r->holder] : NULL;
+    struct ti__member *holder;
 
-    if (!holder || holder == m || r->crc_known)
+    forget_lost_holder(m->g, rank, false);
+    if (r->holder == -1 || r->holder == m->i || r->crc_known)
         return true;
-    if (ti__given_up(holder)) {
-        r->holder = -1;
-        return true;
+    if (r->holder == TI__HERE) {
+        if (m->g->comparing.fd < 0 || m->g->comparing.rank != rank)
+            ti_ranges_add(m->g->compare, rank);
+        return false;
     }
+    holder = &m->g->member[r->holder];
     if (!ti_ranges_hold(holder->check, rank) && !ti_ranges_hold(holder->checked, rank)) {
         ti_ranges_add(holder->check, rank);
         ti__wake(holder);
@@ -320,9 +426,13 @@ static void leave_out(struct ti__member *m, const json_t *asked, const json_t *s
     {
         int64_t last = json_integer_value(json_array_get(range, 1));
 
-        for (int64_t r = json_integer_value(json_array_get(range, 0)); r <= last; r++)
-            if (!ti_ranges_hold(seen, r) && m->g->rank[r].holder == m->i)
+        for (int64_t r = json_integer_value(json_array_get(range, 0)); r <= last; r++) {
+            if (ti_ranges_hold(seen, r))
+                continue;
+            not_compared(m, r);
+            if (m->g->rank[r].holder == m->i)
                 m->g->rank[r].holder = -1;
+        }
     }
 }
 
@@ -336,17 +446,85 @@ void ti__take_crc(struct ti__member *m, const json_t *j)
     m->g->dirty = true;
     json_array_foreach(json_object_get(j, "crc"), i, one)
     {
-        int64_t rank = json_integer_value(json_array_get(one, 0));
+        int64_t rank = json_integer_value(json_array_get(one, 0)),
+                bytes = json_integer_value(json_array_get(one, 1));
 
-        if (!ti_ranges_hold(asked, rank) || ti_ranges_hold(seen, rank)) {
+        if (!ti_ranges_hold(asked, rank) || ti_ranges_hold(seen, rank) || bytes < 0 ||
+            bytes > TI__BYTES_MOST) {
             ti__nonsense(m, "a checksum nobody asked for");
             break;
         }
         ti_ranges_add(seen, rank);
-        take_one_crc(m, rank, json_integer_value(json_array_get(one, 1)),
-                     (uint32_t)json_integer_value(json_array_get(one, 2)));
+        take_one_crc(m, rank, bytes, (uint32_t)json_integer_value(json_array_get(one, 2)));
     }
     leave_out(m, asked, seen);
     json_decref(seen);
     json_decref(asked);
+}
+
+/* --- what was here before ------------------------------------------------ */
+
+static int64_t take_first(json_t *ranges)
+{
+    json_t *range = json_array_get(ranges, 0);
+    int64_t first = json_integer_value(json_array_get(range, 0));
+
+    if (first == json_integer_value(json_array_get(range, 1)))
+        json_array_remove(ranges, 0);
+    else
+        json_integer_set(json_array_get(range, 0), first + 1);
+    return first;
+}
+
+static bool begin_here(struct ti__fetching *g)
+{
+    char name[TI_RANK_NAME_BYTES];
+
+    if (g->comparing.fd >= 0)
+        return true;
+    g->comparing.rank = take_first(g->compare);
+    g->comparing.bytes = 0;
+    g->comparing.crc = 0;
+    g->comparing.fd = openat(g->nodes.dir, ti_rank_name(g->comparing.rank, name),
+                             O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    return g->comparing.fd >= 0;
+}
+
+/* One that cannot be read is not compared: whoever checks the run says what is wrong with it. */
+static void end_here(struct ti__fetching *g, bool read)
+{
+    struct ti__rank *r = &g->rank[g->comparing.rank];
+
+    if (read) {
+        r->crc = g->comparing.crc;
+        r->bytes = g->comparing.bytes;
+        r->crc_known = true;
+    } else {
+        r->holder = -1;
+    }
+    if (g->comparing.fd >= 0)
+        close(g->comparing.fd);
+    g->comparing.fd = -1;
+    g->dirty = true;
+}
+
+bool ti__read_here(struct ti__fetching *g)
+{
+    static char buf[256 * 1024];
+    int64_t left = PIECE_BYTES;
+
+    while ((g->comparing.fd >= 0 || json_array_size(g->compare)) && left > 0) {
+        ssize_t n = begin_here(g) ? read(g->comparing.fd, buf, sizeof buf) : -1;
+
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n > 0) {
+            g->comparing.crc = ti_crc32c(g->comparing.crc, buf, (size_t)n);
+            g->comparing.bytes += n;
+            left -= n;
+        } else {
+            end_here(g, n == 0);
+        }
+    }
+    return g->comparing.fd >= 0 || json_array_size(g->compare);
 }

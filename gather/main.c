@@ -177,19 +177,23 @@ static ti_status bundle(struct work *w, struct ti_run *run, struct ti_err *err)
 {
     const struct ti_gather_options *o = w->o;
     int64_t bytes = run->bytes, removed = 0;
+    bool remove = o->remove && !o->plan;
     ti_status st = TI_OK;
 
     if (w->bundle)
         st = ti_bundle_finish(w->bundle, run, &bytes, err);
-    if (st == TI_OK && o->remove && !o->plan)
+    if (remove && w->fetched.clashes)
+        ti_warn("traces are not removed: some of the nodes have others of the same ranks");
+    remove = remove && !w->fetched.clashes;
+    if (st == TI_OK && remove)
         st = ti_bundle_remove_sources(run, o->output, &removed, err);
-    if (st == TI_OK && o->remove && !o->plan)
+    if (st == TI_OK && remove)
         st = remove_there(run, o, &removed, err);
     if (st != TI_OK)
         return st;
     ti_report_summary(run, o, bytes, removed, &w->fetched, tree_json(w));
     st = flush(err);
-    if (st == TI_OK && (run->complete < run->nranks || run->foreign))
+    if (st == TI_OK && (run->complete < run->nranks || run->foreign || w->fetched.clashes))
         st = TI_ERR_PARTIAL;
     return st;
 }

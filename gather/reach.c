@@ -120,9 +120,8 @@ static bool tries_again(struct ti__member *m, enum ti_channel_end end)
         m->out->parent = -1;
         login_refused(m, end);
     } else if (!direct) {
-        if (m->failures >= 2 && !m->ready)
-            return false;
-        m->out->parent = m->g->member[parent].opened_parent;
+        /* the second time from here, whoever would be next: it is tried no third time */
+        m->out->parent = m->failures >= 2 && !m->ready ? -1 : m->g->member[parent].opened_parent;
     }
     return true;
 }

@@ -110,11 +110,13 @@ void ti__take_sending(struct ti__member *m, const json_t *j)
             bytes = json_integer_value(json_object_get(j, "bytes"));
     const struct ti_part *part = ti_parts_of(&g->parts, rank);
 
-    if (!json_is_integer(rank_json) || !is_asked(m, rank) || m->in.fd >= 0) {
+    if (!json_is_integer(rank_json) || !is_asked(m, rank) || m->in.fd >= 0 ||
+        g->rank[rank].state == TI__CAME) {
         ti__nonsense(m, "traces nobody asked for");
         return;
     }
-    if (bytes < 0 || from > bytes || (from != 0 && (!part || from != part->bytes))) {
+    if (bytes < 0 || bytes > TI__BYTES_MOST || from > bytes ||
+        (from != 0 && (!part || from != part->bytes))) {
         ti__nonsense(m, "a trace that begins where it cannot");
         return;
     }
@@ -161,6 +163,7 @@ static void refused(struct ti__member *m, int64_t rank, const char *why)
     r->sender = -1;
     m->out->wanted--;
     m->out->wanted_bytes -= r->bytes;
+    m->g->dirty = true;
     ti__assign(m->g, rank);
 }
 
@@ -211,7 +214,6 @@ void ti__take_sent(struct ti__member *m, const json_t *j)
         ti__nonsense(m, "the end of a trace that was not sent");
         return;
     }
-    m->g->dirty = true;
     if (m->g->rank[rank].state != TI__WANTED || error) {
         if (ours)
             ti_receive_drop(&m->in, m->g->nodes.dir);

@@ -118,6 +118,48 @@ cmp -s node0/rank-000001.ti node2/rank-000001.ti && fail "they are the same"
 run 1 ti-gather run -o run.tib
 grep -q "rank 1: node 'node[02]' and node 'node[02]' have different traces of it" err || fail "$(cat err)"
 come 0 2 3 4 5 6 7 8
+# ... also when one had come already: it is in no bundle, not even its bytes
+nodes 3 9
+sed 's/./x/100' node0/rank-000001.ti >node2/rank-000001.ti
+echo "late 1" >mode/node2
+run 1 ti-gather run -o run.tib
+says err "rank 1: node 'node0' and node 'node2' have different traces of it"
+grep -q '^1 ' sent/node0 || fail "it had not come"
+come 0 2 3 4 5 6 7 8
+grep -q rank-000002 run.tib || fail "no names of members in the bundle"
+python3 - <<'END' || fail "the bundle holds a trace that is not to be in it"
+bundle, trace = open("run.tib", "rb").read(), open("kept/rank-000001.ti", "rb").read()
+assert trace[-5000:-4000] not in bundle
+assert open("kept/rank-000002.ti", "rb").read()[-5000:-4000] in bundle
+END
+# one that was here before is kept, and it is said; what node2 has is not removed
+for change in 's/./x/100' '$a longer'; do
+    rm -f node0/rank-000000.ti run/rank-* sent/*
+    cp kept/rank-000000.ti kept/rank-000001.ti run/
+    sed "$change" kept/rank-000001.ti >node2/rank-000001.ti
+    rm mode/*
+    run 1 ti-gather --force --remove run -o run.tib
+    says err "rank 1: node 'node2' has another trace of it than the one that was here, which is kept"
+    says err "not removed"
+    come 0 1 2 3 4 5 6 7 8
+    [ -e node2/rank-000001.ti ] && [ -e node1/rank-000004.ti ] || fail "removed"
+done
+cp kept/rank-000001.ti node2/
+rm run/rank-000008.ti
+run 0 ti-gather --force run -o run.tib
+# whose CRC is not to be had is told of: it cannot be read there, or the node is lost
+for how in no-crc die-crc; do
+    nodes 3 9
+    cp node0/rank-000001.ti node2/
+    echo $how >mode/node2
+    if [ $how = no-crc ]; then
+        run 0 ti-gather run -o run.tib
+        come 0 1 2 3 4 5 6 7 8
+    else
+        run 1 ti-gather run -o run.tib
+    fi
+    says err "node 'node2' has rank 1 too: whether they are alike is not known"
+done
 
 # many that fail alike are told of together
 nodes 8 8

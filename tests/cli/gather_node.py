@@ -6,6 +6,7 @@ import json
 import os
 import struct
 import sys
+import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from node_driver import DATA, HELLO, MESSAGE, crc32c, frame  # noqa: E402
@@ -51,6 +52,11 @@ def traces(directory):
 
 def do_list(q):
     there = os.path.isdir(q["directory"])
+    if mode[0] == "late":  # when the rank came from elsewhere, and was read
+        until = time.monotonic() + 20
+        while not os.path.exists("run/rank-%06d.ti" % int(mode[1])) and time.monotonic() < until:
+            time.sleep(0.05)
+        time.sleep(0.3)
     found = traces(q["directory"]) if there else []
     if mode[0] == "twice":
         found += found[:1]
@@ -62,6 +68,10 @@ def do_list(q):
 
 
 def do_crc(q):
+    if mode[0] == "die-crc":
+        os._exit(1)
+    if mode[0] == "no-crc":
+        q["ranks"] = []
     have = [(r, open(path_of(q, r), "rb").read()) for r in each(q["ranks"])]
     tell(what="crc", id=q["id"], crc=[[r, len(data), crc32c(data)] for r, data in have])
 
