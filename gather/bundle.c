@@ -154,7 +154,8 @@ static bool begin_member(struct ti_bundle *b, const char *name, int64_t bytes, t
     archive_entry_set_pathname(e, name);
     archive_entry_set_filetype(e, AE_IFREG);
     archive_entry_set_perm(e, 0644);
-    archive_entry_set_size(e, bytes);
+    if (bytes != UINT32_MAX) /* told of just this size, it makes no zip64 of the member's header */
+        archive_entry_set_size(e, bytes);
     archive_entry_set_mtime(e, mtime, 0);
     done = archive_write_header(b->zip, e) == ARCHIVE_OK;
     archive_entry_free(e);
@@ -439,7 +440,7 @@ static ti_status read_back(const struct ti_bundle *b, const struct ti_run *run, 
     free(manifest);
     free(member);
     ti_zip_close(z);
-    return st;
+    return st == TI_ERR_INPUT ? TI_ERR_IO : st;
 }
 
 /* Nobody else may have the file: what we locked must be what has the name. */
@@ -652,6 +653,8 @@ ti_status ti_bundle_remove_sources(struct ti_run *run, const char *output, int64
     for (int64_t i = 0; st == TI_OK && i < run->nranks; i++)
         if (ti_run_gathers(run, i))
             st = compare_member(z, member[i], fd, &run->rank[i], block, output, err);
+    if (st == TI_ERR_INPUT)
+        st = TI_ERR_IO; /* nobody but we wrote it */
     if (st == TI_OK)
         st = unlink_sources(run, removed, err);
 out:

@@ -25,3 +25,10 @@ test_programs += $(O)/tests/way-try
 $(O)/tests/way-try: $(call obj,tests/cli/way-try.c $(gather_way_src) $(formats_src) $(common_src))
 	@mkdir -p $(@D)
 	$(call say,LINK)$(CC) $(san_flags) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(pkg_libs) $(remote_libs) -lm $(LDLIBS)
+
+# Damages bundles as they get their names: preloaded into ti-gather.
+test_programs += $(O)/tests/damage.so
+
+$(O)/tests/damage.so: tests/cli/damage.c
+	@mkdir -p $(@D)
+	$(call say,CC)$(CC) $(flags) $(CPPFLAGS) $(CFLAGS) -fPIC -shared -o $@ $<

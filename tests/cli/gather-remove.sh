@@ -1,0 +1,49 @@
+#!/usr/bin/env bash
+# ti-gather --remove: a bundle that is damaged between its last write and the comparison
+# leaves every trace where it was, here and on the nodes.
+cd "$(dirname "$0")/../.." || exit 1
+. tests/cli/trace-lib.bash
+[ -x "$o/ti-node" ] || { echo "ti-node was not built"; exit 77; }
+id=5eed5eed5eed5eed5eed5eed5eed5eed
+export HOME=$tmp/home ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}verify_asan_link_order=0
+mkdir "$HOME"
+
+# Three nodes, two ranks on each, reached by a command as others are by SSH
+printf '#!/bin/sh\nexec sh -c "$2"\n' >way
+chmod +x way
+mkdir run kept
+nodes=
+for i in 0 1 2; do
+    mktrace --np 6 --run-id $id --iterations 300 --noise 100000 --ranks $((2 * i))-$((2 * i + 1)) node$i
+    nodes+="${nodes:+,}{\"name\": \"node$i\", \"host\": \"node$i\", \"directory\": \"$PWD/node$i\",
+        \"via\": [\"$PWD/way\", \"{node}\"], \"ranks\": [[$((2 * i)), $((2 * i + 1))]]}"
+done
+echo "{\"run_id\": \"$id\", \"np\": 6, \"nodes\": [$nodes]}" >run/RUN.json
+cp node*/rank-* kept/
+all_there() {
+    local r name
+    for r in 0 1 2 3 4 5; do
+        name=rank-00000$r.ti
+        cmp "kept/$name" "node$((r / 2))/$name" || fail "$DAMAGE: '$name' on its node"
+        cmp "kept/$name" "run/$name" || fail "$DAMAGE: '$name' here"
+    done
+}
+
+# In a trace, or so that there is no directory
+for DAMAGE in 83 417 750 cut; do
+    export DAMAGE
+    LD_PRELOAD=$o/tests/damage.so run 4 ti-gather --force --remove run -o a.tib
+    case $DAMAGE in
+        cut) says err "'a.tib' has no central directory" ;;
+        *) says err "'a.tib' does not hold what was in 'rank-" ;;
+    esac
+    grep -q "removed" out && fail "$DAMAGE: $(cat out)"
+    all_there
+done
+unset DAMAGE
+# What is sound is removed, and in the bundle
+run 0 ti-gather --force --remove run -o a.tib
+says out "removed 6 traces"
+[ -z "$(ls node*/rank-* run/rank-* 2>/dev/null)" ] || fail "not removed: $(ls node* run)"
+run 0 ti-info --compare kept a.tib
+exit $failed
