@@ -203,6 +203,9 @@ int ti_gather_options_parse(int argc, char **argv, struct ti_gather_options *o)
                                                      ? "which run directory?"
                                                      : "one run directory at a time");
     o->run = argv[ti_cli_operand()];
+    if (o->fetch.forward_agent && o->fetch.transport == TI_TRANSPORT_LIBSSH2)
+        return (int)ti_cli_usage(&ti_gather_cli, "--forward-agent needs OpenSSH: leave out "
+                                                 "--transport libssh2");
     if (o->output && !*o->output)
         return (int)ti_cli_usage(&ti_gather_cli, "the bundle needs a name");
     if (o->dot && !*o->dot)

@@ -89,6 +89,14 @@ static const char *plain(const char *text, char *buf, size_t room)
     return buf;
 }
 
+static void plain_err(struct ti_err *err)
+{
+    struct ti_err said = *err;
+
+    plain(said.text, err->text, sizeof err->text);
+    plain(said.hint, err->hint, sizeof err->hint);
+}
+
 static const char *name_of(const struct ti_way *w)
 {
     return w->host ? w->host : "this machine";
@@ -183,9 +191,19 @@ static void unreach(struct ti_way *w)
                                        (json_int_t)w->stream));
 }
 
+static void start_to_hear(struct ti_ways *all, const struct ti_way *link)
+{
+    struct ti_way *w;
+
+    TAILQ_FOREACH(w, &all->ways, in_all)
+    if (w->heard_clock > 0 && link_of(w) == link)
+        w->heard_clock = all->clock;
+}
+
 static void set_pause(struct ti_way *w, bool pause)
 {
     struct ti_way *link = link_of(w);
+    bool was = link->paused > 0;
 
     if (w->pauses == pause)
         return;
@@ -193,6 +211,8 @@ static void set_pause(struct ti_way *w, bool pause)
     link->paused += pause ? 1 : -1;
     if (link->channel)
         ti_channel_pause(link->channel, link->paused > 0);
+    if (was && !link->paused)
+        start_to_hear(w->all, link);
 }
 
 /* All of them hear of it from the next sweep(), the relay before those through it. */
@@ -314,6 +334,8 @@ static struct ti_way *on_stream(const struct ti_way *w, json_int_t stream)
 {
     struct ti_way *child;
 
+    if (stream < 1) /* those that are not asked for yet have 0 */
+        return NULL;
     TAILQ_FOREACH(child, &w->through, in_relay)
     if (child->stream == stream && child->state < OVER)
         return child;
@@ -488,11 +510,15 @@ static void on_output(struct ti_channel *c, const void *data, size_t bytes, void
 static void on_errput(struct ti_channel *c, const void *data, size_t bytes, void *arg)
 {
     struct ti_way *w = arg;
+    struct ti_err why = {"", ""};
 
     (void)c;
     heard(w);
-    if (w->bootstrap)
-        ti_bootstrap_errput(w->bootstrap, data, bytes);
+    if (!w->bootstrap || w->state >= OVER)
+        return;
+    ti_bootstrap_errput(w->bootstrap, data, bytes);
+    if (ti_bootstrap_noisy(w->bootstrap, &why))
+        fail(w, TI_CHANNEL_NO_COMMAND, false, &why);
 }
 
 static void on_drained(struct ti_channel *c, void *arg)
@@ -521,6 +547,7 @@ static void on_ended(struct ti_channel *c, const struct ti_channel_result *r, vo
     else
         ti_err_set(&why, TI_ERR_REMOTE, "%s%s%s", ti_channel_end_text(r->end),
                    r->cause[0] ? ": " : "", r->cause);
+    plain_err(&why);
     fail(w, r->end, false, &why);
 }
 
@@ -711,25 +738,10 @@ static void tick(struct ti_ways *all)
     all->ticked = now;
 }
 
-static void start_to_hear(struct ti_ways *all, const struct ti_way *link)
-{
-    struct ti_way *w;
-
-    TAILQ_FOREACH(w, &all->ways, in_all)
-    if (w->heard_clock > 0 && link_of(w) == link)
-        w->heard_clock = all->clock;
-}
-
 void ti_way_pause(struct ti_way *w, bool pause)
 {
-    struct ti_way *link = link_of(w);
-    bool was = link->paused > 0;
-
-    if (w->state >= OVER)
-        return;
-    set_pause(w, pause);
-    if (was && !link->paused)
-        start_to_hear(w->all, link);
+    if (w->state < OVER)
+        set_pause(w, pause);
 }
 
 /* --- all of them --------------------------------------------------------- */
@@ -746,7 +758,7 @@ ti_status ti_ways_new(const struct ti_ways_config *config, struct ti_ways **out,
     if (all->config.silence_s <= 0)
         all->config.silence_s = SILENCE_S;
     all->remote_config = (struct ti_remote_config){
-        .transport = config->forward_agent ? TI_TRANSPORT_OPENSSH : config->transport,
+        .transport = config->transport,
         .ssh_config = config->ssh_config,
         .via = config->via,
         .connect_s = config->connect_s,

@@ -26,7 +26,7 @@ struct ti_ways_config {
     const char *const *via; /* as in struct ti_remote_config */
     double connect_s;       /* for one connection, each try; 0: 20 */
     double silence_s;       /* one that says nothing for so long, beats included, is lost */
-    bool forward_agent;     /* to nodes, for relays to log in with; only then OpenSSH is used */
+    bool forward_agent;     /* to nodes, for relays to log in with; by OpenSSH, not libssh2 */
 };
 
 /* Any may be NULL.  `ended` is the last, made exactly once, also after ti_way_close(). */

@@ -40,6 +40,8 @@ struct ti_payload {
     char hash[HASH_DIGITS + 1];
     char family[65];
     struct blob part[2]; /* ti-node as it is; the rest as frames */
+    bool deferred, wanted;
+    struct blob packed; /* by ti_payload_pack(), until it is settled */
 };
 
 /* --- what there is to send ----------------------------------------------- */
@@ -199,12 +201,22 @@ ti_status ti_payload_new(const struct ti_paths *paths, struct ti_payload **out, 
     return TI_OK;
 }
 
+void ti_payload_let_go(struct ti_payload *p)
+{
+    struct blob *const all[] = {&p->part[0], &p->part[1], &p->packed};
+
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        free(all[i]->data);
+        *all[i] = (struct blob){0};
+    }
+    p->wanted = false;
+}
+
 void ti_payload_free(struct ti_payload *p)
 {
     if (!p)
         return;
-    free(p->part[0].data);
-    free(p->part[1].data);
+    ti_payload_let_go(p);
     free(p);
 }
 
@@ -272,19 +284,10 @@ static bool append_file(struct blob *b, const struct file *f, const struct blob 
     return ok;
 }
 
-static ti_status pack(struct ti_payload *p, int part, struct ti_err *err)
+static ti_status pack_rest(const struct ti_payload *p, struct blob *b, struct ti_err *err)
 {
-    struct blob *b = &p->part[part - 1];
     ti_status st = TI_OK;
 
-    if (b->data)
-        return TI_OK;
-    if (part == 1) {
-        st = read_file(p->file[0].path, b, err);
-        if (st == TI_OK && b->bytes != p->node_bytes)
-            st = ti_err_set(err, TI_ERR_IO, "'%s' changed meanwhile", p->file[0].path);
-        return st;
-    }
     for (int i = 1; st == TI_OK && i < p->n; i++) {
         struct blob content = {0};
 
@@ -296,6 +299,54 @@ static ti_status pack(struct ti_payload *p, int part, struct ti_err *err)
     if (st == TI_OK && !append_json(b, json_pack("{s:b}", "done", 1)))
         st = ti_err_set(err, TI_ERR_IO, "cannot pack: out of memory");
     return st;
+}
+
+static ti_status pack(struct ti_payload *p, int part, struct ti_err *err)
+{
+    struct blob *b = &p->part[part - 1];
+    ti_status st;
+
+    if (b->data)
+        return TI_OK;
+    if (part == 2 && p->deferred) {
+        p->wanted = true;
+        return TI_OK;
+    }
+    if (part == 2)
+        return pack_rest(p, b, err);
+    st = read_file(p->file[0].path, b, err);
+    if (st == TI_OK && b->bytes != p->node_bytes)
+        st = ti_err_set(err, TI_ERR_IO, "'%s' changed meanwhile", p->file[0].path);
+    return st;
+}
+
+void ti_payload_defer(struct ti_payload *p)
+{
+    p->deferred = true;
+}
+
+bool ti_payload_wanted(const struct ti_payload *p)
+{
+    return p->wanted;
+}
+
+ti_status ti_payload_pack(struct ti_payload *p, struct ti_err *err)
+{
+    ti_status st = pack_rest(p, &p->packed, err);
+
+    if (st != TI_OK) {
+        free(p->packed.data);
+        p->packed = (struct blob){0};
+    }
+    return st;
+}
+
+void ti_payload_settle(struct ti_payload *p)
+{
+    free(p->part[1].data);
+    p->wanted = false;
+    p->part[1] = p->packed;
+    p->packed = (struct blob){0};
 }
 
 /* --- the command --------------------------------------------------------- */
@@ -419,6 +470,17 @@ static void keep_end(char *buf, size_t room, const char *data, size_t bytes)
 void ti_bootstrap_errput(struct ti_bootstrap *b, const void *data, size_t bytes)
 {
     keep_end(b->said, sizeof b->said, data, bytes);
+    b->said_bytes += bytes;
+}
+
+bool ti_bootstrap_noisy(const struct ti_bootstrap *b, struct ti_err *err)
+{
+    if (b->said_bytes <= TI_FRAME_NOISE_MAX)
+        return false;
+    ti_err_set(err, TI_ERR_REMOTE, "%d MiB came on standard error, and no ti-node",
+               TI_FRAME_NOISE_MAX >> 20);
+    ti_err_hint(err, "do its login scripts print without end?");
+    return true;
 }
 
 /* The shell asks for a part, on a line; the same one again if it tries another place. */

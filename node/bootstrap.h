@@ -38,6 +38,20 @@ ti_status ti_payload_new(const struct ti_paths *paths, struct ti_payload **out, 
 void ti_payload_free(struct ti_payload *p);
 const char *ti_payload_hash(const struct ti_payload *p);
 
+/*
+ * For a loop that others wait for: compressing takes a second where the processor
+ * is busy.  After ti_payload_defer() nobody compresses but ti_payload_pack(), in a thread of the
+ * caller's, when ti_payload_wanted(); those that need it are sent it after
+ * ti_payload_settle(), once that thread has ended.
+ */
+void ti_payload_defer(struct ti_payload *p);
+bool ti_payload_wanted(const struct ti_payload *p);
+ti_status ti_payload_pack(struct ti_payload *p, struct ti_err *err);
+void ti_payload_settle(struct ti_payload *p);
+
+/* Nobody needs it for now; what was read and compressed can be so again. */
+void ti_payload_let_go(struct ti_payload *p);
+
 /* What a node that needs all of it is sent; 0 before somebody did. */
 int64_t ti_payload_bytes(const struct ti_payload *p);
 
@@ -58,11 +72,15 @@ struct ti_bootstrap {
     size_t at;
     int64_t sent;      /* bytes, in all; for progress */
     char said[1024];   /* the end of what it said to standard error */
+    size_t said_bytes; /* all of that */
     struct ti_err err; /* the payload could not be read */
 };
 
 void ti_bootstrap_output(struct ti_bootstrap *b, const void *data, size_t bytes);
 void ti_bootstrap_errput(struct ti_bootstrap *b, const void *data, size_t bytes);
+
+/* Before its HELLO: what it says to standard error goes on for ever, as in ti_frame_feed(). */
+bool ti_bootstrap_noisy(const struct ti_bootstrap *b, struct ti_err *err);
 
 /* The next bytes to be written, at most 256 KiB; NULL: none for now. */
 const void *ti_bootstrap_next(struct ti_bootstrap *b, size_t *bytes);

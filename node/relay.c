@@ -3,9 +3,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -50,10 +52,20 @@ struct ti_relay {
     struct ti_outbox *out;
     struct ti_remote *remote;
     struct ti_remote_config config;
-    struct ti_payload *payload; /* NULL as long as nobody needs it */
+    struct ti_payload *payload; /* NULL until somebody needs it */
+    struct work *work;          /* being done for it; NULL */
     struct child *first;
     int n, starting, queued;
     bool hold;
+};
+
+/* What takes long, in a thread: everybody else is served meanwhile. */
+struct work {
+    pthread_t thread;
+    int done; /* can be read when it is */
+    struct ti_payload *payload;
+    ti_status status;
+    struct ti_err err;
 };
 
 /* --- requests ------------------------------------------------------------ */
@@ -157,10 +169,10 @@ static void child_free(struct child *c)
 
 static void drop_payload(struct ti_relay *r)
 {
-    if (r->starting || r->queued)
+    if (r->starting || r->queued || r->work)
         return;
-    ti_payload_free(r->payload);
-    r->payload = NULL;
+    if (r->payload)
+        ti_payload_let_go(r->payload);
 }
 
 static void set_state(struct child *c, enum state state)
@@ -253,10 +265,15 @@ static void on_drained(struct ti_channel *channel, void *arg)
 static void on_errput(struct ti_channel *channel, const void *data, size_t bytes, void *arg)
 {
     struct child *c = arg;
+    struct ti_err err = {"", ""};
 
     (void)channel;
     c->moved = ti_now();
     ti_bootstrap_errput(&c->boot, data, bytes);
+    if (c->state == STARTING && ti_bootstrap_noisy(&c->boot, &err)) {
+        ti_err_prefix(&err, TI_ERR_REMOTE, "'%s' does not start ti-node", c->host);
+        give_up(c, TI_CHANNEL_NO_COMMAND, &err);
+    }
 }
 
 static void pass_on(struct child *c, const void *data, size_t bytes)
@@ -343,7 +360,7 @@ static void why_it_ended(struct child *c, const struct ti_channel_result *r, str
     }
     /* Our own file is gone when that is read. */
     if (r->end == TI_CHANNEL_HOST_KEY_CHANGED && c->known[0] && strstr(err->hint, c->known))
-        ti_err_hint(err, "where ti-gather runs, another key of it is known: if it was installed "
+        ti_err_hint(err, "another key of it is known where ti-gather runs: if it was installed "
                          "anew, remove its old key there; else someone may be in between");
 }
 
@@ -370,6 +387,85 @@ static bool outbox_is_full(void *arg)
     const struct ti_relay *r = arg;
 
     return r->hold || ti_outbox_full(r->out);
+}
+
+/* --- what is sent to them ------------------------------------------------- */
+
+static void *work(void *arg)
+{
+    struct work *w = arg;
+
+    w->status = ti_payload_pack(w->payload, &w->err);
+    eventfd_write(w->done, 1);
+    return NULL;
+}
+
+static void work_end(struct ti_relay *r)
+{
+    struct work *w = r->work;
+
+    pthread_join(w->thread, NULL);
+    ti_remote_drop_fd(r->remote, w->done);
+    close(w->done);
+    r->work = NULL;
+    free(w);
+}
+
+/* Those that wait for it. */
+static void work_failed(struct ti_relay *r, const struct ti_err *err)
+{
+    for (struct child *c = r->first; c; c = c->next)
+        if (c->state == STARTING && c->boot.part == 2)
+            give_up(c, TI_CHANNEL_LOCAL, err);
+}
+
+static void work_done(int fd, void *arg)
+{
+    struct ti_relay *r = arg;
+    ti_status st = r->work->status;
+    struct ti_err err = r->work->err;
+
+    (void)fd;
+    work_end(r);
+    ti_payload_settle(r->payload);
+    if (st != TI_OK)
+        work_failed(r, &err);
+    for (struct child *c = r->first; c; c = c->next)
+        if (c->state == STARTING && c->channel && !c->err.text[0])
+            pump(c);
+    drop_payload(r);
+}
+
+static void work_begin(struct ti_relay *r)
+{
+    struct work *w = calloc(1, sizeof *w);
+    struct ti_err err;
+    int error;
+
+    if (w) {
+        w->payload = r->payload;
+        w->done = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    }
+    if (w && w->done >= 0 && ti_remote_add_fd(r->remote, w->done, work_done, r)) {
+        error = pthread_create(&w->thread, NULL, work, w);
+        if (!error) {
+            r->work = w;
+            return;
+        }
+        errno = error;
+        ti_remote_drop_fd(r->remote, w->done);
+    }
+    ti_err_errno(&err, TI_ERR_IO, "cannot prepare what nodes are sent");
+    if (w && w->done >= 0)
+        close(w->done);
+    free(w);
+    ti_payload_settle(r->payload);
+    work_failed(r, &err);
+}
+
+static bool work_is_needed(const struct ti_relay *r)
+{
+    return !r->work && r->payload && ti_payload_wanted(r->payload);
 }
 
 struct ti_relay *ti_relay_new(struct ti_outbox *out, struct ti_err *err)
@@ -401,11 +497,14 @@ void ti_relay_free(struct ti_relay *r)
         r->first = c->next;
         child_free(c);
     }
+    if (r->work)
+        work_end(r);
     ti_remote_free(r->remote);
     ti_payload_free(r->payload);
     free(r);
 }
 
+/* Its checksum is made once: that, too, takes its time. */
 static ti_status find_payload(struct ti_relay *r, struct ti_err *err)
 {
     static struct ti_paths paths;
@@ -414,7 +513,11 @@ static ti_status find_payload(struct ti_relay *r, struct ti_err *err)
     if (r->payload)
         return TI_OK;
     st = ti_paths_find(&paths, err);
-    return st == TI_OK ? ti_payload_new(&paths, &r->payload, err) : st;
+    if (st == TI_OK)
+        st = ti_payload_new(&paths, &r->payload, err);
+    if (st == TI_OK)
+        ti_payload_defer(r->payload);
+    return st;
 }
 
 static ti_status write_known(struct child *c, const json_t *lines, struct ti_err *err)
@@ -513,6 +616,8 @@ static void start_some(struct ti_relay *r)
 {
     struct child *c, *next;
 
+    if (work_is_needed(r))
+        work_begin(r);
     for (c = r->first; c && r->queued && r->starting < TI_RELAY_STARTING; c = next) {
         next = c->next;
         if (c->state == QUEUED)
@@ -574,7 +679,7 @@ static struct child *greediest(const struct ti_relay *r, size_t *all)
 
     *all = 0;
     for (struct child *c = r->first; c; c = c->next) {
-        size_t queued = c->channel && !c->err.text[0] ? ti_channel_queued(c->channel) : 0;
+        size_t queued = c->state == SPEAKING && !c->err.text[0] ? ti_channel_queued(c->channel) : 0;
 
         *all += queued;
         if (queued && (!most || queued > ti_channel_queued(most->channel)))
@@ -629,7 +734,7 @@ double ti_relay_due_s(const struct ti_relay *r)
 {
     double due = ti_remote_due(r->remote);
 
-    if (r->queued && r->starting < TI_RELAY_STARTING)
+    if (work_is_needed(r) || (r->queued && r->starting < TI_RELAY_STARTING))
         return 0;
     for (const struct child *c = r->first; c && r->starting; c = c->next) {
         double until = patience_ends(c);

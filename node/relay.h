@@ -15,9 +15,12 @@
 #include "common/err.h"
 #include "node/outbox.h"
 
-#define TI_RELAY_STARTING  8            /* at a time, until their HELLO */
-#define TI_RELAY_INPUT_MAX (256 * 1024) /* bytes that wait for one of them */
-#define TI_RELAY_INPUT_ALL (4 << 20)    /* for all */
+#define TI_RELAY_STARTING 8 /* at a time, until their HELLO */
+
+/* Bytes that wait for one of them, and for all.  Requests for hundreds behind it, host keys
+ * included, may come at once while its node is busy or its link is slow. */
+#define TI_RELAY_INPUT_MAX (1 << 20)
+#define TI_RELAY_INPUT_ALL (8 << 20)
 
 /* A "reach" that makes sense; its texts are the request's. */
 struct ti_reach {

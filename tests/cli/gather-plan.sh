@@ -209,6 +209,7 @@ done <<'END'
 --assume rate=-1mbit|--assume: 'rate' must be a rate in kbit, mbit
 --assume rtt=1ms,speed=2|--assume: 'speed' is nothing that can be assumed
 --transport pigeon|--transport must be auto, libssh2 or openssh, not 'pigeon'
+--transport libssh2 --forward-agent|--forward-agent needs OpenSSH
 --timeout 0|--timeout
 END
 [ -e connected ] && fail "a plan connected to a node"

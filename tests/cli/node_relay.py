@@ -267,6 +267,12 @@ def test_keys_and_other_failures():
     assert told["end"] == "HOST_KEY_CHANGED" and "ti-gather" in told["hint"], told
     told = Far(node, 7, "one", tiara="/nowhere").ended()
     assert told["end"] == "EXITED" and "/nowhere" in told["error"], told
+    # noise without end before its HELLO
+    for name, where, says in [("loud", "", "other output"), ("shrill", ">&2", "standard error")]:
+        os.mkdir("%s/%s" % (scratch, name))
+        write(name + "/ti-node", "#!/bin/sh\nexec yes %s\n" % where, 0o700)
+        told = Far(node, 7, "one", tiara="%s/%s" % (scratch, name)).ended()
+        assert told["end"] == "NO_COMMAND" and says in told["error"] and told["hint"], told
     assert node.end() == 0
 
 

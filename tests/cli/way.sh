@@ -142,6 +142,7 @@ evil 'hello(); put(frame(ERRPUT, 1, b"x"))' "$nonsense"
 evil 'hello(); put(frame(DATA, 1, b"x")[:-1] + b"y" + b"z" * 20)' 'LOST own \| what came is no frame'
 evil 'hello(); put(b"TiF1\6\0\0\0\0\0\0\0\0\0\0\377aaaa")' 'LOST own \| .*it is too large'
 evil 'put(b"y\n" * 600000)' 'LOST own \| 1 MiB of other output came'
+evil 'while True: os.write(2, b"y\n" * 9999)' 'NO_COMMAND own \| 1 MiB came on standard error'
 evil 'hello(); sys.exit(3)' 'EXITED own \| the command .* ended with status 3'
 evil 'hello(); time.sleep(60)' "SILENT own \| 'this machine' said nothing for 3 s: it hangs"
 evil 'print("Welcome", flush=True); time.sleep(60)' 'SILENT own'
@@ -167,6 +168,11 @@ relay 'say(**{"is": "ended", "stream": 1, "end": "NO_AUTH",
 relay "$good; say(**{'is': 'ended', 'stream': 1, 'end': 'NONE', 'error': 7})" \
     "LOST own \| lost 'nobody' from 'this machine': the connection was lost"
 relay 'say(**{"is": "ended", "stream": -1})' 'LOST relay' "${nonsense}the end of what"
+# one that its relay was not asked for yet
+evil 'put(frame(HELLO, 0, b"{\"protocol\": 2}") + frame(OUTPUT, 0, frame(HELLO, 0, b"{\"protocol\": 2}")))' \
+    "${nonsense}words of a node"
+children+=("child$((${#evils[@]} - 1))=evil$((${#evils[@]} - 1)):nobody")
+childs_end[${#evils[@]} - 1]='LOST relay'
 # they live on
 for i in "${!expected[@]}"; do [ -n "${expected[i]}" ] || lasting+=("$i"); done
 try -S 3 -n -T 7 -d "$d/run" -r $id -k 3 a=:. "${evils[@]}" "${children[@]}"
