@@ -711,7 +711,9 @@ int ti_remote_fd(const struct ti_remote *r)
 
 double ti_remote_due(const struct ti_remote *r)
 {
-    return r->look || r->gone || (r->line && !r->full(r->full_arg)) ? 0 : r->loop.next_timer;
+    return (r->look && r->first) || r->gone || (r->line && !r->full(r->full_arg))
+               ? 0
+               : r->loop.next_timer;
 }
 
 int ti_remote_poll(struct ti_remote *r, int timeout_ms)

@@ -134,6 +134,11 @@ def memory_kib(node, what="VmHWM"):
         return int([line for line in f if line.startswith(what)][0].split()[1])
 
 
+def state(node):
+    with open("/proc/%d/stat" % node.hello["pid"]) as f:
+        return f.read().split()[2]
+
+
 # --- tests -----------------------------------------------------------------
 
 def test_two_levels():
@@ -267,6 +272,8 @@ def test_keys_and_other_failures():
     assert told["end"] == "HOST_KEY_CHANGED" and "ti-gather" in told["hint"], told
     told = Far(node, 7, "one", tiara="/nowhere").ended()
     assert told["end"] == "EXITED" and "/nowhere" in told["error"], told
+    # nobody is left to wait for: it sleeps
+    wait_for(lambda: all(state(node) == "S" for _ in range(20)), "it does not come to rest")
     # noise without end before its HELLO
     for name, where, says in [("loud", "", "other output"), ("shrill", ">&2", "standard error")]:
         os.mkdir("%s/%s" % (scratch, name))
