@@ -36,7 +36,8 @@ bool ti_ranges_ok(const json_t *list)
             json_integer_value(first) > json_integer_value(last))
             return false;
     }
-    return true;
+    /* none of them again and again: a frame has room for thousands of ranges */
+    return ti_ranges_count(list) <= TI_RANKS_MAX;
 }
 
 int64_t ti_ranges_count(const json_t *list)

@@ -56,8 +56,8 @@ json_t *ti_send_crc(const json_t *request, const char *directory, const char *ru
 ti_status ti_send_remove(const json_t *request, const char *directory, const char *run_id,
                          int64_t *removed, struct ti_err *err);
 
-/* Whether `list` is [[FIRST, LAST]...] of ranks; of "from", [[RANK, BYTES, CRC32C]...]; and
- * how many ranks a good list of ranges has. */
+/* Whether `list` is [[FIRST, LAST]...] of ranks, TI_RANKS_MAX of them at most; of "from",
+ * [[RANK, BYTES, CRC32C]...]; and how many ranks a good list of ranges has. */
 bool ti_ranges_ok(const json_t *list);
 bool ti_from_ok(const json_t *list);
 int64_t ti_ranges_count(const json_t *list);

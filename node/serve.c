@@ -958,6 +958,13 @@ static ti_status serve(const char *folder, const char *self, bool shipped, struc
     return st;
 }
 
+ti_status ti__serve_alone(const char *folder, const char *self, struct ti_err *err)
+{
+    struct shared shared = {.leave = false};
+
+    return serve(folder, self, false, &shared, err);
+}
+
 /* --- two processes ------------------------------------------------------- */
 
 /*

@@ -13,4 +13,7 @@
  */
 ti_status ti_serve(const char *folder, const char *self, bool shipped, struct ti_err *err);
 
+/* The same by this process alone, after which it goes on; for tests. */
+ti_status ti__serve_alone(const char *folder, const char *self, struct ti_err *err);
+
 #endif

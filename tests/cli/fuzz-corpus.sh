@@ -30,6 +30,8 @@ check bundle
 check check
 sites sites
 frame frame
+messages messages
+way way
 blocks blocks
 END
 
