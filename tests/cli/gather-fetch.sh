@@ -10,7 +10,7 @@ export HOME=$tmp/home
 mkdir -p "$HOME"
 
 # nodes N NP [NAME=VALUE]...: NP ranks on N nodes, each with a directory of its own;
-# RUN.json in run/ says so
+# RUN.json in run/ says so, its list `nodes` changed by the code in $but
 nodes() {
     local n=$1 np=$2 i
     shift 2
@@ -19,19 +19,21 @@ nodes() {
         mktrace --np "$np" --run-id $id --ranks $((i * np / n))-$(((i + 1) * np / n - 1)) "node$i" ||
             fail "mktrace"
     done
-    python3 - "$PWD" "$n" "$np" "$@" <<'END'
-import json, sys
+    but=${but:-} python3 -IS - "$PWD" "$n" "$np" "$@" <<'END'
+import json, os, sys
 here, n, np = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
 more = {k: json.loads(v) for k, v in (a.split("=", 1) for a in sys.argv[4:])}
 nodes = [dict({"name": "node%d" % i, "host": None, "gateway": None, "via": None,
                "directory": "%s/node%d" % (here, i),
                "ranks": [[i * np // n, (i + 1) * np // n - 1]]}, **more) for i in range(n)]
-json.dump({"run_id": "5eed" * 8, "np": np, "nodes": nodes}, open("run/RUN.json", "w"))
+run = {"run_id": "5eed" * 8, "np": np, "nodes": nodes}
+exec(os.environ["but"])
+json.dump(run, open("run/RUN.json", "w"))
 END
 }
 # change CODE: of the list `nodes` in RUN.json
 change() {
-    python3 - "$1" <<'END'
+    python3 -IS - "$1" <<'END'
 import json, sys
 run = json.load(open("run/RUN.json"))
 nodes = run["nodes"]
@@ -40,6 +42,125 @@ json.dump(run, open("run/RUN.json", "w"))
 END
 }
 parts() { find run -name '*.part' | wc -l; }
+
+# all_came: every file is here as it is on its node
+all_came() {
+    local file
+    for file in node[0-9]*/rank-*; do
+        cmp "$file" "run/${file##*/}" || fail "$file differs"
+    done
+}
+# Nodes that log in to each other, with this machine's ssh and our configuration: the same
+# comes whoever is reached through whom.  Where they cannot log in, all are reached from here.
+through_relays() {
+    local k
+    printf '#!/bin/sh\nexec %s -F %s/ssh/config "$@"\n' "$(command -v ssh)" "$PWD" >bin/ssh
+    chmod +x bin/ssh
+    for k in star 1 2 4; do
+        but='for x in nodes: x["host"] = x["name"]' nodes 8 16 site='"here"'
+        run 0 ti-gather --arity $k -F ssh/config run -o tree-$k.tib
+        all_came
+    done
+    ended_meanwhile
+    but='for x in nodes: x["host"] = x["name"]' nodes 8 16 site='"here"'
+    printf '#!/bin/sh\necho "%s: Permission denied (publickey)." >&2\nexit 255\n' node >bin/ssh
+    run 0 ti-gather --arity 2 -F ssh/config run -o lonely.tib
+    says err "nodes of here cannot log in to each other"
+    [ "$(grep -c 'log in to each other' err)" = 1 ] || fail "said more than once: $(cat err)"
+    all_came
+}
+
+# children PID: whom it started
+children() { cat /proc/"$1"/task/*/children 2>/dev/null; }
+# relays: our ti-nodes that started an ssh
+relays() {
+    local p c
+    for p in $(pgrep -x ti-node); do
+        [[ $(readlink /proc/"$p"/exe) = "$PWD"/* ]] || continue
+        for c in $(children "$p"); do
+            [ "$(cat /proc/"$c"/comm 2>/dev/null)" = ssh ] && echo "$p"
+        done
+    done | sort -u
+}
+# What ends while traces come, a relay or ti-gather itself, costs time and no trace.  What was
+# appended is no trace, but enough to be on its way for a while.
+ended_meanwhile() {
+    local file i pid found
+    but='for x in nodes: x["host"] = x["name"]' nodes 8 8 site='"here"'
+    for file in node[0-9]/rank-*; do head -c 6M /dev/urandom >>"$file"; done
+    ti-gather --force --arity 1 -F ssh/config run -o big.tib >out 2>err &
+    pid=$!
+    for ((i = 0; i < 200; i++)); do compgen -G 'run/*.part' >/dev/null && break; sleep 0.05; done
+    mapfile -t found < <(relays)
+    kill -KILL "${found[@]}" || fail "no relay was there"
+    wait $pid
+    all_came
+    [ $failed = 0 ] || cat err
+    rm -f run/rank-*
+    ti-gather --force --arity 2 -F ssh/config run -o big.tib >out 2>err &
+    pid=$!
+    for ((i = 0; i < 200; i++)); do compgen -G 'run/*.part' >/dev/null && break; sleep 0.05; done
+    kill -KILL $pid
+    wait $pid 2>/dev/null
+    compgen -G 'run/*.part' >/dev/null || fail "nothing is left of what came"
+    ti-gather --force --arity 2 -F ssh/config run -o big.tib >out 2>err
+    all_came
+    [ "$(parts)" = 0 ] || fail "parts are left"
+}
+
+# by SSH: a server of ours, on the loopback; one node's key is not known, one has no server
+by_ssh() {
+    sshd=$(command -v sshd || echo /usr/sbin/sshd)
+    port=$((20000 + RANDOM % 20000))
+    mkdir -m 700 ssh there bin
+    ssh-keygen -q -t ed25519 -N '' -f ssh/host && ssh-keygen -q -t ed25519 -N '' -f ssh/user
+    cat >ssh/sshd_config <<END
+ListenAddress 127.0.0.1:$port
+HostKey $PWD/ssh/host
+AuthorizedKeysFile $PWD/ssh/user.pub
+StrictModes no
+UsePAM no
+PidFile $PWD/ssh/pid
+SetEnv HOME=$PWD/there PATH=$PWD/bin:$PATH
+END
+    cat >ssh/config <<END
+Host node*
+    HostName 127.0.0.1
+    Port $port
+    HostKeyAlias known
+    User $(id -un)
+    IdentityFile $PWD/ssh/user
+    IdentitiesOnly yes
+    UserKnownHostsFile $PWD/ssh/known
+    GlobalKnownHostsFile /dev/null
+    StrictHostKeyChecking yes
+    KexAlgorithms curve25519-sha256
+    UpdateHostKeys no
+END
+    printf 'Host node2\n HostKeyAlias unknown\nHost node3\n Port 1\n' | cat - ssh/config >ssh/all
+    echo "known $(cut -d' ' -f1,2 ssh/host.pub)" >ssh/known
+    [ -d /run/sshd ] || mkdir /run/sshd 2>/dev/null
+    "$sshd" -f "$PWD/ssh/sshd_config" -E "$PWD/ssh/log"
+    for ((i = 0; i < 50; i++)); do [ -s ssh/pid ] && break; sleep 0.1; done
+    if [ -s ssh/pid ]; then
+        trap 'kill $(cat ssh/pid)' EXIT
+        for transport in libssh2 openssh; do
+            but='for x in nodes: x["host"] = x["name"]' nodes 4 8
+            run 1 ti-gather --transport $transport -F ssh/all run -o ssh-$transport.tib
+            says err "fetched 4 of 8 ranks from 4 nodes"
+            says err "4 ranks are missing: 4-7"
+            grep -q "node 'node2', ranks 4-5: .*known_hosts" err || fail "node2: $(cat err)"
+            grep -q "node 'node3', ranks 6-7: .*refused" err || fail "node3: $(cat err)"
+        done
+        through_relays
+        [ -n "$(ls there/.cache/tiara)" ] || fail "nothing was put into the home: $(ls -a there)"
+    else
+        echo "no SSH server could be started: $(cat ssh/log 2>/dev/null)"
+    fi
+}
+# meanwhile, in a folder of its own
+(mkdir far && cd far && by_ssh && exit $failed) >far.out 2>&1 &
+far=$!
 
 # all of it, as if the traces had been here
 nodes 4 8
@@ -109,15 +230,13 @@ run 0 ti-gather --force run -o part.tib
 says err "fetched 4 of 4 ranks from 3 nodes"
 run 0 ti-info --compare all.tib part.tib
 # nothing at all
-nodes 2 4
-change 'for x in nodes: x["directory"] = "/no/such"'
+but='for x in nodes: x["directory"] = "/no/such"' nodes 2 4
 run 5 ti-gather run -o none.tib
 says err "no trace could be had from any node"
 [ -e none.tib ] && fail "a bundle of nothing"
 
 # what others could have written is not executed
-nodes 2 4
-change 'for x in nodes: x["via"] = ["touch", "taken"]; x["host"] = x["name"]'
+but='for x in nodes: x["via"] = ["touch", "taken"]; x["host"] = x["name"]' nodes 2 4
 chmod o+w run/RUN.json
 run 3 ti-gather run -o none.tib
 says err "RUN.json' could have been written by others" "hint:"
@@ -143,17 +262,15 @@ echo "Welcome to $1"
 exec sh -c "$2"
 END
 chmod +x way
-nodes 5 10 "via=[\"$PWD/way\", \"{node}\"]"
-change 'for x in nodes: x["host"] = x["name"]
-nodes[4]["host"] = nodes[4]["via"] = None # this machine'
+but='for x in nodes: x["host"] = x["name"]
+nodes[4]["host"] = nodes[4]["via"] = None # this machine' nodes 5 10 "via=[\"$PWD/way\", \"{node}\"]"
 run 1 ti-gather --timeout 2 run -o way.tib
 says err "node 'node1', ranks 2-3: ti-node did not start, status 3: way: no route to node1"
 says err "node 'node2', ranks 4-5: 'node2' said nothing for 2 s"
 says err "4 ranks are missing: 2-5"
 
 # one that is interrupted can go on
-nodes 4 8 "via=[\"$PWD/way\", \"{node}\"]"
-change 'for x in nodes: x["host"] = x["name"]'
+but='for x in nodes: x["host"] = x["name"]' nodes 4 8 "via=[\"$PWD/way\", \"{node}\"]"
 ti-gather --timeout 50 run -o int.tib >out 2>err &
 pid=$!
 for ((i = 0; i < 100; i++)); do [ -e run/rank-000007.ti ] && break; sleep 0.1; done
@@ -164,8 +281,10 @@ wait $pid
 [ -e int.tib ] && fail "a bundle"
 
 # what makes no sense
+nodes 2 4
+cp run/RUN.json sound.json
 while IFS='|' read -r code text; do
-    nodes 2 4
+    cp sound.json run/RUN.json
     change "$code"
     run 3 ti-gather run -o bad.tib
     says err "$text"
@@ -184,124 +303,6 @@ run 2 ti-gather --timeout 0 run
 run 2 ti-gather --transport pigeon run
 says err "--transport must be auto, libssh2 or openssh, not 'pigeon'"
 
-# all_came: every file is here as it is on its node
-all_came() {
-    local file
-    for file in node[0-9]*/rank-*; do
-        cmp "$file" "run/${file##*/}" || fail "$file differs"
-    done
-}
-# Nodes that log in to each other, with this machine's ssh and our configuration: the same
-# comes whoever is reached through whom.  Where they cannot log in, all are reached from here.
-through_relays() {
-    local k
-    printf '#!/bin/sh\nexec %s -F %s/ssh/config "$@"\n' "$(command -v ssh)" "$PWD" >bin/ssh
-    chmod +x bin/ssh
-    for k in star 1 2 4; do
-        nodes 8 16 site='"here"'
-        change 'for x in nodes: x["host"] = x["name"]'
-        run 0 ti-gather --arity $k -F ssh/config run -o tree-$k.tib
-        all_came
-    done
-    ended_meanwhile
-    nodes 8 16 site='"here"'
-    change 'for x in nodes: x["host"] = x["name"]'
-    printf '#!/bin/sh\necho "%s: Permission denied (publickey)." >&2\nexit 255\n' node >bin/ssh
-    run 0 ti-gather --arity 2 -F ssh/config run -o lonely.tib
-    says err "nodes of here cannot log in to each other"
-    [ "$(grep -c 'log in to each other' err)" = 1 ] || fail "said more than once: $(cat err)"
-    all_came
-}
-
-# children PID: whom it started
-children() { cat /proc/"$1"/task/*/children 2>/dev/null; }
-# relays: our ti-nodes that started an ssh
-relays() {
-    local p c
-    for p in $(pgrep -x ti-node); do
-        [[ $(readlink /proc/"$p"/exe) = "$PWD"/* ]] || continue
-        for c in $(children "$p"); do
-            [ "$(cat /proc/"$c"/comm 2>/dev/null)" = ssh ] && echo "$p"
-        done
-    done | sort -u
-}
-# What ends while traces come, a relay or ti-gather itself, costs time and no trace.  What was
-# appended is no trace, but enough to be on its way for a while.
-ended_meanwhile() {
-    local file i pid found
-    nodes 8 8 site='"here"'
-    change 'for x in nodes: x["host"] = x["name"]'
-    for file in node[0-9]/rank-*; do head -c 6M /dev/urandom >>"$file"; done
-    ti-gather --force --arity 1 -F ssh/config run -o big.tib >out 2>err &
-    pid=$!
-    for ((i = 0; i < 200; i++)); do compgen -G 'run/*.part' >/dev/null && break; sleep 0.05; done
-    mapfile -t found < <(relays)
-    kill -KILL "${found[@]}" || fail "no relay was there"
-    wait $pid
-    all_came
-    [ $failed = 0 ] || cat err
-    rm -f run/rank-*
-    ti-gather --force --arity 2 -F ssh/config run -o big.tib >out 2>err &
-    pid=$!
-    for ((i = 0; i < 200; i++)); do compgen -G 'run/*.part' >/dev/null && break; sleep 0.05; done
-    kill -KILL $pid
-    wait $pid 2>/dev/null
-    compgen -G 'run/*.part' >/dev/null || fail "nothing is left of what came"
-    ti-gather --force --arity 2 -F ssh/config run -o big.tib >out 2>err
-    all_came
-    [ "$(parts)" = 0 ] || fail "parts are left"
-}
-
-# by SSH: a server of ours, on the loopback; one node's key is not known, one has no server
-sshd=$(command -v sshd || echo /usr/sbin/sshd)
-port=$((20000 + RANDOM % 20000))
-mkdir -m 700 ssh there bin
-ssh-keygen -q -t ed25519 -N '' -f ssh/host && ssh-keygen -q -t ed25519 -N '' -f ssh/user
-cat >ssh/sshd_config <<END
-ListenAddress 127.0.0.1:$port
-HostKey $PWD/ssh/host
-AuthorizedKeysFile $PWD/ssh/user.pub
-StrictModes no
-UsePAM no
-PidFile $PWD/ssh/pid
-SetEnv HOME=$PWD/there PATH=$PWD/bin:$PATH
-END
-cat >ssh/config <<END
-Host node*
-    HostName 127.0.0.1
-    Port $port
-    HostKeyAlias known
-    User $(id -un)
-    IdentityFile $PWD/ssh/user
-    IdentitiesOnly yes
-    UserKnownHostsFile $PWD/ssh/known
-    GlobalKnownHostsFile /dev/null
-    StrictHostKeyChecking yes
-    KexAlgorithms curve25519-sha256
-    UpdateHostKeys no
-END
-printf 'Host node2\n HostKeyAlias unknown\nHost node3\n Port 1\n' | cat - ssh/config >ssh/all
-echo "known $(cut -d' ' -f1,2 ssh/host.pub)" >ssh/known
-[ -d /run/sshd ] || mkdir /run/sshd 2>/dev/null
-"$sshd" -f "$PWD/ssh/sshd_config" -E "$PWD/ssh/log"
-for ((i = 0; i < 50; i++)); do [ -s ssh/pid ] && break; sleep 0.1; done
-if [ -s ssh/pid ]; then
-    trap 'kill $(cat "$tmp/ssh/pid"); rm -rf "$tmp"' EXIT
-    for transport in libssh2 openssh; do
-        nodes 4 8
-        change 'for x in nodes: x["host"] = x["name"]'
-        run 1 ti-gather --transport $transport -F ssh/all run -o ssh-$transport.tib
-        says err "fetched 4 of 8 ranks from 4 nodes"
-        says err "4 ranks are missing: 4-7"
-        grep -q "node 'node2', ranks 4-5: .*known_hosts" err || fail "node2: $(cat err)"
-        grep -q "node 'node3', ranks 6-7: .*refused" err || fail "node3: $(cat err)"
-    done
-    through_relays
-    [ -n "$(ls there/.cache/tiara)" ] || fail "nothing was put into the home: $(ls -a there)"
-else
-    echo "no SSH server could be started: $(cat ssh/log 2>/dev/null)"
-fi
-
 # no room here
 if [ "$(id -u)" = 0 ] && mkdir disk && mount -t tmpfs -o size=64k none disk 2>/dev/null; then
     nodes 2 4
@@ -316,4 +317,6 @@ if [ "$(id -u)" = 0 ] && mkdir disk && mount -t tmpfs -o size=64k none disk 2>/d
     for r in 0 1 2 3; do cmp disk/rank-00000$r.ti node$((r / 2))/rank-00000$r.ti || fail "rank $r differs"; done
     umount disk
 fi
+wait $far || { cat far.out; failed=1; }
+grep '^no SSH server' far.out
 exit $failed

@@ -18,10 +18,10 @@ nodes() {
             --ranks $((i * np / n))-$(((i + 1) * np / n - 1)) "node$i" || fail "mktrace"
         cp -p node$i/* kept/
     done
-    python3 - "$PWD" "$here/gather_node.py" "$n" "$np" <<'END'
+    python3 -IS - "$PWD" "$here/gather_node.py" "$n" "$np" <<'END'
 import json, sys
 here, node, n, np = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
-nodes = [{"name": "node%d" % i, "host": "node%d" % i, "via": [node, "{node}"],
+nodes = [{"name": "node%d" % i, "host": "node%d" % i, "via": ["python3", "-IS", node, "{node}"],
           "directory": "%s/node%d" % (here, i), "site": "s%d" % (i % 2),
           "ranks": [[i * np // n, (i + 1) * np // n - 1]]} for i in range(n)]
 json.dump({"run_id": "5eed" * 8, "np": np, "nodes": nodes}, open("run/RUN.json", "w"))
@@ -29,7 +29,7 @@ END
 }
 # change CODE: of the list `nodes` in RUN.json
 change() {
-    python3 - "$1" <<'END'
+    python3 -IS - "$1" <<'END'
 import json, sys
 run = json.load(open("run/RUN.json"))
 nodes = run["nodes"]
@@ -46,14 +46,15 @@ come() {
 }
 
 # what makes no sense ends the node that says it, and no other
-while IFS='|' read -r mode ranks text; do
-    nodes 3 9
-    echo "$mode" >mode/node0
-    run 1 ti-gather run -o run.tib
-    says err "$text"
-    # shellcheck disable=SC2086
-    come $ranks
-done <<'END'
+wrong() {
+    while IFS='|' read -r mode ranks text; do
+        nodes 3 9
+        echo "$mode" >mode/node0
+        run 1 ti-gather run -o run.tib
+        says err "$text"
+        # shellcheck disable=SC2086
+        come $ranks
+    done <<'END'
 more 1|0 3 4 5 6 7 8|node 'node0' of s0, ranks 1-2: what ti-node sends makes no sense: more of a trace than there is
 other 1|0 3 4 5 6 7 8|ranks 1-2: what ti-node sends makes no sense: traces nobody asked for
 twice|3 4 5 6 7 8|ranks 0-2: what ti-node sends makes no sense: a list with a rank that is none, or is there twice
@@ -61,120 +62,152 @@ beyond|3 4 5 6 7 8|a list with a rank that is none
 flip|3 4 5 6 7 8|ranks 0-2: it came damaged, twice
 flip 1|0 2 3 4 5 6 7 8|rank 1: it came damaged, twice
 END
+}
 
 # once is no reason: damaged, too short, or ended in the middle; what had come is not sent again
-for mode in "flip-once 1" "shorter 1" "die 1"; do
-    nodes 3 9
-    echo "$mode" >mode/node0
-    run 0 ti-gather run -o run.tib
-    come 0 1 2 3 4 5 6 7 8
-done
-half=$(($(stat -c %s kept/rank-000001.ti) / 2))
-grep -qx "1 $half $(($(stat -c %s kept/rank-000001.ti) - half))" sent/node0 ||
-    fail "not gone on with at byte $half: $(cat sent/node0)"
+once() {
+    for mode in "flip-once 1" "shorter 1" "die 1"; do
+        nodes 3 9
+        echo "$mode" >mode/node0
+        run 0 ti-gather run -o run.tib
+        come 0 1 2 3 4 5 6 7 8
+    done
+    half=$(($(stat -c %s kept/rank-000001.ti) / 2))
+    grep -qx "1 $half $(($(stat -c %s kept/rank-000001.ti) - half))" sent/node0 ||
+        fail "not gone on with at byte $half: $(cat sent/node0)"
+}
 
 # a .part that is the beginning of the trace is gone on with, another one is not
-nodes 1 3
-head -c 1000 kept/rank-000000.ti >run/rank-000000.ti.part
-head -c 1000 /dev/zero >run/rank-000001.ti.part
-cat kept/rank-000002.ti kept/rank-000002.ti >run/rank-000002.ti.part
-run 0 ti-gather run -o run.tib
-come 0 1 2
-cut -d' ' -f1,2 sent/node0 | tr '\n' , | grep -qx '0 1000,1 0,2 0,' || fail "parts: $(cat sent/node0)"
+parts() {
+    nodes 1 3
+    head -c 1000 kept/rank-000000.ti >run/rank-000000.ti.part
+    head -c 1000 /dev/zero >run/rank-000001.ti.part
+    cat kept/rank-000002.ti kept/rank-000002.ti >run/rank-000002.ti.part
+    run 0 ti-gather run -o run.tib
+    come 0 1 2
+    cut -d' ' -f1,2 sent/node0 | tr '\n' , | grep -qx '0 1000,1 0,2 0,' || fail "parts: $(cat sent/node0)"
+}
 
 # ranks that are not known are found; what nobody has is said
-nodes 3 9
-change 'for x in nodes: x["ranks"] = None'
-run 0 ti-gather run -o run.tib
-come 0 1 2 3 4 5 6 7 8
-rm run/rank-* node1/rank-000004.ti
-run 1 ti-gather --force run -o run.tib
-says err "rank 4: none of the nodes that could be asked has it"
-# on another node than was said
-nodes 3 9
-mv node0/rank-000001.ti node2/
-run 0 ti-gather run -o run.tib
-come 0 1 2 3 4 5 6 7 8
-
-# one directory that all see is sent once
-for ranks in named unknown; do
+unknown() {
     nodes 3 9
-    mkdir node9 && mv node?/*.ti node9/
-    change 'for x in nodes: x["directory"] = x["directory"][:-1] + "9"'
-    [ $ranks = named ] || change 'for x in nodes: x["ranks"] = None'
+    change 'for x in nodes: x["ranks"] = None'
     run 0 ti-gather run -o run.tib
     come 0 1 2 3 4 5 6 7 8
-    [ "$(cat sent/* | cut -d' ' -f1 | sort | uniq -d)" = "" ] || fail "$ranks: sent twice: $(cat sent/*)"
-done
+    rm run/rank-* node1/rank-000004.ti
+    run 1 ti-gather --force run -o run.tib
+    says err "rank 4: none of the nodes that could be asked has it"
+    # on another node than was said
+    nodes 3 9
+    mv node0/rank-000001.ti node2/
+    run 0 ti-gather run -o run.tib
+    come 0 1 2 3 4 5 6 7 8
+}
+
+# one directory that all see is sent once
+shared() {
+    for ranks in named unknown; do
+        nodes 3 9
+        mkdir node9 && mv node?/*.ti node9/
+        change 'for x in nodes: x["directory"] = x["directory"][:-1] + "9"'
+        [ $ranks = named ] || change 'for x in nodes: x["ranks"] = None'
+        run 0 ti-gather run -o run.tib
+        come 0 1 2 3 4 5 6 7 8
+        [ "$(cat sent/* | cut -d' ' -f1 | sort | uniq -d)" = "" ] || fail "$ranks: sent twice: $(cat sent/*)"
+    done
+}
 
 # the same on two nodes is one; two that differ are none, whatever RUN.json says
-nodes 3 9
-cp node0/rank-000001.ti node2/
-run 0 ti-gather run -o run.tib
-come 0 1 2 3 4 5 6 7 8
-nodes 3 9
-sed 's/./x/100' node0/rank-000001.ti >node2/rank-000001.ti
-cmp -s node0/rank-000001.ti node2/rank-000001.ti && fail "they are the same"
-run 1 ti-gather run -o run.tib
-grep -q "rank 1: node 'node[02]' and node 'node[02]' have different traces of it" err || fail "$(cat err)"
-come 0 2 3 4 5 6 7 8
-# ... also when one had come already: it is in no bundle, not even its bytes
-nodes 3 9
-sed 's/./x/100' node0/rank-000001.ti >node2/rank-000001.ti
-echo "late 1" >mode/node2
-run 1 ti-gather run -o run.tib
-says err "rank 1: node 'node0' and node 'node2' have different traces of it"
-grep -q '^1 ' sent/node0 || fail "it had not come"
-come 0 2 3 4 5 6 7 8
-grep -q rank-000002 run.tib || fail "no names of members in the bundle"
-python3 - <<'END' || fail "the bundle holds a trace that is not to be in it"
+alike() {
+    nodes 3 9
+    cp node0/rank-000001.ti node2/
+    run 0 ti-gather run -o run.tib
+    come 0 1 2 3 4 5 6 7 8
+    nodes 3 9
+    sed 's/./x/100' node0/rank-000001.ti >node2/rank-000001.ti
+    cmp -s node0/rank-000001.ti node2/rank-000001.ti && fail "they are the same"
+    run 1 ti-gather run -o run.tib
+    grep -q "rank 1: node 'node[02]' and node 'node[02]' have different traces of it" err || fail "$(cat err)"
+    come 0 2 3 4 5 6 7 8
+}
+
+# Two that differ, when one had come already: it is in no bundle, not even its bytes
+late() {
+    nodes 3 9
+    sed 's/./x/100' node0/rank-000001.ti >node2/rank-000001.ti
+    echo "late 1" >mode/node2
+    run 1 ti-gather run -o run.tib
+    says err "rank 1: node 'node0' and node 'node2' have different traces of it"
+    grep -q '^1 ' sent/node0 || fail "it had not come"
+    come 0 2 3 4 5 6 7 8
+    grep -q rank-000002 run.tib || fail "no names of members in the bundle"
+    python3 - <<'END' || fail "the bundle holds a trace that is not to be in it"
 bundle, trace = open("run.tib", "rb").read(), open("kept/rank-000001.ti", "rb").read()
 assert trace[-5000:-4000] not in bundle
 assert open("kept/rank-000002.ti", "rb").read()[-5000:-4000] in bundle
 END
-# one that was here before is kept, and it is said; what node2 has is not removed
-for change in 's/./x/100' '$a longer'; do
-    rm -f node0/rank-000000.ti run/rank-* sent/*
-    cp kept/rank-000000.ti kept/rank-000001.ti run/
-    sed "$change" kept/rank-000001.ti >node2/rank-000001.ti
-    rm mode/*
-    run 1 ti-gather --force --remove run -o run.tib
-    says err "rank 1: node 'node2' has another trace of it than the one that was here, which is kept"
-    says err "not removed"
-    come 0 1 2 3 4 5 6 7 8
-    [ -e node2/rank-000001.ti ] && [ -e node1/rank-000004.ti ] || fail "removed"
-done
-cp kept/rank-000001.ti node2/
-rm run/rank-000008.ti
-run 0 ti-gather --force run -o run.tib
-# whose CRC is not to be had is told of: it cannot be read there, or the node is lost
-for how in no-crc die-crc; do
-    nodes 3 9
-    cp node0/rank-000001.ti node2/
-    echo $how >mode/node2
-    if [ $how = no-crc ]; then
-        run 0 ti-gather run -o run.tib
+    # one that was here before is kept, and it is said; what node2 has is not removed
+    for change in 's/./x/100' '$a longer'; do
+        rm -f node0/rank-000000.ti run/rank-* sent/*
+        cp kept/rank-000000.ti kept/rank-000001.ti run/
+        sed "$change" kept/rank-000001.ti >node2/rank-000001.ti
+        rm mode/*
+        run 1 ti-gather --force --remove run -o run.tib
+        says err "rank 1: node 'node2' has another trace of it than the one that was here, which is kept"
+        says err "not removed"
         come 0 1 2 3 4 5 6 7 8
-    else
-        run 1 ti-gather run -o run.tib
-    fi
-    says err "node 'node2' has rank 1 too: whether they are alike is not known"
-done
+        [ -e node2/rank-000001.ti ] && [ -e node1/rank-000004.ti ] || fail "removed"
+    done
+    cp kept/rank-000001.ti node2/
+    rm run/rank-000008.ti
+    run 0 ti-gather --force run -o run.tib
+}
+
+# whose CRC is not to be had is told of: it cannot be read there, or the node is lost
+lost() {
+    for how in no-crc die-crc; do
+        nodes 3 9
+        cp node0/rank-000001.ti node2/
+        echo $how >mode/node2
+        if [ $how = no-crc ]; then
+            run 0 ti-gather run -o run.tib
+            come 0 1 2 3 4 5 6 7 8
+        else
+            run 1 ti-gather run -o run.tib
+        fi
+        says err "node 'node2' has rank 1 too: whether they are alike is not known"
+    done
+}
 
 # many that fail alike are told of together
-nodes 8 8
-change 'for x in nodes: x["directory"] += "/no" if x["site"] == "s1" else ""'
-run 1 ti-gather run -o run.tib
-come 0 2 4 6
-says err "4 nodes of s1, 4 ranks: there is no directory"
-says err ": node1, node3, node5, node7"
+together() {
+    nodes 8 8
+    change 'for x in nodes: x["directory"] += "/no" if x["site"] == "s1" else ""'
+    run 1 ti-gather run -o run.tib
+    come 0 2 4 6
+    says err "4 nodes of s1, 4 ranks: there is no directory"
+    says err ": node1, node3, node5, node7"
+}
 
 # only what is as long as what was gathered is removed
-nodes 3 9
-touch node1/keep
-run 0 ti-gather run -o run.tib
-printf x >>node1/rank-000004.ti
-run 0 ti-gather --remove --force run -o run.tib
-says err "traces remain on node 'node1': it is not what was gathered"
-[ "$(echo node?/*)" = "node1/keep node1/rank-000004.ti" ] || fail "left: $(ls node?)"
+removed() {
+    nodes 3 9
+    touch node1/keep
+    run 0 ti-gather run -o run.tib
+    printf x >>node1/rank-000004.ti
+    run 0 ti-gather --remove --force run -o run.tib
+    says err "traces remain on node 'node1': it is not what was gathered"
+    [ "$(echo node?/*)" = "node1/keep node1/rank-000004.ti" ] || fail "left: $(ls node?)"
+}
+
+# each in a folder of its own, some at a time: nodes that are slow are waited for
+parts=(wrong once parts unknown shared alike late lost together removed)
+for part in "${parts[@]}"; do
+    (mkdir "$part" && cd "$part" && "$part" && exit $failed) >"$part.out" 2>&1 || touch "$part.failed" &
+    while [ "$(jobs -pr | wc -l)" -ge 5 ]; do wait -n; done
+done
+wait
+for part in "${parts[@]}"; do
+    [ ! -e "$part.failed" ] || { cat "$part.out"; failed=1; }
+done
 exit $failed
