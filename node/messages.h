@@ -79,8 +79,6 @@
  *            {"is": "sending", "rank": N, "from": B, "bytes": size of the file}, where B is BYTES
  *            of "from" if the file begins with these, else 0; the answer comes last: "sent",
  *            how many
- * "stop"     {}
- *            a "send" under way ends after this frame, and is answered
  * "remove"   {"ranks", "directory", "run_id" as above}
  *            delete those traces of the run, RUN.json when none is left, and the directory if
  *            nothing else is in it: "removed", how many

@@ -167,11 +167,6 @@ void ti_send_end(struct ti_send *s)
     s->active = false;
 }
 
-void ti_send_stop(struct ti_send *s)
-{
-    s->stop = true;
-}
-
 /* Go to the next rank; false when there is none. */
 static bool next_rank(struct ti_send *s)
 {
@@ -315,9 +310,9 @@ void ti_send_more(struct ti_send *s, int pieces, struct ti_outbox *out)
 {
     while (s->active && pieces && !ti_outbox_full(out) && !out->broken) {
         pieces--;
-        if (s->fd >= 0 && !s->stop) {
+        if (s->fd >= 0) {
             send_piece(s, out);
-        } else if (!s->stop && next_rank(s)) {
+        } else if (next_rank(s)) {
             begin_file(s, out);
         } else {
             ti_outbox_json(out, TI_FRAME_MESSAGE,

@@ -18,7 +18,6 @@ struct ti_send {
     json_t *ranks; /* [[FIRST, LAST]...] */
     json_t *from;  /* [[RANK, BYTES, CRC32C]...], or NULL */
     size_t hint;   /* index in `from` */
-    bool stop;
     int dir;
     char run_id[40];
     size_t range;       /* index in `ranks` */
@@ -38,9 +37,6 @@ ti_status ti_send_start(struct ti_send *s, const json_t *request, const char *di
 /* Go on for some pieces, until the outbox is full or all is sent, which the answer tells. */
 void ti_send_more(struct ti_send *s, int pieces, struct ti_outbox *out);
 void ti_send_end(struct ti_send *s);
-
-/* Have it end before the next piece, and be answered. */
-void ti_send_stop(struct ti_send *s);
 
 /*
  * What takes its time, for a process of its own: {"exists", "traces": [[RANK, BYTES, INODE,

@@ -644,14 +644,6 @@ static ti_status do_send(struct serve *s, const json_t *request, struct ti_err *
     return st;
 }
 
-static ti_status do_stop(struct serve *s, const json_t *request, struct ti_err *err)
-{
-    (void)err;
-    ti_send_stop(&s->send);
-    answer(s, "stop", number_of(request, "id"), NULL);
-    return TI_OK;
-}
-
 static ti_status do_remove(struct serve *s, const json_t *request, struct ti_err *err)
 {
     int64_t removed;
@@ -682,7 +674,7 @@ static const struct {
     {"remove", do_remove},       {"leave", do_leave},     {"ranks", do_ranks_request},
     {"waits", do_waits},         {"kill", do_kill},       {"beat", do_beat},
     {"reach", do_reach},         {"unreach", do_unreach}, {"list", do_list_request},
-    {"crc", do_crc_request},     {"stop", do_stop},
+    {"crc", do_crc_request},
 };
 
 static void message(struct serve *s, const struct ti_frame *f)

@@ -512,35 +512,26 @@ def test_send_from():
     assert node.end() == 0
 
 
-def test_send_stops_and_notices():
-    """"stop" is heard while nobody reads; files that change or shrink are no files."""
+def test_send_notices():
+    """Files that change or shrink while they are sent are no files."""
     node = serve()
-    directory = scratch + "/stopped"
+    directory = scratch + "/noticed"
     large(directory, 0, 64 << 20)
     about = dict(directory=directory, run_id=RUN_ID)
-    assert node.ask("stop")["is"] == "stop"  # nothing to stop
-    for what in ("stop", "shorter", "changed"):
+    for what in ("shorter", "changed"):
         node.frames.clear()
         path = large(directory, 0, 64 << 20)
         node.send({"do": "send", "id": 600, "ranks": [[0, 0]], **about})
         node.told("sending", rank=0)
         time.sleep(0.3)  # it is stuck
-        if what == "stop":
-            node.send({"do": "stop", "id": 601})
-        elif what == "shorter":
+        if what == "shorter":
             os.truncate(path, 40 << 20)
         else:
             with open(path, "r+b") as f:
                 f.seek(50 << 20)
                 f.write(b"other")
-        if what == "stop":
-            node.wait(lambda f: f[0] == MESSAGE and f[2].get("id") == 601)
-        else:
-            assert what in node.told("sent", rank=0)["error"]
+        assert what in node.told("sent", rank=0)["error"]
         assert node.wait(lambda f: f[0] == MESSAGE and f[2].get("id") == 600)[2]["sent"] == 0
-        if what == "stop":
-            assert sum(len(f[2]) for f in node.frames if f[0] == DATA) < 10 << 20
-            assert not [f for f in node.frames if f[0] == MESSAGE and f[2]["is"] == "sent"]
     # gone meanwhile: what was opened is whole
     node.frames.clear()
     path = large(directory, 0, 8 << 20)
