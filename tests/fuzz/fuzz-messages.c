@@ -50,7 +50,9 @@ struct ti_channel {
 
 struct ti_remote {
     struct ti_channel *channels;
-    int fd;
+    int fd; /* is waited for, if `call` is there */
+    void (*call)(int fd, void *arg);
+    void *arg;
 };
 
 static char scratch[64];
@@ -340,6 +342,21 @@ void ti_remote_turns(struct ti_remote *r, bool (*full)(void *arg), void *arg)
     full(arg);
 }
 
+bool ti_remote_add_fd(struct ti_remote *r, int fd, void (*call)(int fd, void *arg), void *arg)
+{
+    must(!r->call, "two are waited for");
+    r->fd = fd;
+    r->call = call;
+    r->arg = arg;
+    return true;
+}
+
+void ti_remote_drop_fd(struct ti_remote *r, int fd)
+{
+    must(!r->call || r->fd == fd, "another is waited for");
+    r->call = NULL;
+}
+
 int ti_remote_waiting(const struct ti_remote *r)
 {
     (void)r;
@@ -454,7 +471,11 @@ static void one_turn(struct ti_remote *r, struct ti_channel *c)
 
 int ti_remote_poll(struct ti_remote *r, int timeout_ms)
 {
+    struct pollfd fd = {r->fd, POLLIN, 0};
+
     (void)timeout_ms;
+    if (r->call && __real_poll(&fd, 1, 0) > 0)
+        r->call(r->fd, r->arg);
     for (struct ti_channel *c = r->channels, *next; c; c = next) {
         next = c->next;
         one_turn(r, c);
