@@ -77,12 +77,14 @@ char *ti_format_count(uint64_t n, char *buf, int buf_bytes);
 
 /*
  * Conversation goes to stderr.  ti_say() prints "TOOL: text" unless quiet.
+ * ti_hint() prints "hint: text", what can be done about the warning before it.
  * ti_progress() overwrites one line, and does nothing unless stderr is a
  * terminal and progress was not turned off; ti_progress_clear() removes it.
  */
 void ti_talk_init(const char *tool, bool quiet, bool no_progress);
 void ti_say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 void ti_warn(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+void ti_hint(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 void ti_progress(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 void ti_progress_clear(void);
 bool ti_progress_on(void);

@@ -67,3 +67,15 @@ void ti_warn(const char *fmt, ...)
     say("warning: ", fmt, ap);
     va_end(ap);
 }
+
+void ti_hint(const char *fmt, ...)
+{
+    va_list ap;
+
+    ti_progress_clear();
+    fputs("hint: ", stderr);
+    va_start(ap, fmt);
+    vfprintf(stderr, fmt, ap);
+    va_end(ap);
+    fputc('\n', stderr);
+}

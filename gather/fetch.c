@@ -116,12 +116,16 @@ static ti_status make_tables(struct ti__fetching *g, struct ti_err *err)
     g->member = calloc((size_t)g->nodes.n, sizeof *g->member);
     g->f->node = calloc((size_t)g->nodes.n, sizeof *g->f->node);
     g->compare = json_array();
-    if (!g->rank || !g->site || !g->member || !g->f->node || !g->compare)
+    g->f->closed = calloc((size_t)g->nodes.nsites + 1, sizeof *g->f->closed);
+    if (!g->rank || !g->site || !g->member || !g->f->node || !g->compare || !g->f->closed)
         return no_memory(err);
     for (int64_t r = 0; r < g->np; r++)
         g->rank[r] = (struct ti__rank){.named = -1, .holder = -1, .sender = -1};
     g->f->nnodes = g->nodes.n;
     g->f->nsites = g->nodes.nsites;
+    for (int i = 0; g->settings->before && i < g->settings->before->nsites; i++)
+        if (i < g->f->nsites)
+            g->f->closed[i] = g->settings->before->closed[i];
     for (int64_t i = 0; i < g->nodes.n && st == TI_OK; i++)
         st = name_node(g, i, err);
     return st;
@@ -322,7 +326,6 @@ static bool second_round(struct ti__fetching *g)
             ti__wake(m);
         }
         any = any || rank->sender >= 0;
-        g->f->again += rank->sender >= 0;
     }
     return any;
 }
@@ -369,8 +372,11 @@ static ti_status loop(struct ti__fetching *g, struct ti_err *err)
         busy = ti_parts_read(&g->parts);
         busy = ti__read_here(g) || busy;
         ti_ways_poll(g->ways, busy || g->dirty ? 0 : (int)(TICK_S * 1000));
-        if (ti_gather_stop)
-            return ti_err_set(err, TI_ERR_IO, "interrupted");
+        if (ti_gather_stop) {
+            ti_err_set(err, TI_ERR_IO, "interrupted");
+            ti_err_hint(err, "the same command goes on where this one was");
+            return TI_ERR_IO;
+        }
         if (g->st != TI_OK)
             return g->st;
     }
@@ -538,5 +544,6 @@ void ti_fetch_free(struct ti_fetch *f)
         json_decref(f->node[i].alone);
     }
     free(f->node);
+    free(f->closed);
     *f = (struct ti_fetch){0};
 }

@@ -31,6 +31,7 @@ struct ti_fetch_settings {
     int arity;                         /* as in struct ti_tree_in */
     const struct ti_tree_costs *costs; /* NULL: ti_tree_costs_default() */
     bool forward_agent;                /* as in struct ti_ways_config */
+    const struct ti_fetch *before;     /* of the same RUN.json: what it learnt of sites; NULL */
 
     /* Either may be NULL.  progress: some ten times a second while anything goes on, and once
      * in the end.  arrived: a rank's file has its name. */
@@ -95,6 +96,7 @@ struct ti_fetch {
     struct ti_fetch_node *node; /* all of RUN.json */
     int64_t nnodes;
     int nsites;
+    bool *closed;             /* of each site: its nodes cannot log in to each other */
     int arity;                /* TI_ARITY_STAR, or K */
     struct ti_tree_cost cost; /* as the model has it, before */
     /* since the beginning: all nodes were connected, or given up; what they have was known;

@@ -81,7 +81,6 @@ struct ti__finding {
 struct ti__site {
     int64_t inner; /* nodes that others are to log in to */
     int64_t logins, refused;
-    bool closed; /* its nodes cannot log in to each other */
 };
 
 struct ti__fetching {

@@ -320,7 +320,7 @@ void ti_fetch_report(const struct ti_fetch *f)
         }
         tell_cause(f, i, seen);
         if (x->hint && strcmp(x->hint, said) != 0)
-            ti_warn("hint: %s", x->hint);
+            ti_hint("%s", x->hint);
         said = x->hint ? x->hint : said;
     }
     free(seen);

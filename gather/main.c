@@ -54,6 +54,16 @@ static void on_arrival(int64_t rank, void *arg)
         ti_ahead_add(w->ahead, rank);
 }
 
+/* Also when quiet. */
+static void tell_of_agent(void)
+{
+    if (getenv("SSH_AUTH_SOCK"))
+        ti_warn("your SSH agent is lent to nodes that pass on for others (--forward-agent): "
+                "who is root there can use it as long as this runs");
+    else
+        ti_warn("there is no SSH agent to lend (--forward-agent): SSH_AUTH_SOCK is not set");
+}
+
 /* What is on other nodes, into the run directory; a plan only looks which that is. */
 static ti_status fetch(struct work *w, struct ti_err *err)
 {
@@ -66,9 +76,8 @@ static ti_status fetch(struct work *w, struct ti_err *err)
     settings.arrived = on_arrival;
     settings.arg = w;
     st = ti_nodes_read(o->run, &w->nodes, err);
-    if (st == TI_OK && o->fetch.forward_agent && w->nodes.n && !o->plan) /* also when quiet */
-        ti_warn("your SSH agent is lent to nodes that pass on for others (--forward-agent): "
-                "who is root there can use it as long as this runs");
+    if (st == TI_OK && o->fetch.forward_agent && w->nodes.n && !o->plan)
+        tell_of_agent();
     if (st == TI_OK)
         st = ti_fetch(o->run, &settings, o->plan, &w->fetched, err);
     ti_progress_clear();
@@ -118,13 +127,16 @@ static void explain_missing(struct ti_run *run, const struct ti_fetch *fetched)
 
 /* The traces on the nodes; that the bundle is there, and only some of these could not be
  * removed, is no failure. */
-static ti_status remove_there(const struct ti_run *run, const struct ti_gather_options *o,
-                              int64_t *removed, struct ti_err *err)
+static ti_status remove_there(const struct work *w, const struct ti_run *run, int64_t *removed,
+                              struct ti_err *err)
 {
+    struct ti_fetch_settings settings = w->o->fetch;
     struct ti_fetch left;
     int64_t there = 0;
-    ti_status st = ti_fetch_remove(run, &o->fetch, &there, &left, err);
+    ti_status st;
 
+    settings.before = &w->fetched;
+    st = ti_fetch_remove(run, &settings, &there, &left, err);
     for (int i = 0; st == TI_OK && i < left.nfailures; i++)
         ti_warn("traces remain on node '%s': %s", left.failure[i].node, left.failure[i].why);
     if (there > *removed) /* those that are here are copies of these */
@@ -188,7 +200,7 @@ static ti_status bundle(struct work *w, struct ti_run *run, struct ti_err *err)
     if (st == TI_OK && remove)
         st = ti_bundle_remove_sources(run, o->output, &removed, err);
     if (st == TI_OK && remove)
-        st = remove_there(run, o, &removed, err);
+        st = remove_there(w, run, &removed, err);
     if (st != TI_OK)
         return st;
     ti_report_summary(run, o, bytes, removed, &w->fetched, tree_json(w));

@@ -86,10 +86,39 @@ char *ti_ranges_text(const json_t *list, char *buf, size_t room)
 
 /* --- what RUN.json says -------------------------------------------------- */
 
+/* Its name is told if it has one already. */
 static ti_status bad_node(const struct ti_nodes *n, int64_t i, const char *what, struct ti_err *err)
 {
-    return ti_err_set(err, TI_ERR_INPUT, "'%s/RUN.json': node %" PRId64 ": %s", n->path, i + 1,
-                      what);
+    const char *name = n->node[i].name;
+
+    return ti_err_set(err, TI_ERR_INPUT, "'%s/RUN.json': node %" PRId64 "%s%.256s%s: %s", n->path,
+                      i + 1, name ? " ('" : "", name ? name : "", name ? "')" : "", what);
+}
+
+/* No option, and nothing that a shell would take for more than a word: hints have it in
+ * commands to try. */
+static bool is_address(const char *text)
+{
+    bool begins = true;
+
+    for (; *text; text++) {
+        if ((unsigned char)*text <= ' ' || *text == 0x7f ||
+            strchr("\"'`$&|;<>()\\*?!#~{}", *text) || (begins && (*text == '-' || *text == ',')))
+            return false;
+        begins = *text == ',' || *text == '@';
+    }
+    return !begins;
+}
+
+static ti_status read_address(const struct ti_nodes *n, int64_t i, const char *key,
+                              const char *text, struct ti_err *err)
+{
+    char what[400];
+
+    if (!text || is_address(text))
+        return TI_OK;
+    snprintf(what, sizeof what, "\"%s\": '%.256s' is no [USER@]HOST[:PORT]", key, text);
+    return bad_node(n, i, what, err);
 }
 
 /* A string, or null. */
@@ -182,6 +211,8 @@ static ti_status read_ranks(struct ti_nodes *n, int64_t i, json_t *node, struct 
     list = sorted(ranks);
     if (!list || json_object_set_new(node, "ranks", list) < 0)
         return bad_node(n, i, "\"ranks\" is no list of [FIRST, LAST]", err);
+    if (np > 0 && json_array_size(list) && edge(list, json_array_size(list) - 1, 1) >= np)
+        return bad_node(n, i, "\"ranks\" has some that the run does not have (\"np\")", err);
     n->node[i].ranks = json_object_get(node, "ranks");
     return TI_OK;
 }
@@ -204,7 +235,11 @@ static ti_status read_node(struct ti_nodes *n, int64_t i, json_t *node, bool *ss
     const char *site;
     ti_status st;
 
-    if (!text_or_null(node, "name", &m->name) || !m->name)
+    if (!text_or_null(node, "name", &m->name))
+        return bad_node(n, i, "\"name\" is no string", err);
+    if (m->name && !*m->name)
+        m->name = NULL;
+    if (!m->name)
         return bad_node(n, i, "it has no \"name\"", err);
     if (!text_or_null(node, "host", &m->host) || !text_or_null(node, "gateway", &m->gateway) ||
         !text_or_null(node, "tiara", &m->tiara))
@@ -214,7 +249,9 @@ static ti_status read_node(struct ti_nodes *n, int64_t i, json_t *node, bool *ss
     if (!text_or_null(node, "directory", &m->directory) || !m->directory)
         return bad_node(n, i, "it has no \"directory\"", err);
     read_site(n, i, site);
-    st = read_ranks(n, i, node, err);
+    st = read_address(n, i, "host", m->host, err);
+    st = st == TI_OK ? read_address(n, i, "gateway", m->gateway, err) : st;
+    st = st == TI_OK ? read_ranks(n, i, node, err) : st;
     return st == TI_OK ? read_via(n, i, json_object_get(node, "via"), ssh, err) : st;
 }
 
@@ -253,9 +290,14 @@ ti_status ti_nodes_read(const char *path, struct ti_nodes *out, struct ti_err *e
     if (!nodes || json_array_size(nodes) == 0)
         return TI_OK;
     id = json_string_value(json_object_get(out->run, "run_id"));
-    if (!id || strlen(id) >= sizeof out->run_id)
+    if (!id)
         return ti_err_set(err, TI_ERR_INPUT, "'%s/RUN.json' has \"nodes\", and no \"run_id\"",
                           path);
+    if (strlen(id) != sizeof out->run_id - 1 || strspn(id, "0123456789abcdef") != strlen(id))
+        return ti_err_set(
+            err, TI_ERR_INPUT,
+            "'%s/RUN.json': \"run_id\" has to be %zu digits in hexadecimal, not '%.64s'", path,
+            sizeof out->run_id - 1, id);
     strcpy(out->run_id, id);
     read_transport(out);
     out->n = (int64_t)json_array_size(nodes);

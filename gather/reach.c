@@ -94,9 +94,10 @@ static void login_refused(struct ti__member *m, enum ti_channel_end end)
     const char *name = m->out->site;
 
     site->refused++;
-    if (site->closed || site->logins || site->refused < (site->inner < 2 ? site->inner : 2))
+    if (g->f->closed[m->node->site] || site->logins ||
+        site->refused < (site->inner < 2 ? site->inner : 2))
         return;
-    site->closed = true;
+    g->f->closed[m->node->site] = true;
     ti_progress_clear();
     ti_warn("nodes%s%s cannot log in to each other (%s): all are reached from here",
             *name ? " of " : "", name, ti_channel_end_text(end));
@@ -296,7 +297,7 @@ void ti__reach(struct ti__fetching *g)
 
         if (m->out->state != TI_FETCH_WAITING || m->way || now < m->not_before)
             continue;
-        if (g->site[m->node->site].closed)
+        if (g->f->closed[m->node->site])
             m->out->parent = -1;
         through = relay_of(m, &wait);
         if (!wait)

@@ -214,26 +214,49 @@ static void report_node(const struct ti_fetch *f, const struct ti_fetch_node *x)
            x->state == TI_FETCH_DONE ? "done" : "given up", x->done_s, tried);
 }
 
+/* "all nodes were connected after 1.6 s, the last byte came after 2.0 s: 30 MiB/s" */
+static void report_times(const struct ti_fetch *f)
+{
+    double ready_s = 0;
+    bool all = true;
+    char rate[32];
+
+    for (int64_t i = 0; i < f->nnodes; i++) {
+        const struct ti_fetch_node *x = &f->node[i];
+
+        all = all && (x->depth == 0 || x->ready_s > 0);
+        ready_s = x->ready_s > ready_s ? x->ready_s : ready_s;
+    }
+    ti_say("%s connected after %.1f s, the last byte came after %.1f s: %s/s from the start",
+           all ? "all nodes were" : "the last node that could be reached was", ready_s,
+           f->transferred_s > 0 ? f->transferred_s : f->seconds,
+           ti_format_size(f->seconds > 0 ? (int64_t)((double)f->bytes / f->seconds) : 0, rate,
+                          sizeof rate));
+}
+
+static void report_other_ways(const struct ti_fetch *f)
+{
+    if (f->lost)
+        ti_say("%" PRId64 " node%s that should pass on for others could not, or not to the end",
+               f->lost, f->lost == 1 ? "" : "s");
+    if (f->adopted)
+        ti_say("%" PRId64 " node%s reached by another way than planned", f->adopted,
+               f->adopted == 1 ? " was" : "s were");
+}
+
 void ti_report_fetched(const struct ti_fetch *f, const struct ti_tree_cost *predicted, bool verbose)
 {
-    char size[32], rate[32];
+    char size[32];
 
     ti_say("fetched %" PRId64 " of %" PRId64 " ranks from %" PRId64 " node%s, %s in %.1f s",
            f->fetched, f->wanted, f->nodes, f->nodes == 1 ? "" : "s",
            ti_format_size(f->bytes, size, sizeof size), f->seconds);
     if (f->connected_s > 0 && f->nodes > 1 && f->bytes)
-        ti_say("all nodes were connected after %.1f s, the last byte came after %.1f s: %s/s",
-               f->connected_s, f->transferred_s > 0 ? f->transferred_s : f->seconds,
-               ti_format_size(f->seconds > 0 ? (int64_t)((double)f->bytes / f->seconds) : 0, rate,
-                              sizeof rate));
+        report_times(f);
     if (f->resumed)
         ti_say("%s of these files were here from a former gather",
                ti_format_size(f->resumed, size, sizeof size));
-    if (f->lost || f->adopted)
-        ti_say("%" PRId64 " node%s that passed on for others %s lost; %" PRId64
-               " %s reached by another way",
-               f->lost, f->lost == 1 ? "" : "s", f->lost == 1 ? "was" : "were", f->adopted,
-               f->adopted == 1 ? "was" : "were");
+    report_other_ways(f);
     if (f->again)
         ti_say("%" PRId64 " rank%s had to be sent again", f->again, f->again == 1 ? "" : "s");
     if (verbose && f->nodes > 1)

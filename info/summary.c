@@ -230,6 +230,8 @@ static void take_info(struct summary *sum, const json_t *m)
     for (size_t i = 0; i < json_array_size(nodes); i++)
         json_array_append(sum->nodes, json_object_get(json_array_get(nodes, i), "name"));
     take_acquisition(sum, json_object_get(m, "acquisition"));
+    if (json_is_object(json_object_get(m, "gathering")))
+        json_object_set(sum->info, "gathering", json_object_get(m, "gathering"));
 }
 
 /* A bundle's manifest has all that a summary needs, so that a large one is not
@@ -601,6 +603,48 @@ static void print_steps(const struct summary *sum)
     putchar('\n');
 }
 
+static int64_t gathering_number(const json_t *g, const char *key)
+{
+    return json_integer_value(json_object_get(g, key));
+}
+
+static double gathering_seconds(const json_t *g, const char *key)
+{
+    return json_number_value(json_object_get(g, key));
+}
+
+/* How the traces came from the nodes, and what did not go as planned. */
+static void print_gathering(const struct summary *sum)
+{
+    const json_t *g = json_object_get(sum->info, "gathering"),
+                 *predicted = json_object_get(g, "predicted");
+    int64_t k = gathering_number(g, "arity"), lost = gathering_number(g, "relays_lost"),
+            adopted = gathering_number(g, "adopted"), again = gathering_number(g, "ranks_again"),
+            here = gathering_number(g, "resumed_bytes");
+    char size[32];
+
+    if (!g)
+        return;
+    printf("%-12s ", "gathered");
+    if (k > 0)
+        printf("by a tree of arity %" PRId64 ", %" PRId64 " hop%s, ", k,
+               gathering_number(g, "depth"), gathering_number(g, "depth") == 1 ? "" : "s");
+    else
+        fputs("by a star, ", stdout);
+    printf("%zu nodes in %.1f s (predicted %.1f s)", json_array_size(json_object_get(g, "links")),
+           gathering_seconds(g, "transferred_seconds"),
+           gathering_seconds(predicted, "total_seconds"));
+    if (lost)
+        printf(", %" PRId64 " could not pass on", lost);
+    if (adopted)
+        printf(", %" PRId64 " reached by another way", adopted);
+    if (again)
+        printf(", %" PRId64 " ranks sent again", again);
+    if (here)
+        printf(", %s from before", ti_format_size(here, size, sizeof size));
+    putchar('\n');
+}
+
 /* From the end of MPI_Init to the entry of MPI_Finalize, with what MPI and the library
  * did: where all ranks know. */
 static void print_whole(const struct summary *sum)
@@ -787,6 +831,7 @@ static void print_text(const struct summary *sum, const int64_t *missing, int64_
     if (info_text(sum, "acquired"))
         line("acquired", info_text(sum, "acquired"));
     print_steps(sum);
+    print_gathering(sum);
     line("events", ti_format_count(sum->events, n, sizeof n));
     printf("%-12s %s ", "volume", ti_format_count(sum->volume, n, sizeof n));
     info_put_clean(info_text(sum, "unit"));
@@ -876,9 +921,10 @@ static json_t *names_of(json_t *object)
 
 static void print_json(const struct summary *sum, const int64_t *missing, int64_t nmissing)
 {
-    static const char *const keys[] = {
-        "run_id",   "application", "command", "counter", "event", "unit", "threads", "exact",
-        "estimate", "mixed",       "differ",  "cpu",     "isa",   "mpi",  "mode",    "acquired"};
+    static const char *const keys[] = {"run_id",   "application", "command", "counter",  "event",
+                                       "unit",     "threads",     "exact",   "estimate", "mixed",
+                                       "differ",   "cpu",         "isa",     "mpi",      "mode",
+                                       "acquired", "gathering"};
     json_t *out = json_object(), *ranks = json_object(), *lack = json_array();
     json_t *untraced = json_object(), *bad = json_bad(sum);
 

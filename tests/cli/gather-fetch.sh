@@ -289,15 +289,21 @@ while IFS='|' read -r code text; do
     run 3 ti-gather run -o bad.tib
     says err "$text"
 done <<'END'
-nodes[1]["ranks"] = [[3, 2]]|'run/RUN.json': node 2: "ranks" is no list of
-nodes[0]["ranks"] = 3|node 1: "ranks" is no list of
-nodes[0]["ranks"] = None; del run["np"]|node 1: its "ranks" are not known, nor how many there are
-del nodes[1]["directory"]|node 2: it has no "directory"
-nodes[1]["host"] = 5|node 2: "host", "gateway" and "tiara" are strings
-nodes[0]["host"] = nodes[1]["host"] = "x"; nodes[1]["via"] = ["srun"]|node 2: "via" differs
-nodes[0]["host"] = nodes[1]["host"] = "x"; nodes[0]["via"] = ["srun"]|node 2: "via" differs
-nodes[0]["host"] = "x"; nodes[0]["via"] = "srun"|node 1: "via" is no command
+nodes[1]["ranks"] = [[3, 2]]|'run/RUN.json': node 2 ('node1'): "ranks" is no list of
+nodes[0]["ranks"] = 3|node 1 ('node0'): "ranks" is no list of
+nodes[0]["ranks"] = None; del run["np"]|node 1 ('node0'): its "ranks" are not known, nor how many there are
+del nodes[1]["directory"]|node 2 ('node1'): it has no "directory"
+nodes[1]["host"] = 5|node 2 ('node1'): "host", "gateway" and "tiara" are strings
+nodes[0]["host"] = nodes[1]["host"] = "x"; nodes[1]["via"] = ["srun"]|node 2 ('node1'): "via" differs
+nodes[0]["host"] = nodes[1]["host"] = "x"; nodes[0]["via"] = ["srun"]|node 2 ('node1'): "via" differs
+nodes[0]["host"] = "x"; nodes[0]["via"] = "srun"|node 1 ('node0'): "via" is no command
 del run["run_id"]|no "run_id"
+run["run_id"] = "x" * 32|"run_id" has to be 32 digits in hexadecimal, not 'xxx
+nodes[1]["name"] = 7|node 2: "name" is no string
+nodes[1]["name"] = ""|node 2: it has no "name"
+nodes[1]["ranks"] = [[4, 99]]|node 2 ('node1'): "ranks" has some that the run does not have ("np")
+nodes[0]["host"] = "-oProxyCommand=x"|node 1 ('node0'): "host": '-oProxyCommand=x' is no [USER@]HOST
+nodes[0]["host"] = "a"; nodes[0]["gateway"] = "a;x"|node 1 ('node0'): "gateway": 'a;x' is no [USER@]HOST
 END
 run 2 ti-gather --timeout 0 run
 run 2 ti-gather --transport pigeon run
