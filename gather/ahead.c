@@ -290,7 +290,8 @@ static void add_present(struct ti_ahead *a)
             enqueue(a, rank);
     }
     closedir(dir);
-    qsort(a->queue, (size_t)a->waiting, sizeof *a->queue, by_number);
+    if (a->waiting)
+        qsort(a->queue, (size_t)a->waiting, sizeof *a->queue, by_number);
 }
 
 struct ti_ahead *ti_ahead_new(const char *path, struct ti_bundle *bundle)
