@@ -19,7 +19,7 @@ nodes() {
         mktrace --np "$np" --run-id $id --ranks $((i * np / n))-$(((i + 1) * np / n - 1)) "node$i" ||
             fail "mktrace"
     done
-    but=${but:-} python3 -IS - "$PWD" "$n" "$np" "$@" <<'END'
+    but=${but:-} python3 -IBS - "$PWD" "$n" "$np" "$@" <<'END'
 import json, os, sys
 here, n, np = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
 more = {k: json.loads(v) for k, v in (a.split("=", 1) for a in sys.argv[4:])}
@@ -33,7 +33,7 @@ END
 }
 # change CODE: of the list `nodes` in RUN.json
 change() {
-    python3 -IS - "$1" <<'END'
+    python3 -IBS - "$1" <<'END'
 import json, sys
 run = json.load(open("run/RUN.json"))
 nodes = run["nodes"]

@@ -18,10 +18,10 @@ nodes() {
             --ranks $((i * np / n))-$(((i + 1) * np / n - 1)) "node$i" || fail "mktrace"
         cp -p node$i/* kept/
     done
-    python3 -IS - "$PWD" "$here/gather_node.py" "$n" "$np" <<'END'
+    python3 -IBS - "$PWD" "$here/gather_node.py" "$n" "$np" <<'END'
 import json, sys
 here, node, n, np = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
-nodes = [{"name": "node%d" % i, "host": "node%d" % i, "via": ["python3", "-IS", node, "{node}"],
+nodes = [{"name": "node%d" % i, "host": "node%d" % i, "via": ["python3", "-IBS", node, "{node}"],
           "directory": "%s/node%d" % (here, i), "site": "s%d" % (i % 2),
           "ranks": [[i * np // n, (i + 1) * np // n - 1]]} for i in range(n)]
 json.dump({"run_id": "5eed" * 8, "np": np, "nodes": nodes}, open("run/RUN.json", "w"))
@@ -29,7 +29,7 @@ END
 }
 # change CODE: of the list `nodes` in RUN.json
 change() {
-    python3 -IS - "$1" <<'END'
+    python3 -IBS - "$1" <<'END'
 import json, sys
 run = json.load(open("run/RUN.json"))
 nodes = run["nodes"]
@@ -172,8 +172,8 @@ lost() {
         if [ $how = no-crc ]; then
             run 0 ti-gather run -o run.tib
             come 0 1 2 3 4 5 6 7 8
-        else
-            run 1 ti-gather run -o run.tib
+        else # its own may have come before
+            ti-gather run -o run.tib >out 2>err
         fi
         says err "node 'node2' has rank 1 too: whether they are alike is not known"
     done
