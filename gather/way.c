@@ -16,6 +16,7 @@
 #define CONNECTING  8    /* by a relay, at a time */
 #define BEAT_MIN_S  0.5
 #define BEAT_MAX_S  5.0
+#define LISTEN      4   /* times as long as we wait for them do nodes wait for us */
 #define LOOK_MS     250 /* how often the silent are looked for */
 #define STEP_S      0.5 /* that one round of the loop may count as time in which we listened */
 #define KNOWN_AHEAD 16  /* hosts whose known keys are asked for at a time */
@@ -49,6 +50,7 @@ struct ti_way {
     struct ti_frame_reader in;
     double heard, ready_at;
     double heard_clock; /* the same, in all->clock; 0: silence does not count yet */
+    double told;        /* when it last heard from us that we are there, ti_now() */
     double limit;       /* for HELLO, in all->clock; 0: none */
     int64_t came, passed;
 
@@ -300,6 +302,15 @@ static double beat_s(const struct ti_ways *all)
     return s < BEAT_MIN_S ? BEAT_MIN_S : s > BEAT_MAX_S ? BEAT_MAX_S : s;
 }
 
+/* That it is to say something now and then, and that we are there. */
+static bool ask_beat(struct ti_way *w)
+{
+    w->told = ti_now();
+    return ti_way_ask(w, json_pack("{s:s, s:i, s:i, s:i}", "do", "beat", "id", 0, "every_ms",
+                                   (int)(beat_s(w->all) * 1000), "listen_ms",
+                                   (int)(LISTEN * w->all->config.silence_s * 1000)));
+}
+
 static void take_hello(struct ti_way *w, const struct ti_frame *f)
 {
     json_t *hello = json_loadb((const char *)f->payload, f->bytes, 0, NULL);
@@ -323,8 +334,7 @@ static void take_hello(struct ti_way *w, const struct ti_frame *f)
     w->limit = 0;
     free(w->bootstrap);
     w->bootstrap = NULL;
-    if (!ti_way_ask(w, json_pack("{s:s, s:i, s:i}", "do", "beat", "id", 0, "every_ms",
-                                 (int)(beat_s(w->all) * 1000))))
+    if (!ask_beat(w))
         fail_text(w, TI_CHANNEL_LOCAL, "it cannot be asked: out of memory", NULL);
     else if (w->calls.ready)
         w->calls.ready(w, w->arg);
@@ -726,6 +736,8 @@ static void look_for_the_silent(struct ti_ways *all)
                       NULL);
         else if (is_silent(w))
             blame(w);
+        else if (w->state == READY && all->ticked > w->told + all->config.silence_s)
+            ask_beat(w);
     }
 }
 

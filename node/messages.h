@@ -82,9 +82,11 @@
  * "remove"   {"ranks", "directory", "run_id" as above}
  *            delete those traces of the run, RUN.json when none is left, and the directory if
  *            nothing else is in it: "removed", how many
- * "beat"     {"every_ms": N; 0: stop}
+ * "beat"     {"every_ms": N; 0: stop, "listen_ms": M; 0 or left out: for ever}
  *            answered at once, and then every so often by the unasked {"is": "beat"}: a node
- *            that has nothing to say can be told from one that hangs
+ *            that has nothing to say can be told from one that hangs.  When nothing more comes
+ *            from who asked for M ms, the channel counts as ended: a connection that was cut
+ *            does not always say so
  * "reach"    {"stream": N > 0, "host": [USER@]HOST[:PORT], "tiara": DIR or null,
  *             "known": [lines for known_hosts] or left out, "forward_agent": bool,
  *             "connect_s": S, "silence_s": S}

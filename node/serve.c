@@ -83,6 +83,7 @@ struct serve {
     int64_t swapped_before;
 
     double beat_s, next_beat; /* beat_s 0: none */
+    double listen_s, heard;   /* the channel ended when nothing came for so long; 0: for ever */
     uint64_t beat_end;        /* where in the outbox's bytes the last one ends */
 
     enum ending ending;
@@ -577,10 +578,14 @@ static ti_status do_end(struct serve *s, const json_t *request, struct ti_err *e
 
 static ti_status do_beat(struct serve *s, const json_t *request, struct ti_err *err)
 {
-    json_int_t every_ms = number_of(request, "every_ms");
+    json_int_t every_ms = number_of(request, "every_ms"),
+               listen_ms = number_of(request, "listen_ms");
 
     if (every_ms < 0 || every_ms > 86400 * 1000)
         return ti_err_set(err, TI_ERR_INPUT, "\"every_ms\" makes no sense");
+    if (listen_ms < 0 || listen_ms > 86400 * 1000)
+        return ti_err_set(err, TI_ERR_INPUT, "\"listen_ms\" makes no sense");
+    s->listen_s = (double)listen_ms / 1e3;
     s->beat_s = (double)every_ms / 1e3;
     s->next_beat = ti_now() + s->beat_s;
     answer(s, "beat", number_of(request, "id"), NULL);
@@ -727,6 +732,15 @@ static void channel_ended(struct serve *s)
         begin_end(s, GRACE_S, -1);
 }
 
+/* A connection that was cut does not always say so. */
+static void listen_for_it(struct serve *s)
+{
+    if (s->listen_s <= 0 || s->eof || ti_now() < s->heard + s->listen_s)
+        return;
+    fprintf(stderr, "ti-node: nothing was heard for %.0f s\n", s->listen_s);
+    channel_ended(s);
+}
+
 static void receive(struct serve *s)
 {
     unsigned char buf[64 * 1024];
@@ -735,6 +749,7 @@ static void receive(struct serve *s)
 
     if (n < 0 && (errno == EINTR || errno == EAGAIN))
         return;
+    s->heard = ti_now();
     if (n <= 0) {
         channel_ended(s);
         return;
@@ -789,6 +804,8 @@ static int next_deadline(const struct serve *s, int ms)
         soonest(&ms, s->next_end_look - now);
     if (s->beat_s > 0 && !beat_is_queued(s))
         soonest(&ms, s->next_beat - now);
+    if (s->listen_s > 0 && !s->eof)
+        soonest(&ms, s->heard + s->listen_s - now);
     if (s->relay)
         soonest(&ms, ti_relay_due_s(s->relay));
     if (s->send.active && !ti_outbox_full(&s->out))
@@ -885,6 +902,7 @@ static void loop(struct serve *s)
         }
         send_some(s);
         beat(s);
+        listen_for_it(s);
         ti_outbox_flush(&s->out);
         if (s->out.broken)
             channel_ended(s);

@@ -561,6 +561,21 @@ def test_beat():
     assert node.end() == 0
 
 
+def test_listen():
+    node = serve()
+    opened(node)
+    is_error(node.ask("beat", every_ms=20, listen_ms=-1), "listen_ms")
+    pid = node.ask("spawn", stream=1, command="exec sleep 1000")["pid"]
+    node.ask("beat", every_ms=20, listen_ms=60000)
+    node.told("beat", 5)
+    # from now on nothing is said to it, and its input stays open
+    node.ask("beat", every_ms=20, listen_ms=700)
+    while node.read(20):
+        pass
+    assert node.process.wait(20) == 0
+    assert not os.path.exists("/proc/%d" % pid), "what it ran is still there"
+
+
 def test_full_disk():
     disk = scratch + "/disk"
     os.mkdir(disk)
