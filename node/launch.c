@@ -36,6 +36,7 @@ void ti_launch_init(void)
 {
     static const int ends[] = {SIGINT, SIGTERM, SIGHUP};
     struct sigaction was;
+    siginfo_t info;
 
     signal(SIGPIPE, SIG_IGN);
     sigemptyset(&our_signals);
@@ -44,8 +45,10 @@ void ti_launch_init(void)
         if (sigaction(ends[i], NULL, &was) == 0 && was.sa_handler != SIG_IGN)
             sigaddset(&our_signals, ends[i]);
     sigprocmask(SIG_BLOCK, &our_signals, &at_start);
-    /* Somebody may have exec'ed us with children of his own. */
-    all_children_are_ours = waitpid(-1, NULL, WNOHANG) < 0 && errno == ECHILD;
+    /* Somebody may have exec'ed us with children of his own.  None is reaped here: a child
+     * of ours may have ended already. */
+    all_children_are_ours =
+        waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) < 0 && errno == ECHILD;
     prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
 }
 
