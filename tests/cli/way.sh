@@ -291,7 +291,7 @@ said "^n ended NO_NAME own \| cannot connect to 'nowhere' from 'n1': " 'no such 
 silent '^a ended' 'a relay that cannot connect'
 
 # the agent is there when it is asked for
-eval "$(ssh-agent -s)" >/dev/null
+eval "$(ssh-agent -s -a "$d/agent")" >/dev/null
 pids+=("$SSH_AGENT_PID")
 ssh-add -q "$d/user"
 try "${ssh[@]}" a=:n1 b=a:agent
