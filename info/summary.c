@@ -621,6 +621,7 @@ static void print_gathering(const struct summary *sum)
     int64_t k = gathering_number(g, "arity"), lost = gathering_number(g, "relays_lost"),
             adopted = gathering_number(g, "adopted"), again = gathering_number(g, "ranks_again"),
             here = gathering_number(g, "resumed_bytes");
+    size_t nodes = json_array_size(json_object_get(g, "links"));
     char size[32];
 
     if (!g)
@@ -631,7 +632,7 @@ static void print_gathering(const struct summary *sum)
                gathering_number(g, "depth"), gathering_number(g, "depth") == 1 ? "" : "s");
     else
         fputs("by a star, ", stdout);
-    printf("%zu nodes in %.1f s (predicted %.1f s)", json_array_size(json_object_get(g, "links")),
+    printf("%zu node%s in %.1f s (predicted %.1f s)", nodes, nodes == 1 ? "" : "s",
            gathering_seconds(g, "transferred_seconds"),
            gathering_seconds(predicted, "total_seconds"));
     if (lost)
@@ -639,7 +640,7 @@ static void print_gathering(const struct summary *sum)
     if (adopted)
         printf(", %" PRId64 " reached by another way", adopted);
     if (again)
-        printf(", %" PRId64 " ranks sent again", again);
+        printf(", %" PRId64 " rank%s sent again", again, again == 1 ? "" : "s");
     if (here)
         printf(", %s from before", ti_format_size(here, size, sizeof size));
     putchar('\n');
