@@ -9,7 +9,7 @@ t-frame_src := node/frame.c
 # so that it runs with any C library.  What needs libraries of the node's, which is
 # PAPI, it leaves to ti-node-counter.  Neither is for people.
 ti-node_src := $(addprefix node/,main.c serve.c start.c procs.c task.c facts.c load.c waits.c send.c \
-               outbox.c install.c relay.c bootstrap.c) $(node_src) $(remote_openssh_src)
+               traces.c outbox.c install.c relay.c bootstrap.c) $(node_src) $(remote_openssh_src)
 node_static := $(if $(SAN),,$(shell echo 'int main(void) { return 0; }' | \
     $(CC) -static -o /dev/null -xc - -l:libjansson.a -l:libz.a 2>/dev/null && echo yes))
 node_libs   := $(if $(node_static),-static -l:libjansson.a -l:libz.a -lm,-ljansson -lz -lm)

@@ -1,6 +1,5 @@
 /*
- * Rank files on their way to ti-gather, a piece at a time as the channel takes them, and
- * their removal once they are safe there.
+ * Rank files on their way to ti-gather, a piece at a time as the channel takes them.
  */
 #ifndef TI_SEND_H
 #define TI_SEND_H
@@ -38,24 +37,7 @@ ti_status ti_send_start(struct ti_send *s, const json_t *request, const char *di
 void ti_send_more(struct ti_send *s, int pieces, struct ti_outbox *out);
 void ti_send_end(struct ti_send *s);
 
-/*
- * What takes its time, for a process of its own: {"exists", "traces": [[RANK, BYTES, INODE,
- * MTIME_NS, END]...]} of "list" and the answer to "crc".  NULL is no answer: err.
- */
-json_t *ti_send_list(const json_t *request, const char *directory, const char *run_id,
-                     struct ti_err *err);
-json_t *ti_send_crc(const json_t *request, const char *directory, const char *run_id,
-                    struct ti_err *err);
-
-/* Delete traces of the run; *removed is their number.  What is of another run, or is no
- * trace, is left alone. */
-ti_status ti_send_remove(const json_t *request, const char *directory, const char *run_id,
-                         int64_t *removed, struct ti_err *err);
-
-/* Whether `list` is [[FIRST, LAST]...] of ranks, TI_RANKS_MAX of them at most; of "from",
- * [[RANK, BYTES, CRC32C]...]; and how many ranks a good list of ranges has. */
-bool ti_ranges_ok(const json_t *list);
+/* Whether `list` is [[RANK, BYTES, CRC32C]...], as "from" has to be. */
 bool ti_from_ok(const json_t *list);
-int64_t ti_ranges_count(const json_t *list);
 
 #endif

@@ -34,6 +34,7 @@
 #include "node/rundir.h"
 #include "node/send.h"
 #include "node/task.h"
+#include "node/traces.h"
 #include "node/waits.h"
 #include "node/watch.h"
 
@@ -176,7 +177,7 @@ static json_t *do_list(void *arg)
     const struct work *w = arg;
     struct ti_err err = {"", ""};
 
-    return or_error(ti_send_list(w->request, directory_of(w->s), run_id_of(w->s), &err), &err);
+    return or_error(ti_traces_list(w->request, directory_of(w->s), run_id_of(w->s), &err), &err);
 }
 
 static json_t *do_crc(void *arg)
@@ -184,7 +185,7 @@ static json_t *do_crc(void *arg)
     const struct work *w = arg;
     struct ti_err err = {"", ""};
 
-    return or_error(ti_send_crc(w->request, directory_of(w->s), run_id_of(w->s), &err), &err);
+    return or_error(ti_traces_crc(w->request, directory_of(w->s), run_id_of(w->s), &err), &err);
 }
 
 static ti_status start_task(struct serve *s, const json_t *request, const char *is,
@@ -652,7 +653,7 @@ static ti_status do_send(struct serve *s, const json_t *request, struct ti_err *
 static ti_status do_remove(struct serve *s, const json_t *request, struct ti_err *err)
 {
     int64_t removed;
-    ti_status st = ti_send_remove(request, directory_of(s), run_id_of(s), &removed, err);
+    ti_status st = ti_traces_remove(request, directory_of(s), run_id_of(s), &removed, err);
 
     if (st == TI_OK)
         answer(s, "remove", number_of(request, "id"),
