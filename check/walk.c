@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "check/ahead.h"
 #include "check/ops.h"
+#include "check/wildcards.h"
 
 #define KEPT_MAX (INT64_C(1) << 25) /* elements of vectors kept for persistent requests */
 
@@ -33,7 +33,7 @@ struct ti_walk {
     struct ti_neighbourhoods topologies;
     int64_t rank;
     uint64_t index;
-    struct ti_ahead ahead;
+    struct ti_wildcards ahead;
     struct request *live; /* by number */
     size_t nlive, live_cap;
     int64_t kept; /* elements of vectors in all `init` */
@@ -90,7 +90,7 @@ void ti_walk_close(struct ti_walk *w)
     for (size_t i = 0; i < w->nlive; i++)
         forget_init(w, &w->live[i]);
     ti_reader_close(w->r);
-    ti_ahead_free(&w->ahead);
+    ti_wildcards_free(&w->ahead);
     ti_comm_view_free(&w->comms);
     ti_neighbourhoods_free(&w->topologies);
     ti_map_free(&w->channels);
@@ -202,7 +202,8 @@ static ti_status match(struct ti_walk *w, struct ti_step *step, struct ti_msg *m
                        int64_t *tag, struct ti_err *err)
 {
     struct ti_match match;
-    ti_status st = ti_ahead_ask(&w->ahead, w->source, w->rank, step->index, m->req, &match, err);
+    ti_status st =
+        ti_wildcards_ask(&w->ahead, w->source, w->rank, step->index, m->req, &match, err);
 
     if (st)
         return st;

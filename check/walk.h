@@ -12,7 +12,7 @@
  * its own, matched by the order in which they were made.
  *
  * A non-blocking receive with a wildcard is known only where it completes.  The
- * walk then sends a second reader of the same trace ahead (ahead.h); both
+ * walk then sends a second reader of the same trace ahead (wildcards.h); both
  * checking and lowering thus need memory for outstanding requests and for
  * channels, not for the trace.  What is cancelled is known where it completes
  * as well, and is taken back there.

@@ -206,6 +206,9 @@ static ti_status become(int argc, char *const *argv, bool census, int *status, s
     *status = TI_START_REFUSED;
     if (st == TI_OK)
         st = read_run_file(&run, err);
+    if (st == TI_OK && census && !text_of(run, "node"))
+        st = ti_err_set(err, TI_ERR_INPUT, "'%s' does not say which node this is (\"node\")",
+                        getenv("TIARA_RUN_FILE"));
     if (st == TI_OK && census) {
         printf("TIARA-CENSUS %" PRId64 " %s\n", rank, text_of(run, "node"));
         *status = fflush(stdout) == 0 ? 0 : TI_ERR_IO;

@@ -191,6 +191,15 @@ def test_run():
     done = subprocess.run([TI_NODE, "run", "--census"], env={**run, "PMIX_RANK": "3"},
                           capture_output=True, text=True)
     assert (done.returncode, done.stdout) == (0, "TIARA-CENSUS 3 n1\n"), done
+    nameless = os.path.join(os.path.dirname(directory), "nameless.json")
+    for name in [None, 7]:
+        with open(directory + "/RUN.json") as was, open(nameless, "w") as file:
+            json.dump({**json.load(was), "node": name}, file)
+        os.chmod(nameless, 0o600)
+        done = subprocess.run([TI_NODE, "run", "--census"], capture_output=True, text=True,
+                              env={**run, "PMIX_RANK": "3", "TIARA_RUN_FILE": nameless})
+        assert (done.returncode, done.stdout) == (113, "") and '("node")' in done.stderr, done
+    os.unlink(nameless)
     done = subprocess.run([TI_NODE, "run", "x"], env={**os.environ, "PMIX_RANK": "1"},
                           capture_output=True, text=True)
     assert done.returncode == 113 and "TIARA_RUN_FILE" in done.stderr, done

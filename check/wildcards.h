@@ -3,8 +3,8 @@
  * in the trace only where they complete.  What it meets on its way is kept in a
  * queue until it is asked for.
  */
-#ifndef TI_AHEAD_H
-#define TI_AHEAD_H
+#ifndef TI_WILDCARDS_H
+#define TI_WILDCARDS_H
 
 #include "formats/source.h"
 
@@ -21,7 +21,7 @@ struct ti_match {
     int64_t req;
 };
 
-struct ti_ahead {
+struct ti_wildcards {
     struct ti_reader *r;
     struct ti_match *wild; /* receives with wildcards, as they were posted */
     size_t first, n, cap;
@@ -40,8 +40,8 @@ bool ti_is_wild(const struct ti_event *ev);
 
 /* What the receive with a wildcard matched that event `event` of `rank` posted
  * with request `req`.  To be asked in the order of events. */
-ti_status ti_ahead_ask(struct ti_ahead *a, struct ti_source *s, int64_t rank, uint64_t event,
-                       int64_t req, struct ti_match *out, struct ti_err *err);
-void ti_ahead_free(struct ti_ahead *a);
+ti_status ti_wildcards_ask(struct ti_wildcards *w, struct ti_source *s, int64_t rank,
+                           uint64_t event, int64_t req, struct ti_match *out, struct ti_err *err);
+void ti_wildcards_free(struct ti_wildcards *w);
 
 #endif

@@ -1,0 +1,159 @@
+#include "check/wildcards.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "check/map.h"
+#include "check/ops.h"
+
+bool ti_is_wild(const struct ti_event *ev)
+{
+    enum ti_halves halves = ti_op_halves(ev->op);
+    enum ti_field peer = halves == TI_HALF_BOTH ? TI_F_PEER2 : TI_F_PEER;
+    enum ti_field tag = halves == TI_HALF_BOTH ? TI_F_TAG2 : TI_F_TAG;
+
+    return (halves & TI_HALF_RECV) && ev->arg[peer] != TI_NULL &&
+           (ev->arg[peer] == TI_ANY || ev->arg[tag] == TI_ANY);
+}
+
+/* Whether `req` may be the number of a request, which has then a place in live[]. */
+static bool has_place(struct ti_wildcards *w, int64_t req)
+{
+    if (req < 0 || (size_t)req > w->nlive) /* the lowest free one is at most that */
+        return false;
+    w->live = ti_more(w->live, &w->live_cap, (size_t)req + 1, sizeof w->live[0]);
+    if (w->nlive == (size_t)req)
+        w->nlive++;
+    return true;
+}
+
+static void settle(struct ti_wildcards *w, int64_t req, enum ti_match_state state, int64_t from,
+                   int64_t tag)
+{
+    struct ti_match *m;
+
+    if (req < 0 || (size_t)req >= w->nlive || !w->live[req].number)
+        return;
+    if (w->live[req].number > w->dropped) {
+        m = &w->wild[w->first + (w->live[req].number - 1 - w->dropped)];
+        m->state = state;
+        m->from = from;
+        m->tag = tag;
+    }
+    w->live[req].number = 0;
+}
+
+static void post(struct ti_wildcards *w, int64_t req)
+{
+    w->wild = ti_more(w->wild, &w->cap, w->first + w->n + 1, sizeof w->wild[0]);
+    w->wild[w->first + w->n++] =
+        (struct ti_match){.state = TI_MATCH_OPEN, .event = w->index, .req = req};
+    w->live[req].number = w->dropped + w->n;
+}
+
+static void start(struct ti_wildcards *w, int64_t req)
+{
+    if (req < 0 || (size_t)req >= w->nlive || !w->live[req].persistent)
+        return;
+    settle(w, req, TI_MATCH_NEVER, 0, 0);
+    post(w, req);
+}
+
+static void make(struct ti_wildcards *w, const struct ti_event *ev)
+{
+    int64_t req = ev->arg[TI_F_REQ];
+
+    if (!has_place(w, req))
+        return;
+    settle(w, req, TI_MATCH_NEVER, 0, 0); /* in use: that one never completed */
+    w->live[req].persistent = ti_op_persistent(ev->op) && ti_is_wild(ev);
+    if (!ti_op_persistent(ev->op) && ti_is_wild(ev))
+        post(w, req);
+}
+
+static void complete(struct ti_wildcards *w, const struct ti_event *ev)
+{
+    const struct ti_vec *reqs = &ev->vec[0], *matched = &ev->vec[1];
+
+    if (ev->mask & TI_M_REQ) {
+        settle(w, ev->arg[TI_F_REQ], ev->mask & TI_M_FROM ? TI_MATCH_KNOWN : TI_MATCH_NEVER,
+               ev->arg[TI_F_FROM], ev->arg[TI_F_FROMTAG]);
+        return;
+    }
+    for (int64_t i = 0; i + 2 < matched->len; i += 3)
+        settle(w, ti_vec_at(matched, i), TI_MATCH_KNOWN, ti_vec_at(matched, i + 1),
+               ti_vec_at(matched, i + 2));
+    for (int64_t i = 0; i < reqs->len; i++)
+        settle(w, ti_vec_at(reqs, i), TI_MATCH_NEVER, 0, 0);
+    if ((ev->mask & TI_M_ALL) && ev->arg[TI_F_ALL])
+        for (size_t i = 0; i < w->nlive; i++)
+            settle(w, (int64_t)i, TI_MATCH_NEVER, 0, 0);
+}
+
+static void take(struct ti_wildcards *w, const struct ti_event *ev)
+{
+    if (ti_op_makes_request(ev->op))
+        make(w, ev);
+    else if (ti_op_completes(ev->op))
+        complete(w, ev);
+    else if (ev->op == TI_OP_START)
+        start(w, ev->arg[TI_F_REQ]);
+    else if (ev->op == TI_OP_STARTALL)
+        for (int64_t i = 0; i < ev->vec[0].len; i++)
+            start(w, ti_vec_at(&ev->vec[0], i));
+    w->index++;
+}
+
+static void read_on(struct ti_wildcards *w)
+{
+    struct ti_event ev = {0};
+    struct ti_err ignored;
+
+    if (ti_reader_next(w->r, &ev, &ignored) == 1)
+        take(w, &ev);
+    else
+        w->ended = true;
+}
+
+/* Forget what was posted before `event`; move down, now and then. */
+static void drop(struct ti_wildcards *w, uint64_t event)
+{
+    for (; w->n && w->wild[w->first].event < event; w->n--) {
+        w->first++;
+        w->dropped++;
+    }
+    if (w->first > 1024 && w->first > w->n) {
+        memmove(w->wild, w->wild + w->first, w->n * sizeof w->wild[0]);
+        w->first = 0;
+    }
+}
+
+ti_status ti_wildcards_ask(struct ti_wildcards *w, struct ti_source *s, int64_t rank,
+                           uint64_t event, int64_t req, struct ti_match *out, struct ti_err *err)
+{
+    ti_status st = w->r ? TI_OK : ti_source_reader(s, rank, &w->r, err);
+    size_t i = 0;
+
+    *out = (struct ti_match){.state = TI_MATCH_NEVER};
+    if (st)
+        return st;
+    while (w->index <= event && !w->ended)
+        read_on(w);
+    drop(w, event);
+    while (i < w->n && w->wild[w->first + i].event == event && w->wild[w->first + i].req != req)
+        i++;
+    if (i == w->n || w->wild[w->first + i].event != event)
+        return TI_OK;
+    while (w->wild[w->first + i].state == TI_MATCH_OPEN && !w->ended)
+        read_on(w);
+    if (w->wild[w->first + i].state == TI_MATCH_KNOWN)
+        *out = w->wild[w->first + i];
+    return TI_OK;
+}
+
+void ti_wildcards_free(struct ti_wildcards *w)
+{
+    ti_reader_close(w->r);
+    free(w->wild);
+    free(w->live);
+}
