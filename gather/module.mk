@@ -1,6 +1,6 @@
 # gather: run directories into bundles.
 progs += ti-gather
-gather_src := gather/run.c gather/reading.c gather/ahead.c gather/manifest.c gather/bundle.c gather/output.c
+gather_src := gather/run.c gather/runjson.c gather/reading.c gather/ahead.c gather/manifest.c gather/bundle.c gather/output.c
 gather_fetch_src := gather/fetch.c gather/findings.c gather/holders.c gather/nodes.c gather/reach.c \
               gather/receive.c gather/transfer.c gather/tree.c gather/way.c
 gather_says_src := gather/report.c gather/show.c

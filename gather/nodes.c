@@ -7,6 +7,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "gather/runjson.h"
+
 /* --- lists of ranks ------------------------------------------------------ */
 
 static json_int_t edge(const json_t *list, size_t i, size_t which)
@@ -273,22 +275,18 @@ ti_status ti_nodes_read(const char *path, struct ti_nodes *out, struct ti_err *e
     const char *id;
     struct stat sb;
     bool ssh = false;
-    ti_status st = TI_OK;
+    ti_status st;
     size_t i;
-    int fd;
 
     *out = (struct ti_nodes){.path = path};
     out->dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    fd = out->dir < 0 ? -1 : openat(out->dir, "RUN.json", O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (fd < 0)
+    if (out->dir < 0)
         return TI_OK; /* whoever checks the run says it */
-    out->run = json_loadfd(fd, 0, NULL);
-    out->others = fstat(fd, &sb) < 0 || (sb.st_uid != geteuid() && sb.st_uid != 0) ||
-                  (sb.st_mode & S_IWOTH) != 0;
-    close(fd);
+    st = ti_runjson_read(out->dir, path, &out->run, &sb, err);
     nodes = json_object_get(out->run, "nodes");
-    if (!nodes || json_array_size(nodes) == 0)
-        return TI_OK;
+    if (st != TI_OK || json_array_size(nodes) == 0)
+        return st;
+    out->others = (sb.st_uid != geteuid() && sb.st_uid != 0) || (sb.st_mode & S_IWOTH) != 0;
     id = json_string_value(json_object_get(out->run, "run_id"));
     if (!id)
         return ti_err_set(err, TI_ERR_INPUT, "'%s/RUN.json' has \"nodes\", and no \"run_id\"",

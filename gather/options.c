@@ -53,7 +53,8 @@ const struct ti_cli ti_gather_cli = {
                 "  ti-gather --arity auto --assume rate=100mbit lu.E.run\n",
     .opts = opts,
     .after = "Exit status: 0 all ranks, 1 some missing or incomplete, or files of another run,\n"
-             "2 usage, 3 nothing usable, 4 local I/O, 5 no node's traces could be had.\n"
+             "2 usage, 3 nothing usable or a bad RUN.json, 4 local I/O, 5 no node's traces could\n"
+             "be had.\n"
              "More: man ti-gather\n",
 };
 

@@ -14,6 +14,7 @@
 #include "formats/rankname.h"
 #include "gather/ahead.h"
 #include "gather/reading.h"
+#include "gather/runjson.h"
 
 /* A file in the directory that is named like a rank's trace. */
 struct ti_run_file {
@@ -182,16 +183,66 @@ static bool same_run(const struct ti_run_file *x, const struct ti_run_file *y)
     return x->nranks == y->nranks && memcmp(x->run_id, y->run_id, sizeof x->run_id) == 0;
 }
 
-static bool parse_hex(const char *hex, uint8_t *out, size_t bytes)
+static void parse_id(const char *hex, uint8_t id[TI_RUN_ID_BYTES])
 {
-    if (!hex || strlen(hex) != 2 * bytes || strspn(hex, "0123456789abcdefABCDEF") != 2 * bytes)
-        return false;
-    for (size_t i = 0; i < bytes; i++) {
+    for (int i = 0; i < TI_RUN_ID_BYTES; i++) {
         char digits[3] = {hex[2 * i], hex[2 * i + 1], '\0'};
 
-        out[i] = (uint8_t)strtoul(digits, NULL, 16);
+        id[i] = (uint8_t)strtoul(digits, NULL, 16);
     }
-    return true;
+}
+
+static void id_text(const uint8_t id[TI_RUN_ID_BYTES], char text[2 * TI_RUN_ID_BYTES + 1])
+{
+    for (int i = 0; i < TI_RUN_ID_BYTES; i++)
+        snprintf(text + 2 * i, 3, "%02x", id[i]);
+}
+
+/* RUN.json says which run it is, and no trace is of it, such as `one`: then it is RUN.json that
+ * does not belong here. */
+static ti_status json_is_foreign(const struct ti_run *run, const struct ti_run_file *one,
+                                 bool other_id, struct ti_err *err)
+{
+    char ours[2 * TI_RUN_ID_BYTES + 1], theirs[2 * TI_RUN_ID_BYTES + 1];
+
+    id_text(run->run_id, ours);
+    id_text(one->run_id, theirs);
+    if (other_id)
+        ti_err_set(err, TI_ERR_INPUT,
+                   "'%s/RUN.json' is of another run than the traces that are here: its \"run_id\" "
+                   "is %s, that of '%s' is %s",
+                   run->path, ours, one->name, theirs);
+    else
+        ti_err_set(err, TI_ERR_INPUT,
+                   "'%s/RUN.json' does not fit the traces that are here: its \"np\" is %" PRId64
+                   ", but '%s' is of a run of %" PRId64 " ranks",
+                   run->path, run->nranks, one->name, one->nranks);
+    ti_runjson_hint(err);
+    return TI_ERR_INPUT;
+}
+
+/* Overrules what most files say, if there is any that it is of. */
+static ti_status take_json(struct ti_run *run, struct ti_run_file *const *file, int64_t n,
+                           const struct ti_run_file *best, struct ti_err *err)
+{
+    const char *id = json_string_value(json_object_get(run->json, "run_id"));
+    json_int_t np = json_integer_value(json_object_get(run->json, "np"));
+    const struct ti_run_file *same_id = NULL;
+
+    if (np)
+        run->nranks = np;
+    if (id)
+        parse_id(id, run->run_id);
+    if (!best || (!id && !np))
+        return TI_OK;
+    for (int64_t i = 0; i < n; i++) {
+        bool same = !id || memcmp(file[i]->run_id, run->run_id, sizeof run->run_id) == 0;
+
+        if (same && (!np || file[i]->nranks == np))
+            return TI_OK;
+        same_id = same && !same_id ? file[i] : same_id;
+    }
+    return json_is_foreign(run, same_id ? same_id : best, !same_id, err);
 }
 
 /* The run most files are of; RUN.json overrules them. */
@@ -199,9 +250,8 @@ static ti_status find_run(struct ti_run *run, struct ti_err *err)
 {
     struct ti_run_file **sorted = calloc((size_t)run->nfiles, sizeof *sorted);
     const struct ti_run_file *best = NULL;
-    const char *run_id = json_string_value(json_object_get(run->json, "run_id"));
-    json_int_t np = json_integer_value(json_object_get(run->json, "np"));
     int64_t n = 0, most = 0;
+    ti_status st;
 
     if (!sorted)
         return no_memory(run, err);
@@ -221,14 +271,10 @@ static ti_status find_run(struct ti_run *run, struct ti_err *err)
         run->nranks = best->nranks;
         memcpy(run->run_id, best->run_id, sizeof run->run_id);
     }
+    st = take_json(run, sorted, n, best, err);
     free(sorted);
-    if (np > 0 && np <= TI_RANKS_MAX)
-        run->nranks = np;
-    if (run_id && !parse_hex(run_id, run->run_id, sizeof run->run_id))
-        ti_warn("'%s/RUN.json': run_id is not %d hexadecimal digits; ignored", run->path,
-                2 * TI_RUN_ID_BYTES);
-    if (run->nranks)
-        return TI_OK;
+    if (st != TI_OK || run->nranks)
+        return st;
     ti_err_set(err, TI_ERR_INPUT, "nothing in '%s' can be gathered: %s", run->path,
                run->file[0].problem ? run->file[0].problem : "no trace is readable");
     return TI_ERR_INPUT;
@@ -515,28 +561,6 @@ static ti_status nothing_usable(const struct ti_run *run, struct ti_err *err)
                       run->nstrays && run->stray[0].reason ? run->stray[0].reason : "no trace");
 }
 
-static void load_json(struct ti_run *run)
-{
-    json_error_t why;
-    int fd = openat(run->fd, "RUN.json", O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-
-    if (fd < 0) {
-        if (errno != ENOENT)
-            ti_warn("cannot open '%s/RUN.json': %s", run->path, strerror(errno));
-        return;
-    }
-    run->json = json_loadfd(fd, 0, &why);
-    if (!run->json)
-        ti_warn("'%s/RUN.json' is malformed and ignored: line %d: %s", run->path, why.line,
-                why.text);
-    else if (!json_is_object(run->json)) {
-        ti_warn("'%s/RUN.json' is not an object and ignored", run->path);
-        json_decref(run->json);
-        run->json = NULL;
-    }
-    close(fd);
-}
-
 static ti_status read_files(struct ti_run *run, struct ti_err *err)
 {
     ti_status st = TI_OK;
@@ -585,8 +609,9 @@ ti_status ti_run_check(const char *path, struct ti_ahead *ahead, struct ti_run *
     }
     for (size_t n = strlen(run->path); n > 1 && run->path[n - 1] == '/'; n--)
         run->path[n - 1] = '\0';
-    load_json(run);
-    st = list_files(run, err);
+    st = ti_runjson_read(run->fd, run->path, &run->json, NULL, err);
+    if (st == TI_OK)
+        st = list_files(run, err);
     if (st == TI_OK) {
         run->ahead = ahead ? ahead : ti_ahead_new(run->path, NULL);
         st = run->ahead ? check(run, err) : no_memory(run, err);

@@ -194,11 +194,61 @@ run 0 ti-info --verify isa.tib
 says err "$differs"
 run 0 ti-info --compare isa.run isa.tib
 
-# RUN.json that is none
+# RUN.json that is none, says what it cannot, or is of another run: told with its place in the
+# file and what to do; no bundle, and nothing is touched
 mktrace --np 2 j.run
-echo '{"np": ' >j.run/RUN.json
+id=$(od -An -tx1 -j24 -N16 j.run/rank-000000.ti | tr -d ' \n')
+sum_of() { cat j.run/* | cksum; }
+while IFS='|' read -r json text; do
+    printf "$json" >j.run/RUN.json
+    before=$(sum_of)
+    for way in "" --plan --force "--remove --json"; do
+        # shellcheck disable=SC2086  # words are meant
+        run 3 ti-gather $way j.run/
+        says err "ti-gather: 'j.run/RUN.json'$text"
+        says err "hint: nothing was changed: mend it, or move it away, then the traces that are here"
+        [ -s out ] && fail "said of '$json': $(cat out)"
+        grep -q "ignored\|is missing" err && fail "'$json' was ignored: $(cat err)"
+    done
+    [ "$(sum_of)" = "$before" ] || fail "something in the run directory was changed: $json"
+    [ -e j.tib ] || [ -e j.tib.part ] && fail "a bundle all the same: $json"
+done <<END
+{"np": 2,\\n "plan": | ends too early: line 2, column 9:
+{"np": 2,\\n "plan": {"folding": 3\\n| ends too early: line 3, column 0:
+{"np": 2,\\n np: 3}| is malformed: line 2, column 3: string or
+{"np": 2} {"np": 2}| is malformed: line 1, column 11:
+{"np": 2, "np": 3}| is malformed: line 1, column 14: duplicate object key near '"np"'
+\\x7fELF| is malformed: line 1, column 
+| is empty
+[1, 2]| is no object
+{"np": "2"}|: "np" has to be a number of ranks, not '2'
+{"np": 2.0}|: "np" has to be a number of ranks, not 2.0
+{"np": 0}|: "np" has to be 1 to
+{"np": 1e3}|: "np" has to be a number of ranks, not 1000.0
+{"run_id": 7}|: "run_id" has to be a string, not 7
+{"run_id": "7"}|: "run_id" has to be 32 digits in hexadecimal, not '7'
+{"nodes": {"name": "a"}}|: "nodes" has to be a list, not {"name":"a"}
+{"nodes": [{}, "a"]}|: "nodes" has to be a list of objects, as number 2 is not, not 'a'
+{"transport": 1}|: "transport" has to be a string, not 1
+{"counter": "papi"}|: "counter" has to be an object, not 'papi'
+{"steps": true}|: "steps" has to be a list, not true
+{"np": 3}| does not fit the traces that are here: its "np" is 3, but 'rank-000000.ti' is of a run of 2 ranks
+{"np": 5, "run_id": "$id"}| does not fit the traces that are here: its "np" is 5, but
+{"np": 2, "run_id": "ffffffffffffffffffffffffffffffff"}| is of another run than the traces that are here: its "run_id" is ffffffffffffffffffffffffffffffff, that of 'rank-000000.ti' is $id
+END
+# moved away, as the hint says; null is as good as nothing; a directory is no file
+mv j.run/RUN.json j.run/RUN.json.off
 run 0 ti-gather j.run
-says err "RUN.json' is malformed and ignored"
+mv j.tib j-off.tib
+echo '{"np": null, "run_id": null, "nodes": null, "steps": null, "counter": null}' >j.run/RUN.json
+run 0 ti-gather j.run
+run 0 ti-info --compare j.tib j-off.tib
+rm j.run/RUN.json
+mkdir j.run/RUN.json
+run 4 ti-gather --force j.run
+says err "cannot read 'j.run/RUN.json': Is a directory"
+# an earlier bundle outlives it
+run 0 ti-info --verify j.tib
 
 # nothing usable
 mkdir k.run

@@ -308,7 +308,8 @@ static void unusable(void **state)
     make_trace("rank-000000.ti", 0, 2, 1, 5, TI_END_COMPLETE);
     spit("RUN.json", "{\"np\": 3}");
     assert_int_equal(ti_run_check(run_dir, NULL, &run, &err), TI_ERR_INPUT);
-    assert_non_null(strstr(err.text, "of a run of 2 ranks"));
+    assert_non_null(strstr(err.text, "RUN.json' does not fit the traces that are here: its \"np\" is 3, "
+                                     "but 'rank-000000.ti' is of a run of 2 ranks"));
     assert_int_equal(ti_run_check("/nowhere", NULL, &run, &err), TI_ERR_IO);
     assert_int_equal(ti_run_check("/dev/null", NULL, &run, &err), TI_ERR_INPUT);
 }
