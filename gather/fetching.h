@@ -7,6 +7,7 @@
 #define TI_FETCHING_H
 
 #include "gather/fetch.h"
+#include "gather/flow.h"
 #include "gather/nodes.h"
 #include "gather/receive.h"
 #include "gather/way.h"
@@ -65,6 +66,7 @@ struct ti__member {
     json_t *todo;    /* to send, not asked for */
     json_t *asked;   /* being sent; NULL */
     json_t *alone;   /* others have them too, and its own could not be compared */
+    struct ti_flow flow; /* what it may send */
     struct ti_receive in;
     bool removing; /* TI__REMOVE: asked */
     struct ti_err why;

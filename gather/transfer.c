@@ -7,11 +7,12 @@
 #include "gather/fetching.h"
 #include "node/launch.h"
 
-/* Nodes that send at a time.  Each may have a window of 2 MiB on its way and a frame half
- * read here, and has a file open; fewer than these fill any link. */
+/* Nodes that send at a time.  Each has a window of its own on its way (gather/flow.h) and a
+ * frame half read here, and has a file open; fewer than these fill any link. */
 #define SENDING_MOST 128
 #define RANGES_MOST  2000 /* of one "send", that it fits into a frame */
 #define FROM_MOST    1000 /* the same */
+#define SEND_ID      3
 
 bool ti__idle(const struct ti__member *m)
 {
@@ -62,9 +63,10 @@ static void ask_send(struct ti__member *m)
     m->asked = ranks;
     m->g->sending++;
     m->out->state = TI_FETCH_SENDING;
-    ti_way_ask(m->way, json_pack("{s:s, s:i, s:O, s:o, s:s, s:s}", "do", "send", "id", 3, "ranks",
-                                 ranks, "from", from, "directory", m->node->directory, "run_id",
-                                 m->g->nodes.run_id));
+    ti_way_ask(m->way, json_pack("{s:s, s:i, s:O, s:o, s:s, s:s, s:I}", "do", "send", "id", SEND_ID,
+                                 "ranks", ranks, "from", from, "directory", m->node->directory,
+                                 "run_id", m->g->nodes.run_id, "credit",
+                                 (json_int_t)ti_flow_begin(&m->flow, ti_now())));
 }
 
 static bool waits_to_send(const struct ti__member *m)
@@ -137,6 +139,8 @@ void ti__take_sending(struct ti__member *m, const json_t *j)
 
 void ti__take_data(struct ti__member *m, uint32_t rank, const void *data, size_t bytes)
 {
+    int64_t more;
+
     if (m->in.fd < 0 || m->in.rank != rank) {
         ti__nonsense(m, "traces nobody asked for");
         return;
@@ -151,6 +155,10 @@ void ti__take_data(struct ti__member *m, uint32_t rank, const void *data, size_t
     }
     m->out->bytes += (int64_t)bytes;
     m->g->f->bytes += (int64_t)bytes;
+    more = ti_flow_take(&m->flow, (int64_t)bytes, ti_now());
+    if (more && m->way)
+        ti_way_ask(m->way, json_pack("{s:s, s:i, s:I}", "do", "more", "id", SEND_ID, "credit",
+                                     (json_int_t)more));
 }
 
 /* It cannot be had from this one, at least not now. */

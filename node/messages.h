@@ -12,7 +12,7 @@
  * A request is {"do": NAME, "id": N, ...}; it is answered by one {"is": NAME, "id": N, ...},
  * or {"is": "error", "id": N, "error": TEXT, "hint": TEXT, "status": N}.
  *
- * HELLO      {"tiara": VERSION, "protocol": 2, "host": ..., "pid": N, "family": "x86_64",
+ * HELLO      {"tiara": VERSION, "protocol": 3, "host": ..., "pid": N, "family": "x86_64",
  *             "folder": where its files are, "shipped": whether they were sent just now}
  *
  * "facts"    {"program": PATH or NAME, "trace_dir": DIR, "counter": NAME or null, "sum": bool,
@@ -72,13 +72,17 @@
  *            "crc": [[RANK, BYTES, CRC32C], ...] of whole files, at most 1,000 ranks at a time;
  *            what cannot be read is left out
  * "send"     {"ranks": [[FIRST, LAST], ...], "directory", "run_id" (these two unless opened),
- *             "from": [[RANK, BYTES, CRC32C], ...] which is there already, or left out}
+ *             "from": [[RANK, BYTES, CRC32C], ...] which is there already, or left out,
+ *             "credit": bytes of DATA that may be sent before "more" is said, or left out: all}
  *            DATA frames of each rank's file, in order, after each
  *            {"is": "sent", "rank": N, "bytes", "crc32c"}, of the whole file, or
  *            {"is": "sent", "rank": N, "error"}; before its first DATA the unasked
  *            {"is": "sending", "rank": N, "from": B, "bytes": size of the file}, where B is BYTES
  *            of "from" if the file begins with these, else 0; the answer comes last: "sent",
  *            how many
+ * "more"     {"credit": N}
+ *            so many bytes more of what is being sent; nothing answers it, not even an error,
+ *            as all may have been sent meanwhile
  * "remove"   {"ranks", "directory", "run_id" as above}
  *            delete those traces of the run, RUN.json when none is left, and the directory if
  *            nothing else is in it: "removed", how many
@@ -106,7 +110,7 @@
 #ifndef TI_MESSAGES_H
 #define TI_MESSAGES_H
 
-#define TI_PROTOCOL 2
+#define TI_PROTOCOL 3
 
 #define TI_RELAY_CHILDREN 256
 

@@ -42,6 +42,7 @@ bool ti_from_ok(const json_t *list)
 ti_status ti_send_start(struct ti_send *s, const json_t *request, const char *directory,
                         const char *run_id, struct ti_err *err)
 {
+    const json_t *credit = json_object_get(request, "credit");
     ti_status st;
 
     if (s->active)
@@ -52,9 +53,12 @@ ti_status ti_send_start(struct ti_send *s, const json_t *request, const char *di
         return ti_err_set(err, TI_ERR_INPUT, "\"ranks\" must be a list of [FIRST, LAST]");
     if (!ti_from_ok(json_object_get(request, "from")))
         return ti_err_set(err, TI_ERR_INPUT, "\"from\" must be a list of [RANK, BYTES, CRC32C]");
+    if (credit && (!json_is_integer(credit) || json_integer_value(credit) < 0))
+        return ti_err_set(err, TI_ERR_INPUT, "\"credit\" must be a number of bytes");
     st = ti__traces_folder(request, directory, run_id, &s->dir, s->run_id, err);
     if (st != TI_OK)
         return st;
+    s->credit = credit ? json_integer_value(credit) : -1;
     s->from = json_incref(json_object_get(request, "from"));
     s->ranks = json_incref(json_object_get(request, "ranks"));
     s->rank = -1;
@@ -185,18 +189,23 @@ static void send_piece(struct ti_send *s, struct ti_outbox *out)
     static unsigned char buf[PIECE];
     int64_t until = s->known ? s->known : s->size;
     size_t want = until - s->at < PIECE ? (size_t)(until - s->at) : PIECE;
-    ssize_t n = want ? pread(s->fd, buf, want, s->at) : 0;
+    ssize_t n;
     char why[128];
 
+    if (!s->known)
+        want = (size_t)ti_send_piece(s->credit, (int64_t)want);
+    n = want ? pread(s->fd, buf, want, s->at) : 0;
     if (n < 0 && errno == EINTR)
         return;
     if (n > 0) {
         s->crc = ti_crc32c(s->crc, buf, (size_t)n);
         s->at += n;
-        if (!s->known)
+        if (!s->known) {
+            s->credit -= s->credit >= 0 ? n : 0;
             ti_outbox_frame(out, TI_FRAME_DATA, (uint32_t)s->rank, buf, (size_t)n);
-        else if (s->at == s->known)
+        } else if (s->at == s->known) {
             compared(s, out);
+        }
         return;
     }
     if (n < 0) {
@@ -213,9 +222,23 @@ static void send_piece(struct ti_send *s, struct ti_outbox *out)
     s->fd = -1;
 }
 
+/* The end of a file needs none. */
+bool ti_send_can(const struct ti_send *s)
+{
+    return s->active && (s->credit != 0 || s->fd < 0 || s->known || s->at == s->size);
+}
+
+void ti_send_credit(struct ti_send *s, const json_t *request)
+{
+    int64_t more = json_integer_value(json_object_get(request, "credit"));
+
+    if (s->active && s->credit >= 0 && more > 0)
+        s->credit = more < INT64_MAX - s->credit ? s->credit + more : INT64_MAX;
+}
+
 void ti_send_more(struct ti_send *s, int pieces, struct ti_outbox *out)
 {
-    while (s->active && pieces && !ti_outbox_full(out) && !out->broken) {
+    while (ti_send_can(s) && pieces && !ti_outbox_full(out) && !out->broken) {
         pieces--;
         if (s->fd >= 0) {
             send_piece(s, out);

@@ -11,6 +11,20 @@
 
 #include "node/outbox.h"
 
+/*
+ * How many of `want` bytes go into one frame when `credit` may be sent: some at a time, so that
+ * what is let go on when a frame came is the next one, and not all again after all came.
+ */
+static inline int64_t ti_send_piece(int64_t credit, int64_t want)
+{
+    int64_t piece = credit / 4 > 8192 ? credit / 4 : 8192;
+
+    if (credit < 0)
+        return want;
+    piece = piece < credit ? piece : credit;
+    return piece < want ? piece : want;
+}
+
 struct ti_send {
     bool active;
     json_int_t id;
@@ -26,15 +40,23 @@ struct ti_send {
     int64_t size, at;   /* bytes: then; read */
     int64_t known;      /* of these: there already, if known_crc is what is here; 0 */
     uint32_t crc, known_crc;
-    int64_t sent; /* files */
+    int64_t sent;   /* files */
+    int64_t credit; /* bytes that may be sent now; -1: any number */
 };
 
 /* Begin; `request` may name a "directory" and a "run_id" instead of these. */
 ti_status ti_send_start(struct ti_send *s, const json_t *request, const char *directory,
                         const char *run_id, struct ti_err *err);
 
-/* Go on for some pieces, until the outbox is full or all is sent, which the answer tells. */
+/* Go on for some pieces, until the outbox is full, the credit used, or all is sent, which the
+ * answer tells. */
 void ti_send_more(struct ti_send *s, int pieces, struct ti_outbox *out);
+
+/* Whether there is something that ti_send_more() would do if the outbox has room. */
+bool ti_send_can(const struct ti_send *s);
+
+/* "more" */
+void ti_send_credit(struct ti_send *s, const json_t *request);
 void ti_send_end(struct ti_send *s);
 
 /* Whether `list` is [[RANK, BYTES, CRC32C]...], as "from" has to be. */

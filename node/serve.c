@@ -650,6 +650,13 @@ static ti_status do_send(struct serve *s, const json_t *request, struct ti_err *
     return st;
 }
 
+static ti_status do_more(struct serve *s, const json_t *request, struct ti_err *err)
+{
+    (void)err;
+    ti_send_credit(&s->send, request);
+    return TI_OK;
+}
+
 static ti_status do_remove(struct serve *s, const json_t *request, struct ti_err *err)
 {
     int64_t removed;
@@ -680,7 +687,7 @@ static const struct {
     {"remove", do_remove},       {"leave", do_leave},     {"ranks", do_ranks_request},
     {"waits", do_waits},         {"kill", do_kill},       {"beat", do_beat},
     {"reach", do_reach},         {"unreach", do_unreach}, {"list", do_list_request},
-    {"crc", do_crc_request},
+    {"crc", do_crc_request},     {"more", do_more},
 };
 
 static void message(struct serve *s, const struct ti_frame *f)
@@ -809,7 +816,7 @@ static int next_deadline(const struct serve *s, int ms)
         soonest(&ms, s->heard + s->listen_s - now);
     if (s->relay)
         soonest(&ms, ti_relay_due_s(s->relay));
-    if (s->send.active && !ti_outbox_full(&s->out))
+    if (ti_send_can(&s->send) && !ti_outbox_full(&s->out))
         soonest(&ms, 0);
     return ms;
 }
@@ -866,7 +873,7 @@ static void send_some(struct serve *s)
 {
     uint64_t turned;
 
-    if (!s->relay || !s->send.active) {
+    if (!s->relay || !ti_send_can(&s->send)) {
         if (s->relay)
             ti_relay_hold(s->relay, false);
         ti_send_more(&s->send, PIECES, &s->out);

@@ -90,8 +90,11 @@ ended_meanwhile() {
     for file in node[0-9]/rank-*; do head -c 6M /dev/urandom >>"$file"; done
     ti-gather --force --arity 1 -F ssh/config run -o big.tib >out 2>err &
     pid=$!
-    for ((i = 0; i < 200; i++)); do compgen -G 'run/*.part' >/dev/null && break; sleep 0.05; done
-    mapfile -t found < <(relays)
+    for ((i = 0; i < 200; i++)); do
+        mapfile -t found < <(relays)
+        [ ${#found[@]} -gt 0 ] && compgen -G 'run/*.part' >/dev/null && break
+        sleep 0.05
+    done
     kill -KILL "${found[@]}" || fail "no relay was there"
     wait $pid
     all_came

@@ -126,6 +126,10 @@ def do_beat(q):
     tell(what="beat", id=q["id"])
 
 
+def do_more(q):
+    """It sends all at once, whatever it is let."""
+
+
 def requests():
     source = sys.stdin.buffer
     while True:
@@ -135,8 +139,8 @@ def requests():
         yield json.loads(source.read(struct.unpack("<I", head[12:16])[0]))
 
 
-say(HELLO, json.dumps({"tiara": "test", "protocol": 2, "host": name, "pid": os.getpid(),
+say(HELLO, json.dumps({"tiara": "test", "protocol": 3, "host": name, "pid": os.getpid(),
                        "family": "x86_64", "folder": "/", "shipped": False}).encode())
 for request in requests():
     {"list": do_list, "crc": do_crc, "send": do_send, "remove": do_remove,
-     "beat": do_beat}[request["do"]](request)
+     "beat": do_beat, "more": do_more}[request["do"]](request)

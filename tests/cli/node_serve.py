@@ -53,7 +53,7 @@ def traces(directory, np):
 
 def test_hello():
     node = serve()
-    assert node.hello["protocol"] == 2 and node.hello["folder"] == BUILD, node.hello
+    assert node.hello["protocol"] == 3 and node.hello["folder"] == BUILD, node.hello
     assert node.hello["host"] == os.uname().nodename and node.hello["shipped"] is False
     assert node.end() == 0
 
@@ -548,6 +548,43 @@ def test_send_notices():
     node.told("sending", rank=0)
     os.unlink(path)
     assert node.told("sent", rank=0)["bytes"] == 8 << 20
+    assert node.end() == 0
+
+
+def test_send_credit():
+    """No more is sent than it was let; what ends a file needs none."""
+    node = serve()
+    directory = scratch + "/credit"
+    path = large(directory, 0, 1 << 20)
+    large(directory, 1, 100)
+    about = dict(directory=directory, run_id=RUN_ID)
+
+    def came(rank=0):
+        return len(node.output(rank, DATA))
+    for bad in (-1, "much", 1.5):
+        is_error(node.ask("send", ranks=[[0, 0]], credit=bad, **about), "credit")
+    node.send({"do": "send", "id": 600, "ranks": [[0, 1]], "credit": 100000, **about})
+    while came() < 100000:
+        assert node.read(30)
+    assert not node.read(0.3) and came() == 100000
+    assert len([f for f in node.frames if f[0] == DATA]) > 3, "not a piece at a time"
+    for nothing in ({"credit": 0}, {"credit": -5}, {"credit": "all"}, {}):
+        node.send({"do": "more", "id": 601, **nothing})
+    assert not node.read(0.3) and came() == 100000
+    node.send({"do": "more", "id": 601, "credit": (1 << 20) - 100000})
+    with open(path, "rb") as f:
+        content = f.read()
+    assert node.told("sent", rank=0)["crc32c"] == crc32c(content)
+    assert node.output(0, DATA) == content
+    node.told("sending", rank=1)
+    assert not node.read(0.3) and came(1) == 0
+    node.send({"do": "more", "id": 601, "credit": (1 << 63) - 1})
+    node.send({"do": "more", "id": 601, "credit": (1 << 63) - 1})
+    assert node.told("sent", rank=1)["bytes"] == 100
+    assert node.wait(lambda f: f[0] == MESSAGE and f[2].get("id") == 600)[2]["sent"] == 2
+    node.send({"do": "more", "id": 601, "credit": 5})  # of nothing: nobody minds
+    assert node.ask("beat", every_ms=0)["is"] == "beat"
+    assert not [f for f in node.frames if f[0] == MESSAGE and f[2].get("id") == 601]
     assert node.end() == 0
 
 

@@ -111,7 +111,7 @@ def put(b):
         b = b[os.write(1, b):]
 def say(**m):
     put(frame(MESSAGE, 0, json.dumps(m).encode()))
-def hello(protocol=2, tiara="1"):
+def hello(protocol=3, tiara="1"):
     put(frame(HELLO, 0, json.dumps({"tiara": tiara, "protocol": protocol}).encode()))
 def asked(word):
     data = b""
@@ -127,7 +127,7 @@ END
     evils+=("evil${#evils[@]}=:.+$dir")
 }
 nonsense='LOST own \| what ti-node sends makes no sense: '
-evil 'hello(3, "\x1b[31m9")' 'NO_METHOD own \| ti-node there is of Tiara .\[31m9, this is '
+evil 'hello(4, "\x1b[31m9")' 'NO_METHOD own \| ti-node there is of Tiara .\[31m9, this is '
 evil 'put(frame(HELLO, 0, b"[" * 9000))' 'NO_METHOD own '
 evil 'hello(); hello()' "${nonsense}it begins again"
 evil 'hello(); put(frame(MESSAGE, 0, b"{"))' "${nonsense}a message that is none"
@@ -154,7 +154,7 @@ relay() { # LINE CHILD'S_END [RELAY'S_END]
     childs_end[${#evils[@]} - 1]=$2
 }
 relay 'put(frame(OUTPUT, 1, frame(HELLO, 0, b"{}")))' 'NO_METHOD own \| ti-node there is of Tiara \?'
-good='put(frame(OUTPUT, 1, frame(HELLO, 0, b"{\"protocol\": 2}")))'
+good='put(frame(OUTPUT, 1, frame(HELLO, 0, b"{\"protocol\": 3}")))'
 relay "$good; put(frame(OUTPUT, 1, b'rubbish' * 9)); asked(b'unreach'); sys.exit(9)" \
     'LOST own \| what came is no frame' 'EXITED own .*status 9'
 relay "$good; put(frame(OUTPUT, 1, frame(OUTPUT, 1, b'x')))" "${nonsense}words of a node"
@@ -169,7 +169,7 @@ relay "$good; say(**{'is': 'ended', 'stream': 1, 'end': 'NONE', 'error': 7})" \
     "LOST own \| lost 'nobody' from 'this machine': the connection was lost"
 relay 'say(**{"is": "ended", "stream": -1})' 'LOST relay' "${nonsense}the end of what"
 # one that its relay was not asked for yet
-evil 'put(frame(HELLO, 0, b"{\"protocol\": 2}") + frame(OUTPUT, 0, frame(HELLO, 0, b"{\"protocol\": 2}")))' \
+evil 'put(frame(HELLO, 0, b"{\"protocol\": 3}") + frame(OUTPUT, 0, frame(HELLO, 0, b"{\"protocol\": 3}")))' \
     "${nonsense}words of a node"
 children+=("child$((${#evils[@]} - 1))=evil$((${#evils[@]} - 1)):nobody")
 childs_end[${#evils[@]} - 1]='LOST relay'

@@ -28,6 +28,9 @@
 #define ENDS_MAX 64 /* connections of one input */
 #define RUN_ID   "00112233445566778899aabbccddeeff"
 
+#define TEXT(x)   #x
+#define NUMBER(x) TEXT(x)
+
 enum { HELLO, MESSAGE, DATA, FRAME, BYTES, END, PASS, WHOLE, STEPS };
 
 /* A connection to a node, from here or through another one. */
@@ -404,7 +407,7 @@ static void step(void)
         return;
     switch (what) {
     case HELLO:
-        say_text(e, TI_FRAME_HELLO, "{\"tiara\":\"1\",\"protocol\":2}");
+        say_text(e, TI_FRAME_HELLO, "{\"tiara\":\"1\",\"protocol\":" NUMBER(TI_PROTOCOL) "}");
         break;
     case MESSAGE:
         p = take_bytes(&n);
