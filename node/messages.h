@@ -29,7 +29,7 @@
  *            "valgrind", "why"} or {"error", "hint"},
  *            "mpi": {"version", "orted", "prted"} or {"error", "hint"}
  *            The scheduler's grant is not known here.  Answered when it is known, others may be
- *            answered before; so is "ranks".
+ *            answered before; so are "ranks", "list", "crc" and "remove".
  * "open"     {"run_id", "trace_dir", "np", "ranks": [[FIRST, LAST], ...], "force",
  *             "program": argv[0] there, or null for that of `ti-node run`, "env": [VAR=VALUE...],
  *             "wrapper": [...], "node": our name for it, "cwd": for the ranks if it is there,

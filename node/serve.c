@@ -188,6 +188,17 @@ static json_t *do_crc(void *arg)
     return or_error(ti_traces_crc(w->request, directory_of(w->s), run_id_of(w->s), &err), &err);
 }
 
+static json_t *do_remove(void *arg)
+{
+    const struct work *w = arg;
+    struct ti_err err = {"", ""};
+    int64_t removed;
+    ti_status st =
+        ti_traces_remove(w->request, directory_of(w->s), run_id_of(w->s), &removed, &err);
+
+    return or_error(st == TI_OK ? json_pack("{s:I}", "removed", (json_int_t)removed) : NULL, &err);
+}
+
 static ti_status start_task(struct serve *s, const json_t *request, const char *is,
                             json_t *(*work)(void *arg), struct ti_err *err)
 {
@@ -236,7 +247,7 @@ static void task_done(struct serve *s, struct ti_task *t)
     if (!ti_task_read(t, &result))
         return;
     if (result && json_object_get(result, "error") &&
-        (strcmp(is, "list") == 0 || strcmp(is, "crc") == 0)) {
+        (strcmp(is, "list") == 0 || strcmp(is, "crc") == 0 || strcmp(is, "remove") == 0)) {
         json_object_set_new(result, "status", json_integer(TI_ERR_IO));
         answer(s, "error", id, result);
     } else if (result && strcmp(is, "list") == 0) {
@@ -246,7 +257,7 @@ static void task_done(struct serve *s, struct ti_task *t)
     } else {
         struct ti_err err;
 
-        ti_err_set(&err, TI_ERR_IO, "the process that was to find out the %s died", is);
+        ti_err_set(&err, TI_ERR_IO, "the process that was at work on \"%s\" died", is);
         answer_error(s, id, TI_ERR_IO, &err);
     }
 }
@@ -657,15 +668,9 @@ static ti_status do_more(struct serve *s, const json_t *request, struct ti_err *
     return TI_OK;
 }
 
-static ti_status do_remove(struct serve *s, const json_t *request, struct ti_err *err)
+static ti_status do_remove_request(struct serve *s, const json_t *request, struct ti_err *err)
 {
-    int64_t removed;
-    ti_status st = ti_traces_remove(request, directory_of(s), run_id_of(s), &removed, err);
-
-    if (st == TI_OK)
-        answer(s, "remove", number_of(request, "id"),
-               json_pack("{s:I}", "removed", (json_int_t)removed));
-    return st;
+    return start_task(s, request, "remove", do_remove, err);
 }
 
 static ti_status do_leave(struct serve *s, const json_t *request, struct ti_err *err)
@@ -682,12 +687,12 @@ static const struct {
     const char *name;
     ti_status (*act)(struct serve *s, const json_t *request, struct ti_err *err);
 } requests[] = {
-    {"facts", do_facts_request}, {"open", do_open},       {"spawn", do_spawn},
-    {"watch", do_watch},         {"end", do_end},         {"send", do_send},
-    {"remove", do_remove},       {"leave", do_leave},     {"ranks", do_ranks_request},
-    {"waits", do_waits},         {"kill", do_kill},       {"beat", do_beat},
-    {"reach", do_reach},         {"unreach", do_unreach}, {"list", do_list_request},
-    {"crc", do_crc_request},     {"more", do_more},
+    {"facts", do_facts_request},   {"open", do_open},       {"spawn", do_spawn},
+    {"watch", do_watch},           {"end", do_end},         {"send", do_send},
+    {"remove", do_remove_request}, {"leave", do_leave},     {"ranks", do_ranks_request},
+    {"waits", do_waits},           {"kill", do_kill},       {"beat", do_beat},
+    {"reach", do_reach},           {"unreach", do_unreach}, {"list", do_list_request},
+    {"crc", do_crc_request},       {"more", do_more},
 };
 
 static void message(struct serve *s, const struct ti_frame *f)

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -99,6 +100,72 @@ ti_status ti__traces_folder(const json_t *request, const char *directory, const 
     return TI_OK;
 }
 
+/* A file with the name of a rank's trace, whatever is in it. */
+struct file {
+    int64_t rank;
+    bool asked, gone; /* to be removed; removed */
+};
+
+struct files {
+    struct file *file; /* ascending */
+    size_t n, room;
+};
+
+static bool add_file(struct files *f, int64_t rank)
+{
+    if (f->n == f->room) {
+        size_t room = f->room ? 2 * f->room : 1024;
+        struct file *more = realloc(f->file, room * sizeof *more);
+
+        if (!more)
+            return false;
+        f->file = more;
+        f->room = room;
+    }
+    f->file[f->n++] = (struct file){.rank = rank};
+    return true;
+}
+
+static int by_rank(const void *a, const void *b)
+{
+    const struct file *x = a, *y = b;
+
+    return (x->rank > y->rank) - (x->rank < y->rank);
+}
+
+/* The directory is read once, before anything in it is removed: what a request names may be
+ * millions that are not there. */
+static ti_status find_files(int dir, struct files *out, struct ti_err *err)
+{
+    int fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *d = fd < 0 ? NULL : fdopendir(fd);
+    const struct dirent *entry;
+    bool ok = d != NULL;
+    ti_status st = TI_OK;
+
+    *out = (struct files){.file = NULL};
+    while (ok && (errno = 0, entry = readdir(d)) != NULL) {
+        int64_t rank = ti_rank_of_name(entry->d_name);
+        char name[TI_RANK_NAME_BYTES];
+
+        if (rank >= 0 && strcmp(entry->d_name, ti_rank_name(rank, name)) == 0)
+            ok = add_file(out, rank);
+    }
+    if (!ok || errno != 0)
+        st = ti_err_errno(err, TI_ERR_IO, "cannot read the run directory");
+    if (d)
+        closedir(d);
+    else if (fd >= 0)
+        close(fd);
+    if (st != TI_OK) {
+        free(out->file);
+        *out = (struct files){.file = NULL};
+    }
+    if (out->n)
+        qsort(out->file, out->n, sizeof *out->file, by_rank);
+    return st;
+}
+
 /* --- what there is -------------------------------------------------------- */
 
 static bool has_end(int fd, int64_t bytes)
@@ -128,28 +195,22 @@ static void list_rank(int dir, int64_t rank, const char *run_id, json_t *traces)
 json_t *ti_traces_list(const json_t *request, const char *directory, const char *run_id,
                        struct ti_err *err)
 {
-    char id[40], name[TI_RANK_NAME_BYTES];
+    struct files there;
     json_t *traces;
-    struct dirent *entry;
-    DIR *d;
+    char id[40];
     int dir;
 
     if (ti__traces_folder(request, directory, run_id, &dir, id, err) != TI_OK)
         return errno == ENOENT ? json_pack("{s:b, s:[]}", "exists", 0, "traces") : NULL;
-    d = fdopendir(dir);
-    if (!d) {
-        ti_err_errno(err, TI_ERR_IO, "cannot read the run directory");
+    if (find_files(dir, &there, err) != TI_OK) {
         close(dir);
         return NULL;
     }
     traces = json_array();
-    while ((entry = readdir(d)) != NULL) {
-        int64_t rank = ti_rank_of_name(entry->d_name);
-
-        if (rank >= 0 && strcmp(entry->d_name, ti_rank_name(rank, name)) == 0)
-            list_rank(dir, rank, id, traces);
-    }
-    closedir(d);
+    for (size_t i = 0; i < there.n; i++)
+        list_rank(dir, there.file[i].rank, id, traces);
+    free(there.file);
+    close(dir);
     return json_pack("{s:b, s:o}", "exists", 1, "traces", traces);
 }
 
@@ -211,51 +272,114 @@ json_t *ti_traces_crc(const json_t *request, const char *directory, const char *
 
 /* --- removing ------------------------------------------------------------ */
 
-static void remove_rank(int dir, int64_t rank, const char *run_id, int64_t *removed)
+/* Index of the first of them that is of `rank` or one behind it. */
+static size_t first_from(const struct files *f, int64_t rank)
+{
+    size_t low = 0, high = f->n;
+
+    while (low < high) {
+        size_t mid = (low + high) / 2;
+
+        if (f->file[mid].rank < rank)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    return low;
+}
+
+/* Calls for those in the ranges, which are good ones, and may overlap. */
+static void each_in(struct files *f, const json_t *ranges,
+                    void (*call)(struct file *file, void *arg), void *arg)
+{
+    const json_t *range;
+    size_t i;
+
+    json_array_foreach(ranges, i, range)
+    {
+        int64_t first = json_integer_value(json_array_get(range, 0)),
+                last = json_integer_value(json_array_get(range, 1));
+
+        for (size_t k = first_from(f, first); k < f->n && f->file[k].rank <= last; k++)
+            call(&f->file[k], arg);
+    }
+}
+
+static void ask_for(struct file *file, void *arg)
+{
+    (void)arg;
+    file->asked = true;
+}
+
+static bool remove_rank(int dir, int64_t rank, const char *run_id)
 {
     char name[TI_RANK_NAME_BYTES];
     struct ti_err err;
     struct stat sb;
     int fd;
+    bool gone = ti__trace_open(dir, rank, run_id, &fd, &sb, &err) == TI_OK &&
+                unlinkat(dir, ti_rank_name(rank, name), 0) == 0;
 
-    if (ti__trace_open(dir, rank, run_id, &fd, &sb, &err) == TI_OK &&
-        unlinkat(dir, ti_rank_name(rank, name), 0) == 0)
-        ++*removed;
     if (fd >= 0)
         close(fd);
+    return gone;
 }
 
-/* RUN.json, if it is of this run and no trace of it is left. */
-static void remove_run_json(int dir, const char *run_id)
+struct left {
+    int dir;
+    bool any;
+};
+
+/* Others may have removed it meanwhile. */
+static void look_if_left(struct file *file, void *arg)
+{
+    struct left *left = arg;
+    char name[TI_RANK_NAME_BYTES];
+
+    if (!file->gone && !left->any)
+        left->any =
+            faccessat(left->dir, ti_rank_name(file->rank, name), F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+/* RUN.json, if it is of this run and no trace of it is left: of those that it names, or of any
+ * if it names none. */
+static void remove_run_json(int dir, const char *run_id, struct files *there)
 {
     int fd = openat(dir, TI_RUN_JSON, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-    json_t *run = fd < 0 ? NULL : json_loadfd(fd, 0, NULL), *range;
+    json_t *run = fd < 0 ? NULL : json_loadfd(fd, 0, NULL), *ranks = json_object_get(run, "ranks");
     const char *id = json_string_value(json_object_get(run, "run_id"));
-    bool left = false;
-    size_t i;
+    struct left left = {.dir = dir};
 
-    json_array_foreach(json_object_get(run, "ranks"), i,
-                       range) for (int64_t r = json_integer_value(json_array_get(range, 0));
-                                   !left && r <= json_integer_value(json_array_get(range, 1)); r++)
-    {
-        char name[TI_RANK_NAME_BYTES];
-
-        left = faccessat(dir, ti_rank_name(r, name), F_OK, AT_SYMLINK_NOFOLLOW) == 0;
-    }
-    if (id && strcmp(id, run_id) == 0 && !left)
+    if (ti_ranges_ok(ranks))
+        each_in(there, ranks, look_if_left, &left);
+    for (size_t i = 0; !ti_ranges_ok(ranks) && i < there->n; i++)
+        look_if_left(&there->file[i], &left);
+    if (id && strcmp(id, run_id) == 0 && !left.any)
         unlinkat(dir, TI_RUN_JSON, 0);
     json_decref(run);
     if (fd >= 0)
         close(fd);
 }
 
+/* The directory, if nothing else is in it. */
+static void remove_folder(int dir)
+{
+    char path[64], real[4096];
+    ssize_t n;
+
+    snprintf(path, sizeof path, "/proc/self/fd/%d", dir);
+    n = readlink(path, real, sizeof real - 1);
+    if (n <= 0)
+        return;
+    real[n] = '\0';
+    rmdir(real);
+}
+
 ti_status ti_traces_remove(const json_t *request, const char *directory, const char *run_id,
                            int64_t *removed, struct ti_err *err)
 {
-    const json_t *range;
-    char id[40], path[64], real[4096];
-    ssize_t n;
-    size_t i;
+    struct files there;
+    char id[40];
     int dir;
     ti_status st;
 
@@ -265,17 +389,19 @@ ti_status ti_traces_remove(const json_t *request, const char *directory, const c
     st = ti__traces_folder(request, directory, run_id, &dir, id, err);
     if (st != TI_OK)
         return st;
-    json_array_foreach(json_object_get(request, "ranks"), i,
-                       range) for (int64_t r = json_integer_value(json_array_get(range, 0));
-                                   r <= json_integer_value(json_array_get(range, 1)); r++)
-        remove_rank(dir, r, id, removed);
-    remove_run_json(dir, id);
-    snprintf(path, sizeof path, "/proc/self/fd/%d", dir);
-    n = readlink(path, real, sizeof real - 1);
-    close(dir);
-    if (n > 0) {
-        real[n] = '\0';
-        rmdir(real); /* if nothing else is in it */
+    st = find_files(dir, &there, err);
+    each_in(&there, json_object_get(request, "ranks"), ask_for, NULL);
+    for (size_t i = 0; i < there.n; i++) {
+        struct file *file = &there.file[i];
+
+        file->gone = file->asked && remove_rank(dir, file->rank, id);
+        *removed += file->gone;
     }
-    return TI_OK;
+    if (st == TI_OK) {
+        remove_run_json(dir, id, &there);
+        remove_folder(dir);
+    }
+    free(there.file);
+    close(dir);
+    return st;
 }

@@ -432,6 +432,60 @@ def test_ranks_send_remove():
     assert node.end() == 0
 
 
+def test_remove_claimed():
+    """Of millions that are named, what is there; and others are answered meanwhile."""
+    node = serve()
+    directory = scratch + "/claimed"
+    most = (1 << 24) - 1
+    about = dict(directory=directory, run_id=RUN_ID)
+
+    def run_json(ranks):
+        traces(directory, 6)
+        with open(directory + "/RUN.json", "w") as f:
+            json.dump({"run_id": RUN_ID, **ranks}, f)
+
+    run_json({"ranks": [[0, most]]})
+    os.rename(directory + "/rank-000002.ti", directory + "/rank-2.ti")
+    with open(directory + "/rank-000003.ti", "wb") as f:
+        f.write(b"not a trace")
+    # backwards, and again and again
+    assert node.ask("remove", ranks=[[4, 10], [1, 4], [1, 1], [3, 4]], **about)["removed"] == 3
+    left = ["RUN.json", "rank-000000.ti", "rank-000003.ti", "rank-2.ti"]
+    assert sorted(os.listdir(directory)) == left
+    assert node.ask("remove", ranks=[[1, most]], **about)["removed"] == 0
+    assert sorted(os.listdir(directory)) == left
+    # RUN.json stays as long as a file has the name of one of its traces
+    assert node.ask("remove", ranks=[[0, most]], **about)["removed"] == 1
+    assert sorted(os.listdir(directory)) == ["RUN.json"] + left[2:]
+    os.unlink(directory + "/rank-000003.ti")
+    assert node.ask("remove", ranks=[[0, most]], **about)["removed"] == 0
+    assert os.listdir(directory) == ["rank-2.ti"]
+    # ... of any, if it does not say which
+    for ranks in ({}, {"ranks": [[0, 1 << 60]]}, {"ranks": "all"}):
+        run_json(ranks)
+        assert node.ask("remove", ranks=[[0, 4]], **about)["removed"] == 5
+        assert sorted(os.listdir(directory)) == ["RUN.json", "rank-000005.ti", "rank-2.ti"]
+        assert node.ask("remove", ranks=[[5, 5]], **about)["removed"] == 1
+        assert os.listdir(directory) == ["rank-2.ti"]
+    # ... and traces of others
+    run_json({"ranks": [[0, 2]]})
+    assert node.ask("remove", ranks=[[0, 2]], **about)["removed"] == 3
+    assert "RUN.json" not in os.listdir(directory)
+    # not so fast that nothing else could be answered
+    for rank in range(6, 20000):
+        os.link(directory + "/rank-000005.ti", "%s/rank-%06d.ti" % (directory, rank))
+    node.write(b"".join(frame(MESSAGE, 0, json.dumps(r).encode()) for r in (
+        {"do": "remove", "id": 500, "ranks": [[0, most]], **about},
+        {"do": "beat", "id": 501, "every_ms": 0})))
+    first = node.wait(lambda f: f[2].get("id") in (500, 501))[2]
+    assert first["is"] == "beat", first
+    assert node.told("remove", id=500)["removed"] == 20000 - 3
+    assert os.listdir(directory) == ["rank-2.ti"]
+    is_error(node.ask("remove", ranks=[[0, most], [0, 0]], **about), "ranks")
+    is_error(node.ask("remove", ranks=[[0, 0]], directory=directory + "/no", run_id=RUN_ID), "/no")
+    assert node.end() == 0
+
+
 def large(directory, rank, size):
     """A trace of this run, as far as its header tells, and of any size."""
     os.makedirs(directory, exist_ok=True)
@@ -461,7 +515,7 @@ def test_list_and_crc():
     parts = [f[2] for f in node.frames if f[0] == MESSAGE and f[2]["is"] == "listed"]
     assert [len(p["traces"]) for p in parts] == [1000, 200] and parts[0]["id"] == answer["id"]
     found = {t[0]: t[1:] for p in parts for t in p["traces"]}
-    assert sorted(found) == [r for r in range(1203) if r not in (9, 11, 12)]
+    assert list(found) == [r for r in range(1203) if r not in (9, 11, 12)]
     for rank in (0, 7, 1202):
         st = os.stat("%s/rank-%06d.ti" % (directory, rank))
         assert found[rank] == [st.st_size, st.st_ino, st.st_mtime_ns, rank != 7], found[rank]
