@@ -64,6 +64,7 @@ struct ti_fetch_node {
     int64_t first_parent;  /* as the tree has it */
     int depth;             /* hops from here; 0: not in the tree */
     int64_t wanted, ranks; /* that it is to send, as far as is known; that came from it */
+    int64_t missing;       /* that could not be had, for which it is to blame; in the end */
     int64_t wanted_bytes;  /* of these, less what was here of them; 0 before it was asked */
     int64_t bytes;         /* of traces, that came from it */
     int64_t sent;          /* that came from it, frames and what came twice included */

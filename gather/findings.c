@@ -81,6 +81,7 @@ static ti_status add_failure(struct ti__fetching *g, int32_t node, json_t *ranks
         more->site = copy(m->out->site);
         if (m->opened_parent >= 0)
             more->through = copy(g->member[m->opened_parent].out->name);
+        g->f->node[node].missing += ti_ranges_count(ranks);
         if (!m->out->why)
             m->out->why = strdup(why);
         if (!m->out->hint)
@@ -162,6 +163,20 @@ static ti_status tell_the_rest(struct ti__fetching *g, const json_t *told, struc
     return of ? st : ti_err_errno(err, TI_ERR_IO, "cannot fetch");
 }
 
+/* One that was given up was to send what RUN.json says it has, also if it never came to that. */
+static void count_wanted(struct ti__fetching *g)
+{
+    for (int64_t i = 0; i < g->nodes.n; i++) {
+        const struct ti__member *m = &g->member[i];
+        int64_t least = m->out->ranks + m->out->missing;
+
+        if (ti__given_up(m) && ti_ranges_count(m->ranks) > least)
+            least = ti_ranges_count(m->ranks);
+        if (least > m->out->wanted)
+            m->out->wanted = least;
+    }
+}
+
 static int64_t first_rank(const struct ti_fetch_failure *x)
 {
     return json_integer_value(json_array_get(json_array_get(x->ranks, 0), 0));
@@ -182,6 +197,7 @@ ti_status ti__tell_failures(struct ti__fetching *g, struct ti_err *err)
     st = tell_noted(g, told, err);
     if (st == TI_OK && g->work == TI__FETCH)
         st = tell_the_rest(g, told, err);
+    count_wanted(g);
     for (int64_t i = 0; g->work == TI__REMOVE && i < g->nodes.n && st == TI_OK; i++) {
         const struct ti__member *m = &g->member[i];
 
@@ -333,8 +349,9 @@ json_t *ti_fetch_json(const struct ti_fetch *f)
 
     for (int i = 0; list && i < f->nfailures; i++) {
         const struct ti_fetch_failure *x = &f->failure[i];
-        json_t *item = json_pack("{s:s?, s:s?, s:s?, s:O, s:s}", "node", x->node, "site", x->site,
-                                 "through", x->through, "ranks", x->ranks, "error", x->why);
+        json_t *item =
+            json_pack("{s:s?, s:s?, s:s?, s:O, s:s, s:s?}", "node", x->node, "site", x->site,
+                      "through", x->through, "ranks", x->ranks, "error", x->why, "hint", x->hint);
 
         json_array_append_new(list, item ? item : json_null());
     }

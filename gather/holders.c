@@ -70,9 +70,8 @@ static void release(struct ti__member *m, int64_t rank)
     struct ti__fetching *g = m->g;
     struct ti__rank *r = &g->rank[rank];
 
-    if (r->sender == m->i) {
+    if (r->sender == m->i) { /* it was to send it all the same */
         r->sender = -1;
-        m->out->wanted--;
         m->out->wanted_bytes -= r->bytes;
     }
     ti__assign(g, rank);

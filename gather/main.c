@@ -11,11 +11,13 @@
 #include "gather/options.h"
 #include "gather/report.h"
 #include "gather/show.h"
+#include "node/launch.h"
 
 /* What is on other nodes, and all that is known of how it came. */
 struct work {
     const struct ti_gather_options *o;
-    double started;
+    double started; /* since the epoch */
+    double began;   /* ti_now() */
     struct ti_nodes nodes;
     struct ti_fetch fetched;
     struct ti_tree_cost predicted;
@@ -95,7 +97,7 @@ static ti_status fetch(struct work *w, struct ti_err *err)
     }
     ti_say("%" PRId64 " ranks would be fetched first, from %" PRId64 " node%s", w->fetched.wanted,
            w->fetched.nodes, w->fetched.nodes == 1 ? "" : "s");
-    if (!o->json && !o->quiet)
+    if (!o->json)
         ti_show_plan(stdout, &w->fetched, &w->nodes, &o->costs, o->verbose);
     return TI_OK;
 }
@@ -162,15 +164,49 @@ static ti_status flush(struct ti_err *err)
 static ti_status without_traces(struct work *w, ti_status st, struct ti_err *err)
 {
     if (w->o->plan && w->fetched.wanted) {
-        ti_say("nothing else is here yet");
-        ti_report_summary(NULL, w->o, 0, 0, &w->fetched, tree_json(w));
+        ti_say("nothing else is here yet: %s", err->text);
+        ti_report_summary(NULL, w->o, 0, 0, ti_now() - w->began, &w->fetched, tree_json(w));
         return flush(err);
     }
     if (!w->fetched.nfailures || w->fetched.fetched)
         return st;
+    if (w->o->json)
+        ti_report_summary(NULL, w->o, 0, 0, ti_now() - w->began, &w->fetched, tree_json(w));
+    if (flush(err) != TI_OK)
+        return TI_ERR_IO;
     ti_err_set(err, TI_ERR_REMOTE, "no trace could be had from any node");
     ti_err_hint(err, "'ti-gather %s' tries again what is missing", w->o->run);
     return TI_ERR_REMOTE;
+}
+
+static void mark_range(struct ti_run *run, int64_t first, int64_t last)
+{
+    for (int64_t r = first; r <= last && r < run->nranks; r++) {
+        if (run->rank[r].state != TI_RANK_MISSING)
+            continue;
+        run->rank[r].state = TI_RANK_AWAY;
+        free(run->rank[r].reason);
+        run->rank[r].reason = NULL;
+        run->away++;
+    }
+}
+
+/* What a plan has to fetch first is not missing. */
+static void mark_away(const struct work *w, struct ti_run *run)
+{
+    for (int64_t i = 0; w->fetched.wanted && i < w->nodes.n; i++) {
+        const struct ti_source_node *node = &w->nodes.node[i];
+        const json_t *range;
+        size_t k;
+
+        if (ti_node_is_here(&w->nodes, node))
+            continue;
+        if (!node->ranks)
+            mark_range(run, 0, run->nranks - 1);
+        json_array_foreach(node->ranks, k, range)
+            mark_range(run, json_integer_value(json_array_get(range, 0)),
+                       json_integer_value(json_array_get(range, 1)));
+    }
 }
 
 static void tell_run(const struct work *w, struct ti_run *run)
@@ -203,9 +239,10 @@ static ti_status bundle(struct work *w, struct ti_run *run, struct ti_err *err)
         st = remove_there(w, run, &removed, err);
     if (st != TI_OK)
         return st;
-    ti_report_summary(run, o, bytes, removed, &w->fetched, tree_json(w));
+    ti_report_summary(run, o, bytes, removed, ti_now() - w->began, &w->fetched, tree_json(w));
     st = flush(err);
-    if (st == TI_OK && (run->complete < run->nranks || run->foreign || w->fetched.clashes))
+    if (st == TI_OK &&
+        (run->complete + run->away < run->nranks || run->foreign || w->fetched.clashes))
         st = TI_ERR_PARTIAL;
     return st;
 }
@@ -215,6 +252,8 @@ static ti_status gather_fetched(struct work *w, struct ti_err *err)
     struct ti_run *run;
     ti_status st = ti_run_check(w->o->run, w->ahead, &run, err);
 
+    if (st == TI_OK && w->o->plan)
+        mark_away(w, run);
     if (st == TI_OK)
         ti_report_ranks(run, w->o->verbose);
     ti_fetch_report(&w->fetched);
@@ -230,7 +269,7 @@ static ti_status gather_fetched(struct work *w, struct ti_err *err)
 
 static ti_status gather(const struct ti_gather_options *o, struct ti_err *err)
 {
-    struct work w = {.o = o, .started = ti_run_now(), .nodes = {.dir = -1}};
+    struct work w = {.o = o, .started = ti_run_now(), .began = ti_now(), .nodes = {.dir = -1}};
     ti_status st = o->plan ? TI_OK : ti_bundle_begin(o->output, o->force, &w.bundle, err);
 
     if (st != TI_OK)

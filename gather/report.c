@@ -187,7 +187,8 @@ void ti_report_ranks(const struct ti_run *run, bool verbose)
                    rank->reason ? rank->reason : "");
     }
     for (int state = TI_RANK_OK + 1; state < TI_RANK_STATE_COUNT; state++)
-        report_state(run, (enum ti_rank_state)state);
+        if (state != TI_RANK_AWAY) /* which the plan tells */
+            report_state(run, (enum ti_rank_state)state);
     for (int i = 0; i < run->nstrays && i < REASONS_MAX; i++)
         ti_warn("ignored: %s", run->stray[i].reason ? run->stray[i].reason : run->stray[i].name);
     if (run->nstrays > REASONS_MAX)
@@ -200,18 +201,23 @@ void ti_report_ranks(const struct ti_run *run, bool verbose)
 
 static void report_node(const struct ti_fetch *f, const struct ti_fetch_node *x)
 {
-    char size[32], passed[64] = "", tried[32] = "", link[32];
+    char size[32], of[32] = "", passed[64] = "", ready[64] = "never connected", tried[32] = "",
+                   link[32];
 
+    if (x->ranks < x->wanted)
+        snprintf(of, sizeof of, " of %" PRId64, x->wanted);
     if (x->link > x->sent)
         snprintf(passed, sizeof passed, ", %s on its link",
                  ti_format_size(x->link, link, sizeof link));
+    if (x->ready_s > 0)
+        snprintf(ready, sizeof ready, "connected after %.1f s", x->ready_s);
     if (x->retries)
         snprintf(tried, sizeof tried, ", %d retr%s", x->retries, x->retries == 1 ? "y" : "ies");
-    ti_say("node %s: %" PRId64 " rank%s, %s%s, %s%s, connected after %.1f s, %s after %.1f s%s",
-           x->name, x->ranks, x->ranks == 1 ? "" : "s", ti_format_size(x->bytes, size, sizeof size),
-           passed, x->parent < 0 ? "direct" : "through ",
-           x->parent < 0 ? "" : f->node[x->parent].name, x->ready_s,
-           x->state == TI_FETCH_DONE ? "done" : "given up", x->done_s, tried);
+    ti_say("node %s: %" PRId64 "%s rank%s, %s%s, %s%s, %s, %s after %.1f s%s", x->name, x->ranks,
+           of, (*of ? x->wanted : x->ranks) == 1 ? "" : "s",
+           ti_format_size(x->bytes, size, sizeof size), passed,
+           x->parent < 0 ? "direct" : "through ", x->parent < 0 ? "" : f->node[x->parent].name,
+           ready, x->state == TI_FETCH_DONE ? "done" : "given up", x->done_s, tried);
 }
 
 /* "all nodes were connected after 1.6 s, the last byte came after 2.0 s: 30 MiB/s" */
@@ -270,25 +276,25 @@ void ti_report_fetched(const struct ti_fetch *f, const struct ti_tree_cost *pred
 /* --- the end ------------------------------------------------------------- */
 
 static json_t *run_json(const struct ti_run *run, const struct ti_gather_options *o, int64_t bytes,
-                        int64_t removed)
+                        int64_t removed, double seconds)
 {
     if (!run)
-        return json_pack("{s:s, s:b, s:b, s:I}", "bundle", o->output, "written", false, "complete",
-                         false, "ranks", (json_int_t)0);
+        return json_pack("{s:s, s:b, s:b, s:I, s:f}", "bundle", o->output, "written", false,
+                         "complete", false, "ranks", (json_int_t)0, "seconds", seconds);
     return json_pack("{s:s, s:b, s:b, s:I, s:I, s:i, s:o, s:o, s:b, s:O, s:I, s:f, s:I, s:o, s:o}",
                      "bundle", o->output, "written", !o->plan, "complete",
                      run->complete == run->nranks, "np", (json_int_t)run->nranks, "ranks",
                      (json_int_t)run->gathered, "nodes", run->nnodes, "events",
                      ti_json_u64(run->events), "volume", ti_json_u64(run->volume), "estimate",
                      run->estimate, "differ", run->differ, "bytes", (json_int_t)bytes, "seconds",
-                     ti_run_now() - run->started, "removed", (json_int_t)removed, "missing",
-                     ti_manifest_missing(run), "incomplete", ti_manifest_incomplete(run));
+                     seconds, "removed", (json_int_t)removed, "missing", ti_manifest_missing(run),
+                     "incomplete", ti_manifest_incomplete(run));
 }
 
 static void summary_json(const struct ti_run *run, const struct ti_gather_options *o, int64_t bytes,
-                         int64_t removed, const struct ti_fetch *f, json_t *tree)
+                         int64_t removed, double seconds, const struct ti_fetch *f, json_t *tree)
 {
-    json_t *sum = run_json(run, o, bytes, removed);
+    json_t *sum = run_json(run, o, bytes, removed, seconds);
 
     if (sum && f->nodes)
         json_object_set_new(
@@ -306,20 +312,22 @@ static void summary_json(const struct ti_run *run, const struct ti_gather_option
 }
 
 void ti_report_summary(const struct ti_run *run, const struct ti_gather_options *o, int64_t bytes,
-                       int64_t removed, const struct ti_fetch *f, json_t *tree)
+                       int64_t removed, double seconds, const struct ti_fetch *f, json_t *tree)
 {
-    char size[32], events[32], nodes[64] = "";
+    char size[32], events[32], nodes[64] = "", away[96] = "";
 
     if (o->json)
-        summary_json(run, o, bytes, removed, f, tree);
+        summary_json(run, o, bytes, removed, seconds, f, tree);
     json_decref(tree);
-    if (o->json || o->quiet || !run)
+    if (o->json || (o->quiet && !o->plan) || !run)
         return;
     if (run->nnodes)
         snprintf(nodes, sizeof nodes, " from %d node%s", run->nnodes, run->nnodes == 1 ? "" : "s");
-    printf("%s: %s%" PRId64 " of %" PRId64 " ranks%s, %s events, %s%s\n", o->output,
-           o->plan ? "would hold " : "", run->gathered, run->nranks, nodes,
-           ti_format_count(run->events, events, sizeof events),
+    if (run->away)
+        snprintf(away, sizeof away, ", %" PRId64 " of them to be fetched; what is here", run->away);
+    printf("%s: %s%" PRId64 " of %" PRId64 " ranks%s%s%s %s events, %s%s\n", o->output,
+           o->plan ? "would hold " : "", run->gathered + run->away, run->nranks, away, nodes,
+           run->away ? ":" : ",", ti_format_count(run->events, events, sizeof events),
            ti_format_size(bytes, size, sizeof size),
            run->estimate ? "; volumes are an estimate" : "");
     if (o->remove && !o->plan)

@@ -35,8 +35,9 @@ void ti_report_fetched(const struct ti_fetch *f, const struct ti_tree_cost *pred
                        bool verbose);
 
 /* On stdout: what the bundle holds, as a line or as JSON.  `tree` is taken over; NULL.  `run`
- * is NULL in a plan of traces none of which is here. */
+ * is NULL where no trace is here: in a plan, or because none could be had.  seconds: since
+ * ti-gather was started. */
 void ti_report_summary(const struct ti_run *run, const struct ti_gather_options *o, int64_t bytes,
-                       int64_t removed, const struct ti_fetch *f, json_t *tree);
+                       int64_t removed, double seconds, const struct ti_fetch *f, json_t *tree);
 
 #endif

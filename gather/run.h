@@ -16,6 +16,7 @@
     X(OK, true, "complete")                                                                        \
     X(CUT, true, "incomplete, kept as far as it goes")                                             \
     X(MISSING, false, "missing")                                                                   \
+    X(AWAY, false, "on a node, to be fetched") /* of a plan */                                     \
     X(UNREADABLE, false, "unreadable")                                                             \
     X(DAMAGED, false, "damaged")                                                                   \
     X(MISNAMED, false, "under a wrong name")                                                       \
@@ -57,6 +58,7 @@ struct ti_run {
     int64_t nranks;
     struct ti_run_rank *rank;
     int64_t gathered, complete; /* ranks: with a trace to gather, with a whole one */
+    int64_t away;               /* of a plan: ranks that are AWAY; whoever plans counts them */
     struct ti_run_stray *stray;
     int nstrays;
     int foreign; /* strays of another run */

@@ -315,11 +315,12 @@ static json_t *node_json(const struct ti_fetch *f, int64_t i)
 {
     const struct ti_fetch_node *x = &f->node[i];
     json_t *j = json_pack(
-        "{s:o, s:o, s:o, s:o, s:i, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:f, s:i, s:o}", "name",
-        text_or_null(x->name), "site", text_or_null(x->site), "parent", parent_json(f, x->parent),
-        "planned_parent", parent_json(f, x->first_parent), "depth", x->depth, "state",
-        state_json(x->state), "wanted", (json_int_t)x->wanted, "ranks", (json_int_t)x->ranks,
-        "wanted_bytes", (json_int_t)x->wanted_bytes, "bytes", (json_int_t)x->bytes, "sent_bytes",
+        "{s:o, s:o, s:o, s:o, s:i, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:f, s:i, s:o}",
+        "name", text_or_null(x->name), "site", text_or_null(x->site), "parent",
+        parent_json(f, x->parent), "planned_parent", parent_json(f, x->first_parent), "depth",
+        x->depth, "state", state_json(x->state), "wanted", (json_int_t)x->wanted, "ranks",
+        (json_int_t)x->ranks, "missing", (json_int_t)x->missing, "wanted_bytes",
+        (json_int_t)x->wanted_bytes, "bytes", (json_int_t)x->bytes, "sent_bytes",
         (json_int_t)x->sent, "link_bytes", (json_int_t)x->link, "ready_seconds", ms(x->ready_s),
         "done_seconds", ms(x->done_s), "retries", x->retries, "transport",
         text_or_null(x->transport));

@@ -179,6 +179,72 @@ lost() {
     done
 }
 
+# wanted EXPECTED: how many ranks each node was to send, sent and did not, in the order of nodes;
+# what is missing is the same wherever it is told
+wanted() {
+    python3 -IBS - "$1" <<'END' || fail "$1: $(cat out err)"
+import json, sys
+j = json.load(open("out"))
+nodes = j.get("tree", {}).get("nodes", [])
+told = " ".join("%s:%d/%d-%d" % (x["state"], x["wanted"], x["ranks"], x["missing"]) for x in nodes)
+assert told == sys.argv[1], told
+fetch = j["fetch"]
+def ranks(list): return [r for first, last in list for r in range(first, last + 1)]
+assert sorted(r for x in fetch["failed"] for r in ranks(x["ranks"])) == [m["rank"] for m in j["missing"]]
+for x in nodes:
+    lost = [f for f in fetch["failed"] if f["node"] == x["name"]]
+    assert sum(len(ranks(f["ranks"])) for f in lost) == x["missing"], (x, lost)
+    assert not lost or x["error"], x
+    for m in j["missing"]:
+        for f in lost:
+            if m["rank"] in ranks(f["ranks"]):
+                assert m["reason"] == "not fetched from node '%s': %s" % (x["name"], f["error"]), m
+nobodys = sum(len(ranks(f["ranks"])) for f in fetch["failed"] if f["node"] is None)
+assert sum(x["missing"] for x in nodes) + nobodys == fetch["wanted"] - fetch["ranks"] == len(j["missing"])
+assert sum(x["ranks"] for x in nodes) == fetch["ranks"]
+assert j["seconds"] >= fetch["seconds"] == j["tree"]["seconds"] or abs(fetch["seconds"] - j["tree"]["seconds"]) < 0.001
+assert j["seconds"] >= fetch["seconds"] >= max(x["done_seconds"] for x in nodes) - 0.001 > 0
+END
+}
+# a node that was given up was to send what RUN.json says, or what it listed, and no less
+given_up() {
+    while IFS='|' read -r code mode expected; do
+        nodes 3 9
+        change "$code"
+        [ "$mode" = - ] || echo "$mode" >mode/node0
+        run 1 ti-gather --json run
+        wanted "$expected"
+        [ "$(cat mode/node0 2>/dev/null)" = dead ] || continue
+        run 1 ti-gather -v --force run -o again.tib
+        says err "node node0: 0 of 3 ranks, 0 B, direct, never connected, given up after"
+    done <<'END'
+pass|dead|failed:3/0-3 done:3/3-0 done:3/3-0
+pass|die-always 1|failed:3/1-2 done:3/3-0 done:3/3-0
+pass|more 1|failed:3/1-2 done:3/3-0 done:3/3-0
+pass|flip 1|done:3/2-1 done:3/3-0 done:3/3-0
+nodes[0]["directory"] += "/no"|-|done:3/0-3 done:3/3-0 done:3/3-0
+for x in nodes: x["ranks"] = None|more 1|failed:3/1-0 done:3/3-0 done:3/3-0
+END
+    # what another one sent in its place is not missing
+    nodes 3 9
+    cp -p node0/* node2/
+    echo dead >mode/node0
+    run 0 ti-gather --json run
+    wanted "failed:3/0-0 done:3/3-0 done:6/6-0"
+    # of nothing at all there is no bundle, but all of this
+    nodes 1 3
+    echo dead >mode/node0
+    run 5 ti-gather --json run
+    says err "no trace could be had from any node"
+    python3 -IBS - <<'END' || fail "nothing: $(cat out)"
+import json
+j = json.load(open("out"))
+assert j["written"] is False and j["ranks"] == 0 and j["seconds"] >= j["fetch"]["seconds"]
+assert j["fetch"]["failed"][0]["ranks"] == [[0, 2]] and "no such host" in j["fetch"]["failed"][0]["error"]
+assert [(x["wanted"], x["missing"]) for x in j["tree"]["nodes"]] == [(3, 3)]
+END
+}
+
 # many that fail alike are told of together
 together() {
     nodes 8 8
@@ -201,7 +267,7 @@ removed() {
 }
 
 # each in a folder of its own, some at a time: nodes that are slow are waited for
-parts=(wrong once parts unknown shared alike late lost together removed)
+parts=(wrong once parts unknown shared alike late lost given_up together removed)
 for part in "${parts[@]}"; do
     (mkdir "$part" && cd "$part" && "$part" && exit $failed) >"$part.out" 2>&1 || touch "$part.failed" &
     while [ "$(jobs -pr | wc -l)" -ge 5 ]; do wait -n; done

@@ -127,8 +127,46 @@ run 0 ti-gather --plan big.run
 says out "c0-[11,16,21]: 22 ranks each; pass on 4 nodes each, as c0-6"
 run 0 ti-gather --plan --arity star big.run
 says out "star: 778 connections from here"
+# quiet, it is what was asked for, and nothing else
+run 0 ti-gather --plan big.run
+[ -s err ] || fail "not a word beside the plan"
+cp out plan
 run 0 ti-gather -q --plan big.run
-[ -s out ] || [ -s err ] && fail "quiet, and says: $(cat out err)"
+cmp -s out plan || fail "another plan if quiet: $(diff plan out)"
+[ -s err ] && fail "quiet, and says: $(cat err)"
+run 0 ti-gather --plan --json big.run
+sed '/^ "seconds"/d; /^  "seconds"/d' out >plan
+run 0 ti-gather -q --plan --json big.run
+sed '/^ "seconds"/d; /^  "seconds"/d' out | cmp -s - plan || fail "another plan in JSON if quiet: $(cat out)"
+[ -s err ] && fail "quiet, and says: $(cat err)"
+mktrace --np 3 here.run
+run 0 ti-gather -q --plan here.run
+says out "here.tib: would hold 3 of 3 ranks"
+[ -s err ] && fail "quiet, and says: $(cat err)"
+# what is here and what is to be fetched; what nobody has is missing
+python3 - <<'END'
+import json
+json.dump({"np": 5, "run_id": "5eed" * 8, "nodes": [
+    {"name": "a", "host": "a", "directory": "/a", "ranks": [[0, 2], [4, 4]]}]}, open("part.json", "w"))
+END
+mktrace --np 5 --run-id 5eed5eed5eed5eed5eed5eed5eed5eed part.run
+rm part.run/rank-00000[14].ti
+cp part.json part.run/RUN.json
+run 0 ti-gather --plan part.run
+says err "2 ranks would be fetched first, from 1 node"
+says out "part.tib: would hold 5 of 5 ranks"
+says out ", 2 of them to be fetched"
+grep -q missing err && fail "missing, and to be fetched: $(cat err)"
+rm part.run/rank-000003.ti
+run 1 ti-gather --plan --json part.run
+says err "1 rank is missing: 3"
+python3 - <<'END' || fail "a plan of a part: $(cat out)"
+import json
+j = json.load(open("out"))
+assert (j["ranks"], j["np"], j["complete"], j["fetch"]["wanted"]) == (2, 5, False, 2), j
+assert {m["rank"]: m["state"] for m in j["missing"]} == {
+    1: "on a node, to be fetched", 3: "missing", 4: "on a node, to be fetched"}, j["missing"]
+END
 
 # a drawing: each node, each link, and nothing that Graphviz would not take
 cat >dot.py <<'END'

@@ -91,13 +91,13 @@ def send_one(q, rank, have):
     if goes_wrong and mode[0] == "other":
         say(DATA, b"a trace nobody asked for", stream=rank + 1)
     sent = data[begin:]
-    if goes_wrong and mode[0] in ("die", "shorter") and once():
+    if goes_wrong and (mode[0] == "die-always" or mode[0] in ("die", "shorter") and once()):
         sent = data[begin:len(data) // 2]
     for i in range(0, len(sent), 128 * 1024):
         say(DATA, sent[i:i + 128 * 1024], stream=rank)
     with open("sent/" + name, "a") as log:
         print(rank, begin, len(sent), file=log)
-    if len(sent) < len(data) - begin and mode[0] == "die":
+    if len(sent) < len(data) - begin and mode[0] in ("die", "die-always"):
         os._exit(1)
     if len(sent) < len(data) - begin:
         tell(what="sent", rank=rank, error="it became shorter while it was sent")
@@ -139,6 +139,8 @@ def requests():
         yield json.loads(source.read(struct.unpack("<I", head[12:16])[0]))
 
 
+if mode[0] == "dead":
+    sys.exit("%s: no such host" % name)
 say(HELLO, json.dumps({"tiara": "test", "protocol": 3, "host": name, "pid": os.getpid(),
                        "family": "x86_64", "folder": "/", "shipped": False}).encode())
 for request in requests():

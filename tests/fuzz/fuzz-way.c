@@ -18,6 +18,7 @@
 #include "common/crc32c.h"
 #include "formats/rankname.h"
 #include "gather/fetch.h"
+#include "gather/nodes.h"
 #include "node/frame.h"
 #include "node/messages.h"
 #include "node/paths.h"
@@ -570,15 +571,26 @@ static int64_t look_at_files(bool rank[NP])
 static void account(const struct ti_fetch *f, ti_status st)
 {
     bool rank[NP] = {false};
-    int64_t here = look_at_files(rank);
+    int64_t here = look_at_files(rank), missing = 0, came = 0;
 
     if (st != TI_OK)
         return;
     must(f->fetched == here, "more or less was fetched than is here");
+    for (int64_t i = 0; i < f->nnodes; i++) {
+        const struct ti_fetch_node *x = &f->node[i];
+
+        must(x->ranks >= 0 && x->missing >= 0 && x->wanted >= x->ranks + x->missing,
+             "a node was to send less than came or is missing");
+        missing += x->missing;
+        came += x->ranks;
+    }
+    must(came == f->fetched, "other ranks than nodes sent");
     for (int i = 0; i < f->nfailures; i++) {
         const json_t *range;
         size_t k;
 
+        if (!f->failure[i].node)
+            missing += ti_ranges_count(f->failure[i].ranks);
         must(f->failure[i].why && json_is_array(f->failure[i].ranks), "a failure without a cause");
         json_array_foreach(f->failure[i].ranks, k, range)
         {
@@ -592,6 +604,7 @@ static void account(const struct ti_fetch *f, ti_status st)
     }
     for (int r = 0; r < NP; r++)
         must(rank[r], "a rank is lost silently");
+    must(missing == NP - here, "other ranks are missing than nodes lack");
     must((f->worst == TI_OK) == (here == NP), "the status is another");
 }
 
