@@ -19,7 +19,7 @@ enum ti__rank_state {
     TI__WANTED, /* not here */
     TI__CAME,
     TI__CLASH,  /* nodes have different ones, or one has another than was here */
-    TI__SPOILT, /* it came damaged twice */
+    TI__SPOILT, /* it came damaged twice, and nobody else has it */
 };
 
 struct ti__rank {
@@ -145,6 +145,8 @@ void ti__ask_crc(struct ti__member *m);
 bool ti__read_here(struct ti__fetching *g); /* some of `compare`; whether more is left */
 void ti__take_crc(struct ti__member *m, const json_t *j);
 void ti__assign(struct ti__fetching *g, int64_t rank);
+/* Not all have said what they have, or one of those that have it did not fail to send it. */
+bool ti__others_may_send(const struct ti__fetching *g, int64_t rank);
 void ti__release(struct ti__member *m); /* its ranks are somebody else's now */
 
 /* transfer.c */

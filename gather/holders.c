@@ -49,6 +49,18 @@ static int32_t choose(const struct ti__fetching *g, int64_t rank)
     return -1;
 }
 
+bool ti__others_may_send(const struct ti__fetching *g, int64_t rank)
+{
+    for (int64_t i = 0; i < g->nodes.n; i++) {
+        const struct ti__member *m = &g->member[i];
+
+        if (ti__takes_part(m) && !ti__given_up(m) &&
+            (m->listing != TI__LISTED || can_send(g, i, rank)))
+            return true;
+    }
+    return false;
+}
+
 void ti__assign(struct ti__fetching *g, int64_t rank)
 {
     struct ti__rank *r = &g->rank[rank];

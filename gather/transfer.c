@@ -175,14 +175,37 @@ static void refused(struct ti__member *m, int64_t rank, const char *why)
     ti__assign(m->g, rank);
 }
 
+/* It comes damaged from this one whenever it is asked for. */
+static void from_another(struct ti__member *m, int64_t rank)
+{
+    struct ti__rank *r = &m->g->rank[rank];
+    bool first = json_array_size(m->refused) == 0;
+
+    ti_ranges_add(m->refused, rank);
+    if (!ti__others_may_send(m->g, rank)) {
+        r->state = TI__SPOILT;
+        return;
+    }
+    ti_progress_clear();
+    if (first)
+        ti_warn("rank %" PRId64 " came damaged from node '%s', twice: such ranks are asked of "
+                "others that have them",
+                rank, m->out->name);
+    r->again = false;
+    r->sender = -1;
+    m->out->wanted--;
+    m->g->dirty = true;
+    ti__assign(m->g, rank);
+}
+
 /* It is not what was read there, or on the way, or here: which of these, another try tells. */
 static void damaged(struct ti__member *m, int64_t rank)
 {
     struct ti__rank *r = &m->g->rank[rank];
 
     if (r->again) {
-        r->state = TI__SPOILT;
         ti__note(m->g, m->i, -1, rank, "it came damaged, twice", NULL);
+        from_another(m, rank);
         return;
     }
     r->again = true;

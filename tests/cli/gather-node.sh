@@ -77,6 +77,46 @@ once() {
         fail "not gone on with at byte $half: $(cat sent/node0)"
 }
 
+# what comes damaged twice is taken from another node that has the same
+elsewhere() {
+    local r
+    for ranks in named unknown; do
+        nodes 3 9
+        cp -p node0/rank-000001.ti node2/
+        [ $ranks = named ] || change 'for x in nodes: x["ranks"] = None'
+        # whoever is asked first
+        echo "flip 1" >mode/node0
+        [ $ranks = named ] || echo "flip-first 1" >mode/node0
+        [ $ranks = named ] || echo "flip-first 1" >mode/node2
+        run 0 ti-gather --json run -o run.tib
+        come 0 1 2 3 4 5 6 7 8
+        says err "rank 1 came damaged from node 'node"
+        says err "', twice: such ranks are asked of others that have them"
+        says err "1 rank had to be sent again"
+        r=$(cat sent/node0 sent/node2 | grep -c '^1 ')
+        [ "$r" = 3 ] || fail "$ranks: sent $r times"
+        run 0 ti-info --verify run.tib
+    done
+    # damaged whoever sends it: told of the last one, and no more than twice of each
+    nodes 3 9
+    cp -p node0/rank-000001.ti node2/
+    echo "flip 1" >mode/node0
+    echo "flip 1" >mode/node2
+    run 1 ti-gather --json run -o run.tib
+    come 0 2 3 4 5 6 7 8
+    says err "rank 1: it came damaged, twice"
+    r=$(cat sent/node0 sent/node2 | grep -c '^1 ')
+    [ "$r" = 4 ] || fail "sent $r times"
+    wanted "done:2/2-0 done:3/3-0 done:4/3-1"
+    # another one of the same length is no substitute
+    nodes 3 9
+    sed 's/./x/100' node0/rank-000001.ti >node2/rank-000001.ti
+    echo "flip 1" >mode/node0
+    run 1 ti-gather run -o run.tib
+    come 0 2 3 4 5 6 7 8
+    says err "have different traces of it"
+}
+
 # a .part that is the beginning of the trace is gone on with, another one is not
 parts() {
     nodes 1 3
@@ -267,7 +307,7 @@ removed() {
 }
 
 # each in a folder of its own, some at a time: nodes that are slow are waited for
-parts=(wrong once parts unknown shared alike late lost given_up together removed)
+parts=(wrong once elsewhere parts unknown shared alike late lost given_up together removed)
 for part in "${parts[@]}"; do
     (mkdir "$part" && cd "$part" && "$part" && exit $failed) >"$part.out" 2>&1 || touch "$part.failed" &
     while [ "$(jobs -pr | wc -l)" -ge 5 ]; do wait -n; done

@@ -24,6 +24,15 @@ def once():
     return first
 
 
+def asked_first(rank):
+    """Whether nobody else was asked for it before."""
+    try:
+        os.symlink(name, "mode/first-%d" % rank)
+    except FileExistsError:
+        pass
+    return os.readlink("mode/first-%d" % rank) == name
+
+
 def say(kind, payload, stream=0):
     out.write(frame(kind, stream, payload))
     out.flush()
@@ -103,7 +112,8 @@ def send_one(q, rank, have):
         tell(what="sent", rank=rank, error="it became shorter while it was sent")
         return
     crc = crc32c(data)
-    if goes_wrong and (mode[0] == "flip" or mode[0] == "flip-once" and once()):
+    if goes_wrong and (mode[0] == "flip" or mode[0] == "flip-once" and once() or
+                       mode[0] == "flip-first" and asked_first(rank)):
         crc ^= 1
     tell(what="sent", rank=rank, bytes=len(data), crc32c=crc)
 
