@@ -12,6 +12,7 @@
 #include <zlib.h>
 
 #include "common/cli.h"
+#include "common/crc32c.h"
 #include "formats/rankname.h"
 #include "formats/zip.h"
 #include "gather/output.h"
@@ -465,9 +466,12 @@ static ti_status open_part(struct ti_bundle *b, struct ti_err *err)
     return empty(b, err);
 }
 
-static ti_status sync_directory(const char *path)
+/* The name, too, is to be on the disk before anything is removed.  Some file systems cannot, and a
+ * directory that one may write to is not always one that can be opened. */
+static ti_status sync_directory(const char *path, struct ti_err *err)
 {
     char *copy = strdup(path), *slash = copy ? strrchr(copy, '/') : NULL;
+    ti_status st = TI_OK;
     int fd;
 
     if (slash)
@@ -475,10 +479,11 @@ static ti_status sync_directory(const char *path)
     fd = copy ? open(slash ? copy : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
     free(copy);
     if (fd < 0)
-        return TI_ERR_IO;
-    fsync(fd); /* some file systems cannot; the file itself is safe */
+        return TI_OK;
+    if (fsync(fd) != 0 && errno != EINVAL && errno != ENOTSUP)
+        st = ti_err_errno(err, TI_ERR_IO, "cannot bring the name of '%s' to the disk", path);
     close(fd);
-    return TI_OK;
+    return st;
 }
 
 /* Give the finished file its name. */
@@ -497,8 +502,7 @@ static ti_status publish(const struct ti_bundle *b, struct ti_err *err)
     if (rename(b->path, output) != 0)
         return ti_err_errno(err, TI_ERR_IO, "cannot rename '%s' to '%s'", b->path, output);
 named:
-    sync_directory(output);
-    return TI_OK;
+    return sync_directory(output, err);
 }
 
 ti_status ti_bundle_begin(const char *output, bool force, struct ti_bundle **out,
@@ -587,20 +591,23 @@ ti_status ti_bundle_write(const struct ti_run *run, const char *output, bool for
 /* --------------------------------------------------------------- --remove -- */
 
 static ti_status compare_member(const struct ti_zip *z, int64_t member, int fd,
-                                const struct ti_run_rank *rank, uint8_t *block, const char *output,
+                                struct ti_run_rank *rank, uint8_t *block, const char *output,
                                 struct ti_err *err)
 {
     uLong crc = crc32(0, NULL, 0);
     int64_t at, left = ti_zip_member(z, member)->bytes;
     ti_status st = ti_zip_data(z, member, &at, err);
 
+    rank->crc32c = 0;
     while (st == TI_OK && left > 0) {
         size_t n = left < BLOCK_BYTES ? (size_t)left : BLOCK_BYTES;
 
         st = ti_gather_stop ? ti_err_set(err, TI_ERR_IO, "interrupted")
                             : ti_pread_all(fd, block, n, at, output, err);
-        if (st == TI_OK)
+        if (st == TI_OK) {
             crc = crc32_z(crc, block, n);
+            rank->crc32c = ti_crc32c(rank->crc32c, block, n);
+        }
         at += (int64_t)n;
         left -= (int64_t)n;
     }

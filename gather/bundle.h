@@ -50,7 +50,7 @@ ti_status ti_bundle_write(const struct ti_run *run, const char *output, bool for
 /*
  * Read the whole of bundle `output` back and compare it with `run`, then delete
  * those files of `run` that are in it, complete and unchanged.  *removed is
- * their number.
+ * their number.  Ranks' crc32c is known then.
  */
 ti_status ti_bundle_remove_sources(struct ti_run *run, const char *output, int64_t *removed,
                                    struct ti_err *err);

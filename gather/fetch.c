@@ -316,6 +316,8 @@ static bool second_round(struct ti__fetching *g)
         struct ti__rank *rank = &g->rank[r];
         struct ti__member *m = rank->named >= 0 ? &g->member[rank->named] : NULL;
 
+        if (rank->state == TI__WANTED && rank->damaged && rank->sender < 0)
+            rank->state = TI__SPOILT; /* and none of the others had it */
         if (rank->state != TI__WANTED)
             continue;
         ti__assign(g, r);

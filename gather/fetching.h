@@ -28,6 +28,7 @@ struct ti__rank {
     int32_t sender; /* who is to send it; -1 */
     uint8_t state;
     bool looked, listed, crc_known, again, shared, alike; /* looked: whether it is here */
+    bool damaged;                                         /* it came so twice from one node */
     uint32_t crc;
     int64_t bytes, mtime;
     uint64_t inode;

@@ -11,7 +11,8 @@
 #include "gather/fetching.h"
 #include "node/launch.h"
 
-#define CRC_RANKS_MOST 1000      /* of one "crc" */
+#define CRC_RANKS_MOST 1000 /* of one "crc" */
+#define NOT_GATHERED   "it is not what was gathered"
 #define PIECE_BYTES    (4 << 20) /* read here at a time, while connections wait */
 
 static void ask(struct ti__member *m, json_t *request)
@@ -262,7 +263,7 @@ static void compare_with_here(struct ti__member *m, int64_t rank, const json_t *
     }
 }
 
-/* With --remove: only what is as long as what was gathered. */
+/* With --remove: only what is as long as what is in the bundle, and has its checksum. */
 static void may_be_removed(struct ti__member *m, int64_t rank, int64_t bytes)
 {
     const struct ti_run *run = m->g->run;
@@ -270,9 +271,19 @@ static void may_be_removed(struct ti__member *m, int64_t rank, int64_t bytes)
     if (m->g->rank[rank].state != TI__WANTED || (m->ranks && !ti_ranges_hold(m->ranks, rank)))
         return;
     if (run->rank[rank].file.st_size == bytes)
+        ti_ranges_add(m->check, rank);
+    else
+        ti__note(m->g, m->i, -1, rank, NOT_GATHERED, NULL);
+}
+
+static void is_to_be_removed(struct ti__member *m, int64_t rank, int64_t bytes, uint32_t crc)
+{
+    const struct ti_run_rank *r = &m->g->run->rank[rank];
+
+    if (r->file.st_size == bytes && r->crc32c == crc)
         ti_ranges_add(m->todo, rank);
     else
-        ti__note(m->g, m->i, -1, rank, "it is not what was gathered", NULL);
+        ti__note(m->g, m->i, -1, rank, NOT_GATHERED, NULL);
 }
 
 void ti__take_listed(struct ti__member *m, const json_t *j)
@@ -309,9 +320,10 @@ void ti__take_listed(struct ti__member *m, const json_t *j)
     }
 }
 
+/* When all that it has was compared. */
 static void ask_remove(struct ti__member *m)
 {
-    if (json_array_size(m->todo) == 0)
+    if (json_array_size(m->todo) == 0 || json_array_size(m->check) || m->checked)
         return;
     m->removing = true;
     ask(m, json_pack("{s:s, s:i, s:O, s:s, s:s}", "do", "remove", "id", 4, "ranks", m->todo,
@@ -327,10 +339,8 @@ void ti__list_done(struct ti__member *m, const json_t *j)
     m->listing = TI__LISTED;
     m->no_folder = json_is_false(json_object_get(j, "exists"));
     m->g->dirty = true;
-    if (m->g->work == TI__REMOVE) {
-        ask_remove(m);
+    if (m->g->work == TI__REMOVE) /* what it has is compared first */
         return;
-    }
     for_all(m, m->have, assign);
     for_all(m, m->ranks, assign);
 }
@@ -342,6 +352,10 @@ static void take_one_crc(struct ti__member *m, int64_t rank, int64_t bytes, uint
     struct ti__fetching *g = m->g;
     struct ti__rank *r = &g->rank[rank];
 
+    if (g->work == TI__REMOVE) {
+        is_to_be_removed(m, rank, bytes, crc);
+        return;
+    }
     if (r->holder >= 0 && r->holder != m->i && !r->crc_known) {
         /* who had it first was lost, and this one asked before another one listed it */
         ti_ranges_add(g->member[r->holder].check, rank);
@@ -441,6 +455,9 @@ static void leave_out(struct ti__member *m, const json_t *asked, const json_t *s
             if (ti_ranges_hold(seen, r))
                 continue;
             not_compared(m, r);
+            if (m->g->work == TI__REMOVE)
+                ti__note(m->g, m->i, -1, r, "it could not be compared with what was gathered",
+                         NULL);
             if (m->g->rank[r].holder == m->i)
                 m->g->rank[r].holder = -1;
         }
@@ -469,6 +486,8 @@ void ti__take_crc(struct ti__member *m, const json_t *j)
         take_one_crc(m, rank, bytes, (uint32_t)json_integer_value(json_array_get(one, 2)));
     }
     leave_out(m, asked, seen);
+    if (m->g->work == TI__REMOVE && !ti__given_up(m))
+        ask_remove(m);
     json_decref(seen);
     json_decref(asked);
 }

@@ -36,6 +36,8 @@ struct ti_run_rank {
     enum ti_end end;
     uint64_t events, volume, hash;
     uint32_t crc32; /* of the whole file, as in zip */
+    /* of what the bundle has of it: known when its sources are removed; nodes tell the same */
+    uint32_t crc32c;
     struct stat file;
 };
 

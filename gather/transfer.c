@@ -181,6 +181,7 @@ static void from_another(struct ti__member *m, int64_t rank)
     struct ti__rank *r = &m->g->rank[rank];
     bool first = json_array_size(m->refused) == 0;
 
+    r->damaged = true;
     ti_ranges_add(m->refused, rank);
     if (!ti__others_may_send(m->g, rank)) {
         r->state = TI__SPOILT;
@@ -334,8 +335,11 @@ void ti__interrupted(struct ti__member *m)
     json_decref(m->checked);
     m->checked = NULL;
     if (m->g->work == TI__REMOVE) { /* what is left of them is to be listed anew */
-        m->listing = m->removing || m->listing == TI__ASKED ? TI__UNASKED : m->listing;
+        if (m->removing || json_array_size(m->check) || json_array_size(m->todo) ||
+            m->listing == TI__ASKED)
+            m->listing = TI__UNASKED;
         m->removing = false;
+        json_array_clear(m->check);
         json_array_clear(m->todo);
     }
 }

@@ -254,6 +254,20 @@ says out "removed 6 traces"
 [ ! -e node0 ] && [ ! -e node2 ] && [ "$(ls node1)" = keep ] || fail "the nodes: $(ls node*)"
 run 0 ti-info --verify gone.tib
 
+# what changed there since it came is not, though it is as long, and as old
+nodes 3 6
+run 0 ti-gather run -o since.tib
+cp -p node1/rank-000002.ti was
+printf x | dd of=node1/rank-000002.ti bs=1 seek=200 conv=notrunc status=none
+cmp -s was node1/rank-000002.ti && fail "it is the same"
+touch -r was node1/rank-000002.ti
+cp node1/rank-000002.ti changed
+run 0 ti-gather --force --remove run -o since.tib
+says err "traces remain on node 'node1': it is not what was gathered"
+[ ! -e node0 ] && [ ! -e node2 ] && [ "$(ls node1)" = rank-000002.ti ] || fail "the nodes: $(ls node*)"
+cmp changed node1/rank-000002.ti || fail "it was changed"
+run 0 ti-info --verify since.tib
+
 # another way to the nodes, which fails for one of them, hangs for one
 cat >way <<'END'
 #!/bin/sh

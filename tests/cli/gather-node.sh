@@ -295,15 +295,41 @@ together() {
     says err ": node1, node3, node5, node7"
 }
 
-# only what is as long as what was gathered is removed
+# only what is what was gathered is removed: as long, and with its checksum
 removed() {
     nodes 3 9
     touch node1/keep
     run 0 ti-gather run -o run.tib
     printf x >>node1/rank-000004.ti
+    # as long as it was, and of the same time
+    sed 's/./x/100' kept/rank-000007.ti >node2/rank-000007.ti
+    touch -r kept/rank-000007.ti node2/rank-000007.ti
+    cmp -s kept/rank-000007.ti node2/rank-000007.ti && fail "rank 7 is the same"
+    cp -p node2/rank-000007.ti other
     run 0 ti-gather --remove --force run -o run.tib
     says err "traces remain on node 'node1': it is not what was gathered"
-    [ "$(echo node?/*)" = "node1/keep node1/rank-000004.ti" ] || fail "left: $(ls node?)"
+    says err "traces remain on node 'node2': it is not what was gathered"
+    says out "removed 9 traces"
+    [ "$(echo node?/*)" = "node1/keep node1/rank-000004.ti node2/rank-000007.ti" ] || fail "left: $(ls node?)"
+    cmp other node2/rank-000007.ti || fail "rank 7 was changed"
+    # what cannot be compared stays, of a node that does not tell and of one that is lost; once
+    # lost is not lost
+    for how in no-crc die-crc die-crc-once; do
+        nodes 3 9
+        run 0 ti-gather run -o run.tib
+        echo $how >mode/node1
+        run 0 ti-gather --remove --force run -o run.tib
+        case $how in
+            no-crc) says err "traces remain on node 'node1': it could not be compared with what was gathered" ;;
+            die-crc) says err "traces remain on node 'node1': " ;;
+            *) [ -s err ] && fail "$how: $(cat err)" ;;
+        esac
+        if [ $how = die-crc-once ]; then
+            [ "$(echo node?/*)" = "node?/*" ] || fail "$how left: $(ls node?)"
+        else
+            [ "$(echo node?/*)" = "$(echo node1/rank-00000{3,4,5}.ti)" ] || fail "$how left: $(ls node?)"
+        fi
+    done
 }
 
 # each in a folder of its own, some at a time: nodes that are slow are waited for

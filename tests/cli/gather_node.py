@@ -77,7 +77,7 @@ def do_list(q):
 
 
 def do_crc(q):
-    if mode[0] == "die-crc":
+    if mode[0] == "die-crc" or mode[0] == "die-crc-once" and once():
         os._exit(1)
     if mode[0] == "no-crc":
         q["ranks"] = []
