@@ -47,6 +47,7 @@ struct ti__child_how {
     const char *log_path;       /* a fifo is made there for what it logs, or NULL */
     struct ti__queue *input;    /* NULL: standard input is /dev/null */
     const struct rlimit *files; /* the limit that it gets, or NULL */
+    bool is_ssh;                /* that much is to go through: glibc in it keeps its memory */
 };
 
 /* `c` is the caller's memory. */

@@ -131,7 +131,7 @@ static bool start_master(struct ti__gateway *g, struct ti_err *err)
     struct ti__target t;
     struct ti__sshargs a = {0};
     char control[160], jump[512];
-    struct ti__child_how how = {.argv = a.v, .log_path = g->log_path};
+    struct ti__child_how how = {.argv = a.v, .log_path = g->log_path, .is_ssh = true};
     bool ok;
 
     if (!ti__target(&t, g->hop)) {
@@ -233,7 +233,7 @@ struct ti__gateway *ti__gateway(struct ti_remote *r, const char *name)
         return NULL;
     g->tries = 0;
     g->state = TI__GATEWAY_OPENING;
-    /* Not before the caller waits for it. */
+    /* Not before the caller knows it. */
     ti__timer_set(&r->loop, &g->timer, 0, begin, g);
     return g;
 }

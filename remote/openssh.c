@@ -119,8 +119,11 @@ static void openssh_start(struct ti_channel *c)
     struct ti_channel_wants wants = c->wants;
     struct ti_err err = {0};
     char proxy[1024];
-    struct ti__child_how how = {
-        .argv = a.v, .log_path = o->log_path, .input = &c->input, .files = &r->files};
+    struct ti__child_how how = {.argv = a.v,
+                                .log_path = o->log_path,
+                                .input = &c->input,
+                                .files = &r->files,
+                                .is_ssh = true};
 
     memset(o, 0, sizeof *o);
     o->log.status = -1;
