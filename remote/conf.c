@@ -7,9 +7,30 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "remote/alike.h"
 #include "remote/internal.h"
 
-#define AT_A_TIME 8
+#define AT_A_TIME   8   /* processes */
+#define AHEAD       2   /* of these, when nobody waits for any: they are to disturb nobody */
+#define ALONE_S     0.3 /* so long may the first be the only one: others may be like it */
+#define LOG_BYTES   (64 << 10)
+#define TABLE_BITS  12
+#define TABLE_LISTS (1 << TABLE_BITS)
+
+TAILQ_HEAD(list, ti__conf);
+
+struct ti__confs {
+    struct list table[TABLE_LISTS]; /* all, by target */
+    struct list now, ahead;         /* WANTED */
+    struct list asked;              /* or were, and have a mark, or are to have one */
+    struct list followers;          /* WANTED, and like one that is being asked for */
+    int asking;
+    bool learnt; /* `alike` is as it stays */
+    struct ti__alike *alike;
+    unsigned char *mark; /* room for one */
+    double began;        /* ti__now(), when the first was asked for; 0 */
+    struct ti__timer alone;
+};
 
 /* --- what it says ------------------------------------------------------------- */
 
@@ -190,6 +211,118 @@ static bool understand(struct ti__conf *c)
            each_line(c, one_path);
 }
 
+/* --- those that are alike -------------------------------------------------------- */
+
+/* What the first said of itself. */
+static void learn(struct ti__confs *all, const struct ti__conf *c)
+{
+    if (all->learnt)
+        return;
+    all->learnt = true;
+    ti__timer_drop(&all->alone);
+    all->alike = ti__alike_new(ti__queue_front(&c->complaint), ti__queue_bytes(&c->complaint));
+    if (!all->alike)
+        return;
+    all->mark = malloc(ti__alike_bytes(all->alike) + 1);
+    if (all->mark)
+        return;
+    ti__alike_free(all->alike);
+    all->alike = NULL;
+}
+
+static bool same(const char *a, const char *b)
+{
+    return a && b ? strcmp(a, b) == 0 : a == b;
+}
+
+static enum ti__alikeness mark_of(struct ti__confs *all, const struct ti__conf *c,
+                                  struct ti__target *t)
+{
+    return all->alike && ti__target(t, c->target) ? ti__alike_mark(all->alike, t->host, all->mark)
+                                                  : TI__ALIKE_NONE;
+}
+
+/* So that others can be found to be like it. */
+static void remember(struct ti__confs *all, struct ti__conf *c)
+{
+    struct ti__target t;
+
+    if (c->mark || mark_of(all, c, &t) == TI__ALIKE_NONE)
+        return;
+    c->mark = malloc(ti__alike_bytes(all->alike) + 1);
+    if (!c->mark)
+        return;
+    memcpy(c->mark, all->mark, ti__alike_bytes(all->alike));
+    TAILQ_INSERT_HEAD(&all->asked, c, in_asked);
+}
+
+static void take_from(struct ti__conf *c, const struct ti__conf *like, const char *host,
+                      enum ti__alikeness how)
+{
+    char *name = strdup(host);
+
+    if (!name) {
+        c->state = TI__CONF_BAD;
+        ti_err_set(&c->err, TI_ERR_IO, "out of memory");
+        return;
+    }
+    c->of = like;
+    c->user = like->user;
+    c->host = name;
+    c->alias = like->alias;
+    c->port = like->port;
+    c->family = like->family;
+    c->jump = like->jump;
+    c->keys_only = how == TI__ALIKE_KEYS;
+    c->control = c->keys_only ? NULL : like->control;
+    memcpy(c->identities, like->identities, sizeof c->identities);
+    c->identity_count = like->identity_count;
+    c->identities_only = like->identities_only;
+    c->agent = like->agent;
+    c->known = like->known;
+    c->users_known = like->users_known;
+    c->kex = like->kex;
+    c->host_keys = like->host_keys;
+    c->ciphers = like->ciphers;
+    c->macs = like->macs;
+    c->other_auth = like->other_auth;
+    c->openssh = like->openssh;
+    c->state = TI__CONF_KNOWN;
+}
+
+/* What is known of another one, or will be, is enough for this one. */
+static bool is_like_another(struct ti__confs *all, struct ti__conf *c)
+{
+    struct ti__target t, of;
+    enum ti__alikeness how = mark_of(all, c, &t);
+    const struct ti__conf *other;
+
+    if (how == TI__ALIKE_NONE || (how == TI__ALIKE_KEYS && !c->keys))
+        return false;
+    TAILQ_FOREACH(other, &all->asked, in_asked)
+    {
+        if (other == c || other->state == TI__CONF_BAD ||
+            memcmp(other->mark, all->mark, ti__alike_bytes(all->alike)) != 0 ||
+            !ti__target(&of, other->target) || !same(of.user, t.user) || !same(of.port, t.port))
+            continue;
+        if (other->state == TI__CONF_ASKED) {
+            TAILQ_INSERT_TAIL(&all->followers, c, in_queue);
+            return true;
+        }
+        if (strcmp(other->host, of.host) != 0) /* somebody gave it another name */
+            continue;
+        take_from(c, other, t.host, how);
+        c->r->look = true;
+        return true;
+    }
+    return false;
+}
+
+static struct list *queue_of(struct ti__confs *all, const struct ti__conf *c)
+{
+    return c->now ? &all->now : &all->ahead;
+}
+
 /* --- asking -------------------------------------------------------------------- */
 
 static void on_out(void *arg, const char *data, size_t bytes)
@@ -204,30 +337,64 @@ static void on_err(void *arg, const char *data, size_t bytes)
 {
     struct ti__conf *c = arg;
 
-    if (ti__queue_bytes(&c->complaint) < 4096)
+    if (ti__queue_bytes(&c->complaint) < LOG_BYTES)
         ti__queue_add(&c->complaint, data, bytes);
+}
+
+/* Those of its words that are meant for people, into `text`. */
+static void complaint_of(const struct ti__conf *c, char *text, size_t room)
+{
+    const char *line = ti__queue_front(&c->complaint), *end = line + ti__queue_bytes(&c->complaint);
+    size_t used = 0;
+
+    text[0] = '\0';
+    for (const char *next; line < end; line = next) {
+        const char *stop = memchr(line, '\n', (size_t)(end - line));
+        int n = (int)((stop ? stop : end) - line);
+
+        next = stop ? stop + 1 : end;
+        while (n && line[n - 1] == '\r')
+            n--;
+        if (!n || strncmp(line, "debug", 5) == 0 || strncmp(line, "OpenSSH_", 8) == 0)
+            continue;
+        snprintf(text + used, room - used, "%s%.*s", used ? "\n" : ": ", n, line);
+        used = strlen(text);
+    }
+}
+
+/* It is over, KNOWN or BAD. */
+static void asked(struct ti__conf *c)
+{
+    struct ti__confs *all = c->r->confs;
+    struct ti__conf *other;
+
+    all->asking--;
+    c->r->look = true;
+    learn(all, c);
+    if (c->state == TI__CONF_KNOWN)
+        remember(all, c);
+    ti__timer_drop(&c->limit);
+    ti__child_drop(&c->child);
+    ti__queue_free(&c->said);
+    ti__queue_free(&c->complaint);
+    while ((other = TAILQ_FIRST(&all->followers)) != NULL) {
+        TAILQ_REMOVE(&all->followers, other, in_queue);
+        TAILQ_INSERT_HEAD(queue_of(all, other), other, in_queue);
+    }
 }
 
 static void on_ended(void *arg, int wait_status)
 {
     struct ti__conf *c = arg;
-    int n = (int)ti__queue_bytes(&c->complaint);
-    const char *text = n ? ti__queue_front(&c->complaint) : "";
+    char text[2048];
 
-    ti__timer_drop(&c->limit);
-    c->r->look = true;
-    c->r->asking--;
     c->state = TI__CONF_KNOWN;
     if (wait_status != 0 || !understand(c)) {
-        while (n && (text[n - 1] == '\n' || text[n - 1] == '\r'))
-            n--;
+        complaint_of(c, text, sizeof text);
         c->state = TI__CONF_BAD;
-        ti_err_set(&c->err, TI_ERR_INPUT, "'ssh -G' does not tell how to reach it%s%.*s",
-                   n ? ": " : "", n, text);
+        ti_err_set(&c->err, TI_ERR_INPUT, "'ssh -G' does not tell how to reach it%s", text);
     }
-    ti__child_drop(&c->child);
-    ti__queue_free(&c->said);
-    ti__queue_free(&c->complaint);
+    asked(c);
 }
 
 /* It executes what "Match exec" says, and may ask name servers. */
@@ -235,24 +402,21 @@ static void out_of_time(void *arg)
 {
     struct ti__conf *c = arg;
 
-    ti__child_drop(&c->child);
-    ti__queue_free(&c->said);
-    ti__queue_free(&c->complaint);
-    c->r->look = true;
-    c->r->asking--;
     c->state = TI__CONF_BAD;
     ti_err_set(&c->err, TI_ERR_INPUT,
                "'ssh -G' does not say in %.3g s how to reach it: 'Match exec' or "
                "CanonicalizeHostname in ssh's configuration?",
                c->r->connect_s);
+    asked(c);
 }
 
 static const struct ti__child_calls calls = {.out = on_out, .err = on_err, .ended = on_ended};
 
 static void ask(struct ti__conf *c)
 {
-    const char *argv[12] = {"ssh"};
+    const char *argv[13] = {"ssh"};
     struct ti__child_how how = {.argv = argv, .files = &c->r->files};
+    struct ti__confs *all = c->r->confs;
     struct ti__target t;
     int n = 1;
 
@@ -274,62 +438,190 @@ static void ask(struct ti__conf *c)
         argv[n++] = "-p";
         argv[n++] = t.port;
     }
+    if (!all->learnt)
+        argv[n++] = "-v"; /* so that it says what files it reads */
     argv[n++] = "-G";
     argv[n++] = "-T";
     argv[n++] = "--";
     argv[n++] = t.host;
     c->state = TI__CONF_ASKED;
-    c->r->asking++;
+    c->keys_only = false;
+    all->asking++;
     if (ti__child_start(&c->child, &c->r->loop, &how, &calls, c, &c->err) != TI_OK) {
         c->state = TI__CONF_BAD;
-        c->r->asking--;
+        all->asking--;
         c->r->look = true;
     } else {
         ti__timer_set(&c->r->loop, &c->limit, c->r->connect_s, out_of_time, c);
+        remember(all, c);
     }
 }
 
-struct ti__conf *ti__conf_of(struct ti_remote *r, const char *target)
+static void on_alone(void *arg)
 {
+    struct ti_remote *r = arg;
+
+    r->look = true;
+    ti__confs_go(r); /* nobody looks where no channel is */
+}
+
+/* Whose turn it is; NULL: nobody's, for now. */
+static struct ti__conf *next_of(struct ti_remote *r)
+{
+    struct ti__confs *all = r->confs;
+    struct ti__conf *c = TAILQ_FIRST(&all->now);
+
+    if (all->asking >= AT_A_TIME || (!c && all->asking >= AHEAD))
+        return NULL;
+    c = c ? c : TAILQ_FIRST(&all->ahead);
+    if (!c || all->learnt || !all->asking)
+        return c;
+    if (ti__now() >= all->began + ALONE_S)
+        return c;
+    if (!all->alone.loop)
+        ti__timer_set(&r->loop, &all->alone, ALONE_S, on_alone, r);
+    return NULL;
+}
+
+void ti__confs_go(struct ti_remote *r)
+{
+    struct ti__confs *all = r->confs;
     struct ti__conf *c;
 
-    for (c = r->confs; c; c = c->next)
-        if (strcmp(c->target, target) == 0)
-            return c;
+    while ((c = next_of(r)) != NULL) {
+        TAILQ_REMOVE(queue_of(all, c), c, in_queue);
+        if (all->began == 0)
+            all->began = ti__now();
+        if (!is_like_another(all, c))
+            ask(c);
+    }
+}
+
+/* --- all of them ----------------------------------------------------------------- */
+
+struct ti__confs *ti__confs_new(void)
+{
+    struct ti__confs *all = calloc(1, sizeof *all);
+
+    for (int i = 0; all && i < TABLE_LISTS; i++)
+        TAILQ_INIT(&all->table[i]);
+    if (!all)
+        return NULL;
+    TAILQ_INIT(&all->now);
+    TAILQ_INIT(&all->ahead);
+    TAILQ_INIT(&all->asked);
+    TAILQ_INIT(&all->followers);
+    return all;
+}
+
+static struct list *list_of(struct ti__confs *all, const char *target)
+{
+    uint32_t hash = 2166136261u;
+
+    for (; *target; target++)
+        hash = (hash ^ (unsigned char)*target) * 16777619u;
+    return &all->table[(hash ^ hash >> 16) % TABLE_LISTS];
+}
+
+static struct ti__conf *find(struct ti_remote *r, const char *target, bool keys, bool now)
+{
+    struct list *list = list_of(r->confs, target);
+    struct ti__conf *c;
+
+    TAILQ_FOREACH(c, list, in_table)
+    if (strcmp(c->target, target) == 0)
+        return c;
     c = calloc(1, sizeof *c);
     if (!c || !(c->target = strdup(target))) {
         free(c);
         return NULL;
     }
     c->r = r;
-    c->next = r->confs;
-    return r->confs = c;
+    c->now = now;
+    c->keys = keys;
+    TAILQ_INSERT_TAIL(list, c, in_table);
+    TAILQ_INSERT_TAIL(queue_of(r->confs, c), c, in_queue);
+    return c;
 }
 
-void ti__confs_go(struct ti_remote *r)
+/* Somebody waits for it now. */
+static void hurry(struct ti__conf *c)
 {
-    for (struct ti__conf *c = r->confs; c && r->asking < AT_A_TIME; c = c->next)
-        if (c->state == TI__CONF_WANTED)
-            ask(c);
-}
+    struct ti__confs *all = c->r->confs;
+    const struct ti__conf *f;
 
-void ti__confs_free(struct ti_remote *r)
-{
-    while (r->confs) {
-        struct ti__conf *c = r->confs;
-        char *const texts[] = {c->target,  c->user,  c->host,       c->alias,     c->jump,
-                               c->control, c->agent, c->kex,        c->host_keys, c->ciphers,
-                               c->macs,    c->known, c->users_known};
-
-        r->confs = c->next;
-        ti__timer_drop(&c->limit);
-        ti__child_drop(&c->child);
-        ti__queue_free(&c->said);
-        ti__queue_free(&c->complaint);
-        for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
-            free(texts[i]);
-        for (int i = 0; i < c->identity_count; i++)
-            free(c->identities[i]);
-        free(c);
+    if (c->state != TI__CONF_WANTED || c->now)
+        return;
+    TAILQ_FOREACH(f, &all->followers, in_queue)
+    if (f == c) {
+        c->now = true;
+        return;
     }
+    TAILQ_REMOVE(&all->ahead, c, in_queue);
+    c->now = true;
+    TAILQ_INSERT_TAIL(&all->now, c, in_queue);
+}
+
+struct ti__conf *ti__conf_of(struct ti_remote *r, const char *target)
+{
+    struct ti__conf *c = find(r, target, false, true);
+
+    if (!c)
+        return NULL;
+    c->keys = false;
+    if (c->state == TI__CONF_KNOWN && c->keys_only) { /* that is not enough any more */
+        free(c->host);
+        c->host = NULL;
+        c->of = NULL;
+        c->state = TI__CONF_WANTED;
+        c->now = true;
+        TAILQ_INSERT_TAIL(&r->confs->now, c, in_queue);
+    }
+    hurry(c);
+    return c;
+}
+
+struct ti__conf *ti__conf_of_keys(struct ti_remote *r, const char *target, bool now)
+{
+    struct ti__conf *c = find(r, target, true, now);
+
+    if (c && now)
+        hurry(c);
+    return c;
+}
+
+static void conf_free(struct ti__conf *c)
+{
+    char *const texts[] = {c->user,  c->alias,     c->jump,    c->control, c->agent,      c->kex,
+                           c->known, c->host_keys, c->ciphers, c->macs,    c->users_known};
+
+    ti__timer_drop(&c->limit);
+    ti__child_drop(&c->child);
+    ti__queue_free(&c->said);
+    ti__queue_free(&c->complaint);
+    for (size_t i = 0; i < sizeof texts / sizeof *texts && !c->of; i++)
+        free(texts[i]);
+    for (int i = 0; i < c->identity_count && !c->of; i++)
+        free(c->identities[i]);
+    free(c->host);
+    free(c->target);
+    free(c->mark);
+    free(c);
+}
+
+void ti__confs_free(struct ti__confs *all)
+{
+    struct ti__conf *c;
+
+    if (!all)
+        return;
+    ti__timer_drop(&all->alone);
+    for (int i = 0; i < TABLE_LISTS; i++)
+        while ((c = TAILQ_FIRST(&all->table[i])) != NULL) {
+            TAILQ_REMOVE(&all->table[i], c, in_table);
+            conf_free(c);
+        }
+    ti__alike_free(all->alike);
+    free(all->mark);
+    free(all);
 }

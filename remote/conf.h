@@ -1,9 +1,12 @@
 /*
  * What `ssh -G` says about a host: the user's configuration, as OpenSSH itself
- * understands it.  Asked once for each way of naming a host, several at a time.
+ * understands it.  Asked once for each way of naming a host, several at a time; once for
+ * all hosts that are alike to it (alike.h).
  */
 #ifndef TI_REMOTE_CONF_H
 #define TI_REMOTE_CONF_H
+
+#include <sys/queue.h>
 
 #include "remote/child.h"
 #include "remote/queue.h"
@@ -15,10 +18,15 @@ struct ti_remote;
 enum ti__conf_state { TI__CONF_WANTED, TI__CONF_ASKED, TI__CONF_KNOWN, TI__CONF_BAD };
 
 struct ti__conf {
-    struct ti__conf *next;
+    TAILQ_ENTRY(ti__conf) in_table, in_queue, in_asked;
     struct ti_remote *r;
     char *target; /* [USER@]HOST[:PORT] */
     enum ti__conf_state state;
+    bool now;                  /* somebody waits for it */
+    bool keys;                 /* only what is known of its keys is of interest ... */
+    bool keys_only;            /* ... and may be had here, all but `control` */
+    unsigned char *mark;       /* of those that were asked for; NULL: none is like it */
+    const struct ti__conf *of; /* that it is like: all texts but `host` are that one's */
     struct ti__child child;
     struct ti__timer limit; /* of ASKED */
     struct ti__queue said, complaint;
@@ -39,10 +47,19 @@ struct ti__conf {
     const char *openssh; /* what only the OpenSSH client does, or NULL */
 };
 
-/* Never NULL but for lack of memory; WANTED is asked for by ti__confs_go(), and
- * r->look is set once it is KNOWN or BAD. */
+struct ti__confs;
+
+struct ti__confs *ti__confs_new(void); /* NULL: no memory */
+void ti__confs_free(struct ti__confs *all);
+
+/* NULL only for lack of memory.  WANTED is asked for by ti__confs_go(), and r->look is set once it
+ * is KNOWN or BAD. */
 struct ti__conf *ti__conf_of(struct ti_remote *r, const char *target);
+
+/* The same, when only what is known of its keys is wanted: not `control`.  `now`: somebody waits
+ * for it; else it is asked for when nobody waits for another, a few at a time. */
+struct ti__conf *ti__conf_of_keys(struct ti_remote *r, const char *target, bool now);
+
 void ti__confs_go(struct ti_remote *r);
-void ti__confs_free(struct ti_remote *r);
 
 #endif

@@ -20,8 +20,9 @@
 
 struct ti__transport {
     const char *name;
-    size_t bytes;                        /* of what it keeps for a channel, zeroed, c->own */
-    void (*start)(struct ti_channel *c); /* one try */
+    size_t bytes;                          /* of what it keeps for a channel, zeroed, c->own */
+    void (*start)(struct ti_channel *c);   /* one try */
+    void (*command)(struct ti_channel *c); /* it is known now; NULL: not started before it is */
     void (*input)(
         struct ti_channel *c); /* once ready: there may be more in the queue, or its end */
     void (*pause)(struct ti_channel *c); /* once ready: c->paused may have changed */
@@ -53,13 +54,14 @@ enum ti__state {
 };
 
 struct ti__conf;
+struct ti__confs;
 struct ti__gateway;
 struct ti__known;
 
 struct ti_channel {
     struct ti_remote *r;
     struct ti_channel *next, *prev; /* in its remote's list, or that of the gone */
-    char *host, *gateway, *command;
+    char *host, *gateway, *command; /* command: NULL as long as it is not known */
     struct ti_channel_calls calls;
     void *arg;
 
@@ -105,8 +107,7 @@ struct ti_remote {
     bool look; /* something may be started, written or closed */
     struct ti__door *doors;
     struct ti__gateway *gateways;
-    struct ti__conf *confs;
-    int asking; /* ssh -G */
+    struct ti__confs *confs;
     struct ti__known *known;
     bool agent_is_stuck;
     struct ti__caller_fd *fds;

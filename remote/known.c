@@ -394,7 +394,7 @@ char *ti__known_lines(struct ti__known *k, const struct ti__conf *conf)
 
 bool ti_remote_known(struct ti_remote *r, const char *host, char **lines)
 {
-    const struct ti__conf *conf = ti__conf_of(r, host);
+    const struct ti__conf *conf = ti__conf_of_keys(r, host, true);
 
     *lines = NULL;
     if (!conf)
@@ -410,4 +410,10 @@ bool ti_remote_known(struct ti_remote *r, const char *host, char **lines)
     else if (r->known)
         *lines = ti__known_lines(r->known, conf);
     return true;
+}
+
+void ti_remote_foresee(struct ti_remote *r, const char *host)
+{
+    if (!r->config->via)
+        ti__conf_of_keys(r, host, false);
 }

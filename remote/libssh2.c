@@ -716,9 +716,12 @@ static bool open_channel(struct session *o)
 static bool exec_command(struct session *o)
 {
     const char *command = o->c->command;
-    int rc = libssh2_channel_process_startup(o->channel, "exec", sizeof "exec" - 1, command,
-                                             (unsigned)strlen(command));
+    int rc;
 
+    if (!command)
+        return false;
+    rc = libssh2_channel_process_startup(o->channel, "exec", sizeof "exec" - 1, command,
+                                         (unsigned)strlen(command));
     if (rc == 0)
         return true;
     if (rc != LIBSSH2_ERROR_EAGAIN)
@@ -892,6 +895,15 @@ static void libssh2_input(struct ti_channel *c)
     pump(c->own);
 }
 
+/* At the next turn of the loop: what is called here may end the channel. */
+static void libssh2_command(struct ti_channel *c)
+{
+    struct session *o = c->own;
+
+    if (o->step == EXEC)
+        ti__timer_set(&c->r->loop, &o->again, 0, on_again, o);
+}
+
 static void libssh2_pause(struct ti_channel *c)
 {
     struct session *o = c->own;
@@ -940,7 +952,12 @@ static void libssh2_forget(struct ti_remote *r)
     ti__known_free(r->known);
 }
 
-static const struct ti__transport libssh2 = {"libssh2",     sizeof(struct session), libssh2_start,
-                                             libssh2_input, libssh2_pause,          libssh2_stop,
-                                             libssh2_forget};
+static const struct ti__transport libssh2 = {.name = "libssh2",
+                                             .bytes = sizeof(struct session),
+                                             .start = libssh2_start,
+                                             .command = libssh2_command,
+                                             .input = libssh2_input,
+                                             .pause = libssh2_pause,
+                                             .stop = libssh2_stop,
+                                             .forget = libssh2_forget};
 const struct ti__transport *const ti__in_process = &libssh2;

@@ -1,5 +1,5 @@
 # remote: processes on other machines, by SSH.
-remote_any_src := $(addprefix remote/,loop.c queue.c child.c remote.c process.c conf.c mux.c gateway.c \
+remote_any_src := $(addprefix remote/,loop.c queue.c child.c remote.c process.c conf.c alike.c mux.c gateway.c \
                   sshargs.c sshlog.c openssh.c)
 remote_src := $(remote_any_src) $(addprefix remote/,known.c lookup.c libssh2.c)
 remote_libs := -lssh2 -lpthread -lm
@@ -7,3 +7,4 @@ remote_libs := -lssh2 -lpthread -lm
 remote_openssh_src := $(remote_any_src) remote/openssh_only.c
 t-sshlog_src := $(remote_src)
 $(O)/tests/unit/t-sshlog: LDLIBS += $(remote_libs)
+t-alike_src := remote/alike.c

@@ -132,8 +132,10 @@ ti_status ti_remote_new(const struct ti_remote_config *config, struct ti_remote 
 
     if (!r)
         return ti_err_errno(err, TI_ERR_IO, "cannot prepare connections");
-    if (!ti__loop_open(&r->loop)) {
+    r->confs = ti__confs_new();
+    if (!r->confs || !ti__loop_open(&r->loop)) {
         ti_err_errno(err, TI_ERR_IO, "cannot prepare connections");
+        ti__confs_free(r->confs);
         free(r);
         return TI_ERR_IO;
     }
@@ -217,7 +219,7 @@ void ti_remote_free(struct ti_remote *r)
         ti_remote_drop_fd(r, f->fd);
     free_gone(r);
     ti__gateways_free(r);
-    ti__confs_free(r);
+    ti__confs_free(r->confs);
     if (ti__in_process)
         ti__in_process->forget(r);
     ti__child_bury();
@@ -345,11 +347,11 @@ static struct ti_channel *channel_new(struct ti_remote *r, const struct ti__tran
     c->r = r;
     c->transport = transport;
     c->host = strdup(host);
-    c->command = strdup(command);
+    c->command = command ? strdup(command) : NULL;
     c->own = calloc(1, transport->bytes);
     if (gateway)
         c->gateway = strdup(gateway);
-    if (!c->host || !c->command || !c->own || (gateway && !c->gateway)) {
+    if (!c->host || (command && !c->command) || !c->own || (gateway && !c->gateway)) {
         channel_free(c);
         return NULL;
     }
@@ -380,6 +382,9 @@ struct ti_channel *ti_remote_run(struct ti_remote *r, const char *host, const ch
         return NULL;
     c->state = TI__CHOOSING;
     c->conf = ti__conf_of(r, host);
+    if (gateway)
+        ti__gateway(r,
+                    gateway); /* it takes longest: nothing that is to be known of the host first */
     return c;
 }
 
@@ -402,15 +407,24 @@ static bool set_transport(struct ti_channel *c, const struct ti__transport *tran
     return true;
 }
 
+static bool may_start(const struct ti_channel *c)
+{
+    return c->command || c->transport->command;
+}
+
 bool ti__channel_fall_back(struct ti_channel *c, const char *why)
 {
     if (c->r->config->transport != TI_TRANSPORT_AUTO || !set_transport(c, &ti__openssh))
         return false;
     c->why_openssh = why;
     c->r->fallbacks++;
-    if (c->state == TI__OPENING) {
+    if (c->state == TI__OPENING && may_start(c)) {
         ti__timer_set(&c->r->loop, &c->timer, ti__connect_s(c), out_of_time, c);
         c->transport->start(c);
+    } else if (c->state == TI__OPENING) {
+        leave_door(c);
+        ti__timer_drop(&c->timer);
+        c->state = TI__WAITING;
     }
     return true;
 }
@@ -691,7 +705,7 @@ static void look_around(struct ti_remote *r)
         }
         if (c->state == TI__CHOOSING && (!c->conf || c->conf->state >= TI__CONF_KNOWN))
             choose(c);
-        if (c->state == TI__WAITING && door_is_open(c))
+        if (c->state == TI__WAITING && may_start(c) && door_is_open(c))
             start(c);
         if (c->state != TI__ENDED && c->changed) {
             c->changed = false;
@@ -733,6 +747,17 @@ int ti_remote_poll(struct ti_remote *r, int timeout_ms)
 void ti_channel_want(struct ti_channel *c, const struct ti_channel_wants *wants)
 {
     c->wants = *wants;
+}
+
+bool ti_channel_command(struct ti_channel *c, const char *command)
+{
+    if (c->command || c->state == TI__ENDED)
+        return true;
+    c->command = strdup(command);
+    if (c->command && c->state == TI__OPENING && c->transport->command)
+        c->transport->command(c);
+    c->r->look = true;
+    return c->command != NULL;
 }
 
 double ti__connect_s(const struct ti_channel *c)

@@ -95,13 +95,18 @@ void ti_remote_free(struct ti_remote *r); /* closes what is open, without `ended
 /*
  * Start `command` (for the login shell of the user there) on `host`,
  * [USER@]HOST[:PORT], through `gateway`, of the same form, or NULL.  All hosts
- * behind one gateway share one connection to it.  host "localhost" without a
- * gateway and with via NULL is still SSH; ti_remote_local() is not.  Queued as
+ * behind one gateway share one connection to it, which is opened at once.  host "localhost"
+ * without a gateway and with via NULL is still SSH; ti_remote_local() is not.  Queued as
  * long as too many connections are being opened.  NULL only when memory is short.
+ *
+ * A `command` that is not known yet is NULL, and then given by ti_channel_command(): the
+ * connection is made meanwhile, as far as it can be.
  */
 struct ti_channel *ti_remote_run(struct ti_remote *r, const char *host, const char *gateway,
                                  const char *command, const struct ti_channel_calls *calls,
                                  void *arg);
+
+bool ti_channel_command(struct ti_channel *c, const char *command); /* copied; false: no memory */
 
 /* The same on this machine, by /bin/sh -c. */
 struct ti_channel *ti_remote_local(struct ti_remote *r, const char *command,
@@ -118,6 +123,10 @@ size_t ti_channel_queued(const struct ti_channel *c);
  * being asked, try again after a poll; NULL: memory is short.
  */
 bool ti_remote_known(struct ti_remote *r, const char *host, char **lines);
+
+/* That will be asked of it later: `ssh -G` is asked meanwhile, as far as it disturbs nothing else.
+ */
+void ti_remote_foresee(struct ti_remote *r, const char *host);
 
 /* End of its standard input, once all is written. */
 void ti_channel_eof(struct ti_channel *c);

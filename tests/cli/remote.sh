@@ -75,13 +75,16 @@ key() { cut -d' ' -f1,2 "$d/$1.pub"; }
 echo "hashed $(key host)" >"$d/hashed"
 ssh-keygen -q -H -f "$d/hashed" >/dev/null 2>&1
 rm -f "$d/hashed.old"
-for h in unknown changed revoked hashed n1.wild n9.wild plain proxied; do
-    printf 'Host %s\n HostKeyAlias %s\n' "$h" "${h/proxied/plain}"
+for h in unknown changed revoked hashed n1.wild n9.wild plain; do
+    printf 'Host %s\n HostKeyAlias %s\n' "$h" "$h"
 done >"$d/config"
+printf 'Host proxied envy\n HostKeyAlias plain\n' >>"$d/config"
 printf '%s\n' "@revoked [127.0.0.1]:$node $(key host)" "127.0.0.1 $(key host)" >"$d/known2"
 cat >>"$d/config" <<EOF
 Host proxied
  ProxyCommand ssh -F $d/config -W %h:%p gate
+Host envy
+ ProxyCommand sh -c 'env >$d/env; exec ssh -F $d/config -W %h:%p gate'
 Host rsa
  IdentityFile $d/rsa
 Host gate
@@ -241,6 +244,56 @@ run proxied true; ended 'EXITED 0' 'ProxyCommand' 'why OpenSSH: ProxyCommand'
 run rsa true; ended 'EXITED 0' 'RSA key' 'why OpenSSH: keys that libssh2 cannot use'
 transport=libssh2 name=OpenSSH
 run proxied true; ended NO_METHOD 'ProxyCommand with libssh2 alone' 'ProxyCommand'
+
+# --- hosts that are alike are asked of once ---------------------------------------
+
+mkdir "$d/bin"
+cat >"$d/bin/ssh" <<EOF
+#!/bin/sh
+case " \$* " in *' -G '*) echo "\$*" >>'$d/asked' ;; esac
+exec '$(command -v ssh)' "\$@"
+EOF
+chmod +x "$d/bin/ssh"
+cat >"$d/same" <<EOF
+Host a7.*
+ User nobody
+Host *
+ Port $node
+ HostKeyAlias plain
+ IdentityFile $d/user
+ IdentitiesOnly yes
+ UserKnownHostsFile $d/known
+ GlobalKnownHostsFile /dev/null
+EOF
+asked() { # N HOSTS WHAT: so often, and the last of them is reached
+    : >"$d/asked"
+    PATH=$d/bin:$PATH timeout 300 "$try" -F "$d/same" -t "$transport" -C 120 -r 1 "$2" true >"$d/out" 2>"$d/err"
+    [ "$(wc -l <"$d/asked")" -eq "$1" ] || bad "$3: asked $(wc -l <"$d/asked") times, not $1"
+    grep -q "^${2##*,} EXITED 0 " "$d/err" || bad "$3: not reached"
+}
+for transport in libssh2 openssh; do
+    asked 1 a1.invalid,a2.invalid,a3.invalid,a4.invalid,localhost 'all alike'
+    asked 2 a1.invalid,a7.invalid,a2.invalid,localhost 'one with a section of its own'
+    asked 2 "$(id -un)@a1.invalid,a2.invalid,localhost" 'another user'
+    asked 2 A1.invalid,a2.invalid,localhost 'a name in capitals'
+    echo 'Match exec true' >>"$d/same"
+    asked 3 a1.invalid,a2.invalid,localhost 'Match exec'
+    sed -i '$d' "$d/same"
+    echo ' SetEnv X=%h' >>"$d/same"
+    asked 3 a1.invalid,a2.invalid,localhost 'a token in it'
+    sed -i '$d' "$d/same"
+done
+
+# --- what ssh has in its environment, and nobody else ------------------------------
+
+transport=openssh name=OpenSSH
+run envy env; ended 'EXITED 0' 'environment'
+[ "$(grep -c '^MALLOC_[A-Z]*_THRESHOLD_=[0-9]' "$d/env")" -eq 2 ] || bad "environment of ssh: $(grep MALLOC "$d/env")"
+! grep MALLOC_ "$d/out" || bad 'the other side has it, too'
+MALLOC_TRIM_THRESHOLD_=4711 run envy true
+grep -qx 'MALLOC_TRIM_THRESHOLD_=4711' "$d/env" || bad "the user's own is lost"
+run -l here env
+! grep MALLOC_ "$d/out" || bad 'other children have it, too'
 
 # --- folders of those who were killed ----------------------------------------------
 

@@ -1,0 +1,214 @@
+#include "remote/alike.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+
+#define FILE_MAX      (1 << 20)
+#define SECTIONS_MAX  1024
+#define PATTERNS_MAX  4096
+#define PATTERN_BYTES 256
+
+/* What stands behind a "Host" or "Match all", up to the next; or before the first of a file. */
+struct section {
+    int first, n; /* patterns; n 0: it always holds */
+    bool apart;   /* something in it depends on the host's name */
+    bool control; /* ControlPath does */
+};
+
+struct ti__alike {
+    struct section section[SECTIONS_MAX];
+    int sections;
+    char *pattern[PATTERNS_MAX];
+    int patterns;
+};
+
+/* --- reading --------------------------------------------------------------- */
+
+static struct section *begin_section(struct ti__alike *a)
+{
+    struct section *s;
+
+    if (a->sections == SECTIONS_MAX)
+        return NULL;
+    s = &a->section[a->sections++];
+    *s = (struct section){.first = a->patterns};
+    return s;
+}
+
+static bool add_patterns(struct ti__alike *a, struct section *s, char *list)
+{
+    char *rest = NULL;
+
+    for (char *p = strtok_r(list, " \t", &rest); p; p = strtok_r(NULL, " \t", &rest)) {
+        if (a->patterns == PATTERNS_MAX || strlen(p) >= PATTERN_BYTES || p[strcspn(p, "\"'\\#,")])
+            return false;
+        a->pattern[a->patterns] = strdup(p);
+        if (!a->pattern[a->patterns])
+            return false;
+        a->patterns++;
+        s->n++;
+    }
+    return s->n > 0;
+}
+
+/* False: too much for us. */
+static bool take_line(struct ti__alike *a, char *line)
+{
+    struct section *s = &a->section[a->sections - 1];
+    char *word = line + strspn(line, " \t\r\n\f"), *value;
+    size_t n = strcspn(word, " \t\r\n\f=");
+    bool depends;
+
+    if (!*word || *word == '#')
+        return true;
+    value = word + n;
+    if (*value)
+        *value++ = '\0';
+    value += strspn(value, " \t=");
+    value[strcspn(value, "\r\n\f")] = '\0';
+    if (word[strspn(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789")])
+        return false; /* quoted, or nothing that ssh knows */
+    if (strcasecmp(word, "host") == 0)
+        return (s = begin_section(a)) != NULL && add_patterns(a, s, value);
+    if (strcasecmp(word, "match") == 0) {
+        for (n = strlen(value); n && strchr(" \t", value[n - 1]);)
+            value[--n] = '\0';
+        return strcasecmp(value, "all") == 0 && begin_section(a) != NULL;
+    }
+    depends = strchr(value, '%') || strcasecmp(word, "hostname") == 0 ||
+              strncasecmp(word, "canonical", 9) == 0;
+    if (depends && strcasecmp(word, "controlpath") == 0)
+        s->control = true;
+    else if (depends)
+        s->apart = true;
+    return true;
+}
+
+static bool read_config(struct ti__alike *a, const char *path)
+{
+    FILE *f = fopen(path, "re");
+    struct stat sb;
+    char *line = NULL;
+    size_t room = 0;
+    bool ok = f && fstat(fileno(f), &sb) == 0 && S_ISREG(sb.st_mode) && sb.st_size <= FILE_MAX &&
+              begin_section(a) != NULL;
+
+    while (ok && getline(&line, &room, f) >= 0)
+        ok = take_line(a, line);
+    free(line);
+    if (f)
+        fclose(f);
+    return ok;
+}
+
+struct ti__alike *ti__alike_new(const char *said, size_t bytes)
+{
+    static const char begins[] = "debug1: Reading configuration data ";
+    struct ti__alike *a = calloc(1, sizeof *a);
+    const char *end = said + bytes;
+    bool ok = a != NULL;
+    int files = 0;
+
+    for (const char *line = said, *next; ok && line < end; line = next) {
+        const char *stop = memchr(line, '\n', (size_t)(end - line));
+        size_t n = (size_t)((stop ? stop : end) - line);
+        char path[PATH_MAX];
+
+        next = stop ? stop + 1 : end;
+        while (n && line[n - 1] == '\r')
+            n--;
+        if (n < sizeof begins || memcmp(line, begins, sizeof begins - 1) != 0)
+            continue;
+        n -= sizeof begins - 1;
+        ok = stop && n < sizeof path;
+        if (!ok)
+            break;
+        memcpy(path, line + sizeof begins - 1, n);
+        path[n] = '\0';
+        ok = read_config(a, path);
+        files++;
+    }
+    for (int i = 0; ok && i < a->sections; i++)
+        ok = a->section[i].n > 0 || !a->section[i].apart;
+    if (ok && files)
+        return a;
+    ti__alike_free(a);
+    return NULL;
+}
+
+void ti__alike_free(struct ti__alike *a)
+{
+    for (int i = 0; a && i < a->patterns; i++)
+        free(a->pattern[i]);
+    free(a);
+}
+
+/* --- hosts ------------------------------------------------------------------ */
+
+static bool matches(const char *text, const char *pattern)
+{
+    const char *star = NULL, *from = NULL;
+
+    for (;;) {
+        if (*pattern == '*') {
+            star = ++pattern;
+            from = text;
+        } else if (*text && (*pattern == '?' || *pattern == *text)) {
+            pattern++;
+            text++;
+        } else if (!*text && !*pattern) {
+            return true;
+        } else if (!star || !*from) {
+            return false;
+        } else {
+            pattern = star;
+            text = ++from;
+        }
+    }
+}
+
+static bool holds(const struct ti__alike *a, const struct section *s, const char *host)
+{
+    bool any = s->n == 0;
+
+    for (int i = s->first; i < s->first + s->n; i++) {
+        const char *p = a->pattern[i];
+
+        if (*p == '!' && matches(host, p + 1))
+            return false;
+        any = any || (*p != '!' && matches(host, p));
+    }
+    return any;
+}
+
+size_t ti__alike_bytes(const struct ti__alike *a)
+{
+    return (size_t)(a->sections + 7) / 8;
+}
+
+enum ti__alikeness ti__alike_mark(const struct ti__alike *a, const char *host, unsigned char *mark)
+{
+    enum ti__alikeness how = TI__ALIKE_ALL;
+
+    /* capitals are made small by ssh, addresses may be written in another way */
+    if (!*host || host[strspn(host, "abcdefghijklmnopqrstuvwxyz0123456789.-_")] ||
+        !host[strspn(host, "0123456789.")])
+        return TI__ALIKE_NONE;
+    memset(mark, 0, ti__alike_bytes(a));
+    for (int i = 0; i < a->sections; i++) {
+        const struct section *s = &a->section[i];
+
+        if (!holds(a, s, host))
+            continue;
+        if (s->apart)
+            return TI__ALIKE_NONE;
+        if (s->control)
+            how = TI__ALIKE_KEYS;
+        mark[i / 8] |= (unsigned char)(1 << i % 8);
+    }
+    return how;
+}
