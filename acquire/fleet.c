@@ -31,7 +31,8 @@ struct ti_member_priv {
     struct ti_channel *channel; /* NULL once it ended */
     struct ti_frame_reader reader;
     struct pending *pending;
-    size_t queued; /* when last looked */
+    bool commanded; /* what is to be executed there is known */
+    size_t queued;  /* when last looked */
     struct ti_bootstrap boot;
 };
 
@@ -341,7 +342,7 @@ static ti_status connect_to(struct ti_fleet *f, int64_t node, struct ti_here *he
     struct ti_member_priv *p = m->priv;
     const struct ti_site *site = site_of(f, node);
     const char *name = f->sites->node[node].name;
-    char *command;
+    char *command = NULL;
     const char *tiara = cluster_of(f, node)->tiara;
     ti_status st = TI_ERR_INPUT;
 
@@ -349,10 +350,13 @@ static ti_status connect_to(struct ti_fleet *f, int64_t node, struct ti_here *he
     /* This machine has what would be sent, unless its name is one that shells change. */
     if (m->here && !tiara)
         st = ti_bootstrap_command(f->payload, f->folder, &command, NULL);
-    if (st != TI_OK)
+    if (st != TI_OK && !tiara && !ti_payload_known(f->payload))
+        st = TI_OK; /* while its connection is made the checksum is */
+    else if (st != TI_OK)
         st = ti_bootstrap_command(f->payload, tiara, &command, err);
     if (st != TI_OK)
         return st;
+    p->commanded = command != NULL;
     p->boot.payload = f->payload;
     m->last = "connecting";
     p->channel = m->here
@@ -363,6 +367,33 @@ static ti_status connect_to(struct ti_fleet *f, int64_t node, struct ti_here *he
         return TI_OK;
     errno = ENOMEM;
     return ti_err_errno(err, TI_ERR_IO, "cannot connect to '%s'", name);
+}
+
+/* Its checksum is known, or it is packed: who waited for that goes on. */
+static void payload_done(int fd, void *arg)
+{
+    struct ti_fleet *f = arg;
+
+    (void)fd;
+    ti_payload_settle(f->payload);
+    for (int64_t i = 0; i < f->n; i++) {
+        struct ti_member_priv *p = f->member[i].priv;
+        struct ti_err err = {"", ""};
+        char *command = NULL;
+
+        if (f->member[i].state != TI_MEMBER_CONNECTING || !p->channel)
+            continue;
+        if (p->commanded) {
+            ti_bootstrap_pump(&p->boot, p->channel);
+            continue;
+        }
+        p->commanded = true;
+        if (ti_bootstrap_command(f->payload, NULL, &command, &err) != TI_OK)
+            ti_fleet_drop(f, i, TI_CHANNEL_LOCAL, "%s", err.text);
+        else if (!ti_channel_command(p->channel, command))
+            ti_fleet_drop(f, i, TI_CHANNEL_LOCAL, "out of memory");
+        free(command);
+    }
 }
 
 /* The transport has its limits for the connection; this is for what is at the end of it: login
@@ -617,6 +648,7 @@ ti_status ti_fleet_new(const struct ti_sites *sites, const bool *use, const stru
                        struct ti_fleet **out, struct ti_err *err)
 {
     struct ti_fleet *f = calloc(1, sizeof *f);
+    int payload = -1;
     ti_status st;
 
     if (!f)
@@ -639,7 +671,10 @@ ti_status ti_fleet_new(const struct ti_sites *sites, const bool *use, const stru
     st = ti_payload_new(paths, &f->payload, err);
     if (st == TI_OK)
         st = ti_remote_new(&f->config, &f->remote, err);
-    if (st == TI_OK && !ti_remote_add_fd(f->remote, f->sigfd, on_signal, f)) {
+    if (st == TI_OK)
+        payload = ti_payload_defer(f->payload);
+    if (st == TI_OK && (payload < 0 || !ti_remote_add_fd(f->remote, payload, payload_done, f) ||
+                        !ti_remote_add_fd(f->remote, f->sigfd, on_signal, f))) {
         errno = ENOMEM;
         st = ti_err_errno(err, TI_ERR_IO, "cannot connect to the nodes");
     }

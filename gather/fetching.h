@@ -106,8 +106,9 @@ struct ti__fetching {
         int64_t rank, bytes;
         int fd; /* -1: none */
         uint32_t crc;
-    } comparing; /* one of them */
-    bool dirty;  /* something happened that may let others go on */
+    } comparing;   /* one of them */
+    bool foreseen; /* reach.c */
+    bool dirty;    /* something happened that may let others go on */
     double started;
     struct ti__finding *finding;
     int64_t nfindings;

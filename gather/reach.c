@@ -243,6 +243,11 @@ static void on_data(struct ti_way *w, uint32_t rank, const void *data, size_t by
         ti__take_data(m, rank, data, bytes);
 }
 
+static const char *host_of(const struct ti__member *m)
+{
+    return m->node->local || m->node->host ? m->node->host : m->node->name;
+}
+
 static void open_way(struct ti__member *m, struct ti_way *through)
 {
     static const struct ti_way_calls calls = {
@@ -251,8 +256,8 @@ static void open_way(struct ti__member *m, struct ti_way *through)
     const struct ti_source_node *node = m->node;
     bool before = m->out->transport != NULL || m->out->retries || m->failures;
 
-    m->way = ti_way_open(g->ways, through, node->local || node->host ? node->host : node->name,
-                         node->gateway, node->tiara, node->local, &calls, m);
+    m->way = ti_way_open(g->ways, through, host_of(m), node->gateway, node->tiara, node->local,
+                         &calls, m);
     if (!m->way) {
         errno = ENOMEM;
         ti__local_trouble(g);
@@ -286,6 +291,23 @@ static struct ti_way *relay_of(struct ti__member *m, bool *wait)
     return NULL;
 }
 
+/* Those that relays are to reach, in that order. */
+static void foresee(struct ti__fetching *g)
+{
+    bool deeper = true;
+
+    for (int depth = 2; deeper; depth++) {
+        deeper = false;
+        for (int64_t i = 0; i < g->nodes.n; i++) {
+            const struct ti__member *m = &g->member[i];
+
+            if (m->out->depth == depth && host_of(m))
+                ti_way_foresee(g->ways, host_of(m));
+            deeper = deeper || m->out->depth > depth;
+        }
+    }
+}
+
 void ti__reach(struct ti__fetching *g)
 {
     double now = ti_now();
@@ -303,6 +325,9 @@ void ti__reach(struct ti__fetching *g)
         if (!wait)
             open_way(m, through);
     }
+    if (!g->foreseen)
+        foresee(g); /* after those that are connected at once */
+    g->foreseen = true;
 }
 
 void ti__count_ways(struct ti__fetching *g)

@@ -42,6 +42,7 @@ struct ti_way {
     const char *transport;
 
     struct ti_channel *channel; /* a direct one's */
+    bool commanded;             /* what is to be executed there is known */
     struct ti_bootstrap *bootstrap;
     size_t queued; /* when it was last looked at */
     int paused;    /* how many of those on this channel are */
@@ -64,6 +65,7 @@ struct ti_ways {
     struct ti_remote_config remote_config;
     struct ti_remote *remote;
     struct ti_payload *payload;
+    int payload_fd; /* ti_payload_defer() */
     struct way_list ways, waiting, over, gone;
     int live;
     double clock;          /* seconds in which we listened */
@@ -563,6 +565,43 @@ static void on_ended(struct ti_channel *c, const struct ti_channel_result *r, vo
 
 /* --- opening ------------------------------------------------------------- */
 
+/* NULL: `w` has failed, or is still to get it. */
+static char *command_of(struct ti_way *w)
+{
+    struct ti_err why;
+    char *command = NULL;
+
+    w->commanded = w->tiara || ti_payload_known(w->all->payload);
+    if (w->commanded && ti_bootstrap_command(w->all->payload, w->tiara, &command, &why) != TI_OK)
+        fail(w, TI_CHANNEL_LOCAL, false, &why);
+    return command;
+}
+
+/* Its checksum is known, or it is packed: who waited for that goes on. */
+static void payload_done(int fd, void *arg)
+{
+    struct ti_ways *all = arg;
+    struct ti_way *w;
+
+    (void)fd;
+    ti_payload_settle(all->payload);
+    TAILQ_FOREACH(w, &all->ways, in_all)
+    {
+        char *command;
+
+        if (!w->channel || !w->bootstrap || w->state >= OVER)
+            continue;
+        if (w->commanded) {
+            ti_bootstrap_pump(w->bootstrap, w->channel);
+            continue;
+        }
+        command = command_of(w);
+        if (command && !ti_channel_command(w->channel, command))
+            fail_text(w, TI_CHANNEL_LOCAL, "out of memory", NULL);
+        free(command);
+    }
+}
+
 static void open_direct(struct ti_way *w, const char *gateway, bool local)
 {
     static const struct ti_channel_calls calls = {.ready = on_ready,
@@ -570,13 +609,10 @@ static void open_direct(struct ti_way *w, const char *gateway, bool local)
                                                   .errput = on_errput,
                                                   .drained = on_drained,
                                                   .ended = on_ended};
-    struct ti_err why;
-    char *command;
+    char *command = command_of(w);
 
-    if (ti_bootstrap_command(w->all->payload, w->tiara, &command, &why) != TI_OK) {
-        fail(w, TI_CHANNEL_LOCAL, false, &why);
+    if (w->state >= OVER)
         return;
-    }
     w->bootstrap->payload = w->all->payload;
     w->state = OPENING;
     w->channel = local ? ti_remote_local(w->all->remote, command, &calls, w)
@@ -648,6 +684,11 @@ static void open_waiting(struct ti_ways *all)
             fail_text(w, TI_CHANNEL_LOCAL, "out of memory", NULL);
         free(lines);
     }
+}
+
+void ti_way_foresee(struct ti_ways *all, const char *host)
+{
+    ti_remote_foresee(all->remote, host);
 }
 
 struct ti_way *ti_way_open(struct ti_ways *all, struct ti_way *through, const char *host,
@@ -786,7 +827,12 @@ ti_status ti_ways_new(const struct ti_ways_config *config, struct ti_ways **out,
     if (st == TI_OK)
         st = ti_payload_new(&paths, &all->payload, err);
     if (st == TI_OK)
+        all->payload_fd = ti_payload_defer(all->payload);
+    if (st == TI_OK)
         st = ti_remote_new(&all->remote_config, &all->remote, err);
+    if (st == TI_OK &&
+        (all->payload_fd < 0 || !ti_remote_add_fd(all->remote, all->payload_fd, payload_done, all)))
+        st = ti_err_errno(err, TI_ERR_IO, "cannot prepare what nodes are sent");
     if (st != TI_OK) {
         ti_ways_free(all);
         return st;

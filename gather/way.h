@@ -55,7 +55,11 @@ struct ti_way *ti_way_open(struct ti_ways *all, struct ti_way *through, const ch
                            const char *gateway, const char *tiara, bool local,
                            const struct ti_way_calls *calls, void *arg);
 
-/* Send a request (taken over); "id" is yours, from 1 up: others are our own.  False when memory is short, or it ended. */
+/* It will be opened, through another: what is to be known here for that is looked up meanwhile. */
+void ti_way_foresee(struct ti_ways *all, const char *host);
+
+/* Send a request (taken over); "id" is yours, from 1 up: others are our own.  False when memory is
+ * short, or it ended. */
 bool ti_way_ask(struct ti_way *w, json_t *request);
 
 /* No more of what it says is wanted: `ended` comes at the end of this poll, or the next.  Those

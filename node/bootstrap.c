@@ -5,10 +5,12 @@
 #include <fcntl.h>
 #include <jansson.h>
 #include <limits.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
+#include <sys/eventfd.h>
 #include <sys/stat.h>
 #include <sys/utsname.h>
 #include <unistd.h>
@@ -16,7 +18,7 @@
 
 #include "common/cli.h"
 #include "common/crc32c.h"
-#include "node/facts.h"
+#include "common/sha256.h"
 #include "node/frame.h"
 
 #define FILES_MAX   16
@@ -33,6 +35,15 @@ struct blob {
     size_t bytes, room;
 };
 
+/* What a thread does. */
+struct work {
+    bool packing;
+    char hash[HASH_DIGITS + 1];
+    struct blob packed;
+    ti_status st;
+    struct ti_err err;
+};
+
 struct ti_payload {
     struct file file[FILES_MAX]; /* the first is ti-node */
     int n;
@@ -40,8 +51,14 @@ struct ti_payload {
     char hash[HASH_DIGITS + 1];
     char family[65];
     struct blob part[2]; /* ti-node as it is; the rest as frames */
-    bool deferred, wanted;
-    struct blob packed; /* by ti_payload_pack(), until it is settled */
+    bool failed;
+    struct ti_err err;
+
+    int done;     /* an eventfd: the thread has ended; -1: nothing is deferred */
+    bool working; /* there is a thread ... */
+    bool wanted;  /* ... and somebody needs what it packs, or another one is to pack */
+    pthread_t thread;
+    struct work work; /* the thread's as long as there is one */
 };
 
 /* --- what there is to send ----------------------------------------------- */
@@ -125,58 +142,16 @@ failed:
     return TI_ERR_IO;
 }
 
-static bool write_all(int fd, const void *data, size_t bytes)
-{
-    for (const char *p = data; bytes;) {
-        ssize_t n = write(fd, p, bytes);
-
-        if (n <= 0)
-            return false;
-        p += n;
-        bytes -= (size_t)n;
-    }
-    return true;
-}
-
-/* The hash is of names and contents. */
-static ti_status hash_files(struct ti_payload *p, struct ti_err *err)
-{
-    int all = memfd_create("tiara", MFD_CLOEXEC);
-    char hex[65];
-    ti_status st = TI_OK;
-
-    if (all < 0)
-        return ti_err_errno(err, TI_ERR_IO, "cannot compute a checksum");
-    for (int i = 0; st == TI_OK && i < p->n; i++) {
-        struct blob b = {0};
-        char head[128];
-        int n;
-
-        st = read_file(p->file[i].path, &b, err);
-        n = snprintf(head, sizeof head, "%s %zu\n", p->file[i].name, b.bytes);
-        if (st == TI_OK && (!write_all(all, head, (size_t)n) || !write_all(all, b.data, b.bytes)))
-            st = ti_err_errno(err, TI_ERR_IO, "cannot compute a checksum");
-        if (i == 0)
-            p->node_bytes = b.bytes;
-        free(b.data);
-    }
-    if (st == TI_OK && lseek(all, 0, SEEK_SET) == 0)
-        st = ti_sha256(all, hex, err);
-    close(all);
-    if (st == TI_OK)
-        snprintf(p->hash, sizeof p->hash, "%.*s", HASH_DIGITS, hex);
-    return st;
-}
-
 ti_status ti_payload_new(const struct ti_paths *paths, struct ti_payload **out, struct ti_err *err)
 {
     struct ti_payload *p = calloc(1, sizeof *p);
     char tool[PATH_MAX + 32];
     struct utsname u;
-    ti_status st;
+    struct stat sb;
 
     if (!p)
         return ti_err_errno(err, TI_ERR_IO, "cannot prepare for the nodes");
+    p->done = -1;
     if (!paths->node[0] || !paths->counter[0]) {
         free(p);
         ti_err_set(err, TI_ERR_IO, "cannot find '%s'",
@@ -192,23 +167,45 @@ ti_status ti_payload_new(const struct ti_paths *paths, struct ti_payload **out, 
         snprintf(tool, sizeof tool, "%s/ticount-amd64-linux", paths->valgrind);
         add_file(p, tool, "libexec/valgrind/");
     }
-    st = hash_files(p, err);
-    if (st != TI_OK) {
-        ti_payload_free(p);
-        return st;
+    if (access(paths->node, R_OK) < 0 || stat(paths->node, &sb) < 0) {
+        ti_err_errno(err, TI_ERR_IO, "cannot read '%s'", paths->node);
+        free(p);
+        return TI_ERR_IO;
     }
+    p->node_bytes = (size_t)sb.st_size;
     *out = p;
     return TI_OK;
 }
 
+/* Where ti-node is, without a slash at the end. */
+static void folder_of(const struct ti_payload *p, char folder[PATH_MAX])
+{
+    snprintf(folder, PATH_MAX, "%s", p->file[0].path);
+    *strrchr(folder, '/') = '\0';
+}
+
+void ti_payload_believe(struct ti_payload *p)
+{
+    char folder[PATH_MAX];
+    const char *name;
+
+    folder_of(p, folder);
+    name = strrchr(folder, '/');
+    name = name ? name + 1 : folder;
+    if (strlen(name) == HASH_DIGITS && strspn(name, "0123456789abcdef") == HASH_DIGITS)
+        strcpy(p->hash, name);
+}
+
+static void drop(struct blob *b)
+{
+    free(b->data);
+    *b = (struct blob){0};
+}
+
 void ti_payload_let_go(struct ti_payload *p)
 {
-    struct blob *const all[] = {&p->part[0], &p->part[1], &p->packed};
-
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
-        free(all[i]->data);
-        *all[i] = (struct blob){0};
-    }
+    for (int i = 0; i < 2; i++)
+        drop(&p->part[i]);
     p->wanted = false;
 }
 
@@ -216,7 +213,12 @@ void ti_payload_free(struct ti_payload *p)
 {
     if (!p)
         return;
+    if (p->working)
+        pthread_join(p->thread, NULL);
+    drop(&p->work.packed);
     ti_payload_let_go(p);
+    if (p->done >= 0)
+        close(p->done);
     free(p);
 }
 
@@ -284,69 +286,177 @@ static bool append_file(struct blob *b, const struct file *f, const struct blob 
     return ok;
 }
 
-static ti_status pack_rest(const struct ti_payload *p, struct blob *b, struct ti_err *err)
+/*
+ * Read all; the checksum is of names and contents.  `packed`: what is sent after ti-node;
+ * NULL: that is not wanted.
+ */
+static ti_status read_all(const struct ti_payload *p, struct blob *packed,
+                          char hash[HASH_DIGITS + 1], struct ti_err *err)
 {
+    struct ti_sha256 sum;
     ti_status st = TI_OK;
+    char hex[65];
 
-    for (int i = 1; st == TI_OK && i < p->n; i++) {
+    ti_sha256_begin(&sum);
+    for (int i = 0; st == TI_OK && i < p->n; i++) {
         struct blob content = {0};
+        char head[128];
+        int n;
 
         st = read_file(p->file[i].path, &content, err);
-        if (st == TI_OK && !append_file(b, &p->file[i], &content))
+        n = snprintf(head, sizeof head, "%s %zu\n", p->file[i].name, content.bytes);
+        ti_sha256_add(&sum, head, (size_t)n);
+        ti_sha256_add(&sum, content.data, content.bytes);
+        if (st == TI_OK && packed && i > 0 && !append_file(packed, &p->file[i], &content))
             st = ti_err_set(err, TI_ERR_IO, "cannot pack '%s': out of memory", p->file[i].path);
         free(content.data);
     }
-    if (st == TI_OK && !append_json(b, json_pack("{s:b}", "done", 1)))
+    if (st == TI_OK && packed && !append_json(packed, json_pack("{s:b}", "done", 1)))
         st = ti_err_set(err, TI_ERR_IO, "cannot pack: out of memory");
+    ti_sha256_end(&sum, hex);
+    snprintf(hash, HASH_DIGITS + 1, "%.*s", HASH_DIGITS, hex);
     return st;
+}
+
+static void do_work(struct ti_payload *p)
+{
+    struct work *w = &p->work;
+
+    w->st = read_all(p, w->packing ? &w->packed : NULL, w->hash, &w->err);
+    if (w->st != TI_OK)
+        drop(&w->packed);
+}
+
+/* What it came to. */
+static void take_work(struct ti_payload *p)
+{
+    struct work *w = &p->work;
+    char folder[PATH_MAX];
+
+    if (w->st == TI_OK && !p->hash[0]) {
+        strcpy(p->hash, w->hash);
+    } else if (w->st == TI_OK && strcmp(w->hash, p->hash) != 0) {
+        folder_of(p, folder);
+        w->st = ti_err_set(&w->err, TI_ERR_IO,
+                           "Tiara's files, in '%.400s' and beside it, are others than they were",
+                           folder);
+        ti_err_hint(&w->err, "were they installed, or built, anew meanwhile? Start again");
+    }
+    p->failed = w->st != TI_OK;
+    if (p->failed)
+        p->err = w->err;
+    else if (w->packing && (p->wanted || p->done < 0))
+        p->part[1] = w->packed;
+    if (p->part[1].data != w->packed.data)
+        drop(&w->packed);
+    if (w->packing)
+        p->wanted = false;
+    w->packed = (struct blob){0};
+}
+
+static void *in_thread(void *arg)
+{
+    struct ti_payload *p = arg;
+
+    do_work(p);
+    eventfd_write(p->done, 1);
+    return NULL;
+}
+
+/* In a thread if there can be one. */
+static void begin_work(struct ti_payload *p, bool packing)
+{
+    sigset_t all, was;
+    int error;
+
+    p->work.packing = packing;
+    p->failed = false;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &was); /* signals are for the one who knows them */
+    error = pthread_create(&p->thread, NULL, in_thread, p);
+    pthread_sigmask(SIG_SETMASK, &was, NULL);
+    p->working = error == 0;
+    if (error) {
+        do_work(p);
+        take_work(p);
+        eventfd_write(p->done, 1); /* for those that wait */
+    }
+}
+
+static void end_work(struct ti_payload *p)
+{
+    if (!p->working)
+        return;
+    pthread_join(p->thread, NULL);
+    p->working = false;
+    take_work(p);
+}
+
+int ti_payload_defer(struct ti_payload *p)
+{
+    p->done = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (p->done >= 0 && !p->hash[0])
+        begin_work(p, false);
+    return p->done;
+}
+
+void ti_payload_settle(struct ti_payload *p)
+{
+    eventfd_t n;
+
+    if (eventfd_read(p->done, &n) < 0)
+        return;
+    end_work(p);
+    if (p->wanted && !p->failed)
+        begin_work(p, true);
+}
+
+bool ti_payload_known(const struct ti_payload *p)
+{
+    return p->hash[0] || p->failed;
+}
+
+ti_status ti_payload_know(struct ti_payload *p, struct ti_err *err)
+{
+    if (!p->hash[0])
+        end_work(p);
+    if (!p->hash[0] && !p->failed) {
+        p->work.packing = false;
+        do_work(p);
+        take_work(p);
+    }
+    if (p->hash[0])
+        return TI_OK;
+    if (err)
+        *err = p->err;
+    return TI_ERR_IO;
 }
 
 static ti_status pack(struct ti_payload *p, int part, struct ti_err *err)
 {
     struct blob *b = &p->part[part - 1];
-    ti_status st;
+    ti_status st = TI_OK;
 
-    if (b->data)
+    if (part == 1 && !b->data) {
+        st = read_file(p->file[0].path, b, err);
+        if (st == TI_OK && b->bytes != p->node_bytes)
+            st = ti_err_set(err, TI_ERR_IO, "'%s' changed meanwhile", p->file[0].path);
+    }
+    if (st != TI_OK || p->part[1].data || p->wanted || (part == 1 && p->done < 0))
+        return st;
+    p->wanted = true; /* the rest is needed next */
+    if (p->working)
         return TI_OK;
-    if (part == 2 && p->deferred) {
-        p->wanted = true;
+    if (p->done >= 0) {
+        begin_work(p, true);
         return TI_OK;
     }
-    if (part == 2)
-        return pack_rest(p, b, err);
-    st = read_file(p->file[0].path, b, err);
-    if (st == TI_OK && b->bytes != p->node_bytes)
-        st = ti_err_set(err, TI_ERR_IO, "'%s' changed meanwhile", p->file[0].path);
-    return st;
-}
-
-void ti_payload_defer(struct ti_payload *p)
-{
-    p->deferred = true;
-}
-
-bool ti_payload_wanted(const struct ti_payload *p)
-{
-    return p->wanted;
-}
-
-ti_status ti_payload_pack(struct ti_payload *p, struct ti_err *err)
-{
-    ti_status st = pack_rest(p, &p->packed, err);
-
-    if (st != TI_OK) {
-        free(p->packed.data);
-        p->packed = (struct blob){0};
-    }
-    return st;
-}
-
-void ti_payload_settle(struct ti_payload *p)
-{
-    free(p->part[1].data);
-    p->wanted = false;
-    p->part[1] = p->packed;
-    p->packed = (struct blob){0};
+    p->work.packing = true;
+    do_work(p);
+    take_work(p);
+    if (p->failed && err)
+        *err = p->err;
+    return p->failed ? TI_ERR_IO : TI_OK;
 }
 
 /* --- the command --------------------------------------------------------- */
@@ -354,21 +464,21 @@ void ti_payload_settle(struct ti_payload *p)
 /*
  * For sh, in single quotes of whatever the login shell is: so no single quote, no
  * backslash (fish), no exclamation mark (csh), no newline (csh).  @H, @N, @F stand for the
- * hash, the bytes of ti-node and the family.  A home whose files cannot be executed, or
+ * hash, the bytes of ti-node and the family.  Where it is there already, which is what happens
+ * nearly always, nothing else is started than it.  A home whose files cannot be executed, or
  * that takes none, is passed over.
  */
 static const char fetch_text[] =
-    "umask 077; h=@H n=@N; m=$(uname -m); "
-    "if [ \"$m\" = @F ]; then :; else "
+    "umask 077; h=@H n=@N c=\"${HOME:-/}/.cache/tiara\"; "
+    "safe() { [ -d \"$1\" ] && [ -O \"$1\" ] && if [ -L \"$1\" ]; then return 1; fi; }; "
+    "try() { safe \"$1\" && \"$1/$h/ti-node\" --version >/dev/null 2>&1 && "
+    "exec \"$1/$h/ti-node\" serve; }; "
+    "try \"$c\"; u=/tmp/tiara-$(id -u); try \"$u\"; "
+    "m=$(uname -m); if [ \"$m\" = @F ]; then :; else "
     "echo \"ti-node: this node is $m, and Tiara here is for @F\" >&2; "
     "echo \"hint: install Tiara there, and say where: tiara = FOLDER in the cluster of the sites "
     "file\" >&2; exit 91; fi; "
-    "u=/tmp/tiara-$(id -u); "
-    "safe() { [ -d \"$1\" ] && [ -O \"$1\" ] && if [ -L \"$1\" ]; then return 1; fi; }; "
-    "for b in \"${HOME:-/}/.cache/tiara\" \"$u\"; do "
-    "safe \"$b\" && \"$b/$h/ti-node\" --version >/dev/null 2>&1 && "
-    "exec \"$b/$h/ti-node\" serve; done; "
-    "for b in \"${HOME:-/}/.cache/tiara\" \"$u\"; do "
+    "for b in \"$c\" \"$u\"; do "
     "mkdir -p \"$b\" 2>/dev/null; safe \"$b\" || continue; w=\"$b/.new-$(uname -n)-$$\"; "
     "mkdir \"$w\" 2>/dev/null || continue; "
     "if cp /bin/true \"$w/true\" 2>/dev/null && \"$w/true\" 2>/dev/null; then "
@@ -383,7 +493,7 @@ static const char fetch_text[] =
     "echo \"ti-node: cannot be executed here: $(\"$w/ti-node\" --version 2>&1)\" >&2; "
     "else echo \"ti-node: cannot write $w: disk full, or over quota\" >&2; fi; fi; "
     "rm -rf \"$w\"; done; "
-    "echo \"ti-node: neither ${HOME:-/}/.cache/tiara nor $u takes programs and executes them\" "
+    "echo \"ti-node: neither $c nor $u takes programs and executes them\" "
     ">&2; "
     "echo \"hint: make room or mount one of them without noexec; or install Tiara there, and say "
     "where: tiara = FOLDER in the cluster of the sites file\" >&2; exit 92";
@@ -418,7 +528,7 @@ static char *substitute(const char *text, char mark, const char *value, char *wa
 static const char folder_characters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
                                         "0123456789/._-+,:=@%~";
 
-ti_status ti_bootstrap_command(const struct ti_payload *p, const char *tiara, char **command,
+ti_status ti_bootstrap_command(struct ti_payload *p, const char *tiara, char **command,
                                struct ti_err *err)
 {
     char bytes[32], folder[PATH_MAX];
@@ -434,6 +544,8 @@ ti_status ti_bootstrap_command(const struct ti_payload *p, const char *tiara, ch
         snprintf(folder, sizeof folder, "%s%s", tiara[0] == '~' ? "$HOME" : "",
                  tiara[0] == '~' ? tiara + 1 : tiara);
         text = substitute(installed_text, 'D', folder, NULL);
+    } else if (ti_payload_know(p, err) != TI_OK) {
+        return TI_ERR_IO;
     } else {
         snprintf(bytes, sizeof bytes, "%zu", p->node_bytes);
         text = substitute(fetch_text, 'H', p->hash, NULL);
@@ -512,7 +624,9 @@ const void *ti_bootstrap_next(struct ti_bootstrap *b, size_t *bytes)
     const struct blob *part = b->part ? &b->payload->part[b->part - 1] : NULL;
     const void *at;
 
-    if (!part || b->at == part->bytes)
+    if (b->part == 2 && !part->data && b->payload->failed && !b->err.text[0])
+        b->err = b->payload->err;
+    if (!part || b->at >= part->bytes)
         return NULL;
     *bytes = part->bytes - b->at < PIECE ? part->bytes - b->at : PIECE;
     at = part->data + b->at;

@@ -36,18 +36,26 @@ struct ti_payload;
  */
 ti_status ti_payload_new(const struct ti_paths *paths, struct ti_payload **out, struct ti_err *err);
 void ti_payload_free(struct ti_payload *p);
-const char *ti_payload_hash(const struct ti_payload *p);
+
+/* The files are those that ti_install() put into the folder where they are, whose name is their
+ * checksum, unless that is no such folder.  It is believed until they are to be sent. */
+void ti_payload_believe(struct ti_payload *p);
 
 /*
- * For a loop that others wait for: compressing takes a second where the processor
- * is busy.  After ti_payload_defer() nobody compresses but ti_payload_pack(), in a thread of the
- * caller's, when ti_payload_wanted(); those that need it are sent it after
- * ti_payload_settle(), once that thread has ended.
+ * For a loop that others wait for: reading all of it and compressing take a second where the
+ * processor is busy.  Threads do that after ti_payload_defer(), the first of them at once, for the
+ * checksum.  When the descriptor that it returns (-1: errno) can be read, ti_payload_settle() takes
+ * what is done: commands can be had that could not, and those that wait for bytes are to be pumped.
  */
-void ti_payload_defer(struct ti_payload *p);
-bool ti_payload_wanted(const struct ti_payload *p);
-ti_status ti_payload_pack(struct ti_payload *p, struct ti_err *err);
+int ti_payload_defer(struct ti_payload *p);
 void ti_payload_settle(struct ti_payload *p);
+
+/* The checksum is known, or cannot be: ti_bootstrap_command() does not wait for it. */
+bool ti_payload_known(const struct ti_payload *p);
+
+/* Wait for it; TI_ERR_IO when files cannot be read. */
+ti_status ti_payload_know(struct ti_payload *p, struct ti_err *err);
+const char *ti_payload_hash(const struct ti_payload *p); /* "": not known */
 
 /* Nobody needs it for now; what was read and compressed can be so again. */
 void ti_payload_let_go(struct ti_payload *p);
@@ -59,9 +67,9 @@ int64_t ti_payload_bytes(const struct ti_payload *p);
  * The command for ti_remote_run() and ti_remote_local(); free() it.  `tiara` is the folder
  * where Tiara is installed on that node ("tiara" in the sites file), with or without
  * libexec/tiara behind it, and then nothing is sent; or NULL.  TI_ERR_INPUT for a folder
- * with characters that not all shells leave alone.
+ * with characters that not all shells leave alone, TI_ERR_IO when the payload cannot be read.
  */
-ti_status ti_bootstrap_command(const struct ti_payload *p, const char *tiara, char **command,
+ti_status ti_bootstrap_command(struct ti_payload *p, const char *tiara, char **command,
                                struct ti_err *err);
 
 /* One node's.  Starts zeroed but for `payload`, which is shared. */
@@ -82,7 +90,7 @@ void ti_bootstrap_errput(struct ti_bootstrap *b, const void *data, size_t bytes)
 /* Before its HELLO: what it says to standard error goes on for ever, as in ti_frame_feed(). */
 bool ti_bootstrap_noisy(const struct ti_bootstrap *b, struct ti_err *err);
 
-/* The next bytes to be written, at most 256 KiB; NULL: none for now. */
+/* The next bytes to be written, at most 256 KiB; NULL: none for now, or b->err. */
 const void *ti_bootstrap_next(struct ti_bootstrap *b, size_t *bytes);
 
 /* Write what the channel should have, little of it in advance: there are many. */
@@ -91,11 +99,11 @@ static inline void ti_bootstrap_pump(struct ti_bootstrap *b, struct ti_channel *
     const void *data;
     size_t bytes;
 
-    if (b->err.text[0])
-        ti_channel_close(c);
     while (ti_channel_queued(c) < 1024 * 1024 && (data = ti_bootstrap_next(b, &bytes)) != NULL)
         if (!ti_channel_write(c, data, bytes))
             break;
+    if (b->err.text[0])
+        ti_channel_close(c);
 }
 
 /*

@@ -12,6 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "common/sha256.h"
 #include "node/machine.h"
 #include "node/program.h"
 #include "node/ranks.h"
@@ -52,15 +53,20 @@ int ti_facts_ask(char *const *argv, int input, char *buf, size_t bytes)
     return status;
 }
 
-ti_status ti_sha256(int fd, char hex[65], struct ti_err *err)
+/* Of what can be read from `fd`. */
+static ti_status sha256_of(int fd, const char *path, char hex[65], struct ti_err *err)
 {
-    char *argv[] = {"sha256sum", NULL};
-    char text[128];
+    struct ti_sha256 sum;
+    static char buf[64 * 1024];
+    ssize_t n;
 
-    if (ti_facts_ask(argv, fd, text, sizeof text) != 0 || strspn(text, "0123456789abcdef") != 64)
-        return ti_err_set(err, TI_ERR_IO, "cannot compute a checksum: 'sha256sum' failed");
-    memcpy(hex, text, 64);
-    hex[64] = '\0';
+    ti_sha256_begin(&sum);
+    while ((n = read(fd, buf, sizeof buf)) > 0 || (n < 0 && errno == EINTR))
+        if (n > 0)
+            ti_sha256_add(&sum, buf, (size_t)n);
+    if (n < 0)
+        return ti_err_errno(err, TI_ERR_IO, "cannot read '%s'", path);
+    ti_sha256_end(&sum, hex);
     return TI_OK;
 }
 
@@ -132,7 +138,7 @@ static json_t *program_facts(const char *given)
     if (st == TI_OK && (fd < 0 || fstat(fd, &sb) < 0))
         st = ti_err_errno(&err, TI_ERR_IO, "cannot read the program '%s'", p.path);
     if (st == TI_OK)
-        st = ti_sha256(fd, hex, &err);
+        st = sha256_of(fd, p.path, hex, &err);
     if (st == TI_OK) {
         j = json_object();
         json_object_set_new(j, "path", ti_json_text(realpath(p.path, path) ? path : p.path));

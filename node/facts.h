@@ -8,13 +8,10 @@
 
 /*
  * The answer to `request`; `folder` is where ti-node and its files are.  Runs mpirun
- * --version, sha256sum, getconf and a counter's trial, so it takes up to seconds, or for
+ * --version, getconf and a counter's trial, so it takes up to seconds, or for
  * ever where a file server is down.  A new object; NULL when memory is short.
  */
 json_t *ti_facts(const json_t *request, const char *folder);
-
-/* SHA-256 of what can be read from `fd`, 64 hex digits, by sha256sum(1).  TI_ERR_IO. */
-ti_status ti_sha256(int fd, char hex[65], struct ti_err *err);
 
 /* What `argv` printed, at most bytes - 1 of it, into `buf`.  -1 when it cannot be run, else
  * its wait status. */

@@ -3,11 +3,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/eventfd.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -39,7 +37,7 @@ struct child {
     bool forward_agent;
     double connect_s, silence_s;
     double moved; /* STARTING: when something went to or fro */
-    bool connected;
+    bool connected, commanded;
     char known[128]; /* file of host keys; "" */
     struct ti_channel *channel;
     struct ti_bootstrap boot;
@@ -53,19 +51,10 @@ struct ti_relay {
     struct ti_remote *remote;
     struct ti_remote_config config;
     struct ti_payload *payload; /* NULL until somebody needs it */
-    struct work *work;          /* being done for it; NULL */
+    int payload_fd;             /* with it */
     struct child *first;
     int n, starting, queued;
     bool hold;
-};
-
-/* What takes long, in a thread: everybody else is served meanwhile. */
-struct work {
-    pthread_t thread;
-    int done; /* can be read when it is */
-    struct ti_payload *payload;
-    ti_status status;
-    struct ti_err err;
 };
 
 /* --- requests ------------------------------------------------------------ */
@@ -169,7 +158,7 @@ static void child_free(struct child *c)
 
 static void drop_payload(struct ti_relay *r)
 {
-    if (r->starting || r->queued || r->work)
+    if (r->starting || r->queued)
         return;
     if (r->payload)
         ti_payload_let_go(r->payload);
@@ -242,14 +231,12 @@ static void pump(struct child *c)
     const void *data;
     size_t bytes;
 
-    if (c->boot.err.text[0]) {
-        give_up(c, TI_CHANNEL_LOCAL, &c->boot.err);
-        return;
-    }
     while (ti_channel_queued(c->channel) < BOOT_QUEUED &&
            (data = ti_bootstrap_next(&c->boot, &bytes)) != NULL)
         if (!ti_channel_write(c->channel, data, bytes))
             break;
+    if (c->boot.err.text[0])
+        give_up(c, TI_CHANNEL_LOCAL, &c->boot.err);
 }
 
 static void on_drained(struct ti_channel *channel, void *arg)
@@ -391,81 +378,39 @@ static bool outbox_is_full(void *arg)
 
 /* --- what is sent to them ------------------------------------------------- */
 
-static void *work(void *arg)
+static void give_command(struct child *c)
 {
-    struct work *w = arg;
+    struct ti_err err = {"", ""};
+    char *command;
 
-    w->status = ti_payload_pack(w->payload, &w->err);
-    eventfd_write(w->done, 1);
-    return NULL;
+    c->commanded = true;
+    if (ti_bootstrap_command(c->relay->payload, NULL, &command, &err) != TI_OK) {
+        give_up(c, TI_CHANNEL_LOCAL, &err);
+        return;
+    }
+    if (!ti_channel_command(c->channel, command)) {
+        ti_err_set(&err, TI_ERR_IO, "cannot reach '%s': out of memory", c->host);
+        give_up(c, TI_CHANNEL_LOCAL, &err);
+    }
+    free(command);
 }
 
-static void work_end(struct ti_relay *r)
-{
-    struct work *w = r->work;
-
-    pthread_join(w->thread, NULL);
-    ti_remote_drop_fd(r->remote, w->done);
-    close(w->done);
-    r->work = NULL;
-    free(w);
-}
-
-/* Those that wait for it. */
-static void work_failed(struct ti_relay *r, const struct ti_err *err)
-{
-    for (struct child *c = r->first; c; c = c->next)
-        if (c->state == STARTING && c->boot.part == 2)
-            give_up(c, TI_CHANNEL_LOCAL, err);
-}
-
-static void work_done(int fd, void *arg)
+/* Its checksum is known, or it is packed: who waited for that goes on. */
+static void payload_done(int fd, void *arg)
 {
     struct ti_relay *r = arg;
-    ti_status st = r->work->status;
-    struct ti_err err = r->work->err;
 
     (void)fd;
-    work_end(r);
     ti_payload_settle(r->payload);
-    if (st != TI_OK)
-        work_failed(r, &err);
-    for (struct child *c = r->first; c; c = c->next)
-        if (c->state == STARTING && c->channel && !c->err.text[0])
+    for (struct child *c = r->first; c; c = c->next) {
+        if (c->state != STARTING || !c->channel || c->err.text[0])
+            continue;
+        if (!c->commanded)
+            give_command(c);
+        else if (c->boot.part)
             pump(c);
+    }
     drop_payload(r);
-}
-
-static void work_begin(struct ti_relay *r)
-{
-    struct work *w = calloc(1, sizeof *w);
-    struct ti_err err;
-    int error;
-
-    if (w) {
-        w->payload = r->payload;
-        w->done = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    }
-    if (w && w->done >= 0 && ti_remote_add_fd(r->remote, w->done, work_done, r)) {
-        error = pthread_create(&w->thread, NULL, work, w);
-        if (!error) {
-            r->work = w;
-            return;
-        }
-        errno = error;
-        ti_remote_drop_fd(r->remote, w->done);
-    }
-    ti_err_errno(&err, TI_ERR_IO, "cannot prepare what nodes are sent");
-    if (w && w->done >= 0)
-        close(w->done);
-    free(w);
-    ti_payload_settle(r->payload);
-    work_failed(r, &err);
-}
-
-static bool work_is_needed(const struct ti_relay *r)
-{
-    return !r->work && r->payload && ti_payload_wanted(r->payload);
 }
 
 struct ti_relay *ti_relay_new(struct ti_outbox *out, struct ti_err *err)
@@ -497,14 +442,14 @@ void ti_relay_free(struct ti_relay *r)
         r->first = c->next;
         child_free(c);
     }
-    if (r->work)
-        work_end(r);
+    if (r->payload)
+        ti_remote_drop_fd(r->remote, r->payload_fd);
     ti_remote_free(r->remote);
     ti_payload_free(r->payload);
     free(r);
 }
 
-/* Its checksum is made once: that, too, takes its time. */
+/* Once.  Our own files are those that were sent, mostly, and their checksum is known. */
 static ti_status find_payload(struct ti_relay *r, struct ti_err *err)
 {
     static struct ti_paths paths;
@@ -515,9 +460,15 @@ static ti_status find_payload(struct ti_relay *r, struct ti_err *err)
     st = ti_paths_find(&paths, err);
     if (st == TI_OK)
         st = ti_payload_new(&paths, &r->payload, err);
-    if (st == TI_OK)
-        ti_payload_defer(r->payload);
-    return st;
+    if (st != TI_OK)
+        return st;
+    ti_payload_believe(r->payload);
+    r->payload_fd = ti_payload_defer(r->payload);
+    if (r->payload_fd >= 0 && ti_remote_add_fd(r->remote, r->payload_fd, payload_done, r))
+        return TI_OK;
+    ti_payload_free(r->payload);
+    r->payload = NULL;
+    return ti_err_errno(err, TI_ERR_IO, "cannot prepare what nodes are sent");
 }
 
 static ti_status write_known(struct child *c, const json_t *lines, struct ti_err *err)
@@ -556,10 +507,10 @@ static ti_status prepare(struct child *c, const struct ti_reach *reach, struct t
     c->silence_s = reach->silence_s > 0 ? reach->silence_s : SILENCE_S;
     if (!c->host || (reach->tiara && !c->tiara))
         return ti_err_errno(err, TI_ERR_IO, "cannot reach '%s'", reach->host);
-    if (!c->tiara)
+    if (c->tiara)
+        st = ti_bootstrap_command(NULL, c->tiara, &c->command, err);
+    else
         st = find_payload(r, err);
-    if (st == TI_OK)
-        st = ti_bootstrap_command(r->payload, c->tiara, &c->command, err);
     if (st == TI_OK && json_array_size(reach->known))
         st = write_known(c, reach->known, err);
     return st;
@@ -602,22 +553,23 @@ static void start(struct child *c)
     set_state(c, STARTING);
     c->boot.payload = c->tiara ? NULL : r->payload;
     c->channel = ti_remote_run(r->remote, c->host, NULL, c->command, &calls, c);
-    free(c->command);
-    c->command = NULL;
-    if (c->channel) {
-        ti_channel_want(c->channel, &wants);
-    } else {
+    if (!c->channel) {
         ti_err_set(&c->err, TI_ERR_IO, "cannot reach '%s': out of memory", c->host);
         ended(c, TI_CHANNEL_LOCAL, &c->err);
+        return;
     }
+    ti_channel_want(c->channel, &wants);
+    c->commanded = c->command != NULL;
+    free(c->command);
+    c->command = NULL;
+    if (!c->commanded && ti_payload_known(r->payload))
+        give_command(c);
 }
 
 static void start_some(struct ti_relay *r)
 {
     struct child *c, *next;
 
-    if (work_is_needed(r))
-        work_begin(r);
     for (c = r->first; c && r->queued && r->starting < TI_RELAY_STARTING; c = next) {
         next = c->next;
         if (c->state == QUEUED)
@@ -734,7 +686,7 @@ double ti_relay_due_s(const struct ti_relay *r)
 {
     double due = ti_remote_due(r->remote);
 
-    if (work_is_needed(r) || (r->queued && r->starting < TI_RELAY_STARTING))
+    if (r->queued && r->starting < TI_RELAY_STARTING)
         return 0;
     for (const struct child *c = r->first; c && r->starting; c = c->next) {
         double until = patience_ends(c);

@@ -25,6 +25,7 @@
 #include <unistd.h>
 
 #include "common/folder.h"
+#include "common/sha256.h"
 #include "formats/rankname.h"
 #include "formats/trace.h"
 #include "node/facts.h"
@@ -44,7 +45,7 @@ struct ti_channel {
     struct ti_channel_calls calls;
     void *arg;
     int turn;
-    bool closing;
+    bool closing, commanded;
     struct ti_channel *next;
 };
 
@@ -82,7 +83,7 @@ double __wrap_ti_now(void);
 int __real_poll(struct pollfd *fds, nfds_t n, int timeout_ms);
 int __wrap_poll(struct pollfd *fds, nfds_t n, int timeout_ms);
 ti_status __wrap_ti_paths_find(struct ti_paths *p, struct ti_err *err);
-ti_status __wrap_ti_sha256(int fd, char hex[65], struct ti_err *err);
+void __wrap_ti_sha256_end(struct ti_sha256 *s, char hex[65]);
 ti_status __wrap_ti_task_start(struct ti_task *t, json_t *(*work)(void *arg), void *arg,
                                struct ti_err *err);
 json_t *__wrap_ti_facts(const json_t *request, const char *folder);
@@ -133,14 +134,12 @@ ti_status __wrap_ti_paths_find(struct ti_paths *p, struct ti_err *err)
     return TI_OK;
 }
 
-/* sha256sum would be started. */
-ti_status __wrap_ti_sha256(int fd, char hex[65], struct ti_err *err)
+/* The same whatever files there are, and known to inputs. */
+void __wrap_ti_sha256_end(struct ti_sha256 *s, char hex[65])
 {
-    (void)fd;
-    (void)err;
+    (void)s;
     memset(hex, 'a', 64);
     hex[64] = '\0';
-    return TI_OK;
 }
 
 /* The work is done at once, in this process. */
@@ -344,7 +343,10 @@ void ti_remote_turns(struct ti_remote *r, bool (*full)(void *arg), void *arg)
 
 bool ti_remote_add_fd(struct ti_remote *r, int fd, void (*call)(int fd, void *arg), void *arg)
 {
+    struct pollfd done = {fd, POLLIN, 0};
+
     must(!r->call, "two are waited for");
+    must(__real_poll(&done, 1, 10000) == 1, "no checksum is made"); /* the same each time */
     r->fd = fd;
     r->call = call;
     r->arg = arg;
@@ -383,13 +385,20 @@ double __wrap_ti__now(void)
     return now;
 }
 
+bool ti_channel_command(struct ti_channel *c, const char *command)
+{
+    must(!c->commanded && command, "two commands for one");
+    return c->commanded = true;
+}
+
 struct ti_channel *ti_remote_run(struct ti_remote *r, const char *host, const char *gateway,
                                  const char *command, const struct ti_channel_calls *calls,
                                  void *arg)
 {
     struct ti_channel *c = calloc(1, sizeof *c);
 
-    must(c && host && !gateway && command, "a connection to nobody");
+    must(c && host && !gateway, "a connection to nobody");
+    c->commanded = command != NULL;
     must(host[0] != '-' && strlen(host) < 512, "a host that is an option");
     c->calls = *calls;
     c->arg = arg;

@@ -445,7 +445,8 @@ static int prepare(void **state)
     snprintf(scratch, sizeof scratch, "/tmp/t-bootstrap-XXXXXX");
     if (!mkdtemp(scratch))
         return 1;
-    if (ti_payload_new(&paths, &payload, &err) != TI_OK) {
+    if (ti_payload_new(&paths, &payload, &err) != TI_OK ||
+        ti_payload_know(payload, &err) != TI_OK) {
         print_error("%s\n", err.text);
         return 1;
     }
