@@ -527,6 +527,29 @@ ti_status ti_fetch_remove(const struct ti_run *run, const struct ti_fetch_settin
     return st;
 }
 
+int64_t ti_fetch_tidy(const struct ti_run *run)
+{
+    struct ti__fetching g = {.nodes = {.dir = run->fd, .path = run->path}};
+    struct ti_parts parts;
+    int64_t removed = 0;
+    int locked = -1;
+
+    if (!ti_parts_find(&parts, run->fd) || parts.n == 0 || lock(&g, &locked, NULL) != TI_OK)
+        parts.n = 0; /* who fetches into it now has parts of its own */
+    for (int64_t i = 0; i < parts.n; i++) {
+        int64_t rank = parts.part[i].rank;
+        char name[TI_RANK_NAME_BYTES];
+
+        if (rank < run->nranks && run->rank[rank].state == TI_RANK_OK &&
+            strcmp(run->rank[rank].name, ti_rank_name(rank, name)) == 0)
+            removed += ti_parts_remove(&parts, rank);
+    }
+    ti_parts_free(&parts);
+    if (locked >= 0)
+        close(locked);
+    return removed;
+}
+
 void ti_fetch_free(struct ti_fetch *f)
 {
     for (int i = 0; i < f->nfailures; i++) {

@@ -128,6 +128,9 @@ ti_status ti_fetch(const char *run, const struct ti_fetch_settings *s, bool look
 ti_status ti_fetch_remove(const struct ti_run *run, const struct ti_fetch_settings *s,
                           int64_t *removed, struct ti_fetch *f, struct ti_err *err);
 
+/* Remove parts that an interrupted fetch left of traces that are whole by now: how many. */
+int64_t ti_fetch_tidy(const struct ti_run *run);
+
 void ti_fetch_free(struct ti_fetch *f);
 
 /* "node 'n3' of site1, ranks 8-11: why", a line for each cause through ti_warn(), and how

@@ -247,6 +247,15 @@ static ti_status bundle(struct work *w, struct ti_run *run, struct ti_err *err)
     return st;
 }
 
+/* What is left of ranks that are here by now, however they came. */
+static void tidy(const struct work *w, const struct ti_run *run)
+{
+    int64_t n = w->nodes.n && !w->o->plan ? ti_fetch_tidy(run) : 0;
+
+    if (n && w->o->verbose)
+        ti_say("removed %" PRId64 " .part file%s of ranks that are here", n, n == 1 ? "" : "s");
+}
+
 static ti_status gather_fetched(struct work *w, struct ti_err *err)
 {
     struct ti_run *run;
@@ -261,6 +270,7 @@ static ti_status gather_fetched(struct work *w, struct ti_err *err)
         return without_traces(w, st, err);
     if (st != TI_OK)
         return st;
+    tidy(w, run);
     tell_run(w, run);
     st = bundle(w, run, err);
     ti_run_free(run);

@@ -170,6 +170,15 @@ void ti_parts_keep(struct ti_parts *p, const struct ti_part *part)
         p->reading++;
 }
 
+bool ti_parts_remove(const struct ti_parts *p, int64_t rank)
+{
+    char name[NAME_BYTES];
+    struct stat sb;
+
+    return fstatat(p->dir, part_name(rank, name), &sb, AT_SYMLINK_NOFOLLOW) == 0 &&
+           S_ISREG(sb.st_mode) && unlinkat(p->dir, name, 0) == 0;
+}
+
 /* --- one file ------------------------------------------------------------ */
 
 bool ti_receive_begin(struct ti_receive *r, int dir, int64_t rank, const struct ti_part *part,

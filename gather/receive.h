@@ -39,6 +39,9 @@ const struct ti_part *ti_parts_of(const struct ti_parts *p, int64_t rank);
 /* From now on there is this, with bytes 0: none.  What does not fit into memory is forgotten. */
 void ti_parts_keep(struct ti_parts *p, const struct ti_part *part);
 
+/* Removes the part of this rank, if it is a file. */
+bool ti_parts_remove(const struct ti_parts *p, int64_t rank);
+
 /* One file being received. */
 struct ti_receive {
     int fd; /* -1: none */

@@ -324,10 +324,11 @@ void ti_report_summary(const struct ti_run *run, const struct ti_gather_options 
     if (run->nnodes)
         snprintf(nodes, sizeof nodes, " from %d node%s", run->nnodes, run->nnodes == 1 ? "" : "s");
     if (run->away)
-        snprintf(away, sizeof away, ", %" PRId64 " of them to be fetched; what is here", run->away);
-    printf("%s: %s%" PRId64 " of %" PRId64 " ranks%s%s%s %s events, %s%s\n", o->output,
+        snprintf(away, sizeof away, ", %" PRId64 " of them to be fetched; here are %" PRId64,
+                 run->away, run->gathered);
+    printf("%s: %s%" PRId64 " of %" PRId64 " ranks%s%s, %s events, %s%s\n", o->output,
            o->plan ? "would hold " : "", run->gathered + run->away, run->nranks, away, nodes,
-           run->away ? ":" : ",", ti_format_count(run->events, events, sizeof events),
+           ti_format_count(run->events, events, sizeof events),
            ti_format_size(bytes, size, sizeof size),
            run->estimate ? "; volumes are an estimate" : "");
     if (o->remove && !o->plan)

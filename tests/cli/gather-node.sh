@@ -128,6 +128,36 @@ parts() {
     cut -d' ' -f1,2 sent/node0 | tr '\n' , | grep -qx '0 1000,1 0,2 0,' || fail "parts: $(cat sent/node0)"
 }
 
+# A .part of a rank that is here is removed, whoever brought the rank; nothing else is that has
+# nearly such a name, or is no file, or is of a rank that is not whole.
+stale() {
+    local left name
+    nodes 1 6
+    cp kept/rank-00000[0125].ti run/
+    head -c 1000 kept/rank-000005.ti >run/rank-000005.ti # cut off
+    for name in rank-000000.ti.part rank-000005.ti.part rank-1.ti.part rank-000001.ti.part.old \
+        rank-000001.ti.parts xrank-000001.ti.part rank-000009.ti.part; do
+        echo mine >run/$name
+    done
+    mkdir run/rank-000001.ti.part
+    ln -s rank-1.ti.part run/rank-000002.ti.part
+    head -c 1000 kept/rank-000003.ti >run/rank-000003.ti.part
+    ls run >before
+    run 1 ti-gather --plan run
+    ls run | cmp -s - before || fail "a plan removed: $(ls run | diff before -)"
+    run 1 ti-gather -v run -o run.tib
+    says err "removed 1 .part file of ranks that are here"
+    left=$(cd run && ls -d -- *.part* | tr '\n' ' ')
+    [ "$left" = "rank-000001.ti.part rank-000001.ti.part.old rank-000001.ti.parts rank-000002.ti.part \
+rank-000005.ti.part rank-000009.ti.part rank-1.ti.part xrank-000001.ti.part " ] || fail "left: $left"
+    cmp run/rank-000003.ti kept/rank-000003.ti || fail "rank 3 differs"
+    # a run directory that was never fetched into is none of our business
+    rm run/RUN.json
+    echo mine >run/rank-000003.ti.part
+    run 1 ti-gather --force run -o run.tib
+    [ -e run/rank-000003.ti.part ] || fail "removed a .part that was not fetched"
+}
+
 # ranks that are not known are found; what nobody has is said
 unknown() {
     nodes 3 9
@@ -333,7 +363,7 @@ removed() {
 }
 
 # each in a folder of its own, some at a time: nodes that are slow are waited for
-parts=(wrong once elsewhere parts unknown shared alike late lost given_up together removed)
+parts=(wrong once elsewhere parts stale unknown shared alike late lost given_up together removed)
 for part in "${parts[@]}"; do
     (mkdir "$part" && cd "$part" && "$part" && exit $failed) >"$part.out" 2>&1 || touch "$part.failed" &
     while [ "$(jobs -pr | wc -l)" -ge 5 ]; do wait -n; done

@@ -155,7 +155,7 @@ cp part.json part.run/RUN.json
 run 0 ti-gather --plan part.run
 says err "2 ranks would be fetched first, from 1 node"
 says out "part.tib: would hold 5 of 5 ranks"
-says out ", 2 of them to be fetched"
+says out ", 2 of them to be fetched; here are 3 from 2 nodes, "
 grep -q missing err && fail "missing, and to be fetched: $(cat err)"
 rm part.run/rank-000003.ti
 run 1 ti-gather --plan --json part.run
