@@ -315,6 +315,36 @@ assert [(x["wanted"], x["missing"]) for x in j["tree"]["nodes"]] == [(3, 3)]
 END
 }
 
+# the bundle tells how it came, as ti-gather did, and ti-info tells it of the bundle
+told() {
+    nodes 3 9
+    echo "flip-once 1" >mode/node0
+    head -c 1536 kept/rank-000003.ti >run/rank-000003.ti.part
+    for arity in 2 star; do
+        run 0 ti-gather --json --force --arity $arity run
+        cp out said
+        run 0 ti-info --json run.tib
+        python3 -IBS - $arity <<'END' || fail "$arity: $(cat said out)"
+import json, sys
+tree, was = json.load(open("said"))["tree"], json.load(open("out"))["gathering"]
+assert str(was["arity"]) == sys.argv[1]
+alike = {k: v for k, v in was.items() if k not in ("links", "transports")}
+assert alike == {k: v for k, v in tree.items() if k != "nodes"}, alike
+assert [x[:3] for x in was["links"]] == [[x["name"], x["parent"], x["link_bytes"]] for x in tree["nodes"]]
+assert was["transports"] == {"via": 3}
+first = sys.argv[1] == "2"
+assert (was["ranks_again"], was["resumed_bytes"]) == ((1, 1536) if first else (0, 0)), was
+END
+        run 0 ti-info run.tib
+        case $arity in
+            2) text='by a tree of arity 2, 1 hop, 3 nodes in [0-9.]+ s \(predicted [0-9.]+ s\), 1 rank sent again, 1\.5 KiB from before' ;;
+            *) text='by a star, 3 nodes in [0-9.]+ s \(predicted [0-9.]+ s\)' ;;
+        esac
+        grep -qxE "gathered     $text" out || fail "$arity: $(cat out)"
+        rm -f run/rank-*
+    done
+}
+
 # many that fail alike are told of together
 together() {
     nodes 8 8
@@ -363,7 +393,7 @@ removed() {
 }
 
 # each in a folder of its own, some at a time: nodes that are slow are waited for
-parts=(wrong once elsewhere parts stale unknown shared alike late lost given_up together removed)
+parts=(wrong once elsewhere parts stale unknown shared alike late lost given_up told together removed)
 for part in "${parts[@]}"; do
     (mkdir "$part" && cd "$part" && "$part" && exit $failed) >"$part.out" 2>&1 || touch "$part.failed" &
     while [ "$(jobs -pr | wc -l)" -ge 5 ]; do wait -n; done
