@@ -40,28 +40,54 @@ static ti_status no_memory(struct ti_err *err)
 
 /* --- what is wanted ------------------------------------------------------ */
 
-/* Looked at once, however many nodes are said to have it. */
-static bool rank_is_here(struct ti__fetching *g, int64_t rank)
+static ti_status interrupted(struct ti_err *err)
 {
-    struct ti__rank *r = &g->rank[rank];
+    ti_err_set(err, TI_ERR_IO, "interrupted");
+    ti_err_hint(err, "the same command goes on where this one was");
+    return TI_ERR_IO;
+}
+
+static void look_at_file(struct ti__fetching *g, const char *file)
+{
+    int64_t rank = ti_rank_of_name(file);
     char name[TI_RANK_NAME_BYTES];
     struct stat sb;
 
-    if (!r->looked &&
-        fstatat(g->nodes.dir, ti_rank_name(rank, name), &sb, AT_SYMLINK_NOFOLLOW) == 0 &&
-        S_ISREG(sb.st_mode) && sb.st_size >= TI_HEADER_BYTES) {
-        r->holder = TI__HERE;
-        r->bytes = sb.st_size;
-    }
-    r->looked = true;
-    return r->holder == TI__HERE;
+    if (rank < 0 || rank >= g->np || strcmp(ti_rank_name(rank, name), file) != 0 ||
+        fstatat(g->nodes.dir, file, &sb, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISREG(sb.st_mode) ||
+        sb.st_size < TI_HEADER_BYTES)
+        return;
+    g->rank[rank].holder = TI__HERE;
+    g->rank[rank].bytes = sb.st_size;
 }
 
-static bool is_wanted(struct ti__fetching *g, int64_t rank)
+/* What is here already: of the files that there are, not of the ranks that RUN.json names. */
+static ti_status look_here(struct ti__fetching *g, struct ti_err *err)
+{
+    int fd = openat(g->nodes.dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *d = fd < 0 ? NULL : fdopendir(fd);
+    const struct dirent *e = NULL;
+    int cause;
+
+    while (d && !ti_gather_stop && (errno = 0, e = readdir(d)) != NULL)
+        look_at_file(g, e->d_name);
+    cause = e || ti_gather_stop ? 0 : errno;
+    if (d)
+        closedir(d);
+    else if (fd >= 0)
+        close(fd);
+    if (ti_gather_stop)
+        return interrupted(err);
+    errno = cause;
+    return cause ? ti_err_errno(err, TI_ERR_IO, "cannot read the run directory '%s'", g->nodes.path)
+                 : TI_OK;
+}
+
+static bool is_wanted(const struct ti__fetching *g, int64_t rank)
 {
     if (g->work == TI__REMOVE)
         return rank < g->run->nranks && g->run->rank[rank].state == TI_RANK_OK;
-    return !rank_is_here(g, rank);
+    return g->rank[rank].holder != TI__HERE;
 }
 
 /* How many ranks there are, as far as RUN.json knows. */
@@ -138,50 +164,102 @@ static void want(struct ti__fetching *g, int64_t rank)
     g->rank[rank].state = TI__WANTED;
 }
 
-/* Ranks that RUN.json says are on this node. */
-static void want_named(struct ti__fetching *g, struct ti__member *m)
+/* The first rank from `rank` on that no node before was found to name.  What is followed
+ * becomes shorter, so that a rank costs next to nothing however many nodes name it. */
+static int64_t first_unnamed(int32_t *next, int64_t rank)
+{
+    while (next[rank] != rank) {
+        next[rank] = next[next[rank]];
+        rank = next[rank];
+    }
+    return rank;
+}
+
+/* Ranks that RUN.json says are on this node, and that no node before it has. */
+static void want_named(struct ti__fetching *g, struct ti__member *m, int32_t *next)
 {
     const json_t *range;
     size_t k;
 
-    json_array_foreach(m->node->ranks, k,
-                       range) for (int64_t r = json_integer_value(json_array_get(range, 0));
-                                   r <= json_integer_value(json_array_get(range, 1)); r++)
+    json_array_foreach(m->node->ranks, k, range)
     {
-        if (!is_wanted(g, r))
-            continue;
-        ti_ranges_add(m->ranks, r);
-        if (g->rank[r].named < 0)
+        int64_t last = json_integer_value(json_array_get(range, 1)),
+                r = first_unnamed(next, json_integer_value(json_array_get(range, 0)));
+
+        for (; r <= last; r = first_unnamed(next, r + 1)) {
+            next[r] = (int32_t)r + 1;
+            if (!is_wanted(g, r))
+                continue;
+            ti_ranges_add(m->ranks, r);
             g->rank[r].named = m->i;
-        want(g, r);
+            want(g, r);
+        }
     }
 }
 
-/* A state other than NOTHING: the node takes part. */
-static void choose_ranks(struct ti__fetching *g)
+/* How many that are wanted there are before each rank: `before` has np + 1. */
+static void count_wanted(const struct ti__fetching *g, int32_t *before)
+{
+    before[0] = 0;
+    for (int64_t r = 0; r < g->np; r++)
+        before[r + 1] = before[r] + (g->rank[r].state == TI__WANTED);
+}
+
+/* Of those that RUN.json says are on this node, whoever else has them. */
+static int64_t wanted_of(const struct ti__member *m, const int32_t *before)
+{
+    const json_t *range;
+    int64_t n = 0;
+    size_t k;
+
+    json_array_foreach(m->node->ranks, k, range) n +=
+        before[json_integer_value(json_array_get(range, 1)) + 1] -
+        before[json_integer_value(json_array_get(range, 0))];
+    return n;
+}
+
+/* By ranges: each of thousands of nodes may name a million ranks.  `table` has np + 1.  A state
+ * other than NOTHING: the node takes part. */
+static void choose_with(struct ti__fetching *g, bool look, int32_t *table)
 {
     bool unknown = false;
 
-    for (int64_t i = 0; i < g->nodes.n; i++) {
+    for (int64_t r = 0; r <= g->np; r++)
+        table[r] = (int32_t)r;
+    for (int64_t i = 0; i < g->nodes.n && !ti_gather_stop; i++) {
         if (ti_node_is_here(&g->nodes, &g->nodes.node[i]))
             continue;
         if (g->nodes.node[i].ranks)
-            want_named(g, &g->member[i]);
+            want_named(g, &g->member[i], table);
         unknown = unknown || !g->nodes.node[i].ranks;
     }
     for (int64_t r = 0; unknown && r < g->np; r++)
         if (g->rank[r].state != TI__WANTED && is_wanted(g, r))
             want(g, r);
-    for (int64_t i = 0; i < g->nodes.n; i++) {
+    count_wanted(g, table);
+    for (int64_t i = 0; i < g->nodes.n && !ti_gather_stop; i++) {
         struct ti__member *m = &g->member[i];
+        int64_t wanted = m->ranks ? wanted_of(m, table) : 0;
 
-        if (ti_node_is_here(&g->nodes, m->node) ||
-            (m->ranks ? json_array_size(m->ranks) == 0 : g->f->wanted == 0))
+        if (ti_node_is_here(&g->nodes, m->node) || (m->ranks ? wanted == 0 : g->f->wanted == 0))
             continue;
         m->out->state = TI_FETCH_WAITING;
-        m->out->wanted = 0;
+        m->out->wanted = look ? wanted : 0; /* else nodes are asked */
         g->f->nodes++;
     }
+}
+
+static ti_status choose_ranks(struct ti__fetching *g, bool look, struct ti_err *err)
+{
+    ti_status st = g->work == TI__FETCH ? look_here(g, err) : TI_OK;
+    int32_t *table = calloc((size_t)g->np + 1, sizeof *table);
+
+    if (st == TI_OK && !table)
+        st = no_memory(err);
+    if (st == TI_OK)
+        choose_with(g, look, table);
+    free(table);
+    return st == TI_OK && ti_gather_stop ? interrupted(err) : st;
 }
 
 /* --- the tree ------------------------------------------------------------ */
@@ -374,11 +452,8 @@ static ti_status loop(struct ti__fetching *g, struct ti_err *err)
         busy = ti_parts_read(&g->parts);
         busy = ti__read_here(g) || busy;
         ti_ways_poll(g->ways, busy || g->dirty ? 0 : (int)(TICK_S * 1000));
-        if (ti_gather_stop) {
-            ti_err_set(err, TI_ERR_IO, "interrupted");
-            ti_err_hint(err, "the same command goes on where this one was");
-            return TI_ERR_IO;
-        }
+        if (ti_gather_stop)
+            return interrupted(err);
         if (g->st != TI_OK)
             return g->st;
     }
@@ -477,13 +552,10 @@ static ti_status work(struct ti__fetching *g, const char *path, bool look, struc
     if (st == TI_OK && g->nodes.n) {
         st = make_tables(g, err);
         if (st == TI_OK)
-            choose_ranks(g);
+            st = choose_ranks(g, look, err);
         if (st == TI_OK)
             st = make_tree(g, err);
     }
-    for (int64_t i = 0; st == TI_OK && look && i < g->nodes.n; i++) /* else nodes are asked */
-        if (g->member[i].ranks)
-            g->f->node[i].wanted = ti_ranges_count(g->member[i].ranks);
     if (st == TI_OK && g->f->nodes && !look) {
         st = refuse_others(g, err);
         if (st == TI_OK)

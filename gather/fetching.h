@@ -27,8 +27,8 @@ struct ti__rank {
     int32_t holder; /* whose file is described here; -1: nobody listed it; or TI__HERE */
     int32_t sender; /* who is to send it; -1 */
     uint8_t state;
-    bool looked, listed, crc_known, again, shared, alike; /* looked: whether it is here */
-    bool damaged;                                         /* it came so twice from one node */
+    bool listed, crc_known, again, shared, alike;
+    bool damaged; /* it came so twice from one node */
     uint32_t crc;
     int64_t bytes, mtime;
     uint64_t inode;
@@ -47,7 +47,7 @@ struct ti__member {
     int32_t i;
     const struct ti_source_node *node;
     struct ti_fetch_node *out;
-    json_t *ranks; /* that RUN.json names and that are wanted; NULL: not known */
+    json_t *ranks; /* that are wanted, and RUN.json names it first for; NULL: not known */
 
     struct ti_way *way; /* NULL: none */
     bool ready;

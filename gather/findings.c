@@ -202,8 +202,8 @@ ti_status ti__tell_failures(struct ti__fetching *g, struct ti_err *err)
         const struct ti__member *m = &g->member[i];
 
         if (ti__takes_part(m) && ti__given_up(m))
-            st = add_failure(g, m->i, m->ranks ? json_incref(m->ranks) : json_array(), m->why.text,
-                             m->why.hint, err);
+            st = add_failure(g, m->i, m->ranks ? json_deep_copy(m->node->ranks) : json_array(),
+                             m->why.text, m->why.hint, err);
     }
     json_decref(told);
     for (int64_t i = 0; i < g->nodes.n; i++)

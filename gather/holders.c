@@ -268,7 +268,8 @@ static void may_be_removed(struct ti__member *m, int64_t rank, int64_t bytes)
 {
     const struct ti_run *run = m->g->run;
 
-    if (m->g->rank[rank].state != TI__WANTED || (m->ranks && !ti_ranges_hold(m->ranks, rank)))
+    if (m->g->rank[rank].state != TI__WANTED ||
+        (m->ranks && !ti_ranges_hold(m->node->ranks, rank)))
         return;
     if (run->rank[rank].file.st_size == bytes)
         ti_ranges_add(m->check, rank);

@@ -34,7 +34,7 @@ static size_t find(const json_t *list, int64_t rank)
 
 void ti_ranges_add(json_t *list, int64_t rank)
 {
-    size_t i = find(list, rank), n = json_array_size(list);
+    size_t n = json_array_size(list), i = n && edge(list, n - 1, 1) < rank ? n : find(list, rank);
     bool before = i > 0 && edge(list, i - 1, 1) == rank - 1,
          behind = i < n && edge(list, i, 0) == rank + 1;
 

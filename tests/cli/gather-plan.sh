@@ -232,6 +232,76 @@ fi
 run 4 ti-gather -q --plan --dot no/such/tree.dot big.run
 says err "cannot write the drawing 'no/such/tree.dot'"
 
+# Many nodes that name many ranks, most of them the same: a matter of what there is, not of
+# what is named.  (Rank by rank it is some minutes, and each rank would be looked for here.)
+mkdir claimed.run
+python3 - <<'END'
+import json
+nodes = [{"name": "n%d" % i, "site": "s%d" % (i % 10), "host": "n%d" % i, "gateway": None,
+          "via": None, "tiara": None, "directory": "/no/such", "ranks": [[i, 999999]]}
+         for i in range(10000)]
+json.dump({"run_id": "5eed" * 8, "np": 1000000, "nodes": nodes}, open("claimed.run/RUN.json", "w"))
+END
+run 0 timeout 60 ti-gather --plan --json claimed.run
+python3 - <<'END' || fail "what nodes name is not what is wanted: $(head -c 600 out)"
+import json
+out = json.load(open("out"))
+assert out["fetch"]["wanted"] == 1000000 and out["fetch"]["nodes"] == 10000
+assert [x["wanted"] for x in out["tree"]["nodes"]] == [1000000 - i for i in range(10000)]
+END
+# ... of which some are here, whole as far as one can see, some nowhere, some said to be here
+mkdir some.run
+mktrace --np 300 --run-id 5eed5eed5eed5eed5eed5eed5eed5eed some.run >/dev/null
+cat >some.py <<'END'
+import json, os, random, sys
+random.seed(7)
+np, here = 300, set(random.sample(range(300), 90))
+for r in range(np):
+    path = "some.run/rank-%06d.ti" % r
+    if r not in here:
+        os.unlink(path)
+    if r % 50 == 0:  # none of these is a trace that is here
+        here.discard(r)
+        with open(path, "wb") as f:
+            f.write(b"short")
+    elif r % 50 == 1:
+        here.discard(r)
+        if os.path.exists(path):
+            os.rename(path, "some.run/rank-%d.ti" % r)
+    elif r % 50 == 2:
+        here.discard(r)
+        if os.path.exists(path):
+            os.unlink(path)
+        os.symlink("/etc/passwd", path)
+nodes, claims = [], []
+for i in range(60):
+    ranks = []
+    for _ in range(random.randrange(4)):
+        a = random.randrange(np)
+        ranks.append([a, min(np - 1, a + random.choice([0, 1, 5, 40, 299]))])
+    if i == 20:  # what is here is wanted from nobody
+        ranks = [[r, r] for r in sorted(here)]
+    nodes.append({"name": "n%d" % i, "site": None, "host": None if i == 7 else "n%d" % i,
+                  "gateway": None, "via": None, "tiara": None,
+                  "directory": os.path.realpath("some.run") if i == 7 else "/no/such",
+                  "ranks": [[0, np - 1]] if i == 7 else ranks})
+    named = {r for a, b in nodes[-1]["ranks"] for r in range(a, b + 1)}
+    claims.append(set() if i == 7 else named - here)
+json.dump({"run_id": "5eed" * 8, "np": np, "nodes": nodes}, open("some.run/RUN.json", "w"))
+expected = {"wanted": len(set().union(*claims)), "nodes": sum(bool(c) for c in claims)}
+json.dump([expected, [len(c) for c in claims]], open("expected", "w"))
+END
+python3 some.py || fail "some.py"
+run 1 ti-gather --plan --json some.run
+python3 - <<'END' || fail "what is here is not known: $(head -c 600 out)"
+import json
+out, (fetch, wanted) = json.load(open("out")), json.load(open("expected"))
+assert {k: out["fetch"][k] for k in fetch} == fetch, (out["fetch"], fetch)
+assert {x["name"]: x["wanted"] for x in out["tree"]["nodes"]} == {
+    "n%d" % i: n for i, n in enumerate(wanted) if n}
+assert 0 < fetch["wanted"] < 300 and wanted[20] == wanted[7] == 0
+END
+
 # options that make no sense
 while IFS='|' read -r options text; do
     # shellcheck disable=SC2086  # words are meant
