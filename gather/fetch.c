@@ -236,6 +236,9 @@ static void choose_with(struct ti__fetching *g, bool look, int32_t *table)
     for (int64_t r = 0; unknown && r < g->np; r++)
         if (g->rank[r].state != TI__WANTED && is_wanted(g, r))
             want(g, r);
+    for (int64_t r = 0; g->f->away && r < g->np; r++)
+        if (g->rank[r].state == TI__WANTED)
+            ti_ranges_add(g->f->away, r);
     count_wanted(g, table);
     for (int64_t i = 0; i < g->nodes.n && !ti_gather_stop; i++) {
         struct ti__member *m = &g->member[i];
@@ -254,7 +257,8 @@ static ti_status choose_ranks(struct ti__fetching *g, bool look, struct ti_err *
     ti_status st = g->work == TI__FETCH ? look_here(g, err) : TI_OK;
     int32_t *table = calloc((size_t)g->np + 1, sizeof *table);
 
-    if (st == TI_OK && !table)
+    g->f->away = look ? json_array() : NULL;
+    if (st == TI_OK && (!table || (look && !g->f->away)))
         st = no_memory(err);
     if (st == TI_OK)
         choose_with(g, look, table);
@@ -642,5 +646,6 @@ void ti_fetch_free(struct ti_fetch *f)
     }
     free(f->node);
     free(f->closed);
+    json_decref(f->away);
     *f = (struct ti_fetch){0};
 }

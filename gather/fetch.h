@@ -88,6 +88,7 @@ struct ti_fetch_failure {
 struct ti_fetch {
     int64_t nodes;   /* with ranks to fetch, or that may have some */
     int64_t wanted;  /* ranks that were not here */
+    json_t *away;    /* these, [[FIRST, LAST]...], where none of them is fetched; NULL */
     int64_t fetched; /* ranks */
     int64_t bytes;   /* of traces, that came */
     int64_t total;   /* that are to come in all; 0: not known yet */

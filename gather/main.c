@@ -194,19 +194,12 @@ static void mark_range(struct ti_run *run, int64_t first, int64_t last)
 /* What a plan has to fetch first is not missing. */
 static void mark_away(const struct work *w, struct ti_run *run)
 {
-    for (int64_t i = 0; w->fetched.wanted && i < w->nodes.n; i++) {
-        const struct ti_source_node *node = &w->nodes.node[i];
-        const json_t *range;
-        size_t k;
+    const json_t *range;
+    size_t i;
 
-        if (ti_node_is_here(&w->nodes, node))
-            continue;
-        if (!node->ranks)
-            mark_range(run, 0, run->nranks - 1);
-        json_array_foreach(node->ranks, k, range)
-            mark_range(run, json_integer_value(json_array_get(range, 0)),
-                       json_integer_value(json_array_get(range, 1)));
-    }
+    json_array_foreach(w->fetched.away, i, range)
+        mark_range(run, json_integer_value(json_array_get(range, 0)),
+                   json_integer_value(json_array_get(range, 1)));
 }
 
 static void tell_run(const struct work *w, struct ti_run *run)

@@ -249,6 +249,10 @@ out = json.load(open("out"))
 assert out["fetch"]["wanted"] == 1000000 and out["fetch"]["nodes"] == 10000
 assert [x["wanted"] for x in out["tree"]["nodes"]] == [1000000 - i for i in range(10000)]
 END
+mktrace --np 1000000 --ranks 500-501 --run-id 5eed5eed5eed5eed5eed5eed5eed5eed claimed.run >/dev/null
+run 0 timeout 60 ti-gather --plan claimed.run
+says err "999998 ranks would be fetched first, from 10000 nodes"
+says out "claimed.tib: would hold 1000000 of 1000000 ranks"
 # ... of which some are here, whole as far as one can see, some nowhere, some said to be here
 mkdir some.run
 mktrace --np 300 --run-id 5eed5eed5eed5eed5eed5eed5eed5eed some.run >/dev/null
