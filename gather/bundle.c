@@ -486,6 +486,13 @@ static ti_status sync_directory(const char *path, struct ti_err *err)
     return st;
 }
 
+static int by_number(const void *a, const void *b)
+{
+    const int64_t *x = a, *y = b;
+
+    return (*x > *y) - (*x < *y);
+}
+
 /* Give the finished file its name. */
 static ti_status publish(const struct ti_bundle *b, struct ti_err *err)
 {
@@ -550,6 +557,75 @@ void ti_bundle_free(struct ti_bundle *b)
     free(b);
 }
 
+/* The run that bundle `z` is of; free() it.  NULL: that is not known. */
+static char *run_of(const struct ti_zip *z)
+{
+    char *text = NULL, *id = NULL;
+    json_t *manifest;
+
+    for (int64_t i = 0; i < ti_zip_count(z) && !text; i++)
+        if (strcmp(ti_zip_member(z, i)->name, MANIFEST) == 0 &&
+            ti_zip_load(z, i, INT64_MAX - 1, &text, NULL) != TI_OK)
+            return NULL;
+    manifest = text ? json_loads(text, 0, NULL) : NULL;
+    if (json_is_string(json_object_get(manifest, "run_id")))
+        id = strdup(json_string_value(json_object_get(manifest, "run_id")));
+    json_decref(manifest);
+    free(text);
+    return id;
+}
+
+/* Ranks that `z` has, and of which there is nothing else: *n of them. */
+static void find_lost(const struct ti_zip *z, const struct ti_run *run, int64_t *rank, int64_t *n)
+{
+    *n = 0;
+    for (int64_t i = 0; i < ti_zip_count(z); i++) {
+        int64_t r = ti_rank_of_name(ti_zip_member(z, i)->name);
+
+        if (r >= 0 && r < run->nranks && run->rank[r].state == TI_RANK_MISSING)
+            rank[(*n)++] = r;
+    }
+}
+
+/* What --force replaces may hold the only traces there are: of ranks that --remove removed. */
+static ti_status loses_nothing(const struct ti_bundle *b, const struct ti_run *run,
+                               struct ti_err *err)
+{
+    int fd = b->force ? open(b->output, O_RDONLY | O_CLOEXEC | O_NONBLOCK) : -1;
+    char ours[2 * TI_RUN_ID_BYTES + 1], ranks[256], *id = NULL;
+    struct ti_zip *z = NULL;
+    int64_t *rank = NULL, n = 0;
+    ti_status st = TI_OK;
+
+    if (fd < 0 || ti_zip_open(fd, b->output, &z, NULL) != TI_OK)
+        goto out; /* whoever gives the name says what is wrong */
+    for (int i = 0; i < TI_RUN_ID_BYTES; i++)
+        snprintf(ours + 2 * i, 3, "%02x", run->run_id[i]);
+    id = run_of(z);
+    rank = malloc(((size_t)ti_zip_count(z) + 1) * sizeof *rank);
+    if (id && rank && strcmp(id, ours) == 0)
+        find_lost(z, run, rank, &n);
+    if (n) {
+        qsort(rank, (size_t)n, sizeof *rank, by_number);
+        st = ti_err_set(err, TI_ERR_IO,
+                        "'%s' has %s %s of this run, of which there is no other trace here, and is "
+                        "not replaced",
+                        b->output, n == 1 ? "rank" : "ranks",
+                        ti_ranks_text(rank, n, ranks, sizeof ranks));
+        ti_err_hint(err,
+                    "\"unzip -n '%.160s' 'rank-*' -d '%.160s'\" brings what it has back; or "
+                    "give another name with -o",
+                    b->output, run->path);
+    }
+out:
+    free(rank);
+    free(id);
+    ti_zip_close(z);
+    if (fd >= 0)
+        close(fd);
+    return st;
+}
+
 ti_status ti_bundle_finish(struct ti_bundle *b, const struct ti_run *run, int64_t *bytes,
                            struct ti_err *err)
 {
@@ -558,7 +634,9 @@ ti_status ti_bundle_finish(struct ti_bundle *b, const struct ti_run *run, int64_
     pthread_mutex_lock(&b->lock);
     b->closed = true;
     pthread_mutex_unlock(&b->lock);
-    st = add_the_rest(b, run, err);
+    st = loses_nothing(b, run, err);
+    if (st == TI_OK)
+        st = add_the_rest(b, run, err);
     if (st == TI_OK)
         st = sync_file(b, err);
     if (st == TI_OK)

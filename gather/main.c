@@ -83,7 +83,7 @@ static ti_status fetch(struct work *w, struct ti_err *err)
     if (st == TI_OK)
         st = ti_fetch(o->run, &settings, o->plan, &w->fetched, err);
     ti_progress_clear();
-    if (o->dot && w->fetched.nnodes) {
+    if (o->dot && (st == TI_OK || w->fetched.nnodes)) {
         ti_status drawn = ti_show_dot(o->dot, &w->fetched, st == TI_OK ? err : &ignored);
 
         st = st == TI_OK ? drawn : st;
@@ -127,6 +127,19 @@ static void explain_missing(struct ti_run *run, const struct ti_fetch *fetched)
     }
 }
 
+static void tell_left(const struct ti_fetch_failure *x)
+{
+    int64_t n = ti_ranges_count(x->ranks);
+    char ranks[256];
+
+    if (n == 0)
+        ti_warn("traces remain on node '%s': %s", x->node, x->why);
+    else
+        ti_warn("%s %s %s on node '%s': %s", n == 1 ? "rank" : "ranks",
+                ti_ranges_text(x->ranks, ranks, sizeof ranks), n == 1 ? "remains" : "remain",
+                x->node, x->why);
+}
+
 /* The traces on the nodes; that the bundle is there, and only some of these could not be
  * removed, is no failure. */
 static ti_status remove_there(const struct work *w, const struct ti_run *run, int64_t *removed,
@@ -140,7 +153,7 @@ static ti_status remove_there(const struct work *w, const struct ti_run *run, in
     settings.before = &w->fetched;
     st = ti_fetch_remove(run, &settings, &there, &left, err);
     for (int i = 0; st == TI_OK && i < left.nfailures; i++)
-        ti_warn("traces remain on node '%s': %s", left.failure[i].node, left.failure[i].why);
+        tell_left(&left.failure[i]);
     if (there > *removed) /* those that are here are copies of these */
         *removed = there;
     ti_fetch_free(&left);

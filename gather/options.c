@@ -19,7 +19,9 @@ enum {
 
 static const struct ti_opt opts[] = {
     {'o', "output", "BUNDLE", "the bundle to write [default: RUN with .tib for .run]"},
-    {OPT_FORCE, "force", NULL, "replace BUNDLE if it exists and is a bundle"},
+    {OPT_FORCE, "force", NULL,
+     "replace BUNDLE if it exists and is a bundle, unless it has\nranks of this run of which there "
+     "is nothing else"},
     {'n', "plan", NULL, "check, say what would be gathered and who sends to whom,\nwrite nothing"},
     {OPT_REMOVE, "remove", NULL,
      "delete the complete traces from RUN, and from the nodes\nthey were fetched from, once the "
@@ -36,7 +38,7 @@ static const struct ti_opt opts[] = {
     {OPT_FORWARD_AGENT, "forward-agent", NULL,
      "let nodes that pass on for others log in to these with\nyour SSH agent, by OpenSSH"},
     TI_OPT_HEADING("Output"),
-    {'q', "quiet", NULL, "errors and warnings only"},
+    {'q', "quiet", NULL, "errors, warnings and what was asked for only:\na plan, JSON"},
     {'v', "verbose", NULL, "a line for each rank, and for each node"},
     {OPT_JSON, "json", NULL, "the summary, and the tree, as JSON on stdout"},
     {OPT_DOT, "dot", "FILE", "write a drawing of the tree, for Graphviz"},

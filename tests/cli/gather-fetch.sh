@@ -263,7 +263,7 @@ cmp -s was node1/rank-000002.ti && fail "it is the same"
 touch -r was node1/rank-000002.ti
 cp node1/rank-000002.ti changed
 run 0 ti-gather --force --remove run -o since.tib
-says err "traces remain on node 'node1': it is not what was gathered"
+says err "rank 2 remains on node 'node1': it is not what was gathered"
 [ ! -e node0 ] && [ ! -e node2 ] && [ "$(ls node1)" = rank-000002.ti ] || fail "the nodes: $(ls node*)"
 cmp changed node1/rank-000002.ti || fail "it was changed"
 run 0 ti-info --verify since.tib

@@ -165,7 +165,7 @@ unknown() {
     run 0 ti-gather run -o run.tib
     come 0 1 2 3 4 5 6 7 8
     rm run/rank-* node1/rank-000004.ti
-    run 1 ti-gather --force run -o run.tib
+    run 1 ti-gather --force run -o rest.tib
     says err "rank 4: none of the nodes that could be asked has it"
     # on another node than was said
     nodes 3 9
@@ -367,8 +367,8 @@ removed() {
     cmp -s kept/rank-000007.ti node2/rank-000007.ti && fail "rank 7 is the same"
     cp -p node2/rank-000007.ti other
     run 0 ti-gather --remove --force run -o run.tib
-    says err "traces remain on node 'node1': it is not what was gathered"
-    says err "traces remain on node 'node2': it is not what was gathered"
+    says err "rank 4 remains on node 'node1': it is not what was gathered"
+    says err "rank 7 remains on node 'node2': it is not what was gathered"
     says out "removed 9 traces"
     [ "$(echo node?/*)" = "node1/keep node1/rank-000004.ti node2/rank-000007.ti" ] || fail "left: $(ls node?)"
     cmp other node2/rank-000007.ti || fail "rank 7 was changed"
@@ -380,8 +380,8 @@ removed() {
         echo $how >mode/node1
         run 0 ti-gather --remove --force run -o run.tib
         case $how in
-            no-crc) says err "traces remain on node 'node1': it could not be compared with what was gathered" ;;
-            die-crc) says err "traces remain on node 'node1': " ;;
+            no-crc) says err "ranks 3-5 remain on node 'node1': it could not be compared with what was gathered" ;;
+            die-crc) says err "ranks 3-5 remain on node 'node1': " ;;
             *) [ -s err ] && fail "$how: $(cat err)" ;;
         esac
         if [ $how = die-crc-once ]; then

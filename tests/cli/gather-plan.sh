@@ -229,6 +229,9 @@ run 0 ti-gather -q --plan --dot tree.dot big.run
 if command -v dot >/dev/null; then
     dot -Tcanon tree.dot >/dev/null || fail "Graphviz does not take the drawing"
 fi
+rm -f lonely.dot
+run 0 ti-gather -q --dot lonely.dot here.run
+[ "$(python3 dot.py lonely.dot)" = "1 0" ] || fail "a drawing without nodes: $(cat lonely.dot)"
 run 4 ti-gather -q --plan --dot no/such/tree.dot big.run
 says err "cannot write the drawing 'no/such/tree.dot'"
 

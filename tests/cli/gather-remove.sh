@@ -46,4 +46,33 @@ run 0 ti-gather --force --remove run -o a.tib
 says out "removed 6 traces"
 [ -z "$(ls node*/rank-* run/rank-* 2>/dev/null)" ] || fail "not removed: $(ls node* run)"
 run 0 ti-info --compare kept a.tib
+
+# What was removed is in the bundle alone: that is not replaced by one that has less
+for i in 0 1 2; do mkdir -p node$i && cp kept/rank-00000[$((2 * i))$((2 * i + 1))].ti node$i/; done
+mv node2 away
+run 1 ti-gather --remove run -o b.tib
+says out "removed 4 traces"
+mv away node2
+cp b.tib before.tib
+run 4 ti-gather --force run -o b.tib
+says err "'b.tib' has ranks 0-3 of this run, of which there is no other trace here, and is not replaced"
+says err "hint: \"unzip -n 'b.tib' 'rank-*' -d 'run'\" brings what it has back; or give another name"
+cmp b.tib before.tib || fail "the bundle was replaced"
+[ -e b.tib.part ] && fail "a .part"
+# ... nor is anything removed, and other names will do, or the way that the hint tells
+cmp kept/rank-000005.ti node2/rank-000005.ti || fail "rank 5 is gone"
+run 1 ti-gather run -o rest.tib
+says out "rest.tib: 2 of 6 ranks"
+run 1 ti-gather --force run -o rest.tib
+if command -v unzip >/dev/null; then
+    run 0 unzip -q -n b.tib 'rank-*' -d run
+    run 0 ti-gather --force --remove run -o b.tib
+    run 0 ti-info --compare kept b.tib
+    [ -z "$(ls node*/rank-* run/rank-* 2>/dev/null)" ] || fail "not removed: $(ls node* run)"
+fi
+# one of another run, or that is damaged, is replaced as ever
+mktrace --np 2 --run-id ${id/5/6} other
+run 0 ti-gather --force other -o rest.tib
+head -c 1000 before.tib >cut.tib
+run 0 ti-gather --force other -o cut.tib
 exit $failed
