@@ -54,15 +54,18 @@ $(O)/$(1): $(call obj,$($(1)_src) $(formats_src) $(common_src))
 endef
 $(foreach p,$(progs) $(helpers),$(eval $(call program,$(p))))
 
+# Builds that take long use all processors, unless make was told how many.
+all_cores = $(if $(filter -j% --jobserver%,$(MAKEFLAGS)),,-j$(shell nproc))
+
 # The two commands of the README.  Each first installs what is missing, then
 # starts over so that make sees it.
 demo:
 	@tools/install-deps
-	@$(MAKE) --no-print-directory all examples
+	@$(MAKE) --no-print-directory $(all_cores) all examples
 	@TI_BUILD=$(O) tools/demo
 check:
 	@tools/install-deps
-	@$(MAKE) --no-print-directory check-build
+	@$(MAKE) --no-print-directory $(all_cores) check-build
 	@TI_BUILD=$(O) tests/run '$(or $(T),*)'
 check-build: all examples $(unit_tests:%=$(O)/tests/unit/%) $(test_programs)
 bench:
@@ -107,7 +110,8 @@ help:
 	@echo 'make              build the tools, the library, its counters and compilers into $(O)/'
 	@echo 'make demo         install what is missing, trace an application here, replay it elsewhere'
 	@echo 'make testbed-demo the same over eight nodes at two sites, made out of this machine (root)'
-	@echo 'make check        install what is missing, run the tests; T=PATTERN runs some (T="cli/*")'
+	@echo 'make check        install what is missing, run the tests; T=PATTERN runs some (T="cli/*"),'
+	@echo '                  TESTS_JOBS=N as many at a time [a processor each, 4 at most]'
 	@echo 'make check-pmu    run the library in an emulated arm64 machine with hardware counters;'
 	@echo '                  minutes, and 1 GB in build-pmu; T=PATTERN as above (T="pmu/*")'
 	@echo 'make bench        print the figures of the README; B=NAME prints some (B=event)'

@@ -1,6 +1,7 @@
 #!/bin/bash
 # ti-acquire: however a run is ended, no process and no file elsewhere is left,
 # and what was traced is.
+# tests/run: alone (folders that it leaves behind on purpose would be seen by others)
 # shellcheck disable=SC2016,SC2317  # what is done meanwhile is given in quotes
 # shellcheck source=tests/cli/acquire-lib.bash
 . tests/cli/acquire-lib.bash

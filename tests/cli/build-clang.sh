@@ -1,6 +1,7 @@
 #!/bin/bash
 # Tools, library and valgrind counter build with clang too, without a warning; and
 # without Zydis the counter blocks is left out.
+# tests/run: long
 set -u
 command -v clang >/dev/null || { echo 'there is no clang'; exit 77; }
 tmp=$(mktemp -d)

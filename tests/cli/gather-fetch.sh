@@ -2,12 +2,14 @@
 # ti-gather fetches traces from nodes: by channels on this machine, which are ti-node's all
 # the same, and by SSH where a server can be started.
 cd "$(dirname "$0")/../.." || exit 1
+top=$PWD
 . tests/cli/trace-lib.bash
 [ -x "$o/ti-node" ] || { echo "ti-node was not built"; exit 77; }
 command -v python3 >/dev/null || { echo "no python3"; exit 77; }
 id=5eed5eed5eed5eed5eed5eed5eed5eed
 export HOME=$tmp/home
 mkdir -p "$HOME"
+export TMPDIR=$tmp # what is killed leaves a folder
 
 # nodes N NP [NAME=VALUE]...: NP ranks on N nodes, each with a directory of its own;
 # RUN.json in run/ says so, its list `nodes` changed by the code in $but
@@ -114,7 +116,7 @@ ended_meanwhile() {
 # by SSH: a server of ours, on the loopback; one node's key is not known, one has no server
 by_ssh() {
     sshd=$(command -v sshd || echo /usr/sbin/sshd)
-    port=$((20000 + RANDOM % 20000))
+    port=$(python3 "$top/tests/cli/free_port.py")
     mkdir -m 700 ssh there bin
     ssh-keygen -q -t ed25519 -N '' -f ssh/host && ssh-keygen -q -t ed25519 -N '' -f ssh/user
     cat >ssh/sshd_config <<END
@@ -124,7 +126,7 @@ AuthorizedKeysFile $PWD/ssh/user.pub
 StrictModes no
 UsePAM no
 PidFile $PWD/ssh/pid
-SetEnv HOME=$PWD/there PATH=$PWD/bin:$PATH
+SetEnv HOME=$PWD/there PATH=$PWD/bin:$PATH TMPDIR=$TMPDIR
 END
     cat >ssh/config <<END
 Host node*

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # ti-node as a relay: nodes behind nodes, through an sshd of our own on the loopback.
+# tests/run: waits
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 command -v python3 >/dev/null || { echo "no python3"; exit 77; }

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # ti-node: every request, bad ones, and what it must survive; by frames that are made by hand.
+# tests/run: waits
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 command -v python3 >/dev/null || { echo "no python3"; exit 77; }

@@ -4,19 +4,19 @@ import json
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
 import time
 
 sys.path.insert(0, os.path.dirname(__file__))
+from free_port import free_port
 from node_driver import (DATA, HELLO, INPUT, MESSAGE, OUTPUT, Far, Node, crc32c, frame, wait_for)
 
 BUILD = os.path.abspath(os.environ.get("TI_BUILD", "build"))
 TI_NODE = os.path.join(BUILD, "ti-node")
 MKTRACE = os.path.join(BUILD, "tests/mktrace")
-RUN_ID = "5eed" * 8
+RUN_ID = os.urandom(16).hex()  # whoever ends a run ends all processes that carry it
 scratch = tempfile.mkdtemp(prefix="ti-relay-")
 home = scratch + "/home"
 
@@ -36,12 +36,6 @@ def read(name):
 
 def key(name):
     return " ".join(read(name + ".pub").split()[:2])
-
-
-def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
 
 
 def start_sshd(name, place, port, path):

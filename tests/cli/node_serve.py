@@ -16,7 +16,7 @@ from node_driver import (DATA, ERRPUT, HELLO, INPUT, MESSAGE, OUTPUT, Node, crc3
 BUILD = os.path.abspath(os.environ.get("TI_BUILD", "build"))
 TI_NODE = os.path.join(BUILD, "ti-node")
 MKTRACE = os.path.join(BUILD, "tests/mktrace")
-RUN_ID = "5eed" * 8
+RUN_ID = os.urandom(16).hex()  # whoever ends a run ends all processes that carry it
 scratch = tempfile.mkdtemp(prefix="ti-node-")
 number = 0
 

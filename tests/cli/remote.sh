@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # remote/ against sshds of our own on the loopback: both transports give the same
 # output and the same ends, each with host, cause and hint.
+# tests/run: long
 # shellcheck disable=SC2016,SC2317  # expressions for the other side; a trap
 set -u
 try=$PWD/$TI_BUILD/tests/remote-try
@@ -25,9 +26,6 @@ trap stop EXIT
 for k in host other user stranger; do ssh-keygen -q -t ed25519 -N '' -C '' -f "$d/$k" || exit 1; done
 ssh-keygen -q -t rsa -N '' -C '' -f "$d/rsa" || exit 1
 cat "$d/user.pub" "$d/rsa.pub" >"$d/authorized"
-free_port() {
-    python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'
-}
 serve() { # NAME PORT [LINE]...
     local name=$1 port=$2
     shift 2
@@ -55,7 +53,8 @@ while True:
     else: c.close()' "$1" "$2" &
     pids+=($!)
 }
-node=$(free_port) gate=$(free_port) gate2=$(free_port) closed=$(free_port) silent=$(free_port) drop=$(free_port)
+{ read -r node; read -r gate; read -r gate2; read -r closed; read -r silent; read -r drop; } \
+    < <(python3 tests/cli/free_port.py 6)
 serve node "$node" 'MaxStartups 10:30:100'
 serve gate "$gate"
 serve gate2 "$gate2"
@@ -210,9 +209,9 @@ for transport in libssh2 openssh; do
     [ ! -e "$d/taken" ] || bad 'a name was executed'
 
     # lost on the way
-    run plain 'kill -9 $PPID; sleep 60'
+    run plain 'kill -9 $PPID; sleep 9'
     ended LOST 'its sshd killed'
-    run -S 4 plain "echo \$PPID >'$d/frozen'; kill -STOP \$PPID; exec sleep 60"
+    run -S 4 plain "echo \$PPID >'$d/frozen'; kill -STOP \$PPID; exec sleep 9"
     ended LOST 'its sshd stopped'
     kill -9 "$(cat "$d/frozen")" 2>/dev/null
     rm -f "$d/frozen"
@@ -231,7 +230,7 @@ for transport in libssh2 openssh; do
     run -r 1 -g closed plain true; ended GATEWAY 'gateway down' "through 'closed'.*refused"
     run -g unknown plain true; ended GATEWAY 'unknown gateway' 'host key'
     run -g noname plain true; ended GATEWAY 'gateway without a name'
-    run -g gate plain "kill -9 \$(ps -o pid= --ppid ${pids[1]}); sleep 60"
+    run -g gate plain "kill -9 \$(ps -o pid= --ppid ${pids[1]}); sleep 9"
     ended LOST 'gateway drops' "through 'gate'"
 done
 

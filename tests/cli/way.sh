@@ -2,6 +2,7 @@
 # gather/way.h: ways to ti-nodes through sshds of our own on the loopback, direct, through a
 # relay, through a relay of a relay; how they end, who is to blame, and what a ti-node that is
 # none can do.
+# tests/run: waits
 set -u
 sshd=$(command -v sshd || echo /usr/sbin/sshd)
 skip() { echo "$1"; exit 77; }
@@ -197,9 +198,7 @@ cat >"$d/bin/ssh" <<END
 exec $(command -v ssh) -F "$d/inner" "\$@"
 END
 chmod +x "$d/bin/ssh"
-free_port() {
-    python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'
-}
+free_port() { python3 tests/cli/free_port.py; }
 serve() { # NAME: an sshd whose sessions are a node's
     port[${1#n}]=$(free_port)
     printf '%s\n' "Port ${port[${1#n}]}" 'ListenAddress 127.0.0.1' "HostKey $d/host" 'StrictModes no' \

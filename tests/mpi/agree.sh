@@ -1,6 +1,7 @@
 #!/bin/bash
 # Forty ranks tell each other what they count, up a tree: rank 0 has children, some of which
 # have one.  All alike; not alike; and some that are not traced and say nothing.
+# tests/run: long
 # shellcheck source=tests/mpi/lib.sh
 . tests/mpi/lib.sh
 [ "$MPI" = openmpi ] || skip 'for the ranks that Open MPI names'

@@ -2,6 +2,7 @@
 # The counter `blocks`: bursts of known length to the instruction, on every rank and
 # in every run; and what it counts of the examples is what valgrind counts of the same
 # sources compiled plainly, burst by burst, but for what libraries execute.
+# tests/run: long
 # shellcheck source=tests/mpi/lib.sh
 . tests/mpi/lib.sh
 wrapped=$TI_BUILD/blocks

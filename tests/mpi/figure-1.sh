@@ -3,6 +3,7 @@
 # bytes.  Traced under the exact counter with every rank folded onto these cores,
 # gathered and replayed, it must take what stock SimGrid gives for the trace
 # written by hand in examples/ring4, within 0.05 %.
+# tests/run: long
 # shellcheck source=tests/mpi/lib.sh
 . tests/mpi/lib.sh
 

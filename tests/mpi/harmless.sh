@@ -1,6 +1,7 @@
 #!/bin/bash
 # The library never harms the application: whatever happens to it or to the
 # trace, outputs, status and results are as without it.
+# tests/run: waits
 # shellcheck source=tests/mpi/lib.sh
 . tests/mpi/lib.sh
 

@@ -4,6 +4,9 @@ set -u
 TI_BUILD=$(realpath "${TI_BUILD:-build}")
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
+# Open MPI removes the folder that all its jobs share when it looks empty, also to one that
+# just begins: jobs of tests beside this one have another.
+export OMPI_MCA_orte_tmpdir_base=$scratch
 failures=0
 
 skip() { echo "$*"; exit 77; }

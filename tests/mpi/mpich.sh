@@ -1,6 +1,7 @@
 #!/bin/bash
 # The tests of the other scripts with MPICH, whose flavour the preloaded library
 # finds by itself; and one ring leaves the same events with either MPI.
+# tests/run: long
 # shellcheck source=tests/mpi/lib.sh
 . tests/mpi/lib.sh
 [ -e "$TI_BUILD/libminitrace-mpich.so" ] || skip 'there is no MPICH here'

@@ -1,6 +1,7 @@
 #!/bin/bash
 # What a program executes outside of MPI, as ticount sees it: the same without the
 # library, with it, and by the sum of all bursts, to the instruction.
+# tests/run: long
 # shellcheck source=tests/mpi/lib.sh
 . tests/mpi/lib.sh
 exact_counter || skip 'no exact counter here: valgrind or ticount is missing'

@@ -1,6 +1,7 @@
 #!/bin/bash
 # Skew of bursts under the exact counter: what real programs record is what they
 # execute outside MPI, as ticount sees it.
+# tests/run: long
 # shellcheck source=tests/mpi/lib.sh
 . tests/mpi/lib.sh
 exact_counter || skip 'no exact counter here: valgrind or ticount is missing'

@@ -1,6 +1,7 @@
 #!/bin/bash
 # The same application with the same input gives the same trace, byte for byte,
 # however it was run: with all processors there are, on one of them, and again.
+# tests/run: long
 # shellcheck source=tests/mpi/lib.sh
 . tests/mpi/lib.sh
 exact_counter || skip 'no exact counter here: valgrind or ticount is missing'

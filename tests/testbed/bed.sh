@@ -1,6 +1,7 @@
 #!/bin/bash
 # The bed itself is what README.md says: nodes that are private, can be reached
 # as said, run Open MPI, can be hurt and healed, and leave nothing behind.
+# tests/run: waits
 . tests/testbed/lib.bash
 command -v mpirun >/dev/null || skip "there is no mpirun"
 

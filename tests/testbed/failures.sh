@@ -4,6 +4,7 @@
 # not on the front: neither processes nor files.
 #
 #   failures.sh [CASE...]      those cases; all of them without
+# tests/run: waits
 . tests/testbed/lib.bash
 need_acquire
 

@@ -1,5 +1,6 @@
 #!/bin/bash
 # A dozen gathers that something goes wrong with; `make check-faults` runs hundreds.
+# tests/run: long
 # shellcheck source=tests/testbed/lib.bash
 . tests/testbed/lib.bash
 command -v python3 >/dev/null || skip "there is no python3"

@@ -1,6 +1,7 @@
 #!/bin/bash
 # A real Slurm: the plan is that of the allocation, nodes are reached by srun, by
 # salloc from outside and by sbatch from within; who cancels the job ends all.
+# tests/run: waits
 # shellcheck source=tests/testbed/lib.bash
 . tests/testbed/lib.bash
 for tool in mpirun slurmctld slurmd munged unzip; do
