@@ -17,6 +17,7 @@ stop() {
     local pid
     for pid in $(ours); do kill -9 "$pid" 2>/dev/null; done
     [ ${#pids[@]} -eq 0 ] || kill -9 "${pids[@]}" 2>/dev/null
+    [ -z "${tried:-}" ] || kill "$tried" 2>/dev/null
     wait 2>/dev/null
     rm -rf "$d"
 }

@@ -161,11 +161,11 @@ unknown_host() {
 }
 login_hangs() {
     two_sites --gateways
-    "$bed" sshd n2.site1 'ForceCommand sleep 30'
-    acquire 5 --silence 8 --np 8 "$program" ok
+    "$bed" sshd n2.site1 'ForceCommand sleep 50'
+    acquire 5 --silence 25 --np 8 "$program" ok # within which the others are sent ti-node
     says "node 'n2.site1' cannot be used: the connection is there" \
-        'ti-node did not start within 8 s' hint:
-    names n2.site1 'ti-node did not start within 8 s' ""
+        'ti-node did not start within 25 s' hint:
+    names n2.site1 'ti-node did not start within 25 s' ""
     ends_with n2.site1
     LEFT_S=40
 }
