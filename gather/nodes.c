@@ -1,5 +1,6 @@
 #include "gather/nodes.h"
 
+#include <ctype.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -269,7 +270,7 @@ static void read_transport(struct ti_nodes *n)
         n->transport = TI_TRANSPORT_LIBSSH2;
 }
 
-ti_status ti_nodes_read(const char *path, struct ti_nodes *out, struct ti_err *err)
+static ti_status read_nodes(const char *path, struct ti_nodes *out, struct ti_err *err)
 {
     json_t *nodes, *node;
     const char *id;
@@ -291,12 +292,8 @@ ti_status ti_nodes_read(const char *path, struct ti_nodes *out, struct ti_err *e
     if (!id)
         return ti_err_set(err, TI_ERR_INPUT, "'%s/RUN.json' has \"nodes\", and no \"run_id\"",
                           path);
-    if (strlen(id) != sizeof out->run_id - 1 || strspn(id, "0123456789abcdef") != strlen(id))
-        return ti_err_set(
-            err, TI_ERR_INPUT,
-            "'%s/RUN.json': \"run_id\" has to be %zu digits in hexadecimal, not '%.64s'", path,
-            sizeof out->run_id - 1, id);
-    strcpy(out->run_id, id);
+    for (i = 0; id[i]; i++) /* as many digits as there have to be; nodes compare the text */
+        out->run_id[i] = (char)tolower((unsigned char)id[i]);
     read_transport(out);
     out->n = (int64_t)json_array_size(nodes);
     out->node = calloc((size_t)out->n, sizeof *out->node);
@@ -305,6 +302,15 @@ ti_status ti_nodes_read(const char *path, struct ti_nodes *out, struct ti_err *e
         return ti_err_errno(err, TI_ERR_IO, "cannot fetch");
     json_array_foreach(nodes, i, node) if (st == TI_OK) st =
         read_node(out, (int64_t)i, node, &ssh, err);
+    return st;
+}
+
+ti_status ti_nodes_read(const char *path, struct ti_nodes *out, struct ti_err *err)
+{
+    ti_status st = read_nodes(path, out, err);
+
+    if (st == TI_ERR_INPUT)
+        ti_runjson_hint(err);
     return st;
 }
 

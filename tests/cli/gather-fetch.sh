@@ -240,6 +240,11 @@ run 5 ti-gather run -o none.tib
 says err "no trace could be had from any node"
 [ -e none.tib ] && fail "a bundle of nothing"
 
+# digits of a run id are digits in any case
+but='run["run_id"] = "5EED" * 8' nodes 2 4
+run 0 ti-gather run -o upper.tib
+all_came
+
 # what others could have written is not executed
 but='for x in nodes: x["via"] = ["touch", "taken"]; x["host"] = x["name"]' nodes 2 4
 chmod o+w run/RUN.json
@@ -307,6 +312,7 @@ while IFS='|' read -r code text; do
     change "$code"
     run 3 ti-gather run -o bad.tib
     says err "$text"
+    says err "hint: nothing was changed: mend it, or move it away"
 done <<'END'
 nodes[1]["ranks"] = [[3, 2]]|'run/RUN.json': node 2 ('node1'): "ranks" is no list of
 nodes[0]["ranks"] = 3|node 1 ('node0'): "ranks" is no list of
