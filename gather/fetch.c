@@ -146,7 +146,7 @@ static ti_status make_tables(struct ti__fetching *g, struct ti_err *err)
     if (!g->rank || !g->site || !g->member || !g->f->node || !g->compare || !g->f->closed)
         return no_memory(err);
     for (int64_t r = 0; r < g->np; r++)
-        g->rank[r] = (struct ti__rank){.named = -1, .holder = -1, .sender = -1};
+        g->rank[r] = (struct ti__rank){.named = -1, .holder = -1, .second = -1, .sender = -1};
     g->f->nnodes = g->nodes.n;
     g->f->nsites = g->nodes.nsites;
     for (int i = 0; g->settings->before && i < g->settings->before->nsites; i++)

@@ -25,10 +25,13 @@ enum ti__rank_state {
 struct ti__rank {
     int32_t named;  /* the node that RUN.json names; -1 */
     int32_t holder; /* whose file is described here; -1: nobody listed it; or TI__HERE */
+    int32_t second; /* another that listed it; -1 */
     int32_t sender; /* who is to send it; -1 */
     uint8_t state;
-    bool listed, crc_known, again, shared, alike;
-    bool damaged; /* it came so twice from one node */
+    bool listed : 1, several : 1; /* by a node; perhaps by others than holder and second */
+    bool crc_known : 1, again : 1, shared : 1, alike : 1;
+    bool damaged : 1; /* it came so twice from one node */
+    bool told : 1;    /* why it could not be had */
     uint32_t crc;
     int64_t bytes, mtime;
     uint64_t inode;
@@ -64,6 +67,8 @@ struct ti__member {
     bool no_folder;  /* it has no such directory */
     json_t *check;   /* whose CRC is to be compared */
     json_t *checked; /* being asked; NULL */
+    bool blocked;    /* all of `check` waits for what others have, `blocked_by` among them */
+    int64_t blocked_by;
     json_t *todo;    /* to send, not asked for */
     json_t *asked;   /* being sent; NULL */
     json_t *alone;   /* others have them too, and its own could not be compared */
@@ -72,6 +77,7 @@ struct ti__member {
     bool removing; /* TI__REMOVE: asked */
     struct ti_err why;
     enum ti_channel_end end; /* with `why` */
+    int64_t findings;        /* the last of it, from 1; 0: none */
 };
 
 /* Why ranks of a node could not be had. */
@@ -79,6 +85,7 @@ struct ti__finding {
     int32_t node, other; /* -1; `other`: with a different file */
     char *why, *hint;
     json_t *ranks;
+    int64_t before; /* of the same node: from 1; 0: none */
 };
 
 struct ti__site {

@@ -11,28 +11,27 @@
 
 /* --- while it goes on ---------------------------------------------------- */
 
-static bool is_alike(const struct ti__finding *x, int32_t node, int32_t other, const char *why)
+static bool is_alike(const struct ti__finding *x, int32_t other, const char *why)
 {
-    return x->node == node && x->other == other && strcmp(x->why, why) == 0;
+    return x->other == other && strcmp(x->why, why) == 0;
 }
 
 void ti__note(struct ti__fetching *g, int32_t node, int32_t other, int64_t rank, const char *why,
               const char *hint)
 {
+    struct ti__member *m = &g->member[node];
     struct ti__finding *last = NULL, *more;
     int alike = 0;
 
-    for (int64_t i = g->nfindings - 1; i >= 0 && alike < FINDINGS_MOST; i--) {
-        struct ti__finding *x = &g->finding[i];
+    for (int64_t i = m->findings; i > 0; i = g->finding[i - 1].before) {
+        struct ti__finding *x = &g->finding[i - 1];
 
-        if (is_alike(x, node, other, why)) {
+        if (is_alike(x, other, why)) {
             ti_ranges_add(x->ranks, rank);
             return;
         }
-        if (x->node == node) {
-            last = last ? last : x;
-            alike++;
-        }
+        last = last ? last : x;
+        alike++;
     }
     more = alike < FINDINGS_MOST ? realloc(g->finding, (size_t)(g->nfindings + 1) * sizeof *more)
                                  : NULL;
@@ -42,12 +41,14 @@ void ti__note(struct ti__fetching *g, int32_t node, int32_t other, int64_t rank,
                                                     .other = other,
                                                     .why = strdup(why),
                                                     .hint = hint ? strdup(hint) : NULL,
-                                                    .ranks = json_array()};
+                                                    .ranks = json_array(),
+                                                    .before = m->findings};
         last = &more[g->nfindings - 1];
         if (!last->why) { /* then at least the ranks are told of */
             g->nfindings--;
             return;
         }
+        m->findings = g->nfindings;
     }
     if (last)
         ti_ranges_add(last->ranks, rank);
@@ -96,7 +97,7 @@ static bool is_missing(const struct ti__fetching *g, int64_t rank)
 }
 
 /* What was noted, the last first, so that a rank is told of once. */
-static ti_status tell_noted(struct ti__fetching *g, json_t *told, struct ti_err *err)
+static ti_status tell_noted(struct ti__fetching *g, struct ti_err *err)
 {
     ti_status st = TI_OK;
 
@@ -110,10 +111,10 @@ static ti_status tell_noted(struct ti__fetching *g, json_t *told, struct ti_err 
                            range) for (int64_t r = json_integer_value(json_array_get(range, 0));
                                        r <= json_integer_value(json_array_get(range, 1)); r++)
         {
-            if (!is_missing(g, r) || ti_ranges_hold(told, r))
+            if (!is_missing(g, r) || g->rank[r].told)
                 continue;
             ti_ranges_add(ranks, r);
-            ti_ranges_add(told, r);
+            g->rank[r].told = true;
         }
         if (json_array_size(ranks) > 0)
             st = add_failure(g, x->other != -1 ? -1 : x->node, ranks, x->why, x->hint, err);
@@ -137,7 +138,7 @@ static ti_status tell_node(struct ti__fetching *g, const struct ti__member *m, j
     return add_failure(g, m->i, ranks, why, NULL, err);
 }
 
-static ti_status tell_the_rest(struct ti__fetching *g, const json_t *told, struct ti_err *err)
+static ti_status tell_the_rest(struct ti__fetching *g, struct ti_err *err)
 {
     json_t **of = calloc((size_t)g->nodes.n + 1, sizeof *of);
     ti_status st = TI_OK;
@@ -145,7 +146,7 @@ static ti_status tell_the_rest(struct ti__fetching *g, const json_t *told, struc
     for (int64_t r = 0; of && r < g->np; r++) {
         int64_t i = g->rank[r].named >= 0 ? g->rank[r].named : g->nodes.n;
 
-        if (!is_missing(g, r) || ti_ranges_hold(told, r))
+        if (!is_missing(g, r) || g->rank[r].told)
             continue;
         if (!of[i])
             of[i] = json_array();
@@ -191,12 +192,10 @@ static int by_rank(const void *a, const void *b)
 
 ti_status ti__tell_failures(struct ti__fetching *g, struct ti_err *err)
 {
-    json_t *told = json_array();
-    ti_status st = TI_OK;
+    ti_status st = tell_noted(g, err);
 
-    st = tell_noted(g, told, err);
     if (st == TI_OK && g->work == TI__FETCH)
-        st = tell_the_rest(g, told, err);
+        st = tell_the_rest(g, err);
     count_wanted(g);
     for (int64_t i = 0; g->work == TI__REMOVE && i < g->nodes.n && st == TI_OK; i++) {
         const struct ti__member *m = &g->member[i];
@@ -205,7 +204,6 @@ ti_status ti__tell_failures(struct ti__fetching *g, struct ti_err *err)
             st = add_failure(g, m->i, m->ranks ? json_deep_copy(m->node->ranks) : json_array(),
                              m->why.text, m->why.hint, err);
     }
-    json_decref(told);
     for (int64_t i = 0; i < g->nodes.n; i++)
         if (json_array_size(g->member[i].alone))
             g->f->node[i].alone = json_incref(g->member[i].alone);

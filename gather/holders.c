@@ -44,7 +44,9 @@ static int32_t choose(const struct ti__fetching *g, int64_t rank)
         return -1; /* it may have it yet */
     if (can_send(g, r->holder, rank))
         return r->holder;
-    for (int64_t i = 0; r->listed && i < g->nodes.n; i++)
+    if (can_send(g, r->second, rank))
+        return r->second;
+    for (int64_t i = 0; r->several && i < g->nodes.n; i++)
         if (can_send(g, i, rank))
             return (int32_t)i;
     return -1;
@@ -199,6 +201,12 @@ void ti__ask_list(struct ti__member *m)
                      "run_id", m->g->nodes.run_id));
 }
 
+static void to_check(struct ti__member *m, int64_t rank)
+{
+    ti_ranges_add(m->check, rank);
+    m->blocked = false;
+}
+
 /* Whether it is one file that both see: nodes of different sites hardly share a disk, and so
  * their files are compared. */
 static bool is_shared(const struct ti__member *m, const struct ti__rank *r, int64_t bytes,
@@ -235,11 +243,17 @@ static void compare_with_holder(struct ti__member *m, int64_t rank, const json_t
         r->bytes = bytes;
         r->inode = inode;
         r->mtime = mtime;
-    } else if (r->holder != m->i && is_shared(m, r, bytes, inode, mtime)) {
+        return;
+    }
+    if (r->holder == m->i)
+        return;
+    r->several = r->several || (r->second >= 0 && r->second != m->i);
+    r->second = r->second < 0 ? m->i : r->second;
+    if (is_shared(m, r, bytes, inode, mtime)) {
         m->g->f->shared += !r->shared;
         r->shared = true;
-    } else if (r->holder != m->i) {
-        ti_ranges_add(m->check, rank);
+    } else {
+        to_check(m, rank);
     }
 }
 
@@ -259,7 +273,7 @@ static void compare_with_here(struct ti__member *m, int64_t rank, const json_t *
         r->inode = inode;
         r->mtime = mtime;
         r->listed = true;
-        ti_ranges_add(m->check, rank);
+        to_check(m, rank);
     }
 }
 
@@ -268,11 +282,10 @@ static void may_be_removed(struct ti__member *m, int64_t rank, int64_t bytes)
 {
     const struct ti_run *run = m->g->run;
 
-    if (m->g->rank[rank].state != TI__WANTED ||
-        (m->ranks && !ti_ranges_hold(m->node->ranks, rank)))
+    if (m->g->rank[rank].state != TI__WANTED || (m->ranks && !ti_ranges_hold(m->node->ranks, rank)))
         return;
     if (run->rank[rank].file.st_size == bytes)
-        ti_ranges_add(m->check, rank);
+        to_check(m, rank);
     else
         ti__note(m->g, m->i, -1, rank, NOT_GATHERED, NULL);
 }
@@ -359,9 +372,10 @@ static void take_one_crc(struct ti__member *m, int64_t rank, int64_t bytes, uint
     }
     if (r->holder >= 0 && r->holder != m->i && !r->crc_known) {
         /* who had it first was lost, and this one asked before another one listed it */
-        ti_ranges_add(g->member[r->holder].check, rank);
+        to_check(&g->member[r->holder], rank);
         ti__wake(&g->member[r->holder]);
         r->holder = -1;
+        r->several = true;
     }
     if (r->holder == -1)
         r->holder = m->i;
@@ -400,40 +414,88 @@ static bool ask_now(struct ti__member *m, int64_t rank)
     }
     holder = &m->g->member[r->holder];
     if (!ti_ranges_hold(holder->check, rank) && !ti_ranges_hold(holder->checked, rank)) {
-        ti_ranges_add(holder->check, rank);
+        to_check(holder, rank);
         ti__wake(holder);
     }
     return false;
 }
 
-/* Those of `check` that can be asked for now go to `checked`. */
-void ti__ask_crc(struct ti__member *m)
+/* Nothing of `check` could be asked for when it was looked at, nor was anything added, and what
+ * it waited for is not known yet: thousands of nodes with thousands of ranks each need not be
+ * looked at whenever something happens to one of them. */
+static bool is_blocked(const struct ti__member *m)
 {
-    json_t *now, *later;
+    const struct ti__rank *r = &m->g->rank[m->blocked_by];
+
+    if (!m->blocked || r->state == TI__CLASH || r->crc_known)
+        return false;
+    return r->holder == TI__HERE ||
+           (r->holder >= 0 && r->holder != m->i && !ti__given_up(&m->g->member[r->holder]));
+}
+
+/* What holders are asked for comes in ascending order, what is read here in descending order:
+ * who waits for the last of it finds all the others known. */
+static void blocked_by(struct ti__member *m, int64_t rank)
+{
+    if (!m->blocked || m->g->rank[rank].holder != TI__HERE)
+        m->blocked_by = rank;
+    m->blocked = true;
+}
+
+/* The ranks from `first` on of range `i`, and all ranges behind it, to the end of `to`. */
+static void add_rest(json_t *to, const json_t *from, size_t i, int64_t first)
+{
+    json_t *range = json_array_get(from, i);
+
+    ti_ranges_add(to, first);
+    json_integer_set(json_array_get(json_array_get(to, json_array_size(to) - 1), 1),
+                     json_integer_value(json_array_get(range, 1)));
+    while (++i < json_array_size(from))
+        json_array_append(to, json_array_get(from, i));
+}
+/* Those of `check` that can be asked for now go to `now`, the others to `later`. */
+static void divide(struct ti__member *m, json_t *now, json_t *later)
+{
     const json_t *range;
     int64_t n = 0;
     size_t i;
 
-    if (m->checked || !m->ready || json_array_size(m->check) == 0)
+    json_array_foreach(m->check, i, range)
+    {
+        int64_t last = json_integer_value(json_array_get(range, 1));
+
+        for (int64_t r = json_integer_value(json_array_get(range, 0)); r <= last; r++) {
+            if (n == CRC_RANKS_MOST) {
+                add_rest(later, m->check, i, r);
+                return;
+            }
+            if (m->g->rank[r].state == TI__CLASH)
+                continue;
+            if (ask_now(m, r)) {
+                ti_ranges_add(now, r);
+                n++;
+            } else {
+                ti_ranges_add(later, r);
+                blocked_by(m, r);
+            }
+        }
+    }
+}
+
+void ti__ask_crc(struct ti__member *m)
+{
+    json_t *now, *later;
+
+    if (m->checked || !m->ready || json_array_size(m->check) == 0 || is_blocked(m))
         return;
     now = json_array();
     later = json_array();
-    json_array_foreach(m->check, i,
-                       range) for (int64_t r = json_integer_value(json_array_get(range, 0));
-                                   r <= json_integer_value(json_array_get(range, 1)); r++)
-    {
-        if (m->g->rank[r].state == TI__CLASH)
-            continue;
-        if (n < CRC_RANKS_MOST && ask_now(m, r)) {
-            ti_ranges_add(now, r);
-            n++;
-        } else {
-            ti_ranges_add(later, r);
-        }
-    }
+    m->blocked = false;
+    divide(m, now, later);
     json_decref(m->check);
     m->check = later;
-    if (n) {
+    if (json_array_size(now)) {
+        m->blocked = false;
         m->checked = now;
         ask(m, json_pack("{s:s, s:i, s:O, s:s, s:s}", "do", "crc", "id", 2, "ranks", now,
                          "directory", m->node->directory, "run_id", m->g->nodes.run_id));
@@ -459,8 +521,10 @@ static void leave_out(struct ti__member *m, const json_t *asked, const json_t *s
             if (m->g->work == TI__REMOVE)
                 ti__note(m->g, m->i, -1, r, "it could not be compared with what was gathered",
                          NULL);
-            if (m->g->rank[r].holder == m->i)
-                m->g->rank[r].holder = -1;
+            if (m->g->rank[r].holder != m->i)
+                continue;
+            m->g->rank[r].holder = -1;
+            m->g->rank[r].several = true;
         }
     }
 }
@@ -495,16 +559,17 @@ void ti__take_crc(struct ti__member *m, const json_t *j)
 
 /* --- what was here before ------------------------------------------------ */
 
-static int64_t take_first(json_t *ranges)
+static int64_t take_last(json_t *ranges)
 {
-    json_t *range = json_array_get(ranges, 0);
-    int64_t first = json_integer_value(json_array_get(range, 0));
+    size_t n = json_array_size(ranges);
+    json_t *range = json_array_get(ranges, n - 1);
+    int64_t last = json_integer_value(json_array_get(range, 1));
 
-    if (first == json_integer_value(json_array_get(range, 1)))
-        json_array_remove(ranges, 0);
+    if (last == json_integer_value(json_array_get(range, 0)))
+        json_array_remove(ranges, n - 1);
     else
-        json_integer_set(json_array_get(range, 0), first + 1);
-    return first;
+        json_integer_set(json_array_get(range, 1), last - 1);
+    return last;
 }
 
 static bool begin_here(struct ti__fetching *g)
@@ -513,7 +578,7 @@ static bool begin_here(struct ti__fetching *g)
 
     if (g->comparing.fd >= 0)
         return true;
-    g->comparing.rank = take_first(g->compare);
+    g->comparing.rank = take_last(g->compare);
     g->comparing.bytes = 0;
     g->comparing.crc = 0;
     g->comparing.fd = openat(g->nodes.dir, ti_rank_name(g->comparing.rank, name),

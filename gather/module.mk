@@ -10,5 +10,6 @@ gather_way_src := gather/way.c $(bootstrap_src) $(node_src) $(remote_src)
 t-bundle_src := $(gather_src)
 t-flow_src := gather/flow.c
 t-tree_src := gather/tree.c
+t-fetch_src := $(filter-out gather/way.c,$(gather_fetch_src)) gather/runjson.c $(node_src)
 t-ahead_src := $(gather_src)
 t-report_src := $(gather_says_src) gather/nodes.c gather/tree.c $(gather_src)

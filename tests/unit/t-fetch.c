@@ -1,0 +1,408 @@
+/*
+ * Fetching from a thousand nodes, ranks dealt out to them one by one, as mpirun --map-by node
+ * does: what is known of a hundred thousand ranks must not be gone through again for each of
+ * them, or each node.  The nodes are here, behind the calls of gather/way.h; none of them has
+ * a trace that comes.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "common/cli.h"
+#include "formats/rankname.h"
+#include "gather/fetch.h"
+#include "gather/nodes.h"
+#include "gather/run.h"
+#include "gather/way.h"
+
+/* Some 0.5 s and less; where each rank costs as much as there are others, minutes. */
+#define SECONDS_MOST 60.0
+
+volatile sig_atomic_t ti_gather_stop;
+
+/* --- nodes ---------------------------------------------------------------- */
+
+/* What they do, number `node` of `nodes`. */
+static struct {
+    int64_t np, nodes;
+    bool lists;    /* what is there: else nothing */
+    bool copies;   /* and what the next node has as well, in files of its own */
+    bool fails;    /* every other one, when it is to send */
+    int64_t crcs;  /* ranks whose checksums were asked for */
+    int64_t sends; /* ranks that were to be sent */
+} these;
+
+struct ti_way {
+    struct ti_ways *all;
+    struct ti_way *next;
+    struct ti_way_calls calls;
+    void *arg;
+    int64_t node;
+    bool ready, closed;
+    json_t *asked; /* requests */
+};
+
+struct ti_ways {
+    struct ti_way *first;
+};
+
+ti_status ti_ways_new(const struct ti_ways_config *config, struct ti_ways **out, struct ti_err *err)
+{
+    (void)config;
+    (void)err;
+    *out = calloc(1, sizeof **out);
+    return *out ? TI_OK : TI_ERR_IO;
+}
+
+void ti_ways_free(struct ti_ways *all)
+{
+    while (all && all->first) {
+        struct ti_way *w = all->first;
+
+        all->first = w->next;
+        json_decref(w->asked);
+        free(w);
+    }
+    free(all);
+}
+
+struct ti_way *ti_way_open(struct ti_ways *all, struct ti_way *through, const char *host,
+                           const char *gateway, const char *tiara, bool local,
+                           const struct ti_way_calls *calls, void *arg)
+{
+    struct ti_way *w = calloc(1, sizeof *w);
+
+    (void)through;
+    (void)gateway;
+    (void)tiara;
+    (void)local;
+    assert_non_null(w);
+    *w = (struct ti_way){.all = all,
+                         .next = all->first,
+                         .calls = *calls,
+                         .arg = arg,
+                         .node = atoll(host + 1),
+                         .asked = json_array()};
+    all->first = w;
+    return w;
+}
+
+void ti_way_foresee(struct ti_ways *all, const char *host)
+{
+    (void)all;
+    (void)host;
+}
+
+bool ti_way_ask(struct ti_way *w, json_t *request)
+{
+    return json_array_append_new(w->asked, request) == 0;
+}
+
+void ti_way_close(struct ti_way *w)
+{
+    w->closed = true;
+}
+
+int64_t ti_way_bytes(const struct ti_way *w)
+{
+    return w->node;
+}
+
+int64_t ti_way_link_bytes(const struct ti_way *w)
+{
+    return w->node;
+}
+
+const char *ti_way_transport(const struct ti_way *w)
+{
+    (void)w;
+    return "none";
+}
+
+const char *ti_channel_end_text(enum ti_channel_end end)
+{
+    (void)end;
+    return "it ended";
+}
+
+static void say(struct ti_way *w, json_t *message)
+{
+    assert_non_null(message);
+    w->calls.message(w, message, w->arg);
+    json_decref(message);
+}
+
+static bool has(int64_t node, int64_t rank)
+{
+    int64_t of = rank % these.nodes;
+
+    return of == node || (these.copies && (of + 1) % these.nodes == node);
+}
+
+static void answer_list(struct ti_way *w)
+{
+    json_t *traces = json_array();
+
+    for (int64_t r = 0; these.lists && r < these.np; r += these.nodes)
+        for (int64_t k = 0; k < these.nodes; k++) {
+            int64_t of = (w->node + these.nodes - 1 + k) % these.nodes, rank = r + of;
+
+            if (k > 1)
+                break;
+            if (!has(w->node, rank) || rank >= these.np)
+                continue;
+            json_array_append_new(traces, json_pack("[I, i, I, i, b]", (json_int_t)rank, 1000,
+                                                    (json_int_t)(1 + w->node), 7, 1));
+        }
+    say(w, json_pack("{s:s, s:i, s:o}", "is", "listed", "id", 1, "traces", traces));
+    say(w, json_pack("{s:s, s:i, s:b}", "is", "list", "id", 1, "exists", 1));
+}
+
+static void each_rank(struct ti_way *w, const json_t *ranges,
+                      void (*call)(struct ti_way *w, int64_t rank, void *arg), void *arg)
+{
+    const json_t *range;
+    size_t i;
+
+    json_array_foreach(ranges, i, range)
+    {
+        int64_t last = json_integer_value(json_array_get(range, 1));
+
+        for (int64_t r = json_integer_value(json_array_get(range, 0)); r <= last; r++)
+            call(w, r, arg);
+    }
+}
+
+static void add_crc(struct ti_way *w, int64_t rank, void *arg)
+{
+    assert_true(has(w->node, rank));
+    json_array_append_new(arg, json_pack("[I, i, i]", (json_int_t)rank, 1000, 5));
+    these.crcs++;
+}
+
+static void refuse(struct ti_way *w, int64_t rank, void *arg)
+{
+    (void)arg;
+    assert_true(has(w->node, rank));
+    these.sends++;
+    say(w, json_pack("{s:s, s:I, s:s}", "is", "sent", "rank", (json_int_t)rank, "error",
+                     these.lists ? "cannot read it" : "no trace"));
+}
+
+static void answer(struct ti_way *w, const json_t *request)
+{
+    const char *what = json_string_value(json_object_get(request, "do"));
+    const json_t *ranks = json_object_get(request, "ranks");
+    json_t *crcs;
+
+    if (strcmp(what, "list") == 0) {
+        answer_list(w);
+    } else if (strcmp(what, "crc") == 0) {
+        crcs = json_array();
+        each_rank(w, ranks, add_crc, crcs);
+        say(w, json_pack("{s:s, s:i, s:o}", "is", "crc", "id", 2, "crc", crcs));
+    } else if (these.fails && w->node % 2) {
+        say(w, json_pack("{s:s, s:i, s:s}", "is", "error", "id", 3, "error", "it broke"));
+    } else {
+        assert_string_equal(what, "send");
+        each_rank(w, ranks, refuse, NULL);
+        say(w, json_pack("{s:s, s:i, s:i}", "is", "send", "id", 3, "sent", 0));
+    }
+}
+
+/* Each says one thing. */
+int ti_ways_poll(struct ti_ways *all, int timeout_ms)
+{
+    int n = 0;
+
+    for (struct ti_way *w = all->first; w; w = w->next, n++) {
+        json_t *request;
+
+        if (!w->ready) {
+            w->ready = true;
+            w->calls.ready(w, w->arg);
+        } else if (json_array_size(w->asked)) {
+            request = json_incref(json_array_get(w->asked, 0));
+            json_array_remove(w->asked, 0);
+            answer(w, request);
+            json_decref(request);
+            timeout_ms = 0;
+        }
+    }
+    if (timeout_ms)
+        usleep(1000);
+    return n;
+}
+
+/* --- tests ---------------------------------------------------------------- */
+
+static void write_run(const char *folder)
+{
+    json_t *nodes = json_array(),
+           *run = json_pack("{s:s, s:I, s:o}", "run_id", "5eed5eed5eed5eed5eed5eed5eed5eed", "np",
+                            (json_int_t)these.np, "nodes", nodes);
+    char path[128], name[32], site[32];
+
+    for (int64_t i = 0; i < these.nodes; i++) {
+        json_t *ranks = json_array();
+
+        for (int64_t r = i; r < these.np; r += these.nodes)
+            json_array_append_new(ranks, json_pack("[I, I]", (json_int_t)r, (json_int_t)r));
+        snprintf(name, sizeof name, "n%" PRId64, i);
+        snprintf(site, sizeof site, "s%" PRId64, i % 10);
+        json_array_append_new(nodes,
+                              json_pack("{s:s, s:s, s:s, s:s, s:o}", "name", name, "site", site,
+                                        "host", name, "directory", "/there", "ranks", ranks));
+    }
+    snprintf(path, sizeof path, "%s/RUN.json", folder);
+    assert_int_equal(json_dump_file(run, path, 0), 0);
+    json_decref(run);
+}
+
+static double cpu_seconds(void)
+{
+    struct rusage u;
+
+    getrusage(RUSAGE_SELF, &u);
+    return (double)u.ru_utime.tv_sec + (double)u.ru_stime.tv_sec +
+           1e-6 * (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec);
+}
+
+static void fetch(struct ti_fetch *f)
+{
+    struct ti_fetch_settings settings = {.timeout_s = 60, .arity = TI_ARITY_STAR};
+    char folder[] = "/tmp/t-fetch-XXXXXX", path[64];
+    struct ti_err err = {"", ""};
+    double began;
+
+    assert_non_null(mkdtemp(folder));
+    write_run(folder);
+    these.crcs = these.sends = 0;
+    began = cpu_seconds();
+    assert_int_equal(ti_fetch(folder, &settings, false, f, &err), TI_OK);
+    began = cpu_seconds() - began;
+    print_message("%" PRId64 " ranks on %" PRId64 " nodes: %.2f s, %" PRId64 " MiB\n", these.np,
+                  these.nodes, began, f->memory_bytes >> 20);
+    assert_true(began < SECONDS_MOST);
+    assert_int_equal(f->wanted, these.np);
+    assert_int_equal(f->fetched, 0);
+    snprintf(path, sizeof path, "%s/RUN.json", folder);
+    unlink(path);
+    rmdir(folder);
+}
+
+/* All that could not be had, each rank once. */
+static void are_told(const struct ti_fetch *f, const char *even, const char *odd)
+{
+    int64_t ranks = 0;
+
+    assert_int_equal(f->nfailures, these.nodes);
+    for (int i = 0; i < f->nfailures; i++) {
+        const struct ti_fetch_failure *x = &f->failure[i];
+        const json_t *range;
+        int64_t node = atoll(x->node + 1);
+        size_t k;
+
+        assert_string_equal(x->why, node % 2 ? odd : even);
+        json_array_foreach(x->ranks, k, range)
+        {
+            assert_int_equal(json_integer_value(json_array_get(range, 0)) % these.nodes, node);
+            assert_int_equal(json_integer_value(json_array_get(range, 0)),
+                             json_integer_value(json_array_get(range, 1)));
+        }
+        ranks += ti_ranges_count(x->ranks);
+    }
+    assert_int_equal(ranks, these.np);
+}
+
+static int64_t many(void)
+{
+    const char *np = getenv("TI_FETCH_NP"); /* to measure more */
+
+    return np ? atoll(np) : 100000;
+}
+
+static void test_nothing_there(void **state)
+{
+    struct ti_fetch f;
+
+    (void)state;
+    these.np = many();
+    these.nodes = 1000;
+    fetch(&f);
+    assert_int_equal(these.sends, these.np);
+    are_told(&f, "no trace", "no trace");
+    ti_fetch_free(&f);
+}
+
+static void test_half_is_lost(void **state)
+{
+    struct ti_fetch f;
+
+    (void)state;
+    these.np = many();
+    these.nodes = 1000;
+    these.lists = these.fails = true;
+    fetch(&f);
+    are_told(&f, "cannot read it", "it broke");
+    ti_fetch_free(&f);
+    these.lists = these.fails = false;
+}
+
+static void test_copies(void **state)
+{
+    struct ti_fetch f;
+
+    (void)state;
+    these.np = many();
+    these.nodes = 1000;
+    these.lists = these.copies = true;
+    fetch(&f);
+    assert_int_equal(f.alike, these.np);
+    assert_int_equal(these.crcs, 2 * these.np);
+    assert_true(these.sends >= 2 * these.np);
+    ti_fetch_free(&f);
+    these.lists = these.copies = false;
+}
+
+/* Few nodes with many ranges each. */
+static void test_long_lists(void **state)
+{
+    struct ti_fetch f;
+
+    (void)state;
+    these.np = many();
+    these.nodes = 2;
+    these.lists = true;
+    fetch(&f);
+    assert_true(these.sends >= these.np);
+    are_told(&f, "cannot read it", "cannot read it");
+    these.copies = true;
+    ti_fetch_free(&f);
+    fetch(&f);
+    assert_int_equal(f.alike, these.np);
+    ti_fetch_free(&f);
+    these.lists = these.copies = false;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_nothing_there),
+        cmocka_unit_test(test_half_is_lost),
+        cmocka_unit_test(test_copies),
+        cmocka_unit_test(test_long_lists),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
