@@ -146,7 +146,7 @@ evil 'hello(); put(b"TiF1\6\0\0\0\0\0\0\0\0\0\0\377aaaa")' 'LOST own \| .*it is 
 evil 'put(b"y\n" * 600000)' 'LOST own \| 1 MiB of other output came'
 evil 'while True: os.write(2, b"y\n" * 9999)' 'NO_COMMAND own \| 1 MiB came on standard error'
 evil 'hello(); sys.exit(3)' 'EXITED own \| the command .* ended with status 3'
-evil 'hello(); time.sleep(60)' "SILENT own \| 'this machine' said nothing for 3 s: it hangs"
+evil 'hello(); time.sleep(60)' "SILENT own \| 'this machine' said nothing for 8 s: it hangs"
 evil 'print("Welcome", flush=True); time.sleep(60)' 'SILENT own'
 # relays, whose children these are
 children=() childs_end=() lasting=()
@@ -177,7 +177,13 @@ children+=("child$((${#evils[@]} - 1))=evil$((${#evils[@]} - 1)):nobody")
 childs_end[${#evils[@]} - 1]='LOST relay'
 # they live on
 for i in "${!expected[@]}"; do [ -n "${expected[i]}" ] || lasting+=("$i"); done
-try -S 3 -n -T 7 -d "$d/run" -r $id -k 3 a=:. "${evils[@]}" "${children[@]}"
+begin -S 8 -n -d "$d/run" -r $id -k 3 a=:. "${evils[@]}" "${children[@]}"
+await '^a rank 2 '
+for i in "${!childs_end[@]}"; do await "^child$i ended"; done
+for i in "${!expected[@]}"; do [ -z "${expected[i]}" ] || await "^evil$i ended"; done
+kill "$tried"
+wait "$tried"
+silent 'Sanitizer|runtime error' 'ways to those that are evil'
 for i in "${!childs_end[@]}"; do
     said "^child$i ended ${childs_end[i]}" "$(grep -A 2 ^hello "$d/evil/$i/ti-node")"
 done
