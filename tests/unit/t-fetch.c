@@ -25,7 +25,7 @@
 #include "gather/run.h"
 #include "gather/way.h"
 
-/* Some 0.5 s and less; where each rank costs as much as there are others, minutes. */
+/* Some seconds; where each rank costs as much as there are nodes, minutes. */
 #define SECONDS_MOST 60.0
 
 volatile sig_atomic_t ti_gather_stop;
