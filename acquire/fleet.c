@@ -405,11 +405,15 @@ static void look_at_connecting(struct ti_fleet *f)
     for (int64_t i = 0; i < f->n; i++) {
         struct ti_member *m = &f->member[i];
         size_t queued = ti_fleet_queued(f, i);
+        double taken;
 
         if (m->state != TI_MEMBER_CONNECTING || m->heard <= 0)
             continue;
-        if (queued != m->priv->queued)
+        taken = m->priv->channel ? ti_channel_taken_at(m->priv->channel) : 0;
+        if (queued != m->priv->queued || ti_bootstrap_waits(&m->priv->boot))
             m->heard = now;
+        else if (taken > m->heard)
+            m->heard = taken;
         m->priv->queued = queued;
         if (now - m->heard <= limit)
             continue;

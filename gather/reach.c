@@ -106,6 +106,11 @@ static void login_refused(struct ti__member *m, enum ti_channel_end end)
             g->member[i].out->parent = -1;
 }
 
+static bool is_not_there(enum ti_channel_end end)
+{
+    return end == TI_CHANNEL_TIMED_OUT || end == TI_CHANNEL_UNREACHABLE;
+}
+
 /* Whether it is tried again, when it is the node's own fault: by who connects its parent, at
  * last from here. */
 static bool tries_again(struct ti__member *m, enum ti_channel_end end)
@@ -121,8 +126,11 @@ static bool tries_again(struct ti__member *m, enum ti_channel_end end)
         m->out->parent = -1;
         login_refused(m, end);
     } else if (!direct) {
-        /* the second time from here, whoever would be next: it is tried no third time */
-        m->out->parent = m->failures >= 2 && !m->ready ? -1 : m->g->member[parent].opened_parent;
+        /* the second time from here, whoever would be next: it is tried no third time; and at once
+         * where its neighbours are not answered, with which it should have been quick */
+        m->out->parent = !m->ready && (m->failures >= 2 || is_not_there(end))
+                             ? -1
+                             : m->g->member[parent].opened_parent;
     }
     return true;
 }

@@ -13,6 +13,7 @@
 
 #define CONNECT_S   20.0
 #define SILENCE_S   30.0 /* of a connection: keepalives are not sent more often than that needs */
+#define ANSWER_S    5.0  /* while one is being connected, which costs its processor, the same */
 #define CONNECTING  8    /* by a relay, at a time */
 #define BEAT_MIN_S  0.5
 #define BEAT_MAX_S  5.0
@@ -44,7 +45,8 @@ struct ti_way {
     struct ti_channel *channel; /* a direct one's */
     bool commanded;             /* what is to be executed there is known */
     struct ti_bootstrap *bootstrap;
-    size_t queued; /* when it was last looked at */
+    size_t queued; /* when it was last looked at ... */
+    double taken;  /* ... and when something was taken of it */
     int paused;    /* how many of those on this channel are */
     bool pauses;   /* this one is */
 
@@ -401,6 +403,19 @@ static void failed_there(struct ti_way *w, enum ti_channel_end end, const json_t
     fail(w, end, false, &why);
 }
 
+/* How long a relay may take until the child says HELLO, more than enough: its tries, Tiara
+ * sent over a slow link, and those that it begins before.  It is the relay that says why a
+ * connection fails; this is for one that does not. */
+static double patience(const struct ti_way *w)
+{
+    double connect_s = w->all->config.connect_s > 0 ? w->all->config.connect_s : CONNECT_S;
+    const struct ti_way *other;
+    int ahead = 0;
+
+    TAILQ_FOREACH(other, &w->relay->through, in_relay) ahead += other->state == OPENING;
+    return 10 * (connect_s + w->all->remote_config.silence_s) * (1 + ahead / CONNECTING);
+}
+
 /* False: not about one of those through it. */
 static bool about_another(struct ti_way *w, const char *is, const json_t *m)
 {
@@ -415,6 +430,12 @@ static bool about_another(struct ti_way *w, const char *is, const json_t *m)
             failed_there(child, end_named(json_string_value(json_object_get(m, "end"))), m);
         else if (stream < 1 || stream > w->last_stream)
             makes_no_sense(w, "the end of what nobody asked for");
+        return true;
+    }
+    if (strcmp(is, "moved") == 0) { /* Tiara is being sent to it */
+        child = on_stream(w, stream);
+        if (child && child->limit > 0)
+            child->limit = w->all->clock + patience(child);
         return true;
     }
     child = id < 0 ? on_stream(w, -id) : NULL;
@@ -622,19 +643,6 @@ static void open_direct(struct ti_way *w, const char *gateway, bool local)
         fail_text(w, TI_CHANNEL_LOCAL, "out of memory", NULL);
 }
 
-/* How long a relay may take until the child says HELLO, more than enough: its tries, Tiara
- * sent over a slow link, and those that it begins before.  It is the relay that says why a
- * connection fails; this is for one that does not. */
-static double patience(const struct ti_way *w)
-{
-    double connect_s = w->all->config.connect_s > 0 ? w->all->config.connect_s : CONNECT_S;
-    const struct ti_way *other;
-    int ahead = 0;
-
-    TAILQ_FOREACH(other, &w->relay->through, in_relay) ahead += other->state == OPENING;
-    return 10 * (connect_s + w->all->remote_config.silence_s) * (1 + ahead / CONNECTING);
-}
-
 /* `lines`, newlines between them, as a list. */
 static json_t *list_of(char *lines)
 {
@@ -654,12 +662,13 @@ static void open_through(struct ti_way *w, char *known)
     w->limit = all->clock + patience(w);
     w->stream = ++w->relay->last_stream;
     if (!ti_way_ask(w->relay,
-                    json_pack("{s:s, s:I, s:I, s:s, s:s?, s:o, s:b, s:f, s:f}", "do", "reach", "id",
-                              -(json_int_t)w->stream, "stream", (json_int_t)w->stream, "host",
+                    json_pack("{s:s, s:I, s:I, s:s, s:s?, s:o, s:b, s:f, s:f, s:f}", "do", "reach",
+                              "id", -(json_int_t)w->stream, "stream", (json_int_t)w->stream, "host",
                               w->host, "tiara", w->tiara, "known", list_of(known), "forward_agent",
                               all->config.forward_agent, "connect_s",
                               all->config.connect_s > 0 ? all->config.connect_s : CONNECT_S,
-                              "silence_s", all->remote_config.silence_s)))
+                              "answer_s", all->remote_config.answer_s, "silence_s",
+                              all->remote_config.silence_s)))
         fail_text(w, TI_CHANNEL_LOCAL, "its relay cannot be asked: out of memory", NULL);
 }
 
@@ -756,22 +765,41 @@ static bool is_silent(struct ti_way *w)
     return !w->relay || (w->state == READY && w->relay->heard_clock > over);
 }
 
+static bool is_being_sent(const struct ti_way *w)
+{
+    return w->state < OVER && w->channel && w->bootstrap && w->bootstrap->part &&
+           w->heard_clock > 0;
+}
+
+/* What it is sent leaves us, or is taken there, or waits for us. */
+static bool has_moved(struct ti_way *w)
+{
+    size_t queued = ti_channel_queued(w->channel);
+    double taken = ti_channel_taken_at(w->channel);
+    bool moved = queued != w->queued || taken != w->taken || ti_bootstrap_waits(w->bootstrap);
+
+    w->queued = queued;
+    w->taken = taken;
+    return moved;
+}
+
+/* What one of those that are sent Tiara takes is a sign of life of all: the others may only wait
+ * for the link that they share. */
 static void look_for_the_silent(struct ti_ways *all)
 {
+    bool moves = false;
     struct ti_way *w;
 
     if (all->ticked - all->looked < LOOK_MS / 2e3) /* there are many */
         return;
     all->looked = all->ticked;
+    TAILQ_FOREACH(w, &all->ways, in_all) if (is_being_sent(w)) moves = has_moved(w) || moves;
     TAILQ_FOREACH(w, &all->ways, in_all)
     {
         if (w->state >= OVER)
             continue;
-        if (w->channel && w->bootstrap && w->heard_clock > 0 &&
-            ti_channel_queued(w->channel) != w->queued) {
-            w->queued = ti_channel_queued(w->channel);
-            heard(w); /* what it is sent leaves us */
-        }
+        if (moves && is_being_sent(w))
+            heard(w);
         if (w->limit > 0 && all->clock > w->limit)
             fail_text(w, TI_CHANNEL_TIMED_OUT, "its relay does not say whether it connects to it",
                       NULL);
@@ -815,6 +843,7 @@ ti_status ti_ways_new(const struct ti_ways_config *config, struct ti_ways **out,
         .ssh_config = config->ssh_config,
         .via = config->via,
         .connect_s = config->connect_s,
+        .answer_s = all->config.silence_s < ANSWER_S ? ANSWER_S : all->config.silence_s,
         .silence_s = all->config.silence_s < SILENCE_S ? SILENCE_S : all->config.silence_s,
         .forward_agent = config->forward_agent};
     TAILQ_INIT(&all->ways);

@@ -25,7 +25,8 @@ struct ti_ways_config {
     const char *ssh_config; /* as ssh -F; NULL */
     const char *const *via; /* as in struct ti_remote_config */
     double connect_s;       /* for one connection, each try; 0: 20 */
-    double silence_s;       /* one that says nothing for so long, beats included, is lost */
+    double silence_s;       /* one that says nothing for so long, beats included, is lost, and not
+                               waited for in vain either: but 5 s for an answer to connecting */
     bool forward_agent;     /* to nodes, for relays to log in with; by OpenSSH, not libssh2 */
 };
 

@@ -619,6 +619,11 @@ void ti_bootstrap_output(struct ti_bootstrap *b, const void *data, size_t bytes)
     }
 }
 
+bool ti_bootstrap_waits(const struct ti_bootstrap *b)
+{
+    return b->part == 2 && !b->payload->part[1].data && !b->payload->failed;
+}
+
 const void *ti_bootstrap_next(struct ti_bootstrap *b, size_t *bytes)
 {
     const struct blob *part = b->part ? &b->payload->part[b->part - 1] : NULL;

@@ -90,6 +90,9 @@ void ti_bootstrap_errput(struct ti_bootstrap *b, const void *data, size_t bytes)
 /* Before its HELLO: what it says to standard error goes on for ever, as in ti_frame_feed(). */
 bool ti_bootstrap_noisy(const struct ti_bootstrap *b, struct ti_err *err);
 
+/* It waits for what is being packed here. */
+bool ti_bootstrap_waits(const struct ti_bootstrap *b);
+
 /* The next bytes to be written, at most 256 KiB; NULL: none for now, or b->err. */
 const void *ti_bootstrap_next(struct ti_bootstrap *b, size_t *bytes);
 

@@ -33,16 +33,14 @@
  * "open"     {"run_id", "trace_dir", "np", "ranks": [[FIRST, LAST], ...], "force",
  *             "program": argv[0] there, or null for that of `ti-node run`, "env": [VAR=VALUE...],
  *             "wrapper": [...], "node": our name for it, "cwd": for the ranks if it is there,
- *             "idle": bool (SCHED_IDLE), "drowsy": bool (TI_DROWSY_NS), "valgrind": bool (VALGRIND_LIB is set to our tool's
- *             folder there), "no_core": bool, "scratch": [at most 2 directories, made for the run
- *             and removed with all in them when ti-node ends]}
- *            makes and locks the run directory, writes what "ti-node run" needs there (RUN.json):
- *            "directory".  LD_PRELOAD, TIARA_TRACE_DIR and TIARA_RUN_ID are set by `ti-node run`;
- *            LD_PRELOAD in "env" comes before our library.  A directory is one node's: where
- *            nodes share a file system, give each its own.  It is removed in the end if nothing
- *            was traced.
- * "spawn"    {"stream": N > 0, "command": for /bin/sh -c, "files": descriptors}
- *            a process of the run, with TIARA_NODE (this program), TIARA_NODE_NAME and
+ *             "idle": bool (SCHED_IDLE), "drowsy": bool (TI_DROWSY_NS), "valgrind": bool
+ * (VALGRIND_LIB is set to our tool's folder there), "no_core": bool, "scratch": [at most 2
+ * directories, made for the run and removed with all in them when ti-node ends]} makes and locks
+ * the run directory, writes what "ti-node run" needs there (RUN.json): "directory".  LD_PRELOAD,
+ * TIARA_TRACE_DIR and TIARA_RUN_ID are set by `ti-node run`; LD_PRELOAD in "env" comes before our
+ * library.  A directory is one node's: where nodes share a file system, give each its own.  It is
+ * removed in the end if nothing was traced. "spawn"    {"stream": N > 0, "command": for /bin/sh -c,
+ * "files": descriptors} a process of the run, with TIARA_NODE (this program), TIARA_NODE_NAME and
  *            TIARA_RUN_FILE set: "pid".  OUTPUT and ERRPUT frames follow, and in the end the
  *            unasked {"is": "ended", "stream": N, "status": wait status}; what those that it left
  *            behind still write comes later
@@ -93,15 +91,17 @@
  *            does not always say so
  * "reach"    {"stream": N > 0, "host": [USER@]HOST[:PORT], "tiara": DIR or null,
  *             "known": [lines for known_hosts] or left out, "forward_agent": bool,
- *             "connect_s": S, "silence_s": S}
+ *             "connect_s": S, "answer_s": S, "silence_s": S}
  *            become a relay: start ti-node on another node, by this one's OpenSSH client, with
  *            its user's configuration; what it needs there is sent from here
  *            (node/bootstrap.h).  Host keys are checked against "known" and this node's own
  *            known_hosts, never added.  Answered at once.  Then OUTPUT frames of the stream are
  *            what that ti-node says, from its HELLO on, byte for byte, unread here; INPUT frames
- *            go to it, an empty one is their end; in the end the unasked {"is": "ended", "stream": N,
- *            "end": name of an enum ti_channel_end, "error", "hint"}.  Nothing a child says is
- *            interpreted here, and a child that says nothing, or does not listen, holds up
+ *            go to it, an empty one is their end; in the end the unasked {"is": "ended", "stream":
+ * N, "end": name of an enum ti_channel_end, "error", "hint"}; before its HELLO, as long as what it
+ * needs is sent there and taken, the unasked {"is": "moved", "stream": N} every few seconds.  A try
+ * ends after "connect_s", or when nothing comes for "answer_s" (struct ti_remote_config).  Nothing
+ * a child says is interpreted here, and a child that says nothing, or does not listen, holds up
  *            nobody else.  At most TI_RELAY_CHILDREN at a time, 8 of them connecting.
  * "unreach"  {"stream": N}
  *            end that connection

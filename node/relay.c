@@ -24,6 +24,8 @@
 #define SECONDS_MAX 86400.0
 #define CONNECT_S   20.0
 #define SILENCE_S   30.0
+#define DEAD_S      3.0
+#define TELL_S      2.0         /* between two times that it is said that what is sent moves */
 #define BOOT_QUEUED (64 * 1024) /* of what it is sent before its HELLO */
 
 enum state { QUEUED, STARTING, SPEAKING };
@@ -35,8 +37,10 @@ struct child {
     enum state state;
     char *host, *tiara, *command;
     bool forward_agent;
-    double connect_s, silence_s;
-    double moved; /* STARTING: when something went to or fro */
+    double connect_s, answer_s, silence_s;
+    double began; /* STARTING: when */
+    double moved; /* ... and when something went to or fro */
+    double told;  /* ... and when that was said last */
     bool connected, commanded;
     char known[128]; /* file of host keys; "" */
     struct ti_channel *channel;
@@ -118,8 +122,10 @@ ti_status ti_reach_parse(const json_t *request, struct ti_reach *reach, struct t
     if (!are_lines(json_object_get(request, "known")))
         return ti_err_set(err, TI_ERR_INPUT, "\"known\" must be lines of known_hosts");
     if (!seconds(request, "connect_s", &reach->connect_s) ||
+        !seconds(request, "answer_s", &reach->answer_s) ||
         !seconds(request, "silence_s", &reach->silence_s))
-        return ti_err_set(err, TI_ERR_INPUT, "\"connect_s\" or \"silence_s\" makes no sense");
+        return ti_err_set(err, TI_ERR_INPUT,
+                          "\"connect_s\", \"answer_s\" or \"silence_s\" makes no sense");
     if (agent && !json_is_boolean(agent))
         return ti_err_set(err, TI_ERR_INPUT, "\"forward_agent\" is true or false");
     reach->stream = (uint32_t)stream;
@@ -504,6 +510,7 @@ static ti_status prepare(struct child *c, const struct ti_reach *reach, struct t
     c->tiara = reach->tiara ? strdup(reach->tiara) : NULL;
     c->forward_agent = reach->forward_agent;
     c->connect_s = reach->connect_s > 0 ? reach->connect_s : CONNECT_S;
+    c->answer_s = reach->answer_s;
     c->silence_s = reach->silence_s > 0 ? reach->silence_s : SILENCE_S;
     if (!c->host || (reach->tiara && !c->tiara))
         return ti_err_errno(err, TI_ERR_IO, "cannot reach '%s'", reach->host);
@@ -546,11 +553,15 @@ ti_status ti_relay_reach(struct ti_relay *r, const struct ti_reach *reach, struc
 
 static void start(struct child *c)
 {
-    struct ti_channel_wants wants = {c->known[0] ? c->known : NULL, c->forward_agent, c->connect_s,
-                                     c->silence_s};
+    struct ti_channel_wants wants = {.known = c->known[0] ? c->known : NULL,
+                                     .forward_agent = c->forward_agent,
+                                     .connect_s = c->connect_s,
+                                     .answer_s = c->answer_s,
+                                     .silence_s = c->silence_s};
     struct ti_relay *r = c->relay;
 
     set_state(c, STARTING);
+    c->began = ti_now();
     c->boot.payload = c->tiara ? NULL : r->payload;
     c->channel = ti_remote_run(r->remote, c->host, NULL, c->command, &calls, c);
     if (!c->channel) {
@@ -566,23 +577,84 @@ static void start(struct child *c)
         give_command(c);
 }
 
+/* Those that are being logged in to; who did not answer at once may not be there at all, and costs
+ * nothing. */
+static int logging_in(const struct ti_relay *r, double now)
+{
+    int n = 0;
+
+    for (const struct child *c = r->first; c; c = c->next)
+        n += c->state == STARTING && !c->connected && now < c->began + DEAD_S;
+    return n;
+}
+
 static void start_some(struct ti_relay *r)
 {
     struct child *c, *next;
+    int left = r->queued ? TI_RELAY_STARTING - logging_in(r, ti_now()) : 0;
 
-    for (c = r->first; c && r->queued && r->starting < TI_RELAY_STARTING; c = next) {
+    for (c = r->first; c && r->queued && left > 0; c = next) {
         next = c->next;
-        if (c->state == QUEUED)
-            start(c);
+        if (c->state != QUEUED)
+            continue;
+        start(c);
+        left--;
     }
 }
 
-/* One that was let in and from which nothing comes keeps others from being started. */
+/* When the next of those that wait may be started. */
+static double start_due(const struct ti_relay *r)
+{
+    double now = ti_now(), due = 1e300;
+
+    if (!r->queued || logging_in(r, now) < TI_RELAY_STARTING)
+        return r->queued ? 0 : due;
+    for (const struct child *c = r->first; c; c = c->next)
+        if (c->state == STARTING && !c->connected && c->began + DEAD_S > now &&
+            c->began + DEAD_S < due)
+            due = c->began + DEAD_S;
+    return due;
+}
+
+static bool is_being_sent(const struct child *c)
+{
+    return c->state == STARTING && c->boot.part && !c->err.text[0];
+}
+
+/* What one of those that are sent Tiara takes is a sign of life of all: the others may only wait
+ * for the link that they share.  Who waits for what we pack is not to blame. */
+static void look_what_moves(struct ti_relay *r)
+{
+    double taken = 0;
+
+    for (struct child *c = r->first; c && r->starting; c = c->next)
+        if (is_being_sent(c)) {
+            double at = ti_bootstrap_waits(&c->boot) ? ti_now() : ti_channel_taken_at(c->channel);
+
+            taken = at > taken ? at : taken;
+        }
+    for (struct child *c = r->first; c && r->starting; c = c->next) {
+        if (!is_being_sent(c))
+            continue;
+        c->moved = taken > c->moved ? taken : c->moved;
+        if (c->moved < c->told + TELL_S)
+            continue;
+        c->told = ti_now();
+        ti_outbox_json(r->out, TI_FRAME_MESSAGE,
+                       json_pack("{s:s, s:I}", "is", "moved", "stream", (json_int_t)c->stream));
+    }
+}
+
+/* How long one may say nothing that was let in. */
+static double patience(const struct child *c)
+{
+    return c->answer_s > 0 ? c->answer_s : c->connect_s + c->silence_s;
+}
+
+/* One that was let in and from which nothing comes is not there for long. */
 static double patience_ends(const struct child *c)
 {
-    return c->state == STARTING && c->connected && !c->err.text[0]
-               ? c->moved + c->connect_s + c->silence_s
-               : 0;
+    return c->state == STARTING && c->connected && !c->err.text[0] ? c->moved + patience(c) : 0;
 }
 
 static void lose_patience(struct ti_relay *r)
@@ -596,7 +668,7 @@ static void lose_patience(struct ti_relay *r)
         if (until <= 0 || until > now)
             continue;
         ti_err_set(&err, TI_ERR_REMOTE, "'%s' lets us in, but ti-node does not start in %.3g s",
-                   c->host, c->connect_s + c->silence_s);
+                   c->host, patience(c));
         ti_err_hint(&err, "does 'ssh %s true' come back? Its file system may hang", c->host);
         give_up(c, TI_CHANNEL_TIMED_OUT, &err);
     }
@@ -684,10 +756,9 @@ int ti_relay_fd(const struct ti_relay *r)
 
 double ti_relay_due_s(const struct ti_relay *r)
 {
-    double due = ti_remote_due(r->remote);
+    double due = ti_remote_due(r->remote), start = start_due(r);
 
-    if (r->queued && r->starting < TI_RELAY_STARTING)
-        return 0;
+    due = start < due ? start : due;
     for (const struct child *c = r->first; c && r->starting; c = c->next) {
         double until = patience_ends(c);
 
@@ -699,6 +770,7 @@ double ti_relay_due_s(const struct ti_relay *r)
 
 void ti_relay_go(struct ti_relay *r)
 {
+    look_what_moves(r);
     lose_patience(r);
     start_some(r);
     ti_remote_poll(r->remote, 0);

@@ -15,7 +15,7 @@
 #include "common/err.h"
 #include "node/outbox.h"
 
-#define TI_RELAY_STARTING 8 /* at a time, until their HELLO */
+#define TI_RELAY_STARTING 8 /* at a time, until they are logged in to */
 
 /* Bytes that wait for one of them, and for all.  Requests for hundreds behind it, host keys
  * included, may come at once while its node is busy or its link is slow. */
@@ -28,7 +28,7 @@ struct ti_reach {
     const char *host, *tiara; /* tiara: NULL */
     const json_t *known;      /* strings, or NULL */
     bool forward_agent;
-    double connect_s, silence_s; /* 0: as usual */
+    double connect_s, answer_s, silence_s; /* 0: as usual */
 };
 
 /* TI_ERR_INPUT says what makes no sense. */

@@ -33,6 +33,7 @@ struct ti_channel_wants {
                            channel lives; NULL: none */
     bool forward_agent; /* the user's agent is of use there */
     double connect_s;   /* as in struct ti_remote_config; 0: as there */
+    double answer_s;
     double silence_s;
 };
 void ti_channel_want(struct ti_channel *c, const struct ti_channel_wants *wants);

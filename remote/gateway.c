@@ -23,7 +23,8 @@ struct ti__gateway {
     bool users; /* the master is the user's, not ours */
     int tries;
     double failed_at;
-    struct ti__timer timer; /* limit of a try, or pause before the next */
+    double tried_at, heard_at; /* this try: when it began, when something came */
+    struct ti__timer timer;    /* limit of a try, or pause before the next */
     struct ti__child master;
     struct ti__sshlog log;
     char log_path[96], socket[128];
@@ -84,6 +85,8 @@ static void on_log(void *arg, const char *data, size_t bytes)
     struct ti__gateway *g = arg;
 
     ti__sshlog_add(&g->log, data, bytes);
+    if (g->log.greeted)
+        g->heard_at = ti__now();
     if (g->state == TI__GATEWAY_OPENING && g->log.running)
         is_up(g);
 }
@@ -103,11 +106,19 @@ static void on_ended(void *arg, int wait_status)
 
 static const struct ti__child_calls calls = {.err = on_log, .log = on_log, .ended = on_ended};
 
-static void out_of_time(void *arg)
+static void look_at_try(void *arg)
 {
     struct ti__gateway *g = arg;
+    const struct ti_remote *r = g->r;
+    double now = ti__now(), left = g->tried_at + r->connect_s - now,
+           quiet = g->heard_at + r->answer_s - now;
 
-    snprintf(g->cause, sizeof g->cause, "no answer in %.3g s", g->r->connect_s);
+    if (left > 0 && quiet > 0) {
+        ti__timer_set(&g->r->loop, &g->timer, left < quiet ? left : quiet, look_at_try, g);
+        return;
+    }
+    snprintf(g->cause, sizeof g->cause, "no answer in %.3g s",
+             left > 0 ? r->answer_s : r->connect_s);
     g->hint[0] = '\0';
     failed(g, TI_CHANNEL_TIMED_OUT);
 }
@@ -176,7 +187,8 @@ static void open_it(void *arg)
         snprintf(g->socket, sizeof g->socket, "%s", g->conf->control);
         is_up(g);
     } else if (start_master(g, &err)) {
-        ti__timer_set(&g->r->loop, &g->timer, g->r->connect_s, out_of_time, g);
+        g->tried_at = g->heard_at = ti__now();
+        look_at_try(g);
     } else {
         snprintf(g->cause, sizeof g->cause, "%s", err.text);
         failed(g, TI_CHANNEL_LOCAL);

@@ -75,7 +75,10 @@ struct ti_channel {
     struct ti__conf *conf;       /* SSH only */
     struct ti__gateway *through; /* UP when the transport starts, or NULL */
     struct ti__door *door;       /* held while opening, NULL for what needs none */
+    bool at_door, counted;       /* among those being opened: there, in all */
     int tries;
+    double tried_at, heard_at; /* this try: when it began, when something came; ti__now() */
+    double taken_at;
     struct ti__timer timer; /* pause, then limit, of a try */
 
     struct ti__queue input;
@@ -94,7 +97,7 @@ struct ti__caller_fd {
 
 struct ti_remote {
     const struct ti_remote_config *config;
-    double connect_s, silence_s;
+    double connect_s, answer_s, silence_s;
     int most_new, tries;
     struct ti__loop loop;
     struct ti_channel *first, *last, *gone;
@@ -160,7 +163,9 @@ bool ti__target(struct ti__target *t, const char *text);
 /* A gateway is up, or down: for the channels that wait for it. */
 void ti__gateway_told(struct ti_remote *r, struct ti__gateway *g);
 
-double ti__connect_s(const struct ti_channel *c);
+/* Something came of it: it lives.  The other side took some of its input. */
+void ti__channel_heard(struct ti_channel *c);
+void ti__channel_took(struct ti_channel *c);
 
 /* Before the try after this many. */
 double ti__remote_pause(struct ti_remote *r, int tries);

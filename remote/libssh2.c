@@ -63,8 +63,9 @@ struct session {
     struct libssh2_agent_publickey *key;
     bool have_key;
     int file;
-    bool unfit;     /* there are keys that libssh2 cannot use */
-    bool input_end; /* sent */
+    unsigned long window; /* of its input, when something was sent last */
+    bool unfit;           /* there are keys that libssh2 cannot use */
+    bool input_end;       /* sent */
     char tried[256];
 };
 
@@ -148,6 +149,7 @@ static LIBSSH2_RECV_FUNC(on_recv)
     else
         greet(o, buffer, (size_t)n);
     o->heard = ti__now();
+    ti__channel_heard(o->c);
     return n;
 }
 
@@ -734,8 +736,11 @@ static bool exec_command(struct session *o)
 static void send_input(struct session *o)
 {
     struct ti_channel *c = o->c;
+    unsigned long window = libssh2_channel_window_write(o->channel);
     bool sent = false;
 
+    if (window > o->window)
+        ti__channel_took(c);
     while (ti__queue_bytes(&c->input) && ti__queue_bytes(&o->sending) < SEND_AHEAD) {
         ssize_t n = libssh2_channel_write(o->channel, ti__queue_front(&c->input),
                                           ti__queue_bytes(&c->input));
@@ -752,6 +757,7 @@ static void send_input(struct session *o)
         if (ti__queue_bytes(&o->sending) >= SEND_AHEAD && !flush(o))
             break;
     }
+    o->window = libssh2_channel_window_write(o->channel);
     if (ti__queue_bytes(&c->input))
         return;
     if (c->eof && !o->input_end)

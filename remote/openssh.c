@@ -35,7 +35,13 @@ static void on_log(void *arg, const char *data, size_t bytes)
     struct ti_channel *c = arg;
     struct openssh *o = c->own;
 
+    uint64_t taken = o->log.taken;
+
     ti__sshlog_add(&o->log, data, bytes);
+    if (o->log.greeted) /* what it says before that is its own */
+        ti__channel_heard(c);
+    if (o->log.taken != taken)
+        ti__channel_took(c);
     if (o->log.running && c->state == TI__OPENING) {
         ti__remove_path(o->log_path);
         ti__channel_ready(c);

@@ -22,10 +22,11 @@
 #define MOST_NEW  8
 #define TRIES     4
 #define FIRST_PAUSE_S                                                                              \
-    0.4                   /* before the second try, doubled before each further one, half of it    \
-                             by chance */
-#define TURNS          8  /* given at a time */
-#define MOST_AT_A_TIME 64 /* connections being opened, anywhere: each costs the processor */
+    0.4                    /* before the second try, doubled before each further one, half of it   \
+                              by chance */
+#define TURNS          8   /* given at a time */
+#define MOST_AT_A_TIME 64  /* connections being opened, anywhere: each costs the processor */
+#define DEAD_S         3.0 /* who has said nothing for so long costs nothing, and is none of them */
 
 const char *ti_channel_end_text(enum ti_channel_end end)
 {
@@ -141,6 +142,7 @@ ti_status ti_remote_new(const struct ti_remote_config *config, struct ti_remote 
     }
     r->config = config;
     r->connect_s = config->connect_s > 0 ? config->connect_s : CONNECT_S;
+    r->answer_s = config->answer_s > 0 ? config->answer_s : r->connect_s;
     r->silence_s = config->silence_s > 0 ? config->silence_s : SILENCE_S;
     r->most_new = config->most_new > 0 ? config->most_new : MOST_NEW;
     r->tries = config->tries > 0 ? config->tries : TRIES;
@@ -255,10 +257,22 @@ static struct ti__door *door_named(struct ti_remote *r, const char *name)
 
 static void leave_door(struct ti_channel *c)
 {
-    if ((c->state != TI__OPENING && c->state != TI__GATEWAY) || !c->door)
-        return;
-    c->door->opening--;
-    c->r->opening--;
+    if (c->at_door)
+        c->door->opening--;
+    if (c->counted)
+        c->r->opening--;
+    c->r->look = c->r->look || c->at_door || c->counted;
+    c->at_door = c->counted = false;
+}
+
+/* Nobody may be there at all: others behind the same gateway go on. */
+static void seems_dead(struct ti_channel *c)
+{
+    if (c->through)
+        leave_door(c);
+    else if (c->counted)
+        c->r->opening--;
+    c->counted = false;
     c->r->look = true;
 }
 
@@ -334,7 +348,7 @@ static void give_turns(struct ti_remote *r)
 
 /* --- a channel's life ------------------------------------------------------- */
 
-static void out_of_time(void *arg);
+static void limit_try(struct ti_channel *c);
 
 static struct ti_channel *channel_new(struct ti_remote *r, const struct ti__transport *transport,
                                       const char *host, const char *gateway, const char *command,
@@ -419,7 +433,7 @@ bool ti__channel_fall_back(struct ti_channel *c, const char *why)
     c->why_openssh = why;
     c->r->fallbacks++;
     if (c->state == TI__OPENING && may_start(c)) {
-        ti__timer_set(&c->r->loop, &c->timer, ti__connect_s(c), out_of_time, c);
+        limit_try(c);
         c->transport->start(c);
     } else if (c->state == TI__OPENING) {
         leave_door(c);
@@ -616,11 +630,47 @@ void ti__channel_drained(struct ti_channel *c)
         c->calls.drained(c, c->arg);
 }
 
-static void out_of_time(void *arg)
+static double least(double a, double b)
+{
+    return a < b ? a : b;
+}
+
+/* How it stands with a try, and when to look again. */
+static void look_at_try(void *arg)
 {
     struct ti_channel *c = arg;
+    double connect_s = c->wants.connect_s > 0 ? c->wants.connect_s : c->r->connect_s,
+           answer_s = c->wants.answer_s > 0 ? c->wants.answer_s : c->r->answer_s, now = ti__now(),
+           end = least(c->tried_at + connect_s, c->heard_at + answer_s),
+           dead = c->heard_at > c->tried_at || !c->counted ? end : c->tried_at + DEAD_S;
 
-    ti__channel_failed(c, TI_CHANNEL_TIMED_OUT, NULL, "no answer in %.3g s", ti__connect_s(c));
+    if (now >= end) {
+        ti__channel_failed(c, TI_CHANNEL_TIMED_OUT, NULL, "no answer in %.3g s",
+                           now - c->heard_at >= answer_s ? answer_s : connect_s);
+        return;
+    }
+    if (now >= dead) {
+        seems_dead(c);
+        dead = end;
+    }
+    ti__timer_set(&c->r->loop, &c->timer, least(end, dead) - now, look_at_try, c);
+}
+
+static void limit_try(struct ti_channel *c)
+{
+    c->tried_at = c->heard_at = ti__now();
+    look_at_try(c);
+}
+
+void ti__channel_heard(struct ti_channel *c)
+{
+    if (c->state == TI__OPENING)
+        c->heard_at = ti__now();
+}
+
+void ti__channel_took(struct ti_channel *c)
+{
+    c->taken_at = ti__now();
 }
 
 static void connect_it(struct ti_channel *c)
@@ -628,7 +678,7 @@ static void connect_it(struct ti_channel *c)
     c->state = TI__OPENING;
     c->tries++;
     if (c->door)
-        ti__timer_set(&c->r->loop, &c->timer, ti__connect_s(c), out_of_time, c);
+        limit_try(c);
     c->transport->start(c);
 }
 
@@ -643,7 +693,8 @@ static void gateway_failed(struct ti_channel *c)
 static void start(struct ti_channel *c)
 {
     if (c->door) {
-        c->state = TI__GATEWAY; /* holds its door from here on */
+        c->state = TI__GATEWAY;
+        c->at_door = c->counted = true;
         c->door->opening++;
         c->r->opening++;
     }
@@ -760,9 +811,9 @@ bool ti_channel_command(struct ti_channel *c, const char *command)
     return c->command != NULL;
 }
 
-double ti__connect_s(const struct ti_channel *c)
+double ti_channel_taken_at(const struct ti_channel *c)
 {
-    return c->wants.connect_s > 0 ? c->wants.connect_s : c->r->connect_s;
+    return c->taken_at;
 }
 
 bool ti_channel_write(struct ti_channel *c, const void *data, size_t bytes)

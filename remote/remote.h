@@ -31,6 +31,8 @@ struct ti_remote_config {
     const char *const *via; /* argv that runs a shell command on {node} instead of SSH, the
                                command being appended as one argument; NULL: SSH */
     double connect_s;       /* for a connection to be ready, each try; 0: 20 */
+    double answer_s;        /* one from which nothing comes for so long until it is ready is given
+                               up; 0: connect_s */
     double silence_s;       /* a connection that says nothing for so long, keepalives
                                unanswered, is lost; 0: 30 */
     int most_new;           /* connections being opened at a time per gateway or sshd; 0: 8 */
@@ -127,6 +129,10 @@ bool ti_remote_known(struct ti_remote *r, const char *host, char **lines);
 /* That will be asked of it later: `ssh -G` is asked meanwhile, as far as it disturbs nothing else.
  */
 void ti_remote_foresee(struct ti_remote *r, const char *host);
+
+/* When the other side last took some of that, on CLOCK_MONOTONIC, as far as the transport is told;
+ * 0: never.  What has left us may be on its way for long. */
+double ti_channel_taken_at(const struct ti_channel *c);
 
 /* End of its standard input, once all is written. */
 void ti_channel_eof(struct ti_channel *c);

@@ -69,13 +69,15 @@ void ti__sshargs_begin(struct ti__sshargs *a, const struct ti_remote *r,
         "EscapeChar=none",
     };
     static const struct ti_channel_wants nothing;
-    double silence_s, connect_s;
+    double silence_s, connect_s, answer_s;
     int every;
     char *list;
 
     wants = wants ? wants : &nothing;
     silence_s = wants->silence_s > 0 ? wants->silence_s : r->silence_s;
     connect_s = wants->connect_s > 0 ? wants->connect_s : r->connect_s;
+    answer_s = wants->answer_s > 0 ? wants->answer_s : r->answer_s;
+    connect_s = connect_s < answer_s ? connect_s : answer_s;
     every = (int)(silence_s / 3 + 0.5);
 
     ti__ssharg(a, "ssh");

@@ -69,6 +69,8 @@ static void debug_line(struct ti__sshlog *l, const char *line)
         l->running = true;
     else if (has(line, "debug1: Exit status ") || has(line, "eceived exit status from master "))
         l->status = atoi(strstr(line, "tatus ") + (has(line, "from master") ? 18 : 6));
+    else if (has(line, ": rcvd adjust "))
+        l->taken++;
     else if (has(line, "rtype exit-signal"))
         l->signalled = true;
     else if (has(line, "Offering public key: "))

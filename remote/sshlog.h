@@ -7,6 +7,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "remote/remote.h"
 
@@ -18,8 +19,9 @@ struct ti__sshlog {
     bool login;   /* authenticated */
     bool running; /* the command was started; of a master: others can go through it */
     bool signalled;
-    int status;  /* that the command ended with; the caller sets it to -1 */
-    bool failed; /* `end` and `cause` were seen */
+    uint64_t taken; /* how often it was told that the other side has taken of its input */
+    int status;     /* that the command ended with; the caller sets it to -1 */
+    bool failed;    /* `end` and `cause` were seen */
     enum ti_channel_end end;
     char cause[512];
     char known[512];   /* "FILE:LINE" of a host key that is another one */

@@ -4,6 +4,7 @@ import json
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -19,6 +20,7 @@ MKTRACE = os.path.join(BUILD, "tests/mktrace")
 RUN_ID = os.urandom(16).hex()  # whoever ends a run ends all processes that carry it
 scratch = tempfile.mkdtemp(prefix="ti-relay-")
 home = scratch + "/home"
+silent = socket.create_server(("127.0.0.1", 0), backlog=64)  # nobody accepts
 
 
 # --- nodes -----------------------------------------------------------------
@@ -79,6 +81,8 @@ Host noname
  HostName no-such-host.invalid
 Host closed
  Port %d
+Host silent
+ Port %d
 Host nokey
  IdentityFile %s/other
 Host * !nokey
@@ -90,7 +94,7 @@ Host *
  IdentitiesOnly yes
  UserKnownHostsFile %s/known
  GlobalKnownHostsFile /dev/null
-""" % (second, free_port(), scratch, scratch, port, getpass.getuser(), scratch))
+""" % (second, free_port(), silent.getsockname()[1], scratch, scratch, port, getpass.getuser(), scratch))
     return [start_sshd("first", home, port, path), start_sshd("second", home + "2", second, path)], path
 
 
@@ -176,6 +180,7 @@ def test_bad_requests():
                               ("known", "x", "known"), ("known", ["a\nb"], "known"),
                               ("known", [1], "known"), ("known", ["x"] * 300, "known"),
                               ("connect_s", -1, "connect_s"), ("silence_s", "x", "silence_s"),
+                              ("answer_s", -1, "answer_s"),
                               ("forward_agent", 1, "forward_agent")]:
         answer = node.ask("reach", **{**dict(stream=1, host="one"), key_: value})
         assert answer["is"] == "error" and says in answer["error"], answer
@@ -274,6 +279,47 @@ def test_keys_and_other_failures():
         write(name + "/ti-node", "#!/bin/sh\nexec yes %s\n" % where, 0o700)
         told = Far(node, 7, "one", tiara="%s/%s" % (scratch, name)).ended()
         assert told["end"] == "NO_COMMAND" and says in told["error"] and told["hint"], told
+    assert node.end() == 0
+
+
+def test_who_does_not_answer():
+    node = serve()
+    told = Far(node, 7, "silent", answer_s=1).ended()
+    assert told["end"] == "TIMED_OUT" and "no answer in 1 s" in told["error"], told
+    os.mkdir(scratch + "/hangs")
+    write("hangs/ti-node", "#!/bin/sh\nexec sleep 60\n", 0o700)
+    told = Far(node, 7, "one", tiara=scratch + "/hangs", answer_s=1).ended()
+    assert told["end"] == "TIMED_OUT" and "does not start in 1 s" in told["error"], told
+    # who says nothing keeps nobody else waiting, however many they are
+    asked = [Far(node, i + 1, "silent", connect_s=600, answer_s=600) for i in range(10)]
+    reached(node, 100, "one")
+    for far in asked:
+        assert node.ask("unreach", stream=far.stream)["found"] is True
+        assert far.ended()["end"] == "CLOSED"
+    assert node.end() == 0
+
+
+def test_files_that_were_changed():
+    """A relay passes on what it was sent, and nothing else under that name."""
+    cache = home + "/.cache/tiara"
+    node = serve()
+    reached(node, 1, "one")
+    assert node.end() == 0
+    folder = os.path.join(cache, [name for name in os.listdir(cache) if name[0] != "."][0])
+    shutil.rmtree(home + "2/.cache/tiara", ignore_errors=True)
+    with open(folder + "/libminitrace.so", "ab") as f:
+        f.write(b"x")
+    node = Node([folder + "/ti-node", "serve"],
+                env={**os.environ, "PATH": PATH, "TMPDIR": scratch, "HOME": home})
+    node.start()
+    told = Far(node, 1, "two").ended()
+    assert told["end"] == "LOCAL" and "others than they were" in told["error"], told
+    assert folder in told["error"] and told["hint"], told
+    wait_for(lambda: not [name for name in os.listdir(home + "2/.cache/tiara") if name[0] != "."],
+             "they were installed nevertheless")
+    os.truncate(folder + "/libminitrace.so", os.path.getsize(folder + "/libminitrace.so") - 1)
+    far = reached(node, 2, "two")
+    assert far.hello["shipped"] is True and os.path.basename(folder) in far.hello["folder"], far.hello
     assert node.end() == 0
 
 
