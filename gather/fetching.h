@@ -156,6 +156,8 @@ void ti__take_crc(struct ti__member *m, const json_t *j);
 void ti__assign(struct ti__fetching *g, int64_t rank);
 /* Not all have said what they have, or one of those that have it did not fail to send it. */
 bool ti__others_may_send(const struct ti__fetching *g, int64_t rank);
+/* The ranks from `first` on of range `i`, and all ranges behind it, to the end of `to`. */
+void ti__add_rest(json_t *to, const json_t *from, size_t i, int64_t first);
 void ti__release(struct ti__member *m); /* its ranks are somebody else's now */
 
 /* transfer.c */

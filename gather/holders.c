@@ -442,8 +442,7 @@ static void blocked_by(struct ti__member *m, int64_t rank)
     m->blocked = true;
 }
 
-/* The ranks from `first` on of range `i`, and all ranges behind it, to the end of `to`. */
-static void add_rest(json_t *to, const json_t *from, size_t i, int64_t first)
+void ti__add_rest(json_t *to, const json_t *from, size_t i, int64_t first)
 {
     json_t *range = json_array_get(from, i);
 
@@ -453,6 +452,7 @@ static void add_rest(json_t *to, const json_t *from, size_t i, int64_t first)
     while (++i < json_array_size(from))
         json_array_append(to, json_array_get(from, i));
 }
+
 /* Those of `check` that can be asked for now go to `now`, the others to `later`. */
 static void divide(struct ti__member *m, json_t *now, json_t *later)
 {
@@ -466,7 +466,7 @@ static void divide(struct ti__member *m, json_t *now, json_t *later)
 
         for (int64_t r = json_integer_value(json_array_get(range, 0)); r <= last; r++) {
             if (n == CRC_RANKS_MOST) {
-                add_rest(later, m->check, i, r);
+                ti__add_rest(later, m->check, i, r);
                 return;
             }
             if (m->g->rank[r].state == TI__CLASH)

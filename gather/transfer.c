@@ -24,27 +24,40 @@ bool ti__idle(const struct ti__member *m)
 
 /* --- asking -------------------------------------------------------------- */
 
-/* The next of `todo`, as many as go into one request. */
-static json_t *next_ranks(struct ti__member *m, json_t *from)
+/* The next of `todo` go to `ranks`, as many as fit into one request, and the others to `later`. */
+static void divide(const struct ti__member *m, json_t *ranks, json_t *from, json_t *later)
 {
-    json_t *ranks = json_array(), *later = json_array();
     const json_t *range;
     size_t i;
 
-    json_array_foreach(m->todo, i,
-                       range) for (int64_t r = json_integer_value(json_array_get(range, 0));
-                                   r <= json_integer_value(json_array_get(range, 1)); r++)
+    json_array_foreach(m->todo, i, range)
     {
-        const struct ti_part *part = ti_parts_of(&m->g->parts, r);
-        bool full = json_array_size(ranks) >= RANGES_MOST || json_array_size(from) >= FROM_MOST;
+        int64_t last = json_integer_value(json_array_get(range, 1));
 
-        if (m->g->rank[r].state != TI__WANTED)
-            continue;
-        ti_ranges_add(full ? later : ranks, r);
-        if (part && !full)
-            json_array_append_new(from, json_pack("[I, I, I]", (json_int_t)r,
-                                                  (json_int_t)part->bytes, (json_int_t)part->crc));
+        for (int64_t r = json_integer_value(json_array_get(range, 0)); r <= last; r++) {
+            const struct ti_part *part;
+
+            if (json_array_size(ranks) >= RANGES_MOST || json_array_size(from) >= FROM_MOST) {
+                ti__add_rest(later, m->todo, i, r);
+                return;
+            }
+            if (m->g->rank[r].state != TI__WANTED)
+                continue;
+            ti_ranges_add(ranks, r);
+            part = ti_parts_of(&m->g->parts, r);
+            if (part)
+                json_array_append_new(from, json_pack("[I, I, I]", (json_int_t)r,
+                                                      (json_int_t)part->bytes,
+                                                      (json_int_t)part->crc));
+        }
     }
+}
+
+static json_t *next_ranks(struct ti__member *m, json_t *from)
+{
+    json_t *ranks = json_array(), *later = json_array();
+
+    divide(m, ranks, from, later);
     json_decref(m->todo);
     m->todo = later;
     return ranks;
