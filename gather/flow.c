@@ -1,8 +1,8 @@
 #include "gather/flow.h"
 
-#define SECONDS_LEAST 1e-3 /* between two looks at the clock that tell a rate */
-#define TOLD_AT   4   /* a part of the window: less is not worth a message ... */
-#define TOLD_LEAST (8 << 10) /* ... and no less than this */
+#define SECONDS_LEAST 1e-3      /* between two looks at the clock that tell a rate */
+#define TOLD_AT       4         /* a part of the window: less is not worth a message ... */
+#define TOLD_LEAST    (8 << 10) /* ... and no less than this */
 
 int64_t ti_flow_begin(struct ti_flow *f, double now)
 {

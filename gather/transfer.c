@@ -46,9 +46,9 @@ static void divide(const struct ti__member *m, json_t *ranks, json_t *from, json
             ti_ranges_add(ranks, r);
             part = ti_parts_of(&m->g->parts, r);
             if (part)
-                json_array_append_new(from, json_pack("[I, I, I]", (json_int_t)r,
-                                                      (json_int_t)part->bytes,
-                                                      (json_int_t)part->crc));
+                json_array_append_new(from,
+                                      json_pack("[I, I, I]", (json_int_t)r, (json_int_t)part->bytes,
+                                                (json_int_t)part->crc));
         }
     }
 }

@@ -38,7 +38,7 @@ struct link {
         int sender;
         int64_t bytes;
         double at; /* when it reaches the link */
-    } *queue;
+    } * queue;
     int64_t first, last, room; /* in `queue` */
     double free_at;
     int64_t queued, most_queued, carried;
@@ -127,7 +127,8 @@ static double run(struct link *l, double seconds)
 
 static void test_links(void **state)
 {
-    static const double rates[] = {125e3, 1.25e6, 12.5e6, 125e6}, trips[] = {0.0005, 0.02, 0.2, 0.6};
+    static const double rates[] = {125e3, 1.25e6, 12.5e6, 125e6},
+                        trips[] = {0.0005, 0.02, 0.2, 0.6};
     static const int senders[] = {1, 2, 5, 32, 128};
 
     (void)state;
