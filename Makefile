@@ -19,7 +19,7 @@ O          := build$(if $(SAN),-$(subst $(comma),-,$(SAN)))
 VERSION    := 0.1.0
 -include config.mk
 
-pkgs       := libarchive jansson
+pkgs       := libarchive jansson nettle
 san_flags  := $(SAN:%=-fsanitize=%) $(if $(SAN),-fno-omit-frame-pointer -fno-sanitize-recover=all)
 warnings   := -Wall -Wextra -Wshadow -Wvla -Wstrict-prototypes -Wmissing-prototypes \
               $(if $(filter 1,$(WERROR)),-Werror)

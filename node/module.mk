@@ -11,8 +11,8 @@ t-frame_src := node/frame.c
 ti-node_src := $(addprefix node/,main.c serve.c start.c procs.c task.c facts.c load.c waits.c send.c \
                traces.c outbox.c install.c relay.c bootstrap.c) $(node_src) $(remote_openssh_src)
 node_static := $(if $(SAN),,$(shell echo 'int main(void) { return 0; }' | \
-    $(CC) -static -o /dev/null -xc - -l:libjansson.a -l:libz.a 2>/dev/null && echo yes))
-node_libs   := $(if $(node_static),-static -l:libjansson.a -l:libz.a -lm,-ljansson -lz -lm)
+    $(CC) -static -o /dev/null -xc - -l:libjansson.a -l:libz.a -l:libnettle.a 2>/dev/null && echo yes))
+node_libs   := $(if $(node_static),-static -l:libjansson.a -l:libz.a -l:libnettle.a -lm,-ljansson -lz -lnettle -lm)
 node_progs  := $(O)/ti-node $(O)/ti-node-counter
 
 all: $(node_progs)
