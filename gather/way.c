@@ -47,8 +47,6 @@ struct ti_way {
     struct ti_bootstrap *bootstrap;
     size_t queued; /* when it was last looked at ... */
     double taken;  /* ... and when something was taken of it */
-    int paused;    /* how many of those on this channel are */
-    bool pauses;   /* this one is */
 
     struct ti_frame_reader in;
     double heard, ready_at;
@@ -132,14 +130,6 @@ static void heard(struct ti_way *w)
     w->heard_clock = w->all->clock;
 }
 
-/* The one whose channel it is. */
-static struct ti_way *link_of(struct ti_way *w)
-{
-    while (w->relay)
-        w = w->relay;
-    return w;
-}
-
 /* --- saying -------------------------------------------------------------- */
 
 static bool say(struct ti_way *w, enum ti_frame_type type, uint32_t stream, const void *payload,
@@ -197,30 +187,6 @@ static void unreach(struct ti_way *w)
                                        (json_int_t)w->stream));
 }
 
-static void start_to_hear(struct ti_ways *all, const struct ti_way *link)
-{
-    struct ti_way *w;
-
-    TAILQ_FOREACH(w, &all->ways, in_all)
-    if (w->heard_clock > 0 && link_of(w) == link)
-        w->heard_clock = all->clock;
-}
-
-static void set_pause(struct ti_way *w, bool pause)
-{
-    struct ti_way *link = link_of(w);
-    bool was = link->paused > 0;
-
-    if (w->pauses == pause)
-        return;
-    w->pauses = pause;
-    link->paused += pause ? 1 : -1;
-    if (link->channel)
-        ti_channel_pause(link->channel, link->paused > 0);
-    if (was && !link->paused)
-        start_to_hear(w->all, link);
-}
-
 /* All of them hear of it from the next sweep(), the relay before those through it. */
 static void fail(struct ti_way *w, enum ti_channel_end end, bool by_relay, const struct ti_err *why)
 {
@@ -237,7 +203,6 @@ static void fail(struct ti_way *w, enum ti_channel_end end, bool by_relay, const
     if (w->why)
         *w->why = *why;
     TAILQ_INSERT_TAIL(&w->all->over, w, in_over);
-    set_pause(w, false);
     if (w->channel)
         ti_channel_close(w->channel);
     ti_err_set(&lost, TI_ERR_REMOTE, "lost with its relay '%s': %s", name_of(w), why->text);
@@ -760,7 +725,7 @@ static bool is_silent(struct ti_way *w)
 {
     double over = w->heard_clock + w->all->config.silence_s;
 
-    if (w->heard_clock == 0 || w->all->clock < over || link_of(w)->paused)
+    if (w->heard_clock == 0 || w->all->clock < over)
         return false;
     return !w->relay || (w->state == READY && w->relay->heard_clock > over);
 }
@@ -817,12 +782,6 @@ static void tick(struct ti_ways *all)
 
     all->clock += passed < STEP_S ? passed : STEP_S;
     all->ticked = now;
-}
-
-void ti_way_pause(struct ti_way *w, bool pause)
-{
-    if (w->state < OVER)
-        set_pause(w, pause);
 }
 
 /* --- all of them --------------------------------------------------------- */

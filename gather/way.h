@@ -67,10 +67,6 @@ bool ti_way_ask(struct ti_way *w, json_t *request);
  * through it end with it. */
 void ti_way_close(struct ti_way *w);
 
-/* Nothing it says is taken for now, so that it waits, and with it all that share its channel:
- * there is no holding up one of them alone.  What was received already still comes. */
-void ti_way_pause(struct ti_way *w, bool pause);
-
 bool ti_way_ready(const struct ti_way *w);
 double ti_way_heard(const struct ti_way *w);          /* when something came last, ti_now() */
 double ti_way_ready_at(const struct ti_way *w);       /* ti_now(); 0: not yet */

@@ -32,7 +32,7 @@ struct one {
 
 static struct {
     const char *gateway, *directory, *run_id, *close;
-    double limit, pause_s;
+    double limit;
     int ranks;
     bool hold;
 } opt;
@@ -40,7 +40,6 @@ static struct {
 static struct one ones[MOST];
 static int n;
 static struct ti_ways *ways;
-static double resume_at;
 static const struct ti_way_calls calls;
 
 static const char *const ends[] = {
@@ -104,13 +103,8 @@ static void on_data(struct ti_way *w, uint32_t rank, const void *data, size_t by
 {
     struct one *o = arg;
 
+    (void)w;
     (void)rank;
-    if (opt.pause_s > 0 && resume_at == 0) {
-        ti_way_pause(w, true);
-        resume_at = ti_now() + opt.pause_s;
-    } else if (resume_at > ti_now() && resume_at < ti_now() + opt.pause_s / 2) {
-        printf("%s data while paused\n", o->name);
-    }
     o->crc = ti_crc32c(o->crc, data, bytes);
     o->bytes += (int64_t)bytes;
     o->got += (int64_t)bytes;
@@ -165,9 +159,9 @@ static bool all_done(void)
 static int usage(void)
 {
     fputs("usage: way-try [-F FILE] [-t auto|libssh2|openssh] [-A] [-g GATEWAY] [-C CONNECT_S]\n"
-          "    [-S SILENCE_S] [-d DIR -r RUN_ID -k RANKS] [-p SECONDS] [-c NAME]\n"
+          "    [-S SILENCE_S] [-d DIR -r RUN_ID -k RANKS] [-c NAME]\n"
           "    [-n] [-T SECONDS] NAME=RELAY:HOST...\n"
-          "-A forward the agent -p pause at the first data -c close NAME once it is ready\n"
+          "-A forward the agent -c close NAME once it is ready\n"
           "-n hold -T all at an end by then\n",
           stderr);
     return 2;
@@ -182,7 +176,7 @@ int main(int argc, char **argv)
     int o, live;
 
     setvbuf(stdout, NULL, _IOLBF, 0);
-    while ((o = getopt(argc, argv, "F:t:Ag:C:S:d:r:k:p:c:nT:")) != -1) {
+    while ((o = getopt(argc, argv, "F:t:Ag:C:S:d:r:k:c:nT:")) != -1) {
         switch (o) {
         case 'F':
             config.ssh_config = optarg;
@@ -213,9 +207,6 @@ int main(int argc, char **argv)
         case 'k':
             opt.ranks = atoi(optarg);
             break;
-        case 'p':
-            opt.pause_s = atof(optarg);
-            break;
         case 'c':
             opt.close = optarg;
             break;
@@ -241,10 +232,6 @@ int main(int argc, char **argv)
             begin(&ones[i]);
     do {
         live = ti_ways_poll(ways, 50);
-        if (resume_at > 0 && ti_now() > resume_at)
-            for (int i = 0; i < n; i++)
-                if (ones[i].way)
-                    ti_way_pause(ones[i].way, false);
     } while (live && (opt.hold || !all_done()) && (opt.limit <= 0 || ti_now() - start < opt.limit));
     for (int i = 0; i < n; i++)
         if (ones[i].way)

@@ -62,9 +62,6 @@ for r in 0 1 2; do
     said "^a rank $r $(stat -c %s "$d/run/rank-00000$r.ti") [0-9a-f]{8}$" 'bytes of a rank'
 done
 said '^a ready local$' 'this machine'
-try -p 1 -S 1 -d "$d/run" -r $id -k 3 a=:.
-silent 'ended|while paused' 'a pause of as long as silence may last'
-grep ' rank ' "$d/out" | cut -d' ' -f2- | cmp -s - "$d/wanted" || bad 'other bytes after a pause'
 
 # begin ARGUMENT...: in the background; await PATTERN; finish
 begin() {

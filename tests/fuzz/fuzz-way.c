@@ -277,12 +277,6 @@ void ti_channel_eof(struct ti_channel *c)
     c->closing = true;
 }
 
-void ti_channel_pause(struct ti_channel *c, bool pause)
-{
-    (void)c;
-    (void)pause;
-}
-
 void ti_channel_close(struct ti_channel *c)
 {
     must(!c->ended, "closed once more than it lived");
