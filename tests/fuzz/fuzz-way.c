@@ -8,6 +8,7 @@
  * RUN.json does not name.  Then steps: what (STEPS), which of the connections, its arguments.
  */
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
@@ -147,8 +148,11 @@ static struct end *new_end(struct ti_channel *channel, struct end *relay, uint32
 bool ti_remote_add_fd(struct ti_remote *r, int fd, void (*call)(int fd, void *arg), void *arg)
 {
     struct pollfd done = {fd, POLLIN, 0};
+    int n;
 
-    must(poll(&done, 1, 10000) == 1, "no checksum is made");
+    while ((n = poll(&done, 1, 10000)) < 0 && errno == EINTR)
+        ; /* libFuzzer's alarm */
+    must(n == 1, "no checksum is made");
     *r = (struct ti_remote){fd, call, arg};
     call(fd, arg);
     return true;
