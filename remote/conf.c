@@ -1,5 +1,6 @@
 #include "remote/conf.h"
 
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -213,13 +214,15 @@ static bool understand(struct ti__conf *c)
 
 /* --- those that are alike -------------------------------------------------------- */
 
-/* What the first said of itself. */
+/* What the first said of itself: all of it, or there may be files that we do not know of. */
 static void learn(struct ti__confs *all, const struct ti__conf *c)
 {
-    if (all->learnt)
+    if (all->learnt || c->state != TI__CONF_KNOWN)
         return;
     all->learnt = true;
     ti__timer_drop(&all->alone);
+    if (ti__queue_bytes(&c->complaint) >= LOG_BYTES)
+        return;
     all->alike = ti__alike_new(ti__queue_front(&c->complaint), ti__queue_bytes(&c->complaint));
     if (!all->alike)
         return;
@@ -562,6 +565,17 @@ static void hurry(struct ti__conf *c)
     TAILQ_INSERT_TAIL(&all->now, c, in_queue);
 }
 
+/* What it has from another one, which is that one's. */
+static void forget(struct ti__conf *c)
+{
+    const size_t from = offsetof(struct ti__conf, user);
+
+    free(c->host);
+    memset((char *)c + from, 0, sizeof *c - from);
+    c->of = NULL;
+    c->keys_only = false;
+}
+
 struct ti__conf *ti__conf_of(struct ti_remote *r, const char *target)
 {
     struct ti__conf *c = find(r, target, false, true);
@@ -570,9 +584,7 @@ struct ti__conf *ti__conf_of(struct ti_remote *r, const char *target)
         return NULL;
     c->keys = false;
     if (c->state == TI__CONF_KNOWN && c->keys_only) { /* that is not enough any more */
-        free(c->host);
-        c->host = NULL;
-        c->of = NULL;
+        forget(c);
         c->state = TI__CONF_WANTED;
         c->now = true;
         TAILQ_INSERT_TAIL(&r->confs->now, c, in_queue);

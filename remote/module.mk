@@ -8,3 +8,5 @@ remote_openssh_src := $(remote_any_src) remote/openssh_only.c
 t-sshlog_src := $(remote_src)
 $(O)/tests/unit/t-sshlog: LDLIBS += $(remote_libs)
 t-alike_src := remote/alike.c
+t-conf_src := $(remote_src)
+$(O)/tests/unit/t-conf: LDLIBS += $(remote_libs)
