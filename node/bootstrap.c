@@ -441,6 +441,8 @@ static ti_status pack(struct ti_payload *p, int part, struct ti_err *err)
         st = read_file(p->file[0].path, b, err);
         if (st == TI_OK && b->bytes != p->node_bytes)
             st = ti_err_set(err, TI_ERR_IO, "'%s' changed meanwhile", p->file[0].path);
+        if (st != TI_OK)
+            drop(b);
     }
     if (st != TI_OK || p->part[1].data || p->wanted || (part == 1 && p->done < 0))
         return st;

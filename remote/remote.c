@@ -644,6 +644,10 @@ static void look_at_try(void *arg)
            end = least(c->tried_at + connect_s, c->heard_at + answer_s),
            dead = c->heard_at > c->tried_at || !c->counted ? end : c->tried_at + DEAD_S;
 
+    if (now >= end && !c->command) { /* it is us that it waits for */
+        c->tried_at = c->heard_at = now;
+        dead = end = least(now + connect_s, now + answer_s);
+    }
     if (now >= end) {
         ti__channel_failed(c, TI_CHANNEL_TIMED_OUT, NULL, "no answer in %.3g s",
                            now - c->heard_at >= answer_s ? answer_s : connect_s);
