@@ -575,14 +575,17 @@ static char *run_of(const struct ti_zip *z)
     return id;
 }
 
-/* Ranks that `z` has, and of which there is nothing else: *n of them. */
+/* Ranks of which `z` has more than there is here: *n of them. */
 static void find_lost(const struct ti_zip *z, const struct ti_run *run, int64_t *rank, int64_t *n)
 {
     *n = 0;
     for (int64_t i = 0; i < ti_zip_count(z); i++) {
-        int64_t r = ti_rank_of_name(ti_zip_member(z, i)->name);
+        const struct ti_zip_member *m = ti_zip_member(z, i);
+        int64_t r = ti_rank_of_name(m->name);
+        const struct ti_run_rank *here = r >= 0 && r < run->nranks ? &run->rank[r] : NULL;
 
-        if (r >= 0 && r < run->nranks && run->rank[r].state == TI_RANK_MISSING)
+        if (here && here->state != TI_RANK_OK &&
+            (here->state != TI_RANK_CUT || here->file.st_size < m->bytes))
             rank[(*n)++] = r;
     }
 }
@@ -608,7 +611,7 @@ static ti_status loses_nothing(const struct ti_bundle *b, const struct ti_run *r
     if (n) {
         qsort(rank, (size_t)n, sizeof *rank, by_number);
         st = ti_err_set(err, TI_ERR_IO,
-                        "'%s' has %s %s of this run, of which there is no other trace here, and is "
+                        "'%s' has %s %s of this run, of which there is no such trace here, and is "
                         "not replaced",
                         b->output, n == 1 ? "rank" : "ranks",
                         ti_ranks_text(rank, n, ranks, sizeof ranks));

@@ -506,6 +506,7 @@ static void fetching_free(struct ti__fetching *g)
         json_decref(m->checked);
         json_decref(m->todo);
         json_decref(m->asked);
+        json_decref(m->going);
         json_decref(m->alone);
     }
     json_decref(g->compare);

@@ -74,7 +74,8 @@ struct ti__member {
     json_t *alone;   /* others have them too, and its own could not be compared */
     struct ti_flow flow; /* what it may send */
     struct ti_receive in;
-    bool removing; /* TI__REMOVE: asked */
+    bool removing; /* TI__REMOVE: asked ... */
+    json_t *going; /* ... for these, or NULL */
     struct ti_err why;
     enum ti_channel_end end; /* with `why` */
     int64_t findings;        /* the last of it, from 1; 0: none */
@@ -153,6 +154,7 @@ void ti__list_done(struct ti__member *m, const json_t *j);
 void ti__ask_crc(struct ti__member *m);
 bool ti__read_here(struct ti__fetching *g); /* some of `compare`; whether more is left */
 void ti__take_crc(struct ti__member *m, const json_t *j);
+void ti__ask_remove(struct ti__member *m); /* when all that it has was compared */
 void ti__assign(struct ti__fetching *g, int64_t rank);
 /* Not all have said what they have, or one of those that have it did not fail to send it. */
 bool ti__others_may_send(const struct ti__fetching *g, int64_t rank);

@@ -11,9 +11,10 @@
 #include "gather/fetching.h"
 #include "node/launch.h"
 
-#define CRC_RANKS_MOST 1000 /* of one "crc" */
-#define NOT_GATHERED   "it is not what was gathered"
-#define PIECE_BYTES    (4 << 20) /* read here at a time, while connections wait */
+#define CRC_RANKS_MOST     1000 /* of one "crc" */
+#define REMOVE_RANGES_MOST 2000 /* of one "remove", that it fits into a frame */
+#define NOT_GATHERED       "it is not what was gathered"
+#define PIECE_BYTES        (4 << 20) /* read here at a time, while connections wait */
 
 static void ask(struct ti__member *m, json_t *request)
 {
@@ -334,13 +335,22 @@ void ti__take_listed(struct ti__member *m, const json_t *j)
     }
 }
 
-/* When all that it has was compared. */
-static void ask_remove(struct ti__member *m)
+void ti__ask_remove(struct ti__member *m)
 {
+    json_t *later;
+    const json_t *range;
+    size_t i;
+
     if (json_array_size(m->todo) == 0 || json_array_size(m->check) || m->checked)
         return;
+    later = json_array();
+    m->going = json_array();
+    json_array_foreach(m->todo, i, range)
+        json_array_append(i < REMOVE_RANGES_MOST ? m->going : later, json_array_get(m->todo, i));
+    json_decref(m->todo);
+    m->todo = later;
     m->removing = true;
-    ask(m, json_pack("{s:s, s:i, s:O, s:s, s:s}", "do", "remove", "id", 4, "ranks", m->todo,
+    ask(m, json_pack("{s:s, s:i, s:O, s:s, s:s}", "do", "remove", "id", 4, "ranks", m->going,
                      "directory", m->node->directory, "run_id", m->g->nodes.run_id));
 }
 
@@ -552,7 +562,7 @@ void ti__take_crc(struct ti__member *m, const json_t *j)
     }
     leave_out(m, asked, seen);
     if (m->g->work == TI__REMOVE && !ti__given_up(m))
-        ask_remove(m);
+        ti__ask_remove(m);
     json_decref(seen);
     json_decref(asked);
 }

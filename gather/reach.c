@@ -206,14 +206,16 @@ static void take_removed(struct ti__member *m, const json_t *j)
 {
     json_int_t n = json_integer_value(json_object_get(j, "removed"));
 
-    if (!m->removing || n < 0 || n > ti_ranges_count(m->todo)) {
+    if (!m->removing || n < 0 || n > ti_ranges_count(m->going)) {
         ti__nonsense(m, "more traces removed than there were");
         return;
     }
     m->g->removed += n;
     m->removing = false;
-    json_array_clear(m->todo);
+    json_decref(m->going);
+    m->going = NULL;
     m->g->dirty = true;
+    ti__ask_remove(m);
 }
 
 static void on_message(struct ti_way *w, const json_t *j, void *arg)
@@ -274,6 +276,7 @@ static void open_way(struct ti__member *m, struct ti_way *through)
     m->out->retries += before;
     g->f->adopted += m->opened_parent != m->out->parent;
     m->opened_parent = m->out->parent;
+    m->flow.trip = 0; /* it is another way */
     m->out->depth = 1 + (through ? g->member[m->out->parent].out->depth : 0);
     m->bytes_before = m->out->bytes;
     m->out->state = TI_FETCH_CONNECTING;

@@ -352,6 +352,8 @@ void ti__interrupted(struct ti__member *m)
             m->listing == TI__ASKED)
             m->listing = TI__UNASKED;
         m->removing = false;
+        json_decref(m->going);
+        m->going = NULL;
         json_array_clear(m->check);
         json_array_clear(m->todo);
     }

@@ -55,7 +55,7 @@ says out "removed 4 traces"
 mv away node2
 cp b.tib before.tib
 run 4 ti-gather --force run -o b.tib
-says err "'b.tib' has ranks 0-3 of this run, of which there is no other trace here, and is not replaced"
+says err "'b.tib' has ranks 0-3 of this run, of which there is no such trace here, and is not replaced"
 says err "hint: \"unzip -n 'b.tib' 'rank-*' -d 'run'\" brings what it has back; or give another name"
 cmp b.tib before.tib || fail "the bundle was replaced"
 [ -e b.tib.part ] && fail "a .part"
@@ -66,6 +66,15 @@ says out "rest.tib: 2 of 6 ranks"
 run 1 ti-gather --force run -o rest.tib
 if command -v unzip >/dev/null; then
     run 0 unzip -q -n b.tib 'rank-*' -d run
+    # ... and a disk that was full meanwhile loses nothing either
+    for bytes in 300 5000; do
+        head -c $bytes kept/rank-000002.ti >run/rank-000002.ti
+        run 4 ti-gather --force run -o b.tib
+        says err "'b.tib' has rank 2 of this run, of which there is no such trace here"
+        cmp b.tib before.tib || fail "the bundle was replaced, with $bytes bytes of a rank"
+    done
+    rm run/rank-000002.ti
+    run 0 unzip -q -n b.tib 'rank-*' -d run
     run 0 ti-gather --force --remove run -o b.tib
     run 0 ti-info --compare kept b.tib
     [ -z "$(ls node*/rank-* run/rank-* 2>/dev/null)" ] || fail "not removed: $(ls node* run)"
@@ -75,4 +84,14 @@ mktrace --np 2 --run-id ${id/5/6} other
 run 0 ti-gather --force other -o rest.tib
 head -c 1000 before.tib >cut.tib
 run 0 ti-gather --force other -o cut.tib
+
+# More of a node than fits into one request, as when ranks are dealt out one by one
+mktrace --np 20000 --run-id $id --iterations 1 even
+mkdir many.run
+ls even | grep '[13579].ti$' | sed 's|^|even/|' | xargs rm
+echo "{\"run_id\": \"$id\", \"np\": 20000, \"nodes\": [{\"name\": \"even\", \"host\": \"even\",
+    \"directory\": \"$PWD/even\", \"via\": [\"$PWD/way\", \"{node}\"]}]}" >many.run/RUN.json
+run 1 timeout 300 "$o/ti-gather" --remove many.run
+says out "removed 10000 traces"
+[ -z "$(ls even 2>/dev/null)" ] || fail "left: $(ls even | head -n 3)"
 exit $failed
