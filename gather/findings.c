@@ -142,10 +142,12 @@ static ti_status tell_the_rest(struct ti__fetching *g, struct ti_err *err)
 {
     json_t **of = calloc((size_t)g->nodes.n + 1, sizeof *of);
     ti_status st = TI_OK;
+    bool missing = false;
 
     for (int64_t r = 0; of && r < g->np; r++) {
         int64_t i = g->rank[r].named >= 0 ? g->rank[r].named : g->nodes.n;
 
+        missing = missing || is_missing(g, r);
         if (!is_missing(g, r) || g->rank[r].told)
             continue;
         if (!of[i])
@@ -153,7 +155,9 @@ static ti_status tell_the_rest(struct ti__fetching *g, struct ti_err *err)
         ti_ranges_add(of[i], r);
     }
     for (int64_t i = 0; of && i < g->nodes.n; i++)
-        if (st == TI_OK && (of[i] || (ti__given_up(&g->member[i]) && !g->member[i].ranks)))
+        /* whose ranks are not known may have had what is missing */
+        if (st == TI_OK &&
+            (of[i] || (missing && ti__given_up(&g->member[i]) && !g->member[i].ranks)))
             st = tell_node(g, &g->member[i], of[i] ? json_incref(of[i]) : json_array(), err);
     if (of && of[g->nodes.n] && st == TI_OK)
         st = add_failure(g, -1, json_incref(of[g->nodes.n]),
