@@ -584,7 +584,8 @@ static void find_lost(const struct ti_zip *z, const struct ti_run *run, int64_t 
         int64_t r = ti_rank_of_name(m->name);
         const struct ti_run_rank *here = r >= 0 && r < run->nranks ? &run->rank[r] : NULL;
 
-        if (here && here->state != TI_RANK_OK &&
+        /* of several files that are here, one is as good */
+        if (here && here->state != TI_RANK_OK && here->state != TI_RANK_DUPLICATE &&
             (here->state != TI_RANK_CUT || here->file.st_size < m->bytes))
             rank[(*n)++] = r;
     }

@@ -88,7 +88,7 @@ run 0 ti-gather --force other -o cut.tib
 # More of a node than fits into one request, as when ranks are dealt out one by one
 mktrace --np 20000 --run-id $id --iterations 1 even
 mkdir many.run
-ls even | grep '[13579].ti$' | sed 's|^|even/|' | xargs rm
+find even -name 'rank-*[13579].ti' -delete
 echo "{\"run_id\": \"$id\", \"np\": 20000, \"nodes\": [{\"name\": \"even\", \"host\": \"even\",
     \"directory\": \"$PWD/even\", \"via\": [\"$PWD/way\", \"{node}\"]}]}" >many.run/RUN.json
 run 1 timeout 300 "$o/ti-gather" --remove many.run
