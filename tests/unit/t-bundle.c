@@ -109,7 +109,7 @@ static struct ti_run *check(void)
     return run;
 }
 
-/* Write the bundle and open it. */
+/* Write the bundle anew and open it: over a better one it would not be written. */
 static struct ti_source *gather(struct ti_run *run)
 {
     struct ti_source *s;
@@ -117,6 +117,7 @@ static struct ti_source *gather(struct ti_run *run)
     int64_t bytes = 0;
     struct stat sb;
 
+    unlink(bundle);
     if (ti_bundle_write(run, bundle, true, &bytes, &err) != TI_OK)
         fail_msg("%s", err.text);
     assert_int_equal(stat(bundle, &sb), 0);
