@@ -19,19 +19,24 @@
 #define QUIET_WALL_S 5.0
 #define LOOK_MS      50
 
+/* What a process had, at most, of memory that is not counted as its own. */
+struct process {
+    pid_t pid;
+    int64_t file, shmem;
+};
+
 struct look {
     int64_t now[TI_PILOT_NP_MAX];
     double cpu_s; /* of all ranks */
     int64_t np;
     int seen;
+    struct process process[16 * TI_PILOT_NP_MAX]; /* seen so far; no more are kept */
+    int processes;
 };
-
-#define KEYS 2
 
 /* The values (kB) of `keys` in a /proc file, in bytes; false if none was there.  All of them
  * are of one moment: the kernel makes the text at the first read. */
-static bool read_keys(pid_t pid, const char *file, const char *const keys[KEYS],
-                      int64_t bytes[KEYS])
+static bool read_keys(pid_t pid, const char *file, const char *const keys[], int n, int64_t bytes[])
 {
     char path[64], line[256];
     bool found = false;
@@ -39,10 +44,10 @@ static bool read_keys(pid_t pid, const char *file, const char *const keys[KEYS],
 
     snprintf(path, sizeof path, "/proc/%d/%s", (int)pid, file);
     f = fopen(path, "re");
-    for (int i = 0; i < KEYS; i++)
+    for (int i = 0; i < n; i++)
         bytes[i] = 0;
     while (f && fgets(line, sizeof line, f)) {
-        for (int i = 0; i < KEYS; i++) {
+        for (int i = 0; i < n; i++) {
             size_t len = strlen(keys[i]);
             int64_t kib;
 
@@ -57,27 +62,56 @@ static bool read_keys(pid_t pid, const char *file, const char *const keys[KEYS],
     return found;
 }
 
-/* By how much a process is below its peak. */
-static int64_t below_peak(pid_t pid)
+static int64_t at_least_0(int64_t x)
 {
-    static const char *const keys[KEYS] = {"VmHWM:", "VmRSS:"};
-    int64_t is[KEYS];
+    return x > 0 ? x : 0;
+}
 
-    return read_keys(pid, "status", keys, is) && is[0] > is[1] ? is[0] - is[1] : 0;
+/* By how much the anonymous memory of a process is below its peak, at least: the kernel's peak is
+ * of all that was resident, so libraries and shared memory that are no longer mapped (MPI_Finalize)
+ * are taken off. */
+static int64_t below_peak(pid_t pid, struct process *most)
+{
+    enum { PEAK, RSS, FILE_PAGES, SHMEM, N };
+    static const char *const keys[N] = {"VmHWM:", "VmRSS:", "RssFile:", "RssShmem:"};
+    int64_t is[N];
+
+    if (!read_keys(pid, "status", keys, N, is))
+        return 0;
+    if (is[FILE_PAGES] > most->file)
+        most->file = is[FILE_PAGES];
+    if (is[SHMEM] > most->shmem)
+        most->shmem = is[SHMEM];
+    return at_least_0(is[PEAK] - is[RSS] - (most->file - is[FILE_PAGES]) -
+                      (most->shmem - is[SHMEM]));
 }
 
 /* The two files are read one after the other: what is freed, or touched, in between must not
- * be counted in both, so the smaller of two distances to the peak is taken. */
-static int64_t private_bytes(pid_t pid)
+ * be counted in both, so the smaller of two distances to the peak is taken.  `most`: NULL if
+ * the peak cannot be told. */
+static int64_t private_bytes(pid_t pid, struct process *most)
 {
-    static const char *const share[KEYS] = {"Pss_Anon:", "Pss_Shmem:"};
-    static const char *const whole[KEYS] = {"RssAnon:", "RssShmem:"};
-    int64_t is[KEYS], before = below_peak(pid), after;
+    enum { ANON, SHMEM, N };
+    static const char *const share[N] = {"Pss_Anon:", "Pss_Shmem:"};
+    static const char *const whole[N] = {"RssAnon:", "RssShmem:"};
+    int64_t is[N], before = most ? below_peak(pid, most) : 0, after;
 
-    if (!read_keys(pid, "smaps_rollup", share, is) && !read_keys(pid, "status", whole, is))
+    if (!read_keys(pid, "smaps_rollup", share, N, is) && !read_keys(pid, "status", whole, N, is))
         return 0;
-    after = below_peak(pid);
-    return is[0] + is[1] + (before < after ? before : after);
+    after = most ? below_peak(pid, most) : 0;
+    return is[ANON] + is[SHMEM] + (before < after ? before : after);
+}
+
+/* NULL when there are more than are kept. */
+static struct process *process_of(struct look *look, pid_t pid)
+{
+    for (int i = 0; i < look->processes; i++)
+        if (look->process[i].pid == pid)
+            return &look->process[i];
+    if (look->processes == (int)(sizeof look->process / sizeof *look->process))
+        return NULL;
+    look->process[look->processes] = (struct process){.pid = pid};
+    return &look->process[look->processes++];
 }
 
 static double cpu_seconds(pid_t pid)
@@ -129,7 +163,7 @@ static void look_at(pid_t pid, void *arg)
         return;
     if (!look->now[rank])
         look->seen++;
-    look->now[rank] += private_bytes(pid);
+    look->now[rank] += private_bytes(pid, process_of(look, pid));
     look->cpu_s += cpu_seconds(pid);
 }
 
@@ -179,6 +213,7 @@ ti_status ti_pilot_run(const struct ti_mpirun *m, const struct ti_mpirun_job *jo
     struct ti_args command = {.n = 0};
     struct ti_launch launch = {
         .run_id = run_id, .stdin_path = stdin_path, .mute = true, .pin = pin};
+    struct look look = {.np = job->np};
     struct ti_proc proc;
     ti_status st;
 
@@ -194,12 +229,14 @@ ti_status ti_pilot_run(const struct ti_mpirun *m, const struct ti_mpirun_job *jo
     if (st != TI_OK)
         return st;
     for (;;) {
-        struct look look = {.np = job->np};
         double now;
 
         out->signal = ti_launch_sleep(LOOK_MS);
         if (out->signal || !ti_launch_running(&proc))
             break;
+        memset(look.now, 0, sizeof look.now);
+        look.cpu_s = 0;
+        look.seen = 0;
         ti_launch_each(run_id, look_at, &look);
         now = ti_now();
         for (int64_t i = 0; i < job->np; i++)
