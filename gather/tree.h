@@ -45,6 +45,7 @@ struct ti_tree_costs {
     double rate;        /* bytes/s of this machine's link */
     double site_rate;   /* of a site's link */
     double node_rate;   /* of a node's, and what its CPU can relay */
+    double headers;     /* what a byte of a trace has of headers on each link: a share of it */
     double login_cpu_s; /* CPU here, or on a relay, for one new connection */
     double login_rtts;  /* round trips until ti-node there says HELLO */
     double start_s;     /* and what else passes until then */
@@ -58,7 +59,7 @@ struct ti_tree_cost {
     int64_t here;     /* connections this machine has */
     int64_t most;     /* children of the relay with the most */
     double connect_s; /* until the last node is there */
-    double bound_s;   /* bytes over the slowest link they must pass */
+    double bound_s;   /* bytes, without headers, over the slowest link they must pass */
     double total_s;
 };
 
@@ -75,7 +76,7 @@ void ti_tree_costs_default(struct ti_tree_costs *c);
 /* "rtt=20ms,rate=100mbit,site-rate=50mbit" over what is in *c; TI_ERR_USAGE names the word. */
 ti_status ti_tree_costs_parse(const char *text, struct ti_tree_costs *c, struct ti_err *err);
 
-/* The same form, of all of them; returns buf, in which 200 bytes are enough. */
+/* The same form, of all of them; returns buf, in which 220 bytes are enough. */
 char *ti_tree_costs_text(const struct ti_tree_costs *c, char *buf, size_t room);
 
 /* AUTO takes what costs least, of a star and of K = 1 to 16, and the star if it is as good. */
@@ -87,7 +88,7 @@ void ti_tree_free(struct ti_tree *t);
  * What this tree, or another one of these nodes, costs by the model.  Who has several children
  * begins with the largest subtrees; a child is logged in to as soon as its parent is known
  * here to be there, and sends as soon as it was asked to.  Until the last byte is here, each
- * link passes what there is at its rate.  Infinite when memory is short.
+ * link passes what there is, and its headers, at its rate.  Infinite when memory is short.
  */
 struct ti_tree_cost ti_tree_cost(const struct ti_tree_in *in, const struct ti_tree *t,
                                  const struct ti_tree_costs *costs);

@@ -268,6 +268,11 @@ static void test_cost(void **state)
     cost = ti_tree_cost(&m.in, &t, &c);
     assert_float_equal(cost.bound_s, 3, 1e-9);
     assert_float_equal(cost.total_s, 1.34 + 0.1 + 3, 1e-9);
+    c.headers = 0.25;
+    cost = ti_tree_cost(&m.in, &t, &c);
+    assert_float_equal(cost.bound_s, 3, 1e-9);
+    assert_float_equal(cost.total_s, 1.34 + 0.1 + 3.75, 1e-9);
+    c.headers = 0;
     c.node_rate = 0.5e6;
     cost = ti_tree_cost(&m.in, &t, &c);
     assert_float_equal(cost.bound_s, 6, 1e-9);
@@ -302,6 +307,7 @@ static void test_monotone(void **state)
         {offsetof(struct ti_tree_costs, inner_rtt_s), 1.7},
         {offsetof(struct ti_tree_costs, login_cpu_s), 1.7},
         {offsetof(struct ti_tree_costs, login_rtts), 1.7},
+        {offsetof(struct ti_tree_costs, headers), 1.7},
         {offsetof(struct ti_tree_costs, start_s), 1.7},
         {offsetof(struct ti_tree_costs, rate), 0.6},
         {offsetof(struct ti_tree_costs, site_rate), 0.6},
@@ -345,6 +351,7 @@ static void test_parse(void **state)
         "rtt=nans",     "rtt=inf",       "rtt=0x1s",   "rtt=1..2s",    "rtt=2h",
         "rtt=3601s",    "rate=0mbit",    "rate=1",     "rate=1bit",    "rate=100mbits",
         "login-rtts=x", "login-rtts=8s", "most-new=0", "most-new=1.5", "most-new=257",
+        "headers=0.06", "headers=101%",  "headers=%",  "start=1%",     "headers=x%",
         "speed=1ms",    "=1ms",          "",           "rtt=1ms,x=2",  "rtt=1ms rate=1mbit",
     };
     struct ti_tree_costs c, was;
@@ -361,7 +368,7 @@ static void test_parse(void **state)
     assert_float_equal(c.node_rate, was.node_rate, 1e-3);
     assert_int_equal(
         ti_tree_costs_parse("inner-rtt=300us,node-rate=2gbit,login-cpu=0.27s,login-rtts=6.5,"
-                            "start=1s,most-new=16",
+                            "start=1s,most-new=16,headers=4.5%",
                             &c, &err),
         TI_OK);
     assert_float_equal(c.inner_rtt_s, 3e-4, 1e-12);
@@ -377,6 +384,8 @@ static void test_parse(void **state)
     assert_float_equal(was.inner_rtt_s, c.inner_rtt_s, 1e-9);
     assert_float_equal(was.rate, c.rate, 1);
     assert_float_equal(was.node_rate, c.node_rate, 1);
+    assert_float_equal(c.headers, 0.045, 1e-9);
+    assert_float_equal(was.headers, c.headers, 1e-9);
     assert_int_equal(was.most_new, c.most_new);
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         was = c;
