@@ -89,7 +89,11 @@ awk "BEGIN { exit !($took >= 1) }" || fail "8 Mbit took $took s at 8 Mbit/s"
 # The front's link is one for all sites, and its bytes are counted; nodes of a site can
 # log in to each other.
 "$bed" down
-bed_up --sites 2 --nodes 2 --jump --inner-ssh --front-delay 50ms --front-rate 8mbit
+bed_up --sites 2 --nodes 2 --jump --inner-ssh --front-delay 50ms --front-rate 8mbit --tcp reno
+for n in front 'node gw.site1' 'node n1.site2'; do
+    # shellcheck disable=SC2086
+    is "TCP of $n" "$("$bed" $n cat /proc/sys/net/ipv4/tcp_congestion_control)" reno
+done
 between() { "$bed" node "$1" ssh "$2" hostname 2>"$scratch/err"; }
 is "from node to node" "$(between n1.site2 n2.site2)" n2.site2
 is "by its short name" "$(between n1.site2 n1)" ""
