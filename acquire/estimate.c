@@ -53,8 +53,9 @@ ti_status ti_former_read(const char *path, struct ti_former *out, bool *told, st
     if (st != TI_OK)
         return ti_err_prefix(err, st, "--like");
     *told = ti_former_of(ti_source_manifest(s), out);
+    st = ti_source_manifest_status(s, err);
     ti_source_close(s);
-    return TI_OK;
+    return st == TI_OK ? st : ti_err_prefix(err, st, "--like");
 }
 
 static double share(int64_t fold, int64_t np)
@@ -111,12 +112,15 @@ void ti_estimate_print(const char *path, int64_t np, int64_t fold, const char *c
                        const char *backend, FILE *out)
 {
     struct ti_former former;
+    struct ti_err err;
     char text[1024];
     bool told;
 
     if (!path)
         return;
-    if (ti_former_read(path, &former, &told, NULL) != TI_OK || !told)
+    if (ti_former_read(path, &former, &told, &err) != TI_OK)
+        fprintf(out, "  time      not known: %s\n", err.text);
+    else if (!told)
         fprintf(out, "  time      not known: '%s' does not tell how long it took\n", path);
     else
         fprintf(out, "  time      %s\n",

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "formats/rankname.h"
+#include "formats/runjson.h"
 #include "formats/zip.h"
 
 #define MANIFEST      "MANIFEST.json"
@@ -41,6 +42,8 @@ struct ti_source {
 struct manifest {
     bool tried;
     json_t *json;
+    ti_status st; /* of reading that of a run directory */
+    struct ti_err why;
 };
 
 static ti_status no_memory(const char *path, struct ti_err *err)
@@ -413,32 +416,36 @@ static json_t *load_member(const struct ti_source *s)
 }
 
 /* RUN.json; or what is left of a bundle that somebody unpacked. */
-static json_t *load_file(const struct ti_source *s)
+static void load_file(const struct ti_source *s, struct manifest *m)
 {
     static const char *const names[] = {"RUN.json", MANIFEST};
-    json_t *json = NULL;
 
-    for (int i = 0; i < 2 && !json; i++) {
-        int fd = openat(s->fd, names[i], O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-
-        if (fd < 0)
-            continue;
-        json = json_loadfd(fd, 0, NULL);
-        close(fd);
-    }
-    return json;
+    for (int i = 0; i < 2 && m->st == TI_OK && !m->json; i++)
+        m->st = ti_runjson_read(s->fd, s->path, names[i], &m->json, NULL, &m->why);
 }
 
 const json_t *ti_source_manifest(const struct ti_source *s)
 {
-    if (!s->manifest->tried) {
-        s->manifest->tried = true;
-        if (s->kind != RANK_FILE)
-            s->manifest->json = s->kind == BUNDLE ? load_member(s) : load_file(s);
-        if (!json_is_object(s->manifest->json)) {
-            json_decref(s->manifest->json);
-            s->manifest->json = NULL;
-        }
+    struct manifest *m = s->manifest;
+
+    if (m->tried)
+        return m->json;
+    m->tried = true;
+    if (s->kind == RUN_DIRECTORY)
+        load_file(s, m);
+    else if (s->kind == BUNDLE)
+        m->json = load_member(s);
+    if (!json_is_object(m->json)) {
+        json_decref(m->json);
+        m->json = NULL;
     }
-    return s->manifest->json;
+    return m->json;
+}
+
+ti_status ti_source_manifest_status(const struct ti_source *s, struct ti_err *err)
+{
+    ti_source_manifest(s);
+    if (s->manifest->st != TI_OK)
+        *err = s->manifest->why;
+    return s->manifest->st;
 }

@@ -42,7 +42,11 @@ ti_status ti_source_reader(struct ti_source *s, int64_t rank, struct ti_reader *
                            struct ti_err *err);
 
 /* MANIFEST.json of a bundle or RUN.json of a run directory, borrowed; NULL if
- * there is none. */
+ * there is none that can be used. */
 const json_t *ti_source_manifest(const struct ti_source *s);
+
+/* TI_OK, also if there is none; else why that of a run directory cannot be used, as
+ * formats/runjson.h tells it: TI_ERR_INPUT or TI_ERR_IO. */
+ti_status ti_source_manifest_status(const struct ti_source *s, struct ti_err *err);
 
 #endif

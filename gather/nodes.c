@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "gather/runjson.h"
+#include "formats/runjson.h"
 
 /* --- lists of ranks ------------------------------------------------------ */
 
@@ -283,7 +283,7 @@ static ti_status read_nodes(const char *path, struct ti_nodes *out, struct ti_er
     out->dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (out->dir < 0)
         return TI_OK; /* whoever checks the run says it */
-    st = ti_runjson_read(out->dir, path, &out->run, &sb, err);
+    st = ti_runjson_read(out->dir, path, "RUN.json", &out->run, &sb, err);
     nodes = json_object_get(out->run, "nodes");
     if (st != TI_OK || json_array_size(nodes) == 0)
         return st;
@@ -310,7 +310,7 @@ ti_status ti_nodes_read(const char *path, struct ti_nodes *out, struct ti_err *e
     ti_status st = read_nodes(path, out, err);
 
     if (st == TI_ERR_INPUT)
-        ti_runjson_hint(err);
+        ti_err_hint(err, TI_NODES_HINT);
     return st;
 }
 

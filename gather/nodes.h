@@ -26,6 +26,11 @@
 #include "formats/trace.h"
 #include "remote/remote.h"
 
+/* What to do about a RUN.json that cannot be used, for any error that is its fault. */
+#define TI_NODES_HINT                                                                              \
+    "nothing was changed: mend it, or move it away, then the traces that are here are gathered "   \
+    "without it, and none are fetched from nodes"
+
 struct ti_source_node {
     const char *name, *host, *gateway, *tiara, *directory; /* of RUN.json */
     int site;            /* number of its site, from 0: nodes without one count by their gateway */

@@ -12,9 +12,10 @@
 #include "common/cli.h"
 #include "formats/differ.h"
 #include "formats/rankname.h"
+#include "formats/runjson.h"
 #include "gather/ahead.h"
+#include "gather/nodes.h"
 #include "gather/reading.h"
-#include "gather/runjson.h"
 
 /* A file in the directory that is named like a rank's trace. */
 struct ti_run_file {
@@ -217,7 +218,7 @@ static ti_status json_is_foreign(const struct ti_run *run, const struct ti_run_f
                    "'%s/RUN.json' does not fit the traces that are here: its \"np\" is %" PRId64
                    ", but '%s' is of a run of %" PRId64 " ranks",
                    run->path, run->nranks, one->name, one->nranks);
-    ti_runjson_hint(err);
+    ti_err_hint(err, TI_NODES_HINT);
     return TI_ERR_INPUT;
 }
 
@@ -609,7 +610,7 @@ ti_status ti_run_check(const char *path, struct ti_ahead *ahead, struct ti_run *
     }
     for (size_t n = strlen(run->path); n > 1 && run->path[n - 1] == '/'; n--)
         run->path[n - 1] = '\0';
-    st = ti_runjson_read(run->fd, run->path, &run->json, NULL, err);
+    st = ti_runjson_read(run->fd, run->path, "RUN.json", &run->json, NULL, err);
     if (st == TI_OK)
         st = list_files(run, err);
     if (st == TI_OK) {

@@ -376,6 +376,8 @@ static ti_status from_traces(struct summary *sum, struct ti_err *err)
 
 static ti_status fill(struct summary *sum, struct ti_source *s, struct ti_err *err)
 {
+    struct ti_err why;
+
     *sum = (struct summary){
         .s = s, .nranks = ti_source_nranks(s), .info = json_object(), .nodes = json_array()};
     if (from_manifest(sum))
@@ -389,6 +391,8 @@ static ti_status fill(struct summary *sum, struct ti_source *s, struct ti_err *e
         .s = s, .nranks = ti_source_nranks(s), .info = json_object(), .nodes = json_array()};
     if (strcmp(ti_source_kind(s), "bundle") != 0)
         take_acquisition(sum, ti_source_manifest(s));
+    if (ti_source_manifest_status(s, &why) != TI_OK)
+        ti_warn("%s; the traces alone are told of", why.text);
     return from_traces(sum, err);
 }
 

@@ -142,8 +142,12 @@ static const json_t **manifest_ranks(struct verify *v, const struct ti_source *s
 {
     const json_t *manifest = ti_source_manifest(s), *list, *entry;
     const json_t **by_rank;
+    struct ti_err why;
+    ti_status st = ti_source_manifest_status(s, &why);
     size_t i;
 
+    if (st != TI_OK)
+        problem(v, -1, st, "%s", why.text);
     if (strcmp(ti_source_kind(s), "bundle") != 0)
         return NULL;
     if (!manifest) {
@@ -308,13 +312,12 @@ static void print_json(const struct verify *v)
     result = json_pack(
         "{s:b, s:b, s:I, s:I, s:I, s:O, s:o, s:{s:I, s:I, s:I}, s:{s:I, s:I}, s:I, s:o, s:I}",
         "verified", v->st == TI_OK, "estimate", v->estimate, "np", (json_int_t)c->np, "ranks",
-        (json_int_t)v->ranks,
-        "events", (json_int_t)v->events, "problems", v->problems, "missing", missing, "conserved",
-        "messages", (json_int_t)c->conserved.messages, "bytes", (json_int_t)c->conserved.bytes,
-        "collectives", (json_int_t)c->conserved.collectives, "unchecked", "messages",
-        (json_int_t)c->unchecked.messages, "collectives", (json_int_t)c->unchecked.collectives,
-        "leaked_count", (json_int_t)c->leaked.n, "leaked", ti_problems_json(&c->leaked),
-        "unsound_count", (json_int_t)v->unsound.n);
+        (json_int_t)v->ranks, "events", (json_int_t)v->events, "problems", v->problems, "missing",
+        missing, "conserved", "messages", (json_int_t)c->conserved.messages, "bytes",
+        (json_int_t)c->conserved.bytes, "collectives", (json_int_t)c->conserved.collectives,
+        "unchecked", "messages", (json_int_t)c->unchecked.messages, "collectives",
+        (json_int_t)c->unchecked.collectives, "leaked_count", (json_int_t)c->leaked.n, "leaked",
+        ti_problems_json(&c->leaked), "unsound_count", (json_int_t)v->unsound.n);
     text = json_dumps(result, JSON_INDENT(1));
     if (!text)
         TI_BUG("the result cannot be written");

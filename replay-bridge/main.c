@@ -423,7 +423,10 @@ static void warn_of_times(struct ti_source *s, const struct ti_volumes *v)
 {
     const json_t *plan = json_object_get(ti_source_manifest(s), "plan");
     int64_t folding = json_integer_value(json_object_get(plan, "folding"));
+    struct ti_err why;
 
+    if (ti_source_manifest_status(s, &why) != TI_OK)
+        ti_warn("%s; whether bursts waited for a core is not known", why.text);
     if (!strcmp(v->counter, "valgrind"))
         ti_warn("the durations were measured under valgrind, which is several times slower");
     if (folding > 1)

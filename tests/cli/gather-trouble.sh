@@ -236,6 +236,10 @@ done <<END
 {"np": 5, "run_id": "$id"}| does not fit the traces that are here: its "np" is 5, but
 {"np": 2, "run_id": "ffffffffffffffffffffffffffffffff"}| is of another run than the traces that are here: its "run_id" is ffffffffffffffffffffffffffffffff, that of 'rank-000000.ti' is $id
 END
+ln -sf RUN.json.off j.run/RUN.json
+run 3 ti-gather --force j.run
+says err "'j.run/RUN.json' is a link to a file that is not there" "hint: nothing was changed"
+printf '{}' >j.run/RUN.json.off
 # moved away, as the hint says; null is as good as nothing; a directory is no file
 mv j.run/RUN.json j.run/RUN.json.off
 run 0 ti-gather j.run

@@ -128,6 +128,39 @@ tail -n +2 out | diff dir.txt - || fail "without a manifest"
 run 3 ti-info --verify c.tib
 says out "'c.tib': MANIFEST.json is missing or damaged"
 
+# so is that of a run whose RUN.json is of no use, which is told with its place in the file
+run 0 ti-info a.run
+cp out sound.txt
+while IFS='|' read -r json text; do
+    printf "$json" >a.run/RUN.json
+    for how in "" -q --json; do
+        run 0 ti-info $how a.run
+        [ "$(cat err)" = "ti-info: warning: 'a.run/RUN.json' $text; the traces alone are told of" ] ||
+            fail "$json: $(cat err)"
+        [ "$how" ] || diff sound.txt out || fail "$json: another summary"
+    done
+    run 3 ti-info --verify a.run
+    says out "'a.run/RUN.json' $text"
+    run 3 ti-info --verify --json a.run
+    says out '"verified": false' "RUN.json' ${text%%near*}"
+done <<'END'
+{"np": 5,\n "plan": |ends too early: line 2, column 9: unexpected token near end of file
+{"np": 5}}|is malformed: line 1, column 10: end of file expected near '}'
+|is empty
+END
+rm a.run/RUN.json
+ln -s gone a.run/RUN.json
+run 0 ti-info a.run
+says err "warning: 'a.run/RUN.json' is a link to a file that is not there"
+run 3 ti-info --verify a.run
+rm a.run/RUN.json
+mkdir a.run/RUN.json
+run 0 ti-info a.run
+says err "warning: cannot read 'a.run/RUN.json': Is a directory"
+run 4 ti-info --verify a.run
+rmdir a.run/RUN.json
+run 0 ti-info --verify a.run
+
 run 2 ti-info
 run 2 ti-info --dump --verify a.tib
 run 2 ti-info --rank x a.tib

@@ -8,7 +8,7 @@ fuzz_src     := tests/fuzz/common.c $(check_src) $(formats_src) $(common_src)
 fuzz_flags   := -g -O1 -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all \
                 -fno-omit-frame-pointer
 fuzz_src_frame   := node/frame.c
-fuzz_src_way     := $(gather_fetch_src) gather/runjson.c $(bootstrap_src) $(node_src)
+fuzz_src_way     := $(gather_fetch_src) $(bootstrap_src) $(node_src)
 fuzz_src_messages := $(filter-out node/main.c node/install.c,$(filter node/%,$(ti-node_src)))
 fuzz_libs_way    := -Wl,--wrap=ti_now,--wrap=ti_warn,--wrap=ti_paths_find,--wrap=ti_sha256_end
 fuzz_wrapped     := ti_now ti__now poll ti_paths_find ti_sha256_end ti_task_start ti_facts ti_waits ti_launch_start ti_launch_signal \

@@ -466,6 +466,20 @@ static void hostile(void **state)
 
 /* ------------------------------------------- run directories, rank files -- */
 
+/* That of the run directory, if there is one, cannot be used. */
+static void no_manifest(ti_status st, const char *text)
+{
+    struct ti_source *s;
+    struct ti_err err = {"", ""};
+
+    assert_int_equal(ti_source_open(in_dir("run"), &s, &err), TI_OK);
+    assert_null(ti_source_manifest(s));
+    assert_int_equal(ti_source_manifest_status(s, &err), st);
+    if (!strstr(err.text, text))
+        fail_msg("%s", err.text);
+    ti_source_close(s);
+}
+
 static void run_directory(void **state)
 {
     struct ti_source *s;
@@ -506,9 +520,22 @@ static void run_directory(void **state)
     assert_int_equal(count_events(s, 3), 8);
     ti_source_close(s);
 
+    /* one that is of no use is told of; none at all is fine, as is what was in a bundle */
     spit(in_dir("run/RUN.json"), "{\"np\": ", 7);
+    no_manifest(TI_ERR_INPUT, "run/RUN.json' ends too early: line 1, column 7");
+    unlink(in_dir("run/RUN.json"));
+    assert_int_equal(symlink("gone", in_dir("run/RUN.json")), 0);
+    no_manifest(TI_ERR_INPUT, "run/RUN.json' is a link to a file that is not there");
+    unlink(in_dir("run/RUN.json"));
+    mkdir(in_dir("run/RUN.json"), 0777);
+    no_manifest(TI_ERR_IO, "cannot read '");
+    rmdir(in_dir("run/RUN.json"));
+    no_manifest(TI_OK, "");
+    spit(in_dir("run/MANIFEST.json"), "[]", 2);
+    no_manifest(TI_ERR_INPUT, "run/MANIFEST.json' is no object");
+    spit(in_dir("run/MANIFEST.json"), "{\"np\": 4}", 9);
     assert_int_equal(ti_source_open(in_dir("run"), &s, &err), TI_OK);
-    assert_null(ti_source_manifest(s));
+    assert_int_equal(json_integer_value(json_object_get(ti_source_manifest(s), "np")), 4);
     ti_source_close(s);
 }
 
