@@ -10,11 +10,18 @@ t-frame_src := node/frame.c
 # PAPI, it leaves to ti-node-counter.  Neither is for people.
 ti-node_src := $(addprefix node/,main.c serve.c start.c procs.c task.c facts.c load.c waits.c send.c \
                traces.c outbox.c install.c relay.c bootstrap.c) $(node_src) $(remote_openssh_src)
+node_archives := libjansson.a libz.a libnettle.a
 node_static := $(if $(SAN),,$(shell echo 'int main(void) { return 0; }' | \
-    $(CC) -static -o /dev/null -xc - -l:libjansson.a -l:libz.a -l:libnettle.a 2>/dev/null && echo yes))
-node_libs   := $(if $(node_static),-static -l:libjansson.a -l:libz.a -l:libnettle.a -lm,-ljansson -lz -lnettle -lm)
+    $(CC) $(LDFLAGS) -static -o /dev/null -xc - $(node_archives:%=-l:%) 2>/dev/null && echo yes))
+node_libs   := $(if $(node_static),-static $(node_archives:%=-l:%) -lm,-ljansson -lz -lnettle -lm)
+# Those that are not there, for who is told that it is not linked so.
+node_lacks   = $(strip $(foreach a,libc.a $(node_archives),\
+                 $(if $(filter /%,$(shell $(CC) -print-file-name=$(a))),,$(a))))
+node_says    = ti-node is not linked statically$(if $(node_lacks),$(comma) for want of $(node_lacks)): \
+               nodes that it is sent to need libjansson, libz, libnettle and a C library as new as those here
 node_progs  := $(O)/ti-node $(O)/ti-node-counter
 
 all: $(node_progs)
 $(O)/ti-node: $(call obj,$(ti-node_src) $(formats_src) $(common_src))
 	$(call say,LINK)$(CC) $(san_flags) $(CFLAGS) $(LDFLAGS) -Wl,-s -o $@ $^ $(node_libs) $(LDLIBS)
+	$(if $(node_static)$(SAN),,@echo '  $(node_says)')
