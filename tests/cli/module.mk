@@ -32,3 +32,10 @@ test_programs += $(O)/tests/damage.so
 $(O)/tests/damage.so: tests/cli/damage.c
 	@mkdir -p $(@D)
 	$(call say,CC)$(CC) $(flags) $(CPPFLAGS) $(CFLAGS) -fPIC -shared -o $@ $<
+
+# Stops ti-gather while it fetches: preloaded, too.
+test_programs += $(O)/tests/halt.so
+
+$(O)/tests/halt.so: tests/cli/halt.c
+	@mkdir -p $(@D)
+	$(call say,CC)$(CC) $(flags) $(CPPFLAGS) $(CFLAGS) -fPIC -shared -o $@ $<
