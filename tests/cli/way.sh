@@ -81,18 +81,18 @@ own_node() {
 }
 
 # a beat keeps it, and what we do not hear while we are stopped; a frozen one is said to hang
-begin -S 1.5 -n a=:.
+begin -S 4 -n a=:.
 await ready
-sleep 2
+sleep 5
 pkill -STOP -P "$tried"
-sleep 2
+sleep 5
 pkill -CONT -P "$tried"
 sleep 1
 silent ended 'it has a beat'
 mapfile -t frozen < <(own_node)
 kill -STOP "${frozen[@]}"
 wait "$tried"
-said "^a ended SILENT own \\| 'this machine' said nothing for 1.5 s: it hangs, or the network to it is down \\|" frozen
+said "^a ended SILENT own \\| 'this machine' said nothing for 4 s: it hangs, or the network to it is down \\|" frozen
 kill -9 "${frozen[@]}" 2>/dev/null
 
 # evil LINE [END]: a ti-node made of Python, and how the way to it ends
@@ -305,9 +305,13 @@ said '^b ready relay$' 'the agent is forwarded'
 unset SSH_AUTH_SOCK
 
 # closed, the relay first told
-try "${ssh[@]}" -n -T 3 -c b a=:n1 b=a:n2
+begin "${ssh[@]}" -n -c b a=:n1 b=a:n2
+await '^b ended'
 said '^b ended CLOSED own' closed
+sleep 1
 silent '^a ended' 'a child was closed'
+kill "$tried"
+wait "$tried"
 
 # child killed, relay killed, relay frozen, child frozen
 begin "${ssh[@]}" -n a=:n1 b=a:n2 c=b:n3
@@ -320,11 +324,11 @@ tell n1 KILL
 wait "$tried"
 said '^a ended [A-Z]* own \| ' 'relay killed'
 said "^b ended [A-Z]* relay \| lost with its relay 'n1': " 'relay killed'
-begin "${ssh[@]}" -S 2 -n a=:n1 b=a:n2 c=b:n3
+begin "${ssh[@]}" -S 6 -n a=:n1 b=a:n2 c=b:n3
 await '^c ready'
 tell n2 STOP
 await '^c ended'
-said "^b ended SILENT own \| 'n2' said nothing by way of 'n1' for 2 s" 'relay frozen'
+said "^b ended SILENT own \| 'n2' said nothing by way of 'n1' for 6 s" 'relay frozen'
 said "^c ended SILENT relay \| lost with its relay 'n2'" 'relay frozen'
 sleep 2
 silent '^a ended' 'relay frozen'
