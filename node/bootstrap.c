@@ -468,7 +468,8 @@ static ti_status pack(struct ti_payload *p, int part, struct ti_err *err)
  * backslash (fish), no exclamation mark (csh), no newline (csh).  @H, @N, @F stand for the
  * hash, the bytes of ti-node and the family.  Where it is there already, which is what happens
  * nearly always, nothing else is started than it.  A home whose files cannot be executed, or
- * that takes none, is passed over.
+ * that takes none, is passed over.  What was begun is removed when the input ends early, or the
+ * connection is cut: then writing fails, with SIGPIPE.
  */
 static const char fetch_text[] =
     "umask 077; h=@H n=@N c=\"${HOME:-/}/.cache/tiara\"; "
@@ -480,21 +481,24 @@ static const char fetch_text[] =
     "echo \"ti-node: this node is $m, and Tiara here is for @F\" >&2; "
     "echo \"hint: install Tiara there, and say where: tiara = FOLDER in the cluster of the sites "
     "file\" >&2; exit 91; fi; "
+    "w=; gone() { if [ \"$w\" ]; then rm -rf \"$w\"; fi; }; trap gone EXIT; "
+    "trap \"exit 94\" HUP INT PIPE TERM; "
     "for b in \"$c\" \"$u\"; do "
-    "mkdir -p \"$b\" 2>/dev/null; safe \"$b\" || continue; w=\"$b/.new-$(uname -n)-$$\"; "
-    "mkdir \"$w\" 2>/dev/null || continue; "
+    "mkdir -p \"$b\" 2>/dev/null; safe \"$b\" || continue; v=\"$b/.new-$(uname -n)-$$\"; "
+    "mkdir \"$v\" 2>/dev/null || continue; w=$v; "
     "if cp /bin/true \"$w/true\" 2>/dev/null && \"$w/true\" 2>/dev/null; then "
-    "rm -f \"$w/true\"; echo \"TIARA-SEND $h 1\"; "
+    "rm -f \"$w/true\"; echo \"TIARA-SEND $h 1\" || exit 94; "
     "if echo x | head -c 1 >/dev/null 2>&1; then head -c $n; "
     "else dd bs=1 count=$n 2>/dev/null; fi | "
-    "{ cat >\"$w/ti-node\" || cat >/dev/null; } 2>/dev/null; "
+    "{ cat >\"$w/ti-node\" || { cat >/dev/null; false; }; } 2>/dev/null; full=$?; "
     "chmod 700 \"$w/ti-node\"; "
+    "if [ $(wc -c <\"$w/ti-node\") -eq $n ]; then "
     "if \"$w/ti-node\" --version >/dev/null 2>&1; then "
     "\"$w/ti-node\" install \"$w\" \"$b\" $h && exec \"$b/$h/ti-node\" serve --shipped; "
-    "elif [ $(wc -c <\"$w/ti-node\") -eq $n ]; then "
-    "echo \"ti-node: cannot be executed here: $(\"$w/ti-node\" --version 2>&1)\" >&2; "
+    "else echo \"ti-node: cannot be executed here: $(\"$w/ti-node\" --version 2>&1)\" >&2; fi; "
+    "elif [ $full = 0 ]; then exit 94; "
     "else echo \"ti-node: cannot write $w: disk full, or over quota\" >&2; fi; fi; "
-    "rm -rf \"$w\"; done; "
+    "gone; w=; done; "
     "echo \"ti-node: neither $c nor $u takes programs and executes them\" "
     ">&2; "
     "echo \"hint: make room or mount one of them without noexec; or install Tiara there, and say "

@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -290,6 +291,87 @@ static void test_many_with_one_home(void **state)
         assert_int_equal(sb.st_nlink, 3);
 }
 
+/* Folders that this node's shell has begun, in both places: ".new-NAME-PID". */
+static int begun(const struct node *n, const char *home)
+{
+    char path[2][4 * PATH_MAX], pid[32];
+    int found = 0;
+
+    snprintf(path[0], sizeof path[0], "%s/.cache/tiara", home);
+    snprintf(path[1], sizeof path[1], "/tmp/tiara-%d", (int)getuid());
+    snprintf(pid, sizeof pid, "-%d", (int)n->pid);
+    for (int i = 0; i < 2; i++) {
+        DIR *dir = opendir(path[i]);
+        struct dirent *d;
+
+        while (dir && (d = readdir(dir)) != NULL)
+            found +=
+                strncmp(d->d_name, ".new-", 5) == 0 && strcmp(strrchr(d->d_name, '-'), pid) == 0;
+        if (dir)
+            closedir(dir);
+    }
+    return found;
+}
+
+/* It gets so many bytes of this part, and no more. */
+static void give_some(struct node *n, int part, size_t most)
+{
+    const void *data;
+    size_t bytes;
+
+    while (n->b.part < part) {
+        take_output(n);
+        assert_true(n->out >= 0);
+        if (n->b.part < part)
+            give(n);
+    }
+    data = ti_bootstrap_next(&n->b, &bytes);
+    assert_true(data && bytes > most);
+    assert_int_equal(write(n->in, data, most), most);
+}
+
+/* The input ends early: alone, or with all of the connection, as when that is cut; or the shell is
+ * told to end.  Nothing is left, in the home or in /tmp. */
+static void test_cut_off(void **state)
+{
+    static const struct {
+        int part; /* of it these bytes come yet */
+        size_t bytes;
+        bool all; /* else the input alone ends */
+        int signal;
+    } cuts[] = {{1, 0, true, 0},         {1, 0, false, 0},         {1, 1000, true, 0},
+                {1, 1000, false, 0},     {2, 1000, true, 0},       {2, 1000, false, 0},
+                {1, 1000, true, SIGHUP}, {1, 1000, false, SIGTERM}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cuts / sizeof *cuts; i++) {
+        char *home = home_of("cut");
+        struct node n;
+
+        forget_the_other_place();
+        start(&n, "sh", home, "");
+        give_some(&n, cuts[i].part, cuts[i].bytes);
+        assert_int_equal(begun(&n, home), 1);
+        if (cuts[i].signal)
+            kill(n.pid, cuts[i].signal);
+        if (cuts[i].all) {
+            close(n.out);
+            close(n.err);
+        }
+        close(n.in);
+        assert_int_equal(waitpid(n.pid, &n.status, 0), n.pid);
+        if (!cuts[i].all) {
+            close(n.out);
+            close(n.err);
+        }
+        ti_frame_reader_free(&n.reader);
+        assert_int_not_equal(n.status, 0);
+        if (begun(&n, home))
+            fail_msg("cut %zu left something", i);
+        assert_false(is_there(home, ""));
+    }
+}
+
 /* A home that is no directory: the other place. */
 static void test_no_home(void **state)
 {
@@ -470,6 +552,7 @@ int main(void)
         cmocka_unit_test(test_first_and_again),
         cmocka_unit_test(test_broken),
         cmocka_unit_test(test_many_with_one_home),
+        cmocka_unit_test(test_cut_off),
         cmocka_unit_test(test_no_place),
         cmocka_unit_test(test_no_home),
         cmocka_unit_test(test_bad_homes),
