@@ -17,7 +17,7 @@
 #include "gather/reading.h"
 
 #define THREADS_MAX 4
-#define NICE       5           /* whoever receives goes first */
+#define NICE        5            /* whoever receives goes first */
 #define KEPT_MAX    (512u << 20) /* bytes; 100,000 ranks need some 60 MB */
 #define SHARED_MAX  64
 

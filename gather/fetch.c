@@ -20,6 +20,7 @@
 #define TICK_S        0.1 /* between two looks, and calls of `progress` */
 #define COUNT_S       0.5 /* how often descriptors are counted */
 #define ROUND_PAUSE_S 0.5 /* before what could not be had is asked for once more */
+#define STEP_S        0.5 /* that one round of the loop may count as time in which we listened */
 
 const char *ti_fetch_state_text(enum ti_fetch_state state)
 {
@@ -121,13 +122,15 @@ static ti_status name_node(struct ti__fetching *g, int64_t i, struct ti_err *err
                              .refused = json_array(),
                              .check = json_array(),
                              .todo = json_array(),
+                             .sent = json_array(),
                              .alone = json_array(),
                              .in = {.fd = -1}};
     out->name = strdup(node->name);
     out->site = strdup(g->nodes.site[node->site]);
     out->site_number = node->site;
     out->parent = out->first_parent = m->opened_parent = -1;
-    return out->name && out->site && m->have && m->refused && m->check && m->todo && m->alone
+    return out->name && out->site && m->have && m->refused && m->check && m->todo && m->sent &&
+                   m->alone
                ? TI_OK
                : no_memory(err);
 }
@@ -424,10 +427,19 @@ static void pause_all(struct ti__fetching *g)
 static void go_on(struct ti__fetching *g)
 {
     g->dirty = false;
+    ti__give_up_the_stuck(g);
     for (int64_t i = 0; i < g->nodes.n; i++)
         ti__ask_crc(&g->member[i]);
     ti__send_some(g);
     ti__reach(g);
+}
+
+static void tick(struct ti__fetching *g)
+{
+    double now = ti_now(), passed = now - g->ticked;
+
+    g->clock += passed < STEP_S ? passed : STEP_S;
+    g->ticked = now;
 }
 
 static ti_status loop(struct ti__fetching *g, struct ti_err *err)
@@ -436,9 +448,11 @@ static ti_status loop(struct ti__fetching *g, struct ti_err *err)
     bool busy;
 
     g->dirty = true;
+    g->ticked = ti_now();
     for (;;) {
         double now = ti_now();
 
+        tick(g);
         if (g->dirty || now - looked >= TICK_S) {
             go_on(g);
             if (settle(g) && !g->dirty) {
@@ -506,6 +520,7 @@ static void fetching_free(struct ti__fetching *g)
         json_decref(m->checked);
         json_decref(m->todo);
         json_decref(m->asked);
+        json_decref(m->sent);
         json_decref(m->going);
         json_decref(m->alone);
     }

@@ -69,11 +69,16 @@ struct ti__member {
     json_t *checked; /* being asked; NULL */
     bool blocked;    /* all of `check` waits for what others have, `blocked_by` among them */
     int64_t blocked_by;
-    json_t *todo;    /* to send, not asked for */
-    json_t *asked;   /* being sent; NULL */
-    json_t *alone;   /* others have them too, and its own could not be compared */
+    json_t *todo;        /* to send, not asked for */
+    json_t *asked;       /* being sent; NULL */
+    json_t *sent;        /* of these: it said how that ended */
+    json_t *alone;       /* others have them too, and its own could not be compared */
     struct ti_flow flow; /* what it may send */
     struct ti_receive in;
+    /* g->clock when it last did some of what it was asked for; bytes that it may have to read
+     * before it does more, for "crc" and for "send" */
+    double moved;
+    int64_t crc_bytes, from_bytes;
     bool removing; /* TI__REMOVE: asked ... */
     json_t *going; /* ... for these, or NULL */
     struct ti_err why;
@@ -117,7 +122,8 @@ struct ti__fetching {
     } comparing;   /* one of them */
     bool foreseen; /* reach.c */
     bool dirty;    /* something happened that may let others go on */
-    double started;
+    double started, ticked;
+    double clock; /* seconds in which we listened */
     struct ti__finding *finding;
     int64_t nfindings;
     ti_status st; /* a local problem, which ends all of it */
@@ -143,9 +149,11 @@ void ti__reach(struct ti__fetching *g); /* open what can be opened now */
 /* What it can still give is given up; as a relay it goes on, unless what it says makes no sense. */
 void ti__give_up(struct ti__member *m, const struct ti_err *why);
 void ti__nonsense(struct ti__member *m, const char *what);
-void ti__local_trouble(struct ti__fetching *g); /* errno */
-void ti__wake(struct ti__member *m);            /* there is something to do for it */
-void ti__count_ways(struct ti__fetching *g);    /* bytes, into g->f */
+void ti__moved(struct ti__member *m); /* it did some of what it was asked for, or is asked now */
+void ti__give_up_the_stuck(struct ti__fetching *g); /* who live, and do nothing of it for long */
+void ti__local_trouble(struct ti__fetching *g);     /* errno */
+void ti__wake(struct ti__member *m);                /* there is something to do for it */
+void ti__count_ways(struct ti__fetching *g);        /* bytes, into g->f */
 
 /* holders.c */
 void ti__ask_list(struct ti__member *m);

@@ -197,6 +197,7 @@ static void clash_here(struct ti__member *m, int64_t rank)
 void ti__ask_list(struct ti__member *m)
 {
     m->listing = TI__ASKED;
+    ti__moved(m);
     json_array_clear(m->have); /* of a list that was cut off */
     ask(m, json_pack("{s:s, s:i, s:s, s:s}", "do", "list", "id", 1, "directory", m->node->directory,
                      "run_id", m->g->nodes.run_id));
@@ -323,12 +324,11 @@ void ti__take_listed(struct ti__member *m, const json_t *j)
         }
         if (rank >= g->np)
             continue;
+        ti__moved(m);
+        ti_ranges_add(m->have, rank);
         if (g->work == TI__REMOVE)
             may_be_removed(m, rank, bytes);
-        if (g->work == TI__REMOVE)
-            continue;
-        ti_ranges_add(m->have, rank);
-        if (g->rank[rank].holder == TI__HERE)
+        else if (g->rank[rank].holder == TI__HERE)
             compare_with_here(m, rank, file);
         else if (g->rank[rank].state != TI__LEFT)
             compare_with_holder(m, rank, file);
@@ -350,6 +350,7 @@ void ti__ask_remove(struct ti__member *m)
     json_decref(m->todo);
     m->todo = later;
     m->removing = true;
+    ti__moved(m);
     ask(m, json_pack("{s:s, s:i, s:O, s:s, s:s}", "do", "remove", "id", 4, "ranks", m->going,
                      "directory", m->node->directory, "run_id", m->g->nodes.run_id));
 }
@@ -360,6 +361,7 @@ void ti__list_done(struct ti__member *m, const json_t *j)
         ti__nonsense(m, "a list nobody asked for");
         return;
     }
+    ti__moved(m);
     m->listing = TI__LISTED;
     m->no_folder = json_is_false(json_object_get(j, "exists"));
     m->g->dirty = true;
@@ -483,6 +485,8 @@ static void divide(struct ti__member *m, json_t *now, json_t *later)
                 continue;
             if (ask_now(m, r)) {
                 ti_ranges_add(now, r);
+                m->crc_bytes += m->g->work == TI__REMOVE ? (int64_t)m->g->run->rank[r].file.st_size
+                                                         : m->g->rank[r].bytes;
                 n++;
             } else {
                 ti_ranges_add(later, r);
@@ -507,6 +511,7 @@ void ti__ask_crc(struct ti__member *m)
     if (json_array_size(now)) {
         m->blocked = false;
         m->checked = now;
+        ti__moved(m);
         ask(m, json_pack("{s:s, s:i, s:O, s:s, s:s}", "do", "crc", "id", 2, "ranks", now,
                          "directory", m->node->directory, "run_id", m->g->nodes.run_id));
     } else {
@@ -541,11 +546,18 @@ static void leave_out(struct ti__member *m, const json_t *asked, const json_t *s
 
 void ti__take_crc(struct ti__member *m, const json_t *j)
 {
-    json_t *asked = m->checked, *seen = json_array();
+    json_t *asked = m->checked, *seen;
     const json_t *one;
     size_t i;
 
+    if (!asked) {
+        ti__nonsense(m, "checksums nobody asked for");
+        return;
+    }
+    ti__moved(m);
+    seen = json_array();
     m->checked = NULL;
+    m->crc_bytes = 0;
     m->g->dirty = true;
     json_array_foreach(json_object_get(j, "crc"), i, one)
     {

@@ -8,9 +8,12 @@
 #include "gather/fetching.h"
 #include "node/launch.h"
 
-#define FAILURES_MOST 3   /* of its own, nothing having come in between */
-#define RETRIES_MOST  16  /* whatever came in between */
-#define PAUSE_S       0.2 /* before the second try; then twice as long, and so on */
+#define FAILURES_MOST 3    /* of its own, nothing having come in between */
+#define RETRIES_MOST  16   /* whatever came in between */
+#define ANSWER_TIMES  10   /* as long as a node may be silent may it live and do nothing */
+#define ANSWER_S      30.0 /* ... which without a timeout is this */
+#define READ_RATE     1e6  /* bytes/s that it reads at least */
+#define PAUSE_S       0.2  /* before the second try; then twice as long, and so on */
 
 void ti__local_trouble(struct ti__fetching *g)
 {
@@ -57,6 +60,43 @@ void ti__nonsense(struct ti__member *m, const char *what)
     ti__give_up(m, &why);
     if (m->way)
         ti_way_close(m->way);
+}
+
+/* --- who lives, and does nothing ------------------------------------------ */
+
+void ti__moved(struct ti__member *m)
+{
+    m->moved = m->g->clock;
+}
+
+static bool is_busy(const struct ti__member *m)
+{
+    return m->ready && !ti__given_up(m) &&
+           (m->listing == TI__ASKED || m->asked || m->checked || m->removing);
+}
+
+/* Its beats say that it lives; but a disk or a file system may hang, and it itself be malicious.
+ * As a relay it may do well. */
+void ti__give_up_the_stuck(struct ti__fetching *g)
+{
+    double timeout_s = g->settings->timeout_s > 0 ? g->settings->timeout_s : ANSWER_S;
+
+    for (int64_t i = 0; i < g->nodes.n; i++) {
+        struct ti__member *m = &g->member[i];
+        double patience_s =
+            ANSWER_TIMES * timeout_s + (double)(m->crc_bytes + m->from_bytes) / READ_RATE;
+        struct ti_err why;
+
+        if (!is_busy(m) || g->clock - m->moved < patience_s)
+            continue;
+        ti_err_set(&why, TI_ERR_REMOTE,
+                   "it lives, but did nothing of what it was asked for in %.0f s: is its disk, or "
+                   "the file system of '%s', stuck?",
+                   patience_s, m->node->directory);
+        ti_err_hint(&why, "--timeout waits longer");
+        m->end = TI_CHANNEL_SILENT;
+        ti__give_up(m, &why);
+    }
 }
 
 /* --- when a way ends ----------------------------------------------------- */
@@ -210,6 +250,7 @@ static void take_removed(struct ti__member *m, const json_t *j)
         ti__nonsense(m, "more traces removed than there were");
         return;
     }
+    ti__moved(m);
     m->g->removed += n;
     m->removing = false;
     json_decref(m->going);

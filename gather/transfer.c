@@ -25,7 +25,7 @@ bool ti__idle(const struct ti__member *m)
 /* --- asking -------------------------------------------------------------- */
 
 /* The next of `todo` go to `ranks`, as many as fit into one request, and the others to `later`. */
-static void divide(const struct ti__member *m, json_t *ranks, json_t *from, json_t *later)
+static void divide(struct ti__member *m, json_t *ranks, json_t *from, json_t *later)
 {
     const json_t *range;
     size_t i;
@@ -45,10 +45,11 @@ static void divide(const struct ti__member *m, json_t *ranks, json_t *from, json
                 continue;
             ti_ranges_add(ranks, r);
             part = ti_parts_of(&m->g->parts, r);
-            if (part)
-                json_array_append_new(from,
-                                      json_pack("[I, I, I]", (json_int_t)r, (json_int_t)part->bytes,
-                                                (json_int_t)part->crc));
+            if (!part)
+                continue;
+            m->from_bytes += part->bytes;
+            json_array_append_new(from, json_pack("[I, I, I]", (json_int_t)r,
+                                                  (json_int_t)part->bytes, (json_int_t)part->crc));
         }
     }
 }
@@ -65,8 +66,12 @@ static json_t *next_ranks(struct ti__member *m, json_t *from)
 
 static void ask_send(struct ti__member *m)
 {
-    json_t *from = json_array(), *ranks = next_ranks(m, from);
+    json_t *from = json_array(), *ranks;
 
+    m->from_bytes = 0;
+    json_array_clear(m->sent);
+    ranks = next_ranks(m, from);
+    ti__moved(m);
     m->g->dirty = true;
     if (json_array_size(ranks) == 0) {
         json_decref(ranks);
@@ -113,7 +118,7 @@ void ti__send_some(struct ti__fetching *g)
 static bool is_asked(const struct ti__member *m, int64_t rank)
 {
     return m->asked && rank >= 0 && rank < m->g->np && ti_ranges_hold(m->asked, rank) &&
-           m->g->rank[rank].sender == m->i;
+           !ti_ranges_hold(m->sent, rank) && m->g->rank[rank].sender == m->i;
 }
 
 void ti__take_sending(struct ti__member *m, const json_t *j)
@@ -135,6 +140,7 @@ void ti__take_sending(struct ti__member *m, const json_t *j)
         ti__nonsense(m, "a trace that begins where it cannot");
         return;
     }
+    ti__moved(m);
     m->out->wanted_bytes += bytes - g->rank[rank].bytes; /* if it is another than was listed */
     g->rank[rank].bytes = bytes;
     if (!ti_receive_begin(&m->in, g->nodes.dir, rank, from ? part : NULL, bytes)) {
@@ -166,6 +172,8 @@ void ti__take_data(struct ti__member *m, uint32_t rank, const void *data, size_t
         ti__local_trouble(m->g);
         return;
     }
+    if (bytes)
+        ti__moved(m);
     m->out->bytes += (int64_t)bytes;
     m->g->f->bytes += (int64_t)bytes;
     more = ti_flow_take(&m->flow, (int64_t)bytes, ti_now());
@@ -254,16 +262,20 @@ void ti__take_sent(struct ti__member *m, const json_t *j)
     int64_t rank = json_integer_value(rank_json);
     const char *error = json_string_value(json_object_get(j, "error"));
     bool ours = m->in.fd >= 0 && m->in.rank == rank;
+    struct ti_err why;
 
     if (!json_is_integer(rank_json) || !is_asked(m, rank) || (!error && !ours)) {
         ti__nonsense(m, "the end of a trace that was not sent");
         return;
     }
+    ti__moved(m);
+    ti_ranges_add(m->sent, rank);
     if (m->g->rank[rank].state != TI__WANTED || error) {
         if (ours)
             ti_receive_drop(&m->in, m->g->nodes.dir);
+        ti_err_set(&why, TI_ERR_REMOTE, "%s", error ? error : ""); /* as long as it may be, plain */
         if (m->g->rank[rank].state == TI__WANTED)
-            refused(m, rank, error);
+            refused(m, rank, why.text);
     } else if (m->in.at == m->in.size &&
                m->in.at == json_integer_value(json_object_get(j, "bytes")) &&
                m->in.crc == (uint32_t)json_integer_value(json_object_get(j, "crc32c"))) {
@@ -302,6 +314,7 @@ static void no_longer_sending(struct ti__member *m)
         ti_receive_keep(&m->in, &part);
         ti_parts_keep(&m->g->parts, &part);
     }
+    m->from_bytes = 0;
     if (!m->asked)
         return;
     json_decref(m->asked);
@@ -314,10 +327,16 @@ static void no_longer_sending(struct ti__member *m)
 
 void ti__send_done(struct ti__member *m)
 {
-    json_t *left = open_ranks(m);
+    json_t *left;
     const json_t *range;
     size_t i;
 
+    if (!m->asked) {
+        ti__nonsense(m, "the end of what nobody asked for");
+        return;
+    }
+    ti__moved(m);
+    left = open_ranks(m);
     no_longer_sending(m);
     json_array_foreach(left, i,
                        range) for (int64_t r = json_integer_value(json_array_get(range, 0));
@@ -347,6 +366,7 @@ void ti__interrupted(struct ti__member *m)
     add_all(m->check, m->checked);
     json_decref(m->checked);
     m->checked = NULL;
+    m->crc_bytes = 0;
     if (m->g->work == TI__REMOVE) { /* what is left of them is to be listed anew */
         if (m->removing || json_array_size(m->check) || json_array_size(m->todo) ||
             m->listing == TI__ASKED)

@@ -392,8 +392,55 @@ removed() {
     done
 }
 
+# what a node says commands no terminal, and fills none
+rude() {
+    nodes 3 9
+    echo rude >mode/node0
+    run 1 ti-gather run -o run.tib
+    says err "ranks 0-2: ?]0;owned? xxxx"
+    [ "$(wc -c <err)" -lt 4000 ] || fail "$(wc -c <err) bytes of messages"
+    ! grep -q "$(printf '\033')" err out || fail "the terminal is commanded"
+}
+
+# who lives and does nothing of what it is asked for, as with a file system that hangs, holds up
+# nobody for ever, and what others have is had from them
+stuck_at() {
+    local nothing="it lives, but did nothing of what it was asked for in 30 s"
+    nodes 3 9
+    [ "$1" = remove ] && run 0 ti-gather run -o run.tib
+    [ "$1" = remove ] || cp -p node0/rank-000001.ti node2/
+    echo "hang $1" >mode/node$([ "$1" = crc ] && echo 2 || echo 0)
+    case $1 in
+        remove)
+            run 0 timeout 200 ti-gather --timeout 3 --remove --force run -o run.tib
+            says err "ranks 0-2 remain on node 'node0': $nothing"
+            [ "$(echo node?/*)" = "$(echo node0/rank-00000{0,1,2}.ti)" ] || fail "left: $(ls node?)"
+            ;;
+        crc)
+            run 0 timeout 200 ti-gather --timeout 3 run -o run.tib
+            come 0 1 2 3 4 5 6 7 8
+            says err "node 'node2' has rank 1 too: whether they are alike is not known"
+            ;;
+        *)
+            run 1 timeout 200 ti-gather --timeout 3 run -o run.tib
+            come 1 3 4 5 6 7 8
+            says err "ranks 0, 2: $nothing"
+            says err "file system of '$PWD/node0', stuck?"
+            ;;
+    esac
+}
+stuck() {
+    local what pids=()
+    for what in list send crc remove; do
+        (mkdir $what && cd $what && stuck_at $what && exit $failed) &
+        pids+=($!)
+    done
+    for what in "${pids[@]}"; do wait "$what" || failed=1; done
+}
+
 # each in a folder of its own, some at a time: nodes that are slow are waited for
-parts=(wrong once elsewhere parts stale unknown shared alike late lost given_up told together removed)
+parts=(stuck wrong once elsewhere parts stale unknown shared alike late lost given_up told together removed
+    rude)
 for part in "${parts[@]}"; do
     (mkdir "$part" && cd "$part" && "$part" && exit $failed) >"$part.out" 2>&1 || touch "$part.failed" &
     while [ "$(jobs -pr | wc -l)" -ge 5 ]; do wait -n; done

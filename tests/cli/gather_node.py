@@ -6,6 +6,7 @@ import json
 import os
 import struct
 import sys
+import threading
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
@@ -33,9 +34,13 @@ def asked_first(rank):
     return os.readlink("mode/first-%d" % rank) == name
 
 
+lock = threading.Lock()
+
+
 def say(kind, payload, stream=0):
-    out.write(frame(kind, stream, payload))
-    out.flush()
+    with lock:
+        out.write(frame(kind, stream, payload))
+        out.flush()
 
 
 def tell(**what):
@@ -59,7 +64,14 @@ def traces(directory):
     return found
 
 
+def hangs(what):
+    """Whether it does not come back from that, as from a dead file system; it beats."""
+    return mode[0] == "hang" and mode[1] == what
+
+
 def do_list(q):
+    if hangs("list"):
+        return
     there = os.path.isdir(q["directory"])
     if mode[0] == "late":  # when the rank came from elsewhere, and was read
         until = time.monotonic() + 20
@@ -77,6 +89,8 @@ def do_list(q):
 
 
 def do_crc(q):
+    if hangs("crc"):
+        return
     if mode[0] == "die-crc" or mode[0] == "die-crc-once" and once():
         os._exit(1)
     if mode[0] == "no-crc":
@@ -86,6 +100,9 @@ def do_crc(q):
 
 
 def send_one(q, rank, have):
+    if mode[0] == "rude":
+        tell(what="sent", rank=rank, error="\033]0;owned\007 " + "x" * 100000)
+        return
     if not os.path.exists(path_of(q, rank)):
         tell(what="sent", rank=rank, error="no trace")
         return
@@ -94,7 +111,7 @@ def send_one(q, rank, have):
     if begin > len(data) or crc32c(data[:begin]) != crc:
         begin = 0
     tell(what="sending", rank=rank, bytes=len(data), **{"from": begin})
-    goes_wrong = mode[0] and (len(mode) == 1 or int(mode[1]) == rank)
+    goes_wrong = mode[0] and mode[0] != "hang" and (len(mode) == 1 or int(mode[1]) == rank)
     if goes_wrong and mode[0] == "more":
         data += b"more than it said"
     if goes_wrong and mode[0] == "other":
@@ -119,6 +136,8 @@ def send_one(q, rank, have):
 
 
 def do_send(q):
+    if hangs("send"):
+        return
     have = {r: (n, crc) for r, n, crc in q.get("from", [])}
     for rank in each(q["ranks"]):
         send_one(q, rank, have)
@@ -126,14 +145,26 @@ def do_send(q):
 
 
 def do_remove(q):
+    if hangs("remove"):
+        return
+    if mode[0] == "keeps":
+        q["ranks"] = q["ranks"][1:]
     there = [r for r in each(q["ranks"]) if os.path.exists(path_of(q, r))]
     for rank in there:
         os.unlink(path_of(q, rank))
     tell(what="remove", id=q["id"], removed=len(there) + (mode[0] == "boast"))
 
 
+def beat(every_s):
+    while True:
+        tell(what="beat")
+        time.sleep(every_s)
+
+
 def do_beat(q):
     tell(what="beat", id=q["id"])
+    if mode[0] == "hang" and threading.active_count() == 1:
+        threading.Thread(target=beat, args=(q["every_ms"] / 1000,), daemon=True).start()
 
 
 def do_more(q):
