@@ -74,19 +74,13 @@ static bool pass(int fd, int what)
     return sendmsg(fd, &m, MSG_NOSIGNAL) == 1;
 }
 
-static void message(struct ti__mux *m, const unsigned char *p, size_t bytes)
+/* Who waits for it is told, once, and may free `m` then. */
+static void tell(struct ti__mux *m, const char *failure)
 {
-    uint32_t type = bytes >= 4 ? get(p) : 0;
-    char text[256] = "";
-
-    if (type == MUX_SESSION_OPENED && !m->opened) {
-        m->opened = true;
-        m->told(m->arg, NULL);
-    } else if (type == MUX_DENIED || type == MUX_FAILURE) {
-        if (bytes > 12)
-            snprintf(text, sizeof text, "%.*s", (int)(bytes - 12), (const char *)p + 12);
-        m->told(m->arg, text);
-    }
+    if (m->over)
+        return;
+    m->over = true;
+    m->told(m->arg, failure);
 }
 
 static void on_master(void *arg, uint32_t events)
@@ -100,22 +94,26 @@ static void on_master(void *arg, uint32_t events)
         return;
     if (n <= 0) {
         ti__watch_drop(&m->watch);
-        if (!m->opened)
-            m->told(m->arg, "its master is gone");
+        tell(m, "its master is gone");
         return;
     }
     m->used += (size_t)n;
-    while (m->watch.loop && m->used >= 4 && (bytes = get(m->in)) <= m->used - 4) {
-        message(m, m->in + 4, bytes);
-        if (!m->watch.loop)
-            return; /* closed by that */
+    while (m->used >= 4 && (bytes = get(m->in)) <= m->used - 4) {
+        uint32_t type = bytes >= 4 ? get(m->in + 4) : 0;
+        char text[256] = "";
+
+        if (bytes > 12)
+            snprintf(text, sizeof text, "%.*s", (int)(bytes - 12), (const char *)m->in + 16);
         m->used -= 4 + bytes;
         memmove(m->in, m->in + 4 + bytes, m->used);
+        if (type == MUX_SESSION_OPENED || type == MUX_DENIED || type == MUX_FAILURE) {
+            tell(m, type == MUX_SESSION_OPENED ? NULL : text);
+            return; /* nothing more is of interest */
+        }
     }
     if (m->used == sizeof m->in) { /* no message of a master's is so long */
         ti__watch_drop(&m->watch);
-        if (!m->opened)
-            m->told(m->arg, "its master does not speak as expected");
+        tell(m, "its master does not speak as expected");
     }
 }
 

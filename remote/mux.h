@@ -14,8 +14,8 @@ struct ti__mux {
     struct ti__watch watch;
     unsigned char in[2048];
     size_t used;
-    bool opened;
-    void (*told)(void *arg, const char *failure); /* NULL: it is open */
+    bool over;                                    /* it was told what it came to */
+    void (*told)(void *arg, const char *failure); /* once; NULL: it is open */
     void *arg;
 };
 
