@@ -40,6 +40,8 @@ static bool key_line(struct ti__sshlog *l, const char *line)
         snprintf(l->known, sizeof l->known, "%s", in + 8);
     else if (has(line, "REVOKED HOST KEY"))
         fail(l, TI_CHANNEL_HOST_KEY_CHANGED, "its host key is marked as revoked in known_hosts");
+    else if (has(line, " revoked by file "))
+        fail(l, TI_CHANNEL_HOST_KEY_CHANGED, "its host key is one of RevokedHostKeys");
     else if (has(line, "IDENTIFICATION HAS CHANGED"))
         fail(l, TI_CHANNEL_HOST_KEY_CHANGED, "its host key is not the one in known_hosts");
     else if (has(line, "host key is known for") || has(line, "Host key verification failed"))
@@ -49,32 +51,49 @@ static bool key_line(struct ti__sshlog *l, const char *line)
     return true;
 }
 
-static void offered_line(struct ti__sshlog *l, const char *line)
+static void offered_line(struct ti__sshlog *l, const char *key)
 {
     size_t used = strlen(l->keys);
-    const char *key = strstr(line, "Offering public key: ") + strlen("Offering public key: ");
 
     if (used + strlen(key) + 3 < sizeof l->keys)
         snprintf(l->keys + used, sizeof l->keys - used, "%s%s", used ? ", " : "", key);
 }
 
+/* What stands behind `what` at its beginning, or NULL. */
+static const char *after(const char *text, const char *what)
+{
+    size_t n = strlen(what);
+
+    return strncmp(text, what, n) == 0 ? text + n : NULL;
+}
+
+/* "debug2: TEXT".  Only what is at its beginning is ssh's own: the other side says the rest, and
+ * does so before its host key was checked. */
 static void debug_line(struct ti__sshlog *l, const char *line)
 {
-    if (has(line, "Remote protocol version"))
+    static const char by_master[] = "mux_client_request_session: ";
+    const char *colon = strchr(line, ':'), *text = colon && colon[1] == ' ' ? colon + 2 : "", *rest;
+
+    if ((rest = after(text, by_master)) != NULL)
+        text = rest;
+    if (after(text, "Remote protocol version"))
         l->greeted = true;
-    else if (has(line, "Authentication succeeded"))
+    else if (after(text, "Authentication succeeded"))
         l->login = true;
-    else if (has(line, "exec request accepted on channel") || has(line, "master session id: ") ||
-             (l->master && has(line, "Entering interactive session")))
+    else if (after(text, "exec request accepted on channel") ||
+             after(text, "master session id: ") ||
+             (l->master && after(text, "Entering interactive session")))
         l->running = true;
-    else if (has(line, "debug1: Exit status ") || has(line, "eceived exit status from master "))
-        l->status = atoi(strstr(line, "tatus ") + (has(line, "from master") ? 18 : 6));
-    else if (has(line, ": rcvd adjust "))
+    else if ((rest = after(text, "Exit status ")) != NULL ||
+             (rest = after(text, "Received exit status from master ")) != NULL ||
+             (rest = after(text, "received exit status from master ")) != NULL)
+        l->status = atoi(rest);
+    else if (after(text, "channel ") && has(text, ": rcvd adjust "))
         l->taken++;
-    else if (has(line, "rtype exit-signal"))
+    else if (after(text, "client_input_channel_req: ") && has(text, "rtype exit-signal"))
         l->signalled = true;
-    else if (has(line, "Offering public key: "))
-        offered_line(l, line);
+    else if ((rest = after(text, "Offering public key: ")) != NULL)
+        offered_line(l, rest);
 }
 
 static void plain_line(struct ti__sshlog *l, const char *line)

@@ -3,6 +3,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -141,6 +142,34 @@ static void targets(void **state)
             fail_msg("'%s' is taken", wrong[i]);
 }
 
+/* What the other side says before its host key is checked is no news of ssh's. */
+static void no_word_of_others(void **state)
+{
+    static const char *const words[] = {"exec request accepted on channel 0",
+                                        "Authentication succeeded (publickey).",
+                                        "Entering interactive session.",
+                                        "Exit status 0",
+                                        "master session id: 2",
+                                        "Received exit status from master 0",
+                                        "client_input_channel_req: rtype exit-signal",
+                                        "Offering public key: x"};
+    char cause[512], text[1024];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        struct ti__sshlog l = {.status = -1, .master = true};
+
+        snprintf(text, sizeof text,
+                 "debug2: KEX algorithms: %s\r\ndebug2: compression ctos: none,%s: 1\r\n"
+                 "@    WARNING: REMOTE HOST IDENTIFICATION HAS CHANGED!     @\r\n",
+                 words[i], words[i]);
+        ti__sshlog_add(&l, text, strlen(text));
+        assert_false(l.running || l.login || l.signalled || l.keys[0]);
+        assert_int_equal(l.status, -1);
+        assert_int_equal(ti__sshlog_why(&l, cause, sizeof cause), TI_CHANNEL_HOST_KEY_CHANGED);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -150,6 +179,7 @@ int main(void)
         cmocka_unit_test(long_lines),
         cmocka_unit_test(first),
         cmocka_unit_test(targets),
+        cmocka_unit_test(no_word_of_others),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
