@@ -46,7 +46,7 @@ static void keep(char **at, const char *value)
     *at = is_none(value) ? NULL : strdup(value);
 }
 
-/* `~` and the tokens that name us and the host; NULL: with others in it. */
+/* `~` and the tokens that name us and the host; NULL: with others, or ${VARIABLE}, in it. */
 static char *expanded(const struct ti__conf *c, const char *path)
 {
     const char *home = getenv("HOME");
@@ -62,6 +62,8 @@ static char *expanded(const struct ti__conf *c, const char *path)
     for (; *path && n < sizeof out - 1; path++) {
         const char *what = NULL;
 
+        if (path[0] == '$' && path[1] == '{')
+            return NULL;
         if (*path != '%') {
             out[n++] = *path;
             continue;
@@ -102,21 +104,33 @@ static void add_known(struct ti__conf *c, const char *files)
     c->known = both;
 }
 
+const struct ti__undone ti__undone[TI__UNDONE] = {
+    {"remotecommand", "none", "RemoteCommand=none"},
+    {"stdinnull", "no", "StdinNull=no"},
+    {"forkafterauthentication", "no", "ForkAfterAuthentication=no"},
+    {"gssapidelegatecredentials", "no", "GSSAPIDelegateCredentials=no"},
+    {"sessiontype", "default", "SessionType=default"},
+};
+
 static void one_word(struct ti__conf *c, const char *word, const char *value)
 {
     static const struct {
         const char *word, *why;
     } only_openssh[] = {
-        {"proxycommand", "ProxyCommand"},           {"certificatefile", "CertificateFile"},
-        {"knownhostscommand", "KnownHostsCommand"}, {"revokedhostkeys", "RevokedHostKeys"},
-        {"pkcs11provider", "PKCS11Provider"},       {"bindaddress", "BindAddress"},
-        {"bindinterface", "BindInterface"},
+        {"certificatefile", "CertificateFile"}, {"knownhostscommand", "KnownHostsCommand"},
+        {"revokedhostkeys", "RevokedHostKeys"}, {"pkcs11provider", "PKCS11Provider"},
+        {"bindaddress", "BindAddress"},         {"bindinterface", "BindInterface"},
     };
 
     for (size_t i = 0; i < sizeof only_openssh / sizeof *only_openssh; i++)
         if (strcmp(word, only_openssh[i].word) == 0 && !is_none(value))
             c->openssh = only_openssh[i].why;
-    if (strcmp(word, "user") == 0)
+    for (size_t i = 0; i < TI__UNDONE; i++)
+        if (strcmp(word, ti__undone[i].word) == 0 && strcmp(value, ti__undone[i].usual) != 0)
+            c->undo |= 1U << i;
+    if (strcmp(word, "proxycommand") == 0)
+        c->proxy = !is_none(value);
+    else if (strcmp(word, "user") == 0)
         keep(&c->user, value);
     else if (strcmp(word, "hostname") == 0)
         keep(&c->host, value);
@@ -167,7 +181,7 @@ static void one_path(struct ti__conf *c, const char *word, const char *value)
     } else if (strcmp(word, "identityagent") == 0) {
         free(c->agent);
         c->agent = NULL;
-        if (value[0] == '$')
+        if (value[0] == '$' && value[1] != '{')
             c->agent = getenv(value + 1) ? strdup(getenv(value + 1)) : NULL;
         else if (strcmp(value, "SSH_AUTH_SOCK") == 0)
             c->agent = getenv(value) ? strdup(getenv(value)) : NULL;
@@ -290,6 +304,8 @@ static void take_from(struct ti__conf *c, const struct ti__conf *like, const cha
     c->macs = like->macs;
     c->other_auth = like->other_auth;
     c->openssh = like->openssh;
+    c->proxy = like->proxy;
+    c->undo = like->undo;
     c->state = TI__CONF_KNOWN;
 }
 

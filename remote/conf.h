@@ -17,6 +17,12 @@ struct ti_remote;
 
 enum ti__conf_state { TI__CONF_WANTED, TI__CONF_ASKED, TI__CONF_KNOWN, TI__CONF_BAD };
 
+/* What is meant for people who log in.  ssh is only told what it says itself that it knows. */
+enum { TI__UNDO_DELEGATION = 3, TI__UNDO_SESSION, TI__UNDONE };
+extern const struct ti__undone {
+    const char *word, *usual, *option;
+} ti__undone[TI__UNDONE];
+
 struct ti__conf {
     TAILQ_ENTRY(ti__conf) in_table, in_queue, in_asked;
     struct ti_remote *r;
@@ -44,7 +50,9 @@ struct ti__conf {
     char *users_known; /* UserKnownHostsFile, as it is said; NULL: none */
     char *kex, *host_keys, *ciphers, *macs;
     bool other_auth;     /* GSSAPI or by host may do where keys do not */
-    const char *openssh; /* what only the OpenSSH client does, or NULL */
+    const char *openssh; /* what only the OpenSSH client does, but for ProxyCommand, or NULL */
+    unsigned undo;       /* bits: of ti__undone */
+    bool proxy;          /* ProxyCommand, in place of which there may be a gateway */
 };
 
 struct ti__confs;

@@ -260,6 +260,11 @@ const char *ti__gateway_socket(const struct ti__gateway *g)
     return g->socket;
 }
 
+const struct ti__conf *ti__gateway_conf(const struct ti__gateway *g)
+{
+    return g->conf;
+}
+
 const char *ti__gateway_host(const struct ti__gateway *g)
 {
     return g->hop;

@@ -23,8 +23,9 @@ enum ti__gateway_state { TI__GATEWAY_DOWN, TI__GATEWAY_OPENING, TI__GATEWAY_UP }
 struct ti__gateway *ti__gateway(struct ti_remote *r, const char *name);
 enum ti__gateway_state ti__gateway_state(const struct ti__gateway *g);
 
-const char *ti__gateway_socket(const struct ti__gateway *g); /* UP: its master's */
-const char *ti__gateway_host(const struct ti__gateway *g);   /* as ssh knows the last of it */
+const char *ti__gateway_socket(const struct ti__gateway *g);          /* UP: its master's */
+const struct ti__conf *ti__gateway_conf(const struct ti__gateway *g); /* of its last hop */
+const char *ti__gateway_host(const struct ti__gateway *g); /* as ssh knows the last of it */
 void ti__gateway_why(const struct ti__gateway *g, const char **cause, const char **hint); /* DOWN */
 
 /* Why hosts could not be reached through it, as far as its master said: what it

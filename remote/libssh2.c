@@ -44,6 +44,7 @@ struct session {
     struct ti_channel *c;
     enum step step;
     bool dead, greeted, closed; /* greeted: it said that it speaks SSH; closed: it has */
+    bool broken;                /* what came is not what was sent, or not as it has to be */
     char before[80];            /* the last line that it said before that */
     size_t before_bytes;
 
@@ -107,8 +108,12 @@ static ssize_t from_agent(struct session *o, int fd, void *buffer, size_t length
 {
     struct pollfd p = {.fd = fd, .events = POLLIN};
     ssize_t n;
+    int ready;
 
-    if (poll(&p, 1, AGENT_MS) != 1) {
+    do
+        ready = poll(&p, 1, AGENT_MS);
+    while (ready < 0 && errno == EINTR);
+    if (ready != 1) {
         o->c->r->agent_is_stuck = true;
         return -ETIMEDOUT;
     }
@@ -142,6 +147,8 @@ static LIBSSH2_RECV_FUNC(on_recv)
     if (o->dead)
         return -ECONNRESET;
     n = read(o->in, buffer, length);
+    if (n < 0 && errno != EAGAIN)
+        o->closed = true;
     if (n < 0)
         return -errno;
     if (n == 0)
@@ -650,6 +657,14 @@ static bool file_is_unfit(const char *path)
            (strncmp(line, "ssh-rsa ", 8) != 0 || !libssh2_version(RSA_SHA2));
 }
 
+static bool has_certificate(const char *path)
+{
+    char name[1100];
+
+    snprintf(name, sizeof name, "%s-cert.pub", path);
+    return access(name, F_OK) == 0;
+}
+
 static bool no_auth(struct session *o)
 {
     struct ti_channel *c = o->c;
@@ -686,6 +701,7 @@ static bool by_file(struct session *o)
             o->unfit = true;
             continue;
         }
+        o->unfit = o->unfit || has_certificate(path); /* which ssh would show */
         rc = libssh2_userauth_publickey_fromfile_ex(o->ssh, conf->user,
                                                     (unsigned)strlen(conf->user), NULL, path, "");
         if (rc == 0)
@@ -777,7 +793,8 @@ static bool take(struct session *o, int stream)
         if (o->c->paused || o->c->closing)
             return false;
         n = libssh2_channel_read_ex(o->channel, stream, buf, sizeof buf);
-        if (n <= 0)
+        o->broken = o->broken || (n < 0 && n != LIBSSH2_ERROR_EAGAIN);
+        if (n <= 0 || o->broken)
             return false;
         if (stream)
             ti__channel_errput(o->c, buf, (size_t)n);
@@ -816,22 +833,30 @@ static bool run(struct session *o)
 {
     struct ti_channel *c = o->c;
     bool more;
+    int rc;
 
     send_input(o);
     more = take(o, 0);
     more = take(o, SSH_EXTENDED_DATA_STDERR) || more;
-    if (c->paused || c->closing)
+    if (c->closing)
+        return true;
+    if (o->broken && !o->closed) { /* libssh2 would go on behind what it could not read */
+        fail(o, TI_CHANNEL_LOST, last_error(o));
+        return false;
+    }
+    if (c->paused)
         return true;
     if (more) {
         ti__timer_set(&c->r->loop, &o->again, 0, on_again, o);
         return true;
     }
-    if (libssh2_channel_eof(o->channel) == 1 &&
-        libssh2_channel_wait_closed(o->channel) != LIBSSH2_ERROR_EAGAIN && !o->closed) {
+    rc = libssh2_channel_eof(o->channel) == 1 ? libssh2_channel_wait_closed(o->channel)
+                                              : LIBSSH2_ERROR_EAGAIN;
+    if (rc == 0 && !o->closed) {
         command_ended(o);
         return false;
     }
-    if (o->closed) {
+    if (o->closed || rc != LIBSSH2_ERROR_EAGAIN) {
         fail(o, TI_CHANNEL_LOST, "it closed the connection");
         return false;
     }

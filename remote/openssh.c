@@ -103,16 +103,23 @@ static bool proxy_command(char *text, size_t bytes, struct ti_remote *r,
                           const struct ti__gateway *g)
 {
     const char *config = r->config->ssh_config, *socket = ti__gateway_socket(g);
+    const struct ti__conf *conf = ti__gateway_conf(g);
+    char options[256] = "";
     struct ti__target t;
     int n;
 
+    for (unsigned i = 0; i < TI__UNDO_SESSION; i++) /* -W says what session it is */
+        if (conf->undo >> i & 1)
+            snprintf(options + strlen(options), sizeof options - strlen(options), " -o %s",
+                     ti__undone[i].option);
     if ((config && strpbrk(config, "'%")) || strpbrk(socket, "'%") ||
         !ti__target(&t, ti__gateway_host(g)) || strpbrk(t.host, "'%"))
         return false;
     n = snprintf(text, bytes,
                  "ProxyCommand=ssh %s%s%s -o ControlMaster=no -o ControlPath='%s' -o "
-                 "ProxyCommand=false -W '[%%h]:%%p' -- '%s'",
-                 config ? "-F '" : "", config ? config : "", config ? "'" : "", socket, t.host);
+                 "ProxyCommand=false%s -W '[%%h]:%%p' -- '%s'",
+                 config ? "-F '" : "", config ? config : "", config ? "'" : "", socket, options,
+                 t.host);
     return n > 0 && (size_t)n < bytes;
 }
 

@@ -460,8 +460,8 @@ static void choose(struct ti_channel *c)
         ti__channel_failed(c, TI_CHANNEL_LOCAL, NULL, "out of memory");
         return;
     }
-    if (why && c->gateway && strcmp(why, "ProxyCommand") == 0)
-        why = NULL; /* the gateway is instead of it */
+    if (!why && conf->proxy && !c->gateway)
+        why = "ProxyCommand";
     if (!why && conf->control && !c->gateway && ti__mux_alive(conf->control))
         why = "a connection of ControlPath";
     if (!why && r->config->forward_agent)

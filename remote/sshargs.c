@@ -70,6 +70,7 @@ void ti__sshargs_begin(struct ti__sshargs *a, const struct ti_remote *r,
     };
     static const struct ti_channel_wants nothing;
     double silence_s, connect_s, answer_s;
+    bool is_gateway = !wants; /* -N is its session */
     int every;
     char *list;
 
@@ -103,6 +104,10 @@ void ti__sshargs_begin(struct ti__sshargs *a, const struct ti_remote *r,
             ti__sshoption(a, a->kex);
         free(list);
     }
+    for (unsigned i = 0; conf && i < TI__UNDONE; i++)
+        if (conf->undo >> i & 1 && !(i == TI__UNDO_DELEGATION && wants->forward_agent) &&
+            !(i == TI__UNDO_SESSION && is_gateway))
+            ti__sshoption(a, ti__undone[i].option);
     ti__ssharg(a, "-E");
     ti__ssharg(a, log_path);
 }

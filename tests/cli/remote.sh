@@ -23,9 +23,10 @@ trap stop EXIT
 
 # --- hosts -------------------------------------------------------------------
 
-for k in host other user stranger; do ssh-keygen -q -t ed25519 -N '' -C '' -f "$d/$k" || exit 1; done
+for k in host other user stranger authority certified; do ssh-keygen -q -t ed25519 -N '' -C '' -f "$d/$k" || exit 1; done
 ssh-keygen -q -t rsa -N '' -C '' -f "$d/rsa" || exit 1
 cat "$d/user.pub" "$d/rsa.pub" >"$d/authorized"
+ssh-keygen -q -s "$d/authority" -I test -n "$(id -un)" "$d/certified.pub" 2>/dev/null || exit 1
 serve() { # NAME PORT [LINE]...
     local name=$1 port=$2
     shift 2
@@ -53,13 +54,36 @@ while True:
     else: c.close()' "$1" "$2" &
     pids+=($!)
 }
-{ read -r node; read -r gate; read -r gate2; read -r closed; read -r silent; read -r drop; } \
-    < <(python3 tests/cli/free_port.py 6)
-serve node "$node" 'MaxStartups 10:30:100'
+# To the node, but for one bit of what it says, behind so many bytes.
+flip() { # PORT TARGET BYTES
+    python3 -c '
+import socket, sys, threading
+port, target, at = map(int, sys.argv[1:])
+s = socket.socket(); s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+s.bind(("127.0.0.1", port)); s.listen(50)
+def pass_on(a, b, at):
+    while True:
+        try:
+            data = bytearray(a.recv(16384))
+            if not data: b.shutdown(socket.SHUT_WR); return
+            if 0 <= at < len(data): data[at] ^= 1
+            at -= len(data)
+            b.sendall(data)
+        except OSError: return
+while True:
+    c = s.accept()[0]; t = socket.create_connection(("127.0.0.1", target))
+    for a, b, n in (c, t, -1), (t, c, at): threading.Thread(target=pass_on, args=(a, b, n), daemon=True).start()
+' "$@" &
+    pids+=($!)
+}
+{ read -r node; read -r gate; read -r gate2; read -r closed; read -r silent; read -r drop; read -r flipped; } \
+    < <(python3 tests/cli/free_port.py 7)
+serve node "$node" 'MaxStartups 10:30:100' "TrustedUserCAKeys $d/authority.pub"
 serve gate "$gate"
 serve gate2 "$gate2"
 pretend silent "$silent"
 pretend drop "$drop"
+flip "$flipped" "$node" 1000000
 
 key() { cut -d' ' -f1,2 "$d/$1.pub"; }
 {
@@ -77,7 +101,7 @@ rm -f "$d/hashed.old"
 for h in unknown changed revoked hashed n1.wild n9.wild plain; do
     printf 'Host %s\n HostKeyAlias %s\n' "$h" "$h"
 done >"$d/config"
-printf 'Host proxied envy\n HostKeyAlias plain\n' >>"$d/config"
+printf 'Host proxied envy certified variable people gcm blacklist flipped\n HostKeyAlias plain\n' >>"$d/config"
 printf '%s\n' "@revoked [127.0.0.1]:$node $(key host)" "127.0.0.1 $(key host)" >"$d/known2"
 cat >>"$d/config" <<EOF
 Host proxied
@@ -109,7 +133,23 @@ Host stranger
  IdentityFile $d/stranger
 Host far
  ProxyJump gate,gate2
-Host * !stranger !rsa
+Host certified
+ IdentityFile $d/certified
+Host variable
+ IdentityFile \${TI_TEST_FOLDER}/user
+Host people
+ IgnoreUnknown SessionType,StdinNull
+ RemoteCommand echo remote command
+ SessionType none
+ StdinNull yes
+Host gcm
+ Ciphers aes128-gcm@openssh.com
+Host blacklist
+ ProxyCommand false
+ RevokedHostKeys $d/host.pub
+Host flipped
+ Port $flipped
+Host * !stranger !rsa !certified !variable
  IdentityFile $d/user
 Host *
  HostName 127.0.0.1
@@ -216,6 +256,15 @@ for transport in libssh2 openssh; do
     kill -9 "$(cat "$d/frozen")" 2>/dev/null
     rm -f "$d/frozen"
 
+    run -c flipped 'head -c 8000000 /dev/zero'
+    ended LOST 'a bit flipped on the way'
+
+    # what is meant for people
+    printf 'some input' | run -i people cat
+    ended 'EXITED 0' 'RemoteCommand, SessionType, StdinNull'
+    [ "$(cat "$d/out")" = 'some input' ] || bad "not our command: $(cat "$d/out")"
+    run -g people plain true; ended 'EXITED 0' 'a gateway with RemoteCommand'
+
     # gateways: one connection for all
     : >"$d/gate.log"
     run -g gate -r 12 'plain*40' 'echo hello'
@@ -241,6 +290,11 @@ run plain true; ended 'EXITED 0' 'auto'
 name=OpenSSH
 run proxied true; ended 'EXITED 0' 'ProxyCommand' 'why OpenSSH: ProxyCommand'
 run rsa true; ended 'EXITED 0' 'RSA key' 'why OpenSSH: keys that libssh2 cannot use'
+run certified true; ended 'EXITED 0' 'a certificate beside the key' 'why OpenSSH: keys that libssh2 cannot use'
+TI_TEST_FOLDER=$d run variable true; ended 'EXITED 0' 'a variable in IdentityFile' 'why OpenSSH: tokens in IdentityFile'
+run -g gate gcm true; ended 'EXITED 0' 'no cipher in common, behind a gateway' 'why OpenSSH: no method'
+run -g gate blacklist true
+ended HOST_KEY_CHANGED 'RevokedHostKeys beside ProxyCommand, behind a gateway' 'why OpenSSH: RevokedHostKeys'
 transport=libssh2 name=OpenSSH
 run proxied true; ended NO_METHOD 'ProxyCommand with libssh2 alone' 'ProxyCommand'
 
