@@ -63,10 +63,6 @@ ti_status ti_bundle_remove_sources(struct ti_run *run, const char *output, int64
 #define TI_SECONDS_BYTES 25
 char *ti_manifest_text(const struct ti_run *run, size_t *bytes, size_t *seconds_at);
 
-/* "missing" and "incomplete", as in the manifest; NULL when memory is short. */
-json_t *ti_manifest_missing(const struct ti_run *run);
-json_t *ti_manifest_incomplete(const struct ti_run *run);
-
 /* Numbers above INT64_MAX, which JSON readers refuse, become strings. */
 json_t *ti_json_u64(uint64_t v);
 

@@ -39,16 +39,6 @@ static json_t *bad_ranks(const struct ti_run *run, bool gathered)
     return list;
 }
 
-json_t *ti_manifest_missing(const struct ti_run *run)
-{
-    return bad_ranks(run, false);
-}
-
-json_t *ti_manifest_incomplete(const struct ti_run *run)
-{
-    return bad_ranks(run, true);
-}
-
 static void put_json(FILE *f, const char *key, json_t *value)
 {
     if (!value)
@@ -289,8 +279,8 @@ char *ti_manifest_text(const struct ti_run *run, size_t *bytes, size_t *seconds_
             TI_BUNDLE_VERSION, ti_version());
     fprintf(f, ",\n \"run_id\": \"%s\",\n \"np\": %" PRId64 ",\n \"complete\": %s", hex,
             run->nranks, run->complete == run->nranks ? "true" : "false");
-    put_json(f, "missing", ti_manifest_missing(run));
-    put_json(f, "incomplete", ti_manifest_incomplete(run));
+    put_json(f, "missing", bad_ranks(run, false));
+    put_json(f, "incomplete", bad_ranks(run, true));
     put_json(f, "ignored", strays(run));
     put_json(f, "application", either(run, "application"));
     put_json(f, "command", either(run, "command"));

@@ -11,6 +11,7 @@
 #include "formats/differ.h"
 #include "formats/rankname.h"
 #include "gather/bundle.h"
+#include "gather/nodes.h"
 
 #define REASONS_MAX 8   /* ranks explained one by one */
 #define RATE_S      2.0 /* a rate is that of the last one or two times so many seconds */
@@ -275,6 +276,40 @@ void ti_report_fetched(const struct ti_fetch *f, const struct ti_tree_cost *pred
 
 /* --- the end ------------------------------------------------------------- */
 
+/* Which ranks are missing, or here and incomplete: an object for all of one state and reason, in
+ * the order of the first of each.  A plan may have a million that are alike. */
+static json_t *bad_ranks(const struct ti_run *run, bool gathered)
+{
+    json_t *list = json_array(), *of = json_object(); /* that, by both */
+    char key[4096];
+
+    for (int64_t i = 0; list && of && i < run->nranks; i++) {
+        const struct ti_run_rank *rank = &run->rank[i];
+        const char *state = ti_rank_state_text(rank->state);
+        json_t *item, *why;
+
+        if (rank->state == TI_RANK_OK || ti_run_gathers(run, i) != gathered)
+            continue;
+        why = rank->reason ? json_string(rank->reason) : NULL;
+        if (rank->reason && !why)
+            why = json_string("?"); /* a name that is no UTF-8 */
+        snprintf(key, sizeof key, "%s%s%s", state, why ? ": " : "",
+                 why ? json_string_value(why) : "");
+        item = json_object_get(of, key);
+        if (!item) {
+            item = json_pack("{s:[], s:s}", "ranks", "state", state);
+            if (item && why)
+                json_object_set(item, "reason", why);
+            json_object_set(of, key, item);
+            json_array_append_new(list, item);
+        }
+        ti_ranges_add(json_object_get(item, "ranks"), i);
+        json_decref(why);
+    }
+    json_decref(of);
+    return list;
+}
+
 static json_t *run_json(const struct ti_run *run, const struct ti_gather_options *o, int64_t bytes,
                         int64_t removed, double seconds)
 {
@@ -287,8 +322,8 @@ static json_t *run_json(const struct ti_run *run, const struct ti_gather_options
                      (json_int_t)run->gathered, "nodes", run->nnodes, "events",
                      ti_json_u64(run->events), "volume", ti_json_u64(run->volume), "estimate",
                      run->estimate, "differ", run->differ, "bytes", (json_int_t)bytes, "seconds",
-                     seconds, "removed", (json_int_t)removed, "missing", ti_manifest_missing(run),
-                     "incomplete", ti_manifest_incomplete(run));
+                     seconds, "removed", (json_int_t)removed, "missing", bad_ranks(run, false),
+                     "incomplete", bad_ranks(run, true));
 }
 
 static void summary_json(const struct ti_run *run, const struct ti_gather_options *o, int64_t bytes,

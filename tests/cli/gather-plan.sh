@@ -164,8 +164,8 @@ python3 - <<'END' || fail "a plan of a part: $(cat out)"
 import json
 j = json.load(open("out"))
 assert (j["ranks"], j["np"], j["complete"], j["fetch"]["wanted"]) == (2, 5, False, 2), j
-assert {m["rank"]: m["state"] for m in j["missing"]} == {
-    1: "on a node, to be fetched", 3: "missing", 4: "on a node, to be fetched"}, j["missing"]
+assert j["missing"] == [{"ranks": [[1, 1], [4, 4]], "state": "on a node, to be fetched"},
+                        {"ranks": [[3, 3]], "state": "missing", "reason": "no file"}], j["missing"]
 END
 
 # a drawing: each node, each link, and nothing that Graphviz would not take
@@ -256,6 +256,12 @@ mktrace --np 1000000 --ranks 500-501 --run-id 5eed5eed5eed5eed5eed5eed5eed5eed c
 run 0 timeout 60 ti-gather --plan claimed.run
 says err "999998 ranks would be fetched first, from 10000 nodes"
 says out "claimed.tib: would hold 1000000 of 1000000 ranks"
+run 0 timeout 60 ti-gather --plan --json claimed.run
+python3 - <<'END' || fail "what is to be fetched: $(head -c 600 out)"
+import json
+assert json.load(open("out"))["missing"] == [
+    {"ranks": [[0, 499], [502, 999999]], "state": "on a node, to be fetched"}]
+END
 # ... of which some are here, whole as far as one can see, some nowhere, some said to be here
 mkdir some.run
 mktrace --np 300 --run-id 5eed5eed5eed5eed5eed5eed5eed5eed some.run >/dev/null
