@@ -124,13 +124,14 @@ static ti_status name_node(struct ti__fetching *g, int64_t i, struct ti_err *err
                              .todo = json_array(),
                              .sent = json_array(),
                              .alone = json_array(),
+                             .tried = json_array(),
                              .in = {.fd = -1}};
     out->name = strdup(node->name);
     out->site = strdup(g->nodes.site[node->site]);
     out->site_number = node->site;
     out->parent = out->first_parent = m->opened_parent = -1;
     return out->name && out->site && m->have && m->refused && m->check && m->todo && m->sent &&
-                   m->alone
+                   m->alone && m->tried
                ? TI_OK
                : no_memory(err);
 }
@@ -523,6 +524,7 @@ static void fetching_free(struct ti__fetching *g)
         json_decref(m->sent);
         json_decref(m->going);
         json_decref(m->alone);
+        json_decref(m->tried);
     }
     json_decref(g->compare);
     if (g->comparing.fd >= 0)

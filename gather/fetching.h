@@ -81,6 +81,8 @@ struct ti__member {
     int64_t crc_bytes, from_bytes;
     bool removing; /* TI__REMOVE: asked ... */
     json_t *going; /* ... for these, or NULL */
+    json_t *tried; /* it answered for these */
+    bool kept;     /* fewer were removed: which are left is to be listed */
     struct ti_err why;
     enum ti_channel_end end; /* with `why` */
     int64_t findings;        /* the last of it, from 1; 0: none */

@@ -286,7 +286,9 @@ static void may_be_removed(struct ti__member *m, int64_t rank, int64_t bytes)
 
     if (m->g->rank[rank].state != TI__WANTED || (m->ranks && !ti_ranges_hold(m->node->ranks, rank)))
         return;
-    if (run->rank[rank].file.st_size == bytes)
+    if (ti_ranges_hold(m->tried, rank))
+        ti__note(m->g, m->i, -1, rank, "it could not be removed: is the directory writable?", NULL);
+    else if (run->rank[rank].file.st_size == bytes)
         to_check(m, rank);
     else
         ti__note(m->g, m->i, -1, rank, NOT_GATHERED, NULL);

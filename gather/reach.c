@@ -253,10 +253,16 @@ static void take_removed(struct ti__member *m, const json_t *j)
     ti__moved(m);
     m->g->removed += n;
     m->removing = false;
+    m->kept = m->kept || n < ti_ranges_count(m->going);
+    json_array_extend(m->tried, m->going);
     json_decref(m->going);
     m->going = NULL;
     m->g->dirty = true;
     ti__ask_remove(m);
+    if (!m->removing && m->kept) { /* who shares the directory may have removed them as well */
+        m->kept = false;
+        ti__ask_list(m);
+    }
 }
 
 static void on_message(struct ti_way *w, const json_t *j, void *arg)

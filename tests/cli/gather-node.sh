@@ -373,6 +373,19 @@ removed() {
     says out "removed 9 traces"
     [ "$(echo node?/*)" = "node1/keep node1/rank-000004.ti node2/rank-000007.ti" ] || fail "left: $(ls node?)"
     cmp other node2/rank-000007.ti || fail "rank 7 was changed"
+    # what cannot be removed there is told of; that another one has removed it is no trouble
+    nodes 3 9
+    echo keeps >mode/node0
+    run 0 ti-gather --remove run -o run.tib
+    says err "rank 0 remains on node 'node0': it could not be removed"
+    [ "$(grep -c remain err)" = 1 ] || fail "$(cat err)"
+    [ "$(echo node?/*)" = node0/rank-000000.ti ] || fail "left: $(ls node?)"
+    nodes 3 9
+    mkdir node9 && mv node?/*.ti node9/
+    change 'for x in nodes: x["directory"] = x["directory"][:-1] + "9"; x["ranks"] = None'
+    run 0 ti-gather --remove run -o run.tib
+    grep remain err && fail "removed by others"
+    [ -z "$(ls node9)" ] || fail "left: $(ls node9)"
     # what cannot be compared stays, of a node that does not tell and of one that is lost; once
     # lost is not lost
     for how in no-crc die-crc die-crc-once; do

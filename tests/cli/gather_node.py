@@ -148,7 +148,7 @@ def do_remove(q):
     if hangs("remove"):
         return
     if mode[0] == "keeps":
-        q["ranks"] = q["ranks"][1:]
+        q["ranks"][0][0] += 1
     there = [r for r in each(q["ranks"]) if os.path.exists(path_of(q, r))]
     for rank in there:
         os.unlink(path_of(q, rank))
