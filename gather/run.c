@@ -285,22 +285,24 @@ static ti_status find_run(struct ti_run *run, struct ti_err *err)
 
 static int find_node(struct ti_run *run, const char *host)
 {
-    static int last;
+    const json_t *known;
     char **grown;
 
     if (!host || !*host)
         return -1;
-    if (last < run->nnodes && strcmp(run->node[last], host) == 0)
-        return last;
-    for (last = 0; last < run->nnodes; last++)
-        if (strcmp(run->node[last], host) == 0)
-            return last;
+    known = json_object_get(run->node_numbers, host);
+    if (known)
+        return (int)json_integer_value(known);
     grown = realloc(run->node, (size_t)(run->nnodes + 1) * sizeof *grown);
     if (!grown)
         return -1;
     run->node = grown;
     grown[run->nnodes] = strdup(host);
-    return grown[run->nnodes] ? run->nnodes++ : -1;
+    if (!grown[run->nnodes])
+        return -1;
+    /* a name may be no UTF-8 */
+    json_object_set_new_nocheck(run->node_numbers, host, json_integer(run->nnodes));
+    return run->nnodes++;
 }
 
 /* Valid UTF-8 or not, a string that JSON can hold. */
@@ -601,8 +603,9 @@ ti_status ti_run_check(const char *path, struct ti_ahead *ahead, struct ti_run *
     run->started = ti_run_now();
     run->path = strdup(path);
     run->info = json_object();
+    run->node_numbers = json_object();
     run->fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (!run->path || !run->info || run->fd < 0) {
+    if (!run->path || !run->info || !run->node_numbers || run->fd < 0) {
         st = errno == ENOTDIR ? ti_err_set(err, TI_ERR_INPUT, "'%s' is not a run directory", path)
                               : ti_err_errno(err, TI_ERR_IO, "cannot open '%s'", path);
         ti_run_free(run);
@@ -647,6 +650,7 @@ void ti_run_free(struct ti_run *run)
     }
     json_decref(run->json);
     json_decref(run->info);
+    json_decref(run->node_numbers);
     json_decref(run->differ);
     json_decref(run->gathering);
     ti_differ_free(run->differing);

@@ -66,6 +66,7 @@ struct ti_run {
     int foreign; /* strays of another run */
     char **node;
     int nnodes;
+    json_t *node_numbers; /* by name: there may be thousands, and a million ranks on them */
 
     /* what the traces say of the run, from the first that says it; may be NULL */
     json_t *info;
