@@ -39,6 +39,8 @@ static ti_status no_memory(struct ti_err *err)
     return ti_err_errno(err, TI_ERR_IO, "cannot fetch");
 }
 
+enum { AT_RUN_ID = 24 }; /* in a trace's header, see formats/trace.h */
+
 /* --- what is wanted ------------------------------------------------------ */
 
 static ti_status interrupted(struct ti_err *err)
@@ -46,6 +48,33 @@ static ti_status interrupted(struct ti_err *err)
     ti_err_set(err, TI_ERR_IO, "interrupted");
     ti_err_hint(err, "the same command goes on where this one was");
     return TI_ERR_IO;
+}
+
+/* Of traces that are here: whether one is of the run, else what the first is and of which. */
+struct whose {
+    bool ours;
+    char name[256], id[2 * TI_RUN_ID_BYTES + 1];
+};
+
+static void look_whose(const struct ti__fetching *g, const char *file, struct whose *w)
+{
+    int fd = w->ours ? -1 : openat(g->nodes.dir, file, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    unsigned char header[TI_HEADER_BYTES];
+    char id[sizeof w->id];
+
+    if (fd < 0)
+        return;
+    if (pread(fd, header, sizeof header, 0) == (ssize_t)sizeof header &&
+        memcmp(header, TI_MAGIC, strlen(TI_MAGIC)) == 0) {
+        for (int i = 0; i < TI_RUN_ID_BYTES; i++)
+            snprintf(id + 2 * i, 3, "%02x", header[AT_RUN_ID + i]);
+        w->ours = strcmp(id, g->nodes.run_id) == 0;
+        if (!w->ours && !*w->id) {
+            memcpy(w->id, id, sizeof id);
+            snprintf(w->name, sizeof w->name, "%s", file);
+        }
+    }
+    close(fd);
 }
 
 static void look_at_file(struct ti__fetching *g, const char *file)
@@ -68,10 +97,14 @@ static ti_status look_here(struct ti__fetching *g, struct ti_err *err)
     int fd = openat(g->nodes.dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     DIR *d = fd < 0 ? NULL : fdopendir(fd);
     const struct dirent *e = NULL;
+    struct whose whose = {.ours = false};
     int cause;
 
-    while (d && !ti_gather_stop && (errno = 0, e = readdir(d)) != NULL)
+    while (d && !ti_gather_stop && (errno = 0, e = readdir(d)) != NULL) {
         look_at_file(g, e->d_name);
+        if (ti_rank_of_name(e->d_name) >= 0)
+            look_whose(g, e->d_name, &whose);
+    }
     cause = e || ti_gather_stop ? 0 : errno;
     if (d)
         closedir(d);
@@ -80,8 +113,16 @@ static ti_status look_here(struct ti__fetching *g, struct ti_err *err)
     if (ti_gather_stop)
         return interrupted(err);
     errno = cause;
-    return cause ? ti_err_errno(err, TI_ERR_IO, "cannot read the run directory '%s'", g->nodes.path)
-                 : TI_OK;
+    if (cause)
+        return ti_err_errno(err, TI_ERR_IO, "cannot read the run directory '%s'", g->nodes.path);
+    if (whose.ours || !*whose.id)
+        return TI_OK;
+    ti_err_set(err, TI_ERR_INPUT,
+               "'%s/RUN.json' is of another run than the traces that are here: its \"run_id\" is "
+               "%s, that of '%s' is %s",
+               g->nodes.path, g->nodes.run_id, whose.name, whose.id);
+    ti_err_hint(err, TI_NODES_HINT);
+    return TI_ERR_INPUT;
 }
 
 static bool is_wanted(const struct ti__fetching *g, int64_t rank)

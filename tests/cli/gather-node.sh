@@ -406,6 +406,22 @@ removed() {
     done
 }
 
+# RUN.json that is of another run than all that is here: nothing is fetched into it
+foreign() {
+    nodes 3 9
+    mktrace --np 9 --run-id ${id/5/6} --ranks 0-1 run || fail "mktrace"
+    ls run >before
+    run 3 ti-gather run -o run.tib
+    says err "'run/RUN.json' is of another run than the traces that are here: its \"run_id\" is $id, that of 'rank-00000"
+    says err "hint: nothing was changed: mend it"
+    ls run | cmp -s - before || fail "fetched: $(ls run)"
+    [ -z "$(ls sent)" ] || fail "sent: $(cat sent/*)"
+    # one of the run is enough
+    cp kept/rank-000008.ti run/
+    run 1 ti-gather run -o run.tib
+    says err "2 ranks are of another run: 0-1"
+}
+
 # what a node says commands no terminal, and fills none
 rude() {
     nodes 3 9
@@ -454,7 +470,7 @@ stuck() {
 
 # each in a folder of its own, some at a time: nodes that are slow are waited for
 parts=(stuck wrong once elsewhere parts stale unknown shared alike late lost given_up told together removed
-    rude)
+    rude foreign)
 for part in "${parts[@]}"; do
     (mkdir "$part" && cd "$part" && "$part" && exit $failed) >"$part.out" 2>&1 || touch "$part.failed" &
     while [ "$(jobs -pr | wc -l)" -ge 5 ]; do wait -n; done
