@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -10,7 +11,8 @@
 #include "formats/trace.h"
 #include "node/traces.h"
 
-#define PIECE (64 * 1024)
+#define PIECE       (64 * 1024)
+#define MISSED_MOST 1000 /* then the directory is read, once: a million may be named */
 
 static bool is_within(const json_t *value, json_int_t most)
 {
@@ -73,6 +75,7 @@ void ti_send_end(struct ti_send *s)
     if (s->fd >= 0)
         close(s->fd);
     close(s->dir);
+    free(s->there);
     json_decref(s->ranks);
     json_decref(s->from);
     s->active = false;
@@ -141,17 +144,33 @@ static void look_up_known(struct ti_send *s)
     }
 }
 
+static int by_rank(const void *a, const void *b)
+{
+    const int64_t *x = a, *y = b;
+
+    return (*x > *y) - (*x < *y);
+}
+
+static ti_status open_file(struct ti_send *s, struct ti_err *err)
+{
+    if (s->there && !bsearch(&s->rank, s->there, s->nthere, sizeof *s->there, by_rank))
+        return ti_err_set(err, TI_ERR_INPUT, "no trace");
+    return ti__trace_open(s->dir, s->rank, s->run_id, &s->fd, &s->before, err);
+}
+
 static void begin_file(struct ti_send *s, struct ti_outbox *out)
 {
     struct ti_err err;
 
     s->at = 0;
     s->crc = 0;
-    if (ti__trace_open(s->dir, s->rank, s->run_id, &s->fd, &s->before, &err) != TI_OK) {
+    if (open_file(s, &err) != TI_OK) {
         tell_failed(s, out, err.text);
         if (s->fd >= 0)
             close(s->fd);
         s->fd = -1;
+        if (!s->there && ++s->missed % MISSED_MOST == 0)
+            ti__traces_there(s->dir, &s->there, &s->nthere);
         return;
     }
     s->size = s->before.st_size;

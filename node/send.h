@@ -33,8 +33,11 @@ struct ti_send {
     size_t hint;   /* index in `from` */
     int dir;
     char run_id[40];
-    size_t range;       /* index in `ranks` */
-    int64_t rank;       /* being sent, or next */
+    size_t range;   /* index in `ranks` */
+    int64_t rank;   /* being sent, or next */
+    int missed;     /* ranks that had no trace */
+    int64_t *there; /* after many of these: those that have a file, ascending; NULL */
+    size_t nthere;
     int fd;             /* -1: between files */
     struct stat before; /* as it was opened */
     int64_t size, at;   /* bytes: then; read */

@@ -166,6 +166,20 @@ static ti_status find_files(int dir, struct files *out, struct ti_err *err)
     return st;
 }
 
+void ti__traces_there(int dir, int64_t **rank, size_t *n)
+{
+    struct files there;
+
+    *rank = NULL;
+    if (find_files(dir, &there, NULL) != TI_OK)
+        return;
+    *n = there.n;
+    *rank = malloc((there.n + 1) * sizeof **rank);
+    for (size_t i = 0; *rank && i < there.n; i++)
+        (*rank)[i] = there.file[i].rank;
+    free(there.file);
+}
+
 /* --- what there is -------------------------------------------------------- */
 
 static bool has_end(int fd, int64_t bytes)

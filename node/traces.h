@@ -37,6 +37,10 @@ int64_t ti_ranges_count(const json_t *list);
 ti_status ti__traces_folder(const json_t *request, const char *directory, const char *run_id,
                             int *dir, char id[40], struct ti_err *err);
 
+/* The ranks that have a file in it, ascending, for who looks for many: *rank, to be freed; NULL if
+ * the directory cannot be read. */
+void ti__traces_there(int dir, int64_t **rank, size_t *n);
+
 /* A rank's trace in it, if it is of this run; *fd is the caller's to close, -1 or not,
  * whatever the answer is. */
 ti_status ti__trace_open(int dir, int64_t rank, const char *run_id, int *fd, struct stat *sb,

@@ -576,6 +576,26 @@ def test_send_from():
     assert node.end() == 0
 
 
+def test_send_many():
+    """Of thousands that are named: what is there is sent, behind many that are not as well."""
+    node = serve()
+    directory = scratch + "/many-named"
+    traces(directory, 3)
+    for rank in 1500, 2600, 4000:
+        os.link(directory + "/rank-000001.ti", "%s/rank-%06d.ti" % (directory, rank))
+    os.symlink("rank-000001.ti", directory + "/rank-002700.ti")
+    os.mkdir(directory + "/rank-002800.ti")
+    answer = node.ask("send", ranks=[[0, 3000], [1500, 1500], [4000, 4000]], directory=directory,
+                      run_id=RUN_ID)
+    assert answer["sent"] == 7, answer
+    told = [f[2] for f in node.frames if f[0] == MESSAGE and f[2]["is"] == "sent"]
+    assert [t["rank"] for t in told] == list(range(3001)) + [1500, 4000]
+    assert [t["rank"] for t in told if "crc32c" in t] == [0, 1, 2, 1500, 2600, 1500, 4000]
+    assert {t["error"] for t in told if "crc32c" not in t and t["rank"] not in (2700, 2800)} == {"no trace"}
+    assert [t["error"] != "no trace" for t in told if t["rank"] in (2700, 2800)] == [True, True]
+    assert node.end() == 0
+
+
 def test_send_notices():
     """Files that change or shrink while they are sent are no files."""
     node = serve()
