@@ -77,6 +77,20 @@ static void look_whose(const struct ti__fetching *g, const char *file, struct wh
     close(fd);
 }
 
+/* A file that had its name, and not its contents, when this machine crashed. */
+static bool is_hollow(const struct ti__fetching *g, const char *file)
+{
+    static const char nothing[TI_MAGIC_BYTES];
+    char begin[TI_MAGIC_BYTES];
+    int fd = openat(g->nodes.dir, file, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    bool hollow = fd >= 0 && pread(fd, begin, sizeof begin, 0) == (ssize_t)sizeof begin &&
+                  memcmp(begin, nothing, sizeof begin) == 0;
+
+    if (fd >= 0)
+        close(fd);
+    return hollow;
+}
+
 static void look_at_file(struct ti__fetching *g, const char *file)
 {
     int64_t rank = ti_rank_of_name(file);
@@ -85,7 +99,7 @@ static void look_at_file(struct ti__fetching *g, const char *file)
 
     if (rank < 0 || rank >= g->np || strcmp(ti_rank_name(rank, name), file) != 0 ||
         fstatat(g->nodes.dir, file, &sb, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISREG(sb.st_mode) ||
-        sb.st_size < TI_HEADER_BYTES)
+        sb.st_size < TI_HEADER_BYTES || is_hollow(g, file))
         return;
     g->rank[rank].holder = TI__HERE;
     g->rank[rank].bytes = sb.st_size;

@@ -128,6 +128,18 @@ parts() {
     cut -d' ' -f1,2 sent/node0 | tr '\n' , | grep -qx '0 1000,1 0,2 0,' || fail "parts: $(cat sent/node0)"
 }
 
+# what a crash of this machine left of traces that had come: a name with nothing behind it
+crashed() {
+    nodes 1 3
+    cp kept/rank-000002.ti run/
+    : >run/rank-000000.ti
+    head -c "$(stat -c %s kept/rank-000001.ti)" /dev/zero >run/rank-000001.ti
+    run 0 ti-gather run -o run.tib
+    come 0 1 2
+    [ "$(cut -d' ' -f1 sent/node0 | tr '\n' ' ')" = "0 1 " ] || fail "sent: $(cat sent/node0)"
+    run 0 ti-info --verify run.tib
+}
+
 # A .part of a rank that is here is removed, whoever brought the rank; nothing else is that has
 # nearly such a name, or is no file, or is of a rank that is not whole.
 stale() {
@@ -470,7 +482,7 @@ stuck() {
 
 # each in a folder of its own, some at a time: nodes that are slow are waited for
 parts=(stuck wrong once elsewhere parts stale unknown shared alike late lost given_up told together removed
-    rude foreign)
+    rude foreign crashed)
 for part in "${parts[@]}"; do
     (mkdir "$part" && cd "$part" && "$part" && exit $failed) >"$part.out" 2>&1 || touch "$part.failed" &
     while [ "$(jobs -pr | wc -l)" -ge 5 ]; do wait -n; done
