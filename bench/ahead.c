@@ -118,7 +118,7 @@ static int make(const char *dir, struct ti_ahead *a, struct ti_bundle *b)
     struct ti_err err;
     int64_t bytes;
 
-    if (ti_run_check(dir, a, &run, &err) != TI_OK)
+    if (ti_run_check(dir, NULL, a, &run, &err) != TI_OK)
         return fail(err.text);
     printf("%.2f ", now() - start);
     if (ti_bundle_finish(b, run, &bytes, &err) != TI_OK)

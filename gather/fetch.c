@@ -594,7 +594,6 @@ static void fetching_free(struct ti__fetching *g)
     free(g->rank);
     free(g->site);
     ti_parts_free(&g->parts);
-    ti_nodes_free(&g->nodes);
 }
 
 /* RUN.json names what is executed here ("via") and whom we log in to: not on anybody's word. */
@@ -621,12 +620,12 @@ static ti_status lock(const struct ti__fetching *g, int *fd, struct ti_err *err)
     return TI_OK;
 }
 
-static ti_status work(struct ti__fetching *g, const char *path, bool look, struct ti_err *err)
+static ti_status work(struct ti__fetching *g, bool look, struct ti_err *err)
 {
+    ti_status st = TI_OK;
     int locked = -1;
-    ti_status st = ti_nodes_read(path, &g->nodes, err);
 
-    if (st == TI_OK && g->nodes.n) {
+    if (g->nodes.n) {
         st = make_tables(g, err);
         if (st == TI_OK)
             st = choose_ranks(g, look, err);
@@ -648,29 +647,35 @@ static ti_status work(struct ti__fetching *g, const char *path, bool look, struc
     return st;
 }
 
-ti_status ti_fetch(const char *run, const struct ti_fetch_settings *s, bool look,
+ti_status ti_fetch(const struct ti_nodes *nodes, const struct ti_fetch_settings *s, bool look,
                    struct ti_fetch *f, struct ti_err *err)
 {
-    struct ti__fetching g = {.work = TI__FETCH, .settings = s, .f = f, .started = ti_now()};
+    struct ti__fetching g = {
+        .work = TI__FETCH, .nodes = *nodes, .settings = s, .f = f, .started = ti_now()};
     ti_status st;
 
     *f = (struct ti_fetch){0};
-    g.nodes.dir = g.parts.fd = g.comparing.fd = -1;
-    st = work(&g, run, look, err);
+    g.parts.fd = g.comparing.fd = -1;
+    st = work(&g, look, err);
     fetching_free(&g);
     return st;
 }
 
-ti_status ti_fetch_remove(const struct ti_run *run, const struct ti_fetch_settings *s,
-                          int64_t *removed, struct ti_fetch *f, struct ti_err *err)
+ti_status ti_fetch_remove(const struct ti_run *run, const struct ti_nodes *nodes,
+                          const struct ti_fetch_settings *s, int64_t *removed, struct ti_fetch *f,
+                          struct ti_err *err)
 {
-    struct ti__fetching g = {
-        .work = TI__REMOVE, .settings = s, .f = f, .run = run, .started = ti_now()};
+    struct ti__fetching g = {.work = TI__REMOVE,
+                             .nodes = *nodes,
+                             .settings = s,
+                             .f = f,
+                             .run = run,
+                             .started = ti_now()};
     ti_status st;
 
     *f = (struct ti_fetch){0};
-    g.nodes.dir = g.parts.fd = g.comparing.fd = -1;
-    st = work(&g, run->path, false, err);
+    g.parts.fd = g.comparing.fd = -1;
+    st = work(&g, false, err);
     *removed = g.removed;
     fetching_free(&g);
     return st;

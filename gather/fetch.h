@@ -18,6 +18,7 @@
 #include <stdint.h>
 
 #include "common/err.h"
+#include "gather/nodes.h"
 #include "gather/run.h"
 #include "gather/tree.h"
 #include "remote/remote.h"
@@ -122,12 +123,13 @@ struct ti_fetch {
  * nothing more can be written here, TI_ERR_INPUT for what RUN.json says.  With `look` nothing
  * is connected to: `f` tells what would be fetched, by which tree.
  */
-ti_status ti_fetch(const char *run, const struct ti_fetch_settings *s, bool look,
+ti_status ti_fetch(const struct ti_nodes *nodes, const struct ti_fetch_settings *s, bool look,
                    struct ti_fetch *f, struct ti_err *err);
 
 /* Remove on the nodes what is complete in `run`, which was gathered and compared: *removed. */
-ti_status ti_fetch_remove(const struct ti_run *run, const struct ti_fetch_settings *s,
-                          int64_t *removed, struct ti_fetch *f, struct ti_err *err);
+ti_status ti_fetch_remove(const struct ti_run *run, const struct ti_nodes *nodes,
+                          const struct ti_fetch_settings *s, int64_t *removed, struct ti_fetch *f,
+                          struct ti_err *err);
 
 /* Remove parts that an interrupted fetch left of traces that are whole by now: how many. */
 int64_t ti_fetch_tidy(const struct ti_run *run);

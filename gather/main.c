@@ -81,7 +81,7 @@ static ti_status fetch(struct work *w, struct ti_err *err)
     if (st == TI_OK && o->fetch.forward_agent && w->nodes.n && !o->plan)
         tell_of_agent();
     if (st == TI_OK)
-        st = ti_fetch(o->run, &settings, o->plan, &w->fetched, err);
+        st = ti_fetch(&w->nodes, &settings, o->plan, &w->fetched, err);
     ti_progress_clear();
     if (o->dot && (st == TI_OK || w->fetched.nnodes)) {
         ti_status drawn = ti_show_dot(o->dot, &w->fetched, st == TI_OK ? err : &ignored);
@@ -151,7 +151,7 @@ static ti_status remove_there(const struct work *w, const struct ti_run *run, in
     ti_status st;
 
     settings.before = &w->fetched;
-    st = ti_fetch_remove(run, &settings, &there, &left, err);
+    st = ti_fetch_remove(run, &w->nodes, &settings, &there, &left, err);
     for (int i = 0; st == TI_OK && i < left.nfailures; i++)
         tell_left(&left.failure[i]);
     if (there > *removed) /* those that are here are copies of these */
@@ -265,7 +265,7 @@ static void tidy(const struct work *w, const struct ti_run *run)
 static ti_status gather_fetched(struct work *w, struct ti_err *err)
 {
     struct ti_run *run;
-    ti_status st = ti_run_check(w->o->run, w->ahead, &run, err);
+    ti_status st = ti_run_check(w->o->run, w->nodes.run, w->ahead, &run, err);
 
     if (st == TI_OK && w->o->plan)
         mark_away(w, run);

@@ -12,7 +12,6 @@
 #include "common/cli.h"
 #include "formats/differ.h"
 #include "formats/rankname.h"
-#include "formats/runjson.h"
 #include "gather/ahead.h"
 #include "gather/nodes.h"
 #include "gather/reading.h"
@@ -590,7 +589,7 @@ static ti_status check(struct ti_run *run, struct ti_err *err)
     return st;
 }
 
-ti_status ti_run_check(const char *path, struct ti_ahead *ahead, struct ti_run **out,
+ti_status ti_run_check(const char *path, json_t *json, struct ti_ahead *ahead, struct ti_run **out,
                        struct ti_err *err)
 {
     struct ti_run *run = calloc(1, sizeof *run);
@@ -613,9 +612,8 @@ ti_status ti_run_check(const char *path, struct ti_ahead *ahead, struct ti_run *
     }
     for (size_t n = strlen(run->path); n > 1 && run->path[n - 1] == '/'; n--)
         run->path[n - 1] = '\0';
-    st = ti_runjson_read(run->fd, run->path, "RUN.json", &run->json, NULL, err);
-    if (st == TI_OK)
-        st = list_files(run, err);
+    run->json = json_incref(json);
+    st = list_files(run, err);
     if (st == TI_OK) {
         run->ahead = ahead ? ahead : ti_ahead_new(run->path, NULL);
         st = run->ahead ? check(run, err) : no_memory(run, err);

@@ -640,8 +640,8 @@ static void account(const struct ti_fetch *f, ti_status st)
     must((f->worst == TI_OK) == (here == NP), "the status is another");
 }
 
-static ti_status remove_them(const struct ti_fetch_settings *s, struct ti_fetch *f,
-                             struct ti_err *err)
+static ti_status remove_them(const struct ti_nodes *nodes, const struct ti_fetch_settings *s,
+                             struct ti_fetch *f, struct ti_err *err)
 {
     struct ti_run_rank rank[NP] = {{.state = TI_RANK_OK}};
     struct ti_run run = {.path = run_dir, .nranks = NP, .rank = rank};
@@ -652,7 +652,7 @@ static ti_status remove_them(const struct ti_fetch_settings *s, struct ti_fetch 
         rank[r].state = TI_RANK_OK;
         rank[r].file.st_size = 100;
     }
-    st = ti_fetch_remove(&run, s, &removed, f, err);
+    st = ti_fetch_remove(&run, nodes, s, &removed, f, err);
     must(removed >= 0 && removed <= NP * NODES, "more was removed than there is");
     return st;
 }
@@ -662,6 +662,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     static const int arity[] = {TI_ARITY_STAR, 1, 2, 4};
     struct ti_fetch_settings s = {.timeout_s = 5};
     struct ti_err err = {"", ""};
+    struct ti_nodes nodes;
     struct ti_fetch f;
     ti_status st;
 
@@ -677,14 +678,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     s.arity = arity[data[0] & 3];
     srandom(1);
     prepare(data[0]);
+    must(ti_nodes_read(run_dir, &nodes, &err) == TI_OK, "RUN.json cannot be read");
     if (data[0] & 4) {
-        st = remove_them(&s, &f, &err);
+        st = remove_them(&nodes, &s, &f, &err);
     } else {
-        st = ti_fetch(run_dir, &s, false, &f, &err);
+        st = ti_fetch(&nodes, &s, false, &f, &err);
         account(&f, st);
     }
     must(st == TI_OK || err.text[0], "an error without a text");
     ti_fetch_free(&f);
+    ti_nodes_free(&nodes);
     for (int i = 0; i < at.ends; i++)
         ti_frame_reader_free(&at.end[i].in);
     return 0;

@@ -98,7 +98,7 @@ static struct ti_run *check(struct ti_ahead *a)
     struct ti_run *run;
     struct ti_err err;
 
-    if (ti_run_check(run_dir, a, &run, &err) != TI_OK)
+    if (ti_run_check(run_dir, NULL, a, &run, &err) != TI_OK)
         fail_msg("%s", err.text);
     return run;
 }
@@ -411,7 +411,7 @@ static void interrupted(void **state)
         begin(&b, &a);
         if (i) {
             ti_gather_stop = 1;
-            assert_int_equal(ti_run_check(run_dir, a, &run, &err), TI_ERR_IO);
+            assert_int_equal(ti_run_check(run_dir, NULL, a, &run, &err), TI_ERR_IO);
             assert_string_equal(err.text, "interrupted");
         }
         ti_ahead_free(a);

@@ -17,6 +17,7 @@
 
 #include "common/cli.h"
 #include "formats/rankname.h"
+#include "formats/runjson.h"
 #include "formats/source.h"
 #include "formats/writer.h"
 #include "gather/bundle.h"
@@ -99,12 +100,26 @@ static void spit(const char *name, const char *text)
     assert_int_equal(fclose(f), 0);
 }
 
+/* With its RUN.json, if there is one. */
+static ti_status check_it(struct ti_run **run, struct ti_err *err)
+{
+    int dir = open(run_dir, O_RDONLY | O_DIRECTORY);
+    json_t *json = NULL;
+    ti_status st;
+
+    assert_int_equal(ti_runjson_read(dir, run_dir, "RUN.json", &json, NULL, err), TI_OK);
+    close(dir);
+    st = ti_run_check(run_dir, json, NULL, run, err);
+    json_decref(json);
+    return st;
+}
+
 static struct ti_run *check(void)
 {
     struct ti_run *run;
     struct ti_err err;
 
-    if (ti_run_check(run_dir, NULL, &run, &err) != TI_OK)
+    if (check_it(&run, &err) != TI_OK)
         fail_msg("%s", err.text);
     return run;
 }
@@ -300,19 +315,19 @@ static void unusable(void **state)
     struct ti_err err;
 
     (void)state;
-    assert_int_equal(ti_run_check(run_dir, NULL, &run, &err), TI_ERR_INPUT);
+    assert_int_equal(check_it(&run, &err), TI_ERR_INPUT);
     assert_non_null(strstr(err.text, "holds no rank-*.ti"));
     spit("rank-000000.ti", "");
     spit("rank-000001.ti", "hello");
-    assert_int_equal(ti_run_check(run_dir, NULL, &run, &err), TI_ERR_INPUT);
+    assert_int_equal(check_it(&run, &err), TI_ERR_INPUT);
     assert_non_null(strstr(err.text, "nothing in"));
     make_trace("rank-000000.ti", 0, 2, 1, 5, TI_END_COMPLETE);
     spit("RUN.json", "{\"np\": 3}");
-    assert_int_equal(ti_run_check(run_dir, NULL, &run, &err), TI_ERR_INPUT);
+    assert_int_equal(check_it(&run, &err), TI_ERR_INPUT);
     assert_non_null(strstr(err.text, "RUN.json' does not fit the traces that are here: its \"np\" is 3, "
                                      "but 'rank-000000.ti' is of a run of 2 ranks"));
-    assert_int_equal(ti_run_check("/nowhere", NULL, &run, &err), TI_ERR_IO);
-    assert_int_equal(ti_run_check("/dev/null", NULL, &run, &err), TI_ERR_INPUT);
+    assert_int_equal(ti_run_check("/nowhere", NULL, NULL, &run, &err), TI_ERR_IO);
+    assert_int_equal(ti_run_check("/dev/null", NULL, NULL, &run, &err), TI_ERR_INPUT);
 }
 
 /* RUN.json decides which of two runs' files are meant, else the majority. */

@@ -283,13 +283,16 @@ static void fetch(struct ti_fetch *f)
     struct ti_fetch_settings settings = {.timeout_s = 60, .arity = TI_ARITY_STAR};
     char folder[] = "/tmp/t-fetch-XXXXXX", path[64];
     struct ti_err err = {"", ""};
+    struct ti_nodes nodes;
     double began;
 
     assert_non_null(mkdtemp(folder));
     write_run(folder);
     these.crcs = these.sends = 0;
     began = cpu_seconds();
-    assert_int_equal(ti_fetch(folder, &settings, false, f, &err), TI_OK);
+    assert_int_equal(ti_nodes_read(folder, &nodes, &err), TI_OK);
+    assert_int_equal(ti_fetch(&nodes, &settings, false, f, &err), TI_OK);
+    ti_nodes_free(&nodes);
     began = cpu_seconds() - began;
     print_message("%" PRId64 " ranks on %" PRId64 " nodes: %.2f s, %" PRId64 " MiB\n", these.np,
                   these.nodes, began, f->memory_bytes >> 20);
