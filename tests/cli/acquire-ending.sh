@@ -59,13 +59,13 @@ says err "longer than --timeout"
 find . -mindepth 1 -delete
 
 # Nothing traced yet is nothing to gather.
-ends 6 'until_traced' --timeout 3 ../app still 60
+ends 6 'until_traced' --timeout 8 ../app still 60
 says err "nothing was written yet"
 silent err "ti-gather"
 find . -mindepth 1 -delete
 
 # While one is at work, another stays out.
-"$o/ti-acquire" -q -c cputime --np 4 --mem-per-rank 10M ../app ok 3 >/dev/null 2>&1 </dev/null &
+"$o/ti-acquire" -q -c cputime --np 4 --mem-per-rank 10M ../app ok 6 >/dev/null 2>&1 </dev/null &
 until_traced
 run 3 -c cputime --np 4 --force ../app
 says err "another ti-acquire is at work"
