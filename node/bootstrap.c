@@ -22,7 +22,7 @@
 #include "node/frame.h"
 
 #define FILES_MAX   16
-#define PIECE       (256 * 1024)
+#define PIECE       (32 * 1024)
 #define HASH_DIGITS 32
 
 struct file {

@@ -83,13 +83,14 @@ static void read_rank(struct ti_ranks *r, const char *path, int64_t rank, const 
 
     snprintf(file, sizeof file, "%s/%s", path, ti_rank_name(rank, name));
     r->end[rank] = TI_RANK_NO_TRACE;
-    if (stat(file, &st) < 0)
+    if (lstat(file, &st) < 0)
         return;
     r->with_trace++;
     r->bytes += st.st_size;
     r->end[rank] = TI_RANK_BAD;
-    if (ti_reader_open(file, &reader, &why) == TI_OK && ti_reader_rank(reader) == rank &&
-        same_run(reader, run_id) && ti_reader_skip(reader, &why) == TI_OK) {
+    if (S_ISREG(st.st_mode) && ti_reader_open(file, &reader, &why) == TI_OK &&
+        ti_reader_rank(reader) == rank && same_run(reader, run_id) &&
+        ti_reader_skip(reader, &why) == TI_OK) {
         r->end[rank] = (signed char)ti_reader_end(reader);
         r->by_end[ti_reader_end(reader)]++;
         add(r, reader);

@@ -25,8 +25,9 @@
 #define CONNECT_S   20.0
 #define SILENCE_S   30.0
 #define DEAD_S      3.0
-#define TELL_S      2.0         /* between two times that it is said that what is sent moves */
-#define BOOT_QUEUED (64 * 1024) /* of what it is sent before its HELLO */
+#define TELL_S      2.0 /* between two times that it is said that what is sent moves */
+#define BOOT_QUEUED                                                                                \
+    (32 * 1024) /* of what it is sent before its HELLO: all may be sent it at once */
 
 enum state { QUEUED, STARTING, SPEAKING };
 

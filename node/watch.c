@@ -55,7 +55,7 @@ static double birth(const struct statx *st)
 static bool has_end_mark(int dir, const char *name, int64_t bytes)
 {
     char mark[TI_MAGIC_BYTES];
-    int fd = openat(dir, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    int fd = openat(dir, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
     bool done = fd >= 0 && bytes >= TI_HEADER_BYTES + TI_MAGIC_BYTES &&
                 pread(fd, mark, sizeof mark, bytes - TI_MAGIC_BYTES) == (ssize_t)sizeof mark &&
                 memcmp(mark, TI_MAGIC_END, sizeof mark) == 0;
@@ -71,8 +71,8 @@ static void look(struct ti_watch *w, const char *name)
     struct statx st;
 
     if (rank < 0 || rank >= w->np || w->done[rank] ||
-        statx(w->dir, name, AT_SYMLINK_NOFOLLOW, STATX_SIZE | STATX_BTIME, &st) < 0 ||
-        (w->size[rank] == (int64_t)st.stx_size))
+        statx(w->dir, name, AT_SYMLINK_NOFOLLOW, STATX_TYPE | STATX_SIZE | STATX_BTIME, &st) < 0 ||
+        !S_ISREG(st.stx_mode) || (w->size[rank] == (int64_t)st.stx_size))
         return;
     if (w->size[rank] < 0) {
         double made = birth(&st);

@@ -299,6 +299,44 @@ def test_who_does_not_answer():
     assert node.end() == 0
 
 
+def test_many_that_take_nothing():
+    """All that may be reached ask for Tiara, and do not take it: little waits for each."""
+    os.mkdir(scratch + "/mute")
+    write("mute/ssh", r"""#!/bin/bash
+case " $* " in *' -G '*) exec %s -F %s/config "$@" ;; esac
+while [ $# -gt 1 ]; do [ "$1" != -E ] || log=$2; shift; done
+hash=${1#*h=}
+printf 'debug1: %%s\r\n' 'Remote protocol version 2.0' 'Authentication succeeded (publickey).' >"$log"
+printf 'debug2: exec request accepted on channel 0\r\n' >"$log"
+echo "TIARA-SEND ${hash%%%% *} 1"
+exec sleep 600
+""" % (shutil.which("ssh"), scratch), 0o700)
+    node = Node([TI_NODE, "serve"], env={**os.environ, "PATH": scratch + "/mute:" + os.environ["PATH"],
+                                         "TMPDIR": scratch, "HOME": home})
+    node.start()
+    for stream in range(1, 251):
+        node.ask("reach", stream=stream, host="n%d.invalid" % stream, tiara=None, connect_s=500,
+                 answer_s=500, silence_s=500)
+    children = "/proc/%d/task/%d/children" % (node.hello["pid"], node.hello["pid"])
+
+    def asleep():
+        with open(children) as f:
+            found = f.read().split()
+        names = []
+        for pid in found:
+            try:
+                with open("/proc/%s/comm" % pid) as f:
+                    names.append(f.read().strip())
+            except FileNotFoundError:
+                pass
+        return names.count("sleep") == 250
+    wait_for(asleep, "not all were started")
+    time.sleep(1)
+    if "-" not in os.path.basename(BUILD):
+        assert memory_kib(node) < 48 * 1024, "%d KiB" % memory_kib(node)
+    assert node.end() == 0
+
+
 def test_files_that_were_changed():
     """A relay passes on what it was sent, and nothing else under that name."""
     cache = home + "/.cache/tiara"

@@ -432,6 +432,31 @@ def test_ranks_send_remove():
     assert node.end() == 0
 
 
+def test_no_files():
+    """What has the name of a trace may be anything: nothing is waited for, nor taken away."""
+    node = serve()
+    directory = opened(node, ranks=[[0, 7]])
+    traces(directory, 2)
+    os.mkfifo(directory + "/rank-000002.ti")
+    os.symlink(directory + "/rank-000002.ti", directory + "/rank-000003.ti")
+    os.mkdir(directory + "/rank-000004.ti")
+    node.ask("watch", every_ms=20)
+    for _ in range(3):
+        status = node.told("status", 10)
+        assert (status["started"], status["finished"]) == (2, 2), status
+    node.ask("watch", every_ms=0)
+    ranks = node.ask("ranks", 10)
+    assert ranks["ends"] == {"complete": [[0, 1]], "unreadable": [[2, 4]]}, ranks
+    assert node.ask("list", 10)["traces"] == 2
+    assert [c[0] for c in node.ask("crc", 10, ranks=[[0, 7]])["crc"]] == [0, 1]
+    assert node.ask("send", 10, ranks=[[0, 7]])["sent"] == 2
+    assert node.ask("remove", 10, ranks=[[0, 7]])["removed"] == 2
+    assert sorted(os.listdir(directory)) == ["RUN.json", "rank-000002.ti", "rank-000003.ti",
+                                             "rank-000004.ti"], os.listdir(directory)
+    assert node.end() == 0
+    shutil.rmtree(directory)
+
+
 def test_remove_claimed():
     """Of millions that are named, what is there; and others are answered meanwhile."""
     node = serve()
