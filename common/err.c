@@ -18,8 +18,7 @@ const char *ti_status_text(ti_status st)
     return "unknown status";
 }
 
-/* What other machines said may be part of it, and must not command a terminal. */
-static void make_plain(char *text)
+void ti_plain(char *text)
 {
     for (; *text; text++)
         if (((unsigned char)*text < ' ' && *text != '\n' && *text != '\t') || *text == 0x7f)
@@ -35,7 +34,7 @@ ti_status ti_err_set(struct ti_err *err, ti_status st, const char *fmt, ...)
     va_start(ap, fmt);
     vsnprintf(err->text, sizeof err->text, fmt, ap);
     va_end(ap);
-    make_plain(err->text);
+    ti_plain(err->text);
     err->hint[0] = '\0';
     return st;
 }
@@ -51,7 +50,7 @@ ti_status ti_err_errno(struct ti_err *err, ti_status st, const char *fmt, ...)
     va_start(ap, fmt);
     vsnprintf(err->text, sizeof err->text, fmt, ap);
     va_end(ap);
-    make_plain(err->text);
+    ti_plain(err->text);
     n = strlen(err->text);
     snprintf(err->text + n, sizeof err->text - n, ": %s", strerror(saved));
     err->hint[0] = '\0';
@@ -71,7 +70,7 @@ ti_status ti_err_prefix(struct ti_err *err, ti_status st, const char *fmt, ...)
     va_start(ap, fmt);
     vsnprintf(err->text, sizeof err->text, fmt, ap);
     va_end(ap);
-    make_plain(err->text);
+    ti_plain(err->text);
     n = strlen(err->text);
     snprintf(err->text + n, sizeof err->text - n, ": %s", was);
     return st;
@@ -86,7 +85,7 @@ void ti_err_hint(struct ti_err *err, const char *fmt, ...)
     va_start(ap, fmt);
     vsnprintf(err->hint, sizeof err->hint, fmt, ap);
     va_end(ap);
-    make_plain(err->hint);
+    ti_plain(err->hint);
 }
 
 _Noreturn void ti_bug(const char *file, int line, const char *what)

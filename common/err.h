@@ -32,6 +32,10 @@ ti_status ti_err_prefix(struct ti_err *err, ti_status st, const char *fmt, ...)
 /* Add what to do about it. */
 void ti_err_hint(struct ti_err *err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
+/* Control characters but newline and tab become '?': what a trace or another machine says may be
+ * part of a text, and must not command the terminal.  All of the above does so. */
+void ti_plain(char *text);
+
 /* What cannot happen: names file and line and aborts the tool. */
 #define TI_BUG(what) ti_bug(__FILE__, __LINE__, what)
 _Noreturn void ti_bug(const char *file, int line, const char *what);

@@ -1,5 +1,6 @@
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include "common/cli.h"
@@ -26,6 +27,18 @@ void ti_progress_clear(void)
     line_open = false;
 }
 
+/* Texts may name what a trace or another machine says. */
+static void put(const char *fmt, va_list ap)
+{
+    char *text = NULL;
+
+    if (vasprintf(&text, fmt, ap) < 0)
+        return;
+    ti_plain(text);
+    fputs(text, stderr);
+    free(text);
+}
+
 void ti_progress(const char *fmt, ...)
 {
     va_list ap;
@@ -34,7 +47,7 @@ void ti_progress(const char *fmt, ...)
         return;
     fputs("\r\033[K", stderr);
     va_start(ap, fmt);
-    vfprintf(stderr, fmt, ap);
+    put(fmt, ap);
     va_end(ap);
     fflush(stderr);
     line_open = true;
@@ -44,7 +57,7 @@ static void say(const char *prefix, const char *fmt, va_list ap)
 {
     ti_progress_clear();
     fprintf(stderr, "%s: %s", talk_tool, prefix);
-    vfprintf(stderr, fmt, ap);
+    put(fmt, ap);
     fputc('\n', stderr);
 }
 
@@ -75,7 +88,7 @@ void ti_hint(const char *fmt, ...)
     ti_progress_clear();
     fputs("hint: ", stderr);
     va_start(ap, fmt);
-    vfprintf(stderr, fmt, ap);
+    put(fmt, ap);
     va_end(ap);
     fputc('\n', stderr);
 }

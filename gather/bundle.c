@@ -494,7 +494,7 @@ static int by_number(const void *a, const void *b)
 }
 
 /* Give the finished file its name. */
-static ti_status publish(const struct ti_bundle *b, struct ti_err *err)
+static ti_status publish(struct ti_bundle *b, struct ti_err *err)
 {
     const char *output = b->output;
 
@@ -509,6 +509,7 @@ static ti_status publish(const struct ti_bundle *b, struct ti_err *err)
     if (rename(b->path, output) != 0)
         return ti_err_errno(err, TI_ERR_IO, "cannot rename '%s' to '%s'", b->path, output);
 named:
+    b->ours = false;
     return sync_directory(output, err);
 }
 
@@ -651,11 +652,8 @@ ti_status ti_bundle_finish(struct ti_bundle *b, const struct ti_run *run, int64_
         st = sync_file(b, err);
     if (st == TI_OK)
         st = publish(b, err);
-    if (st != TI_OK)
-        return st;
-    b->ours = false;
     *bytes = b->written;
-    return TI_OK;
+    return st;
 }
 
 ti_status ti_bundle_write(const struct ti_run *run, const char *output, bool force, int64_t *bytes,

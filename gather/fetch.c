@@ -43,10 +43,13 @@ enum { AT_RUN_ID = 24 }; /* in a trace's header, see formats/trace.h */
 
 /* --- what is wanted ------------------------------------------------------ */
 
-static ti_status interrupted(struct ti_err *err)
+static ti_status interrupted(const struct ti__fetching *g, struct ti_err *err)
 {
     ti_err_set(err, TI_ERR_IO, "interrupted");
-    ti_err_hint(err, "the same command goes on where this one was");
+    if (g->work == TI__REMOVE)
+        ti_err_hint(err, "the bundle is whole; nodes may still have traces that are in it");
+    else if (!g->look)
+        ti_err_hint(err, "the same command goes on where this one was");
     return TI_ERR_IO;
 }
 
@@ -125,7 +128,7 @@ static ti_status look_here(struct ti__fetching *g, struct ti_err *err)
     else if (fd >= 0)
         close(fd);
     if (ti_gather_stop)
-        return interrupted(err);
+        return interrupted(g, err);
     errno = cause;
     if (cause)
         return ti_err_errno(err, TI_ERR_IO, "cannot read the run directory '%s'", g->nodes.path);
@@ -279,7 +282,7 @@ static int64_t wanted_of(const struct ti__member *m, const int32_t *before)
 
 /* By ranges: each of thousands of nodes may name a million ranks.  `table` has np + 1.  A state
  * other than NOTHING: the node takes part. */
-static void choose_with(struct ti__fetching *g, bool look, int32_t *table)
+static void choose_with(struct ti__fetching *g, int32_t *table)
 {
     bool unknown = false;
 
@@ -306,23 +309,23 @@ static void choose_with(struct ti__fetching *g, bool look, int32_t *table)
         if (ti_node_is_here(&g->nodes, m->node) || (m->ranks ? wanted == 0 : g->f->wanted == 0))
             continue;
         m->out->state = TI_FETCH_WAITING;
-        m->out->wanted = look ? wanted : 0; /* else nodes are asked */
+        m->out->wanted = g->look ? wanted : 0; /* else nodes are asked */
         g->f->nodes++;
     }
 }
 
-static ti_status choose_ranks(struct ti__fetching *g, bool look, struct ti_err *err)
+static ti_status choose_ranks(struct ti__fetching *g, struct ti_err *err)
 {
     ti_status st = g->work == TI__FETCH ? look_here(g, err) : TI_OK;
     int32_t *table = calloc((size_t)g->np + 1, sizeof *table);
 
-    g->f->away = look ? json_array() : NULL;
-    if (st == TI_OK && (!table || (look && !g->f->away)))
+    g->f->away = g->look ? json_array() : NULL;
+    if (st == TI_OK && (!table || (g->look && !g->f->away)))
         st = no_memory(err);
     if (st == TI_OK)
-        choose_with(g, look, table);
+        choose_with(g, table);
     free(table);
-    return st == TI_OK && ti_gather_stop ? interrupted(err) : st;
+    return st == TI_OK && ti_gather_stop ? interrupted(g, err) : st;
 }
 
 /* --- the tree ------------------------------------------------------------ */
@@ -527,7 +530,7 @@ static ti_status loop(struct ti__fetching *g, struct ti_err *err)
         busy = ti__read_here(g) || busy;
         ti_ways_poll(g->ways, busy || g->dirty ? 0 : (int)(TICK_S * 1000));
         if (ti_gather_stop)
-            return interrupted(err);
+            return interrupted(g, err);
         if (g->st != TI_OK)
             return g->st;
     }
@@ -620,7 +623,7 @@ static ti_status lock(const struct ti__fetching *g, int *fd, struct ti_err *err)
     return TI_OK;
 }
 
-static ti_status work(struct ti__fetching *g, bool look, struct ti_err *err)
+static ti_status work(struct ti__fetching *g, struct ti_err *err)
 {
     ti_status st = TI_OK;
     int locked = -1;
@@ -628,11 +631,11 @@ static ti_status work(struct ti__fetching *g, bool look, struct ti_err *err)
     if (g->nodes.n) {
         st = make_tables(g, err);
         if (st == TI_OK)
-            st = choose_ranks(g, look, err);
+            st = choose_ranks(g, err);
         if (st == TI_OK)
             st = make_tree(g, err);
     }
-    if (st == TI_OK && g->f->nodes && !look) {
+    if (st == TI_OK && g->f->nodes && !g->look) {
         st = refuse_others(g, err);
         if (st == TI_OK)
             st = lock(g, &locked, err);
@@ -650,13 +653,17 @@ static ti_status work(struct ti__fetching *g, bool look, struct ti_err *err)
 ti_status ti_fetch(const struct ti_nodes *nodes, const struct ti_fetch_settings *s, bool look,
                    struct ti_fetch *f, struct ti_err *err)
 {
-    struct ti__fetching g = {
-        .work = TI__FETCH, .nodes = *nodes, .settings = s, .f = f, .started = ti_now()};
+    struct ti__fetching g = {.work = TI__FETCH,
+                             .look = look,
+                             .nodes = *nodes,
+                             .settings = s,
+                             .f = f,
+                             .started = ti_now()};
     ti_status st;
 
     *f = (struct ti_fetch){0};
     g.parts.fd = g.comparing.fd = -1;
-    st = work(&g, look, err);
+    st = work(&g, err);
     fetching_free(&g);
     return st;
 }
@@ -675,7 +682,7 @@ ti_status ti_fetch_remove(const struct ti_run *run, const struct ti_nodes *nodes
 
     *f = (struct ti_fetch){0};
     g.parts.fd = g.comparing.fd = -1;
-    st = work(&g, false, err);
+    st = work(&g, err);
     *removed = g.removed;
     fetching_free(&g);
     return st;

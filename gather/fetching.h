@@ -107,6 +107,7 @@ struct ti__fetching {
     struct ti_fetch *f;
     struct ti_nodes nodes;
     const struct ti_run *run; /* TI__REMOVE */
+    bool look;                /* for a plan: nothing is fetched */
     struct ti__member *member;
     struct ti__rank *rank;
     int64_t np;

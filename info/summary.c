@@ -24,7 +24,8 @@ struct summary {
     int64_t nranks, nrows, room;
     struct row *row;
     json_t *info;  /* application, command, counter, event, unit, exact, run_id, missing, ... */
-    json_t *nodes; /* names, each once */
+    json_t *nodes; /* names, each once ... */
+    json_t *known; /* ... keys, where they come from the traces */
     struct ti_differ *differing; /* while the traces are read */
     int64_t bytes;
     uint64_t events, volume, messages, negative;
@@ -57,6 +58,7 @@ static void free_summary(struct summary *sum)
     free(sum->untraced);
     json_decref(sum->info);
     json_decref(sum->nodes);
+    json_decref(sum->known);
 }
 
 static bool add_row(struct summary *sum, struct row row)
@@ -260,15 +262,15 @@ static bool from_manifest(struct summary *sum)
 
 static void note_node(struct summary *sum, const char *host)
 {
-    size_t n = json_array_size(sum->nodes);
+    json_t *name = host ? info_json_text(host) : NULL;
 
-    if (!host)
+    if (!name)
         return;
-    /* ranks of a node are mostly neighbours */
-    for (size_t i = n; i-- > 0;)
-        if (strcmp(json_string_value(json_array_get(sum->nodes, i)), host) == 0)
-            return;
-    json_array_append_new(sum->nodes, info_json_text(host));
+    if (!json_object_get(sum->known, json_string_value(name))) {
+        json_array_append(sum->nodes, name);
+        json_object_set_new(sum->known, json_string_value(name), json_true());
+    }
+    json_decref(name);
 }
 
 static void note_info(struct summary *sum, const struct ti_reader *r)
@@ -378,8 +380,11 @@ static ti_status fill(struct summary *sum, struct ti_source *s, struct ti_err *e
 {
     struct ti_err why;
 
-    *sum = (struct summary){
-        .s = s, .nranks = ti_source_nranks(s), .info = json_object(), .nodes = json_array()};
+    *sum = (struct summary){.s = s,
+                            .nranks = ti_source_nranks(s),
+                            .info = json_object(),
+                            .nodes = json_array(),
+                            .known = json_object()};
     if (from_manifest(sum))
         return TI_OK;
     if (strcmp(ti_source_kind(s), "bundle") == 0)
@@ -387,8 +392,11 @@ static ti_status fill(struct summary *sum, struct ti_source *s, struct ti_err *e
                 "read instead; 'ti-info --verify %s' checks all",
                 ti_source_path(s), ti_source_path(s));
     free_summary(sum);
-    *sum = (struct summary){
-        .s = s, .nranks = ti_source_nranks(s), .info = json_object(), .nodes = json_array()};
+    *sum = (struct summary){.s = s,
+                            .nranks = ti_source_nranks(s),
+                            .info = json_object(),
+                            .nodes = json_array(),
+                            .known = json_object()};
     if (strcmp(ti_source_kind(s), "bundle") != 0)
         take_acquisition(sum, ti_source_manifest(s));
     if (ti_source_manifest_status(s, &why) != TI_OK)

@@ -86,6 +86,7 @@ for args in ["--plan", "claimed.run"], ["--plan", "--json", "claimed.run"]:
         out, err = end(args, signals[i % 3], lambda p: time.sleep(took * i / 9))
         cut += not out
         assert not out or plain(out) == whole, "half a plan: %s" % out[-200:]
+        assert "goes on" not in err, "a plan does not go on: " + err
     assert cut, "no plan was interrupted"
 
 # A gather, whose nodes do not answer.
