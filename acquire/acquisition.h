@@ -38,6 +38,7 @@ enum ti_step { TI_STEPS(TI_STEP_ENUM) TI_STEP_COUNT };
 struct ti_used {
     int64_t node;     /* in the sites */
     int64_t first, n; /* its ranks */
+    int64_t bytes;    /* of their traces, in the end; 0: it did not say */
     char directory[PATH_MAX];
     char tmp[512], shm[512]; /* Open MPI's there: sessions, shared memory */
     char run_file[PATH_MAX]; /* what "ti-node run" there goes by */

@@ -33,8 +33,12 @@ ti_status ti__acquisition_collect(struct ti_acquisition *c, struct ti_err *err)
     ti__step_begin(c, TI_STEP_COLLECT);
     ti_fleet_ask_all(c->fleet, ranks_request, c, COLLECT_LIMIT_S, "collecting");
     for (int64_t i = 0; i < c->nused; i++)
-        if (ti_fleet_ok(c->fleet, c->used[i].node, NULL))
-            ti_ranks_merge(&j->ranks, c->fleet->member[c->used[i].node].answer);
+        if (ti_fleet_ok(c->fleet, c->used[i].node, NULL)) {
+            const json_t *answer = c->fleet->member[c->used[i].node].answer;
+
+            c->used[i].bytes = json_integer_value(json_object_get(answer, "bytes"));
+            ti_ranks_merge(&j->ranks, answer);
+        }
     ti__step_end(c, TI_STEP_COLLECT);
     return TI_OK;
 }
@@ -134,6 +138,16 @@ static json_t *steps_json(const struct ti_acquisition *c)
     return steps;
 }
 
+/* Of the nodes in RUN.json, which are ours in their order. */
+static void note_bytes(struct ti_acquisition *c)
+{
+    json_t *nodes = json_object_get(c->job->json, "nodes"), *node;
+    size_t i;
+
+    json_array_foreach(nodes, i, node) if (c->used[i].bytes > 0)
+        json_object_set_new(node, "bytes", json_integer(c->used[i].bytes));
+}
+
 void ti__acquisition_note_end(struct ti_acquisition *c)
 {
     struct ti_job *j = c->job;
@@ -142,6 +156,7 @@ void ti__acquisition_note_end(struct ti_acquisition *c)
     if (!j->json)
         return;
     ti_job_note_outcome(j);
+    note_bytes(c);
     json_object_set_new(j->json, "steps", steps_json(c));
     json_object_set_new(j->json, "mpi",
                         json_pack("{s:s, s:s, s:o}", "name", "Open MPI", "version",

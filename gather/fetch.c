@@ -330,10 +330,22 @@ static ti_status choose_ranks(struct ti__fetching *g, struct ti_err *err)
 
 /* --- the tree ------------------------------------------------------------ */
 
+/* What a node has to send, by RUN.json; 0: not known. */
+static int64_t foreseen_bytes(const struct ti__member *m)
+{
+    int64_t all = ti_ranges_count(m->node->ranks);
+
+    if (m->node->local || !m->node->ranks)
+        return m->node->local ? 0 : m->node->bytes;
+    return all ? (int64_t)((double)m->node->bytes * (double)ti_ranges_count(m->ranks) / (double)all)
+               : 0;
+}
+
 static ti_status make_tree(struct ti__fetching *g, struct ti_err *err)
 {
     int64_t n = g->f->nodes, k = 0;
-    int64_t *index = calloc((size_t)n + 1, sizeof *index);
+    int64_t *index = calloc((size_t)n + 1, sizeof *index),
+            *bytes = calloc((size_t)n + 1, sizeof *bytes);
     int *site = calloc((size_t)n + 1, sizeof *site);
     bool *direct = calloc((size_t)n + 1, sizeof *direct),
          *gateway = calloc((size_t)g->nodes.nsites + 1, sizeof *gateway);
@@ -345,7 +357,7 @@ static ti_status make_tree(struct ti__fetching *g, struct ti_err *err)
                             .arity = g->settings->arity};
     struct ti_tree_costs costs;
     struct ti_tree tree = {0};
-    ti_status st = index && site && direct && gateway ? TI_OK : no_memory(err);
+    ti_status st = index && bytes && site && direct && gateway ? TI_OK : no_memory(err);
 
     for (int64_t i = 0; st == TI_OK && i < g->nodes.n; i++) {
         const struct ti_source_node *node = &g->nodes.node[i];
@@ -353,6 +365,11 @@ static ti_status make_tree(struct ti__fetching *g, struct ti_err *err)
         if (g->f->node[i].state == TI_FETCH_NOTHING)
             continue;
         index[k] = i;
+        bytes[k] = foreseen_bytes(&g->member[i]);
+        if (bytes[k])
+            in.bytes = bytes;
+        if (g->look)
+            g->f->node[i].wanted_bytes = bytes[k];
         site[k] = node->site;
         direct[k++] = node->local || g->nodes.via;
         gateway[node->site] = gateway[node->site] || node->gateway;
@@ -372,6 +389,7 @@ static ti_status make_tree(struct ti__fetching *g, struct ti_err *err)
     g->f->cost = tree.cost;
     ti_tree_free(&tree);
     free(index);
+    free(bytes);
     free(site);
     free(direct);
     free(gateway);
@@ -440,8 +458,6 @@ static bool settle(struct ti__fetching *g)
         g->f->connected_s = now;
     if (listed && g->f->listed_s == 0)
         g->f->listed_s = now;
-    if (over)
-        g->f->transferred_s = now;
     return over;
 }
 

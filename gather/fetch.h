@@ -66,7 +66,8 @@ struct ti_fetch_node {
     int depth;             /* hops from here; 0: not in the tree */
     int64_t wanted, ranks; /* that it is to send, as far as is known; that came from it */
     int64_t missing;       /* that could not be had, for which it is to blame; in the end */
-    int64_t wanted_bytes;  /* of these, less what was here of them; 0 before it was asked */
+    int64_t wanted_bytes;  /* of these, less what was here of them; 0 before it was asked,
+                            * in a plan what RUN.json says */
     int64_t bytes;         /* of traces, that came from it */
     int64_t sent;          /* that came from it, frames and what came twice included */
     int64_t link;          /* that came over its connection: its own and its children's */
@@ -103,7 +104,7 @@ struct ti_fetch {
     int arity;                /* TI_ARITY_STAR, or K */
     struct ti_tree_cost cost; /* as the model has it, before */
     /* since the beginning: all nodes were connected, or given up; what they have was known;
-     * the last byte came */
+     * the last byte of a trace came */
     double connected_s, listed_s, transferred_s;
     int64_t lost;    /* relays that ended before all that they passed on had come */
     int64_t adopted; /* nodes that were reached by another way after theirs had ended */

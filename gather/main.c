@@ -250,6 +250,9 @@ static ti_status bundle(struct work *w, struct ti_run *run, struct ti_err *err)
     if (st == TI_OK &&
         (run->complete + run->away < run->nranks || run->foreign || w->fetched.clashes))
         st = TI_ERR_PARTIAL;
+    if (st == TI_ERR_PARTIAL && !o->plan && !o->remove && w->fetched.fetched < w->fetched.wanted)
+        ti_hint("'ti-gather --force %s -o %s' fetches what is missing; what is here stays", o->run,
+                o->output);
     return st;
 }
 

@@ -10,6 +10,8 @@
 
 #include "formats/runjson.h"
 
+#define NODE_BYTES_MOST (INT64_C(1) << 53)
+
 /* --- lists of ranks ------------------------------------------------------ */
 
 static json_int_t edge(const json_t *list, size_t i, size_t which)
@@ -220,6 +222,19 @@ static ti_status read_ranks(struct ti_nodes *n, int64_t i, json_t *node, struct 
     return TI_OK;
 }
 
+static ti_status read_bytes(struct ti_nodes *n, int64_t i, const json_t *node, struct ti_err *err)
+{
+    const json_t *bytes = json_object_get(node, "bytes");
+
+    if (!bytes || json_is_null(bytes))
+        return TI_OK;
+    if (!json_is_integer(bytes) || json_integer_value(bytes) < 0 ||
+        json_integer_value(bytes) > NODE_BYTES_MOST)
+        return bad_node(n, i, "\"bytes\" is no number of bytes", err);
+    n->node[i].bytes = json_integer_value(bytes);
+    return TI_OK;
+}
+
 /* Nodes of one site have the same name of it, or the same gateway. */
 static void read_site(struct ti_nodes *n, int64_t i, const char *site)
 {
@@ -255,6 +270,7 @@ static ti_status read_node(struct ti_nodes *n, int64_t i, json_t *node, bool *ss
     st = read_address(n, i, "host", m->host, err);
     st = st == TI_OK ? read_address(n, i, "gateway", m->gateway, err) : st;
     st = st == TI_OK ? read_ranks(n, i, node, err) : st;
+    st = st == TI_OK ? read_bytes(n, i, node, err) : st;
     return st == TI_OK ? read_via(n, i, json_object_get(node, "via"), ssh, err) : st;
 }
 

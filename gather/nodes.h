@@ -11,6 +11,7 @@
  *     "tiara":     where Tiara is installed there; null: it is sent
  *     "directory": where the traces are
  *     "ranks":     [[FIRST, LAST]...]; null: what is there
+ *     "bytes":     of their traces, for a plan; null: not known
  *
  * and "transport" how the run was started: "libssh2", "openssh" or neither.  Without "nodes", or
  * where its directory is the run directory itself, there is nothing to fetch.
@@ -36,6 +37,7 @@ struct ti_source_node {
     int site;            /* number of its site, from 0: nodes without one count by their gateway */
     bool local;          /* on this machine */
     const json_t *ranks; /* NULL: not known */
+    int64_t bytes;       /* of all its traces, as they were at the end of the run; 0: not known */
 };
 
 struct ti_nodes {

@@ -236,9 +236,9 @@ static void report_times(const struct ti_fetch *f)
     }
     ti_say("%s connected after %.1f s, the last byte came after %.1f s: %s/s from the start",
            all ? "all nodes were" : "the last node that could be reached was", ready_s,
-           f->transferred_s > 0 ? f->transferred_s : f->seconds,
-           ti_format_size(f->seconds > 0 ? (int64_t)((double)f->bytes / f->seconds) : 0, rate,
-                          sizeof rate));
+           f->transferred_s,
+           ti_format_size(f->transferred_s > 0 ? (int64_t)((double)f->bytes / f->transferred_s) : 0,
+                          rate, sizeof rate));
 }
 
 static void report_other_ways(const struct ti_fetch *f)
@@ -253,10 +253,15 @@ static void report_other_ways(const struct ti_fetch *f)
 
 void ti_report_fetched(const struct ti_fetch *f, const struct ti_tree_cost *predicted, bool verbose)
 {
-    char size[32];
+    char size[32], of[32] = "";
+    int64_t senders = 0;
 
-    ti_say("fetched %" PRId64 " of %" PRId64 " ranks from %" PRId64 " node%s, %s in %.1f s",
-           f->fetched, f->wanted, f->nodes, f->nodes == 1 ? "" : "s",
+    for (int64_t i = 0; i < f->nnodes; i++)
+        senders += f->node[i].ranks > 0;
+    if (senders < f->nodes)
+        snprintf(of, sizeof of, "%" PRId64 " of ", senders);
+    ti_say("fetched %" PRId64 " of %" PRId64 " ranks from %s%" PRId64 " node%s, %s in %.1f s",
+           f->fetched, f->wanted, of, f->nodes, f->nodes == 1 ? "" : "s",
            ti_format_size(f->bytes, size, sizeof size), f->seconds);
     if (f->connected_s > 0 && f->nodes > 1 && f->bytes)
         report_times(f);

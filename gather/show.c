@@ -194,7 +194,7 @@ static void print_cost(FILE *out, const struct ti_fetch *f, const struct ti_tree
         fprintf(out, ", the last byte after %.1f s; the links alone take %.1f s\n", cost->total_s,
                 cost->bound_s);
     else
-        fputs("; how much they have to send is not known before\n", out);
+        fputs("; RUN.json does not say how much they have to send\n", out);
     fprintf(out, "assumed: %s\n", ti_tree_costs_text(costs, assumed, sizeof assumed));
     fputs("         --assume rtt=5ms,rate=100mbit changes that, --arity the tree\n", out);
 }

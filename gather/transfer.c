@@ -159,6 +159,7 @@ void ti__take_sending(struct ti__member *m, const json_t *j)
 void ti__take_data(struct ti__member *m, uint32_t rank, const void *data, size_t bytes)
 {
     int64_t more;
+    double now;
 
     if (m->in.fd < 0 || m->in.rank != rank) {
         ti__nonsense(m, "traces nobody asked for");
@@ -174,9 +175,11 @@ void ti__take_data(struct ti__member *m, uint32_t rank, const void *data, size_t
     }
     if (bytes)
         ti__moved(m);
+    now = ti_now();
     m->out->bytes += (int64_t)bytes;
     m->g->f->bytes += (int64_t)bytes;
-    more = ti_flow_take(&m->flow, (int64_t)bytes, ti_now());
+    m->g->f->transferred_s = now - m->g->started;
+    more = ti_flow_take(&m->flow, (int64_t)bytes, now);
     if (more && m->way)
         ti_way_ask(m->way, json_pack("{s:s, s:i, s:I}", "do", "more", "id", SEND_ID, "credit",
                                      (json_int_t)more));

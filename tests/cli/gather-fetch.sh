@@ -159,8 +159,9 @@ END
         for transport in libssh2 openssh; do
             but='for x in nodes: x["host"] = x["name"]' nodes 4 8
             run 1 ti-gather --transport $transport -F ssh/all run -o ssh-$transport.tib
-            says err "fetched 4 of 8 ranks from 4 nodes"
+            says err "fetched 4 of 8 ranks from 2 of 4 nodes"
             says err "4 ranks are missing: 4-7"
+            says err "hint: 'ti-gather --force run -o ssh-$transport.tib' fetches what is missing"
             grep -q "node 'node2', ranks 4-5: .*known_hosts" err || fail "node2: $(cat err)"
             grep -q "node 'node3', ranks 6-7: .*refused" err || fail "node3: $(cat err)"
         done
@@ -170,6 +171,8 @@ END
         echo "no SSH server could be started: $(cat ssh/log 2>/dev/null)"
     fi
 }
+run 4 ti-gather -F nofile run
+says err "cannot read ssh's configuration 'nofile': No such file"
 # meanwhile, in a folder of its own
 (mkdir far && cd far && by_ssh && exit $failed) >far.out 2>&1 &
 far=$!

@@ -451,7 +451,9 @@ stuck_at() {
     nodes 3 9
     [ "$1" = remove ] && run 0 ti-gather run -o run.tib
     [ "$1" = remove ] || cp -p node0/rank-000001.ti node2/
-    echo "hang $1" >mode/node$([ "$1" = crc ] && echo 2 || echo 0)
+    node=0
+    [ "$1" != crc ] || node=2
+    echo "hang $1" >mode/node$node
     case $1 in
         remove)
             run 0 timeout 200 ti-gather --timeout 3 --remove --force run -o run.tib

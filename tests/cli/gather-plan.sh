@@ -168,6 +168,51 @@ assert j["missing"] == [{"ranks": [[1, 1], [4, 4]], "state": "on a node, to be f
                         {"ranks": [[3, 3]], "state": "missing", "reason": "no file"}], j["missing"]
 END
 
+# how long it takes, where RUN.json says how much nodes have: 100 MB a rank
+run 0 ti-gather --plan big.run
+says out "RUN.json does not say how much they have to send"
+python3 - <<'END'
+import json
+run = json.load(open("big.run/RUN.json"))
+for x in run["nodes"]:
+    x["bytes"] = 10**8 * (x["ranks"][0][1] - x["ranks"][0][0] + 1)
+json.dump(run, open("big.json", "w"))
+run["nodes"][3]["bytes"] = "many"
+json.dump(run, open("many.json", "w"))
+END
+mkdir sized.run many.run
+cp big.json sized.run/RUN.json
+cp many.json many.run/RUN.json
+for arity in star 4 auto; do
+    run 0 ti-gather --plan --json --arity $arity --assume site-rate=100mbit,headers=0% sized.run
+    python3 - <<'END' || fail "sizes, arity $arity: $(head -c 2000 out)"
+import json
+run, tree = json.load(open("sized.run/RUN.json")), json.load(open("out"))["tree"]
+want = {x["name"]: x["bytes"] if x["host"] else 0 for x in run["nodes"]}
+assert {x["name"]: x["wanted_bytes"] for x in tree["nodes"]} == want
+sites = {x["site"] for x in run["nodes"]}
+site = max(sum(want[x["name"]] for x in run["nodes"] if x["site"] == s) for s in sites) / 12.5e6
+bound = max(site, sum(want.values()) / 125e6)
+p = tree["predicted"]
+assert abs(p["bound_seconds"] - bound) < 0.01, (p, bound)
+assert bound < p["total_seconds"] < 1.01 * bound + p["connect_seconds"], (p, bound)
+END
+done
+run 0 ti-gather --plan --assume site-rate=100mbit sized.run
+grep -qE '^predicted: all nodes connected after [0-9.]+ s, the last byte after [0-9.]+ s; the links alone take [0-9.]+ s$' out ||
+    fail "times: $(tail -n 5 out)"
+run 3 ti-gather --plan many.run
+says err "\"bytes\" is no number of bytes"
+# of what is here already, nothing has to be sent
+python3 - <<'END'
+import json
+run = json.load(open("part.json"))
+run["nodes"][0]["bytes"] = 4000
+json.dump(run, open("part.run/RUN.json", "w"))
+END
+run 1 ti-gather --plan --json part.run
+grep -q '"wanted_bytes": 2000' out || fail "half of the ranks are here: $(cat out)"
+
 # a drawing: each node, each link, and nothing that Graphviz would not take
 cat >dot.py <<'END'
 import re, sys

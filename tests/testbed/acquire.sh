@@ -48,6 +48,15 @@ diff planned found || fail "rank files (>) are not where ranks were planned (<)"
 [ -z "$("$bed" ps)" ] || { fail "left on nodes:"; "$bed" ps; }
 ls -d ./*.run >/dev/null || { fail "no run directory"; ls; }
 [ -z "$(find . -name 'rank-*.ti')" ] || fail "rank files are here as well"
+while read -r n; do
+    echo "$n $("$bed" node "$n" find /scratch -name 'rank-*.ti' -printf '%s\n' | awk '{ s += $1 } END { print s }')"
+done <"$state/nodes" | sort >sizes
+python3 -c '
+import glob, json
+for n in json.load(open(glob.glob("*.run/RUN.json")[0]))["nodes"]: print(n["name"], n["bytes"])' | sort >said
+diff sizes said || fail "RUN.json says other sizes (>) than there are (<)"
+front "$o/ti-gather" --plan ./*.run >out 2>err || fail "the plan"
+grep -q ', the last byte after [0-9.]* s; the links alone' out || { fail "a plan without times"; cat out; }
 
 # Gathered later, and then all at once.
 front "$o/ti-gather" --remove ./*.run -o later.tib >out 2>err || { fail "ti-gather"; cat out err; }
