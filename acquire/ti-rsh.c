@@ -136,9 +136,8 @@ static int take_all(struct ti_frame_reader *reader, const char *data, size_t byt
     return -1;
 }
 
-static int relay(int fd, const char *host)
+static int relay(int fd, const char *host, struct ti_frame_reader *reader)
 {
-    struct ti_frame_reader reader = {.started = 1};
     struct pollfd p[2] = {{.fd = fd, .events = POLLIN}, {.fd = STDIN_FILENO, .events = POLLIN}};
     char buf[BUF_BYTES];
 
@@ -159,7 +158,7 @@ static int relay(int fd, const char *host)
         n = read(fd, buf, sizeof buf);
         if (n <= 0)
             return fail(host, "ti-acquire has ended");
-        status = take_all(&reader, buf, (size_t)n, host);
+        status = take_all(reader, buf, (size_t)n, host);
         if (status >= 0)
             return status;
     }
@@ -168,7 +167,8 @@ static int relay(int fd, const char *host)
 int main(int argc, char **argv)
 {
     const char *path = getenv(TI_RSH_SOCKET);
-    int first = 1, fd;
+    struct ti_frame_reader reader = {.started = 1};
+    int first = 1, fd, status;
 
     while (first < argc && argv[first][0] == '-')
         first++; /* what mpirun tells ssh */
@@ -182,5 +182,7 @@ int main(int argc, char **argv)
         return fail(path, "ti-acquire cannot be reached");
     if (!ask(fd, argv[first], argc - first - 1, argv + first + 1))
         return fail(path, "ti-acquire cannot be asked");
-    return relay(fd, argv[first]);
+    status = relay(fd, argv[first], &reader);
+    ti_frame_reader_free(&reader);
+    return status;
 }

@@ -4,7 +4,7 @@
 # tests/run: long
 # shellcheck disable=SC2016,SC2317  # expressions for the other side; a trap
 set -u
-try=$PWD/$TI_BUILD/tests/remote-try
+try=$(realpath "$TI_BUILD")/tests/remote-try
 sshd=$(command -v sshd || echo /usr/sbin/sshd)
 skip() { echo "$1"; exit 77; }
 [ -x "$sshd" ] || skip 'no sshd here'

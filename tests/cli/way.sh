@@ -9,7 +9,7 @@ skip() { echo "$1"; exit 77; }
 command -v python3 >/dev/null || skip 'no python3'
 [ -x "$TI_BUILD/ti-node" ] || skip 'ti-node was not built'
 d=$(mktemp -d) || exit 1
-build=$PWD/$TI_BUILD here=$PWD
+build=$(realpath "$TI_BUILD") here=$PWD
 export TMPDIR=$d
 unset SSH_AUTH_SOCK XDG_RUNTIME_DIR
 pids=() failed=0
