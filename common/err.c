@@ -20,9 +20,17 @@ const char *ti_status_text(ti_status st)
 
 void ti_plain(char *text)
 {
-    for (; *text; text++)
-        if (((unsigned char)*text < ' ' && *text != '\n' && *text != '\t') || *text == 0x7f)
+    unsigned char before = 0;
+
+    for (; *text; text++) {
+        unsigned char c = (unsigned char)*text;
+
+        if (before == 0xc2 && c >= 0x80 && c < 0xa0) /* U+0080 to U+009F */
+            text[-1] = *text = '?';
+        else if ((c < ' ' && c != '\n' && c != '\t') || c == 0x7f)
             *text = '?';
+        before = c;
+    }
 }
 
 ti_status ti_err_set(struct ti_err *err, ti_status st, const char *fmt, ...)

@@ -32,8 +32,9 @@ ti_status ti_err_prefix(struct ti_err *err, ti_status st, const char *fmt, ...)
 /* Add what to do about it. */
 void ti_err_hint(struct ti_err *err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-/* Control characters but newline and tab become '?': what a trace or another machine says may be
- * part of a text, and must not command the terminal.  All of the above does so. */
+/* Control characters, those of UTF-8 too, but newline and tab become '?': what a trace or another
+ * machine says may be part of a text, and must not command the terminal.  All of the above does
+ * so. */
 void ti_plain(char *text);
 
 /* What cannot happen: names file and line and aborts the tool. */

@@ -78,6 +78,8 @@ struct ti__member {
     /* g->clock when it last did some of what it was asked for; bytes that it may have to read
      * before it does more, for "crc" and for "send" */
     double moved;
+    int64_t moved_bytes; /* g->f->bytes at that time */
+    size_t begun;        /* of what it says now, bytes that were here at the last look */
     int64_t crc_bytes, from_bytes;
     bool removing; /* TI__REMOVE: asked ... */
     json_t *going; /* ... for these, or NULL */
@@ -126,7 +128,8 @@ struct ti__fetching {
     bool foreseen; /* reach.c */
     bool dirty;    /* something happened that may let others go on */
     double started, ticked;
-    double clock; /* seconds in which we listened */
+    double clock;   /* seconds in which we listened */
+    double arrived; /* of these: when something of a trace came last */
     struct ti__finding *finding;
     int64_t nfindings;
     ti_status st; /* a local problem, which ends all of it */

@@ -13,6 +13,8 @@
 #define ANSWER_TIMES  10   /* as long as a node may be silent may it live and do nothing */
 #define ANSWER_S      30.0 /* ... which without a timeout is this */
 #define READ_RATE     1e6  /* bytes/s that it reads at least */
+#define LOOK_RATE     400  /* files/s that it looks at, or removes */
+#define BEAT_BYTES    256  /* of a frame that may be no more than a beat */
 #define PAUSE_S       0.2  /* before the second try; then twice as long, and so on */
 
 void ti__local_trouble(struct ti__fetching *g)
@@ -67,6 +69,7 @@ void ti__nonsense(struct ti__member *m, const char *what)
 void ti__moved(struct ti__member *m)
 {
     m->moved = m->g->clock;
+    m->moved_bytes = m->g->f->bytes;
 }
 
 static bool is_busy(const struct ti__member *m)
@@ -75,19 +78,53 @@ static bool is_busy(const struct ti__member *m)
            (m->listing == TI__ASKED || m->asked || m->checked || m->removing);
 }
 
-/* Its beats say that it lives; but a disk or a file system may hang, and it itself be malicious.
- * As a relay it may do well. */
-void ti__give_up_the_stuck(struct ti__fetching *g)
+/* Of all nodes: what they may send and did not come yet.  Who says something now that takes long to
+ * come is doing it. */
+static int64_t look_under_way(struct ti__fetching *g)
 {
-    double timeout_s = g->settings->timeout_s > 0 ? g->settings->timeout_s : ANSWER_S;
+    int64_t owed = 0;
 
     for (int64_t i = 0; i < g->nodes.n; i++) {
         struct ti__member *m = &g->member[i];
-        double patience_s =
-            ANSWER_TIMES * timeout_s + (double)(m->crc_bytes + m->from_bytes) / READ_RATE;
+        size_t begun = m->way ? ti_way_begun(m->way) : 0;
+
+        if (begun > m->begun && begun > BEAT_BYTES) {
+            ti__moved(m);
+            g->arrived = g->clock;
+        }
+        m->begun = begun;
+        owed += m->asked ? m->flow.owed : 0;
+    }
+    return owed;
+}
+
+/* What it has to read, and to look at; a directory may have the traces of all ranks. */
+static double patience(const struct ti__member *m)
+{
+    double timeout_s = m->g->settings->timeout_s > 0 ? m->g->settings->timeout_s : ANSWER_S;
+    int64_t files = m->listing == TI__ASKED || m->removing ? m->g->np : ti_ranges_count(m->checked);
+
+    return ANSWER_TIMES * timeout_s + (double)(m->crc_bytes + m->from_bytes) / READ_RATE +
+           (double)files / LOOK_RATE;
+}
+
+/* Its beats say that it lives; but a disk or a file system may hang, and it itself be malicious.
+ * As a relay it may do well.  On a slow link, what it says may be behind what others were let send,
+ * twice as much where they were let send more meanwhile: that is waited for while it comes. */
+void ti__give_up_the_stuck(struct ti__fetching *g)
+{
+    int64_t owed = look_under_way(g);
+
+    for (int64_t i = 0; i < g->nodes.n; i++) {
+        struct ti__member *m = &g->member[i];
+        bool behind = g->arrived > m->moved && g->f->bytes - m->moved_bytes < 2 * owed;
+        double patience_s;
         struct ti_err why;
 
-        if (!is_busy(m) || g->clock - m->moved < patience_s)
+        if (!is_busy(m))
+            continue;
+        patience_s = patience(m);
+        if (g->clock - (behind ? g->arrived : m->moved) < patience_s)
             continue;
         ti_err_set(&why, TI_ERR_REMOTE,
                    "it lives, but did nothing of what it was asked for in %.0f s: is its disk, or "

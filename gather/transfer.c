@@ -173,11 +173,13 @@ void ti__take_data(struct ti__member *m, uint32_t rank, const void *data, size_t
         ti__local_trouble(m->g);
         return;
     }
-    if (bytes)
-        ti__moved(m);
     now = ti_now();
     m->out->bytes += (int64_t)bytes;
     m->g->f->bytes += (int64_t)bytes;
+    if (bytes) {
+        ti__moved(m);
+        m->g->arrived = m->g->clock;
+    }
     m->g->f->transferred_s = now - m->g->started;
     more = ti_flow_take(&m->flow, (int64_t)bytes, now);
     if (more && m->way)

@@ -902,6 +902,11 @@ int64_t ti_way_link_bytes(const struct ti_way *w)
     return w->came;
 }
 
+size_t ti_way_begun(const struct ti_way *w)
+{
+    return w->in.used - w->in.given;
+}
+
 const char *ti_way_transport(const struct ti_way *w)
 {
     return w->transport;

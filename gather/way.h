@@ -72,6 +72,7 @@ double ti_way_heard(const struct ti_way *w);          /* when something came las
 double ti_way_ready_at(const struct ti_way *w);       /* ti_now(); 0: not yet */
 int64_t ti_way_bytes(const struct ti_way *w);         /* that it sent us, frames included */
 int64_t ti_way_link_bytes(const struct ti_way *w);    /* the same and those through it: its link */
+size_t ti_way_begun(const struct ti_way *w);          /* bytes of a frame that is not whole yet */
 const char *ti_way_transport(const struct ti_way *w); /* "libssh2", "OpenSSH", "relay", ... */
 
 /* Wait up to `timeout_ms` for something to happen, and have it happen.  Who is silent for too

@@ -482,8 +482,27 @@ stuck() {
     for what in "${pids[@]}"; do wait "$what" || failed=1; done
 }
 
+# who is slow is not stuck: a frame that takes longer than that to come, a directory in which there
+# is much to look at
+slow_at() {
+    nodes 2 2
+    echo "$1" >mode/node0
+    [ "$1" != dawdle ] || sed -i 's/"np": 2/"np": 8000/' run/RUN.json
+    timeout 200 ti-gather --timeout 3 run -o run.tib >out 2>err
+    come 0 1
+    ! grep "did nothing" err || fail "given up"
+}
+slow() {
+    local what pids=()
+    for what in dribble dawdle; do
+        (mkdir $what && cd $what && slow_at $what && exit $failed) &
+        pids+=($!)
+    done
+    for what in "${pids[@]}"; do wait "$what" || failed=1; done
+}
+
 # each in a folder of its own, some at a time: nodes that are slow are waited for
-parts=(stuck wrong once elsewhere parts stale unknown shared alike late lost given_up told together removed
+parts=(stuck slow wrong once elsewhere parts stale unknown shared alike late lost given_up told together removed
     rude foreign crashed)
 for part in "${parts[@]}"; do
     (mkdir "$part" && cd "$part" && "$part" && exit $failed) >"$part.out" 2>&1 || touch "$part.failed" &

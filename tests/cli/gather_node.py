@@ -38,9 +38,14 @@ lock = threading.Lock()
 
 
 def say(kind, payload, stream=0):
+    """Of a slow link, a trace comes in small pieces: 40 s for one frame."""
+    whole = frame(kind, stream, payload)
+    piece = -(-len(whole) // 80) if kind == DATA and mode[0] == "dribble" else len(whole)
     with lock:
-        out.write(frame(kind, stream, payload))
-        out.flush()
+        for i in range(0, len(whole), piece):
+            time.sleep(0.5 if piece < len(whole) else 0)
+            out.write(whole[i:i + piece])
+            out.flush()
 
 
 def tell(**what):
@@ -72,6 +77,8 @@ def hangs(what):
 def do_list(q):
     if hangs("list"):
         return
+    if mode[0] == "dawdle":  # there is much to look at
+        time.sleep(36)
     there = os.path.isdir(q["directory"])
     if mode[0] == "late":  # when the rank came from elsewhere, and was read
         until = time.monotonic() + 20
@@ -111,7 +118,7 @@ def send_one(q, rank, have):
     if begin > len(data) or crc32c(data[:begin]) != crc:
         begin = 0
     tell(what="sending", rank=rank, bytes=len(data), **{"from": begin})
-    goes_wrong = mode[0] and mode[0] != "hang" and (len(mode) == 1 or int(mode[1]) == rank)
+    goes_wrong = mode[0] and mode[0] not in ("hang", "dawdle", "dribble") and (len(mode) == 1 or int(mode[1]) == rank)
     if goes_wrong and mode[0] == "more":
         data += b"more than it said"
     if goes_wrong and mode[0] == "other":
@@ -163,7 +170,7 @@ def beat(every_s):
 
 def do_beat(q):
     tell(what="beat", id=q["id"])
-    if mode[0] == "hang" and threading.active_count() == 1:
+    if mode[0] in ("hang", "dawdle") and threading.active_count() == 1:
         threading.Thread(target=beat, args=(q["every_ms"] / 1000,), daemon=True).start()
 
 

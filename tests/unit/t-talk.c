@@ -70,6 +70,16 @@ static void test_plain(void **state)
     assert_string_equal(said(quiet, buf, sizeof buf), "");
 }
 
+/* Terminals take U+009B for ESC [. */
+static void test_c1(void **state)
+{
+    char text[] = "a\302\2332Jb\302\302\200\302\237c\302\240d";
+
+    (void)state;
+    ti_plain(text);
+    assert_string_equal(text, "a??2Jb\302????c\302\240d");
+}
+
 /* Other alphabets stay what they are. */
 static void test_letters(void **state)
 {
@@ -91,6 +101,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_plain),
+        cmocka_unit_test(test_c1),
         cmocka_unit_test(test_letters),
     };
 
