@@ -65,6 +65,7 @@ struct session {
     bool have_key;
     int file;
     unsigned long window; /* of its input, when something was sent last */
+    unsigned long left;   /* what libssh2 had of its output after the last look */
     bool unfit;           /* there are keys that libssh2 cannot use */
     bool input_end;       /* sent */
     char tried[256];
@@ -782,8 +783,8 @@ static void send_input(struct session *o)
         ti__channel_drained(c);
 }
 
-/* One stream; true: there may be more. */
-static bool take(struct session *o, int stream)
+/* One stream; true: there may be more.  *taken: something was. */
+static bool take(struct session *o, int stream, bool *taken)
 {
     char buf[READ_BYTES];
 
@@ -796,12 +797,30 @@ static bool take(struct session *o, int stream)
         o->broken = o->broken || (n < 0 && n != LIBSSH2_ERROR_EAGAIN);
         if (n <= 0 || o->broken)
             return false;
+        *taken = true;
         if (stream)
             ti__channel_errput(o->c, buf, (size_t)n);
         else
             ti__channel_output(o->c, buf, (size_t)n);
     }
     return true;
+}
+
+/* Both streams; true: there may be more.  Whoever asks libssh2 for one has it read what
+ * comes of both, so what came meanwhile of the other is left in libssh2, and no event tells
+ * of it.  What is of neither stays there for good. */
+static bool take_all(struct session *o)
+{
+    unsigned long left = 0;
+    bool taken = false, more = take(o, 0, &taken);
+
+    more = take(o, SSH_EXTENDED_DATA_STDERR, &taken) || more;
+    if (more || o->broken || o->c->paused || o->c->closing)
+        return more;
+    libssh2_channel_window_read_ex(o->channel, &left, NULL);
+    more = left && (taken || left != o->left);
+    o->left = left;
+    return more;
 }
 
 static void command_ended(struct session *o)
@@ -836,8 +855,7 @@ static bool run(struct session *o)
     int rc;
 
     send_input(o);
-    more = take(o, 0);
-    more = take(o, SSH_EXTENDED_DATA_STDERR) || more;
+    more = take_all(o);
     if (c->closing)
         return true;
     if (o->broken && !o->closed) { /* libssh2 would go on behind what it could not read */

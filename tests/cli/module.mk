@@ -39,3 +39,10 @@ test_programs += $(O)/tests/halt.so
 $(O)/tests/halt.so: tests/cli/halt.c
 	@mkdir -p $(@D)
 	$(call say,CC)$(CC) $(flags) $(CPPFLAGS) $(CFLAGS) -fPIC -shared -o $@ $<
+
+# Has what comes on sockets come late: preloaded into remote-try.
+test_programs += $(O)/tests/late.so
+
+$(O)/tests/late.so: tests/cli/late.c
+	@mkdir -p $(@D)
+	$(call say,CC)$(CC) $(flags) $(CPPFLAGS) $(CFLAGS) -fPIC -shared -o $@ $<

@@ -283,6 +283,15 @@ for transport in libssh2 openssh; do
     ended LOST 'gateway drops' "through 'gate'"
 done
 
+# --- what comes while the other stream is looked for -------------------------------
+
+# No event tells of it.  The next one would be an answer to "are you there", seconds later.
+transport=libssh2 name=libssh2
+LD_PRELOAD=${try%/*}/late.so timeout 60 "$try" -F "$d/config" -t libssh2 -S 400 -x 8 plain \
+    'sleep 3; echo one; sleep 1.5; echo two; exec sleep 200' >"$d/out" 2>"$d/err" ||
+    bad 'what came between looking for output and for errors is not handed on'
+[ "$(tr '\n' ' ' <"$d/out")" = 'one two ' ] || bad "came: $(cat "$d/out")"
+
 # --- which transport, and why ----------------------------------------------------
 
 transport=auto name=libssh2
