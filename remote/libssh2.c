@@ -62,7 +62,7 @@ struct session {
     LIBSSH2_CHANNEL *channel;
     LIBSSH2_AGENT *agent;
     struct libssh2_agent_publickey *key;
-    bool have_key;
+    bool have_key, others; /* others: the keys that IdentityFile names were tried */
     int file;
     unsigned long window; /* of its input, when something was sent last */
     unsigned long left;   /* what libssh2 had of its output after the last look */
@@ -583,7 +583,8 @@ static bool is_listed(const struct ti__conf *conf, const struct libssh2_agent_pu
     return found;
 }
 
-/* The agent's next key that may be used; false: no more. */
+/* The agent's next key that may be used; false: no more.  As with ssh, those in IdentityFile come
+ * first: a server takes few tries. */
 static bool next_agent_key(struct session *o)
 {
     const struct ti__conf *conf = o->c->conf;
@@ -598,14 +599,19 @@ static bool next_agent_key(struct session *o)
         if (libssh2_agent_connect(o->agent) != 0 || libssh2_agent_list_identities(o->agent) != 0)
             return false;
     }
-    while (libssh2_agent_get_identity(o->agent, &o->key, o->key) == 0) {
-        if (conf->identities_only && !is_listed(conf, o->key))
-            continue;
-        if (can_use(o->key->blob, o->key->blob_len))
-            return true;
-        o->unfit = true;
+    for (;;) {
+        while (libssh2_agent_get_identity(o->agent, &o->key, o->key) == 0) {
+            if (is_listed(conf, o->key) == o->others)
+                continue;
+            if (can_use(o->key->blob, o->key->blob_len))
+                return true;
+            o->unfit = true;
+        }
+        if (o->others || conf->identities_only)
+            return false;
+        o->others = true;
+        o->key = NULL;
     }
-    return false;
 }
 
 static bool rejected(int rc)

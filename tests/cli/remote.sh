@@ -149,6 +149,9 @@ Host blacklist
  RevokedHostKeys $d/host.pub
 Host flipped
  Port $flipped
+Host keyring
+ HostKeyAlias plain
+ IdentitiesOnly no
 Host * !stranger !rsa !certified !variable
  IdentityFile $d/user
 Host *
@@ -306,6 +309,21 @@ run -g gate blacklist true
 ended HOST_KEY_CHANGED 'RevokedHostKeys beside ProxyCommand, behind a gateway' 'why OpenSSH: RevokedHostKeys'
 transport=libssh2 name=OpenSSH
 run proxied true; ended NO_METHOD 'ProxyCommand with libssh2 alone' 'ProxyCommand'
+
+# An agent with more keys than a server lets try: the one that IdentityFile names comes first.
+eval "$(ssh-agent -s -a "$d/agent")" >/dev/null
+pids+=("$SSH_AGENT_PID")
+for i in 1 2 3 4 5 6 7 8; do
+    ssh-keygen -q -t ed25519 -N '' -C "key $i" -f "$d/other$i"
+    ssh-add -q "$d/other$i"
+done
+ssh-add -q "$d/user"
+for transport in libssh2 openssh; do
+    name=libssh2
+    [ $transport = libssh2 ] || name=OpenSSH
+    run keyring true; ended 'EXITED 0' 'the ninth key of an agent'
+done
+unset SSH_AUTH_SOCK
 
 # --- hosts that are alike are asked of once ---------------------------------------
 
