@@ -182,6 +182,7 @@ void ti__take_sending(struct ti__member *m, const json_t *j);
 void ti__take_data(struct ti__member *m, uint32_t rank, const void *data, size_t bytes);
 void ti__take_sent(struct ti__member *m, const json_t *j);
 void ti__send_done(struct ti__member *m);
+void ti__add_all(json_t *to, const json_t *from); /* ranks */
 void ti__interrupted(struct ti__member *m); /* its way ended: what is left is to be asked again */
 
 /* findings.c */

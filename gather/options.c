@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <unistd.h>
 
 enum {
@@ -210,7 +211,7 @@ int ti_gather_options_parse(int argc, char **argv, struct ti_gather_options *o)
     if (o->fetch.forward_agent && o->fetch.transport == TI_TRANSPORT_LIBSSH2)
         return (int)ti_cli_usage(&ti_gather_cli, "--forward-agent needs OpenSSH: leave out "
                                                  "--transport libssh2");
-    if (o->fetch.ssh_config && strcmp(o->fetch.ssh_config, "none") != 0 &&
+    if (o->fetch.ssh_config && strcasecmp(o->fetch.ssh_config, "none") != 0 &&
         access(o->fetch.ssh_config, R_OK) < 0)
         return (int)ti_cli_fail(&ti_gather_cli,
                                 ti_err_errno(&err, TI_ERR_IO,

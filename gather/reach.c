@@ -291,7 +291,7 @@ static void take_removed(struct ti__member *m, const json_t *j)
     m->g->removed += n;
     m->removing = false;
     m->kept = m->kept || n < ti_ranges_count(m->going);
-    json_array_extend(m->tried, m->going);
+    ti__add_all(m->tried, m->going);
     json_decref(m->going);
     m->going = NULL;
     m->g->dirty = true;

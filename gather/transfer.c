@@ -350,7 +350,7 @@ void ti__send_done(struct ti__member *m)
     json_decref(left);
 }
 
-static void add_all(json_t *to, const json_t *from)
+void ti__add_all(json_t *to, const json_t *from)
 {
     const json_t *range;
     size_t i;
@@ -366,9 +366,9 @@ void ti__interrupted(struct ti__member *m)
     json_t *left = open_ranks(m);
 
     no_longer_sending(m);
-    add_all(m->todo, left);
+    ti__add_all(m->todo, left);
     json_decref(left);
-    add_all(m->check, m->checked);
+    ti__add_all(m->check, m->checked);
     json_decref(m->checked);
     m->checked = NULL;
     m->crc_bytes = 0;

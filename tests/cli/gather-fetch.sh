@@ -173,6 +173,11 @@ END
 }
 run 4 ti-gather -F nofile run
 says err "cannot read ssh's configuration 'nofile': No such file"
+# what ssh itself takes for none
+for none in none None /dev/null; do
+    run 4 ti-gather -F $none norun
+    says err "cannot open 'norun'"
+done
 # meanwhile, in a folder of its own
 (mkdir far && cd far && by_ssh && exit $failed) >far.out 2>&1 &
 far=$!

@@ -86,6 +86,8 @@ def do_list(q):
             time.sleep(0.05)
         time.sleep(0.3)
     found = traces(q["directory"]) if there else []
+    if mode[0] == "keeps-late" and once():  # its first one is seen late
+        found = found[1:]
     if mode[0] == "twice":
         found += found[:1]
     if mode[0] == "beyond":
@@ -118,7 +120,7 @@ def send_one(q, rank, have):
     if begin > len(data) or crc32c(data[:begin]) != crc:
         begin = 0
     tell(what="sending", rank=rank, bytes=len(data), **{"from": begin})
-    goes_wrong = mode[0] and mode[0] not in ("hang", "dawdle", "dribble") and (len(mode) == 1 or int(mode[1]) == rank)
+    goes_wrong = mode[0] and mode[0] not in ("hang", "dawdle", "dribble", "keeps-late") and (len(mode) == 1 or int(mode[1]) == rank)
     if goes_wrong and mode[0] == "more":
         data += b"more than it said"
     if goes_wrong and mode[0] == "other":
@@ -154,7 +156,7 @@ def do_send(q):
 def do_remove(q):
     if hangs("remove"):
         return
-    if mode[0] == "keeps":
+    if mode[0] in ("keeps", "keeps-late"):
         q["ranks"][0][0] += 1
     there = [r for r in each(q["ranks"]) if os.path.exists(path_of(q, r))]
     for rank in there:
