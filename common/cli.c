@@ -69,6 +69,17 @@ static int try_help(const struct ti_cli *cli)
     return TI_CLI_EXIT_USAGE;
 }
 
+static void hint_absent(const struct ti_cli *cli, const char *option)
+{
+    for (const struct ti_cli_absent *a = cli->absent; a && a->name; a++) {
+        size_t n = strlen(a->name);
+
+        if (strncmp(option, "--", 2) == 0 && strncmp(option + 2, a->name, n) == 0 &&
+            (!option[2 + n] || option[2 + n] == '='))
+            fprintf(stderr, "hint: %s\n", a->hint);
+    }
+}
+
 int ti_cli_next(const struct ti_cli *cli, int argc, char **argv, const char **arg)
 {
     static struct option longs[OPTS_MAX + 3];
@@ -125,6 +136,7 @@ int ti_cli_next(const struct ti_cli *cli, int argc, char **argv, const char **ar
             fprintf(stderr, "%s: unknown option '-%c'\n", cli->tool, optopt);
         else
             fprintf(stderr, "%s: unknown or misused option '%s'\n", cli->tool, argv[optind - 1]);
+        hint_absent(cli, argv[optind - 1]);
         return try_help(cli);
     default:
         return id;

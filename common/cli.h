@@ -25,14 +25,20 @@ struct ti_opt {
 #define TI_OPT_END {0, NULL, NULL, NULL}
 #define TI_OPT_LONG 256 /* ids from here on have no short form */
 
+/* An option that is expected and not there, without dashes, and what to do instead. */
+struct ti_cli_absent {
+    const char *name, *hint;
+};
+
 struct ti_cli {
-    const char *tool;            /* "ti-gather" */
-    const char *what;            /* one sentence */
-    const char *usage;           /* "[OPTION]... RUN -o BUNDLE" */
-    const char *examples;        /* lines, each indented by two blanks; may be NULL */
-    const struct ti_opt *opts;   /* ends with TI_OPT_END; -h and -V are added */
-    const char *after;           /* printed at the end of --help; may be NULL */
-    bool stop_at_operand;        /* the first operand ends the options */
+    const char *tool;                   /* "ti-gather" */
+    const char *what;                   /* one sentence */
+    const char *usage;                  /* "[OPTION]... RUN -o BUNDLE" */
+    const char *examples;               /* lines, each indented by two blanks; may be NULL */
+    const struct ti_opt *opts;          /* ends with TI_OPT_END; -h and -V are added */
+    const char *after;                  /* printed at the end of --help; may be NULL */
+    bool stop_at_operand;               /* the first operand ends the options */
+    const struct ti_cli_absent *absent; /* ends with a NULL name; may be NULL */
 };
 
 enum { TI_CLI_END = -1, TI_CLI_EXIT_OK = -2, TI_CLI_EXIT_USAGE = -3 };

@@ -47,7 +47,9 @@ static ti_status interrupted(const struct ti__fetching *g, struct ti_err *err)
 {
     ti_err_set(err, TI_ERR_IO, "interrupted");
     if (g->work == TI__REMOVE)
-        ti_err_hint(err, "the bundle is whole; nodes may still have traces that are in it");
+        ti_err_hint(
+            err, "the bundle is whole; nodes may still have traces that are in it: --remove with "
+                 "another bundle's name (-o) fetches and removes these");
     else if (!g->look)
         ti_err_hint(err, "the same command goes on where this one was");
     return TI_ERR_IO;

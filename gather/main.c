@@ -2,6 +2,7 @@
 #include <inttypes.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "common/cli.h"
 #include "gather/ahead.h"
@@ -173,9 +174,43 @@ static ti_status flush(struct ti_err *err)
                : TI_OK;
 }
 
+/* A name as a shell takes it for one word. */
+static void put_word(FILE *f, const char *name)
+{
+    if (!strpbrk(name, " \t\n\\\"'`$&|;<>()[]{}*?!#~")) {
+        fputs(name, f);
+        return;
+    }
+    fputc('\'', f);
+    for (; *name; name++)
+        fputs(*name == '\'' ? "'\\''" : (const char[]){*name, '\0'}, f);
+    fputc('\'', f);
+}
+
+/* The command that goes on, as one types it; free() it.  NULL: no memory. */
+static char *again(const struct ti_gather_options *o, bool force)
+{
+    char *text = NULL;
+    size_t bytes = 0;
+    FILE *f = open_memstream(&text, &bytes);
+
+    if (!f)
+        return NULL;
+    fprintf(f, "ti-gather %s", force ? "--force " : "");
+    put_word(f, o->run);
+    fputs(" -o ", f);
+    put_word(f, o->output);
+    if (fclose(f) == 0)
+        return text;
+    free(text);
+    return NULL;
+}
+
 /* Nothing in the run directory can be bundled: because nothing came, or because it is a plan. */
 static ti_status without_traces(struct work *w, ti_status st, struct ti_err *err)
 {
+    char *command;
+
     if (w->o->plan && w->fetched.wanted) {
         ti_say("nothing else is here yet: %s", err->text);
         ti_report_summary(NULL, w->o, 0, 0, ti_now() - w->began, &w->fetched, tree_json(w));
@@ -188,7 +223,10 @@ static ti_status without_traces(struct work *w, ti_status st, struct ti_err *err
     if (flush(err) != TI_OK)
         return TI_ERR_IO;
     ti_err_set(err, TI_ERR_REMOTE, "no trace could be had from any node");
-    ti_err_hint(err, "'ti-gather %s' tries again what is missing", w->o->run);
+    command = again(w->o, w->o->force);
+    if (command)
+        ti_err_hint(err, "\"%s\" tries again what is missing", command);
+    free(command);
     return TI_ERR_REMOTE;
 }
 
@@ -232,6 +270,7 @@ static ti_status bundle(struct work *w, struct ti_run *run, struct ti_err *err)
     const struct ti_gather_options *o = w->o;
     int64_t bytes = run->bytes, removed = 0;
     bool remove = o->remove && !o->plan;
+    char *command = NULL;
     ti_status st = TI_OK;
 
     if (w->bundle)
@@ -250,9 +289,10 @@ static ti_status bundle(struct work *w, struct ti_run *run, struct ti_err *err)
     if (st == TI_OK &&
         (run->complete + run->away < run->nranks || run->foreign || w->fetched.clashes))
         st = TI_ERR_PARTIAL;
-    if (st == TI_ERR_PARTIAL && !o->plan && !o->remove && w->fetched.fetched < w->fetched.wanted)
-        ti_hint("'ti-gather --force %s -o %s' fetches what is missing; what is here stays", o->run,
-                o->output);
+    if (st == TI_ERR_PARTIAL && !o->plan && !o->remove && w->fetched.fetched < w->fetched.wanted &&
+        (command = again(o, true)) != NULL)
+        ti_hint("\"%s\" fetches what is missing; what is here stays", command);
+    free(command);
     return st;
 }
 

@@ -48,6 +48,13 @@ static const struct ti_opt opts[] = {
     TI_OPT_END,
 };
 
+static const struct ti_cli_absent absent[] = {
+    {"resume",
+     "the same command again, with --force where there is a bundle, goes on where it was"},
+    {"compress", "traces are compressed already, and sent as they are"},
+    {0},
+};
+
 const struct ti_cli ti_gather_cli = {
     .tool = "ti-gather",
     .what = "Collect the traces of a run into one bundle.",
@@ -56,6 +63,7 @@ const struct ti_cli ti_gather_cli = {
                 "  ti-gather --plan lu.E.run\n"
                 "  ti-gather --arity auto --assume rate=100mbit lu.E.run\n",
     .opts = opts,
+    .absent = absent,
     .after = "Exit status: 0 all ranks, 1 some missing or incomplete, or files of another run,\n"
              "2 usage, 3 nothing usable or a bad RUN.json, 4 local I/O, 5 no node's traces could\n"
              "be had.\n"

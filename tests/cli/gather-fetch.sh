@@ -161,7 +161,7 @@ END
             run 1 ti-gather --transport $transport -F ssh/all run -o ssh-$transport.tib
             says err "fetched 4 of 8 ranks from 2 of 4 nodes"
             says err "4 ranks are missing: 4-7"
-            says err "hint: 'ti-gather --force run -o ssh-$transport.tib' fetches what is missing"
+            says err "hint: \"ti-gather --force run -o ssh-$transport.tib\" fetches what is missing"
             grep -q "node 'node2', ranks 4-5: .*known_hosts" err || fail "node2: $(cat err)"
             grep -q "node 'node3', ranks 6-7: .*refused" err || fail "node3: $(cat err)"
         done
@@ -251,9 +251,10 @@ says err "fetched 4 of 4 ranks from 3 nodes"
 run 0 ti-info --compare all.tib part.tib
 # nothing at all
 but='for x in nodes: x["directory"] = "/no/such"' nodes 2 4
-run 5 ti-gather run -o none.tib
+run 5 ti-gather --json run -o "no ne's.tib"
 says err "no trace could be had from any node"
-[ -e none.tib ] && fail "a bundle of nothing"
+says err "hint: \"ti-gather run -o 'no ne'\\''s.tib'\" tries again"
+[ -e "no ne's.tib" ] && fail "a bundle of nothing"
 
 # digits of a run id are digits in any case
 but='run["run_id"] = "5EED" * 8' nodes 2 4
