@@ -10,7 +10,7 @@
 
 #include "formats/runjson.h"
 
-#define NODE_BYTES_MOST (INT64_C(1) << 53)
+#define NODE_BYTES_MOST (INT64_C(1) << 45) /* sums of 100,000 nodes stay numbers */
 
 /* --- lists of ranks ------------------------------------------------------ */
 
