@@ -682,8 +682,12 @@ static ti_status compare_member(const struct ti_zip *z, int64_t member, int fd,
     while (st == TI_OK && left > 0) {
         size_t n = left < BLOCK_BYTES ? (size_t)left : BLOCK_BYTES;
 
-        st = ti_gather_stop ? ti_err_set(err, TI_ERR_IO, "interrupted")
-                            : ti_pread_all(fd, block, n, at, output, err);
+        if (ti_gather_stop) {
+            st = ti_err_set(err, TI_ERR_IO, "interrupted");
+            ti_err_hint(err, "the bundle is whole, and nothing was removed");
+        } else {
+            st = ti_pread_all(fd, block, n, at, output, err);
+        }
         if (st == TI_OK) {
             crc = crc32_z(crc, block, n);
             rank->crc32c = ti_crc32c(rank->crc32c, block, n);

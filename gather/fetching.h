@@ -57,6 +57,7 @@ struct ti__member {
     double not_before;     /* ti_now() */
     int failures;          /* its own, since something came from it */
     int64_t opened_parent; /* through whom the way goes; -1 */
+    bool adopted;          /* by another than before, and not there yet */
     int64_t bytes_before;  /* out->bytes when it was opened */
     int64_t sent_before, link_before;
     bool told_lost; /* counted in f->lost */

@@ -337,6 +337,8 @@ static ti_status gather(const struct ti_gather_options *o, struct ti_err *err)
     st = fetch(&w, err);
     if (st == TI_OK)
         st = gather_fetched(&w, err);
+    if (st == TI_ERR_IO && ti_gather_stop && !o->plan && !*err->hint)
+        ti_err_hint(err, "the same command goes on where this one was");
     ti_ahead_free(w.ahead);
     ti_bundle_free(w.bundle);
     ti_fetch_free(&w.fetched);

@@ -257,6 +257,8 @@ static void on_ready(struct ti_way *w, void *arg)
     m->ready = true;
     m->told_lost = false;
     m->out->transport = ti_way_transport(w);
+    m->g->f->adopted += m->adopted;
+    m->adopted = false;
     if (m->out->ready_s == 0)
         m->out->ready_s = ti_now() - m->g->started;
     if (m->opened_parent >= 0)
@@ -358,7 +360,7 @@ static void open_way(struct ti__member *m, struct ti_way *through)
         return;
     }
     m->out->retries += before;
-    g->f->adopted += m->opened_parent != m->out->parent;
+    m->adopted = m->adopted || m->opened_parent != m->out->parent;
     m->opened_parent = m->out->parent;
     m->flow.trip = 0; /* it is another way */
     m->out->depth = 1 + (through ? g->member[m->out->parent].out->depth : 0);

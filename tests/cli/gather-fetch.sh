@@ -165,6 +165,11 @@ END
             grep -q "node 'node2', ranks 4-5: .*known_hosts" err || fail "node2: $(cat err)"
             grep -q "node 'node3', ranks 6-7: .*refused" err || fail "node3: $(cat err)"
         done
+        # nobody is reached, so nobody is by another way
+        but='for x in nodes: x["host"] = x["name"]; x["site"] = "far"; x["gateway"] = "node3"' nodes 4 8
+        run 5 ti-gather --arity 1 -F ssh/all run -o gone.tib
+        says err "no trace could be had from any node"
+        grep "another way" err && fail "reached: $(cat err)"
         through_relays
         [ -n "$(ls there/.cache/tiara)" ] || fail "nothing was put into the home: $(ls -a there)"
     else
