@@ -204,7 +204,7 @@ ti_status ti_rundir_open(const char *path, bool force, struct ti_rundir *d, stru
     ti_status st;
 
     memset(d, 0, sizeof *d);
-    d->fd = -1;
+    d->fd = d->tmp_lock = d->shm_lock = -1;
     if (!*path || strlen(path) > PATH_MAX / 2)
         return ti_err_set(err, TI_ERR_USAGE, "the run directory's name is %s",
                           *path ? "too long" : "empty");
@@ -264,7 +264,6 @@ ti_status ti_rundir_scratch(struct ti_rundir *d, int64_t np, struct ti_err *err)
     const char *base = getenv("TMPDIR");
     int64_t room = ti_disk_free("/dev/shm");
 
-    d->tmp_lock = d->shm_lock = -1;
     if (strlen(d->path) + sizeof TMP_NAME <= TMP_PATH_MAX && !ti_disk_is_remote(d->path) &&
         ti_disk_free(d->path) >= TMP_FREE_BYTES) {
         if (!make_inside(d)) {

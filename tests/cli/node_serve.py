@@ -115,6 +115,19 @@ def test_bad_requests():
     assert node.end() == 0
 
 
+def test_failed_open():
+    """It takes back what it made, and no more: another one is answered."""
+    node = serve()
+    bad = dict(run_id=RUN_ID, trace_dir=scratch + "/failed", np=2, ranks=[[0, 1]], node="n",
+               scratch=[scratch + "/made", scratch + "/not/there"])
+    is_error(node.ask("open", **bad), "cannot create '%s/not/there'" % scratch)
+    assert not os.path.exists(scratch + "/made") and not os.path.exists(scratch + "/failed")
+    directory = opened(node, scratch=[scratch + "/made"])
+    assert node.ask("ranks", 10)["is"] == "ranks"
+    assert node.end() == 0
+    shutil.rmtree(directory, ignore_errors=True)
+
+
 def test_bad_frames():
     for bad in (b"SSH-2.0-x no frames at all", frame(MESSAGE, 0, b"{}")[:-1] + b"!",
                 frame(9, 0, b""), b"TiF1\2\0\0\0\0\0\0\0\xff\xff\xff\xff\0\0\0\0"):
