@@ -347,8 +347,9 @@ bool ti_remote_add_fd(struct ti_remote *r, int fd, void (*call)(int fd, void *ar
     int got;
 
     must(!r->call, "two are waited for");
-    while ((got = __real_poll(&done, 1, 10000)) < 0 && errno == EINTR)
-        ; /* libFuzzer's alarm */
+    do {
+        got = __real_poll(&done, 1, 10000);
+    } while (got < 0 && errno == EINTR); /* libFuzzer's alarm */
     must(got == 1, "no checksum is made"); /* the same each time */
     r->fd = fd;
     r->call = call;

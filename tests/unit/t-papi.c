@@ -44,13 +44,16 @@
 
 /* What the calling thread has done, as the events below see it. */
 static _Thread_local unsigned long long steps[3];
-static bool moves; /* the volume grows with each look at it */
+static bool moves;      /* the volume grows with each look at it */
+static int steps_after; /* FIRST: with one, after so many; 0: never */
 
 static long long value(void *which)
 {
     unsigned long long *mine = &steps[(intptr_t)which];
 
     if (moves && which == NULL)
+        ++*mine;
+    if (which == (void *)1 && steps_after && --steps_after == 0)
         ++*mine;
     return (long long)*mine;
 }
@@ -376,6 +379,12 @@ static void refuses_what_does_not_grow(void **state)
         skip();
     assert_int_equal(open_with("papi:" FIRST, NULL, &c, &err), TI_ERR_INPUT);
     assert_non_null(strstr(err.text, "'" FIRST "' does not count here: it grew by 0"));
+    for (int k = 1; k < 8; k++) { /* once, by chance */
+        steps_after = k;
+        assert_int_equal(open_with("papi:" FIRST, NULL, &c, &err), TI_ERR_INPUT);
+        assert_non_null(strstr(err.text, "'" FIRST "' does not count here"));
+    }
+    steps_after = 0;
 }
 
 static void notices_what_stops(void **state)
