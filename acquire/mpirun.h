@@ -7,8 +7,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "acquire/args.h"
 #include "acquire/plan.h"
+#include "common/args.h"
 #include "common/err.h"
 
 struct ti_mpirun {

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "acquire/args.h"
+#include "common/args.h"
 #include "common/cli.h"
 
 /* Ids of what has no letter. */

@@ -14,8 +14,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "acquire/args.h"
 #include "acquire/rsh.h"
+#include "common/args.h"
 #include "node/frame.h"
 
 #define BUF_BYTES 16384

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/args.h"
 #include "common/cli.h"
 #include "gather/ahead.h"
 #include "gather/bundle.h"
@@ -174,36 +175,21 @@ static ti_status flush(struct ti_err *err)
                : TI_OK;
 }
 
-/* A name as a shell takes it for one word. */
-static void put_word(FILE *f, const char *name)
-{
-    if (!strpbrk(name, " \t\n\\\"'`$&|;<>()[]{}*?!#~")) {
-        fputs(name, f);
-        return;
-    }
-    fputc('\'', f);
-    for (; *name; name++)
-        fputs(*name == '\'' ? "'\\''" : (const char[]){*name, '\0'}, f);
-    fputc('\'', f);
-}
-
 /* The command that goes on, as one types it; free() it.  NULL: no memory. */
 static char *again(const struct ti_gather_options *o, bool force)
 {
-    char *text = NULL;
-    size_t bytes = 0;
-    FILE *f = open_memstream(&text, &bytes);
+    struct ti_args args = {.n = 0};
+    char *text;
 
-    if (!f)
-        return NULL;
-    fprintf(f, "ti-gather %s", force ? "--force " : "");
-    put_word(f, o->run);
-    fputs(" -o ", f);
-    put_word(f, o->output);
-    if (fclose(f) == 0)
-        return text;
-    free(text);
-    return NULL;
+    ti_args_add(&args, "ti-gather");
+    if (force)
+        ti_args_add(&args, "--force");
+    ti_args_add(&args, o->run);
+    ti_args_add(&args, "-o");
+    ti_args_add(&args, o->output);
+    text = ti_args_ok(&args) ? ti_args_shell(&args) : NULL;
+    ti_args_free(&args);
+    return text;
 }
 
 /* Nothing in the run directory can be bundled: because nothing came, or because it is a plan. */

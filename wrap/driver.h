@@ -8,7 +8,7 @@
 
 #include <stdbool.h>
 
-#include "acquire/args.h"
+#include "common/args.h"
 #include "common/err.h"
 
 enum ti_compiler { TI_COMPILER_UNKNOWN, TI_COMPILER_GCC, TI_COMPILER_CLANG };

@@ -17,7 +17,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "acquire/args.h"
+#include "common/args.h"
 #include "common/err.h"
 #include "wrap/driver.h"
 

@@ -1,6 +1,6 @@
 # wrap: ti-mpicc and its like, one program under the names of MPI's wrappers; and
 # the counter that what they compile adds to.
-wrap_src   := wrap/driver.c acquire/args.c
+wrap_src   := wrap/driver.c
 wrap_links := ti-mpicxx ti-mpic++ ti-mpifort ti-mpif77 ti-mpif90
 wrap_libs  := $(O)/libtiara-blocks.so $(O)/libtiara-blocks.a
 ifneq ($(blocks_as),)
@@ -8,7 +8,7 @@ wrappers := ti-mpicc $(wrap_links)
 all: $(wrappers:%=$(O)/%) $(wrap_libs)
 endif
 
-$(O)/ti-mpicc: $(call obj,wrap/main.c $(wrap_src) common/err.c)
+$(O)/ti-mpicc: $(call obj,wrap/main.c $(wrap_src) common/args.c common/err.c)
 	$(call say,LINK)$(CC) $(san_flags) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 $(wrap_links:%=$(O)/%): $(O)/ti-mpicc
 	$(call say,LN)ln -sf ti-mpicc $@

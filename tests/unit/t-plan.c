@@ -16,9 +16,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "acquire/args.h"
 #include "acquire/mpirun.h"
 #include "acquire/plan.h"
+#include "common/args.h"
 #include "node/machine.h"
 #include "node/program.h"
 

@@ -1,4 +1,4 @@
-#include "acquire/args.h"
+#include "common/args.h"
 
 #include <stdarg.h>
 #include <stdio.h>
