@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 #include <zlib.h>
@@ -31,6 +32,10 @@
 #define DEFLATE_MEM    5
 
 #define NONE UINT16_MAX
+
+/* Our descriptor is one of the HIGH_FDS below HIGH_END, or below the limit of the process. */
+#define HIGH_END 1024
+#define HIGH_FDS 24
 
 /* An event without vectors adds at most this much: a value of each column is
  * two varints. */
@@ -76,7 +81,11 @@ struct symbol {
 };
 
 struct ti_writer {
-    int fd;                             /* -1 once closed */
+    int fd;           /* is_own() tells whether it still is our file's */
+    dev_t dev;        /* identity of our file */
+    ino_t ino;
+    const char *path; /* to open the file again; the caller's */
+    uint8_t header[TI_HEADER_BYTES];
     pid_t pid;                          /* of the process whose file it is */
     volatile sig_atomic_t busy;         /* in one of the functions that write */
     volatile sig_atomic_t more_to_come; /* extra values of the last event */
@@ -139,14 +148,105 @@ _Static_assert(SYMS < SYM_SLOTS && COLS < VOL_SLOTS, "hash tables must not fill 
 
 /* ------------------------------------------------------------------ file -- */
 
+/*
+ * The descriptor shares its number space with the application, which may close every
+ * descriptor (closefrom(), a loop) and get the same number for a file of its own.  So each
+ * use of the descriptor is preceded by is_own(), and a lost descriptor is replaced by
+ * opening the file again by name.
+ */
+static bool is_own(const struct ti_writer *w, int fd)
+{
+    struct stat st;
+
+    return fstat(fd, &st) == 0 && st.st_dev == w->dev && st.st_ino == w->ino;
+}
+
+/* Give the descriptor a high number: applications close low ones, and expect to get them. */
+static int move_high(int fd)
+{
+    rlim_t end = HIGH_END;
+    struct rlimit most;
+    int high;
+
+    if (getrlimit(RLIMIT_NOFILE, &most) == 0 && most.rlim_cur < end)
+        end = most.rlim_cur;
+    high = end > HIGH_FDS ? fcntl(fd, F_DUPFD_CLOEXEC, (int)end - HIGH_FDS) : -1;
+    if (high < 0)
+        return fd;
+    close(fd);
+    return high;
+}
+
+/* The file of that name is ours only with our identity and our header: an inode number is
+ * used again once its file is gone. */
+static bool open_again(struct ti_writer *w)
+{
+    uint8_t header[TI_HEADER_BYTES];
+    int fd = open(w->path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+
+    if (fd < 0)
+        return false;
+    if (!is_own(w, fd) || pread(fd, header, sizeof header, 0) != sizeof header ||
+        memcmp(header, w->header, sizeof header) != 0) {
+        close(fd);
+        errno = ESTALE;
+        return false;
+    }
+    w->fd = move_high(fd);
+    return true;
+}
+
+/* Leave a clean prefix; nothing can be done if that fails too. */
+static void cut(struct ti_writer *w)
+{
+    if (is_own(w, w->fd) && ftruncate(w->fd, (off_t)w->file_bytes) != 0)
+        return;
+}
+
 static void fail(struct ti_writer *w, const char *what)
 {
     if (w->failed)
         return;
     w->failed = ti_err_errno(&w->err, TI_ERR_IO, "cannot %s the trace of rank %u", what, w->rank);
-    /* leave a clean prefix; nothing can be done if that fails too */
-    if (w->fd >= 0 && ftruncate(w->fd, (off_t)w->file_bytes) != 0)
-        return;
+    cut(w);
+}
+
+static __attribute__((noinline)) bool refuse(struct ti_writer *w)
+{
+    int saved = errno;
+
+    if (!w->failed) {
+        w->failed = ti_err_set(&w->err, TI_ERR_IO,
+                               "an event of rank %u was being written when a signal handler "
+                               "called MPI, or jumped out of an MPI call",
+                               w->rank);
+        cut(w);
+    }
+    errno = saved;
+    return true;
+}
+
+/*
+ * Whether the writer takes nothing more.  A signal handler may call MPI, or jump out of a
+ * call, while one of the functions below is in progress: what is in memory is then
+ * inconsistent, and only the chunks in the file are of use.
+ */
+static inline bool is_over(struct ti_writer *w)
+{
+    return __builtin_expect(w->failed || w->busy, 0) && refuse(w);
+}
+
+/* What lies between these two is not to be interrupted by another function here. */
+static inline void begin(struct ti_writer *w)
+{
+    w->busy = 1;
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+}
+
+static inline void end(struct ti_writer *w)
+{
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    w->busy = 0;
 }
 
 /* Whether the process may have a file of `bytes`.  Writing more would not fail
@@ -171,6 +271,11 @@ static void put_at(struct ti_writer *w, uint64_t at, const void *data, size_t by
         errno = EFBIG;
         fail(w, "write");
     }
+    if (bytes && !w->failed && !is_own(w, w->fd) && !open_again(w))
+        w->failed = ti_err_errno(&w->err, TI_ERR_IO,
+                                 "the application closed our descriptor of rank %u's trace, and "
+                                 "its file '%s' cannot be opened again",
+                                 w->rank, w->path);
     while (bytes && !w->failed) {
         ssize_t n = pwrite(w->fd, p, bytes, (off_t)at);
 
@@ -512,9 +617,11 @@ static void flush(struct ti_writer *w)
 
 void ti_writer_flush(struct ti_writer *w)
 {
-    w->busy = 1;
+    if (is_over(w))
+        return;
+    begin(w);
     flush(w);
-    w->busy = 0;
+    end(w);
 }
 
 bool ti_writer_busy(const struct ti_writer *w)
@@ -760,9 +867,9 @@ __attribute__((noinline)) ti_status ti_writer_event(struct ti_writer *w, const s
     uint64_t hash;
     uint16_t s;
 
-    if (w->failed)
+    if (is_over(w))
         return w->failed;
-    w->busy = 1;
+    begin(w);
     if (!has_room(w, ev))
         flush(w);
     kinds = event_kinds(ev);
@@ -792,7 +899,7 @@ __attribute__((noinline)) ti_status ti_writer_event(struct ti_writer *w, const s
     w->chunk_events++;
     w->events++;
     w->volume += ev->volume;
-    w->busy = 0;
+    end(w);
     return w->failed;
 }
 
@@ -801,6 +908,7 @@ ti_status ti_writer_event_extra(struct ti_writer *w, const struct ti_event *ev,
 {
     struct column *c;
 
+    w->busy |= w->more_to_come;
     w->more_to_come = 1;
     if (ti_writer_event(w, ev) == TI_OK) {
         c = &w->col[w->sym[w->prev].vol_col];
@@ -884,8 +992,8 @@ ti_status ti_writer_open(const char *path, uint32_t rank, uint32_t nranks,
                          const uint8_t run_id[TI_RUN_ID_BYTES], struct ti_writer **out,
                          struct ti_err *err)
 {
-    uint8_t header[TI_HEADER_BYTES] = {0};
     struct ti_writer *w;
+    struct stat file;
     ti_status st;
 
     w = mmap(NULL, TI_WRITER_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -904,6 +1012,15 @@ ti_status ti_writer_open(const char *path, uint32_t rank, uint32_t nranks,
         st = ti_err_errno(err, TI_ERR_IO, "cannot create '%s'", path);
         goto release;
     }
+    if (fstat(w->fd, &file) != 0) {
+        st = ti_err_errno(err, TI_ERR_IO, "cannot look at '%s'", path);
+        close(w->fd);
+        goto release;
+    }
+    w->fd = move_high(w->fd);
+    w->dev = file.st_dev;
+    w->ino = file.st_ino;
+    w->path = path;
     w->pid = getpid();
     w->rank = rank;
     w->hash = TI_HASH_START;
@@ -911,14 +1028,14 @@ ti_status ti_writer_open(const char *path, uint32_t rank, uint32_t nranks,
     w->store = w->own_store;
     divide(w, sizeof w->own_store);
     columns_reset(w);
-    memcpy(header, TI_MAGIC, TI_MAGIC_BYTES);
-    ti_put_u16(header + 8, TI_MAJOR);
-    ti_put_u16(header + 10, TI_MINOR);
-    ti_put_u32(header + 20, nranks);
-    memcpy(header + 24, run_id, TI_RUN_ID_BYTES);
-    ti_put_u32(header + 44, ti_crc32c(0, header, 44));
-    put_at(w, 0, header, sizeof header);
-    w->file_bytes = sizeof header;
+    memcpy(w->header, TI_MAGIC, TI_MAGIC_BYTES);
+    ti_put_u16(w->header + 8, TI_MAJOR);
+    ti_put_u16(w->header + 10, TI_MINOR);
+    ti_put_u32(w->header + 20, nranks);
+    memcpy(w->header + 24, run_id, TI_RUN_ID_BYTES);
+    ti_put_u32(w->header + 44, ti_crc32c(0, w->header, 44));
+    put_at(w, 0, w->header, sizeof w->header);
+    w->file_bytes = sizeof w->header;
     if (w->failed) {
         st = ti_writer_error(w, err);
         close(w->fd);
@@ -940,13 +1057,13 @@ static void put_pairs(struct ti_writer *w, const char *const *pairs, int n)
 
 void ti_writer_info(struct ti_writer *w, const char *const *pairs, int n)
 {
-    if (w->failed)
+    if (is_over(w))
         return;
-    w->busy = 1;
+    begin(w);
     chunk_begin(w, TI_CHUNK_INF, TI_CODEC_RAW);
     put_pairs(w, pairs, n);
     chunk_end(w, w->events, 0);
-    w->busy = 0;
+    end(w);
 }
 
 /* Strings wait until events that may refer to them are written: they are much
@@ -959,11 +1076,11 @@ uint32_t ti_writer_string(struct ti_writer *w, enum ti_string kind, const char *
     size_t bytes = strlen(text);
     uint8_t *p;
 
-    if (w->failed)
+    if (is_over(w))
         return 0;
     if (bytes > TI_STRING_BYTES)
         bytes = TI_STRING_BYTES;
-    w->busy = 1;
+    begin(w);
     if (w->pending_bytes + 2 * TI_VARINT_MAX + 1 + bytes > PENDING_BYTES)
         strings_write(w);
     p = w->pending + w->pending_bytes;
@@ -972,7 +1089,7 @@ uint32_t ti_writer_string(struct ti_writer *w, enum ti_string kind, const char *
     p += ti_put_varint(p, bytes);
     memcpy(p, text, bytes);
     w->pending_bytes = (uint32_t)(p + bytes - w->pending);
-    w->busy = 0;
+    end(w);
     return *count;
 }
 
@@ -1027,9 +1144,9 @@ static void put_members(struct ti_writer *w, int64_t size, const int *members)
 void ti_writer_comm(struct ti_writer *w, uint32_t index, char kind, int64_t rank, int64_t size,
                     const int *members, int64_t remote_size, const int *remote)
 {
-    if (w->failed)
+    if (is_over(w))
         return;
-    w->busy = 1;
+    begin(w);
     comm_put_varint(w, index);
     comm_put_varint(w, (uint64_t)rank);
     comm_put_varint(w, (uint64_t)size);
@@ -1040,7 +1157,7 @@ void ti_writer_comm(struct ti_writer *w, uint32_t index, char kind, int64_t rank
         put_members(w, remote_size, remote);
     }
     comms_close(w);
-    w->busy = 0;
+    end(w);
 }
 
 double ti_writer_flush_seconds(const struct ti_writer *w)
@@ -1060,7 +1177,7 @@ ti_status ti_writer_error(const struct ti_writer *w, struct ti_err *err)
     return w->failed;
 }
 
-static void write_end(struct ti_writer *w, enum ti_end end, const char *const *pairs, int n)
+static void write_end(struct ti_writer *w, enum ti_end how, const char *const *pairs, int n)
 {
     uint8_t totals[25], crc[TI_CRC_BYTES];
     uint64_t chunks, bytes;
@@ -1069,7 +1186,7 @@ static void write_end(struct ti_writer *w, enum ti_end end, const char *const *p
     ti_put_u64(totals, w->volume);
     ti_put_u64(totals + 8, w->events);
     ti_put_u64(totals + 16, w->hash);
-    totals[24] = (uint8_t)end;
+    totals[24] = (uint8_t)how;
     chunk_put(w, totals, sizeof totals);
     put_pairs(w, pairs, n);
     chunk_end(w, w->events, 0);
@@ -1085,19 +1202,21 @@ static void write_end(struct ti_writer *w, enum ti_end end, const char *const *p
     put_at(w, w->file_bytes, TI_MAGIC_END, TI_MAGIC_BYTES);
 }
 
-ti_status ti_writer_close(struct ti_writer *w, enum ti_end end, const char *const *pairs, int n,
+ti_status ti_writer_close(struct ti_writer *w, enum ti_end how, const char *const *pairs, int n,
                           struct ti_err *err)
 {
+    bool interrupted = ti_writer_busy(w);
     ti_status st;
-    int fd;
 
+    w->busy = interrupted;
     ti_writer_flush(w);
+    if (interrupted) /* the function may go on: nothing is released */
+        return ti_writer_error(w, err);
+    begin(w);
     if (!w->failed)
-        write_end(w, end, pairs, n);
-    fd = w->fd;
-    w->fd = -1; /* whatever close() says, the number is somebody else's now */
-    if (close(fd) != 0)
-        fail(w, "close");
+        write_end(w, how, pairs, n);
+    if (is_own(w, w->fd) && close(w->fd) != 0 && !w->failed)
+        w->failed = ti_err_errno(&w->err, TI_ERR_IO, "cannot close the trace of rank %u", w->rank);
     st = ti_writer_error(w, err);
     if (w->store_mapped)
         munmap(w->store, w->store_mapped);

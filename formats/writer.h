@@ -13,6 +13,13 @@
  * writer fails as soon as it would write to the file.  Opening and closing may
  * change errno, nothing else does.  No function here is safe on one writer from two
  * threads at a time.
+ *
+ * The application may close the writer's descriptor.  The writer never uses a descriptor
+ * that is not its file's: it opens the file again by name, or fails if the file of that
+ * name is another one.
+ *
+ * A signal handler may interrupt a function here and call another, or leave by
+ * siglongjmp().  The writer then fails; the file holds the chunks that were complete.
  */
 #ifndef TI_WRITER_H
 #define TI_WRITER_H
@@ -45,8 +52,9 @@ struct ti_writer;
 
 /*
  * Create `path` (it must not exist) for `rank` of `nranks` and write the
- * header.  `run_id` tells which files belong together.  *out is set on success
- * only; ti_writer_close() releases it.
+ * header.  `run_id` tells which files belong together.  `path` must stay valid until
+ * ti_writer_close(), and should be absolute where the working directory may change.
+ * *out is set on success only; ti_writer_close() releases it.
  */
 ti_status ti_writer_open(const char *path, uint32_t rank, uint32_t nranks,
                          const uint8_t run_id[TI_RUN_ID_BYTES], struct ti_writer **out,
@@ -105,7 +113,9 @@ uint64_t ti_writer_events(const struct ti_writer *w);
 ti_status ti_writer_error(const struct ti_writer *w, struct ti_err *err);
 
 /* Flush, write totals with `n` pairs of metadata, the index and the end mark,
- * close and release.  After an earlier error it only releases. */
+ * close and release.  After an earlier error it only releases.  Called while another
+ * function here is interrupted, it fails and releases nothing, since that function may
+ * go on. */
 ti_status ti_writer_close(struct ti_writer *w, enum ti_end end, const char *const *pairs, int n,
                           struct ti_err *err);
 

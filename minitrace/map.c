@@ -16,7 +16,7 @@
 /* What was mapped from files; more are not. */
 #define SPILLS 64
 static const void *spill[SPILLS];
-static char folder[PATH_MAX]; /* for the files */
+static const char *folder; /* for the files */
 static int64_t allowed = TI_MEMORY_BYTES;
 
 static size_t pages(size_t bytes)
@@ -44,15 +44,8 @@ static void spilled(int64_t bytes)
 
 void ti_map_begin(const char *dir, int64_t beyond)
 {
-    char here[PATH_MAX] = "";
-
     allowed += beyond;
-    /* the application may change its directory */
-    if (dir[0] != '/' && !getcwd(here, sizeof here))
-        return;
-    if (snprintf(folder, sizeof folder, "%s%s%s", here, here[0] ? "/" : "", dir) >=
-        (int)sizeof folder)
-        folder[0] = '\0';
+    folder = dir;
 }
 
 /* A file without a name, or -1. */
@@ -97,7 +90,7 @@ static int spill_of(const void *p)
 
 static void *map_file(size_t bytes)
 {
-    int entry = spill_of(NULL), fd = entry < SPILLS && folder[0] ? nameless() : -1;
+    int entry = spill_of(NULL), fd = entry < SPILLS && folder ? nameless() : -1;
     void *p = MAP_FAILED;
 
     if (fd < 0)

@@ -661,6 +661,8 @@ static __attribute__((noinline)) void give_up_writing(void)
 {
     struct ti_err err;
 
+    if (!ti_state.writer) /* a signal handler's call has ended the recording meanwhile */
+        return;
     ti_writer_error(ti_state.writer, &err);
     ti_give_up("%s", err.text);
 }

@@ -323,15 +323,25 @@ static bool open_counter(struct ti_err *err)
     return false;
 }
 
-static bool open_trace(const char *dir, const uint8_t id[TI_RUN_ID_BYTES], struct ti_err *err)
+/* The directory's absolute name, since the application may change its directory. */
+static bool absolute(const char *dir, char *out, size_t bytes)
 {
-    char path[PATH_BYTES];
+    char here[PATH_BYTES] = "";
 
-    if (mkdir(dir, 0777) != 0 && errno != EEXIST) {
-        ti_err_errno(err, TI_ERR_IO, "cannot create the trace directory '%s'", dir);
+    if (dir[0] != '/' && !getcwd(here, sizeof here))
+        return false;
+    return snprintf(out, bytes, "%s%s%s", here, here[0] ? "/" : "", dir) < (int)bytes;
+}
+
+static bool open_trace(const char *name, const uint8_t id[TI_RUN_ID_BYTES], struct ti_err *err)
+{
+    static char dir[PATH_BYTES], path[PATH_BYTES];
+
+    if (mkdir(name, 0777) != 0 && errno != EEXIST) {
+        ti_err_errno(err, TI_ERR_IO, "cannot create the trace directory '%s'", name);
         return false;
     }
-    if (!rank_path(dir, ti_state.rank, path, sizeof path)) {
+    if (!absolute(name, dir, sizeof dir) || !rank_path(dir, ti_state.rank, path, sizeof path)) {
         ti_err_set(err, TI_ERR_IO, "the name of the trace directory is too long");
         return false;
     }

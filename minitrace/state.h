@@ -186,8 +186,9 @@ uint32_t ti_site(const void *address);
 void *ti_map(size_t bytes);
 void ti_mapped(int64_t bytes); /* somebody else mapped so much for us */
 void ti_unmap(void *p, size_t bytes);
-void ti_map_begin(const char *dir, int64_t beyond); /* the trace directory; memory that
-                                                     * was asked for beyond that */
+void ti_map_begin(const char *dir, int64_t beyond); /* the trace directory's absolute name, which
+                                                     * must stay valid; memory that was asked
+                                                     * for beyond that */
 
 /*
  * A buffer that only grows: at least `bytes` at *p, of which *room is the

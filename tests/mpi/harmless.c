@@ -3,8 +3,11 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -163,6 +166,46 @@ static void noisy(void)
         printf("errno was changed %d times\n", changed);
 }
 
+/* Closes the descriptor of the trace, as closefrom() would, and has its number for a file
+ * of its own, which the library must leave alone. */
+static void take_descriptor(void)
+{
+    char link[64], name[4096];
+    FILE *mine = tmpfile();
+    struct stat st;
+
+    fputs("precious", mine);
+    fflush(mine);
+    for (int fd = 3; fd < 1024; fd++) {
+        ssize_t n;
+
+        snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+        n = readlink(link, name, sizeof name);
+        if (n > 3 && memcmp(name + n - 3, ".ti", 3) == 0)
+            dup2(fileno(mine), fd);
+    }
+    MUST(chdir("/") == 0);
+    noisy();
+    MUST(fstat(fileno(mine), &st) == 0 && st.st_size == 8);
+    fclose(mine);
+}
+
+static void on_alarm(int sig)
+{
+    MPI_Abort(MPI_COMM_WORLD, sig);
+}
+
+/* MPI is called, and may not be, in the middle of whatever is going on. */
+static void alarmed(void)
+{
+    struct itimerval soon = {.it_value.tv_usec = 20000};
+
+    signal(SIGALRM, on_alarm);
+    setitimer(ITIMER_REAL, &soon, NULL);
+    for (;;)
+        noisy();
+}
+
 /* Files may not grow: writing beyond the limit would bring SIGXFSZ, which ends
  * a process. */
 static void limited(void)
@@ -196,6 +239,10 @@ int main(int argc, char **argv)
         output();
     else if (strcmp(what, "children") == 0)
         children();
+    else if (strcmp(what, "descriptor") == 0)
+        take_descriptor();
+    else if (strcmp(what, "alarmed") == 0)
+        alarmed();
     else if (strcmp(what, "threads") == 0 && provided == MPI_THREAD_MULTIPLE)
         threads();
     else if (strcmp(what, "funneled") == 0)

@@ -55,7 +55,7 @@ for run in "/bin/echo hello" "sh -c 'echo hello; echo hi >&2; exit 3'" \
 done
 
 # Good runs: outputs, status, and which calls change errno, to the byte.
-for what in output children funneled errno single multiple; do
+for what in output children funneled errno single multiple descriptor; do
     bare "$program" $what
     traced "$program" $what
     for file in out err rc; do
@@ -103,6 +103,15 @@ for end in return:5:without exit:6:without _exit:7:cut orphan:7:cut kill:134:cut
             fail "abort: ends with $(tail -n 1 "$scratch/events")" ;;
         *) [ "$events" -ge 128 ] || fail "$what: only $events events" ;;
     esac
+done
+
+# MPI_Abort in a signal handler, at any time: events are missing, none is damaged.
+for _ in 1 2 3 4 5 6; do
+    rm -rf "$dir"
+    trace "$dir" 1 cputime "$program" alarmed >"$scratch/out" 2>&1
+    dump "$dir" 0 >"$scratch/events" 2>"$scratch/end"
+    if grep -q damaged "$scratch/end"; then fail "alarmed: $(cat "$scratch/end")"; fi
+    [ "$(wc -l <"$scratch/events")" -ge 128 ] || fail "alarmed: next to no events"
 done
 
 # MPI calls from two threads at a time.

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #include "common/crc32c.h"
@@ -888,6 +889,193 @@ static int teardown(void **state)
     return rmdir(dir);
 }
 
+/* Without call sites, which would have to be introduced. */
+static struct log make_plain_log(int n)
+{
+    struct log log = make_log(n, 1000);
+
+    for (int i = 0; i < n; i++)
+        log.ev[i].site = 0;
+    return log;
+}
+
+/* Close every descriptor but the standard ones, and have the numbers up to `limit` taken by
+ * the file "mine" of the application. */
+static int take_descriptors(int limit)
+{
+    char name[128];
+    int mine;
+
+    for (int fd = 3; fd < limit; fd++)
+        close(fd);
+    snprintf(name, sizeof name, "%s/mine", dir);
+    mine = open(name, O_RDWR | O_CREAT | O_TRUNC, 0600);
+    assert_int_equal(write(mine, "precious", 8), 8);
+    for (int fd = 3; fd < limit; fd++)
+        dup2(mine, fd);
+    return mine;
+}
+
+static void check_descriptors(int mine, int limit)
+{
+    char name[128], text[16];
+    struct stat st;
+
+    for (int fd = 3; fd < limit; fd++)
+        assert_int_equal(fstat(fd, &st), 0);
+    assert_int_equal(st.st_size, 8);
+    assert_int_equal(pread(mine, text, sizeof text, 0), 8);
+    assert_memory_equal(text, "precious", 8);
+    for (int fd = 3; fd < limit; fd++)
+        close(fd);
+    snprintf(name, sizeof name, "%s/mine", dir);
+    unlink(name);
+}
+
+static int descriptor_limit(void)
+{
+    struct rlimit most;
+
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &most), 0);
+    return most.rlim_cur > 4096 ? 4096 : (int)most.rlim_cur;
+}
+
+/* The application closes our descriptor, and the number becomes one of its own: before
+ * events, between chunks, before the end; or it replaces or removes the file as well. */
+static void test_descriptor_taken(void **state)
+{
+    enum { AT_ONCE, HALFWAY, AT_END, REMOVED, REPLACED, ANOTHER, WAYS };
+    int limit = descriptor_limit();
+    struct log log = make_plain_log(3000);
+
+    (void)state;
+    for (int way = 0; way < WAYS; way++) {
+        int at = way == AT_ONCE ? 0 : way == AT_END ? log.n : log.n / 2, mine;
+        struct ti_writer *w;
+        struct ti_reader *r;
+        struct ti_err err;
+        uint64_t events;
+        ti_status st;
+
+        unlink(path);
+        assert_int_equal(ti_writer_open(path, 3, 8, run_id, &w, &err), TI_OK);
+        begin_log(w);
+        for (int i = 0; i < at; i++)
+            put_event(w, &log.ev[i]);
+        if (at == log.n)
+            ti_writer_flush(w);
+        mine = take_descriptors(limit);
+        if (way == REMOVED || way == REPLACED)
+            assert_int_equal(unlink(path), 0);
+        if (way == REPLACED)
+            assert_int_equal(symlink("mine", path), 0);
+        if (way == ANOTHER) { /* it may well have the inode number of the old one */
+            unlink(path);
+            close(4);
+            assert_int_equal(open(path, O_RDWR | O_CREAT, 0600), 4);
+        }
+        for (int i = at; i < log.n; i++)
+            put_event(w, &log.ev[i]);
+        st = ti_writer_close(w, TI_END_COMPLETE, NULL, 0, &err);
+        check_descriptors(mine, limit);
+        if (way >= REMOVED) {
+            assert_int_equal(st, TI_ERR_IO);
+            assert_non_null(strstr(err.text, "closed our descriptor of rank 3's trace"));
+            continue;
+        }
+        assert_int_equal(st, TI_OK);
+        assert_int_equal(ti_reader_open(path, &r, &err), TI_OK);
+        assert_int_equal(ti_reader_verify(r, &events, &err), TI_OK);
+        assert_int_equal(events, log.n);
+        ti_reader_close(r);
+    }
+    free_log(&log);
+}
+
+/* A signal handler calls MPI, or jumps out of a call, at any instruction of the writer. */
+static struct {
+    struct ti_writer *w;
+    const struct ti_event *ev;
+    sigjmp_buf out;
+    bool jumps, closed;
+    volatile int busy;
+} alarmed;
+
+static void on_alarm(int sig)
+{
+    (void)sig;
+    alarmed.busy += ti_writer_busy(alarmed.w);
+    if (alarmed.jumps)
+        siglongjmp(alarmed.out, 1);
+    put_event(alarmed.w, alarmed.ev);
+    if (!ti_writer_busy(alarmed.w))
+        return;
+    alarmed.closed = true;
+    assert_int_equal(ti_writer_close(alarmed.w, TI_END_ABORTED, NULL, 0, NULL), TI_ERR_IO);
+}
+
+static void until_alarm(const struct log *log)
+{
+    struct itimerval in = {.it_value.tv_usec = 1 + (int)rnd(3000)};
+
+    if (sigsetjmp(alarmed.out, 1))
+        return;
+    setitimer(ITIMER_REAL, &in, NULL);
+    for (int i = 0; i < 1000000; i++) {
+        struct ti_err err;
+
+        if (ti_writer_error(alarmed.w, &err) != TI_OK)
+            return;
+        put_event(alarmed.w, &log->ev[i % log->n]);
+        getitimer(ITIMER_REAL, &in);
+        if (!in.it_value.tv_usec)
+            return;
+    }
+}
+
+static void test_interrupted(void **state)
+{
+    struct sigaction action = {.sa_handler = on_alarm};
+    struct log log;
+    int n;
+
+    (void)state;
+    extras = 2;
+    log = make_plain_log(3000);
+    sigaction(SIGALRM, &action, NULL);
+    alarmed.busy = 0;
+    for (n = 0; n < 5000 && alarmed.busy < 200; n++) {
+        struct ti_reader *r;
+        struct ti_event ev;
+        struct ti_err err;
+        bool failed;
+        int more;
+
+        unlink(path);
+        extras = n & 1 ? 2 : 0;
+        assert_int_equal(ti_writer_open(path, 3, 8, run_id, &alarmed.w, &err), TI_OK);
+        begin_log(alarmed.w);
+        alarmed.ev = &log.ev[0];
+        alarmed.jumps = n & 2;
+        alarmed.closed = false;
+        until_alarm(&log);
+        failed = ti_writer_busy(alarmed.w);
+        if (!alarmed.closed)
+            assert_int_equal(ti_writer_close(alarmed.w, TI_END_COMPLETE, NULL, 0, &err),
+                             failed ? TI_ERR_IO : ti_writer_error(alarmed.w, NULL));
+        assert_int_equal(ti_reader_open(path, &r, &err), TI_OK);
+        ti_reader_want_extras(r);
+        while ((more = ti_reader_next(r, &ev, &err)) > 0)
+            ;
+        if (more < 0)
+            fail_msg("%s", err.text);
+        ti_reader_close(r);
+    }
+    print_message("interrupted %d times, of which %d in the writer\n", n, alarmed.busy);
+    extras = 0;
+    free_log(&log);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -897,6 +1085,7 @@ int main(void)
         cmocka_unit_test(test_extras_roundtrip), cmocka_unit_test(test_extras_names),
         cmocka_unit_test(test_extras_missing),   cmocka_unit_test(test_extras_wrong),
         cmocka_unit_test(test_buffers),
+        cmocka_unit_test(test_descriptor_taken), cmocka_unit_test(test_interrupted),
     };
 
     return cmocka_run_group_tests(tests, setup, teardown);
