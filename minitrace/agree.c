@@ -1,21 +1,31 @@
 /*
- * The ranks' counters must be one and the same: volumes of different ones make no
- * trace.  What the ranks count is told up a tree to rank 0, each rank adding up what
- * those below it say; rank 0 decides whether they agree, and by which id the files of
- * this run are known, and that goes down again.  Below a rank are those that follow it
- * (ranktree.h), so that most of this stays within a node, and no rank needs connections
- * to all others.
+ * All ranks must count with the same counter: volumes of different ones make no trace.
+ * What the ranks count goes up a tree to rank 0, each rank adding up what the ranks below
+ * it say.  Rank 0 decides whether they agree, draws the id of the run, and sends both down
+ * again.  Below a rank are the ranks that follow it (ranktree.h), so that most messages
+ * stay within a node, and no rank needs connections to all others.
  *
- * By messages, and with an end to all waiting, since a rank that was not preloaded
- * takes part in nothing: a collective would wait for it for ever.  The ranks below it
- * are not traced either, then; among up to TI_BRANCHES + 1 ranks there are none but below
- * rank 0.  Nothing of this is recorded.  The tag is one that an application is not
- * likely to use before all of its ranks are through MPI_Init.  Afterwards no such
- * message is left, unless a rank with children was not preloaded: MPI libraries do not
- * cancel what was sent.
+ * The exchange uses messages on MPI_COMM_WORLD and ends by a deadline.  A collective, or a
+ * communicator of our own, would wait for ever for a rank that was not preloaded.  The
+ * application must never receive one of these messages, and we none of its own.  So:
+ *
+ *   - A message is sent to, and expected from, traced ranks only.  A traced rank puts an
+ *     empty file, its mark, into the trace directory; parent and child exchange messages
+ *     once each has seen the other's mark.  The nodes of a run may have directories of
+ *     their own; there TIARA_RUN_ID, which a launcher gives to all ranks that it traces,
+ *     stands for the marks.
+ *   - A receive is posted before the message can be sent, and never cancelled: a message
+ *     that comes after the deadline ends in it, whatever the application receives.
+ *
+ * The ranks below a rank that is not traced are not traced either; among up to
+ * TI_BRANCHES + 1 ranks there are none but below rank 0.  Nothing of this is recorded.
  */
+#include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -23,6 +33,7 @@
 #include "minitrace/state.h"
 
 #define TAG    31977
+#define PATH   (4096 + 64)
 #define GROUPS 4  /* ranks that count alike, and are named */
 #define RANGES 12 /* of ranks, for each of them */
 
@@ -88,26 +99,128 @@ static double patience(void)
     return SILENCE_S + SILENCE_A_RANK_S * ti_state.nranks;
 }
 
-/* Wait for the request until `deadline`.  False: it did not come about. */
+/* The longest that an exchange takes: rank 0 knows after patience() for each level; it may
+ * be behind, and so may those on the way back. */
+static double all_patience(const struct place *p)
+{
+    return patience() * (p->levels + 2);
+}
+
+/* ------------------------------------------------------------------- marks -- */
+
+static struct {
+    const char *dir; /* NULL: none are needed */
+    unsigned job;    /* tells the marks of this run from those of one that was killed */
+    time_t made;     /* when ours was, by the clock of the file system */
+} marks;
+
+/* TIARA_RUN_ID is good enough, but not needed where all ranks share this node. */
+static bool needs_marks(void)
+{
+    const char *local = getenv("OMPI_COMM_WORLD_LOCAL_SIZE"), *id = getenv("TIARA_RUN_ID");
+
+    if (!local)
+        local = getenv("MPI_LOCALNRANKS"); /* MPICH's Hydra */
+    return !id || !id[0] || (local && atoi(local) == ti_state.nranks);
+}
+
+static void mark_path(int rank, char *path)
+{
+    snprintf(path, PATH, "%s/.tiara-%08x-rank-%06d", marks.dir, marks.job, rank);
+}
+
+static bool make_mark(const char *dir, struct ti_err *err)
+{
+    const char *job = getenv("PMIX_NAMESPACE");
+    char path[PATH];
+    struct stat st;
+    int fd;
+
+    marks.dir = NULL;
+    if (ti_state.nranks == 1 || !needs_marks())
+        return true;
+    marks.dir = dir;
+    for (marks.job = 5381; job && *job; job++)
+        marks.job = marks.job * 33 + (unsigned char)*job;
+    mark_path(ti_state.rank, path);
+    unlink(path);
+    fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (fd < 0 || fstat(fd, &st) != 0) {
+        ti_err_errno(err, TI_ERR_IO, "cannot create '%s'", path);
+        if (fd >= 0)
+            close(fd);
+        marks.dir = NULL;
+        return false;
+    }
+    close(fd);
+    marks.made = st.st_mtime;
+    return true;
+}
+
+static void remove_mark(void)
+{
+    char path[PATH];
+
+    if (!marks.dir)
+        return;
+    mark_path(ti_state.rank, path);
+    unlink(path);
+}
+
+static void pause_a_while(struct timespec *pause)
+{
+    nanosleep(pause, NULL);
+    pause->tv_nsec = pause->tv_nsec < LOOK_NS_MAX / 2 ? 2 * pause->tv_nsec : LOOK_NS_MAX;
+}
+
+/* Whether the rank is known to be traced by `deadline`; `most`: how much older or newer
+ * than ours its mark may be. */
+static bool is_traced(int rank, double deadline, double most)
+{
+    struct timespec pause = {.tv_nsec = LOOK_NS_MIN};
+    char path[PATH];
+    struct stat st;
+
+    if (!marks.dir)
+        return true;
+    mark_path(rank, path);
+    for (;;) {
+        if (stat(path, &st) == 0 && S_ISREG(st.st_mode) &&
+            difftime(st.st_mtime, marks.made) <= most && difftime(marks.made, st.st_mtime) <= most)
+            return true;
+        if (ti_seconds() > deadline)
+            return false;
+        pause_a_while(&pause);
+    }
+}
+
+/* ---------------------------------------------------------------- messages -- */
+
+/* Whether the request is complete by `deadline`. */
 static bool wait_until(MPI_Request *req, double deadline)
 {
     struct timespec pause = {.tv_nsec = LOOK_NS_MIN};
-    MPI_Status status;
-    int done = 0, cancelled;
+    int done = 0;
 
     for (;;) {
-        PMPI_Test(req, &done, &status);
-        if (done)
-            return true;
-        if (ti_seconds() > deadline)
-            break;
-        nanosleep(&pause, NULL);
-        pause.tv_nsec = pause.tv_nsec < LOOK_NS_MAX / 2 ? 2 * pause.tv_nsec : LOOK_NS_MAX;
+        PMPI_Test(req, &done, MPI_STATUS_IGNORE);
+        if (done || ti_seconds() > deadline)
+            return done;
+        pause_a_while(&pause);
     }
-    PMPI_Cancel(req);
-    PMPI_Wait(req, &status);
-    PMPI_Test_cancelled(&status, &cancelled);
-    return !cancelled;
+}
+
+/* Receive from a traced rank by `deadline`.  NULL: nothing has come; should it ever, it ends
+ * here.  Else memory for ti_unmap(). */
+static void *receive(int rank, size_t bytes, double deadline)
+{
+    void *message = ti_map(bytes);
+    MPI_Request req;
+
+    if (!message)
+        return NULL;
+    PMPI_Irecv(message, (int)bytes, MPI_BYTE, rank, TAG, MPI_COMM_WORLD, &req);
+    return wait_until(&req, deadline) ? message : NULL;
 }
 
 static void describe(struct answer *a, const struct ti_err *why)
@@ -217,67 +330,76 @@ static void name_groups(const struct summary *s, struct ti_err *err)
 
 /* ----------------------------------------------------------------- the tree -- */
 
-/* Whether the rank's message came before `deadline`. */
-static bool hear(int rank, void *message, size_t bytes, double deadline)
-{
-    MPI_Request req;
+/* Bit i is child i's. */
+struct children {
+    uint32_t heard, expected; /* a message has come; a receive was posted */
+};
 
-    PMPI_Irecv(message, (int)bytes, MPI_BYTE, rank, TAG, MPI_COMM_WORLD, &req);
-    return wait_until(&req, deadline);
-}
-
-/* Adds what the children say to *s; bit i of *heard: child i was heard.  A child has as
- * long as it may itself wait for what is below it, and one rank's delay more. */
-static void ask(const struct place *p, struct summary *s, struct summary *of, uint32_t *heard)
+/* Adds what the children say to *s.  A child has as long as it may itself wait for what is
+ * below it, and one rank's delay more. */
+static void ask(const struct place *p, struct summary *s, struct children *c)
 {
     double start = ti_seconds();
 
-    *heard = 0;
+    *c = (struct children){0};
     for (int i = 0; i < ti_children(p->block); i++) {
         struct ti_block b = ti_child(p->block, i);
         double deadline = start + patience() * (ti_height(b) + 1), now = ti_seconds();
+        struct summary silent = {.silent = b.end - b.first, .first_silent = b.first}, *of = NULL;
 
-        if (hear(b.first, of, sizeof *of, deadline > now + LATE_S ? deadline : now + LATE_S)) {
-            *heard |= UINT32_C(1) << i;
-        } else {
-            memset(of, 0, sizeof *of);
-            of->silent = b.end - b.first;
-            of->first_silent = b.first;
+        if (deadline < now + LATE_S)
+            deadline = now + LATE_S;
+        if (is_traced(b.first, deadline, all_patience(p))) {
+            c->expected |= UINT32_C(1) << i;
+            of = receive(b.first, sizeof *of, deadline);
         }
-        add(s, of);
+        if (of)
+            c->heard |= UINT32_C(1) << i;
+        add(s, of ? of : &silent);
+        ti_unmap(of, sizeof *of);
     }
 }
 
-/* Those that have not answered are told nothing: they are not there, and would take
- * it for a message of the application's. */
-static void answer(const struct place *p, const struct verdict *v, uint32_t heard)
+/* No child sends any more that does not see our mark.  One that came too late for ask() may
+ * have seen it, and then has a mark itself: a receive for its message. */
+static void close_to_late_children(const struct place *p, const struct children *c)
+{
+    remove_mark();
+    for (int i = 0; i < ti_children(p->block); i++) {
+        int child = ti_child(p->block, i).first;
+
+        if (!(c->expected >> i & 1) && is_traced(child, 0, all_patience(p)))
+            ti_unmap(receive(child, sizeof(struct summary), 0), sizeof(struct summary));
+    }
+}
+
+static void answer(const struct place *p, const struct verdict *v, const struct children *c)
 {
     for (int i = 0; i < ti_children(p->block); i++)
-        if (heard >> i & 1)
+        if (c->heard >> i & 1)
             PMPI_Send(v, sizeof *v, MPI_BYTE, ti_child(p->block, i).first, TAG, MPI_COMM_WORLD);
 }
 
-/* Rank 0 knows after patience() for each level; it may be behind, and so may those on
- * the way back. */
 static bool tell(const struct place *p, const struct summary *s, struct verdict *v)
 {
-    double deadline = ti_seconds() + patience() * (p->levels + 2);
-    MPI_Request send, receive;
+    double deadline = ti_seconds() + all_patience(p);
+    struct verdict *told;
 
-    PMPI_Irecv(v, sizeof *v, MPI_BYTE, p->parent, TAG, MPI_COMM_WORLD, &receive);
-    PMPI_Isend(s, sizeof *s, MPI_BYTE, p->parent, TAG, MPI_COMM_WORLD, &send);
-    if (!wait_until(&receive, deadline)) {
-        wait_until(&send, deadline);
+    if (!is_traced(p->parent, deadline, all_patience(p)))
         return false;
-    }
-    PMPI_Wait(&send, MPI_STATUS_IGNORE);
-    return true;
+    PMPI_Send(s, sizeof *s, MPI_BYTE, p->parent, TAG, MPI_COMM_WORLD);
+    told = receive(p->parent, sizeof *told, deadline);
+    if (told)
+        *v = *told;
+    ti_unmap(told, sizeof *told);
+    return told;
 }
 
 static void decide(const struct summary *s, struct verdict *v, struct ti_err *err)
 {
     if (s->silent)
-        ti_complain("%d of %d ranks, rank %d first, are not traced: was LD_PRELOAD handed on?",
+        ti_complain("%d of %d ranks, rank %d first, are not traced: was LD_PRELOAD handed on?  "
+                    "(and TIARA_RUN_ID, where nodes have trace directories of their own)",
                     s->silent, ti_state.nranks, s->first_silent);
     if (v->go_on && !alike(s)) {
         v->go_on = false;
@@ -285,16 +407,21 @@ static void decide(const struct summary *s, struct verdict *v, struct ti_err *er
     }
 }
 
-bool ti_agree(const struct ti_err *why, bool go_on, uint8_t id[TI_RUN_ID_BYTES], struct ti_err *err)
+bool ti_agree(const char *dir, const struct ti_err *why, bool go_on, uint8_t id[TI_RUN_ID_BYTES],
+              struct ti_err *err)
 {
     struct place place = {.levels = ti_height((struct ti_block){0, ti_state.nranks})};
-    struct summary *s = ti_map(2 * sizeof *s); /* and a child's: much for a stack */
+    struct summary *s = ti_map(sizeof *s); /* much for a stack */
     struct verdict v = {.go_on = go_on};
-    uint32_t heard;
+    struct children children;
     bool told = true;
 
     if (!s) {
         ti_err_set(err, TI_ERR_IO, "no memory");
+        return false;
+    }
+    if (!make_mark(dir, err)) {
+        ti_unmap(s, sizeof *s);
         return false;
     }
     place.block = ti_block_of(ti_state.rank, ti_state.nranks, &place.parent);
@@ -302,7 +429,7 @@ bool ti_agree(const struct ti_err *why, bool go_on, uint8_t id[TI_RUN_ID_BYTES],
     s->group[0].ranks = 1;
     describe(&s->group[0].answer, why);
     add_range(&s->group[0], (struct range){ti_state.rank, ti_state.rank});
-    ask(&place, s, s + 1, &heard);
+    ask(&place, s, &children);
     if (place.parent < 0) {
         memcpy(v.id, id, sizeof v.id);
         decide(s, &v, err);
@@ -310,8 +437,9 @@ bool ti_agree(const struct ti_err *why, bool go_on, uint8_t id[TI_RUN_ID_BYTES],
         err->text[0] = err->hint[0] = '\0';
         told = tell(&place, s, &v);
     }
+    close_to_late_children(&place, &children);
     if (told) {
-        answer(&place, &v, heard);
+        answer(&place, &v, &children);
         memcpy(id, v.id, sizeof v.id);
     } else {
         ti_state.deputy = ti_state.rank == 1;
@@ -319,8 +447,9 @@ bool ti_agree(const struct ti_err *why, bool go_on, uint8_t id[TI_RUN_ID_BYTES],
             ti_err_set(err, TI_ERR_INPUT, "rank 0 is not traced");
         else
             ti_err_set(err, TI_ERR_INPUT, "rank %d, or one above it, is not traced", place.parent);
-        ti_err_hint(err, "was LD_PRELOAD handed on to all ranks?");
+        ti_err_hint(err, "hand LD_PRELOAD on to all ranks; and TIARA_RUN_ID, where nodes have trace "
+                         "directories of their own");
     }
-    ti_unmap(s, 2 * sizeof *s);
+    ti_unmap(s, sizeof *s);
     return told && v.go_on;
 }

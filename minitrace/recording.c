@@ -333,15 +333,11 @@ static bool absolute(const char *dir, char *out, size_t bytes)
     return snprintf(out, bytes, "%s%s%s", here, here[0] ? "/" : "", dir) < (int)bytes;
 }
 
-static bool open_trace(const char *name, const uint8_t id[TI_RUN_ID_BYTES], struct ti_err *err)
+static bool open_trace(const char *dir, const uint8_t id[TI_RUN_ID_BYTES], struct ti_err *err)
 {
-    static char dir[PATH_BYTES], path[PATH_BYTES];
+    static char path[PATH_BYTES]; /* the writer's until it is closed */
 
-    if (mkdir(name, 0777) != 0 && errno != EEXIST) {
-        ti_err_errno(err, TI_ERR_IO, "cannot create the trace directory '%s'", name);
-        return false;
-    }
-    if (!absolute(name, dir, sizeof dir) || !rank_path(dir, ti_state.rank, path, sizeof path)) {
+    if (!rank_path(dir, ti_state.rank, path, sizeof path)) {
         ti_err_set(err, TI_ERR_IO, "the name of the trace directory is too long");
         return false;
     }
@@ -360,24 +356,45 @@ static bool open_trace(const char *name, const uint8_t id[TI_RUN_ID_BYTES], stru
     return true;
 }
 
-/* All ranks agree first, whatever it is that fails here or there. */
+/* The trace directory, which is made if need be, by its absolute name.  NULL: `err`. */
+static const char *trace_dir(struct ti_err *err)
+{
+    static char dir[PATH_BYTES];
+    const char *name = getenv("TIARA_TRACE_DIR");
+
+    if (!name || !name[0])
+        name = DEFAULT_DIR;
+    if (mkdir(name, 0777) != 0 && errno != EEXIST) {
+        ti_err_errno(err, TI_ERR_IO, "cannot create the trace directory '%s'", name);
+        return NULL;
+    }
+    if (absolute(name, dir, sizeof dir))
+        return dir;
+    ti_err_set(err, TI_ERR_IO, "the name of the trace directory is too long");
+    return NULL;
+}
+
+/* All ranks agree first, whatever it is that fails here or there.  A directory that stays
+ * empty goes again. */
 static bool open_all(struct ti_err *err)
 {
-    const char *dir = getenv("TIARA_TRACE_DIR");
+    const char *dir = trace_dir(err);
     struct ti_err why = {"", ""};
     uint8_t id[TI_RUN_ID_BYTES];
-    bool counts = open_counter(&why), go_on;
+    bool counts, go_on;
 
-    if (!dir || !dir[0])
-        dir = DEFAULT_DIR;
+    if (!dir)
+        return false;
+    counts = open_counter(&why);
     go_on = run_id(dir, id, err);
-    go_on = ti_agree(counts ? NULL : &why, go_on, id, err);
+    go_on = ti_agree(dir, counts ? NULL : &why, go_on, id, err);
     if (go_on && !counts)
         *err = why;
     if (go_on && counts && open_trace(dir, id, err))
         return true;
     if (counts)
         ti_counter_close(&ti_state.counter);
+    rmdir(dir);
     return false;
 }
 

@@ -130,13 +130,13 @@ static inline void ti_event_set(struct ti_event *ev, enum ti_field field, int64_
 }
 
 /*
- * agree.c: whether all ranks count alike, or none of them counts.  `why`: why this
- * rank does not; NULL if it does.  Rank 0 knows `id`, by which the files of this run
+ * agree.c: whether all ranks count alike, or none of them counts.  `dir`: the trace
+ * directory, by its absolute name.  `why`: why this rank does not count; NULL if it does.  Rank 0 knows `id`, by which the files of this run
  * are known, and whether there can be any at all (`go_on`, else `err` says why not);
  * the others learn both.  False, and `err`: nothing is to be recorded; its text is
  * empty on a rank that has nothing to add.
  */
-bool ti_agree(const struct ti_err *why, bool go_on, uint8_t id[TI_RUN_ID_BYTES],
+bool ti_agree(const char *dir, const struct ti_err *why, bool go_on, uint8_t id[TI_RUN_ID_BYTES],
               struct ti_err *err);
 
 /* record.c: the call in progress. */

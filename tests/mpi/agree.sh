@@ -53,6 +53,6 @@ says silent-39 'rank 0: 1 of 40 ranks, rank 39 first, are not traced'
 says silent-1 'rank 0: 2 of 40 ranks, rank 1 first, are not traced'
 [ "$(traces silent-1)" = 38 ] || fail "silent-1: $(traces silent-1) traces"
 [ ! -e "$scratch/silent-1/rank-000002.ti" ] || fail 'silent-1: rank 2 is traced'
-says silent-0 'rank 1: nothing is recorded: rank 0 is not traced; hint: was LD_PRELOAD'
+says silent-0 'rank 1: nothing is recorded: rank 0 is not traced; hint: hand LD_PRELOAD on'
 [ "$(traces silent-0)" = 0 ] || fail 'silent-0: there are traces'
 finish

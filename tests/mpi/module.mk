@@ -47,6 +47,9 @@ endif
 # A library between this program and MPI's.
 late := $(O)/tests/mpi/late.so
 $(late): tests/mpi/late/idup.c
+test_programs += $(O)/tests/mpi/late_rank.so
+$(O)/tests/mpi/late_rank.so: tests/mpi/late/rank.c
+$(late) $(O)/tests/mpi/late_rank.so:
 	@mkdir -p $(@D)
 	$(call say,MPICC)$(MPICC) $(flags) $(CPPFLAGS) $(CFLAGS) -fPIC -shared -o $@ $<
 $(O)/tests/mpi/late_idup: $(late)
