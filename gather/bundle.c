@@ -353,6 +353,12 @@ static ti_status sync_file(const struct ti_bundle *b, struct ti_err *err)
     return fsync(b->fd) == 0 || errno == EINVAL || errno == ENOTSUP ? TI_OK : cannot_write(b, err);
 }
 
+static void run_id_text(const uint8_t id[TI_RUN_ID_BYTES], char text[2 * TI_RUN_ID_BYTES + 1])
+{
+    for (int i = 0; i < TI_RUN_ID_BYTES; i++)
+        snprintf(text + 2 * i, 3, "%02x", id[i]);
+}
+
 /* Last, so that it tells how long the rest took, and what is left to bring to the disk is short. */
 static ti_status add_manifest(struct ti_bundle *b, const struct ti_run *run, struct ti_err *err)
 {
@@ -425,6 +431,22 @@ static ti_status open_back(int fd, const char *path, const struct ti_run *run, s
     return whole ? TI_OK : ti_err_set(err, TI_ERR_IO, "'%s' does not hold what was gathered", path);
 }
 
+/* Whether it says of this run what every reader of a bundle needs. */
+static bool is_manifest_of(const char *text, const struct ti_run *run)
+{
+    json_t *manifest = json_loads(text, JSON_REJECT_DUPLICATES, NULL);
+    const char *id = json_string_value(json_object_get(manifest, "run_id"));
+    char ours[2 * TI_RUN_ID_BYTES + 1];
+    bool is;
+
+    run_id_text(run->run_id, ours);
+    is = id && strcmp(id, ours) == 0 &&
+         json_integer_value(json_object_get(manifest, "np")) == run->nranks &&
+         json_array_size(json_object_get(manifest, "ranks")) == (size_t)run->gathered;
+    json_decref(manifest);
+    return is;
+}
+
 /* Can what was written be read?  (Its traces' content: ti_bundle_remove_sources.) */
 static ti_status read_back(const struct ti_bundle *b, const struct ti_run *run, struct ti_err *err)
 {
@@ -435,6 +457,8 @@ static ti_status read_back(const struct ti_bundle *b, const struct ti_run *run, 
 
     if (st == TI_OK)
         st = ti_zip_load(z, member[run->nranks], INT64_MAX - 1, &manifest, err);
+    if (st == TI_OK && !is_manifest_of(manifest, run))
+        st = ti_err_set(err, TI_ERR_IO, "the manifest of '%s' is not what was written", b->path);
     for (int64_t i = 0; st == TI_OK && i < run->nranks; i++)
         if (ti_run_gathers(run, i))
             st = ti_zip_data(z, member[i], &offset, err);
@@ -558,22 +582,25 @@ void ti_bundle_free(struct ti_bundle *b)
     free(b);
 }
 
-/* The run that bundle `z` is of; free() it.  NULL: that is not known. */
-static char *run_of(const struct ti_zip *z)
+/* Whether bundle `z` has traces of `run`: by the traces themselves, since a manifest may be
+ * damaged. */
+static bool is_of(const struct ti_zip *z, int fd, const struct ti_run *run)
 {
-    char *text = NULL, *id = NULL;
-    json_t *manifest;
+    bool is = false, opened = false;
 
-    for (int64_t i = 0; i < ti_zip_count(z) && !text; i++)
-        if (strcmp(ti_zip_member(z, i)->name, MANIFEST) == 0 &&
-            ti_zip_load(z, i, INT64_MAX - 1, &text, NULL) != TI_OK)
-            return NULL;
-    manifest = text ? json_loads(text, 0, NULL) : NULL;
-    if (json_is_string(json_object_get(manifest, "run_id")))
-        id = strdup(json_string_value(json_object_get(manifest, "run_id")));
-    json_decref(manifest);
-    free(text);
-    return id;
+    for (int64_t i = 0; i < ti_zip_count(z) && !opened; i++) {
+        const struct ti_zip_member *m = ti_zip_member(z, i);
+        struct ti_reader *r = NULL;
+        int64_t at;
+
+        if (ti_rank_of_name(m->name) < 0 || ti_zip_data(z, i, &at, NULL) != TI_OK ||
+            ti_reader_open_at(fd, at, m->bytes, m->name, &r, NULL) != TI_OK)
+            continue;
+        opened = true;
+        is = memcmp(ti_reader_run_id(r), run->run_id, TI_RUN_ID_BYTES) == 0;
+        ti_reader_close(r);
+    }
+    return is;
 }
 
 /* Ranks of which `z` has more than there is here: *n of them. */
@@ -597,18 +624,18 @@ static ti_status loses_nothing(const struct ti_bundle *b, const struct ti_run *r
                                struct ti_err *err)
 {
     int fd = b->force ? open(b->output, O_RDONLY | O_CLOEXEC | O_NONBLOCK) : -1;
-    char ours[2 * TI_RUN_ID_BYTES + 1], ranks[256], *id = NULL;
+    char ranks[256];
     struct ti_zip *z = NULL;
     int64_t *rank = NULL, n = 0;
     ti_status st = TI_OK;
 
     if (fd < 0 || ti_zip_open(fd, b->output, &z, NULL) != TI_OK)
         goto out; /* whoever gives the name says what is wrong */
-    for (int i = 0; i < TI_RUN_ID_BYTES; i++)
-        snprintf(ours + 2 * i, 3, "%02x", run->run_id[i]);
-    id = run_of(z);
     rank = malloc(((size_t)ti_zip_count(z) + 1) * sizeof *rank);
-    if (id && rank && strcmp(id, ours) == 0)
+    if (!rank)
+        st = ti_err_errno(err, TI_ERR_IO, "cannot look into '%s', which is to be replaced",
+                          b->output);
+    else if (is_of(z, fd, run))
         find_lost(z, run, rank, &n);
     if (n) {
         qsort(rank, (size_t)n, sizeof *rank, by_number);
@@ -624,7 +651,6 @@ static ti_status loses_nothing(const struct ti_bundle *b, const struct ti_run *r
     }
 out:
     free(rank);
-    free(id);
     ti_zip_close(z);
     if (fd >= 0)
         close(fd);

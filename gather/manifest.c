@@ -20,6 +20,38 @@ json_t *ti_json_u64(uint64_t v)
     return json_string(digits);
 }
 
+/*
+ * Memory may run out in any of the many calls that build the values, which then lack
+ * something without a word.  So jansson's allocations are watched while the text is made.
+ */
+static struct {
+    json_malloc_t alloc; /* what it used before */
+    json_free_t free;
+    bool failed;
+} watched;
+
+static void *watched_alloc(size_t bytes)
+{
+    void *p = watched.alloc(bytes);
+
+    watched.failed = watched.failed || !p;
+    return p;
+}
+
+static void watch_memory(void)
+{
+    json_get_alloc_funcs(&watched.alloc, &watched.free);
+    watched.failed = false;
+    json_set_alloc_funcs(watched_alloc, watched.free);
+}
+
+/* Whether all allocations since watch_memory() succeeded. */
+static bool had_memory(void)
+{
+    json_set_alloc_funcs(watched.alloc, watched.free);
+    return !watched.failed;
+}
+
 static json_t *bad_ranks(const struct ti_run *run, bool gathered)
 {
     json_t *list = json_array();
@@ -44,7 +76,8 @@ static void put_json(FILE *f, const char *key, json_t *value)
     if (!value)
         return;
     fprintf(f, ",\n \"%s\": ", key);
-    json_dumpf(value, f, JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(15));
+    if (json_dumpf(value, f, JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(15)) != 0)
+        watched.failed = true;
     json_decref(value);
 }
 
@@ -154,8 +187,10 @@ static json_t *nodes(const struct ti_run *run)
     char *ranks = malloc(room);
     json_t *list = json_array();
 
-    if (!rank || !ranks || !list)
+    if (!rank || !ranks || !list) {
+        watched.failed = true;
         goto out;
+    }
     for (int64_t i = 0; i < run->nranks; i++)
         if (ti_run_gathers(run, i) && run->rank[i].node >= 0)
             rank[n++] = i;
@@ -246,7 +281,8 @@ static void put_ranks(FILE *f, const struct ti_run *run)
 
             if (name) {
                 fprintf(f, ",\"node\":");
-                json_dumpf(name, f, JSON_ENCODE_ANY);
+                if (json_dumpf(name, f, JSON_ENCODE_ANY) != 0)
+                    watched.failed = true;
                 json_decref(name);
             }
         }
@@ -273,6 +309,7 @@ char *ti_manifest_text(const struct ti_run *run, size_t *bytes, size_t *seconds_
 
     if (!f)
         return NULL;
+    watch_memory();
     for (int i = 0; i < TI_RUN_ID_BYTES; i++)
         snprintf(hex + 2 * i, 3, "%02x", run->run_id[i]);
     fprintf(f, "{\n \"format\": \"%s\",\n \"version\": %d,\n \"tiara\": \"%s\"", TI_BUNDLE_FORMAT,
@@ -295,7 +332,7 @@ char *ti_manifest_text(const struct ti_run *run, size_t *bytes, size_t *seconds_
     put_json(f, "gathering", json_incref(run->gathering));
     put_json(f, "totals", totals(run));
     put_ranks(f, run);
-    failed = ferror(f);
+    failed = !had_memory() || ferror(f);
     if (fclose(f) != 0 || failed) {
         free(text);
         return NULL;

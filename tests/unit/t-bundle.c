@@ -467,6 +467,84 @@ static void output(void **state)
     ti_run_free(run);
 }
 
+/* jansson's allocations fail from the n-th on, or the n-th alone. */
+static int allocations, fails_at;
+static bool fails_once;
+
+static void *failing(size_t bytes)
+{
+    int n = allocations++;
+
+    return n == fails_at || (!fails_once && n > fails_at) ? NULL : malloc(bytes);
+}
+
+/* When memory runs out, there is no manifest; never one that lacks something. */
+static void manifest_without_memory(void **state)
+{
+    struct ti_run *run;
+    struct ti_err err;
+    size_t bytes, at;
+    char *whole, *text;
+    json_malloc_t was_alloc;
+    json_free_t was_free;
+
+    (void)state;
+    make_run(4);
+    cut("rank-000002.ti", -30);
+    cut("rank-000003.ti", 0);
+    assert_int_equal(check_it(&run, &err), TI_OK);
+    whole = ti_manifest_text(run, &bytes, &at);
+    assert_non_null(whole);
+    json_get_alloc_funcs(&was_alloc, &was_free);
+    for (int once = 0; once < 2; once++) {
+        fails_once = once;
+        text = NULL;
+        for (fails_at = 0; !text; fails_at++) {
+            allocations = 0;
+            json_set_alloc_funcs(failing, free);
+            text = ti_manifest_text(run, &bytes, &at);
+            json_set_alloc_funcs(was_alloc, was_free);
+        }
+        assert_string_equal(text, whole);
+        assert_true(fails_at > 100);
+        free(text);
+    }
+    free(whole);
+    ti_run_free(run);
+}
+
+/* After --remove a bundle may hold the only traces, and is not replaced by less; by whatever
+ * has become of its manifest. */
+static void only_traces(void **state)
+{
+    struct ti_run *run;
+    struct ti_err err;
+    char command[400];
+    int64_t bytes, removed;
+
+    (void)state;
+    make_run(4);
+    run = check();
+    assert_int_equal(ti_bundle_write(run, bundle, false, &bytes, &err), TI_OK);
+    assert_int_equal(ti_bundle_remove_sources(run, bundle, &removed, &err), TI_OK);
+    assert_int_equal(removed, 4);
+    ti_run_free(run);
+    make_trace("rank-000001.ti", 1, 4, 1, 21, TI_END_COMPLETE);
+    run = check();
+    assert_int_equal(ti_bundle_write(run, bundle, true, &bytes, &err), TI_ERR_IO);
+    assert_non_null(strstr(err.text, "ranks 0, 2-3 of this run"));
+    /* a manifest that is no JSON, its checksum good: the archive is made anew */
+    snprintf(command, sizeof command,
+             "cd %s && python3 -c \"import zipfile; z = zipfile.ZipFile('app.tib'); "
+             "o = zipfile.ZipFile('n', 'w'); [o.writestr(i, z.read(i) if i != 'MANIFEST.json' else "
+             "b'{\\\"missing\\\": ,') for i in z.namelist()]; o.close()\" && mv n app.tib",
+             top);
+    assert_int_equal(system(command), 0);
+    assert_int_equal(ti_bundle_write(run, bundle, true, &bytes, &err), TI_ERR_IO);
+    assert_non_null(strstr(err.text, "ranks 0, 2-3 of this run"));
+    ti_run_free(run);
+}
+
 static void huge_numbers(void **state)
 {
     json_t *big = ti_json_u64(UINT64_MAX), *small = ti_json_u64(INT64_MAX);
@@ -505,6 +583,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(complete), TEST(all_kinds), TEST(every_length), TEST(unusable),
         TEST(whose),    TEST(changes),   TEST(output),       TEST(huge_numbers),
+        TEST(manifest_without_memory), TEST(only_traces),
     };
 
     ti_talk_init("t-bundle", true, true);
