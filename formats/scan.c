@@ -193,6 +193,24 @@ static uint64_t collective_gives(const struct ti_scan *scan, const struct ti_rea
     }
 }
 
+/* The first size of an event that is none: below zero, where a product was too large for the
+ * tracer of old.  NULL: all are. */
+static const char *wrong_size(const struct ti_event *ev)
+{
+    static const struct {
+        enum ti_field field;
+        const char *text;
+    } size[] = {{TI_F_BYTES, "bytes"},
+                {TI_F_ESIZE, "esize"},
+                {TI_F_BYTES2, "rbytes"},
+                {TI_F_ESIZE2, "resize"}};
+
+    for (size_t i = 0; i < sizeof size / sizeof *size; i++)
+        if (ev->mask >> size[i].field & 1 && ev->arg[size[i].field] < 0)
+            return size[i].text;
+    return NULL;
+}
+
 /* What a call hands over, or each start of the request it makes. */
 static struct ti_start gives(const struct ti_scan *scan, const struct ti_reader *r,
                              const struct ti_event *ev)
@@ -273,9 +291,15 @@ ti_status ti_scan_event(struct ti_scan *scan, const struct ti_reader *r, const s
                         struct ti_err *err)
 {
     struct ti_op_count *op = &scan->op[ev->op < TI_OP_COUNT ? ev->op : 0];
+    const char *wrong = wrong_size(ev);
     struct ti_start given;
     bool enough = true;
 
+    if (wrong)
+        return ti_err_set(err, TI_ERR_INPUT,
+                          "rank %u's trace is damaged: the field %s of event %" PRIu64
+                          ", %s, is below zero",
+                          ti_reader_rank(r), wrong, scan->events, ti_op_info(ev->op)->text);
     scan->events++;
     scan->volume += ev->volume;
     scan->hash = ti_hash_event(scan->hash, ev);

@@ -27,13 +27,13 @@ static const struct ti_comm_entry *begin(struct ti_event *ev, const struct ti_ca
 
 static void set_send(struct ti_event *ev, int64_t count, int64_t esize)
 {
-    ti_event_set(ev, TI_F_BYTES, count * esize);
+    ti_event_set(ev, TI_F_BYTES, ti_bytes(count, esize));
     ti_event_set(ev, TI_F_ESIZE, esize);
 }
 
 static void set_recv(struct ti_event *ev, int64_t count, int64_t esize)
 {
-    ti_event_set(ev, TI_F_BYTES2, count * esize);
+    ti_event_set(ev, TI_F_BYTES2, ti_bytes(count, esize));
     ti_event_set(ev, TI_F_ESIZE2, esize);
 }
 
@@ -361,7 +361,7 @@ static bool set_bytes_vec(struct ti_event *ev, int which, const struct ti_call *
         int64_t count = count_at(c, counts, from);
 
         /* the type of nothing is often MPI_DATATYPE_NULL, or anything */
-        bytes[i] = count ? count * ti_type_bytes(type_at(c, types, from)) : 0;
+        bytes[i] = count ? ti_bytes(count, ti_type_bytes(type_at(c, types, from))) : 0;
     }
     return bytes;
 }

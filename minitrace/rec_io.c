@@ -247,7 +247,7 @@ static struct ti_handle *transfer(struct ti_event *ev, const struct ti_call *c)
         return NULL;
     esize = ti_type_bytes(c->type);
     ev->mask |= TI_M_BYTES | TI_M_ESIZE;
-    ev->arg[TI_F_BYTES] = c->count * esize;
+    ev->arg[TI_F_BYTES] = ti_bytes(c->count, esize);
     ev->arg[TI_F_ESIZE] = esize;
     if (ti_op_info(c->op)->fields & TI_M_OFFSET) {
         ev->mask |= TI_M_OFFSET;

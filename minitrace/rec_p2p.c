@@ -82,7 +82,7 @@ void ti_content(struct ti_event *ev, const struct ti_call *c)
     int64_t esize = ti_type_bytes(c->type);
 
     ev->mask |= TI_M_BYTES | TI_M_ESIZE;
-    ev->arg[TI_F_BYTES] = c->count * esize;
+    ev->arg[TI_F_BYTES] = ti_bytes(c->count, esize);
     ev->arg[TI_F_ESIZE] = esize;
 }
 
@@ -193,7 +193,7 @@ static const struct ti_comm_entry *two_messages(struct ti_event *ev, const struc
     ev->mask |= TI_M_P2P2;
     ev->arg[TI_F_PEER2] = peer_of(comm, c->peer2);
     ev->arg[TI_F_TAG2] = tag_of(c->tag2);
-    ev->arg[TI_F_BYTES2] = (replace ? c->count : c->count2) * esize;
+    ev->arg[TI_F_BYTES2] = ti_bytes(replace ? c->count : c->count2, esize);
     ev->arg[TI_F_ESIZE2] = esize;
     return comm;
 }

@@ -222,9 +222,9 @@ static bool transfer(struct ti_event *ev, const struct ti_call *c)
         esize = ti_type_bytes(c->type);
     esize2 = ti_type_bytes(c->type2);
     ev->arg[TI_F_PEER] = peer_of(win, c->peer);
-    ev->arg[TI_F_BYTES] = count * esize;
+    ev->arg[TI_F_BYTES] = ti_bytes(count, esize);
     ev->arg[TI_F_ESIZE] = esize;
-    ev->arg[TI_F_BYTES2] = c->count2 * esize2;
+    ev->arg[TI_F_BYTES2] = ti_bytes(c->count2, esize2);
     ev->arg[TI_F_ESIZE2] = esize2;
     return true;
 }

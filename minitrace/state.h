@@ -202,6 +202,17 @@ static inline bool ti_reserve(void **p, size_t *room, size_t bytes)
 
 /* type.c: packed bytes of one element; 0 for MPI_DATATYPE_NULL. */
 int64_t ti_type_bytes(MPI_Datatype type);
+
+/* Packed bytes of so many elements.  The fields of an event end below 2^63 bytes: more is
+ * ti_lost(), and 0. */
+int64_t ti_too_large(void);
+static inline int64_t ti_bytes(int64_t count, int64_t esize)
+{
+    int64_t bytes;
+
+    return __builtin_expect(__builtin_mul_overflow(count, esize, &bytes), 0) ? ti_too_large()
+                                                                            : bytes;
+}
 void ti_types_begin(void);
 
 /* rec_comm.c */

@@ -72,11 +72,17 @@ static int64_t ask(MPI_Datatype type)
     if (flag)
         return (int64_t)(intptr_t)known;
     PMPI_Type_size_x(type, &bytes);
-    if (bytes == MPI_UNDEFINED)
-        bytes = 0;
+    if (bytes < 0) /* MPI_UNDEFINED: MPI_Count cannot hold it */
+        bytes = ti_too_large();
     if (!lasts(type))
         PMPI_Type_set_attr(type, keyval, (void *)(intptr_t)bytes);
     return bytes;
+}
+
+int64_t ti_too_large(void)
+{
+    ti_lost("2^63 bytes or more");
+    return 0;
 }
 
 static __attribute__((noinline)) int64_t look_up(struct set *s, MPI_Datatype type)

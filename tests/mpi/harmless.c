@@ -206,6 +206,19 @@ static void alarmed(void)
         noisy();
 }
 
+/* A message of 2^73 bytes, to nobody. */
+static void huge(void)
+{
+    MPI_Datatype some, many;
+
+    MPI_Type_contiguous(1 << 20, MPI_INT, &some);
+    MPI_Type_contiguous(2147483647, some, &many);
+    MPI_Type_commit(&many);
+    talk(5);
+    MPI_Send(out, 1 << 20, many, MPI_PROC_NULL, 0, MPI_COMM_WORLD);
+    talk(5);
+}
+
 /* Files may not grow: writing beyond the limit would bring SIGXFSZ, which ends
  * a process. */
 static void limited(void)
@@ -241,6 +254,8 @@ int main(int argc, char **argv)
         children();
     else if (strcmp(what, "descriptor") == 0)
         take_descriptor();
+    else if (strcmp(what, "huge") == 0)
+        huge();
     else if (strcmp(what, "alarmed") == 0)
         alarmed();
     else if (strcmp(what, "threads") == 0 && provided == MPI_THREAD_MULTIPLE)

@@ -128,6 +128,11 @@ traced "$program" strangers
 says 'MPI_Waitall, after event 1: a request that no traced call made' strangers
 ends 'stopped' 0 strangers
 
+traced "$program" huge
+[ "$(cat "$scratch/traced.rc")" = 0 ] || fail "huge: status $(cat "$scratch/traced.rc")"
+says 'MPI_Send, after event 6: 2^63 bytes or more' huge
+ends 'stopped' 0 huge
+
 # No trace can be written at all.
 fruitless() { # TITLE
     [ "$(cat "$scratch/traced.rc")" = 0 ] || fail "$1: status $(cat "$scratch/traced.rc")"

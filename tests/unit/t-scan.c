@@ -7,6 +7,7 @@
 #include <cmocka.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "formats/scan.h"
@@ -187,12 +188,42 @@ static void neighbours(void **state)
     assert_int_equal(scan.op[TI_OP_NEIGHBOR_ALLTOALL_INIT].bytes, 4);
 }
 
+/* A product that was too large and wrapped is no size. */
+static void sizes_below_zero(void **state)
+{
+    static const struct {
+        enum ti_op op;
+        enum ti_field field;
+        const char *text;
+    } wrong[] = {{TI_OP_SEND, TI_F_BYTES, "the field bytes of event 1, send, is below zero"},
+                 {TI_OP_RECV, TI_F_ESIZE, "the field esize of event 1, recv"},
+                 {TI_OP_ALLTOALL, TI_F_BYTES2, "the field rbytes of event 1, alltoall"},
+                 {TI_OP_ALLTOALLV, TI_F_ESIZE2, "the field resize of event 1, alltoallv"}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        struct ti_reader *r;
+        struct ti_err err;
+
+        begin();
+        EVENT(TI_OP_BARRIER, {TI_F_COMM, 0});
+        EVENT(wrong[i].op, {wrong[i].field, INT64_MIN / 2});
+        assert_int_equal(ti_writer_close(w, TI_END_COMPLETE, NULL, 0, &err), TI_OK);
+        assert_int_equal(ti_reader_open(path, &r, &err), TI_OK);
+        assert_int_equal(ti_scan_read(r, &scan, &err), TI_ERR_INPUT);
+        assert_non_null(strstr(err.text, wrong[i].text));
+        ti_scan_free(&scan);
+        ti_reader_close(r);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(persistent),
         cmocka_unit_test(collectives),
         cmocka_unit_test(neighbours),
+        cmocka_unit_test(sizes_below_zero),
     };
     int failed;
 
