@@ -357,6 +357,18 @@ static ti_status by_pilot(struct ti_job *j, struct ti_plan_in *in, struct ti_err
     return TI_OK;
 }
 
+/* Memory for each rank, from which on no pilot is run: few programs take as much, and a run
+ * that does is ended before memory is short (watch()). */
+#define ROOMY_BYTES (INT64_C(1) << 30)
+
+/* A rank that shares no core takes what it takes without us. */
+static bool needs_pilot(const struct ti_job *j)
+{
+    return !j->o->rank_bytes && !j->o->no_probe && j->plan.folding > 1 &&
+           j->plan.available_bytes / j->o->np <
+               ti_plan_rank_bytes(ROOMY_BYTES, j->choice.valgrind);
+}
+
 static ti_status make_plan(struct ti_job *j, struct ti_err *err)
 {
     struct ti_plan_in in = {.np = j->o->np,
@@ -373,8 +385,7 @@ static ti_status make_plan(struct ti_job *j, struct ti_err *err)
     ti_plan_make(&in, &j->plan);
     if (j->o->pilot) {
         st = by_pilot(j, &in, err);
-        /* Not folded, it takes what it takes without us: nothing to ask. */
-    } else if (!j->o->rank_bytes && !j->o->dry_run && !j->o->no_probe && j->plan.folding > 1) {
+    } else if (needs_pilot(j) && !j->o->dry_run) {
         j->probe_started = ti_wall();
         st = ti_measure_memory(j, &in, err);
     }
@@ -430,6 +441,9 @@ void ti_job_print(const struct ti_job *j, FILE *out)
     fprintf(out, "\n  memory    %s (%s, %s left for the system)\n",
             ti_plan_memory_text(&j->plan, text, sizeof text), j->machine.limited_by,
             ti_format_size(j->plan.reserve_bytes, size, sizeof size));
+    if (j->o->dry_run && !j->o->pilot && needs_pilot(j))
+        fprintf(out, "  pilot     the program first runs briefly with few ranks, to measure its "
+                     "memory\n");
     if (j->model.n)
         fprintf(out, "  pilot     %s\n", ti_memory_model_text(&j->model, text, sizeof text));
     ti_estimate_print(j->o->like, j->plan.np, j->plan.folding, program, j->choice.backend, out);

@@ -40,6 +40,8 @@ struct ti_job {
     struct ti_memory_model model; /* of --pilot; n == 0: none */
     struct ti_plan plan;
     double probe_started, probe_seconds;
+    int overlay;     /* pilots work on an overlay: 1, no: -1; 0: not tried yet */
+    bool pilot_hint; /* it was said how to do without a pilot */
     struct ti_rundir dir;
     struct ti_args command; /* mpirun's */
     json_t *json;           /* RUN.json */

@@ -7,10 +7,27 @@
 #include <unistd.h>
 
 #include "acquire/pilot.h"
+#include "node/overlay.h"
 #include "node/watch.h"
 
 #define PILOT_NP      4
 #define PILOT_NUMBERS "4,8,16"
+
+/* A pilot runs the program once more than the user asked for: never silently. */
+static void announce(struct ti_job *j, int64_t np)
+{
+    if (!j->overlay)
+        j->overlay = ti_overlay_works() ? 1 : -1;
+    ti_say("pilot: '%s' first runs untraced with %" PRId64 " rank%s, %.0f s at most, to measure its "
+           "memory; its output is dropped, %s",
+           j->program.given, np, np == 1 ? "" : "s", TI_PILOT_SECONDS,
+           j->overlay > 0 ? "and so is what it writes into the working directory"
+                          : "but files that it writes are written");
+    if (!j->pilot_hint) {
+        ti_hint("--mem-per-rank SIZE tells what a rank takes, --pilot no does without");
+        j->pilot_hint = true;
+    }
+}
 
 static ti_status probe(struct ti_job *j, int64_t np, struct ti_pilot *pilot, struct ti_err *err)
 {
@@ -26,12 +43,13 @@ static ti_status probe(struct ti_job *j, int64_t np, struct ti_pilot *pilot, str
     struct ti_plan plan;
     ti_status st;
 
+    announce(j, np);
     for (int i = 0; i < j->o->env.n; i++)
         ti_args_add(&env, j->o->env.v[i]);
     ti_args_addf(&env, "TIARA_RUN_ID=%s", j->run_id);
     ti_plan_make(&in, &plan);
     st = ti_pilot_run(&j->mpirun, &run, &plan, j->run_id, ti_job_input(),
-                      j->pinned ? &j->pin : NULL, pilot, err);
+                      j->pinned ? &j->pin : NULL, j->overlay > 0, pilot, err);
     ti_args_free(&env);
     if (st != TI_OK)
         return st;
@@ -51,15 +69,29 @@ static int shell_status(int wait_status)
     return WIFEXITED(wait_status) ? WEXITSTATUS(wait_status) : 128 + WTERMSIG(wait_status);
 }
 
-static void warn_of_probe(const struct ti_pilot *pilot, int64_t np)
+/* What fails with few ranks fails with many as a rule, and then only later. */
+static ti_status pilot_failed(const struct ti_job *j, const struct ti_pilot *pilot, int64_t np,
+                              struct ti_err *err)
+{
+    int64_t first = ti_pilot_first(pilot->said);
+    char rank[48] = "";
+
+    if (pilot->said[0])
+        ti_say("what the pilot said:\n%s", pilot->said);
+    if (first >= 0)
+        snprintf(rank, sizeof rank, "; rank %" PRId64 " failed first", first);
+    ti_err_set(err, TI_ERR_APP, "'%s' failed in its pilot run: status %d with %" PRId64 " rank%s%s",
+               j->program.given, shell_status(pilot->wait_status), np, np == 1 ? "" : "s", rank);
+    ti_err_hint(err, "if it needs more ranks than that, --pilot no runs it without a pilot, and "
+                     "--mem-per-rank SIZE tells what a rank takes");
+    return TI_ERR_APP;
+}
+
+static void warn_of_probe(const struct ti_pilot *pilot)
 {
     if (!pilot->rank_bytes)
         ti_warn("the memory of a rank could not be measured: the program ended too soon, or "
                 "was not started; --mem-per-rank tells it");
-    else if (pilot->ended && pilot->wait_status != 0)
-        ti_warn("measuring the memory of a rank, the program ended with status %d at %" PRId64
-                " ranks: it may take more; --mem-per-rank tells it",
-                shell_status(pilot->wait_status), np);
     else if (pilot->growing)
         ti_warn("the memory of a rank still grew after %.0f s: it will take more than planned; "
                 "--mem-per-rank tells it",
@@ -81,6 +113,8 @@ ti_status ti_measure_memory(struct ti_job *j, struct ti_plan_in *in, struct ti_e
 
         if (st != TI_OK)
             return st;
+        if (pilot.ended && pilot.wait_status != 0)
+            return pilot_failed(j, &pilot, np, err);
         /* Cut short, it is no better than what fewer ranks took. */
         if (pilot.growing && in->source == TI_MEMORY_PROBED && pilot.rank_bytes < in->app_bytes)
             break;
@@ -95,7 +129,7 @@ ti_status ti_measure_memory(struct ti_job *j, struct ti_plan_in *in, struct ti_e
             break;
         np = more;
     }
-    warn_of_probe(&pilot, np);
+    warn_of_probe(&pilot);
     return TI_OK;
 }
 
@@ -125,6 +159,8 @@ static ti_status measure_point(struct ti_job *j, int64_t np, struct ti_memory_po
     if (st != TI_OK)
         return st;
     if (pilot.ended && pilot.wait_status != 0) {
+        if (pilot.said[0])
+            ti_say("what the pilot said:\n%s", pilot.said);
         ti_warn("the pilot with %" PRId64 " ranks ended with status %d: left out", np,
                 shell_status(pilot.wait_status));
         return TI_OK;

@@ -60,14 +60,16 @@ static const struct ti_opt opts[] = {
     {OPT_MAX_FOLD, "max-fold", "X", "at most so many"},
     {OPT_PILOT, "pilot", "N[,N...]",
      "measure the memory of a rank at these numbers of\n"
-     "ranks, and extrapolate"},
+     "ranks, and extrapolate; no: never run the program\n"
+     "for that"},
     {OPT_LIKE, "like", "BUNDLE",
      "a former run: ranks that talk to each other share a\n"
      "node, and its time is the measure of this one's"},
     {OPT_WRITE_HOSTFILE, "write-hostfile", "FILE", "write the plan as an Open MPI hostfile"},
     {OPT_MEM, "mem-per-rank", "SIZE",
-     "memory of a rank, such as 300M; else measured by\n"
-     "running the program briefly with few ranks"},
+     "memory of a rank, such as 300M; else, where there is\n"
+     "less than 1G for each, measured by a pilot: running\n"
+     "the program briefly with few ranks"},
     {OPT_RESERVE, "reserve", "SIZE", "memory left for the system [default: 256M]"},
     {OPT_PIN, "pin", "LIST", "run all ranks on these cores, such as 0-3,8"},
     {OPT_DRY_RUN, "dry-run", NULL, "print the plan on stdout and run nothing"},
@@ -243,7 +245,10 @@ int ti_options_take(struct ti_options *o, int argc, char **argv, int id, const c
         return ti_parse_int(arg, "--max-fold", 1, TI_RANKS_MAX, &o->max_fold, &err) ? bad(o, &err)
                                                                                     : -1;
     case OPT_PILOT:
-        o->pilot = arg;
+        o->no_probe = strcmp(arg, "no") == 0;
+        o->pilot = o->no_probe ? NULL : arg;
+        if (o->no_probe)
+            return -1;
         return ti_pilot_list(arg, (int64_t[TI_MEMORY_POINTS_MAX]){0}, &(int){0}, &err)
                    ? bad(o, &err)
                    : -1;

@@ -1,15 +1,18 @@
 #include "acquire/pilot.h"
 
+#include <ctype.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "common/cli.h"
 
-#define START_S     20.0 /* for the ranks to appear */
-#define RUN_S       20.0 /* from then on, at most */
+#define START_S     (TI_PILOT_SECONDS / 2) /* for the ranks to appear */
+#define RUN_S       (TI_PILOT_SECONDS / 2) /* from then on, at most */
 #define GROWN_BYTES (INT64_C(1) << 20)
 
 /* Less if nothing grew while the ranks computed for so long, each by its own
@@ -202,9 +205,65 @@ ti_status ti_pilot_list(const char *list, int64_t *np, int *n, struct ti_err *er
     return TI_OK;
 }
 
+/* --- what it says -------------------------------------------------------- */
+
+#define ERRORS_BYTES (1 << 20)
+
+/* A file in memory that cannot grow: writing more fails, and hurts nobody.  0: none. */
+static int room_for_errors(void)
+{
+    int fd = memfd_create("tiara-pilot", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+
+    if (fd < 0)
+        return 0;
+    if (ftruncate(fd, ERRORS_BYTES) == 0 && fcntl(fd, F_ADD_SEALS, F_SEAL_GROW) == 0)
+        return fd;
+    close(fd);
+    return 0;
+}
+
+static void close_errors(int fd)
+{
+    if (fd > 0)
+        close(fd);
+}
+
+static void read_errors(int fd, char said[TI_PILOT_SAID])
+{
+    off_t end = fd > 0 ? lseek(fd, 0, SEEK_CUR) : 0, from = 0;
+    ssize_t n = 0;
+
+    if (end > TI_PILOT_SAID - 1)
+        from = end - (TI_PILOT_SAID - 1);
+    if (end > from)
+        n = pread(fd, said, (size_t)(end - from), from);
+    said[n > 0 ? n : 0] = '\0';
+    ti_plain(said);
+}
+
+int64_t ti_pilot_first(const char *said)
+{
+    /* of MPI_Abort, of a signal, and of an exit status in Open MPI 4 and 5 */
+    static const struct {
+        const char *before, *rank;
+    } says[] = {{"MPI_ABORT was invoked on rank ", ""},
+                {"noticed that process rank ", ""},
+                {"Process name: [[", "],"},
+                {"Process name: [prterun", ","}};
+
+    for (size_t i = 0; i < sizeof says / sizeof *says; i++) {
+        const char *p = strstr(said, says[i].before);
+
+        p = p ? strstr(p + strlen(says[i].before), says[i].rank) : NULL;
+        if (p && isdigit((unsigned char)p[strlen(says[i].rank)]))
+            return strtoll(p + strlen(says[i].rank), NULL, 10);
+    }
+    return -1;
+}
+
 ti_status ti_pilot_run(const struct ti_mpirun *m, const struct ti_mpirun_job *job,
                        const struct ti_plan *plan, const char *run_id, const char *stdin_path,
-                       const cpu_set_t *pin, struct ti_pilot *out, struct ti_err *err)
+                       const cpu_set_t *pin, bool overlay, struct ti_pilot *out, struct ti_err *err)
 {
     double start = ti_now(), all_there = 0;
     double grown = start, grown_cpu_s = 0; /* when it last grew noticeably */
@@ -212,10 +271,11 @@ ti_status ti_pilot_run(const struct ti_mpirun *m, const struct ti_mpirun_job *jo
     bool quiet = false;
     struct ti_args command = {.n = 0};
     struct ti_launch launch = {
-        .run_id = run_id, .stdin_path = stdin_path, .mute = true, .pin = pin};
+        .run_id = run_id, .stdin_path = stdin_path, .mute = true, .pin = pin, .overlay = overlay};
     struct look look = {.np = job->np};
     struct ti_proc proc;
     ti_status st;
+    int said;
 
     memset(out, 0, sizeof *out);
     ti_mpirun_command(m, plan, job, &command);
@@ -224,10 +284,13 @@ ti_status ti_pilot_run(const struct ti_mpirun *m, const struct ti_mpirun_job *jo
         return ti_err_errno(err, TI_ERR_IO, "cannot probe the program");
     }
     launch.argv = command.v;
+    launch.errors = said = room_for_errors();
     st = ti_launch_start(&launch, &proc, err);
     ti_args_free(&command);
-    if (st != TI_OK)
+    if (st != TI_OK) {
+        close_errors(said);
         return st;
+    }
     for (;;) {
         double now;
 
@@ -262,5 +325,7 @@ ti_status ti_pilot_run(const struct ti_mpirun *m, const struct ti_mpirun_job *jo
     out->wait_status = proc.wait_status;
     out->left = ti_launch_end(&proc, 2, NULL, NULL);
     out->seconds = ti_now() - start;
+    read_errors(said, out->said);
+    close_errors(said);
     return TI_OK;
 }

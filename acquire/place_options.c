@@ -108,6 +108,22 @@ ti_status ti_place_options(const struct ti_options *o, const struct ti_sites *si
     return st;
 }
 
+/* The ranks on one machine spread over all its cores, so their number decides. */
+static ti_status check_fold_here(const struct ti_place_in *in, int cores, struct ti_err *err)
+{
+    int64_t fold = (in->np + cores - 1) / cores;
+
+    if (!in->fold || in->fold == fold)
+        return TI_OK;
+    ti_err_set(err, TI_ERR_INPUT,
+               "%" PRId64 " ranks on each core cannot be had: %" PRId64
+               " ranks on the %d core%s here are %" PRId64 " a core",
+               in->fold, in->np, cores, cores == 1 ? "" : "s", fold);
+    ti_err_hint(err, "--np %" PRId64 " has %" PRId64 " on each core; --pin LIST uses fewer cores",
+                in->fold * cores, in->fold);
+    return TI_ERR_INPUT;
+}
+
 ti_status ti_place_here(const struct ti_options *o, const char *host, int cores, struct ti_err *err)
 {
     struct utsname us;
@@ -130,6 +146,8 @@ ti_status ti_place_here(const struct ti_options *o, const char *host, int cores,
     in.rank_bytes = 0; /* of memory, acquire/plan.h knows more */
     if (st == TI_OK)
         st = ti_place_make(&in, &place, err);
+    if (st == TI_OK)
+        st = check_fold_here(&in, cores, err);
     ti_place_free(&place);
     return st;
 }

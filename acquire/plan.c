@@ -115,7 +115,8 @@ char *ti_plan_memory_text(const struct ti_plan *plan, char *buf, int buf_bytes)
     ti_format_size(plan->available_bytes, available, sizeof available);
     switch (plan->source) {
     case TI_MEMORY_UNKNOWN:
-        snprintf(buf, room, "not measured; %s available", available);
+        ti_format_size(plan->available_bytes / (plan->np ? plan->np : 1), rank, sizeof rank);
+        snprintf(buf, room, "not measured; %s available, %s for each rank", available, rank);
         break;
     case TI_MEMORY_GIVEN:
         snprintf(buf, room, "%s needed (%s a rank), %s available", needed, rank, available);

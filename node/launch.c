@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "common/reap.h"
+#include "node/overlay.h"
 
 #define TICK_MS     200
 #define KILL_WAIT_S 5.0 /* how long the kernel may take to end what was killed */
@@ -124,6 +125,8 @@ static _Noreturn void child(const struct ti_launch *l, int report, pid_t parent)
 
     signal(SIGPIPE, SIG_DFL);
     sigprocmask(SIG_SETMASK, &at_start, NULL);
+    if (l->overlay && !ti_overlay_enter())
+        stillborn(report, "overlay of the working directory");
     if (!l->survive)
         prctl(PR_SET_PDEATHSIG, SIGTERM, 0, 0, 0);
     if (getppid() != parent)
@@ -143,6 +146,8 @@ static _Noreturn void child(const struct ti_launch *l, int report, pid_t parent)
     } else if (l->stdout_to_stderr && dup2(STDERR_FILENO, STDOUT_FILENO) < 0) {
         stillborn(report, "standard output");
     }
+    if (l->errors && dup2(l->errors, STDERR_FILENO) < 0)
+        stillborn(report, "standard error");
     for (int i = 0; l->env && l->env[i]; i++)
         putenv(l->env[i]);
     if (l->pin && sched_setaffinity(0, sizeof *l->pin, l->pin) < 0)

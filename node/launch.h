@@ -32,6 +32,9 @@ struct ti_launch {
     const char *run_id;     /* NULL: not part of a run, and in our process group */
     const char *stdin_path; /* opened for reading; NULL: ours */
     bool mute;              /* stdout and stderr go to /dev/null */
+    int errors;             /* descriptor for stderr, also of a muted one; 0: none */
+    bool overlay;           /* what it writes into the working directory is dropped, see
+                             * overlay.h; ti_overlay_works() must have said that it can be had */
     bool stdout_to_stderr;
     const char *stdout_path; /* opened for writing, whatever the line above says; NULL: not */
     const int *fds;          /* its standard input, output and error, instead; NULL: not */

@@ -1,5 +1,5 @@
 # node: ti-node, our end on every node of a run, and what is said to it.
-node_src := $(addprefix node/,frame.c launch.c machine.c paths.c program.c ranks.c rundir.c watch.c)
+node_src := $(addprefix node/,frame.c launch.c machine.c overlay.c paths.c program.c ranks.c rundir.c watch.c)
 # For those at the other end: also remote_src and its libraries.
 bootstrap_src := node/bootstrap.c
 t-bootstrap_src := $(bootstrap_src) node/install.c $(node_src)

@@ -12,7 +12,8 @@ command -v valgrind >/dev/null && [ -x "$o/libexec/valgrind/ticount-amd64-linux"
 run 0 $a --np 4 ../app ok 0.1
 [ "$(cat ../out)" = "4 ranks are done" ] || fail "stdout: $(cat ../out)"
 says err "F-4: 4 ranks on 1 core"
-says err "probed at 4 ranks"
+says err "not measured"
+silent err "pilot"
 says err "wrote 'app.4.tib'"
 clean
 [ -x "$o/ti-info" ] && { "$o/ti-info" --verify app.4.tib >/dev/null || fail "the bundle is bad"; }

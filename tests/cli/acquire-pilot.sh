@@ -110,4 +110,67 @@ says err '% of it for safety'
 "$o/ti-info" --json p.tib >../out 2>/dev/null || fail "no bundle"
 holds p.tib
 clean
+# Without --pilot one is run where memory may be short, and said to be: 30 ranks in 8 GiB.  What
+# it writes into the working directory is gone, where that can be had.
+cat >../append.c <<'C'
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+int main(int argc, char **argv)
+{
+    int rank, size;
+    FILE *f;
+
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    if (rank == 0) {
+        f = fopen("results", "a");
+        fprintf(f, "of %d\n", size);
+        fclose(f);
+    }
+    if (argc > 1 && rank == 2) {
+        fprintf(stderr, "no module is called 'numpy'\n");
+        exit(7);
+    }
+    usleep(300000);
+    MPI_Finalize();
+    return 0;
+}
+C
+"${MPICC:-mpicc}" -O0 -o ../append ../append.c || exit 1
+rm -rf ./* # of what came before
+kib=$(awk '/^MemAvailable/ { print $2 }' /proc/meminfo)
+reserve=256M
+[ "$kib" -lt $((9 << 20)) ] || reserve=$((kib - (8 << 20)))K
+c="--local -c cputime --np 30 --reserve $reserve --pin $(taskset -cp $$ | sed 's/.*: //; s/[-,].*//')"
+run 0 $c --dry-run ../append
+says out "pilot     the program first runs briefly with few ranks"
+run 0 $c ../append
+says err "pilot: '../append' first runs untraced with 4 ranks"
+says err "--pilot no does without"
+says err "probed at 4 ranks"
+if grep -q 'and so is what it writes into the working directory' ../err; then
+    [ "$(cat results)" = 'of 30' ] || fail "the pilot wrote: $(cat results)"
+else
+    echo 'not tried: an overlay, which cannot be had here'
+    [ "$(tail -n 1 results)" = 'of 30' ] || fail "results: $(cat results)"
+fi
+holds append.30.tib results
+# A program that fails in it is not run in full, and what it says is told.
+run 6 $c ../append fails
+says err "no module is called 'numpy'"
+says err "'../append' failed in its pilot run: status 7 with 4 ranks; rank 2 failed first"
+silent err 'plan for'
+rm -f results
+holds ""
+run 6 $c --pilot no ../append fails
+says err 'plan for'
+says err 'not measured'
+rm -rf ./*
+run 0 $c --pilot no ../append
+[ "$(cat results)" = 'of 30' ] || fail "--pilot no: results: $(cat results)"
+holds append.30.tib results
 finish

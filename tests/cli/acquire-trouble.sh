@@ -19,6 +19,16 @@ run 2 --np 2 ../app -- -np 3
 says err "has an option of its own"
 run 2 --np 2 ../app -- --host a,b
 
+core=$(taskset -cp $$ | sed 's/.*: //; s/[-,].*//')
+# shellcheck disable=SC2086  # words are meant
+{
+    run 3 $c --np 4 --mode F-5 --pin "$core" --dry-run ../app
+    says err "5 ranks on each core cannot be had: 4 ranks on the 1 core here are 4 a core"
+    says err "--np 5 has 5 on each core"
+    run 3 $c --np 4 --fold 3 --pin "$core" ../app
+    run 0 $c --np 4 --fold 4 --pin "$core" --dry-run ../app
+}
+
 # Programs.
 cp ../app app
 run 3 --np 2 app
@@ -146,11 +156,6 @@ says err "only on "
     holds app.2.tib
 }
 clean
-
-# A probe that does not get far says so, and does not stand in the way.
-run 0 -c cputime --np 9 ../app nine
-grep -q "F-" ../err && says err "probe"
-holds app.9.tib
 
 # A process left behind is ended.
 # shellcheck disable=SC2086
