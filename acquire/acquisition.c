@@ -192,7 +192,7 @@ static ti_status survey(struct ti_acquisition *c, struct ti_err *err)
                                                                      : NULL,
                                    .cwd = c->cwd,
                                    .counter = c->job->o->counter,
-                                   .sum = c->job->o->sum,
+                                   .sum = c->job->sum,
                                    .also = c->job->o->also,
                                    .mpi_version = c->job->mpirun.version,
                                    /* a counter is tried, a program hashed */

@@ -15,6 +15,22 @@
 #include "gather/output.h"
 #include "node/watch.h"
 
+/* --- variables ----------------------------------------------------------- */
+
+static const char *value_of(const char *var)
+{
+    const char *equals = strchr(var, '=');
+
+    return equals ? equals + 1 : NULL;
+}
+
+static bool is_var(const char *var, const char *name)
+{
+    size_t len = strlen(name);
+
+    return strncmp(var, name, len) == 0 && (var[len] == '=' || !var[len]);
+}
+
 /* --- checks -------------------------------------------------------------- */
 
 ti_status ti_job_draw_id(struct ti_job *j, struct ti_err *err)
@@ -90,12 +106,39 @@ void ti_job_warn_of_program(const struct ti_job *j)
                 p->given, j->choice.backend);
 }
 
+/* The user's value of a variable that the ranks have: of -x, or of the environment. */
+static const char *ranks_variable(const struct ti_job *j, const char *name)
+{
+    const char *value = getenv(name);
+
+    for (int i = 0; i < j->o->env.n; i++)
+        if (is_var(j->o->env.v[i], name))
+            value = value_of(j->o->env.v[i]) ? value_of(j->o->env.v[i]) : value;
+    return value;
+}
+
+/* Whose work volumes are.  All threads' where that is most of the work; not else, since MPI has
+ * threads of its own, which execute more or less from run to run.  `blocks` cannot. */
+static bool sums(const struct ti_job *j)
+{
+    const char *threads = ranks_variable(j, "OMP_NUM_THREADS");
+
+    if (j->o->threads != TI_THREADS_AUTO)
+        return j->o->threads == TI_THREADS_SUM;
+    return j->program.openmp && (!threads || strcmp(threads, "1") != 0) &&
+           strcmp(j->o->counter, "blocks") != 0;
+}
+
 /* The program is known by now. */
 static ti_status check_machine(struct ti_job *j, struct ti_err *err)
 {
     ti_status st = name_results(j, err);
 
     j->isa = j->o->isa;
+    j->sum = sums(j);
+    if (j->sum && j->o->threads == TI_THREADS_AUTO)
+        ti_say("'%s' uses OpenMP: volumes are of all threads (--threads caller: of one)",
+               j->program.given);
     if (st == TI_OK)
         st = ti_paths_find(&j->paths, err);
     if (st == TI_OK)
@@ -137,10 +180,10 @@ ti_status ti_job_check(struct ti_job *j, struct ti_err *err)
         st = ti_machine_pin(j->o->pin, &j->pin, &j->machine.cores, err);
     j->pinned = j->o->pin != NULL;
     if (st == TI_OK)
-        st = ti_choose(j->o->counter, j->o->sum, &j->program,
+        st = ti_choose(j->o->counter, j->sum, &j->program,
                        j->paths.valgrind[0] ? j->paths.valgrind : NULL, &j->choice, err);
     if (st == TI_OK && j->o->also)
-        st = ti_choose_also(j->o->also, j->o->sum, &j->choice, err);
+        st = ti_choose_also(j->o->also, j->sum, &j->choice, err);
     if (st == TI_OK)
         st = ti_job_draw_id(j, err);
     if (st != TI_OK)
@@ -165,20 +208,6 @@ ti_status ti_job_check(struct ti_job *j, struct ti_err *err)
 
 /* --- environment --------------------------------------------------------- */
 
-static const char *value_of(const char *var)
-{
-    const char *equals = strchr(var, '=');
-
-    return equals ? equals + 1 : NULL;
-}
-
-static bool is_var(const char *var, const char *name)
-{
-    size_t len = strlen(name);
-
-    return strncmp(var, name, len) == 0 && (var[len] == '=' || !var[len]);
-}
-
 static bool user_gives(const struct ti_args *env, const char *name)
 {
     for (int i = 0; i < env->n; i++)
@@ -202,7 +231,7 @@ static void settings(const struct ti_job *j, int64_t ranks, struct ti_args *env)
     int linger = ti_plan_linger(ranks);
 
     ti_args_addf(env, "TIARA_COUNTER=%s", j->choice.counter);
-    ti_args_addf(env, "TIARA_THREADS=%s", j->o->sum ? "sum" : "caller");
+    ti_args_addf(env, "TIARA_THREADS=%s", j->sum ? "sum" : "caller");
     /* whatever the environment says, which ranks here would see */
     if (j->o->buffer_bytes)
         ti_args_addf(env, "TIARA_BUFFER=%" PRId64, j->o->buffer_bytes);
@@ -210,12 +239,17 @@ static void settings(const struct ti_job *j, int64_t ranks, struct ti_args *env)
         ti_args_addf(env, "TIARA_TIMES=%d", j->o->times);
     if (j->o->also || getenv("TIARA_ALSO"))
         ti_args_addf(env, "TIARA_ALSO=%s", j->o->also ? j->o->also : "");
+    if (j->o->ranks_per_node || getenv("TIARA_RANKS_PER_NODE"))
+        ti_args_addf(env, "TIARA_RANKS_PER_NODE=%" PRId64, j->o->ranks_per_node);
     if (linger && !user_gives(&j->o->env, "TIARA_LINGER"))
         ti_args_addf(env, "TIARA_LINGER=%d", linger);
     if (j->repeated) {
         ti_args_add(env, "TIARA_QUIET=1");
         ti_args_addf(env, "TIARA_MODE=%s", j->whole ? "whole" : "full");
     }
+    /* Threads that wait by spinning would count. */
+    if (j->sum && !ranks_variable(j, "OMP_WAIT_POLICY"))
+        ti_args_add(env, "OMP_WAIT_POLICY=passive");
     /* Symbols bound at the first call would be counted in the burst before it. */
     if (!user_gives(&j->o->env, "LD_BIND_NOW"))
         ti_args_add(env, "LD_BIND_NOW=1");
@@ -417,7 +451,7 @@ void ti_job_print_counter(const struct ti_job *j, FILE *out)
             j->choice.exact      ? "exact"
             : j->choice.estimate ? "an estimate"
                                  : "not exact",
-            j->o->sum ? ", of all threads" : "");
+            j->sum ? ", of all threads" : "");
     if (j->o->times)
         fprintf(out, "  also      durations%s%s\n",
                 j->choice.valgrind ? ", under valgrind, which is slower" : "",
@@ -492,7 +526,7 @@ json_t *ti_job_json(const struct ti_job *j)
     json_object_set_new(json, "counter",
                         json_pack("{s:s, s:s, s:b, s:b, s:s, s:o}", "backend", j->choice.backend,
                                   "event", j->choice.event, "exact", j->choice.exact, "estimate",
-                                  j->choice.estimate, "threads", j->o->sum ? "sum" : "caller",
+                                  j->choice.estimate, "threads", j->sum ? "sum" : "caller",
                                   "asked", ti_json_text(j->o->counter)));
     if (j->o->times)
         json_object_set_new(json, "times", json_true());
@@ -501,6 +535,8 @@ json_t *ti_job_json(const struct ti_job *j)
     json_object_set_new(json, "mpi",
                         json_pack("{s:s, s:s, s:o}", "name", "Open MPI", "version",
                                   j->mpirun.version, "command", ti_job_list(&j->command)));
+    if (j->o->ranks_per_node)
+        json_object_set_new(json, "target_ranks_per_node", json_integer(j->o->ranks_per_node));
     json_object_set_new(json, "host", ti_json_text(j->machine.host));
     json_object_set_new(json, "directory", ti_json_text(j->dir.path));
     if (!j->o->no_gather)

@@ -40,6 +40,7 @@ struct ti_job {
     struct ti_memory_model model; /* of --pilot; n == 0: none */
     struct ti_plan plan;
     double probe_started, probe_seconds;
+    bool sum;        /* volumes are of all threads of a rank */
     int overlay;     /* pilots work on an overlay: 1, no: -1; 0: not tried yet */
     bool pilot_hint; /* it was said how to do without a pilot */
     struct ti_rundir dir;

@@ -139,6 +139,7 @@ static ti_status act(struct ti_job *j, struct ti_err *err)
             st = sites ? ti_acquisition_run(j, sites, err) : acquire_here(j, err);
         ti_untraced_say(&j->ranks);
         ti_negative_say(&j->ranks);
+        ti_caveats_say(&j->ranks);
         if (j->o->json)
             ti_job_summary(j, st, err);
     }

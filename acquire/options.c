@@ -17,8 +17,12 @@ static const struct ti_opt opts[] = {
      "what bursts are counted with: auto, papi[:EVENT],\n"
      "valgrind, blocks or cputime [default: auto]"},
     {OPT_THREADS, "threads", "WHOSE",
-     "caller: of the thread that calls MPI; or sum: of\n"
-     "all threads of a rank [default: caller]"},
+     "caller: of the thread that calls MPI; sum: of all\n"
+     "threads of a rank; or auto: sum of a program with\n"
+     "OpenMP, caller of others [default: auto]"},
+    {OPT_RANKS_PER_NODE, "target-ranks-per-node", "N",
+     "ranks a node has on the machine to be foretold: so a\n"
+     "program is told that asks which ranks share a node"},
     {OPT_ISA, "isa", "LEVEL",
      "let glibc choose its functions as on any machine that\n"
      "has LEVEL: " TI_ISA_LEVELS "; or\n"
@@ -129,15 +133,15 @@ static int take_env(struct ti_options *o, const char *var)
     if (strncmp(var, "TIARA_", 6) == 0) {
         static const char *const ours[] = {
             "TIARA_TRACE_DIR", "TIARA_COUNTER", "TIARA_RUN_ID", "TIARA_THREADS",
-            "TIARA_TIMES",     "TIARA_ALSO",    "TIARA_BUFFER", NULL};
+            "TIARA_TIMES",     "TIARA_ALSO",    "TIARA_BUFFER", "TIARA_RANKS_PER_NODE", NULL};
         size_t len = strcspn(var, "=");
 
         for (int i = 0; ours[i]; i++)
             if (strlen(ours[i]) == len && strncmp(var, ours[i], len) == 0)
                 return (int)ti_cli_usage(
                     o->cli,
-                    "%s is set by %s; see --trace-dir, --counter, --threads, --times, --also and "
-                    "--buffer",
+                    "%s is set by %s; see --trace-dir, --counter, --threads, --times, --also, "
+                    "--buffer and --target-ranks-per-node",
                     ours[i], o->cli->tool);
     }
     ti_args_add(&o->env, var);
@@ -160,10 +164,17 @@ int ti_options_take(struct ti_options *o, int argc, char **argv, int id, const c
         o->counter = arg;
         return -1;
     case OPT_THREADS:
-        o->sum = strcmp(arg, "sum") == 0;
-        return o->sum || strcmp(arg, "caller") == 0
+        o->threads = strcmp(arg, "sum") == 0      ? TI_THREADS_SUM
+                     : strcmp(arg, "caller") == 0 ? TI_THREADS_CALLER
+                                                  : TI_THREADS_AUTO;
+        return o->threads != TI_THREADS_AUTO || strcmp(arg, "auto") == 0
                    ? -1
-                   : (int)ti_cli_usage(o->cli, "--threads is caller or sum, not '%s'", arg);
+                   : (int)ti_cli_usage(o->cli, "--threads is auto, caller or sum, not '%s'", arg);
+    case OPT_RANKS_PER_NODE:
+        return ti_parse_int(arg, "--target-ranks-per-node", 1, TI_RANKS_MAX, &o->ranks_per_node,
+                            &err)
+                   ? bad(o, &err)
+                   : -1;
     case OPT_TIMES:
         o->times = true;
         return -1;

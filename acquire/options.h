@@ -24,6 +24,7 @@ enum {
     OPT_SILENCE,
     OPT_NO_PROGRESS,
     OPT_THREADS,
+    OPT_RANKS_PER_NODE,
     OPT_TIMES,
     OPT_ALSO,
     OPT_ISA,
@@ -55,7 +56,8 @@ struct ti_options {
     const struct ti_cli *cli; /* whose they are */
     int64_t np;
     const char *counter;
-    bool sum;              /* --threads sum */
+    enum ti_threads { TI_THREADS_AUTO, TI_THREADS_CALLER, TI_THREADS_SUM } threads;
+    int64_t ranks_per_node; /* --target-ranks-per-node; 0: not given */
     bool times;            /* record durations */
     const char *also;      /* PAPI events, separated by commas; NULL: none */
     int64_t buffer_bytes;  /* --buffer; 0: the library's own */

@@ -982,6 +982,72 @@ static ti_status place(const struct ti_place_in *in, struct field *f, struct ti_
     return TI_OK;
 }
 
+/* The node that is to have one group more: of those with room for it, the one that has lost
+ * most, so an unused one only where no other has room; -1: none. */
+static int64_t for_a_group(const struct ti_place_in *in, const struct ti_place *p,
+                           const int64_t *wanted)
+{
+    int64_t best = -1;
+
+    for (int64_t i = 0; i < p->nnodes; i++)
+        if (!in->sites->node[i].slots && p->capacity[i] - p->ranks[i] >= in->group &&
+            (best < 0 || (wanted[i] > 0) > (wanted[best] > 0) ||
+             ((wanted[i] > 0) == (wanted[best] > 0) &&
+              wanted[i] - p->ranks[i] > wanted[best] - p->ranks[best])))
+            best = i;
+    return best;
+}
+
+/* The last group may have fewer ranks; it is on the last node used, or behind it. */
+static bool place_incomplete(const struct ti_place_in *in, struct ti_place *p, int64_t ranks)
+{
+    int64_t last = p->nnodes - 1;
+
+    while (last >= 0 && !p->ranks[last])
+        last--;
+    for (int64_t i = last < 0 ? 0 : last; i < p->nnodes; i++)
+        if (!in->sites->node[i].slots && p->capacity[i] - p->ranks[i] >= ranks) {
+            p->ranks[i] += ranks;
+            return true;
+        }
+    return ranks == 0;
+}
+
+/* No group of ranks may lie on two nodes: whole groups move from node to node. */
+static ti_status keep_groups(const struct ti_place_in *in, struct ti_place *p, struct ti_err *err)
+{
+    int64_t *wanted = malloc(((size_t)p->nnodes + 1) * sizeof *wanted), left = 0, i;
+    bool done = true;
+
+    if (!wanted)
+        return ti_err_set(err, TI_ERR_IO, "cannot place the ranks: out of memory");
+    for (i = 0; i < p->nnodes; i++) {
+        int64_t over = in->sites->node[i].slots ? 0 : p->ranks[i] % in->group;
+
+        done = done && (!in->sites->node[i].slots || p->ranks[i] % in->group == 0);
+        wanted[i] = p->ranks[i];
+        p->ranks[i] -= over;
+        left += over;
+    }
+    for (; done && left >= in->group; left -= in->group) {
+        i = for_a_group(in, p, wanted);
+        done = i >= 0;
+        if (done)
+            p->ranks[i] += in->group;
+    }
+    done = done && place_incomplete(in, p, left);
+    free(wanted);
+    if (done)
+        return TI_OK;
+    ti_err_set(err, TI_ERR_INPUT,
+               "the ranks cannot be placed so that each %" PRId64
+               " of them, a node of the target, are on one node",
+               in->group);
+    ti_err_hint(err, "fewer --target-ranks-per-node, more memory or a higher --max-fold; slots in a "
+                     "hostfile must be multiples of it");
+    return TI_ERR_INPUT;
+}
+
 /* The mode's name. */
 static void name_mode(const struct ti_place_in *in, struct ti_place *p, bool even)
 {
@@ -1072,6 +1138,8 @@ ti_status ti_place_make(const struct ti_place_in *in, struct ti_place *out, stru
     }
     if (st == TI_OK)
         st = place(in, &f, out, err);
+    if (st == TI_OK && in->group > 1)
+        st = keep_groups(in, out, err);
     if (st == TI_OK) {
         sum_up(in, out);
         if (in->sites_wanted && out->used_sites != in->sites_wanted)

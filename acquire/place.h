@@ -89,6 +89,8 @@ struct ti_place_in {
     int64_t max_fold; /* at most so many; 0: no limit */
     int sites_wanted; /* y: so many sites exactly; 0: as needed */
     bool regular;     /* at most one rank a core */
+    int64_t group; /* so many successive ranks, from a multiple of it on, share a node: those of
+                    * a node of the target; 0: no such wish */
     const char
         *family; /* only clusters of this family, or of none known; NULL: all must be of one */
 };

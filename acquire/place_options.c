@@ -99,6 +99,7 @@ ti_status ti_place_options(const struct ti_options *o, const struct ti_sites *si
         .reserve_bytes = o->reserve_given ? o->reserve_bytes : -1,
         .fold = o->fold,
         .max_fold = o->max_fold,
+        .group = o->ranks_per_node,
         .family = o->family,
     };
     if (o->policy)

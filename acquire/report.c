@@ -198,6 +198,14 @@ void ti_negative_say(const struct ti_ranks *r)
             ti_format_count(r->events, events, sizeof events));
 }
 
+void ti_caveats_say(const struct ti_ranks *r)
+{
+    char text[512];
+
+    for (int i = 0; ti_caveats_text(&r->caveats, i, text, sizeof text); i++)
+        ti_warn("%s", text);
+}
+
 void ti_untraced_say(const struct ti_ranks *r)
 {
     char text[1024] = "", calls[32];

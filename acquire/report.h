@@ -47,6 +47,9 @@ void ti_untraced_say(const struct ti_ranks *r);
 /* A warning if so many bursts were too short for the counter that volumes are in doubt. */
 void ti_negative_say(const struct ti_ranks *r);
 
+/* Warn of what the traces do not tell of the program (formats/caveats.h). */
+void ti_caveats_say(const struct ti_ranks *r);
+
 /* For RUN.json and --json; a new array, NULL when out of memory. */
 json_t *ti_steps_json(const struct ti_outcome *o, const struct ti_ranks *r);
 

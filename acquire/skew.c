@@ -66,7 +66,7 @@ static ti_status choose_other(struct ti_skew *s, struct ti_err *err)
 {
     const char *lib = s->facts.paths.valgrind[0] ? s->facts.paths.valgrind : NULL;
     const char *own = unit_of(&s->facts.choice), *theirs;
-    ti_status st = ti_choose(s->o->against, s->o->run.sum, &s->facts.program, lib, &s->other, err);
+    ti_status st = ti_choose(s->o->against, s->facts.sum, &s->facts.program, lib, &s->other, err);
 
     if (st != TI_OK)
         return ti_err_prefix(err, st, "--against");

@@ -23,7 +23,7 @@ static bool is_cputime(const struct ti_skew *s)
  * in the library, so all that it counted is that. */
 static bool outside(const struct ti_skew *s, const struct ti_sample *sample, double *out)
 {
-    if (s->o->run.sum)
+    if (s->facts.sum)
         return false; /* it is of one thread */
     if (is_blocks(s) && sample->whole_known) {
         *out = (double)sample->whole;
@@ -202,7 +202,7 @@ static void print_skew(const struct ti_skew *s)
         "  (a) all ranks, from MPI_Init to MPI_Finalize: MPI's polling and the tracer count too\n"
         "  (b) recorded bursts against what was executed outside MPI; (c) the same, in %s\n",
         unit(s));
-    if (s->o->run.sum)
+    if (s->facts.sum)
         printf("  (b) is not known: what was executed outside MPI is of one thread\n");
     else if (!known)
         printf("  (b) is not known: %s cannot tell what is executed outside MPI%s\n",

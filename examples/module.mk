@@ -4,13 +4,13 @@
 # How the Fortran compiler is told where its module files go.
 FMOD ?= -J
 
-examples := ring lu stencil is cg master_worker
+examples := ring lu stencil is cg master_worker hybrid
 ifneq (,$(shell $(MPIFC) --version 2>/dev/null))
 examples += ring_mpifh ring_usempi ring_f08
 endif
 
 ring_objs := ring.o burst.o example.o
-$(foreach e,lu stencil is cg master_worker,$(eval $(e)_objs := $(e).o example.o))
+$(foreach e,lu stencil is cg master_worker hybrid,$(eval $(e)_objs := $(e).o example.o))
 $(foreach e,mpifh usempi f08,$(eval ring_$(e)_objs := ring_$(e).o burst.o))
 
 # The programs that need the Fortran compiler for linking.
@@ -19,6 +19,8 @@ fortran_examples := ring_mpifh ring_usempi ring_f08
 $(O)/examples/%.o: examples/%.c
 	@mkdir -p $(@D)
 	$(call say,MPICC)$(MPICC) $(flags) $(CPPFLAGS) $(CFLAGS) -c -o $@ $<
+# With OpenMP.
+$(O)/examples/hybrid.o $(O)/examples/hybrid $(O)/blocks/hybrid.o $(O)/blocks/hybrid: CFLAGS += -fopenmp
 $(O)/examples/%.o: examples/%.f
 	@mkdir -p $(@D)
 	$(call say,MPIFC)$(MPIFC) -Wall $(FMOD)$(@D) $(FFLAGS) -c -o $@ $<

@@ -362,6 +362,8 @@ ti_status ti_scan_end(struct ti_scan *scan, const struct ti_reader *r, struct ti
     take_calibration(&scan->calibration, ti_reader_info(r, "calibration"));
     if (!ti_reader_info_u64(r, "negative_bursts", &scan->negative))
         scan->negative = 0;
+    scan->caveats = (struct ti_caveats){0};
+    ti_caveats_add(&scan->caveats, r);
     scan->outside_known = ti_reader_info_u64(r, "outside", &scan->outside);
     ti_reader_info_u64(r, "blocks", &scan->blocks);
     ti_reader_info_u64(r, "blocks_own", &scan->blocks_own);

@@ -5,6 +5,7 @@
 #ifndef TI_SCAN_H
 #define TI_SCAN_H
 
+#include "formats/caveats.h"
 #include "formats/reader.h"
 
 /*
@@ -49,6 +50,7 @@ struct ti_scan {
     uint64_t events, volume, hash;
     uint64_t negative; /* bursts shorter than what was to be subtracted */
     struct ti_calibration calibration;
+    struct ti_caveats caveats;
     /* from the end of MPI_Init to the entry of MPI_Finalize, as counted, and what of
      * it was outside MPI; as far as the trace tells */
     uint64_t whole, outside;

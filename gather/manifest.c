@@ -229,6 +229,7 @@ static json_t *totals(const struct ti_run *run)
         json_object_set_new(t, "blocks", ti_json_u64(run->blocks));
     if (run->blocks_own)
         json_object_set_new(t, "blocks_own", ti_json_u64(run->blocks_own));
+    json_object_set_new(t, "caveats", ti_caveats_json(&run->caveats));
     json_object_set_new(t, "bytes", json_integer(run->bytes));
     json_object_set_new(t, "messages", ti_json_u64(run->messages));
     for (uint32_t op = 0; op < TI_OP_COUNT; op++) {

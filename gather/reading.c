@@ -156,6 +156,7 @@ static bool keep(struct ti_reading *r, const struct ti_reader *reader, struct ti
     r->whole_known = s->whole_known;
     r->outside_known = s->outside_known;
     r->calibration = s->calibration;
+    r->caveats = s->caveats;
     r->untraced = s->untraced;
     r->nuntraced = s->nuntraced;
     s->untraced = NULL;

@@ -28,6 +28,7 @@ struct ti_reading {
     uint64_t events, volume, hash, messages, negative, whole, outside, blocks, blocks_own;
     bool whole_known, outside_known;
     struct ti_calibration calibration;
+    struct ti_caveats caveats;
     struct ti_reading_op *op;
     int nops;
     struct ti_call_count *untraced;

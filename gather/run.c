@@ -361,6 +361,7 @@ static ti_status add_up(struct ti_run *run, const struct ti_reading *r, struct t
     run->volume += r->volume;
     run->negative += r->negative;
     ti_calibration_add(&run->calibration, &r->calibration);
+    ti_caveats_merge(&run->caveats, &r->caveats);
     run->whole += r->whole;
     run->outside += r->outside;
     run->blocks += r->blocks;

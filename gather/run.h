@@ -79,6 +79,7 @@ struct ti_run {
     int64_t bytes;
     uint64_t events, volume, messages, negative;
     struct ti_calibration calibration;
+    struct ti_caveats caveats;
     uint64_t whole, outside; /* as in formats/scan.h, of the ranks that know */
     int64_t with_whole, with_outside;
     uint64_t blocks, blocks_own; /* the same; 0: none */

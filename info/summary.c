@@ -30,6 +30,7 @@ struct summary {
     int64_t bytes;
     uint64_t events, volume, messages, negative;
     struct ti_calibration calibration;
+    struct ti_caveats caveats;
     uint64_t whole, outside; /* as in formats/scan.h, of the ranks that know */
     int64_t with_whole, with_outside;
     uint64_t blocks, blocks_own; /* the same; 0: none */
@@ -136,6 +137,7 @@ static bool take_operations(struct summary *sum, const json_t *totals)
         sum->with_whole = sum->nrows;
     if (get_u64(totals, "outside", &sum->outside))
         sum->with_outside = sum->nrows;
+    ti_caveats_take(&sum->caveats, json_object_get(totals, "caveats"));
     get_u64(totals, "blocks", &sum->blocks);
     get_u64(totals, "blocks_own", &sum->blocks_own);
     return get_u64(totals, "messages", &sum->messages) && in_ops == sum->events;
@@ -324,6 +326,7 @@ static ti_status read_rank(struct summary *sum, int64_t rank, struct ti_err *err
     sum->messages += scan.messages;
     sum->negative += scan.negative;
     ti_calibration_add(&sum->calibration, &scan.calibration);
+    ti_caveats_merge(&sum->caveats, &scan.caveats);
     sum->whole += scan.whole;
     sum->outside += scan.outside;
     sum->blocks += scan.blocks;
@@ -552,6 +555,24 @@ static void print_calibration(const struct summary *sum)
         printf("%-12s %s of %s bursts were shorter than that, and are 0\n", "negative",
                ti_format_count(sum->negative, negative, sizeof negative),
                ti_format_count(sum->events, n, sizeof n));
+}
+
+static void print_caveats(const struct summary *sum)
+{
+    char text[512];
+
+    for (int i = 0; ti_caveats_text(&sum->caveats, i, text, sizeof text); i++)
+        line("CAVEAT", text);
+}
+
+static json_t *json_caveats(const struct summary *sum)
+{
+    json_t *list = json_array();
+    char text[512];
+
+    for (int i = 0; ti_caveats_text(&sum->caveats, i, text, sizeof text); i++)
+        json_array_append_new(list, info_json_text(text));
+    return list;
 }
 
 /* The first few of an object's keys. */
@@ -835,6 +856,7 @@ static void print_text(const struct summary *sum, const int64_t *missing, int64_
     line("command", info_text(sum, "command"));
     print_counter(sum);
     print_calibration(sum);
+    print_caveats(sum);
     if (info_text(sum, "mode") && strcmp(info_text(sum, "mode"), "full") != 0)
         line("mode", info_text(sum, "mode"));
     line("cpu", info_text(sum, "cpu"));
@@ -969,6 +991,7 @@ static void print_json(const struct summary *sum, const int64_t *missing, int64_
     set(out, "events", info_json_u64(sum->events));
     set(out, "volume", info_json_u64(sum->volume));
     set(out, "negative_bursts", info_json_u64(sum->negative));
+    set(out, "caveats", json_caveats(sum));
     if (sum->calibration.ranks)
         set(out, "calibration",
             json_pack("{s:o, s:o, s:o}", "least", info_json_u64(sum->calibration.least), "most",

@@ -10,7 +10,7 @@ minitrace_src := minitrace/flavour.c minitrace/flavour_shims.S minitrace/record.
                  minitrace/type.c minitrace/handle.c minitrace/fortran.c \
                  minitrace/table.c \
                  minitrace/rec_p2p.c minitrace/rec_probe.c minitrace/rec_request.c minitrace/rec_coll.c \
-                 minitrace/rec_comm.c minitrace/neighbours.c minitrace/rec_rma.c minitrace/rec_io.c \
+                 minitrace/rec_comm.c minitrace/neighbours.c minitrace/nodes.c minitrace/rec_rma.c minitrace/rec_io.c \
                  minitrace/shim_by_hand.c minitrace/shim_c.c minitrace/shim_f.c \
                  minitrace/shim_f08.c minitrace/shim_f08_large.c \
                  minitrace/shim_f08ts.c minitrace/shim_f08ts_large.c

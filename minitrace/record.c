@@ -140,6 +140,11 @@ void ti_threads_begin(int level)
     __atomic_store_n(&ti_state.active, true, __ATOMIC_RELEASE);
 }
 
+bool ti_thread_is_first(void)
+{
+    return thread.first;
+}
+
 bool ti_thread_may_end(void)
 {
     return holds(&thread) || take_hold(&thread);
@@ -254,13 +259,25 @@ static inline uint64_t own_count(void)
     return ti_state.counter.read ? ti_state.counter.read() : *ti_now_word;
 }
 
+/* A part of a burst was shorter than what measuring it costs.  A burst has several parts where
+ * calls without an event lie in it; it is counted once, so that there are never more such
+ * bursts than events. */
+static __attribute__((noinline)) uint64_t too_short(void)
+{
+    static uint64_t event = UINT64_MAX;
+    uint64_t now = ti_state.writer ? ti_writer_events(ti_state.writer) : UINT64_MAX;
+
+    if (now != __atomic_exchange_n(&event, now, __ATOMIC_RELAXED))
+        __atomic_fetch_add(&ti_state.negative, 1, __ATOMIC_RELAXED);
+    return 0;
+}
+
 /* A burst.  `last` has the cost of leaving in it, and so may be ahead of `now`. */
 static inline uint64_t since(uint64_t last, uint64_t now)
 {
     if (__builtin_expect((int64_t)(now - last) >= 0, 1))
         return now - last;
-    __atomic_fetch_add(&ti_state.negative, 1, __ATOMIC_RELAXED);
-    return 0;
+    return too_short();
 }
 
 static inline struct ti_call *describe(unsigned op, enum ti_binding binding, const void *site)

@@ -11,6 +11,7 @@
  *   TIARA_BUFFER     bytes of trace in memory before they are written: 4K to 16M [24K]
  *   TIARA_RUN_ID     32 hexadecimal digits that the files of one run share
  *                    [drawn by rank 0]
+ *   TIARA_RANKS_PER_NODE  ranks a node has on the machine to be foretold [as it is here]
  *   TIARA_LINGER     seconds, up to 60, that a rank stays at the end of MPI_Finalize [0]
  *   TIARA_QUIET      set: rank 0 says nothing at the end of a good run
  */
@@ -159,7 +160,7 @@ static void write_info(void)
 {
     char rank[16], host[256] = "", command[1024], cpu[128], mpi[MPI_MAX_LIBRARY_VERSION_STRING];
     const struct ti_cost *cost = &ti_state.cost;
-    char calibration[128], program[512];
+    char calibration[128], program[512], ranks_per_node[32] = "";
     const char *tunables = getenv("GLIBC_TUNABLES"), *base;
     ssize_t n = readlink("/proc/self/exe", program, sizeof program - 1);
     int len;
@@ -174,6 +175,8 @@ static void write_info(void)
     mpi[strcspn(mpi, ",\n")] = '\0';
     for (char *p = mpi; (p = strchr(p, '\t'));)
         *p = ' ';
+    if (ti_state.ranks_per_node)
+        snprintf(ranks_per_node, sizeof ranks_per_node, "%lld", (long long)ti_state.ranks_per_node);
     /* it is noted calls that give what is no error code */
     snprintf(calibration, sizeof calibration,
              "%llu spread %llu samples %d noted %llu double %llu address %llu",
@@ -201,9 +204,10 @@ static void write_info(void)
                                          "tunables",    tunables ? tunables : "",
                                          "mpi",         mpi,
                                          "library",     TI_VERSION,
+                                         "ranks_per_node", ranks_per_node,
                                          "extra",       ti_extra_names(),
                                          "extra_calibration", ti_extra_calibration()},
-                   ti_state.extras ? 20 : 18);
+                   ti_state.extras ? 21 : 19);
 }
 
 /* ---------------------------------------------------------------- begin -- */
@@ -314,7 +318,7 @@ static bool open_counter(struct ti_err *err)
 
     if (!one_of("TIARA_THREADS", "caller", "sum", err) ||
         !one_of("TIARA_MODE", "full", "whole", err) || !one_of("TIARA_TIMES", "1", "0", err) ||
-        !take_buffer(err) || !take_linger(err) ||
+        !take_buffer(err) || !take_linger(err) || !ti_nodes_take(err) ||
         ti_counter_open(&wish, &ti_state.counter, err) != TI_OK)
         return false;
     if (ti_extra_open(&ti_state.counter, &ti_state.extras, err) == TI_OK)
@@ -406,6 +410,20 @@ static void in_child(void)
     __atomic_store_n(&ti_state.go, false, __ATOMIC_RELAXED);
 }
 
+static uint64_t clock_ns(clockid_t clock)
+{
+    struct timespec t;
+
+    return clock_gettime(clock, &t) == 0
+               ? (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec
+               : 0;
+}
+
+static struct ti_cpu cpu_now(void)
+{
+    return (struct ti_cpu){clock_ns(CLOCK_THREAD_CPUTIME_ID), clock_ns(CLOCK_PROCESS_CPUTIME_ID)};
+}
+
 void ti_recording_begin(double start, int provided, int level)
 {
     struct ti_call c = {.op = TI_OP_INIT};
@@ -431,6 +449,7 @@ void ti_recording_begin(double start, int provided, int level)
     ti_calibrate();
     write_info();
     ti_types_begin();
+    ti_nodes_begin();
     if (ti_comm_begin()) {
         ev.arg[TI_F_LEVEL] = provided;
         c.site = NULL;
@@ -439,17 +458,32 @@ void ti_recording_begin(double start, int provided, int level)
         ti_give_up("no memory for the communicators");
     }
     ti_state.init_end = ti_seconds();
+    ti_state.cpu_begin = cpu_now();
     errno = saved;
     ti_span_begin();
 }
 
 /* ------------------------------------------------------------------ end -- */
 
+/* What the thread that began has taken since, and all others; "" where the work of others is in
+ * the volumes, or this thread is another. */
+static void cpu_text(char caller[32], char others[32])
+{
+    struct ti_cpu now = cpu_now(), from = ti_state.cpu_begin;
+    uint64_t own = now.thread - from.thread, all = now.process - from.process;
+
+    caller[0] = others[0] = '\0';
+    if (ti_state.counter.sum || ti_state.shared || !ti_thread_is_first())
+        return;
+    snprintf(caller, 32, "%llu", (unsigned long long)own);
+    snprintf(others, 32, "%llu", (unsigned long long)(all > own ? all - own : 0));
+}
+
 void ti_recording_end(enum ti_end end)
 {
     char flush[32], init[32], app[32], memory[32], spilled[32], negative[32], abandoned[32];
     char untraced[2048], times[128] = "", whole[32] = "", outside[32] = "";
-    char blocks[32] = "", own[32] = "";
+    char blocks[32] = "", own[32] = "", caller_ns[32], other_ns[32], questions[32];
     struct ti_writer *writer = ti_state.writer;
     struct ti_counter counter;
     struct ti_err err;
@@ -480,6 +514,8 @@ void ti_recording_end(enum ti_end end)
     snprintf(abandoned, sizeof abandoned, "%llu", (unsigned long long)ti_state.abandoned);
     if (ti_untraced_list(untraced, sizeof untraced) && ti_state.rank == 0 && !getenv("TIARA_QUIET"))
         ti_complain("not traced: %s (calls of this rank)", untraced);
+    cpu_text(caller_ns, other_ns);
+    snprintf(questions, sizeof questions, "%llu", (unsigned long long)ti_state.node_questions);
     ti_state.writer = NULL;
     if (ti_writer_close(writer, end,
                         (const char *const[]){"flush_seconds", flush, "init_seconds", init,
@@ -487,9 +523,10 @@ void ti_recording_end(enum ti_end end)
                                               "spilled_bytes", spilled, "negative_bursts", negative,
                                               "abandoned_calls", abandoned, "untraced", untraced,
                                               "whole", whole, "outside", outside, "blocks", blocks,
-                                              "blocks_own", own, "reason", reason, "times_ns",
-                                              times},
-                        times[0] ? 14 : 13, &err) &&
+                                              "blocks_own", own, "reason", reason, "caller_ns",
+                                              caller_ns, "other_ns", other_ns, "node_questions",
+                                              questions, "times_ns", times},
+                        times[0] ? 17 : 16, &err) &&
         end != TI_END_STOPPED && speaks())
         ti_complain("the trace is incomplete: %s", err.text);
     /* a copy: another thread may be in a call that reads it */

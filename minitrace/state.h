@@ -46,6 +46,11 @@ struct ti_cost {
     uint64_t spread; /* of the samples of that way where they differ most */
 };
 
+/* CPU time in ns: of the calling thread, and of the whole process. */
+struct ti_cpu {
+    uint64_t thread, process;
+};
+
 struct ti_state {
     bool active;  /* between MPI_Init and MPI_Finalize, and nothing went wrong; atomic */
     bool go;      /* active, and no other thread came; atomic */
@@ -82,6 +87,9 @@ struct ti_state {
     int64_t mapped, memory_bytes;   /* memory of ours: now, and the most there was */
     int64_t spilled, spilled_bytes; /* the same of what is mapped from files */
     double init_start, init_end;
+    struct ti_cpu cpu_begin;  /* when recording began */
+    uint64_t node_questions;  /* answered by the machine as it is, see nodes.c; atomic */
+    int64_t ranks_per_node;   /* of the target; 0: not told */
 };
 
 extern struct ti_state ti_state __attribute__((visibility("hidden")));
@@ -153,6 +161,9 @@ void ti_emit(const struct ti_call *c, struct ti_event *ev, bool always);
  * this returns. */
 void ti_threads_begin(int level);
 
+/* Whether the calling thread is the one that called MPI_Init. */
+bool ti_thread_is_first(void);
+
 /* Whether the calling thread may end recording in the middle of whatever the
  * process does; if so, it holds the state from now on. */
 bool ti_thread_may_end(void);
@@ -214,6 +225,11 @@ static inline int64_t ti_bytes(int64_t count, int64_t esize)
                                                                             : bytes;
 }
 void ti_types_begin(void);
+
+/* nodes.c: take TIARA_RANKS_PER_NODE, false and `err` if it is no number; and, once, answer
+ * the application's questions for nodes from then on. */
+bool ti_nodes_take(struct ti_err *err);
+void ti_nodes_begin(void);
 
 /* rec_comm.c */
 struct ti_comm_entry {

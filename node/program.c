@@ -314,6 +314,33 @@ static enum ti_mpi_kind look(int fd, const char *path, int depth, struct search 
     return kind;
 }
 
+/* --- OpenMP -------------------------------------------------------------- */
+
+/* Those of gcc, clang, Intel, NVIDIA, Cray and Arm. */
+static bool is_openmp(const char *library)
+{
+    static const char *const names[] = {"libgomp.so", "libomp.so",    "libiomp5.so",
+                                        "libnvomp.so", "libcraymp.so", "libarmomp.so"};
+
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strncmp(library, names[i], strlen(names[i])) == 0)
+            return true;
+    return false;
+}
+
+static bool needs_openmp(int fd)
+{
+    struct elf e;
+    bool found = false;
+
+    if (!elf_read(fd, &e))
+        return false;
+    for (int i = 0; !found && i < e.needed; i++)
+        found = is_openmp(e.need[i]);
+    free(e.strings);
+    return found;
+}
+
 /* --- was it compiled with ti-mpicc? -------------------------------------- */
 
 /* Among the names of symbols that it has or wants. */
@@ -361,6 +388,7 @@ static void inspect(struct ti_program *p)
         return; /* executable, but not readable */
     p->is_elf = read_at(fd, magic, SELFMAG, 0) && memcmp(magic, ELFMAG, SELFMAG) == 0;
     p->mpi = look(fd, p->path, 0, &s);
+    p->openmp = needs_openmp(fd);
     p->blocks = counts_blocks(fd, p->path);
     if (p->is_elf && fstat(fd, &st) == 0)
         p->setid = (st.st_mode & S_ISUID && st.st_uid != geteuid()) ||

@@ -25,6 +25,7 @@ struct ti_program {
     char library[64]; /* the MPI library found */
     bool setid;       /* set-user-ID or -group-ID: the loader ignores LD_PRELOAD */
     bool is_elf;
+    bool openmp; /* it is linked with an OpenMP runtime */
     bool blocks; /* it, or a library it names, was compiled with ti-mpicc */
 };
 

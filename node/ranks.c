@@ -62,6 +62,7 @@ static void add(struct ti_ranks *r, struct ti_reader *reader)
     r->negative += (uint64_t)number(reader, "negative_bursts");
     if (ti_reader_totals(reader, &totals))
         r->volume += totals.volume;
+    ti_caveats_add(&r->caveats, reader);
     add_untraced(r, ti_reader_info(reader, "untraced"));
     at_most(&r->init_seconds_max, number(reader, "init_seconds"));
     at_most(&r->app_seconds_max, number(reader, "app_seconds"));
@@ -206,6 +207,7 @@ json_t *ti_ranks_report(const struct ti_ranks *r)
         json_object_set_new(calls, r->untraced[i].name,
                             json_integer((json_int_t)r->untraced[i].calls));
     json_object_set_new(j, "untraced", calls);
+    json_object_set_new(j, "caveats", ti_caveats_json(&r->caveats));
     for (unsigned i = 0; i < ENDS; i++) {
         json_t *list = ranges_of(r, ends[i].end);
 
@@ -286,6 +288,7 @@ bool ti_ranks_merge(struct ti_ranks *r, const json_t *report)
     r->estimate = r->estimate || json_is_true(json_object_get(report, "estimate"));
     if (unit && *unit && !r->unit[0])
         snprintf(r->unit, sizeof r->unit, "%s", unit);
+    ti_caveats_take(&r->caveats, json_object_get(report, "caveats"));
     json_object_foreach_safe((json_t *)(uintptr_t)json_object_get(report, "untraced"), at, name,
                              calls)
         ti_call_count_add(&r->untraced, &r->nuntraced, name, (uint64_t)json_integer_value(calls));

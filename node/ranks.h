@@ -18,6 +18,7 @@ struct ti_ranks {
     int64_t by_end[TI_END_COUNT];
     int64_t unreadable; /* with a file that cannot be read, or is of another run */
     uint64_t events, volume;
+    struct ti_caveats caveats;
     uint64_t negative; /* bursts shorter than what the library subtracts */
     int64_t bytes;
     double init_seconds_max, app_seconds_max, flush_seconds, flush_seconds_max;

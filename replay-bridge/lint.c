@@ -207,6 +207,7 @@ static ti_status see_rank(void *arg, int64_t rank, struct ti_walk *w, enum ti_ra
                             "its trace is of mode whole: it has no calls but the first and the "
                             "last, and is not to be replayed");
         take_volumes(st, ti_walk_reader(w));
+        ti_caveats_add(&st->lint->caveats, ti_walk_reader(w));
         close_held(st, w, rank);
     }
     switch (state) {

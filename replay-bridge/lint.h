@@ -9,12 +9,14 @@
 #define TI_LINT_H
 
 #include "check/check.h"
+#include "formats/caveats.h"
 
 /* What lowering needs to know of the whole trace. */
 struct ti_lint {
     int64_t np;
     int64_t eager_bytes; /* smpi/send-is-detached-thresh */
     struct ti_check check;
+    struct ti_caveats caveats;
     struct ti_volumes {
         char counter[32], unit[32]; /* "" if the trace does not say, "mixed" if
                                        ranks differ */

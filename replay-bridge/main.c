@@ -434,6 +434,17 @@ static void warn_of_times(struct ti_source *s, const struct ti_volumes *v)
                 (long long)folding);
 }
 
+/* Say what the trace does not tell of the program. */
+static void warn_of_caveats(struct ti_source *s, struct ti_caveats *c)
+{
+    const json_t *run = ti_source_manifest(s), *own = json_object_get(run, "acquisition");
+    char text[512];
+
+    ti_caveats_run(c, own ? own : run);
+    for (int i = 0; ti_caveats_text(c, i, text, sizeof text); i++)
+        ti_warn("%s", text);
+}
+
 /* ---- the steps ---- */
 
 static ti_status lint(const struct options *o, struct ti_source *s, struct result *res,
@@ -446,6 +457,7 @@ static ti_status lint(const struct options *o, struct ti_source *s, struct resul
     res->linted = st == TI_OK;
     if (st)
         return st;
+    warn_of_caveats(s, &res->lint.caveats);
     if (!res->problems.n) {
         if (o->times)
             warn_of_times(s, &res->lint.volumes);

@@ -45,8 +45,34 @@ done
     run 0 $a --np 2 --threads sum --dry-run --mem-per-rank 10M ../app
     says out "an estimate, of all threads"
     run 2 $a --np 2 --threads all ../app
-    says err "ti-acquire: --threads is caller or sum, not 'all'"
+    says err "ti-acquire: --threads is auto, caller or sum, not 'all'"
 }
+# Of a program with OpenMP, all threads by default; else what they did is told to be missing.
+# shellcheck disable=SC2086
+if [ -x "$o/examples/hybrid" ]; then
+    export OMP_NUM_THREADS=3
+    run 0 $a --np 2 --target-ranks-per-node 1 -o x.tib "$o/examples/hybrid" 500000
+    says err "uses OpenMP: volumes are of all threads"
+    "$o/ti-info" x.tib | grep -q '^counter .* of all threads' || fail "OpenMP: not of all threads"
+    "$o/ti-info" x.tib | grep -q '^CAVEAT' && fail "OpenMP: $("$o/ti-info" x.tib | grep CAVEAT)"
+    rm x.tib
+    run 0 $a --np 2 --threads caller -o x.tib "$o/examples/hybrid" 500000
+    says err "threads that do not call MPI took"
+    says err "in 2 of 2 ranks"
+    says err "the program asked which ranks share a node"
+    "$o/ti-info" x.tib | grep -q '^CAVEAT  *threads that do not call MPI took' || fail "ti-info on threads"
+    "$o/ti-info" --json x.tib | grep -q '"threads that do not call MPI took' || fail "ti-info --json"
+    "$o/ti-replay" --lint x.tib 2>&1 | grep -q 'warning: threads that do not' || fail "ti-replay on threads"
+    rm x.tib
+    OMP_NUM_THREADS=1 run 0 $a --np 2 --target-ranks-per-node 2 -o x.tib "$o/examples/hybrid"
+    silent err OpenMP
+    run 0 $a --np 2 -x OMP_NUM_THREADS=1 --target-ranks-per-node 2 -o x.tib --force "$o/examples/hybrid"
+    silent err OpenMP
+    rm x.tib
+    unset OMP_NUM_THREADS
+    run 2 $a --np 2 --target-ranks-per-node 0 ../app
+fi
+holds ""
 holds ""
 
 # Extra columns, which the environment does not decide.

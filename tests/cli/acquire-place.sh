@@ -69,6 +69,20 @@ sound --np 16384
 sound --np 16384 --policy speed
 says out '"bytes_per_rank": null'
 
+# --- a node of the target lies on one node here ---
+for policy in memory speed compact; do
+    for n in 1 7 16 48 100; do
+        run 0 --sites "$g5k" --np 16384 --policy $policy --mem-per-rank 64MiB --dry-run \
+            --write-hostfile - --target-ranks-per-node $n ./lu.E
+        sed -n 's/.*slots=\([0-9]*\).*/\1/p' ../out | awk -v n=$n '
+            first % n { bad++ } { first += $1 } END { exit bad || first != 16384 }' ||
+            { fail "$n ranks a node of the target, by $policy"; head -n 40 ../out; }
+    done
+done
+run 3 --sites "$g5k" --np 16384 --mem-per-rank 64MiB --mode F-4 --dry-run --target-ranks-per-node 997 ./lu.E
+run 3 --sites "$g5k" --np 3000 --mem-per-rank 64MiB --dry-run --target-ranks-per-node 3000 ./lu.E
+says err "the ranks cannot be placed so that each 3000 of them, a node of the target, are on one node"
+
 # --- exclusions ---
 sound --np 16384 --mem-per-rank 64MiB --exclude 'graphene-[1-100],suno'
 grep -qE '"graphene-(1|57|100)\.|"suno-' ../out && fail "an excluded node has ranks"

@@ -64,7 +64,7 @@ $(O)/tests/mpi/papi $(O)/tests/mpi/residuals $(O)/tests/mpich/residuals: \
 # Some of them with MPICH (mpich.sh), where its flavour is built.
 MPIFC_MPICH ?= $(if $(filter mpich,$(call mpi_of,$(MPICC))),$(MPIFC),$(shell command -v mpifort.mpich))
 ifneq ($(MPICC_mpich),)
-mpich_tests := bursts residuals callbacks p2p requests persistent matched cancel comms creations datatypes collectives \
+mpich_tests := nodes bursts residuals callbacks p2p requests persistent matched cancel comms creations datatypes collectives \
                icollectives neighbors intercoll rma io mpi4 random sequence ring
 ifneq ($(MPIFC_MPICH),)
 mpich_tests += sequence_mpifh sequence_usempi sequence_f08 ring_mpifh ring_usempi ring_f08

@@ -1,0 +1,56 @@
+/*
+ * Caveats: what a trace does not tell of the program, or tells of the machine that it was
+ * taken on instead of the one to be foretold.  The library leaves the numbers in the end of each
+ * rank's trace; they are summed up over ranks wherever traces are read, and ti-acquire,
+ * ti-info and ti-replay say the same sentences.
+ */
+#ifndef TI_CAVEATS_H
+#define TI_CAVEATS_H
+
+#include <jansson.h>
+
+#include "formats/reader.h"
+
+/* X(name, metadata key or ""): sums over ranks. */
+#define TI_CAVEATS(X)                                                                              \
+    X(ranks, "")                        /* that were read to an end */                             \
+    X(events, "")                                                                                  \
+    X(threaded, "")                     /* ranks of which other threads took a share */            \
+    X(caller_ns, "caller_ns")           /* CPU time from MPI_Init to MPI_Finalize: of the thread   \
+                                         * that called both */                                     \
+    X(other_ns, "other_ns")             /* of all others, where their work is in no volume */      \
+    X(node_questions, "node_questions") /* calls whose answer is the machine's: which ranks share  \
+                                         * a node, a processor's name */                           \
+    X(samples, "samples")               /* of where the calling threads were, outside of MPI */    \
+    X(uncounted, "samples_uncounted")   /* of them in code that the counter does not count */
+
+struct ti_caveats {
+#define TI_CAVEATS_MEMBER(name, key) uint64_t name;
+    TI_CAVEATS(TI_CAVEATS_MEMBER)
+#undef TI_CAVEATS_MEMBER
+    int exit_status;         /* of the application, by RUN.json; 0: it did well, or is not known */
+    char uncounted_in[120];  /* where, as the rank with most of it says: "libm.so.6 34, ..." */
+    uint64_t uncounted_most; /* of that rank */
+};
+
+/* One more rank, read to its end or skipped over. */
+void ti_caveats_add(struct ti_caveats *c, const struct ti_reader *r);
+
+/* The sum of both in *c. */
+void ti_caveats_merge(struct ti_caveats *c, const struct ti_caveats *more);
+
+/* What RUN.json, or the "acquisition" of a manifest, says of the application's end. */
+void ti_caveats_run(struct ti_caveats *c, const json_t *run);
+
+/* The numbers as an object; NULL without memory.  The other way adds to *c; values that make
+ * no sense are left out. */
+json_t *ti_caveats_json(const struct ti_caveats *c);
+void ti_caveats_take(struct ti_caveats *c, const json_t *json);
+
+/* Sentence `i` from 0 on, into buf; false past the last. */
+bool ti_caveats_text(const struct ti_caveats *c, int i, char *buf, size_t bytes);
+
+/* Share of `samples` in code that is not counted, from 0 to 1; 0 with too few samples to tell. */
+double ti_caveats_uncounted(const struct ti_caveats *c);
+
+#endif
