@@ -34,7 +34,7 @@ t-place_src := $(acquire_src) $(counter_src)
 
 # What ti-node asks for a counter.  It needs the C library and nothing else.
 ti-node-counter_src := acquire/node_counter.c acquire/choose.c node/paths.c node/program.c \
-                       $(counter_src) common/err.c
+                       $(counter_src) common/err.c common/fds.c
 $(O)/ti-node-counter: $(call obj,$(ti-node-counter_src))
 	$(call say,LINK)$(CC) $(san_flags) $(CFLAGS) $(LDFLAGS) -Wl,-s -o $@ $^ -ldl $(LDLIBS)
 t-place_src := $(acquire_src) $(counter_src)

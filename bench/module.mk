@@ -34,7 +34,7 @@ $(O)/bench/$(1): $(call obj,bench/$(1).c formats/writer.c $(formats_src) $(commo
 endef
 $(foreach b,codec tracebytes peek onerank,$(eval $(call bench_program,$(b))))
 
-$(O)/bench/counter: $(call obj,bench/counter.c $(counter_src) common/err.c)
+$(O)/bench/counter: $(call obj,bench/counter.c $(counter_src) common/err.c common/fds.c)
 	@mkdir -p $(@D)
 	$(call say,LINK)$(CC) $(san_flags) $(CFLAGS) $(LDFLAGS) -o $@ $^ -ldl -lpthread $(LDLIBS)
 

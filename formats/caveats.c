@@ -28,13 +28,14 @@ static void take_where(struct ti_caveats *c, const char *where, uint64_t most)
 
 void ti_caveats_add(struct ti_caveats *c, const struct ti_reader *r)
 {
-    struct ti_caveats own = {.ranks = 1, .events = ti_reader_events(r)};
+    struct ti_caveats own = {.ranks = 1, .whole = ti_reader_end(r) == TI_END_COMPLETE};
 
 #define ADD(name, key)                                                                             \
     if (key[0])                                                                                    \
         ti_reader_info_u64(r, key, &own.name);
     TI_CAVEATS(ADD)
 #undef ADD
+    own.events = own.whole ? ti_reader_events(r) : 0;
     own.threaded = has_threads(own.caller_ns, own.other_ns);
     take_where(&own, ti_reader_info(r, "uncounted_in"), own.uncounted);
     ti_caveats_merge(c, &own);
@@ -95,12 +96,12 @@ double ti_caveats_uncounted(const struct ti_caveats *c)
 
 static bool nothing_recorded(const struct ti_caveats *c, char *buf, size_t bytes)
 {
-    if (!c->ranks || c->events > 2 * c->ranks)
+    if (!c->whole || c->events > 2 * c->whole)
         return false;
     snprintf(buf, bytes,
              "next to nothing was recorded: %" PRIu64 " events of %" PRIu64
              " ranks, MPI_Init and MPI_Finalize at most; did the program do its work?",
-             c->events, c->ranks);
+             c->events, c->whole);
     return true;
 }
 

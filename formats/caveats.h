@@ -14,7 +14,8 @@
 /* X(name, metadata key or ""): sums over ranks. */
 #define TI_CAVEATS(X)                                                                              \
     X(ranks, "")                        /* that were read to an end */                             \
-    X(events, "")                                                                                  \
+    X(whole, "")                        /* of them, with MPI_Finalize */                           \
+    X(events, "")                       /* of these */                                             \
     X(threaded, "")                     /* ranks of which other threads took a share */            \
     X(caller_ns, "caller_ns")           /* CPU time from MPI_Init to MPI_Finalize: of the thread   \
                                          * that called both */                                     \

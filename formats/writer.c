@@ -13,6 +13,7 @@
 #include <zlib.h>
 
 #include "common/crc32c.h"
+#include "common/fds.h"
 #include "formats/columns.h"
 
 /* Sizes of the tables; together they must fit TI_WRITER_BYTES. */
@@ -32,10 +33,6 @@
 #define DEFLATE_MEM    5
 
 #define NONE UINT16_MAX
-
-/* Our descriptor is one of the HIGH_FDS below HIGH_END, or below the limit of the process. */
-#define HIGH_END 1024
-#define HIGH_FDS 24
 
 /* An event without vectors adds at most this much: a value of each column is
  * two varints. */
@@ -161,22 +158,6 @@ static bool is_own(const struct ti_writer *w, int fd)
     return fstat(fd, &st) == 0 && st.st_dev == w->dev && st.st_ino == w->ino;
 }
 
-/* Give the descriptor a high number: applications close low ones, and expect to get them. */
-static int move_high(int fd)
-{
-    rlim_t end = HIGH_END;
-    struct rlimit most;
-    int high;
-
-    if (getrlimit(RLIMIT_NOFILE, &most) == 0 && most.rlim_cur < end)
-        end = most.rlim_cur;
-    high = end > HIGH_FDS ? fcntl(fd, F_DUPFD_CLOEXEC, (int)end - HIGH_FDS) : -1;
-    if (high < 0)
-        return fd;
-    close(fd);
-    return high;
-}
-
 /* The file of that name is ours only with our identity and our header: an inode number is
  * used again once its file is gone. */
 static bool open_again(struct ti_writer *w)
@@ -192,7 +173,7 @@ static bool open_again(struct ti_writer *w)
         errno = ESTALE;
         return false;
     }
-    w->fd = move_high(fd);
+    w->fd = ti_fds_high(fd);
     return true;
 }
 
@@ -1017,7 +998,7 @@ ti_status ti_writer_open(const char *path, uint32_t rank, uint32_t nranks,
         close(w->fd);
         goto release;
     }
-    w->fd = move_high(w->fd);
+    w->fd = ti_fds_high(w->fd);
     w->dev = file.st_dev;
     w->ino = file.st_ino;
     w->path = path;

@@ -320,7 +320,7 @@ static void progress(const struct ti_run *run, int64_t done, int64_t bytes)
     char size[32], all[32];
     double now;
 
-    if (!ti_progress_on() || ((now = ti_run_now()) < last + 0.1))
+    if (!ti_progress_on() || ((now = ti_wall()) < last + 0.1))
         return;
     last = now;
     ti_progress("gathered %" PRId64 " of %" PRId64 " traces, %s of %s", done, run->gathered,
@@ -371,7 +371,7 @@ static ti_status add_manifest(struct ti_bundle *b, const struct ti_run *run, str
         return cannot_write(b, err);
     }
     if (at) {
-        snprintf(seconds, sizeof seconds, "%*.3f", TI_SECONDS_BYTES, ti_run_now() - run->started);
+        snprintf(seconds, sizeof seconds, "%*.3f", TI_SECONDS_BYTES, ti_wall() - run->started);
         memcpy(manifest + at, seconds, TI_SECONDS_BYTES);
     }
     if (!begin_member(b, MANIFEST, (int64_t)bytes, (time_t)run->started) ||

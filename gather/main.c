@@ -314,7 +314,7 @@ static ti_status gather_fetched(struct work *w, struct ti_err *err)
 
 static ti_status gather(const struct ti_gather_options *o, struct ti_err *err)
 {
-    struct work w = {.o = o, .started = ti_run_now(), .began = ti_now(), .nodes = {.dir = -1}};
+    struct work w = {.o = o, .started = ti_wall(), .began = ti_now(), .nodes = {.dir = -1}};
     ti_status st = o->plan ? TI_OK : ti_bundle_begin(o->output, o->force, &w.bundle, err);
 
     if (st != TI_OK)

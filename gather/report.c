@@ -140,7 +140,7 @@ void ti_report_tick(const struct ti_fetch *f, void *arg)
 
     if (ti_progress_on())
         ti_progress(
-            "%s", ti_report_progress(arg, f, ti_run_now(), terminal_columns(), line, sizeof line));
+            "%s", ti_report_progress(arg, f, ti_wall(), terminal_columns(), line, sizeof line));
 }
 
 /* --- ranks --------------------------------------------------------------- */

@@ -31,14 +31,6 @@ struct ti_run_file {
 
 volatile sig_atomic_t ti_gather_stop;
 
-double ti_run_now(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_REALTIME, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
-}
-
 const char *ti_rank_state_text(enum ti_rank_state state)
 {
     static const char *const text[] = {
@@ -486,7 +478,7 @@ static void progress(const struct ti_run *run, int64_t done)
     static double last;
     double now;
 
-    if (!ti_progress_on() || ((now = ti_run_now()) < last + 0.1))
+    if (!ti_progress_on() || ((now = ti_wall()) < last + 0.1))
         return;
     last = now;
     ti_progress("checked %" PRId64 " of %" PRId64 " traces", done, run->nfiles);
@@ -600,7 +592,7 @@ ti_status ti_run_check(const char *path, json_t *json, struct ti_ahead *ahead, s
         errno = ENOMEM;
         return ti_err_errno(err, TI_ERR_IO, "cannot check '%s'", path);
     }
-    run->started = ti_run_now();
+    run->started = ti_wall();
     run->path = strdup(path);
     run->info = json_object();
     run->node_numbers = json_object();
@@ -626,7 +618,7 @@ ti_status ti_run_check(const char *path, json_t *json, struct ti_ahead *ahead, s
         ti_run_free(run);
         return st;
     }
-    run->check_seconds = ti_run_now() - run->started;
+    run->check_seconds = ti_wall() - run->started;
     *out = run;
     return TI_OK;
 }

@@ -9,6 +9,7 @@
 #include <signal.h>
 #include <sys/stat.h>
 
+#include "common/clock.h"
 #include "formats/scan.h"
 
 /* X(name, gathered, text): what became of a rank. */
@@ -122,8 +123,5 @@ static inline bool ti_run_gathers(const struct ti_run *run, int64_t rank)
 {
     return run->rank[rank].state == TI_RANK_OK || run->rank[rank].state == TI_RANK_CUT;
 }
-
-/* Seconds since the epoch. */
-double ti_run_now(void);
 
 #endif

@@ -25,10 +25,8 @@ static ti_status open_auto(const char *also, bool sum, struct ti_counter *out, s
                     "no exact counter: not running under valgrind --tool=ticount, not compiled "
                     "with ti-mpicc, and %s",
                     why.text);
-    ti_err_hint(err,
-                "%s; papi:EVENT takes another event, see papi_native_avail; cputime is an "
-                "estimate",
-                why.hint);
+    ti_err_hint(err, "%s%spapi:EVENT takes another event, see papi_native_avail; cputime is an "
+                     "estimate", why.hint, why.hint[0] ? "; " : "");
     return st;
 }
 

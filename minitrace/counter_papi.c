@@ -34,6 +34,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "common/fds.h"
 #include "minitrace/counter_impl.h"
 
 #if defined(__has_include)
@@ -73,6 +74,7 @@ static struct {
 } papi;
 
 #define EVENTS   (1 + TI_ALSO_MAX)
+#define PAPI_FDS 16 /* that it opens at a time, generously */
 #define LOOP     1000000    /* the probe's length; every round is more than one instruction */
 
 /* CPU time without progress after which a count has stopped; and the most of it that
@@ -245,6 +247,11 @@ static ti_status load(struct ti_err *err)
     PAPI_CALLS(FIND)
 #undef FIND
     *(void **)&papi.pfm_initialize = dlsym(lib, "pfm_initialize");
+    if (!ti_fds_room(PAPI_FDS)) { /* libpapi would end the process */
+        memset(&papi, 0, sizeof papi);
+        return ti_err_set(err, TI_ERR_INPUT,
+                          "PAPI needs descriptors, and fewer than %d more may be opened", PAPI_FDS);
+    }
     rc = papi.PAPI_library_init(PAPI_VER_CURRENT);
     if (rc != PAPI_VER_CURRENT) {
         ti_err_set(err, TI_ERR_INPUT, "cannot start PAPI: %s",
@@ -373,12 +380,16 @@ static int fill_sets(struct failure *f)
     return PAPI_OK;
 }
 
+/* Descriptors of PAPI's events are read at each MPI call: if the application closed one and got
+ * its number for a file of its own, that file would be read.  So they get high numbers. */
 static int start_mine(struct failure *f)
 {
+    struct ti_fds_low low;
     int rc, s = 0;
 
     mine.state = SET_OVER;
     mine.seen = 0;
+    ti_fds_take_low(&low);
     /* an application that shut down its PAPI has shut down the libpfm of both */
     if (papi.pfm_initialize)
         papi.pfm_initialize();
@@ -393,8 +404,10 @@ static int start_mine(struct failure *f)
         for (long long last[EVENTS]; s > 0 && f->event < 0; s--)
             papi.PAPI_stop(mine.set[s - 1], last);
         drop_sets(false);
+        ti_fds_give_back(&low);
         return rc;
     }
+    ti_fds_give_back(&low);
     mine.state = SET_RUNS;
     return PAPI_OK;
 }

@@ -38,7 +38,7 @@ libminitrace := $(O)/libminitrace.so $(flavours:%=$(O)/libminitrace-%.so)
 all: $(libminitrace)
 
 minitrace_objs = $(patsubst %,$(O)/pic-$(1)/%.o,$(basename $(minitrace_src) $(counter_src) \
-                   $(writer_src) common/err.c common/crc32c.c))
+                   $(writer_src) common/err.c common/crc32c.c common/fds.c))
 
 # Position-independent, everything hidden by default, and never sanitized (they
 # are loaded into programs that are not).

@@ -1,4 +1,5 @@
 /* Entering and leaving the library, and what every recorder ends with. */
+#include <signal.h>
 #include <string.h>
 
 #include "minitrace/state.h"
@@ -396,6 +397,11 @@ static bool is_below(const uintptr_t *old, const void *site, const uintptr_t *fr
 }
 #endif
 
+static bool is_on(const stack_t *stack, const void *frame)
+{
+    return (uintptr_t)frame - (uintptr_t)stack->ss_sp < stack->ss_size;
+}
+
 /*
  * Is a call at `frame` made inside the one that the thread was last seen in?  If
  * that one was left by longjmp() or an exception, from an error handler for
@@ -404,6 +410,12 @@ static bool is_below(const uintptr_t *old, const void *site, const uintptr_t *fr
  */
 static bool is_nested(const struct ti_inside *in, const void *frame)
 {
+    stack_t other;
+
+    /* a signal handler's stack may lie anywhere */
+    if ((uintptr_t)frame >= (uintptr_t)in->frame && sigaltstack(NULL, &other) == 0 &&
+        other.ss_flags & SS_ONSTACK && !is_on(&other, in->frame))
+        return true;
     return (uintptr_t)frame < (uintptr_t)in->frame && is_below(in->frame, in->site, frame);
 }
 

@@ -479,6 +479,14 @@ static void cpu_text(char caller[32], char others[32])
     snprintf(others, 32, "%llu", (unsigned long long)(all > own ? all - own : 0));
 }
 
+/* With a point, whatever the application's locale. */
+static void seconds_text(char text[32], double seconds)
+{
+    long long us = (long long)(seconds * 1e6);
+
+    snprintf(text, 32, "%lld.%06lld", us / 1000000, us % 1000000);
+}
+
 void ti_recording_end(enum ti_end end)
 {
     char flush[32], init[32], app[32], memory[32], spilled[32], negative[32], abandoned[32];
@@ -503,9 +511,9 @@ void ti_recording_end(enum ti_end end)
         snprintf(blocks, sizeof blocks, "%llu", (unsigned long long)ti_state.blocks.count);
     if (ti_span_known() && ti_state.blocks_own.count)
         snprintf(own, sizeof own, "%llu", (unsigned long long)ti_state.blocks_own.count);
-    snprintf(flush, sizeof flush, "%.6f", ti_writer_flush_seconds(writer));
-    snprintf(init, sizeof init, "%.6f", ti_state.init_end - ti_state.init_start);
-    snprintf(app, sizeof app, "%.6f", now - ti_state.init_end);
+    seconds_text(flush, ti_writer_flush_seconds(writer));
+    seconds_text(init, ti_state.init_end - ti_state.init_start);
+    seconds_text(app, now - ti_state.init_end);
     snprintf(memory, sizeof memory, "%lld", (long long)ti_state.memory_bytes);
     snprintf(spilled, sizeof spilled, "%lld", (long long)ti_state.spilled_bytes);
     snprintf(negative, sizeof negative, "%llu", (unsigned long long)ti_state.negative);

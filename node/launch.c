@@ -25,14 +25,6 @@ static sigset_t our_signals, at_start;
 static int pending_signal;
 static bool all_children_are_ours;
 
-double ti_now(void)
-{
-    struct timespec ts;
-
-    clock_gettime(CLOCK_MONOTONIC, &ts);
-    return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
-}
-
 void ti_launch_init(void)
 {
     static const int ends[] = {SIGINT, SIGTERM, SIGHUP};

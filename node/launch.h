@@ -16,6 +16,7 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
+#include "common/clock.h"
 #include "common/err.h"
 
 #define TI_RUN_ID_TEXT 33 /* 32 hex digits and the 0 */
@@ -114,8 +115,5 @@ bool ti_launch_is_of(pid_t pid, const char *run_id, char *buf);
 /* For those who wait by poll(2): a descriptor that can be read when one of the signals
  * is there for ti_launch_sleep(0).  -1 on failure. */
 int ti_launch_signals(void);
-
-/* Seconds on a clock that only goes forward. */
-double ti_now(void);
 
 #endif

@@ -11,14 +11,6 @@
 
 #include "formats/rankname.h"
 
-double ti_wall(void)
-{
-    struct timespec ts;
-
-    clock_gettime(CLOCK_REALTIME, &ts);
-    return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
-}
-
 ti_status ti_watch_open(int dir, int64_t np, struct ti_watch *w, struct ti_err *err)
 {
     memset(w, 0, sizeof *w);
@@ -48,7 +40,7 @@ void ti_watch_close(struct ti_watch *w)
 static double birth(const struct statx *st)
 {
     if (st->stx_mask & STATX_BTIME)
-        return (double)st->stx_btime.tv_sec + st->stx_btime.tv_nsec / 1e9;
+        return ti_wall_of((double)st->stx_btime.tv_sec + st->stx_btime.tv_nsec / 1e9);
     return ti_wall();
 }
 

@@ -8,6 +8,7 @@
 
 #include <stdint.h>
 
+#include "common/clock.h"
 #include "common/err.h"
 
 struct ti_watch {
@@ -25,8 +26,5 @@ struct ti_watch {
 ti_status ti_watch_open(int dir, int64_t np, struct ti_watch *w, struct ti_err *err);
 void ti_watch_update(struct ti_watch *w);
 void ti_watch_close(struct ti_watch *w);
-
-/* Seconds since the epoch. */
-double ti_wall(void);
 
 #endif

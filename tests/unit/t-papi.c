@@ -487,15 +487,14 @@ static void notices_failing_reads(void **state)
 {
     struct ti_counter c;
     uint64_t last;
-    int null = open("/dev/null", O_RDWR | O_CLOEXEC), next = dup(null);
+    int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 
     (void)state;
-    close(next);
     need_clock();
     open_or_skip("papi:" CLOCK, NULL, &c);
     last = c.read();
     assert_null(c.trouble());
-    for (int fd = next; fd < next + 8; fd++) { /* those that PAPI has opened */
+    for (int fd = 3; fd < 1024; fd++) { /* those that PAPI has opened */
         char link[64], name[64] = "";
 
         snprintf(link, sizeof link, "/proc/self/fd/%d", fd);

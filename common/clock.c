@@ -1,0 +1,39 @@
+#include "common/clock.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <time.h>
+
+/* Beyond that, the machine's clock was set; below, it is disciplined (NTP). */
+#define SET_S 1.0
+
+static double read_clock(clockid_t clock)
+{
+    struct timespec ts;
+
+    clock_gettime(clock, &ts);
+    return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
+}
+
+double ti_now(void)
+{
+    return read_clock(CLOCK_MONOTONIC);
+}
+
+double ti_wall(void)
+{
+    static bool known;
+    static double epoch; /* ti_now() then */
+
+    if (!known)
+        epoch = read_clock(CLOCK_REALTIME) - ti_now();
+    known = true;
+    return epoch + ti_now();
+}
+
+double ti_wall_of(double machine)
+{
+    double now = ti_wall();
+
+    return fabs(read_clock(CLOCK_REALTIME) - now) < SET_S ? machine : now;
+}
