@@ -160,7 +160,7 @@ void ti__acquisition_note_end(struct ti_acquisition *c)
     json_object_set_new(j->json, "steps", steps_json(c));
     json_object_set_new(j->json, "mpi",
                         json_pack("{s:s, s:s, s:o}", "name", "Open MPI", "version",
-                                  j->mpirun.version, "command", ti_job_list(&j->command)));
+                                  j->mpirun.version, "command", ti_job_list(j, &j->command)));
     if (c->lost.text[0])
         json_object_set_new(j->json, "lost", ti_json_text(c->lost.text));
     if (ti_rundir_write(&j->dir, j->json, &err) != TI_OK)

@@ -304,10 +304,14 @@ ti_status ti__mpirun_start(struct ti_acquisition *c, struct ti_args *command, bo
 {
     bool quiet = capture || isatty(STDIN_FILENO);
     int null = quiet ? open("/dev/null", O_RDONLY | O_CLOEXEC) : -1;
-    char *text = ti_args_shell(command);
+    struct ti_args recorded;
+    char *text;
     ti_status st;
 
+    ti_job_recorded(c->job, command, &recorded);
+    text = ti_args_ok(&recorded) ? ti_args_shell(&recorded) : NULL;
     ti_runlog_note(&c->log, "%s", text ? text : "mpirun");
+    ti_args_free(&recorded);
     free(text);
     *p = (struct ti_mpirun_proc){.acquisition = c, .out = -1, .err = -1};
     mpirun_environment(c, &p->env);

@@ -1,6 +1,7 @@
 #include "acquire/job.h"
 
 #include <errno.h>
+#include <fnmatch.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -225,6 +226,18 @@ static void add_list(struct ti_args *env, const char *name, const char *theirs, 
         ti_args_addf(env, "%s=%s", name, ours);
 }
 
+/* A pattern a line, for the library records the command as well. */
+static void add_patterns(const struct ti_job *j, struct ti_args *env)
+{
+    char text[4096] = "";
+    size_t n = 0;
+
+    for (int i = 0; i < j->o->redact.n && n < sizeof text; i++)
+        n += (size_t)snprintf(text + n, sizeof text - n, "%s%s", i ? "\n" : "", j->o->redact.v[i]);
+    if (n || getenv("TIARA_REDACT"))
+        ti_args_addf(env, "TIARA_REDACT=%s", n < sizeof text ? text : "*");
+}
+
 /* What the library is told wherever it is, but not where to write. */
 static void settings(const struct ti_job *j, int64_t ranks, struct ti_args *env)
 {
@@ -239,6 +252,7 @@ static void settings(const struct ti_job *j, int64_t ranks, struct ti_args *env)
         ti_args_addf(env, "TIARA_TIMES=%d", j->o->times);
     if (j->o->also || getenv("TIARA_ALSO"))
         ti_args_addf(env, "TIARA_ALSO=%s", j->o->also ? j->o->also : "");
+    add_patterns(j, env);
     if (j->o->ranks_per_node || getenv("TIARA_RANKS_PER_NODE"))
         ti_args_addf(env, "TIARA_RANKS_PER_NODE=%" PRId64, j->o->ranks_per_node);
     if (linger && !user_gives(&j->o->env, "TIARA_LINGER"))
@@ -491,22 +505,62 @@ void ti_job_print(const struct ti_job *j, FILE *out)
     free(command);
 }
 
-json_t *ti_job_list(const struct ti_args *a)
+json_t *ti_job_list(const struct ti_job *j, const struct ti_args *a)
 {
     json_t *list = json_array();
+    struct ti_args recorded;
 
-    for (int i = 0; i < a->n; i++)
-        json_array_append_new(list, ti_json_text(a->v[i]));
+    ti_job_recorded(j, a, &recorded);
+    for (int i = 0; i < recorded.n; i++)
+        json_array_append_new(list, ti_json_text(recorded.v[i]));
+    ti_args_free(&recorded);
     return list;
 }
 
-static json_t *json_shell(const struct ti_args *a)
+static bool is_redacted(const struct ti_job *j, const char *word)
 {
-    char *text = ti_args_shell(a);
-    json_t *j = ti_json_text(text ? text : "?");
+    for (int i = 0; i < j->o->redact.n; i++)
+        if (fnmatch(j->o->redact.v[i], word, 0) == 0)
+            return true;
+    return false;
+}
 
+/* A variable of the user's with its value. */
+static bool is_given(const struct ti_job *j, const char *word)
+{
+    for (int i = 0; i < j->o->env.n; i++)
+        if (strcmp(j->o->env.v[i], word) == 0)
+            return true;
+    return false;
+}
+
+void ti_job_recorded(const struct ti_job *j, const struct ti_args *words, struct ti_args *out)
+{
+    *out = (struct ti_args){.n = 0};
+    for (int i = 0; i < words->n; i++) {
+        const char *word = words->v[i];
+        bool variable = i > 0 && strcmp(words->v[i - 1], "-x") == 0;
+
+        if (variable && (is_var(word, "TIARA_REDACT") ||
+                         (is_given(j, word) && !j->o->record_environment)))
+            ti_args_addf(out, "%.*s", (int)strcspn(word, "="), word);
+        else
+            ti_args_add(out, is_redacted(j, word) ? TI_REDACTED : word);
+    }
+}
+
+static json_t *json_shell(const struct ti_job *j, const struct ti_args *a)
+{
+    struct ti_args recorded;
+    json_t *json;
+    char *text;
+
+    ti_job_recorded(j, a, &recorded);
+    text = ti_args_ok(&recorded) ? ti_args_shell(&recorded) : NULL;
+    json = ti_json_text(text ? text : "?");
+    ti_args_free(&recorded);
     free(text);
-    return j;
+    return json;
 }
 
 json_t *ti_job_json(const struct ti_job *j)
@@ -515,7 +569,7 @@ json_t *ti_job_json(const struct ti_job *j)
         json_pack("{s:s, s:I, s:o*, s:o*, s:o*, s:s}", "run_id", j->run_id, "np",
                   (json_int_t)j->o->np, "application", ti_json_text(j->program.name), "program",
                   ti_json_text(j->program.path ? j->program.path : j->program.given), "command",
-                  json_shell(&j->o->program), "tiara", ti_version());
+                  json_shell(j, &j->o->program), "tiara", ti_version());
     json_t *plan = ti_plan_json(&j->plan);
 
     if (!json)
@@ -534,7 +588,7 @@ json_t *ti_job_json(const struct ti_job *j)
         json_object_set_new(json, "also", ti_json_text(j->o->also));
     json_object_set_new(json, "mpi",
                         json_pack("{s:s, s:s, s:o}", "name", "Open MPI", "version",
-                                  j->mpirun.version, "command", ti_job_list(&j->command)));
+                                  j->mpirun.version, "command", ti_job_list(j, &j->command)));
     if (j->o->ranks_per_node)
         json_object_set_new(json, "target_ranks_per_node", json_integer(j->o->ranks_per_node));
     json_object_set_new(json, "host", ti_json_text(j->machine.host));

@@ -96,7 +96,7 @@ ti_status ti_job_note_start(struct ti_job *j, json_t *json, struct ti_err *err);
 void ti_job_note_outcome(struct ti_job *j);
 
 /* A JSON array of strings. */
-json_t *ti_job_list(const struct ti_args *a);
+json_t *ti_job_list(const struct ti_job *j, const struct ti_args *a);
 
 /* Make the bundle.  TI_ERR_PARTIAL when something is missing in it. */
 ti_status ti_job_gather(struct ti_job *j, struct ti_err *err);
@@ -106,6 +106,11 @@ json_t *ti_job_json(const struct ti_job *j);
 
 /* One object on stdout: the end of --json.  `st` and `err` are what we are going
  * to return and to say. */
+/* The words of a command as they are recorded: without the values of -x, and with what
+ * --redact names as TI_REDACTED.  Free *out. */
+void ti_job_recorded(const struct ti_job *j, const struct ti_args *words, struct ti_args *out);
+#define TI_REDACTED "[redacted]"
+
 void ti_job_summary(const struct ti_job *j, ti_status st, const struct ti_err *err);
 
 void ti_job_free(struct ti_job *j);

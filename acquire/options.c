@@ -85,6 +85,11 @@ static const struct ti_opt opts[] = {
     {OPT_BUFFER, "buffer", "SIZE",
      "what a rank keeps in memory before it writes: 4K to\n"
      "16M [default: 24K]"},
+    {OPT_RECORD_ENVIRONMENT, "record-environment", NULL,
+     "record the values of -x, not only the names"},
+    {OPT_REDACT, "redact", "PATTERN",
+     "record none of the program's arguments that match,\n"
+     "such as '--password=*'; may be given several times"},
     {OPT_FORCE, "force", NULL, "replace the run in DIR, and BUNDLE"},
     {OPT_NO_GATHER, "no-gather", NULL, "leave the traces in DIR, make no bundle"},
     {OPT_KEEP, "keep", NULL, "make the bundle and keep DIR as well"},
@@ -298,6 +303,14 @@ int ti_options_take(struct ti_options *o, int argc, char **argv, int id, const c
     case OPT_KEEP:
         o->keep = true;
         return -1;
+    case OPT_RECORD_ENVIRONMENT:
+        o->record_environment = true;
+        return -1;
+    case OPT_REDACT:
+        if (strchr(arg, '\n'))
+            return (int)ti_cli_usage(o->cli, "--redact is a pattern of one line");
+        ti_args_add(&o->redact, arg);
+        return -1;
     case OPT_FORCE:
         o->force = true;
         return -1;
@@ -379,6 +392,7 @@ int ti_options_parse(int argc, char **argv, struct ti_options *o)
 void ti_options_free(struct ti_options *o)
 {
     ti_args_free(&o->env);
+    ti_args_free(&o->redact);
     ti_args_free(&o->mpirun);
     ti_args_free(&o->program);
 }

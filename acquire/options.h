@@ -25,6 +25,8 @@ enum {
     OPT_NO_PROGRESS,
     OPT_THREADS,
     OPT_RANKS_PER_NODE,
+    OPT_RECORD_ENVIRONMENT,
+    OPT_REDACT,
     OPT_TIMES,
     OPT_ALSO,
     OPT_ISA,
@@ -93,6 +95,8 @@ struct ti_options {
     const char *log;   /* --log FILE; NULL: RUN/run.log */
     int64_t silence_s; /* --silence: of a node, before it is given up */
     bool dry_run, json, no_gather, keep, force, quiet, verbose, no_progress;
+    bool record_environment;  /* values of `env` are recorded, too */
+    struct ti_args redact;    /* patterns of arguments that are not recorded */
     struct ti_args env;     /* -x, VAR or VAR=VALUE */
     struct ti_args mpirun;  /* arguments of mpirun's */
     struct ti_args program; /* program and its arguments */

@@ -264,6 +264,7 @@ ti_status ti_job_gather(struct ti_job *j, struct ti_err *err)
     }
     ti_args_add(&args, j->paths.gather);
     ti_args_add(&args, "-q");
+    ti_args_add(&args, "--trust"); /* RUN.json is what we wrote just now */
     if (j->o->force)
         ti_args_add(&args, "--force");
     if (remove)

@@ -239,7 +239,7 @@ static bool on_path(const char *program)
 
 static ti_status finish(struct job *j, struct ti_sites **out, char what[TI_WHERE_BYTES])
 {
-    static const char *const oarsh[] = {"oarsh", "{node}", NULL};
+    struct ti_via oarsh;
     char path[96];
 
     if (!j->n) {
@@ -254,8 +254,9 @@ static ti_status finish(struct job *j, struct ti_sites **out, char what[TI_WHERE
     }
     snprintf(path, sizeof path, "%s job %.64s", j->system, j->id);
     *out = ti_sites_new(j->origin, path);
+    ti_via_oar(&oarsh);
     if (!*out || !build(j, *out) ||
-        (j->origin == TI_SITES_OAR && on_path("oarsh") && !ti__where_via(*out, oarsh)))
+        (j->origin == TI_SITES_OAR && on_path("oarsh") && !ti__where_via(*out, oarsh.word)))
         return no_memory(j);
     snprintf(what, TI_WHERE_BYTES, "%s, %" PRId64 " node%s", path, j->n, j->n == 1 ? "" : "s");
     return TI_OK;

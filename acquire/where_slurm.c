@@ -284,53 +284,6 @@ static bool build(struct allocation *a, struct ti_sites *s)
     return ok;
 }
 
-/*
- * srun within the allocation: --overlap and --mem=0, as ranks and mpirun's own share what
- * is granted; what the job's script asked of its steps is not for these.
- * --unbuffered, or slurmstepd holds back what does not end in a newline; it makes a
- * terminal of standard output, but a raw one, which leaves bytes as they are.
- * --mpi=none, or a site's default has the daemons of mpirun take themselves for ranks of
- * the step.  --export=ALL, or after "sbatch --export=NONE" there is not even a PATH.
- */
-static bool set_via(struct allocation *a, struct ti_sites *s)
-{
-    char job[64];
-    const char *const words[] = {"env",
-                                 "-u",
-                                 "SLURM_NTASKS",
-                                 "-u",
-                                 "SLURM_NPROCS",
-                                 "-u",
-                                 "SLURM_NTASKS_PER_NODE",
-                                 "-u",
-                                 "SLURM_CPUS_PER_TASK",
-                                 "-u",
-                                 "SLURM_DISTRIBUTION",
-                                 "-u",
-                                 "SLURM_MEM_PER_NODE",
-                                 "-u",
-                                 "SLURM_MEM_PER_CPU",
-                                 "srun",
-                                 "--overlap",
-                                 job,
-                                 "--nodelist={node}",
-                                 "-N1",
-                                 "-n1",
-                                 "--cpu-bind=none",
-                                 "--mem=0",
-                                 "--mpi=none",
-                                 "--export=ALL",
-                                 "--unbuffered",
-                                 "--chdir=/",
-                                 "--quiet",
-                                 "sh",
-                                 "-c",
-                                 NULL};
-
-    snprintf(job, sizeof job, "--jobid=%.40s", a->id);
-    return ti__where_via(s, words);
-}
-
 /* Slurm may call a node otherwise than itself: on it, it says how. */
 static bool is_here(const char *node)
 {
@@ -341,6 +294,7 @@ static bool is_here(const char *node)
 
 static ti_status take(struct allocation *a, struct ti_sites **out, char what[TI_WHERE_BYTES])
 {
+    struct ti_via via;
     ti_status st = check_job(a);
     char path[96];
 
@@ -361,7 +315,8 @@ static ti_status take(struct allocation *a, struct ti_sites **out, char what[TI_
     ask_sinfo(a);
     snprintf(path, sizeof path, "Slurm job %.64s", a->id);
     *out = ti_sites_new(TI_SITES_SLURM, path);
-    if (!*out || !build(a, *out) || !set_via(a, *out))
+    ti_via_slurm(a->id, &via);
+    if (!*out || !build(a, *out) || !ti__where_via(*out, via.word))
         return ti_err_errno(a->err, TI_ERR_IO, "cannot list the nodes of Slurm job %s", a->id);
     snprintf(what, TI_WHERE_BYTES, "Slurm job %s%s%.100s%s, %" PRId64 " node%s", a->id,
              a->partition ? " (" : "", a->partition ? a->partition : "", a->partition ? ")" : "",

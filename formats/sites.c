@@ -1,5 +1,6 @@
 #include "formats/sites.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -134,4 +135,95 @@ void ti_sites_free(struct ti_sites *s)
     free(s->node);
     free(s->path);
     free(s);
+}
+
+/* --- ways of batch systems ----------------------------------------------- */
+
+void ti_via_oar(struct ti_via *v)
+{
+    static const char *const words[] = {"oarsh", "{node}"};
+
+    *v = (struct ti_via){.job = ""};
+    memcpy(v->word, words, sizeof words);
+}
+
+/*
+ * srun within the allocation: --overlap and --mem=0, as ranks and mpirun's own share what
+ * is granted; what the job's script asked of its steps is not for these.
+ * --unbuffered, or slurmstepd holds back what does not end in a newline; it makes a
+ * terminal of standard output, but a raw one, which leaves bytes as they are.
+ * --mpi=none, or a site's default has the daemons of mpirun take themselves for ranks of
+ * the step.  --export=ALL, or after "sbatch --export=NONE" there is not even a PATH.
+ */
+void ti_via_slurm(const char *id, struct ti_via *v)
+{
+    const char *const words[] = {"env",
+                                 "-u",
+                                 "SLURM_NTASKS",
+                                 "-u",
+                                 "SLURM_NPROCS",
+                                 "-u",
+                                 "SLURM_NTASKS_PER_NODE",
+                                 "-u",
+                                 "SLURM_CPUS_PER_TASK",
+                                 "-u",
+                                 "SLURM_DISTRIBUTION",
+                                 "-u",
+                                 "SLURM_MEM_PER_NODE",
+                                 "-u",
+                                 "SLURM_MEM_PER_CPU",
+                                 "srun",
+                                 "--overlap",
+                                 v->job,
+                                 "--nodelist={node}",
+                                 "-N1",
+                                 "-n1",
+                                 "--cpu-bind=none",
+                                 "--mem=0",
+                                 "--mpi=none",
+                                 "--export=ALL",
+                                 "--unbuffered",
+                                 "--chdir=/",
+                                 "--quiet",
+                                 "sh",
+                                 "-c"};
+    _Static_assert(sizeof words / sizeof *words < TI_VIA_WORDS, "there must be an end");
+
+    memset(v->word, 0, sizeof v->word);
+    memcpy(v->word, words, sizeof words);
+    snprintf(v->job, sizeof v->job, "--jobid=%.40s", id);
+}
+
+static bool same_words(const char *const *a, const char *const *b)
+{
+    while (*a && *b && strcmp(*a, *b) == 0) {
+        a++;
+        b++;
+    }
+    return !*a && !*b;
+}
+
+/* The digits behind "--jobid=" among them; NULL: there are none. */
+static const char *job_of(const char *const *words)
+{
+    static const char option[] = "--jobid=";
+
+    for (; *words; words++)
+        if (strncmp(*words, option, sizeof option - 1) == 0)
+            return *words + sizeof option - 1;
+    return NULL;
+}
+
+bool ti_via_is_known(const char *const *words)
+{
+    const char *job = job_of(words);
+    struct ti_via v;
+
+    ti_via_oar(&v);
+    if (same_words(words, v.word))
+        return true;
+    if (!job || strspn(job, "0123456789_+.") != strlen(job))
+        return false;
+    ti_via_slurm(job, &v);
+    return same_words(words, v.word);
 }

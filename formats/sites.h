@@ -114,4 +114,19 @@ struct ti_node *ti_sites_add_node(struct ti_sites *s, const char *name);
  * nodes stay. */
 void ti_sites_filter(struct ti_sites *s, const bool *keep);
 
+/*
+ * How batch systems let their nodes be reached, as words of a command, {node} for the node;
+ * NULL ends them.  That of Slurm is for the job `id`.
+ */
+#define TI_VIA_WORDS 40
+struct ti_via {
+    const char *word[TI_VIA_WORDS];
+    char job[64];
+};
+void ti_via_oar(struct ti_via *v);
+void ti_via_slurm(const char *id, struct ti_via *v);
+
+/* Whether it is one of these, of any job: nothing else is executed by it. */
+bool ti_via_is_known(const char *const *words);
+
 #endif

@@ -12,8 +12,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/args.h"
 #include "common/cli.h"
 #include "formats/rankname.h"
+#include "formats/sites.h"
 #include "gather/fetching.h"
 #include "node/launch.h"
 
@@ -629,6 +631,33 @@ static ti_status refuse_others(const struct ti__fetching *g, struct ti_err *err)
     return TI_ERR_INPUT;
 }
 
+/* A RUN.json may be ours and yet come from others, in an archive. */
+static ti_status refuse_commands(const struct ti__fetching *g, struct ti_err *err)
+{
+    struct ti_args words = {.n = 0};
+    char *text;
+
+    if (g->settings->trust)
+        return TI_OK;
+    if (g->nodes.via && !ti_via_is_known(g->nodes.via)) {
+        for (const char *const *w = g->nodes.via; *w; w++)
+            ti_args_add(&words, *w);
+        text = ti_args_ok(&words) ? ti_args_shell(&words) : NULL;
+        ti_args_free(&words);
+        ti_err_set(err, TI_ERR_INPUT, "'%s/RUN.json' has nodes reached by a command of its own: %.600s",
+                   g->nodes.path, text ? text : "?");
+        free(text);
+    } else if (g->nodes.tiara) {
+        ti_err_set(err, TI_ERR_INPUT,
+                   "'%s/RUN.json' has nodes execute what is in a folder of theirs: '%.600s'",
+                   g->nodes.path, g->nodes.tiara);
+    } else {
+        return TI_OK;
+    }
+    ti_err_hint(err, "if that is a run of yours, --trust allows it");
+    return TI_ERR_INPUT;
+}
+
 /* One ti-gather at a time fetches into a directory. */
 static ti_status lock(const struct ti__fetching *g, int *fd, struct ti_err *err)
 {
@@ -655,6 +684,8 @@ static ti_status work(struct ti__fetching *g, struct ti_err *err)
     }
     if (st == TI_OK && g->f->nodes && !g->look) {
         st = refuse_others(g, err);
+        if (st == TI_OK)
+            st = refuse_commands(g, err);
         if (st == TI_OK)
             st = lock(g, &locked, err);
         if (st == TI_OK)

@@ -32,6 +32,7 @@ struct ti_fetch_settings {
     int arity;                         /* as in struct ti_tree_in */
     const struct ti_tree_costs *costs; /* NULL: ti_tree_costs_default() */
     bool forward_agent;                /* as in struct ti_ways_config */
+    bool trust;                        /* execute whatever RUN.json names */
     const struct ti_fetch *before;     /* of the same RUN.json: what it learnt of sites; NULL */
 
     /* Either may be NULL.  progress: some ten times a second while anything goes on, and once

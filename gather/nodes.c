@@ -266,6 +266,8 @@ static ti_status read_node(struct ti_nodes *n, int64_t i, json_t *node, bool *ss
         return bad_node(n, i, "\"site\" is a string or null", err);
     if (!text_or_null(node, "directory", &m->directory) || !m->directory)
         return bad_node(n, i, "it has no \"directory\"", err);
+    if (m->tiara)
+        n->tiara = m->tiara;
     read_site(n, i, site);
     st = read_address(n, i, "host", m->host, err);
     st = st == TI_OK ? read_address(n, i, "gateway", m->gateway, err) : st;
@@ -303,7 +305,7 @@ static ti_status read_nodes(const char *path, struct ti_nodes *out, struct ti_er
     nodes = json_object_get(out->run, "nodes");
     if (st != TI_OK || json_array_size(nodes) == 0)
         return st;
-    out->others = (sb.st_uid != geteuid() && sb.st_uid != 0) || (sb.st_mode & S_IWOTH) != 0;
+    out->others = (sb.st_uid != geteuid() && sb.st_uid != 0) || (sb.st_mode & (S_IWOTH | S_IWGRP)) != 0;
     id = json_string_value(json_object_get(out->run, "run_id"));
     if (!id)
         return ti_err_set(err, TI_ERR_INPUT, "'%s/RUN.json' has \"nodes\", and no \"run_id\"",

@@ -52,6 +52,7 @@ struct ti_nodes {
     const char **via;            /* NULL */
     enum ti_transport transport; /* as the run was started */
     bool others;                 /* others could have written RUN.json */
+    const char *tiara;           /* a folder of Tiara on some node, to be executed; NULL: none */
 };
 
 /* TI_ERR_INPUT, naming file and node, for what makes no sense; release it in any case. */

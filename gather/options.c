@@ -14,6 +14,7 @@ enum {
     OPT_TIMEOUT,
     OPT_TRANSPORT,
     OPT_FORWARD_AGENT,
+    OPT_TRUST,
     OPT_DOT,
     OPT_JSON,
     OPT_NO_PROGRESS,
@@ -39,6 +40,8 @@ static const struct ti_opt opts[] = {
     {'F', "ssh-config", "FILE", "as ssh -F"},
     {OPT_FORWARD_AGENT, "forward-agent", NULL,
      "let nodes that pass on for others log in to these with\nyour SSH agent, by OpenSSH"},
+    {OPT_TRUST, "trust", NULL,
+     "execute what RUN.json names to reach nodes with, or on\nthem, whatever that is"},
     TI_OPT_HEADING("Output"),
     {'q', "quiet", NULL, "errors, warnings and what was asked for only:\na plan, JSON"},
     {'v', "verbose", NULL, "a line for each rank, and for each node"},
@@ -175,6 +178,9 @@ static ti_status take(int id, const char *arg, struct ti_gather_options *o)
         return TI_OK;
     case OPT_FORWARD_AGENT:
         o->fetch.forward_agent = true;
+        return TI_OK;
+    case OPT_TRUST:
+        o->fetch.trust = true;
         return TI_OK;
     case 'q':
         o->quiet = true;

@@ -12,12 +12,14 @@
  *   TIARA_RUN_ID     32 hexadecimal digits that the files of one run share
  *                    [drawn by rank 0]
  *   TIARA_RANKS_PER_NODE  ranks a node has on the machine to be foretold [as it is here]
+ *   TIARA_REDACT     patterns, a line each, of arguments that are not recorded [none]
  *   TIARA_LINGER     seconds, up to 60, that a rank stays at the end of MPI_Finalize [0]
  *   TIARA_QUIET      set: rank 0 says nothing at the end of a good run
  */
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <fnmatch.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -115,30 +117,60 @@ void ti_lost(const char *what)
 
 /* ------------------------------------------------------------- metadata -- */
 
-/* First line of `path` after `key` and a colon, or its whole content with NULs
- * turned into blanks if key is NULL. */
+/* What fits of a file, with a 0 behind; the bytes of it. */
+static size_t read_start(const char *path, char *buf, size_t bytes)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t n = -1;
+
+    if (fd >= 0) {
+        n = read(fd, buf, bytes - 1);
+        close(fd);
+    }
+    buf[n > 0 ? n : 0] = '\0';
+    return n > 0 ? (size_t)n : 0;
+}
+
+/* Whether a line of TIARA_REDACT is a pattern of the argument. */
+static bool is_redacted(const char *argument)
+{
+    const char *line = getenv("TIARA_REDACT");
+    char pattern[512];
+
+    while (line && *line) {
+        size_t n = strcspn(line, "\n");
+
+        if (n < sizeof pattern) {
+            memcpy(pattern, line, n);
+            pattern[n] = '\0';
+        }
+        if (n >= sizeof pattern || fnmatch(pattern, argument, 0) == 0)
+            return true;
+        line += n + (line[n] == '\n');
+    }
+    return false;
+}
+
+/* The command line, blanks between arguments; those that do not fit are left out. */
+static void command_line(char *out, size_t bytes)
+{
+    char buf[4096];
+    size_t n = read_start("/proc/self/cmdline", buf, sizeof buf), used = 0;
+
+    out[0] = '\0';
+    for (const char *p = buf; p + strlen(p) < buf + n && used < bytes; p += strlen(p) + 1)
+        used += (size_t)snprintf(out + used, bytes - used, "%s%s", p > buf ? " " : "",
+                                 is_redacted(p) ? "[redacted]" : p);
+}
+
+/* First line of `path` after `key` and a colon. */
 static void from_file(const char *path, const char *key, char *out, size_t bytes)
 {
     char buf[4096], *p;
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    ssize_t n;
 
     out[0] = '\0';
-    if (fd < 0)
+    if (!read_start(path, buf, sizeof buf))
         return;
-    n = read(fd, buf, sizeof buf - 1);
-    close(fd);
-    if (n <= 0)
-        return;
-    if (!key) {
-        for (ssize_t i = 0; i < n - 1; i++)
-            if (!buf[i])
-                buf[i] = ' ';
-        buf[n] = '\0';
-        snprintf(out, bytes, "%.*s", (int)bytes - 1, buf);
-        return;
-    }
-    buf[n] = '\0';
     p = strstr(buf, key);
     p = p ? strchr(p, ':') : NULL;
     if (!p)
@@ -169,7 +201,7 @@ static void write_info(void)
     base = strrchr(program, '/') ? strrchr(program, '/') + 1 : program;
     snprintf(rank, sizeof rank, "%d", ti_state.rank);
     gethostname(host, sizeof host - 1);
-    from_file("/proc/self/cmdline", NULL, command, sizeof command);
+    command_line(command, sizeof command);
     from_file("/proc/cpuinfo", "model name", cpu, sizeof cpu);
     PMPI_Get_library_version(mpi, &len);
     mpi[strcspn(mpi, ",\n")] = '\0';

@@ -286,7 +286,7 @@ ti_status ti_rundir_scratch(struct ti_rundir *d, int64_t np, struct ti_err *err)
 static int open_part(const struct ti_rundir *d)
 {
     unlinkat(d->fd, PART_NAME, 0);
-    return openat(d->fd, PART_NAME, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+    return openat(d->fd, PART_NAME, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 }
 
 ti_status ti_rundir_write(struct ti_rundir *d, const json_t *json, struct ti_err *err)

@@ -27,6 +27,23 @@ run 0 $a -q -np 3 -o x.tib --trace-dir d --keep ../app cwd
 grep -q '"state": "complete"' d/RUN.json || fail "RUN.json: $(cat d/RUN.json)"
 holds x.tib d
 
+# What may be secret: the values of -x, and arguments that are named.
+# shellcheck disable=SC2086
+{
+    run 0 $a --np 2 -x TOKEN=geheim -x MINE --redact '--password=*' --redact verborgen --keep -o x.tib \
+        ../app ok 0.1 0 --password=geheim verborgen
+    grep -a -r -e geheim -e verborgen . && fail "secrets are recorded"
+    unzip -p x.tib MANIFEST.json | grep -e geheim -e verborgen && fail "secrets are in the manifest"
+    [ "$(stat -c %a app.2.run/RUN.json)" = 600 ] || fail "RUN.json: mode $(stat -c %a app.2.run/RUN.json)"
+    "$o/ti-info" x.tib | grep -q '^command .* ok 0.1 0 .*redacted.* .*redacted' || fail "command: $("$o/ti-info" x.tib)"
+    "$o/ti-info" x.tib --rank 0 | grep -q '^command .*ok 0.1 0 .redacted. .redacted.' || fail "command of a rank"
+    unzip -p x.tib MANIFEST.json | tr -d ' \n' | grep -q '"-x","TOKEN","-x","MINE"' || fail "names of -x"
+    holds app.2.run x.tib
+    run 0 $a --np 2 -x TOKEN=geheim --record-environment -o x.tib ../app ok 0.1
+    unzip -p x.tib MANIFEST.json | grep -q TOKEN=geheim || fail "--record-environment"
+    holds x.tib
+}
+
 # Whose work counts is in the plan, the manifest and the traces.
 for whose in caller sum; do
     # shellcheck disable=SC2086

@@ -269,10 +269,29 @@ all_came
 # what others could have written is not executed
 but='for x in nodes: x["via"] = ["touch", "taken"]; x["host"] = x["name"]' nodes 2 4
 chmod o+w run/RUN.json
-run 3 ti-gather run -o none.tib
+run 3 ti-gather --trust run -o none.tib
 says err "RUN.json' could have been written by others" "hint:"
+chmod o-w,g+w run/RUN.json
+run 3 ti-gather --trust run -o none.tib
+says err "RUN.json' could have been written by others" "hint:"
+chmod g-w run/RUN.json
+# nor is what an archive may have brought, unless that is asked for
+run 3 ti-gather run -o none.tib
+says err "RUN.json' has nodes reached by a command of its own: touch taken"
+says err "hint: if that is a run of yours, --trust allows it"
+but='for x in nodes: x["via"] = ["srun", "--overlap", "--jobid=1;id", "--prolog=touch taken", "{node}"]; x["host"] = x["name"]' nodes 2 4
+run 3 ti-gather run -o none.tib
+says err "'--prolog=touch taken'"
+but='nodes[1]["tiara"] = "/home/mallory/tiara"; nodes[1]["host"] = "x"' nodes 2 4
+run 3 ti-gather run -o none.tib
+says err "RUN.json' has nodes execute what is in a folder of theirs: '/home/mallory/tiara'"
+but='for x in nodes: x["via"] = ["touch", "taken"]; x["host"] = x["name"]' nodes 2 4
+run 0 ti-gather --plan run
 [ ! -e taken ] || fail "what others wrote was executed"
-chmod o-w run/RUN.json
+# a batch system's own way is known
+but='for x in nodes: x["via"] = ["oarsh", "{node}"]; x["host"] = x["name"]' nodes 2 4
+run 5 ti-gather run -o none.tib
+says err "oarsh"
 
 # removed on the nodes too, but nothing else, and only if asked for
 nodes 3 6
@@ -309,14 +328,14 @@ END
 chmod +x way
 but='for x in nodes: x["host"] = x["name"]
 nodes[4]["host"] = nodes[4]["via"] = None # this machine' nodes 5 10 "via=[\"$PWD/way\", \"{node}\"]"
-run 1 ti-gather --timeout 6 run -o way.tib
+run 1 ti-gather --trust --timeout 6 run -o way.tib
 says err "node 'node1', ranks 2-3: ti-node did not start, status 3: way: no route to node1"
 says err "node 'node2', ranks 4-5: 'node2' said nothing for 6 s"
 says err "4 ranks are missing: 2-5"
 
 # one that is interrupted can go on
 but='for x in nodes: x["host"] = x["name"]' nodes 4 8 "via=[\"$PWD/way\", \"{node}\"]"
-ti-gather --timeout 50 run -o int.tib >out 2>err &
+ti-gather --trust --timeout 50 run -o int.tib >out 2>err &
 pid=$!
 for ((i = 0; i < 300; i++)); do [ -e run/rank-000007.ti ] && break; sleep 0.1; done
 kill -INT $pid

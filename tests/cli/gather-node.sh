@@ -50,7 +50,7 @@ wrong() {
     while IFS='|' read -r mode ranks text; do
         nodes 3 9
         echo "$mode" >mode/node0
-        run 1 ti-gather run -o run.tib
+        run 1 ti-gather --trust run -o run.tib
         says err "$text"
         # shellcheck disable=SC2086
         come $ranks
@@ -69,7 +69,7 @@ once() {
     for mode in "flip-once 1" "shorter 1" "die 1"; do
         nodes 3 9
         echo "$mode" >mode/node0
-        run 0 ti-gather run -o run.tib
+        run 0 ti-gather --trust run -o run.tib
         come 0 1 2 3 4 5 6 7 8
     done
     half=$(($(stat -c %s kept/rank-000001.ti) / 2))
@@ -88,7 +88,7 @@ elsewhere() {
         echo "flip 1" >mode/node0
         [ $ranks = named ] || echo "flip-first 1" >mode/node0
         [ $ranks = named ] || echo "flip-first 1" >mode/node2
-        run 0 ti-gather --json run -o run.tib
+        run 0 ti-gather --trust --json run -o run.tib
         come 0 1 2 3 4 5 6 7 8
         says err "rank 1 came damaged from node 'node"
         says err "', twice: such ranks are asked of others that have them"
@@ -102,7 +102,7 @@ elsewhere() {
     cp -p node0/rank-000001.ti node2/
     echo "flip 1" >mode/node0
     echo "flip 1" >mode/node2
-    run 1 ti-gather --json run -o run.tib
+    run 1 ti-gather --trust --json run -o run.tib
     come 0 2 3 4 5 6 7 8
     says err "rank 1: it came damaged, twice"
     r=$(cat sent/node0 sent/node2 | grep -c '^1 ')
@@ -112,7 +112,7 @@ elsewhere() {
     nodes 3 9
     sed 's/./x/100' node0/rank-000001.ti >node2/rank-000001.ti
     echo "flip 1" >mode/node0
-    run 1 ti-gather run -o run.tib
+    run 1 ti-gather --trust run -o run.tib
     come 0 2 3 4 5 6 7 8
     says err "have different traces of it"
 }
@@ -123,7 +123,7 @@ parts() {
     head -c 1000 kept/rank-000000.ti >run/rank-000000.ti.part
     head -c 1000 /dev/zero >run/rank-000001.ti.part
     cat kept/rank-000002.ti kept/rank-000002.ti >run/rank-000002.ti.part
-    run 0 ti-gather run -o run.tib
+    run 0 ti-gather --trust run -o run.tib
     come 0 1 2
     cut -d' ' -f1,2 sent/node0 | tr '\n' , | grep -qx '0 1000,1 0,2 0,' || fail "parts: $(cat sent/node0)"
 }
@@ -134,7 +134,7 @@ crashed() {
     cp kept/rank-000002.ti run/
     : >run/rank-000000.ti
     head -c "$(stat -c %s kept/rank-000001.ti)" /dev/zero >run/rank-000001.ti
-    run 0 ti-gather run -o run.tib
+    run 0 ti-gather --trust run -o run.tib
     come 0 1 2
     [ "$(cut -d' ' -f1 sent/node0 | tr '\n' ' ')" = "0 1 " ] || fail "sent: $(cat sent/node0)"
     run 0 ti-info --verify run.tib
@@ -155,9 +155,9 @@ stale() {
     ln -s rank-1.ti.part run/rank-000002.ti.part
     head -c 1000 kept/rank-000003.ti >run/rank-000003.ti.part
     ls run >before
-    run 1 ti-gather --plan run
+    run 1 ti-gather --trust --plan run
     ls run | cmp -s - before || fail "a plan removed: $(ls run | diff before -)"
-    run 1 ti-gather -v run -o run.tib
+    run 1 ti-gather --trust -v run -o run.tib
     says err "removed 1 .part file of ranks that are here"
     left=$(cd run && ls -d -- *.part* | tr '\n' ' ')
     [ "$left" = "rank-000001.ti.part rank-000001.ti.part.old rank-000001.ti.parts rank-000002.ti.part \
@@ -166,7 +166,7 @@ rank-000005.ti.part rank-000009.ti.part rank-1.ti.part xrank-000001.ti.part " ] 
     # a run directory that was never fetched into is none of our business
     rm run/RUN.json
     echo mine >run/rank-000003.ti.part
-    run 1 ti-gather --force run -o run.tib
+    run 1 ti-gather --trust --force run -o run.tib
     [ -e run/rank-000003.ti.part ] || fail "removed a .part that was not fetched"
 }
 
@@ -174,15 +174,15 @@ rank-000005.ti.part rank-000009.ti.part rank-1.ti.part xrank-000001.ti.part " ] 
 unknown() {
     nodes 3 9
     change 'for x in nodes: x["ranks"] = None'
-    run 0 ti-gather run -o run.tib
+    run 0 ti-gather --trust run -o run.tib
     come 0 1 2 3 4 5 6 7 8
     rm run/rank-* node1/rank-000004.ti
-    run 1 ti-gather --force run -o rest.tib
+    run 1 ti-gather --trust --force run -o rest.tib
     says err "rank 4: none of the nodes that could be asked has it"
     # on another node than was said
     nodes 3 9
     mv node0/rank-000001.ti node2/
-    run 0 ti-gather run -o run.tib
+    run 0 ti-gather --trust run -o run.tib
     come 0 1 2 3 4 5 6 7 8
 }
 
@@ -193,7 +193,7 @@ shared() {
         mkdir node9 && mv node?/*.ti node9/
         change 'for x in nodes: x["directory"] = x["directory"][:-1] + "9"'
         [ $ranks = named ] || change 'for x in nodes: x["ranks"] = None'
-        run 0 ti-gather run -o run.tib
+        run 0 ti-gather --trust run -o run.tib
         come 0 1 2 3 4 5 6 7 8
         [ "$(cat sent/* | cut -d' ' -f1 | sort | uniq -d)" = "" ] || fail "$ranks: sent twice: $(cat sent/*)"
     done
@@ -203,12 +203,12 @@ shared() {
 alike() {
     nodes 3 9
     cp node0/rank-000001.ti node2/
-    run 0 ti-gather run -o run.tib
+    run 0 ti-gather --trust run -o run.tib
     come 0 1 2 3 4 5 6 7 8
     nodes 3 9
     sed 's/./x/100' node0/rank-000001.ti >node2/rank-000001.ti
     cmp -s node0/rank-000001.ti node2/rank-000001.ti && fail "they are the same"
-    run 1 ti-gather run -o run.tib
+    run 1 ti-gather --trust run -o run.tib
     grep -q "rank 1: node 'node[02]' and node 'node[02]' have different traces of it" err || fail "$(cat err)"
     come 0 2 3 4 5 6 7 8
 }
@@ -218,7 +218,7 @@ late() {
     nodes 3 9
     sed 's/./x/100' node0/rank-000001.ti >node2/rank-000001.ti
     echo "late 1" >mode/node2
-    run 1 ti-gather run -o run.tib
+    run 1 ti-gather --trust run -o run.tib
     says err "rank 1: node 'node0' and node 'node2' have different traces of it"
     grep -q '^1 ' sent/node0 || fail "it had not come"
     come 0 2 3 4 5 6 7 8
@@ -234,7 +234,7 @@ END
         cp kept/rank-000000.ti kept/rank-000001.ti run/
         sed "$change" kept/rank-000001.ti >node2/rank-000001.ti
         rm mode/*
-        run 1 ti-gather --force --remove run -o run.tib
+        run 1 ti-gather --trust --force --remove run -o run.tib
         says err "rank 1: node 'node2' has another trace of it than the one that was here, which is kept"
         says err "not removed"
         come 0 1 2 3 4 5 6 7 8
@@ -242,7 +242,7 @@ END
     done
     cp kept/rank-000001.ti node2/
     rm run/rank-000008.ti
-    run 0 ti-gather --force run -o run.tib
+    run 0 ti-gather --trust --force run -o run.tib
 }
 
 # whose CRC is not to be had is told of: it cannot be read there, or the node is lost
@@ -252,10 +252,10 @@ lost() {
         cp node0/rank-000001.ti node2/
         echo $how >mode/node2
         if [ $how = no-crc ]; then
-            run 0 ti-gather run -o run.tib
+            run 0 ti-gather --trust run -o run.tib
             come 0 1 2 3 4 5 6 7 8
         else # its own may have come before
-            ti-gather run -o run.tib >out 2>err
+            ti-gather --trust run -o run.tib >out 2>err
         fi
         says err "node 'node2' has rank 1 too: whether they are alike is not known"
     done
@@ -295,10 +295,10 @@ given_up() {
         nodes 3 9
         change "$code"
         [ "$mode" = - ] || echo "$mode" >mode/node0
-        run 1 ti-gather --json run
+        run 1 ti-gather --trust --json run
         wanted "$expected"
         [ "$(cat mode/node0 2>/dev/null)" = dead ] || continue
-        run 1 ti-gather -v --force run -o again.tib
+        run 1 ti-gather --trust -v --force run -o again.tib
         says err "node node0: 0 of 3 ranks, 0 B, direct, never connected, given up after"
     done <<'END'
 pass|dead|failed:3/0-3 done:3/3-0 done:3/3-0
@@ -312,12 +312,12 @@ END
     nodes 3 9
     cp -p node0/* node2/
     echo dead >mode/node0
-    run 0 ti-gather --json run
+    run 0 ti-gather --trust --json run
     wanted "failed:3/0-0 done:3/3-0 done:6/6-0"
     # of nothing at all there is no bundle, but all of this
     nodes 1 3
     echo dead >mode/node0
-    run 5 ti-gather --json run
+    run 5 ti-gather --trust --json run
     says err "no trace could be had from any node"
     python3 -IBS - <<'END' || fail "nothing: $(cat out)"
 import json
@@ -334,7 +334,7 @@ told() {
     echo "flip-once 1" >mode/node0
     head -c 1536 kept/rank-000003.ti >run/rank-000003.ti.part
     for arity in 2 star; do
-        run 0 ti-gather --json --force --arity $arity run
+        run 0 ti-gather --trust --json --force --arity $arity run
         cp out said
         run 0 ti-info --json run.tib
         python3 -IBS - $arity <<'END' || fail "$arity: $(cat said out)"
@@ -362,7 +362,7 @@ END
 together() {
     nodes 8 8
     change 'for x in nodes: x["directory"] += "/no" if x["site"] == "s1" else ""'
-    run 1 ti-gather run -o run.tib
+    run 1 ti-gather --trust run -o run.tib
     come 0 2 4 6
     says err "4 nodes of s1, 4 ranks: there is no directory"
     says err ": node1, node3, node5, node7"
@@ -372,14 +372,14 @@ together() {
 removed() {
     nodes 3 9
     touch node1/keep
-    run 0 ti-gather run -o run.tib
+    run 0 ti-gather --trust run -o run.tib
     printf x >>node1/rank-000004.ti
     # as long as it was, and of the same time
     sed 's/./x/100' kept/rank-000007.ti >node2/rank-000007.ti
     touch -r kept/rank-000007.ti node2/rank-000007.ti
     cmp -s kept/rank-000007.ti node2/rank-000007.ti && fail "rank 7 is the same"
     cp -p node2/rank-000007.ti other
-    run 0 ti-gather --remove --force run -o run.tib
+    run 0 ti-gather --trust --remove --force run -o run.tib
     says err "rank 4 remains on node 'node1': it is not what was gathered"
     says err "rank 7 remains on node 'node2': it is not what was gathered"
     says out "removed 9 traces"
@@ -388,29 +388,29 @@ removed() {
     # what cannot be removed there is told of; that another one has removed it is no trouble
     nodes 3 9
     echo keeps >mode/node0
-    run 0 ti-gather --remove run -o run.tib
+    run 0 ti-gather --trust --remove run -o run.tib
     says err "rank 0 remains on node 'node0': it could not be removed"
     [ "$(grep -c remain err)" = 1 ] || fail "$(cat err)"
     [ "$(echo node?/*)" = node0/rank-000000.ti ] || fail "left: $(ls node?)"
     # one that is seen only when others were asked for, and stays, is asked for once
     nodes 3 9
-    run 0 ti-gather run -o run.tib
+    run 0 ti-gather --trust run -o run.tib
     echo keeps-late >mode/node0
-    run 0 timeout 30 ti-gather --force --remove run -o run.tib
+    run 0 timeout 30 ti-gather --trust --force --remove run -o run.tib
     says err "ranks 0-1 remain on node 'node0': it could not be removed"
     nodes 3 9
     mkdir node9 && mv node?/*.ti node9/
     change 'for x in nodes: x["directory"] = x["directory"][:-1] + "9"; x["ranks"] = None'
-    run 0 ti-gather --remove run -o run.tib
+    run 0 ti-gather --trust --remove run -o run.tib
     grep remain err && fail "removed by others"
     [ -z "$(ls node9)" ] || fail "left: $(ls node9)"
     # what cannot be compared stays, of a node that does not tell and of one that is lost; once
     # lost is not lost
     for how in no-crc die-crc die-crc-once; do
         nodes 3 9
-        run 0 ti-gather run -o run.tib
+        run 0 ti-gather --trust run -o run.tib
         echo $how >mode/node1
-        run 0 ti-gather --remove --force run -o run.tib
+        run 0 ti-gather --trust --remove --force run -o run.tib
         case $how in
             no-crc) says err "ranks 3-5 remain on node 'node1': it could not be compared with what was gathered" ;;
             die-crc) says err "ranks 3-5 remain on node 'node1': " ;;
@@ -429,14 +429,14 @@ foreign() {
     nodes 3 9
     mktrace --np 9 --run-id ${id/5/6} --ranks 0-1 run || fail "mktrace"
     ls run >before
-    run 3 ti-gather run -o run.tib
+    run 3 ti-gather --trust run -o run.tib
     says err "'run/RUN.json' is of another run than the traces that are here: its \"run_id\" is $id, that of 'rank-00000"
     says err "hint: nothing was changed: mend it"
     ls run | cmp -s - before || fail "fetched: $(ls run)"
     [ -z "$(ls sent)" ] || fail "sent: $(cat sent/*)"
     # one of the run is enough
     cp kept/rank-000008.ti run/
-    run 1 ti-gather run -o run.tib
+    run 1 ti-gather --trust run -o run.tib
     says err "2 ranks are of another run: 0-1"
 }
 
@@ -444,7 +444,7 @@ foreign() {
 rude() {
     nodes 3 9
     echo rude >mode/node0
-    run 1 ti-gather run -o run.tib
+    run 1 ti-gather --trust run -o run.tib
     says err "ranks 0-2: ?]0;owned? xxxx"
     [ "$(wc -c <err)" -lt 4000 ] || fail "$(wc -c <err) bytes of messages"
     ! grep -q "$(printf '\033')" err out || fail "the terminal is commanded"
@@ -455,24 +455,24 @@ rude() {
 stuck_at() {
     local nothing="it lives, but did nothing of what it was asked for in 30 s"
     nodes 3 9
-    [ "$1" = remove ] && run 0 ti-gather run -o run.tib
+    [ "$1" = remove ] && run 0 ti-gather --trust run -o run.tib
     [ "$1" = remove ] || cp -p node0/rank-000001.ti node2/
     node=0
     [ "$1" != crc ] || node=2
     echo "hang $1" >mode/node$node
     case $1 in
         remove)
-            run 0 timeout 200 ti-gather --timeout 3 --remove --force run -o run.tib
+            run 0 timeout 200 ti-gather --trust --timeout 3 --remove --force run -o run.tib
             says err "ranks 0-2 remain on node 'node0': $nothing"
             [ "$(echo node?/*)" = "$(echo node0/rank-00000{0,1,2}.ti)" ] || fail "left: $(ls node?)"
             ;;
         crc)
-            run 0 timeout 200 ti-gather --timeout 3 run -o run.tib
+            run 0 timeout 200 ti-gather --trust --timeout 3 run -o run.tib
             come 0 1 2 3 4 5 6 7 8
             says err "node 'node2' has rank 1 too: whether they are alike is not known"
             ;;
         *)
-            run 1 timeout 200 ti-gather --timeout 3 run -o run.tib
+            run 1 timeout 200 ti-gather --trust --timeout 3 run -o run.tib
             come 1 3 4 5 6 7 8
             says err "ranks 0, 2: $nothing"
             says err "file system of '$PWD/node0', stuck?"
@@ -494,7 +494,7 @@ slow_at() {
     nodes 2 2
     echo "$1" >mode/node0
     [ "$1" != dawdle ] || sed -i 's/"np": 2/"np": 8000/' run/RUN.json
-    timeout 200 ti-gather --timeout 3 run -o run.tib >out 2>err
+    timeout 200 ti-gather --trust --timeout 3 run -o run.tib >out 2>err
     come 0 1
     ! grep "did nothing" err || fail "given up"
 }

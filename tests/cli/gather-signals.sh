@@ -92,7 +92,7 @@ for args in ["--plan", "claimed.run"], ["--plan", "--json", "claimed.run"]:
 # A gather, whose nodes do not answer.
 for number in signals:
     for more in [], ["--arity", "1"], ["--dot", "tree.dot"], ["--json"]:
-        out, err = end(["silent.run"] + more, number, started)
+        out, err = end(["--trust", "silent.run"] + more, number, started)
         assert out == b"", "interrupted, it said: %s" % out[-200:]
         assert "interrupted" in err, "it does not say that it was interrupted: " + err
 
