@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/cli.h"
 #include "formats/source.h"
 
 /* Of the step "application", in RUN.json or in what a manifest has of it. */
@@ -119,10 +120,10 @@ void ti_estimate_print(const char *path, int64_t np, int64_t fold, const char *c
     if (!path)
         return;
     if (ti_former_read(path, &former, &told, &err) != TI_OK)
-        fprintf(out, "  time      not known: %s\n", err.text);
+        ti_print(out, "  time      not known: %s\n", err.text);
     else if (!told)
-        fprintf(out, "  time      not known: '%s' does not tell how long it took\n", path);
+        ti_print(out, "  time      not known: '%s' does not tell how long it took\n", path);
     else
-        fprintf(out, "  time      %s\n",
+        ti_print(out, "  time      %s\n",
                 ti_estimate_text(&former, path, np, fold, command, backend, text, sizeof text));
 }

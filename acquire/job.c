@@ -461,17 +461,17 @@ ti_status ti_job_prepare(struct ti_job *j, struct ti_err *err)
 
 void ti_job_print_counter(const struct ti_job *j, FILE *out)
 {
-    fprintf(out, "  counter   %s: %s, %s%s\n", j->choice.backend, j->choice.event,
+    ti_print(out, "  counter   %s: %s, %s%s\n", j->choice.backend, j->choice.event,
             j->choice.exact      ? "exact"
             : j->choice.estimate ? "an estimate"
                                  : "not exact",
             j->sum ? ", of all threads" : "");
     if (j->o->times)
-        fprintf(out, "  also      durations%s%s\n",
+        ti_print(out, "  also      durations%s%s\n",
                 j->choice.valgrind ? ", under valgrind, which is slower" : "",
                 j->plan.folding > 1 ? ", with the time that ranks wait for a core" : "");
     if (j->o->also)
-        fprintf(out, "  also      %s\n", j->o->also);
+        ti_print(out, "  also      %s\n", j->o->also);
 }
 
 void ti_job_print(const struct ti_job *j, FILE *out)
@@ -480,27 +480,27 @@ void ti_job_print(const struct ti_job *j, FILE *out)
     int64_t room = ti_disk_free(j->dir.given[0] ? j->dir.path : ".");
     char text[256], size[32];
 
-    fprintf(out, "plan for %s\n", program ? program : j->program.given);
-    fprintf(out, "  mode      %s: %" PRId64 " rank%s on %d core%s of %s", j->plan.mode, j->plan.np,
+    ti_print(out, "plan for %s\n", program ? program : j->program.given);
+    ti_print(out, "  mode      %s: %" PRId64 " rank%s on %d core%s of %s", j->plan.mode, j->plan.np,
             j->plan.np == 1 ? "" : "s", j->plan.cores, j->plan.cores == 1 ? "" : "s",
             j->machine.host);
     if (j->plan.folding > 1)
-        fprintf(out, ", up to %" PRId64 " a core", j->plan.folding);
-    fprintf(out, "\n  memory    %s (%s, %s left for the system)\n",
+        ti_print(out, ", up to %" PRId64 " a core", j->plan.folding);
+    ti_print(out, "\n  memory    %s (%s, %s left for the system)\n",
             ti_plan_memory_text(&j->plan, text, sizeof text), j->machine.limited_by,
             ti_format_size(j->plan.reserve_bytes, size, sizeof size));
     if (j->o->dry_run && !j->o->pilot && needs_pilot(j))
-        fprintf(out, "  pilot     the program first runs briefly with few ranks, to measure its "
+        ti_print(out, "  pilot     the program first runs briefly with few ranks, to measure its "
                      "memory\n");
     if (j->model.n)
-        fprintf(out, "  pilot     %s\n", ti_memory_model_text(&j->model, text, sizeof text));
+        ti_print(out, "  pilot     %s\n", ti_memory_model_text(&j->model, text, sizeof text));
     ti_estimate_print(j->o->like, j->plan.np, j->plan.folding, program, j->choice.backend, out);
     ti_job_print_counter(j, out);
-    fprintf(out, "  traces    %s", j->dir_name);
+    ti_print(out, "  traces    %s", j->dir_name);
     if (room >= 0)
-        fprintf(out, " (%s free)", ti_format_size(room, size, sizeof size));
-    fprintf(out, "\n  bundle    %s\n", j->o->no_gather ? "none (--no-gather)" : j->output);
-    fprintf(out, "  command   %s\n", command ? command : "?");
+        ti_print(out, " (%s free)", ti_format_size(room, size, sizeof size));
+    ti_print(out, "\n  bundle    %s\n", j->o->no_gather ? "none (--no-gather)" : j->output);
+    ti_print(out, "  command   %s\n", command ? command : "?");
     free(program);
     free(command);
 }

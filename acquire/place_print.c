@@ -172,7 +172,7 @@ static void measure(struct widths *w, const struct row *r)
 
 static void print_row(const struct widths *w, const struct row *r, const char *of, FILE *out)
 {
-    fprintf(out, "  %-*s  %-*s  %*s  %*s  %*s  %*s  %*s %s %*s  %*s\n", w->site, r->site,
+    ti_print(out, "  %-*s  %-*s  %*s  %*s  %*s  %*s  %*s %s %*s  %*s\n", w->site, r->site,
             w->cluster, r->cluster, w->nodes, r->nodes, w->cores, r->cores, w->ranks, r->ranks,
             w->fold, r->fold, w->used, r->used, of, w->room, r->room, w->full, r->full);
 }
@@ -230,16 +230,16 @@ static void print_mode(const struct ti_place *p, FILE *out)
     char ranks[CELL], nodes[CELL], cores[CELL], fold[CELL];
 
     say_fold(fold, p->fold_least, p->fold_most);
-    fprintf(out,
+    ti_print(out,
             "  mode      %s: %s rank%s on %s node%s of %d cluster%s at %d site%s,\n"
             "            %s core%s, folding factor ",
             p->mode, count(p->np, ranks), plural(p->np), count(p->used_nodes, nodes),
             plural(p->used_nodes), p->used_clusters, plural(p->used_clusters), p->used_sites,
             plural(p->used_sites), count(p->used_cores, cores), plural(p->used_cores));
     if (strchr(fold, '-'))
-        fprintf(out, "%.1f to %.1f\n", p->fold_least, p->fold_most);
+        ti_print(out, "%.1f to %.1f\n", p->fold_least, p->fold_most);
     else
-        fprintf(out, "%s\n", fold);
+        ti_print(out, "%s\n", fold);
 }
 
 struct unknown {
@@ -272,17 +272,17 @@ static void print_policy(const struct ti_place_in *in, const struct unknown *u, 
         [TI_POLICY_COMPACT] = "the fewest nodes",
     };
 
-    fprintf(out, "  policy    %s: %s", ti_policy_names[in->policy], means[in->policy]);
+    ti_print(out, "  policy    %s: %s", ti_policy_names[in->policy], means[in->policy]);
     if (in->fold)
-        fprintf(out, ", with %" PRId64 " ranks a core", in->fold);
+        ti_print(out, ", with %" PRId64 " ranks a core", in->fold);
     else if (in->regular)
-        fprintf(out, ", with one rank a core at most");
+        ti_print(out, ", with one rank a core at most");
     else if (in->max_fold)
-        fprintf(out, ", with %" PRId64 " ranks a core at most", in->max_fold);
+        ti_print(out, ", with %" PRId64 " ranks a core at most", in->max_fold);
     if (in->policy == TI_POLICY_MEMORY && u->memory)
-        fprintf(out, "; here by cores, see below");
+        ti_print(out, "; here by cores, see below");
     if (in->family)
-        fprintf(out, "; %s only", in->family);
+        ti_print(out, "; %s only", in->family);
     fputc('\n', out);
 }
 
@@ -291,16 +291,16 @@ static void print_memory(const struct ti_place_in *in, const struct group *all, 
     char rank[CELL], least[CELL], most[CELL];
 
     if (in->rank_bytes)
-        fprintf(out, "  memory    %s a rank, traced",
+        ti_print(out, "  memory    %s a rank, traced",
                 ti_format_size(in->rank_bytes, rank, sizeof rank));
     else
-        fprintf(out, "  memory    of a rank: not known (--mem-per-rank, --pilot), and no limit");
+        ti_print(out, "  memory    of a rank: not known (--mem-per-rank, --pilot), and no limit");
     ti_format_size(all->reserve_least, least, sizeof least);
     ti_format_size(all->reserve_most, most, sizeof most);
     if (in->rank_bytes && all->room && strcmp(least, most) == 0)
-        fprintf(out, "; %s a node reserved", least);
+        ti_print(out, "; %s a node reserved", least);
     else if (in->rank_bytes && all->room)
-        fprintf(out, "; %s to %s a node reserved", least, most);
+        ti_print(out, "; %s to %s a node reserved", least, most);
     fputc('\n', out);
 }
 
@@ -312,14 +312,14 @@ static void print_unused(const struct ti_place_in *in, const struct group *g, FI
         n += g[c].nodes && !g[c].used;
     if (!n)
         return;
-    column = fprintf(out, "  unused    %d cluster%s:", n, plural(n));
+    column = ti_print(out, "  unused    %d cluster%s:", n, plural(n));
     for (int c = 0; c < in->sites->nclusters && told < UNUSED_TOLD; c++)
         if (g[c].nodes && !g[c].used) {
             const char *name = in->sites->cluster[c].name;
 
             if (column + (int)strlen(name) + 2 > 79)
-                column = fprintf(out, "\n           ") - 1;
-            column += fprintf(out, " %s%s", name, ++told < n ? "," : "");
+                column = ti_print(out, "\n           ") - 1;
+            column += ti_print(out, " %s%s", name, ++told < n ? "," : "");
         }
     fputs(told < n ? " ...\n" : "\n", out);
 }
@@ -329,13 +329,13 @@ static void print_unknown(const struct ti_place_in *in, const struct unknown *u,
     char nodes[CELL];
 
     if (u->memory)
-        fprintf(out, "  note      the memory of %s node%s is not known: no limit is known there\n",
+        ti_print(out, "  note      the memory of %s node%s is not known: no limit is known there\n",
                 count(u->memory, nodes), plural(u->memory));
     if (u->cores)
-        fprintf(out, "  note      the cores of %s node%s are not known: counted as one each\n",
+        ti_print(out, "  note      the cores of %s node%s are not known: counted as one each\n",
                 count(u->cores, nodes), plural(u->cores));
     if (in->policy == TI_POLICY_SPEED && u->speed)
-        fprintf(out, "  note      the speed of %s node%s is not known: taken as %s\n",
+        ti_print(out, "  note      the speed of %s node%s is not known: taken as %s\n",
                 count(u->speed, nodes), plural(u->speed),
                 u->speeds ? "the slowest that is" : "all the same");
 }
@@ -354,7 +354,7 @@ void ti_place_print(const struct ti_place_in *in, const struct ti_place *p, FILE
     }
     print_unknown(in, &u, out);
     if (p->fold_full < in->fold)
-        fprintf(out, "  note      too few ranks to fill a node with %" PRId64 " a core\n",
+        ti_print(out, "  note      too few ranks to fill a node with %" PRId64 " a core\n",
                 in->fold);
     free(g);
 }
@@ -436,5 +436,5 @@ void ti_place_hostfile(const struct ti_place_in *in, const struct ti_place *p, F
 {
     for (int64_t i = 0; i < p->nnodes; i++)
         if (p->ranks[i])
-            fprintf(out, "%s slots=%" PRId64 "\n", in->sites->node[i].name, p->ranks[i]);
+            ti_print(out, "%s slots=%" PRId64 "\n", in->sites->node[i].name, p->ranks[i]);
 }

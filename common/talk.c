@@ -28,15 +28,34 @@ void ti_progress_clear(void)
 }
 
 /* Texts may name what a trace or another machine says. */
-static void put(const char *fmt, va_list ap)
+static int put_to(FILE *out, const char *fmt, va_list ap)
 {
     char *text = NULL;
+    int n = vasprintf(&text, fmt, ap);
 
-    if (vasprintf(&text, fmt, ap) < 0)
-        return;
+    if (n < 0)
+        return -1;
     ti_plain(text);
-    fputs(text, stderr);
+    if (fputs(text, out) == EOF)
+        n = -1;
     free(text);
+    return n;
+}
+
+static void put(const char *fmt, va_list ap)
+{
+    put_to(stderr, fmt, ap);
+}
+
+int ti_print(FILE *out, const char *fmt, ...)
+{
+    va_list ap;
+    int n;
+
+    va_start(ap, fmt);
+    n = put_to(out, fmt, ap);
+    va_end(ap);
+    return n;
 }
 
 void ti_progress(const char *fmt, ...)

@@ -81,15 +81,15 @@ static void print_amount(const struct view *v, const int64_t *node, int64_t n)
         bytes += x->wanted_bytes;
     }
     if (most == 0)
-        fprintf(v->out, "%s ranks are not known yet", n > 1 ? "their" : "its");
+        ti_print(v->out, "%s ranks are not known yet", n > 1 ? "their" : "its");
     else if (least == most)
-        fprintf(v->out, "%" PRId64 " rank%s", most, most == 1 ? "" : "s");
+        ti_print(v->out, "%" PRId64 " rank%s", most, most == 1 ? "" : "s");
     else
-        fprintf(v->out, "%" PRId64 "-%" PRId64 " ranks", least, most);
+        ti_print(v->out, "%" PRId64 "-%" PRId64 " ranks", least, most);
     if (n > 1 && most)
         fputs(" each", v->out);
     if (bytes)
-        fprintf(v->out, ", %s%s", ti_format_size(bytes, size, sizeof size), n > 1 ? " in all" : "");
+        ti_print(v->out, ", %s%s", ti_format_size(bytes, size, sizeof size), n > 1 ? " in all" : "");
 }
 
 static void print_names(const struct view *v, const int64_t *node, int64_t n)
@@ -101,9 +101,9 @@ static void print_names(const struct view *v, const int64_t *node, int64_t n)
         name[k] = v->f->node[node[k]].name;
     text = name ? ti_hostlist_fold(name, n) : NULL;
     if (text && strlen(text) > NAMES_WIDTH)
-        fprintf(v->out, "%.*s...", NAMES_WIDTH - 3, text);
+        ti_print(v->out, "%.*s...", NAMES_WIDTH - 3, text);
     else
-        fputs(text ? text : "", v->out);
+        ti_print(v->out, "%s", text ? text : "");
     free(text);
     free(name);
 }
@@ -113,20 +113,20 @@ static void print_passing(const struct view *v, int64_t node, int64_t n)
     int64_t others = v->size[node] - 1;
 
     if (others)
-        fprintf(v->out, "; %s on %" PRId64 " node%s%s", n > 1 ? "pass" : "passes", others,
+        ti_print(v->out, "; %s on %" PRId64 " node%s%s", n > 1 ? "pass" : "passes", others,
                 others == 1 ? "" : "s", n > 1 ? " each" : "");
 }
 
 /* Several that are alike, in a line. */
 static void print_alike(const struct view *v, const int64_t *node, int64_t n, int indent)
 {
-    fprintf(v->out, "%*s", indent, "");
+    ti_print(v->out, "%*s", indent, "");
     print_names(v, node, n);
     fputs(": ", v->out);
     print_amount(v, node, n);
     print_passing(v, node[0], n);
     if (v->like[v->size[node[0]]] >= 0)
-        fprintf(v->out, ", as %s", v->f->node[v->like[v->size[node[0]]]].name);
+        ti_print(v->out, ", as %s", v->f->node[v->like[v->size[node[0]]]].name);
     fputc('\n', v->out);
 }
 
@@ -168,7 +168,7 @@ static void print_site(const struct view *v, const struct ti_nodes *nodes, int s
         if (v->f->node[v->child[k]].site_number == site)
             top[n++] = v->child[k];
     if (n) {
-        fprintf(v->out, "%s%s%" PRId64 " node%s%s%s\n", name && *name ? name : "",
+        ti_print(v->out, "%s%s%" PRId64 " node%s%s%s\n", name && *name ? name : "",
                 name && *name ? ": " : "", count, count == 1 ? "" : "s",
                 gateway ? " through " : ", from here", gateway ? gateway : "");
         print_siblings(v, top, n, 2);
@@ -182,20 +182,20 @@ static void print_cost(FILE *out, const struct ti_fetch *f, const struct ti_tree
     char assumed[256];
 
     if (f->arity == TI_ARITY_STAR)
-        fprintf(out, "star: %" PRId64 " connections from here\n", cost->here);
+        ti_print(out, "star: %" PRId64 " connections from here\n", cost->here);
     else
-        fprintf(out,
+        ti_print(out,
                 "arity %d: %d round%s, %d hop%s at most, %" PRId64 " connection%s from here, "
                 "%" PRId64 " from a node at most\n",
                 f->arity, cost->rounds, cost->rounds == 1 ? "" : "s", cost->depth,
                 cost->depth == 1 ? "" : "s", cost->here, cost->here == 1 ? "" : "s", cost->most);
-    fprintf(out, "predicted: all nodes connected after %.1f s", cost->connect_s);
+    ti_print(out, "predicted: all nodes connected after %.1f s", cost->connect_s);
     if (cost->bound_s > 0)
-        fprintf(out, ", the last byte after %.1f s; the links alone take %.1f s\n", cost->total_s,
+        ti_print(out, ", the last byte after %.1f s; the links alone take %.1f s\n", cost->total_s,
                 cost->bound_s);
     else
         fputs("; RUN.json does not say how much they have to send\n", out);
-    fprintf(out, "assumed: %s\n", ti_tree_costs_text(costs, assumed, sizeof assumed));
+    ti_print(out, "assumed: %s\n", ti_tree_costs_text(costs, assumed, sizeof assumed));
     fputs("         --assume rtt=5ms,rate=100mbit changes that, --arity the tree\n", out);
 }
 
@@ -429,9 +429,11 @@ json_t *ti_show_gathering(const struct ti_fetch *f, const struct ti_tree_cost *p
 static void put_quoted(FILE *out, const char *text)
 {
     for (; *text; text++) {
+        bool control = (unsigned char)*text < ' ' || *text == 0x7f;
+
         if (*text == '"' || *text == '\\')
             fputc('\\', out);
-        fputc((unsigned char)*text < ' ' ? ' ' : *text, out);
+        fputc(control ? ' ' : *text, out);
     }
 }
 

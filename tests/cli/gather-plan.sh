@@ -381,6 +381,16 @@ done <<'END'
 --transport libssh2 --forward-agent|--forward-agent needs OpenSSH
 --timeout 0|--timeout
 END
+# What RUN.json says commands no terminal.
+rm -rf escape && mkdir escape
+python3 -IBS - <<'END'
+import json
+nodes = [{"name": "n%d" % i, "site": "s\x1b[31m\u009b1m", "gateway": "gate", "host": "n%d" % i, "via": None,
+          "tiara": None, "directory": "/x", "ranks": [[i, i]]} for i in range(4)]
+json.dump({"run_id": "5eed" * 8, "np": 4, "nodes": nodes}, open("escape/RUN.json", "w"))
+END
+run 0 ti-gather -n escape
+says out 's?[31m??1m: 4 nodes through gate'
 [ -e connected ] && fail "a plan connected to a node"
 [ -e big.tib ] && fail "a plan wrote a bundle"
 exit $failed

@@ -104,6 +104,11 @@ says out 'in total 1 site, 1 cluster, 2 nodes, 8 cores'
 SLURM_JOB_ID=5 SLURM_JOB_NODELIST='n[1-2]' SLURM_JOB_CPUS_PER_NODE='4(x' run 3 --check-sites
 says err 'SLURM_JOB_CPUS_PER_NODE is malformed'
 
+# What a file says commands no terminal: no escape, nor U+009B.
+printf '[site a]\ngateway = g\n[cluster c]\nnodes = n[1-2]\ncores = 4\ncpu = AMD \033[31mred \302\2331m\n' >escape.conf
+run 0 --check-sites --sites escape.conf
+says out 'AMD ?[31mred ??1m'
+
 # 100,000 nodes, named one by one, on a line of 1 MB.
 { printf '[cluster c]\ncores = 1\nnodes = '; seq -s, -f 'n%.0fx' 100000; } >large.conf
 run 0 --check-sites --sites large.conf
