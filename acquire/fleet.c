@@ -221,15 +221,27 @@ static void take_frame(struct ti_fleet *f, int64_t node, const struct ti_frame *
     json_decref(json);
 }
 
+static void is_heard(struct ti_member_priv *p)
+{
+    p->fleet->member[p->node].heard = ti_now();
+}
+
 static void on_output(struct ti_channel *c, const void *data, size_t bytes, void *arg)
 {
     struct ti_member_priv *p = arg;
     struct ti_fleet *f = p->fleet;
     const char *at = data;
+    int part;
 
-    f->member[p->node].heard = ti_now();
-    if (!p->reader.started)
+    /* Until HELLO comes, nothing else is a sign of life: login scripts may print dots for ever. */
+    if (p->reader.started)
+        is_heard(p);
+    if (!p->reader.started) {
+        part = p->boot.part;
         ti_bootstrap_output(&p->boot, data, bytes);
+        if (p->boot.part != part)
+            is_heard(p); /* it asks for our files */
+    }
     while (bytes && f->member[p->node].state != TI_MEMBER_GONE) {
         struct ti_frame frame;
         struct ti_err err = {"", ""};
@@ -244,8 +256,10 @@ static void on_output(struct ti_channel *c, const void *data, size_t bytes, void
         }
         at += used;
         bytes -= used;
-        if (got)
-            take_frame(f, p->node, &frame);
+        if (!got)
+            break;
+        is_heard(p);
+        take_frame(f, p->node, &frame);
     }
     if (f->member[p->node].state == TI_MEMBER_CONNECTING)
         ti_bootstrap_pump(&p->boot, c);
@@ -257,7 +271,8 @@ static void on_errput(struct ti_channel *c, const void *data, size_t bytes, void
     struct ti_member *m = &p->fleet->member[p->node];
 
     (void)c;
-    m->heard = ti_now();
+    if (p->reader.started)
+        is_heard(p);
     ti_bootstrap_errput(&p->boot, data, bytes);
     if (m->noted < NOTE_BYTES)
         NOTE(p->fleet, "%s says: %.*s", p->fleet->sites->node[p->node].name, (int)bytes,

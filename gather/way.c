@@ -428,7 +428,6 @@ static void take_output(struct ti_way *w, const struct ti_frame *f)
     w->passed += f->bytes;
     if (child) {
         child->came += f->bytes;
-        heard(child);
         feed(child, f->payload, f->bytes);
     } else if (!f->stream || f->stream > w->last_stream) {
         makes_no_sense(w, "words of a node that nobody asked for");
@@ -458,9 +457,13 @@ static void take_frame(struct ti_way *w, const struct ti_frame *f)
     }
 }
 
+/* Until HELLO comes, nothing else is a sign of life: login scripts may print dots for ever. */
 static void feed(struct ti_way *w, const void *data, size_t bytes)
 {
     const char *p = data;
+
+    if (w->in.started)
+        heard(w);
 
     while (w->state < OVER) {
         struct ti_frame f;
@@ -476,6 +479,7 @@ static void feed(struct ti_way *w, const void *data, size_t bytes)
             return;
         p += used;
         bytes -= used;
+        heard(w);
         take_frame(w, &f);
     }
 }
@@ -493,13 +497,16 @@ static void on_ready(struct ti_channel *c, void *arg)
 static void on_output(struct ti_channel *c, const void *data, size_t bytes, void *arg)
 {
     struct ti_way *w = arg;
+    int part;
 
-    heard(w);
     w->came += (int64_t)bytes;
     if (w->state >= OVER || w->all->mute)
         return;
     if (!w->in.started) {
+        part = w->bootstrap->part;
         ti_bootstrap_output(w->bootstrap, data, bytes);
+        if (w->bootstrap->part != part)
+            heard(w); /* it asks for our files */
         ti_bootstrap_pump(w->bootstrap, c);
     }
     feed(w, data, bytes);
@@ -511,7 +518,8 @@ static void on_errput(struct ti_channel *c, const void *data, size_t bytes, void
     struct ti_err why = {"", ""};
 
     (void)c;
-    heard(w);
+    if (w->in.started)
+        heard(w);
     if (!w->bootstrap || w->state >= OVER)
         return;
     ti_bootstrap_errput(w->bootstrap, data, bytes);

@@ -145,6 +145,8 @@ evil 'while True: os.write(2, b"y\n" * 9999)' 'NO_COMMAND own \| 1 MiB came on s
 evil 'hello(); sys.exit(3)' 'EXITED own \| the command .* ended with status 3'
 evil 'hello(); time.sleep(60)' "SILENT own \| 'this machine' said nothing for 8 s: it hangs"
 evil 'print("Welcome", flush=True); time.sleep(60)' 'SILENT own'
+evil 'while True: print(".", end="", flush=True); time.sleep(1)' "SILENT own \| 'this machine' said nothing for 8 s"
+evil 'while True: os.write(2, b"."); time.sleep(1)' "SILENT own \| 'this machine' said nothing for 8 s"
 # relays, whose children these are
 children=() childs_end=() lasting=()
 relay() { # LINE CHILD'S_END [RELAY'S_END]
