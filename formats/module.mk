@@ -1,5 +1,5 @@
 # formats: what is written and read.  The writer also goes into the library.
-formats_src := formats/event.c formats/reader.c formats/scan.c formats/caveats.c formats/rankname.c \
+formats_src := formats/event.c formats/reader.c formats/ranges.c formats/scan.c formats/caveats.c formats/rankname.c \
                formats/zip.c formats/runjson.c formats/source.c formats/differ.c formats/sites.c
 writer_src := formats/event.c formats/writer.c
 # Reading sites files and hostfiles, for programs that do.

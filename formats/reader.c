@@ -23,7 +23,7 @@
  * The writer stays far below these, but for the elements, where it reaches half.
  */
 #define DEFLATE_RATIO 1032
-#define KEEP_MAX      (UINT64_C(512) << 20)
+#define KEEP_MAX      (UINT64_C(128) << 20)
 #define EVENTS_MAX    (4 * TI_CHUNK_EVENTS)
 #define ELEMENTS_MAX  (2 * TI_CHUNK_EVENTS * TI_VECS * TI_VEC_INLINE)
 #define SYMS_MAX      4096
@@ -442,12 +442,36 @@ static bool take_remote(struct ti_reader *r, struct ti_comm *comm, const uint8_t
     return true;
 }
 
+/* Communicators of the same ranks in the same order are many in some programs, and share one array:
+ * that of the world, or of the one before. */
+static const int32_t *shared_members(const struct ti_reader *r, const struct ti_comm *comm,
+                                     const int32_t *member)
+{
+    const struct ti_comm *same[] = {r->comm, comm > r->comm ? comm - 1 : r->comm};
+    size_t bytes = (size_t)comm->size * sizeof *member;
+
+    for (size_t i = 0; i < sizeof same / sizeof *same; i++)
+        if (same[i] != comm && same[i]->member && same[i]->size == comm->size &&
+            memcmp(same[i]->member, member, bytes) == 0)
+            return same[i]->member;
+    return NULL;
+}
+
+/* Whether no communicator before `i` has the same array. */
+static bool owns_members(const struct ti_reader *r, uint32_t i)
+{
+    const int32_t *member = r->comm[i].member;
+
+    return member && (i == 0 || (member != r->comm[0].member && member != r->comm[i - 1].member));
+}
+
 static bool take_comm(struct ti_reader *r, const uint8_t **pp, const uint8_t *end)
 {
     const uint8_t *p = *pp;
     uint64_t index, rank, size;
     struct ti_comm *comm;
     int32_t *member;
+    const int32_t *shared;
 
     if (!ti_get_varint(&p, end, &index) || !ti_get_varint(&p, end, &rank) ||
         !ti_get_varint(&p, end, &size) || p == end)
@@ -475,7 +499,12 @@ static bool take_comm(struct ti_reader *r, const uint8_t **pp, const uint8_t *en
         free(member);
         return false;
     }
-    comm->member = member;
+    shared = shared_members(r, comm, member);
+    if (shared) {
+        free(member);
+        r->kept -= size * sizeof *member;
+    }
+    comm->member = shared ? shared : member;
     if (comm->kind == TI_KIND_INTER && !take_remote(r, comm, &p, end))
         return false;
     *pp = p;
@@ -1235,7 +1264,7 @@ ti_status ti_reader_open_at(int fd, int64_t offset, int64_t bytes, const char *n
 
 ti_status ti_reader_open(const char *path, struct ti_reader **out, struct ti_err *err)
 {
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     struct stat info;
     ti_status st;
 
@@ -1275,7 +1304,8 @@ void ti_reader_close(struct ti_reader *r)
     free_strings(&r->calls);
     free_strings(&r->files);
     for (uint32_t i = 0; i < r->ncomms; i++) {
-        free((void *)(uintptr_t)r->comm[i].member);
+        if (owns_members(r, i))
+            free((void *)(uintptr_t)r->comm[i].member);
         free((void *)(uintptr_t)r->comm[i].remote);
     }
     for (int i = 0; i < r->nvecs; i++)

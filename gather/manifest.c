@@ -52,25 +52,6 @@ static bool had_memory(void)
     return !watched.failed;
 }
 
-static json_t *bad_ranks(const struct ti_run *run, bool gathered)
-{
-    json_t *list = json_array();
-
-    for (int64_t i = 0; list && i < run->nranks; i++) {
-        const struct ti_run_rank *rank = &run->rank[i];
-        json_t *item;
-
-        if (rank->state == TI_RANK_OK || ti_run_gathers(run, i) != gathered)
-            continue;
-        item = json_pack("{s:I, s:s}", "rank", (json_int_t)i, "state",
-                         ti_rank_state_text(rank->state));
-        if (item && rank->reason && json_object_set_new(item, "reason", json_string(rank->reason)))
-            json_object_set_new(item, "reason", json_string("?")); /* a name that is no UTF-8 */
-        json_array_append_new(list, item);
-    }
-    return list;
-}
-
 static void put_json(FILE *f, const char *key, json_t *value)
 {
     if (!value)
@@ -192,11 +173,11 @@ static json_t *nodes(const struct ti_run *run)
         goto out;
     }
     for (int64_t i = 0; i < run->nranks; i++)
-        if (ti_run_gathers(run, i) && run->rank[i].node >= 0)
+        if (ti_run_gathers(run, i) && run->rank[i].node)
             rank[n++] = i;
     qsort_r(rank, (size_t)n, sizeof *rank, by_node, (void *)(uintptr_t)run);
     for (int64_t i = 0, next; i < n; i = next) {
-        const char *name = run->node[run->rank[rank[i]].node];
+        const char *name = run->node[run->rank[rank[i]].node - 1];
         json_t *item = json_object();
 
         for (next = i; next < n && run->rank[rank[next]].node == run->rank[rank[i]].node; next++)
@@ -277,8 +258,8 @@ static void put_ranks(FILE *f, const struct ti_run *run)
             continue;
         fprintf(f, "%s\n  {\"rank\":%" PRId64, first ? "" : ",", i);
         first = false;
-        if (rank->node >= 0) {
-            json_t *name = json_string(run->node[rank->node]);
+        if (rank->node) {
+            json_t *name = json_string(run->node[rank->node - 1]);
 
             if (name) {
                 fprintf(f, ",\"node\":");
@@ -317,8 +298,8 @@ char *ti_manifest_text(const struct ti_run *run, size_t *bytes, size_t *seconds_
             TI_BUNDLE_VERSION, ti_version());
     fprintf(f, ",\n \"run_id\": \"%s\",\n \"np\": %" PRId64 ",\n \"complete\": %s", hex,
             run->nranks, run->complete == run->nranks ? "true" : "false");
-    put_json(f, "missing", bad_ranks(run, false));
-    put_json(f, "incomplete", bad_ranks(run, true));
+    put_json(f, "missing", ti_run_bad_ranks(run, false));
+    put_json(f, "incomplete", ti_run_bad_ranks(run, true));
     put_json(f, "ignored", strays(run));
     put_json(f, "application", either(run, "application"));
     put_json(f, "command", either(run, "command"));

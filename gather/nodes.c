@@ -12,83 +12,6 @@
 
 #define NODE_BYTES_MOST (INT64_C(1) << 45) /* sums of 100,000 nodes stay numbers */
 
-/* --- lists of ranks ------------------------------------------------------ */
-
-static json_int_t edge(const json_t *list, size_t i, size_t which)
-{
-    return json_integer_value(json_array_get(json_array_get(list, i), which));
-}
-
-/* The first range that ends at `rank` or behind it. */
-static size_t find(const json_t *list, int64_t rank)
-{
-    size_t low = 0, high = json_array_size(list);
-
-    while (low < high) {
-        size_t mid = (low + high) / 2;
-
-        if (edge(list, mid, 1) < rank)
-            low = mid + 1;
-        else
-            high = mid;
-    }
-    return low;
-}
-
-void ti_ranges_add(json_t *list, int64_t rank)
-{
-    size_t n = json_array_size(list), i = n && edge(list, n - 1, 1) < rank ? n : find(list, rank);
-    bool before = i > 0 && edge(list, i - 1, 1) == rank - 1,
-         behind = i < n && edge(list, i, 0) == rank + 1;
-
-    if (i < n && edge(list, i, 0) <= rank)
-        return;
-    if (before && behind) {
-        json_integer_set(json_array_get(json_array_get(list, i - 1), 1), edge(list, i, 1));
-        json_array_remove(list, i);
-    } else if (before) {
-        json_integer_set(json_array_get(json_array_get(list, i - 1), 1), rank);
-    } else if (behind) {
-        json_integer_set(json_array_get(json_array_get(list, i), 0), rank);
-    } else {
-        json_array_insert_new(list, i, json_pack("[I, I]", (json_int_t)rank, (json_int_t)rank));
-    }
-}
-
-int64_t ti_ranges_count(const json_t *list)
-{
-    int64_t n = 0;
-
-    for (size_t i = 0; i < json_array_size(list); i++)
-        n += edge(list, i, 1) - edge(list, i, 0) + 1;
-    return n;
-}
-
-bool ti_ranges_hold(const json_t *list, int64_t rank)
-{
-    size_t i = find(list, rank);
-
-    return i < json_array_size(list) && edge(list, i, 0) <= rank;
-}
-
-char *ti_ranges_text(const json_t *list, char *buf, size_t room)
-{
-    size_t n = 0;
-
-    buf[0] = '\0';
-    for (size_t i = 0; i < json_array_size(list); i++) {
-        if (n + 48 > room) {
-            snprintf(buf + n, room - n, ", ...");
-            break;
-        }
-        n += (size_t)snprintf(buf + n, room - n, "%s%" JSON_INTEGER_FORMAT, n ? ", " : "",
-                              edge(list, i, 0));
-        if (edge(list, i, 1) > edge(list, i, 0))
-            n += (size_t)snprintf(buf + n, room - n, "-%" JSON_INTEGER_FORMAT, edge(list, i, 1));
-    }
-    return buf;
-}
-
 /* --- what RUN.json says -------------------------------------------------- */
 
 /* Its name is told if it has one already. */
@@ -178,8 +101,8 @@ static json_t *sorted(const json_t *list)
     json_t *out = json_is_array(list) && (range || !n) ? json_array() : NULL;
 
     for (size_t i = 0; out && i < n; i++) {
-        range[i][0] = edge(list, i, 0);
-        range[i][1] = edge(list, i, 1);
+        range[i][0] = ti_ranges_edge(list, i, 0);
+        range[i][1] = ti_ranges_edge(list, i, 1);
         if (json_array_size(json_array_get(list, i)) != 2 || range[i][0] < 0 ||
             range[i][0] > range[i][1] || range[i][1] >= TI_RANKS_MAX) {
             json_decref(out);
@@ -191,8 +114,8 @@ static json_t *sorted(const json_t *list)
     for (size_t i = 0; out && i < n; i++) {
         size_t last = json_array_size(out);
 
-        if (last && range[i][0] <= edge(out, last - 1, 1) + 1) {
-            if (range[i][1] > edge(out, last - 1, 1))
+        if (last && range[i][0] <= ti_ranges_edge(out, last - 1, 1) + 1) {
+            if (range[i][1] > ti_ranges_edge(out, last - 1, 1))
                 json_integer_set(json_array_get(json_array_get(out, last - 1), 1), range[i][1]);
         } else {
             json_array_append_new(out, json_pack("[I, I]", range[i][0], range[i][1]));
@@ -216,7 +139,7 @@ static ti_status read_ranks(struct ti_nodes *n, int64_t i, json_t *node, struct 
     list = sorted(ranks);
     if (!list || json_object_set_new(node, "ranks", list) < 0)
         return bad_node(n, i, "\"ranks\" is no list of [FIRST, LAST]", err);
-    if (np > 0 && json_array_size(list) && edge(list, json_array_size(list) - 1, 1) >= np)
+    if (np > 0 && json_array_size(list) && ti_ranges_edge(list, json_array_size(list) - 1, 1) >= np)
         return bad_node(n, i, "\"ranks\" has some that the run does not have (\"np\")", err);
     n->node[i].ranks = json_object_get(node, "ranks");
     return TI_OK;

@@ -24,6 +24,7 @@
 #include <stdint.h>
 
 #include "common/err.h"
+#include "formats/ranges.h"
 #include "formats/trace.h"
 #include "remote/remote.h"
 
@@ -61,12 +62,5 @@ void ti_nodes_free(struct ti_nodes *n);
 
 /* The same directory, seen by this machine. */
 bool ti_node_is_here(const struct ti_nodes *n, const struct ti_source_node *node);
-
-/* Lists of ranks, [[FIRST, LAST]...], ascending.  Adding is in any order. */
-void ti_ranges_add(json_t *list, int64_t rank);
-int64_t ti_ranges_count(const json_t *list);
-bool ti_ranges_hold(const json_t *list, int64_t rank);
-/* "8-11, 14", cut with "..." where room ends */
-char *ti_ranges_text(const json_t *list, char *buf, size_t room);
 
 #endif

@@ -147,28 +147,30 @@ void ti_report_tick(const struct ti_fetch *f, void *arg)
 /* One line for all ranks of one state, then why, for the first of them. */
 static void report_state(const struct ti_run *run, enum ti_rank_state state)
 {
-    int64_t *rank = malloc((size_t)run->nranks * sizeof *rank), n = 0, explained = 0;
+    json_t *list = json_array();
+    int64_t n = 0, explained = 0;
     char ranks[512];
 
-    for (int64_t i = 0; rank && i < run->nranks; i++)
-        if (run->rank[i].state == state)
-            rank[n++] = i;
+    for (int64_t i = 0; list && i < run->nranks; i++)
+        if (run->rank[i].state == state) {
+            ti_ranges_add(list, i);
+            n++;
+        }
     if (n)
         ti_warn("%" PRId64 " %s %s: %s", n, n == 1 ? "rank is" : "ranks are",
-                ti_rank_state_text(state), ti_ranks_text(rank, n, ranks, sizeof ranks));
-    for (int64_t i = 0; i < n; i++) {
-        const char *reason = run->rank[rank[i]].reason;
-        bool plain = state == TI_RANK_MISSING && reason && strcmp(reason, "no file") == 0;
+                ti_rank_state_text(state), ti_ranges_text(list, ranks, sizeof ranks));
+    json_decref(list);
+    for (int64_t i = 0; n && i < run->nranks; i++) {
+        const char *reason = run->rank[i].reason;
 
-        if (!reason || plain)
+        if (!reason || run->rank[i].state != state)
             continue;
         if (explained++ == REASONS_MAX) {
             ti_warn("... and more like these");
             break;
         }
-        ti_warn("rank %" PRId64 ": %s", rank[i], reason);
+        ti_warn("rank %" PRId64 ": %s", i, reason);
     }
-    free(rank);
 }
 
 void ti_report_ranks(const struct ti_run *run, bool verbose)
@@ -182,13 +184,13 @@ void ti_report_ranks(const struct ti_run *run, bool verbose)
 
         if (ti_run_gathers(run, i))
             ti_say("rank %" PRId64 ": %s, %s events, %s%s%s", i,
-                   rank->node >= 0 ? run->node[rank->node] : "unknown node",
+                   rank->node ? run->node[rank->node - 1] : "unknown node",
                    ti_format_count(rank->events, events, sizeof events),
                    ti_format_size(rank->file.st_size, size, sizeof size), rank->reason ? ", " : "",
                    rank->reason ? rank->reason : "");
     }
-    for (int state = TI_RANK_OK + 1; state < TI_RANK_STATE_COUNT; state++)
-        if (state != TI_RANK_AWAY) /* which the plan tells */
+    for (int state = 0; state < TI_RANK_STATE_COUNT; state++)
+        if (state != TI_RANK_OK && state != TI_RANK_AWAY) /* which the plan tells */
             report_state(run, (enum ti_rank_state)state);
     for (int i = 0; i < run->nstrays && i < REASONS_MAX; i++)
         ti_warn("ignored: %s", run->stray[i].reason ? run->stray[i].reason : run->stray[i].name);
@@ -281,40 +283,6 @@ void ti_report_fetched(const struct ti_fetch *f, const struct ti_tree_cost *pred
 
 /* --- the end ------------------------------------------------------------- */
 
-/* Which ranks are missing, or here and incomplete: an object for all of one state and reason, in
- * the order of the first of each.  A plan may have a million that are alike. */
-static json_t *bad_ranks(const struct ti_run *run, bool gathered)
-{
-    json_t *list = json_array(), *of = json_object(); /* that, by both */
-    char key[4096];
-
-    for (int64_t i = 0; list && of && i < run->nranks; i++) {
-        const struct ti_run_rank *rank = &run->rank[i];
-        const char *state = ti_rank_state_text(rank->state);
-        json_t *item, *why;
-
-        if (rank->state == TI_RANK_OK || ti_run_gathers(run, i) != gathered)
-            continue;
-        why = rank->reason ? json_string(rank->reason) : NULL;
-        if (rank->reason && !why)
-            why = json_string("?"); /* a name that is no UTF-8 */
-        snprintf(key, sizeof key, "%s%s%s", state, why ? ": " : "",
-                 why ? json_string_value(why) : "");
-        item = json_object_get(of, key);
-        if (!item) {
-            item = json_pack("{s:[], s:s}", "ranks", "state", state);
-            if (item && why)
-                json_object_set(item, "reason", why);
-            json_object_set(of, key, item);
-            json_array_append_new(list, item);
-        }
-        ti_ranges_add(json_object_get(item, "ranks"), i);
-        json_decref(why);
-    }
-    json_decref(of);
-    return list;
-}
-
 static json_t *run_json(const struct ti_run *run, const struct ti_gather_options *o, int64_t bytes,
                         int64_t removed, double seconds)
 {
@@ -327,8 +295,8 @@ static json_t *run_json(const struct ti_run *run, const struct ti_gather_options
                      (json_int_t)run->gathered, "nodes", run->nnodes, "events",
                      ti_json_u64(run->events), "volume", ti_json_u64(run->volume), "estimate",
                      run->estimate, "differ", run->differ, "bytes", (json_int_t)bytes, "seconds",
-                     seconds, "removed", (json_int_t)removed, "missing", bad_ranks(run, false),
-                     "incomplete", bad_ranks(run, true));
+                     seconds, "removed", (json_int_t)removed, "missing", ti_run_bad_ranks(run, false),
+                     "incomplete", ti_run_bad_ranks(run, true));
 }
 
 static void summary_json(const struct ti_run *run, const struct ti_gather_options *o, int64_t bytes,

@@ -42,6 +42,11 @@ const char *ti_rank_state_text(enum ti_rank_state state)
     return (unsigned)state < TI_RANK_STATE_COUNT ? text[state] : "?";
 }
 
+const char *ti_run_reason(const struct ti_run_rank *rank)
+{
+    return rank->reason || rank->state != TI_RANK_MISSING ? rank->reason : "no file";
+}
+
 static ti_status no_memory(const struct ti_run *run, struct ti_err *err)
 {
     errno = ENOMEM;
@@ -409,7 +414,7 @@ static ti_status check_file(struct ti_run *run, struct ti_run_file *f, struct ti
     rank->events = r->events;
     rank->volume = r->volume;
     rank->hash = r->hash;
-    rank->node = find_node(run, ti_reading_info(r, "host"));
+    rank->node = find_node(run, ti_reading_info(r, "host")) + 1;
     return add_up(run, r, err);
 }
 
@@ -497,9 +502,6 @@ static void explain_missing(struct ti_run *run)
         if (rank->state == TI_RANK_MISSING && !rank->reason)
             rank->reason = text("no file; but '%s' holds its trace", f->name);
     }
-    for (int64_t i = 0; i < run->nranks; i++)
-        if (run->rank[i].state == TI_RANK_MISSING && !run->rank[i].reason)
-            run->rank[i].reason = strdup("no file");
 }
 
 static void note_differences(struct ti_run *run)
@@ -520,10 +522,6 @@ static ti_status check_ranks(struct ti_run *run, struct ti_err *err)
     run->rank = calloc((size_t)run->nranks, sizeof *run->rank);
     if (!run->rank)
         return no_memory(run, err);
-    for (int64_t i = 0; i < run->nranks; i++) {
-        run->rank[i].state = TI_RANK_MISSING;
-        run->rank[i].node = -1;
-    }
     run->exact = true;
     run->differing = ti_differ_begin();
     for (int64_t i = 0, next; i < run->nfiles && st == TI_OK; i = next) {
@@ -621,6 +619,48 @@ ti_status ti_run_check(const char *path, json_t *json, struct ti_ahead *ahead, s
     run->check_seconds = ti_wall() - run->started;
     *out = run;
     return TI_OK;
+}
+
+json_t *ti_run_bad_ranks(const struct ti_run *run, bool gathered)
+{
+    json_t *list = json_array(), *of = json_object(); /* that, by both */
+    char key[4096];
+
+    const struct ti_run_rank *last = NULL; /* the one that `same` is of */
+    json_t *same = NULL;
+
+    for (int64_t i = 0; list && of && i < run->nranks; i++) {
+        const struct ti_run_rank *rank = &run->rank[i];
+        const char *state = ti_rank_state_text(rank->state);
+        const char *reason = ti_run_reason(rank);
+        json_t *item, *why;
+
+        if (rank->state == TI_RANK_OK || ti_run_gathers(run, i) != gathered)
+            continue;
+        if (last && last->state == rank->state && !last->reason && !rank->reason) {
+            ti_ranges_add(same, i); /* there may be millions */
+            continue;
+        }
+        why = reason ? json_string(reason) : NULL;
+        if (reason && !why)
+            why = json_string("?"); /* a name that is no UTF-8 */
+        snprintf(key, sizeof key, "%s%s%s", state, why ? ": " : "",
+                 why ? json_string_value(why) : "");
+        item = json_object_get(of, key);
+        if (!item) {
+            item = json_pack("{s:[], s:s}", "ranks", "state", state);
+            if (item && why)
+                json_object_set(item, "reason", why);
+            json_object_set(of, key, item);
+            json_array_append_new(list, item);
+        }
+        last = rank;
+        same = json_object_get(item, "ranks");
+        ti_ranges_add(same, i);
+        json_decref(why);
+    }
+    json_decref(of);
+    return list;
 }
 
 void ti_run_free(struct ti_run *run)

@@ -14,9 +14,9 @@
 
 /* X(name, gathered, text): what became of a rank. */
 #define TI_RANK_STATES(X)                                                                          \
+    X(MISSING, false, "missing")                                                                   \
     X(OK, true, "complete")                                                                        \
     X(CUT, true, "incomplete, kept as far as it goes")                                             \
-    X(MISSING, false, "missing")                                                                   \
     X(AWAY, false, "on a node, to be fetched") /* of a plan */                                     \
     X(UNREADABLE, false, "unreadable")                                                             \
     X(DAMAGED, false, "damaged")                                                                   \
@@ -27,13 +27,20 @@
 #define TI_RANK_STATE_ENUM(name, gathered, text) TI_RANK_##name,
 enum ti_rank_state { TI_RANK_STATES(TI_RANK_STATE_ENUM) TI_RANK_STATE_COUNT };
 
+struct ti_run_rank;
+
+/* Why it is not OK; NULL when it is. */
+const char *ti_run_reason(const struct ti_run_rank *rank);
+
 const char *ti_rank_state_text(enum ti_rank_state state);
 
+/* All zero is a rank that is missing: a file of 1 KB may claim millions of them, and what is not
+ * touched takes no memory. */
 struct ti_run_rank {
     enum ti_rank_state state;
     const char *name; /* of its file; NULL if there is none */
-    char *reason;     /* NULL when OK */
-    int node;         /* index in `node`, -1 unknown */
+    char *reason;     /* NULL when OK, or where there is just no file; see ti_run_reason() */
+    int node;         /* number in `node`, from 1; 0: unknown */
     enum ti_end end;
     uint64_t events, volume, hash;
     uint32_t crc32; /* of the whole file, as in zip */
@@ -123,5 +130,10 @@ static inline bool ti_run_gathers(const struct ti_run *run, int64_t rank)
 {
     return run->rank[rank].state == TI_RANK_OK || run->rank[rank].state == TI_RANK_CUT;
 }
+
+/* Which ranks are missing, or here and incomplete (`gathered`): an object for all of one state and
+ * reason, in the order of the first of each: {"ranks": [[0, 7], [9, 9]], "state": "missing",
+ * "reason": "no file"}. */
+json_t *ti_run_bad_ranks(const struct ti_run *run, bool gathered);
 
 #endif

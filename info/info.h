@@ -53,6 +53,9 @@ void info_put_clean(const char *text); /* NULL is fine */
 json_t *info_json_text(const char *text);
 json_t *info_json_u64(uint64_t v);
 
+/* Whether an object of a manifest's "missing" or "incomplete" is about the rank. */
+bool info_ranges_hold(const json_t *entry, int64_t rank);
+
 ti_status info_rank(struct ti_source *s, int64_t rank, const struct info_style *style,
                     struct ti_err *err);
 

@@ -5,6 +5,7 @@
 
 #include "common/cli.h"
 #include "formats/differ.h"
+#include "formats/ranges.h"
 #include "formats/rankname.h"
 #include "info/info.h"
 
@@ -156,11 +157,16 @@ static bool take_rank(struct summary *sum, const json_t *entry)
            add_row(sum, row);
 }
 
-static int by_rank(const void *key, const void *row)
+bool info_ranges_hold(const json_t *entry, int64_t rank)
 {
-    int64_t a = *(const int64_t *)key, b = ((const struct row *)row)->rank;
+    const json_t *range;
+    size_t i;
 
-    return (a > b) - (a < b);
+    json_array_foreach(json_object_get(entry, "ranks"), i, range)
+        if (json_integer_value(json_array_get(range, 0)) <= rank &&
+            rank <= json_integer_value(json_array_get(range, 1)))
+            return true;
+    return false;
 }
 
 /* Why ranks that are not complete ended. */
@@ -169,11 +175,10 @@ static void take_reasons(struct summary *sum, const json_t *incomplete)
     for (size_t i = 0; i < json_array_size(incomplete); i++) {
         const json_t *entry = json_array_get(incomplete, i);
         const char *reason = json_string_value(json_object_get(entry, "reason"));
-        int64_t rank = json_integer_value(json_object_get(entry, "rank"));
-        struct row *row = bsearch(&rank, sum->row, (size_t)sum->nrows, sizeof *sum->row, by_rank);
 
-        if (row && reason && !row->reason)
-            row->reason = strdup(reason);
+        for (int64_t k = 0; reason && k < sum->nrows; k++)
+            if (!sum->row[k].reason && info_ranges_hold(entry, sum->row[k].rank))
+                sum->row[k].reason = strdup(reason);
     }
 }
 
@@ -785,7 +790,7 @@ static const char *missing_reason(const struct summary *sum, int64_t rank)
     const json_t *list = json_object_get(sum->info, "missing");
 
     for (size_t i = 0; i < json_array_size(list); i++)
-        if (json_integer_value(json_object_get(json_array_get(list, i), "rank")) == rank)
+        if (info_ranges_hold(json_array_get(list, i), rank))
             return json_string_value(json_object_get(json_array_get(list, i), "reason"));
     return NULL;
 }
@@ -811,7 +816,7 @@ static void print_problems(const struct summary *sum, const int64_t *missing, in
             const char *why = missing_reason(sum, missing[i]);
 
             if (why && strcmp(why, "no file") != 0)
-                printf("  rank %" PRId64 ": %s\n", missing[i], why);
+                ti_print(stdout, "  rank %" PRId64 ": %s\n", missing[i], why);
         }
     }
     for (int64_t i = 0; i < sum->nrows; i++)
@@ -964,7 +969,7 @@ static void print_json(const struct summary *sum, const int64_t *missing, int64_
     json_t *untraced = json_object(), *bad = json_bad(sum);
 
     for (int64_t i = 0; i < nmissing; i++)
-        json_array_append_new(lack, json_integer(missing[i]));
+        ti_ranges_add(lack, missing[i]);
     for (int i = 0; i < sum->nuntraced; i++)
         set(untraced, sum->untraced[i].name, info_json_u64(sum->untraced[i].calls));
     for (int what = 0; what < PER_RANK_COUNT; what++) {

@@ -6,6 +6,7 @@
 #include "check/check.h"
 #include "common/cli.h"
 #include "formats/differ.h"
+#include "formats/ranges.h"
 #include "formats/rankname.h"
 #include "info/info.h"
 
@@ -189,12 +190,22 @@ static void report_missing(struct verify *v)
     printf("%" PRId64 " rank%s missing: %s\n", n, n == 1 ? "" : "s",
            ti_ranks_text(v->missing, n, ranks, sizeof ranks));
     for (size_t i = 0; i < json_array_size(list); i++) {
-        const json_t *item = json_array_get(list, i);
+        const json_t *item = json_array_get(list, i), *range;
         const char *why = json_string_value(json_object_get(item, "reason"));
+        size_t k;
 
-        if (why && strcmp(why, "no file") != 0)
-            printf("rank %lld: %s\n", (long long)json_integer_value(json_object_get(item, "rank")),
-                   why);
+        if (!why || strcmp(why, "no file") == 0)
+            continue;
+        json_array_foreach(json_object_get(item, "ranks"), k, range)
+        {
+            json_int_t first = json_integer_value(json_array_get(range, 0)),
+                       last = json_integer_value(json_array_get(range, 1));
+
+            if (first == last)
+                ti_print(stdout, "rank %lld: %s\n", first, why);
+            else
+                ti_print(stdout, "ranks %lld-%lld: %s\n", first, last, why);
+        }
     }
 }
 
@@ -308,7 +319,7 @@ static void print_json(const struct verify *v)
     char *text;
 
     for (int64_t i = 0; i < v->nmissing; i++)
-        json_array_append_new(missing, json_integer(v->missing[i]));
+        ti_ranges_add(missing, v->missing[i]);
     result = json_pack(
         "{s:b, s:b, s:I, s:I, s:I, s:O, s:o, s:{s:I, s:I, s:I}, s:{s:I, s:I}, s:I, s:o, s:I}",
         "verified", v->st == TI_OK, "estimate", v->estimate, "np", (json_int_t)c->np, "ranks",

@@ -37,17 +37,6 @@ bool ti_ranges_ok(const json_t *list)
     return ti_ranges_count(list) <= TI_RANKS_MAX;
 }
 
-int64_t ti_ranges_count(const json_t *list)
-{
-    const json_t *range;
-    int64_t n = 0;
-    size_t i;
-
-    json_array_foreach(list, i, range) n += json_integer_value(json_array_get(range, 1)) -
-                                            json_integer_value(json_array_get(range, 0)) + 1;
-    return n;
-}
-
 /* --- files --------------------------------------------------------------- */
 
 static bool is_of_run(int fd, const char *run_id)

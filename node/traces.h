@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 
 #include "common/err.h"
+#include "formats/ranges.h"
 
 /*
  * What takes its time, for a process of its own: {"exists", "traces": [[RANK, BYTES, INODE,
@@ -27,10 +28,8 @@ json_t *ti_traces_crc(const json_t *request, const char *directory, const char *
 ti_status ti_traces_remove(const json_t *request, const char *directory, const char *run_id,
                            int64_t *removed, struct ti_err *err);
 
-/* Whether `list` is [[FIRST, LAST]...] of ranks, TI_RANKS_MAX of them at most; and how many
- * ranks a good one has. */
+/* Whether `list` is [[FIRST, LAST]...] of ranks, TI_RANKS_MAX of them at most. */
 bool ti_ranges_ok(const json_t *list);
-int64_t ti_ranges_count(const json_t *list);
 
 /* The directory of the request, or else `directory`; *dir is -1 and errno ENOENT if it is not
  * there.  Ranges that the request has under "ranks" are good ones then. */

@@ -56,7 +56,7 @@ trace/long-vectors events 3
 trace/extra-columns events 200
 trace/loop events 1,200
 bundle/sound bundle of 3 ranks
-bombs/communicators at byte 356: a chunk's content is malformed
+bombs/communicators at byte 140: a chunk's content is malformed
 bombs/dimensions cart_create 1
 bombs/elements alltoallv 98,304
 bombs/elements-over at byte 91: a chunk of events is malformed

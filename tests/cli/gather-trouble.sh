@@ -261,6 +261,32 @@ run 3 ti-gather k.run
 says err "nothing in 'k.run' can be gathered"
 [ -e k.tib ] && fail "an empty bundle"
 
+# a file of 600 bytes that claims 16,777,216 ranks: memory goes by what is there
+mktrace --np 16777216 --ranks 0-0 --plain huge.run
+run 1 ti-gather huge.run
+says err "16777215 ranks are missing: 1-16777215"
+if [ "$(basename "$o")" = build ]; then # sanitizers take their share
+    for tool in "ti-gather --force huge.run" "ti-gather --plan --json huge.run" "ti-info huge.tib" \
+        "ti-info --json --verify huge.tib" "ti-info --verify huge.run" "ti-replay --lint huge.tib"; do
+        mib=$(python3 -IBS -c 'import resource, subprocess, sys
+subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss // 1024)' $tool)
+        [ "$mib" -lt 500 ] || fail "$tool took $mib MiB"
+    done
+fi
+
+# a FIFO named like a trace hangs nobody
+mktrace --np 2 fifo.run
+rm fifo.run/rank-000001.ti
+mkfifo fifo.run/rank-000001.ti
+run 3 timeout 20 ti-info fifo.run/rank-000001.ti
+run 3 timeout 20 ti-info --verify fifo.run
+mktrace --np 2 two.run
+run 3 timeout 20 ti-info --compare two.run fifo.run
+run 3 timeout 20 ti-info --dump fifo.run
+run 3 timeout 20 ti-replay --lint fifo.run
+run 1 timeout 20 ti-gather fifo.run
+
 # a bundle that was cut on its way
 head -c 2000 a.tib >cut.tib
 run 3 ti-info --verify cut.tib

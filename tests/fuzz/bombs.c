@@ -151,24 +151,36 @@ static void put_events(enum ti_op op, uint32_t events, const int64_t value[VALUE
     free(data);
 }
 
-static void put_world(uint64_t index, uint64_t size, char kind)
+/* All ranks, from `first` on, and those before behind them. */
+static void put_world_from(uint64_t index, uint64_t size, char kind, uint64_t first)
 {
     struct bytes *b = calloc(1, sizeof *b);
 
     put_varint(b, index);
-    put_varint(b, 0);
+    put_varint(b, first ? size - first : 0);
     put_varint(b, size);
     b->data[b->n++] = (uint8_t)kind;
     for (int group = 0; group < (kind == TI_KIND_INTER ? 2 : 1); group++) {
         if (group)
             put_varint(b, size);
-        put_varint(b, size);
-        put_varint(b, 0);
-        if (size > 1)
+        put_varint(b, size - first);
+        put_varint(b, ti_zigzag((int64_t)first));
+        if (size - first > 1)
+            put_varint(b, ti_zigzag(1));
+        if (!first)
+            continue;
+        put_varint(b, first);
+        put_varint(b, ti_zigzag(1 - (int64_t)size));
+        if (first > 1)
             put_varint(b, ti_zigzag(1));
     }
     put_raw(TI_CHUNK_COM, 0, b);
     free(b);
+}
+
+static void put_world(uint64_t index, uint64_t size, char kind)
+{
+    put_world_from(index, size, kind, 0);
 }
 
 /* ---------------------------------------------------------------- bombs -- */
@@ -183,12 +195,12 @@ static void of_events(const char *name, int chunks, uint32_t events, enum ti_op 
     end(name);
 }
 
-/* KEEP_MAX of the reader: 64 MiB for 13 bytes, or 128 for two groups. */
+/* KEEP_MAX of the reader: 64 MiB for 20 bytes, or 128 for two groups; no two alike. */
 static void communicators(void)
 {
     begin(TI_RANKS_MAX);
     for (uint64_t i = 0; i < 16; i++)
-        put_world(i, TI_RANKS_MAX, i % 2 ? TI_KIND_INTER : TI_KIND_WORLD);
+        put_world_from(i, TI_RANKS_MAX, i % 2 ? TI_KIND_INTER : TI_KIND_WORLD, i);
     end("communicators");
 }
 
