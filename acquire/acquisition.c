@@ -10,6 +10,7 @@
 #include "acquire/composite.h"
 #include "acquire/level.h"
 #include "acquire/measure.h"
+#include "acquire/pilot.h"
 #include "node/watch.h"
 
 #define TRACE_BASE "/tmp" /* of the nodes, where the sites file says nothing */
@@ -365,6 +366,7 @@ static ti_status measure(struct ti_acquisition *c, struct ti_err *err)
     if (j->o->rank_bytes || c->rank_bytes || (!j->o->pilot && c->place.fold_most <= 1))
         return TI_OK;
     ti__step_begin(c, TI_STEP_PILOT);
+    ti_fleet_leave(c->fleet, TI_MEMORY_POINTS_MAX * (TI_PILOT_SECONDS + 20));
     st = ti_measure_rank(j, &j->model, &c->rank_bytes, err);
     ti__step_end(c, TI_STEP_PILOT);
     return st == TI_OK ? ti__acquisition_plan(c, err) : st;

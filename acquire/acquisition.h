@@ -131,6 +131,9 @@ struct ti_mpirun_proc {
     bool mute;      /* our standard error takes no more */
     char *out_text; /* what was captured, ends with 0; free() it; NULL: nothing */
     size_t out_bytes, out_room;
+    bool flooded;       /* it was more than makes sense: the rest is dropped */
+    size_t out_seen;    /* of it, and the ranks found in that */
+    int64_t ranks_seen;
 };
 ti_status ti__mpirun_start(struct ti_acquisition *c, struct ti_args *command, bool capture,
                            struct ti_mpirun_proc *p, struct ti_err *err);

@@ -105,14 +105,18 @@ static ti_status judge(struct ti_acquisition *c, struct ti_mpirun_proc *p, struc
     return right == c->job->o->np ? TI_OK : st;
 }
 
-/* How many ranks have said where they are. */
-static int64_t ranks_seen(const struct ti_mpirun_proc *p)
+/* How many ranks have said where they are.  Each byte is looked at once. */
+static int64_t ranks_seen(struct ti_mpirun_proc *p)
 {
-    int64_t n = 0;
+    size_t word = strlen(CENSUS_WORD);
 
-    for (const char *at = p->out_text; at && (at = strstr(at, CENSUS_WORD)) != NULL; at++)
-        n++;
-    return n;
+    for (const char *at; p->out_text && (at = strstr(p->out_text + p->out_seen, CENSUS_WORD));) {
+        p->ranks_seen++;
+        p->out_seen = (size_t)(at - p->out_text) + word;
+    }
+    if (p->out_bytes > p->out_seen + word)
+        p->out_seen = p->out_bytes - word; /* the next one may have begun */
+    return p->ranks_seen;
 }
 
 /* "'n1', 'n2' and 3 others": those that it holds for. */
@@ -176,7 +180,8 @@ static bool has(const json_t *list, const char *text)
     const json_t *item;
     size_t i;
 
-    json_array_foreach(list, i, item) if (strcmp(json_string_value(item), text) == 0) return true;
+    json_array_foreach(list, i, item) if (json_is_string(item) &&
+                                          strcmp(json_string_value(item), text) == 0) return true;
     return false;
 }
 
@@ -245,7 +250,8 @@ static const struct ti_used *wait_for_ranks(struct ti_acquisition *c, struct ti_
     const struct ti_used *u = NULL;
     bool said = false;
 
-    while (ti_launch_running(&p->proc) && !c->fleet->sig && !c->nlost && !*late && !u) {
+    while (ti_launch_running(&p->proc) && !c->fleet->sig && !c->nlost && !*late && !u &&
+           !p->flooded) {
         int64_t seen = ranks_seen(p);
 
         ti_fleet_poll(c->fleet, POLL_MS);
@@ -296,6 +302,10 @@ ti_status ti__acquisition_census(struct ti_acquisition *c, struct ti_err *err)
         st = ti__acquisition_interrupted(c, err);
     else if (c->nlost)
         st = ti__acquisition_lost(c, err);
+    else if (p.flooded)
+        st = ti_err_set(err, TI_ERR_REMOTE,
+                        "the dry launch, in which a rank says one line, printed more than %zu MiB",
+                        p.out_bytes >> 20);
     else if (u)
         st = cut_off(c, u, err);
     else if (late)

@@ -27,6 +27,7 @@ ti_status ti__acquisition_collect(struct ti_acquisition *c, struct ti_err *err)
 {
     struct ti_job *j = c->job;
     ti_status st = ti_ranks_new(j->o->np, &j->ranks, err);
+    char name[512];
 
     if (st != TI_OK)
         return st;
@@ -36,8 +37,13 @@ ti_status ti__acquisition_collect(struct ti_acquisition *c, struct ti_err *err)
         if (ti_fleet_ok(c->fleet, c->used[i].node, NULL)) {
             const json_t *answer = c->fleet->member[c->used[i].node].answer;
 
+            json_t *own = ti__acquisition_ranks(c, &c->used[i]);
+
             c->used[i].bytes = json_integer_value(json_object_get(answer, "bytes"));
-            ti_ranks_merge(&j->ranks, answer);
+            if (!ti_ranks_merge(&j->ranks, own, answer))
+                ti_warn("node %s: what it says of its traces makes no sense",
+                        ti_fleet_name(c->fleet, c->used[i].node, name, sizeof name));
+            json_decref(own);
         }
     ti__step_end(c, TI_STEP_COLLECT);
     return TI_OK;

@@ -237,13 +237,26 @@ static void on_err(int fd, void *arg)
     p->err = -1;
 }
 
+/* The most that is captured: ranks say a line each. */
+#define OUT_BYTES      (size_t)(1 << 20)
+#define OUT_RANK_BYTES (size_t)1024
+
 static void on_out(int fd, void *arg)
 {
     struct ti_mpirun_proc *p = arg;
     size_t room = p->out_room - p->out_bytes;
+    char drop[4096];
     ssize_t n;
 
-    if (room < 4096) {
+    p->flooded = p->flooded ||
+                 p->out_bytes > OUT_BYTES + OUT_RANK_BYTES * (size_t)p->acquisition->job->o->np;
+    if (p->flooded) {
+        n = read(fd, drop, sizeof drop);
+        if (n > 0 || (n < 0 && errno == EINTR))
+            return;
+        room = 1; /* its end, told below */
+    }
+    if (room < 4096 && !p->flooded) {
         char *grown = realloc(p->out_text, p->out_room + 65536);
 
         if (!grown)

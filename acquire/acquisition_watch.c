@@ -56,18 +56,24 @@ ti_status ti__acquisition_lost(struct ti_acquisition *c, struct ti_err *err)
 
 /* --- totals -------------------------------------------------------------- */
 
+#define CLOCKS_S 86400.0 /* that a node's clock may be ahead of ours */
+
 struct totals {
     int64_t started, finished, bytes, heard;
     double last_start;
 };
 
+/* What a node says, as far as it makes sense: sums of it stay numbers. */
 static int64_t number(const json_t *status, const char *key)
 {
-    return json_integer_value(json_object_get(status, key));
+    json_int_t v = json_integer_value(json_object_get(status, key));
+
+    return v < 0 ? 0 : v > INT64_C(1) << 45 ? INT64_C(1) << 45 : v;
 }
 
 static struct totals add_up(const struct ti_acquisition *c)
 {
+    double now = ti_wall() + CLOCKS_S;
     struct totals t = {0};
 
     for (int64_t i = 0; i < c->nused; i++) {
@@ -78,7 +84,7 @@ static struct totals add_up(const struct ti_acquisition *c)
         t.started += number(s, "started");
         t.finished += number(s, "finished");
         t.bytes += number(s, "bytes");
-        if (last > t.last_start)
+        if (last > t.last_start && last <= now)
             t.last_start = last;
     }
     return t;

@@ -16,6 +16,8 @@
 
 #define POLL_MS    250
 #define AWAY_S     5.0         /* between two polls; longer than any waits */
+#define LISTEN_S   60.0
+#define TELL       4 /* times within that */
 #define NOTE_BYTES (64 * 1024) /* of a node's standard error output, in the log */
 
 struct pending {
@@ -155,12 +157,12 @@ void ti_fleet_drop(struct ti_fleet *f, int64_t node, enum ti_channel_end end, co
 static void take_hello(struct ti_fleet *f, int64_t node, json_t *hello)
 {
     struct ti_member *m = &f->member[node];
-    int protocol = (int)json_integer_value(json_object_get(hello, "protocol"));
+    json_int_t protocol = json_integer_value(json_object_get(hello, "protocol"));
 
     if (protocol != TI_PROTOCOL) {
         json_decref(hello);
         ti_fleet_drop(f, node, TI_CHANNEL_NO_COMMAND,
-                      "its ti-node speaks protocol %d, not %d: it is of another version of Tiara",
+                      "its ti-node speaks protocol %lld, not %d: it is of another version of Tiara",
                       protocol, TI_PROTOCOL);
         ti_err_hint(&m->why, "'tiara =' in the sites file names a folder with ti-node: install the "
                              "same version there, or remove the line and have it sent");
@@ -627,9 +629,41 @@ static void forgive(struct ti_fleet *f, double now)
             f->member[i].heard += away;
 }
 
+/* A connection that was cut does not always end on the node: ti-node there ends the run when it
+ * has not heard from us for as long as we wait for it, and no less than LISTEN_S. */
+static void tell_to_listen(struct ti_fleet *f, double listen_s)
+{
+    json_t *word;
+
+    f->told = ti_now();
+    word = json_pack("{s:s, s:i, s:i, s:i}", "do", "beat", "id", 0, "every_ms", 0, "listen_ms",
+                     (int)(listen_s * 1000));
+    for (int64_t i = 0; word && i < f->n; i++)
+        if (f->member[i].state == TI_MEMBER_READY)
+            send_json(f, i, word);
+    json_decref(word);
+}
+
+static void keep_in_touch(struct ti_fleet *f, double now)
+{
+    double listen_s = f->config.silence_s > LISTEN_S ? f->config.silence_s : LISTEN_S;
+
+    if (now >= f->told + listen_s / TELL)
+        tell_to_listen(f, listen_s);
+}
+
+void ti_fleet_leave(struct ti_fleet *f, double seconds)
+{
+    tell_to_listen(f, seconds);
+    for (int i = 0; i < 10; i++)
+        ti_remote_poll(f->remote, POLL_MS / 10);
+    f->told = 0; /* the next poll tells them that we are back */
+}
+
 void ti_fleet_poll(struct ti_fleet *f, int timeout_ms)
 {
     forgive(f, ti_now());
+    keep_in_touch(f, ti_now());
     ti_remote_poll(f->remote, timeout_ms);
 }
 

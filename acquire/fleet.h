@@ -64,6 +64,7 @@ struct ti_fleet {
     struct ti_payload *payload; /* what nodes without Tiara are sent */
     struct ti_remote_config config;
     double polled; /* when that was last begun, ti_now() */
+    double told;   /* when nodes last heard that we are there, ti_now() */
     int sigfd;
     int64_t next_id;
 };
@@ -80,6 +81,9 @@ ti_status ti_fleet_connect(struct ti_fleet *f, struct ti_err *err);
 
 /* Ends the channels: what runs on the nodes is ended by their ti-nodes.  NULL is fine. */
 void ti_fleet_free(struct ti_fleet *f);
+
+/* ti_fleet_poll() will not be called for up to so many seconds: nodes are to wait for us. */
+void ti_fleet_leave(struct ti_fleet *f, double seconds);
 
 /* Wait up to `timeout_ms` for something to happen, and have it happen. */
 void ti_fleet_poll(struct ti_fleet *f, int timeout_ms);

@@ -578,8 +578,9 @@ json_t *ti_job_json(const struct ti_job *j)
         json_object_set_new(plan, "pin", ti_json_text(j->o->pin));
     json_object_set_new(json, "plan", plan);
     json_object_set_new(json, "counter",
-                        json_pack("{s:s, s:s, s:b, s:b, s:s, s:o}", "backend", j->choice.backend,
-                                  "event", j->choice.event, "exact", j->choice.exact, "estimate",
+                        json_pack("{s:o, s:o, s:b, s:b, s:s, s:o}", "backend",
+                                  ti_json_text(j->choice.backend), "event",
+                                  ti_json_text(j->choice.event), "exact", j->choice.exact, "estimate",
                                   j->choice.estimate, "threads", j->sum ? "sum" : "caller",
                                   "asked", ti_json_text(j->o->counter)));
     if (j->o->times)

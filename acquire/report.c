@@ -222,7 +222,7 @@ void ti_untraced_say(const struct ti_ranks *r)
 
 char *ti_time_text(double seconds, char *buf)
 {
-    time_t t = (time_t)seconds;
+    time_t t = seconds > 0 && seconds < 1e11 ? (time_t)seconds : 0;
     struct tm tm;
 
     gmtime_r(&t, &tm);

@@ -2,8 +2,10 @@
 
 #include <fcntl.h>
 #include <stdarg.h>
+#include <stdlib.h>
 #include <unistd.h>
 
+#include "common/cli.h"
 #include "node/launch.h"
 
 ti_status ti_runlog_open(struct ti_runlog *log, const char *path, struct ti_err *err)
@@ -26,15 +28,17 @@ void ti_runlog_close(struct ti_runlog *log)
 void ti_runlog_note(void *arg, const char *fmt, ...)
 {
     struct ti_runlog *log = arg;
+    char *text = NULL;
     va_list ap;
 
     if (!log->file)
         return;
-    fprintf(log->file, "%9.3f ", ti_now() - log->began);
     va_start(ap, fmt);
-    vfprintf(log->file, fmt, ap);
+    if (vasprintf(&text, fmt, ap) < 0)
+        text = NULL;
     va_end(ap);
-    putc('\n', log->file);
+    ti_print(log->file, "%9.3f %s\n", ti_now() - log->began, text ? text : "?");
+    free(text);
 }
 
 void ti_runlog_text(struct ti_runlog *log, const void *data, size_t bytes)

@@ -490,13 +490,13 @@ static void print_group(struct ti_finding *f, int64_t n, const struct ti_sites *
         names[i] = sites->node[f[i].node].name;
     if (names)
         folded = ti_hostlist_fold(names, n);
-    fprintf(out, "  %s (cluster %s, site %s%s%s): %s%s\n", folded ? folded : "?", c->name,
+    ti_print(out, "  %s (cluster %s, site %s%s%s): %s%s\n", folded ? folded : "?", c->name,
             site->name, site->gateway ? ", by " : "", site->gateway ? site->gateway : "", size,
             f->text + f->rest);
     if (f->detail[0])
-        fprintf(out, "    %s\n", f->detail);
+        ti_print(out, "    %s\n", f->detail);
     if (f->hint[0])
-        fprintf(out, "    hint: %s\n", f->hint);
+        ti_print(out, "    hint: %s\n", f->hint);
     free(folded);
     free(names);
 }
@@ -523,7 +523,7 @@ void ti_survey_print_findings(const struct ti_survey *s, const struct ti_sites *
             print_group(&s->finding[i], next - i, sites, out);
     }
     if (left_out)
-        fprintf(out, "  ... and %" PRId64 " more findings: the log and --probe --json have all\n",
+        ti_print(out, "  ... and %" PRId64 " more findings: the log and --probe --json have all\n",
                 left_out);
 }
 
@@ -553,17 +553,17 @@ static void print_cluster(const struct ti_survey *s, const struct ti_sites *site
         widen(&disk, json_integer_value(
                          json_object_get(json_object_get(facts, "trace_dir"), "free_bytes")));
     }
-    fprintf(out, "  %-12s %4" PRId64 " of %-4" PRId64, sites->cluster[cluster].name, usable, nodes);
+    ti_print(out, "  %-12s %4" PRId64 " of %-4" PRId64, sites->cluster[cluster].name, usable, nodes);
     if (!facts) {
         fputs(" cannot be used\n", out);
         return;
     }
-    fprintf(out, " %" PRId64, cores.least);
+    ti_print(out, " %" PRId64, cores.least);
     if (cores.most > cores.least)
-        fprintf(out, " to %" PRId64, cores.most);
-    fprintf(out, " core%s each, %s available, %s free for traces\n", cores.most == 1 ? "" : "s",
+        ti_print(out, " to %" PRId64, cores.most);
+    ti_print(out, " core%s each, %s available, %s free for traces\n", cores.most == 1 ? "" : "s",
             sizes_text(&memory, a, sizeof a), sizes_text(&disk, b, sizeof b));
-    fprintf(out, "    %s, %s %s, Open MPI %s, counter %s\n",
+    ti_print(out, "    %s, %s %s, Open MPI %s, counter %s\n",
             or_unknown(json_string_value(json_object_get(facts, "cpu"))),
             or_unknown(json_string_value(json_object_get(facts, "family"))),
             or_unknown(json_string_value(json_object_get(facts, "isa"))),
@@ -574,7 +574,7 @@ static void print_cluster(const struct ti_survey *s, const struct ti_sites *site
 void ti_survey_print_nodes(const struct ti_survey *s, const struct ti_sites *sites, FILE *out)
 {
     for (int site = 0; site < sites->nsites; site++) {
-        fprintf(out, "site %s%s%s\n", sites->site[site].name,
+        ti_print(out, "site %s%s%s\n", sites->site[site].name,
                 sites->site[site].gateway ? ", by " : "",
                 sites->site[site].gateway ? sites->site[site].gateway : "");
         for (int c = 0; c < sites->nclusters; c++)

@@ -22,7 +22,10 @@
 
 static int fail(const char *what, const char *why)
 {
-    fprintf(stderr, "ti-rsh: %s: %s\n", what, why);
+    struct ti_err err;
+
+    ti_err_set(&err, TI_ERR_REMOTE, "%s: %s", what, why); /* without control characters */
+    fprintf(stderr, "ti-rsh: %s\n", err.text);
     return 255; /* as ssh */
 }
 

@@ -17,7 +17,8 @@
 #define CONNECTING  8    /* by a relay, at a time */
 #define BEAT_MIN_S  0.5
 #define BEAT_MAX_S  5.0
-#define LISTEN      4   /* times as long as we wait for them do nodes wait for us */
+#define LISTEN_S    15.0 /* nodes wait for us as long as we for them, and no less than this */
+#define TELL        4    /* so many times meanwhile they hear from us */
 #define LOOK_MS     250 /* how often the silent are looked for */
 #define STEP_S      0.5 /* that one round of the loop may count as time in which we listened */
 #define KNOWN_AHEAD 16  /* hosts whose known keys are asked for at a time */
@@ -271,13 +272,19 @@ static double beat_s(const struct ti_ways *all)
     return s < BEAT_MIN_S ? BEAT_MIN_S : s > BEAT_MAX_S ? BEAT_MAX_S : s;
 }
 
+/* How long a node waits for a word from us: a connection that was cut does not always end there. */
+static double listen_s(const struct ti_ways *all)
+{
+    return all->config.silence_s > LISTEN_S ? all->config.silence_s : LISTEN_S;
+}
+
 /* That it is to say something now and then, and that we are there. */
 static bool ask_beat(struct ti_way *w)
 {
     w->told = ti_now();
     return ti_way_ask(w, json_pack("{s:s, s:i, s:i, s:i}", "do", "beat", "id", 0, "every_ms",
                                    (int)(beat_s(w->all) * 1000), "listen_ms",
-                                   (int)(LISTEN * w->all->config.silence_s * 1000)));
+                                   (int)(listen_s(w->all) * 1000)));
 }
 
 static void take_hello(struct ti_way *w, const struct ti_frame *f)
@@ -778,7 +785,7 @@ static void look_for_the_silent(struct ti_ways *all)
                       NULL);
         else if (is_silent(w))
             blame(w);
-        else if (w->state == READY && all->ticked > w->told + all->config.silence_s)
+        else if (w->state == READY && all->ticked > w->told + listen_s(all) / TELL)
             ask_beat(w);
     }
 }

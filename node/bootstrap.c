@@ -601,6 +601,9 @@ bool ti_bootstrap_noisy(const struct ti_bootstrap *b, struct ti_err *err)
     return true;
 }
 
+/* There are no more places to try than that. */
+#define ASKED_MOST 20
+
 /* The shell asks for a part, on a line; the same one again if it tries another place. */
 void ti_bootstrap_output(struct ti_bootstrap *b, const void *data, size_t bytes)
 {
@@ -620,6 +623,11 @@ void ti_bootstrap_output(struct ti_bootstrap *b, const void *data, size_t bytes)
         b->part = at[strlen(wanted)] == '2' ? 2 : 1;
         b->at = 0;
         b->window[0] = '\0';
+        if (++b->asked > ASKED_MOST) {
+            ti_err_set(&b->err, TI_ERR_REMOTE, "it asks for our files again and again");
+            b->part = 0;
+            return;
+        }
         if (pack(b->payload, b->part, &b->err) != TI_OK)
             b->part = 0;
     }

@@ -78,6 +78,7 @@ struct ti_bootstrap {
     char window[128]; /* the end of what the shell said */
     int part;         /* being sent: 0 none, 1 ti-node, 2 the rest */
     size_t at;
+    int asked; /* so often for a part */
     int64_t sent;      /* bytes, in all; for progress */
     char said[1024];   /* the end of what it said to standard error */
     size_t said_bytes; /* all of that */

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "formats/ranges.h"
 #include "formats/rankname.h"
 #include "formats/reader.h"
 #include "node/launch.h"
@@ -29,7 +30,7 @@ static double number(const struct ti_reader *reader, const char *key)
 
 static void at_most(double *max, double v)
 {
-    if (v > *max)
+    if (v > *max && v < 1e10) /* seconds: more makes no sense */
         *max = v;
 }
 
@@ -219,13 +220,18 @@ json_t *ti_ranks_report(const struct ti_ranks *r)
     return j;
 }
 
+/* As far as it makes sense: sums of it stay numbers. */
 static int64_t count_of(const json_t *report, const char *key)
 {
-    return json_integer_value(json_object_get(report, key));
+    json_int_t v = json_integer_value(json_object_get(report, key));
+
+    return v < 0 ? 0 : v > INT64_C(1) << 53 ? INT64_C(1) << 53 : v;
 }
 
+/* Ranges of ranks, in ascending order. */
 static bool ranges_make_sense(const struct ti_ranks *r, const json_t *ranges)
 {
+    int64_t least = 0;
     const json_t *range;
     size_t k;
 
@@ -234,8 +240,9 @@ static bool ranges_make_sense(const struct ti_ranks *r, const json_t *ranges)
         int64_t first = json_integer_value(json_array_get(range, 0)),
                 last = json_integer_value(json_array_get(range, 1));
 
-        if (json_array_size(range) != 2 || first < 0 || last < first || last >= r->np)
+        if (json_array_size(range) != 2 || first < least || last < first || last >= r->np)
             return false;
+        least = last + 1;
     }
     return true;
 }
@@ -252,11 +259,37 @@ static void merge_ends(struct ti_ranks *r, const json_t *by)
                     last = json_integer_value(json_array_get(range, 1));
 
             memset(r->end + first, ends[i].end, (size_t)(last - first + 1));
+            r->with_trace += last - first + 1;
+            *(ends[i].end < 0 ? &r->unreadable : &r->by_end[ends[i].end]) += last - first + 1;
         }
     }
 }
 
-bool ti_ranks_merge(struct ti_ranks *r, const json_t *report)
+/* Whether no rank is in two of the lists, or is none of `own`. */
+static bool are_apart(const json_t *by, const json_t *own)
+{
+    json_t *all = json_array();
+    int64_t sum = 0;
+    bool apart = true;
+
+    for (unsigned i = 0; i < ENDS; i++) {
+        const json_t *range, *list = json_object_get(by, ends[i].name);
+        size_t k;
+
+        sum += ti_ranges_count(list);
+        json_array_foreach(list, k, range) for (int64_t rank = ti_ranges_edge(list, k, 0);
+                                                rank <= ti_ranges_edge(list, k, 1); rank++)
+        {
+            apart = apart && ti_ranges_hold(own, rank);
+            ti_ranges_add(all, rank);
+        }
+    }
+    apart = apart && ti_ranges_count(all) == sum;
+    json_decref(all);
+    return apart;
+}
+
+bool ti_ranks_merge(struct ti_ranks *r, const json_t *own, const json_t *report)
 {
     const json_t *by = json_object_get(report, "ends"), *calls;
     const char *unit = json_string_value(json_object_get(report, "unit")), *name;
@@ -268,11 +301,9 @@ bool ti_ranks_merge(struct ti_ranks *r, const json_t *report)
     for (unsigned i = 0; i < ENDS; i++)
         if (!ranges_make_sense(r, json_object_get(by, ends[i].name)))
             return false;
+    if (!are_apart(by, own))
+        return false;
     merge_ends(r, by);
-    for (unsigned i = 0; i < ENDS_COUNTED; i++)
-        r->by_end[ends[i].end] += count_of(report, ends[i].name);
-    r->with_trace += count_of(report, "with_trace");
-    r->unreadable += count_of(report, "unreadable");
     r->bytes += count_of(report, "bytes");
 #define ADD_SUM(field) r->field += (uint64_t)count_of(report, #field);
     SUMS(ADD_SUM)
@@ -282,7 +313,8 @@ bool ti_ranks_merge(struct ti_ranks *r, const json_t *report)
     at_most(&r->field, seconds);
     LARGEST(ADD_LARGEST)
 #undef ADD_LARGEST
-    r->flush_seconds += json_number_value(json_object_get(report, "flush_seconds"));
+    seconds = json_number_value(json_object_get(report, "flush_seconds"));
+    r->flush_seconds += seconds > 0 && seconds < 1e10 ? seconds : 0;
     if (count_of(report, "memory_bytes_max") > r->memory_bytes_max)
         r->memory_bytes_max = count_of(report, "memory_bytes_max");
     r->estimate = r->estimate || json_is_true(json_object_get(report, "estimate"));

@@ -57,9 +57,9 @@ json_t *ti_ranks_json(const struct ti_ranks *r);
  */
 json_t *ti_ranks_report(const struct ti_ranks *r);
 
-/* Add such a report: of other ranks, by another node.  False, and nothing added, when it
- * is none. */
-bool ti_ranks_merge(struct ti_ranks *r, const json_t *report);
+/* Add such a report by the node that has the ranks `own`, [[FIRST, LAST]...].  False, and nothing
+ * added, when it is none, or is about others, or about one twice. */
+bool ti_ranks_merge(struct ti_ranks *r, const json_t *own, const json_t *report);
 
 /* A JSON string, bytes that are no UTF-8 replaced. */
 json_t *ti_json_text(const char *text);
