@@ -2,6 +2,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "check/check.h"
 #include "common/cli.h"
@@ -9,6 +10,15 @@
 #include "formats/ranges.h"
 #include "formats/rankname.h"
 #include "info/info.h"
+
+/* What the traces of a bundle add up to; its manifest must say the same. */
+struct sums {
+    int64_t ranks, complete, bytes, with_whole, with_outside;
+    bool unknown; /* some trace could not be read */
+    bool inexact, estimate;
+    struct ti_scan of; /* of all ranks; its list of calls that are not traced is ours to free */
+    struct ti_caveats caveats;
+};
 
 struct verify {
     const struct info_style *style;
@@ -20,6 +30,7 @@ struct verify {
     uint64_t events;
     struct ti_scan scan; /* of the rank that is being read */
     bool estimate;
+    struct sums sums;
     struct ti_differ *differing;
     struct ti_check check;
     struct ti_problems unsound;
@@ -77,6 +88,136 @@ static void check_entry(struct verify *v, int64_t rank, const json_t *entry,
         problem(v, rank, TI_ERR_INPUT, "the trace is not what the manifest says of it");
 }
 
+/* --- the manifest, key by key ------------------------------------------- */
+
+static void add_to_sums(struct verify *v, int64_t rank, const struct ti_reader *r)
+{
+    struct sums *s = &v->sums;
+    const struct ti_scan *scan = &v->scan;
+
+    s->ranks++;
+    s->complete += scan->end == TI_END_COMPLETE;
+    s->bytes += ti_source_bytes(v->s, rank);
+    s->inexact = s->inexact || !ti_info_yes(ti_reader_info(r, "exact"));
+    s->estimate = s->estimate || ti_info_estimate(r);
+    s->of.events += scan->events;
+    s->of.volume += scan->volume;
+    s->of.messages += scan->messages;
+    s->of.negative += scan->negative;
+    s->of.whole += scan->whole;
+    s->of.outside += scan->outside;
+    s->of.blocks += scan->blocks;
+    s->of.blocks_own += scan->blocks_own;
+    s->with_whole += scan->whole_known;
+    s->with_outside += scan->outside_known;
+    ti_caveats_merge(&s->caveats, &scan->caveats);
+    for (int op = 0; op < TI_OP_COUNT; op++) {
+        s->of.op[op].events += scan->op[op].events;
+        s->of.op[op].bytes += scan->op[op].bytes;
+        s->of.op[op].got += scan->op[op].got;
+    }
+    for (int i = 0; i < scan->nuntraced; i++)
+        if (!ti_call_count_add(&s->of.untraced, &s->of.nuntraced, scan->untraced[i].name,
+                               scan->untraced[i].calls))
+            s->unknown = true;
+}
+
+/* What the manifest says once of all, against one rank. */
+static void check_common(struct verify *v, int64_t rank, const struct ti_reader *r)
+{
+    const json_t *m = ti_source_manifest(v->s), *counter = json_object_get(m, "counter");
+    const char *said = json_string_value(json_object_get(m, "run_id"));
+    static const struct {
+        const char *key, *info;
+    } same[] = {{"backend", "counter"}, {"event", "event"}, {"unit", "unit"}, {"threads", "threads"}};
+    char id[2 * TI_RUN_ID_BYTES + 1];
+
+    for (int i = 0; i < TI_RUN_ID_BYTES; i++)
+        snprintf(id + 2 * i, 3, "%02x", ti_reader_run_id(r)[i]);
+    if (!said || strcasecmp(said, id) != 0)
+        problem(v, rank, TI_ERR_INPUT, "MANIFEST.json: \"run_id\" is %.64s, the trace's is %s",
+                said ? said : "missing", id);
+    for (size_t i = 0; i < sizeof same / sizeof *same; i++) {
+        const char *is = ti_reader_info(r, same[i].info);
+
+        said = json_string_value(json_object_get(counter, same[i].key));
+        /* of ranks that were counted otherwise, that is told as such */
+        if (strcmp(said ? said : "", is ? is : "") != 0 &&
+            !json_is_true(json_object_get(counter, "mixed")))
+            problem(v, rank, TI_ERR_INPUT,
+                    "MANIFEST.json: \"counter.%s\" is '%.64s', the trace's is '%.64s'", same[i].key,
+                    said ? said : "", is ? is : "");
+    }
+}
+
+static void check_number(struct verify *v, const json_t *of, const char *prefix, const char *key,
+                         uint64_t is)
+{
+    if (!manifest_says(of, key, is) && (is || json_object_get(of, key)))
+        problem(v, -1, TI_ERR_INPUT,
+                "MANIFEST.json: \"%s%s\" is not what the traces have, %" PRIu64, prefix, key, is);
+}
+
+static void check_flag(struct verify *v, const json_t *of, const char *prefix, const char *key,
+                       bool is)
+{
+    if (json_is_true(json_object_get(of, key)) != is)
+        problem(v, -1, TI_ERR_INPUT, "MANIFEST.json: \"%s%s\" has to be %s, by the traces", prefix,
+                key, is ? "true" : "false");
+}
+
+static void check_operations(struct verify *v, const json_t *ops)
+{
+    char prefix[128];
+
+    for (uint32_t op = 0; op < TI_OP_COUNT; op++) {
+        const json_t *o = json_object_get(ops, ti_op_info(op)->text);
+        const struct ti_op_count *is = &v->sums.of.op[op];
+
+        snprintf(prefix, sizeof prefix, "totals.operations.%s.", ti_op_info(op)->text);
+        check_number(v, o, prefix, "events", is->events);
+        check_number(v, o, prefix, "bytes", is->bytes);
+        check_number(v, o, prefix, "got", is->got);
+    }
+}
+
+/* Once all ranks were read: sums, and what holds for all of them. */
+static void check_manifest(struct verify *v)
+{
+    const json_t *m = ti_source_manifest(v->s), *totals = json_object_get(m, "totals");
+    const json_t *untraced = json_object_get(totals, "untraced");
+    const struct sums *s = &v->sums;
+
+    if (!v->entry || s->unknown)
+        return;
+    check_flag(v, m, "", "complete", s->complete == v->check.np);
+    check_flag(v, json_object_get(m, "counter"), "counter.", "exact", s->ranks && !s->inexact);
+    check_flag(v, json_object_get(m, "counter"), "counter.", "estimate", s->estimate);
+    check_number(v, totals, "totals.", "ranks", (uint64_t)s->ranks);
+    check_number(v, totals, "totals.", "events", s->of.events);
+    check_number(v, totals, "totals.", "volume", s->of.volume);
+    check_number(v, totals, "totals.", "bytes", (uint64_t)s->bytes);
+    check_number(v, totals, "totals.", "messages", s->of.messages);
+    check_number(v, totals, "totals.", "negative_bursts", s->of.negative);
+    check_number(v, totals, "totals.", "whole", s->with_whole == s->ranks ? s->of.whole : 0);
+    check_number(v, totals, "totals.", "outside", s->with_outside == s->ranks ? s->of.outside : 0);
+    check_number(v, totals, "totals.", "blocks", s->of.blocks);
+    check_number(v, totals, "totals.", "blocks_own", s->of.blocks_own);
+    check_operations(v, json_object_get(totals, "operations"));
+    for (int i = 0; i < s->of.nuntraced; i++)
+        check_number(v, untraced, "totals.untraced.", s->of.untraced[i].name,
+                     s->of.untraced[i].calls);
+    if (json_object_size(untraced) > (size_t)s->of.nuntraced)
+        problem(v, -1, TI_ERR_INPUT,
+                "MANIFEST.json: \"totals.untraced\" has calls that no trace has");
+#define CAVEAT(name, key)                                                                          \
+    check_number(v, json_object_get(totals, "caveats"), "totals.caveats.", #name, s->caveats.name);
+    TI_CAVEATS(CAVEAT)
+#undef CAVEAT
+}
+
+/* --- ranks --------------------------------------------------------------- */
+
 /* A rank was read to the end that it has. */
 static void check_totals(struct verify *v, int64_t rank, const struct ti_reader *r)
 {
@@ -88,9 +229,13 @@ static void check_totals(struct verify *v, int64_t rank, const struct ti_reader 
     v->st = TI_OK;
     if (ti_scan_end(&v->scan, r, &why) != TI_OK) {
         problem(v, rank, TI_ERR_INPUT, "%s", why.text);
+        v->sums.unknown = true;
     } else {
-        if (entry)
+        if (entry) {
             check_entry(v, rank, entry, &v->scan);
+            check_common(v, rank, r);
+        }
+        add_to_sums(v, rank, r);
         if (v->scan.end != TI_END_COMPLETE)
             problem(v, rank, TI_ERR_PARTIAL, "incomplete after %" PRIu64 " events: %s",
                     v->scan.events, info_end_text(r, end, sizeof end));
@@ -124,6 +269,7 @@ static ti_status see_rank(void *arg, int64_t rank, struct ti_walk *w, enum ti_ra
         return TI_OK;
     case TI_RANK_DAMAGED:
         problem(v, rank, why, "%s", err->text);
+        v->sums.unknown = true;
         break;
     default:
         check_totals(v, rank, ti_walk_reader(w));
@@ -356,6 +502,7 @@ ti_status info_verify(struct ti_source *s, const struct info_style *style, struc
         report_missing(&v);
         if (ti_source_nranks(s) == 0)
             problem(&v, -1, TI_ERR_INPUT, "'%s' holds no trace", ti_source_path(s));
+        check_manifest(&v);
         report_differences(&v);
         report_unsound(&v);
         report_leaks(&v);
@@ -367,6 +514,7 @@ ti_status info_verify(struct ti_source *s, const struct info_style *style, struc
         st = v.st;
     }
     ti_scan_free(&v.scan);
+    ti_scan_free(&v.sums.of);
     ti_check_free(&v.check);
     ti_differ_free(v.differing);
     json_decref(v.problems);

@@ -72,4 +72,55 @@ assert sum(p[0] for p in pairs.values()) == 20
 assert sum(p[3] for p in pairs.values()) == 3012512
 PY
 fi
+# a manifest that is edited is named, with the key
+rm -rf x.run x.tib
+mktrace --np 5 --iterations 30 --untraced --noise 100 x.run
+run 0 ti-gather x.run -o x.tib
+run 0 ti-info --verify x.tib
+if command -v python3 >/dev/null; then
+    while read -r key; do
+        python3 -IBS - "$key" <<'PY' || { fail "cannot edit $key"; continue; }
+import json, sys, zipfile
+key = sys.argv[1].split('.')
+with zipfile.ZipFile('x.tib') as old, zipfile.ZipFile('y.tib', 'w') as new:
+    for name in old.namelist():
+        data = old.read(name)
+        if name == 'MANIFEST.json':
+            m = json.loads(data)
+            at = m
+            for k in key[:-1]:
+                at = at[k]
+            was = at.get(key[-1])
+            at[key[-1]] = not was if isinstance(was, bool) else was + 1 if isinstance(was, int) else \
+                '0' * 32 if key == ['run_id'] else 'other' if isinstance(was, str) else 7
+            data = json.dumps(m)
+        new.writestr(name, data)
+PY
+        run 3 ti-info --verify y.tib
+        says out "MANIFEST.json: \"$key\""
+    done <<'END'
+run_id
+complete
+counter.backend
+counter.event
+counter.unit
+counter.exact
+counter.estimate
+totals.ranks
+totals.events
+totals.volume
+totals.bytes
+totals.messages
+totals.negative_bursts
+totals.whole
+totals.outside
+totals.blocks
+totals.operations.send.events
+totals.operations.send.bytes
+totals.operations.allreduce.bytes
+totals.untraced.MPI_Put
+totals.caveats.node_questions
+totals.caveats.other_ns
+END
+fi
 exit $failed
