@@ -15,9 +15,9 @@
 #include "node/messages.h"
 
 #define POLL_MS    250
-#define AWAY_S     5.0         /* between two polls; longer than any waits */
+#define AWAY_S     5.0 /* between two polls; longer than any waits */
 #define LISTEN_S   60.0
-#define TELL       4 /* times within that */
+#define TELL       4           /* times within that */
 #define NOTE_BYTES (64 * 1024) /* of a node's standard error output, in the log */
 
 struct pending {
@@ -284,19 +284,19 @@ static void on_errput(struct ti_channel *c, const void *data, size_t bytes, void
 
 static void on_ready(struct ti_channel *c, void *arg)
 {
-    struct ti_member_priv *p = arg;
-
     (void)c;
-    p->fleet->member[p->node].heard = ti_now();
+    is_heard(arg);
 }
 
 static void on_drained(struct ti_channel *c, void *arg)
 {
     struct ti_member_priv *p = arg;
+    int64_t sent = p->boot.sent;
 
-    p->fleet->member[p->node].heard = ti_now();
-    if (p->fleet->member[p->node].state == TI_MEMBER_CONNECTING || p->boot.part)
-        ti_bootstrap_pump(&p->boot, c);
+    /* Our own files, that is; of a beat it tells nothing, a connection that was cut takes it. */
+    ti_bootstrap_pump(&p->boot, c);
+    if (p->fleet->member[p->node].state == TI_MEMBER_CONNECTING || p->boot.sent != sent)
+        is_heard(p);
 }
 
 /* The last line that it said on standard error. */
