@@ -8,22 +8,10 @@
 #define OTHERS_SHARE 0.02
 #define OTHERS_NS    UINT64_C(1000000)
 
-/* Fewer samples tell nothing of a share of 1 %. */
-#define SAMPLES_LEAST 200
-#define UNCOUNTED     0.01
-
 static bool has_threads(uint64_t caller_ns, uint64_t other_ns)
 {
     return other_ns > OTHERS_NS &&
            (double)other_ns > OTHERS_SHARE * ((double)caller_ns + (double)other_ns);
-}
-
-static void take_where(struct ti_caveats *c, const char *where, uint64_t most)
-{
-    if (!where || most <= c->uncounted_most)
-        return;
-    c->uncounted_most = most;
-    snprintf(c->uncounted_in, sizeof c->uncounted_in, "%s", where);
 }
 
 void ti_caveats_add(struct ti_caveats *c, const struct ti_reader *r)
@@ -37,7 +25,6 @@ void ti_caveats_add(struct ti_caveats *c, const struct ti_reader *r)
 #undef ADD
     own.events = own.whole ? ti_reader_events(r) : 0;
     own.threaded = has_threads(own.caller_ns, own.other_ns);
-    take_where(&own, ti_reader_info(r, "uncounted_in"), own.uncounted);
     ti_caveats_merge(c, &own);
 }
 
@@ -46,7 +33,6 @@ void ti_caveats_merge(struct ti_caveats *c, const struct ti_caveats *more)
 #define SUM(name, key) c->name += more->name;
     TI_CAVEATS(SUM)
 #undef SUM
-    take_where(c, more->uncounted_in, more->uncounted_most);
     if (more->exit_status)
         c->exit_status = more->exit_status;
 }
@@ -66,10 +52,6 @@ json_t *ti_caveats_json(const struct ti_caveats *c)
 #define PUT(name, key) json_object_set_new(j, #name, json_integer((json_int_t)c->name));
     TI_CAVEATS(PUT)
 #undef PUT
-    if (c->uncounted_in[0]) {
-        json_object_set_new(j, "uncounted_in", json_string(c->uncounted_in));
-        json_object_set_new(j, "uncounted_most", json_integer((json_int_t)c->uncounted_most));
-    }
     return j;
 }
 
@@ -85,13 +67,6 @@ void ti_caveats_take(struct ti_caveats *c, const json_t *json)
 #define TAKE(name, key) c->name += number(json, #name);
     TI_CAVEATS(TAKE)
 #undef TAKE
-    take_where(c, json_string_value(json_object_get(json, "uncounted_in")),
-               number(json, "uncounted_most"));
-}
-
-double ti_caveats_uncounted(const struct ti_caveats *c)
-{
-    return c->samples < SAMPLES_LEAST ? 0 : (double)c->uncounted / (double)c->samples;
 }
 
 static bool nothing_recorded(const struct ti_caveats *c, char *buf, size_t bytes)
@@ -138,23 +113,10 @@ static bool asked_for_nodes(const struct ti_caveats *c, char *buf, size_t bytes)
     return true;
 }
 
-static bool uncounted(const struct ti_caveats *c, char *buf, size_t bytes)
-{
-    double share = ti_caveats_uncounted(c);
-
-    if (share < UNCOUNTED)
-        return false;
-    snprintf(buf, bytes,
-             "about %.*f %% of the computation was in code that the counter does not count%s%s: "
-             "trace with -c valgrind, or compile that with ti-mpicc too",
-             share < 0.1, 100 * share, c->uncounted_in[0] ? ", samples: " : "", c->uncounted_in);
-    return true;
-}
-
 bool ti_caveats_text(const struct ti_caveats *c, int i, char *buf, size_t bytes)
 {
     static bool (*const all[])(const struct ti_caveats *, char *, size_t) = {
-        failed, nothing_recorded, threaded, asked_for_nodes, uncounted};
+        failed, nothing_recorded, threaded, asked_for_nodes};
 
     for (size_t k = 0; k < sizeof all / sizeof *all; k++)
         if (all[k](c, buf, bytes) && i-- == 0)

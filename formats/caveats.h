@@ -21,17 +21,13 @@
                                          * that called both */                                     \
     X(other_ns, "other_ns")             /* of all others, where their work is in no volume */      \
     X(node_questions, "node_questions") /* calls whose answer is the machine's: which ranks share  \
-                                         * a node, a processor's name */                           \
-    X(samples, "samples")               /* of where the calling threads were, outside of MPI */    \
-    X(uncounted, "samples_uncounted")   /* of them in code that the counter does not count */
+                                         * a node, a processor's name */
 
 struct ti_caveats {
 #define TI_CAVEATS_MEMBER(name, key) uint64_t name;
     TI_CAVEATS(TI_CAVEATS_MEMBER)
 #undef TI_CAVEATS_MEMBER
-    int exit_status;         /* of the application, by RUN.json; 0: it did well, or is not known */
-    char uncounted_in[120];  /* where, as the rank with most of it says: "libm.so.6 34, ..." */
-    uint64_t uncounted_most; /* of that rank */
+    int exit_status; /* of the application, by RUN.json; 0: it did well, or is not known */
 };
 
 /* One more rank, read to its end or skipped over. */
@@ -50,8 +46,5 @@ void ti_caveats_take(struct ti_caveats *c, const json_t *json);
 
 /* Sentence `i` from 0 on, into buf; false past the last. */
 bool ti_caveats_text(const struct ti_caveats *c, int i, char *buf, size_t bytes);
-
-/* Share of `samples` in code that is not counted, from 0 to 1; 0 with too few samples to tell. */
-double ti_caveats_uncounted(const struct ti_caveats *c);
 
 #endif
