@@ -343,6 +343,32 @@ static ti_status write_hostfile(const struct options *o, const struct result *re
     return TI_OK;
 }
 
+/* Why the platform has no hosts that we can find. */
+static ti_status no_hosts(const char *path, struct ti_err *err)
+{
+    FILE *f = fopen(path, "re");
+    bool begins = false, ends = false;
+    char *line = NULL;
+    size_t room = 0;
+
+    while (f && getline(&line, &room, f) >= 0) {
+        begins = begins || strstr(line, "<platform");
+        ends = ends || strstr(line, "</platform>");
+    }
+    free(line);
+    if (f)
+        fclose(f);
+    if (!begins)
+        return ti_err_set(err, TI_ERR_INPUT,
+                          "'%s' is no platform of SimGrid: there is no <platform> in it", path);
+    if (!ends)
+        return ti_err_set(err, TI_ERR_INPUT,
+                          "the platform '%s' is malformed, or cut off: it has no </platform>", path);
+    ti_err_set(err, TI_ERR_INPUT, "no hosts are found in the platform '%s'", path);
+    ti_err_hint(err, "list them in a --hostfile");
+    return TI_ERR_INPUT;
+}
+
 /* Before the trace is read: are there hosts for it? */
 static ti_status find_hosts(const struct options *o, struct result *res, struct ti_err *err)
 {
@@ -358,10 +384,8 @@ static ti_status find_hosts(const struct options *o, struct result *res, struct 
         ti_hosts_free(&res->hosts);
         res->hosts = listed;
     }
-    if (!st && !res->hosts.n) {
-        st = ti_err_set(err, TI_ERR_INPUT, "no hosts are found in the platform '%s'", o->platform);
-        ti_err_hint(err, "list them in a --hostfile");
-    }
+    if (!st && !res->hosts.n)
+        st = no_hosts(o->platform, err);
     return st ? st : ti_hosts_enough(&res->hosts, res->np, err);
 }
 

@@ -8,7 +8,7 @@
 #define TAIL 3 /* lines quoted when none is telling */
 
 struct findings {
-    bool deadlock, platform, option;
+    bool deadlock, platform, route, option;
     char tail[TAIL][240];
     int ntail;
 };
@@ -47,7 +47,8 @@ static void take_line(const char *line, struct ti_verdict *v, struct findings *f
     static const char *const telling[] = {"Deadlock",  "deadlock",    "rror",     "CRITICAL",
                                           "terminate", "Aborted",     "Assert",   "assert",
                                           "Cannot",    "cannot",      "violated", "Segmentation",
-                                          "bad_alloc", "waiting for", NULL};
+                                          "bad_alloc", "waiting for", "connecting path",
+                                          NULL};
     static const char *const platform[] = {"Parse error", "parse error", "xbt_parse",
                                            "surf_parse",  "sg_platf",    "simgrid::ParseError",
                                            NULL};
@@ -63,6 +64,7 @@ static void take_line(const char *line, struct ti_verdict *v, struct findings *f
     }
     f->deadlock = f->deadlock || strstr(line, "Deadlock") || strstr(line, "deadlock");
     f->platform = f->platform || has(line, platform);
+    f->route = f->route || strstr(line, "no connecting path") || strstr(line, "No route ");
     f->option = f->option || strstr(line, "Bad config key");
     if (has(line, telling) && v->nquotes < TI_VERDICT_QUOTES)
         copy_line(v->quote[v->nquotes++], sizeof v->quote[0], line);
@@ -107,6 +109,11 @@ ti_status ti_verdict_read(const char *path, int exit_status, struct ti_verdict *
         quote_tail(out, &f);
     if (f.platform)
         return ti_err_set(err, TI_ERR_INPUT, "SimGrid does not take the platform");
+    if (f.route) {
+        ti_err_set(err, TI_ERR_INPUT, "the platform has hosts without a route between them");
+        ti_err_hint(err, "each pair of hosts that ranks are on needs a <route>");
+        return TI_ERR_INPUT;
+    }
     if (f.option)
         return ti_err_set(err, TI_ERR_USAGE, "SimGrid does not take an option given by --cfg");
     if (exit_status > 128)

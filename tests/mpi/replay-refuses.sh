@@ -37,6 +37,21 @@ truncate -s -40 "$tmp/short/rank-000001.ti"
 refuses 3 'rank 1|rank-000001' "$tmp/short" --hosts 4
 
 # platforms
+cat >"$tmp/cut.xml" <<'EOF'
+<?xml version="1.0"?>
+<!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd">
+<platform version="4.1">
+ <zone id="z" routing="Full">
+EOF
+refuses 3 "cut.xml' is malformed, or cut off: it has no </platform>" "$tmp/t.tib" --platform "$tmp/cut.xml"
+echo 'hosts' >"$tmp/none.xml"
+refuses 3 "none.xml' is no platform of SimGrid" "$tmp/t.tib" --platform "$tmp/none.xml"
+{
+    cat "$tmp/cut.xml"
+    for i in 0 1 2 3 4 5 6 7; do echo "<host id=\"h$i\" speed=\"1Gf\"/>"; done
+    echo '<link id="l" bandwidth="1GBps" latency="1us"/></zone></platform>'
+} >"$tmp/routes.xml"
+refuses 3 'hosts without a route between them' "$tmp/t.tib" --platform "$tmp/routes.xml"
 refuses 4 'No such file' "$tmp/t.tib" --platform "$tmp/nothing.xml"
 echo '<platform' >"$tmp/bad.xml"
 printf 'node-0\nnode-1\nnode-2\nnode-3\n' >"$tmp/hosts"
