@@ -78,13 +78,15 @@ bench-gather:
 	@$(MAKE) --no-print-directory bench B=gather
 
 install: all
-	install -d $(DESTDIR)$(bindir) $(DESTDIR)$(libdir) $(DESTDIR)$(mandir)/man1 $(DESTDIR)$(mandir)/man5
+	install -d $(DESTDIR)$(bindir) $(DESTDIR)$(libdir) $(DESTDIR)$(mandir)/man1 $(DESTDIR)$(mandir)/man5 \
+	    $(DESTDIR)$(mandir)/man7
 	install $(progs:%=$(O)/%) $(DESTDIR)$(bindir)
 	install -d $(DESTDIR)$(libexecdir)/tiara
 	install $(node_progs) $(helpers:%=$(O)/%) $(DESTDIR)$(libexecdir)/tiara
 	install -m 644 $(libminitrace) $(DESTDIR)$(libdir)
 	install -m 644 $(wildcard man/*.1) $(DESTDIR)$(mandir)/man1
 	install -m 644 $(wildcard man/*.5) $(DESTDIR)$(mandir)/man5
+	install -m 644 $(wildcard man/*.7) $(DESTDIR)$(mandir)/man7
 	install -d $(DESTDIR)$(datadir)/tiara/hostfiles
 	install -m 644 $(wildcard hostfiles/*.conf) $(DESTDIR)$(datadir)/tiara/hostfiles
 ifneq ($(ticount_files),)

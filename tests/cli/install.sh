@@ -12,7 +12,7 @@ env -u MAKEFLAGS -u MAKELEVEL make -s install O="$o" DESTDIR="$tmp/dest" prefix=
 
 # --- what is there ------------------------------------------------------------
 for f in bin/{ti-acquire,ti-gather,ti-info,ti-replay,ti-skew} lib/libminitrace.so \
-    libexec/tiara/{ti-node,ti-node-counter,ti-rsh} man/*.[15] hostfiles/*.conf; do
+    libexec/tiara/{ti-node,ti-node-counter,ti-rsh} man/*.[157] hostfiles/*.conf; do
     case $f in
         man/*) f=share/man/man${f##*.}/${f##*/} ;;
         hostfiles/*) f=share/tiara/$f ;;

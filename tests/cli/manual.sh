@@ -57,7 +57,7 @@ site Sites Clusters
 cluster Clusters Hostlists
 END
 if command -v mandoc >/dev/null; then
-    for page in man/*.[15]; do
+    for page in man/*.[157]; do
         mandoc -T lint "$page" | grep -v 'referenced manual not found' && fail "$page"
     done
 fi
