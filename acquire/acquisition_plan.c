@@ -131,6 +131,7 @@ void ti__acquisition_print(const struct ti_acquisition *c, FILE *out)
     ti_place_print(&c->in, &c->place, out);
     if (c->order.node)
         fprintf(out, "  order     %s\n", ti_order_text(&c->order, text, sizeof text));
+    ti_estimate_start_print(ti_place_start_seconds(&c->in, &c->place, j->choice.valgrind), out);
     ti_estimate_print(j->o->like, c->place.np, c->place.fold_full, program, j->choice.backend, out);
     ti_job_print_counter(j, out);
     fprintf(out, "  traces    %s on its node, for one\n", c->nused ? c->used[0].directory : "?");

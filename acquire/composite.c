@@ -145,6 +145,8 @@ void ti_composite_print(const struct ti_composite *c, FILE *out)
     ti_place_print(&c->in, &c->place, out);
     if (c->order.np)
         fprintf(out, "  order     %s\n", ti_order_text(&c->order, text, sizeof text));
+    ti_estimate_start_print(
+        ti_place_start_seconds(&c->in, &c->place, strcmp(c->o->counter, "valgrind") == 0), out);
     ti_estimate_print(c->o->like, c->place.np, c->place.fold_full, program, NULL, out);
     fprintf(out, "  counter   %s%s\n", c->o->counter,
             strcmp(c->o->counter, "auto") == 0

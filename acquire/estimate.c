@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "acquire/plan.h"
 #include "common/cli.h"
 #include "formats/source.h"
 
@@ -125,5 +126,18 @@ void ti_estimate_print(const char *path, int64_t np, int64_t fold, const char *c
         ti_print(out, "  time      not known: '%s' does not tell how long it took\n", path);
     else
         ti_print(out, "  time      %s\n",
-                ti_estimate_text(&former, path, np, fold, command, backend, text, sizeof text));
+                 ti_estimate_text(&former, path, np, fold, command, backend, text, sizeof text));
+}
+
+void ti_estimate_start_print(double seconds, FILE *out)
+{
+    char text[32];
+
+    if (seconds < 60)
+        return;
+    say_seconds(seconds, text, sizeof text);
+    ti_print(out, "  start     about %s until all ranks are through MPI_Init%s\n", text,
+             seconds >= TI_START_LONG_S
+                 ? ";\n            it grows with the square of the ranks on a node: use more nodes"
+                 : "");
 }

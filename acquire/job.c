@@ -494,6 +494,8 @@ void ti_job_print(const struct ti_job *j, FILE *out)
                      "memory\n");
     if (j->model.n)
         ti_print(out, "  pilot     %s\n", ti_memory_model_text(&j->model, text, sizeof text));
+    ti_estimate_start_print(
+        ti_plan_start_seconds(j->plan.np, j->plan.cores, j->choice.valgrind), out);
     ti_estimate_print(j->o->like, j->plan.np, j->plan.folding, program, j->choice.backend, out);
     ti_job_print_counter(j, out);
     ti_print(out, "  traces    %s", j->dir_name);

@@ -129,6 +129,9 @@ struct ti_place_node ti_place_look(const struct ti_place_in *in, int64_t node);
 ti_status ti_place_make(const struct ti_place_in *in, struct ti_place *out, struct ti_err *err);
 void ti_place_free(struct ti_place *p);
 
+/* ti_plan_start_seconds() of the node that takes longest. */
+double ti_place_start_seconds(const struct ti_place_in *in, const struct ti_place *p, bool valgrind);
+
 /* Which node rank `rank` is on, by bisection; -1 for one that there is not. */
 int64_t ti_place_node_of(const struct ti_place *p, int64_t rank);
 

@@ -109,6 +109,19 @@ ti_status ti_place_options(const struct ti_options *o, const struct ti_sites *si
     return st;
 }
 
+double ti_place_start_seconds(const struct ti_place_in *in, const struct ti_place *p, bool valgrind)
+{
+    double most = 0;
+
+    for (int64_t i = 0; i < p->nnodes; i++) {
+        double s =
+            ti_plan_start_seconds(p->ranks[i], ti_place_look(in, i).cores, valgrind);
+
+        most = s > most ? s : most;
+    }
+    return most;
+}
+
 /* The ranks on one machine spread over all its cores, so their number decides. */
 static ti_status check_fold_here(const struct ti_place_in *in, int cores, struct ti_err *err)
 {

@@ -173,8 +173,8 @@ static void measure(struct widths *w, const struct row *r)
 static void print_row(const struct widths *w, const struct row *r, const char *of, FILE *out)
 {
     ti_print(out, "  %-*s  %-*s  %*s  %*s  %*s  %*s  %*s %s %*s  %*s\n", w->site, r->site,
-            w->cluster, r->cluster, w->nodes, r->nodes, w->cores, r->cores, w->ranks, r->ranks,
-            w->fold, r->fold, w->used, r->used, of, w->room, r->room, w->full, r->full);
+             w->cluster, r->cluster, w->nodes, r->nodes, w->cores, r->cores, w->ranks, r->ranks,
+             w->fold, r->fold, w->used, r->used, of, w->room, r->room, w->full, r->full);
 }
 
 static void print_table(const struct ti_place_in *in, const struct group *g, FILE *out)
@@ -231,11 +231,11 @@ static void print_mode(const struct ti_place *p, FILE *out)
 
     say_fold(fold, p->fold_least, p->fold_most);
     ti_print(out,
-            "  mode      %s: %s rank%s on %s node%s of %d cluster%s at %d site%s,\n"
-            "            %s core%s, folding factor ",
-            p->mode, count(p->np, ranks), plural(p->np), count(p->used_nodes, nodes),
-            plural(p->used_nodes), p->used_clusters, plural(p->used_clusters), p->used_sites,
-            plural(p->used_sites), count(p->used_cores, cores), plural(p->used_cores));
+             "  mode      %s: %s rank%s on %s node%s of %d cluster%s at %d site%s,\n"
+             "            %s core%s, folding factor ",
+             p->mode, count(p->np, ranks), plural(p->np), count(p->used_nodes, nodes),
+             plural(p->used_nodes), p->used_clusters, plural(p->used_clusters), p->used_sites,
+             plural(p->used_sites), count(p->used_cores, cores), plural(p->used_cores));
     if (strchr(fold, '-'))
         ti_print(out, "%.1f to %.1f\n", p->fold_least, p->fold_most);
     else
@@ -292,7 +292,7 @@ static void print_memory(const struct ti_place_in *in, const struct group *all, 
 
     if (in->rank_bytes)
         ti_print(out, "  memory    %s a rank, traced",
-                ti_format_size(in->rank_bytes, rank, sizeof rank));
+                 ti_format_size(in->rank_bytes, rank, sizeof rank));
     else
         ti_print(out, "  memory    of a rank: not known (--mem-per-rank, --pilot), and no limit");
     ti_format_size(all->reserve_least, least, sizeof least);
@@ -330,14 +330,14 @@ static void print_unknown(const struct ti_place_in *in, const struct unknown *u,
 
     if (u->memory)
         ti_print(out, "  note      the memory of %s node%s is not known: no limit is known there\n",
-                count(u->memory, nodes), plural(u->memory));
+                 count(u->memory, nodes), plural(u->memory));
     if (u->cores)
         ti_print(out, "  note      the cores of %s node%s are not known: counted as one each\n",
-                count(u->cores, nodes), plural(u->cores));
+                 count(u->cores, nodes), plural(u->cores));
     if (in->policy == TI_POLICY_SPEED && u->speed)
         ti_print(out, "  note      the speed of %s node%s is not known: taken as %s\n",
-                count(u->speed, nodes), plural(u->speed),
-                u->speeds ? "the slowest that is" : "all the same");
+                 count(u->speed, nodes), plural(u->speed),
+                 u->speeds ? "the slowest that is" : "all the same");
 }
 
 void ti_place_print(const struct ti_place_in *in, const struct ti_place *p, FILE *out)
@@ -355,7 +355,7 @@ void ti_place_print(const struct ti_place_in *in, const struct ti_place *p, FILE
     print_unknown(in, &u, out);
     if (p->fold_full < in->fold)
         ti_print(out, "  note      too few ranks to fill a node with %" PRId64 " a core\n",
-                in->fold);
+                 in->fold);
     free(g);
 }
 

@@ -13,6 +13,13 @@ int64_t ti_plan_rank_bytes(int64_t app_bytes, bool valgrind)
     return app_bytes < INT64_MAX - more ? app_bytes + more : INT64_MAX;
 }
 
+double ti_plan_start_seconds(int64_t ranks, int cores, bool valgrind)
+{
+    double n = (double)ranks, each = valgrind ? TI_START_VALGRIND_S : 0;
+
+    return (TI_START_PAIR_S * n * n + each * n) / (cores > 0 ? cores : 1);
+}
+
 int ti_plan_linger(int64_t ranks)
 {
     int64_t beyond = ranks - TI_LINGER_FREE;

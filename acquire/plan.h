@@ -53,6 +53,18 @@
 #define TI_LINGER_A_SECOND 100 /* ranks beyond these */
 #define TI_LINGER_MOST     30
 
+/*
+ * Start-up: CPU seconds that MPI_Init of n ranks on a node takes, which grow with their square,
+ * and of each under valgrind.  From 2 cores with the settings above: 7.5 s at 128 ranks, 29 at
+ * 256, 113 at 512, 365 to 610 at 1,024.
+ */
+#define TI_START_PAIR_S     0.00086
+#define TI_START_VALGRIND_S 1.2
+#define TI_START_LONG_S     300 /* is warned of */
+
+/* Seconds until so many ranks on one node are through MPI_Init, at most; the network aside. */
+double ti_plan_start_seconds(int64_t ranks, int cores, bool valgrind);
+
 /* Processes and threads of one rank, counted generously. */
 #define TI_RANK_THREADS 4
 

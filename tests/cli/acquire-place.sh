@@ -83,6 +83,13 @@ run 3 --sites "$g5k" --np 16384 --mem-per-rank 64MiB --mode F-4 --dry-run --targ
 run 3 --sites "$g5k" --np 3000 --mem-per-rank 64MiB --dry-run --target-ranks-per-node 3000 ./lu.E
 says err "the ranks cannot be placed so that each 3000 of them, a node of the target, are on one node"
 
+# --- a start-up that takes long is told, and why ---
+run 0 --sites "$g5k" --np 1000000 --mem-per-rank 10MiB --dry-run ./lu.E
+says out "until all ranks are through MPI_Init"
+says out "it grows with the square of the ranks on a node"
+run 0 --sites "$g5k" --np 16384 --mem-per-rank 64MiB --dry-run ./lu.E
+! grep -q "through MPI_Init" ../out || fail "a start-up of seconds is told"
+
 # --- exclusions ---
 sound --np 16384 --mem-per-rank 64MiB --exclude 'graphene-[1-100],suno'
 grep -qE '"graphene-(1|57|100)\.|"suno-' ../out && fail "an excluded node has ranks"
