@@ -277,7 +277,7 @@ ti_status ti__acquisition_conclude(struct ti_acquisition *c, ti_status st, struc
     if (st == TI_OK && !j->signal && c->fleet->sig)
         app = ti__acquisition_interrupted(c, err);
     else if (st == TI_OK)
-        app = ti_outcome_check(&j->outcome, &j->ranks, j->program.given, j->choice.valgrind, err);
+        app = ti_outcome_check(&j->outcome, &j->ranks, &j->o->program, j->choice.valgrind, err);
     if (j->outcome.out_of_memory && c->short_of_memory[0])
         ti_err_prefix(err, app, "on node '%s'", c->short_of_memory);
     ti_report_say(&j->outcome, &j->ranks);

@@ -164,10 +164,13 @@ static void look_at_nodes(struct ti_acquisition *c, double *looked_at)
             ti_warn("node '%s' has said nothing for %.0f s", c->sites->node[u->node].name, QUIET_S);
         }
         if (now - u->status_at > silence_s && now - c->fleet->member[u->node].heard > silence_s) {
+            bool first = !c->nlost;
+
             ti_fleet_drop(c->fleet, u->node, TI_CHANNEL_TIMED_OUT,
                           "it has said nothing for %.0f s: it hangs, or the network to it is down",
                           silence_s);
-            ti_err_hint(&c->lost,
+            if (first) /* c->lost is of the first node that is lost */
+                ti_err_hint(&c->lost,
                         "--silence waits longer for nodes that have much to do; --exclude "
                         "leaves it out, --retry N does so by itself");
         }

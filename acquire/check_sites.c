@@ -95,12 +95,12 @@ static void print_total(const struct ti_sites *s, FILE *out)
     const char *before = "";
 
     ti_print(out, "in total %d site%s, %d cluster%s, %s node%s, ", s->nsites,
-            s->nsites == 1 ? "" : "s", s->nclusters, s->nclusters == 1 ? "" : "s",
-            ti_format_count((uint64_t)all.nodes, a, sizeof a), all.nodes == 1 ? "" : "s");
+             s->nsites == 1 ? "" : "s", s->nclusters, s->nclusters == 1 ? "" : "s",
+             ti_format_count((uint64_t)all.nodes, a, sizeof a), all.nodes == 1 ? "" : "s");
     ti_print(out, "%s%s cores, ", all.cores && all.no_cores ? "at least " : "",
-            all.cores ? ti_format_count((uint64_t)all.cores, b, sizeof b) : "?");
+             all.cores ? ti_format_count((uint64_t)all.cores, b, sizeof b) : "?");
     ti_print(out, "%s%s", all.memory_bytes && all.no_memory ? "at least " : "",
-            all.memory_bytes ? ti_format_size(all.memory_bytes, c, sizeof c) : "? GiB");
+             all.memory_bytes ? ti_format_size(all.memory_bytes, c, sizeof c) : "? GiB");
     if (all.slots)
         ti_print(out, ", %s slots", ti_format_count((uint64_t)all.slots, a, sizeof a));
     fputs("\nfamily: ", out);
@@ -124,17 +124,17 @@ void ti_sites_print(const struct ti_sites *s, FILE *out)
 
     widths(s, &w, &v);
     ti_print(out, "%-*s  %-*s  nodes  cores     memory  speed   family   isa        cpu\n", w,
-            "site", v, "cluster");
+             "site", v, "cluster");
     for (int i = 0; i < s->nclusters; i++) {
         const struct ti_cluster *c = &s->cluster[i];
         struct sum t = add_up(s, i);
         char cores[32], memory[32], rate[32];
 
         ti_print(out, "%-*s  %-*s  %5" PRId64 "  %5s  %9s  %-6s  %-7s  %-9s  %s\n", w,
-                c->site == before ? "" : s->site[c->site].name, v, c->name, t.nodes,
-                range(t.cores_least, t.cores_most, cores), size(t.bytes_least, memory),
-                speed(c->speed, rate), c->family ? c->family : "?", c->isa ? c->isa : "?",
-                c->cpu ? c->cpu : "?");
+                 c->site == before ? "" : s->site[c->site].name, v, c->name, t.nodes,
+                 range(t.cores_least, t.cores_most, cores), size(t.bytes_least, memory),
+                 speed(c->speed, rate), c->family ? c->family : "?", c->isa ? c->isa : "?",
+                 c->cpu ? c->cpu : "?");
         before = c->site;
     }
     print_total(s, out);

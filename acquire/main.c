@@ -44,7 +44,7 @@ static void say_what_is_left(struct ti_job *j)
 static ti_status conclude(struct ti_job *j, struct ti_err *err)
 {
     ti_status app =
-        ti_outcome_check(&j->outcome, &j->ranks, j->program.given, j->choice.valgrind, err);
+        ti_outcome_check(&j->outcome, &j->ranks, &j->o->program, j->choice.valgrind, err);
     ti_status st;
 
     ti_report_say(&j->outcome, &j->ranks);

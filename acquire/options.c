@@ -242,7 +242,11 @@ int ti_options_take(struct ti_options *o, int argc, char **argv, int id, const c
                    : -1;
     case OPT_TRANSPORT:
         o->transport = arg;
-        return -1;
+        return strcmp(arg, "auto") == 0 || strcmp(arg, "libssh2") == 0 ||
+                       strcmp(arg, "openssh") == 0
+                   ? -1
+                   : (int)ti_cli_usage(o->cli, "--transport is auto, libssh2 or openssh, not '%s'",
+                                       arg);
     case OPT_CHECK_SITES:
         o->check_sites = true;
         return -1;

@@ -84,9 +84,13 @@ static void hint_of_sigill(struct ti_err *err)
                      "libraries too, or choose another counter with -c");
 }
 
-static ti_status no_trace(const struct ti_outcome *o, const char *program, const char *how,
-                          bool illegal, struct ti_err *err)
+static ti_status no_trace(const struct ti_outcome *o, const struct ti_ranks *r,
+                          const struct ti_args *words, const char *how, bool illegal,
+                          struct ti_err *err)
 {
+    const char *program = words->v[0];
+    char *command;
+
     if (o->wait_status == 0) {
         ti_err_set(err, TI_ERR_APP, "'%s' ran, but no rank wrote a trace", program);
         ti_err_hint(err, "does it call MPI_Init, of Open MPI, and is it dynamically linked? "
@@ -96,14 +100,18 @@ static ti_status no_trace(const struct ti_outcome *o, const char *program, const
     ti_err_set(err, TI_ERR_APP, "'%s' %s before any rank was through MPI_Init", program, how);
     if (illegal)
         hint_of_sigill(err);
-    else
-        ti_err_hint(err, "does it run without us? Try: mpirun -np 2 %s", program);
+    else if ((command = ti_args_shell(words)) != NULL) {
+        ti_err_hint(err, "does it run without us? Try: mpirun -np %" PRId64 " %s%s", r->np,
+                    r->np > 2 ? "--oversubscribe " : "", command);
+        free(command);
+    }
     return TI_ERR_APP;
 }
 
 ti_status ti_outcome_check(const struct ti_outcome *o, const struct ti_ranks *r,
-                           const char *program, bool valgrind, struct ti_err *err)
+                           const struct ti_args *words, bool valgrind, struct ti_err *err)
 {
+    const char *program = words->v[0];
     char how[160];
     int sig;
 
@@ -131,7 +139,7 @@ ti_status ti_outcome_check(const struct ti_outcome *o, const struct ti_ranks *r,
         return st;
     }
     if (r->with_trace == 0)
-        return no_trace(o, program, how, sig == SIGILL && valgrind, err);
+        return no_trace(o, r, words, how, sig == SIGILL && valgrind, err);
     if (!failed(o, r))
         return TI_OK;
     if (WIFSIGNALED(o->wait_status))

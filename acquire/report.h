@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "common/args.h"
 #include "common/err.h"
 #include "node/launch.h"
 #include "node/ranks.h"
@@ -36,7 +37,7 @@ const char *ti_outcome_word(const struct ti_outcome *o, const struct ti_ranks *r
 
 /* What the application's end was, as an error: TI_OK if it ended well. */
 ti_status ti_outcome_check(const struct ti_outcome *o, const struct ti_ranks *r,
-                           const char *program, bool valgrind, struct ti_err *err);
+                           const struct ti_args *program, bool valgrind, struct ti_err *err);
 
 /* Steps and times, events, bytes, volume, through ti_say(). */
 void ti_report_say(const struct ti_outcome *o, const struct ti_ranks *r);

@@ -98,7 +98,7 @@ static ti_status run_it(struct ti_job *j, struct ti_sample *out, struct ti_err *
     ti_status st = ti_job_run(j, err);
 
     if (st == TI_OK)
-        st = ti_outcome_check(&j->outcome, &j->ranks, j->program.given, j->choice.valgrind, err);
+        st = ti_outcome_check(&j->outcome, &j->ranks, &j->o->program, j->choice.valgrind, err);
     if (st == TI_OK && !ti_ranks_complete(&j->ranks)) {
         ti_ranks_say(&j->ranks);
         st = ti_err_set(err, TI_ERR_APP, "not all ranks left a complete trace");

@@ -491,8 +491,8 @@ static void print_group(struct ti_finding *f, int64_t n, const struct ti_sites *
     if (names)
         folded = ti_hostlist_fold(names, n);
     ti_print(out, "  %s (cluster %s, site %s%s%s): %s%s\n", folded ? folded : "?", c->name,
-            site->name, site->gateway ? ", by " : "", site->gateway ? site->gateway : "", size,
-            f->text + f->rest);
+             site->name, site->gateway ? ", by " : "", site->gateway ? site->gateway : "", size,
+             f->text + f->rest);
     if (f->detail[0])
         ti_print(out, "    %s\n", f->detail);
     if (f->hint[0])
@@ -524,7 +524,7 @@ void ti_survey_print_findings(const struct ti_survey *s, const struct ti_sites *
     }
     if (left_out)
         ti_print(out, "  ... and %" PRId64 " more findings: the log and --probe --json have all\n",
-                left_out);
+                 left_out);
 }
 
 static const char *or_unknown(const char *text)
@@ -553,7 +553,8 @@ static void print_cluster(const struct ti_survey *s, const struct ti_sites *site
         widen(&disk, json_integer_value(
                          json_object_get(json_object_get(facts, "trace_dir"), "free_bytes")));
     }
-    ti_print(out, "  %-12s %4" PRId64 " of %-4" PRId64, sites->cluster[cluster].name, usable, nodes);
+    ti_print(out, "  %-12s %4" PRId64 " of %-4" PRId64, sites->cluster[cluster].name, usable,
+             nodes);
     if (!facts) {
         fputs(" cannot be used\n", out);
         return;
@@ -562,21 +563,21 @@ static void print_cluster(const struct ti_survey *s, const struct ti_sites *site
     if (cores.most > cores.least)
         ti_print(out, " to %" PRId64, cores.most);
     ti_print(out, " core%s each, %s available, %s free for traces\n", cores.most == 1 ? "" : "s",
-            sizes_text(&memory, a, sizeof a), sizes_text(&disk, b, sizeof b));
+             sizes_text(&memory, a, sizeof a), sizes_text(&disk, b, sizeof b));
     ti_print(out, "    %s, %s %s, Open MPI %s, counter %s\n",
-            or_unknown(json_string_value(json_object_get(facts, "cpu"))),
-            or_unknown(json_string_value(json_object_get(facts, "family"))),
-            or_unknown(json_string_value(json_object_get(facts, "isa"))),
-            or_unknown(text_of(facts, "mpi", "version")),
-            or_unknown(text_of(facts, "counter", "counter")));
+             or_unknown(json_string_value(json_object_get(facts, "cpu"))),
+             or_unknown(json_string_value(json_object_get(facts, "family"))),
+             or_unknown(json_string_value(json_object_get(facts, "isa"))),
+             or_unknown(text_of(facts, "mpi", "version")),
+             or_unknown(text_of(facts, "counter", "counter")));
 }
 
 void ti_survey_print_nodes(const struct ti_survey *s, const struct ti_sites *sites, FILE *out)
 {
     for (int site = 0; site < sites->nsites; site++) {
         ti_print(out, "site %s%s%s\n", sites->site[site].name,
-                sites->site[site].gateway ? ", by " : "",
-                sites->site[site].gateway ? sites->site[site].gateway : "");
+                 sites->site[site].gateway ? ", by " : "",
+                 sites->site[site].gateway ? sites->site[site].gateway : "");
         for (int c = 0; c < sites->nclusters; c++)
             if (sites->cluster[c].site == site)
                 print_cluster(s, sites, c, out);

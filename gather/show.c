@@ -89,7 +89,8 @@ static void print_amount(const struct view *v, const int64_t *node, int64_t n)
     if (n > 1 && most)
         fputs(" each", v->out);
     if (bytes)
-        ti_print(v->out, ", %s%s", ti_format_size(bytes, size, sizeof size), n > 1 ? " in all" : "");
+        ti_print(v->out, ", %s%s", ti_format_size(bytes, size, sizeof size),
+                 n > 1 ? " in all" : "");
 }
 
 static void print_names(const struct view *v, const int64_t *node, int64_t n)
@@ -114,7 +115,7 @@ static void print_passing(const struct view *v, int64_t node, int64_t n)
 
     if (others)
         ti_print(v->out, "; %s on %" PRId64 " node%s%s", n > 1 ? "pass" : "passes", others,
-                others == 1 ? "" : "s", n > 1 ? " each" : "");
+                 others == 1 ? "" : "s", n > 1 ? " each" : "");
 }
 
 /* Several that are alike, in a line. */
@@ -169,8 +170,8 @@ static void print_site(const struct view *v, const struct ti_nodes *nodes, int s
             top[n++] = v->child[k];
     if (n) {
         ti_print(v->out, "%s%s%" PRId64 " node%s%s%s\n", name && *name ? name : "",
-                name && *name ? ": " : "", count, count == 1 ? "" : "s",
-                gateway ? " through " : ", from here", gateway ? gateway : "");
+                 name && *name ? ": " : "", count, count == 1 ? "" : "s",
+                 gateway ? " through " : ", from here", gateway ? gateway : "");
         print_siblings(v, top, n, 2);
     }
     free(top);
@@ -185,14 +186,14 @@ static void print_cost(FILE *out, const struct ti_fetch *f, const struct ti_tree
         ti_print(out, "star: %" PRId64 " connections from here\n", cost->here);
     else
         ti_print(out,
-                "arity %d: %d round%s, %d hop%s at most, %" PRId64 " connection%s from here, "
-                "%" PRId64 " from a node at most\n",
-                f->arity, cost->rounds, cost->rounds == 1 ? "" : "s", cost->depth,
-                cost->depth == 1 ? "" : "s", cost->here, cost->here == 1 ? "" : "s", cost->most);
+                 "arity %d: %d round%s, %d hop%s at most, %" PRId64 " connection%s from here, "
+                 "%" PRId64 " from a node at most\n",
+                 f->arity, cost->rounds, cost->rounds == 1 ? "" : "s", cost->depth,
+                 cost->depth == 1 ? "" : "s", cost->here, cost->here == 1 ? "" : "s", cost->most);
     ti_print(out, "predicted: all nodes connected after %.1f s", cost->connect_s);
     if (cost->bound_s > 0)
         ti_print(out, ", the last byte after %.1f s; the links alone take %.1f s\n", cost->total_s,
-                cost->bound_s);
+                 cost->bound_s);
     else
         fputs("; RUN.json does not say how much they have to send\n", out);
     ti_print(out, "assumed: %s\n", ti_tree_costs_text(costs, assumed, sizeof assumed));

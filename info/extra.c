@@ -259,6 +259,9 @@ void info_extras_print(const struct info_extras *x)
     printf(" a second%s\n", x->slowed ? ", under valgrind, which is slower" : "");
     printf("%-16s %15s %15s %15s %15s %15s\n", "", "minimum", "1st quartile", "median",
            "3rd quartile", "maximum");
+    printf("%-16s %15s for ti-replay --speed\n", "overall",
+           ti_format_count((uint64_t)((double)x->volume * 1e9 / (double)x->total[x->burst]), n,
+                           sizeof n));
     rank_rates(x, rate);
     put_rates("ranks", rate);
     if (!x->long_bursts)

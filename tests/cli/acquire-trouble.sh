@@ -18,6 +18,8 @@ run 2 --np 2 -c sundial ../app
 run 2 --np 2 ../app -- -np 3
 says err "has an option of its own"
 run 2 --np 2 ../app -- --host a,b
+run 2 --np 2 --transport opensh ../app
+says err "--transport is auto, libssh2 or openssh, not 'opensh'"
 
 core=$(taskset -cp $$ | sed 's/.*: //; s/[-,].*//')
 # shellcheck disable=SC2086  # words are meant
@@ -54,8 +56,9 @@ says err "traced with the library alone, see tiara-minitrace(1)"
     run 6 $c --np 2 true
     says err "names no MPI library"
     says err "no rank wrote a trace"
-    run 6 $c --np 2 ../app early
+    run 6 $c --np 2 ../app early 'two words'
     says err "before any rank was through MPI_Init"
+    says err "Try: mpirun -np 2 ../app early 'two words'"
 }
 find . -name '*.run' | grep -q . && fail "a run directory without traces is left"
 clean
