@@ -184,6 +184,8 @@ static char *again(const struct ti_gather_options *o, bool force)
     ti_args_add(&args, "ti-gather");
     if (force)
         ti_args_add(&args, "--force");
+    if (o->fetch.trust)
+        ti_args_add(&args, "--trust");
     ti_args_add(&args, o->run);
     ti_args_add(&args, "-o");
     ti_args_add(&args, o->output);

@@ -32,7 +32,7 @@ all_there() {
 # In a trace, or so that there is no directory
 for DAMAGE in 83 417 750 cut; do
     export DAMAGE
-    LD_PRELOAD=$o/tests/damage.so run 4 ti-gather --force --remove run -o a.tib
+    LD_PRELOAD=$o/tests/damage.so run 4 ti-gather --trust --force --remove run -o a.tib
     case $DAMAGE in
         cut) says err "'a.tib' has no central directory" ;;
         *) says err "'a.tib' does not hold what was in 'rank-" ;;
@@ -42,7 +42,7 @@ for DAMAGE in 83 417 750 cut; do
 done
 unset DAMAGE
 # What is sound is removed, and in the bundle
-run 0 ti-gather --force --remove run -o a.tib
+run 0 ti-gather --trust --force --remove run -o a.tib
 says out "removed 6 traces"
 [ -z "$(ls node*/rank-* run/rank-* 2>/dev/null)" ] || fail "not removed: $(ls node* run)"
 run 0 ti-info --compare kept a.tib
@@ -50,32 +50,32 @@ run 0 ti-info --compare kept a.tib
 # What was removed is in the bundle alone: that is not replaced by one that has less
 for i in 0 1 2; do mkdir -p node$i && cp kept/rank-00000[$((2 * i))$((2 * i + 1))].ti node$i/; done
 mv node2 away
-run 1 ti-gather --remove run -o b.tib
+run 1 ti-gather --trust --remove run -o b.tib
 says out "removed 4 traces"
 mv away node2
 cp b.tib before.tib
-run 4 ti-gather --force run -o b.tib
+run 4 ti-gather --trust --force run -o b.tib
 says err "'b.tib' has ranks 0-3 of this run, of which there is no such trace here, and is not replaced"
 says err "hint: \"unzip -n 'b.tib' 'rank-*' -d 'run'\" brings what it has back; or give another name"
 cmp b.tib before.tib || fail "the bundle was replaced"
 [ -e b.tib.part ] && fail "a .part"
 # ... nor is anything removed, and other names will do, or the way that the hint tells
 cmp kept/rank-000005.ti node2/rank-000005.ti || fail "rank 5 is gone"
-run 1 ti-gather run -o rest.tib
+run 1 ti-gather --trust run -o rest.tib
 says out "rest.tib: 2 of 6 ranks"
-run 1 ti-gather --force run -o rest.tib
+run 1 ti-gather --trust --force run -o rest.tib
 if command -v unzip >/dev/null; then
     run 0 unzip -q -n b.tib 'rank-*' -d run
     # ... and a disk that was full meanwhile loses nothing either
     for bytes in 300 5000; do
         head -c $bytes kept/rank-000002.ti >run/rank-000002.ti
-        run 4 ti-gather --force run -o b.tib
+        run 4 ti-gather --trust --force run -o b.tib
         says err "'b.tib' has rank 2 of this run, of which there is no such trace here"
         cmp b.tib before.tib || fail "the bundle was replaced, with $bytes bytes of a rank"
     done
     rm run/rank-000002.ti
     run 0 unzip -q -n b.tib 'rank-*' -d run
-    run 0 ti-gather --force --remove run -o b.tib
+    run 0 ti-gather --trust --force --remove run -o b.tib
     run 0 ti-info --compare kept b.tib
     [ -z "$(ls node*/rank-* run/rank-* 2>/dev/null)" ] || fail "not removed: $(ls node* run)"
 fi
@@ -91,7 +91,7 @@ mkdir many.run
 find even -name 'rank-*[13579].ti' -delete
 echo "{\"run_id\": \"$id\", \"np\": 20000, \"nodes\": [{\"name\": \"even\", \"host\": \"even\",
     \"directory\": \"$PWD/even\", \"via\": [\"$PWD/way\", \"{node}\"]}]}" >many.run/RUN.json
-run 1 timeout 300 "$o/ti-gather" --remove many.run
+run 1 timeout 300 "$o/ti-gather" --trust --remove many.run
 says out "removed 10000 traces"
 [ -z "$(ls even 2>/dev/null)" ] || fail "left: $(ls even | head -n 3)"
 exit $failed

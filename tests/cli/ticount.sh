@@ -344,7 +344,7 @@ int main(void)
 C
 
 "$cc" -std=c11 -D_GNU_SOURCE -O2 -I. -pthread -o "$tmp/exact" "$tmp/main.c" "$tmp/programs.S" \
-    minitrace/counter*.c common/err.c -ldl || exit 1
+    minitrace/counter*.c common/err.c common/fds.c -ldl || exit 1
 printf 'int main(void) { return 7; }\n' | "$cc" -x c -o "$tmp/seven" - || exit 1
 
 unset VALGRIND_OPTS
@@ -383,7 +383,7 @@ printf '%s\n' '#include <stdio.h>' '#include "minitrace/counter.h"' 'int main(vo
     'ti_status st = ti_counter_open(&(struct ti_counter_wish){.choice = "valgrind"}, &c, &e);' \
     'if (st != TI_OK) puts(e.text); return st; }' >"$tmp/ask.c"
 "$cc" -std=c11 -D_GNU_SOURCE -I. -pthread -o "$tmp/ask" "$tmp/ask.c" minitrace/counter*.c \
-    common/err.c -ldl || exit 1
+    common/err.c common/fds.c -ldl || exit 1
 for tool in none memcheck; do
     out=$(valgrind -q --vgdb=no --tool=$tool "$tmp/ask" 2>&1)
     case $?:$out in
