@@ -15,9 +15,9 @@
 #include "node/messages.h"
 
 #define POLL_MS    250
-#define AWAY_S     5.0 /* between two polls; longer than any waits */
-#define LISTEN_S   60.0
-#define TELL       4           /* times within that */
+#define AWAY_S     5.0         /* between two polls; longer than any waits */
+#define LISTEN_S   60.0        /* for so long, at least, nodes wait for a word of ours */
+#define TELL       4           /* words within that */
 #define NOTE_BYTES (64 * 1024) /* of a node's standard error output, in the log */
 
 struct pending {
@@ -154,6 +154,35 @@ void ti_fleet_drop(struct ti_fleet *f, int64_t node, enum ti_channel_end end, co
 
 /* --- what comes ---------------------------------------------------------- */
 
+static bool send_json(struct ti_fleet *f, int64_t node, const json_t *json)
+{
+    char *text = json_dumps(json, JSON_COMPACT);
+    size_t bytes = text ? strlen(text) : 0;
+    bool ok = text && bytes <= TI_FRAME_MAX &&
+              ti_fleet_send(f, node, TI_FRAME_MESSAGE, 0, text, (uint32_t)bytes);
+
+    free(text);
+    return ok;
+}
+
+/* For how long a node waits for a word of ours. */
+static double listen_seconds(const struct ti_fleet *f)
+{
+    return f->config.silence_s > LISTEN_S ? f->config.silence_s : LISTEN_S;
+}
+
+/* A connection that was cut does not always end on the node: ti-node there ends the run, and
+ * itself, when it has heard nothing from us for so long. */
+static void ask_to_listen(struct ti_fleet *f, int64_t node, double listen_s)
+{
+    json_t *request = json_pack("{s:s, s:i, s:i, s:i}", "do", "beat", "id", 0, "every_ms", 0,
+                                "listen_ms", (int)(listen_s * 1000));
+
+    if (request)
+        send_json(f, node, request);
+    json_decref(request);
+}
+
 static void take_hello(struct ti_fleet *f, int64_t node, json_t *hello)
 {
     struct ti_member *m = &f->member[node];
@@ -178,6 +207,7 @@ static void take_hello(struct ti_fleet *f, int64_t node, json_t *hello)
     }
     NOTE(f, "node %s is ready%s", f->sites->node[node].name,
          json_is_true(json_object_get(hello, "shipped")) ? ", our files were sent" : "");
+    ask_to_listen(f, node, listen_seconds(f)); /* at once: it may be cut off before the next poll */
 }
 
 /* An answer goes to who asked; what nobody asked for, to the caller. */
@@ -466,17 +496,6 @@ ti_status ti_fleet_connect(struct ti_fleet *f, struct ti_err *err)
 
 /* --- asking -------------------------------------------------------------- */
 
-static bool send_json(struct ti_fleet *f, int64_t node, const json_t *json)
-{
-    char *text = json_dumps(json, JSON_COMPACT);
-    size_t bytes = text ? strlen(text) : 0;
-    bool ok = text && bytes <= TI_FRAME_MAX &&
-              ti_fleet_send(f, node, TI_FRAME_MESSAGE, 0, text, (uint32_t)bytes);
-
-    free(text);
-    return ok;
-}
-
 bool ti_fleet_send(struct ti_fleet *f, int64_t node, enum ti_frame_type type, uint32_t stream,
                    const void *data, uint32_t bytes)
 {
@@ -629,27 +648,18 @@ static void forgive(struct ti_fleet *f, double now)
             f->member[i].heard += away;
 }
 
-/* A connection that was cut does not always end on the node: ti-node there ends the run when it
- * has not heard from us for as long as we wait for it, and no less than LISTEN_S. */
 static void tell_to_listen(struct ti_fleet *f, double listen_s)
 {
-    json_t *word;
-
     f->told = ti_now();
-    word = json_pack("{s:s, s:i, s:i, s:i}", "do", "beat", "id", 0, "every_ms", 0, "listen_ms",
-                     (int)(listen_s * 1000));
-    for (int64_t i = 0; word && i < f->n; i++)
+    for (int64_t i = 0; i < f->n; i++)
         if (f->member[i].state == TI_MEMBER_READY)
-            send_json(f, i, word);
-    json_decref(word);
+            ask_to_listen(f, i, listen_s);
 }
 
 static void keep_in_touch(struct ti_fleet *f, double now)
 {
-    double listen_s = f->config.silence_s > LISTEN_S ? f->config.silence_s : LISTEN_S;
-
-    if (now >= f->told + listen_s / TELL)
-        tell_to_listen(f, listen_s);
+    if (now >= f->told + listen_seconds(f) / TELL)
+        tell_to_listen(f, listen_seconds(f));
 }
 
 void ti_fleet_leave(struct ti_fleet *f, double seconds)
