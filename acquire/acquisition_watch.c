@@ -63,7 +63,8 @@ struct totals {
     double last_start;
 };
 
-/* What a node says, as far as it makes sense: sums of it stay numbers. */
+/* A number of a node's status, within limits: a sum over all nodes cannot overflow, whatever
+ * a node sends. */
 static int64_t number(const json_t *status, const char *key)
 {
     json_int_t v = json_integer_value(json_object_get(status, key));

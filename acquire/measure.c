@@ -69,7 +69,7 @@ static int shell_status(int wait_status)
     return WIFEXITED(wait_status) ? WEXITSTATUS(wait_status) : 128 + WTERMSIG(wait_status);
 }
 
-/* What fails with few ranks fails with many as a rule, and then only later. */
+/* A program that fails with few ranks usually fails with many, too, and takes longer for it. */
 static ti_status pilot_failed(const struct ti_job *j, const struct ti_pilot *pilot, int64_t np,
                               struct ti_err *err)
 {

@@ -1,8 +1,8 @@
 /*
- * Caveats: what a trace does not tell of the program, or tells of the machine that it was
- * taken on instead of the one to be foretold.  The library leaves the numbers in the end of each
- * rank's trace; they are summed up over ranks wherever traces are read, and ti-acquire,
- * ti-info and ti-replay say the same sentences.
+ * Caveats: warnings that a trace misses a part of the program, or depends on the machine where
+ * it was taken.  The library writes the numbers into the metadata at the end of each rank's
+ * trace.  The tools sum them up over ranks, and ti-acquire, ti-info and ti-replay print the
+ * same sentences for the same numbers.
  */
 #ifndef TI_CAVEATS_H
 #define TI_CAVEATS_H

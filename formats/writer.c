@@ -217,7 +217,8 @@ static inline bool is_over(struct ti_writer *w)
     return __builtin_expect(w->failed || w->busy, 0) && refuse(w);
 }
 
-/* What lies between these two is not to be interrupted by another function here. */
+/* Every function that changes the writer calls begin() first and end() last.  A signal handler
+ * that calls another function of the writer in between makes the writer fail. */
 static inline void begin(struct ti_writer *w)
 {
     w->busy = 1;

@@ -11,7 +11,7 @@
 #include "formats/rankname.h"
 #include "info/info.h"
 
-/* What the traces of a bundle add up to; its manifest must say the same. */
+/* The sums over all traces of a bundle; its manifest must have the same numbers. */
 struct sums {
     int64_t ranks, complete, bytes, with_whole, with_outside;
     bool unknown; /* some trace could not be read */
@@ -122,7 +122,7 @@ static void add_to_sums(struct verify *v, int64_t rank, const struct ti_reader *
             s->unknown = true;
 }
 
-/* What the manifest says once of all, against one rank. */
+/* Compares keys that the manifest has once for the whole run with the trace of one rank. */
 static void check_common(struct verify *v, int64_t rank, const struct ti_reader *r)
 {
     const json_t *m = ti_source_manifest(v->s), *counter = json_object_get(m, "counter");
