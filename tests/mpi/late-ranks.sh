@@ -14,7 +14,8 @@ pids=() names=()
 start() {
     local name=$1
     shift
-    trace "$scratch/$name" 3 cputime "$@" "$built/anybody" >"$scratch/$name.out" 2>"$scratch/$name.err" &
+    # lib.sh says why
+    OMPI_MCA_orte_tmpdir_base=$scratch/mpi-$name trace "$scratch/$name" 3 cputime "$@" "$built/anybody" >"$scratch/$name.out" 2>"$scratch/$name.err" &
     pids+=($!) names+=("$name")
 }
 # shellcheck disable=SC2016  # for the inner shell
