@@ -8,11 +8,61 @@
 #define OTHERS_SHARE 0.02
 #define OTHERS_NS    UINT64_C(1000000)
 
+#define UNCOUNTED_SHARE   0.01
+#define UNCOUNTED_SAMPLES 10 /* fewer may be chance */
+
 static bool has_threads(uint64_t caller_ns, uint64_t other_ns)
 {
     return other_ns > OTHERS_NS &&
            (double)other_ns > OTHERS_SHARE * ((double)caller_ns + (double)other_ns);
 }
+
+/* ------------------------------------------------------ uncounted code -- */
+
+static void add_uncounted(struct ti_caveats *c, const char *name, uint64_t samples)
+{
+    struct ti_uncounted *list = c->uncounted_in, moved;
+    int i = 0;
+
+    while (i < TI_UNCOUNTED_MAX && list[i].samples && strcmp(list[i].name, name) != 0)
+        i++;
+    if (i == TI_UNCOUNTED_MAX || !samples)
+        return;
+    snprintf(list[i].name, sizeof list[i].name, "%s", name);
+    for (list[i].samples += samples; i > 0 && list[i].samples > list[i - 1].samples; i--) {
+        moved = list[i];
+        list[i] = list[i - 1];
+        list[i - 1] = moved;
+    }
+}
+
+/* "libm.so.6 31, libc.so.6 2" */
+static void read_uncounted(struct ti_caveats *c, const char *text)
+{
+    char name[sizeof c->uncounted_in->name];
+    uint64_t samples;
+    int n;
+
+    while (text && sscanf(text, "%47s %" SCNu64 "%n", name, &samples, &n) == 2) {
+        add_uncounted(c, name, samples);
+        text += n;
+        if (strncmp(text, ", ", 2) != 0)
+            break;
+        text += 2;
+    }
+}
+
+double ti_caveats_uncounted(const struct ti_caveats *c)
+{
+    return c->samples ? (double)c->uncounted / (double)c->samples : -1;
+}
+
+bool ti_caveats_misses(const struct ti_caveats *c)
+{
+    return c->uncounted >= UNCOUNTED_SAMPLES && ti_caveats_uncounted(c) >= UNCOUNTED_SHARE;
+}
+
+/* ------------------------------------------------------------------------- */
 
 void ti_caveats_add(struct ti_caveats *c, const struct ti_reader *r)
 {
@@ -25,6 +75,7 @@ void ti_caveats_add(struct ti_caveats *c, const struct ti_reader *r)
 #undef ADD
     own.events = own.whole ? ti_reader_events(r) : 0;
     own.threaded = has_threads(own.caller_ns, own.other_ns);
+    read_uncounted(&own, ti_reader_info(r, "uncounted_in"));
     ti_caveats_merge(c, &own);
 }
 
@@ -33,6 +84,8 @@ void ti_caveats_merge(struct ti_caveats *c, const struct ti_caveats *more)
 #define SUM(name, key) c->name += more->name;
     TI_CAVEATS(SUM)
 #undef SUM
+    for (int i = 0; i < TI_UNCOUNTED_MAX; i++)
+        add_uncounted(c, more->uncounted_in[i].name, more->uncounted_in[i].samples);
     if (more->exit_status)
         c->exit_status = more->exit_status;
 }
@@ -47,11 +100,15 @@ void ti_caveats_run(struct ti_caveats *c, const json_t *run)
 
 json_t *ti_caveats_json(const struct ti_caveats *c)
 {
-    json_t *j = json_object();
+    json_t *j = json_object(), *in = json_object();
 
 #define PUT(name, key) json_object_set_new(j, #name, json_integer((json_int_t)c->name));
     TI_CAVEATS(PUT)
 #undef PUT
+    for (int i = 0; i < TI_UNCOUNTED_MAX && c->uncounted_in[i].samples; i++)
+        json_object_set_new(in, c->uncounted_in[i].name,
+                            json_integer((json_int_t)c->uncounted_in[i].samples));
+    json_object_set_new(j, "uncounted_in", in);
     return j;
 }
 
@@ -64,9 +121,14 @@ static uint64_t number(const json_t *json, const char *key)
 
 void ti_caveats_take(struct ti_caveats *c, const json_t *json)
 {
+    const char *name;
+    json_t *samples;
+
 #define TAKE(name, key) c->name += number(json, #name);
     TI_CAVEATS(TAKE)
 #undef TAKE
+    json_object_foreach(json_object_get(json, "uncounted_in"), name, samples)
+        add_uncounted(c, name, number(json_object_get(json, "uncounted_in"), name));
 }
 
 static bool nothing_recorded(const struct ti_caveats *c, char *buf, size_t bytes)
@@ -113,10 +175,29 @@ static bool asked_for_nodes(const struct ti_caveats *c, char *buf, size_t bytes)
     return true;
 }
 
+static bool misses_code(const struct ti_caveats *c, char *buf, size_t bytes)
+{
+    char where[256] = "";
+    size_t n = 0;
+
+    if (!ti_caveats_misses(c))
+        return false;
+    for (int i = 0; i < 3 && c->uncounted_in[i].samples && n < sizeof where; i++)
+        n += (size_t)snprintf(where + n, sizeof where - n, "%s%s %.1f %%", i ? ", " : ": ",
+                              c->uncounted_in[i].name,
+                              100 * (double)c->uncounted_in[i].samples / (double)c->samples);
+    snprintf(
+        buf, bytes,
+        "the counter blocks did not see some %.1f %% of the program's work (CPU time between MPI "
+        "calls)%s: compile that with ti-mpicc, too, or trace with -c valgrind or -c papi",
+        100 * ti_caveats_uncounted(c), where);
+    return true;
+}
+
 bool ti_caveats_text(const struct ti_caveats *c, int i, char *buf, size_t bytes)
 {
     static bool (*const all[])(const struct ti_caveats *, char *, size_t) = {
-        failed, nothing_recorded, threaded, asked_for_nodes};
+        failed, nothing_recorded, threaded, misses_code, asked_for_nodes};
 
     for (size_t k = 0; k < sizeof all / sizeof *all; k++)
         if (all[k](c, buf, bytes) && i-- == 0)

@@ -21,12 +21,24 @@
                                          * that called both */                                     \
     X(other_ns, "other_ns")             /* of all others, where their work is in no volume */      \
     X(node_questions, "node_questions") /* calls whose answer is the machine's: which ranks share  \
-                                         * a node, a processor's name */
+                                         * a node, a processor's name */                           \
+    X(samples, "samples")               /* of the program between MPI calls, by CPU time, where    \
+                                         * the counter is `blocks` */                              \
+    X(uncounted, "uncounted")           /* of these, in code that the counter does not see */
+
+/* The program or a library, and the samples of `uncounted` that were in it. */
+struct ti_uncounted {
+    char name[48];
+    uint64_t samples;
+};
+#define TI_UNCOUNTED_MAX 32
 
 struct ti_caveats {
 #define TI_CAVEATS_MEMBER(name, key) uint64_t name;
     TI_CAVEATS(TI_CAVEATS_MEMBER)
 #undef TI_CAVEATS_MEMBER
+    struct ti_uncounted uncounted_in[TI_UNCOUNTED_MAX]; /* the most samples first; those of further
+                                                         * ones are in no entry */
     int exit_status; /* of the application, by RUN.json; 0: it did well, or is not known */
 };
 
@@ -43,6 +55,15 @@ void ti_caveats_run(struct ti_caveats *c, const json_t *run);
  * no sense are left out. */
 json_t *ti_caveats_json(const struct ti_caveats *c);
 void ti_caveats_take(struct ti_caveats *c, const json_t *json);
+
+/*
+ * The share of the program that the counter `blocks` did not see, from 0 to 1: of the samples
+ * between MPI calls, those in code that was not compiled with ti-mpicc.  -1: not known.
+ */
+double ti_caveats_uncounted(const struct ti_caveats *c);
+
+/* Whether that share is large enough to be a caveat: 1 %, and not by chance. */
+bool ti_caveats_misses(const struct ti_caveats *c);
 
 /* Sentence `i` from 0 on, into buf; false past the last. */
 bool ti_caveats_text(const struct ti_caveats *c, int i, char *buf, size_t bytes);

@@ -522,6 +522,12 @@ static void line(const char *what, const char *value)
     putchar('\n');
 }
 
+/* An exact count of a part of the program is none of the program. */
+static bool counts_all(const struct summary *sum)
+{
+    return json_is_true(json_object_get(sum->info, "exact")) && !ti_caveats_misses(&sum->caveats);
+}
+
 static void print_counter(const struct summary *sum)
 {
     const char *name = info_text(sum, "counter"), *event = info_text(sum, "event");
@@ -538,8 +544,9 @@ static void print_counter(const struct summary *sum)
     if (threads && strcmp(threads, "sum") == 0)
         printf(" of all threads");
     printf(", %s%s\n",
-           json_is_true(json_object_get(sum->info, "exact"))      ? "exact"
+           counts_all(sum)                                        ? "exact"
            : json_is_true(json_object_get(sum->info, "estimate")) ? "an estimate"
+           : ti_caveats_misses(&sum->caveats)                     ? "not of all code"
                                                                   : "not exact",
            json_is_true(json_object_get(sum->info, "mixed")) ? "; NOT THE SAME ON ALL RANKS" : "");
 }
@@ -560,6 +567,24 @@ static void print_calibration(const struct summary *sum)
         printf("%-12s %s of %s bursts were shorter than that, and are 0\n", "negative",
                ti_format_count(sum->negative, negative, sizeof negative),
                ti_format_count(sum->events, n, sizeof n));
+}
+
+/* What the counter `blocks` did not see. */
+static void print_uncounted(const struct summary *sum)
+{
+    const struct ti_caveats *c = &sum->caveats;
+    char n[32];
+
+    if (!c->samples)
+        return;
+    printf("%-12s %.1f %% of %s samples between MPI calls", "uncounted",
+           100 * ti_caveats_uncounted(c), ti_format_count(c->samples, n, sizeof n));
+    for (int i = 0; i < TI_UNCOUNTED_MAX && c->uncounted_in[i].samples; i++) {
+        printf("%s", i ? ", " : ": ");
+        info_put_clean(c->uncounted_in[i].name);
+        printf(" %s", ti_format_count(c->uncounted_in[i].samples, n, sizeof n));
+    }
+    printf("\n");
 }
 
 static void print_caveats(const struct summary *sum)
@@ -861,6 +886,7 @@ static void print_text(const struct summary *sum, const int64_t *missing, int64_
     line("command", info_text(sum, "command"));
     print_counter(sum);
     print_calibration(sum);
+    print_uncounted(sum);
     print_caveats(sum);
     if (info_text(sum, "mode") && strcmp(info_text(sum, "mode"), "full") != 0)
         line("mode", info_text(sum, "mode"));
@@ -959,6 +985,16 @@ static json_t *names_of(json_t *object)
     return list;
 }
 
+static json_t *json_uncounted(const struct ti_caveats *c)
+{
+    json_t *in = json_object();
+
+    for (int i = 0; i < TI_UNCOUNTED_MAX && c->uncounted_in[i].samples; i++)
+        set(in, c->uncounted_in[i].name, info_json_u64(c->uncounted_in[i].samples));
+    return json_pack("{s:o, s:o, s:o}", "samples", info_json_u64(c->samples), "uncounted",
+                     info_json_u64(c->uncounted), "in", in);
+}
+
 static void print_json(const struct summary *sum, const int64_t *missing, int64_t nmissing)
 {
     static const char *const keys[] = {"run_id",   "application", "command", "counter",  "event",
@@ -987,6 +1023,9 @@ static void print_json(const struct summary *sum, const int64_t *missing, int64_
     set(out, "complete", json_boolean(!nmissing && !json_array_size(bad)));
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
         json_object_set(out, keys[i], json_object_get(sum->info, keys[i]));
+    set(out, "exact", json_boolean(counts_all(sum)));
+    if (sum->caveats.samples)
+        set(out, "uncounted", json_uncounted(&sum->caveats));
     set(out, "nodes", json_incref(sum->nodes));
     if (json_object_get(sum->info, "sites")) {
         set(out, "sites", names_of(json_object_get(sum->info, "sites")));

@@ -214,6 +214,10 @@ static void check_manifest(struct verify *v)
     check_number(v, json_object_get(totals, "caveats"), "totals.caveats.", #name, s->caveats.name);
     TI_CAVEATS(CAVEAT)
 #undef CAVEAT
+    for (int i = 0; i < TI_UNCOUNTED_MAX && s->caveats.uncounted_in[i].samples; i++)
+        check_number(v, json_object_get(json_object_get(totals, "caveats"), "uncounted_in"),
+                     "totals.caveats.uncounted_in.", s->caveats.uncounted_in[i].name,
+                     s->caveats.uncounted_in[i].samples);
 }
 
 /* --- ranks --------------------------------------------------------------- */

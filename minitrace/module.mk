@@ -6,7 +6,7 @@ include minitrace/valgrind/module.mk minitrace/blocks/module.mk
 counter_src := minitrace/counter.c minitrace/counter_papi.c minitrace/counter_cputime.c \
                minitrace/counter_valgrind.c minitrace/counter_blocks.c
 minitrace_src := minitrace/flavour.c minitrace/flavour_shims.S minitrace/record.c minitrace/extra.c \
-                 minitrace/recording.c minitrace/agree.c minitrace/site.c minitrace/map.c minitrace/untraced.c \
+                 minitrace/recording.c minitrace/agree.c minitrace/site.c minitrace/map.c minitrace/untraced.c minitrace/uncounted.c \
                  minitrace/type.c minitrace/handle.c minitrace/fortran.c \
                  minitrace/table.c \
                  minitrace/rec_p2p.c minitrace/rec_probe.c minitrace/rec_request.c minitrace/rec_coll.c \

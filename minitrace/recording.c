@@ -13,6 +13,7 @@
  *                    [drawn by rank 0]
  *   TIARA_RANKS_PER_NODE  ranks a node has on the machine to be foretold [as it is here]
  *   TIARA_REDACT     patterns, a line each, of arguments that are not recorded [none]
+ *   TIARA_SAMPLE     0: take no samples of what the counter `blocks` does not see [1]
  *   TIARA_LINGER     seconds, up to 60, that a rank stays at the end of MPI_Finalize [0]
  *   TIARA_QUIET      set: rank 0 says nothing at the end of a good run
  */
@@ -491,6 +492,7 @@ void ti_recording_begin(double start, int provided, int level)
     }
     ti_state.init_end = ti_seconds();
     ti_state.cpu_begin = cpu_now();
+    ti_uncounted_begin();
     errno = saved;
     ti_span_begin();
 }
@@ -525,6 +527,7 @@ void ti_recording_end(enum ti_end end)
     char untraced[2048], times[128] = "", whole[32] = "", outside[32] = "";
     char blocks[32] = "", own[32] = "", caller_ns[32], other_ns[32], questions[32];
     struct ti_writer *writer = ti_state.writer;
+    struct ti_uncounted_text seen;
     struct ti_counter counter;
     struct ti_err err;
     double now = ti_seconds();
@@ -555,18 +558,22 @@ void ti_recording_end(enum ti_end end)
     if (ti_untraced_list(untraced, sizeof untraced) && ti_state.rank == 0 && !getenv("TIARA_QUIET"))
         ti_complain("not traced: %s (calls of this rank)", untraced);
     cpu_text(caller_ns, other_ns);
+    ti_uncounted_end(&seen);
     snprintf(questions, sizeof questions, "%llu", (unsigned long long)ti_state.node_questions);
     ti_state.writer = NULL;
     if (ti_writer_close(writer, end,
-                        (const char *const[]){"flush_seconds", flush, "init_seconds", init,
-                                              "app_seconds", app, "memory_bytes", memory,
-                                              "spilled_bytes", spilled, "negative_bursts", negative,
-                                              "abandoned_calls", abandoned, "untraced", untraced,
-                                              "whole", whole, "outside", outside, "blocks", blocks,
-                                              "blocks_own", own, "reason", reason, "caller_ns",
-                                              caller_ns, "other_ns", other_ns, "node_questions",
-                                              questions, "times_ns", times},
-                        times[0] ? 17 : 16, &err) &&
+                        (const char *const[]){
+                            "flush_seconds",   flush,        "init_seconds",    init,
+                            "app_seconds",     app,          "memory_bytes",    memory,
+                            "spilled_bytes",   spilled,      "negative_bursts", negative,
+                            "abandoned_calls", abandoned,    "untraced",        untraced,
+                            "whole",           whole,        "outside",         outside,
+                            "blocks",          blocks,       "blocks_own",      own,
+                            "reason",          reason,       "caller_ns",       caller_ns,
+                            "other_ns",        other_ns,     "node_questions",  questions,
+                            "samples",         seen.samples, "uncounted",       seen.uncounted,
+                            "uncounted_in",    seen.objects, "times_ns",        times},
+                        times[0] ? 20 : 19, &err) &&
         end != TI_END_STOPPED && speaks())
         ti_complain("the trace is incomplete: %s", err.text);
     /* a copy: another thread may be in a call that reads it */

@@ -121,6 +121,7 @@ totals.operations.allreduce.bytes
 totals.untraced.MPI_Put
 totals.caveats.node_questions
 totals.caveats.other_ns
+totals.caveats.samples
 END
 fi
 exit $failed

@@ -2,7 +2,7 @@
 ifneq ($(blocks_as),)
 blocks_c := $(wrappers:%=$(O)/%) $(wrap_libs)
 blocks_examples := $(examples:%=$(O)/blocks/%)
-blocks_tests    := $(O)/blocks/bursts $(O)/blocks/threads $(O)/blocks/callbacks
+blocks_tests    := $(O)/blocks/bursts $(O)/blocks/threads $(O)/blocks/callbacks $(O)/blocks/misses
 ifneq ($(MPICC_mpich),)
 blocks_tests    += $(O)/blocks/bursts.mpich
 endif
@@ -34,7 +34,7 @@ $(foreach e,$(examples),$(eval $(call blocks_example,$(e))))
 
 $(filter-out %.mpich,$(blocks_tests)): $(O)/blocks/%: tests/mpi/%.c $(blocks_as) | $(blocks_c)
 	@mkdir -p $(@D)
-	$(ti_c) $(flags) $(CPPFLAGS) $(CFLAGS) -pthread -o $@ $< $(LDLIBS)
+	$(ti_c) $(flags) $(CPPFLAGS) $(CFLAGS) -pthread -o $@ $< -lm $(LDLIBS)
 $(O)/blocks/bursts.mpich: tests/mpi/bursts.c $(blocks_as) | $(blocks_c)
 	@mkdir -p $(@D)
 	$(call say,TI-CC)TIARA_MPICC='$(MPICC_mpich)' $(O)/ti-mpicc $(flags) -Wno-stringop-overflow \

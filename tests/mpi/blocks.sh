@@ -53,6 +53,37 @@ for np in 1 2; do
         fail "threads on $np: $(head -n 3 "$scratch/bad")"
 done
 
+# ------------------------------------------------------------ uncounted --
+
+# uncounted LIBRARY OWN: trace `misses` with such work, into $share the percentage that is said
+# to be uncounted, and into $first the object that has most of it.
+uncounted() {
+    rm -rf "$scratch/misses"
+    trace "$scratch/misses" 2 blocks "$wrapped/misses" "$1" "$2" >"$scratch/log" 2>&1 ||
+        fail "misses: $(tail -n 5 "$scratch/log")"
+    [ "$(grep -c '^interrupted 0$' "$scratch/log")" = 2 ] ||
+        fail "system calls were interrupted: $(cat "$scratch/log")"
+    "$TI_BUILD/ti-info" "$scratch/misses" >"$scratch/info"
+    share=$(sed -n 's/^uncounted *\([0-9.]*\) %.*/\1/p' "$scratch/info")
+    first=$(sed -n 's/^uncounted .*calls: \([^ ]*\) .*/\1/p' "$scratch/info")
+}
+# between LOW HIGH
+between() { awk -v is="$share" "BEGIN { exit !(is != \"\" && is >= $1 && is <= $2) }"; }
+has() { grep -q "$1" "$scratch/info" || { fail "no '$1'"; cat "$scratch/info"; }; }
+
+uncounted 3000000 1000000
+between 60 100 || fail "in libm: $share %"
+case $first in libm*) ;; *) fail "mostly in $first" ;; esac
+has '^counter .*, not of all code$'
+has '^CAVEAT .* did not see some .*: libm'
+"$TI_BUILD/ti-info" --json "$scratch/misses" | grep -q '"exact": false' || fail 'JSON: exact'
+TIARA_SAMPLE=0 MPIRUN='-x TIARA_SAMPLE' uncounted 30000 1000
+[ -z "$share" ] || fail "there are samples with TIARA_SAMPLE=0"
+uncounted 0 100000000
+between 0 1 || fail "in its own code: $share %, in $first"
+has '^counter .*, exact$'
+if grep '^CAVEAT' "$scratch/info"; then fail 'a caveat'; fi
+
 # ------------------------------------------------------ against valgrind --
 
 # Lines "VALGRIND BLOCKS OPERATION" of what a rank did, in $scratch/pairs.

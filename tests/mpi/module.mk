@@ -11,7 +11,7 @@ FLEGACY ?= -std=legacy -w
 
 $(O)/tests/mpi/%: tests/mpi/%.c
 	@mkdir -p $(@D)
-	$(call say,MPICC)$(MPICC) $(flags) $(CPPFLAGS) $(CFLAGS) -pthread -o $@ $< $(LDLIBS)
+	$(call say,MPICC)$(MPICC) $(flags) $(CPPFLAGS) $(CFLAGS) -pthread -o $@ $< -lm $(LDLIBS)
 $(O)/tests/mpi/%: tests/mpi/%.f
 	@mkdir -p $(@D)
 	$(call say,MPIFC)$(MPIFC) $(FLEGACY) $(FFLAGS) -o $@ $< $(LDLIBS)
