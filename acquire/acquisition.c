@@ -579,6 +579,8 @@ ti_status ti_acquisition_run(struct ti_job *j, const struct ti_sites *sites, str
     }
     st = ti_job_check_front(j, err);
     if (st == TI_OK)
+        st = ti_job_check_output(j, err);
+    if (st == TI_OK)
         st = check_text(c, err);
     if (st == TI_OK && j->o->like)
         st = ti_like_read(j->o->like, j->o->np, &c->like, err);

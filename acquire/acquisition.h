@@ -15,6 +15,7 @@
 #include "acquire/fleet.h"
 #include "acquire/job.h"
 #include "acquire/like.h"
+#include "acquire/pass.h"
 #include "acquire/place.h"
 #include "acquire/rsh.h"
 #include "acquire/runlog.h"
@@ -128,6 +129,7 @@ struct ti_mpirun_proc {
     struct ti_proc proc;
     struct ti_args env;
     int out, err;   /* -1: none, or at its end */
+    struct ti_pass pass; /* its standard output, where that is not captured */
     bool mute;      /* our standard error takes no more */
     char *out_text; /* what was captured, ends with 0; free() it; NULL: nothing */
     size_t out_bytes, out_room;

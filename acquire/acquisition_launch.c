@@ -223,6 +223,7 @@ static void on_err(int fd, void *arg)
 
     if (n > 0) {
         ti_progress_clear();
+        p->pass.open_line = buf[n - 1] != '\n';
         ti_runlog_text(&p->acquisition->log, buf, (size_t)n);
         if (is_chatter(buf, (size_t)n))
             return;
@@ -235,6 +236,15 @@ static void on_err(int fd, void *arg)
     ti_remote_drop_fd(p->acquisition->fleet->remote, fd);
     close(fd);
     p->err = -1;
+}
+
+static void on_pass(int fd, void *arg)
+{
+    struct ti_mpirun_proc *p = arg;
+
+    ti_pass_one(&p->pass, 0);
+    if (p->pass.from[0] < 0)
+        ti_remote_drop_fd(p->acquisition->fleet->remote, fd);
 }
 
 /* The most that is captured: ranks say a line each. */
@@ -295,16 +305,20 @@ static ti_status start(struct ti_acquisition *c, struct ti_args *command, bool c
                           .env = p->env.v,
                           .no_core = c->job->choice.valgrind,
                           .files = (long)c->nused * FILES_PER_NODE + (long)c->job->o->np * 4 + 256};
-    ti_status st;
+    int out = c->job->o->json ? STDERR_FILENO : STDOUT_FILENO;
+    ti_status st = ti_pass_open(&p->pass, capture ? -1 : out, -1, err);
 
+    if (st != TI_OK)
+        return st;
     if (in < 0 || pipe2(e, O_CLOEXEC) < 0 || (capture && pipe2(o, O_CLOEXEC) < 0)) {
         st = ti_err_errno(err, TI_ERR_IO, "cannot start 'mpirun'");
     } else {
         fds[0] = in;
-        fds[1] = capture ? o[1] : c->job->o->json ? STDERR_FILENO : STDOUT_FILENO;
+        fds[1] = capture ? o[1] : p->pass.into[0] ? p->pass.into[0] : out;
         fds[2] = e[1];
         st = ti_launch_start(&l, &p->proc, err);
     }
+    ti_pass_started(&p->pass);
     close_fd(&e[1]);
     close_fd(&o[1]);
     p->err = e[0];
@@ -326,7 +340,8 @@ ti_status ti__mpirun_start(struct ti_acquisition *c, struct ti_args *command, bo
     ti_runlog_note(&c->log, "%s", text ? text : "mpirun");
     ti_args_free(&recorded);
     free(text);
-    *p = (struct ti_mpirun_proc){.acquisition = c, .out = -1, .err = -1};
+    *p = (struct ti_mpirun_proc){
+        .acquisition = c, .out = -1, .err = -1, .pass = {.from = {-1, -1}}};
     mpirun_environment(c, &p->env);
     st = ti_args_ok(&p->env) ? start(c, command, capture, quiet ? null : STDIN_FILENO, p, err)
                              : ti_err_set(err, TI_ERR_IO, "cannot start 'mpirun': out of memory");
@@ -334,20 +349,27 @@ ti_status ti__mpirun_start(struct ti_acquisition *c, struct ti_args *command, bo
     if (st != TI_OK) {
         close_fd(&p->err);
         close_fd(&p->out);
+        ti_pass_close(&p->pass);
         ti_args_free(&p->env);
         return st;
     }
     ti_remote_add_fd(c->fleet->remote, p->err, on_err, p);
     if (capture)
         ti_remote_add_fd(c->fleet->remote, p->out, on_out, p);
+    if (p->pass.from[0] >= 0)
+        ti_remote_add_fd(c->fleet->remote, p->pass.from[0], on_pass, p);
     return TI_OK;
 }
 
 void ti__mpirun_close(struct ti_acquisition *c, struct ti_mpirun_proc *p)
 {
     /* what it said last is still in the pipes */
-    for (double until = ti_now() + 1; (p->err >= 0 || p->out >= 0) && ti_now() < until;)
+    for (double until = ti_now() + 1;
+         (p->err >= 0 || p->out >= 0 || p->pass.from[0] >= 0) && ti_now() < until;)
         ti_fleet_poll(c->fleet, 20);
+    if (p->pass.from[0] >= 0)
+        ti_remote_drop_fd(c->fleet->remote, p->pass.from[0]);
+    ti_pass_close(&p->pass);
     if (p->err >= 0) {
         ti_remote_drop_fd(c->fleet->remote, p->err);
         close(p->err);

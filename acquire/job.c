@@ -45,9 +45,7 @@ ti_status ti_job_draw_id(struct ti_job *j, struct ti_err *err)
     return TI_OK;
 }
 
-/* The bundle must not exist yet (a dry run only says so), and its directory must take it: better
- * told now than when the program has run. */
-static ti_status check_output(struct ti_job *j, struct ti_err *err)
+ti_status ti_job_check_output(struct ti_job *j, struct ti_err *err)
 {
     char dir[PATH_MAX];
     char *slash;
@@ -86,7 +84,7 @@ static ti_status name_results(struct ti_job *j, struct ti_err *err)
             : snprintf(j->output, sizeof j->output, "%s.%" PRId64 ".tib", j->program.name, o->np);
     if (n >= PATH_MAX || m >= PATH_MAX)
         return ti_err_set(err, TI_ERR_USAGE, "the name of the run directory or bundle is too long");
-    return check_output(j, err);
+    return TI_OK;
 }
 
 void ti_job_warn_of_program(const struct ti_job *j)

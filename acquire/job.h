@@ -57,6 +57,10 @@ struct ti_job {
  * running anything of the user's. */
 ti_status ti_job_check(struct ti_job *j, struct ti_err *err);
 
+/* After it: the bundle must not exist yet (a dry run only says so), and its directory must take
+ * it.  Better told now than when the program has run. */
+ti_status ti_job_check_output(struct ti_job *j, struct ti_err *err);
+
 /* The program, which may be on nodes alone: what it is, they tell then. */
 ti_status ti_job_find_program(struct ti_job *j, struct ti_err *err);
 

@@ -20,6 +20,8 @@ static ti_status prepare(struct ti_job *j, struct ti_err *err)
 
     if (st == TI_OK)
         st = ti_place_here(j->o, j->machine.host, j->machine.cores, err);
+    if (st == TI_OK)
+        st = ti_job_check_output(j, err);
     if (st == TI_OK && j->o->dry_run && ti_rundir_peek(j->dir_name, j->o->force, &why) != TI_OK)
         ti_warn("%s: a run would be refused", why.text);
     return st == TI_OK ? ti_job_prepare(j, err) : st;

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "acquire/job.h"
+#include "acquire/pass.h"
 #include "node/watch.h"
 
 #define LOOK_MS        250
@@ -31,6 +32,7 @@ static void show(const struct ti_watch *w, double seconds, const char *what)
 
 struct ending {
     struct ti_watch *watch;
+    struct ti_pass *pass;
     double start;
 };
 
@@ -38,8 +40,10 @@ static void show_ending(void *arg)
 {
     struct ending *e = arg;
 
+    ti_pass_some(e->pass, -1, 0);
     ti_watch_update(e->watch);
-    show(e->watch, ti_now() - e->start, "ending the run");
+    if (!e->pass->open_line)
+        show(e->watch, ti_now() - e->start, "ending the run");
 }
 
 static bool was_ended(const struct ti_outcome *o)
@@ -47,17 +51,27 @@ static bool was_ended(const struct ti_outcome *o)
     return o->signal || o->timed_out || o->out_of_memory;
 }
 
+/* As ti_launch_sleep(), and what the program says is passed on meanwhile. */
+static int sleep_passing(struct ti_pass *pass, int signals, int ms)
+{
+    if (pass->from[0] < 0 && pass->from[1] < 0)
+        return ti_launch_sleep(ms);
+    ti_pass_some(pass, signals, ms);
+    return ti_launch_sleep(0);
+}
+
 /* Until mpirun ends, or has to. */
-static void watch(struct ti_job *j, struct ti_proc *proc, struct ti_watch *w)
+static void watch(struct ti_job *j, struct ti_proc *proc, struct ti_watch *w, struct ti_pass *pass)
 {
     double start = ti_now(), look_s = 0;
-    struct ending ending = {w, start};
+    struct ending ending = {w, pass, start};
+    int signals = ti_launch_signal_fd();
     bool all_said = false;
 
     while (ti_launch_running(proc)) {
         double now;
         /* Never more than a tenth of the time for looking. */
-        int sig = ti_launch_sleep(look_s * 10e3 > LOOK_MS ? (int)(look_s * 10e3) : LOOK_MS);
+        int sig = sleep_passing(pass, signals, look_s * 10e3 > LOOK_MS ? (int)(look_s * 10e3) : LOOK_MS);
 
         if (sig)
             j->outcome.signal = sig;
@@ -81,8 +95,11 @@ static void watch(struct ti_job *j, struct ti_proc *proc, struct ti_watch *w)
                 ti_say("all %" PRId64 " ranks started after %.1f s", w->np,
                        w->last_start - j->outcome.launched);
         }
-        show(w, ti_now() - start, j->label ? j->label : "running");
+        if (!pass->open_line)
+            show(w, ti_now() - start, j->label ? j->label : "running");
     }
+    if (signals >= 0)
+        close(signals);
     /* A signal to all of us may have ended mpirun, before that had a process group of
      * its own, and not have been asked for yet. */
     if (!was_ended(&j->outcome) && proc->wait_status != 0)
@@ -92,7 +109,8 @@ static void watch(struct ti_job *j, struct ti_proc *proc, struct ti_watch *w)
 
 /* --- run ----------------------------------------------------------------- */
 
-static ti_status launch(struct ti_job *j, struct ti_proc *proc, struct ti_err *err)
+static ti_status launch(struct ti_job *j, struct ti_pass *pass, struct ti_proc *proc,
+                        struct ti_err *err)
 {
     struct ti_launch l = {.argv = j->command.v,
                           .drowsy = j->plan.drowsy,
@@ -101,13 +119,19 @@ static ti_status launch(struct ti_job *j, struct ti_proc *proc, struct ti_err *e
                                         : isatty(STDIN_FILENO) ? "/dev/null"
                                                                : NULL,
                           .stdout_to_stderr = j->o->json,
+                          .output = j->repeated ? 0 : pass->into[0],
+                          .errors = pass->into[1],
                           .stdout_path = j->repeated ? "/dev/null" : NULL,
                           .pin = j->pinned ? &j->pin : NULL,
                           .no_core = j->choice.valgrind,
                           .files = (long)j->o->np * FILES_PER_RANK + 256};
 
+    ti_status st;
+
     j->outcome.launched = ti_wall();
-    return ti_launch_start(&l, proc, err);
+    st = ti_launch_start(&l, proc, err);
+    ti_pass_started(pass);
+    return st;
 }
 
 /* Watch the program's file for its being opened, which starting it does.  -1
@@ -196,6 +220,7 @@ static void note_end(struct ti_job *j)
 ti_status ti_job_run(struct ti_job *j, struct ti_err *err)
 {
     struct ti_outcome *o = &j->outcome;
+    struct ti_pass pass = {.from = {-1, -1}};
     struct ti_watch w;
     struct ti_proc proc;
     int64_t room;
@@ -211,9 +236,11 @@ ti_status ti_job_run(struct ti_job *j, struct ti_err *err)
     }
     opened = watch_program(j->program.path);
     o->user_args = j->o->mpirun.n > 0;
-    st = launch(j, &proc, err);
+    st = ti_pass_open(&pass, j->o->json ? STDERR_FILENO : STDOUT_FILENO, STDERR_FILENO, err);
+    if (st == TI_OK)
+        st = launch(j, &pass, &proc, err);
     if (st == TI_OK) {
-        watch(j, &proc, &w);
+        watch(j, &proc, &w, &pass);
         o->ended = ti_wall();
         o->wait_status = proc.wait_status;
         if (!was_ended(o))
@@ -223,6 +250,7 @@ ti_status ti_job_run(struct ti_job *j, struct ti_err *err)
             o->started = w.last_start;
         o->not_started = !was_opened(opened);
     }
+    ti_pass_close(&pass);
     if (opened >= 0)
         close(opened);
     ti_watch_close(&w);

@@ -85,6 +85,7 @@ struct ti_fetch_failure {
     char *site, *through; /* its site; the node it was reached through last, NULL: from here */
     json_t *ranks;        /* [[FIRST, LAST]...]; empty in ti_fetch_remove() where unknown */
     char *why, *hint;     /* without the node's name; hint may be NULL */
+    bool gone;            /* the nodes answered, and have them no more */
 };
 
 /* What is known so far; all of it in the end. */
@@ -141,6 +142,9 @@ void ti_fetch_free(struct ti_fetch *f);
 /* "node 'n3' of site1, ranks 8-11: why", a line for each cause through ti_warn(), and how
  * many others it has. */
 void ti_fetch_report(const struct ti_fetch *f);
+
+/* Whether something is missing, and all of it is gone: fetching again cannot help. */
+bool ti_fetch_all_gone(const struct ti_fetch *f);
 
 /* [{"node", "site", "through", "ranks", "error"}...]; NULL when memory is short. */
 json_t *ti_fetch_json(const struct ti_fetch *f);

@@ -5,6 +5,7 @@
 
 #include "common/cli.h"
 #include "gather/fetching.h"
+#include "node/messages.h"
 
 #define FINDINGS_MOST 8  /* different ones of one node */
 #define REPORT_MAX    20 /* lines */
@@ -91,6 +92,17 @@ static ti_status add_failure(struct ti__fetching *g, int32_t node, json_t *ranks
     return more->why && (more->node || !m) ? TI_OK : ti_err_errno(err, TI_ERR_IO, "cannot fetch");
 }
 
+/* The same for traces that cannot be had by trying again. */
+static ti_status add_gone(struct ti__fetching *g, int32_t node, json_t *ranks, const char *why,
+                          struct ti_err *err)
+{
+    ti_status st = add_failure(g, node, ranks, why, NULL, err);
+
+    if (st == TI_OK)
+        g->f->failure[g->f->nfailures - 1].gone = true;
+    return st;
+}
+
 static bool is_missing(const struct ti__fetching *g, int64_t rank)
 {
     return g->rank[rank].state != TI__LEFT && g->rank[rank].state != TI__CAME;
@@ -116,7 +128,9 @@ static ti_status tell_noted(struct ti__fetching *g, struct ti_err *err)
             ti_ranges_add(ranks, r);
             g->rank[r].told = true;
         }
-        if (json_array_size(ranks) > 0)
+        if (json_array_size(ranks) > 0 && strcmp(x->why, TI_MSG_NO_TRACE) == 0)
+            st = add_gone(g, x->node, ranks, x->why, err);
+        else if (json_array_size(ranks) > 0)
             st = add_failure(g, x->other != -1 ? -1 : x->node, ranks, x->why, x->hint, err);
         else
             json_decref(ranks);
@@ -133,9 +147,9 @@ static ti_status tell_node(struct ti__fetching *g, const struct ti__member *m, j
     if (ti__given_up(m))
         return add_failure(g, m->i, ranks, m->why.text, m->why.hint, err);
     if (!m->no_folder)
-        return add_failure(g, m->i, ranks, "no trace", NULL, err);
+        return add_gone(g, m->i, ranks, TI_MSG_NO_TRACE, err);
     snprintf(why, sizeof why, "there is no directory '%.1024s'", m->node->directory);
-    return add_failure(g, m->i, ranks, why, NULL, err);
+    return add_gone(g, m->i, ranks, why, err);
 }
 
 static ti_status tell_the_rest(struct ti__fetching *g, struct ti_err *err)
@@ -160,8 +174,8 @@ static ti_status tell_the_rest(struct ti__fetching *g, struct ti_err *err)
             (of[i] || (missing && ti__given_up(&g->member[i]) && !g->member[i].ranks)))
             st = tell_node(g, &g->member[i], of[i] ? json_incref(of[i]) : json_array(), err);
     if (of && of[g->nodes.n] && st == TI_OK)
-        st = add_failure(g, -1, json_incref(of[g->nodes.n]),
-                         "none of the nodes that could be asked has it", NULL, err);
+        st = add_gone(g, -1, json_incref(of[g->nodes.n]),
+                      "none of the nodes that could be asked has it", err);
     for (int64_t i = 0; of && i <= g->nodes.n; i++)
         json_decref(of[i]);
     free(of);
@@ -343,6 +357,14 @@ void ti_fetch_report(const struct ti_fetch *f)
     }
     free(seen);
     tell_alone(f);
+}
+
+bool ti_fetch_all_gone(const struct ti_fetch *f)
+{
+    for (int i = 0; i < f->nfailures; i++)
+        if (!f->failure[i].gone)
+            return false;
+    return f->nfailures > 0;
 }
 
 json_t *ti_fetch_json(const struct ti_fetch *f)

@@ -194,11 +194,22 @@ static char *again(const struct ti_gather_options *o, bool force)
     return text;
 }
 
+/* What to do about traces that are missing. */
+static void hint_missing(const struct work *w, bool force, struct ti_err *err)
+{
+    char *command = NULL;
+
+    if (ti_fetch_all_gone(&w->fetched))
+        ti_err_hint(err, "no node has them any more; unless a disk there is not mounted, only another run "
+                         "can give them");
+    else if ((command = again(w->o, force)) != NULL)
+        ti_err_hint(err, "\"%s\" fetches what is missing; what is here stays", command);
+    free(command);
+}
+
 /* Nothing in the run directory can be bundled: because nothing came, or because it is a plan. */
 static ti_status without_traces(struct work *w, ti_status st, struct ti_err *err)
 {
-    char *command;
-
     if (w->o->plan && w->fetched.wanted) {
         ti_say("nothing else is here yet: %s", err->text);
         ti_report_summary(NULL, w->o, 0, 0, ti_now() - w->began, &w->fetched, tree_json(w));
@@ -211,10 +222,7 @@ static ti_status without_traces(struct work *w, ti_status st, struct ti_err *err
     if (flush(err) != TI_OK)
         return TI_ERR_IO;
     ti_err_set(err, TI_ERR_REMOTE, "no trace could be had from any node");
-    command = again(w->o, w->o->force);
-    if (command)
-        ti_err_hint(err, "\"%s\" tries again what is missing", command);
-    free(command);
+    hint_missing(w, w->o->force, err);
     return TI_ERR_REMOTE;
 }
 
@@ -258,7 +266,7 @@ static ti_status bundle(struct work *w, struct ti_run *run, struct ti_err *err)
     const struct ti_gather_options *o = w->o;
     int64_t bytes = run->bytes, removed = 0;
     bool remove = o->remove && !o->plan;
-    char *command = NULL;
+    struct ti_err hint = {"", ""};
     ti_status st = TI_OK;
 
     if (w->bundle)
@@ -277,10 +285,11 @@ static ti_status bundle(struct work *w, struct ti_run *run, struct ti_err *err)
     if (st == TI_OK &&
         (run->complete + run->away < run->nranks || run->foreign || w->fetched.clashes))
         st = TI_ERR_PARTIAL;
-    if (st == TI_ERR_PARTIAL && !o->plan && !o->remove && w->fetched.fetched < w->fetched.wanted &&
-        (command = again(o, true)) != NULL)
-        ti_hint("\"%s\" fetches what is missing; what is here stays", command);
-    free(command);
+    if (st == TI_ERR_PARTIAL && !o->plan && !o->remove && w->fetched.fetched < w->fetched.wanted) {
+        hint_missing(w, true, &hint);
+        if (hint.hint[0])
+            ti_hint("%s", hint.hint);
+    }
     return st;
 }
 

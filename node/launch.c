@@ -138,6 +138,8 @@ static _Noreturn void child(const struct ti_launch *l, int report, pid_t parent)
     } else if (l->stdout_to_stderr && dup2(STDERR_FILENO, STDOUT_FILENO) < 0) {
         stillborn(report, "standard output");
     }
+    if (l->output && dup2(l->output, STDOUT_FILENO) < 0)
+        stillborn(report, "standard output");
     if (l->errors && dup2(l->errors, STDERR_FILENO) < 0)
         stillborn(report, "standard error");
     for (int i = 0; l->env && l->env[i]; i++)
@@ -382,11 +384,6 @@ int ti_launch_signal(const char *run_id, int sig, struct ti_pids *told)
 bool ti_launch_is_of(pid_t pid, const char *run_id, char *buf)
 {
     return belongs(pid, run_id, buf);
-}
-
-int ti_launch_signals(void)
-{
-    return signalfd(-1, &our_signals, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
 /* Wait until nothing of the run is left, at most `seconds`; what is left. */

@@ -33,7 +33,8 @@ struct ti_launch {
     const char *run_id;     /* NULL: not part of a run, and in our process group */
     const char *stdin_path; /* opened for reading; NULL: ours */
     bool mute;              /* stdout and stderr go to /dev/null */
-    int errors;             /* descriptor for stderr, also of a muted one; 0: none */
+    int output, errors;     /* descriptors for stdout and stderr, also of a muted one, whatever
+                             * is said below; 0: none */
     bool overlay;           /* what it writes into the working directory is dropped, see
                              * overlay.h; ti_overlay_works() must have said that it can be had */
     bool stdout_to_stderr;
@@ -111,9 +112,5 @@ int ti_launch_signal(const char *run_id, int sig, struct ti_pids *told);
 /* Whether `pid` is a living process of the run.  `buf` is of TI_ENVIRON_MAX bytes. */
 bool ti_launch_is_of(pid_t pid, const char *run_id, char *buf);
 #define TI_ENVIRON_MAX (1 << 20)
-
-/* For those who wait by poll(2): a descriptor that can be read when one of the signals
- * is there for ti_launch_sleep(0).  -1 on failure. */
-int ti_launch_signals(void);
 
 #endif

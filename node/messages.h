@@ -112,6 +112,9 @@
 
 #define TI_PROTOCOL 3
 
+/* The "error" of "sent" where there is no file of that rank. */
+#define TI_MSG_NO_TRACE "no trace"
+
 #define TI_RELAY_CHILDREN 256
 
 #endif

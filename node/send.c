@@ -9,6 +9,7 @@
 
 #include "common/crc32c.h"
 #include "formats/trace.h"
+#include "node/messages.h"
 #include "node/traces.h"
 
 #define PIECE       (64 * 1024)
@@ -154,7 +155,7 @@ static int by_rank(const void *a, const void *b)
 static ti_status open_file(struct ti_send *s, struct ti_err *err)
 {
     if (s->there && !bsearch(&s->rank, s->there, s->nthere, sizeof *s->there, by_rank))
-        return ti_err_set(err, TI_ERR_INPUT, "no trace");
+        return ti_err_set(err, TI_ERR_INPUT, TI_MSG_NO_TRACE);
     return ti__trace_open(s->dir, s->rank, s->run_id, &s->fd, &s->before, err);
 }
 

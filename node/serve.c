@@ -962,7 +962,7 @@ static ti_status serve(const char *folder, const char *self, bool shipped, struc
     for (int i = 0; i < TASKS; i++)
         s->task[i].fd = -1;
     s->out.fd = STDOUT_FILENO;
-    s->signals = ti_launch_signals();
+    s->signals = ti_launch_signal_fd();
     if (s->signals < 0 || fcntl(STDOUT_FILENO, F_SETFL, O_NONBLOCK) < 0 ||
         fcntl(STDIN_FILENO, F_SETFL, O_NONBLOCK) < 0) {
         free(s);

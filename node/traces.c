@@ -11,6 +11,7 @@
 #include "common/crc32c.h"
 #include "formats/rankname.h"
 #include "formats/trace.h"
+#include "node/messages.h"
 #include "node/rundir.h"
 
 enum { AT_RUN_ID = 24 }; /* in a trace's header, see formats/trace.h */
@@ -60,7 +61,7 @@ ti_status ti__trace_open(int dir, int64_t rank, const char *run_id, int *fd, str
     ti_rank_name(rank, name);
     *fd = openat(dir, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
     if (*fd < 0 && errno == ENOENT)
-        return ti_err_set(err, TI_ERR_INPUT, "no trace");
+        return ti_err_set(err, TI_ERR_INPUT, TI_MSG_NO_TRACE);
     if (*fd < 0 || fstat(*fd, sb) < 0)
         return ti_err_errno(err, TI_ERR_IO, "cannot open '%s'", name);
     if (!S_ISREG(sb->st_mode) || !is_of_run(*fd, run_id))

@@ -254,11 +254,22 @@ mkdir node2 && cp all/rank-00000[45].ti node2/
 run 0 ti-gather --force run -o part.tib
 says err "fetched 4 of 4 ranks from 3 nodes"
 run 0 ti-info --compare all.tib part.tib
+# what no node has any more is not to be fetched again
+nodes 4 8
+rm node1/rank-000003.ti
+run 1 ti-gather run -o lost.tib
+says err "node 'node1', rank 3: no trace"
+says err "hint: no node has them any more"
+grep "fetches what is missing" err && fail "a hint to fetch what is lost: $(cat err)"
 # nothing at all
 but='for x in nodes: x["directory"] = "/no/such"' nodes 2 4
-run 5 ti-gather --json run -o "no ne's.tib"
+run 5 ti-gather --json run -o none.tib
 says err "no trace could be had from any node"
-says err "hint: \"ti-gather run -o 'no ne'\\''s.tib'\" tries again"
+says err "hint: no node has them any more"
+but='' nodes 2 4
+for file in node[01]/rank-*; do cp other/rank-000006.ti "$file"; done
+run 5 ti-gather --json run -o "no ne's.tib"
+says err "hint: \"ti-gather run -o 'no ne'\\''s.tib'\" fetches what is missing"
 [ -e "no ne's.tib" ] && fail "a bundle of nothing"
 
 # digits of a run id are digits in any case

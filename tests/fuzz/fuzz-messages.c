@@ -92,7 +92,7 @@ ti_status __wrap_ti_launch_start(const struct ti_launch *l, struct ti_proc *proc
                                  struct ti_err *err);
 int __wrap_ti_launch_signal(const char *run_id, int sig, struct ti_pids *told);
 int __wrap_ti_launch_each(const char *run_id, void (*f)(pid_t pid, void *arg), void *arg);
-int __wrap_ti_launch_signals(void);
+int __wrap_ti_launch_signal_fd(void);
 int __wrap_ti_launch_sleep(int ms);
 pid_t __wrap_waitpid(pid_t pid, int *status, int how);
 int __wrap_kill(pid_t pid, int sig);
@@ -197,7 +197,7 @@ int __wrap_ti_launch_each(const char *run_id, void (*f)(pid_t pid, void *arg), v
     return 0;
 }
 
-int __wrap_ti_launch_signals(void)
+int __wrap_ti_launch_signal_fd(void)
 {
     static int fd = -1;
 

@@ -1,0 +1,46 @@
+/*
+ * The program's output, where the progress line is on the same terminal.
+ *
+ * The two would write into each other's lines.  So mpirun writes into pipes, and what comes out
+ * is passed on to where it belongs, after the progress line was removed.  Where there is no
+ * progress line, or the output goes elsewhere, mpirun has our own descriptors and nothing is
+ * passed on.
+ *
+ * One thread.
+ */
+#ifndef TI_PASS_H
+#define TI_PASS_H
+
+#include <stdbool.h>
+
+#include "common/err.h"
+
+struct ti_pass {
+    int from[2]; /* read end for standard output, standard error; -1: none, or it has ended */
+    int into[2]; /* mpirun's ends, until ti_pass_started(); 0: it has our own */
+    int to[2];   /* our descriptors */
+    bool open_line; /* what was passed on last is no whole line: no place for progress */
+};
+
+/*
+ * Make pipes for what goes to the terminal, while there is a progress line.  `out` and `errors`
+ * are our descriptors for the program's standard output and error; -1: somebody else sees to it.
+ * TI_ERR_IO, and *p is closed.
+ */
+ti_status ti_pass_open(struct ti_pass *p, int out, int errors, struct ti_err *err);
+
+/* mpirun was started, or could not be: close its ends. */
+void ti_pass_started(struct ti_pass *p);
+
+/* Pass on one piece of what can be read from p->from[i], which must not block; at its end it is
+ * closed, and p->from[i] is -1. */
+void ti_pass_one(struct ti_pass *p, int i);
+
+/* Pass on what is there, for up to `ms` milliseconds; less if `wake`, a descriptor or -1, can be
+ * read. */
+void ti_pass_some(struct ti_pass *p, int wake, int ms);
+
+/* The last of it, once mpirun has ended; and close all. */
+void ti_pass_close(struct ti_pass *p);
+
+#endif

@@ -1,0 +1,73 @@
+#!/bin/bash
+# On a terminal the progress line and the program's output never share a line, also where the
+# program ends a line late; what is read from the terminal in the end is what was written.
+# shellcheck source=tests/cli/acquire-lib.bash
+. tests/cli/acquire-lib.bash
+
+cat >../talks <<'END'
+#!/bin/sh
+for i in 1 2; do
+    printf 'begin %s' $i
+    sleep 0.8
+    echo " end $i"
+    sleep 0.6
+    echo "error $i" >&2
+    sleep 0.4
+done
+exec ../app ok
+END
+chmod +x ../talks
+
+# on_terminal STATUS OPTION...: ti-acquire with them on a terminal of its own: what was written
+# there goes to ../raw, the lines that a person sees to ../out.
+on_terminal() {
+    python3 -IBS - "$@" <<'END' || failed=1
+import os, pty, re, sys
+pid, fd = pty.fork()
+if pid == 0:
+    os.execv(sys.argv[2], sys.argv[2:])
+raw = b""
+while True:
+    try:
+        piece = os.read(fd, 4096)
+    except OSError:
+        break
+    if not piece:
+        break
+    raw += piece
+status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+text = raw.decode().replace("\r\n", "\n")
+open("../raw", "w").write(text)
+# a carriage return and "erase to the end of the line" leave what comes behind them
+open("../out", "w").write("\n".join(re.sub(r".*\r\x1b\[K", "", line) for line in text.split("\n")))
+if status != int(sys.argv[1]):
+    print("FAILED: status %d, not %s: %s" % (status, sys.argv[1], text))
+    sys.exit(1)
+END
+}
+
+on_terminal 0 "$o/ti-acquire" --pilot no -c cputime --np 1 --no-gather ../talks
+for line in 'begin 1 end 1' 'error 1' 'begin 2 end 2' 'error 2'; do
+    grep -qxF "$line" ../out || fail "not a line of its own: $line"
+done
+grep -q $'\r\033\\[Krunning: 0 of 1 ranks' ../raw || fail 'there was no progress line'
+[ $failed -eq 0 ] || cat -v ../raw
+find . -mindepth 1 -delete
+
+# The same bytes in the same order where a lot is written, more than a pipe holds.
+cat >../floods <<'END'
+#!/bin/sh
+seq 1 60000
+exec ../app ok
+END
+chmod +x ../floods
+on_terminal 0 "$o/ti-acquire" --pilot no -c cputime --np 1 --no-gather ../floods
+grep -xE '[0-9]+' ../out | cmp -s - <(seq 1 60000) || fail 'what was written is not what was read'
+find . -mindepth 1 -delete
+
+# Without a terminal the program has ti-acquire's own descriptors.
+run 0 --pilot no -c cputime --np 1 --no-gather ../talks
+says out 'begin 1 end 1'
+silent out $'\r'
+silent err $'\r'
+finish
