@@ -105,6 +105,11 @@ json_t *ti_job_list(const struct ti_job *j, const struct ti_args *a);
 /* Make the bundle.  TI_ERR_PARTIAL when something is missing in it. */
 ti_status ti_job_gather(struct ti_job *j, struct ti_err *err);
 
+/* replayable.c: say whether the bundle can be replayed, and why not; and note it for --json as
+ * "replay": {"can", "problems", "why"}.  ti-replay --lint tells.  It reads all events, so of
+ * very many of them only the command is said. */
+void ti_job_say_replayable(struct ti_job *j);
+
 /* What the job is, a new object: RUN.json before the launch. */
 json_t *ti_job_json(const struct ti_job *j);
 

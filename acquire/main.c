@@ -139,6 +139,8 @@ static ti_status act(struct ti_job *j, struct ti_err *err)
     } else {
         if (st == TI_OK)
             st = sites ? ti_acquisition_run(j, sites, err) : acquire_here(j, err);
+        if (j->bundled && !j->signal)
+            ti_job_say_replayable(j);
         ti_untraced_say(&j->ranks);
         ti_negative_say(&j->ranks);
         ti_caveats_say(&j->ranks);

@@ -1,6 +1,6 @@
 # acquire: run a program and trace it.
 progs += ti-acquire
-acquire_src := acquire/options.c acquire/job.c acquire/run.c acquire/pass.c acquire/plan.c acquire/mpirun.c \
+acquire_src := acquire/options.c acquire/job.c acquire/run.c acquire/pass.c acquire/replayable.c acquire/plan.c acquire/mpirun.c \
                acquire/choose.c acquire/isa.c acquire/level.c acquire/pilot.c \
                acquire/measure.c acquire/memory_model.c acquire/report.c acquire/place.c \
                acquire/place_options.c acquire/place_print.c acquire/composite.c acquire/estimate.c gather/output.c $(node_src)

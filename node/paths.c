@@ -51,6 +51,7 @@ ti_status ti_paths_find(struct ti_paths *p, struct ti_err *err)
     static const char *const tools[] = {"libexec/valgrind", "../libexec/tiara/valgrind", "valgrind",
                                         TI_LIBEXECDIR "/tiara/valgrind", NULL};
     static const char *const gathers[] = {"ti-gather", "../../bin/ti-gather", NULL};
+    static const char *const replays[] = {"ti-replay", "../../bin/ti-replay", NULL};
     static const char *const helpers[] = {".", "../libexec/tiara", TI_LIBEXECDIR "/tiara", NULL};
     char here[PATH_MAX];
     ssize_t n = readlink("/proc/self/exe", here, sizeof here - 1);
@@ -64,6 +65,7 @@ ti_status ti_paths_find(struct ti_paths *p, struct ti_err *err)
         *slash = '\0';
     first_of(here, tools, "ticount-amd64-linux", p->valgrind);
     first_of(here, gathers, "", p->gather);
+    first_of(here, replays, "", p->replay);
     helper(here, helpers, "ti-node", p->node);
     helper(here, helpers, "ti-node-counter", p->counter);
     helper(here, helpers, "ti-rsh", p->rsh);

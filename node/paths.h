@@ -14,6 +14,7 @@ struct ti_paths {
     char library[PATH_MAX];  /* libminitrace.so */
     char valgrind[PATH_MAX]; /* folder of the ticount tool; "" if it is not there */
     char gather[PATH_MAX];   /* ti-gather; "" if it is not there */
+    char replay[PATH_MAX];   /* ti-replay; the same */
     char node[PATH_MAX];     /* ti-node; "" if it is not there */
     char counter[PATH_MAX];  /* ti-node-counter, which tries counters for it; the same */
     char rsh[PATH_MAX];      /* ti-rsh, which mpirun starts instead of ssh; the same */

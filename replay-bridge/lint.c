@@ -157,12 +157,15 @@ static ti_status see_event(void *arg, struct ti_walk *w, const struct ti_step *s
     if (!sound || step->lost)
         return TI_OK;
     if (step->ev.op == TI_OP_UNTRACED) {
+        st->lint->untraced++;
         report_untraced(st, w, step);
         return TI_OK;
     }
     why = ti_lower_refusal(&st->lint->check.comms, step, st->lint->eager_bytes, buf, sizeof buf);
-    if (why)
+    if (why) {
+        st->lint->refused++;
         report(st, w, step, why);
+    }
     return TI_OK;
 }
 
@@ -210,6 +213,7 @@ static ti_status see_rank(void *arg, int64_t rank, struct ti_walk *w, enum ti_ra
         ti_caveats_add(&st->lint->caveats, ti_walk_reader(w));
         close_held(st, w, rank);
     }
+    st->lint->missing += state != TI_RANK_WHOLE;
     switch (state) {
     case TI_RANK_WHOLE:
         break;

@@ -22,6 +22,10 @@ struct ti_lint {
                                        ranks differ */
         bool inexact, estimate;     /* so some rank's trace says */
     } volumes;
+    /* Problems by what can be done about them; those in no count make the trace unsound. */
+    uint64_t refused;  /* calls that stock replay cannot say */
+    uint64_t untraced; /* calls that are not traced */
+    int64_t missing;   /* ranks without a whole trace */
     /* (gid, tag, whether to oneself) -> the tags SimGrid is given for it:
      * `first` and the `window` - 1 after it, in turn, so that no two
      * outstanding requests of a rank look alike to a stock "wait". */

@@ -469,6 +469,33 @@ static void warn_of_caveats(struct ti_source *s, struct ti_caveats *c)
         ti_warn("%s", text);
 }
 
+/* What a user can do about a trace that cannot be replayed. */
+static void hint_at_next(const struct options *o, const struct result *res, struct ti_err *err)
+{
+    const struct ti_lint *lint = &res->lint;
+
+    if (lint->missing)
+        ti_err_hint(err, "only whole traces can be replayed: 'ti-info %s' tells what is missing; "
+                         "if nodes still have it, ti-gather fetches it, else trace again",
+                    o->trace);
+    else if (lint->check.unmatched && lint->check.interrupted)
+        ti_err_hint(err, "the trace has MPI_Pcontrol(0): all ranks must stop and resume recording "
+                         "at matching points, between the same calls");
+    else if (lint->refused == res->problems.n)
+        ti_err_hint(err, "the trace is sound, and of use to ti-info; SimGrid's own replay has no "
+                         "such calls.  If they are in a part of the program whose time does not "
+                         "matter, MPI_Pcontrol(0) before it and MPI_Pcontrol(1) behind it, on all "
+                         "ranks, leave it out");
+    else if (lint->refused + lint->untraced == res->problems.n)
+        ti_err_hint(err, "calls that are not traced cannot be replayed: MPI_Pcontrol(0) before "
+                         "that part of the program and MPI_Pcontrol(1) behind it, on all ranks, "
+                         "leave it out");
+    else
+        ti_err_hint(err, "'ti-info --verify %s' tells all that is wrong with the trace; if the "
+                         "program is right, that is a defect of Tiara's to be reported",
+                    o->trace);
+}
+
 /* ---- the steps ---- */
 
 static ti_status lint(const struct options *o, struct ti_source *s, struct result *res,
@@ -491,9 +518,7 @@ static ti_status lint(const struct options *o, struct ti_source *s, struct resul
     }
     ti_err_set(err, TI_ERR_INPUT, "'%s' cannot be replayed: %llu problem%s", o->trace,
                (unsigned long long)res->problems.n, res->problems.n > 1 ? "s" : "");
-    if (res->lint.check.unmatched && res->lint.check.interrupted)
-        ti_err_hint(err, "the trace has MPI_Pcontrol(0): all ranks must stop and resume recording "
-                         "at matching points, between the same calls");
+    hint_at_next(o, res, err);
     return TI_ERR_INPUT;
 }
 
@@ -566,6 +591,8 @@ static void report_json(const struct options *o, const struct result *res, ti_st
 
     if (st)
         json_object_set_new(j, "error", json_string(err->text));
+    if (st && err->hint[0])
+        json_object_set_new(j, "hint", json_string(err->hint));
     if (res->linted) {
         json_object_set_new(j, "events", json_integer((json_int_t)res->lint.check.events));
         json_object_set_new(j, "messages", json_integer((json_int_t)res->lint.check.messages));

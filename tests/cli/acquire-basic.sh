@@ -15,6 +15,7 @@ says err "F-4: 4 ranks on 1 core"
 says err "not measured"
 silent err "pilot"
 says err "wrote 'app.4.tib'"
+if [ -x "$o/ti-replay" ]; then says err 'it can be replayed: "ti-replay app.4.tib"'; fi
 clean
 [ -x "$o/ti-info" ] && { "$o/ti-info" --verify app.4.tib >/dev/null || fail "the bundle is bad"; }
 holds app.4.tib

@@ -32,9 +32,18 @@ refuses 3 'cut.tib' "$tmp/cut.tib"
 cp -r "$tmp/r" "$tmp/missing"
 rm "$tmp/missing/rank-000002.ti"
 refuses 3 'rank 2' "$tmp/missing" --hosts 4
+grep -q "^hint: only whole traces can be replayed: 'ti-info $tmp/missing'" "$tmp/err" || fail 'hint: missing'
 cp -r "$tmp/r" "$tmp/short"
 truncate -s -40 "$tmp/short/rank-000001.ti"
 refuses 3 'rank 1|rank-000001' "$tmp/short" --hosts 4
+
+# calls that SimGrid's replay does not have, and one that is not traced; what can be done
+trace "$tmp/c" 4 cputime "$o/examples/cg" >/dev/null 2>&1 || fail cg
+refuses 3 'collectives of all ranks only' "$tmp/c" --hosts 4
+grep -q '^hint: the trace is sound.*MPI_Pcontrol(0)' "$tmp/err" || fail "hint: cg: $(cat "$tmp/err")"
+trace "$tmp/u" 2 cputime "$o/tests/mpi/untraced" >/dev/null 2>&1
+refuses 3 'is not traced' "$tmp/u" --hosts 2
+grep -q '^hint: .*not traced.*MPI_Pcontrol(0)' "$tmp/err" || fail "hint: untraced: $(cat "$tmp/err")"
 
 # platforms
 cat >"$tmp/cut.xml" <<'EOF'

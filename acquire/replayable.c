@@ -1,0 +1,107 @@
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "acquire/job.h"
+
+#define EVENTS_MOST UINT64_C(20000000) /* a few seconds' reading */
+#define LOOK_MS     250
+
+/* The command as one types it; free() it.  NULL: no memory. */
+static char *command(const struct ti_job *j, bool lint)
+{
+    struct ti_args args = {.n = 0};
+    char *text;
+
+    ti_args_add(&args, "ti-replay");
+    if (lint)
+        ti_args_add(&args, "--lint");
+    ti_args_add(&args, j->output);
+    text = ti_args_ok(&args) ? ti_args_shell(&args) : NULL;
+    ti_args_free(&args);
+    return text;
+}
+
+/* What ti-replay --lint --json prints; NULL: it could not tell, or was interrupted. */
+static json_t *lint(struct ti_job *j)
+{
+    int out = memfd_create("tiara-lint", MFD_CLOEXEC);
+    char *argv[] = {j->paths.replay, "--lint", "--json", "-q", j->output, NULL};
+    struct ti_launch l = {
+        .argv = argv, .stdin_path = "/dev/null", .mute = true, .output = out > 0 ? out : 0};
+    json_t *said = NULL;
+    struct ti_proc proc;
+    struct ti_err err;
+
+    if (out > 0 && ti_launch_start(&l, &proc, &err) == TI_OK) {
+        while (ti_launch_running(&proc)) {
+            int sig = ti_launch_sleep(LOOK_MS);
+
+            if (!sig)
+                continue;
+            j->signal = sig;
+            kill(proc.pid, SIGTERM);
+        }
+        if (!j->signal && lseek(out, 0, SEEK_SET) == 0)
+            said = json_loadfd(out, 0, NULL);
+    }
+    if (out >= 0)
+        close(out);
+    return said;
+}
+
+/* The first problem, and how many there are. */
+static void say_why_not(const struct ti_job *j, const json_t *said, const char *list)
+{
+    const json_t *first = json_array_get(json_object_get(said, "problems"), 0);
+    const char *call = json_string_value(json_object_get(first, "call"));
+    const char *why = json_string_value(json_object_get(first, "why"));
+    json_int_t n = json_integer_value(json_object_get(said, "problem_count"));
+    char event[48] = "";
+
+    if (json_object_get(first, "event"))
+        snprintf(event, sizeof event, ", event %" JSON_INTEGER_FORMAT,
+                 json_integer_value(json_object_get(first, "event")));
+    if (!why)
+        ti_say("'%s' cannot be replayed: \"%s\" tells why", j->output, list);
+    else
+        ti_say("'%s' cannot be replayed yet: rank %" JSON_INTEGER_FORMAT "%s%s%s: %s; \"%s\" lists "
+               "%s%" JSON_INTEGER_FORMAT " problem%s",
+               j->output, json_integer_value(json_object_get(first, "rank")), event,
+               call && *call ? ", " : "", call ? call : "", why, list, n > 1 ? "all " : "the ", n,
+               n == 1 ? "" : "s");
+}
+
+void ti_job_say_replayable(struct ti_job *j)
+{
+    char *replay = command(j, false), *list = command(j, true);
+    bool many = j->ranks.events > EVENTS_MOST;
+    json_t *said = NULL;
+
+    if (j->paths.replay[0] && !many && (!j->o->quiet || j->o->json))
+        said = lint(j);
+    if (many && list)
+        ti_say("\"%s\" tells whether it can be replayed", list);
+    if (said && replay && list) {
+        json_t *why = json_object_get(json_array_get(json_object_get(said, "problems"), 0), "why");
+        json_int_t n = json_integer_value(json_object_get(said, "problem_count"));
+        bool can = json_integer_value(json_object_get(said, "status")) == 0;
+
+        if (can)
+            ti_say("it can be replayed: \"%s\"", replay);
+        else
+            say_why_not(j, said, list);
+        if (j->json)
+            json_object_set_new(j->json, "replay",
+                                json_pack("{s:b, s:I, s:O*}", "can", can, "problems", n, "why", why));
+    }
+    json_decref(said);
+    free(replay);
+    free(list);
+}
