@@ -116,6 +116,9 @@ static void print_total(const struct ti_sites *s, FILE *out)
         before = ", ";
     }
     fputc('\n', out);
+    if (s->target_ranks_per_node)
+        ti_print(out, "target: %" PRId64 " rank%s a node\n", s->target_ranks_per_node,
+                 s->target_ranks_per_node == 1 ? "" : "s");
 }
 
 void ti_sites_print(const struct ti_sites *s, FILE *out)
@@ -232,6 +235,7 @@ json_t *ti_sites_json(const struct ti_sites *s)
     json_object_set_new(j, "nnodes", json_integer(all.nodes));
     set_number(j, "cores", all.cores, !all.no_cores);
     set_number(j, "memory_bytes", all.memory_bytes, !all.no_memory);
+    set_number(j, "target_ranks_per_node", s->target_ranks_per_node, s->target_ranks_per_node > 0);
     return j;
 }
 

@@ -121,16 +121,18 @@ static ti_status plan_only(struct ti_job *j, const struct ti_sites *sites, struc
 }
 
 /* Several nodes, or this machine. */
-static ti_status act(struct ti_job *j, struct ti_err *err)
+static ti_status act(struct ti_options *o, struct ti_job *j, struct ti_err *err)
 {
     struct ti_sites *sites = NULL;
     char what[TI_WHERE_BYTES], *more = NULL;
-    ti_status st = ti_where_find(j->o, &sites, what, &more, err);
+    ti_status st = ti_where_find(o, &sites, what, &more, err);
 
     ti_where_say(more);
     free(more);
     if (st == TI_OK && what[0])
         ti_say("on %s", what);
+    if (st == TI_OK && sites && !o->ranks_per_node)
+        o->ranks_per_node = sites->target_ranks_per_node;
     if (st == TI_OK && !sites && j->o->probe)
         st = ti_err_set(err, TI_ERR_USAGE,
                         "--probe looks at nodes: --sites, --hostfile or a job says which");
@@ -166,7 +168,7 @@ int main(int argc, char **argv)
         return early;
     }
     ti_talk_init(ti_acquire_cli.tool, options.quiet, options.no_progress);
-    st = options.check_sites ? ti_check_sites(&options, &err) : act(&job, &err);
+    st = options.check_sites ? ti_check_sites(&options, &err) : act(&options, &job, &err);
     if (err.text[0])
         ti_cli_fail(&ti_acquire_cli, st, &err);
     if (fflush(stdout) != 0 && st == TI_OK) {

@@ -17,6 +17,7 @@
 /* The keys of a sites file, see tiara-sites(5): X(name).  [defaults] has those of clusters,
  * but for `nodes`. */
 #define TI_SITE_KEYS(X) X(gateway) X(domain) X(network)
+#define TI_TARGET_KEYS(X) X(ranks_per_node)
 /* clang-format off */
 #define TI_CLUSTER_KEYS(X)                                                                         \
     X(site) X(nodes) X(cores) X(cpus) X(memory) X(reserve) X(cpu) X(family) X(isa) X(speed)        \
@@ -77,6 +78,8 @@ struct ti_sites {
     int nclusters;
     struct ti_node *node; /* grouped by cluster, clusters grouped by site, as in the file */
     int64_t nnodes;
+    /* [target]: ranks a node has on the machine to be foretold; 0: not said */
+    int64_t target_ranks_per_node;
     /* How nodes are reached instead of SSH, {node} standing for the name: "srun", ...; NULL: SSH */
     char **via;
 };

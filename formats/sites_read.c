@@ -10,6 +10,7 @@
 #include "common/hostlist.h"
 #include "formats/inifile.h"
 #include "formats/sites.h"
+#include "formats/trace.h"
 
 #define FINDINGS_SHOWN 20
 
@@ -19,7 +20,7 @@ struct reading {
     const struct ti_ini_section **site;    /* theirs, as in out */
     const struct ti_ini_section **cluster; /* in the order of the file */
     int nclusters;
-    const struct ti_ini_section *defaults;
+    const struct ti_ini_section *defaults, *target;
     bool failed; /* no memory */
 };
 
@@ -35,8 +36,9 @@ struct draft {
 #define WORD(name) #name,
 static const char *const site_keys[] = {TI_SITE_KEYS(WORD) NULL};
 static const char *const cluster_keys[] = {TI_CLUSTER_KEYS(WORD) NULL};
+static const char *const target_keys[] = {TI_TARGET_KEYS(WORD) NULL};
 #undef WORD
-static const char *const kinds[] = {"defaults", "site", "cluster", NULL};
+static const char *const kinds[] = {"defaults", "site", "cluster", "target", NULL};
 
 /* Letters to change, leave out, or add to make `b` of `a`, if few; swapped neighbours are
  * one change. */
@@ -117,7 +119,7 @@ static bool is_kind(const char *word)
 
 static bool is_key(const char *word)
 {
-    return is_in(word, site_keys) || is_in(word, cluster_keys);
+    return is_in(word, site_keys) || is_in(word, cluster_keys) || is_in(word, target_keys);
 }
 
 static bool may_continue(const char *key)
@@ -140,12 +142,15 @@ static const char *section_error(const char *kind, const char *name)
 
         snprintf(text, sizeof text, "unknown section '[%s]'%s%s%s", ti_ini_show(kind, shown),
                  meant ? ", did you mean '"
-                       : "; there are [defaults], [site NAME] and [cluster NAME]",
+                       : "; there are [defaults], [site NAME], [cluster NAME] and "
+                         "[target]",
                  meant ? meant : "", meant ? "'?" : "");
         return text;
     }
     if (strcmp(kind, "defaults") == 0)
         return *name ? "[defaults] has no name" : NULL;
+    if (strcmp(kind, "target") == 0)
+        return *name ? "[target] has no name" : NULL;
     if (!*name)
         return strcmp(kind, "site") == 0 ? "a site needs a name: [site NAME]"
                                          : "a cluster needs a name: [cluster NAME]";
@@ -179,9 +184,11 @@ static void check_keys(struct reading *r, const struct ti_ini_section *s, const 
             const char *meant = nearest(key->name, known);
 
             if (is_key(key->name))
-                ti_ini_error(r->ini, key->at, "'%s' is a key of [%s NAME], not of [%s%s]",
-                             key->name, is_in(key->name, site_keys) ? "site" : "cluster", s->kind,
-                             s->name[0] ? " NAME" : "");
+                ti_ini_error(r->ini, key->at, "'%s' is a key of [%s], not of [%s%s]", key->name,
+                             is_in(key->name, site_keys)      ? "site NAME"
+                             : is_in(key->name, cluster_keys) ? "cluster NAME"
+                                                              : "target",
+                             s->kind, s->name[0] ? " NAME" : "");
             else
                 ti_ini_error(r->ini, key->at, "unknown key '%s'%s%s%s",
                              ti_ini_show(key->name, shown), meant ? ", did you mean '" : "",
@@ -619,6 +626,8 @@ static void sort_sections(struct reading *r)
                          s->name[0] ? " " : "", s->name, before->at.line);
         } else if (s->kind[0] == 'd') {
             r->defaults = s;
+        } else if (s->kind[0] == 't') {
+            r->target = s;
         } else if (s->kind[0] == 'c') {
             r->cluster[r->nclusters++] = s;
         } else if (ti_sites_add_site(r->out, s->name)) {
@@ -627,6 +636,18 @@ static void sort_sections(struct reading *r)
             r->failed = true;
         }
     }
+}
+
+static void take_target(struct reading *r)
+{
+    const struct ti_ini_key *k = find_key(r->target, "ranks_per_node");
+    struct ti_err err;
+
+    if (r->target)
+        check_keys(r, r->target, target_keys);
+    if (k && ti_parse_int(k->value, k->name, 1, TI_RANKS_MAX, &r->out->target_ranks_per_node,
+                          &err) != TI_OK)
+        ti_ini_error(r->ini, ti_ini_at(k, 0), "%s", err.text);
 }
 
 static void take_sites(struct reading *r)
@@ -904,6 +925,7 @@ static ti_status interpret(struct reading *r, char **more, struct ti_err *err)
     r->failed = !r->site || !r->cluster || !r->out;
     if (!r->failed) {
         sort_sections(r);
+        take_target(r);
         take_sites(r);
         check_defaults(r);
     }

@@ -80,6 +80,12 @@ for policy in memory speed compact; do
     done
 done
 run 3 --sites "$g5k" --np 16384 --mem-per-rank 64MiB --mode F-4 --dry-run --target-ranks-per-node 997 ./lu.E
+{ printf '[target]\nranks_per_node = 3000\n'; cat "$g5k"; } >../target.conf
+run 0 --check-sites --sites ../target.conf
+says out 'target: 3000 ranks a node'
+run 3 --sites ../target.conf --np 3000 --mem-per-rank 64MiB --dry-run ./lu.E
+says err "the ranks cannot be placed so that each 3000 of them, a node of the target, are on one node"
+run 0 --sites ../target.conf --np 3000 --mem-per-rank 64MiB --dry-run --target-ranks-per-node 4 ./lu.E
 run 3 --sites "$g5k" --np 3000 --mem-per-rank 64MiB --dry-run --target-ranks-per-node 3000 ./lu.E
 says err "the ranks cannot be placed so that each 3000 of them, a node of the target, are on one node"
 

@@ -47,14 +47,15 @@ while read -r name; do
     grep -qwF -- "$name" man/tiara-trace.5 || fail "man/tiara-trace.5 does not have chunk $name"
 done < <(sed -n '/^#define TI_CHUNKS/,/^$/p' formats/trace.h | grep -oE 'X\([A-Z]+' | cut -c3-)
 # The keys of a sites file: the page has those of formats/sites.h, in that order.
-while read -r kind from to; do
+while IFS=: read -r kind from to; do
     grep "^$kind " "$tmp/words" >"$tmp/expected"
     sed -n "/^\.Ss $from/,/^\.Ss $to/s/^\.It Cm /$kind /p" man/tiara-sites.5 >"$tmp/found"
     diff "$tmp/expected" "$tmp/found" >"$tmp/diff" ||
         { fail "man/tiara-sites.5: keys (< formats/sites.h, > the page)"; cat "$tmp/diff"; }
 done <<'END'
-site Sites Clusters
-cluster Clusters Hostlists
+site:Sites:Clusters
+cluster:Clusters:The machine
+target:The machine:Hostlists
 END
 if command -v mandoc >/dev/null; then
     for page in man/*.[157]; do

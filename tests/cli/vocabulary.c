@@ -58,7 +58,9 @@ int main(void)
         printf("redop %s\n", ti_redop_text(redop));
 #define PUT_SITE(name)    puts("site " #name);
 #define PUT_CLUSTER(name) puts("cluster " #name);
+#define PUT_TARGET(name)  puts("target " #name);
     TI_SITE_KEYS(PUT_SITE)
     TI_CLUSTER_KEYS(PUT_CLUSTER)
+    TI_TARGET_KEYS(PUT_TARGET)
     return 0;
 }
