@@ -418,9 +418,10 @@ struct ti_event {
     const uint64_t *extra; /* set by a reader that is asked for them (reader.h), else unused */
 };
 
-/* Extra columns with a meaning to our tools, by name; both in nanoseconds. */
-#define TI_EXTRA_BURST "burst_ns" /* how long the burst before the call was */
-#define TI_EXTRA_CALL  "call_ns"  /* how long the calls since the last event were */
+/* Extra columns with a meaning to our tools, by name; the first two in nanoseconds. */
+#define TI_EXTRA_BURST   "burst_ns" /* how long the burst before the call was */
+#define TI_EXTRA_CALL    "call_ns"  /* how long the calls since the last event were */
+#define TI_EXTRA_LONGEST "longest"  /* of a volume of all threads, that of the one that has most */
 
 /* What the lists above say of an operation. */
 struct ti_op_info {

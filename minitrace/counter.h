@@ -82,6 +82,12 @@ struct ti_counter {
      * read above has theirs in it and cannot tell them apart. */
     uint64_t (*others)(void);
 
+    /* If `sum` and the back end can tell threads apart, else NULL: the most that one of the
+     * other threads has counted from the last mark() to now; and mark(), which has the next
+     * such time begin where the last longest() ended. */
+    uint64_t (*longest)(void);
+    void (*mark)(void);
+
     /* What is counted beside: their names in the order of the wish, and how to
      * read the count and, into also[0 .. nalso - 1], them; NULL if there are
      * none. */

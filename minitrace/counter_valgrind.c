@@ -21,6 +21,16 @@ static const volatile uint64_t *ticount_word(void)
         0, TI_TICOUNT_REQ_WORD, TI_TICOUNT_VERSION, 0, 0, 0, 0);
 }
 
+static uint64_t longest(void)
+{
+    return VALGRIND_DO_CLIENT_REQUEST_EXPR(0, TI_TICOUNT_REQ_LONGEST, 0, 0, 0, 0, 0);
+}
+
+static void mark(void)
+{
+    VALGRIND_DO_CLIENT_REQUEST_STMT(TI_TICOUNT_REQ_MARK, 0, 0, 0, 0, 0);
+}
+
 static bool under_valgrind(void)
 {
     return RUNNING_ON_VALGRIND != 0;
@@ -31,6 +41,15 @@ static const bool built_with_valgrind = true;
 static const volatile uint64_t *ticount_word(void)
 {
     return NULL;
+}
+
+static uint64_t longest(void)
+{
+    return 0;
+}
+
+static void mark(void)
+{
 }
 
 static bool under_valgrind(void)
@@ -86,6 +105,8 @@ ti_status ti__counter_open_valgrind(bool sum, struct ti_counter *out, struct ti_
         .read = NULL,
         .sum = sum,
         .others = sum ? others : NULL,
+        .longest = sum ? longest : NULL,
+        .mark = sum ? mark : NULL,
         .outside = word[2] != TI_TICOUNT_NO_OUTSIDE ? outside : NULL,
     };
     words = word;

@@ -5,20 +5,23 @@
 #include <string.h>
 #include <time.h>
 
-static bool times;
+static bool times, has_longest;
 static int nalso;
-static char names[TI_ALSO_MAX * (TI_EVENT_NAME + 8) + 64], calibration_text[TI_READINGS * 24];
+static char names[TI_ALSO_MAX * (TI_EVENT_NAME + 8) + 96], calibration_text[(TI_READINGS + 1) * 24];
 static uint64_t calibration[TI_READINGS];
 
-ti_status ti_extra_open(const struct ti_counter *counter, int *columns, struct ti_err *err)
+ti_status ti_extra_open(const struct ti_counter *counter, bool alone, int *columns,
+                        struct ti_err *err)
 {
     const char *wish = getenv("TIARA_TIMES");
 
     times = wish && wish[0] == '1';
+    has_longest = counter->longest && alone;
     nalso = counter->nalso;
-    names[0] = '\0';
-    if (times)
-        strcpy(names, TI_EXTRA_BURST ":ns " TI_EXTRA_CALL ":ns");
+    snprintf(names, sizeof names, "%s%s%s%s",
+             times ? TI_EXTRA_BURST ":ns " TI_EXTRA_CALL ":ns" : "",
+             times && has_longest ? " " : "", has_longest ? TI_EXTRA_LONGEST ":" : "",
+             has_longest ? counter->unit : "");
     for (int i = 0; i < nalso; i++) {
         size_t used = strlen(names);
 
@@ -29,8 +32,13 @@ ti_status ti_extra_open(const struct ti_counter *counter, int *columns, struct t
         snprintf(names + used, sizeof names - used, "%s%s:events", used ? " " : "",
                  counter->also[i]);
     }
-    *columns = 2 * times + nalso;
+    *columns = 2 * times + has_longest + nalso;
     return TI_OK;
+}
+
+bool ti_extra_has_longest(void)
+{
+    return has_longest;
 }
 
 const char *ti_extra_names(void)
@@ -42,11 +50,17 @@ const char *ti_extra_calibration(void)
 {
     size_t used = 0;
 
+    /* nothing is taken from calls, and what is from the longest thread is in the volume's */
     calibration_text[0] = '\0';
-    for (int i = times ? 0 : 1; i <= nalso; i++)
-        used += (size_t)snprintf(calibration_text + used, sizeof calibration_text - used,
-                                 "%s%llu%s", used ? " " : "", (unsigned long long)calibration[i],
-                                 i ? "" : " 0"); /* nothing is taken from calls */
+    if (times)
+        used += (size_t)snprintf(calibration_text, sizeof calibration_text, "%llu 0",
+                                 (unsigned long long)calibration[0]);
+    if (has_longest)
+        used += (size_t)snprintf(calibration_text + used, sizeof calibration_text - used, "%s0",
+                                 used ? " " : "");
+    for (int i = 1; i <= nalso; i++)
+        used += (size_t)snprintf(calibration_text + used, sizeof calibration_text - used, "%s%llu",
+                                 used ? " " : "", (unsigned long long)calibration[i]);
     return calibration_text;
 }
 
@@ -111,7 +125,7 @@ void ti_extra_leave(struct ti_account *a)
     a->inside = false;
 }
 
-void ti_extra_take(struct ti_account *a, bool stopped, uint64_t *values)
+void ti_extra_take(struct ti_account *a, bool stopped, uint64_t longest, uint64_t *values)
 {
     int n = 0;
 
@@ -129,6 +143,8 @@ void ti_extra_take(struct ti_account *a, bool stopped, uint64_t *values)
             values[n++] = a->burst[0];
             values[n++] = a->call_ns;
         }
+        if (has_longest)
+            values[n++] = longest;
         for (int i = 1; i <= nalso; i++)
             values[n++] = a->burst[i];
     }

@@ -1,6 +1,7 @@
 /*
- * Extra columns of the trace (formats/trace.h): how long bursts and calls are, and
- * what the counter counts beside the volume.
+ * Extra columns of the trace (formats/trace.h): how long bursts and calls are; of volumes of
+ * all threads, the share of the thread that did most; and what the counter counts beside the
+ * volume.
  *
  * What record.c does with the volume of a burst is done with these, too: noted
  * calls are taken out, failed polls are judged by the volume between them, what
@@ -28,7 +29,7 @@
 
 /* Readings, taken together: the clock in nanoseconds, then the further counters. */
 enum { TI_READINGS = 1 + TI_ALSO_MAX };
-_Static_assert(TI_READINGS + 1 <= TI_EXTRAS_MAX, "burst_ns, call_ns and the counters");
+_Static_assert(TI_READINGS + 2 <= TI_EXTRAS_MAX, "burst_ns, call_ns, longest and the counters");
 
 /* What becomes of a burst when a call is entered. */
 enum ti_fate {
@@ -50,9 +51,13 @@ struct ti_account {
     uint64_t begin, end, own, stopped;
 };
 
-/* Columns that the environment and the counter ask for, in *columns: 0 if none.
- * TI_ERR_USAGE for a name that cannot be one's. */
-ti_status ti_extra_open(const struct ti_counter *counter, int *columns, struct ti_err *err);
+/* Columns that the environment and the counter ask for, in *columns: 0 if none.  `alone`: one
+ * thread makes all calls that are recorded.  TI_ERR_USAGE for a name that cannot be a column's. */
+ti_status ti_extra_open(const struct ti_counter *counter, bool alone, int *columns,
+                        struct ti_err *err);
+
+/* Whether the longest thread of each burst is recorded. */
+bool ti_extra_has_longest(void);
 
 /* Metadata: names and units; what is subtracted from each burst; and of durations,
  * into `text`, "elapsed 9 own 1 stopped 0" in nanoseconds.  "" where there are none. */
@@ -69,7 +74,7 @@ uint64_t ti_extra_clock(void);
  * was left by longjmp() or an exception, then the time up to the next is the call's.
  */
 void ti_extra_enter(struct ti_account *a, const uint64_t *at, enum ti_fate fate);
-void ti_extra_take(struct ti_account *a, bool stopped, uint64_t *values);
+void ti_extra_take(struct ti_account *a, bool stopped, uint64_t longest, uint64_t *values);
 void ti_extra_leave(struct ti_account *a);
 
 /* Calibration, see ti_calibrate(): it begins; the second call of each pair was

@@ -489,12 +489,40 @@ static uint64_t others_count(void)
     return ti_state.others;
 }
 
+/* `others`: what other threads did since the last entry.  Spinning that is dropped is dropped of
+ * their sum; the longest keeps it. */
+static void share(uint64_t others, enum ti_fate fate)
+{
+    struct ti_shares *s = &ti_state.shares;
+
+    s->since_poll += others;
+    if (fate != TI_FATE_WAITS) {
+        s->others += fate == TI_FATE_COUNTS ? s->since_poll : 0;
+        s->since_poll = 0;
+    }
+    s->longest = ti_state.counter.longest();
+}
+
+/* Of the burst that ends with this event; the next one begins where it was entered. */
+static uint64_t take_longest(void)
+{
+    struct ti_shares s = ti_state.shares;
+    uint64_t own = ti_state.burst > s.others ? ti_state.burst - s.others : 0;
+
+    if (!ti_extra_has_longest())
+        return 0;
+    ti_state.shares = (struct ti_shares){0, 0, 0};
+    ti_state.counter.mark();
+    return own > s.longest ? own : s.longest;
+}
+
 static __attribute__((noinline)) struct ti_call *enter_extra(struct thread *me, uint64_t now,
                                                              bool abandoned, unsigned op,
                                                              enum ti_binding binding,
                                                              const void *site, const void *frame)
 {
-    uint64_t at[TI_READINGS] = {0};
+    uint64_t at[TI_READINGS] = {0}, others = ti_state.others;
+    enum ti_fate fate;
 
     if (ti_state.shared && !ti_state.counter.sum)
         ti_state.account = &me->account;
@@ -510,7 +538,10 @@ static __attribute__((noinline)) struct ti_call *enter_extra(struct thread *me, 
     me->known = true;
     set_phase(TI_INSIDE);
     ti_state.inside.frame = frame;
-    ti_extra_enter(ti_state.account, at, count(since(ti_state.last, now), op));
+    fate = count(since(ti_state.last, now), op);
+    ti_extra_enter(ti_state.account, at, fate);
+    if (ti_extra_has_longest())
+        share(abandoned ? 0 : ti_state.others - others, fate);
     return describe(op, binding, site);
 }
 
@@ -700,13 +731,13 @@ static __attribute__((noinline)) void give_up_writing(void)
 static __attribute__((noinline)) void emit_aside(const struct ti_call *c, struct ti_event *ev,
                                                  bool always)
 {
-    uint64_t extra[TI_EXTRAS_MAX];
+    uint64_t extra[TI_EXTRAS_MAX], longest = take_longest();
     ti_status st;
 
     ev->volume = ti_state.stopped ? 0 : ti_state.burst;
     ti_state.burst = 0;
     if (ti_state.extras)
-        ti_extra_take(ti_state.account, ti_state.stopped, extra);
+        ti_extra_take(ti_state.account, ti_state.stopped, longest, extra);
     if (!ti_state.active || (ti_state.stopped && !always))
         return;
     ev->site = ti_site(c->site);

@@ -354,7 +354,8 @@ static bool open_counter(struct ti_err *err)
         !take_buffer(err) || !take_linger(err) || !ti_nodes_take(err) ||
         ti_counter_open(&wish, &ti_state.counter, err) != TI_OK)
         return false;
-    if (ti_extra_open(&ti_state.counter, &ti_state.extras, err) == TI_OK)
+    if (ti_extra_open(&ti_state.counter, ti_state.level != MPI_THREAD_SERIALIZED, &ti_state.extras,
+                      err) == TI_OK)
         return true;
     ti_counter_close(&ti_state.counter);
     return false;
@@ -467,6 +468,7 @@ void ti_recording_begin(double start, int provided, int level)
     if (ti_state.writer || ti_state.active)
         return;
     ti_state.init_start = start;
+    ti_state.level = level;
     PMPI_Comm_rank(MPI_COMM_WORLD, &ti_state.rank);
     PMPI_Comm_size(MPI_COMM_WORLD, &ti_state.nranks);
     if (!open_all(&err)) {

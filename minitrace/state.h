@@ -46,6 +46,13 @@ struct ti_cost {
     uint64_t spread; /* of the samples of that way where they differ most */
 };
 
+/* Of a burst with the work of all threads, for the column `longest`. */
+struct ti_shares {
+    uint64_t others;     /* of all threads but the calling one */
+    uint64_t since_poll; /* the same, not judged yet: see count() in record.c */
+    uint64_t longest;    /* of the one of these that did most */
+};
+
 /* CPU time in ns: of the calling thread, and of the whole process. */
 struct ti_cpu {
     uint64_t thread, process;
@@ -67,6 +74,7 @@ struct ti_state {
     bool added;              /* because of more than one count: a sum, or extra columns */
     struct ti_inside inside; /* `phase` is atomic */
     uint64_t others;         /* what other threads had done at the last entry */
+    struct ti_shares shares; /* of the burst since the last event */
     uint64_t excluded;       /* and had done in noted calls; atomic */
     uint64_t abandoned;      /* calls that were left by longjmp() or an exception */
 

@@ -11,7 +11,8 @@
 
 #define SLOTS_MAX (1 << 24)
 
-static void add(struct ti_hosts *hosts, const char *name, size_t bytes, int64_t slots, int line)
+static void add(struct ti_hosts *hosts, const char *name, size_t bytes, int64_t slots,
+                int64_t cores, int line)
 {
     struct ti_host *h;
     size_t none = 0;
@@ -22,6 +23,7 @@ static void add(struct ti_hosts *hosts, const char *name, size_t bytes, int64_t 
     memcpy(h->name, name, bytes);
     h->name[bytes] = '\0';
     h->slots = slots;
+    h->cores = cores;
     h->line = line;
 }
 
@@ -42,14 +44,24 @@ int64_t ti_hosts_slots(const struct ti_hosts *hosts)
     return slots;
 }
 
-void ti_hosts_generated(struct ti_hosts *hosts, int64_t n)
+int64_t ti_hosts_cores_a_rank(const struct ti_hosts *hosts)
+{
+    int64_t least = hosts->n ? INT64_MAX : 0;
+
+    for (size_t i = 0; i < hosts->n; i++)
+        if (hosts->list[i].cores / hosts->list[i].slots < least)
+            least = hosts->list[i].cores / hosts->list[i].slots;
+    return least;
+}
+
+void ti_hosts_generated(struct ti_hosts *hosts, int64_t n, int64_t cores)
 {
     char name[64];
 
     for (int64_t i = 0; i < n; i++) {
         int bytes = snprintf(name, sizeof name, TI_HOST_PREFIX "%lld", (long long)i);
 
-        add(hosts, name, (size_t)bytes, 1, 0);
+        add(hosts, name, (size_t)bytes, 1, cores, 0);
     }
 }
 
@@ -78,7 +90,7 @@ static ti_status read_line(struct ti_hosts *hosts, const char *path, int number,
     }
     if (!*line || strpbrk(line, " \t"))
         return ti_err_set(err, TI_ERR_INPUT, "%s:%d: '%s' is no host name", path, number, line);
-    add(hosts, line, strlen(line), slots, number);
+    add(hosts, line, strlen(line), slots, 0, number);
     return TI_OK;
 }
 
@@ -172,7 +184,7 @@ static struct span attribute(struct span tag, const char *name)
 
 /* "0-15,20": each number between prefix and suffix. */
 static void add_radical(struct ti_hosts *hosts, struct span prefix, struct span radical,
-                        struct span suffix)
+                        struct span suffix, int64_t cores)
 {
     const char *p = radical.at, *end = radical.at + radical.n;
 
@@ -195,11 +207,25 @@ static void add_radical(struct ti_hosts *hosts, struct span prefix, struct span 
                              suffix.at ? suffix.at : "");
 
             if (n < (int)sizeof name)
-                add(hosts, name, (size_t)n, 1, 0);
+                add(hosts, name, (size_t)n, 1, cores, 0);
         }
         while (p < end && (*p == ',' || isspace((unsigned char)*p)))
             p++;
     }
+}
+
+/* SimGrid's default is one. */
+static int64_t cores_of(struct span tag)
+{
+    struct span core = attribute(tag, "core");
+    char text[24];
+    int64_t cores;
+
+    if (!core.at)
+        return 1;
+    snprintf(text, sizeof text, "%.*s", (int)(core.n < sizeof text ? core.n : sizeof text - 1),
+             core.at);
+    return ti_parse_int(text, "core", 1, SLOTS_MAX, &cores, NULL) == TI_OK ? cores : 0;
 }
 
 static bool is_tag(struct span tag, const char *name)
@@ -236,10 +262,10 @@ ti_status ti_hosts_in_platform(const char *path, struct ti_hosts *hosts, bool *s
             struct span id = attribute(tag, "id");
 
             if (id.at)
-                add(hosts, id.at, id.n, 1, 0);
+                add(hosts, id.at, id.n, 1, cores_of(tag), 0);
         } else if (is_tag(tag, "cluster") || is_tag(tag, "cabinet")) {
             add_radical(hosts, attribute(tag, "prefix"), attribute(tag, "radical"),
-                        attribute(tag, "suffix"));
+                        attribute(tag, "suffix"), cores_of(tag));
         } else if (is_tag(tag, "peer") || is_tag(tag, "include")) {
             *sure = false;
         }
@@ -251,31 +277,35 @@ ti_status ti_hosts_in_platform(const char *path, struct ti_hosts *hosts, bool *s
 
 static int by_name(const void *a, const void *b)
 {
-    const char *const *x = a, *const *y = b;
+    const struct ti_host *const *x = a, *const *y = b;
 
-    return strcmp(*x, *y);
+    return strcmp((*x)->name, (*y)->name);
 }
 
-ti_status ti_hosts_known(const struct ti_hosts *used, const struct ti_hosts *known,
-                         const char *path, struct ti_err *err)
+ti_status ti_hosts_known(struct ti_hosts *used, const struct ti_hosts *known, const char *path,
+                         struct ti_err *err)
 {
     size_t none = 0;
-    const char **names = ti_more(NULL, &none, known->n, sizeof *names);
+    const struct ti_host **sorted = ti_more(NULL, &none, known->n, sizeof *sorted);
     ti_status st = TI_OK;
 
     for (size_t i = 0; i < known->n; i++)
-        names[i] = known->list[i].name;
-    qsort(names, known->n, sizeof *names, by_name);
+        sorted[i] = &known->list[i];
+    qsort(sorted, known->n, sizeof *sorted, by_name);
     for (size_t i = 0; i < used->n && !st; i++) {
-        const char *name = used->list[i].name;
+        struct ti_host *host = &used->list[i];
+        const struct ti_host *key = host, *const * found;
 
-        if (!bsearch(&name, names, known->n, sizeof *names, by_name))
+        found = bsearch(&key, sorted, known->n, sizeof *sorted, by_name);
+        if (found)
+            host->cores = (*found)->cores;
+        else
             st = ti_err_set(err, TI_ERR_INPUT, "%s:%d: the platform has no host '%s'", path,
-                            used->list[i].line, name);
+                            host->line, host->name);
     }
     if (st && known->n)
         ti_err_hint(err, "its first of %zu is '%s'", known->n, known->list[0].name);
-    free(names);
+    free(sorted);
     return st;
 }
 

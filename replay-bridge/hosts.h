@@ -14,13 +14,14 @@ struct ti_hosts {
     struct ti_host {
         char *name;
         int64_t slots; /* ranks it takes */
+        int64_t cores; /* 0: not known */
         int line;      /* of the hostfile, 0 if there is none */
     } *list;
     size_t n, cap;
 };
 
 /* The generated platform's. */
-void ti_hosts_generated(struct ti_hosts *hosts, int64_t n);
+void ti_hosts_generated(struct ti_hosts *hosts, int64_t n, int64_t cores);
 
 /* A hostfile: "name" or "name:slots" a line, '#' starts a comment; "-" is
  * standard input.  TI_ERR_IO, or TI_ERR_INPUT "hosts.txt:3: ...". */
@@ -35,10 +36,14 @@ ti_status ti_hosts_read(const char *path, struct ti_hosts *hosts, struct ti_err 
 ti_status ti_hosts_in_platform(const char *path, struct ti_hosts *hosts, bool *sure,
                                struct ti_err *err);
 
-/* Whether each host of `used` is one of `known`: TI_ERR_INPUT names the first
- * that is not.  `path` is the hostfile's. */
-ti_status ti_hosts_known(const struct ti_hosts *used, const struct ti_hosts *known,
-                         const char *path, struct ti_err *err);
+/* Whether each host of `used` is one of `known`, which then tells its cores: TI_ERR_INPUT names
+ * the first that is not.  `path` is the hostfile's. */
+ti_status ti_hosts_known(struct ti_hosts *used, const struct ti_hosts *known, const char *path,
+                         struct ti_err *err);
+
+/* Cores for each rank on the host where there are fewest, if all slots are taken; 0: fewer than
+ * one, or not known. */
+int64_t ti_hosts_cores_a_rank(const struct ti_hosts *hosts);
 
 int64_t ti_hosts_slots(const struct ti_hosts *hosts);
 void ti_hosts_free(struct ti_hosts *hosts);

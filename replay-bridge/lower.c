@@ -178,17 +178,28 @@ struct lowering {
     const struct ti_lint *lint;
     int64_t rank;
     FILE *out;
-    bool times;
-    int column;     /* of durations */
+    const struct ti_bursts *bursts;
+    int column;     /* of the longest thread, or of durations */
     uint64_t burst; /* flops, or nanoseconds, not written yet */
     uint64_t actions;
 };
+
+static uint64_t burst_of(const struct lowering *l, const struct ti_event *ev)
+{
+    uint64_t column = l->bursts->as ? ev->extra[l->column] : 0, cores, share;
+
+    if (l->bursts->as != TI_BURSTS_THREADS)
+        return l->bursts->as ? column : ev->volume;
+    cores = (uint64_t)l->bursts->cores;
+    share = ev->volume / cores + (ev->volume % cores > 0);
+    return column > share ? column : share;
+}
 
 static void put_burst(struct lowering *l)
 {
     if (!l->burst)
         return;
-    if (l->times)
+    if (l->bursts->as == TI_BURSTS_TIMES)
         fprintf(l->out, "%" PRId64 " sleep %" PRIu64 ".%09" PRIu64 "\n", l->rank,
                 l->burst / NS_PER_S, l->burst % NS_PER_S);
     else
@@ -434,7 +445,7 @@ static void lower_step(struct lowering *l, const struct ti_step *step)
         begin(l, "init");
         end(l);
     }
-    add_burst(l, l->times ? step->ev.extra[l->column] : step->ev.volume);
+    add_burst(l, burst_of(l, &step->ev));
     switch (op) {
     case TI_OP_FINALIZE:
         begin(l, "finalize");
@@ -464,37 +475,43 @@ static void lower_step(struct lowering *l, const struct ti_step *step)
         put_collective(l, step);
 }
 
-static ti_status no_times(const struct ti_source *s, int64_t rank, uint64_t event,
-                          struct ti_err *err)
+static const char *const column_names[] = {
+    [TI_BURSTS_THREADS] = TI_EXTRA_LONGEST, [TI_BURSTS_TIMES] = TI_EXTRA_BURST};
+
+static ti_status no_column(const struct ti_source *s, int64_t rank, uint64_t event,
+                           const struct ti_bursts *bursts, struct ti_err *err)
 {
-    ti_err_set(err, TI_ERR_INPUT,
-               "rank %" PRId64 " of '%s' has no column '" TI_EXTRA_BURST "' at event %" PRIu64,
-               rank, ti_source_path(s), event);
-    ti_err_hint(err, "acquire the trace with ti-acquire --times");
+    ti_err_set(err, TI_ERR_INPUT, "rank %" PRId64 " of '%s' has no column '%s' at event %" PRIu64,
+               rank, ti_source_path(s), column_names[bursts->as], event);
+    ti_err_hint(err, bursts->as == TI_BURSTS_TIMES
+                         ? "acquire the trace with ti-acquire --times"
+                         : "acquire the trace with ti-acquire --threads sum -c valgrind; the "
+                           "program must not use MPI_THREAD_SERIALIZED");
     return TI_ERR_INPUT;
 }
 
-ti_status ti_lower_has_times(struct ti_source *s, struct ti_err *err)
+ti_status ti_lower_has(struct ti_source *s, const struct ti_bursts *bursts, struct ti_err *err)
 {
-    for (int64_t rank = 0; rank < ti_source_nranks(s); rank++) {
+    for (int64_t rank = 0; bursts->as && rank < ti_source_nranks(s); rank++) {
         struct ti_reader *r;
         ti_status st = ti_source_reader(s, rank, &r, err);
         bool has;
 
         if (st)
             return st;
-        has = ti_reader_extra(r, TI_EXTRA_BURST) >= 0;
+        has = ti_reader_extra(r, column_names[bursts->as]) >= 0;
         ti_reader_close(r);
         if (!has)
-            return no_times(s, rank, 0, err);
+            return no_column(s, rank, 0, bursts, err);
     }
     return TI_OK;
 }
 
-ti_status ti_lower_rank(struct ti_source *s, struct ti_lint *lint, int64_t rank, bool times,
-                        FILE *out, uint64_t *actions, struct ti_err *err)
+ti_status ti_lower_rank(struct ti_source *s, struct ti_lint *lint, int64_t rank,
+                        const struct ti_bursts *bursts, FILE *out, uint64_t *actions,
+                        struct ti_err *err)
 {
-    struct lowering l = {.lint = lint, .rank = rank, .times = times, .out = out};
+    struct lowering l = {.lint = lint, .rank = rank, .bursts = bursts, .out = out};
     struct ti_step step;
     struct ti_walk *w;
     ti_status st = ti_walk_open(s, &lint->check.comms, rank, &w, err);
@@ -502,13 +519,13 @@ ti_status ti_lower_rank(struct ti_source *s, struct ti_lint *lint, int64_t rank,
 
     if (st)
         return st;
-    if (times) {
+    if (bursts->as) {
         ti_reader_want_extras(ti_walk_reader(w));
-        l.column = ti_reader_extra(ti_walk_reader(w), TI_EXTRA_BURST);
+        l.column = ti_reader_extra(ti_walk_reader(w), column_names[bursts->as]);
     }
     while ((got = ti_walk_next(w, &step, err)) == 1) {
-        if (times && !step.ev.extra) {
-            st = no_times(s, rank, step.index, err);
+        if (bursts->as && !step.ev.extra) {
+            st = no_column(s, rank, step.index, bursts, err);
             break;
         }
         lower_step(&l, &step);
@@ -549,15 +566,15 @@ static ti_status finish(FILE *f, const char *name, ti_status st, struct ti_err *
     return st;
 }
 
-static ti_status lower_one(struct ti_source *s, struct ti_lint *lint, int64_t rank, bool times,
-                           uint64_t *actions, struct ti_err *err)
+static ti_status lower_one(struct ti_source *s, struct ti_lint *lint, int64_t rank,
+                           const struct ti_bursts *bursts, uint64_t *actions, struct ti_err *err)
 {
     FILE *f;
     ti_status st = create(rank_file(rank), &f, err);
 
     if (st)
         return st;
-    st = ti_lower_rank(s, lint, rank, times, f, actions, err);
+    st = ti_lower_rank(s, lint, rank, bursts, f, actions, err);
     return finish(f, rank_file(rank), st, err);
 }
 
@@ -618,8 +635,8 @@ static ti_status merge(int64_t np, struct ti_err *err)
     return st;
 }
 
-ti_status ti_lower(struct ti_source *s, struct ti_lint *lint, bool times, bool merged,
-                   uint64_t *actions, struct ti_err *err)
+ti_status ti_lower(struct ti_source *s, struct ti_lint *lint, const struct ti_bursts *bursts,
+                   bool merged, uint64_t *actions, struct ti_err *err)
 {
     ti_status st = TI_OK;
     FILE *list;
@@ -627,7 +644,7 @@ ti_status ti_lower(struct ti_source *s, struct ti_lint *lint, bool times, bool m
     *actions = 0;
     for (int64_t rank = 0; rank < lint->np && !st; rank++) {
         ti_progress("writing rank %lld of %lld", (long long)rank, (long long)lint->np);
-        st = lower_one(s, lint, rank, times, actions, err);
+        st = lower_one(s, lint, rank, bursts, actions, err);
         if (!st)
             st = ti_stop_check(err);
     }

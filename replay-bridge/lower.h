@@ -4,9 +4,8 @@
  * Every message is given a tag that no other outstanding request between the
  * two ranks has (see lint.h), and its partner as a world rank, so that a stock
  * "wait source destination tag" finds that one request.  Bursts become
- * "compute", a volume being taken for flops, or with `times` "sleep", as long as
- * they were measured (burst_ns) whatever the host; those of neighbouring events
- * without an action are added up.  Integers are printed in full.
+ * "compute", a volume being taken for flops, or "sleep", see struct ti_bursts; those of
+ * neighbouring events without an action are added up.  Integers are printed in full.
  */
 #ifndef TI_LOWER_H
 #define TI_LOWER_H
@@ -20,20 +19,32 @@
 const char *ti_lower_refusal(const struct ti_comms *comms, const struct ti_step *step,
                              int64_t eager_bytes, char *buf, size_t bytes);
 
-/* Whether every rank has the durations that `times` needs: TI_ERR_INPUT names one
- * that does not.  (Where they are missing in the middle, lowering finds out.) */
-ti_status ti_lower_has_times(struct ti_source *s, struct ti_err *err);
+/* What bursts are replayed as. */
+struct ti_bursts {
+    enum {
+        TI_BURSTS_VOLUME,  /* the volume */
+        TI_BURSTS_THREADS, /* a volume of all threads, on `cores` cores: its share of a core, or
+                            * what the busiest thread did (TI_EXTRA_LONGEST) where that is more */
+        TI_BURSTS_TIMES    /* as long as they were measured, on any host (TI_EXTRA_BURST) */
+    } as;
+    int64_t cores;
+};
+
+/* Whether every rank has what bursts are to be replayed as: TI_ERR_INPUT names one that does
+ * not.  (Where it is missing in the middle, lowering finds out.) */
+ti_status ti_lower_has(struct ti_source *s, const struct ti_bursts *bursts, struct ti_err *err);
 
 /* Append `rank`'s actions to `out`; *actions grows by their number. */
-ti_status ti_lower_rank(struct ti_source *s, struct ti_lint *lint, int64_t rank, bool times,
-                        FILE *out, uint64_t *actions, struct ti_err *err);
+ti_status ti_lower_rank(struct ti_source *s, struct ti_lint *lint, int64_t rank,
+                        const struct ti_bursts *bursts, FILE *out, uint64_t *actions,
+                        struct ti_err *err);
 
 /*
  * Write the files of all ranks and "traces.txt", the list of them, into the
  * scratch directory.  With `merged`, one file holds all ranks in turn, a slice
  * of each: for when as many files as ranks cannot be open.
  */
-ti_status ti_lower(struct ti_source *s, struct ti_lint *lint, bool times, bool merged,
-                   uint64_t *actions, struct ti_err *err);
+ti_status ti_lower(struct ti_source *s, struct ti_lint *lint, const struct ti_bursts *bursts,
+                   bool merged, uint64_t *actions, struct ti_err *err);
 
 #endif

@@ -35,6 +35,8 @@ enum {
     OPT_KEEP,
     OPT_CFG,
     OPT_TIMES,
+    OPT_THREADS,
+    OPT_CORES,
     OPT_JSON,
     OPT_NO_PROGRESS
 };
@@ -52,6 +54,7 @@ static const struct ti_opt opts[] = {
     {OPT_SPEED, "speed", "SPEED",
      "of a host; an instruction is replayed as a flop, so\nthis is instructions a second "
      "[default: " TI_SPEED_DEFAULT "]"},
+    {OPT_CORES, "cores", "N", "cores of a host, for the threads of ranks [default: 1]"},
     {OPT_BANDWIDTH, "bandwidth", "BW", "of a link [default: " TI_BANDWIDTH_DEFAULT "]"},
     {OPT_LATENCY, "latency", "TIME", "of a link [default: " TI_LATENCY_DEFAULT "]"},
     {OPT_LOOPBACK, "loopback", "BW,TIME",
@@ -61,6 +64,10 @@ static const struct ti_opt opts[] = {
      "ranks on slots: block, round-robin or random:SEED\n[default: block]"},
     {OPT_TIMES, "times", NULL,
      "bursts take as long as they were measured, on any host\n(a trace of ti-acquire --times)"},
+    {OPT_THREADS, "threads", "HOW",
+     "where volumes are of all threads: the threads of a rank\nshare a core (sum), have each its "
+     "own "
+     "(longest), or share\nthe cores that the host has for a rank [default: auto]"},
     {OPT_CFG, "cfg", "KEY:VALUE", "an option of SimGrid's; may be given again"},
     {'n', "lint", NULL, "only check whether the trace can be replayed"},
     {OPT_KEEP, "keep", "DIR",
@@ -100,6 +107,7 @@ struct options {
     char *cfg[CFG_MAX];
     int ncfg;
     int64_t eager_bytes;
+    enum { THREADS_AUTO, THREADS_SUM, THREADS_LONGEST } threads;
     bool speed_given, times, lint_only, quiet, verbose, json, no_progress;
 };
 
@@ -110,6 +118,7 @@ struct result {
     struct ti_problems problems;
     struct ti_verdict verdict;
     uint64_t actions;
+    struct ti_bursts bursts;
     struct ti_hosts hosts; /* for the ranks */
     int64_t made_hosts;    /* of a platform that is made */
     bool linted, simulated;
@@ -162,6 +171,18 @@ static ti_status take_cfg(struct options *o, const char *text, struct ti_err *er
     return TI_OK;
 }
 
+static ti_status take_threads(struct options *o, const char *text, struct ti_err *err)
+{
+    static const char *const words[] = {"auto", "sum", "longest"};
+
+    for (int i = 0; i < 3; i++)
+        if (!strcmp(text, words[i])) {
+            o->threads = i;
+            return TI_OK;
+        }
+    return ti_err_set(err, TI_ERR_USAGE, "--threads is auto, sum or longest, not '%s'", text);
+}
+
 static ti_status take_option(struct options *o, int id, const char *arg, struct ti_err *err)
 {
     switch (id) {
@@ -203,6 +224,11 @@ static ti_status take_option(struct options *o, int id, const char *arg, struct 
     case OPT_TIMES:
         o->times = true;
         return TI_OK;
+    case OPT_THREADS:
+        return take_threads(o, arg, err);
+    case OPT_CORES:
+        o->made = true;
+        return ti_parse_int(arg, "--cores", 1, 1 << 16, &o->speeds.cores, err);
     case OPT_JSON:
         o->json = true;
         return TI_OK;
@@ -234,7 +260,8 @@ static int parse(struct options *o, int argc, char **argv)
     o->topology_text = "cluster";
     o->speeds = (struct ti_speeds){.speed = TI_SPEED_DEFAULT,
                                    .bandwidth = TI_BANDWIDTH_DEFAULT,
-                                   .latency = TI_LATENCY_DEFAULT};
+                                   .latency = TI_LATENCY_DEFAULT,
+                                   .cores = 1};
     while ((id = ti_cli_next(&cli, argc, argv, &arg)) >= 0)
         if (take_option(o, id, arg, &err) != TI_OK)
             return (int)(err.hint[0] ? ti_cli_fail(&cli, TI_ERR_USAGE, &err)
@@ -248,7 +275,11 @@ static int parse(struct options *o, int argc, char **argv)
                                                                 : "more than one trace given");
     if (o->platform && o->made)
         return (int)ti_cli_usage(&cli, "--platform describes all; --topology, --hosts, --speed, "
-                                       "--bandwidth, --latency and --loopback make another");
+                                       "--cores, --bandwidth, --latency and --loopback make "
+                                       "another");
+    if (o->times && o->threads)
+        return (int)ti_cli_usage(&cli, "with --times, bursts take as long as they did, whatever "
+                                       "the --threads");
     if (o->times && o->speed_given)
         return (int)ti_cli_usage(&cli, "with --times, bursts take as long as they did, whatever "
                                        "the --speed");
@@ -315,7 +346,7 @@ static ti_status platform_hosts(const struct options *o, const struct result *re
     if (!o->platform) {
         int64_t n = o->topology.hosts ? o->topology.hosts : o->hosts ? o->hosts : res->np;
 
-        ti_hosts_generated(hosts, n);
+        ti_hosts_generated(hosts, n, o->speeds.cores);
         return TI_OK;
     }
     if (ends_with(o->platform, ".so")) {
@@ -501,8 +532,12 @@ static void hint_at_next(const struct options *o, const struct result *res, stru
 static ti_status lint(const struct options *o, struct ti_source *s, struct result *res,
                       struct ti_err *err)
 {
-    ti_status st = o->times ? ti_lower_has_times(s, err) : TI_OK;
+    ti_status st = TI_OK;
 
+    if (o->times)
+        st = ti_lower_has(s, &(struct ti_bursts){.as = TI_BURSTS_TIMES}, err);
+    else if (o->threads == THREADS_LONGEST)
+        st = ti_lower_has(s, &(struct ti_bursts){.as = TI_BURSTS_THREADS}, err);
     if (!st)
         st = ti_lint(s, o->eager_bytes, &res->lint, &res->problems, err);
     res->linted = st == TI_OK;
@@ -520,6 +555,21 @@ static ti_status lint(const struct options *o, struct ti_source *s, struct resul
                (unsigned long long)res->problems.n, res->problems.n > 1 ? "s" : "");
     hint_at_next(o, res, err);
     return TI_ERR_INPUT;
+}
+
+/* What bursts are replayed as: threads have the cores that a rank has. */
+static void choose_bursts(const struct options *o, struct ti_source *s, struct result *res)
+{
+    struct ti_bursts *b = &res->bursts;
+    int64_t cores = ti_hosts_cores_a_rank(&res->hosts);
+    struct ti_err none;
+
+    b->as = o->times ? TI_BURSTS_TIMES : TI_BURSTS_THREADS;
+    b->cores = o->threads == THREADS_LONGEST ? INT64_MAX
+               : o->threads == THREADS_SUM   ? 1
+                                             : (cores > 0 ? cores : 1);
+    if (!o->times && ti_lower_has(s, b, &none) != TI_OK)
+        b->as = TI_BURSTS_VOLUME;
 }
 
 static ti_status simulate(const struct options *o, struct result *res, struct ti_err *err)
@@ -554,7 +604,8 @@ static ti_status replay(const struct options *o, struct ti_source *s, struct res
     if ((st = ti_sim_available(err)) || (st = find_hosts(o, res, err)) ||
         (st = lint(o, s, res, err)) || (st = write_platform(o, res, err)))
         return st;
-    st = ti_lower(s, &res->lint, o->times, !ti_sim_can_open(res->np), &res->actions, err);
+    choose_bursts(o, s, res);
+    st = ti_lower(s, &res->lint, &res->bursts, !ti_sim_can_open(res->np), &res->actions, err);
     return st ? st : simulate(o, res, err);
 }
 
@@ -579,6 +630,11 @@ static void report_text(const struct options *o, const struct result *res)
     printf("ranks:          %lld\n", (long long)res->np);
     printf("actions:        %s\n", ti_format_count(res->actions, a, sizeof a));
     printf("platform:       %s\n", res->platform);
+    if (res->bursts.as == TI_BURSTS_THREADS && res->bursts.cores == INT64_MAX)
+        printf("threads:        on cores of their own\n");
+    else if (res->bursts.as == TI_BURSTS_THREADS)
+        printf("threads:        on %lld core%s a rank\n", (long long)res->bursts.cores,
+               res->bursts.cores == 1 ? "" : "s");
     printf("wall time:      %.2f s\n", res->wall_s);
 }
 
@@ -609,6 +665,11 @@ static void report_json(const struct options *o, const struct result *res, ti_st
     }
     if (o->times)
         json_object_set_new(j, "times", json_true());
+    if (res->bursts.as == TI_BURSTS_THREADS)
+        json_object_set_new(j, "cores_for_threads",
+                            res->bursts.cores == INT64_MAX
+                                ? json_null()
+                                : json_integer((json_int_t)res->bursts.cores));
     if (res->platform[0])
         json_object_set_new(j, "platform", json_string(res->platform));
     if (res->actions)

@@ -156,6 +156,8 @@ void ti_platform_write(FILE *out, const struct ti_topology *topology, int64_t ho
             "radical=\"0-%lld\"\n"
             "             speed=\"%s\" bw=\"%s\" lat=\"%s\"",
             (long long)hosts - 1, speeds->speed, speeds->bandwidth, speeds->latency);
+    if (speeds->cores > 1)
+        fprintf(out, " core=\"%lld\"", (long long)speeds->cores);
     if (speeds->loopback_bandwidth)
         fprintf(out, "\n             loopback_bw=\"%s\" loopback_lat=\"%s\"",
                 speeds->loopback_bandwidth, speeds->loopback_latency);

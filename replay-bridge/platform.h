@@ -22,6 +22,7 @@ struct ti_topology {
 struct ti_speeds {
     const char *speed, *bandwidth, *latency;
     const char *loopback_bandwidth, *loopback_latency; /* NULL: SimGrid's own */
+    int64_t cores;                                     /* of a host */
 };
 
 #define TI_SPEED_DEFAULT     "1Gf"

@@ -57,6 +57,7 @@ struct outside {
 struct thread {
     ULong own;
     struct outside outside;
+    ULong marked, seen; /* `own` at the last MARK, and at the last LONGEST */
 };
 
 /* Of the thread that runs; what the others have executed comes between.  The first
@@ -70,6 +71,7 @@ static ThreadId running = VG_INVALID_THREADID;
 /* Of all threads but that one, by thread id; where an id was used again, of the
  * last that had it. */
 static struct thread *threads;
+static ThreadId last_thread; /* no thread had a higher id */
 
 /* --- threads ------------------------------------------------------------- */
 
@@ -78,7 +80,8 @@ static void start_client_code(ThreadId tid, ULong blocks_dispatched)
     (void)blocks_dispatched;
     if (tid == running)
         return;
-    threads[running] = (struct thread){live.own, live.outside};
+    threads[running].own = live.own;
+    threads[running].outside = live.outside;
     live.others += live.own - threads[tid].own;
     live.own = threads[tid].own;
     live.outside = threads[tid].outside;
@@ -87,7 +90,7 @@ static void start_client_code(ThreadId tid, ULong blocks_dispatched)
 
 static void clear(struct thread *thread)
 {
-    *thread = (struct thread){0, {clo_outside ? 0 : TI_TICOUNT_NO_OUTSIDE, 0, NOWHERE}};
+    *thread = (struct thread){0, {clo_outside ? 0 : TI_TICOUNT_NO_OUTSIDE, 0, NOWHERE}, 0, 0};
 }
 
 static void pre_thread_create(ThreadId parent, ThreadId child)
@@ -95,6 +98,33 @@ static void pre_thread_create(ThreadId parent, ThreadId child)
     (void)parent;
     tl_assert(child != running);
     clear(&threads[child]);
+    if (child > last_thread)
+        last_thread = child;
+}
+
+/* Of the threads other than the one that asks. */
+static ULong longest(void)
+{
+    ULong most = 0;
+    ThreadId i;
+
+    threads[running].own = live.own;
+    for (i = 0; i <= last_thread; i++) {
+        ULong since = threads[i].own - threads[i].marked;
+
+        threads[i].seen = threads[i].own;
+        if (i != running && since > most)
+            most = since;
+    }
+    return most;
+}
+
+static void mark(void)
+{
+    ThreadId i;
+
+    for (i = 0; i <= last_thread; i++)
+        threads[i].marked = threads[i].seen;
 }
 
 /* --- outside of MPI ------------------------------------------------------ */
@@ -403,9 +433,15 @@ static IRSB *instrument(VgCallbackClosure *closure, IRSB *in, const VexGuestLayo
 static Bool handle_request(ThreadId tid, UWord *arg, UWord *ret)
 {
     (void)tid;
-    if (arg[0] != TI_TICOUNT_REQ_WORD)
+    *ret = 0;
+    if (arg[0] == TI_TICOUNT_REQ_WORD)
+        *ret = arg[1] == TI_TICOUNT_VERSION ? (UWord)&live : 0;
+    else if (arg[0] == TI_TICOUNT_REQ_LONGEST)
+        *ret = longest();
+    else if (arg[0] == TI_TICOUNT_REQ_MARK)
+        mark();
+    else
         return False;
-    *ret = arg[1] == TI_TICOUNT_VERSION ? (UWord)&live : 0;
     return True;
 }
 

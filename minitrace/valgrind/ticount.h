@@ -20,6 +20,10 @@
  * what comes before it, the call if it goes through the PLT, is outside.  Whether
  * libminitrace is loaded makes no difference.
  *
+ * How much the most active one of the other threads has executed, two requests tell:
+ * LONGEST says it of the time since the last MARK, up to now; MARK has the next such time
+ * begin where the last LONGEST ended.
+ *
  * What a load sees is the count at the start of its superblock.  Every call
  * and jump, direct or through the PLT, starts one; so a load that precedes a
  * function's first branch, among its first 60 instructions, reads the count at
@@ -82,7 +86,11 @@
 /* Request (version, 0, 0, 0, 0): the address of the live counter, a uint64_t[3].
  * 0, the default, without ticount or if it speaks another version. */
 #define TI_TICOUNT_REQ_WORD (('T' << 24) | ('I' << 16))
-#define TI_TICOUNT_VERSION  3
+#define TI_TICOUNT_VERSION  4
+
+/* Requests without arguments, see above.  0 without ticount. */
+#define TI_TICOUNT_REQ_LONGEST (TI_TICOUNT_REQ_WORD + 1)
+#define TI_TICOUNT_REQ_MARK    (TI_TICOUNT_REQ_WORD + 2)
 
 /* The third word where that is not counted. */
 #define TI_TICOUNT_NO_OUTSIDE (~0ULL)

@@ -20,7 +20,25 @@ for THREADS in caller sum; do
     bounds "helpers, $THREADS" "${all:-each}"
 done
 
-# With OpenMP: every thread of the region does the same.
+# replays CORES OPTION...: what a replay with the option computes is each burst's volume on so
+# many cores, or its longest thread where that is more; CORES 0: the longest.  A rank that is
+# alone has no barriers, so all of them are one.
+replays() {
+    local cores=$1
+    shift
+    rm -rf "$scratch/kept"
+    "$TI_BUILD/ti-replay" -q --keep "$scratch/kept" "$dir" "$@" >"$scratch/log" 2>&1 ||
+        fail "replay $*: $(cat "$scratch/log")"
+    awk -v cores="$cores" '{
+        share = cores ? int(($1 + cores - 1) / cores) : 0
+        longest = $NF; sub(/.*=/, "", longest)
+        sum += longest + 0 > share ? longest : share
+    } END { print "0 compute " sum }' "$scratch/events-0" >"$scratch/expected"
+    grep compute "$scratch/kept/rank-000000.txt" >"$scratch/found"
+    same "$scratch/expected" "$scratch/found" "replay $*"
+}
+
+# With OpenMP: every thread of the region does the same, but the third does it three times.
 cat >"$scratch/openmp.c" <<'C'
 #include <mpi.h>
 #include <omp.h>
@@ -33,7 +51,7 @@ int main(int argc, char **argv)
     for (int i = 0; i < 3; i++) {
 #pragma omp parallel num_threads(4)
         {
-            long n = 1000000; /* of two instructions */
+            long n = omp_get_thread_num() == 2 ? 3000000 : 1000000; /* of two instructions */
 
             __asm__ volatile("1: decq %0; jnz 1b" : "+r"(n));
         }
@@ -52,12 +70,27 @@ if ${MPICC:-mpicc} -fopenmp -O1 -o "$program" "$scratch/openmp.c" 2>"$scratch/er
         # the first region starts the threads
         volume=$(sed -n 3p "$scratch/events-0" | cut -d' ' -f1)
         least=2000000
-        [ $THREADS = caller ] || least=8000000
+        [ $THREADS = caller ] || least=12000000
         ((volume >= least && volume <= least + 100000)) ||
             fail "OpenMP, $THREADS: $volume instead of $least"
         said=caller
         if "$TI_BUILD/ti-info" "$dir" | grep -q '^counter .* of all threads,'; then said=sum; fi
         [ "$said" = $THREADS ] || fail "OpenMP: ti-info says $said instead of $THREADS"
+        if [ $THREADS = caller ]; then
+            if grep longest= "$scratch/events-0"; then fail 'a longest thread of one'; fi
+            continue
+        fi
+        for region in 3 4; do
+            longest=$(sed -n "${region}s/.* longest=//p" "$scratch/events-0")
+            ((longest >= 6000000 && longest <= 6100000)) || fail "OpenMP: the longest thread has $longest"
+        done
+        if command -v smpirun >/dev/null; then
+            replays 1
+            replays 1 --threads sum --cores 4
+            replays 2 --cores 2
+            replays 3 --cores 3
+            replays 0 --threads longest
+        fi
     done
 else
     echo 'not tried: OpenMP, which does not compile'

@@ -82,7 +82,7 @@ static void test_units(void **state)
 
 static void test_xml(void **state)
 {
-    struct ti_speeds speeds = {"8Gf", "125MBps", "50us", "1GBps", "1us"};
+    struct ti_speeds speeds = {"8Gf", "125MBps", "50us", "1GBps", "1us", 6};
     struct ti_topology t;
     struct ti_hosts hosts = {0};
     bool sure;
@@ -98,6 +98,7 @@ static void test_xml(void **state)
     assert_true(sure);
     assert_int_equal(hosts.n, 12);
     assert_string_equal(hosts.list[11].name, "node-11");
+    assert_int_equal(ti_hosts_cores_a_rank(&hosts), 6);
     ti_hosts_free(&hosts);
     unlink(path);
 }
@@ -109,14 +110,17 @@ static void test_hosts_in_platform(void **state)
 
     (void)state;
     file_with("<platform>\n<!-- <host id=\"no\"/> -->\n"
-              "<host id='a' speed=\"1Gf\"/><host speed=\"1Gf\"\n id = \"b\" />\n"
-              "<cluster id=\"x\" prefix=\"n-\" suffix=\".org\" radical=\"0-2,7\" speed=\"1f\"/>\n"
+              "<host id='a' speed=\"1Gf\"/><host speed=\"1Gf\"\n id = \"b\" core='7'/>\n"
+              "<cluster id=\"x\" prefix=\"n-\" suffix=\".org\" radical=\"0-2,7\" speed=\"1f\" "
+              "core='x'/>\n"
               "<host_link id=\"c\"/><link id=\"d\"/></platform>");
     assert_int_equal(ti_hosts_in_platform(path, &hosts, &sure, NULL), TI_OK);
     assert_true(sure);
     assert_int_equal(hosts.n, 6);
     assert_string_equal(hosts.list[1].name, "b");
     assert_string_equal(hosts.list[5].name, "n-7.org");
+    assert_int_equal(hosts.list[0].cores, 1);
+    assert_int_equal(hosts.list[5].cores, 0);
     unlink(path);
 
     file_with("b\n\n  a : 2  # twice\n");
@@ -127,6 +131,10 @@ static void test_hosts_in_platform(void **state)
     assert_int_equal(ti_hosts_read(path, &used, NULL), TI_OK);
     assert_int_equal(ti_hosts_slots(&used), 3);
     assert_int_equal(ti_hosts_known(&used, &hosts, path, NULL), TI_OK);
+    assert_int_equal(used.list[0].cores, 7);
+    assert_int_equal(ti_hosts_cores_a_rank(&used), 0); /* two ranks on the one core of a */
+    used.list[1].cores = 8;
+    assert_int_equal(ti_hosts_cores_a_rank(&used), 4);
     assert_int_equal(ti_hosts_enough(&used, 3, NULL), TI_OK);
     assert_int_equal(ti_hosts_enough(&used, 4, NULL), TI_ERR_INPUT);
     unlink(path);

@@ -56,7 +56,7 @@ static void sound(int np, const char *script)
 }
 
 /* A rank's actions, without init and finalize. */
-static bool times; /* with durations */
+static struct ti_bursts bursts; /* what they are replayed as */
 static const char *actions(int64_t rank)
 {
     static char text[1 << 16];
@@ -64,7 +64,7 @@ static const char *actions(int64_t rank)
     char *end;
     FILE *f = fmemopen(text, sizeof text, "w");
 
-    assert_int_equal(ti_lower_rank(script_source, &lint, rank, times, f, &n, &err), TI_OK);
+    assert_int_equal(ti_lower_rank(script_source, &lint, rank, &bursts, f, &n, &err), TI_OK);
     fclose(f);
     end = strstr(text, "finalize");
     assert_non_null(end);
@@ -655,7 +655,7 @@ static void test_ring(void **state)
         f = fopen(ti_scratch_path(TI_SIM_HOSTS), "w");
         fprintf(f, "node-0\nnode-1\nnode-2\nnode-3\n");
         fclose(f);
-        assert_int_equal(ti_lower(script_source, &lint, false, merged, &n, &err), TI_OK);
+        assert_int_equal(ti_lower(script_source, &lint, &bursts, merged, &n, &err), TI_OK);
         assert_int_equal(n, 20);
         assert_int_equal(ti_simulate(&sim, &exit_status, &wall_s, &err), TI_OK);
         assert_int_equal(ti_verdict_read(ti_scratch_path(TI_SIM_LOG), exit_status, &verdict, &err),
@@ -671,19 +671,21 @@ static void test_times(void **state)
     char path[128];
 
     (void)state;
-    times = true;
+    bursts.as = TI_BURSTS_TIMES;
     sound(2, "0 pcontrol level=2 v=7 ns=5\n0 pcontrol level=2 v=7 ns=10\n"
              "0 send peer=1 tag=1 bytes=10 v=1000 ns=12500000000\n"
              "0 barrier v=3\n1 recv peer=-1 tag=1 bytes=10 ns=999999999\n1 barrier ns=1\n");
-    assert_int_equal(ti_lower_has_times(script_source, &err), TI_OK);
+    assert_int_equal(ti_lower_has(script_source, &bursts, &err), TI_OK);
     assert_string_equal(actions(0), "0 sleep 12.500000015\n0 send 1 0 10 6\n0 barrier\n");
     assert_string_equal(actions(1), "1 sleep 0.999999999\n1 recv 0 0 10 6\n"
                                     "1 sleep 0.000000001\n1 barrier\n");
-    times = false;
+    bursts.as = TI_BURSTS_VOLUME;
     assert_string_equal(actions(0), "0 compute 1014\n0 send 1 0 10 6\n0 compute 3\n0 barrier\n");
 
     sound(2, "0-1 barrier\n");
-    assert_int_equal(ti_lower_has_times(script_source, &err), TI_ERR_INPUT);
+    bursts.as = TI_BURSTS_TIMES;
+    assert_int_equal(ti_lower_has(script_source, &bursts, &err), TI_ERR_INPUT);
+    bursts.as = TI_BURSTS_VOLUME;
     snprintf(path, sizeof path, "rank 0 of '%s' has no column 'burst_ns'", script_dir());
     assert_non_null(strstr(err.text, path));
     assert_non_null(strstr(err.hint, "--times"));
