@@ -38,7 +38,7 @@ while read -r f; do
 done < <(find "$tmp/dest" -type f ! -name '*.a')
 
 # A build that cannot link ti-node statically says what is missing, and what that means.
-links() { env -u MAKEFLAGS -u MAKELEVEL make -n O="$tmp/none" "$@" "$tmp/none/ti-node" 2>&1 | grep '^echo.*statically'; }
+links() { env -u MAKEFLAGS -u MAKELEVEL -u SAN make -n O="$tmp/none" "$@" "$tmp/none/ti-node" 2>&1 | grep '^echo.*statically'; }
 says="for want of libtiara-none.a: nodes that it is sent to need libjansson, libz, libnettle and a C library"
 links node_archives='libz.a libtiara-none.a' | grep -q "$says" || fail "not linked statically, and nothing is said"
 for how in SAN=address node_static=yes; do
