@@ -8,7 +8,8 @@
 #include "common/cli.h"
 #include "common/clock.h"
 
-#define LAST_MS 200 /* for what mpirun wrote last */
+#define LAST_MS 200 /* without a byte: nothing comes any more */
+#define MOST_MS 100 /* of passing on what is there, where more comes all the time */
 
 static void close_end(int *fd, int none)
 {
@@ -72,32 +73,39 @@ void ti_pass_one(struct ti_pass *p, int i)
         close_end(&p->from[i], -1);
 }
 
+/* Wait for up to `ms` and pass on one piece of each; whether `wake` can be read, or nothing came.
+ */
+static bool wait_for_some(struct ti_pass *p, int wake, int ms)
+{
+    struct pollfd fd[] = {{.fd = p->from[0], .events = POLLIN},
+                          {.fd = p->from[1], .events = POLLIN},
+                          {.fd = wake, .events = POLLIN}};
+
+    if (poll(fd, 3, ms) <= 0)
+        return true;
+    for (int i = 0; i < 2; i++)
+        if (fd[i].revents)
+            ti_pass_one(p, i);
+    return fd[2].revents != 0;
+}
+
 void ti_pass_some(struct ti_pass *p, int wake, int ms)
 {
-    double until = ti_now() + ms / 1e3;
+    double start = ti_now(), now = start;
 
-    for (;;) {
-        struct pollfd fd[] = {{.fd = p->from[0], .events = POLLIN},
-                              {.fd = p->from[1], .events = POLLIN},
-                              {.fd = wake, .events = POLLIN}};
-        double left = until - ti_now();
+    while (now < start + (ms + MOST_MS) / 1e3) {
+        double left = start + ms / 1e3 - now;
 
-        if (poll(fd, 3, left > 0 ? (int)(left * 1e3) + 1 : 0) <= 0)
+        if (wait_for_some(p, wake, left > 0 ? (int)(left * 1e3) + 1 : 0))
             return;
-        for (int i = 0; i < 2; i++)
-            if (fd[i].revents)
-                ti_pass_one(p, i);
-        if (fd[2].revents || left <= 0)
-            return;
+        now = ti_now();
     }
 }
 
 void ti_pass_close(struct ti_pass *p)
 {
-    double until = ti_now() + LAST_MS / 1e3;
-
-    while ((p->from[0] >= 0 || p->from[1] >= 0) && ti_now() < until)
-        ti_pass_some(p, -1, 0);
+    while ((p->from[0] >= 0 || p->from[1] >= 0) && !wait_for_some(p, -1, LAST_MS))
+        ;
     for (int i = 0; i < 2; i++)
         close_end(&p->from[i], -1);
 }

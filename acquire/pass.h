@@ -36,8 +36,8 @@ void ti_pass_started(struct ti_pass *p);
  * closed, and p->from[i] is -1. */
 void ti_pass_one(struct ti_pass *p, int i);
 
-/* Pass on what is there, for up to `ms` milliseconds; less if `wake`, a descriptor or -1, can be
- * read. */
+/* Pass on what comes in `ms` milliseconds, and what is there then, but for 0.1 s more at most; less
+ * if `wake`, a descriptor or -1, can be read. */
 void ti_pass_some(struct ti_pass *p, int wake, int ms);
 
 /* The last of it, once mpirun has ended; and close all. */

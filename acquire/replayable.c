@@ -22,6 +22,8 @@ static char *command(const struct ti_job *j, bool lint)
     ti_args_add(&args, "ti-replay");
     if (lint)
         ti_args_add(&args, "--lint");
+    if (j->output[0] == '-')
+        ti_args_add(&args, "--");
     ti_args_add(&args, j->output);
     text = ti_args_ok(&args) ? ti_args_shell(&args) : NULL;
     ti_args_free(&args);
@@ -32,7 +34,7 @@ static char *command(const struct ti_job *j, bool lint)
 static json_t *lint(struct ti_job *j)
 {
     int out = memfd_create("tiara-lint", MFD_CLOEXEC);
-    char *argv[] = {j->paths.replay, "--lint", "--json", "-q", j->output, NULL};
+    char *argv[] = {j->paths.replay, "--lint", "--json", "-q", "--", j->output, NULL};
     struct ti_launch l = {
         .argv = argv, .stdin_path = "/dev/null", .mute = true, .output = out > 0 ? out : 0};
     json_t *said = NULL;

@@ -22,13 +22,18 @@ static bool has_threads(uint64_t caller_ns, uint64_t other_ns)
 static void add_uncounted(struct ti_caveats *c, const char *name, uint64_t samples)
 {
     struct ti_uncounted *list = c->uncounted_in, moved;
+    char clean[sizeof list->name];
     int i = 0;
 
-    while (i < TI_UNCOUNTED_MAX && list[i].samples && strcmp(list[i].name, name) != 0)
+    snprintf(clean, sizeof clean, "%s", name);
+    for (char *p = clean; *p; p++)
+        if (*p == ',' || *p <= ' ' || *p > '~') /* it may come from another machine */
+            *p = '_';
+    while (i < TI_UNCOUNTED_MAX && list[i].samples && strcmp(list[i].name, clean) != 0)
         i++;
     if (i == TI_UNCOUNTED_MAX || !samples)
         return;
-    snprintf(list[i].name, sizeof list[i].name, "%s", name);
+    memcpy(list[i].name, clean, sizeof clean);
     for (list[i].samples += samples; i > 0 && list[i].samples > list[i - 1].samples; i--) {
         moved = list[i];
         list[i] = list[i - 1];
@@ -57,9 +62,14 @@ double ti_caveats_uncounted(const struct ti_caveats *c)
     return c->samples ? (double)c->uncounted / (double)c->samples : -1;
 }
 
+static bool is_much(const struct ti_caveats *c, uint64_t samples)
+{
+    return samples >= UNCOUNTED_SAMPLES && (double)samples >= UNCOUNTED_SHARE * (double)c->samples;
+}
+
 bool ti_caveats_misses(const struct ti_caveats *c)
 {
-    return c->uncounted >= UNCOUNTED_SAMPLES && ti_caveats_uncounted(c) >= UNCOUNTED_SHARE;
+    return is_much(c, c->uncounted) || is_much(c, c->unknown);
 }
 
 /* ------------------------------------------------------------------------- */
@@ -180,7 +190,7 @@ static bool misses_code(const struct ti_caveats *c, char *buf, size_t bytes)
     char where[256] = "";
     size_t n = 0;
 
-    if (!ti_caveats_misses(c))
+    if (!is_much(c, c->uncounted))
         return false;
     for (int i = 0; i < 3 && c->uncounted_in[i].samples && n < sizeof where; i++)
         n += (size_t)snprintf(where + n, sizeof where - n, "%s%s %.1f %%", i ? ", " : ": ",
@@ -194,10 +204,22 @@ static bool misses_code(const struct ti_caveats *c, char *buf, size_t bytes)
     return true;
 }
 
+static bool misses_unknown_code(const struct ti_caveats *c, char *buf, size_t bytes)
+{
+    if (!is_much(c, c->unknown))
+        return false;
+    snprintf(buf, bytes,
+             "whether the counter blocks saw some %.1f %% of the program's work (CPU time between "
+             "MPI calls) is not known: code that was made as the program ran, or of libraries that "
+             "it has unloaded; -c valgrind or -c papi counts all",
+             100 * (double)c->unknown / (double)c->samples);
+    return true;
+}
+
 bool ti_caveats_text(const struct ti_caveats *c, int i, char *buf, size_t bytes)
 {
     static bool (*const all[])(const struct ti_caveats *, char *, size_t) = {
-        failed, nothing_recorded, threaded, misses_code, asked_for_nodes};
+        failed, nothing_recorded, threaded, misses_code, misses_unknown_code, asked_for_nodes};
 
     for (size_t k = 0; k < sizeof all / sizeof *all; k++)
         if (all[k](c, buf, bytes) && i-- == 0)

@@ -24,7 +24,8 @@
                                          * a node, a processor's name */                           \
     X(samples, "samples")               /* of the program between MPI calls, by CPU time, where    \
                                          * the counter is `blocks` */                              \
-    X(uncounted, "uncounted")           /* of these, in code that the counter does not see */
+    X(uncounted, "uncounted")           /* of these, in code that the counter does not see */      \
+    X(unknown, "unknown")               /* of these, where that could not be told */
 
 /* The program or a library, and the samples of `uncounted` that were in it. */
 struct ti_uncounted {
@@ -62,7 +63,8 @@ void ti_caveats_take(struct ti_caveats *c, const json_t *json);
  */
 double ti_caveats_uncounted(const struct ti_caveats *c);
 
-/* Whether that share is large enough to be a caveat: 1 %, and not by chance. */
+/* Whether that share, or the one of which it is not known, is large enough to be a caveat: 1 %,
+ * and not by chance. */
 bool ti_caveats_misses(const struct ti_caveats *c);
 
 /* Sentence `i` from 0 on, into buf; false past the last. */

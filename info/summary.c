@@ -584,6 +584,8 @@ static void print_uncounted(const struct summary *sum)
         info_put_clean(c->uncounted_in[i].name);
         printf(" %s", ti_format_count(c->uncounted_in[i].samples, n, sizeof n));
     }
+    if (c->unknown)
+        printf("; not known of %s", ti_format_count(c->unknown, n, sizeof n));
     printf("\n");
 }
 
@@ -991,8 +993,8 @@ static json_t *json_uncounted(const struct ti_caveats *c)
 
     for (int i = 0; i < TI_UNCOUNTED_MAX && c->uncounted_in[i].samples; i++)
         set(in, c->uncounted_in[i].name, info_json_u64(c->uncounted_in[i].samples));
-    return json_pack("{s:o, s:o, s:o}", "samples", info_json_u64(c->samples), "uncounted",
-                     info_json_u64(c->uncounted), "in", in);
+    return json_pack("{s:o, s:o, s:o, s:o}", "samples", info_json_u64(c->samples), "uncounted",
+                     info_json_u64(c->uncounted), "in", in, "unknown", info_json_u64(c->unknown));
 }
 
 static void print_json(const struct summary *sum, const int64_t *missing, int64_t nmissing)

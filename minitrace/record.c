@@ -513,6 +513,8 @@ static uint64_t take_longest(void)
         return 0;
     ti_state.shares = (struct ti_shares){0, 0, 0};
     ti_state.counter.mark();
+    if (s.longest > ti_state.burst) /* by what is no part of a burst: noted calls */
+        s.longest = ti_state.burst;
     return own > s.longest ? own : s.longest;
 }
 

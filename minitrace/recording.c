@@ -574,8 +574,9 @@ void ti_recording_end(enum ti_end end)
                             "reason",          reason,       "caller_ns",       caller_ns,
                             "other_ns",        other_ns,     "node_questions",  questions,
                             "samples",         seen.samples, "uncounted",       seen.uncounted,
-                            "uncounted_in",    seen.objects, "times_ns",        times},
-                        times[0] ? 20 : 19, &err) &&
+                            "uncounted_in",    seen.objects, "unknown",         seen.unknown,
+                            "times_ns",        times},
+                        times[0] ? 21 : 20, &err) &&
         end != TI_END_STOPPED && speaks())
         ti_complain("the trace is incomplete: %s", err.text);
     /* a copy: another thread may be in a call that reads it */

@@ -237,11 +237,12 @@ void ti_types_begin(void);
 /*
  * uncounted.c: how much of the program the counter `blocks` does not see, by samples of the
  * thread that calls both functions.  For the metadata at the end of the trace: samples taken
- * between MPI calls, those of them in code that is not counted, and where those were
- * ("libm.so.6 31, libc.so.6 2").  All are "" with other counters, and with TIARA_SAMPLE=0.
+ * between MPI calls, those of them in code that is not counted, where those were
+ * ("libm.so.6 31, libc.so.6 2"), and those of which that is not known.  All are "" with other
+ * counters, and with TIARA_SAMPLE=0.
  */
 struct ti_uncounted_text {
-    char samples[32], uncounted[32], objects[640];
+    char samples[32], uncounted[32], unknown[32], objects[640];
 };
 void ti_uncounted_begin(void);
 void ti_uncounted_end(struct ti_uncounted_text *text);

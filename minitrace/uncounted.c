@@ -7,10 +7,12 @@
  * At the end of recording, each place is looked up: a function counts if its code adds to
  * tiara_blocks.
  *
- * The application must not notice.  The timer runs only while the thread computes, so a thread
+ * The application should not notice.  The timer runs only while the thread computes, so a thread
  * that sleeps in a system call is not woken.  From Linux 5.10 on, such a timer expires when the
  * thread returns from the kernel, so it makes no system call fail with EINTR either; older
- * kernels get no timer.  The handler calls nothing.
+ * kernels get no timer.  The signal is one that is ignored unless there is a handler, for the
+ * application may reset handlers; debuggers pass it on.  The handler calls nothing, and reads
+ * nothing of the application's.
  */
 #include "minitrace/state.h"
 
@@ -28,17 +30,17 @@
 #include <unistd.h>
 
 #define PERIOD_NS 9973000 /* no round number, so that it keeps step with no loop */
-#define LINE_BITS 6       /* program counters of a cache line share a place */
-#define PLACES    1024    /* samples of further lines are dropped */
+#define PLACES    4096
 #define PROBES    16
 
 struct place {
-    uint64_t pc;      /* the first one */
+    uint64_t pc;
     uint64_t samples; /* 0: free */
 };
 
 static struct {
     struct place *places;
+    uint64_t lost;      /* samples for which there was no place */
     ptrdiff_t distance; /* of tiara_blocks, from the thread pointer */
     int timer, signal;  /* signal 0: there is no timer */
 } sampler;
@@ -48,35 +50,32 @@ static struct {
 static void on_tick(int number, siginfo_t *info, void *context)
 {
     uint64_t pc = (uint64_t)((const ucontext_t *)context)->uc_mcontext.gregs[REG_RIP];
-    uint64_t line = pc >> LINE_BITS;
 
     (void)number;
     if (info->si_code != SI_TIMER || !ti_state.go || ti_state.stopped ||
         ti_state.inside.phase != TI_OUTSIDE)
         return;
-    if (memcmp((const void *)(pc - 2), "\x0f\x05", 2) == 0) /* syscall: the kernel's time */
-        return;
     for (uint64_t i = 0; i < PROBES; i++) {
-        struct place *p = &sampler.places[(line * UINT64_C(0x9e3779b97f4a7c15) + i) % PLACES];
+        struct place *p = &sampler.places[((pc * UINT64_C(0x9e3779b97f4a7c15) >> 32) + i) % PLACES];
 
-        if (p->samples && p->pc >> LINE_BITS != line)
+        if (p->samples && p->pc != pc)
             continue;
-        if (!p->samples)
-            p->pc = pc;
+        p->pc = pc;
         p->samples++;
         return;
     }
+    sampler.lost++;
 }
 
-/* A real-time signal that nobody has a handler for.  Those at both ends are used by C libraries
- * and by valgrind.  0: none. */
+/* A signal that nobody has a handler for, and that is ignored then.  0: none. */
 static int free_signal(void)
 {
+    static const int ignored[] = {SIGURG, SIGWINCH};
     struct sigaction now;
 
-    for (int s = SIGRTMAX - 2; s > SIGRTMIN + 2; s--)
-        if (sigaction(s, NULL, &now) == 0 && now.sa_handler == SIG_DFL)
-            return s;
+    for (size_t i = 0; i < sizeof ignored / sizeof *ignored; i++)
+        if (sigaction(ignored[i], NULL, &now) == 0 && now.sa_handler == SIG_DFL)
+            return ignored[i];
     return 0;
 }
 
@@ -92,7 +91,8 @@ static bool kernel_is_new(void)
 
 static bool start_timer(void)
 {
-    struct sigaction act = {.sa_sigaction = on_tick, .sa_flags = SA_SIGINFO | SA_RESTART};
+    struct sigaction act = {.sa_sigaction = on_tick,
+                            .sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK};
     struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID};
     struct itimerspec every = {{0, PERIOD_NS}, {0, PERIOD_NS}};
 
@@ -101,23 +101,22 @@ static bool start_timer(void)
         return false;
     sigfillset(&act.sa_mask);
     event._sigev_un._tid = (pid_t)syscall(SYS_gettid);
-    if (sigaction(sampler.signal, &act, NULL) != 0)
-        return false;
     if (syscall(SYS_timer_create, CLOCK_THREAD_CPUTIME_ID, &event, &sampler.timer) != 0)
         return false;
-    return syscall(SYS_timer_settime, sampler.timer, 0, &every, NULL) == 0;
+    if (sigaction(sampler.signal, &act, NULL) == 0 &&
+        syscall(SYS_timer_settime, sampler.timer, 0, &every, NULL) == 0)
+        return true;
+    syscall(SYS_timer_delete, sampler.timer);
+    return false;
 }
 
-/* To ignore a signal drops one that is pending, which would end the process otherwise. */
 static void stop_timer(void)
 {
     struct sigaction now;
 
     syscall(SYS_timer_delete, sampler.timer);
-    if (sigaction(sampler.signal, NULL, &now) == 0 && now.sa_sigaction == on_tick) {
-        sigaction(sampler.signal, &(struct sigaction){.sa_handler = SIG_IGN}, NULL);
+    if (sigaction(sampler.signal, NULL, &now) == 0 && now.sa_sigaction == on_tick)
         sigaction(sampler.signal, &(struct sigaction){.sa_handler = SIG_DFL}, NULL);
-    }
     sampler.signal = 0;
 }
 
@@ -143,10 +142,9 @@ void ti_uncounted_begin(void)
 /* A program counter, and where it is. */
 struct look {
     uint64_t pc;
-    bool found;
-    char object[48];          /* base name of the program or library */
-    const uint8_t *from, *to; /* the function; empty if it is not known */
-    bool counts;
+    char object[48];          /* base name of the program or library, in ASCII; "": none */
+    const uint8_t *from, *to; /* the function */
+    bool counts, in_kernel;   /* in_kernel: it is the return from a system call */
 };
 
 static int32_t int32_at(const uint8_t *p)
@@ -175,15 +173,19 @@ static const ElfW(Phdr) *
 /*
  * The function of look->pc, by the table that unwinding uses: .eh_frame_hdr has the start of
  * each function, ascending (Linux Standard Base, 10.6.2).  Only the encodings that linkers
- * write are read.  A function without an entry is taken for a part of the one before it.
+ * write are read; without them, all code of the object is taken for one function.  A function
+ * without an entry is taken for a part of the one before it.
  */
 static void find_function(const struct dl_phdr_info *object, const ElfW(Phdr) * code,
                           struct look *look)
 {
-    const uint8_t *header = NULL, *table;
-    uint64_t end = object->dlpi_addr + code->p_vaddr + code->p_memsz;
+    const uint8_t *header = NULL, *table, *begin, *end;
     int64_t n, low = 0, high;
 
+    begin = (const uint8_t *)(object->dlpi_addr + code->p_vaddr);
+    end = begin + code->p_memsz;
+    look->from = begin;
+    look->to = end;
     for (int i = 0; i < object->dlpi_phnum; i++)
         if (object->dlpi_phdr[i].p_type == PT_GNU_EH_FRAME)
             header = (const uint8_t *)(object->dlpi_addr + object->dlpi_phdr[i].p_vaddr);
@@ -199,12 +201,10 @@ static void find_function(const struct dl_phdr_info *object, const ElfW(Phdr) * 
         else
             high = middle;
     }
-    if (low == 0)
-        return;
-    look->from = header + int32_at(table + 8 * (low - 1));
-    look->to = low < n ? header + int32_at(table + 8 * low) : (const uint8_t *)end;
-    if ((uint64_t)look->to > end)
-        look->to = (const uint8_t *)end;
+    if (low > 0 && header + int32_at(table + 8 * (low - 1)) >= begin)
+        look->from = header + int32_at(table + 8 * (low - 1));
+    if (low < n && header + int32_at(table + 8 * low) < end)
+        look->to = header + int32_at(table + 8 * low);
 }
 
 /*
@@ -253,14 +253,15 @@ static int look_at(struct dl_phdr_info *object, size_t bytes, void *arg)
     (void)bytes;
     if (!code)
         return 0;
-    look->found = true;
     snprintf(look->object, sizeof look->object, "%s",
              slash                  ? slash + 1
              : object->dlpi_name[0] ? object->dlpi_name
                                     : program_invocation_short_name);
     for (char *p = look->object; *p; p++)
-        if (*p == ',' || (unsigned char)*p <= ' ')
+        if (*p == ',' || *p <= ' ' || *p > '~')
             *p = '_';
+    look->in_kernel = segment_of(object, look->pc - 2, 2, PF_R | PF_X) &&
+                      memcmp((const void *)(look->pc - 2), "\x0f\x05", 2) == 0;
     find_function(object, code, look);
     look->counts = adds_to_word(object, look);
     return 1;
@@ -275,13 +276,6 @@ struct object {
     uint64_t samples;
 };
 
-static int by_pc(const void *a, const void *b)
-{
-    const struct place *p = a, *q = b;
-
-    return (p->pc > q->pc) - (p->pc < q->pc);
-}
-
 /* The last object takes what is left over. */
 static void add_object(struct object list[OBJECTS], const char *name, uint64_t samples)
 {
@@ -295,9 +289,8 @@ static void add_object(struct object list[OBJECTS], const char *name, uint64_t s
 
 void ti_uncounted_end(struct ti_uncounted_text *text)
 {
-    static struct object objects[OBJECTS];
-    uint64_t samples = 0, uncounted = 0;
-    struct look look = {.pc = 0};
+    struct object objects[OBJECTS] = {0};
+    uint64_t samples = 0, uncounted = 0, unknown;
     size_t used = 0;
     int saved = errno;
 
@@ -305,24 +298,26 @@ void ti_uncounted_end(struct ti_uncounted_text *text)
     if (!sampler.signal)
         return;
     stop_timer();
-    qsort(sampler.places, PLACES, sizeof *sampler.places, by_pc);
+    samples = unknown = sampler.lost;
     for (const struct place *p = sampler.places; p < sampler.places + PLACES; p++) {
+        struct look look = {.pc = p->pc};
+
         if (!p->samples)
             continue;
-        if (p->pc - (uint64_t)look.from >= (uint64_t)(look.to - look.from)) {
-            look = (struct look){.pc = p->pc};
-            dl_iterate_phdr(look_at, &look);
-            if (!look.found) /* code that was made as the program ran */
-                strcpy(look.object, "[generated]");
-        }
+        dl_iterate_phdr(look_at, &look);
+        if (look.in_kernel)
+            continue;
         samples += p->samples;
-        if (!look.counts) {
+        if (!look.object[0]) { /* code that was made as the program ran, or is unloaded */
+            unknown += p->samples;
+        } else if (!look.counts) {
             uncounted += p->samples;
             add_object(objects, look.object, p->samples);
         }
     }
     snprintf(text->samples, sizeof text->samples, "%llu", (unsigned long long)samples);
     snprintf(text->uncounted, sizeof text->uncounted, "%llu", (unsigned long long)uncounted);
+    snprintf(text->unknown, sizeof text->unknown, "%llu", (unsigned long long)unknown);
     for (int i = 0; i < OBJECTS && objects[i].samples && used < sizeof text->objects; i++)
         used += (size_t)snprintf(text->objects + used, sizeof text->objects - used, "%s%s %llu",
                                  i ? ", " : "", objects[i].name,
@@ -337,6 +332,6 @@ void ti_uncounted_begin(void)
 
 void ti_uncounted_end(struct ti_uncounted_text *text)
 {
-    *text = (struct ti_uncounted_text){"", "", ""};
+    *text = (struct ti_uncounted_text){"", "", "", ""};
 }
 #endif

@@ -282,6 +282,26 @@ static int by_name(const void *a, const void *b)
     return strcmp((*x)->name, (*y)->name);
 }
 
+/* Lines of the same host have its cores by their slots. */
+static void share_cores(struct ti_hosts *hosts)
+{
+    size_t none = 0;
+    struct ti_host **sorted = ti_more(NULL, &none, hosts->n, sizeof *sorted);
+
+    for (size_t i = 0; i < hosts->n; i++)
+        sorted[i] = &hosts->list[i];
+    qsort(sorted, hosts->n, sizeof *sorted, by_name);
+    for (size_t from = 0, to; from < hosts->n; from = to) {
+        int64_t slots = 0;
+
+        for (to = from; to < hosts->n && !strcmp(sorted[to]->name, sorted[from]->name); to++)
+            slots += sorted[to]->slots;
+        for (size_t i = from; i < to; i++)
+            sorted[i]->cores = sorted[i]->cores / slots * sorted[i]->slots;
+    }
+    free(sorted);
+}
+
 ti_status ti_hosts_known(struct ti_hosts *used, const struct ti_hosts *known, const char *path,
                          struct ti_err *err)
 {
@@ -303,6 +323,8 @@ ti_status ti_hosts_known(struct ti_hosts *used, const struct ti_hosts *known, co
             st = ti_err_set(err, TI_ERR_INPUT, "%s:%d: the platform has no host '%s'", path,
                             host->line, host->name);
     }
+    if (!st)
+        share_cores(used);
     if (st && known->n)
         ti_err_hint(err, "its first of %zu is '%s'", known->n, known->list[0].name);
     free(sorted);

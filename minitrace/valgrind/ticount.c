@@ -73,6 +73,10 @@ static ThreadId running = VG_INVALID_THREADID;
 static struct thread *threads;
 static ThreadId last_thread; /* no thread had a higher id */
 
+/* The most that a thread has executed since the last MARK whose id another one has now; and how
+ * much that was at the last LONGEST. */
+static ULong ended, ended_seen;
+
 /* --- threads ------------------------------------------------------------- */
 
 static void start_client_code(ThreadId tid, ULong blocks_dispatched)
@@ -97,6 +101,8 @@ static void pre_thread_create(ThreadId parent, ThreadId child)
 {
     (void)parent;
     tl_assert(child != running);
+    if (threads[child].own - threads[child].marked > ended)
+        ended = threads[child].own - threads[child].marked;
     clear(&threads[child]);
     if (child > last_thread)
         last_thread = child;
@@ -105,9 +111,10 @@ static void pre_thread_create(ThreadId parent, ThreadId child)
 /* Of the threads other than the one that asks. */
 static ULong longest(void)
 {
-    ULong most = 0;
+    ULong most = ended;
     ThreadId i;
 
+    ended_seen = ended;
     threads[running].own = live.own;
     for (i = 0; i <= last_thread; i++) {
         ULong since = threads[i].own - threads[i].marked;
@@ -125,6 +132,8 @@ static void mark(void)
 
     for (i = 0; i <= last_thread; i++)
         threads[i].marked = threads[i].seen;
+    if (ended == ended_seen)
+        ended = 0;
 }
 
 /* --- outside of MPI ------------------------------------------------------ */

@@ -22,14 +22,16 @@ chmod +x ../talks
 # there goes to ../raw, the lines that a person sees to ../out.
 on_terminal() {
     python3 -IBS - "$@" <<'END' || failed=1
-import os, pty, re, sys
+import os, pty, re, sys, time
 pid, fd = pty.fork()
 if pid == 0:
     os.execv(sys.argv[2], sys.argv[2:])
 raw = b""
 while True:
     try:
-        piece = os.read(fd, 4096)
+        if os.environ.get("SLOW"):
+            time.sleep(0.01)
+        piece = os.read(fd, 1024 if os.environ.get("SLOW") else 4096)
     except OSError:
         break
     if not piece:
@@ -54,16 +56,21 @@ grep -q $'\r\033\\[Krunning: 0 of 1 ranks' ../raw || fail 'there was no progress
 [ $failed -eq 0 ] || cat -v ../raw
 find . -mindepth 1 -delete
 
-# The same bytes in the same order where a lot is written, more than a pipe holds.
+# The same bytes in the same order where a lot is written, more than a pipe holds, and also where
+# the terminal takes it slowly, after the program's end.
 cat >../floods <<'END'
 #!/bin/sh
 seq 1 60000
 exec ../app ok
 END
 chmod +x ../floods
-on_terminal 0 "$o/ti-acquire" --pilot no -c cputime --np 1 --no-gather ../floods
-grep -xE '[0-9]+' ../out | cmp -s - <(seq 1 60000) || fail 'what was written is not what was read'
-find . -mindepth 1 -delete
+for SLOW in '' 1; do
+    export SLOW
+    on_terminal 0 "$o/ti-acquire" --pilot no -c cputime --np 1 --no-gather ../floods
+    grep -xE '[0-9]+' ../out | cmp -s - <(seq 1 60000) || fail "what was written is not what was read${SLOW:+, slowly}"
+    find . -mindepth 1 -delete
+done
+unset SLOW
 
 # Without a terminal the program has ti-acquire's own descriptors.
 run 0 --pilot no -c cputime --np 1 --no-gather ../talks

@@ -122,6 +122,7 @@ totals.untraced.MPI_Put
 totals.caveats.node_questions
 totals.caveats.other_ns
 totals.caveats.samples
+totals.caveats.unknown
 END
 fi
 exit $failed

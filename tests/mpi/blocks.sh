@@ -55,11 +55,11 @@ done
 
 # ------------------------------------------------------------ uncounted --
 
-# uncounted LIBRARY OWN: trace `misses` with such work, into $share the percentage that is said
+# uncounted LIBRARY OWN [GENERATED]: trace `misses` with such work, into $share the percentage that is said
 # to be uncounted, and into $first the object that has most of it.
 uncounted() {
     rm -rf "$scratch/misses"
-    trace "$scratch/misses" 2 blocks "$wrapped/misses" "$1" "$2" >"$scratch/log" 2>&1 ||
+    trace "$scratch/misses" 2 blocks "$wrapped/misses" "$@" >"$scratch/log" 2>&1 ||
         fail "misses: $(tail -n 5 "$scratch/log")"
     [ "$(grep -c '^interrupted 0$' "$scratch/log")" = 2 ] ||
         fail "system calls were interrupted: $(cat "$scratch/log")"
@@ -83,6 +83,11 @@ uncounted 0 100000000
 between 0 1 || fail "in its own code: $share %, in $first"
 has '^counter .*, exact$'
 if grep '^CAVEAT' "$scratch/info"; then fail 'a caveat'; fi
+uncounted 0 10000000 20000000
+between 0 1 || fail "beside generated code: $share %, in $first"
+has '^uncounted .*; not known of'
+has '^counter .*, not of all code$'
+has '^CAVEAT .* is not known'
 
 # ------------------------------------------------------ against valgrind --
 

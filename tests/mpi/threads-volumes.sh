@@ -38,6 +38,63 @@ replays() {
     same "$scratch/expected" "$scratch/found" "replay $*"
 }
 
+# A thread that ends before another one, which gets its number; and one that only calls what is no
+# part of a burst.
+cat >"$scratch/helpers.c" <<'C'
+#include <mpi.h>
+#include <pthread.h>
+
+static void *work(void *n)
+{
+    long left = (long)n;
+
+    __asm__ volatile("1: decq %0; jnz 1b" : "+r"(left));
+    return n;
+}
+
+static void *ask(void *n)
+{
+    for (long i = 0; i < (long)n; i++)
+        MPI_Wtime();
+    return n;
+}
+
+static void run(void *(*function)(void *), long n)
+{
+    pthread_t thread;
+
+    pthread_create(&thread, NULL, function, (void *)n);
+    pthread_join(thread, NULL);
+}
+
+int main(int argc, char **argv)
+{
+    int provided;
+
+    MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &provided);
+    run(work, 1000);
+    MPI_Barrier(MPI_COMM_WORLD);
+    run(work, 1000000);
+    run(work, 1000);
+    MPI_Barrier(MPI_COMM_WORLD);
+    run(ask, 100000);
+    MPI_Finalize();
+    return 0;
+}
+C
+program=$scratch/helpers
+if ${MPICC:-mpicc} -pthread -O1 -o "$program" "$scratch/helpers.c" 2>"$scratch/err"; then
+    NP=1 THREADS=sum
+    run valgrind
+    complete helpers
+    longest=$(sed -n '3s/.* longest=//p' "$scratch/events-0")
+    ((longest >= 2000000 && longest <= 2100000)) || fail "helpers: the longest thread has $longest"
+    awk '{ longest = $NF; sub(/.*=/, "", longest); if (longest + 0 > $1) exit 1 }' "$scratch/events-0" ||
+        fail "helpers: more than in all: $(cat "$scratch/events-0")"
+else
+    fail "$(cat "$scratch/err")"
+fi
+
 # With OpenMP: every thread of the region does the same, but the third does it three times.
 cat >"$scratch/openmp.c" <<'C'
 #include <mpi.h>
