@@ -62,18 +62,18 @@ static void add_blocks(struct look *l, const struct ti_call *c, const struct ti_
 static void add_call(struct look *l, const struct ti_call *c)
 {
     const struct ti_group *g = ti_comms_group(&l->comms, c->on.gid);
-    uint32_t base = ti_op_base(c->ev->op);
+    uint32_t op = c->ev->op;
 
-    if (!ti_op_collective(c->ev->op) || g->shape == TI_COMM_ALONE)
+    if (!ti_op_collective(op) || g->shape == TI_COMM_ALONE)
         return;
     l->like->calls++;
     if (c->topology)
         add_blocks(l, c, g, c->topology->destination, c->topology->ndestinations);
-    else if (base == TI_OP_ALLTOALLV || base == TI_OP_ALLTOALLW)
+    else if (ti_op_is(op, TI_T_COUNTS_GIVEN | TI_T_COUNTS_TAKEN))
         add_blocks(l, c, g, NULL, c->on.npeers);
     else if (g->shape == TI_COMM_WORLD || g->shape == TI_COMM_REORDERED)
         return;
-    else if (base == TI_OP_ALLTOALL && g->size <= ALL_TO_ALL_MAX)
+    else if (ti_op_is(op, TI_T_MIRRORED | TI_T_BLOCKS) && g->size <= ALL_TO_ALL_MAX)
         add_blocks(l, c, g, NULL, c->on.npeers);
     else if (c->on.me + 1 < g->size)
         add(l, g->member[c->on.me + 1],
@@ -82,7 +82,7 @@ static void add_call(struct look *l, const struct ti_call *c)
 
 static bool is_remote_access(uint32_t op)
 {
-    return op >= TI_OP_PUT && op <= TI_OP_RGET_ACCUMULATE;
+    return ti_op_is(op, TI_T_PUTS) || ti_op_is(op, TI_T_GETS);
 }
 
 static void add_step(struct look *l, struct ti_walk *w, const struct ti_step *step)

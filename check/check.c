@@ -6,7 +6,6 @@
 
 #include "check/collectives.h"
 #include "check/look.h"
-#include "check/ops.h"
 #include "check/text.h"
 #include "common/cli.h"
 

@@ -14,9 +14,20 @@ static bool is_inter(const struct ti_group *g)
     return g->first > 0;
 }
 
-static bool is_neighbour_form(uint32_t base)
+static bool is(const struct ti_call *c, uint32_t traits)
 {
-    return base >= TI_OP_NEIGHBOR_ALLGATHER && base <= TI_OP_NEIGHBOR_ALLTOALLW;
+    return ti_op_is(c->ev->op, traits);
+}
+
+/* Whether all get a share of a reduction. */
+static bool reduces_for_all(const struct ti_call *c)
+{
+    return (ti_op_info(c->ev->op)->fields & TI_M_REDOP) && !is(c, TI_T_TO_ROOT);
+}
+
+static bool is_rooted(const struct ti_call *c)
+{
+    return is(c, TI_T_TO_ROOT) || is(c, TI_T_FROM_ROOT);
 }
 
 /* Size of this rank's own group. */
@@ -54,14 +65,14 @@ static int64_t partner(const struct partners *p, int64_t i)
 
 static struct partners sources(const struct ti_call *c)
 {
-    if (is_neighbour_form(ti_op_base(c->ev->op)))
+    if (is(c, TI_T_NEIGHBOURS))
         return (struct partners){c->topology->nsources, 0, c->topology->source};
     return (struct partners){c->on.npeers, c->on.peers, NULL};
 }
 
 static struct partners destinations(const struct ti_call *c)
 {
-    if (is_neighbour_form(ti_op_base(c->ev->op)))
+    if (is(c, TI_T_NEIGHBOURS))
         return (struct partners){c->topology->ndestinations, 0, c->topology->destination};
     return (struct partners){c->on.npeers, c->on.peers, NULL};
 }
@@ -89,109 +100,51 @@ static uint64_t add_vector(uint64_t h, const struct ti_vec *vec, int64_t unit)
     return h;
 }
 
-/* In an intercommunicator, what the groups do is not the same, but mirrored. */
+/* In an intercommunicator, what the groups do is not the same, but mirrored; of a reduction,
+ * there is as much in all for either group. */
 static uint64_t inter_signature(uint64_t h, const struct ti_call *c, const struct ti_group *g)
 {
     bool first = c->on.peers > 0;
+    uint64_t bytes = (uint64_t)arg(c, TI_F_BYTES);
 
-    switch (ti_op_base(c->ev->op)) {
-    case TI_OP_ALLGATHER:
-    case TI_OP_ALLTOALL:
+    if (is(c, TI_T_MIRRORED)) {
         h = add(h, c, first ? TI_F_BYTES : TI_F_BYTES2);
         return add(h, c, first ? TI_F_BYTES2 : TI_F_BYTES);
-    case TI_OP_ALLREDUCE:
-        return add(add(h, c, TI_F_REDOP), c, TI_F_BYTES);
-    case TI_OP_REDUCE_SCATTER: /* as much in all for either group */
-        return ti_hash_word(add(h, c, TI_F_REDOP), (uint64_t)total(c));
-    case TI_OP_REDUCE_SCATTER_BLOCK:
-        return ti_hash_word(add(h, c, TI_F_REDOP),
-                            (uint64_t)arg(c, TI_F_BYTES) * (uint64_t)own_size(c, g));
-    default:
-        return h;
     }
+    if (!reduces_for_all(c))
+        return h;
+    if (is(c, TI_T_COUNTS_GIVEN))
+        bytes = (uint64_t)total(c);
+    else if (is(c, TI_T_BLOCKS))
+        bytes *= (uint64_t)own_size(c, g);
+    return ti_hash_word(add(h, c, TI_F_REDOP), bytes);
 }
 
-static uint64_t intra_signature(uint64_t h, const struct ti_call *c)
+/* What all members must give alike. */
+static uint64_t same_signature(uint64_t h, const struct ti_call *c)
 {
-    switch (ti_op_base(c->ev->op)) {
-    case TI_OP_BCAST:
-    case TI_OP_GATHER:
-        return add(add(h, c, TI_F_ROOT), c, TI_F_BYTES);
-    case TI_OP_SCATTER:
-        return add(add(h, c, TI_F_ROOT), c, TI_F_BYTES2);
-    case TI_OP_GATHERV:
-    case TI_OP_SCATTERV:
-        return add(h, c, TI_F_ROOT);
-    case TI_OP_REDUCE:
-        h = add(h, c, TI_F_ROOT);
-        /* fall through */
-    case TI_OP_ALLREDUCE:
-    case TI_OP_SCAN:
-    case TI_OP_EXSCAN:
-    case TI_OP_REDUCE_SCATTER_BLOCK:
-        return add(add(h, c, TI_F_REDOP), c, TI_F_BYTES);
-    case TI_OP_ALLGATHER:
-    case TI_OP_ALLTOALL:
-        return add(h, c, TI_F_BYTES);
-    case TI_OP_REDUCE_SCATTER:
-        return add_vector(add(h, c, TI_F_REDOP), &c->ev->vec[0], arg(c, TI_F_ESIZE));
-    default:
-        return h;
-    }
-}
+    int64_t unit = is(c, TI_T_COUNTS_GIVEN) ? arg(c, TI_F_ESIZE) : 1;
 
-/* Of calls that make communicators or work on files: what MPI wants the same. */
-static uint64_t other_signature(uint64_t h, const struct ti_call *c)
-{
-    switch (c->ev->op) {
-    case TI_OP_CART_CREATE:
-    case TI_OP_CART_SUB:
-        return add_vector(add_vector(h, &c->ev->vec[0], 1), &c->ev->vec[1], 1);
-    case TI_OP_INTERCOMM_CREATE:
-        return add(add(h, c, TI_F_ROOT), c, TI_F_TAG);
-    case TI_OP_FILE_OPEN:
-        return add(h, c, TI_F_MODE);
-    case TI_OP_FILE_SET_SIZE:
-    case TI_OP_FILE_PREALLOCATE:
-        return add(h, c, TI_F_BYTES);
-    case TI_OP_FILE_SEEK_SHARED:
-        return add(add(h, c, TI_F_OFFSET), c, TI_F_MODE);
-    case TI_OP_FILE_SET_ATOMICITY:
-        return add(h, c, TI_F_LEVEL);
-    default:
-        return h;
-    }
+    for (uint32_t same = ti_op_info(c->ev->op)->same; same; same &= same - 1)
+        h = add(h, c, (enum ti_field)__builtin_ctz(same));
+    for (int v = 0; v < TI_VECS && is(c, TI_T_SAME_VECTORS); v++)
+        h = add_vector(h, &c->ev->vec[v], unit);
+    return h;
 }
 
 uint64_t ti_signature(const struct ti_call *c, const struct ti_group *g)
 {
     uint64_t h = ti_hash_word(TI_HASH_START, c->ev->op);
 
-    if (!ti_op_collective(c->ev->op))
-        return other_signature(h, c);
-    return is_inter(g) ? inter_signature(h, c, g) : intra_signature(h, c);
+    return ti_op_collective(c->ev->op) && is_inter(g) ? inter_signature(h, c, g)
+                                                      : same_signature(h, c);
 }
 
 /* ---- faults ---- */
 
 enum ti_field ti_counts_in(uint32_t op, int v)
 {
-    switch (ti_op_base(op)) {
-    case TI_OP_SCATTERV:
-    case TI_OP_ALLTOALLV:
-    case TI_OP_ALLTOALLW:
-    case TI_OP_REDUCE_SCATTER:
-    case TI_OP_NEIGHBOR_ALLTOALLV:
-    case TI_OP_NEIGHBOR_ALLTOALLW:
-        return v == 0 ? TI_F_ESIZE : TI_F_ESIZE2;
-    default:
-        return TI_F_ESIZE2;
-    }
-}
-
-static bool root_only(uint32_t base)
-{
-    return base == TI_OP_GATHERV || base == TI_OP_SCATTERV;
+    return v == 0 && ti_op_is(op, TI_T_COUNTS_GIVEN) ? TI_F_ESIZE : TI_F_ESIZE2;
 }
 
 static const char *root_fault(const struct ti_call *c, const struct ti_group *g)
@@ -214,26 +167,17 @@ static const char *size_fault(const struct ti_call *c, const struct ti_group *g)
         return "its size is negative";
     if (is_inter(g))
         return NULL;
-    switch (ti_op_base(c->ev->op)) {
-    case TI_OP_ALLGATHER:
-    case TI_OP_ALLTOALL:
-    case TI_OP_GATHER:
-    case TI_OP_SCATTER:
-        return arg(c, TI_F_BYTES) != arg(c, TI_F_BYTES2) ? "its send and receive sizes differ"
-                                                         : NULL;
-    default:
+    if (is(c, TI_T_NEIGHBOURS) || !(mask & TI_M_BYTES) || !(mask & TI_M_BYTES2))
         return NULL;
-    }
+    return arg(c, TI_F_BYTES) != arg(c, TI_F_BYTES2) ? "its send and receive sizes differ" : NULL;
 }
 
 /* How many counts vector `v` must have. */
 static int64_t counts_wanted(const struct ti_call *c, const struct ti_group *g, int v)
 {
-    uint32_t base = ti_op_base(c->ev->op);
-
-    if (base == TI_OP_REDUCE_SCATTER)
+    if (reduces_for_all(c))
         return own_size(c, g);
-    if (v == 0 && ti_counts_in(base, 0) == TI_F_ESIZE)
+    if (v == 0 && is(c, TI_T_COUNTS_GIVEN))
         return destinations(c).n;
     return sources(c).n;
 }
@@ -241,11 +185,9 @@ static int64_t counts_wanted(const struct ti_call *c, const struct ti_group *g, 
 static const char *vector_fault(const struct ti_call *c, const struct ti_group *g, int v)
 {
     const struct ti_vec *vec = &c->ev->vec[v];
-    uint32_t base = ti_op_base(c->ev->op);
-    enum ti_field unit = ti_counts_in(base, v);
+    enum ti_field unit = ti_counts_in(c->ev->op, v);
     int64_t most = arg(c, unit) ? BLOCK_MAX / arg(c, unit) : BLOCK_MAX;
-
-    bool wanted = !root_only(base) || is_root(c, g);
+    bool wanted = !is_rooted(c) || is_root(c, g);
 
     if (wanted && vec->len != counts_wanted(c, g, v))
         return "its counts are not one for each rank";
@@ -259,18 +201,17 @@ static const char *vector_fault(const struct ti_call *c, const struct ti_group *
 
 const char *ti_call_fault(const struct ti_call *c, const struct ti_group *g)
 {
-    uint32_t base = ti_op_base(c->ev->op);
     const char *why;
 
-    if (!ti_op_collective(base))
+    if (!ti_op_collective(c->ev->op))
         return NULL;
-    if (is_neighbour_form(base) && !c->topology)
+    if (is(c, TI_T_NEIGHBOURS) && !c->topology)
         return "the trace does not say who its neighbours are";
     why = root_fault(c, g);
     if (!why)
         why = size_fault(c, g);
     for (int v = 0; v < TI_VECS && !why; v++)
-        if (ti_op_info(base)->vec[v][0])
+        if (ti_op_info(c->ev->op)->vec[v][0])
             why = vector_fault(c, g, v);
     return why;
 }
@@ -348,59 +289,26 @@ static void from_root(const struct blocks *b, const struct ti_group *g, int v, e
         give_all(b, v, f);
 }
 
-/* In one group, the signature says all of these. */
-static void add_inter(const struct blocks *b, const struct ti_group *g)
-{
-    switch (ti_op_base(b->c->ev->op)) {
-    case TI_OP_BCAST:
-        from_root(b, g, -1, TI_F_BYTES, TI_F_BYTES);
-        break;
-    case TI_OP_SCATTER:
-        from_root(b, g, -1, TI_F_BYTES, TI_F_BYTES2);
-        break;
-    case TI_OP_GATHER:
-        to_root(b, g, -1, TI_F_BYTES2);
-        break;
-    case TI_OP_REDUCE:
-        to_root(b, g, -1, TI_F_BYTES);
-        break;
-    default:
-        break;
-    }
-}
-
 void ti_add_blocks(const struct ti_sums *s, uint64_t nth, const struct ti_call *c,
                    const struct ti_group *g)
 {
     const struct blocks b = {s, nth, c};
+    bool given = is(c, TI_T_COUNTS_GIVEN), taken = is(c, TI_T_COUNTS_TAKEN);
+    enum ti_field gives = given ? TI_F_ESIZE : TI_F_BYTES;
+    enum ti_field takes = taken                              ? TI_F_ESIZE2
+                          : (c->ev->mask & TI_M_BYTES2) != 0 ? TI_F_BYTES2
+                                                             : TI_F_BYTES;
+    bool each = given || taken || is(c, TI_T_NEIGHBOURS);
 
-    switch (ti_op_base(c->ev->op)) {
-    case TI_OP_GATHERV:
-        to_root(&b, g, 0, TI_F_ESIZE2);
-        break;
-    case TI_OP_SCATTERV:
-        from_root(&b, g, 0, TI_F_ESIZE, TI_F_BYTES2);
-        break;
-    case TI_OP_ALLGATHERV:
-    case TI_OP_NEIGHBOR_ALLGATHERV:
-        give_all(&b, -1, TI_F_BYTES);
-        expect_all(&b, 0, TI_F_ESIZE2);
-        break;
-    case TI_OP_NEIGHBOR_ALLGATHER:
-    case TI_OP_NEIGHBOR_ALLTOALL:
-        give_all(&b, -1, TI_F_BYTES);
-        expect_all(&b, -1, TI_F_BYTES2);
-        break;
-    case TI_OP_ALLTOALLV:
-    case TI_OP_ALLTOALLW:
-    case TI_OP_NEIGHBOR_ALLTOALLV:
-    case TI_OP_NEIGHBOR_ALLTOALLW:
-        give_all(&b, 0, TI_F_ESIZE);
-        expect_all(&b, 1, TI_F_ESIZE2);
-        break;
-    default:
-        if (is_inter(g))
-            add_inter(&b, g);
-        break;
+    /* the signature says the rest: of reductions, and in one group where blocks are alike */
+    if (reduces_for_all(c) || (!each && !is_inter(g)))
+        return;
+    if (is(c, TI_T_FROM_ROOT)) {
+        from_root(&b, g, given ? 0 : -1, gives, takes);
+    } else if (is(c, TI_T_TO_ROOT)) {
+        to_root(&b, g, taken ? 0 : -1, takes);
+    } else if (each) {
+        give_all(&b, given ? 0 : -1, gives);
+        expect_all(&b, taken ? ti_op_last_vec(c->ev->op) : -1, takes);
     }
 }

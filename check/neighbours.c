@@ -147,29 +147,14 @@ void ti_neighbours_learn(struct ti_neighbourhoods *t, const struct ti_event *ev,
         ti_map_find(&t->known, index, 0, 0, 0) >= 0) /* a communicator is made once */
         return;
     t->entries += ev->vec[0].len + ev->vec[1].len;
-    switch (ev->op) {
-    case TI_OP_CART_CREATE:
+    if (ti_op_is(ev->op, TI_T_GRID))
         made_here = grid(t, &ev->vec[0], &ev->vec[1], made);
-        break;
-    case TI_OP_CART_SUB:
+    else if (ti_op_is(ev->op, TI_T_SUBGRID))
         made_here = of ? subgrid(t, of, &ev->vec[0], made) : NULL;
-        break;
-    case TI_OP_GRAPH_CREATE:
-        made_here = graph(t, &ev->vec[0], &ev->vec[0], made);
-        break;
-    case TI_OP_DIST_GRAPH_CREATE:
-    case TI_OP_DIST_GRAPH_CREATE_ADJACENT:
-        made_here = graph(t, &ev->vec[0], &ev->vec[1], made);
-        break;
-    case TI_OP_COMM_DUP:
-    case TI_OP_COMM_DUP_WITH_INFO:
-    case TI_OP_COMM_IDUP:
-    case TI_OP_COMM_IDUP_WITH_INFO:
+    else if (ti_op_is(ev->op, TI_T_GRAPH))
+        made_here = graph(t, &ev->vec[0], &ev->vec[ti_op_last_vec(ev->op)], made);
+    else if (ti_op_is(ev->op, TI_T_COPIES))
         made_here = of;
-        break;
-    default:
-        break;
-    }
     if (made_here)
         give(t, index, made_here);
 }

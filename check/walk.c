@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "check/ops.h"
 #include "check/wildcards.h"
 
 #define KEPT_MAX (INT64_C(1) << 25) /* elements of vectors kept for persistent requests */
@@ -227,12 +226,14 @@ static ti_status match(struct ti_walk *w, struct ti_step *step, struct ti_msg *m
 static ti_status post_half(struct ti_walk *w, struct ti_step *step, const struct ti_event *ev,
                            struct ti_msg *m, struct ti_err *err)
 {
-    bool second = m->recv && ti_op_halves(ev->op) == TI_HALF_BOTH;
+    bool second = m->recv && ti_op_is(ev->op, TI_T_SENDS | TI_T_RECEIVES);
     int64_t peer = ev->arg[second ? TI_F_PEER2 : TI_F_PEER];
     int64_t tag = ev->arg[second ? TI_F_TAG2 : TI_F_TAG];
     ti_status st = TI_OK;
 
-    m->mode = ti_op_mode(ev->op);
+    m->mode = ti_op_is(ev->op, TI_T_BUFFERED)      ? TI_SEND_BUFFERED
+              : ti_op_is(ev->op, TI_T_SYNCHRONOUS) ? TI_SEND_SYNCHRONOUS
+                                                   : TI_SEND_STANDARD;
     m->bytes = ev->arg[second ? TI_F_BYTES2 : TI_F_BYTES];
     m->event = step->index;
     m->op = ev->op;
@@ -260,13 +261,12 @@ static ti_status post_half(struct ti_walk *w, struct ti_step *step, const struct
 static ti_status post(struct ti_walk *w, struct ti_step *step, const struct ti_event *ev,
                       int64_t req, struct request *q, struct ti_err *err)
 {
-    enum ti_halves halves = ti_op_halves(ev->op);
     ti_status st = TI_OK;
 
     for (int recv = 0; recv < 2 && !st; recv++) {
         struct ti_msg m = {.recv = recv, .req = req, .lot = q ? q->lot : 0};
 
-        if (!(halves & (recv ? TI_HALF_RECV : TI_HALF_SEND)))
+        if (!ti_op_is(ev->op, recv ? TI_T_RECEIVES : TI_T_SENDS))
             continue;
         st = post_half(w, step, ev, &m, err);
         if (q)
@@ -367,7 +367,7 @@ static void keep_init(struct ti_walk *w, struct ti_step *step, struct request *q
 static void deal_lot(struct ti_walk *w, struct ti_step *step, struct request *q)
 {
     const struct ti_event *ev = &step->ev;
-    struct ti_msg m = {.recv = ti_op_halves(ev->op) == TI_HALF_RECV, .bytes = ev->arg[TI_F_BYTES]};
+    struct ti_msg m = {.recv = ti_op_is(ev->op, TI_T_RECEIVES), .bytes = ev->arg[TI_F_BYTES]};
 
     if (ev->arg[TI_F_PEER] != TI_NULL &&
         address(w, step, &m, ev->arg[TI_F_COMM], ev->arg[TI_F_PEER], ev->arg[TI_F_TAG]))
@@ -401,15 +401,15 @@ static ti_status make_request(struct ti_walk *w, struct ti_step *step, struct ti
 
     if (!q)
         return TI_OK;
-    if (ti_op_persistent(step->ev.op)) {
+    if (ti_op_is(step->ev.op, TI_T_PERSISTENT)) {
         q->persistent = true;
-        if (ti_op_partitioned(step->ev.op))
+        if (ti_op_is(step->ev.op, TI_T_PARTITIONED))
             deal_lot(w, step, q);
         keep_init(w, step, q);
         return TI_OK;
     }
     q->active = true;
-    if (step->ev.op == TI_OP_IMRECV)
+    if (ti_op_is(step->ev.op, TI_T_PROBED))
         receive_probed(w, step, q);
     return post(w, step, &step->ev, step->ev.arg[TI_F_REQ], q, err);
 }
@@ -543,7 +543,7 @@ static void use(struct ti_walk *w, struct ti_step *step)
     bool general = step->ev.op == TI_OP_GREQUEST_COMPLETE;
 
     if (!q || (!q->active && step->ev.op != TI_OP_PARRIVED) ||
-        (general ? q->op != TI_OP_GREQUEST_START : !ti_op_partitioned(q->op)))
+        (general ? q->op != TI_OP_GREQUEST_START : !ti_op_is(q->op, TI_T_PARTITIONED)))
         wrong(step, "request %lld is no %s request that is active",
               (long long)step->ev.arg[TI_F_REQ], general ? "generalized" : "partitioned");
 }
@@ -600,7 +600,7 @@ static void meet_new(struct ti_walk *w, struct ti_step *step, const struct ti_lo
 {
     const struct ti_event *ev = &step->ev;
     int64_t index = ev->arg[TI_F_NEWCOMM];
-    bool later = ev->op == TI_OP_COMM_IDUP || ev->op == TI_OP_COMM_IDUP_WITH_INFO;
+    bool later = ti_op_is(ev->op, TI_T_REQUEST);
     const struct ti_local_comm *made;
 
     if (index == TI_NULL || !comm)
@@ -674,39 +674,27 @@ static ti_status take(struct ti_walk *w, struct ti_step *step, struct ti_err *er
     const struct ti_event *ev = &step->ev;
     ti_status st = TI_OK;
 
-    if (ti_op_completes(ev->op)) {
+    if (ti_op_is(ev->op, TI_T_COMPLETES)) {
         complete(w, step);
-        return TI_OK;
-    }
-    if (ti_op_makes_request(ev->op))
-        return make_request(w, step, err);
-    switch (ev->op) {
-    case TI_OP_START:
-        return start(w, step, ev->arg[TI_F_REQ], err);
-    case TI_OP_STARTALL:
+    } else if (ti_op_is(ev->op, TI_T_REQUEST)) {
+        st = make_request(w, step, err);
+    } else if (ti_op_is(ev->op, TI_T_STARTS)) {
+        if (ev->mask & TI_M_REQ)
+            st = start(w, step, ev->arg[TI_F_REQ], err);
         for (int64_t i = 0; i < ev->vec[0].len && !st; i++)
             st = start(w, step, ti_vec_at(&ev->vec[0], i), err);
-        return st;
-    case TI_OP_CANCEL:
+    } else if (ti_op_is(ev->op, TI_T_CANCELS)) {
         cancel(w, step);
-        return TI_OK;
-    case TI_OP_PREADY:
-    case TI_OP_PREADY_RANGE:
-    case TI_OP_PREADY_LIST:
-    case TI_OP_PARRIVED:
-    case TI_OP_GREQUEST_COMPLETE:
+    } else if (ti_op_is(ev->op, TI_T_USES)) {
         use(w, step);
-        return TI_OK;
-    case TI_OP_MPROBE:
-    case TI_OP_IMPROBE:
+    } else if (ti_op_is(ev->op, TI_T_PROBES)) {
         take_probe(w, step);
-        return TI_OK;
-    case TI_OP_MRECV:
+    } else if (ti_op_is(ev->op, TI_T_PROBED)) {
         receive_probed(w, step, NULL);
-        return TI_OK;
-    default:
-        return post(w, step, ev, -1, NULL, err);
+    } else {
+        st = post(w, step, ev, -1, NULL, err);
     }
+    return st;
 }
 
 int ti_walk_next(struct ti_walk *w, struct ti_step *step, struct ti_err *err)
@@ -724,7 +712,7 @@ int ti_walk_next(struct ti_walk *w, struct ti_step *step, struct ti_err *err)
     step->why[0] = '\0';
     w->nposted = w->ndone = w->ncalls = 0;
     meet(w, step);
-    if (ti_op_joins_all(step->ev.op))
+    if (ti_op_is(step->ev.op, TI_T_BY_ALL))
         call(w, step, &step->ev);
     if (take(w, step, err) != TI_OK)
         return -1;

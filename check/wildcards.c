@@ -4,15 +4,14 @@
 #include <string.h>
 
 #include "check/map.h"
-#include "check/ops.h"
 
 bool ti_is_wild(const struct ti_event *ev)
 {
-    enum ti_halves halves = ti_op_halves(ev->op);
-    enum ti_field peer = halves == TI_HALF_BOTH ? TI_F_PEER2 : TI_F_PEER;
-    enum ti_field tag = halves == TI_HALF_BOTH ? TI_F_TAG2 : TI_F_TAG;
+    bool both = ti_op_is(ev->op, TI_T_SENDS | TI_T_RECEIVES);
+    enum ti_field peer = both ? TI_F_PEER2 : TI_F_PEER;
+    enum ti_field tag = both ? TI_F_TAG2 : TI_F_TAG;
 
-    return (halves & TI_HALF_RECV) && ev->arg[peer] != TI_NULL &&
+    return ti_op_is(ev->op, TI_T_RECEIVES) && ev->arg[peer] != TI_NULL &&
            (ev->arg[peer] == TI_ANY || ev->arg[tag] == TI_ANY);
 }
 
@@ -66,8 +65,8 @@ static void make(struct ti_wildcards *w, const struct ti_event *ev)
     if (!has_place(w, req))
         return;
     settle(w, req, TI_MATCH_NEVER, 0, 0); /* in use: that one never completed */
-    w->live[req].persistent = ti_op_persistent(ev->op) && ti_is_wild(ev);
-    if (!ti_op_persistent(ev->op) && ti_is_wild(ev))
+    w->live[req].persistent = ti_op_is(ev->op, TI_T_PERSISTENT) && ti_is_wild(ev);
+    if (!ti_op_is(ev->op, TI_T_PERSISTENT) && ti_is_wild(ev))
         post(w, req);
 }
 
@@ -92,9 +91,9 @@ static void complete(struct ti_wildcards *w, const struct ti_event *ev)
 
 static void take(struct ti_wildcards *w, const struct ti_event *ev)
 {
-    if (ti_op_makes_request(ev->op))
+    if (ti_op_is(ev->op, TI_T_REQUEST))
         make(w, ev);
-    else if (ti_op_completes(ev->op))
+    else if (ti_op_is(ev->op, TI_T_COMPLETES))
         complete(w, ev);
     else if (ev->op == TI_OP_START)
         start(w, ev->arg[TI_F_REQ]);

@@ -3,9 +3,16 @@
 #include <stdio.h>
 
 static const struct ti_op_info ops[] = {
-#define OP(name, text, fields, optional, vec1, vec2) {text, fields, optional, {vec1, vec2}},
+#define OP(name, text, fields, optional, same, traits, vec1, vec2)                                 \
+    {text, fields, optional, same, {vec1, vec2}},
     TI_OPS(OP)
 #undef OP
+};
+
+const uint32_t ti_op_traits[] = {
+#define TRAITS(name, text, fields, optional, same, traits, vec1, vec2) (uint32_t)(traits),
+    TI_OPS(TRAITS)
+#undef TRAITS
 };
 
 static const char *const fields[] = {
@@ -22,7 +29,7 @@ static const char *const redops[] = {
 
 const struct ti_op_info *ti_op_info(uint32_t op)
 {
-    static const struct ti_op_info unknown = {"?", 0, 0, {"", ""}};
+    static const struct ti_op_info unknown = {"?", 0, 0, 0, {"", ""}};
 
     return op < TI_OP_COUNT ? &ops[op] : &unknown;
 }

@@ -105,8 +105,59 @@ enum { TI_MODES(TI_MODE_ENUM) TI_MODE_NONE = 0 };
 #define TI_M_IO    (TI_M_FILE | TI_M_BYTES | TI_M_ESIZE)
 
 /*
- * Operations: X(name, text, fields always there, fields there when it applies,
- * vector 1, vector 2).
+ * Traits: what an operation does, as far as messages, requests and the other ranks go.  Code
+ * asks for a trait, not for operations by name.
+ */
+enum ti_trait {
+    /* Messages.  What a persistent operation does, each of its starts does. */
+    TI_T_SENDS = 1 << 0,       /* a message to PEER */
+    TI_T_RECEIVES = 1 << 1,    /* one from PEER, or from PEER2 where it sends too */
+    TI_T_BUFFERED = 1 << 2,    /* a send that never waits for the receive */
+    TI_T_SYNCHRONOUS = 1 << 3, /* a send that always does */
+    TI_T_PARTITIONED = 1 << 4,
+    TI_T_PROBES = 1 << 5, /* takes the message MSG out of the queue */
+    TI_T_PROBED = 1 << 6, /* receives the message MSG */
+
+    /* Requests. */
+    TI_T_REQUEST = 1 << 7,    /* makes the request REQ, which is active until it is completed */
+    TI_T_PERSISTENT = 1 << 8, /* but active from each start, and there until it is freed */
+    TI_T_STARTS = 1 << 9,     /* persistent requests */
+    TI_T_COMPLETES = 1 << 10, /* requests, or gives them up */
+    TI_T_CANCELS = 1 << 11,   /* the request REQ */
+    TI_T_USES = 1 << 12,      /* a request REQ of a kind of its own: partitioned, generalized */
+    TI_T_POLLS = 1 << 13,     /* may answer "no", which is no event, or say what is known */
+
+    /* Groups of ranks. */
+    TI_T_BY_ALL = 1 << 14,     /* all members of the communicator, window or file call it */
+    TI_T_COLLECTIVE = 1 << 15, /* one of TI_COLLECTIVES; without BY_ALL where it is persistent:
+                                * then its starts are what all call */
+
+    /* Collectives: who gives whom what; unless it says so, all give all the same block. */
+    TI_T_FROM_ROOT = 1 << 16,
+    TI_T_TO_ROOT = 1 << 17,
+    TI_T_NEIGHBOURS = 1 << 18,   /* not all, but to destinations and from sources */
+    TI_T_BLOCKS = 1 << 19,       /* a block of its own for each of those who take */
+    TI_T_COUNTS_GIVEN = 1 << 20, /* vector 1 counts these blocks, in ESIZE */
+    TI_T_COUNTS_TAKEN = 1 << 21, /* the last vector counts blocks that are taken, in ESIZE2 */
+    TI_T_MIRRORED = 1 << 22,     /* between two groups, BYTES of one are BYTES2 of the other */
+    TI_T_SAME_VECTORS = 1 << 23, /* all members give the same vectors */
+
+    /* Communicators: the neighbours of the new one. */
+    TI_T_COPIES = 1 << 24,  /* those of the old one */
+    TI_T_GRID = 1 << 25,    /* of the grid "dims", "periods" */
+    TI_T_SUBGRID = 1 << 26, /* of the dimensions "remain" of the old one */
+    TI_T_GRAPH = 1 << 27,   /* the first vector, and the last */
+
+    /* One-sided communication, and access to files: ways that bytes go. */
+    TI_T_PUTS = 1 << 28,
+    TI_T_GETS = 1 << 29,
+    TI_T_READS = 1 << 30,
+    TI_T_WRITES = INT32_MIN
+};
+
+/*
+ * Operations: X(name, text, fields always there, fields there when it applies, fields that are
+ * the same on all members, traits, vector 1, vector 2).
  *
  * A vector is a list of 64-bit integers; "" means the operation has none.
  */
@@ -117,11 +168,11 @@ enum { TI_MODES(TI_MODE_ENUM) TI_MODE_NONE = 0 };
 /* clang-format on */
 
 #define TI_OPS_PROCESS(X)                                                                          \
-    X(INIT, "init", 0, TI_M_LEVEL, "", "")                                                         \
-    X(FINALIZE, "finalize", 0, 0, "", "")                                                          \
-    X(ABORT, "abort", TI_M_COMM | TI_M_LEVEL, 0, "", "")                                           \
-    X(PCONTROL, "pcontrol", TI_M_LEVEL, 0, "", "")                                                 \
-    X(UNTRACED, "untraced", TI_M_CALL, 0, "", "")
+    X(INIT, "init", 0, TI_M_LEVEL, 0, 0, "", "")                                                   \
+    X(FINALIZE, "finalize", 0, 0, 0, 0, "", "")                                                    \
+    X(ABORT, "abort", TI_M_COMM | TI_M_LEVEL, 0, 0, 0, "", "")                                     \
+    X(PCONTROL, "pcontrol", TI_M_LEVEL, 0, 0, 0, "", "")                                           \
+    X(UNTRACED, "untraced", TI_M_CALL, 0, 0, 0, "", "")
 
 /*
  * Point to point.  A persistent request (..._init) has its number from here to
@@ -140,37 +191,52 @@ enum { TI_MODES(TI_MODE_ENUM) TI_MODE_NONE = 0 };
  * after 16 different ones in a row.
  */
 #define TI_OPS_P2P(X)                                                                              \
-    X(SEND, "send", TI_M_P2P, 0, "", "")                                                           \
-    X(BSEND, "bsend", TI_M_P2P, 0, "", "")                                                         \
-    X(SSEND, "ssend", TI_M_P2P, 0, "", "")                                                         \
-    X(RSEND, "rsend", TI_M_P2P, 0, "", "")                                                         \
-    X(RECV, "recv", TI_M_P2P, TI_M_MATCH, "", "")                                                  \
-    X(ISEND, "isend", TI_M_P2P | TI_M_REQ, 0, "", "")                                              \
-    X(IBSEND, "ibsend", TI_M_P2P | TI_M_REQ, 0, "", "")                                            \
-    X(ISSEND, "issend", TI_M_P2P | TI_M_REQ, 0, "", "")                                            \
-    X(IRSEND, "irsend", TI_M_P2P | TI_M_REQ, 0, "", "")                                            \
-    X(IRECV, "irecv", TI_M_P2P | TI_M_REQ, 0, "", "")                                              \
-    X(SEND_INIT, "send_init", TI_M_P2P | TI_M_REQ, 0, "", "")                                      \
-    X(BSEND_INIT, "bsend_init", TI_M_P2P | TI_M_REQ, 0, "", "")                                    \
-    X(SSEND_INIT, "ssend_init", TI_M_P2P | TI_M_REQ, 0, "", "")                                    \
-    X(RSEND_INIT, "rsend_init", TI_M_P2P | TI_M_REQ, 0, "", "")                                    \
-    X(RECV_INIT, "recv_init", TI_M_P2P | TI_M_REQ, 0, "", "")                                      \
-    X(SENDRECV, "sendrecv", TI_M_P2P | TI_M_P2P2, TI_M_MATCH, "", "")                              \
-    X(SENDRECV_REPLACE, "sendrecv_replace", TI_M_P2P | TI_M_P2P2, TI_M_MATCH, "", "")              \
-    X(ISENDRECV, "isendrecv", TI_M_P2P | TI_M_P2P2 | TI_M_REQ, 0, "", "")                          \
-    X(ISENDRECV_REPLACE, "isendrecv_replace", TI_M_P2P | TI_M_P2P2 | TI_M_REQ, 0, "", "")          \
-    X(PROBE, "probe", TI_M_COMM | TI_M_PEER | TI_M_TAG, TI_M_MATCH, "", "")                        \
-    X(IPROBE, "iprobe", TI_M_COMM | TI_M_PEER | TI_M_TAG, TI_M_MATCH, "", "")                      \
-    X(MPROBE, "mprobe", TI_M_COMM | TI_M_PEER | TI_M_TAG | TI_M_MSG, TI_M_MATCH, "", "")           \
-    X(IMPROBE, "improbe", TI_M_COMM | TI_M_PEER | TI_M_TAG | TI_M_MSG, TI_M_MATCH, "", "")         \
-    X(MRECV, "mrecv", TI_M_P2P | TI_M_MSG, 0, "", "")                                              \
-    X(IMRECV, "imrecv", TI_M_P2P | TI_M_MSG | TI_M_REQ, 0, "", "")                                 \
-    X(PSEND_INIT, "psend_init", TI_M_P2P | TI_M_PART | TI_M_REQ, 0, "", "")                        \
-    X(PRECV_INIT, "precv_init", TI_M_P2P | TI_M_PART | TI_M_REQ, 0, "", "")                        \
-    X(PREADY, "pready", TI_M_REQ | TI_M_PART, 0, "", "")                                           \
-    X(PREADY_RANGE, "pready_range", TI_M_REQ, 0, "range", "")                             \
-    X(PREADY_LIST, "pready_list", TI_M_REQ, 0, "partitions", "")                                   \
-    X(PARRIVED, "parrived", TI_M_REQ | TI_M_PART, 0, "", "")
+    X(SEND, "send", TI_M_P2P, 0, 0, TI_T_SENDS, "", "")                                            \
+    X(BSEND, "bsend", TI_M_P2P, 0, 0, TI_T_SENDS | TI_T_BUFFERED, "", "")                          \
+    X(SSEND, "ssend", TI_M_P2P, 0, 0, TI_T_SENDS | TI_T_SYNCHRONOUS, "", "")                       \
+    X(RSEND, "rsend", TI_M_P2P, 0, 0, TI_T_SENDS, "", "")                                          \
+    X(RECV, "recv", TI_M_P2P, TI_M_MATCH, 0, TI_T_RECEIVES, "", "")                                \
+    X(ISEND, "isend", TI_M_P2P | TI_M_REQ, 0, 0, TI_T_SENDS | TI_T_REQUEST, "", "")                \
+    X(IBSEND, "ibsend", TI_M_P2P | TI_M_REQ, 0, 0, TI_T_SENDS | TI_T_BUFFERED | TI_T_REQUEST, "",  \
+      "")                                                                                          \
+    X(ISSEND, "issend", TI_M_P2P | TI_M_REQ, 0, 0, TI_T_SENDS | TI_T_SYNCHRONOUS | TI_T_REQUEST,   \
+      "", "")                                                                                      \
+    X(IRSEND, "irsend", TI_M_P2P | TI_M_REQ, 0, 0, TI_T_SENDS | TI_T_REQUEST, "", "")              \
+    X(IRECV, "irecv", TI_M_P2P | TI_M_REQ, 0, 0, TI_T_RECEIVES | TI_T_REQUEST, "", "")             \
+    X(SEND_INIT, "send_init", TI_M_P2P | TI_M_REQ, 0, 0,                                           \
+      TI_T_SENDS | TI_T_REQUEST | TI_T_PERSISTENT, "", "")                                         \
+    X(BSEND_INIT, "bsend_init", TI_M_P2P | TI_M_REQ, 0, 0,                                         \
+      TI_T_SENDS | TI_T_BUFFERED | TI_T_REQUEST | TI_T_PERSISTENT, "", "")                         \
+    X(SSEND_INIT, "ssend_init", TI_M_P2P | TI_M_REQ, 0, 0,                                         \
+      TI_T_SENDS | TI_T_SYNCHRONOUS | TI_T_REQUEST | TI_T_PERSISTENT, "", "")                      \
+    X(RSEND_INIT, "rsend_init", TI_M_P2P | TI_M_REQ, 0, 0,                                         \
+      TI_T_SENDS | TI_T_REQUEST | TI_T_PERSISTENT, "", "")                                         \
+    X(RECV_INIT, "recv_init", TI_M_P2P | TI_M_REQ, 0, 0,                                           \
+      TI_T_RECEIVES | TI_T_REQUEST | TI_T_PERSISTENT, "", "")                                      \
+    X(SENDRECV, "sendrecv", TI_M_P2P | TI_M_P2P2, TI_M_MATCH, 0, TI_T_SENDS | TI_T_RECEIVES, "",   \
+      "")                                                                                          \
+    X(SENDRECV_REPLACE, "sendrecv_replace", TI_M_P2P | TI_M_P2P2, TI_M_MATCH, 0,                   \
+      TI_T_SENDS | TI_T_RECEIVES, "", "")                                                          \
+    X(ISENDRECV, "isendrecv", TI_M_P2P | TI_M_P2P2 | TI_M_REQ, 0, 0,                               \
+      TI_T_SENDS | TI_T_RECEIVES | TI_T_REQUEST, "", "")                                           \
+    X(ISENDRECV_REPLACE, "isendrecv_replace", TI_M_P2P | TI_M_P2P2 | TI_M_REQ, 0, 0,               \
+      TI_T_SENDS | TI_T_RECEIVES | TI_T_REQUEST, "", "")                                           \
+    X(PROBE, "probe", TI_M_COMM | TI_M_PEER | TI_M_TAG, TI_M_MATCH, 0, TI_T_POLLS, "", "")         \
+    X(IPROBE, "iprobe", TI_M_COMM | TI_M_PEER | TI_M_TAG, TI_M_MATCH, 0, TI_T_POLLS, "", "")       \
+    X(MPROBE, "mprobe", TI_M_COMM | TI_M_PEER | TI_M_TAG | TI_M_MSG, TI_M_MATCH, 0, TI_T_PROBES,   \
+      "", "")                                                                                      \
+    X(IMPROBE, "improbe", TI_M_COMM | TI_M_PEER | TI_M_TAG | TI_M_MSG, TI_M_MATCH, 0,              \
+      TI_T_PROBES | TI_T_POLLS, "", "")                                                            \
+    X(MRECV, "mrecv", TI_M_P2P | TI_M_MSG, 0, 0, TI_T_PROBED, "", "")                              \
+    X(IMRECV, "imrecv", TI_M_P2P | TI_M_MSG | TI_M_REQ, 0, 0, TI_T_PROBED | TI_T_REQUEST, "", "")  \
+    X(PSEND_INIT, "psend_init", TI_M_P2P | TI_M_PART | TI_M_REQ, 0, 0,                             \
+      TI_T_SENDS | TI_T_PARTITIONED | TI_T_REQUEST | TI_T_PERSISTENT, "", "")                      \
+    X(PRECV_INIT, "precv_init", TI_M_P2P | TI_M_PART | TI_M_REQ, 0, 0,                             \
+      TI_T_RECEIVES | TI_T_PARTITIONED | TI_T_REQUEST | TI_T_PERSISTENT, "", "")                   \
+    X(PREADY, "pready", TI_M_REQ | TI_M_PART, 0, 0, TI_T_USES, "", "")                             \
+    X(PREADY_RANGE, "pready_range", TI_M_REQ, 0, 0, TI_T_USES, "range", "")                        \
+    X(PREADY_LIST, "pready_list", TI_M_REQ, 0, 0, TI_T_USES, "partitions", "")                     \
+    X(PARRIVED, "parrived", TI_M_REQ | TI_M_PART, 0, 0, TI_T_USES | TI_T_POLLS, "", "")
 
 /*
  * Requests.  "matched" is a list of triples (request, from, fromtag), one for
@@ -178,25 +244,26 @@ enum { TI_MODES(TI_MODE_ENUM) TI_MODE_NONE = 0 };
  * for each cancelled request, whose `from` and `fromtag` are TI_NULL.
  */
 #define TI_OPS_REQUESTS(X)                                                                         \
-    X(START, "start", TI_M_REQ, 0, "", "")                                                         \
-    X(STARTALL, "startall", 0, 0, "requests", "")                                                  \
-    X(WAIT, "wait", TI_M_REQ, TI_M_MATCH, "", "")                                                  \
-    X(WAITALL, "waitall", 0, TI_M_ALL, "requests", "matched")                                      \
-    X(WAITANY, "waitany", TI_M_REQ, TI_M_MATCH, "", "")                                            \
-    X(WAITSOME, "waitsome", 0, TI_M_ALL, "requests", "matched")                                    \
-    X(TEST, "test", TI_M_REQ, TI_M_MATCH, "", "")                                                  \
-    X(TESTALL, "testall", 0, TI_M_ALL, "requests", "matched")                                      \
-    X(TESTANY, "testany", TI_M_REQ, TI_M_MATCH, "", "")                                            \
-    X(TESTSOME, "testsome", 0, TI_M_ALL, "requests", "matched")                                    \
-    X(REQUEST_FREE, "request_free", TI_M_REQ, 0, "", "")                                           \
-    X(CANCEL, "cancel", TI_M_REQ, 0, "", "")                                                       \
-    X(GREQUEST_START, "grequest_start", TI_M_REQ, 0, "", "")                                       \
-    X(GREQUEST_COMPLETE, "grequest_complete", TI_M_REQ, 0, "", "")
+    X(START, "start", TI_M_REQ, 0, 0, TI_T_STARTS, "", "")                                         \
+    X(STARTALL, "startall", 0, 0, 0, TI_T_STARTS, "requests", "")                                  \
+    X(WAIT, "wait", TI_M_REQ, TI_M_MATCH, 0, TI_T_COMPLETES, "", "")                               \
+    X(WAITALL, "waitall", 0, TI_M_ALL, 0, TI_T_COMPLETES, "requests", "matched")                   \
+    X(WAITANY, "waitany", TI_M_REQ, TI_M_MATCH, 0, TI_T_COMPLETES, "", "")                         \
+    X(WAITSOME, "waitsome", 0, TI_M_ALL, 0, TI_T_COMPLETES, "requests", "matched")                 \
+    X(TEST, "test", TI_M_REQ, TI_M_MATCH, 0, TI_T_COMPLETES | TI_T_POLLS, "", "")                  \
+    X(TESTALL, "testall", 0, TI_M_ALL, 0, TI_T_COMPLETES | TI_T_POLLS, "requests", "matched")      \
+    X(TESTANY, "testany", TI_M_REQ, TI_M_MATCH, 0, TI_T_COMPLETES | TI_T_POLLS, "", "")            \
+    X(TESTSOME, "testsome", 0, TI_M_ALL, 0, TI_T_COMPLETES | TI_T_POLLS, "requests", "matched")    \
+    X(REQUEST_FREE, "request_free", TI_M_REQ, 0, 0, TI_T_COMPLETES, "", "")                        \
+    X(CANCEL, "cancel", TI_M_REQ, 0, 0, TI_T_CANCELS, "", "")                                      \
+    X(GREQUEST_START, "grequest_start", TI_M_REQ, 0, 0, TI_T_REQUEST, "", "")                      \
+    X(GREQUEST_COMPLETE, "grequest_complete", TI_M_REQ, 0, 0, TI_T_USES, "", "")
 
 /*
- * Collectives: Y(X, NAME, text, fields, optional fields, vector 1, vector 2),
- * three operations each: NAME; INAME, which makes a request; and NAME_INIT, which
- * makes a persistent one.  The fields are the same, with REQ in the latter two.
+ * Collectives: Y(X, NAME, text, fields, optional fields, same fields, traits, vector 1,
+ * vector 2), three operations each, next to each other: NAME; INAME, which makes a request;
+ * and NAME_INIT, which makes a persistent one.  The fields are the same, with REQ in the
+ * latter two.
  *
  * BYTES is what one rank contributes (bcast: the message; gather, allgather,
  * alltoall: the block a rank sends to one partner; scatter: the block each rank
@@ -219,38 +286,48 @@ enum { TI_MODES(TI_MODE_ENUM) TI_MODE_NONE = 0 };
  * REDOP is null, and they have no vectors.
  */
 #define TI_COLLECTIVES(Y, X)                                                                       \
-    Y(X, BARRIER, "barrier", TI_M_COMM, 0, "", "")                                                 \
-    Y(X, BCAST, "bcast", TI_M_COLL | TI_M_ROOT, 0, "", "")                                         \
-    Y(X, REDUCE, "reduce", TI_M_COLL | TI_M_ROOT | TI_M_REDOP, 0, "", "")                          \
-    Y(X, ALLREDUCE, "allreduce", TI_M_COLL | TI_M_REDOP, 0, "", "")                                \
-    Y(X, GATHER, "gather", TI_M_COLL2 | TI_M_ROOT, 0, "", "")                                      \
-    Y(X, GATHERV, "gatherv", TI_M_COLL | TI_M_ROOT, TI_M_ESIZE2, "recvcounts", "")                 \
-    Y(X, SCATTER, "scatter", TI_M_COLL2 | TI_M_ROOT, 0, "", "")                                    \
+    Y(X, BARRIER, "barrier", TI_M_COMM, 0, 0, 0, "", "")                                           \
+    Y(X, BCAST, "bcast", TI_M_COLL | TI_M_ROOT, 0, TI_M_ROOT | TI_M_BYTES, TI_T_FROM_ROOT, "", "") \
+    Y(X, REDUCE, "reduce", TI_M_COLL | TI_M_ROOT | TI_M_REDOP, 0,                                  \
+      TI_M_ROOT | TI_M_REDOP | TI_M_BYTES, TI_T_TO_ROOT, "", "")                                   \
+    Y(X, ALLREDUCE, "allreduce", TI_M_COLL | TI_M_REDOP, 0, TI_M_REDOP | TI_M_BYTES, 0, "", "")    \
+    Y(X, GATHER, "gather", TI_M_COLL2 | TI_M_ROOT, 0, TI_M_ROOT | TI_M_BYTES,                      \
+      TI_T_TO_ROOT | TI_T_BLOCKS, "", "")                                                          \
+    Y(X, GATHERV, "gatherv", TI_M_COLL | TI_M_ROOT, TI_M_ESIZE2, TI_M_ROOT,                        \
+      TI_T_TO_ROOT | TI_T_COUNTS_TAKEN, "recvcounts", "")                                          \
+    Y(X, SCATTER, "scatter", TI_M_COLL2 | TI_M_ROOT, 0, TI_M_ROOT | TI_M_BYTES2,                   \
+      TI_T_FROM_ROOT | TI_T_BLOCKS, "", "")                                                        \
     Y(X, SCATTERV, "scatterv", TI_M_COMM | TI_M_BYTES2 | TI_M_ESIZE2 | TI_M_ROOT, TI_M_ESIZE,      \
-      "sendcounts", "")                                                                            \
-    Y(X, ALLGATHER, "allgather", TI_M_COLL2, 0, "", "")                                            \
-    Y(X, ALLGATHERV, "allgatherv", TI_M_COLL | TI_M_ESIZE2, 0, "recvcounts", "")                   \
-    Y(X, ALLTOALL, "alltoall", TI_M_COLL2, 0, "", "")                                              \
-    Y(X, ALLTOALLV, "alltoallv", TI_M_COMM | TI_M_ESIZE | TI_M_ESIZE2, 0, "sendcounts",            \
-      "recvcounts")                                                                                \
-    Y(X, ALLTOALLW, "alltoallw", TI_M_COMM | TI_M_ESIZE | TI_M_ESIZE2, 0, "sendbytes",             \
-      "recvbytes")                                                                                 \
-    Y(X, REDUCE_SCATTER, "reduce_scatter", TI_M_COMM | TI_M_ESIZE | TI_M_REDOP, 0, "recvcounts",   \
+      TI_M_ROOT, TI_T_FROM_ROOT | TI_T_COUNTS_GIVEN, "sendcounts", "")                             \
+    Y(X, ALLGATHER, "allgather", TI_M_COLL2, 0, TI_M_BYTES, TI_T_MIRRORED, "", "")                 \
+    Y(X, ALLGATHERV, "allgatherv", TI_M_COLL | TI_M_ESIZE2, 0, 0, TI_T_COUNTS_TAKEN, "recvcounts", \
       "")                                                                                          \
-    Y(X, REDUCE_SCATTER_BLOCK, "reduce_scatter_block", TI_M_COLL | TI_M_REDOP, 0, "", "")          \
-    Y(X, SCAN, "scan", TI_M_COLL | TI_M_REDOP, 0, "", "")                                          \
-    Y(X, EXSCAN, "exscan", TI_M_COLL | TI_M_REDOP, 0, "", "")                                      \
-    Y(X, NEIGHBOR_ALLGATHER, "neighbor_allgather", TI_M_COLL2, 0, "", "")                          \
-    Y(X, NEIGHBOR_ALLGATHERV, "neighbor_allgatherv", TI_M_COLL | TI_M_ESIZE2, 0, "recvcounts", "") \
-    Y(X, NEIGHBOR_ALLTOALL, "neighbor_alltoall", TI_M_COLL2, 0, "", "")                            \
-    Y(X, NEIGHBOR_ALLTOALLV, "neighbor_alltoallv", TI_M_COMM | TI_M_ESIZE | TI_M_ESIZE2, 0,        \
-      "sendcounts", "recvcounts")                                                                  \
-    Y(X, NEIGHBOR_ALLTOALLW, "neighbor_alltoallw", TI_M_COMM | TI_M_ESIZE | TI_M_ESIZE2, 0,        \
-      "sendbytes", "recvbytes")
-#define TI_COLLECTIVE(X, name, text, fields, optional, vec1, vec2)                                 \
-    X(name, text, fields, optional, vec1, vec2)                                                    \
-    X(I##name, "i" text, (fields) | TI_M_REQ, optional, vec1, vec2)                                \
-    X(name##_INIT, text "_init", (fields) | TI_M_REQ, optional, vec1, vec2)
+    Y(X, ALLTOALL, "alltoall", TI_M_COLL2, 0, TI_M_BYTES, TI_T_MIRRORED | TI_T_BLOCKS, "", "")     \
+    Y(X, ALLTOALLV, "alltoallv", TI_M_COMM | TI_M_ESIZE | TI_M_ESIZE2, 0, 0,                       \
+      TI_T_COUNTS_GIVEN | TI_T_COUNTS_TAKEN, "sendcounts", "recvcounts")                           \
+    Y(X, ALLTOALLW, "alltoallw", TI_M_COMM | TI_M_ESIZE | TI_M_ESIZE2, 0, 0,                       \
+      TI_T_COUNTS_GIVEN | TI_T_COUNTS_TAKEN, "sendbytes", "recvbytes")                             \
+    Y(X, REDUCE_SCATTER, "reduce_scatter", TI_M_COMM | TI_M_ESIZE | TI_M_REDOP, 0, TI_M_REDOP,     \
+      TI_T_COUNTS_GIVEN | TI_T_SAME_VECTORS, "recvcounts", "")                                     \
+    Y(X, REDUCE_SCATTER_BLOCK, "reduce_scatter_block", TI_M_COLL | TI_M_REDOP, 0,                  \
+      TI_M_REDOP | TI_M_BYTES, TI_T_BLOCKS, "", "")                                                \
+    Y(X, SCAN, "scan", TI_M_COLL | TI_M_REDOP, 0, TI_M_REDOP | TI_M_BYTES, 0, "", "")              \
+    Y(X, EXSCAN, "exscan", TI_M_COLL | TI_M_REDOP, 0, TI_M_REDOP | TI_M_BYTES, 0, "", "")          \
+    Y(X, NEIGHBOR_ALLGATHER, "neighbor_allgather", TI_M_COLL2, 0, 0, TI_T_NEIGHBOURS, "", "")      \
+    Y(X, NEIGHBOR_ALLGATHERV, "neighbor_allgatherv", TI_M_COLL | TI_M_ESIZE2, 0, 0,                \
+      TI_T_NEIGHBOURS | TI_T_COUNTS_TAKEN, "recvcounts", "")                                       \
+    Y(X, NEIGHBOR_ALLTOALL, "neighbor_alltoall", TI_M_COLL2, 0, 0, TI_T_NEIGHBOURS | TI_T_BLOCKS,  \
+      "", "")                                                                                      \
+    Y(X, NEIGHBOR_ALLTOALLV, "neighbor_alltoallv", TI_M_COMM | TI_M_ESIZE | TI_M_ESIZE2, 0, 0,     \
+      TI_T_NEIGHBOURS | TI_T_COUNTS_GIVEN | TI_T_COUNTS_TAKEN, "sendcounts", "recvcounts")         \
+    Y(X, NEIGHBOR_ALLTOALLW, "neighbor_alltoallw", TI_M_COMM | TI_M_ESIZE | TI_M_ESIZE2, 0, 0,     \
+      TI_T_NEIGHBOURS | TI_T_COUNTS_GIVEN | TI_T_COUNTS_TAKEN, "sendbytes", "recvbytes")
+#define TI_COLLECTIVE(X, name, text, fields, optional, same, traits, vec1, vec2)                   \
+    X(name, text, fields, optional, same, (traits) | TI_T_COLLECTIVE | TI_T_BY_ALL, vec1, vec2)    \
+    X(I##name, "i" text, (fields) | TI_M_REQ, optional, same,                                      \
+      (traits) | TI_T_COLLECTIVE | TI_T_BY_ALL | TI_T_REQUEST, vec1, vec2)                         \
+    X(name##_INIT, text "_init", (fields) | TI_M_REQ, optional, same,                              \
+      (traits) | TI_T_COLLECTIVE | TI_T_REQUEST | TI_T_PERSISTENT, vec1, vec2)
 
 /*
  * Communicators.  The members of NEWCOMM are in the trace's communicator chunk,
@@ -258,27 +335,34 @@ enum { TI_MODES(TI_MODE_ENUM) TI_MODE_NONE = 0 };
  * communicator minus ours; those of comm_idup exist from its completion on.
  */
 #define TI_OPS_COMMS(X)                                                                            \
-    X(COMM_DUP, "comm_dup", TI_M_MADE, 0, "", "")                                                  \
-    X(COMM_DUP_WITH_INFO, "comm_dup_with_info", TI_M_MADE, 0, "", "")                              \
-    X(COMM_IDUP, "comm_idup", TI_M_MADE | TI_M_REQ, 0, "", "")                                     \
-    X(COMM_IDUP_WITH_INFO, "comm_idup_with_info", TI_M_MADE | TI_M_REQ, 0, "", "")                 \
-    X(COMM_SPLIT, "comm_split", TI_M_MADE | TI_M_COLOR | TI_M_KEY, 0, "", "")                      \
-    X(COMM_SPLIT_TYPE, "comm_split_type", TI_M_MADE | TI_M_COLOR | TI_M_KEY, 0, "", "")            \
-    X(COMM_CREATE, "comm_create", TI_M_MADE, 0, "", "")                                            \
-    X(COMM_CREATE_GROUP, "comm_create_group", TI_M_MADE | TI_M_TAG, 0, "", "")                     \
-    X(CART_CREATE, "cart_create", TI_M_MADE | TI_M_REORDER, 0, "dims", "periods")                  \
-    X(CART_SUB, "cart_sub", TI_M_MADE, 0, "remain", "")                                            \
-    X(GRAPH_CREATE, "graph_create", TI_M_MADE | TI_M_REORDER, 0, "neighbours", "")                 \
-    X(DIST_GRAPH_CREATE, "dist_graph_create", TI_M_MADE | TI_M_REORDER, 0, "sources",              \
-      "destinations")                                                                              \
-    X(DIST_GRAPH_CREATE_ADJACENT, "dist_graph_create_adjacent", TI_M_MADE | TI_M_REORDER, 0,       \
-      "sources", "destinations")                                                                   \
+    X(COMM_DUP, "comm_dup", TI_M_MADE, 0, 0, TI_T_BY_ALL | TI_T_COPIES, "", "")                    \
+    X(COMM_DUP_WITH_INFO, "comm_dup_with_info", TI_M_MADE, 0, 0, TI_T_BY_ALL | TI_T_COPIES, "",    \
+      "")                                                                                          \
+    X(COMM_IDUP, "comm_idup", TI_M_MADE | TI_M_REQ, 0, 0,                                          \
+      TI_T_REQUEST | TI_T_BY_ALL | TI_T_COPIES, "", "")                                            \
+    X(COMM_IDUP_WITH_INFO, "comm_idup_with_info", TI_M_MADE | TI_M_REQ, 0, 0,                      \
+      TI_T_REQUEST | TI_T_BY_ALL | TI_T_COPIES, "", "")                                            \
+    X(COMM_SPLIT, "comm_split", TI_M_MADE | TI_M_COLOR | TI_M_KEY, 0, 0, TI_T_BY_ALL, "", "")      \
+    X(COMM_SPLIT_TYPE, "comm_split_type", TI_M_MADE | TI_M_COLOR | TI_M_KEY, 0, 0, TI_T_BY_ALL,    \
+      "", "")                                                                                      \
+    X(COMM_CREATE, "comm_create", TI_M_MADE, 0, 0, TI_T_BY_ALL, "", "")                            \
+    X(COMM_CREATE_GROUP, "comm_create_group", TI_M_MADE | TI_M_TAG, 0, 0, TI_T_BY_ALL, "", "")     \
+    X(CART_CREATE, "cart_create", TI_M_MADE | TI_M_REORDER, 0, 0,                                  \
+      TI_T_BY_ALL | TI_T_GRID | TI_T_SAME_VECTORS, "dims", "periods")                              \
+    X(CART_SUB, "cart_sub", TI_M_MADE, 0, 0, TI_T_BY_ALL | TI_T_SUBGRID | TI_T_SAME_VECTORS,       \
+      "remain", "")                                                                                \
+    X(GRAPH_CREATE, "graph_create", TI_M_MADE | TI_M_REORDER, 0, 0, TI_T_BY_ALL | TI_T_GRAPH,      \
+      "neighbours", "")                                                                            \
+    X(DIST_GRAPH_CREATE, "dist_graph_create", TI_M_MADE | TI_M_REORDER, 0, 0,                      \
+      TI_T_BY_ALL | TI_T_GRAPH, "sources", "destinations")                                         \
+    X(DIST_GRAPH_CREATE_ADJACENT, "dist_graph_create_adjacent", TI_M_MADE | TI_M_REORDER, 0, 0,    \
+      TI_T_BY_ALL | TI_T_GRAPH, "sources", "destinations")                                         \
     X(INTERCOMM_CREATE, "intercomm_create", TI_M_MADE | TI_M_ROOT | TI_M_TAG,                      \
-      TI_M_COMM2 | TI_M_PEER, "", "")                                                              \
-    X(INTERCOMM_MERGE, "intercomm_merge", TI_M_MADE | TI_M_KEY, 0, "", "")                         \
-    X(COMM_SET_INFO, "comm_set_info", TI_M_COMM, 0, "", "")                                        \
-    X(COMM_FREE, "comm_free", TI_M_COMM, 0, "", "")                                                \
-    X(COMM_DISCONNECT, "comm_disconnect", TI_M_COMM, 0, "", "")
+      TI_M_COMM2 | TI_M_PEER, TI_M_ROOT | TI_M_TAG, TI_T_BY_ALL, "", "")                           \
+    X(INTERCOMM_MERGE, "intercomm_merge", TI_M_MADE | TI_M_KEY, 0, 0, TI_T_BY_ALL, "", "")         \
+    X(COMM_SET_INFO, "comm_set_info", TI_M_COMM, 0, 0, TI_T_BY_ALL, "", "")                        \
+    X(COMM_FREE, "comm_free", TI_M_COMM, 0, 0, TI_T_BY_ALL, "", "")                                \
+    X(COMM_DISCONNECT, "comm_disconnect", TI_M_COMM, 0, 0, TI_T_BY_ALL, "", "")
 
 /*
  * One-sided communication.  PEER is a rank of the window's communicator minus
@@ -288,39 +372,42 @@ enum { TI_MODES(TI_MODE_ENUM) TI_MODE_NONE = 0 };
  * on COMM: BYTES is its size here, ESIZE its displacement unit.
  */
 #define TI_OPS_RMA(X)                                                                              \
-    X(WIN_CREATE, "win_create", TI_M_COLL | TI_M_WIN, 0, "", "")                                   \
-    X(WIN_ALLOCATE, "win_allocate", TI_M_COLL | TI_M_WIN, 0, "", "")                               \
-    X(WIN_ALLOCATE_SHARED, "win_allocate_shared", TI_M_COLL | TI_M_WIN, 0, "", "")                 \
-    X(WIN_CREATE_DYNAMIC, "win_create_dynamic", TI_M_COMM | TI_M_WIN, 0, "", "")                   \
-    X(WIN_ATTACH, "win_attach", TI_M_WIN | TI_M_BYTES, 0, "", "")                                  \
-    X(WIN_DETACH, "win_detach", TI_M_WIN, 0, "", "")                                               \
-    X(WIN_SET_INFO, "win_set_info", TI_M_WIN, 0, "", "")                                           \
-    X(WIN_FREE, "win_free", TI_M_WIN, 0, "", "")                                                   \
-    X(PUT, "put", TI_M_RMA2, 0, "", "")                                                            \
-    X(GET, "get", TI_M_RMA2, 0, "", "")                                                            \
-    X(ACCUMULATE, "accumulate", TI_M_RMA2 | TI_M_REDOP, 0, "", "")                                 \
-    X(GET_ACCUMULATE, "get_accumulate", TI_M_RMA2 | TI_M_REDOP, 0, "", "")                         \
-    X(FETCH_AND_OP, "fetch_and_op", TI_M_RMA | TI_M_REDOP, 0, "", "")                              \
-    X(COMPARE_AND_SWAP, "compare_and_swap", TI_M_RMA, 0, "", "")                                   \
-    X(RPUT, "rput", TI_M_RMA2 | TI_M_REQ, 0, "", "")                                               \
-    X(RGET, "rget", TI_M_RMA2 | TI_M_REQ, 0, "", "")                                               \
-    X(RACCUMULATE, "raccumulate", TI_M_RMA2 | TI_M_REDOP | TI_M_REQ, 0, "", "")                    \
-    X(RGET_ACCUMULATE, "rget_accumulate", TI_M_RMA2 | TI_M_REDOP | TI_M_REQ, 0, "", "")            \
-    X(WIN_FENCE, "win_fence", TI_M_WIN | TI_M_MODE, 0, "", "")                                     \
-    X(WIN_START, "win_start", TI_M_WIN | TI_M_MODE, 0, "group", "")                                \
-    X(WIN_COMPLETE, "win_complete", TI_M_WIN, 0, "", "")                                           \
-    X(WIN_POST, "win_post", TI_M_WIN | TI_M_MODE, 0, "group", "")                                  \
-    X(WIN_WAIT, "win_wait", TI_M_WIN, 0, "", "")                                                   \
-    X(WIN_TEST, "win_test", TI_M_WIN, 0, "", "")                                                   \
-    X(WIN_LOCK, "win_lock", TI_M_WIN | TI_M_PEER | TI_M_MODE, 0, "", "")                           \
-    X(WIN_LOCK_ALL, "win_lock_all", TI_M_WIN | TI_M_MODE, 0, "", "")                               \
-    X(WIN_UNLOCK, "win_unlock", TI_M_WIN | TI_M_PEER, 0, "", "")                                   \
-    X(WIN_UNLOCK_ALL, "win_unlock_all", TI_M_WIN, 0, "", "")                                       \
-    X(WIN_FLUSH, "win_flush", TI_M_WIN | TI_M_PEER, 0, "", "")                                     \
-    X(WIN_FLUSH_ALL, "win_flush_all", TI_M_WIN, 0, "", "")                                         \
-    X(WIN_FLUSH_LOCAL, "win_flush_local", TI_M_WIN | TI_M_PEER, 0, "", "")                         \
-    X(WIN_FLUSH_LOCAL_ALL, "win_flush_local_all", TI_M_WIN, 0, "", "")                             \
-    X(WIN_SYNC, "win_sync", TI_M_WIN, 0, "", "")
+    X(WIN_CREATE, "win_create", TI_M_COLL | TI_M_WIN, 0, 0, TI_T_BY_ALL, "", "")                   \
+    X(WIN_ALLOCATE, "win_allocate", TI_M_COLL | TI_M_WIN, 0, 0, TI_T_BY_ALL, "", "")               \
+    X(WIN_ALLOCATE_SHARED, "win_allocate_shared", TI_M_COLL | TI_M_WIN, 0, 0, TI_T_BY_ALL, "", "") \
+    X(WIN_CREATE_DYNAMIC, "win_create_dynamic", TI_M_COMM | TI_M_WIN, 0, 0, TI_T_BY_ALL, "", "")   \
+    X(WIN_ATTACH, "win_attach", TI_M_WIN | TI_M_BYTES, 0, 0, 0, "", "")                            \
+    X(WIN_DETACH, "win_detach", TI_M_WIN, 0, 0, 0, "", "")                                         \
+    X(WIN_SET_INFO, "win_set_info", TI_M_WIN, 0, 0, TI_T_BY_ALL, "", "")                           \
+    X(WIN_FREE, "win_free", TI_M_WIN, 0, 0, TI_T_BY_ALL, "", "")                                   \
+    X(PUT, "put", TI_M_RMA2, 0, 0, TI_T_PUTS, "", "")                                              \
+    X(GET, "get", TI_M_RMA2, 0, 0, TI_T_GETS, "", "")                                              \
+    X(ACCUMULATE, "accumulate", TI_M_RMA2 | TI_M_REDOP, 0, 0, TI_T_PUTS, "", "")                   \
+    X(GET_ACCUMULATE, "get_accumulate", TI_M_RMA2 | TI_M_REDOP, 0, 0, TI_T_PUTS | TI_T_GETS, "",   \
+      "")                                                                                          \
+    X(FETCH_AND_OP, "fetch_and_op", TI_M_RMA | TI_M_REDOP, 0, 0, TI_T_PUTS | TI_T_GETS, "", "")    \
+    X(COMPARE_AND_SWAP, "compare_and_swap", TI_M_RMA, 0, 0, TI_T_PUTS | TI_T_GETS, "", "")         \
+    X(RPUT, "rput", TI_M_RMA2 | TI_M_REQ, 0, 0, TI_T_REQUEST | TI_T_PUTS, "", "")                  \
+    X(RGET, "rget", TI_M_RMA2 | TI_M_REQ, 0, 0, TI_T_REQUEST | TI_T_GETS, "", "")                  \
+    X(RACCUMULATE, "raccumulate", TI_M_RMA2 | TI_M_REDOP | TI_M_REQ, 0, 0,                         \
+      TI_T_REQUEST | TI_T_PUTS, "", "")                                                            \
+    X(RGET_ACCUMULATE, "rget_accumulate", TI_M_RMA2 | TI_M_REDOP | TI_M_REQ, 0, 0,                 \
+      TI_T_REQUEST | TI_T_PUTS | TI_T_GETS, "", "")                                                \
+    X(WIN_FENCE, "win_fence", TI_M_WIN | TI_M_MODE, 0, 0, TI_T_BY_ALL, "", "")                     \
+    X(WIN_START, "win_start", TI_M_WIN | TI_M_MODE, 0, 0, 0, "group", "")                          \
+    X(WIN_COMPLETE, "win_complete", TI_M_WIN, 0, 0, 0, "", "")                                     \
+    X(WIN_POST, "win_post", TI_M_WIN | TI_M_MODE, 0, 0, 0, "group", "")                            \
+    X(WIN_WAIT, "win_wait", TI_M_WIN, 0, 0, 0, "", "")                                             \
+    X(WIN_TEST, "win_test", TI_M_WIN, 0, 0, TI_T_POLLS, "", "")                                    \
+    X(WIN_LOCK, "win_lock", TI_M_WIN | TI_M_PEER | TI_M_MODE, 0, 0, 0, "", "")                     \
+    X(WIN_LOCK_ALL, "win_lock_all", TI_M_WIN | TI_M_MODE, 0, 0, 0, "", "")                         \
+    X(WIN_UNLOCK, "win_unlock", TI_M_WIN | TI_M_PEER, 0, 0, 0, "", "")                             \
+    X(WIN_UNLOCK_ALL, "win_unlock_all", TI_M_WIN, 0, 0, 0, "", "")                                 \
+    X(WIN_FLUSH, "win_flush", TI_M_WIN | TI_M_PEER, 0, 0, 0, "", "")                               \
+    X(WIN_FLUSH_ALL, "win_flush_all", TI_M_WIN, 0, 0, 0, "", "")                                   \
+    X(WIN_FLUSH_LOCAL, "win_flush_local", TI_M_WIN | TI_M_PEER, 0, 0, 0, "", "")                   \
+    X(WIN_FLUSH_LOCAL_ALL, "win_flush_local_all", TI_M_WIN, 0, 0, 0, "", "")                       \
+    X(WIN_SYNC, "win_sync", TI_M_WIN, 0, 0, 0, "", "")
 
 /*
  * Files.  BYTES is what the call asked for, BYTES2 what was read or written where
@@ -331,54 +418,82 @@ enum { TI_MODES(TI_MODE_ENUM) TI_MODE_NONE = 0 };
  * forms of each data access: Y(X, READ|WRITE, "read"|"write").
  */
 #define TI_OPS_FILES(X)                                                                            \
-    X(FILE_OPEN, "file_open", TI_M_COMM | TI_M_FILE | TI_M_NAME | TI_M_MODE, 0, "", "")            \
-    X(FILE_CLOSE, "file_close", TI_M_FILE, 0, "", "")                                              \
-    X(FILE_DELETE, "file_delete", TI_M_NAME, 0, "", "")                                            \
-    X(FILE_SET_VIEW, "file_set_view", TI_M_IO | TI_M_OFFSET, 0, "", "")                            \
-    X(FILE_SET_SIZE, "file_set_size", TI_M_FILE | TI_M_BYTES, 0, "", "")                           \
-    X(FILE_PREALLOCATE, "file_preallocate", TI_M_FILE | TI_M_BYTES, 0, "", "")                     \
-    X(FILE_SET_INFO, "file_set_info", TI_M_FILE, 0, "", "")                                        \
-    X(FILE_SET_ATOMICITY, "file_set_atomicity", TI_M_FILE | TI_M_LEVEL, 0, "", "")                 \
-    X(FILE_SEEK_SHARED, "file_seek_shared", TI_M_FILE | TI_M_OFFSET | TI_M_MODE, 0, "", "")        \
-    X(FILE_SYNC, "file_sync", TI_M_FILE, 0, "", "")                                                \
-    TI_FILE_ACCESS(X, READ, "read")                                                                \
-    TI_FILE_ACCESS(X, WRITE, "write")
-#define TI_FILE_ACCESS(X, NAME, text)                                                              \
-    X(FILE_##NAME, "file_" text, TI_M_IO, TI_M_BYTES2, "", "")                                     \
-    X(FILE_##NAME##_AT, "file_" text "_at", TI_M_IO | TI_M_OFFSET, TI_M_BYTES2, "", "")            \
-    X(FILE_##NAME##_ALL, "file_" text "_all", TI_M_IO, TI_M_BYTES2, "", "")                        \
-    X(FILE_##NAME##_AT_ALL, "file_" text "_at_all", TI_M_IO | TI_M_OFFSET, TI_M_BYTES2, "", "")    \
-    X(FILE_##NAME##_SHARED, "file_" text "_shared", TI_M_IO, TI_M_BYTES2, "", "")                  \
-    X(FILE_##NAME##_ORDERED, "file_" text "_ordered", TI_M_IO, TI_M_BYTES2, "", "")                \
-    X(FILE_I##NAME, "file_i" text, TI_M_IO | TI_M_REQ, 0, "", "")                                  \
-    X(FILE_I##NAME##_AT, "file_i" text "_at", TI_M_IO | TI_M_OFFSET | TI_M_REQ, 0, "", "")         \
-    X(FILE_I##NAME##_ALL, "file_i" text "_all", TI_M_IO | TI_M_REQ, 0, "", "")                     \
-    X(FILE_I##NAME##_AT_ALL, "file_i" text "_at_all", TI_M_IO | TI_M_OFFSET | TI_M_REQ, 0, "", "") \
-    X(FILE_I##NAME##_SHARED, "file_i" text "_shared", TI_M_IO | TI_M_REQ, 0, "", "")               \
-    X(FILE_##NAME##_ALL_BEGIN, "file_" text "_all_begin", TI_M_IO, 0, "", "")                      \
-    X(FILE_##NAME##_ALL_END, "file_" text "_all_end", TI_M_FILE, TI_M_BYTES2, "", "")              \
-    X(FILE_##NAME##_AT_ALL_BEGIN, "file_" text "_at_all_begin", TI_M_IO | TI_M_OFFSET, 0, "", "")  \
-    X(FILE_##NAME##_AT_ALL_END, "file_" text "_at_all_end", TI_M_FILE, TI_M_BYTES2, "", "")        \
-    X(FILE_##NAME##_ORDERED_BEGIN, "file_" text "_ordered_begin", TI_M_IO, 0, "", "")              \
-    X(FILE_##NAME##_ORDERED_END, "file_" text "_ordered_end", TI_M_FILE, TI_M_BYTES2, "", "")
+    X(FILE_OPEN, "file_open", TI_M_COMM | TI_M_FILE | TI_M_NAME | TI_M_MODE, 0, TI_M_MODE,         \
+      TI_T_BY_ALL, "", "")                                                                         \
+    X(FILE_CLOSE, "file_close", TI_M_FILE, 0, 0, TI_T_BY_ALL, "", "")                              \
+    X(FILE_DELETE, "file_delete", TI_M_NAME, 0, 0, 0, "", "")                                      \
+    X(FILE_SET_VIEW, "file_set_view", TI_M_IO | TI_M_OFFSET, 0, 0, TI_T_BY_ALL, "", "")            \
+    X(FILE_SET_SIZE, "file_set_size", TI_M_FILE | TI_M_BYTES, 0, TI_M_BYTES, TI_T_BY_ALL, "", "")  \
+    X(FILE_PREALLOCATE, "file_preallocate", TI_M_FILE | TI_M_BYTES, 0, TI_M_BYTES, TI_T_BY_ALL,    \
+      "", "")                                                                                      \
+    X(FILE_SET_INFO, "file_set_info", TI_M_FILE, 0, 0, TI_T_BY_ALL, "", "")                        \
+    X(FILE_SET_ATOMICITY, "file_set_atomicity", TI_M_FILE | TI_M_LEVEL, 0, TI_M_LEVEL,             \
+      TI_T_BY_ALL, "", "")                                                                         \
+    X(FILE_SEEK_SHARED, "file_seek_shared", TI_M_FILE | TI_M_OFFSET | TI_M_MODE, 0,                \
+      TI_M_OFFSET | TI_M_MODE, TI_T_BY_ALL, "", "")                                                \
+    X(FILE_SYNC, "file_sync", TI_M_FILE, 0, 0, TI_T_BY_ALL, "", "")                                \
+    TI_FILE_ACCESS(X, READ, "read", TI_T_READS)                                                    \
+    TI_FILE_ACCESS(X, WRITE, "write", TI_T_WRITES)
+#define TI_FILE_ACCESS(X, NAME, text, traits)                                                      \
+    X(FILE_##NAME, "file_" text, TI_M_IO, TI_M_BYTES2, 0, traits, "", "")                          \
+    X(FILE_##NAME##_AT, "file_" text "_at", TI_M_IO | TI_M_OFFSET, TI_M_BYTES2, 0, traits, "", "") \
+    X(FILE_##NAME##_ALL, "file_" text "_all", TI_M_IO, TI_M_BYTES2, 0, traits | TI_T_BY_ALL, "",   \
+      "")                                                                                          \
+    X(FILE_##NAME##_AT_ALL, "file_" text "_at_all", TI_M_IO | TI_M_OFFSET, TI_M_BYTES2, 0,         \
+      traits | TI_T_BY_ALL, "", "")                                                                \
+    X(FILE_##NAME##_SHARED, "file_" text "_shared", TI_M_IO, TI_M_BYTES2, 0, traits, "", "")       \
+    X(FILE_##NAME##_ORDERED, "file_" text "_ordered", TI_M_IO, TI_M_BYTES2, 0,                     \
+      traits | TI_T_BY_ALL, "", "")                                                                \
+    X(FILE_I##NAME, "file_i" text, TI_M_IO | TI_M_REQ, 0, 0, traits | TI_T_REQUEST, "", "")        \
+    X(FILE_I##NAME##_AT, "file_i" text "_at", TI_M_IO | TI_M_OFFSET | TI_M_REQ, 0, 0,              \
+      traits | TI_T_REQUEST, "", "")                                                               \
+    X(FILE_I##NAME##_ALL, "file_i" text "_all", TI_M_IO | TI_M_REQ, 0, 0,                          \
+      traits | TI_T_REQUEST | TI_T_BY_ALL, "", "")                                                 \
+    X(FILE_I##NAME##_AT_ALL, "file_i" text "_at_all", TI_M_IO | TI_M_OFFSET | TI_M_REQ, 0, 0,      \
+      traits | TI_T_REQUEST | TI_T_BY_ALL, "", "")                                                 \
+    X(FILE_I##NAME##_SHARED, "file_i" text "_shared", TI_M_IO | TI_M_REQ, 0, 0,                    \
+      traits | TI_T_REQUEST, "", "")                                                               \
+    X(FILE_##NAME##_ALL_BEGIN, "file_" text "_all_begin", TI_M_IO, 0, 0, traits | TI_T_BY_ALL, "", \
+      "")                                                                                          \
+    X(FILE_##NAME##_ALL_END, "file_" text "_all_end", TI_M_FILE, TI_M_BYTES2, 0, TI_T_BY_ALL, "",  \
+      "")                                                                                          \
+    X(FILE_##NAME##_AT_ALL_BEGIN, "file_" text "_at_all_begin", TI_M_IO | TI_M_OFFSET, 0, 0,       \
+      traits | TI_T_BY_ALL, "", "")                                                                \
+    X(FILE_##NAME##_AT_ALL_END, "file_" text "_at_all_end", TI_M_FILE, TI_M_BYTES2, 0,             \
+      TI_T_BY_ALL, "", "")                                                                         \
+    X(FILE_##NAME##_ORDERED_BEGIN, "file_" text "_ordered_begin", TI_M_IO, 0, 0,                   \
+      traits | TI_T_BY_ALL, "", "")                                                                \
+    X(FILE_##NAME##_ORDERED_END, "file_" text "_ordered_end", TI_M_FILE, TI_M_BYTES2, 0,           \
+      TI_T_BY_ALL, "", "")
 
 /* clang-format off */
-#define TI_OP_ENUM(name, text, fields, optional, vec1, vec2) TI_OP_##name,
+#define TI_OP_ENUM(name, text, fields, optional, same, traits, vec1, vec2) TI_OP_##name,
 enum ti_op { TI_OPS(TI_OP_ENUM) TI_OP_COUNT };
 /* clang-format on */
 
 /* A collective's forms. */
 enum ti_form { TI_FORM_BLOCKING, TI_FORM_NONBLOCKING, TI_FORM_PERSISTENT, TI_FORM_COUNT };
 
+/* TI_T_* of each operation. */
+extern const uint32_t ti_op_traits[TI_OP_COUNT];
+
+/* Whether an operation has all of these traits; false for what is no operation. */
+static inline bool ti_op_is(uint32_t op, uint32_t traits)
+{
+    return op < TI_OP_COUNT && (ti_op_traits[op] & traits) == traits;
+}
+
 static inline bool ti_op_collective(uint32_t op)
 {
-    return op >= TI_OP_BARRIER && op <= TI_OP_NEIGHBOR_ALLTOALLW_INIT;
+    return ti_op_is(op, TI_T_COLLECTIVE);
 }
 
 /* Of a collective operation. */
 static inline enum ti_form ti_op_form(uint32_t op)
 {
-    return (enum ti_form)((op - TI_OP_BARRIER) % TI_FORM_COUNT);
+    return ti_op_is(op, TI_T_PERSISTENT) ? TI_FORM_PERSISTENT
+           : ti_op_is(op, TI_T_REQUEST)  ? TI_FORM_NONBLOCKING
+                                         : TI_FORM_BLOCKING;
 }
 
 /* A collective operation in its blocking form; any other as it is. */
@@ -428,11 +543,18 @@ struct ti_op_info {
     const char *text;
     uint32_t fields;
     uint32_t optional;
+    uint32_t same; /* fields that are the same on all members, where all call it */
     const char *vec[TI_VECS];
 };
 
 /* Of an operation below TI_OP_COUNT; never NULL. */
 const struct ti_op_info *ti_op_info(uint32_t op);
+
+/* Which vector of an operation is the last that it has: 0 or 1. */
+static inline int ti_op_last_vec(uint32_t op)
+{
+    return ti_op_info(op)->vec[1][0] ? 1 : 0;
+}
 
 /* Names of fields and reduction operations; "?" when out of range. */
 const char *ti_field_text(unsigned field);

@@ -6,32 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-bool ti_op_sends(uint32_t op)
-{
-    switch (op) {
-    case TI_OP_SEND:
-    case TI_OP_BSEND:
-    case TI_OP_SSEND:
-    case TI_OP_RSEND:
-    case TI_OP_ISEND:
-    case TI_OP_IBSEND:
-    case TI_OP_ISSEND:
-    case TI_OP_IRSEND:
-    case TI_OP_SENDRECV:
-    case TI_OP_SENDRECV_REPLACE:
-    case TI_OP_ISENDRECV:
-    case TI_OP_ISENDRECV_REPLACE:
-    case TI_OP_SEND_INIT:
-    case TI_OP_BSEND_INIT:
-    case TI_OP_SSEND_INIT:
-    case TI_OP_RSEND_INIT:
-    case TI_OP_PSEND_INIT:
-        return true;
-    default:
-        return false;
-    }
-}
-
 static uint64_t field(const struct ti_event *ev, unsigned f)
 {
     return ev->mask & 1u << f ? (uint64_t)ev->arg[f] : 0;
@@ -48,11 +22,9 @@ static uint64_t sum(const struct ti_vec *vec)
 
 enum ti_op_kind ti_op_kind(uint32_t op)
 {
-    if (op >= TI_OP_PUT && op <= TI_OP_RGET_ACCUMULATE)
+    if (ti_op_is(op, TI_T_PUTS) || ti_op_is(op, TI_T_GETS))
         return TI_OP_KIND_RMA;
-    /* what ends a split access has no bytes: what begins it counts */
-    if (op >= TI_OP_FILE_READ && op <= TI_OP_FILE_WRITE_ORDERED_END &&
-        ti_op_info(op)->fields & TI_M_BYTES)
+    if (ti_op_is(op, TI_T_READS) || ti_op_is(op, TI_T_WRITES))
         return TI_OP_KIND_FILE;
     return TI_OP_KIND_OTHER;
 }
@@ -63,33 +35,18 @@ static void count_rma(struct ti_op_count *op, const struct ti_event *ev)
 
     if (field(ev, TI_F_PEER) == (uint64_t)TI_NULL)
         return;
-    switch (ev->op) {
-    case TI_OP_PUT:
-    case TI_OP_RPUT:
-    case TI_OP_ACCUMULATE:
-    case TI_OP_RACCUMULATE:
+    /* what has one side only gets as much as it gives */
+    if (ti_op_is(ev->op, TI_T_GETS))
+        op->got += ev->mask & TI_M_BYTES2 ? target : origin;
+    if (ti_op_is(ev->op, TI_T_PUTS) && field(ev, TI_F_REDOP) != TI_REDOP_NO_OP)
         op->bytes += origin;
-        break;
-    case TI_OP_GET:
-    case TI_OP_RGET:
-        op->got += target;
-        break;
-    case TI_OP_FETCH_AND_OP:
-    case TI_OP_COMPARE_AND_SWAP:
-        op->bytes += field(ev, TI_F_REDOP) == TI_REDOP_NO_OP ? 0 : origin;
-        op->got += origin;
-        break;
-    default:
-        op->bytes += origin;
-        op->got += target;
-    }
 }
 
 static void count_file(struct ti_op_count *op, const struct ti_event *ev)
 {
     uint64_t moved = field(ev, ev->mask & TI_M_BYTES2 ? TI_F_BYTES2 : TI_F_BYTES);
 
-    if (ev->op <= TI_OP_FILE_READ_ORDERED_END)
+    if (ti_op_is(ev->op, TI_T_READS))
         op->got += moved;
     else
         op->bytes += moved;
@@ -128,29 +85,16 @@ static bool learn_neighbours(struct ti_scan *scan, const struct ti_reader *r,
     int64_t made = (int64_t)field(ev, TI_F_NEWCOMM);
     uint64_t n;
 
-    switch (ev->op) {
-    case TI_OP_CART_CREATE:
+    if (ti_op_is(ev->op, TI_T_GRID))
         n = 2 * (uint64_t)ev->vec[0].len;
-        break;
-    case TI_OP_CART_SUB:
+    else if (ti_op_is(ev->op, TI_T_SUBGRID))
         n = 2 * sum(&ev->vec[0]);
-        break;
-    case TI_OP_GRAPH_CREATE:
-        n = (uint64_t)ev->vec[0].len;
-        break;
-    case TI_OP_DIST_GRAPH_CREATE:
-    case TI_OP_DIST_GRAPH_CREATE_ADJACENT:
-        n = (uint64_t)ev->vec[1].len;
-        break;
-    case TI_OP_COMM_DUP:
-    case TI_OP_COMM_DUP_WITH_INFO:
-    case TI_OP_COMM_IDUP:
-    case TI_OP_COMM_IDUP_WITH_INFO:
+    else if (ti_op_is(ev->op, TI_T_GRAPH))
+        n = (uint64_t)ev->vec[ti_op_last_vec(ev->op)].len;
+    else if (ti_op_is(ev->op, TI_T_COPIES))
         n = neighbours(scan, field(ev, TI_F_COMM));
-        break;
-    default:
+    else
         return true;
-    }
     if (n == 0 || made < 0 || !ti_reader_comm(r, made))
         return true;
     if (!make_room((void **)&scan->destinations, &scan->ndestinations, made,
@@ -169,28 +113,23 @@ static uint64_t collective_gives(const struct ti_scan *scan, const struct ti_rea
     uint64_t bytes = field(ev, TI_F_BYTES);
     bool other_root = field(ev, TI_F_ROOT) == (uint64_t)TI_SELF;
 
-    switch (ti_op_base(ev->op)) {
-    case TI_OP_SCATTERV:
+    if (ti_op_is(ev->op, TI_T_FROM_ROOT | TI_T_COUNTS_GIVEN)) /* as much as one rank takes */
         return field(ev, TI_F_BYTES2);
-    case TI_OP_GATHER:
-    case TI_OP_GATHERV:
-    case TI_OP_REDUCE:
-        return other_root ? 0 : bytes;
-    case TI_OP_ALLTOALL:
-        return bytes * (comm ? (uint64_t)(comm->remote ? comm->remote_size : comm->size) : 1);
-    case TI_OP_REDUCE_SCATTER_BLOCK:
-        return bytes * (comm ? (uint64_t)comm->size : 1);
-    case TI_OP_NEIGHBOR_ALLTOALL:
-        return bytes * neighbours(scan, field(ev, TI_F_COMM));
-    case TI_OP_ALLTOALLV:
-    case TI_OP_ALLTOALLW:
-    case TI_OP_NEIGHBOR_ALLTOALLV:
-    case TI_OP_NEIGHBOR_ALLTOALLW:
-    case TI_OP_REDUCE_SCATTER:
-        return field(ev, TI_F_ESIZE) * sum(&ev->vec[0]);
-    default:
+    if (ti_op_is(ev->op, TI_T_FROM_ROOT))
         return bytes;
-    }
+    if (ti_op_is(ev->op, TI_T_TO_ROOT))
+        return other_root ? 0 : bytes;
+    if (ti_op_is(ev->op, TI_T_COUNTS_GIVEN))
+        return field(ev, TI_F_ESIZE) * sum(&ev->vec[0]);
+    if (!ti_op_is(ev->op, TI_T_BLOCKS))
+        return bytes;
+    if (ti_op_is(ev->op, TI_T_NEIGHBOURS))
+        return bytes * neighbours(scan, field(ev, TI_F_COMM));
+    if (!comm)
+        return bytes;
+    /* a reduction's blocks are for the own group */
+    return bytes *
+           (uint64_t)(comm->remote && !(ev->mask & TI_M_REDOP) ? comm->remote_size : comm->size);
 }
 
 /* The first size of an event that is none: below zero, where a product was too large for the
@@ -217,7 +156,7 @@ static struct ti_start gives(const struct ti_scan *scan, const struct ti_reader 
 {
     struct ti_start s = {.op = ev->op};
 
-    if (ti_op_sends(ev->op)) {
+    if (ti_op_is(ev->op, TI_T_SENDS)) {
         s.messages = field(ev, TI_F_PEER) != (uint64_t)TI_NULL;
         s.bytes = s.messages ? field(ev, TI_F_BYTES) : 0;
     } else if (ti_op_collective(ev->op)) {
@@ -236,12 +175,6 @@ static void add(struct ti_scan *scan, const struct ti_start *s)
 
 /* No rank has so many at a time; a number that is larger is damaged. */
 #define MOST_REQUESTS (INT64_C(1) << 20)
-
-static bool makes_persistent(uint32_t op)
-{
-    return (op >= TI_OP_SEND_INIT && op <= TI_OP_RECV_INIT) || op == TI_OP_PSEND_INIT ||
-           op == TI_OP_PRECV_INIT || (ti_op_collective(op) && ti_op_form(op) == TI_FORM_PERSISTENT);
-}
 
 static bool remember(struct ti_scan *scan, const struct ti_reader *r, const struct ti_event *ev)
 {
@@ -304,11 +237,11 @@ ti_status ti_scan_event(struct ti_scan *scan, const struct ti_reader *r, const s
     scan->volume += ev->volume;
     scan->hash = ti_hash_event(scan->hash, ev);
     op->events++;
-    if (makes_persistent(ev->op)) {
+    if (ti_op_is(ev->op, TI_T_PERSISTENT)) {
         enough = remember(scan, r, ev);
-    } else if (ev->op == TI_OP_START) {
-        start(scan, (int64_t)field(ev, TI_F_REQ));
-    } else if (ev->op == TI_OP_STARTALL) {
+    } else if (ti_op_is(ev->op, TI_T_STARTS)) {
+        if (ev->mask & TI_M_REQ)
+            start(scan, ev->arg[TI_F_REQ]);
         for (int64_t i = 0; i < ev->vec[0].len; i++)
             start(scan, ti_vec_at(&ev->vec[0], i));
     } else if (ti_op_kind(ev->op) == TI_OP_KIND_RMA) {
@@ -319,7 +252,7 @@ ti_status ti_scan_event(struct ti_scan *scan, const struct ti_reader *r, const s
         const char *name = ti_reader_string(r, TI_STRING_CALL, field(ev, TI_F_CALL));
 
         enough = ti_call_count_add(&scan->untraced, &scan->nuntraced, name ? name : "?", 1);
-    } else if (ti_op_sends(ev->op) || ti_op_collective(ev->op)) {
+    } else if (ti_op_is(ev->op, TI_T_SENDS) || ti_op_collective(ev->op)) {
         given = gives(scan, r, ev);
         add(scan, &given);
     } else {

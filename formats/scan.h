@@ -88,9 +88,6 @@ ti_status ti_scan_end(struct ti_scan *scan, const struct ti_reader *r, struct ti
  * list, releases; false when memory is short. */
 bool ti_call_count_add(struct ti_call_count **list, int *n, const char *name, uint64_t calls);
 
-/* Whether `op` sends a message (a persistent one does when started). */
-bool ti_op_sends(uint32_t op);
-
 /* One word for an end, as it is in the manifest ("complete", "killed"), and
  * back; TI_END_COUNT for what is none. */
 const char *ti_end_word(enum ti_end end);

@@ -419,7 +419,7 @@ static uint64_t message_bytes(const struct summary *sum)
     uint64_t bytes = 0;
 
     for (uint32_t op = 0; op < TI_OP_COUNT; op++)
-        if (ti_op_sends(op))
+        if (ti_op_is(op, TI_T_SENDS))
             bytes += sum->op[op].bytes;
     return bytes;
 }
@@ -760,8 +760,9 @@ static void print_volumes(const struct summary *sum)
 /* Bytes that an operation hands over, and brings back: "-" if that is not its way. */
 static const char *op_bytes(const struct summary *sum, uint32_t op, char *buf, size_t bytes)
 {
-    return ti_op_sends(op) || sum->op[op].bytes ? ti_format_count(sum->op[op].bytes, buf, bytes)
-                                                : "-";
+    return ti_op_is(op, TI_T_SENDS) || sum->op[op].bytes
+               ? ti_format_count(sum->op[op].bytes, buf, bytes)
+               : "-";
 }
 
 static const char *op_got(const struct summary *sum, uint32_t op, char *buf, size_t bytes)

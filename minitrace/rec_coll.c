@@ -75,7 +75,7 @@ static enum role set_root(struct ti_event *ev, const struct ti_comm_entry *comm,
 /* Emit the event, with its request if it makes one. */
 static void finish(struct ti_call *c, struct ti_event *ev)
 {
-    bool always = ti_op_persistent(c->op); /* it may be started at any time */
+    bool always = ti_op_is(c->op, TI_T_PERSISTENT); /* it may be started at any time */
 
     if (ti_op_form(c->op) != TI_FORM_BLOCKING) {
         if (ti_state.stopped && !always) {

@@ -128,7 +128,7 @@ void ti_rec_recv(struct ti_call *c)
 static void emit_request(struct ti_call *c, struct ti_event *ev, const struct ti_comm_entry *comm,
                          bool wild)
 {
-    bool always = ti_op_persistent(c->op);
+    bool always = ti_op_is(c->op, TI_T_PERSISTENT);
 
     if (!comm || (ti_state.stopped && !always)) {
         ti_request_hide(c);

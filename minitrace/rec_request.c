@@ -92,7 +92,7 @@ static bool is_open(const struct ti_live *r)
 
 static inline struct ti_live *add(struct ti_call *c, bool hidden, uint32_t traits)
 {
-    bool persistent = ti_op_persistent(c->op);
+    bool persistent = ti_op_is(c->op, TI_T_PERSISTENT);
     struct ti_live *r = ti_table_add(&table, bits_of(handle_of(c, 0)), place_of(c, 0), hidden);
 
     if (!r) {

@@ -186,21 +186,7 @@ static void intrude(unsigned op)
 
 static bool is_poll(unsigned op)
 {
-    switch (op) {
-    case TI_OP_PROBE: /* of what is there already */
-    case TI_OP_IPROBE:
-    case TI_OP_IMPROBE:
-    case TI_OP_TEST:
-    case TI_OP_TESTALL:
-    case TI_OP_TESTANY:
-    case TI_OP_TESTSOME:
-    case TI_OP_WIN_TEST:
-    case TI_OP_PARRIVED:
-    case TI_OP_POLL:
-        return true;
-    default:
-        return false;
-    }
+    return op == TI_OP_POLL || ti_op_is(op, TI_T_POLLS);
 }
 
 /*

@@ -359,13 +359,6 @@ int64_t ti_request_add(struct ti_call *c, bool wildcard, int own_rank);
  * is not taken for another's. */
 void ti_request_hide(struct ti_call *c);
 
-/* Whether a call makes a persistent request. */
-static inline bool ti_op_persistent(uint32_t op)
-{
-    return (op >= TI_OP_SEND_INIT && op <= TI_OP_RECV_INIT) || op == TI_OP_PSEND_INIT ||
-           op == TI_OP_PRECV_INIT || (ti_op_collective(op) && ti_op_form(op) == TI_FORM_PERSISTENT);
-}
-
 /* A handle's bits, by which it is looked up. */
 static inline uint64_t ti_bits(const void *handle, size_t bytes)
 {

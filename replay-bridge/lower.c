@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "check/collectives.h"
-#include "check/ops.h"
 #include "common/cli.h"
 #include "replay-bridge/scratch.h"
 #include "replay-bridge/simulate.h"
@@ -121,7 +120,7 @@ static const char *collective_refusal(const struct ti_comms *comms, const struct
                  ti_op_form(ev->op) == TI_FORM_PERSISTENT ? "persistent" : "non-blocking");
         return buf;
     }
-    if (ev->op == TI_OP_ALLTOALLW || ev->op >= TI_OP_NEIGHBOR_ALLGATHER) {
+    if (ev->op == TI_OP_ALLTOALLW || ti_op_is(ev->op, TI_T_NEIGHBOURS)) {
         snprintf(buf, bytes, "SimGrid's replay has no %s",
                  ev->op == TI_OP_ALLTOALLW ? "alltoallw" : "collectives among neighbours");
         return buf;
@@ -158,7 +157,7 @@ const char *ti_lower_refusal(const struct ti_comms *comms, const struct ti_step 
         return "the run was aborted";
     if (step->ev.op == TI_OP_CANCEL)
         return "SimGrid's replay cannot cancel";
-    if (ti_op_partitioned(step->ev.op))
+    if (ti_op_is(step->ev.op, TI_T_PARTITIONED))
         return "SimGrid's replay has no partitioned messages";
     if (step->ev.mask & TI_M_WIN)
         return "SimGrid's replay has no one-sided communication";
@@ -327,113 +326,50 @@ static void put_zeros(struct lowering *l, int64_t n)
         put(l, 0);
 }
 
-/* The parameters of a collective on the world, in the order of the parser of
- * SimGrid's smpi_replay.cpp; reductions are given no flops. */
+/* Vector `v` of a collective in units of `esize`: where only the root has it, zeros elsewhere.
+ * Where both sides have one, their sums come before them. */
+static int64_t put_counts(struct lowering *l, const struct ti_event *ev, int v, int64_t esize)
+{
+    if ((ev->mask & TI_M_ROOT) && ev->arg[TI_F_ROOT] != l->rank) {
+        put_zeros(l, l->lint->np);
+        return DT_BYTE;
+    }
+    if (ti_op_is(ev->op, TI_T_COUNTS_GIVEN | TI_T_COUNTS_TAKEN))
+        put(l, vector_sum(&ev->vec[v], esize));
+    return put_vector(l, &ev->vec[v], esize);
+}
+
+/*
+ * The parameters of a collective on the world, in the order of the parser of SimGrid's
+ * smpi_replay.cpp: what is given, what is taken, flops of a reduction (none are given), root,
+ * datatypes.
+ */
 static void put_collective(struct lowering *l, const struct ti_step *step)
 {
     const struct ti_event *ev = &step->ev;
     const int64_t *arg = ev->arg;
-    int64_t np = l->lint->np, dt, dt2;
-    bool root = (ev->mask & TI_M_ROOT) && arg[TI_F_ROOT] == l->rank;
+    bool reduces = (ev->mask & TI_M_REDOP) != 0;
+    bool blocks = reduces && ti_op_is(ev->op, TI_T_BLOCKS); /* as SimGrid's own does it */
+    bool given = ti_op_is(ev->op, TI_T_COUNTS_GIVEN), taken = ti_op_is(ev->op, TI_T_COUNTS_TAKEN);
+    int64_t given_type = DT_BYTE, taken_type = DT_BYTE;
 
-    switch (ev->op) {
-    case TI_OP_BARRIER:
-        begin(l, "barrier");
-        break;
-    case TI_OP_BCAST: /* count root datatype */
-        begin(l, "bcast");
+    begin(l, reduces && (given || blocks) ? "reducescatter" : ti_op_info(ev->op)->text);
+    if (given)
+        given_type = put_counts(l, ev, 0, arg[TI_F_ESIZE]);
+    for (int64_t i = blocks ? l->lint->np : 1; !given && (ev->mask & TI_M_BYTES) && i > 0; i--)
         put(l, arg[TI_F_BYTES]);
-        put(l, arg[TI_F_ROOT]);
-        put(l, DT_BYTE);
-        break;
-    case TI_OP_REDUCE: /* count flops root datatype */
-        begin(l, "reduce");
-        put(l, arg[TI_F_BYTES]);
-        put(l, 0);
-        put(l, arg[TI_F_ROOT]);
-        put(l, DT_BYTE);
-        break;
-    case TI_OP_ALLREDUCE: /* count flops datatype */
-    case TI_OP_SCAN:
-    case TI_OP_EXSCAN:
-        begin(l, ti_op_info(ev->op)->text);
-        put(l, arg[TI_F_BYTES]);
-        put(l, 0);
-        put(l, DT_BYTE);
-        break;
-    case TI_OP_GATHER: /* sendcount recvcount root sendtype recvtype */
-    case TI_OP_SCATTER:
-        begin(l, ti_op_info(ev->op)->text);
-        put(l, arg[TI_F_BYTES]);
+    if (taken)
+        taken_type = put_counts(l, ev, ti_op_last_vec(ev->op), arg[TI_F_ESIZE2]);
+    else if (ev->mask & TI_M_BYTES2)
         put(l, arg[TI_F_BYTES2]);
-        put(l, arg[TI_F_ROOT]);
-        put(l, DT_BYTE);
-        put(l, DT_BYTE);
-        break;
-    case TI_OP_ALLGATHER: /* sendcount recvcount sendtype recvtype */
-    case TI_OP_ALLTOALL:
-        begin(l, ti_op_info(ev->op)->text);
-        put(l, arg[TI_F_BYTES]);
-        put(l, arg[TI_F_BYTES2]);
-        put(l, DT_BYTE);
-        put(l, DT_BYTE);
-        break;
-    case TI_OP_GATHERV: /* sendcount recvcounts root sendtype recvtype */
-        begin(l, "gatherv");
-        put(l, arg[TI_F_BYTES]);
-        dt = DT_BYTE;
-        if (root)
-            dt = put_vector(l, &ev->vec[0], arg[TI_F_ESIZE2]);
-        else
-            put_zeros(l, np);
-        put(l, arg[TI_F_ROOT]);
-        put(l, DT_BYTE);
-        put(l, dt);
-        break;
-    case TI_OP_SCATTERV: /* sendcounts recvcount root sendtype recvtype */
-        begin(l, "scatterv");
-        dt = DT_BYTE;
-        if (root)
-            dt = put_vector(l, &ev->vec[0], arg[TI_F_ESIZE]);
-        else
-            put_zeros(l, np);
-        put(l, arg[TI_F_BYTES2]);
-        put(l, arg[TI_F_ROOT]);
-        put(l, dt);
-        put(l, DT_BYTE);
-        break;
-    case TI_OP_ALLGATHERV: /* sendcount recvcounts sendtype recvtype */
-        begin(l, "allgatherv");
-        put(l, arg[TI_F_BYTES]);
-        dt = put_vector(l, &ev->vec[0], arg[TI_F_ESIZE2]);
-        put(l, DT_BYTE);
-        put(l, dt);
-        break;
-    case TI_OP_ALLTOALLV: /* sendbuf sendcounts recvbuf recvcounts sendtype recvtype */
-        begin(l, "alltoallv");
-        put(l, vector_sum(&ev->vec[0], arg[TI_F_ESIZE]));
-        dt = put_vector(l, &ev->vec[0], arg[TI_F_ESIZE]);
-        put(l, vector_sum(&ev->vec[1], arg[TI_F_ESIZE2]));
-        dt2 = put_vector(l, &ev->vec[1], arg[TI_F_ESIZE2]);
-        put(l, dt);
-        put(l, dt2);
-        break;
-    case TI_OP_REDUCE_SCATTER: /* recvcounts flops datatype */
-        begin(l, "reducescatter");
-        dt = put_vector(l, &ev->vec[0], arg[TI_F_ESIZE]);
+    if (reduces)
         put(l, 0);
-        put(l, dt);
-        break;
-    case TI_OP_REDUCE_SCATTER_BLOCK: /* what SimGrid's own does */
-        begin(l, "reducescatter");
-        for (int64_t i = 0; i < np; i++)
-            put(l, arg[TI_F_BYTES]);
-        put(l, 0);
-        put(l, DT_BYTE);
-        break;
-    default:
-        TI_BUG("no such collective");
-    }
+    if (ev->mask & TI_M_ROOT)
+        put(l, arg[TI_F_ROOT]);
+    if (given || (ev->mask & TI_M_BYTES))
+        put(l, given_type);
+    if (taken || (ev->mask & TI_M_BYTES2))
+        put(l, taken_type);
     end(l);
 }
 
@@ -446,27 +382,18 @@ static void lower_step(struct lowering *l, const struct ti_step *step)
         end(l);
     }
     add_burst(l, burst_of(l, &step->ev));
-    switch (op) {
-    case TI_OP_FINALIZE:
+    if (op == TI_OP_FINALIZE) {
         begin(l, "finalize");
         end(l);
-        break;
-    case TI_OP_SEND:
-    case TI_OP_BSEND:
-    case TI_OP_SSEND:
-    case TI_OP_RSEND:
-    case TI_OP_RECV:
-    case TI_OP_MRECV:
-        put_blocking(l, &step->posted[0]);
-        break;
-    case TI_OP_SENDRECV:
-    case TI_OP_SENDRECV_REPLACE:
-        put_sendrecv(l, step);
-        break;
-    default: /* of all that makes or starts requests */
-        for (size_t i = 0; i < step->nposted; i++)
-            put_request(l, &step->posted[i]);
     }
+    if (ti_op_is(op, TI_T_SENDS | TI_T_RECEIVES) && !ti_op_is(op, TI_T_REQUEST))
+        put_sendrecv(l, step);
+    else
+        for (size_t i = 0; i < step->nposted; i++)
+            if (step->posted[i].req < 0)
+                put_blocking(l, &step->posted[i]);
+            else
+                put_request(l, &step->posted[i]);
     if (op != TI_OP_REQUEST_FREE)
         for (size_t i = 0; i < step->ndone; i++)
             put_wait(l, &step->done[i]);
