@@ -30,7 +30,7 @@ static char *command(const struct ti_job *j, bool lint)
     return text;
 }
 
-/* What ti-replay --lint --json prints; NULL: it could not tell, or was interrupted. */
+/* The output of ti-replay --lint --json; NULL: it could not tell, or was interrupted. */
 static json_t *lint(struct ti_job *j)
 {
     int out = memfd_create("tiara-lint", MFD_CLOEXEC);

@@ -120,7 +120,7 @@ static uint64_t inter_signature(uint64_t h, const struct ti_call *c, const struc
     return ti_hash_word(add(h, c, TI_F_REDOP), bytes);
 }
 
-/* What all members must give alike. */
+/* The fields and vectors that all members must give alike. */
 static uint64_t same_signature(uint64_t h, const struct ti_call *c)
 {
     int64_t unit = is(c, TI_T_COUNTS_GIVEN) ? arg(c, TI_F_ESIZE) : 1;

@@ -194,7 +194,7 @@ static char *again(const struct ti_gather_options *o, bool force)
     return text;
 }
 
-/* What to do about traces that are missing. */
+/* Advice about traces that are missing. */
 static void hint_missing(const struct work *w, bool force, struct ti_err *err)
 {
     char *command = NULL;

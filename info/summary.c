@@ -569,7 +569,7 @@ static void print_calibration(const struct summary *sum)
                ti_format_count(sum->events, n, sizeof n));
 }
 
-/* What the counter `blocks` did not see. */
+/* The share of the program that the counter `blocks` did not see, and where that was. */
 static void print_uncounted(const struct summary *sum)
 {
     const struct ti_caveats *c = &sum->caveats;

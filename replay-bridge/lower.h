@@ -19,7 +19,7 @@
 const char *ti_lower_refusal(const struct ti_comms *comms, const struct ti_step *step,
                              int64_t eager_bytes, char *buf, size_t bytes);
 
-/* What bursts are replayed as. */
+/* The replay of bursts. */
 struct ti_bursts {
     enum {
         TI_BURSTS_VOLUME,  /* the volume */

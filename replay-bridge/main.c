@@ -500,7 +500,7 @@ static void warn_of_caveats(struct ti_source *s, struct ti_caveats *c)
         ti_warn("%s", text);
 }
 
-/* What a user can do about a trace that cannot be replayed. */
+/* Advice to the user of a trace that cannot be replayed. */
 static void hint_at_next(const struct options *o, const struct result *res, struct ti_err *err)
 {
     const struct ti_lint *lint = &res->lint;
@@ -557,7 +557,7 @@ static ti_status lint(const struct options *o, struct ti_source *s, struct resul
     return TI_ERR_INPUT;
 }
 
-/* What bursts are replayed as: threads have the cores that a rank has. */
+/* Chooses how bursts are replayed: threads share the cores that a host has for each rank. */
 static void choose_bursts(const struct options *o, struct ti_source *s, struct result *res)
 {
     struct ti_bursts *b = &res->bursts;

@@ -20,9 +20,9 @@
  * what comes before it, the call if it goes through the PLT, is outside.  Whether
  * libminitrace is loaded makes no difference.
  *
- * How much the most active one of the other threads has executed, two requests tell:
- * LONGEST says it of the time since the last MARK, up to now; MARK has the next such time
- * begin where the last LONGEST ended.
+ * Two requests are about the busiest of the other threads.  LONGEST returns how many
+ * instructions that thread has executed since the last MARK.  MARK begins the next such
+ * period where the last LONGEST ended.
  *
  * What a load sees is the count at the start of its superblock.  Every call
  * and jump, direct or through the PLT, starts one; so a load that precedes a

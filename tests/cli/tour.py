@@ -17,7 +17,7 @@ import re
 import subprocess
 import sys
 
-# What is not the same everywhere: the line's beginning stays.
+# Lines that are not the same everywhere: only their beginning is compared.
 VARYING = ["  mode ", "  memory ", "  command ", "cpu ", "mpi ", "nodes ", "acquired ", "whole run ",
            "bytes ", "stored ", "wall time: ", "calibration "]
 NUMBER = r"[0-9][0-9,]*(?:\.[0-9]+)?"
