@@ -1,10 +1,9 @@
 /*
  * The program's output, where the progress line is on the same terminal.
  *
- * The two would write into each other's lines.  So mpirun writes into pipes, and what comes out
- * is passed on to where it belongs, after the progress line was removed.  Where there is no
- * progress line, or the output goes elsewhere, mpirun has our own descriptors and nothing is
- * passed on.
+ * The two would write into each other's lines.  So mpirun writes into pipes.  The output is
+ * copied to the terminal after the progress line was removed.  Without a progress line, or when
+ * the output goes elsewhere, mpirun inherits our descriptors and nothing is copied.
  *
  * One thread.
  */
@@ -19,12 +18,12 @@ struct ti_pass {
     int from[2]; /* read end for standard output, standard error; -1: none, or it has ended */
     int into[2]; /* mpirun's ends, until ti_pass_started(); 0: it has our own */
     int to[2];   /* our descriptors */
-    bool open_line; /* what was passed on last is no whole line: no place for progress */
+    bool open_line; /* the last byte passed on was no newline: there is no place for progress */
 };
 
 /*
  * Make pipes for what goes to the terminal, while there is a progress line.  `out` and `errors`
- * are our descriptors for the program's standard output and error; -1: somebody else sees to it.
+ * are our descriptors for the program's standard output and error; -1: no pipe is made for it.
  * TI_ERR_IO, and *p is closed.
  */
 ti_status ti_pass_open(struct ti_pass *p, int out, int errors, struct ti_err *err);
@@ -36,8 +35,8 @@ void ti_pass_started(struct ti_pass *p);
  * closed, and p->from[i] is -1. */
 void ti_pass_one(struct ti_pass *p, int i);
 
-/* Pass on what comes in `ms` milliseconds, and what is there then, but for 0.1 s more at most; less
- * if `wake`, a descriptor or -1, can be read. */
+/* Pass on output for `ms` milliseconds, then the output that is already there, for at most 0.1 s.
+ * Returns early when `wake`, a descriptor or -1, can be read. */
 void ti_pass_some(struct ti_pass *p, int wake, int ms);
 
 /* The last of it, once mpirun has ended; and close all. */

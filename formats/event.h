@@ -105,11 +105,11 @@ enum { TI_MODES(TI_MODE_ENUM) TI_MODE_NONE = 0 };
 #define TI_M_IO    (TI_M_FILE | TI_M_BYTES | TI_M_ESIZE)
 
 /*
- * Traits: what an operation does, as far as messages, requests and the other ranks go.  Code
- * asks for a trait, not for operations by name.
+ * Traits: the effects of an operation on messages, requests and other ranks.  Code tests for a
+ * trait (ti_op_is()) instead of comparing operations, so that a new row of TI_OPS is enough.
  */
 enum ti_trait {
-    /* Messages.  What a persistent operation does, each of its starts does. */
+    /* Messages.  A persistent operation has these effects at each of its starts. */
     TI_T_SENDS = 1 << 0,       /* a message to PEER */
     TI_T_RECEIVES = 1 << 1,    /* one from PEER, or from PEER2 where it sends too */
     TI_T_BUFFERED = 1 << 2,    /* a send that never waits for the receive */
@@ -132,11 +132,12 @@ enum ti_trait {
     TI_T_COLLECTIVE = 1 << 15, /* one of TI_COLLECTIVES; without BY_ALL where it is persistent:
                                 * then its starts are what all call */
 
-    /* Collectives: who gives whom what; unless it says so, all give all the same block. */
+    /* Collectives: which ranks give blocks to which.  The default: each rank gives one block,
+     * the same one, to all. */
     TI_T_FROM_ROOT = 1 << 16,
     TI_T_TO_ROOT = 1 << 17,
-    TI_T_NEIGHBOURS = 1 << 18,   /* not all, but to destinations and from sources */
-    TI_T_BLOCKS = 1 << 19,       /* a block of its own for each of those who take */
+    TI_T_NEIGHBOURS = 1 << 18,   /* to its destinations, from its sources, not to all */
+    TI_T_BLOCKS = 1 << 19,       /* each taker gets a block of its own */
     TI_T_COUNTS_GIVEN = 1 << 20, /* vector 1 counts these blocks, in ESIZE */
     TI_T_COUNTS_TAKEN = 1 << 21, /* the last vector counts blocks that are taken, in ESIZE2 */
     TI_T_MIRRORED = 1 << 22,     /* between two groups, BYTES of one are BYTES2 of the other */
