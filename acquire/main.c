@@ -36,7 +36,12 @@ static void say_what_is_left(struct ti_job *j)
     }
     ti_ranks_say(&j->ranks);
     if (!j->ranks.events) {
-        ti_say("nothing was written yet: the traces in '%s' hold no events", j->dir.given);
+        ti_say("nothing was written yet: the traces hold no events%s; --buffer 4K writes earlier",
+               j->o->keep || j->o->no_gather ? "" : ", and are removed");
+        if (j->o->keep || j->o->no_gather)
+            return;
+        ti_rundir_remove(j->dir.path);
+        ti_rundir_discard(&j->dir, true);
         return;
     }
     ti_say("what was traced is in '%s': 'ti-info %s' looks at it, 'ti-gather %s -o %s' bundles it",
@@ -141,11 +146,12 @@ static ti_status act(struct ti_options *o, struct ti_job *j, struct ti_err *err)
     } else {
         if (st == TI_OK)
             st = sites ? ti_acquisition_run(j, sites, err) : acquire_here(j, err);
-        if (j->bundled && !j->signal)
-            ti_job_say_replayable(j);
         ti_untraced_say(&j->ranks);
         ti_negative_say(&j->ranks);
-        ti_caveats_say(&j->ranks);
+        if (!j->signal)
+            ti_caveats_say(&j->ranks);
+        if (j->bundled && !j->signal)
+            ti_job_say_replayable(j);
         if (j->o->json)
             ti_job_summary(j, st, err);
     }

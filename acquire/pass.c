@@ -106,6 +106,8 @@ void ti_pass_close(struct ti_pass *p)
 {
     while ((p->from[0] >= 0 || p->from[1] >= 0) && !wait_for_some(p, -1, LAST_MS))
         ;
+    if (p->open_line && write_all(STDERR_FILENO, "\n", 1)) /* our own words begin a line */
+        p->open_line = false;
     for (int i = 0; i < 2; i++)
         close_end(&p->from[i], -1);
 }

@@ -73,7 +73,7 @@ static void say_why_not(const struct ti_job *j, const json_t *said, const char *
     if (!why)
         ti_say("'%s' cannot be replayed: \"%s\" tells why", j->output, list);
     else
-        ti_say("'%s' cannot be replayed yet: rank %" JSON_INTEGER_FORMAT "%s%s%s: %s; \"%s\" lists "
+        ti_say("'%s' cannot be replayed: rank %" JSON_INTEGER_FORMAT "%s%s%s: %s; \"%s\" lists "
                "%s%" JSON_INTEGER_FORMAT " problem%s",
                j->output, json_integer_value(json_object_get(first, "rank")), event,
                call && *call ? ", " : "", call ? call : "", why, list, n > 1 ? "all " : "the ", n,

@@ -147,8 +147,8 @@ static bool nothing_recorded(const struct ti_caveats *c, char *buf, size_t bytes
         return false;
     snprintf(buf, bytes,
              "next to nothing was recorded: %" PRIu64 " events of %" PRIu64
-             " ranks, MPI_Init and MPI_Finalize at most; did the program do its work?",
-             c->events, c->whole);
+             " rank%s, MPI_Init and MPI_Finalize at most; did the program do its work?",
+             c->events, c->whole, c->whole == 1 ? "" : "s");
     return true;
 }
 
@@ -180,7 +180,7 @@ static bool asked_for_nodes(const struct ti_caveats *c, char *buf, size_t bytes)
     snprintf(buf, bytes,
              "the program asked which ranks share a node, or for a processor's name (%" PRIu64
              " calls), and was told of the machine it was traced on: trace with "
-             "--target-ranks-per-node N",
+             "--target-ranks-per-node N, the ranks on a node of the target",
              c->node_questions);
     return true;
 }
@@ -198,8 +198,9 @@ static bool misses_code(const struct ti_caveats *c, char *buf, size_t bytes)
                               100 * (double)c->uncounted_in[i].samples / (double)c->samples);
     snprintf(
         buf, bytes,
-        "the counter blocks did not see some %.1f %% of the program's work (CPU time between MPI "
-        "calls)%s: compile that with ti-mpicc, too, or trace with -c valgrind or -c papi",
+        "about %.1f %% of the program's CPU time between MPI calls is in no volume, since it was "
+        "spent in code that ti-mpicc did not compile%s.  -c valgrind or -c papi counts all; or "
+        "compile that code with ti-mpicc",
         100 * ti_caveats_uncounted(c), where);
     return true;
 }
@@ -208,11 +209,12 @@ static bool misses_unknown_code(const struct ti_caveats *c, char *buf, size_t by
 {
     if (!is_much(c, c->unknown))
         return false;
-    snprintf(buf, bytes,
-             "whether the counter blocks saw some %.1f %% of the program's work (CPU time between "
-             "MPI calls) is not known: code that was made as the program ran, or of libraries that "
-             "it has unloaded; -c valgrind or -c papi counts all",
-             100 * (double)c->unknown / (double)c->samples);
+    snprintf(
+        buf, bytes,
+        "about %.1f %% of the program's CPU time between MPI calls may be in no volume: it was "
+        "spent in code that was made as the program ran, or in libraries that it has unloaded.  "
+        "-c valgrind or -c papi counts all",
+        100 * (double)c->unknown / (double)c->samples);
     return true;
 }
 

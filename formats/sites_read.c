@@ -148,9 +148,9 @@ static const char *section_error(const char *kind, const char *name)
         return text;
     }
     if (strcmp(kind, "defaults") == 0)
-        return *name ? "[defaults] has no name" : NULL;
+        return *name ? "[defaults] takes no name" : NULL;
     if (strcmp(kind, "target") == 0)
-        return *name ? "[target] has no name" : NULL;
+        return *name ? "[target] takes no name" : NULL;
     if (!*name)
         return strcmp(kind, "site") == 0 ? "a site needs a name: [site NAME]"
                                          : "a cluster needs a name: [cluster NAME]";

@@ -239,6 +239,7 @@ static double long_share(const struct info_extras *x)
 
 void info_extras_print(const struct info_extras *x)
 {
+    double overall = x->nrates ? (double)x->volume * 1e9 / (double)x->total[x->burst] : 0;
     char n[32], of[32];
     double rate[5];
 
@@ -259,9 +260,8 @@ void info_extras_print(const struct info_extras *x)
     printf(" a second%s\n", x->slowed ? ", under valgrind, which is slower" : "");
     printf("%-16s %15s %15s %15s %15s %15s\n", "", "minimum", "1st quartile", "median",
            "3rd quartile", "maximum");
-    printf("%-16s %15s for ti-replay --speed\n", "overall",
-           ti_format_count((uint64_t)((double)x->volume * 1e9 / (double)x->total[x->burst]), n,
-                           sizeof n));
+    printf("%-16s %15s: ti-replay --speed %.4gMf\n", "overall",
+           ti_format_count((uint64_t)overall, n, sizeof n), overall / 1e6);
     rank_rates(x, rate);
     put_rates("ranks", rate);
     if (!x->long_bursts)

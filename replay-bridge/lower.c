@@ -408,7 +408,11 @@ static const char *const column_names[] = {
 static ti_status no_column(const struct ti_source *s, int64_t rank, uint64_t event,
                            const struct ti_bursts *bursts, struct ti_err *err)
 {
-    ti_err_set(err, TI_ERR_INPUT, "rank %" PRId64 " of '%s' has no column '%s' at event %" PRIu64,
+    ti_err_set(err, TI_ERR_INPUT,
+               "the trace does not have %s: rank %" PRId64
+               " of '%s' has no column '%s' at event %" PRIu64,
+               bursts->as == TI_BURSTS_TIMES ? "the duration of each burst"
+                                             : "what the longest thread of each burst did",
                rank, ti_source_path(s), column_names[bursts->as], event);
     ti_err_hint(err, bursts->as == TI_BURSTS_TIMES
                          ? "acquire the trace with ti-acquire --times"

@@ -485,8 +485,9 @@ static void warn_of_times(struct ti_source *s, const struct ti_volumes *v)
     if (!strcmp(v->counter, "valgrind"))
         ti_warn("the durations were measured under valgrind, which is several times slower");
     if (folding > 1)
-        ti_warn("the durations are of a run with up to %lld ranks a core: bursts waited for it",
-                (long long)folding);
+        ti_warn(
+            "the durations include time in which ranks waited for a core (up to %lld ranks a core)",
+            (long long)folding);
 }
 
 /* Say what the trace does not tell of the program. */
@@ -522,8 +523,12 @@ static void hint_at_next(const struct options *o, const struct result *res, stru
                          "that part of the program and MPI_Pcontrol(1) behind it, on all ranks, "
                          "leave it out");
     else
-        ti_err_hint(err, "'ti-info --verify %s' tells all that is wrong with the trace; if the "
-                         "program is right, that is a defect of Tiara's to be reported",
+        ti_err_hint(err,
+                    "%s'ti-info --verify %s' tells all that is wrong with the trace; if the "
+                    "program is right, that is a defect of Tiara's to be reported",
+                    lint->refused + lint->untraced ? "SimGrid's own replay lacks some of these "
+                                                     "calls, others are wrong: "
+                                                   : "",
                     o->trace);
 }
 
@@ -570,6 +575,11 @@ static void choose_bursts(const struct options *o, struct ti_source *s, struct r
                                              : (cores > 0 ? cores : 1);
     if (!o->times && ti_lower_has(s, b, &none) != TI_OK)
         b->as = TI_BURSTS_VOLUME;
+    if (b->as == TI_BURSTS_VOLUME && o->speeds.cores > 1)
+        ti_warn(
+            "--cores %lld has no effect: the trace does not have what the longest thread of each "
+            "burst did (ti-acquire --threads sum -c valgrind), so a burst takes one core",
+            (long long)o->speeds.cores);
 }
 
 static ti_status simulate(const struct options *o, struct result *res, struct ti_err *err)
@@ -657,7 +667,9 @@ static void report_json(const struct options *o, const struct result *res, ti_st
             json_object_set_new(j, "counter", json_string(res->lint.volumes.counter));
         if (res->lint.volumes.unit[0]) {
             json_object_set_new(j, "unit", json_string(res->lint.volumes.unit));
-            json_object_set_new(j, "exact", json_boolean(!res->lint.volumes.inexact));
+            json_object_set_new(
+                j, "exact",
+                json_boolean(!res->lint.volumes.inexact && !ti_caveats_misses(&res->lint.caveats)));
             json_object_set_new(j, "estimate", json_boolean(res->lint.volumes.estimate));
         }
         json_object_set_new(j, "problem_count", json_integer((json_int_t)res->problems.n));

@@ -152,7 +152,8 @@ says err "only on "
     holds app.3.run
     run 6 $c --np 2 ../app leave
     says err "ended with status 1"
-    holds app.2.run
+    says err "and are removed"
+    holds
     run 6 $c --np 2 ../app status
     says err "ended with status 3"
     says err "the trace is complete"
