@@ -12,7 +12,7 @@ fuzz_src_way     := $(gather_fetch_src) $(bootstrap_src) $(node_src)
 fuzz_src_messages := $(filter-out node/main.c node/install.c,$(filter node/%,$(ti-node_src)))
 fuzz_libs_way    := -Wl,--wrap=ti_now,--wrap=ti_warn,--wrap=ti_paths_find,--wrap=ti_sha256_end
 fuzz_wrapped     := ti_now ti__now poll ti_paths_find ti_sha256_end ti_task_start ti_facts ti_waits ti_launch_start ti_launch_signal \
-                    ti_launch_each ti_launch_signals ti_launch_sleep waitpid kill killpg fork execvp chdir \
+                    ti_launch_each ti_launch_signal_fd ti_launch_sleep waitpid kill killpg fork execvp chdir \
                     sched_setscheduler open mkdir rmdir ti_folder_remove
 fuzz_libs_messages := $(fuzz_wrapped:%=-Wl,--wrap=%)
 fuzz_src_blocks  := $(blocks_src)
