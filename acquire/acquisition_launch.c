@@ -340,8 +340,8 @@ ti_status ti__mpirun_start(struct ti_acquisition *c, struct ti_args *command, bo
     ti_runlog_note(&c->log, "%s", text ? text : "mpirun");
     ti_args_free(&recorded);
     free(text);
-    *p = (struct ti_mpirun_proc){
-        .acquisition = c, .out = -1, .err = -1, .pass = {.from = {-1, -1}}};
+    *p =
+        (struct ti_mpirun_proc){.acquisition = c, .out = -1, .err = -1, .pass = {.from = {-1, -1}}};
     mpirun_environment(c, &p->env);
     st = ti_args_ok(&p->env) ? start(c, command, capture, quiet ? null : STDIN_FILENO, p, err)
                              : ti_err_set(err, TI_ERR_IO, "cannot start 'mpirun': out of memory");

@@ -106,8 +106,9 @@ void ti_pass_close(struct ti_pass *p)
 {
     while ((p->from[0] >= 0 || p->from[1] >= 0) && !wait_for_some(p, -1, LAST_MS))
         ;
-    if (p->open_line && write_all(STDERR_FILENO, "\n", 1)) /* our own words begin a line */
-        p->open_line = false;
+    if (p->open_line && ti_progress_on()) /* our own words begin a line, on a terminal */
+        write_all(STDERR_FILENO, "\n", 1);
+    p->open_line = false;
     for (int i = 0; i < 2; i++)
         close_end(&p->from[i], -1);
 }

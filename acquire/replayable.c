@@ -100,8 +100,9 @@ void ti_job_say_replayable(struct ti_job *j)
         else
             say_why_not(j, said, list);
         if (j->json)
-            json_object_set_new(j->json, "replay",
-                                json_pack("{s:b, s:I, s:O*}", "can", can, "problems", n, "why", why));
+            json_object_set_new(
+                j->json, "replay",
+                json_pack("{s:b, s:I, s:O*}", "can", can, "problems", n, "why", why));
     }
     json_decref(said);
     free(replay);

@@ -71,7 +71,8 @@ static void watch(struct ti_job *j, struct ti_proc *proc, struct ti_watch *w, st
     while (ti_launch_running(proc)) {
         double now;
         /* Never more than a tenth of the time for looking. */
-        int sig = sleep_passing(pass, signals, look_s * 10e3 > LOOK_MS ? (int)(look_s * 10e3) : LOOK_MS);
+        int sig =
+            sleep_passing(pass, signals, look_s * 10e3 > LOOK_MS ? (int)(look_s * 10e3) : LOOK_MS);
 
         if (sig)
             j->outcome.signal = sig;
