@@ -178,21 +178,9 @@ struct lowering {
     int64_t rank;
     FILE *out;
     const struct ti_bursts *bursts;
-    int column;     /* of the longest thread, or of durations */
     uint64_t burst; /* flops, or nanoseconds, not written yet */
     uint64_t actions;
 };
-
-static uint64_t burst_of(const struct lowering *l, const struct ti_event *ev)
-{
-    uint64_t column = l->bursts->as ? ev->extra[l->column] : 0, cores, share;
-
-    if (l->bursts->as != TI_BURSTS_THREADS)
-        return l->bursts->as ? column : ev->volume;
-    cores = (uint64_t)l->bursts->cores;
-    share = ev->volume / cores + (ev->volume % cores > 0);
-    return column > share ? column : share;
-}
 
 static void put_burst(struct lowering *l)
 {
@@ -373,7 +361,7 @@ static void put_collective(struct lowering *l, const struct ti_step *step)
     end(l);
 }
 
-static void lower_step(struct lowering *l, const struct ti_step *step)
+static void lower_step(struct lowering *l, const struct ti_step *step, uint64_t burst)
 {
     uint32_t op = step->ev.op;
 
@@ -381,7 +369,7 @@ static void lower_step(struct lowering *l, const struct ti_step *step)
         begin(l, "init");
         end(l);
     }
-    add_burst(l, burst_of(l, &step->ev));
+    add_burst(l, burst);
     if (op == TI_OP_FINALIZE) {
         begin(l, "finalize");
         end(l);
@@ -402,42 +390,6 @@ static void lower_step(struct lowering *l, const struct ti_step *step)
         put_collective(l, step);
 }
 
-static const char *const column_names[] = {
-    [TI_BURSTS_THREADS] = TI_EXTRA_LONGEST, [TI_BURSTS_TIMES] = TI_EXTRA_BURST};
-
-static ti_status no_column(const struct ti_source *s, int64_t rank, uint64_t event,
-                           const struct ti_bursts *bursts, struct ti_err *err)
-{
-    ti_err_set(err, TI_ERR_INPUT,
-               "the trace does not have %s: rank %" PRId64
-               " of '%s' has no column '%s' at event %" PRIu64,
-               bursts->as == TI_BURSTS_TIMES ? "the duration of each burst"
-                                             : "what the longest thread of each burst did",
-               rank, ti_source_path(s), column_names[bursts->as], event);
-    ti_err_hint(err, bursts->as == TI_BURSTS_TIMES
-                         ? "acquire the trace with ti-acquire --times"
-                         : "acquire the trace with ti-acquire --threads sum -c valgrind; the "
-                           "program must not use MPI_THREAD_SERIALIZED");
-    return TI_ERR_INPUT;
-}
-
-ti_status ti_lower_has(struct ti_source *s, const struct ti_bursts *bursts, struct ti_err *err)
-{
-    for (int64_t rank = 0; bursts->as && rank < ti_source_nranks(s); rank++) {
-        struct ti_reader *r;
-        ti_status st = ti_source_reader(s, rank, &r, err);
-        bool has;
-
-        if (st)
-            return st;
-        has = ti_reader_extra(r, column_names[bursts->as]) >= 0;
-        ti_reader_close(r);
-        if (!has)
-            return no_column(s, rank, 0, bursts, err);
-    }
-    return TI_OK;
-}
-
 ti_status ti_lower_rank(struct ti_source *s, struct ti_lint *lint, int64_t rank,
                         const struct ti_bursts *bursts, FILE *out, uint64_t *actions,
                         struct ti_err *err)
@@ -446,20 +398,17 @@ ti_status ti_lower_rank(struct ti_source *s, struct ti_lint *lint, int64_t rank,
     struct ti_step step;
     struct ti_walk *w;
     ti_status st = ti_walk_open(s, &lint->check.comms, rank, &w, err);
-    int got;
+    uint64_t burst;
+    int got, column;
 
     if (st)
         return st;
-    if (bursts->as) {
-        ti_reader_want_extras(ti_walk_reader(w));
-        l.column = ti_reader_extra(ti_walk_reader(w), column_names[bursts->as]);
-    }
+    column = ti_bursts_column(ti_walk_reader(w), bursts);
     while ((got = ti_walk_next(w, &step, err)) == 1) {
-        if (bursts->as && !step.ev.extra) {
-            st = no_column(s, rank, step.index, bursts, err);
+        st = ti_bursts_take(bursts, column, &step.ev, s, rank, step.index, &burst, err);
+        if (st)
             break;
-        }
-        lower_step(&l, &step);
+        lower_step(&l, &step, burst);
         if (step.index % 4096 == 0 && (st = ti_stop_check(err)) != TI_OK)
             break;
     }

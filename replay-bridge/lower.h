@@ -12,27 +12,13 @@
 
 #include <stdio.h>
 
+#include "replay-bridge/bursts.h"
 #include "replay-bridge/lint.h"
 
 /* Why stock replay cannot say this step exactly, into buf; NULL if it can.
  * The step is sound in itself, and no call that is not traced. */
 const char *ti_lower_refusal(const struct ti_comms *comms, const struct ti_step *step,
                              int64_t eager_bytes, char *buf, size_t bytes);
-
-/* The replay of bursts. */
-struct ti_bursts {
-    enum {
-        TI_BURSTS_VOLUME,  /* the volume */
-        TI_BURSTS_THREADS, /* a volume of all threads, on `cores` cores: its share of a core, or
-                            * what the busiest thread did (TI_EXTRA_LONGEST) where that is more */
-        TI_BURSTS_TIMES    /* as long as they were measured, on any host (TI_EXTRA_BURST) */
-    } as;
-    int64_t cores;
-};
-
-/* Whether every rank has what bursts are to be replayed as: TI_ERR_INPUT names one that does
- * not.  (Where it is missing in the middle, lowering finds out.) */
-ti_status ti_lower_has(struct ti_source *s, const struct ti_bursts *bursts, struct ti_err *err);
 
 /* Append `rank`'s actions to `out`; *actions grows by their number. */
 ti_status ti_lower_rank(struct ti_source *s, struct ti_lint *lint, int64_t rank,

@@ -540,9 +540,9 @@ static ti_status lint(const struct options *o, struct ti_source *s, struct resul
     ti_status st = TI_OK;
 
     if (o->times)
-        st = ti_lower_has(s, &(struct ti_bursts){.as = TI_BURSTS_TIMES}, err);
+        st = ti_bursts_check(s, &(struct ti_bursts){.as = TI_BURSTS_TIMES}, err);
     else if (o->threads == THREADS_LONGEST)
-        st = ti_lower_has(s, &(struct ti_bursts){.as = TI_BURSTS_THREADS}, err);
+        st = ti_bursts_check(s, &(struct ti_bursts){.as = TI_BURSTS_THREADS}, err);
     if (!st)
         st = ti_lint(s, o->eager_bytes, &res->lint, &res->problems, err);
     res->linted = st == TI_OK;
@@ -573,7 +573,7 @@ static void choose_bursts(const struct options *o, struct ti_source *s, struct r
     b->cores = o->threads == THREADS_LONGEST ? INT64_MAX
                : o->threads == THREADS_SUM   ? 1
                                              : (cores > 0 ? cores : 1);
-    if (!o->times && ti_lower_has(s, b, &none) != TI_OK)
+    if (!o->times && ti_bursts_check(s, b, &none) != TI_OK)
         b->as = TI_BURSTS_VOLUME;
     if (b->as == TI_BURSTS_VOLUME && o->speeds.cores > 1)
         ti_warn(

@@ -675,7 +675,7 @@ static void test_times(void **state)
     sound(2, "0 pcontrol level=2 v=7 ns=5\n0 pcontrol level=2 v=7 ns=10\n"
              "0 send peer=1 tag=1 bytes=10 v=1000 ns=12500000000\n"
              "0 barrier v=3\n1 recv peer=-1 tag=1 bytes=10 ns=999999999\n1 barrier ns=1\n");
-    assert_int_equal(ti_lower_has(script_source, &bursts, &err), TI_OK);
+    assert_int_equal(ti_bursts_check(script_source, &bursts, &err), TI_OK);
     assert_string_equal(actions(0), "0 sleep 12.500000015\n0 send 1 0 10 6\n0 barrier\n");
     assert_string_equal(actions(1), "1 sleep 0.999999999\n1 recv 0 0 10 6\n"
                                     "1 sleep 0.000000001\n1 barrier\n");
@@ -684,7 +684,7 @@ static void test_times(void **state)
 
     sound(2, "0-1 barrier\n");
     bursts.as = TI_BURSTS_TIMES;
-    assert_int_equal(ti_lower_has(script_source, &bursts, &err), TI_ERR_INPUT);
+    assert_int_equal(ti_bursts_check(script_source, &bursts, &err), TI_ERR_INPUT);
     bursts.as = TI_BURSTS_VOLUME;
     snprintf(path, sizeof path, "rank 0 of '%s' has no column 'burst_ns'", script_dir());
     assert_non_null(strstr(err.text, path));
