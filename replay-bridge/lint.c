@@ -9,9 +9,11 @@
 #include "common/cli.h"
 #include "formats/scan.h"
 #include "replay-bridge/lower.h"
+#include "replay-bridge/refusal.h"
 #include "replay-bridge/scratch.h"
 
 struct lint_state {
+    enum ti_engine engine;
     struct ti_problems *ps;
     struct ti_lint *lint;
     struct ti_map held; /* (gid, tag, peer, receiving): first message never waited for */
@@ -116,7 +118,7 @@ static void take_volumes(struct lint_state *st, const struct ti_reader *r)
     st->have_volumes = true;
 }
 
-/* ---- what stock replay cannot say ---- */
+/* ---- what cannot be replayed ---- */
 
 static void report(struct lint_state *st, struct ti_walk *w, const struct ti_step *step,
                    const char *why)
@@ -141,6 +143,23 @@ static void report_untraced(struct lint_state *st, struct ti_walk *w, const stru
     report(st, w, step, why);
 }
 
+/* Why the engine cannot replay the event; NULL if it can.  What stock replay would make of it is
+ * counted for any engine. */
+static const char *refusal(struct lint_state *st, const struct ti_step *step, char *buf,
+                           size_t bytes)
+{
+    struct ti_lint *lint = st->lint;
+    const char *stock =
+        ti_lower_refusal(&lint->check.comms, step, lint->eager_bytes, buf, bytes);
+
+    lint->unsaid += stock != NULL;
+    lint->untimed += ti_lower_untimed(step->ev.op);
+    return st->engine == TI_ENGINE_STOCK
+               ? stock
+               : ti_replayer_refusal(&lint->check.comms, step, st->engine, lint->eager_bytes, buf,
+                                     bytes);
+}
+
 /* ---- the visitor ---- */
 
 static ti_status see_event(void *arg, struct ti_walk *w, const struct ti_step *step, bool sound,
@@ -161,7 +180,7 @@ static ti_status see_event(void *arg, struct ti_walk *w, const struct ti_step *s
         report_untraced(st, w, step);
         return TI_OK;
     }
-    why = ti_lower_refusal(&st->lint->check.comms, step, st->lint->eager_bytes, buf, sizeof buf);
+    why = refusal(st, step, buf, sizeof buf);
     if (why) {
         st->lint->refused++;
         report(st, w, step, why);
@@ -254,10 +273,10 @@ static void give_tags(struct ti_lint *lint, struct ti_problems *ps)
     }
 }
 
-ti_status ti_lint(struct ti_source *s, int64_t eager_bytes, struct ti_lint *out,
-                  struct ti_problems *problems, struct ti_err *err)
+ti_status ti_lint(struct ti_source *s, enum ti_engine engine, int64_t eager_bytes,
+                  struct ti_lint *out, struct ti_problems *problems, struct ti_err *err)
 {
-    struct lint_state st = {.ps = problems, .lint = out};
+    struct lint_state st = {.engine = engine, .ps = problems, .lint = out};
     const struct ti_visitor visitor = {
         .arg = &st, .event = see_event, .leak = see_leak, .rank = see_rank, .pause = pause_look};
     ti_status status;
@@ -265,7 +284,8 @@ ti_status ti_lint(struct ti_source *s, int64_t eager_bytes, struct ti_lint *out,
     *out = (struct ti_lint){.np = ti_source_nranks(s), .eager_bytes = eager_bytes};
     *problems = (struct ti_problems){0};
     status = ti_check(s, &visitor, &out->check, problems, err);
-    give_tags(out, problems);
+    if (engine == TI_ENGINE_STOCK)
+        give_tags(out, problems);
     free(st.held_msg);
     ti_map_free(&st.held);
     return status;

@@ -1,5 +1,5 @@
 /*
- * Lint: whether a trace is one that SimGrid's stock replay can reproduce.
+ * Lint: whether a trace is one that an engine can reproduce.
  *
  * Nothing is approximated: a trace is sound (check/check.h) and every call in it
  * has an exact counterpart, or it is refused with the rank, the event and the
@@ -10,6 +10,13 @@
 
 #include "check/check.h"
 #include "formats/caveats.h"
+
+/* What replays a trace. */
+enum ti_engine {
+    TI_ENGINE_STOCK, /* SimGrid's replay of text actions, see lower.h */
+    TI_ENGINE_TIARA, /* ti-smpi-replay, see replayer/operations.h */
+    TI_ENGINE_LIVE   /* ti-live-replay */
+};
 
 /* What lowering needs to know of the whole trace. */
 struct ti_lint {
@@ -23,7 +30,9 @@ struct ti_lint {
         bool inexact, estimate;     /* so some rank's trace says */
     } volumes;
     /* Problems by what can be done about them; those in no count make the trace unsound. */
-    uint64_t refused;  /* calls that stock replay cannot say */
+    uint64_t refused;  /* calls that the engine cannot replay */
+    uint64_t unsaid;   /* calls that stock replay cannot say, */
+    uint64_t untimed;  /* or says without the time that they take: communicators, probes */
     uint64_t untraced; /* calls that are not traced */
     int64_t missing;   /* ranks without a whole trace */
     /* (gid, tag, whether to oneself) -> the tags SimGrid is given for it:
@@ -38,12 +47,12 @@ struct ti_lint {
 };
 
 /*
- * Lint `s`.  TI_OK with problems->n == 0: the trace can be lowered.  TI_OK with
+ * Lint `s` for an engine.  TI_OK with problems->n == 0: the trace can be replayed.  TI_OK with
  * problems: it cannot.  Else the trace could not be read (err).  Release *out
  * with ti_lint_free() in any case.
  */
-ti_status ti_lint(struct ti_source *s, int64_t eager_bytes, struct ti_lint *out,
-                  struct ti_problems *problems, struct ti_err *err);
+ti_status ti_lint(struct ti_source *s, enum ti_engine engine, int64_t eager_bytes,
+                  struct ti_lint *out, struct ti_problems *problems, struct ti_err *err);
 void ti_lint_free(struct ti_lint *lint);
 
 /* Whether SimGrid 3.32 sends so many bytes eagerly: it asks this of the size

@@ -8,6 +8,7 @@
 
 #include "check/collectives.h"
 #include "common/cli.h"
+#include "replay-bridge/refusal.h"
 #include "replay-bridge/scratch.h"
 #include "replay-bridge/simulate.h"
 
@@ -60,12 +61,7 @@ static const char *message_refusal(const struct ti_msg *m, int64_t eager, char *
                  (long long)eager);
         return buf;
     }
-    if (m->mode == TI_SEND_STANDARD && cast_eager != (m->bytes < eager)) {
-        snprintf(buf, bytes, "SimGrid takes a message of %lld bytes for a small one",
-                 (long long)m->bytes);
-        return buf;
-    }
-    return NULL;
+    return ti_taken_for_small(m, eager, buf, bytes);
 }
 
 /* The largest block and the sum of a vector, in bytes. */
@@ -169,6 +165,12 @@ const char *ti_lower_refusal(const struct ti_comms *comms, const struct ti_step 
     if (ti_op_collective(step->ev.op))
         return collective_refusal(comms, step, buf, bytes);
     return NULL;
+}
+
+bool ti_lower_untimed(uint32_t op)
+{
+    return (ti_op_info(op)->fields & TI_M_NEWCOMM) || op == TI_OP_PROBE || op == TI_OP_IPROBE ||
+           ti_op_is(op, TI_T_PROBES);
 }
 
 /* ---- the actions ---- */

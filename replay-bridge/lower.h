@@ -20,6 +20,10 @@
 const char *ti_lower_refusal(const struct ti_comms *comms, const struct ti_step *step,
                              int64_t eager_bytes, char *buf, size_t bytes);
 
+/* Whether stock replay gives no time to a call that SMPI gives some: to make a communicator or to
+ * probe for a message. */
+bool ti_lower_untimed(uint32_t op);
+
 /* Append `rank`'s actions to `out`; *actions grows by their number. */
 ti_status ti_lower_rank(struct ti_source *s, struct ti_lint *lint, int64_t rank,
                         const struct ti_bursts *bursts, FILE *out, uint64_t *actions,

@@ -544,7 +544,7 @@ static ti_status lint(const struct options *o, struct ti_source *s, struct resul
     else if (o->threads == THREADS_LONGEST)
         st = ti_bursts_check(s, &(struct ti_bursts){.as = TI_BURSTS_THREADS}, err);
     if (!st)
-        st = ti_lint(s, o->eager_bytes, &res->lint, &res->problems, err);
+        st = ti_lint(s, TI_ENGINE_STOCK, o->eager_bytes, &res->lint, &res->problems, err);
     res->linted = st == TI_OK;
     if (st)
         return st;

@@ -1,9 +1,41 @@
 # replay-bridge: a trace in, simulated time out.  Everything but main.c is also
 # linked into the unit tests.
-replay_src := $(check_src) $(addprefix replay-bridge/,bursts.c lint.c lower.c \
+replay_src := $(check_src) $(addprefix replay-bridge/,bursts.c lint.c lower.c refusal.c state.c \
               platform.c hosts.c scratch.c simulate.c verdict.c)
 progs += ti-replay
 ti-replay_src := replay-bridge/main.c $(replay_src)
 t-replay-trace_src := $(replay_src) tests/unit/script.c
 t-replay-platform_src := $(replay_src)
 t-replay-verdict_src := $(replay_src)
+
+# The replayer: one source, compiled for SMPI and for a real MPI library.  What it shares with
+# the tools is compiled for shared objects, since smpirun loads it as one.
+replayer_files := $(addprefix replay-bridge/replayer/,main.c replay.c p2p.c request.c coll.c comm.c \
+                  rma.c file.c)
+replayer_tools := $(filter-out replay-bridge/platform.c replay-bridge/hosts.c replay-bridge/simulate.c \
+                  replay-bridge/verdict.c,$(replay_src)) $(formats_src) $(common_src)
+SMPICC  ?= smpicc
+SMPIRUN ?= smpirun
+has_smpi := $(shell command -v $(SMPICC) 2>/dev/null)
+pic_obj = $(patsubst %.c,$(O)/pic/%.o,$(1))
+
+$(O)/pic/%.o: %.c
+	@mkdir -p $(@D)
+	$(call say,CC)$(CC) $(flags) $(tool_flags) $(pkg_cflags) $(CPPFLAGS) $(CFLAGS) -fPIC -c -o $@ $<
+$(O)/smpi/%.o: %.c
+	@mkdir -p $(@D)
+	$(call say,SMPICC)$(SMPICC) $(flags) $(tool_flags) $(pkg_cflags) $(CPPFLAGS) $(CFLAGS) -fPIC \
+	    -DTI_SIMULATED -DSMPI_NO_OVERRIDE_MALLOC -c -o $@ $<
+all: $(if $(has_smpi),$(O)/ti-smpi-replay) $(O)/ti-live-replay
+$(O)/ti-smpi-replay: $(patsubst %.c,$(O)/smpi/%.o,$(replayer_files) replay-bridge/replayer/engine_smpi.c) \
+        $(call pic_obj,$(replayer_tools))
+	$(call say,LINK)$(SMPICC) $(san_flags) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(pkg_libs) $(LDLIBS)
+
+# (MPI_UNWEIGHTED is the address of a variable or a small number, which gcc takes for an array.)
+live_flags := -Wno-stringop-overflow -Wno-stringop-overread -Wno-unknown-warning-option
+$(O)/live/%.o: %.c
+	@mkdir -p $(@D)
+	$(call say,MPICC)$(MPICC) $(flags) $(live_flags) $(tool_flags) $(pkg_cflags) $(CPPFLAGS) $(CFLAGS) -c -o $@ $<
+$(O)/ti-live-replay: $(patsubst %.c,$(O)/live/%.o,$(replayer_files) replay-bridge/replayer/engine_live.c \
+        examples/burst.c) $(call obj,$(replayer_tools))
+	$(call say,LINK)$(MPICC) $(san_flags) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(pkg_libs) $(LDLIBS)

@@ -30,7 +30,7 @@ static void trace_of(int np, int missing, const char *script)
 static void lint_of(int np, const char *script)
 {
     trace_of(np, -1, script);
-    assert_int_equal(ti_lint(script_source, EAGER, &lint, &problems, &err), TI_OK);
+    assert_int_equal(ti_lint(script_source, TI_ENGINE_STOCK, EAGER, &lint, &problems, &err), TI_OK);
 }
 
 /* The script, between MPI_Init and MPI_Finalize, has exactly `n` problems, the
@@ -197,7 +197,7 @@ static void test_whole(void **state)
     assert_int_equal(problems.n, 1);
     assert_int_equal(problems.list[0].rank, 1);
     trace_of(3, 1, "* init level=0\n* finalize\n");
-    assert_int_equal(ti_lint(script_source, EAGER, &lint, &problems, &err), TI_OK);
+    assert_int_equal(ti_lint(script_source, TI_ENGINE_STOCK, EAGER, &lint, &problems, &err), TI_OK);
     assert_int_equal(problems.n, 1);
     assert_string_equal(problems.list[0].why, "its trace is missing");
 }

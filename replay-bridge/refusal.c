@@ -1,0 +1,55 @@
+#include "replay-bridge/refusal.h"
+
+#include <limits.h>
+#include <stdio.h>
+
+#include "replay-bridge/replayer/operations.h"
+
+/* Why an operation is refused whatever its arguments; NULL: it is not. */
+#define OWN(text)                         NULL
+#define LOWERED(text)                     NULL
+#define REFUSED(text)                     text
+#define REASON(name, function, how, text) [TI_OP_##name] = how(text),
+static const char *const reasons[TI_OP_COUNT] = {TI_REPLAYED(REASON)};
+
+const char *ti_taken_for_small(const struct ti_msg *m, int64_t eager_bytes, char *buf, size_t bytes)
+{
+    if (m->null || m->recv || m->mode != TI_SEND_STANDARD ||
+        ti_is_eager(m->bytes, eager_bytes) == (m->bytes < eager_bytes))
+        return NULL;
+    snprintf(buf, bytes, "SimGrid takes a message of %lld bytes for a small one",
+             (long long)m->bytes);
+    return buf;
+}
+
+/* Elements that one call counts in an int, of the size that the replayer gives them. */
+static const char *too_many(int64_t amount, int64_t esize, char *buf, size_t bytes)
+{
+    bool predefined = esize == 2 || esize == 4 || esize == 8;
+    int64_t count = predefined ? amount / esize : amount;
+
+    if (count <= INT_MAX)
+        return NULL;
+    snprintf(buf, bytes, "SimGrid counts up to %d elements, and this has %lld", INT_MAX,
+             (long long)count);
+    return buf;
+}
+
+const char *ti_replayer_refusal(const struct ti_comms *comms, const struct ti_step *step,
+                                enum ti_engine engine, int64_t eager_bytes, char *buf, size_t bytes)
+{
+    const struct ti_event *ev = &step->ev;
+    const char *why = reasons[ev->op];
+
+    if (engine == TI_ENGINE_LIVE)
+        return ev->op == TI_OP_ABORT ? why : NULL;
+    if (!why && ti_op_collective(ev->op) && step->gid >= 0 &&
+        ti_comms_group(comms, step->gid)->shape == TI_COMM_INTER &&
+        ti_op_base(ev->op) != TI_OP_BARRIER)
+        why = "SimGrid has no collectives between two groups";
+    for (size_t i = 0; i < step->nposted && !why; i++)
+        why = ti_taken_for_small(&step->posted[i], eager_bytes, buf, bytes);
+    if (!why)
+        why = too_many(ev->arg[TI_F_BYTES], ev->arg[TI_F_ESIZE], buf, bytes);
+    return why ? why : too_many(ev->arg[TI_F_BYTES2], ev->arg[TI_F_ESIZE2], buf, bytes);
+}

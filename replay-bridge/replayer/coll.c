@@ -1,0 +1,319 @@
+/*
+ * Collective operations, among all ranks of a communicator and among neighbours.
+ */
+#include <limits.h>
+#include <stdlib.h>
+
+#include "check/map.h"
+#include "replay-bridge/replayer/engine.h"
+#include "replay-bridge/replayer/functions.h"
+
+/* Tag of the messages that stand for a collective among neighbours. */
+#define NEIGHBOUR_TAG 32760
+
+/* The arguments of any collective. */
+struct arguments {
+    MPI_Comm comm;
+    int root;
+    MPI_Op op;
+    const void *sent;
+    int nsent; /* elements of the one block that is given, and the same of what is taken */
+    MPI_Datatype sent_type;
+    int *sent_counts, *sent_places; /* for each partner that has a block of its own */
+    void *taken;
+    int ntaken;
+    MPI_Datatype taken_type;
+    int *taken_counts, *taken_places;
+    MPI_Datatype *types; /* for each partner, all the same */
+    MPI_Aint *zeros;     /* for each partner: all blocks are at the start of the buffer */
+    MPI_Request *request;
+    enum ti_form form;
+};
+
+/* ---- the arguments ---- */
+
+static int root_of(int64_t root)
+{
+    return root == TI_SELF ? MPI_ROOT : root == TI_NULL ? MPI_PROC_NULL : (int)root;
+}
+
+/* How many partners have a block: ranks of the communicator or of the other group, or
+ * neighbours. */
+static int64_t partners(const struct ti_replayer *p, const struct ti_event *ev,
+                        const struct ti_replay_comm *c, bool giving)
+{
+    const struct ti_neighbours *near = ti_neighbours_of(&p->topologies, ev->arg[TI_F_COMM]);
+
+    if (!ti_op_is(ev->op, TI_T_NEIGHBOURS))
+        return c->peers;
+    return near ? giving ? near->ndestinations : near->nsources : 0;
+}
+
+/*
+ * The counts of a vector and, behind them in `counts`, the places of the blocks: in a simulation
+ * all at the start, since nobody reads them, else one behind the other.  `order` is the position
+ * of each neighbour in the library's order.  Returns the elements that all blocks have together.
+ */
+static int64_t place_blocks(struct ti_replayer *p, const struct ti_vec *vec, const int *order,
+                            int *counts, int unit)
+{
+    int64_t n = vec->len, sum = 0;
+    int *places = counts + n;
+
+    for (int64_t i = 0; i < n; i++) {
+        int64_t count = ti_vec_at(vec, i);
+
+        if (count < 0 || count > INT_MAX / unit)
+            ti_replay_fail(p, TI_ERR_INPUT, "a block has %lld elements", (long long)count);
+        counts[order ? order[i] : i] = (int)count * unit;
+    }
+    for (int64_t i = 0; i < n; i++) {
+        if (!SIMULATED && sum > INT_MAX)
+            ti_replay_fail(p, TI_ERR_INPUT, "its blocks are further apart than an int can say");
+        places[i] = SIMULATED ? 0 : (int)sum;
+        sum += counts[i];
+    }
+    return sum;
+}
+
+/* The blocks of both vectors, as far as the event has them; *sent and *taken are their bytes. */
+static void take_vectors(struct ti_replayer *p, const struct ti_event *ev,
+                         const struct ti_replay_comm *c, struct arguments *a, int64_t *sent,
+                         int64_t *taken)
+{
+    bool gives = ti_op_is(ev->op, TI_T_COUNTS_GIVEN), takes = ti_op_is(ev->op, TI_T_COUNTS_TAKEN);
+    bool near = ti_op_is(ev->op, TI_T_NEIGHBOURS);
+    const struct ti_vec *given = &ev->vec[0], *expected = &ev->vec[ti_op_last_vec(ev->op)];
+    int64_t ngiven = gives ? given->len : 0, nexpected = takes ? expected->len : 0;
+    int64_t most = ngiven > nexpected ? ngiven : nexpected;
+    int64_t esize = ev->arg[TI_F_ESIZE], esize2 = ev->arg[TI_F_ESIZE2];
+
+    p->numbers = ti_more(p->numbers, &p->numbers_room, (size_t)(2 * (ngiven + nexpected) + most),
+                         sizeof *p->numbers);
+    if (gives) {
+        int unit = ti_replay_unit(p, esize, &a->sent_type);
+
+        a->sent_counts = p->numbers;
+        a->sent_places = p->numbers + ngiven;
+        *sent = place_blocks(p, given, near ? c->destinations_order : NULL, a->sent_counts, unit) *
+                esize / unit;
+    }
+    if (takes) {
+        int unit = ti_replay_unit(p, esize2, &a->taken_type);
+
+        a->taken_counts = p->numbers + 2 * ngiven;
+        a->taken_places = a->taken_counts + nexpected;
+        *taken = place_blocks(p, expected, near ? c->sources_order : NULL, a->taken_counts, unit) *
+                 esize2 / unit;
+    }
+    if (ti_op_is(ev->op, TI_T_COUNTS_GIVEN | TI_T_COUNTS_TAKEN)) {
+        p->types = ti_more(p->types, &p->types_room, (size_t)most + 1, sizeof *p->types);
+        p->zeros = ti_more(p->zeros, &p->zeros_room, (size_t)most + 1, sizeof *p->zeros);
+        for (int64_t i = 0; i < most; i++)
+            p->types[i] = MPI_BYTE;
+        a->types = p->types;
+        a->zeros = p->zeros;
+    }
+}
+
+static struct arguments arguments(struct ti_replayer *p, const struct ti_event *ev,
+                                  const struct ti_replay_comm *c)
+{
+    struct arguments a = {.comm = c->handle,
+                          .root = root_of(ev->arg[TI_F_ROOT]),
+                          .op = MPI_OP_NULL,
+                          .sent_type = MPI_BYTE,
+                          .taken_type = MPI_BYTE};
+    int64_t sent = ev->arg[TI_F_BYTES], taken = sent, blocks;
+
+    if (ev->mask & TI_M_BYTES)
+        a.nsent = ti_replay_count(p, sent, ev->arg[TI_F_ESIZE], &a.sent_type);
+    if (ev->mask & TI_M_BYTES2) {
+        taken = ev->arg[TI_F_BYTES2];
+        a.ntaken = ti_replay_count(p, taken, ev->arg[TI_F_ESIZE2], &a.taken_type);
+    }
+    if (ti_op_is(ev->op, TI_T_BLOCKS) || (ev->mask & TI_M_BYTES2)) {
+        blocks = partners(p, ev, c, true);
+        sent *= ti_op_is(ev->op, TI_T_BLOCKS) ? blocks : 1;
+        taken *= ti_op_is(ev->op, TI_T_FROM_ROOT) ? 1 : partners(p, ev, c, false);
+    }
+    take_vectors(p, ev, c, &a, &sent, &taken);
+    if (ev->mask & TI_M_REDOP)
+        a.op = ti_replay_op(p, ev->arg[TI_F_REDOP], ev->arg[TI_F_ESIZE], &a.sent_type);
+    a.sent = ti_engine_send_buffer(p, (size_t)sent);
+    a.taken = ti_engine_recv_buffer(p, (size_t)(taken > sent ? taken : sent));
+    return a;
+}
+
+/* ---- the calls ---- */
+
+#if MPI_VERSION >= 4
+#define INIT(init, ...) init(__VA_ARGS__, MPI_INFO_NULL, a->request)
+#else
+#define INIT(init, ...) MPI_ERR_OTHER /* never: request.c keeps the event */
+#endif
+
+#define CALL(name, Name, Iname, ...)                                                               \
+    static int call_##name(const struct arguments *a)                                              \
+    {                                                                                              \
+        return a->form == TI_FORM_BLOCKING      ? MPI_##Name(__VA_ARGS__)                          \
+               : a->form == TI_FORM_NONBLOCKING ? MPI_##Iname(__VA_ARGS__, a->request)             \
+                                                : INIT(MPI_##Name##_init, __VA_ARGS__);            \
+    }
+
+#define SENT      a->sent, a->nsent, a->sent_type
+#define SENT_V    a->sent, a->sent_counts, a->sent_places, a->sent_type
+#define SENT_W    a->sent, a->sent_counts, a->sent_places, a->types
+#define TAKEN     a->taken, a->ntaken, a->taken_type
+#define TAKEN_V   a->taken, a->taken_counts, a->taken_places, a->taken_type
+#define TAKEN_W   a->taken, a->taken_counts, a->taken_places, a->types
+#define REDUCED   a->sent, a->taken, a->nsent, a->sent_type, a->op
+#define REDUCED_V a->sent, a->taken, a->sent_counts, a->sent_type, a->op
+
+#if SIMULATED
+
+/* SMPI's MPI_Ibarrier completes as soon as rank 0 has called it. */
+static int call_barrier(const struct arguments *a)
+{
+    return a->form == TI_FORM_BLOCKING
+               ? MPI_Barrier(a->comm)
+               : MPI_Iallgather(a->sent, 1, MPI_BYTE, a->taken, 1, MPI_BYTE, a->comm, a->request);
+}
+
+#else
+CALL(barrier, Barrier, Ibarrier, a->comm)
+#endif
+
+CALL(bcast, Bcast, Ibcast, a->taken, a->nsent, a->sent_type, a->root, a->comm)
+CALL(reduce, Reduce, Ireduce, REDUCED, a->root, a->comm)
+CALL(allreduce, Allreduce, Iallreduce, REDUCED, a->comm)
+CALL(gather, Gather, Igather, SENT, TAKEN, a->root, a->comm)
+CALL(gatherv, Gatherv, Igatherv, SENT, TAKEN_V, a->root, a->comm)
+CALL(scatter, Scatter, Iscatter, SENT, TAKEN, a->root, a->comm)
+CALL(scatterv, Scatterv, Iscatterv, SENT_V, TAKEN, a->root, a->comm)
+CALL(allgather, Allgather, Iallgather, SENT, TAKEN, a->comm)
+CALL(allgatherv, Allgatherv, Iallgatherv, SENT, TAKEN_V, a->comm)
+CALL(alltoall, Alltoall, Ialltoall, SENT, TAKEN, a->comm)
+CALL(alltoallv, Alltoallv, Ialltoallv, SENT_V, TAKEN_V, a->comm)
+CALL(alltoallw, Alltoallw, Ialltoallw, SENT_W, TAKEN_W, a->comm)
+CALL(reduce_scatter, Reduce_scatter, Ireduce_scatter, REDUCED_V, a->comm)
+CALL(reduce_scatter_block, Reduce_scatter_block, Ireduce_scatter_block, REDUCED, a->comm)
+CALL(scan, Scan, Iscan, REDUCED, a->comm)
+CALL(exscan, Exscan, Iexscan, REDUCED, a->comm)
+
+#if !SIMULATED
+
+CALL(neighbor_allgather, Neighbor_allgather, Ineighbor_allgather, SENT, TAKEN, a->comm)
+CALL(neighbor_allgatherv, Neighbor_allgatherv, Ineighbor_allgatherv, SENT, TAKEN_V, a->comm)
+CALL(neighbor_alltoall, Neighbor_alltoall, Ineighbor_alltoall, SENT, TAKEN, a->comm)
+CALL(neighbor_alltoallv, Neighbor_alltoallv, Ineighbor_alltoallv, SENT_V, TAKEN_V, a->comm)
+
+/* The only collective whose places are addresses. */
+#define NEAR_W                                                                                     \
+    a->sent, a->sent_counts, a->zeros, a->types, a->taken, a->taken_counts, a->zeros, a->types
+
+CALL(neighbor_alltoallw, Neighbor_alltoallw, Ineighbor_alltoallw, NEAR_W, a->comm)
+
+#endif
+
+/* By the blocking form of the operation. */
+static int (*const calls[TI_OP_COUNT])(const struct arguments *) = {
+    [TI_OP_BARRIER] = call_barrier,
+    [TI_OP_BCAST] = call_bcast,
+    [TI_OP_REDUCE] = call_reduce,
+    [TI_OP_ALLREDUCE] = call_allreduce,
+    [TI_OP_GATHER] = call_gather,
+    [TI_OP_GATHERV] = call_gatherv,
+    [TI_OP_SCATTER] = call_scatter,
+    [TI_OP_SCATTERV] = call_scatterv,
+    [TI_OP_ALLGATHER] = call_allgather,
+    [TI_OP_ALLGATHERV] = call_allgatherv,
+    [TI_OP_ALLTOALL] = call_alltoall,
+    [TI_OP_ALLTOALLV] = call_alltoallv,
+    [TI_OP_ALLTOALLW] = call_alltoallw,
+    [TI_OP_REDUCE_SCATTER] = call_reduce_scatter,
+    [TI_OP_REDUCE_SCATTER_BLOCK] = call_reduce_scatter_block,
+    [TI_OP_SCAN] = call_scan,
+    [TI_OP_EXSCAN] = call_exscan,
+#if !SIMULATED
+    [TI_OP_NEIGHBOR_ALLGATHER] = call_neighbor_allgather,
+    [TI_OP_NEIGHBOR_ALLGATHERV] = call_neighbor_allgatherv,
+    [TI_OP_NEIGHBOR_ALLTOALL] = call_neighbor_alltoall,
+    [TI_OP_NEIGHBOR_ALLTOALLV] = call_neighbor_alltoallv,
+    [TI_OP_NEIGHBOR_ALLTOALLW] = call_neighbor_alltoallw,
+#endif
+};
+
+/* ---- neighbours, by messages ---- */
+
+#if SIMULATED
+
+/* Bytes of the block for, or from, the i-th neighbour. */
+static int64_t block_bytes(const struct ti_event *ev, bool giving, int64_t i)
+{
+    if (giving)
+        return ti_op_is(ev->op, TI_T_COUNTS_GIVEN) ? ti_vec_at(&ev->vec[0], i) * ev->arg[TI_F_ESIZE]
+                                                   : ev->arg[TI_F_BYTES];
+    return ti_op_is(ev->op, TI_T_COUNTS_TAKEN)
+               ? ti_vec_at(&ev->vec[ti_op_last_vec(ev->op)], i) * ev->arg[TI_F_ESIZE2]
+               : ev->arg[TI_F_BYTES2];
+}
+
+/* A message from each source and to each destination, as the standard describes the operation. */
+static void post_neighbours(struct ti_replayer *p, const struct ti_event *ev,
+                            struct ti_replay_request *q)
+{
+    const struct ti_replay_comm *c = ti_replay_comm(p, ev->arg[TI_F_COMM]);
+    const struct ti_neighbours *near = ti_neighbours_of(&p->topologies, ev->arg[TI_F_COMM]);
+    MPI_Datatype type;
+
+    if (!near)
+        ti_replay_fail(p, TI_ERR_INPUT, "the communicator has no topology");
+    for (int64_t i = 0; i < near->nsources; i++) {
+        int count = ti_replay_count(p, block_bytes(ev, false, i), 1, &type);
+
+        if (near->source[i] >= 0)
+            ti_replay_must(p, MPI_Irecv(ti_engine_received(p, (size_t)count), count, type,
+                                        (int)near->source[i], NEIGHBOUR_TAG, c->handle,
+                                        ti_replay_part(q)));
+    }
+    for (int64_t i = 0; i < near->ndestinations; i++) {
+        int count = ti_replay_count(p, block_bytes(ev, true, i), 1, &type);
+
+        if (near->destination[i] >= 0)
+            ti_replay_must(p, MPI_Isend(ti_engine_sent(p, (size_t)count), count, type,
+                                        (int)near->destination[i], NEIGHBOUR_TAG, c->handle,
+                                        ti_replay_part(q)));
+    }
+}
+
+#endif
+
+/* ---- one event ---- */
+
+void ti_replay_collective(struct ti_replayer *p, const struct ti_event *ev, enum ti_form form,
+                          struct ti_replay_request *q)
+{
+    struct arguments a;
+
+#if SIMULATED
+    if (ti_op_is(ev->op, TI_T_NEIGHBOURS)) {
+        post_neighbours(p, ev, q);
+        return;
+    }
+#endif
+    a = arguments(p, ev, ti_replay_comm(p, ev->arg[TI_F_COMM]));
+    a.form = form;
+    a.request = q ? &q->handle : NULL;
+    ti_replay_must(p, calls[ti_op_base(ev->op)](&a));
+}
+
+void replay_collective(struct ti_replayer *p, const struct ti_event *ev)
+{
+    struct ti_replay_request all = {.handle = MPI_REQUEST_NULL};
+
+    ti_replay_collective(p, ev, TI_FORM_BLOCKING, &all);
+    if (all.nparts)
+        ti_replay_must(p, MPI_Waitall(all.nparts, all.part, MPI_STATUSES_IGNORE));
+    free(all.part);
+}

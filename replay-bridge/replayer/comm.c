@@ -1,0 +1,493 @@
+/*
+ * Communicators: each is made by the call that was recorded, with its recorded members.
+ *
+ * What decides the members beside the arguments may differ where the replay runs: which ranks
+ * share a node, how a library reorders.  A live run therefore compares the members of what it
+ * made with those of the trace; where any rank finds others, all of them make the communicator
+ * anew by a split.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "check/map.h"
+#include "replay-bridge/replayer/engine.h"
+#include "replay-bridge/replayer/functions.h"
+
+/* ---- what the trace says ---- */
+
+/* The communicator that the current event makes; NULL: this rank is in none. */
+static const struct ti_comm *made_by(struct ti_replayer *p, const struct ti_event *ev)
+{
+    const struct ti_comm *made;
+
+    if (ev->arg[TI_F_NEWCOMM] == TI_NULL)
+        return NULL;
+    made = ti_reader_comm(p->r, ev->arg[TI_F_NEWCOMM]);
+    if (!made)
+        ti_replay_fail(p, TI_ERR_INPUT, "the trace does not say what communicator %lld is",
+                       (long long)ev->arg[TI_F_NEWCOMM]);
+    return made;
+}
+
+/* A group of ranks of the world. */
+static MPI_Group group_of(struct ti_replayer *p, const int32_t *a, int64_t na, const int32_t *b,
+                          int64_t nb)
+{
+    MPI_Group world, group;
+
+    p->numbers = ti_more(p->numbers, &p->numbers_room, (size_t)(na + nb) + 1, sizeof *p->numbers);
+    for (int64_t i = 0; i < na; i++)
+        p->numbers[i] = a[i];
+    for (int64_t i = 0; i < nb; i++)
+        p->numbers[na + i] = b[i];
+    ti_replay_must(p, PMPI_Comm_group(ti_replay_comm(p, 0)->handle, &world));
+    ti_replay_must(p, PMPI_Group_incl(world, (int)(na + nb), p->numbers, &group));
+    ti_replay_must(p, PMPI_Group_free(&world));
+    return group;
+}
+
+/* ---- what was made ---- */
+
+/* Whether `handle` has the members of the trace, in the same order, and no others.  In a
+ * simulation, where arguments decide the members, their number and the own rank are enough. */
+static bool as_recorded(struct ti_replayer *p, MPI_Comm handle, const struct ti_comm *made)
+{
+    MPI_Group found, expected;
+    int same, size, rank;
+
+    if ((handle == MPI_COMM_NULL) != !made)
+        return false;
+    if (!made || made->remote)
+        return true;
+    ti_replay_must(p, PMPI_Comm_size(handle, &size));
+    ti_replay_must(p, PMPI_Comm_rank(handle, &rank));
+    if (SIMULATED || size != made->size || rank != made->rank)
+        return size == made->size && rank == made->rank;
+    expected = group_of(p, made->member, made->size, NULL, 0);
+    ti_replay_must(p, PMPI_Comm_group(handle, &found));
+    ti_replay_must(p, PMPI_Group_compare(found, expected, &same));
+    ti_replay_must(p, PMPI_Group_free(&found));
+    ti_replay_must(p, PMPI_Group_free(&expected));
+    return same == MPI_IDENT;
+}
+
+/* Files a communicator under its number. */
+static struct ti_replay_comm *keep(struct ti_replayer *p, int64_t number,
+                                   const struct ti_comm *made, MPI_Comm handle)
+{
+    struct ti_replay_comm *c = TI_REPLAY_AT(p, comm, ncomms, comms_room, number);
+
+    *c = (struct ti_replay_comm){.handle = handle,
+                                 .rank = made->rank,
+                                 .peers = made->remote ? made->remote_size : made->size};
+    return c;
+}
+
+static void learn_topology(struct ti_replayer *p, const struct ti_event *ev,
+                           const struct ti_comm *made)
+{
+    struct ti_local_comm local = {
+        .rank = made->rank, .peers = 0, .npeers = made->remote ? made->remote_size : made->size};
+
+    ti_neighbours_learn(&p->topologies, ev, made->index, &local);
+}
+
+/* A split of `parent` into the communicators of the trace, whatever made them there. */
+static MPI_Comm split_as_recorded(struct ti_replayer *p, MPI_Comm parent,
+                                  const struct ti_comm *made)
+{
+    MPI_Comm handle;
+
+    ti_replay_must(p, PMPI_Comm_split(parent, made ? made->member[0] : MPI_UNDEFINED,
+                                      made ? (int)made->rank : 0, &handle));
+    return handle;
+}
+
+/* Files what the current event made as `handle`; one with other members than the trace has is
+ * made anew. */
+static struct ti_replay_comm *take(struct ti_replayer *p, const struct ti_event *ev,
+                                   MPI_Comm parent, MPI_Comm handle)
+{
+    const struct ti_comm *made = made_by(p, ev);
+    int good = as_recorded(p, handle, made);
+
+    if (!SIMULATED && parent != MPI_COMM_NULL)
+        ti_replay_must(p, PMPI_Allreduce(MPI_IN_PLACE, &good, 1, MPI_INT, MPI_LAND, parent));
+    if (!good && (SIMULATED || parent == MPI_COMM_NULL))
+        ti_replay_fail(p, TI_ERR_INPUT, "the communicator has other members than in the trace");
+    if (!good) {
+        if (handle != MPI_COMM_NULL)
+            PMPI_Comm_free(&handle);
+        handle = split_as_recorded(p, parent, made);
+    }
+    if (!made)
+        return NULL;
+    learn_topology(p, ev, made);
+    return keep(p, made->index, made, handle);
+}
+
+void ti_replay_world(struct ti_replayer *p, MPI_Comm world)
+{
+    struct ti_comm all = {.rank = p->rank, .size = p->np}, own = {.rank = 0, .size = 1};
+
+    keep(p, 0, &all, world);
+    keep(p, 1, &own, MPI_COMM_SELF);
+}
+
+/* ---- copies and splits ---- */
+
+void ti_replay_idup_done(struct ti_replayer *p, struct ti_replay_request *q)
+{
+    p->comm[q->made_number].handle = *q->made;
+    free(q->made);
+    q->made = NULL;
+}
+
+/* The handle of the new communicator is written when the request completes, so it has a place of
+ * its own until then. */
+static void idup(struct ti_replayer *p, const struct ti_event *ev, MPI_Comm parent)
+{
+    struct ti_replay_request *q = ti_replay_new_request(p);
+    const struct ti_comm *made = made_by(p, ev);
+    size_t none = 0;
+
+    q->active = true;
+    q->made = ti_more(NULL, &none, 1, sizeof *q->made);
+    q->made_number = made->index;
+#if SIMULATED
+    ti_replay_must(p, MPI_Comm_dup(parent, q->made));
+#elif MPI_VERSION >= 4
+    if (ev->op == TI_OP_COMM_IDUP_WITH_INFO)
+        ti_replay_must(p, MPI_Comm_idup_with_info(parent, MPI_INFO_NULL, q->made, &q->handle));
+    else
+        ti_replay_must(p, MPI_Comm_idup(parent, q->made, &q->handle));
+#else
+    ti_replay_must(p, MPI_Comm_idup(parent, q->made, &q->handle));
+#endif
+    learn_topology(p, ev, made);
+    keep(p, made->index, made, MPI_COMM_NULL);
+}
+
+static int *copy_of(const int *order, int64_t n)
+{
+    size_t none = 0;
+
+    return order ? memcpy(ti_more(NULL, &none, (size_t)n + 1, sizeof *order), order,
+                          (size_t)n * sizeof *order)
+                 : NULL;
+}
+
+void replay_comm_dup(struct ti_replayer *p, const struct ti_event *ev)
+{
+    const struct ti_replay_comm *c = ti_replay_comm(p, ev->arg[TI_F_COMM]);
+    const struct ti_neighbours *near;
+    struct ti_replay_comm parent = *c, *made;
+    MPI_Comm handle;
+
+    if (ev->mask & TI_M_REQ) {
+        idup(p, ev, parent.handle);
+    } else {
+        if (ev->op == TI_OP_COMM_DUP_WITH_INFO)
+            ti_replay_must(p, MPI_Comm_dup_with_info(parent.handle, MPI_INFO_NULL, &handle));
+        else
+            ti_replay_must(p, MPI_Comm_dup(parent.handle, &handle));
+        take(p, ev, parent.one_for_two ? MPI_COMM_NULL : parent.handle, handle);
+    }
+    made = &p->comm[ev->arg[TI_F_NEWCOMM]];
+    made->offset = parent.offset;
+    made->one_for_two = parent.one_for_two;
+    near = ti_neighbours_of(&p->topologies, ev->arg[TI_F_NEWCOMM]);
+    made->sources_order = copy_of(parent.sources_order, near ? near->nsources : 0);
+    made->destinations_order = copy_of(parent.destinations_order, near ? near->ndestinations : 0);
+}
+
+void replay_comm_split(struct ti_replayer *p, const struct ti_event *ev)
+{
+    MPI_Comm parent = ti_replay_comm(p, ev->arg[TI_F_COMM])->handle, handle;
+    int64_t colour = ev->arg[TI_F_COLOR];
+    int key = (int)ev->arg[TI_F_KEY];
+
+    if (ev->op == TI_OP_COMM_SPLIT)
+        ti_replay_must(p, MPI_Comm_split(parent, colour == TI_NULL ? MPI_UNDEFINED : (int)colour,
+                                         key, &handle));
+    else if (SIMULATED)
+        handle = split_as_recorded(p, parent, made_by(p, ev));
+    else /* by another type than this, only MPI's own library knows which */
+        ti_replay_must(
+            p, MPI_Comm_split_type(parent, colour == TI_NULL ? MPI_UNDEFINED : MPI_COMM_TYPE_SHARED,
+                                   key, MPI_INFO_NULL, &handle));
+    take(p, ev, parent, handle);
+}
+
+void replay_comm_create(struct ti_replayer *p, const struct ti_event *ev)
+{
+    MPI_Comm parent = ti_replay_comm(p, ev->arg[TI_F_COMM])->handle, handle;
+    const struct ti_comm *made = made_by(p, ev);
+    MPI_Group group = made ? group_of(p, made->member, made->size, NULL, 0) : MPI_GROUP_EMPTY;
+
+    if (ev->op == TI_OP_COMM_CREATE)
+        ti_replay_must(p, MPI_Comm_create(parent, group, &handle));
+    else
+        ti_replay_must(p, MPI_Comm_create_group(parent, group, (int)ev->arg[TI_F_TAG], &handle));
+    if (made)
+        ti_replay_must(p, PMPI_Group_free(&group));
+    /* Only members call comm_create_group, so that the others cannot agree with them. */
+    take(p, ev, ev->op == TI_OP_COMM_CREATE ? parent : MPI_COMM_NULL, handle);
+}
+
+/* ---- topologies ---- */
+
+/* A vector as ints. */
+static int *ints_of(struct ti_replayer *p, const struct ti_vec *vec, size_t at, size_t all)
+{
+    p->numbers = ti_more(p->numbers, &p->numbers_room, all + 1, sizeof *p->numbers);
+    for (int64_t i = 0; i < vec->len; i++)
+        p->numbers[at + (size_t)i] = (int)ti_vec_at(vec, i);
+    return p->numbers + at;
+}
+
+void replay_cart_create(struct ti_replayer *p, const struct ti_event *ev)
+{
+    MPI_Comm parent = ti_replay_comm(p, ev->arg[TI_F_COMM])->handle, handle;
+    size_t n = (size_t)ev->vec[0].len;
+    int *dims = ints_of(p, &ev->vec[0], 0, 2 * n), *periods;
+
+    periods = ints_of(p, &ev->vec[1], n, 2 * n);
+    dims = p->numbers;
+    ti_replay_must(p, MPI_Cart_create(parent, (int)n, dims, periods,
+                                      SIMULATED ? 0 : (int)ev->arg[TI_F_REORDER], &handle));
+    take(p, ev, parent, handle);
+}
+
+void replay_cart_sub(struct ti_replayer *p, const struct ti_event *ev)
+{
+    MPI_Comm parent = ti_replay_comm(p, ev->arg[TI_F_COMM])->handle, handle;
+    int *remain = ints_of(p, &ev->vec[0], 0, (size_t)ev->vec[0].len), ndims = 0;
+
+    for (int64_t d = 0; d < ev->vec[0].len; d++)
+        ndims += remain[d] != 0;
+    if (SIMULATED && !ndims) /* SMPI gives a communicator to one of the ranks only */
+        ti_replay_must(p, MPI_Comm_dup(MPI_COMM_SELF, &handle));
+    else
+        ti_replay_must(p, MPI_Cart_sub(parent, remain, &handle));
+    take(p, ev, parent, handle);
+}
+
+#if SIMULATED
+
+void replay_graph_create(struct ti_replayer *p, const struct ti_event *ev)
+{
+    MPI_Comm parent = ti_replay_comm(p, ev->arg[TI_F_COMM])->handle;
+
+    take(p, ev, parent, split_as_recorded(p, parent, made_by(p, ev)));
+}
+
+#else
+
+/* Where each neighbour of the trace, ascending, stands in the library's order `found`. */
+static int *order_of(const int64_t *recorded, const int *found, int n)
+{
+    size_t none = 0;
+    int *order = ti_more(NULL, &none, (size_t)n + 1, sizeof *order);
+    char *taken;
+
+    none = 0;
+    taken = ti_more(NULL, &none, (size_t)n + 1, 1);
+    for (int i = 0; i < n; i++)
+        for (int k = 0; k < n; k++)
+            if (!taken[k] && found[k] == recorded[i]) {
+                taken[k] = 1;
+                order[i] = k;
+                break;
+            }
+    free(taken);
+    return order;
+}
+
+/* A library has the neighbours of a distributed graph in any order. */
+static void learn_orders(struct ti_replayer *p, struct ti_replay_comm *c, int64_t number)
+{
+    const struct ti_neighbours *near = ti_neighbours_of(&p->topologies, number);
+    int nsources, ndestinations, weighted, topology, *sources, *destinations;
+    size_t none = 0;
+
+    ti_replay_must(p, PMPI_Topo_test(c->handle, &topology));
+    if (topology != MPI_DIST_GRAPH || !near)
+        return;
+    ti_replay_must(
+        p, PMPI_Dist_graph_neighbors_count(c->handle, &nsources, &ndestinations, &weighted));
+    if (nsources != near->nsources || ndestinations != near->ndestinations)
+        ti_replay_fail(p, TI_ERR_IO, "the graph has other neighbours than in the trace");
+    sources = ti_more(NULL, &none, 2 * (size_t)(nsources + ndestinations) + 1, sizeof *sources);
+    destinations = sources + nsources;
+    ti_replay_must(p, PMPI_Dist_graph_neighbors(c->handle, nsources, sources,
+                                                destinations + ndestinations, ndestinations,
+                                                destinations, MPI_UNWEIGHTED));
+    c->sources_order = order_of(near->source, sources, nsources);
+    c->destinations_order = order_of(near->destination, destinations, ndestinations);
+    free(sources);
+}
+
+/* MPI_Graph_create wants the edges of all ranks, each rank's trace has its own. */
+static MPI_Comm graph(struct ti_replayer *p, const struct ti_event *ev, MPI_Comm parent)
+{
+    const struct ti_comm *made = made_by(p, ev);
+    int size, n = (int)ev->vec[0].len, nodes = 0, sum = 0, *degree, *index, *places, *edges, *own;
+    int place[2] = {made ? (int)made->rank : -1, n};
+    size_t none = 0;
+    MPI_Comm handle;
+
+    ti_replay_must(p, PMPI_Comm_size(parent, &size));
+    degree = ti_more(NULL, &none, 5 * (size_t)size + 1, sizeof *degree);
+    index = degree + 2 * size;
+    places = index + size;
+    ti_replay_must(p, PMPI_Allgather(place, 2, MPI_INT, degree, 2, MPI_INT, parent));
+    for (int i = 0; i < size; i++) /* the trace has the members in the order of their new ranks */
+        if (degree[2 * i] >= 0) {
+            index[degree[2 * i]] = degree[2 * i + 1];
+            nodes++;
+        }
+    for (int k = 0; k < nodes; k++)
+        index[k] = sum += index[k];
+    for (int i = 0; i < size; i++) {
+        int k = degree[2 * i];
+
+        places[i] = k > 0 ? index[k - 1] : 0;
+        (places + size)[i] = k >= 0 ? degree[2 * i + 1] : 0;
+    }
+    none = 0;
+    edges = ti_more(NULL, &none, (size_t)(sum + n) + 1, sizeof *edges);
+    own = edges + sum;
+    for (int i = 0; i < n && made; i++)
+        own[i] = (int)(made->rank + ti_vec_at(&ev->vec[0], i));
+    ti_replay_must(p, PMPI_Allgatherv(own, made ? n : 0, MPI_INT, edges, places + size, places,
+                                      MPI_INT, parent));
+    ti_replay_must(
+        p, MPI_Graph_create(parent, nodes, index, edges, (int)ev->arg[TI_F_REORDER], &handle));
+    free(edges);
+    free(degree);
+    return handle;
+}
+
+static MPI_Comm dist_graph(struct ti_replayer *p, const struct ti_event *ev, MPI_Comm parent)
+{
+    const struct ti_comm *made = made_by(p, ev);
+    const struct ti_vec *sources = &ev->vec[0], *destinations = &ev->vec[1];
+    size_t n = (size_t)(sources->len + destinations->len);
+    int nsources = (int)sources->len, ndestinations = (int)destinations->len, *from, *to;
+    int reorder = (int)ev->arg[TI_F_REORDER], rank;
+    MPI_Comm handle;
+
+    ints_of(p, sources, 0, n);
+    ints_of(p, destinations, (size_t)nsources, n);
+    from = p->numbers;
+    to = p->numbers + nsources;
+    for (size_t i = 0; i < n && made; i++)
+        p->numbers[i] += (int)made->rank;
+    ti_replay_must(p, PMPI_Comm_rank(parent, &rank));
+    if (ev->op == TI_OP_DIST_GRAPH_CREATE)
+        ti_replay_must(p, MPI_Dist_graph_create(parent, 1, &rank, &ndestinations, to,
+                                                MPI_UNWEIGHTED, MPI_INFO_NULL, reorder, &handle));
+    else
+        ti_replay_must(p, MPI_Dist_graph_create_adjacent(parent, nsources, from, MPI_UNWEIGHTED,
+                                                         ndestinations, to, MPI_UNWEIGHTED,
+                                                         MPI_INFO_NULL, reorder, &handle));
+    return handle;
+}
+
+void replay_graph_create(struct ti_replayer *p, const struct ti_event *ev)
+{
+    MPI_Comm parent = ti_replay_comm(p, ev->arg[TI_F_COMM])->handle;
+    struct ti_replay_comm *c =
+        take(p, ev, parent, (ev->op == TI_OP_GRAPH_CREATE ? graph : dist_graph)(p, ev, parent));
+
+    if (c)
+        learn_orders(p, c, ev->arg[TI_F_NEWCOMM]);
+}
+
+#endif
+
+/* ---- two groups ---- */
+
+#if SIMULATED
+
+/* SMPI has no intercommunicators: the ranks of both groups are in one communicator, first the
+ * group whose first member is lower in the world. */
+void replay_intercomm_create(struct ti_replayer *p, const struct ti_event *ev)
+{
+    const struct ti_comm *made = made_by(p, ev);
+    struct ti_replay_comm *c;
+    bool first;
+    MPI_Group group;
+    MPI_Comm handle;
+
+    if (!made || !made->remote)
+        ti_replay_fail(p, TI_ERR_INPUT, "it did not make an intercommunicator");
+    first = made->member[0] < made->remote[0];
+    group = first ? group_of(p, made->member, made->size, made->remote, made->remote_size)
+                  : group_of(p, made->remote, made->remote_size, made->member, made->size);
+    ti_replay_must(p, MPI_Comm_create_group(ti_replay_comm(p, 0)->handle, group,
+                                            (int)ev->arg[TI_F_TAG], &handle));
+    ti_replay_must(p, PMPI_Group_free(&group));
+    c = keep(p, made->index, made, handle);
+    c->offset = first ? made->size : 0;
+    c->one_for_two = true;
+}
+
+void replay_intercomm_merge(struct ti_replayer *p, const struct ti_event *ev)
+{
+    MPI_Comm both = ti_replay_comm(p, ev->arg[TI_F_COMM])->handle;
+
+    take(p, ev, both, split_as_recorded(p, both, made_by(p, ev)));
+}
+
+#else
+
+void replay_intercomm_create(struct ti_replayer *p, const struct ti_event *ev)
+{
+    MPI_Comm parent = ti_replay_comm(p, ev->arg[TI_F_COMM])->handle, handle;
+    struct ti_replay_comm *leaders =
+        ev->mask & TI_M_COMM2 ? ti_replay_comm(p, ev->arg[TI_F_COMM2]) : NULL;
+
+    ti_replay_must(
+        p, MPI_Intercomm_create(parent, (int)ev->arg[TI_F_ROOT],
+                                leaders ? leaders->handle : MPI_COMM_NULL,
+                                leaders ? ti_replay_peer(p, leaders, ev->arg[TI_F_PEER]) : 0,
+                                (int)ev->arg[TI_F_TAG], &handle));
+    take(p, ev, MPI_COMM_NULL, handle);
+}
+
+void replay_intercomm_merge(struct ti_replayer *p, const struct ti_event *ev)
+{
+    MPI_Comm parent = ti_replay_comm(p, ev->arg[TI_F_COMM])->handle, handle;
+
+    ti_replay_must(p, MPI_Intercomm_merge(parent, (int)ev->arg[TI_F_KEY], &handle));
+    take(p, ev, MPI_COMM_NULL, handle);
+}
+
+#endif
+
+/* ---- the rest ---- */
+
+void replay_comm_set_info(struct ti_replayer *p, const struct ti_event *ev)
+{
+    MPI_Info info;
+
+    if (SIMULATED)
+        return;
+    ti_replay_must(p, PMPI_Info_create(&info));
+    ti_replay_must(p, MPI_Comm_set_info(ti_replay_comm(p, ev->arg[TI_F_COMM])->handle, info));
+    ti_replay_must(p, PMPI_Info_free(&info));
+}
+
+void replay_comm_free(struct ti_replayer *p, const struct ti_event *ev)
+{
+    struct ti_replay_comm *c = ti_replay_comm(p, ev->arg[TI_F_COMM]);
+
+    ti_replay_must(p,
+                   (ev->op == TI_OP_COMM_FREE ? MPI_Comm_free : MPI_Comm_disconnect)(&c->handle));
+    c->handle = MPI_COMM_NULL;
+    free(c->sources_order);
+    free(c->destinations_order);
+    c->sources_order = c->destinations_order = NULL;
+}

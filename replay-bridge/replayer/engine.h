@@ -1,0 +1,57 @@
+/*
+ * Engine: what differs between a simulation (engine_smpi.c) and a live run (engine_live.c).
+ *
+ * SIMULATED is 1 in the program for SMPI.  The operations ask it only where SMPI lacks a function;
+ * each such place is a LOWERED row of operations.h.
+ */
+#ifndef TI_ENGINE_H
+#define TI_ENGINE_H
+
+#include "replay-bridge/replayer/replayer.h"
+
+#ifdef TI_SIMULATED
+#define SIMULATED 1
+#else
+#define SIMULATED 0
+#endif
+
+/* Name of the program. */
+extern const char ti_engine_name[];
+
+/* The setup of this process.  *made tells the first caller to fill it in; ranks that share its
+ * process get the same one. */
+struct ti_replay_setup *ti_engine_setup(bool *made);
+
+/* Prepares `p`, whose rank and number of ranks are known. */
+void ti_engine_start(struct ti_replayer *p);
+
+/* What rank 0 says, on all ranks. */
+int ti_engine_agree(int status);
+
+/* A rank has ended at p->end.  True on the one that reports for all, with *end the latest time at
+ * which a rank ended. */
+bool ti_engine_end(struct ti_replayer *p, double *end);
+
+/* Seconds on the clock of the replay; reading it takes no simulated time. */
+double ti_engine_clock(void);
+
+/* Spends a burst: instructions, or nanoseconds if `nanoseconds`. */
+void ti_engine_burst(const struct ti_replay_setup *setup, uint64_t amount, bool nanoseconds);
+
+/*
+ * Memory of at least `bytes` bytes, for what the replayer sends and for what it receives.  Its
+ * contents mean nothing.  It stays valid until the program ends, so that requests may use it as
+ * long as they like; all requests share it.
+ */
+void *ti_engine_send_buffer(struct ti_replayer *p, size_t bytes);
+void *ti_engine_recv_buffer(struct ti_replayer *p, size_t bytes);
+
+/* The same for a message between two ranks.  In a simulation what is sent is at MPI_BOTTOM, which
+ * SMPI does not read: no payload is allocated or copied, and the times are the same. */
+const void *ti_engine_sent(struct ti_replayer *p, size_t bytes);
+void *ti_engine_received(struct ti_replayer *p, size_t bytes);
+
+/* Has a buffer attached for buffered sends. */
+void ti_engine_buffer_sends(struct ti_replayer *p);
+
+#endif

@@ -1,0 +1,122 @@
+/*
+ * The engine of ti-live-replay: a real machine.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "check/map.h"
+#include "examples/burst.h"
+#include "replay-bridge/replayer/engine.h"
+
+#define NS_PER_S     1000000000
+#define BUFFER_LEAST ((size_t)1 << 20)
+#define BSEND_BYTES  ((size_t)1 << 30) /* for buffered sends; what is not used is not touched */
+
+const char ti_engine_name[] = "ti-live-replay";
+
+struct buffers {
+    void *sent, *received;
+    size_t sent_bytes, received_bytes;
+};
+
+struct ti_replay_setup *ti_engine_setup(bool *made)
+{
+    static struct ti_replay_setup setup;
+
+    *made = true;
+    return &setup;
+}
+
+void ti_engine_start(struct ti_replayer *p)
+{
+    static struct buffers buffers;
+
+    p->engine = &buffers;
+}
+
+int ti_engine_agree(int status)
+{
+    PMPI_Bcast(&status, 1, MPI_INT, 0, MPI_COMM_WORLD);
+    return status;
+}
+
+bool ti_engine_end(struct ti_replayer *p, double *end)
+{
+    double took = p->end - p->start;
+
+    PMPI_Reduce(&took, end, 1, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
+    return p->rank == 0;
+}
+
+double ti_engine_clock(void)
+{
+    return PMPI_Wtime();
+}
+
+static void sleep_for(double ns)
+{
+    struct timespec t = {(time_t)(ns / NS_PER_S), (long)((uint64_t)ns % NS_PER_S)};
+
+    while (nanosleep(&t, &t) != 0 && errno == EINTR)
+        ;
+}
+
+void ti_engine_burst(const struct ti_replay_setup *setup, uint64_t amount, bool nanoseconds)
+{
+    if (setup->spend == TI_SPEND_NOTHING)
+        return;
+    if (nanoseconds)
+        sleep_for((double)amount);
+    else if (setup->spend == TI_SPEND_SLEEP)
+        sleep_for((double)amount / setup->speed * NS_PER_S);
+    else
+        burst((int64_t)amount);
+}
+
+/* Requests may still use what was too small: it is not freed. */
+static void *grow(void **buffer, size_t *room, size_t bytes)
+{
+    size_t none = 0, want = *room ? *room : BUFFER_LEAST;
+
+    if (bytes > *room) {
+        while (want < bytes)
+            want *= 2;
+        *buffer = ti_more(NULL, &none, want, 1);
+        *room = want;
+    }
+    return *buffer;
+}
+
+void *ti_engine_send_buffer(struct ti_replayer *p, size_t bytes)
+{
+    struct buffers *b = p->engine;
+
+    return grow(&b->sent, &b->sent_bytes, bytes + 1);
+}
+
+void *ti_engine_recv_buffer(struct ti_replayer *p, size_t bytes)
+{
+    struct buffers *b = p->engine;
+
+    return grow(&b->received, &b->received_bytes, bytes + 1);
+}
+
+const void *ti_engine_sent(struct ti_replayer *p, size_t bytes)
+{
+    return ti_engine_send_buffer(p, bytes);
+}
+
+void *ti_engine_received(struct ti_replayer *p, size_t bytes)
+{
+    return ti_engine_recv_buffer(p, bytes);
+}
+
+void ti_engine_buffer_sends(struct ti_replayer *p)
+{
+    size_t none = 0;
+
+    if (!p->buffered)
+        ti_replay_must(p, PMPI_Buffer_attach(ti_more(NULL, &none, BSEND_BYTES, 1), BSEND_BYTES));
+    p->buffered = true;
+}

@@ -1,0 +1,132 @@
+/*
+ * The engine of ti-smpi-replay: SimGrid's SMPI.
+ */
+#include <limits.h>
+#include <simgrid/engine.h>
+#include <smpi/smpi.h>
+#include <time.h>
+
+#include "check/map.h"
+#include "replay-bridge/replayer/engine.h"
+
+#define SHARED_KEY   "tiara"
+#define NS_PER_S     1000000000
+#define BUFFER_LEAST ((size_t)1 << 20)
+
+const char ti_engine_name[] = "ti-smpi-replay";
+
+/* What all ranks share, also where smpirun gives each rank global variables of its own. */
+struct shared {
+    struct ti_replay_setup setup;
+    bool made;
+    void *sent, *received; /* see engine.h */
+    size_t sent_bytes, received_bytes;
+    int64_t running; /* ranks that have not ended */
+    double end;
+};
+
+static struct shared *shared(void)
+{
+    size_t none = 0;
+
+    if (smpi_shared_known_call(SHARED_KEY, ""))
+        return smpi_shared_get_call(SHARED_KEY, "");
+    return smpi_shared_set_call(SHARED_KEY, "", ti_more(NULL, &none, 1, sizeof(struct shared)));
+}
+
+struct ti_replay_setup *ti_engine_setup(bool *made)
+{
+    struct shared *s = shared();
+
+    *made = !s->made;
+    s->made = true;
+    return &s->setup;
+}
+
+void ti_engine_start(struct ti_replayer *p)
+{
+    struct shared *s = shared();
+
+    p->engine = s;
+    s->running = s->running ? s->running : p->np;
+}
+
+/* No simulated time passes while one rank checks, and the others find what it found. */
+int ti_engine_agree(int status)
+{
+    return status;
+}
+
+bool ti_engine_end(struct ti_replayer *p, double *end)
+{
+    struct shared *s = p->engine;
+
+    s->end = p->end > s->end ? p->end : s->end;
+    *end = s->end;
+    return --s->running == 0;
+}
+
+double ti_engine_clock(void)
+{
+    return simgrid_get_clock();
+}
+
+void ti_engine_burst(const struct ti_replay_setup *setup, uint64_t amount, bool nanoseconds)
+{
+    struct timespec t = {(time_t)(amount / NS_PER_S), (long)(amount % NS_PER_S)};
+
+    (void)setup;
+    if (nanoseconds)
+        smpi_nanosleep(&t, NULL);
+    else
+        smpi_execute_flops((double)amount);
+}
+
+/* SMPI maps one block of memory again and again, so that any size takes as little; and it does not
+ * copy messages between buffers of that kind. */
+static void *grow(void **buffer, size_t *room, size_t bytes)
+{
+    if (bytes > *room) {
+        size_t want = *room ? *room : BUFFER_LEAST;
+
+        while (want < bytes)
+            want *= 2;
+        *buffer = SMPI_SHARED_MALLOC(want);
+        *room = want;
+    }
+    return *buffer;
+}
+
+void *ti_engine_send_buffer(struct ti_replayer *p, size_t bytes)
+{
+    struct shared *s = p->engine;
+
+    return grow(&s->sent, &s->sent_bytes, bytes + 1);
+}
+
+void *ti_engine_recv_buffer(struct ti_replayer *p, size_t bytes)
+{
+    struct shared *s = p->engine;
+
+    return grow(&s->received, &s->received_bytes, bytes + 1);
+}
+
+const void *ti_engine_sent(struct ti_replayer *p, size_t bytes)
+{
+    (void)p;
+    (void)bytes;
+    return MPI_BOTTOM;
+}
+
+void *ti_engine_received(struct ti_replayer *p, size_t bytes)
+{
+    return ti_engine_recv_buffer(p, bytes);
+}
+
+/* SMPI asks for a buffer that is large enough, but has its own. */
+void ti_engine_buffer_sends(struct ti_replayer *p)
+{
+    if (!p->buffered)
+        ti_replay_must(p, PMPI_Buffer_attach(ti_engine_send_buffer(p, 1), INT_MAX));
+    p->buffered = true;
+}

@@ -1,0 +1,281 @@
+/*
+ * Files.
+ *
+ * In a simulation, access to files takes no time; what all ranks of a file call together is a
+ * barrier of them.  In a live run, files are in a folder of the replay's own (--files), under the
+ * last part of their names: nothing outside of it is read or written.
+ */
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "check/map.h"
+#include "replay-bridge/replayer/engine.h"
+#include "replay-bridge/replayer/functions.h"
+
+/* Bytes of a file that the program reads but did not write: more than it can read. */
+#define INPUT_BYTES ((off_t)1 << 40)
+
+static struct ti_replay_file *file_at(struct ti_replayer *p, const struct ti_event *ev)
+{
+    int64_t number = ev->arg[TI_F_FILE];
+
+    if (number < 0 || (size_t)number >= p->nfiles || !p->file[number].open)
+        ti_replay_fail(p, TI_ERR_INPUT, "file %lld is not open", (long long)number);
+    return &p->file[number];
+}
+
+static struct ti_replay_file *new_file(struct ti_replayer *p, const struct ti_event *ev)
+{
+    struct ti_replay_file *f = TI_REPLAY_AT(p, file, nfiles, files_room, ev->arg[TI_F_FILE]);
+
+    *f = (struct ti_replay_file){.open = true,
+                                 .comm = ti_replay_comm(p, ev->arg[TI_F_COMM])->handle};
+    return f;
+}
+
+#if SIMULATED
+
+static void together(struct ti_replayer *p, const struct ti_event *ev)
+{
+    if (ti_op_is(ev->op, TI_T_BY_ALL))
+        ti_replay_must(p, MPI_Barrier(file_at(p, ev)->comm));
+}
+
+void replay_file_open(struct ti_replayer *p, const struct ti_event *ev)
+{
+    new_file(p, ev);
+    together(p, ev);
+}
+
+void replay_file_close(struct ti_replayer *p, const struct ti_event *ev)
+{
+    together(p, ev);
+    file_at(p, ev)->open = false;
+}
+
+void replay_file_delete(struct ti_replayer *p, const struct ti_event *ev)
+{
+    (void)p;
+    (void)ev;
+}
+
+void replay_file_set(struct ti_replayer *p, const struct ti_event *ev)
+{
+    together(p, ev);
+}
+
+/* Whether the event is the first half of a split access, whose ranks meet in the second half. */
+static bool begins(const struct ti_event *ev)
+{
+    const char *text = ti_op_info(ev->op)->text;
+    size_t bytes = strlen(text), end = strlen("_begin");
+
+    return bytes > end && !strcmp(text + bytes - end, "_begin");
+}
+
+void replay_file_access(struct ti_replayer *p, const struct ti_event *ev)
+{
+    struct ti_replay_request *q;
+
+    if (ev->mask & TI_M_REQ) {
+        q = ti_replay_new_request(p);
+        q->active = true;
+        if (ti_op_is(ev->op, TI_T_BY_ALL))
+            ti_replay_must(p, MPI_Iallgather(ti_engine_send_buffer(p, 1), 1, MPI_BYTE,
+                                             ti_engine_recv_buffer(p, 1), 1, MPI_BYTE,
+                                             file_at(p, ev)->comm, &q->handle));
+    } else if (!begins(ev)) {
+        together(p, ev);
+    }
+}
+
+#else
+
+/* ---- names ---- */
+
+/* Where the file of the event is; to be freed. */
+static char *path_of(struct ti_replayer *p, const struct ti_event *ev)
+{
+    const char *name = ti_reader_string(p->r, TI_STRING_FILE, ev->arg[TI_F_NAME]);
+    const char *slash = name ? strrchr(name, '/') : NULL;
+    char *path;
+
+    if (!name)
+        ti_replay_fail(p, TI_ERR_INPUT, "the trace does not say which file");
+    if (asprintf(&path, "%s/%s", p->setup->files, slash ? slash + 1 : name) < 0)
+        ti_replay_fail(p, TI_ERR_IO, "out of memory");
+    return path;
+}
+
+/* A file that the program only reads was there before it: there is one, long enough. */
+static void provide(struct ti_replayer *p, const char *path)
+{
+    int fd = open(path, O_CREAT | O_EXCL | O_WRONLY, 0666);
+
+    if (fd >= 0 && ftruncate(fd, INPUT_BYTES) != 0)
+        ti_replay_fail(p, TI_ERR_IO, "cannot make '%s' %lld bytes long", path,
+                       (long long)INPUT_BYTES);
+    if (fd >= 0)
+        close(fd);
+}
+
+static int access_mode(int64_t mode)
+{
+    return (mode & TI_MODE_RDONLY ? MPI_MODE_RDONLY : 0) |
+           (mode & TI_MODE_WRONLY ? MPI_MODE_WRONLY : 0) |
+           (mode & TI_MODE_RDWR ? MPI_MODE_RDWR : 0) |
+           (mode & TI_MODE_CREATE ? MPI_MODE_CREATE : 0) |
+           (mode & TI_MODE_EXCL ? MPI_MODE_EXCL : 0) |
+           (mode & TI_MODE_DELETE ? MPI_MODE_DELETE_ON_CLOSE : 0) |
+           (mode & TI_MODE_UNIQUE ? MPI_MODE_UNIQUE_OPEN : 0) |
+           (mode & TI_MODE_SEQUENTIAL ? MPI_MODE_SEQUENTIAL : 0) |
+           (mode & TI_MODE_APPEND ? MPI_MODE_APPEND : 0);
+}
+
+void replay_file_open(struct ti_replayer *p, const struct ti_event *ev)
+{
+    struct ti_replay_file *f = new_file(p, ev);
+    char *path = path_of(p, ev);
+
+    if (!(ev->arg[TI_F_MODE] & TI_MODE_CREATE))
+        provide(p, path);
+    ti_replay_must(p, MPI_File_open(f->comm, path, access_mode(ev->arg[TI_F_MODE]), MPI_INFO_NULL,
+                                    &f->handle));
+    free(path);
+}
+
+void replay_file_close(struct ti_replayer *p, const struct ti_event *ev)
+{
+    struct ti_replay_file *f = file_at(p, ev);
+
+    ti_replay_must(p, MPI_File_close(&f->handle));
+    f->open = false;
+}
+
+void replay_file_delete(struct ti_replayer *p, const struct ti_event *ev)
+{
+    char *path = path_of(p, ev);
+
+    provide(p, path);
+    ti_replay_must(p, MPI_File_delete(path, MPI_INFO_NULL));
+    free(path);
+}
+
+/* ---- what is not access to data ---- */
+
+static void set_view(struct ti_replayer *p, const struct ti_event *ev, MPI_File file)
+{
+    int64_t at = ev->arg[TI_F_OFFSET], esize = ev->arg[TI_F_ESIZE];
+    int64_t n = esize ? ev->arg[TI_F_BYTES] / esize : 0;
+    MPI_Datatype etype;
+
+    ti_replay_unit(p, esize, &etype);
+    ti_replay_must(p, MPI_File_set_view(file,
+                                        at == TI_NULL ? MPI_DISPLACEMENT_CURRENT : (MPI_Offset)at,
+                                        etype, n == 1 ? etype : ti_replay_contiguous(p, n, etype),
+                                        "native", MPI_INFO_NULL));
+}
+
+static void set_info(struct ti_replayer *p, MPI_File file)
+{
+    MPI_Info info;
+
+    ti_replay_must(p, PMPI_Info_create(&info));
+    ti_replay_must(p, MPI_File_set_info(file, info));
+    ti_replay_must(p, PMPI_Info_free(&info));
+}
+
+void replay_file_set(struct ti_replayer *p, const struct ti_event *ev)
+{
+    MPI_File file = file_at(p, ev)->handle;
+    MPI_Offset bytes = (MPI_Offset)ev->arg[TI_F_BYTES];
+    int64_t mode = ev->arg[TI_F_MODE];
+
+    if (ev->op == TI_OP_FILE_SET_VIEW)
+        set_view(p, ev, file);
+    else if (ev->op == TI_OP_FILE_SET_INFO)
+        set_info(p, file);
+    else
+        ti_replay_must(p, ev->op == TI_OP_FILE_SET_SIZE      ? MPI_File_set_size(file, bytes)
+                          : ev->op == TI_OP_FILE_PREALLOCATE ? MPI_File_preallocate(file, bytes)
+                          : ev->op == TI_OP_FILE_SET_ATOMICITY
+                              ? MPI_File_set_atomicity(file, (int)ev->arg[TI_F_LEVEL])
+                          : ev->op == TI_OP_FILE_SEEK_SHARED
+                              ? MPI_File_seek_shared(file, (MPI_Offset)ev->arg[TI_F_OFFSET],
+                                                     mode & TI_MODE_CUR   ? MPI_SEEK_CUR
+                                                     : mode & TI_MODE_END ? MPI_SEEK_END
+                                                                          : MPI_SEEK_SET)
+                              : MPI_File_sync(file));
+}
+
+/* ---- access to data ---- */
+
+/* What any access needs. */
+struct access {
+    MPI_File file;
+    MPI_Offset at;
+    void *data;
+    int count;
+    MPI_Datatype type;
+    MPI_Request *request;
+};
+
+#define DATA a->data, a->count, a->type
+
+#define ACCESS(NAME, name)                                                                          \
+    static int NAME(const struct access *a, uint32_t op)                                            \
+    {                                                                                               \
+        MPI_Status *s = MPI_STATUS_IGNORE;                                                          \
+        MPI_File f = a->file;                                                                       \
+                                                                                                    \
+        return op == TI_OP_FILE_##NAME             ? MPI_File_##name(f, DATA, s)                    \
+               : op == TI_OP_FILE_##NAME##_AT      ? MPI_File_##name##_at(f, a->at, DATA, s)        \
+               : op == TI_OP_FILE_##NAME##_ALL     ? MPI_File_##name##_all(f, DATA, s)              \
+               : op == TI_OP_FILE_##NAME##_AT_ALL  ? MPI_File_##name##_at_all(f, a->at, DATA, s)    \
+               : op == TI_OP_FILE_##NAME##_SHARED  ? MPI_File_##name##_shared(f, DATA, s)           \
+               : op == TI_OP_FILE_##NAME##_ORDERED ? MPI_File_##name##_ordered(f, DATA, s)          \
+               : op == TI_OP_FILE_I##NAME          ? MPI_File_i##name(f, DATA, a->request)          \
+               : op == TI_OP_FILE_I##NAME##_AT  ? MPI_File_i##name##_at(f, a->at, DATA, a->request) \
+               : op == TI_OP_FILE_I##NAME##_ALL ? MPI_File_i##name##_all(f, DATA, a->request)       \
+               : op == TI_OP_FILE_I##NAME##_AT_ALL                                                  \
+                   ? MPI_File_i##name##_at_all(f, a->at, DATA, a->request)                          \
+               : op == TI_OP_FILE_I##NAME##_SHARED                                                  \
+                   ? MPI_File_i##name##_shared(f, DATA, a->request)                                 \
+               : op == TI_OP_FILE_##NAME##_ALL_BEGIN ? MPI_File_##name##_all_begin(f, DATA)         \
+               : op == TI_OP_FILE_##NAME##_ALL_END   ? MPI_File_##name##_all_end(f, a->data, s)     \
+               : op == TI_OP_FILE_##NAME##_AT_ALL_BEGIN                                             \
+                   ? MPI_File_##name##_at_all_begin(f, a->at, DATA)                                 \
+               : op == TI_OP_FILE_##NAME##_AT_ALL_END                                               \
+                   ? MPI_File_##name##_at_all_end(f, a->data, s)                                    \
+               : op == TI_OP_FILE_##NAME##_ORDERED_BEGIN                                            \
+                   ? MPI_File_##name##_ordered_begin(f, DATA)                                       \
+               : op == TI_OP_FILE_##NAME##_ORDERED_END                                              \
+                   ? MPI_File_##name##_ordered_end(f, a->data, s)                                   \
+                   : -1;                                                                            \
+    }
+
+ACCESS(READ, read)
+ACCESS(WRITE, write)
+
+void replay_file_access(struct ti_replayer *p, const struct ti_event *ev)
+{
+    struct ti_replay_request *q = ev->mask & TI_M_REQ ? ti_replay_new_request(p) : NULL;
+    struct access a = {.file = file_at(p, ev)->handle,
+                       .at = (MPI_Offset)ev->arg[TI_F_OFFSET],
+                       .request = q ? &q->handle : NULL};
+    int returned;
+
+    if (q)
+        q->active = true;
+    a.count = ti_replay_count(p, ev->arg[TI_F_BYTES], ev->arg[TI_F_ESIZE], &a.type);
+    /* A write from the buffer that is read into as well: nobody looks at what it holds. */
+    a.data = ti_engine_recv_buffer(p, (size_t)ev->arg[TI_F_BYTES]);
+    returned = READ(&a, ev->op);
+    ti_replay_must(p, returned == -1 ? WRITE(&a, ev->op) : returned);
+}
+
+#endif

@@ -1,0 +1,308 @@
+#include "replay-bridge/replayer/replayer.h"
+
+#include <limits.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "check/map.h"
+#include "replay-bridge/replayer/engine.h"
+#include "replay-bridge/replayer/functions.h"
+#include "replay-bridge/state.h"
+
+/* ---- failing ---- */
+
+void ti_replay_fail(const struct ti_replayer *p, int st, const char *fmt, ...)
+{
+    char text[1024];
+    va_list ap;
+
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof text, fmt, ap);
+    va_end(ap);
+    ti_plain(text);
+    if (p->ev)
+        fprintf(stderr, "%s: rank %lld, event %llu (%s): %s\n", ti_engine_name, (long long)p->rank,
+                (unsigned long long)p->index, ti_op_info(p->ev->op)->text, text);
+    else
+        fprintf(stderr, "%s: rank %lld: %s\n", ti_engine_name, (long long)p->rank, text);
+    fflush(stderr);
+    MPI_Abort(MPI_COMM_WORLD, st);
+    abort();
+}
+
+void ti_replay_must(const struct ti_replayer *p, int returned)
+{
+    char text[MPI_MAX_ERROR_STRING] = "";
+    int bytes = 0;
+
+    if (returned == MPI_SUCCESS)
+        return;
+    PMPI_Error_string(returned, text, &bytes);
+    ti_replay_fail(p, TI_ERR_IO, "the MPI library returned an error: %s", text);
+}
+
+/* ---- datatypes and reduction operations ---- */
+
+MPI_Datatype ti_replay_contiguous(struct ti_replayer *p, int64_t n, MPI_Datatype of)
+{
+    struct ti_replay_type *made;
+
+    for (size_t i = 0; i < p->ncontiguous; i++)
+        if (p->contiguous[i].n == n && p->contiguous[i].of == of)
+            return p->contiguous[i].type;
+    if (n < 0 || n > INT_MAX)
+        ti_replay_fail(p, TI_ERR_INPUT, "an element has %lld bytes, more than an int can count",
+                       (long long)n);
+    made = TI_REPLAY_AT(p, contiguous, ncontiguous, contiguous_room, p->ncontiguous);
+    made->n = n;
+    made->of = of;
+    ti_replay_must(p, PMPI_Type_contiguous((int)n, of, &made->type));
+    ti_replay_must(p, PMPI_Type_commit(&made->type));
+    return made->type;
+}
+
+/* MPI_DATATYPE_NULL: no predefined datatype has that many bytes. */
+static MPI_Datatype predefined(int64_t esize)
+{
+    return esize == 1   ? MPI_BYTE
+           : esize == 2 ? MPI_SHORT
+           : esize == 4 ? MPI_INT
+           : esize == 8 ? MPI_DOUBLE
+                        : MPI_DATATYPE_NULL;
+}
+
+int ti_replay_unit(struct ti_replayer *p, int64_t esize, MPI_Datatype *type)
+{
+    *type = predefined(esize);
+    if (*type != MPI_DATATYPE_NULL)
+        return 1;
+    /* SMPI packs what is no predefined datatype; there, its bytes are as good. */
+    if (SIMULATED && esize > 0 && esize <= INT_MAX) {
+        *type = MPI_BYTE;
+        return (int)esize;
+    }
+    *type = ti_replay_contiguous(p, esize, MPI_BYTE);
+    return 1;
+}
+
+int ti_replay_count(struct ti_replayer *p, int64_t bytes, int64_t esize, MPI_Datatype *type)
+{
+    int64_t unit = ti_replay_unit(p, esize, type), count = esize ? bytes / esize : 0;
+
+    if (esize && bytes % esize)
+        ti_replay_fail(p, TI_ERR_INPUT, "%lld bytes are no whole number of elements of %lld",
+                       (long long)bytes, (long long)esize);
+    if (count < 0 || count > INT_MAX / unit)
+        ti_replay_fail(p, TI_ERR_INPUT, "%lld elements of %lld bytes are more than can be counted",
+                       (long long)count, (long long)esize);
+    return (int)(count * unit);
+}
+
+/* A user's operation: the values of a replay mean nothing. */
+static void combine(void *in, void *inout, int *n, MPI_Datatype *type)
+{
+    (void)in;
+    (void)inout;
+    (void)n;
+    (void)type;
+}
+
+static MPI_Op user_op(struct ti_replayer *p, bool commutes)
+{
+    MPI_Op *op = &p->op[commutes];
+
+    if (*op == MPI_OP_NULL)
+        ti_replay_must(p, PMPI_Op_create(combine, commutes, op));
+    return *op;
+}
+
+/* A datatype of `esize` bytes that the predefined operation takes; MPI_DATATYPE_NULL: none. */
+static MPI_Datatype type_of_op(int64_t redop, int64_t esize)
+{
+    static const MPI_Datatype none = MPI_DATATYPE_NULL;
+
+    if (redop == TI_REDOP_MAXLOC || redop == TI_REDOP_MINLOC)
+        return esize == 8    ? MPI_2INT
+               : esize == 12 ? MPI_DOUBLE_INT
+               : esize == 6  ? MPI_SHORT_INT
+               : esize == 20 ? MPI_LONG_DOUBLE_INT
+                             : none;
+    if (esize == 1)
+        return MPI_UINT8_T;
+    if (esize == 2)
+        return MPI_INT16_T;
+    if (esize == 4)
+        return MPI_INT32_T;
+    if (esize == 8)
+        return MPI_INT64_T;
+    if (redop == TI_REDOP_SUM || redop == TI_REDOP_PROD)
+        return esize == 16 ? MPI_C_DOUBLE_COMPLEX : esize == 32 ? MPI_C_LONG_DOUBLE_COMPLEX : none;
+    return esize == 16 && (redop == TI_REDOP_MAX || redop == TI_REDOP_MIN) ? MPI_LONG_DOUBLE : none;
+}
+
+MPI_Datatype ti_replay_swapped(int64_t esize)
+{
+    return type_of_op(TI_REDOP_BAND, esize);
+}
+
+MPI_Op ti_replay_op(struct ti_replayer *p, int64_t redop, int64_t esize, MPI_Datatype *type)
+{
+    const MPI_Op predefined[TI_REDOP_COUNT] = {
+        [TI_REDOP_NULL] = MPI_OP_NULL,   [TI_REDOP_SUM] = MPI_SUM,
+        [TI_REDOP_PROD] = MPI_PROD,      [TI_REDOP_MAX] = MPI_MAX,
+        [TI_REDOP_MIN] = MPI_MIN,        [TI_REDOP_LAND] = MPI_LAND,
+        [TI_REDOP_BAND] = MPI_BAND,      [TI_REDOP_LOR] = MPI_LOR,
+        [TI_REDOP_BOR] = MPI_BOR,        [TI_REDOP_LXOR] = MPI_LXOR,
+        [TI_REDOP_BXOR] = MPI_BXOR,      [TI_REDOP_MAXLOC] = MPI_MAXLOC,
+        [TI_REDOP_MINLOC] = MPI_MINLOC,  [TI_REDOP_REPLACE] = MPI_REPLACE,
+        [TI_REDOP_NO_OP] = MPI_NO_OP,    [TI_REDOP_USER] = MPI_OP_NULL,
+        [TI_REDOP_USER_NC] = MPI_OP_NULL};
+    MPI_Datatype takes = MPI_DATATYPE_NULL;
+
+    if (redop < 0 || redop >= TI_REDOP_COUNT)
+        ti_replay_fail(p, TI_ERR_INPUT, "no reduction has the number %lld", (long long)redop);
+    if (redop == TI_REDOP_USER || redop == TI_REDOP_USER_NC)
+        return user_op(p, redop == TI_REDOP_USER);
+    if (redop == TI_REDOP_NULL || redop == TI_REDOP_REPLACE || redop == TI_REDOP_NO_OP)
+        return predefined[redop];
+    if (SIMULATED) /* the arithmetic takes no simulated time, so none is done */
+        return user_op(p, true);
+    takes = type_of_op(redop, esize);
+    if (takes == MPI_DATATYPE_NULL)
+        return user_op(p, true);
+    *type = takes;
+    return predefined[redop];
+}
+
+/* ---- communicators and ranks ---- */
+
+struct ti_replay_comm *ti_replay_comm(struct ti_replayer *p, int64_t index)
+{
+    if (index < 0 || (size_t)index >= p->ncomms || p->comm[index].handle == MPI_COMM_NULL)
+        ti_replay_fail(p, TI_ERR_INPUT, "communicator %lld does not exist", (long long)index);
+    return &p->comm[index];
+}
+
+int ti_replay_peer(const struct ti_replayer *p, const struct ti_replay_comm *c, int64_t delta)
+{
+    if (delta == TI_NULL)
+        return MPI_PROC_NULL;
+    if (delta == TI_ANY)
+        return MPI_ANY_SOURCE;
+    if (delta < -c->rank || delta >= c->peers - c->rank)
+        ti_replay_fail(p, TI_ERR_INPUT, "its partner is no rank of the communicator");
+    return (int)(c->rank + delta + c->offset);
+}
+
+/* ---- the process ---- */
+
+static void replay_init(struct ti_replayer *p, const struct ti_event *ev)
+{
+    (void)p; /* done before the first event */
+    (void)ev;
+}
+
+static void replay_finalize(struct ti_replayer *p, const struct ti_event *ev)
+{
+    (void)p; /* done after the last event */
+    (void)ev;
+}
+
+static void replay_pcontrol(struct ti_replayer *p, const struct ti_event *ev)
+{
+    (void)p;
+    if (!SIMULATED)
+        MPI_Pcontrol((int)ev->arg[TI_F_LEVEL]);
+}
+
+static void replay_refused(struct ti_replayer *p, const struct ti_event *ev)
+{
+    (void)ev;
+    ti_replay_fail(p, TI_ERR_INPUT, "it cannot be replayed");
+}
+
+/* ---- the loop ---- */
+
+/* The list has each operation once: an operation of formats/event.h that it lacks makes the sum
+ * too small, and one that stands there twice does not compile with -Woverride-init. */
+#define ONE(name, function, how, text) +1
+_Static_assert((TI_REPLAYED(ONE)) == TI_OP_COUNT, "operations.h lacks operations of event.h");
+
+#define FUNCTION(name, function, how, text) [TI_OP_##name] = replay_##function,
+static ti_replay_fn *const functions[TI_OP_COUNT] = {TI_REPLAYED(FUNCTION)};
+
+static void burst(struct ti_replayer *p, const struct ti_event *ev)
+{
+    const struct ti_replay_setup *setup = p->setup;
+    struct ti_err err;
+    uint64_t amount;
+
+    if (ti_bursts_take(&setup->bursts, p->burst_column, ev, setup->source, p->rank, p->index,
+                       &amount, &err))
+        ti_replay_fail(p, TI_ERR_INPUT, "%s", err.text);
+    if (amount && !setup->no_compute)
+        ti_engine_burst(setup, amount, setup->bursts.as == TI_BURSTS_TIMES);
+}
+
+static void open_trace(struct ti_replayer *p)
+{
+    struct ti_err err;
+    ti_status st = ti_source_reader(p->setup->source, p->rank, &p->r, &err);
+
+    if (st)
+        ti_replay_fail(p, st, "%s", err.text);
+    p->burst_column = ti_bursts_column(p->r, &p->setup->bursts);
+}
+
+void ti_replay_rank(struct ti_replayer *p)
+{
+    struct ti_replay_progress *progress = ti_replay_progress(p->setup->state, p->rank);
+    struct ti_event ev = {0};
+    struct ti_err err;
+    int got;
+
+    open_trace(p);
+    while ((got = ti_reader_next(p->r, &ev, &err)) == 1) {
+        p->ev = &ev;
+        for (unsigned f = 0; f < TI_F_COUNT; f++)
+            if (!(ev.mask & 1u << f))
+                ev.arg[f] = 0;
+        if (progress)
+            progress->events = p->index;
+        burst(p, &ev);
+        functions[ev.op](p, &ev);
+        p->index++;
+    }
+    p->ev = NULL;
+    if (got < 0)
+        ti_replay_fail(p, TI_ERR_INPUT, "%s", err.text);
+    if (ti_reader_end(p->r) != TI_END_COMPLETE)
+        ti_replay_fail(p, TI_ERR_INPUT, "its trace was cut off");
+    if (progress)
+        progress->events = p->index;
+}
+
+void ti_replay_free(struct ti_replayer *p)
+{
+    ti_reader_close(p->r);
+    ti_wildcards_free(&p->ahead);
+    ti_neighbourhoods_free(&p->topologies);
+    for (size_t i = 0; i < p->ncomms; i++) {
+        free(p->comm[i].sources_order);
+        free(p->comm[i].destinations_order);
+    }
+    for (size_t i = 0; i < p->nrequests; i++)
+        free(p->request[i].part);
+    free(p->comm);
+    free(p->request);
+    free(p->message);
+    free(p->window);
+    free(p->file);
+    free(p->batch);
+    free(p->numbers);
+    free(p->types);
+    free(p->zeros);
+    free(p->contiguous);
+}

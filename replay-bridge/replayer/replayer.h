@@ -1,0 +1,207 @@
+/*
+ * The replayer: an MPI program that does what a trace says.
+ *
+ * One source makes two programs.  Compiled with SimGrid's smpicc it is
+ * ti-smpi-replay, which smpirun runs as a simulation; compiled with mpicc it is
+ * ti-live-replay, which mpirun runs on a real machine.  Each rank reads its own
+ * events and calls, for each of them, the MPI function that was recorded.
+ * operations.h lists what every operation becomes where SMPI has no such
+ * function.
+ *
+ * Files here: main.c (options, start and end), replay.c (the loop over events),
+ * p2p.c, request.c, coll.c, comm.c, rma.c and file.c (the operations), engine.h
+ * (the differences between the two programs).
+ *
+ * All state hangs on `struct ti_replayer`, one for each rank, because SMPI may
+ * run all ranks as threads of one process that share global variables.
+ */
+#ifndef TI_REPLAYER_H
+#define TI_REPLAYER_H
+
+#include <mpi.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "check/neighbours.h"
+#include "check/wildcards.h"
+#include "replay-bridge/bursts.h"
+
+/* Set by the command line; the same on all ranks. */
+struct ti_replay_setup {
+    const char *trace;
+    struct ti_source *source; /* open; shared by the ranks of one process */
+    struct ti_bursts bursts;
+    enum { TI_SPEND_LOOP, TI_SPEND_SLEEP, TI_SPEND_NOTHING } spend; /* of a live run */
+    double speed;    /* instructions a second, where it sleeps */
+    bool no_compute; /* bursts take no time */
+    bool any;        /* wildcards are posted as such, not with the source that matched */
+    bool checked;    /* the trace has been checked */
+    bool quiet;
+    const char *files; /* folder for the files of a live run */
+    const char *state_path;
+    struct ti_replay_state *state; /* where ranks say how far they are; NULL: nowhere */
+    bool asked;                    /* one rank has looked whether ranks may start */
+    int status;                    /* TI_OK, or why no rank shall start */
+};
+
+/* A communicator of the trace, at its number. */
+struct ti_replay_comm {
+    MPI_Comm handle;    /* MPI_COMM_NULL: not made yet, or freed */
+    int64_t rank;       /* own rank, as the trace counts; partners are relative to it */
+    int64_t peers;      /* ranks that a partner can have: of the other group, if there are two */
+    bool one_for_two;   /* an intercommunicator, but `handle` has the ranks of both groups, */
+    int64_t offset;     /* the peers from here on */
+    int *sources_order; /* where each neighbour of the trace stands in the library's order; */
+    int *destinations_order; /* NULL: at the same place */
+};
+
+/* A request of the trace, at its number. */
+struct ti_replay_request {
+    bool used, active, persistent;
+    MPI_Request handle;
+    MPI_Request *part; /* where several requests stand for one; then `handle` is unused */
+    int nparts, parts_room;
+    struct ti_event *init; /* of a persistent request that the MPI library does not have */
+    bool partitioned_send;
+    int64_t unready; /* partitions of it that are not ready yet */
+    MPI_Comm *made;  /* by comm_idup; NULL: none */
+    int64_t made_number;
+};
+
+struct ti_replay_window {
+    MPI_Win handle;
+    MPI_Comm comm;
+    int64_t rank, peers; /* own rank in it, and its ranks */
+    void *memory;        /* to be freed with the window; NULL: none */
+    MPI_Aint *address;   /* of a dynamic window: where each rank has its memory; else NULL */
+};
+
+struct ti_replayer {
+    const struct ti_replay_setup *setup;
+    int64_t rank, np;
+    struct ti_reader *r;
+    const struct ti_event *ev; /* the current one, and its number in the trace */
+    uint64_t index;
+    int burst_column;
+    struct ti_wildcards ahead;
+    struct ti_neighbourhoods topologies;
+
+    struct ti_replay_comm *comm;
+    size_t ncomms, comms_room;
+    struct ti_replay_request *request;
+    size_t nrequests, requests_room;
+    MPI_Message *message;
+    size_t nmessages, messages_room;
+    struct ti_replay_window *window;
+    size_t nwindows, windows_room;
+    struct ti_replay_attached {
+        int64_t window;
+        void *memory; /* NULL: detached */
+    } * attached;
+    size_t nattached, attached_room;
+    struct ti_replay_file {
+        bool open;
+        MPI_Comm comm;
+        MPI_File handle;
+    } * file;
+    size_t nfiles, files_room;
+
+    /* Scratch of one call. */
+    MPI_Request *batch;
+    int nbatch;
+    size_t batch_room;
+    int *numbers; /* counts and displacements */
+    size_t numbers_room;
+    MPI_Datatype *types;
+    size_t types_room;
+    MPI_Aint *zeros;
+    size_t zeros_room;
+
+    struct ti_replay_type {
+        int64_t n;
+        MPI_Datatype of, type;
+    } * contiguous; /* made so far */
+    size_t ncontiguous, contiguous_room;
+    MPI_Op op[2]; /* a user's; not commutative, commutative */
+
+    void *engine;      /* the engine's own */
+    bool buffered;     /* a buffer for buffered sends is attached */
+    double start, end; /* of the rank, seconds on the engine's clock */
+};
+
+/* Ends the whole program: "rank 3, event 17 (mpi call): what", exit status `st`. */
+_Noreturn void ti_replay_fail(const struct ti_replayer *p, int st, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* Ends it if an MPI function has returned an error. */
+void ti_replay_must(const struct ti_replayer *p, int returned);
+
+/* Replays the events of the rank from MPI_Init, which was called, to before MPI_Finalize. */
+void ti_replay_rank(struct ti_replayer *p);
+void ti_replay_free(struct ti_replayer *p);
+
+/* ---- what the operations share ---- */
+
+/* The communicator of the trace's number `index`; fails if there is none. */
+struct ti_replay_comm *ti_replay_comm(struct ti_replayer *p, int64_t index);
+
+/* Rank in `c->handle` of the partner `delta` away; MPI_PROC_NULL and, for a
+ * source, MPI_ANY_SOURCE as such. */
+int ti_replay_peer(const struct ti_replayer *p, const struct ti_replay_comm *c, int64_t delta);
+
+/* `bytes` as a count of elements of `esize` bytes, and their datatype.  A `count` that an int
+ * cannot hold fails. */
+int ti_replay_count(struct ti_replayer *p, int64_t bytes, int64_t esize, MPI_Datatype *type);
+
+/* The datatype of blocks whose elements have `esize` bytes, and how many of it an element is. */
+int ti_replay_unit(struct ti_replayer *p, int64_t esize, MPI_Datatype *type);
+
+/* A datatype of `n` elements. */
+MPI_Datatype ti_replay_contiguous(struct ti_replayer *p, int64_t n, MPI_Datatype of);
+
+/* A datatype for MPI_Compare_and_swap. */
+MPI_Datatype ti_replay_swapped(int64_t esize);
+
+/* Operation and datatype of a reduction of elements of `esize` bytes. */
+MPI_Op ti_replay_op(struct ti_replayer *p, int64_t redop, int64_t esize, MPI_Datatype *type);
+
+/* A new request, of number TI_F_REQ of the current event. */
+struct ti_replay_request *ti_replay_new_request(struct ti_replayer *p);
+
+/* Room for one more request of the MPI library as a part of `q`. */
+MPI_Request *ti_replay_part(struct ti_replay_request *q);
+
+/* Number `index` of an array of things that are numbered as they are met. */
+#define TI_REPLAY_AT(p, array, n, room, index)                                                     \
+    ((p)->array = ti_more((p)->array, &(p)->room, (size_t)(index) + 1, sizeof *(p)->array),        \
+     (p)->n = (p)->n > (size_t)(index) ? (p)->n : (size_t)(index) + 1, &(p)->array[index])
+
+/* ---- the operations: each replays one event ---- */
+
+typedef void ti_replay_fn(struct ti_replayer *p, const struct ti_event *ev);
+
+/* Posts what `ev` stands for without blocking: its request, or the parts of it, are in `q`, which
+ * is the trace's request `req`. */
+void ti_replay_post(struct ti_replayer *p, const struct ti_event *ev, struct ti_replay_request *q,
+                    int64_t req);
+
+/* Calls a collective operation, in a form that the event need not have. */
+void ti_replay_collective(struct ti_replayer *p, const struct ti_event *ev, enum ti_form form,
+                          struct ti_replay_request *q);
+
+/* Make a persistent request of the MPI library: of a message, and of one with partitions. */
+void ti_replay_prepare(struct ti_replayer *p, const struct ti_event *ev,
+                       struct ti_replay_request *q);
+void ti_replay_prepare_partitioned(struct ti_replayer *p, const struct ti_event *ev,
+                                   struct ti_replay_request *q);
+void ti_replay_ready(struct ti_replayer *p, const struct ti_event *ev, struct ti_replay_request *q);
+void ti_replay_arrived(struct ti_replayer *p, const struct ti_event *ev,
+                       struct ti_replay_request *q);
+
+/* The request of MPI_Comm_idup is complete: the communicator that it makes exists. */
+void ti_replay_idup_done(struct ti_replayer *p, struct ti_replay_request *q);
+
+/* The communicators that each rank has from the start: the world, and that of itself alone. */
+void ti_replay_world(struct ti_replayer *p, MPI_Comm world);
+
+#endif

@@ -1,0 +1,378 @@
+/*
+ * Requests: how they are made, started, completed and freed.
+ *
+ * A request of the trace is one request of the MPI library, or several where the operation is
+ * lowered to several (struct ti_replay_request).
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "check/map.h"
+#include "replay-bridge/replayer/engine.h"
+#include "replay-bridge/replayer/functions.h"
+
+/* ---- making ---- */
+
+struct ti_replay_request *ti_replay_new_request(struct ti_replayer *p)
+{
+    int64_t number = p->ev->arg[TI_F_REQ];
+    struct ti_replay_request *q;
+
+    if (number < 0 || (size_t)number > p->nrequests) /* the lowest free number is at most that */
+        ti_replay_fail(p, TI_ERR_INPUT, "request number %lld is out of range", (long long)number);
+    q = TI_REPLAY_AT(p, request, nrequests, requests_room, number);
+    if (q->used)
+        ti_replay_fail(p, TI_ERR_INPUT, "request %lld is in use", (long long)number);
+    *q = (struct ti_replay_request){
+        .used = true, .handle = MPI_REQUEST_NULL, .part = q->part, .parts_room = q->parts_room};
+    return q;
+}
+
+static struct ti_replay_request *request_at(struct ti_replayer *p, int64_t number)
+{
+    if (number < 0 || (size_t)number >= p->nrequests || !p->request[number].used)
+        ti_replay_fail(p, TI_ERR_INPUT, "request %lld does not exist", (long long)number);
+    return &p->request[number];
+}
+
+MPI_Request *ti_replay_part(struct ti_replay_request *q)
+{
+    size_t room = (size_t)q->parts_room;
+
+    q->part = ti_more(q->part, &room, (size_t)q->nparts + 1, sizeof *q->part);
+    q->parts_room = (int)room;
+    q->part[q->nparts] = MPI_REQUEST_NULL;
+    return &q->part[q->nparts++];
+}
+
+static void post(struct ti_replayer *p, const struct ti_event *ev, struct ti_replay_request *q)
+{
+    q->active = true;
+    if (ti_op_collective(ev->op))
+        ti_replay_collective(p, ev, TI_FORM_NONBLOCKING, q);
+    else
+        ti_replay_post(p, ev, q, q - p->request);
+}
+
+void replay_nonblocking(struct ti_replayer *p, const struct ti_event *ev)
+{
+    post(p, ev, ti_replay_new_request(p));
+}
+
+/* ---- persistent requests ---- */
+
+/* Keeps the event that each start repeats. */
+static void keep_init(struct ti_replay_request *q, const struct ti_event *ev)
+{
+    size_t none = 0;
+
+    q->init = ti_more(NULL, &none, 1, sizeof *q->init);
+    *q->init = *ev;
+    for (int v = 0; v < TI_VECS; v++) {
+        size_t bytes = (size_t)ev->vec[v].len * (size_t)ev->vec[v].width;
+        void *data = NULL;
+
+        none = 0;
+        if (bytes)
+            data = memcpy(ti_more(NULL, &none, bytes, 1), ev->vec[v].data, bytes);
+        q->init->vec[v].data = data;
+    }
+}
+
+static void forget_init(struct ti_replay_request *q)
+{
+    for (int v = 0; q->init && v < TI_VECS; v++)
+        free((void *)(uintptr_t)q->init->vec[v].data);
+    free(q->init);
+    q->init = NULL;
+}
+
+/* Whether the MPI library has persistent requests of this kind, which work. */
+static bool has_persistent(const struct ti_event *ev)
+{
+    if (SIMULATED)
+        return false;
+    return MPI_VERSION >= 4 || !(ti_op_collective(ev->op) || ti_op_is(ev->op, TI_T_PARTITIONED));
+}
+
+void replay_persistent(struct ti_replayer *p, const struct ti_event *ev)
+{
+    struct ti_replay_request *q = ti_replay_new_request(p);
+
+    q->persistent = true;
+    if (!has_persistent(ev))
+        keep_init(q, ev);
+    else if (ti_op_collective(ev->op))
+        ti_replay_collective(p, ev, TI_FORM_PERSISTENT, q);
+    else if (ti_op_is(ev->op, TI_T_PARTITIONED))
+        ti_replay_prepare_partitioned(p, ev, q);
+    else
+        ti_replay_prepare(p, ev, q);
+    q->partitioned_send = ti_op_is(ev->op, TI_T_PARTITIONED | TI_T_SENDS);
+}
+
+/* Starts a request that the MPI library does not have as persistent. */
+static void start_kept(struct ti_replayer *p, struct ti_replay_request *q)
+{
+    q->nparts = 0;
+    q->active = true;
+    q->unready = q->init->arg[TI_F_PART];
+    if (!q->partitioned_send || q->unready == 0)
+        post(p, q->init, q);
+}
+
+void replay_start(struct ti_replayer *p, const struct ti_event *ev)
+{
+    int64_t n = ev->op == TI_OP_START ? 1 : ev->vec[0].len;
+
+    p->nbatch = 0;
+    for (int64_t i = 0; i < n; i++) {
+        struct ti_replay_request *q =
+            request_at(p, ev->op == TI_OP_START ? ev->arg[TI_F_REQ] : ti_vec_at(&ev->vec[0], i));
+
+        if (!q->persistent || q->active)
+            ti_replay_fail(p, TI_ERR_INPUT, "request %lld cannot be started",
+                           (long long)(q - p->request));
+        if (q->init) {
+            start_kept(p, q);
+            continue;
+        }
+        q->active = true;
+        p->batch = ti_more(p->batch, &p->batch_room, (size_t)p->nbatch + 1, sizeof *p->batch);
+        p->batch[p->nbatch++] = q->handle; /* a start leaves the handle as it is */
+    }
+    if (ev->op == TI_OP_START && p->nbatch)
+        ti_replay_must(p, MPI_Start(p->batch));
+    else if (ev->op == TI_OP_STARTALL && (p->nbatch || !n))
+        ti_replay_must(p, MPI_Startall(p->nbatch, p->batch));
+}
+
+/* ---- partitioned messages ---- */
+
+/* Partitions first to last are ready. */
+static void ready(struct ti_replayer *p, struct ti_replay_request *q, int64_t first, int64_t last)
+{
+    q->unready -= last - first + 1;
+    if (q->unready == 0)
+        post(p, q->init, q);
+}
+
+void replay_pready(struct ti_replayer *p, const struct ti_event *ev)
+{
+    struct ti_replay_request *q = request_at(p, ev->arg[TI_F_REQ]);
+    int64_t n = ev->vec[0].len;
+
+    if (!q->init) {
+        ti_replay_ready(p, ev, q);
+    } else if (ev->op == TI_OP_PREADY) {
+        ready(p, q, 0, 0);
+    } else if (ev->op == TI_OP_PREADY_RANGE && n == 2) {
+        ready(p, q, ti_vec_at(&ev->vec[0], 0), ti_vec_at(&ev->vec[0], 1));
+    } else if (n) {
+        ready(p, q, 1, n);
+    }
+}
+
+void replay_parrived(struct ti_replayer *p, const struct ti_event *ev)
+{
+    struct ti_replay_request *q = request_at(p, ev->arg[TI_F_REQ]);
+
+    if (!q->init)
+        ti_replay_arrived(p, ev, q);
+}
+
+/* ---- completing ---- */
+
+static void add_handle(struct ti_replayer *p, MPI_Request handle)
+{
+    p->batch = ti_more(p->batch, &p->batch_room, (size_t)p->nbatch + 1, sizeof *p->batch);
+    p->batch[p->nbatch++] = handle;
+}
+
+/* Adds what stands for a request that completes to the batch; true if the MPI library has it as
+ * one request. */
+static bool add_request(struct ti_replayer *p, struct ti_replay_request *q)
+{
+    if (q->nparts == 0) {
+        add_handle(p, q->handle);
+        return true;
+    }
+    for (int i = 0; i < q->nparts; i++)
+        add_handle(p, q->part[i]);
+    return false;
+}
+
+/* A request is complete. */
+static void finish(struct ti_replayer *p, struct ti_replay_request *q)
+{
+    if (q->made)
+        ti_replay_idup_done(p, q);
+    q->active = false;
+    if (!q->persistent) {
+        q->used = false;
+        return;
+    }
+    if (q->init)
+        q->handle = MPI_REQUEST_NULL;
+    q->nparts = 0;
+}
+
+/* Calls `on` for each request that the event completes. */
+static void for_each(struct ti_replayer *p, const struct ti_event *ev,
+                     void (*on)(struct ti_replayer *, struct ti_replay_request *, void *),
+                     void *arg)
+{
+    if (ev->mask & TI_M_REQ) {
+        on(p, request_at(p, ev->arg[TI_F_REQ]), arg);
+        return;
+    }
+    if ((ev->mask & TI_M_ALL) && ev->arg[TI_F_ALL]) {
+        for (size_t i = 0; i < p->nrequests; i++)
+            if (p->request[i].used && p->request[i].active)
+                on(p, &p->request[i], arg);
+        return;
+    }
+    for (int64_t i = 0; i < ev->vec[0].len; i++)
+        on(p, request_at(p, ti_vec_at(&ev->vec[0], i)), arg);
+}
+
+static void collect(struct ti_replayer *p, struct ti_replay_request *q, void *arg)
+{
+    bool *whole = arg;
+
+    *whole = add_request(p, q) && *whole;
+}
+
+static void settle(struct ti_replayer *p, struct ti_replay_request *q, void *arg)
+{
+    (void)arg;
+    finish(p, q);
+}
+
+#if !SIMULATED
+
+/* Waits until all of the batch could complete, without completing any. */
+static void await_batch(struct ti_replayer *p)
+{
+    for (int i = 0; i < p->nbatch; i++)
+        for (int done = 0; !done;)
+            ti_replay_must(p, PMPI_Request_get_status(p->batch[i], &done, MPI_STATUS_IGNORE));
+}
+
+/* The function that was recorded, on the requests that it completed. */
+static void complete_as_recorded(struct ti_replayer *p, uint32_t op)
+{
+    int n = p->nbatch, done = 0, index, *indices;
+
+    if (op == TI_OP_WAIT) {
+        ti_replay_must(p, MPI_Wait(p->batch, MPI_STATUS_IGNORE));
+    } else if (op == TI_OP_WAITANY) {
+        ti_replay_must(p, MPI_Waitany(n, p->batch, &index, MPI_STATUS_IGNORE));
+    } else if (op == TI_OP_WAITALL) {
+        ti_replay_must(p, MPI_Waitall(n, p->batch, MPI_STATUSES_IGNORE));
+    } else if (op == TI_OP_TEST) {
+        while (!done)
+            ti_replay_must(p, MPI_Test(p->batch, &done, MPI_STATUS_IGNORE));
+    } else if (op == TI_OP_TESTANY) {
+        while (!done)
+            ti_replay_must(p, MPI_Testany(n, p->batch, &index, &done, MPI_STATUS_IGNORE));
+    } else if (op == TI_OP_TESTALL) {
+        while (!done)
+            ti_replay_must(p, MPI_Testall(n, p->batch, &done, MPI_STATUSES_IGNORE));
+    } else {
+        p->numbers = ti_more(p->numbers, &p->numbers_room, (size_t)n, sizeof *p->numbers);
+        indices = p->numbers;
+        await_batch(p);
+        ti_replay_must(p, (op == TI_OP_WAITSOME ? MPI_Waitsome : MPI_Testsome)(
+                              n, p->batch, &done, indices, MPI_STATUSES_IGNORE));
+    }
+}
+
+#endif
+
+void replay_complete(struct ti_replayer *p, const struct ti_event *ev)
+{
+    bool whole = true;
+
+    p->nbatch = 0;
+    for_each(p, ev, collect, &whole);
+#if !SIMULATED
+    if (whole)
+        complete_as_recorded(p, ev->op);
+    else
+#endif
+        if (p->nbatch == 1)
+        ti_replay_must(p, MPI_Wait(p->batch, MPI_STATUS_IGNORE));
+    else
+        ti_replay_must(p, MPI_Waitall(p->nbatch, p->batch, MPI_STATUSES_IGNORE));
+    for_each(p, ev, settle, NULL);
+}
+
+void replay_request_free(struct ti_replayer *p, const struct ti_event *ev)
+{
+    struct ti_replay_request *q = request_at(p, ev->arg[TI_F_REQ]);
+
+    if (!SIMULATED && q->handle != MPI_REQUEST_NULL)
+        ti_replay_must(p, MPI_Request_free(&q->handle));
+    for (int i = 0; !SIMULATED && i < q->nparts; i++)
+        ti_replay_must(p, MPI_Request_free(&q->part[i]));
+    forget_init(q);
+    q->used = q->active = false;
+}
+
+void replay_cancel(struct ti_replayer *p, const struct ti_event *ev)
+{
+    struct ti_replay_request *q = request_at(p, ev->arg[TI_F_REQ]);
+
+    if (q->handle != MPI_REQUEST_NULL)
+        ti_replay_must(p, MPI_Cancel(&q->handle));
+}
+
+/* ---- generalized requests ---- */
+
+#if !SIMULATED
+
+static int tell_nothing(void *state, MPI_Status *status)
+{
+    (void)state;
+    status->MPI_SOURCE = MPI_UNDEFINED;
+    status->MPI_TAG = MPI_UNDEFINED;
+    PMPI_Status_set_elements(status, MPI_BYTE, 0);
+    PMPI_Status_set_cancelled(status, 0);
+    return MPI_SUCCESS;
+}
+
+static int free_nothing(void *state)
+{
+    (void)state;
+    return MPI_SUCCESS;
+}
+
+static int cancel_nothing(void *state, int complete)
+{
+    (void)state;
+    (void)complete;
+    return MPI_SUCCESS;
+}
+
+#endif
+
+void replay_grequest_start(struct ti_replayer *p, const struct ti_event *ev)
+{
+    struct ti_replay_request *q = ti_replay_new_request(p);
+
+    (void)ev;
+    q->active = true;
+#if !SIMULATED
+    ti_replay_must(
+        p, MPI_Grequest_start(tell_nothing, free_nothing, cancel_nothing, NULL, &q->handle));
+#endif
+}
+
+void replay_grequest_complete(struct ti_replayer *p, const struct ti_event *ev)
+{
+    struct ti_replay_request *q = request_at(p, ev->arg[TI_F_REQ]);
+
+    if (!SIMULATED)
+        ti_replay_must(p, MPI_Grequest_complete(q->handle));
+}
