@@ -29,17 +29,33 @@ enum ti_op_kind ti_op_kind(uint32_t op)
     return TI_OP_KIND_OTHER;
 }
 
+/* With MPI_PROC_NULL, nothing is moved. */
+static bool to_nobody(const struct ti_event *ev)
+{
+    return field(ev, TI_F_PEER) == (uint64_t)TI_NULL;
+}
+
+bool ti_rma_puts(const struct ti_event *ev, uint64_t *bytes)
+{
+    *bytes = field(ev, TI_F_BYTES);
+    return ti_op_is(ev->op, TI_T_PUTS) && field(ev, TI_F_REDOP) != TI_REDOP_NO_OP && !to_nobody(ev);
+}
+
+bool ti_rma_gets(const struct ti_event *ev, uint64_t *bytes)
+{
+    /* what has one side only gets as much as it gives */
+    *bytes = field(ev, ev->mask & TI_M_BYTES2 ? TI_F_BYTES2 : TI_F_BYTES);
+    return ti_op_is(ev->op, TI_T_GETS) && !to_nobody(ev);
+}
+
 static void count_rma(struct ti_op_count *op, const struct ti_event *ev)
 {
-    uint64_t origin = field(ev, TI_F_BYTES), target = field(ev, TI_F_BYTES2);
+    uint64_t bytes;
 
-    if (field(ev, TI_F_PEER) == (uint64_t)TI_NULL)
-        return;
-    /* what has one side only gets as much as it gives */
-    if (ti_op_is(ev->op, TI_T_GETS))
-        op->got += ev->mask & TI_M_BYTES2 ? target : origin;
-    if (ti_op_is(ev->op, TI_T_PUTS) && field(ev, TI_F_REDOP) != TI_REDOP_NO_OP)
-        op->bytes += origin;
+    if (ti_rma_gets(ev, &bytes))
+        op->got += bytes;
+    if (ti_rma_puts(ev, &bytes))
+        op->bytes += bytes;
 }
 
 static void count_file(struct ti_op_count *op, const struct ti_event *ev)
@@ -106,8 +122,8 @@ static bool learn_neighbours(struct ti_scan *scan, const struct ti_reader *r,
 
 /* ------------------------------------------------------ what is given ---- */
 
-static uint64_t collective_gives(const struct ti_scan *scan, const struct ti_reader *r,
-                                 const struct ti_event *ev)
+uint64_t ti_scan_collective(const struct ti_scan *scan, const struct ti_reader *r,
+                            const struct ti_event *ev)
 {
     const struct ti_comm *comm = ti_reader_comm(r, (int64_t)field(ev, TI_F_COMM));
     uint64_t bytes = field(ev, TI_F_BYTES);
@@ -160,7 +176,7 @@ static struct ti_start gives(const struct ti_scan *scan, const struct ti_reader 
         s.messages = field(ev, TI_F_PEER) != (uint64_t)TI_NULL;
         s.bytes = s.messages ? field(ev, TI_F_BYTES) : 0;
     } else if (ti_op_collective(ev->op)) {
-        s.bytes = collective_gives(scan, r, ev);
+        s.bytes = ti_scan_collective(scan, r, ev);
     }
     return s;
 }

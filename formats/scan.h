@@ -27,6 +27,11 @@ struct ti_op_count {
 enum ti_op_kind { TI_OP_KIND_OTHER, TI_OP_KIND_RMA, TI_OP_KIND_FILE };
 enum ti_op_kind ti_op_kind(uint32_t op);
 
+/* Whether a one-sided operation hands bytes to its target, or brings some back from there,
+ * and how many; an atomic operation may do both. */
+bool ti_rma_puts(const struct ti_event *ev, uint64_t *bytes);
+bool ti_rma_gets(const struct ti_event *ev, uint64_t *bytes);
+
 /* What each start of a persistent request hands over, counted with `op`. */
 struct ti_start {
     uint32_t op, messages;
@@ -83,6 +88,11 @@ void ti_scan_begin(struct ti_scan *scan);
 ti_status ti_scan_event(struct ti_scan *scan, const struct ti_reader *r, const struct ti_event *ev,
                         struct ti_err *err);
 ti_status ti_scan_end(struct ti_scan *scan, const struct ti_reader *r, struct ti_err *err);
+
+/* Bytes that the rank hands over in the collective call `ev`; of a persistent one, in each start.
+ * The making of its communicator has gone through ti_scan_event(). */
+uint64_t ti_scan_collective(const struct ti_scan *scan, const struct ti_reader *r,
+                            const struct ti_event *ev);
 
 /* Add `calls` of `name` to a list that ti_scan_free(), or free() of names and
  * list, releases; false when memory is short. */
