@@ -1,8 +1,10 @@
 #include "formats/inifile.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <ini.h>
 #include <stdarg.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -143,6 +145,28 @@ ti_status ti_ini_conclude(struct ti_ini *ini, int most, char **more, struct ti_e
         }
     }
     return ini->nerrors ? TI_ERR_INPUT : TI_OK;
+}
+
+bool ti_ini_number(const char *text, double *out)
+{
+    static const char units[] = "kMGTP";
+    char *end = (char *)(uintptr_t)text;
+    const char *u;
+    double v = 0;
+
+    errno = 0;
+    if (isdigit((unsigned char)text[0]) && tolower((unsigned char)text[1]) != 'x')
+        v = strtod(text, &end);
+    while (end > text && (*end == ' ' || *end == '\t'))
+        end++;
+    u = end > text && *end ? strchr(units, *end == 'K' ? 'k' : *end) : NULL;
+    for (const char *step = units; u && step <= u; step++)
+        v *= 1000;
+    end += u != NULL;
+    if (end == text || *end || errno || !(v > 0) || v > 1e18)
+        return false;
+    *out = v;
+    return true;
 }
 
 const char *ti_ini_show(const char *text, char buf[64])

@@ -93,6 +93,10 @@ void ti_ini_warning(struct ti_ini *ini, struct ti_place_in_file at, const char *
  */
 ti_status ti_ini_conclude(struct ti_ini *ini, int most, char **more, struct ti_err *err);
 
+/* "2.53G": a number above 0, and at most 1e18, with k, M, G, T or P behind it for powers of 1000;
+ * false if the text is none. */
+bool ti_ini_number(const char *text, double *out);
+
 /* Text from a file, for a message: no control characters, and not too long. */
 const char *ti_ini_show(const char *text, char buf[64]);
 

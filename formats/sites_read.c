@@ -374,29 +374,14 @@ static void take_isa(struct draft *d, const struct ti_ini_key *k)
                      ti_ini_show(k->value, shown));
 }
 
-/* "2.53G": instructions per second. */
 static void take_speed(struct draft *d, const struct ti_ini_key *k)
 {
-    static const char units[] = "kMGTP";
-    double v = 0;
-    char *end = k->value, shown[64];
-    const char *u;
+    char shown[64];
 
-    errno = 0;
-    if (isdigit((unsigned char)k->value[0]) && tolower((unsigned char)k->value[1]) != 'x')
-        v = strtod(k->value, &end);
-    while (end > k->value && (*end == ' ' || *end == '\t'))
-        end++;
-    u = end > k->value && *end ? strchr(units, *end == 'K' ? 'k' : *end) : NULL;
-    for (const char *step = units; u && step <= u; step++)
-        v *= 1000;
-    end += u != NULL;
-    if (end == k->value || *end || errno || !(v > 0) || v > 1e18)
+    if (!ti_ini_number(k->value, &d->c.speed))
         ti_ini_error(d->r->ini, ti_ini_at(k, 0),
                      "speed is instructions per second of a core, such as 2.53G, not '%s'",
                      ti_ini_show(k->value, shown));
-    else
-        d->c.speed = v;
 }
 
 static void take_program(struct draft *d, const struct ti_ini_key *k)

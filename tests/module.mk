@@ -9,6 +9,7 @@ t-counter_src := $(counter_src)
 t-papi_src := $(counter_src)
 t-malloc_src := $(counter_src)
 t-sites_src := $(sites_src)
+t-rates_src := $(rates_src)
 
 define unit_test
 $(O)/tests/unit/$(1): $(call obj,tests/unit/$(1).c $($(1)_src) formats/writer.c $(formats_src) $(common_src))

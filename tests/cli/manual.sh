@@ -46,16 +46,18 @@ done < <(grep -E '^(mode|redop) ' "$tmp/words")
 while read -r name; do
     grep -qwF -- "$name" man/tiara-trace.5 || fail "man/tiara-trace.5 does not have chunk $name"
 done < <(sed -n '/^#define TI_CHUNKS/,/^$/p' formats/trace.h | grep -oE 'X\([A-Z]+' | cut -c3-)
-# The keys of a sites file: the page has those of formats/sites.h, in that order.
-while IFS=: read -r kind from to; do
+# The keys of sites files and rate files: the page has those of the header, in that order.
+while IFS=: read -r page kind from to; do
     grep "^$kind " "$tmp/words" >"$tmp/expected"
-    sed -n "/^\.Ss $from/,/^\.Ss $to/s/^\.It Cm /$kind /p" man/tiara-sites.5 >"$tmp/found"
+    sed -n "/^\.Ss $from/,/^\.Ss $to/s/^\.It Cm /$kind /p" "man/$page.5" >"$tmp/found"
     diff "$tmp/expected" "$tmp/found" >"$tmp/diff" ||
-        { fail "man/tiara-sites.5: keys (< formats/sites.h, > the page)"; cat "$tmp/diff"; }
+        { fail "man/$page.5: keys (< formats/${page#tiara-}.h, > the page)"; cat "$tmp/diff"; }
 done <<'END'
-site:Sites:Clusters
-cluster:Clusters:The machine
-target:The machine:Hostlists
+tiara-sites:site:Sites:Clusters
+tiara-sites:cluster:Clusters:The machine
+tiara-sites:target:The machine:Hostlists
+tiara-rates:rates:Rates of the file:Classes
+tiara-rates:rate:Classes and sites:Other machines
 END
 if command -v mandoc >/dev/null; then
     for page in man/*.[157]; do

@@ -1,5 +1,5 @@
 /*
- * Print the words of traces and sites files, for the pages that must have them: fields,
+ * Print the words of traces, sites files and rate files, for the pages that must have them: fields,
  * operations as the page lists them, bits of a mode, reduction operations; keys.
  *
  *     field comm
@@ -15,6 +15,7 @@
 #include <stdio.h>
 
 #include "formats/event.h"
+#include "formats/rates.h"
 #include "formats/sites.h"
 
 static void put_fields(uint32_t mask, const char *before, const char *after)
@@ -62,5 +63,9 @@ int main(void)
     TI_SITE_KEYS(PUT_SITE)
     TI_CLUSTER_KEYS(PUT_CLUSTER)
     TI_TARGET_KEYS(PUT_TARGET)
+#define PUT_RATES(name) puts("rates " #name);
+#define PUT_RATE(name)  puts("rate " #name);
+    TI_RATES_KEYS(PUT_RATES)
+    TI_RATE_KEYS(PUT_RATE)
     return 0;
 }

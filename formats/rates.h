@@ -1,0 +1,73 @@
+/*
+ * Rate files: how many instructions a second bursts execute, by call site and by volume.
+ *
+ * One rate for all bursts does not fit most programs: a short burst works in the caches, a long
+ * one on memory.  ti-info --rates writes such a file from a trace with durations, a person may
+ * edit it, and a replay asks it for the rate of each burst.  tiara-rates(5) describes the file;
+ * its text is that of sites files (inifile.h).
+ */
+#ifndef TI_RATES_H
+#define TI_RATES_H
+
+#include <stdint.h>
+
+#include "common/err.h"
+
+/* The keys: X(name).  All but `site` of [site] and `rate` may be left out. */
+#define TI_RATES_KEYS(X) X(unit) X(counter) X(cpu) X(hosts) X(ranks)
+#define TI_RATE_KEYS(X)  X(site) X(rate) X(deviation) X(bursts) X(seconds)
+
+/* A class of bursts, by volume, or the bursts in front of one call site. */
+struct ti_rate {
+    uint64_t from;    /* of a class: its smallest volume; it ends where the next one begins */
+    char *site;       /* of a site: its text in the trace; else NULL */
+    double rate;      /* volume a second, above 0 */
+    double deviation; /* standard deviation of the rate, by time; 0: not known */
+    uint64_t bursts;  /* it was measured on; 0: not known */
+    double seconds;   /* that these took; 0: not known */
+    int line;         /* in the file; 0 */
+};
+
+struct ti_rates {
+    /* Of the trace that the rates are from; NULL and 0 where the file does not say. */
+    char *unit;    /* of volumes, "instructions" */
+    char *counter; /* "papi" */
+    char *cpu;     /* models of processors */
+    int64_t hosts, ranks;
+
+    struct ti_rate *volume_class; /* at least one, in ascending order of `from` */
+    int nclasses;
+    struct ti_rate *site; /* in ascending order of the text */
+    int nsites;
+};
+
+/* Sites that a file can have. */
+#define TI_RATES_SITES_MAX 16384
+
+/*
+ * Read a rate file.  *out is set on success only; release it with ti_rates_free().  TI_ERR_IO, or
+ * TI_ERR_INPUT with "FILE:LINE:COLUMN: what is wrong" for what is malformed, unknown, given twice
+ * or missing.  Up to 20 further findings go to `more`, as with ti_sites_read() (may be NULL).
+ */
+ti_status ti_rates_read(const char *path, struct ti_rates **out, char **more, struct ti_err *err);
+void ti_rates_free(struct ti_rates *r); /* NULL is fine */
+
+/*
+ * Rate of a burst of `volume` in front of a call at `site`, in volume a second, above 0.  A site
+ * that the file has decides.  Any other burst, and NULL, have the rate of the class that the
+ * volume is in: the last one that begins at it or below.  What is below all classes belongs to
+ * the first.  A search through sites takes log(n) comparisons of text: ask once for each site.
+ */
+double ti_rates_of(const struct ti_rates *r, const char *site, uint64_t volume);
+
+/* Whether the file has the site, and so no volume matters. */
+const struct ti_rate *ti_rates_site(const struct ti_rates *r, const char *site);
+
+/*
+ * Write a rate file that ti_rates_read() understands: `title`, lines of text, becomes a comment at
+ * its top; classes and sites as they stand in `r`.  "-" is stdout.  TI_ERR_IO.
+ */
+ti_status ti_rates_write(const char *path, const struct ti_rates *r, const char *title,
+                         struct ti_err *err);
+
+#endif
