@@ -16,6 +16,7 @@ struct info_style {
     bool no_volumes;    /* leave volumes out */
     uint64_t tolerance; /* volumes that differ by this much are equal */
     bool json, quiet;
+    bool all; /* all pairs of ranks, however many */
 };
 
 /* ------------------------------------------------------------- dump.c -- */
@@ -52,6 +53,10 @@ ti_status info_summary(struct ti_source *s, const struct info_style *style, stru
 void info_put_clean(const char *text); /* NULL is fine */
 json_t *info_json_text(const char *text);
 json_t *info_json_u64(uint64_t v);
+/* An object on stdout; the second leaves out its last brace, for rows that are too many to be
+ * kept as JSON. */
+void info_print_json(const json_t *out);
+void info_print_json_open(const json_t *out);
 
 /* Whether an object of a manifest's "missing" or "incomplete" is about the rank. */
 bool info_ranges_hold(const json_t *entry, int64_t rank);
@@ -77,6 +82,22 @@ ti_status info_extras_read(struct ti_source *s, int64_t only, struct info_extras
 void info_extras_print(const struct info_extras *x);
 void info_extras_json(const struct info_extras *x, json_t *out);
 void info_extras_free(struct info_extras *x); /* NULL is fine */
+
+/* -------------------------------------- traffic.c, histogram.c, rates.c -- */
+
+/*
+ * What ranks send each other; how large messages and bursts are; how fast bursts are, by class and
+ * call site, into a rate file (formats/rates.h) at `path`, "-" for stdout.  All ranks are read, or
+ * `rank` alone if it is 0 or more.  Ranks that are missing, incomplete or damaged are named on
+ * stderr and counted as far as they go; the status is then TI_ERR_PARTIAL, or TI_ERR_INPUT for
+ * damage, with an empty `err`.
+ */
+ti_status info_traffic(struct ti_source *s, int64_t rank, const struct info_style *style,
+                       struct ti_err *err);
+ti_status info_histogram(struct ti_source *s, int64_t rank, const struct info_style *style,
+                         struct ti_err *err);
+ti_status info_rates(struct ti_source *s, int64_t rank, const char *path,
+                     const struct info_style *style, struct ti_err *err);
 
 /* ----------------------------------------------------------- verify.c -- */
 

@@ -1,5 +1,7 @@
 /* ti-info: look inside traces. */
 
+#include <string.h>
+
 #include "common/cli.h"
 #include "info/info.h"
 
@@ -11,6 +13,10 @@ enum {
     OPT_COMPARE,
     OPT_TOLERANCE,
     OPT_VERIFY,
+    OPT_TRAFFIC,
+    OPT_ALL,
+    OPT_HISTOGRAM,
+    OPT_RATES,
     OPT_JSON,
     OPT_NO_PROGRESS,
 };
@@ -19,6 +25,11 @@ static const struct ti_opt opts[] = {
     {OPT_VERIFY, "verify", NULL,
      "read all and check it: checksums, totals, and that what\nis sent is received"},
     {OPT_COMPARE, "compare", "OTHER", "are the events of TRACE and OTHER the same?"},
+    {OPT_TRAFFIC, "traffic", NULL, "messages and bytes between pairs of ranks, and in collectives"},
+    {OPT_HISTOGRAM, "histogram", NULL, "sizes of messages and volumes of bursts, in powers of two"},
+    {OPT_RATES, "rates", "FILE",
+     "write a rate file: instructions a second of bursts, by\ntheir volume and by call site; "
+     "FILE - is stdout"},
     {OPT_RANK, "rank", "N", "about this rank only"},
     {OPT_DUMP, "dump", NULL, "print the events, one a line"},
     TI_OPT_HEADING("Events"),
@@ -26,8 +37,9 @@ static const struct ti_opt opts[] = {
     {OPT_NO_VOLUMES, "no-volumes", NULL, "leave the volumes out of --dump and --compare"},
     {OPT_TOLERANCE, "tolerance", "N", "take volumes for equal that differ by N or less"},
     TI_OPT_HEADING("Output"),
+    {OPT_ALL, "all", NULL, "with --traffic: all pairs, not the busiest only"},
     {'q', "quiet", NULL, "nothing but errors and problems"},
-    {OPT_JSON, "json", NULL, "summary, rank and --verify as JSON"},
+    {OPT_JSON, "json", NULL, "print as JSON; not with --dump and --compare"},
     {OPT_NO_PROGRESS, "no-progress", NULL, "no progress line"},
     TI_OPT_END,
 };
@@ -39,19 +51,41 @@ static const struct ti_cli cli = {
     .examples = "  ti-info lu.E.16384.tib\n"
                 "  ti-info --verify lu.E.16384.tib\n"
                 "  ti-info --rank 3 --dump lu.tib\n"
-                "  ti-info --compare other.tib --no-volumes lu.tib\n",
+                "  ti-info --compare other.tib --no-volumes lu.tib\n"
+                "  ti-info --traffic lu.tib\n"
+                "  ti-info --rates lu.rates lu.tib\n",
     .opts = opts,
-    .after = "Exit status: 0 fine, 1 ranks missing or incomplete (--verify, --dump) or different\n"
-             "(--compare), 2 usage, 3 damaged or not sound,\n"
-             "4 local I/O.  More: man ti-info\n",
+    .after = "Exit status: 0 fine, 1 ranks missing or incomplete (all but the summary) or\n"
+             "different (--compare), 2 usage, 3 damaged or not sound, 4 local I/O.\n"
+             "More: man ti-info\n",
 };
 
 struct settings {
-    const char *trace, *other;
+    const char *trace, *other, *rates;
     int64_t rank; /* -1: all */
-    bool dump, verify, no_progress;
+    bool dump, verify, traffic, histogram, no_progress;
     struct info_style style;
 };
+
+/* What does not go together.  Returns a status, or -1 to go on. */
+static int check_options(const struct settings *s)
+{
+    int modes =
+        s->verify + s->dump + (s->other != NULL) + s->traffic + s->histogram + (s->rates != NULL);
+
+    if (modes > 1)
+        return (int)ti_cli_usage(&cli, "one of --verify, --dump, --compare, --traffic, --histogram "
+                                       "and --rates at a time");
+    if ((s->verify || s->other) && s->rank >= 0)
+        return (int)ti_cli_usage(&cli, "--rank is not for --verify and --compare");
+    if (s->style.json && (s->dump || s->other))
+        return (int)ti_cli_usage(&cli, "--json is not for --dump and --compare");
+    if (s->style.json && s->rates && strcmp(s->rates, "-") == 0)
+        return (int)ti_cli_usage(&cli, "--json and --rates - both write to standard output");
+    if (s->style.all && !s->traffic)
+        return (int)ti_cli_usage(&cli, "--all is for --traffic");
+    return -1;
+}
 
 /* Returns a status, or -1 to go on. */
 static int parse(int argc, char **argv, struct settings *s)
@@ -75,6 +109,18 @@ static int parse(int argc, char **argv, struct settings *s)
             break;
         case OPT_DUMP:
             s->dump = true;
+            break;
+        case OPT_TRAFFIC:
+            s->traffic = true;
+            break;
+        case OPT_ALL:
+            s->style.all = true;
+            break;
+        case OPT_HISTOGRAM:
+            s->histogram = true;
+            break;
+        case OPT_RATES:
+            s->rates = arg;
             break;
         case OPT_SITES:
             s->style.sites = true;
@@ -105,14 +151,8 @@ static int parse(int argc, char **argv, struct settings *s)
     if (argc - ti_cli_operand() != 1)
         return (int)ti_cli_usage(&cli,
                                  argc == ti_cli_operand() ? "which trace?" : "one trace at a time");
-    if (s->verify + s->dump + (s->other != NULL) > 1)
-        return (int)ti_cli_usage(&cli, "one of --verify, --dump and --compare at a time");
-    if ((s->verify || s->other) && s->rank >= 0)
-        return (int)ti_cli_usage(&cli, "--rank is for summaries and --dump");
-    if (s->style.json && (s->dump || s->other))
-        return (int)ti_cli_usage(&cli, "--json is for summaries and --verify");
     s->trace = argv[ti_cli_operand()];
-    return -1;
+    return check_options(s);
 }
 
 static ti_status compare(struct ti_source *source, const struct settings *s, struct ti_err *err)
@@ -143,6 +183,12 @@ static ti_status info(const struct settings *s, struct ti_err *err)
         st = compare(source, s, err);
     else if (s->dump)
         st = info_dump(source, s->rank, &s->style, err);
+    else if (s->traffic)
+        st = info_traffic(source, s->rank, &s->style, err);
+    else if (s->histogram)
+        st = info_histogram(source, s->rank, &s->style, err);
+    else if (s->rates)
+        st = info_rates(source, s->rank, s->rates, &s->style, err);
     else if (s->rank >= 0)
         st = info_rank(source, s->rank, &s->style, err);
     else

@@ -932,6 +932,22 @@ json_t *info_json_u64(uint64_t v)
     return json_string(digits);
 }
 
+void info_print_json(const json_t *out)
+{
+    json_dumpf(out, stdout, JSON_INDENT(1));
+    putchar('\n');
+}
+
+void info_print_json_open(const json_t *out)
+{
+    char *text = json_dumps(out, JSON_INDENT(1));
+
+    if (!text)
+        TI_BUG("the result cannot be written");
+    printf("%.*s", (int)strlen(text) - 2, text); /* but for its last "\n}" */
+    free(text);
+}
+
 static void set(json_t *to, const char *key, json_t *value)
 {
     json_object_set_new(to, key, value);
@@ -1065,8 +1081,7 @@ static void print_json(const struct summary *sum, const int64_t *missing, int64_
         info_extras_json(sum->extras, out);
     set(out, "missing", lack);
     set(out, "incomplete", bad);
-    json_dumpf(out, stdout, JSON_INDENT(1));
-    putchar('\n');
+    info_print_json(out);
     json_decref(out);
 }
 
@@ -1178,8 +1193,7 @@ static void print_rank_json(struct ti_source *s, struct ti_reader *r, const stru
     if (extras)
         info_extras_json(extras, out);
     set(out, "info", info);
-    json_dumpf(out, stdout, JSON_INDENT(1));
-    putchar('\n');
+    info_print_json(out);
     json_decref(out);
 }
 

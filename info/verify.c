@@ -466,7 +466,6 @@ static void print_json(const struct verify *v)
 {
     const struct ti_check *c = &v->check;
     json_t *missing = json_array(), *result;
-    char *text;
 
     for (int64_t i = 0; i < v->nmissing; i++)
         ti_ranges_add(missing, v->missing[i]);
@@ -479,12 +478,8 @@ static void print_json(const struct verify *v)
         "unchecked", "messages", (json_int_t)c->unchecked.messages, "collectives",
         (json_int_t)c->unchecked.collectives, "leaked_count", (json_int_t)c->leaked.n, "leaked",
         ti_problems_json(&c->leaked), "unsound_count", (json_int_t)v->unsound.n);
-    text = json_dumps(result, JSON_INDENT(1));
-    if (!text)
-        TI_BUG("the result cannot be written");
-    printf("%.*s", (int)strlen(text) - 2, text); /* but for its last "\n}" */
+    info_print_json_open(result);
     print_pairs(&c->pairs);
-    free(text);
     json_decref(result);
 }
 

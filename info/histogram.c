@@ -1,0 +1,225 @@
+/* ti-info --histogram: sizes of messages and volumes of bursts, in powers of two. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/cli.h"
+#include "info/info.h"
+#include "info/pass.h"
+
+#define BAR 14 /* columns */
+
+/* What is counted: X(name in JSON, title, sum in JSON, its title) */
+#define KINDS(X)                                                                                   \
+    X(messages, "messages", "bytes", "bytes")                                                      \
+    X(one_sided, "one-sided operations", "bytes", "bytes")                                         \
+    X(collectives, "collectives, a rank's share in a call", "bytes", "bytes")                      \
+    X(bursts, "bursts", "volume", NULL)
+#define KIND(name, title, sum, unit) K_##name,
+enum kind { KINDS(KIND) K_COUNT };
+#undef KIND
+
+static const struct {
+    const char *name, *title, *sum, *unit; /* unit NULL: that of volumes */
+} kinds[] = {
+#define KIND(name, title, sum, unit) {#name, title, sum, unit},
+    KINDS(KIND)
+#undef KIND
+};
+
+struct classes {
+    uint64_t n, total; /* of all */
+    uint64_t count[INFO_CLASSES], sum[INFO_CLASSES];
+};
+
+struct histogram {
+    struct classes of[K_COUNT];
+    char unit[64]; /* of volumes */
+};
+
+static void add(struct classes *c, uint64_t v)
+{
+    int n = info_class(v);
+
+    c->n++;
+    c->total += v;
+    c->count[n]++;
+    c->sum[n] += v;
+}
+
+static ti_status take_rank(void *arg, const struct ti_reader *r, struct ti_err *err)
+{
+    struct histogram *h = arg;
+    const char *unit = ti_reader_info(r, "unit");
+
+    (void)err;
+    if (!h->unit[0] && unit)
+        snprintf(h->unit, sizeof h->unit, "%s", unit);
+    return TI_OK;
+}
+
+static void take_event(void *arg, const struct ti_reader *r, const struct ti_event *ev)
+{
+    struct histogram *h = arg;
+
+    (void)r;
+    add(&h->of[K_bursts], ev->volume);
+}
+
+static void take_message(void *arg, int64_t from, int64_t to, uint64_t bytes)
+{
+    struct histogram *h = arg;
+
+    (void)from;
+    (void)to;
+    add(&h->of[K_messages], bytes);
+}
+
+static void take_one_sided(void *arg, int64_t from, int64_t to, uint64_t bytes)
+{
+    struct histogram *h = arg;
+
+    (void)from;
+    (void)to;
+    add(&h->of[K_one_sided], bytes);
+}
+
+static void take_collective(void *arg, uint32_t op, uint64_t bytes)
+{
+    struct histogram *h = arg;
+
+    (void)op;
+    add(&h->of[K_collectives], bytes);
+}
+
+/* Classes from the first to the last that holds anything, and their number. */
+static int span(const struct classes *c, int *first)
+{
+    int last = INFO_CLASSES - 1;
+
+    for (*first = 0; *first < INFO_CLASSES && !c->count[*first]; ++*first)
+        ;
+    while (last >= 0 && !c->count[last])
+        last--;
+    return last + 1;
+}
+
+/* ------------------------------------------------------------------- text -- */
+
+static uint64_t most(const uint64_t *v)
+{
+    uint64_t m = 0;
+
+    for (int i = 0; i < INFO_CLASSES; i++)
+        m = v[i] > m ? v[i] : m;
+    return m;
+}
+
+/* As long as the value is large; what is not 0 shows. */
+static const char *bar(uint64_t v, uint64_t largest, char text[BAR + 1])
+{
+    int n = largest ? (int)((double)v / (double)largest * BAR + 0.5) : 0;
+
+    if (v && !n)
+        n = 1;
+    memset(text, '#', (size_t)n);
+    text[n] = '\0';
+    return text;
+}
+
+static void put_count(uint64_t v, int width)
+{
+    char text[32];
+
+    printf("%*s", width, ti_format_count(v, text, sizeof text));
+}
+
+static void print_classes(const struct classes *c, const char *title, const char *unit)
+{
+    uint64_t most_count = most(c->count), most_sum = most(c->sum);
+    char n[32], total[32], text[BAR + 1];
+    int first, end = span(c, &first);
+
+    if (!c->n)
+        return;
+    printf("\n%s: %s, ", title, ti_format_count(c->n, n, sizeof n));
+    printf("%s ", ti_format_count(c->total, total, sizeof total));
+    info_put_clean(unit);
+    printf("\n%20s %13s %-*s%20s\n", "from", "number", BAR + 1, "", "sum");
+    for (int i = first; i < end; i++) {
+        put_count(info_class_from(i), 20);
+        put_count(c->count[i], 14);
+        printf(" %-*s", BAR, bar(c->count[i], most_count, text));
+        put_count(c->sum[i], 21);
+        printf("%s%s\n", c->sum[i] ? " " : "", bar(c->sum[i], most_sum, text));
+    }
+}
+
+static void print_text(const struct ti_source *s, const struct info_pass *p,
+                       const struct histogram *h)
+{
+    info_put_clean(ti_source_path(s));
+    printf(": histograms of %" PRId64 " of %" PRId64 " ranks\n", p->ranks, p->np);
+    for (int k = 0; k < K_COUNT; k++)
+        print_classes(&h->of[k], kinds[k].title, kinds[k].unit ? kinds[k].unit : h->unit);
+}
+
+/* ------------------------------------------------------------------- JSON -- */
+
+static json_t *classes_json(const struct classes *c, const char *sum)
+{
+    json_t *out = json_object(), *list = json_array();
+    int first, end = span(c, &first);
+
+    for (int i = first; i < end; i++) {
+        json_t *one = json_object();
+
+        json_object_set_new(one, "from", info_json_u64(info_class_from(i)));
+        json_object_set_new(one, "number", info_json_u64(c->count[i]));
+        json_object_set_new(one, sum, info_json_u64(c->sum[i]));
+        json_array_append_new(list, one);
+    }
+    json_object_set_new(out, "number", info_json_u64(c->n));
+    json_object_set_new(out, sum, info_json_u64(c->total));
+    json_object_set_new(out, "classes", list);
+    return out;
+}
+
+static void print_json(const struct ti_source *s, const struct info_pass *p,
+                       const struct histogram *h)
+{
+    json_t *out = json_object();
+
+    json_object_set_new(out, "path", info_json_text(ti_source_path(s)));
+    info_pass_json(p, out);
+    json_object_set_new(out, "volume_unit", info_json_text(h->unit));
+    for (int k = 0; k < K_COUNT; k++)
+        json_object_set_new(out, kinds[k].name, classes_json(&h->of[k], kinds[k].sum));
+    info_print_json(out);
+    json_decref(out);
+}
+
+ti_status info_histogram(struct ti_source *s, int64_t rank, const struct info_style *style,
+                         struct ti_err *err)
+{
+    struct histogram h = {0};
+    const struct info_visitor visitor = {.arg = &h,
+                                         .rank = take_rank,
+                                         .event = take_event,
+                                         .message = take_message,
+                                         .one_sided = take_one_sided,
+                                         .collective = take_collective};
+    struct info_pass pass;
+    ti_status st = info_pass(s, rank, &visitor, &pass, err);
+
+    if (st == TI_OK) {
+        info_pass_warn(&pass);
+        if (style->json)
+            print_json(s, &pass, &h);
+        else if (!style->quiet)
+            print_text(s, &pass, &h);
+        st = pass.st;
+    }
+    info_pass_free(&pass);
+    return st;
+}

@@ -1,0 +1,451 @@
+/* ti-info --rates: a rate file from a trace with durations. */
+#include "formats/rates.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "check/map.h"
+#include "common/cli.h"
+#include "info/info.h"
+#include "info/pass.h"
+
+#define SITES_SHOWN 10
+#define RATE_MAX    1e18 /* that a rate file can hold */
+#define TEXT_BYTES  1024
+
+/* Bursts whose rate is wanted. */
+struct group {
+    uint64_t bursts, volume, ns;
+    double mean, squares; /* of rates, by time: Welford */
+};
+
+struct rates {
+    struct group all, volume_class[INFO_CLASSES];
+
+    struct ti_map names; /* (hash of a site's text, attempt) */
+    char **name;         /* of a site */
+    struct group *site;
+    size_t names_cap, sites_cap;
+
+    /* of the rank that is being read */
+    int column;       /* of durations; -1: none */
+    int64_t *site_of; /* by the number of its text: 1 + index in `site`, 0 not known */
+    size_t nsite_of, site_of_cap;
+
+    int64_t without; /* ranks without durations */
+    char *unit, *counter;
+    json_t *hosts, *cpus; /* names, as keys */
+    bool estimate;
+    bool failed; /* no memory */
+};
+
+static void add_burst(struct group *g, uint64_t volume, uint64_t ns)
+{
+    double rate, off;
+
+    g->bursts++;
+    g->volume += volume;
+    g->ns += ns;
+    if (!ns)
+        return;
+    rate = (double)volume * 1e9 / (double)ns;
+    off = rate - g->mean;
+    g->mean += off * (double)ns / (double)g->ns;
+    g->squares += (double)ns * off * (rate - g->mean);
+}
+
+static double rate_of(const struct group *g)
+{
+    return g->ns ? (double)g->volume * 1e9 / (double)g->ns : 0;
+}
+
+static double deviation_of(const struct group *g)
+{
+    return g->ns ? sqrt(g->squares / (double)g->ns) : 0;
+}
+
+/* Whether a rate file can hold it. */
+static bool has_rate(const struct group *g)
+{
+    double rate = rate_of(g);
+
+    return rate > 0 && rate <= RATE_MAX;
+}
+
+/* ------------------------------------------------------------------ sites -- */
+
+static int64_t index_of_site(struct rates *x, const char *text)
+{
+    uint64_t hash = TI_HASH_START;
+
+    for (const char *p = text; *p; p++)
+        hash = ti_hash_word(hash, (unsigned char)*p);
+    for (int64_t attempt = 0;; attempt++) {
+        size_t known = x->names.n;
+        int64_t i = ti_map_add(&x->names, (int64_t)hash, attempt, 0, 0);
+
+        if ((size_t)i < known && strcmp(x->name[i], text) != 0)
+            continue;
+        if ((size_t)i == known) {
+            x->name = ti_more(x->name, &x->names_cap, x->names.n, sizeof *x->name);
+            x->site = ti_more(x->site, &x->sites_cap, x->names.n, sizeof *x->site);
+            x->name[i] = strdup(text);
+            if (!x->name[i])
+                TI_BUG("no memory for one name");
+        }
+        return i;
+    }
+}
+
+/* The bursts in front of the event's call site; NULL if the trace does not say where that is. */
+static struct group *site_of(struct rates *x, const struct ti_reader *r, uint32_t number)
+{
+    const char *text = number ? ti_reader_string(r, TI_STRING_SITE, number) : NULL;
+
+    if (!text || !*text)
+        return NULL;
+    x->site_of = ti_more(x->site_of, &x->site_of_cap, (size_t)number + 1, sizeof *x->site_of);
+    x->nsite_of = number >= x->nsite_of ? (size_t)number + 1 : x->nsite_of;
+    if (!x->site_of[number])
+        x->site_of[number] = 1 + index_of_site(x, text);
+    return &x->site[x->site_of[number] - 1];
+}
+
+/* ------------------------------------------------------------------- pass -- */
+
+static void take_word(struct rates *x, char **word, const char *value)
+{
+    if (*word || !value)
+        return;
+    *word = strdup(value);
+    x->failed |= !*word;
+}
+
+static void note(json_t *set, const char *name)
+{
+    json_t *text = name && *name ? info_json_text(name) : NULL;
+
+    if (text)
+        json_object_set_new(set, json_string_value(text), json_true());
+    json_decref(text);
+}
+
+static ti_status take_rank(void *arg, const struct ti_reader *r, struct ti_err *err)
+{
+    struct rates *x = arg;
+
+    x->column = ti_reader_extra(r, TI_EXTRA_BURST);
+    if (x->nsite_of)
+        memset(x->site_of, 0, x->nsite_of * sizeof *x->site_of);
+    if (x->column < 0) {
+        x->without++;
+        return TI_OK;
+    }
+    take_word(x, &x->unit, ti_reader_info(r, "unit"));
+    take_word(x, &x->counter, ti_reader_info(r, "counter"));
+    note(x->hosts, ti_reader_info(r, "host"));
+    note(x->cpus, ti_reader_info(r, "cpu"));
+    x->estimate |= ti_info_estimate(r);
+    if (!x->failed)
+        return TI_OK;
+    errno = ENOMEM;
+    return ti_err_errno(err, TI_ERR_IO, "cannot sum up rates");
+}
+
+static void take_event(void *arg, const struct ti_reader *r, const struct ti_event *ev)
+{
+    struct rates *x = arg;
+    struct group *site;
+    uint64_t ns;
+
+    if (x->column < 0 || !ev->extra)
+        return;
+    ns = ev->extra[x->column];
+    add_burst(&x->all, ev->volume, ns);
+    add_burst(&x->volume_class[info_class(ev->volume)], ev->volume, ns);
+    site = site_of(x, r, ev->site);
+    if (site)
+        add_burst(site, ev->volume, ns);
+}
+
+/* ------------------------------------------------------------------- file -- */
+
+static struct ti_rate as_rate(const struct group *g)
+{
+    return (struct ti_rate){.rate = rate_of(g),
+                            .deviation = deviation_of(g),
+                            .bursts = g->bursts,
+                            .seconds = (double)g->ns / 1e9};
+}
+
+static int by_seconds(const void *a, const void *b)
+{
+    const struct ti_rate *x = a, *y = b;
+
+    if (x->seconds != y->seconds)
+        return x->seconds > y->seconds ? -1 : 1;
+    return strcmp(x->site, y->site);
+}
+
+/* The names of a set, "a, b, ...". */
+static char *names_of(const json_t *set, char *text, size_t bytes)
+{
+    size_t at = 0;
+    const char *name;
+    json_t *value;
+
+    text[0] = '\0';
+    json_object_foreach((json_t *)(uintptr_t)set, name, value)
+    {
+        size_t need = strlen(name) + 2;
+
+        if (at + need + 4 >= bytes) {
+            snprintf(text + at, bytes - at, "...");
+            break;
+        }
+        at += (size_t)snprintf(text + at, bytes - at, "%s%s", at ? ", " : "", name);
+    }
+    return text;
+}
+
+/* What a rate file holds; the names stay those of `x`. */
+static bool make(const struct rates *x, int64_t ranks, struct ti_rates *out)
+{
+    *out = (struct ti_rates){.unit = x->unit,
+                             .counter = x->counter,
+                             .hosts = (int64_t)json_object_size(x->hosts),
+                             .ranks = ranks - x->without};
+    out->volume_class = calloc(INFO_CLASSES, sizeof *out->volume_class);
+    out->site = calloc(x->names.n + 1, sizeof *out->site);
+    if (!out->volume_class || !out->site)
+        return false;
+    for (int i = 0; i < INFO_CLASSES; i++)
+        if (has_rate(&x->volume_class[i])) {
+            out->volume_class[out->nclasses] = as_rate(&x->volume_class[i]);
+            out->volume_class[out->nclasses++].from = info_class_from(i);
+        }
+    for (size_t i = 0; i < x->names.n; i++)
+        if (has_rate(&x->site[i])) {
+            out->site[out->nsites] = as_rate(&x->site[i]);
+            out->site[out->nsites++].site = x->name[i];
+        }
+    if (out->nsites)
+        qsort(out->site, (size_t)out->nsites, sizeof *out->site, by_seconds);
+    if (out->nsites > TI_RATES_SITES_MAX) {
+        ti_warn("of %d call sites, the %d that took most time are written", out->nsites,
+                TI_RATES_SITES_MAX);
+        out->nsites = TI_RATES_SITES_MAX;
+    }
+    return true;
+}
+
+static ti_status write_file(const struct ti_source *s, const struct rates *x,
+                            const struct ti_rates *file, const char *path, struct ti_err *err)
+{
+    char title[4 * TEXT_BYTES], hosts[TEXT_BYTES];
+
+    snprintf(title, sizeof title,
+             "Rates of the bursts of '%s', %s a second, see tiara-rates(5).\n"
+             "They are those of the machine that ran it, and of no other:\n"
+             "%" PRId64 " rank%s on %zu host%s (%s), counter %s.\n"
+             "A burst in front of a call at a [site] has the rate of that, any other the rate\n"
+             "of its class: the last [class] whose volume it reaches.",
+             ti_source_path(s), file->unit ? file->unit : "volume", file->ranks,
+             file->ranks == 1 ? "" : "s", json_object_size(x->hosts),
+             json_object_size(x->hosts) == 1 ? "" : "s", names_of(x->hosts, hosts, sizeof hosts),
+             file->counter ? file->counter : "unknown");
+    return ti_rates_write(path, file, title, err);
+}
+
+/* ------------------------------------------------------------------ print -- */
+
+static void put_head(const char *what)
+{
+    printf("\n%-28s %16s %14s %12s %10s %7s\n", what, "rate", "deviation", "bursts", "seconds",
+           "time");
+}
+
+static void put_row(const char *what, const struct ti_rate *r, double all)
+{
+    char rate[32], deviation[32], bursts[32];
+
+    printf("%28.28s %16s %14s %12s %10.6f %6.1f%%\n", what,
+           ti_format_count((uint64_t)(r->rate + 0.5), rate, sizeof rate),
+           ti_format_count((uint64_t)(r->deviation + 0.5), deviation, sizeof deviation),
+           ti_format_count(r->bursts, bursts, sizeof bursts), r->seconds,
+           all > 0 ? 100 * r->seconds / all : 0);
+}
+
+static void print_text(const struct rates *x, const struct ti_rates *file)
+{
+    struct ti_rate all = as_rate(&x->all);
+    char text[32];
+
+    info_put_clean(file->unit);
+    printf(" a second\n");
+    put_head("from");
+    put_row("all", &all, all.seconds);
+    for (int i = 0; i < file->nclasses; i++)
+        put_row(ti_format_count(file->volume_class[i].from, text, sizeof text),
+                &file->volume_class[i], all.seconds);
+    if (file->nsites)
+        put_head("site");
+    for (int i = 0; i < file->nsites && i < SITES_SHOWN; i++) {
+        char shown[32];
+
+        snprintf(shown, sizeof shown, "%.*s", (int)strcspn(file->site[i].site, " "),
+                 file->site[i].site); /* without the build id */
+        ti_plain(shown);
+        put_row(shown, &file->site[i], all.seconds);
+    }
+    if (file->nsites > SITES_SHOWN)
+        printf("... and %d further sites\n", file->nsites - SITES_SHOWN);
+}
+
+static json_t *rate_json(const struct ti_rate *r)
+{
+    json_t *out = json_object();
+
+    if (r->site)
+        json_object_set_new(out, "site", info_json_text(r->site));
+    else
+        json_object_set_new(out, "from", info_json_u64(r->from));
+    json_object_set_new(out, "rate", json_real(r->rate));
+    json_object_set_new(out, "deviation", json_real(r->deviation));
+    json_object_set_new(out, "bursts", info_json_u64(r->bursts));
+    json_object_set_new(out, "seconds", json_real(r->seconds));
+    return out;
+}
+
+static json_t *rates_json(const struct ti_rate *r, int n)
+{
+    json_t *out = json_array();
+
+    for (int i = 0; i < n; i++)
+        json_array_append_new(out, rate_json(&r[i]));
+    return out;
+}
+
+static json_t *keys_json(const json_t *set)
+{
+    json_t *out = json_array(), *value;
+    const char *name;
+
+    json_object_foreach((json_t *)(uintptr_t)set, name, value)
+        json_array_append_new(out, info_json_text(name));
+    return out;
+}
+
+static void print_json(const struct ti_source *s, const struct info_pass *p, const struct rates *x,
+                       const struct ti_rates *file)
+{
+    json_t *out = json_object();
+
+    json_object_set_new(out, "path", info_json_text(ti_source_path(s)));
+    info_pass_json(p, out);
+    json_object_set_new(out, "volume_unit", info_json_text(file->unit));
+    json_object_set_new(out, "counter", info_json_text(file->counter));
+    json_object_set_new(out, "hosts", keys_json(x->hosts));
+    json_object_set_new(out, "cpus", keys_json(x->cpus));
+    json_object_set_new(out, "without_durations", json_integer(x->without));
+    json_object_set_new(out, "bursts", info_json_u64(x->all.bursts));
+    json_object_set_new(out, "volume", info_json_u64(x->all.volume));
+    json_object_set_new(out, "seconds", json_real((double)x->all.ns / 1e9));
+    json_object_set_new(out, "rate", json_real(rate_of(&x->all)));
+    json_object_set_new(out, "deviation", json_real(deviation_of(&x->all)));
+    json_object_set_new(out, "classes", rates_json(file->volume_class, file->nclasses));
+    json_object_set_new(out, "sites", rates_json(file->site, file->nsites));
+    info_print_json(out);
+    json_decref(out);
+}
+
+/* Why the rates may not be those of the machine. */
+static void warn(const struct rates *x, const struct ti_source *s)
+{
+    const char *mode =
+        json_string_value(json_object_get(json_object_get(ti_source_manifest(s), "plan"), "mode"));
+
+    if (x->without)
+        ti_warn("%" PRId64 " rank%s no durations of bursts", x->without,
+                x->without == 1 ? " has" : "s have");
+    if (x->estimate)
+        ti_warn("volumes are an estimate, so rates are, too");
+    if (x->counter && strcmp(x->counter, "valgrind") == 0)
+        ti_warn("bursts ran under valgrind, which is slower than the machine");
+    if (mode && strchr(mode, 'F'))
+        ti_warn("ranks shared cores (%s): bursts have the time in them for which they waited",
+                mode);
+    if (json_object_size(x->cpus) > 1)
+        ti_warn("hosts have %zu kinds of processor: the rates are means of these",
+                json_object_size(x->cpus));
+}
+
+static ti_status conclude(struct ti_source *s, const struct info_pass *p, const struct rates *x,
+                          const char *path, const struct info_style *style, struct ti_err *err)
+{
+    struct ti_rates file = {0};
+    char cpus[TEXT_BYTES];
+    ti_status st;
+
+    if (!x->unit && x->without == p->ranks) {
+        st = ti_err_set(err, TI_ERR_INPUT, "'%s' has no durations of bursts", ti_source_path(s));
+        ti_err_hint(err, "ti-acquire --times records them");
+        return st;
+    }
+    if (!make(x, p->ranks, &file))
+        st = ti_err_errno(err, TI_ERR_IO, "cannot sum up rates");
+    else if (!file.nclasses)
+        st = ti_err_set(err, TI_ERR_INPUT, "'%s' has no burst with a volume and a duration",
+                        ti_source_path(s));
+    else {
+        file.cpu = json_object_size(x->cpus) ? names_of(x->cpus, cpus, sizeof cpus) : NULL;
+        warn(x, s);
+        st = write_file(s, x, &file, path, err);
+        if (st == TI_OK && style->json)
+            print_json(s, p, x, &file);
+        else if (st == TI_OK && !style->quiet && strcmp(path, "-") != 0)
+            print_text(x, &file);
+    }
+    free(file.volume_class);
+    free(file.site);
+    return st;
+}
+
+static void free_rates(struct rates *x)
+{
+    for (size_t i = 0; i < x->names.n; i++)
+        free(x->name[i]);
+    ti_map_free(&x->names);
+    free(x->name);
+    free(x->site);
+    free(x->site_of);
+    free(x->unit);
+    free(x->counter);
+    json_decref(x->hosts);
+    json_decref(x->cpus);
+}
+
+ti_status info_rates(struct ti_source *s, int64_t rank, const char *path,
+                     const struct info_style *style, struct ti_err *err)
+{
+    struct rates x = {.hosts = json_object(), .cpus = json_object()};
+    const struct info_visitor visitor = {
+        .arg = &x, .extras = true, .rank = take_rank, .event = take_event};
+    struct info_pass pass;
+    ti_status st = info_pass(s, rank, &visitor, &pass, err), worse;
+
+    if (st == TI_OK) {
+        info_pass_warn(&pass);
+        worse = x.without ? TI_ERR_PARTIAL : TI_OK;
+        worse = pass.st > worse ? pass.st : worse;
+        st = conclude(s, &pass, &x, path, style, err);
+        st = st == TI_OK ? worse : st;
+    }
+    info_pass_free(&pass);
+    free_rates(&x);
+    return st;
+}

@@ -1,0 +1,199 @@
+#!/bin/bash
+# What ti-info gives from a trace alone: traffic, histograms, rates.  Values by hand are those
+# that mktrace's events come to; t-pass.c has the odd cases.
+# shellcheck source=tests/cli/trace-lib.bash
+. tests/cli/trace-lib.bash
+
+mktrace --np 5 a.run
+ti-gather -q a.run || fail "gather"
+
+# Traffic: in each of 3 iterations, rank r sends 1000, 2000, 3000 bytes and 3 times 64 to r + 1; and
+# once 1,000,000 to r + 2.
+run 0 ti-info --traffic a.run
+tail -n +2 out >dir.txt
+run 0 ti-info --traffic a.tib
+tail -n +2 out | diff dir.txt - || fail "bundle and directory differ"
+says out "a.tib: traffic of 5 of 5 ranks, 7 pairs"
+grep -qE '^messages +27 +3,024,768 +112028.4 +313947.2 +64 +1,000,000$' out || fail "totals"
+[ "$(grep -cE '^ +[0-9]+ +[0-9]+ message ' out)" = 7 ] || fail "pairs"
+[ "$(grep -E ' message ' out | awk '{ print $1 "-" $2 }' | xargs)" = "0-2 1-3 2-4 0-1 1-2 2-3 3-4" ] ||
+    fail "order of pairs"
+grep -qE '^ +0 +1 message +6 +6,192 +1032.0 +1127.1 +64 +3,000$' out || fail "a pair"
+# alltoallv: rank r gives counts 0 + i, ..., 4 + i of 4 bytes: 40, 60, 80
+grep -qE '^alltoallv +15 +900 +60.0 +16.3 +40 +80$' out || fail "alltoallv"
+grep -q one-sided out && fail "there are no one-sided operations"
+run 0 ti-info --traffic --rank 1 a.tib
+says out "traffic of 1 of 5 ranks, 2 pairs"
+[ "$(grep ' message ' out | awk '{ print $1 "-" $2 }' | xargs)" = "1-3 1-2" ] || fail "--rank"
+run 0 ti-info -q --traffic a.tib
+[ -s out ] || [ -s err ] && fail "-q prints"
+
+# many pairs: the busiest, or all
+mktrace --np 40 --iterations 1 many.run
+run 0 ti-info --traffic many.run
+[ "$(grep -c ' message ' out)" = 20 ] || fail "the busiest 20"
+says out '... and 57 further pairs with 47.4 % of the bytes; --all shows them'
+run 0 ti-info --traffic --all many.run
+[ "$(grep -c ' message ' out)" = 77 ] || fail "--all"
+grep -q further out && fail "--all leaves some out"
+
+# Histograms
+run 0 ti-info --histogram a.tib
+says out 'messages: 27, 3,024,768 bytes'
+grep -qE '^ +64 +12 #{14} +768 #$' out || fail "64 to 127 bytes"
+grep -qE '^ +524,288 +3 #### +3,000,000 #{14}$' out || fail "1,000,000 bytes"
+says out "collectives, a rank's share in a call: 40, 1,780 bytes"
+says out 'bursts: 121, 18,053,520 instructions'
+run 0 ti-info --histogram --rank 0 a.tib
+says out 'messages: 7, 1,006,192 bytes'
+
+# Rates: bursts of all ranks take 2 ns an instruction, of ranks 2 and 3 then 4
+mktrace --np 4 --iterations 3 --times t.run
+run 0 ti-info --rates t.rates t.run
+[ -s err ] && fail "--rates: $(cat err)"
+says out 'instructions a second'
+grep -qE '^ +all +500,000,000 +0 ' out || fail "the rate of all"
+says t.rates '# 4 ranks on 2 hosts (node-0, node-1), counter papi.'
+run 0 ti-info --rates - t.run
+diff t.rates out || fail "--rates -"
+run 0 ti-info -q --rates q.rates t.run
+[ -s out ] && fail "-q --rates prints"
+diff t.rates q.rates || fail "-q --rates"
+mktrace --np 4 --iterations 3 --times --ranks 0-1 h.run
+mktrace --np 4 --iterations 3 --times=4 --ranks 2-3 h.run
+run 0 ti-info --rates h.rates h.run
+
+if command -v python3 >/dev/null; then
+    run 0 ti-info --traffic --json a.tib
+    cp out traffic.json
+    run 0 ti-info --histogram --json a.tib
+    cp out histogram.json
+    run 0 ti-info --rates h2.rates --json h.run
+    cp out rates.json
+    diff h.rates h2.rates || fail "--rates with --json"
+    for rank in 0 1 2 3; do ti-info --dump --sites --rank $rank h.run; done >h.dump
+    python3 - <<'PY' || fail "JSON"
+import configparser, json, math, re
+
+t = json.load(open('traffic.json'))
+assert t['np'] == t['ranks'] == 5 and t['complete'] is True
+assert t['missing'] == t['incomplete'] == t['damaged'] == []
+assert t['messages']['number'] == 27 and t['messages']['bytes'] == 3024768
+assert t['pairs_with_messages'] == len(t['pairs']) == 7
+rows = [dict(zip(t['columns'], row)) for row in t['pairs']]
+pair = next(r for r in rows if (r['from'], r['to']) == (2, 3))
+sizes = [1000, 2000, 3000, 64, 64, 64]
+mean = sum(sizes) / 6
+assert pair['messages'] == 6 and pair['bytes'] == sum(sizes) and pair['mean'] == mean
+assert abs(pair['deviation'] - math.sqrt(sum((s - mean) ** 2 for s in sizes) / 6)) < 1e-9
+assert (pair['minimum'], pair['maximum'], pair['one_sided']) == (64, 3000, 0)
+assert t['collectives']['bcast'] == dict(number=5, bytes=80, mean=16, deviation=0, minimum=16,
+                                         maximum=16)
+
+h = json.load(open('histogram.json'))
+classes = {c['from']: c for c in h['messages']['classes']}
+assert min(classes) == 64 and max(classes) == 524288 and len(classes) == 14
+assert classes[1024] == {'from': 1024, 'number': 4, 'bytes': 8000}
+assert sum(c['number'] for c in classes.values()) == h['messages']['number'] == 27
+assert h['volume_unit'] == 'instructions' and h['one_sided']['number'] == 0
+assert sum(c['volume'] for c in h['bursts']['classes']) == h['bursts']['volume'] == 18053520
+
+# rates, once more from the events
+bursts = []
+for line in open('h.dump'):
+    bursts.append((int(line.split()[0]), int(re.search(r' burst_ns=(\d+)', line).group(1)),
+                   re.search(r' site="([^"]*)"', line).group(1)))
+def close(a, b):
+    return abs(a - b) <= 1e-5 * abs(b) + 1e-6
+def check(rate, of):
+    volume, ns = sum(v for v, n, s in of), sum(n for v, n, s in of)
+    mean = volume * 1e9 / ns
+    spread = math.sqrt(sum(n * (v * 1e9 / n - mean) ** 2 for v, n, s in of if n) / ns)
+    assert close(rate['rate'], mean) and close(rate['deviation'], spread), (rate, mean, spread)
+    assert rate['bursts'] == len(of) and close(rate['seconds'], ns / 1e9)
+r = json.load(open('rates.json'))
+check(dict(r, seconds=r['seconds']), bursts)
+assert 250e6 < r['rate'] < 500e6 and r['deviation'] > 1e8
+assert r['hosts'] == ['node-0', 'node-1'] and r['counter'] == 'papi'
+for c in r['classes']:
+    check(c, [b for b in bursts if c['from'] <= b[0] < 2 * c['from']])
+assert sum(c['bursts'] for c in r['classes']) == sum(b[0] > 0 for b in bursts)
+assert sorted(s['site'] for s in r['sites']) == ['app+0x1010', 'app+0x1020', 'app+0x1030']
+for s in r['sites']:
+    check(s, [b for b in bursts if b[2] == s['site']])
+
+# and the file has what the JSON has
+def number(text):
+    return float(text.rstrip('kMGTP')) * 1000 ** ' kMGTP'.index((text + ' ')[-2] if text[-1] in
+                                                               'kMGTP' else ' ')
+sections = open('h.rates').read().split('\n[')
+seen = 0
+for section in sections[2:]:
+    head, _, rest = section.partition(']')
+    keys = dict(re.findall(r'(\w+) = "?([^"\n]*)', rest))
+    of = [c for c in r['classes'] if head == 'class %d' % c['from']] + \
+         [s for s in r['sites'] if head == 'site' and keys['site'] == s['site']]
+    assert len(of) == 1, section
+    assert close(number(keys['rate']), of[0]['rate']) and keys['bursts'] == str(of[0]['bursts'])
+    assert close(number(keys['deviation']), of[0]['deviation'])
+    seen += 1
+assert seen == len(r['classes']) + len(r['sites'])
+PY
+fi
+
+# without durations, in all ranks or in one; and none that are worth anything
+run 3 ti-info --rates none.rates a.run
+says err "'a.run' has no durations of bursts"
+says err 'hint: ti-acquire --times'
+[ -e none.rates ] && fail "a rate file without rates"
+mktrace --np 4 --iterations 3 --ranks 2-2 part.run
+mktrace --np 4 --iterations 3 --ranks 0-1 --times part.run
+mktrace --np 4 --iterations 3 --ranks 3-3 --times part.run
+run 1 ti-info --rates part.rates part.run
+says err '1 rank has no durations of bursts'
+says part.rates 'ranks = 3'
+mktrace --np 2 --plain --iterations 0 --times zero.run
+run 3 ti-info --rates none.rates zero.run
+says err 'no burst with a volume and a duration'
+mktrace --np 2 --times --counter valgrind v.run
+run 0 ti-info -q --rates v.rates v.run
+says err 'under valgrind'
+run 4 ti-info --rates nowhere/x t.run
+says err "cannot write 'nowhere/x': No such file"
+run 4 ti-info --rates /dev/full t.run
+
+# ranks that are missing, cut off or damaged: what there is counts, and is named
+mktrace --np 5 --ranks 0-3 miss.run
+for mode in --traffic --histogram; do
+    run 1 ti-info $mode miss.run
+    says err 'warning: 1 rank missing: 4'
+    run 1 ti-info -q $mode miss.run
+    says err 'warning: 1 rank missing: 4'
+    run 1 ti-info $mode --json miss.run
+    says out '"complete": false'
+    # a rank file is no run that lacks the others
+    run 0 ti-info $mode a.run/rank-000003.ti
+done
+mktrace --np 3 --iterations 300 --hold 1 cut.run
+run 1 ti-info --traffic cut.run
+says err 'warning: 1 rank incomplete, counted as far as it goes: 1; rank 1 after '
+grep -qE '^ +1 +2 message ' out || fail "what rank 1 sent before it was cut off"
+[ "$(ti-info --dump --rank 1 cut.run 2>err2 | grep -cE ' (isend|sendrecv) ')" = \
+    "$(awk '$1 == 1 && $2 == 2 { print $4 }' out)" ] || fail "messages of a rank that was cut off"
+cp -r a.run damaged.run
+size=$(stat -c %s damaged.run/rank-000002.ti)
+printf '\377\377\377\377' | dd of=damaged.run/rank-000002.ti bs=1 seek=$((size / 2)) conv=notrunc status=none
+run 3 ti-info --traffic damaged.run
+says err 'warning: 1 rank damaged, counted as far as it is sound: 2; '
+says out 'traffic of 5 of 5 ranks'
+mktrace --np 4 --add request odd.run
+run 3 ti-info --traffic odd.run
+says err 'warning: 1 event is not sound, and may lack traffic; rank 1, event '
+says err 'hint: ti-info --verify says more'
+
+run 2 ti-info --traffic --histogram a.tib
+run 2 ti-info --verify --rates x a.tib
+run 2 ti-info --all a.tib
+run 2 ti-info --json --rates - t.run
+run 3 ti-info --traffic --rank 5 a.tib
+exit $failed

@@ -1,0 +1,222 @@
+/* info/pass.c: what a visitor is told of the traffic in hand-made traces. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "info/pass.h"
+#include "tests/unit/script.h"
+
+static char told[4096];
+static struct info_pass pass;
+static struct ti_err err;
+
+static void tell(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+static void tell(const char *fmt, ...)
+{
+    size_t at = strlen(told);
+    va_list ap;
+
+    va_start(ap, fmt);
+    vsnprintf(told + at, sizeof told - at, fmt, ap);
+    va_end(ap);
+}
+
+static void message(void *arg, int64_t from, int64_t to, uint64_t bytes)
+{
+    (void)arg;
+    tell("m %d %d %d\n", (int)from, (int)to, (int)bytes);
+}
+
+static void one_sided(void *arg, int64_t from, int64_t to, uint64_t bytes)
+{
+    (void)arg;
+    tell("o %d %d %d\n", (int)from, (int)to, (int)bytes);
+}
+
+static void collective(void *arg, uint32_t op, uint64_t bytes)
+{
+    (void)arg;
+    tell("c %s %d\n", ti_op_info(op)->text, (int)bytes);
+}
+
+/* Read `only`, or all ranks, of a script between MPI_Init and MPI_Finalize. */
+static void read_script(int np, int missing, int64_t only, const char *script)
+{
+    static const struct info_visitor v = {
+        .message = message, .one_sided = one_sided, .collective = collective};
+    char text[4096];
+
+    snprintf(text, sizeof text, "* init level=0\n%s* finalize\n", script);
+    script_trace(np, missing, text);
+    told[0] = '\0';
+    assert_int_equal(info_pass(script_source, only, &v, &pass, &err), TI_OK);
+}
+
+static void expect(int np, const char *script, const char *expected)
+{
+    read_script(np, -1, -1, script);
+    assert_string_equal(told, expected);
+    assert_int_equal(pass.st, TI_OK);
+    assert_int_equal(pass.ranks, np);
+    info_pass_free(&pass);
+}
+
+static void messages_count_at_their_sender(void **state)
+{
+    (void)state;
+    expect(2,
+           "0 send comm=0 peer=1 tag=1 bytes=8 esize=1\n"
+           "1 recv comm=0 peer=any tag=any bytes=100 esize=1 from=-1 fromtag=1\n"
+           "0 send comm=0 peer=null tag=1 bytes=9 esize=1\n"
+           "0 sendrecv comm=0 peer=1 tag=2 bytes=5 esize=1 rpeer=1 rtag=2 rbytes=7 resize=1\n"
+           "1 sendrecv comm=0 peer=-1 tag=2 bytes=7 esize=1 rpeer=-1 rtag=2 rbytes=5 resize=1\n",
+           "m 0 1 8\nm 0 1 5\nm 1 0 7\n");
+}
+
+/* Ranks of a communicator are those of the world. */
+static void ranks_are_those_of_the_world(void **state)
+{
+    (void)state;
+    expect(3,
+           "0 COMM 2 p 2,0\n"
+           "2 COMM 2 p 2,0\n"
+           "0 comm_split comm=0 color=0 key=1 newcomm=2\n"
+           "2 comm_split comm=0 color=0 key=0 newcomm=2\n"
+           "1 comm_split comm=0 color=null key=0 newcomm=null\n"
+           "2 send comm=2 peer=1 tag=1 bytes=3 esize=1\n"
+           "0 recv comm=2 peer=-1 tag=1 bytes=3 esize=1\n",
+           "m 2 0 3\n");
+}
+
+static void requests_count_when_they_complete(void **state)
+{
+    (void)state;
+    /* completed, cancelled, freed, left over; and a persistent one, started twice */
+    expect(2,
+           "0 isend comm=0 peer=1 tag=1 bytes=1 esize=1 req=0\n"
+           "0 isend comm=0 peer=1 tag=2 bytes=2 esize=1 req=1\n"
+           "0 cancel req=1\n"
+           "0 waitall v0=0,1 v1=1,null,null\n"
+           "0 isend comm=0 peer=1 tag=3 bytes=3 esize=1 req=0\n"
+           "0 request_free req=0\n"
+           "0 send_init comm=0 peer=1 tag=4 bytes=4 esize=1 req=0\n"
+           "0 start req=0\n"
+           "0 wait req=0\n"
+           "0 startall v0=0\n"
+           "0 isend comm=0 peer=1 tag=5 bytes=5 esize=1 req=1\n",
+           "m 0 1 1\nm 0 1 3\nm 0 1 4\nm 0 1 4\nm 0 1 5\n");
+}
+
+static void one_sided_operations_have_a_direction(void **state)
+{
+    (void)state;
+    expect(2,
+           "* win_create comm=0 bytes=64 esize=1 win=0\n"
+           "0 put win=0 peer=1 bytes=8 esize=1 rbytes=8 resize=1\n"
+           "0 get win=0 peer=1 bytes=4 esize=1 rbytes=6 resize=1\n"
+           "0 put win=0 peer=null bytes=8 esize=1 rbytes=8 resize=1\n"
+           "1 accumulate win=0 peer=-1 bytes=16 esize=8 rbytes=16 resize=8 redop=1\n"
+           "1 fetch_and_op win=0 peer=0 bytes=8 esize=8 redop=1\n"
+           "1 get_accumulate win=0 peer=-1 bytes=0 esize=8 rbytes=24 resize=8 redop=14\n",
+           "o 0 1 8\no 1 0 6\no 1 0 16\no 1 1 8\no 1 1 8\no 0 1 24\n");
+}
+
+/* The rank's own share; of a persistent collective, at each start. */
+static void collectives_count_by_call(void **state)
+{
+    (void)state;
+    expect(2,
+           "* barrier comm=0\n"
+           "* alltoall comm=0 bytes=4 esize=4 rbytes=4 resize=4\n"
+           "* bcast_init comm=0 bytes=10 esize=1 root=0 req=0\n"
+           "* start req=0\n"
+           "* wait req=0\n"
+           "* start req=0\n"
+           "* wait req=0\n"
+           "* request_free req=0\n"
+           "* ialltoallv comm=0 esize=4 resize=4 req=0 v0=1,2 v1=1,2\n"
+           "* wait req=0\n",
+           "c barrier 0\nc alltoall 8\nc bcast_init 10\nc bcast_init 10\nc ialltoallv 12\n"
+           "c barrier 0\nc alltoall 8\nc bcast_init 10\nc bcast_init 10\nc ialltoallv 12\n");
+}
+
+static void one_rank_can_be_read_alone(void **state)
+{
+    (void)state;
+    read_script(2, -1, 1, "* send comm=0 peer=0 tag=1 bytes=8 esize=1\n");
+    assert_string_equal(told, "m 1 1 8\n");
+    assert_true(pass.ranks == 1 && pass.np == 2 && pass.st == TI_OK);
+    info_pass_free(&pass);
+}
+
+static void what_is_not_there_is_said(void **state)
+{
+    (void)state;
+    read_script(3, 1, -1, "0 send comm=0 peer=1 tag=1 bytes=8 esize=1\n2 END 3\n");
+    assert_string_equal(told, "m 0 1 8\n");
+    assert_true(pass.ranks == 2 && pass.st == TI_ERR_PARTIAL);
+    assert_int_equal(json_array_size(pass.missing), 1);
+    assert_int_equal(json_array_size(pass.incomplete), 1);
+    assert_int_equal(json_array_size(pass.damaged), 0);
+    info_pass_free(&pass);
+
+    /* a size below zero is damage: what comes before it counts */
+    read_script(2, -1, -1,
+                "0 send comm=0 peer=1 tag=1 bytes=8 esize=1\n"
+                "0 send comm=0 peer=1 tag=1 bytes=-8 esize=1\n"
+                "0 send comm=0 peer=1 tag=1 bytes=9 esize=1\n");
+    assert_string_equal(told, "m 0 1 8\n");
+    assert_int_equal(json_array_size(pass.damaged), 1);
+    assert_non_null(strstr(pass.first_damaged, "bytes of event 2"));
+    assert_int_equal(pass.st, TI_ERR_INPUT);
+    info_pass_free(&pass);
+
+    /* events that fit no other */
+    read_script(2, -1, -1,
+                "0 wait req=3\n"
+                "0 send comm=0 peer=7 tag=1 bytes=1 esize=1\n"
+                "0 put win=0 peer=1 bytes=8 esize=1 rbytes=8 resize=1\n"
+                "0 send comm=0 peer=1 tag=1 bytes=9 esize=1\n");
+    assert_string_equal(told, "m 0 1 9\n");
+    assert_int_equal(pass.unsound, 3);
+    assert_string_equal(pass.first_unsound, "rank 0, event 1: request 3 is not outstanding");
+    assert_int_equal(pass.st, TI_ERR_INPUT);
+    info_pass_free(&pass);
+}
+
+static void classes_are_powers_of_two(void **state)
+{
+    (void)state;
+    assert_true(info_class(0) == 0 && info_class(1) == 1 && info_class(2) == 2);
+    assert_true(info_class(3) == 2 && info_class(4) == 3 && info_class(UINT64_MAX) == 64);
+    for (int i = 0; i < INFO_CLASSES; i++)
+        assert_int_equal(info_class(info_class_from(i)), i);
+}
+
+static int forget(void **state)
+{
+    (void)state;
+    script_forget();
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(messages_count_at_their_sender),
+        cmocka_unit_test(ranks_are_those_of_the_world),
+        cmocka_unit_test(requests_count_when_they_complete),
+        cmocka_unit_test(one_sided_operations_have_a_direction),
+        cmocka_unit_test(collectives_count_by_call),
+        cmocka_unit_test(one_rank_can_be_read_alone),
+        cmocka_unit_test(what_is_not_there_is_said),
+        cmocka_unit_test(classes_are_powers_of_two),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, forget);
+}
