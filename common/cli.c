@@ -28,8 +28,8 @@ static void print_option(const struct ti_opt *opt)
         snprintf(left, sizeof left, "-%c, --%s%s%s", opt->id, opt->name, opt->arg ? " " : "",
                  opt->arg ? opt->arg : "");
     else
-        snprintf(left, sizeof left, "    --%s%s%s", opt->name, opt->arg ? " " : "",
-                 opt->arg ? opt->arg : "");
+        snprintf(left, sizeof left, "    --%s%s%s", opt->name,
+                 opt->arg && *opt->arg != '[' ? " " : "", opt->arg ? opt->arg : "");
     printf("  %-22s", left);
     if (strlen(left) > 21)
         printf("\n%24s", "");
@@ -97,7 +97,10 @@ int ti_cli_next(const struct ti_cli *cli, int argc, char **argv, const char **ar
                 continue;
             if (n == OPTS_MAX)
                 TI_BUG("too many options");
-            longs[n++] = (struct option){opt->name, opt->arg ? required_argument : no_argument,
+            longs[n++] = (struct option){opt->name,
+                                         !opt->arg          ? no_argument
+                                         : *opt->arg == '[' ? optional_argument
+                                                            : required_argument,
                                          NULL, opt->id};
             if (opt->id < TI_OPT_LONG) {
                 shorts[s++] = (char)opt->id;

@@ -18,7 +18,8 @@
 struct ti_opt {
     int id;           /* what ti_cli_next() returns; a short option's own letter */
     const char *name; /* long name without dashes; NULL: this row is a heading */
-    const char *arg;  /* placeholder of the argument, NULL if it takes none */
+    const char *arg;  /* placeholder of the argument, NULL if it takes none; "[=FILE]" if it may
+                         be left out, which only long options can have */
     const char *help; /* may hold newlines, which are indented */
 };
 
