@@ -119,31 +119,6 @@ ti_status ti_topology_parse(const char *text, struct ti_topology *out, struct ti
     return TI_ERR_USAGE;
 }
 
-ti_status ti_unit_check(const char *text, char kind, const char *option, struct ti_err *err)
-{
-    static const char *const flops[] = {"f", "kf", "Mf", "Gf", "Tf", "Pf", "Ef", NULL};
-    static const char *const rates[] = {"Bps",   "kBps",  "MBps",  "GBps",  "TBps",
-                                        "KiBps", "MiBps", "GiBps", "TiBps", "bps",
-                                        "kbps",  "Mbps",  "Gbps",  "Tbps",  NULL};
-    static const char *const times[] = {"s", "ms", "us", "ns", "ps", NULL};
-    const char *const *unit = kind == 'f' ? flops : kind == 'B' ? rates : times;
-    bool decimal = text[0] >= '0' && text[0] <= '9' && strncmp(text, "0x", 2) != 0;
-    char *end;
-    double value;
-
-    errno = 0;
-    value = strtod(text, &end);
-    if (decimal && !errno && (value > 0 || kind == 's'))
-        for (; *unit; unit++)
-            if (!strcmp(*unit, end))
-                return TI_OK;
-    ti_err_set(err, TI_ERR_USAGE, "%s: '%s' is not %s", option, text,
-               kind == 'f'   ? "a speed such as 8Gf"
-               : kind == 'B' ? "a bandwidth such as 125MBps or 10Gbps"
-                             : "a latency such as 50us");
-    return TI_ERR_USAGE;
-}
-
 void ti_platform_write(FILE *out, const struct ti_topology *topology, int64_t hosts,
                        const struct ti_speeds *speeds)
 {

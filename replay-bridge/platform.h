@@ -9,6 +9,7 @@
 #include <stdio.h>
 
 #include "common/err.h"
+#include "common/units.h"
 
 #define TI_HOST_PREFIX "node-"
 
@@ -35,10 +36,6 @@ struct ti_speeds {
  * TI_ERR_USAGE if it is none of these or its numbers do not fit together.
  */
 ti_status ti_topology_parse(const char *text, struct ti_topology *out, struct ti_err *err);
-
-/* TI_ERR_USAGE unless `text` is a positive number with a unit of the kind: 'f'
- * flops, 'B' bytes or bits a second, 's' seconds (which may be 0). */
-ti_status ti_unit_check(const char *text, char kind, const char *option, struct ti_err *err);
 
 /* Write the XML for `hosts` hosts (what the topology has, if it says). */
 void ti_platform_write(FILE *out, const struct ti_topology *topology, int64_t hosts,

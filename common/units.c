@@ -1,0 +1,60 @@
+#include "common/units.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct unit {
+    const char *text;
+    double value;
+};
+
+static const struct unit speeds[] = {{"f", 1},     {"kf", 1e3},  {"Mf", 1e6},  {"Gf", 1e9},
+                                     {"Tf", 1e12}, {"Pf", 1e15}, {"Ef", 1e18}, {NULL, 0}};
+static const struct unit bandwidths[] = {
+    {"Bps", 1},      {"kBps", 1e3},     {"MBps", 1e6},     {"GBps", 1e9},     {"TBps", 1e12},
+    {"KiBps", 1024}, {"MiBps", 0x1p20}, {"GiBps", 0x1p30}, {"TiBps", 0x1p40}, {"bps", 0.125},
+    {"kbps", 125},   {"Mbps", 125e3},   {"Gbps", 125e6},   {"Tbps", 125e9},   {NULL, 0}};
+static const struct unit latencies[] = {{"s", 1},     {"ms", 1e-3},  {"us", 1e-6},
+                                        {"ns", 1e-9}, {"ps", 1e-12}, {NULL, 0}};
+
+/* The unit behind the number; NULL if it is none of the kind. */
+static const struct unit *find_unit(const char *text, enum ti_unit kind, double *number)
+{
+    const struct unit *u = kind == TI_UNIT_SPEED       ? speeds
+                           : kind == TI_UNIT_BANDWIDTH ? bandwidths
+                                                       : latencies;
+    char *end;
+
+    *number = strtod(text, &end);
+    for (; u->text; u++)
+        if (!strcmp(u->text, end))
+            return u;
+    return NULL;
+}
+
+ti_status ti_unit_check(const char *text, enum ti_unit kind, const char *what, struct ti_err *err)
+{
+    bool decimal = text[0] >= '0' && text[0] <= '9' && strncmp(text, "0x", 2) != 0;
+    double number;
+
+    errno = 0;
+    if (decimal && find_unit(text, kind, &number) && !errno &&
+        (number > 0 || kind == TI_UNIT_LATENCY))
+        return TI_OK;
+    return ti_err_set(err, TI_ERR_USAGE, "%s: '%s' is not %s", what, text,
+                      kind == TI_UNIT_SPEED       ? "a speed such as 8Gf"
+                      : kind == TI_UNIT_BANDWIDTH ? "a bandwidth such as 125MBps or 10Gbps"
+                                                  : "a latency such as 50us");
+}
+
+double ti_unit_value(const char *text, enum ti_unit kind)
+{
+    double number;
+    const struct unit *u = find_unit(text, kind, &number);
+
+    if (!u)
+        TI_BUG("a unit that was not checked");
+    return number * u->value;
+}

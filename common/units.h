@@ -1,0 +1,19 @@
+/*
+ * Speeds, bandwidths and latencies as SimGrid writes them: "8Gf", "10Gbps", "50us".
+ */
+#ifndef TI_UNITS_H
+#define TI_UNITS_H
+
+#include "common/err.h"
+
+/* What a text measures. */
+enum ti_unit { TI_UNIT_SPEED = 'f', TI_UNIT_BANDWIDTH = 'B', TI_UNIT_LATENCY = 's' };
+
+/* TI_ERR_USAGE unless `text` is a positive number with a unit of the kind; a latency may be 0.
+ * `what` names the option or key in the sentence. */
+ti_status ti_unit_check(const char *text, enum ti_unit kind, const char *what, struct ti_err *err);
+
+/* A text that was checked, in flops a second, bytes a second or seconds. */
+double ti_unit_value(const char *text, enum ti_unit kind);
+
+#endif
