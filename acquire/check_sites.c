@@ -192,6 +192,8 @@ static json_t *cluster_json(const struct ti_sites *s, int cluster)
     json_object_set_new(j, "family", text_or_null(c->family));
     json_object_set_new(j, "isa", text_or_null(c->isa));
     json_object_set_new(j, "speed", c->speed > 0 ? json_real(c->speed) : json_null());
+    json_object_set_new(j, "bandwidth", text_or_null(c->bandwidth));
+    json_object_set_new(j, "latency", text_or_null(c->latency));
     json_object_set_new(j, "program", text_or_null(c->program));
     json_object_set_new(j, "trace_dir", text_or_null(c->trace_dir));
     json_object_set_new(j, "tiara", text_or_null(c->tiara));
@@ -209,6 +211,8 @@ static json_t *site_json(const struct ti_sites *s, int site)
     json_object_set_new(j, "gateway", text_or_null(s->site[site].gateway));
     json_object_set_new(j, "domain", text_or_null(s->site[site].domain));
     json_object_set_new(j, "network", text_or_null(s->site[site].network));
+    json_object_set_new(j, "wan_bandwidth", text_or_null(s->site[site].wan_bandwidth));
+    json_object_set_new(j, "wan_latency", text_or_null(s->site[site].wan_latency));
     for (int i = 0; i < s->nclusters; i++)
         if (s->cluster[i].site == site)
             json_array_append_new(clusters, cluster_json(s, i));

@@ -101,6 +101,8 @@ void ti__cluster_release(struct ti_cluster *c)
     free(c->cpu);
     free(c->family);
     free(c->isa);
+    free(c->bandwidth);
+    free(c->latency);
     free(c->program);
     free(c->trace_dir);
     free(c->tiara);
@@ -113,6 +115,8 @@ void ti__site_release(struct ti_site *x)
     free(x->gateway);
     free(x->domain);
     free(x->network);
+    free(x->wan_bandwidth);
+    free(x->wan_latency);
 }
 
 void ti_sites_free(struct ti_sites *s)

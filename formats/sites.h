@@ -16,12 +16,12 @@
 
 /* The keys of a sites file, see tiara-sites(5): X(name).  [defaults] has those of clusters,
  * but for `nodes`. */
-#define TI_SITE_KEYS(X) X(gateway) X(domain) X(network)
+#define TI_SITE_KEYS(X)   X(gateway) X(domain) X(network) X(wan_bandwidth) X(wan_latency)
 #define TI_TARGET_KEYS(X) X(ranks_per_node)
 /* clang-format off */
 #define TI_CLUSTER_KEYS(X)                                                                         \
     X(site) X(nodes) X(cores) X(cpus) X(memory) X(reserve) X(cpu) X(family) X(isa) X(speed)        \
-    X(program) X(trace_dir) X(tiara) X(env)
+    X(bandwidth) X(latency) X(program) X(trace_dir) X(tiara) X(env)
 /* clang-format on */
 
 #define TI_SITES_CORES_MAX  65536
@@ -32,6 +32,8 @@ struct ti_site {
     char *gateway; /* [USER@]HOST[:PORT] through which its nodes are reached; NULL: directly */
     char *domain;  /* appended to node names without a dot; NULL: nothing */
     char *network; /* interfaces or CIDRs for MPI, separated by commas; NULL: Open MPI's choice */
+    char *wan_bandwidth; /* for replays, as SimGrid writes it: of its link to the wide-area */
+    char *wan_latency;   /* network, in each direction; NULL: not said */
 };
 
 struct ti_cluster {
@@ -44,6 +46,8 @@ struct ti_cluster {
     char *family;          /* as uname -m: "x86_64", "aarch64", "ppc64le"; NULL: not known */
     char *isa;             /* x86-64, or x86-64-v2 to -v4, as --isa; NULL: not known */
     double speed;    /* of a core, in instructions per second; only ratios matter; 0: not known */
+    char *bandwidth; /* for replays, as SimGrid writes it: of a node's link; NULL: not said */
+    char *latency;
     char *program;   /* instead of the command line's; NULL */
     char *trace_dir; /* where its nodes write; NULL: as the command line says */
     char *tiara;     /* folder with ti-node and libminitrace.so on its nodes; NULL: shipped */

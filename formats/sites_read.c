@@ -8,6 +8,7 @@
 
 #include "common/cli.h"
 #include "common/hostlist.h"
+#include "common/units.h"
 #include "formats/inifile.h"
 #include "formats/sites.h"
 #include "formats/trace.h"
@@ -76,12 +77,14 @@ static int distance(const char *a, const char *b)
 static const struct {
     const char *word, *key;
 } other_words[] = {
-    {"hosts", "nodes"},        {"nodelist", "nodes"},      {"mem", "memory"},
-    {"ram", "memory"},         {"slots", "cores"},         {"sockets", "cpus"},
-    {"model", "cpu"},          {"arch", "family"},         {"proxyjump", "gateway"},
-    {"jump", "gateway"},       {"interface", "network"},   {"interfaces", "network"},
-    {"tracedir", "trace_dir"}, {"trace-dir", "trace_dir"}, {"environment", "env"},
-    {"binary", "program"},     {"clock", "speed"},         {"flops", "speed"},
+    {"hosts", "nodes"},         {"nodelist", "nodes"},      {"mem", "memory"},
+    {"ram", "memory"},          {"slots", "cores"},         {"sockets", "cpus"},
+    {"model", "cpu"},           {"arch", "family"},         {"proxyjump", "gateway"},
+    {"jump", "gateway"},        {"interface", "network"},   {"interfaces", "network"},
+    {"tracedir", "trace_dir"},  {"trace-dir", "trace_dir"}, {"environment", "env"},
+    {"binary", "program"},      {"clock", "speed"},         {"flops", "speed"},
+    {"bw", "bandwidth"},        {"lat", "latency"},         {"wan_bw", "wan_bandwidth"},
+    {"wan_lat", "wan_latency"},
 };
 
 static const char *nearest(const char *word, const char *const *known)
@@ -384,6 +387,28 @@ static void take_speed(struct draft *d, const struct ti_ini_key *k)
                      ti_ini_show(k->value, shown));
 }
 
+/* "10Gbps" or "50us": kept as it is, for SimGrid. */
+static void take_unit(struct reading *r, char **field, const struct ti_ini_key *k,
+                      enum ti_unit kind)
+{
+    struct ti_err err;
+
+    if (ti_unit_check(k->value, kind, k->name, &err) == TI_OK)
+        set(r, field, k->value);
+    else
+        ti_ini_error(r->ini, ti_ini_at(k, 0), "%s", err.text);
+}
+
+static void take_bandwidth(struct draft *d, const struct ti_ini_key *k)
+{
+    take_unit(d->r, &d->c.bandwidth, k, TI_UNIT_BANDWIDTH);
+}
+
+static void take_latency(struct draft *d, const struct ti_ini_key *k)
+{
+    take_unit(d->r, &d->c.latency, k, TI_UNIT_LATENCY);
+}
+
 static void take_program(struct draft *d, const struct ti_ini_key *k)
 {
     set(d->r, &d->c.program, k->value);
@@ -586,6 +611,10 @@ static void take_site_key(struct reading *r, struct ti_site *x, const struct ti_
     } else if (strcmp(k->name, "gateway") == 0) {
         why = gateway_error(k->value);
         set(r, &x->gateway, k->value);
+    } else if (strcmp(k->name, "wan_bandwidth") == 0) {
+        take_unit(r, &x->wan_bandwidth, k, TI_UNIT_BANDWIDTH);
+    } else if (strcmp(k->name, "wan_latency") == 0) {
+        take_unit(r, &x->wan_latency, k, TI_UNIT_LATENCY);
     } else if (strcmp(k->name, "domain") == 0) {
         const char *dots = k->value + strspn(k->value, ".");
 

@@ -77,6 +77,30 @@ says out '"error": "bad.conf:3:1: unknown key '"'gatewy', did you mean 'gateway'
 says out '"status": 3'
 says out "\"bad.conf:6:18: a '[' is not closed\""
 
+# What is for replays is checked as the rest.
+cat >wan.conf <<'END'
+[defaults]
+bandwidth = 10Gb
+[site a]
+wan_bandwidth = 1GBps
+wan_latency = 5
+wan_speed = 1GBps
+[cluster c]
+wan_latency = 5ms
+latency = 1us
+lat = 1us
+nodes = n[1-3]
+END
+run 3 --check-sites --sites wan.conf
+cat >expected <<'END'
+ti-acquire: wan.conf:5:15: wan_latency: '5' is not a latency such as 50us
+ti-acquire: wan.conf:6:1: unknown key 'wan_speed'
+ti-acquire: wan.conf:8:1: 'wan_latency' is a key of [site NAME], not of [cluster NAME]
+ti-acquire: wan.conf:10:1: unknown key 'lat', did you mean 'latency'?
+ti-acquire: wan.conf:2:13: bandwidth: '10Gb' is not a bandwidth such as 125MBps or 10Gbps
+END
+diff expected err || fail "findings on keys for replays"
+
 # Warnings leave it usable.
 printf '[site a]\n[site b]\n[cluster c]\nsite = b\nnodes = n[1-3]\n' >warn.conf
 run 0 --check-sites --sites warn.conf
@@ -119,5 +143,10 @@ sed -n '/^# two sites/,/^\.Ed/p' "$top/man/tiara-sites.5" | sed '/^\.Ed/d; s/\\e
 run 0 --check-sites --sites page.conf
 [ -s err ] && { fail "the example of tiara-sites(5)"; cat err; }
 says out 'in total 2 sites, 3 clusters'
+run 0 --check-sites --json --sites page.conf
+says out '"wan_latency": "8ms"'
+says out '"wan_bandwidth": "10Gbps"'
+says out '"latency": "1.5us"'
+says out '"bandwidth": "100Gbps"'
 [ $failed -eq 0 ] && echo "ok"
 exit $failed
