@@ -49,14 +49,17 @@ static const struct ti_opt opts[] = {
      "a rank on each]"},
     TI_OPT_HEADING("Platform, made"),
     {OPT_TOPOLOGY, "topology", "WHAT",
-     "cluster, fat-tree:2;4,4;1,2;1,2, torus:4,4 or\ndragonfly:3,4;4,3;5,1;2 [default: cluster]"},
+     "cluster, fat-tree:2;4,4;1,2;1,2, torus:4,4,\ndragonfly:3,4;4,3;5,1;2 or hierarchical:8,4,16\n"
+     "[default: cluster]"},
     {OPT_HOSTS, "hosts", "N", "hosts of a cluster [default: one a rank]"},
     {OPT_SPEED, "speed", "SPEED",
      "of a host; an instruction is replayed as a flop, so\nthis is instructions a second "
      "[default: " TI_SPEED_DEFAULT "]"},
     {OPT_CORES, "cores", "N", "cores of a host, for the threads of ranks [default: 1]"},
-    {OPT_BANDWIDTH, "bandwidth", "BW", "of a link [default: " TI_BANDWIDTH_DEFAULT "]"},
-    {OPT_LATENCY, "latency", "TIME", "of a link [default: " TI_LATENCY_DEFAULT "]"},
+    {OPT_BANDWIDTH, "bandwidth", "BW[,BW]...",
+     "of a link, or one for each level of a fat-tree or\nhierarchical network, from the hosts up\n"
+     "[default: " TI_BANDWIDTH_DEFAULT "]"},
+    {OPT_LATENCY, "latency", "TIME[,TIME]...", "likewise [default: " TI_LATENCY_DEFAULT "]"},
     {OPT_LOOPBACK, "loopback", "BW,TIME",
      "bandwidth and latency within a host\n[default: SimGrid's, 498MBps,15us]"},
     TI_OPT_HEADING("Replay"),
@@ -130,19 +133,20 @@ struct result {
 
 /* ---- options ---- */
 
-static ti_status loopback(struct options *o, const char *text, struct ti_err *err)
+/* "BANDWIDTH,LATENCY", which `copy` keeps. */
+static ti_status take_pair(const char *text, const char *option, char copy[128],
+                           const char **bandwidth, const char **latency, struct ti_err *err)
 {
     char *comma;
     ti_status st;
 
-    if (snprintf(o->loopback, sizeof o->loopback, "%s", text) >= (int)sizeof o->loopback ||
-        !(comma = strchr(o->loopback, ',')))
-        return ti_err_set(err, TI_ERR_USAGE, "--loopback: '%s' is not BANDWIDTH,LATENCY", text);
+    if (snprintf(copy, 128, "%s", text) >= 128 || !(comma = strchr(copy, ',')))
+        return ti_err_set(err, TI_ERR_USAGE, "%s: '%s' is not BANDWIDTH,LATENCY", option, text);
     *comma = '\0';
-    o->speeds.loopback_bandwidth = o->loopback;
-    o->speeds.loopback_latency = comma + 1;
-    st = ti_unit_check(o->speeds.loopback_bandwidth, 'B', "--loopback", err);
-    return st ? st : ti_unit_check(o->speeds.loopback_latency, 's', "--loopback", err);
+    *bandwidth = copy;
+    *latency = comma + 1;
+    st = ti_unit_check(*bandwidth, TI_UNIT_BANDWIDTH, option, err);
+    return st ? st : ti_unit_check(*latency, TI_UNIT_LATENCY, option, err);
 }
 
 /* One more --cfg; what it says of eager sends decides what can be expressed. */
@@ -202,18 +206,17 @@ static ti_status take_option(struct options *o, int id, const char *arg, struct 
     case OPT_SPEED:
         o->made = o->speed_given = true;
         o->speeds.speed = arg;
-        return ti_unit_check(arg, 'f', "--speed", err);
+        return ti_unit_check(arg, TI_UNIT_SPEED, "--speed", err);
     case OPT_BANDWIDTH:
         o->made = true;
-        o->speeds.bandwidth = arg;
-        return ti_unit_check(arg, 'B', "--bandwidth", err);
+        return ti_rates_parse(arg, TI_UNIT_BANDWIDTH, "--bandwidth", &o->speeds.bandwidth, err);
     case OPT_LATENCY:
         o->made = true;
-        o->speeds.latency = arg;
-        return ti_unit_check(arg, 's', "--latency", err);
+        return ti_rates_parse(arg, TI_UNIT_LATENCY, "--latency", &o->speeds.latency, err);
     case OPT_LOOPBACK:
         o->made = true;
-        return loopback(o, arg, err);
+        return take_pair(arg, "--loopback", o->loopback, &o->speeds.loopback_bandwidth,
+                         &o->speeds.loopback_latency, err);
     case OPT_PLACEMENT:
         return ti_placement_parse(arg, &o->placement, err);
     case OPT_KEEP:
@@ -248,35 +251,22 @@ static ti_status take_option(struct options *o, int id, const char *arg, struct 
     TI_BUG("an option without a case");
 }
 
-/* TI_CLI_END, or how the program shall end. */
-static int parse(struct options *o, int argc, char **argv)
+/* What does not go together: TI_CLI_END, or how the program shall end. */
+static int check_options(const struct options *o, int n)
 {
     struct ti_err err = {0};
-    const char *arg;
-    int id;
 
-    o->eager_bytes = EAGER_DEFAULT;
-    o->topology.params = "";
-    o->topology_text = "cluster";
-    o->speeds = (struct ti_speeds){.speed = TI_SPEED_DEFAULT,
-                                   .bandwidth = TI_BANDWIDTH_DEFAULT,
-                                   .latency = TI_LATENCY_DEFAULT,
-                                   .cores = 1};
-    while ((id = ti_cli_next(&cli, argc, argv, &arg)) >= 0)
-        if (take_option(o, id, arg, &err) != TI_OK)
-            return (int)(err.hint[0] ? ti_cli_fail(&cli, TI_ERR_USAGE, &err)
-                                     : ti_cli_usage(&cli, "%s", err.text));
-    if (id == TI_CLI_EXIT_OK)
-        return TI_OK;
-    if (id == TI_CLI_EXIT_USAGE)
-        return TI_ERR_USAGE;
-    if (argc - ti_cli_operand() != 1)
-        return (int)ti_cli_usage(&cli, argc == ti_cli_operand() ? "no trace given"
-                                                                : "more than one trace given");
+    if (n > 1)
+        return (int)ti_cli_usage(&cli, "more than one trace given");
+    if (!n)
+        return (int)ti_cli_usage(&cli, "no trace given");
     if (o->platform && o->made)
-        return (int)ti_cli_usage(&cli, "--platform describes all; --topology, --hosts, --speed, "
-                                       "--cores, --bandwidth, --latency and --loopback make "
-                                       "another");
+        return (int)ti_cli_usage(&cli, "--platform describes all; --topology, --hosts, "
+                                       "--speed, --cores, --bandwidth, --latency and --loopback "
+                                       "make another");
+    if (ti_platform_check(&o->topology, &o->speeds, &err) != TI_OK)
+        return (int)(err.hint[0] ? ti_cli_fail(&cli, TI_ERR_USAGE, &err)
+                                 : ti_cli_usage(&cli, "%s", err.text));
     if (o->times && o->threads)
         return (int)ti_cli_usage(&cli, "with --times, bursts take as long as they did, whatever "
                                        "the --threads");
@@ -286,8 +276,34 @@ static int parse(struct options *o, int argc, char **argv)
     if (o->hosts && o->topology.hosts && o->hosts != o->topology.hosts)
         return (int)ti_cli_usage(&cli, "--hosts: %s has %lld", o->topology_text,
                                  (long long)o->topology.hosts);
-    o->trace = argv[ti_cli_operand()];
     return TI_CLI_END;
+}
+
+/* TI_CLI_END, or how the program shall end. */
+static int parse(struct options *o, int argc, char **argv)
+{
+    struct ti_err err = {0};
+    const char *arg;
+    int id, end;
+
+    o->eager_bytes = EAGER_DEFAULT;
+    o->topology.params = "";
+    o->topology_text = "cluster";
+    o->speeds = (struct ti_speeds){.speed = TI_SPEED_DEFAULT,
+                                   .bandwidth = {1, {TI_BANDWIDTH_DEFAULT}},
+                                   .latency = {1, {TI_LATENCY_DEFAULT}},
+                                   .cores = 1};
+    while ((id = ti_cli_next(&cli, argc, argv, &arg)) >= 0)
+        if (take_option(o, id, arg, &err) != TI_OK)
+            return (int)(err.hint[0] ? ti_cli_fail(&cli, TI_ERR_USAGE, &err)
+                                     : ti_cli_usage(&cli, "%s", err.text));
+    if (id == TI_CLI_EXIT_OK)
+        return TI_OK;
+    if (id == TI_CLI_EXIT_USAGE)
+        return TI_ERR_USAGE;
+    end = check_options(o, argc - ti_cli_operand());
+    o->trace = argv[ti_cli_operand()];
+    return end;
 }
 
 /* ---- platform and hosts ---- */
@@ -319,6 +335,21 @@ static ti_status use_platform(const struct options *o, struct result *res, struc
     return TI_OK;
 }
 
+/* A made platform in words. */
+static void name_made(const struct options *o, int64_t hosts, struct result *res)
+{
+    FILE *f = fmemopen(res->platform, sizeof res->platform, "w");
+
+    if (!f)
+        return;
+    fprintf(f, "%s of %lld hosts, %s", o->topology_text, (long long)hosts, o->speeds.speed);
+    for (int i = 0; i < o->speeds.bandwidth.n; i++)
+        fprintf(f, "%s%s", i ? "," : ", ", o->speeds.bandwidth.text[i]);
+    for (int i = 0; i < o->speeds.latency.n; i++)
+        fprintf(f, "%s%s", i ? "," : ", ", o->speeds.latency.text[i]);
+    fclose(f);
+}
+
 static ti_status make_platform(const struct options *o, int64_t hosts, struct result *res,
                                struct ti_err *err)
 {
@@ -332,8 +363,7 @@ static ti_status make_platform(const struct options *o, int64_t hosts, struct re
     bad = ferror(f) != 0;
     if (fclose(f) != 0 || bad)
         return ti_err_errno(err, TI_ERR_IO, "cannot write '%s'", path);
-    snprintf(res->platform, sizeof res->platform, "%s of %lld hosts, %s, %s, %s", o->topology_text,
-             (long long)hosts, o->speeds.speed, o->speeds.bandwidth, o->speeds.latency);
+    name_made(o, hosts, res);
     strcpy(res->platform_file, TI_SIM_PLATFORM);
     return TI_OK;
 }

@@ -2,6 +2,8 @@
 # linked into the unit tests.
 replay_src := $(check_src) $(addprefix replay-bridge/,bursts.c lint.c lower.c refusal.c state.c \
               platform.c hosts.c scratch.c simulate.c verdict.c)
+# Platforms that are made.
+replay_src += replay-bridge/platform_levels.c
 progs += ti-replay
 ti-replay_src := replay-bridge/main.c $(replay_src)
 t-replay-trace_src := $(replay_src) tests/unit/script.c

@@ -5,19 +5,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define HOSTS_MAX  (1 << 24)
-#define LEVELS_MAX 16
+#define HOSTS_MAX (1 << 24)
 
-static const struct {
-    const char *name, *simgrid;
-} kinds[] = {
-    {"cluster", NULL}, {"fat-tree", "FAT_TREE"}, {"torus", "TORUS"}, {"dragonfly", "DRAGONFLY"}};
+/* ---- topologies ---- */
 
 /* "4,4,2" up to a character of `ends` (or the end): how many numbers, -1 if it
  * is not that.  *p is left on what ended it. */
-static int numbers(const char **p, const char *ends, int64_t out[LEVELS_MAX])
+static int numbers(const char **p, const char *ends, int64_t out[TI_LEVELS_MAX])
 {
-    for (int n = 0; n < LEVELS_MAX; n++) {
+    for (int n = 0; n < TI_LEVELS_MAX; n++) {
         char *end;
 
         errno = 0;
@@ -55,40 +51,97 @@ static bool next_list(const char **p)
 }
 
 /* "levels;down links;up links;cables": a host for each way down. */
-static int64_t fat_tree(const char *p)
+static bool fat_tree(const char *p, struct ti_topology *t)
 {
-    int64_t levels[LEVELS_MAX], down[LEVELS_MAX], other[LEVELS_MAX];
+    int64_t levels[TI_LEVELS_MAX];
 
-    if (numbers(&p, ";", levels) != 1 || levels[0] > LEVELS_MAX || !next_list(&p) ||
-        numbers(&p, ";", down) != levels[0] || !next_list(&p) ||
-        numbers(&p, ";", other) != levels[0] || !next_list(&p) ||
-        numbers(&p, "", other) != levels[0] || *p)
-        return -1;
-    return product(down, (int)levels[0]);
+    if (numbers(&p, ";", levels) != 1 || levels[0] > TI_LEVELS_MAX || !next_list(&p) ||
+        numbers(&p, ";", t->down) != levels[0] || !next_list(&p) ||
+        numbers(&p, ";", t->up) != levels[0] || !next_list(&p) ||
+        numbers(&p, "", t->cables) != levels[0] || *p)
+        return false;
+    t->n = (int)levels[0];
+    return true;
 }
 
-static int64_t torus(const char *p)
+/* Numbers with commas between them. */
+static bool one_list(const char *p, struct ti_topology *t)
 {
-    int64_t dims[LEVELS_MAX];
-    int n = numbers(&p, "", dims);
-
-    return n < 1 || *p ? -1 : product(dims, n);
+    t->n = numbers(&p, "", t->down);
+    return t->n >= 1 && !*p;
 }
 
 /* "groups,links;chassis,links;routers,links;hosts a router" */
-static int64_t dragonfly(const char *p)
+static bool dragonfly(const char *p, struct ti_topology *t)
 {
-    int64_t pair[LEVELS_MAX], counts[4];
+    int64_t pair[TI_LEVELS_MAX];
 
     for (int i = 0; i < 3; i++) {
         if (numbers(&p, ";", pair) != 2 || !next_list(&p))
-            return -1;
-        counts[i] = pair[0];
+            return false;
+        t->down[i] = pair[0];
+        t->cables[i] = pair[1];
     }
     if (numbers(&p, "", pair) != 1 || *p)
-        return -1;
-    counts[3] = pair[0];
-    return product(counts, 4);
+        return false;
+    t->down[3] = pair[0];
+    t->n = 4;
+    return true;
+}
+
+static bool hierarchical(const char *p, struct ti_topology *t)
+{
+    return one_list(p, t) && t->n == 3;
+}
+
+static const struct {
+    const char *name, *simgrid;
+    bool (*parse)(const char *p, struct ti_topology *t);
+} kinds[] = {{"cluster", NULL, NULL},
+             {"fat-tree", "FAT_TREE", fat_tree},
+             {"torus", "TORUS", one_list},
+             {"dragonfly", "DRAGONFLY", dragonfly},
+             {"hierarchical", NULL, hierarchical}};
+
+/* Whether each level of a fat tree has a number of nodes and links that can be had. */
+static bool tree_fits(const struct ti_topology *t)
+{
+    for (int level = 0; level <= t->n; level++) {
+        int64_t up = product(t->up, level), down = product(t->down + level, t->n - level);
+
+        if (up < 0 || up * down > HOSTS_MAX)
+            return false;
+        if (level < t->n && (up * down * t->up[level] > HOSTS_MAX ||
+                             up * down * t->up[level] * t->cables[level] > HOSTS_MAX))
+            return false;
+    }
+    return true;
+}
+
+/* What the numbers must not be, though they are well-formed. */
+static ti_status check_numbers(const char *text, const struct ti_topology *t, struct ti_err *err)
+{
+    int64_t links[3];
+
+    if (t->kind == TI_TOPO_FAT_TREE && !tree_fits(t))
+        return ti_err_set(err, TI_ERR_USAGE, "'%s' has more than %d switches or links in a level",
+                          text, HOSTS_MAX);
+    /* router j of a group's first chassis has the link to group j */
+    if (t->kind == TI_TOPO_DRAGONFLY && t->down[0] > t->down[2]) {
+        ti_err_set(err, TI_ERR_USAGE, "'%s' has %lld groups, but %lld routers in a chassis", text,
+                   (long long)t->down[0], (long long)t->down[2]);
+        ti_err_hint(err, "SimGrid connects group j through router j of a chassis, so there must be "
+                         "as many routers in a chassis as there are groups, or more");
+        return TI_ERR_USAGE;
+    }
+    if (t->kind != TI_TOPO_HIERARCHICAL)
+        return TI_OK;
+    ti__hierarchical_links(t, links);
+    if (links[0] > TI_DIRECT_LINKS_MAX || links[1] > TI_DIRECT_LINKS_MAX ||
+        links[2] > TI_DIRECT_LINKS_MAX || links[0] + links[1] + links[2] > TI_DIRECT_LINKS_MAX)
+        return ti_err_set(err, TI_ERR_USAGE, "'%s' has more than %d links", text,
+                          TI_DIRECT_LINKS_MAX);
+    return TI_OK;
 }
 
 ti_status ti_topology_parse(const char *text, struct ti_topology *out, struct ti_err *err)
@@ -101,36 +154,167 @@ ti_status ti_topology_parse(const char *text, struct ti_topology *out, struct ti
         if (strlen(kinds[k].name) != n || strncmp(kinds[k].name, text, n) != 0)
             continue;
         out->kind = k;
-        if (!kinds[k].simgrid && !colon)
+        if (!kinds[k].parse && !colon)
             return TI_OK;
-        if (!kinds[k].simgrid || !colon)
+        if (!kinds[k].parse || !colon || !kinds[k].parse(colon + 1, out))
             break;
         out->params = colon + 1;
-        out->hosts = k == TI_TOPO_FAT_TREE ? fat_tree(out->params)
-                     : k == TI_TOPO_TORUS  ? torus(out->params)
-                                           : dragonfly(out->params);
+        out->hosts = product(out->down, out->n);
         if (out->hosts > 0)
-            return TI_OK;
+            return check_numbers(text, out, err);
         break;
     }
     ti_err_set(err, TI_ERR_USAGE, "'%s' is no topology", text);
-    ti_err_hint(err, "cluster, fat-tree:2;4,4;1,2;1,2, torus:4,4 or dragonfly:3,4;4,3;5,1;2 "
-                     "(with quotes around what holds a semicolon)");
+    ti_err_hint(err, "cluster, fat-tree:2;4,4;1,2;1,2, torus:4,4, dragonfly:3,4;4,3;5,1;2 or "
+                     "hierarchical:8,4,16 (with quotes around what holds a semicolon)");
     return TI_ERR_USAGE;
 }
 
-void ti_platform_write(FILE *out, const struct ti_topology *topology, int64_t hosts,
-                       const struct ti_speeds *speeds)
+int ti_topology_levels(const struct ti_topology *topology)
+{
+    return topology->kind == TI_TOPO_FAT_TREE || topology->kind == TI_TOPO_HIERARCHICAL
+               ? topology->n
+               : 1;
+}
+
+int64_t ti__fat_tree_nodes(const struct ti_topology *topology, int level)
+{
+    return product(topology->up, level) * product(topology->down + level, topology->n - level);
+}
+
+int64_t ti__fat_tree_links(const struct ti_topology *topology, int level)
+{
+    return ti__fat_tree_nodes(topology, level - 1) * topology->up[level - 1] *
+           topology->cables[level - 1];
+}
+
+bool ti__one_path(const struct ti_topology *topology)
+{
+    return product(topology->up, topology->n) == 1 && product(topology->cables, topology->n) == 1;
+}
+
+void ti__hierarchical_links(const struct ti_topology *topology, int64_t links[3])
+{
+    int64_t a = topology->down[0], b = topology->down[1], c = topology->down[2];
+
+    /* no product overflows: a * b * c is at most HOSTS_MAX */
+    links[0] = c * b * (a * (a - 1) / 2);
+    links[1] = c * (b * (b - 1) / 2) * a * a;
+    links[2] = c * (c - 1) / 2;
+}
+
+int64_t ti__hub(const struct ti_topology *topology, int64_t to)
+{
+    return to % (topology->down[0] * topology->down[1]);
+}
+
+/* ---- bandwidths and latencies ---- */
+
+ti_status ti_rates_parse(const char *text, enum ti_unit kind, const char *option,
+                         struct ti_rates *out, struct ti_err *err)
+{
+    ti_status st = TI_OK;
+
+    for (out->n = 0; !st; text++) {
+        size_t n = strcspn(text, ",");
+
+        if (out->n == TI_LEVELS_MAX || n >= sizeof out->text[0])
+            return ti_err_set(err, TI_ERR_USAGE, "%s: too many values, or one is too long", option);
+        memcpy(out->text[out->n], text, n);
+        out->text[out->n][n] = '\0';
+        st = ti_unit_check(out->text[out->n++], kind, option, err);
+        text += n;
+        if (!*text)
+            break;
+    }
+    return st;
+}
+
+const char *ti_rate(const struct ti_rates *rates, int level)
+{
+    return rates->text[rates->n > 1 ? level : 0];
+}
+
+static ti_status check_rates(const struct ti_topology *topology, const struct ti_rates *rates,
+                             const char *option, struct ti_err *err)
+{
+    int levels = ti_topology_levels(topology);
+
+    if (rates->n == 1 || rates->n == levels)
+        return TI_OK;
+    if (topology->kind != TI_TOPO_FAT_TREE && topology->kind != TI_TOPO_HIERARCHICAL)
+        return ti_err_set(err, TI_ERR_USAGE,
+                          "%s: %d values, but all links of a %s are alike; levels have a fat-tree "
+                          "and a hierarchical network",
+                          option, rates->n, kinds[topology->kind].name);
+    return ti_err_set(err, TI_ERR_USAGE, "%s: %d values for the %d levels of %s:%s", option,
+                      rates->n, levels, kinds[topology->kind].name, topology->params);
+}
+
+static bool one_differs(const struct ti_rates *rates, int levels, enum ti_unit kind)
+{
+    double first = ti_unit_value(ti_rate(rates, 0), kind);
+
+    for (int i = 1; i < levels; i++) {
+        double more = ti_unit_value(ti_rate(rates, i), kind) - first;
+
+        if (more > first * 1e-12 || more < -first * 1e-12) /* 50us is not quite 0.05ms */
+            return true;
+    }
+    return false;
+}
+
+bool ti__levels_differ(const struct ti_topology *topology, const struct ti_speeds *speeds)
+{
+    int levels = ti_topology_levels(topology);
+
+    return one_differs(&speeds->bandwidth, levels, TI_UNIT_BANDWIDTH) ||
+           one_differs(&speeds->latency, levels, TI_UNIT_LATENCY);
+}
+
+ti_status ti_platform_check(const struct ti_topology *topology, const struct ti_speeds *speeds,
+                            struct ti_err *err)
+{
+    ti_status st = check_rates(topology, &speeds->bandwidth, "--bandwidth", err);
+
+    if (!st)
+        st = check_rates(topology, &speeds->latency, "--latency", err);
+    if (st || topology->kind != TI_TOPO_FAT_TREE || topology->hosts <= TI_ROUTED_HOSTS_MAX ||
+        !ti__levels_differ(topology, speeds) || ti__one_path(topology))
+        return st;
+    ti_err_set(err, TI_ERR_USAGE,
+               "fat-tree:%s has %lld hosts: where its levels differ and there are several paths, "
+               "%d are the most",
+               topology->params, (long long)topology->hosts, TI_ROUTED_HOSTS_MAX);
+    ti_err_hint(err, "one bandwidth with fewer up links reduces the upper levels as well; a tree "
+                     "with one up link and one cable everywhere may have any size");
+    return TI_ERR_USAGE;
+}
+
+/* ---- XML ---- */
+
+void ti__platform_begin(FILE *out)
+{
+    fprintf(out, "<?xml version='1.0'?>\n"
+                 "<!DOCTYPE platform SYSTEM \"https://simgrid.org/simgrid.dtd\">\n"
+                 "<platform version=\"4.1\">\n"
+                 "  <zone id=\"world\" routing=\"Full\">\n");
+}
+
+void ti__platform_end(FILE *out)
+{
+    fprintf(out, "  </zone>\n</platform>\n");
+}
+
+static void write_cluster(FILE *out, const struct ti_topology *topology, int64_t hosts,
+                          const struct ti_speeds *speeds)
 {
     fprintf(out,
-            "<?xml version='1.0'?>\n"
-            "<!DOCTYPE platform SYSTEM \"https://simgrid.org/simgrid.dtd\">\n"
-            "<platform version=\"4.1\">\n"
-            "  <zone id=\"world\" routing=\"Full\">\n"
             "    <cluster id=\"nodes\" prefix=\"" TI_HOST_PREFIX "\" suffix=\"\" "
             "radical=\"0-%lld\"\n"
             "             speed=\"%s\" bw=\"%s\" lat=\"%s\"",
-            (long long)hosts - 1, speeds->speed, speeds->bandwidth, speeds->latency);
+            (long long)hosts - 1, speeds->speed, ti_rate(&speeds->bandwidth, 0),
+            ti_rate(&speeds->latency, 0));
     if (speeds->cores > 1)
         fprintf(out, " core=\"%lld\"", (long long)speeds->cores);
     if (speeds->loopback_bandwidth)
@@ -139,5 +323,18 @@ void ti_platform_write(FILE *out, const struct ti_topology *topology, int64_t ho
     if (kinds[topology->kind].simgrid)
         fprintf(out, "\n             topology=\"%s\" topo_parameters=\"%s\"",
                 kinds[topology->kind].simgrid, topology->params);
-    fprintf(out, "/>\n  </zone>\n</platform>\n");
+    fprintf(out, "/>\n");
+}
+
+void ti_platform_write(FILE *out, const struct ti_topology *topology, int64_t hosts,
+                       const struct ti_speeds *speeds)
+{
+    ti__platform_begin(out);
+    if (topology->kind == TI_TOPO_HIERARCHICAL)
+        ti__write_hierarchical(out, topology, speeds);
+    else if (ti__levels_differ(topology, speeds))
+        ti__write_fat_tree(out, topology, speeds);
+    else
+        write_cluster(out, topology, hosts, speeds);
+    ti__platform_end(out);
 }

@@ -50,6 +50,16 @@ static void test_topologies(void **state)
                  {"dragonfly:3,4;4,3;5,1;2", 120},
                  {"dragonfly:3,4;4,3;5,1", -1},
                  {"dragonfly:3;4,3;5,1;2", -1},
+                 {"dragonfly:5,1;4,3;5,1;2", 200},
+                 {"dragonfly:6,1;4,3;5,1;2", -1}, /* router j of a chassis leads to group j */
+                 {"fat-tree:2;4,4;16777216,16777216;1,1", -1},
+                 {"fat-tree:2;4,4;1,2;1,16777216", -1},
+                 {"hierarchical:8,4,16", 512},
+                 {"hierarchical:1,1,1", 1},
+                 {"hierarchical:8,4", -1},
+                 {"hierarchical:8,4,16,2", -1},
+                 {"hierarchical:8;4;16", -1},
+                 {"hierarchical:4096,1,1", -1}, /* 8 million links */
                  {"ring:4", -1},
                  {"", -1}};
     struct ti_topology t;
@@ -67,6 +77,11 @@ static void test_topologies(void **state)
 static void test_units(void **state)
 {
     (void)state;
+    assert_true(ti_unit_value("10Gbps", TI_UNIT_BANDWIDTH) == 1.25e9);
+    assert_true(ti_unit_value("2KiBps", TI_UNIT_BANDWIDTH) == 2048);
+    assert_true(ti_unit_value("2.5GBps", TI_UNIT_BANDWIDTH) == 2.5e9);
+    assert_true(ti_unit_value("8Gf", TI_UNIT_SPEED) == 8e9);
+    assert_true(ti_unit_value("0ms", TI_UNIT_LATENCY) == 0);
     assert_int_equal(ti_unit_check("8Gf", 'f', "--speed", NULL), TI_OK);
     assert_int_equal(ti_unit_check("2.5e9f", 'f', "--speed", NULL), TI_OK);
     assert_int_equal(ti_unit_check("8", 'f', "--speed", NULL), TI_ERR_USAGE);
@@ -80,27 +95,143 @@ static void test_units(void **state)
     assert_int_equal(ti_unit_check("50us\"", 's', "--latency", NULL), TI_ERR_USAGE);
 }
 
-static void test_xml(void **state)
+static const struct ti_speeds plain = {"8Gf", {1, {"125MBps"}}, {1, {"50us"}}, "1GBps", "1us", 6};
+
+/* The platform's XML, in `path` until the next call, and how often it has a word. */
+static char *written(const char *topology, const char *bandwidth, const char *latency)
 {
-    struct ti_speeds speeds = {"8Gf", "125MBps", "50us", "1GBps", "1us", 6};
+    struct ti_speeds speeds = plain;
+    static char *text;
+    static size_t size;
     struct ti_topology t;
-    struct ti_hosts hosts = {0};
-    bool sure;
     FILE *f;
 
-    (void)state;
-    file_with("");
-    f = fopen(path, "w");
-    assert_int_equal(ti_topology_parse("torus:3,2,2", &t, NULL), TI_OK);
-    ti_platform_write(f, &t, t.hosts, &speeds);
+    assert_int_equal(ti_topology_parse(topology, &t, NULL), TI_OK);
+    assert_int_equal(ti_rates_parse(bandwidth, TI_UNIT_BANDWIDTH, "", &speeds.bandwidth, NULL), 0);
+    assert_int_equal(ti_rates_parse(latency, TI_UNIT_LATENCY, "", &speeds.latency, NULL), 0);
+    assert_int_equal(ti_platform_check(&t, &speeds, NULL), TI_OK);
+    free(text);
+    f = open_memstream(&text, &size);
+    ti_platform_write(f, &t, t.hosts ? t.hosts : 4, &speeds);
     fclose(f);
+    return text;
+}
+
+static int count(const char *text, const char *word)
+{
+    int n = 0;
+
+    for (const char *p = text; (p = strstr(p, word)); p++)
+        n++;
+    return n;
+}
+
+/* Whether reading finds the hosts that were written, with their cores. */
+static void read_back(const char *text, size_t n, const char *last)
+{
+    struct ti_hosts hosts = {0};
+    bool sure;
+
+    file_with(text);
     assert_int_equal(ti_hosts_in_platform(path, &hosts, &sure, NULL), TI_OK);
     assert_true(sure);
-    assert_int_equal(hosts.n, 12);
-    assert_string_equal(hosts.list[11].name, "node-11");
+    assert_int_equal(hosts.n, n);
+    assert_string_equal(hosts.list[n - 1].name, last);
     assert_int_equal(ti_hosts_cores_a_rank(&hosts), 6);
     ti_hosts_free(&hosts);
     unlink(path);
+}
+
+static void test_xml(void **state)
+{
+    (void)state;
+    read_back(written("cluster", "125MBps", "50us"), 4, "node-3");
+    read_back(written("torus:3,2,2", "125MBps", "50us"), 12, "node-11");
+    read_back(written("hierarchical:2,3,4", "125MBps", "50us"), 24, "node-23");
+    read_back(written("fat-tree:2;4,4;1,2;1,2", "2GBps,1GBps", "50us"), 16, "node-15");
+    read_back(written("fat-tree:2;4,3;1,1;1,1", "2GBps,1GBps", "50us"), 12, "node-11");
+}
+
+/* Levels that are alike are SimGrid's own fat tree, however that is said. */
+static void test_levels(void **state)
+{
+    static const char tree[] = "fat-tree:2;4,4;1,2;1,2";
+    char *one = strdup(written(tree, "2GBps", "50us")), *text;
+
+    (void)state;
+    text = written(tree, "2GBps,2GBps", "50us,0.05ms");
+    assert_non_null(strstr(text, "topology=\"FAT_TREE\""));
+    assert_string_equal(one, text);
+    free(one);
+
+    text = written(tree, "2GBps,1GBps", "50us,5us");
+    assert_null(strstr(text, "FAT_TREE"));
+    assert_int_equal(count(text, "bandwidth=\"2GBps\" latency=\"50us\""), 16);
+    assert_int_equal(count(text, "bandwidth=\"1GBps\" latency=\"5us\""), 16);
+    assert_int_equal(count(text, "<route "), 16 * 16); /* a loopback is one, too */
+    /* 0 to 13: link 0 up, then by 13 % 4 cable 0 to switch 1; down by cable 0 to switch 3 */
+    assert_non_null(strstr(text, "src=\"node-0\" dst=\"node-13\" symmetrical=\"NO\">"
+                                 "<link_ctn id=\"l0\" direction=\"UP\"/>"
+                                 "<link_ctn id=\"l18\" direction=\"UP\"/>"
+                                 "<link_ctn id=\"l30\" direction=\"DOWN\"/>"
+                                 "<link_ctn id=\"l13\" direction=\"DOWN\"/></route>"));
+    /* hosts of a switch stay below it */
+    assert_non_null(strstr(text, "src=\"node-5\" dst=\"node-6\" symmetrical=\"NO\">"
+                                 "<link_ctn id=\"l5\" direction=\"UP\"/>"
+                                 "<link_ctn id=\"l6\" direction=\"DOWN\"/></route>"));
+
+    text = written("fat-tree:3;16,16,16;1,1,1;1,1,1", "1GBps,8GBps,64GBps", "1us");
+    assert_int_equal(count(text, "<router "), 256 + 16 + 1);
+    assert_int_equal(count(text, "<route "), 4096 + 256 + 16 + 4096);
+}
+
+static void test_hierarchical(void **state)
+{
+    char *text = written("hierarchical:2,2,3", "4GBps,2GBps,1GBps", "1us,2us,3us");
+
+    (void)state;
+    assert_int_equal(count(text, "bandwidth=\"4GBps\" latency=\"1us\""), 3 * 2);
+    assert_int_equal(count(text, "bandwidth=\"2GBps\" latency=\"2us\""), 3 * 4);
+    assert_int_equal(count(text, "bandwidth=\"1GBps\" latency=\"3us\""), 3);
+    /* node 2 of supergroup 0 has the link to supergroup 2, whose node 0 has that to 0 */
+    assert_non_null(strstr(text, "src=\"supergroup-0\" dst=\"supergroup-2\" gw_src=\"node-2\" "
+                                 "gw_dst=\"node-8\""));
+}
+
+static void test_bad_rates(void **state)
+{
+    static const struct {
+        const char *topology, *bandwidth, *says;
+    } cases[] = {
+        {"torus:4,4", "1GBps,2GBps", "--bandwidth: 2 values, but all links of a torus are alike"},
+        {"cluster", "1GBps,2GBps", "--bandwidth: 2 values, but all links of a cluster"},
+        {"hierarchical:2,2,2", "1GBps,2GBps",
+         "--bandwidth: 2 values for the 3 levels of hierarchical:2,2,2"},
+        {"fat-tree:2;64,32;1,2;1,1", "1GBps,2GBps", "fat-tree:2;64,32;1,2;1,1 has 2048 hosts"},
+        {"fat-tree:2;64,32;1,2;1,1", "1GBps,1GBps", NULL},
+        {"fat-tree:2;64,16;1,2;1,1", "1GBps,2GBps", NULL},
+        {"fat-tree:2;64,32;1,1;1,1", "1GBps,2GBps", NULL}};
+    static const char *const malformed[] = {
+        "", "1GBps,", ",1GBps", "1GBps,50us", "1GBps;2GBps", "0Bps", "1GBps,1,2"};
+    struct ti_speeds speeds = plain;
+    struct ti_topology t;
+    struct ti_err err;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        assert_int_equal(ti_topology_parse(cases[i].topology, &t, NULL), TI_OK);
+        assert_int_equal(ti_rates_parse(cases[i].bandwidth, TI_UNIT_BANDWIDTH, "--bandwidth",
+                                        &speeds.bandwidth, NULL),
+                         TI_OK);
+        assert_int_equal(ti_platform_check(&t, &speeds, &err),
+                         cases[i].says ? TI_ERR_USAGE : TI_OK);
+        if (cases[i].says)
+            assert_int_equal(strncmp(err.text, cases[i].says, strlen(cases[i].says)), 0);
+    }
+    for (size_t i = 0; i < sizeof malformed / sizeof malformed[0]; i++)
+        assert_int_equal(
+            ti_rates_parse(malformed[i], TI_UNIT_BANDWIDTH, "--bandwidth", &speeds.bandwidth, NULL),
+            TI_ERR_USAGE);
 }
 
 static void test_hosts_in_platform(void **state)
@@ -212,10 +343,15 @@ static void test_placement(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_topologies),    cmocka_unit_test(test_units),
-        cmocka_unit_test(test_xml),           cmocka_unit_test(test_hosts_in_platform),
-        cmocka_unit_test(test_bad_hostfiles), cmocka_unit_test(test_placement)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_topologies),
+                                       cmocka_unit_test(test_units),
+                                       cmocka_unit_test(test_xml),
+                                       cmocka_unit_test(test_levels),
+                                       cmocka_unit_test(test_hierarchical),
+                                       cmocka_unit_test(test_bad_rates),
+                                       cmocka_unit_test(test_hosts_in_platform),
+                                       cmocka_unit_test(test_bad_hostfiles),
+                                       cmocka_unit_test(test_placement)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,104 @@
+#!/bin/bash
+# Platforms that ti-replay makes: SimGrid takes them, and messages take as long on them as they
+# must by their links.
+# shellcheck source=tests/mpi/lib.sh
+. tests/mpi/lib.sh
+command -v smpirun >/dev/null || skip 'there is no smpirun'
+tmp=$scratch o=$TI_BUILD
+trace "$tmp/ring" 2 cputime "$o/examples/ring" 1 1000000 >/dev/null || fail ring
+trace "$tmp/grid" 16 cputime "$o/examples/stencil" 8000 3 >/dev/null || fail stencil
+
+# A network without corrections, and hosts whose bursts take no time: a message of 1 MB takes the
+# latencies of its links, and 1 MB / the bandwidth of the narrowest.
+exact=(--cfg network/model:CM02 --cfg smpi/bw-factor:0:1 --cfg smpi/lat-factor:0:1
+       --cfg network/TCP-gamma:0 --cfg network/crosstraffic:0)
+fast=(--speed 1000000Ef)
+replay() { "$o/ti-replay" "$@" >"$tmp/out" 2>"$tmp/err" || { fail "$*"; cat "$tmp/err"; }; }
+time_of() { sed -n 's/^clock at end: *\([0-9.]*\) s$/\1/p' "$tmp/out"; }
+
+# ring A B MILLISECONDS OPTION...: the message goes from host A to B and back.
+ring() {
+    local a=$1 b=$2 expected=$3
+    shift 3
+    if [ "$a" = "$b" ]; then echo "$a:2"; else printf '%s\n' "$a" "$b"; fi >"$tmp/hosts"
+    replay "$tmp/ring" --hostfile "$tmp/hosts" "${exact[@]}" "$@"
+    awk -v t="$(time_of)" -v e="$expected" \
+        'BEGIN { d = t - 2 * e / 1000; exit !(t && d * d < 1e-11) }' ||
+        fail "$a to $b: $(time_of) s there and back, not 2 x $expected ms: $*"
+}
+
+ring node-0 node-1 10 --hosts 2 --bandwidth 125MBps --latency 1ms "${fast[@]}"
+tree=(--topology 'fat-tree:2;4,4;1,2;1,2' --latency 1ms "${fast[@]}")
+ring node-0 node-1 3 "${tree[@]}" --bandwidth 1GBps
+ring node-0 node-15 5 "${tree[@]}" --bandwidth 1GBps
+# the upper level has a tenth of the bandwidth and three times the latency
+tree+=(--bandwidth '1GBps,100MBps' --latency '1ms,3ms')
+ring node-0 node-1 3 "${tree[@]}"
+ring node-0 node-15 18 "${tree[@]}"
+ring node-0 node-1 3 "${tree[@]}" --topology 'fat-tree:2;4,4;1,1;1,1'
+ring node-0 node-15 18 "${tree[@]}" --topology 'fat-tree:2;4,4;1,1;1,1'
+# four links by the shortest way, which is two in each dimension, or the ring's other side
+ring node-0 node-10 5 --topology torus:4,4 --bandwidth 1GBps --latency 1ms "${fast[@]}"
+ring node-0 node-3 2 --topology torus:4,4 --bandwidth 1GBps --latency 1ms "${fast[@]}"
+ring node-0 node-31 6 --topology torus:2,2,2,2,2 --bandwidth 1GBps --latency 1ms "${fast[@]}"
+ring node-0 node-119 7 --topology 'dragonfly:3,4;4,3;5,1;2' --bandwidth 1GBps --latency 1ms \
+    "${fast[@]}"
+
+# Of 3 supergroups of 2 groups of 2 nodes: the link between supergroups a and b is at node b of a
+# and node a of b.
+direct=(--topology 'hierarchical:2,2,3' --bandwidth '1GBps,500MBps,100MBps'
+        --latency '1ms,10ms,100ms' "${fast[@]}")
+ring node-0 node-1 2 "${direct[@]}"
+ring node-0 node-2 12 "${direct[@]}"
+ring node-1 node-4 110 "${direct[@]}"   # the very nodes with the link
+ring node-0 node-4 111 "${direct[@]}"   # a hop in the group before it
+ring node-0 node-5 112 "${direct[@]}"   # and one behind it
+ring node-0 node-11 130 "${direct[@]}"  # both between groups
+
+# ranks of one host, on every kind of platform
+loop=(--loopback '500MBps,3ms')
+for t in cluster torus:4,4 'fat-tree:2;4,4;1,2;1,1' 'dragonfly:2,1;2,1;2,1;2' hierarchical:2,2,2; do
+    ring node-1 node-1 5 --topology "$t" "${fast[@]}" "${loop[@]}"
+done
+for t in 'fat-tree:2;4,4;1,2;1,1' 'fat-tree:2;4,4;1,1;1,1'; do
+    ring node-1 node-1 5 --topology "$t" "${fast[@]}" "${loop[@]}" --bandwidth 1GBps,2GBps
+done
+
+# grid OPTION...: the simulated time of 16 ranks that send to their neighbors, in `t`
+grid() {
+    replay "$tmp/grid" "${fast[@]}" --latency 1us "$@"
+    t=$(time_of)
+}
+# less A B WORDS: the time A is less than B, or WORDS failed
+less() { awk -v a="$1" -v b="$2" 'BEGIN { exit !(a > 0 && a < b) }' || fail "$3: $1 s, $2 s"; }
+# Messages take the same ways on our own tree as on SimGrid's: levels that are as good as equal,
+# equal times.  With fewer up links, or slower ones, it takes longer.
+two='fat-tree:2;4,4;1,2;1,2' one='fat-tree:2;4,4;1,1;1,1'
+for seed in 1 2 3; do
+    grid --topology "$two" --bandwidth 100MBps --placement random:$seed
+    own=$t
+    grid --topology "$two" --bandwidth 100MBps,100.00000001MBps --placement random:$seed
+    awk -v a="$own" -v b="$t" 'BEGIN { d = a / b - 1; exit !(a > 0 && d * d < 1e-18) }' ||
+        fail "$own s on SimGrid's tree, $t s on ours, ranks as by random:$seed"
+done
+grid --topology "$two" --bandwidth 100MBps
+all=$t
+grid --topology "$two" --bandwidth 100MBps,20MBps
+less "$all" "$t" 'slower upper links are not slower'
+grid --topology "$one" --bandwidth 100MBps
+less "$all" "$t" 'fewer upper links are not slower'
+narrow=$t
+grid --topology "$one" --bandwidth 100MBps,400MBps
+less "$t" "$narrow" 'links that grow to the top are not faster'
+
+# what cannot be
+refuses() {
+    local says=$1
+    shift
+    "$o/ti-replay" "$@" >"$tmp/out" 2>"$tmp/err"
+    [ $? -eq 2 ] || fail "status: $*"
+    grep -qF -- "$says" "$tmp/err" || { fail "does not say: $says"; cat "$tmp/err"; }
+}
+refuses '2 values for the 3 levels' --topology hierarchical:2,2,2 --latency 1us,2us "$tmp/grid"
+refuses '6 groups, but 5 routers in a chassis' --topology 'dragonfly:6,4;4,3;5,1;2' "$tmp/grid"
+finish
