@@ -54,14 +54,18 @@ int64_t ti_hosts_cores_a_rank(const struct ti_hosts *hosts)
     return least;
 }
 
+void ti_hosts_add(struct ti_hosts *hosts, const char *name, int64_t cores)
+{
+    add(hosts, name, strlen(name), 1, cores, 0);
+}
+
 void ti_hosts_generated(struct ti_hosts *hosts, int64_t n, int64_t cores)
 {
     char name[64];
 
     for (int64_t i = 0; i < n; i++) {
-        int bytes = snprintf(name, sizeof name, TI_HOST_PREFIX "%lld", (long long)i);
-
-        add(hosts, name, (size_t)bytes, 1, cores, 0);
+        snprintf(name, sizeof name, TI_HOST_PREFIX "%lld", (long long)i);
+        ti_hosts_add(hosts, name, cores);
     }
 }
 

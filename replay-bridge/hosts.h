@@ -20,6 +20,9 @@ struct ti_hosts {
     size_t n, cap;
 };
 
+/* One more at the end, with one slot; the name is copied. */
+void ti_hosts_add(struct ti_hosts *hosts, const char *name, int64_t cores);
+
 /* The generated platform's. */
 void ti_hosts_generated(struct ti_hosts *hosts, int64_t n, int64_t cores);
 

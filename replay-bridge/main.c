@@ -15,6 +15,7 @@
 #include "replay-bridge/lint.h"
 #include "replay-bridge/lower.h"
 #include "replay-bridge/platform.h"
+#include "replay-bridge/platform_sites.h"
 #include "replay-bridge/scratch.h"
 #include "replay-bridge/simulate.h"
 #include "replay-bridge/verdict.h"
@@ -31,6 +32,8 @@ enum {
     OPT_BANDWIDTH,
     OPT_LATENCY,
     OPT_LOOPBACK,
+    OPT_SITES,
+    OPT_WAN,
     OPT_PLACEMENT,
     OPT_KEEP,
     OPT_CFG,
@@ -51,6 +54,9 @@ static const struct ti_opt opts[] = {
     {OPT_TOPOLOGY, "topology", "WHAT",
      "cluster, fat-tree:2;4,4;1,2;1,2, torus:4,4,\ndragonfly:3,4;4,3;5,1;2 or hierarchical:8,4,16\n"
      "[default: cluster]"},
+    {OPT_SITES, "sites", "FILE",
+     "the nodes of a sites file, its sites connected by a\nwide-area network, see "
+     "tiara-sites(5)"},
     {OPT_HOSTS, "hosts", "N", "hosts of a cluster [default: one a rank]"},
     {OPT_SPEED, "speed", "SPEED",
      "of a host; an instruction is replayed as a flop, so\nthis is instructions a second "
@@ -62,6 +68,9 @@ static const struct ti_opt opts[] = {
     {OPT_LATENCY, "latency", "TIME[,TIME]...", "likewise [default: " TI_LATENCY_DEFAULT "]"},
     {OPT_LOOPBACK, "loopback", "BW,TIME",
      "bandwidth and latency within a host\n[default: SimGrid's, 498MBps,15us]"},
+    {OPT_WAN, "wan", "BW,TIME",
+     "of a site's link to the wide-area network, where the\nsites file does not say\n"
+     "[default: " TI_WAN_BANDWIDTH_DEFAULT "," TI_WAN_LATENCY_DEFAULT "]"},
     TI_OPT_HEADING("Replay"),
     {OPT_PLACEMENT, "placement", "HOW",
      "ranks on slots: block, round-robin or random:SEED\n[default: block]"},
@@ -105,6 +114,10 @@ struct options {
     int64_t hosts;
     struct ti_speeds speeds;
     char loopback[128];
+    const char *sites_path;
+    struct ti_sites_speeds wan;
+    char wan_text[128];
+    bool wan_given;
     bool made; /* an option of a made platform was given */
     struct ti_placement placement;
     char *cfg[CFG_MAX];
@@ -123,6 +136,7 @@ struct result {
     uint64_t actions;
     struct ti_bursts bursts;
     struct ti_hosts hosts; /* for the ranks */
+    struct ti_sites *sites; /* of --sites; NULL: none */
     int64_t made_hosts;    /* of a platform that is made */
     bool linted, simulated;
     bool runnable;                 /* all that smpirun needs is written */
@@ -217,6 +231,14 @@ static ti_status take_option(struct options *o, int id, const char *arg, struct 
         o->made = true;
         return take_pair(arg, "--loopback", o->loopback, &o->speeds.loopback_bandwidth,
                          &o->speeds.loopback_latency, err);
+    case OPT_SITES:
+        o->made = true;
+        o->sites_path = arg;
+        return TI_OK;
+    case OPT_WAN:
+        o->made = o->wan_given = true;
+        return take_pair(arg, "--wan", o->wan_text, &o->wan.wan_bandwidth, &o->wan.wan_latency,
+                         err);
     case OPT_PLACEMENT:
         return ti_placement_parse(arg, &o->placement, err);
     case OPT_KEEP:
@@ -251,6 +273,17 @@ static ti_status take_option(struct options *o, int id, const char *arg, struct 
     TI_BUG("an option without a case");
 }
 
+/* Options of made platforms that do not go together. */
+static ti_status check_made(const struct options *o, struct ti_err *err)
+{
+    if (o->sites_path && (strcmp(o->topology_text, "cluster") != 0 || o->hosts))
+        return ti_err_set(err, TI_ERR_USAGE,
+                          "--sites says which hosts there are; --topology and --hosts make others");
+    if (o->wan_given && !o->sites_path)
+        return ti_err_set(err, TI_ERR_USAGE, "--wan connects the sites of --sites");
+    return ti_platform_check(&o->topology, &o->speeds, err);
+}
+
 /* What does not go together: TI_CLI_END, or how the program shall end. */
 static int check_options(const struct options *o, int n)
 {
@@ -261,10 +294,10 @@ static int check_options(const struct options *o, int n)
     if (!n)
         return (int)ti_cli_usage(&cli, "no trace given");
     if (o->platform && o->made)
-        return (int)ti_cli_usage(&cli, "--platform describes all; --topology, --hosts, "
-                                       "--speed, --cores, --bandwidth, --latency and --loopback "
-                                       "make another");
-    if (ti_platform_check(&o->topology, &o->speeds, &err) != TI_OK)
+        return (int)ti_cli_usage(&cli, "--platform describes all; --topology, --sites, --hosts, "
+                                       "--speed, --cores, --bandwidth, --latency, --loopback and "
+                                       "--wan make another");
+    if (check_made(o, &err) != TI_OK)
         return (int)(err.hint[0] ? ti_cli_fail(&cli, TI_ERR_USAGE, &err)
                                  : ti_cli_usage(&cli, "%s", err.text));
     if (o->times && o->threads)
@@ -293,6 +326,7 @@ static int parse(struct options *o, int argc, char **argv)
                                    .bandwidth = {1, {TI_BANDWIDTH_DEFAULT}},
                                    .latency = {1, {TI_LATENCY_DEFAULT}},
                                    .cores = 1};
+    o->wan = (struct ti_sites_speeds){&o->speeds, TI_WAN_BANDWIDTH_DEFAULT, TI_WAN_LATENCY_DEFAULT};
     while ((id = ti_cli_next(&cli, argc, argv, &arg)) >= 0)
         if (take_option(o, id, arg, &err) != TI_OK)
             return (int)(err.hint[0] ? ti_cli_fail(&cli, TI_ERR_USAGE, &err)
@@ -342,11 +376,17 @@ static void name_made(const struct options *o, int64_t hosts, struct result *res
 
     if (!f)
         return;
-    fprintf(f, "%s of %lld hosts, %s", o->topology_text, (long long)hosts, o->speeds.speed);
-    for (int i = 0; i < o->speeds.bandwidth.n; i++)
-        fprintf(f, "%s%s", i ? "," : ", ", o->speeds.bandwidth.text[i]);
-    for (int i = 0; i < o->speeds.latency.n; i++)
-        fprintf(f, "%s%s", i ? "," : ", ", o->speeds.latency.text[i]);
+    fprintf(f, "%s of %lld hosts", o->sites_path ? o->sites_path : o->topology_text,
+            (long long)hosts);
+    if (res->sites) {
+        fprintf(f, " at %d site%s", res->sites->nsites, res->sites->nsites == 1 ? "" : "s");
+    } else {
+        fprintf(f, ", %s", o->speeds.speed);
+        for (int i = 0; i < o->speeds.bandwidth.n; i++)
+            fprintf(f, "%s%s", i ? "," : ", ", o->speeds.bandwidth.text[i]);
+        for (int i = 0; i < o->speeds.latency.n; i++)
+            fprintf(f, "%s%s", i ? "," : ", ", o->speeds.latency.text[i]);
+    }
     fclose(f);
 }
 
@@ -359,7 +399,10 @@ static ti_status make_platform(const struct options *o, int64_t hosts, struct re
 
     if (!f)
         return ti_err_errno(err, TI_ERR_IO, "cannot write '%s'", path);
-    ti_platform_write(f, &o->topology, hosts, &o->speeds);
+    if (res->sites)
+        ti_platform_write_sites(f, res->sites, &o->wan);
+    else
+        ti_platform_write(f, &o->topology, hosts, &o->speeds);
     bad = ferror(f) != 0;
     if (fclose(f) != 0 || bad)
         return ti_err_errno(err, TI_ERR_IO, "cannot write '%s'", path);
@@ -368,11 +411,30 @@ static ti_status make_platform(const struct options *o, int64_t hosts, struct re
     return TI_OK;
 }
 
+/* What else is wrong with the file, or odd, is said at once. */
+static ti_status read_sites(const struct options *o, struct result *res, struct ti_err *err)
+{
+    char *more = NULL;
+    ti_status st = ti_sites_read(o->sites_path, &res->sites, &more, err);
+
+    for (char *line = more, *end; line && (end = strchr(line, '\n')); line = end + 1)
+        ti_say("%.*s", (int)(end - line), line);
+    free(more);
+    return st;
+}
+
 /* The hosts of the platform; *sure: it has no others. */
-static ti_status platform_hosts(const struct options *o, const struct result *res,
-                                struct ti_hosts *hosts, bool *sure, struct ti_err *err)
+static ti_status platform_hosts(const struct options *o, struct result *res, struct ti_hosts *hosts,
+                                bool *sure, struct ti_err *err)
 {
     *sure = true;
+    if (o->sites_path) {
+        ti_status st = read_sites(o, res, err);
+
+        if (!st)
+            ti_hosts_of_sites(hosts, res->sites, &o->wan);
+        return st;
+    }
     if (!o->platform) {
         int64_t n = o->topology.hosts ? o->topology.hosts : o->hosts ? o->hosts : res->np;
 
@@ -483,10 +545,10 @@ static void warn_of_volumes(const struct options *o, const struct ti_volumes *v)
     if (!strcmp(v->counter, "mixed"))
         ti_warn("the ranks were not counted by one counter: their volumes cannot be compared, and "
                 "what is simulated means nothing");
-    if (time && o->platform)
+    if (time && (o->platform || o->sites_path))
         ti_warn("volumes are nanoseconds of CPU time, an estimate; a host of 1Gf in '%s' replays "
                 "them as such, another speed scales the measured time",
-                o->platform);
+                o->platform ? o->platform : o->sites_path);
     else if (time && !is_gigaflop(o->speeds.speed))
         ti_warn("volumes are nanoseconds of CPU time, an estimate; --speed %s scales the measured "
                 "time, --speed 1Gf replays it as such",
@@ -775,6 +837,7 @@ int main(int argc, char **argv)
     st = report(&o, &res, st, &err);
     ti_lint_free(&res.lint);
     ti_hosts_free(&res.hosts);
+    ti_sites_free(res.sites);
     ti_source_close(s);
     ti_scratch_close();
     if (ti_stopped())

@@ -55,8 +55,33 @@ ring node-0 node-4 111 "${direct[@]}"   # a hop in the group before it
 ring node-0 node-5 112 "${direct[@]}"   # and one behind it
 ring node-0 node-11 130 "${direct[@]}"  # both between groups
 
+cat >"$tmp/two.conf" <<'END_CONF'
+[defaults]
+speed = 1000000000000000000
+[site lab]
+domain = lab.org
+wan_bandwidth = 50MBps
+wan_latency = 5ms
+[site other]
+[cluster a]
+site = lab
+nodes = a[01-02]
+bandwidth = 1GBps
+latency = 1ms
+[cluster b]
+site = other
+nodes = b1, b2
+END_CONF
+sites=(--sites "$tmp/two.conf" --latency 2ms --wan '1GBps,7ms')
+ring a01.lab.org a02.lab.org 3 "${sites[@]}"
+ring b1 b2 12 "${sites[@]}"
+ring a02.lab.org b2 35 "${sites[@]}"
+sed -i '/^wan_/d' "$tmp/two.conf"
+ring a02.lab.org b2 25 "${sites[@]}"
+
 # ranks of one host, on every kind of platform
 loop=(--loopback '500MBps,3ms')
+ring b1 b1 5 "${sites[@]}" "${loop[@]}"
 for t in cluster torus:4,4 'fat-tree:2;4,4;1,2;1,1' 'dragonfly:2,1;2,1;2,1;2' hierarchical:2,2,2; do
     ring node-1 node-1 5 --topology "$t" "${fast[@]}" "${loop[@]}"
 done
@@ -91,6 +116,27 @@ narrow=$t
 grid --topology "$one" --bandwidth 100MBps,400MBps
 less "$t" "$narrow" 'links that grow to the top are not faster'
 
+# Ranks at two sites: a slower wide-area network is slower.
+cat >"$tmp/xy.conf" <<'END_CONF'
+[site x]
+[site y]
+[cluster x]
+site = x
+nodes = x[1-8]
+[cluster y]
+site = y
+nodes = y[1-8]
+END_CONF
+grid --sites "$tmp/xy.conf" --wan 1Gbps,1ms
+wan=$t
+grid --sites "$tmp/xy.conf" --wan 1Gbps,4ms
+less "$wan" "$t" 'a longer way is not slower'
+grid --sites "$tmp/xy.conf" --wan 100Mbps,1ms
+less "$wan" "$t" 'less bandwidth is not slower'
+# the platform of the paper's testbed, with its first nodes
+grid --sites hostfiles/g5k.conf
+grep -q 'hostfiles/g5k.conf of 1169 hosts at 10 sites' "$tmp/out" || { fail g5k; cat "$tmp/out"; }
+
 # what cannot be
 refuses() {
     local says=$1
@@ -99,6 +145,9 @@ refuses() {
     [ $? -eq 2 ] || fail "status: $*"
     grep -qF -- "$says" "$tmp/err" || { fail "does not say: $says"; cat "$tmp/err"; }
 }
+refuses '--wan connects the sites of --sites' --wan 1Gbps,1ms --hosts 4 "$tmp/grid"
+refuses '--sites says which hosts there are' --sites "$tmp/xy.conf" --hosts 4 "$tmp/grid"
 refuses '2 values for the 3 levels' --topology hierarchical:2,2,2 --latency 1us,2us "$tmp/grid"
+refuses 'not BANDWIDTH,LATENCY' --sites "$tmp/xy.conf" --wan 1Gbps "$tmp/grid"
 refuses '6 groups, but 5 routers in a chassis' --topology 'dragonfly:6,4;4,3;5,1;2' "$tmp/grid"
 finish

@@ -11,6 +11,7 @@
 
 #include "replay-bridge/hosts.h"
 #include "replay-bridge/platform.h"
+#include "replay-bridge/platform_sites.h"
 
 static char path[64];
 
@@ -234,6 +235,51 @@ static void test_bad_rates(void **state)
             TI_ERR_USAGE);
 }
 
+/* Ranks are placed on the hosts that SimGrid has, and what the file says goes before options. */
+static void test_sites(void **state)
+{
+    struct ti_sites_speeds wan = {&plain, "1GBps", "3ms"};
+    struct ti_hosts placed = {0}, found = {0};
+    struct ti_sites *sites;
+    size_t size;
+    bool sure;
+    char *text;
+    FILE *f;
+
+    (void)state;
+    file_with("[site a]\ndomain = a.org\nwan_bandwidth = 50MBps\n[site b]\n"
+              "[cluster x]\nsite = a\nnodes = x[08-10]\ncores = 4\nspeed = 2.5G\n"
+              "bandwidth = 2GBps\nlatency = 7us\n[cluster y]\nsite = b\nnodes = y-ib\n");
+    assert_int_equal(ti_sites_read(path, &sites, NULL, NULL), TI_OK);
+    unlink(path);
+    ti_hosts_of_sites(&placed, sites, &wan);
+    f = open_memstream(&text, &size);
+    ti_platform_write_sites(f, sites, &wan);
+    fclose(f);
+    file_with(text);
+    assert_int_equal(ti_hosts_in_platform(path, &found, &sure, NULL), TI_OK);
+    unlink(path);
+    assert_int_equal(placed.n, 4);
+    assert_int_equal(found.n, 4);
+    for (size_t i = 0; i < 4; i++) {
+        assert_string_equal(placed.list[i].name, found.list[i].name);
+        assert_int_equal(placed.list[i].cores, found.list[i].cores);
+        assert_int_equal(placed.list[i].slots, 1);
+    }
+    assert_string_equal(placed.list[0].name, "x08.a.org");
+    assert_int_equal(placed.list[0].cores, 4);
+    assert_int_equal(placed.list[3].cores, 6);
+    assert_int_equal(count(text, "bandwidth=\"2GBps\" latency=\"7us\""), 3);
+    assert_int_equal(count(text, "speed=\"2.5Gf\""), 3);
+    assert_non_null(strstr(text, "id=\"link:y-ib\" bandwidth=\"125MBps\" latency=\"50us\""));
+    assert_non_null(strstr(text, "id=\"wan:a\" bandwidth=\"50MBps\" latency=\"3ms\""));
+    assert_non_null(strstr(text, "id=\"wan:b\" bandwidth=\"1GBps\" latency=\"3ms\""));
+    free(text);
+    ti_hosts_free(&placed);
+    ti_hosts_free(&found);
+    ti_sites_free(sites);
+}
+
 static void test_hosts_in_platform(void **state)
 {
     struct ti_hosts hosts = {0}, used = {0};
@@ -343,15 +389,12 @@ static void test_placement(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_topologies),
-                                       cmocka_unit_test(test_units),
-                                       cmocka_unit_test(test_xml),
-                                       cmocka_unit_test(test_levels),
-                                       cmocka_unit_test(test_hierarchical),
-                                       cmocka_unit_test(test_bad_rates),
-                                       cmocka_unit_test(test_hosts_in_platform),
-                                       cmocka_unit_test(test_bad_hostfiles),
-                                       cmocka_unit_test(test_placement)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_topologies),    cmocka_unit_test(test_units),
+        cmocka_unit_test(test_xml),           cmocka_unit_test(test_levels),
+        cmocka_unit_test(test_hierarchical),  cmocka_unit_test(test_bad_rates),
+        cmocka_unit_test(test_sites),         cmocka_unit_test(test_hosts_in_platform),
+        cmocka_unit_test(test_bad_hostfiles), cmocka_unit_test(test_placement)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,121 @@
+#include "replay-bridge/platform_sites.h"
+
+const char *ti_cluster_bandwidth(const struct ti_cluster *c, const struct ti_sites_speeds *s)
+{
+    return c->bandwidth ? c->bandwidth : ti_rate(&s->nodes->bandwidth, 0);
+}
+
+const char *ti_cluster_latency(const struct ti_cluster *c, const struct ti_sites_speeds *s)
+{
+    return c->latency ? c->latency : ti_rate(&s->nodes->latency, 0);
+}
+
+const char *ti_site_bandwidth(const struct ti_site *site, const struct ti_sites_speeds *s)
+{
+    return site->wan_bandwidth ? site->wan_bandwidth : s->wan_bandwidth;
+}
+
+const char *ti_site_latency(const struct ti_site *site, const struct ti_sites_speeds *s)
+{
+    return site->wan_latency ? site->wan_latency : s->wan_latency;
+}
+
+int64_t ti_cluster_cores(const struct ti_cluster *c, const struct ti_sites_speeds *s)
+{
+    return c->cores ? c->cores : s->nodes->cores;
+}
+
+const char *ti_cluster_speed(const struct ti_cluster *c, const struct ti_sites_speeds *s,
+                             char buf[32])
+{
+    if (c->speed > 0)
+        snprintf(buf, 32, "%.6gGf", c->speed / 1e9);
+    else
+        snprintf(buf, 32, "%s", s->nodes->speed);
+    return buf;
+}
+
+void ti_hosts_of_sites(struct ti_hosts *hosts, const struct ti_sites *sites,
+                       const struct ti_sites_speeds *speeds)
+{
+    for (int64_t i = 0; i < sites->nnodes; i++)
+        ti_hosts_add(hosts, sites->node[i].name,
+                     ti_cluster_cores(&sites->cluster[sites->node[i].cluster], speeds));
+}
+
+/* Names of nodes have no colon, so that none is the name of a zone or a router.  Sites and nodes
+ * are named by letters, digits, '.', '_' and '-' only, which XML takes as they are. */
+static void put_node(FILE *out, const char *name, const struct ti_cluster *c,
+                     const struct ti_sites_speeds *s)
+{
+    char speed[32];
+
+    fprintf(out,
+            "      <host id=\"%s\" speed=\"%s\" core=\"%lld\"/>\n"
+            "      <link id=\"link:%s\" bandwidth=\"%s\" latency=\"%s\" "
+            "sharing_policy=\"SPLITDUPLEX\"/>\n"
+            "      <host_link id=\"%s\" up=\"link:%s_UP\" down=\"link:%s_DOWN\"/>\n",
+            name, ti_cluster_speed(c, s, speed), (long long)ti_cluster_cores(c, s), name,
+            ti_cluster_bandwidth(c, s), ti_cluster_latency(c, s), name, name, name);
+    if (s->nodes->loopback_bandwidth)
+        fprintf(out,
+                "      <link id=\"loopback:%s\" bandwidth=\"%s\" latency=\"%s\" "
+                "sharing_policy=\"FATPIPE\"/>\n",
+                name, s->nodes->loopback_bandwidth, s->nodes->loopback_latency);
+}
+
+static void put_site(FILE *out, const struct ti_sites *sites, int site,
+                     const struct ti_sites_speeds *s)
+{
+    fprintf(out,
+            "    <zone id=\"site:%s\" routing=\"Cluster\">\n"
+            "      <router id=\"router:%s\"/>\n",
+            sites->site[site].name, sites->site[site].name);
+    for (int64_t i = 0; i < sites->nnodes; i++) {
+        const struct ti_node *node = &sites->node[i];
+
+        if (sites->cluster[node->cluster].site == site)
+            put_node(out, node->name, &sites->cluster[node->cluster], s);
+    }
+    for (int64_t i = 0; i < sites->nnodes && s->nodes->loopback_bandwidth; i++) {
+        const struct ti_node *node = &sites->node[i];
+
+        if (sites->cluster[node->cluster].site == site)
+            fprintf(out,
+                    "      <route src=\"%s\" dst=\"%s\" symmetrical=\"NO\">"
+                    "<link_ctn id=\"loopback:%s\"/></route>\n",
+                    node->name, node->name, node->name);
+    }
+    fprintf(out, "    </zone>\n");
+}
+
+static void put_wan(FILE *out, const struct ti_sites *sites, const struct ti_sites_speeds *s)
+{
+    for (int a = 0; a < sites->nsites; a++)
+        fprintf(out,
+                "    <link id=\"wan:%s\" bandwidth=\"%s\" latency=\"%s\" "
+                "sharing_policy=\"SPLITDUPLEX\"/>\n",
+                sites->site[a].name, ti_site_bandwidth(&sites->site[a], s),
+                ti_site_latency(&sites->site[a], s));
+    for (int a = 0; a < sites->nsites; a++)
+        for (int b = a + 1; b < sites->nsites; b++) {
+            const char *from = sites->site[a].name, *to = sites->site[b].name;
+
+            fprintf(out,
+                    "    <zoneRoute src=\"site:%s\" dst=\"site:%s\" "
+                    "gw_src=\"router:%s\" gw_dst=\"router:%s\">"
+                    "<link_ctn id=\"wan:%s\" direction=\"UP\"/>"
+                    "<link_ctn id=\"wan:%s\" direction=\"DOWN\"/></zoneRoute>\n",
+                    from, to, from, to, from, to);
+        }
+}
+
+void ti_platform_write_sites(FILE *out, const struct ti_sites *sites,
+                             const struct ti_sites_speeds *speeds)
+{
+    ti__platform_begin(out);
+    for (int site = 0; site < sites->nsites; site++)
+        put_site(out, sites, site, speeds);
+    put_wan(out, sites, speeds);
+    ti__platform_end(out);
+}

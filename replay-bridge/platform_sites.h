@@ -1,0 +1,41 @@
+/*
+ * Platforms of several sites, from a sites file (tiara-sites(5)).
+ *
+ * A site is a crossbar: each of its nodes has a link to it, with the bandwidth and latency of the
+ * node's cluster.  A site is connected with the others by one link to a wide-area network that
+ * has no limit itself: a message to another site crosses the link of its own site, then that of
+ * the other.  All links carry as much in each direction.
+ */
+#ifndef TI_PLATFORM_SITES_H
+#define TI_PLATFORM_SITES_H
+
+#include "formats/sites.h"
+#include "replay-bridge/hosts.h"
+#include "replay-bridge/platform.h"
+
+#define TI_WAN_BANDWIDTH_DEFAULT "10Gbps"
+#define TI_WAN_LATENCY_DEFAULT   "2.5ms"
+
+/* What holds where the sites file does not say. */
+struct ti_sites_speeds {
+    const struct ti_speeds *nodes;
+    const char *wan_bandwidth, *wan_latency;
+};
+
+/* Of a node of the cluster, or of the site's link to the wide-area network. */
+const char *ti_cluster_bandwidth(const struct ti_cluster *c, const struct ti_sites_speeds *s);
+const char *ti_cluster_latency(const struct ti_cluster *c, const struct ti_sites_speeds *s);
+const char *ti_site_bandwidth(const struct ti_site *site, const struct ti_sites_speeds *s);
+const char *ti_site_latency(const struct ti_site *site, const struct ti_sites_speeds *s);
+int64_t ti_cluster_cores(const struct ti_cluster *c, const struct ti_sites_speeds *s);
+const char *ti_cluster_speed(const struct ti_cluster *c, const struct ti_sites_speeds *s,
+                             char buf[32]);
+
+/* Its nodes as hosts, in their order, one slot each. */
+void ti_hosts_of_sites(struct ti_hosts *hosts, const struct ti_sites *sites,
+                       const struct ti_sites_speeds *speeds);
+
+void ti_platform_write_sites(FILE *out, const struct ti_sites *sites,
+                             const struct ti_sites_speeds *speeds);
+
+#endif
