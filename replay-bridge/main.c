@@ -14,9 +14,11 @@
 #include "replay-bridge/hosts.h"
 #include "replay-bridge/lint.h"
 #include "replay-bridge/lower.h"
+#include "replay-bridge/picture.h"
 #include "replay-bridge/platform.h"
 #include "replay-bridge/platform_sites.h"
 #include "replay-bridge/scratch.h"
+#include "replay-bridge/shape.h"
 #include "replay-bridge/simulate.h"
 #include "replay-bridge/verdict.h"
 
@@ -34,6 +36,7 @@ enum {
     OPT_LOOPBACK,
     OPT_SITES,
     OPT_WAN,
+    OPT_SHOW_PLATFORM,
     OPT_PLACEMENT,
     OPT_KEEP,
     OPT_CFG,
@@ -71,6 +74,8 @@ static const struct ti_opt opts[] = {
     {OPT_WAN, "wan", "BW,TIME",
      "of a site's link to the wide-area network, where the\nsites file does not say\n"
      "[default: " TI_WAN_BANDWIDTH_DEFAULT "," TI_WAN_LATENCY_DEFAULT "]"},
+    {OPT_SHOW_PLATFORM, "show-platform", "[=FILE]",
+     "describe the platform and exit; draw it into FILE.svg\nor FILE.dot; needs no TRACE"},
     TI_OPT_HEADING("Replay"),
     {OPT_PLACEMENT, "placement", "HOW",
      "ranks on slots: block, round-robin or random:SEED\n[default: block]"},
@@ -99,6 +104,7 @@ static const struct ti_cli cli = {
     .examples = "  ti-replay lu.tib --platform cluster.xml\n"
                 "  ti-replay lu.tib --topology 'fat-tree:2;4,4;1,2;1,2' --speed 8Gf --placement "
                 "random:42\n"
+                "  ti-replay --show-platform=tree.svg --topology 'fat-tree:2;4,4;1,2;1,2'\n"
                 "  ti-replay --lint lu.tib\n",
     .opts = opts,
     .after = "TRACE is a bundle, the directory of a run, or a rank file.\n"
@@ -117,7 +123,8 @@ struct options {
     const char *sites_path;
     struct ti_sites_speeds wan;
     char wan_text[128];
-    bool wan_given;
+    const char *picture; /* NULL: draw none */
+    bool show, wan_given;
     bool made; /* an option of a made platform was given */
     struct ti_placement placement;
     char *cfg[CFG_MAX];
@@ -239,6 +246,10 @@ static ti_status take_option(struct options *o, int id, const char *arg, struct 
         o->made = o->wan_given = true;
         return take_pair(arg, "--wan", o->wan_text, &o->wan.wan_bandwidth, &o->wan.wan_latency,
                          err);
+    case OPT_SHOW_PLATFORM:
+        o->show = true;
+        o->picture = arg;
+        return arg ? ti_picture_check(arg, err) : TI_OK;
     case OPT_PLACEMENT:
         return ti_placement_parse(arg, &o->placement, err);
     case OPT_KEEP:
@@ -281,18 +292,25 @@ static ti_status check_made(const struct options *o, struct ti_err *err)
                           "--sites says which hosts there are; --topology and --hosts make others");
     if (o->wan_given && !o->sites_path)
         return ti_err_set(err, TI_ERR_USAGE, "--wan connects the sites of --sites");
+    if (o->picture && o->platform)
+        return ti_err_set(err, TI_ERR_USAGE,
+                          "--show-platform=FILE draws platforms that are made, not '%s'",
+                          o->platform);
     return ti_platform_check(&o->topology, &o->speeds, err);
 }
 
 /* What does not go together: TI_CLI_END, or how the program shall end. */
-static int check_options(const struct options *o, int n)
+static int check_options(const struct options *o, int n, char **operand)
 {
     struct ti_err err = {0};
 
     if (n > 1)
         return (int)ti_cli_usage(&cli, "more than one trace given");
-    if (!n)
+    if (!n && !o->show)
         return (int)ti_cli_usage(&cli, "no trace given");
+    if (o->show && !o->picture && n && ti_picture_check(operand[0], &err) == TI_OK)
+        return (int)ti_cli_usage(&cli, "'%s' is a picture: write --show-platform=%s", operand[0],
+                                 operand[0]);
     if (o->platform && o->made)
         return (int)ti_cli_usage(&cli, "--platform describes all; --topology, --sites, --hosts, "
                                        "--speed, --cores, --bandwidth, --latency, --loopback and "
@@ -335,8 +353,8 @@ static int parse(struct options *o, int argc, char **argv)
         return TI_OK;
     if (id == TI_CLI_EXIT_USAGE)
         return TI_ERR_USAGE;
-    end = check_options(o, argc - ti_cli_operand());
-    o->trace = argv[ti_cli_operand()];
+    end = check_options(o, argc - ti_cli_operand(), argv + ti_cli_operand());
+    o->trace = argv[ti_cli_operand()]; /* NULL if there is none */
     return end;
 }
 
@@ -510,6 +528,62 @@ static ti_status find_hosts(const struct options *o, struct result *res, struct 
     if (!st && !res->hosts.n)
         st = no_hosts(o->platform, err);
     return st ? st : ti_hosts_enough(&res->hosts, res->np, err);
+}
+
+static void print_json(json_t *j)
+{
+    json_dumpf(j, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(15));
+    putchar('\n');
+    json_decref(j);
+}
+
+/* Describes a platform of the user's: its hosts, as its links are not read. */
+static ti_status show_given(const struct options *o, struct result *res, struct ti_err *err)
+{
+    bool sure;
+    ti_status st = platform_hosts(o, res, &res->hosts, &sure, err);
+
+    if (!st && !res->hosts.n)
+        st = ends_with(o->platform, ".so")
+                 ? ti_err_set(err, TI_ERR_INPUT, "only SimGrid knows the hosts of '%s', a program",
+                              o->platform)
+                 : no_hosts(o->platform, err);
+    if (st)
+        return st;
+    if (o->json)
+        print_json(ti_shape_hosts_json(o->platform, &res->hosts));
+    else
+        ti_shape_print_hosts(stdout, o->platform, &res->hosts, sure);
+    return TI_OK;
+}
+
+/* Describes the platform that would be made, for the ranks of the trace if there is one. */
+static ti_status show_platform(const struct options *o, struct ti_source *s, struct result *res,
+                               struct ti_err *err)
+{
+    struct ti_shown shown = {.name = o->sites_path ? o->sites_path : o->topology_text,
+                             .topology = &o->topology,
+                             .speeds = &o->speeds,
+                             .wan = &o->wan};
+    bool sure;
+    ti_status st;
+
+    if (o->platform)
+        return show_given(o, res, err);
+    res->np = s ? ti_source_nranks(s) : 1;
+    if (!s && !o->sites_path && !o->hosts && !o->topology.hosts)
+        return ti_err_set(err, TI_ERR_USAGE,
+                          "--show-platform: how many hosts a cluster has must be said by --hosts, "
+                          "or by a trace");
+    if ((st = platform_hosts(o, res, &res->hosts, &sure, err)))
+        return st;
+    shown.hosts = (int64_t)res->hosts.n;
+    shown.sites = res->sites;
+    if (o->json)
+        print_json(ti_shape_json(&shown));
+    else
+        ti_shape_print(stdout, &shown);
+    return o->picture ? ti_picture_draw(o->picture, &shown, err) : TI_OK;
 }
 
 static ti_status write_platform(const struct options *o, struct result *res, struct ti_err *err)
@@ -743,7 +817,7 @@ static void report_text(const struct options *o, const struct result *res)
 static void report_json(const struct options *o, const struct result *res, ti_status st,
                         const struct ti_err *err)
 {
-    json_t *j = json_pack("{s:s, s:i, s:I}", "trace", o->trace, "status", (int)st, "np",
+    json_t *j = json_pack("{s:s?, s:i, s:I}", "trace", o->trace, "status", (int)st, "np",
                           (json_int_t)res->np);
     char wall[64];
 
@@ -789,9 +863,7 @@ static void report_json(const struct options *o, const struct result *res, ti_st
         snprintf(wall, sizeof wall, "%.6f", res->wall_s);
         json_object_set_new(j, "wall_time_s", json_real(strtod(wall, NULL)));
     }
-    json_dumpf(j, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(15));
-    putchar('\n');
-    json_decref(j);
+    print_json(j);
 }
 
 static ti_status report(const struct options *o, const struct result *res, ti_status st,
@@ -803,9 +875,9 @@ static ti_status report(const struct options *o, const struct result *res, ti_st
         for (int i = 0; i < res->verdict.nquotes; i++)
             fprintf(stderr, "  smpirun: %s\n", res->verdict.quote[i]);
     }
-    if (o->json)
+    if (o->json && (st || !o->show))
         report_json(o, res, st, err);
-    else if (!st)
+    else if (!st && !o->show)
         report_text(o, res);
     if (o->keep && ti_scratch_dir()[0] && res->runnable)
         ti_say("files are in '%s'; '%s/" TI_SIM_COMMAND "' runs smpirun", o->keep, o->keep);
@@ -815,6 +887,8 @@ static ti_status report(const struct options *o, const struct result *res, ti_st
         fprintf(stderr, "%s: cannot write the result: %s\n", cli.tool, strerror(errno));
         st = TI_ERR_IO;
     }
+    if (o->picture && !st)
+        ti_say("the picture is in '%s'", o->picture);
     return st;
 }
 
@@ -831,9 +905,9 @@ int main(int argc, char **argv)
         return end;
     ti_talk_init(cli.tool, o.quiet, o.no_progress);
     ti_stop_catch();
-    st = ti_source_open(o.trace, &s, &err);
+    st = o.trace ? ti_source_open(o.trace, &s, &err) : TI_OK;
     if (!st)
-        st = replay(&o, s, &res, &err);
+        st = o.show ? show_platform(&o, s, &res, &err) : replay(&o, s, &res, &err);
     st = report(&o, &res, st, &err);
     ti_lint_free(&res.lint);
     ti_hosts_free(&res.hosts);

@@ -3,10 +3,11 @@
 replay_src := $(check_src) $(addprefix replay-bridge/,bursts.c lint.c lower.c refusal.c state.c \
               platform.c hosts.c scratch.c simulate.c verdict.c)
 # Platforms that are made.
-replay_src += $(sites_src) $(addprefix replay-bridge/,platform_levels.c platform_sites.c)
+replay_src += $(sites_src) $(addprefix replay-bridge/,platform_levels.c platform_sites.c shape.c \
+              picture.c picture_layout.c)
 progs += ti-replay
 ti-replay_src := replay-bridge/main.c $(replay_src)
-ti-replay_libs := $(sites_libs)
+ti-replay_libs := $(sites_libs) -lm
 t-replay-trace_src := $(replay_src) tests/unit/script.c
 t-replay-platform_src := $(replay_src)
 t-replay-verdict_src := $(replay_src)

@@ -137,6 +137,48 @@ less "$wan" "$t" 'less bandwidth is not slower'
 grid --sites hostfiles/g5k.conf
 grep -q 'hostfiles/g5k.conf of 1169 hosts at 10 sites' "$tmp/out" || { fail g5k; cat "$tmp/out"; }
 
+# --show-platform says what it is, with and without a trace, and draws it
+show() {
+    local file=$1
+    shift
+    replay "--show-platform$file" "$@"
+}
+says() { grep -qE -- "$1" "$tmp/out" || { fail "does not say: $1"; cat "$tmp/out"; }; }
+show "=$tmp/tree.svg" --topology "$two" --bandwidth 10GBps,2.5GBps
+says '^hosts: +16, of 1 core, 1Gf$'
+says '^ +level 1 to level 2 +16 +2.5GBps +50us$'
+says '^bisection: +20 GB/s in each direction$'
+python3 - "$tmp/tree.svg" <<'END_PY' || fail 'the SVG is not what it should be'
+import sys, xml.etree.ElementTree as tree
+svg = "{http://www.w3.org/2000/svg}"
+root = tree.parse(sys.argv[1]).getroot()
+titles = [t.text for t in root.iter(svg + "title")]
+assert sum(t.startswith("node-") for t in titles) == 16, titles
+assert len(titles) == 22
+assert len(list(root.iter(svg + "path"))) == 32 + 2  # links, and the legend
+END_PY
+show "=$tmp/a&b.svg" --sites "$tmp/xy.conf"
+says 'x +x +8 +1 +1Gf'
+python3 -c 'import sys, xml.dom.minidom as d; d.parse(sys.argv[1])' "$tmp/a&b.svg" || fail 'no XML'
+show "=$tmp/torus.dot" --topology torus:3,3
+[ "$(grep -c ' -- ' "$tmp/torus.dot")" = 18 ] || fail 'the graph of a torus'
+replay --show-platform "$tmp/grid"
+says '^hosts: +16,'
+show '' --topology hierarchical:8,4,512 --json
+python3 - "$tmp/out" <<'END_PY' || fail 'not the JSON it should be'
+import json, sys
+j = json.load(open(sys.argv[1]))
+assert (j["hosts"], j["diameter_links"]) == (16384, 3), j
+assert [l["count"] for l in j["links"]] == [57344, 196608, 130816], j
+END_PY
+
+cat >"$tmp/given.xml" <<'END_XML'
+<platform version="4.1"><zone id="z" routing="Full"><host id="h1" speed="1Gf" core="4"/>
+<cluster id="c" prefix="c-" suffix="" radical="0-7" speed="1Gf" bw="1GBps" lat="1us"/></zone></platform>
+END_XML
+replay --show-platform --platform "$tmp/given.xml"
+says '^hosts: +9, of 1 to 4 cores, h1 to c-7$'
+
 # what cannot be
 refuses() {
     local says=$1
@@ -145,7 +187,11 @@ refuses() {
     [ $? -eq 2 ] || fail "status: $*"
     grep -qF -- "$says" "$tmp/err" || { fail "does not say: $says"; cat "$tmp/err"; }
 }
-refuses '--wan connects the sites of --sites' --wan 1Gbps,1ms --hosts 4 "$tmp/grid"
+refuses 'how many hosts a cluster has' --show-platform
+refuses 'not named *.svg' --show-platform=a.png --hosts 4
+refuses 'write --show-platform=a.svg' --show-platform a.svg --hosts 4
+refuses 'draws platforms that are made' --show-platform=a.svg --platform x.xml
+refuses '--wan connects the sites of --sites' --wan 1Gbps,1ms --show-platform --hosts 4
 refuses '--sites says which hosts there are' --sites "$tmp/xy.conf" --hosts 4 "$tmp/grid"
 refuses '2 values for the 3 levels' --topology hierarchical:2,2,2 --latency 1us,2us "$tmp/grid"
 refuses 'not BANDWIDTH,LATENCY' --sites "$tmp/xy.conf" --wan 1Gbps "$tmp/grid"

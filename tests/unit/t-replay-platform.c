@@ -10,8 +10,10 @@
 #include <cmocka.h>
 
 #include "replay-bridge/hosts.h"
+#include "replay-bridge/picture.h"
 #include "replay-bridge/platform.h"
 #include "replay-bridge/platform_sites.h"
+#include "replay-bridge/shape.h"
 
 static char path[64];
 
@@ -235,6 +237,90 @@ static void test_bad_rates(void **state)
             TI_ERR_USAGE);
 }
 
+/* What is known of small networks. */
+static void test_shape(void **state)
+{
+    static const struct {
+        const char *topology, *bandwidth;
+        int64_t links, hops;
+        double bisection;
+    } cases[] = {{"fat-tree:2;4,4;1,2;1,2", "1GBps", 16 + 16, 4, 8e9},
+                 {"fat-tree:2;4,4;1,2;1,2", "1GBps,250MBps", 16 + 16, 4, 2e9},
+                 {"fat-tree:2;4,4;1,2;1,1", "1GBps", 16 + 8, 4, 4e9},
+                 {"fat-tree:2;4,3;1,2;1,1", "1GBps", 12 + 6, 4, 0},
+                 {"torus:4,4", "1GBps", 32, 4, 8e9},
+                 {"torus:5,2", "1GBps", 10 + 5, 3, 0},
+                 {"torus:8,2,1", "1GBps", 16 + 8, 5, 4e9},
+                 {"torus:2", "1GBps", 1, 1, 1e9},
+                 {"dragonfly:2,4;4,3;5,1;2", "1GBps", 80 + 80 + 60 + 1, 7, 4e9},
+                 {"dragonfly:1,1;1,1;1,1;8", "1GBps", 8, 2, 0},
+                 {"hierarchical:2,2,4", "1GBps,1GBps,3GBps", 8 + 16 + 6, 3, 12e9},
+                 {"hierarchical:4,2,1", "1GBps,2GBps,3GBps", 12 + 16, 1, 32e9},
+                 {"hierarchical:1,1,4", "1GBps", 6, 1, 4e9}};
+    struct ti_speeds speeds = plain;
+    struct ti_topology t;
+    struct ti_shown shown = {.name = "", .topology = &t, .speeds = &speeds};
+    struct ti_shape s;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        int64_t links = 0;
+
+        assert_int_equal(ti_topology_parse(cases[i].topology, &t, NULL), TI_OK);
+        assert_int_equal(
+            ti_rates_parse(cases[i].bandwidth, TI_UNIT_BANDWIDTH, "", &speeds.bandwidth, NULL), 0);
+        shown.hosts = t.hosts;
+        ti_shape_of(&shown, &s);
+        for (int k = 0; k < s.nlinks; k++)
+            links += s.link[k].count;
+        assert_int_equal(links, cases[i].links);
+        assert_int_equal(s.hops, cases[i].hops);
+        assert_true(s.bisection_Bps == cases[i].bisection);
+    }
+}
+
+/* Each link is drawn between two hosts or switches, where there are not too many. */
+static void test_picture(void **state)
+{
+    static const struct {
+        const char *topology;
+        size_t vertices, edges; /* panels are vertices, too */
+        bool summary;
+    } cases[] = {{"fat-tree:2;4,4;1,2;1,2", 16 + 4 + 2, 32, false},
+                 {"torus:4,3,2,2,2", 96, 3 * 48 + 2 * 96, false},
+                 {"torus:2", 2, 1, false},
+                 {"dragonfly:2,4;4,3;5,1;2", 80 + 40 + 2, 80 + 80 + 60 + 1, false},
+                 {"hierarchical:2,2,4", 16, 8 + 16 + 6, false},
+                 {"fat-tree:3;16,16,16;1,8,8;1,1,1", 4, 3, true},
+                 {"hierarchical:8,4,16", 16, 120, true},
+                 {"hierarchical:256,1,1", 1, 0, true}, /* 32,640 links */
+                 {"dragonfly:8,1;8,1;8,1;8", 8, 28, true},
+                 {"torus:32,32", 1, 0, true}};
+    struct ti_topology t;
+    struct ti_shown shown = {.name = "<&", .topology = &t, .speeds = &plain};
+    struct ti_picture pic;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        assert_int_equal(ti_topology_parse(cases[i].topology, &t, NULL), TI_OK);
+        shown.hosts = t.hosts;
+        ti__picture_lay_out(&pic, &shown);
+        assert_int_equal(pic.nv, cases[i].vertices);
+        assert_int_equal(pic.ne, cases[i].edges);
+        assert_int_equal(pic.note[0] != '\0', cases[i].summary);
+        for (size_t e = 0; e < pic.ne; e++) {
+            assert_in_range(pic.e[e].a, 0, pic.nv - 1);
+            assert_in_range(pic.e[e].b, 0, pic.nv - 1);
+            assert_int_not_equal(pic.e[e].a, pic.e[e].b);
+        }
+        ti__picture_free(&pic);
+    }
+    assert_int_equal(ti_picture_check("a.svg", NULL), TI_OK);
+    assert_int_equal(ti_picture_check("a.png", NULL), TI_ERR_USAGE);
+    assert_int_equal(ti_picture_check(".svg", NULL), TI_ERR_USAGE);
+    assert_int_equal(ti_picture_draw("/nowhere/a.svg", &shown, NULL), TI_ERR_IO);
+}
+
 /* Ranks are placed on the hosts that SimGrid has, and what the file says goes before options. */
 static void test_sites(void **state)
 {
@@ -393,6 +479,7 @@ int main(void)
         cmocka_unit_test(test_topologies),    cmocka_unit_test(test_units),
         cmocka_unit_test(test_xml),           cmocka_unit_test(test_levels),
         cmocka_unit_test(test_hierarchical),  cmocka_unit_test(test_bad_rates),
+        cmocka_unit_test(test_shape),         cmocka_unit_test(test_picture),
         cmocka_unit_test(test_sites),         cmocka_unit_test(test_hosts_in_platform),
         cmocka_unit_test(test_bad_hostfiles), cmocka_unit_test(test_placement)};
 
