@@ -39,7 +39,7 @@ helpers    :=
 unit_tests :=
 examples   :=
 include common/module.mk formats/module.mk remote/module.mk node/module.mk minitrace/module.mk wrap/module.mk check/module.mk acquire/module.mk \
-        gather/module.mk info/module.mk replay-bridge/module.mk examples/module.mk tests/module.mk \
+        gather/module.mk info/module.mk replay-bridge/module.mk convert/module.mk examples/module.mk tests/module.mk \
         bench/module.mk
 
 all: $(progs:%=$(O)/%) $(helpers:%=$(O)/%)

@@ -13,9 +13,9 @@
 #include "replay-bridge/scratch.h"
 
 struct lint_state {
-    enum ti_engine engine;
     struct ti_problems *ps;
     struct ti_lint *lint;
+    const struct ti_target *target;
     struct ti_map held; /* (gid, tag, peer, receiving): first message never waited for */
     struct ti_msg *held_msg;
     size_t held_cap;
@@ -143,21 +143,18 @@ static void report_untraced(struct lint_state *st, struct ti_walk *w, const stru
     report(st, w, step, why);
 }
 
-/* Why the engine cannot replay the event; NULL if it can.  What stock replay would make of it is
- * counted for any engine. */
+/* Why the target cannot express the event; NULL if it can.  What stock replay would make of it is
+ * counted for any target. */
 static const char *refusal(struct lint_state *st, const struct ti_step *step, char *buf,
                            size_t bytes)
 {
     struct ti_lint *lint = st->lint;
-    const char *stock =
-        ti_lower_refusal(&lint->check.comms, step, lint->eager_bytes, buf, bytes);
 
-    lint->unsaid += stock != NULL;
     lint->untimed += ti_lower_untimed(step->ev.op);
-    return st->engine == TI_ENGINE_STOCK
-               ? stock
-               : ti_replayer_refusal(&lint->check.comms, step, st->engine, lint->eager_bytes, buf,
-                                     bytes);
+    if (st->target->refusal != ti_lower_refusal &&
+        ti_lower_refusal(&lint->check.comms, step, lint->eager_bytes, buf, bytes))
+        lint->unsaid++;
+    return st->target->refusal(&lint->check.comms, step, lint->eager_bytes, buf, bytes);
 }
 
 /* ---- the visitor ---- */
@@ -184,6 +181,8 @@ static ti_status see_event(void *arg, struct ti_walk *w, const struct ti_step *s
     if (why) {
         st->lint->refused++;
         report(st, w, step, why);
+    } else if (st->target->see) {
+        st->target->see(st->target->arg, ti_walk_rank(w), step);
     }
     return TI_OK;
 }
@@ -276,15 +275,28 @@ static void give_tags(struct ti_lint *lint, struct ti_problems *ps)
 ti_status ti_lint(struct ti_source *s, enum ti_engine engine, int64_t eager_bytes,
                   struct ti_lint *out, struct ti_problems *problems, struct ti_err *err)
 {
-    struct lint_state st = {.engine = engine, .ps = problems, .lint = out};
+    static const struct ti_target targets[] = {
+        [TI_ENGINE_STOCK] = {.refusal = ti_lower_refusal, .tags = true},
+        [TI_ENGINE_TIARA] = {.refusal = ti_replayer_refusal},
+        [TI_ENGINE_LIVE] = {.refusal = ti_live_refusal}};
+    struct ti_target target = targets[engine];
+
+    target.eager_bytes = eager_bytes;
+    return ti_lint_for(s, &target, out, problems, err);
+}
+
+ti_status ti_lint_for(struct ti_source *s, const struct ti_target *target, struct ti_lint *out,
+                      struct ti_problems *problems, struct ti_err *err)
+{
+    struct lint_state st = {.ps = problems, .lint = out, .target = target};
     const struct ti_visitor visitor = {
         .arg = &st, .event = see_event, .leak = see_leak, .rank = see_rank, .pause = pause_look};
     ti_status status;
 
-    *out = (struct ti_lint){.np = ti_source_nranks(s), .eager_bytes = eager_bytes};
+    *out = (struct ti_lint){.np = ti_source_nranks(s), .eager_bytes = target->eager_bytes};
     *problems = (struct ti_problems){0};
     status = ti_check(s, &visitor, &out->check, problems, err);
-    if (engine == TI_ENGINE_STOCK)
+    if (target->tags)
         give_tags(out, problems);
     free(st.held_msg);
     ti_map_free(&st.held);

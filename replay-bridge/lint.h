@@ -55,6 +55,22 @@ ti_status ti_lint(struct ti_source *s, enum ti_engine engine, int64_t eager_byte
                   struct ti_lint *out, struct ti_problems *problems, struct ti_err *err);
 void ti_lint_free(struct ti_lint *lint);
 
+/* What a trace is checked for, engine or file format. */
+struct ti_target {
+    int64_t eager_bytes; /* as above; INT64_MAX: sends never wait for their receive */
+    bool tags;           /* ti_lint_tag() is going to be asked */
+    /* Why the target cannot express a step; NULL if it can.  As ti_lower_refusal(). */
+    const char *(*refusal)(const struct ti_comms *comms, const struct ti_step *step,
+                           int64_t eager_bytes, char *buf, size_t bytes);
+    /* Sees each step that is sound and not refused, rank by rank, in order; NULL: nobody does. */
+    void (*see)(void *arg, int64_t rank, const struct ti_step *step);
+    void *arg;
+};
+
+/* As ti_lint(), for `target`. */
+ti_status ti_lint_for(struct ti_source *s, const struct ti_target *target, struct ti_lint *out,
+                      struct ti_problems *problems, struct ti_err *err);
+
 /* Whether SimGrid 3.32 sends so many bytes eagerly: it asks this of the size
  * cut to 32 bits, which for sizes above 2^31-1 can be wrong. */
 static inline bool ti_is_eager(int64_t bytes, int64_t eager_bytes)

@@ -35,14 +35,22 @@ static const char *too_many(int64_t amount, int64_t esize, char *buf, size_t byt
     return buf;
 }
 
+const char *ti_live_refusal(const struct ti_comms *comms, const struct ti_step *step,
+                            int64_t eager_bytes, char *buf, size_t bytes)
+{
+    (void)comms;
+    (void)eager_bytes;
+    (void)buf;
+    (void)bytes;
+    return step->ev.op == TI_OP_ABORT ? reasons[TI_OP_ABORT] : NULL;
+}
+
 const char *ti_replayer_refusal(const struct ti_comms *comms, const struct ti_step *step,
-                                enum ti_engine engine, int64_t eager_bytes, char *buf, size_t bytes)
+                                int64_t eager_bytes, char *buf, size_t bytes)
 {
     const struct ti_event *ev = &step->ev;
     const char *why = reasons[ev->op];
 
-    if (engine == TI_ENGINE_LIVE)
-        return ev->op == TI_OP_ABORT ? why : NULL;
     if (!why && ti_op_collective(ev->op) && step->gid >= 0 &&
         ti_comms_group(comms, step->gid)->shape == TI_COMM_INTER &&
         ti_op_base(ev->op) != TI_OP_BARRIER)

@@ -77,17 +77,57 @@ static ti_status open_kept(const char *keep, struct ti_err *err)
     return TI_OK;
 }
 
-ti_status ti_scratch_open(const char *keep, struct ti_err *err)
+/* Directory `dir` is there: it is this process's to remove. */
+static ti_status opened(void)
 {
     char real[PATH_MAX];
-    ti_status st = keep ? open_kept(keep, err) : open_temporary(err);
 
-    if (st)
-        return st;
     owner = getpid();
     if (realpath(dir, real))
         memcpy(dir, real, sizeof dir);
     atexit(ti_scratch_close);
+    return TI_OK;
+}
+
+ti_status ti_scratch_open(const char *keep, struct ti_err *err)
+{
+    ti_status st = keep ? open_kept(keep, err) : open_temporary(err);
+
+    return st ? st : opened();
+}
+
+ti_status ti_scratch_open_beside(const char *output, struct ti_err *err)
+{
+    struct stat sb;
+
+    if (lstat(output, &sb) == 0) {
+        ti_err_set(err, TI_ERR_USAGE, "'%s' exists", output);
+        ti_err_hint(err, "give -o a new name");
+        return TI_ERR_USAGE;
+    }
+    if (snprintf(dir, sizeof dir, "%s.XXXXXX", output) >= (int)sizeof dir) {
+        dir[0] = '\0';
+        return ti_err_set(err, TI_ERR_IO, "'%s' is too long", output);
+    }
+    if (!mkdtemp(dir)) {
+        dir[0] = '\0';
+        return ti_err_errno(err, TI_ERR_IO, "cannot make '%s'", output);
+    }
+    temporary = true;
+    return opened();
+}
+
+ti_status ti_scratch_publish(const char *name, const char *output, struct ti_err *err)
+{
+    mode_t mask = umask(0);
+
+    umask(mask);
+    if (!name)
+        chmod(dir, 0777 & ~mask); /* mkdtemp() made it private */
+    if (rename(name ? ti_scratch_path(name) : dir, output) != 0)
+        return ti_err_errno(err, TI_ERR_IO, "cannot write '%s'", output);
+    if (!name)
+        temporary = false;
     return TI_OK;
 }
 

@@ -15,6 +15,11 @@
  * temporary one when `keep` is NULL.  One a process. */
 ti_status ti_scratch_open(const char *keep, struct ti_err *err);
 void ti_scratch_close(void);
+
+/* Use a temporary one beside `output`, which must not exist (TI_ERR_USAGE).  Its file `name`, or
+ * with NULL all of it, becomes `output` by ti_scratch_publish(): whole, or not at all. */
+ti_status ti_scratch_open_beside(const char *output, struct ti_err *err);
+ti_status ti_scratch_publish(const char *name, const char *output, struct ti_err *err);
 const char *ti_scratch_dir(void); /* absolute */
 
 /* DIR/name into a buffer that is good until the next call. */

@@ -1,0 +1,296 @@
+/*
+ * Dimemas's trace: a header, the communicators, the records of each task in turn, and where in
+ * the file each task begins.
+ *
+ *   #DIMEMAS:"name":1,OFFSET:TASKS(THREADS,...),COMMUNICATORS
+ *   d:1:COMM:N:TASK:...                                  from 0
+ *   1:TASK:THREAD:SECONDS                                burst
+ *   2:TASK:THREAD:TO:-1:BYTES:TAG:COMM:HOW               send: 1 waits for the receive, 2 does
+ *                                                        not block
+ *   3:TASK:THREAD:FROM:-1:BYTES:TAG:COMM:HOW             receive: 0 blocks, 1 does not, 2 waits
+ *   10:TASK:THREAD:OP:COMM:ROOT:0:SENT:RECEIVED:1        collective
+ *   s:TASK:OFFSET
+ *
+ * Dimemas has no wait for a send that does not block: MPI lets a standard send complete as soon
+ * as the message is buffered, and that is how Dimemas takes it.
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "check/collectives.h"
+#include "check/map.h"
+#include "convert/target.h"
+
+#define NS_PER_S UINT64_C(1000000000)
+
+enum { SEND_STANDARD = 0, SEND_WAITS = 1, SEND_AT_ONCE = 2 };
+enum { RECV_BLOCKS = 0, RECV_AT_ONCE = 1, RECV_WAIT = 2 };
+
+/* Dimemas's numbers of collectives. */
+static const char *const operations[] = {
+    "barrier",        "bcast",
+    "gather",         "gatherv",
+    "scatter",        "scatterv",
+    "allgather",      "allgatherv",
+    "alltoall",       "alltoallv",
+    "reduce",         "allreduce",
+    "reduce_scatter", "reduce_scatter_block",
+    "scan",
+};
+#define NOPERATIONS ((int)(sizeof operations / sizeof operations[0]))
+#define REDUCE      10 /* whose root is told by its task */
+
+static int operation(uint32_t op)
+{
+    for (int i = 0; i < NOPERATIONS; i++)
+        if (!strcmp(operations[i], ti_op_info(op)->text))
+            return i;
+    return -1;
+}
+
+/* ---- what Dimemas cannot say ---- */
+
+static const char *collective_refusal(const struct ti_comms *comms, const struct ti_step *step,
+                                      char *buf, size_t bytes)
+{
+    enum ti_comm_shape shape = ti_comms_group(comms, step->gid)->shape;
+
+    if (shape == TI_COMM_ALONE)
+        return NULL;
+    if (shape == TI_COMM_INTER)
+        return "Dimemas has no collectives between two groups";
+    if (operation(step->ev.op) >= 0)
+        return NULL;
+    snprintf(buf, bytes, "Dimemas has no %s that is written here", ti_op_info(step->ev.op)->text);
+    return buf;
+}
+
+const char *ti_dimemas_refusal(const struct ti_comms *comms, const struct ti_step *step,
+                               int64_t eager, char *buf, size_t bytes)
+{
+    const char *why = ti_target_refusal(step);
+
+    (void)eager;
+    if (why)
+        return why;
+    for (size_t i = 0; i < step->nposted; i++) {
+        const struct ti_msg *m = &step->posted[i];
+
+        if (!m->null && m->mode == TI_SEND_SYNCHRONOUS && m->req >= 0)
+            return "Dimemas cannot wait for a synchronous send that does not block";
+    }
+    if (ti_op_collective(step->ev.op) && step->gid >= 0)
+        return collective_refusal(comms, step, buf, bytes);
+    return NULL;
+}
+
+/* ---- records ---- */
+
+struct dimemas {
+    struct ti_plan *plan;
+    FILE *out;
+    int64_t rank;
+    struct ti_clock clock;
+    int64_t *size; /* of what requests receive, by number */
+    size_t size_cap;
+};
+
+static void put_burst(struct dimemas *d)
+{
+    uint64_t ns = ti_clock_take(&d->clock);
+
+    if (!ns)
+        return;
+    fprintf(d->out, "1:%" PRId64 ":0:%" PRIu64 ".%09" PRIu64 "\n", d->rank, ns / NS_PER_S,
+            ns % NS_PER_S);
+    d->plan->actions++;
+}
+
+/* Dimemas numbers communicators from 1. */
+static int64_t comm_of(const struct dimemas *d, int64_t gid)
+{
+    return ti_plan_comm(d->plan, gid) + 1;
+}
+
+static void put_message(struct dimemas *d, const struct ti_msg *m, int64_t bytes, int how)
+{
+    put_burst(d);
+    fprintf(d->out, "%d:%" PRId64 ":0:%" PRId64 ":-1:%" PRId64 ":%" PRId64 ":%" PRId64 ":%d\n",
+            m->recv ? 3 : 2, d->rank, m->peer, bytes, ti_lint_tag(&d->plan->lint, d->rank, m),
+            comm_of(d, m->gid), how);
+    d->plan->actions++;
+}
+
+static int how(const struct ti_msg *m, bool blocks)
+{
+    if (m->recv)
+        return blocks ? RECV_BLOCKS : RECV_AT_ONCE;
+    if (!blocks || ti_msg_unwaited(m))
+        return SEND_AT_ONCE;
+    return m->mode == TI_SEND_SYNCHRONOUS ? SEND_WAITS : SEND_STANDARD;
+}
+
+static ti_status post(struct dimemas *d, const struct ti_msg *m, bool blocks, int64_t *bytes,
+                      struct ti_err *err)
+{
+    ti_status st;
+
+    if (m->null)
+        return TI_OK;
+    st = ti_plan_bytes(d->plan, d->rank, m, bytes, err);
+    if (st)
+        return st;
+    if (m->recv && m->req >= 0) {
+        d->size = ti_more(d->size, &d->size_cap, (size_t)m->req + 1, sizeof d->size[0]);
+        d->size[m->req] = *bytes;
+    }
+    put_message(d, m, *bytes, how(m, blocks));
+    return TI_OK;
+}
+
+/* A send-receive is both without blocking, then a wait for the receive. */
+static ti_status post_all(struct dimemas *d, const struct ti_step *step, struct ti_err *err)
+{
+    bool both = ti_op_is(step->ev.op, TI_T_SENDS | TI_T_RECEIVES);
+    int64_t bytes = 0;
+    ti_status st = TI_OK;
+
+    for (size_t i = 0; i < step->nposted && !st; i++)
+        st = post(d, &step->posted[i], step->posted[i].req < 0 && !both, &bytes, err);
+    for (size_t i = 0; i < step->nposted && !st && both; i++)
+        if (step->posted[i].req < 0 && step->posted[i].recv && !step->posted[i].null)
+            put_message(d, &step->posted[i], bytes, RECV_WAIT);
+    return st;
+}
+
+static int64_t sum(const struct ti_event *ev, int v)
+{
+    int64_t n = 0;
+
+    for (int64_t i = 0; i < ev->vec[v].len; i++)
+        n += ti_vec_at(&ev->vec[v], i);
+    return n * ev->arg[ti_counts_in(ev->op, v)];
+}
+
+/*
+ * The bytes of a collective: of the vector forms, all blocks of the rank together; of the others,
+ * one block, or the vector of a reduction.  A side that the rank does not have is 0.
+ */
+static void put_collective(struct dimemas *d, const struct ti_step *step)
+{
+    const struct ti_event *ev = &step->ev;
+    const struct ti_group *g = ti_comms_group(&d->plan->lint.check.comms, step->gid);
+    int64_t root = ev->mask & TI_M_ROOT ? ev->arg[TI_F_ROOT] : -1, sent, received;
+    bool is_root = root == step->call->on.me, from = ti_op_is(ev->op, TI_T_FROM_ROOT);
+    bool to = ti_op_is(ev->op, TI_T_TO_ROOT);
+
+    sent = ti_op_is(ev->op, TI_T_COUNTS_GIVEN) ? sum(ev, 0)
+           : ev->mask & TI_M_BYTES             ? ev->arg[TI_F_BYTES]
+                                               : 0;
+    received = ti_op_is(ev->op, TI_T_COUNTS_TAKEN) ? sum(ev, ti_op_last_vec(ev->op))
+               : ev->mask & TI_M_BYTES2            ? ev->arg[TI_F_BYTES2]
+               : ev->mask & TI_M_BYTES             ? ev->arg[TI_F_BYTES]
+                                                   : sent;
+    put_burst(d);
+    fprintf(d->out, "10:%" PRId64 ":0:%d:%" PRId64 ":%" PRId64 ":0:%" PRId64 ":%" PRId64 ":1\n",
+            d->rank, operation(ev->op), comm_of(d, step->gid),
+            operation(ev->op) == REDUCE ? (int64_t)g->member[root] : (int64_t)is_root,
+            from && !is_root ? 0 : sent, to && !is_root ? 0 : received);
+    d->plan->actions++;
+}
+
+static ti_status put_step(void *arg, const struct ti_step *step, struct ti_err *err)
+{
+    struct dimemas *d = arg;
+    ti_status st = post_all(d, step, err);
+
+    if (st)
+        return st;
+    if (step->ev.op != TI_OP_REQUEST_FREE)
+        for (size_t i = 0; i < step->ndone; i++)
+            if (step->done[i].recv && !step->done[i].null)
+                put_message(d, &step->done[i], d->size[step->done[i].req], RECV_WAIT);
+    if (ti_op_collective(step->ev.op) && step->ncalls && step->gid >= 0 &&
+        ti_comms_group(&d->plan->lint.check.comms, step->gid)->shape != TI_COMM_ALONE)
+        put_collective(d, step);
+    return TI_OK;
+}
+
+/* A task without a record cannot be: its first one is a burst of nothing. */
+static ti_status write_rank(struct ti_plan *plan, int64_t rank, FILE *out, struct ti_err *err)
+{
+    struct dimemas d = {.plan = plan, .out = out, .rank = rank};
+    ti_status st;
+
+    fprintf(out, "1:%" PRId64 ":0:0.000000000\n", rank);
+    plan->actions++;
+    st = ti_plan_walk(plan, rank, &d.clock, put_step, &d, err);
+    put_burst(&d);
+    free(d.size);
+    return st;
+}
+
+/* ---- the file ---- */
+
+/* Where the offset of the offsets stands, which is known at the end. */
+static long write_header(const struct ti_plan *plan, FILE *f)
+{
+    long at;
+
+    fprintf(f, "#DIMEMAS:\"tiara\":1,");
+    at = ftell(f);
+    fprintf(f, "%020d:%" PRId64 "(", 0, plan->lint.np);
+    for (int64_t rank = 0; rank < plan->lint.np; rank++)
+        fprintf(f, rank ? ",1" : "1");
+    fprintf(f, "),%" PRId64 "\n", plan->ncomms);
+    return at;
+}
+
+static void write_comms(const struct ti_plan *plan, FILE *f)
+{
+    for (int64_t gid = 0; gid < (int64_t)plan->comm_cap; gid++) {
+        const struct ti_group *g;
+
+        if (!plan->comm[gid])
+            continue;
+        g = ti_comms_group(&plan->lint.check.comms, gid);
+        fprintf(f, "d:1:%" PRId64 ":%" PRId64, ti_plan_comm(plan, gid) + 1, g->size);
+        for (int64_t i = 0; i < g->size; i++)
+            fprintf(f, ":%d", (int)g->member[i]);
+        fputc('\n', f);
+    }
+}
+
+static ti_status write_all(struct ti_plan *plan, FILE *f, long *offset, struct ti_err *err)
+{
+    long header = write_header(plan, f), offsets;
+    ti_status st = TI_OK;
+
+    write_comms(plan, f);
+    for (int64_t rank = 0; rank < plan->lint.np && !st; rank++) {
+        offset[rank] = ftell(f);
+        st = write_rank(plan, rank, f, err);
+    }
+    offsets = ftell(f);
+    for (int64_t rank = 0; rank < plan->lint.np; rank++)
+        fprintf(f, "s:%" PRId64 ":%ld\n", rank, offset[rank]);
+    if (fseek(f, header, SEEK_SET) == 0)
+        fprintf(f, "%020ld", offsets);
+    return st;
+}
+
+ti_status ti_dimemas_write(struct ti_plan *plan, const char *name, struct ti_err *err)
+{
+    size_t cap = 0;
+    long *offset;
+    FILE *f;
+    ti_status st = ti_file_create(name, &f, err);
+
+    if (st)
+        return st;
+    offset = ti_more(NULL, &cap, (size_t)plan->lint.np, sizeof *offset);
+    st = write_all(plan, f, offset, err);
+    free(offset);
+    return ti_file_finish(f, name, st, err);
+}

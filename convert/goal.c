@@ -1,0 +1,267 @@
+/*
+ * GOAL, the schedules of LogGOPSim: of each rank, operations with labels and what they require.
+ *
+ * A blocking operation requires the one before it, so that they are a chain.  What does not block
+ * requires the chain so far, and nothing requires it but the wait for it: "calc 0", which joins
+ * the chain and the requests.  "irequires" keeps the order in which operations begin.
+ */
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdlib.h>
+
+#include "check/map.h"
+#include "common/cli.h"
+#include "convert/collectives.h"
+#include "convert/target.h"
+
+#define TAG_MOST (UINT32_MAX - 1) /* the last one is any tag's */
+
+/* ---- what GOAL cannot say ---- */
+
+static const char *collective_refusal(const struct ti_comms *comms, const struct ti_step *step)
+{
+    enum ti_comm_shape shape = ti_comms_group(comms, step->gid)->shape;
+
+    if (shape == TI_COMM_ALONE)
+        return NULL;
+    if (ti_op_form(step->ev.op) != TI_FORM_BLOCKING)
+        return "only blocking collectives are written as messages for GOAL, which has none";
+    if (ti_op_is(step->ev.op, TI_T_NEIGHBOURS))
+        return "collectives among neighbours are not written as messages for GOAL, which has none";
+    if (shape == TI_COMM_INTER)
+        return "collectives between two groups are not written as messages for GOAL, which has "
+               "none";
+    return NULL;
+}
+
+const char *ti_goal_refusal(const struct ti_comms *comms, const struct ti_step *step, int64_t eager,
+                            char *buf, size_t bytes)
+{
+    const char *why = ti_target_refusal(step);
+
+    (void)eager;
+    (void)buf;
+    (void)bytes;
+    if (why)
+        return why;
+    for (size_t i = 0; i < step->nposted; i++)
+        if (!step->posted[i].null && step->posted[i].mode == TI_SEND_SYNCHRONOUS)
+            return "GOAL has no synchronous send: the simulator decides by the size";
+    if (ti_op_collective(step->ev.op) && step->gid >= 0)
+        return collective_refusal(comms, step);
+    return NULL;
+}
+
+/* ---- operations ---- */
+
+struct goal {
+    struct ti_plan *plan;
+    FILE *out;
+    int64_t rank;
+    struct ti_clock clock;
+    uint64_t last;      /* label that was given last */
+    uint64_t chain;     /* of the last blocking operation, 0: none */
+    uint64_t begun;     /* of one after it that does not block, 0: none */
+    uint64_t (*req)[2]; /* of requests by number: of their send, of their receive */
+    size_t req_cap;
+    int64_t coll_tag; /* of the collective that is expanded */
+    const struct ti_group *group;
+};
+
+static void requires(struct goal *g, const char *how, uint64_t label)
+{
+    if (label)
+        fprintf(g->out, "l%" PRIu64 " %s l%" PRIu64 "\n", g->last, how, label);
+}
+
+/* The operation whose text was just begun with open_op(): what it requires. */
+static uint64_t close_op(struct goal *g, bool blocks)
+{
+    fputc('\n', g->out);
+    requires(g, "requires", g->chain);
+    requires(g, "irequires", g->begun);
+    g->begun = blocks ? 0 : g->last;
+    if (blocks)
+        g->chain = g->last;
+    g->plan->actions++;
+    return g->last;
+}
+
+static void open_op(struct goal *g)
+{
+    fprintf(g->out, "l%" PRIu64 ": ", ++g->last);
+}
+
+static void put_burst(struct goal *g)
+{
+    uint64_t ns = ti_clock_take(&g->clock);
+
+    if (!ns)
+        return;
+    open_op(g);
+    fprintf(g->out, "calc %" PRIu64, ns);
+    close_op(g, true);
+}
+
+static uint64_t put_message(struct goal *g, bool recv, int64_t bytes, int64_t peer, int64_t tag,
+                            bool blocks)
+{
+    put_burst(g);
+    open_op(g);
+    fprintf(g->out, "%s %" PRId64 "b %s %" PRId64 " tag %" PRId64, recv ? "recv" : "send", bytes,
+            recv ? "from" : "to", peer, tag);
+    return close_op(g, blocks);
+}
+
+/* Wait for these (0: none), in their order. */
+static void put_join(struct goal *g, const uint64_t *label, size_t n)
+{
+    uint64_t begun = g->begun;
+
+    put_burst(g);
+    open_op(g);
+    fprintf(g->out, "calc 0");
+    g->begun = 0;
+    close_op(g, true);
+    for (size_t i = 0; i < n; i++)
+    requires(g, "requires", label[i]);
+    g->begun = begun;
+}
+
+/* ---- steps ---- */
+
+static uint64_t *request(struct goal *g, const struct ti_msg *m)
+{
+    g->req = ti_more(g->req, &g->req_cap, (size_t)m->req + 1, sizeof g->req[0]);
+    return &g->req[m->req][m->recv];
+}
+
+static ti_status post(struct goal *g, const struct ti_msg *m, bool blocks, uint64_t *label,
+                      struct ti_err *err)
+{
+    int64_t bytes;
+    ti_status st;
+
+    *label = 0;
+    if (m->null)
+        return TI_OK;
+    st = ti_plan_bytes(g->plan, g->rank, m, &bytes, err);
+    if (!st)
+        *label = put_message(g, m->recv, bytes, m->peer, ti_lint_tag(&g->plan->lint, g->rank, m),
+                             blocks && !ti_msg_unwaited(m));
+    return st;
+}
+
+static ti_status post_all(struct goal *g, const struct ti_step *step, struct ti_err *err)
+{
+    bool both = ti_op_is(step->ev.op, TI_T_SENDS | TI_T_RECEIVES);
+    uint64_t label[2] = {0, 0};
+    size_t n = 0;
+
+    for (size_t i = 0; i < step->nposted; i++) {
+        const struct ti_msg *m = &step->posted[i];
+        uint64_t made;
+        ti_status st = post(g, m, m->req < 0 && !both, &made, err);
+
+        if (st)
+            return st;
+        if (m->req >= 0)
+            *request(g, m) = made;
+        else if (both && n < 2)
+            label[n++] = made;
+    }
+    if (label[0] || label[1])
+        put_join(g, label, n);
+    return TI_OK;
+}
+
+static void wait_all(struct goal *g, const struct ti_step *step)
+{
+    size_t cap = 0, n = 0;
+    uint64_t *label = ti_more(NULL, &cap, step->ndone + 1, sizeof *label);
+
+    for (size_t i = 0; i < step->ndone; i++)
+        if (!step->done[i].null && !ti_msg_unwaited(&step->done[i]))
+            label[n++] = *request(g, &step->done[i]);
+    if (n)
+        put_join(g, label, n);
+    free(label);
+}
+
+static void exchange(void *arg, int64_t to, int64_t bytes, int64_t from, int64_t bytes_from)
+{
+    struct goal *g = arg;
+    const int32_t *member = g->group->member;
+    uint64_t label[2];
+
+    if (to >= 0 && from >= 0) {
+        label[0] = put_message(g, false, bytes, member[to], g->coll_tag, false);
+        label[1] = put_message(g, true, bytes_from, member[from], g->coll_tag, false);
+        put_join(g, label, 2);
+    } else if (to >= 0) {
+        put_message(g, false, bytes, member[to], g->coll_tag, true);
+    } else {
+        put_message(g, true, bytes_from, member[from], g->coll_tag, true);
+    }
+}
+
+static void expand(struct goal *g, const struct ti_step *step)
+{
+    struct ti_part part = {.ev = &step->ev, .exchange = exchange, .arg = g};
+
+    g->group = ti_comms_group(&g->plan->lint.check.comms, step->gid);
+    if (g->group->shape == TI_COMM_ALONE)
+        return;
+    part.n = g->group->size;
+    part.me = step->call->on.me;
+    g->coll_tag = ti_plan_tags(g->plan) + ti_plan_comm(g->plan, step->gid);
+    ti_expand(&part);
+}
+
+static ti_status put_step(void *arg, const struct ti_step *step, struct ti_err *err)
+{
+    struct goal *g = arg;
+    ti_status st = post_all(g, step, err);
+
+    if (st)
+        return st;
+    if (step->ev.op != TI_OP_REQUEST_FREE)
+        wait_all(g, step);
+    if (ti_op_collective(step->ev.op) && step->ncalls && step->gid >= 0)
+        expand(g, step);
+    return TI_OK;
+}
+
+static ti_status write_rank(struct ti_plan *plan, int64_t rank, FILE *out, struct ti_err *err)
+{
+    struct goal g = {.plan = plan, .out = out, .rank = rank};
+    ti_status st;
+
+    fprintf(out, "rank %" PRId64 " {\n", rank);
+    st = ti_plan_walk(plan, rank, &g.clock, put_step, &g, err);
+    put_burst(&g);
+    if (!g.last) { /* LogGOPSim takes no rank without an operation */
+        open_op(&g);
+        fprintf(out, "calc 0");
+        close_op(&g, true);
+    }
+    fprintf(out, "}\n");
+    free(g.req);
+    return st;
+}
+
+ti_status ti_goal_write(struct ti_plan *plan, const char *name, struct ti_err *err)
+{
+    FILE *f;
+    ti_status st;
+
+    if (ti_plan_tags(plan) + plan->ncomms > (int64_t)TAG_MOST)
+        return ti_err_set(err, TI_ERR_INPUT, "the trace needs more tags than GOAL has");
+    st = ti_file_create(name, &f, err);
+    if (st)
+        return st;
+    fprintf(f, "num_ranks %" PRId64 "\n", plan->lint.np);
+    for (int64_t rank = 0; rank < plan->lint.np && !st; rank++)
+        st = write_rank(plan, rank, f, err);
+    return ti_file_finish(f, name, st, err);
+}

@@ -1,0 +1,382 @@
+/*
+ * ti-convert: traces from and to the formats of other simulators.
+ *
+ *   options -> scratch directory beside the output -> one conversion -> its new name
+ */
+#include <limits.h>
+#include <string.h>
+
+#include "common/cli.h"
+#include "convert/import.h"
+#include "convert/target.h"
+#include "replay-bridge/lower.h"
+#include "replay-bridge/platform.h"
+#include "replay-bridge/scratch.h"
+
+#define EAGER_BYTES 65536 /* smpi/send-is-detached-thresh */
+#define OUT_NAME    "converted"
+
+enum {
+    OPT_TO = TI_OPT_LONG,
+    OPT_FROM,
+    OPT_MERGED,
+    OPT_SPEED,
+    OPT_TIMES,
+    OPT_CORES,
+    OPT_SYNTAX,
+    OPT_DATATYPE,
+    OPT_WAIT,
+    OPT_NO_PROGRESS
+};
+
+static const struct ti_opt opts[] = {
+    {OPT_TO, "to", "FORMAT", "simgrid, dimemas or goal (LogGOPSim): INPUT is a trace"},
+    {OPT_FROM, "from", "simgrid",
+     "INPUT is the list of action files, as smpirun -replay\ntakes it"},
+    {'o', "output", "OUTPUT",
+     "to be made: a directory with --to simgrid (files and\ntheir list) and --from (rank files), "
+     "else a file"},
+    TI_OPT_HEADING("Bursts"),
+    {OPT_SPEED, "speed", "SPEED",
+     "of a host, as 8Gf: an instruction is a flop.  Dimemas and\nGOAL have times only, and need "
+     "this or --times"},
+    {OPT_TIMES, "times", NULL,
+     "bursts take as long as they were measured (a trace of\nti-acquire --times)"},
+    {OPT_CORES, "cores", "N",
+     "cores that the threads of a rank share, where volumes are\nof all threads [default: 1]"},
+    TI_OPT_HEADING("To SimGrid"),
+    {OPT_MERGED, "merged", NULL, "one file of all ranks, in turn, not one a rank"},
+    TI_OPT_HEADING("From SimGrid, where the files do not say"),
+    {OPT_SYNTAX, "syntax", "WHICH",
+     "tags, as since SimGrid 3.20, or old, as before\n[default: what the lines show]"},
+    {OPT_DATATYPE, "datatype", "WHICH",
+     "bytes or doubles: of sizes without a datatype\n[default: what \"init\" says]"},
+    {OPT_WAIT, "wait", "WHICH",
+     "last, last-recv, first or first-recv: which request a\nwait without arguments is for "
+     "[default: last; with ranks\np0, p1, ... last-recv]"},
+    TI_OPT_HEADING("Output"),
+    {'q', "quiet", NULL, "errors and warnings only"},
+    {OPT_NO_PROGRESS, "no-progress", NULL, "no progress line [default when stderr is no terminal]"},
+    TI_OPT_END};
+
+static const struct ti_cli cli = {
+    .tool = "ti-convert",
+    .what = "Convert a trace to the format of another simulator, or SimGrid's actions to a trace.",
+    .usage = "[OPTION]... INPUT -o OUTPUT",
+    .examples = "  ti-convert --to simgrid lu.tib -o lu.actions\n"
+                "  ti-convert --to dimemas --speed 8Gf lu.tib -o lu.dim\n"
+                "  ti-convert --to goal --times lu.tib -o lu.goal\n"
+                "  ti-convert --from simgrid lu.actions/traces.txt -o lu.run\n",
+    .opts = opts,
+    .after = "What the target cannot express is refused, with rank, event and reason.\n"
+             "\n"
+             "Exit status: 0 success, 2 usage, 3 the input cannot be converted, 4 local file\n"
+             "or memory trouble.  More: man ti-convert\n"};
+
+static const char *const formats[] = {"simgrid", "dimemas", "goal", NULL};
+enum format { TO_SIMGRID, TO_DIMEMAS, TO_GOAL, NO_FORMAT = -1 };
+
+struct options {
+    const char *input;
+    char output[PATH_MAX];
+    int to; /* enum format */
+    bool from, merged, times, quiet, no_progress;
+    const char *speed;
+    int64_t cores;
+    struct ti_import import;
+};
+
+/* ---- options ---- */
+
+/* Which of the words; -1 and `err`. */
+static int choose(const char *option, const char *text, const char *const *words,
+                  struct ti_err *err)
+{
+    char all[128] = "";
+
+    for (int i = 0; words[i]; i++) {
+        if (!strcmp(text, words[i]))
+            return i;
+        snprintf(all + strlen(all), sizeof all - strlen(all), "%s%s", i ? ", " : "", words[i]);
+    }
+    ti_err_set(err, TI_ERR_USAGE, "%s: '%s' is none of %s", option, text, all);
+    return -1;
+}
+
+static ti_status take_output(struct options *o, const char *text, struct ti_err *err)
+{
+    size_t n = strlen(text);
+
+    if (!n || n >= sizeof o->output)
+        return ti_err_set(err, TI_ERR_USAGE, "--output: '%.40s' is no name", text);
+    memcpy(o->output, text, n + 1);
+    while (n > 1 && o->output[n - 1] == '/')
+        o->output[--n] = '\0';
+    return TI_OK;
+}
+
+static ti_status take_how(struct options *o, int id, const char *arg, struct ti_err *err)
+{
+    static const char *const syntaxes[] = {"tags", "old", NULL};
+    static const char *const datatypes[] = {"bytes", "doubles", NULL};
+    static const char *const waits[] = {"last", "last-recv", "first", "first-recv", NULL};
+    int i;
+
+    if (id == OPT_SYNTAX) {
+        i = choose("--syntax", arg, syntaxes, err);
+        o->import.syntax = TI_SYNTAX_TAGS + i;
+    } else if (id == OPT_DATATYPE) {
+        i = choose("--datatype", arg, datatypes, err);
+        o->import.element = i ? 8 : 1;
+    } else {
+        i = choose("--wait", arg, waits, err);
+        o->import.wait = TI_WAIT_LAST + i;
+    }
+    return i < 0 ? TI_ERR_USAGE : TI_OK;
+}
+
+static ti_status take_option(struct options *o, int id, const char *arg, struct ti_err *err)
+{
+    static const char *const sources[] = {"simgrid", NULL};
+
+    switch (id) {
+    case OPT_TO:
+        o->to = choose("--to", arg, formats, err);
+        return o->to < 0 ? TI_ERR_USAGE : TI_OK;
+    case OPT_FROM:
+        o->from = true;
+        return choose("--from", arg, sources, err) < 0 ? TI_ERR_USAGE : TI_OK;
+    case 'o':
+        return take_output(o, arg, err);
+    case OPT_MERGED:
+        o->merged = true;
+        return TI_OK;
+    case OPT_SPEED:
+        o->speed = arg;
+        return ti_unit_check(arg, 'f', "--speed", err);
+    case OPT_TIMES:
+        o->times = true;
+        return TI_OK;
+    case OPT_CORES:
+        return ti_parse_int(arg, "--cores", 1, 1 << 16, &o->cores, err);
+    case OPT_SYNTAX:
+    case OPT_DATATYPE:
+    case OPT_WAIT:
+        return take_how(o, id, arg, err);
+    case OPT_NO_PROGRESS:
+        o->no_progress = true;
+        return TI_OK;
+    case 'q':
+        o->quiet = true;
+        return TI_OK;
+    }
+    TI_BUG("an option without a case");
+}
+
+/* What is wrong with the options together; NULL if nothing. */
+static const char *conflict(const struct options *o)
+{
+    bool decides = o->import.syntax || o->import.element || o->import.wait;
+
+    if (o->from == (o->to != NO_FORMAT))
+        return o->from ? "--from and --to are two conversions: do one after the other"
+                       : "give --to FORMAT, or --from simgrid";
+    if (!o->output[0])
+        return "give -o OUTPUT";
+    if (o->merged && o->to != TO_SIMGRID)
+        return "--merged is for --to simgrid";
+    if (decides && !o->from)
+        return "--syntax, --datatype and --wait are for --from";
+    if ((o->times || o->cores) && o->from)
+        return "--times and --cores are for --to";
+    if (o->times && (o->speed || o->cores))
+        return "with --times, bursts take as long as they did, whatever --speed or --cores";
+    if (o->to == TO_SIMGRID && o->speed)
+        return "with --to simgrid, the platform has the speed";
+    if ((o->to == TO_DIMEMAS || o->to == TO_GOAL) && !o->times && !o->speed)
+        return "the target has times, not volumes: give --speed, or --times";
+    return NULL;
+}
+
+/* TI_CLI_END, or how the program shall end. */
+static int parse(struct options *o, int argc, char **argv)
+{
+    struct ti_err err = {0};
+    const char *arg, *why;
+    int id;
+
+    o->to = NO_FORMAT;
+    while ((id = ti_cli_next(&cli, argc, argv, &arg)) >= 0)
+        if (take_option(o, id, arg, &err) != TI_OK)
+            return (int)ti_cli_usage(&cli, "%s", err.text);
+    if (id == TI_CLI_EXIT_OK)
+        return TI_OK;
+    if (id == TI_CLI_EXIT_USAGE)
+        return TI_ERR_USAGE;
+    if (argc - ti_cli_operand() != 1)
+        return (int)ti_cli_usage(&cli, argc == ti_cli_operand() ? "no input given"
+                                                                : "more than one input given");
+    if ((why = conflict(o)))
+        return (int)ti_cli_usage(&cli, "%s", why);
+    o->input = argv[ti_cli_operand()];
+    return TI_CLI_END;
+}
+
+/* ---- to ---- */
+
+/* How bursts are written: what all threads did where the trace has it, as in ti-replay. */
+static ti_status choose_pace(const struct options *o, struct ti_source *s, struct ti_pace *pace,
+                             struct ti_err *err)
+{
+    struct ti_err none;
+
+    *pace = (struct ti_pace){.bursts = {.as = TI_BURSTS_THREADS, .cores = o->cores ? o->cores : 1}};
+    if (o->speed)
+        pace->speed = ti_speed_number(o->speed);
+    if (o->times) {
+        pace->bursts.as = TI_BURSTS_TIMES;
+        return ti_bursts_check(s, &pace->bursts, err);
+    }
+    if (ti_bursts_check(s, &pace->bursts, &none) == TI_OK)
+        return TI_OK;
+    pace->bursts.as = TI_BURSTS_VOLUME;
+    if (o->cores)
+        ti_warn("--cores %lld has no effect: the trace does not have what the longest thread of "
+                "each burst did",
+                (long long)o->cores);
+    return TI_OK;
+}
+
+/* Volumes that are no instructions are warned of as in ti-replay. */
+static void warn_of_volumes(const struct ti_volumes *v)
+{
+    if (!strcmp(v->counter, "mixed"))
+        ti_warn("the ranks were not counted by one counter: their volumes cannot be compared");
+    if (v->unit[0] && strcmp(v->unit, "instructions") != 0 && strcmp(v->unit, "flops") != 0)
+        ti_warn("volumes are %s, not instructions; each unit is taken for a flop", v->unit);
+    else if (v->inexact)
+        ti_warn("volumes are %s: the counter is %s", v->estimate ? "an estimate" : "not exact",
+                v->counter);
+}
+
+static ti_status refuse(const struct options *o, const struct ti_problems *problems,
+                        struct ti_err *err)
+{
+    ti_err_set(err, TI_ERR_INPUT, "'%s' cannot be converted to %s: %llu problem%s", o->input,
+               formats[o->to], (unsigned long long)problems->n, problems->n > 1 ? "s" : "");
+    ti_err_hint(err,
+                "'ti-info --verify %s' tells whether the trace is sound; what is, but cannot "
+                "be expressed, MPI_Pcontrol(0) and (1) around that part of the program leave out",
+                o->input);
+    return TI_ERR_INPUT;
+}
+
+static ti_status to_simgrid(const struct options *o, struct ti_source *s,
+                            const struct ti_pace *pace, struct ti_problems *problems,
+                            uint64_t *written, struct ti_err *err)
+{
+    struct ti_lint lint;
+    ti_status st = ti_lint(s, EAGER_BYTES, &lint, problems, err);
+
+    if (!st && problems->n)
+        st = refuse(o, problems, err);
+    if (!st) {
+        if (!o->times)
+            warn_of_volumes(&lint.volumes);
+        st = ti_lower(s, &lint, &pace->bursts, o->merged, written, err);
+    }
+    ti_lint_free(&lint);
+    return st;
+}
+
+static ti_status to_times(const struct options *o, struct ti_source *s, const struct ti_pace *pace,
+                          struct ti_problems *problems, uint64_t *written, struct ti_err *err)
+{
+    bool goal = o->to == TO_GOAL;
+    static struct ti_plan plan;
+    ti_status st = ti_plan(&plan, s, pace, goal ? ti_goal_refusal : ti_dimemas_refusal, err);
+
+    *problems = plan.problems;
+    if (!st && problems->n)
+        st = refuse(o, problems, err);
+    if (!st) {
+        if (!o->times)
+            warn_of_volumes(&plan.lint.volumes);
+        st = (goal ? ti_goal_write : ti_dimemas_write)(&plan, OUT_NAME, err);
+    }
+    *written = plan.actions;
+    ti_plan_free(&plan);
+    return st;
+}
+
+static ti_status convert_to(const struct options *o, struct ti_problems *problems,
+                            struct ti_err *err)
+{
+    bool simgrid = o->to == TO_SIMGRID;
+    struct ti_source *s = NULL;
+    struct ti_pace pace;
+    uint64_t written = 0;
+    char text[32];
+    ti_status st = ti_source_open(o->input, &s, err);
+
+    if (!st && ti_source_nranks(s) < 1)
+        st = ti_err_set(err, TI_ERR_INPUT, "'%s' has no ranks", o->input);
+    if (!st)
+        st = choose_pace(o, s, &pace, err);
+    if (!st)
+        st = (simgrid ? to_simgrid : to_times)(o, s, &pace, problems, &written, err);
+    if (!st)
+        st = ti_scratch_publish(simgrid ? NULL : OUT_NAME, o->output, err);
+    if (!st)
+        ti_say("'%s': %lld ranks, %s %s", o->output, (long long)ti_source_nranks(s),
+               ti_format_count(written, text, sizeof text),
+               simgrid            ? "actions"
+               : o->to == TO_GOAL ? "operations"
+                                  : "records");
+    ti_source_close(s);
+    return st;
+}
+
+/* ---- from ---- */
+
+static ti_status convert_from(struct options *o, struct ti_problems *problems, struct ti_err *err)
+{
+    struct ti_imported got;
+    char lines[32], events[32];
+    ti_status st;
+
+    o->import.speed = o->speed ? ti_speed_number(o->speed) : 0;
+    st = ti_import(o->input, &o->import, &got, problems, err);
+    if (!st)
+        st = ti_scratch_publish(NULL, o->output, err);
+    if (!st)
+        ti_say("'%s': %lld ranks, %s actions, %s events", o->output, (long long)got.np,
+               ti_format_count(got.lines, lines, sizeof lines),
+               ti_format_count(got.events, events, sizeof events));
+    return st;
+}
+
+int main(int argc, char **argv)
+{
+    struct options o = {0};
+    static struct ti_problems problems;
+    struct ti_err err = {0};
+    ti_status st;
+    int end = parse(&o, argc, argv);
+
+    if (end != TI_CLI_END)
+        return end;
+    ti_talk_init(cli.tool, o.quiet, o.no_progress);
+    ti_stop_catch();
+    st = ti_scratch_open_beside(o.output, &err);
+    if (!st)
+        st = o.from ? convert_from(&o, &problems, &err) : convert_to(&o, &problems, &err);
+    if (st) {
+        ti_cli_fail(&cli, st, &err);
+        ti_problems_print(&problems, stderr);
+    }
+    ti_scratch_close();
+    if (ti_stopped())
+        ti_stop_die();
+    return st;
+}

@@ -1,0 +1,150 @@
+#include "convert/sizes.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "replay-bridge/scratch.h"
+
+#define BLOCK_SIZES 31
+
+struct block {
+    int64_t size[BLOCK_SIZES];
+    int64_t next; /* number of the block that goes on */
+};
+
+struct ti_channel {
+    uint64_t sent, room; /* sums of both sides */
+    int64_t bytes;       /* of the first messages */
+    uint64_t alike;      /* how many these are */
+    uint64_t taken;      /* sizes that were asked for */
+    struct block *block; /* of the sizes after them, NULL: there are none */
+    int64_t first, at;   /* number of the first such block, and of this one */
+    int n;               /* sizes in it that were added, or taken */
+};
+
+ti_status ti_sizes_open(struct ti_sizes *sizes, struct ti_err *err)
+{
+    const char *path = ti_scratch_path("sizes");
+
+    *sizes = (struct ti_sizes){.file = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600)};
+    if (sizes->file < 0)
+        return ti_err_errno(err, TI_ERR_IO, "cannot write '%s'", path);
+    unlink(path);
+    return TI_OK;
+}
+
+void ti_sizes_close(struct ti_sizes *sizes)
+{
+    if (!sizes->known.n && sizes->file <= 0)
+        return;
+    for (size_t c = 0; c < sizes->known.n; c++)
+        free(sizes->channel[c].block);
+    free(sizes->channel);
+    ti_map_free(&sizes->known);
+    close(sizes->file);
+    *sizes = (struct ti_sizes){0};
+}
+
+static struct ti_channel *channel_of(struct ti_sizes *s, int64_t rank, const struct ti_msg *m)
+{
+    int64_t from = m->recv ? m->peer : rank, to = m->recv ? rank : m->peer;
+    int64_t c = ti_map_add(&s->known, m->gid, m->tag, from, to);
+
+    s->channel = ti_more(s->channel, &s->cap, s->known.n, sizeof s->channel[0]);
+    return &s->channel[c];
+}
+
+static void write_block(struct ti_sizes *s, const struct ti_channel *c)
+{
+    off_t where = (off_t)(c->at * (int64_t)sizeof *c->block);
+
+    if (!s->st && pwrite(s->file, c->block, sizeof *c->block, where) != sizeof *c->block)
+        s->st = ti_err_errno(&s->err, TI_ERR_IO, "cannot keep the sizes of messages");
+}
+
+static ti_status read_block(struct ti_sizes *s, struct ti_channel *c, int64_t number,
+                            struct ti_err *err)
+{
+    off_t where = (off_t)(number * (int64_t)sizeof *c->block);
+
+    c->at = number;
+    c->n = 0;
+    if (pread(s->file, c->block, sizeof *c->block, where) != sizeof *c->block)
+        return ti_err_errno(err, TI_ERR_IO, "cannot read the sizes of messages again");
+    return TI_OK;
+}
+
+static void add_size(struct ti_sizes *s, struct ti_channel *c, int64_t bytes)
+{
+    size_t none = 0;
+
+    if (!c->block) {
+        c->block = ti_more(NULL, &none, 1, sizeof *c->block);
+        c->first = c->at = s->blocks++;
+    }
+    if (c->n == BLOCK_SIZES) {
+        c->block->next = s->blocks++;
+        write_block(s, c);
+        c->at = c->block->next;
+        c->n = 0;
+    }
+    c->block->size[c->n++] = bytes;
+}
+
+void ti_sizes_add(struct ti_sizes *s, int64_t rank, const struct ti_msg *m)
+{
+    struct ti_channel *c;
+
+    if (m->null)
+        return;
+    c = channel_of(s, rank, m);
+    if (m->recv) {
+        c->room += (uint64_t)m->bytes;
+        return;
+    }
+    c->sent += (uint64_t)m->bytes;
+    if (!c->block && (!c->alike || c->bytes == m->bytes)) {
+        c->bytes = m->bytes;
+        c->alike++;
+    } else {
+        add_size(s, c, m->bytes);
+    }
+}
+
+ti_status ti_sizes_seal(struct ti_sizes *s, struct ti_err *err)
+{
+    for (size_t i = 0; i < s->known.n; i++) {
+        struct ti_channel *c = &s->channel[i];
+
+        if (c->block)
+            write_block(s, c);
+    }
+    if (s->st && err)
+        *err = s->err;
+    return s->st;
+}
+
+ti_status ti_sizes_of(struct ti_sizes *s, int64_t rank, const struct ti_msg *m, int64_t *bytes,
+                      struct ti_err *err)
+{
+    struct ti_channel *c = channel_of(s, rank, m);
+    uint64_t nth = c->taken++;
+    ti_status st = TI_OK;
+
+    if (c->sent == c->room) {
+        *bytes = m->bytes;
+        return TI_OK;
+    }
+    if (nth < c->alike || !c->block) {
+        *bytes = c->bytes;
+        return TI_OK;
+    }
+    if (nth == c->alike)
+        st = read_block(s, c, c->first, err);
+    else if (c->n == BLOCK_SIZES)
+        st = read_block(s, c, c->block->next, err);
+    *bytes = st ? 0 : c->block->size[c->n++];
+    return st;
+}

@@ -1,0 +1,430 @@
+#include "convert/syntax.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <limits.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "check/collectives.h"
+#include "check/map.h"
+#include "formats/trace.h"
+
+#define COUNT_MOST  9007199254740992.0 /* all whole numbers below are doubles */
+#define AMOUNT_MOST 1e18
+
+/* Bytes of SimGrid's datatypes, by their numbers; those that depend on the machine as on x86-64. */
+static const int8_t datatype_bytes[] = {
+    8, 4,  1,  2, 8, 4, 1,  8,                  /* double .. long long */
+    1, 1,  2,  4, 8, 8, 16, 4, 1,               /* signed char .. bool */
+    1, 2,  4,  8, 1, 2, 4,  8, 8, 16, 32, 8, 8, /* int8_t .. offset */
+    8, 16, 16, 8, 8, 8, 16,                     /* pairs */
+};
+#define NDATATYPES ((int64_t)sizeof datatype_bytes)
+
+/* Names that are no collective's.  `tagged`: in lower case it is of the syntax with tags, which
+ * had it otherwise before. */
+static const struct {
+    const char *name;
+    enum ti_act act;
+    uint32_t op;
+    bool tagged;
+    int64_t least, most; /* arguments, in either syntax */
+} names[] = {
+    {"init", TI_ACT_INIT, TI_OP_INIT, false, 0, 1},
+    {"finalize", TI_ACT_FINALIZE, TI_OP_FINALIZE, false, 0, 0},
+    {"compute", TI_ACT_COMPUTE, TI_OP_COUNT, false, 1, 1},
+    {"sleep", TI_ACT_SLEEP, TI_OP_COUNT, false, 1, 1},
+    {"location", TI_ACT_LOCATION, TI_OP_COUNT, true, 2, 2},
+    {"comm_size", TI_ACT_COMM, TI_OP_COUNT, false, 0, 1},
+    {"comm_split", TI_ACT_COMM, TI_OP_COUNT, false, 0, INT64_MAX},
+    {"comm_dup", TI_ACT_COMM, TI_OP_COUNT, false, 0, INT64_MAX},
+    {"send", TI_ACT_MESSAGE, TI_OP_SEND, false, 2, 4},
+    {"isend", TI_ACT_MESSAGE, TI_OP_ISEND, true, 2, 4},
+    {"recv", TI_ACT_MESSAGE, TI_OP_RECV, false, 1, 4},
+    {"irecv", TI_ACT_MESSAGE, TI_OP_IRECV, true, 1, 4},
+    {"sendrecv", TI_ACT_SENDRECV, TI_OP_SENDRECV, false, 4, 6},
+    {"wait", TI_ACT_WAIT, TI_OP_WAIT, false, 0, 3},
+    {"test", TI_ACT_TEST, TI_OP_TEST, false, 0, 3},
+    {"waitall", TI_ACT_WAITALL, TI_OP_WAITALL, true, 0, 1},
+};
+#define NNAMES (sizeof names / sizeof names[0])
+
+/* In any case, underscores apart. */
+static bool same_name(const char *a, const char *b)
+{
+    for (;; a++, b++) {
+        a += *a == '_';
+        b += *b == '_';
+        if (tolower((unsigned char)*a) != *b)
+            return false;
+        if (!*a)
+            return true;
+    }
+}
+
+/* SimGrid replays the blocking ones, but for alltoallw, reduce_scatter_block and neighbours. */
+static uint32_t collective(const char *name)
+{
+    for (uint32_t op = 0; op < TI_OP_COUNT; op++)
+        if (ti_op_collective(op) && ti_op_form(op) == TI_FORM_BLOCKING &&
+            !ti_op_is(op, TI_T_NEIGHBOURS) && op != TI_OP_ALLTOALLW &&
+            op != TI_OP_REDUCE_SCATTER_BLOCK && same_name(name, ti_op_info(op)->text))
+            return op;
+    return TI_OP_COUNT;
+}
+
+/* ---- numbers ---- */
+
+static bool number(const char *text, double *out)
+{
+    char *end;
+
+    if (!isdigit((unsigned char)text[0]) && !strchr("+-.", text[0]))
+        return false; /* no inf, no nan */
+    if (strpbrk(text, "xX"))
+        return false;
+    *out = strtod(text, &end);
+    return end != text && !*end && isfinite(*out);
+}
+
+static bool integer(const char *text, int64_t *out)
+{
+    char *end;
+    long long n;
+
+    errno = 0;
+    n = strtoll(text, &end, 10);
+    *out = n;
+    return end != text && !*end && !errno && !isspace((unsigned char)text[0]);
+}
+
+/* "p3" or "3". */
+static bool rank_of(const char *text, int64_t *out, bool *p)
+{
+    *p = text[0] == 'p';
+    return integer(text + *p, out) && (!*p || isdigit((unsigned char)text[1]));
+}
+
+struct words {
+    const struct ti_lines *l;
+    char **arg;
+    int64_t n, at;
+    struct ti_err *err;
+    ti_status st;
+};
+
+static const char *word(struct words *w, const char *what)
+{
+    if (w->st)
+        return NULL;
+    if (w->at >= w->n) {
+        w->st = ti_lines_wrong(w->l, w->err, "there is no %s", what);
+        return NULL;
+    }
+    return w->arg[w->at++];
+}
+
+static double take_amount(struct words *w, const char *what)
+{
+    const char *text = word(w, what);
+    double value = 0;
+
+    if (text && (!number(text, &value) || value < 0 || value > AMOUNT_MOST))
+        w->st = ti_lines_wrong(w->l, w->err, "'%.40s' is no %s", text, what);
+    return value;
+}
+
+/* A count of elements; negative only where that may be. */
+static int64_t take_count(struct words *w, const char *what, bool negative)
+{
+    const char *text = word(w, what);
+    double value = 0;
+
+    if (!text)
+        return 0;
+    if (!number(text, &value) || fabs(value) > COUNT_MOST || (value < 0 && !negative))
+        w->st = ti_lines_wrong(w->l, w->err, "'%.40s' is no %s", text, what);
+    else if (value != trunc(value))
+        w->st = ti_lines_wrong(w->l, w->err, "%s: '%.40s' is no whole number", what, text);
+    return w->st ? 0 : (int64_t)value;
+}
+
+static int64_t take_integer(struct words *w, const char *what)
+{
+    const char *text = word(w, what);
+    int64_t value = 0;
+
+    if (text && !integer(text, &value))
+        w->st = ti_lines_wrong(w->l, w->err, "'%.40s' is no %s", text, what);
+    return value;
+}
+
+static int64_t take_rank(struct words *w, const char *what, bool p)
+{
+    const char *text = word(w, what);
+    int64_t value = 0;
+    bool has_p;
+
+    if (text && (!rank_of(text, &value, &has_p) || (has_p && !p)))
+        w->st = ti_lines_wrong(w->l, w->err, "'%.40s' is no %s", text, what);
+    return value;
+}
+
+/* The datatype, if there is one: bytes of an element. */
+static int64_t take_datatype(struct words *w, const struct ti_grammar *g, struct ti_action *a)
+{
+    int64_t number_of;
+
+    if (w->st || w->at >= w->n) {
+        a->no_datatype = true;
+        return g->element;
+    }
+    number_of = take_integer(w, "datatype");
+    if (!w->st && (number_of < 0 || number_of >= NDATATYPES))
+        w->st =
+            ti_lines_wrong(w->l, w->err,
+                           "how many bytes the datatype %lld has is not known; those of SimGrid "
+                           "are 0 to %lld",
+                           (long long)number_of, (long long)NDATATYPES - 1);
+    return w->st ? 1 : datatype_bytes[number_of];
+}
+
+/* ---- the beginning ---- */
+
+ti_status ti_action_begin(const struct ti_lines *l, struct ti_action *a, struct ti_err *err)
+{
+    *a = (struct ti_action){.op = TI_OP_COUNT, .nargs = l->n - 2};
+    if (!rank_of(l->word[0], &a->rank, &a->p) || a->rank < 0 || a->rank >= TI_RANKS_MAX)
+        return ti_lines_wrong(l, err, "'%.40s' is no rank, such as 0 or p0", l->word[0]);
+    if (l->n < 2)
+        return ti_lines_wrong(l, err, "there is no action");
+    a->arg = l->word + 2;
+    for (size_t i = 0; i < NNAMES; i++)
+        if (same_name(l->word[1], names[i].name)) {
+            a->act = names[i].act;
+            a->op = names[i].op;
+            if (a->nargs < names[i].least || a->nargs > names[i].most)
+                return ti_lines_wrong(l, err, "%s has %s arguments", l->word[1],
+                                      a->nargs < names[i].least ? "too few" : "too many");
+            return TI_OK;
+        }
+    a->act = TI_ACT_COLLECTIVE;
+    a->op = collective(l->word[1]);
+    if (a->op == TI_OP_COUNT)
+        return ti_lines_wrong(l, err, "'%.40s' is no action of SimGrid's", l->word[1]);
+    return TI_OK;
+}
+
+/* ---- which syntax ---- */
+
+static bool has_capital(const char *name)
+{
+    for (; *name; name++)
+        if (isupper((unsigned char)*name))
+            return true;
+    return false;
+}
+
+/* In lower case it is of the syntax with tags. */
+static bool tagged_name(const struct ti_action *a)
+{
+    for (size_t i = 0; i < NNAMES; i++)
+        if (names[i].op == a->op && names[i].act == a->act)
+            return names[i].tagged;
+    return ti_op_is(a->op, TI_T_COUNTS_GIVEN) || ti_op_is(a->op, TI_T_COUNTS_TAKEN) ||
+           !strncmp(ti_op_info(a->op)->text, "all", 3);
+}
+
+/* Whether a message of three arguments can be one without a tag: "1 1e6 0". */
+static bool ends_in_datatype(const struct ti_action *a)
+{
+    int64_t n;
+
+    return integer(a->arg[2], &n) && n >= -1 && n < NDATATYPES;
+}
+
+enum ti_syntax ti_action_syntax(const struct ti_action *a, bool *differ)
+{
+    const char *name = a->arg[-1];
+
+    *differ = false;
+    if (a->p)
+        return TI_SYNTAX_OLD;
+    if (a->act == TI_ACT_SENDRECV)
+        return TI_SYNTAX_TAGS;
+    if (has_capital(name))
+        return TI_SYNTAX_OLD;
+    if (tagged_name(a))
+        return TI_SYNTAX_TAGS;
+    if (a->act == TI_ACT_WAIT || a->act == TI_ACT_TEST)
+        return a->nargs ? TI_SYNTAX_TAGS : TI_SYNTAX_OLD;
+    if (a->act != TI_ACT_MESSAGE)
+        return TI_SYNTAX_FOUND;
+    if (a->nargs != 3)
+        return a->nargs == 4 ? TI_SYNTAX_TAGS : TI_SYNTAX_OLD;
+    *differ = ends_in_datatype(a);
+    return *differ ? TI_SYNTAX_FOUND : TI_SYNTAX_TAGS;
+}
+
+/* ---- the rest ---- */
+
+static void read_message(struct words *w, struct ti_grammar *g, struct ti_action *a)
+{
+    struct ti_half *m = &a->side[0];
+    int64_t count = -1;
+
+    a->recv = ti_op_is(a->op, TI_T_RECEIVES);
+    m->peer = take_rank(w, a->recv ? "source" : "destination", a->p);
+    if (g->syntax == TI_SYNTAX_TAGS)
+        m->tag = take_integer(w, "tag");
+    if (g->syntax == TI_SYNTAX_TAGS || !a->recv || w->at < w->n)
+        count = take_count(w, "size", a->recv);
+    m->esize = take_datatype(w, g, a);
+    m->bytes = count < 0 ? -1 : count * m->esize;
+    if (!w->st && m->tag < 0 && m->tag != TI_SG_ANY_TAG)
+        w->st = ti_lines_wrong(w->l, w->err, "a tag is not negative");
+}
+
+static void read_sendrecv(struct words *w, struct ti_grammar *g, struct ti_action *a)
+{
+    int64_t sent = take_count(w, "size", false), received;
+
+    a->side[0].peer = take_rank(w, "destination", false);
+    received = take_count(w, "size", true);
+    a->side[1].peer = take_rank(w, "source", false);
+    a->side[0].esize = take_datatype(w, g, a);
+    a->side[1].esize = take_datatype(w, g, a);
+    a->side[0].bytes = sent * a->side[0].esize;
+    a->side[1].bytes = received < 0 ? -1 : received * a->side[1].esize;
+}
+
+static void read_wait(struct words *w, const struct ti_grammar *g, struct ti_action *a)
+{
+    a->bare = !w->n;
+    if (a->bare && g->syntax == TI_SYNTAX_TAGS)
+        w->st =
+            ti_lines_wrong(w->l, w->err, "it does not say which request: SOURCE DESTINATION TAG");
+    if (a->bare || w->st)
+        return;
+    a->src = take_integer(w, "source");
+    a->dst = take_integer(w, "destination");
+    a->tag = take_integer(w, "tag");
+}
+
+static void take_counts(struct words *w, struct ti_grammar *g, struct ti_vec *vec, int v)
+{
+    int64_t *count;
+
+    g->counts = ti_more(g->counts, &g->counts_cap, 2 * (size_t)g->np, sizeof *g->counts);
+    count = g->counts + v * g->np;
+    for (int64_t i = 0; i < g->np && !w->st; i++) {
+        count[i] = take_count(w, "count", false);
+        if (count[i] > INT_MAX)
+            w->st = ti_lines_wrong(w->l, w->err, "SimGrid counts up to %d", INT_MAX);
+    }
+    *vec = (struct ti_vec){count, 8, g->np};
+}
+
+/* An allgatherv may end in displacements, which move no bytes: SimGrid looks at how many words are
+ * left to tell them from datatypes. */
+static void drop_displacements(struct words *w, const struct ti_grammar *g)
+{
+    int64_t left = w->n - w->at;
+
+    if (left == g->np + 2 || (left == g->np && left > 2))
+        w->n -= g->np;
+}
+
+static void set(struct ti_event *ev, enum ti_field f, int64_t value)
+{
+    ev->mask |= 1u << f;
+    ev->arg[f] = value;
+}
+
+/* Has the root alone a vector, and this is another rank, then there is none. */
+static void drop_vector(const struct ti_action *a, struct ti_event *ev, uint32_t fields, int v)
+{
+    if (!(fields & TI_M_ROOT) || ev->arg[TI_F_ROOT] == a->rank)
+        return;
+    ev->vec[v] = (struct ti_vec){NULL, 8, 0};
+    ev->mask &= ~(1u << ti_counts_in(ev->op, v));
+}
+
+/* In the order of SimGrid's parser, as lower.c writes it. */
+static void read_collective(struct words *w, struct ti_grammar *g, struct ti_action *a)
+{
+    struct ti_event *ev = &a->ev;
+    const struct ti_op_info *info = ti_op_info(a->op);
+    uint32_t fields = info->fields | info->optional;
+    bool given = ti_op_is(a->op, TI_T_COUNTS_GIVEN), taken = ti_op_is(a->op, TI_T_COUNTS_TAKEN);
+    int last = ti_op_last_vec(a->op);
+    int64_t sent = 0, received = 0;
+
+    *ev = (struct ti_event){.op = a->op, .vec = {{NULL, 8, 0}, {NULL, 8, 0}}};
+    set(ev, TI_F_COMM, 0);
+    if (given && taken)
+        take_count(w, "size of the buffer to send", false);
+    if (given)
+        take_counts(w, g, &ev->vec[0], 0);
+    else if (fields & TI_M_BYTES)
+        sent = take_count(w, "size", false);
+    if (given && taken)
+        take_count(w, "size of the buffer to receive", false);
+    if (taken)
+        take_counts(w, g, &ev->vec[last], last);
+    else if (fields & TI_M_BYTES2)
+        received = take_count(w, "size", false);
+    if (fields & TI_M_REDOP)
+        a->amount = take_amount(w, "number of flops");
+    if (w->st)
+        return;
+    if (fields & TI_M_ROOT)
+        set(ev, TI_F_ROOT, w->at < w->n ? take_integer(w, "root") : 0);
+    if (!w->st && (fields & TI_M_ROOT) && (ev->arg[TI_F_ROOT] < 0 || ev->arg[TI_F_ROOT] >= g->np))
+        w->st = ti_lines_wrong(w->l, w->err, "there is no rank %lld to be the root",
+                               (long long)ev->arg[TI_F_ROOT]);
+    if (taken && !given && !(fields & TI_M_ROOT))
+        drop_displacements(w, g);
+    if (given || (fields & TI_M_BYTES))
+        set(ev, TI_F_ESIZE, take_datatype(w, g, a));
+    if (taken || (fields & TI_M_BYTES2))
+        set(ev, TI_F_ESIZE2, take_datatype(w, g, a));
+    if (fields & TI_M_REDOP)
+        set(ev, TI_F_REDOP, TI_REDOP_NULL);
+    if (!given && (fields & TI_M_BYTES))
+        set(ev, TI_F_BYTES, sent * ev->arg[TI_F_ESIZE]);
+    if (!taken && (fields & TI_M_BYTES2))
+        set(ev, TI_F_BYTES2, received * ev->arg[TI_F_ESIZE2]);
+    if (given != taken)
+        drop_vector(a, ev, fields, given ? 0 : last);
+}
+
+ti_status ti_action_read(const struct ti_lines *l, struct ti_grammar *g, struct ti_action *a,
+                         struct ti_err *err)
+{
+    struct words w = {.l = l, .arg = a->arg, .n = a->nargs, .err = err};
+
+    if (a->act == TI_ACT_COLLECTIVE && !g->np)
+        return TI_OK;
+    if (a->act == TI_ACT_INIT)
+        a->doubles = a->nargs > 0;
+    else if (a->act == TI_ACT_COMPUTE || a->act == TI_ACT_SLEEP)
+        a->amount =
+            take_amount(&w, a->act == TI_ACT_SLEEP ? "number of seconds" : "number of flops");
+    else if (a->act == TI_ACT_COMM && a->nargs == 1)
+        a->amount = take_amount(&w, "size of a communicator");
+    else if (a->act == TI_ACT_MESSAGE)
+        read_message(&w, g, a);
+    else if (a->act == TI_ACT_SENDRECV)
+        read_sendrecv(&w, g, a);
+    else if (a->act == TI_ACT_WAIT || a->act == TI_ACT_TEST)
+        read_wait(&w, g, a);
+    else if (a->act == TI_ACT_COLLECTIVE)
+        read_collective(&w, g, a);
+    if (!w.st && w.at < w.n && (a->act == TI_ACT_MESSAGE || a->act == TI_ACT_COLLECTIVE))
+        w.st = ti_lines_wrong(l, err, "too many arguments, from '%.40s' on", a->arg[w.at]);
+    return w.st;
+}

@@ -1,0 +1,139 @@
+#include "convert/target.h"
+
+#include <stdlib.h>
+
+#include "common/cli.h"
+#include "replay-bridge/scratch.h"
+
+const char *ti_target_refusal(const struct ti_step *step)
+{
+    if (step->ev.op == TI_OP_ABORT)
+        return "the run was aborted";
+    if (step->ev.op == TI_OP_CANCEL)
+        return "the target cannot cancel";
+    if (ti_op_is(step->ev.op, TI_T_PARTITIONED))
+        return "the target has no partitioned messages";
+    if (step->ev.mask & TI_M_WIN)
+        return "the target has no one-sided communication";
+    if (step->ev.mask & (TI_M_FILE | TI_M_NAME))
+        return "the target has no files";
+    for (size_t i = 0; i < step->nposted; i++)
+        if (step->posted[i].astray)
+            return "it is received out of order, after a matched probe, which the target cannot";
+    return NULL;
+}
+
+/* ---- what must be known ---- */
+
+static void use_comm(struct ti_plan *plan, int64_t gid)
+{
+    plan->comm = ti_more(plan->comm, &plan->comm_cap, (size_t)gid + 1, sizeof plan->comm[0]);
+    if (!plan->comm[gid])
+        plan->comm[gid] = ++plan->ncomms;
+}
+
+static void see(void *arg, int64_t rank, const struct ti_step *step)
+{
+    struct ti_plan *plan = arg;
+
+    for (size_t i = 0; i < step->nposted; i++) {
+        ti_sizes_add(&plan->sizes, rank, &step->posted[i]);
+        if (!step->posted[i].null)
+            use_comm(plan, step->posted[i].gid);
+    }
+    if (ti_op_collective(step->ev.op) && step->gid >= 0)
+        use_comm(plan, step->gid);
+}
+
+ti_status ti_plan(struct ti_plan *plan, struct ti_source *s, const struct ti_pace *pace,
+                  const char *(*refusal)(const struct ti_comms *, const struct ti_step *, int64_t,
+                                         char *, size_t),
+                  struct ti_err *err)
+{
+    const struct ti_target target = {
+        .eager_bytes = INT64_MAX, .refusal = refusal, .see = see, .arg = plan};
+    ti_status st;
+
+    *plan = (struct ti_plan){.s = s, .pace = pace};
+    if ((st = ti_sizes_open(&plan->sizes, err)) ||
+        (st = ti_lint_for(s, &target, &plan->lint, &plan->problems, err)))
+        return st;
+    return ti_sizes_seal(&plan->sizes, err);
+}
+
+void ti_plan_free(struct ti_plan *plan)
+{
+    ti_lint_free(&plan->lint);
+    ti_sizes_close(&plan->sizes);
+    free(plan->comm);
+}
+
+int64_t ti_plan_comm(const struct ti_plan *plan, int64_t gid)
+{
+    if (gid < 0 || (size_t)gid >= plan->comm_cap || !plan->comm[gid])
+        TI_BUG("a communicator was not seen");
+    return plan->comm[gid] - 1;
+}
+
+int64_t ti_plan_tags(const struct ti_plan *plan)
+{
+    const struct ti_lint *lint = &plan->lint;
+    size_t n = lint->classes.n;
+
+    return n ? lint->tags[n - 1].first + (int64_t)lint->tags[n - 1].window : 0;
+}
+
+ti_status ti_plan_bytes(struct ti_plan *plan, int64_t rank, const struct ti_msg *m, int64_t *bytes,
+                        struct ti_err *err)
+{
+    if (m->recv)
+        return ti_sizes_of(&plan->sizes, rank, m, bytes, err);
+    *bytes = m->bytes;
+    return TI_OK;
+}
+
+/* ---- the walk ---- */
+
+ti_status ti_plan_walk(struct ti_plan *plan, int64_t rank, struct ti_clock *clock,
+                       ti_status (*each)(void *arg, const struct ti_step *step, struct ti_err *err),
+                       void *arg, struct ti_err *err)
+{
+    struct ti_step step;
+    struct ti_walk *w;
+    ti_status st = ti_walk_open(plan->s, &plan->lint.check.comms, rank, &w, err);
+    int got = 1;
+
+    if (st)
+        return st;
+    ti_progress("writing rank %lld of %lld", (long long)rank, (long long)plan->lint.np);
+    ti_clock_start(clock, plan->pace, plan->s, rank, ti_walk_reader(w));
+    while (!st && (got = ti_walk_next(w, &step, err)) == 1) {
+        st = ti_clock_add(clock, &step.ev, step.index, err);
+        if (!st)
+            st = each(arg, &step, err);
+        if (!st && step.index % 4096 == 0)
+            st = ti_stop_check(err);
+    }
+    ti_walk_close(w);
+    ti_progress_clear();
+    return got < 0 ? TI_ERR_INPUT : st;
+}
+
+/* ---- the file ---- */
+
+ti_status ti_file_create(const char *name, FILE **out, struct ti_err *err)
+{
+    *out = fopen(ti_scratch_path(name), "we");
+    if (!*out)
+        return ti_err_errno(err, TI_ERR_IO, "cannot write '%s'", ti_scratch_path(name));
+    return TI_OK;
+}
+
+ti_status ti_file_finish(FILE *f, const char *name, ti_status st, struct ti_err *err)
+{
+    bool bad = ferror(f) != 0;
+
+    if ((fclose(f) != 0 || bad) && !st)
+        return ti_err_errno(err, TI_ERR_IO, "cannot write '%s'", ti_scratch_path(name));
+    return st;
+}
