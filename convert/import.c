@@ -69,6 +69,7 @@ struct import {
     int64_t np;
     enum ti_syntax syntax;
     struct place tags, old, differ; /* the first line of one syntax, of the other, of either */
+    struct ti_map ranks;            /* that have lines */
     struct place init;              /* the first one, and whether it said doubles */
     bool doubles, p;
     struct ti_map channels; /* (source, destination, tag) -> largest message */
@@ -164,6 +165,7 @@ static ti_status survey_line(struct import *im, const struct ti_lines *l, int64_
     if (!im->files.merged && a.rank != file)
         return ti_lines_wrong(l, err, "a line of rank %lld in the file of rank %lld",
                               (long long)a.rank, (long long)file);
+    ti_map_add(&im->ranks, a.rank, 0, 0, 0);
     if (a.rank >= im->np)
         im->np = a.rank + 1;
     weigh(im, l, &a);
@@ -261,6 +263,21 @@ static ti_status each_line(struct import *im, int64_t file,
     return st;
 }
 
+static ti_status all_there(const struct import *im, struct ti_err *err)
+{
+    int64_t rank = 0;
+
+    if (!im->ranks.n)
+        return ti_err_set(err, TI_ERR_INPUT, "'%s' has no actions", im->files.path[0]);
+    if ((int64_t)im->ranks.n == im->np)
+        return TI_OK;
+    while (ti_map_find(&im->ranks, rank, 0, 0, 0) >= 0)
+        rank++;
+    return ti_err_set(err, TI_ERR_INPUT, "'%s': rank %lld of %lld has no actions",
+                      im->files.path[im->files.merged ? 0 : rank], (long long)rank,
+                      (long long)im->np);
+}
+
 static ti_status survey(struct import *im, struct ti_err *err)
 {
     ti_status st = TI_OK;
@@ -268,8 +285,8 @@ static ti_status survey(struct import *im, struct ti_err *err)
     im->np = im->files.merged ? 0 : im->files.n;
     for (int64_t i = 0; i < im->files.n && !st; i++)
         st = each_line(im, i, survey_init, err);
-    if (!st && !im->np)
-        st = ti_err_set(err, TI_ERR_INPUT, "'%s' has no actions", im->files.path[0]);
+    if (!st)
+        st = all_there(im, err);
     if (!st)
         st = choose_syntax(im, err);
     for (int64_t i = 0; i < im->files.n && !st; i++)
@@ -822,6 +839,7 @@ static ti_status verify(struct import *im, struct ti_problems *problems, struct 
 static void release(struct import *im)
 {
     ti_actions_free(&im->files);
+    ti_map_free(&im->ranks);
     ti_map_free(&im->channels);
     ti_map_free(&im->takers);
     free(im->largest);

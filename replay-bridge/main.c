@@ -630,7 +630,7 @@ static void warn_of_volumes(const struct options *o, const struct ti_volumes *v)
     else if (time)
         ti_warn("volumes are nanoseconds of CPU time, an estimate; --speed 1Gf replays them as "
                 "such");
-    else if (v->unit[0] && strcmp(v->unit, "instructions") != 0)
+    else if (v->unit[0] && strcmp(v->unit, "instructions") != 0 && strcmp(v->unit, "flops") != 0)
         ti_warn("volumes are not instructions (counter %s, unit %s%s); each unit is replayed as a "
                 "flop",
                 v->counter, v->unit, v->inexact ? ", not exact" : "");
