@@ -353,6 +353,19 @@ static void drop_vector(const struct ti_action *a, struct ti_event *ev, uint32_t
     ev->mask &= ~(1u << ti_counts_in(ev->op, v));
 }
 
+/* MPI ignores what others than the root say of the root's side: it is as their own. */
+static void ignore_side(const struct ti_action *a, struct ti_event *ev)
+{
+    bool to = ti_op_is(a->op, TI_T_TO_ROOT);
+    int from = to ? TI_F_BYTES : TI_F_BYTES2, at = to ? TI_F_BYTES2 : TI_F_BYTES;
+
+    if (!(ev->mask & TI_M_ROOT) || ev->arg[TI_F_ROOT] == a->rank || !(ev->mask & TI_M_BYTES) ||
+        !(ev->mask & TI_M_BYTES2))
+        return;
+    ev->arg[at] = ev->arg[from];
+    ev->arg[to ? TI_F_ESIZE2 : TI_F_ESIZE] = ev->arg[to ? TI_F_ESIZE : TI_F_ESIZE2];
+}
+
 /* In the order of SimGrid's parser, as lower.c writes it. */
 static void read_collective(struct words *w, struct ti_grammar *g, struct ti_action *a)
 {
@@ -398,6 +411,7 @@ static void read_collective(struct words *w, struct ti_grammar *g, struct ti_act
         set(ev, TI_F_BYTES, sent * ev->arg[TI_F_ESIZE]);
     if (!taken && (fields & TI_M_BYTES2))
         set(ev, TI_F_BYTES2, received * ev->arg[TI_F_ESIZE2]);
+    ignore_side(a, ev);
     if (given != taken)
         drop_vector(a, ev, fields, given ? 0 : last);
 }
