@@ -3,6 +3,8 @@
  *
  *   options -> scratch directory beside the output -> one conversion -> its new name
  */
+#include <errno.h>
+#include <jansson.h>
 #include <limits.h>
 #include <string.h>
 
@@ -26,6 +28,7 @@ enum {
     OPT_SYNTAX,
     OPT_DATATYPE,
     OPT_WAIT,
+    OPT_JSON,
     OPT_NO_PROGRESS
 };
 
@@ -56,6 +59,7 @@ static const struct ti_opt opts[] = {
      "[default: last; with ranks\np0, p1, ... last-recv]"},
     TI_OPT_HEADING("Output"),
     {'q', "quiet", NULL, "errors and warnings only"},
+    {OPT_JSON, "json", NULL, "the result, or what is wrong, as JSON"},
     {OPT_NO_PROGRESS, "no-progress", NULL, "no progress line [default when stderr is no terminal]"},
     TI_OPT_END};
 
@@ -80,10 +84,18 @@ struct options {
     const char *input;
     char output[PATH_MAX];
     int to; /* enum format */
-    bool from, merged, times, quiet, no_progress;
+    bool from, merged, times, json, quiet, no_progress;
     const char *speed;
     int64_t cores;
     struct ti_import import;
+};
+
+/* What the conversion finds out; told at the end. */
+struct result {
+    int64_t np;
+    uint64_t read, written; /* of actions or events; of what `unit` says */
+    const char *unit;
+    struct ti_problems problems;
 };
 
 /* ---- options ---- */
@@ -163,6 +175,9 @@ static ti_status take_option(struct options *o, int id, const char *arg, struct 
     case OPT_DATATYPE:
     case OPT_WAIT:
         return take_how(o, id, arg, err);
+    case OPT_JSON:
+        o->json = true;
+        return TI_OK;
     case OPT_NO_PROGRESS:
         o->no_progress = true;
         return TI_OK;
@@ -272,94 +287,126 @@ static ti_status refuse(const struct options *o, const struct ti_problems *probl
 }
 
 static ti_status to_simgrid(const struct options *o, struct ti_source *s,
-                            const struct ti_pace *pace, struct ti_problems *problems,
-                            uint64_t *written, struct ti_err *err)
+                            const struct ti_pace *pace, struct result *res, struct ti_err *err)
 {
     struct ti_lint lint;
-    ti_status st = ti_lint(s, EAGER_BYTES, &lint, problems, err);
+    ti_status st = ti_lint(s, EAGER_BYTES, &lint, &res->problems, err);
 
-    if (!st && problems->n)
-        st = refuse(o, problems, err);
+    res->read = lint.check.events;
+    if (!st && res->problems.n)
+        st = refuse(o, &res->problems, err);
     if (!st) {
         if (!o->times)
             warn_of_volumes(&lint.volumes);
-        st = ti_lower(s, &lint, &pace->bursts, o->merged, written, err);
+        st = ti_lower(s, &lint, &pace->bursts, o->merged, &res->written, err);
     }
     ti_lint_free(&lint);
     return st;
 }
 
 static ti_status to_times(const struct options *o, struct ti_source *s, const struct ti_pace *pace,
-                          struct ti_problems *problems, uint64_t *written, struct ti_err *err)
+                          struct result *res, struct ti_err *err)
 {
     bool goal = o->to == TO_GOAL;
     static struct ti_plan plan;
     ti_status st = ti_plan(&plan, s, pace, goal ? ti_goal_refusal : ti_dimemas_refusal, err);
 
-    *problems = plan.problems;
-    if (!st && problems->n)
-        st = refuse(o, problems, err);
+    res->read = plan.lint.check.events;
+    res->problems = plan.problems;
+    if (!st && res->problems.n)
+        st = refuse(o, &res->problems, err);
     if (!st) {
         if (!o->times)
             warn_of_volumes(&plan.lint.volumes);
         st = (goal ? ti_goal_write : ti_dimemas_write)(&plan, OUT_NAME, err);
     }
-    *written = plan.actions;
+    res->written = plan.actions;
     ti_plan_free(&plan);
     return st;
 }
 
-static ti_status convert_to(const struct options *o, struct ti_problems *problems,
-                            struct ti_err *err)
+static ti_status convert_to(const struct options *o, struct result *res, struct ti_err *err)
 {
     bool simgrid = o->to == TO_SIMGRID;
     struct ti_source *s = NULL;
     struct ti_pace pace;
-    uint64_t written = 0;
-    char text[32];
     ti_status st = ti_source_open(o->input, &s, err);
 
-    if (!st && ti_source_nranks(s) < 1)
+    if (!st && (res->np = ti_source_nranks(s)) < 1)
         st = ti_err_set(err, TI_ERR_INPUT, "'%s' has no ranks", o->input);
     if (!st)
         st = choose_pace(o, s, &pace, err);
     if (!st)
-        st = (simgrid ? to_simgrid : to_times)(o, s, &pace, problems, &written, err);
+        st = (simgrid ? to_simgrid : to_times)(o, s, &pace, res, err);
     if (!st)
         st = ti_scratch_publish(simgrid ? NULL : OUT_NAME, o->output, err);
-    if (!st)
-        ti_say("'%s': %lld ranks, %s %s", o->output, (long long)ti_source_nranks(s),
-               ti_format_count(written, text, sizeof text),
-               simgrid            ? "actions"
-               : o->to == TO_GOAL ? "operations"
-                                  : "records");
+    res->unit = simgrid ? "actions" : o->to == TO_GOAL ? "operations" : "records";
     ti_source_close(s);
     return st;
 }
 
 /* ---- from ---- */
 
-static ti_status convert_from(struct options *o, struct ti_problems *problems, struct ti_err *err)
+static ti_status convert_from(struct options *o, struct result *res, struct ti_err *err)
 {
     struct ti_imported got;
-    char lines[32], events[32];
     ti_status st;
 
     o->import.speed = o->speed ? ti_speed_number(o->speed) : 0;
-    st = ti_import(o->input, &o->import, &got, problems, err);
+    st = ti_import(o->input, &o->import, &got, &res->problems, err);
     if (!st)
         st = ti_scratch_publish(NULL, o->output, err);
+    *res = (struct result){got.np, got.lines, got.events, "events", res->problems};
+    return st;
+}
+
+/* ---- the report ---- */
+
+static void report_json(const struct options *o, const struct result *res, ti_status st,
+                        const struct ti_err *err)
+{
+    json_t *j = json_pack("{s:s, s:s, s:i, s:I}", "input", o->input, "output", o->output, "status",
+                          (int)st, "np", (json_int_t)res->np);
+
+    if (st)
+        json_object_set_new(j, "error", json_string(err->text));
+    if (st && err->hint[0])
+        json_object_set_new(j, "hint", json_string(err->hint));
     if (!st)
-        ti_say("'%s': %lld ranks, %s actions, %s events", o->output, (long long)got.np,
-               ti_format_count(got.lines, lines, sizeof lines),
-               ti_format_count(got.events, events, sizeof events));
+        json_object_set_new(j, res->unit, json_integer((json_int_t)res->written));
+    json_object_set_new(j, "problem_count", json_integer((json_int_t)res->problems.n));
+    json_object_set_new(j, "problems", ti_problems_json(&res->problems));
+    json_dumpf(j, stdout, JSON_INDENT(2));
+    putchar('\n');
+    json_decref(j);
+}
+
+static ti_status report(const struct options *o, const struct result *res, ti_status st,
+                        const struct ti_err *err)
+{
+    char read[32], written[32];
+
+    if (st) {
+        ti_cli_fail(&cli, st, err);
+        ti_problems_print(&res->problems, stderr);
+    } else {
+        ti_say("'%s': %lld ranks, %s %s from %s %s", o->output, (long long)res->np,
+               ti_format_count(res->written, written, sizeof written), res->unit,
+               ti_format_count(res->read, read, sizeof read), o->from ? "actions" : "events");
+    }
+    if (o->json)
+        report_json(o, res, st, err);
+    if (fflush(stdout) != 0 && !st) {
+        fprintf(stderr, "%s: cannot write the result: %s\n", cli.tool, strerror(errno));
+        st = TI_ERR_IO;
+    }
     return st;
 }
 
 int main(int argc, char **argv)
 {
     struct options o = {0};
-    static struct ti_problems problems;
+    static struct result res;
     struct ti_err err = {0};
     ti_status st;
     int end = parse(&o, argc, argv);
@@ -370,11 +417,8 @@ int main(int argc, char **argv)
     ti_stop_catch();
     st = ti_scratch_open_beside(o.output, &err);
     if (!st)
-        st = o.from ? convert_from(&o, &problems, &err) : convert_to(&o, &problems, &err);
-    if (st) {
-        ti_cli_fail(&cli, st, &err);
-        ti_problems_print(&problems, stderr);
-    }
+        st = o.from ? convert_from(&o, &res, &err) : convert_to(&o, &res, &err);
+    st = report(&o, &res, st, &err);
     ti_scratch_close();
     if (ti_stopped())
         ti_stop_die();

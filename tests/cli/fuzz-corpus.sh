@@ -32,6 +32,7 @@ sites sites
 frame frame
 messages messages
 way way
+simgrid simgrid
 blocks blocks
 END
 

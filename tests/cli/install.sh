@@ -11,7 +11,7 @@ env -u MAKEFLAGS -u MAKELEVEL make -s install O="$o" DESTDIR="$tmp/dest" prefix=
     { fail "make install"; cat "$tmp/log"; finish; }
 
 # --- what is there ------------------------------------------------------------
-for f in bin/{ti-acquire,ti-gather,ti-info,ti-replay,ti-skew} lib/libminitrace.so \
+for f in bin/{ti-acquire,ti-convert,ti-gather,ti-info,ti-replay,ti-skew} lib/libminitrace.so \
     libexec/tiara/{ti-node,ti-node-counter,ti-rsh} man/*.[157] hostfiles/*.conf; do
     case $f in
         man/*) f=share/man/man${f##*.}/${f##*/} ;;

@@ -2,7 +2,7 @@
 # check` runs the same targets over the corpus, without clang (cli/fuzz-corpus).
 FUZZ_CC      ?= clang
 FUZZ_SECONDS ?= 60
-fuzzers      := trace bundle check sites frame way messages $(if $(blocks_as),blocks)
+fuzzers      := trace bundle check sites frame way messages simgrid $(if $(blocks_as),blocks)
 
 fuzz_src     := tests/fuzz/common.c $(check_src) $(formats_src) $(common_src)
 fuzz_flags   := -g -O1 -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all \
@@ -17,6 +17,8 @@ fuzz_wrapped     := ti_now ti__now poll ti_paths_find ti_sha256_end ti_task_star
 fuzz_libs_messages := $(fuzz_wrapped:%=-Wl,--wrap=%)
 fuzz_src_blocks  := $(blocks_src)
 fuzz_src_sites   := $(sites_src)
+fuzz_src_simgrid := $(filter-out $(check_src),$(convert_src)) formats/writer.c
+fuzz_libs_simgrid := -lm -Wl,--wrap=ti_warn
 fuzz_libs_sites  := $(sites_libs)
 fuzz_libs_blocks := -lZydis
 test_programs += $(fuzzers:%=$(O)/tests/fuzz/replay-%)
