@@ -179,7 +179,7 @@ void ti_expand(const struct ti_part *p)
         (blocks ? scatter : bcast)(p);
     else if (ti_op_is(op, TI_T_TO_ROOT))
         (reduces ? reduce : gather)(p);
-    else if (op == TI_OP_SCAN || op == TI_OP_EXSCAN)
+    else if (ti_op_base(op) == TI_OP_SCAN || ti_op_base(op) == TI_OP_EXSCAN)
         chain(p);
     else if (blocks)
         pairwise(p);

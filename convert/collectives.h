@@ -19,7 +19,7 @@
 
 /* One rank's part. */
 struct ti_part {
-    const struct ti_event *ev; /* of a blocking collective within one group, not of neighbours */
+    const struct ti_event *ev; /* of a collective within one group, not of neighbours */
     int64_t me, n;             /* rank in it, and its ranks */
 
     /* A message to rank `to`, one from rank `from` (-1: none), at once; the next call begins when

@@ -62,7 +62,11 @@ static const char *collective_refusal(const struct ti_comms *comms, const struct
         return "Dimemas has no collectives between two groups";
     if (operation(step->ev.op) >= 0)
         return NULL;
-    snprintf(buf, bytes, "Dimemas has no %s that is written here", ti_op_info(step->ev.op)->text);
+    if (ti_op_form(step->ev.op) != TI_FORM_BLOCKING)
+        return "collectives that do not block, or are persistent, are not written for Dimemas";
+    if (ti_op_is(step->ev.op, TI_T_NEIGHBOURS))
+        return "Dimemas has no collectives among neighbours";
+    snprintf(buf, bytes, "Dimemas has no %s", ti_op_info(step->ev.op)->text);
     return buf;
 }
 

@@ -4,6 +4,8 @@
  * A blocking operation requires the one before it, so that they are a chain.  What does not block
  * requires the chain so far, and nothing requires it but the wait for it: "calc 0", which joins
  * the chain and the requests.  "irequires" keeps the order in which operations begin.
+ *
+ * A collective that does not block is a chain of its own, from where it was called to its wait.
  */
 #include <inttypes.h>
 #include <stdarg.h>
@@ -15,6 +17,7 @@
 #include "convert/target.h"
 
 #define TAG_MOST (UINT32_MAX - 1) /* the last one is any tag's */
+#define TURNS    1024             /* tags of a communicator's collectives, in turn */
 
 /* ---- what GOAL cannot say ---- */
 
@@ -24,8 +27,6 @@ static const char *collective_refusal(const struct ti_comms *comms, const struct
 
     if (shape == TI_COMM_ALONE)
         return NULL;
-    if (ti_op_form(step->ev.op) != TI_FORM_BLOCKING)
-        return "only blocking collectives are written as messages for GOAL, which has none";
     if (ti_op_is(step->ev.op, TI_T_NEIGHBOURS))
         return "collectives among neighbours are not written as messages for GOAL, which has none";
     if (shape == TI_COMM_INTER)
@@ -64,6 +65,11 @@ struct goal {
     uint64_t begun;     /* of one after it that does not block, 0: none */
     uint64_t (*req)[2]; /* of requests by number: of their send, of their receive */
     size_t req_cap;
+    uint64_t *coll_req; /* of collective requests by number, 0: none */
+    size_t coll_req_cap;
+    size_t outstanding; /* collectives that do not block and have not been waited for */
+    uint64_t *calls;    /* of collectives, by communicator among those used */
+    size_t calls_cap;
     int64_t coll_tag; /* of the collective that is expanded */
     const struct ti_group *group;
 };
@@ -175,14 +181,36 @@ static ti_status post_all(struct goal *g, const struct ti_step *step, struct ti_
     return TI_OK;
 }
 
+static void take_collective(struct goal *g, int64_t req, uint64_t *label, size_t *n)
+{
+    if (req < 0 || (size_t)req >= g->coll_req_cap || !g->coll_req[req])
+        return;
+    label[(*n)++] = g->coll_req[req];
+    g->coll_req[req] = 0;
+    g->outstanding--;
+}
+
+/* Collectives that the call completed, as the event says. */
+static void take_collectives(struct goal *g, const struct ti_event *ev, uint64_t *label, size_t *n)
+{
+    if (ev->mask & TI_M_REQ)
+        take_collective(g, ev->arg[TI_F_REQ], label, n);
+    for (int64_t i = 0; i < ev->vec[0].len; i++)
+        take_collective(g, ti_vec_at(&ev->vec[0], i), label, n);
+    for (size_t i = 0; (ev->mask & TI_M_ALL) && g->outstanding && i < g->coll_req_cap; i++)
+        take_collective(g, (int64_t)i, label, n);
+}
+
 static void wait_all(struct goal *g, const struct ti_step *step)
 {
     size_t cap = 0, n = 0;
-    uint64_t *label = ti_more(NULL, &cap, step->ndone + 1, sizeof *label);
+    uint64_t *label = ti_more(NULL, &cap, step->ndone + g->outstanding + 1, sizeof *label);
 
     for (size_t i = 0; i < step->ndone; i++)
         if (!step->done[i].null && !ti_msg_unwaited(&step->done[i]))
             label[n++] = *request(g, &step->done[i]);
+    if (g->outstanding)
+        take_collectives(g, &step->ev, label, &n);
     if (n)
         put_join(g, label, n);
     free(label);
@@ -205,17 +233,52 @@ static void exchange(void *arg, int64_t to, int64_t bytes, int64_t from, int64_t
     }
 }
 
-static void expand(struct goal *g, const struct ti_step *step)
+/* The operations of a collective, after the chain. */
+static void expand(struct goal *g, const struct ti_call *call)
 {
-    struct ti_part part = {.ev = &step->ev, .exchange = exchange, .arg = g};
+    struct ti_part part = {.ev = call->ev, .exchange = exchange, .arg = g, .me = call->on.me};
+    int64_t comm = ti_plan_comm(g->plan, call->on.gid);
 
-    g->group = ti_comms_group(&g->plan->lint.check.comms, step->gid);
-    if (g->group->shape == TI_COMM_ALONE)
-        return;
+    g->calls = ti_more(g->calls, &g->calls_cap, (size_t)comm + 1, sizeof g->calls[0]);
+    g->coll_tag = ti_plan_tags(g->plan) + comm * TURNS + (int64_t)(g->calls[comm]++ % TURNS);
     part.n = g->group->size;
-    part.me = step->call->on.me;
-    g->coll_tag = ti_plan_tags(g->plan) + ti_plan_comm(g->plan, step->gid);
     ti_expand(&part);
+}
+
+/* Beside the chain: the request stands for the last of them. */
+static ti_status expand_beside(struct goal *g, const struct ti_call *call, struct ti_err *err)
+{
+    uint64_t chain = g->chain, begun = g->begun;
+    size_t req = (size_t)call->ev->arg[TI_F_REQ];
+
+    expand(g, call);
+    g->coll_req = ti_more(g->coll_req, &g->coll_req_cap, req + 1, sizeof g->coll_req[0]);
+    if (g->chain != chain) {
+        g->coll_req[req] = g->chain;
+        g->outstanding++;
+    }
+    g->chain = chain;
+    g->begun = begun;
+    if (g->outstanding < TURNS)
+        return TI_OK;
+    return ti_err_set(err, TI_ERR_INPUT,
+                      "rank %" PRId64 " has %d collectives at once that do not block: their "
+                      "messages could not be told apart",
+                      g->rank, TURNS);
+}
+
+static ti_status put_collective(struct goal *g, const struct ti_call *call, struct ti_err *err)
+{
+    if (!ti_op_collective(call->ev->op))
+        return TI_OK;
+    g->group = ti_comms_group(&g->plan->lint.check.comms, call->on.gid);
+    if (g->group->shape == TI_COMM_ALONE)
+        return TI_OK;
+    put_burst(g);
+    if (ti_op_form(call->ev->op) != TI_FORM_BLOCKING)
+        return expand_beside(g, call, err);
+    expand(g, call);
+    return TI_OK;
 }
 
 static ti_status put_step(void *arg, const struct ti_step *step, struct ti_err *err)
@@ -225,11 +288,11 @@ static ti_status put_step(void *arg, const struct ti_step *step, struct ti_err *
 
     if (st)
         return st;
-    if (step->ev.op != TI_OP_REQUEST_FREE)
+    if (ti_op_is(step->ev.op, TI_T_COMPLETES) && step->ev.op != TI_OP_REQUEST_FREE)
         wait_all(g, step);
-    if (ti_op_collective(step->ev.op) && step->ncalls && step->gid >= 0)
-        expand(g, step);
-    return TI_OK;
+    for (size_t i = 0; i < step->ncalls && !st; i++)
+        st = put_collective(g, &step->call[i], err);
+    return st;
 }
 
 static ti_status write_rank(struct ti_plan *plan, int64_t rank, FILE *out, struct ti_err *err)
@@ -247,6 +310,8 @@ static ti_status write_rank(struct ti_plan *plan, int64_t rank, FILE *out, struc
     }
     fprintf(out, "}\n");
     free(g.req);
+    free(g.coll_req);
+    free(g.calls);
     return st;
 }
 
@@ -255,7 +320,7 @@ ti_status ti_goal_write(struct ti_plan *plan, const char *name, struct ti_err *e
     FILE *f;
     ti_status st;
 
-    if (ti_plan_tags(plan) + plan->ncomms > (int64_t)TAG_MOST)
+    if (ti_plan_tags(plan) + plan->ncomms * TURNS > (int64_t)TAG_MOST)
         return ti_err_set(err, TI_ERR_INPUT, "the trace needs more tags than GOAL has");
     st = ti_file_create(name, &f, err);
     if (st)

@@ -67,6 +67,14 @@ for name in ring lu stencil cg master_worker; do
 done
 # what is in no collective is in both
 python3 tests/cli/convert_check.py goal "$tmp/ring.goal" | grep -qx 'bytes 4000000' || fail 'bytes of ring.goal'
+# collectives in all forms, on all kinds of communicators of one group
+for name in collectives icollectives comms; do
+    MPIRUN="$(pass TIARA_TIMES)" trace "$tmp/$name" 5 cputime "$built/$name" >"$tmp/log" 2>&1 ||
+        { fail "$name"; cat "$tmp/log"; }
+    convert --to goal --times "$tmp/$name" -o "$tmp/$name.goal"
+    python3 tests/cli/convert_check.py goal "$tmp/$name.goal" >/dev/null || fail "$name.goal"
+done
+
 # communicators of some ranks: no SimGrid, but the others
 "$o/ti-convert" -q --to simgrid "$tmp/cg" -o "$tmp/cg.actions" 2>"$tmp/err"
 [ $? -eq 3 ] || fail 'cg: not refused'
