@@ -219,6 +219,81 @@ for target in goal dimemas; do
     grep -qx "bytes $(awk '/send/ { n += $5 } END { print n }' sizes)" found || fail "bytes: $target"
 done
 
+# ---- what is written, word for word: requests, their waits, rooms larger than messages
+cat >small <<'E'
+0 init
+1 init
+0 compute 1000
+0 isend 1 5 100 6
+0 isend 1 5 200 6
+0 compute 500
+0 wait 0 1 5
+0 wait 0 1 5
+0 sendRecv 10 1 10 1 6 6
+1 irecv 0 5 300 6
+1 compute 250
+1 recv 0 5 300 6
+1 wait 0 1 5
+1 compute 1
+1 sendRecv 10 0 10 0 6 6
+0 barrier
+1 barrier
+0 finalize
+1 finalize
+E
+rm -rf small.run
+"$o/ti-convert" -q --from simgrid small -o small.run || fail small
+for target in goal dimemas; do
+    "$o/ti-convert" -q --to $target --speed 1Gf small.run -o small.$target || fail "small to $target"
+done
+# of GOAL rank 0, with what an operation requires behind it
+sed '/^rank 1/,$d' small.goal | awk '/requires/ { printf " %s %s", $2, $3; next }
+    NR > 1 { print "" } { printf "%s", $0 } END { print "" }' >found
+cat >wanted <<'E'
+num_ranks 2
+rank 0 {
+l1: calc 1000
+l2: send 100b to 1 tag 0 requires l1
+l3: send 200b to 1 tag 1 requires l1 irequires l2
+l4: calc 500 requires l1 irequires l3
+l5: calc 0 requires l4 requires l2
+l6: calc 0 requires l5 requires l3
+l7: send 10b to 1 tag 2 requires l6 irequires l3
+l8: recv 10b from 1 tag 2 requires l6 irequires l7
+l9: calc 0 requires l6 requires l7 requires l8
+l10: send 0b to 1 tag 3 requires l9 irequires l8
+l11: recv 0b from 1 tag 3 requires l9 irequires l10
+l12: calc 0 requires l9 requires l10 requires l11
+}
+E
+diff wanted found >differences || { fail 'GOAL (< expected)'; cat differences; }
+cat >wanted <<'E'
+#DIMEMAS:"tiara":1,00000000000000000436:2(1,1),1
+d:1:1:2:0:1
+1:0:0:0.000000000
+1:0:0:0.000001000
+2:0:0:1:-1:100:0:1:2
+2:0:0:1:-1:200:1:1:2
+1:0:0:0.000000500
+2:0:0:1:-1:10:2:1:2
+3:0:0:1:-1:10:2:1:1
+3:0:0:1:-1:10:2:1:2
+10:0:0:0:1:0:0:0:0:1
+1:1:0:0.000000000
+3:1:0:0:-1:100:0:1:1
+1:1:0:0.000000250
+3:1:0:0:-1:200:1:1:0
+3:1:0:0:-1:100:0:1:2
+1:1:0:0.000000001
+2:1:0:0:-1:10:2:1:2
+3:1:0:0:-1:10:2:1:1
+3:1:0:0:-1:10:2:1:2
+10:1:0:0:1:0:0:0:0:1
+s:0:61
+s:1:238
+E
+diff wanted small.dimemas >differences || { fail 'Dimemas (< expected)'; cat differences; }
+
 # ---- GOAL's collectives: how many messages, and bytes, by the number of ranks
 log2() { local n=$1 k=0; while ((1 << k < n)); do k=$((k + 1)); done; echo $k; }
 for np in 1 2 3 5 8; do
