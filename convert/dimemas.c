@@ -188,6 +188,7 @@ static void put_collective(struct dimemas *d, const struct ti_step *step)
     int64_t root = ev->mask & TI_M_ROOT ? ev->arg[TI_F_ROOT] : -1, sent, received;
     bool is_root = root == step->call->on.me, from = ti_op_is(ev->op, TI_T_FROM_ROOT);
     bool to = ti_op_is(ev->op, TI_T_TO_ROOT);
+    bool copies = from && is_root && !(ev->mask & TI_M_BYTES2); /* bcast: it has no share */
 
     sent = ti_op_is(ev->op, TI_T_COUNTS_GIVEN) ? sum(ev, 0)
            : ev->mask & TI_M_BYTES             ? ev->arg[TI_F_BYTES]
@@ -200,7 +201,7 @@ static void put_collective(struct dimemas *d, const struct ti_step *step)
     fprintf(d->out, "10:%" PRId64 ":0:%d:%" PRId64 ":%" PRId64 ":0:%" PRId64 ":%" PRId64 ":1\n",
             d->rank, operation(ev->op), comm_of(d, step->gid),
             operation(ev->op) == REDUCE ? (int64_t)g->member[root] : (int64_t)is_root,
-            from && !is_root ? 0 : sent, to && !is_root ? 0 : received);
+            from && !is_root ? 0 : sent, (to && !is_root) || copies ? 0 : received);
     d->plan->actions++;
 }
 

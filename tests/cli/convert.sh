@@ -238,6 +238,12 @@ cat >small <<'E'
 1 sendRecv 10 0 10 0 6 6
 0 barrier
 1 barrier
+0 reduce 8 0 1 6
+1 reduce 8 0 1 6
+0 bcast 16 1 6
+1 bcast 16 1 6
+0 gather 4 4 1 6 6
+1 gather 4 4 1 6 6
 0 finalize
 1 finalize
 E
@@ -264,11 +270,14 @@ l9: calc 0 requires l6 requires l7 requires l8
 l10: send 0b to 1 tag 3 requires l9 irequires l8
 l11: recv 0b from 1 tag 3 requires l9 irequires l10
 l12: calc 0 requires l9 requires l10 requires l11
+l13: send 8b to 1 tag 4 requires l12 irequires l11
+l14: recv 16b from 1 tag 5 requires l13
+l15: send 4b to 1 tag 6 requires l14
 }
 E
 diff wanted found >differences || { fail 'GOAL (< expected)'; cat differences; }
 cat >wanted <<'E'
-#DIMEMAS:"tiara":1,00000000000000000436:2(1,1),1
+#DIMEMAS:"tiara":1,00000000000000000566:2(1,1),1
 d:1:1:2:0:1
 1:0:0:0.000000000
 1:0:0:0.000001000
@@ -279,6 +288,9 @@ d:1:1:2:0:1
 3:0:0:1:-1:10:2:1:1
 3:0:0:1:-1:10:2:1:2
 10:0:0:0:1:0:0:0:0:1
+10:0:0:10:1:1:0:8:0:1
+10:0:0:1:1:0:0:0:16:1
+10:0:0:2:1:0:0:4:0:1
 1:1:0:0.000000000
 3:1:0:0:-1:100:0:1:1
 1:1:0:0.000000250
@@ -289,8 +301,11 @@ d:1:1:2:0:1
 3:1:0:0:-1:10:2:1:1
 3:1:0:0:-1:10:2:1:2
 10:1:0:0:1:0:0:0:0:1
+10:1:0:10:1:1:0:8:8:1
+10:1:0:1:1:1:0:16:0:1
+10:1:0:2:1:1:0:4:4:1
 s:0:61
-s:1:238
+s:1:303
 E
 diff wanted small.dimemas >differences || { fail 'Dimemas (< expected)'; cat differences; }
 

@@ -74,6 +74,8 @@ for name in collectives icollectives comms; do
     convert --to goal --times "$tmp/$name" -o "$tmp/$name.goal"
     python3 tests/cli/convert_check.py goal "$tmp/$name.goal" >/dev/null || fail "$name.goal"
 done
+# collectives that may be under way at once have tags of their own
+[ "$(grep -o 'tag [0-9]*' "$tmp/icollectives.goal" | sort -u | wc -l)" -ge 20 ] || fail 'one tag for several'
 
 # communicators of some ranks: no SimGrid, but the others
 "$o/ti-convert" -q --to simgrid "$tmp/cg" -o "$tmp/cg.actions" 2>"$tmp/err"
