@@ -613,9 +613,9 @@ static void end(struct import *im, struct rank *r, const struct ti_lines *l, boo
         begin(im, r, l, false);
     if (r->npending)
         note(im, NOTE_UNWAITED, l,
-             "%zu request%s of this rank never waited for; MPI_Request_free "
-             "ends them",
-             r->npending, r->npending > 1 ? "s are" : " is");
+             "%zu request%s of this rank %s never waited for; MPI_Request_free ends %s",
+             r->npending, r->npending > 1 ? "s" : "", r->npending > 1 ? "are" : "is",
+             r->npending > 1 ? "them" : "it");
     while (r->npending)
         complete(im, r, l, TI_OP_REQUEST_FREE, 0);
     if (!said)

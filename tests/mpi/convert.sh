@@ -52,6 +52,50 @@ if command -v smpirun >/dev/null; then
             done
         done
     done
+
+    # files by hand: those of the ring, and what no trace of ours has
+    printf 'node-%d\n' 0 1 2 >"$tmp/hosts"
+    cp examples/ring4/platform.xml "$tmp"
+    cat >"$tmp/actions" <<'END'
+0 init 1
+1 init 1
+2 init 1
+0 comm_size 3
+0 bcast 5e4 1
+1 bcast 5e4 1
+2 bcast 5e4 1
+0 reduce 5e4 5e8 2 4
+1 reduce 5e4 3e8 2 4
+2 reduce 5e4 5e8 2 4
+0 irecv 1 3 2000
+1 isend 0 3 2000
+0 isend 2 0 3e4 6
+2 irecv 0 0 3e4 6
+0 waitall 2
+1 waitall 1
+2 waitall
+0 sendRecv 1000 1 2e5 2 6 1
+1 sendRecv 1000 2 1000 0 0 6
+2 sendRecv 2e5 0 1000 1 1 0
+0 allreduce 100 1e6
+1 allreduce 100 2e6
+2 allreduce 100 3e6
+0 finalize
+1 finalize
+2 finalize
+END
+    echo "$tmp/actions" >"$tmp/list"
+    for files in "$PWD/examples/ring4/list.txt:$PWD/examples/ring4/hostfile:4" "$tmp/list:$tmp/hosts:3"; do
+        IFS=: read -r list hosts np <<<"$files"
+        (cd "$(dirname "$list")" && smpirun -np "$np" -platform "$tmp/platform.xml" \
+            -hostfile "$hosts" -replay "$list") >"$tmp/stock" 2>&1
+        said=$(time_of "$tmp/stock")
+        rm -rf "$tmp/hand"
+        convert --from simgrid "$list" -o "$tmp/hand"
+        found=$("$o/ti-replay" -q --platform "$tmp/platform.xml" --hostfile "$hosts" "$tmp/hand" 2>"$tmp/err")
+        [ -n "$said" ] && [ "$found" = "simulated time: $said s" ] ||
+            { fail "$list: ti-replay says '$found', smpirun '$said'"; tail -n 3 "$tmp/stock" "$tmp/err"; }
+    done
 fi
 
 for name in ring lu stencil cg master_worker; do
