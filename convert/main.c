@@ -22,6 +22,7 @@ enum {
     OPT_TO = TI_OPT_LONG,
     OPT_FROM,
     OPT_MERGED,
+    OPT_EAGER,
     OPT_SPEED,
     OPT_TIMES,
     OPT_CORES,
@@ -48,6 +49,9 @@ static const struct ti_opt opts[] = {
     {OPT_CORES, "cores", "N",
      "cores that the threads of a rank share, where volumes are\nof all threads [default: 1]"},
     TI_OPT_HEADING("To SimGrid"),
+    {OPT_EAGER, "eager", "BYTES",
+     "smpi/send-is-detached-thresh that smpirun will be given,\nwhich decides which sends can be "
+     "expressed [default: 65536]"},
     {OPT_MERGED, "merged", NULL, "one file of all ranks, in turn, not one a rank"},
     TI_OPT_HEADING("From SimGrid, where the files do not say"),
     {OPT_SYNTAX, "syntax", "WHICH",
@@ -86,7 +90,7 @@ struct options {
     int to; /* enum format */
     bool from, merged, times, json, quiet, no_progress;
     const char *speed;
-    int64_t cores;
+    int64_t cores, eager; /* eager -1: not given */
     struct ti_import import;
 };
 
@@ -163,6 +167,8 @@ static ti_status take_option(struct options *o, int id, const char *arg, struct 
     case OPT_MERGED:
         o->merged = true;
         return TI_OK;
+    case OPT_EAGER:
+        return ti_parse_int(arg, "--eager", 0, INT_MAX, &o->eager, err);
     case OPT_SPEED:
         o->speed = arg;
         return ti_unit_check(arg, 'f', "--speed", err);
@@ -198,8 +204,8 @@ static const char *conflict(const struct options *o)
                        : "give --to FORMAT, or --from simgrid";
     if (!o->output[0])
         return "give -o OUTPUT";
-    if (o->merged && o->to != TO_SIMGRID)
-        return "--merged is for --to simgrid";
+    if ((o->merged || o->eager >= 0) && o->to != TO_SIMGRID)
+        return "--merged and --eager are for --to simgrid";
     if (decides && !o->from)
         return "--syntax, --datatype and --wait are for --from";
     if ((o->times || o->cores) && o->from)
@@ -221,6 +227,7 @@ static int parse(struct options *o, int argc, char **argv)
     int id;
 
     o->to = NO_FORMAT;
+    o->eager = -1;
     while ((id = ti_cli_next(&cli, argc, argv, &arg)) >= 0)
         if (take_option(o, id, arg, &err) != TI_OK)
             return (int)ti_cli_usage(&cli, "%s", err.text);
@@ -290,7 +297,8 @@ static ti_status to_simgrid(const struct options *o, struct ti_source *s,
                             const struct ti_pace *pace, struct result *res, struct ti_err *err)
 {
     struct ti_lint lint;
-    ti_status st = ti_lint(s, EAGER_BYTES, &lint, &res->problems, err);
+    int64_t eager = o->eager >= 0 ? o->eager : EAGER_BYTES;
+    ti_status st = ti_lint(s, eager, &lint, &res->problems, err);
 
     res->read = lint.check.events;
     if (!st && res->problems.n)

@@ -397,7 +397,7 @@ usage 'two conversions' --to goal --from simgrid recorded -o x
 usage 'give -o' --to simgrid recorded
 usage 'give --speed, or --times' --to goal recorded -o x
 usage 'has the speed' --to simgrid --speed 1Gf recorded -o x
-usage 'merged is for' --to goal --merged --times recorded -o x
+usage 'merged and --eager are for' --to goal --merged --times recorded -o x
 usage 'are for --from' --to simgrid --syntax old recorded -o x
 usage 'none of simgrid, dimemas, goal' --to paje recorded -o x
 usage 'none of tags, old' --from simgrid --syntax new sizes -o x

@@ -98,6 +98,12 @@ END
     done
 fi
 
+# small synchronous sends: where all sends are
+MPIRUN="$(pass TIARA_TIMES)" trace "$tmp/p2p" 4 cputime "$built/p2p" >"$tmp/log" 2>&1 || fail p2p
+"$o/ti-convert" -q --to simgrid "$tmp/p2p" -o "$tmp/p2p.actions" 2>"$tmp/err"
+{ [ $? -eq 3 ] && grep -q 'no synchronous send below 65536 bytes' "$tmp/err"; } || fail 'p2p: not refused'
+convert --to simgrid --eager 0 "$tmp/p2p" -o "$tmp/p2p.actions"
+
 for name in ring lu stencil cg master_worker; do
     want=$("$o/ti-info" --verify "$tmp/$name" | sed -n 's/,//g; s/^conserved: \([0-9]*\) messages \([0-9]*\) bytes.*/\1 \2/p')
     convert --to dimemas --times "$tmp/$name" -o "$tmp/$name.dim"
