@@ -344,76 +344,107 @@ static void set(struct ti_event *ev, enum ti_field f, int64_t value)
     ev->arg[f] = value;
 }
 
-/* Has the root alone a vector, and this is another rank, then there is none. */
-static void drop_vector(const struct ti_action *a, struct ti_event *ev, uint32_t fields, int v)
+/* Only the root has the counts of its blocks. */
+static void drop_vector(struct ti_event *ev, int v)
 {
-    if (!(fields & TI_M_ROOT) || ev->arg[TI_F_ROOT] == a->rank)
-        return;
     ev->vec[v] = (struct ti_vec){NULL, 8, 0};
     ev->mask &= ~(1u << ti_counts_in(ev->op, v));
 }
 
-/* MPI ignores what others than the root say of the root's side: it is as their own. */
-static void ignore_side(const struct ti_action *a, struct ti_event *ev)
+/* MPI ignores what the others say of the root's side: a trace has their own side there. */
+static void ignore_side(struct ti_event *ev)
 {
-    bool to = ti_op_is(a->op, TI_T_TO_ROOT);
-    int from = to ? TI_F_BYTES : TI_F_BYTES2, at = to ? TI_F_BYTES2 : TI_F_BYTES;
+    bool to = ti_op_is(ev->op, TI_T_TO_ROOT);
 
-    if (!(ev->mask & TI_M_ROOT) || ev->arg[TI_F_ROOT] == a->rank || !(ev->mask & TI_M_BYTES) ||
-        !(ev->mask & TI_M_BYTES2))
-        return;
-    ev->arg[at] = ev->arg[from];
+    ev->arg[to ? TI_F_BYTES2 : TI_F_BYTES] = ev->arg[to ? TI_F_BYTES : TI_F_BYTES2];
     ev->arg[to ? TI_F_ESIZE2 : TI_F_ESIZE] = ev->arg[to ? TI_F_ESIZE : TI_F_ESIZE2];
+}
+
+/* Which fields and vectors the words of a collective have. */
+struct shape {
+    uint32_t fields;
+    bool given, taken;   /* counts of blocks */
+    bool sent, received; /* a size instead */
+    int last;            /* vector of the counts taken */
+};
+
+static struct shape shape_of(uint32_t op)
+{
+    uint32_t fields = ti_op_info(op)->fields | ti_op_info(op)->optional;
+    bool given = ti_op_is(op, TI_T_COUNTS_GIVEN), taken = ti_op_is(op, TI_T_COUNTS_TAKEN);
+
+    return (struct shape){.fields = fields,
+                          .given = given,
+                          .taken = taken,
+                          .sent = !given && (fields & TI_M_BYTES),
+                          .received = !taken && (fields & TI_M_BYTES2),
+                          .last = ti_op_last_vec(op)};
+}
+
+/* Sizes as elements, vectors and flops: the words that must be there. */
+static void read_sizes(struct words *w, struct ti_grammar *g, struct ti_action *a,
+                       const struct shape *s, int64_t *sent, int64_t *received)
+{
+    bool buffers = s->given && s->taken; /* their sizes come first, and have no effect */
+
+    if (buffers)
+        take_count(w, "size of the buffer to send", false);
+    if (s->given)
+        take_counts(w, g, &a->ev.vec[0], 0);
+    else if (s->sent)
+        *sent = take_count(w, "size", false);
+    if (buffers)
+        take_count(w, "size of the buffer to receive", false);
+    if (s->taken)
+        take_counts(w, g, &a->ev.vec[s->last], s->last);
+    else if (s->received)
+        *received = take_count(w, "size", false);
+    if (s->fields & TI_M_REDOP)
+        a->amount = take_amount(w, "number of flops");
+}
+
+static void read_root(struct words *w, const struct ti_grammar *g, struct ti_event *ev)
+{
+    int64_t root = w->at < w->n ? take_integer(w, "root") : 0;
+
+    if (!w->st && (root < 0 || root >= g->np))
+        w->st =
+            ti_lines_wrong(w->l, w->err, "there is no rank %lld to be the root", (long long)root);
+    set(ev, TI_F_ROOT, root);
 }
 
 /* In the order of SimGrid's parser, as lower.c writes it. */
 static void read_collective(struct words *w, struct ti_grammar *g, struct ti_action *a)
 {
     struct ti_event *ev = &a->ev;
-    const struct ti_op_info *info = ti_op_info(a->op);
-    uint32_t fields = info->fields | info->optional;
-    bool given = ti_op_is(a->op, TI_T_COUNTS_GIVEN), taken = ti_op_is(a->op, TI_T_COUNTS_TAKEN);
-    int last = ti_op_last_vec(a->op);
+    struct shape s = shape_of(a->op);
     int64_t sent = 0, received = 0;
 
     *ev = (struct ti_event){.op = a->op, .vec = {{NULL, 8, 0}, {NULL, 8, 0}}};
     set(ev, TI_F_COMM, 0);
-    if (given && taken)
-        take_count(w, "size of the buffer to send", false);
-    if (given)
-        take_counts(w, g, &ev->vec[0], 0);
-    else if (fields & TI_M_BYTES)
-        sent = take_count(w, "size", false);
-    if (given && taken)
-        take_count(w, "size of the buffer to receive", false);
-    if (taken)
-        take_counts(w, g, &ev->vec[last], last);
-    else if (fields & TI_M_BYTES2)
-        received = take_count(w, "size", false);
-    if (fields & TI_M_REDOP)
-        a->amount = take_amount(w, "number of flops");
+    read_sizes(w, g, a, &s, &sent, &received);
     if (w->st)
         return;
-    if (fields & TI_M_ROOT)
-        set(ev, TI_F_ROOT, w->at < w->n ? take_integer(w, "root") : 0);
-    if (!w->st && (fields & TI_M_ROOT) && (ev->arg[TI_F_ROOT] < 0 || ev->arg[TI_F_ROOT] >= g->np))
-        w->st = ti_lines_wrong(w->l, w->err, "there is no rank %lld to be the root",
-                               (long long)ev->arg[TI_F_ROOT]);
-    if (taken && !given && !(fields & TI_M_ROOT))
+    if (s.fields & TI_M_ROOT)
+        read_root(w, g, ev);
+    else if (s.taken && !s.given)
         drop_displacements(w, g);
-    if (given || (fields & TI_M_BYTES))
+    if (s.given || s.sent)
         set(ev, TI_F_ESIZE, take_datatype(w, g, a));
-    if (taken || (fields & TI_M_BYTES2))
+    if (s.taken || s.received)
         set(ev, TI_F_ESIZE2, take_datatype(w, g, a));
-    if (fields & TI_M_REDOP)
+    if (s.fields & TI_M_REDOP)
         set(ev, TI_F_REDOP, TI_REDOP_NULL);
-    if (!given && (fields & TI_M_BYTES))
+    if (s.sent)
         set(ev, TI_F_BYTES, sent * ev->arg[TI_F_ESIZE]);
-    if (!taken && (fields & TI_M_BYTES2))
+    if (s.received)
         set(ev, TI_F_BYTES2, received * ev->arg[TI_F_ESIZE2]);
-    ignore_side(a, ev);
-    if (given != taken)
-        drop_vector(a, ev, fields, given ? 0 : last);
+    if (!(s.fields & TI_M_ROOT) || ev->arg[TI_F_ROOT] == a->rank)
+        return;
+    if (s.sent && s.received)
+        ignore_side(ev);
+    if (s.given != s.taken)
+        drop_vector(ev, s.given ? 0 : s.last);
 }
 
 ti_status ti_action_read(const struct ti_lines *l, struct ti_grammar *g, struct ti_action *a,
