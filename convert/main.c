@@ -9,10 +9,10 @@
 #include <string.h>
 
 #include "common/cli.h"
+#include "common/units.h"
 #include "convert/import.h"
 #include "convert/target.h"
 #include "replay-bridge/lower.h"
-#include "replay-bridge/platform.h"
 #include "replay-bridge/scratch.h"
 
 #define EAGER_BYTES 65536 /* smpi/send-is-detached-thresh */
@@ -171,7 +171,7 @@ static ti_status take_option(struct options *o, int id, const char *arg, struct 
         return ti_parse_int(arg, "--eager", 0, INT_MAX, &o->eager, err);
     case OPT_SPEED:
         o->speed = arg;
-        return ti_unit_check(arg, 'f', "--speed", err);
+        return ti_unit_check(arg, TI_UNIT_SPEED, "--speed", err);
     case OPT_TIMES:
         o->times = true;
         return TI_OK;
@@ -298,7 +298,7 @@ static ti_status to_simgrid(const struct options *o, struct ti_source *s,
 {
     struct ti_lint lint;
     int64_t eager = o->eager >= 0 ? o->eager : EAGER_BYTES;
-    ti_status st = ti_lint(s, eager, &lint, &res->problems, err);
+    ti_status st = ti_lint(s, TI_ENGINE_STOCK, eager, &lint, &res->problems, err);
 
     res->read = lint.check.events;
     if (!st && res->problems.n)

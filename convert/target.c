@@ -51,7 +51,7 @@ ti_status ti_plan(struct ti_plan *plan, struct ti_source *s, const struct ti_pac
                   struct ti_err *err)
 {
     const struct ti_target target = {
-        .eager_bytes = INT64_MAX, .refusal = refusal, .see = see, .arg = plan};
+        .tags = true, .eager_bytes = INT64_MAX, .refusal = refusal, .see = see, .arg = plan};
     ti_status st;
 
     *plan = (struct ti_plan){.s = s, .pace = pace};

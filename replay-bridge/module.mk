@@ -1,10 +1,12 @@
 # replay-bridge: a trace in, simulated time out.  Everything but main.c is also
 # linked into the unit tests.
-replay_src := $(check_src) $(addprefix replay-bridge/,bursts.c lint.c lower.c refusal.c state.c \
-              platform.c hosts.c scratch.c simulate.c verdict.c)
-# Platforms that are made.
-replay_src += $(sites_src) $(addprefix replay-bridge/,platform_levels.c platform_sites.c shape.c \
-              picture.c picture_layout.c)
+
+# What a trace is to a replay; converters and the replayer have it, too.
+lower_src := $(check_src) $(addprefix replay-bridge/,bursts.c lint.c lower.c refusal.c scratch.c)
+# Platforms, and smpirun.
+replay_src := $(lower_src) $(sites_src) $(addprefix replay-bridge/,state.c hosts.c simulate.c \
+              verdict.c platform.c platform_levels.c platform_sites.c shape.c picture.c \
+              picture_layout.c)
 progs += ti-replay
 ti-replay_src := replay-bridge/main.c $(replay_src)
 ti-replay_libs := $(sites_libs) -lm
@@ -16,8 +18,7 @@ t-replay-verdict_src := $(replay_src)
 # the tools is compiled for shared objects, since smpirun loads it as one.
 replayer_files := $(addprefix replay-bridge/replayer/,main.c replay.c p2p.c request.c coll.c comm.c \
                   rma.c file.c)
-replayer_tools := $(filter-out replay-bridge/platform.c replay-bridge/hosts.c replay-bridge/simulate.c \
-                  replay-bridge/verdict.c,$(replay_src)) $(formats_src) $(common_src)
+replayer_tools := $(lower_src) replay-bridge/state.c $(formats_src) $(common_src)
 SMPICC  ?= smpicc
 SMPIRUN ?= smpirun
 has_smpi := $(shell command -v $(SMPICC) 2>/dev/null)

@@ -48,7 +48,7 @@ static void look(const struct ti_imported *got)
 
     must(ti_source_open(ti_scratch_dir(), &s, &err) == TI_OK, "the trace cannot be opened");
     must(ti_source_nranks(s) == got->np, "the trace has other ranks");
-    must(ti_lint(s, 65536, &lint, &problems, &err) == TI_OK, "the trace cannot be linted");
+    must(ti_lint(s, TI_ENGINE_STOCK, 65536, &lint, &problems, &err) == TI_OK, "the trace cannot be linted");
     must(problems.n == lint.refused, "the trace is not sound");
     must(lint.check.events == got->events, "the trace has other events");
     ti_lint_free(&lint);
