@@ -80,9 +80,9 @@ bench-gather:
 install: all
 	install -d $(DESTDIR)$(bindir) $(DESTDIR)$(libdir) $(DESTDIR)$(mandir)/man1 $(DESTDIR)$(mandir)/man5 \
 	    $(DESTDIR)$(mandir)/man7
-	install $(progs:%=$(O)/%) $(DESTDIR)$(bindir)
+	install $(progs:%=$(O)/%) $(replayers) $(DESTDIR)$(bindir)
 	install -d $(DESTDIR)$(libexecdir)/tiara
-	install $(node_progs) $(helpers:%=$(O)/%) $(DESTDIR)$(libexecdir)/tiara
+	install $(node_progs) $(helpers:%=$(O)/%) $(smpi_clock) $(DESTDIR)$(libexecdir)/tiara
 	install -m 644 $(libminitrace) $(DESTDIR)$(libdir)
 	install -m 644 $(wildcard man/*.1) $(DESTDIR)$(mandir)/man1
 	install -m 644 $(wildcard man/*.5) $(DESTDIR)$(mandir)/man5

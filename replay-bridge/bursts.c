@@ -2,8 +2,10 @@
 
 #include <inttypes.h>
 
-static const char *const column_names[] = {
-    [TI_BURSTS_THREADS] = TI_EXTRA_LONGEST, [TI_BURSTS_TIMES] = TI_EXTRA_BURST};
+/* The column that each kind of replay needs; NULL: none. */
+static const char *const column_names[] = {[TI_BURSTS_THREADS] = TI_EXTRA_LONGEST,
+                                           [TI_BURSTS_TIMES] = TI_EXTRA_BURST,
+                                           [TI_BURSTS_NOTHING] = NULL};
 
 static ti_status no_column(const struct ti_bursts *bursts, const struct ti_source *s, int64_t rank,
                            uint64_t index, struct ti_err *err)
@@ -23,14 +25,16 @@ static ti_status no_column(const struct ti_bursts *bursts, const struct ti_sourc
 
 ti_status ti_bursts_check(struct ti_source *s, const struct ti_bursts *bursts, struct ti_err *err)
 {
-    for (int64_t rank = 0; bursts->as && rank < ti_source_nranks(s); rank++) {
+    const char *column = column_names[bursts->as];
+
+    for (int64_t rank = 0; column && rank < ti_source_nranks(s); rank++) {
         struct ti_reader *r;
         ti_status st = ti_source_reader(s, rank, &r, err);
         bool has;
 
         if (st)
             return st;
-        has = ti_reader_extra(r, column_names[bursts->as]) >= 0;
+        has = ti_reader_extra(r, column) >= 0;
         ti_reader_close(r);
         if (!has)
             return no_column(bursts, s, rank, 0, err);
@@ -40,7 +44,7 @@ ti_status ti_bursts_check(struct ti_source *s, const struct ti_bursts *bursts, s
 
 int ti_bursts_column(struct ti_reader *r, const struct ti_bursts *bursts)
 {
-    if (!bursts->as)
+    if (!column_names[bursts->as])
         return -1;
     ti_reader_want_extras(r);
     return ti_reader_extra(r, column_names[bursts->as]);
@@ -52,8 +56,8 @@ ti_status ti_bursts_take(const struct ti_bursts *bursts, int column, const struc
 {
     uint64_t cores = (uint64_t)bursts->cores, share;
 
-    *out = ev->volume;
-    if (!bursts->as)
+    *out = bursts->as == TI_BURSTS_NOTHING ? 0 : ev->volume;
+    if (!column_names[bursts->as])
         return TI_OK;
     if (column < 0 || !ev->extra)
         return no_column(bursts, s, rank, index, err);

@@ -12,7 +12,8 @@ struct ti_bursts {
         TI_BURSTS_VOLUME,  /* the volume */
         TI_BURSTS_THREADS, /* a volume of all threads, on `cores` cores: its share of a core, or
                             * what the busiest thread did (TI_EXTRA_LONGEST) where that is more */
-        TI_BURSTS_TIMES    /* as long as they were measured, on any host (TI_EXTRA_BURST) */
+        TI_BURSTS_TIMES,   /* as long as they were measured, on any host (TI_EXTRA_BURST) */
+        TI_BURSTS_NOTHING  /* no time at all: infinitely fast processors */
     } as;
     int64_t cores;
 };

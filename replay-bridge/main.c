@@ -10,7 +10,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "check/text.h"
 #include "common/cli.h"
+#include "replay-bridge/engines.h"
 #include "replay-bridge/hosts.h"
 #include "replay-bridge/lint.h"
 #include "replay-bridge/lower.h"
@@ -20,9 +22,12 @@
 #include "replay-bridge/scratch.h"
 #include "replay-bridge/shape.h"
 #include "replay-bridge/simulate.h"
+#include "replay-bridge/state.h"
 #include "replay-bridge/verdict.h"
 
 #define CFG_MAX       64
+#define MANY_RANKS    1024
+#define WAITING_MOST  12    /* ranks named after a deadlock */
 #define EAGER_DEFAULT 65536 /* smpi/send-is-detached-thresh */
 
 enum {
@@ -40,6 +45,10 @@ enum {
     OPT_PLACEMENT,
     OPT_KEEP,
     OPT_CFG,
+    OPT_ENGINE,
+    OPT_WILDCARDS,
+    OPT_NO_COMPUTE,
+    OPT_COLLECTIVES,
     OPT_TIMES,
     OPT_THREADS,
     OPT_CORES,
@@ -79,6 +88,15 @@ static const struct ti_opt opts[] = {
     TI_OPT_HEADING("Replay"),
     {OPT_PLACEMENT, "placement", "HOW",
      "ranks on slots: block, round-robin or random:SEED\n[default: block]"},
+    {OPT_ENGINE, "engine", "WHICH",
+     "what replays: tiara (ti-smpi-replay), stock (SimGrid's\nreplay of actions) or auto "
+     "[default: auto]"},
+    {OPT_WILDCARDS, "wildcards", "HOW",
+     "receives with wildcards take from the source that\nmatched, or from any [default: matched]"},
+    {OPT_COLLECTIVES, "collectives", "WHICH",
+     "simgrid (linear algorithms), tree, or SimGrid's selector\nof this name, as ompi or mpich "
+     "[default: simgrid, above\n1024 ranks tree]"},
+    {OPT_NO_COMPUTE, "no-compute", NULL, "bursts take no time: infinitely fast processors"},
     {OPT_TIMES, "times", NULL,
      "bursts take as long as they were measured, on any host\n(a trace of ti-acquire --times)"},
     {OPT_THREADS, "threads", "HOW",
@@ -131,6 +149,9 @@ struct options {
     int ncfg;
     int64_t eager_bytes;
     enum { THREADS_AUTO, THREADS_SUM, THREADS_LONGEST } threads;
+    enum { ENGINE_AUTO, ENGINE_STOCK, ENGINE_TIARA } engine;
+    const char *collectives;
+    bool any, no_compute; /* wildcards are posted as such; bursts take no time */
     bool speed_given, times, lint_only, quiet, verbose, json, no_progress;
 };
 
@@ -142,10 +163,16 @@ struct result {
     struct ti_verdict verdict;
     uint64_t actions;
     struct ti_bursts bursts;
+    enum ti_engine engine;
+    struct ti_engine_files files;
+    char *replayer; /* its command */
+    struct ti_replay_state *state;
+    const char *collectives;
+    json_t *waiting;       /* ranks that did not come to their end */
     struct ti_hosts hosts; /* for the ranks */
     struct ti_sites *sites; /* of --sites; NULL: none */
     int64_t made_hosts;    /* of a platform that is made */
-    bool linted, simulated;
+    bool linted, ran, simulated;
     bool runnable;                 /* all that smpirun needs is written */
     char platform[PATH_MAX + 256]; /* in words */
     char platform_file[PATH_MAX];  /* as smpirun is given it */
@@ -196,20 +223,33 @@ static ti_status take_cfg(struct options *o, const char *text, struct ti_err *er
     return TI_OK;
 }
 
-static ti_status take_threads(struct options *o, const char *text, struct ti_err *err)
+/* Which of the words in `list`, separated by blanks, `text` is; -1: none. */
+static int word_of(const char *list, const char *text)
 {
-    static const char *const words[] = {"auto", "sum", "longest"};
+    for (int i = 0; *list; i++) {
+        size_t n = strcspn(list, " ");
 
-    for (int i = 0; i < 3; i++)
-        if (!strcmp(text, words[i])) {
-            o->threads = i;
-            return TI_OK;
-        }
-    return ti_err_set(err, TI_ERR_USAGE, "--threads is auto, sum or longest, not '%s'", text);
+        if (strlen(text) == n && !strncmp(list, text, n))
+            return i;
+        list += n + (list[n] == ' ');
+    }
+    return -1;
+}
+
+static ti_status take_word(const char *option, const char *list, const char *text, int *out,
+                           struct ti_err *err)
+{
+    *out = word_of(list, text);
+    return *out >= 0
+               ? TI_OK
+               : ti_err_set(err, TI_ERR_USAGE, "%s is one of: %s; not '%s'", option, list, text);
 }
 
 static ti_status take_option(struct options *o, int id, const char *arg, struct ti_err *err)
 {
+    ti_status st;
+    int word;
+
     switch (id) {
     case OPT_PLATFORM:
         o->platform = arg;
@@ -261,7 +301,23 @@ static ti_status take_option(struct options *o, int id, const char *arg, struct 
         o->times = true;
         return TI_OK;
     case OPT_THREADS:
-        return take_threads(o, arg, err);
+        st = take_word("--threads", "auto sum longest", arg, &word, err);
+        o->threads = word;
+        return st;
+    case OPT_ENGINE:
+        st = take_word("--engine", "auto stock tiara", arg, &word, err);
+        o->engine = word;
+        return st;
+    case OPT_WILDCARDS:
+        st = take_word("--wildcards", "matched any", arg, &word, err);
+        o->any = word == 1;
+        return st;
+    case OPT_COLLECTIVES:
+        o->collectives = arg;
+        return take_word("--collectives", "simgrid tree ompi mpich mvapich2 impi", arg, &word, err);
+    case OPT_NO_COMPUTE:
+        o->no_compute = true;
+        return TI_OK;
     case OPT_CORES:
         o->made = true;
         return ti_parse_int(arg, "--cores", 1, 1 << 16, &o->speeds.cores, err);
@@ -318,6 +374,13 @@ static int check_options(const struct options *o, int n, char **operand)
     if (check_made(o, &err) != TI_OK)
         return (int)(err.hint[0] ? ti_cli_fail(&cli, TI_ERR_USAGE, &err)
                                  : ti_cli_usage(&cli, "%s", err.text));
+    if (o->engine == ENGINE_STOCK && o->any)
+        return (int)ti_cli_usage(&cli, "--wildcards any needs --engine tiara");
+    if (o->no_compute && (o->times || o->threads || o->speed_given))
+        return (int)ti_cli_usage(&cli, "with --no-compute, bursts take no time, whatever the %s",
+                                 o->times     ? "--times"
+                                 : o->threads ? "--threads"
+                                              : "--speed");
     if (o->times && o->threads)
         return (int)ti_cli_usage(&cli, "with --times, bursts take as long as they did, whatever "
                                        "the --threads");
@@ -710,7 +773,7 @@ static ti_status lint(const struct options *o, struct ti_source *s, struct resul
     else if (o->threads == THREADS_LONGEST)
         st = ti_bursts_check(s, &(struct ti_bursts){.as = TI_BURSTS_THREADS}, err);
     if (!st)
-        st = ti_lint(s, TI_ENGINE_STOCK, o->eager_bytes, &res->lint, &res->problems, err);
+        st = ti_lint(s, res->engine, o->eager_bytes, &res->lint, &res->problems, err);
     res->linted = st == TI_OK;
     if (st)
         return st;
@@ -735,17 +798,81 @@ static void choose_bursts(const struct options *o, struct ti_source *s, struct r
     int64_t cores = ti_hosts_cores_a_rank(&res->hosts);
     struct ti_err none;
 
-    b->as = o->times ? TI_BURSTS_TIMES : TI_BURSTS_THREADS;
+    b->as = o->no_compute ? TI_BURSTS_NOTHING : o->times ? TI_BURSTS_TIMES : TI_BURSTS_THREADS;
     b->cores = o->threads == THREADS_LONGEST ? INT64_MAX
                : o->threads == THREADS_SUM   ? 1
                                              : (cores > 0 ? cores : 1);
-    if (!o->times && ti_bursts_check(s, b, &none) != TI_OK)
+    if (b->as == TI_BURSTS_THREADS && ti_bursts_check(s, b, &none) != TI_OK)
         b->as = TI_BURSTS_VOLUME;
     if (b->as == TI_BURSTS_VOLUME && o->speeds.cores > 1)
         ti_warn(
             "--cores %lld has no effect: the trace does not have what the longest thread of each "
             "burst did (ti-acquire --threads sum -c valgrind), so a burst takes one core",
             (long long)o->speeds.cores);
+}
+
+/* ti-smpi-replay can replay whatever stock replay can, and is faster. */
+static ti_status choose_engine(const struct options *o, struct result *res, struct ti_err *err)
+{
+    ti_engine_files(&res->files);
+    res->engine = o->engine == ENGINE_STOCK || (o->engine == ENGINE_AUTO && !res->files.replayer[0])
+                      ? TI_ENGINE_STOCK
+                      : TI_ENGINE_TIARA;
+    if (res->engine == TI_ENGINE_STOCK && o->any)
+        return ti_err_set(err, TI_ERR_USAGE, "--wildcards any needs ti-smpi-replay");
+    if (res->engine == TI_ENGINE_STOCK || res->files.replayer[0])
+        return TI_OK;
+    ti_err_set(err, TI_ERR_IO, "there is no ti-smpi-replay beside ti-replay");
+    ti_err_hint(err, "it is built where smpicc is (Debian: apt install libsimgrid-dev)");
+    return TI_ERR_IO;
+}
+
+/* Adds options of SimGrid's for collectives; above MANY_RANKS never silently. */
+static void choose_collectives(struct options *o, struct result *res)
+{
+    const char *cfg[TI_COLLECTIVES_CFG];
+    bool many = res->np > MANY_RANKS;
+
+    res->collectives = o->collectives ? o->collectives : many ? "tree" : "simgrid";
+    for (int i = 0, n = ti_collectives_cfg(res->collectives, cfg); i < n && o->ncfg < CFG_MAX; i++)
+        o->cfg[o->ncfg++] = (char *)(uintptr_t)cfg[i];
+    if (many && !strcmp(res->collectives, "tree"))
+        ti_say("%lld ranks: collectives are replayed by tree algorithms%s; --collectives simgrid "
+               "takes SimGrid's own, which may take hours",
+               (long long)res->np, o->collectives ? "" : ", since there are more than 1024");
+    else if (many)
+        ti_say("%lld ranks: collectives are replayed as '%s' has them, which may take hours; "
+               "--collectives tree is faster",
+               (long long)res->np, res->collectives);
+}
+
+/* The share of all events that is replayed. */
+static double share_done(void *arg)
+{
+    const struct result *res = arg;
+    uint64_t done = 0;
+
+    for (int64_t rank = 0; rank < res->np; rank++)
+        done += ti_replay_progress(res->state, rank)->events;
+    return res->lint.check.events ? (double)done / (double)res->lint.check.events : 0;
+}
+
+/* What the engine needs in the scratch directory. */
+static ti_status prepare_engine(const struct options *o, struct ti_source *s, struct result *res,
+                                struct ti_err *err)
+{
+    const char *path;
+    ti_status st;
+
+    if (res->engine == TI_ENGINE_STOCK)
+        return ti_lower(s, &res->lint, &res->bursts, !ti_sim_can_open(res->np), &res->actions, err);
+    res->actions = res->lint.check.events;
+    path = ti_scratch_path(TI_SIM_STATE);
+    st = ti_replay_state_make(path, res->np, err);
+    if (!st)
+        st = ti_replay_state_open(path, res->np, &res->state, err);
+    return st ? st
+              : ti_engine_command(&res->files, o->trace, &res->bursts, o->any, &res->replayer, err);
 }
 
 static ti_status simulate(const struct options *o, struct result *res, struct ti_err *err)
@@ -756,18 +883,26 @@ static ti_status simulate(const struct options *o, struct result *res, struct ti
                          .ncfg = o->ncfg,
                          .verbose = o->verbose};
     int exit_status;
-    ti_status st = ti_sim_script(&sim, err);
+    ti_status st;
 
+    if (res->replayer) {
+        sim.replayer = res->replayer;
+        sim.preload = res->files.clock[0] ? res->files.clock : NULL;
+        sim.done = share_done;
+        sim.arg = res;
+    }
+    st = ti_sim_script(&sim, err);
     res->runnable = st == TI_OK;
     if (!st)
         st = ti_simulate(&sim, &exit_status, &res->wall_s, err);
+    res->ran = st == TI_OK;
     if (!st)
         st = ti_verdict_read(ti_scratch_path(TI_SIM_LOG), exit_status, &res->verdict, err);
     res->simulated = st == TI_OK;
     return st;
 }
 
-static ti_status replay(const struct options *o, struct ti_source *s, struct result *res,
+static ti_status replay(struct options *o, struct ti_source *s, struct result *res,
                         struct ti_err *err)
 {
     ti_status st;
@@ -775,17 +910,42 @@ static ti_status replay(const struct options *o, struct ti_source *s, struct res
     res->np = ti_source_nranks(s);
     if (res->np < 1)
         return ti_err_set(err, TI_ERR_INPUT, "'%s' has no ranks", o->trace);
+    if ((st = choose_engine(o, res, err)))
+        return st;
     if (o->lint_only)
         return lint(o, s, res, err);
     if ((st = ti_sim_available(err)) || (st = find_hosts(o, res, err)) ||
         (st = lint(o, s, res, err)) || (st = write_platform(o, res, err)))
         return st;
+    choose_collectives(o, res);
     choose_bursts(o, s, res);
-    st = ti_lower(s, &res->lint, &res->bursts, !ti_sim_can_open(res->np), &res->actions, err);
+    st = prepare_engine(o, s, res, err);
     return st ? st : simulate(o, res, err);
 }
 
+/* The ranks that did not come to their end, and where they are. */
+static json_t *waiting(struct ti_source *s, const struct result *res)
+{
+    json_t *list = json_array();
+    char call[TI_CALL_BYTES];
+
+    for (int64_t rank = 0; res->state && rank < res->np; rank++) {
+        const struct ti_replay_progress *at = ti_replay_progress(res->state, rank);
+
+        if (at->ended || json_array_size(list) == WAITING_MOST)
+            continue;
+        json_array_append_new(list,
+                              json_pack("{s:I, s:I, s:s}", "rank", (json_int_t)rank, "event",
+                                        (json_int_t)at->events, "call",
+                                        ti_event_text(s, rank, at->events, call, sizeof call)));
+    }
+    return list;
+}
+
 /* ---- the report ---- */
+
+static const char *const engine_names[] = {
+    [TI_ENGINE_STOCK] = "stock", [TI_ENGINE_TIARA] = "tiara"};
 
 static void report_text(const struct options *o, const struct result *res)
 {
@@ -804,7 +964,9 @@ static void report_text(const struct options *o, const struct result *res)
     if (res->verdict.clock[0])
         printf("clock at end:   %s s\n", res->verdict.clock);
     printf("ranks:          %lld\n", (long long)res->np);
-    printf("actions:        %s\n", ti_format_count(res->actions, a, sizeof a));
+    printf("engine:         %s\n", engine_names[res->engine]);
+    printf("%s %s\n", res->engine == TI_ENGINE_STOCK ? "actions:       " : "events:        ",
+           ti_format_count(res->actions, a, sizeof a));
     printf("platform:       %s\n", res->platform);
     if (res->bursts.as == TI_BURSTS_THREADS && res->bursts.cores == INT64_MAX)
         printf("threads:        on cores of their own\n");
@@ -841,8 +1003,16 @@ static void report_json(const struct options *o, const struct result *res, ti_st
         json_object_set_new(j, "problem_count", json_integer((json_int_t)res->problems.n));
         json_object_set_new(j, "problems", ti_problems_json(&res->problems));
     }
+    if (!o->show)
+        json_object_set_new(j, "engine", json_string(engine_names[res->engine]));
+    if (res->collectives)
+        json_object_set_new(j, "collective_algorithms", json_string(res->collectives));
+    if (res->waiting)
+        json_object_set(j, "waiting", res->waiting);
     if (o->times)
         json_object_set_new(j, "times", json_true());
+    if (o->no_compute)
+        json_object_set_new(j, "no_compute", json_true());
     if (res->bursts.as == TI_BURSTS_THREADS)
         json_object_set_new(j, "cores_for_threads",
                             res->bursts.cores == INT64_MAX
@@ -850,7 +1020,7 @@ static void report_json(const struct options *o, const struct result *res, ti_st
                                 : json_integer((json_int_t)res->bursts.cores));
     if (res->platform[0])
         json_object_set_new(j, "platform", json_string(res->platform));
-    if (res->actions)
+    if (res->actions && res->engine == TI_ENGINE_STOCK)
         json_object_set_new(j, "actions", json_integer((json_int_t)res->actions));
     if (res->simulated) {
         json_object_set_new(j, "simulated_time_s", json_real(strtod(res->verdict.time, NULL)));
@@ -866,6 +1036,18 @@ static void report_json(const struct options *o, const struct result *res, ti_st
     print_json(j);
 }
 
+static void print_waiting(const json_t *list)
+{
+    const json_t *at;
+    size_t i;
+
+    json_array_foreach(list, i, at) ti_print(
+        stderr, "  rank %" JSON_INTEGER_FORMAT " is at event %" JSON_INTEGER_FORMAT ", %s\n",
+        json_integer_value(json_object_get(at, "rank")),
+        json_integer_value(json_object_get(at, "event")),
+        json_string_value(json_object_get(at, "call")));
+}
+
 static ti_status report(const struct options *o, const struct result *res, ti_status st,
                         const struct ti_err *err)
 {
@@ -874,6 +1056,7 @@ static ti_status report(const struct options *o, const struct result *res, ti_st
         ti_problems_print(&res->problems, stderr);
         for (int i = 0; i < res->verdict.nquotes; i++)
             fprintf(stderr, "  smpirun: %s\n", res->verdict.quote[i]);
+        print_waiting(res->waiting);
     }
     if (o->json && (st || !o->show))
         report_json(o, res, st, err);
@@ -908,7 +1091,12 @@ int main(int argc, char **argv)
     st = o.trace ? ti_source_open(o.trace, &s, &err) : TI_OK;
     if (!st)
         st = o.show ? show_platform(&o, s, &res, &err) : replay(&o, s, &res, &err);
+    if (st && res.ran)
+        res.waiting = waiting(s, &res);
     st = report(&o, &res, st, &err);
+    json_decref(res.waiting);
+    free(res.replayer);
+    ti_replay_state_close(res.state);
     ti_lint_free(&res.lint);
     ti_hosts_free(&res.hosts);
     ti_sites_free(res.sites);

@@ -4,7 +4,7 @@
 # What a trace is to a replay; converters and the replayer have it, too.
 lower_src := $(check_src) $(addprefix replay-bridge/,bursts.c lint.c lower.c refusal.c scratch.c)
 # Platforms, and smpirun.
-replay_src := $(lower_src) $(sites_src) $(addprefix replay-bridge/,state.c hosts.c simulate.c \
+replay_src := $(lower_src) $(sites_src) $(addprefix replay-bridge/,state.c engines.c hosts.c simulate.c \
               verdict.c platform.c platform_levels.c platform_sites.c shape.c picture.c \
               picture_layout.c)
 progs += ti-replay
@@ -31,7 +31,12 @@ $(O)/smpi/%.o: %.c
 	@mkdir -p $(@D)
 	$(call say,SMPICC)$(SMPICC) $(flags) $(tool_flags) $(pkg_cflags) $(CPPFLAGS) $(CFLAGS) -fPIC \
 	    -DTI_SIMULATED -DSMPI_NO_OVERRIDE_MALLOC -c -o $@ $<
-all: $(if $(has_smpi),$(O)/ti-smpi-replay) $(O)/ti-live-replay
+replayers := $(if $(has_smpi),$(O)/ti-smpi-replay) $(O)/ti-live-replay
+smpi_clock := $(if $(has_smpi),$(O)/libti-smpi-clock.so)
+all: $(replayers) $(smpi_clock)
+$(O)/libti-smpi-clock.so: replay-bridge/replayer/clock.c
+	@mkdir -p $(@D)
+	$(call say,CC)$(CC) $(flags) $(CPPFLAGS) $(CFLAGS) -fPIC -shared -Wl,-z,noexecstack -o $@ $<
 $(O)/ti-smpi-replay: $(patsubst %.c,$(O)/smpi/%.o,$(replayer_files) replay-bridge/replayer/engine_smpi.c) \
         $(call pic_obj,$(replayer_tools))
 	$(call say,LINK)$(SMPICC) $(san_flags) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(pkg_libs) $(LDLIBS)

@@ -35,6 +35,15 @@ static const char *too_many(int64_t amount, int64_t esize, char *buf, size_t byt
     return buf;
 }
 
+/* Whether the messages of a step are to or from MPI_PROC_NULL only. */
+static bool nothing_moves(const struct ti_step *step)
+{
+    for (size_t i = 0; i < step->nposted; i++)
+        if (!step->posted[i].null)
+            return false;
+    return step->nposted > 0;
+}
+
 const char *ti_live_refusal(const struct ti_comms *comms, const struct ti_step *step,
                             int64_t eager_bytes, char *buf, size_t bytes)
 {
@@ -57,7 +66,12 @@ const char *ti_replayer_refusal(const struct ti_comms *comms, const struct ti_st
         why = "SimGrid has no collectives between two groups";
     for (size_t i = 0; i < step->nposted && !why; i++)
         why = ti_taken_for_small(&step->posted[i], eager_bytes, buf, bytes);
-    if (!why)
-        why = too_many(ev->arg[TI_F_BYTES], ev->arg[TI_F_ESIZE], buf, bytes);
+    for (size_t i = 0; i < step->ndone && !why; i++)
+        if (!step->done[i].recv &&
+            (step->done[i].cancelled || ti_may_be_cancelled(&step->done[i], step)))
+            why = "SMPI cannot cancel a send";
+    if (why || nothing_moves(step))
+        return why;
+    why = too_many(ev->arg[TI_F_BYTES], ev->arg[TI_F_ESIZE], buf, bytes);
     return why ? why : too_many(ev->arg[TI_F_BYTES2], ev->arg[TI_F_ESIZE2], buf, bytes);
 }

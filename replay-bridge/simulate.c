@@ -85,6 +85,18 @@ static void arg(struct args *a, const char *prefix, const char *text)
     a->v[a->n] = NULL;
 }
 
+/* The words of `text`, which blanks separate. */
+static void words(struct args *a, const char *text)
+{
+    char *copy = strdup(text), *rest = copy, *word;
+
+    if (!copy)
+        TI_BUG("out of memory");
+    while ((word = strsep(&rest, " ")))
+        arg(a, "", word);
+    free(copy);
+}
+
 static void free_args(struct args *a)
 {
     for (size_t i = 0; i < a->n; i++)
@@ -114,8 +126,13 @@ static struct args command(const struct ti_sim *sim)
     arg(&a, "", "--log=smpi_replay.fmt:clock=%.12r%e%m%n");
     for (int i = 0; i < sim->ncfg; i++)
         arg(&a, "--cfg=", sim->cfg[i]);
-    arg(&a, "", "-replay");
-    arg(&a, "", TI_SIM_TRACES);
+    if (sim->replayer) {
+        arg(&a, "", "--cfg=smpi/simulate-computation:no");
+        words(&a, sim->replayer);
+    } else {
+        arg(&a, "", "-replay");
+        arg(&a, "", TI_SIM_TRACES);
+    }
     return a;
 }
 
@@ -132,6 +149,8 @@ ti_status ti_sim_script(const struct ti_sim *sim, struct ti_err *err)
     if (sim->np > 1 && ti_sim_can_open(sim->np))
         fprintf(f, "ulimit -n \"$(ulimit -Hn)\"\n");
     fprintf(f, "exec");
+    if (sim->preload)
+        fprintf(f, " env LD_PRELOAD='%s'", sim->preload);
     for (size_t i = 0; i < a.n; i++) {
         fprintf(f, " '");
         for (const char *p = a.v[i]; *p; p++)
@@ -148,6 +167,16 @@ ti_status ti_sim_script(const struct ti_sim *sim, struct ti_err *err)
 
 /* ---- the child ---- */
 
+/* Before what is preloaded already. */
+static void preload(const char *library)
+{
+    const char *others = getenv("LD_PRELOAD");
+    char *all;
+
+    if (asprintf(&all, "%s%s%s", library, others ? ":" : "", others ? others : "") >= 0)
+        setenv("LD_PRELOAD", all, 1);
+}
+
 static _Noreturn void child(const struct ti_sim *sim, char **argv, int out, int failed)
 {
     const char *tmp = getenv("TMPDIR");
@@ -161,6 +190,8 @@ static _Noreturn void child(const struct ti_sim *sim, char **argv, int out, int 
     if (tmp && strpbrk(tmp, " \t\n"))
         unsetenv("TMPDIR"); /* smpirun would split it */
     raise_files(sim->np);
+    if (sim->preload)
+        preload(sim->preload);
     if (chdir(ti_scratch_dir()) == 0)
         execvp(argv[0], argv);
     if (write(failed, &errno, sizeof errno) < 0)
@@ -189,7 +220,19 @@ static void escalate(struct running *r)
     }
 }
 
-static void drain(struct running *r, bool verbose)
+/* "simulating, 12 s, 40 %, 18 s left". */
+static void show_progress(const struct ti_sim *sim, const struct running *r)
+{
+    double seconds = now_s() - r->start, done = sim->done ? sim->done(sim->arg) : 0;
+
+    if (done > 0)
+        ti_progress("simulating, %.0f s, %.0f %%, %.0f s left", seconds, 100 * done,
+                    seconds / done - seconds);
+    else
+        ti_progress("simulating, %.0f s", seconds);
+}
+
+static void drain(struct running *r, const struct ti_sim *sim)
 {
     char buf[8192];
 
@@ -198,7 +241,7 @@ static void drain(struct running *r, bool verbose)
         ssize_t n;
 
         escalate(r);
-        ti_progress("simulating, %.0f s", now_s() - r->start);
+        show_progress(sim, r);
         if (poll(&p, 1, 200) <= 0)
             continue;
         n = read(r->out, buf, sizeof buf);
@@ -207,7 +250,7 @@ static void drain(struct running *r, bool verbose)
         if (n <= 0)
             break;
         fwrite(buf, 1, (size_t)n, r->log);
-        if (verbose) {
+        if (sim->verbose) {
             ti_progress_clear();
             fwrite(buf, 1, (size_t)n, stderr);
         }
@@ -280,7 +323,7 @@ ti_status ti_simulate(const struct ti_sim *sim, int *exit_status, double *wall_s
         fclose(r.log);
         return st;
     }
-    drain(&r, sim->verbose);
+    drain(&r, sim);
     close(r.out);
     *exit_status = reap(&r);
     *wall_s = now_s() - r.start;

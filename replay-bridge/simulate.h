@@ -15,6 +15,7 @@
 #define TI_SIM_PLATFORM "platform.xml"
 #define TI_SIM_HOSTS    "hostfile"
 #define TI_SIM_TRACES   "traces.txt"
+#define TI_SIM_STATE    "state" /* see state.h */
 
 struct ti_sim {
     int64_t np;
@@ -22,6 +23,12 @@ struct ti_sim {
                              directory, or absolute */
     char **cfg;           /* KEY:VALUE */
     int ncfg;
+    const char *replayer; /* the program that replays, with its options, separated by blanks; NULL:
+                             SimGrid's own replay of TI_SIM_TRACES */
+    const char *preload;  /* a library to be preloaded, or NULL */
+    double (*done)(void *arg); /* the share of the events that are replayed, for the progress line;
+                                  NULL: not known */
+    void *arg;
     bool verbose; /* repeat what it prints on stderr */
 };
 

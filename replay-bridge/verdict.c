@@ -52,8 +52,19 @@ static void take_line(const char *line, struct ti_verdict *v, struct findings *f
     static const char *const platform[] = {"Parse error", "parse error", "xbt_parse",
                                            "surf_parse",  "sg_platf",    "simgrid::ParseError",
                                            NULL};
+    static const char ours[] = "simulated time: ", our_clock[] = "clock at end: ";
     const char *time = strstr(line, "Simulation time ");
 
+    /* SimGrid's own replay tells both in one line, ti-smpi-replay in two. */
+    if (!strncmp(line, ours, strlen(ours))) {
+        copy_number(v->time, sizeof v->time, line + strlen(ours));
+        return;
+    }
+    if (!strncmp(line, our_clock, strlen(our_clock))) {
+        line += strlen(our_clock);
+        copy_number(v->clock, sizeof v->clock, line + strspn(line, " "));
+        return;
+    }
     if (time) {
         const char *clock = strstr(line, "clock=");
 

@@ -126,6 +126,33 @@ static struct ti_replay_comm *take(struct ti_replayer *p, const struct ti_event 
     return keep(p, made->index, made, handle);
 }
 
+#if SIMULATED
+
+/* SMPI has no intercommunicators: the ranks of both groups are in one communicator, first the
+ * group whose first member is lower in the world. */
+static void make_both(struct ti_replayer *p, const struct ti_event *ev)
+{
+    const struct ti_comm *made = made_by(p, ev);
+    struct ti_replay_comm *c;
+    bool first;
+    MPI_Group group;
+    MPI_Comm handle;
+
+    if (!made || !made->remote)
+        return;
+    first = made->member[0] < made->remote[0];
+    group = first ? group_of(p, made->member, made->size, made->remote, made->remote_size)
+                  : group_of(p, made->remote, made->remote_size, made->member, made->size);
+    ti_replay_must(p, MPI_Comm_create_group(ti_replay_comm(p, 0)->handle, group,
+                                            (int)ev->arg[TI_F_TAG], &handle));
+    ti_replay_must(p, PMPI_Group_free(&group));
+    c = keep(p, made->index, made, handle);
+    c->offset = first ? made->size : 0;
+    c->one_for_two = true;
+}
+
+#endif
+
 void ti_replay_world(struct ti_replayer *p, MPI_Comm world)
 {
     struct ti_comm all = {.rank = p->rank, .size = p->np}, own = {.rank = 0, .size = 1};
@@ -207,6 +234,12 @@ void replay_comm_split(struct ti_replayer *p, const struct ti_event *ev)
     int64_t colour = ev->arg[TI_F_COLOR];
     int key = (int)ev->arg[TI_F_KEY];
 
+#if SIMULATED
+    if (ti_replay_comm(p, ev->arg[TI_F_COMM])->one_for_two) {
+        make_both(p, ev);
+        return;
+    }
+#endif
     if (ev->op == TI_OP_COMM_SPLIT)
         ti_replay_must(p, MPI_Comm_split(parent, colour == TI_NULL ? MPI_UNDEFINED : (int)colour,
                                          key, &handle));
@@ -223,8 +256,15 @@ void replay_comm_create(struct ti_replayer *p, const struct ti_event *ev)
 {
     MPI_Comm parent = ti_replay_comm(p, ev->arg[TI_F_COMM])->handle, handle;
     const struct ti_comm *made = made_by(p, ev);
-    MPI_Group group = made ? group_of(p, made->member, made->size, NULL, 0) : MPI_GROUP_EMPTY;
+    MPI_Group group;
 
+#if SIMULATED
+    if (ti_replay_comm(p, ev->arg[TI_F_COMM])->one_for_two) {
+        make_both(p, ev);
+        return;
+    }
+#endif
+    group = made ? group_of(p, made->member, made->size, NULL, 0) : MPI_GROUP_EMPTY;
     if (ev->op == TI_OP_COMM_CREATE)
         ti_replay_must(p, MPI_Comm_create(parent, group, &handle));
     else
@@ -411,27 +451,9 @@ void replay_graph_create(struct ti_replayer *p, const struct ti_event *ev)
 
 #if SIMULATED
 
-/* SMPI has no intercommunicators: the ranks of both groups are in one communicator, first the
- * group whose first member is lower in the world. */
 void replay_intercomm_create(struct ti_replayer *p, const struct ti_event *ev)
 {
-    const struct ti_comm *made = made_by(p, ev);
-    struct ti_replay_comm *c;
-    bool first;
-    MPI_Group group;
-    MPI_Comm handle;
-
-    if (!made || !made->remote)
-        ti_replay_fail(p, TI_ERR_INPUT, "it did not make an intercommunicator");
-    first = made->member[0] < made->remote[0];
-    group = first ? group_of(p, made->member, made->size, made->remote, made->remote_size)
-                  : group_of(p, made->remote, made->remote_size, made->member, made->size);
-    ti_replay_must(p, MPI_Comm_create_group(ti_replay_comm(p, 0)->handle, group,
-                                            (int)ev->arg[TI_F_TAG], &handle));
-    ti_replay_must(p, PMPI_Group_free(&group));
-    c = keep(p, made->index, made, handle);
-    c->offset = first ? made->size : 0;
-    c->one_for_two = true;
+    make_both(p, ev);
 }
 
 void replay_intercomm_merge(struct ti_replayer *p, const struct ti_event *ev)

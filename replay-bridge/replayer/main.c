@@ -112,7 +112,7 @@ static ti_status take_option(struct ti_replay_setup *setup, int id, const char *
         setup->bursts.as = TI_BURSTS_THREADS;
         return ti_parse_int(arg, "--cores", 1, INT64_MAX, &setup->bursts.cores, err);
     case OPT_NO_COMPUTE:
-        setup->no_compute = true;
+        setup->bursts.as = TI_BURSTS_NOTHING;
         return TI_OK;
     case OPT_NO_CHECK:
         setup->checked = true;
@@ -256,8 +256,10 @@ static int may_start(struct ti_replayer *p, struct ti_replay_setup *setup)
 
 static void report(const struct ti_replay_setup *setup, double end)
 {
-    if (!setup->quiet)
-        printf("%s time: %.6f s\n", SIMULATED ? "simulated" : "wall", end);
+    if (!setup->quiet && SIMULATED)
+        printf("simulated time: %.6f s\nclock at end:   %.12f s\n", end, end);
+    else if (!setup->quiet)
+        printf("wall time: %.6f s\n", end);
     fflush(stdout);
 }
 

@@ -66,7 +66,7 @@
     X(TESTANY, complete, LOWERED, "MPI_Wait for the request that completed")                     \
     X(TESTSOME, complete, LOWERED, "MPI_Waitall for the requests that completed")                \
     X(REQUEST_FREE, request_free, LOWERED, "nothing: nobody waits for it")                       \
-    X(CANCEL, refused, REFUSED, "SMPI cannot cancel")                                            \
+    X(CANCEL, cancel, LOWERED, "MPI_Cancel where a receive completes as cancelled") \
     X(GREQUEST_START, grequest_start, LOWERED, "nothing: it takes no time")                      \
     X(GREQUEST_COMPLETE, grequest_complete, LOWERED, "nothing: it takes no time")                \
                                                                                                  \

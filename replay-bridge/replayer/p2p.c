@@ -15,6 +15,15 @@ struct message {
     size_t bytes;
 };
 
+/* A message to or from nobody may be larger than what can be counted. */
+static struct message nothing(struct message m)
+{
+    m.bytes = 0;
+    m.count = 0;
+    m.type = MPI_BYTE;
+    return m;
+}
+
 static struct message sent(struct ti_replayer *p, const struct ti_event *ev)
 {
     const struct ti_replay_comm *c = ti_replay_comm(p, ev->arg[TI_F_COMM]);
@@ -23,6 +32,8 @@ static struct message sent(struct ti_replayer *p, const struct ti_event *ev)
                         .tag = (int)ev->arg[TI_F_TAG],
                         .bytes = (size_t)ev->arg[TI_F_BYTES]};
 
+    if (SIMULATED && m.peer == MPI_PROC_NULL)
+        return nothing(m);
     m.count = ti_replay_count(p, ev->arg[TI_F_BYTES], ev->arg[TI_F_ESIZE], &m.type);
     return m;
 }
@@ -64,6 +75,8 @@ static struct message received(struct ti_replayer *p, const struct ti_event *ev,
         matched(p, ev, req, &peer, &tag);
     m.peer = ti_replay_peer(p, c, peer);
     m.tag = tag == TI_ANY ? MPI_ANY_TAG : (int)tag;
+    if (SIMULATED && m.peer == MPI_PROC_NULL)
+        return nothing(m);
     m.count = ti_replay_count(p, bytes, ev->arg[second ? TI_F_ESIZE2 : TI_F_ESIZE], &m.type);
     return m;
 }

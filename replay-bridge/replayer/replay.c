@@ -163,9 +163,10 @@ MPI_Op ti_replay_op(struct ti_replayer *p, int64_t redop, int64_t esize, MPI_Dat
 
     if (redop < 0 || redop >= TI_REDOP_COUNT)
         ti_replay_fail(p, TI_ERR_INPUT, "no reduction has the number %lld", (long long)redop);
-    if (redop == TI_REDOP_USER || redop == TI_REDOP_USER_NC)
-        return user_op(p, redop == TI_REDOP_USER);
-    if (redop == TI_REDOP_NULL || redop == TI_REDOP_REPLACE || redop == TI_REDOP_NO_OP)
+    /* NULL: the rank takes no part, or the trace was converted and does not say. */
+    if (redop == TI_REDOP_USER || redop == TI_REDOP_USER_NC || redop == TI_REDOP_NULL)
+        return user_op(p, redop != TI_REDOP_USER_NC);
+    if (redop == TI_REDOP_REPLACE || redop == TI_REDOP_NO_OP)
         return predefined[redop];
     if (SIMULATED) /* the arithmetic takes no simulated time, so none is done */
         return user_op(p, true);
@@ -242,7 +243,7 @@ static void burst(struct ti_replayer *p, const struct ti_event *ev)
     if (ti_bursts_take(&setup->bursts, p->burst_column, ev, setup->source, p->rank, p->index,
                        &amount, &err))
         ti_replay_fail(p, TI_ERR_INPUT, "%s", err.text);
-    if (amount && !setup->no_compute)
+    if (amount)
         ti_engine_burst(setup, amount, setup->bursts.as == TI_BURSTS_TIMES);
 }
 

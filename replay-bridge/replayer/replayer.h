@@ -32,10 +32,9 @@ struct ti_replay_setup {
     struct ti_source *source; /* open; shared by the ranks of one process */
     struct ti_bursts bursts;
     enum { TI_SPEND_LOOP, TI_SPEND_SLEEP, TI_SPEND_NOTHING } spend; /* of a live run */
-    double speed;    /* instructions a second, where it sleeps */
-    bool no_compute; /* bursts take no time */
-    bool any;        /* wildcards are posted as such, not with the source that matched */
-    bool checked;    /* the trace has been checked */
+    double speed; /* instructions a second, where it sleeps */
+    bool any;     /* wildcards are posted as such, not with the source that matched */
+    bool checked; /* the trace has been checked */
     bool quiet;
     const char *files; /* folder for the files of a live run */
     const char *state_path;

@@ -185,10 +185,10 @@ static MPI_Op operation(struct ti_replayer *p, const struct ti_event *ev, struct
     MPI_Datatype type = MPI_BYTE;
     MPI_Op op;
 
+    if (SIMULATED) /* takes any datatype, and as long as another */
+        return ev->arg[TI_F_REDOP] == TI_REDOP_NO_OP ? MPI_NO_OP : MPI_REPLACE;
     ti_replay_unit(p, basic, &type);
     op = ti_replay_op(p, ev->arg[TI_F_REDOP], basic, &type);
-    if (SIMULATED)
-        return op;
     if (basic && esize2 % basic == 0)
         target->type = esize2 == basic ? type : ti_replay_contiguous(p, esize2 / basic, type);
     if (basic && esize % basic == 0)

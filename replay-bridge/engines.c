@@ -1,0 +1,128 @@
+#include "replay-bridge/engines.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/args.h"
+#include "replay-bridge/scratch.h"
+#include "replay-bridge/simulate.h"
+
+/* ---- files ---- */
+
+/* The first place of `list` (relative to the folder `here`, or absolute) that has `name`. */
+static void find(const char *here, const char *const *list, const char *name, char out[PATH_MAX])
+{
+    char path[2 * PATH_MAX];
+
+    out[0] = '\0';
+    for (; *list && !out[0]; list++) {
+        snprintf(path, sizeof path, "%s%s%s/%s", **list == '/' ? "" : here,
+                 **list == '/' ? "" : "/", *list, name);
+        if (access(path, R_OK) != 0 || !realpath(path, out))
+            out[0] = '\0';
+    }
+}
+
+void ti_engine_files(struct ti_engine_files *out)
+{
+    static const char *const programs[] = {".", NULL};
+    static const char *const libraries[] = {".", "../libexec/tiara", TI_LIBEXECDIR "/tiara", NULL};
+    char here[PATH_MAX] = ".";
+    ssize_t n = readlink("/proc/self/exe", here, sizeof here - 1);
+
+    if (n > 0) {
+        here[n] = '\0';
+        *strrchr(here, '/') = '\0';
+    }
+    find(here, programs, "ti-smpi-replay", out->replayer);
+    find(here, libraries, "libti-smpi-clock.so", out->clock);
+}
+
+/* ---- the command ---- */
+
+/* `path` as one word of a command that blanks separate. */
+static ti_status as_word(const char *path, const char *link, char out[PATH_MAX], struct ti_err *err)
+{
+    if (!realpath(path, out))
+        return ti_err_errno(err, TI_ERR_IO, "cannot read '%s'", path);
+    if (!strpbrk(out, " \t\n"))
+        return TI_OK;
+    if (symlink(out, ti_scratch_path(link)) != 0)
+        return ti_err_errno(err, TI_ERR_IO, "cannot link to '%s'", out);
+    strcpy(out, link);
+    return TI_OK;
+}
+
+/* How bursts are replayed, as options of ti-smpi-replay. */
+static void add_bursts(struct ti_args *args, const struct ti_bursts *bursts)
+{
+    char cores[32];
+
+    if (bursts->as == TI_BURSTS_NOTHING)
+        ti_args_add(args, "--no-compute");
+    if (bursts->as == TI_BURSTS_TIMES)
+        ti_args_add(args, "--times");
+    if (bursts->as != TI_BURSTS_THREADS)
+        return;
+    if (bursts->cores == INT64_MAX) {
+        ti_args_add(args, "--threads");
+        ti_args_add(args, "longest");
+    } else {
+        snprintf(cores, sizeof cores, "%" PRId64, bursts->cores);
+        ti_args_add(args, "--cores");
+        ti_args_add(args, cores);
+    }
+}
+
+ti_status ti_engine_command(const struct ti_engine_files *files, const char *trace,
+                            const struct ti_bursts *bursts, bool any, char **out,
+                            struct ti_err *err)
+{
+    char program[PATH_MAX], source[PATH_MAX];
+    struct ti_args args = {.n = 0};
+    ti_status st = as_word(files->replayer, "ti-smpi-replay", program, err);
+
+    if (!st)
+        st = as_word(trace, "trace", source, err);
+    if (st)
+        return st;
+    ti_args_add(&args, program);
+    ti_args_add(&args, "--no-check");
+    ti_args_add(&args, "--state");
+    ti_args_add(&args, TI_SIM_STATE);
+    add_bursts(&args, bursts);
+    if (any) {
+        ti_args_add(&args, "--wildcards");
+        ti_args_add(&args, "any");
+    }
+    ti_args_add(&args, source);
+    *out = ti_args_ok(&args) ? ti_args_shell(&args) : NULL;
+    ti_args_free(&args);
+    return *out ? TI_OK : ti_err_set(err, TI_ERR_IO, "out of memory");
+}
+
+/* ---- collectives ---- */
+
+int ti_collectives_cfg(const char *which, const char *cfg[TI_COLLECTIVES_CFG])
+{
+    /* As few messages as a tree has.  Those of SimGrid's default are sent all at once by, or to,
+     * one rank. */
+    static const char *const tree[] = {"smpi/barrier:ompi_tree",     "smpi/reduce:binomial",
+                                       "smpi/allreduce:redbcast",    "smpi/gather:ompi_binomial",
+                                       "smpi/scatter:ompi_binomial", "smpi/allgather:bruck"};
+    static const char *const selectors[] = {"smpi/coll-selector:ompi", "smpi/coll-selector:mpich",
+                                            "smpi/coll-selector:mvapich2",
+                                            "smpi/coll-selector:impi"};
+    int n = 0;
+
+    if (!strcmp(which, "tree"))
+        for (; n < (int)(sizeof tree / sizeof *tree); n++)
+            cfg[n] = tree[n];
+    for (size_t i = 0; i < sizeof selectors / sizeof *selectors; i++)
+        if (!strcmp(which, strchr(selectors[i], ':') + 1))
+            cfg[n++] = selectors[i];
+    return n;
+}

@@ -1,0 +1,37 @@
+/*
+ * Engines: the programs that can replay a trace in a simulation, and what is to be told to them.
+ */
+#ifndef TI_ENGINES_H
+#define TI_ENGINES_H
+
+#include <limits.h>
+
+#include "replay-bridge/bursts.h"
+#include "replay-bridge/lint.h"
+
+/* What belongs to ti-smpi-replay, as absolute names; "" for what is not there. */
+struct ti_engine_files {
+    char replayer[PATH_MAX]; /* ti-smpi-replay */
+    char clock[PATH_MAX];    /* libti-smpi-clock.so, see replayer/clock.c */
+};
+
+/* Finds them beside this program, or where it was installed to. */
+void ti_engine_files(struct ti_engine_files *out);
+
+/*
+ * The command of ti-smpi-replay for `trace`, its words separated by blanks; free() it.  Names with
+ * blanks are replaced by links in the scratch directory.
+ */
+ti_status ti_engine_command(const struct ti_engine_files *files, const char *trace,
+                            const struct ti_bursts *bursts, bool any, char **out,
+                            struct ti_err *err);
+
+/*
+ * Options of SimGrid's for the algorithms of collectives: of "tree", or of a selector of SimGrid's
+ * by name; none for "simgrid".  Returns their number, at most TI_COLLECTIVES_CFG; they are
+ * constants.
+ */
+#define TI_COLLECTIVES_CFG 8
+int ti_collectives_cfg(const char *which, const char *cfg[TI_COLLECTIVES_CFG]);
+
+#endif
