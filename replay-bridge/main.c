@@ -742,9 +742,12 @@ static void hint_at_next(const struct options *o, const struct result *res, stru
     else if (lint->check.unmatched && lint->check.interrupted)
         ti_err_hint(err, "the trace has MPI_Pcontrol(0): all ranks must stop and resume recording "
                          "at matching points, between the same calls");
+    else if (lint->refused == res->problems.n && res->engine == TI_ENGINE_STOCK &&
+             res->files.replayer[0])
+        ti_err_hint(err, "SimGrid's own replay has no such calls; --engine tiara may replay them");
     else if (lint->refused == res->problems.n)
-        ti_err_hint(err, "the trace is sound, and of use to ti-info; SimGrid's own replay has no "
-                         "such calls.  If they are in a part of the program whose time does not "
+        ti_err_hint(err, "the trace is sound, and of use to ti-info; SimGrid cannot simulate such "
+                         "calls.  If they are in a part of the program whose time does not "
                          "matter, MPI_Pcontrol(0) before it and MPI_Pcontrol(1) behind it, on all "
                          "ranks, leave it out");
     else if (lint->refused + lint->untraced == res->problems.n)
@@ -755,9 +758,10 @@ static void hint_at_next(const struct options *o, const struct result *res, stru
         ti_err_hint(err,
                     "%s'ti-info --verify %s' tells all that is wrong with the trace; if the "
                     "program is right, that is a defect of Tiara's to be reported",
-                    lint->refused + lint->untraced ? "SimGrid's own replay lacks some of these "
-                                                     "calls, others are wrong: "
-                                                   : "",
+                    lint->refused + lint->untraced
+                        ? "SimGrid lacks some of these calls, others are "
+                          "wrong: "
+                        : "",
                     o->trace);
 }
 

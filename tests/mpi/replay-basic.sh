@@ -38,12 +38,12 @@ replay "$tmp/t.tib" --topology fat-tree:'2;4,4;1,2;1,2' --placement random:42 &&
 # --keep leaves what a person needs to run smpirun by hand
 replay "$tmp/t.tib" --topology cluster --hosts 8 --keep "$tmp/kept" || fail keep
 (cd / && sh "$tmp/kept/command") >"$tmp/hand" 2>&1
-grep -q 'Simulation time' "$tmp/hand" || { fail 'the kept command does not run'; cat "$tmp/hand"; }
+grep -q 'simulated time' "$tmp/hand" || { fail 'the kept command does not run'; cat "$tmp/hand"; }
 
 grep -q 'runs smpirun' "$tmp/err" || fail 'does not say what it kept'
 
 # and promises none when it could not write all of it
-(trap '' XFSZ; ulimit -f 1; replay "$tmp/t.tib" --topology cluster --hosts 8 --keep "$tmp/part")
+(trap '' XFSZ; ulimit -f 1; replay "$tmp/t.tib" --topology cluster --hosts 8 --engine stock --keep "$tmp/part")
 [ $? -eq 4 ] || fail 'no error although files cannot be written'
 grep -q 'runs smpirun' "$tmp/err" && { fail 'promises a command'; cat "$tmp/err"; }
 grep -q "part' holds what was written" "$tmp/err" || { fail 'is silent'; cat "$tmp/err"; }
