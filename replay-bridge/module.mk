@@ -27,10 +27,11 @@ pic_obj = $(patsubst %.c,$(O)/pic/%.o,$(1))
 $(O)/pic/%.o: %.c
 	@mkdir -p $(@D)
 	$(call say,CC)$(CC) $(flags) $(tool_flags) $(pkg_cflags) $(CPPFLAGS) $(CFLAGS) -fPIC -c -o $@ $<
+# (smpicc makes names of sources absolute.)
 $(O)/smpi/%.o: %.c
 	@mkdir -p $(@D)
 	$(call say,SMPICC)$(SMPICC) $(flags) $(tool_flags) $(pkg_cflags) $(CPPFLAGS) $(CFLAGS) -fPIC \
-	    -DTI_SIMULATED -DSMPI_NO_OVERRIDE_MALLOC -c -o $@ $<
+	    -ffile-prefix-map=$(CURDIR)/= -DTI_SIMULATED -DSMPI_NO_OVERRIDE_MALLOC -c -o $@ $<
 replayers := $(if $(has_smpi),$(O)/ti-smpi-replay) $(O)/ti-live-replay
 smpi_clock := $(if $(has_smpi),$(O)/libti-smpi-clock.so)
 all: $(replayers) $(smpi_clock)

@@ -14,6 +14,12 @@ for tool in ti-acquire ti-convert ti-gather ti-info ti-replay ti-skew; do
             fail "man/$tool.1 does not have $option"
     done
 done
+# (An MPI program cannot always run without smpirun: its options are in its source.)
+for option in $(sed -n '/^static const struct ti_opt opts/,/TI_OPT_END/p' replay-bridge/replayer/main.c |
+    sed '/^#else/,/^#endif/d' | grep -oE '^ *\{[^,]*, "[a-z-]+"' | grep -oE '"[a-z-]+"' | tr -d '"'); do
+    sed 's/\\-/-/g' man/ti-smpi-replay.1 | grep -qE -- "--$option( |$|[^a-z-])" ||
+        fail "man/ti-smpi-replay.1 does not have --$option"
+done
 if [ -x "$o/ti-mpicc" ]; then
     for option in $("$o/ti-mpicc" --tiara-help | grep -oE -- '--tiara-[a-z]+'); do
         grep -qE -- "-${option#--}( |\$)" man/ti-mpicc.1 || fail "man/ti-mpicc.1 does not have $option"
@@ -46,6 +52,11 @@ done < <(grep -E '^(mode|redop) ' "$tmp/words")
 while read -r name; do
     grep -qwF -- "$name" man/tiara-trace.5 || fail "man/tiara-trace.5 does not have chunk $name"
 done < <(sed -n '/^#define TI_CHUNKS/,/^$/p' formats/trace.h | grep -oE 'X\([A-Z]+' | cut -c3-)
+# How each operation is replayed.
+tools/replay-table >"$tmp/expected"
+sed -n '/^\.SH OPERATIONS/,/^\.PP/{/^\.TP/,$p}' man/ti-smpi-replay.1 | sed '/^\.PP/d' >"$tmp/found"
+diff "$tmp/expected" "$tmp/found" >"$tmp/diff" ||
+    { fail "man/ti-smpi-replay.1: the table (< tools/replay-table, > the page)"; cat "$tmp/diff"; }
 # The keys of sites files and rate files: the page has those of the header, in that order.
 while IFS=: read -r page kind from to; do
     grep "^$kind " "$tmp/words" >"$tmp/expected"

@@ -5,6 +5,7 @@
  *     field comm
  *     op recv: comm peer tag bytes esize (from fromtag)
  *     op alltoallv: comm esize resize [sendcounts] [recvcounts]
+ *     replayed isendrecv: LOWERED MPI_Isend and MPI_Irecv
  *     mode nocheck
  *     redop sum
  *     cluster nodes
@@ -17,6 +18,7 @@
 #include "formats/event.h"
 #include "formats/rates.h"
 #include "formats/sites.h"
+#include "replay-bridge/replayer/operations.h"
 
 static void put_fields(uint32_t mask, const char *before, const char *after)
 {
@@ -53,6 +55,9 @@ int main(void)
         printf("field %s\n", ti_field_text(f));
     for (uint32_t op = 0; op < TI_OP_COUNT; op++)
         put_op(op);
+#define PUT_REPLAYED(op, function, how, instead)                                                   \
+    printf("replayed %s: " #how " %s\n", ti_op_info(TI_OP_##op)->text, instead);
+    TI_REPLAYED(PUT_REPLAYED)
     for (int64_t bit = 1; bit <= TI_MODE_END; bit <<= 1)
         printf("mode %s\n", ti_mode_text(bit, mode, sizeof mode));
     for (int64_t redop = 0; redop < TI_REDOP_COUNT; redop++)
