@@ -1,7 +1,7 @@
 # bench: what `make bench` runs; bench/run is the list of figures.
 bench_programs := $(O)/bench/event $(O)/bench/null/libminitrace.so \
                   $(O)/bench/null/libminitrace-openmpi.so $(O)/bench/codec $(O)/bench/tracebytes \
-                  $(O)/bench/peek $(O)/bench/empty $(O)/bench/counter $(O)/bench/onerank $(O)/bench/tree $(O)/tests/mktrace \
+                  $(O)/bench/peek $(O)/bench/empty $(O)/bench/counter $(O)/bench/onerank $(O)/bench/wavefront $(O)/bench/tree $(O)/tests/mktrace \
                   $(O)/tests/mpi/outstanding $(blocks_examples) $(O)/bench/lengths $(O)/bench/ahead \
                   $(if $(wrappers),$(O)/bench/blocks/lengths)
 
@@ -32,7 +32,7 @@ $(O)/bench/$(1): $(call obj,bench/$(1).c formats/writer.c $(formats_src) $(commo
 	@mkdir -p $$(@D)
 	$$(call say,LINK)$$(CC) $$(san_flags) $$(CFLAGS) $$(LDFLAGS) -o $$@ $$^ $$(pkg_libs) $$(LDLIBS)
 endef
-$(foreach b,codec tracebytes peek onerank,$(eval $(call bench_program,$(b))))
+$(foreach b,codec tracebytes peek onerank wavefront,$(eval $(call bench_program,$(b))))
 
 $(O)/bench/counter: $(call obj,bench/counter.c $(counter_src) common/err.c common/fds.c)
 	@mkdir -p $(@D)

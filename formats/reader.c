@@ -67,7 +67,17 @@ struct strings {
     uint32_t n;
 };
 
+/* Lists of ranks, each once: a hash table with open addressing. */
+struct ti_rank_lists {
+    struct list {
+        int32_t *rank; /* NULL: a free slot */
+        int64_t n;
+    } * slot;
+    size_t nslots, used;
+};
+
 struct ti_reader {
+    struct ti_rank_lists *lists; /* that it shares with others; NULL: none */
     int fd;
     bool own_fd;
     char *name;
@@ -442,6 +452,74 @@ static bool take_remote(struct ti_reader *r, struct ti_comm *comm, const uint8_t
     return true;
 }
 
+/* ---- lists that readers share ---- */
+
+struct ti_rank_lists *ti_rank_lists_new(void)
+{
+    return calloc(1, sizeof(struct ti_rank_lists));
+}
+
+void ti_rank_lists_free(struct ti_rank_lists *lists)
+{
+    for (size_t i = 0; lists && i < lists->nslots; i++)
+        free(lists->slot[i].rank);
+    if (lists)
+        free(lists->slot);
+    free(lists);
+}
+
+void ti_reader_share(struct ti_reader *r, struct ti_rank_lists *lists)
+{
+    r->lists = lists;
+}
+
+/* The slot of a list, or the free one where it belongs. */
+static struct list *slot_of(struct list *slot, size_t nslots, const int32_t *rank, int64_t n)
+{
+    uint64_t hash = ti_crc32c(0, rank, (size_t)n * sizeof *rank);
+    size_t i = (size_t)hash & (nslots - 1);
+
+    while (slot[i].rank && (slot[i].n != n || memcmp(slot[i].rank, rank, (size_t)n * sizeof *rank)))
+        i = (i + 1) & (nslots - 1);
+    return &slot[i];
+}
+
+/* Twice the slots; false if there is no memory, and nothing has changed. */
+static bool double_slots(struct ti_rank_lists *lists)
+{
+    size_t n = lists->nslots ? 2 * lists->nslots : 64;
+    struct list *slot = calloc(n, sizeof *slot);
+
+    if (!slot)
+        return false;
+    for (size_t i = 0; i < lists->nslots; i++)
+        if (lists->slot[i].rank)
+            *slot_of(slot, n, lists->slot[i].rank, lists->slot[i].n) = lists->slot[i];
+    free(lists->slot);
+    lists->slot = slot;
+    lists->nslots = n;
+    return true;
+}
+
+/* *list becomes the shared list that equals it, and is freed if that is another one.  False if
+ * there is no memory. */
+static bool share_list(struct ti_rank_lists *lists, int32_t **list, int64_t n)
+{
+    struct list *slot;
+
+    if (2 * (lists->used + 1) > lists->nslots && !double_slots(lists))
+        return false;
+    slot = slot_of(lists->slot, lists->nslots, *list, n);
+    if (slot->rank) {
+        free(*list);
+    } else {
+        *slot = (struct list){*list, n};
+        lists->used++;
+    }
+    *list = slot->rank;
+    return true;
+}
+
 /* Communicators of the same ranks in the same order are many in some programs, and share one array:
  * that of the world, or of the one before. */
 static const int32_t *shared_members(const struct ti_reader *r, const struct ti_comm *comm,
@@ -462,7 +540,8 @@ static bool owns_members(const struct ti_reader *r, uint32_t i)
 {
     const int32_t *member = r->comm[i].member;
 
-    return member && (i == 0 || (member != r->comm[0].member && member != r->comm[i - 1].member));
+    return !r->lists && member &&
+           (i == 0 || (member != r->comm[0].member && member != r->comm[i - 1].member));
 }
 
 static bool take_comm(struct ti_reader *r, const uint8_t **pp, const uint8_t *end)
@@ -499,7 +578,11 @@ static bool take_comm(struct ti_reader *r, const uint8_t **pp, const uint8_t *en
         free(member);
         return false;
     }
-    shared = shared_members(r, comm, member);
+    if (r->lists && !share_list(r->lists, &member, (int64_t)size)) {
+        free(member);
+        return false;
+    }
+    shared = r->lists ? NULL : shared_members(r, comm, member);
     if (shared) {
         free(member);
         r->kept -= size * sizeof *member;

@@ -44,6 +44,16 @@ ti_status ti_reader_open_at(int fd, int64_t offset, int64_t bytes, const char *n
                             struct ti_reader **out, struct ti_err *err);
 void ti_reader_close(struct ti_reader *r); /* NULL is fine */
 
+/*
+ * Lists of ranks that readers share: with thousands of readers open, each communicator's members
+ * are in memory once.  Readers are given it right after they are opened, and are closed before it
+ * is freed.  Not for several threads.
+ */
+struct ti_rank_lists;
+struct ti_rank_lists *ti_rank_lists_new(void); /* NULL: no memory */
+void ti_rank_lists_free(struct ti_rank_lists *lists);
+void ti_reader_share(struct ti_reader *r, struct ti_rank_lists *lists);
+
 uint32_t ti_reader_rank(const struct ti_reader *r);
 uint32_t ti_reader_nranks(const struct ti_reader *r);
 const uint8_t *ti_reader_run_id(const struct ti_reader *r);

@@ -36,6 +36,7 @@ struct ti_source {
     uint8_t run_id[TI_RUN_ID_BYTES];
     const char *run_name; /* of the trace that run_id is from; NULL: no run_id */
     struct manifest *manifest;
+    struct ti_rank_lists *lists; /* NULL: each reader has its own */
 };
 
 /* Parsed on demand, for a large run's takes longer than reading one rank. */
@@ -297,6 +298,7 @@ void ti_source_close(struct ti_source *s)
         for (int64_t i = 0; i < s->nentries; i++)
             free((char *)(uintptr_t)s->entry[i].name);
     free(s->entry);
+    ti_rank_lists_free(s->lists);
     ti_zip_close(s->zip);
     if (s->manifest)
         json_decref(s->manifest->json);
@@ -370,6 +372,13 @@ const char *ti_source_name(const struct ti_source *s, int64_t rank)
     return e ? e->name : NULL;
 }
 
+ti_status ti_source_share_lists(struct ti_source *s, struct ti_err *err)
+{
+    if (!s->lists)
+        s->lists = ti_rank_lists_new();
+    return s->lists ? TI_OK : no_memory(s->path, err);
+}
+
 ti_status ti_source_reader(struct ti_source *s, int64_t rank, struct ti_reader **out,
                            struct ti_err *err)
 {
@@ -383,6 +392,7 @@ ti_status ti_source_reader(struct ti_source *s, int64_t rank, struct ti_reader *
     st = open_entry(s, e, &r, err);
     if (st != TI_OK)
         return st;
+    ti_reader_share(r, s->lists);
     if (ti_reader_rank(r) != rank)
         st = ti_err_set(err, TI_ERR_INPUT, "'%s' in '%s' is the trace of rank %" PRIu32, e->name,
                         s->path, ti_reader_rank(r));

@@ -41,6 +41,10 @@ const char *ti_source_name(const struct ti_source *s, int64_t rank);
 ti_status ti_source_reader(struct ti_source *s, int64_t rank, struct ti_reader **out,
                            struct ti_err *err);
 
+/* Readers opened from now on share their lists of ranks, which are freed with the source: for a
+ * program that has the readers of many ranks open at once.  TI_ERR_IO: no memory. */
+ti_status ti_source_share_lists(struct ti_source *s, struct ti_err *err);
+
 /* MANIFEST.json of a bundle or RUN.json of a run directory, borrowed; NULL if
  * there is none that can be used. */
 const json_t *ti_source_manifest(const struct ti_source *s);

@@ -164,6 +164,8 @@ static ti_status open_trace(struct ti_replay_setup *setup, struct ti_err *err)
 {
     ti_status st = ti_source_open(setup->trace, &setup->source, err);
 
+    if (!st)
+        st = ti_source_share_lists(setup->source, err);
     if (!st && setup->state_path)
         st = ti_replay_state_open(setup->state_path, ti_source_nranks(setup->source), &setup->state,
                                   err);
