@@ -4,7 +4,8 @@
  *   wavefront RANKS STEPS DIR
  *
  * Ranks are a grid as square as can be.  In each step a rank receives from the west and the north,
- * computes, and sends to the east and the south.  In the middle of the steps and at their end there
+ * computes, and sends to the east and the south; in every other step the other way round, so that
+ * no rank runs far ahead.  In the middle of the steps and at their end there
  * is an allreduce, at the start a broadcast.
  */
 #include <stdio.h>
@@ -31,16 +32,19 @@ static void put(uint32_t op, uint64_t volume, uint32_t mask, int64_t peer, int64
     ti_writer_event(w, &ev);
 }
 
-static void step(int64_t x, int64_t y)
+static void step(int64_t x, int64_t y, bool back)
 {
-    if (x > 0)
-        put(TI_OP_RECV, 0, TI_M_P2P, -1, BYTES);
-    if (y > 0)
-        put(TI_OP_RECV, 0, TI_M_P2P, -nx, BYTES);
-    if (x + 1 < nx)
-        put(TI_OP_SEND, VOLUME, TI_M_P2P, 1, BYTES);
-    if (y + 1 < ny)
-        put(TI_OP_SEND, 0, TI_M_P2P, nx, BYTES);
+    bool west = x > 0, east = x + 1 < nx, north = y > 0, south = y + 1 < ny;
+    int64_t way = back ? -1 : 1;
+
+    if (back ? east : west)
+        put(TI_OP_RECV, 0, TI_M_P2P, -way, BYTES);
+    if (back ? south : north)
+        put(TI_OP_RECV, 0, TI_M_P2P, -way * nx, BYTES);
+    if (back ? west : east)
+        put(TI_OP_SEND, VOLUME, TI_M_P2P, way, BYTES);
+    if (back ? north : south)
+        put(TI_OP_SEND, 0, TI_M_P2P, way * nx, BYTES);
 }
 
 static void write_rank(const char *dir, int64_t rank, int64_t np, int64_t steps)
@@ -62,7 +66,7 @@ static void write_rank(const char *dir, int64_t rank, int64_t np, int64_t steps)
     put(TI_OP_INIT, 0, TI_M_LEVEL, 0, 0);
     put(TI_OP_BCAST, 0, TI_M_COLL | TI_M_ROOT, 0, 40);
     for (int64_t i = 0; i < steps; i++) {
-        step(rank % nx, rank / nx);
+        step(rank % nx, rank / nx, i % 2);
         if (i == steps / 2 || i + 1 == steps)
             put(TI_OP_ALLREDUCE, 0, TI_M_COLL | TI_M_REDOP, 0, 40);
     }
