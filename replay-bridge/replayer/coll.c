@@ -76,6 +76,20 @@ static int64_t place_blocks(struct ti_replayer *p, const struct ti_vec *vec, con
     return sum;
 }
 
+/* How many of *type an element of a vector's blocks is: see ti_replay_count(). */
+static int unit_of(struct ti_replayer *p, const struct ti_event *ev, const struct ti_vec *vec,
+                   int64_t esize, MPI_Datatype *type)
+{
+    bool bytes = SIMULATED && !(ev->mask & TI_M_REDOP) && esize > 0 && esize <= INT_MAX;
+
+    for (int64_t i = 0; bytes && i < vec->len; i++)
+        bytes = ti_vec_at(vec, i) <= INT_MAX / esize;
+    if (!bytes)
+        return ti_replay_unit(p, esize, type);
+    *type = MPI_BYTE;
+    return (int)esize;
+}
+
 /* The blocks of both vectors, as far as the event has them; *sent and *taken are their bytes. */
 static void take_vectors(struct ti_replayer *p, const struct ti_event *ev,
                          const struct ti_replay_comm *c, struct arguments *a, int64_t *sent,
@@ -91,7 +105,7 @@ static void take_vectors(struct ti_replayer *p, const struct ti_event *ev,
     p->numbers = ti_more(p->numbers, &p->numbers_room, (size_t)(2 * (ngiven + nexpected) + most),
                          sizeof *p->numbers);
     if (gives) {
-        int unit = ti_replay_unit(p, esize, &a->sent_type);
+        int unit = unit_of(p, ev, given, esize, &a->sent_type);
 
         a->sent_counts = p->numbers;
         a->sent_places = p->numbers + ngiven;
@@ -99,7 +113,7 @@ static void take_vectors(struct ti_replayer *p, const struct ti_event *ev,
                 esize / unit;
     }
     if (takes) {
-        int unit = ti_replay_unit(p, esize2, &a->taken_type);
+        int unit = unit_of(p, ev, expected, esize2, &a->taken_type);
 
         a->taken_counts = p->numbers + 2 * ngiven;
         a->taken_places = a->taken_counts + nexpected;
@@ -127,7 +141,8 @@ static struct arguments arguments(struct ti_replayer *p, const struct ti_event *
     int64_t sent = ev->arg[TI_F_BYTES], taken = sent, blocks;
 
     if (ev->mask & TI_M_BYTES)
-        a.nsent = ti_replay_count(p, sent, ev->arg[TI_F_ESIZE], &a.sent_type);
+        a.nsent = (ev->mask & TI_M_REDOP ? ti_replay_elements : ti_replay_count)(
+            p, sent, ev->arg[TI_F_ESIZE], &a.sent_type);
     if (ev->mask & TI_M_BYTES2) {
         taken = ev->arg[TI_F_BYTES2];
         a.ntaken = ti_replay_count(p, taken, ev->arg[TI_F_ESIZE2], &a.taken_type);

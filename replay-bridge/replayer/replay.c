@@ -87,7 +87,7 @@ int ti_replay_unit(struct ti_replayer *p, int64_t esize, MPI_Datatype *type)
     return 1;
 }
 
-int ti_replay_count(struct ti_replayer *p, int64_t bytes, int64_t esize, MPI_Datatype *type)
+int ti_replay_elements(struct ti_replayer *p, int64_t bytes, int64_t esize, MPI_Datatype *type)
 {
     int64_t unit = ti_replay_unit(p, esize, type), count = esize ? bytes / esize : 0;
 
@@ -98,6 +98,14 @@ int ti_replay_count(struct ti_replayer *p, int64_t bytes, int64_t esize, MPI_Dat
         ti_replay_fail(p, TI_ERR_INPUT, "%lld elements of %lld bytes are more than can be counted",
                        (long long)count, (long long)esize);
     return (int)(count * unit);
+}
+
+int ti_replay_count(struct ti_replayer *p, int64_t bytes, int64_t esize, MPI_Datatype *type)
+{
+    if (!SIMULATED || bytes < 0 || bytes > INT_MAX)
+        return ti_replay_elements(p, bytes, esize, type);
+    *type = MPI_BYTE;
+    return (int)bytes;
 }
 
 /* A user's operation: the values of a replay mean nothing. */

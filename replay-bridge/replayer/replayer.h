@@ -72,6 +72,7 @@ struct ti_replay_window {
     MPI_Comm comm;
     int64_t rank, peers; /* own rank in it, and its ranks */
     void *memory;        /* to be freed with the window; NULL: none */
+    int epochs;          /* that the trace shows as open */
     MPI_Aint *address;   /* of a dynamic window: where each rank has its memory; else NULL */
 };
 
@@ -148,8 +149,12 @@ struct ti_replay_comm *ti_replay_comm(struct ti_replayer *p, int64_t index);
  * source, MPI_ANY_SOURCE as such. */
 int ti_replay_peer(const struct ti_replayer *p, const struct ti_replay_comm *c, int64_t delta);
 
-/* `bytes` as a count of elements of `esize` bytes, and their datatype.  A `count` that an int
- * cannot hold fails. */
+/* `bytes` as a count of elements of `esize` bytes, and their datatype.  A count that an int cannot
+ * hold fails. */
+int ti_replay_elements(struct ti_replayer *p, int64_t bytes, int64_t esize, MPI_Datatype *type);
+
+/* The same for what is only moved.  In a simulation the elements are bytes where an int can count
+ * them: SMPI takes two sides for an error whose datatypes have the same bytes, but differ. */
 int ti_replay_count(struct ti_replayer *p, int64_t bytes, int64_t esize, MPI_Datatype *type);
 
 /* The datatype of blocks whose elements have `esize` bytes, and how many of it an element is. */

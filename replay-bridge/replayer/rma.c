@@ -196,6 +196,15 @@ static MPI_Op operation(struct ti_replayer *p, const struct ti_event *ev, struct
     return op == p->op[0] || op == p->op[1] ? MPI_REPLACE : op; /* a user's is not allowed */
 }
 
+/* MPI_Pcontrol(0) may have hidden the call that opened the epoch of a transfer. */
+static void open_epoch(struct ti_replayer *p, struct ti_replay_window *w)
+{
+    if (w->epochs)
+        return;
+    w->epochs = 1;
+    ti_replay_must(p, PMPI_Win_lock_all(0, w->handle));
+}
+
 void replay_transfer(struct ti_replayer *p, const struct ti_event *ev)
 {
     struct ti_replay_window *w = window_at(p, ev);
@@ -210,6 +219,7 @@ void replay_transfer(struct ti_replayer *p, const struct ti_event *ev)
     MPI_Aint at = w->address && target >= 0 ? w->address[target] : 0;
     struct ti_replay_request *q = ev->mask & TI_M_REQ ? ti_replay_new_request(p) : NULL;
 
+    open_epoch(p, w);
 #define ORIGIN o.count, o.type
 #define TARGET target, at, t.count, t.type
     if (q)
@@ -239,7 +249,10 @@ void replay_transfer(struct ti_replayer *p, const struct ti_event *ev)
 
 void replay_win_fence(struct ti_replayer *p, const struct ti_event *ev)
 {
-    ti_replay_must(p, MPI_Win_fence(assertions(ev->arg[TI_F_MODE]), window_at(p, ev)->handle));
+    struct ti_replay_window *w = window_at(p, ev);
+
+    w->epochs = 1;
+    ti_replay_must(p, MPI_Win_fence(assertions(ev->arg[TI_F_MODE]), w->handle));
 }
 
 void replay_win_start(struct ti_replayer *p, const struct ti_event *ev)
@@ -252,6 +265,7 @@ void replay_win_start(struct ti_replayer *p, const struct ti_event *ev)
     p->numbers = ti_more(p->numbers, &p->numbers_room, n + 1, sizeof *p->numbers);
     for (size_t i = 0; i < n; i++)
         p->numbers[i] = target_of(p, w, ti_vec_at(&ev->vec[0], (int64_t)i));
+    w->epochs += ev->op == TI_OP_WIN_START;
     ti_replay_must(p, PMPI_Comm_group(w->comm, &all));
     ti_replay_must(p, PMPI_Group_incl(all, (int)n, p->numbers, &group));
     ti_replay_must(
@@ -262,9 +276,11 @@ void replay_win_start(struct ti_replayer *p, const struct ti_event *ev)
 
 void replay_win_complete(struct ti_replayer *p, const struct ti_event *ev)
 {
-    MPI_Win handle = window_at(p, ev)->handle;
+    struct ti_replay_window *w = window_at(p, ev);
+    MPI_Win handle = w->handle;
     int done = 0;
 
+    w->epochs -= ev->op == TI_OP_WIN_COMPLETE && w->epochs;
     if (ev->op == TI_OP_WIN_COMPLETE)
         ti_replay_must(p, MPI_Win_complete(handle));
     else if (SIMULATED || ev->op == TI_OP_WIN_WAIT)
@@ -281,6 +297,9 @@ void replay_win_lock(struct ti_replayer *p, const struct ti_event *ev)
     int target = ev->mask & TI_M_PEER ? target_of(p, w, ev->arg[TI_F_PEER]) : 0;
     int type = mode & TI_MODE_EXCLUSIVE ? MPI_LOCK_EXCLUSIVE : MPI_LOCK_SHARED;
 
+    w->epochs += ev->op == TI_OP_WIN_LOCK || ev->op == TI_OP_WIN_LOCK_ALL;
+    if (ev->op == TI_OP_WIN_UNLOCK || ev->op == TI_OP_WIN_UNLOCK_ALL)
+        w->epochs -= w->epochs > 0;
     if (SIMULATED && ev->op == TI_OP_WIN_SYNC)
         return;
     ti_replay_must(p, ev->op == TI_OP_WIN_LOCK
