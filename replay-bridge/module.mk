@@ -24,13 +24,15 @@ SMPIRUN ?= smpirun
 has_smpi := $(shell command -v $(SMPICC) 2>/dev/null)
 pic_obj = $(patsubst %.c,$(O)/pic/%.o,$(1))
 
+# Never sanitized: smpirun's own program, which loads it, is not.
+smpi_flags = $(filter-out $(san_flags),$(tool_flags))
 $(O)/pic/%.o: %.c
 	@mkdir -p $(@D)
-	$(call say,CC)$(CC) $(flags) $(tool_flags) $(pkg_cflags) $(CPPFLAGS) $(CFLAGS) -fPIC -c -o $@ $<
+	$(call say,CC)$(CC) $(flags) $(smpi_flags) $(pkg_cflags) $(CPPFLAGS) $(CFLAGS) -fPIC -c -o $@ $<
 # (smpicc makes names of sources absolute.)
 $(O)/smpi/%.o: %.c
 	@mkdir -p $(@D)
-	$(call say,SMPICC)$(SMPICC) $(flags) $(tool_flags) $(pkg_cflags) $(CPPFLAGS) $(CFLAGS) -fPIC \
+	$(call say,SMPICC)$(SMPICC) $(flags) $(smpi_flags) $(pkg_cflags) $(CPPFLAGS) $(CFLAGS) -fPIC \
 	    -ffile-prefix-map=$(CURDIR)/= -DTI_SIMULATED -DSMPI_NO_OVERRIDE_MALLOC -c -o $@ $<
 replayers := $(if $(has_smpi),$(O)/ti-smpi-replay) $(O)/ti-live-replay
 smpi_clock := $(if $(has_smpi),$(O)/libti-smpi-clock.so)
@@ -40,7 +42,7 @@ $(O)/libti-smpi-clock.so: replay-bridge/replayer/clock.c
 	$(call say,CC)$(CC) $(flags) $(CPPFLAGS) $(CFLAGS) -fPIC -shared -Wl,-z,noexecstack -o $@ $<
 $(O)/ti-smpi-replay: $(patsubst %.c,$(O)/smpi/%.o,$(replayer_files) replay-bridge/replayer/engine_smpi.c) \
         $(call pic_obj,$(replayer_tools))
-	$(call say,LINK)$(SMPICC) $(san_flags) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(pkg_libs) $(LDLIBS)
+	$(call say,LINK)$(SMPICC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(pkg_libs) $(LDLIBS)
 
 # (MPI_UNWEIGHTED is the address of a variable or a small number, which gcc takes for an array.)
 live_flags := -Wno-stringop-overflow -Wno-stringop-overread -Wno-unknown-warning-option
