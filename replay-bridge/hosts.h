@@ -1,5 +1,5 @@
 /*
- * Hosts of the simulated platform, and which rank runs on which.
+ * Hosts of the simulated platform.
  */
 #ifndef TI_HOSTS_H
 #define TI_HOSTS_H
@@ -51,23 +51,7 @@ int64_t ti_hosts_cores_a_rank(const struct ti_hosts *hosts);
 int64_t ti_hosts_slots(const struct ti_hosts *hosts);
 void ti_hosts_free(struct ti_hosts *hosts);
 
-struct ti_placement {
-    enum { TI_PLACE_BLOCK, TI_PLACE_ROUND_ROBIN, TI_PLACE_RANDOM } kind;
-    uint64_t seed;
-};
-
-/* "block", "round-robin", "random:SEED"; TI_ERR_USAGE. */
-ti_status ti_placement_parse(const char *text, struct ti_placement *out, struct ti_err *err);
-
 /* TI_ERR_INPUT if there are fewer slots than ranks. */
 ti_status ti_hosts_enough(const struct ti_hosts *hosts, int64_t np, struct ti_err *err);
-
-/*
- * Write a host for each of `np` ranks, one a line.  Block fills a host before
- * the next; round-robin takes one slot of each host in turn; random takes np of
- * all slots, the same ones everywhere for one seed.
- */
-void ti_hosts_place(const struct ti_hosts *hosts, const struct ti_placement *placement, int64_t np,
-                    FILE *out);
 
 #endif

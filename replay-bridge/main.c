@@ -17,6 +17,7 @@
 #include "replay-bridge/lint.h"
 #include "replay-bridge/lower.h"
 #include "replay-bridge/picture.h"
+#include "replay-bridge/placement.h"
 #include "replay-bridge/platform.h"
 #include "replay-bridge/platform_sites.h"
 #include "replay-bridge/scratch.h"

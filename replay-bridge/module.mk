@@ -4,7 +4,7 @@
 # What a trace is to a replay; converters and the replayer have it, too.
 lower_src := $(check_src) $(addprefix replay-bridge/,bursts.c lint.c lower.c refusal.c scratch.c)
 # Platforms, and smpirun.
-replay_src := $(lower_src) $(sites_src) $(addprefix replay-bridge/,state.c engines.c hosts.c simulate.c \
+replay_src := $(lower_src) $(sites_src) $(addprefix replay-bridge/,state.c engines.c hosts.c placement.c simulate.c \
               verdict.c platform.c platform_levels.c platform_sites.c shape.c picture.c \
               picture_layout.c)
 progs += ti-replay

@@ -11,6 +11,7 @@
 
 #include "replay-bridge/hosts.h"
 #include "replay-bridge/picture.h"
+#include "replay-bridge/placement.h"
 #include "replay-bridge/platform.h"
 #include "replay-bridge/platform_sites.h"
 #include "replay-bridge/shape.h"
