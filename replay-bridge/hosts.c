@@ -100,6 +100,12 @@ static ti_status read_line(struct ti_hosts *hosts, const char *path, int number,
 
 ti_status ti_hosts_read(const char *path, struct ti_hosts *hosts, struct ti_err *err)
 {
+    return ti_hosts_read_file(path, "hostfile", hosts, err);
+}
+
+ti_status ti_hosts_read_file(const char *path, const char *what, struct ti_hosts *hosts,
+                             struct ti_err *err)
+{
     bool standard = !strcmp(path, "-");
     FILE *f = standard ? stdin : fopen(path, "re");
     char *line = NULL;
@@ -107,13 +113,13 @@ ti_status ti_hosts_read(const char *path, struct ti_hosts *hosts, struct ti_err 
     ti_status st = TI_OK;
 
     if (!f)
-        return ti_err_errno(err, TI_ERR_IO, "cannot read the hostfile '%s'", path);
+        return ti_err_errno(err, TI_ERR_IO, "cannot read the %s '%s'", what, path);
     for (int number = 1; !st && getline(&line, &cap, f) >= 0; number++)
         st = read_line(hosts, path, number, line, err);
     if (!st && ferror(f))
-        st = ti_err_errno(err, TI_ERR_IO, "cannot read the hostfile '%s'", path);
+        st = ti_err_errno(err, TI_ERR_IO, "cannot read the %s '%s'", what, path);
     else if (!st && !hosts->n)
-        st = ti_err_set(err, TI_ERR_INPUT, "the hostfile '%s' names no host", path);
+        st = ti_err_set(err, TI_ERR_INPUT, "the %s '%s' names no host", what, path);
     free(line);
     if (!standard)
         fclose(f);
@@ -321,11 +327,13 @@ ti_status ti_hosts_known(struct ti_hosts *used, const struct ti_hosts *known, co
         const struct ti_host *key = host, *const * found;
 
         found = bsearch(&key, sorted, known->n, sizeof *sorted, by_name);
-        if (found)
+        if (found) {
             host->cores = (*found)->cores;
-        else
+            host->site = (*found)->site;
+        } else {
             st = ti_err_set(err, TI_ERR_INPUT, "%s:%d: the platform has no host '%s'", path,
                             host->line, host->name);
+        }
     }
     if (!st)
         share_cores(used);
@@ -343,8 +351,13 @@ ti_status ti_hosts_enough(const struct ti_hosts *hosts, int64_t np, struct ti_er
     if (slots >= np)
         return TI_OK;
     ti_err_set(err, TI_ERR_INPUT, "%lld %s for %lld ranks", (long long)slots,
-               from_file ? "slots in the hostfile" : "hosts in the platform", (long long)np);
-    ti_err_hint(err, from_file ? "write NAME:SLOTS for a host that ranks shall share"
-                               : "ranks share hosts only with a --hostfile of lines NAME:SLOTS");
+               from_file                   ? "slots in the hostfile"
+               : slots > (int64_t)hosts->n ? "slots on the hosts of the platform"
+                                           : "hosts in the platform",
+               (long long)np);
+    ti_err_hint(
+        err, from_file ? "write NAME:SLOTS for a host that ranks shall share"
+                       : "ranks share hosts only with --ranks-per-host N, or a --hostfile of lines "
+                         "NAME:SLOTS");
     return TI_ERR_INPUT;
 }

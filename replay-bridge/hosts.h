@@ -15,6 +15,7 @@ struct ti_hosts {
         char *name;
         int64_t slots; /* ranks it takes */
         int64_t cores; /* 0: not known */
+        int site;      /* index in the sites file, 0 if there is none */
         int line;      /* of the hostfile, 0 if there is none */
     } *list;
     size_t n, cap;
@@ -30,6 +31,10 @@ void ti_hosts_generated(struct ti_hosts *hosts, int64_t n, int64_t cores);
  * standard input.  TI_ERR_IO, or TI_ERR_INPUT "hosts.txt:3: ...". */
 ti_status ti_hosts_read(const char *path, struct ti_hosts *hosts, struct ti_err *err);
 
+/* The same for a file that the sentence of an error calls `what`. */
+ti_status ti_hosts_read_file(const char *path, const char *what, struct ti_hosts *hosts,
+                             struct ti_err *err);
+
 /*
  * The hosts that an XML platform names, one slot each, in its order: <host>,
  * and the radicals of <cluster> and <cabinet>.  Attributes are read, entities
@@ -39,8 +44,8 @@ ti_status ti_hosts_read(const char *path, struct ti_hosts *hosts, struct ti_err 
 ti_status ti_hosts_in_platform(const char *path, struct ti_hosts *hosts, bool *sure,
                                struct ti_err *err);
 
-/* Whether each host of `used` is one of `known`, which then tells its cores: TI_ERR_INPUT names
- * the first that is not.  `path` is the hostfile's. */
+/* Whether each host of `used` is one of `known`, which then tells its cores and its site:
+ * TI_ERR_INPUT names the first that is not.  `path` is the hostfile's. */
 ti_status ti_hosts_known(struct ti_hosts *used, const struct ti_hosts *known, const char *path,
                          struct ti_err *err);
 

@@ -44,6 +44,7 @@ enum {
     OPT_WAN,
     OPT_SHOW_PLATFORM,
     OPT_PLACEMENT,
+    OPT_RANKS_PER_HOST,
     OPT_KEEP,
     OPT_CFG,
     OPT_ENGINE,
@@ -88,7 +89,10 @@ static const struct ti_opt opts[] = {
      "describe the platform and exit; draw it into FILE.svg\nor FILE.dot; needs no TRACE"},
     TI_OPT_HEADING("Replay"),
     {OPT_PLACEMENT, "placement", "HOW",
-     "ranks on slots: block, round-robin or random:SEED\n[default: block]"},
+     "ranks on slots: block, round-robin, random:SEED,\nby-site, or file:PATH, a host a line for "
+     "each rank\n[default: block]"},
+    {OPT_RANKS_PER_HOST, "ranks-per-host", "N",
+     "slots of each host, without a hostfile [default: 1]"},
     {OPT_ENGINE, "engine", "WHICH",
      "what replays: tiara (ti-smpi-replay), stock (SimGrid's\nreplay of actions) or auto "
      "[default: auto]"},
@@ -146,6 +150,8 @@ struct options {
     bool show, wan_given;
     bool made; /* an option of a made platform was given */
     struct ti_placement placement;
+    const char *placement_text;
+    int64_t ranks_per_host; /* 0: not given */
     char *cfg[CFG_MAX];
     int ncfg;
     int64_t eager_bytes;
@@ -171,6 +177,7 @@ struct result {
     const char *collectives;
     json_t *waiting;       /* ranks that did not come to their end */
     struct ti_hosts hosts; /* for the ranks */
+    uint32_t *host_of;     /* index of the host of each rank */
     struct ti_sites *sites; /* of --sites; NULL: none */
     int64_t made_hosts;    /* of a platform that is made */
     bool linted, ran, simulated;
@@ -292,7 +299,10 @@ static ti_status take_option(struct options *o, int id, const char *arg, struct 
         o->picture = arg;
         return arg ? ti_picture_check(arg, err) : TI_OK;
     case OPT_PLACEMENT:
+        o->placement_text = arg;
         return ti_placement_parse(arg, &o->placement, err);
+    case OPT_RANKS_PER_HOST:
+        return ti_parse_int(arg, "--ranks-per-host", 1, 1 << 20, &o->ranks_per_host, err);
     case OPT_KEEP:
         o->keep = arg;
         return TI_OK;
@@ -382,6 +392,11 @@ static int check_options(const struct options *o, int n, char **operand)
                                  o->times     ? "--times"
                                  : o->threads ? "--threads"
                                               : "--speed");
+    if (o->ranks_per_host && o->hostfile)
+        return (int)ti_cli_usage(&cli, "--ranks-per-host: the --hostfile says how many ranks a "
+                                       "host takes");
+    if (o->placement.kind == TI_PLACE_BY_SITE && !o->sites_path)
+        return (int)ti_cli_usage(&cli, "--placement by-site is for the sites of --sites");
     if (o->times && o->threads)
         return (int)ti_cli_usage(&cli, "with --times, bursts take as long as they did, whatever "
                                        "the --threads");
@@ -404,6 +419,7 @@ static int parse(struct options *o, int argc, char **argv)
     o->eager_bytes = EAGER_DEFAULT;
     o->topology.params = "";
     o->topology_text = "cluster";
+    o->placement_text = "block";
     o->speeds = (struct ti_speeds){.speed = TI_SPEED_DEFAULT,
                                    .bandwidth = {1, {TI_BANDWIDTH_DEFAULT}},
                                    .latency = {1, {TI_LATENCY_DEFAULT}},
@@ -505,6 +521,14 @@ static ti_status read_sites(const struct options *o, struct result *res, struct 
     return st;
 }
 
+/* Of a cluster whose hosts are not counted by an option. */
+static int64_t hosts_needed(const struct options *o, int64_t np)
+{
+    int64_t each = o->ranks_per_host ? o->ranks_per_host : 1;
+
+    return (np + each - 1) / each;
+}
+
 /* The hosts of the platform; *sure: it has no others. */
 static ti_status platform_hosts(const struct options *o, struct result *res, struct ti_hosts *hosts,
                                 bool *sure, struct ti_err *err)
@@ -518,7 +542,9 @@ static ti_status platform_hosts(const struct options *o, struct result *res, str
         return st;
     }
     if (!o->platform) {
-        int64_t n = o->topology.hosts ? o->topology.hosts : o->hosts ? o->hosts : res->np;
+        int64_t n = o->topology.hosts ? o->topology.hosts
+                    : o->hosts        ? o->hosts
+                                      : hosts_needed(o, res->np);
 
         ti_hosts_generated(hosts, n, o->speeds.cores);
         return TI_OK;
@@ -532,8 +558,7 @@ static ti_status platform_hosts(const struct options *o, struct result *res, str
     return ti_hosts_in_platform(o->platform, hosts, sure, err);
 }
 
-static ti_status write_hostfile(const struct options *o, const struct result *res,
-                                struct ti_err *err)
+static ti_status write_hostfile(const struct result *res, struct ti_err *err)
 {
     const char *path = ti_scratch_path(TI_SIM_HOSTS);
     FILE *f = fopen(path, "we");
@@ -541,7 +566,7 @@ static ti_status write_hostfile(const struct options *o, const struct result *re
 
     if (!f)
         return ti_err_errno(err, TI_ERR_IO, "cannot write '%s'", path);
-    ti_hosts_place(&res->hosts, &o->placement, res->np, f);
+    ti_place_write(&res->hosts, res->host_of, res->np, f);
     bad = ferror(f) != 0;
     if (fclose(f) != 0 || bad)
         return ti_err_errno(err, TI_ERR_IO, "cannot write '%s'", path);
@@ -574,24 +599,65 @@ static ti_status no_hosts(const char *path, struct ti_err *err)
     return TI_ERR_INPUT;
 }
 
+/* The hosts that ranks may use: those of the platform, or of the hostfile. */
+static ti_status take_hosts(const struct options *o, struct result *res,
+                            const struct ti_hosts *platform, bool sure, struct ti_err *err)
+{
+    ti_status st;
+
+    if (o->hostfile) {
+        st = ti_hosts_read(o->hostfile, &res->hosts, err);
+        return st || !sure || !platform->n
+                   ? st
+                   : ti_hosts_known(&res->hosts, platform, o->hostfile, err);
+    }
+    for (size_t i = 0; i < platform->n; i++) {
+        const struct ti_host *host = &platform->list[i];
+
+        ti_hosts_add(&res->hosts, host->name, host->cores);
+        res->hosts.list[i].site = host->site;
+        res->hosts.list[i].slots = o->ranks_per_host ? o->ranks_per_host : 1;
+    }
+    return TI_OK;
+}
+
+/* Ranks go where the placement file says; the platform's own slots are no limit then. */
+static ti_status take_placement_file(const struct options *o, struct result *res,
+                                     const struct ti_hosts *platform, bool sure, struct ti_err *err)
+{
+    bool limited = o->hostfile || o->ranks_per_host;
+    struct ti_hosts placed;
+    ti_status st = ti_placement_read(
+        o->placement.path, res->np, sure && platform->n ? platform : NULL,
+        limited ? &res->hosts : NULL, o->hostfile ? o->hostfile : "--ranks-per-host", &placed, err);
+
+    if (st)
+        return st;
+    ti_hosts_free(&res->hosts);
+    res->hosts = placed;
+    return TI_OK;
+}
+
 /* Before the trace is read: are there hosts for it? */
 static ti_status find_hosts(const struct options *o, struct result *res, struct ti_err *err)
 {
-    struct ti_hosts listed = {0};
+    struct ti_hosts platform = {0};
     bool sure;
-    ti_status st = platform_hosts(o, res, &res->hosts, &sure, err);
+    ti_status st = platform_hosts(o, res, &platform, &sure, err);
 
-    res->made_hosts = (int64_t)res->hosts.n;
-    if (!st && o->hostfile) {
-        st = ti_hosts_read(o->hostfile, &listed, err);
-        if (!st && sure && res->hosts.n)
-            st = ti_hosts_known(&listed, &res->hosts, o->hostfile, err);
-        ti_hosts_free(&res->hosts);
-        res->hosts = listed;
-    }
+    res->made_hosts = (int64_t)platform.n;
+    if (!st)
+        st = take_hosts(o, res, &platform, sure, err);
+    if (!st && o->placement.kind == TI_PLACE_FILE)
+        st = take_placement_file(o, res, &platform, sure, err);
+    ti_hosts_free(&platform);
     if (!st && !res->hosts.n)
         st = no_hosts(o->platform, err);
-    return st ? st : ti_hosts_enough(&res->hosts, res->np, err);
+    if (!st)
+        st = ti_hosts_enough(&res->hosts, res->np, err);
+    if (!st)
+        res->host_of = ti_place(&res->hosts, &o->placement, res->np);
+    return st;
 }
 
 static void print_json(json_t *j)
@@ -656,7 +722,7 @@ static ti_status write_platform(const struct options *o, struct result *res, str
 
     if (!st)
         st = o->platform ? use_platform(o, res, err) : make_platform(o, res->made_hosts, res, err);
-    return st ? st : write_hostfile(o, res, err);
+    return st ? st : write_hostfile(res, err);
 }
 
 /* ---- what the volumes are ---- */
@@ -1025,6 +1091,10 @@ static void report_json(const struct options *o, const struct result *res, ti_st
                                 : json_integer((json_int_t)res->bursts.cores));
     if (res->platform[0])
         json_object_set_new(j, "platform", json_string(res->platform));
+    if (res->host_of) {
+        json_object_set_new(j, "placement", json_string(o->placement_text));
+        json_object_set_new(j, "rank_hosts", ti_place_json(&res->hosts, res->host_of, res->np));
+    }
     if (res->actions && res->engine == TI_ENGINE_STOCK)
         json_object_set_new(j, "actions", json_integer((json_int_t)res->actions));
     if (res->simulated) {
@@ -1104,6 +1174,7 @@ int main(int argc, char **argv)
     ti_replay_state_close(res.state);
     ti_lint_free(&res.lint);
     ti_hosts_free(&res.hosts);
+    free(res.host_of);
     ti_sites_free(res.sites);
     ti_source_close(s);
     ti_scratch_close();

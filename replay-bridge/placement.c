@@ -1,22 +1,23 @@
 #include "replay-bridge/placement.h"
 
-#include <string.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "check/map.h"
 #include "common/cli.h"
+#include "formats/ranges.h"
 
 ti_status ti_placement_parse(const char *text, struct ti_placement *out, struct ti_err *err)
 {
+    static const char *const words[] = {"block", "round-robin", NULL, "by-site"};
     int64_t seed;
 
     *out = (struct ti_placement){0};
-    if (!strcmp(text, "block"))
-        return TI_OK;
-    if (!strcmp(text, "round-robin")) {
-        out->kind = TI_PLACE_ROUND_ROBIN;
-        return TI_OK;
-    }
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+        if (words[i] && !strcmp(text, words[i])) {
+            out->kind = i;
+            return TI_OK;
+        }
     if (!strncmp(text, "random:", 7)) {
         out->kind = TI_PLACE_RANDOM;
         if (ti_parse_int(text + 7, "--placement random", 0, INT64_MAX, &seed, err) != TI_OK)
@@ -24,9 +25,109 @@ ti_status ti_placement_parse(const char *text, struct ti_placement *out, struct 
         out->seed = (uint64_t)seed;
         return TI_OK;
     }
+    if (!strncmp(text, "file:", 5) && text[5]) {
+        out->kind = TI_PLACE_FILE;
+        out->path = text + 5;
+        return TI_OK;
+    }
     return ti_err_set(err, TI_ERR_USAGE,
-                      "--placement: '%s' is not block, round-robin or random:SEED", text);
+                      "--placement: '%s' is not block, round-robin, random:SEED, by-site or "
+                      "file:PATH",
+                      text);
 }
+
+/* ---- hosts by name ---- */
+
+/* By name; those of the same name in their order. */
+static int by_name(const void *a, const void *b)
+{
+    const struct ti_host *const *x = a, *const *y = b;
+    int order = strcmp((*x)->name, (*y)->name);
+
+    return order ? order : (*x > *y) - (*x < *y);
+}
+
+/* For each host the index of the first one of that name; free() it. */
+static uint32_t *first_of_name(const struct ti_hosts *hosts)
+{
+    size_t none = 0, none_first = 0;
+    const struct ti_host **sorted = ti_more(NULL, &none, hosts->n, sizeof *sorted);
+    uint32_t *first = ti_more(NULL, &none_first, hosts->n, sizeof *first);
+
+    for (size_t i = 0; i < hosts->n; i++)
+        sorted[i] = &hosts->list[i];
+    qsort(sorted, hosts->n, sizeof *sorted, by_name);
+    for (size_t from = 0, to; from < hosts->n; from = to)
+        for (to = from; to < hosts->n && !strcmp(sorted[to]->name, sorted[from]->name); to++)
+            first[sorted[to] - hosts->list] = (uint32_t)(sorted[from] - hosts->list);
+    free(sorted);
+    return first;
+}
+
+/* ---- a placement file ---- */
+
+/* Slots of the host called `name`, on all its lines. */
+static int64_t slots_of(const struct ti_hosts *hosts, const char *name)
+{
+    int64_t slots = 0;
+
+    for (size_t i = 0; i < hosts->n; i++)
+        if (!strcmp(hosts->list[i].name, name))
+            slots += hosts->list[i].slots;
+    return slots;
+}
+
+/* The first line whose ranks find no slot on their host any more. */
+static ti_status check_slots(const struct ti_hosts *placed, const struct ti_hosts *slots,
+                             const char *path, const char *hostfile, struct ti_err *err)
+{
+    uint32_t *first = first_of_name(placed);
+    size_t none = 0;
+    int64_t *left = ti_more(NULL, &none, placed->n, sizeof *left);
+    ti_status st = TI_OK;
+
+    for (size_t i = 0; i < placed->n && !st; i++) {
+        const struct ti_host *host = &placed->list[i];
+        int64_t has = first[i] == i ? slots_of(slots, host->name) : 0;
+
+        left[first[i]] += has - host->slots;
+        if (first[i] == i && !has)
+            st = ti_err_set(err, TI_ERR_INPUT, "%s:%d: '%s' has no host '%s'", path, host->line,
+                            hostfile, host->name);
+        else if (left[first[i]] < 0)
+            st = ti_err_set(err, TI_ERR_INPUT,
+                            "%s:%d: one rank too many on '%s', which has %lld slot%s in '%s'", path,
+                            host->line, host->name, (long long)slots_of(slots, host->name),
+                            slots_of(slots, host->name) == 1 ? "" : "s", hostfile);
+    }
+    free(left);
+    free(first);
+    return st;
+}
+
+ti_status ti_placement_read(const char *path, int64_t np, const struct ti_hosts *known,
+                            const struct ti_hosts *slots, const char *hostfile,
+                            struct ti_hosts *out, struct ti_err *err)
+{
+    struct ti_hosts placed = {0};
+    ti_status st = ti_hosts_read_file(path, "placement file", &placed, err);
+    int64_t n = ti_hosts_slots(&placed);
+
+    if (!st && n != np)
+        st = ti_err_set(err, TI_ERR_INPUT, "the placement file '%s' is for %lld rank%s, not %lld",
+                        path, (long long)n, n == 1 ? "" : "s", (long long)np);
+    if (!st && known)
+        st = ti_hosts_known(&placed, known, path, err);
+    if (!st && slots)
+        st = check_slots(&placed, slots, path, hostfile, err);
+    if (st)
+        ti_hosts_free(&placed);
+    else
+        *out = placed;
+    return st;
+}
+
+/* ---- ranks on slots ---- */
 
 static uint64_t next_random(uint64_t *state)
 {
@@ -37,43 +138,135 @@ static uint64_t next_random(uint64_t *state)
     return z ^ z >> 31;
 }
 
-/* Hosts' indices, one for each slot, in the order in which ranks take them. */
-static void order_slots(const struct ti_hosts *hosts, const struct ti_placement *placement,
-                        uint32_t *slot, size_t n)
+/* All slots, in the order of hosts. */
+static void take_block(const struct ti_hosts *hosts, uint32_t *slot)
+{
+    for (size_t h = 0; h < hosts->n; h++)
+        for (int64_t i = 0; i < hosts->list[h].slots; i++)
+            *slot++ = (uint32_t)h;
+}
+
+static void take_in_turn(const struct ti_hosts *hosts, uint32_t *slot, size_t n)
 {
     size_t at = 0;
 
-    if (placement->kind == TI_PLACE_ROUND_ROBIN) {
-        for (int64_t round = 0; at < n; round++)
-            for (size_t h = 0; h < hosts->n; h++)
-                if (hosts->list[h].slots > round)
-                    slot[at++] = (uint32_t)h;
-        return;
-    }
-    for (size_t h = 0; h < hosts->n; h++)
-        for (int64_t i = 0; i < hosts->list[h].slots; i++)
-            slot[at++] = (uint32_t)h;
-    if (placement->kind == TI_PLACE_RANDOM) {
-        uint64_t state = placement->seed;
+    for (int64_t round = 0; at < n; round++)
+        for (size_t h = 0; h < hosts->n; h++)
+            if (hosts->list[h].slots > round)
+                slot[at++] = (uint32_t)h;
+}
 
-        for (size_t i = 0; i + 1 < n; i++) {
-            size_t j = i + (size_t)(next_random(&state) % (n - i));
-            uint32_t was = slot[i];
+static void shuffle(uint64_t seed, uint32_t *slot, size_t n)
+{
+    for (size_t i = 0; i + 1 < n; i++) {
+        size_t j = i + (size_t)(next_random(&seed) % (n - i));
+        uint32_t was = slot[i];
 
-            slot[i] = slot[j];
-            slot[j] = was;
-        }
+        slot[i] = slot[j];
+        slot[j] = was;
     }
 }
 
-void ti_hosts_place(const struct ti_hosts *hosts, const struct ti_placement *placement, int64_t np,
-                    FILE *out)
+/* ---- by site ---- */
+
+struct share {
+    int64_t slots, ranks;
+    int64_t rest; /* what is lost by rounding `ranks` down */
+};
+
+/* Ranks of each site: in proportion to its slots, what is left by rounding to those that lost most
+ * by it. */
+static struct share *shares(const struct ti_hosts *hosts, int nsites, int64_t np)
+{
+    size_t none = 0;
+    struct share *share = ti_more(NULL, &none, (size_t)nsites, sizeof *share);
+    int64_t slots = ti_hosts_slots(hosts), left = np;
+
+    for (size_t h = 0; h < hosts->n; h++)
+        share[hosts->list[h].site].slots += hosts->list[h].slots;
+    for (int s = 0; s < nsites; s++) {
+        share[s].ranks = np * share[s].slots / slots;
+        share[s].rest = np * share[s].slots % slots;
+        left -= share[s].ranks;
+    }
+    for (; left > 0; left--) {
+        int most = 0;
+
+        for (int s = 1; s < nsites; s++)
+            if (share[s].rest > share[most].rest)
+                most = s;
+        share[most].ranks++;
+        share[most].rest = -1;
+    }
+    return share;
+}
+
+static void take_by_site(const struct ti_hosts *hosts, uint32_t *slot, int64_t np)
+{
+    int nsites = 0;
+    struct share *share;
+
+    for (size_t h = 0; h < hosts->n; h++)
+        if (hosts->list[h].site >= nsites)
+            nsites = hosts->list[h].site + 1;
+    share = shares(hosts, nsites, np);
+    for (int s = 0; s < nsites; s++)
+        for (size_t h = 0; h < hosts->n; h++)
+            for (int64_t i = 0; hosts->list[h].site == s && i < hosts->list[h].slots; i++)
+                if (share[s].ranks-- > 0)
+                    *slot++ = (uint32_t)h;
+    free(share);
+}
+
+uint32_t *ti_place(const struct ti_hosts *hosts, const struct ti_placement *placement, int64_t np)
 {
     size_t slots = (size_t)ti_hosts_slots(hosts), none = 0;
     uint32_t *slot = ti_more(NULL, &none, slots, sizeof *slot);
 
-    order_slots(hosts, placement, slot, slots);
+    switch (placement->kind) {
+    case TI_PLACE_ROUND_ROBIN:
+        take_in_turn(hosts, slot, slots);
+        break;
+    case TI_PLACE_RANDOM:
+        take_block(hosts, slot);
+        shuffle(placement->seed, slot, slots);
+        break;
+    case TI_PLACE_BY_SITE:
+        take_by_site(hosts, slot, np);
+        break;
+    case TI_PLACE_BLOCK:
+    case TI_PLACE_FILE:
+        take_block(hosts, slot);
+        break;
+    }
+    return slot;
+}
+
+void ti_place_write(const struct ti_hosts *hosts, const uint32_t *host_of, int64_t np, FILE *out)
+{
     for (int64_t rank = 0; rank < np; rank++)
-        fprintf(out, "%s\n", hosts->list[slot[rank]].name);
-    free(slot);
+        fprintf(out, "%s\n", hosts->list[host_of[rank]].name);
+}
+
+json_t *ti_place_json(const struct ti_hosts *hosts, const uint32_t *host_of, int64_t np)
+{
+    uint32_t *first = first_of_name(hosts);
+    size_t none = 0;
+    json_t **ranks = ti_more(NULL, &none, hosts->n, sizeof *ranks);
+    json_t *list = json_array();
+
+    for (int64_t rank = 0; rank < np; rank++) {
+        uint32_t host = first[host_of[rank]];
+
+        if (!ranks[host])
+            ranks[host] = json_array();
+        ti_ranges_add(ranks[host], rank);
+    }
+    for (size_t h = 0; h < hosts->n; h++)
+        if (ranks[h])
+            json_array_append_new(
+                list, json_pack("{s:s, s:o}", "host", hosts->list[h].name, "ranks", ranks[h]));
+    free(ranks);
+    free(first);
+    return list;
 }

@@ -38,9 +38,12 @@ const char *ti_cluster_speed(const struct ti_cluster *c, const struct ti_sites_s
 void ti_hosts_of_sites(struct ti_hosts *hosts, const struct ti_sites *sites,
                        const struct ti_sites_speeds *speeds)
 {
-    for (int64_t i = 0; i < sites->nnodes; i++)
-        ti_hosts_add(hosts, sites->node[i].name,
-                     ti_cluster_cores(&sites->cluster[sites->node[i].cluster], speeds));
+    for (int64_t i = 0; i < sites->nnodes; i++) {
+        const struct ti_cluster *cluster = &sites->cluster[sites->node[i].cluster];
+
+        ti_hosts_add(hosts, sites->node[i].name, ti_cluster_cores(cluster, speeds));
+        hosts->list[hosts->n - 1].site = cluster->site;
+    }
 }
 
 /* Names of nodes have no colon, so that none is the name of a zone or a router.  Sites and nodes

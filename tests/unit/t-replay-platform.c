@@ -435,11 +435,14 @@ static void test_bad_hostfiles(void **state)
 static void placed(const struct ti_hosts *hosts, const char *how, int64_t np, char *text)
 {
     struct ti_placement p;
+    uint32_t *host_of;
     FILE *f;
 
     assert_int_equal(ti_placement_parse(how, &p, NULL), TI_OK);
     f = fmemopen(text, 256, "w");
-    ti_hosts_place(hosts, &p, np, f);
+    host_of = ti_place(hosts, &p, np);
+    ti_place_write(hosts, host_of, np, f);
+    free(host_of);
     fclose(f);
 }
 
@@ -471,7 +474,95 @@ static void test_placement(void **state)
     assert_string_not_equal(text, again);
     assert_int_equal(ti_placement_parse("random", &p, NULL), TI_ERR_USAGE);
     assert_int_equal(ti_placement_parse("random:", &p, NULL), TI_ERR_USAGE);
+    assert_int_equal(ti_placement_parse("file:", &p, NULL), TI_ERR_USAGE);
     ti_hosts_free(&hosts);
+}
+
+/* Sites have ranks in proportion to their slots, in blocks, wherever their hosts are listed. */
+static void test_by_site(void **state)
+{
+    static const int site[] = {0, 1, 0, 2};
+    struct ti_hosts hosts = {0};
+    char text[256];
+
+    (void)state;
+    file_with("a:4\nb:2\nc:4\nd:2\n");
+    assert_int_equal(ti_hosts_read(path, &hosts, NULL), TI_OK);
+    unlink(path);
+    for (int i = 0; i < 4; i++)
+        hosts.list[i].site = site[i];
+    placed(&hosts, "by-site", 6, text); /* 8, 2 and 2 of 12 slots */
+    assert_string_equal(text, "a\na\na\na\nb\nd\n");
+    placed(&hosts, "by-site", 8, text); /* 5 1/3, 1 1/3, 1 1/3 */
+    assert_string_equal(text, "a\na\na\na\nc\nc\nb\nd\n");
+    placed(&hosts, "by-site", 1, text);
+    assert_string_equal(text, "a\n");
+    placed(&hosts, "by-site", 12, text);
+    assert_string_equal(text, "a\na\na\na\nc\nc\nc\nc\nb\nb\nd\nd\n");
+    ti_hosts_free(&hosts);
+}
+
+/* What a placement file with this text does to `np` ranks on hosts a:2, b:1 and a:1. */
+static ti_status place_by_file(const char *text, int64_t np, bool limited, struct ti_hosts *out,
+                               struct ti_err *err)
+{
+    struct ti_hosts slots = {0};
+    ti_status st;
+
+    file_with("a:2\nb:1\na:1\n");
+    assert_int_equal(ti_hosts_read(path, &slots, NULL), TI_OK);
+    unlink(path);
+    file_with(text);
+    st = ti_placement_read(path, np, limited ? NULL : &slots, limited ? &slots : NULL, "hosts", out,
+                           err);
+    unlink(path);
+    ti_hosts_free(&slots);
+    return st;
+}
+
+static void test_placement_file(void **state)
+{
+    static const struct {
+        const char *text;
+        int64_t np;
+        const char *says; /* behind the file's name */
+    } bad[] = {{"a\nb\nb\n", 3, ":3: one rank too many on 'b', which has 1 slot in 'hosts'"},
+               {"b\na:4\n", 5, ":2: one rank too many on 'a', which has 3 slots in 'hosts'"},
+               {"a\n# none\nc\n", 2, ":3: 'hosts' has no host 'c'"},
+               {"a\n", 2, "' is for 1 rank, not 2"},
+               {"a:3\nb\n", 3, "' is for 4 ranks, not 3"},
+               {"a:0\n", 1, ":1: slots must be 1 or more, not '0'"},
+               {"# none\n", 1, "' names no host"}};
+    struct ti_hosts hosts = {0};
+    struct ti_err err;
+    char text[256], *ranks;
+    uint32_t *host_of;
+    json_t *j;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        assert_int_equal(place_by_file(bad[i].text, bad[i].np, true, &hosts, &err), TI_ERR_INPUT);
+        if (!strstr(err.text, bad[i].says))
+            fail_msg("'%s' does not say '%s'", err.text, bad[i].says);
+    }
+    assert_int_equal(place_by_file("c\n", 1, false, &hosts, &err), TI_ERR_INPUT);
+    assert_non_null(strstr(err.text, ":1: the platform has no host 'c'"));
+    assert_int_equal(place_by_file("b:4\na\n", 5, false, &hosts, &err), TI_OK);
+    ti_hosts_free(&hosts);
+    assert_int_equal(place_by_file("b\na:2 # two\n\na\n", 4, true, &hosts, &err), TI_OK);
+    placed(&hosts, "block", 4, text);
+    assert_string_equal(text, "b\na\na\na\n");
+    host_of = ti_place(&hosts, &(struct ti_placement){.kind = TI_PLACE_FILE}, 4);
+    j = ti_place_json(&hosts, host_of, 4);
+    ranks = json_dumps(j, JSON_COMPACT);
+    assert_string_equal(ranks, "[{\"host\":\"b\",\"ranks\":[[0,0]]},"
+                               "{\"host\":\"a\",\"ranks\":[[1,3]]}]");
+    free(ranks);
+    json_decref(j);
+    free(host_of);
+    ti_hosts_free(&hosts);
+    assert_int_equal(ti_placement_read("/nowhere/ranks", 1, NULL, NULL, NULL, &hosts, NULL),
+                     TI_ERR_IO);
 }
 
 int main(void)
@@ -482,7 +573,8 @@ int main(void)
         cmocka_unit_test(test_hierarchical),  cmocka_unit_test(test_bad_rates),
         cmocka_unit_test(test_shape),         cmocka_unit_test(test_picture),
         cmocka_unit_test(test_sites),         cmocka_unit_test(test_hosts_in_platform),
-        cmocka_unit_test(test_bad_hostfiles), cmocka_unit_test(test_placement)};
+        cmocka_unit_test(test_bad_hostfiles), cmocka_unit_test(test_placement),
+        cmocka_unit_test(test_by_site),       cmocka_unit_test(test_placement_file)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
