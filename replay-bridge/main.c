@@ -24,6 +24,7 @@
 #include "replay-bridge/shape.h"
 #include "replay-bridge/simulate.h"
 #include "replay-bridge/state.h"
+#include "replay-bridge/sweep_command.h"
 #include "replay-bridge/verdict.h"
 
 #define CFG_MAX       64
@@ -55,6 +56,8 @@ enum {
     OPT_THREADS,
     OPT_CORES,
     OPT_JSON,
+    OPT_SWEEP,
+    OPT_LIST,
     OPT_NO_PROGRESS
 };
 
@@ -113,6 +116,14 @@ static const struct ti_opt opts[] = {
     {OPT_KEEP, "keep", "DIR",
      "leave all files in DIR, with a script \"command\" that\nruns "
      "smpirun on them"},
+    TI_OPT_HEADING("Sweep"),
+    {OPT_SWEEP, "sweep", "OPTION=VALUES",
+     "replay with each of the values, separated by \"|\" or,\nwhere these have none, commas; again "
+     "for another\n"
+     "option: all combinations"},
+    {'o', "output", "DIR", "where a sweep keeps its results, and finds them again"},
+    {'j', "jobs", "N", "replays at once [default: one for each processor]"},
+    {OPT_LIST, "list", NULL, "list the replays of a sweep, run none"},
     TI_OPT_HEADING("Output"),
     {'q', "quiet", NULL, "errors only"},
     {'v', "verbose", NULL, "show what smpirun prints"},
@@ -128,12 +139,15 @@ static const struct ti_cli cli = {
                 "  ti-replay lu.tib --topology 'fat-tree:2;4,4;1,2;1,2' --speed 8Gf --placement "
                 "random:42\n"
                 "  ti-replay --show-platform=tree.svg --topology 'fat-tree:2;4,4;1,2;1,2'\n"
+                "  ti-replay lu.tib --sweep 'topology=cluster|torus:4,4' --sweep "
+                "speed=4Gf,8Gf -o study\n"
                 "  ti-replay --lint lu.tib\n",
     .opts = opts,
     .after = "TRACE is a bundle, the directory of a run, or a rank file.\n"
              "\n"
-             "Exit status: 0 success, 2 usage, 3 the trace or the platform cannot be used,\n"
-             "4 local file, memory or smpirun trouble.  More: man ti-replay\n"};
+             "Exit status: 0 success, 1 some replays of a sweep failed, 2 usage,\n"
+             "3 the trace or the platform cannot be used, 4 local file, memory or smpirun\n"
+             "trouble.  More: man ti-replay\n"};
 
 struct options {
     const char *trace;
@@ -159,6 +173,7 @@ struct options {
     enum { ENGINE_AUTO, ENGINE_STOCK, ENGINE_TIARA } engine;
     const char *collectives;
     bool any, no_compute; /* wildcards are posted as such; bursts take no time */
+    struct ti_sweep_command sweep;
     bool speed_given, times, lint_only, quiet, verbose, json, no_progress;
 };
 
@@ -253,6 +268,23 @@ static ti_status take_word(const char *option, const char *list, const char *tex
                : ti_err_set(err, TI_ERR_USAGE, "%s is one of: %s; not '%s'", option, list, text);
 }
 
+static ti_status take_option(struct options *o, int id, const char *arg, struct ti_err *err);
+
+/* One more --sweep, each value of which its option must take. */
+static ti_status take_sweep(struct options *o, const char *text, struct ti_err *err)
+{
+    struct ti_sweep *sweep = &o->sweep.sweep;
+    ti_status st = ti_sweep_add(sweep, text, opts, err);
+
+    for (int v = 0; !st && v < sweep->choice[sweep->n - 1].value.n; v++) {
+        struct options trial = *o;
+
+        st = take_option(&trial, sweep->choice[sweep->n - 1].opt->id,
+                         sweep->choice[sweep->n - 1].value.v[v], err);
+    }
+    return st;
+}
+
 static ti_status take_option(struct options *o, int id, const char *arg, struct ti_err *err)
 {
     ti_status st;
@@ -332,6 +364,16 @@ static ti_status take_option(struct options *o, int id, const char *arg, struct 
     case OPT_CORES:
         o->made = true;
         return ti_parse_int(arg, "--cores", 1, 1 << 16, &o->speeds.cores, err);
+    case OPT_SWEEP:
+        return take_sweep(o, arg, err);
+    case 'o':
+        o->sweep.dir = arg;
+        return TI_OK;
+    case 'j':
+        return ti_parse_int(arg, "--jobs", 1, 1 << 16, &o->sweep.jobs, err);
+    case OPT_LIST:
+        o->sweep.list = true;
+        return TI_OK;
     case OPT_JSON:
         o->json = true;
         return TI_OK;
@@ -366,6 +408,38 @@ static ti_status check_made(const struct options *o, struct ti_err *err)
     return ti_platform_check(&o->topology, &o->speeds, err);
 }
 
+/* Keep an option for the replays of a sweep, unless it is about what is shown. */
+static void keep_option(struct options *o, int id, const char *arg)
+{
+    static const int others[] = {
+        OPT_SWEEP, OPT_LIST, OPT_KEEP, OPT_SHOW_PLATFORM, OPT_JSON, OPT_NO_PROGRESS, 'n', 'o',
+        'j',       'q',      'v'};
+    const struct ti_opt *opt = opts;
+
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
+        if (others[i] == id)
+            return;
+    while (opt->id != id)
+        opt++;
+    ti_args_addf(&o->sweep.base, "--%s%s%s", opt->name, arg ? "=" : "", arg ? arg : "");
+}
+
+/* What does not go together with a sweep, or without: TI_CLI_END, or how the program shall end. */
+static int check_sweep(const struct options *o)
+{
+    const struct ti_sweep_command *sweep = &o->sweep;
+
+    if (!sweep->sweep.n)
+        return sweep->dir || sweep->jobs || sweep->list
+                   ? (int)ti_cli_usage(&cli, "--output, --jobs and --list are for a --sweep")
+                   : TI_CLI_END;
+    if (o->keep || o->lint_only || o->show)
+        return (int)ti_cli_usage(&cli, "--keep, --lint and --show-platform are not for a --sweep");
+    if (!sweep->dir && !sweep->list)
+        return (int)ti_cli_usage(&cli, "--sweep: no folder is given for the results, -o DIR");
+    return TI_CLI_END;
+}
+
 /* What does not go together: TI_CLI_END, or how the program shall end. */
 static int check_options(const struct options *o, int n, char **operand)
 {
@@ -378,6 +452,10 @@ static int check_options(const struct options *o, int n, char **operand)
     if (o->show && !o->picture && n && ti_picture_check(operand[0], &err) == TI_OK)
         return (int)ti_cli_usage(&cli, "'%s' is a picture: write --show-platform=%s", operand[0],
                                  operand[0]);
+    if (check_sweep(o) != TI_CLI_END)
+        return TI_ERR_USAGE;
+    if (o->sweep.sweep.n) /* each replay checks its own options */
+        return TI_CLI_END;
     if (o->platform && o->made)
         return (int)ti_cli_usage(&cli, "--platform describes all; --topology, --sites, --hosts, "
                                        "--speed, --cores, --bandwidth, --latency, --loopback and "
@@ -425,10 +503,12 @@ static int parse(struct options *o, int argc, char **argv)
                                    .latency = {1, {TI_LATENCY_DEFAULT}},
                                    .cores = 1};
     o->wan = (struct ti_sites_speeds){&o->speeds, TI_WAN_BANDWIDTH_DEFAULT, TI_WAN_LATENCY_DEFAULT};
-    while ((id = ti_cli_next(&cli, argc, argv, &arg)) >= 0)
+    while ((id = ti_cli_next(&cli, argc, argv, &arg)) >= 0) {
+        keep_option(o, id, arg);
         if (take_option(o, id, arg, &err) != TI_OK)
             return (int)(err.hint[0] ? ti_cli_fail(&cli, TI_ERR_USAGE, &err)
                                      : ti_cli_usage(&cli, "%s", err.text));
+    }
     if (id == TI_CLI_EXIT_OK)
         return TI_OK;
     if (id == TI_CLI_EXIT_USAGE)
@@ -1013,6 +1093,15 @@ static json_t *waiting(struct ti_source *s, const struct result *res)
     return list;
 }
 
+/* The replays of a sweep, by child processes. */
+static ti_status sweep(struct options *o, struct ti_source *s, char **argv, struct ti_err *err)
+{
+    o->sweep.json = o->json;
+    o->sweep.verbose = o->verbose;
+    o->sweep.argv = argv;
+    return ti_sweep_command(&o->sweep, s, err);
+}
+
 /* ---- the report ---- */
 
 static const char *const engine_names[] = {
@@ -1133,6 +1222,8 @@ static ti_status report(const struct options *o, const struct result *res, ti_st
             fprintf(stderr, "  smpirun: %s\n", res->verdict.quote[i]);
         print_waiting(res->waiting);
     }
+    if (o->sweep.sweep.n)
+        return st;
     if (o->json && (st || !o->show))
         report_json(o, res, st, err);
     else if (!st && !o->show)
@@ -1164,7 +1255,9 @@ int main(int argc, char **argv)
     ti_talk_init(cli.tool, o.quiet, o.no_progress);
     ti_stop_catch();
     st = o.trace ? ti_source_open(o.trace, &s, &err) : TI_OK;
-    if (!st)
+    if (!st && o.sweep.sweep.n)
+        st = sweep(&o, s, argv, &err);
+    else if (!st)
         st = o.show ? show_platform(&o, s, &res, &err) : replay(&o, s, &res, &err);
     if (st && res.ran)
         res.waiting = waiting(s, &res);
@@ -1177,6 +1270,8 @@ int main(int argc, char **argv)
     free(res.host_of);
     ti_sites_free(res.sites);
     ti_source_close(s);
+    ti_sweep_free(&o.sweep.sweep);
+    ti_args_free(&o.sweep.base);
     ti_scratch_close();
     if (ti_stopped())
         ti_stop_die();

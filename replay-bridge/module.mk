@@ -7,12 +7,15 @@ lower_src := $(check_src) $(addprefix replay-bridge/,bursts.c lint.c lower.c ref
 replay_src := $(lower_src) $(sites_src) $(addprefix replay-bridge/,state.c engines.c hosts.c placement.c simulate.c \
               verdict.c platform.c platform_levels.c platform_sites.c shape.c picture.c \
               picture_layout.c)
+# Sweeps.
+sweep_src := $(addprefix replay-bridge/,sweep.c study.c study_run.c study_plot.c plot.c)
 progs += ti-replay
-ti-replay_src := replay-bridge/main.c $(replay_src)
+ti-replay_src := replay-bridge/main.c replay-bridge/sweep_command.c $(sweep_src) $(replay_src)
 ti-replay_libs := $(sites_libs) -lm
 t-replay-trace_src := $(replay_src) tests/unit/script.c
 t-replay-platform_src := $(replay_src)
 t-replay-verdict_src := $(replay_src)
+t-sweep_src := $(sweep_src) $(replay_src)
 
 # The replayer: one source, compiled for SMPI and for a real MPI library.  What it shares with
 # the tools is compiled for shared objects, since smpirun loads it as one.

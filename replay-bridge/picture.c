@@ -19,8 +19,7 @@ static const char *colour(int kind)
     return colours[(size_t)kind % (sizeof colours / sizeof colours[0])];
 }
 
-/* The text of a name, for XML and for Graphviz. */
-static void put_escaped(FILE *out, const char *text, size_t n)
+void ti__put_xml(FILE *out, const char *text, size_t n)
 {
     for (size_t i = 0; i < n; i++)
         switch (text[i]) {
@@ -136,7 +135,7 @@ static void svg_text(FILE *out, double x, double y, const char *attributes, cons
                      size_t n)
 {
     fprintf(out, "<text x=\"%.1f\" y=\"%.1f\" %s>", x, y, attributes);
-    put_escaped(out, text, n);
+    ti__put_xml(out, text, n);
     fprintf(out, "</text>\n");
 }
 
@@ -168,7 +167,7 @@ static void svg_vertex(FILE *out, const struct ti_vertex *v)
             "stroke=\"%s\"><title>",
             v->x - v->w / 2, v->y - v->h / 2, v->w, v->h, v->kind == TI_V_SWITCH ? 7 : 2,
             fills[v->kind], v->kind == TI_V_PANEL ? "#d8d8d2" : "#5b6670");
-    put_escaped(out, v->name, strlen(v->name));
+    ti__put_xml(out, v->name, strlen(v->name));
     fprintf(out, "</title></rect>\n");
     if (v->text)
         svg_lines(out, v);

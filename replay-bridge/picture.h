@@ -49,6 +49,9 @@ struct ti_picture {
     int nkeys;
 };
 
+/* `n` bytes of a text as XML has them. */
+void ti__put_xml(FILE *out, const char *text, size_t n);
+
 void ti__picture_lay_out(struct ti_picture *pic, const struct ti_shown *p);
 void ti__picture_free(struct ti_picture *pic);
 

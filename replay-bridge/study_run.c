@@ -1,0 +1,298 @@
+/*
+ * The points of a study as child processes: this program itself, with --json.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "check/map.h"
+#include "common/clock.h"
+#include "replay-bridge/scratch.h"
+#include "replay-bridge/study.h"
+
+#define PATIENCE_S   8.0 /* between signals; a child waits 5 s for smpirun */
+#define PAUSE_NS     (10 * 1000 * 1000)
+#define MESSAGES_MAX 10 /* of points, that are shown */
+
+struct child {
+    pid_t pid; /* 0: none */
+    int64_t point;
+    int out, messages; /* files without a name */
+};
+
+struct pool {
+    struct ti_study *study;
+    struct child *child;
+    int64_t jobs, running;
+    int64_t todo, ended; /* points to be run, and of these, those that were */
+    double start, signalled;
+    int signals; /* sent to all children */
+    bool verbose;
+    json_t *shown; /* messages that were */
+};
+
+/* ---- one child ---- */
+
+static struct ti_args command_of(const struct ti_study *study, int64_t point)
+{
+    const struct ti_args *own = &study->point[point].args;
+    struct ti_args args = {0};
+
+    ti_args_add(&args, "ti-replay");
+    for (int i = 0; i < own->n; i++)
+        ti_args_add(&args, own->v[i]);
+    ti_args_add(&args, "--json");
+    ti_args_add(&args, "--no-progress");
+    ti_args_add(&args, "--");
+    ti_args_add(&args, study->trace);
+    return args;
+}
+
+static _Noreturn void become(char **argv, const struct child *c, pid_t parent)
+{
+    int in = open("/dev/null", O_RDONLY);
+
+    setpgid(0, 0); /* a terminal's ^C is for the parent, which ends its children */
+    prctl(PR_SET_PDEATHSIG, SIGTERM);
+    if (getppid() == parent && dup2(in, STDIN_FILENO) >= 0 && dup2(c->out, STDOUT_FILENO) >= 0 &&
+        dup2(c->messages, STDERR_FILENO) >= 0)
+        execv("/proc/self/exe", argv);
+    _exit(127);
+}
+
+static ti_status spawn(struct pool *pool, struct child *c, int64_t point, struct ti_err *err)
+{
+    struct ti_args args = command_of(pool->study, point);
+    pid_t parent = getpid();
+
+    c->point = point;
+    c->out = memfd_create("result", MFD_CLOEXEC);
+    c->messages = memfd_create("messages", MFD_CLOEXEC);
+    if (!ti_args_ok(&args) || c->out < 0 || c->messages < 0 || (c->pid = fork()) < 0) {
+        c->pid = 0;
+        ti_args_free(&args);
+        return ti_err_errno(err, TI_ERR_IO, "cannot run another point");
+    }
+    if (c->pid == 0)
+        become(args.v, c, parent);
+    setpgid(c->pid, c->pid);
+    ti_args_free(&args);
+    pool->running++;
+    return TI_OK;
+}
+
+/* All of a file without a name; free() it. */
+static char *contents(int fd)
+{
+    struct stat sb;
+    size_t none = 0;
+    char *text;
+    ssize_t n;
+
+    if (fstat(fd, &sb) != 0)
+        sb.st_size = 0;
+    text = ti_more(NULL, &none, (size_t)sb.st_size + 1, 1);
+    n = pread(fd, text, (size_t)sb.st_size, 0);
+    text[n > 0 ? n : 0] = '\0';
+    return text;
+}
+
+/* ---- what it said ---- */
+
+/* Show each line that no point had before, up to MESSAGES_MAX. */
+static void show_messages(struct pool *pool, char *text)
+{
+    for (char *line = text, *end; (end = strchr(line, '\n')); line = end + 1) {
+        *end = '\0';
+        if (json_object_get(pool->shown, line))
+            continue;
+        if (json_object_size(pool->shown) < MESSAGES_MAX) {
+            ti_progress_clear();
+            ti_print(stderr, "%s\n", line);
+        }
+        json_object_set_new(pool->shown, line, json_true());
+    }
+}
+
+/* Why a child failed that printed no JSON. */
+static void find_error(const char *messages, int status, struct ti_err *why)
+{
+    static const char tool[] = "ti-replay: ";
+    size_t skip = strncmp(messages, tool, strlen(tool)) ? 0 : strlen(tool);
+
+    if (WIFSIGNALED(status))
+        ti_err_set(why, TI_ERR_IO, "ended by signal %d", WTERMSIG(status));
+    else if (messages[0])
+        ti_err_set(why, TI_ERR_IO, "%.*s", (int)strcspn(messages + skip, "\n"), messages + skip);
+    else
+        ti_err_set(why, TI_ERR_IO, "ended with status %d and without a word", WEXITSTATUS(status));
+}
+
+static void tell_point(const struct pool *pool, int64_t i, const char *error)
+{
+    const struct ti_study *study = pool->study;
+    char *text = NULL;
+    size_t bytes = 0;
+    FILE *f;
+
+    if ((!pool->verbose && !error) || (error && study->failed > MESSAGES_MAX) ||
+        !(f = open_memstream(&text, &bytes)))
+        return;
+    ti_study_print_settings(study, i, f);
+    fclose(f);
+    ti_progress_clear();
+    if (error)
+        ti_warn("%s: %s", text, error);
+    else
+        ti_say("%s: %.9g s", text, ti_point_time(&study->point[i]));
+    free(text);
+}
+
+/* Keep what became of a point. */
+static ti_status take_result(struct pool *pool, const struct child *c, int status,
+                             struct ti_err *err)
+{
+    char *out = contents(c->out), *messages = contents(c->messages);
+    json_t *result = json_loads(out, 0, NULL);
+    const char *error = json_string_value(json_object_get(result, "error"));
+    int code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+    struct ti_err why;
+    ti_status st;
+
+    if (!code && !json_is_number(json_object_get(result, "clock_s")))
+        code = TI_ERR_IO;
+    if (code && !error)
+        find_error(messages, status, &why);
+    else if (code)
+        ti_err_set(&why, TI_ERR_IO, "%s", error);
+    else
+        show_messages(pool, messages);
+    st = ti_study_record(pool->study, c->point, code, result, code ? why.text : NULL, err);
+    if (!st)
+        tell_point(pool, c->point, code ? why.text : NULL);
+    free(out);
+    free(messages);
+    return st;
+}
+
+/* ---- all of them ---- */
+
+static void tell_progress(const struct pool *pool)
+{
+    const struct ti_study *study = pool->study;
+    double left = pool->ended ? (ti_now() - pool->start) / (double)pool->ended *
+                                    (double)(pool->todo - pool->ended)
+                              : 0;
+
+    if (pool->ended)
+        ti_progress("%lld of %lld points%s, %.0f s left", (long long)(study->done + study->failed),
+                    (long long)study->n, study->failed ? ", some failed" : "", left);
+    else
+        ti_progress("%lld of %lld points", (long long)study->done, (long long)study->n);
+}
+
+/* After a signal, or an error: ask, ask again, which has a child kill smpirun, then kill. */
+static void end_children(struct pool *pool, bool at_once)
+{
+    int sig = pool->signals < 2 ? SIGTERM : SIGKILL;
+
+    if (pool->signals && !at_once && ti_now() - pool->signalled < PATIENCE_S)
+        return;
+    for (int64_t j = 0; j < pool->jobs; j++)
+        if (pool->child[j].pid)
+            kill(pool->child[j].pid, sig);
+    pool->signals++;
+    pool->signalled = ti_now();
+}
+
+/* Points that end are kept, but for those that were ended. */
+static ti_status reap(struct pool *pool, struct ti_err *err)
+{
+    ti_status st = TI_OK;
+
+    for (int64_t j = 0; j < pool->jobs; j++) {
+        struct child *c = &pool->child[j];
+        int status;
+
+        if (!c->pid || waitpid(c->pid, &status, WNOHANG) != c->pid)
+            continue;
+        if (!st && (!pool->signals || (WIFEXITED(status) && !WEXITSTATUS(status))))
+            st = take_result(pool, c, status, err);
+        close(c->out);
+        close(c->messages);
+        *c = (struct child){0};
+        pool->running--;
+        pool->ended++;
+    }
+    return st;
+}
+
+/* Start points from `*next` on while there is room. */
+static ti_status fill(struct pool *pool, int64_t *next, struct ti_err *err)
+{
+    struct ti_study *study = pool->study;
+    ti_status st = TI_OK;
+
+    for (int64_t j = 0; j < pool->jobs && !st; j++) {
+        while (*next < study->n && study->point[*next].record)
+            ++*next;
+        if (*next == study->n)
+            return TI_OK;
+        if (!pool->child[j].pid)
+            st = spawn(pool, &pool->child[j], (*next)++, err);
+    }
+    return st;
+}
+
+static ti_status run(struct pool *pool, struct ti_err *err)
+{
+    struct timespec pause = {0, PAUSE_NS};
+    int64_t next = 0;
+    int stops = 0;
+    ti_status st = TI_OK, more;
+
+    for (;;) {
+        if (!st && !ti_stopped())
+            st = fill(pool, &next, err);
+        if (!pool->running)
+            break;
+        if (st || ti_stopped())
+            end_children(pool, ti_stop_count() > stops && pool->signals);
+        stops = ti_stop_count();
+        tell_progress(pool);
+        nanosleep(&pause, NULL);
+        more = reap(pool, err);
+        st = st ? st : more;
+    }
+    ti_progress_clear();
+    return st;
+}
+
+ti_status ti_study_run(struct ti_study *study, int64_t jobs, bool verbose, struct ti_err *err)
+{
+    struct pool pool = {.study = study,
+                        .jobs = jobs,
+                        .todo = study->n - study->done,
+                        .start = ti_now(),
+                        .verbose = verbose,
+                        .shown = json_object()};
+    size_t none = 0;
+    ti_status st;
+
+    pool.child = ti_more(NULL, &none, (size_t)jobs, sizeof *pool.child);
+    st = run(&pool, err);
+    if (json_object_size(pool.shown) > MESSAGES_MAX)
+        ti_say("%zu more messages of points are not shown",
+               json_object_size(pool.shown) - MESSAGES_MAX);
+    json_decref(pool.shown);
+    free(pool.child);
+    return st ? st : ti_stop_check(err);
+}

@@ -1,0 +1,217 @@
+#include "replay-bridge/sweep.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "check/map.h"
+
+/* Options whose values have commas, so that only '|' separates these. */
+static const char *const with_commas[] = {"topology", "bandwidth", "latency",
+                                          "loopback", "wan",       "cfg"};
+/* Options that say what is done, and not what is simulated. */
+static const char *const not_swept[] = {"sweep", "jobs", "output", "keep"};
+
+#define IS_IN(list, name) is_in(list, sizeof list / sizeof *list, name)
+
+static bool is_in(const char *const *list, size_t n, const char *name)
+{
+    for (size_t i = 0; i < n; i++)
+        if (!strcmp(list[i], name))
+            return true;
+    return false;
+}
+
+void ti_sweep_free(struct ti_sweep *sweep)
+{
+    for (size_t c = 0; c < sweep->n; c++)
+        ti_args_free(&sweep->choice[c].value);
+    free(sweep->choice);
+    *sweep = (struct ti_sweep){0};
+}
+
+int64_t ti_sweep_points(const struct ti_sweep *sweep)
+{
+    int64_t n = 1;
+
+    for (size_t c = 0; c < sweep->n; c++)
+        n *= sweep->choice[c].value.n;
+    return n;
+}
+
+int ti_sweep_index(const struct ti_sweep *sweep, int64_t point, size_t c)
+{
+    for (size_t later = sweep->n - 1; later > c; later--)
+        point /= sweep->choice[later].value.n;
+    return (int)(point % sweep->choice[c].value.n);
+}
+
+const char *ti_sweep_value(const struct ti_sweep *sweep, int64_t point, size_t c)
+{
+    return sweep->choice[c].value.v[ti_sweep_index(sweep, point, c)];
+}
+
+/* ---- ranges ---- */
+
+struct range {
+    const char *begin, *end;  /* what is before and behind it stays as it is */
+    int64_t from, to, factor; /* factor 0: each number */
+};
+
+static ti_status take_number(const char **at, int64_t *out, struct ti_err *err)
+{
+    char digits[32];
+    size_t n = strspn(*at, "0123456789");
+
+    snprintf(digits, sizeof digits, "%.*s", (int)n, *at);
+    *at += n;
+    return ti_parse_int(digits, "--sweep: a range", 0, INT64_MAX, out, err);
+}
+
+/* The first ".." between digits; NULL: none. */
+static const char *find_dots(const char *value)
+{
+    for (const char *p = value; (p = strstr(p, "..")); p++)
+        if (p > value && isdigit((unsigned char)p[-1]) && isdigit((unsigned char)p[2]))
+            return p;
+    return NULL;
+}
+
+/* What stands around the dots. */
+static ti_status read_range(const char *value, const char *dots, struct range *r,
+                            struct ti_err *err)
+{
+    const char *at = dots;
+    ti_status st;
+
+    while (at > value && isdigit((unsigned char)at[-1]))
+        at--;
+    r->begin = at;
+    if ((st = take_number(&at, &r->from, err)))
+        return st;
+    at = dots + 2;
+    if ((st = take_number(&at, &r->to, err)))
+        return st;
+    r->factor = 0;
+    if (at[0] == 'x' && isdigit((unsigned char)at[1])) {
+        at++;
+        if ((st = take_number(&at, &r->factor, err)))
+            return st;
+        if (r->factor < 2 || !r->from)
+            return ti_err_set(err, TI_ERR_USAGE,
+                              "--sweep: '%s' goes on for ever: a factor is 2 or more, and the "
+                              "range begins at 1 or more",
+                              value);
+    }
+    r->end = at;
+    if (r->from > r->to)
+        return ti_err_set(err, TI_ERR_USAGE, "--sweep: the range in '%s' goes down", value);
+    if (find_dots(at) || *at == '.' || (r->begin > value && r->begin[-1] == '.'))
+        return ti_err_set(err, TI_ERR_USAGE,
+                          "--sweep: '%s' is not one range FROM..TO of whole numbers", value);
+    return TI_OK;
+}
+
+static ti_status add_value(struct ti_choice *c, const char *value, struct ti_err *err)
+{
+    for (int i = 0; i < c->value.n; i++)
+        if (!strcmp(c->value.v[i], value))
+            return ti_err_set(err, TI_ERR_USAGE, "--sweep: %s has '%s' twice", c->opt->name, value);
+    if (c->value.n == TI_SWEEP_POINTS_MAX)
+        return ti_err_set(err, TI_ERR_USAGE, "--sweep: more than %d values of %s",
+                          TI_SWEEP_POINTS_MAX, c->opt->name);
+    ti_args_add(&c->value, value);
+    return TI_OK;
+}
+
+static ti_status add_expanded(struct ti_choice *c, const char *value, struct ti_err *err)
+{
+    const char *dots = find_dots(value);
+    struct range r;
+    ti_status st;
+
+    if (!*value)
+        return ti_err_set(err, TI_ERR_USAGE, "--sweep: a value of %s is empty", c->opt->name);
+    if (!dots)
+        return add_value(c, value, err);
+    st = read_range(value, dots, &r, err);
+    for (int64_t i = r.from; !st && i <= r.to; i = r.factor ? i * r.factor : i + 1) {
+        char *one;
+
+        if (asprintf(&one, "%.*s%lld%s", (int)(r.begin - value), value, (long long)i, r.end) < 0)
+            TI_BUG("out of memory");
+        st = add_value(c, one, err);
+        free(one);
+        if (i == INT64_MAX || (r.factor && i > INT64_MAX / r.factor))
+            break;
+    }
+    return st;
+}
+
+/* ---- OPTION=VALUES ---- */
+
+static ti_status find_option(const char *text, const struct ti_opt *opts, const struct ti_opt **out,
+                             struct ti_err *err)
+{
+    size_t n = strcspn(text, "=");
+
+    if (!n || text[n] != '=')
+        return ti_err_set(err, TI_ERR_USAGE, "--sweep: '%s' is not OPTION=VALUE|VALUE...", text);
+    for (; opts->id || opts->help; opts++)
+        if (opts->name && strlen(opts->name) == n && !strncmp(opts->name, text, n)) {
+            *out = opts;
+            if (!opts->arg || opts->arg[0] == '[' || IS_IN(not_swept, opts->name))
+                return ti_err_set(err, TI_ERR_USAGE, "--sweep: --%s has no values to choose from",
+                                  opts->name);
+            return TI_OK;
+        }
+    return ti_err_set(err, TI_ERR_USAGE, "--sweep: there is no option --%.*s", (int)n, text);
+}
+
+/* Values in place, cut at separators and rid of blanks around them. */
+static ti_status add_values(struct ti_choice *c, char *text, struct ti_err *err)
+{
+    const char *separators = IS_IN(with_commas, c->opt->name) ? "|" : "|,";
+    ti_status st = TI_OK;
+    bool more = true;
+
+    while (more && !st) {
+        char *end = text + strcspn(text, separators), *next = end + 1;
+
+        more = *end != '\0';
+        while (isspace((unsigned char)*text))
+            text++;
+        while (end > text && isspace((unsigned char)end[-1]))
+            end--;
+        *end = '\0';
+        st = add_expanded(c, text, err);
+        text = next;
+    }
+    return st;
+}
+
+ti_status ti_sweep_add(struct ti_sweep *sweep, const char *text, const struct ti_opt *opts,
+                       struct ti_err *err)
+{
+    const struct ti_opt *opt = NULL;
+    struct ti_choice *choice;
+    char *values;
+    ti_status st = find_option(text, opts, &opt, err);
+
+    if (st)
+        return st;
+    for (size_t c = 0; c < sweep->n; c++)
+        if (sweep->choice[c].opt == opt)
+            return ti_err_set(err, TI_ERR_USAGE, "--sweep %s is given twice", opt->name);
+    sweep->choice = ti_more(sweep->choice, &sweep->cap, sweep->n + 1, sizeof *sweep->choice);
+    choice = &sweep->choice[sweep->n++];
+    *choice = (struct ti_choice){.opt = opt};
+    values = strdup(strchr(text, '=') + 1);
+    if (!values)
+        TI_BUG("out of memory");
+    st = add_values(choice, values, err);
+    free(values);
+    if (!st && ti_sweep_points(sweep) > TI_SWEEP_POINTS_MAX)
+        st = ti_err_set(err, TI_ERR_USAGE, "--sweep: more than %d points", TI_SWEEP_POINTS_MAX);
+    return st;
+}

@@ -1,0 +1,163 @@
+#include "replay-bridge/sweep_command.h"
+
+#include <errno.h>
+#include <math.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "replay-bridge/scratch.h"
+#include "replay-bridge/simulate.h"
+#include "replay-bridge/study.h"
+
+static int64_t jobs_of(const struct ti_sweep_command *c, const struct ti_study *study)
+{
+    int64_t jobs = c->jobs, most = study->n > study->done ? study->n - study->done : 1;
+    cpu_set_t set;
+
+    if (!jobs)
+        jobs = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
+    return jobs < most ? jobs : most;
+}
+
+static ti_status list(const struct ti_study *study)
+{
+    for (int64_t i = 0; i < study->n; i++) {
+        printf("%s  %s", study->point[i].id,
+               !study->dir              ? ""
+               : study->point[i].record ? "done  "
+                                        : "to do ");
+        ti_study_print_settings(study, i, stdout);
+        putchar('\n');
+    }
+    return TI_OK;
+}
+
+/* ---- what came of it ---- */
+
+/* The point with the least time, by its sign 1, or the most, by -1; -1: none has a time. */
+static int64_t extreme(const struct ti_study *study, int sign)
+{
+    int64_t best = -1;
+
+    for (int64_t i = 0; i < study->n; i++) {
+        double time = ti_point_time(&study->point[i]);
+
+        if (!isnan(time) && (best < 0 || sign * time < sign * ti_point_time(&study->point[best])))
+            best = i;
+    }
+    return best;
+}
+
+static void print_extreme(const struct ti_study *study, const char *word, int64_t point)
+{
+    if (point < 0)
+        return;
+    printf("%s %.9g s, ", word, ti_point_time(&study->point[point]));
+    ti_study_print_settings(study, point, stdout);
+    putchar('\n');
+}
+
+static void print_summary(const struct ti_study *study)
+{
+    printf("points:   %lld", (long long)study->n);
+    if (study->failed)
+        printf(", %lld failed", (long long)study->failed);
+    printf("\n");
+    print_extreme(study, "fastest: ", extreme(study, 1));
+    print_extreme(study, "slowest: ", extreme(study, -1));
+    ti_print(stdout, "results:  %s/results.csv, results.json, plot.svg\n", study->dir);
+}
+
+static void print_all(const struct ti_study *study)
+{
+    json_t *all = ti_study_json(study);
+
+    json_dumpf(all, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(15));
+    putchar('\n');
+    json_decref(all);
+}
+
+static ti_status some_failed(const struct ti_study *study, struct ti_err *err)
+{
+    ti_err_set(err, TI_ERR_PARTIAL, "%lld of %lld points failed", (long long)study->failed,
+               (long long)study->n);
+    ti_err_hint(err, "'%s/results.csv' has their errors; the same command tries them again",
+                study->dir);
+    return TI_ERR_PARTIAL;
+}
+
+/* How to go on, as a shell reads it; in words if that is too long. */
+static void hint_to_continue(const struct ti_sweep_command *c, struct ti_err *err)
+{
+    struct ti_args args = {0};
+    char *text;
+
+    for (char **arg = c->argv; *arg; arg++)
+        ti_args_add(&args, *arg);
+    text = ti_args_ok(&args) ? ti_args_shell(&args) : NULL;
+    if (text && strlen(text) + 24 < sizeof err->hint)
+        ti_err_hint(err, "this continues: %s", text);
+    else
+        ti_err_hint(err, "the same command continues");
+    free(text);
+    ti_args_free(&args);
+}
+
+static ti_status interrupted(const struct ti_sweep_command *c, const struct ti_study *study,
+                             struct ti_err *err)
+{
+    ti_err_set(err, TI_ERR_IO, "interrupted; %lld of %lld points have their result in '%s'",
+               (long long)study->done, (long long)study->n, study->dir);
+    hint_to_continue(c, err);
+    return TI_ERR_IO;
+}
+
+/* ---- the steps ---- */
+
+static void tell_known(const struct ti_study *study)
+{
+    if (study->other_trace)
+        ti_warn("'%s' is not the trace that %lld of the points were run with: they are run again",
+                study->trace, (long long)study->other_trace);
+    if (study->done)
+        ti_say("%lld of %lld points have their result already", (long long)study->done,
+               (long long)study->n);
+}
+
+static ti_status run(const struct ti_sweep_command *c, struct ti_study *study, struct ti_err *err)
+{
+    ti_status st = ti_sim_available(err);
+
+    if (!st)
+        st = ti_study_begin(study, err);
+    if (st)
+        return st;
+    tell_known(study);
+    st = ti_study_run(study, jobs_of(c, study), c->verbose, err);
+    if (ti_stopped())
+        return interrupted(c, study, err);
+    if (!st)
+        st = ti_study_report(study, err);
+    if (st)
+        return st;
+    if (c->json)
+        print_all(study);
+    else
+        print_summary(study);
+    return study->failed ? some_failed(study, err) : TI_OK;
+}
+
+ti_status ti_sweep_command(const struct ti_sweep_command *c, struct ti_source *trace,
+                           struct ti_err *err)
+{
+    struct ti_study study;
+    ti_status st = ti_study_open(&study, &c->sweep, &c->base, trace, c->dir, err);
+
+    if (!st)
+        st = c->list ? list(&study) : run(c, &study, err);
+    ti_study_close(&study);
+    if (fflush(stdout) != 0 && !st)
+        st = ti_err_errno(err, TI_ERR_IO, "cannot write the result");
+    return st;
+}
