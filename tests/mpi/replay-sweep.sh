@@ -34,6 +34,7 @@ sweep() {
 runs() { [ "$(wc -l <ran)" -eq "$1" ] || { fail "$(wc -l <ran) runs, not $1: $2"; cat err; }; }
 says() { grep -qF -- "$1" "$2" || { fail "$2 does not say: $1"; cat "$2"; }; }
 
+# shellcheck disable=SC2054  # the commas are the option's
 choices=(--sweep 'topology=cluster|torus:2,2,2' --sweep 'speed=1..2Gf'
          --sweep placement=block,random:1..2 --latency 1us -o study)
 sweep 0 t.tib "${choices[@]}" -j 2
@@ -96,6 +97,7 @@ wait $sweeper
 [ $? -eq 143 ] || { fail 'does not end by the signal'; cat err; }
 says 'interrupted; 2 of 6 points have their result' err
 [ -z "$(ls -A "$TMPDIR")" ] || fail "files are left: $(ls -A "$TMPDIR")"
+[ "$(find study/points -type f | wc -l)" -eq 2 ] || fail 'points that were ended have files'
 rm slow
 : >ran
 command=$(sed -n 's/^hint: this continues: //p' err)
