@@ -39,7 +39,7 @@ helpers    :=
 unit_tests :=
 examples   :=
 include common/module.mk formats/module.mk remote/module.mk node/module.mk minitrace/module.mk wrap/module.mk check/module.mk acquire/module.mk \
-        gather/module.mk info/module.mk replay-bridge/module.mk convert/module.mk examples/module.mk tests/module.mk \
+        gather/module.mk info/module.mk replay-bridge/module.mk calibrate/module.mk convert/module.mk examples/module.mk tests/module.mk \
         bench/module.mk
 
 all: $(progs:%=$(O)/%) $(helpers:%=$(O)/%)
@@ -82,7 +82,7 @@ install: all
 	    $(DESTDIR)$(mandir)/man7
 	install $(progs:%=$(O)/%) $(replayers) $(DESTDIR)$(bindir)
 	install -d $(DESTDIR)$(libexecdir)/tiara
-	install $(node_progs) $(helpers:%=$(O)/%) $(smpi_clock) $(DESTDIR)$(libexecdir)/tiara
+	install $(node_progs) $(helpers:%=$(O)/%) $(smpi_clock) $(mpi_helpers) $(DESTDIR)$(libexecdir)/tiara
 	install -m 644 $(libminitrace) $(DESTDIR)$(libdir)
 	install -m 644 $(wildcard man/*.1) $(DESTDIR)$(mandir)/man1
 	install -m 644 $(wildcard man/*.5) $(DESTDIR)$(mandir)/man5

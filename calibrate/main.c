@@ -1,0 +1,305 @@
+/*
+ * ti-calibrate: what SimGrid needs to know of a machine.
+ *
+ *   options -> messages between two ranks -> fit -> rate of instructions -> calibration file
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "calibrate/network.h"
+#include "calibrate/rate.h"
+#include "common/cli.h"
+#include "replay-bridge/scratch.h"
+
+#define RUNS_MAX 1000
+
+enum {
+    OPT_MEASURE = TI_OPT_LONG,
+    OPT_NO_NETWORK,
+    OPT_REPEATS,
+    OPT_LARGEST,
+    OPT_SEGMENTS,
+    OPT_HOSTFILE,
+    OPT_SITES,
+    OPT_LOCAL,
+    OPT_FORCE,
+    OPT_NO_PROGRESS
+};
+
+static const struct ti_opt opts[] = {
+    TI_OPT_HEADING("Program"),
+    {'n', "np", "N", "its ranks [default: 2]"},
+    {'r', "runs", "N", "runs of it, of each kind [default: 5]"},
+    {'c', "counter", "NAME",
+     "what its instructions are counted with, as for\nti-acquire [default: auto]"},
+    {OPT_MEASURE, "measure", "FILE",
+     "do not calibrate: time runs of the program, untraced,\nand write FILE for ti-replay "
+     "--against"},
+    TI_OPT_HEADING("Messages"),
+    {OPT_NO_NETWORK, "no-network", NULL,
+     "measure the rate of the program alone; the network\nstays as the output file has it"},
+    {OPT_REPEATS, "repeats", "N", "times of each kind and size [default: 50]"},
+    {OPT_LARGEST, "largest", "SIZE", "largest message [default: 4M]"},
+    {OPT_SEGMENTS, "segments", "N", "ranges of sizes, at most, of each fit [default: 8]"},
+    TI_OPT_HEADING("Where"),
+    {OPT_HOSTFILE, "hostfile", "FILE", "two nodes of an Open MPI hostfile"},
+    {OPT_SITES, "sites", "FILE", "of a sites file, see tiara-sites(5)"},
+    {OPT_LOCAL, "local", NULL, "this machine alone, in a Slurm or OAR job too"},
+    {'x', "env", "VAR[=VALUE]", "hand a variable on to the ranks, as in mpirun"},
+    TI_OPT_HEADING("Output"),
+    {'o', "output", "FILE", "the calibration [default: calibration.conf]"},
+    {OPT_FORCE, "force", NULL, "replace FILE"},
+    {'q', "quiet", NULL, "errors and warnings only, no tables"},
+    {'v', "verbose", NULL, "show what ti-acquire says"},
+    {OPT_NO_PROGRESS, "no-progress", NULL, "no progress line [default when stderr is no terminal]"},
+    TI_OPT_END};
+
+static const struct ti_cli cli = {
+    .tool = "ti-calibrate",
+    .what = "Measure what SimGrid needs to know of a machine: messages and computation.",
+    .usage = "[OPTION]... [PROGRAM [ARGUMENT]...]",
+    .examples = "  ti-calibrate ./lu S\n"
+                "  ti-calibrate --hostfile two.hosts -o cluster.conf --np 16 ./lu A\n"
+                "  ti-calibrate --measure real.json ./lu S\n"
+                "  ti-replay lu.2.tib --calibration calibration.conf --against real.json\n",
+    .opts = opts,
+    .after = "Without PROGRAM the rate is that of a loop in registers: a first guess.\n"
+             "\n"
+             "Exit status: 0 success, 2 usage, 3 it cannot work (counter, program), 4 local\n"
+             "problem, 5 remote problem, 6 a program failed.  More: man ti-calibrate\n",
+    .stop_at_operand = true};
+
+struct options {
+    struct ti_runs runs;
+    struct ti_run program; /* words == 0: none */
+    int64_t nruns, repeats, largest, segments;
+    const char *output, *measure;
+    bool no_network, force, quiet, no_progress;
+};
+
+/* ---- options ---- */
+
+static ti_status pass_on(struct options *o, const char *option, const char *arg)
+{
+    ti_args_add(&o->runs.where, option);
+    if (arg)
+        ti_args_add(&o->runs.where, arg);
+    return TI_OK;
+}
+
+static ti_status take_option(struct options *o, int id, const char *arg, struct ti_err *err)
+{
+    switch (id) {
+    case 'n':
+        return ti_parse_int(arg, "--np", 1, TI_RUN_RANKS_MAX, &o->program.np, err);
+    case 'r':
+        return ti_parse_int(arg, "--runs", 1, RUNS_MAX, &o->nruns, err);
+    case OPT_REPEATS:
+        return ti_parse_int(arg, "--repeats", 1, 10000, &o->repeats, err);
+    case OPT_SEGMENTS:
+        return ti_parse_int(arg, "--segments", 2, TI_FIT_SEGMENTS_MAX, &o->segments, err);
+    case OPT_LARGEST:
+        return ti_parse_size(arg, "--largest", &o->largest, err);
+    case OPT_HOSTFILE:
+        return pass_on(o, "--hostfile", arg);
+    case OPT_SITES:
+        return pass_on(o, "--sites", arg);
+    case OPT_LOCAL:
+        return pass_on(o, "--local", NULL);
+    case 'x':
+        return pass_on(o, "--env", arg);
+    case 'c':
+        o->program.counter = arg;
+        return TI_OK;
+    case 'o':
+        o->output = arg;
+        return TI_OK;
+    case OPT_MEASURE:
+        o->measure = arg;
+        return TI_OK;
+    case OPT_NO_NETWORK:
+        o->no_network = true;
+        return TI_OK;
+    case OPT_FORCE:
+        o->force = true;
+        return TI_OK;
+    case 'q':
+        o->quiet = true;
+        return TI_OK;
+    case 'v':
+        o->runs.verbose = true;
+        return TI_OK;
+    case OPT_NO_PROGRESS:
+        o->no_progress = true;
+        return TI_OK;
+    }
+    TI_BUG("an option without a case");
+}
+
+/* TI_CLI_END, or how the program shall end. */
+static int check_options(const struct options *o)
+{
+    const char *written = o->measure ? o->measure : o->output;
+
+    if (!o->program.words && (o->measure || o->no_network))
+        return (int)ti_cli_usage(&cli, "%s needs a program",
+                                 o->measure ? "--measure" : "--no-network");
+    if (o->measure && o->no_network)
+        return (int)ti_cli_usage(&cli, "--measure does not calibrate: --no-network has no effect");
+    if (o->largest < 2 || o->largest > INT32_MAX)
+        return (int)ti_cli_usage(&cli, "--largest is from 2 bytes to 2047M");
+    if (!o->force && !o->no_network && access(written, F_OK) == 0)
+        return (int)ti_cli_usage(&cli, "'%s' is there already; --force replaces it", written);
+    return TI_CLI_END;
+}
+
+static int parse(struct options *o, int argc, char **argv)
+{
+    struct ti_err err = {0};
+    const char *arg;
+    int id;
+
+    o->program = (struct ti_run){.np = 2, .counter = "auto"};
+    o->nruns = 5;
+    o->repeats = 50;
+    o->largest = 4 << 20;
+    o->segments = 8;
+    o->output = "calibration.conf";
+    while ((id = ti_cli_next(&cli, argc, argv, &arg)) >= 0)
+        if (take_option(o, id, arg, &err) != TI_OK)
+            return (int)ti_cli_usage(&cli, "%s", err.text);
+    if (id == TI_CLI_EXIT_OK)
+        return TI_OK;
+    if (id == TI_CLI_EXIT_USAGE)
+        return TI_ERR_USAGE;
+    o->program.program = argv + ti_cli_operand();
+    o->program.words = argc - ti_cli_operand();
+    return check_options(o);
+}
+
+/* ---- the steps ---- */
+
+static ti_status measure_network(const struct options *o, struct ti_samples *s,
+                                 struct ti_calibration *c, struct ti_err *err)
+{
+    char repeats[32], largest[32];
+    char *words[] = {(char *)(uintptr_t)o->runs.helper, repeats, largest};
+    struct ti_run run = {"timing messages", words, 3, 2, "cputime", true, false};
+    struct ti_ran *ran = malloc(sizeof *ran);
+    ti_status st;
+    FILE *f;
+
+    if (!ran)
+        return ti_err_errno(err, TI_ERR_IO, "cannot time messages");
+    snprintf(repeats, sizeof repeats, "%" PRId64, o->repeats);
+    snprintf(largest, sizeof largest, "%" PRId64, o->largest);
+    st = ti_run(&o->runs, &run, ran, err);
+    free(ran);
+    if (st || (st = ti_run_about(c, err)))
+        return st;
+    f = fopen(ti_scratch_path(TI_RUN_OUTPUT), "re");
+    if (!f)
+        return ti_err_errno(err, TI_ERR_IO, "cannot read what was measured");
+    st = ti_samples_read(f, s, err);
+    fclose(f);
+    return st;
+}
+
+static ti_status calibrate_network(const struct options *o, struct ti_samples *s,
+                                   struct ti_calibration *c, struct ti_err *err)
+{
+    struct ti_network *n = malloc(sizeof *n);
+    ti_status st =
+        n ? measure_network(o, s, c, err) : ti_err_errno(err, TI_ERR_IO, "cannot time messages");
+
+    if (!st)
+        st = ti_network_fit(s, (int)o->segments, n, err);
+    if (!st)
+        st = ti_network_calibration(n, s->eager, c, err);
+    if (!st && !o->quiet) {
+        ti_network_print(n, stdout);
+        printf("sends up to %" PRId64 " bytes wait for nobody\n", s->eager);
+        if (n->cut)
+            printf("or is cut where os and or together take longer than a whole message\n");
+    }
+    free(n);
+    return st;
+}
+
+static void print_speed(const struct ti_calibration *c)
+{
+    printf("%s: %.4g instructions a second, spread %.2g %%", c->host.program, c->host.speed,
+           100 * c->host.deviation / c->host.speed);
+    if (c->host.folded_speed > 0)
+        printf("; %" PRId64 " ranks on a core: %.4g, %.2g %%", c->host.folding,
+               c->host.folded_speed, 100 * c->host.folded_deviation / c->host.folded_speed);
+    putchar('\n');
+}
+
+/* Of --no-network: the file that is to be changed, if there is one. */
+static ti_status read_former(const struct options *o, struct ti_calibration *c, struct ti_err *err)
+{
+    if (!o->no_network || access(o->output, F_OK) != 0)
+        return TI_OK;
+    ti_calibration_free(c);
+    return ti_calibration_read(o->output, c, NULL, err);
+}
+
+static ti_status calibrate(const struct options *o, struct ti_err *err)
+{
+    struct ti_samples s = {0};
+    struct ti_calibration c;
+    ti_status st;
+
+    ti_calibration_init(&c);
+    st = read_former(o, &c, err);
+    if (!st && !o->no_network)
+        st = calibrate_network(o, &s, &c, err);
+    if (!st)
+        st = o->program.words ? ti_rate_of_program(&o->runs, &o->program, o->nruns, &c, err)
+                              : ti_rate_of_burst(&o->runs, &s, o->repeats, &c, err);
+    if (!st && !o->quiet)
+        print_speed(&c);
+    if (!st)
+        st = ti_calibration_write(o->output, &c,
+                                  "What ti-calibrate measured, for ti-replay --calibration: see "
+                                  "ti-calibrate(1).\nBytes, seconds, instructions.",
+                                  err);
+    if (!st)
+        ti_say("the calibration is in '%s'", o->output);
+    ti_samples_free(&s);
+    ti_calibration_free(&c);
+    return st;
+}
+
+int main(int argc, char **argv)
+{
+    static struct options o;
+    struct ti_err err = {0};
+    int end = parse(&o, argc, argv);
+    ti_status st;
+
+    if (end != TI_CLI_END)
+        return end;
+    ti_talk_init(cli.tool, o.quiet, o.no_progress);
+    ti_stop_catch();
+    st = ti_runs_find(&o.runs, &err);
+    if (!st)
+        st = ti_scratch_open(NULL, &err);
+    if (!st)
+        st = o.measure ? ti_rate_measure(&o.runs, &o.program, o.nruns, o.measure, &err)
+                       : calibrate(&o, &err);
+    ti_args_free(&o.runs.where);
+    ti_scratch_close();
+    if (!st && fflush(stdout) != 0)
+        st = ti_err_errno(&err, TI_ERR_IO, "cannot write the result");
+    if (st)
+        ti_cli_fail(&cli, st, &err);
+    if (ti_stopped())
+        ti_stop_die();
+    return (int)st;
+}

@@ -1,0 +1,16 @@
+# calibrate: what SimGrid needs to know of a machine.
+fit_src := calibrate/fit.c calibrate/samples.c calibrate/network.c
+# Reading and writing calibrations; with $(sites_libs), beside $(sites_src) or inifile.c.
+calibration_src := formats/calibration.c
+progs += ti-calibrate
+ti-calibrate_src := calibrate/main.c calibrate/runs.c calibrate/rate.c $(fit_src) $(calibration_src) \
+                    formats/inifile.c replay-bridge/scratch.c
+ti-calibrate_libs := $(sites_libs) -lm
+t-calibration_src := $(fit_src) $(calibration_src) formats/inifile.c
+
+# What it runs on two ranks; installed with the helpers.
+mpi_helpers := $(O)/ti-calibrate-mpi
+all: $(mpi_helpers)
+$(O)/ti-calibrate-mpi: calibrate/ping.c examples/burst.c
+	@mkdir -p $(@D)
+	$(call say,MPICC)$(MPICC) $(filter-out -MMD -MP,$(flags)) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.c,$^) $(LDLIBS)

@@ -1,0 +1,207 @@
+#include "calibrate/network.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ENVELOPE 16   /* bytes that SMPI adds to each message */
+#define LEAST    0.02 /* of a half round trip that the network takes at least */
+#define FASTEST  1e15 /* bytes a second, for what does not get longer with its size */
+
+static const char *const names[TI_PARTS] = {"os", "ois", "or", "network"};
+
+/* The cost of a part; 0 if nothing was measured of it. */
+static double cost(const struct ti_network *n, enum ti_part part, double size)
+{
+    return n->n[part] ? ti_fit_at(n->segment[part], n->n[part], size) : 0;
+}
+
+double ti_network_half(const struct ti_network *n, int64_t eager, double size)
+{
+    double t = cost(n, TI_PART_NETWORK, size + ENVELOPE);
+
+    if (size <= (double)eager)
+        t += cost(n, TI_PART_OS, size) + cost(n, TI_PART_OR, size);
+    return t;
+}
+
+static ti_status fit_part(const struct ti_samples *s, enum ti_sample_kind kind, int most,
+                          struct ti_network *out, enum ti_part part, struct ti_err *err)
+{
+    struct ti_point point[TI_FIT_POINTS_MAX];
+    int n = s->n[kind] < TI_FIT_POINTS_MAX ? s->n[kind] : TI_FIT_POINTS_MAX;
+
+    for (int i = 0; i < n; i++)
+        point[i] = (struct ti_point){s->timed[kind][i].size, s->timed[kind][i].median,
+                                     s->timed[kind][i].median};
+    if (!n)
+        return TI_OK;
+    return ti_fit(point, n, kind == TI_ISEND ? (double)s->eager + 1 : 0, most, out->segment[part],
+                  &out->n[part], err);
+}
+
+static double half_of(const struct ti_samples *s, double size)
+{
+    for (int i = 0; i < s->n[TI_HALF]; i++)
+        if (s->timed[TI_HALF][i].size == size)
+            return s->timed[TI_HALF][i].median;
+    return INFINITY;
+}
+
+/*
+ * A receive is timed alone: in a round trip part of it passes while the message is still on its
+ * way.  So what it takes is cut where it and the send would leave nothing to the network.
+ */
+static ti_status fit_receive(const struct ti_samples *s, int most, struct ti_network *out,
+                             struct ti_err *err)
+{
+    struct ti_point point[TI_FIT_POINTS_MAX];
+    int n = 0;
+
+    for (int i = 0; i < s->n[TI_RECV] && n < TI_FIT_POINTS_MAX; i++) {
+        const struct ti_timed *t = &s->timed[TI_RECV][i];
+        double room = (1 - LEAST) * half_of(s, t->size) - cost(out, TI_PART_OS, t->size);
+        double seconds = fmax(0, fmin(t->median, room));
+
+        out->cut = out->cut || seconds < t->median;
+        point[n++] = (struct ti_point){t->size, seconds, t->median};
+    }
+    return n ? ti_fit(point, n, 0, most, out->segment[TI_PART_OR], &out->n[TI_PART_OR], err)
+             : TI_OK;
+}
+
+/* What the other parts leave of the half round trips. */
+static ti_status fit_network(const struct ti_samples *s, int most, struct ti_network *out,
+                             struct ti_err *err)
+{
+    struct ti_point point[TI_FIT_POINTS_MAX];
+    int n = 0;
+
+    for (int i = 0; i < s->n[TI_HALF] && n < TI_FIT_POINTS_MAX; i++) {
+        const struct ti_timed *t = &s->timed[TI_HALF][i];
+        double others = t->size <= (double)s->eager
+                            ? cost(out, TI_PART_OS, t->size) + cost(out, TI_PART_OR, t->size)
+                            : 0;
+
+        point[n++] = (struct ti_point){t->size + ENVELOPE,
+                                       fmax(t->median - others, LEAST * t->median), t->median};
+    }
+    return ti_fit(point, n, (double)s->eager + 1 + ENVELOPE, most, out->segment[TI_PART_NETWORK],
+                  &out->n[TI_PART_NETWORK], err);
+}
+
+static void judge(const struct ti_samples *s, struct ti_network *out)
+{
+    double sum = 0;
+
+    for (int i = 0; i < s->n[TI_HALF]; i++) {
+        const struct ti_timed *t = &s->timed[TI_HALF][i];
+        double off = fabs(ti_network_half(out, s->eager, t->size) / t->median - 1);
+
+        sum += off;
+        out->max_error = fmax(out->max_error, off);
+    }
+    out->mean_error = sum / s->n[TI_HALF];
+}
+
+ti_status ti_network_fit(const struct ti_samples *s, int segments, struct ti_network *out,
+                         struct ti_err *err)
+{
+    ti_status st;
+
+    *out = (struct ti_network){0};
+    if (!s->n[TI_HALF])
+        return ti_err_set(err, TI_ERR_INPUT, "no round trip was measured");
+    if ((st = fit_part(s, TI_SEND, segments, out, TI_PART_OS, err)) ||
+        (st = fit_part(s, TI_ISEND, segments, out, TI_PART_OIS, err)) ||
+        (st = fit_receive(s, segments, out, err)) || (st = fit_network(s, segments, out, err)))
+        return st;
+    judge(s, out);
+    return TI_OK;
+}
+
+/* ------------------------------------------------------------ calibration -- */
+
+/* SimGrid has a range begin above its size: the first at 0, the others one byte before ours. */
+static long range(const struct ti_segment *s, int i)
+{
+    return i ? (long)s[i].from - 1 : 0;
+}
+
+static char *costs(const struct ti_segment *s, int n)
+{
+    char *text = NULL;
+    size_t bytes;
+    FILE *f = n ? open_memstream(&text, &bytes) : NULL;
+
+    for (int i = 0; i < n && f; i++)
+        fprintf(f, "%s%ld:%.6g:%.6g", i ? ";" : "", range(s, i), s[i].startup, s[i].per_byte);
+    if (f)
+        fclose(f);
+    return text;
+}
+
+static double bandwidth(const struct ti_segment *s)
+{
+    return s->per_byte > 1 / FASTEST ? 1 / s->per_byte : FASTEST;
+}
+
+/* What the segments are to the latency, or to the last bandwidth where that is 0. */
+static char *factors(const struct ti_segment *s, int n, double latency)
+{
+    char *text = NULL;
+    size_t bytes;
+    FILE *f = open_memstream(&text, &bytes);
+
+    for (int i = 0; i < n && f; i++)
+        fprintf(f, "%s%ld:%.6g", i ? ";" : "", range(s, i),
+                latency > 0 ? s[i].startup / latency : bandwidth(&s[i]) / bandwidth(&s[n - 1]));
+    if (f)
+        fclose(f);
+    return text;
+}
+
+ti_status ti_network_calibration(const struct ti_network *n, int64_t eager,
+                                 struct ti_calibration *c, struct ti_err *err)
+{
+    const struct ti_segment *net = n->segment[TI_PART_NETWORK];
+    int k = n->n[TI_PART_NETWORK];
+
+    /* Not the network's part alone, of which os and or may leave next to nothing: who sets
+     * another latency means that of a small message. */
+    c->network.latency = fmax(ti_network_half(n, eager, 1), 1e-9);
+    c->network.bandwidth = bandwidth(&net[k - 1]);
+    c->network.eager = eager;
+    c->network.os = costs(n->segment[TI_PART_OS], n->n[TI_PART_OS]);
+    c->network.ois = costs(n->segment[TI_PART_OIS], n->n[TI_PART_OIS]);
+    c->network.or = costs(n->segment[TI_PART_OR], n->n[TI_PART_OR]);
+    c->network.latency_factor = factors(net, k, c->network.latency);
+    c->network.bandwidth_factor = factors(net, k, 0);
+    if (!c->network.latency_factor || !c->network.bandwidth_factor)
+        return ti_err_errno(err, TI_ERR_IO, "cannot keep the calibration");
+    return TI_OK;
+}
+
+/* ------------------------------------------------------------------ table -- */
+
+void ti_network_print(const struct ti_network *n, FILE *out)
+{
+    fprintf(out, "%-8s %10s %12s %12s %6s %8s %8s\n", "part", "from, B", "startup, us", "MB/s",
+            "sizes", "error, %", "most, %");
+    for (int part = 0; part < TI_PARTS; part++)
+        for (int i = 0; i < n->n[part]; i++) {
+            const struct ti_segment *s = &n->segment[part][i];
+            double from = s->from - (part == TI_PART_NETWORK ? ENVELOPE : 0);
+
+            fprintf(out, "%-8s %10.0f %12.3f ", i ? "" : names[part], i ? from : 0,
+                    1e6 * s->startup);
+            if (s->per_byte > 1 / FASTEST)
+                fprintf(out, "%12.5g", 1e-6 / s->per_byte);
+            else
+                fprintf(out, "%12s", "-");
+            fprintf(out, " %6d %8.1f %8.1f\n", s->points, 100 * s->mean_error, 100 * s->max_error);
+        }
+    fprintf(out, "half round trips by all parts: error %.1f %%, at most %.1f %%\n",
+            100 * n->mean_error, 100 * n->max_error);
+}

@@ -1,0 +1,295 @@
+/*
+ * What ti-calibrate runs on two ranks: how long sends, receives and round trips of messages take
+ * over their sizes, and instructions that are counted beforehand.  All times are of one clock,
+ * that of rank 0, which prints each of them:
+ *
+ *   eager SIZE            the largest message whose send does not wait for the receive
+ *   send SIZE SECONDS     MPI_Send, up to that size
+ *   isend SIZE SECONDS    MPI_Isend alone
+ *   recv SIZE SECONDS     MPI_Recv, the message being there already; up to that size
+ *   half SIZE SECONDS     half of a round trip
+ *   rate COUNT SECONDS    instructions, on both ranks at the same time; of CPU time
+ *   end                   so that what was cut off is noticed
+ *
+ * usage: ti-calibrate-mpi REPEATS LARGEST
+ */
+#include <inttypes.h>
+#include <mpi.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "examples/burst.h"
+
+#define WARM_UP     2 /* repetitions that are not told */
+#define SIZES_MAX   128
+#define EAGER_MOST  (1 << 20) /* larger messages are not tried for it */
+#define EAGER_TRIES 7
+#define LATE_S      3e-3  /* how much later the receive is, then */
+#define SETTLE_S    50e-6 /* until a message that was sent is there, at least */
+#define TRIPS       10    /* round trips of a small message that are timed together */
+#define SMALL_BYTES 16384
+#define BURST       10000000
+
+enum { TAG_GO, TAG_DATA };
+
+static int rank;
+static char *buffer;
+static double clock_s; /* that reading the clock takes */
+
+static double now(clockid_t clock)
+{
+    struct timespec t;
+
+    clock_gettime(clock, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static double wall(void)
+{
+    return now(CLOCK_MONOTONIC);
+}
+
+/* Computes, so that MPI gets no hand in between. */
+static void idle(double seconds)
+{
+    double end = wall() + seconds;
+
+    while (wall() < end)
+        ;
+}
+
+static void calibrate_clock(void)
+{
+    double start = wall(), end = start;
+
+    for (int i = 0; i < 1000; i++)
+        end = wall();
+    clock_s = (end - start) / 1000;
+}
+
+static void tell(const char *what, int64_t size, double seconds)
+{
+    if (seconds < 1e-9)
+        seconds = 1e-9;
+    printf("%s %" PRId64 " %.9g\n", what, size, seconds);
+}
+
+static void send(int to, int64_t size, int tag)
+{
+    MPI_Send(buffer, (int)size, MPI_BYTE, to, tag, MPI_COMM_WORLD);
+}
+
+static void receive(int from, int64_t size, int tag)
+{
+    MPI_Recv(buffer, (int)size, MPI_BYTE, from, tag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+}
+
+/* How long rank 0's send of a message takes whose receive comes late. */
+static double late_send(int64_t size)
+{
+    double start = 0;
+
+    if (rank == 0) {
+        receive(1, 0, TAG_GO);
+        start = wall();
+        send(1, size, TAG_DATA);
+        return wall() - start;
+    }
+    send(0, 0, TAG_GO);
+    idle(LATE_S);
+    receive(0, size, TAG_DATA);
+    return 0;
+}
+
+/* Whether sends of that size return at once, by most of them: one may wait for the processor, or
+ * begin so late that its receive is there. */
+static bool is_eager(int64_t size)
+{
+    int eager = 0;
+
+    for (int i = 0; i < EAGER_TRIES; i++)
+        eager += late_send(size) < LATE_S / 2;
+    eager = eager > EAGER_TRIES / 2;
+    MPI_Bcast(&eager, 1, MPI_INT, 0, MPI_COMM_WORLD);
+    return eager;
+}
+
+static int64_t find_eager(int64_t largest)
+{
+    int64_t eager = 0, not = largest < EAGER_MOST ? largest : EAGER_MOST;
+
+    if (is_eager(not ))
+        return not ;
+    while (eager + 1 < not ) {
+        int64_t middle = eager + (not -eager) / 2;
+
+        if (is_eager(middle))
+            eager = middle;
+        else
+            not = middle;
+    }
+    return eager;
+}
+
+/* Rank 1 says that it is ready for the next one, which is timed. */
+static void time_send(int64_t size, bool told)
+{
+    double start, end;
+
+    if (rank == 1) {
+        send(0, 0, TAG_GO);
+        receive(0, size, TAG_DATA);
+        return;
+    }
+    receive(1, 0, TAG_GO);
+    start = wall();
+    send(1, size, TAG_DATA);
+    end = wall();
+    if (told)
+        tell("send", size, end - start - clock_s);
+}
+
+static void time_isend(int64_t size, bool told)
+{
+    MPI_Request request;
+    double start, end;
+
+    if (rank == 1) {
+        send(0, 0, TAG_GO);
+        receive(0, size, TAG_DATA);
+        return;
+    }
+    receive(1, 0, TAG_GO);
+    start = wall();
+    MPI_Isend(buffer, (int)size, MPI_BYTE, 1, TAG_DATA, MPI_COMM_WORLD, &request);
+    end = wall();
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    if (told)
+        tell("isend", size, end - start - clock_s);
+}
+
+/* Round trips, for seconds of half of one; of several, the first is not timed. */
+static double round_trips(int64_t size, int trips)
+{
+    double start = wall();
+    int first = trips > 1 ? -1 : 0;
+
+    for (int i = first; i < trips; i++) {
+        if (i == 0)
+            start = wall();
+        if (rank == 0) {
+            send(1, size, TAG_DATA);
+            receive(1, size, TAG_DATA);
+        } else {
+            receive(0, size, TAG_DATA);
+            send(0, size, TAG_DATA);
+        }
+    }
+    return (wall() - start) / trips / 2;
+}
+
+/* `half`: what the message takes, of which it gets a multiple before its receive. */
+static void time_recv(int64_t size, double half, bool told)
+{
+    double start, end;
+
+    if (rank == 1) {
+        receive(0, 0, TAG_GO);
+        send(0, size, TAG_DATA);
+        return;
+    }
+    send(1, 0, TAG_GO);
+    idle(SETTLE_S + 5 * half);
+    start = wall();
+    receive(1, size, TAG_DATA);
+    end = wall();
+    if (told)
+        tell("recv", size, end - start - clock_s);
+}
+
+static void time_burst(bool told)
+{
+    double start;
+
+    MPI_Barrier(MPI_COMM_WORLD);
+    start = now(CLOCK_THREAD_CPUTIME_ID);
+    burst(BURST);
+    if (rank == 0 && told)
+        tell("rate", BURST, now(CLOCK_THREAD_CPUTIME_ID) - start);
+    MPI_Barrier(MPI_COMM_WORLD);
+}
+
+static void time_size(int64_t size, int64_t eager, bool told)
+{
+    double half = round_trips(size, size <= SMALL_BYTES ? TRIPS : 1);
+
+    if (rank == 0 && told)
+        tell("half", size, half);
+    if (size <= eager) {
+        time_send(size, told);
+        time_recv(size, half, told);
+    }
+    time_isend(size, told);
+}
+
+/* Powers of two and what lies halfway between, and both sides of the eager limit. */
+static int list_sizes(int64_t largest, int64_t eager, int64_t *sizes)
+{
+    int n = 0;
+
+    for (int64_t power = 1; power <= largest; power *= 2) {
+        sizes[n++] = power;
+        if (power > 1 && power / 2 * 3 <= largest)
+            sizes[n++] = power / 2 * 3;
+    }
+    if (eager > 0 && eager < largest) {
+        sizes[n++] = eager;
+        sizes[n++] = eager + 1;
+    }
+    return n;
+}
+
+/* All sizes by turns, so that what disturbs for a while disturbs each a little. */
+static void measure(int64_t repeats, int64_t largest)
+{
+    int64_t sizes[SIZES_MAX], eager = find_eager(largest);
+    int n = list_sizes(largest, eager, sizes);
+
+    if (rank == 0)
+        printf("eager %" PRId64 "\n", eager);
+    for (int64_t turn = -WARM_UP; turn < repeats; turn++) {
+        for (int i = 0; i < n; i++)
+            time_size(sizes[i], eager, turn >= 0);
+        time_burst(turn >= 0);
+    }
+    if (rank == 0)
+        printf("end\n");
+}
+
+int main(int argc, char **argv)
+{
+    int64_t repeats = argc == 3 ? atoll(argv[1]) : 0, largest = argc == 3 ? atoll(argv[2]) : 0;
+    int ranks;
+
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    if (ranks != 2 || repeats < 1 || largest < 1 || largest > INT32_MAX) {
+        fprintf(stderr, "usage: ti-calibrate-mpi REPEATS LARGEST, on two ranks\n");
+        MPI_Abort(MPI_COMM_WORLD, 2);
+    }
+    buffer = malloc((size_t)largest);
+    if (!buffer) {
+        fprintf(stderr, "ti-calibrate-mpi: no memory for %" PRId64 " bytes\n", largest);
+        MPI_Abort(MPI_COMM_WORLD, 4);
+    }
+    memset(buffer, rank, (size_t)largest); /* its pages are there before a clock runs */
+    calibrate_clock();
+    measure(repeats, largest);
+    free(buffer);
+    MPI_Finalize();
+    return 0;
+}

@@ -1,0 +1,165 @@
+#include "calibrate/rate.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "replay-bridge/scratch.h"
+
+#define RATES_MAX 1024
+
+static void set_text(char **text, const char *to)
+{
+    free(*text);
+    *text = strdup(to);
+}
+
+static ti_status count(const struct ti_runs *r, const struct ti_run *program, struct ti_ran *ran,
+                       struct ti_err *err)
+{
+    struct ti_run run = *program;
+    ti_status st;
+
+    run.label = "counting the program's instructions";
+    st = ti_run(r, &run, ran, err);
+    if (!st && !ran->instructions) {
+        ti_err_set(err, TI_ERR_INPUT, "the counter '%s' does not count instructions", ran->counter);
+        ti_err_hint(err, "'ti-acquire --counter valgrind' and 'papi' do, where they are installed");
+        st = TI_ERR_INPUT;
+    }
+    if (!st && !(ran->volume > 0))
+        st = ti_err_set(err, TI_ERR_INPUT, "'%s' computes nothing between its calls of MPI",
+                        program->program[0]);
+    return st;
+}
+
+ti_status ti_rate_of_program(const struct ti_runs *r, const struct ti_run *program, int64_t runs,
+                             struct ti_calibration *c, struct ti_err *err)
+{
+    double rate[2][RATES_MAX];
+    struct ti_ran *ran = malloc(sizeof *ran);
+    struct ti_run run = *program;
+    double instructions;
+    ti_status st;
+
+    if (!ran)
+        return ti_err_errno(err, TI_ERR_IO, "cannot measure '%s'", program->program[0]);
+    st = count(r, program, ran, err);
+    instructions = ran->volume;
+    set_text(&c->host.counter, ran->counter);
+    run.counter = "cputime";
+    for (int i = 0; i < 2 * runs && !st; i++) {
+        run.folded = i % 2;
+        run.label = run.folded ? "timing the program, folded" : "timing the program";
+        st = ti_run(r, &run, ran, err);
+        rate[i % 2][i / 2] = ran->volume > 0 ? 1e9 * instructions / ran->volume : 0;
+    }
+    free(ran);
+    if (st)
+        return st;
+    set_text(&c->host.program, program->program[0]);
+    c->host.speed = ti_middle(rate[0], (int)runs, &c->host.deviation);
+    c->host.folding = program->np;
+    c->host.folded_speed = ti_middle(rate[1], (int)runs, &c->host.folded_deviation);
+    if (!(c->host.speed > 0))
+        return ti_err_set(err, TI_ERR_INPUT, "'%s' has no CPU time between its calls of MPI",
+                          program->program[0]);
+    return TI_OK;
+}
+
+static void take_bursts(const struct ti_samples *s, double *speed, double *deviation)
+{
+    const struct ti_timed *t = s->timed[TI_RATE];
+
+    if (!s->n[TI_RATE])
+        return;
+    *speed = t->size / t->median;
+    *deviation = *speed * t->spread / t->median;
+}
+
+ti_status ti_rate_of_burst(const struct ti_runs *r, const struct ti_samples *s, int64_t repeats,
+                           struct ti_calibration *c, struct ti_err *err)
+{
+    char text[32];
+    char *words[] = {(char *)(uintptr_t)r->helper, text, (char *)(uintptr_t) "1"};
+    struct ti_run run = {"timing bursts, folded", words, 3, 2, "cputime", true, true};
+    struct ti_ran *ran = malloc(sizeof *ran);
+    struct ti_samples folded = {0};
+    ti_status st;
+    FILE *f;
+
+    snprintf(text, sizeof text, "%" PRId64, repeats);
+    if (!ran)
+        return ti_err_errno(err, TI_ERR_IO, "cannot time bursts");
+    st = ti_run(r, &run, ran, err);
+    free(ran);
+    if (st)
+        return st;
+    f = fopen(ti_scratch_path(TI_RUN_OUTPUT), "re");
+    st = f ? ti_samples_read(f, &folded, err)
+           : ti_err_errno(err, TI_ERR_IO, "cannot read what was measured");
+    if (f)
+        fclose(f);
+    if (!st) {
+        set_text(&c->host.program, "burst");
+        set_text(&c->host.counter, "by construction");
+        take_bursts(s, &c->host.speed, &c->host.deviation);
+        c->host.folding = 2;
+        take_bursts(&folded, &c->host.folded_speed, &c->host.folded_deviation);
+    }
+    ti_samples_free(&folded);
+    return st;
+}
+
+/* --------------------------------------------------------------- measure -- */
+
+static json_t *run_json(const struct ti_ran *ran, int64_t np)
+{
+    json_t *ranks = json_array();
+
+    for (int64_t rank = 0; rank < np; rank++)
+        json_array_append_new(ranks, json_real(ran->seconds[rank]));
+    return json_pack("{s:f, s:o}", "time_s", ran->longest, "ranks_s", ranks);
+}
+
+static ti_status measure(const struct ti_runs *r, const struct ti_run *program, int64_t runs,
+                         json_t *list, struct ti_err *err)
+{
+    struct ti_ran *ran = malloc(sizeof *ran);
+    struct ti_run run = *program;
+    ti_status st = TI_OK;
+
+    if (!ran)
+        return ti_err_errno(err, TI_ERR_IO, "cannot measure '%s'", program->program[0]);
+    run.counter = "cputime";
+    run.whole = true;
+    run.label = "timing the program";
+    for (int64_t i = 0; i < runs && !st; i++) {
+        st = ti_run(r, &run, ran, err);
+        if (!st) {
+            json_array_append_new(list, run_json(ran, program->np));
+            printf("run %" PRId64 ": %.6f s\n", i + 1, ran->longest);
+        }
+    }
+    free(ran);
+    return st;
+}
+
+ti_status ti_rate_measure(const struct ti_runs *r, const struct ti_run *program, int64_t runs,
+                          const char *path, struct ti_err *err)
+{
+    json_t *list = json_array(), *all, *words = json_array();
+    ti_status st = measure(r, program, runs, list, err);
+
+    for (int i = 0; i < program->words; i++)
+        json_array_append_new(words, json_string(program->program[i]));
+    all = json_pack("{s:s, s:o, s:I, s:o}", "format", "tiara-measured", "program", words, "np",
+                    (json_int_t)program->np, "runs", list);
+    if (!st && (!all || json_dump_file(all, path, JSON_INDENT(1) | JSON_REAL_PRECISION(9)) != 0))
+        st = ti_err_errno(err, TI_ERR_IO, "cannot write '%s'", path);
+    json_decref(all);
+    return st;
+}

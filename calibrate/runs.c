@@ -1,0 +1,289 @@
+#include "calibrate/runs.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "common/cli.h"
+#include "common/clock.h"
+#include "formats/source.h"
+#include "replay-bridge/scratch.h"
+
+#define SAID "said" /* what ti-acquire says: a scratch file */
+
+static bool is_at(const char *here, const char *place, const char *name, char out[PATH_MAX])
+{
+    int n = snprintf(out, PATH_MAX, "%s/%s%s", here, place, name);
+
+    return n > 0 && n < PATH_MAX && access(out, X_OK) == 0;
+}
+
+ti_status ti_runs_find(struct ti_runs *r, struct ti_err *err)
+{
+    char here[PATH_MAX];
+    ssize_t n = readlink("/proc/self/exe", here, sizeof here - 1);
+    char *slash;
+
+    if (n < 0)
+        return ti_err_errno(err, TI_ERR_IO, "cannot tell where Tiara is");
+    here[n] = '\0';
+    slash = strrchr(here, '/');
+    if (slash)
+        *slash = '\0';
+    if (is_at(here, "", "ti-acquire", r->acquire) &&
+        (is_at(here, "", "ti-calibrate-mpi", r->helper) ||
+         is_at(here, "../libexec/tiara/", "ti-calibrate-mpi", r->helper) ||
+         is_at("", TI_LIBEXECDIR "/tiara/", "ti-calibrate-mpi", r->helper)))
+        return TI_OK;
+    ti_err_set(err, TI_ERR_IO, "cannot find 'ti-acquire' and 'ti-calibrate-mpi' beside '%s'", here);
+    ti_err_hint(err, "is Tiara built, or installed completely?");
+    return TI_ERR_IO;
+}
+
+/* ----------------------------------------------------------------- child -- */
+
+/* The first core that we may use, for --pin. */
+static int first_core(void)
+{
+    cpu_set_t set;
+    int core = 0;
+
+    if (sched_getaffinity(0, sizeof set, &set) == 0)
+        while (core < CPU_SETSIZE && !CPU_ISSET((size_t)core, &set))
+            core++;
+    return core < CPU_SETSIZE ? core : 0;
+}
+
+static void command(const struct ti_runs *r, const struct ti_run *run, struct ti_args *a)
+{
+    ti_args_add(a, r->acquire);
+    for (int i = 0; i < r->where.n; i++)
+        ti_args_add(a, r->where.v[i]);
+    ti_args_add(a, "--no-progress");
+    ti_args_add(a, "--force");
+    ti_args_add(a, "--np");
+    ti_args_addf(a, "%" PRId64, run->np);
+    ti_args_add(a, "--counter");
+    ti_args_add(a, run->counter);
+    if (run->whole) {
+        ti_args_add(a, "--env");
+        ti_args_add(a, "TIARA_MODE=whole");
+    }
+    if (run->folded) {
+        ti_args_add(a, "--pin");
+        ti_args_addf(a, "%d", first_core());
+    }
+    ti_args_add(a, "--trace-dir");
+    ti_args_add(a, ti_scratch_path("trace.run"));
+    ti_args_add(a, "--output");
+    ti_args_add(a, ti_scratch_path(TI_RUN_TRACE));
+    for (int i = 0; i < run->words; i++)
+        ti_args_add(a, run->program[i]);
+}
+
+static _Noreturn void child(char **argv, bool verbose)
+{
+    int in = open("/dev/null", O_RDONLY);
+    int out = open(ti_scratch_path(TI_RUN_OUTPUT), O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    int said = open(ti_scratch_path(SAID), O_WRONLY | O_CREAT | O_TRUNC, 0600);
+
+    prctl(PR_SET_PDEATHSIG, SIGTERM);
+    dup2(in, STDIN_FILENO);
+    dup2(out, STDOUT_FILENO);
+    if (!verbose)
+        dup2(said, STDERR_FILENO);
+    execv(argv[0], argv);
+    _exit(127);
+}
+
+/* Its status, as the shell has it; a signal that we get ends it. */
+static int wait_for(pid_t pid, const char *label)
+{
+    struct timespec pause = {0, 20 * 1000 * 1000};
+    double start = ti_now();
+    bool told = false;
+    int status = 0;
+
+    while (waitpid(pid, &status, WNOHANG) == 0) {
+        ti_progress("%s, %.0f s", label, ti_now() - start);
+        if (ti_stopped() && !told)
+            told = kill(pid, SIGTERM) == 0;
+        nanosleep(&pause, NULL);
+    }
+    ti_progress_clear();
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+/* The first error that ti-acquire told of, without its name. */
+static void quote(char *out, size_t bytes)
+{
+    FILE *f = fopen(ti_scratch_path(SAID), "re");
+    char line[1024];
+
+    snprintf(out, bytes, "see --verbose");
+    while (f && fgets(line, sizeof line, f)) {
+        const char *text = strncmp(line, "ti-acquire: ", 12) == 0 ? line + 12 : NULL;
+
+        if (!text || strncmp(text, "warning: ", 9) == 0)
+            continue;
+        snprintf(out, bytes, "%.*s", (int)strcspn(text, "\n"), text);
+        break;
+    }
+    if (f)
+        fclose(f);
+}
+
+static ti_status launch(const struct ti_runs *r, const struct ti_run *run, struct ti_err *err)
+{
+    struct ti_args a = {0};
+    ti_status st;
+    char why[600];
+    int status;
+    pid_t pid;
+
+    command(r, run, &a);
+    if (!ti_args_ok(&a)) {
+        ti_args_free(&a);
+        return ti_err_errno(err, TI_ERR_IO, "cannot run '%s'", run->program[0]);
+    }
+    fflush(NULL);
+    pid = fork();
+    if (pid == 0)
+        child(a.v, r->verbose);
+    ti_args_free(&a);
+    if (pid < 0)
+        return ti_err_errno(err, TI_ERR_IO, "cannot run '%s'", r->acquire);
+    status = wait_for(pid, run->label);
+    if ((st = ti_stop_check(err)) || !status)
+        return st;
+    quote(why, sizeof why);
+    st = status > 0 && status <= TI_ERR_APP ? (ti_status)status : TI_ERR_APP;
+    return ti_err_set(err, st == TI_ERR_PARTIAL ? TI_ERR_APP : st, "%s: ti-acquire failed: %s",
+                      run->label, why);
+}
+
+/* ---------------------------------------------------------------- traces -- */
+
+static ti_status read_rank(struct ti_source *s, int64_t rank, struct ti_ran *out,
+                           struct ti_err *err)
+{
+    struct ti_reader *r = NULL;
+    struct ti_totals totals = {0};
+    const char *text;
+    ti_status st = ti_source_reader(s, rank, &r, err);
+
+    if (!st)
+        st = ti_reader_skip(r, err);
+    if (!st) {
+        ti_reader_totals(r, &totals);
+        out->volume += (double)totals.volume;
+        text = ti_reader_info(r, "app_seconds");
+        out->seconds[rank] = text ? strtod(text, NULL) : 0;
+        if (!(out->seconds[rank] > 0))
+            st = ti_err_set(err, TI_ERR_INPUT, "rank %" PRId64 " does not tell how long it took",
+                            rank);
+        if (out->seconds[rank] > out->longest)
+            out->longest = out->seconds[rank];
+    }
+    ti_reader_close(r);
+    return st;
+}
+
+static ti_status read_traces(int64_t np, struct ti_ran *out, struct ti_err *err)
+{
+    struct ti_source *s = NULL;
+    const json_t *counter;
+    ti_status st = ti_source_open(ti_scratch_path(TI_RUN_TRACE), &s, err);
+    const char *unit;
+
+    if (st)
+        return st;
+    *out = (struct ti_ran){0};
+    counter = json_object_get(ti_source_manifest(s), "counter");
+    unit = json_string_value(json_object_get(counter, "unit"));
+    out->instructions = unit && strcmp(unit, "instructions") == 0;
+    snprintf(out->counter, sizeof out->counter, "%s",
+             json_is_string(json_object_get(counter, "backend"))
+                 ? json_string_value(json_object_get(counter, "backend"))
+                 : "");
+    for (int64_t rank = 0; rank < np && !st; rank++)
+        st = read_rank(s, rank, out, err);
+    ti_source_close(s);
+    return st;
+}
+
+ti_status ti_run(const struct ti_runs *r, const struct ti_run *run, struct ti_ran *out,
+                 struct ti_err *err)
+{
+    ti_status st = launch(r, run, err);
+
+    return st ? st : read_traces(run->np, out, err);
+}
+
+/* ----------------------------------------------------------------- about -- */
+
+static char *copy_of(const json_t *manifest, const char *key)
+{
+    const char *text = json_string_value(json_object_get(manifest, key));
+
+    return text ? strdup(text) : NULL;
+}
+
+static char *name_nodes(const json_t *nodes)
+{
+    char *text = NULL;
+    size_t bytes, i;
+    json_t *node;
+    FILE *f = open_memstream(&text, &bytes);
+
+    if (!f)
+        return NULL;
+    json_array_foreach(nodes, i, node)
+    {
+        const char *name = json_string_value(json_object_get(node, "name"));
+
+        fprintf(f, "%s%s", i ? ", " : "", name ? name : "?");
+    }
+    fclose(f);
+    return text;
+}
+
+static char *date_now(void)
+{
+    time_t now = time(NULL);
+    char text[32] = "";
+    struct tm utc;
+
+    if (gmtime_r(&now, &utc))
+        strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &utc);
+    return strdup(text);
+}
+
+ti_status ti_run_about(struct ti_calibration *c, struct ti_err *err)
+{
+    struct ti_source *s = NULL;
+    ti_status st = ti_source_open(ti_scratch_path(TI_RUN_TRACE), &s, err);
+    const json_t *manifest, *nodes;
+
+    if (st)
+        return st;
+    manifest = ti_source_manifest(s);
+    nodes = json_object_get(manifest, "nodes");
+    c->calibration.date = date_now();
+    c->calibration.cpu = copy_of(manifest, "cpu");
+    c->calibration.mpi = copy_of(manifest, "mpi");
+    c->calibration.nodes = name_nodes(nodes);
+    free(c->network.within);
+    c->network.within = strdup(json_array_size(nodes) > 1 ? "cluster" : "node");
+    ti_source_close(s);
+    return TI_OK;
+}

@@ -1,0 +1,177 @@
+#include "calibrate/samples.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <math.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const words[TI_SAMPLE_KINDS] = {"send", "isend", "recv", "half", "rate"};
+
+struct sample {
+    int kind;
+    double size, seconds;
+};
+
+struct reading {
+    struct sample *sample;
+    int n, room;
+    bool ended;
+};
+
+static int by_value(const void *a, const void *b)
+{
+    const double *x = a, *y = b;
+
+    return (*x > *y) - (*x < *y);
+}
+
+double ti_middle(double *value, int n, double *spread)
+{
+    qsort(value, (size_t)n, sizeof *value, by_value);
+    *spread = (value[3 * (n - 1) / 4] - value[(n - 1) / 4]) / 2;
+    return (value[n / 2] + value[(n - 1) / 2]) / 2;
+}
+
+static int by_kind_and_size(const void *a, const void *b)
+{
+    const struct sample *x = a, *y = b;
+
+    if (x->kind != y->kind)
+        return x->kind - y->kind;
+    return (x->size > y->size) - (x->size < y->size);
+}
+
+/* A number at *p, above 0 unless `zero` may be; moves behind it. */
+static bool number(char **p, bool zero, double *out)
+{
+    char *end;
+
+    while (**p == ' ')
+        ++*p;
+    if (!isdigit((unsigned char)**p) || tolower((unsigned char)(*p)[1]) == 'x')
+        return false;
+    errno = 0;
+    *out = strtod(*p, &end);
+    *p = end;
+    return isfinite(*out) && *out <= 1e15 && (*out > 0 || (zero && *out == 0));
+}
+
+static bool at_end(const char *p)
+{
+    return p[strspn(p, " \r\n")] == '\0';
+}
+
+static ti_status keep(struct reading *g, const struct sample *s, struct ti_err *err)
+{
+    if (g->n == g->room) {
+        int room = g->room ? 2 * g->room : 1024;
+        struct sample *more = realloc(g->sample, (size_t)room * sizeof *more);
+
+        if (!more)
+            return ti_err_errno(err, TI_ERR_IO, "cannot keep the measured times");
+        g->sample = more;
+        g->room = room;
+    }
+    g->sample[g->n++] = *s;
+    return TI_OK;
+}
+
+static ti_status take_line(struct reading *g, char *line, int at, struct ti_samples *out,
+                           struct ti_err *err)
+{
+    struct sample s = {0};
+    size_t word = strcspn(line, " \r\n");
+    char *p = line + word;
+    double eager;
+
+    if (word == 3 && !strncmp(line, "end", 3)) {
+        g->ended = true;
+        return TI_OK;
+    }
+    if (word == 5 && !strncmp(line, "eager", 5)) {
+        if (!number(&p, true, &eager) || !at_end(p))
+            return ti_err_set(err, TI_ERR_INPUT, "line %d of the measured times: no size", at);
+        out->eager = (int64_t)eager;
+        return TI_OK;
+    }
+    while (s.kind < TI_SAMPLE_KINDS &&
+           (strlen(words[s.kind]) != word || strncmp(line, words[s.kind], word)))
+        s.kind++;
+    if (s.kind == TI_SAMPLE_KINDS)
+        return TI_OK;
+    if (!number(&p, false, &s.size) || !number(&p, false, &s.seconds) || !at_end(p))
+        return ti_err_set(err, TI_ERR_INPUT,
+                          "line %d of the measured times: no size with a time above 0", at);
+    return keep(g, &s, err);
+}
+
+/* The samples of one kind and size: from i on. */
+static int same(const struct reading *g, int i)
+{
+    int j = i + 1;
+
+    while (j < g->n && by_kind_and_size(&g->sample[i], &g->sample[j]) == 0)
+        j++;
+    return j;
+}
+
+/* Room for one more of the kind. */
+static struct ti_timed *one_more(struct ti_samples *out, int kind)
+{
+    struct ti_timed *more =
+        realloc(out->timed[kind], (size_t)(out->n[kind] + 1) * sizeof *out->timed[kind]);
+
+    if (!more)
+        return NULL;
+    out->timed[kind] = more;
+    return &more[out->n[kind]++];
+}
+
+static ti_status sum_up(struct reading *g, struct ti_samples *out, struct ti_err *err)
+{
+    double *value = malloc((size_t)(g->n + 1) * sizeof *value);
+    struct ti_timed *t = NULL;
+    int i = 0;
+
+    if (g->n)
+        qsort(g->sample, (size_t)g->n, sizeof *g->sample, by_kind_and_size);
+    while (i < g->n && value && (t = one_more(out, g->sample[i].kind))) {
+        int end = same(g, i);
+
+        *t = (struct ti_timed){.size = g->sample[i].size, .times = end - i};
+        for (int k = i; k < end; k++)
+            value[k - i] = g->sample[k].seconds;
+        t->median = ti_middle(value, end - i, &t->spread);
+        i = end;
+    }
+    free(value);
+    return i < g->n ? ti_err_errno(err, TI_ERR_IO, "cannot keep the measured times") : TI_OK;
+}
+
+ti_status ti_samples_read(FILE *in, struct ti_samples *out, struct ti_err *err)
+{
+    struct reading g = {0};
+    ti_status st = TI_OK;
+    char *line = NULL;
+    size_t room = 0;
+
+    *out = (struct ti_samples){0};
+    for (int at = 1; !st && getline(&line, &room, in) >= 0; at++)
+        st = take_line(&g, line, at, out, err);
+    free(line);
+    if (!st && !g.ended)
+        st = ti_err_set(err, TI_ERR_INPUT, "the measured times are cut off");
+    if (!st)
+        st = sum_up(&g, out, err);
+    free(g.sample);
+    return st;
+}
+
+void ti_samples_free(struct ti_samples *s)
+{
+    for (int i = 0; i < TI_SAMPLE_KINDS; i++)
+        free(s->timed[i]);
+    *s = (struct ti_samples){0};
+}

@@ -1,0 +1,90 @@
+/*
+ * Calibration files: what a machine's cores and its MPI library do, in numbers that SimGrid takes.
+ *
+ * ti-calibrate writes one, a person may edit it, and ti-replay --calibration makes a platform and
+ * SMPI's settings of it.  Its text is that of sites files (inifile.h): sections [calibration],
+ * [host] and [network].  ti-calibrate(1) describes the keys.
+ */
+#ifndef TI_CALIBRATION_H
+#define TI_CALIBRATION_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/err.h"
+
+/*
+ * The keys: X(section, name, kind).  All may be left out.  Kinds:
+ *   TEXT      what stands there
+ *   NUMBER    0 or more, "2.53G"
+ *   WHOLE     0 or more
+ *   COSTS     SimGrid's "SIZE:STARTUP:PERBYTE;...", seconds, for messages above SIZE bytes
+ *   FACTORS   SimGrid's "SIZE:FACTOR;...", the same
+ */
+#define TI_CALIBRATION_KEYS(X)                                                                     \
+    X(calibration, date, TEXT)                                                                     \
+    X(calibration, nodes, TEXT)                                                                    \
+    X(calibration, cpu, TEXT)                                                                      \
+    X(calibration, mpi, TEXT)                                                                      \
+    X(host, program, TEXT)                                                                         \
+    X(host, counter, TEXT)                                                                         \
+    X(host, speed, NUMBER)                                                                         \
+    X(host, deviation, NUMBER)                                                                     \
+    X(host, folding, WHOLE)                                                                        \
+    X(host, folded_speed, NUMBER)                                                                  \
+    X(host, folded_deviation, NUMBER)                                                              \
+    X(network, within, TEXT)                                                                       \
+    X(network, bandwidth, NUMBER)                                                                  \
+    X(network, latency, NUMBER)                                                                    \
+    X(network, eager, WHOLE)                                                                       \
+    X(network, os, COSTS)                                                                          \
+    X(network, ois, COSTS)                                                                         \
+    X(network, or, COSTS)                                                                          \
+    X(network, bandwidth_factor, FACTORS)                                                          \
+    X(network, latency_factor, FACTORS)
+
+struct ti_calibration {
+    /* Texts are NULL where the file does not have the key, numbers -1. */
+    struct {
+        char *date, *nodes, *cpu, *mpi;
+    } calibration;
+    struct {
+        char *program, *counter; /* the speed was measured with */
+        double speed, deviation; /* volume a second of a core */
+        int64_t folding;         /* ranks on a core for the next two */
+        double folded_speed, folded_deviation;
+    } host;
+    struct {
+        char *within;              /* "node": between two ranks of one; "cluster": of two */
+        double bandwidth, latency; /* bytes a second and seconds, of the path between the two */
+        int64_t eager;             /* bytes of the largest message whose send waits for nobody */
+        char *os, *ois, * or, *bandwidth_factor, *latency_factor;
+    } network;
+};
+
+/* No key has a value. */
+void ti_calibration_init(struct ti_calibration *c);
+void ti_calibration_free(struct ti_calibration *c);
+
+/*
+ * Read a file into *out, which ti_calibration_free() releases, after errors too.  TI_ERR_IO, or
+ * TI_ERR_INPUT with "FILE:LINE:COLUMN: what is wrong".  Up to 20 further findings go to `more`, as
+ * with ti_sites_read() (may be NULL).
+ */
+ti_status ti_calibration_read(const char *path, struct ti_calibration *out, char **more,
+                              struct ti_err *err);
+
+/*
+ * Write what has a value; `title`, lines of text, becomes a comment at the top.  "-" is stdout.
+ * Characters that a value cannot have become '?'.  TI_ERR_IO.
+ */
+ti_status ti_calibration_write(const char *path, const struct ti_calibration *c, const char *title,
+                               struct ti_err *err);
+
+/*
+ * Whether SimGrid reads the text as `values` values (1 or 2) behind each size: sizes are whole,
+ * ascending and below 2^31, values finite and 0 or more.
+ */
+bool ti_factors_check(const char *text, int values);
+
+#endif
