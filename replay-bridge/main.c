@@ -12,6 +12,8 @@
 
 #include "check/text.h"
 #include "common/cli.h"
+#include "replay-bridge/against.h"
+#include "replay-bridge/calibrated.h"
 #include "replay-bridge/engines.h"
 #include "replay-bridge/hosts.h"
 #include "replay-bridge/lint.h"
@@ -53,6 +55,8 @@ enum {
     OPT_NO_COMPUTE,
     OPT_COLLECTIVES,
     OPT_TIMES,
+    OPT_CALIBRATION,
+    OPT_AGAINST,
     OPT_THREADS,
     OPT_CORES,
     OPT_JSON,
@@ -88,6 +92,9 @@ static const struct ti_opt opts[] = {
     {OPT_WAN, "wan", "BW,TIME",
      "of a site's link to the wide-area network, where the\nsites file does not say\n"
      "[default: " TI_WAN_BANDWIDTH_DEFAULT "," TI_WAN_LATENCY_DEFAULT "]"},
+    {OPT_CALIBRATION, "calibration", "FILE",
+     "speed, bandwidth, latency, loopback and SMPI's settings\nas ti-calibrate measured them; "
+     "options and --cfg win"},
     {OPT_SHOW_PLATFORM, "show-platform", "[=FILE]",
      "describe the platform and exit; draw it into FILE.svg\nor FILE.dot; needs no TRACE"},
     TI_OPT_HEADING("Replay"),
@@ -125,6 +132,8 @@ static const struct ti_opt opts[] = {
     {'j', "jobs", "N", "replays at once [default: one for each processor]"},
     {OPT_LIST, "list", NULL, "list the replays of a sweep, run none"},
     TI_OPT_HEADING("Output"),
+    {OPT_AGAINST, "against", "FILE",
+     "compare with real times, which ti-calibrate --measure\nwrites"},
     {'q', "quiet", NULL, "errors only"},
     {'v', "verbose", NULL, "show what smpirun prints"},
     {OPT_JSON, "json", NULL, "the result as JSON"},
@@ -174,6 +183,9 @@ struct options {
     const char *collectives;
     bool any, no_compute; /* wildcards are posted as such; bursts take no time */
     struct ti_sweep_command sweep;
+    const char *calibration, *against; /* NULL: not given */
+    struct ti_calibrated calibrated;
+    bool bandwidth_given, latency_given; /* on the command line, as `speed_given` */
     bool speed_given, times, lint_only, quiet, verbose, json, no_progress;
 };
 
@@ -191,6 +203,7 @@ struct result {
     struct ti_replay_state *state;
     const char *collectives;
     json_t *waiting;       /* ranks that did not come to their end */
+    struct ti_against against; /* of --against */
     struct ti_hosts hosts; /* for the ranks */
     uint32_t *host_of;     /* index of the host of each rank */
     struct ti_sites *sites; /* of --sites; NULL: none */
@@ -309,10 +322,10 @@ static ti_status take_option(struct options *o, int id, const char *arg, struct 
         o->speeds.speed = arg;
         return ti_unit_check(arg, TI_UNIT_SPEED, "--speed", err);
     case OPT_BANDWIDTH:
-        o->made = true;
+        o->made = o->bandwidth_given = true;
         return ti_rates_parse(arg, TI_UNIT_BANDWIDTH, "--bandwidth", &o->speeds.bandwidth, err);
     case OPT_LATENCY:
-        o->made = true;
+        o->made = o->latency_given = true;
         return ti_rates_parse(arg, TI_UNIT_LATENCY, "--latency", &o->speeds.latency, err);
     case OPT_LOOPBACK:
         o->made = true;
@@ -340,6 +353,12 @@ static ti_status take_option(struct options *o, int id, const char *arg, struct 
         return TI_OK;
     case OPT_CFG:
         return take_cfg(o, arg, err);
+    case OPT_CALIBRATION:
+        o->calibration = arg;
+        return TI_OK;
+    case OPT_AGAINST:
+        o->against = arg;
+        return TI_OK;
     case OPT_TIMES:
         o->times = true;
         return TI_OK;
@@ -516,6 +535,39 @@ static int parse(struct options *o, int argc, char **argv)
     end = check_options(o, argc - ti_cli_operand(), argv + ti_cli_operand());
     o->trace = argv[ti_cli_operand()]; /* NULL if there is none */
     return end;
+}
+
+/* What the calibration has and no option gives. */
+static ti_status calibrate(struct options *o, struct ti_err *err)
+{
+    struct ti_calibrated *c = &o->calibrated;
+    ti_status st;
+
+    if (!o->calibration)
+        return TI_OK;
+    st = ti_calibrated_read(o->calibration, &o->topology, c, err);
+    if (st)
+        return st;
+    if (!o->speed_given && *c->speed)
+        o->speeds.speed = c->speed;
+    if (!o->bandwidth_given && *c->bandwidth)
+        strcpy(o->speeds.bandwidth.text[0], c->bandwidth);
+    if (!o->latency_given && *c->latency)
+        strcpy(o->speeds.latency.text[0], c->latency);
+    if (!o->speeds.loopback_bandwidth && *c->loopback_bandwidth) {
+        o->speeds.loopback_bandwidth = c->loopback_bandwidth;
+        o->speeds.loopback_latency = c->loopback_latency;
+    }
+    if (c->file.network.eager >= 0 && !ti_calibrated_eager_given(o->cfg, o->ncfg))
+        o->eager_bytes = c->file.network.eager < INT_MAX ? c->file.network.eager + 1 : INT_MAX;
+    return TI_OK;
+}
+
+/* The calibrated speed is instructions a second: volumes that are times keep the default. */
+static void speed_for(struct options *o, const struct ti_volumes *v)
+{
+    if (o->speeds.speed == o->calibrated.speed && strcmp(v->unit, "nanoseconds") == 0)
+        o->speeds.speed = TI_SPEED_DEFAULT;
 }
 
 /* ---- platform and hosts ---- */
@@ -914,7 +966,7 @@ static void hint_at_next(const struct options *o, const struct result *res, stru
 
 /* ---- the steps ---- */
 
-static ti_status lint(const struct options *o, struct ti_source *s, struct result *res,
+static ti_status lint(struct options *o, struct ti_source *s, struct result *res,
                       struct ti_err *err)
 {
     ti_status st = TI_OK;
@@ -928,6 +980,7 @@ static ti_status lint(const struct options *o, struct ti_source *s, struct resul
     res->linted = st == TI_OK;
     if (st)
         return st;
+    speed_for(o, &res->lint.volumes);
     warn_of_caveats(s, &res->lint.caveats);
     if (!res->problems.n) {
         if (o->times)
@@ -1026,12 +1079,23 @@ static ti_status prepare_engine(const struct options *o, struct ti_source *s, st
               : ti_engine_command(&res->files, o->trace, &res->bursts, o->any, &res->replayer, err);
 }
 
+/* When each rank ended, beside when it really did. */
+static void note_ends(struct result *res)
+{
+    struct ti_against *a = &res->against;
+
+    if (!res->state)
+        ti_against_ranks(a, ti_scratch_path(TI_SIM_LOG));
+    for (int64_t rank = 0; res->state && rank < a->ranks; rank++)
+        if (ti_replay_progress(res->state, rank)->ended)
+            a->rank_simulated[rank] = ti_replay_progress(res->state, rank)->seconds;
+}
+
 static ti_status simulate(const struct options *o, struct result *res, struct ti_err *err)
 {
     struct ti_sim sim = {.np = res->np,
                          .platform = res->platform_file,
-                         .cfg = (char **)o->cfg,
-                         .ncfg = o->ncfg,
+                         .log = res->against.ranks && !res->state ? ti_against_log : NULL,
                          .verbose = o->verbose};
     int exit_status;
     ti_status st;
@@ -1042,7 +1106,9 @@ static ti_status simulate(const struct options *o, struct result *res, struct ti
         sim.done = share_done;
         sim.arg = res;
     }
-    st = ti_sim_script(&sim, err);
+    sim.cfg = ti_calibrated_cfg(&o->calibrated, (char **)(uintptr_t)o->cfg, o->ncfg, &sim.ncfg);
+    st = sim.cfg ? ti_sim_script(&sim, err)
+                 : ti_err_errno(err, TI_ERR_IO, "cannot keep SMPI's settings");
     res->runnable = st == TI_OK;
     if (!st)
         st = ti_simulate(&sim, &exit_status, &res->wall_s, err);
@@ -1050,7 +1116,27 @@ static ti_status simulate(const struct options *o, struct result *res, struct ti
     if (!st)
         st = ti_verdict_read(ti_scratch_path(TI_SIM_LOG), exit_status, &res->verdict, err);
     res->simulated = st == TI_OK;
+    free(sim.cfg);
+    if (res->simulated)
+        note_ends(res);
     return st;
+}
+
+/* The real times, before anything takes long. */
+static ti_status read_against(const struct options *o, struct result *res, struct ti_err *err)
+{
+    ti_status st = o->against ? ti_against_read(o->against, &res->against, err) : TI_OK;
+    int64_t np = res->against.np ? res->against.np : res->against.ranks;
+
+    if (!st && np && np != res->np)
+        st = ti_err_set(err, TI_ERR_INPUT, "'%s' is of %lld ranks, the trace of %lld", o->against,
+                        (long long)np, (long long)res->np);
+    return st;
+}
+
+static double simulated_time(const struct result *res)
+{
+    return strtod(res->verdict.clock[0] ? res->verdict.clock : res->verdict.time, NULL);
 }
 
 static ti_status replay(struct options *o, struct ti_source *s, struct result *res,
@@ -1065,8 +1151,9 @@ static ti_status replay(struct options *o, struct ti_source *s, struct result *r
         return st;
     if (o->lint_only)
         return lint(o, s, res, err);
-    if ((st = ti_sim_available(err)) || (st = find_hosts(o, res, err)) ||
-        (st = lint(o, s, res, err)) || (st = write_platform(o, res, err)))
+    if ((st = read_against(o, res, err)) || (st = ti_sim_available(err)) ||
+        (st = find_hosts(o, res, err)) || (st = lint(o, s, res, err)) ||
+        (st = write_platform(o, res, err)))
         return st;
     choose_collectives(o, res);
     choose_bursts(o, s, res);
@@ -1134,6 +1221,8 @@ static void report_text(const struct options *o, const struct result *res)
         printf("threads:        on %lld core%s a rank\n", (long long)res->bursts.cores,
                res->bursts.cores == 1 ? "" : "s");
     printf("wall time:      %.2f s\n", res->wall_s);
+    if (o->against)
+        ti_against_print(&res->against, simulated_time(res), stdout);
 }
 
 static void report_json(const struct options *o, const struct result *res, ti_status st,
@@ -1188,11 +1277,10 @@ static void report_json(const struct options *o, const struct result *res, ti_st
         json_object_set_new(j, "actions", json_integer((json_int_t)res->actions));
     if (res->simulated) {
         json_object_set_new(j, "simulated_time_s", json_real(strtod(res->verdict.time, NULL)));
-        json_object_set_new(
-            j, "clock_s",
-            json_real(
-                strtod(res->verdict.clock[0] ? res->verdict.clock : res->verdict.time, NULL)));
+        json_object_set_new(j, "clock_s", json_real(simulated_time(res)));
     }
+    if (res->simulated && o->against)
+        json_object_set_new(j, "against", ti_against_json(&res->against, simulated_time(res)));
     if (res->wall_s > 0) {
         snprintf(wall, sizeof wall, "%.6f", res->wall_s);
         json_object_set_new(j, "wall_time_s", json_real(strtod(wall, NULL)));
@@ -1254,7 +1342,9 @@ int main(int argc, char **argv)
         return end;
     ti_talk_init(cli.tool, o.quiet, o.no_progress);
     ti_stop_catch();
-    st = o.trace ? ti_source_open(o.trace, &s, &err) : TI_OK;
+    st = calibrate(&o, &err);
+    if (!st && o.trace)
+        st = ti_source_open(o.trace, &s, &err);
     if (!st && o.sweep.sweep.n)
         st = sweep(&o, s, argv, &err);
     else if (!st)
@@ -1266,6 +1356,9 @@ int main(int argc, char **argv)
     free(res.replayer);
     ti_replay_state_close(res.state);
     ti_lint_free(&res.lint);
+    ti_against_free(&res.against);
+    if (o.calibration)
+        ti_calibrated_free(&o.calibrated);
     ti_hosts_free(&res.hosts);
     free(res.host_of);
     ti_sites_free(res.sites);

@@ -124,6 +124,8 @@ static struct args command(const struct ti_sim *sim)
     arg(&a, "", TI_SIM_HOSTS);
     arg(&a, "", "-no-privatize");
     arg(&a, "", "--log=smpi_replay.fmt:clock=%.12r%e%m%n");
+    for (int i = 0; sim->log && sim->log[i]; i++)
+        arg(&a, "", sim->log[i]);
     for (int i = 0; i < sim->ncfg; i++)
         arg(&a, "--cfg=", sim->cfg[i]);
     if (sim->replayer) {

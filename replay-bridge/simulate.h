@@ -29,6 +29,7 @@ struct ti_sim {
     double (*done)(void *arg); /* the share of the events that are replayed, for the progress line;
                                   NULL: not known */
     void *arg;
+    const char *const *log; /* further --log=...; ends with NULL; may be NULL */
     bool verbose; /* repeat what it prints on stderr */
 };
 
