@@ -12,7 +12,7 @@
 
 #define FEWEST     3     /* sizes of a segment, where there are several */
 #define PARAMETERS 3     /* of a segment: where it begins, startup, per_byte */
-#define EXACT      0.002 /* relative; errors below it are no reason for further segments */
+#define EXACT      0.005 /* relative; errors below it are no reason for further segments */
 
 /* Sums over points, each divided by the square of its scale. */
 struct sums {
@@ -144,7 +144,7 @@ static void judge(struct ti_segment *s, double end, const struct ti_point *p, in
     s->mean_error = s->points ? sum / s->points : 0;
 }
 
-static void tell(const struct table *t, int k, const struct ti_point *p, int n,
+static void tell(const struct table *t, int k, double cut, const struct ti_point *p, int n,
                  struct ti_segment *out)
 {
     double end = INFINITY;
@@ -155,8 +155,10 @@ static void tell(const struct table *t, int k, const struct ti_point *p, int n,
 
         out[k - 1] =
             (struct ti_segment){.from = t->size[i], .startup = l.startup, .per_byte = l.per_byte};
+        if (cut > 0 && i > 0 && t->size[i - 1] < cut && t->size[i] >= cut)
+            out[k - 1].from = cut;
         judge(&out[k - 1], end, p, n);
-        end = t->size[i];
+        end = out[k - 1].from;
         j = i;
     }
 }
@@ -209,7 +211,7 @@ ti_status ti_fit(const struct ti_point *point, int n, double cut, int most,
             for (int j = 0; j <= t.n; j++)
                 cover(&t, k, j, cut);
         *nsegments = choose(&t, n, most);
-        tell(&t, *nsegments, p, n, segment);
+        tell(&t, *nsegments, cut, p, n, segment);
         if (!*nsegments)
             st = ti_err_set(err, TI_ERR_INPUT, "%d segments are too few for these sizes", most);
     } else {

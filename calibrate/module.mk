@@ -7,6 +7,7 @@ ti-calibrate_src := calibrate/main.c calibrate/runs.c calibrate/rate.c $(fit_src
                     formats/inifile.c replay-bridge/scratch.c
 ti-calibrate_libs := $(sites_libs) -lm
 t-calibration_src := $(fit_src) $(calibration_src) formats/inifile.c
+t-against_src := replay-bridge/calibrated.c replay-bridge/against.c $(calibration_src) formats/inifile.c
 
 # What it runs on two ranks; installed with the helpers.
 mpi_helpers := $(O)/ti-calibrate-mpi

@@ -1,0 +1,79 @@
+#!/bin/bash
+# ti-calibrate on two ranks here, and replays with what it writes.  No figure is judged: only that
+# each is there, of the right kind, and where it belongs.
+# shellcheck source=tests/mpi/lib.sh
+. tests/mpi/lib.sh
+command -v smpirun >/dev/null || skip 'there is no smpirun'
+o=$TI_BUILD
+case $o in /*) ;; *) o=$PWD/$o ;; esac
+[ -x "$o/ti-calibrate-mpi" ] || skip 'ti-calibrate-mpi was not built'
+cd "$scratch" || exit 1
+export TMPDIR=$scratch/tmp
+mkdir "$TMPDIR"
+calibrate() { "$o/ti-calibrate" --local --no-progress "$@" >out 2>err; }
+replay() { "$o/ti-replay" "$@" >out 2>err; }
+clock() { sed -n 's/^clock at end: *\([0-9.]*\) s$/\1/p' out; }
+
+calibrate --repeats 5 --largest 256K || { fail "status $?"; cat out err; }
+for key in date cpu mpi nodes program speed folded_speed within bandwidth latency eager ois \
+    bandwidth_factor latency_factor; do
+    grep -q "^$key = " calibration.conf || fail "calibration.conf has no $key"
+done
+grep -q '^within = node$' calibration.conf || fail 'two ranks here are not within a node'
+grep -q '^half round trips by all parts: error [0-9.]* %' out || { fail 'no error is told'; cat out; }
+grep -q '^network ' out || fail 'no table'
+
+# It is not replaced by mistake; a wrong command line says so.
+calibrate
+[ $? -eq 2 ] || fail 'replaces a file'
+calibrate --measure x.json
+[ $? -eq 2 ] || fail '--measure without a program'
+calibrate -o none.conf --no-network -c cputime "$o/examples/ring" 2
+[ $? -eq 3 ] || fail 'takes nanoseconds for instructions'
+grep -q 'does not count instructions' err || { fail 'does not say why'; cat err; }
+calibrate -o none.conf ./no-such-program
+[ $? -ne 0 ] || fail 'calibrates by a program that is not there'
+[ ! -e none.conf ] || fail 'leaves a file after a failure'
+
+# Real times, and what a replay makes of them.
+calibrate --measure real.json -r 2 "$o/examples/ring" 2 || { fail "--measure"; cat out err; }
+trace "$scratch/ring" 2 cputime "$o/examples/ring" 2 >/dev/null || fail ring
+replay "$scratch/ring" --calibration calibration.conf --against real.json --keep kept ||
+    { fail "replay"; cat err; }
+grep -q '^run 2 .* %$' out && grep -q '^median ' out && grep -q '^rank 1 .* %$' out ||
+    { fail 'no table of errors'; cat out; }
+[ -n "$(clock)" ] || fail 'no time'
+# each setting of the file goes to SMPI, a latency of two links to the platform
+for key in smpi/ois smpi/bw-factor smpi/lat-factor smpi/send-is-detached-thresh; do
+    grep -q -- "--cfg=$key:" kept/command || fail "$key is not set"
+done
+replay "$scratch/ring" --calibration calibration.conf --against real.json --json || fail json
+python3 - out <<'P' || fail 'not the JSON it should be'
+import json, sys
+j = json.load(open(sys.argv[1]))
+a = j["against"]
+assert len(a["runs"]) == 2 and len(a["ranks"]) == 2, a
+for c in a["runs"] + a["ranks"]:
+    assert abs(c["error_pct"] - 100 * (c["simulated_s"] / c["real_s"] - 1)) < 1e-6, c
+assert max(r["simulated_s"] for r in a["ranks"]) == j["clock_s"], j
+P
+
+# Options win over the file, the file over defaults; nanoseconds are no instructions.
+replay "$scratch/ring" --calibration calibration.conf && calibrated=$(clock)
+grep -q '1Gf' out || { fail 'scales nanoseconds by a speed in instructions'; cat out; }
+replay "$scratch/ring" --calibration calibration.conf --latency 1s && slow=$(clock)
+awk -v c="$calibrated" -v s="$slow" 'BEGIN { exit !(s > c) }' || fail '--latency has no effect'
+replay "$scratch/ring" --calibration calibration.conf --cfg smpi/lat-factor:0:1e9 && slow=$(clock)
+awk -v c="$calibrated" -v s="$slow" 'BEGIN { exit !(s > c) }' || fail '--cfg has no effect'
+
+# What is malformed is told with its place.
+sed 's/^latency = .*/latency = soon/' calibration.conf >bad.conf
+replay "$scratch/ring" --calibration bad.conf
+[ $? -eq 3 ] || fail 'takes a malformed calibration'
+grep -q "bad.conf:[0-9]*:[0-9]*: latency is a number" err || { fail 'does not say where'; cat err; }
+sed 's/"np": 2/"np": 3/' real.json >bad.json
+replay "$scratch/ring" --against bad.json
+[ $? -eq 3 ] || fail 'compares with other ranks'
+
+[ -z "$(ls -A "$TMPDIR")" ] || fail "leaves files: $(ls -A "$TMPDIR")"
+finish
