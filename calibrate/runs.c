@@ -68,6 +68,7 @@ static void command(const struct ti_runs *r, const struct ti_run *run, struct ti
     ti_args_add(a, r->acquire);
     for (int i = 0; i < r->where.n; i++)
         ti_args_add(a, r->where.v[i]);
+    ti_args_add(a, r->verbose ? "--verbose" : "--quiet");
     ti_args_add(a, "--no-progress");
     ti_args_add(a, "--force");
     ti_args_add(a, "--np");

@@ -101,6 +101,7 @@ static ti_status take(const json_t *j, struct ti_against *out, struct ti_err *er
         value[i] = out->real[i] =
             json_number_value(json_object_get(json_array_get(runs, i), "time_s"));
     out->median = middle(value, out->runs, &out->spread);
+    out->least = value[0];
     for (int64_t r = 0; r < out->ranks; r++) {
         for (size_t i = 0; i < n; i++)
             value[i] = json_number_value(
@@ -183,6 +184,7 @@ void ti_against_print(const struct ti_against *a, double simulated, FILE *out)
         snprintf(what, sizeof what, "run %d", i + 1);
         row(out, what, a->real[i], simulated);
     }
+    row(out, "least", a->least, simulated);
     row(out, "median", a->median, simulated);
     fprintf(out, "%-12s %12.6f %25s%.2f %%\n", "spread", a->spread, "+-",
             100 * a->spread / a->median);
@@ -215,6 +217,7 @@ json_t *ti_against_json(const struct ti_against *a, double simulated)
     for (int64_t r = 0; r < a->ranks; r++)
         json_array_append_new(ranks, compared(a->rank_real[r], a->rank_simulated[r]));
     json_object_set_new(j, "spread_s", json_real(a->spread));
+    json_object_set_new(j, "least", compared(a->least, simulated));
     json_object_set_new(j, "runs", runs);
     json_object_set_new(j, "ranks", ranks);
     return j;

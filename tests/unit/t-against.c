@@ -45,7 +45,7 @@ static void times_are_compared(void **state)
                                              "{\"time_s\": 3.0, \"ranks_s\": [3, 3]}]}"),
                                      &a, &err),
                      TI_OK);
-    assert_true(a.runs == 3 && a.median == 3 && a.np == 2 && a.ranks == 2);
+    assert_true(a.runs == 3 && a.median == 3 && a.least == 2 && a.np == 2 && a.ranks == 2);
     assert_true(a.real[0] == 4 && a.rank_real[0] == 3 && a.rank_real[1] == 2);
     ti_against_ranks(&a, file_of("[0.000000] [xbt_cfg/INFO] something\n"
                                  "clock=1.5 <2> Process left the game\n"
