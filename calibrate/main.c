@@ -27,6 +27,7 @@ enum {
     OPT_SITES,
     OPT_LOCAL,
     OPT_FORCE,
+    OPT_JSON,
     OPT_NO_PROGRESS
 };
 
@@ -55,6 +56,7 @@ static const struct ti_opt opts[] = {
     {OPT_FORCE, "force", NULL, "replace FILE"},
     {'q', "quiet", NULL, "errors and warnings only, no tables"},
     {'v', "verbose", NULL, "show what ti-acquire says"},
+    {OPT_JSON, "json", NULL, "the result as JSON instead of tables"},
     {OPT_NO_PROGRESS, "no-progress", NULL, "no progress line [default when stderr is no terminal]"},
     TI_OPT_END};
 
@@ -78,7 +80,7 @@ struct options {
     struct ti_run program; /* words == 0: none */
     int64_t nruns, repeats, largest, segments;
     const char *output, *measure;
-    bool no_network, force, quiet, no_progress;
+    bool no_network, force, json, quiet, no_progress;
 };
 
 /* ---- options ---- */
@@ -126,6 +128,9 @@ static ti_status take_option(struct options *o, int id, const char *arg, struct 
         return TI_OK;
     case OPT_FORCE:
         o->force = true;
+        return TI_OK;
+    case OPT_JSON:
+        o->json = true;
         return TI_OK;
     case 'q':
         o->quiet = true;
@@ -210,7 +215,7 @@ static ti_status measure_network(const struct options *o, struct ti_samples *s,
 }
 
 static ti_status calibrate_network(const struct options *o, struct ti_samples *s,
-                                   struct ti_calibration *c, struct ti_err *err)
+                                   struct ti_calibration *c, json_t *json, struct ti_err *err)
 {
     struct ti_network *n = malloc(sizeof *n);
     ti_status st =
@@ -220,7 +225,9 @@ static ti_status calibrate_network(const struct options *o, struct ti_samples *s
         st = ti_network_fit(s, (int)o->segments, n, err);
     if (!st)
         st = ti_network_calibration(n, s->eager, c, err);
-    if (!st && !o->quiet) {
+    if (!st)
+        json_object_set_new(json, "network", ti_network_json(n));
+    if (!st && !o->quiet && !o->json) {
         ti_network_print(n, stdout);
         printf("sends up to %" PRId64 " bytes wait for nobody\n", s->eager);
         if (n->cut)
@@ -240,6 +247,19 @@ static void print_speed(const struct ti_calibration *c)
     putchar('\n');
 }
 
+static void print_json(json_t *json, const struct options *o, const struct ti_calibration *c)
+{
+    json_object_update_new(
+        json,
+        json_pack("{s:s, s:s?, s:s?, s:f, s:f, s:f, s:f, s:f, s:f, s:I}", "calibration", o->output,
+                  "program", c->host.program, "counter", c->host.counter, "speed", c->host.speed,
+                  "deviation", c->host.deviation, "folded_speed", c->host.folded_speed,
+                  "folded_deviation", c->host.folded_deviation, "latency_s", c->network.latency,
+                  "bandwidth", c->network.bandwidth, "eager", (json_int_t)c->network.eager));
+    json_dumpf(json, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(9));
+    putchar('\n');
+}
+
 /* Of --no-network: the file that is to be changed, if there is one. */
 static ti_status read_former(const struct options *o, struct ti_calibration *c, struct ti_err *err)
 {
@@ -253,22 +273,26 @@ static ti_status calibrate(const struct options *o, struct ti_err *err)
 {
     struct ti_samples s = {0};
     struct ti_calibration c;
+    json_t *json = json_object();
     ti_status st;
 
     ti_calibration_init(&c);
     st = read_former(o, &c, err);
     if (!st && !o->no_network)
-        st = calibrate_network(o, &s, &c, err);
+        st = calibrate_network(o, &s, &c, json, err);
     if (!st)
         st = o->program.words ? ti_rate_of_program(&o->runs, &o->program, o->nruns, &c, err)
                               : ti_rate_of_burst(&o->runs, &s, o->repeats, &c, err);
-    if (!st && !o->quiet)
+    if (!st && !o->quiet && !o->json)
         print_speed(&c);
     if (!st)
         st = ti_calibration_write(o->output, &c,
                                   "What ti-calibrate measured, for ti-replay --calibration: see "
                                   "ti-calibrate(1).\nBytes, seconds, instructions.",
                                   err);
+    if (!st && o->json)
+        print_json(json, o, &c);
+    json_decref(json);
     if (!st)
         ti_say("the calibration is in '%s'", o->output);
     ti_samples_free(&s);
@@ -291,7 +315,8 @@ int main(int argc, char **argv)
     if (!st)
         st = ti_scratch_open(NULL, &err);
     if (!st)
-        st = o.measure ? ti_rate_measure(&o.runs, &o.program, o.nruns, o.measure, &err)
+        st = o.measure ? ti_rate_measure(&o.runs, &o.program, o.nruns, o.measure, o.quiet || o.json,
+                                         o.json, &err)
                        : calibrate(&o, &err);
     ti_args_free(&o.runs.where);
     ti_scratch_close();

@@ -205,3 +205,22 @@ void ti_network_print(const struct ti_network *n, FILE *out)
     fprintf(out, "half round trips by all parts: error %.1f %%, at most %.1f %%\n",
             100 * n->mean_error, 100 * n->max_error);
 }
+
+json_t *ti_network_json(const struct ti_network *n)
+{
+    json_t *list = json_array();
+
+    for (int part = 0; part < TI_PARTS; part++)
+        for (int i = 0; i < n->n[part]; i++) {
+            const struct ti_segment *s = &n->segment[part][i];
+
+            json_array_append_new(
+                list,
+                json_pack("{s:s, s:f, s:f, s:f, s:i, s:f, s:f}", "part", names[part], "from_bytes",
+                          i ? s->from - (part == TI_PART_NETWORK ? ENVELOPE : 0) : 0, "startup_s",
+                          s->startup, "byte_s", s->per_byte, "sizes", s->points, "error_pct",
+                          100 * s->mean_error, "error_most_pct", 100 * s->max_error));
+        }
+    return json_pack("{s:o, s:b, s:f, s:f}", "segments", list, "or_cut", n->cut, "error_pct",
+                     100 * n->mean_error, "error_most_pct", 100 * n->max_error);
+}

@@ -13,6 +13,7 @@
 #ifndef TI_NETWORK_H
 #define TI_NETWORK_H
 
+#include <jansson.h>
 #include <stdbool.h>
 #include <stdio.h>
 
@@ -43,5 +44,7 @@ ti_status ti_network_calibration(const struct ti_network *n, int64_t eager,
 
 /* The segments and their errors as a table. */
 void ti_network_print(const struct ti_network *n, FILE *out);
+/* The same as a new JSON object. */
+json_t *ti_network_json(const struct ti_network *n);
 
 #endif

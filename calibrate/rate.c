@@ -126,7 +126,7 @@ static json_t *run_json(const struct ti_ran *ran, int64_t np)
 }
 
 static ti_status measure(const struct ti_runs *r, const struct ti_run *program, int64_t runs,
-                         json_t *list, struct ti_err *err)
+                         bool quiet, json_t *list, struct ti_err *err)
 {
     struct ti_ran *ran = malloc(sizeof *ran);
     struct ti_run run = *program;
@@ -141,7 +141,8 @@ static ti_status measure(const struct ti_runs *r, const struct ti_run *program, 
         st = ti_run(r, &run, ran, err);
         if (!st) {
             json_array_append_new(list, run_json(ran, program->np));
-            printf("run %" PRId64 ": %.6f s\n", i + 1, ran->longest);
+            if (!quiet)
+                printf("run %" PRId64 ": %.6f s\n", i + 1, ran->longest);
         }
     }
     free(ran);
@@ -149,10 +150,10 @@ static ti_status measure(const struct ti_runs *r, const struct ti_run *program, 
 }
 
 ti_status ti_rate_measure(const struct ti_runs *r, const struct ti_run *program, int64_t runs,
-                          const char *path, struct ti_err *err)
+                          const char *path, bool quiet, bool json, struct ti_err *err)
 {
     json_t *list = json_array(), *all, *words = json_array();
-    ti_status st = measure(r, program, runs, list, err);
+    ti_status st = measure(r, program, runs, quiet, list, err);
 
     for (int i = 0; i < program->words; i++)
         json_array_append_new(words, json_string(program->program[i]));
@@ -160,6 +161,8 @@ ti_status ti_rate_measure(const struct ti_runs *r, const struct ti_run *program,
                     (json_int_t)program->np, "runs", list);
     if (!st && (!all || json_dump_file(all, path, JSON_INDENT(1) | JSON_REAL_PRECISION(9)) != 0))
         st = ti_err_errno(err, TI_ERR_IO, "cannot write '%s'", path);
+    if (!st && json && json_dumpf(all, stdout, JSON_INDENT(1) | JSON_REAL_PRECISION(9)) == 0)
+        putchar('\n');
     json_decref(all);
     return st;
 }

@@ -22,9 +22,10 @@ ti_status ti_rate_of_burst(const struct ti_runs *r, const struct ti_samples *s, 
 
 /*
  * Run it `runs` times, untraced, and write how long it took from MPI_Init to MPI_Finalize into a
- * JSON file for ti-replay --against; one line of a table for each run goes to stdout.
+ * JSON file for ti-replay --against.  Each run's time goes to stdout, unless `quiet`; with `json`
+ * what the file has.
  */
 ti_status ti_rate_measure(const struct ti_runs *r, const struct ti_run *program, int64_t runs,
-                          const char *path, struct ti_err *err);
+                          const char *path, bool quiet, bool json, struct ti_err *err);
 
 #endif

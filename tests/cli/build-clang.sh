@@ -10,6 +10,6 @@ env -u MAKEFLAGS -u MAKELEVEL make -n O="$tmp/none" CC='gcc -nostdinc' all >"$tm
 grep -q 'echo .*no counter blocks' "$tmp/log" && ! grep -q 'ti-mpicc' "$tmp/log" ||
     { echo 'FAILED: without Zydis'; exit 1; }
 OMPI_CC=clang env -u MAKEFLAGS -u MAKELEVEL make -s O="$tmp/build" CC=clang WERROR=1 all >"$tmp/log" 2>&1 || { cat "$tmp/log"; exit 1; }
-for p in ti-acquire ti-convert ti-skew ti-gather ti-info ti-replay libminitrace.so libminitrace-openmpi.so; do
+for p in ti-acquire ti-calibrate ti-convert ti-skew ti-gather ti-info ti-replay libminitrace.so libminitrace-openmpi.so; do
     [ -x "$tmp/build/$p" ] || { echo "FAILED: $p was not built"; exit 1; }
 done

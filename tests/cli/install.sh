@@ -11,8 +11,8 @@ env -u MAKEFLAGS -u MAKELEVEL make -s install O="$o" DESTDIR="$tmp/dest" prefix=
     { fail "make install"; cat "$tmp/log"; finish; }
 
 # --- what is there ------------------------------------------------------------
-for f in bin/{ti-acquire,ti-convert,ti-gather,ti-info,ti-replay,ti-skew} lib/libminitrace.so \
-    libexec/tiara/{ti-node,ti-node-counter,ti-rsh} man/*.[157] hostfiles/*.conf; do
+for f in bin/{ti-acquire,ti-calibrate,ti-convert,ti-gather,ti-info,ti-replay,ti-skew} lib/libminitrace.so \
+    libexec/tiara/{ti-node,ti-node-counter,ti-rsh,ti-calibrate-mpi} man/*.[157] hostfiles/*.conf; do
     case $f in
         man/*) f=share/man/man${f##*.}/${f##*/} ;;
         hostfiles/*) f=share/tiara/$f ;;
