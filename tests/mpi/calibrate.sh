@@ -69,6 +69,36 @@ awk -v c="$calibrated" -v s="$slow" 'BEGIN { exit !(s > c) }' || fail '--latency
 replay "$scratch/ring" --calibration calibration.conf --cfg smpi/lat-factor:0:1e9 && slow=$(clock)
 awk -v c="$calibrated" -v s="$slow" 'BEGIN { exit !(s > c) }' || fail '--cfg has no effect'
 
+# SimGrid has a round trip take what the file says, by ti-calibrate's reading of SMPI's formula:
+# on both sides of every limit, to the byte, by both engines.
+cat >fixed.conf <<'C'
+[network]
+within = node
+bandwidth = 1G
+latency = 2e-06
+eager = 1000
+os = 0:1e-06:1e-09;99:3e-06:0
+or = 0:2e-06:2e-09
+bandwidth_factor = 0:0.5;1016:2
+latency_factor = 0:1;1016:4
+C
+for size in 1 99 100 1000 1001 1000000; do
+    rm -rf actions pp
+    mkdir actions
+    printf '%s\n' '0 init' "0 send 1 0 $size 6" "0 recv 1 0 $size 6" '0 finalize' >actions/0
+    printf '%s\n' '1 init' "1 recv 0 0 $size 6" "1 send 0 0 $size 6" '1 finalize' >actions/1
+    printf '%s\n' 0 1 >actions/list
+    "$o/ti-convert" -q --from simgrid actions/list -o pp || fail "ti-convert, $size bytes"
+    for engine in stock tiara; do
+        replay pp --engine $engine --calibration fixed.conf || { fail "$engine, $size bytes"; cat err; }
+        awk -v t="$(clock)" -v s=$size 'BEGIN {
+            want = s <= 1000 ? 2e-6 + (s + 16) / 0.5e9 + 2e-6 + 2e-9 * s + (s < 100 ? 1e-6 + 1e-9 * s : 3e-6) \
+                             : 8e-6 + (s + 16) / 2e9
+            exit !(t > 2 * want * 0.9999 && t < 2 * want * 1.0001) }' ||
+            fail "$engine: a round trip of $size bytes takes $(clock) s"
+    done
+done
+
 # What is malformed is told with its place.
 sed 's/^latency = .*/latency = soon/' calibration.conf >bad.conf
 replay "$scratch/ring" --calibration bad.conf
