@@ -14,7 +14,7 @@ struct ti_against {
     int64_t np; /* 0: the file does not say */
     int runs;
     double *real;           /* seconds of each run */
-    double least;         /* of these: what other load disturbed least */
+    double least;           /* of these: what other load disturbed least */
     double median, spread;  /* of these; half the range that the middle half of them is in */
     int64_t ranks;          /* that all runs tell of; 0: none */
     double *rank_real;      /* their medians */
