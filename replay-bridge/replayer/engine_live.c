@@ -33,6 +33,9 @@ void ti_engine_start(struct ti_replayer *p)
     static struct buffers buffers;
 
     p->engine = &buffers;
+    /* An error is reported with the event that it is about. */
+    PMPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    PMPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
 }
 
 int ti_engine_agree(int status)

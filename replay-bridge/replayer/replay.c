@@ -48,14 +48,15 @@ void ti_replay_must(const struct ti_replayer *p, int returned)
 MPI_Datatype ti_replay_contiguous(struct ti_replayer *p, int64_t n, MPI_Datatype of)
 {
     struct ti_replay_type *made;
+    size_t known = p->ncontiguous;
 
-    for (size_t i = 0; i < p->ncontiguous; i++)
+    for (size_t i = 0; i < known; i++)
         if (p->contiguous[i].n == n && p->contiguous[i].of == of)
             return p->contiguous[i].type;
     if (n < 0 || n > INT_MAX)
         ti_replay_fail(p, TI_ERR_INPUT, "an element has %lld bytes, more than an int can count",
                        (long long)n);
-    made = TI_REPLAY_AT(p, contiguous, ncontiguous, contiguous_room, p->ncontiguous);
+    made = TI_REPLAY_AT(p, contiguous, ncontiguous, contiguous_room, known);
     made->n = n;
     made->of = of;
     ti_replay_must(p, PMPI_Type_contiguous((int)n, of, &made->type));

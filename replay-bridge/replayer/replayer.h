@@ -175,7 +175,8 @@ struct ti_replay_request *ti_replay_new_request(struct ti_replayer *p);
 /* Room for one more request of the MPI library as a part of `q`. */
 MPI_Request *ti_replay_part(struct ti_replay_request *q);
 
-/* Number `index` of an array of things that are numbered as they are met. */
+/* Number `index` of an array of things that are numbered as they are met.  `index` is evaluated
+ * several times: it must not depend on the array. */
 #define TI_REPLAY_AT(p, array, n, room, index)                                                     \
     ((p)->array = ti_more((p)->array, &(p)->room, (size_t)(index) + 1, sizeof *(p)->array),        \
      (p)->n = (p)->n > (size_t)(index) ? (p)->n : (size_t)(index) + 1, &(p)->array[index])

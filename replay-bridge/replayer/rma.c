@@ -104,6 +104,8 @@ void replay_win_create(struct ti_replayer *p, const struct ti_event *ev)
 
     *w = (struct ti_replay_window){.comm = c->handle, .rank = c->rank, .peers = c->peers};
     make_window(p, ev, w);
+    if (!SIMULATED)
+        ti_replay_must(p, PMPI_Win_set_errhandler(w->handle, MPI_ERRORS_RETURN));
 }
 
 void replay_win_attach(struct ti_replayer *p, const struct ti_event *ev)
@@ -113,12 +115,12 @@ void replay_win_attach(struct ti_replayer *p, const struct ti_event *ev)
     (void)ev;
 #else
     struct ti_replay_window *w = window_at(p, ev);
-    size_t none = 0;
+    size_t none = 0, known = p->nattached;
 
     /* The trace does not say what is detached: the memory that was attached last. */
     if (ev->op == TI_OP_WIN_ATTACH) {
         struct ti_replay_attached *a =
-            TI_REPLAY_AT(p, attached, nattached, attached_room, p->nattached);
+            TI_REPLAY_AT(p, attached, nattached, attached_room, known);
 
         a->window = ev->arg[TI_F_WIN];
         a->memory = ti_more(NULL, &none, (size_t)ev->arg[TI_F_BYTES] + 1, 1);
