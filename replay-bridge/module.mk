@@ -22,6 +22,7 @@ t-sweep_src := $(sweep_src) $(replay_src)
 # the tools is compiled for shared objects, since smpirun loads it as one.
 replayer_files := $(addprefix replay-bridge/replayer/,main.c replay.c p2p.c request.c coll.c comm.c \
                   rma.c file.c)
+live_files := $(replayer_files) $(addprefix replay-bridge/replayer/,engine_live.c places.c)
 replayer_tools := $(lower_src) replay-bridge/state.c $(formats_src) $(common_src)
 SMPICC  ?= smpicc
 SMPIRUN ?= smpirun
@@ -53,6 +54,6 @@ live_flags := -Wno-stringop-overflow -Wno-stringop-overread -Wno-unknown-warning
 $(O)/live/%.o: %.c
 	@mkdir -p $(@D)
 	$(call say,MPICC)$(MPICC) $(flags) $(live_flags) $(tool_flags) $(pkg_cflags) $(CPPFLAGS) $(CFLAGS) -c -o $@ $<
-$(O)/ti-live-replay: $(patsubst %.c,$(O)/live/%.o,$(replayer_files) replay-bridge/replayer/engine_live.c \
+$(O)/ti-live-replay: $(patsubst %.c,$(O)/live/%.o,$(live_files) \
         examples/burst.c) $(call obj,$(replayer_tools))
 	$(call say,LINK)$(MPICC) $(san_flags) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(pkg_libs) $(LDLIBS)

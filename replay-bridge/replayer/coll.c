@@ -319,13 +319,14 @@ void ti_replay_collective(struct ti_replayer *p, const struct ti_event *ev, enum
 #endif
     a = arguments(p, ev, ti_replay_comm(p, ev->arg[TI_F_COMM]));
     a.form = form;
-    a.request = q ? &q->handle : NULL;
+    a.request = q ? q->handle : NULL;
     ti_replay_must(p, calls[ti_op_base(ev->op)](&a));
 }
 
 void replay_collective(struct ti_replayer *p, const struct ti_event *ev)
 {
-    struct ti_replay_request all = {.handle = MPI_REQUEST_NULL};
+    MPI_Request none = MPI_REQUEST_NULL;
+    struct ti_replay_request all = {.handle = &none};
 
     ti_replay_collective(p, ev, TI_FORM_BLOCKING, &all);
     if (all.nparts)

@@ -103,6 +103,21 @@ static MPI_Comm split_as_recorded(struct ti_replayer *p, MPI_Comm parent,
     return handle;
 }
 
+/* Whether `good` holds on all ranks of `comm`; of both groups, if it has two: a rank is told of
+ * the other group first, and then what that one was told of its own. */
+static int agreed(struct ti_replayer *p, MPI_Comm comm, int good)
+{
+    int inter, all;
+
+    ti_replay_must(p, PMPI_Comm_test_inter(comm, &inter));
+    ti_replay_must(p, PMPI_Allreduce(&good, &all, 1, MPI_INT, MPI_LAND, comm));
+    if (!inter)
+        return all;
+    good = all;
+    ti_replay_must(p, PMPI_Allreduce(&good, &all, 1, MPI_INT, MPI_LAND, comm));
+    return good && all;
+}
+
 /* Files what the current event made as `handle`; one with other members than the trace has is
  * made anew. */
 static struct ti_replay_comm *take(struct ti_replayer *p, const struct ti_event *ev,
@@ -112,7 +127,7 @@ static struct ti_replay_comm *take(struct ti_replayer *p, const struct ti_event 
     int good = as_recorded(p, handle, made);
 
     if (!SIMULATED && parent != MPI_COMM_NULL)
-        ti_replay_must(p, PMPI_Allreduce(MPI_IN_PLACE, &good, 1, MPI_INT, MPI_LAND, parent));
+        good = agreed(p, parent, good);
     if (!good && (SIMULATED || parent == MPI_COMM_NULL))
         ti_replay_fail(p, TI_ERR_INPUT, "the communicator has other members than in the trace");
     if (!good) {
@@ -185,11 +200,11 @@ static void idup(struct ti_replayer *p, const struct ti_event *ev, MPI_Comm pare
     ti_replay_must(p, MPI_Comm_dup(parent, q->made));
 #elif MPI_VERSION >= 4
     if (ev->op == TI_OP_COMM_IDUP_WITH_INFO)
-        ti_replay_must(p, MPI_Comm_idup_with_info(parent, MPI_INFO_NULL, q->made, &q->handle));
+        ti_replay_must(p, MPI_Comm_idup_with_info(parent, MPI_INFO_NULL, q->made, q->handle));
     else
-        ti_replay_must(p, MPI_Comm_idup(parent, q->made, &q->handle));
+        ti_replay_must(p, MPI_Comm_idup(parent, q->made, q->handle));
 #else
-    ti_replay_must(p, MPI_Comm_idup(parent, q->made, &q->handle));
+    ti_replay_must(p, MPI_Comm_idup(parent, q->made, q->handle));
 #endif
     learn_topology(p, ev, made);
     keep(p, made->index, made, MPI_COMM_NULL);

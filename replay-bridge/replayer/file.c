@@ -87,7 +87,7 @@ void replay_file_access(struct ti_replayer *p, const struct ti_event *ev)
         if (ti_op_is(ev->op, TI_T_BY_ALL))
             ti_replay_must(p, MPI_Iallgather(ti_engine_send_buffer(p, 1), 1, MPI_BYTE,
                                              ti_engine_recv_buffer(p, 1), 1, MPI_BYTE,
-                                             file_at(p, ev)->comm, &q->handle));
+                                             file_at(p, ev)->comm, q->handle));
     } else if (!begins(ev)) {
         together(p, ev);
     }
@@ -266,7 +266,7 @@ void replay_file_access(struct ti_replayer *p, const struct ti_event *ev)
     struct ti_replay_request *q = ev->mask & TI_M_REQ ? ti_replay_new_request(p) : NULL;
     struct access a = {.file = file_at(p, ev)->handle,
                        .at = (MPI_Offset)ev->arg[TI_F_OFFSET],
-                       .request = q ? &q->handle : NULL};
+                       .request = q ? q->handle : NULL};
     int returned;
 
     if (q)

@@ -32,6 +32,8 @@ static struct message sent(struct ti_replayer *p, const struct ti_event *ev)
                         .tag = (int)ev->arg[TI_F_TAG],
                         .bytes = (size_t)ev->arg[TI_F_BYTES]};
 
+    if (m.peer == MPI_PROC_NULL)
+        m.bytes = 0; /* it may be larger than any memory */
     if (SIMULATED && m.peer == MPI_PROC_NULL)
         return nothing(m);
     m.count = ti_replay_count(p, ev->arg[TI_F_BYTES], ev->arg[TI_F_ESIZE], &m.type);
@@ -75,6 +77,8 @@ static struct message received(struct ti_replayer *p, const struct ti_event *ev,
         matched(p, ev, req, &peer, &tag);
     m.peer = ti_replay_peer(p, c, peer);
     m.tag = tag == TI_ANY ? MPI_ANY_TAG : (int)tag;
+    if (m.peer == MPI_PROC_NULL)
+        m.bytes = 0; /* it may be larger than any memory */
     if (SIMULATED && m.peer == MPI_PROC_NULL)
         return nothing(m);
     m.count = ti_replay_count(p, bytes, ev->arg[second ? TI_F_ESIZE2 : TI_F_ESIZE], &m.type);
@@ -159,10 +163,10 @@ static void post_both(struct ti_replayer *p, const struct ti_event *ev, struct t
 
     if (ev->op == TI_OP_ISENDRECV_REPLACE)
         ti_replay_must(p, MPI_Isendrecv_replace(in, s.count, s.type, s.peer, s.tag, r.peer, r.tag,
-                                                s.comm, &q->handle));
+                                                s.comm, q->handle));
     else
         ti_replay_must(p, MPI_Isendrecv(ti_engine_sent(p, s.bytes), s.count, s.type, s.peer, s.tag,
-                                        in, r.count, r.type, r.peer, r.tag, s.comm, &q->handle));
+                                        in, r.count, r.type, r.peer, r.tag, s.comm, q->handle));
 #else
     post_recv(p, ev, req, ti_replay_part(q));
     post_send(p, ev, ti_replay_part(q));
@@ -175,9 +179,9 @@ void ti_replay_post(struct ti_replayer *p, const struct ti_event *ev, struct ti_
     if (ti_op_is(ev->op, TI_T_SENDS | TI_T_RECEIVES))
         post_both(p, ev, q, req);
     else if (ti_op_is(ev->op, TI_T_SENDS))
-        post_send(p, ev, &q->handle);
+        post_send(p, ev, q->handle);
     else
-        post_recv(p, ev, req, &q->handle);
+        post_recv(p, ev, req, q->handle);
 }
 
 void ti_replay_prepare(struct ti_replayer *p, const struct ti_event *ev,
@@ -194,12 +198,12 @@ void ti_replay_prepare(struct ti_replayer *p, const struct ti_event *ev,
         m = sent(p, ev);
         if (ti_op_is(ev->op, TI_T_BUFFERED))
             ti_engine_buffer_sends(p);
-        ti_replay_must(p, send(ti_engine_sent(p, m.bytes), m.count, m.type, m.peer, m.tag, m.comm,
-                               &q->handle));
+        ti_replay_must(
+            p, send(ti_engine_sent(p, m.bytes), m.count, m.type, m.peer, m.tag, m.comm, q->handle));
     } else {
         m = received(p, ev, -1);
         ti_replay_must(p, MPI_Recv_init(ti_engine_received(p, m.bytes), m.count, m.type, m.peer,
-                                        m.tag, m.comm, &q->handle));
+                                        m.tag, m.comm, q->handle));
     }
 }
 
@@ -216,10 +220,10 @@ void ti_replay_prepare_partitioned(struct ti_replayer *p, const struct ti_event 
 
     if (ti_op_is(ev->op, TI_T_SENDS))
         ti_replay_must(p, MPI_Psend_init(ti_engine_sent(p, m.bytes), parts, count, m.type, m.peer,
-                                         m.tag, m.comm, MPI_INFO_NULL, &q->handle));
+                                         m.tag, m.comm, MPI_INFO_NULL, q->handle));
     else
         ti_replay_must(p, MPI_Precv_init(ti_engine_received(p, m.bytes), parts, count, m.type,
-                                         m.peer, m.tag, m.comm, MPI_INFO_NULL, &q->handle));
+                                         m.peer, m.tag, m.comm, MPI_INFO_NULL, q->handle));
 }
 
 void ti_replay_ready(struct ti_replayer *p, const struct ti_event *ev, struct ti_replay_request *q)
@@ -227,15 +231,15 @@ void ti_replay_ready(struct ti_replayer *p, const struct ti_event *ev, struct ti
     int64_t n = ev->vec[0].len;
 
     if (ev->op == TI_OP_PREADY) {
-        ti_replay_must(p, MPI_Pready((int)ev->arg[TI_F_PART], q->handle));
+        ti_replay_must(p, MPI_Pready((int)ev->arg[TI_F_PART], *q->handle));
     } else if (ev->op == TI_OP_PREADY_RANGE && n == 2) {
         ti_replay_must(p, MPI_Pready_range((int)ti_vec_at(&ev->vec[0], 0),
-                                           (int)ti_vec_at(&ev->vec[0], 1), q->handle));
+                                           (int)ti_vec_at(&ev->vec[0], 1), *q->handle));
     } else {
         p->numbers = ti_more(p->numbers, &p->numbers_room, (size_t)n, sizeof *p->numbers);
         for (int64_t i = 0; i < n; i++)
             p->numbers[i] = (int)ti_vec_at(&ev->vec[0], i);
-        ti_replay_must(p, MPI_Pready_list((int)n, p->numbers, q->handle));
+        ti_replay_must(p, MPI_Pready_list((int)n, p->numbers, *q->handle));
     }
 }
 
@@ -243,7 +247,7 @@ void ti_replay_arrived(struct ti_replayer *p, const struct ti_event *ev,
                        struct ti_replay_request *q)
 {
     for (int arrived = 0; !arrived;)
-        ti_replay_must(p, MPI_Parrived(q->handle, (int)ev->arg[TI_F_PART], &arrived));
+        ti_replay_must(p, MPI_Parrived(*q->handle, (int)ev->arg[TI_F_PART], &arrived));
 }
 
 #else /* request.c keeps the event and sends or receives all partitions at once */
@@ -370,7 +374,7 @@ void replay_imrecv(struct ti_replayer *p, const struct ti_event *ev)
 
     q->active = true;
     ti_replay_must(p, MPI_Imrecv(ti_engine_received(p, (size_t)ev->arg[TI_F_BYTES]), count, type,
-                                 message, &q->handle));
+                                 message, q->handle));
 }
 
 #endif

@@ -45,6 +45,24 @@ void ti_replay_must(const struct ti_replayer *p, int returned)
 
 /* ---- datatypes and reduction operations ---- */
 
+#define PIECE ((int64_t)1 << 30) /* elements */
+
+/* More elements than an int can count. */
+static MPI_Datatype in_pieces(struct ti_replayer *p, int64_t n, MPI_Datatype of)
+{
+    int lengths[2] = {(int)(n / PIECE), (int)(n % PIECE)};
+    MPI_Datatype piece, type;
+    MPI_Aint places[2] = {0}, start, extent;
+
+    ti_replay_must(p, PMPI_Type_contiguous((int)PIECE, of, &piece));
+    ti_replay_must(p, PMPI_Type_get_extent(piece, &start, &extent));
+    places[1] = lengths[0] * extent;
+    ti_replay_must(p,
+                   PMPI_Type_create_struct(2, lengths, places, (MPI_Datatype[]){piece, of}, &type));
+    ti_replay_must(p, PMPI_Type_free(&piece));
+    return type;
+}
+
 MPI_Datatype ti_replay_contiguous(struct ti_replayer *p, int64_t n, MPI_Datatype of)
 {
     struct ti_replay_type *made;
@@ -53,13 +71,16 @@ MPI_Datatype ti_replay_contiguous(struct ti_replayer *p, int64_t n, MPI_Datatype
     for (size_t i = 0; i < known; i++)
         if (p->contiguous[i].n == n && p->contiguous[i].of == of)
             return p->contiguous[i].type;
-    if (n < 0 || n > INT_MAX)
-        ti_replay_fail(p, TI_ERR_INPUT, "an element has %lld bytes, more than an int can count",
+    if (n < 0 || n / PIECE > INT_MAX)
+        ti_replay_fail(p, TI_ERR_INPUT, "an element has %lld bytes, more than can be counted",
                        (long long)n);
     made = TI_REPLAY_AT(p, contiguous, ncontiguous, contiguous_room, known);
     made->n = n;
     made->of = of;
-    ti_replay_must(p, PMPI_Type_contiguous((int)n, of, &made->type));
+    if (n <= INT_MAX)
+        ti_replay_must(p, PMPI_Type_contiguous((int)n, of, &made->type));
+    else
+        made->type = in_pieces(p, n, of);
     ti_replay_must(p, PMPI_Type_commit(&made->type));
     return made->type;
 }
@@ -298,13 +319,18 @@ void ti_replay_free(struct ti_replayer *p)
 {
     ti_reader_close(p->r);
     ti_wildcards_free(&p->ahead);
+#if !SIMULATED
+    ti_places_free(&p->places);
+#endif
     ti_neighbourhoods_free(&p->topologies);
     for (size_t i = 0; i < p->ncomms; i++) {
         free(p->comm[i].sources_order);
         free(p->comm[i].destinations_order);
     }
-    for (size_t i = 0; i < p->nrequests; i++)
+    for (size_t i = 0; i < p->nrequests; i++) {
         free(p->request[i].part);
+        free(p->request[i].own);
+    }
     free(p->comm);
     free(p->request);
     free(p->message);

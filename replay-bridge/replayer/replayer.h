@@ -25,6 +25,7 @@
 #include "check/neighbours.h"
 #include "check/wildcards.h"
 #include "replay-bridge/bursts.h"
+#include "replay-bridge/replayer/places.h"
 
 /* Set by the command line; the same on all ranks. */
 struct ti_replay_setup {
@@ -57,7 +58,9 @@ struct ti_replay_comm {
 /* A request of the trace, at its number. */
 struct ti_replay_request {
     bool used, active, persistent;
-    MPI_Request handle;
+    bool receives, cancelled; /* of a live run: completes as cancelled */
+    MPI_Request *handle;      /* where it is kept: `own`, or as places.h says */
+    MPI_Request *own;
     MPI_Request *part; /* where several requests stand for one; then `handle` is unused */
     int nparts, parts_room;
     struct ti_event *init; /* of a persistent request that the MPI library does not have */
@@ -84,6 +87,9 @@ struct ti_replayer {
     uint64_t index;
     int burst_column;
     struct ti_wildcards ahead;
+#ifndef TI_SIMULATED
+    struct ti_places places;
+#endif
     struct ti_neighbourhoods topologies;
 
     struct ti_replay_comm *comm;

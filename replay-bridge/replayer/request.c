@@ -13,6 +13,41 @@
 
 /* ---- making ---- */
 
+static MPI_Request *own_place(struct ti_replay_request *q)
+{
+    size_t none = 0;
+
+    if (!q->own)
+        q->own = ti_more(NULL, &none, 1, sizeof *q->own);
+    return q->own;
+}
+
+#if SIMULATED
+
+static void look_ahead(struct ti_replayer *p, struct ti_replay_request *q)
+{
+    (void)p;
+    (void)q;
+}
+
+#else
+
+/* Finds out how the request completes, which the current event makes or starts, and where its
+ * handle is kept. */
+static void look_ahead(struct ti_replayer *p, struct ti_replay_request *q)
+{
+    struct ti_place place;
+    struct ti_err err;
+
+    if (ti_place(&p->places, p->setup->source, p->rank, p->index, q - p->request, &place, &err))
+        ti_replay_fail(p, TI_ERR_INPUT, "%s", err.text);
+    q->cancelled = place.cancelled;
+    if (!q->persistent)
+        q->handle = place.handle;
+}
+
+#endif
+
 struct ti_replay_request *ti_replay_new_request(struct ti_replayer *p)
 {
     int64_t number = p->ev->arg[TI_F_REQ];
@@ -24,7 +59,13 @@ struct ti_replay_request *ti_replay_new_request(struct ti_replayer *p)
     if (q->used)
         ti_replay_fail(p, TI_ERR_INPUT, "request %lld is in use", (long long)number);
     *q = (struct ti_replay_request){
-        .used = true, .handle = MPI_REQUEST_NULL, .part = q->part, .parts_room = q->parts_room};
+        .used = true, .own = q->own, .part = q->part, .parts_room = q->parts_room};
+    q->handle = own_place(q);
+    q->persistent = ti_op_is(p->ev->op, TI_T_PERSISTENT);
+    q->receives = ti_op_is(p->ev->op, TI_T_RECEIVES) || ti_op_is(p->ev->op, TI_T_PROBED);
+    if (!q->persistent)
+        look_ahead(p, q);
+    *q->handle = MPI_REQUEST_NULL;
     return q;
 }
 
@@ -99,7 +140,6 @@ void replay_persistent(struct ti_replayer *p, const struct ti_event *ev)
 {
     struct ti_replay_request *q = ti_replay_new_request(p);
 
-    q->persistent = true;
     if (!has_persistent(ev))
         keep_init(q, ev);
     else if (ti_op_collective(ev->op))
@@ -133,13 +173,14 @@ void replay_start(struct ti_replayer *p, const struct ti_event *ev)
         if (!q->persistent || q->active)
             ti_replay_fail(p, TI_ERR_INPUT, "request %lld cannot be started",
                            (long long)(q - p->request));
+        look_ahead(p, q);
         if (q->init) {
             start_kept(p, q);
             continue;
         }
         q->active = true;
         p->batch = ti_more(p->batch, &p->batch_room, (size_t)p->nbatch + 1, sizeof *p->batch);
-        p->batch[p->nbatch++] = q->handle; /* a start leaves the handle as it is */
+        p->batch[p->nbatch++] = *q->handle; /* a start leaves the handle as it is */
     }
     if (ev->op == TI_OP_START && p->nbatch)
         ti_replay_must(p, MPI_Start(p->batch));
@@ -189,17 +230,13 @@ static void add_handle(struct ti_replayer *p, MPI_Request handle)
     p->batch[p->nbatch++] = handle;
 }
 
-/* Adds what stands for a request that completes to the batch; true if the MPI library has it as
- * one request. */
-static bool add_request(struct ti_replayer *p, struct ti_replay_request *q)
+/* Adds what stands for a request that completes to the batch. */
+static void collect(struct ti_replayer *p, struct ti_replay_request *q)
 {
-    if (q->nparts == 0) {
-        add_handle(p, q->handle);
-        return true;
-    }
+    if (q->nparts == 0)
+        add_handle(p, *q->handle);
     for (int i = 0; i < q->nparts; i++)
         add_handle(p, q->part[i]);
-    return false;
 }
 
 /* A request is complete. */
@@ -213,94 +250,124 @@ static void finish(struct ti_replayer *p, struct ti_replay_request *q)
         return;
     }
     if (q->init)
-        q->handle = MPI_REQUEST_NULL;
+        *q->handle = MPI_REQUEST_NULL;
     q->nparts = 0;
 }
 
+#if !SIMULATED
+
+/* The requests that the current event completes, or those the MPI library has instead of them. */
+struct completed {
+    MPI_Request *handle;
+    int n;
+};
+
+/* Waits until all could complete, without completing any. */
+static void await(struct ti_replayer *p, const struct completed *c)
+{
+    for (int i = 0; i < c->n; i++)
+        for (int done = 0; !done;)
+            ti_replay_must(p, PMPI_Request_get_status(c->handle[i], &done, MPI_STATUS_IGNORE));
+}
+
+static void complete_some(struct ti_replayer *p, uint32_t op, const struct completed *c)
+{
+    int done;
+
+    p->numbers = ti_more(p->numbers, &p->numbers_room, (size_t)c->n + 1, sizeof *p->numbers);
+    await(p, c);
+    ti_replay_must(p, (op == TI_OP_WAITSOME ? MPI_Waitsome : MPI_Testsome)(
+                          c->n, c->handle, &done, p->numbers, MPI_STATUSES_IGNORE));
+}
+
+/* The function that was recorded, on the requests that it completed. */
+static void complete_as_recorded(struct ti_replayer *p, uint32_t op, const struct completed *c)
+{
+    int done = 0, index;
+
+    if (op == TI_OP_WAIT) {
+        ti_replay_must(p, MPI_Wait(c->handle, MPI_STATUS_IGNORE));
+    } else if (op == TI_OP_WAITANY) {
+        ti_replay_must(p, MPI_Waitany(c->n, c->handle, &index, MPI_STATUS_IGNORE));
+    } else if (op == TI_OP_WAITALL) {
+        ti_replay_must(p, MPI_Waitall(c->n, c->handle, MPI_STATUSES_IGNORE));
+    } else if (op == TI_OP_TEST) {
+        while (!done)
+            ti_replay_must(p, MPI_Test(c->handle, &done, MPI_STATUS_IGNORE));
+    } else if (op == TI_OP_TESTANY) {
+        while (!done)
+            ti_replay_must(p, MPI_Testany(c->n, c->handle, &index, &done, MPI_STATUS_IGNORE));
+    } else if (op == TI_OP_TESTALL) {
+        while (!done)
+            ti_replay_must(p, MPI_Testall(c->n, c->handle, &done, MPI_STATUSES_IGNORE));
+    } else {
+        complete_some(p, op, c);
+    }
+}
+
+/* Where several requests stand for one, in no array but this. */
+static struct completed gather_parts(struct ti_replayer *p, const struct ti_batch *b)
+{
+    p->nbatch = 0;
+    for (int64_t i = 0; i < b->n; i++)
+        collect(p, request_at(p, b->req[i]));
+    return (struct completed){p->batch, p->nbatch};
+}
+
+void replay_complete(struct ti_replayer *p, const struct ti_event *ev)
+{
+    struct ti_batch b;
+    struct ti_err err;
+    struct completed c;
+    uint32_t op = ev->op;
+
+    if (ti_place_batch(&p->places, p->setup->source, p->rank, p->index, &b, &err))
+        ti_replay_fail(p, TI_ERR_INPUT, "%s", err.text);
+    c = (struct completed){b.handle, (int)b.n};
+    for (int64_t i = 0; i < b.n; i++) {
+        struct ti_replay_request *q = request_at(p, b.req[i]);
+
+        if (q->nparts)
+            op = TI_OP_WAITALL;
+        else if (q->handle != &b.handle[i])
+            b.handle[i] = *q->handle;
+    }
+    if (op != ev->op)
+        c = gather_parts(p, &b);
+    complete_as_recorded(p, op, &c);
+    for (int64_t i = 0; i < b.n; i++)
+        finish(p, request_at(p, b.req[i]));
+}
+
+#else
+
 /* Calls `on` for each request that the event completes. */
 static void for_each(struct ti_replayer *p, const struct ti_event *ev,
-                     void (*on)(struct ti_replayer *, struct ti_replay_request *, void *),
-                     void *arg)
+                     void (*on)(struct ti_replayer *, struct ti_replay_request *))
 {
     if (ev->mask & TI_M_REQ) {
-        on(p, request_at(p, ev->arg[TI_F_REQ]), arg);
+        on(p, request_at(p, ev->arg[TI_F_REQ]));
         return;
     }
     if ((ev->mask & TI_M_ALL) && ev->arg[TI_F_ALL]) {
         for (size_t i = 0; i < p->nrequests; i++)
             if (p->request[i].used && p->request[i].active)
-                on(p, &p->request[i], arg);
+                on(p, &p->request[i]);
         return;
     }
     for (int64_t i = 0; i < ev->vec[0].len; i++)
-        on(p, request_at(p, ti_vec_at(&ev->vec[0], i)), arg);
+        on(p, request_at(p, ti_vec_at(&ev->vec[0], i)));
 }
-
-static void collect(struct ti_replayer *p, struct ti_replay_request *q, void *arg)
-{
-    bool *whole = arg;
-
-    *whole = add_request(p, q) && *whole;
-}
-
-static void settle(struct ti_replayer *p, struct ti_replay_request *q, void *arg)
-{
-    (void)arg;
-    finish(p, q);
-}
-
-#if !SIMULATED
-
-/* Waits until all of the batch could complete, without completing any. */
-static void await_batch(struct ti_replayer *p)
-{
-    for (int i = 0; i < p->nbatch; i++)
-        for (int done = 0; !done;)
-            ti_replay_must(p, PMPI_Request_get_status(p->batch[i], &done, MPI_STATUS_IGNORE));
-}
-
-/* The function that was recorded, on the requests that it completed. */
-static void complete_as_recorded(struct ti_replayer *p, uint32_t op)
-{
-    int n = p->nbatch, done = 0, index, *indices;
-
-    if (op == TI_OP_WAIT) {
-        ti_replay_must(p, MPI_Wait(p->batch, MPI_STATUS_IGNORE));
-    } else if (op == TI_OP_WAITANY) {
-        ti_replay_must(p, MPI_Waitany(n, p->batch, &index, MPI_STATUS_IGNORE));
-    } else if (op == TI_OP_WAITALL) {
-        ti_replay_must(p, MPI_Waitall(n, p->batch, MPI_STATUSES_IGNORE));
-    } else if (op == TI_OP_TEST) {
-        while (!done)
-            ti_replay_must(p, MPI_Test(p->batch, &done, MPI_STATUS_IGNORE));
-    } else if (op == TI_OP_TESTANY) {
-        while (!done)
-            ti_replay_must(p, MPI_Testany(n, p->batch, &index, &done, MPI_STATUS_IGNORE));
-    } else if (op == TI_OP_TESTALL) {
-        while (!done)
-            ti_replay_must(p, MPI_Testall(n, p->batch, &done, MPI_STATUSES_IGNORE));
-    } else {
-        p->numbers = ti_more(p->numbers, &p->numbers_room, (size_t)n, sizeof *p->numbers);
-        indices = p->numbers;
-        await_batch(p);
-        ti_replay_must(p, (op == TI_OP_WAITSOME ? MPI_Waitsome : MPI_Testsome)(
-                              n, p->batch, &done, indices, MPI_STATUSES_IGNORE));
-    }
-}
-
-#endif
-
-#if SIMULATED
 
 static void cancel(struct ti_replayer *p, int64_t req)
 {
     struct ti_replay_request *q = request_at(p, req);
 
-    if (q->handle == MPI_REQUEST_NULL)
+    if (*q->handle == MPI_REQUEST_NULL)
         return;
-    ti_replay_must(p, MPI_Cancel(&q->handle));
-    ti_replay_must(p, MPI_Wait(&q->handle, MPI_STATUS_IGNORE));
-    q->handle = MPI_REQUEST_NULL;
+    ti_replay_must(p, MPI_Cancel(q->handle));
+    ti_replay_must(p, MPI_Wait(q->handle, MPI_STATUS_IGNORE));
+    *q->handle = MPI_REQUEST_NULL;
 }
 
 /* Cancels what the event shows as cancelled. */
@@ -315,35 +382,26 @@ static void cancel_as_recorded(struct ti_replayer *p, const struct ti_event *ev)
             cancel(p, ti_vec_at(matched, i));
 }
 
-#endif
-
 void replay_complete(struct ti_replayer *p, const struct ti_event *ev)
 {
-    bool whole = true;
-
-#if SIMULATED
     cancel_as_recorded(p, ev);
-#endif
     p->nbatch = 0;
-    for_each(p, ev, collect, &whole);
-#if !SIMULATED
-    if (whole)
-        complete_as_recorded(p, ev->op);
-    else
-#endif
-        if (p->nbatch == 1)
+    for_each(p, ev, collect);
+    if (p->nbatch == 1)
         ti_replay_must(p, MPI_Wait(p->batch, MPI_STATUS_IGNORE));
     else
         ti_replay_must(p, MPI_Waitall(p->nbatch, p->batch, MPI_STATUSES_IGNORE));
-    for_each(p, ev, settle, NULL);
+    for_each(p, ev, finish);
 }
+
+#endif
 
 void replay_request_free(struct ti_replayer *p, const struct ti_event *ev)
 {
     struct ti_replay_request *q = request_at(p, ev->arg[TI_F_REQ]);
 
-    if (!SIMULATED && q->handle != MPI_REQUEST_NULL)
-        ti_replay_must(p, MPI_Request_free(&q->handle));
+    if (!SIMULATED && *q->handle != MPI_REQUEST_NULL)
+        ti_replay_must(p, MPI_Request_free(q->handle));
     for (int i = 0; !SIMULATED && i < q->nparts; i++)
         ti_replay_must(p, MPI_Request_free(&q->part[i]));
     forget_init(q);
@@ -351,13 +409,17 @@ void replay_request_free(struct ti_replayer *p, const struct ti_event *ev)
 }
 
 /* In a simulation nothing is cancelled but what the trace shows as cancelled, where it completes:
- * here the trace does not say yet whether the call came in time. */
+ * here the trace does not say yet whether the call came in time.  In a live run, the message is
+ * awaited that the call came too late for; no send is, since it may wait for a later receive. */
 void replay_cancel(struct ti_replayer *p, const struct ti_event *ev)
 {
     struct ti_replay_request *q = request_at(p, ev->arg[TI_F_REQ]);
 
-    if (!SIMULATED && q->handle != MPI_REQUEST_NULL)
-        ti_replay_must(p, MPI_Cancel(&q->handle));
+    if (SIMULATED || *q->handle == MPI_REQUEST_NULL)
+        return;
+    for (int done = !q->receives || q->cancelled; !done;)
+        ti_replay_must(p, PMPI_Request_get_status(*q->handle, &done, MPI_STATUS_IGNORE));
+    ti_replay_must(p, MPI_Cancel(q->handle));
 }
 
 /* ---- generalized requests ---- */
@@ -396,8 +458,8 @@ void replay_grequest_start(struct ti_replayer *p, const struct ti_event *ev)
     (void)ev;
     q->active = true;
 #if !SIMULATED
-    ti_replay_must(
-        p, MPI_Grequest_start(tell_nothing, free_nothing, cancel_nothing, NULL, &q->handle));
+    ti_replay_must(p,
+                   MPI_Grequest_start(tell_nothing, free_nothing, cancel_nothing, NULL, q->handle));
 #endif
 }
 
@@ -406,5 +468,5 @@ void replay_grequest_complete(struct ti_replayer *p, const struct ti_event *ev)
     struct ti_replay_request *q = request_at(p, ev->arg[TI_F_REQ]);
 
     if (!SIMULATED)
-        ti_replay_must(p, MPI_Grequest_complete(q->handle));
+        ti_replay_must(p, MPI_Grequest_complete(*q->handle));
 }

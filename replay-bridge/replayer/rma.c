@@ -119,8 +119,7 @@ void replay_win_attach(struct ti_replayer *p, const struct ti_event *ev)
 
     /* The trace does not say what is detached: the memory that was attached last. */
     if (ev->op == TI_OP_WIN_ATTACH) {
-        struct ti_replay_attached *a =
-            TI_REPLAY_AT(p, attached, nattached, attached_room, known);
+        struct ti_replay_attached *a = TI_REPLAY_AT(p, attached, nattached, attached_room, known);
 
         a->window = ev->arg[TI_F_WIN];
         a->memory = ti_more(NULL, &none, (size_t)ev->arg[TI_F_BYTES] + 1, 1);
@@ -226,23 +225,22 @@ void replay_transfer(struct ti_replayer *p, const struct ti_event *ev)
 #define TARGET target, at, t.count, t.type
     if (q)
         q->active = true;
-    ti_replay_must(p,
-                   ev->op == TI_OP_PUT          ? MPI_Put(out, ORIGIN, TARGET, w->handle)
-                   : ev->op == TI_OP_GET        ? MPI_Get(in, ORIGIN, TARGET, w->handle)
-                   : ev->op == TI_OP_ACCUMULATE ? MPI_Accumulate(out, ORIGIN, TARGET, op, w->handle)
-                   : ev->op == TI_OP_RPUT ? MPI_Rput(out, ORIGIN, TARGET, w->handle, &q->handle)
-                   : ev->op == TI_OP_RGET ? MPI_Rget(in, ORIGIN, TARGET, w->handle, &q->handle)
-                   : ev->op == TI_OP_RACCUMULATE
-                       ? MPI_Raccumulate(out, ORIGIN, TARGET, op, w->handle, &q->handle)
-                   : ev->op == TI_OP_GET_ACCUMULATE
-                       ? MPI_Get_accumulate(out, ORIGIN, in, t.count, t.type, TARGET, op, w->handle)
-                   : ev->op == TI_OP_RGET_ACCUMULATE
-                       ? MPI_Rget_accumulate(out, ORIGIN, in, t.count, t.type, TARGET, op,
-                                             w->handle, &q->handle)
-                   : ev->op == TI_OP_FETCH_AND_OP
-                       ? MPI_Fetch_and_op(out, in, o.type, target, at, op, w->handle)
-                       : MPI_Compare_and_swap(out, out, in, ti_replay_swapped(ev->arg[TI_F_ESIZE]),
-                                              target, at, w->handle));
+    ti_replay_must(
+        p, ev->op == TI_OP_PUT          ? MPI_Put(out, ORIGIN, TARGET, w->handle)
+           : ev->op == TI_OP_GET        ? MPI_Get(in, ORIGIN, TARGET, w->handle)
+           : ev->op == TI_OP_ACCUMULATE ? MPI_Accumulate(out, ORIGIN, TARGET, op, w->handle)
+           : ev->op == TI_OP_RPUT       ? MPI_Rput(out, ORIGIN, TARGET, w->handle, q->handle)
+           : ev->op == TI_OP_RGET       ? MPI_Rget(in, ORIGIN, TARGET, w->handle, q->handle)
+           : ev->op == TI_OP_RACCUMULATE
+               ? MPI_Raccumulate(out, ORIGIN, TARGET, op, w->handle, q->handle)
+           : ev->op == TI_OP_GET_ACCUMULATE
+               ? MPI_Get_accumulate(out, ORIGIN, in, t.count, t.type, TARGET, op, w->handle)
+           : ev->op == TI_OP_RGET_ACCUMULATE ? MPI_Rget_accumulate(out, ORIGIN, in, t.count, t.type,
+                                                                   TARGET, op, w->handle, q->handle)
+           : ev->op == TI_OP_FETCH_AND_OP
+               ? MPI_Fetch_and_op(out, in, o.type, target, at, op, w->handle)
+               : MPI_Compare_and_swap(out, out, in, ti_replay_swapped(ev->arg[TI_F_ESIZE]), target,
+                                      at, w->handle));
 #undef ORIGIN
 #undef TARGET
 }
