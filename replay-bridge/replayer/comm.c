@@ -267,6 +267,63 @@ void replay_comm_split(struct ti_replayer *p, const struct ti_event *ev)
     take(p, ev, parent, handle);
 }
 
+#if !SIMULATED
+
+/* All ranks of a group of an intercommunicator name the same members, but the trace has them only
+ * where a rank is one: the other group is told, and tells what it was told. */
+static MPI_Group group_of_inter(struct ti_replayer *p, const struct ti_event *ev,
+                                const struct ti_comm *made)
+{
+    MPI_Comm parent = ti_replay_comm(p, ev->arg[TI_F_COMM])->handle;
+    const struct ti_comm *both = ti_reader_comm(p->r, ev->arg[TI_F_COMM]);
+    int own = made ? (int)made->rank : -1, rank, n, m, members = 0, *ours, *theirs, *ranks;
+    MPI_Group all, group;
+
+    if (!both || !both->remote)
+        ti_replay_fail(p, TI_ERR_INPUT, "the trace does not say who is in both groups");
+    ti_replay_must(p, PMPI_Comm_rank(parent, &rank));
+    ti_replay_must(p, PMPI_Comm_size(parent, &n));
+    ti_replay_must(p, PMPI_Comm_remote_size(parent, &m));
+    p->numbers =
+        ti_more(p->numbers, &p->numbers_room, 2 * (size_t)n + (size_t)m, sizeof *p->numbers);
+    ours = p->numbers;
+    ranks = ours + n;
+    theirs = ranks + n;
+    ti_replay_must(p, PMPI_Allgather(&own, 1, MPI_INT, theirs, 1, MPI_INT, parent));
+    for (int turn = 0; turn < 2; turn++)
+        if ((both->member[0] < both->remote[0]) == (turn == 0))
+            ti_replay_must(p,
+                           PMPI_Bcast(theirs, m, MPI_INT, rank ? MPI_PROC_NULL : MPI_ROOT, parent));
+        else
+            ti_replay_must(p, PMPI_Bcast(ours, n, MPI_INT, 0, parent));
+    for (int i = 0; i < n; i++)
+        if (ours[i] >= 0 && ours[i] < n) {
+            ranks[ours[i]] = i;
+            members++;
+        }
+    ti_replay_must(p, PMPI_Comm_group(parent, &all));
+    ti_replay_must(p, PMPI_Group_incl(all, members, ranks, &group));
+    ti_replay_must(p, PMPI_Group_free(&all));
+    return group;
+}
+
+#endif
+
+/* The group that the rank names as the members of a new communicator. */
+static MPI_Group group_for(struct ti_replayer *p, const struct ti_event *ev,
+                           const struct ti_comm *made)
+{
+#if !SIMULATED
+    int inter;
+
+    ti_replay_must(p, PMPI_Comm_test_inter(ti_replay_comm(p, ev->arg[TI_F_COMM])->handle, &inter));
+    if (inter)
+        return group_of_inter(p, ev, made);
+#endif
+    (void)ev;
+    return made ? group_of(p, made->member, made->size, NULL, 0) : MPI_GROUP_EMPTY;
+}
+
 void replay_comm_create(struct ti_replayer *p, const struct ti_event *ev)
 {
     MPI_Comm parent = ti_replay_comm(p, ev->arg[TI_F_COMM])->handle, handle;
@@ -279,12 +336,12 @@ void replay_comm_create(struct ti_replayer *p, const struct ti_event *ev)
         return;
     }
 #endif
-    group = made ? group_of(p, made->member, made->size, NULL, 0) : MPI_GROUP_EMPTY;
+    group = group_for(p, ev, made);
     if (ev->op == TI_OP_COMM_CREATE)
         ti_replay_must(p, MPI_Comm_create(parent, group, &handle));
     else
         ti_replay_must(p, MPI_Comm_create_group(parent, group, (int)ev->arg[TI_F_TAG], &handle));
-    if (made)
+    if (group != MPI_GROUP_EMPTY)
         ti_replay_must(p, PMPI_Group_free(&group));
     /* Only members call comm_create_group, so that the others cannot agree with them. */
     take(p, ev, ev->op == TI_OP_COMM_CREATE ? parent : MPI_COMM_NULL, handle);
