@@ -29,7 +29,7 @@ void ti_engine_start(struct ti_replayer *p);
 int ti_engine_agree(int status);
 
 /* A rank has ended at p->end.  True on the one that reports for all, with *end the latest time at
- * which a rank ended. */
+ * which a rank ended; in a live run all ranks have ended then. */
 bool ti_engine_end(struct ti_replayer *p, double *end);
 
 /* Seconds on the clock of the replay; reading it takes no simulated time. */

@@ -48,7 +48,7 @@ bool ti_engine_end(struct ti_replayer *p, double *end)
 {
     double took = p->end - p->start;
 
-    PMPI_Reduce(&took, end, 1, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
+    PMPI_Allreduce(&took, end, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
     return p->rank == 0;
 }
 

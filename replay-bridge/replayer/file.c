@@ -2,14 +2,17 @@
  * Files.
  *
  * In a simulation, access to files takes no time; what all ranks of a file call together is a
- * barrier of them.  In a live run, files are in a folder of the replay's own (--files), under the
- * last part of their names: nothing outside of it is read or written.
+ * barrier of them.  In a live run, files are below a folder of the replay's own (--files), under
+ * the names that were recorded: nothing outside of it is read or written.
  */
+#include <errno.h>
 #include <fcntl.h>
+#include <ftw.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "check/map.h"
@@ -43,6 +46,11 @@ static void together(struct ti_replayer *p, const struct ti_event *ev)
 {
     if (ti_op_is(ev->op, TI_T_BY_ALL))
         ti_replay_must(p, MPI_Barrier(file_at(p, ev)->comm));
+}
+
+void ti_replay_remove_files(const struct ti_replayer *p)
+{
+    (void)p; /* there are none */
 }
 
 void replay_file_open(struct ti_replayer *p, const struct ti_event *ev)
@@ -97,18 +105,60 @@ void replay_file_access(struct ti_replayer *p, const struct ti_event *ev)
 
 /* ---- names ---- */
 
-/* Where the file of the event is; to be freed. */
+/* Makes a folder unless it is there; true if it was not. */
+static bool make_folder(struct ti_replayer *p, const char *path)
+{
+    if (mkdir(path, 0777) == 0)
+        return true;
+    if (errno != EEXIST)
+        ti_replay_fail(p, TI_ERR_IO, "cannot create folder '%s': %s", path, strerror(errno));
+    return false;
+}
+
+/* Makes the folders that a path in ours leads through. */
+static void make_folders(struct ti_replayer *p, char *path)
+{
+    p->made_files = make_folder(p, p->setup->files) || p->made_files;
+    for (char *at = path + strlen(p->setup->files) + 1; (at = strchr(at, '/')); at++) {
+        *at = '\0';
+        make_folder(p, path);
+        *at = '/';
+    }
+}
+
+/* Where the file of the event is, below our folder; to be freed.  The path that was recorded is
+ * kept, so that files stay apart, but nothing in it may lead out of the folder, or tell the MPI
+ * library of a file system. */
 static char *path_of(struct ti_replayer *p, const struct ti_event *ev)
 {
     const char *name = ti_reader_string(p->r, TI_STRING_FILE, ev->arg[TI_F_NAME]);
-    const char *slash = name ? strrchr(name, '/') : NULL;
-    char *path;
+    char *path, *at;
 
     if (!name)
         ti_replay_fail(p, TI_ERR_INPUT, "the trace does not say which file");
-    if (asprintf(&path, "%s/%s", p->setup->files, slash ? slash + 1 : name) < 0)
+    while (*name == '/')
+        name++;
+    if (asprintf(&path, "%s/%s", p->setup->files, *name ? name : "file") < 0)
         ti_replay_fail(p, TI_ERR_IO, "out of memory");
+    for (at = path + strlen(p->setup->files) + 1; *at; at++)
+        if (*at == ':' || (*at == '.' && (at[1] == '.' || at[-1] == '.')))
+            *at = '_';
+    make_folders(p, path);
     return path;
+}
+
+static int remove_one(const char *path, const struct stat *info, int kind, struct FTW *where)
+{
+    (void)info;
+    (void)kind;
+    (void)where;
+    return remove(path);
+}
+
+void ti_replay_remove_files(const struct ti_replayer *p)
+{
+    if (p->made_files)
+        nftw(p->setup->files, remove_one, 16, FTW_DEPTH | FTW_PHYS);
 }
 
 /* A file that the program only reads was there before it: there is one, long enough. */

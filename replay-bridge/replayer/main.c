@@ -280,6 +280,7 @@ static void replay(struct ti_replayer *p)
     }
     if (ti_engine_end(p, &end))
         report(p->setup, end);
+    ti_replay_remove_files(p);
 }
 
 int main(int argc, char **argv)

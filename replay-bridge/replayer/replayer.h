@@ -132,6 +132,7 @@ struct ti_replayer {
 
     void *engine;      /* the engine's own */
     bool buffered;     /* a buffer for buffered sends is attached */
+    bool made_files;   /* this rank has made the folder of files */
     double start, end; /* of the rank, seconds on the engine's clock */
 };
 
@@ -211,6 +212,9 @@ void ti_replay_arrived(struct ti_replayer *p, const struct ti_event *ev,
 
 /* The request of MPI_Comm_idup is complete: the communicator that it makes exists. */
 void ti_replay_idup_done(struct ti_replayer *p, struct ti_replay_request *q);
+
+/* Removes the folder of files if this rank has made it; no rank may use it any more. */
+void ti_replay_remove_files(const struct ti_replayer *p);
 
 /* The communicators that each rank has from the start: the world, and that of itself alone. */
 void ti_replay_world(struct ti_replayer *p, MPI_Comm world);

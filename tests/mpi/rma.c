@@ -4,6 +4,7 @@
  * from the standard.  Run as
  *
  *     rma all FOLDER     everything; what windows held is left in FOLDER/rank-N
+ *     rma shown FOLDER   the same, but for what MPI_Pcontrol(0) hides
  *     rma sequence       the sequence that rma.inc and rma_f08.f90 have in Fortran
  *     rma stranger       a window that the trace cannot know
  */
@@ -440,7 +441,8 @@ static void region(void)
     MUST(cell[0] == prev && cell[1] == prev);
 }
 
-static void all(const char *folder)
+/* `hiding`: with what MPI_Pcontrol(0) hides. */
+static void all(const char *folder, bool hiding)
 {
     MPI_Comm backwards;
     char path[4096];
@@ -457,7 +459,8 @@ static void all(const char *folder)
     dynamic();
     many();
     failing();
-    region();
+    if (hiding)
+        region();
     expect("comm_split comm=0 color=0 key=%d newcomm=2", -rank);
     MPI_Comm_split(MPI_COMM_WORLD, 0, -rank, &backwards);
     on(backwards, 2, true);
@@ -603,7 +606,9 @@ int main(int argc, char **argv)
     MPI_Init(&argc, &argv);
     expect_begin(0);
     if (argc == 3 && strcmp(argv[1], "all") == 0)
-        all(argv[2]);
+        all(argv[2], true);
+    else if (argc == 3 && strcmp(argv[1], "shown") == 0)
+        all(argv[2], false);
     else if (argc == 2 && strcmp(argv[1], "sequence") == 0)
         sequence();
     else
