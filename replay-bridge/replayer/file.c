@@ -195,7 +195,9 @@ void replay_file_open(struct ti_replayer *p, const struct ti_event *ev)
         provide(p, path);
     ti_replay_must(p, MPI_File_open(f->comm, path, access_mode(ev->arg[TI_F_MODE]), MPI_INFO_NULL,
                                     &f->handle));
-    free(path);
+    f->path = path;
+    f->esize = 1;
+    f->sequential = (ev->arg[TI_F_MODE] & TI_MODE_SEQUENTIAL) != 0;
 }
 
 void replay_file_close(struct ti_replayer *p, const struct ti_event *ev)
@@ -203,6 +205,7 @@ void replay_file_close(struct ti_replayer *p, const struct ti_event *ev)
     struct ti_replay_file *f = file_at(p, ev);
 
     ti_replay_must(p, MPI_File_close(&f->handle));
+    free(f->path);
     f->open = false;
 }
 
@@ -217,14 +220,17 @@ void replay_file_delete(struct ti_replayer *p, const struct ti_event *ev)
 
 /* ---- what is not access to data ---- */
 
-static void set_view(struct ti_replayer *p, const struct ti_event *ev, MPI_File file)
+static void set_view(struct ti_replayer *p, const struct ti_event *ev, struct ti_replay_file *f)
 {
     int64_t at = ev->arg[TI_F_OFFSET], esize = ev->arg[TI_F_ESIZE];
     int64_t n = esize ? ev->arg[TI_F_BYTES] / esize : 0;
     MPI_Datatype etype;
 
     ti_replay_unit(p, esize, &etype);
-    ti_replay_must(p, MPI_File_set_view(file,
+    if (at != TI_NULL)
+        f->place = at;
+    f->esize = esize;
+    ti_replay_must(p, MPI_File_set_view(f->handle,
                                         at == TI_NULL ? MPI_DISPLACEMENT_CURRENT : (MPI_Offset)at,
                                         etype, n == 1 ? etype : ti_replay_contiguous(p, n, etype),
                                         "native", MPI_INFO_NULL));
@@ -246,7 +252,7 @@ void replay_file_set(struct ti_replayer *p, const struct ti_event *ev)
     int64_t mode = ev->arg[TI_F_MODE];
 
     if (ev->op == TI_OP_FILE_SET_VIEW)
-        set_view(p, ev, file);
+        set_view(p, ev, file_at(p, ev));
     else if (ev->op == TI_OP_FILE_SET_INFO)
         set_info(p, file);
     else
@@ -263,6 +269,49 @@ void replay_file_set(struct ti_replayer *p, const struct ti_event *ev)
 }
 
 /* ---- access to data ---- */
+
+/* Whether the access is at the rank's own file pointer. */
+static bool at_own_pointer(uint32_t op)
+{
+    return op == TI_OP_FILE_READ || op == TI_OP_FILE_READ_ALL || op == TI_OP_FILE_IREAD ||
+           op == TI_OP_FILE_IREAD_ALL || op == TI_OP_FILE_READ_ALL_BEGIN;
+}
+
+/* Has the file reach to byte `end`. */
+static void extend(struct ti_replayer *p, const struct ti_replay_file *f, MPI_Offset end)
+{
+    int fd = open(f->path, O_WRONLY);
+
+    if (fd < 0 || pwrite(fd, "", 1, (off_t)end - 1) != 1)
+        ti_replay_fail(p, TI_ERR_IO, "cannot make '%s' %lld bytes long", f->path, (long long)end);
+    close(fd);
+}
+
+/*
+ * A read gets as much as was recorded.  Where a program moved the rank's own file pointer is not
+ * recorded, since that takes no part of MPI's but memory: here it is moved when the file would
+ * end too early, or too late.  What the program wrote elsewhere is there as well.
+ */
+static void aim(struct ti_replayer *p, const struct ti_event *ev, const struct ti_replay_file *f)
+{
+    bool whole = !(ev->mask & TI_M_BYTES2), own = at_own_pointer(ev->op);
+    int64_t bytes = ev->arg[whole ? TI_F_BYTES : TI_F_BYTES2];
+    MPI_Offset at = (MPI_Offset)ev->arg[TI_F_OFFSET], size;
+
+    if (f->sequential || f->esize == 0 || ev->arg[TI_F_BYTES] == 0 ||
+        !(own || (ti_op_is(ev->op, TI_T_READS) && (ev->mask & TI_M_OFFSET))))
+        return;
+    ti_replay_must(p, PMPI_File_get_size(f->handle, &size));
+    if (own)
+        ti_replay_must(p, PMPI_File_get_position(f->handle, &at));
+    at = f->place + at * f->esize;
+    if (own && (whole ? at + bytes > size : at + bytes != size)) {
+        at = whole || size - bytes < f->place ? f->place : size - bytes;
+        ti_replay_must(p, PMPI_File_seek(f->handle, (at - f->place) / f->esize, MPI_SEEK_SET));
+    }
+    if (bytes && at + bytes > size)
+        extend(p, f, at + bytes);
+}
 
 /* What any access needs. */
 struct access {
@@ -314,9 +363,9 @@ ACCESS(WRITE, write)
 void replay_file_access(struct ti_replayer *p, const struct ti_event *ev)
 {
     struct ti_replay_request *q = ev->mask & TI_M_REQ ? ti_replay_new_request(p) : NULL;
-    struct access a = {.file = file_at(p, ev)->handle,
-                       .at = (MPI_Offset)ev->arg[TI_F_OFFSET],
-                       .request = q ? q->handle : NULL};
+    struct ti_replay_file *f = file_at(p, ev);
+    struct access a = {
+        .file = f->handle, .at = (MPI_Offset)ev->arg[TI_F_OFFSET], .request = q ? q->handle : NULL};
     int returned;
 
     if (q)
@@ -324,6 +373,7 @@ void replay_file_access(struct ti_replayer *p, const struct ti_event *ev)
     a.count = ti_replay_count(p, ev->arg[TI_F_BYTES], ev->arg[TI_F_ESIZE], &a.type);
     /* A write from the buffer that is read into as well: nobody looks at what it holds. */
     a.data = ti_engine_recv_buffer(p, (size_t)ev->arg[TI_F_BYTES]);
+    aim(p, ev, f);
     returned = READ(&a, ev->op);
     ti_replay_must(p, returned == -1 ? WRITE(&a, ev->op) : returned);
 }

@@ -109,6 +109,9 @@ struct ti_replayer {
         bool open;
         MPI_Comm comm;
         MPI_File handle;
+        char *path;
+        int64_t place, esize; /* of the view: its displacement, and the bytes of an element */
+        bool sequential;
     } * file;
     size_t nfiles, files_room;
 
