@@ -195,6 +195,7 @@ void replay_file_open(struct ti_replayer *p, const struct ti_event *ev)
         provide(p, path);
     ti_replay_must(p, MPI_File_open(f->comm, path, access_mode(ev->arg[TI_F_MODE]), MPI_INFO_NULL,
                                     &f->handle));
+    ti_replay_must(p, PMPI_Comm_dup(f->comm, &f->comm)); /* the program may free its own */
     f->path = path;
     f->esize = 1;
     f->sequential = (ev->arg[TI_F_MODE] & TI_MODE_SEQUENTIAL) != 0;
@@ -205,6 +206,7 @@ void replay_file_close(struct ti_replayer *p, const struct ti_event *ev)
     struct ti_replay_file *f = file_at(p, ev);
 
     ti_replay_must(p, MPI_File_close(&f->handle));
+    ti_replay_must(p, PMPI_Comm_free(&f->comm));
     free(f->path);
     f->open = false;
 }
@@ -220,20 +222,64 @@ void replay_file_delete(struct ti_replayer *p, const struct ti_event *ev)
 
 /* ---- what is not access to data ---- */
 
+/* Where this rank's piece lies among those of all ranks: *before it and in *all there are so many
+ * bytes.  False: they are not pieces of one whole; such as begin at one place are if each has
+ * several elements. */
+static bool lies_among(struct ti_replayer *p, MPI_Comm comm, int64_t at, int64_t bytes,
+                       bool several, int64_t *before, int64_t *all)
+{
+    int64_t own[2] = {at, bytes}, *each;
+    int n, rank;
+    bool same = true, follow = true;
+    size_t none = 0;
+
+    ti_replay_must(p, PMPI_Comm_size(comm, &n));
+    ti_replay_must(p, PMPI_Comm_rank(comm, &rank));
+    each = ti_more(NULL, &none, 2 * (size_t)n, sizeof *each);
+    ti_replay_must(p, PMPI_Allgather(own, 2, MPI_INT64_T, each, 2, MPI_INT64_T, comm));
+    *before = *all = 0;
+    for (int i = 0; i < n; i++) {
+        same = same && each[2 * i] == each[0];
+        follow = follow && each[2 * i] == each[0] + *all;
+        *before += same && i < rank ? each[2 * i + 1] : 0;
+        *all += each[2 * i + 1];
+    }
+    free(each);
+    return n > 1 && (follow || (same && several));
+}
+
+/*
+ * A trace has the bytes of a view's file type, but not its gaps.  Ranks whose pieces begin at one
+ * place, or where the piece of the rank before ends, have the gaps that the pieces of the others
+ * fill; a view without gaps would have them all write to the same bytes.
+ */
 static void set_view(struct ti_replayer *p, const struct ti_event *ev, struct ti_replay_file *f)
 {
-    int64_t at = ev->arg[TI_F_OFFSET], esize = ev->arg[TI_F_ESIZE];
-    int64_t n = esize ? ev->arg[TI_F_BYTES] / esize : 0;
-    MPI_Datatype etype;
+    int64_t at = ev->arg[TI_F_OFFSET], bytes = ev->arg[TI_F_BYTES], before, all;
+    MPI_Datatype etype, piece, tile;
 
-    ti_replay_unit(p, esize, &etype);
+    f->esize = ev->arg[TI_F_ESIZE];
+    ti_replay_unit(p, f->esize, &etype);
+    tile = piece =
+        f->esize == bytes || !f->esize ? etype : ti_replay_contiguous(p, bytes / f->esize, etype);
     if (at != TI_NULL)
         f->place = at;
-    f->esize = esize;
+    f->tiled = bytes > 1 &&
+               lies_among(p, f->comm, f->place, bytes, bytes > f->esize, &before, &all) &&
+               all > bytes;
+    if (f->tiled) {
+        ti_replay_must(p, PMPI_Type_create_struct(1, (int[]){1}, (MPI_Aint[]){(MPI_Aint)before},
+                                                  &piece, &tile));
+        piece = tile;
+        ti_replay_must(p, PMPI_Type_create_resized(piece, 0, (MPI_Aint)all, &tile));
+        ti_replay_must(p, PMPI_Type_free(&piece));
+        ti_replay_must(p, PMPI_Type_commit(&tile));
+    }
     ti_replay_must(p, MPI_File_set_view(f->handle,
                                         at == TI_NULL ? MPI_DISPLACEMENT_CURRENT : (MPI_Offset)at,
-                                        etype, n == 1 ? etype : ti_replay_contiguous(p, n, etype),
-                                        "native", MPI_INFO_NULL));
+                                        etype, tile, "native", MPI_INFO_NULL));
+    if (f->tiled)
+        ti_replay_must(p, PMPI_Type_free(&tile));
 }
 
 static void set_info(struct ti_replayer *p, MPI_File file)
@@ -287,30 +333,55 @@ static void extend(struct ti_replayer *p, const struct ti_replay_file *f, MPI_Of
     close(fd);
 }
 
+/* Has it end there. */
+static void cut(struct ti_replayer *p, const struct ti_replay_file *f, MPI_Offset end)
+{
+    if (truncate(f->path, (off_t)end) != 0)
+        ti_replay_fail(p, TI_ERR_IO, "cannot make '%s' %lld bytes long", f->path, (long long)end);
+}
+
+/* Where `bytes` bytes from element `at` of the view on end in the file. */
+static MPI_Offset end_of(struct ti_replayer *p, const struct ti_replay_file *f, MPI_Offset at,
+                         int64_t bytes)
+{
+    MPI_Offset last;
+
+    if (bytes < f->esize)
+        return f->place + at * f->esize + bytes;
+    ti_replay_must(p, PMPI_File_get_byte_offset(f->handle, at + bytes / f->esize - 1, &last));
+    return last + f->esize;
+}
+
 /*
  * A read gets as much as was recorded.  Where a program moved the rank's own file pointer is not
- * recorded, since that takes no part of MPI's but memory: here it is moved when the file would
- * end too early, or too late.  What the program wrote elsewhere is there as well.
+ * recorded, since it communicates nothing: here it is moved when the file would end too early, or
+ * too late.  The shared pointer is where it was recorded to be, so that the file is cut there.
  */
 static void aim(struct ti_replayer *p, const struct ti_event *ev, const struct ti_replay_file *f)
 {
     bool whole = !(ev->mask & TI_M_BYTES2), own = at_own_pointer(ev->op);
     int64_t bytes = ev->arg[whole ? TI_F_BYTES : TI_F_BYTES2];
-    MPI_Offset at = (MPI_Offset)ev->arg[TI_F_OFFSET], size;
+    MPI_Offset at = (MPI_Offset)ev->arg[TI_F_OFFSET], size, end;
 
-    if (f->sequential || f->esize == 0 || ev->arg[TI_F_BYTES] == 0 ||
+    if (ev->op == TI_OP_FILE_READ_SHARED && !whole) {
+        ti_replay_must(p, PMPI_File_get_position_shared(f->handle, &at));
+        cut(p, f, end_of(p, f, at, bytes));
+    }
+    if (f->sequential || !f->esize || !ev->arg[TI_F_BYTES] ||
         !(own || (ti_op_is(ev->op, TI_T_READS) && (ev->mask & TI_M_OFFSET))))
         return;
     ti_replay_must(p, PMPI_File_get_size(f->handle, &size));
     if (own)
         ti_replay_must(p, PMPI_File_get_position(f->handle, &at));
-    at = f->place + at * f->esize;
-    if (own && (whole ? at + bytes > size : at + bytes != size)) {
-        at = whole || size - bytes < f->place ? f->place : size - bytes;
-        ti_replay_must(p, PMPI_File_seek(f->handle, (at - f->place) / f->esize, MPI_SEEK_SET));
+    end = end_of(p, f, at, bytes);
+    if (own && (whole ? end > size : end != size)) {
+        at =
+            whole || f->tiled || size - bytes < f->place ? 0 : (size - bytes - f->place) / f->esize;
+        ti_replay_must(p, PMPI_File_seek(f->handle, at, MPI_SEEK_SET));
+        end = end_of(p, f, at, bytes);
     }
-    if (bytes && at + bytes > size)
-        extend(p, f, at + bytes);
+    if (bytes && end > size)
+        extend(p, f, end);
 }
 
 /* What any access needs. */

@@ -110,8 +110,8 @@ struct ti_replayer {
         MPI_Comm comm;
         MPI_File handle;
         char *path;
-        int64_t place, esize; /* of the view: its displacement, and the bytes of an element */
-        bool sequential;
+        int64_t place, esize;   /* of the view: its displacement, and the bytes of an element */
+        bool sequential, tiled; /* the view has gaps */
     } * file;
     size_t nfiles, files_room;
 
