@@ -25,8 +25,15 @@ struct ti_replay_setup *ti_engine_setup(bool *made);
 /* Prepares `p`, whose rank and number of ranks are known. */
 void ti_engine_start(struct ti_replayer *p);
 
-/* What rank 0 says, on all ranks. */
-int ti_engine_agree(int status);
+/* Where several processes have the same command line, all but one keep silent while they parse it:
+ * output is discarded (true if so) or shown again. */
+bool ti_engine_hush(bool hush);
+
+/* The first rank on which `here` is true, on all ranks; -1: none. */
+int ti_engine_first(const struct ti_replayer *p, bool here);
+
+/* What rank `who` says, on all ranks. */
+int ti_engine_agree(int who, int status);
 
 /* A rank has ended at p->end.  True on the one that reports for all, with *end the latest time at
  * which a rank ended; in a live run all ranks have ended then. */

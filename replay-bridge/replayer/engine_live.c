@@ -2,8 +2,13 @@
  * The engine of ti-live-replay: a real machine.
  */
 #include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "check/map.h"
 #include "examples/burst.h"
@@ -38,9 +43,51 @@ void ti_engine_start(struct ti_replayer *p)
     PMPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
 }
 
-int ti_engine_agree(int status)
+/* Before MPI_Init, only the launcher tells the rank. */
+static bool is_rank_0(void)
 {
-    PMPI_Bcast(&status, 1, MPI_INT, 0, MPI_COMM_WORLD);
+    static const char *const names[] = {"PMIX_RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK",
+                                        "SLURM_PROCID"};
+    const char *rank = NULL;
+
+    for (size_t i = 0; i < sizeof names / sizeof *names && !rank; i++)
+        rank = getenv(names[i]);
+    return !rank || strcmp(rank, "0") == 0;
+}
+
+bool ti_engine_hush(bool hush)
+{
+    static int kept[2] = {-1, -1};
+    int null;
+
+    if (hush && is_rank_0())
+        return false;
+    for (int fd = 1; fd <= 2; fd++) {
+        fflush(fd == 1 ? stdout : stderr);
+        if (hush) {
+            kept[fd - 1] = dup(fd);
+            null = open("/dev/null", O_WRONLY | O_CLOEXEC);
+            dup2(null, fd);
+            close(null);
+        } else {
+            dup2(kept[fd - 1], fd);
+            close(kept[fd - 1]);
+        }
+    }
+    return true;
+}
+
+int ti_engine_first(const struct ti_replayer *p, bool here)
+{
+    int rank = here ? (int)p->rank : INT_MAX, first;
+
+    PMPI_Allreduce(&rank, &first, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+    return first == INT_MAX ? -1 : first;
+}
+
+int ti_engine_agree(int who, int status)
+{
+    PMPI_Bcast(&status, 1, MPI_INT, who, MPI_COMM_WORLD);
     return status;
 }
 

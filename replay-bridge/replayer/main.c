@@ -192,18 +192,22 @@ static ti_status check(struct ti_replay_setup *setup)
     return st;
 }
 
-/* What the first rank of a process finds out before any MPI call. */
+/* What the first rank of a process finds out before any MPI call: how the program ends, or
+ * TI_CLI_END and in setup->status whether the trace could be opened. */
 static int prepare(struct ti_replay_setup *setup, int argc, char **argv)
 {
-    struct ti_err err = {0};
+    bool hushed = ti_engine_hush(true);
     int end = parse(setup, argc, argv);
-    ti_status st;
 
+    if (hushed)
+        ti_engine_hush(false);
     if (end != TI_CLI_END)
-        return end == TI_OK ? TI_CLI_EXIT_OK : end;
+        return hushed ? TI_OK : end; /* a launcher may kill the rank that talks for this one */
     ti_talk_init(cli.tool, setup->quiet, true);
-    st = open_trace(setup, &err);
-    return st ? (int)ti_cli_fail(&cli, st, &err) : TI_OK;
+    setup->status = open_trace(setup, &setup->err);
+    if (SIMULATED && setup->status)
+        return (int)ti_cli_fail(&cli, setup->status, &setup->err);
+    return TI_CLI_END;
 }
 
 /* The thread level that rank 0 asked for. */
@@ -213,7 +217,7 @@ static int thread_level(const struct ti_replay_setup *setup)
     struct ti_event ev = {0};
     int level = 0;
 
-    if (ti_source_reader(setup->source, 0, &r, NULL) != TI_OK)
+    if (setup->status || ti_source_reader(setup->source, 0, &r, NULL) != TI_OK)
         return 0;
     if (ti_reader_next(r, &ev, NULL) == 1 && (ev.mask & TI_M_LEVEL))
         level = (int)ev.arg[TI_F_LEVEL];
@@ -239,11 +243,17 @@ static void initialize(struct ti_replayer *p, int *argc, char ***argv)
     ti_engine_start(p);
 }
 
-/* TI_OK if the trace can be replayed, else how all ranks end.  One rank of a process finds out. */
+/* TI_OK if the trace can be replayed, else how all ranks end.  One rank of a process finds out; of
+ * those that could not open the trace, which may lie on some nodes only, the first one says why. */
 static int may_start(struct ti_replayer *p, struct ti_replay_setup *setup)
 {
     bool asks = SIMULATED ? !setup->asked : p->rank == 0;
+    int failed = ti_engine_first(p, setup->status != TI_OK);
 
+    if (failed == p->rank)
+        ti_cli_fail(&cli, setup->status, &setup->err);
+    if (failed >= 0)
+        return ti_engine_agree(failed, setup->status);
     setup->asked = true;
     if (asks && p->np != ti_source_nranks(setup->source)) {
         fprintf(stderr, "%s: '%s' is the trace of %lld ranks, it cannot be replayed by %lld\n",
@@ -253,7 +263,7 @@ static int may_start(struct ti_replayer *p, struct ti_replay_setup *setup)
     } else if (asks && !setup->checked) {
         setup->status = check(setup);
     }
-    return ti_engine_agree(setup->status);
+    return ti_engine_agree(0, setup->status);
 }
 
 static void report(const struct ti_replay_setup *setup, double end)
@@ -291,9 +301,9 @@ int main(int argc, char **argv)
     int st;
 
     if (first)
-        setup->status = prepare(setup, argc, argv);
-    if (setup->status)
-        return setup->status == TI_CLI_EXIT_OK ? 0 : setup->status;
+        setup->end = prepare(setup, argc, argv);
+    if (setup->end != TI_CLI_END)
+        return setup->end;
     initialize(&p, &argc, &argv);
     st = may_start(&p, setup);
     if (!st)

@@ -41,7 +41,9 @@ struct ti_replay_setup {
     const char *state_path;
     struct ti_replay_state *state; /* where ranks say how far they are; NULL: nowhere */
     bool asked;                    /* one rank has looked whether ranks may start */
+    int end;                       /* exit status without a replay; TI_CLI_END: replay */
     int status;                    /* TI_OK, or why no rank shall start */
+    struct ti_err err;             /* the sentence that goes with it, while opening the trace */
 };
 
 /* A communicator of the trace, at its number. */
