@@ -56,6 +56,8 @@ static void matched(struct ti_replayer *p, const struct ti_event *ev, int64_t re
             return; /* it never matches: a wildcard will do */
         from = match.from;
         from_tag = match.tag;
+    } else if (!(ev->mask & TI_M_FROM)) {
+        return; /* of a persistent receive, whose starts match this and that */
     }
     if (*peer == TI_ANY)
         *peer = from;

@@ -69,7 +69,7 @@ mpich_tests := nodes bursts residuals callbacks p2p requests persistent matched 
 ifneq ($(MPIFC_MPICH),)
 mpich_tests += sequence_mpifh sequence_usempi sequence_f08 ring_mpifh ring_usempi ring_f08
 endif
-test_programs += $(mpich_tests:%=$(O)/tests/mpich/%)
+test_programs += $(mpich_tests:%=$(O)/tests/mpich/%) $(O)/tests/mpich/ti-live-replay
 
 # (Its MPI_STATUSES_IGNORE is the address 1, which gcc takes for an array.)
 mpich_c = $(call say,MPICC)$(MPICC_mpich) $(flags) -Wno-stringop-overflow -Wno-unknown-warning-option \
@@ -94,6 +94,13 @@ $(O)/tests/mpich/ring_%: examples/ring_%.f90 $(O)/examples/burst.o
 	@mkdir -p $@.mod
 	$(mpich_f) -Wl,-z,now -o $@ $^ $(LDLIBS)
 $(O)/tests/mpich/sequence_mpifh $(O)/tests/mpich/sequence_usempi: tests/mpi/sequence.inc
+$(O)/live-mpich/%.o: %.c
+	@mkdir -p $(@D)
+	$(mpich_c) $(live_flags) $(tool_flags) $(pkg_cflags) -c -o $@ $<
+$(O)/tests/mpich/ti-live-replay: $(patsubst %.c,$(O)/live-mpich/%.o,$(live_files) examples/burst.c) \
+        $(call obj,$(replayer_tools))
+	@mkdir -p $(@D)
+	$(mpich_c) $(san_flags) -o $@ $^ $(pkg_libs) $(LDLIBS)
 endif
 
 include tests/mpi/blocks.mk
