@@ -20,6 +20,12 @@ for option in $(sed -n '/^static const struct ti_opt opts/,/TI_OPT_END/p' replay
     sed 's/\\-/-/g' man/ti-smpi-replay.1 | grep -qE -- "--$option( |$|[^a-z-])" ||
         fail "man/ti-smpi-replay.1 does not have --$option"
 done
+for option in $(sed -n '/^static const struct ti_opt opts/,/TI_OPT_END/p' replay-bridge/replayer/main.c |
+    sed '/^#if/,/^#else/d' | grep -oE '^ *\{[^,]*, "[a-z-]+"' | grep -oE '"[a-z-]+"' | tr -d '"') \
+    wildcards times; do
+    sed 's/\\-/-/g' man/ti-live-replay.1 | grep -qE -- "--$option( |$|[^a-z-])" ||
+        fail "man/ti-live-replay.1 does not have --$option"
+done
 if [ -x "$o/ti-mpicc" ]; then
     for option in $("$o/ti-mpicc" --tiara-help | grep -oE -- '--tiara-[a-z]+'); do
         grep -qE -- "-${option#--}( |\$)" man/ti-mpicc.1 || fail "man/ti-mpicc.1 does not have $option"
