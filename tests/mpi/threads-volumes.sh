@@ -27,7 +27,7 @@ replays() {
     local cores=$1
     shift
     rm -rf "$scratch/kept"
-    "$TI_BUILD/ti-replay" -q --keep "$scratch/kept" "$dir" "$@" >"$scratch/log" 2>&1 ||
+    "$TI_BUILD/ti-replay" -q --engine stock --keep "$scratch/kept" "$dir" "$@" >"$scratch/log" 2>&1 ||
         fail "replay $*: $(cat "$scratch/log")"
     awk -v cores="$cores" '{
         share = cores ? int(($1 + cores - 1) / cores) : 0
