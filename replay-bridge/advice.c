@@ -1,0 +1,113 @@
+#include "replay-bridge/advice.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/cli.h"
+
+/* Whether a speed, checked already, is 1Gf, however it is written. */
+static bool is_gigaflop(const char *speed)
+{
+    char *unit;
+    double value = strtod(speed, &unit);
+
+    for (const char *p = "kMGTPE"; unit[0] != 'f' && *p; p++) {
+        value *= 1e3;
+        if (*p == unit[0])
+            break;
+    }
+    return value == 1e9;
+}
+
+/* Say where a volume is no exact number of instructions. */
+void ti_replay_warn_of_volumes(const struct ti_replay_options *o, const struct ti_volumes *v)
+{
+    bool time = !strcmp(v->unit, "nanoseconds");
+
+    if (!strcmp(v->counter, "mixed"))
+        ti_warn("the ranks were not counted by one counter: their volumes cannot be compared, and "
+                "what is simulated means nothing");
+    if (time && (o->platform || o->sites_path))
+        ti_warn("volumes are nanoseconds of CPU time, an estimate; a host of 1Gf in '%s' replays "
+                "them as such, another speed scales the measured time",
+                o->platform ? o->platform : o->sites_path);
+    else if (time && !is_gigaflop(o->speeds.speed))
+        ti_warn("volumes are nanoseconds of CPU time, an estimate; --speed %s scales the measured "
+                "time, --speed 1Gf replays it as such",
+                o->speeds.speed);
+    else if (time)
+        ti_warn("volumes are nanoseconds of CPU time, an estimate; --speed 1Gf replays them as "
+                "such");
+    else if (v->unit[0] && strcmp(v->unit, "instructions") != 0 && strcmp(v->unit, "flops") != 0)
+        ti_warn("volumes are not instructions (counter %s, unit %s%s); each unit is replayed as a "
+                "flop",
+                v->counter, v->unit, v->inexact ? ", not exact" : "");
+    else if (v->inexact)
+        ti_warn("volumes are %s: the counter is %s", v->estimate ? "an estimate" : "not exact",
+                v->counter);
+}
+
+/* Say where durations are not those that the program has by itself. */
+void ti_replay_warn_of_times(struct ti_source *s, const struct ti_volumes *v)
+{
+    const json_t *plan = json_object_get(ti_source_manifest(s), "plan");
+    int64_t folding = json_integer_value(json_object_get(plan, "folding"));
+    struct ti_err why;
+
+    if (ti_source_manifest_status(s, &why) != TI_OK)
+        ti_warn("%s; whether bursts waited for a core is not known", why.text);
+    if (!strcmp(v->counter, "valgrind"))
+        ti_warn("the durations were measured under valgrind, which is several times slower");
+    if (folding > 1)
+        ti_warn(
+            "the durations include time in which ranks waited for a core (up to %lld ranks a core)",
+            (long long)folding);
+}
+
+/* Say what the trace does not tell of the program. */
+void ti_replay_warn_of_caveats(struct ti_source *s, struct ti_caveats *c)
+{
+    const json_t *run = ti_source_manifest(s), *own = json_object_get(run, "acquisition");
+    char text[512];
+
+    ti_caveats_run(c, own ? own : run);
+    for (int i = 0; ti_caveats_text(c, i, text, sizeof text); i++)
+        ti_warn("%s", text);
+}
+
+/* Advice to the user of a trace that cannot be replayed. */
+void ti_replay_hint(const struct ti_replay_options *o, const struct ti_replay_result *res,
+                    struct ti_err *err)
+{
+    const struct ti_lint *lint = &res->lint;
+
+    if (lint->missing)
+        ti_err_hint(err,
+                    "only whole traces can be replayed: 'ti-info %s' tells what is missing; "
+                    "if nodes still have it, ti-gather fetches it, else trace again",
+                    o->trace);
+    else if (lint->check.unmatched && lint->check.interrupted)
+        ti_err_hint(err, "the trace has MPI_Pcontrol(0): all ranks must stop and resume recording "
+                         "at matching points, between the same calls");
+    else if (lint->refused == res->problems.n && res->engine == TI_ENGINE_STOCK &&
+             res->files.replayer[0])
+        ti_err_hint(err, "SimGrid's own replay has no such calls; --engine tiara may replay them");
+    else if (lint->refused == res->problems.n)
+        ti_err_hint(err, "the trace is sound, and of use to ti-info; SimGrid cannot simulate such "
+                         "calls.  If they are in a part of the program whose time does not "
+                         "matter, MPI_Pcontrol(0) before it and MPI_Pcontrol(1) behind it, on all "
+                         "ranks, leave it out");
+    else if (lint->refused + lint->untraced == res->problems.n)
+        ti_err_hint(err, "calls that are not traced cannot be replayed: MPI_Pcontrol(0) before "
+                         "that part of the program and MPI_Pcontrol(1) behind it, on all ranks, "
+                         "leave it out");
+    else
+        ti_err_hint(err,
+                    "%s'ti-info --verify %s' tells all that is wrong with the trace; if the "
+                    "program is right, that is a defect of Tiara's to be reported",
+                    lint->refused + lint->untraced
+                        ? "SimGrid lacks some of these calls, others are "
+                          "wrong: "
+                        : "",
+                    o->trace);
+}

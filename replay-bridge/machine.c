@@ -1,0 +1,301 @@
+#include "replay-bridge/machine.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/cli.h"
+#include "replay-bridge/picture.h"
+#include "replay-bridge/platform.h"
+#include "replay-bridge/report.h"
+#include "replay-bridge/scratch.h"
+#include "replay-bridge/shape.h"
+#include "replay-bridge/simulate.h"
+
+static bool ends_with(const char *text, const char *end)
+{
+    size_t n = strlen(text), m = strlen(end);
+
+    return n >= m && !strcmp(text + n - m, end);
+}
+
+/* A platform of the user's: its absolute name, or where smpirun would split
+ * that, a link to it in the scratch directory. */
+static ti_status use_platform(const struct ti_replay_options *o, struct ti_replay_result *res,
+                              struct ti_err *err)
+{
+    const char *link = ends_with(o->platform, ".so") ? "platform.so" : TI_SIM_PLATFORM;
+    char real[PATH_MAX];
+
+    if (!realpath(o->platform, real))
+        return ti_err_errno(err, TI_ERR_IO, "cannot read the platform '%s'", o->platform);
+    snprintf(res->platform, sizeof res->platform, "%s", o->platform);
+    if (!strpbrk(real, " \t\n")) {
+        snprintf(res->platform_file, sizeof res->platform_file, "%s", real);
+        return TI_OK;
+    }
+    snprintf(res->platform_file, sizeof res->platform_file, "%s", link);
+    if (symlink(real, ti_scratch_path(link)) != 0)
+        return ti_err_errno(err, TI_ERR_IO, "cannot link to '%s'", real);
+    return TI_OK;
+}
+
+/* A made platform in words. */
+static void name_made(const struct ti_replay_options *o, int64_t hosts,
+                      struct ti_replay_result *res)
+{
+    FILE *f = fmemopen(res->platform, sizeof res->platform, "w");
+
+    if (!f)
+        return;
+    fprintf(f, "%s of %lld hosts", o->sites_path ? o->sites_path : o->topology_text,
+            (long long)hosts);
+    if (res->sites) {
+        fprintf(f, " at %d site%s", res->sites->nsites, res->sites->nsites == 1 ? "" : "s");
+    } else {
+        fprintf(f, ", %s", o->speeds.speed);
+        for (int i = 0; i < o->speeds.bandwidth.n; i++)
+            fprintf(f, "%s%s", i ? "," : ", ", o->speeds.bandwidth.text[i]);
+        for (int i = 0; i < o->speeds.latency.n; i++)
+            fprintf(f, "%s%s", i ? "," : ", ", o->speeds.latency.text[i]);
+    }
+    fclose(f);
+}
+
+static ti_status make_platform(const struct ti_replay_options *o, int64_t hosts,
+                               struct ti_replay_result *res, struct ti_err *err)
+{
+    const char *path = ti_scratch_path(TI_SIM_PLATFORM);
+    FILE *f = fopen(path, "we");
+    bool bad;
+
+    if (!f)
+        return ti_err_errno(err, TI_ERR_IO, "cannot write '%s'", path);
+    if (res->sites)
+        ti_platform_write_sites(f, res->sites, &o->wan);
+    else
+        ti_platform_write(f, &o->topology, hosts, &o->speeds);
+    bad = ferror(f) != 0;
+    if (fclose(f) != 0 || bad)
+        return ti_err_errno(err, TI_ERR_IO, "cannot write '%s'", path);
+    name_made(o, hosts, res);
+    strcpy(res->platform_file, TI_SIM_PLATFORM);
+    return TI_OK;
+}
+
+/* What else is wrong with the file, or odd, is said at once. */
+static ti_status read_sites(const struct ti_replay_options *o, struct ti_replay_result *res,
+                            struct ti_err *err)
+{
+    char *more = NULL;
+    ti_status st = ti_sites_read(o->sites_path, &res->sites, &more, err);
+
+    for (char *line = more, *end; line && (end = strchr(line, '\n')); line = end + 1)
+        ti_say("%.*s", (int)(end - line), line);
+    free(more);
+    return st;
+}
+
+/* Of a cluster whose hosts are not counted by an option. */
+static int64_t hosts_needed(const struct ti_replay_options *o, int64_t np)
+{
+    int64_t each = o->ranks_per_host ? o->ranks_per_host : 1;
+
+    return (np + each - 1) / each;
+}
+
+/* The hosts of the platform; *sure: it has no others. */
+static ti_status platform_hosts(const struct ti_replay_options *o, struct ti_replay_result *res,
+                                struct ti_hosts *hosts, bool *sure, struct ti_err *err)
+{
+    *sure = true;
+    if (o->sites_path) {
+        ti_status st = read_sites(o, res, err);
+
+        if (!st)
+            ti_hosts_of_sites(hosts, res->sites, &o->wan);
+        return st;
+    }
+    if (!o->platform) {
+        int64_t n = o->topology.hosts ? o->topology.hosts
+                    : o->hosts        ? o->hosts
+                                      : hosts_needed(o, res->np);
+
+        ti_hosts_generated(hosts, n, o->speeds.cores);
+        return TI_OK;
+    }
+    if (ends_with(o->platform, ".so")) {
+        *sure = false;
+        return access(o->platform, R_OK) == 0
+                   ? TI_OK
+                   : ti_err_errno(err, TI_ERR_IO, "cannot read the platform '%s'", o->platform);
+    }
+    return ti_hosts_in_platform(o->platform, hosts, sure, err);
+}
+
+static ti_status write_hostfile(const struct ti_replay_result *res, struct ti_err *err)
+{
+    const char *path = ti_scratch_path(TI_SIM_HOSTS);
+    FILE *f = fopen(path, "we");
+    bool bad;
+
+    if (!f)
+        return ti_err_errno(err, TI_ERR_IO, "cannot write '%s'", path);
+    ti_place_write(&res->hosts, res->host_of, res->np, f);
+    bad = ferror(f) != 0;
+    if (fclose(f) != 0 || bad)
+        return ti_err_errno(err, TI_ERR_IO, "cannot write '%s'", path);
+    return TI_OK;
+}
+
+/* Why the platform has no hosts that we can find. */
+static ti_status no_hosts(const char *path, struct ti_err *err)
+{
+    FILE *f = fopen(path, "re");
+    bool begins = false, ends = false;
+    char *line = NULL;
+    size_t room = 0;
+
+    while (f && getline(&line, &room, f) >= 0) {
+        begins = begins || strstr(line, "<platform");
+        ends = ends || strstr(line, "</platform>");
+    }
+    free(line);
+    if (f)
+        fclose(f);
+    if (!begins)
+        return ti_err_set(err, TI_ERR_INPUT,
+                          "'%s' is no platform of SimGrid: there is no <platform> in it", path);
+    if (!ends)
+        return ti_err_set(err, TI_ERR_INPUT,
+                          "the platform '%s' is malformed, or cut off: it has no </platform>",
+                          path);
+    ti_err_set(err, TI_ERR_INPUT, "no hosts are found in the platform '%s'", path);
+    ti_err_hint(err, "list them in a --hostfile");
+    return TI_ERR_INPUT;
+}
+
+/* The hosts that ranks may use: those of the platform, or of the hostfile. */
+static ti_status take_hosts(const struct ti_replay_options *o, struct ti_replay_result *res,
+                            const struct ti_hosts *platform, bool sure, struct ti_err *err)
+{
+    ti_status st;
+
+    if (o->hostfile) {
+        st = ti_hosts_read(o->hostfile, &res->hosts, err);
+        return st || !sure || !platform->n
+                   ? st
+                   : ti_hosts_known(&res->hosts, platform, o->hostfile, err);
+    }
+    for (size_t i = 0; i < platform->n; i++) {
+        const struct ti_host *host = &platform->list[i];
+
+        ti_hosts_add(&res->hosts, host->name, host->cores);
+        res->hosts.list[i].site = host->site;
+        res->hosts.list[i].slots = o->ranks_per_host ? o->ranks_per_host : 1;
+    }
+    return TI_OK;
+}
+
+/* Ranks go where the placement file says; the platform's own slots are no limit then. */
+static ti_status take_placement_file(const struct ti_replay_options *o,
+                                     struct ti_replay_result *res, const struct ti_hosts *platform,
+                                     bool sure, struct ti_err *err)
+{
+    bool limited = o->hostfile || o->ranks_per_host;
+    struct ti_hosts placed;
+    ti_status st = ti_placement_read(
+        o->placement.path, res->np, sure && platform->n ? platform : NULL,
+        limited ? &res->hosts : NULL, o->hostfile ? o->hostfile : "--ranks-per-host", &placed, err);
+
+    if (st)
+        return st;
+    ti_hosts_free(&res->hosts);
+    res->hosts = placed;
+    return TI_OK;
+}
+
+/* Before the trace is read: are there hosts for it? */
+ti_status ti_replay_find_hosts(const struct ti_replay_options *o, struct ti_replay_result *res,
+                               struct ti_err *err)
+{
+    struct ti_hosts platform = {0};
+    bool sure;
+    ti_status st = platform_hosts(o, res, &platform, &sure, err);
+
+    res->made_hosts = (int64_t)platform.n;
+    if (!st)
+        st = take_hosts(o, res, &platform, sure, err);
+    if (!st && o->placement.kind == TI_PLACE_FILE)
+        st = take_placement_file(o, res, &platform, sure, err);
+    ti_hosts_free(&platform);
+    if (!st && !res->hosts.n)
+        st = no_hosts(o->platform, err);
+    if (!st)
+        st = ti_hosts_enough(&res->hosts, res->np, err);
+    if (!st)
+        res->host_of = ti_place(&res->hosts, &o->placement, res->np);
+    return st;
+}
+
+/* Describes a platform of the user's: its hosts, as its links are not read. */
+static ti_status show_given(const struct ti_replay_options *o, struct ti_replay_result *res,
+                            struct ti_err *err)
+{
+    bool sure;
+    ti_status st = platform_hosts(o, res, &res->hosts, &sure, err);
+
+    if (!st && !res->hosts.n)
+        st = ends_with(o->platform, ".so")
+                 ? ti_err_set(err, TI_ERR_INPUT, "only SimGrid knows the hosts of '%s', a program",
+                              o->platform)
+                 : no_hosts(o->platform, err);
+    if (st)
+        return st;
+    if (o->json)
+        ti_replay_print_json(ti_shape_hosts_json(o->platform, &res->hosts));
+    else
+        ti_shape_print_hosts(stdout, o->platform, &res->hosts, sure);
+    return TI_OK;
+}
+
+/* Describes the platform that would be made, for the ranks of the trace if there is one. */
+ti_status ti_replay_show_platform(const struct ti_replay_options *o, struct ti_source *s,
+                                  struct ti_replay_result *res, struct ti_err *err)
+{
+    struct ti_shown shown = {.name = o->sites_path ? o->sites_path : o->topology_text,
+                             .topology = &o->topology,
+                             .speeds = &o->speeds,
+                             .wan = &o->wan};
+    bool sure;
+    ti_status st;
+
+    if (o->platform)
+        return show_given(o, res, err);
+    res->np = s ? ti_source_nranks(s) : 1;
+    if (!s && !o->sites_path && !o->hosts && !o->topology.hosts)
+        return ti_err_set(err, TI_ERR_USAGE,
+                          "--show-platform: how many hosts a cluster has must be said by --hosts, "
+                          "or by a trace");
+    if ((st = platform_hosts(o, res, &res->hosts, &sure, err)))
+        return st;
+    shown.hosts = (int64_t)res->hosts.n;
+    shown.sites = res->sites;
+    if (o->json)
+        ti_replay_print_json(ti_shape_json(&shown));
+    else
+        ti_shape_print(stdout, &shown);
+    return o->picture ? ti_picture_draw(o->picture, &shown, err) : TI_OK;
+}
+
+ti_status ti_replay_write_platform(const struct ti_replay_options *o, struct ti_replay_result *res,
+                                   struct ti_err *err)
+{
+    ti_status st = ti_scratch_open(o->keep, err);
+
+    if (!st)
+        st = o->platform ? use_platform(o, res, err) : make_platform(o, res->made_hosts, res, err);
+    return st ? st : write_hostfile(res, err);
+}

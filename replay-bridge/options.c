@@ -1,0 +1,500 @@
+#include "replay-bridge/options.h"
+
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/cli.h"
+#include "replay-bridge/picture.h"
+#include "replay-bridge/platform.h"
+
+#define EAGER_DEFAULT 65536 /* smpi/send-is-detached-thresh */
+
+enum {
+    OPT_PLATFORM = TI_OPT_LONG,
+    OPT_HOSTFILE,
+    OPT_TOPOLOGY,
+    OPT_HOSTS,
+    OPT_SPEED,
+    OPT_BANDWIDTH,
+    OPT_LATENCY,
+    OPT_LOOPBACK,
+    OPT_SITES,
+    OPT_WAN,
+    OPT_SHOW_PLATFORM,
+    OPT_PLACEMENT,
+    OPT_RANKS_PER_HOST,
+    OPT_KEEP,
+    OPT_CFG,
+    OPT_ENGINE,
+    OPT_WILDCARDS,
+    OPT_NO_COMPUTE,
+    OPT_COLLECTIVES,
+    OPT_TIMES,
+    OPT_CALIBRATION,
+    OPT_AGAINST,
+    OPT_THREADS,
+    OPT_CORES,
+    OPT_JSON,
+    OPT_SWEEP,
+    OPT_LIST,
+    OPT_NO_PROGRESS
+};
+
+static const struct ti_opt opts[] = {
+    TI_OPT_HEADING("Platform, given"),
+    {OPT_PLATFORM, "platform", "FILE", "SimGrid's description of it (XML, or a compiled .so)"},
+    {OPT_HOSTFILE, "hostfile", "FILE",
+     "hosts for the ranks, one a line, NAME:SLOTS for several\n[default: the platform's hosts, "
+     "a rank on each]"},
+    TI_OPT_HEADING("Platform, made"),
+    {OPT_TOPOLOGY, "topology", "WHAT",
+     "cluster, fat-tree:2;4,4;1,2;1,2, torus:4,4,\ndragonfly:3,4;4,3;5,1;2 or hierarchical:8,4,16\n"
+     "[default: cluster]"},
+    {OPT_SITES, "sites", "FILE",
+     "the nodes of a sites file, its sites connected by a\nwide-area network, see "
+     "tiara-sites(5)"},
+    {OPT_HOSTS, "hosts", "N", "hosts of a cluster [default: one a rank]"},
+    {OPT_SPEED, "speed", "SPEED",
+     "of a host; an instruction is replayed as a flop, so\nthis is instructions a second "
+     "[default: " TI_SPEED_DEFAULT "]"},
+    {OPT_CORES, "cores", "N", "cores of a host, for the threads of ranks [default: 1]"},
+    {OPT_BANDWIDTH, "bandwidth", "BW[,BW]...",
+     "of a link, or one for each level of a fat-tree or\nhierarchical network, from the hosts up\n"
+     "[default: " TI_BANDWIDTH_DEFAULT "]"},
+    {OPT_LATENCY, "latency", "TIME[,TIME]...", "likewise [default: " TI_LATENCY_DEFAULT "]"},
+    {OPT_LOOPBACK, "loopback", "BW,TIME",
+     "bandwidth and latency within a host\n[default: SimGrid's, 498MBps,15us]"},
+    {OPT_WAN, "wan", "BW,TIME",
+     "of a site's link to the wide-area network, where the\nsites file does not say\n"
+     "[default: " TI_WAN_BANDWIDTH_DEFAULT "," TI_WAN_LATENCY_DEFAULT "]"},
+    {OPT_CALIBRATION, "calibration", "FILE",
+     "speed, bandwidth, latency, loopback and SMPI's settings\nas ti-calibrate measured them; "
+     "options and --cfg win"},
+    {OPT_SHOW_PLATFORM, "show-platform", "[=FILE]",
+     "describe the platform and exit; draw it into FILE.svg\nor FILE.dot; needs no TRACE"},
+    TI_OPT_HEADING("Replay"),
+    {OPT_PLACEMENT, "placement", "HOW",
+     "ranks on slots: block, round-robin, random:SEED,\nby-site, or file:PATH, a host a line for "
+     "each rank\n[default: block]"},
+    {OPT_RANKS_PER_HOST, "ranks-per-host", "N",
+     "slots of each host, without a hostfile [default: 1]"},
+    {OPT_ENGINE, "engine", "WHICH",
+     "what replays: tiara (ti-smpi-replay), stock (SimGrid's\nreplay of actions) or auto "
+     "[default: auto]"},
+    {OPT_WILDCARDS, "wildcards", "HOW",
+     "receives with wildcards take from the source that\nmatched, or from any [default: matched]"},
+    {OPT_COLLECTIVES, "collectives", "WHICH",
+     "simgrid (linear algorithms), tree, or SimGrid's selector\nof this name, as ompi or mpich "
+     "[default: simgrid, above\n1024 ranks tree]"},
+    {OPT_NO_COMPUTE, "no-compute", NULL, "bursts take no time: infinitely fast processors"},
+    {OPT_TIMES, "times", NULL,
+     "bursts take as long as they were measured, on any host\n(a trace of ti-acquire --times)"},
+    {OPT_THREADS, "threads", "HOW",
+     "where volumes are of all threads: the threads of a rank\nshare a core (sum), have each its "
+     "own "
+     "(longest), or share\nthe cores that the host has for a rank [default: auto]"},
+    {OPT_CFG, "cfg", "KEY:VALUE", "an option of SimGrid's; may be given again"},
+    {'n', "lint", NULL, "only check whether the trace can be replayed"},
+    {OPT_KEEP, "keep", "DIR",
+     "leave all files in DIR, with a script \"command\" that\nruns "
+     "smpirun on them"},
+    TI_OPT_HEADING("Sweep"),
+    {OPT_SWEEP, "sweep", "OPTION=VALUES",
+     "replay with each of the values, separated by \"|\" or,\nwhere these have none, commas; again "
+     "for another\n"
+     "option: all combinations"},
+    {'o', "output", "DIR", "where a sweep keeps its results, and finds them again"},
+    {'j', "jobs", "N", "replays at once [default: one for each processor]"},
+    {OPT_LIST, "list", NULL, "list the replays of a sweep, run none"},
+    TI_OPT_HEADING("Output"),
+    {OPT_AGAINST, "against", "FILE",
+     "compare with real times, which ti-calibrate --measure\nwrites"},
+    {'q', "quiet", NULL, "errors only"},
+    {'v', "verbose", NULL, "show what smpirun prints"},
+    {OPT_JSON, "json", NULL, "the result as JSON"},
+    {OPT_NO_PROGRESS, "no-progress", NULL, "no progress line [default when stderr is no terminal]"},
+    TI_OPT_END};
+
+const struct ti_cli ti_replay_cli = {
+    .tool = "ti-replay",
+    .what = "Tell how long a traced application would take on another platform.",
+    .usage = "[OPTION]... TRACE",
+    .examples = "  ti-replay lu.tib --platform cluster.xml\n"
+                "  ti-replay lu.tib --topology 'fat-tree:2;4,4;1,2;1,2' --speed 8Gf --placement "
+                "random:42\n"
+                "  ti-replay --show-platform=tree.svg --topology 'fat-tree:2;4,4;1,2;1,2'\n"
+                "  ti-replay lu.tib --sweep 'topology=cluster|torus:4,4' --sweep "
+                "speed=4Gf,8Gf -o study\n"
+                "  ti-replay --lint lu.tib\n",
+    .opts = opts,
+    .after = "TRACE is a bundle, the directory of a run, or a rank file.\n"
+             "\n"
+             "Exit status: 0 success, 1 some replays of a sweep failed, 2 usage,\n"
+             "3 the trace or the platform cannot be used, 4 local file, memory or smpirun\n"
+             "trouble.  More: man ti-replay\n"};
+
+/* ---- options ---- */
+
+/* "BANDWIDTH,LATENCY", which `copy` keeps. */
+static ti_status take_pair(const char *text, const char *option, char copy[128],
+                           const char **bandwidth, const char **latency, struct ti_err *err)
+{
+    char *comma;
+    ti_status st;
+
+    if (snprintf(copy, 128, "%s", text) >= 128 || !(comma = strchr(copy, ',')))
+        return ti_err_set(err, TI_ERR_USAGE, "%s: '%s' is not BANDWIDTH,LATENCY", option, text);
+    *comma = '\0';
+    *bandwidth = copy;
+    *latency = comma + 1;
+    st = ti_unit_check(*bandwidth, TI_UNIT_BANDWIDTH, option, err);
+    return st ? st : ti_unit_check(*latency, TI_UNIT_LATENCY, option, err);
+}
+
+/* One more --cfg; what it says of eager sends decides what can be expressed. */
+static ti_status take_cfg(struct ti_replay_options *o, const char *text, struct ti_err *err)
+{
+    static char copy[TI_REPLAY_CFG_MAX][256];
+    const char *colon = strchr(text, ':');
+    const char *value = colon ? colon + 1 : "";
+    size_t key = colon ? (size_t)(colon - text) : 0;
+
+    if (!key || !*value || strpbrk(text, " \t\n"))
+        return ti_err_set(err, TI_ERR_USAGE, "--cfg: '%s' is not KEY:VALUE without blanks", text);
+    if (o->ncfg == TI_REPLAY_CFG_MAX || strlen(text) >= sizeof copy[0])
+        return ti_err_set(err, TI_ERR_USAGE, "--cfg: too many, or '%.40s...' is too long", text);
+    strcpy(copy[o->ncfg], text);
+    o->cfg[o->ncfg] = copy[o->ncfg];
+    o->ncfg++;
+    if (key == strlen("smpi/send-is-detached-thresh") &&
+        !strncmp(text, "smpi/send-is-detached-thresh", key))
+        return ti_parse_int(value, "--cfg smpi/send-is-detached-thresh", 0, INT_MAX,
+                            &o->eager_bytes, err);
+    if (!strcmp(text, "smpi/buffering:zero"))
+        o->eager_bytes = 0;
+    if (!strcmp(text, "smpi/buffering:infty"))
+        o->eager_bytes = INT_MAX;
+    return TI_OK;
+}
+
+/* Which of the words in `list`, separated by blanks, `text` is; -1: none. */
+static int word_of(const char *list, const char *text)
+{
+    for (int i = 0; *list; i++) {
+        size_t n = strcspn(list, " ");
+
+        if (strlen(text) == n && !strncmp(list, text, n))
+            return i;
+        list += n + (list[n] == ' ');
+    }
+    return -1;
+}
+
+static ti_status take_word(const char *option, const char *list, const char *text, int *out,
+                           struct ti_err *err)
+{
+    *out = word_of(list, text);
+    return *out >= 0
+               ? TI_OK
+               : ti_err_set(err, TI_ERR_USAGE, "%s is one of: %s; not '%s'", option, list, text);
+}
+
+static ti_status take_option(struct ti_replay_options *o, int id, const char *arg,
+                             struct ti_err *err);
+
+/* One more --sweep, each value of which its option must take. */
+static ti_status take_sweep(struct ti_replay_options *o, const char *text, struct ti_err *err)
+{
+    struct ti_sweep *sweep = &o->sweep.sweep;
+    ti_status st = ti_sweep_add(sweep, text, opts, err);
+
+    for (int v = 0; !st && v < sweep->choice[sweep->n - 1].value.n; v++) {
+        struct ti_replay_options trial = *o;
+
+        st = take_option(&trial, sweep->choice[sweep->n - 1].opt->id,
+                         sweep->choice[sweep->n - 1].value.v[v], err);
+    }
+    return st;
+}
+
+static ti_status take_option(struct ti_replay_options *o, int id, const char *arg,
+                             struct ti_err *err)
+{
+    ti_status st;
+    int word;
+
+    switch (id) {
+    case OPT_PLATFORM:
+        o->platform = arg;
+        return TI_OK;
+    case OPT_HOSTFILE:
+        o->hostfile = arg;
+        return TI_OK;
+    case OPT_TOPOLOGY:
+        o->made = true;
+        o->topology_text = arg;
+        return ti_topology_parse(arg, &o->topology, err);
+    case OPT_HOSTS:
+        o->made = true;
+        return ti_parse_int(arg, "--hosts", 1, TI_RANKS_MAX, &o->hosts, err);
+    case OPT_SPEED:
+        o->made = o->speed_given = true;
+        o->speeds.speed = arg;
+        return ti_unit_check(arg, TI_UNIT_SPEED, "--speed", err);
+    case OPT_BANDWIDTH:
+        o->made = o->bandwidth_given = true;
+        return ti_rates_parse(arg, TI_UNIT_BANDWIDTH, "--bandwidth", &o->speeds.bandwidth, err);
+    case OPT_LATENCY:
+        o->made = o->latency_given = true;
+        return ti_rates_parse(arg, TI_UNIT_LATENCY, "--latency", &o->speeds.latency, err);
+    case OPT_LOOPBACK:
+        o->made = true;
+        return take_pair(arg, "--loopback", o->loopback, &o->speeds.loopback_bandwidth,
+                         &o->speeds.loopback_latency, err);
+    case OPT_SITES:
+        o->made = true;
+        o->sites_path = arg;
+        return TI_OK;
+    case OPT_WAN:
+        o->made = o->wan_given = true;
+        return take_pair(arg, "--wan", o->wan_text, &o->wan.wan_bandwidth, &o->wan.wan_latency,
+                         err);
+    case OPT_SHOW_PLATFORM:
+        o->show = true;
+        o->picture = arg;
+        return arg ? ti_picture_check(arg, err) : TI_OK;
+    case OPT_PLACEMENT:
+        o->placement_text = arg;
+        return ti_placement_parse(arg, &o->placement, err);
+    case OPT_RANKS_PER_HOST:
+        return ti_parse_int(arg, "--ranks-per-host", 1, 1 << 20, &o->ranks_per_host, err);
+    case OPT_KEEP:
+        o->keep = arg;
+        return TI_OK;
+    case OPT_CFG:
+        return take_cfg(o, arg, err);
+    case OPT_CALIBRATION:
+        o->calibration = arg;
+        return TI_OK;
+    case OPT_AGAINST:
+        o->against = arg;
+        return TI_OK;
+    case OPT_TIMES:
+        o->times = true;
+        return TI_OK;
+    case OPT_THREADS:
+        st = take_word("--threads", "auto sum longest", arg, &word, err);
+        o->threads = word;
+        return st;
+    case OPT_ENGINE:
+        st = take_word("--engine", "auto stock tiara", arg, &word, err);
+        o->engine = word;
+        return st;
+    case OPT_WILDCARDS:
+        st = take_word("--wildcards", "matched any", arg, &word, err);
+        o->any = word == 1;
+        return st;
+    case OPT_COLLECTIVES:
+        o->collectives = arg;
+        return take_word("--collectives", "simgrid tree ompi mpich mvapich2 impi", arg, &word, err);
+    case OPT_NO_COMPUTE:
+        o->no_compute = true;
+        return TI_OK;
+    case OPT_CORES:
+        o->made = true;
+        return ti_parse_int(arg, "--cores", 1, 1 << 16, &o->speeds.cores, err);
+    case OPT_SWEEP:
+        return take_sweep(o, arg, err);
+    case 'o':
+        o->sweep.dir = arg;
+        return TI_OK;
+    case 'j':
+        return ti_parse_int(arg, "--jobs", 1, 1 << 16, &o->sweep.jobs, err);
+    case OPT_LIST:
+        o->sweep.list = true;
+        return TI_OK;
+    case OPT_JSON:
+        o->json = true;
+        return TI_OK;
+    case OPT_NO_PROGRESS:
+        o->no_progress = true;
+        return TI_OK;
+    case 'n':
+        o->lint_only = true;
+        return TI_OK;
+    case 'q':
+        o->quiet = true;
+        return TI_OK;
+    case 'v':
+        o->verbose = true;
+        return TI_OK;
+    }
+    TI_BUG("an option without a case");
+}
+
+/* Options of made platforms that do not go together. */
+static ti_status check_made(const struct ti_replay_options *o, struct ti_err *err)
+{
+    if (o->sites_path && (strcmp(o->topology_text, "cluster") != 0 || o->hosts))
+        return ti_err_set(err, TI_ERR_USAGE,
+                          "--sites says which hosts there are; --topology and --hosts make others");
+    if (o->wan_given && !o->sites_path)
+        return ti_err_set(err, TI_ERR_USAGE, "--wan connects the sites of --sites");
+    if (o->picture && o->platform)
+        return ti_err_set(err, TI_ERR_USAGE,
+                          "--show-platform=FILE draws platforms that are made, not '%s'",
+                          o->platform);
+    return ti_platform_check(&o->topology, &o->speeds, err);
+}
+
+/* Keep an option for the replays of a sweep, unless it is about what is shown. */
+static void keep_option(struct ti_replay_options *o, int id, const char *arg)
+{
+    static const int others[] = {
+        OPT_SWEEP, OPT_LIST, OPT_KEEP, OPT_SHOW_PLATFORM, OPT_JSON, OPT_NO_PROGRESS, 'n', 'o',
+        'j',       'q',      'v'};
+    const struct ti_opt *opt = opts;
+
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
+        if (others[i] == id)
+            return;
+    while (opt->id != id)
+        opt++;
+    ti_args_addf(&o->sweep.base, "--%s%s%s", opt->name, arg ? "=" : "", arg ? arg : "");
+}
+
+/* What does not go together with a sweep, or without: TI_CLI_END, or how the program shall end. */
+static int check_sweep(const struct ti_replay_options *o)
+{
+    const struct ti_sweep_command *sweep = &o->sweep;
+
+    if (!sweep->sweep.n)
+        return sweep->dir || sweep->jobs || sweep->list
+                   ? (int)ti_cli_usage(&ti_replay_cli,
+                                       "--output, --jobs and --list are for a --sweep")
+                   : TI_CLI_END;
+    if (o->keep || o->lint_only || o->show)
+        return (int)ti_cli_usage(&ti_replay_cli,
+                                 "--keep, --lint and --show-platform are not for a --sweep");
+    if (!sweep->dir && !sweep->list)
+        return (int)ti_cli_usage(&ti_replay_cli,
+                                 "--sweep: no folder is given for the results, -o DIR");
+    return TI_CLI_END;
+}
+
+/* What does not go together: TI_CLI_END, or how the program shall end. */
+static int check_options(const struct ti_replay_options *o, int n, char **operand)
+{
+    struct ti_err err = {0};
+
+    if (n > 1)
+        return (int)ti_cli_usage(&ti_replay_cli, "more than one trace given");
+    if (!n && !o->show)
+        return (int)ti_cli_usage(&ti_replay_cli, "no trace given");
+    if (o->show && !o->picture && n && ti_picture_check(operand[0], &err) == TI_OK)
+        return (int)ti_cli_usage(&ti_replay_cli, "'%s' is a picture: write --show-platform=%s",
+                                 operand[0], operand[0]);
+    if (check_sweep(o) != TI_CLI_END)
+        return TI_ERR_USAGE;
+    if (o->sweep.sweep.n) /* each replay checks its own options */
+        return TI_CLI_END;
+    if (o->platform && o->made)
+        return (int)ti_cli_usage(&ti_replay_cli,
+                                 "--platform describes all; --topology, --sites, --hosts, "
+                                 "--speed, --cores, --bandwidth, --latency, --loopback and "
+                                 "--wan make another");
+    if (check_made(o, &err) != TI_OK)
+        return (int)(err.hint[0] ? ti_cli_fail(&ti_replay_cli, TI_ERR_USAGE, &err)
+                                 : ti_cli_usage(&ti_replay_cli, "%s", err.text));
+    if (o->engine == TI_ENGINE_ASKED_STOCK && o->any)
+        return (int)ti_cli_usage(&ti_replay_cli, "--wildcards any needs --engine tiara");
+    if (o->no_compute && (o->times || o->threads || o->speed_given))
+        return (int)ti_cli_usage(&ti_replay_cli,
+                                 "with --no-compute, bursts take no time, whatever the %s",
+                                 o->times     ? "--times"
+                                 : o->threads ? "--threads"
+                                              : "--speed");
+    if (o->ranks_per_host && o->hostfile)
+        return (int)ti_cli_usage(&ti_replay_cli,
+                                 "--ranks-per-host: the --hostfile says how many ranks a "
+                                 "host takes");
+    if (o->placement.kind == TI_PLACE_BY_SITE && !o->sites_path)
+        return (int)ti_cli_usage(&ti_replay_cli, "--placement by-site is for the sites of --sites");
+    if (o->times && o->threads)
+        return (int)ti_cli_usage(&ti_replay_cli,
+                                 "with --times, bursts take as long as they did, whatever "
+                                 "the --threads");
+    if (o->times && o->speed_given)
+        return (int)ti_cli_usage(&ti_replay_cli,
+                                 "with --times, bursts take as long as they did, whatever "
+                                 "the --speed");
+    if (o->hosts && o->topology.hosts && o->hosts != o->topology.hosts)
+        return (int)ti_cli_usage(&ti_replay_cli, "--hosts: %s has %lld", o->topology_text,
+                                 (long long)o->topology.hosts);
+    return TI_CLI_END;
+}
+
+/* TI_CLI_END, or how the program shall end. */
+int ti_replay_parse(struct ti_replay_options *o, int argc, char **argv)
+{
+    struct ti_err err = {0};
+    const char *arg;
+    int id, end;
+
+    o->eager_bytes = EAGER_DEFAULT;
+    o->topology.params = "";
+    o->topology_text = "cluster";
+    o->placement_text = "block";
+    o->speeds = (struct ti_speeds){.speed = TI_SPEED_DEFAULT,
+                                   .bandwidth = {1, {TI_BANDWIDTH_DEFAULT}},
+                                   .latency = {1, {TI_LATENCY_DEFAULT}},
+                                   .cores = 1};
+    o->wan = (struct ti_sites_speeds){&o->speeds, TI_WAN_BANDWIDTH_DEFAULT, TI_WAN_LATENCY_DEFAULT};
+    while ((id = ti_cli_next(&ti_replay_cli, argc, argv, &arg)) >= 0) {
+        keep_option(o, id, arg);
+        if (take_option(o, id, arg, &err) != TI_OK)
+            return (int)(err.hint[0] ? ti_cli_fail(&ti_replay_cli, TI_ERR_USAGE, &err)
+                                     : ti_cli_usage(&ti_replay_cli, "%s", err.text));
+    }
+    if (id == TI_CLI_EXIT_OK)
+        return TI_OK;
+    if (id == TI_CLI_EXIT_USAGE)
+        return TI_ERR_USAGE;
+    end = check_options(o, argc - ti_cli_operand(), argv + ti_cli_operand());
+    o->trace = argv[ti_cli_operand()]; /* NULL if there is none */
+    return end;
+}
+
+/* What the calibration has and no option gives. */
+ti_status ti_replay_calibrate(struct ti_replay_options *o, struct ti_err *err)
+{
+    struct ti_calibrated *c = &o->calibrated;
+    ti_status st;
+
+    if (!o->calibration)
+        return TI_OK;
+    st = ti_calibrated_read(o->calibration, &o->topology, c, err);
+    if (st)
+        return st;
+    if (!o->speed_given && *c->speed)
+        o->speeds.speed = c->speed;
+    if (!o->bandwidth_given && *c->bandwidth)
+        strcpy(o->speeds.bandwidth.text[0], c->bandwidth);
+    if (!o->latency_given && *c->latency)
+        strcpy(o->speeds.latency.text[0], c->latency);
+    if (!o->speeds.loopback_bandwidth && *c->loopback_bandwidth) {
+        o->speeds.loopback_bandwidth = c->loopback_bandwidth;
+        o->speeds.loopback_latency = c->loopback_latency;
+    }
+    if (c->file.network.eager >= 0 && !ti_calibrated_eager_given(o->cfg, o->ncfg))
+        o->eager_bytes = c->file.network.eager < INT_MAX ? c->file.network.eager + 1 : INT_MAX;
+    return TI_OK;
+}
+
+/* The calibrated speed is instructions a second: volumes that are times keep the default. */
+void ti_replay_speed_for(struct ti_replay_options *o, const struct ti_volumes *v)
+{
+    if (o->speeds.speed == o->calibrated.speed && strcmp(v->unit, "nanoseconds") == 0)
+        o->speeds.speed = TI_SPEED_DEFAULT;
+}

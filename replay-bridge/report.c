@@ -1,0 +1,163 @@
+#include "replay-bridge/report.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "check/text.h"
+#include "common/cli.h"
+#include "replay-bridge/scratch.h"
+#include "replay-bridge/simulate.h"
+
+void ti_replay_print_json(json_t *j)
+{
+    json_dumpf(j, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(15));
+    putchar('\n');
+    json_decref(j);
+}
+
+double ti_replay_simulated_time(const struct ti_replay_result *res)
+{
+    return strtod(res->verdict.clock[0] ? res->verdict.clock : res->verdict.time, NULL);
+}
+
+static const char *const engine_names[] = {
+    [TI_ENGINE_STOCK] = "stock", [TI_ENGINE_TIARA] = "tiara"};
+
+static void report_text(const struct ti_replay_options *o, const struct ti_replay_result *res)
+{
+    char a[32], b[32], c[32];
+
+    if (o->lint_only) {
+        printf("%s can be replayed: %lld ranks, %s events, %s messages, %s calls of collectives\n",
+               o->trace, (long long)res->np, ti_format_count(res->lint.check.events, a, sizeof a),
+               ti_format_count(res->lint.check.messages, b, sizeof b),
+               ti_format_count(res->lint.check.collectives, c, sizeof c));
+        return;
+    }
+    printf("simulated time: %s s\n", res->verdict.time);
+    if (o->quiet)
+        return;
+    if (res->verdict.clock[0])
+        printf("clock at end:   %s s\n", res->verdict.clock);
+    printf("ranks:          %lld\n", (long long)res->np);
+    printf("engine:         %s\n", engine_names[res->engine]);
+    printf("%s %s\n", res->engine == TI_ENGINE_STOCK ? "actions:       " : "events:        ",
+           ti_format_count(res->actions, a, sizeof a));
+    printf("platform:       %s\n", res->platform);
+    if (res->bursts.as == TI_BURSTS_THREADS && res->bursts.cores == INT64_MAX)
+        printf("threads:        on cores of their own\n");
+    else if (res->bursts.as == TI_BURSTS_THREADS)
+        printf("threads:        on %lld core%s a rank\n", (long long)res->bursts.cores,
+               res->bursts.cores == 1 ? "" : "s");
+    printf("wall time:      %.2f s\n", res->wall_s);
+    if (o->against)
+        ti_against_print(&res->against, ti_replay_simulated_time(res), stdout);
+}
+
+static void report_json(const struct ti_replay_options *o, const struct ti_replay_result *res,
+                        ti_status st, const struct ti_err *err)
+{
+    json_t *j = json_pack("{s:s?, s:i, s:I}", "trace", o->trace, "status", (int)st, "np",
+                          (json_int_t)res->np);
+    char wall[64];
+
+    if (st)
+        json_object_set_new(j, "error", json_string(err->text));
+    if (st && err->hint[0])
+        json_object_set_new(j, "hint", json_string(err->hint));
+    if (res->linted) {
+        json_object_set_new(j, "events", json_integer((json_int_t)res->lint.check.events));
+        json_object_set_new(j, "messages", json_integer((json_int_t)res->lint.check.messages));
+        json_object_set_new(j, "collectives",
+                            json_integer((json_int_t)res->lint.check.collectives));
+        if (res->lint.volumes.counter[0])
+            json_object_set_new(j, "counter", json_string(res->lint.volumes.counter));
+        if (res->lint.volumes.unit[0]) {
+            json_object_set_new(j, "unit", json_string(res->lint.volumes.unit));
+            json_object_set_new(
+                j, "exact",
+                json_boolean(!res->lint.volumes.inexact && !ti_caveats_misses(&res->lint.caveats)));
+            json_object_set_new(j, "estimate", json_boolean(res->lint.volumes.estimate));
+        }
+        json_object_set_new(j, "problem_count", json_integer((json_int_t)res->problems.n));
+        json_object_set_new(j, "problems", ti_problems_json(&res->problems));
+    }
+    if (!o->show)
+        json_object_set_new(j, "engine", json_string(engine_names[res->engine]));
+    if (res->collectives)
+        json_object_set_new(j, "collective_algorithms", json_string(res->collectives));
+    if (res->waiting)
+        json_object_set(j, "waiting", res->waiting);
+    if (o->times)
+        json_object_set_new(j, "times", json_true());
+    if (o->no_compute)
+        json_object_set_new(j, "no_compute", json_true());
+    if (res->bursts.as == TI_BURSTS_THREADS)
+        json_object_set_new(j, "cores_for_threads",
+                            res->bursts.cores == INT64_MAX
+                                ? json_null()
+                                : json_integer((json_int_t)res->bursts.cores));
+    if (res->platform[0])
+        json_object_set_new(j, "platform", json_string(res->platform));
+    if (res->host_of) {
+        json_object_set_new(j, "placement", json_string(o->placement_text));
+        json_object_set_new(j, "rank_hosts", ti_place_json(&res->hosts, res->host_of, res->np));
+    }
+    if (res->actions && res->engine == TI_ENGINE_STOCK)
+        json_object_set_new(j, "actions", json_integer((json_int_t)res->actions));
+    if (res->simulated) {
+        json_object_set_new(j, "simulated_time_s", json_real(strtod(res->verdict.time, NULL)));
+        json_object_set_new(j, "clock_s", json_real(ti_replay_simulated_time(res)));
+    }
+    if (res->simulated && o->against)
+        json_object_set_new(j, "against",
+                            ti_against_json(&res->against, ti_replay_simulated_time(res)));
+    if (res->wall_s > 0) {
+        snprintf(wall, sizeof wall, "%.6f", res->wall_s);
+        json_object_set_new(j, "wall_time_s", json_real(strtod(wall, NULL)));
+    }
+    ti_replay_print_json(j);
+}
+
+static void print_waiting(const json_t *list)
+{
+    const json_t *at;
+    size_t i;
+
+    json_array_foreach(list, i, at) ti_print(
+        stderr, "  rank %" JSON_INTEGER_FORMAT " is at event %" JSON_INTEGER_FORMAT ", %s\n",
+        json_integer_value(json_object_get(at, "rank")),
+        json_integer_value(json_object_get(at, "event")),
+        json_string_value(json_object_get(at, "call")));
+}
+
+ti_status ti_replay_report(const struct ti_replay_options *o, const struct ti_replay_result *res,
+                           ti_status st, const struct ti_err *err)
+{
+    if (st) {
+        ti_cli_fail(&ti_replay_cli, st, err);
+        ti_problems_print(&res->problems, stderr);
+        for (int i = 0; i < res->verdict.nquotes; i++)
+            fprintf(stderr, "  smpirun: %s\n", res->verdict.quote[i]);
+        print_waiting(res->waiting);
+    }
+    if (o->sweep.sweep.n)
+        return st;
+    if (o->json && (st || !o->show))
+        report_json(o, res, st, err);
+    else if (!st && !o->show)
+        report_text(o, res);
+    if (o->keep && ti_scratch_dir()[0] && res->runnable)
+        ti_say("files are in '%s'; '%s/" TI_SIM_COMMAND "' runs smpirun", o->keep, o->keep);
+    else if (o->keep && ti_scratch_dir()[0])
+        ti_say("'%s' holds what was written before that, not all that smpirun needs", o->keep);
+    if (fflush(stdout) != 0 && !st) {
+        fprintf(stderr, "%s: cannot write the result: %s\n", ti_replay_cli.tool, strerror(errno));
+        st = TI_ERR_IO;
+    }
+    if (o->picture && !st)
+        ti_say("the picture is in '%s'", o->picture);
+    return st;
+}

@@ -1,0 +1,46 @@
+/*
+ * What the steps of ti-replay find out, for the report at its end.
+ */
+#ifndef TI_REPLAY_RESULT_H
+#define TI_REPLAY_RESULT_H
+
+#include <jansson.h>
+#include <limits.h>
+
+#include "replay-bridge/against.h"
+#include "replay-bridge/bursts.h"
+#include "replay-bridge/engines.h"
+#include "replay-bridge/hosts.h"
+#include "replay-bridge/lint.h"
+#include "replay-bridge/platform_sites.h"
+#include "replay-bridge/state.h"
+#include "replay-bridge/verdict.h"
+
+struct ti_replay_result {
+    int64_t np;
+    struct ti_lint lint; /* valid if `linted` */
+    struct ti_problems problems;
+    struct ti_bursts bursts;
+    struct ti_hosts hosts;         /* that ranks may use */
+    uint32_t *host_of;             /* index of the host of each rank */
+    struct ti_sites *sites;        /* of --sites; NULL: none */
+    int64_t made_hosts;            /* of a platform that is made */
+    char platform[PATH_MAX + 256]; /* in words */
+    char platform_file[PATH_MAX];  /* as smpirun is given it */
+    enum ti_engine engine;
+    struct ti_engine_files files;
+    const char *collectives; /* their algorithms */
+    char *replayer;          /* the command of ti-smpi-replay; NULL with engine stock */
+    uint64_t actions;        /* that are replayed */
+    struct ti_replay_state *state;
+    struct ti_verdict verdict; /* valid if `simulated` */
+    struct ti_against against; /* of --against */
+    json_t *waiting;           /* ranks that did not come to their end; NULL: not known */
+    bool linted;               /* the trace has been checked */
+    bool runnable;             /* all files that smpirun needs are written */
+    bool ran;                  /* smpirun has ended */
+    bool simulated;            /* and has told a simulated time */
+    double wall_s;             /* that smpirun took */
+};
+
+#endif
