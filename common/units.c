@@ -58,3 +58,27 @@ double ti_unit_value(const char *text, enum ti_unit kind)
         TI_BUG("a unit that was not checked");
     return number * u->value;
 }
+
+ti_status ti_unit_list(const char *text, enum ti_unit kind, const char *what, int most, double *out,
+                       int *n, struct ti_err *err)
+{
+    ti_status st = TI_OK;
+    char one[64];
+
+    *n = 0;
+    for (bool more = true; !st && more; text++) {
+        size_t length = strcspn(text, ",");
+
+        if (*n == most || length >= sizeof one)
+            return ti_err_set(err, TI_ERR_USAGE, "%s: more than %d values, or one is too long",
+                              what, most);
+        memcpy(one, text, length);
+        one[length] = '\0';
+        st = ti_unit_check(one, kind, what, err);
+        if (!st)
+            out[(*n)++] = ti_unit_value(one, kind);
+        text += length;
+        more = *text == ',';
+    }
+    return st;
+}

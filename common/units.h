@@ -13,6 +13,10 @@ enum ti_unit { TI_UNIT_SPEED = 'f', TI_UNIT_BANDWIDTH = 'B', TI_UNIT_LATENCY = '
  * `what` names the option or key in the sentence. */
 ti_status ti_unit_check(const char *text, enum ti_unit kind, const char *what, struct ti_err *err);
 
+/* Up to `most` of them with commas between, in the units of ti_unit_value(); *n is how many. */
+ti_status ti_unit_list(const char *text, enum ti_unit kind, const char *what, int most, double *out,
+                       int *n, struct ti_err *err);
+
 /* A text that was checked, in flops a second, bytes a second or seconds. */
 double ti_unit_value(const char *text, enum ti_unit kind);
 

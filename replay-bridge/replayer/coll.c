@@ -7,6 +7,7 @@
 #include "check/map.h"
 #include "replay-bridge/replayer/engine.h"
 #include "replay-bridge/replayer/functions.h"
+#include "replay-bridge/replayer/profile.h"
 
 /* Tag of the messages that stand for a collective among neighbours. */
 #define NEIGHBOUR_TAG 32760
@@ -293,18 +294,23 @@ static void post_neighbours(struct ti_replayer *p, const struct ti_event *ev,
     for (int64_t i = 0; i < near->nsources; i++) {
         int count = ti_replay_count(p, block_bytes(ev, false, i), 1, &type);
 
-        if (near->source[i] >= 0)
-            ti_replay_must(p, MPI_Irecv(ti_engine_received(p, (size_t)count), count, type,
-                                        (int)near->source[i], NEIGHBOUR_TAG, c->handle,
-                                        ti_replay_part(q)));
+        if (near->source[i] < 0)
+            continue;
+        ti_profile_receive(p, c, (int)near->source[i], NEIGHBOUR_TAG);
+        ti_replay_must(p, MPI_Irecv(ti_engine_received(p, (size_t)count), count, type,
+                                    (int)near->source[i], NEIGHBOUR_TAG, c->handle,
+                                    ti_replay_part(q)));
     }
     for (int64_t i = 0; i < near->ndestinations; i++) {
         int count = ti_replay_count(p, block_bytes(ev, true, i), 1, &type);
 
-        if (near->destination[i] >= 0)
-            ti_replay_must(p, MPI_Isend(ti_engine_sent(p, (size_t)count), count, type,
-                                        (int)near->destination[i], NEIGHBOUR_TAG, c->handle,
-                                        ti_replay_part(q)));
+        if (near->destination[i] < 0)
+            continue;
+        ti_profile_send(p, c, (int)near->destination[i], NEIGHBOUR_TAG,
+                        ti_profile_waits(p, ev->op, (size_t)count));
+        ti_replay_must(p, MPI_Isend(ti_engine_sent(p, (size_t)count), count, type,
+                                    (int)near->destination[i], NEIGHBOUR_TAG, c->handle,
+                                    ti_replay_part(q)));
     }
 }
 
@@ -315,6 +321,7 @@ static void post_neighbours(struct ti_replayer *p, const struct ti_event *ev,
 void ti_replay_collective(struct ti_replayer *p, const struct ti_event *ev, enum ti_form form,
                           struct ti_replay_request *q)
 {
+    struct ti_replay_comm *c;
     struct arguments a;
 
 #if SIMULATED
@@ -323,7 +330,9 @@ void ti_replay_collective(struct ti_replayer *p, const struct ti_event *ev, enum
         return;
     }
 #endif
-    a = arguments(p, ev, ti_replay_comm(p, ev->arg[TI_F_COMM]));
+    c = ti_replay_comm(p, ev->arg[TI_F_COMM]);
+    a = arguments(p, ev, c);
+    ti_profile_collective(p, c, ev);
     a.form = form;
     a.request = q ? q->handle : NULL;
     ti_replay_must(p, calls[ti_op_base(ev->op)](&a));

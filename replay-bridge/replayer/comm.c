@@ -12,6 +12,7 @@
 #include "check/map.h"
 #include "replay-bridge/replayer/engine.h"
 #include "replay-bridge/replayer/functions.h"
+#include "replay-bridge/replayer/profile.h"
 
 /* ---- what the trace says ---- */
 
@@ -80,6 +81,7 @@ static struct ti_replay_comm *keep(struct ti_replayer *p, int64_t number,
     *c = (struct ti_replay_comm){.handle = handle,
                                  .rank = made->rank,
                                  .peers = made->remote ? made->remote_size : made->size};
+    ti_profile_comm(p, c, made);
     return c;
 }
 

@@ -170,3 +170,27 @@ void ti_engine_buffer_sends(struct ti_replayer *p)
         ti_replay_must(p, PMPI_Buffer_attach(ti_more(NULL, &none, BSEND_BYTES, 1), BSEND_BYTES));
     p->buffered = true;
 }
+
+/* ---- what only a simulation has: see profile.h ---- */
+
+size_t ti_engine_eager_bytes(void)
+{
+    return 0;
+}
+
+void ti_engine_wait_until(double seconds)
+{
+    (void)seconds; /* there is one job, which starts at once */
+}
+
+void ti_engine_count_links(void)
+{
+}
+
+void ti_engine_links(void (*tell)(void *arg, const char *name, double bytes, double bandwidth,
+                                  double seconds),
+                     void *arg)
+{
+    (void)tell;
+    (void)arg;
+}

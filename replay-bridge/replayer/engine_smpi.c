@@ -2,9 +2,14 @@
  * The engine of ti-smpi-replay: SimGrid's SMPI.
  */
 #include <limits.h>
+#include <simgrid/actor.h>
 #include <simgrid/engine.h>
+#include <simgrid/link.h>
+#include <simgrid/plugins/load.h>
 #include <smpi/smpi.h>
 #include <time.h>
+#include <xbt/config.h>
+#include <xbt/sysdep.h>
 
 #include "check/map.h"
 #include "replay-bridge/replayer/engine.h"
@@ -136,6 +141,40 @@ const void *ti_engine_sent(struct ti_replayer *p, size_t bytes)
 void *ti_engine_received(struct ti_replayer *p, size_t bytes)
 {
     return ti_engine_recv_buffer(p, bytes);
+}
+
+size_t ti_engine_eager_bytes(void)
+{
+    return (size_t)sg_cfg_get_int("smpi/send-is-detached-thresh");
+}
+
+void ti_engine_wait_until(double seconds)
+{
+    double left = seconds - simgrid_get_clock();
+
+    if (left > 0)
+        sg_actor_sleep_for(left);
+}
+
+void ti_engine_count_links(void)
+{
+    sg_link_t *link = sg_link_list();
+
+    for (size_t i = 0; i < sg_link_count(); i++)
+        sg_link_load_track(link[i]);
+    xbt_free(link);
+}
+
+void ti_engine_links(void (*tell)(void *arg, const char *name, double bytes, double bandwidth,
+                                  double seconds),
+                     void *arg)
+{
+    sg_link_t *link = sg_link_list();
+
+    for (size_t i = 0; i < sg_link_count(); i++)
+        tell(arg, sg_link_get_name(link[i]), sg_link_get_cum_load(link[i]),
+             sg_link_get_bandwidth(link[i]), simgrid_get_clock());
+    xbt_free(link);
 }
 
 /* SMPI asks for a buffer that is large enough, but has its own. */

@@ -6,9 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "check/map.h"
 #include "common/cli.h"
+#include "common/units.h"
 #include "replay-bridge/lint.h"
 #include "replay-bridge/replayer/engine.h"
+#include "replay-bridge/replayer/profile.h"
+#include "replay-bridge/replayer/timeline.h"
 #include "replay-bridge/state.h"
 
 #define EAGER_BYTES 65536 /* SMPI's smpi/send-is-detached-thresh */
@@ -21,6 +25,10 @@ enum {
     OPT_NO_COMPUTE,
     OPT_NO_CHECK,
     OPT_STATE,
+    OPT_START,
+    OPT_PROFILE,
+    OPT_LINKS,
+    OPT_TIMELINE,
     OPT_BURSTS,
     OPT_SPEED,
     OPT_FILES
@@ -33,8 +41,15 @@ static const struct ti_opt opts[] = {
 #if SIMULATED
     {OPT_CORES, "cores", "N", "cores that the threads of a rank have, at most [default: 1]"},
     {OPT_THREADS, "threads", "HOW",
-     "of volumes of all threads: sum, or longest\n[default: longest if --cores is given]"},
+     "of volumes of all threads: sum, longest, or auto, which is\nlongest where --cores is given "
+     "and the trace tells threads\napart [default: auto]"},
     {OPT_NO_COMPUTE, "no-compute", NULL, "bursts take no time"},
+    {OPT_START, "start", "TIME[,TIME]...",
+     "when each of the traces starts, as 2s,500ms [default: 0s]"},
+    {OPT_PROFILE, "profile", "FILE", "write there what takes the time, as JSON"},
+    {OPT_LINKS, "links", NULL,
+     "the use of links, too; smpirun must be given\n--cfg=plugin:link_load"},
+    {OPT_TIMELINE, "timeline", "FILE", "write each burst and call, into NAME.paje or NAME.csv"},
     {OPT_STATE, "state", "FILE", "say there how far each rank is (as ti-replay has made it)"},
 #else
     {OPT_BURSTS, "bursts", "HOW",
@@ -60,7 +75,11 @@ static const struct ti_cli cli = {
     .what = "Replay a trace on this machine; mpirun runs it.",
     .examples = "  mpirun -np 8 ti-live-replay lu.tib\n",
 #endif
+#if SIMULATED
+    .usage = "[OPTION]... TRACE...",
+#else
     .usage = "[OPTION]... TRACE",
+#endif
     .opts = opts,
     .after = "TRACE is a bundle, or the directory of a run.\n"
              "\n"
@@ -68,6 +87,12 @@ static const struct ti_cli cli = {
              "More: man ti-replay\n"};
 
 /* ---- options ---- */
+
+#if SIMULATED
+#define JOBS_MOST 4096
+#else
+#define JOBS_MOST 1
+#endif
 
 static ti_status take_bursts(struct ti_replay_setup *setup, const char *text, struct ti_err *err)
 {
@@ -91,6 +116,17 @@ static ti_status take_speed(struct ti_replay_setup *setup, const char *text, str
     return TI_OK;
 }
 
+/* The jobs are not known yet: as many as the list has are made. */
+static ti_status take_start(struct ti_replay_setup *setup, const char *text, struct ti_err *err)
+{
+    static double start_s[JOBS_MOST];
+    ti_status st =
+        ti_unit_list(text, TI_UNIT_LATENCY, "--start", JOBS_MOST, start_s, &setup->nstarts, err);
+
+    setup->start_s = start_s;
+    return st;
+}
+
 static ti_status take_option(struct ti_replay_setup *setup, int id, const char *arg,
                              struct ti_err *err)
 {
@@ -104,12 +140,13 @@ static ti_status take_option(struct ti_replay_setup *setup, int id, const char *
         setup->bursts.as = TI_BURSTS_TIMES;
         return TI_OK;
     case OPT_THREADS:
-        if (strcmp(arg, "sum") && strcmp(arg, "longest"))
-            return ti_err_set(err, TI_ERR_USAGE, "--threads is sum or longest, not '%s'", arg);
-        setup->bursts.as = strcmp(arg, "sum") ? TI_BURSTS_THREADS : TI_BURSTS_VOLUME;
+        if (strcmp(arg, "sum") && strcmp(arg, "longest") && strcmp(arg, "auto"))
+            return ti_err_set(err, TI_ERR_USAGE, "--threads is auto, sum or longest, not '%s'",
+                              arg);
+        setup->bursts.as = strcmp(arg, "longest") ? TI_BURSTS_VOLUME : TI_BURSTS_THREADS;
+        setup->threads_where_known = !strcmp(arg, "auto");
         return TI_OK;
     case OPT_CORES:
-        setup->bursts.as = TI_BURSTS_THREADS;
         return ti_parse_int(arg, "--cores", 1, INT64_MAX, &setup->bursts.cores, err);
     case OPT_NO_COMPUTE:
         setup->bursts.as = TI_BURSTS_NOTHING;
@@ -120,6 +157,17 @@ static ti_status take_option(struct ti_replay_setup *setup, int id, const char *
     case OPT_STATE:
         setup->state_path = arg;
         return TI_OK;
+    case OPT_START:
+        return take_start(setup, arg, err);
+    case OPT_PROFILE:
+        setup->profile = arg;
+        return TI_OK;
+    case OPT_LINKS:
+        setup->links = true;
+        return TI_OK;
+    case OPT_TIMELINE:
+        setup->timeline = arg;
+        return ti_timeline_check(arg, err);
     case OPT_BURSTS:
         return take_bursts(setup, arg, err);
     case OPT_SPEED:
@@ -135,6 +183,32 @@ static ti_status take_option(struct ti_replay_setup *setup, int id, const char *
 }
 
 /* TI_CLI_END, or how the program shall end. */
+static int take_traces(struct ti_replay_setup *setup, char **trace)
+{
+    size_t room = 0;
+
+    for (; trace[setup->njobs]; setup->njobs++) {
+        struct ti_replay_job *job;
+
+        if (setup->njobs == JOBS_MOST)
+            return (int)ti_cli_usage(&cli, "more than %d trace%s given", JOBS_MOST,
+                                     JOBS_MOST == 1 ? "" : "s");
+        setup->job = ti_more(setup->job, &room, (size_t)setup->njobs + 1, sizeof *setup->job);
+        job = &setup->job[setup->njobs];
+        job->trace = trace[setup->njobs];
+        job->bursts = setup->bursts;
+        if (setup->njobs < setup->nstarts)
+            job->start_s = setup->start_s[setup->njobs];
+    }
+    if (!setup->njobs)
+        return (int)ti_cli_usage(&cli, "no trace given");
+    if (setup->nstarts > setup->njobs)
+        return (int)ti_cli_usage(&cli, "--start: %d times for %d trace%s", setup->nstarts,
+                                 setup->njobs, setup->njobs == 1 ? "" : "s");
+    return TI_CLI_END;
+}
+
+/* TI_CLI_END, or how the program shall end. */
 static int parse(struct ti_replay_setup *setup, int argc, char **argv)
 {
     struct ti_err err = {0};
@@ -142,6 +216,7 @@ static int parse(struct ti_replay_setup *setup, int argc, char **argv)
     int id;
 
     setup->bursts.cores = INT64_MAX;
+    setup->threads_where_known = true;
     setup->speed = 1e9;
     setup->files = "ti-live-replay.files";
     while ((id = ti_cli_next(&cli, argc, argv, &arg)) >= 0)
@@ -151,40 +226,76 @@ static int parse(struct ti_replay_setup *setup, int argc, char **argv)
         return TI_OK;
     if (id == TI_CLI_EXIT_USAGE)
         return TI_ERR_USAGE;
-    if (argc - ti_cli_operand() != 1)
-        return (int)ti_cli_usage(&cli, argc == ti_cli_operand() ? "no trace given"
-                                                                : "more than one trace given");
-    setup->trace = argv[ti_cli_operand()];
-    return TI_CLI_END;
+    return take_traces(setup, argv + ti_cli_operand());
 }
 
 /* ---- the trace ---- */
 
-static ti_status open_trace(struct ti_replay_setup *setup, struct ti_err *err)
+/* The first job with the trace of job `j`. */
+static int first_with(const struct ti_replay_setup *setup, int j)
 {
-    ti_status st = ti_source_open(setup->trace, &setup->source, err);
+    int i = 0;
 
-    if (!st)
-        st = ti_source_share_lists(setup->source, err);
-    if (!st && setup->state_path)
-        st = ti_replay_state_open(setup->state_path, ti_source_nranks(setup->source), &setup->state,
-                                  err);
+    while (strcmp(setup->job[i].trace, setup->job[j].trace) != 0)
+        i++;
+    return i;
+}
+
+static ti_status open_trace(struct ti_replay_setup *setup, int j, struct ti_err *err)
+{
+    struct ti_replay_job *job = &setup->job[j];
+    struct ti_bursts on_cores = {.as = TI_BURSTS_THREADS, .cores = setup->bursts.cores};
+    int first = first_with(setup, j);
+    ti_status st = TI_OK;
+
+    if (first < j) {
+        job->source = setup->job[first].source;
+        job->bursts = setup->job[first].bursts;
+    } else {
+        st = ti_source_open(job->trace, &job->source, err);
+        if (!st)
+            st = ti_source_share_lists(job->source, err);
+        if (!st && job->bursts.as == TI_BURSTS_VOLUME && setup->threads_where_known &&
+            on_cores.cores != INT64_MAX && ti_bursts_check(job->source, &on_cores, err) == TI_OK)
+            job->bursts = on_cores;
+    }
+    job->np = st ? 0 : ti_source_nranks(job->source);
+    job->first = j ? setup->job[j - 1].first + setup->job[j - 1].np : 0;
     return st;
 }
 
-/* Whether every event can be replayed; the reasons go to stderr. */
-static ti_status check(struct ti_replay_setup *setup)
+/* Ranks of all jobs. */
+static int64_t all_ranks(const struct ti_replay_setup *setup)
+{
+    const struct ti_replay_job *last = &setup->job[setup->njobs - 1];
+
+    return last->first + last->np;
+}
+
+static ti_status open_traces(struct ti_replay_setup *setup, struct ti_err *err)
+{
+    ti_status st = TI_OK;
+
+    for (int j = 0; !st && j < setup->njobs; j++)
+        st = open_trace(setup, j, err);
+    if (!st && setup->state_path)
+        st = ti_replay_state_open(setup->state_path, all_ranks(setup), &setup->state, err);
+    return st;
+}
+
+/* Whether every event of a job can be replayed; the reasons go to stderr. */
+static ti_status check(const struct ti_replay_job *job)
 {
     struct ti_problems problems = {0};
     struct ti_lint lint;
     struct ti_err err = {0};
-    ti_status st = ti_lint(setup->source, SIMULATED ? TI_ENGINE_TIARA : TI_ENGINE_LIVE, EAGER_BYTES,
+    ti_status st = ti_lint(job->source, SIMULATED ? TI_ENGINE_TIARA : TI_ENGINE_LIVE, EAGER_BYTES,
                            &lint, &problems, &err);
 
-    if (!st && setup->bursts.as)
-        st = ti_bursts_check(setup->source, &setup->bursts, &err);
+    if (!st && job->bursts.as)
+        st = ti_bursts_check(job->source, &job->bursts, &err);
     if (!st && problems.n)
-        st = ti_err_set(&err, TI_ERR_INPUT, "'%s' cannot be replayed", setup->trace);
+        st = ti_err_set(&err, TI_ERR_INPUT, "'%s' cannot be replayed", job->trace);
     if (st)
         ti_cli_fail(&cli, st, &err);
     ti_problems_print(&problems, stderr);
@@ -192,32 +303,45 @@ static ti_status check(struct ti_replay_setup *setup)
     return st;
 }
 
+/* A copy for good: SMPI frees the arguments of a rank that has ended. */
+static char **copy_of(char **argv, int argc)
+{
+    size_t none = 0;
+    char **copy = ti_more(NULL, &none, (size_t)argc + 1, sizeof *copy);
+
+    for (int i = 0; i < argc; i++) {
+        none = 0;
+        copy[i] = strcpy(ti_more(NULL, &none, strlen(argv[i]) + 1, 1), argv[i]);
+    }
+    return copy;
+}
+
 /* What the first rank of a process finds out before any MPI call: how the program ends, or
  * TI_CLI_END and in setup->status whether the trace could be opened. */
 static int prepare(struct ti_replay_setup *setup, int argc, char **argv)
 {
     bool hushed = ti_engine_hush(true);
-    int end = parse(setup, argc, argv);
+    int end = parse(setup, argc, copy_of(argv, argc));
 
     if (hushed)
         ti_engine_hush(false);
     if (end != TI_CLI_END)
         return hushed ? TI_OK : end; /* a launcher may kill the rank that talks for this one */
     ti_talk_init(cli.tool, setup->quiet, true);
-    setup->status = open_trace(setup, &setup->err);
+    setup->status = open_traces(setup, &setup->err);
     if (SIMULATED && setup->status)
         return (int)ti_cli_fail(&cli, setup->status, &setup->err);
     return TI_CLI_END;
 }
 
-/* The thread level that rank 0 asked for. */
+/* The thread level that rank 0 of the first job asked for. */
 static int thread_level(const struct ti_replay_setup *setup)
 {
     struct ti_reader *r;
     struct ti_event ev = {0};
     int level = 0;
 
-    if (setup->status || ti_source_reader(setup->source, 0, &r, NULL) != TI_OK)
+    if (setup->status || ti_source_reader(setup->job[0].source, 0, &r, NULL) != TI_OK)
         return 0;
     if (ti_reader_next(r, &ev, NULL) == 1 && (ev.mask & TI_M_LEVEL))
         level = (int)ev.arg[TI_F_LEVEL];
@@ -226,6 +350,20 @@ static int thread_level(const struct ti_replay_setup *setup)
 }
 
 /* ---- a rank ---- */
+
+/* Which rank of which job this is; of the first job, if there are more ranks than jobs have. */
+static void find_job(struct ti_replayer *p)
+{
+    const struct ti_replay_setup *setup = p->setup;
+
+    for (int j = 0; j < setup->njobs; j++)
+        if (p->all_rank >= setup->job[j].first &&
+            p->all_rank < setup->job[j].first + setup->job[j].np)
+            p->job = j;
+    p->source = setup->job[p->job].source;
+    p->rank = p->all_rank - setup->job[p->job].first;
+    p->np = setup->job[p->job].np;
+}
 
 static void initialize(struct ti_replayer *p, int *argc, char ***argv)
 {
@@ -237,58 +375,102 @@ static void initialize(struct ti_replayer *p, int *argc, char ***argv)
         MPI_Init(argc, argv);
     PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
     PMPI_Comm_size(MPI_COMM_WORLD, &np);
-    p->rank = rank;
-    p->np = np;
+    p->all_rank = rank;
+    p->all_ranks = np;
+    find_job(p);
     p->op[0] = p->op[1] = MPI_OP_NULL;
     ti_engine_start(p);
+}
+
+/* Whether `ranks` ranks can replay all jobs. */
+static ti_status check_jobs(const struct ti_replay_setup *setup, int64_t ranks)
+{
+    ti_status st = TI_OK;
+
+    if (ranks != all_ranks(setup) && setup->njobs == 1)
+        fprintf(stderr, "%s: '%s' is the trace of %lld ranks, it cannot be replayed by %lld\n",
+                cli.tool, setup->job->trace, (long long)all_ranks(setup), (long long)ranks);
+    else if (ranks != all_ranks(setup))
+        fprintf(stderr, "%s: the traces are of %lld ranks, they cannot be replayed by %lld\n",
+                cli.tool, (long long)all_ranks(setup), (long long)ranks);
+    if (ranks != all_ranks(setup))
+        return TI_ERR_INPUT;
+    for (int j = 0; !setup->checked && !st && j < setup->njobs; j++)
+        if (first_with(setup, j) == j)
+            st = check(&setup->job[j]);
+    return st;
 }
 
 /* TI_OK if the trace can be replayed, else how all ranks end.  One rank of a process finds out; of
  * those that could not open the trace, which may lie on some nodes only, the first one says why. */
 static int may_start(struct ti_replayer *p, struct ti_replay_setup *setup)
 {
-    bool asks = SIMULATED ? !setup->asked : p->rank == 0;
+    bool asks = SIMULATED ? !setup->asked : p->all_rank == 0;
     int failed = ti_engine_first(p, setup->status != TI_OK);
 
-    if (failed == p->rank)
+    if (failed == p->all_rank)
         ti_cli_fail(&cli, setup->status, &setup->err);
     if (failed >= 0)
         return ti_engine_agree(failed, setup->status);
     setup->asked = true;
-    if (asks && p->np != ti_source_nranks(setup->source)) {
-        fprintf(stderr, "%s: '%s' is the trace of %lld ranks, it cannot be replayed by %lld\n",
-                cli.tool, setup->trace, (long long)ti_source_nranks(setup->source),
-                (long long)p->np);
-        setup->status = TI_ERR_INPUT;
-    } else if (asks && !setup->checked) {
-        setup->status = check(setup);
-    }
+    if (asks)
+        setup->status = check_jobs(setup, p->all_ranks);
     return ti_engine_agree(0, setup->status);
 }
 
+/* `end` is the latest time at which a rank ended. */
 static void report(const struct ti_replay_setup *setup, double end)
 {
     if (!setup->quiet && SIMULATED)
         printf("simulated time: %.6f s\nclock at end:   %.12f s\n", end, end);
     else if (!setup->quiet)
         printf("wall time: %.6f s\n", end);
+    for (int j = 0; !setup->quiet && setup->njobs > 1 && j < setup->njobs; j++)
+        printf("job %d: from %.12f s to %.12f s, %s\n", j + 1, setup->job[j].start_s,
+               setup->job[j].end_s, setup->job[j].trace);
     fflush(stdout);
+}
+
+/*
+ * Several jobs: each gets a communicator of its own ranks as its world.  Making that takes time, so
+ * time 0 of all jobs is when no rank can be at it any more: four times as late as when the last
+ * one began to agree on it, which is a shorter exchange than those before.
+ */
+static MPI_Comm make_world(struct ti_replayer *p)
+{
+    MPI_Comm world;
+    double now, latest;
+
+    if (p->setup->njobs == 1)
+        return MPI_COMM_WORLD;
+    ti_replay_must(p, PMPI_Comm_split(MPI_COMM_WORLD, p->job, (int)p->all_rank, &world));
+    now = ti_engine_clock();
+    ti_replay_must(p, PMPI_Allreduce(&now, &latest, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD));
+    p->zero = 4 * latest;
+    return world;
 }
 
 static void replay(struct ti_replayer *p)
 {
-    struct ti_replay_progress *progress = ti_replay_progress(p->setup->state, p->rank);
+    struct ti_replay_progress *progress = ti_replay_progress(p->setup->state, p->all_rank);
+    struct ti_replay_job *job = &p->setup->job[p->job];
     double end;
+    bool last;
 
-    ti_replay_world(p, MPI_COMM_WORLD);
+    ti_profile_start(p);
+    ti_replay_world(p, make_world(p));
+    ti_engine_wait_until(p->zero + job->start_s);
     p->start = ti_engine_clock();
     ti_replay_rank(p);
-    p->end = ti_engine_clock();
+    p->end = ti_engine_clock() - p->zero;
+    job->end_s = p->end > job->end_s ? p->end : job->end_s;
     if (progress) {
         progress->seconds = p->end;
         progress->ended = 1;
     }
-    if (ti_engine_end(p, &end))
+    last = ti_engine_end(p, &end);
+    ti_profile_end(p, last);
+    if (last)
         report(p->setup, end);
     ti_replay_remove_files(p);
 }

@@ -6,6 +6,7 @@
 #include "check/map.h"
 #include "replay-bridge/replayer/engine.h"
 #include "replay-bridge/replayer/functions.h"
+#include "replay-bridge/replayer/profile.h"
 
 /* A message as MPI's functions want it. */
 struct message {
@@ -24,6 +25,7 @@ static struct message nothing(struct message m)
     return m;
 }
 
+/* What `ev` sends. */
 static struct message sent(struct ti_replayer *p, const struct ti_event *ev)
 {
     const struct ti_replay_comm *c = ti_replay_comm(p, ev->arg[TI_F_COMM]);
@@ -37,6 +39,7 @@ static struct message sent(struct ti_replayer *p, const struct ti_event *ev)
     if (SIMULATED && m.peer == MPI_PROC_NULL)
         return nothing(m);
     m.count = ti_replay_count(p, ev->arg[TI_F_BYTES], ev->arg[TI_F_ESIZE], &m.type);
+    ti_profile_send(p, c, m.peer, m.tag, ti_profile_waits(p, ev->op, m.bytes));
     return m;
 }
 
@@ -50,7 +53,7 @@ static void matched(struct ti_replayer *p, const struct ti_event *ev, int64_t re
     struct ti_err err;
 
     if (req >= 0) {
-        if (ti_wildcards_ask(&p->ahead, p->setup->source, p->rank, p->index, req, &match, &err))
+        if (ti_wildcards_ask(&p->ahead, p->source, p->rank, p->index, req, &match, &err))
             ti_replay_fail(p, TI_ERR_INPUT, "%s", err.text);
         if (match.state != TI_MATCH_KNOWN || match.from == TI_NULL)
             return; /* it never matches: a wildcard will do */
@@ -84,6 +87,7 @@ static struct message received(struct ti_replayer *p, const struct ti_event *ev,
     if (SIMULATED && m.peer == MPI_PROC_NULL)
         return nothing(m);
     m.count = ti_replay_count(p, bytes, ev->arg[second ? TI_F_ESIZE2 : TI_F_ESIZE], &m.type);
+    ti_profile_receive(p, c, m.peer, m.tag);
     return m;
 }
 
@@ -293,6 +297,7 @@ void replay_probe(struct ti_replayer *p, const struct ti_event *ev)
     else
         ti_replay_must(
             p, MPI_Probe(ti_replay_peer(p, c, peer), (int)tag, c->handle, MPI_STATUS_IGNORE));
+    ti_profile_probed(p, c, ti_replay_peer(p, c, peer), (int)tag);
 }
 
 #if SIMULATED
@@ -305,9 +310,10 @@ void replay_mprobe(struct ti_replayer *p, const struct ti_event *ev)
 
     if (!p->setup->any && (peer == TI_ANY || tag == TI_ANY))
         matched(p, ev, -1, &peer, &tag);
-    ti_replay_must(p,
-                   MPI_Recv(ti_engine_received(p, 1), INT_MAX, MPI_BYTE, ti_replay_peer(p, c, peer),
-                            tag == TI_ANY ? MPI_ANY_TAG : (int)tag, c->handle, MPI_STATUS_IGNORE));
+    tag = tag == TI_ANY ? MPI_ANY_TAG : tag;
+    ti_profile_receive(p, c, ti_replay_peer(p, c, peer), (int)tag);
+    ti_replay_must(p, MPI_Recv(ti_engine_received(p, 1), INT_MAX, MPI_BYTE,
+                               ti_replay_peer(p, c, peer), (int)tag, c->handle, MPI_STATUS_IGNORE));
 }
 
 void replay_mrecv(struct ti_replayer *p, const struct ti_event *ev)

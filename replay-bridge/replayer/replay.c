@@ -9,24 +9,28 @@
 #include "check/map.h"
 #include "replay-bridge/replayer/engine.h"
 #include "replay-bridge/replayer/functions.h"
+#include "replay-bridge/replayer/profile.h"
 #include "replay-bridge/state.h"
 
 /* ---- failing ---- */
 
 void ti_replay_fail(const struct ti_replayer *p, int st, const char *fmt, ...)
 {
-    char text[1024];
+    char text[1024], job[32] = "";
     va_list ap;
 
     va_start(ap, fmt);
     vsnprintf(text, sizeof text, fmt, ap);
     va_end(ap);
     ti_plain(text);
+    if (p->setup->njobs > 1)
+        snprintf(job, sizeof job, "job %d, ", p->job + 1);
     if (p->ev)
-        fprintf(stderr, "%s: rank %lld, event %llu (%s): %s\n", ti_engine_name, (long long)p->rank,
-                (unsigned long long)p->index, ti_op_info(p->ev->op)->text, text);
+        fprintf(stderr, "%s: %srank %lld, event %llu (%s): %s\n", ti_engine_name, job,
+                (long long)p->rank, (unsigned long long)p->index, ti_op_info(p->ev->op)->text,
+                text);
     else
-        fprintf(stderr, "%s: rank %lld: %s\n", ti_engine_name, (long long)p->rank, text);
+        fprintf(stderr, "%s: %srank %lld: %s\n", ti_engine_name, job, (long long)p->rank, text);
     fflush(stderr);
     MPI_Abort(MPI_COMM_WORLD, st);
     abort();
@@ -266,30 +270,29 @@ static ti_replay_fn *const functions[TI_OP_COUNT] = {TI_REPLAYED(FUNCTION)};
 
 static void burst(struct ti_replayer *p, const struct ti_event *ev)
 {
-    const struct ti_replay_setup *setup = p->setup;
+    const struct ti_bursts *bursts = &p->setup->job[p->job].bursts;
     struct ti_err err;
     uint64_t amount;
 
-    if (ti_bursts_take(&setup->bursts, p->burst_column, ev, setup->source, p->rank, p->index,
-                       &amount, &err))
+    if (ti_bursts_take(bursts, p->burst_column, ev, p->source, p->rank, p->index, &amount, &err))
         ti_replay_fail(p, TI_ERR_INPUT, "%s", err.text);
     if (amount)
-        ti_engine_burst(setup, amount, setup->bursts.as == TI_BURSTS_TIMES);
+        ti_engine_burst(p->setup, amount, bursts->as == TI_BURSTS_TIMES);
 }
 
 static void open_trace(struct ti_replayer *p)
 {
     struct ti_err err;
-    ti_status st = ti_source_reader(p->setup->source, p->rank, &p->r, &err);
+    ti_status st = ti_source_reader(p->source, p->rank, &p->r, &err);
 
     if (st)
         ti_replay_fail(p, st, "%s", err.text);
-    p->burst_column = ti_bursts_column(p->r, &p->setup->bursts);
+    p->burst_column = ti_bursts_column(p->r, &p->setup->job[p->job].bursts);
 }
 
 void ti_replay_rank(struct ti_replayer *p)
 {
-    struct ti_replay_progress *progress = ti_replay_progress(p->setup->state, p->rank);
+    struct ti_replay_progress *progress = ti_replay_progress(p->setup->state, p->all_rank);
     struct ti_event ev = {0};
     struct ti_err err;
     int got;
@@ -302,8 +305,11 @@ void ti_replay_rank(struct ti_replayer *p)
                 ev.arg[f] = 0;
         if (progress)
             progress->events = p->index;
+        ti_profile_event(p);
         burst(p, &ev);
+        ti_profile_burst(p);
         functions[ev.op](p, &ev);
+        ti_profile_call(p);
         p->index++;
     }
     p->ev = NULL;
@@ -317,6 +323,7 @@ void ti_replay_rank(struct ti_replayer *p)
 
 void ti_replay_free(struct ti_replayer *p)
 {
+    ti_profile_free(p);
     ti_reader_close(p->r);
     ti_wildcards_free(&p->ahead);
 #if !SIMULATED
@@ -328,6 +335,7 @@ void ti_replay_free(struct ti_replayer *p)
         free(p->comm[i].destinations_order);
     }
     for (size_t i = 0; i < p->nrequests; i++) {
+        free(p->request[i].ticket);
         free(p->request[i].part);
         free(p->request[i].own);
     }

@@ -27,11 +27,22 @@
 #include "replay-bridge/bursts.h"
 #include "replay-bridge/replayer/places.h"
 
+/* A trace that is replayed beside others, by ranks of its own. */
+struct ti_replay_job {
+    const char *trace;
+    struct ti_source *source; /* open; shared by the ranks of one process, and by jobs that have the
+                                 same trace */
+    struct ti_bursts bursts;
+    int64_t np, first;     /* its ranks, and which rank of the simulation is its rank 0 */
+    double start_s, end_s; /* when it starts, and when its last rank has ended so far */
+};
+
 /* Set by the command line; the same on all ranks. */
 struct ti_replay_setup {
-    const char *trace;
-    struct ti_source *source; /* open; shared by the ranks of one process */
-    struct ti_bursts bursts;
+    struct ti_replay_job *job;
+    int njobs;
+    struct ti_bursts bursts;  /* as asked for */
+    bool threads_where_known; /* in traces that do not tell threads apart, volumes will do */
     enum { TI_SPEND_LOOP, TI_SPEND_SLEEP, TI_SPEND_NOTHING } spend; /* of a live run */
     double speed; /* instructions a second, where it sleeps */
     bool any;     /* wildcards are posted as such, not with the source that matched */
@@ -40,10 +51,16 @@ struct ti_replay_setup {
     const char *files; /* folder for the files of a live run */
     const char *state_path;
     struct ti_replay_state *state; /* where ranks say how far they are; NULL: nowhere */
-    bool asked;                    /* one rank has looked whether ranks may start */
-    int end;                       /* exit status without a replay; TI_CLI_END: replay */
-    int status;                    /* TI_OK, or why no rank shall start */
-    struct ti_err err;             /* the sentence that goes with it, while opening the trace */
+    const char *profile;           /* files to be written; NULL: none */
+    const char *timeline;
+    double *start_s; /* of the first jobs */
+    int nstarts;
+    bool links;             /* the use of links goes into the profile */
+    struct ti_profile *all; /* of all ranks, see profile.h */
+    bool asked;             /* one rank has looked whether ranks may start */
+    int end;                /* exit status without a replay; TI_CLI_END: replay */
+    int status;             /* TI_OK, or why no rank shall start */
+    struct ti_err err;      /* the sentence that goes with it, while opening the trace */
 };
 
 /* A communicator of the trace, at its number. */
@@ -53,6 +70,8 @@ struct ti_replay_comm {
     int64_t peers;      /* ranks that a partner can have: of the other group, if there are two */
     bool one_for_two;   /* an intercommunicator, but `handle` has the ranks of both groups, */
     int64_t offset;     /* the peers from here on */
+    int64_t members;    /* ranks of all its groups */
+    uint64_t id, calls; /* its number on all of them, and how often they met: see profile.h */
     int *sources_order; /* where each neighbour of the trace stands in the library's order; */
     int *destinations_order; /* NULL: at the same place */
 };
@@ -70,20 +89,25 @@ struct ti_replay_request {
     int64_t unready; /* partitions of it that are not ready yet */
     MPI_Comm *made;  /* by comm_idup; NULL: none */
     int64_t made_number;
+    struct ti_ticket *ticket; /* of a profile: what it stands for */
+    size_t ntickets, tickets_room;
 };
 
 struct ti_replay_window {
     MPI_Win handle;
-    MPI_Comm comm;
-    int64_t rank, peers; /* own rank in it, and its ranks */
-    void *memory;        /* to be freed with the window; NULL: none */
-    int epochs;          /* that the trace shows as open */
-    MPI_Aint *address;   /* of a dynamic window: where each rank has its memory; else NULL */
+    struct ti_replay_comm of; /* its ranks; the communicator may be freed before the window */
+    void *memory;             /* to be freed with the window; NULL: none */
+    int epochs;               /* that the trace shows as open */
+    MPI_Aint *address;        /* of a dynamic window: where each rank has its memory; else NULL */
 };
 
 struct ti_replayer {
-    const struct ti_replay_setup *setup;
+    struct ti_replay_setup *setup;
+    int job; /* of the setup; what follows is of this job */
+    struct ti_source *source;
     int64_t rank, np;
+    int64_t all_rank, all_ranks;     /* own rank among those of all jobs, and their number */
+    struct ti_profile_rank *profile; /* NULL: none is made */
     struct ti_reader *r;
     const struct ti_event *ev; /* the current one, and its number in the trace */
     uint64_t index;
@@ -138,7 +162,8 @@ struct ti_replayer {
     void *engine;      /* the engine's own */
     bool buffered;     /* a buffer for buffered sends is attached */
     bool made_files;   /* this rank has made the folder of files */
-    double start, end; /* of the rank, seconds on the engine's clock */
+    double zero;       /* time 0 of all jobs, in seconds on the engine's clock */
+    double start, end; /* of the rank: on that clock; after `zero` */
 };
 
 /* Ends the whole program: "rank 3, event 17 (mpi call): what", exit status `st`. */
@@ -221,7 +246,8 @@ void ti_replay_idup_done(struct ti_replayer *p, struct ti_replay_request *q);
 /* Removes the folder of files if this rank has made it; no rank may use it any more. */
 void ti_replay_remove_files(const struct ti_replayer *p);
 
-/* The communicators that each rank has from the start: the world, and that of itself alone. */
+/* The communicators that each rank has from the start: the world of its job, and that of itself
+ * alone. */
 void ti_replay_world(struct ti_replayer *p, MPI_Comm world);
 
 #endif

@@ -10,6 +10,7 @@
 #include "check/map.h"
 #include "replay-bridge/replayer/engine.h"
 #include "replay-bridge/replayer/functions.h"
+#include "replay-bridge/replayer/profile.h"
 
 /* ---- making ---- */
 
@@ -39,7 +40,7 @@ static void look_ahead(struct ti_replayer *p, struct ti_replay_request *q)
     struct ti_place place;
     struct ti_err err;
 
-    if (ti_place(&p->places, p->setup->source, p->rank, p->index, q - p->request, &place, &err))
+    if (ti_place(&p->places, p->source, p->rank, p->index, q - p->request, &place, &err))
         ti_replay_fail(p, TI_ERR_INPUT, "%s", err.text);
     q->cancelled = place.cancelled;
     if (!q->persistent)
@@ -58,8 +59,12 @@ struct ti_replay_request *ti_replay_new_request(struct ti_replayer *p)
     q = TI_REPLAY_AT(p, request, nrequests, requests_room, number);
     if (q->used)
         ti_replay_fail(p, TI_ERR_INPUT, "request %lld is in use", (long long)number);
-    *q = (struct ti_replay_request){
-        .used = true, .own = q->own, .part = q->part, .parts_room = q->parts_room};
+    *q = (struct ti_replay_request){.used = true,
+                                    .own = q->own,
+                                    .part = q->part,
+                                    .parts_room = q->parts_room,
+                                    .ticket = q->ticket,
+                                    .tickets_room = q->tickets_room};
     q->handle = own_place(q);
     q->persistent = ti_op_is(p->ev->op, TI_T_PERSISTENT);
     q->receives = ti_op_is(p->ev->op, TI_T_RECEIVES) || ti_op_is(p->ev->op, TI_T_PROBED);
@@ -93,6 +98,7 @@ static void post(struct ti_replayer *p, const struct ti_event *ev, struct ti_rep
         ti_replay_collective(p, ev, TI_FORM_NONBLOCKING, q);
     else
         ti_replay_post(p, ev, q, q - p->request);
+    ti_profile_posted(p, q);
 }
 
 void replay_nonblocking(struct ti_replayer *p, const struct ti_event *ev)
@@ -244,6 +250,7 @@ static void finish(struct ti_replayer *p, struct ti_replay_request *q)
 {
     if (q->made)
         ti_replay_idup_done(p, q);
+    ti_profile_completed(p, q);
     q->active = false;
     if (!q->persistent) {
         q->used = false;
@@ -321,7 +328,7 @@ void replay_complete(struct ti_replayer *p, const struct ti_event *ev)
     struct completed c;
     uint32_t op = ev->op;
 
-    if (ti_place_batch(&p->places, p->setup->source, p->rank, p->index, &b, &err))
+    if (ti_place_batch(&p->places, p->source, p->rank, p->index, &b, &err))
         ti_replay_fail(p, TI_ERR_INPUT, "%s", err.text);
     c = (struct completed){b.handle, (int)b.n};
     for (int64_t i = 0; i < b.n; i++) {

@@ -10,6 +10,7 @@
 #include "check/map.h"
 #include "replay-bridge/replayer/engine.h"
 #include "replay-bridge/replayer/functions.h"
+#include "replay-bridge/replayer/profile.h"
 
 #define DYNAMIC_BYTES ((size_t)64 << 20) /* memory of a dynamic window; is not touched unasked */
 
@@ -27,9 +28,9 @@ static int target_of(const struct ti_replayer *p, const struct ti_replay_window 
 {
     if (delta == TI_NULL)
         return MPI_PROC_NULL;
-    if (delta < -w->rank || delta >= w->peers - w->rank)
+    if (delta < -w->of.rank || delta >= w->of.peers - w->of.rank)
         ti_replay_fail(p, TI_ERR_INPUT, "its partner is no rank of the window");
-    return (int)(w->rank + delta);
+    return (int)(w->of.rank + delta);
 }
 
 static int assertions(int64_t mode)
@@ -54,7 +55,7 @@ static void make_window(struct ti_replayer *p, const struct ti_event *ev,
     int unit = ev->op == TI_OP_WIN_CREATE_DYNAMIC ? 1 : (int)ev->arg[TI_F_ESIZE];
 
     ti_replay_must(p, MPI_Win_create(ti_engine_recv_buffer(p, bytes + 1), (MPI_Aint)bytes, unit,
-                                     MPI_INFO_NULL, w->comm, &w->handle));
+                                     MPI_INFO_NULL, w->of.handle, &w->handle));
 }
 
 #else
@@ -67,8 +68,8 @@ static void share_addresses(struct ti_replayer *p, struct ti_replay_window *w)
 
     ti_replay_must(p, PMPI_Win_attach(w->handle, w->memory, DYNAMIC_BYTES));
     ti_replay_must(p, PMPI_Get_address(w->memory, &own));
-    w->address = ti_more(NULL, &none, (size_t)w->peers, sizeof *w->address);
-    ti_replay_must(p, PMPI_Allgather(&own, 1, MPI_AINT, w->address, 1, MPI_AINT, w->comm));
+    w->address = ti_more(NULL, &none, (size_t)w->of.peers, sizeof *w->address);
+    ti_replay_must(p, PMPI_Allgather(&own, 1, MPI_AINT, w->address, 1, MPI_AINT, w->of.handle));
 }
 
 static void make_window(struct ti_replayer *p, const struct ti_event *ev,
@@ -79,18 +80,18 @@ static void make_window(struct ti_replayer *p, const struct ti_event *ev,
     void *base;
 
     if (ev->op == TI_OP_WIN_ALLOCATE) {
-        ti_replay_must(
-            p, MPI_Win_allocate((MPI_Aint)bytes, unit, MPI_INFO_NULL, w->comm, &base, &w->handle));
+        ti_replay_must(p, MPI_Win_allocate((MPI_Aint)bytes, unit, MPI_INFO_NULL, w->of.handle,
+                                           &base, &w->handle));
     } else if (ev->op == TI_OP_WIN_ALLOCATE_SHARED) {
-        ti_replay_must(p, MPI_Win_allocate_shared((MPI_Aint)bytes, unit, MPI_INFO_NULL, w->comm,
-                                                  &base, &w->handle));
+        ti_replay_must(p, MPI_Win_allocate_shared((MPI_Aint)bytes, unit, MPI_INFO_NULL,
+                                                  w->of.handle, &base, &w->handle));
     } else if (ev->op == TI_OP_WIN_CREATE) {
         w->memory = ti_more(NULL, &none, bytes + 1, 1);
-        ti_replay_must(p, MPI_Win_create(w->memory, (MPI_Aint)bytes, unit, MPI_INFO_NULL, w->comm,
-                                         &w->handle));
+        ti_replay_must(p, MPI_Win_create(w->memory, (MPI_Aint)bytes, unit, MPI_INFO_NULL,
+                                         w->of.handle, &w->handle));
     } else {
         w->memory = ti_more(NULL, &none, DYNAMIC_BYTES, 1);
-        ti_replay_must(p, MPI_Win_create_dynamic(MPI_INFO_NULL, w->comm, &w->handle));
+        ti_replay_must(p, MPI_Win_create_dynamic(MPI_INFO_NULL, w->of.handle, &w->handle));
         share_addresses(p, w);
     }
 }
@@ -102,7 +103,8 @@ void replay_win_create(struct ti_replayer *p, const struct ti_event *ev)
     const struct ti_replay_comm *c = ti_replay_comm(p, ev->arg[TI_F_COMM]);
     struct ti_replay_window *w = TI_REPLAY_AT(p, window, nwindows, windows_room, ev->arg[TI_F_WIN]);
 
-    *w = (struct ti_replay_window){.comm = c->handle, .rank = c->rank, .peers = c->peers};
+    *w = (struct ti_replay_window){.of = *c};
+    ti_profile_window(p, w);
     make_window(p, ev, w);
     if (!SIMULATED)
         ti_replay_must(p, PMPI_Win_set_errhandler(w->handle, MPI_ERRORS_RETURN));
@@ -266,7 +268,7 @@ void replay_win_start(struct ti_replayer *p, const struct ti_event *ev)
     for (size_t i = 0; i < n; i++)
         p->numbers[i] = target_of(p, w, ti_vec_at(&ev->vec[0], (int64_t)i));
     w->epochs += ev->op == TI_OP_WIN_START;
-    ti_replay_must(p, PMPI_Comm_group(w->comm, &all));
+    ti_replay_must(p, PMPI_Comm_group(w->of.handle, &all));
     ti_replay_must(p, PMPI_Group_incl(all, (int)n, p->numbers, &group));
     ti_replay_must(
         p, (ev->op == TI_OP_WIN_START ? MPI_Win_start : MPI_Win_post)(group, mode, w->handle));

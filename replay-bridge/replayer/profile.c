@@ -1,0 +1,448 @@
+#include "replay-bridge/replayer/profile.h"
+
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "check/map.h"
+#include "common/cli.h"
+#include "replay-bridge/replayer/engine.h"
+#include "replay-bridge/replayer/partners.h"
+#include "replay-bridge/replayer/timeline.h"
+
+/* Seconds. */
+struct times {
+    uint64_t calls;
+    double computing, communicating, waiting;
+};
+
+/* What one call site takes on one rank, or on all. */
+struct site {
+    char *text; /* of the table of all ranks */
+    uint32_t op;
+    struct times times;
+};
+
+struct ti_profile {
+    int64_t np, ranks; /* all; those that have started */
+    struct ti_partners *partners;
+    struct ti_timeline *timeline; /* NULL: none */
+    size_t eager_bytes;           /* sends of fewer bytes do not wait */
+    struct times *rank;
+    struct times op[TI_OP_COUNT];
+    struct site *site;
+    size_t nsites, sites_room;
+};
+
+/* One rank's. */
+struct ti_profile_rank {
+    struct ti_profile *all;
+    double event, call; /* when the current event began, and its MPI function was called */
+    double late;        /* when the last of the partners came that the call waits for */
+    struct ti_ticket *ticket;
+    size_t ntickets, tickets_room; /* of what the current event has posted or completed */
+    struct site *site;             /* by the number of its string in the trace of the rank */
+    size_t nsites, sites_room;
+    struct made {
+        uint64_t members; /* a hash */
+        uint64_t n;       /* communicators made with these members */
+    } * made;
+    size_t nmade, made_room;
+};
+
+/* ---- start and end ---- */
+
+static struct ti_profile *all_of(struct ti_replayer *p)
+{
+    struct ti_profile *all = p->setup->all;
+    size_t none = 0;
+    struct ti_err err;
+
+    if (all)
+        return all;
+    p->setup->all = all = ti_more(NULL, &none, 1, sizeof *all);
+    none = 0;
+    all->np = p->all_ranks;
+    all->partners = ti_partners_new();
+    all->eager_bytes = ti_engine_eager_bytes();
+    if (p->setup->links)
+        ti_engine_count_links();
+    all->rank = ti_more(NULL, &none, (size_t)all->np, sizeof *all->rank);
+    if (p->setup->timeline && ti_timeline_open(p->setup->timeline, all->np, &all->timeline, &err))
+        ti_replay_fail(p, TI_ERR_IO, "%s", err.text);
+    return all;
+}
+
+void ti_profile_start(struct ti_replayer *p)
+{
+    size_t none = 0;
+
+    if (!p->setup->profile && !p->setup->timeline)
+        return;
+    p->profile = ti_more(NULL, &none, 1, sizeof *p->profile);
+    p->profile->all = all_of(p);
+    p->profile->all->ranks++;
+}
+
+void ti_profile_free(struct ti_replayer *p)
+{
+    if (!p->profile)
+        return;
+    free(p->profile->ticket);
+    free(p->profile->site);
+    free(p->profile->made);
+    free(p->profile);
+    p->profile = NULL;
+}
+
+static void add(struct times *sum, const struct times *t)
+{
+    sum->calls += t->calls;
+    sum->computing += t->computing;
+    sum->communicating += t->communicating;
+    sum->waiting += t->waiting;
+}
+
+/* Adds the sites of a rank, whose texts its reader has, to those of all. */
+static void add_sites(struct ti_replayer *p)
+{
+    struct ti_profile_rank *mine = p->profile;
+    struct ti_profile *all = mine->all;
+
+    for (size_t i = 0; i < mine->nsites; i++) {
+        const char *text = i ? ti_reader_string(p->r, TI_STRING_SITE, (int64_t)i) : "";
+        struct site *site;
+
+        if (!mine->site[i].times.calls)
+            continue;
+        all->site = ti_more(all->site, &all->sites_room, all->nsites + 1, sizeof *all->site);
+        site = &all->site[all->nsites++];
+        *site = mine->site[i];
+        site->text = strdup(text ? text : "");
+        if (!site->text)
+            ti_replay_fail(p, TI_ERR_IO, "out of memory");
+    }
+}
+
+static int by_text(const void *a, const void *b)
+{
+    const struct site *x = a, *y = b;
+    int order = strcmp(x->text, y->text);
+
+    return order ? order : x->op < y->op ? -1 : x->op > y->op;
+}
+
+/* Puts what the ranks have of one site together. */
+static void merge_sites(struct ti_profile *all)
+{
+    size_t n = 0;
+
+    if (!all->nsites)
+        return;
+    qsort(all->site, all->nsites, sizeof *all->site, by_text);
+    for (size_t i = 1; i < all->nsites; i++)
+        if (!by_text(&all->site[n], &all->site[i])) {
+            add(&all->site[n].times, &all->site[i].times);
+            free(all->site[i].text);
+        } else {
+            all->site[++n] = all->site[i];
+        }
+    all->nsites = n + 1;
+}
+
+static json_t *times_json(const struct times *t)
+{
+    return json_pack("{s:I, s:f, s:f, s:f}", "calls", (json_int_t)t->calls, "computing_s",
+                     t->computing, "communicating_s", t->communicating, "waiting_s", t->waiting);
+}
+
+static void add_link(void *list, const char *name, double bytes, double bandwidth, double end)
+{
+    if (bytes > 0)
+        json_array_append_new(list, json_pack("{s:s, s:f, s:f, s:f}", "link", name, "bytes", bytes,
+                                              "bandwidth", bandwidth, "use",
+                                              end > 0 ? bytes / bandwidth / end : 0));
+}
+
+static json_t *profile_json(const struct ti_replayer *p)
+{
+    const struct ti_profile *all = p->profile->all;
+    json_t *ranks = json_array(), *ops = json_array(), *sites = json_array(), *links = json_array();
+
+    for (int64_t rank = 0; rank < all->np; rank++)
+        json_array_append_new(ranks, times_json(&all->rank[rank]));
+    for (uint32_t op = 0; op < TI_OP_COUNT; op++)
+        if (all->op[op].calls) {
+            json_t *j = times_json(&all->op[op]);
+
+            json_object_set_new(j, "operation", json_string(ti_op_info(op)->text));
+            json_array_append_new(ops, j);
+        }
+    for (size_t i = 0; i < all->nsites; i++) {
+        json_t *j = times_json(&all->site[i].times);
+
+        json_object_set_new(j, "operation", json_string(ti_op_info(all->site[i].op)->text));
+        json_object_set_new(j, "site", json_string(all->site[i].text));
+        json_array_append_new(sites, j);
+    }
+    if (p->setup->links)
+        ti_engine_links(add_link, links);
+    return json_pack("{s:o, s:o, s:o, s:o}", "ranks", ranks, "operations", ops, "sites", sites,
+                     "links", links);
+}
+
+static void write_profile(struct ti_replayer *p)
+{
+    json_t *j;
+
+    merge_sites(p->profile->all);
+    j = profile_json(p);
+    if (!j || json_dump_file(j, p->setup->profile, JSON_COMPACT | JSON_REAL_PRECISION(15)) != 0)
+        ti_replay_fail(p, TI_ERR_IO, "cannot write '%s'", p->setup->profile);
+    json_decref(j);
+}
+
+void ti_profile_end(struct ti_replayer *p, bool last)
+{
+    struct ti_profile *all;
+    struct ti_err err;
+
+    if (!p->profile)
+        return;
+    all = p->profile->all;
+    add_sites(p);
+    if (all->timeline)
+        ti_timeline_rank_ends(all->timeline, p->all_rank, ti_engine_clock());
+    if (!last)
+        return;
+    if (p->setup->profile)
+        write_profile(p);
+    if (all->timeline && ti_timeline_close(all->timeline, &err) != TI_OK)
+        ti_replay_fail(p, TI_ERR_IO, "%s", err.text);
+    for (size_t i = 0; i < all->nsites; i++)
+        free(all->site[i].text);
+    ti_partners_free(all->partners);
+    free(all->site);
+    free(all->rank);
+    free(all);
+    p->setup->all = NULL;
+}
+
+/* ---- the loop ---- */
+
+void ti_profile_event(struct ti_replayer *p)
+{
+    struct ti_profile_rank *mine = p->profile;
+
+    if (!mine)
+        return;
+    mine->event = ti_engine_clock();
+    mine->late = 0;
+    mine->ntickets = 0;
+}
+
+static const char *site_text(const struct ti_replayer *p)
+{
+    const char *text =
+        p->ev->site ? ti_reader_string(p->r, TI_STRING_SITE, (int64_t)p->ev->site) : NULL;
+
+    return text ? text : "";
+}
+
+/* All members of the communicator or window call it, and it is none of coll.c's. */
+static bool is_synchronization(const struct ti_event *ev, uint32_t field)
+{
+    return ti_op_is(ev->op, TI_T_BY_ALL) && !ti_op_is(ev->op, TI_T_COLLECTIVE) &&
+           (ev->mask & field) && !(ev->mask & TI_M_REQ);
+}
+
+void ti_profile_burst(struct ti_replayer *p)
+{
+    struct ti_profile_rank *mine = p->profile;
+
+    if (!mine)
+        return;
+    mine->call = ti_engine_clock();
+    if (mine->all->timeline)
+        ti_timeline_computes(mine->all->timeline, p->all_rank, mine->event, mine->call, p->index,
+                             site_text(p));
+    if (mine->all->timeline)
+        ti_timeline_enters(mine->all->timeline, p->all_rank, mine->call, p->ev->op);
+    if (is_synchronization(p->ev, TI_M_COMM))
+        ti_profile_collective(p, ti_replay_comm(p, p->ev->arg[TI_F_COMM]), p->ev);
+    else if (is_synchronization(p->ev, TI_M_WIN) && p->ev->arg[TI_F_WIN] >= 0 &&
+             (size_t)p->ev->arg[TI_F_WIN] < p->nwindows)
+        ti_profile_collective(p, &p->window[p->ev->arg[TI_F_WIN]].of, p->ev);
+}
+
+/* The time of the current call in which its partners had not come. */
+static double waited(struct ti_profile_rank *mine, double now)
+{
+    double late = mine->late;
+
+    for (size_t i = 0; i < mine->ntickets; i++) {
+        double came = ti_partners_came(mine->all->partners, &mine->ticket[i]);
+
+        late = came > late ? came : late;
+    }
+    mine->ntickets = 0;
+    late = late < now ? late : now;
+    return late > mine->call ? late - mine->call : 0;
+}
+
+void ti_profile_call(struct ti_replayer *p)
+{
+    struct ti_profile_rank *mine = p->profile;
+    double now = ti_engine_clock();
+    struct times t;
+    struct site *site;
+
+    if (!mine)
+        return;
+    t = (struct times){.calls = 1, .computing = mine->call - mine->event};
+    t.waiting = waited(mine, now);
+    t.communicating = now - mine->call - t.waiting;
+    add(&mine->all->rank[p->all_rank], &t);
+    add(&mine->all->op[p->ev->op], &t);
+    site = TI_REPLAY_AT(mine, site, nsites, sites_room, p->ev->site);
+    site->op = p->ev->op;
+    add(&site->times, &t);
+    if (mine->all->timeline)
+        ti_timeline_leaves(mine->all->timeline, p->all_rank, mine->call, now, t.waiting, p->ev->op,
+                           p->index, site_text(p));
+}
+
+/* ---- what the rank does ---- */
+
+static uint64_t mix(uint64_t hash, uint64_t more)
+{
+    hash = (hash ^ more) * 0x9e3779b97f4a7c15u;
+    return hash ^ hash >> 29;
+}
+
+static uint64_t hash_of(const int32_t *member, int64_t n)
+{
+    uint64_t hash = (uint64_t)n;
+
+    for (int64_t i = 0; i < n; i++)
+        hash = mix(hash, (uint64_t)member[i]);
+    return hash;
+}
+
+/* How many communicators this rank has made with these members: all of the members make them in
+ * the same order. */
+static uint64_t times_made(struct ti_profile_rank *mine, uint64_t members)
+{
+    size_t i = 0;
+
+    while (i < mine->nmade && mine->made[i].members != members)
+        i++;
+    TI_REPLAY_AT(mine, made, nmade, made_room, i)->members = members;
+    return ++mine->made[i].n;
+}
+
+void ti_profile_comm(struct ti_replayer *p, struct ti_replay_comm *c, const struct ti_comm *made)
+{
+    uint64_t members;
+
+    if (!p->profile)
+        return;
+    if (made->member) /* the order of the two groups depends on the rank */
+        members = hash_of(made->member, made->size) + hash_of(made->remote, made->remote_size);
+    else /* the world, or the rank itself */
+        members = made->size == p->np ? 1 : mix(2, (uint64_t)p->rank);
+    members = mix(members, (uint64_t)p->job);
+    c->members = made->size + made->remote_size;
+    c->id = mix(members, times_made(p->profile, members));
+}
+
+void ti_profile_window(struct ti_replayer *p, struct ti_replay_window *w)
+{
+    if (!p->profile)
+        return;
+    w->of.id = mix(w->of.id, w->of.calls); /* its creation was such a call */
+    w->of.calls = 0;
+}
+
+/* The rank in the handle, where both groups of an intercommunicator are. */
+static int own_rank(const struct ti_replay_comm *c)
+{
+    return (int)(c->rank + (c->one_for_two && !c->offset ? c->peers : 0));
+}
+
+static void hold(struct ti_profile_rank *mine, struct ti_ticket ticket)
+{
+    mine->ticket =
+        ti_more(mine->ticket, &mine->tickets_room, mine->ntickets + 1, sizeof *mine->ticket);
+    mine->ticket[mine->ntickets++] = ticket;
+}
+
+bool ti_profile_waits(const struct ti_replayer *p, uint32_t op, size_t bytes)
+{
+    return p->profile && !ti_op_is(op, TI_T_BUFFERED) &&
+           (ti_op_is(op, TI_T_SYNCHRONOUS) || bytes >= p->profile->all->eager_bytes);
+}
+
+void ti_profile_send(struct ti_replayer *p, const struct ti_replay_comm *c, int peer, int tag,
+                     bool waits)
+{
+    struct ti_letter letter = {.comm = c->id, .from = own_rank(c), .to = peer, .tag = tag};
+
+    if (p->profile && peer != MPI_PROC_NULL)
+        hold(p->profile,
+             ti_partners_send(p->profile->all->partners, &letter, waits, ti_engine_clock()));
+}
+
+static bool is_wild(int peer, int tag)
+{
+    return peer == MPI_ANY_SOURCE || tag == MPI_ANY_TAG || peer == MPI_PROC_NULL;
+}
+
+void ti_profile_receive(struct ti_replayer *p, const struct ti_replay_comm *c, int peer, int tag)
+{
+    struct ti_letter letter = {.comm = c->id, .from = peer, .to = own_rank(c), .tag = tag};
+
+    if (p->profile && !is_wild(peer, tag)) /* a wildcard is left where nothing ever matches */
+        hold(p->profile,
+             ti_partners_receive(p->profile->all->partners, &letter, ti_engine_clock()));
+}
+
+void ti_profile_probed(struct ti_replayer *p, const struct ti_replay_comm *c, int peer, int tag)
+{
+    struct ti_letter letter = {.comm = c->id, .from = peer, .to = own_rank(c), .tag = tag};
+
+    if (p->profile && !is_wild(peer, tag))
+        p->profile->late = ti_partners_sent(p->profile->all->partners, &letter);
+}
+
+void ti_profile_collective(struct ti_replayer *p, struct ti_replay_comm *c,
+                           const struct ti_event *ev)
+{
+    bool root = (ev->mask & TI_M_ROOT) && ev->arg[TI_F_ROOT] == c->rank;
+    bool from_root = ti_op_is(ev->op, TI_T_FROM_ROOT);
+    bool waits = from_root ? !root : ti_op_is(ev->op, TI_T_TO_ROOT) ? root : true;
+
+    if (p->profile)
+        hold(p->profile, ti_partners_meet(p->profile->all->partners, c->id, c->calls++, c->members,
+                                          root, from_root, waits, ti_engine_clock()));
+}
+
+void ti_profile_posted(struct ti_replayer *p, struct ti_replay_request *q)
+{
+    struct ti_profile_rank *mine = p->profile;
+
+    if (!mine)
+        return;
+    q->ticket = ti_more(q->ticket, &q->tickets_room, mine->ntickets, sizeof *q->ticket);
+    memcpy(q->ticket, mine->ticket, mine->ntickets * sizeof *q->ticket);
+    q->ntickets = mine->ntickets;
+    mine->ntickets = 0;
+}
+
+void ti_profile_completed(struct ti_replayer *p, struct ti_replay_request *q)
+{
+    for (size_t i = 0; p->profile && i < q->ntickets; i++)
+        hold(p->profile, q->ticket[i]);
+    q->ntickets = 0;
+}
