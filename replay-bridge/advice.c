@@ -76,28 +76,28 @@ void ti_replay_warn_of_caveats(struct ti_source *s, struct ti_caveats *c)
 }
 
 /* Advice to the user of a trace that cannot be replayed. */
-void ti_replay_hint(const struct ti_replay_options *o, const struct ti_replay_result *res,
+void ti_replay_hint(const struct ti_replay_result *res, const struct ti_replay_trace *t,
                     struct ti_err *err)
 {
-    const struct ti_lint *lint = &res->lint;
+    const struct ti_lint *lint = &t->lint;
 
     if (lint->missing)
         ti_err_hint(err,
                     "only whole traces can be replayed: 'ti-info %s' tells what is missing; "
                     "if nodes still have it, ti-gather fetches it, else trace again",
-                    o->trace);
+                    t->path);
     else if (lint->check.unmatched && lint->check.interrupted)
         ti_err_hint(err, "the trace has MPI_Pcontrol(0): all ranks must stop and resume recording "
                          "at matching points, between the same calls");
-    else if (lint->refused == res->problems.n && res->engine == TI_ENGINE_STOCK &&
+    else if (lint->refused == t->problems.n && res->engine == TI_ENGINE_STOCK &&
              res->files.replayer[0])
         ti_err_hint(err, "SimGrid's own replay has no such calls; --engine tiara may replay them");
-    else if (lint->refused == res->problems.n)
+    else if (lint->refused == t->problems.n)
         ti_err_hint(err, "the trace is sound, and of use to ti-info; SimGrid cannot simulate such "
                          "calls.  If they are in a part of the program whose time does not "
                          "matter, MPI_Pcontrol(0) before it and MPI_Pcontrol(1) behind it, on all "
                          "ranks, leave it out");
-    else if (lint->refused + lint->untraced == res->problems.n)
+    else if (lint->refused + lint->untraced == t->problems.n)
         ti_err_hint(err, "calls that are not traced cannot be replayed: MPI_Pcontrol(0) before "
                          "that part of the program and MPI_Pcontrol(1) behind it, on all ranks, "
                          "leave it out");
@@ -109,5 +109,5 @@ void ti_replay_hint(const struct ti_replay_options *o, const struct ti_replay_re
                         ? "SimGrid lacks some of these calls, others are "
                           "wrong: "
                         : "",
-                    o->trace);
+                    t->path);
 }

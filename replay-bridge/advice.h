@@ -17,7 +17,7 @@ void ti_replay_warn_of_times(struct ti_source *s, const struct ti_volumes *v);
 void ti_replay_warn_of_caveats(struct ti_source *s, struct ti_caveats *c);
 
 /* Adds to `err` what the user of a trace that cannot be replayed can do. */
-void ti_replay_hint(const struct ti_replay_options *o, const struct ti_replay_result *res,
+void ti_replay_hint(const struct ti_replay_result *res, const struct ti_replay_trace *t,
                     struct ti_err *err);
 
 #endif

@@ -77,31 +77,71 @@ static void add_bursts(struct ti_args *args, const struct ti_bursts *bursts)
     }
 }
 
-ti_status ti_engine_command(const struct ti_engine_files *files, const char *trace,
-                            const struct ti_bursts *bursts, bool any, char **out,
+/* The traces of the jobs; jobs that share a trace have it under one name. */
+static ti_status add_traces(struct ti_args *args, const struct ti_engine_replay *what,
                             struct ti_err *err)
 {
-    char program[PATH_MAX], source[PATH_MAX];
+    char source[PATH_MAX], link[32];
+    ti_status st = TI_OK;
+
+    for (int j = 0; !st && j < what->njobs; j++) {
+        if (!j || what->trace[j] != what->trace[j - 1]) {
+            snprintf(link, sizeof link, "trace-%d", j);
+            st = as_word(what->trace[j], link, source, err);
+        }
+        if (!st)
+            ti_args_add(args, source);
+    }
+    return st;
+}
+
+static ti_status add_outputs(struct ti_args *args, const struct ti_engine_replay *what,
+                             struct ti_err *err)
+{
+    char file[PATH_MAX], link[32];
+
+    if (what->profile) {
+        ti_args_add(args, "--profile");
+        ti_args_add(args, what->profile);
+    }
+    if (!what->timeline)
+        return TI_OK;
+    snprintf(link, sizeof link, "timeline%s", strrchr(what->timeline, '.'));
+    if (as_word(what->timeline, link, file, err))
+        return TI_ERR_IO;
+    ti_args_add(args, "--timeline");
+    ti_args_add(args, file);
+    return TI_OK;
+}
+
+ti_status ti_engine_command(const struct ti_engine_files *files,
+                            const struct ti_engine_replay *what, char **out, struct ti_err *err)
+{
+    char program[PATH_MAX];
     struct ti_args args = {.n = 0};
     ti_status st = as_word(files->replayer, "ti-smpi-replay", program, err);
 
-    if (!st)
-        st = as_word(trace, "trace", source, err);
     if (st)
         return st;
     ti_args_add(&args, program);
     ti_args_add(&args, "--no-check");
     ti_args_add(&args, "--state");
     ti_args_add(&args, TI_SIM_STATE);
-    add_bursts(&args, bursts);
-    if (any) {
+    add_bursts(&args, what->bursts);
+    if (what->any) {
         ti_args_add(&args, "--wildcards");
         ti_args_add(&args, "any");
     }
-    ti_args_add(&args, source);
-    *out = ti_args_ok(&args) ? ti_args_shell(&args) : NULL;
+    if (what->start) {
+        ti_args_add(&args, "--start");
+        ti_args_add(&args, what->start);
+    }
+    st = add_outputs(&args, what, err);
+    if (!st)
+        st = add_traces(&args, what, err);
+    *out = !st && ti_args_ok(&args) ? ti_args_shell(&args) : NULL;
     ti_args_free(&args);
-    return *out ? TI_OK : ti_err_set(err, TI_ERR_IO, "out of memory");
+    return st || *out ? st : ti_err_set(err, TI_ERR_IO, "out of memory");
 }
 
 /* ---- collectives ---- */

@@ -18,13 +18,22 @@ struct ti_engine_files {
 /* Finds them beside this program, or where it was installed to. */
 void ti_engine_files(struct ti_engine_files *out);
 
+/* What ti-smpi-replay is asked for. */
+struct ti_engine_replay {
+    const char **trace; /* of each job */
+    int njobs;
+    const char *start;              /* when they start, as on the command line; NULL: at once */
+    const struct ti_bursts *bursts; /* of all of them */
+    bool any;                       /* wildcards are posted as such */
+    const char *profile, *timeline; /* files to be written; NULL: none */
+};
+
 /*
- * The command of ti-smpi-replay for `trace`, its words separated by blanks; free() it.  Names with
- * blanks are replaced by links in the scratch directory.
+ * The command of ti-smpi-replay, its words separated by blanks; free() it.  Names with blanks are
+ * replaced by links in the scratch directory; a timeline must be there already.
  */
-ti_status ti_engine_command(const struct ti_engine_files *files, const char *trace,
-                            const struct ti_bursts *bursts, bool any, char **out,
-                            struct ti_err *err);
+ti_status ti_engine_command(const struct ti_engine_files *files,
+                            const struct ti_engine_replay *what, char **out, struct ti_err *err);
 
 /*
  * Options of SimGrid's for the algorithms of collectives: of "tree", or of a selector of SimGrid's

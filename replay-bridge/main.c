@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "check/map.h"
 #include "check/text.h"
 #include "common/cli.h"
 #include "replay-bridge/advice.h"
@@ -22,54 +23,69 @@
 
 /* ---- the steps ---- */
 
-static ti_status lint(struct ti_replay_options *o, struct ti_source *s,
-                      struct ti_replay_result *res, struct ti_err *err)
+/* Whether what is to be said of the volumes of one trace holds for the other one. */
+static bool same_volumes(const struct ti_replay_trace *a, const struct ti_replay_trace *b)
+{
+    const struct ti_volumes *x = &a->lint.volumes, *y = &b->lint.volumes;
+
+    return !strcmp(x->counter, y->counter) && !strcmp(x->unit, y->unit) &&
+           x->inexact == y->inexact && x->estimate == y->estimate;
+}
+
+static ti_status lint_trace(struct ti_replay_options *o, const struct ti_replay_result *res,
+                            struct ti_replay_trace *t, struct ti_err *err)
 {
     ti_status st = TI_OK;
 
     if (o->times)
-        st = ti_bursts_check(s, &(struct ti_bursts){.as = TI_BURSTS_TIMES}, err);
+        st = ti_bursts_check(t->source, &(struct ti_bursts){.as = TI_BURSTS_TIMES}, err);
     else if (o->threads == TI_THREADS_LONGEST)
-        st = ti_bursts_check(s, &(struct ti_bursts){.as = TI_BURSTS_THREADS}, err);
+        st = ti_bursts_check(t->source, &(struct ti_bursts){.as = TI_BURSTS_THREADS}, err);
     if (!st)
-        st = ti_lint(s, res->engine, o->eager_bytes, &res->lint, &res->problems, err);
-    res->linted = st == TI_OK;
+        st = ti_lint(t->source, res->engine, o->eager_bytes, &t->lint, &t->problems, err);
+    t->linted = st == TI_OK;
     if (st)
         return st;
-    ti_replay_speed_for(o, &res->lint.volumes);
-    ti_replay_warn_of_caveats(s, &res->lint.caveats);
-    if (!res->problems.n) {
-        if (o->times)
-            ti_replay_warn_of_times(s, &res->lint.volumes);
-        else
-            ti_replay_warn_of_volumes(o, &res->lint.volumes);
+    ti_replay_speed_for(o, &t->lint.volumes);
+    ti_replay_warn_of_caveats(t->source, &t->lint.caveats);
+    if (!t->problems.n && o->times)
+        ti_replay_warn_of_times(t->source, &t->lint.volumes);
+    else if (!t->problems.n && (t == res->trace || !same_volumes(t, res->trace)))
+        ti_replay_warn_of_volumes(o, &t->lint.volumes);
+    if (!t->problems.n)
         return TI_OK;
-    }
-    ti_err_set(err, TI_ERR_INPUT, "'%s' cannot be replayed: %llu problem%s", o->trace,
-               (unsigned long long)res->problems.n, res->problems.n > 1 ? "s" : "");
-    ti_replay_hint(o, res, err);
+    ti_err_set(err, TI_ERR_INPUT, "'%s' cannot be replayed: %llu problem%s", t->path,
+               (unsigned long long)t->problems.n, t->problems.n > 1 ? "s" : "");
+    ti_replay_hint(res, t, err);
     return TI_ERR_INPUT;
 }
 
-/* Chooses how bursts are replayed: threads share the cores that a host has for each rank. */
-static void choose_bursts(const struct ti_replay_options *o, struct ti_source *s,
-                          struct ti_replay_result *res)
+static ti_status lint(struct ti_replay_options *o, struct ti_replay_result *res, struct ti_err *err)
 {
-    struct ti_bursts *b = &res->bursts;
-    int64_t cores = ti_hosts_cores_a_rank(&res->hosts);
+    ti_status st = TI_OK;
+
+    for (int i = 0; !st && i < res->ntraces; i++)
+        st = lint_trace(o, res, &res->trace[i], err);
+    return st;
+}
+
+/* Chooses how bursts are replayed: threads share the cores that a host has for each rank. */
+static void choose_bursts(const struct ti_replay_options *o, int64_t cores,
+                          struct ti_replay_trace *t)
+{
+    struct ti_bursts *b = &t->bursts;
     struct ti_err none;
 
     b->as = o->no_compute ? TI_BURSTS_NOTHING : o->times ? TI_BURSTS_TIMES : TI_BURSTS_THREADS;
     b->cores = o->threads == TI_THREADS_LONGEST ? INT64_MAX
                : o->threads == TI_THREADS_SUM   ? 1
                                                 : (cores > 0 ? cores : 1);
-    if (b->as == TI_BURSTS_THREADS && ti_bursts_check(s, b, &none) != TI_OK)
+    if (b->as == TI_BURSTS_THREADS && ti_bursts_check(t->source, b, &none) != TI_OK)
         b->as = TI_BURSTS_VOLUME;
     if (b->as == TI_BURSTS_VOLUME && o->speeds.cores > 1)
-        ti_warn(
-            "--cores %lld has no effect: the trace does not have what the longest thread of each "
-            "burst did (ti-acquire --threads sum -c valgrind), so a burst takes one core",
-            (long long)o->speeds.cores);
+        ti_warn("--cores %lld has no effect: '%s' does not have what the longest thread of each "
+                "burst did (ti-acquire --threads sum -c valgrind), so a burst takes one core",
+                (long long)o->speeds.cores, t->path);
 }
 
 /* ti-smpi-replay can replay whatever stock replay can, and is faster. */
@@ -81,11 +97,13 @@ static ti_status choose_engine(const struct ti_replay_options *o, struct ti_repl
                           (o->engine == TI_ENGINE_ASKED_AUTO && !res->files.replayer[0])
                       ? TI_ENGINE_STOCK
                       : TI_ENGINE_TIARA;
-    if (res->engine == TI_ENGINE_STOCK && o->any)
-        return ti_err_set(err, TI_ERR_USAGE, "--wildcards any needs ti-smpi-replay");
-    if (res->engine == TI_ENGINE_STOCK || res->files.replayer[0])
+    if (res->engine == TI_ENGINE_STOCK && ti_replay_needs_tiara(o))
+        ti_err_set(err, TI_ERR_IO, "%s needs ti-smpi-replay, which is not beside ti-replay",
+                   ti_replay_needs_tiara(o));
+    else if (res->engine == TI_ENGINE_STOCK || res->files.replayer[0])
         return TI_OK;
-    ti_err_set(err, TI_ERR_IO, "there is no ti-smpi-replay beside ti-replay");
+    else
+        ti_err_set(err, TI_ERR_IO, "there is no ti-smpi-replay beside ti-replay");
     ti_err_hint(err, "it is built where smpicc is (Debian: apt install libsimgrid-dev)");
     return TI_ERR_IO;
 }
@@ -110,6 +128,16 @@ static void choose_collectives(struct ti_replay_options *o, struct ti_replay_res
                (long long)res->np, res->collectives);
 }
 
+/* Events of all jobs. */
+static uint64_t events(const struct ti_replay_result *res)
+{
+    uint64_t n = 0;
+
+    for (int j = 0; j < res->njobs; j++)
+        n += res->job[j].trace->lint.check.events;
+    return n;
+}
+
 /* The share of all events that is replayed. */
 static double share_done(void *arg)
 {
@@ -118,37 +146,86 @@ static double share_done(void *arg)
 
     for (int64_t rank = 0; rank < res->np; rank++)
         done += ti_replay_progress(res->state, rank)->events;
-    return res->lint.check.events ? (double)done / (double)res->lint.check.events : 0;
+    return res->actions ? (double)done / (double)res->actions : 0;
+}
+
+/* The bursts of all jobs; ti-smpi-replay finds out by itself which traces tell threads apart. */
+static const struct ti_bursts *all_bursts(const struct ti_replay_result *res)
+{
+    const struct ti_bursts *bursts = &res->trace[0].bursts;
+
+    for (int i = 1; i < res->ntraces; i++)
+        if (res->trace[i].bursts.as == TI_BURSTS_THREADS)
+            bursts = &res->trace[i].bursts;
+    return bursts;
+}
+
+static ti_status replayer_command(const struct ti_replay_options *o, struct ti_replay_result *res,
+                                  struct ti_err *err)
+{
+    struct ti_engine_replay what = {.njobs = res->njobs,
+                                    .start = o->start_text,
+                                    .bursts = all_bursts(res),
+                                    .any = o->any,
+                                    .profile = o->profile ? TI_SIM_PROFILE : NULL,
+                                    .timeline = o->timeline};
+    size_t none = 0;
+    ti_status st;
+
+    what.trace = ti_more(NULL, &none, (size_t)res->njobs, sizeof *what.trace);
+    for (int j = 0; j < res->njobs; j++)
+        what.trace[j] = res->job[j].trace->path;
+    st = ti_engine_command(&res->files, &what, &res->replayer, err);
+    free(what.trace);
+    return st;
 }
 
 /* What the engine needs in the scratch directory. */
-static ti_status prepare_engine(const struct ti_replay_options *o, struct ti_source *s,
-                                struct ti_replay_result *res, struct ti_err *err)
+static ti_status prepare_engine(const struct ti_replay_options *o, struct ti_replay_result *res,
+                                struct ti_err *err)
 {
+    struct ti_replay_trace *t = res->trace;
     const char *path;
     ti_status st;
 
     if (res->engine == TI_ENGINE_STOCK)
-        return ti_lower(s, &res->lint, &res->bursts, !ti_sim_can_open(res->np), &res->actions, err);
-    res->actions = res->lint.check.events;
+        return ti_lower(t->source, &t->lint, &t->bursts, !ti_sim_can_open(res->np), &res->actions,
+                        err);
+    res->actions = events(res);
     path = ti_scratch_path(TI_SIM_STATE);
     st = ti_replay_state_make(path, res->np, err);
     if (!st)
         st = ti_replay_state_open(path, res->np, &res->state, err);
-    return st ? st
-              : ti_engine_command(&res->files, o->trace, &res->bursts, o->any, &res->replayer, err);
+    return st ? st : replayer_command(o, res, err);
 }
 
-/* When each rank ended, beside when it really did. */
+/* When each job ended, and each rank beside when it really did. */
 static void note_ends(struct ti_replay_result *res)
 {
     struct ti_against *a = &res->against;
+
+    for (int j = 0; res->state && j < res->njobs; j++)
+        for (int64_t rank = 0; rank < res->job[j].np; rank++) {
+            double end = ti_replay_progress(res->state, res->job[j].first + rank)->seconds;
+
+            res->job[j].end_s = end > res->job[j].end_s ? end : res->job[j].end_s;
+        }
 
     if (!res->state)
         ti_against_ranks(a, ti_scratch_path(TI_SIM_LOG));
     for (int64_t rank = 0; res->state && rank < a->ranks; rank++)
         if (ti_replay_progress(res->state, rank)->ended)
             a->rank_simulated[rank] = ti_replay_progress(res->state, rank)->seconds;
+}
+
+static ti_status read_profile(struct ti_replay_result *res, struct ti_err *err)
+{
+    const char *path = ti_scratch_path(TI_SIM_PROFILE);
+    json_error_t why;
+
+    res->profile = json_load_file(path, 0, &why);
+    return res->profile ? TI_OK
+                        : ti_err_set(err, TI_ERR_IO, "cannot read '%s': %s", path, why.text);
 }
 
 static ti_status simulate(const struct ti_replay_options *o, struct ti_replay_result *res,
@@ -180,6 +257,8 @@ static ti_status simulate(const struct ti_replay_options *o, struct ti_replay_re
     free(sim.cfg);
     if (res->simulated)
         note_ends(res);
+    if (res->simulated && o->profile)
+        st = read_profile(res, err);
     return st;
 }
 
@@ -196,62 +275,143 @@ static ti_status read_against(const struct ti_replay_options *o, struct ti_repla
     return st;
 }
 
-static ti_status replay(struct ti_replay_options *o, struct ti_source *s,
-                        struct ti_replay_result *res, struct ti_err *err)
+/* The jobs, once the traces are open. */
+static ti_status make_jobs(const struct ti_replay_options *o, struct ti_replay_result *res,
+                           struct ti_err *err)
 {
+    size_t none = 0;
+
+    res->njobs = o->copies ? (int)o->copies : res->ntraces;
+    res->job = ti_more(NULL, &none, (size_t)res->njobs, sizeof *res->job);
+    for (int j = 0; j < res->njobs; j++) {
+        struct ti_sim_job *job = &res->job[j];
+
+        job->trace = &res->trace[o->copies ? 0 : j];
+        job->np = ti_source_nranks(job->trace->source);
+        if (job->np < 1)
+            return ti_err_set(err, TI_ERR_INPUT, "'%s' has no ranks", job->trace->path);
+        job->first = res->np;
+        job->start_s = j < o->nstarts ? o->start_s[j] : 0;
+        res->np += job->np;
+    }
+    return res->np <= TI_RANKS_MAX
+               ? TI_OK
+               : ti_err_set(err, TI_ERR_INPUT, "the jobs have %lld ranks together, more than %lld",
+                            (long long)res->np, (long long)TI_RANKS_MAX);
+}
+
+/* The file that the timeline goes to: that it cannot be written is said before the replay. */
+static ti_status make_timeline(const struct ti_replay_options *o, struct ti_err *err)
+{
+    FILE *f = o->timeline ? fopen(o->timeline, "we") : NULL;
+
+    if (o->timeline && !f)
+        return ti_err_errno(err, TI_ERR_IO, "cannot write '%s'", o->timeline);
+    if (f)
+        fclose(f);
+    return TI_OK;
+}
+
+static ti_status replay(struct ti_replay_options *o, struct ti_replay_result *res,
+                        struct ti_err *err)
+{
+    int64_t cores;
     ti_status st;
 
-    res->np = ti_source_nranks(s);
-    if (res->np < 1)
-        return ti_err_set(err, TI_ERR_INPUT, "'%s' has no ranks", o->trace);
-    if ((st = choose_engine(o, res, err)))
+    if ((st = make_jobs(o, res, err)) || (st = choose_engine(o, res, err)))
         return st;
     if (o->lint_only)
-        return lint(o, s, res, err);
+        return lint(o, res, err);
     if ((st = read_against(o, res, err)) || (st = ti_sim_available(err)) ||
-        (st = ti_replay_find_hosts(o, res, err)) || (st = lint(o, s, res, err)) ||
-        (st = ti_replay_write_platform(o, res, err)))
+        (st = ti_replay_find_hosts(o, res, err)) || (st = lint(o, res, err)) ||
+        (st = ti_replay_write_platform(o, res, err)) || (st = make_timeline(o, err)))
         return st;
     choose_collectives(o, res);
-    choose_bursts(o, s, res);
-    st = prepare_engine(o, s, res, err);
-    return st ? st : simulate(o, res, err);
+    cores = ti_hosts_cores_a_rank(&res->hosts);
+    for (int i = 0; i < res->ntraces; i++)
+        choose_bursts(o, cores, &res->trace[i]);
+    st = prepare_engine(o, res, err);
+    if (!st)
+        st = simulate(o, res, err);
+    if (st && o->timeline)
+        remove(o->timeline);
+    return st;
 }
 
 /* The ranks that did not come to their end, and where they are. */
-static json_t *waiting(struct ti_source *s, const struct ti_replay_result *res)
+static json_t *waiting(const struct ti_replay_result *res)
 {
-    json_t *list = json_array();
+    json_t *list = json_array(), *j;
     char call[TI_CALL_BYTES];
+    int job = 0;
 
     for (int64_t rank = 0; res->state && rank < res->np; rank++) {
         const struct ti_replay_progress *at = ti_replay_progress(res->state, rank);
+        int64_t own;
 
+        job += rank == res->job[job].first + res->job[job].np;
+        own = rank - res->job[job].first;
         if (at->ended || json_array_size(list) == WAITING_MOST)
             continue;
-        json_array_append_new(list,
-                              json_pack("{s:I, s:I, s:s}", "rank", (json_int_t)rank, "event",
-                                        (json_int_t)at->events, "call",
-                                        ti_event_text(s, rank, at->events, call, sizeof call)));
+        ti_event_text(res->job[job].trace->source, own, at->events, call, sizeof call);
+        j = json_pack("{s:I, s:I, s:s}", "rank", (json_int_t)own, "event", (json_int_t)at->events,
+                      "call", call);
+        if (res->njobs > 1)
+            json_object_set_new(j, "job", json_integer(job + 1));
+        json_array_append_new(list, j);
     }
     return list;
 }
 
 /* The replays of a sweep, by child processes. */
-static ti_status sweep(struct ti_replay_options *o, struct ti_source *s, char **argv,
+static ti_status sweep(struct ti_replay_options *o, const struct ti_replay_result *res, char **argv,
                        struct ti_err *err)
 {
     o->sweep.json = o->json;
     o->sweep.verbose = o->verbose;
     o->sweep.argv = argv;
-    return ti_sweep_command(&o->sweep, s, err);
+    return ti_sweep_command(&o->sweep, res->trace[0].source, err);
+}
+
+static ti_status open_traces(const struct ti_replay_options *o, struct ti_replay_result *res,
+                             struct ti_err *err)
+{
+    size_t none = 0;
+    ti_status st = TI_OK;
+
+    if (o->ntraces)
+        res->trace = ti_more(NULL, &none, (size_t)o->ntraces, sizeof *res->trace);
+    for (; !st && res->ntraces < o->ntraces; res->ntraces++) {
+        struct ti_replay_trace *t = &res->trace[res->ntraces];
+
+        t->path = o->trace[res->ntraces];
+        st = ti_source_open(t->path, &t->source, err);
+    }
+    return st;
+}
+
+static void free_result(struct ti_replay_result *res)
+{
+    json_decref(res->waiting);
+    json_decref(res->profile);
+    free(res->replayer);
+    ti_replay_state_close(res->state);
+    ti_against_free(&res->against);
+    ti_hosts_free(&res->hosts);
+    free(res->host_of);
+    ti_sites_free(res->sites);
+    for (int i = 0; i < res->ntraces; i++) {
+        ti_lint_free(&res->trace[i].lint);
+        ti_source_close(res->trace[i].source);
+    }
+    free(res->trace);
+    free(res->job);
 }
 
 int main(int argc, char **argv)
 {
     struct ti_replay_options o = {0};
     static struct ti_replay_result res;
-    struct ti_source *s = NULL;
     struct ti_err err = {0};
     ti_status st;
     int end = ti_replay_parse(&o, argc, argv);
@@ -261,26 +421,20 @@ int main(int argc, char **argv)
     ti_talk_init(ti_replay_cli.tool, o.quiet, o.no_progress);
     ti_stop_catch();
     st = ti_replay_calibrate(&o, &err);
-    if (!st && o.trace)
-        st = ti_source_open(o.trace, &s, &err);
+    if (!st)
+        st = open_traces(&o, &res, &err);
     if (!st && o.sweep.sweep.n)
-        st = sweep(&o, s, argv, &err);
+        st = sweep(&o, &res, argv, &err);
+    else if (!st && o.show)
+        st = ti_replay_show_platform(&o, res.ntraces ? res.trace->source : NULL, &res, &err);
     else if (!st)
-        st = o.show ? ti_replay_show_platform(&o, s, &res, &err) : replay(&o, s, &res, &err);
+        st = replay(&o, &res, &err);
     if (st && res.ran)
-        res.waiting = waiting(s, &res);
+        res.waiting = waiting(&res);
     st = ti_replay_report(&o, &res, st, &err);
-    json_decref(res.waiting);
-    free(res.replayer);
-    ti_replay_state_close(res.state);
-    ti_lint_free(&res.lint);
-    ti_against_free(&res.against);
+    free_result(&res);
     if (o.calibration)
         ti_calibrated_free(&o.calibrated);
-    ti_hosts_free(&res.hosts);
-    free(res.host_of);
-    ti_sites_free(res.sites);
-    ti_source_close(s);
     ti_sweep_free(&o.sweep.sweep);
     ti_args_free(&o.sweep.base);
     ti_scratch_close();

@@ -10,7 +10,8 @@ replay_src := $(lower_src) $(sites_src) $(addprefix replay-bridge/,state.c engin
 # Sweeps.
 sweep_src := $(addprefix replay-bridge/,sweep.c study.c study_run.c study_plot.c plot.c)
 progs += ti-replay
-ti-replay_src := $(addprefix replay-bridge/,main.c options.c machine.c advice.c report.c) replay-bridge/sweep_command.c replay-bridge/calibrated.c \
+ti-replay_src := $(addprefix replay-bridge/,main.c options.c machine.c advice.c report.c profile_report.c) \
+                 replay-bridge/replayer/timeline.c replay-bridge/sweep_command.c replay-bridge/calibrated.c \
                  replay-bridge/against.c formats/calibration.c $(sweep_src) $(replay_src)
 ti-replay_libs := $(sites_libs) -lm
 t-replay-trace_src := $(replay_src) tests/unit/script.c

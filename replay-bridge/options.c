@@ -7,8 +7,10 @@
 #include "common/cli.h"
 #include "replay-bridge/picture.h"
 #include "replay-bridge/platform.h"
+#include "replay-bridge/replayer/timeline.h"
 
 #define EAGER_DEFAULT 65536 /* smpi/send-is-detached-thresh */
+#define JOBS_MOST     4096
 
 enum {
     OPT_PLATFORM = TI_OPT_LONG,
@@ -33,6 +35,10 @@ enum {
     OPT_TIMES,
     OPT_CALIBRATION,
     OPT_AGAINST,
+    OPT_COPIES,
+    OPT_START,
+    OPT_PROFILE,
+    OPT_TIMELINE,
     OPT_THREADS,
     OPT_CORES,
     OPT_JSON,
@@ -99,6 +105,9 @@ static const struct ti_opt opts[] = {
     {OPT_KEEP, "keep", "DIR",
      "leave all files in DIR, with a script \"command\" that\nruns "
      "smpirun on them"},
+    TI_OPT_HEADING("Several jobs"),
+    {OPT_COPIES, "copies", "N", "replay the trace N times, beside each other"},
+    {OPT_START, "start", "TIME[,TIME]...", "when each job starts, as 0s,2.5s [default: 0s]"},
     TI_OPT_HEADING("Sweep"),
     {OPT_SWEEP, "sweep", "OPTION=VALUES",
      "replay with each of the values, separated by \"|\" or,\nwhere these have none, commas; again "
@@ -110,6 +119,12 @@ static const struct ti_opt opts[] = {
     TI_OPT_HEADING("Output"),
     {OPT_AGAINST, "against", "FILE",
      "compare with real times, which ti-calibrate --measure\nwrites"},
+    {OPT_PROFILE, "profile", NULL,
+     "how long ranks compute, communicate and wait; and what\ntakes the time, by operation and "
+     "call "
+     "site"},
+    {OPT_TIMELINE, "timeline", "FILE",
+     "write each burst and call into FILE: NAME.paje for\npajeng and vite, or NAME.csv"},
     {'q', "quiet", NULL, "errors only"},
     {'v', "verbose", NULL, "show what smpirun prints"},
     {OPT_JSON, "json", NULL, "the result as JSON"},
@@ -119,13 +134,14 @@ static const struct ti_opt opts[] = {
 const struct ti_cli ti_replay_cli = {
     .tool = "ti-replay",
     .what = "Tell how long a traced application would take on another platform.",
-    .usage = "[OPTION]... TRACE",
+    .usage = "[OPTION]... TRACE...",
     .examples = "  ti-replay lu.tib --platform cluster.xml\n"
                 "  ti-replay lu.tib --topology 'fat-tree:2;4,4;1,2;1,2' --speed 8Gf --placement "
                 "random:42\n"
                 "  ti-replay --show-platform=tree.svg --topology 'fat-tree:2;4,4;1,2;1,2'\n"
                 "  ti-replay lu.tib --sweep 'topology=cluster|torus:4,4' --sweep "
                 "speed=4Gf,8Gf -o study\n"
+                "  ti-replay lu.tib cg.tib --start 0s,10s --profile\n"
                 "  ti-replay --lint lu.tib\n",
     .opts = opts,
     .after = "TRACE is a bundle, the directory of a run, or a rank file.\n"
@@ -301,6 +317,18 @@ static ti_status take_option(struct ti_replay_options *o, int id, const char *ar
     case OPT_NO_COMPUTE:
         o->no_compute = true;
         return TI_OK;
+    case OPT_COPIES:
+        return ti_parse_int(arg, "--copies", 1, JOBS_MOST, &o->copies, err);
+    case OPT_START:
+        o->start_text = arg;
+        return ti_unit_list(arg, TI_UNIT_LATENCY, "--start", JOBS_MOST, o->start_s, &o->nstarts,
+                            err);
+    case OPT_PROFILE:
+        o->profile = true;
+        return TI_OK;
+    case OPT_TIMELINE:
+        o->timeline = arg;
+        return ti_timeline_check(arg, err);
     case OPT_CORES:
         o->made = true;
         return ti_parse_int(arg, "--cores", 1, 1 << 16, &o->speeds.cores, err);
@@ -351,9 +379,18 @@ static ti_status check_made(const struct ti_replay_options *o, struct ti_err *er
 /* Keep an option for the replays of a sweep, unless it is about what is shown. */
 static void keep_option(struct ti_replay_options *o, int id, const char *arg)
 {
-    static const int others[] = {
-        OPT_SWEEP, OPT_LIST, OPT_KEEP, OPT_SHOW_PLATFORM, OPT_JSON, OPT_NO_PROGRESS, 'n', 'o',
-        'j',       'q',      'v'};
+    static const int others[] = {OPT_SWEEP,
+                                 OPT_LIST,
+                                 OPT_KEEP,
+                                 OPT_TIMELINE,
+                                 OPT_SHOW_PLATFORM,
+                                 OPT_JSON,
+                                 OPT_NO_PROGRESS,
+                                 'n',
+                                 'o',
+                                 'j',
+                                 'q',
+                                 'v'};
     const struct ti_opt *opt = opts;
 
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
@@ -374,13 +411,43 @@ static int check_sweep(const struct ti_replay_options *o)
                    ? (int)ti_cli_usage(&ti_replay_cli,
                                        "--output, --jobs and --list are for a --sweep")
                    : TI_CLI_END;
-    if (o->keep || o->lint_only || o->show)
-        return (int)ti_cli_usage(&ti_replay_cli,
-                                 "--keep, --lint and --show-platform are not for a --sweep");
+    if (o->keep || o->lint_only || o->show || o->timeline)
+        return (int)ti_cli_usage(
+            &ti_replay_cli, "--keep, --lint, --show-platform and --timeline are not for a --sweep");
     if (!sweep->dir && !sweep->list)
         return (int)ti_cli_usage(&ti_replay_cli,
                                  "--sweep: no folder is given for the results, -o DIR");
     return TI_CLI_END;
+}
+
+/* What does not go together with `n` traces. */
+static int check_jobs(const struct ti_replay_options *o, int n)
+{
+    int64_t jobs = o->copies ? o->copies : n;
+
+    if (n > JOBS_MOST)
+        return (int)ti_cli_usage(&ti_replay_cli, "%d traces are more than %d", n, JOBS_MOST);
+    if (n > 1 && o->copies)
+        return (int)ti_cli_usage(&ti_replay_cli, "--copies is for one trace, not for %d", n);
+    if (n > 1 && (o->sweep.sweep.n || o->show || o->lint_only))
+        return (int)ti_cli_usage(&ti_replay_cli, "--sweep, --show-platform and --lint are for one "
+                                                 "trace");
+    if (o->nstarts > jobs)
+        return (int)ti_cli_usage(&ti_replay_cli, "--start: %d times for %lld job%s", o->nstarts,
+                                 (long long)jobs, jobs == 1 ? "" : "s");
+    if (jobs > 1 && o->against)
+        return (int)ti_cli_usage(&ti_replay_cli, "--against compares one job with real times");
+    return TI_CLI_END;
+}
+
+const char *ti_replay_needs_tiara(const struct ti_replay_options *o)
+{
+    return o->any                            ? "--wildcards any"
+           : o->profile                      ? "--profile"
+           : o->timeline                     ? "--timeline"
+           : o->copies > 1 || o->ntraces > 1 ? "more than one job"
+           : o->start_text                   ? "--start"
+                                             : NULL;
 }
 
 /* What does not go together: TI_CLI_END, or how the program shall end. */
@@ -388,8 +455,8 @@ static int check_options(const struct ti_replay_options *o, int n, char **operan
 {
     struct ti_err err = {0};
 
-    if (n > 1)
-        return (int)ti_cli_usage(&ti_replay_cli, "more than one trace given");
+    if (check_jobs(o, n) != TI_CLI_END)
+        return TI_ERR_USAGE;
     if (!n && !o->show)
         return (int)ti_cli_usage(&ti_replay_cli, "no trace given");
     if (o->show && !o->picture && n && ti_picture_check(operand[0], &err) == TI_OK)
@@ -407,8 +474,12 @@ static int check_options(const struct ti_replay_options *o, int n, char **operan
     if (check_made(o, &err) != TI_OK)
         return (int)(err.hint[0] ? ti_cli_fail(&ti_replay_cli, TI_ERR_USAGE, &err)
                                  : ti_cli_usage(&ti_replay_cli, "%s", err.text));
-    if (o->engine == TI_ENGINE_ASKED_STOCK && o->any)
-        return (int)ti_cli_usage(&ti_replay_cli, "--wildcards any needs --engine tiara");
+    if (o->engine == TI_ENGINE_ASKED_STOCK && ti_replay_needs_tiara(o))
+        return (int)ti_cli_usage(&ti_replay_cli, "%s needs --engine tiara",
+                                 ti_replay_needs_tiara(o));
+    if (o->any && (o->profile || o->timeline))
+        return (int)ti_cli_usage(&ti_replay_cli, "with --wildcards any it is not known who waits "
+                                                 "for whom: --profile and --timeline need matched");
     if (o->no_compute && (o->times || o->threads || o->speed_given))
         return (int)ti_cli_usage(&ti_replay_cli,
                                  "with --no-compute, bursts take no time, whatever the %s",
@@ -440,8 +511,10 @@ int ti_replay_parse(struct ti_replay_options *o, int argc, char **argv)
 {
     struct ti_err err = {0};
     const char *arg;
-    int id, end;
+    static double start_s[JOBS_MOST];
+    int id;
 
+    o->start_s = start_s;
     o->eager_bytes = EAGER_DEFAULT;
     o->topology.params = "";
     o->topology_text = "cluster";
@@ -461,9 +534,9 @@ int ti_replay_parse(struct ti_replay_options *o, int argc, char **argv)
         return TI_OK;
     if (id == TI_CLI_EXIT_USAGE)
         return TI_ERR_USAGE;
-    end = check_options(o, argc - ti_cli_operand(), argv + ti_cli_operand());
-    o->trace = argv[ti_cli_operand()]; /* NULL if there is none */
-    return end;
+    o->trace = argv + ti_cli_operand();
+    o->ntraces = argc - ti_cli_operand();
+    return check_options(o, o->ntraces, o->trace);
 }
 
 /* What the calibration has and no option gives. */

@@ -20,7 +20,12 @@
 extern const struct ti_cli ti_replay_cli;
 
 struct ti_replay_options {
-    const char *trace; /* NULL: none is given */
+    char **trace; /* as given */
+    int ntraces;
+    int64_t copies;         /* of the trace, if there is one */
+    const char *start_text; /* when each job starts; NULL: not given */
+    double *start_s;
+    int nstarts;
 
     /* The simulated machine. */
     const char *platform, *hostfile; /* files; NULL: a platform is made, and has all its hosts */
@@ -57,6 +62,8 @@ struct ti_replay_options {
 
     /* Output. */
     const char *against; /* file of real times; NULL: none */
+    const char *timeline; /* file to be written; NULL: none */
+    bool profile;         /* say what takes the time */
     const char *keep;    /* folder that keeps all files; NULL: none */
     bool quiet, verbose, json, no_progress;
 };
@@ -64,6 +71,9 @@ struct ti_replay_options {
 /* Reads the command line into `o`, which must be zeroed.  TI_CLI_END: go on; any other value is
  * the exit status, and what is wrong has been printed. */
 int ti_replay_parse(struct ti_replay_options *o, int argc, char **argv);
+
+/* The first option that only ti-smpi-replay can do; NULL: none was given. */
+const char *ti_replay_needs_tiara(const struct ti_replay_options *o);
 
 /* Reads the file of --calibration, if one is given, and takes from it what no option gives. */
 ti_status ti_replay_calibrate(struct ti_replay_options *o, struct ti_err *err);

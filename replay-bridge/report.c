@@ -7,6 +7,7 @@
 
 #include "check/text.h"
 #include "common/cli.h"
+#include "replay-bridge/profile_report.h"
 #include "replay-bridge/scratch.h"
 #include "replay-bridge/simulate.h"
 
@@ -25,15 +26,25 @@ double ti_replay_simulated_time(const struct ti_replay_result *res)
 static const char *const engine_names[] = {
     [TI_ENGINE_STOCK] = "stock", [TI_ENGINE_TIARA] = "tiara"};
 
+/* When each of several jobs began and ended. */
+static void print_jobs(const struct ti_replay_result *res)
+{
+    for (int j = 0; res->njobs > 1 && j < res->njobs; j++)
+        printf("job %-11d %.6f s, from %.6f s on, %lld ranks, %s\n", j + 1,
+               res->job[j].end_s - res->job[j].start_s, res->job[j].start_s,
+               (long long)res->job[j].np, res->job[j].trace->path);
+}
+
 static void report_text(const struct ti_replay_options *o, const struct ti_replay_result *res)
 {
+    const struct ti_replay_trace *t = res->trace;
     char a[32], b[32], c[32];
 
     if (o->lint_only) {
         printf("%s can be replayed: %lld ranks, %s events, %s messages, %s calls of collectives\n",
-               o->trace, (long long)res->np, ti_format_count(res->lint.check.events, a, sizeof a),
-               ti_format_count(res->lint.check.messages, b, sizeof b),
-               ti_format_count(res->lint.check.collectives, c, sizeof c));
+               t->path, (long long)res->np, ti_format_count(t->lint.check.events, a, sizeof a),
+               ti_format_count(t->lint.check.messages, b, sizeof b),
+               ti_format_count(t->lint.check.collectives, c, sizeof c));
         return;
     }
     printf("simulated time: %s s\n", res->verdict.time);
@@ -41,49 +52,79 @@ static void report_text(const struct ti_replay_options *o, const struct ti_repla
         return;
     if (res->verdict.clock[0])
         printf("clock at end:   %s s\n", res->verdict.clock);
+    print_jobs(res);
     printf("ranks:          %lld\n", (long long)res->np);
     printf("engine:         %s\n", engine_names[res->engine]);
     printf("%s %s\n", res->engine == TI_ENGINE_STOCK ? "actions:       " : "events:        ",
            ti_format_count(res->actions, a, sizeof a));
     printf("platform:       %s\n", res->platform);
-    if (res->bursts.as == TI_BURSTS_THREADS && res->bursts.cores == INT64_MAX)
+    if (t->bursts.as == TI_BURSTS_THREADS && t->bursts.cores == INT64_MAX)
         printf("threads:        on cores of their own\n");
-    else if (res->bursts.as == TI_BURSTS_THREADS)
-        printf("threads:        on %lld core%s a rank\n", (long long)res->bursts.cores,
-               res->bursts.cores == 1 ? "" : "s");
+    else if (t->bursts.as == TI_BURSTS_THREADS)
+        printf("threads:        on %lld core%s a rank\n", (long long)t->bursts.cores,
+               t->bursts.cores == 1 ? "" : "s");
     printf("wall time:      %.2f s\n", res->wall_s);
     if (o->against)
         ti_against_print(&res->against, ti_replay_simulated_time(res), stdout);
+    if (res->profile)
+        ti_profile_print(res->profile, stdout);
 }
 
-static void report_json(const struct ti_replay_options *o, const struct ti_replay_result *res,
-                        ti_status st, const struct ti_err *err)
+/* What the check of a trace found. */
+static void add_lint(json_t *j, const struct ti_replay_trace *t)
 {
-    json_t *j = json_pack("{s:s?, s:i, s:I}", "trace", o->trace, "status", (int)st, "np",
-                          (json_int_t)res->np);
-    char wall[64];
+    const struct ti_volumes *volumes = &t->lint.volumes;
 
-    if (st)
-        json_object_set_new(j, "error", json_string(err->text));
-    if (st && err->hint[0])
-        json_object_set_new(j, "hint", json_string(err->hint));
-    if (res->linted) {
-        json_object_set_new(j, "events", json_integer((json_int_t)res->lint.check.events));
-        json_object_set_new(j, "messages", json_integer((json_int_t)res->lint.check.messages));
-        json_object_set_new(j, "collectives",
-                            json_integer((json_int_t)res->lint.check.collectives));
-        if (res->lint.volumes.counter[0])
-            json_object_set_new(j, "counter", json_string(res->lint.volumes.counter));
-        if (res->lint.volumes.unit[0]) {
-            json_object_set_new(j, "unit", json_string(res->lint.volumes.unit));
-            json_object_set_new(
-                j, "exact",
-                json_boolean(!res->lint.volumes.inexact && !ti_caveats_misses(&res->lint.caveats)));
-            json_object_set_new(j, "estimate", json_boolean(res->lint.volumes.estimate));
-        }
-        json_object_set_new(j, "problem_count", json_integer((json_int_t)res->problems.n));
-        json_object_set_new(j, "problems", ti_problems_json(&res->problems));
+    json_object_set_new(j, "events", json_integer((json_int_t)t->lint.check.events));
+    json_object_set_new(j, "messages", json_integer((json_int_t)t->lint.check.messages));
+    json_object_set_new(j, "collectives", json_integer((json_int_t)t->lint.check.collectives));
+    if (volumes->counter[0])
+        json_object_set_new(j, "counter", json_string(volumes->counter));
+    if (volumes->unit[0]) {
+        json_object_set_new(j, "unit", json_string(volumes->unit));
+        json_object_set_new(
+            j, "exact", json_boolean(!volumes->inexact && !ti_caveats_misses(&t->lint.caveats)));
+        json_object_set_new(j, "estimate", json_boolean(volumes->estimate));
     }
+    json_object_set_new(j, "problem_count", json_integer((json_int_t)t->problems.n));
+    json_object_set_new(j, "problems", ti_problems_json(&t->problems));
+}
+
+/* How the bursts of a trace were replayed. */
+static void add_bursts(json_t *j, const struct ti_bursts *bursts)
+{
+    if (bursts->as == TI_BURSTS_THREADS)
+        json_object_set_new(j, "cores_for_threads",
+                            bursts->cores == INT64_MAX ? json_null()
+                                                       : json_integer((json_int_t)bursts->cores));
+}
+
+static json_t *jobs_json(const struct ti_replay_result *res)
+{
+    json_t *list = json_array();
+
+    for (int i = 0; i < res->njobs; i++) {
+        const struct ti_sim_job *job = &res->job[i];
+        json_t *j =
+            json_pack("{s:s, s:I, s:I, s:f}", "trace", job->trace->path, "np", (json_int_t)job->np,
+                      "first_rank", (json_int_t)job->first, "start_s", job->start_s);
+
+        if (job->trace->linted)
+            add_lint(j, job->trace);
+        add_bursts(j, &job->trace->bursts);
+        if (res->simulated) {
+            json_object_set_new(j, "end_s", json_real(job->end_s));
+            json_object_set_new(j, "time_s", json_real(job->end_s - job->start_s));
+        }
+        json_array_append_new(list, j);
+    }
+    return list;
+}
+
+/* What was simulated, and where. */
+static void add_simulation(json_t *j, const struct ti_replay_options *o,
+                           const struct ti_replay_result *res)
+{
     if (!o->show)
         json_object_set_new(j, "engine", json_string(engine_names[res->engine]));
     if (res->collectives)
@@ -94,11 +135,6 @@ static void report_json(const struct ti_replay_options *o, const struct ti_repla
         json_object_set_new(j, "times", json_true());
     if (o->no_compute)
         json_object_set_new(j, "no_compute", json_true());
-    if (res->bursts.as == TI_BURSTS_THREADS)
-        json_object_set_new(j, "cores_for_threads",
-                            res->bursts.cores == INT64_MAX
-                                ? json_null()
-                                : json_integer((json_int_t)res->bursts.cores));
     if (res->platform[0])
         json_object_set_new(j, "platform", json_string(res->platform));
     if (res->host_of) {
@@ -107,6 +143,13 @@ static void report_json(const struct ti_replay_options *o, const struct ti_repla
     }
     if (res->actions && res->engine == TI_ENGINE_STOCK)
         json_object_set_new(j, "actions", json_integer((json_int_t)res->actions));
+}
+
+static void add_times(json_t *j, const struct ti_replay_options *o,
+                      const struct ti_replay_result *res)
+{
+    char wall[64];
+
     if (res->simulated) {
         json_object_set_new(j, "simulated_time_s", json_real(strtod(res->verdict.time, NULL)));
         json_object_set_new(j, "clock_s", json_real(ti_replay_simulated_time(res)));
@@ -114,10 +157,33 @@ static void report_json(const struct ti_replay_options *o, const struct ti_repla
     if (res->simulated && o->against)
         json_object_set_new(j, "against",
                             ti_against_json(&res->against, ti_replay_simulated_time(res)));
+    if (res->profile)
+        json_object_set(j, "profile", res->profile);
     if (res->wall_s > 0) {
         snprintf(wall, sizeof wall, "%.6f", res->wall_s);
         json_object_set_new(j, "wall_time_s", json_real(strtod(wall, NULL)));
     }
+}
+
+static void report_json(const struct ti_replay_options *o, const struct ti_replay_result *res,
+                        ti_status st, const struct ti_err *err)
+{
+    const struct ti_replay_trace *t = res->njobs > 1 ? NULL : res->trace;
+    json_t *j = json_pack("{s:s?, s:i, s:I}", "trace", t ? t->path : NULL, "status", (int)st, "np",
+                          (json_int_t)res->np);
+
+    if (st)
+        json_object_set_new(j, "error", json_string(err->text));
+    if (st && err->hint[0])
+        json_object_set_new(j, "hint", json_string(err->hint));
+    if (t && t->linted)
+        add_lint(j, t);
+    if (t)
+        add_bursts(j, &t->bursts);
+    if (res->njobs > 1)
+        json_object_set_new(j, "jobs", jobs_json(res));
+    add_simulation(j, o, res);
+    add_times(j, o, res);
     ti_replay_print_json(j);
 }
 
@@ -126,11 +192,17 @@ static void print_waiting(const json_t *list)
     const json_t *at;
     size_t i;
 
-    json_array_foreach(list, i, at) ti_print(
-        stderr, "  rank %" JSON_INTEGER_FORMAT " is at event %" JSON_INTEGER_FORMAT ", %s\n",
-        json_integer_value(json_object_get(at, "rank")),
-        json_integer_value(json_object_get(at, "event")),
-        json_string_value(json_object_get(at, "call")));
+    json_array_foreach(list, i, at)
+    {
+        if (json_object_get(at, "job"))
+            ti_print(stderr, "  job %" JSON_INTEGER_FORMAT ",",
+                     json_integer_value(json_object_get(at, "job")));
+        ti_print(
+            stderr, "%s rank %" JSON_INTEGER_FORMAT " is at event %" JSON_INTEGER_FORMAT ", %s\n",
+            json_object_get(at, "job") ? "" : " ", json_integer_value(json_object_get(at, "rank")),
+            json_integer_value(json_object_get(at, "event")),
+            json_string_value(json_object_get(at, "call")));
+    }
 }
 
 ti_status ti_replay_report(const struct ti_replay_options *o, const struct ti_replay_result *res,
@@ -138,7 +210,8 @@ ti_status ti_replay_report(const struct ti_replay_options *o, const struct ti_re
 {
     if (st) {
         ti_cli_fail(&ti_replay_cli, st, err);
-        ti_problems_print(&res->problems, stderr);
+        for (int i = 0; i < res->ntraces; i++)
+            ti_problems_print(&res->trace[i].problems, stderr);
         for (int i = 0; i < res->verdict.nquotes; i++)
             fprintf(stderr, "  smpirun: %s\n", res->verdict.quote[i]);
         print_waiting(res->waiting);
@@ -157,6 +230,8 @@ ti_status ti_replay_report(const struct ti_replay_options *o, const struct ti_re
         fprintf(stderr, "%s: cannot write the result: %s\n", ti_replay_cli.tool, strerror(errno));
         st = TI_ERR_IO;
     }
+    if (o->timeline && !st)
+        ti_say("the timeline is in '%s'", o->timeline);
     if (o->picture && !st)
         ti_say("the picture is in '%s'", o->picture);
     return st;

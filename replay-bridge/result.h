@@ -16,11 +16,29 @@
 #include "replay-bridge/state.h"
 #include "replay-bridge/verdict.h"
 
-struct ti_replay_result {
-    int64_t np;
+/* A trace that was given; several jobs may have it. */
+struct ti_replay_trace {
+    const char *path;
+    struct ti_source *source;
+    bool linted;
     struct ti_lint lint; /* valid if `linted` */
     struct ti_problems problems;
     struct ti_bursts bursts;
+};
+
+/* A program that runs in the simulation. */
+struct ti_sim_job {
+    struct ti_replay_trace *trace;
+    int64_t np, first;     /* its ranks, and which rank of the simulation is its rank 0 */
+    double start_s, end_s; /* simulated seconds; the end is valid if `simulated` */
+};
+
+struct ti_replay_result {
+    struct ti_replay_trace *trace;
+    int ntraces;
+    struct ti_sim_job *job;
+    int njobs;
+    int64_t np;                    /* ranks of all jobs */
     struct ti_hosts hosts;         /* that ranks may use */
     uint32_t *host_of;             /* index of the host of each rank */
     struct ti_sites *sites;        /* of --sites; NULL: none */
@@ -31,12 +49,12 @@ struct ti_replay_result {
     struct ti_engine_files files;
     const char *collectives; /* their algorithms */
     char *replayer;          /* the command of ti-smpi-replay; NULL with engine stock */
-    uint64_t actions;        /* that are replayed */
+    uint64_t actions;        /* of all jobs, that are replayed; with engine tiara, events */
     struct ti_replay_state *state;
     struct ti_verdict verdict; /* valid if `simulated` */
     struct ti_against against; /* of --against */
     json_t *waiting;           /* ranks that did not come to their end; NULL: not known */
-    bool linted;               /* the trace has been checked */
+    json_t *profile;           /* of --profile; NULL: none */
     bool runnable;             /* all files that smpirun needs are written */
     bool ran;                  /* smpirun has ended */
     bool simulated;            /* and has told a simulated time */

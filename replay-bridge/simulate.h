@@ -16,6 +16,7 @@
 #define TI_SIM_HOSTS    "hostfile"
 #define TI_SIM_TRACES   "traces.txt"
 #define TI_SIM_STATE    "state" /* see state.h */
+#define TI_SIM_PROFILE  "profile.json"
 
 struct ti_sim {
     int64_t np;

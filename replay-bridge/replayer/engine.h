@@ -64,13 +64,6 @@ size_t ti_engine_eager_bytes(void);
 /* Waits until a time on the engine's clock. */
 void ti_engine_wait_until(double seconds);
 
-/* Of a simulation: begins to count what links carry; and tells of each link its name, the bytes it
- * has carried, its bandwidth in bytes a second, and the time until now in seconds. */
-void ti_engine_count_links(void);
-void ti_engine_links(void (*tell)(void *arg, const char *name, double bytes, double bandwidth,
-                                  double seconds),
-                     void *arg);
-
 /* Has a buffer attached for buffered sends. */
 void ti_engine_buffer_sends(struct ti_replayer *p);
 

@@ -182,15 +182,3 @@ void ti_engine_wait_until(double seconds)
 {
     (void)seconds; /* there is one job, which starts at once */
 }
-
-void ti_engine_count_links(void)
-{
-}
-
-void ti_engine_links(void (*tell)(void *arg, const char *name, double bytes, double bandwidth,
-                                  double seconds),
-                     void *arg)
-{
-    (void)tell;
-    (void)arg;
-}

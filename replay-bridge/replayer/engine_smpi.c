@@ -4,12 +4,9 @@
 #include <limits.h>
 #include <simgrid/actor.h>
 #include <simgrid/engine.h>
-#include <simgrid/link.h>
-#include <simgrid/plugins/load.h>
 #include <smpi/smpi.h>
 #include <time.h>
 #include <xbt/config.h>
-#include <xbt/sysdep.h>
 
 #include "check/map.h"
 #include "replay-bridge/replayer/engine.h"
@@ -53,7 +50,7 @@ void ti_engine_start(struct ti_replayer *p)
     struct shared *s = shared();
 
     p->engine = s;
-    s->running = s->running ? s->running : p->np;
+    s->running = s->running ? s->running : p->all_ranks;
 }
 
 /* No simulated time passes while one rank checks, and the others find what it found. */
@@ -154,27 +151,6 @@ void ti_engine_wait_until(double seconds)
 
     if (left > 0)
         sg_actor_sleep_for(left);
-}
-
-void ti_engine_count_links(void)
-{
-    sg_link_t *link = sg_link_list();
-
-    for (size_t i = 0; i < sg_link_count(); i++)
-        sg_link_load_track(link[i]);
-    xbt_free(link);
-}
-
-void ti_engine_links(void (*tell)(void *arg, const char *name, double bytes, double bandwidth,
-                                  double seconds),
-                     void *arg)
-{
-    sg_link_t *link = sg_link_list();
-
-    for (size_t i = 0; i < sg_link_count(); i++)
-        tell(arg, sg_link_get_name(link[i]), sg_link_get_cum_load(link[i]),
-             sg_link_get_bandwidth(link[i]), simgrid_get_clock());
-    xbt_free(link);
 }
 
 /* SMPI asks for a buffer that is large enough, but has its own. */

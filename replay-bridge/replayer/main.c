@@ -27,7 +27,6 @@ enum {
     OPT_STATE,
     OPT_START,
     OPT_PROFILE,
-    OPT_LINKS,
     OPT_TIMELINE,
     OPT_BURSTS,
     OPT_SPEED,
@@ -47,8 +46,6 @@ static const struct ti_opt opts[] = {
     {OPT_START, "start", "TIME[,TIME]...",
      "when each of the traces starts, as 2s,500ms [default: 0s]"},
     {OPT_PROFILE, "profile", "FILE", "write there what takes the time, as JSON"},
-    {OPT_LINKS, "links", NULL,
-     "the use of links, too; smpirun must be given\n--cfg=plugin:link_load"},
     {OPT_TIMELINE, "timeline", "FILE", "write each burst and call, into NAME.paje or NAME.csv"},
     {OPT_STATE, "state", "FILE", "say there how far each rank is (as ti-replay has made it)"},
 #else
@@ -161,9 +158,6 @@ static ti_status take_option(struct ti_replay_setup *setup, int id, const char *
         return take_start(setup, arg, err);
     case OPT_PROFILE:
         setup->profile = arg;
-        return TI_OK;
-    case OPT_LINKS:
-        setup->links = true;
         return TI_OK;
     case OPT_TIMELINE:
         setup->timeline = arg;

@@ -66,8 +66,6 @@ static struct ti_profile *all_of(struct ti_replayer *p)
     all->np = p->all_ranks;
     all->partners = ti_partners_new();
     all->eager_bytes = ti_engine_eager_bytes();
-    if (p->setup->links)
-        ti_engine_count_links();
     all->rank = ti_more(NULL, &none, (size_t)all->np, sizeof *all->rank);
     if (p->setup->timeline && ti_timeline_open(p->setup->timeline, all->np, &all->timeline, &err))
         ti_replay_fail(p, TI_ERR_IO, "%s", err.text);
@@ -157,18 +155,10 @@ static json_t *times_json(const struct times *t)
                      t->computing, "communicating_s", t->communicating, "waiting_s", t->waiting);
 }
 
-static void add_link(void *list, const char *name, double bytes, double bandwidth, double end)
-{
-    if (bytes > 0)
-        json_array_append_new(list, json_pack("{s:s, s:f, s:f, s:f}", "link", name, "bytes", bytes,
-                                              "bandwidth", bandwidth, "use",
-                                              end > 0 ? bytes / bandwidth / end : 0));
-}
-
 static json_t *profile_json(const struct ti_replayer *p)
 {
     const struct ti_profile *all = p->profile->all;
-    json_t *ranks = json_array(), *ops = json_array(), *sites = json_array(), *links = json_array();
+    json_t *ranks = json_array(), *ops = json_array(), *sites = json_array();
 
     for (int64_t rank = 0; rank < all->np; rank++)
         json_array_append_new(ranks, times_json(&all->rank[rank]));
@@ -186,10 +176,7 @@ static json_t *profile_json(const struct ti_replayer *p)
         json_object_set_new(j, "site", json_string(all->site[i].text));
         json_array_append_new(sites, j);
     }
-    if (p->setup->links)
-        ti_engine_links(add_link, links);
-    return json_pack("{s:o, s:o, s:o, s:o}", "ranks", ranks, "operations", ops, "sites", sites,
-                     "links", links);
+    return json_pack("{s:o, s:o, s:o}", "ranks", ranks, "operations", ops, "sites", sites);
 }
 
 static void write_profile(struct ti_replayer *p)

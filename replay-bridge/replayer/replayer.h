@@ -55,7 +55,6 @@ struct ti_replay_setup {
     const char *timeline;
     double *start_s; /* of the first jobs */
     int nstarts;
-    bool links;             /* the use of links goes into the profile */
     struct ti_profile *all; /* of all ranks, see profile.h */
     bool asked;             /* one rank has looked whether ranks may start */
     int end;                /* exit status without a replay; TI_CLI_END: replay */
