@@ -82,7 +82,7 @@ install: all
 	    $(DESTDIR)$(mandir)/man7
 	install $(progs:%=$(O)/%) $(replayers) $(DESTDIR)$(bindir)
 	install -d $(DESTDIR)$(libexecdir)/tiara
-	install $(node_progs) $(helpers:%=$(O)/%) $(smpi_clock) $(mpi_helpers) $(DESTDIR)$(libexecdir)/tiara
+	install $(node_progs) $(helpers:%=$(O)/%) $(smpi_parts) $(mpi_helpers) $(DESTDIR)$(libexecdir)/tiara
 	install -m 644 $(libminitrace) $(DESTDIR)$(libdir)
 	install -m 644 $(wildcard man/*.1) $(DESTDIR)$(mandir)/man1
 	install -m 644 $(wildcard man/*.5) $(DESTDIR)$(mandir)/man5

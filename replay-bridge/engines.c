@@ -39,6 +39,7 @@ void ti_engine_files(struct ti_engine_files *out)
     }
     find(here, programs, "ti-smpi-replay", out->replayer);
     find(here, libraries, "libti-smpi-clock.so", out->clock);
+    find(here, libraries, "ti-smpi-routes", out->routes);
 }
 
 /* ---- the command ---- */
@@ -142,6 +143,16 @@ ti_status ti_engine_command(const struct ti_engine_files *files,
     *out = !st && ti_args_ok(&args) ? ti_args_shell(&args) : NULL;
     ti_args_free(&args);
     return st || *out ? st : ti_err_set(err, TI_ERR_IO, "out of memory");
+}
+
+ti_status ti_routes_command(const struct ti_engine_files *files, char **out, struct ti_err *err)
+{
+    char program[PATH_MAX];
+    ti_status st = as_word(files->routes, "ti-smpi-routes", program, err);
+
+    if (!st && asprintf(out, "%s %s %s", program, TI_SIM_PAIRS, TI_SIM_LINKS) < 0)
+        st = ti_err_set(err, TI_ERR_IO, "out of memory");
+    return st;
 }
 
 /* ---- collectives ---- */

@@ -13,6 +13,7 @@
 struct ti_engine_files {
     char replayer[PATH_MAX]; /* ti-smpi-replay */
     char clock[PATH_MAX];    /* libti-smpi-clock.so, see replayer/clock.c */
+    char routes[PATH_MAX];   /* ti-smpi-routes, see messages.h */
 };
 
 /* Finds them beside this program, or where it was installed to. */
@@ -34,6 +35,9 @@ struct ti_engine_replay {
  */
 ti_status ti_engine_command(const struct ti_engine_files *files,
                             const struct ti_engine_replay *what, char **out, struct ti_err *err);
+
+/* The command of ti-smpi-routes, as above. */
+ti_status ti_routes_command(const struct ti_engine_files *files, char **out, struct ti_err *err);
 
 /*
  * Options of SimGrid's for the algorithms of collectives: of "tree", or of a selector of SimGrid's

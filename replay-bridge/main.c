@@ -97,7 +97,9 @@ static ti_status choose_engine(const struct ti_replay_options *o, struct ti_repl
                           (o->engine == TI_ENGINE_ASKED_AUTO && !res->files.replayer[0])
                       ? TI_ENGINE_STOCK
                       : TI_ENGINE_TIARA;
-    if (res->engine == TI_ENGINE_STOCK && ti_replay_needs_tiara(o))
+    if (o->links && !res->files.routes[0])
+        ti_err_set(err, TI_ERR_IO, "--links needs ti-smpi-routes, which is not beside ti-replay");
+    else if (res->engine == TI_ENGINE_STOCK && ti_replay_needs_tiara(o))
         ti_err_set(err, TI_ERR_IO, "%s needs ti-smpi-replay, which is not beside ti-replay",
                    ti_replay_needs_tiara(o));
     else if (res->engine == TI_ENGINE_STOCK || res->files.replayer[0])
@@ -136,6 +138,13 @@ static uint64_t events(const struct ti_replay_result *res)
     for (int j = 0; j < res->njobs; j++)
         n += res->job[j].trace->lint.check.events;
     return n;
+}
+
+static void take_message(void *arg, const char *line)
+{
+    struct ti_replay_result *res = arg;
+
+    ti_messages_line(&res->messages, line);
 }
 
 /* The share of all events that is replayed. */
@@ -228,11 +237,41 @@ static ti_status read_profile(struct ti_replay_result *res, struct ti_err *err)
                         : ti_err_set(err, TI_ERR_IO, "cannot read '%s': %s", path, why.text);
 }
 
+/* What the messages of the simulation are to links: SimGrid tells the routes, in another run. */
+static ti_status find_links(const struct ti_replay_options *o, struct ti_replay_result *res,
+                            struct ti_err *err)
+{
+    struct ti_sim sim = {
+        .np = 1, .platform = res->platform_file, .routes = true, .verbose = o->verbose};
+    char *command = NULL;
+    double wall_s;
+    int exit_status;
+    ti_status st =
+        ti_messages_write(&res->messages, &res->hosts, ti_scratch_path(TI_SIM_PAIRS), err);
+
+    if (!st)
+        st = ti_routes_command(&res->files, &command, err);
+    sim.replayer = command;
+    if (!st)
+        st = ti_simulate(&sim, &exit_status, &wall_s, err);
+    free(command);
+    if (st)
+        return st;
+    res->links = exit_status == 0 ? ti_messages_links(ti_scratch_path(TI_SIM_LINKS),
+                                                      ti_replay_simulated_time(res), err)
+                                  : NULL;
+    if (exit_status)
+        ti_err_set(err, TI_ERR_IO, "SimGrid does not tell its routes: ti-smpi-routes ended with %d",
+                   exit_status);
+    return res->links ? TI_OK : TI_ERR_IO;
+}
+
 static ti_status simulate(const struct ti_replay_options *o, struct ti_replay_result *res,
                           struct ti_err *err)
 {
     struct ti_sim sim = {.np = res->np,
                          .platform = res->platform_file,
+                         .arg = res,
                          .log = res->against.ranks && !res->state ? ti_against_log : NULL,
                          .verbose = o->verbose};
     int exit_status;
@@ -242,8 +281,11 @@ static ti_status simulate(const struct ti_replay_options *o, struct ti_replay_re
         sim.replayer = res->replayer;
         sim.preload = res->files.clock[0] ? res->files.clock : NULL;
         sim.done = share_done;
-        sim.arg = res;
     }
+    if (o->links)
+        sim.message = take_message;
+    res->messages.host_of = res->host_of;
+    res->messages.np = res->np;
     sim.cfg = ti_calibrated_cfg(&o->calibrated, (char **)(uintptr_t)o->cfg, o->ncfg, &sim.ncfg);
     st = sim.cfg ? ti_sim_script(&sim, err)
                  : ti_err_errno(err, TI_ERR_IO, "cannot keep SMPI's settings");
@@ -259,6 +301,8 @@ static ti_status simulate(const struct ti_replay_options *o, struct ti_replay_re
         note_ends(res);
     if (res->simulated && o->profile)
         st = read_profile(res, err);
+    if (res->simulated && !st && o->links)
+        st = find_links(o, res, err);
     return st;
 }
 
@@ -394,6 +438,8 @@ static void free_result(struct ti_replay_result *res)
 {
     json_decref(res->waiting);
     json_decref(res->profile);
+    json_decref(res->links);
+    ti_messages_free(&res->messages);
     free(res->replayer);
     ti_replay_state_close(res->state);
     ti_against_free(&res->against);

@@ -10,7 +10,7 @@ replay_src := $(lower_src) $(sites_src) $(addprefix replay-bridge/,state.c engin
 # Sweeps.
 sweep_src := $(addprefix replay-bridge/,sweep.c study.c study_run.c study_plot.c plot.c)
 progs += ti-replay
-ti-replay_src := $(addprefix replay-bridge/,main.c options.c machine.c advice.c report.c profile_report.c) \
+ti-replay_src := $(addprefix replay-bridge/,main.c options.c machine.c advice.c report.c profile_report.c messages.c) \
                  replay-bridge/replayer/timeline.c replay-bridge/sweep_command.c replay-bridge/calibrated.c \
                  replay-bridge/against.c formats/calibration.c $(sweep_src) $(replay_src)
 ti-replay_libs := $(sites_libs) -lm
@@ -41,13 +41,16 @@ $(O)/smpi/%.o: %.c
 	$(call say,SMPICC)$(SMPICC) $(flags) $(smpi_flags) $(pkg_cflags) $(CPPFLAGS) $(CFLAGS) -fPIC \
 	    -ffile-prefix-map=$(CURDIR)/= -DTI_SIMULATED -DSMPI_NO_OVERRIDE_MALLOC -c -o $@ $<
 replayers := $(if $(has_smpi),$(O)/ti-smpi-replay) $(O)/ti-live-replay
-smpi_clock := $(if $(has_smpi),$(O)/libti-smpi-clock.so)
-all: $(replayers) $(smpi_clock)
+smpi_parts := $(if $(has_smpi),$(addprefix $(O)/,libti-smpi-clock.so ti-smpi-routes))
+all: $(replayers) $(smpi_parts)
 $(O)/libti-smpi-clock.so: replay-bridge/replayer/clock.c
 	@mkdir -p $(@D)
 	$(call say,CC)$(CC) $(flags) $(CPPFLAGS) $(CFLAGS) -fPIC -shared -Wl,-z,noexecstack -o $@ $<
 $(O)/ti-smpi-replay: $(patsubst %.c,$(O)/smpi/%.o,$(replayer_files) replay-bridge/replayer/engine_smpi.c) \
         $(call pic_obj,$(replayer_tools))
+	$(call say,LINK)$(SMPICC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(pkg_libs) $(LDLIBS)
+
+$(O)/ti-smpi-routes: $(O)/smpi/replay-bridge/replayer/routes.o $(call pic_obj,check/map.c $(common_src))
 	$(call say,LINK)$(SMPICC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(pkg_libs) $(LDLIBS)
 
 # (MPI_UNWEIGHTED is the address of a variable or a small number, which gcc takes for an array.)

@@ -39,6 +39,7 @@ enum {
     OPT_START,
     OPT_PROFILE,
     OPT_TIMELINE,
+    OPT_LINKS,
     OPT_THREADS,
     OPT_CORES,
     OPT_JSON,
@@ -123,6 +124,7 @@ static const struct ti_opt opts[] = {
      "how long ranks compute, communicate and wait; and what\ntakes the time, by operation and "
      "call "
      "site"},
+    {OPT_LINKS, "links", NULL, "what each link carries, the busiest first"},
     {OPT_TIMELINE, "timeline", "FILE",
      "write each burst and call into FILE: NAME.paje for\npajeng and vite, or NAME.csv"},
     {'q', "quiet", NULL, "errors only"},
@@ -326,6 +328,9 @@ static ti_status take_option(struct ti_replay_options *o, int id, const char *ar
     case OPT_PROFILE:
         o->profile = true;
         return TI_OK;
+    case OPT_LINKS:
+        o->links = true;
+        return TI_OK;
     case OPT_TIMELINE:
         o->timeline = arg;
         return ti_timeline_check(arg, err);
@@ -379,18 +384,10 @@ static ti_status check_made(const struct ti_replay_options *o, struct ti_err *er
 /* Keep an option for the replays of a sweep, unless it is about what is shown. */
 static void keep_option(struct ti_replay_options *o, int id, const char *arg)
 {
-    static const int others[] = {OPT_SWEEP,
-                                 OPT_LIST,
-                                 OPT_KEEP,
-                                 OPT_TIMELINE,
-                                 OPT_SHOW_PLATFORM,
-                                 OPT_JSON,
-                                 OPT_NO_PROGRESS,
-                                 'n',
-                                 'o',
-                                 'j',
-                                 'q',
-                                 'v'};
+    static const int others[] = {
+        OPT_SWEEP, OPT_LIST,        OPT_KEEP, OPT_TIMELINE, OPT_LINKS, OPT_SHOW_PLATFORM,
+        OPT_JSON,  OPT_NO_PROGRESS, 'n',      'o',          'j',       'q',
+        'v'};
     const struct ti_opt *opt = opts;
 
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)

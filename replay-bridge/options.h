@@ -64,6 +64,7 @@ struct ti_replay_options {
     const char *against; /* file of real times; NULL: none */
     const char *timeline; /* file to be written; NULL: none */
     bool profile;         /* say what takes the time */
+    bool links;           /* and what links carry */
     const char *keep;    /* folder that keeps all files; NULL: none */
     bool quiet, verbose, json, no_progress;
 };

@@ -110,3 +110,35 @@ void ti_profile_print(const json_t *profile, FILE *f)
     print_rows(json_object_get(profile, "operations"), "operations", f);
     print_rows(json_object_get(profile, "sites"), "call sites", f);
 }
+
+/* ---- links ---- */
+
+/* "1.3 MB" */
+static const char *size_text(double bytes, char out[32])
+{
+    static const char *const units[] = {"B", "kB", "MB", "GB", "TB", "PB", "EB"};
+    int unit = 0;
+
+    for (; bytes >= 1000 && unit < 6; unit++)
+        bytes /= 1000;
+    snprintf(out, 32, unit ? "%.1f %s" : "%.0f %s", bytes, units[unit]);
+    return out;
+}
+
+void ti_profile_print_links(const json_t *links, FILE *f)
+{
+    size_t n = json_array_size(links);
+    char bytes[32], messages[32];
+
+    fprintf(f, "\nuse of links      bytes    messages\n");
+    for (size_t i = 0; i < n && i < ROWS; i++) {
+        const json_t *link = json_array_get(links, i);
+
+        ti_print(f, "  %6.2f %%    %9s %11s  %s\n", 100 * number(link, "use"),
+                 size_text(number(link, "bytes"), bytes),
+                 ti_format_count((uint64_t)number(link, "messages"), messages, sizeof messages),
+                 text(link, "link"));
+    }
+    if (n > ROWS)
+        fprintf(f, "  ... and %zu more links: --json has all\n", n - ROWS);
+}

@@ -1,5 +1,5 @@
 /*
- * What --profile found, for people.
+ * What --profile and --links found, for people.
  */
 #ifndef TI_PROFILE_REPORT_H
 #define TI_PROFILE_REPORT_H
@@ -13,5 +13,8 @@
  * lacks is left out.
  */
 void ti_profile_print(const json_t *profile, FILE *f);
+
+/* Prints the links that carry messages, the busiest first. */
+void ti_profile_print_links(const json_t *links, FILE *f);
 
 #endif

@@ -68,6 +68,8 @@ static void report_text(const struct ti_replay_options *o, const struct ti_repla
         ti_against_print(&res->against, ti_replay_simulated_time(res), stdout);
     if (res->profile)
         ti_profile_print(res->profile, stdout);
+    if (res->links)
+        ti_profile_print_links(res->links, stdout);
 }
 
 /* What the check of a trace found. */
@@ -159,6 +161,8 @@ static void add_times(json_t *j, const struct ti_replay_options *o,
                             ti_against_json(&res->against, ti_replay_simulated_time(res)));
     if (res->profile)
         json_object_set(j, "profile", res->profile);
+    if (res->links)
+        json_object_set(j, "links", res->links);
     if (res->wall_s > 0) {
         snprintf(wall, sizeof wall, "%.6f", res->wall_s);
         json_object_set_new(j, "wall_time_s", json_real(strtod(wall, NULL)));

@@ -12,6 +12,7 @@
 #include "replay-bridge/engines.h"
 #include "replay-bridge/hosts.h"
 #include "replay-bridge/lint.h"
+#include "replay-bridge/messages.h"
 #include "replay-bridge/platform_sites.h"
 #include "replay-bridge/state.h"
 #include "replay-bridge/verdict.h"
@@ -55,6 +56,8 @@ struct ti_replay_result {
     struct ti_against against; /* of --against */
     json_t *waiting;           /* ranks that did not come to their end; NULL: not known */
     json_t *profile;           /* of --profile; NULL: none */
+    struct ti_messages messages; /* of --links */
+    json_t *links;               /* NULL: none */
     bool runnable;             /* all files that smpirun needs are written */
     bool ran;                  /* smpirun has ended */
     bool simulated;            /* and has told a simulated time */

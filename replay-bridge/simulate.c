@@ -104,6 +104,10 @@ static void free_args(struct args *a)
     free(a->v);
 }
 
+/* Options that have SimGrid tell of each message. */
+static const char *const tracing[] = {":yes", "/smpi:yes", "/smpi/internals:yes",
+                                      "/smpi/display-sizes:yes", "/filename:" TI_SIM_MESSAGES};
+
 /*
  * smpirun splits at blanks, so every name here is without; paths are relative
  * to the scratch directory.  The log's layout makes it print the simulated
@@ -128,6 +132,8 @@ static struct args command(const struct ti_sim *sim)
         arg(&a, "", sim->log[i]);
     for (int i = 0; i < sim->ncfg; i++)
         arg(&a, "--cfg=", sim->cfg[i]);
+    for (size_t i = 0; sim->message && i < sizeof tracing / sizeof *tracing; i++)
+        arg(&a, "--cfg=tracing", tracing[i]);
     if (sim->replayer) {
         arg(&a, "", "--cfg=smpi/simulate-computation:no");
         words(&a, sim->replayer);
@@ -207,6 +213,9 @@ struct running {
     FILE *log;
     double start, term; /* when SIGTERM went out, 0: not yet */
     bool killed;
+    int messages; /* the FIFO of SimGrid's tracing; -1: none, or at its end */
+    char *line;   /* of it, as far as it has come */
+    size_t line_bytes, line_room;
 };
 
 static void escalate(struct running *r)
@@ -234,17 +243,46 @@ static void show_progress(const struct ti_sim *sim, const struct running *r)
         ti_progress("simulating, %.0f s", seconds);
 }
 
+/* Takes what SimGrid's tracing has written, line by line. */
+static void take_messages(struct running *r, const struct ti_sim *sim)
+{
+    char buf[65536], *at = buf, *end;
+    ssize_t n = read(r->messages, buf, sizeof buf);
+
+    if (n == 0 || (n < 0 && errno != EINTR && errno != EAGAIN)) {
+        close(r->messages);
+        r->messages = -1;
+    }
+    for (; n > 0; n -= end - at, at = end) {
+        end = memchr(at, '\n', (size_t)n);
+        end = end ? end + 1 : at + n;
+        r->line = ti_more(r->line, &r->line_room, r->line_bytes + (size_t)(end - at) + 1, 1);
+        memcpy(r->line + r->line_bytes, at, (size_t)(end - at));
+        r->line_bytes += (size_t)(end - at);
+        if (end[-1] != '\n')
+            continue;
+        r->line[r->line_bytes - 1] = '\0';
+        sim->message(sim->arg, r->line);
+        r->line_bytes = 0;
+    }
+}
+
 static void drain(struct running *r, const struct ti_sim *sim)
 {
     char buf[8192];
 
     for (;;) {
-        struct pollfd p = {.fd = r->out, .events = POLLIN};
+        struct pollfd p[2] = {{.fd = r->out, .events = POLLIN},
+                              {.fd = r->messages, .events = POLLIN}};
         ssize_t n;
 
         escalate(r);
         show_progress(sim, r);
-        if (poll(&p, 1, 200) <= 0)
+        if (poll(p, 2, 200) <= 0)
+            continue;
+        if (p[1].revents)
+            take_messages(r, sim);
+        if (!p[0].revents)
             continue;
         n = read(r->out, buf, sizeof buf);
         if (n < 0 && errno == EINTR)
@@ -257,6 +295,8 @@ static void drain(struct running *r, const struct ti_sim *sim)
             fwrite(buf, 1, (size_t)n, stderr);
         }
     }
+    while (r->messages >= 0 && !ti_stopped())
+        take_messages(r, sim);
     ti_progress_clear();
 }
 
@@ -311,25 +351,42 @@ static ti_status start(const struct ti_sim *sim, struct running *r, struct ti_er
     return ti_err_errno(err, TI_ERR_IO, "cannot run smpirun");
 }
 
+/* The FIFO that SimGrid's tracing writes.  Its reader is there first, so that opening it never
+ * waits for us. */
+static ti_status open_messages(struct running *r, struct ti_err *err)
+{
+    const char *path = ti_scratch_path(TI_SIM_MESSAGES);
+
+    if (mkfifo(path, 0600) == 0)
+        r->messages = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    return r->messages >= 0 ? TI_OK : ti_err_errno(err, TI_ERR_IO, "cannot make '%s'", path);
+}
+
 ti_status ti_simulate(const struct ti_sim *sim, int *exit_status, double *wall_s,
                       struct ti_err *err)
 {
-    struct running r = {0};
+    const char *log = sim->routes ? TI_SIM_ROUTES : TI_SIM_LOG;
+    struct running r = {.messages = -1};
     ti_status st;
 
-    r.log = fopen(ti_scratch_path(TI_SIM_LOG), "we");
+    r.log = fopen(ti_scratch_path(log), "we");
     if (!r.log)
-        return ti_err_errno(err, TI_ERR_IO, "cannot write '%s'", ti_scratch_path(TI_SIM_LOG));
-    st = start(sim, &r, err);
-    if (st) {
-        fclose(r.log);
-        return st;
+        return ti_err_errno(err, TI_ERR_IO, "cannot write '%s'", ti_scratch_path(log));
+    st = sim->message ? open_messages(&r, err) : TI_OK;
+    if (!st)
+        st = start(sim, &r, err);
+    if (!st) {
+        drain(&r, sim);
+        close(r.out);
+        *exit_status = reap(&r);
+        *wall_s = now_s() - r.start;
     }
-    drain(&r, sim);
-    close(r.out);
-    *exit_status = reap(&r);
-    *wall_s = now_s() - r.start;
-    if (fclose(r.log) != 0)
-        return ti_err_errno(err, TI_ERR_IO, "cannot write '%s'", ti_scratch_path(TI_SIM_LOG));
-    return ti_stop_check(err);
+    if (r.messages >= 0)
+        close(r.messages);
+    free(r.line);
+    if (sim->message)
+        remove(ti_scratch_path(TI_SIM_MESSAGES));
+    if (fclose(r.log) != 0 && !st)
+        return ti_err_errno(err, TI_ERR_IO, "cannot write '%s'", ti_scratch_path(log));
+    return st ? st : ti_stop_check(err);
 }

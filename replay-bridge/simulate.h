@@ -17,6 +17,10 @@
 #define TI_SIM_TRACES   "traces.txt"
 #define TI_SIM_STATE    "state" /* see state.h */
 #define TI_SIM_PROFILE  "profile.json"
+#define TI_SIM_MESSAGES "messages" /* a FIFO while smpirun runs, see messages.h */
+#define TI_SIM_PAIRS    "pairs"    /* what ti-smpi-routes reads, and writes */
+#define TI_SIM_LINKS    "links.json"
+#define TI_SIM_ROUTES   "routes.log" /* all that it printed */
 
 struct ti_sim {
     int64_t np;
@@ -30,6 +34,8 @@ struct ti_sim {
     double (*done)(void *arg); /* the share of the events that are replayed, for the progress line;
                                   NULL: not known */
     void *arg;
+    void (*message)(void *arg, const char *line); /* each line of SimGrid's tracing; NULL: none */
+    bool routes;            /* `replayer` is ti-smpi-routes: its output is in TI_SIM_ROUTES */
     const char *const *log; /* further --log=...; ends with NULL; may be NULL */
     bool verbose; /* repeat what it prints on stderr */
 };

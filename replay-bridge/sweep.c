@@ -7,10 +7,10 @@
 #include "check/map.h"
 
 /* Options whose values have commas, so that only '|' separates these. */
-static const char *const with_commas[] = {"topology", "bandwidth", "latency",
-                                          "loopback", "wan",       "cfg"};
+static const char *const with_commas[] = {"topology", "bandwidth", "latency", "loopback",
+                                          "wan",      "cfg",       "start"};
 /* Options that say what is done, and not what is simulated. */
-static const char *const not_swept[] = {"sweep", "jobs", "output", "keep"};
+static const char *const not_swept[] = {"sweep", "jobs", "output", "keep", "timeline"};
 
 #define IS_IN(list, name) is_in(list, sizeof list / sizeof *list, name)
 

@@ -1,0 +1,106 @@
+/*
+ * ti-smpi-routes: what links carry, from what hosts send each other.
+ *
+ *   smpirun -np 1 ... ti-smpi-routes PAIRS LINKS
+ *
+ * PAIRS has lines "FROM TO MESSAGES BYTES" of two hosts.  LINKS is written: a JSON array of the
+ * links that these messages take, each with its bandwidth (bytes a second), latency (seconds),
+ * whether messages share it, and its messages and bytes.  It simulates nothing: smpirun runs it
+ * because only SimGrid knows the routes of a platform.
+ */
+#include <inttypes.h>
+#include <jansson.h>
+#include <mpi.h>
+#include <simgrid/host.h>
+#include <simgrid/link.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <xbt/dynar.h>
+
+#include "check/map.h"
+#include "common/err.h"
+
+struct carried {
+    sg_link_t link;
+    uint64_t messages, bytes;
+};
+
+struct carriers {
+    struct ti_map of; /* by the address of the link */
+    struct carried *list;
+    size_t room;
+};
+
+static void add(struct carriers *all, sg_link_t link, uint64_t messages, uint64_t bytes)
+{
+    int64_t i = ti_map_add(&all->of, (int64_t)(uintptr_t)link, 0, 0, 0);
+
+    all->list = ti_more(all->list, &all->room, all->of.n, sizeof *all->list);
+    all->list[i].link = link;
+    all->list[i].messages += messages;
+    all->list[i].bytes += bytes;
+}
+
+/* One line of PAIRS; false if it is none. */
+static bool add_pair(struct carriers *all, char *line)
+{
+    char *from = strtok(line, " "), *to = strtok(NULL, " "), *counts = strtok(NULL, "");
+    xbt_dynar_t route = xbt_dynar_new(sizeof(sg_link_t), NULL);
+    uint64_t messages, bytes;
+    bool good = counts && sscanf(counts, "%" SCNu64 " %" SCNu64, &messages, &bytes) == 2;
+
+    if (good)
+        sg_host_get_route(sg_host_by_name(from), sg_host_by_name(to), route);
+    for (unsigned i = 0; good && i < xbt_dynar_length(route); i++)
+        add(all, xbt_dynar_get_as(route, i, sg_link_t), messages, bytes);
+    xbt_dynar_free(&route);
+    return good;
+}
+
+static bool read_pairs(struct carriers *all, const char *path)
+{
+    FILE *f = fopen(path, "re");
+    char *line = NULL;
+    size_t room = 0;
+    bool good = f != NULL;
+
+    while (good && getline(&line, &room, f) > 0)
+        good = add_pair(all, line);
+    free(line);
+    if (f)
+        fclose(f);
+    return good;
+}
+
+static bool write_links(const struct carriers *all, const char *path)
+{
+    json_t *list = json_array();
+    bool good;
+
+    for (size_t i = 0; i < all->of.n; i++) {
+        const struct carried *c = &all->list[i];
+
+        json_array_append_new(
+            list, json_pack("{s:s, s:f, s:f, s:b, s:I, s:I}", "link", sg_link_get_name(c->link),
+                            "bandwidth", sg_link_get_bandwidth(c->link), "latency",
+                            sg_link_get_latency(c->link), "shared", sg_link_is_shared(c->link),
+                            "messages", (json_int_t)c->messages, "bytes", (json_int_t)c->bytes));
+    }
+    good = json_dump_file(list, path, JSON_COMPACT | JSON_REAL_PRECISION(15)) == 0;
+    json_decref(list);
+    return good;
+}
+
+int main(int argc, char **argv)
+{
+    struct carriers all = {.list = NULL};
+    bool good;
+
+    MPI_Init(&argc, &argv);
+    good = argc == 3 && read_pairs(&all, argv[1]) && write_links(&all, argv[2]);
+    MPI_Finalize();
+    ti_map_free(&all.of);
+    free(all.list);
+    return good ? TI_OK : TI_ERR_IO;
+}

@@ -1,0 +1,230 @@
+#!/bin/bash
+# What ti-replay tells beside the time: shares of ranks, operations, call sites, links, timelines;
+# and several jobs in one simulation.
+# shellcheck source=tests/mpi/lib.sh
+. tests/mpi/lib.sh
+command -v smpirun >/dev/null || skip 'there is no smpirun'
+o=$TI_BUILD
+[ -x "$o/ti-smpi-replay" ] || skip 'ti-smpi-replay was not built'
+cd "$scratch" || exit 1
+replay() { "$o/ti-replay" --no-progress "$@" >out 2>err; }
+made() { # NAME, action files of each rank on stdin, each after a line "rank"
+    rm -f "$1".[0-9]*
+    awk -v name="$1" '$1 == "rank" { n++; next } { print > name "." n - 1 }' &&
+        ls "$1".[0-9]* | sort -V >"$1.list" && rm -rf "$1" && "$o/ti-convert" -q --from simgrid "$1.list" -o "$1" ||
+        fail "$1 was not made"
+}
+# json PYTHON: with the result in `j`; an assertion that fails is a failure.
+json() {
+    python3 -c "
+import json
+j = json.load(open('out'))
+def near(a, b, least=1e-9): assert abs(a - b) <= least, (a, b)
+def r(rank, key): return j['profile']['ranks'][rank][key + '_s']
+$1" || fail "${2:-$1}"
+}
+
+# ---- who waits for whom, to the last digit of what is known ----
+
+# A late sender: rank 1 waits a second.  A late receiver of a message that is not eager: rank 0 waits
+# two.  An eager message: rank 0 does not wait for the receiver, which is 4 seconds late.
+made late <<'E'
+rank
+0 init
+0 compute 1e9
+0 send 1 0 1000 2
+0 send 1 0 1000000 2
+0 send 1 0 1000 2
+0 finalize
+rank
+1 init
+1 recv 0 0 1000 2
+1 compute 2e9
+1 recv 0 0 1000000 2
+1 compute 4e9
+1 recv 0 0 1000 2
+1 finalize
+E
+replay late --json --profile || { fail late; cat err; }
+json "
+near(r(0, 'computing'), 1); near(r(1, 'computing'), 6)
+near(r(1, 'waiting'), 1, 1e-4)
+near(r(0, 'waiting'), 2, 3e-3)
+for rank in j['profile']['ranks']: assert rank['communicating_s'] < 0.02
+near(sum(r(1, k) for k in ('computing', 'communicating', 'waiting')), j['clock_s'])" 'late partners'
+
+# All wait for rank 2 in an allreduce, for the root in a broadcast; at a reduction only the root
+# waits; and who comes last does not wait.
+made meet <<'E'
+rank
+0 init
+0 allreduce 8 0
+0 bcast 8 2
+0 reduce 8 0 0
+0 finalize
+rank
+1 init
+1 allreduce 8 0
+1 bcast 8 2
+1 reduce 8 0 0
+1 finalize
+rank
+2 init
+2 compute 1e9
+2 allreduce 8 0
+2 compute 2e9
+2 bcast 8 2
+2 compute 4e9
+2 reduce 8 0 0
+2 finalize
+E
+replay meet --json --profile || { fail meet; cat err; }
+json "
+near(r(0, 'waiting'), 7, 2e-3); near(r(1, 'waiting'), 3, 2e-3); near(r(2, 'waiting'), 0, 1e-3)
+by = {x['operation']: x for x in j['profile']['operations']}
+near(by['allreduce']['waiting_s'], 2, 1e-3); near(by['bcast']['waiting_s'], 4, 2e-3)
+near(by['reduce']['waiting_s'], 4, 2e-3); assert by['allreduce']['calls'] == 3" 'collectives'
+
+# Real programs: nothing is lost, and the time is the same to the last digit.
+for run in cg:8 lu:8:S:3 master_worker:5 stencil:6:48:10 hybrid:2; do
+    IFS=: read -r name np a b <<<"$run"
+    # shellcheck disable=SC2086  # words are meant
+    trace "$scratch/$name" "$np" cputime "$o/examples/$name" $a $b >out 2>&1 || { fail "$name"; tail -n 3 out; }
+    replay "$name" --json && cp out plain
+    replay "$name" --json --profile --links --timeline "$name.csv" || { fail "$name --profile"; cat err; }
+    json "
+plain = json.load(open('plain'))
+assert plain['clock_s'] == j['clock_s'], (plain['clock_s'], j['clock_s'])
+p = j['profile']
+keys = ('computing_s', 'communicating_s', 'waiting_s')
+for rank in p['ranks']:
+    for k in keys: assert rank[k] >= 0, rank
+for k in keys + ('calls',):
+    sums = [sum(x[k] for x in p[table]) for table in ('ranks', 'operations', 'sites')]
+    near(sums[0], sums[1], 1e-6); near(sums[0], sums[2], 1e-6)
+near(max(sum(rank[k] for k in keys) for rank in p['ranks']), j['clock_s'], 1e-6)
+assert sum(x['calls'] for x in p['operations']) == j['events']
+import csv
+spent = [0] * j['np']; waited = [0] * j['np']; last = 0
+for row in csv.DictReader(open('$name.csv')):
+    start, end = float(row['start_s']), float(row['end_s'])
+    assert start <= end and last <= end, row
+    last = end
+    spent[int(row['rank'])] += end - start
+    waited[int(row['rank'])] += float(row['waiting_s'])
+for rank in range(j['np']):
+    near(spent[rank], sum(p['ranks'][rank][k] for k in keys), 1e-6)
+    near(waited[rank], p['ranks'][rank]['waiting_s'], 1e-6)
+assert all(a['use'] >= b['use'] for a, b in zip(j['links'], j['links'][1:]))" "$name: the profile"
+done
+replay cg --profile --links || fail 'for people'
+grep -q '^  computing  *[0-9.]* %' out && grep -q '^  allreduce ' out && grep -q ' nodes_link_0_UP$' out ||
+    { fail 'for people'; cat out; }
+
+# ---- links ----
+
+# Ten messages from rank 0 to rank 1, and a broadcast of 1000 bytes among eight: seven more.
+{
+    for rank in 0 1 2 3 4 5 6 7; do
+        printf 'rank\n%d init\n' $rank
+        for i in 1 2 3 4 5 6 7 8 9 10; do
+            [ $rank -eq 0 ] && echo "0 send 1 0 100000 2"
+            [ $rank -eq 1 ] && echo "1 recv 0 0 100000 2"
+        done
+        printf '%d bcast 1000 0\n%d finalize\n' $rank $rank
+    done
+} | made carry
+for engine in stock tiara; do
+    replay carry --json --links --engine $engine || { fail "links, $engine"; cat err; }
+    json "
+up = sum(x['bytes'] for x in j['links'] if x['link'].endswith('_UP'))
+down = sum(x['bytes'] for x in j['links'] if x['link'].endswith('_DOWN'))
+assert up == down == 10 * 100000 + 7 * 1000, (up, down)
+first = j['links'][0]
+assert first['bytes'] >= 1000000 and first['link'] in ('nodes_link_0_UP', 'nodes_link_1_DOWN'), first
+near(first['use'], first['bytes'] / 125e6 / j['clock_s'], 1e-12)" "links, $engine"
+done
+
+# ---- timelines ----
+
+replay cg --timeline 'a line.paje' || { fail Paje; cat err; }
+awk '$1 == "%EventDef" { n[$2] = $3; next }
+    /^%/ { next }
+    $1 == n["PajeSetState"] || $1 == n["PajeDestroyContainer"] {
+        if ($2 < last) { print "goes back in time: " $0; bad = 1 }
+        last = $2
+        states += $1 == n["PajeSetState"]
+    }
+    END { print states " states until " last; exit bad || states < 1000 }' 'a line.paje' >out || { fail 'Paje'; cat out; }
+if command -v pj_dump >/dev/null; then
+    pj_dump 'a line.paje' >dump 2>&1 || { fail pj_dump; tail -n 3 dump; }
+    [ "$(grep -c '^Container.*rank [0-9]' dump)" -eq 8 ] || fail 'pj_dump: not 8 ranks'
+fi
+replay cg --timeline x.txt
+[ $? -eq 2 ] || fail 'a timeline of no kind'
+replay cg --timeline nowhere/x.csv
+{ [ $? -eq 4 ] && grep -q 'nowhere/x.csv' err; } || fail 'a timeline nowhere'
+
+# ---- jobs ----
+
+# On hosts of their own, jobs take the time that they take alone, but for SimGrid's precision: it takes
+# moments for one that are 1e-9 s apart.
+alone() { replay "$@" --json && python3 -c "import json; print(json.load(open('out'))['clock_s'])"; }
+lu=$(alone lu) cg=$(alone cg)
+replay lu cg lu --start 0s,5ms,1s --json || { fail jobs; cat err; }
+json "
+assert j['np'] == 24 and [x['first_rank'] for x in j['jobs']] == [0, 8, 16]
+for job, time, start in zip(j['jobs'], ($lu, $cg, $lu), (0, 0.005, 1)):
+    near(job['time_s'], time, 1e-7); near(job['start_s'], start); near(job['end_s'], start + time, 1e-7)
+near(j['clock_s'], max(x['end_s'] for x in j['jobs']), 1e-7)
+assert j['jobs'][1]['trace'] == 'cg'" jobs
+replay cg --copies 2 --ranks-per-host 2 --placement round-robin --json || { fail copies; cat err; }
+json "assert all(x['time_s'] > $cg * 1.01 for x in j['jobs'])" 'jobs that share hosts'
+replay lu cg --profile --json --timeline two.csv || { fail 'profile of jobs'; cat err; }
+json "near(sum(j['profile']['ranks'][8][k + '_s'] for k in ('computing', 'communicating', 'waiting')), j['jobs'][1]['time_s'], 0.1)
+assert len(j['profile']['ranks']) == 16" 'profile of jobs'
+replay lu cg --keep kept && said=$(sed -n 's/^job 2 *\([0-9.]*\) s.*/\1/p' out)
+(cd kept && smpirun -np 16 -platform platform.xml -hostfile hostfile --cfg=smpi/simulate-computation:no \
+    "$o/ti-smpi-replay" --start 0s,2s "$scratch/lu" "$scratch/cg") >out 2>&1
+awk -v said="$said" '/^job 2: from 2.0* s to/ { d = $7 - 2 - said; seen = d < 2e-6 && d > -2e-6 } END { exit !seen }' out ||
+    { fail "by hand: not $said"; tail -n 3 out; }
+
+# A job that cannot end does not hide behind another.
+made good <<'E'
+rank
+0 init
+0 compute 1e6
+0 finalize
+E
+made stuck <<'E'
+rank
+0 init
+0 send 1 0 1000 2
+0 recv 1 0 1000 2
+0 finalize
+rank
+1 init
+1 send 0 0 1000 2
+1 recv 0 0 1000 2
+1 finalize
+E
+replay good stuck --cfg smpi/send-is-detached-thresh:100
+[ $? -eq 3 ] || fail 'a deadlock of the second job is no error'
+grep -q 'job 2, rank 1 is at event 1, send' err || { fail 'does not say which job waits'; cat err; }
+
+refuses() { # STATUS TEXT ARGUMENT...
+    local status=$1 says=$2
+    shift 2
+    replay "$@"
+    [ $? -eq "$status" ] || fail "status: $*"
+    grep -qF -- "$says" err || { fail "does not say: $says"; cat err; }
+}
+refuses 2 'more than one job needs --engine tiara' lu cg --engine stock
+refuses 2 '--profile needs --engine tiara' lu --profile --engine stock
+refuses 2 '2 times for 1 job' lu --start 0s,1s
+refuses 2 "'1'" lu --start 1
+refuses 2 'for one trace, not for 2' lu cg --copies 2
+refuses 2 'against' lu cg --against nothing
+refuses 2 'matched' lu --profile --wildcards any
+refuses 4 nothing lu nothing
+finish
