@@ -43,6 +43,7 @@ ti_status ti_rate_of_program(const struct ti_runs *r, const struct ti_run *progr
     struct ti_ran *ran = malloc(sizeof *ran);
     struct ti_run run = *program;
     double instructions;
+    bool folds = true;
     ti_status st;
 
     if (!ran)
@@ -54,7 +55,11 @@ ti_status ti_rate_of_program(const struct ti_runs *r, const struct ti_run *progr
     for (int i = 0; i < 2 * runs && !st; i++) {
         run.folded = i % 2;
         run.label = run.folded ? "timing the program, folded" : "timing the program";
-        st = ti_run(r, &run, ran, err);
+        st = folds || !run.folded ? ti_run(r, &run, ran, err) : TI_OK;
+        if (ti_run_not_folded(&run, st)) {
+            folds = false;
+            st = TI_OK;
+        }
         rate[i % 2][i / 2] = ran->volume > 0 ? 1e9 * instructions / ran->volume : 0;
     }
     free(ran);
@@ -62,8 +67,8 @@ ti_status ti_rate_of_program(const struct ti_runs *r, const struct ti_run *progr
         return st;
     set_text(&c->host.program, program->program[0]);
     c->host.speed = ti_middle(rate[0], (int)runs, &c->host.deviation);
-    c->host.folding = program->np;
-    c->host.folded_speed = ti_middle(rate[1], (int)runs, &c->host.folded_deviation);
+    c->host.folding = folds ? program->np : 0;
+    c->host.folded_speed = folds ? ti_middle(rate[1], (int)runs, &c->host.folded_deviation) : 0;
     if (!(c->host.speed > 0))
         return ti_err_set(err, TI_ERR_INPUT, "'%s' has no CPU time between its calls of MPI",
                           program->program[0]);
@@ -80,6 +85,17 @@ static void take_bursts(const struct ti_samples *s, double *speed, double *devia
     *deviation = *speed * t->spread / t->median;
 }
 
+static ti_status read_output(struct ti_samples *out, struct ti_err *err)
+{
+    FILE *f = fopen(ti_scratch_path(TI_RUN_OUTPUT), "re");
+    ti_status st = f ? ti_samples_read(f, out, err)
+                     : ti_err_errno(err, TI_ERR_IO, "cannot read what was measured");
+
+    if (f)
+        fclose(f);
+    return st;
+}
+
 ti_status ti_rate_of_burst(const struct ti_runs *r, const struct ti_samples *s, int64_t repeats,
                            struct ti_calibration *c, struct ti_err *err)
 {
@@ -89,27 +105,23 @@ ti_status ti_rate_of_burst(const struct ti_runs *r, const struct ti_samples *s, 
     struct ti_ran *ran = malloc(sizeof *ran);
     struct ti_samples folded = {0};
     ti_status st;
-    FILE *f;
 
     snprintf(text, sizeof text, "%" PRId64, repeats);
     if (!ran)
         return ti_err_errno(err, TI_ERR_IO, "cannot time bursts");
     st = ti_run(r, &run, ran, err);
     free(ran);
-    if (st)
+    if (st && !ti_run_not_folded(&run, st))
         return st;
-    f = fopen(ti_scratch_path(TI_RUN_OUTPUT), "re");
-    st = f ? ti_samples_read(f, &folded, err)
-           : ti_err_errno(err, TI_ERR_IO, "cannot read what was measured");
-    if (f)
-        fclose(f);
-    if (!st) {
-        set_text(&c->host.program, "burst");
-        set_text(&c->host.counter, "by construction");
-        take_bursts(s, &c->host.speed, &c->host.deviation);
-        c->host.folding = 2;
+    set_text(&c->host.program, "burst");
+    set_text(&c->host.counter, "by construction");
+    take_bursts(s, &c->host.speed, &c->host.deviation);
+    if (st)
+        return TI_OK;
+    st = read_output(&folded, err);
+    c->host.folding = 2;
+    if (!st)
         take_bursts(&folded, &c->host.folded_speed, &c->host.folded_deviation);
-    }
     ti_samples_free(&folded);
     return st;
 }

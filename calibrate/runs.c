@@ -230,6 +230,11 @@ ti_status ti_run(const struct ti_runs *r, const struct ti_run *run, struct ti_ra
     return st ? st : read_traces(run->np, out, err);
 }
 
+bool ti_run_not_folded(const struct ti_run *run, ti_status st)
+{
+    return run->folded && st == TI_ERR_USAGE;
+}
+
 /* ----------------------------------------------------------------- about -- */
 
 static char *copy_of(const json_t *manifest, const char *key)

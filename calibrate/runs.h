@@ -43,6 +43,10 @@ struct ti_ran {
 /* Where ti-acquire and the helper are: TI_ERR_IO. */
 ti_status ti_runs_find(struct ti_runs *r, struct ti_err *err);
 
+/* Whether `st` says that ranks cannot be folded where the run is: ti-acquire puts all ranks on one
+ * core of this machine, not of other nodes. */
+bool ti_run_not_folded(const struct ti_run *run, ti_status st);
+
 /*
  * Run it.  What it prints is in the scratch file TI_RUN_OUTPUT, its trace in TI_RUN_TRACE, until
  * the next run.  TI_ERR_APP, or what ti-acquire ended with, with the last line that it said.
