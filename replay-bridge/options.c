@@ -262,10 +262,11 @@ static ti_status take_option(struct ti_replay_options *o, int id, const char *ar
         return ti_unit_check(arg, TI_UNIT_SPEED, "--speed", err);
     case OPT_BANDWIDTH:
         o->made = o->bandwidth_given = true;
-        return ti_rates_parse(arg, TI_UNIT_BANDWIDTH, "--bandwidth", &o->speeds.bandwidth, err);
+        return ti_link_values_parse(arg, TI_UNIT_BANDWIDTH, "--bandwidth", &o->speeds.bandwidth,
+                                    err);
     case OPT_LATENCY:
         o->made = o->latency_given = true;
-        return ti_rates_parse(arg, TI_UNIT_LATENCY, "--latency", &o->speeds.latency, err);
+        return ti_link_values_parse(arg, TI_UNIT_LATENCY, "--latency", &o->speeds.latency, err);
     case OPT_LOOPBACK:
         o->made = true;
         return take_pair(arg, "--loopback", o->loopback, &o->speeds.loopback_bandwidth,

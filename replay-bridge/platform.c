@@ -210,8 +210,8 @@ int64_t ti__hub(const struct ti_topology *topology, int64_t to)
 
 /* ---- bandwidths and latencies ---- */
 
-ti_status ti_rates_parse(const char *text, enum ti_unit kind, const char *option,
-                         struct ti_rates *out, struct ti_err *err)
+ti_status ti_link_values_parse(const char *text, enum ti_unit kind, const char *option,
+                               struct ti_link_values *out, struct ti_err *err)
 {
     ti_status st = TI_OK;
 
@@ -230,33 +230,34 @@ ti_status ti_rates_parse(const char *text, enum ti_unit kind, const char *option
     return st;
 }
 
-const char *ti_rate(const struct ti_rates *rates, int level)
+const char *ti_link_value(const struct ti_link_values *values, int level)
 {
-    return rates->text[rates->n > 1 ? level : 0];
+    return values->text[values->n > 1 ? level : 0];
 }
 
-static ti_status check_rates(const struct ti_topology *topology, const struct ti_rates *rates,
-                             const char *option, struct ti_err *err)
+static ti_status check_values(const struct ti_topology *topology,
+                              const struct ti_link_values *values, const char *option,
+                              struct ti_err *err)
 {
     int levels = ti_topology_levels(topology);
 
-    if (rates->n == 1 || rates->n == levels)
+    if (values->n == 1 || values->n == levels)
         return TI_OK;
     if (topology->kind != TI_TOPO_FAT_TREE && topology->kind != TI_TOPO_HIERARCHICAL)
         return ti_err_set(err, TI_ERR_USAGE,
                           "%s: %d values, but all links of a %s are alike; levels have a fat-tree "
                           "and a hierarchical network",
-                          option, rates->n, kinds[topology->kind].name);
+                          option, values->n, kinds[topology->kind].name);
     return ti_err_set(err, TI_ERR_USAGE, "%s: %d values for the %d levels of %s:%s", option,
-                      rates->n, levels, kinds[topology->kind].name, topology->params);
+                      values->n, levels, kinds[topology->kind].name, topology->params);
 }
 
-static bool one_differs(const struct ti_rates *rates, int levels, enum ti_unit kind)
+static bool one_differs(const struct ti_link_values *values, int levels, enum ti_unit kind)
 {
-    double first = ti_unit_value(ti_rate(rates, 0), kind);
+    double first = ti_unit_value(ti_link_value(values, 0), kind);
 
     for (int i = 1; i < levels; i++) {
-        double more = ti_unit_value(ti_rate(rates, i), kind) - first;
+        double more = ti_unit_value(ti_link_value(values, i), kind) - first;
 
         if (more > first * 1e-12 || more < -first * 1e-12) /* 50us is not quite 0.05ms */
             return true;
@@ -275,10 +276,10 @@ bool ti__levels_differ(const struct ti_topology *topology, const struct ti_speed
 ti_status ti_platform_check(const struct ti_topology *topology, const struct ti_speeds *speeds,
                             struct ti_err *err)
 {
-    ti_status st = check_rates(topology, &speeds->bandwidth, "--bandwidth", err);
+    ti_status st = check_values(topology, &speeds->bandwidth, "--bandwidth", err);
 
     if (!st)
-        st = check_rates(topology, &speeds->latency, "--latency", err);
+        st = check_values(topology, &speeds->latency, "--latency", err);
     if (st || topology->kind != TI_TOPO_FAT_TREE || topology->hosts <= TI_ROUTED_HOSTS_MAX ||
         !ti__levels_differ(topology, speeds) || ti__one_path(topology))
         return st;
@@ -313,8 +314,8 @@ static void write_cluster(FILE *out, const struct ti_topology *topology, int64_t
             "    <cluster id=\"nodes\" prefix=\"" TI_HOST_PREFIX "\" suffix=\"\" "
             "radical=\"0-%lld\"\n"
             "             speed=\"%s\" bw=\"%s\" lat=\"%s\"",
-            (long long)hosts - 1, speeds->speed, ti_rate(&speeds->bandwidth, 0),
-            ti_rate(&speeds->latency, 0));
+            (long long)hosts - 1, speeds->speed, ti_link_value(&speeds->bandwidth, 0),
+            ti_link_value(&speeds->latency, 0));
     if (speeds->cores > 1)
         fprintf(out, " core=\"%lld\"", (long long)speeds->cores);
     if (speeds->loopback_bandwidth)

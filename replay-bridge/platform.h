@@ -46,20 +46,20 @@ struct ti_topology {
 int ti_topology_levels(const struct ti_topology *topology);
 
 /* Bandwidths, or latencies, as SimGrid writes them: one for all links, or one for each level. */
-struct ti_rates {
+struct ti_link_values {
     int n;
     char text[TI_LEVELS_MAX][32];
 };
 
 /* "10GBps" or "10GBps,2.5GBps"; TI_ERR_USAGE names the option. */
-ti_status ti_rates_parse(const char *text, enum ti_unit kind, const char *option,
-                         struct ti_rates *out, struct ti_err *err);
-const char *ti_rate(const struct ti_rates *rates, int level);
+ti_status ti_link_values_parse(const char *text, enum ti_unit kind, const char *option,
+                               struct ti_link_values *out, struct ti_err *err);
+const char *ti_link_value(const struct ti_link_values *values, int level);
 
 /* Speeds as SimGrid writes them: "8Gf", "125MBps", "50us". */
 struct ti_speeds {
     const char *speed;
-    struct ti_rates bandwidth, latency;
+    struct ti_link_values bandwidth, latency;
     const char *loopback_bandwidth, *loopback_latency; /* NULL: SimGrid's own */
     int64_t cores;                                     /* of a host */
 };

@@ -87,8 +87,8 @@ static void put_tree_links(FILE *out, const struct ti_topology *t, const struct 
             fprintf(out,
                     "      <link id=\"l%lld\" bandwidth=\"%s\" latency=\"%s\" "
                     "sharing_policy=\"SPLITDUPLEX\"/>\n",
-                    (long long)number++, ti_rate(&speeds->bandwidth, level),
-                    ti_rate(&speeds->latency, level));
+                    (long long)number++, ti_link_value(&speeds->bandwidth, level),
+                    ti_link_value(&speeds->latency, level));
 }
 
 static void put_hop(FILE *out, int64_t link, const char *direction)
@@ -202,7 +202,8 @@ static void put_direct_links(FILE *out, const struct ti_topology *t, const struc
                     "      <link id=\"%lld:%lld\" bandwidth=\"%s\" latency=\"%s\" "
                     "sharing_policy=\"SPLITDUPLEX\"/>\n",
                     (long long)(first + i), (long long)(first + j),
-                    ti_rate(&speeds->bandwidth, level), ti_rate(&speeds->latency, level));
+                    ti_link_value(&speeds->bandwidth, level),
+                    ti_link_value(&speeds->latency, level));
         }
 }
 
@@ -259,8 +260,8 @@ void ti__write_hierarchical(FILE *out, const struct ti_topology *topology,
             fprintf(out,
                     "    <link id=\"remote-%lld:%lld\" bandwidth=\"%s\" latency=\"%s\" "
                     "sharing_policy=\"SPLITDUPLEX\"/>\n",
-                    (long long)a, (long long)b, ti_rate(&speeds->bandwidth, 2),
-                    ti_rate(&speeds->latency, 2));
+                    (long long)a, (long long)b, ti_link_value(&speeds->bandwidth, 2),
+                    ti_link_value(&speeds->latency, 2));
     for (int64_t a = 0; a < supergroups; a++)
         for (int64_t b = a + 1; b < supergroups; b++)
             put_remote_route(out, topology, a, b);

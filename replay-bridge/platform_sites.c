@@ -2,12 +2,12 @@
 
 const char *ti_cluster_bandwidth(const struct ti_cluster *c, const struct ti_sites_speeds *s)
 {
-    return c->bandwidth ? c->bandwidth : ti_rate(&s->nodes->bandwidth, 0);
+    return c->bandwidth ? c->bandwidth : ti_link_value(&s->nodes->bandwidth, 0);
 }
 
 const char *ti_cluster_latency(const struct ti_cluster *c, const struct ti_sites_speeds *s)
 {
-    return c->latency ? c->latency : ti_rate(&s->nodes->latency, 0);
+    return c->latency ? c->latency : ti_link_value(&s->nodes->latency, 0);
 }
 
 const char *ti_site_bandwidth(const struct ti_site *site, const struct ti_sites_speeds *s)

@@ -14,8 +14,8 @@ static struct ti_link_class *add(struct ti_shape *s, const struct ti_shown *p, i
 
     *c = (struct ti_link_class){.count = count,
                                 .cables = 1,
-                                .bandwidth = ti_rate(&p->speeds->bandwidth, level),
-                                .latency = ti_rate(&p->speeds->latency, level),
+                                .bandwidth = ti_link_value(&p->speeds->bandwidth, level),
+                                .latency = ti_link_value(&p->speeds->latency, level),
                                 .hops = hops};
     return c;
 }

@@ -111,8 +111,9 @@ static char *written(const char *topology, const char *bandwidth, const char *la
     FILE *f;
 
     assert_int_equal(ti_topology_parse(topology, &t, NULL), TI_OK);
-    assert_int_equal(ti_rates_parse(bandwidth, TI_UNIT_BANDWIDTH, "", &speeds.bandwidth, NULL), 0);
-    assert_int_equal(ti_rates_parse(latency, TI_UNIT_LATENCY, "", &speeds.latency, NULL), 0);
+    assert_int_equal(
+        ti_link_values_parse(bandwidth, TI_UNIT_BANDWIDTH, "", &speeds.bandwidth, NULL), 0);
+    assert_int_equal(ti_link_values_parse(latency, TI_UNIT_LATENCY, "", &speeds.latency, NULL), 0);
     assert_int_equal(ti_platform_check(&t, &speeds, NULL), TI_OK);
     free(text);
     f = open_memstream(&text, &size);
@@ -224,8 +225,8 @@ static void test_bad_rates(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         assert_int_equal(ti_topology_parse(cases[i].topology, &t, NULL), TI_OK);
-        assert_int_equal(ti_rates_parse(cases[i].bandwidth, TI_UNIT_BANDWIDTH, "--bandwidth",
-                                        &speeds.bandwidth, NULL),
+        assert_int_equal(ti_link_values_parse(cases[i].bandwidth, TI_UNIT_BANDWIDTH, "--bandwidth",
+                                              &speeds.bandwidth, NULL),
                          TI_OK);
         assert_int_equal(ti_platform_check(&t, &speeds, &err),
                          cases[i].says ? TI_ERR_USAGE : TI_OK);
@@ -233,9 +234,9 @@ static void test_bad_rates(void **state)
             assert_int_equal(strncmp(err.text, cases[i].says, strlen(cases[i].says)), 0);
     }
     for (size_t i = 0; i < sizeof malformed / sizeof malformed[0]; i++)
-        assert_int_equal(
-            ti_rates_parse(malformed[i], TI_UNIT_BANDWIDTH, "--bandwidth", &speeds.bandwidth, NULL),
-            TI_ERR_USAGE);
+        assert_int_equal(ti_link_values_parse(malformed[i], TI_UNIT_BANDWIDTH, "--bandwidth",
+                                              &speeds.bandwidth, NULL),
+                         TI_ERR_USAGE);
 }
 
 /* What is known of small networks. */
@@ -268,8 +269,9 @@ static void test_shape(void **state)
         int64_t links = 0;
 
         assert_int_equal(ti_topology_parse(cases[i].topology, &t, NULL), TI_OK);
-        assert_int_equal(
-            ti_rates_parse(cases[i].bandwidth, TI_UNIT_BANDWIDTH, "", &speeds.bandwidth, NULL), 0);
+        assert_int_equal(ti_link_values_parse(cases[i].bandwidth, TI_UNIT_BANDWIDTH, "",
+                                              &speeds.bandwidth, NULL),
+                         0);
         shown.hosts = t.hosts;
         ti_shape_of(&shown, &s);
         for (int k = 0; k < s.nlinks; k++)
