@@ -133,6 +133,10 @@ ti_status ti_engine_command(const struct ti_engine_files *files,
         ti_args_add(&args, "--wildcards");
         ti_args_add(&args, "any");
     }
+    if (what->reduce_rate) {
+        ti_args_add(&args, "--reduce-rate");
+        ti_args_add(&args, what->reduce_rate);
+    }
     if (what->start) {
         ti_args_add(&args, "--start");
         ti_args_add(&args, what->start);

@@ -26,6 +26,7 @@ struct ti_engine_replay {
     const char *start;              /* when they start, as on the command line; NULL: at once */
     const struct ti_bursts *bursts; /* of all of them */
     bool any;                       /* wildcards are posted as such */
+    const char *reduce_rate;        /* as on the command line; NULL: not given */
     const char *profile, *timeline; /* files to be written; NULL: none */
 };
 

@@ -176,6 +176,7 @@ static ti_status replayer_command(const struct ti_replay_options *o, struct ti_r
                                     .start = o->start_text,
                                     .bursts = all_bursts(res),
                                     .any = o->any,
+                                    .reduce_rate = o->reduce_rate,
                                     .profile = o->profile ? TI_SIM_PROFILE : NULL,
                                     .timeline = o->timeline};
     size_t none = 0;

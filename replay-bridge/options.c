@@ -32,6 +32,7 @@ enum {
     OPT_WILDCARDS,
     OPT_NO_COMPUTE,
     OPT_COLLECTIVES,
+    OPT_REDUCE_RATE,
     OPT_TIMES,
     OPT_CALIBRATION,
     OPT_AGAINST,
@@ -94,6 +95,9 @@ static const struct ti_opt opts[] = {
     {OPT_COLLECTIVES, "collectives", "WHICH",
      "simgrid (linear algorithms), tree, or SimGrid's selector\nof this name, as ompi or mpich "
      "[default: simgrid, above\n1024 ranks tree]"},
+    {OPT_REDUCE_RATE, "reduce-rate", "BW",
+     "bytes a second that the arithmetic of reductions\ncombines, such as 4GBps [default: no "
+     "limit]"},
     {OPT_NO_COMPUTE, "no-compute", NULL, "bursts take no time: infinitely fast processors"},
     {OPT_TIMES, "times", NULL,
      "bursts take as long as they were measured, on any host\n(a trace of ti-acquire --times)"},
@@ -317,6 +321,9 @@ static ti_status take_option(struct ti_replay_options *o, int id, const char *ar
     case OPT_COLLECTIVES:
         o->collectives = arg;
         return take_word("--collectives", "simgrid tree ompi mpich mvapich2 impi", arg, &word, err);
+    case OPT_REDUCE_RATE:
+        o->reduce_rate = arg;
+        return ti_unit_check(arg, TI_UNIT_BANDWIDTH, "--reduce-rate", err);
     case OPT_NO_COMPUTE:
         o->no_compute = true;
         return TI_OK;
@@ -441,6 +448,7 @@ static int check_jobs(const struct ti_replay_options *o, int n)
 const char *ti_replay_needs_tiara(const struct ti_replay_options *o)
 {
     return o->any                            ? "--wildcards any"
+           : o->reduce_rate                  ? "--reduce-rate"
            : o->profile                      ? "--profile"
            : o->timeline                     ? "--timeline"
            : o->copies > 1 || o->ntraces > 1 ? "more than one job"

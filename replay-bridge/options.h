@@ -57,6 +57,7 @@ struct ti_replay_options {
     bool any;                /* wildcards are posted as such */
     bool no_compute;         /* bursts take no time */
     bool times;              /* bursts take as long as they were measured */
+    const char *reduce_rate; /* bandwidth of the arithmetic of reductions; NULL: it takes no time */
     bool lint_only;
     struct ti_sweep_command sweep;
 

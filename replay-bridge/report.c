@@ -137,6 +137,8 @@ static void add_simulation(json_t *j, const struct ti_replay_options *o,
         json_object_set_new(j, "times", json_true());
     if (o->no_compute)
         json_object_set_new(j, "no_compute", json_true());
+    if (o->reduce_rate)
+        json_object_set_new(j, "reduce_rate", json_string(o->reduce_rate));
     if (res->platform[0])
         json_object_set_new(j, "platform", json_string(res->platform));
     if (res->host_of) {

@@ -45,6 +45,11 @@ double ti_engine_clock(void);
 /* Spends a burst: instructions, or nanoseconds if `nanoseconds`. */
 void ti_engine_burst(const struct ti_replay_setup *setup, uint64_t amount, bool nanoseconds);
 
+/* Spends the time that combining `bytes` bytes takes in a reduction: bytes / setup->reduce_rate
+ * seconds of the processor, none if that is 0.  MPI calls this from within a collective, where the
+ * replayer is not known.  In a live run the arithmetic is MPI's own, and this does nothing. */
+void ti_engine_combine(int64_t bytes);
+
 /*
  * Memory of at least `bytes` bytes, for what the replayer sends and for what it receives.  Its
  * contents mean nothing.  It stays valid until the program ends, so that requests may use it as

@@ -124,6 +124,11 @@ void ti_engine_burst(const struct ti_replay_setup *setup, uint64_t amount, bool 
         burst((int64_t)amount);
 }
 
+void ti_engine_combine(int64_t bytes)
+{
+    (void)bytes;
+}
+
 /* Requests may still use what was too small: it is not freed. */
 static void *grow(void **buffer, size_t *room, size_t bytes)
 {

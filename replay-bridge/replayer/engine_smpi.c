@@ -4,6 +4,7 @@
 #include <limits.h>
 #include <simgrid/actor.h>
 #include <simgrid/engine.h>
+#include <simgrid/host.h>
 #include <smpi/smpi.h>
 #include <time.h>
 #include <xbt/config.h>
@@ -97,6 +98,15 @@ void ti_engine_burst(const struct ti_replay_setup *setup, uint64_t amount, bool 
         smpi_nanosleep(&t, NULL);
     else
         smpi_execute_flops((double)amount);
+}
+
+/* (smpi_execute() ignores durations below smpi/cpu-threshold.) */
+void ti_engine_combine(int64_t bytes)
+{
+    double rate = shared()->setup.reduce_rate;
+
+    if (rate > 0)
+        smpi_execute_flops((double)bytes / rate * sg_host_get_speed(sg_host_self()));
 }
 
 /* SMPI maps one block of memory again and again, so that any size takes as little; and it does not

@@ -23,6 +23,7 @@ enum {
     OPT_THREADS,
     OPT_CORES,
     OPT_NO_COMPUTE,
+    OPT_REDUCE_RATE,
     OPT_NO_CHECK,
     OPT_STATE,
     OPT_START,
@@ -47,6 +48,9 @@ static const struct ti_opt opts[] = {
      "when each of the traces starts, as 2s,500ms [default: 0s]"},
     {OPT_PROFILE, "profile", "FILE", "write there what takes the time, as JSON"},
     {OPT_TIMELINE, "timeline", "FILE", "write each burst and call, into NAME.paje or NAME.csv"},
+    {OPT_REDUCE_RATE, "reduce-rate", "BW",
+     "bytes a second that the arithmetic of reductions\ncombines, such as 4GBps [default: no "
+     "limit]"},
     {OPT_STATE, "state", "FILE", "say there how far each rank is (as ti-replay has made it)"},
 #else
     {OPT_BURSTS, "bursts", "HOW",
@@ -147,6 +151,11 @@ static ti_status take_option(struct ti_replay_setup *setup, int id, const char *
         return ti_parse_int(arg, "--cores", 1, INT64_MAX, &setup->bursts.cores, err);
     case OPT_NO_COMPUTE:
         setup->bursts.as = TI_BURSTS_NOTHING;
+        return TI_OK;
+    case OPT_REDUCE_RATE:
+        if (ti_unit_check(arg, TI_UNIT_BANDWIDTH, "--reduce-rate", err))
+            return TI_ERR_USAGE;
+        setup->reduce_rate = ti_unit_value(arg, TI_UNIT_BANDWIDTH);
         return TI_OK;
     case OPT_NO_CHECK:
         setup->checked = true;

@@ -134,13 +134,16 @@ int ti_replay_count(struct ti_replayer *p, int64_t bytes, int64_t esize, MPI_Dat
     return (int)bytes;
 }
 
-/* A user's operation: the values of a replay mean nothing. */
+/* A user's operation, which SMPI calls wherever an algorithm combines two buffers.  The values of a
+ * replay mean nothing. */
 static void combine(void *in, void *inout, int *n, MPI_Datatype *type)
 {
+    int bytes = 0;
+
     (void)in;
     (void)inout;
-    (void)n;
-    (void)type;
+    PMPI_Type_size(*type, &bytes);
+    ti_engine_combine((int64_t)*n * bytes);
 }
 
 static MPI_Op user_op(struct ti_replayer *p, bool commutes)
@@ -202,7 +205,7 @@ MPI_Op ti_replay_op(struct ti_replayer *p, int64_t redop, int64_t esize, MPI_Dat
         return user_op(p, redop != TI_REDOP_USER_NC);
     if (redop == TI_REDOP_REPLACE || redop == TI_REDOP_NO_OP)
         return predefined[redop];
-    if (SIMULATED) /* the arithmetic takes no simulated time, so none is done */
+    if (SIMULATED) /* no arithmetic is done; combine() spends its time */
         return user_op(p, true);
     takes = type_of_op(redop, esize);
     if (takes == MPI_DATATYPE_NULL)

@@ -44,7 +44,8 @@ struct ti_replay_setup {
     struct ti_bursts bursts;  /* as asked for */
     bool threads_where_known; /* in traces that do not tell threads apart, volumes will do */
     enum { TI_SPEND_LOOP, TI_SPEND_SLEEP, TI_SPEND_NOTHING } spend; /* of a live run */
-    double speed; /* instructions a second, where it sleeps */
+    double speed;       /* instructions a second, where it sleeps */
+    double reduce_rate; /* of a simulation: bytes a second that reductions combine; 0: no limit */
     bool any;     /* wildcards are posted as such, not with the source that matched */
     bool checked; /* the trace has been checked */
     bool quiet;
