@@ -181,11 +181,10 @@ static void take_number(struct reading *g, const struct ti_ini_section *s, const
                         const char *what, double *out)
 {
     const struct ti_ini_key *k = find_key(s, name);
+    bool zero = strcmp(name, "deviation") == 0 || strcmp(name, "seconds") == 0;
     char shown[64];
 
-    /* 0 is a deviation, but no rate */
-    if (k && !ti_ini_number(k->value, out) &&
-        (strcmp(name, "rate") == 0 || strcmp(k->value, "0") != 0))
+    if (k && !ti_ini_number(k->value, out) && !(zero && strcmp(k->value, "0") == 0))
         ti_ini_error(g->ini, ti_ini_at(k, 0), "%s, not '%s'", what, ti_ini_show(k->value, shown));
 }
 
@@ -214,6 +213,8 @@ static void take_head(struct reading *g, const struct ti_ini_section *s)
     take_text(g, s, "cpu", &g->out->cpu);
     take_whole(g, s, "hosts", &hosts);
     take_whole(g, s, "ranks", &ranks);
+    take_number(g, s, "reference", "reference is volume a second, such as 2.53G",
+                &g->out->reference);
     g->out->hosts = (int64_t)hosts;
     g->out->ranks = (int64_t)ranks;
 }
@@ -298,6 +299,8 @@ static ti_status interpret(struct reading *g, char **more, struct ti_err *err)
     if (g->failed)
         return ti_err_errno(err, TI_ERR_IO, "cannot read '%s'", g->ini->path);
     sort_rates(g);
+    if (!g->out->reference && g->out->nclasses)
+        g->out->reference = g->out->volume_class[0].rate;
     if (!g->out->nclasses)
         ti_ini_missing(g->ini, (struct ti_place_in_file){1, 1},
                        "there is no '[class VOLUME]' in it; [class 0] is for all bursts");
@@ -451,6 +454,8 @@ ti_status ti_rates_write(const char *path, const struct ti_rates *r, const char 
     put_text(f, "counter", r->counter);
     put_text(f, "cpu", r->cpu);
     fprintf(f, "hosts = %" PRId64 "\nranks = %" PRId64 "\n", r->hosts, r->ranks);
+    if (r->reference > 0)
+        put_number(f, "reference", r->reference);
     for (int i = 0; i < r->nclasses; i++)
         put_rate(f, &r->volume_class[i]);
     for (int i = 0; i < r->nsites; i++)

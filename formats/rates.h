@@ -14,7 +14,7 @@
 #include "common/err.h"
 
 /* The keys: X(name).  All but `site` of [site] and `rate` may be left out. */
-#define TI_RATES_KEYS(X) X(unit) X(counter) X(cpu) X(hosts) X(ranks)
+#define TI_RATES_KEYS(X) X(unit) X(counter) X(cpu) X(hosts) X(ranks) X(reference)
 #define TI_RATE_KEYS(X)  X(site) X(rate) X(deviation) X(bursts) X(seconds)
 
 /* A class of bursts, by volume, or the bursts in front of one call site. */
@@ -34,6 +34,10 @@ struct ti_rates {
     char *counter; /* "papi" */
     char *cpu;     /* models of processors */
     int64_t hosts, ranks;
+
+    /* Speed of a host that has these rates, in volume a second.  ti_rates_read() takes the rate of
+     * the first class where the file does not say; ti_rates_write() leaves 0 out. */
+    double reference;
 
     struct ti_rate *volume_class; /* at least one, in ascending order of `from` */
     int nclasses;

@@ -218,7 +218,8 @@ static bool make(const struct rates *x, int64_t ranks, struct ti_rates *out)
     *out = (struct ti_rates){.unit = x->unit,
                              .counter = x->counter,
                              .hosts = (int64_t)json_object_size(x->hosts),
-                             .ranks = ranks - x->without};
+                             .ranks = ranks - x->without,
+                             .reference = has_rate(&x->all) ? rate_of(&x->all) : 0};
     out->volume_class = calloc(INFO_CLASSES, sizeof *out->volume_class);
     out->site = calloc(x->names.n + 1, sizeof *out->site);
     if (!out->volume_class || !out->site)

@@ -53,6 +53,7 @@ run 0 ti-info --rates t.rates t.run
 [ -s err ] && fail "--rates: $(cat err)"
 says out 'instructions a second'
 grep -qE '^ +all +500,000,000 +0 ' out || fail "the rate of all"
+says t.rates 'reference = 500M'
 says t.rates '# 4 ranks on 2 hosts (node-0, node-1), counter papi.'
 run 0 ti-info --rates - t.run
 diff t.rates out || fail "--rates -"

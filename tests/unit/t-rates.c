@@ -52,6 +52,7 @@ static const char all_keys[] = "# by hand\n"
                                "cpu = \"A, B\" # two\n"
                                "hosts = 2\n"
                                "ranks = 8\n"
+                               "reference = 2G\n"
                                "[site]\n"
                                "site = \"z+0x1 [ab]\"\n"
                                "rate = 7\n"
@@ -76,6 +77,7 @@ static void all_keys_are_read(void **state)
     assert_string_equal(r->cpu, "A, B");
     assert_int_equal(r->hosts, 2);
     assert_int_equal(r->ranks, 8);
+    assert_true(r->reference == 2e9);
     assert_int_equal(r->nclasses, 2);
     assert_int_equal(r->volume_class[0].from, 64);
     assert_true(r->volume_class[0].rate == 2.5e9 && r->volume_class[0].deviation == 8e7);
@@ -108,6 +110,10 @@ static void a_burst_has_a_rate(void **state)
     ti_rates_free(r);
     r = must_read("[class 0]\nrate=1M");
     assert_true(ti_rates_of(r, "x", 5) == 1e6);
+    assert_true(r->reference == 1e6);
+    ti_rates_free(r);
+    r = must_read("[rates]\n[class 8]\nrate = 3\n[class 0]\nrate = 5\n");
+    assert_true(r->reference == 5);
     ti_rates_free(r);
 }
 
@@ -157,6 +163,7 @@ static void errors_are_where_they_are(void **state)
         {"[class 1]\nrate = 1\nspeed = 1\n", ":3:1: [class] has no key 'speed'"},
         {"[class 1]\nrate = 1\nsite = a\n", ":3:1: [class] has no key 'site'"},
         {"[rates]\nrate = 1\n[class 1]\nrate = 1\n", ":2:1: [rates] has no key 'rate'"},
+        {"[rates]\nreference = 0\n[class 1]\nrate = 1\n", ":2:13: reference is volume a second"},
         {"[rates]\nhosts = two\n[class 1]\nrate = 1\n", ":2:9: hosts is a whole number"},
         {"[rates]\n[rates]\n[class 1]\nrate = 1\n", ":2:1: '[rates]' was there before, in line 1"},
         {"[class 1]\nrate = 1\n[class 01]\nrate = 2\n",
@@ -224,6 +231,7 @@ static void what_is_written_is_read(void **state)
                            .counter = counter,
                            .hosts = 3,
                            .ranks = 5,
+                           .reference = 2.53e9,
                            .volume_class = classes,
                            .nclasses = 3,
                            .site = sites,
@@ -243,7 +251,7 @@ static void what_is_written_is_read(void **state)
     assert_string_equal(in->unit, unit);
     assert_string_equal(in->counter, counter);
     assert_null(in->cpu);
-    assert_true(in->hosts == 3 && in->ranks == 5);
+    assert_true(in->hosts == 3 && in->ranks == 5 && near(in->reference, 2.53e9));
     assert_true(in->nclasses == 3 && in->nsites == 2);
     for (int i = 0; i < 3; i++)
         expect_same(&in->volume_class[i], &classes[i]);
