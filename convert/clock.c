@@ -21,21 +21,20 @@ double ti_speed_number(const char *text)
 void ti_clock_start(struct ti_clock *c, const struct ti_pace *pace, const struct ti_source *s,
                     int64_t rank, struct ti_reader *r)
 {
-    *c = (struct ti_clock){
-        .pace = pace, .s = s, .rank = rank, .column = ti_bursts_column(r, &pace->bursts)};
+    *c = (struct ti_clock){.pace = pace};
+    ti_bursts_begin(&c->bursts, &pace->bursts, s, rank, r);
 }
 
 ti_status ti_clock_add(struct ti_clock *c, const struct ti_event *ev, uint64_t index,
                        struct ti_err *err)
 {
-    const struct ti_bursts *bursts = &c->pace->bursts;
     uint64_t burst;
     double ns, whole;
-    ti_status st = ti_bursts_take(bursts, c->column, ev, c->s, c->rank, index, &burst, err);
+    ti_status st = ti_bursts_take(&c->bursts, ev, index, &burst, err);
 
     if (st)
         return st;
-    if (bursts->as == TI_BURSTS_TIMES) {
+    if (c->pace->bursts.as == TI_BURSTS_TIMES) {
         c->ns += burst;
         return TI_OK;
     }
@@ -44,7 +43,7 @@ ti_status ti_clock_add(struct ti_clock *c, const struct ti_event *ev, uint64_t i
         return ti_err_set(err, TI_ERR_INPUT,
                           "rank %" PRId64 ", event %" PRIu64 ": a burst of %" PRIu64
                           " takes more nanoseconds at that speed than 64 bits count",
-                          c->rank, index, burst);
+                          c->bursts.rank, index, burst);
     whole = floor(ns);
     c->rest = ns - whole;
     c->ns += (uint64_t)whole;

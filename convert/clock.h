@@ -19,9 +19,7 @@ double ti_speed_number(const char *text);
  * later, so that the sum of what is told is right. */
 struct ti_clock {
     const struct ti_pace *pace;
-    const struct ti_source *s;
-    int64_t rank;
-    int column;
+    struct ti_burst_taker bursts;
     uint64_t ns;
     double rest; /* less than one */
 };

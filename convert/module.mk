@@ -4,4 +4,4 @@ convert_src := $(lower_src) $(addprefix convert/,sizes.c clock.c target.c collec
                actions.c syntax.c import.c)
 progs += ti-convert
 ti-convert_src := convert/main.c $(convert_src) formats/writer.c
-ti-convert_libs := -lm
+ti-convert_libs := -lm $(sites_libs)

@@ -5,5 +5,5 @@ writer_src := formats/event.c formats/writer.c
 # Reading sites files and hostfiles, for programs that do.
 sites_src  := formats/sites_read.c formats/inifile.c formats/hostfile.c
 sites_libs := $(shell pkg-config --libs inih)
-# Rate files, for programs that read or write them; with $(sites_libs), and not beside $(sites_src).
+# Rate files, for programs that read or write them; with $(sites_libs).
 rates_src  := formats/rates.c formats/inifile.c

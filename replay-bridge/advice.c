@@ -27,7 +27,9 @@ void ti_replay_warn_of_volumes(const struct ti_replay_options *o, const struct t
     if (!strcmp(v->counter, "mixed"))
         ti_warn("the ranks were not counted by one counter: their volumes cannot be compared, and "
                 "what is simulated means nothing");
-    if (time && (o->platform || o->sites_path))
+    if (time && o->rates)
+        ti_warn("volumes are nanoseconds of CPU time, an estimate");
+    else if (time && (o->platform || o->sites_path))
         ti_warn("volumes are nanoseconds of CPU time, an estimate; a host of 1Gf in '%s' replays "
                 "them as such, another speed scales the measured time",
                 o->platform ? o->platform : o->sites_path);
@@ -38,13 +40,34 @@ void ti_replay_warn_of_volumes(const struct ti_replay_options *o, const struct t
     else if (time)
         ti_warn("volumes are nanoseconds of CPU time, an estimate; --speed 1Gf replays them as "
                 "such");
-    else if (v->unit[0] && strcmp(v->unit, "instructions") != 0 && strcmp(v->unit, "flops") != 0)
+    else if (!o->rates && v->unit[0] && strcmp(v->unit, "instructions") != 0 &&
+             strcmp(v->unit, "flops") != 0)
         ti_warn("volumes are not instructions (counter %s, unit %s%s); each unit is replayed as a "
                 "flop",
                 v->counter, v->unit, v->inexact ? ", not exact" : "");
     else if (v->inexact)
         ti_warn("volumes are %s: the counter is %s", v->estimate ? "an estimate" : "not exact",
                 v->counter);
+}
+
+/* Say where none of the sites of the rates is in the trace, as after the program was built anew.
+ * Ranks mostly have the same sites, so one of them is asked. */
+void ti_replay_warn_of_sites(struct ti_source *s, const struct ti_replay_options *o)
+{
+    const char *site;
+    struct ti_reader *r;
+    bool known = false;
+
+    if (!o->rates->nsites || ti_source_reader(s, 0, &r, NULL) != TI_OK)
+        return;
+    if (ti_reader_skip(r, NULL) == TI_OK)
+        for (int64_t i = 1; !known && (site = ti_reader_string(r, TI_STRING_SITE, i)); i++)
+            known = ti_rates_site(o->rates, site) != NULL;
+    ti_reader_close(r);
+    if (!known)
+        ti_warn("rank 0 of '%s' has none of the call sites of '%s': the rates of classes are used; "
+                "call sites change when the program is compiled",
+                ti_source_path(s), o->rate);
 }
 
 /* Say where durations are not those that the program has by itself. */

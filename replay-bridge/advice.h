@@ -10,6 +10,9 @@
 /* Warns where volumes are not exact numbers of instructions. */
 void ti_replay_warn_of_volumes(const struct ti_replay_options *o, const struct ti_volumes *v);
 
+/* Warns where the file of --rate has rates of call sites, but of none that the trace has. */
+void ti_replay_warn_of_sites(struct ti_source *s, const struct ti_replay_options *o);
+
 /* Warns where recorded durations are not those that the program has by itself. */
 void ti_replay_warn_of_times(struct ti_source *s, const struct ti_volumes *v);
 

@@ -1,11 +1,19 @@
 #include "replay-bridge/bursts.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "check/map.h"
+
+#define MOST 9e18 /* that a burst may have after scaling */
 
 /* The column that each kind of replay needs; NULL: none. */
 static const char *const column_names[] = {[TI_BURSTS_THREADS] = TI_EXTRA_LONGEST,
                                            [TI_BURSTS_TIMES] = TI_EXTRA_BURST,
                                            [TI_BURSTS_NOTHING] = NULL};
+
+/* ---- whether a trace can be replayed so ---- */
 
 static ti_status no_column(const struct ti_bursts *bursts, const struct ti_source *s, int64_t rank,
                            uint64_t index, struct ti_err *err)
@@ -23,48 +31,116 @@ static ti_status no_column(const struct ti_bursts *bursts, const struct ti_sourc
     return TI_ERR_INPUT;
 }
 
+static ti_status check_unit(const struct ti_bursts *bursts, const struct ti_source *s, int64_t rank,
+                            const struct ti_reader *r, struct ti_err *err)
+{
+    const char *has = ti_reader_info(r, "unit"), *wants = bursts->rates->unit;
+
+    if (!has || !wants || strcmp(has, wants) == 0)
+        return TI_OK;
+    return ti_err_set(err, TI_ERR_INPUT,
+                      "the rates of '%s' are in %.40s a second, but the volumes of rank %" PRId64
+                      " of '%s' are in %.40s",
+                      bursts->rates_path, wants, rank, ti_source_path(s), has);
+}
+
+static ti_status check_rank(const struct ti_bursts *bursts, const struct ti_source *s, int64_t rank,
+                            const struct ti_reader *r, struct ti_err *err)
+{
+    if (bursts->as == TI_BURSTS_RATES)
+        return check_unit(bursts, s, rank, r, err);
+    return ti_reader_extra(r, column_names[bursts->as]) >= 0 ? TI_OK
+                                                             : no_column(bursts, s, rank, 0, err);
+}
+
 ti_status ti_bursts_check(struct ti_source *s, const struct ti_bursts *bursts, struct ti_err *err)
 {
-    const char *column = column_names[bursts->as];
+    bool any = column_names[bursts->as] || bursts->as == TI_BURSTS_RATES;
+    ti_status st = TI_OK;
 
-    for (int64_t rank = 0; column && rank < ti_source_nranks(s); rank++) {
+    for (int64_t rank = 0; any && !st && rank < ti_source_nranks(s); rank++) {
         struct ti_reader *r;
-        ti_status st = ti_source_reader(s, rank, &r, err);
-        bool has;
 
+        st = ti_source_reader(s, rank, &r, err);
         if (st)
             return st;
-        has = ti_reader_extra(r, column) >= 0;
+        st = check_rank(bursts, s, rank, r, err);
         ti_reader_close(r);
-        if (!has)
-            return no_column(bursts, s, rank, 0, err);
     }
+    return st;
+}
+
+/* ---- rates ---- */
+
+/* Rate of the event's site; -1: it has none, so that the volume decides. */
+static double rate_of_site(struct ti_burst_taker *t, uint32_t site)
+{
+    const char *text;
+    const struct ti_rate *rate;
+
+    t->site_rate = ti_more(t->site_rate, &t->sites_room, (size_t)site + 1, sizeof *t->site_rate);
+    if (!t->site_rate[site]) {
+        text = site ? ti_reader_string(t->r, TI_STRING_SITE, site) : NULL;
+        rate = text ? ti_rates_site(t->bursts->rates, text) : NULL;
+        t->site_rate[site] = rate ? rate->rate : -1;
+    }
+    return t->site_rate[site];
+}
+
+static ti_status scale(struct ti_burst_taker *t, const struct ti_event *ev, uint64_t index,
+                       uint64_t *out, struct ti_err *err)
+{
+    const struct ti_rates *rates = t->bursts->rates;
+    double rate = rate_of_site(t, ev->site), amount;
+
+    if (rate < 0)
+        rate = ti_rates_of(rates, NULL, ev->volume);
+    amount = (double)ev->volume * (rates->reference / rate) + t->rest;
+    if (!(amount < MOST))
+        return ti_err_set(err, TI_ERR_INPUT,
+                          "rank %" PRId64 ", event %" PRIu64 ": a burst of %" PRIu64
+                          " takes too long at the rate %g of '%s'",
+                          t->rank, index, ev->volume, rate, t->bursts->rates_path);
+    *out = amount > 0 ? (uint64_t)(amount + 0.5) : 0;
+    t->rest = amount - (double)*out;
     return TI_OK;
 }
 
-int ti_bursts_column(struct ti_reader *r, const struct ti_bursts *bursts)
+/* ---- the bursts of a rank ---- */
+
+void ti_bursts_begin(struct ti_burst_taker *t, const struct ti_bursts *bursts,
+                     const struct ti_source *s, int64_t rank, struct ti_reader *r)
 {
+    *t = (struct ti_burst_taker){.bursts = bursts, .s = s, .rank = rank, .r = r, .column = -1};
     if (!column_names[bursts->as])
-        return -1;
+        return;
     ti_reader_want_extras(r);
-    return ti_reader_extra(r, column_names[bursts->as]);
+    t->column = ti_reader_extra(r, column_names[bursts->as]);
 }
 
-ti_status ti_bursts_take(const struct ti_bursts *bursts, int column, const struct ti_event *ev,
-                         const struct ti_source *s, int64_t rank, uint64_t index, uint64_t *out,
-                         struct ti_err *err)
+ti_status ti_bursts_take(struct ti_burst_taker *t, const struct ti_event *ev, uint64_t index,
+                         uint64_t *out, struct ti_err *err)
 {
+    const struct ti_bursts *bursts = t->bursts;
     uint64_t cores = (uint64_t)bursts->cores, share;
 
+    if (bursts->as == TI_BURSTS_RATES)
+        return scale(t, ev, index, out, err);
     *out = bursts->as == TI_BURSTS_NOTHING ? 0 : ev->volume;
     if (!column_names[bursts->as])
         return TI_OK;
-    if (column < 0 || !ev->extra)
-        return no_column(bursts, s, rank, index, err);
-    *out = ev->extra[column];
+    if (t->column < 0 || !ev->extra)
+        return no_column(bursts, t->s, t->rank, index, err);
+    *out = ev->extra[t->column];
     if (bursts->as != TI_BURSTS_THREADS)
         return TI_OK;
     share = ev->volume / cores + (ev->volume % cores > 0);
     *out = *out > share ? *out : share;
     return TI_OK;
+}
+
+void ti_bursts_end(struct ti_burst_taker *t)
+{
+    free(t->site_rate);
+    t->site_rate = NULL;
 }

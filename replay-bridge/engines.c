@@ -58,16 +58,23 @@ static ti_status as_word(const char *path, const char *link, char out[PATH_MAX],
 }
 
 /* How bursts are replayed, as options of ti-smpi-replay. */
-static void add_bursts(struct ti_args *args, const struct ti_bursts *bursts)
+static ti_status add_bursts(struct ti_args *args, const struct ti_bursts *bursts,
+                            struct ti_err *err)
 {
-    char cores[32];
+    char cores[32], rates[PATH_MAX];
 
     if (bursts->as == TI_BURSTS_NOTHING)
         ti_args_add(args, "--no-compute");
     if (bursts->as == TI_BURSTS_TIMES)
         ti_args_add(args, "--times");
+    if (bursts->as == TI_BURSTS_RATES) {
+        if (as_word(bursts->rates_path, "rates", rates, err))
+            return TI_ERR_IO;
+        ti_args_add(args, "--rate");
+        ti_args_add(args, rates);
+    }
     if (bursts->as != TI_BURSTS_THREADS)
-        return;
+        return TI_OK;
     if (bursts->cores == INT64_MAX) {
         ti_args_add(args, "--threads");
         ti_args_add(args, "longest");
@@ -76,6 +83,7 @@ static void add_bursts(struct ti_args *args, const struct ti_bursts *bursts)
         ti_args_add(args, "--cores");
         ti_args_add(args, cores);
     }
+    return TI_OK;
 }
 
 /* The traces of the jobs; jobs that share a trace have it under one name. */
@@ -128,7 +136,7 @@ ti_status ti_engine_command(const struct ti_engine_files *files,
     ti_args_add(&args, "--no-check");
     ti_args_add(&args, "--state");
     ti_args_add(&args, TI_SIM_STATE);
-    add_bursts(&args, what->bursts);
+    st = add_bursts(&args, what->bursts, err);
     if (what->any) {
         ti_args_add(&args, "--wildcards");
         ti_args_add(&args, "any");
@@ -141,7 +149,8 @@ ti_status ti_engine_command(const struct ti_engine_files *files,
         ti_args_add(&args, "--start");
         ti_args_add(&args, what->start);
     }
-    st = add_outputs(&args, what, err);
+    if (!st)
+        st = add_outputs(&args, what, err);
     if (!st)
         st = add_traces(&args, what, err);
     *out = !st && ti_args_ok(&args) ? ti_args_shell(&args) : NULL;

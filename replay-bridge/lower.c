@@ -397,17 +397,18 @@ ti_status ti_lower_rank(struct ti_source *s, struct ti_lint *lint, int64_t rank,
                         struct ti_err *err)
 {
     struct lowering l = {.lint = lint, .rank = rank, .bursts = bursts, .out = out};
+    struct ti_burst_taker taker;
     struct ti_step step;
     struct ti_walk *w;
     ti_status st = ti_walk_open(s, &lint->check.comms, rank, &w, err);
     uint64_t burst;
-    int got, column;
+    int got;
 
     if (st)
         return st;
-    column = ti_bursts_column(ti_walk_reader(w), bursts);
+    ti_bursts_begin(&taker, bursts, s, rank, ti_walk_reader(w));
     while ((got = ti_walk_next(w, &step, err)) == 1) {
-        st = ti_bursts_take(bursts, column, &step.ev, s, rank, step.index, &burst, err);
+        st = ti_bursts_take(&taker, &step.ev, step.index, &burst, err);
         if (st)
             break;
         lower_step(&l, &step, burst);
@@ -416,6 +417,7 @@ ti_status ti_lower_rank(struct ti_source *s, struct ti_lint *lint, int64_t rank,
     }
     if (got < 0)
         st = TI_ERR_INPUT;
+    ti_bursts_end(&taker);
     ti_walk_close(w);
     *actions += l.actions;
     return st;

@@ -32,12 +32,21 @@ static bool same_volumes(const struct ti_replay_trace *a, const struct ti_replay
            x->inexact == y->inexact && x->estimate == y->estimate;
 }
 
+/* Bursts with the rates of --rate. */
+static struct ti_bursts rated(const struct ti_replay_options *o)
+{
+    return (struct ti_bursts){.as = TI_BURSTS_RATES, .rates = o->rates, .rates_path = o->rate};
+}
+
 static ti_status lint_trace(struct ti_replay_options *o, const struct ti_replay_result *res,
                             struct ti_replay_trace *t, struct ti_err *err)
 {
+    struct ti_bursts bursts = rated(o);
     ti_status st = TI_OK;
 
-    if (o->times)
+    if (o->rates)
+        st = ti_bursts_check(t->source, &bursts, err);
+    else if (o->times)
         st = ti_bursts_check(t->source, &(struct ti_bursts){.as = TI_BURSTS_TIMES}, err);
     else if (o->threads == TI_THREADS_LONGEST)
         st = ti_bursts_check(t->source, &(struct ti_bursts){.as = TI_BURSTS_THREADS}, err);
@@ -52,6 +61,8 @@ static ti_status lint_trace(struct ti_replay_options *o, const struct ti_replay_
         ti_replay_warn_of_times(t->source, &t->lint.volumes);
     else if (!t->problems.n && (t == res->trace || !same_volumes(t, res->trace)))
         ti_replay_warn_of_volumes(o, &t->lint.volumes);
+    if (!t->problems.n && o->rates)
+        ti_replay_warn_of_sites(t->source, o);
     if (!t->problems.n)
         return TI_OK;
     ti_err_set(err, TI_ERR_INPUT, "'%s' cannot be replayed: %llu problem%s", t->path,
@@ -76,6 +87,10 @@ static void choose_bursts(const struct ti_replay_options *o, int64_t cores,
     struct ti_bursts *b = &t->bursts;
     struct ti_err none;
 
+    if (o->rates) {
+        *b = rated(o);
+        return;
+    }
     b->as = o->no_compute ? TI_BURSTS_NOTHING : o->times ? TI_BURSTS_TIMES : TI_BURSTS_THREADS;
     b->cores = o->threads == TI_THREADS_LONGEST ? INT64_MAX
                : o->threads == TI_THREADS_SUM   ? 1
@@ -469,6 +484,8 @@ int main(int argc, char **argv)
     ti_stop_catch();
     st = ti_replay_calibrate(&o, &err);
     if (!st)
+        st = ti_replay_read_rates(&o, &err);
+    if (!st)
         st = open_traces(&o, &res, &err);
     if (!st && o.sweep.sweep.n)
         st = sweep(&o, &res, argv, &err);
@@ -482,6 +499,7 @@ int main(int argc, char **argv)
     free_result(&res);
     if (o.calibration)
         ti_calibrated_free(&o.calibrated);
+    ti_rates_free(o.rates);
     ti_sweep_free(&o.sweep.sweep);
     ti_args_free(&o.sweep.base);
     ti_scratch_close();

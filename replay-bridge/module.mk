@@ -2,7 +2,8 @@
 # linked into the unit tests.
 
 # What a trace is to a replay; converters and the replayer have it, too.
-lower_src := $(check_src) $(addprefix replay-bridge/,bursts.c lint.c lower.c refusal.c scratch.c)
+# With $(sites_libs).
+lower_src := $(check_src) $(rates_src) $(addprefix replay-bridge/,bursts.c lint.c lower.c refusal.c scratch.c)
 # Platforms, and smpirun.
 replay_src := $(lower_src) $(sites_src) $(addprefix replay-bridge/,state.c engines.c hosts.c placement.c simulate.c \
               verdict.c platform.c platform_levels.c platform_sites.c shape.c picture.c \
@@ -48,7 +49,7 @@ $(O)/libti-smpi-clock.so: replay-bridge/replayer/clock.c
 	$(call say,CC)$(CC) $(flags) $(CPPFLAGS) $(CFLAGS) -fPIC -shared -Wl,-z,noexecstack -o $@ $<
 $(O)/ti-smpi-replay: $(patsubst %.c,$(O)/smpi/%.o,$(replayer_files) replay-bridge/replayer/engine_smpi.c) \
         $(call pic_obj,$(replayer_tools))
-	$(call say,LINK)$(SMPICC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(pkg_libs) $(LDLIBS)
+	$(call say,LINK)$(SMPICC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(pkg_libs) $(sites_libs) $(LDLIBS)
 
 $(O)/ti-smpi-routes: $(O)/smpi/replay-bridge/replayer/routes.o $(call pic_obj,check/map.c $(common_src))
 	$(call say,LINK)$(SMPICC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(pkg_libs) $(LDLIBS)
@@ -60,4 +61,4 @@ $(O)/live/%.o: %.c
 	$(call say,MPICC)$(MPICC) $(flags) $(live_flags) $(tool_flags) $(pkg_cflags) $(CPPFLAGS) $(CFLAGS) -c -o $@ $<
 $(O)/ti-live-replay: $(patsubst %.c,$(O)/live/%.o,$(live_files) \
         examples/burst.c) $(call obj,$(replayer_tools))
-	$(call say,LINK)$(MPICC) $(san_flags) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(pkg_libs) $(LDLIBS)
+	$(call say,LINK)$(MPICC) $(san_flags) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(pkg_libs) $(sites_libs) $(LDLIBS)

@@ -34,6 +34,7 @@ enum {
     OPT_COLLECTIVES,
     OPT_REDUCE_RATE,
     OPT_TIMES,
+    OPT_RATE,
     OPT_CALIBRATION,
     OPT_AGAINST,
     OPT_COPIES,
@@ -101,6 +102,9 @@ static const struct ti_opt opts[] = {
     {OPT_NO_COMPUTE, "no-compute", NULL, "bursts take no time: infinitely fast processors"},
     {OPT_TIMES, "times", NULL,
      "bursts take as long as they were measured, on any host\n(a trace of ti-acquire --times)"},
+    {OPT_RATE, "rate", "FILE",
+     "bursts take as long as a rate file says, see\ntiara-rates(5), on hosts of its reference "
+     "speed"},
     {OPT_THREADS, "threads", "HOW",
      "where volumes are of all threads: the threads of a rank\nshare a core (sum), have each its "
      "own "
@@ -306,6 +310,9 @@ static ti_status take_option(struct ti_replay_options *o, int id, const char *ar
     case OPT_TIMES:
         o->times = true;
         return TI_OK;
+    case OPT_RATE:
+        o->rate = arg;
+        return TI_OK;
     case OPT_THREADS:
         st = take_word("--threads", "auto sum longest", arg, &word, err);
         o->threads = word;
@@ -506,6 +513,11 @@ static int check_options(const struct ti_replay_options *o, int n, char **operan
         return (int)ti_cli_usage(&ti_replay_cli,
                                  "with --times, bursts take as long as they did, whatever "
                                  "the --speed");
+    if (o->rate && (o->times || o->no_compute || o->threads))
+        return (int)ti_cli_usage(&ti_replay_cli, "--rate says how long bursts take, and so does %s",
+                                 o->times        ? "--times"
+                                 : o->no_compute ? "--no-compute"
+                                                 : "--threads");
     if (o->hosts && o->topology.hosts && o->hosts != o->topology.hosts)
         return (int)ti_cli_usage(&ti_replay_cli, "--hosts: %s has %lld", o->topology_text,
                                  (long long)o->topology.hosts);
@@ -568,6 +580,25 @@ ti_status ti_replay_calibrate(struct ti_replay_options *o, struct ti_err *err)
     }
     if (c->file.network.eager >= 0 && !ti_calibrated_eager_given(o->cfg, o->ncfg))
         o->eager_bytes = c->file.network.eager < INT_MAX ? c->file.network.eager + 1 : INT_MAX;
+    return TI_OK;
+}
+
+ti_status ti_replay_read_rates(struct ti_replay_options *o, struct ti_err *err)
+{
+    char *more = NULL;
+    ti_status st;
+
+    if (!o->rate)
+        return TI_OK;
+    st = ti_rates_read(o->rate, &o->rates, &more, err);
+    for (char *line = more, *end; line && (end = strchr(line, '\n')); line = end + 1)
+        ti_say("%.*s", (int)(end - line), line);
+    free(more);
+    if (st)
+        return st;
+    snprintf(o->reference, sizeof o->reference, "%.15gGf", o->rates->reference / 1e9);
+    if (!o->speed_given)
+        o->speeds.speed = o->reference;
     return TI_OK;
 }
 

@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "common/cli.h"
+#include "formats/rates.h"
 #include "replay-bridge/calibrated.h"
 #include "replay-bridge/lint.h"
 #include "replay-bridge/placement.h"
@@ -57,6 +58,9 @@ struct ti_replay_options {
     bool any;                /* wildcards are posted as such */
     bool no_compute;         /* bursts take no time */
     bool times;              /* bursts take as long as they were measured */
+    const char *rate;        /* file of --rate; NULL: not given */
+    struct ti_rates *rates; /* its contents, which main() frees; NULL: not given, or not read yet */
+    char reference[32];     /* speed of a host that has these rates */
     const char *reduce_rate; /* bandwidth of the arithmetic of reductions; NULL: it takes no time */
     bool lint_only;
     struct ti_sweep_command sweep;
@@ -79,6 +83,10 @@ const char *ti_replay_needs_tiara(const struct ti_replay_options *o);
 
 /* Reads the file of --calibration, if one is given, and takes from it what no option gives. */
 ti_status ti_replay_calibrate(struct ti_replay_options *o, struct ti_err *err);
+
+/* Reads the file of --rate, if one is given.  Without --speed, the speed of a made platform is then
+ * its reference speed, also where ti_replay_calibrate(), which comes before, has another. */
+ti_status ti_replay_read_rates(struct ti_replay_options *o, struct ti_err *err);
 
 /* A calibrated speed is instructions a second: where volumes are times, the default speed is put
  * in its place. */

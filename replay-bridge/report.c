@@ -63,6 +63,8 @@ static void report_text(const struct ti_replay_options *o, const struct ti_repla
     else if (t->bursts.as == TI_BURSTS_THREADS)
         printf("threads:        on %lld core%s a rank\n", (long long)t->bursts.cores,
                t->bursts.cores == 1 ? "" : "s");
+    if (o->rates)
+        printf("rates:          %s, of hosts of %s\n", o->rate, o->reference);
     printf("wall time:      %.2f s\n", res->wall_s);
     if (o->against)
         ti_against_print(&res->against, ti_replay_simulated_time(res), stdout);
@@ -137,6 +139,9 @@ static void add_simulation(json_t *j, const struct ti_replay_options *o,
         json_object_set_new(j, "times", json_true());
     if (o->no_compute)
         json_object_set_new(j, "no_compute", json_true());
+    if (o->rates)
+        json_object_set_new(j, "rates",
+                            json_pack("{s:s, s:s}", "file", o->rate, "reference", o->reference));
     if (o->reduce_rate)
         json_object_set_new(j, "reduce_rate", json_string(o->reduce_rate));
     if (res->platform[0])

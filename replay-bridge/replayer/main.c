@@ -20,6 +20,7 @@
 enum {
     OPT_WILDCARDS = TI_OPT_LONG,
     OPT_TIMES,
+    OPT_RATE,
     OPT_THREADS,
     OPT_CORES,
     OPT_NO_COMPUTE,
@@ -39,6 +40,8 @@ static const struct ti_opt opts[] = {
      "receives with wildcards take from the source that\nmatched, or from any [default: matched]"},
     {OPT_TIMES, "times", NULL, "bursts take as long as they were measured"},
 #if SIMULATED
+    {OPT_RATE, "rate", "FILE",
+     "bursts take as long as a rate file says, on hosts of\nits reference speed"},
     {OPT_CORES, "cores", "N", "cores that the threads of a rank have, at most [default: 1]"},
     {OPT_THREADS, "threads", "HOW",
      "of volumes of all threads: sum, longest, or auto, which is\nlongest where --cores is given "
@@ -140,6 +143,9 @@ static ti_status take_option(struct ti_replay_setup *setup, int id, const char *
     case OPT_TIMES:
         setup->bursts.as = TI_BURSTS_TIMES;
         return TI_OK;
+    case OPT_RATE:
+        setup->bursts.rates_path = arg;
+        return TI_OK;
     case OPT_THREADS:
         if (strcmp(arg, "sum") && strcmp(arg, "longest") && strcmp(arg, "auto"))
             return ti_err_set(err, TI_ERR_USAGE, "--threads is auto, sum or longest, not '%s'",
@@ -229,10 +235,31 @@ static int parse(struct ti_replay_setup *setup, int argc, char **argv)
         return TI_OK;
     if (id == TI_CLI_EXIT_USAGE)
         return TI_ERR_USAGE;
+    if (setup->bursts.rates_path && (setup->bursts.as || setup->bursts.cores != INT64_MAX))
+        return (int)ti_cli_usage(&cli, "--rate says how long bursts take; so do --times, "
+                                       "--threads, --cores and --no-compute");
     return take_traces(setup, argv + ti_cli_operand());
 }
 
 /* ---- the trace ---- */
+
+/* The rates of all jobs, if there are any; they stay until the program ends. */
+static ti_status read_rates(struct ti_replay_setup *setup, struct ti_err *err)
+{
+    struct ti_rates *rates;
+    ti_status st;
+
+    if (!setup->bursts.rates_path)
+        return TI_OK;
+    st = ti_rates_read(setup->bursts.rates_path, &rates, NULL, err);
+    if (st)
+        return st;
+    setup->bursts.as = TI_BURSTS_RATES;
+    setup->bursts.rates = rates;
+    for (int j = 0; j < setup->njobs; j++)
+        setup->job[j].bursts = setup->bursts;
+    return TI_OK;
+}
 
 /* The first job with the trace of job `j`. */
 static int first_with(const struct ti_replay_setup *setup, int j)
@@ -277,7 +304,7 @@ static int64_t all_ranks(const struct ti_replay_setup *setup)
 
 static ti_status open_traces(struct ti_replay_setup *setup, struct ti_err *err)
 {
-    ti_status st = TI_OK;
+    ti_status st = read_rates(setup, err);
 
     for (int j = 0; !st && j < setup->njobs; j++)
         st = open_trace(setup, j, err);

@@ -277,7 +277,7 @@ static void burst(struct ti_replayer *p, const struct ti_event *ev)
     struct ti_err err;
     uint64_t amount;
 
-    if (ti_bursts_take(bursts, p->burst_column, ev, p->source, p->rank, p->index, &amount, &err))
+    if (ti_bursts_take(&p->bursts, ev, p->index, &amount, &err))
         ti_replay_fail(p, TI_ERR_INPUT, "%s", err.text);
     if (amount)
         ti_engine_burst(p->setup, amount, bursts->as == TI_BURSTS_TIMES);
@@ -290,7 +290,7 @@ static void open_trace(struct ti_replayer *p)
 
     if (st)
         ti_replay_fail(p, st, "%s", err.text);
-    p->burst_column = ti_bursts_column(p->r, &p->setup->job[p->job].bursts);
+    ti_bursts_begin(&p->bursts, &p->setup->job[p->job].bursts, p->source, p->rank, p->r);
 }
 
 void ti_replay_rank(struct ti_replayer *p)
@@ -327,6 +327,7 @@ void ti_replay_rank(struct ti_replayer *p)
 void ti_replay_free(struct ti_replayer *p)
 {
     ti_profile_free(p);
+    ti_bursts_end(&p->bursts);
     ti_reader_close(p->r);
     ti_wildcards_free(&p->ahead);
 #if !SIMULATED

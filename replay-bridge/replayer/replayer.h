@@ -111,7 +111,7 @@ struct ti_replayer {
     struct ti_reader *r;
     const struct ti_event *ev; /* the current one, and its number in the trace */
     uint64_t index;
-    int burst_column;
+    struct ti_burst_taker bursts;
     struct ti_wildcards ahead;
 #ifndef TI_SIMULATED
     struct ti_places places;
