@@ -1,6 +1,7 @@
 #!/bin/bash
 # ti-replay --reduce-rate: what the arithmetic of reductions adds to the simulated time, for each
 # kind of reduction, and that it adds nothing to anything else.
+# tests/run: long
 # shellcheck source=tests/mpi/lib.sh
 . tests/mpi/lib.sh
 command -v smpirun >/dev/null || skip 'there is no smpirun'
