@@ -4,12 +4,12 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "acquire/acquisition.h"
-#include "acquire/check_sites.h"
-#include "acquire/composite.h"
-#include "acquire/job.h"
-#include "acquire/measure.h"
-#include "acquire/where.h"
+#include "acquire/run/acquisition.h"
+#include "acquire/where/check_sites.h"
+#include "acquire/plan/composite.h"
+#include "acquire/run/job.h"
+#include "acquire/run/measure.h"
+#include "acquire/where/where.h"
 
 /* Everything up to the launch.  The run directory is made before the program is
  * first run, so that one that cannot be used costs nothing. */

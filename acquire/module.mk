@@ -1,41 +1,42 @@
-# acquire: run a program and trace it.
-progs += ti-acquire
-acquire_src := acquire/options.c acquire/job.c acquire/run.c acquire/pass.c acquire/replayable.c acquire/plan.c acquire/mpirun.c \
-               acquire/choose.c acquire/isa.c acquire/level.c acquire/pilot.c \
-               acquire/measure.c acquire/memory_model.c acquire/report.c acquire/place.c \
-               acquire/place_options.c acquire/place_print.c acquire/composite.c acquire/estimate.c gather/output.c $(node_src)
-acquire_src += acquire/where.c acquire/where_slurm.c acquire/where_nodefile.c \
-               acquire/check_sites.c $(sites_src)
-acquire_src += acquire/like.c acquire/order.c acquire/bisect.c $(check_src)
+# acquire: run a program and trace it.  Rooms, each of which may use those before it: where, plan,
+# fleet, run, skew.
+in = $(addprefix acquire/$(strip $(1))/,$(2))
+
+acquire_src := acquire/options.c gather/output.c \
+  $(call in,where,where.c slurm.c nodefile.c check_sites.c) \
+  $(call in,plan,plan.c place.c place_options.c place_print.c order.c bisect.c like.c level.c isa.c \
+                 composite.c estimate.c memory_model.c) \
+  $(call in,run,job.c run.c pass.c replayable.c mpirun.c choose.c pilot.c measure.c report.c) \
+  $(sites_src) $(check_src) $(node_src)
 # several nodes
-nodes_src := $(addprefix acquire/,acquisition.c acquisition_plan.c acquisition_launch.c acquisition_census.c \
-               acquisition_watch.c acquisition_collect.c fleet.c here.c rsh.c runlog.c survey.c) \
-             $(remote_src) $(bootstrap_src)
+nodes_src := $(call in,fleet,fleet.c here.c rsh.c survey.c) \
+  $(call in,run,acquisition.c acquisition_plan.c acquisition_launch.c acquisition_census.c \
+                acquisition_watch.c acquisition_collect.c runlog.c) \
+  $(remote_src) $(bootstrap_src)
+progs += ti-acquire
 ti-acquire_src := acquire/main.c $(nodes_src) $(acquire_src) $(counter_src)
 ti-acquire_libs := -ldl -lm $(sites_libs) $(remote_libs)
 # what mpirun starts, not people
 helpers += ti-rsh
-ti-rsh_src := acquire/ti-rsh.c node/frame.c
+ti-rsh_src := acquire/fleet/ti-rsh.c node/frame.c
 progs += ti-skew
-ti-skew_src := acquire/skew.c acquire/skew_options.c acquire/skew_run.c acquire/skew_compare.c \
-               acquire/skew_report.c acquire/skew_plot.c acquire/spread.c $(acquire_src) \
-               $(counter_src)
+ti-skew_src := $(call in,skew,skew.c skew_options.c skew_run.c skew_compare.c skew_report.c \
+                 skew_plot.c spread.c) $(acquire_src) $(counter_src)
 ti-skew_libs := -ldl -lm $(sites_libs)
-t-spread_src := acquire/spread.c
+t-spread_src := acquire/skew/spread.c
 t-survey_src := $(nodes_src) $(acquire_src) $(counter_src)
 $(O)/tests/unit/t-survey: LDLIBS += $(remote_libs)
-t-level_src := acquire/level.c acquire/isa.c
-t-order_src := acquire/order.c acquire/bisect.c
-t-like_src := acquire/like.c $(t-order_src) $(check_src) tests/unit/script.c
-t-memory-model_src := acquire/memory_model.c
+t-level_src := $(call in,plan,level.c isa.c)
+t-order_src := $(call in,plan,order.c bisect.c)
+t-like_src := acquire/plan/like.c $(t-order_src) $(check_src) tests/unit/script.c
+t-memory-model_src := acquire/plan/memory_model.c
 t-plan_src := $(acquire_src) $(counter_src)
-t-estimate_src := acquire/estimate.c
+t-estimate_src := acquire/plan/estimate.c
 t-place_src := $(acquire_src) $(counter_src)
+t-where_src := $(acquire_src) $(counter_src)
 
 # What ti-node asks for a counter.  It needs the C library and nothing else.
-ti-node-counter_src := acquire/node_counter.c acquire/choose.c node/paths.c node/program.c \
+ti-node-counter_src := $(call in,run,node_counter.c choose.c) node/paths.c node/program.c \
                        $(counter_src) common/err.c common/fds.c
 $(O)/ti-node-counter: $(call obj,$(ti-node-counter_src))
 	$(call say,LINK)$(CC) $(san_flags) $(CFLAGS) $(LDFLAGS) -Wl,-s -o $@ $^ -ldl $(LDLIBS)
-t-place_src := $(acquire_src) $(counter_src)
-t-where_src := $(acquire_src) $(counter_src)

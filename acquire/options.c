@@ -4,10 +4,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "acquire/isa.h"
-#include "acquire/mpirun.h"
-#include "acquire/pilot.h"
-#include "acquire/place.h"
+#include "acquire/plan/isa.h"
+#include "acquire/run/mpirun.h"
+#include "acquire/run/pilot.h"
+#include "acquire/plan/place.h"
 #include "formats/trace.h"
 #include "formats/writer.h"
 

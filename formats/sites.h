@@ -1,7 +1,7 @@
 /*
  * What there is to run on: sites, clusters, nodes.  From a sites file
  * (tiara-sites(5)), an Open MPI hostfile, or the job one is in
- * (acquire/where.h); the same struct whatever it came from.
+ * (acquire/where/where.h); the same struct whatever it came from.
  *
  * What is not known is 0, "" or NULL: the probe finds out.
  */

@@ -1,4 +1,4 @@
-#include "acquire/fleet.h"
+#include "acquire/fleet/fleet.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "acquire/here.h"
+#include "acquire/fleet/here.h"
 #include "common/cli.h"
 #include "node/bootstrap.h"
 #include "node/launch.h"

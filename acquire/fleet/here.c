@@ -1,4 +1,4 @@
-#include "acquire/here.h"
+#include "acquire/fleet/here.h"
 
 #include <ifaddrs.h>
 #include <netdb.h>

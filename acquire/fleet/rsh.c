@@ -1,4 +1,4 @@
-#include "acquire/rsh.h"
+#include "acquire/fleet/rsh.h"
 
 #include <errno.h>
 #include <signal.h>

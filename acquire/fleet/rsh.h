@@ -11,7 +11,7 @@
 #ifndef TI_RSH_H
 #define TI_RSH_H
 
-#include "acquire/fleet.h"
+#include "acquire/fleet/fleet.h"
 #include "common/err.h"
 
 #define TI_RSH_SOCKET "TIARA_RSH_SOCKET"

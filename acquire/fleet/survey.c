@@ -1,4 +1,4 @@
-#include "acquire/survey.h"
+#include "acquire/fleet/survey.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -9,7 +9,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "acquire/fleet.h"
+#include "acquire/fleet/fleet.h"
 #include "common/err.h"
 
 /* What the nodes are asked for. */

@@ -14,7 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "acquire/rsh.h"
+#include "acquire/fleet/rsh.h"
 #include "common/args.h"
 #include "node/frame.h"
 

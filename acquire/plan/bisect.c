@@ -1,4 +1,4 @@
-#include "acquire/bisect.h"
+#include "acquire/plan/bisect.h"
 
 #include <stdlib.h>
 #include <string.h>

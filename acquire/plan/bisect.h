@@ -2,7 +2,7 @@
 #ifndef TI_BISECT_H
 #define TI_BISECT_H
 
-#include "acquire/order.h"
+#include "acquire/plan/order.h"
 
 struct ti_bisect;
 

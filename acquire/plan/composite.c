@@ -1,4 +1,4 @@
-#include "acquire/composite.h"
+#include "acquire/plan/composite.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -6,7 +6,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "acquire/estimate.h"
+#include "acquire/plan/estimate.h"
 #include "node/ranks.h"
 
 /* As for a run on this machine: NAME.NP.run and NAME.NP.tib, NAME without folders. */

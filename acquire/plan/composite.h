@@ -7,10 +7,10 @@
 
 #include <limits.h>
 
-#include "acquire/level.h"
-#include "acquire/like.h"
+#include "acquire/plan/level.h"
+#include "acquire/plan/like.h"
 #include "acquire/options.h"
-#include "acquire/place.h"
+#include "acquire/plan/place.h"
 
 struct ti_composite {
     const struct ti_options *o;

@@ -1,10 +1,10 @@
-#include "acquire/estimate.h"
+#include "acquire/plan/estimate.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "acquire/plan.h"
+#include "acquire/plan/plan.h"
 #include "common/cli.h"
 #include "formats/source.h"
 

@@ -49,7 +49,7 @@ char *ti_estimate_text(const struct ti_former *former, const char *path, int64_t
 void ti_estimate_print(const char *path, int64_t np, int64_t fold, const char *command,
                        const char *backend, FILE *out);
 
-/* A line about the start-up, of so many seconds (acquire/plan.h), where it takes a minute or more. */
+/* A line about the start-up, of so many seconds (acquire/plan/plan.h), where it takes a minute or more. */
 void ti_estimate_start_print(double seconds, FILE *out);
 
 #endif

@@ -1,4 +1,4 @@
-#include "acquire/level.h"
+#include "acquire/plan/level.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "acquire/isa.h"
+#include "acquire/plan/isa.h"
 #include "common/hostlist.h"
 
 #define TEXT_BYTES  1024

@@ -2,7 +2,7 @@
  * Nodes that are not alike: whether the same program executes the same
  * instructions on all of them, and what to do about it.  Pure computation.
  *
- * glibc chooses its functions by the processor (acquire/isa.h).  Where processors
+ * glibc chooses its functions by the processor (acquire/plan/isa.h).  Where processors
  * differ, in level or only in model, the traces of a run over all of them would
  * differ by where a rank was; so it is given the least level that all have, and that
  * is said.  Only who asks for --isa native gets what each node chooses.

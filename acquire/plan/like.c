@@ -1,4 +1,4 @@
-#include "acquire/like.h"
+#include "acquire/plan/like.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

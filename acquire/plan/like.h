@@ -14,8 +14,8 @@
 #ifndef TI_LIKE_H
 #define TI_LIKE_H
 
-#include "acquire/order.h"
-#include "acquire/place.h"
+#include "acquire/plan/order.h"
+#include "acquire/plan/place.h"
 
 struct ti_like {
     struct ti_graph graph;

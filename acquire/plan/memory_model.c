@@ -1,4 +1,4 @@
-#include "acquire/memory_model.h"
+#include "acquire/plan/memory_model.h"
 
 #include <inttypes.h>
 #include <math.h>

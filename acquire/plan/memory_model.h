@@ -1,6 +1,6 @@
 /*
  * What a rank takes in memory, as a function of the number of ranks, from what it
- * took at a few numbers (acquire/measure.h).  Pure computation.
+ * took at a few numbers (acquire/run/measure.h).  Pure computation.
  *
  *     m(np) = a + b / np + c np
  *

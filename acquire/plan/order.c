@@ -1,10 +1,10 @@
-#include "acquire/order.h"
+#include "acquire/plan/order.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "acquire/bisect.h"
+#include "acquire/plan/bisect.h"
 #include "common/cli.h"
 
 /* --- the graph ------------------------------------------------------------ */

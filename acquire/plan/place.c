@@ -1,4 +1,4 @@
-#include "acquire/place.h"
+#include "acquire/plan/place.h"
 
 #include <inttypes.h>
 #include <math.h>

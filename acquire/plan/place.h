@@ -156,14 +156,14 @@ struct ti_place_facts {
     const bool *use; /* per node: not dead, not left out; NULL: all */
     const int64_t *memory_bytes;
     const int *cores;
-    int64_t rank_bytes; /* of a rank, tracing included (acquire/measure.h); 0: --mem-per-rank */
+    int64_t rank_bytes; /* of a rank, tracing included (acquire/run/measure.h); 0: --mem-per-rank */
     bool valgrind;      /* the counter is valgrind; matters with --mem-per-rank */
 };
 
 /*
  * From options (--np, --policy, --mode, --fold, --max-fold, --family, --mem-per-rank,
  * --reserve) and facts (NULL: none) to `in`, which points into all three.  What
- * --exclude names is no longer in the sites (acquire/where.h).  TI_ERR_USAGE.
+ * --exclude names is no longer in the sites (acquire/where/where.h).  TI_ERR_USAGE.
  */
 ti_status ti_place_options(const struct ti_options *o, const struct ti_sites *sites,
                            const struct ti_place_facts *facts, struct ti_place_in *in,
@@ -178,7 +178,7 @@ ti_status ti_place_here(const struct ti_options *o, const char *host, int cores,
  * regular, fold and sites_wanted; TI_ERR_USAGE. */
 ti_status ti_place_mode(const char *text, struct ti_place_in *in, struct ti_err *err);
 
-/* What mpirun's command needs of it (acquire/mpirun.h): np, cores, mode, and the
+/* What mpirun's command needs of it (acquire/run/mpirun.h): np, cores, mode, and the
  * settings that folding asks for. */
 void ti_place_plan(const struct ti_place_in *in, const struct ti_place *p, struct ti_plan *plan);
 

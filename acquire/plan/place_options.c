@@ -5,8 +5,8 @@
 #include <sys/utsname.h>
 
 #include "acquire/options.h"
-#include "acquire/place.h"
-#include "acquire/plan.h"
+#include "acquire/plan/place.h"
+#include "acquire/plan/plan.h"
 #include "formats/trace.h"
 
 /* --- --mode -------------------------------------------------------------- */
@@ -157,7 +157,7 @@ ti_status ti_place_here(const struct ti_options *o, const char *host, int cores,
 
     if (uname(&us) == 0)
         cluster.family = us.machine;
-    in.rank_bytes = 0; /* of memory, acquire/plan.h knows more */
+    in.rank_bytes = 0; /* of memory, acquire/plan/plan.h knows more */
     if (st == TI_OK)
         st = ti_place_make(&in, &place, err);
     if (st == TI_OK)

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "acquire/place.h"
+#include "acquire/plan/place.h"
 #include "common/cli.h"
 #include "node/ranks.h"
 

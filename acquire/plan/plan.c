@@ -1,4 +1,4 @@
-#include "acquire/plan.h"
+#include "acquire/plan/plan.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "acquire/memory_model.h"
+#include "acquire/plan/memory_model.h"
 #include "common/err.h"
 
 /*

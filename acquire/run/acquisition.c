@@ -1,4 +1,4 @@
-#include "acquire/acquisition.h"
+#include "acquire/run/acquisition.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -7,10 +7,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "acquire/composite.h"
-#include "acquire/level.h"
-#include "acquire/measure.h"
-#include "acquire/pilot.h"
+#include "acquire/plan/composite.h"
+#include "acquire/plan/level.h"
+#include "acquire/run/measure.h"
+#include "acquire/run/pilot.h"
 #include "node/watch.h"
 
 #define TRACE_BASE "/tmp" /* of the nodes, where the sites file says nothing */

@@ -12,14 +12,14 @@
 #ifndef TI_ACQUISITION_H
 #define TI_ACQUISITION_H
 
-#include "acquire/fleet.h"
-#include "acquire/job.h"
-#include "acquire/like.h"
-#include "acquire/pass.h"
-#include "acquire/place.h"
-#include "acquire/rsh.h"
-#include "acquire/runlog.h"
-#include "acquire/survey.h"
+#include "acquire/fleet/fleet.h"
+#include "acquire/run/job.h"
+#include "acquire/plan/like.h"
+#include "acquire/run/pass.h"
+#include "acquire/plan/place.h"
+#include "acquire/fleet/rsh.h"
+#include "acquire/run/runlog.h"
+#include "acquire/fleet/survey.h"
 
 /* X(name, text): the steps, as in the paper's figure 5, in RUN.json and the manifest */
 #define TI_STEPS(X)                                                                                \

@@ -4,7 +4,7 @@
 #include <string.h>
 #include <sys/wait.h>
 
-#include "acquire/acquisition.h"
+#include "acquire/run/acquisition.h"
 
 /* Long, for machines that are busy: what keeps daemons apart is seen sooner. */
 #define LEAST_S 300.0

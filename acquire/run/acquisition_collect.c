@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "acquire/acquisition.h"
+#include "acquire/run/acquisition.h"
 #include "node/watch.h"
 
 #define NODES_SAID      8

@@ -8,7 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "acquire/acquisition.h"
+#include "acquire/run/acquisition.h"
 #include "node/watch.h"
 
 #define OPEN_LIMIT_S   60.0

@@ -3,9 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "acquire/acquisition.h"
-#include "acquire/estimate.h"
-#include "acquire/measure.h"
+#include "acquire/run/acquisition.h"
+#include "acquire/plan/estimate.h"
+#include "acquire/run/measure.h"
 
 struct ti_used *ti__acquisition_used(struct ti_acquisition *c, int64_t node)
 {

@@ -10,7 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "acquire/acquisition.h"
+#include "acquire/run/acquisition.h"
 #include "node/watch.h"
 
 #define LOOK_MS      250

@@ -1,4 +1,4 @@
-#include "acquire/choose.h"
+#include "acquire/run/choose.h"
 
 #include <errno.h>
 #include <fcntl.h>

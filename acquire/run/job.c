@@ -1,4 +1,4 @@
-#include "acquire/job.h"
+#include "acquire/run/job.h"
 
 #include <errno.h>
 #include <fnmatch.h>
@@ -10,9 +10,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "acquire/estimate.h"
-#include "acquire/isa.h"
-#include "acquire/measure.h"
+#include "acquire/plan/estimate.h"
+#include "acquire/plan/isa.h"
+#include "acquire/run/measure.h"
 #include "gather/output.h"
 #include "node/watch.h"
 

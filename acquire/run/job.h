@@ -8,12 +8,12 @@
 #include <limits.h>
 #include <sched.h>
 
-#include "acquire/choose.h"
-#include "acquire/memory_model.h"
-#include "acquire/mpirun.h"
+#include "acquire/run/choose.h"
+#include "acquire/plan/memory_model.h"
+#include "acquire/run/mpirun.h"
 #include "acquire/options.h"
-#include "acquire/plan.h"
-#include "acquire/report.h"
+#include "acquire/plan/plan.h"
+#include "acquire/run/report.h"
 #include "node/launch.h"
 #include "node/machine.h"
 #include "node/paths.h"

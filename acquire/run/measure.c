@@ -1,4 +1,4 @@
-#include "acquire/measure.h"
+#include "acquire/run/measure.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -6,7 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "acquire/pilot.h"
+#include "acquire/run/pilot.h"
 #include "node/overlay.h"
 #include "node/watch.h"
 

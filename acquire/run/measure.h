@@ -4,8 +4,8 @@
 #ifndef TI_MEASURE_H
 #define TI_MEASURE_H
 
-#include "acquire/job.h"
-#include "acquire/memory_model.h"
+#include "acquire/run/job.h"
+#include "acquire/plan/memory_model.h"
 
 /*
  * With few ranks, once or as often as it takes to find that np ranks fit: fills

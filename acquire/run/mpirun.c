@@ -1,4 +1,4 @@
-#include "acquire/mpirun.h"
+#include "acquire/run/mpirun.h"
 
 #include <inttypes.h>
 #include <limits.h>

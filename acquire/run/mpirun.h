@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "acquire/plan.h"
+#include "acquire/plan/plan.h"
 #include "common/args.h"
 #include "common/err.h"
 

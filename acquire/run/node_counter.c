@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "acquire/choose.h"
+#include "acquire/run/choose.h"
 #include "node/paths.h"
 #include "node/program.h"
 

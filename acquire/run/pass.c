@@ -1,4 +1,4 @@
-#include "acquire/pass.h"
+#include "acquire/run/pass.h"
 
 #include <errno.h>
 #include <fcntl.h>

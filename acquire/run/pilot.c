@@ -1,4 +1,4 @@
-#include "acquire/pilot.h"
+#include "acquire/run/pilot.h"
 
 #include <ctype.h>
 #include <fcntl.h>

@@ -13,8 +13,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "acquire/memory_model.h"
-#include "acquire/mpirun.h"
+#include "acquire/plan/memory_model.h"
+#include "acquire/run/mpirun.h"
 #include "common/err.h"
 #include "node/launch.h"
 

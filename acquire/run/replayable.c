@@ -8,7 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "acquire/job.h"
+#include "acquire/run/job.h"
 
 #define EVENTS_MOST UINT64_C(20000000) /* a few seconds' reading */
 #define LOOK_MS     250

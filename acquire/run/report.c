@@ -1,4 +1,4 @@
-#include "acquire/report.h"
+#include "acquire/run/report.h"
 
 #include <inttypes.h>
 #include <signal.h>

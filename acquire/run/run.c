@@ -10,8 +10,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "acquire/job.h"
-#include "acquire/pass.h"
+#include "acquire/run/job.h"
+#include "acquire/run/pass.h"
 #include "node/watch.h"
 
 #define LOOK_MS        250

@@ -1,4 +1,4 @@
-#include "acquire/runlog.h"
+#include "acquire/run/runlog.h"
 
 #include <fcntl.h>
 #include <stdarg.h>

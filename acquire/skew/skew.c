@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "acquire/skew.h"
+#include "acquire/skew/skew.h"
 
 static ti_status no_memory(struct ti_err *err)
 {

@@ -15,8 +15,8 @@
 #ifndef TI_SKEW_H
 #define TI_SKEW_H
 
-#include "acquire/job.h"
-#include "acquire/spread.h"
+#include "acquire/run/job.h"
+#include "acquire/skew/spread.h"
 
 #define TI_SKEW_LIST_MAX 32 /* numbers of ranks, and folding factors */
 #define TI_SKEW_RUNS_MAX 1000

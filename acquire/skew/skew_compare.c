@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "acquire/skew.h"
+#include "acquire/skew/skew.h"
 #include "formats/rankname.h"
 #include "formats/reader.h"
 

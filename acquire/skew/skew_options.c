@@ -1,8 +1,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "acquire/mpirun.h"
-#include "acquire/skew.h"
+#include "acquire/run/mpirun.h"
+#include "acquire/skew/skew.h"
 #include "formats/trace.h"
 
 enum { OPT_RUNS = OPT_OTHERS, OPT_AGAINST, OPT_PLAIN, OPT_PLOT };

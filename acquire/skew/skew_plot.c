@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "acquire/skew.h"
+#include "acquire/skew/skew.h"
 
 ti_status ti_skew_plot_check(const char *path, struct ti_err *err)
 {

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "acquire/skew.h"
+#include "acquire/skew/skew.h"
 
 /* --- figures ------------------------------------------------------------- */
 

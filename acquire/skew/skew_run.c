@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "acquire/skew.h"
+#include "acquire/skew/skew.h"
 #include "formats/rankname.h"
 #include "formats/reader.h"
 

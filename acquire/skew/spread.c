@@ -1,4 +1,4 @@
-#include "acquire/spread.h"
+#include "acquire/skew/spread.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,10 +1,10 @@
-#include "acquire/check_sites.h"
+#include "acquire/where/check_sites.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "acquire/where.h"
+#include "acquire/where/where.h"
 #include "common/hostlist.h"
 #include "node/ranks.h"
 

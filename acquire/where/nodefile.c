@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "acquire/where.h"
+#include "acquire/where/where.h"
 #include "common/hostlist.h"
 
 struct word {

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "acquire/where.h"
+#include "acquire/where/where.h"
 #include "common/hostlist.h"
 
 /* A node, as granted, and as sinfo has it. */

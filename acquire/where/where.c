@@ -1,4 +1,4 @@
-#include "acquire/where.h"
+#include "acquire/where/where.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -24,7 +24,7 @@ cat >"$tmp/libc.c" <<'C'
 #include <string.h>
 #include <wchar.h>
 
-#include "acquire/isa.h"
+#include "acquire/plan/isa.h"
 #include "minitrace/counter.h"
 
 static char a[1 << 21], b[1 << 21];
@@ -79,7 +79,7 @@ int main(int argc, char **argv)
 }
 C
 "$cc" -std=c11 -D_GNU_SOURCE -O1 -fno-builtin -w -I. -pthread -o "$tmp/libc" "$tmp/libc.c" \
-    acquire/isa.c minitrace/counter*.c common/err.c common/fds.c -lm -ldl || exit 1
+    acquire/plan/isa.c minitrace/counter*.c common/err.c common/fds.c -lm -ldl || exit 1
 
 # count NODE [TUNABLES]: the instructions on a machine that is what NODE says
 count() {

@@ -127,7 +127,7 @@ grep -q '^  computing  *[0-9.]* %' out && grep -q '^  allreduce ' out && grep -q
 {
     for rank in 0 1 2 3 4 5 6 7; do
         printf 'rank\n%d init\n' $rank
-        for i in 1 2 3 4 5 6 7 8 9 10; do
+        for _ in 1 2 3 4 5 6 7 8 9 10; do
             [ $rank -eq 0 ] && echo "0 send 1 0 100000 2"
             [ $rank -eq 1 ] && echo "1 recv 0 0 100000 2"
         done

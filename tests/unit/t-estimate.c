@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-#include "acquire/estimate.h"
+#include "acquire/plan/estimate.h"
 
 static bool read_text(const char *text, struct ti_former *out)
 {

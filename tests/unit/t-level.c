@@ -8,8 +8,8 @@
 
 #include <string.h>
 
-#include "acquire/isa.h"
-#include "acquire/level.h"
+#include "acquire/plan/isa.h"
+#include "acquire/plan/level.h"
 
 #define INTEL "Xeon E5-2630"
 #define AMD   "EPYC 7301"

@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-#include "acquire/like.h"
+#include "acquire/plan/like.h"
 #include "tests/unit/script.h"
 
 #define M TI_MESSAGE_BYTES

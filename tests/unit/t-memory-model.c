@@ -12,7 +12,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "acquire/memory_model.h"
+#include "acquire/plan/memory_model.h"
 
 #define MIB 1048576.0
 

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "acquire/order.h"
+#include "acquire/plan/order.h"
 
 static uint64_t dice;
 

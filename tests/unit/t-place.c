@@ -13,8 +13,8 @@
 #include <time.h>
 
 #include "acquire/options.h"
-#include "acquire/place.h"
-#include "acquire/plan.h"
+#include "acquire/plan/place.h"
+#include "acquire/plan/plan.h"
 
 #define MIB INT64_C(1048576)
 #define GIB (1024 * MIB)

@@ -16,8 +16,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "acquire/mpirun.h"
-#include "acquire/plan.h"
+#include "acquire/run/mpirun.h"
+#include "acquire/plan/plan.h"
 #include "common/args.h"
 #include "node/machine.h"
 #include "node/program.h"

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "acquire/spread.h"
+#include "acquire/skew/spread.h"
 
 static void spread_is_of_the_sorted(void **state)
 {

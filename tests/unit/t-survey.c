@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "acquire/survey.h"
+#include "acquire/fleet/survey.h"
 
 #define MIB INT64_C(1048576)
 #define GIB (1024 * MIB)

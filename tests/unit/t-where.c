@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "acquire/where.h"
+#include "acquire/where/where.h"
 
 static char dir[] = "/tmp/ti-where-XXXXXX"; /* programs that jobs have on their PATH */
 static char old_path[4096];

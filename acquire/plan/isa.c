@@ -1,4 +1,4 @@
-#include "acquire/isa.h"
+#include "acquire/plan/isa.h"
 
 #include <stddef.h>
 #include <string.h>
