@@ -23,7 +23,7 @@ pkgs       := libarchive jansson nettle
 san_flags  := $(SAN:%=-fsanitize=%) $(if $(SAN),-fno-omit-frame-pointer -fno-sanitize-recover=all)
 warnings   := -Wall -Wextra -Wshadow -Wvla -Wstrict-prototypes -Wmissing-prototypes \
               $(if $(filter 1,$(WERROR)),-Werror)
-flags      := -std=c11 -D_GNU_SOURCE $(warnings) -MMD -MP -I.
+flags      := -std=c11 -D_GNU_SOURCE $(warnings) -MMD -MP -I. -Ilib
 tool_flags := -DTI_VERSION='"$(VERSION)"' -DTI_LIBDIR='"$(libdir)"' \
               -DTI_LIBEXECDIR='"$(libexecdir)"' $(san_flags)
 pkg_cflags  = $(shell pkg-config --cflags $(pkgs))
@@ -38,9 +38,9 @@ progs      :=
 helpers    :=
 unit_tests :=
 examples   :=
-include common/module.mk formats/module.mk remote/module.mk node/module.mk minitrace/module.mk wrap/module.mk check/module.mk acquire/module.mk \
-        gather/module.mk info/module.mk replay-bridge/module.mk calibrate/module.mk convert/module.mk examples/module.mk tests/module.mk \
-        bench/module.mk
+include $(foreach room,common formats remote node check,lib/$(room)/module.mk)
+include $(foreach room,minitrace wrap acquire gather info replay-bridge calibrate convert examples tests \
+    bench,$(room)/module.mk)
 
 all: $(progs:%=$(O)/%) $(helpers:%=$(O)/%)
 

@@ -18,7 +18,7 @@ ti-acquire_src := acquire/main.c $(nodes_src) $(acquire_src) $(counter_src)
 ti-acquire_libs := -ldl -lm $(sites_libs) $(remote_libs)
 # what mpirun starts, not people
 helpers += ti-rsh
-ti-rsh_src := acquire/fleet/ti-rsh.c node/frame.c
+ti-rsh_src := acquire/fleet/ti-rsh.c lib/node/frame.c
 progs += ti-skew
 ti-skew_src := $(call in,skew,skew.c skew_options.c skew_run.c skew_compare.c skew_report.c \
                  skew_plot.c spread.c) $(acquire_src) $(counter_src)
@@ -36,7 +36,7 @@ t-place_src := $(acquire_src) $(counter_src)
 t-where_src := $(acquire_src) $(counter_src)
 
 # What ti-node asks for a counter.  It needs the C library and nothing else.
-ti-node-counter_src := $(call in,run,node_counter.c choose.c) node/paths.c node/program.c \
-                       $(counter_src) common/err.c common/fds.c
+ti-node-counter_src := $(call in,run,node_counter.c choose.c) lib/node/paths.c lib/node/program.c \
+                       $(counter_src) lib/common/err.c lib/common/fds.c
 $(O)/ti-node-counter: $(call obj,$(ti-node-counter_src))
 	$(call say,LINK)$(CC) $(san_flags) $(CFLAGS) $(LDFLAGS) -Wl,-s -o $@ $^ -ldl $(LDLIBS)

@@ -11,10 +11,10 @@ $(O)/bench/event $(O)/bench/empty: $(O)/bench/%: bench/%.c
 
 $(O)/bench/lengths: bench/lengths.c examples/burst.c
 	@mkdir -p $(@D)
-	$(call say,MPICC)$(MPICC) -I. $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
+	$(call say,MPICC)$(MPICC) -I. -Ilib $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 $(O)/bench/blocks/lengths: bench/lengths.c examples/burst.c $(O)/ti-mpicc $(wrap_libs)
 	@mkdir -p $(@D)
-	$(call say,MPICC)$(O)/ti-mpicc -I. $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.c,$^) $(LDLIBS)
+	$(call say,MPICC)$(O)/ti-mpicc -I. -Ilib $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.c,$^) $(LDLIBS)
 
 # The library, but for its counter: the same front, and beside it a flavour with
 # one that reads nothing.
@@ -28,13 +28,13 @@ $(O)/bench/null/libminitrace-openmpi.so: \
 	$(call link_flavour,$(MPICC_openmpi))
 
 define bench_program
-$(O)/bench/$(1): $(call obj,bench/$(1).c formats/writer.c $(formats_src) $(common_src))
+$(O)/bench/$(1): $(call obj,bench/$(1).c lib/formats/writer.c $(formats_src) $(common_src))
 	@mkdir -p $$(@D)
 	$$(call say,LINK)$$(CC) $$(san_flags) $$(CFLAGS) $$(LDFLAGS) -o $$@ $$^ $$(pkg_libs) $$(LDLIBS)
 endef
 $(foreach b,codec tracebytes peek onerank wavefront,$(eval $(call bench_program,$(b))))
 
-$(O)/bench/counter: $(call obj,bench/counter.c $(counter_src) common/err.c common/fds.c)
+$(O)/bench/counter: $(call obj,bench/counter.c $(counter_src) lib/common/err.c lib/common/fds.c)
 	@mkdir -p $(@D)
 	$(call say,LINK)$(CC) $(san_flags) $(CFLAGS) $(LDFLAGS) -o $@ $^ -ldl -lpthread $(LDLIBS)
 

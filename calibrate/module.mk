@@ -1,13 +1,13 @@
 # calibrate: what SimGrid needs to know of a machine.
 fit_src := calibrate/fit.c calibrate/samples.c calibrate/network.c
 # Reading and writing calibrations; with $(sites_libs), beside $(sites_src) or inifile.c.
-calibration_src := formats/calibration.c
+calibration_src := lib/formats/calibration.c
 progs += ti-calibrate
 ti-calibrate_src := calibrate/main.c calibrate/runs.c calibrate/rate.c $(fit_src) $(calibration_src) \
-                    formats/inifile.c replay-bridge/scratch.c
+                    lib/formats/inifile.c replay-bridge/scratch.c
 ti-calibrate_libs := $(sites_libs) -lm
-t-calibration_src := $(fit_src) $(calibration_src) formats/inifile.c
-t-against_src := replay-bridge/calibrated.c replay-bridge/against.c $(calibration_src) formats/inifile.c
+t-calibration_src := $(fit_src) $(calibration_src) lib/formats/inifile.c
+t-against_src := replay-bridge/calibrated.c replay-bridge/against.c $(calibration_src) lib/formats/inifile.c
 
 # What it runs on two ranks; installed with the helpers.
 mpi_helpers := $(O)/ti-calibrate-mpi

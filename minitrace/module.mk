@@ -38,7 +38,7 @@ libminitrace := $(O)/libminitrace.so $(flavours:%=$(O)/libminitrace-%.so)
 all: $(libminitrace)
 
 minitrace_objs = $(patsubst %,$(O)/pic-$(1)/%.o,$(basename $(minitrace_src) $(counter_src) \
-                   $(writer_src) common/err.c common/crc32c.c common/fds.c))
+                   $(writer_src) lib/common/err.c lib/common/crc32c.c lib/common/fds.c))
 
 # Position-independent, everything hidden by default, and never sanitized (they
 # are loaded into programs that are not).
@@ -51,7 +51,7 @@ $(O)/pic-$(1)/%.o: %.c
 	$$(call say,MPICC)$$(MPICC_$(1)) $$(flags) $$(CPPFLAGS) $$(CFLAGS) $$(pic_flags) -c -o $$@ $$<
 $(O)/pic-$(1)/%.o: %.S
 	@mkdir -p $$(@D)
-	$$(call say,CC)$$(CC) -MMD -MP -I. $$(CPPFLAGS) $$(CFLAGS) -c -o $$@ $$<
+	$$(call say,CC)$$(CC) -MMD -MP -I. -Ilib $$(CPPFLAGS) $$(CFLAGS) -c -o $$@ $$<
 endef
 $(foreach f,$(flavours),$(eval $(call flavour_objects,$(f))))
 
@@ -72,7 +72,7 @@ $(O)/front/%.o: minitrace/%.c
 	$(call say,CC)$(CC) $(flags) $(CPPFLAGS) $(CFLAGS) $(pic_flags) -fno-sanitize=all -c -o $@ $<
 $(O)/front/%.o: minitrace/%.S
 	@mkdir -p $(@D)
-	$(call say,CC)$(CC) -MMD -MP -I. $(CPPFLAGS) $(CFLAGS) -c -o $@ $<
+	$(call say,CC)$(CC) -MMD -MP -I. -Ilib $(CPPFLAGS) $(CFLAGS) -c -o $@ $<
 $(O)/libminitrace.so: $(O)/front/front.o $(O)/front/front_stubs.o
 	$(call say,LINK)$(CC) $(CFLAGS) $(LDFLAGS) $(so_flags) -Wl,-soname,libminitrace.so.0 -o $@ $^ \
 	    -ldl -lpthread

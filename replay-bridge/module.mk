@@ -13,7 +13,7 @@ sweep_src := $(addprefix replay-bridge/,sweep.c study.c study_run.c study_plot.c
 progs += ti-replay
 ti-replay_src := $(addprefix replay-bridge/,main.c options.c machine.c advice.c report.c profile_report.c messages.c) \
                  replay-bridge/replayer/timeline.c replay-bridge/sweep_command.c replay-bridge/calibrated.c \
-                 replay-bridge/against.c formats/calibration.c $(sweep_src) $(replay_src)
+                 replay-bridge/against.c lib/formats/calibration.c $(sweep_src) $(replay_src)
 ti-replay_libs := $(sites_libs) -lm
 t-replay-trace_src := $(replay_src) tests/unit/script.c
 t-replay-platform_src := $(replay_src)
@@ -51,7 +51,7 @@ $(O)/ti-smpi-replay: $(patsubst %.c,$(O)/smpi/%.o,$(replayer_files) replay-bridg
         $(call pic_obj,$(replayer_tools))
 	$(call say,LINK)$(SMPICC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(pkg_libs) $(sites_libs) $(LDLIBS)
 
-$(O)/ti-smpi-routes: $(O)/smpi/replay-bridge/replayer/routes.o $(call pic_obj,check/map.c $(common_src))
+$(O)/ti-smpi-routes: $(O)/smpi/replay-bridge/replayer/routes.o $(call pic_obj,lib/check/map.c $(common_src))
 	$(call say,LINK)$(SMPICC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(pkg_libs) $(LDLIBS)
 
 # (MPI_UNWEIGHTED is the address of a variable or a small number, which gcc takes for an array.)

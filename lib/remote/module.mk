@@ -1,12 +1,12 @@
 # remote: processes on other machines, by SSH.
-remote_any_src := $(addprefix remote/,loop.c queue.c child.c remote.c process.c conf.c alike.c mux.c gateway.c \
+remote_any_src := $(addprefix lib/remote/,loop.c queue.c child.c remote.c process.c conf.c alike.c mux.c gateway.c \
                   sshargs.c sshlog.c openssh.c)
-remote_src := $(remote_any_src) $(addprefix remote/,known.c lookup.c libssh2.c)
+remote_src := $(remote_any_src) $(addprefix lib/remote/,known.c lookup.c libssh2.c)
 remote_libs := -lssh2 -lpthread -lm
 # The same by OpenSSH's client alone, which needs no library.
-remote_openssh_src := $(remote_any_src) remote/openssh_only.c
+remote_openssh_src := $(remote_any_src) lib/remote/openssh_only.c
 t-sshlog_src := $(remote_src)
 $(O)/tests/unit/t-sshlog: LDLIBS += $(remote_libs)
-t-alike_src := remote/alike.c
+t-alike_src := lib/remote/alike.c
 t-conf_src := $(remote_src)
 $(O)/tests/unit/t-conf: LDLIBS += $(remote_libs)

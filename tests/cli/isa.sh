@@ -78,8 +78,8 @@ int main(int argc, char **argv)
     return 0;
 }
 C
-"$cc" -std=c11 -D_GNU_SOURCE -O1 -fno-builtin -w -I. -pthread -o "$tmp/libc" "$tmp/libc.c" \
-    acquire/plan/isa.c minitrace/counter*.c common/err.c common/fds.c -lm -ldl || exit 1
+"$cc" -std=c11 -D_GNU_SOURCE -O1 -fno-builtin -w -I. -Ilib -pthread -o "$tmp/libc" "$tmp/libc.c" \
+    acquire/plan/isa.c minitrace/counter*.c lib/common/err.c lib/common/fds.c -lm -ldl || exit 1
 
 # count NODE [TUNABLES]: the instructions on a machine that is what NODE says
 count() {

@@ -1,14 +1,14 @@
 # A program that makes run directories for the scripts here.
 test_programs += $(O)/tests/mktrace
 
-$(O)/tests/mktrace: $(call obj,tests/cli/mktrace.c formats/writer.c $(formats_src) $(common_src))
+$(O)/tests/mktrace: $(call obj,tests/cli/mktrace.c lib/formats/writer.c $(formats_src) $(common_src))
 	@mkdir -p $(@D)
 	$(call say,LINK)$(CC) $(san_flags) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(pkg_libs) $(LDLIBS)
 
 # A program that prints the words of traces.
 test_programs += $(O)/tests/vocabulary
 
-$(O)/tests/vocabulary: $(call obj,tests/cli/vocabulary.c formats/event.c)
+$(O)/tests/vocabulary: $(call obj,tests/cli/vocabulary.c lib/formats/event.c)
 	@mkdir -p $(@D)
 	$(call say,LINK)$(CC) $(san_flags) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 

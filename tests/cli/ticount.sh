@@ -343,8 +343,8 @@ int main(void)
 }
 C
 
-"$cc" -std=c11 -D_GNU_SOURCE -O2 -I. -pthread -o "$tmp/exact" "$tmp/main.c" "$tmp/programs.S" \
-    minitrace/counter*.c common/err.c common/fds.c -ldl || exit 1
+"$cc" -std=c11 -D_GNU_SOURCE -O2 -I. -Ilib -pthread -o "$tmp/exact" "$tmp/main.c" "$tmp/programs.S" \
+    minitrace/counter*.c lib/common/err.c lib/common/fds.c -ldl || exit 1
 printf 'int main(void) { return 7; }\n' | "$cc" -x c -o "$tmp/seven" - || exit 1
 
 unset VALGRIND_OPTS
@@ -382,8 +382,8 @@ printf '%s\n' '#include <stdio.h>' '#include "minitrace/counter.h"' 'int main(vo
     'struct ti_counter c; struct ti_err e;' \
     'ti_status st = ti_counter_open(&(struct ti_counter_wish){.choice = "valgrind"}, &c, &e);' \
     'if (st != TI_OK) puts(e.text); return st; }' >"$tmp/ask.c"
-"$cc" -std=c11 -D_GNU_SOURCE -I. -pthread -o "$tmp/ask" "$tmp/ask.c" minitrace/counter*.c \
-    common/err.c common/fds.c -ldl || exit 1
+"$cc" -std=c11 -D_GNU_SOURCE -I. -Ilib -pthread -o "$tmp/ask" "$tmp/ask.c" minitrace/counter*.c \
+    lib/common/err.c lib/common/fds.c -ldl || exit 1
 for tool in none memcheck; do
     out=$(valgrind -q --vgdb=no --tool=$tool "$tmp/ask" 2>&1)
     case $?:$out in
