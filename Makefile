@@ -105,6 +105,14 @@ ifneq ($(blocks_as),)
 	    ln -sf ti-mpicc.1 $(DESTDIR)$(mandir)/man1/$$w.1; done
 endif
 
+# A release: what is committed, and what is generated.
+dist: $(made)
+	rm -rf $(O)/dist
+	mkdir -p $(O)/dist/tiara-$(VERSION)/generated/minitrace
+	git archive HEAD | tar -x -C $(O)/dist/tiara-$(VERSION)
+	cp $(made) $(O)/dist/tiara-$(VERSION)/generated/minitrace
+	tar -c -z -C $(O)/dist -f $(O)/tiara-$(VERSION).tar.gz --owner=0 --group=0 tiara-$(VERSION)
+	rm -rf $(O)/dist
 clean:
 	rm -rf build build-*
 
@@ -124,7 +132,8 @@ help:
 	@echo '                  FAULTS_SEED=N others, FAULTS=CASE some'
 	@echo 'make examples     build the example programs'
 	@echo 'make install      into prefix (DESTDIR is put in front)'
-	@echo 'make check-generated, check-symbols   the MPI shims against table and installed MPI'
+	@echo 'make check-symbols   the shims of MPI functions against the installed MPI'
+	@echo 'make dist         tiara-$(VERSION).tar.gz, which is built without Python'
 	@echo 'make fuzz         fuzz the readers with clang, FUZZ_SECONDS=60 each'
 	@echo 'make clean'
 	@echo
@@ -133,7 +142,7 @@ help:
 	@echo 'SAN=address,undefined   build and check with sanitizers, in a folder of its own'
 	@echo 'CC, MPICC, MPIFC, CFLAGS, FFLAGS, LDFLAGS, prefix, libdir, ...  as usual; also from config.mk'
 
-.PHONY: all demo check check-build bench bench-modes bench-gather install clean help
+.PHONY: all demo check dist check-build bench bench-modes bench-gather install clean help
 .DELETE_ON_ERROR:
 .SECONDARY:
 -include $(shell find $(O) -name '*.d' 2>/dev/null)

@@ -1,7 +1,25 @@
 # minitrace: the preloaded library and its flavours, and the counters (which
 # ti-acquire probes too).
+
+# The shims and the names that they stand for are generated from the table of MPI calls, below
+# $(O).  A release has them already, in generated/, so that it is built without Python.
+PYTHON    ?= python3
+shims     := shim_c.c shim_f.c shim_f08.c shim_f08_large.c shim_f08ts.c shim_f08ts_large.c
+made_dir  := $(if $(wildcard generated/minitrace/shim_c.c),generated,$(O)/generated)
+made      := $(addprefix $(made_dir)/minitrace/,$(shims) mpi_names.inc mpi_real.h)
+flags     += -I$(made_dir)
+ifneq ($(made_dir),generated)
+$(made_dir)/minitrace/.made: minitrace/mpi_calls.tbl tools/gen-shims
+	@mkdir -p $(@D)
+	$(call say,GEN)touch $@ && $(PYTHON) tools/gen-shims minitrace/mpi_calls.tbl $(@D) || { rm -f $@; false; }
+$(made): $(made_dir)/minitrace/.made ;
+endif
+
+check-symbols: $(libminitrace)
+	TI_BUILD=$(O) MPICC='$(MPICC)' NAMES=$(made_dir)/minitrace/mpi_names.inc tools/check-symbols
+.PHONY: check-symbols
+
 include minitrace/valgrind/module.mk minitrace/blocks/module.mk
--include minitrace/shims.mk
 
 counter_src := minitrace/counter.c minitrace/counter_papi.c minitrace/counter_cputime.c \
                minitrace/counter_valgrind.c minitrace/counter_blocks.c
@@ -11,9 +29,7 @@ minitrace_src := minitrace/flavour.c minitrace/flavour_shims.S minitrace/record.
                  minitrace/table.c \
                  minitrace/rec_p2p.c minitrace/rec_probe.c minitrace/rec_request.c minitrace/rec_coll.c \
                  minitrace/rec_comm.c minitrace/neighbours.c minitrace/nodes.c minitrace/rec_rma.c minitrace/rec_io.c \
-                 minitrace/shim_by_hand.c minitrace/shim_c.c minitrace/shim_f.c \
-                 minitrace/shim_f08.c minitrace/shim_f08_large.c \
-                 minitrace/shim_f08ts.c minitrace/shim_f08ts_large.c
+                 minitrace/shim_by_hand.c $(shims:%=$(made_dir)/minitrace/%)
 
 # The flavours, each compiled with its MPI's compiler: MPICC's, whichever that is,
 # and MPICH's where it has a compiler of its own beside Open MPI's.
@@ -51,9 +67,11 @@ $(O)/pic-$(1)/%.o: %.c
 	$$(call say,MPICC)$$(MPICC_$(1)) $$(flags) $$(CPPFLAGS) $$(CFLAGS) $$(pic_flags) -c -o $$@ $$<
 $(O)/pic-$(1)/%.o: %.S
 	@mkdir -p $$(@D)
-	$$(call say,CC)$$(CC) -MMD -MP -I. -Ilib $$(CPPFLAGS) $$(CFLAGS) -c -o $$@ $$<
+	$$(call say,CC)$$(CC) -MMD -MP -I. -Ilib -I$$(made_dir) $$(CPPFLAGS) $$(CFLAGS) -c -o $$@ $$<
 endef
 $(foreach f,$(flavours),$(eval $(call flavour_objects,$(f))))
+$(foreach f,$(flavours),$(eval $(call minitrace_objs,$(f)): | $(made)))
+$(O)/front/front.o $(O)/front/front_stubs.o: | $(made)
 
 # Its shims have the names of what they stand for, and are nobody else's.  The
 # one for MPICH is not linked to it, since the library has two names and one ABI.
@@ -72,7 +90,7 @@ $(O)/front/%.o: minitrace/%.c
 	$(call say,CC)$(CC) $(flags) $(CPPFLAGS) $(CFLAGS) $(pic_flags) -fno-sanitize=all -c -o $@ $<
 $(O)/front/%.o: minitrace/%.S
 	@mkdir -p $(@D)
-	$(call say,CC)$(CC) -MMD -MP -I. -Ilib $(CPPFLAGS) $(CFLAGS) -c -o $@ $<
+	$(call say,CC)$(CC) -MMD -MP -I. -Ilib -I$(made_dir) $(CPPFLAGS) $(CFLAGS) -c -o $@ $<
 $(O)/libminitrace.so: $(O)/front/front.o $(O)/front/front_stubs.o
 	$(call say,LINK)$(CC) $(CFLAGS) $(LDFLAGS) $(so_flags) -Wl,-soname,libminitrace.so.0 -o $@ $^ \
 	    -ldl -lpthread

@@ -41,7 +41,7 @@ ticount_flags  = -isystem $(call ticount_pc,includedir) \
 ticount_ldflags = -static -nodefaultlibs -nostartfiles -Wl,-S \
                  -Wl,-Ttext-segment=$(call ticount_pc,valt_load_address)
 
-$(O)/minitrace/valgrind/ticount.o: minitrace/valgrind/ticount.c
+$(O)/minitrace/valgrind/ticount.o: minitrace/valgrind/ticount.c | $(made)
 	@mkdir -p $(@D)
 	$(call say,CC)$(CC) $(flags) $(ticount_flags) -c -o $@ $<
 

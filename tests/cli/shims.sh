@@ -1,6 +1,4 @@
 #!/bin/bash
-# The generated shims are what the table says, and the table names every function
-# of the installed MPI.
+# The table names every function of the installed MPI, and the libraries have its shims.
 set -u
-command -v python3 >/dev/null || { echo 'there is no python3'; exit 77; }
-env -u MAKEFLAGS -u MAKELEVEL make -s check-generated check-symbols O="${TI_BUILD:-build}"
+env -u MAKEFLAGS -u MAKELEVEL make -s check-symbols O="${TI_BUILD:-build}"

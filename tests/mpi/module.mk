@@ -58,6 +58,7 @@ $(O)/tests/mpi/late_idup: LDLIBS := $(abspath $(late)) $(LDLIBS)
 # A program that uses PAPI, where there is one with software defined events.
 has_sde := $(shell $(CC) -E -x c -include papi.h -include sde_lib.h /dev/null >/dev/null 2>&1 && \
     echo yes)
+$(O)/tests/mpi/residuals $(O)/tests/mpich/residuals: | $(made)
 $(O)/tests/mpi/papi $(O)/tests/mpi/residuals $(O)/tests/mpich/residuals: \
     LDLIBS := $(if $(has_sde),-lpapi -lsde) $(LDLIBS)
 

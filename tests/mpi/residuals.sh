@@ -7,7 +7,7 @@ exact_counter || skip 'no exact counter here: valgrind or ticount is missing'
 
 mpicc=${MPICC:-mpicc} fortran=$built/sequence_f08
 [ "$MPI" = openmpi ] || mpicc=${MPICC_MPICH:-mpicc.mpich}
-"$mpicc" -I. -shared -fPIC -o "$scratch/refusing.so" tests/mpi/loaded/refusing.c -ldl 2>"$scratch/err" ||
+"$mpicc" -I. -Igenerated -I"$TI_BUILD/generated" -shared -fPIC -o "$scratch/refusing.so" tests/mpi/loaded/refusing.c -ldl 2>"$scratch/err" ||
     skip 'shims are called by assembler, which is written for x86-64'
 # so that its functions are there
 libraries=$(ldd "$fortran" 2>/dev/null | awk '$1 ~ /mpi/ && $1 !~ /^libmpi(ch)?\.so/ { printf ":%s", $3 }')

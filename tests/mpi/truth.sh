@@ -11,7 +11,7 @@ export OMPI_MCA_osc=${OMPI_MCA_osc:-^rdma} # see rma.sh
 
 mpicc=${MPICC:-mpicc}
 [ "$MPI" = openmpi ] || mpicc=${MPICC_MPICH:-mpicc.mpich}
-"$mpicc" -O1 -I. -shared -fPIC -o "$scratch/known.so" tests/mpi/loaded/known.c -ldl 2>"$scratch/err" ||
+"$mpicc" -O1 -I. -Igenerated -I"$TI_BUILD/generated" -shared -fPIC -o "$scratch/known.so" tests/mpi/loaded/known.c -ldl 2>"$scratch/err" ||
     skip 'bursts of known length are written for x86-64'
 
 # true_on NP PROGRAM ARGUMENT...
