@@ -10,6 +10,11 @@
 #include "replay-bridge/scratch.h"
 #include "replay-bridge/simulate.h"
 
+/* Characters that neither a shell expands nor LD_PRELOAD splits at. */
+#define PLAIN                                                                                      \
+    "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"                                         \
+    "0123456789%+,-./=@_"
+
 /* ---- files ---- */
 
 /* The first place of `list` (relative to the folder `here`, or absolute) that has `name`. */
@@ -44,16 +49,24 @@ void ti_engine_files(struct ti_engine_files *out)
 
 /* ---- the command ---- */
 
-/* `path` as one word of a command that blanks separate. */
+/*
+ * Makes `path` one word of a command.  smpirun is a shell script that expands its arguments again:
+ * blanks split them, * and ? stand for files, and quotes stay.  A path with any such character is
+ * replaced by that of a link in the scratch directory, where smpirun runs.
+ */
 static ti_status as_word(const char *path, const char *link, char out[PATH_MAX], struct ti_err *err)
 {
-    if (!realpath(path, out))
+    char real[PATH_MAX];
+
+    if (!realpath(path, real))
         return ti_err_errno(err, TI_ERR_IO, "cannot read '%s'", path);
-    if (!strpbrk(out, " \t\n"))
+    if (!real[strspn(real, PLAIN)]) {
+        strcpy(out, real);
         return TI_OK;
-    if (symlink(out, ti_scratch_path(link)) != 0)
-        return ti_err_errno(err, TI_ERR_IO, "cannot link to '%s'", out);
-    strcpy(out, link);
+    }
+    if (symlink(real, ti_scratch_path(link)) != 0)
+        return ti_err_errno(err, TI_ERR_IO, "cannot link to '%s'", real);
+    snprintf(out, PATH_MAX, "./%s", link);
     return TI_OK;
 }
 
@@ -123,13 +136,15 @@ static ti_status add_outputs(struct ti_args *args, const struct ti_engine_replay
     return TI_OK;
 }
 
-ti_status ti_engine_command(const struct ti_engine_files *files,
-                            const struct ti_engine_replay *what, char **out, struct ti_err *err)
+ti_status ti_engine_command(struct ti_engine_files *files, const struct ti_engine_replay *what,
+                            char **out, struct ti_err *err)
 {
     char program[PATH_MAX];
     struct ti_args args = {.n = 0};
     ti_status st = as_word(files->replayer, "ti-smpi-replay", program, err);
 
+    if (!st && files->clock[0])
+        st = as_word(files->clock, "libti-smpi-clock.so", files->clock, err);
     if (st)
         return st;
     ti_args_add(&args, program);

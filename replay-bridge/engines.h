@@ -31,11 +31,12 @@ struct ti_engine_replay {
 };
 
 /*
- * The command of ti-smpi-replay, its words separated by blanks; free() it.  Names with blanks are
- * replaced by links in the scratch directory; a timeline must be there already.
+ * The command of ti-smpi-replay, its words separated by blanks; free() it.  Names that smpirun, a
+ * shell script, would split or expand are replaced by links in the scratch directory, that of
+ * `files->clock` too; a timeline must be there already.
  */
-ti_status ti_engine_command(const struct ti_engine_files *files,
-                            const struct ti_engine_replay *what, char **out, struct ti_err *err);
+ti_status ti_engine_command(struct ti_engine_files *files, const struct ti_engine_replay *what,
+                            char **out, struct ti_err *err);
 
 /* The command of ti-smpi-routes, as above. */
 ti_status ti_routes_command(const struct ti_engine_files *files, char **out, struct ti_err *err);

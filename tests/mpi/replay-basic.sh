@@ -26,6 +26,20 @@ replay "$tmp/t.tib" --topology cluster --hosts 8 --speed 10Gf --bandwidth 1GBps 
 fast=$(time_of)
 awk -v s="$slow" -v f="$fast" 'BEGIN { exit !(f < s) }' || fail "faster is not sooner: $fast, $slow"
 
+# names that smpirun, a shell script, would split, or would take for others
+odd="$tmp/CF-(2,4) it's *"
+mkdir -p "$odd/tmp" "$odd/tiara"
+cp "$tmp/t.tib" "$odd/t (2)*.tib"
+cp "$o/ti-replay" "$o/ti-smpi-replay" "$o/libti-smpi-clock.so" "$odd/tiara" 2>"$tmp/err"
+for engine in stock tiara; do
+    [ $engine = stock ] || [ -x "$o/ti-smpi-replay" ] || continue
+    replay "$tmp/t.tib" --engine $engine --keep "$odd/kept.$engine" || fail "$engine: keep"
+    expected=$(time_of)
+    TMPDIR=$odd/tmp "$odd/tiara/ti-replay" --engine $engine "$odd/t (2)*.tib" \
+        --platform "$odd/kept.$engine/platform.xml" --hostfile "$odd/kept.$engine/hostfile" >"$tmp/out" 2>"$tmp/err"
+    [ "$(time_of)" = "$expected" ] || { fail "$engine: odd names"; cat "$tmp/err"; }
+done
+
 # the run directory and the bundle give the same; so does a placement, repeated
 replay "$tmp/r" --topology cluster --hosts 8 && run=$(time_of)
 replay "$tmp/t.tib" --topology cluster --hosts 8 && bundle=$(time_of)
