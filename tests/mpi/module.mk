@@ -44,6 +44,9 @@ ifneq ($(MPICC_openmpi),)
 test_programs += $(O)/tests/hasty/libminitrace.so $(O)/tests/hasty/libminitrace-openmpi.so
 endif
 
+# Makes traces of many ranks (replay-ranks.sh).
+test_programs += $(O)/bench/wavefront
+
 # A library between this program and MPI's.
 late := $(O)/tests/mpi/late.so
 $(late): tests/mpi/late/idup.c
