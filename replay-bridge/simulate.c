@@ -20,6 +20,9 @@
 
 #define FILES_SPARE 64  /* descriptors SimGrid needs beside the traces */
 #define PATIENCE_S  5.0 /* between SIGTERM and SIGKILL */
+/* The stack of a rank and its guard page are two mappings; Linux gives a process 65530 by default.
+ */
+#define MANY_STACKS 30000
 
 static double now_s(void)
 {
@@ -130,6 +133,8 @@ static struct args command(const struct ti_sim *sim)
     arg(&a, "", "--log=smpi_replay.fmt:clock=%.12r%e%m%n");
     for (int i = 0; sim->log && sim->log[i]; i++)
         arg(&a, "", sim->log[i]);
+    if (sim->np > MANY_STACKS)
+        arg(&a, "", "--cfg=contexts/guard-size:0");
     for (int i = 0; i < sim->ncfg; i++)
         arg(&a, "--cfg=", sim->cfg[i]);
     for (size_t i = 0; sim->message && i < sizeof tracing / sizeof *tracing; i++)
