@@ -308,7 +308,6 @@ static ti_status simulate(const struct ti_replay_options *o, struct ti_replay_re
     res->runnable = st == TI_OK;
     if (!st)
         st = ti_simulate(&sim, &exit_status, &res->wall_s, err);
-    res->ran = st == TI_OK;
     if (!st)
         st = ti_verdict_read(ti_scratch_path(TI_SIM_LOG), exit_status, &res->verdict, err);
     res->simulated = st == TI_OK;
@@ -493,7 +492,7 @@ int main(int argc, char **argv)
         st = ti_replay_show_platform(&o, res.ntraces ? res.trace->source : NULL, &res, &err);
     else if (!st)
         st = replay(&o, &res, &err);
-    if (st && res.ran)
+    if (st && (res.verdict.deadlock || res.verdict.crashed) && res.state && share_done(&res) > 0)
         res.waiting = waiting(&res);
     st = ti_replay_report(&o, &res, st, &err);
     free_result(&res);

@@ -59,8 +59,7 @@ struct ti_replay_result {
     struct ti_messages messages; /* of --links */
     json_t *links;               /* NULL: none */
     bool runnable;             /* all files that smpirun needs are written */
-    bool ran;                  /* smpirun has ended */
-    bool simulated;            /* and has told a simulated time */
+    bool simulated;            /* smpirun has told a simulated time */
     double wall_s;             /* that smpirun took */
 };
 

@@ -1,6 +1,6 @@
 #include "replay-bridge/verdict.h"
 
-#include <stdbool.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 #define TAIL 3 /* lines quoted when none is telling */
 
 struct findings {
-    bool deadlock, platform, route, option;
+    bool deadlock, platform, route, option, memory, stack;
     char tail[TAIL][240];
     int ntail;
 };
@@ -44,11 +44,18 @@ static void copy_number(char *to, size_t bytes, const char *from)
 
 static void take_line(const char *line, struct ti_verdict *v, struct findings *f)
 {
-    static const char *const telling[] = {"Deadlock",  "deadlock",    "rror",     "CRITICAL",
-                                          "terminate", "Aborted",     "Assert",   "assert",
-                                          "Cannot",    "cannot",      "violated", "Segmentation",
-                                          "bad_alloc", "waiting for", "connecting path",
-                                          NULL};
+    static const char *const telling[] = {
+        "Deadlock", "deadlock",     "rror",        "CRITICAL",        "terminate",
+        "Aborted",  "Assert",       "assert",      "Cannot",          "cannot",
+        "violated", "Segmentation", "waiting for", "connecting path", "ti-smpi-replay: ",
+        NULL};
+    /* SimGrid's words, libc's, the dynamic linker's and ours */
+    static const char *const memory[] = {
+        " bytes failed",         "Failed to allocate", "Failed to protect stack",
+        "Could not map",         "bad_alloc",          "Cannot allocate memory",
+        "failed to map segment", "out of memory",      NULL};
+    static const char *const dull[] = {
+        "/INFO]", "--cfg=smpi/privatization:", "Execution failed with code", NULL};
     static const char *const platform[] = {"Parse error", "parse error", "xbt_parse",
                                            "surf_parse",  "sg_platf",    "simgrid::ParseError",
                                            NULL};
@@ -77,9 +84,12 @@ static void take_line(const char *line, struct ti_verdict *v, struct findings *f
     f->platform = f->platform || has(line, platform);
     f->route = f->route || strstr(line, "no connecting path") || strstr(line, "No route ");
     f->option = f->option || strstr(line, "Bad config key");
-    if (has(line, telling) && v->nquotes < TI_VERDICT_QUOTES)
+    f->stack = f->stack || strstr(line, "Failed to allocate stack");
+    f->memory = f->memory || f->stack || has(line, memory);
+    if ((has(line, telling) || has(line, memory)) && v->nquotes < TI_VERDICT_QUOTES)
         copy_line(v->quote[v->nquotes++], sizeof v->quote[0], line);
-    copy_line(f->tail[f->ntail++ % TAIL], sizeof f->tail[0], line);
+    else if (!has(line, dull))
+        copy_line(f->tail[f->ntail++ % TAIL], sizeof f->tail[0], line);
 }
 
 static void quote_tail(struct ti_verdict *v, const struct findings *f)
@@ -88,6 +98,25 @@ static void quote_tail(struct ti_verdict *v, const struct findings *f)
 
     for (int i = from; i < f->ntail && v->nquotes < TI_VERDICT_QUOTES; i++)
         memcpy(v->quote[v->nquotes++], f->tail[i % TAIL], sizeof v->quote[0]);
+}
+
+static ti_status out_of_memory(const struct findings *f, struct ti_err *err)
+{
+    ti_err_set(err, TI_ERR_IO, "the simulation ran out of memory");
+    if (f->stack)
+        ti_err_hint(err, "the stack of each rank takes 8 MiB of address space, which 'ulimit -v' "
+                         "limits; --cfg contexts/stack-size:KIB makes it smaller");
+    return TI_ERR_IO;
+}
+
+/* smpirun, or what it runs, was ended by signal `sig`. */
+static ti_status killed(int sig, struct ti_verdict *out, struct ti_err *err)
+{
+    ti_err_set(err, TI_ERR_IO, "smpirun was killed by signal %d (%s)", sig, strsignal(sig));
+    out->crashed = sig != SIGKILL && sig != SIGTERM && sig != SIGINT && sig != SIGHUP;
+    if (sig == SIGKILL)
+        ti_err_hint(err, "the kernel kills processes when memory runs out; 'dmesg' says so");
+    return TI_ERR_IO;
 }
 
 ti_status ti_verdict_read(const char *path, int exit_status, struct ti_verdict *out,
@@ -107,6 +136,7 @@ ti_status ti_verdict_read(const char *path, int exit_status, struct ti_verdict *
     fclose(log);
 
     if (f.deadlock) {
+        out->deadlock = true;
         ti_err_set(err, TI_ERR_INPUT, "the replay ran into a deadlock");
         ti_err_hint(err, "an application that relies on larger messages being buffered needs "
                          "--cfg smpi/send-is-detached-thresh:BYTES");
@@ -127,9 +157,10 @@ ti_status ti_verdict_read(const char *path, int exit_status, struct ti_verdict *
     }
     if (f.option)
         return ti_err_set(err, TI_ERR_USAGE, "SimGrid does not take an option given by --cfg");
+    if (f.memory)
+        return out_of_memory(&f, err);
     if (exit_status > 128)
-        return ti_err_set(err, TI_ERR_IO, "smpirun was killed by signal %d (%s)", exit_status - 128,
-                          strsignal(exit_status - 128));
+        return killed(exit_status - 128, out, err);
     if (exit_status)
         return ti_err_set(err, TI_ERR_IO, "smpirun failed with status %d", exit_status);
     return ti_err_set(err, TI_ERR_IO, "smpirun ended without a simulated time");

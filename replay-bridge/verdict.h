@@ -5,6 +5,8 @@
 #ifndef TI_VERDICT_H
 #define TI_VERDICT_H
 
+#include <stdbool.h>
+
 #include "common/err.h"
 
 #define TI_VERDICT_QUOTES 6
@@ -14,13 +16,14 @@ struct ti_verdict {
     char clock[64];                     /* its clock then, with more digits; may be "" */
     char quote[TI_VERDICT_QUOTES][240]; /* lines that tell what went wrong */
     int nquotes;
+    bool deadlock, crashed; /* the events that ranks are at tell why */
 };
 
 /*
  * Read the log.  TI_OK: it holds a simulated time and nothing went wrong.
  * TI_ERR_INPUT: a deadlock, or a platform that SimGrid does not take.
  * TI_ERR_USAGE: an option that SimGrid does not take.
- * TI_ERR_IO: anything else, or the log cannot be read.
+ * TI_ERR_IO: out of memory, a signal, anything else, or the log cannot be read.
  */
 ti_status ti_verdict_read(const char *path, int exit_status, struct ti_verdict *out,
                           struct ti_err *err);

@@ -1,5 +1,6 @@
 #include "check/map.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +18,8 @@ void *ti_more(void *array, size_t *cap, size_t n, size_t size)
         now *= 2;
     more = reallocarray(array, now, size);
     if (!more) {
-        fprintf(stderr, "out of memory: cannot have %zu elements of %zu bytes\n", now, size);
+        fprintf(stderr, "%s: out of memory: cannot have %zu elements of %zu bytes\n",
+                program_invocation_short_name, now, size);
         exit(TI_ERR_IO);
     }
     memset(more + was * size, 0, (now - was) * size);

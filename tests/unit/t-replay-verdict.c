@@ -49,6 +49,7 @@ static void test_deadlock(void **state)
                               "something.\n"),
                      TI_ERR_INPUT);
     assert_int_equal(verdict.nquotes, 2);
+    assert_true(verdict.deadlock);
     assert_non_null(strstr(err.text, "deadlock"));
     assert_int_equal(judge(0, "Deadlock\nSimulation time 1.0\n"), TI_ERR_INPUT);
 }
@@ -69,10 +70,53 @@ static void test_failures(void **state)
     assert_int_equal(ti_verdict_read("/nowhere/log", 0, &verdict, &err), TI_ERR_IO);
 }
 
+static void test_memory(void **state)
+{
+    static const char *const logs[] = {
+        "[0.000000] ./src/kernel/context/ContextSwapped.cpp:104: [root/CRITICAL] Failed to "
+        "allocate "
+        "stack.\nAborted\n",
+        "[0.000000] ./include/xbt/sysdep.h:60: [root/CRITICAL] Memory callocation of 524288 bytes "
+        "failed\n",
+        "terminate called after throwing an instance of 'std::bad_alloc'\n",
+        "smpimain: error while loading shared libraries: libsimgrid.so.3.32: failed to map segment "
+        "from shared object\n",
+        "smpimain: out of memory: cannot have 2048 elements of 136 bytes\n"};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof logs / sizeof *logs; i++) {
+        assert_int_equal(judge(134, logs[i]), TI_ERR_IO);
+        assert_string_equal(err.text, "the simulation ran out of memory");
+        assert_true(verdict.nquotes >= 1);
+        assert_int_equal(err.hint[0] != '\0', i == 0);
+        assert_false(verdict.crashed);
+    }
+}
+
+static void test_signals(void **state)
+{
+    (void)state;
+    assert_int_equal(judge(137, "[0.0] [xbt_cfg/INFO] Configuration change\nKilled\n"
+                                "ti-smpi-replay --cfg=smpi/privatization:no platform.xml\n"
+                                "Execution failed with code 137.\n"),
+                     TI_ERR_IO);
+    assert_non_null(strstr(err.text, "signal 9"));
+    assert_non_null(strstr(err.hint, "memory"));
+    assert_int_equal(verdict.nquotes, 1);
+    assert_string_equal(verdict.quote[0], "Killed");
+    assert_false(verdict.crashed);
+    assert_int_equal(judge(139, "Segmentation fault.\n"), TI_ERR_IO);
+    assert_non_null(strstr(err.text, "signal 11"));
+    assert_string_equal(err.hint, "");
+    assert_true(verdict.crashed);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_time), cmocka_unit_test(test_deadlock),
-                                       cmocka_unit_test(test_failures)};
+                                       cmocka_unit_test(test_failures),
+                                       cmocka_unit_test(test_memory),
+                                       cmocka_unit_test(test_signals)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

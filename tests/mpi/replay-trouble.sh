@@ -1,0 +1,79 @@
+#!/bin/bash
+# Replays that do not come to their end: status, reason, and no files are left.
+# shellcheck source=tests/mpi/lib.sh
+. tests/mpi/lib.sh
+command -v smpirun >/dev/null || skip 'there is no smpirun'
+tmp=$scratch o=$TI_BUILD
+[ -x "$o/ti-smpi-replay" ] || skip 'ti-smpi-replay was not built'
+export TMPDIR=$tmp/tmp
+mkdir "$TMPDIR"
+
+# Enough for a replay of some seconds.
+"$o/bench/wavefront" 16 20000 "$tmp/wave" || fail wavefront
+
+# ended STATUS TEXT: how the replay whose status is $rc ended
+ended() {
+    [ $rc -eq "$1" ] || { fail "status $rc, not $1: $2"; tail -n 5 "$tmp/err"; }
+    grep -qE -- "$2" "$tmp/err" || { fail "does not say '$2'"; cat "$tmp/err"; }
+    [ -s "$tmp/out" ] && fail "a result: $(cat "$tmp/out")"
+    [ -z "$(ls -A "$TMPDIR")" ] || fail "files are left: $(ls -A "$TMPDIR")"
+}
+run() { "$@" >"$tmp/out" 2>"$tmp/err"; rc=$?; }
+
+# ---- there is no smpirun ----
+
+PATH=$tmp run "$o/ti-replay" "$tmp/wave"
+ended 4 '^ti-replay: smpirun is not in PATH'
+grep -q '^hint: .*libsimgrid-dev' "$tmp/err" || fail 'no hint where smpirun is'
+
+# ---- killed while it simulates ----
+
+# killed WHICH SIGNAL: smpirun, a shell script, or smpimain, its child
+killed() {
+    local replay pid='' deadline=$((SECONDS + 30))
+    "$o/ti-replay" --no-progress "$tmp/wave" >"$tmp/out" 2>"$tmp/err" &
+    replay=$!
+    while [ -z "$pid" ] && [ $SECONDS -lt $deadline ]; do
+        pid=$(children "$replay")
+        [ "$1" = smpirun ] || pid=$(children "$pid" smpimain)
+        sleep 0.05
+    done
+    sleep 0.3
+    kill -"$2" "$pid"
+    wait "$replay"
+    rc=$?
+    [ -z "$pid" ] || ! grep -qs '^State:.*running' "/proc/$pid/status" || fail "$1 still runs"
+}
+children() { # PID [NAME]
+    local child
+    [ -n "$1" ] || return
+    for child in $(cat "/proc/$1/task/$1/children" 2>/dev/null); do
+        [ -z "${2:-}" ] || [ "$(cat "/proc/$child/comm" 2>/dev/null)" = "$2" ] || continue
+        echo "$child"
+        break
+    done
+}
+for which in smpirun smpimain; do
+    killed $which KILL
+    ended 4 '^ti-replay: smpirun was killed by signal 9 \(Killed\)$'
+    grep -q '^hint: the kernel kills processes when memory runs out' "$tmp/err" || fail 'no hint: memory'
+    grep -qE 'INFO|is at event' "$tmp/err" && { fail 'says more than it knows'; cat "$tmp/err"; }
+done
+# A crash is not one of the trace; where ranks are helps to find its cause.
+killed smpimain SEGV
+ended 4 '^ti-replay: smpirun was killed by signal 11'
+grep -qE '^  rank 0 is at event [1-9][0-9]*, ' "$tmp/err" || { fail 'does not say where ranks are'; cat "$tmp/err"; }
+
+# ---- no memory ----
+
+# SimGrid's libraries cannot be loaded, or the ranks have no stacks.  Sanitized programs take more.
+if (ulimit -v 20000 && "$o/ti-replay" --version >/dev/null 2>&1); then
+    for kib in 20000 120000; do
+        (ulimit -v $kib && exec "$o/ti-replay" "$tmp/wave") >"$tmp/out" 2>"$tmp/err"
+        rc=$?
+        ended 4 '^ti-replay: the simulation ran out of memory$'
+        grep -q 'is at event 0' "$tmp/err" && fail 'says where ranks are that never began'
+    done
+    grep -q '^hint: .*--cfg contexts/stack-size:KIB' "$tmp/err" || { fail 'no hint: stacks'; cat "$tmp/err"; }
+fi
+finish
