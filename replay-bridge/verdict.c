@@ -8,7 +8,7 @@
 #define TAIL 3 /* lines quoted when none is telling */
 
 struct findings {
-    bool deadlock, platform, route, option, memory, stack;
+    bool deadlock, platform, route, option, memory, stack, ours;
     char tail[TAIL][240];
     int ntail;
 };
@@ -83,6 +83,7 @@ static void take_line(const char *line, struct ti_verdict *v, struct findings *f
     f->deadlock = f->deadlock || strstr(line, "Deadlock") || strstr(line, "deadlock");
     f->platform = f->platform || has(line, platform);
     f->route = f->route || strstr(line, "no connecting path") || strstr(line, "No route ");
+    f->ours = f->ours || !strncmp(line, "ti-smpi-replay: ", strlen("ti-smpi-replay: "));
     f->option = f->option || strstr(line, "Bad config key");
     f->stack = f->stack || strstr(line, "Failed to allocate stack");
     f->memory = f->memory || f->stack || has(line, memory);
@@ -161,6 +162,9 @@ ti_status ti_verdict_read(const char *path, int exit_status, struct ti_verdict *
         return out_of_memory(&f, err);
     if (exit_status > 128)
         return killed(exit_status - 128, out, err);
+    if (exit_status && f.ours)
+        return ti_err_set(err, exit_status == TI_ERR_INPUT ? TI_ERR_INPUT : TI_ERR_IO,
+                          "ti-smpi-replay failed");
     if (exit_status)
         return ti_err_set(err, TI_ERR_IO, "smpirun failed with status %d", exit_status);
     return ti_err_set(err, TI_ERR_IO, "smpirun ended without a simulated time");

@@ -21,7 +21,8 @@ struct ti_verdict {
 
 /*
  * Read the log.  TI_OK: it holds a simulated time and nothing went wrong.
- * TI_ERR_INPUT: a deadlock, or a platform that SimGrid does not take.
+ * TI_ERR_INPUT: a deadlock, a platform that SimGrid does not take, or a trace that ti-smpi-replay
+ * does not.
  * TI_ERR_USAGE: an option that SimGrid does not take.
  * TI_ERR_IO: out of memory, a signal, anything else, or the log cannot be read.
  */

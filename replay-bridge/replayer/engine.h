@@ -39,6 +39,9 @@ int ti_engine_agree(int who, int status);
  * which a rank ended; in a live run all ranks have ended then. */
 bool ti_engine_end(struct ti_replayer *p, double *end);
 
+/* Ends the replay of all ranks with `status`. */
+_Noreturn void ti_engine_abort(int status);
+
 /* Seconds on the clock of the replay; reading it takes no simulated time. */
 double ti_engine_clock(void);
 

@@ -99,6 +99,12 @@ bool ti_engine_end(struct ti_replayer *p, double *end)
     return p->rank == 0;
 }
 
+void ti_engine_abort(int status)
+{
+    MPI_Abort(MPI_COMM_WORLD, status);
+    abort();
+}
+
 double ti_engine_clock(void)
 {
     return PMPI_Wtime();

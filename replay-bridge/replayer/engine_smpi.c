@@ -6,7 +6,9 @@
 #include <simgrid/engine.h>
 #include <simgrid/host.h>
 #include <smpi/smpi.h>
+#include <stdio.h>
 #include <time.h>
+#include <unistd.h>
 #include <xbt/config.h>
 
 #include "check/map.h"
@@ -82,6 +84,13 @@ bool ti_engine_end(struct ti_replayer *p, double *end)
     s->end = p->end > s->end ? p->end : s->end;
     *end = s->end;
     return --s->running == 0;
+}
+
+/* After SMPI's MPI_Abort the simulation ends with status 0. */
+void ti_engine_abort(int status)
+{
+    fflush(NULL);
+    _exit(status);
 }
 
 double ti_engine_clock(void)

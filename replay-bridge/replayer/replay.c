@@ -32,8 +32,7 @@ void ti_replay_fail(const struct ti_replayer *p, int st, const char *fmt, ...)
     else
         fprintf(stderr, "%s: %srank %lld: %s\n", ti_engine_name, job, (long long)p->rank, text);
     fflush(stderr);
-    MPI_Abort(MPI_COMM_WORLD, st);
-    abort();
+    ti_engine_abort(st);
 }
 
 void ti_replay_must(const struct ti_replayer *p, int returned)

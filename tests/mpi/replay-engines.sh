@@ -138,6 +138,12 @@ by_hand 4 "$tmp/lu"
 says 3 'trace of 8 ranks, it cannot be replayed by 4'
 by_hand 3 "$tmp/intercoll"
 says 3 'cannot be replayed$'
+cp -r "$tmp/lu" "$tmp/lu.cut"
+truncate -s -40 "$tmp/lu.cut/rank-000003.ti"
+by_hand 8 "$tmp/lu.cut"
+says 3 'rank 3: its trace is not complete'
+by_hand 8 "$tmp/lu.cut" --no-check # met while it replays
+says 3 'rank 3: its trace was cut off'
 by_hand 4 "$tmp/nothing"
 says 4 'No such file'
 by_hand 4 "$tmp/ring" --no-such

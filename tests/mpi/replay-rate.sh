@@ -159,7 +159,7 @@ refused 3 "$unit" --rate lu.rates --engine stock
 refused 3 "$unit" --rate lu.rates --lint
 printf '[rates]\nreference = 1000P\n[class 0]\nrate = 1\n' >long.rates
 refused 3 'takes too long at the rate 1 of ' --rate long.rates --engine stock
-refused 4 'takes too long at the rate 1 of ' --rate long.rates --engine tiara
+refused 3 'takes too long at the rate 1 of ' --rate long.rates --engine tiara
 by_hand() { # TEXT OPTION...
     (cd hand.d && smpirun -np 4 -platform platform.xml -hostfile hostfile -no-privatize \
         --cfg=smpi/simulate-computation:no "$o/ti-smpi-replay" "${@:2}" ../four) >out 2>&1 &&

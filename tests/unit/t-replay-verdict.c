@@ -70,6 +70,18 @@ static void test_failures(void **state)
     assert_int_equal(ti_verdict_read("/nowhere/log", 0, &verdict, &err), TI_ERR_IO);
 }
 
+static void test_replayer(void **state)
+{
+    static const char log[] = "ti-smpi-replay: rank 3: its trace was cut off\n"
+                              "Execution failed with code 3.\n";
+
+    (void)state;
+    assert_int_equal(judge(3, log), TI_ERR_INPUT);
+    assert_int_equal(verdict.nquotes, 1);
+    assert_int_equal(judge(4, log), TI_ERR_IO);
+    assert_string_equal(err.text, "ti-smpi-replay failed");
+}
+
 static void test_memory(void **state)
 {
     static const char *const logs[] = {
@@ -113,10 +125,10 @@ static void test_signals(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_time), cmocka_unit_test(test_deadlock),
-                                       cmocka_unit_test(test_failures),
-                                       cmocka_unit_test(test_memory),
-                                       cmocka_unit_test(test_signals)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_time),     cmocka_unit_test(test_deadlock),
+        cmocka_unit_test(test_failures), cmocka_unit_test(test_replayer),
+        cmocka_unit_test(test_memory),   cmocka_unit_test(test_signals)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
