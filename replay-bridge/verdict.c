@@ -8,7 +8,7 @@
 #define TAIL 3 /* lines quoted when none is telling */
 
 struct findings {
-    bool deadlock, platform, route, option, memory, stack, ours;
+    bool deadlock, platform, nothing, route, option, memory, stack, ours;
     char tail[TAIL][240];
     int ntail;
 };
@@ -59,6 +59,17 @@ static void take_line(const char *line, struct ti_verdict *v, struct findings *f
     static const char *const platform[] = {"Parse error", "parse error", "xbt_parse",
                                            "surf_parse",  "sg_platf",    "simgrid::ParseError",
                                            NULL};
+    static const char *const option[] = {"Bad config key",
+                                         "std::range_error: invalid ",
+                                         "std::range_error: not a boolean",
+                                         "Invalid factor in chunk",
+                                         " has no algorithm ",
+                                         " is invalid! Valid models",
+                                         "Please use a valid factory",
+                                         NULL};
+    /* What becomes of a speed or bandwidth of 0 or less. */
+    static const char *const nothing[] = {"The Impossible Did Happen",
+                                          "Variable penalty should not be negative", NULL};
     static const char ours[] = "simulated time: ", our_clock[] = "clock at end: ";
     const char *time = strstr(line, "Simulation time ");
 
@@ -84,7 +95,8 @@ static void take_line(const char *line, struct ti_verdict *v, struct findings *f
     f->platform = f->platform || has(line, platform);
     f->route = f->route || strstr(line, "no connecting path") || strstr(line, "No route ");
     f->ours = f->ours || !strncmp(line, "ti-smpi-replay: ", strlen("ti-smpi-replay: "));
-    f->option = f->option || strstr(line, "Bad config key");
+    f->option = f->option || has(line, option);
+    f->nothing = f->nothing || has(line, nothing);
     f->stack = f->stack || strstr(line, "Failed to allocate stack");
     f->memory = f->memory || f->stack || has(line, memory);
     if ((has(line, telling) || has(line, memory)) && v->nquotes < TI_VERDICT_QUOTES)
@@ -149,6 +161,11 @@ ti_status ti_verdict_read(const char *path, int exit_status, struct ti_verdict *
     }
     if (!out->nquotes)
         quote_tail(out, &f);
+    if (f.nothing) {
+        ti_err_set(err, TI_ERR_INPUT, "SimGrid cannot simulate the platform");
+        ti_err_hint(err, "each speed and each bandwidth must be more than 0");
+        return TI_ERR_INPUT;
+    }
     if (f.platform)
         return ti_err_set(err, TI_ERR_INPUT, "SimGrid does not take the platform");
     if (f.route) {

@@ -66,6 +66,12 @@ refuses 3 "none.xml' is no platform of SimGrid" "$tmp/t.tib" --platform "$tmp/no
     echo '<link id="l" bandwidth="1GBps" latency="1us"/></zone></platform>'
 } >"$tmp/routes.xml"
 refuses 3 'hosts without a route between them' "$tmp/t.tib" --platform "$tmp/routes.xml"
+sed 's/speed="1Gf"/speed="0f"/' examples/ring4/platform.xml >"$tmp/still.xml"
+refuses 3 'SimGrid cannot simulate the platform' "$tmp/t.tib" --platform "$tmp/still.xml"
+grep -q '^hint: .*more than 0' "$tmp/err" || { fail 'no hint: speed 0'; cat "$tmp/err"; }
+sed 's/1Gf/fast/' "$tmp/routes.xml" >"$tmp/fast.xml"
+refuses 3 'SimGrid does not take the platform' "$tmp/t.tib" --platform "$tmp/fast.xml"
+grep -q 'cannot parse number: *fast' "$tmp/err" || { fail 'does not say which speed'; cat "$tmp/err"; }
 refuses 4 'No such file' "$tmp/t.tib" --platform "$tmp/nothing.xml"
 echo '<platform' >"$tmp/bad.xml"
 printf 'node-0\nnode-1\nnode-2\nnode-3\n' >"$tmp/hosts"
@@ -78,6 +84,10 @@ refuses 2 '--engine is one of' "$tmp/t.tib" --engine mine
 refuses 2 '--wildcards is one of' "$tmp/t.tib" --wildcards none
 refuses 2 '--collectives is one of' "$tmp/t.tib" --collectives fast
 refuses 2 'needs --engine tiara' "$tmp/t.tib" --engine stock --wildcards any
+for cfg in no/such:1 smpi/bcast:none network/model:none maxmin/precision:high smpi/os:all contexts/factory:none \
+    smpi/simulate-computation:maybe; do
+    refuses 2 'SimGrid does not take an option given by --cfg' "$tmp/t.tib" --cfg $cfg
+done
 refuses 2 'whatever the --speed' "$tmp/t.tib" --no-compute --speed 2Gf
 refuses 2 'speed' "$tmp/t.tib" --topology cluster --hosts 4 --speed fast
 finish

@@ -67,6 +67,13 @@ static void test_failures(void **state)
                      TI_ERR_INPUT);
     assert_int_equal(judge(134, "Uncaught exception std::out_of_range: Bad config key: foo\n"),
                      TI_ERR_USAGE);
+    assert_int_equal(judge(134, "Uncaught exception std::range_error: not a boolean\n"),
+                     TI_ERR_USAGE);
+    assert_int_equal(judge(134, "[root/CRITICAL] Collective 'bcast' has no algorithm 'abc'!\n"),
+                     TI_ERR_USAGE);
+    assert_int_equal(judge(134, "[root/CRITICAL] The Impossible Did Happen (yet again)\n"),
+                     TI_ERR_INPUT);
+    assert_non_null(strstr(err.hint, "more than 0"));
     assert_int_equal(ti_verdict_read("/nowhere/log", 0, &verdict, &err), TI_ERR_IO);
 }
 
