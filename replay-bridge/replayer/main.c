@@ -73,7 +73,7 @@ static const struct ti_cli cli = {
     .tool = "ti-smpi-replay",
     .what = "Replay a trace within a simulation; smpirun runs it.",
     .examples = "  smpirun -np 8 -platform p.xml -hostfile hosts -no-privatize \\\n"
-                "      --cfg=smpi/simulate-computation:no ti-smpi-replay lu.tib\n",
+                "      --cfg=smpi/simulate-computation:no $(command -v ti-smpi-replay) lu.tib\n",
 #else
     .tool = "ti-live-replay",
     .what = "Replay a trace on this machine; mpirun runs it.",
