@@ -124,7 +124,7 @@ help:
 	@echo '                  TESTS_JOBS=N as many at a time [a processor each, 4 at most]'
 	@echo 'make check-pmu    run the library in an emulated arm64 machine with hardware counters;'
 	@echo '                  minutes, and 1 GB in build-pmu; T=PATTERN as above (T="pmu/*")'
-	@echo 'make bench        print the figures of the README; B=NAME prints some (B=event)'
+	@echo 'make bench        print the figures of docs/figures.md; B=NAME prints some (B=event)'
 	@echo 'make bench-modes  execution times by mode of acquisition, on the test bed (root)'
 	@echo 'make bench-gather ti-gather beside scp, tar and rpdcp, on the test bed (root); half an hour,'
 	@echo '                  BENCH_RUNS=1: a third; BENCH_PARTS="small bytes" some of it'

@@ -1,6 +1,6 @@
 #!/bin/bash
-# The README's tour: its command blocks, in order, and what they print; and examples/README.md.  In a tree like this one
-# with a copy of the build folder, since what it makes stays there.
+# The command blocks of README.md, docs/tutorial.md and examples/README.md, in order, and what they
+# print.  In a tree like this one with a copy of the build folder, since what they make stays there.
 # tests/run: long
 set -u
 o=$(realpath "${TI_BUILD:-build}")
@@ -23,5 +23,8 @@ cp -a "$o" "$tmp/build" || exit 1
 unset LD_PRELOAD "${!TIARA_@}"
 python3 -IBS tests/cli/tour.py examples/README.md "$tmp" || exit 1
 # as a user has it, without what tests/run sets
-env -u OMPI_ALLOW_RUN_AS_ROOT -u OMPI_ALLOW_RUN_AS_ROOT_CONFIRM \
-    python3 -IBS tests/cli/tour.py README.md "$tmp"
+for page in README.md docs/tutorial.md; do
+    env -u OMPI_ALLOW_RUN_AS_ROOT -u OMPI_ALLOW_RUN_AS_ROOT_CONFIRM \
+        python3 -IBS tests/cli/tour.py $page "$tmp" || exit 1
+    rm -rf "$tmp"/build/examples/*.tib "$tmp"/build/examples/*.run
+done
