@@ -477,8 +477,11 @@ int main(int argc, char **argv)
     ti_status st;
     int end = ti_replay_parse(&o, argc, argv);
 
-    if (end != TI_CLI_END)
+    if (end != TI_CLI_END) {
+        ti_sweep_free(&o.sweep.sweep);
+        ti_args_free(&o.sweep.base);
         return end;
+    }
     ti_talk_init(ti_replay_cli.tool, o.quiet, o.no_progress);
     ti_stop_catch();
     st = ti_replay_calibrate(&o, &err);
