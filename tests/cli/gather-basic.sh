@@ -2,6 +2,9 @@
 # ti-gather: a whole run into a bundle, its names and options.
 # shellcheck source=tests/cli/trace-lib.bash
 . tests/cli/trace-lib.bash
+for tool in python3 unzip; do
+    command -v $tool >/dev/null || { echo "there is no $tool"; exit 77; }
+done
 
 mktrace --np 6 lu.run || fail "mktrace"
 cat >lu.run/RUN.json <<'JSON'
@@ -30,14 +33,11 @@ run 0 ti-gather -v lu.run --force
 says err "rank 5: node-2, "
 
 # other programs read it too; the manifest is the last member
-if command -v unzip >/dev/null; then
-    run 0 unzip -tq lu.tib
-    [ "$(unzip -Z1 lu.tib | tail -n 1)" = MANIFEST.json ] || fail "MANIFEST.json is not last"
-    [ "$(unzip -Z1 lu.tib | wc -l)" -eq 7 ] || fail "number of members"
-    unzip -p lu.tib rank-000004.ti | cmp - lu.run/rank-000004.ti || fail "rank 4 differs"
-fi
-if command -v python3 >/dev/null; then
-    python3 - <<'PY' || fail "the manifest"
+run 0 unzip -tq lu.tib
+[ "$(unzip -Z1 lu.tib | tail -n 1)" = MANIFEST.json ] || fail "MANIFEST.json is not last"
+[ "$(unzip -Z1 lu.tib | wc -l)" -eq 7 ] || fail "number of members"
+unzip -p lu.tib rank-000004.ti | cmp - lu.run/rank-000004.ti || fail "rank 4 differs"
+python3 - <<'PY' || fail "the manifest"
 import json, zipfile, zlib
 z = zipfile.ZipFile('lu.tib')
 assert z.testzip() is None
@@ -57,7 +57,6 @@ for r in m['ranks']:
     data = z.read('rank-%06d.ti' % r['rank'])
     assert len(data) == r['bytes'] and '%08x' % zlib.crc32(data) == r['crc32']
 PY
-fi
 
 # --plan and --json
 rm lu.tib

@@ -2,6 +2,7 @@
 # Extra columns: dumped, summed up, with rates, gathered, and not compared.
 # shellcheck source=tests/cli/trace-lib.bash
 . tests/cli/trace-lib.bash
+command -v python3 >/dev/null || { echo "there is no python3"; exit 77; }
 
 # every burst takes twice as many nanoseconds as its volume: 500,000,000 a second
 mktrace --np 4 --iterations 3 a.run
@@ -35,8 +36,7 @@ run 0 ti-info --rank 2 t.tib
 grep -qE "^ranks$rates" out || fail "--rank"
 ti-info --json a.run >a.json
 run 0 ti-info --json t.tib
-if command -v python3 >/dev/null; then
-    python3 - <<'PY' || fail "JSON"
+python3 - <<'PY' || fail "JSON"
 import json
 a, t = json.load(open('a.json')), json.load(open('out'))
 assert a['volume'] == t['volume'] and 'extra' not in a and 'rate' not in a
@@ -52,7 +52,6 @@ assert b['bursts'] == 2 + 4 * 3 and b['of'] == t['events'] and b['at_least_ns'] 
 assert abs(b['share_of_time'] - 2e6 * b['bursts'] / (2 * t['volume'])) < 1e-9
 assert b['minimum'] == b['median'] == b['maximum'] == 5e8
 PY
-fi
 
 # ranks of two rates: minimum, quartiles and maximum, in proportion between two of them
 mktrace --np 4 --iterations 3 --times --ranks 0-1 h.run
@@ -62,9 +61,8 @@ grep -qE "^ranks +250,000,000 +250,000,000 +375,000,000 +500,000,000 +500,000,00
     { fail "quartiles of ranks"; cat out; }
 
 # damage in an extra value alone, which --verify finds, and who does not want them does not
-if command -v python3 >/dev/null; then
-    mktrace --np 1 --iterations 3 --times d.run
-    python3 - <<'PY'
+mktrace --np 1 --iterations 3 --times d.run
+python3 - <<'PY'
 import struct
 f = open('d.run/rank-000000.ti', 'r+b')
 trace, at = f.read(), 48
@@ -73,10 +71,9 @@ while trace[at] != 8: # XTR
 f.seek(at + 40)
 f.write(bytes([trace[at + 40] ^ 255]))
 PY
-    run 3 ti-info --verify d.run
-    says out 'damaged'
-    run 0 ti-info --compare d.run d.run
-fi
+run 3 ti-info --verify d.run
+says out 'damaged'
+run 0 ti-info --compare d.run d.run
 
 # a rank without them, and one that was cut off
 mktrace --np 4 --iterations 3 --ranks 2-2 t2.run

@@ -3,6 +3,7 @@
 # directory (from the traces), and adds up.
 # shellcheck source=tests/cli/trace-lib.bash
 . tests/cli/trace-lib.bash
+command -v python3 >/dev/null || { echo "there is no python3"; exit 77; }
 
 mktrace --np 5 --untraced a.run
 ti-gather -q a.run || fail "gather"
@@ -29,8 +30,7 @@ cp out bundle.json
 run 0 ti-info --json a.run
 diff <(grep -v -e '"path"' -e '"kind"' bundle.json) <(grep -v -e '"path"' -e '"kind"' out) ||
     fail "JSON of bundle and directory differ"
-if command -v python3 >/dev/null; then
-    python3 - <<'PY' || fail "the JSON summary"
+python3 - <<'PY' || fail "the JSON summary"
 import json
 j = json.load(open('out'))
 assert j['np'] == j['ranks'] == 5 and j['complete'] is True and j['exact'] is False
@@ -40,7 +40,6 @@ assert abs(j['bytes_per_action'] * 2 * j['events'] - j['bytes']) < 1e-6
 assert j['negative_bursts'] == 10 and j['calibration'] == dict(least=40, most=44, spread=1)
 assert j['untraced'] == {'MPI_Put': 5} and j['messages'] == 27
 PY
-fi
 
 # how a bundle was gathered, of which one that was here all along says nothing
 grep -q '^gathered' dir.txt && fail "nothing was fetched: $(grep '^gathered' dir.txt)"
@@ -57,23 +56,21 @@ for name in a.namelist():
 so.close()
 PY
 }
-if command -v python3 >/dev/null; then
-    while IFS='|' read -r json line; do
-        gathered_so "$json" || fail "cannot write so.tib"
-        run 0 ti-info so.tib
-        [ -s err ] && fail "$json: $(cat err)"
-        [ "$(grep '^gathered' out)" = "gathered     $line" ] || fail "$json: $(grep '^gathered' out)"
-        grep -v '^gathered' out | tail -n +2 | diff dir.txt - || fail "$json: more than that line"
-        run 0 ti-info --json so.tib
-        python3 -c 'import json, sys
+while IFS='|' read -r json line; do
+    gathered_so "$json" || fail "cannot write so.tib"
+    run 0 ti-info so.tib
+    [ -s err ] && fail "$json: $(cat err)"
+    [ "$(grep '^gathered' out)" = "gathered     $line" ] || fail "$json: $(grep '^gathered' out)"
+    grep -v '^gathered' out | tail -n +2 | diff dir.txt - || fail "$json: more than that line"
+    run 0 ti-info --json so.tib
+    python3 -c 'import json, sys
 assert json.load(open("out"))["gathering"] == json.loads(sys.argv[1])' "$json" || fail "$json: $(cat out)"
-    done <<'END'
+done <<'END'
 {"arity": 4, "depth": 3, "links": [["a", null, 10, 1.5], ["b", "a", 5, 1.25]], "transferred_seconds": 12.345, "predicted": {"total_seconds": 10}}|by a tree of arity 4, 3 hops, 2 nodes in 12.3 s (predicted 10.0 s)
 {"arity": 1, "depth": 1, "links": [["a", null, 10, 1.5]], "transferred_seconds": 0.04, "predicted": {"total_seconds": 0.06}, "relays_lost": 0, "adopted": 0, "ranks_again": 0, "resumed_bytes": 0}|by a tree of arity 1, 1 hop, 1 node in 0.0 s (predicted 0.1 s)
 {"arity": "star", "depth": 1, "links": [["a", null, 1, 1], ["b", null, 1, 1], ["c", null, 1, 1]], "transferred_seconds": 2, "predicted": {"total_seconds": 1}, "relays_lost": 2, "adopted": 3, "ranks_again": 1, "resumed_bytes": 1536}|by a star, 3 nodes in 2.0 s (predicted 1.0 s), 2 could not pass on, 3 reached by another way, 1 rank sent again, 1.5 KiB from before
 {"arity": 64, "depth": 2, "links": [], "transferred_seconds": 1, "predicted": {}, "ranks_again": 2}|by a tree of arity 64, 2 hops, 0 nodes in 1.0 s (predicted 0.0 s), 2 ranks sent again
 END
-fi
 
 run 0 ti-info a.run/rank-000003.ti
 says out "rank file of rank 3 of 5"

@@ -2,6 +2,7 @@
 # ti-info --verify: volume is conserved, and what is not is named.
 # shellcheck source=tests/cli/trace-lib.bash
 . tests/cli/trace-lib.bash
+command -v python3 >/dev/null || { echo "there is no python3"; exit 77; }
 
 # broken WHAT STATUS TEXT...: a trace with WHAT ends with STATUS and says TEXT.
 broken() {
@@ -59,8 +60,7 @@ grep -q 'not sound' out && fail "a rank that was cut off is more than that"
 # by pair of ranks
 broken unmatched 3
 run 3 ti-info --json --verify x.run
-if command -v python3 >/dev/null; then
-    python3 - <<'PY' || fail "the JSON"
+python3 - <<'PY' || fail "the JSON"
 import json
 j = json.load(open('out'))
 assert j['verified'] is False and j['unsound_count'] == 1 and j['leaked_count'] == 0
@@ -71,15 +71,13 @@ assert pairs[1, 0] == [1, 100, 0, 0] and pairs[0, 2] == [1, 1000000, 1, 1000000]
 assert sum(p[0] for p in pairs.values()) == 20
 assert sum(p[3] for p in pairs.values()) == 3012512
 PY
-fi
 # a manifest that is edited is named, with the key
 rm -rf x.run x.tib
 mktrace --np 5 --iterations 30 --untraced --noise 100 x.run
 run 0 ti-gather x.run -o x.tib
 run 0 ti-info --verify x.tib
-if command -v python3 >/dev/null; then
-    while read -r key; do
-        python3 -IBS - "$key" <<'PY' || { fail "cannot edit $key"; continue; }
+while read -r key; do
+    python3 -IBS - "$key" <<'PY' || { fail "cannot edit $key"; continue; }
 import json, sys, zipfile
 key = sys.argv[1].split('.')
 with zipfile.ZipFile('x.tib') as old, zipfile.ZipFile('y.tib', 'w') as new:
@@ -96,9 +94,9 @@ with zipfile.ZipFile('x.tib') as old, zipfile.ZipFile('y.tib', 'w') as new:
             data = json.dumps(m)
         new.writestr(name, data)
 PY
-        run 3 ti-info --verify y.tib
-        says out "MANIFEST.json: \"$key\""
-    done <<'END'
+    run 3 ti-info --verify y.tib
+    says out "MANIFEST.json: \"$key\""
+done <<'END'
 run_id
 complete
 counter.backend
@@ -124,5 +122,4 @@ totals.caveats.other_ns
 totals.caveats.samples
 totals.caveats.unknown
 END
-fi
 exit $failed

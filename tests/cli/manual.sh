@@ -2,6 +2,7 @@
 # The pages of the tools name all their options, and those of the formats all
 # operations, fields and metadata that there are.
 set -u
+command -v mandoc >/dev/null || { echo "there is no mandoc"; exit 77; }
 
 o=${TI_BUILD:-build}
 failed=0
@@ -76,9 +77,7 @@ tiara-sites:target:The machine:Hostlists
 tiara-rates:rates:Rates of the file:Classes
 tiara-rates:rate:Classes and sites:Other machines
 END
-if command -v mandoc >/dev/null; then
-    for page in man/*.[157]; do
-        mandoc -T lint "$page" | grep -v 'referenced manual not found' && fail "$page"
-    done
-fi
+for page in man/*.[157]; do
+    mandoc -T lint "$page" | grep -v 'referenced manual not found' && fail "$page"
+done
 exit $failed
