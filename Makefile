@@ -67,6 +67,11 @@ check:
 	@tools/install-deps
 	@$(MAKE) --no-print-directory $(all_cores) check-build
 	@TI_BUILD=$(O) tests/run '$(or $(T),*)'
+# The unit tests, with sanitizers: two minutes.
+check-sanitized:
+	@$(MAKE) --no-print-directory $(all_cores) SAN=address,undefined unit-tests
+	@TI_BUILD=build-address-undefined tests/run 'unit/*'
+unit-tests: $(unit_tests:%=$(O)/tests/unit/%) $(node_progs)
 check-build: all examples $(unit_tests:%=$(O)/tests/unit/%) $(test_programs)
 bench:
 	@tools/install-deps
@@ -122,6 +127,8 @@ help:
 	@echo 'make testbed-demo the same over eight nodes at two sites, made out of this machine (root)'
 	@echo 'make check        install what is missing, run the tests; T=PATTERN runs some (T="cli/*"),'
 	@echo '                  TESTS_JOBS=N as many at a time [a processor each, 4 at most]'
+	@echo 'make check-sanitized  run the unit tests with address and undefined sanitizers;'
+	@echo '                  SAN=address,undefined make check runs all tests so'
 	@echo 'make check-pmu    run the library in an emulated arm64 machine with hardware counters;'
 	@echo '                  minutes, and 1 GB in build-pmu; T=PATTERN as above (T="pmu/*")'
 	@echo 'make bench        print the figures of docs/figures.md; B=NAME prints some (B=event)'
@@ -142,7 +149,7 @@ help:
 	@echo 'SAN=address,undefined   build and check with sanitizers, in a folder of its own'
 	@echo 'CC, MPICC, MPIFC, CFLAGS, FFLAGS, LDFLAGS, prefix, libdir, ...  as usual; also from config.mk'
 
-.PHONY: all demo check dist check-build bench bench-modes bench-gather install clean help
+.PHONY: all demo check check-sanitized unit-tests dist check-build bench bench-modes bench-gather install clean help
 .DELETE_ON_ERROR:
 .SECONDARY:
 -include $(shell find $(O) -name '*.d' 2>/dev/null)
