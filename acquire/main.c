@@ -19,7 +19,7 @@ static ti_status prepare(struct ti_job *j, struct ti_err *err)
     struct ti_err why;
 
     if (st == TI_OK)
-        st = ti_place_here(j->o, j->machine.host, j->machine.cores, err);
+        st = ti_place_check_local(j->o, j->machine.host, j->machine.cores, err);
     if (st == TI_OK)
         st = ti_job_check_output(j, err);
     if (st == TI_OK && j->o->dry_run && ti_rundir_peek(j->dir_name, j->o->force, &why) != TI_OK)

@@ -29,16 +29,16 @@ static ti_status name_results(struct ti_composite *c, struct ti_err *err)
     return TI_OK;
 }
 
-static void write_order(const struct ti_place_in *in, const struct ti_order *order, FILE *f)
+static void write_order(const struct ti_place_request *in, const struct ti_order *order, FILE *f)
 {
     fprintf(f, "# ranks in the order of --like: mpirun --map-by seq\n");
     for (int64_t r = 0; r < order->np; r++)
         fprintf(f, "%s\n", in->sites->node[order->node[r]].name);
 }
 
-ti_status ti_composite_write_hostfile(const char *path, const struct ti_place_in *in,
-                                      const struct ti_place *place, const struct ti_order *order,
-                                      struct ti_err *err)
+ti_status ti_composite_write_hostfile(const char *path, const struct ti_place_request *in,
+                                      const struct ti_rank_placement *place,
+                                      const struct ti_order *order, struct ti_err *err)
 {
     bool here = strcmp(path, "-") == 0;
     FILE *f = here ? stdout : fopen(path, "we");
@@ -49,7 +49,7 @@ ti_status ti_composite_write_hostfile(const char *path, const struct ti_place_in
     if (order && order->np && !order->kept)
         write_order(in, order, f);
     else
-        ti_place_hostfile(in, place, f);
+        ti_rank_placement_hostfile(in, place, f);
     failed = ferror(f);
     if (here)
         failed |= fflush(f) != 0;
@@ -58,8 +58,9 @@ ti_status ti_composite_write_hostfile(const char *path, const struct ti_place_in
     return failed ? ti_err_errno(err, TI_ERR_IO, "cannot write '%s'", path) : TI_OK;
 }
 
-ti_status ti_composite_order(const struct ti_options *o, const struct ti_place_in *in,
-                             const struct ti_place *place, struct ti_order *out, struct ti_err *err)
+ti_status ti_composite_order(const struct ti_options *o, const struct ti_place_request *in,
+                             const struct ti_rank_placement *place, struct ti_order *out,
+                             struct ti_err *err)
 {
     struct ti_like like;
     ti_status st = ti_like_read(o->like, o->np, &like, err);
@@ -118,9 +119,9 @@ ti_status ti_composite_plan(struct ti_composite *c, const struct ti_options *o,
     st = name_results(c, err);
     c->sites = sites;
     if (st == TI_OK)
-        st = ti_place_options(o, c->sites, facts, &c->in, err);
+        st = ti_place_request_from_options(o, c->sites, facts, &c->in, err);
     if (st == TI_OK)
-        st = ti_place_make(&c->in, &c->place, err);
+        st = ti_place_ranks(&c->in, &c->place, err);
     if (st != TI_OK)
         return st;
     c->placed = true;
@@ -142,11 +143,12 @@ void ti_composite_print(const struct ti_composite *c, FILE *out)
     char *program = ti_args_shell(&c->o->program), text[512];
 
     fprintf(out, "plan for %s\n", program ? program : c->name);
-    ti_place_print(&c->in, &c->place, out);
+    ti_rank_placement_print(&c->in, &c->place, out);
     if (c->order.np)
         fprintf(out, "  order     %s\n", ti_order_text(&c->order, text, sizeof text));
     ti_estimate_start_print(
-        ti_place_start_seconds(&c->in, &c->place, strcmp(c->o->counter, "valgrind") == 0), out);
+        ti_rank_placement_start_seconds(&c->in, &c->place, strcmp(c->o->counter, "valgrind") == 0),
+        out);
     ti_estimate_print(c->o->like, c->place.np, c->place.fold_full, program, NULL, out);
     fprintf(out, "  counter   %s%s\n", c->o->counter,
             strcmp(c->o->counter, "auto") == 0
@@ -186,7 +188,7 @@ void ti_composite_summary(const struct ti_composite *c, ti_status st, const stru
     if (c->order.np)
         json_object_set_new(json, "order", ti_order_json(&c->order));
     if (c->placed)
-        json_object_set_new(json, "plan", ti_place_json(&c->in, &c->place));
+        json_object_set_new(json, "plan", ti_rank_placement_json(&c->in, &c->place));
     else if (c->place.largest_np && c->place.largest_np != INT64_MAX)
         json_object_set_new(json, "largest_np", json_integer(c->place.largest_np));
     if (c->placed && c->level.isa)
@@ -204,7 +206,7 @@ void ti_composite_summary(const struct ti_composite *c, ti_status st, const stru
 
 void ti_composite_free(struct ti_composite *c)
 {
-    ti_place_free(&c->place);
+    ti_rank_placement_free(&c->place);
     ti_order_free(&c->order);
     ti_level_free(&c->level);
 }

@@ -15,8 +15,8 @@
 struct ti_composite {
     const struct ti_options *o;
     const struct ti_sites *sites;
-    struct ti_place_in in;
-    struct ti_place place;
+    struct ti_place_request in;
+    struct ti_rank_placement place;
     bool placed;
     struct ti_order order; /* of --like; np == 0: contiguous */
     struct ti_level level; /* by what the sites say of processors */
@@ -39,13 +39,13 @@ ti_status ti_composite_plan(struct ti_composite *c, const struct ti_options *o,
  * Write the placement as an Open MPI hostfile; "-" is standard output.  With an order (NULL, or
  * np == 0: none) that is a line for each rank, for --map-by seq, which a comment says.
  */
-ti_status ti_composite_write_hostfile(const char *path, const struct ti_place_in *in,
-                                      const struct ti_place *place, const struct ti_order *order,
-                                      struct ti_err *err);
+ti_status ti_composite_write_hostfile(const char *path, const struct ti_place_request *in,
+                                      const struct ti_rank_placement *place,
+                                      const struct ti_order *order, struct ti_err *err);
 
 /* --like: read it, and order the ranks of a placement. */
-ti_status ti_composite_order(const struct ti_options *o, const struct ti_place_in *in,
-                             const struct ti_place *place, struct ti_order *out,
+ti_status ti_composite_order(const struct ti_options *o, const struct ti_place_request *in,
+                             const struct ti_rank_placement *place, struct ti_order *out,
                              struct ti_err *err);
 
 void ti_composite_print(const struct ti_composite *c, FILE *out);

@@ -212,7 +212,8 @@ void ti_like_free(struct ti_like *like)
 }
 
 ti_status ti_like_order(const struct ti_like *like, const struct ti_sites *sites,
-                        const struct ti_place *place, struct ti_order *out, struct ti_err *err)
+                        const struct ti_rank_placement *place, struct ti_order *out,
+                        struct ti_err *err)
 {
     int *site = malloc((size_t)place->nnodes * sizeof *site + 1);
     struct ti_order_in in = {&like->graph, place->nnodes, place->ranks, site};

@@ -33,6 +33,7 @@ void ti_like_free(struct ti_like *like);
 
 /* The order for a placement on the nodes of `sites`. */
 ti_status ti_like_order(const struct ti_like *like, const struct ti_sites *sites,
-                        const struct ti_place *place, struct ti_order *out, struct ti_err *err);
+                        const struct ti_rank_placement *place, struct ti_order *out,
+                        struct ti_err *err);
 
 #endif

@@ -50,18 +50,18 @@ struct field {
 
 /* --- nodes --------------------------------------------------------------- */
 
-static int64_t least_of(int64_t a, int64_t b)
+static int64_t minimum(int64_t a, int64_t b)
 {
     return a < b ? a : b;
 }
 
-struct ti_place_node ti_place_look(const struct ti_place_in *in, int64_t i)
+struct ti_node_resources ti_node_resources(const struct ti_place_request *in, int64_t i)
 {
     const struct ti_node *node = &in->sites->node[i];
     const struct ti_cluster *cluster = &in->sites->cluster[node->cluster];
     int64_t probed = in->memory_bytes ? in->memory_bytes[i] : 0;
     int cores = in->cores && in->cores[i] > 0 ? in->cores[i] : 0;
-    struct ti_place_node look = {.memory_bytes = cluster->memory_bytes};
+    struct ti_node_resources look = {.memory_bytes = cluster->memory_bytes};
 
     look.usable = (!in->use || in->use[i]) &&
                   (!in->family || !cluster->family || strcmp(in->family, cluster->family) == 0);
@@ -74,39 +74,40 @@ struct ti_place_node ti_place_look(const struct ti_place_in *in, int64_t i)
     if (node->memory_bytes)
         look.memory_bytes = node->memory_bytes;
     if (probed > 0)
-        look.memory_bytes = node->memory_bytes ? least_of(probed, node->memory_bytes) : probed;
+        look.memory_bytes = node->memory_bytes ? minimum(probed, node->memory_bytes) : probed;
     if (cluster->reserve_bytes >= 0)
         look.reserve_bytes = cluster->reserve_bytes;
     else if (in->reserve_bytes >= 0)
         look.reserve_bytes = in->reserve_bytes;
     else
-        look.reserve_bytes = TI_RESERVE_LEAST;
+        look.reserve_bytes = TI_RESERVE_MIN_BYTES;
     if (cluster->reserve_bytes < 0 && in->reserve_bytes < 0 && probed <= 0 && !node->memory_bytes &&
-        look.memory_bytes / TI_RESERVE_PART > TI_RESERVE_LEAST)
-        look.reserve_bytes = look.memory_bytes / TI_RESERVE_PART;
+        look.memory_bytes / TI_RESERVE_DIVISOR > TI_RESERVE_MIN_BYTES)
+        look.reserve_bytes = look.memory_bytes / TI_RESERVE_DIVISOR;
     if (look.memory_bytes > look.reserve_bytes)
-        look.room_bytes = look.memory_bytes - look.reserve_bytes;
+        look.available_bytes = look.memory_bytes - look.reserve_bytes;
     return look;
 }
 
 /* Ranks that the memory of a node allows. */
-static int64_t memory_ranks(const struct ti_place_in *in, const struct ti_place_node *look)
+static int64_t memory_ranks(const struct ti_place_request *in, const struct ti_node_resources *look)
 {
-    return in->rank_bytes && look->memory_bytes ? look->room_bytes / in->rank_bytes : UNLIMITED;
+    return in->rank_bytes && look->memory_bytes ? look->available_bytes / in->rank_bytes
+                                                : UNLIMITED;
 }
 
-static int64_t capacity_of(const struct ti_place_in *in, int64_t i)
+static int64_t capacity_of(const struct ti_place_request *in, int64_t i)
 {
-    struct ti_place_node look = ti_place_look(in, i);
+    struct ti_node_resources look = ti_node_resources(in, i);
     int64_t cap;
 
     if (!look.usable)
         return 0;
     cap = memory_ranks(in, &look);
     if (in->max_fold)
-        cap = least_of(cap, look.cores * in->max_fold);
+        cap = minimum(cap, look.cores * in->max_fold);
     if (in->regular)
-        cap = least_of(cap, look.cores);
+        cap = minimum(cap, look.cores);
     if (in->fold)
         cap = in->fold * look.cores <= cap ? in->fold * look.cores : 0;
     return cap;
@@ -126,12 +127,12 @@ struct kind {
 };
 
 /* How many usable nodes each cluster has; NULL when memory is short. */
-static int64_t *count_usable(const struct ti_place_in *in)
+static int64_t *count_usable(const struct ti_place_request *in)
 {
     int64_t *n = calloc((size_t)in->sites->nclusters + 1, sizeof *n);
 
     for (int64_t i = 0; n && i < in->sites->nnodes; i++)
-        n[in->sites->node[i].cluster] += ti_place_look(in, i).usable;
+        n[in->sites->node[i].cluster] += ti_node_resources(in, i).usable;
     return n;
 }
 
@@ -145,7 +146,7 @@ static struct kind *find_kind(struct kind *kind, int *n, const char *family)
 }
 
 /* "x86_64 (144 clusters, 700 nodes); aarch64 (pyxis of lyon, ...: 26 nodes)" */
-static void say_kind(const struct ti_place_in *in, const int64_t *usable, const struct kind *k,
+static void say_kind(const struct ti_place_request *in, const int64_t *usable, const struct kind *k,
                      char *text, size_t room)
 {
     const struct ti_sites *s = in->sites;
@@ -167,7 +168,7 @@ static void say_kind(const struct ti_place_in *in, const int64_t *usable, const 
         snprintf(text + n, room - n, ")");
 }
 
-static ti_status mixed(const struct ti_place_in *in, const int64_t *usable, struct kind *kind,
+static ti_status mixed(const struct ti_place_request *in, const int64_t *usable, struct kind *kind,
                        int kinds, struct ti_err *err)
 {
     const struct kind *most = kind;
@@ -191,7 +192,7 @@ static ti_status mixed(const struct ti_place_in *in, const int64_t *usable, stru
 }
 
 /* One family, as far as families are known. */
-static ti_status check_family(const struct ti_place_in *in, struct ti_err *err)
+static ti_status check_family(const struct ti_place_request *in, struct ti_err *err)
 {
     const struct ti_sites *s = in->sites;
     int64_t *usable = count_usable(in);
@@ -262,18 +263,18 @@ static bool level_cluster(struct field *f, int64_t from, int64_t to)
     return true;
 }
 
-static bool weigh_by_memory(const struct ti_place_in *in, struct field *f)
+static bool weigh_by_memory(const struct ti_place_request *in, struct field *f)
 {
     bool known = true;
 
     for (int64_t i = 0; i < f->n; i++)
-        known &= ti_place_look(in, f->cell[i].node).memory_bytes > 0;
+        known &= ti_node_resources(in, f->cell[i].node).memory_bytes > 0;
     for (int64_t i = 0; i < f->n; i++) {
-        struct ti_place_node look = ti_place_look(in, f->cell[i].node);
+        struct ti_node_resources look = ti_node_resources(in, f->cell[i].node);
 
         f->cell[i].weight = clip(!known           ? look.cores
                                  : in->rank_bytes ? memory_ranks(in, &look)
-                                                  : look.room_bytes >> 20);
+                                                  : look.available_bytes >> 20);
     }
     for (int64_t i = 0, end; known && i < f->n; i = end) {
         int cluster = in->sites->node[f->cell[i].node].cluster;
@@ -286,14 +287,14 @@ static bool weigh_by_memory(const struct ti_place_in *in, struct field *f)
     return true;
 }
 
-static double speed_of(const struct ti_place_in *in, const struct cell *c)
+static double speed_of(const struct ti_place_request *in, const struct cell *c)
 {
     return in->sites->cluster[in->sites->node[c->node].cluster].speed;
 }
 
 /* Speeds to SPEED_BITS binary digits of the fastest: exact in any arithmetic, as
  * only exponents change. */
-static void weigh_by_speed(const struct ti_place_in *in, struct field *f)
+static void weigh_by_speed(const struct ti_place_request *in, struct field *f)
 {
     double fastest = 0, slowest = 0;
     int exponent = 0;
@@ -312,7 +313,7 @@ static void weigh_by_speed(const struct ti_place_in *in, struct field *f)
         if (fastest > 0)
             scaled = (int64_t)ldexp(s > 0 ? s : slowest, SPEED_BITS - exponent);
         f->cell[i].weight =
-            clip((scaled > 1 ? scaled : 1) * ti_place_look(in, f->cell[i].node).cores);
+            clip((scaled > 1 ? scaled : 1) * ti_node_resources(in, f->cell[i].node).cores);
     }
 }
 
@@ -479,12 +480,12 @@ static void fill_nodes(struct field *f)
             continue;
         reached[c->site] = true;
         bare--;
-        c->n = least_of(c->cap, left - bare);
+        c->n = minimum(c->cap, left - bare);
         left -= c->n;
     }
     for (int64_t i = 0; i < f->n; i++) {
         struct cell *c = &f->cell[i];
-        int64_t more = least_of(c->cap - c->n, left);
+        int64_t more = minimum(c->cap - c->n, left);
 
         c->n += more;
         left -= more;
@@ -501,13 +502,13 @@ static void choose_by_level(struct field *f)
     keep_chosen(f);
 }
 
-static void set_full(const struct ti_place_in *in, struct field *f)
+static void set_full(const struct ti_place_request *in, struct field *f)
 {
     for (int64_t i = 0; i < f->n; i++) {
         struct cell *c = &f->cell[i];
         /* how fast a node's cores are, however many */
         int64_t measure = in->fold && in->policy == TI_POLICY_SPEED
-                              ? clip(c->weight / ti_place_look(in, c->node).cores)
+                              ? clip(c->weight / ti_node_resources(in, c->node).cores)
                               : c->weight;
         int64_t ranks = in->fold && in->policy == TI_POLICY_SPEED ? in->fold : c->cap;
         level top = (level)ranks << LEVEL_BITS;
@@ -518,7 +519,7 @@ static void set_full(const struct ti_place_in *in, struct field *f)
     }
 }
 
-static bool place_level(const struct ti_place_in *in, struct field *f)
+static bool place_level(const struct ti_place_request *in, struct field *f)
 {
     if (in->policy == TI_POLICY_SPEED)
         weigh_by_speed(in, f);
@@ -658,7 +659,7 @@ static void keep_marked(struct field *f)
     f->n = kept;
 }
 
-static bool place_compact(const struct ti_place_in *in, struct field *f)
+static bool place_compact(const struct ti_place_request *in, struct field *f)
 {
     struct rated *r = by_capacity(f);
     bool ok = r != NULL;
@@ -696,8 +697,8 @@ static bool place_compact(const struct ti_place_in *in, struct field *f)
 
 /* Nodes with slots are filled in their order.  What they have goes to ranks; returns
  * how many.  *stopped: one of them cannot hold its slots, and is the end. */
-static int64_t fill_slots(const struct ti_place_in *in, struct ti_place *p, int64_t np,
-                          int64_t *stopped)
+static int64_t fill_slots(const struct ti_place_request *in, struct ti_rank_placement *p,
+                          int64_t np, int64_t *stopped)
 {
     int64_t placed = 0;
 
@@ -705,10 +706,10 @@ static int64_t fill_slots(const struct ti_place_in *in, struct ti_place *p, int6
     for (int64_t i = 0; i < p->nnodes && *stopped < 0; i++) {
         int64_t slots = in->sites->node[i].slots, n;
 
-        if (!slots || !ti_place_look(in, i).usable)
+        if (!slots || !ti_node_resources(in, i).usable)
             continue;
-        n = least_of(least_of(slots, p->capacity[i]), np - placed);
-        if (n < least_of(slots, np - placed))
+        n = minimum(minimum(slots, p->capacity[i]), np - placed);
+        if (n < minimum(slots, np - placed))
             *stopped = i;
         p->ranks[i] = n;
         placed += n;
@@ -716,7 +717,7 @@ static int64_t fill_slots(const struct ti_place_in *in, struct ti_place *p, int6
     return placed;
 }
 
-static bool has_slots(const struct ti_place_in *in)
+static bool has_slots(const struct ti_place_request *in)
 {
     for (int64_t i = 0; i < in->sites->nnodes; i++)
         if (in->sites->node[i].slots)
@@ -726,16 +727,16 @@ static bool has_slots(const struct ti_place_in *in)
 
 /* --- what does not work -------------------------------------------------- */
 
-static int64_t usable_nodes(const struct ti_place_in *in)
+static int64_t usable_nodes(const struct ti_place_request *in)
 {
     int64_t n = 0;
 
     for (int64_t i = 0; i < in->sites->nnodes; i++)
-        n += ti_place_look(in, i).usable;
+        n += ti_node_resources(in, i).usable;
     return n;
 }
 
-static ti_status check_wishes(const struct ti_place_in *in, struct ti_err *err)
+static ti_status check_wishes(const struct ti_place_request *in, struct ti_err *err)
 {
     if (in->regular && in->fold > 1)
         return ti_err_set(
@@ -763,7 +764,7 @@ static ti_status check_wishes(const struct ti_place_in *in, struct ti_err *err)
 }
 
 /* What the nodes can hold under the conditions of `in`, slots aside. */
-static int64_t largest(const struct ti_place_in *in, struct field *f, const int64_t *capacity)
+static int64_t largest(const struct ti_place_request *in, struct field *f, const int64_t *capacity)
 {
     memset(f->sum, 0, (size_t)f->nsites * sizeof *f->sum);
     for (int64_t i = 0; i < in->sites->nnodes; i++) {
@@ -776,9 +777,9 @@ static int64_t largest(const struct ti_place_in *in, struct field *f, const int6
 }
 
 /* The least number of ranks a core by which np would fit; 0: none. */
-static int64_t enough_fold(const struct ti_place_in *in, struct field *f)
+static int64_t enough_fold(const struct ti_place_request *in, struct field *f)
 {
-    struct ti_place_in loose = *in;
+    struct ti_place_request loose = *in;
     int64_t low = 1, high = in->np;
 
     loose.fold = loose.max_fold = 0;
@@ -796,7 +797,8 @@ static int64_t enough_fold(const struct ti_place_in *in, struct field *f)
 }
 
 /* "the 1,169 nodes", "2 of the 9 sites", " at most 4 ranks a core each" */
-static void say_where(const struct ti_place_in *in, const struct field *f, char *text, size_t room)
+static void say_where(const struct ti_place_request *in, const struct field *f, char *text,
+                      size_t room)
 {
     int64_t nodes = usable_nodes(in);
     char count[32], limit[64] = "";
@@ -815,7 +817,7 @@ static void say_where(const struct ti_place_in *in, const struct field *f, char 
         snprintf(text, room, "the %s node%s%s", count, nodes == 1 ? "" : "s", limit);
 }
 
-static ti_status too_many(const struct ti_place_in *in, struct field *f, int64_t most,
+static ti_status too_many(const struct ti_place_request *in, struct field *f, int64_t most,
                           struct ti_err *err)
 {
     char np[32], held[32], over[32], needed[32], rank[32], missing[32], where[256], memory[80] = "",
@@ -861,8 +863,8 @@ static ti_status too_many(const struct ti_place_in *in, struct field *f, int64_t
     return TI_ERR_INPUT;
 }
 
-static ti_status too_many_slots(const struct ti_place_in *in, const struct ti_place *p,
-                                int64_t node, struct ti_err *err)
+static ti_status too_many_slots(const struct ti_place_request *in,
+                                const struct ti_rank_placement *p, int64_t node, struct ti_err *err)
 {
     const struct ti_node *n = &in->sites->node[node];
     char rank[32], room[32];
@@ -873,14 +875,14 @@ static ti_status too_many_slots(const struct ti_place_in *in, const struct ti_pl
     if (in->rank_bytes)
         ti_err_hint(err, "a rank takes %s, and the node has %s; fewer slots, or --np %" PRId64,
                     ti_format_size(in->rank_bytes, rank, sizeof rank),
-                    ti_format_size(ti_place_look(in, node).room_bytes, room, sizeof room),
+                    ti_format_size(ti_node_resources(in, node).available_bytes, room, sizeof room),
                     p->largest_np);
     else
         ti_err_hint(err, "fewer slots, or a higher --max-fold");
     return TI_ERR_INPUT;
 }
 
-static ti_status wrong_sites(const struct ti_place_in *in, int have, struct ti_err *err)
+static ti_status wrong_sites(const struct ti_place_request *in, int have, struct ti_err *err)
 {
     ti_err_set(err, TI_ERR_INPUT,
                "%d site%s asked for, and '%s' has %d with nodes that can be used", in->sites_wanted,
@@ -893,7 +895,8 @@ static ti_status wrong_sites(const struct ti_place_in *in, int have, struct ti_e
 /* --- the placement ------------------------------------------------------- */
 
 /* Capacities, and the sum that a placement of slots and of others can reach. */
-static void find_limits(const struct ti_place_in *in, struct field *f, struct ti_place *p)
+static void find_limits(const struct ti_place_request *in, struct field *f,
+                        struct ti_rank_placement *p)
 {
     int64_t stopped, slots;
 
@@ -904,8 +907,8 @@ static void find_limits(const struct ti_place_in *in, struct field *f, struct ti
     memset(p->ranks, 0, (size_t)p->nnodes * sizeof *p->ranks);
 }
 
-static ti_status check_limits(const struct ti_place_in *in, struct field *f, struct ti_place *p,
-                              struct ti_err *err)
+static ti_status check_limits(const struct ti_place_request *in, struct field *f,
+                              struct ti_rank_placement *p, struct ti_err *err)
 {
     int64_t stopped;
     int sites = 0;
@@ -916,7 +919,7 @@ static ti_status check_limits(const struct ti_place_in *in, struct field *f, str
     for (int s = 0; s < f->nsites; s++)
         f->chosen[s] = false;
     for (int64_t i = 0; i < p->nnodes; i++)
-        if (ti_place_look(in, i).usable)
+        if (ti_node_resources(in, i).usable)
             f->chosen[site_of(in->sites, i)] = true;
     for (int s = 0; s < f->nsites; s++)
         sites += f->chosen[s];
@@ -930,23 +933,24 @@ static ti_status check_limits(const struct ti_place_in *in, struct field *f, str
     return TI_OK;
 }
 
-static void collect(const struct ti_place_in *in, struct field *f, const struct ti_place *p)
+static void collect(const struct ti_place_request *in, struct field *f,
+                    const struct ti_rank_placement *p)
 {
     f->n = 0;
     for (int64_t i = 0; i < p->nnodes; i++)
         if (p->capacity[i] && !in->sites->node[i].slots)
             f->cell[f->n++] = (struct cell){.node = i,
                                             .site = site_of(in->sites, i),
-                                            .cap = least_of(p->capacity[i], f->np),
+                                            .cap = minimum(p->capacity[i], f->np),
                                             .whole = p->capacity[i],
                                             .full = 0};
 }
 
 /* Where nothing limits a node, as many ranks a core as there must be when all nodes are
  * used: what is left to make them few. */
-static void limit_by_cores(const struct ti_place_in *in, struct field *f)
+static void limit_by_cores(const struct ti_place_request *in, struct field *f)
 {
-    struct ti_place_in rest = *in;
+    struct ti_place_request rest = *in;
     int64_t fold = 0;
 
     rest.np = f->np;
@@ -957,13 +961,13 @@ static void limit_by_cores(const struct ti_place_in *in, struct field *f)
             continue;
         if (!fold)
             fold = enough_fold(&rest, f);
-        c->whole = fold * ti_place_look(in, c->node).cores;
-        c->cap = least_of(c->whole, f->np);
+        c->whole = fold * ti_node_resources(in, c->node).cores;
+        c->cap = minimum(c->whole, f->np);
     }
 }
 
-static ti_status place(const struct ti_place_in *in, struct field *f, struct ti_place *p,
-                       struct ti_err *err)
+static ti_status place(const struct ti_place_request *in, struct field *f,
+                       struct ti_rank_placement *p, struct ti_err *err)
 {
     bool ok;
 
@@ -984,7 +988,7 @@ static ti_status place(const struct ti_place_in *in, struct field *f, struct ti_
 
 /* The node that is to have one group more: of those with room for it, the one that has lost
  * most, so an unused one only where no other has room; -1: none. */
-static int64_t for_a_group(const struct ti_place_in *in, const struct ti_place *p,
+static int64_t for_a_group(const struct ti_place_request *in, const struct ti_rank_placement *p,
                            const int64_t *wanted)
 {
     int64_t best = -1;
@@ -999,7 +1003,8 @@ static int64_t for_a_group(const struct ti_place_in *in, const struct ti_place *
 }
 
 /* The last group may have fewer ranks; it is on the last node used, or behind it. */
-static bool place_incomplete(const struct ti_place_in *in, struct ti_place *p, int64_t ranks)
+static bool place_incomplete(const struct ti_place_request *in, struct ti_rank_placement *p,
+                             int64_t ranks)
 {
     int64_t last = p->nnodes - 1;
 
@@ -1014,7 +1019,8 @@ static bool place_incomplete(const struct ti_place_in *in, struct ti_place *p, i
 }
 
 /* No group of ranks may lie on two nodes: whole groups move from node to node. */
-static ti_status keep_groups(const struct ti_place_in *in, struct ti_place *p, struct ti_err *err)
+static ti_status keep_groups(const struct ti_place_request *in, struct ti_rank_placement *p,
+                             struct ti_err *err)
 {
     int64_t *wanted = malloc(((size_t)p->nnodes + 1) * sizeof *wanted), left = 0, i;
     bool done = true;
@@ -1049,7 +1055,7 @@ static ti_status keep_groups(const struct ti_place_in *in, struct ti_place *p, s
 }
 
 /* The mode's name. */
-static void name_mode(const struct ti_place_in *in, struct ti_place *p, bool even)
+static void name_mode(const struct ti_place_request *in, struct ti_rank_placement *p, bool even)
 {
     char fold[24] = "x";
 
@@ -1067,13 +1073,13 @@ static void name_mode(const struct ti_place_in *in, struct ti_place *p, bool eve
 }
 
 /* First ranks, counts and names. */
-static void sum_up(const struct ti_place_in *in, struct ti_place *p)
+static void sum_up(const struct ti_place_request *in, struct ti_rank_placement *p)
 {
     const struct ti_sites *s = in->sites;
     int64_t next = 0, lowest_full = INT64_MAX;
     int cluster = -1, site = -1;
 
-    p->fold_least = INFINITY;
+    p->fold_min = INFINITY;
     for (int64_t i = 0; i < p->nnodes; i++) {
         int64_t n = p->ranks[i], full;
         int cores;
@@ -1082,7 +1088,7 @@ static void sum_up(const struct ti_place_in *in, struct ti_place *p)
         next += n;
         if (!n)
             continue;
-        cores = ti_place_look(in, i).cores;
+        cores = ti_node_resources(in, i).cores;
         full = (n + cores - 1) / cores;
         p->used_nodes++;
         p->used_cores += cores;
@@ -1090,10 +1096,10 @@ static void sum_up(const struct ti_place_in *in, struct ti_place *p)
         cluster = s->node[i].cluster;
         p->used_sites += s->cluster[cluster].site != site;
         site = s->cluster[cluster].site;
-        p->fold_least = fmin(p->fold_least, (double)n / cores);
-        p->fold_most = fmax(p->fold_most, (double)n / cores);
+        p->fold_min = fmin(p->fold_min, (double)n / cores);
+        p->fold_max = fmax(p->fold_max, (double)n / cores);
         p->fold_full = full > p->fold_full ? full : p->fold_full;
-        lowest_full = least_of(lowest_full, full);
+        lowest_full = minimum(lowest_full, full);
     }
     name_mode(in, p, lowest_full == p->fold_full);
 }
@@ -1106,7 +1112,7 @@ static void free_field(struct field *f)
     free(f->chosen);
 }
 
-static bool make_field(const struct ti_place_in *in, struct field *f)
+static bool make_field(const struct ti_place_request *in, struct field *f)
 {
     size_t nodes = (size_t)in->sites->nnodes + 1, sites = (size_t)in->sites->nsites + 1;
 
@@ -1118,13 +1124,14 @@ static bool make_field(const struct ti_place_in *in, struct field *f)
     return f->cell && f->sum && f->order && f->chosen;
 }
 
-ti_status ti_place_make(const struct ti_place_in *in, struct ti_place *out, struct ti_err *err)
+ti_status ti_place_ranks(const struct ti_place_request *in, struct ti_rank_placement *out,
+                         struct ti_err *err)
 {
     size_t n = (size_t)in->sites->nnodes + 1;
     ti_status st = check_wishes(in, err);
     struct field f = {.n = 0};
 
-    *out = (struct ti_place){.np = in->np, .nnodes = in->sites->nnodes};
+    *out = (struct ti_rank_placement){.np = in->np, .nnodes = in->sites->nnodes};
     out->ranks = calloc(n, sizeof *out->ranks);
     out->first = calloc(n, sizeof *out->first);
     out->capacity = calloc(n, sizeof *out->capacity);
@@ -1149,7 +1156,7 @@ ti_status ti_place_make(const struct ti_place_in *in, struct ti_place *out, stru
     return st;
 }
 
-void ti_place_free(struct ti_place *p)
+void ti_rank_placement_free(struct ti_rank_placement *p)
 {
     free(p->ranks);
     free(p->first);
@@ -1157,7 +1164,7 @@ void ti_place_free(struct ti_place *p)
     p->ranks = p->first = p->capacity = NULL;
 }
 
-int64_t ti_place_node_of(const struct ti_place *p, int64_t rank)
+int64_t ti_rank_placement_node_of(const struct ti_rank_placement *p, int64_t rank)
 {
     int64_t low = 0, high = p->nnodes;
 

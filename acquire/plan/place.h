@@ -73,10 +73,10 @@ extern const char *const ti_policy_names[TI_POLICY_COUNT];
  * take some 2 percent and a system without users half a gibibyte: a sixteenth is left, and
  * no less than 256 MiB.  Of what a probe found to be available, or a scheduler granted, 256 MiB.
  */
-#define TI_RESERVE_LEAST INT64_C(268435456)
-#define TI_RESERVE_PART  16
+#define TI_RESERVE_MIN_BYTES INT64_C(268435456)
+#define TI_RESERVE_DIVISOR   16
 
-struct ti_place_in {
+struct ti_place_request {
     const struct ti_sites *sites;
     const bool *use;             /* per node: may be used; NULL: all */
     const int64_t *memory_bytes; /* per node, available as probed, 0: not; NULL: as the sites say */
@@ -95,14 +95,14 @@ struct ti_place_in {
         *family; /* only clusters of this family, or of none known; NULL: all must be of one */
 };
 
-struct ti_place {
+struct ti_rank_placement {
     int64_t np;
     int64_t nnodes;               /* as in sites */
     int64_t *ranks;               /* per node; 0: not used */
     int64_t *first;               /* its first rank; contiguous on node, cluster, site */
     int64_t *capacity;            /* how many would fit; INT64_MAX: no limit known */
     char mode[64];                /* "R", "F-4", "C-2", "CF-(2,4)", "CF-(2,x)" */
-    double fold_least, fold_most; /* folding factors of used nodes: ranks / cores */
+    double fold_min, fold_max;    /* folding factors of used nodes: ranks / cores */
     int64_t fold_full;            /* ranks on the fullest core */
     int64_t used_nodes, used_cores;
     int used_clusters, used_sites;
@@ -110,41 +110,46 @@ struct ti_place {
 };
 
 /* What counts of a node. */
-struct ti_place_node {
+struct ti_node_resources {
     bool usable; /* by `use` and `family` */
     int cores;   /* 1 or more; what is not known counts as one */
     bool cores_known;
     int64_t memory_bytes; /* 0: not known */
     int64_t reserve_bytes;
-    int64_t room_bytes; /* memory less reserve, 0 or more */
+    int64_t available_bytes; /* memory less reserve, 0 or more */
 };
-struct ti_place_node ti_place_look(const struct ti_place_in *in, int64_t node);
+struct ti_node_resources ti_node_resources(const struct ti_place_request *in, int64_t node);
 
 /*
  * TI_OK; TI_ERR_INPUT when it cannot be done: what is missing, and the largest np
  * that fits, or which clusters are of which family; TI_ERR_USAGE for wishes that
- * contradict each other.  Release with ti_place_free(), also after TI_ERR_INPUT, when
+ * contradict each other.  Release with ti_rank_placement_free(), also after TI_ERR_INPUT, when
  * largest_np and capacity are set unless families are mixed.
  */
-ti_status ti_place_make(const struct ti_place_in *in, struct ti_place *out, struct ti_err *err);
-void ti_place_free(struct ti_place *p);
+ti_status ti_place_ranks(const struct ti_place_request *in, struct ti_rank_placement *out,
+                         struct ti_err *err);
+void ti_rank_placement_free(struct ti_rank_placement *p);
 
 /* ti_plan_start_seconds() of the node that takes longest. */
-double ti_place_start_seconds(const struct ti_place_in *in, const struct ti_place *p, bool valgrind);
+double ti_rank_placement_start_seconds(const struct ti_place_request *in,
+                                       const struct ti_rank_placement *p, bool valgrind);
 
 /* Which node rank `rank` is on, by bisection; -1 for one that there is not. */
-int64_t ti_place_node_of(const struct ti_place *p, int64_t rank);
+int64_t ti_rank_placement_node_of(const struct ti_rank_placement *p, int64_t rank);
 
 /* The table, in the paper's notation: per site and cluster nodes, ranks a node,
  * folding factor, memory used of what there is.  Nothing in it but ASCII, at most
  * 80 columns with names of up to ten characters. */
-void ti_place_print(const struct ti_place_in *in, const struct ti_place *p, FILE *out);
+void ti_rank_placement_print(const struct ti_place_request *in, const struct ti_rank_placement *p,
+                             FILE *out);
 
 /* A new object: mode, per site and cluster, and per node; NULL when out of memory. */
-json_t *ti_place_json(const struct ti_place_in *in, const struct ti_place *p);
+json_t *ti_rank_placement_json(const struct ti_place_request *in,
+                               const struct ti_rank_placement *p);
 
 /* An Open MPI hostfile: "NAME slots=N" per node that is used, in rank order. */
-void ti_place_hostfile(const struct ti_place_in *in, const struct ti_place *p, FILE *out);
+void ti_rank_placement_hostfile(const struct ti_place_request *in,
+                                const struct ti_rank_placement *p, FILE *out);
 
 /* --- from the command line ----------------------------------------------- */
 
@@ -165,21 +170,22 @@ struct ti_place_facts {
  * --reserve) and facts (NULL: none) to `in`, which points into all three.  What
  * --exclude names is no longer in the sites (acquire/where/where.h).  TI_ERR_USAGE.
  */
-ti_status ti_place_options(const struct ti_options *o, const struct ti_sites *sites,
-                           const struct ti_place_facts *facts, struct ti_place_in *in,
-                           struct ti_err *err);
+ti_status ti_place_request_from_options(const struct ti_options *o, const struct ti_sites *sites,
+                                        const struct ti_place_facts *facts,
+                                        struct ti_place_request *in, struct ti_err *err);
 
 /* Whether what --mode, --fold, --max-fold, --policy and --family ask for can be had on this
  * machine alone, which has `cores`.  TI_ERR_USAGE, TI_ERR_INPUT. */
-ti_status ti_place_here(const struct ti_options *o, const char *host, int cores,
-                        struct ti_err *err);
+ti_status ti_place_check_local(const struct ti_options *o, const char *host, int cores,
+                               struct ti_err *err);
 
 /* --mode: "R", "F-4", "C-2", "CF-(2,4)"; x in place of a number of ranks: as needed.  Sets
  * regular, fold and sites_wanted; TI_ERR_USAGE. */
-ti_status ti_place_mode(const char *text, struct ti_place_in *in, struct ti_err *err);
+ti_status ti_place_parse_mode(const char *text, struct ti_place_request *in, struct ti_err *err);
 
 /* What mpirun's command needs of it (acquire/run/mpirun.h): np, cores, mode, and the
  * settings that folding asks for. */
-void ti_place_plan(const struct ti_place_in *in, const struct ti_place *p, struct ti_plan *plan);
+void ti_rank_placement_settings(const struct ti_place_request *in,
+                                const struct ti_rank_placement *p, struct ti_plan *plan);
 
 #endif

@@ -39,7 +39,7 @@ static bool take_char(const char **p, char c)
     return true;
 }
 
-ti_status ti_place_mode(const char *text, struct ti_place_in *in, struct ti_err *err)
+ti_status ti_place_parse_mode(const char *text, struct ti_place_request *in, struct ti_err *err)
 {
     const char *p = text;
     int64_t sites = 1, fold = 0;
@@ -68,7 +68,7 @@ ti_status ti_place_mode(const char *text, struct ti_place_in *in, struct ti_err 
     return TI_OK;
 }
 
-static ti_status take_policy(const char *text, struct ti_place_in *in, struct ti_err *err)
+static ti_status take_policy(const char *text, struct ti_place_request *in, struct ti_err *err)
 {
     for (int p = 0; p < TI_POLICY_COUNT; p++)
         if (strcmp(text, ti_policy_names[p]) == 0) {
@@ -80,14 +80,14 @@ static ti_status take_policy(const char *text, struct ti_place_in *in, struct ti
 
 /* --- all of it ----------------------------------------------------------- */
 
-ti_status ti_place_options(const struct ti_options *o, const struct ti_sites *sites,
-                           const struct ti_place_facts *facts, struct ti_place_in *in,
-                           struct ti_err *err)
+ti_status ti_place_request_from_options(const struct ti_options *o, const struct ti_sites *sites,
+                                        const struct ti_place_facts *facts,
+                                        struct ti_place_request *in, struct ti_err *err)
 {
     bool valgrind = (facts && facts->valgrind) || strcmp(o->counter, "valgrind") == 0;
     ti_status st = TI_OK;
 
-    *in = (struct ti_place_in){
+    *in = (struct ti_place_request){
         .sites = sites,
         .use = facts ? facts->use : NULL,
         .memory_bytes = facts ? facts->memory_bytes : NULL,
@@ -105,17 +105,17 @@ ti_status ti_place_options(const struct ti_options *o, const struct ti_sites *si
     if (o->policy)
         st = take_policy(o->policy, in, err);
     if (st == TI_OK && o->mode)
-        st = ti_place_mode(o->mode, in, err);
+        st = ti_place_parse_mode(o->mode, in, err);
     return st;
 }
 
-double ti_place_start_seconds(const struct ti_place_in *in, const struct ti_place *p, bool valgrind)
+double ti_rank_placement_start_seconds(const struct ti_place_request *in,
+                                       const struct ti_rank_placement *p, bool valgrind)
 {
     double most = 0;
 
     for (int64_t i = 0; i < p->nnodes; i++) {
-        double s =
-            ti_plan_start_seconds(p->ranks[i], ti_place_look(in, i).cores, valgrind);
+        double s = ti_plan_start_seconds(p->ranks[i], ti_node_resources(in, i).cores, valgrind);
 
         most = s > most ? s : most;
     }
@@ -123,7 +123,7 @@ double ti_place_start_seconds(const struct ti_place_in *in, const struct ti_plac
 }
 
 /* The ranks on one machine spread over all its cores, so their number decides. */
-static ti_status check_fold_here(const struct ti_place_in *in, int cores, struct ti_err *err)
+static ti_status check_fold_here(const struct ti_place_request *in, int cores, struct ti_err *err)
 {
     int64_t fold = (in->np + cores - 1) / cores;
 
@@ -138,7 +138,8 @@ static ti_status check_fold_here(const struct ti_place_in *in, int cores, struct
     return TI_ERR_INPUT;
 }
 
-ti_status ti_place_here(const struct ti_options *o, const char *host, int cores, struct ti_err *err)
+ti_status ti_place_check_local(const struct ti_options *o, const char *host, int cores,
+                               struct ti_err *err)
 {
     struct utsname us;
     struct ti_site site = {.name = (char *)host};
@@ -151,22 +152,23 @@ ti_status ti_place_here(const struct ti_options *o, const char *host, int cores,
                              .nclusters = 1,
                              .node = &node,
                              .nnodes = 1};
-    struct ti_place_in in;
-    struct ti_place place = {.ranks = NULL};
-    ti_status st = ti_place_options(o, &sites, NULL, &in, err);
+    struct ti_place_request in;
+    struct ti_rank_placement place = {.ranks = NULL};
+    ti_status st = ti_place_request_from_options(o, &sites, NULL, &in, err);
 
     if (uname(&us) == 0)
         cluster.family = us.machine;
     in.rank_bytes = 0; /* of memory, acquire/plan/plan.h knows more */
     if (st == TI_OK)
-        st = ti_place_make(&in, &place, err);
+        st = ti_place_ranks(&in, &place, err);
     if (st == TI_OK)
         st = check_fold_here(&in, cores, err);
-    ti_place_free(&place);
+    ti_rank_placement_free(&place);
     return st;
 }
 
-void ti_place_plan(const struct ti_place_in *in, const struct ti_place *p, struct ti_plan *plan)
+void ti_rank_placement_settings(const struct ti_place_request *in,
+                                const struct ti_rank_placement *p, struct ti_plan *plan)
 {
     memset(plan, 0, sizeof *plan);
     plan->np = p->np;

@@ -17,7 +17,7 @@ struct group {
     int64_t nodes, used;
     int64_t ranks, ranks_least, ranks_most;
     int cores_least, cores_most;
-    double fold_least, fold_most;
+    double fold_min, fold_max;
     int64_t node_bytes, node_room; /* of the fullest node; room 0: not known */
     int64_t bytes, room;           /* of all nodes used; room 0: not known of some */
     bool room_unknown;
@@ -30,9 +30,9 @@ static bool fuller(int64_t a, int64_t b, int64_t c, int64_t d)
     return (__extension__(__int128) a) * d > (__extension__(__int128) c) * b;
 }
 
-static void add_node(struct group *g, const struct ti_place_in *in, int64_t i, int64_t ranks)
+static void add_node(struct group *g, const struct ti_place_request *in, int64_t i, int64_t ranks)
 {
-    struct ti_place_node look = ti_place_look(in, i);
+    struct ti_node_resources look = ti_node_resources(in, i);
     int64_t bytes = ranks * in->rank_bytes;
     double fold = (double)ranks / look.cores;
     bool first = g->used == 0;
@@ -51,10 +51,10 @@ static void add_node(struct group *g, const struct ti_place_in *in, int64_t i, i
         g->cores_least = look.cores;
     if (first || look.cores > g->cores_most)
         g->cores_most = look.cores;
-    if (first || fold < g->fold_least)
-        g->fold_least = fold;
-    if (first || fold > g->fold_most)
-        g->fold_most = fold;
+    if (first || fold < g->fold_min)
+        g->fold_min = fold;
+    if (first || fold > g->fold_max)
+        g->fold_max = fold;
     if (!look.memory_bytes) {
         g->room_unknown = true;
         if (!g->node_room && bytes > g->node_bytes)
@@ -65,15 +65,16 @@ static void add_node(struct group *g, const struct ti_place_in *in, int64_t i, i
         g->reserve_least = look.reserve_bytes;
     if (!g->room || look.reserve_bytes > g->reserve_most)
         g->reserve_most = look.reserve_bytes;
-    g->room += look.room_bytes;
-    if (!g->node_room || fuller(bytes, look.room_bytes, g->node_bytes, g->node_room)) {
+    g->room += look.available_bytes;
+    if (!g->node_room || fuller(bytes, look.available_bytes, g->node_bytes, g->node_room)) {
         g->node_bytes = bytes;
-        g->node_room = look.room_bytes;
+        g->node_room = look.available_bytes;
     }
 }
 
 /* One group a cluster, and one behind them for all; NULL when memory is short. */
-static struct group *make_groups(const struct ti_place_in *in, const struct ti_place *p)
+static struct group *make_groups(const struct ti_place_request *in,
+                                 const struct ti_rank_placement *p)
 {
     struct group *g = calloc((size_t)in->sites->nclusters + 1, sizeof *g);
 
@@ -120,7 +121,8 @@ static void say_full(char *text, int64_t bytes, int64_t room)
     snprintf(text, CELL, "%.0f%%", 100.0 * (double)bytes / (double)room);
 }
 
-static void say_memory(const struct ti_place_in *in, struct row *r, int64_t bytes, int64_t room)
+static void say_memory(const struct ti_place_request *in, struct row *r, int64_t bytes,
+                       int64_t room)
 {
     strcpy(r->used, "-");
     strcpy(r->room, room ? "" : "?");
@@ -133,7 +135,8 @@ static void say_memory(const struct ti_place_in *in, struct row *r, int64_t byte
         say_full(r->full, bytes, room);
 }
 
-static void cluster_row(const struct ti_place_in *in, const struct group *g, int c, struct row *r)
+static void cluster_row(const struct ti_place_request *in, const struct group *g, int c,
+                        struct row *r)
 {
     const struct ti_sites *s = in->sites;
 
@@ -142,7 +145,7 @@ static void cluster_row(const struct ti_place_in *in, const struct group *g, int
     snprintf(r->nodes, CELL, "%" PRId64 "/%" PRId64, g->used, g->nodes);
     say_range(r->cores, g->cores_least, g->cores_most);
     say_range(r->ranks, g->ranks_least, g->ranks_most);
-    say_fold(r->fold, g->fold_least, g->fold_most);
+    say_fold(r->fold, g->fold_min, g->fold_max);
     say_memory(in, r, g->node_bytes, g->node_room);
 }
 
@@ -177,7 +180,7 @@ static void print_row(const struct widths *w, const struct row *r, const char *o
              w->fold, r->fold, w->used, r->used, of, w->room, r->room, w->full, r->full);
 }
 
-static void print_table(const struct ti_place_in *in, const struct group *g, FILE *out)
+static void print_table(const struct ti_place_request *in, const struct group *g, FILE *out)
 {
     int n = in->sites->nclusters;
     const struct group *all = &g[n];
@@ -190,7 +193,7 @@ static void print_table(const struct ti_place_in *in, const struct group *g, FIL
     snprintf(sum.nodes, CELL, "%" PRId64 "/%" PRId64, all->used, all->nodes);
     say_range(sum.ranks, all->ranks_least, all->ranks_most);
     say_range(sum.cores, all->cores_least, all->cores_most);
-    say_fold(sum.fold, all->fold_least, all->fold_most);
+    say_fold(sum.fold, all->fold_min, all->fold_max);
     say_memory(in, &sum, all->bytes, all->room_unknown ? 0 : all->room);
     measure(&w, &head);
     measure(&w, &sum);
@@ -225,11 +228,11 @@ static const char *plural(int64_t n)
 }
 
 /* "CF-(9,x): 16,384 ranks on 778 nodes of 18 clusters at 9 sites," */
-static void print_mode(const struct ti_place *p, FILE *out)
+static void print_mode(const struct ti_rank_placement *p, FILE *out)
 {
     char ranks[CELL], nodes[CELL], cores[CELL], fold[CELL];
 
-    say_fold(fold, p->fold_least, p->fold_most);
+    say_fold(fold, p->fold_min, p->fold_max);
     ti_print(out,
              "  mode      %s: %s rank%s on %s node%s of %d cluster%s at %d site%s,\n"
              "            %s core%s, folding factor ",
@@ -237,7 +240,7 @@ static void print_mode(const struct ti_place *p, FILE *out)
              plural(p->used_nodes), p->used_clusters, plural(p->used_clusters), p->used_sites,
              plural(p->used_sites), count(p->used_cores, cores), plural(p->used_cores));
     if (strchr(fold, '-'))
-        ti_print(out, "%.1f to %.1f\n", p->fold_least, p->fold_most);
+        ti_print(out, "%.1f to %.1f\n", p->fold_min, p->fold_max);
     else
         ti_print(out, "%s\n", fold);
 }
@@ -246,12 +249,13 @@ struct unknown {
     int64_t memory, cores, speed, speeds; /* nodes used of which it is not known; known speeds */
 };
 
-static struct unknown find_unknown(const struct ti_place_in *in, const struct ti_place *p)
+static struct unknown find_unknown(const struct ti_place_request *in,
+                                   const struct ti_rank_placement *p)
 {
     struct unknown u = {0, 0, 0, 0};
 
     for (int64_t i = 0; i < p->nnodes; i++) {
-        struct ti_place_node look = ti_place_look(in, i);
+        struct ti_node_resources look = ti_node_resources(in, i);
         bool known = in->sites->cluster[in->sites->node[i].cluster].speed > 0;
 
         if (!look.usable)
@@ -264,7 +268,7 @@ static struct unknown find_unknown(const struct ti_place_in *in, const struct ti
     return u;
 }
 
-static void print_policy(const struct ti_place_in *in, const struct unknown *u, FILE *out)
+static void print_policy(const struct ti_place_request *in, const struct unknown *u, FILE *out)
 {
     static const char *const means[TI_POLICY_COUNT] = {
         [TI_POLICY_MEMORY] = "all nodes equally full",
@@ -286,7 +290,7 @@ static void print_policy(const struct ti_place_in *in, const struct unknown *u, 
     fputc('\n', out);
 }
 
-static void print_memory(const struct ti_place_in *in, const struct group *all, FILE *out)
+static void print_memory(const struct ti_place_request *in, const struct group *all, FILE *out)
 {
     char rank[CELL], least[CELL], most[CELL];
 
@@ -304,7 +308,7 @@ static void print_memory(const struct ti_place_in *in, const struct group *all, 
     fputc('\n', out);
 }
 
-static void print_unused(const struct ti_place_in *in, const struct group *g, FILE *out)
+static void print_unused(const struct ti_place_request *in, const struct group *g, FILE *out)
 {
     int n = 0, told = 0, column = 0;
 
@@ -324,7 +328,7 @@ static void print_unused(const struct ti_place_in *in, const struct group *g, FI
     fputs(told < n ? " ...\n" : "\n", out);
 }
 
-static void print_unknown(const struct ti_place_in *in, const struct unknown *u, FILE *out)
+static void print_unknown(const struct ti_place_request *in, const struct unknown *u, FILE *out)
 {
     char nodes[CELL];
 
@@ -340,7 +344,8 @@ static void print_unknown(const struct ti_place_in *in, const struct unknown *u,
                  u->speeds ? "the slowest that is" : "all the same");
 }
 
-void ti_place_print(const struct ti_place_in *in, const struct ti_place *p, FILE *out)
+void ti_rank_placement_print(const struct ti_place_request *in, const struct ti_rank_placement *p,
+                             FILE *out)
 {
     struct group *g = make_groups(in, p);
     struct unknown u = find_unknown(in, p);
@@ -366,11 +371,12 @@ static json_t *limit(int64_t n)
     return n == INT64_MAX ? json_null() : json_integer(n);
 }
 
-static json_t *json_node(const struct ti_place_in *in, const struct ti_place *p, int64_t i)
+static json_t *json_node(const struct ti_place_request *in, const struct ti_rank_placement *p,
+                         int64_t i)
 {
     const struct ti_sites *s = in->sites;
     const struct ti_cluster *c = &s->cluster[s->node[i].cluster];
-    struct ti_place_node look = ti_place_look(in, i);
+    struct ti_node_resources look = ti_node_resources(in, i);
 
     return json_pack(
         "{s:o, s:o, s:o, s:I, s:I, s:i, s:o, s:I, s:o}", "name", ti_json_text(s->node[i].name),
@@ -380,7 +386,7 @@ static json_t *json_node(const struct ti_place_in *in, const struct ti_place *p,
         "reserve_bytes", (json_int_t)look.reserve_bytes, "capacity", limit(p->capacity[i]));
 }
 
-static json_t *json_nodes(const struct ti_place_in *in, const struct ti_place *p)
+static json_t *json_nodes(const struct ti_place_request *in, const struct ti_rank_placement *p)
 {
     json_t *list = json_array();
 
@@ -390,7 +396,7 @@ static json_t *json_nodes(const struct ti_place_in *in, const struct ti_place *p
     return list;
 }
 
-static json_t *json_clusters(const struct ti_place_in *in, const struct group *g)
+static json_t *json_clusters(const struct ti_place_request *in, const struct group *g)
 {
     const struct ti_sites *s = in->sites;
     json_t *list = json_array();
@@ -406,7 +412,7 @@ static json_t *json_clusters(const struct ti_place_in *in, const struct group *g
                 j,
                 json_pack("{s:I, s:I, s:f, s:f, s:I, s:o}", "ranks_least",
                           (json_int_t)g[c].ranks_least, "ranks_most", (json_int_t)g[c].ranks_most,
-                          "folding_least", g[c].fold_least, "folding_most", g[c].fold_most,
+                          "folding_least", g[c].fold_min, "folding_most", g[c].fold_max,
                           "used_bytes", (json_int_t)g[c].bytes, "room_bytes",
                           g[c].room_unknown ? json_null() : json_integer(g[c].room)));
         json_array_append_new(list, j);
@@ -414,15 +420,15 @@ static json_t *json_clusters(const struct ti_place_in *in, const struct group *g
     return list;
 }
 
-json_t *ti_place_json(const struct ti_place_in *in, const struct ti_place *p)
+json_t *ti_rank_placement_json(const struct ti_place_request *in, const struct ti_rank_placement *p)
 {
     struct group *g = make_groups(in, p);
     json_t *j = json_pack(
         "{s:s, s:s, s:I, s:I, s:I, s:i, s:i, s:f, s:f, s:I, s:o, s:o, s:o, s:o}", "mode", p->mode,
         "policy", ti_policy_names[in->policy], "np", (json_int_t)p->np, "nodes_used",
         (json_int_t)p->used_nodes, "cores", (json_int_t)p->used_cores, "clusters_used",
-        p->used_clusters, "sites_used", p->used_sites, "folding_least", p->fold_least,
-        "folding_most", p->fold_most, "folding", (json_int_t)p->fold_full, "bytes_per_rank",
+        p->used_clusters, "sites_used", p->used_sites, "folding_least", p->fold_min, "folding_most",
+        p->fold_max, "folding", (json_int_t)p->fold_full, "bytes_per_rank",
         in->rank_bytes ? json_integer(in->rank_bytes) : json_null(), "largest_np",
         limit(p->largest_np), "clusters", json_clusters(in, g), "nodes", json_nodes(in, p));
 
@@ -432,7 +438,8 @@ json_t *ti_place_json(const struct ti_place_in *in, const struct ti_place *p)
 
 /* --- hostfile ------------------------------------------------------------ */
 
-void ti_place_hostfile(const struct ti_place_in *in, const struct ti_place *p, FILE *out)
+void ti_rank_placement_hostfile(const struct ti_place_request *in,
+                                const struct ti_rank_placement *p, FILE *out)
 {
     for (int64_t i = 0; i < p->nnodes; i++)
         if (p->ranks[i])

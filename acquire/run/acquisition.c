@@ -363,7 +363,7 @@ static ti_status measure(struct ti_acquisition *c, struct ti_err *err)
     struct ti_job *j = c->job;
     ti_status st;
 
-    if (j->o->rank_bytes || c->rank_bytes || (!j->o->pilot && c->place.fold_most <= 1))
+    if (j->o->rank_bytes || c->rank_bytes || (!j->o->pilot && c->place.fold_max <= 1))
         return TI_OK;
     ti__step_begin(c, TI_STEP_PILOT);
     ti_fleet_leave(c->fleet, TI_MEMORY_POINTS_MAX * (TI_PILOT_SECONDS + 20));
@@ -385,7 +385,7 @@ static ti_status prepare(struct ti_acquisition *c, struct ti_err *err)
     if (st == TI_OK)
         st = ti__acquisition_plan(c, err);
     for (int64_t i = 0; i < c->sites->nnodes && st == TI_OK; i++)
-        c->use[i] = ti_place_look(&c->in, i).usable;
+        c->use[i] = ti_node_resources(&c->in, i).usable;
     if (st == TI_OK)
         st = look(c, err);
     if (st == TI_OK) {

@@ -72,8 +72,8 @@ struct ti_acquisition {
     bool *failed;    /* per node: in a former try */
     int64_t *memory; /* per node, for the plan; 0: not known */
     int *cores;
-    struct ti_place_in in;
-    struct ti_place place;
+    struct ti_place_request in;
+    struct ti_rank_placement place;
     int64_t rank_bytes;    /* of a rank, as measured; 0: not */
     struct ti_like like;   /* --like */
     struct ti_order order; /* of ranks, where `ordered` */

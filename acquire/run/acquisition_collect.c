@@ -97,7 +97,7 @@ static json_t *nodes_json(const struct ti_acquisition *c)
 static json_t *run_json(const struct ti_acquisition *c)
 {
     json_t *json = ti_job_json(c->job);
-    json_t *plan = ti_place_json(&c->in, &c->place);
+    json_t *plan = ti_rank_placement_json(&c->in, &c->place);
 
     if (!json || !plan) {
         json_decref(json);

@@ -125,7 +125,7 @@ static ti_status write_hostfile(const struct ti_acquisition *c, const char *path
     if (file && c->ordered)
         ti_order_hostfile(&c->order, c->names, file);
     else if (file)
-        ti_place_hostfile(&c->in, &c->place, file);
+        ti_rank_placement_hostfile(&c->in, &c->place, file);
     if (!file || fclose(file) != 0)
         return ti_err_errno(err, TI_ERR_IO, "cannot write '%s'", path);
     return TI_OK;

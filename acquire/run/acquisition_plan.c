@@ -26,7 +26,7 @@ struct ti_used *ti__acquisition_used(struct ti_acquisition *c, int64_t node)
 
 int64_t ti__acquisition_node_of(const struct ti_acquisition *c, int64_t rank)
 {
-    return c->ordered ? c->order.node[rank] : ti_place_node_of(&c->place, rank);
+    return c->ordered ? c->order.node[rank] : ti_rank_placement_node_of(&c->place, rank);
 }
 
 json_t *ti__acquisition_ranks(const struct ti_acquisition *c, const struct ti_used *u)
@@ -84,7 +84,7 @@ static ti_status list_used(struct ti_acquisition *c, struct ti_err *err)
 
 void ti__acquisition_plan_free(struct ti_acquisition *c)
 {
-    ti_place_free(&c->place);
+    ti_rank_placement_free(&c->place);
     ti_order_free(&c->order);
     memset(&c->order, 0, sizeof c->order);
     free(c->names);
@@ -108,11 +108,11 @@ ti_status ti__acquisition_plan(struct ti_acquisition *c, struct ti_err *err)
     ti_status st;
 
     ti__acquisition_plan_free(c);
-    st = ti_place_options(c->job->o, c->sites, &facts, &c->in, err);
+    st = ti_place_request_from_options(c->job->o, c->sites, &facts, &c->in, err);
     if (st == TI_OK)
-        st = ti_place_make(&c->in, &c->place, err);
+        st = ti_place_ranks(&c->in, &c->place, err);
     if (st == TI_OK && surveyed) {
-        ti_place_plan(&c->in, &c->place, &c->job->plan);
+        ti_rank_placement_settings(&c->in, &c->place, &c->job->plan);
         /* nodes may have other work than ours, and are slow then, where ranks spin */
         c->job->plan.yield = true;
         st = list_used(c, err);
@@ -128,10 +128,11 @@ void ti__acquisition_print(const struct ti_acquisition *c, FILE *out)
     char *program = ti_args_shell(&j->o->program), text[256];
 
     fprintf(out, "plan for %s\n", program ? program : j->program.given);
-    ti_place_print(&c->in, &c->place, out);
+    ti_rank_placement_print(&c->in, &c->place, out);
     if (c->order.node)
         fprintf(out, "  order     %s\n", ti_order_text(&c->order, text, sizeof text));
-    ti_estimate_start_print(ti_place_start_seconds(&c->in, &c->place, j->choice.valgrind), out);
+    ti_estimate_start_print(ti_rank_placement_start_seconds(&c->in, &c->place, j->choice.valgrind),
+                            out);
     ti_estimate_print(j->o->like, c->place.np, c->place.fold_full, program, j->choice.backend, out);
     ti_job_print_counter(j, out);
     fprintf(out, "  traces    %s on its node, for one\n", c->nused ? c->used[0].directory : "?");

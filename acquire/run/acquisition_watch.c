@@ -119,7 +119,7 @@ static void look_at_memory(struct ti_acquisition *c, struct ti_used *u)
     }
     if (json_is_integer(json_object_get(u->status, "room_bytes")) &&
         number(u->status, "room_bytes") <
-            ti_place_look(&c->in, u->node).reserve_bytes / MEMORY_TIGHT &&
+            ti_node_resources(&c->in, u->node).reserve_bytes / MEMORY_TIGHT &&
         !u->short_of_memory) {
         u->short_of_memory = true;
         c->job->outcome.out_of_memory = true;

@@ -113,7 +113,7 @@ static void test_order(void **state)
     struct ti_node node[] = {{.name = "c-1", .cluster = 0}, {.name = "d-1", .cluster = 1}};
     struct ti_sites sites = {
         .site = site, .nsites = 2, .cluster = cluster, .nclusters = 2, .node = node, .nnodes = 2};
-    struct ti_place place = {.np = 4, .nnodes = 2, .ranks = (int64_t[]){2, 2}};
+    struct ti_rank_placement place = {.np = 4, .nnodes = 2, .ranks = (int64_t[]){2, 2}};
     struct ti_order o;
 
     (void)state;

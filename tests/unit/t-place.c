@@ -34,7 +34,7 @@ struct bed {
     int64_t memory[MOST_NODES];
     int cores[MOST_NODES];
     bool use[MOST_NODES];
-    struct ti_place_in in;
+    struct ti_place_request in;
 };
 
 static void begin(struct bed *b)
@@ -104,7 +104,7 @@ static bool one_in(int n)
 /* --- what a placement has to be ------------------------------------------ */
 
 /* Capacity, told apart from the code that is tested. */
-static int64_t capacity(const struct ti_place_in *in, int64_t i)
+static int64_t capacity(const struct ti_place_request *in, int64_t i)
 {
     const struct ti_node *n = &in->sites->node[i];
     const struct ti_cluster *c = &in->sites->cluster[n->cluster];
@@ -145,18 +145,18 @@ static int64_t capacity(const struct ti_place_in *in, int64_t i)
     return cap;
 }
 
-static int site_of(const struct ti_place_in *in, int64_t i)
+static int site_of(const struct ti_place_request *in, int64_t i)
 {
     return in->sites->cluster[in->sites->node[i].cluster].site;
 }
 
-static int cores_of(const struct ti_place_in *in, int64_t i)
+static int cores_of(const struct ti_place_request *in, int64_t i)
 {
-    return ti_place_look(in, i).cores;
+    return ti_node_resources(in, i).cores;
 }
 
 /* The most that can be placed: over all choices of sites, if so many are wanted. */
-static int64_t most(const struct ti_place_in *in)
+static int64_t most(const struct ti_place_request *in)
 {
     int64_t sum[MOST_SITES] = {0}, best = 0;
 
@@ -182,7 +182,7 @@ static int64_t most(const struct ti_place_in *in)
     return best;
 }
 
-static void check_fold(const struct ti_place_in *in, const struct ti_place *p)
+static void check_fold(const struct ti_place_request *in, const struct ti_rank_placement *p)
 {
     int partial = 0, larger = 0;
 
@@ -201,7 +201,7 @@ static void check_fold(const struct ti_place_in *in, const struct ti_place *p)
         assert_int_equal(p->used_nodes, in->sites_wanted);
 }
 
-static void check_sound(const struct ti_place_in *in, const struct ti_place *p)
+static void check_sound(const struct ti_place_request *in, const struct ti_rank_placement *p)
 {
     int64_t next = 0, nodes = 0;
     bool site[MOST_SITES] = {false}, cluster[MOST_CLUSTERS] = {false};
@@ -215,8 +215,8 @@ static void check_sound(const struct ti_place_in *in, const struct ti_place *p)
         next += p->ranks[i];
         nodes += p->ranks[i] > 0;
         if (p->ranks[i]) {
-            assert_int_equal(ti_place_node_of(p, p->first[i]), i);
-            assert_int_equal(ti_place_node_of(p, next - 1), i);
+            assert_int_equal(ti_rank_placement_node_of(p, p->first[i]), i);
+            assert_int_equal(ti_rank_placement_node_of(p, next - 1), i);
             site[site_of(in, i)] = cluster[in->sites->node[i].cluster] = true;
         }
     }
@@ -296,7 +296,7 @@ static void draw_bed(struct bed *b, uint64_t seed)
 }
 
 /* There is a limit on every node. */
-static bool has_limits(const struct ti_place_in *in)
+static bool has_limits(const struct ti_place_request *in)
 {
     for (int64_t i = 0; i < in->sites->nnodes; i++)
         if (capacity(in, i) == INT64_MAX)
@@ -304,7 +304,7 @@ static bool has_limits(const struct ti_place_in *in)
     return true;
 }
 
-static bool any_usable(const struct ti_place_in *in)
+static bool any_usable(const struct ti_place_request *in)
 {
     for (int64_t i = 0; i < in->sites->nnodes; i++)
         if (!in->use || in->use[i])
@@ -312,28 +312,28 @@ static bool any_usable(const struct ti_place_in *in)
     return false;
 }
 
-static int64_t largest_np(const struct ti_place_in *in)
+static int64_t largest_np(const struct ti_place_request *in)
 {
-    struct ti_place p;
+    struct ti_rank_placement p;
     struct ti_err err;
     int64_t n;
 
-    ti_place_make(in, &p, &err);
+    ti_place_ranks(in, &p, &err);
     n = p.largest_np;
-    ti_place_free(&p);
+    ti_rank_placement_free(&p);
     return n;
 }
 
 /* Placed and sound, exactly if it can be. */
-static void try_np(struct ti_place_in *in, int64_t np, int64_t limit)
+static void try_np(struct ti_place_request *in, int64_t np, int64_t limit)
 {
-    struct ti_place p, again;
+    struct ti_rank_placement p, again;
     struct ti_err err = {"", ""};
     bool can = np <= limit && np >= in->sites_wanted;
     ti_status st;
 
     in->np = np;
-    st = ti_place_make(in, &p, &err);
+    st = ti_place_ranks(in, &p, &err);
     if (st != (can ? TI_OK : TI_ERR_INPUT))
         fail_msg("seed %" PRIu64 " %d %d %d: %" PRId64 " of %" PRId64 " ranks: %d %s", seed_now,
                  (int)in->policy, (int)in->fold, in->sites_wanted, np, limit, (int)st, err.text);
@@ -343,17 +343,17 @@ static void try_np(struct ti_place_in *in, int64_t np, int64_t limit)
         assert_int_equal(p.largest_np, limit);
     if (can) {
         check_sound(in, &p);
-        assert_int_equal(ti_place_make(in, &again, &err), TI_OK);
+        assert_int_equal(ti_place_ranks(in, &again, &err), TI_OK);
         assert_memory_equal(p.ranks, again.ranks, (size_t)p.nnodes * sizeof *p.ranks);
         assert_string_equal(p.mode, again.mode);
-        ti_place_free(&again);
+        ti_rank_placement_free(&again);
     }
-    ti_place_free(&p);
+    ti_rank_placement_free(&p);
 }
 
 static void never_less(struct bed *b, int64_t limit)
 {
-    struct ti_place_in more = b->in;
+    struct ti_place_request more = b->in;
     int64_t at = between(0, b->sites.nnodes - 1);
     int cluster = b->sites.nclusters;
 
@@ -422,7 +422,7 @@ static bool less(struct cost a, struct cost b)
     return a.over * b.under < b.over * a.under;
 }
 
-static int64_t weight(const struct ti_place_in *in, int64_t i)
+static int64_t weight(const struct ti_place_request *in, int64_t i)
 {
     const struct ti_cluster *c = &in->sites->cluster[in->sites->node[i].cluster];
     int64_t slowest = 0;
@@ -440,12 +440,12 @@ static int64_t weight(const struct ti_place_in *in, int64_t i)
                (in->fold ? 1 : cores_of(in, i));
     }
     for (int64_t k = 0; k < in->sites->nnodes; k++)
-        if (!ti_place_look(in, k).memory_bytes && capacity(in, k))
+        if (!ti_node_resources(in, k).memory_bytes && capacity(in, k))
             return cores_of(in, i);
-    return ti_place_look(in, i).room_bytes / in->rank_bytes;
+    return ti_node_resources(in, i).available_bytes / in->rank_bytes;
 }
 
-static struct cost cost_of(const struct ti_place_in *in, int64_t i, int64_t n)
+static struct cost cost_of(const struct ti_place_request *in, int64_t i, int64_t n)
 {
     int64_t ranks = n;
 
@@ -459,13 +459,13 @@ static struct cost cost_of(const struct ti_place_in *in, int64_t i, int64_t n)
 }
 
 struct all {
-    const struct ti_place_in *in;
+    const struct ti_place_request *in;
     struct cost best;
     bool found;
     int64_t tried;
 };
 
-static struct cost both(const struct ti_place_in *in, struct cost a, struct cost b)
+static struct cost both(const struct ti_place_request *in, struct cost a, struct cost b)
 {
     if (in->policy == TI_POLICY_COMPACT)
         return (struct cost){a.over + b.over, 1};
@@ -476,7 +476,7 @@ static struct cost both(const struct ti_place_in *in, struct cost a, struct cost
 static void each(struct all *a, int64_t i, int64_t left, unsigned sites, int partial,
                  struct cost cost)
 {
-    const struct ti_place_in *in = a->in;
+    const struct ti_place_request *in = a->in;
     int64_t cap;
 
     if (i == in->sites->nnodes) {
@@ -541,7 +541,7 @@ static void test_best(void **unused)
     for (uint64_t seed = 0; seed < 4000; seed++) {
         struct all a = {.in = &b.in};
         struct cost cost = {0, 1};
-        struct ti_place p;
+        struct ti_rank_placement p;
         struct ti_err err;
 
         draw_small(&b, seed);
@@ -549,7 +549,7 @@ static void test_best(void **unused)
             continue;
         b.in.np = between(1, 9);
         each(&a, 0, b.in.np, 0, 0, cost);
-        assert_int_equal(ti_place_make(&b.in, &p, &err) == TI_OK, a.found);
+        assert_int_equal(ti_place_ranks(&b.in, &p, &err) == TI_OK, a.found);
         if (a.found) {
             for (int64_t i = 0; i < p.nnodes; i++)
                 cost = both(&b.in, cost, cost_of(&b.in, i, p.ranks[i]));
@@ -560,7 +560,7 @@ static void test_best(void **unused)
                          (double)a.best.over / (double)a.best.under);
             compared++;
         }
-        ti_place_free(&p);
+        ti_rank_placement_free(&p);
     }
     assert_true(compared > 1500);
 }
@@ -569,28 +569,28 @@ static void test_best(void **unused)
 
 static void expect(const struct bed *b, const char *mode, const int64_t *ranks)
 {
-    struct ti_place p;
+    struct ti_rank_placement p;
     struct ti_err err;
 
-    if (ti_place_make(&b->in, &p, &err) != TI_OK)
+    if (ti_place_ranks(&b->in, &p, &err) != TI_OK)
         fail_msg("%s expected: %s; %s", mode, err.text, err.hint);
     for (int64_t i = 0; i < p.nnodes; i++)
         assert_int_equal(p.ranks[i], ranks[i]);
     assert_string_equal(p.mode, mode);
-    ti_place_free(&p);
+    ti_rank_placement_free(&p);
 }
 
 #define EXPECT(b, mode, ...) expect(b, mode, (const int64_t[]){__VA_ARGS__})
 
 static void refuse(const struct bed *b, ti_status st, const char *text, const char *hint)
 {
-    struct ti_place p;
+    struct ti_rank_placement p;
     struct ti_err err = {"", ""};
 
-    assert_int_equal(ti_place_make(&b->in, &p, &err), st);
+    assert_int_equal(ti_place_ranks(&b->in, &p, &err), st);
     if (!strstr(err.text, text) || !strstr(err.hint, hint))
         fail_msg("'%s' / '%s' has no '%s' / '%s'", err.text, err.hint, text, hint);
-    ti_place_free(&p);
+    ti_rank_placement_free(&p);
 }
 
 /* Two sites of 24 and 48 GiB nodes. */
@@ -767,10 +767,11 @@ static void test_mode_text(void **unused)
 
     (void)unused;
     for (size_t i = 0; i < sizeof mode / sizeof *mode; i++) {
-        struct ti_place_in in = {.np = 1};
+        struct ti_place_request in = {.np = 1};
         struct ti_err err;
 
-        assert_int_equal(ti_place_mode(mode[i].text, &in, &err), mode[i].ok ? TI_OK : TI_ERR_USAGE);
+        assert_int_equal(ti_place_parse_mode(mode[i].text, &in, &err),
+                         mode[i].ok ? TI_OK : TI_ERR_USAGE);
         assert_int_equal(in.regular, mode[i].regular);
         assert_int_equal(in.sites_wanted, mode[i].sites);
         assert_int_equal(in.fold, mode[i].fold);
@@ -781,8 +782,8 @@ static void test_options(void **unused)
 {
     static struct bed b;
     struct ti_options o = {.np = 8, .counter = "auto", .reserve_bytes = 256 * MIB};
-    struct ti_place_in in;
-    struct ti_place p;
+    struct ti_place_request in;
+    struct ti_rank_placement p;
     struct ti_plan plan;
     struct ti_err err;
 
@@ -791,20 +792,20 @@ static void test_options(void **unused)
     o.rank_bytes = GIB;
     o.policy = "speed";
     o.mode = "F-4";
-    assert_int_equal(ti_place_options(&o, &b.sites, NULL, &in, &err), TI_OK);
+    assert_int_equal(ti_place_request_from_options(&o, &b.sites, NULL, &in, &err), TI_OK);
     assert_int_equal(in.rank_bytes, GIB + TI_RANK_BYTES);
     assert_int_equal(in.reserve_bytes, -1);
-    assert_int_equal(ti_place_make(&in, &p, &err), TI_OK);
+    assert_int_equal(ti_place_ranks(&in, &p, &err), TI_OK);
     assert_int_equal(p.ranks[0], 8);
-    ti_place_plan(&in, &p, &plan);
+    ti_rank_placement_settings(&in, &p, &plan);
     assert_int_equal(plan.folding, 2);
     assert_true(plan.yield && plan.ob1 && !plan.idle);
-    ti_place_free(&p);
+    ti_rank_placement_free(&p);
     o.fold = 2;
-    assert_int_equal(ti_place_options(&o, &b.sites, NULL, &in, &err), TI_ERR_USAGE);
+    assert_int_equal(ti_place_request_from_options(&o, &b.sites, NULL, &in, &err), TI_ERR_USAGE);
     o.mode = NULL;
     o.policy = "random";
-    assert_int_equal(ti_place_options(&o, &b.sites, NULL, &in, &err), TI_ERR_USAGE);
+    assert_int_equal(ti_place_request_from_options(&o, &b.sites, NULL, &in, &err), TI_ERR_USAGE);
 }
 
 /* This machine as a node: what is asked for can be had, or not. */
@@ -824,18 +825,18 @@ static void test_here(void **unused)
     for (size_t i = 0; i < sizeof wish / sizeof *wish; i++) {
         struct ti_options o = {.np = wish[i].np, .counter = "auto", .mode = wish[i].mode};
 
-        assert_int_equal(ti_place_here(&o, "here", 2, &err), wish[i].status);
+        assert_int_equal(ti_place_check_local(&o, "here", 2, &err), wish[i].status);
     }
     assert_int_equal(
-        ti_place_here(&(struct ti_options){.np = 1, .counter = "auto", .family = "z80"}, "here", 2,
-                      &err),
+        ti_place_check_local(&(struct ti_options){.np = 1, .counter = "auto", .family = "z80"},
+                             "here", 2, &err),
         TI_ERR_INPUT);
 }
 
 static void test_hostfile(void **unused)
 {
     static struct bed b;
-    struct ti_place p;
+    struct ti_rank_placement p;
     struct ti_err err;
     char *text = NULL;
     size_t n;
@@ -845,13 +846,13 @@ static void test_hostfile(void **unused)
     two_sites(&b, 37);
     b.in.policy = TI_POLICY_COMPACT;
     b.in.fold = 3;
-    assert_int_equal(ti_place_make(&b.in, &p, &err), TI_OK);
-    ti_place_hostfile(&b.in, &p, f);
+    assert_int_equal(ti_place_ranks(&b.in, &p, &err), TI_OK);
+    ti_rank_placement_hostfile(&b.in, &p, f);
     fclose(f);
     assert_string_equal(text, "c0-1.s0 slots=12\nc0-2.s0 slots=12\nc1-1.s1 slots=12\n"
                               "c1-2.s1 slots=1\n");
     free(text);
-    ti_place_free(&p);
+    ti_rank_placement_free(&p);
 }
 
 /* 10 million ranks on 100,000 nodes that all differ: done, and the time said. */
@@ -869,11 +870,11 @@ static void test_many(void **unused)
                              .nclusters = (int)clusters,
                              .node = node,
                              .nnodes = n};
-    struct ti_place_in in = {.sites = &sites,
-                             .memory_bytes = memory,
-                             .np = 10000000,
-                             .rank_bytes = 100 * MIB,
-                             .reserve_bytes = -1};
+    struct ti_place_request in = {.sites = &sites,
+                                  .memory_bytes = memory,
+                                  .np = 10000000,
+                                  .rank_bytes = 100 * MIB,
+                                  .reserve_bytes = -1};
 
     (void)unused;
     state = 4711;
@@ -889,13 +890,13 @@ static void test_many(void **unused)
     for (int policy = 0; policy < TI_POLICY_COUNT; policy++)
         for (int fold = 0; fold <= 4; fold += 4) {
             clock_t begun = clock();
-            struct ti_place p;
+            struct ti_rank_placement p;
             struct ti_err err;
 
             in.policy = (enum ti_policy)policy;
             in.fold = fold;
             in.np = fold ? 5000000 : 10000000;
-            assert_int_equal(ti_place_make(&in, &p, &err), TI_OK);
+            assert_int_equal(ti_place_ranks(&in, &p, &err), TI_OK);
             sum = 0;
             for (int64_t i = 0; i < n; i++) {
                 assert_true(p.ranks[i] <= p.capacity[i]);
@@ -904,7 +905,7 @@ static void test_many(void **unused)
             assert_int_equal(sum, in.np);
             print_message("%s, fold %d: %.3f s\n", ti_policy_names[policy], fold,
                           (double)(clock() - begun) / CLOCKS_PER_SEC);
-            ti_place_free(&p);
+            ti_rank_placement_free(&p);
         }
     free(cluster);
     free(node);
