@@ -4,7 +4,7 @@ in = $(addprefix acquire/$(strip $(1))/,$(2))
 
 acquire_src := acquire/options.c gather/output.c \
   $(call in,where,where.c slurm.c nodefile.c check_sites.c) \
-  $(call in,plan,plan.c place.c place_options.c place_print.c order.c bisect.c like.c level.c isa.c \
+  $(call in,plan,plan.c place.c place_options.c place_print.c order.c bisect.c like.c common_isa.c isa.c \
                  composite.c estimate.c memory_model.c) \
   $(call in,run,job.c run.c pass.c replayable.c mpirun.c choose.c pilot.c measure.c report.c) \
   $(sites_src) $(check_src) $(node_src)
@@ -26,7 +26,7 @@ ti-skew_libs := -ldl -lm $(sites_libs)
 t-spread_src := acquire/skew/spread.c
 t-survey_src := $(nodes_src) $(acquire_src) $(counter_src)
 $(O)/tests/unit/t-survey: LDLIBS += $(remote_libs)
-t-level_src := $(call in,plan,level.c isa.c)
+t-common-isa_src := $(call in,plan,common_isa.c isa.c)
 t-order_src := $(call in,plan,order.c bisect.c)
 t-like_src := acquire/plan/like.c $(t-order_src) $(check_src) tests/unit/script.c
 t-memory-model_src := acquire/plan/memory_model.c

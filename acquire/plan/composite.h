@@ -7,7 +7,7 @@
 
 #include <limits.h>
 
-#include "acquire/plan/level.h"
+#include "acquire/plan/common_isa.h"
 #include "acquire/plan/like.h"
 #include "acquire/options.h"
 #include "acquire/plan/place.h"

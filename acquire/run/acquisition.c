@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "acquire/plan/composite.h"
-#include "acquire/plan/level.h"
+#include "acquire/plan/common_isa.h"
 #include "acquire/run/measure.h"
 #include "acquire/run/pilot.h"
 #include "node/watch.h"

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "acquire/plan/isa.h"
-#include "acquire/plan/level.h"
+#include "acquire/plan/common_isa.h"
 
 #define INTEL "Xeon E5-2630"
 #define AMD   "EPYC 7301"

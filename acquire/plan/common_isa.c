@@ -1,4 +1,4 @@
-#include "acquire/plan/level.h"
+#include "acquire/plan/common_isa.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
