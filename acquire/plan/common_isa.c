@@ -13,9 +13,9 @@
 #define NAMES_BYTES 120
 #define KINDS_SHOWN 4
 
-struct ti_level_node ti_level_facts(const char *name, const json_t *facts)
+struct ti_common_isa_node ti_common_isa_node_of_facts(const char *name, const json_t *facts)
 {
-    return (struct ti_level_node){
+    return (struct ti_common_isa_node){
         .name = name,
         .family = json_string_value(json_object_get(facts, "family")),
         .isa = json_string_value(json_object_get(facts, "isa")),
@@ -25,38 +25,38 @@ struct ti_level_node ti_level_facts(const char *name, const json_t *facts)
     };
 }
 
-typedef const char *field(const struct ti_level_node *node);
+typedef const char *field(const struct ti_common_isa_node *node);
 
-static const char *family_of(const struct ti_level_node *node)
+static const char *family_of(const struct ti_common_isa_node *node)
 {
     return node->family;
 }
 
-static const char *isa_of(const struct ti_level_node *node)
+static const char *isa_of(const struct ti_common_isa_node *node)
 {
     int level = node->isa ? ti_isa_level(node->isa) : 0;
 
     return level ? ti_isa_name(level) : node->isa;
 }
 
-static const char *cpu_of(const struct ti_level_node *node)
+static const char *cpu_of(const struct ti_common_isa_node *node)
 {
     return node->cpu;
 }
 
-static const char *glibc_of(const struct ti_level_node *node)
+static const char *glibc_of(const struct ti_common_isa_node *node)
 {
     return node->glibc;
 }
 
-static const char *mpi_of(const struct ti_level_node *node)
+static const char *mpi_of(const struct ti_common_isa_node *node)
 {
     return node->mpi;
 }
 
 /* Of all nodes with node[]'s value of a field; the list of their names, cut if it is long. */
-static int64_t names_of(const struct ti_level_node *node, int64_t n, field *get, const char *value,
-                        char text[NAMES_BYTES])
+static int64_t names_of(const struct ti_common_isa_node *node, int64_t n, field *get,
+                        const char *value, char text[NAMES_BYTES])
 {
     const char **name = malloc((size_t)n * sizeof *name);
     int64_t count = 0;
@@ -80,7 +80,7 @@ static int64_t names_of(const struct ti_level_node *node, int64_t n, field *get,
 }
 
 /* Whether the values of a field that are known differ. */
-static bool differ(const struct ti_level_node *node, int64_t n, field *get)
+static bool differ(const struct ti_common_isa_node *node, int64_t n, field *get)
 {
     const char *first = NULL;
 
@@ -95,7 +95,8 @@ static bool differ(const struct ti_level_node *node, int64_t n, field *get)
     return false;
 }
 
-static bool met(const struct ti_level_node *node, int64_t before, field *get, const char *value)
+static bool met(const struct ti_common_isa_node *node, int64_t before, field *get,
+                const char *value)
 {
     for (int64_t i = 0; i < before; i++) {
         const char *v = get(&node[i]);
@@ -107,7 +108,8 @@ static bool met(const struct ti_level_node *node, int64_t before, field *get, co
 }
 
 /* "2.36 on a-[1-4], 2.31 on b-[1-2]" into text. */
-static void describe(const struct ti_level_node *node, int64_t n, field *get, char text[TEXT_BYTES])
+static void describe(const struct ti_common_isa_node *node, int64_t n, field *get,
+                     char text[TEXT_BYTES])
 {
     size_t at = 0;
     int kinds = 0;
@@ -129,22 +131,23 @@ static void describe(const struct ti_level_node *node, int64_t n, field *get, ch
     }
 }
 
-static void warn(struct ti_level *l, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-static void warn(struct ti_level *l, const char *fmt, ...)
+static void warn(struct ti_common_isa *c, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
+static void warn(struct ti_common_isa *c, const char *fmt, ...)
 {
     char *text = NULL;
     va_list ap;
 
-    if (l->nwarnings == TI_LEVEL_WARNINGS)
+    if (c->nwarnings == TI_COMMON_ISA_WARNINGS)
         return;
     va_start(ap, fmt);
     if (vasprintf(&text, fmt, ap) >= 0)
-        l->warning[l->nwarnings++] = text;
+        c->warning[c->nwarnings++] = text;
     va_end(ap);
 }
 
 /* The least level of all; 0 if that of a node is not known, or there are none. */
-static int least_level(const struct ti_level_node *node, int64_t n, const char **who)
+static int lowest_level(const struct ti_common_isa_node *node, int64_t n, const char **who)
 {
     int least = 0;
 
@@ -161,8 +164,8 @@ static int least_level(const struct ti_level_node *node, int64_t n, const char *
     return least;
 }
 
-static ti_status take_asked(struct ti_level *l, const struct ti_level_node *node, int64_t n,
-                            const char *asked, struct ti_err *err)
+static ti_status take_asked(struct ti_common_isa *c, const struct ti_common_isa_node *node,
+                            int64_t n, const char *asked, struct ti_err *err)
 {
     for (int64_t i = 0; i < n; i++) {
         int level = node[i].isa ? ti_isa_level(node[i].isa) : 0;
@@ -174,37 +177,39 @@ static ti_status take_asked(struct ti_level *l, const struct ti_level_node *node
             return TI_ERR_INPUT;
         }
     }
-    l->isa = asked;
+    c->isa = asked;
     return TI_OK;
 }
 
 /* Processors differ, and nobody said what to do. */
-static void choose(struct ti_level *l, const struct ti_level_node *node, int64_t n, bool levels)
+static void choose(struct ti_common_isa *c, const struct ti_common_isa_node *node, int64_t n,
+                   bool levels)
 {
     char text[TEXT_BYTES];
     const char *who = "";
-    int least = least_level(node, n, &who);
+    int least = lowest_level(node, n, &who);
 
     describe(node, n, levels ? isa_of : cpu_of, text);
     if (!least) {
-        warn(l,
+        warn(c,
              "processors differ (%s), and there is no level for '%s' that would have glibc choose "
              "its functions alike: volumes may depend on where a rank is",
              text, who);
         return;
     }
-    l->isa = ti_isa_name(least < TI_ISA_MOST ? least : TI_ISA_MOST);
-    l->chosen = true;
-    if (asprintf(&l->said,
+    c->isa = ti_isa_name(least < TI_ISA_MAX ? least : TI_ISA_MAX);
+    c->chosen = true;
+    if (asprintf(&c->said,
                  "processors differ (%s): glibc is told to choose its functions as on %s "
                  "everywhere, so that volumes do not depend on where a rank is; --isa native "
                  "leaves it alone",
-                 text, l->isa) < 0)
-        l->said = NULL;
+                 text, c->isa) < 0)
+        c->said = NULL;
 }
 
-ti_status ti_level_make(const struct ti_level_node *node, int64_t n, const char *asked, bool native,
-                        bool counted, struct ti_level *out, struct ti_err *err)
+ti_status ti_common_isa_choose(const struct ti_common_isa_node *node, int64_t n, const char *asked,
+                               bool native, bool counted, struct ti_common_isa *out,
+                               struct ti_err *err)
 {
     bool levels = differ(node, n, isa_of), models = differ(node, n, cpu_of);
     char text[TEXT_BYTES];
@@ -233,10 +238,10 @@ ti_status ti_level_make(const struct ti_level_node *node, int64_t n, const char 
     return st;
 }
 
-void ti_level_free(struct ti_level *level)
+void ti_common_isa_free(struct ti_common_isa *c)
 {
-    free(level->said);
-    for (int i = 0; i < level->nwarnings; i++)
-        free(level->warning[i]);
-    memset(level, 0, sizeof *level);
+    free(c->said);
+    for (int i = 0; i < c->nwarnings; i++)
+        free(c->warning[i]);
+    memset(c, 0, sizeof *c);
 }

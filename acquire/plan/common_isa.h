@@ -10,8 +10,8 @@
  * Another glibc has other functions, and another Open MPI may not even talk to
  * ours: that cannot be levelled, and is warned of.
  */
-#ifndef TI_LEVEL_H
-#define TI_LEVEL_H
+#ifndef TI_COMMON_ISA_H
+#define TI_COMMON_ISA_H
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -20,7 +20,7 @@
 #include "common/err.h"
 
 /* What is not known is NULL, and differs from nothing.  The strings are the caller's. */
-struct ti_level_node {
+struct ti_common_isa_node {
     const char *name;
     const char *family; /* as uname -m */
     const char *isa;    /* "x86-64-v3"; x86-64-v1 is called x86-64 as well */
@@ -29,19 +29,19 @@ struct ti_level_node {
     const char *mpi;    /* version of Open MPI, "4.1.4" */
 };
 
-#define TI_LEVEL_WARNINGS 8
+#define TI_COMMON_ISA_WARNINGS 8
 
-struct ti_level {
+struct ti_common_isa {
     const char
         *isa;    /* for ti_isa_tunables(): asked for, or chosen since nodes differ; NULL: none */
     bool chosen; /* by us */
     char *said;  /* why, a sentence for ti_say(); NULL: nothing to say */
-    char *warning[TI_LEVEL_WARNINGS]; /* sentences for ti_warn() */
+    char *warning[TI_COMMON_ISA_WARNINGS]; /* sentences for ti_warn() */
     int nwarnings;
 };
 
 /* The fields of ti-node's answer to "facts" (node/messages.h), borrowed from it. */
-struct ti_level_node ti_level_facts(const char *name, const json_t *facts);
+struct ti_common_isa_node ti_common_isa_node_of_facts(const char *name, const json_t *facts);
 
 /*
  *   asked    --isa, NULL: not given
@@ -49,10 +49,11 @@ struct ti_level_node ti_level_facts(const char *name, const json_t *facts);
  *   counted  what is counted are instructions; else there is nothing to level
  *
  * TI_ERR_INPUT when `asked` is more than some node has: names it.
- * Release with ti_level_free() in any case.
+ * Release with ti_common_isa_free() in any case.
  */
-ti_status ti_level_make(const struct ti_level_node *node, int64_t n, const char *asked, bool native,
-                        bool counted, struct ti_level *out, struct ti_err *err);
-void ti_level_free(struct ti_level *level);
+ti_status ti_common_isa_choose(const struct ti_common_isa_node *node, int64_t n, const char *asked,
+                               bool native, bool counted, struct ti_common_isa *out,
+                               struct ti_err *err);
+void ti_common_isa_free(struct ti_common_isa *c);
 
 #endif

@@ -77,10 +77,10 @@ ti_status ti_composite_order(const struct ti_options *o, const struct ti_place_r
 }
 
 /* What the file says of the processors of each cluster that has ranks. */
-static ti_status level(struct ti_composite *c, struct ti_err *err)
+static ti_status choose_isa(struct ti_composite *c, struct ti_err *err)
 {
     const struct ti_sites *s = c->sites;
-    struct ti_level_node *node = calloc((size_t)s->nclusters + 1, sizeof *node);
+    struct ti_common_isa_node *node = calloc((size_t)s->nclusters + 1, sizeof *node);
     int64_t n = 0;
     ti_status st;
 
@@ -90,12 +90,12 @@ static ti_status level(struct ti_composite *c, struct ti_err *err)
         const struct ti_cluster *k = &s->cluster[s->node[i].cluster];
 
         if (c->place.ranks[i] && s->node[i].cluster != last)
-            node[n++] = (struct ti_level_node){
+            node[n++] = (struct ti_common_isa_node){
                 .name = k->name, .family = k->family, .isa = k->isa, .cpu = k->cpu};
         last = c->place.ranks[i] ? s->node[i].cluster : last;
     }
-    st = ti_level_make(node, n, c->o->isa, c->o->isa_native, strcmp(c->o->counter, "cputime") != 0,
-                       &c->level, err);
+    st = ti_common_isa_choose(node, n, c->o->isa, c->o->isa_native,
+                              strcmp(c->o->counter, "cputime") != 0, &c->isa, err);
     free(node);
     return st;
 }
@@ -130,7 +130,7 @@ ti_status ti_composite_plan(struct ti_composite *c, const struct ti_options *o,
     if (st != TI_OK)
         return st;
     c->seconds = now() - begun;
-    st = level(c, err);
+    st = choose_isa(c, err);
     if (st != TI_OK)
         return st;
     return o->write_hostfile
@@ -154,9 +154,9 @@ void ti_composite_print(const struct ti_composite *c, FILE *out)
             strcmp(c->o->counter, "auto") == 0
                 ? ": by what the nodes have; valgrind takes 48 MiB more a rank"
                 : "");
-    if (c->level.isa)
-        fprintf(out, "  isa       %s%s\n", c->level.isa,
-                c->level.chosen ? ", the least level of the nodes" : "");
+    if (c->isa.isa)
+        fprintf(out, "  isa       %s%s\n", c->isa.isa,
+                c->isa.chosen ? ", the least level of the nodes" : "");
     fprintf(out, "  traces    on each node; run directory %s here\n", c->dir_name);
     fprintf(out, "  bundle    %s\n", c->o->no_gather ? "none (--no-gather)" : c->output);
     fprintf(out, "  basis     %s; no node was asked\n", c->sites->path);
@@ -165,10 +165,10 @@ void ti_composite_print(const struct ti_composite *c, FILE *out)
 
 void ti_composite_say(const struct ti_composite *c)
 {
-    for (int i = 0; i < c->level.nwarnings; i++)
-        ti_warn("%s", c->level.warning[i]);
-    if (c->level.said)
-        ti_say("%s", c->level.said);
+    for (int i = 0; i < c->isa.nwarnings; i++)
+        ti_warn("%s", c->isa.warning[i]);
+    if (c->isa.said)
+        ti_say("%s", c->isa.said);
     if (c->o->verbose)
         ti_say("planned in %.3f s", c->seconds);
 }
@@ -191,8 +191,8 @@ void ti_composite_summary(const struct ti_composite *c, ti_status st, const stru
         json_object_set_new(json, "plan", ti_rank_placement_json(&c->in, &c->place));
     else if (c->place.largest_np && c->place.largest_np != INT64_MAX)
         json_object_set_new(json, "largest_np", json_integer(c->place.largest_np));
-    if (c->placed && c->level.isa)
-        json_object_set_new(json, "isa", json_string(c->level.isa));
+    if (c->placed && c->isa.isa)
+        json_object_set_new(json, "isa", json_string(c->isa.isa));
     json_object_set_new(json, "bundle", json_null());
     json_object_set_new(json, "status", json_integer(st));
     if (err->text[0])
@@ -208,5 +208,5 @@ void ti_composite_free(struct ti_composite *c)
 {
     ti_rank_placement_free(&c->place);
     ti_order_free(&c->order);
-    ti_level_free(&c->level);
+    ti_common_isa_free(&c->isa);
 }

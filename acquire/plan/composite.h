@@ -19,7 +19,7 @@ struct ti_composite {
     struct ti_rank_placement place;
     bool placed;
     struct ti_order order; /* of --like; np == 0: contiguous */
-    struct ti_level level; /* by what the sites say of processors */
+    struct ti_common_isa isa; /* by what the sites say of processors */
     double seconds;        /* that the plan took */
     char name[NAME_MAX + 1];
     char dir_name[PATH_MAX]; /* where ranks write, on each node */

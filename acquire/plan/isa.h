@@ -20,7 +20,7 @@ int ti_isa_level(const char *text);
 const char *ti_isa_name(int level);
 
 /* Highest with tunables. */
-#define TI_ISA_MOST 3
+#define TI_ISA_MAX 3
 
 #define TI_ISA_LEVELS "x86-64, x86-64-v2 or x86-64-v3"
 

@@ -220,11 +220,11 @@ static ti_status survey(struct ti_acquisition *c, struct ti_err *err)
 }
 
 /* Volumes must not depend on where a rank is. */
-static ti_status level(struct ti_acquisition *c, struct ti_err *err)
+static ti_status choose_isa(struct ti_acquisition *c, struct ti_err *err)
 {
     struct ti_job *j = c->job;
-    struct ti_level_node *nodes = calloc((size_t)c->survey.n + 1, sizeof *nodes);
-    struct ti_level made;
+    struct ti_common_isa_node *nodes = calloc((size_t)c->survey.n + 1, sizeof *nodes);
+    struct ti_common_isa made;
     int64_t n = 0;
     ti_status st;
 
@@ -232,8 +232,9 @@ static ti_status level(struct ti_acquisition *c, struct ti_err *err)
         return ti_err_errno(err, TI_ERR_IO, "cannot compare the nodes");
     for (int64_t i = 0; i < c->survey.n; i++)
         if (c->survey.usable[i])
-            nodes[n++] = ti_level_facts(c->sites->node[i].name, c->survey.facts[i]);
-    st = ti_level_make(nodes, n, j->o->isa, j->o->isa_native, !j->choice.estimate, &made, err);
+            nodes[n++] = ti_common_isa_node_of_facts(c->sites->node[i].name, c->survey.facts[i]);
+    st = ti_common_isa_choose(nodes, n, j->o->isa, j->o->isa_native, !j->choice.estimate, &made,
+                              err);
     if (st == TI_OK) {
         j->isa = made.isa;
         if (made.said)
@@ -241,7 +242,7 @@ static ti_status level(struct ti_acquisition *c, struct ti_err *err)
         for (int i = 0; i < made.nwarnings; i++)
             ti_warn("%s", made.warning[i]);
     }
-    ti_level_free(&made);
+    ti_common_isa_free(&made);
     free(nodes);
     return st;
 }
@@ -253,7 +254,7 @@ static ti_status look(struct ti_acquisition *c, struct ti_err *err)
     if (st == TI_OK)
         st = survey(c, err);
     if (st == TI_OK && !c->job->o->probe)
-        st = level(c, err);
+        st = choose_isa(c, err);
     for (int64_t i = 0; i < c->sites->nnodes && st == TI_OK; i++) {
         c->use[i] = c->survey.usable[i];
         c->memory[i] = ti_survey_memory(&c->survey, c->sites, i);

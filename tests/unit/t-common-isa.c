@@ -1,4 +1,4 @@
-/* Nodes that are not alike: what is levelled, and what is warned of. */
+/* acquire/plan/common_isa.c: the common instruction set of nodes that differ, and its warnings. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,20 +14,20 @@
 #define INTEL "Xeon E5-2630"
 #define AMD   "EPYC 7301"
 
-static struct ti_level_node nodes(const char *name, const char *isa, const char *cpu)
+static struct ti_common_isa_node nodes(const char *name, const char *isa, const char *cpu)
 {
-    return (struct ti_level_node){name, "x86_64", isa, cpu, "2.36", "4.1.4"};
+    return (struct ti_common_isa_node){name, "x86_64", isa, cpu, "2.36", "4.1.4"};
 }
 
-static struct ti_level level;
+static struct ti_common_isa level;
 static struct ti_err err;
 
-static void make(const struct ti_level_node *node, int64_t n, const char *asked, bool native,
+static void make(const struct ti_common_isa_node *node, int64_t n, const char *asked, bool native,
                  bool counted, ti_status want)
 {
-    ti_level_free(&level);
+    ti_common_isa_free(&level);
     err = (struct ti_err){"", ""};
-    assert_int_equal(ti_level_make(node, n, asked, native, counted, &level, &err), want);
+    assert_int_equal(ti_common_isa_choose(node, n, asked, native, counted, &level, &err), want);
 }
 
 static void test_levels(void **state)
@@ -35,7 +35,7 @@ static void test_levels(void **state)
     (void)state;
     for (int i = 1; i <= 4; i++) {
         assert_int_equal(ti_isa_level(ti_isa_name(i)), i);
-        assert_int_equal(ti_isa_tunables(ti_isa_name(i)) != NULL, i <= TI_ISA_MOST);
+        assert_int_equal(ti_isa_tunables(ti_isa_name(i)) != NULL, i <= TI_ISA_MAX);
     }
     assert_int_equal(ti_isa_level("x86-64-v1"), 1);
     assert_int_equal(ti_isa_level("x86-64-v5"), 0);
@@ -44,8 +44,8 @@ static void test_levels(void **state)
 
 static void test_alike(void **state)
 {
-    struct ti_level_node node[] = {nodes("a-1", "x86-64-v4", INTEL),
-                                   nodes("a-2", "x86-64-v4", INTEL)};
+    struct ti_common_isa_node node[] = {nodes("a-1", "x86-64-v4", INTEL),
+                                        nodes("a-2", "x86-64-v4", INTEL)};
 
     (void)state;
     make(node, 2, NULL, false, true, TI_OK);
@@ -61,9 +61,9 @@ static void test_alike(void **state)
 
 static void test_levelled(void **state)
 {
-    struct ti_level_node node[] = {nodes("a-1", "x86-64-v4", INTEL),
-                                   nodes("a-2", "x86-64-v4", INTEL),
-                                   nodes("b-1", "x86-64-v2", AMD)};
+    struct ti_common_isa_node node[] = {nodes("a-1", "x86-64-v4", INTEL),
+                                        nodes("a-2", "x86-64-v4", INTEL),
+                                        nodes("b-1", "x86-64-v2", AMD)};
 
     (void)state;
     make(node, 3, NULL, false, true, TI_OK);
@@ -93,8 +93,8 @@ static void test_levelled(void **state)
 
 static void test_asked(void **state)
 {
-    struct ti_level_node node[] = {nodes("a-1", "x86-64-v4", INTEL),
-                                   nodes("b-1", "x86-64-v2", AMD)};
+    struct ti_common_isa_node node[] = {nodes("a-1", "x86-64-v4", INTEL),
+                                        nodes("b-1", "x86-64-v2", AMD)};
 
     (void)state;
     make(node, 2, "x86-64", false, true, TI_OK);
@@ -106,8 +106,8 @@ static void test_asked(void **state)
 
 static void test_no_level(void **state)
 {
-    struct ti_level_node node[] = {{"a-1", "aarch64", NULL, "Neoverse N1", "2.36", "4.1.4"},
-                                   {"a-2", "aarch64", NULL, "Cortex A72", "2.31", "4.1.0"}};
+    struct ti_common_isa_node node[] = {{"a-1", "aarch64", NULL, "Neoverse N1", "2.36", "4.1.4"},
+                                        {"a-2", "aarch64", NULL, "Cortex A72", "2.31", "4.1.0"}};
 
     (void)state;
     make(node, 2, NULL, false, true, TI_OK);
@@ -126,7 +126,8 @@ static void test_facts(void **state)
     json_t *facts =
         json_pack("{s:s, s:s, s:s, s:s, s:{s:s}}", "family", "x86_64", "isa", "x86-64-v3", "cpu",
                   INTEL, "glibc", "2.36", "mpi", "version", "4.1.4");
-    struct ti_level_node node = ti_level_facts("a-1", facts), none = ti_level_facts("a-2", NULL);
+    struct ti_common_isa_node node = ti_common_isa_node_of_facts("a-1", facts),
+                              none = ti_common_isa_node_of_facts("a-2", NULL);
 
     (void)state;
     assert_string_equal(node.isa, "x86-64-v3");
@@ -138,7 +139,7 @@ static void test_facts(void **state)
 static int done(void **state)
 {
     (void)state;
-    ti_level_free(&level);
+    ti_common_isa_free(&level);
     return 0;
 }
 
