@@ -18,16 +18,16 @@
 #define AWAY_S     5.0         /* between two polls; longer than any waits */
 #define LISTEN_S   60.0        /* for so long, at least, nodes wait for a word of ours */
 #define TELL       4           /* words within that */
-#define NOTE_BYTES (64 * 1024) /* of a node's standard error output, in the log */
+#define STDERR_LOG_MAX (64 * 1024) /* of a node's standard error output, in the log */
 
 struct pending {
     struct pending *next;
     int64_t id;
-    ti_fleet_done *done;
+    ti_fleet_answer *done;
     void *arg;
 };
 
-struct ti_member_priv {
+struct ti_fleet_node_priv {
     struct ti_fleet *fleet;
     int64_t node;
     struct ti_channel *channel; /* NULL once it ended */
@@ -38,10 +38,10 @@ struct ti_member_priv {
     struct ti_bootstrap boot;
 };
 
-#define NOTE(f, ...)                                                                               \
+#define LOG(f, ...)                                                                                \
     do {                                                                                           \
-        if ((f)->calls.note)                                                                       \
-            (f)->calls.note((f)->calls.arg, __VA_ARGS__);                                          \
+        if ((f)->callbacks.log)                                                                    \
+            (f)->callbacks.log((f)->callbacks.arg, __VA_ARGS__);                                   \
     } while (0)
 
 /* --- names --------------------------------------------------------------- */
@@ -88,7 +88,7 @@ int64_t ti_fleet_find(const struct ti_fleet *f, const char *name)
 
 /* --- who is gone --------------------------------------------------------- */
 
-static void forget(struct ti_member_priv *p)
+static void forget(struct ti_fleet_node_priv *p)
 {
     ti_frame_reader_free(&p->reader);
     p->channel = NULL;
@@ -96,7 +96,7 @@ static void forget(struct ti_member_priv *p)
 
 static void answer_all_with_nothing(struct ti_fleet *f, int64_t node)
 {
-    struct ti_member_priv *p = f->member[node].priv;
+    struct ti_fleet_node_priv *p = f->member[node].priv;
     struct pending *next;
 
     for (struct pending *q = p->pending; q; q = next) {
@@ -111,36 +111,37 @@ static void answer_all_with_nothing(struct ti_fleet *f, int64_t node)
 /* The state changes once; `why` is filled by then. */
 static void is_gone(struct ti_fleet *f, int64_t node, enum ti_channel_end end)
 {
-    struct ti_member *m = &f->member[node];
+    struct ti_fleet_node *m = &f->member[node];
 
-    if (m->state == TI_MEMBER_GONE)
+    if (m->state == TI_NODE_LOST)
         return;
-    if (m->state == TI_MEMBER_READY) {
+    if (m->state == TI_NODE_READY) {
         size_t used = strlen(m->why.text);
 
         f->ready--;
-        snprintf(m->why.text + used, sizeof m->why.text - used, "; it was last %s", m->last);
+        snprintf(m->why.text + used, sizeof m->why.text - used, "; it was last %s", m->doing);
     }
-    m->state = TI_MEMBER_GONE;
+    m->state = TI_NODE_LOST;
     m->end = end;
     f->gone++;
     if (!f->closing) {
-        NOTE(f, "%s", m->why.text);
+        LOG(f, "%s", m->why.text);
         if (m->why.hint[0])
-            NOTE(f, "  hint: %s", m->why.hint);
+            LOG(f, "  hint: %s", m->why.hint);
     }
     answer_all_with_nothing(f, node);
-    if (f->calls.lost && !f->closing)
-        f->calls.lost(f, node, f->calls.arg);
+    if (f->callbacks.on_lost && !f->closing)
+        f->callbacks.on_lost(f, node, f->callbacks.arg);
 }
 
-void ti_fleet_drop(struct ti_fleet *f, int64_t node, enum ti_channel_end end, const char *fmt, ...)
+void ti_fleet_abandon(struct ti_fleet *f, int64_t node, enum ti_channel_end end, const char *fmt,
+                      ...)
 {
-    struct ti_member *m = &f->member[node];
+    struct ti_fleet_node *m = &f->member[node];
     char text[600], name[512];
     va_list ap;
 
-    if (m->state == TI_MEMBER_GONE)
+    if (m->state == TI_NODE_LOST)
         return;
     va_start(ap, fmt);
     vsnprintf(text, sizeof text, fmt, ap);
@@ -185,41 +186,42 @@ static void ask_to_listen(struct ti_fleet *f, int64_t node, double listen_s)
 
 static void take_hello(struct ti_fleet *f, int64_t node, json_t *hello)
 {
-    struct ti_member *m = &f->member[node];
+    struct ti_fleet_node *m = &f->member[node];
     json_int_t protocol = json_integer_value(json_object_get(hello, "protocol"));
 
     if (protocol != TI_PROTOCOL) {
         json_decref(hello);
-        ti_fleet_drop(f, node, TI_CHANNEL_NO_COMMAND,
-                      "its ti-node speaks protocol %lld, not %d: it is of another version of Tiara",
-                      protocol, TI_PROTOCOL);
+        ti_fleet_abandon(
+            f, node, TI_CHANNEL_NO_COMMAND,
+            "its ti-node speaks protocol %lld, not %d: it is of another version of Tiara", protocol,
+            TI_PROTOCOL);
         ti_err_hint(&m->why, "'tiara =' in the sites file names a folder with ti-node: install the "
                              "same version there, or remove the line and have it sent");
         return;
     }
     m->hello = hello;
-    m->state = TI_MEMBER_READY;
-    m->last = "waiting";
+    m->state = TI_NODE_READY;
+    m->doing = "waiting";
     f->ready++;
     if (json_is_true(json_object_get(hello, "shipped"))) {
         f->shipped++;
-        f->shipped_last = ti_now();
+        f->last_shipped_at = ti_now();
     }
-    NOTE(f, "node %s is ready%s", f->sites->node[node].name,
-         json_is_true(json_object_get(hello, "shipped")) ? ", our files were sent" : "");
+    LOG(f, "node %s is ready%s", f->sites->node[node].name,
+        json_is_true(json_object_get(hello, "shipped")) ? ", our files were sent" : "");
     ask_to_listen(f, node, listen_seconds(f)); /* at once: it may be cut off before the next poll */
 }
 
 /* An answer goes to who asked; what nobody asked for, to the caller. */
 static void take_message(struct ti_fleet *f, int64_t node, const json_t *message)
 {
-    struct ti_member_priv *p = f->member[node].priv;
+    struct ti_fleet_node_priv *p = f->member[node].priv;
     const json_t *id = json_object_get(message, "id");
     struct pending **at = &p->pending, *q;
 
     if (!json_is_integer(id)) {
-        if (f->calls.told)
-            f->calls.told(f, node, message, f->calls.arg);
+        if (f->callbacks.on_message)
+            f->callbacks.on_message(f, node, message, f->callbacks.arg);
         return;
     }
     while (*at && (*at)->id != json_integer_value(id))
@@ -239,28 +241,29 @@ static void take_frame(struct ti_fleet *f, int64_t node, const struct ti_frame *
     json_t *json;
 
     if (frame->type != TI_FRAME_HELLO && frame->type != TI_FRAME_MESSAGE) {
-        if (f->calls.bytes)
-            f->calls.bytes(f, node, frame, f->calls.arg);
+        if (f->callbacks.on_data)
+            f->callbacks.on_data(f, node, frame, f->callbacks.arg);
         return;
     }
     json = json_loadb((const char *)frame->payload, frame->bytes, 0, &wrong);
     if (!json)
-        ti_fleet_drop(f, node, TI_CHANNEL_LOST, "its ti-node sent what is no JSON: %s", wrong.text);
-    else if (frame->type == TI_FRAME_HELLO && f->member[node].state == TI_MEMBER_CONNECTING)
+        ti_fleet_abandon(f, node, TI_CHANNEL_LOST, "its ti-node sent what is no JSON: %s",
+                         wrong.text);
+    else if (frame->type == TI_FRAME_HELLO && f->member[node].state == TI_NODE_CONNECTING)
         take_hello(f, node, json_incref(json));
-    else if (f->member[node].state == TI_MEMBER_READY)
+    else if (f->member[node].state == TI_NODE_READY)
         take_message(f, node, json);
     json_decref(json);
 }
 
-static void is_heard(struct ti_member_priv *p)
+static void is_heard(struct ti_fleet_node_priv *p)
 {
-    p->fleet->member[p->node].heard = ti_now();
+    p->fleet->member[p->node].heard_at = ti_now();
 }
 
 static void on_output(struct ti_channel *c, const void *data, size_t bytes, void *arg)
 {
-    struct ti_member_priv *p = arg;
+    struct ti_fleet_node_priv *p = arg;
     struct ti_fleet *f = p->fleet;
     const char *at = data;
     int part;
@@ -274,14 +277,14 @@ static void on_output(struct ti_channel *c, const void *data, size_t bytes, void
         if (p->boot.part != part)
             is_heard(p); /* it asks for our files */
     }
-    while (bytes && f->member[p->node].state != TI_MEMBER_GONE) {
+    while (bytes && f->member[p->node].state != TI_NODE_LOST) {
         struct ti_frame frame;
         struct ti_err err = {"", ""};
         size_t used;
         int got;
 
         if (ti_frame_feed(&p->reader, at, bytes, &used, &frame, &got, &err) != TI_OK) {
-            ti_fleet_drop(f, p->node, TI_CHANNEL_LOST, "%s", err.text);
+            ti_fleet_abandon(f, p->node, TI_CHANNEL_LOST, "%s", err.text);
             if (err.hint[0])
                 ti_err_hint(&f->member[p->node].why, "%s", err.hint);
             return;
@@ -293,23 +296,23 @@ static void on_output(struct ti_channel *c, const void *data, size_t bytes, void
         is_heard(p);
         take_frame(f, p->node, &frame);
     }
-    if (f->member[p->node].state == TI_MEMBER_CONNECTING)
+    if (f->member[p->node].state == TI_NODE_CONNECTING)
         ti_bootstrap_pump(&p->boot, c);
 }
 
 static void on_errput(struct ti_channel *c, const void *data, size_t bytes, void *arg)
 {
-    struct ti_member_priv *p = arg;
-    struct ti_member *m = &p->fleet->member[p->node];
+    struct ti_fleet_node_priv *p = arg;
+    struct ti_fleet_node *m = &p->fleet->member[p->node];
 
     (void)c;
     if (p->reader.started)
         is_heard(p);
     ti_bootstrap_errput(&p->boot, data, bytes);
-    if (m->noted < NOTE_BYTES)
-        NOTE(p->fleet, "%s says: %.*s", p->fleet->sites->node[p->node].name, (int)bytes,
-             (const char *)data);
-    m->noted += (int64_t)bytes;
+    if (m->stderr_logged < STDERR_LOG_MAX)
+        LOG(p->fleet, "%s says: %.*s", p->fleet->sites->node[p->node].name, (int)bytes,
+            (const char *)data);
+    m->stderr_logged += (int64_t)bytes;
 }
 
 static void on_ready(struct ti_channel *c, void *arg)
@@ -320,17 +323,17 @@ static void on_ready(struct ti_channel *c, void *arg)
 
 static void on_drained(struct ti_channel *c, void *arg)
 {
-    struct ti_member_priv *p = arg;
+    struct ti_fleet_node_priv *p = arg;
     int64_t sent = p->boot.sent;
 
     /* Our own files, that is; of a beat it tells nothing, a connection that was cut takes it. */
     ti_bootstrap_pump(&p->boot, c);
-    if (p->fleet->member[p->node].state == TI_MEMBER_CONNECTING || p->boot.sent != sent)
+    if (p->fleet->member[p->node].state == TI_NODE_CONNECTING || p->boot.sent != sent)
         is_heard(p);
 }
 
 /* The last line that it said on standard error. */
-static const char *last_words(struct ti_member_priv *p)
+static const char *last_words(struct ti_fleet_node_priv *p)
 {
     char *text = p->boot.said, *line;
     size_t n = strlen(text);
@@ -343,15 +346,15 @@ static const char *last_words(struct ti_member_priv *p)
 
 static void on_ended(struct ti_channel *c, const struct ti_channel_result *r, void *arg)
 {
-    struct ti_member_priv *p = arg;
+    struct ti_fleet_node_priv *p = arg;
     struct ti_fleet *f = p->fleet;
-    struct ti_member *m = &f->member[p->node];
-    bool began = m->state == TI_MEMBER_READY;
+    struct ti_fleet_node *m = &f->member[p->node];
+    bool began = m->state == TI_NODE_READY;
     const char *words = last_words(p);
     char name[512];
 
     (void)c;
-    if (m->state != TI_MEMBER_GONE) {
+    if (m->state != TI_NODE_LOST) {
         ti_fleet_name(f, p->node, name, sizeof name);
         if (!began)
             ti_bootstrap_why(&p->boot, f->sites->node[p->node].name, p->reader.noise, r, &m->why);
@@ -385,17 +388,17 @@ static const struct ti_channel_calls channel_calls = {
 static ti_status connect_to(struct ti_fleet *f, int64_t node, struct ti_here *here,
                             struct ti_err *err)
 {
-    struct ti_member *m = &f->member[node];
-    struct ti_member_priv *p = m->priv;
+    struct ti_fleet_node *m = &f->member[node];
+    struct ti_fleet_node_priv *p = m->priv;
     const struct ti_site *site = site_of(f, node);
     const char *name = f->sites->node[node].name;
     char *command = NULL;
     const char *tiara = cluster_of(f, node)->tiara;
     ti_status st = TI_ERR_INPUT;
 
-    m->here = ti_here_is(here, name, !site->gateway);
+    m->is_local = ti_here_is(here, name, !site->gateway);
     /* This machine has what would be sent, unless its name is one that shells change. */
-    if (m->here && !tiara)
+    if (m->is_local && !tiara)
         st = ti_bootstrap_command(f->payload, f->folder, &command, NULL);
     if (st != TI_OK && !tiara && !ti_payload_known(f->payload))
         st = TI_OK; /* while its connection is made the checksum is */
@@ -405,8 +408,8 @@ static ti_status connect_to(struct ti_fleet *f, int64_t node, struct ti_here *he
         return st;
     p->commanded = command != NULL;
     p->boot.payload = f->payload;
-    m->last = "connecting";
-    p->channel = m->here
+    m->doing = "connecting";
+    p->channel = m->is_local
                      ? ti_remote_local(f->remote, command, &channel_calls, p)
                      : ti_remote_run(f->remote, name, site->gateway, command, &channel_calls, p);
     free(command);
@@ -424,11 +427,11 @@ static void payload_done(int fd, void *arg)
     (void)fd;
     ti_payload_settle(f->payload);
     for (int64_t i = 0; i < f->n; i++) {
-        struct ti_member_priv *p = f->member[i].priv;
+        struct ti_fleet_node_priv *p = f->member[i].priv;
         struct ti_err err = {"", ""};
         char *command = NULL;
 
-        if (f->member[i].state != TI_MEMBER_CONNECTING || !p->channel)
+        if (f->member[i].state != TI_NODE_CONNECTING || !p->channel)
             continue;
         if (p->commanded) {
             ti_bootstrap_pump(&p->boot, p->channel);
@@ -436,9 +439,9 @@ static void payload_done(int fd, void *arg)
         }
         p->commanded = true;
         if (ti_bootstrap_command(f->payload, NULL, &command, &err) != TI_OK)
-            ti_fleet_drop(f, i, TI_CHANNEL_LOCAL, "%s", err.text);
+            ti_fleet_abandon(f, i, TI_CHANNEL_LOCAL, "%s", err.text);
         else if (!ti_channel_command(p->channel, command))
-            ti_fleet_drop(f, i, TI_CHANNEL_LOCAL, "out of memory");
+            ti_fleet_abandon(f, i, TI_CHANNEL_LOCAL, "out of memory");
         free(command);
     }
 }
@@ -450,22 +453,22 @@ static void look_at_connecting(struct ti_fleet *f)
     double now = ti_now(), limit = f->config.silence_s;
 
     for (int64_t i = 0; i < f->n; i++) {
-        struct ti_member *m = &f->member[i];
+        struct ti_fleet_node *m = &f->member[i];
         size_t queued = ti_fleet_queued(f, i);
         double taken;
 
-        if (m->state != TI_MEMBER_CONNECTING || m->heard <= 0)
+        if (m->state != TI_NODE_CONNECTING || m->heard_at <= 0)
             continue;
         taken = m->priv->channel ? ti_channel_taken_at(m->priv->channel) : 0;
         if (queued != m->priv->queued || ti_bootstrap_waits(&m->priv->boot))
-            m->heard = now;
-        else if (taken > m->heard)
-            m->heard = taken;
+            m->heard_at = now;
+        else if (taken > m->heard_at)
+            m->heard_at = taken;
         m->priv->queued = queued;
-        if (now - m->heard <= limit)
+        if (now - m->heard_at <= limit)
             continue;
-        ti_fleet_drop(f, i, TI_CHANNEL_TIMED_OUT,
-                      "the connection is there, but ti-node did not start within %.0f s", limit);
+        ti_fleet_abandon(f, i, TI_CHANNEL_TIMED_OUT,
+                         "the connection is there, but ti-node did not start within %.0f s", limit);
         ti_err_hint(&m->why,
                     "do its login scripts, or its home, hang? does 'ssh %s true' end? --silence "
                     "waits longer",
@@ -480,7 +483,7 @@ ti_status ti_fleet_connect(struct ti_fleet *f, struct ti_err *err)
 
     ti_here_begin(&here);
     for (int64_t i = 0; i < f->n && st == TI_OK; i++)
-        if (f->member[i].state == TI_MEMBER_CONNECTING)
+        if (f->member[i].state == TI_NODE_CONNECTING)
             st = connect_to(f, i, &here, err);
     if (st != TI_OK)
         return st;
@@ -499,10 +502,10 @@ ti_status ti_fleet_connect(struct ti_fleet *f, struct ti_err *err)
 bool ti_fleet_send(struct ti_fleet *f, int64_t node, enum ti_frame_type type, uint32_t stream,
                    const void *data, uint32_t bytes)
 {
-    struct ti_member *m = &f->member[node];
+    struct ti_fleet_node *m = &f->member[node];
     unsigned char header[TI_FRAME_HEADER];
 
-    if (m->state != TI_MEMBER_READY || !m->priv->channel)
+    if (m->state != TI_NODE_READY || !m->priv->channel)
         return false;
     ti_frame_header(type, stream, data, bytes, header);
     return ti_channel_write(m->priv->channel, header, sizeof header) &&
@@ -516,13 +519,14 @@ size_t ti_fleet_queued(const struct ti_fleet *f, int64_t node)
     return c ? ti_channel_queued(c) : 0;
 }
 
-bool ti_fleet_ask(struct ti_fleet *f, int64_t node, json_t *request, ti_fleet_done *done, void *arg)
+bool ti_fleet_ask(struct ti_fleet *f, int64_t node, json_t *request, ti_fleet_answer *done,
+                  void *arg)
 {
     struct pending *q = request ? calloc(1, sizeof *q) : NULL;
     bool ok = false;
 
     if (q) {
-        struct ti_member_priv *p = f->member[node].priv;
+        struct ti_fleet_node_priv *p = f->member[node].priv;
 
         *q = (struct pending){p->pending, ++f->next_id, done, arg};
         json_object_set_new(request, "id", json_integer(q->id));
@@ -567,22 +571,22 @@ static bool is_asked(const struct ti_fleet *f, int64_t node, const struct round 
     return false;
 }
 
-void ti_fleet_ask_all(struct ti_fleet *f, ti_fleet_request *request, void *arg, double limit_s,
+void ti_fleet_ask_all(struct ti_fleet *f, ti_fleet_make_request *request, void *arg, double limit_s,
                       const char *doing)
 {
     double until = ti_now() + limit_s;
     struct round r = {0, 0};
 
     for (int64_t i = 0; i < f->n; i++) {
-        struct ti_member *m = &f->member[i];
+        struct ti_fleet_node *m = &f->member[i];
         json_t *json;
 
         json_decref(m->answer);
         m->answer = NULL;
-        json = m->state == TI_MEMBER_READY ? request(f, i, arg) : NULL;
+        json = m->state == TI_NODE_READY ? request(f, i, arg) : NULL;
         if (!json)
             continue;
-        m->last = doing;
+        m->doing = doing;
         if (ti_fleet_ask(f, i, json, round_done, &r))
             r.asked++;
         else
@@ -596,14 +600,14 @@ void ti_fleet_ask_all(struct ti_fleet *f, ti_fleet_request *request, void *arg, 
     ti_progress_clear();
     for (int64_t i = 0; i < f->n && r.answered < r.asked && !f->sig; i++)
         if (is_asked(f, i, &r))
-            ti_fleet_drop(f, i, TI_CHANNEL_TIMED_OUT, "no answer within %.0f s (%s)", limit_s,
-                          doing);
+            ti_fleet_abandon(f, i, TI_CHANNEL_TIMED_OUT, "no answer within %.0f s (%s)", limit_s,
+                             doing);
     abandon(f, &r);
 }
 
 bool ti_fleet_ok(const struct ti_fleet *f, int64_t node, struct ti_err *err)
 {
-    const struct ti_member *m = &f->member[node];
+    const struct ti_fleet_node *m = &f->member[node];
     const char *text = json_string_value(json_object_get(m->answer, "error")), *hint, *is;
     char name[512];
 
@@ -612,7 +616,7 @@ bool ti_fleet_ok(const struct ti_fleet *f, int64_t node, struct ti_err *err)
         return true;
     if (!err)
         return false;
-    if (m->state == TI_MEMBER_GONE) {
+    if (m->state == TI_NODE_LOST) {
         *err = m->why;
         return false;
     }
@@ -640,34 +644,34 @@ static void on_signal(int fd, void *arg)
  * the nodes'. */
 static void forgive(struct ti_fleet *f, double now)
 {
-    double away = f->polled > 0 ? now - f->polled : 0;
+    double away = f->polled_at > 0 ? now - f->polled_at : 0;
 
-    f->polled = now;
+    f->polled_at = now;
     for (int64_t i = 0; away > AWAY_S && i < f->n; i++)
-        if (f->member[i].heard > 0)
-            f->member[i].heard += away;
+        if (f->member[i].heard_at > 0)
+            f->member[i].heard_at += away;
 }
 
 static void tell_to_listen(struct ti_fleet *f, double listen_s)
 {
-    f->told = ti_now();
+    f->heartbeat_sent_at = ti_now();
     for (int64_t i = 0; i < f->n; i++)
-        if (f->member[i].state == TI_MEMBER_READY)
+        if (f->member[i].state == TI_NODE_READY)
             ask_to_listen(f, i, listen_s);
 }
 
 static void keep_in_touch(struct ti_fleet *f, double now)
 {
-    if (now >= f->told + listen_seconds(f) / TELL)
+    if (now >= f->heartbeat_sent_at + listen_seconds(f) / TELL)
         tell_to_listen(f, listen_seconds(f));
 }
 
-void ti_fleet_leave(struct ti_fleet *f, double seconds)
+void ti_fleet_announce_pause(struct ti_fleet *f, double seconds)
 {
     tell_to_listen(f, seconds);
     for (int i = 0; i < 10; i++)
         ti_remote_poll(f->remote, POLL_MS / 10);
-    f->told = 0; /* the next poll tells them that we are back */
+    f->heartbeat_sent_at = 0; /* the next poll tells them that we are back */
 }
 
 void ti_fleet_poll(struct ti_fleet *f, int timeout_ms)
@@ -681,7 +685,7 @@ static bool make_members(struct ti_fleet *f, const bool *use)
 {
     f->member = calloc((size_t)f->n ? (size_t)f->n : 1, sizeof *f->member);
     for (int64_t i = 0; f->member && i < f->n; i++) {
-        struct ti_member_priv *p = calloc(1, sizeof *p);
+        struct ti_fleet_node_priv *p = calloc(1, sizeof *p);
 
         if (!p)
             return false;
@@ -689,7 +693,7 @@ static bool make_members(struct ti_fleet *f, const bool *use)
         p->node = i;
         f->member[i].priv = p;
         if (use && !use[i]) {
-            f->member[i].state = TI_MEMBER_GONE;
+            f->member[i].state = TI_NODE_LOST;
             f->member[i].end = TI_CHANNEL_CLOSED;
             f->gone++;
         }
@@ -707,8 +711,9 @@ static enum ti_transport transport_of(const char *name)
 }
 
 ti_status ti_fleet_new(const struct ti_sites *sites, const bool *use, const struct ti_paths *paths,
-                       const char *transport, double silence_s, const struct ti_fleet_calls *calls,
-                       struct ti_fleet **out, struct ti_err *err)
+                       const char *transport, double silence_s,
+                       const struct ti_fleet_callbacks *callbacks, struct ti_fleet **out,
+                       struct ti_err *err)
 {
     struct ti_fleet *f = calloc(1, sizeof *f);
     int payload = -1;
@@ -717,7 +722,7 @@ ti_status ti_fleet_new(const struct ti_sites *sites, const bool *use, const stru
     if (!f)
         return ti_err_errno(err, TI_ERR_IO, "cannot connect to the nodes");
     f->sites = sites;
-    f->calls = *calls;
+    f->callbacks = *callbacks;
     f->n = sites->nnodes;
     snprintf(f->folder, sizeof f->folder, "%s", paths->node);
     if (strrchr(f->folder, '/'))
@@ -755,7 +760,7 @@ static void hang_up(struct ti_fleet *f)
 
     f->closing = true;
     for (int64_t i = 0; i < f->n; i++)
-        if (f->member[i].priv->channel && f->member[i].state == TI_MEMBER_READY)
+        if (f->member[i].priv->channel && f->member[i].state == TI_NODE_READY)
             ti_channel_eof(f->member[i].priv->channel);
         else if (f->member[i].priv->channel)
             ti_channel_close(f->member[i].priv->channel);
@@ -773,7 +778,7 @@ void ti_fleet_free(struct ti_fleet *f)
         hang_up(f);
     ti_remote_free(f->remote);
     for (int64_t i = 0; f->member && i < f->n; i++) {
-        struct ti_member *m = &f->member[i];
+        struct ti_fleet_node *m = &f->member[i];
 
         if (m->priv) {
             f->closing = true;

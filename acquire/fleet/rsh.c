@@ -32,7 +32,7 @@ struct caller {
 
 struct ti_rsh {
     struct ti_fleet *fleet;
-    ti_rsh_before *before;
+    ti_rsh_prefix *before;
     void *before_arg;
     int fd;
     char path[sizeof((struct sockaddr_un *)0)->sun_path];
@@ -132,7 +132,7 @@ static void on_spawned(struct ti_fleet *f, int64_t node, const json_t *answer, v
         free(r);
 }
 
-bool ti_rsh_told(struct ti_rsh *r, int64_t node, const json_t *message)
+bool ti_rsh_on_message(struct ti_rsh *r, int64_t node, const json_t *message)
 {
     const char *is = json_string_value(json_object_get(message, "is"));
     const json_t *stream = json_object_get(message, "stream");
@@ -150,7 +150,7 @@ bool ti_rsh_told(struct ti_rsh *r, int64_t node, const json_t *message)
     return true;
 }
 
-bool ti_rsh_bytes(struct ti_rsh *r, int64_t node, const struct ti_frame *frame)
+bool ti_rsh_on_data(struct ti_rsh *r, int64_t node, const struct ti_frame *frame)
 {
     struct caller *c = r ? find(r, node, frame->stream) : NULL;
 
@@ -163,7 +163,7 @@ bool ti_rsh_bytes(struct ti_rsh *r, int64_t node, const struct ti_frame *frame)
     return true;
 }
 
-void ti_rsh_lost(struct ti_rsh *r, int64_t node)
+void ti_rsh_on_node_lost(struct ti_rsh *r, int64_t node)
 {
     struct caller *next;
 
@@ -192,7 +192,7 @@ static bool begin(struct caller *c, const json_t *hello)
         refuse(c, text);
         return false;
     }
-    if (r->fleet->member[c->node].state != TI_MEMBER_READY) {
+    if (r->fleet->member[c->node].state != TI_NODE_READY) {
         refuse(c, r->fleet->member[c->node].why.text);
         return false;
     }
@@ -200,8 +200,8 @@ static bool begin(struct caller *c, const json_t *hello)
     s = malloc(sizeof *s);
     if (s)
         *s = (struct spawned){r, c->stream};
-    if (r->fleet->calls.note)
-        r->fleet->calls.note(r->fleet->calls.arg, "on %s: %s", host, command);
+    if (r->fleet->callbacks.log)
+        r->fleet->callbacks.log(r->fleet->callbacks.arg, "on %s: %s", host, command);
     c->running =
         s && ti_fleet_ask(r->fleet, c->node,
                           json_pack("{s:s, s:I, s:s+, s:i}", "do", "spawn", "stream",
@@ -295,17 +295,17 @@ const char *ti_rsh_path(const struct ti_rsh *r)
     return r->path;
 }
 
-int64_t ti_rsh_asked(const struct ti_rsh *r)
+int64_t ti_rsh_commands_requested(const struct ti_rsh *r)
 {
     return r->asked;
 }
 
-int64_t ti_rsh_started(const struct ti_rsh *r)
+int64_t ti_rsh_commands_started(const struct ti_rsh *r)
 {
     return r->started;
 }
 
-ti_status ti_rsh_new(struct ti_fleet *f, const char *dir, ti_rsh_before *before, void *arg,
+ti_status ti_rsh_new(struct ti_fleet *f, const char *dir, ti_rsh_prefix *before, void *arg,
                      struct ti_rsh **out, struct ti_err *err)
 {
     struct sockaddr_un at = {.sun_family = AF_UNIX};

@@ -31,7 +31,7 @@ static const struct ti_cluster *cluster_of(const struct ti_sites *sites, int64_t
 void ti_survey_add(struct ti_survey *s, int64_t node, bool fatal, bool remote, const char *hint,
                    const char *fmt, ...)
 {
-    struct ti_finding *f;
+    struct ti_survey_finding *f;
     va_list ap;
 
     if (fatal && s->usable[node]) {
@@ -40,7 +40,7 @@ void ti_survey_add(struct ti_survey *s, int64_t node, bool fatal, bool remote, c
     }
     if (s->nfindings == s->room) {
         int64_t room = s->room ? 2 * s->room : 64;
-        struct ti_finding *grown = realloc(s->finding, (size_t)room * sizeof *grown);
+        struct ti_survey_finding *grown = realloc(s->finding, (size_t)room * sizeof *grown);
 
         if (!grown)
             return;
@@ -48,7 +48,7 @@ void ti_survey_add(struct ti_survey *s, int64_t node, bool fatal, bool remote, c
         s->room = room;
     }
     f = &s->finding[s->nfindings++];
-    *f = (struct ti_finding){.node = node, .fatal = fatal, .remote = remote};
+    *f = (struct ti_survey_finding){.node = node, .fatal = fatal, .remote = remote};
     va_start(ap, fmt);
     vsnprintf(f->text, sizeof f->text, fmt, ap);
     va_end(ap);
@@ -195,7 +195,7 @@ static void add_unreachable(struct ti_survey *s, int64_t node, enum ti_channel_e
 
 static void add_unanswered(struct ti_survey *s, const struct ti_fleet *f, int64_t node)
 {
-    const struct ti_member *m = &f->member[node];
+    const struct ti_fleet_node *m = &f->member[node];
     struct ti_err err = {"", ""};
     const char *text;
 
@@ -205,10 +205,10 @@ static void add_unanswered(struct ti_survey *s, const struct ti_fleet *f, int64_
         ti_err_hint(&err, "a file system may hang there, that of the program or of the traces, or "
                           "what is on PATH: does 'mpirun --version' end there? --silence waits "
                           "longer");
-    if (m->state == TI_MEMBER_GONE && m->end != TI_CHANNEL_EXITED)
+    if (m->state == TI_NODE_LOST && m->end != TI_CHANNEL_EXITED)
         add_unreachable(s, node, m->end, text, err.hint);
     else
-        ti_survey_add(s, node, true, m->state == TI_MEMBER_GONE, err.hint, "%s", text);
+        ti_survey_add(s, node, true, m->state == TI_NODE_LOST, err.hint, "%s", text);
 }
 
 static void check_node(struct ti_survey *s, const struct ti_sites *sites, int64_t node,
@@ -412,7 +412,7 @@ void ti_survey_free(struct ti_survey *s)
 
 /* --- telling ------------------------------------------------------------- */
 
-static int compare_findings(const struct ti_finding *a, const struct ti_finding *b,
+static int compare_findings(const struct ti_survey_finding *a, const struct ti_survey_finding *b,
                             const struct ti_sites *sites)
 {
     int x = sites->node[a->node].cluster, y = sites->node[b->node].cluster;
@@ -454,7 +454,7 @@ static const char *sizes_text(const struct range *r, char *buf, size_t bytes)
 }
 
 /* `a` is the first of the group. */
-static bool same_group(const struct ti_finding *a, const struct ti_finding *b,
+static bool same_group(const struct ti_survey_finding *a, const struct ti_survey_finding *b,
                        const struct ti_sites *sites)
 {
     return a->fatal == b->fatal && sites->node[a->node].cluster == sites->node[b->node].cluster &&
@@ -462,19 +462,20 @@ static bool same_group(const struct ti_finding *a, const struct ti_finding *b,
            b->bytes - a->bytes <= a->bytes / ALIKE;
 }
 
-static int lines_of(const struct ti_finding *f)
+static int lines_of(const struct ti_survey_finding *f)
 {
     return 1 + (f->detail[0] != '\0') + (f->hint[0] != '\0');
 }
 
 static int by_node(const void *a, const void *b)
 {
-    const struct ti_finding *x = a, *y = b;
+    const struct ti_survey_finding *x = a, *y = b;
 
     return (x->node > y->node) - (x->node < y->node);
 }
 
-static void print_group(struct ti_finding *f, int64_t n, const struct ti_sites *sites, FILE *out)
+static void print_group(struct ti_survey_finding *f, int64_t n, const struct ti_sites *sites,
+                        FILE *out)
 {
     const char **names = calloc((size_t)n, sizeof *names);
     const struct ti_cluster *c = cluster_of(sites, f->node);
@@ -587,7 +588,7 @@ void ti_survey_print_nodes(const struct ti_survey *s, const struct ti_sites *sit
 ti_status ti_survey_check(const struct ti_survey *s, const struct ti_sites *sites, int64_t tolerate,
                           struct ti_err *err)
 {
-    const struct ti_finding *first = NULL;
+    const struct ti_survey_finding *first = NULL;
     bool remote = false;
     ti_status st;
 

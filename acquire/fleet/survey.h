@@ -25,7 +25,7 @@ struct ti_survey_in {
     const char *trace_base;  /* where the sites file names no other folder */
 };
 
-struct ti_finding {
+struct ti_survey_finding {
     int64_t node;
     bool fatal;  /* the node cannot be used */
     bool remote; /* for it cannot be reached, or answers nothing */
@@ -42,7 +42,7 @@ struct ti_survey {
     json_t **facts; /* per node; NULL: none came */
     bool *usable;   /* per node */
     int64_t n, asked, unusable;
-    struct ti_finding *finding;
+    struct ti_survey_finding *finding;
     int64_t nfindings, room;
     char counter[96]; /* what counts on all usable nodes; "" if the nodes have no common one */
 };

@@ -44,7 +44,7 @@ static void on_told(struct ti_fleet *f, int64_t node, const json_t *message, voi
     struct ti_used *u;
 
     (void)f;
-    if (ti_rsh_told(c->rsh, node, message) || !is || strcmp(is, "status") != 0)
+    if (ti_rsh_on_message(c->rsh, node, message) || !is || strcmp(is, "status") != 0)
         return;
     u = ti__acquisition_used(c, node);
     if (!u)
@@ -59,7 +59,7 @@ static void on_bytes(struct ti_fleet *f, int64_t node, const struct ti_frame *fr
     struct ti_acquisition *c = arg;
 
     (void)f;
-    ti_rsh_bytes(c->rsh, node, frame);
+    ti_rsh_on_data(c->rsh, node, frame);
 }
 
 static void on_lost(struct ti_fleet *f, int64_t node, void *arg)
@@ -67,7 +67,7 @@ static void on_lost(struct ti_fleet *f, int64_t node, void *arg)
     struct ti_acquisition *c = arg;
 
     if (c->rsh)
-        ti_rsh_lost(c->rsh, node);
+        ti_rsh_on_node_lost(c->rsh, node);
     if (!ti__acquisition_used(c, node))
         return;
     c->failed[node] = true;
@@ -91,7 +91,7 @@ static void note(void *arg, const char *fmt, ...)
 
 static ti_status connect_all(struct ti_acquisition *c, struct ti_err *err)
 {
-    struct ti_fleet_calls calls = {on_told, on_bytes, on_lost, note, c};
+    struct ti_fleet_callbacks calls = {on_told, on_bytes, on_lost, note, c};
     ti_status st = ti_fleet_new(c->sites, c->use, &c->job->paths, c->job->o->transport,
                                 (double)c->job->o->silence_s, &calls, &c->fleet, err);
 
@@ -367,7 +367,7 @@ static ti_status measure(struct ti_acquisition *c, struct ti_err *err)
     if (j->o->rank_bytes || c->rank_bytes || (!j->o->pilot && c->place.fold_max <= 1))
         return TI_OK;
     ti__step_begin(c, TI_STEP_PILOT);
-    ti_fleet_leave(c->fleet, TI_MEMORY_POINTS_MAX * (TI_PILOT_SECONDS + 20));
+    ti_fleet_announce_pause(c->fleet, TI_MEMORY_POINTS_MAX * (TI_PILOT_SECONDS + 20));
     st = ti_measure_rank(j, &j->model, &c->rank_bytes, err);
     ti__step_end(c, TI_STEP_PILOT);
     return st == TI_OK ? ti__acquisition_plan(c, err) : st;

@@ -87,7 +87,7 @@ static ti_status judge(struct ti_acquisition *c, struct ti_mpirun_proc *p, struc
         ti_err_hint(err, "mpirun's settings of yours (mca-params.conf, OMPI_MCA_*, behind '--') "
                          "may be in the way; nothing was traced");
         say_actual(c, actual);
-    } else if (!right && !ti_rsh_asked(c->rsh) && c->job->o->mpirun.n) {
+    } else if (!right && !ti_rsh_commands_requested(c->rsh) && c->job->o->mpirun.n) {
         st = ti_err_set(err, TI_ERR_USAGE, "mpirun did not start anything");
         ti_err_hint(err, "see what mpirun says above; its arguments behind '--' and those of "
                          "--mca are yours");
@@ -208,7 +208,7 @@ static void on_waits(struct ti_fleet *f, int64_t node, const json_t *answer, voi
 static void look_for_waits(struct ti_acquisition *c)
 {
     for (int64_t i = 0; i < c->nused; i++)
-        if (c->fleet->member[c->used[i].node].state == TI_MEMBER_READY)
+        if (c->fleet->member[c->used[i].node].state == TI_NODE_READY)
             ti_fleet_ask(c->fleet, c->used[i].node, json_pack("{s:s}", "do", "waits"), on_waits, c);
 }
 
@@ -258,7 +258,7 @@ static const struct ti_used *wait_for_ranks(struct ti_acquisition *c, struct ti_
         now = ti_now();
         ti_progress("dry launch: %" PRId64 " of %" PRId64 " nodes reached, %" PRId64 " of %" PRId64
                     " ranks, %.0f s",
-                    ti_rsh_started(c->rsh), c->nused, seen, c->job->o->np, now - start);
+                    ti_rsh_commands_started(c->rsh), c->nused, seen, c->job->o->np, now - start);
         if (now > look && !seen) {
             look_for_waits(c);
             look = now + LOOK_S;

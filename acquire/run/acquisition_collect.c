@@ -78,15 +78,15 @@ static json_t *nodes_json(const struct ti_acquisition *c)
         const struct ti_node *node = &c->sites->node[u->node];
         const struct ti_cluster *cluster = &c->sites->cluster[node->cluster];
         const struct ti_site *site = &c->sites->site[cluster->site];
-        const struct ti_member *m = &c->fleet->member[u->node];
+        const struct ti_fleet_node *m = &c->fleet->member[u->node];
         int cores = c->cores[u->node];
 
         json_array_append_new(
             list, json_pack("{s:s, s:s, s:s, s:o, s:s, s:o, s:o, s:o, s:s, s:o, s:f}", "name",
                             node->name, "site", site->name, "cluster", cluster->name, "host",
-                            m->here ? json_null() : ti_json_text(node->name), "hostname",
+                            m->is_local ? json_null() : ti_json_text(node->name), "hostname",
                             ti__text(m->hello, "host"), "gateway", or_null(site->gateway), "via",
-                            m->here ? json_null() : via_json(c->sites->via), "tiara",
+                            m->is_local ? json_null() : via_json(c->sites->via), "tiara",
                             or_null(cluster->tiara), "directory", u->directory, "ranks",
                             ti__acquisition_ranks(c, u), "folding",
                             cores > 0 ? (double)u->n / cores : (double)u->n));

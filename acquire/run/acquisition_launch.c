@@ -195,9 +195,9 @@ static void mpirun_environment(const struct ti_acquisition *c, struct ti_args *e
     ti_args_addf(env, "TMPDIR=%s", c->job->dir.tmp);
     ti_args_addf(env, "%s=%s", TI_RSH_SOCKET, ti_rsh_path(c->rsh));
     for (int64_t i = 0; i < c->nused; i++) {
-        const struct ti_member *m = &c->fleet->member[c->used[i].node];
+        const struct ti_fleet_node *m = &c->fleet->member[c->used[i].node];
 
-        if (!m->here)
+        if (!m->is_local)
             continue;
         ti_args_addf(env, "TIARA_NODE=%s/ti-node", ti__text(m->hello, "folder"));
         ti_args_addf(env, "TIARA_NODE_NAME=%s", c->sites->node[c->used[i].node].name);

@@ -153,7 +153,7 @@ static void look_at_nodes(struct ti_acquisition *c, double *looked_at)
 
         if (deaf)
             u->status_at = now;
-        if (c->fleet->member[u->node].state != TI_MEMBER_READY)
+        if (c->fleet->member[u->node].state != TI_NODE_READY)
             continue;
         if (u->status) {
             look_at_memory(c, u);
@@ -164,12 +164,14 @@ static void look_at_nodes(struct ti_acquisition *c, double *looked_at)
             ti_progress_clear();
             ti_warn("node '%s' has said nothing for %.0f s", c->sites->node[u->node].name, QUIET_S);
         }
-        if (now - u->status_at > silence_s && now - c->fleet->member[u->node].heard > silence_s) {
+        if (now - u->status_at > silence_s &&
+            now - c->fleet->member[u->node].heard_at > silence_s) {
             bool first = !c->nlost;
 
-            ti_fleet_drop(c->fleet, u->node, TI_CHANNEL_TIMED_OUT,
-                          "it has said nothing for %.0f s: it hangs, or the network to it is down",
-                          silence_s);
+            ti_fleet_abandon(
+                c->fleet, u->node, TI_CHANNEL_TIMED_OUT,
+                "it has said nothing for %.0f s: it hangs, or the network to it is down",
+                silence_s);
             if (first) /* c->lost is of the first node that is lost */
                 ti_err_hint(&c->lost,
                         "--silence waits longer for nodes that have much to do; --exclude "
@@ -199,7 +201,7 @@ static int64_t end_on_nodes(struct ti_acquisition *c)
     c->not_ended = 0;
     ti_fleet_ask_all(c->fleet, end_request, c, END_LIMIT_S, "ending the run");
     for (int64_t i = 0; i < c->nused; i++) {
-        const struct ti_member *m = &c->fleet->member[c->used[i].node];
+        const struct ti_fleet_node *m = &c->fleet->member[c->used[i].node];
 
         if (!c->used[i].open)
             continue;
@@ -307,7 +309,7 @@ static void watch(struct ti_acquisition *c, struct ti_mpirun_proc *p)
     bool all_said = false;
 
     for (int64_t i = 0; i < c->nused; i++)
-        c->used[i].status_at = c->fleet->member[c->used[i].node].heard = start;
+        c->used[i].status_at = c->fleet->member[c->used[i].node].heard_at = start;
     while (ti_launch_running(&p->proc)) {
         bool due;
 
@@ -403,7 +405,7 @@ ti_status ti__acquisition_launch(struct ti_acquisition *c, struct ti_err *err)
         return st;
     }
     for (int64_t i = 0; i < c->nused; i++)
-        c->fleet->member[c->used[i].node].last = "running its ranks";
+        c->fleet->member[c->used[i].node].doing = "running its ranks";
     watch(c, &p);
     c->fleet->sig = 0; /* noted; a further one hurries what is left to do */
     j->outcome.ended = ti_wall();

@@ -19,7 +19,7 @@ struct ti_runlog {
 ti_status ti_runlog_open(struct ti_runlog *log, const char *path, struct ti_err *err);
 void ti_runlog_close(struct ti_runlog *log);
 
-/* `log` is a struct ti_runlog: as in ti_fleet_calls. */
+/* `log` is a struct ti_runlog: as in ti_fleet_callbacks. */
 void ti_runlog_note(void *log, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 /* Text of many lines, as it is. */
