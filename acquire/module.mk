@@ -10,7 +10,7 @@ acquire_src := acquire/options.c gather/output.c \
   $(sites_src) $(check_src) $(node_src)
 # several nodes
 nodes_src := $(call in,fleet,fleet.c here.c rsh.c survey.c) \
-  $(call in,run,acquisition.c acquisition_plan.c acquisition_launch.c acquisition_census.c \
+  $(call in,run,acquisition.c acquisition_plan.c acquisition_launch.c acquisition_dry_launch.c \
                 acquisition_watch.c acquisition_collect.c runlog.c) \
   $(remote_src) $(bootstrap_src)
 progs += ti-acquire

@@ -5,7 +5,7 @@
  *   acquisition.c         the steps, in order
  *   acquisition_plan.c    the nodes as the survey found them, the placement, as a table
  *   acquisition_launch.c  run directories there, mpirun's command
- *   acquisition_census.c  the dry launch
+ *   acquisition_dry_launch.c  the dry launch
  *   acquisition_watch.c   while it runs, and how it is ended
  *   acquisition_collect.c what was traced, RUN.json
  */
