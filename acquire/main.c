@@ -54,7 +54,7 @@ static ti_status conclude(struct ti_job *j, struct ti_err *err)
         ti_outcome_check(&j->outcome, &j->ranks, &j->o->program, j->choice.valgrind, err);
     ti_status st;
 
-    ti_report_say(&j->outcome, &j->ranks);
+    ti_outcome_say(&j->outcome, &j->ranks);
     if (app != TI_OK && !ti_ranks_complete(&j->ranks)) {
         say_what_is_left(j);
         return app;

@@ -266,9 +266,9 @@ int ti_options_take(struct ti_options *o, int argc, char **argv, int id, const c
         return ti_parse_int(arg, "--max-fold", 1, TI_RANKS_MAX, &o->max_fold, &err) ? bad(o, &err)
                                                                                     : -1;
     case OPT_PILOT:
-        o->no_probe = strcmp(arg, "no") == 0;
-        o->pilot = o->no_probe ? NULL : arg;
-        if (o->no_probe)
+        o->no_pilot = strcmp(arg, "no") == 0;
+        o->pilot = o->no_pilot ? NULL : arg;
+        if (o->no_pilot)
             return -1;
         return ti_pilot_list(arg, (int64_t[TI_MEMORY_POINTS_MAX]){0}, &(int){0}, &err)
                    ? bad(o, &err)

@@ -72,7 +72,7 @@ struct ti_options {
     bool reserve_given;
     const char *pin;   /* NULL: all cores */
     int64_t timeout_s; /* 0: none */
-    bool no_probe;     /* the memory of a rank is not measured */
+    bool no_pilot;     /* the memory of a rank is not measured */
 
     /* several nodes */
     const char *sites_path;     /* --sites; NULL */

@@ -60,7 +60,7 @@ void ti_plan_make(const struct ti_plan_in *in, struct ti_plan *plan)
     plan->fits = true;
     if (in->source == TI_MEMORY_UNKNOWN)
         return;
-    plan->probe_np = in->probe_np;
+    plan->pilot_np = in->pilot_np;
     plan->app_bytes = in->app_bytes;
     if (in->source == TI_MEMORY_MODEL) {
         plan->model = in->model;
@@ -91,13 +91,13 @@ ti_status ti_plan_check(const struct ti_plan *plan, struct ti_err *err)
                ti_format_size(plan->reserve_bytes, reserve, sizeof reserve));
     if (plan->largest_np < 1)
         ti_err_hint(err, "not even one rank fits; a smaller problem may");
-    else if (plan->source == TI_MEMORY_PROBED)
+    else if (plan->source == TI_MEMORY_MEASURED)
         ti_err_hint(
             err,
             "at most %" PRId64 " rank%s fit%s; what a rank takes was measured at %" PRId64
             " rank%s and often falls with their number: if you know it, give --mem-per-rank",
             plan->largest_np, plan->largest_np == 1 ? "" : "s", plan->largest_np == 1 ? "s" : "",
-            plan->probe_np, plan->probe_np == 1 ? "" : "s");
+            plan->pilot_np, plan->pilot_np == 1 ? "" : "s");
     else
         ti_err_hint(err, "at most %" PRId64 " rank%s fit%s", plan->largest_np,
                     plan->largest_np == 1 ? "" : "s", plan->largest_np == 1 ? "s" : "");
@@ -128,10 +128,10 @@ char *ti_plan_memory_text(const struct ti_plan *plan, char *buf, int buf_bytes)
     case TI_MEMORY_GIVEN:
         snprintf(buf, room, "%s needed (%s a rank), %s available", needed, rank, available);
         break;
-    case TI_MEMORY_PROBED:
+    case TI_MEMORY_MEASURED:
         snprintf(buf, room,
                  "%s needed at most (%s a rank, probed at %" PRId64 " rank%s), %s available",
-                 needed, rank, plan->probe_np, plan->probe_np == 1 ? "" : "s", available);
+                 needed, rank, plan->pilot_np, plan->pilot_np == 1 ? "" : "s", available);
         break;
     case TI_MEMORY_MODEL:
         snprintf(buf, room, "%s needed (%s a rank, %.0f %% of it for safety), %s available", needed,
@@ -157,8 +157,8 @@ json_t *ti_plan_json(const struct ti_plan *plan)
     }
     if (memory && plan->source == TI_MEMORY_MODEL)
         json_object_set_new(memory, "pilot", ti_memory_model_json(plan->model));
-    if (memory && plan->source == TI_MEMORY_PROBED)
-        json_object_set_new(memory, "probe_np", json_integer(plan->probe_np));
+    if (memory && plan->source == TI_MEMORY_MEASURED)
+        json_object_set_new(memory, "probe_np", json_integer(plan->pilot_np));
     return json_pack("{s:s, s:I, s:i, s:I, s:o*}", "mode", plan->mode, "np", (json_int_t)plan->np,
                      "cores", plan->cores, "folding", (json_int_t)plan->folding, "memory", memory);
 }

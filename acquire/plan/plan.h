@@ -69,10 +69,10 @@ double ti_plan_start_seconds(int64_t ranks, int cores, bool valgrind);
 #define TI_RANK_THREADS 4
 
 enum ti_memory_source {
-    TI_MEMORY_UNKNOWN, /* nothing is known, nothing is checked */
-    TI_MEMORY_GIVEN,   /* --mem-per-rank */
-    TI_MEMORY_PROBED,  /* measured at probe_np ranks */
-    TI_MEMORY_MODEL,   /* extrapolated from several such numbers, --pilot */
+    TI_MEMORY_UNKNOWN,  /* nothing is known, nothing is checked */
+    TI_MEMORY_GIVEN,    /* --mem-per-rank */
+    TI_MEMORY_MEASURED, /* measured at pilot_np ranks */
+    TI_MEMORY_MODEL,    /* extrapolated from several such numbers, --pilot */
 };
 
 struct ti_plan_in {
@@ -82,7 +82,7 @@ struct ti_plan_in {
     int64_t reserve_bytes;
     enum ti_memory_source source;
     int64_t app_bytes; /* of a rank, unless unknown or by a model */
-    int64_t probe_np;
+    int64_t pilot_np;
     const struct ti_memory_model *model;
     bool valgrind;
 };
@@ -93,7 +93,7 @@ struct ti_plan {
     int64_t folding; /* ranks on the fullest core */
     char mode[32];   /* "R", "F-32" */
     enum ti_memory_source source;
-    int64_t probe_np;
+    int64_t pilot_np;
     const struct ti_memory_model *model; /* the caller's */
     int64_t app_bytes;                   /* a rank, the program alone */
     int64_t rank_bytes;                  /* a rank, with what tracing adds */

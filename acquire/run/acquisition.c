@@ -41,7 +41,7 @@ static void on_told(struct ti_fleet *f, int64_t node, const json_t *message, voi
 {
     struct ti_acquisition *c = arg;
     const char *is = json_string_value(json_object_get(message, "is"));
-    struct ti_used *u;
+    struct ti_used_node *u;
 
     (void)f;
     if (ti_rsh_on_message(c->rsh, node, message) || !is || strcmp(is, "status") != 0)
@@ -132,7 +132,7 @@ static void say_findings(struct ti_acquisition *c)
 /* What the counter is, is known from the nodes. */
 static void take_counter(struct ti_acquisition *c)
 {
-    struct ti_choice *choice = &c->job->choice;
+    struct ti_counter_choice *choice = &c->job->choice;
     const json_t *counter = NULL;
 
     for (int64_t i = 0; i < c->survey.n && !counter; i++)
@@ -199,11 +199,11 @@ static ti_status survey(struct ti_acquisition *c, struct ti_err *err)
                                    /* a counter is tried, a program hashed */
                                    .limit_s = 2 * (double)c->job->o->silence_s,
                                    .trace_base = TRACE_BASE};
-    ti__step_begin(c, TI_STEP_PROBE);
+    ti__step_begin(c, TI_STEP_SURVEY);
     st = ti_survey_make(c->fleet, &c->ask, &c->survey, err);
     if (st == TI_OK && c->fleet->sig)
         return ti__acquisition_interrupted(c, err);
-    ti__step_end(c, TI_STEP_PROBE);
+    ti__step_end(c, TI_STEP_SURVEY);
     if (st != TI_OK)
         return st;
     say_findings(c);
@@ -345,7 +345,7 @@ static ti_status open_here(struct ti_acquisition *c, struct ti_err *err)
 /* The program was not run: nothing of ours stays but, where mpirun was, the log. */
 static void discard_here(struct ti_acquisition *c)
 {
-    if (!c->job->o->log && c->log.file && !c->step_start[TI_STEP_CENSUS]) {
+    if (!c->job->o->log && c->log.file && !c->step_start[TI_STEP_DRY_LAUNCH]) {
         ti_runlog_close(&c->log);
         unlink(c->log_name);
     }
@@ -412,7 +412,7 @@ static ti_status prepare(struct ti_acquisition *c, struct ti_err *err)
 static const char *session(int64_t node, void *arg)
 {
     struct ti_acquisition *c = arg;
-    struct ti_used *u = ti__acquisition_used(c, node);
+    struct ti_used_node *u = ti__acquisition_used(c, node);
     const char *name =
         c->job->mpirun.major >= 5 ? "PRTE_MCA_prte_tmpdir_base" : "OMPI_MCA_orte_tmpdir_base";
 
@@ -432,7 +432,7 @@ static ti_status launch(struct ti_acquisition *c, struct ti_err *err)
     if (st == TI_OK)
         st = ti__acquisition_note_start(c, err);
     if (st == TI_OK && !c->job->o->no_dry_launch)
-        st = ti__acquisition_census(c, err);
+        st = ti__acquisition_dry_launch(c, err);
     if (st == TI_OK)
         st = ti__acquisition_launch(c, err);
     return st;
@@ -592,7 +592,7 @@ ti_status ti_acquisition_run(struct ti_job *j, const struct ti_sites *sites, str
         return st;
     }
     for (int64_t tries = 0;; tries++) {
-        st = ti_job_draw_id(j, err);
+        st = ti_job_new_run_id(j, err);
         if (st == TI_OK)
             ti_runlog_note(&c->log, "run %s", j->run_id);
         if (st == TI_OK)

@@ -23,11 +23,11 @@
 
 /* X(name, text): the steps, as in the paper's figure 5, in RUN.json and the manifest */
 #define TI_STEPS(X)                                                                                \
-    X(SHIP, "ship")   /* connecting, and sending our files to nodes that lack them */              \
-    X(PROBE, "probe") /* what the nodes are */                                                     \
-    X(PILOT, "pilot") /* measuring the memory of a rank */                                         \
+    X(SHIP, "ship")    /* connecting, and sending our files to nodes that lack them */             \
+    X(SURVEY, "probe") /* what the nodes are */                                                    \
+    X(PILOT, "pilot")  /* measuring the memory of a rank */                                        \
     X(PLAN, "plan")                                                                                \
-    X(CENSUS, "dry launch")                                                                        \
+    X(DRY_LAUNCH, "dry launch")                                                                    \
     X(START, "start") /* from mpirun until all ranks had left MPI_Init */                          \
     X(APP, "application")                                                                          \
     X(COLLECT, "collect") /* reading the ends of the traces on their nodes */                      \
@@ -36,7 +36,7 @@
 enum ti_step { TI_STEPS(TI_STEP_ENUM) TI_STEP_COUNT };
 
 /* A node that is used. */
-struct ti_used {
+struct ti_used_node {
     int64_t node;     /* in the sites */
     int64_t first, n; /* its ranks */
     int64_t bytes;    /* of their traces, in the end; 0: it did not say */
@@ -80,7 +80,7 @@ struct ti_acquisition {
     bool ordered;
     const char **names; /* of all nodes, for it */
 
-    struct ti_used *used;
+    struct ti_used_node *used;
     int64_t nused;
     struct ti_rsh *rsh;
     char session[1024]; /* text for rsh */
@@ -109,17 +109,17 @@ void ti__acquisition_print(const struct ti_acquisition *c, FILE *out);
 
 /* The node that a rank is for; a node's ranks as [[FIRST, LAST], ...], a new object. */
 int64_t ti__acquisition_node_of(const struct ti_acquisition *c, int64_t rank);
-json_t *ti__acquisition_ranks(const struct ti_acquisition *c, const struct ti_used *u);
+json_t *ti__acquisition_ranks(const struct ti_acquisition *c, const struct ti_used_node *u);
 
 /* Which of the used nodes that is; NULL: none. */
-struct ti_used *ti__acquisition_used(struct ti_acquisition *c, int64_t node);
+struct ti_used_node *ti__acquisition_used(struct ti_acquisition *c, int64_t node);
 
 /* mpirun's command, with or without what counts the ranks. */
-ti_status ti__acquisition_command(struct ti_acquisition *c, bool census, struct ti_args *out,
+ti_status ti__acquisition_command(struct ti_acquisition *c, bool dry_launch, struct ti_args *out,
                                   struct ti_err *err);
 /* Have the nodes make their run directories. */
 ti_status ti__acquisition_open(struct ti_acquisition *c, struct ti_err *err);
-ti_status ti__acquisition_census(struct ti_acquisition *c, struct ti_err *err);
+ti_status ti__acquisition_dry_launch(struct ti_acquisition *c, struct ti_err *err);
 /* Launch and watch until it is over, one way or another; job->outcome says which. */
 ti_status ti__acquisition_launch(struct ti_acquisition *c, struct ti_err *err);
 

@@ -15,7 +15,7 @@
 
 static json_t *ranks_request(struct ti_fleet *f, int64_t node, void *arg)
 {
-    const struct ti_used *u = ti__acquisition_used(arg, node);
+    const struct ti_used_node *u = ti__acquisition_used(arg, node);
 
     (void)f;
     if (!u || !u->open)
@@ -74,7 +74,7 @@ static json_t *nodes_json(const struct ti_acquisition *c)
     json_t *list = json_array();
 
     for (int64_t i = 0; i < c->nused; i++) {
-        const struct ti_used *u = &c->used[i];
+        const struct ti_used_node *u = &c->used[i];
         const struct ti_node *node = &c->sites->node[u->node];
         const struct ti_cluster *cluster = &c->sites->cluster[node->cluster];
         const struct ti_site *site = &c->sites->site[cluster->site];
@@ -177,7 +177,7 @@ void ti__acquisition_note_end(struct ti_acquisition *c)
 
 static json_t *remove_request(struct ti_fleet *f, int64_t node, void *arg)
 {
-    const struct ti_used *u = ti__acquisition_used(arg, node);
+    const struct ti_used_node *u = ti__acquisition_used(arg, node);
 
     (void)f;
     if (!u || !u->open)
@@ -243,7 +243,7 @@ static void say_which_nodes(const struct ti_acquisition *c)
     int64_t said = 0;
 
     for (int64_t i = 0; i < c->nused; i++) {
-        const struct ti_used *u = &c->used[i];
+        const struct ti_used_node *u = &c->used[i];
         int64_t n = 0;
 
         for (int64_t rank = u->first; rank < u->first + u->n; rank++)
@@ -280,7 +280,7 @@ ti_status ti__acquisition_conclude(struct ti_acquisition *c, ti_status st, struc
         app = ti_outcome_check(&j->outcome, &j->ranks, &j->o->program, j->choice.valgrind, err);
     if (j->outcome.out_of_memory && c->short_of_memory[0])
         ti_err_prefix(err, app, "on node '%s'", c->short_of_memory);
-    ti_report_say(&j->outcome, &j->ranks);
+    ti_outcome_say(&j->outcome, &j->ranks);
     if (!is_worth_gathering(c, app)) {
         say_where(c);
         return app != TI_OK ? app : ti_ranks_complete(&j->ranks) ? TI_OK : TI_ERR_PARTIAL;

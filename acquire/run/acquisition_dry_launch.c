@@ -120,7 +120,7 @@ static int64_t ranks_seen(struct ti_mpirun_proc *p)
 }
 
 /* "'n1', 'n2' and 3 others": those that it holds for. */
-static void name_nodes(const struct ti_acquisition *c, bool (*holds)(const struct ti_used *u),
+static void name_nodes(const struct ti_acquisition *c, bool (*holds)(const struct ti_used_node *u),
                        char *buf, size_t bytes)
 {
     int64_t n = 0;
@@ -135,17 +135,17 @@ static void name_nodes(const struct ti_acquisition *c, bool (*holds)(const struc
         snprintf(buf + at, bytes - at, " and %" PRId64 " more", n - 3);
 }
 
-static bool is_unanswered(const struct ti_used *u)
+static bool is_unanswered(const struct ti_used_node *u)
 {
     return u->peer[0] && u->peer_at - u->peer_since >= NO_ANSWER_S;
 }
 
-static bool is_deserted(const struct ti_used *u)
+static bool is_deserted(const struct ti_used_node *u)
 {
     return u->deserted >= DESERTED_LOOKS;
 }
 
-static bool is_silent(const struct ti_used *u)
+static bool is_silent(const struct ti_used_node *u)
 {
     return !u->counted;
 }
@@ -157,7 +157,7 @@ static ti_status too_late(struct ti_acquisition *c, const struct ti_mpirun_proc 
 
     for (char *rest = p->out_text, *line; (line = strsep(&rest, "\n")) != NULL;) {
         char name[300];
-        struct ti_used *u;
+        struct ti_used_node *u;
 
         line = strstr(line, CENSUS_WORD);
         if (!line || sscanf(line, CENSUS_WORD " %*d %299s", name) != 1)
@@ -188,7 +188,7 @@ static bool has(const json_t *list, const char *text)
 static void on_waits(struct ti_fleet *f, int64_t node, const json_t *answer, void *arg)
 {
     struct ti_acquisition *c = arg;
-    struct ti_used *u = ti__acquisition_used(c, node);
+    struct ti_used_node *u = ti__acquisition_used(c, node);
     const json_t *list = json_object_get(answer, "waits");
     const json_t *alive = json_object_get(answer, "alive");
     const char *first = json_string_value(json_array_get(list, 0));
@@ -213,7 +213,7 @@ static void look_for_waits(struct ti_acquisition *c)
 }
 
 /* A node whose daemon will not come. */
-static const struct ti_used *hopeless(const struct ti_acquisition *c)
+static const struct ti_used_node *hopeless(const struct ti_acquisition *c)
 {
     for (int64_t i = 0; i < c->nused; i++)
         if (is_unanswered(&c->used[i]) || is_deserted(&c->used[i]))
@@ -221,7 +221,7 @@ static const struct ti_used *hopeless(const struct ti_acquisition *c)
     return NULL;
 }
 
-static ti_status cut_off(struct ti_acquisition *c, const struct ti_used *u, struct ti_err *err)
+static ti_status cut_off(struct ti_acquisition *c, const struct ti_used_node *u, struct ti_err *err)
 {
     char names[1024];
 
@@ -243,11 +243,11 @@ static ti_status cut_off(struct ti_acquisition *c, const struct ti_used *u, stru
 /* --- the launch ---------------------------------------------------------- */
 
 /* Until mpirun ends, or has to; the node whose daemon is cut off, or NULL. */
-static const struct ti_used *wait_for_ranks(struct ti_acquisition *c, struct ti_mpirun_proc *p,
-                                            double limit, bool *late)
+static const struct ti_used_node *wait_for_ranks(struct ti_acquisition *c, struct ti_mpirun_proc *p,
+                                                 double limit, bool *late)
 {
     double start = ti_now(), now = start, look = start + LOOK_S;
-    const struct ti_used *u = NULL;
+    const struct ti_used_node *u = NULL;
     bool said = false;
 
     while (ti_launch_running(&p->proc) && !c->fleet->sig && !c->nlost && !*late && !u &&
@@ -277,16 +277,16 @@ static const struct ti_used *wait_for_ranks(struct ti_acquisition *c, struct ti_
     return u;
 }
 
-ti_status ti__acquisition_census(struct ti_acquisition *c, struct ti_err *err)
+ti_status ti__acquisition_dry_launch(struct ti_acquisition *c, struct ti_err *err)
 {
     double limit = LEAST_S + RANK_S * (double)c->job->o->np;
     struct ti_args command = {.n = 0};
-    const struct ti_used *u;
+    const struct ti_used_node *u;
     struct ti_mpirun_proc p;
     bool late = false;
     ti_status st;
 
-    ti__step_begin(c, TI_STEP_CENSUS);
+    ti__step_begin(c, TI_STEP_DRY_LAUNCH);
     st = ti__acquisition_command(c, true, &command, err);
     if (st == TI_OK)
         st = ti__mpirun_start(c, &command, true, &p, err);
@@ -314,6 +314,6 @@ ti_status ti__acquisition_census(struct ti_acquisition *c, struct ti_err *err)
         st = judge(c, &p, err);
     free(p.out_text);
     ti_args_free(&command);
-    ti__step_end(c, TI_STEP_CENSUS);
+    ti__step_end(c, TI_STEP_DRY_LAUNCH);
     return st;
 }

@@ -19,7 +19,7 @@
 static json_t *open_request(struct ti_fleet *f, int64_t node, void *arg)
 {
     struct ti_acquisition *c = arg;
-    const struct ti_used *u = ti__acquisition_used(c, node);
+    const struct ti_used_node *u = ti__acquisition_used(c, node);
     const struct ti_cluster *cluster;
     struct ti_args env = {.n = 0}, wrapper = {.n = 0};
     json_t *jenv, *jwrapper, *request;
@@ -61,7 +61,7 @@ ti_status ti__acquisition_open(struct ti_acquisition *c, struct ti_err *err)
     if (c->fleet->sig)
         return ti__acquisition_interrupted(c, err);
     for (int64_t i = 0; i < c->nused; i++) {
-        struct ti_used *u = &c->used[i];
+        struct ti_used_node *u = &c->used[i];
 
         if (!ti_fleet_ok(c->fleet, u->node, err))
             return TI_ERR_REMOTE;
@@ -132,15 +132,15 @@ static ti_status write_hostfile(const struct ti_acquisition *c, const char *path
 }
 
 /* On its node a rank begins as ti-node, which knows what is planned there. */
-static void rank_command(const struct ti_acquisition *c, bool census, struct ti_args *out)
+static void rank_command(const struct ti_acquisition *c, bool dry_launch, struct ti_args *out)
 {
     ti_args_add(out, "sh");
     ti_args_add(out, "-c");
     ti_args_add(out, "exec \"$TIARA_NODE\" run \"$@\"");
     ti_args_add(out, "ti-node");
-    if (census)
+    if (dry_launch)
         ti_args_add(out, "--census");
-    for (int i = 0; i < c->job->o->program.n && !census; i++)
+    for (int i = 0; i < c->job->o->program.n && !dry_launch; i++)
         ti_args_add(out, i ? c->job->o->program.v[i] : c->ask.program);
 }
 
@@ -152,7 +152,7 @@ static bool has_domains(const struct ti_acquisition *c)
     return false;
 }
 
-ti_status ti__acquisition_command(struct ti_acquisition *c, bool census, struct ti_args *out,
+ti_status ti__acquisition_command(struct ti_acquisition *c, bool dry_launch, struct ti_args *out,
                                   struct ti_err *err)
 {
     struct ti_args none = {.n = 0}, program = {.n = 0};
@@ -173,7 +173,7 @@ ti_status ti__acquisition_command(struct ti_acquisition *c, bool census, struct 
 
     snprintf(hosts, sizeof hosts, "%s/hosts", c->job->dir.tmp);
     st = write_hostfile(c, hosts, err);
-    rank_command(c, census, &program);
+    rank_command(c, dry_launch, &program);
     ti_mpirun_command(&c->job->mpirun, &c->job->plan, &run, out);
     ok = !program.failed && ti_args_ok(out);
     ti_args_free(&program);

@@ -7,7 +7,7 @@
 #include "acquire/plan/estimate.h"
 #include "acquire/run/measure.h"
 
-struct ti_used *ti__acquisition_used(struct ti_acquisition *c, int64_t node)
+struct ti_used_node *ti__acquisition_used(struct ti_acquisition *c, int64_t node)
 {
     int64_t low = 0, high = c->nused - 1;
 
@@ -29,7 +29,7 @@ int64_t ti__acquisition_node_of(const struct ti_acquisition *c, int64_t rank)
     return c->ordered ? c->order.node[rank] : ti_rank_placement_node_of(&c->place, rank);
 }
 
-json_t *ti__acquisition_ranks(const struct ti_acquisition *c, const struct ti_used *u)
+json_t *ti__acquisition_ranks(const struct ti_acquisition *c, const struct ti_used_node *u)
 {
     if (c->ordered)
         return ti_order_ranks_json(&c->order, u->node);
@@ -54,7 +54,7 @@ static ti_status put_in_order(struct ti_acquisition *c, struct ti_err *err)
 
 /* Where the traces of a node go: a directory there that nobody else can have, also if
  * several nodes have a disk in common. */
-static void name_directory(const struct ti_acquisition *c, struct ti_used *u)
+static void name_directory(const struct ti_acquisition *c, struct ti_used_node *u)
 {
     const struct ti_node *node = &c->sites->node[u->node];
 
@@ -71,11 +71,11 @@ static ti_status list_used(struct ti_acquisition *c, struct ti_err *err)
     if (!c->used)
         return ti_err_errno(err, TI_ERR_IO, "cannot plan for the nodes");
     for (int64_t i = 0; i < c->place.nnodes; i++) {
-        struct ti_used *u = &c->used[c->nused];
+        struct ti_used_node *u = &c->used[c->nused];
 
         if (!c->place.ranks[i])
             continue;
-        *u = (struct ti_used){.node = i, .first = c->place.first[i], .n = c->place.ranks[i]};
+        *u = (struct ti_used_node){.node = i, .first = c->place.first[i], .n = c->place.ranks[i]};
         name_directory(c, u);
         c->nused++;
     }

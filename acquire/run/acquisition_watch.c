@@ -104,7 +104,7 @@ static void show(const struct ti_acquisition *c, const char *what, double second
 
 /* --- nodes in trouble ---------------------------------------------------- */
 
-static void look_at_memory(struct ti_acquisition *c, struct ti_used *u)
+static void look_at_memory(struct ti_acquisition *c, struct ti_used_node *u)
 {
     const char *name = c->sites->node[u->node].name;
     int64_t swap = number(u->status, "swap_out_bytes");
@@ -127,7 +127,7 @@ static void look_at_memory(struct ti_acquisition *c, struct ti_used *u)
     }
 }
 
-static void look_at_disk(struct ti_acquisition *c, struct ti_used *u)
+static void look_at_disk(struct ti_acquisition *c, struct ti_used_node *u)
 {
     const char *name = c->sites->node[u->node].name;
 
@@ -149,7 +149,7 @@ static void look_at_nodes(struct ti_acquisition *c, double *looked_at)
 
     *looked_at = now;
     for (int64_t i = 0; i < c->nused; i++) {
-        struct ti_used *u = &c->used[i];
+        struct ti_used_node *u = &c->used[i];
 
         if (deaf)
             u->status_at = now;
@@ -185,7 +185,7 @@ static void look_at_nodes(struct ti_acquisition *c, double *looked_at)
 static json_t *end_request(struct ti_fleet *f, int64_t node, void *arg)
 {
     struct ti_acquisition *c = arg;
-    const struct ti_used *u = ti__acquisition_used(c, node);
+    const struct ti_used_node *u = ti__acquisition_used(c, node);
 
     (void)f;
     if (!u || !u->open)

@@ -39,7 +39,7 @@ static void answer(const struct ti_counter_wish *wish, int fd)
     _exit(0);
 }
 
-static ti_status try_wish(const struct ti_counter_wish *wish, struct ti_choice *out,
+static ti_status try_wish(const struct ti_counter_wish *wish, struct ti_counter_choice *out,
                           struct ti_err *err)
 {
     struct answer a;
@@ -82,7 +82,7 @@ static bool is_programs_own(const char *events)
     return strstr(events, "sde:::") != NULL;
 }
 
-static ti_status try_counter(const char *wanted, bool sum, struct ti_choice *out,
+static ti_status try_counter(const char *wanted, bool sum, struct ti_counter_choice *out,
                              struct ti_err *err)
 {
     if (is_programs_own(wanted)) {
@@ -94,14 +94,14 @@ static ti_status try_counter(const char *wanted, bool sum, struct ti_choice *out
     return try_wish(&(struct ti_counter_wish){.choice = wanted, .sum = sum}, out, err);
 }
 
-ti_status ti_choose_also(const char *also, bool sum, const struct ti_choice *choice,
-                         struct ti_err *err)
+ti_status ti_counter_check_also(const char *also, bool sum, const struct ti_counter_choice *choice,
+                                struct ti_err *err)
 {
     /* other counters need the program */
     bool here = strcmp(choice->backend, "papi") == 0 && !is_programs_own(choice->counter);
     struct ti_counter_wish wish = {
         .choice = here ? choice->counter : "cputime", .sum = sum, .also = also};
-    struct ti_choice ignored;
+    struct ti_counter_choice ignored;
 
     if (is_programs_own(also))
         return TI_OK;
@@ -147,7 +147,7 @@ static bool tool_counts(const char *lib, char *first, size_t first_bytes)
     return status == 0 && p && strtoull(p + 9, NULL, 10) > 1000;
 }
 
-static ti_status choose_valgrind(const char *lib, struct ti_choice *out, struct ti_err *err)
+static ti_status choose_valgrind(const char *lib, struct ti_counter_choice *out, struct ti_err *err)
 {
     char path[PATH_MAX], said[256];
 
@@ -180,8 +180,8 @@ static ti_status choose_valgrind(const char *lib, struct ti_choice *out, struct 
     return TI_OK;
 }
 
-static ti_status choose_blocks(bool sum, const struct ti_program *program, struct ti_choice *out,
-                               struct ti_err *err)
+static ti_status choose_blocks(bool sum, const struct ti_program *program,
+                               struct ti_counter_choice *out, struct ti_err *err)
 {
     /* what a script runs shows when it runs */
     if (program->is_elf && !program->blocks) {
@@ -204,7 +204,7 @@ static ti_status choose_blocks(bool sum, const struct ti_program *program, struc
 }
 
 static ti_status choose_auto(bool sum, const struct ti_program *program, const char *lib,
-                             struct ti_choice *out, struct ti_err *err)
+                             struct ti_counter_choice *out, struct ti_err *err)
 {
     struct ti_err why = {"", ""}, why_not = {"", ""};
 
@@ -221,8 +221,8 @@ static ti_status choose_auto(bool sum, const struct ti_program *program, const c
     return TI_ERR_INPUT;
 }
 
-ti_status ti_choose(const char *wanted, bool sum, const struct ti_program *program,
-                    const char *lib, struct ti_choice *out, struct ti_err *err)
+ti_status ti_counter_choose(const char *wanted, bool sum, const struct ti_program *program,
+                            const char *lib, struct ti_counter_choice *out, struct ti_err *err)
 {
     memset(out, 0, sizeof *out);
     if (strcmp(wanted, "auto") == 0)

@@ -10,7 +10,7 @@
 #include "common/err.h"
 #include "node/program.h"
 
-struct ti_choice {
+struct ti_counter_choice {
     char counter[96]; /* for TIARA_COUNTER: "papi:PAPI_TOT_INS", "valgrind", "blocks", ... */
     char backend[16];
     char event[64];
@@ -26,13 +26,13 @@ struct ti_choice {
  * tool, or NULL if there is none.  TI_ERR_USAGE for an unknown name,
  * TI_ERR_INPUT when it does not count here.
  */
-ti_status ti_choose(const char *wanted, bool sum, const struct ti_program *program, const char *lib,
-                    struct ti_choice *out, struct ti_err *err);
+ti_status ti_counter_choose(const char *wanted, bool sum, const struct ti_program *program,
+                            const char *lib, struct ti_counter_choice *out, struct ti_err *err);
 
 /* Whether the PAPI events `also` count here beside what was chosen: TI_ERR_USAGE or
  * TI_ERR_INPUT says why not.  Beside valgrind and blocks, whether they count at all;
  * of events that the program itself defines, nothing. */
-ti_status ti_choose_also(const char *also, bool sum, const struct ti_choice *choice,
-                         struct ti_err *err);
+ti_status ti_counter_check_also(const char *also, bool sum, const struct ti_counter_choice *choice,
+                                struct ti_err *err);
 
 #endif

@@ -34,7 +34,7 @@ static bool is_var(const char *var, const char *name)
 
 /* --- checks -------------------------------------------------------------- */
 
-ti_status ti_job_draw_id(struct ti_job *j, struct ti_err *err)
+ti_status ti_job_new_run_id(struct ti_job *j, struct ti_err *err)
 {
     unsigned char raw[TI_RUN_ID_BYTES];
 
@@ -179,12 +179,12 @@ ti_status ti_job_check(struct ti_job *j, struct ti_err *err)
         st = ti_machine_pin(j->o->pin, &j->pin, &j->machine.cores, err);
     j->pinned = j->o->pin != NULL;
     if (st == TI_OK)
-        st = ti_choose(j->o->counter, j->sum, &j->program,
-                       j->paths.valgrind[0] ? j->paths.valgrind : NULL, &j->choice, err);
+        st = ti_counter_choose(j->o->counter, j->sum, &j->program,
+                               j->paths.valgrind[0] ? j->paths.valgrind : NULL, &j->choice, err);
     if (st == TI_OK && j->o->also)
-        st = ti_choose_also(j->o->also, j->sum, &j->choice, err);
+        st = ti_counter_check_also(j->o->also, j->sum, &j->choice, err);
     if (st == TI_OK)
-        st = ti_job_draw_id(j, err);
+        st = ti_job_new_run_id(j, err);
     if (st != TI_OK)
         return st;
     if (j->o->np > j->machine.processes / TI_RANK_THREADS) {
@@ -410,9 +410,8 @@ static ti_status by_pilot(struct ti_job *j, struct ti_plan_in *in, struct ti_err
 /* A rank that shares no core takes what it takes without us. */
 static bool needs_pilot(const struct ti_job *j)
 {
-    return !j->o->rank_bytes && !j->o->no_probe && j->plan.folding > 1 &&
-           j->plan.available_bytes / j->o->np <
-               ti_plan_rank_bytes(ROOMY_BYTES, j->choice.valgrind);
+    return !j->o->rank_bytes && !j->o->no_pilot && j->plan.folding > 1 &&
+           j->plan.available_bytes / j->o->np < ti_plan_rank_bytes(ROOMY_BYTES, j->choice.valgrind);
 }
 
 static ti_status make_plan(struct ti_job *j, struct ti_err *err)
@@ -432,7 +431,7 @@ static ti_status make_plan(struct ti_job *j, struct ti_err *err)
     if (j->o->pilot) {
         st = by_pilot(j, &in, err);
     } else if (needs_pilot(j) && !j->o->dry_run) {
-        j->probe_started = ti_wall();
+        j->pilot_started = ti_wall();
         st = ti_measure_memory(j, &in, err);
     }
     if (st == TI_OK)

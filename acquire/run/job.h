@@ -28,7 +28,7 @@ struct ti_job {
     struct ti_program program;
     struct ti_mpirun mpirun;
     struct ti_paths paths;
-    struct ti_choice choice;
+    struct ti_counter_choice choice;
     struct ti_machine machine;
     cpu_set_t pin;
     bool pinned;       /* to `pin` */
@@ -39,7 +39,7 @@ struct ti_job {
     const char *label; /* what the progress line calls it; NULL: running */
     struct ti_memory_model model; /* of --pilot; n == 0: none */
     struct ti_plan plan;
-    double probe_started, probe_seconds;
+    double pilot_started, pilot_seconds;
     bool sum;        /* volumes are of all threads of a rank */
     int overlay;     /* pilots work on an overlay: 1, no: -1; 0: not tried yet */
     bool pilot_hint; /* it was said how to do without a pilot */
@@ -76,7 +76,7 @@ void ti_job_settings(const struct ti_job *j, int64_t ranks, struct ti_args *env)
 void ti_job_wrapper(const struct ti_job *j, struct ti_args *w);
 
 /* Another run id. */
-ti_status ti_job_draw_id(struct ti_job *j, struct ti_err *err);
+ti_status ti_job_new_run_id(struct ti_job *j, struct ti_err *err);
 
 /* Open the run directory, find out about memory (by the pilot, if need be), make the
  * plan and put the command together.  A dry run opens no directory, so its command

@@ -53,7 +53,7 @@ static ti_status probe(struct ti_job *j, int64_t np, struct ti_pilot *pilot, str
     ti_args_free(&env);
     if (st != TI_OK)
         return st;
-    j->probe_seconds += pilot->seconds;
+    j->pilot_seconds += pilot->seconds;
     if (pilot->left)
         ti_warn("%d processes of the probe could not be ended", pilot->left);
     if (pilot->signal) {
@@ -73,7 +73,7 @@ static int shell_status(int wait_status)
 static ti_status pilot_failed(const struct ti_job *j, const struct ti_pilot *pilot, int64_t np,
                               struct ti_err *err)
 {
-    int64_t first = ti_pilot_first(pilot->said);
+    int64_t first = ti_pilot_failed_rank(pilot->said);
     char rank[48] = "";
 
     if (pilot->said[0])
@@ -116,12 +116,12 @@ ti_status ti_measure_memory(struct ti_job *j, struct ti_plan_in *in, struct ti_e
         if (pilot.ended && pilot.wait_status != 0)
             return pilot_failed(j, &pilot, np, err);
         /* Cut short, it is no better than what fewer ranks took. */
-        if (pilot.growing && in->source == TI_MEMORY_PROBED && pilot.rank_bytes < in->app_bytes)
+        if (pilot.growing && in->source == TI_MEMORY_MEASURED && pilot.rank_bytes < in->app_bytes)
             break;
         if (pilot.rank_bytes) {
-            in->source = TI_MEMORY_PROBED;
+            in->source = TI_MEMORY_MEASURED;
             in->app_bytes = pilot.rank_bytes;
-            in->probe_np = np;
+            in->pilot_np = np;
         }
         ti_plan_make(in, &j->plan);
         more = 4 * np < in->np ? 4 * np : in->np;
@@ -199,8 +199,8 @@ ti_status ti_pilot_model(struct ti_job *j, const char *list, struct ti_memory_mo
         wanted--;
     if (!list && np[0] > j->o->np)
         np[0] = j->o->np;
-    if (!j->probe_started)
-        j->probe_started = ti_wall();
+    if (!j->pilot_started)
+        j->pilot_started = ti_wall();
     for (int i = 0; st == TI_OK && i < wanted; i++)
         st = measure_point(j, np[i], point, &n, err);
     if (st != TI_OK)
@@ -222,7 +222,7 @@ ti_status ti_measure_rank(struct ti_job *j, struct ti_memory_model *model, int64
         if (!j->program.path)
             return nothing_known(err, "the program is not on this machine, so what a rank of it "
                                       "takes in memory cannot be measured here");
-        if (j->o->no_probe || (j->o->dry_run && !j->o->pilot))
+        if (j->o->no_pilot || (j->o->dry_run && !j->o->pilot))
             return nothing_known(err, "what a rank takes in memory is not known");
         st = ti_pilot_model(j, j->o->pilot, model, err);
         if (st != TI_OK)

@@ -9,7 +9,7 @@
 
 /*
  * With few ranks, once or as often as it takes to find that np ranks fit: fills
- * in->source, app_bytes and probe_np, and makes j->plan.  What is not known is
+ * in->source, app_bytes and pilot_np, and makes j->plan.  What is not known is
  * warned of.  TI_ERR_APP when interrupted (j->signal is set then).
  */
 ti_status ti_measure_memory(struct ti_job *j, struct ti_plan_in *in, struct ti_err *err);
@@ -20,7 +20,7 @@ ti_status ti_measure_memory(struct ti_job *j, struct ti_plan_in *in, struct ti_e
  * be on this machine (j->program) and j->machine, j->mpirun and j->run_id be known;
  * j->dir need not be open.  Numbers at which the program fails, or that would
  * not fit into the memory here, are left out with a warning as long as two others
- * are there.  Adds to j->probe_started and j->probe_seconds.
+ * are there.  Adds to j->pilot_started and j->pilot_seconds.
  *
  * TI_ERR_INPUT when nothing is known in the end: the hint is --mem-per-rank.
  */

@@ -34,7 +34,7 @@ int main(int argc, char **argv)
 {
     static struct ti_paths paths;
     struct ti_program program;
-    struct ti_choice choice;
+    struct ti_counter_choice choice;
     struct ti_err err = {"", ""};
     ti_status st;
     bool sum;
@@ -49,10 +49,10 @@ int main(int argc, char **argv)
     st = ti_paths_find(&paths, &err);
     sum = strcmp(argv[2], "sum") == 0;
     if (st == TI_OK)
-        st = ti_choose(argv[1], sum, &program, paths.valgrind[0] ? paths.valgrind : NULL, &choice,
-                       &err);
+        st = ti_counter_choose(argv[1], sum, &program, paths.valgrind[0] ? paths.valgrind : NULL,
+                               &choice, &err);
     if (st == TI_OK && argc > 4 && argv[4][0])
-        st = ti_choose_also(argv[4], sum, &choice, &err);
+        st = ti_counter_check_also(argv[4], sum, &choice, &err);
     if (st != TI_OK) {
         print("error", err.text);
         if (err.hint[0])

@@ -241,7 +241,7 @@ static void read_errors(int fd, char said[TI_PILOT_SAID])
     ti_plain(said);
 }
 
-int64_t ti_pilot_first(const char *said)
+int64_t ti_pilot_failed_rank(const char *said)
 {
     /* of MPI_Abort, of a signal, and of an exit status in Open MPI 4 and 5 */
     static const struct {

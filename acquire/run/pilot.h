@@ -41,7 +41,7 @@ struct ti_pilot {
 };
 
 /* The rank that failed first, by what mpirun says of it; -1: it does not say. */
-int64_t ti_pilot_first(const char *said);
+int64_t ti_pilot_failed_rank(const char *said);
 
 /*
  * Run job (its np is at most TI_PILOT_NP_MAX; its environment must hold

@@ -170,7 +170,7 @@ static double app_seconds(const struct ti_outcome *o)
     return o->ended > from ? o->ended - from : 0;
 }
 
-void ti_report_say(const struct ti_outcome *o, const struct ti_ranks *r)
+void ti_outcome_say(const struct ti_outcome *o, const struct ti_ranks *r)
 {
     char events[32], volume[32], size[32], memory[32];
 

@@ -40,7 +40,7 @@ ti_status ti_outcome_check(const struct ti_outcome *o, const struct ti_ranks *r,
                            const struct ti_args *program, bool valgrind, struct ti_err *err);
 
 /* Steps and times, events, bytes, volume, through ti_say(). */
-void ti_report_say(const struct ti_outcome *o, const struct ti_ranks *r);
+void ti_outcome_say(const struct ti_outcome *o, const struct ti_ranks *r);
 
 /* The calls that were not traced, if any, on a line through ti_say(). */
 void ti_untraced_say(const struct ti_ranks *r);

@@ -179,13 +179,13 @@ ti_status ti_job_note_start(struct ti_job *j, json_t *json, struct ti_err *err)
     return ti_rundir_write(&j->dir, j->json, err);
 }
 
-static json_t *probe_step(const struct ti_job *j)
+static json_t *pilot_step(const struct ti_job *j)
 {
     char text[32];
 
     return json_pack("{s:s, s:s, s:f}", "name", "probe", "started",
-                     ti_time_text(j->probe_started, text), "seconds",
-                     (double)(int64_t)(j->probe_seconds * 1e3) / 1e3);
+                     ti_time_text(j->pilot_started, text), "seconds",
+                     (double)(int64_t)(j->pilot_seconds * 1e3) / 1e3);
 }
 
 void ti_job_note_outcome(struct ti_job *j)
@@ -210,8 +210,8 @@ static void note_end(struct ti_job *j)
     json_t *steps = ti_steps_json(&j->outcome, &j->ranks);
     struct ti_err err;
 
-    if (j->probe_seconds > 0)
-        json_array_insert_new(steps, 0, probe_step(j));
+    if (j->pilot_seconds > 0)
+        json_array_insert_new(steps, 0, pilot_step(j));
     json_object_set_new(j->json, "steps", steps);
     ti_job_note_outcome(j);
     if (ti_rundir_write(&j->dir, j->json, &err) != TI_OK)

@@ -55,7 +55,7 @@ static ti_status check_foldings(const struct ti_skew *s, struct ti_err *err)
 }
 
 /* Bursts in different units cannot be compared. */
-static const char *unit_of(const struct ti_choice *c)
+static const char *unit_of(const struct ti_counter_choice *c)
 {
     if (strcmp(c->backend, "cputime") == 0)
         return "nanoseconds";
@@ -66,7 +66,8 @@ static ti_status choose_other(struct ti_skew *s, struct ti_err *err)
 {
     const char *lib = s->facts.paths.valgrind[0] ? s->facts.paths.valgrind : NULL;
     const char *own = unit_of(&s->facts.choice), *theirs;
-    ti_status st = ti_choose(s->o->against, s->facts.sum, &s->facts.program, lib, &s->other, err);
+    ti_status st =
+        ti_counter_choose(s->o->against, s->facts.sum, &s->facts.program, lib, &s->other, err);
 
     if (st != TI_OK)
         return ti_err_prefix(err, st, "--against");
@@ -126,7 +127,7 @@ static ti_status check(struct ti_skew *s, struct ti_err *err)
     if (st == TI_OK && s->o->plain)
         st = find_plain(s, err);
     if (st == TI_OK && has_native(s))
-        st = ti_choose("cputime", false, &j->program, NULL, &s->native, err);
+        st = ti_counter_choose("cputime", false, &j->program, NULL, &s->native, err);
     if (st == TI_OK && s->o->against)
         st = choose_other(s, err);
     if (st != TI_OK)

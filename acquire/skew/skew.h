@@ -53,7 +53,7 @@ struct ti_sample {
 /* One run. */
 struct ti_skew_run {
     enum ti_skew_kind kind;
-    const struct ti_choice *counter;
+    const struct ti_counter_choice *counter;
     int64_t np;
     int cores;     /* 0: all there are */
     char name[64]; /* of its directory, below the others' */
@@ -111,7 +111,7 @@ struct ti_skew_np {
 struct ti_skew {
     const struct ti_skew_options *o;
     struct ti_job facts; /* what holds for all runs */
-    struct ti_choice native, other;
+    struct ti_counter_choice native, other;
     struct ti_program plain; /* --plain: for runs that count no blocks */
     struct ti_args plain_command;
     struct ti_rundir top;

@@ -135,7 +135,7 @@ int ti_skew_options_parse(int argc, char **argv, struct ti_skew_options *o)
                                           .silence_s = 60,
                                           .reserve_bytes = INT64_C(256) << 20,
                                           .no_gather = true,
-                                          .no_probe = true},
+                                          .no_pilot = true},
                                   .runs = 5};
     while ((id = ti_cli_next(&ti_skew_cli, argc, argv, &arg)) != TI_CLI_END) {
         st = take(o, argc, argv, id, arg);

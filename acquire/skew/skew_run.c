@@ -88,7 +88,7 @@ static ti_status read_all(const struct ti_job *j, struct ti_sample *s, struct ti
 
 static ti_status prepare(struct ti_job *j, struct ti_err *err)
 {
-    ti_status st = ti_job_draw_id(j, err);
+    ti_status st = ti_job_new_run_id(j, err);
 
     return st == TI_OK ? ti_job_prepare(j, err) : st;
 }

@@ -153,9 +153,9 @@ static void test_valgrind_takes_more(void **state)
 {
     struct ti_plan_in in = {.np = 4,
                             .cores = 2,
-                            .source = TI_MEMORY_PROBED,
+                            .source = TI_MEMORY_MEASURED,
                             .app_bytes = 10 * MIB,
-                            .probe_np = 4,
+                            .pilot_np = 4,
                             .available_bytes = 1000 * MIB,
                             .valgrind = true};
     struct ti_plan plan;
