@@ -429,23 +429,23 @@ static int by_cluster_and_text(const void *a, const void *b, void *sites)
 }
 
 struct range {
-    int64_t least, most;
+    int64_t min, max;
 };
 
 static void widen(struct range *r, int64_t v)
 {
-    if (!r->most || v < r->least)
-        r->least = v;
-    if (v > r->most)
-        r->most = v;
+    if (!r->max || v < r->min)
+        r->min = v;
+    if (v > r->max)
+        r->max = v;
 }
 
 static const char *sizes_text(const struct range *r, char *buf, size_t bytes)
 {
     char a[32], b[32];
 
-    ti_format_size(r->least, a, sizeof a);
-    ti_format_size(r->most, b, sizeof b);
+    ti_format_size(r->min, a, sizeof a);
+    ti_format_size(r->max, b, sizeof b);
     if (strcmp(a, b) == 0)
         snprintf(buf, bytes, "%s", a);
     else
@@ -560,10 +560,10 @@ static void print_cluster(const struct ti_survey *s, const struct ti_sites *site
         fputs(" cannot be used\n", out);
         return;
     }
-    ti_print(out, " %" PRId64, cores.least);
-    if (cores.most > cores.least)
-        ti_print(out, " to %" PRId64, cores.most);
-    ti_print(out, " core%s each, %s available, %s free for traces\n", cores.most == 1 ? "" : "s",
+    ti_print(out, " %" PRId64, cores.min);
+    if (cores.max > cores.min)
+        ti_print(out, " to %" PRId64, cores.max);
+    ti_print(out, " core%s each, %s available, %s free for traces\n", cores.max == 1 ? "" : "s",
              sizes_text(&memory, a, sizeof a), sizes_text(&disk, b, sizeof b));
     ti_print(out, "    %s, %s %s, Open MPI %s, counter %s\n",
              or_unknown(json_string_value(json_object_get(facts, "cpu"))),

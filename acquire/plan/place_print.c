@@ -15,13 +15,13 @@
 /* What a table has of a cluster, or of all. */
 struct group {
     int64_t nodes, used;
-    int64_t ranks, ranks_least, ranks_most;
-    int cores_least, cores_most;
+    int64_t ranks, ranks_min, ranks_max;
+    int cores_min, cores_max;
     double fold_min, fold_max;
     int64_t node_bytes, node_room; /* of the fullest node; room 0: not known */
     int64_t bytes, room;           /* of all nodes used; room 0: not known of some */
     bool room_unknown;
-    int64_t reserve_least, reserve_most;
+    int64_t reserve_min, reserve_max;
 };
 
 /* a/b > c/d, without overflow */
@@ -43,14 +43,14 @@ static void add_node(struct group *g, const struct ti_place_request *in, int64_t
     g->used++;
     g->ranks += ranks;
     g->bytes += bytes;
-    if (first || ranks < g->ranks_least)
-        g->ranks_least = ranks;
-    if (first || ranks > g->ranks_most)
-        g->ranks_most = ranks;
-    if (first || look.cores < g->cores_least)
-        g->cores_least = look.cores;
-    if (first || look.cores > g->cores_most)
-        g->cores_most = look.cores;
+    if (first || ranks < g->ranks_min)
+        g->ranks_min = ranks;
+    if (first || ranks > g->ranks_max)
+        g->ranks_max = ranks;
+    if (first || look.cores < g->cores_min)
+        g->cores_min = look.cores;
+    if (first || look.cores > g->cores_max)
+        g->cores_max = look.cores;
     if (first || fold < g->fold_min)
         g->fold_min = fold;
     if (first || fold > g->fold_max)
@@ -61,10 +61,10 @@ static void add_node(struct group *g, const struct ti_place_request *in, int64_t
             g->node_bytes = bytes;
         return;
     }
-    if (!g->room || look.reserve_bytes < g->reserve_least)
-        g->reserve_least = look.reserve_bytes;
-    if (!g->room || look.reserve_bytes > g->reserve_most)
-        g->reserve_most = look.reserve_bytes;
+    if (!g->room || look.reserve_bytes < g->reserve_min)
+        g->reserve_min = look.reserve_bytes;
+    if (!g->room || look.reserve_bytes > g->reserve_max)
+        g->reserve_max = look.reserve_bytes;
     g->room += look.available_bytes;
     if (!g->node_room || fuller(bytes, look.available_bytes, g->node_bytes, g->node_room)) {
         g->node_bytes = bytes;
@@ -143,8 +143,8 @@ static void cluster_row(const struct ti_place_request *in, const struct group *g
     r->site = s->site[s->cluster[c].site].name;
     r->cluster = s->cluster[c].name;
     snprintf(r->nodes, CELL, "%" PRId64 "/%" PRId64, g->used, g->nodes);
-    say_range(r->cores, g->cores_least, g->cores_most);
-    say_range(r->ranks, g->ranks_least, g->ranks_most);
+    say_range(r->cores, g->cores_min, g->cores_max);
+    say_range(r->ranks, g->ranks_min, g->ranks_max);
     say_fold(r->fold, g->fold_min, g->fold_max);
     say_memory(in, r, g->node_bytes, g->node_room);
 }
@@ -191,8 +191,8 @@ static void print_table(const struct ti_place_request *in, const struct group *g
     const char *site = NULL;
 
     snprintf(sum.nodes, CELL, "%" PRId64 "/%" PRId64, all->used, all->nodes);
-    say_range(sum.ranks, all->ranks_least, all->ranks_most);
-    say_range(sum.cores, all->cores_least, all->cores_most);
+    say_range(sum.ranks, all->ranks_min, all->ranks_max);
+    say_range(sum.cores, all->cores_min, all->cores_max);
     say_fold(sum.fold, all->fold_min, all->fold_max);
     say_memory(in, &sum, all->bytes, all->room_unknown ? 0 : all->room);
     measure(&w, &head);
@@ -299,8 +299,8 @@ static void print_memory(const struct ti_place_request *in, const struct group *
                  ti_format_size(in->rank_bytes, rank, sizeof rank));
     else
         ti_print(out, "  memory    of a rank: not known (--mem-per-rank, --pilot), and no limit");
-    ti_format_size(all->reserve_least, least, sizeof least);
-    ti_format_size(all->reserve_most, most, sizeof most);
+    ti_format_size(all->reserve_min, least, sizeof least);
+    ti_format_size(all->reserve_max, most, sizeof most);
     if (in->rank_bytes && all->room && strcmp(least, most) == 0)
         ti_print(out, "; %s a node reserved", least);
     else if (in->rank_bytes && all->room)
@@ -409,12 +409,11 @@ static json_t *json_clusters(const struct ti_place_request *in, const struct gro
 
         if (j && g[c].used)
             json_object_update_new(
-                j,
-                json_pack("{s:I, s:I, s:f, s:f, s:I, s:o}", "ranks_least",
-                          (json_int_t)g[c].ranks_least, "ranks_most", (json_int_t)g[c].ranks_most,
-                          "folding_least", g[c].fold_min, "folding_most", g[c].fold_max,
-                          "used_bytes", (json_int_t)g[c].bytes, "room_bytes",
-                          g[c].room_unknown ? json_null() : json_integer(g[c].room)));
+                j, json_pack("{s:I, s:I, s:f, s:f, s:I, s:o}", "ranks_least",
+                             (json_int_t)g[c].ranks_min, "ranks_most", (json_int_t)g[c].ranks_max,
+                             "folding_least", g[c].fold_min, "folding_most", g[c].fold_max,
+                             "used_bytes", (json_int_t)g[c].bytes, "room_bytes",
+                             g[c].room_unknown ? json_null() : json_integer(g[c].room)));
         json_array_append_new(list, j);
     }
     return list;

@@ -26,9 +26,9 @@ int ti_plan_linger(int64_t ranks)
 
     if (beyond <= 0)
         return 0;
-    return beyond < TI_LINGER_MOST * TI_LINGER_A_SECOND
-               ? (int)((beyond + TI_LINGER_A_SECOND - 1) / TI_LINGER_A_SECOND)
-               : TI_LINGER_MOST;
+    return beyond < TI_LINGER_MAX * TI_LINGER_RANKS_PER_SECOND
+               ? (int)((beyond + TI_LINGER_RANKS_PER_SECOND - 1) / TI_LINGER_RANKS_PER_SECOND)
+               : TI_LINGER_MAX;
 }
 
 void ti_plan_settings(struct ti_plan *plan)

@@ -50,8 +50,8 @@
  * the others.  Seen with 512 and 1,024 ranks on two cores, never with 256.
  */
 #define TI_LINGER_FREE     128 /* ranks on a node, that need none of it */
-#define TI_LINGER_A_SECOND 100 /* ranks beyond these */
-#define TI_LINGER_MOST     30
+#define TI_LINGER_RANKS_PER_SECOND 100 /* ranks beyond these */
+#define TI_LINGER_MAX              30
 
 /*
  * Start-up: CPU seconds that MPI_Init of n ranks on a node takes, which grow with their square,

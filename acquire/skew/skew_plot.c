@@ -84,9 +84,9 @@ static void draw_np(FILE *g, const struct ti_skew *s, const struct panel *panel)
         ti_skew_figures(s, &s->np[i], &f);
         v = panel->of(&f);
         if (v.n)
-            fprintf(g, "%d %.9g %.9g %.9g\n", i, v.median, v.least, v.most);
+            fprintf(g, "%d %.9g %.9g %.9g\n", i, v.median, v.min, v.max);
         any = any || v.n;
-        zero = zero && (!v.n || (v.least == 0 && v.most == 0));
+        zero = zero && (!v.n || (v.min == 0 && v.max == 0));
     }
     fprintf(g, "END\nset title '%s'\nset xrange [-0.5:%d.5]\nset xtics (", panel->title,
             s->nnp - 1);
@@ -115,8 +115,8 @@ static void draw_fold(FILE *g, const struct ti_skew_np *np)
 
             if (!d->n)
                 continue;
-            least = 100 * d->least < least ? 100 * d->least : least;
-            most = 100 * d->most > most ? 100 * d->most : most;
+            least = 100 * d->min < least ? 100 * d->min : least;
+            most = 100 * d->max > most ? 100 * d->max : most;
             fprintf(g, "%d", length + 1);
             for (int q = 0; q <= 4; q++)
                 fprintf(g, " %.9g", 100 * ti_deviations_quantile(d, q / 4.0));

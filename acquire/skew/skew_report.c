@@ -161,9 +161,9 @@ static void put_count(char *cell, const struct ti_spread *s)
 {
     char least[32], most[32];
 
-    ti_format_count((uint64_t)s->least, least, sizeof least);
-    ti_format_count((uint64_t)s->most, most, sizeof most);
-    snprintf(cell, CELL, s->least == s->most ? "%s" : "%s to %s", least, most);
+    ti_format_count((uint64_t)s->min, least, sizeof least);
+    ti_format_count((uint64_t)s->max, most, sizeof most);
+    snprintf(cell, CELL, s->min == s->max ? "%s" : "%s to %s", least, most);
 }
 
 static const char *unit(const struct ti_skew *s)

@@ -18,9 +18,9 @@ struct ti_spread ti_spread_of(double *value, int n)
     if (!n)
         return s;
     qsort(value, (size_t)n, sizeof *value, by_value);
-    s.least = value[0];
+    s.min = value[0];
     s.median = (value[(n - 1) / 2] + value[n / 2]) / 2;
-    s.most = value[n - 1];
+    s.max = value[n - 1];
     return s;
 }
 
@@ -41,12 +41,12 @@ char *ti_spread_text(const struct ti_spread *s, bool is_signed, char *buf, size_
 {
     char least[32], median[32], most[32];
 
-    number(s->least, is_signed, least, sizeof least);
+    number(s->min, is_signed, least, sizeof least);
     number(s->median, is_signed, median, sizeof median);
-    number(s->most, is_signed, most, sizeof most);
+    number(s->max, is_signed, most, sizeof most);
     if (!s->n)
         snprintf(buf, bytes, "-");
-    else if (s->least == s->most)
+    else if (s->min == s->max)
         snprintf(buf, bytes, "%s", median);
     else
         snprintf(buf, bytes, "%s (%s to %s)", median, least, most);
@@ -57,7 +57,7 @@ json_t *ti_spread_json(const struct ti_spread *s)
 {
     if (!s->n)
         return json_null();
-    return json_pack("{s:f, s:f, s:f}", "least", s->least, "median", s->median, "most", s->most);
+    return json_pack("{s:f, s:f, s:f}", "least", s->min, "median", s->median, "most", s->max);
 }
 
 static int bin_of(double size)
@@ -74,10 +74,10 @@ static double middle_of(int bin)
 
 void ti_deviations_add(struct ti_deviations *d, double relative)
 {
-    if (!d->n || relative < d->least)
-        d->least = relative;
-    if (!d->n || relative > d->most)
-        d->most = relative;
+    if (!d->n || relative < d->min)
+        d->min = relative;
+    if (!d->n || relative > d->max)
+        d->max = relative;
     d->n++;
     if (relative == 0)
         d->zero++;
@@ -88,7 +88,7 @@ void ti_deviations_add(struct ti_deviations *d, double relative)
 /* Within what is known exactly. */
 static double clamp(const struct ti_deviations *d, double v)
 {
-    return v < d->least ? d->least : v > d->most ? d->most : v;
+    return v < d->min ? d->min : v > d->max ? d->max : v;
 }
 
 double ti_deviations_quantile(const struct ti_deviations *d, double q)
@@ -96,9 +96,9 @@ double ti_deviations_quantile(const struct ti_deviations *d, double q)
     uint64_t rank = d->n ? (uint64_t)(q * (double)(d->n - 1) + 0.5) : 0, seen = 0;
 
     if (!d->n || rank == 0)
-        return d->least;
+        return d->min;
     if (rank >= d->n - 1)
-        return d->most;
+        return d->max;
     for (int bin = TI_DEVIATION_BINS; bin-- > 0;)
         if ((seen += d->bin[0][bin]) > rank)
             return clamp(d, -middle_of(bin));
@@ -107,5 +107,5 @@ double ti_deviations_quantile(const struct ti_deviations *d, double q)
     for (int bin = 0; bin < TI_DEVIATION_BINS; bin++)
         if ((seen += d->bin[1][bin]) > rank)
             return clamp(d, middle_of(bin));
-    return d->most;
+    return d->max;
 }

@@ -11,7 +11,7 @@
 /* Of some figures; n 0: there are none, and the rest is 0. */
 struct ti_spread {
     int n;
-    double least, median, most;
+    double min, median, max;
 };
 
 /* Of `n` figures, which are put in order. */
@@ -35,7 +35,7 @@ json_t *ti_spread_json(const struct ti_spread *s);
 
 struct ti_deviations {
     uint64_t n, zero;
-    double least, most;
+    double min, max;
     uint64_t bin[2][TI_DEVIATION_BINS]; /* below and above 0, by size */
 };
 

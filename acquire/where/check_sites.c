@@ -11,7 +11,7 @@
 /* The nodes of a cluster, or of all. */
 struct sum {
     int64_t nodes, cores, slots, memory_bytes;
-    int cores_least, cores_most; /* of a node */
+    int cores_min, cores_max; /* of a node */
     int64_t bytes_least, bytes_most;
     bool no_cores, no_memory; /* of some it is not known */
 };
@@ -28,10 +28,10 @@ static struct sum add_up(const struct ti_sites *s, int cluster)
 
         if (cluster >= 0 && n->cluster != cluster)
             continue;
-        if (!t.nodes || cores < t.cores_least)
-            t.cores_least = cores;
-        if (cores > t.cores_most)
-            t.cores_most = cores;
+        if (!t.nodes || cores < t.cores_min)
+            t.cores_min = cores;
+        if (cores > t.cores_max)
+            t.cores_max = cores;
         if (!t.nodes || bytes < t.bytes_least)
             t.bytes_least = bytes;
         if (bytes > t.bytes_most)
@@ -135,7 +135,7 @@ void ti_sites_print(const struct ti_sites *s, FILE *out)
 
         ti_print(out, "%-*s  %-*s  %5" PRId64 "  %5s  %9s  %-6s  %-7s  %-9s  %s\n", w,
                  c->site == before ? "" : s->site[c->site].name, v, c->name, t.nodes,
-                 range(t.cores_least, t.cores_most, cores), size(t.bytes_least, memory),
+                 range(t.cores_min, t.cores_max, cores), size(t.bytes_least, memory),
                  speed(c->speed, rate), c->family ? c->family : "?", c->isa ? c->isa : "?",
                  c->cpu ? c->cpu : "?");
         before = c->site;
@@ -183,7 +183,7 @@ static json_t *cluster_json(const struct ti_sites *s, int cluster)
     set_number(j, "line", c->line, c->line > 0);
     json_object_set_new(j, "nodes", nodes_json(s, cluster));
     json_object_set_new(j, "nnodes", json_integer(t.nodes));
-    set_number(j, "cores", t.cores_least, t.cores_least > 0);
+    set_number(j, "cores", t.cores_min, t.cores_min > 0);
     set_number(j, "cpus", c->cpus, c->cpus > 0);
     set_number(j, "memory_bytes", t.bytes_least, t.bytes_least > 0);
     set_number(j, "reserve_bytes", c->reserve_bytes, c->reserve_bytes >= 0);

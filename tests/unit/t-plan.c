@@ -111,8 +111,8 @@ static void test_linger(void **state)
     assert_int_equal(ti_plan_linger(512), 4);
     assert_int_equal(ti_plan_linger(1024), 9);
     assert_int_equal(ti_plan_linger(TI_LINGER_FREE + 2900), 29);
-    assert_int_equal(ti_plan_linger(TI_LINGER_FREE + 2901), TI_LINGER_MOST);
-    assert_int_equal(ti_plan_linger(INT64_MAX), TI_LINGER_MOST);
+    assert_int_equal(ti_plan_linger(TI_LINGER_FREE + 2901), TI_LINGER_MAX);
+    assert_int_equal(ti_plan_linger(INT64_MAX), TI_LINGER_MAX);
 }
 
 static void test_memory(void **state)

@@ -16,8 +16,8 @@ static void spread_is_of_the_sorted(void **state)
     struct ti_spread s = ti_spread_of(odd, 3), t = ti_spread_of(even, 4), none;
 
     (void)state;
-    assert_true(s.n == 3 && s.least == -1 && s.median == 2 && s.most == 3);
-    assert_true(t.n == 4 && t.least == 1 && t.median == 2.5 && t.most == 4);
+    assert_true(s.n == 3 && s.min == -1 && s.median == 2 && s.max == 3);
+    assert_true(t.n == 4 && t.min == 1 && t.median == 2.5 && t.max == 4);
     none = ti_spread_of(odd, 0);
     assert_int_equal(none.n, 0);
 }
@@ -89,7 +89,7 @@ static void extremes_are_kept(void **state)
     ti_deviations_add(&d, -1e-15);
     ti_deviations_add(&d, 1e12);
     ti_deviations_add(&d, 1e-12);
-    assert_true(d.least == -1e-15 && d.most == 1e12 && d.n == 3);
+    assert_true(d.min == -1e-15 && d.max == 1e12 && d.n == 3);
     assert_true(fabs(ti_deviations_quantile(&d, 0.5)) <= 1.1e-9);
 }
 
