@@ -12,13 +12,13 @@
  * numbers of ranks below 2^24 and weights up to 2^41 differ by 2^-82 at least: rounded to
  * levels they stay apart, and from one level to the next a node gains one rank at most.
  */
-__extension__ typedef unsigned __int128 level;
-#define LEVEL_BITS  90
-#define WEIGHT_MOST (INT64_C(1) << 41)
+__extension__ typedef unsigned __int128 load;
+#define LOAD_BITS   90
+#define WEIGHT_MAX  (INT64_C(1) << 41)
 #define SPEED_BITS  21
 
 /* Choices of sites x nodes that are tried one by one. */
-#define TRIES_MOST 20000000
+#define MAX_TRIES 20000000
 
 #define UNLIMITED INT64_MAX
 
@@ -26,19 +26,19 @@ __extension__ typedef unsigned __int128 level;
 const char *const ti_policy_names[TI_POLICY_COUNT] = {TI_POLICIES(POLICY_NAME)};
 
 /* A node that may have ranks, in the order of the file. */
-struct cell {
+struct candidate {
     int64_t node;
     int site;
-    int64_t cap;    /* ranks it can hold, np at most; of a given fold: what it has when used */
-    int64_t whole;  /* ranks it could hold, if there were as many */
+    int64_t max_ranks; /* ranks it can hold, np at most; of a given fold: what it has when used */
+    int64_t capacity;  /* ranks it could hold, if there were as many */
     int64_t weight; /* 0: it has all of cap or nothing */
-    level full;     /* where it has all of cap */
-    int64_t least;  /* ranks it has at any level: 1 where its site must have one */
-    int64_t n;      /* the outcome */
+    load full_load; /* where it has all of cap */
+    int64_t min_ranks; /* ranks it has at any level: 1 where its site must have one */
+    int64_t ranks;     /* the outcome */
 };
 
-struct field {
-    struct cell *cell;
+struct pool {
+    struct candidate *candidate;
     int64_t n;
     int64_t np; /* to be placed in it */
     int nsites;
@@ -61,55 +61,54 @@ struct ti_node_resources ti_node_resources(const struct ti_place_request *in, in
     const struct ti_cluster *cluster = &in->sites->cluster[node->cluster];
     int64_t probed = in->memory_bytes ? in->memory_bytes[i] : 0;
     int cores = in->cores && in->cores[i] > 0 ? in->cores[i] : 0;
-    struct ti_node_resources look = {.memory_bytes = cluster->memory_bytes};
+    struct ti_node_resources res = {.memory_bytes = cluster->memory_bytes};
 
-    look.usable = (!in->use || in->use[i]) &&
-                  (!in->family || !cluster->family || strcmp(in->family, cluster->family) == 0);
+    res.usable = (!in->use || in->use[i]) &&
+                 (!in->family || !cluster->family || strcmp(in->family, cluster->family) == 0);
     if (!cores)
         cores = node->cores ? node->cores : cluster->cores;
     else if (node->cores && node->cores < cores)
         cores = node->cores;
-    look.cores_known = cores > 0;
-    look.cores = cores > 0 ? cores : 1;
+    res.cores_known = cores > 0;
+    res.cores = cores > 0 ? cores : 1;
     if (node->memory_bytes)
-        look.memory_bytes = node->memory_bytes;
+        res.memory_bytes = node->memory_bytes;
     if (probed > 0)
-        look.memory_bytes = node->memory_bytes ? minimum(probed, node->memory_bytes) : probed;
+        res.memory_bytes = node->memory_bytes ? minimum(probed, node->memory_bytes) : probed;
     if (cluster->reserve_bytes >= 0)
-        look.reserve_bytes = cluster->reserve_bytes;
+        res.reserve_bytes = cluster->reserve_bytes;
     else if (in->reserve_bytes >= 0)
-        look.reserve_bytes = in->reserve_bytes;
+        res.reserve_bytes = in->reserve_bytes;
     else
-        look.reserve_bytes = TI_RESERVE_MIN_BYTES;
+        res.reserve_bytes = TI_RESERVE_MIN_BYTES;
     if (cluster->reserve_bytes < 0 && in->reserve_bytes < 0 && probed <= 0 && !node->memory_bytes &&
-        look.memory_bytes / TI_RESERVE_DIVISOR > TI_RESERVE_MIN_BYTES)
-        look.reserve_bytes = look.memory_bytes / TI_RESERVE_DIVISOR;
-    if (look.memory_bytes > look.reserve_bytes)
-        look.available_bytes = look.memory_bytes - look.reserve_bytes;
-    return look;
+        res.memory_bytes / TI_RESERVE_DIVISOR > TI_RESERVE_MIN_BYTES)
+        res.reserve_bytes = res.memory_bytes / TI_RESERVE_DIVISOR;
+    if (res.memory_bytes > res.reserve_bytes)
+        res.available_bytes = res.memory_bytes - res.reserve_bytes;
+    return res;
 }
 
 /* Ranks that the memory of a node allows. */
-static int64_t memory_ranks(const struct ti_place_request *in, const struct ti_node_resources *look)
+static int64_t memory_ranks(const struct ti_place_request *in, const struct ti_node_resources *res)
 {
-    return in->rank_bytes && look->memory_bytes ? look->available_bytes / in->rank_bytes
-                                                : UNLIMITED;
+    return in->rank_bytes && res->memory_bytes ? res->available_bytes / in->rank_bytes : UNLIMITED;
 }
 
-static int64_t capacity_of(const struct ti_place_request *in, int64_t i)
+static int64_t node_capacity(const struct ti_place_request *in, int64_t i)
 {
-    struct ti_node_resources look = ti_node_resources(in, i);
+    struct ti_node_resources res = ti_node_resources(in, i);
     int64_t cap;
 
-    if (!look.usable)
+    if (!res.usable)
         return 0;
-    cap = memory_ranks(in, &look);
+    cap = memory_ranks(in, &res);
     if (in->max_fold)
-        cap = minimum(cap, look.cores * in->max_fold);
+        cap = minimum(cap, res.cores * in->max_fold);
     if (in->regular)
-        cap = minimum(cap, look.cores);
+        cap = minimum(cap, res.cores);
     if (in->fold)
-        cap = in->fold * look.cores <= cap ? in->fold * look.cores : 0;
+        cap = in->fold * res.cores <= cap ? in->fold * res.cores : 0;
     return cap;
 }
 
@@ -120,7 +119,7 @@ static int site_of(const struct ti_sites *s, int64_t node)
 
 /* --- processor families -------------------------------------------------- */
 
-struct kind {
+struct family_count {
     const char *family;
     int64_t nodes;
     int clusters;
@@ -136,18 +135,18 @@ static int64_t *count_usable(const struct ti_place_request *in)
     return n;
 }
 
-static struct kind *find_kind(struct kind *kind, int *n, const char *family)
+static struct family_count *find_family(struct family_count *kind, int *n, const char *family)
 {
     for (int i = 0; i < *n; i++)
         if (strcmp(kind[i].family, family) == 0)
             return &kind[i];
-    kind[*n] = (struct kind){.family = family};
+    kind[*n] = (struct family_count){.family = family};
     return &kind[(*n)++];
 }
 
 /* "x86_64 (144 clusters, 700 nodes); aarch64 (pyxis of lyon, ...: 26 nodes)" */
-static void say_kind(const struct ti_place_request *in, const int64_t *usable, const struct kind *k,
-                     char *text, size_t room)
+static void describe_family(const struct ti_place_request *in, const int64_t *usable,
+                            const struct family_count *k, char *text, size_t room)
 {
     const struct ti_sites *s = in->sites;
     size_t n = 0;
@@ -168,16 +167,16 @@ static void say_kind(const struct ti_place_request *in, const int64_t *usable, c
         snprintf(text + n, room - n, ")");
 }
 
-static ti_status mixed(const struct ti_place_request *in, const int64_t *usable, struct kind *kind,
-                       int kinds, struct ti_err *err)
+static ti_status refuse_families(const struct ti_place_request *in, const int64_t *usable,
+                                 struct family_count *kind, int kinds, struct ti_err *err)
 {
-    const struct kind *most = kind;
+    const struct family_count *most = kind;
     char list[900] = "", text[400];
 
     for (int i = 0; i < kinds; i++) {
         size_t n = strlen(list);
 
-        say_kind(in, usable, &kind[i], text, sizeof text);
+        describe_family(in, usable, &kind[i], text, sizeof text);
         snprintf(list + n, sizeof list - n, "%s%s", i ? ", " : "", text);
         if (kind[i].nodes > most->nodes)
             most = &kind[i];
@@ -196,7 +195,7 @@ static ti_status check_family(const struct ti_place_request *in, struct ti_err *
 {
     const struct ti_sites *s = in->sites;
     int64_t *usable = count_usable(in);
-    struct kind *kind = calloc((size_t)s->nclusters + 1, sizeof *kind);
+    struct family_count *kind = calloc((size_t)s->nclusters + 1, sizeof *kind);
     ti_status st = TI_OK;
     int kinds = 0;
 
@@ -204,13 +203,13 @@ static ti_status check_family(const struct ti_place_request *in, struct ti_err *
         st = ti_err_set(err, TI_ERR_IO, "cannot place the ranks: out of memory");
     for (int c = 0; st == TI_OK && c < s->nclusters; c++)
         if (usable[c] && s->cluster[c].family) {
-            struct kind *k = find_kind(kind, &kinds, s->cluster[c].family);
+            struct family_count *k = find_family(kind, &kinds, s->cluster[c].family);
 
             k->nodes += usable[c];
             k->clusters++;
         }
     if (st == TI_OK && !in->family && kinds > 1)
-        st = mixed(in, usable, kind, kinds, err);
+        st = refuse_families(in, usable, kind, kinds, err);
     free(usable);
     free(kind);
     return st;
@@ -220,11 +219,11 @@ static ti_status check_family(const struct ti_place_request *in, struct ti_err *
 
 static int64_t clip(int64_t weight)
 {
-    return weight < 1 ? 1 : weight > WEIGHT_MOST ? WEIGHT_MOST : weight;
+    return weight < 1 ? 1 : weight > WEIGHT_MAX ? WEIGHT_MAX : weight;
 }
 
 struct rated {
-    int64_t weight, cell;
+    int64_t weight, candidate;
 };
 
 static int by_weight(const void *a, const void *b)
@@ -232,69 +231,70 @@ static int by_weight(const void *a, const void *b)
     const struct rated *x = a, *y = b;
 
     return x->weight != y->weight ? (x->weight > y->weight ? -1 : 1)
-                                  : (x->cell > y->cell) - (x->cell < y->cell);
+                                  : (x->candidate > y->candidate) - (x->candidate < y->candidate);
 }
 
 /* Cells [from, to) are of one cluster: what differs by less than an eighth is
  * alike, and counts as the least. */
-static bool level_cluster(struct field *f, int64_t from, int64_t to)
+static bool equalize_cluster(struct pool *pool, int64_t from, int64_t to)
 {
     size_t n = (size_t)(to - from);
     struct rated *r;
     bool differ = false;
 
     for (int64_t i = from; i < to; i++)
-        differ |= f->cell[i].weight != f->cell[from].weight;
+        differ |= pool->candidate[i].weight != pool->candidate[from].weight;
     if (!differ)
         return true;
     r = malloc(n * sizeof *r);
     if (!r)
         return false;
     for (size_t i = 0; i < n; i++)
-        r[i] = (struct rated){f->cell[from + (int64_t)i].weight, from + (int64_t)i};
+        r[i] = (struct rated){pool->candidate[from + (int64_t)i].weight, from + (int64_t)i};
     qsort(r, n, sizeof *r, by_weight);
     for (size_t begin = 0, end; begin < n; begin = end) {
         for (end = begin; end < n && r[end].weight > r[begin].weight - r[begin].weight / 8 - 1;)
             end++;
         for (size_t i = begin; i < end; i++)
-            f->cell[r[i].cell].weight = r[end - 1].weight;
+            pool->candidate[r[i].candidate].weight = r[end - 1].weight;
     }
     free(r);
     return true;
 }
 
-static bool weigh_by_memory(const struct ti_place_request *in, struct field *f)
+static bool weigh_by_memory(const struct ti_place_request *in, struct pool *pool)
 {
     bool known = true;
 
-    for (int64_t i = 0; i < f->n; i++)
-        known &= ti_node_resources(in, f->cell[i].node).memory_bytes > 0;
-    for (int64_t i = 0; i < f->n; i++) {
-        struct ti_node_resources look = ti_node_resources(in, f->cell[i].node);
+    for (int64_t i = 0; i < pool->n; i++)
+        known &= ti_node_resources(in, pool->candidate[i].node).memory_bytes > 0;
+    for (int64_t i = 0; i < pool->n; i++) {
+        struct ti_node_resources res = ti_node_resources(in, pool->candidate[i].node);
 
-        f->cell[i].weight = clip(!known           ? look.cores
-                                 : in->rank_bytes ? memory_ranks(in, &look)
-                                                  : look.available_bytes >> 20);
+        pool->candidate[i].weight = clip(!known           ? res.cores
+                                         : in->rank_bytes ? memory_ranks(in, &res)
+                                                          : res.available_bytes >> 20);
     }
-    for (int64_t i = 0, end; known && i < f->n; i = end) {
-        int cluster = in->sites->node[f->cell[i].node].cluster;
+    for (int64_t i = 0, end; known && i < pool->n; i = end) {
+        int cluster = in->sites->node[pool->candidate[i].node].cluster;
 
-        for (end = i; end < f->n && in->sites->node[f->cell[end].node].cluster == cluster;)
+        for (end = i;
+             end < pool->n && in->sites->node[pool->candidate[end].node].cluster == cluster;)
             end++;
-        if (!level_cluster(f, i, end))
+        if (!equalize_cluster(pool, i, end))
             return false;
     }
     return true;
 }
 
-static double speed_of(const struct ti_place_request *in, const struct cell *c)
+static double speed_of(const struct ti_place_request *in, const struct candidate *c)
 {
     return in->sites->cluster[in->sites->node[c->node].cluster].speed;
 }
 
 /* Speeds to SPEED_BITS binary digits of the fastest: exact in any arithmetic, as
  * only exponents change. */
-static void weigh_by_speed(const struct ti_place_request *in, struct field *f)
+static void weigh_by_speed(const struct ti_place_request *in, struct pool *pool)
 {
     double fastest = 0, slowest = 0;
     int exponent = 0;
@@ -306,26 +306,26 @@ static void weigh_by_speed(const struct ti_place_request *in, struct field *f)
         slowest = s > 0 && (slowest == 0 || s < slowest) ? s : slowest;
     }
     frexp(fastest, &exponent);
-    for (int64_t i = 0; i < f->n; i++) {
-        double s = speed_of(in, &f->cell[i]);
+    for (int64_t i = 0; i < pool->n; i++) {
+        double s = speed_of(in, &pool->candidate[i]);
         int64_t scaled = 1;
 
         if (fastest > 0)
             scaled = (int64_t)ldexp(s > 0 ? s : slowest, SPEED_BITS - exponent);
-        f->cell[i].weight =
-            clip((scaled > 1 ? scaled : 1) * ti_node_resources(in, f->cell[i].node).cores);
+        pool->candidate[i].weight =
+            clip((scaled > 1 ? scaled : 1) * ti_node_resources(in, pool->candidate[i].node).cores);
     }
 }
 
 /* --- levels -------------------------------------------------------------- */
 
-static int64_t load_at(const struct cell *c, level at)
+static int64_t ranks_at(const struct candidate *c, load at)
 {
-    int64_t n = at >= c->full ? c->cap
-                : c->weight   ? (int64_t)((at * (level)c->weight) >> LEVEL_BITS)
-                              : 0;
+    int64_t n = at >= c->full_load ? c->max_ranks
+                : c->weight        ? (int64_t)((at * (load)c->weight) >> LOAD_BITS)
+                                   : 0;
 
-    return n > c->least ? n : c->least;
+    return n > c->min_ranks ? n : c->min_ranks;
 }
 
 static int compare_sums(const void *a, const void *b, void *sums)
@@ -336,11 +336,11 @@ static int compare_sums(const void *a, const void *b, void *sums)
     return sum[x] != sum[y] ? (sum[x] > sum[y] ? -1 : 1) : (x > y) - (x < y);
 }
 
-static void order_sites(struct field *f)
+static void order_sites(struct pool *pool)
 {
-    for (int s = 0; s < f->nsites; s++)
-        f->order[s] = s;
-    qsort_r(f->order, (size_t)f->nsites, sizeof *f->order, compare_sums, f->sum);
+    for (int s = 0; s < pool->nsites; s++)
+        pool->order[s] = s;
+    qsort_r(pool->order, (size_t)pool->nsites, sizeof *pool->order, compare_sums, pool->sum);
 }
 
 static int64_t add(int64_t a, int64_t b)
@@ -351,41 +351,41 @@ static int64_t add(int64_t a, int64_t b)
 }
 
 /* Of sums per site: the best sites that are wanted, or all; 0 when fewer have any. */
-static int64_t total(struct field *f)
+static int64_t total(struct pool *pool)
 {
     int64_t all = 0;
 
-    if (f->wanted > f->nsites)
+    if (pool->wanted > pool->nsites)
         return 0;
-    if (f->wanted) {
-        order_sites(f);
-        if (f->sum[f->order[f->wanted - 1]] < 1)
+    if (pool->wanted) {
+        order_sites(pool);
+        if (pool->sum[pool->order[pool->wanted - 1]] < 1)
             return 0;
     }
-    for (int s = 0; s < (f->wanted ? f->wanted : f->nsites); s++)
-        all = add(all, f->sum[f->wanted ? f->order[s] : s]);
+    for (int s = 0; s < (pool->wanted ? pool->wanted : pool->nsites); s++)
+        all = add(all, pool->sum[pool->wanted ? pool->order[s] : s]);
     return all;
 }
 
-static int64_t total_at(struct field *f, level at)
+static int64_t total_at(struct pool *pool, load at)
 {
-    memset(f->sum, 0, (size_t)f->nsites * sizeof *f->sum);
-    for (int64_t i = 0; i < f->n; i++)
-        f->sum[f->cell[i].site] += load_at(&f->cell[i], at);
-    return total(f);
+    memset(pool->sum, 0, (size_t)pool->nsites * sizeof *pool->sum);
+    for (int64_t i = 0; i < pool->n; i++)
+        pool->sum[pool->candidate[i].site] += ranks_at(&pool->candidate[i], at);
+    return total(pool);
 }
 
 /* The lowest level that holds all ranks; there is one. */
-static level lowest(struct field *f)
+static load lowest_load(struct pool *pool)
 {
-    level low = 0, high = 0;
+    load low = 0, high = 0;
 
-    for (int64_t i = 0; i < f->n; i++)
-        high = f->cell[i].full > high ? f->cell[i].full : high;
+    for (int64_t i = 0; i < pool->n; i++)
+        high = pool->candidate[i].full_load > high ? pool->candidate[i].full_load : high;
     while (low < high) {
-        level mid = low + (high - low) / 2;
+        load mid = low + (high - low) / 2;
 
-        if (total_at(f, mid) >= f->np)
+        if (total_at(pool, mid) >= pool->np)
             high = mid;
         else
             low = mid + 1;
@@ -394,100 +394,100 @@ static level lowest(struct field *f)
 }
 
 /* Only cells of chosen sites stay. */
-static void keep_chosen(struct field *f)
+static void keep_chosen(struct pool *pool)
 {
     int64_t kept = 0;
 
-    for (int64_t i = 0; i < f->n; i++)
-        if (f->chosen[f->cell[i].site])
-            f->cell[kept++] = f->cell[i];
-    f->n = kept;
+    for (int64_t i = 0; i < pool->n; i++)
+        if (pool->chosen[pool->candidate[i].site])
+            pool->candidate[kept++] = pool->candidate[i];
+    pool->n = kept;
 }
 
-static void choose_first(struct field *f)
+static void choose_first_sites(struct pool *pool)
 {
-    memset(f->chosen, 0, (size_t)f->nsites * sizeof *f->chosen);
-    for (int s = 0; s < f->wanted; s++)
-        f->chosen[f->order[s]] = true;
+    memset(pool->chosen, 0, (size_t)pool->nsites * sizeof *pool->chosen);
+    for (int s = 0; s < pool->wanted; s++)
+        pool->chosen[pool->order[s]] = true;
 }
 
 /* Each site has a rank whatever the level, on its weightiest node. */
-static bool demand_one(struct field *f)
+static bool require_rank_per_site(struct pool *pool)
 {
-    int64_t *best = malloc((size_t)f->nsites * sizeof *best);
+    int64_t *best = malloc((size_t)pool->nsites * sizeof *best);
 
     if (!best)
         return false;
-    for (int s = 0; s < f->nsites; s++)
+    for (int s = 0; s < pool->nsites; s++)
         best[s] = -1;
-    for (int64_t i = 0; i < f->n; i++) {
-        int64_t *b = &best[f->cell[i].site];
+    for (int64_t i = 0; i < pool->n; i++) {
+        int64_t *b = &best[pool->candidate[i].site];
 
-        if (*b < 0 || f->cell[i].weight > f->cell[*b].weight)
+        if (*b < 0 || pool->candidate[i].weight > pool->candidate[*b].weight)
             *b = i;
     }
-    for (int s = 0; s < f->nsites; s++)
+    for (int s = 0; s < pool->nsites; s++)
         if (best[s] >= 0)
-            f->cell[best[s]].least = 1;
+            pool->candidate[best[s]].min_ranks = 1;
     free(best);
     return true;
 }
 
 /* Every node to the lowest level; of those that reach it with their last rank, the
  * first of the file have it. */
-static bool fill_level(struct field *f)
+static bool fill_to_load(struct pool *pool)
 {
-    level at;
+    load at;
     int64_t over;
 
-    if (f->wanted && !demand_one(f))
+    if (pool->wanted && !require_rank_per_site(pool))
         return false;
-    at = lowest(f);
-    over = total_at(f, at) - f->np;
-    for (int64_t i = f->n - 1; i >= 0; i--) {
-        struct cell *c = &f->cell[i];
+    at = lowest_load(pool);
+    over = total_at(pool, at) - pool->np;
+    for (int64_t i = pool->n - 1; i >= 0; i--) {
+        struct candidate *c = &pool->candidate[i];
 
-        c->n = load_at(c, at);
-        if (over && load_at(c, at - 1) < c->n) {
-            c->n--;
+        c->ranks = ranks_at(c, at);
+        if (over && ranks_at(c, at - 1) < c->ranks) {
+            c->ranks--;
             over--;
         }
     }
     return true;
 }
 
-static int by_full(const void *a, const void *b)
+static int by_full_load(const void *a, const void *b)
 {
-    const struct cell *x = a, *y = b;
+    const struct candidate *x = a, *y = b;
 
-    return x->full != y->full ? (x->full < y->full ? -1 : 1)
-                              : (x->node > y->node) - (x->node < y->node);
+    return x->full_load != y->full_load ? (x->full_load < y->full_load ? -1 : 1)
+                                        : (x->node > y->node) - (x->node < y->node);
 }
 
 /* One node after the other, each to its cap: of sites that are wanted first one each, as far
  * as a rank is left for the others, and then by the order of their levels. */
-static void fill_nodes(struct field *f)
+static void fill_nodes(struct pool *pool)
 {
-    int64_t left = f->np, bare = f->wanted;
-    bool *reached = f->chosen;
+    int64_t left = pool->np, bare = pool->wanted;
+    bool *reached = pool->chosen;
 
-    memset(reached, 0, (size_t)f->nsites * sizeof *reached);
-    qsort(f->cell, (size_t)f->n, sizeof *f->cell, by_full);
-    for (int64_t i = 0; i < f->n && bare; i++) {
-        struct cell *c = &f->cell[i];
+    memset(reached, 0, (size_t)pool->nsites * sizeof *reached);
+    qsort(pool->candidate, (size_t)pool->n, sizeof *pool->candidate, by_full_load);
+    for (int64_t i = 0; i < pool->n && bare; i++) {
+        struct candidate *c = &pool->candidate[i];
 
         if (reached[c->site])
             continue;
         reached[c->site] = true;
         bare--;
-        c->n = minimum(c->cap, left - bare);
-        left -= c->n;
+        c->ranks = minimum(c->max_ranks, left - bare);
+        left -= c->ranks;
     }
-    for (int64_t i = 0; i < f->n; i++) {
-        struct cell *c = &f->cell[i];
-        int64_t more = minimum(c->cap - c->n, left);
+    for (int64_t i = 0; i < pool->n; i++) {
+        struct candidate *c = &pool->candidate[i];
+        int64_t more = minimum(c->max_ranks - c->ranks, left);
 
-        c->n += more;
+        c->ranks += more;
         left -= more;
     }
 }
@@ -495,77 +495,77 @@ static void fill_nodes(struct field *f)
 /* --- policies ------------------------------------------------------------ */
 
 /* The sites that are wanted: where the level is lowest. */
-static void choose_by_level(struct field *f)
+static void choose_sites_by_load(struct pool *pool)
 {
-    total_at(f, lowest(f));
-    choose_first(f);
-    keep_chosen(f);
+    total_at(pool, lowest_load(pool));
+    choose_first_sites(pool);
+    keep_chosen(pool);
 }
 
-static void set_full(const struct ti_place_request *in, struct field *f)
+static void set_full_load(const struct ti_place_request *in, struct pool *pool)
 {
-    for (int64_t i = 0; i < f->n; i++) {
-        struct cell *c = &f->cell[i];
+    for (int64_t i = 0; i < pool->n; i++) {
+        struct candidate *c = &pool->candidate[i];
         /* how fast a node's cores are, however many */
         int64_t measure = in->fold && in->policy == TI_POLICY_SPEED
                               ? clip(c->weight / ti_node_resources(in, c->node).cores)
                               : c->weight;
-        int64_t ranks = in->fold && in->policy == TI_POLICY_SPEED ? in->fold : c->cap;
-        level top = (level)ranks << LEVEL_BITS;
+        int64_t ranks = in->fold && in->policy == TI_POLICY_SPEED ? in->fold : c->max_ranks;
+        load top = (load)ranks << LOAD_BITS;
 
-        c->full = (top + (level)measure - 1) / (level)measure;
+        c->full_load = (top + (load)measure - 1) / (load)measure;
         if (in->fold)
             c->weight = 0;
     }
 }
 
-static bool place_level(const struct ti_place_request *in, struct field *f)
+static bool place_by_load(const struct ti_place_request *in, struct pool *pool)
 {
     if (in->policy == TI_POLICY_SPEED)
-        weigh_by_speed(in, f);
-    else if (!weigh_by_memory(in, f))
+        weigh_by_speed(in, pool);
+    else if (!weigh_by_memory(in, pool))
         return false;
-    set_full(in, f);
-    if (f->wanted)
-        choose_by_level(f);
+    set_full_load(in, pool);
+    if (pool->wanted)
+        choose_sites_by_load(pool);
     if (!in->fold)
-        return fill_level(f);
-    fill_nodes(f);
+        return fill_to_load(pool);
+    fill_nodes(pool);
     return true;
 }
 
 /* The cells by capacity, largest first. */
-static struct rated *by_capacity(const struct field *f)
+static struct rated *by_capacity(const struct pool *pool)
 {
-    struct rated *r = malloc((size_t)f->n * sizeof *r);
+    struct rated *r = malloc((size_t)pool->n * sizeof *r);
 
-    for (int64_t i = 0; r && i < f->n; i++)
-        r[i] = (struct rated){f->cell[i].whole, i};
+    for (int64_t i = 0; r && i < pool->n; i++)
+        r[i] = (struct rated){pool->candidate[i].capacity, i};
     if (r)
-        qsort(r, (size_t)f->n, sizeof *r, by_weight);
+        qsort(r, (size_t)pool->n, sizeof *r, by_weight);
     return r;
 }
 
 /* The largest node of each chosen site is taken; returns how many ranks they hold, -1 when a
- * site has no node.  f->sum gets where in `r` they are, plus one. */
-static int64_t take_largest(struct field *f, const struct rated *r, bool mark)
+ * site has no node.  pool->sum gets where in `r` they are, plus one. */
+static int64_t take_largest(struct pool *pool, const struct rated *r, bool mark)
 {
     int64_t held = 0;
     int reached = 0;
 
-    memset(f->sum, 0, (size_t)f->nsites * sizeof *f->sum);
-    for (int64_t i = 0; i < f->n && reached < f->wanted; i++) {
-        struct cell *c = &f->cell[r[i].cell];
+    memset(pool->sum, 0, (size_t)pool->nsites * sizeof *pool->sum);
+    for (int64_t i = 0; i < pool->n && reached < pool->wanted; i++) {
+        struct candidate *c = &pool->candidate[r[i].candidate];
 
-        if (!f->chosen[c->site] || f->sum[c->site])
+        if (!pool->chosen[c->site] || pool->sum[c->site])
             continue;
-        f->sum[c->site] = i + 1;
-        held = add(held, c->cap);
+        pool->sum[c->site] = i + 1;
+        held = add(held, c->max_ranks);
         reached++;
         if (mark)
-            c->n = 1;
+            c->ranks = 1;
     }
-    return reached == f->wanted ? held : -1;
+    return reached == pool->wanted ? held : -1;
 }
 
 /*
@@ -573,31 +573,31 @@ static int64_t take_largest(struct field *f, const struct rated *r, bool mark)
  * wanted, and the largest of all the others.  -1: not even all.  With `mark`, those
  * that are taken get n = 1.
  */
-static int64_t fewest(struct field *f, const struct rated *r, bool mark)
+static int64_t fewest_nodes(struct pool *pool, const struct rated *r, bool mark)
 {
-    int64_t held = take_largest(f, r, mark), count = f->wanted;
+    int64_t held = take_largest(pool, r, mark), count = pool->wanted;
 
     if (held < 0)
         return -1;
-    for (int64_t i = 0; i < f->n && held < f->np; i++) {
-        struct cell *c = &f->cell[r[i].cell];
+    for (int64_t i = 0; i < pool->n && held < pool->np; i++) {
+        struct candidate *c = &pool->candidate[r[i].candidate];
 
-        if (!f->chosen[c->site] || f->sum[c->site] == i + 1)
+        if (!pool->chosen[c->site] || pool->sum[c->site] == i + 1)
             continue;
-        held = add(held, c->cap);
+        held = add(held, c->max_ranks);
         count++;
         if (mark)
-            c->n = 1;
+            c->ranks = 1;
     }
-    return held >= f->np ? count : -1;
+    return held >= pool->np ? count : -1;
 }
 
-/* The number of choices of k among n, or more than TRIES_MOST. */
+/* The number of choices of k among n, or more than MAX_TRIES. */
 static int64_t choices(int n, int k)
 {
     int64_t c = 1;
 
-    for (int i = 1; i <= k && c <= TRIES_MOST; i++)
+    for (int i = 1; i <= k && c <= MAX_TRIES; i++)
         c = c * (n - k + i) / i;
     return c;
 }
@@ -617,10 +617,10 @@ static bool next_choice(int *pick, int k, int n)
     return true;
 }
 
-static bool choose_for_fewest(struct field *f, const struct rated *r)
+static bool choose_sites_for_fewest_nodes(struct pool *pool, const struct rated *r)
 {
-    int y = f->wanted, *pick = calloc(2 * (size_t)f->nsites, sizeof *pick),
-        *best = pick + f->nsites;
+    int y = pool->wanted, *pick = calloc(2 * (size_t)pool->nsites, sizeof *pick),
+        *best = pick + pool->nsites;
     int64_t least = INT64_MAX;
 
     if (!pick)
@@ -630,62 +630,62 @@ static bool choose_for_fewest(struct field *f, const struct rated *r)
     do {
         int64_t n;
 
-        memset(f->chosen, 0, (size_t)f->nsites * sizeof *f->chosen);
+        memset(pool->chosen, 0, (size_t)pool->nsites * sizeof *pool->chosen);
         for (int i = 0; i < y; i++)
-            f->chosen[pick[i]] = true;
-        n = fewest(f, r, false);
+            pool->chosen[pick[i]] = true;
+        n = fewest_nodes(pool, r, false);
         if (n >= 0 && n < least) {
             least = n;
             for (int i = 0; i < y; i++)
                 best[i] = pick[i];
         }
-    } while (next_choice(pick, y, f->nsites));
-    memset(f->chosen, 0, (size_t)f->nsites * sizeof *f->chosen);
+    } while (next_choice(pick, y, pool->nsites));
+    memset(pool->chosen, 0, (size_t)pool->nsites * sizeof *pool->chosen);
     for (int i = 0; i < y; i++)
-        f->chosen[best[i]] = true;
+        pool->chosen[best[i]] = true;
     free(pick);
     return true;
 }
 
-static void keep_marked(struct field *f)
+static void keep_marked(struct pool *pool)
 {
     int64_t kept = 0;
 
-    for (int64_t i = 0; i < f->n; i++)
-        if (f->cell[i].n) {
-            f->cell[kept] = f->cell[i];
-            f->cell[kept++].n = 0;
+    for (int64_t i = 0; i < pool->n; i++)
+        if (pool->candidate[i].ranks) {
+            pool->candidate[kept] = pool->candidate[i];
+            pool->candidate[kept++].ranks = 0;
         }
-    f->n = kept;
+    pool->n = kept;
 }
 
-static bool place_compact(const struct ti_place_request *in, struct field *f)
+static bool place_compact(const struct ti_place_request *in, struct pool *pool)
 {
-    struct rated *r = by_capacity(f);
+    struct rated *r = by_capacity(pool);
     bool ok = r != NULL;
 
-    for (int s = 0; s < f->nsites; s++)
-        f->chosen[s] = true;
-    if (ok && f->wanted && choices(f->nsites, f->wanted) <= TRIES_MOST / f->n)
-        ok = choose_for_fewest(f, r);
-    else if (ok && f->wanted) {
-        total_at(f, ~(level)0);
-        choose_first(f);
+    for (int s = 0; s < pool->nsites; s++)
+        pool->chosen[s] = true;
+    if (ok && pool->wanted && choices(pool->nsites, pool->wanted) <= MAX_TRIES / pool->n)
+        ok = choose_sites_for_fewest_nodes(pool, r);
+    else if (ok && pool->wanted) {
+        total_at(pool, ~(load)0);
+        choose_first_sites(pool);
     }
     if (ok) {
-        fewest(f, r, true);
-        for (int64_t i = 0; i < f->n; i++)
-            f->cell[r[i].cell].full = (level)i;
-        keep_marked(f);
+        fewest_nodes(pool, r, true);
+        for (int64_t i = 0; i < pool->n; i++)
+            pool->candidate[r[i].candidate].full_load = (load)i;
+        keep_marked(pool);
         if (in->fold) {
-            for (int64_t i = 0; i < f->n; i++)
-                f->cell[i].weight = 0;
-            fill_nodes(f);
+            for (int64_t i = 0; i < pool->n; i++)
+                pool->candidate[i].weight = 0;
+            fill_nodes(pool);
         } else {
-            ok = weigh_by_memory(in, f);
+            ok = weigh_by_memory(in, pool);
             if (ok) {
-                set_full(in, f);
-                ok = fill_level(f);
+                set_full_load(in, pool);
+                ok = fill_to_load(pool);
             }
         }
     }
@@ -736,7 +736,7 @@ static int64_t usable_nodes(const struct ti_place_request *in)
     return n;
 }
 
-static ti_status check_wishes(const struct ti_place_request *in, struct ti_err *err)
+static ti_status check_request(const struct ti_place_request *in, struct ti_err *err)
 {
     if (in->regular && in->fold > 1)
         return ti_err_set(
@@ -764,31 +764,32 @@ static ti_status check_wishes(const struct ti_place_request *in, struct ti_err *
 }
 
 /* What the nodes can hold under the conditions of `in`, slots aside. */
-static int64_t largest(const struct ti_place_request *in, struct field *f, const int64_t *capacity)
+static int64_t largest_np(const struct ti_place_request *in, struct pool *pool,
+                          const int64_t *capacity)
 {
-    memset(f->sum, 0, (size_t)f->nsites * sizeof *f->sum);
+    memset(pool->sum, 0, (size_t)pool->nsites * sizeof *pool->sum);
     for (int64_t i = 0; i < in->sites->nnodes; i++) {
-        int64_t *sum = &f->sum[site_of(in->sites, i)];
+        int64_t *sum = &pool->sum[site_of(in->sites, i)];
 
         if (!in->sites->node[i].slots)
-            *sum = add(*sum, capacity ? capacity[i] : capacity_of(in, i));
+            *sum = add(*sum, capacity ? capacity[i] : node_capacity(in, i));
     }
-    return total(f);
+    return total(pool);
 }
 
 /* The least number of ranks a core by which np would fit; 0: none. */
-static int64_t enough_fold(const struct ti_place_request *in, struct field *f)
+static int64_t smallest_fold(const struct ti_place_request *in, struct pool *pool)
 {
     struct ti_place_request loose = *in;
     int64_t low = 1, high = in->np;
 
     loose.fold = loose.max_fold = 0;
     loose.regular = false;
-    if (largest(&loose, f, NULL) < in->np)
+    if (largest_np(&loose, pool, NULL) < in->np)
         return 0;
     while (low < high) {
         loose.max_fold = low + (high - low) / 2;
-        if (largest(&loose, f, NULL) >= in->np)
+        if (largest_np(&loose, pool, NULL) >= in->np)
             high = loose.max_fold;
         else
             low = loose.max_fold + 1;
@@ -797,7 +798,7 @@ static int64_t enough_fold(const struct ti_place_request *in, struct field *f)
 }
 
 /* "the 1,169 nodes", "2 of the 9 sites", " at most 4 ranks a core each" */
-static void say_where(const struct ti_place_request *in, const struct field *f, char *text,
+static void say_where(const struct ti_place_request *in, const struct pool *pool, char *text,
                       size_t room)
 {
     int64_t nodes = usable_nodes(in);
@@ -810,25 +811,26 @@ static void say_where(const struct ti_place_request *in, const struct field *f, 
         snprintf(limit, sizeof limit, ", at %" PRId64 " ranks a core,", in->fold);
     else if (in->max_fold)
         snprintf(limit, sizeof limit, ", at most %" PRId64 " ranks a core,", in->max_fold);
-    if (f->wanted)
-        snprintf(text, room, "%d site%s of %s (%s node%s)%s", f->wanted, f->wanted == 1 ? "" : "s",
-                 in->sites->path, count, nodes == 1 ? "" : "s", limit);
+    if (pool->wanted)
+        snprintf(text, room, "%d site%s of %s (%s node%s)%s", pool->wanted,
+                 pool->wanted == 1 ? "" : "s", in->sites->path, count, nodes == 1 ? "" : "s",
+                 limit);
     else
         snprintf(text, room, "the %s node%s%s", count, nodes == 1 ? "" : "s", limit);
 }
 
-static ti_status too_many(const struct ti_place_request *in, struct field *f, int64_t most,
-                          struct ti_err *err)
+static ti_status refuse_np(const struct ti_place_request *in, struct pool *pool, int64_t most,
+                           struct ti_err *err)
 {
     char np[32], held[32], over[32], needed[32], rank[32], missing[32], where[256], memory[80] = "",
                                                                                     lack[80] = "";
     bool limited = in->fold || in->max_fold || in->regular;
-    int64_t bytes, lacking, fold = limited ? enough_fold(in, f) : 0;
+    int64_t bytes, lacking, fold = limited ? smallest_fold(in, pool) : 0;
 
     ti_format_count((uint64_t)in->np, np, sizeof np);
     ti_format_count((uint64_t)most, held, sizeof held);
     ti_format_count((uint64_t)(in->np - most), over, sizeof over);
-    say_where(in, f, where, sizeof where);
+    say_where(in, pool, where, sizeof where);
     if (in->rank_bytes) {
         if (__builtin_mul_overflow(in->rank_bytes, in->np, &bytes))
             bytes = INT64_MAX;
@@ -843,7 +845,7 @@ static ti_status too_many(const struct ti_place_request *in, struct field *f, in
     ti_err_set(err, TI_ERR_INPUT,
                "%s ranks%s; %s hold%s at most %s: missing is room for %s rank%s%s", np,
                memory[0] ? memory : " do not fit", where,
-               f->wanted == 1 || usable_nodes(in) == 1 ? "s" : "", held, over,
+               pool->wanted == 1 || usable_nodes(in) == 1 ? "s" : "", held, over,
                in->np - most == 1 ? "" : "s", lack);
     if (fold && most)
         ti_err_hint(err,
@@ -854,17 +856,17 @@ static ti_status too_many(const struct ti_place_request *in, struct field *f, in
     else if (most)
         ti_err_hint(err,
                     "more nodes%s, a smaller problem or a smaller --reserve; --np %" PRId64 " fits",
-                    has_slots(in)                        ? " or slots"
-                    : f->wanted && f->wanted < f->nsites ? " or sites"
-                                                         : "",
+                    has_slots(in)                                 ? " or slots"
+                    : pool->wanted && pool->wanted < pool->nsites ? " or sites"
+                                                                  : "",
                     most);
     else
         ti_err_hint(err, "not even one rank fits on a node: a smaller problem may");
     return TI_ERR_INPUT;
 }
 
-static ti_status too_many_slots(const struct ti_place_request *in,
-                                const struct ti_rank_placement *p, int64_t node, struct ti_err *err)
+static ti_status refuse_slots(const struct ti_place_request *in, const struct ti_rank_placement *p,
+                              int64_t node, struct ti_err *err)
 {
     const struct ti_node *n = &in->sites->node[node];
     char rank[32], room[32];
@@ -882,7 +884,7 @@ static ti_status too_many_slots(const struct ti_place_request *in,
     return TI_ERR_INPUT;
 }
 
-static ti_status wrong_sites(const struct ti_place_request *in, int have, struct ti_err *err)
+static ti_status refuse_sites(const struct ti_place_request *in, int have, struct ti_err *err)
 {
     ti_err_set(err, TI_ERR_INPUT,
                "%d site%s asked for, and '%s' has %d with nodes that can be used", in->sites_wanted,
@@ -895,19 +897,19 @@ static ti_status wrong_sites(const struct ti_place_request *in, int have, struct
 /* --- the placement ------------------------------------------------------- */
 
 /* Capacities, and the sum that a placement of slots and of others can reach. */
-static void find_limits(const struct ti_place_request *in, struct field *f,
+static void find_limits(const struct ti_place_request *in, struct pool *pool,
                         struct ti_rank_placement *p)
 {
     int64_t stopped, slots;
 
     for (int64_t i = 0; i < p->nnodes; i++)
-        p->capacity[i] = capacity_of(in, i);
+        p->capacity[i] = node_capacity(in, i);
     slots = fill_slots(in, p, UNLIMITED, &stopped);
-    p->largest_np = stopped >= 0 ? slots : add(slots, largest(in, f, p->capacity));
+    p->largest_np = stopped >= 0 ? slots : add(slots, largest_np(in, pool, p->capacity));
     memset(p->ranks, 0, (size_t)p->nnodes * sizeof *p->ranks);
 }
 
-static ti_status check_limits(const struct ti_place_request *in, struct field *f,
+static ti_status check_limits(const struct ti_place_request *in, struct pool *pool,
                               struct ti_rank_placement *p, struct ti_err *err)
 {
     int64_t stopped;
@@ -915,74 +917,75 @@ static ti_status check_limits(const struct ti_place_request *in, struct field *f
 
     fill_slots(in, p, in->np, &stopped);
     if (stopped >= 0)
-        return too_many_slots(in, p, stopped, err);
-    for (int s = 0; s < f->nsites; s++)
-        f->chosen[s] = false;
+        return refuse_slots(in, p, stopped, err);
+    for (int s = 0; s < pool->nsites; s++)
+        pool->chosen[s] = false;
     for (int64_t i = 0; i < p->nnodes; i++)
         if (ti_node_resources(in, i).usable)
-            f->chosen[site_of(in->sites, i)] = true;
-    for (int s = 0; s < f->nsites; s++)
-        sites += f->chosen[s];
+            pool->chosen[site_of(in->sites, i)] = true;
+    for (int s = 0; s < pool->nsites; s++)
+        sites += pool->chosen[s];
     if (in->sites_wanted > sites)
-        return wrong_sites(in, sites, err);
+        return refuse_sites(in, sites, err);
     if (in->np > p->largest_np)
-        return too_many(in, f, p->largest_np, err);
+        return refuse_np(in, pool, p->largest_np, err);
     if (in->np < in->sites_wanted)
         return ti_err_set(err, TI_ERR_INPUT, "%" PRId64 " rank%s cannot be at %d sites", in->np,
                           in->np == 1 ? "" : "s", in->sites_wanted);
     return TI_OK;
 }
 
-static void collect(const struct ti_place_request *in, struct field *f,
-                    const struct ti_rank_placement *p)
+static void collect_candidates(const struct ti_place_request *in, struct pool *pool,
+                               const struct ti_rank_placement *p)
 {
-    f->n = 0;
+    pool->n = 0;
     for (int64_t i = 0; i < p->nnodes; i++)
         if (p->capacity[i] && !in->sites->node[i].slots)
-            f->cell[f->n++] = (struct cell){.node = i,
-                                            .site = site_of(in->sites, i),
-                                            .cap = minimum(p->capacity[i], f->np),
-                                            .whole = p->capacity[i],
-                                            .full = 0};
+            pool->candidate[pool->n++] =
+                (struct candidate){.node = i,
+                                   .site = site_of(in->sites, i),
+                                   .max_ranks = minimum(p->capacity[i], pool->np),
+                                   .capacity = p->capacity[i],
+                                   .full_load = 0};
 }
 
 /* Where nothing limits a node, as many ranks a core as there must be when all nodes are
  * used: what is left to make them few. */
-static void limit_by_cores(const struct ti_place_request *in, struct field *f)
+static void limit_by_cores(const struct ti_place_request *in, struct pool *pool)
 {
     struct ti_place_request rest = *in;
     int64_t fold = 0;
 
-    rest.np = f->np;
-    for (int64_t i = 0; i < f->n; i++) {
-        struct cell *c = &f->cell[i];
+    rest.np = pool->np;
+    for (int64_t i = 0; i < pool->n; i++) {
+        struct candidate *c = &pool->candidate[i];
 
-        if (c->whole != UNLIMITED)
+        if (c->capacity != UNLIMITED)
             continue;
         if (!fold)
-            fold = enough_fold(&rest, f);
-        c->whole = fold * ti_node_resources(in, c->node).cores;
-        c->cap = minimum(c->whole, f->np);
+            fold = smallest_fold(&rest, pool);
+        c->capacity = fold * ti_node_resources(in, c->node).cores;
+        c->max_ranks = minimum(c->capacity, pool->np);
     }
 }
 
-static ti_status place(const struct ti_place_request *in, struct field *f,
+static ti_status place(const struct ti_place_request *in, struct pool *pool,
                        struct ti_rank_placement *p, struct ti_err *err)
 {
     bool ok;
 
     for (int64_t i = 0; i < p->nnodes; i++)
-        f->np -= p->ranks[i];
-    if (!f->np)
+        pool->np -= p->ranks[i];
+    if (!pool->np)
         return TI_OK;
-    collect(in, f, p);
+    collect_candidates(in, pool, p);
     if (in->policy == TI_POLICY_COMPACT)
-        limit_by_cores(in, f);
-    ok = in->policy == TI_POLICY_COMPACT ? place_compact(in, f) : place_level(in, f);
+        limit_by_cores(in, pool);
+    ok = in->policy == TI_POLICY_COMPACT ? place_compact(in, pool) : place_by_load(in, pool);
     if (!ok)
         return ti_err_set(err, TI_ERR_IO, "cannot place the ranks: out of memory");
-    for (int64_t i = 0; i < f->n; i++)
-        p->ranks[f->cell[i].node] = f->cell[i].n;
+    for (int64_t i = 0; i < pool->n; i++)
+        p->ranks[pool->candidate[i].node] = pool->candidate[i].ranks;
     return TI_OK;
 }
 
@@ -1073,7 +1076,7 @@ static void name_mode(const struct ti_place_request *in, struct ti_rank_placemen
 }
 
 /* First ranks, counts and names. */
-static void sum_up(const struct ti_place_request *in, struct ti_rank_placement *p)
+static void summarize(const struct ti_place_request *in, struct ti_rank_placement *p)
 {
     const struct ti_sites *s = in->sites;
     int64_t next = 0, lowest_full = INT64_MAX;
@@ -1104,32 +1107,32 @@ static void sum_up(const struct ti_place_request *in, struct ti_rank_placement *
     name_mode(in, p, lowest_full == p->fold_full);
 }
 
-static void free_field(struct field *f)
+static void free_pool(struct pool *pool)
 {
-    free(f->cell);
-    free(f->sum);
-    free(f->order);
-    free(f->chosen);
+    free(pool->candidate);
+    free(pool->sum);
+    free(pool->order);
+    free(pool->chosen);
 }
 
-static bool make_field(const struct ti_place_request *in, struct field *f)
+static bool make_pool(const struct ti_place_request *in, struct pool *pool)
 {
     size_t nodes = (size_t)in->sites->nnodes + 1, sites = (size_t)in->sites->nsites + 1;
 
-    *f = (struct field){.np = in->np, .nsites = in->sites->nsites, .wanted = in->sites_wanted};
-    f->cell = calloc(nodes, sizeof *f->cell);
-    f->sum = calloc(sites, sizeof *f->sum);
-    f->order = calloc(sites, sizeof *f->order);
-    f->chosen = calloc(sites, sizeof *f->chosen);
-    return f->cell && f->sum && f->order && f->chosen;
+    *pool = (struct pool){.np = in->np, .nsites = in->sites->nsites, .wanted = in->sites_wanted};
+    pool->candidate = calloc(nodes, sizeof *pool->candidate);
+    pool->sum = calloc(sites, sizeof *pool->sum);
+    pool->order = calloc(sites, sizeof *pool->order);
+    pool->chosen = calloc(sites, sizeof *pool->chosen);
+    return pool->candidate && pool->sum && pool->order && pool->chosen;
 }
 
 ti_status ti_place_ranks(const struct ti_place_request *in, struct ti_rank_placement *out,
                          struct ti_err *err)
 {
     size_t n = (size_t)in->sites->nnodes + 1;
-    ti_status st = check_wishes(in, err);
-    struct field f = {.n = 0};
+    ti_status st = check_request(in, err);
+    struct pool pool = {.n = 0};
 
     *out = (struct ti_rank_placement){.np = in->np, .nnodes = in->sites->nnodes};
     out->ranks = calloc(n, sizeof *out->ranks);
@@ -1137,22 +1140,22 @@ ti_status ti_place_ranks(const struct ti_place_request *in, struct ti_rank_place
     out->capacity = calloc(n, sizeof *out->capacity);
     if (st == TI_OK)
         st = check_family(in, err);
-    if (st == TI_OK && (!out->ranks || !out->first || !out->capacity || !make_field(in, &f)))
+    if (st == TI_OK && (!out->ranks || !out->first || !out->capacity || !make_pool(in, &pool)))
         st = ti_err_set(err, TI_ERR_IO, "cannot place the ranks: out of memory");
     if (st == TI_OK) {
-        find_limits(in, &f, out);
-        st = check_limits(in, &f, out, err);
+        find_limits(in, &pool, out);
+        st = check_limits(in, &pool, out, err);
     }
     if (st == TI_OK)
-        st = place(in, &f, out, err);
+        st = place(in, &pool, out, err);
     if (st == TI_OK && in->group > 1)
         st = keep_groups(in, out, err);
     if (st == TI_OK) {
-        sum_up(in, out);
+        summarize(in, out);
         if (in->sites_wanted && out->used_sites != in->sites_wanted)
-            st = wrong_sites(in, out->used_sites, err);
+            st = refuse_sites(in, out->used_sites, err);
     }
-    free_field(&f);
+    free_pool(&pool);
     return st;
 }
 
