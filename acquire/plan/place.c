@@ -11,8 +11,9 @@ const char *const ti_policy_names[TI_POLICY_COUNT] = {TI_POLICIES(POLICY_NAME)};
 
 /* --- slots of a hostfile ------------------------------------------------- */
 
-/* Nodes with slots are filled in their order.  What they have goes to ranks; returns
- * how many.  *stopped: one of them cannot hold its slots, and is the end. */
+/* Fill the nodes that have slots, in the order of the file, with at most np ranks in all. Writes
+ * p->ranks and returns their sum. *stopped is the node that cannot hold its slots, where filling
+ * ends; -1: none. */
 static int64_t fill_slots(const struct ti_place_request *in, struct ti_rank_placement *p,
                           int64_t np, int64_t *stopped)
 {
@@ -35,7 +36,7 @@ static int64_t fill_slots(const struct ti_place_request *in, struct ti_rank_plac
 
 /* --- the placement ------------------------------------------------------- */
 
-/* Capacities, and the sum that a placement of slots and of others can reach. */
+/* Capacities of the nodes, and the largest np with slots filled first and policies for the rest. */
 static void find_limits(const struct ti_place_request *in, struct ti__pool *pool,
                         struct ti_rank_placement *p)
 {
@@ -104,8 +105,8 @@ static ti_status place(const struct ti_place_request *in, struct ti__pool *pool,
     return TI_OK;
 }
 
-/* The node that is to have one group more: of those with room for it, the one that has lost
- * most, so an unused one only where no other has room; -1: none. */
+/* The node that gets one more group, or -1 if no node has room. Nodes that the policy used come
+ * first; among equals, the node that lost most ranks to rounding. */
 static int64_t for_a_group(const struct ti_place_request *in, const struct ti_rank_placement *p,
                            const int64_t *wanted)
 {
@@ -120,7 +121,8 @@ static int64_t for_a_group(const struct ti_place_request *in, const struct ti_ra
     return best;
 }
 
-/* The last group may have fewer ranks; it is on the last node used, or behind it. */
+/* The last group may be incomplete: its ranks go to the last node that is used or to one behind
+ * it, because ranks are numbered in the order of the nodes. */
 static bool place_incomplete(const struct ti_place_request *in, struct ti_rank_placement *p,
                              int64_t ranks)
 {
@@ -136,7 +138,8 @@ static bool place_incomplete(const struct ti_place_request *in, struct ti_rank_p
     return ranks == 0;
 }
 
-/* No group of ranks may lie on two nodes: whole groups move from node to node. */
+/* No group of ranks may span two nodes: round each node down to whole groups, then hand out the
+ * groups that are left. */
 static ti_status keep_groups(const struct ti_place_request *in, struct ti_rank_placement *p,
                              struct ti_err *err)
 {
@@ -172,12 +175,12 @@ static ti_status keep_groups(const struct ti_place_request *in, struct ti_rank_p
     return TI_ERR_INPUT;
 }
 
-/* The mode's name. */
+/* The name of the mode; `even`: all used nodes have equally many ranks on their fullest core. */
 static void name_mode(const struct ti_place_request *in, struct ti_rank_placement *p, bool even)
 {
     char fold[24] = "x";
 
-    /* of a fold that was asked for, the node with the remainder aside */
+    /* with a fold that was asked for, the node with the remainder does not count */
     if (even || p->fold_full == in->fold)
         snprintf(fold, sizeof fold, "%" PRId64, p->fold_full);
     if (p->fold_full <= 1 && p->used_sites <= 1)
@@ -190,7 +193,6 @@ static void name_mode(const struct ti_place_request *in, struct ti_rank_placemen
         snprintf(p->mode, sizeof p->mode, "CF-(%d,%s)", p->used_sites, fold);
 }
 
-/* First ranks, counts and names. */
 static void summarize(const struct ti_place_request *in, struct ti_rank_placement *p)
 {
     const struct ti_sites *s = in->sites;
@@ -289,7 +291,8 @@ int64_t ti_rank_placement_node_of(const struct ti_rank_placement *p, int64_t ran
 
     if (rank < 0 || rank >= p->np)
         return -1;
-    /* the first node that begins behind it; nodes without ranks begin where the next does */
+    /* Find the first node that begins behind the rank; an unused node begins where the next one
+     * does. */
     while (low < high) {
         int64_t mid = low + (high - low) / 2;
 

@@ -38,7 +38,6 @@ struct ti_node_resources ti_node_resources(const struct ti_place_request *in, in
     return res;
 }
 
-/* Ranks that the memory of a node allows. */
 int64_t ti__place_memory_ranks(const struct ti_place_request *in,
                                const struct ti_node_resources *res)
 {
@@ -107,7 +106,6 @@ int64_t ti__place_add(int64_t a, int64_t b)
     return __builtin_add_overflow(a, b, &sum) ? TI__UNLIMITED : sum;
 }
 
-/* Of sums per site: the best sites that are wanted, or all; 0 when fewer have any. */
 int64_t ti__place_sum_sites(struct ti__pool *pool)
 {
     int64_t all = 0;
@@ -124,7 +122,6 @@ int64_t ti__place_sum_sites(struct ti__pool *pool)
     return all;
 }
 
-/* What the nodes can hold under the conditions of `in`, slots aside. */
 int64_t ti__place_largest_np(const struct ti_place_request *in, struct ti__pool *pool,
                              const int64_t *capacity)
 {
@@ -138,7 +135,6 @@ int64_t ti__place_largest_np(const struct ti_place_request *in, struct ti__pool 
     return ti__place_sum_sites(pool);
 }
 
-/* The least number of ranks a core by which np would fit; 0: none. */
 int64_t ti__place_smallest_fold(const struct ti_place_request *in, struct ti__pool *pool)
 {
     struct ti_place_request loose = *in;

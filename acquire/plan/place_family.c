@@ -13,7 +13,7 @@ struct family_count {
     int clusters;
 };
 
-/* How many usable nodes each cluster has; NULL when memory is short. */
+/* Usable nodes per cluster; NULL when out of memory. */
 static int64_t *count_usable(const struct ti_place_request *in)
 {
     int64_t *n = calloc((size_t)in->sites->nclusters + 1, sizeof *n);
@@ -32,7 +32,7 @@ static struct family_count *find_family(struct family_count *kind, int *n, const
     return &kind[(*n)++];
 }
 
-/* "x86_64 (144 clusters, 700 nodes); aarch64 (pyxis of lyon, ...: 26 nodes)" */
+/* "x86_64 (700 nodes of 144 clusters)", "aarch64 (26 nodes of pyxis)" */
 static void describe_family(const struct ti_place_request *in, const int64_t *usable,
                             const struct family_count *k, char *text, size_t room)
 {
@@ -78,7 +78,6 @@ static ti_status refuse_families(const struct ti_place_request *in, const int64_
     return TI_ERR_INPUT;
 }
 
-/* One family, as far as families are known. */
 ti_status ti__place_check_family(const struct ti_place_request *in, struct ti_err *err)
 {
     const struct ti_sites *s = in->sites;

@@ -1,4 +1,4 @@
-/* A placement's conditions, from the command line. */
+/* The conditions of a placement, from the command line. */
 #include <ctype.h>
 #include <inttypes.h>
 #include <string.h>
@@ -13,7 +13,7 @@
 
 #define MODES "R, F-X, C-Y or CF-(Y,X), Y and X numbers, or x for as many as needed"
 
-/* A number from 1 to `most` at *p, or, where `any`, x, which is 0. */
+/* Parse a number from 1 to `most` at *p. With `any`, the letter x is accepted too and gives 0. */
 static bool take_number(const char **p, bool any, int64_t most, int64_t *n)
 {
     *n = 0;
@@ -122,7 +122,7 @@ double ti_rank_placement_start_seconds(const struct ti_place_request *in,
     return most;
 }
 
-/* The ranks on one machine spread over all its cores, so their number decides. */
+/* On one machine ranks use all cores, so np and the cores determine the folding factor. */
 static ti_status check_fold_here(const struct ti_place_request *in, int cores, struct ti_err *err)
 {
     int64_t fold = (in->np + cores - 1) / cores;
@@ -158,7 +158,7 @@ ti_status ti_place_check_local(const struct ti_options *o, const char *host, int
 
     if (uname(&us) == 0)
         cluster.family = us.machine;
-    in.rank_bytes = 0; /* of memory, acquire/plan/plan.h knows more */
+    in.rank_bytes = 0; /* ti_plan_check() judges memory on this machine */
     if (st == TI_OK)
         st = ti_place_ranks(&in, &place, err);
     if (st == TI_OK)

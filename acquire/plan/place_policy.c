@@ -28,8 +28,8 @@ static int by_weight(const void *a, const void *b)
                                   : (x->candidate > y->candidate) - (x->candidate < y->candidate);
 }
 
-/* Cells [from, to) are of one cluster: what differs by less than an eighth is
- * alike, and counts as the least. */
+/* Candidates [from, to) are of one cluster. Nodes whose weights differ by less than an eighth get
+ * the smallest weight among them, so that they carry the same number of ranks up to one. */
 static bool equalize_cluster(struct ti__pool *pool, int64_t from, int64_t to)
 {
     size_t n = (size_t)(to - from);
@@ -86,8 +86,8 @@ static double speed_of(const struct ti_place_request *in, const struct ti__candi
     return in->sites->cluster[in->sites->node[c->node].cluster].speed;
 }
 
-/* Speeds to SPEED_BITS binary digits of the fastest: exact in any arithmetic, as
- * only exponents change. */
+/* Weight: cores x speed. Speeds are scaled by a power of two, so that the fastest has SPEED_BITS
+ * binary digits, and cut to integers: the result is the same with any floating-point unit. */
 static void weigh_by_speed(const struct ti_place_request *in, struct ti__pool *pool)
 {
     double fastest = 0, slowest = 0;
@@ -128,7 +128,7 @@ static int64_t total_at(struct ti__pool *pool, ti__load at)
     return ti__place_sum_sites(pool);
 }
 
-/* The lowest level that holds all ranks; there is one. */
+/* The lowest load at which all ranks find room; the caller has checked that there is one. */
 static ti__load lowest_load(struct ti__pool *pool)
 {
     ti__load low = 0, high = 0;
@@ -146,7 +146,7 @@ static ti__load lowest_load(struct ti__pool *pool)
     return low;
 }
 
-/* Only cells of chosen sites stay. */
+/* Drop the candidates of sites that are not chosen. */
 static void keep_chosen(struct ti__pool *pool)
 {
     int64_t kept = 0;
@@ -164,7 +164,7 @@ static void choose_first_sites(struct ti__pool *pool)
         pool->chosen[pool->order[s]] = true;
 }
 
-/* Each site has a rank whatever the level, on its weightiest node. */
+/* Give the heaviest node of each site a rank at any load. */
 static bool require_rank_per_site(struct ti__pool *pool)
 {
     int64_t *best = malloc((size_t)pool->nsites * sizeof *best);
@@ -186,8 +186,8 @@ static bool require_rank_per_site(struct ti__pool *pool)
     return true;
 }
 
-/* Every node to the lowest level; of those that reach it with their last rank, the
- * first of the file have it. */
+/* Fill every node to the lowest load that holds all ranks. If that is more than np, nodes that
+ * reach the load with their last rank give it back, the last of the file first. */
 static bool fill_to_load(struct ti__pool *pool)
 {
     ti__load at;
@@ -217,8 +217,9 @@ static int by_full_load(const void *a, const void *b)
                                         : (x->node > y->node) - (x->node < y->node);
 }
 
-/* One node after the other, each to its cap: of sites that are wanted first one each, as far
- * as a rank is left for the others, and then by the order of their levels. */
+/* Fill one node after the other to its max_ranks, in ascending order of full_load. First the best
+ * node of each wanted site, which leaves one rank for every site that has none yet; then the
+ * others. */
 static void fill_nodes(struct ti__pool *pool)
 {
     int64_t left = pool->np, bare = pool->wanted;
@@ -245,7 +246,7 @@ static void fill_nodes(struct ti__pool *pool)
     }
 }
 
-/* The sites that are wanted: where the level is lowest. */
+/* Choose the sites that hold most ranks at the lowest load. */
 static void choose_sites_by_load(struct ti__pool *pool)
 {
     total_at(pool, lowest_load(pool));
@@ -257,7 +258,8 @@ static void set_full_load(const struct ti_place_request *in, struct ti__pool *po
 {
     for (int64_t i = 0; i < pool->n; i++) {
         struct ti__candidate *c = &pool->candidate[i];
-        /* how fast a node's cores are, however many */
+        /* With a given fold, speed orders nodes by the speed of a core, whatever their number of
+         * cores. */
         int64_t measure = in->fold && in->policy == TI_POLICY_SPEED
                               ? clip(c->weight / ti_node_resources(in, c->node).cores)
                               : c->weight;
@@ -285,7 +287,7 @@ static bool place_by_load(const struct ti_place_request *in, struct ti__pool *po
     return true;
 }
 
-/* The cells by capacity, largest first. */
+/* The candidates by capacity, largest first; NULL when out of memory. */
 static struct rated *by_capacity(const struct ti__pool *pool)
 {
     struct rated *r = malloc((size_t)pool->n * sizeof *r);
@@ -297,8 +299,8 @@ static struct rated *by_capacity(const struct ti__pool *pool)
     return r;
 }
 
-/* The largest node of each chosen site is taken; returns how many ranks they hold, -1 when a
- * site has no node.  pool->sum gets where in `r` they are, plus one. */
+/* Take the largest node of each chosen site. Returns how many ranks they hold, or -1 when a site
+ * has no node. pool->sum[site] becomes the index in `r` of the site's node, plus one. */
 static int64_t take_largest(struct ti__pool *pool, const struct rated *r, bool mark)
 {
     int64_t held = 0;
@@ -320,9 +322,9 @@ static int64_t take_largest(struct ti__pool *pool, const struct rated *r, bool m
 }
 
 /*
- * How many nodes of the chosen sites hold np ranks: the largest of each site that is
- * wanted, and the largest of all the others.  -1: not even all.  With `mark`, those
- * that are taken get n = 1.
+ * How many nodes of the chosen sites hold np ranks: the largest node of each wanted site, then
+ * the largest of the rest. -1: all of them together do not. With `mark`, the nodes taken get
+ * ranks = 1.
  */
 static int64_t fewest_nodes(struct ti__pool *pool, const struct rated *r, bool mark)
 {
@@ -343,7 +345,7 @@ static int64_t fewest_nodes(struct ti__pool *pool, const struct rated *r, bool m
     return held >= pool->np ? count : -1;
 }
 
-/* The number of choices of k among n, or more than MAX_TRIES. */
+/* n choose k, or some number above MAX_TRIES. */
 static int64_t choices(int n, int k)
 {
     int64_t c = 1;
@@ -353,7 +355,7 @@ static int64_t choices(int n, int k)
     return c;
 }
 
-/* The next combination of `k` of 0 to n - 1, in lexical order. */
+/* The next combination of k out of 0 to n - 1, in lexical order; false after the last. */
 static bool next_choice(int *pick, int k, int n)
 {
     int i = k - 1;
@@ -444,8 +446,8 @@ static bool place_compact(const struct ti_place_request *in, struct ti__pool *po
     return ok;
 }
 
-/* Where nothing limits a node, as many ranks a core as there must be when all nodes are
- * used: what is left to make them few. */
+/* For the policy compact: a node that nothing limits could hold all ranks. Limit it to the ranks
+ * a core that are needed when all nodes are used. */
 static void limit_by_cores(const struct ti_place_request *in, struct ti__pool *pool)
 {
     struct ti_place_request rest = *in;

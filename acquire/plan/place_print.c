@@ -1,4 +1,4 @@
-/* A placement for people, as JSON, and for mpirun. */
+/* A placement as a table, as JSON, and as a hostfile. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,19 +7,19 @@
 #include "common/cli.h"
 #include "node/ranks.h"
 
-/* Clusters without ranks whose names are told. */
+/* Names of unused clusters that are printed. */
 #define UNUSED_TOLD 20
 
 #define GIB (INT64_C(1) << 30)
 
-/* What a table has of a cluster, or of all. */
+/* Sums over the nodes of a cluster, or over all nodes. */
 struct group {
     int64_t nodes, used;
     int64_t ranks, ranks_min, ranks_max;
     int cores_min, cores_max;
     double fold_min, fold_max;
-    int64_t node_bytes, node_room; /* of the fullest node; room 0: not known */
-    int64_t bytes, room;           /* of all nodes used; room 0: not known of some */
+    int64_t node_bytes, node_room; /* of the fullest node; node_room 0: its memory is not known */
+    int64_t bytes, room;           /* of the used nodes; room: of those whose memory is known */
     bool room_unknown;
     int64_t reserve_min, reserve_max;
 };
@@ -32,9 +32,9 @@ static bool fuller(int64_t a, int64_t b, int64_t c, int64_t d)
 
 static void add_node(struct group *g, const struct ti_place_request *in, int64_t i, int64_t ranks)
 {
-    struct ti_node_resources look = ti_node_resources(in, i);
+    struct ti_node_resources res = ti_node_resources(in, i);
     int64_t bytes = ranks * in->rank_bytes;
-    double fold = (double)ranks / look.cores;
+    double fold = (double)ranks / res.cores;
     bool first = g->used == 0;
 
     g->nodes++;
@@ -47,32 +47,32 @@ static void add_node(struct group *g, const struct ti_place_request *in, int64_t
         g->ranks_min = ranks;
     if (first || ranks > g->ranks_max)
         g->ranks_max = ranks;
-    if (first || look.cores < g->cores_min)
-        g->cores_min = look.cores;
-    if (first || look.cores > g->cores_max)
-        g->cores_max = look.cores;
+    if (first || res.cores < g->cores_min)
+        g->cores_min = res.cores;
+    if (first || res.cores > g->cores_max)
+        g->cores_max = res.cores;
     if (first || fold < g->fold_min)
         g->fold_min = fold;
     if (first || fold > g->fold_max)
         g->fold_max = fold;
-    if (!look.memory_bytes) {
+    if (!res.memory_bytes) {
         g->room_unknown = true;
         if (!g->node_room && bytes > g->node_bytes)
             g->node_bytes = bytes;
         return;
     }
-    if (!g->room || look.reserve_bytes < g->reserve_min)
-        g->reserve_min = look.reserve_bytes;
-    if (!g->room || look.reserve_bytes > g->reserve_max)
-        g->reserve_max = look.reserve_bytes;
-    g->room += look.available_bytes;
-    if (!g->node_room || fuller(bytes, look.available_bytes, g->node_bytes, g->node_room)) {
+    if (!g->room || res.reserve_bytes < g->reserve_min)
+        g->reserve_min = res.reserve_bytes;
+    if (!g->room || res.reserve_bytes > g->reserve_max)
+        g->reserve_max = res.reserve_bytes;
+    g->room += res.available_bytes;
+    if (!g->node_room || fuller(bytes, res.available_bytes, g->node_bytes, g->node_room)) {
         g->node_bytes = bytes;
-        g->node_room = look.available_bytes;
+        g->node_room = res.available_bytes;
     }
 }
 
-/* One group a cluster, and one behind them for all; NULL when memory is short. */
+/* One group per cluster, then one for all nodes; NULL when out of memory. */
 static struct group *make_groups(const struct ti_place_request *in,
                                  const struct ti_rank_placement *p)
 {
@@ -246,7 +246,8 @@ static void print_mode(const struct ti_rank_placement *p, FILE *out)
 }
 
 struct unknown {
-    int64_t memory, cores, speed, speeds; /* nodes used of which it is not known; known speeds */
+    int64_t memory, cores, speed,
+        speeds; /* usable nodes without a known value; speeds: those with a known speed */
 };
 
 static struct unknown find_unknown(const struct ti_place_request *in,
@@ -255,13 +256,13 @@ static struct unknown find_unknown(const struct ti_place_request *in,
     struct unknown u = {0, 0, 0, 0};
 
     for (int64_t i = 0; i < p->nnodes; i++) {
-        struct ti_node_resources look = ti_node_resources(in, i);
+        struct ti_node_resources res = ti_node_resources(in, i);
         bool known = in->sites->cluster[in->sites->node[i].cluster].speed > 0;
 
-        if (!look.usable)
+        if (!res.usable)
             continue;
-        u.memory += !look.memory_bytes;
-        u.cores += !look.cores_known;
+        u.memory += !res.memory_bytes;
+        u.cores += !res.cores_known;
         u.speed += !known;
         u.speeds += known;
     }
@@ -376,14 +377,14 @@ static json_t *json_node(const struct ti_place_request *in, const struct ti_rank
 {
     const struct ti_sites *s = in->sites;
     const struct ti_cluster *c = &s->cluster[s->node[i].cluster];
-    struct ti_node_resources look = ti_node_resources(in, i);
+    struct ti_node_resources res = ti_node_resources(in, i);
 
     return json_pack(
         "{s:o, s:o, s:o, s:I, s:I, s:i, s:o, s:I, s:o}", "name", ti_json_text(s->node[i].name),
         "site", ti_json_text(s->site[c->site].name), "cluster", ti_json_text(c->name), "first_rank",
-        (json_int_t)p->first[i], "ranks", (json_int_t)p->ranks[i], "cores", look.cores,
-        "memory_bytes", look.memory_bytes ? json_integer(look.memory_bytes) : json_null(),
-        "reserve_bytes", (json_int_t)look.reserve_bytes, "capacity", limit(p->capacity[i]));
+        (json_int_t)p->first[i], "ranks", (json_int_t)p->ranks[i], "cores", res.cores,
+        "memory_bytes", res.memory_bytes ? json_integer(res.memory_bytes) : json_null(),
+        "reserve_bytes", (json_int_t)res.reserve_bytes, "capacity", limit(p->capacity[i]));
 }
 
 static json_t *json_nodes(const struct ti_place_request *in, const struct ti_rank_placement *p)

@@ -33,7 +33,7 @@ ti_status ti__place_check_request(const struct ti_place_request *in, struct ti_e
     return TI_OK;
 }
 
-/* "the 1,169 nodes", "2 of the 9 sites", " at most 4 ranks a core each" */
+/* "the 1,169 nodes", "2 sites of g5k.conf (1,169 nodes), at most 4 ranks a core," */
 static void say_where(const struct ti_place_request *in, const struct ti__pool *pool, char *text,
                       size_t room)
 {
