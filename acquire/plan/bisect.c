@@ -5,31 +5,31 @@
 
 #define SEEDS        6
 #define PASSES       16
-#define FRUITLESS    128 /* exchanges without a gain that end a pass; and */
-#define FRUITLESS_OF 16  /* this part of the ranks, if it is more */
+#define FRUITLESS    128 /* a pass ends after so many exchanges without a gain, */
+#define FRUITLESS_OF 16  /* or after this fraction of the ranks, if that is more */
 
-/* A heap of vertices by a key, the largest on top, in which keys can change. */
+/* A heap of vertices, largest key on top; keys may change. */
 struct heap {
     int32_t *item;
-    int32_t *place; /* of a vertex in item[], -1: not in it; shared by heaps that have
-                       no vertex in common */
+    int32_t *place; /* index of a vertex in item[], -1: not in it; heaps without common vertices
+                       share it */
     const int64_t *key;
     int64_t n;
 };
 
-/* The set that is being cut: its vertices are 0 ... n - 1, in the order given. */
+/* The set that is cut; its vertices are 0 ... n - 1 in the given order. */
 struct ti_bisect {
     const struct ti_graph *g;
-    int32_t *local; /* of a rank; -1: not in the set */
+    int32_t *local; /* vertex of a rank; -1: not in the set */
     int64_t n;
-    int64_t *start; /* as in ti_graph, of the pairs within the set */
+    int64_t *start; /* as in ti_graph, for pairs within the set */
     int32_t *to;
     int64_t *weight;
 
     unsigned char *side, *best; /* 0: left */
-    int64_t *gain;              /* by how much the cut falls if it changes sides */
+    int64_t *gain;              /* decrease of the cut if the vertex changes sides */
     int32_t *item[2], *place;
-    int32_t *queue; /* vertices: of a search; that changed sides, in order */
+    int32_t *queue; /* of a search; or the vertices that changed sides, in order */
     int32_t *copy;
     uint64_t dice;
 };
@@ -153,7 +153,7 @@ static void take_set(struct ti_bisect *b, const int32_t *rank, int64_t n)
         b->local[rank[i]] = -1;
 }
 
-/* Sets all gains; returns what is cut. */
+/* Compute all gains; returns the cut. */
 static int64_t find_gains(struct ti_bisect *b)
 {
     int64_t cut = 0;
@@ -172,7 +172,7 @@ static int64_t find_gains(struct ti_bisect *b)
 
 /* --- exchanging ----------------------------------------------------------- */
 
-/* v changes sides: what that means to its neighbours, in whichever heap they are. */
+/* Move v to the other side and update its neighbours in the heaps. */
 static void move(struct ti_bisect *b, struct heap h[2], int32_t v)
 {
     b->side[v] ^= 1;
@@ -186,8 +186,8 @@ static void move(struct ti_bisect *b, struct heap h[2], int32_t v)
     }
 }
 
-/* One pass: exchange the best of each side, each vertex once, and go back to where
- * the cut was least.  Returns by how much it fell. */
+/* One pass: repeatedly exchange the best vertex of each side, each vertex once, then undo all
+ * exchanges behind the smallest cut.  Returns the decrease of the cut. */
 static int64_t exchange(struct ti_bisect *b)
 {
     struct heap h[2] = {{b->item[0], b->place, b->gain, 0}, {b->item[1], b->place, b->gain, 0}};
@@ -236,7 +236,7 @@ static int64_t improve(struct ti_bisect *b)
 static int32_t farthest(struct ti_bisect *b, int32_t v)
 {
     int64_t head = 0, tail = 0;
-    unsigned char *met = b->side; /* not needed yet */
+    unsigned char *met = b->side; /* free until sides are assigned */
 
     memset(met, 0, (size_t)b->n);
     met[v] = 1;
@@ -255,7 +255,7 @@ static int32_t farthest(struct ti_bisect *b, int32_t v)
     return v;
 }
 
-/* The left side from a seed: always what adds least to the cut. */
+/* Grow the left side from a seed, always by the vertex that adds least to the cut. */
 static void grow(struct ti_bisect *b, int32_t seed, int64_t left)
 {
     struct heap h = {b->item[0], b->place, b->gain, 0};
@@ -267,7 +267,7 @@ static void grow(struct ti_bisect *b, int32_t seed, int64_t left)
     for (int64_t i = 0; i < left; i++) {
         int32_t v;
 
-        /* another part of a graph that hangs together in parts */
+        /* the component is exhausted: continue in the next one */
         while (!h.n) {
             if (b->side[next] && b->place[next] < 0)
                 heap_add(&h, next);

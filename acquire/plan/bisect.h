@@ -1,4 +1,5 @@
-/* Cut a set of ranks in two of given sizes, so that little weight is between them. */
+/* Bisect a set of ranks into two sets of given sizes, so that the weight of the pairs between
+ * them is small. */
 #ifndef TI_BISECT_H
 #define TI_BISECT_H
 
@@ -6,12 +7,12 @@
 
 struct ti_bisect;
 
-/* Room for any set of the graph's ranks; NULL when memory is short. */
+/* Workspace for any subset of the graph's ranks; NULL when out of memory. */
 struct ti_bisect *ti_bisect_new(const struct ti_graph *g);
 void ti_bisect_free(struct ti_bisect *b); /* NULL is fine */
 
-/* Reorder rank[0] ... rank[n - 1] so that the first `left` and the others are the two
- * sets; within each they stay in their order.  Never worse than as it was. */
+/* Reorder rank[0] ... rank[n - 1] so that the first `left` are one set and the rest the other;
+ * within a set the order is kept.  The cut is never larger than before. */
 void ti_bisect(struct ti_bisect *b, int32_t *rank, int64_t n, int64_t left);
 
 #endif

@@ -54,7 +54,8 @@ static const char *mpi_of(const struct ti_common_isa_node *node)
     return node->mpi;
 }
 
-/* Of all nodes with node[]'s value of a field; the list of their names, cut if it is long. */
+/* Count the nodes whose field has `value`; `text` gets the list of their names, cut if it is
+ * long. */
 static int64_t names_of(const struct ti_common_isa_node *node, int64_t n, field *get,
                         const char *value, char text[NAMES_BYTES])
 {
@@ -79,7 +80,7 @@ static int64_t names_of(const struct ti_common_isa_node *node, int64_t n, field 
     return count;
 }
 
-/* Whether the values of a field that are known differ. */
+/* Whether known values of a field differ. */
 static bool differ(const struct ti_common_isa_node *node, int64_t n, field *get)
 {
     const char *first = NULL;
@@ -146,7 +147,7 @@ static void warn(struct ti_common_isa *c, const char *fmt, ...)
     va_end(ap);
 }
 
-/* The least level of all; 0 if that of a node is not known, or there are none. */
+/* The lowest level of all nodes; 0 if there are no nodes or the level of one, *who, is unknown. */
 static int lowest_level(const struct ti_common_isa_node *node, int64_t n, const char **who)
 {
     int least = 0;
@@ -181,7 +182,7 @@ static ti_status take_asked(struct ti_common_isa *c, const struct ti_common_isa_
     return TI_OK;
 }
 
-/* Processors differ, and nobody said what to do. */
+/* Processors differ and no --isa was given. */
 static void choose(struct ti_common_isa *c, const struct ti_common_isa_node *node, int64_t n,
                    bool levels)
 {

@@ -9,7 +9,7 @@
 #include "acquire/plan/estimate.h"
 #include "node/ranks.h"
 
-/* As for a run on this machine: NAME.NP.run and NAME.NP.tib, NAME without folders. */
+/* The same default names as for a run on this machine: NAME.NP.run and NAME.NP.tib. */
 static ti_status name_results(struct ti_composite *c, struct ti_err *err)
 {
     const struct ti_options *o = c->o;
@@ -76,7 +76,7 @@ ti_status ti_composite_order(const struct ti_options *o, const struct ti_place_r
     return st;
 }
 
-/* What the file says of the processors of each cluster that has ranks. */
+/* One entry per cluster that has ranks, by what the file says of its processors. */
 static ti_status choose_isa(struct ti_composite *c, struct ti_err *err)
 {
     const struct ti_sites *s = c->sites;

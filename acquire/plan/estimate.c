@@ -8,7 +8,6 @@
 #include "common/cli.h"
 #include "formats/source.h"
 
-/* Of the step "application", in RUN.json or in what a manifest has of it. */
 static double application_seconds(const json_t *run)
 {
     size_t i;
@@ -70,7 +69,7 @@ double ti_estimate_seconds(const struct ti_former *f, int64_t np, int64_t fold)
     return f->seconds * share(fold, np) / share(f->fold, f->np);
 }
 
-/* Two digits, as an estimate has no more. */
+/* Two digits: an estimate is no more precise. */
 static void say_seconds(double s, char *text, size_t room)
 {
     if (s < 9.95)
@@ -83,7 +82,7 @@ static void say_seconds(double s, char *text, size_t room)
         snprintf(text, room, "%.*f h", s < 9.95 * 3600 ? 1 : 0, s / 3600);
 }
 
-/* The arguments, as how the program is called may differ. */
+/* Compare arguments only: the path of the program may differ. */
 static const char *arguments(const char *command)
 {
     return command + strcspn(command, " ");

@@ -1,16 +1,16 @@
 /*
- * How long a run will take, from a former one of the same program (--like).
+ * An estimate of the run time, from a former run of the same program (--like).
  *
- * Folded, the ranks of a core take turns, and what a rank computes does not
- * depend on where: the time of the application grows with the ranks on the fullest
- * core, as "Assessing the performance of MPI applications through time-independent
- * trace replay" found, where folding goes with the memory that is taken. Of a problem
- * that is divided among ranks, each of np has 1/np:
+ * The ranks of a core take turns, and what a rank computes does not depend on its node.  So the
+ * time of the application is proportional to the ranks on the fullest core, as "Assessing the
+ * performance of MPI applications through time-independent trace replay" found.  A problem that
+ * is divided among np ranks gives each 1/np of the work:
  *
  *   seconds = former seconds x (fold / np) / (former fold / former np)
  *
- * with folds of 1 at least: an idle core is no help. That is of cores as fast,
- * the same counter and the same arguments, and leaves out what waits for networks.
+ * Folds count as at least 1, because an idle core does not help.  The estimate assumes equally
+ * fast cores, the same counter and the same arguments; it ignores time spent waiting for
+ * networks.
  */
 #ifndef TI_ESTIMATE_H
 #define TI_ESTIMATE_H
@@ -23,14 +23,14 @@
 #include "common/err.h"
 
 struct ti_former {
-    int64_t np, fold; /* ranks on the fullest core */
-    double seconds;   /* of the application */
-    char backend[32]; /* what counted; "" */
+    int64_t np, fold; /* fold: ranks on the fullest core */
+    double seconds;   /* of the step "application" */
+    char backend[32]; /* of the counter; "" if unknown */
     char command[256];
 };
 
-/* What a bundle or run directory tells of its run; false when it does not tell all that an
- * estimate needs.  TI_ERR_IO or TI_ERR_INPUT when it is neither or damaged. */
+/* Read a bundle or run directory.  *told is false when it lacks something that an estimate needs.
+ * TI_ERR_IO, or TI_ERR_INPUT when it is neither or damaged. */
 ti_status ti_former_read(const char *path, struct ti_former *out, bool *told, struct ti_err *err);
 
 /* The same from MANIFEST.json or RUN.json. */
@@ -39,17 +39,18 @@ bool ti_former_of(const json_t *manifest, struct ti_former *out);
 double ti_estimate_seconds(const struct ti_former *former, int64_t np, int64_t fold);
 
 /*
- * "about 12 min: 'lu.64.tib' took 45.3 s with 32 ranks a core; here 512" into buf; with what
- * differs in command (NULL: not known) or counter.  Returns buf.
+ * "about 12 min: 'lu.64.tib' took 45.3 s with 32 ranks a core; here 512" into buf, and whether
+ * command (NULL: unknown) or counter differ.  Returns buf.
  */
 char *ti_estimate_text(const struct ti_former *former, const char *path, int64_t np, int64_t fold,
                        const char *command, const char *backend, char *buf, int buf_bytes);
 
-/* The plan's line, "  time      ..."; nothing when `path` is NULL. */
+/* Print the plan's line "  time      ..."; nothing when `path` is NULL. */
 void ti_estimate_print(const char *path, int64_t np, int64_t fold, const char *command,
                        const char *backend, FILE *out);
 
-/* A line about the start-up, of so many seconds (acquire/plan/plan.h), where it takes a minute or more. */
+/* Print the plan's line about the start-up if that takes a minute or more; `seconds` is
+ * ti_plan_start_seconds(). */
 void ti_estimate_start_print(double seconds, FILE *out);
 
 #endif

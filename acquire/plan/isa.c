@@ -7,7 +7,7 @@
     "glibc.cpu.x86_data_cache_size=0x8000:glibc.cpu.x86_shared_cache_size=0x100000:"               \
     "glibc.cpu.x86_non_temporal_threshold=0xc0000:"
 
-/* For all levels; what a processor's model is thought to be fast at is as for most. */
+/* For all levels; preferences by processor model are set to those of most models. */
 #define COMMON                                                                                     \
     "glibc.cpu.hwcaps=-AVX512F,-AVX512VL,-AVX512BW,-AVX512CD,-AVX512DQ,-AVX512ER,-AVX512PF,"       \
     "-AVX512F_Usable,-AVX512DQ_Usable,-FMA4,-FMA4_Usable,-RTM,-ERMS,-Prefer_ERMS,-Prefer_FSRM,"    \

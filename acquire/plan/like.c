@@ -7,10 +7,10 @@
 #include "check/walk.h"
 #include "common/cli.h"
 
-/* An alltoall of more is taken for a row like the other collectives. */
+/* An alltoall of more members counts as a chain, like other collectives. */
 #define ALL_TO_ALL_MAX 256
 
-/* A rank's partners that are kept: those it exchanges most with. */
+/* So many partners of a rank are kept, those with the largest weights. */
 #define PARTNERS_MAX 1024
 
 struct look {
@@ -42,7 +42,7 @@ static int64_t arg(const struct ti_event *ev, enum ti_field f)
     return ev->mask & 1u << f ? ev->arg[f] : 0;
 }
 
-/* Blocks that this call gives, one for each of n members; -1: no rank there. */
+/* Add the blocks of this call, one for each of n members; a member of -1 is no rank. */
 static void add_blocks(struct look *l, const struct ti_call *c, const struct ti_group *g,
                        const int64_t *member, int64_t n)
 {
@@ -112,7 +112,7 @@ static int descending(const void *a, const void *b)
     return (p < q) - (p > q);
 }
 
-/* What the rank exchanges with others goes to the pairs. */
+/* Move the partners of the rank to the list of pairs. */
 static ti_status keep(struct look *l, struct ti_err *err)
 {
     size_t n = l->partners.n;

@@ -10,8 +10,7 @@
 
 #define TERMS 3
 
-/* Growth that is not worth a term: what one program takes differs by so much
- * from run to run. */
+/* Growth below this is noise: the memory of a program varies so much from run to run. */
 #define NOISE_PCT   1.0
 #define NOISE_BYTES 65536.0
 
@@ -19,7 +18,7 @@
 #define PER_DOUBLING_PCT 2.0
 #define FAR_TIMES        16
 
-/* A fourth of what was left over must go for a third term to be believed. */
+/* A third term is used only if it reduces the sum of squared residuals to this part. */
 #define BELIEVED 0.25
 
 static double term(int k, int64_t np)
@@ -27,9 +26,9 @@ static double term(int k, int64_t np)
     return k == 0 ? 1.0 : k == 1 ? 1.0 / (double)np : (double)np;
 }
 
-/* Coefficients of the terms, bit k of `which` for term k; the others are given in
- * x.  Least squares of relative residuals: normal equations, by elimination.
- * False where the points do not tell. */
+/* Compute the coefficients of the terms in the bit mask `which` (bit k: term k); the others are
+ * given in x.  Least squares of relative residuals: normal equations, solved by elimination.
+ * False if they are singular. */
 static bool solve(const struct ti_memory_model *m, unsigned which, double x[TERMS])
 {
     double eq[TERMS][TERMS + 1] = {{0}};
@@ -94,7 +93,7 @@ static double sum_of_squares(const struct ti_memory_model *m, const double x[TER
     return sum;
 }
 
-/* Whether memory grows with np by more than chance and Open MPI's share. */
+/* Whether memory grows with np by more than noise and Open MPI's share. */
 static bool grows(const struct ti_memory_model *m)
 {
     const struct ti_memory_point *first = &m->point[0], *last = &m->point[m->n - 1];
@@ -120,7 +119,7 @@ static void fit_without_growth(struct ti_memory_model *m, double x[TERMS])
         solve(m, CONSTANT, x);
 }
 
-/* A term for peers of the program's own, where the points say so. */
+/* Fit c, if the points support it. */
 static void fit_growth(struct ti_memory_model *m, double x[TERMS])
 {
     double all[TERMS] = {0, 0, 0}, flat[TERMS] = {0, 0, 0};
@@ -219,7 +218,7 @@ static bool fits(const struct ti_memory_model *m, int64_t np, int64_t more_bytes
     return rank * (double)np <= (double)available_bytes;
 }
 
-/* np m(np) grows with np, so that a bisection finds it. */
+/* np m(np) grows with np, so bisection finds the largest np. */
 int64_t ti_memory_model_largest(const struct ti_memory_model *m, int64_t more_bytes,
                                 int64_t available_bytes)
 {

@@ -36,7 +36,7 @@ static int by_ranks(const void *x, const void *y)
     return (p->b > q->b) - (p->b < q->b);
 }
 
-/* Each pair once, a < b, ascending. */
+/* Merge equal pairs; afterwards a < b, ascending. */
 static void merge_pairs(struct ti_pair_list *l)
 {
     size_t n = 0;
@@ -92,7 +92,8 @@ ti_status ti_graph_make(struct ti_pair_list *l, int64_t np, struct ti_graph *out
     for (int64_t v = 0; v < np; v++)
         g.start[v + 1] += g.start[v];
     memcpy(at, g.start, (size_t)np * sizeof *at);
-    /* Those of lower number first: a list of pairs by a, then b, gives them in order. */
+    /* Lower neighbours first, then higher ones: the list is sorted by a, then b, so each vertex
+     * gets its neighbours in ascending order. */
     for (size_t i = 0; i < l->n; i++)
         put(&g, at, l->pair[i].b, l->pair[i].a, l->pair[i].weight);
     for (size_t i = 0; i < l->n; i++) {
@@ -136,18 +137,18 @@ struct ti_cut ti_order_cut(const struct ti_graph *g, const int32_t *node, const 
 
 struct work {
     const struct ti_order_in *in;
-    int32_t *used; /* nodes that take ranks */
+    int32_t *used; /* nodes that have ranks */
     int64_t nused;
-    int32_t *rank; /* a permutation; a stretch of it belongs to a stretch of nodes */
+    int32_t *rank; /* a permutation; each range of it belongs to a range of `used` */
     int32_t *node; /* the result */
     struct ti_bisect *bisect;
     int32_t *renamed; /* by node */
     bool *taken;
-    bool keep_sites; /* sites take contiguous ranks */
+    bool keep_sites; /* every site keeps its contiguous ranks */
 };
 
-/* Where to cut used nodes [first, last): between sites if there are several, as near
- * to half of the ranks as can be.  *left: ranks before the cut. */
+/* Choose where to cut the used nodes [first, last): between sites if there are several, and as
+ * close to half of the ranks as possible.  *left: ranks before the cut. */
 static int64_t find_cut(const struct work *w, int64_t first, int64_t last, int64_t *left,
                         bool *sites)
 {
@@ -173,7 +174,7 @@ static int64_t find_cut(const struct work *w, int64_t first, int64_t last, int64
     return cut;
 }
 
-/* Ranks rank[at] ... to used nodes [first, last), which take n of them. */
+/* Distribute the n ranks from rank[at] on over the used nodes [first, last). */
 static void place(struct work *w, int64_t at, int64_t n, int64_t first, int64_t last)
 {
     while (last - first > 1) {
@@ -201,8 +202,8 @@ static void put_contiguous(const struct work *w, int32_t *node)
             node[rank++] = w->used[i];
 }
 
-/* Nodes of one site that take as many ranks can be exchanged: the first of them has the
- * lowest rank, so that rank 0 is where people look for it. */
+/* Nodes of one site with equally many ranks are interchangeable: give the lowest ranks to the
+ * first of them, so that rank 0 is on the node where users expect it. */
 static void put_first_first(const struct work *w)
 {
     const struct ti_order_in *in = w->in;
@@ -224,14 +225,14 @@ static void put_first_first(const struct work *w)
     }
 }
 
-/* Neither more than before, and one of them less. */
+/* No cut is larger, and one is smaller. */
 static bool is_better(const struct ti_cut *cut, const struct ti_cut *before)
 {
     return cut->sites <= before->sites && cut->nodes <= before->nodes &&
            (cut->sites < before->sites || cut->nodes < before->nodes);
 }
 
-/* Order; if that puts more between nodes or sites, order within sites alone. */
+/* Order all nodes; if that makes a cut larger, order within sites only. */
 static void find_order(struct work *w, struct ti_order *o)
 {
     const struct ti_graph *g = w->in->graph;

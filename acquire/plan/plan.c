@@ -104,7 +104,7 @@ ti_status ti_plan_check(const struct ti_plan *plan, struct ti_err *err)
     return TI_ERR_INPUT;
 }
 
-/* How much of a rank's memory is the model's margin. */
+/* The share of the model's margin in a rank's memory. */
 static double part_pct(const struct ti_plan *plan)
 {
     double margin = ti_memory_model_margin_pct(plan->model, plan->np);
