@@ -15,10 +15,10 @@
 #include "node/messages.h"
 
 #define POLL_MS    250
-#define AWAY_S     5.0         /* between two polls; longer than any waits */
-#define LISTEN_S   60.0        /* for so long, at least, nodes wait for a word of ours */
-#define TELL       4           /* words within that */
-#define STDERR_LOG_MAX (64 * 1024) /* of a node's standard error output, in the log */
+#define AWAY_S         5.0  /* a longer gap between two polls was ours: stopped, or asleep */
+#define LISTEN_S       60.0 /* nodes end the run after so long without a heartbeat, at least */
+#define TELL           4    /* heartbeats within that time */
+#define STDERR_LOG_MAX (64 * 1024) /* bytes of a node's standard error output */
 
 struct pending {
     struct pending *next;
@@ -30,11 +30,11 @@ struct pending {
 struct ti_fleet_node_priv {
     struct ti_fleet *fleet;
     int64_t node;
-    struct ti_channel *channel; /* NULL once it ended */
+    struct ti_channel *channel; /* NULL once it has ended */
     struct ti_frame_reader reader;
     struct pending *pending;
-    bool commanded; /* what is to be executed there is known */
-    size_t queued;  /* when last looked */
+    bool commanded; /* the command for the node has been passed to the channel */
+    size_t queued;  /* ti_fleet_queued() at the latest check */
     struct ti_bootstrap boot;
 };
 
@@ -86,7 +86,7 @@ int64_t ti_fleet_find(const struct ti_fleet *f, const char *name)
     return -1;
 }
 
-/* --- who is gone --------------------------------------------------------- */
+/* --- lost nodes ---------------------------------------------------------- */
 
 static void forget(struct ti_fleet_node_priv *p)
 {
@@ -108,7 +108,7 @@ static void answer_all_with_nothing(struct ti_fleet *f, int64_t node)
     }
 }
 
-/* The state changes once; `why` is filled by then. */
+/* The node is lost; its `why` has been set.  Only the first call has an effect. */
 static void is_gone(struct ti_fleet *f, int64_t node, enum ti_channel_end end)
 {
     struct ti_fleet_node *m = &f->member[node];
@@ -153,7 +153,7 @@ void ti_fleet_abandon(struct ti_fleet *f, int64_t node, enum ti_channel_end end,
     is_gone(f, node, end);
 }
 
-/* --- what comes ---------------------------------------------------------- */
+/* --- incoming ------------------------------------------------------------- */
 
 static bool send_json(struct ti_fleet *f, int64_t node, const json_t *json)
 {
@@ -166,14 +166,14 @@ static bool send_json(struct ti_fleet *f, int64_t node, const json_t *json)
     return ok;
 }
 
-/* For how long a node waits for a word of ours. */
+/* Seconds after which a node without heartbeats ends the run. */
 static double listen_seconds(const struct ti_fleet *f)
 {
     return f->config.silence_s > LISTEN_S ? f->config.silence_s : LISTEN_S;
 }
 
-/* A connection that was cut does not always end on the node: ti-node there ends the run, and
- * itself, when it has heard nothing from us for so long. */
+/* Send a heartbeat.  A broken connection is not always noticed at its other end.  So ti-node ends
+ * the run and itself when it has received nothing for `listen_s`. */
 static void ask_to_listen(struct ti_fleet *f, int64_t node, double listen_s)
 {
     json_t *request = json_pack("{s:s, s:i, s:i, s:i}", "do", "beat", "id", 0, "every_ms", 0,
@@ -209,10 +209,11 @@ static void take_hello(struct ti_fleet *f, int64_t node, json_t *hello)
     }
     LOG(f, "node %s is ready%s", f->sites->node[node].name,
         json_is_true(json_object_get(hello, "shipped")) ? ", our files were sent" : "");
-    ask_to_listen(f, node, listen_seconds(f)); /* at once: it may be cut off before the next poll */
+    ask_to_listen(f, node,
+                  listen_seconds(f)); /* now: the connection may break before the next poll */
 }
 
-/* An answer goes to who asked; what nobody asked for, to the caller. */
+/* Pass an answer to its request's function, and any other message to the callback. */
 static void take_message(struct ti_fleet *f, int64_t node, const json_t *message)
 {
     struct ti_fleet_node_priv *p = f->member[node].priv;
@@ -268,14 +269,14 @@ static void on_output(struct ti_channel *c, const void *data, size_t bytes, void
     const char *at = data;
     int part;
 
-    /* Until HELLO comes, nothing else is a sign of life: login scripts may print dots for ever. */
+    /* Before HELLO, output is no sign of life: login scripts may print dots forever. */
     if (p->reader.started)
         is_heard(p);
     if (!p->reader.started) {
         part = p->boot.part;
         ti_bootstrap_output(&p->boot, data, bytes);
         if (p->boot.part != part)
-            is_heard(p); /* it asks for our files */
+            is_heard(p); /* it requests our files */
     }
     while (bytes && f->member[p->node].state != TI_NODE_LOST) {
         struct ti_frame frame;
@@ -326,13 +327,14 @@ static void on_drained(struct ti_channel *c, void *arg)
     struct ti_fleet_node_priv *p = arg;
     int64_t sent = p->boot.sent;
 
-    /* Our own files, that is; of a beat it tells nothing, a connection that was cut takes it. */
+    /* Sending our files is a sign of life.  Sending a heartbeat is none: a broken connection
+     * accepts it. */
     ti_bootstrap_pump(&p->boot, c);
     if (p->fleet->member[p->node].state == TI_NODE_CONNECTING || p->boot.sent != sent)
         is_heard(p);
 }
 
-/* The last line that it said on standard error. */
+/* The last line of the node's standard error output. */
 static const char *last_words(struct ti_fleet_node_priv *p)
 {
     char *text = p->boot.said, *line;
@@ -397,11 +399,12 @@ static ti_status connect_to(struct ti_fleet *f, int64_t node, struct ti_here *he
     ti_status st = TI_ERR_INPUT;
 
     m->is_local = ti_here_is(here, name, !site->gateway);
-    /* This machine has what would be sent, unless its name is one that shells change. */
+    /* On this machine our files need not be sent, unless a shell would change the name of their
+     * folder. */
     if (m->is_local && !tiara)
         st = ti_bootstrap_command(f->payload, f->folder, &command, NULL);
     if (st != TI_OK && !tiara && !ti_payload_known(f->payload))
-        st = TI_OK; /* while its connection is made the checksum is */
+        st = TI_OK; /* the checksum is computed while the connection is made */
     else if (st != TI_OK)
         st = ti_bootstrap_command(f->payload, tiara, &command, err);
     if (st != TI_OK)
@@ -419,7 +422,7 @@ static ti_status connect_to(struct ti_fleet *f, int64_t node, struct ti_here *he
     return ti_err_errno(err, TI_ERR_IO, "cannot connect to '%s'", name);
 }
 
-/* Its checksum is known, or it is packed: who waited for that goes on. */
+/* The checksum of our files is known, or they are packed: nodes that waited for it continue. */
 static void payload_done(int fd, void *arg)
 {
     struct ti_fleet *f = arg;
@@ -446,8 +449,9 @@ static void payload_done(int fd, void *arg)
     }
 }
 
-/* The transport has its limits for the connection; this is for what is at the end of it: login
- * scripts that hang, a home that does not answer.  Bytes that leave us are a sign of life. */
+/* Abandon nodes whose ti-node does not start in time: login scripts or a home folder may hang.
+ * The transport has its own timeouts for the connection.  Bytes that are sent count as a sign of
+ * life. */
 static void look_at_connecting(struct ti_fleet *f)
 {
     double now = ti_now(), limit = f->config.silence_s;
@@ -554,7 +558,7 @@ static void round_done(struct ti_fleet *f, int64_t node, const json_t *answer, v
         f->member[node].answer = json_incref((json_t *)answer);
 }
 
-/* A round that is not waited for any more must not be told. */
+/* Answers that arrive later must not be passed to a round that has ended. */
 static void abandon(struct ti_fleet *f, const struct round *r)
 {
     for (int64_t i = 0; i < f->n; i++)
@@ -640,8 +644,8 @@ static void on_signal(int fd, void *arg)
         f->sig = sig;
 }
 
-/* We were stopped, or the machine slept, or a terminal held us up: that was no silence of
- * the nodes'. */
+/* If this process was stopped, or the machine slept, the silence was not the nodes': extend their
+ * deadlines. */
 static void forgive(struct ti_fleet *f, double now)
 {
     double away = f->polled_at > 0 ? now - f->polled_at : 0;
@@ -671,7 +675,7 @@ void ti_fleet_announce_pause(struct ti_fleet *f, double seconds)
     tell_to_listen(f, seconds);
     for (int i = 0; i < 10; i++)
         ti_remote_poll(f->remote, POLL_MS / 10);
-    f->heartbeat_sent_at = 0; /* the next poll tells them that we are back */
+    f->heartbeat_sent_at = 0; /* the next poll sends a heartbeat */
 }
 
 void ti_fleet_poll(struct ti_fleet *f, int timeout_ms)
@@ -753,7 +757,8 @@ ti_status ti_fleet_new(const struct ti_sites *sites, const bool *use, const stru
     return st;
 }
 
-/* The ti-nodes end what runs there when their input ends; they are given the time. */
+/* Close all channels.  ti-nodes end their processes when their input ends, and get 10 s for that.
+ */
 static void hang_up(struct ti_fleet *f)
 {
     double until = ti_now() + 10;

@@ -15,17 +15,17 @@
 #include "node/ranks.h"
 
 #define BACKLOG     1024
-#define PATIENCE_S  5 /* for a ti-rsh to take what it is sent */
+#define PATIENCE_S  5 /* for a ti-rsh to read what it is sent */
 #define INPUT_BYTES 4096
 #define FILES                                                                                      \
-    65536 /* descriptors, as far as the node lets it: mpirun's daemon needs some for each rank */
+    65536 /* limit of open files, if the node allows it: mpirun's daemon needs some per rank */
 
 struct caller {
     struct caller *next;
     struct ti_rsh *rsh;
     int fd;
-    int64_t node;    /* -1: it has not said which */
-    uint32_t stream; /* of its process there */
+    int64_t node;    /* -1: not known yet */
+    uint32_t stream; /* of its process on the node */
     bool running;
     struct ti_frame_reader reader;
 };
@@ -39,7 +39,8 @@ struct ti_rsh {
     struct caller *callers;
     uint32_t next_stream;
     int64_t asked, started;
-    int64_t unanswered; /* of nodes: they are answered to us, so we stay as long */
+    int64_t unanswered; /* requests to nodes without an answer yet; answers refer to this structure,
+                           so it must stay */
     bool closed;
 };
 
@@ -91,7 +92,7 @@ static void put_json(struct caller *c, json_t *json)
     json_decref(json);
 }
 
-/* The last that a caller hears. */
+/* Send an error to the caller and close its connection. */
 static void refuse(struct caller *c, const char *text)
 {
     put_json(c, json_pack("{s:o}", "error", ti_json_text(text)));
@@ -106,7 +107,7 @@ static struct caller *find(struct ti_rsh *r, int64_t node, uint32_t stream)
     return NULL;
 }
 
-/* --- what nodes say ------------------------------------------------------ */
+/* --- from nodes ----------------------------------------------------------- */
 
 struct spawned {
     struct ti_rsh *rsh;
@@ -156,8 +157,9 @@ bool ti_rsh_on_data(struct ti_rsh *r, int64_t node, const struct ti_frame *frame
 
     if (!c || (frame->type != TI_FRAME_OUTPUT && frame->type != TI_FRAME_ERRPUT))
         return false;
-    /* One that takes nothing, since mpirun is stopped, holds everybody up once, not for ever:
-     * and what is behind a gap would be no frame. */
+    /* A caller may read nothing because mpirun is stopped.  It is dropped after one timeout:
+     * waiting again would block all others, and behind a lost part of a frame nothing can be
+     * parsed. */
     if (!put_frame(c, frame->type, frame->payload, frame->bytes))
         hang_up(c);
     return true;
@@ -174,9 +176,9 @@ void ti_rsh_on_node_lost(struct ti_rsh *r, int64_t node)
     }
 }
 
-/* --- what callers say ---------------------------------------------------- */
+/* --- from callers --------------------------------------------------------- */
 
-/* False, here and below: the caller is no more. */
+/* False, here and in the functions below: the caller was removed. */
 static bool begin(struct caller *c, const json_t *hello)
 {
     struct ti_rsh *r = c->rsh;
@@ -245,7 +247,8 @@ static void on_readable(int fd, void *arg)
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
         return;
     if (n <= 0) {
-        /* nobody is there to hear of it: it is told to end; what it leaves is ended with the run */
+        /* No one waits for the command any more: end it.  What it leaves behind is ended with the
+         * run. */
         if (c->running)
             ti_fleet_ask(c->rsh->fleet, c->node,
                          json_pack("{s:s, s:I, s:i}", "do", "kill", "stream", (json_int_t)c->stream,
@@ -324,7 +327,7 @@ ti_status ti_rsh_new(struct ti_fleet *f, const char *dir, ti_rsh_prefix *before,
     }
     strcpy(at.sun_path, r->path);
     r->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    /* the directory is ours alone; so is the socket */
+    /* only this user may connect, as the directory is private, too */
     if (r->fd < 0 || bind(r->fd, (struct sockaddr *)&at, sizeof at) < 0 ||
         chmod(r->path, 0600) < 0 || listen(r->fd, BACKLOG) < 0 ||
         !ti_remote_add_fd(f->remote, r->fd, on_caller, r)) {

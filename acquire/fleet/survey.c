@@ -12,9 +12,9 @@
 
 #define FREE_LEAST (INT64_C(1) << 20)
 #define FREE_SMALL (INT64_C(16) << 20)
-/* A kernel keeps some of the memory that is sold. */
+/* Memory may be so much less than the sites file says: the kernel reserves some. */
 #define MEMORY_SHARE 0.9
-#define ALIKE        8 /* sizes that differ by less than this part of them are told together */
+#define ALIKE        8 /* sizes that differ by less than 1 / ALIKE are grouped */
 
 const char *ti_survey_trace_base(const struct ti_cluster *c, const struct ti_survey_in *in)
 {
@@ -56,7 +56,7 @@ void ti_survey_add(struct ti_survey *s, int64_t node, bool fatal, bool remote, c
         snprintf(f->hint, sizeof f->hint, "%s", hint);
 }
 
-/* The same, and it is about a size, which the text begins with. */
+/* Add a finding whose text begins with a size. */
 static void add_size(struct ti_survey *s, int64_t node, bool fatal, const char *hint, int64_t bytes,
                      const char *rest)
 {
@@ -81,8 +81,8 @@ static int64_t number_of(const json_t *facts, const char *key)
     return json_integer_value(json_object_get(facts, key));
 }
 
-/* Something of the node's that it has an error about; `otherwise` is what to do about it if the
- * node does not know, NULL if nothing is known here either. */
+/* Add a finding if a part of the facts has an error.  `otherwise` is the hint if the node gives
+ * none; NULL: no hint. */
 static bool has_error(struct ti_survey *s, int64_t node, const char *object, const char *what,
                       const char *otherwise)
 {
@@ -121,7 +121,7 @@ static void compare_processor(struct ti_survey *s, const struct ti_sites *sites,
     int said = sites->node[node].cores ? sites->node[node].cores : c->cores;
     int is = (int)number_of(s->facts[node], "cores");
 
-    /* of a job, there may be more than was granted */
+    /* a node may have more cores than a job was granted */
     if (said && is && is != said && !(sites->node[node].cores && is > said))
         ti_survey_add(s, node, false, false, NULL, "%d core%s, not %d", is, is == 1 ? "" : "s",
                       said);
@@ -166,7 +166,7 @@ static void check_mpi(struct ti_survey *s, int64_t node, const struct ti_survey_
                       "its Open MPI is %s, ours is %s", version, in->mpi_version);
 }
 
-/* What to look at first, where SSH has no better word. */
+/* The hint for a node that cannot be reached, if SSH gives none. */
 static const char *unreachable_hint(enum ti_channel_end end)
 {
     switch (end) {
@@ -181,7 +181,7 @@ static const char *unreachable_hint(enum ti_channel_end end)
     }
 }
 
-/* Many may be out of reach for the same reason: that is the text, the rest is a detail. */
+/* The text is the common reason, so that nodes can be grouped; the rest is a detail. */
 static void add_unreachable(struct ti_survey *s, int64_t node, enum ti_channel_end end,
                             const char *text, const char *hint)
 {
@@ -240,7 +240,7 @@ static int by_text(const void *a, const void *b)
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* The text that most of `n` are; the first of equals in order. */
+/* The most frequent text; among equals, the first in order. */
 static struct vote majority(const char **list, int64_t n)
 {
     struct vote best = {NULL, 0};
@@ -255,7 +255,7 @@ static struct vote majority(const char **list, int64_t n)
     return best;
 }
 
-/* Families differ rightly in their programs: the odd ones are sought among equals. */
+/* Programs are compared within a processor family, because families need different ones. */
 static void compare_programs(struct ti_survey *s, const char *family)
 {
     const char **list = calloc((size_t)s->n + 1, sizeof *list);
@@ -311,7 +311,7 @@ void ti_survey_compare(struct ti_survey *s, const struct ti_sites *sites,
 
 /* --- the counter --------------------------------------------------------- */
 
-/* True: all usable nodes count with the same, or none is usable. */
+/* Whether all usable nodes have the same counter; true if none is usable. */
 static bool same_counter(struct ti_survey *s)
 {
     const char *first = NULL;
@@ -390,7 +390,7 @@ ti_status ti_survey_make(struct ti_fleet *f, const struct ti_survey_in *in, stru
             add_unanswered(s, f, i);
     if (!f->sig)
         ti_survey_compare(s, f->sites, in);
-    /* Where some count with PAPI and some cannot, valgrind counts everywhere. */
+    /* If only some nodes can count with PAPI, use valgrind, which works on all. */
     if (!same_counter(s) && strcmp(in->counter, "auto") == 0 && !f->sig) {
         ti_say("some nodes count with PAPI and some cannot: all are to count with valgrind");
         ask(s, f, in, "valgrind");
@@ -410,7 +410,7 @@ void ti_survey_free(struct ti_survey *s)
     memset(s, 0, sizeof *s);
 }
 
-/* --- telling ------------------------------------------------------------- */
+/* --- printing ------------------------------------------------------------- */
 
 static int compare_findings(const struct ti_survey_finding *a, const struct ti_survey_finding *b,
                             const struct ti_sites *sites)
@@ -453,7 +453,7 @@ static const char *sizes_text(const struct range *r, char *buf, size_t bytes)
     return buf;
 }
 
-/* `a` is the first of the group. */
+/* `a` is the first finding of the group. */
 static bool same_group(const struct ti_survey_finding *a, const struct ti_survey_finding *b,
                        const struct ti_sites *sites)
 {
@@ -485,7 +485,7 @@ static void print_group(struct ti_survey_finding *f, int64_t n, const struct ti_
 
     if (f->rest)
         sizes_text(&sizes, size, sizeof size);
-    qsort(f, (size_t)n, sizeof *f, by_node); /* so that names fold */
+    qsort(f, (size_t)n, sizeof *f, by_node); /* so that names can be abbreviated */
 
     for (int64_t i = 0; names && i < n; i++)
         names[i] = sites->node[f[i].node].name;
@@ -609,7 +609,7 @@ ti_status ti_survey_check(const struct ti_survey *s, const struct ti_sites *site
         ti_err_set(err, st, "%" PRId64 " of %" PRId64 " nodes cannot be used: '%s': %s, ...",
                    s->unusable, s->asked, sites->node[first->node].name,
                    first->detail[0] ? first->detail : first->text);
-    /* all of them cannot be left out */
+    /* --tolerate does not help if no node is usable */
     if (s->unusable == s->asked)
         ti_err_hint(err, "%s", first->hint);
     else if (first->hint[0])

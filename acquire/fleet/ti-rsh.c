@@ -1,6 +1,6 @@
 /*
- * ti-rsh HOST COMMAND...: mpirun's agent to reach a node.  It asks the ti-acquire
- * that started mpirun, see rsh.h, and is of no use without one.
+ * ti-rsh HOST COMMAND...: mpirun's agent to start a command on a node.  It passes the command to
+ * the ti-acquire that started mpirun (see rsh.h) and cannot be used alone.
  */
 #include <errno.h>
 #include <jansson.h>
@@ -24,9 +24,9 @@ static int fail(const char *what, const char *why)
 {
     struct ti_err err;
 
-    ti_err_set(&err, TI_ERR_REMOTE, "%s: %s", what, why); /* without control characters */
+    ti_err_set(&err, TI_ERR_REMOTE, "%s: %s", what, why); /* removes control characters */
     fprintf(stderr, "ti-rsh: %s\n", err.text);
-    return 255; /* as ssh */
+    return 255; /* as ssh does */
 }
 
 static bool put(int fd, const void *data, size_t bytes)
@@ -70,7 +70,7 @@ static int connect_to(const char *path)
     return fd;
 }
 
-/* Arguments behind the host are one shell command, as with ssh. */
+/* Join the arguments behind the host into one shell command, as ssh does. */
 static char *join(int argc, char **argv)
 {
     size_t bytes = 1;
@@ -98,7 +98,7 @@ static bool ask(int fd, const char *host, int argc, char **argv)
     return ok;
 }
 
-/* What the program ended with; -1: it goes on. */
+/* Handle a frame.  Returns the exit status of the command, or -1 while it runs. */
 static int take(const struct ti_frame *frame, const char *host)
 {
     json_t *json;
@@ -152,7 +152,7 @@ static int relay(int fd, const char *host, struct ti_frame_reader *reader)
             return fail(host, strerror(errno));
         if (p[1].revents) {
             n = read(STDIN_FILENO, buf, sizeof buf);
-            /* who does not take it has said all by now */
+            /* if the input cannot be passed on, the reason comes as a message */
             if ((n >= 0 && !put_frame(fd, TI_FRAME_INPUT, buf, (size_t)n)) || n <= 0)
                 p[1].fd = -1;
         }
@@ -174,7 +174,7 @@ int main(int argc, char **argv)
     int first = 1, fd, status;
 
     while (first < argc && argv[first][0] == '-')
-        first++; /* what mpirun tells ssh */
+        first++; /* options that mpirun passes to ssh */
     if (argc - first < 2)
         return fail("usage", "ti-rsh HOST COMMAND...");
     if (!path)

@@ -8,12 +8,12 @@
 #include "common/hostlist.h"
 #include "node/ranks.h"
 
-/* The nodes of a cluster, or of all. */
+/* Sums over the nodes of a cluster, or over all nodes. */
 struct sum {
     int64_t nodes, cores, slots, memory_bytes;
     int cores_min, cores_max; /* of a node */
-    int64_t bytes_least, bytes_most;
-    bool no_cores, no_memory; /* of some it is not known */
+    int64_t bytes_min, bytes_max;
+    bool no_cores, no_memory; /* unknown for some node */
 };
 
 static struct sum add_up(const struct ti_sites *s, int cluster)
@@ -32,10 +32,10 @@ static struct sum add_up(const struct ti_sites *s, int cluster)
             t.cores_min = cores;
         if (cores > t.cores_max)
             t.cores_max = cores;
-        if (!t.nodes || bytes < t.bytes_least)
-            t.bytes_least = bytes;
-        if (bytes > t.bytes_most)
-            t.bytes_most = bytes;
+        if (!t.nodes || bytes < t.bytes_min)
+            t.bytes_min = bytes;
+        if (bytes > t.bytes_max)
+            t.bytes_max = bytes;
         t.nodes++;
         t.cores += cores;
         t.slots += n->slots;
@@ -75,7 +75,7 @@ static const char *speed(double v, char buf[32])
     return buf;
 }
 
-/* How wide the first columns are. */
+/* Widths of the first two columns. */
 static void widths(const struct ti_sites *s, int *site, int *cluster)
 {
     *site = (int)strlen("site");
@@ -135,7 +135,7 @@ void ti_sites_print(const struct ti_sites *s, FILE *out)
 
         ti_print(out, "%-*s  %-*s  %5" PRId64 "  %5s  %9s  %-6s  %-7s  %-9s  %s\n", w,
                  c->site == before ? "" : s->site[c->site].name, v, c->name, t.nodes,
-                 range(t.cores_min, t.cores_max, cores), size(t.bytes_least, memory),
+                 range(t.cores_min, t.cores_max, cores), size(t.bytes_min, memory),
                  speed(c->speed, rate), c->family ? c->family : "?", c->isa ? c->isa : "?",
                  c->cpu ? c->cpu : "?");
         before = c->site;
@@ -185,7 +185,7 @@ static json_t *cluster_json(const struct ti_sites *s, int cluster)
     json_object_set_new(j, "nnodes", json_integer(t.nodes));
     set_number(j, "cores", t.cores_min, t.cores_min > 0);
     set_number(j, "cpus", c->cpus, c->cpus > 0);
-    set_number(j, "memory_bytes", t.bytes_least, t.bytes_least > 0);
+    set_number(j, "memory_bytes", t.bytes_min, t.bytes_min > 0);
     set_number(j, "reserve_bytes", c->reserve_bytes, c->reserve_bytes >= 0);
     set_number(j, "slots", t.slots, t.slots > 0);
     json_object_set_new(j, "cpu", text_or_null(c->cpu));

@@ -1,4 +1,4 @@
-/* ti-acquire --check-sites: what a sites file, hostfile or job has. */
+/* ti-acquire --check-sites: print what a sites file, hostfile or job contains. */
 #ifndef TI_CHECK_SITES_H
 #define TI_CHECK_SITES_H
 
@@ -8,11 +8,11 @@
 #include "acquire/options.h"
 #include "formats/sites.h"
 
-/* A table on stdout, or JSON; what was found beside it on stderr.  The first error is in
- * `err`, for the caller to tell. */
+/* Print a table or JSON to stdout, and findings to stderr.  The first error is in `err`; the
+ * caller prints it. */
 ti_status ti_check_sites(const struct ti_options *o, struct ti_err *err);
 
-/* Parts. */
+/* The table; and the JSON, a new object. */
 void ti_sites_print(const struct ti_sites *s, FILE *out);
 json_t *ti_sites_json(const struct ti_sites *s); /* NULL when out of memory */
 

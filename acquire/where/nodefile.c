@@ -1,4 +1,4 @@
-/* Jobs that name their nodes in a file or a variable, once for each core: OAR, PBS, LSF. */
+/* Jobs that list their nodes in a file or variable, once per core: OAR, PBS, LSF. */
 #include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -13,7 +13,7 @@
 struct word {
     char *name;
     int64_t order;
-    int cores; /* how often it is there */
+    int cores; /* number of its occurrences */
 };
 
 struct job {
@@ -36,7 +36,7 @@ static ti_status no_memory(struct job *j)
     return ti_err_errno(j->err, TI_ERR_IO, "cannot list the nodes of %s job %s", j->system, j->id);
 }
 
-/* One name; `where` says of what, for a message. */
+/* Add a name; `where` says where it was found, for messages. */
 static ti_status add(struct job *j, const char *text, size_t bytes, const char *where)
 {
     char name[TI_HOST_NAME_MAX + 1];
@@ -64,7 +64,7 @@ static ti_status add(struct job *j, const char *text, size_t bytes, const char *
     return j->word[j->n++].name ? TI_OK : no_memory(j);
 }
 
-/* A line a core; LSF has the number of slots behind the name. */
+/* Parse a line, which stands for one core; LSF writes the number of slots behind the name. */
 static ti_status take_line(struct job *j, const char *line, const char *where)
 {
     const char *p = line + strspn(line, " \t\r\n"), *rest;
@@ -142,7 +142,7 @@ static int by_order(const void *a, const void *b)
     return (x->order > y->order) - (x->order < y->order);
 }
 
-/* Once each, with its cores. */
+/* Merge equal names and count their cores. */
 static void merge(struct job *j)
 {
     int64_t out = 0;
@@ -187,7 +187,7 @@ static int site_of(struct ti_sites *s, const char *name)
     return ti_sites_add_site(s, name) ? s->nsites - 1 : -1;
 }
 
-/* The nodes, cluster by cluster, site by site. */
+/* Build the sites: nodes grouped by cluster, clusters by site. */
 static bool build(struct job *j, struct ti_sites *s)
 {
     char cluster[TI_HOST_NAME_MAX + 1], site[TI_HOST_NAME_MAX + 1];

@@ -1,4 +1,4 @@
-/* A Slurm allocation: what the environment of a job says, and sinfo of its nodes. */
+/* The nodes of a Slurm allocation, from the job's environment and from sinfo. */
 #include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -9,13 +9,13 @@
 #include "acquire/where/where.h"
 #include "common/hostlist.h"
 
-/* A node, as granted, and as sinfo has it. */
+/* A node: what was granted, and what sinfo says. */
 struct granted {
     const char *name;
     int cpus;
-    int all_cpus; /* of the node; 0: sinfo did not say */
+    int all_cpus; /* installed; 0: unknown */
     int64_t all_mib;
-    char kind[64]; /* its features, as the name of a cluster; "" */
+    char kind[64]; /* its features; they name the cluster; "": none */
     int cluster;
 };
 
@@ -49,7 +49,7 @@ static ti_status malformed(struct allocation *a, const char *name, const char *v
     return TI_ERR_INPUT;
 }
 
-/* "4(x3),2": the CPUs of each node. */
+/* Parse "4(x3),2", the CPUs of each node. */
 static ti_status take_cpus(struct allocation *a)
 {
     static const char name[] = "SLURM_JOB_CPUS_PER_NODE";
@@ -86,7 +86,7 @@ static ti_status take_cpus(struct allocation *a)
                      : malformed(a, name, text, "it is of fewer nodes than SLURM_JOB_NODELIST");
 }
 
-/* MiB; 0 when not set, or without limit. */
+/* Memory in MiB; 0: not set, or no limit. */
 static ti_status take_mib(struct allocation *a, const char *name, int64_t *out)
 {
     const char *text = variable(name);
@@ -126,7 +126,7 @@ static ti_status take_nodes(struct allocation *a)
     return TI_OK;
 }
 
-/* What makes the job one that we cannot take. */
+/* Refuse jobs that cannot be used. */
 static ti_status check_job(struct allocation *a)
 {
     const char *tasks = variable("SLURM_STEP_NUM_TASKS");
@@ -140,7 +140,7 @@ static ti_status check_job(struct allocation *a)
         ti_err_hint(a->err, "--sites takes a file that has the nodes of all of them");
         return TI_ERR_INPUT;
     }
-    /* srun -n 4 ti-acquire would be four runs at once. */
+    /* "srun -n 4 ti-acquire" would start four runs. */
     if (variable("SLURM_PROCID") && tasks && strcmp(tasks, "1") != 0) {
         ti_err_set(a->err, TI_ERR_USAGE, "srun started %s of %s", tasks, ti_acquire_cli.tool);
         ti_err_hint(a->err,
@@ -157,7 +157,7 @@ static int by_name(const void *a, const void *b)
     return strcmp(((const struct granted *)a)->name, ((const struct granted *)b)->name);
 }
 
-/* "node|cpus|MiB|features", which sinfo says once for each partition of the node. */
+/* Parse "node|cpus|MiB|features"; sinfo prints a node once per partition. */
 static void take_sinfo(struct allocation *a, struct granted *sorted, char *line)
 {
     char *field[4] = {line}, *p = line;
@@ -189,7 +189,7 @@ static void take_sinfo(struct allocation *a, struct granted *sorted, char *line)
             *c = '+';
 }
 
-/* Kinds of nodes, if sinfo is there and tells; nothing depends on it. */
+/* Ask sinfo for the kinds of nodes.  Optional: without an answer all nodes are alike. */
 static void ask_sinfo(struct allocation *a)
 {
     struct granted *sorted = malloc((size_t)a->n * sizeof *sorted);
@@ -198,7 +198,7 @@ static void ask_sinfo(struct allocation *a)
     size_t room = 0;
     FILE *f = NULL;
 
-    /* Names are of letters, digits, '.', '_' and '-', or they would not have been expanded. */
+    /* Safe in a shell: expanded names contain only letters, digits, '.', '_' and '-'. */
     if (sorted && list &&
         asprintf(&command, "exec sinfo -N -h -n '%s' -o '%%N|%%c|%%m|%%f' 2>/dev/null </dev/null",
                  list) >= 0)
@@ -230,7 +230,7 @@ static bool alike(const struct granted *x, const struct granted *y)
     return x->all_cpus == y->all_cpus && x->all_mib == y->all_mib && strcmp(x->kind, y->kind) == 0;
 }
 
-/* Nodes of one kind are a cluster, called by their features, else by the partition. */
+/* Nodes of one kind are a cluster, named by their features, else by the partition. */
 static bool add_cluster(struct allocation *a, struct ti_sites *s, const struct granted *first)
 {
     const char *base = first->kind[0] ? first->kind : a->partition ? a->partition : "nodes";
@@ -284,7 +284,8 @@ static bool build(struct allocation *a, struct ti_sites *s)
     return ok;
 }
 
-/* Slurm may call a node otherwise than itself: on it, it says how. */
+/* Slurm's name of a node may differ from its hostname; on a node, SLURMD_NODENAME has Slurm's
+ * name. */
 static bool is_here(const char *node)
 {
     const char *called = variable("SLURMD_NODENAME");

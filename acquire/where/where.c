@@ -44,7 +44,7 @@ void ti_where_say(const char *more)
     }
 }
 
-/* Both names are of the same node: short ones fit long ones. */
+/* Whether two names are of one node; a short name matches a long one. */
 static bool same_node(const char *node, const char *given)
 {
     size_t n = strlen(given);
@@ -118,7 +118,7 @@ static ti_status check_nodes(const struct ti_options *o, struct ti_err *err)
     return TI_ERR_USAGE;
 }
 
-/* The job we are in, if any. */
+/* The nodes of the job that this process runs in, if any. */
 static ti_status find_job(struct ti_sites **out, char what[TI_WHERE_BYTES], struct ti_err *err)
 {
     bool found = false;

@@ -1,11 +1,11 @@
 /*
- * What there is to run on: a sites file or hostfile that was named, or the job we
- * are in.
+ * The nodes to run on: a sites file or hostfile that was named, the nodes of a job, or this
+ * machine.
  *
- * In order: --local is this machine; --sites; --hostfile; a Slurm allocation
- * ($SLURM_JOB_ID), an OAR job ($OAR_NODEFILE), one of PBS ($PBS_NODEFILE) or LSF
- * ($LSB_DJOB_HOSTFILE, $LSB_HOSTS); else this machine.  A job of one node that is the
- * one we are on is this machine too: what limits us there, the kernel says.
+ * In order: --local is this machine; --sites; --hostfile; a Slurm allocation ($SLURM_JOB_ID); an
+ * OAR job ($OAR_NODEFILE); a PBS job ($PBS_NODEFILE) or an LSF job ($LSB_DJOB_HOSTFILE,
+ * $LSB_HOSTS); else this machine.  A job whose only node is this machine counts as this machine,
+ * because the kernel reports its limits.
  */
 #ifndef TI_WHERE_H
 #define TI_WHERE_H
@@ -17,29 +17,32 @@
 #define TI_WHERE_BYTES 256
 
 /*
- * *out is NULL for this machine; release with ti_sites_free().  `what` says in words
- * where that is: "Slurm job 1234 (normal), 4 nodes"; "" when there is nothing to say.  *more,
- * unless NULL, is as of ti_sites_read(), on failure too.  TI_ERR_USAGE for options that exclude
- * each other, TI_ERR_INPUT for what is malformed, naming file or variable, TI_ERR_IO.  Nodes in
- * --exclude are left out: TI_ERR_INPUT for one that is not there.
+ * Find the nodes; those of --exclude are left out.
+ *
+ *   *out   NULL for this machine; release with ti_sites_free()
+ *   what   the source in words: "Slurm job 1234 (normal), 4 nodes"; "": nothing to say
+ *   *more  further findings as of ti_sites_read(), also after an error; may be NULL
+ *
+ * TI_ERR_USAGE: options that exclude each other.  TI_ERR_INPUT: malformed input, with file or
+ * variable, or a node of --exclude that does not exist.  TI_ERR_IO.
  */
 ti_status ti_where_find(const struct ti_options *o, struct ti_sites **out,
                         char what[TI_WHERE_BYTES], char **more, struct ti_err *err);
 
-/* Each line of `more`, as a warning is told; NULL is fine. */
+/* Print each line of `more` as a warning; NULL is fine. */
 void ti_where_say(const char *more);
 
-/* Parts.  Whether the environment has such a job, and what it is; *out stays NULL when it
- * is of this machine alone. */
+/* For the files of this folder and tests: whether the environment has such a job, and its nodes.
+ * *out stays NULL when the job has only this machine. */
 bool ti__where_in_slurm(void);
 ti_status ti__where_slurm(struct ti_sites **out, char what[TI_WHERE_BYTES], struct ti_err *err);
 ti_status ti__where_nodefile(struct ti_sites **out, char what[TI_WHERE_BYTES], bool *found,
                              struct ti_err *err);
 
-/* Whether this is the machine that `node` names. */
+/* Whether `node` names this machine. */
 bool ti__where_is_here(const char *node);
 
-/* Add words of an argv to s->via, NULL behind the last; false when memory is short. */
+/* Append the words of an argv (ends with NULL) to s->via; false when out of memory. */
 bool ti__where_via(struct ti_sites *s, const char *const *words);
 
 #endif
