@@ -7,7 +7,7 @@ acquire_src := acquire/options.c gather/output.c \
   $(call in,plan,plan.c place.c place_capacity.c place_family.c place_policy.c \
                  place_refuse.c place_options.c place_print.c order.c bisect.c like.c common_isa.c isa.c \
                  composite.c estimate.c memory_model.c) \
-  $(call in,run,job.c run.c pass.c replayable.c mpirun.c choose.c pilot.c measure.c report.c) \
+  $(call in,run,job.c run.c forward.c replayable.c mpirun.c choose.c pilot.c measure.c report.c) \
   $(sites_src) $(check_src) $(node_src)
 # several nodes
 nodes_src := $(call in,fleet,fleet.c here.c rsh.c survey.c) \

@@ -13,13 +13,13 @@
 #define TI_ACQUISITION_H
 
 #include "acquire/fleet/fleet.h"
-#include "acquire/run/job.h"
-#include "acquire/plan/like.h"
-#include "acquire/run/pass.h"
-#include "acquire/plan/place.h"
 #include "acquire/fleet/rsh.h"
-#include "acquire/run/runlog.h"
 #include "acquire/fleet/survey.h"
+#include "acquire/plan/like.h"
+#include "acquire/plan/place.h"
+#include "acquire/run/forward.h"
+#include "acquire/run/job.h"
+#include "acquire/run/runlog.h"
 
 /* X(name, text): the steps, as in the paper's figure 5, in RUN.json and the manifest */
 #define TI_STEPS(X)                                                                                \
@@ -129,7 +129,7 @@ struct ti_mpirun_proc {
     struct ti_proc proc;
     struct ti_args env;
     int out, err;   /* -1: none, or at its end */
-    struct ti_pass pass; /* its standard output, where that is not captured */
+    struct ti_forward forward; /* its standard output, where that is not captured */
     bool mute;      /* our standard error takes no more */
     char *out_text; /* what was captured, ends with 0; free() it; NULL: nothing */
     size_t out_bytes, out_room;

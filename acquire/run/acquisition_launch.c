@@ -223,7 +223,7 @@ static void on_err(int fd, void *arg)
 
     if (n > 0) {
         ti_progress_clear();
-        p->pass.open_line = buf[n - 1] != '\n';
+        p->forward.open_line = buf[n - 1] != '\n';
         ti_runlog_text(&p->acquisition->log, buf, (size_t)n);
         if (is_chatter(buf, (size_t)n))
             return;
@@ -242,8 +242,8 @@ static void on_pass(int fd, void *arg)
 {
     struct ti_mpirun_proc *p = arg;
 
-    ti_pass_one(&p->pass, 0);
-    if (p->pass.from[0] < 0)
+    ti_forward_one(&p->forward, 0);
+    if (p->forward.from[0] < 0)
         ti_remote_drop_fd(p->acquisition->fleet->remote, fd);
 }
 
@@ -306,7 +306,7 @@ static ti_status start(struct ti_acquisition *c, struct ti_args *command, bool c
                           .no_core = c->job->choice.valgrind,
                           .files = (long)c->nused * FILES_PER_NODE + (long)c->job->o->np * 4 + 256};
     int out = c->job->o->json ? STDERR_FILENO : STDOUT_FILENO;
-    ti_status st = ti_pass_open(&p->pass, capture ? -1 : out, -1, err);
+    ti_status st = ti_forward_open(&p->forward, capture ? -1 : out, -1, err);
 
     if (st != TI_OK)
         return st;
@@ -314,11 +314,11 @@ static ti_status start(struct ti_acquisition *c, struct ti_args *command, bool c
         st = ti_err_errno(err, TI_ERR_IO, "cannot start 'mpirun'");
     } else {
         fds[0] = in;
-        fds[1] = capture ? o[1] : p->pass.into[0] ? p->pass.into[0] : out;
+        fds[1] = capture ? o[1] : p->forward.into[0] ? p->forward.into[0] : out;
         fds[2] = e[1];
         st = ti_launch_start(&l, &p->proc, err);
     }
-    ti_pass_started(&p->pass);
+    ti_forward_started(&p->forward);
     close_fd(&e[1]);
     close_fd(&o[1]);
     p->err = e[0];
@@ -340,8 +340,8 @@ ti_status ti__mpirun_start(struct ti_acquisition *c, struct ti_args *command, bo
     ti_runlog_note(&c->log, "%s", text ? text : "mpirun");
     ti_args_free(&recorded);
     free(text);
-    *p =
-        (struct ti_mpirun_proc){.acquisition = c, .out = -1, .err = -1, .pass = {.from = {-1, -1}}};
+    *p = (struct ti_mpirun_proc){
+        .acquisition = c, .out = -1, .err = -1, .forward = {.from = {-1, -1}}};
     mpirun_environment(c, &p->env);
     st = ti_args_ok(&p->env) ? start(c, command, capture, quiet ? null : STDIN_FILENO, p, err)
                              : ti_err_set(err, TI_ERR_IO, "cannot start 'mpirun': out of memory");
@@ -349,15 +349,15 @@ ti_status ti__mpirun_start(struct ti_acquisition *c, struct ti_args *command, bo
     if (st != TI_OK) {
         close_fd(&p->err);
         close_fd(&p->out);
-        ti_pass_close(&p->pass);
+        ti_forward_close(&p->forward);
         ti_args_free(&p->env);
         return st;
     }
     ti_remote_add_fd(c->fleet->remote, p->err, on_err, p);
     if (capture)
         ti_remote_add_fd(c->fleet->remote, p->out, on_out, p);
-    if (p->pass.from[0] >= 0)
-        ti_remote_add_fd(c->fleet->remote, p->pass.from[0], on_pass, p);
+    if (p->forward.from[0] >= 0)
+        ti_remote_add_fd(c->fleet->remote, p->forward.from[0], on_pass, p);
     return TI_OK;
 }
 
@@ -365,11 +365,11 @@ void ti__mpirun_close(struct ti_acquisition *c, struct ti_mpirun_proc *p)
 {
     /* what it said last is still in the pipes */
     for (double until = ti_now() + 1;
-         (p->err >= 0 || p->out >= 0 || p->pass.from[0] >= 0) && ti_now() < until;)
+         (p->err >= 0 || p->out >= 0 || p->forward.from[0] >= 0) && ti_now() < until;)
         ti_fleet_poll(c->fleet, 20);
-    if (p->pass.from[0] >= 0)
-        ti_remote_drop_fd(c->fleet->remote, p->pass.from[0]);
-    ti_pass_close(&p->pass);
+    if (p->forward.from[0] >= 0)
+        ti_remote_drop_fd(c->fleet->remote, p->forward.from[0]);
+    ti_forward_close(&p->forward);
     if (p->err >= 0) {
         ti_remote_drop_fd(c->fleet->remote, p->err);
         close(p->err);

@@ -329,7 +329,7 @@ static void watch(struct ti_acquisition *c, struct ti_mpirun_proc *p)
             ti__acquisition_end(c, p);
             break;
         }
-        if (due && !p->pass.open_line)
+        if (due && !p->forward.open_line)
             show(c, "running", ti_now() - start);
     }
     note_progress(c, &all_said);

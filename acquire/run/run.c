@@ -10,8 +10,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "acquire/run/forward.h"
 #include "acquire/run/job.h"
-#include "acquire/run/pass.h"
 #include "node/watch.h"
 
 #define LOOK_MS        250
@@ -32,7 +32,7 @@ static void show(const struct ti_watch *w, double seconds, const char *what)
 
 struct ending {
     struct ti_watch *watch;
-    struct ti_pass *pass;
+    struct ti_forward *forward;
     double start;
 };
 
@@ -40,9 +40,9 @@ static void show_ending(void *arg)
 {
     struct ending *e = arg;
 
-    ti_pass_some(e->pass, -1, 0);
+    ti_forward_some(e->forward, -1, 0);
     ti_watch_update(e->watch);
-    if (!e->pass->open_line)
+    if (!e->forward->open_line)
         show(e->watch, ti_now() - e->start, "ending the run");
 }
 
@@ -52,27 +52,28 @@ static bool was_ended(const struct ti_outcome *o)
 }
 
 /* As ti_launch_sleep(), and what the program says is passed on meanwhile. */
-static int sleep_passing(struct ti_pass *pass, int signals, int ms)
+static int sleep_forwarding(struct ti_forward *forward, int signals, int ms)
 {
-    if (pass->from[0] < 0 && pass->from[1] < 0)
+    if (forward->from[0] < 0 && forward->from[1] < 0)
         return ti_launch_sleep(ms);
-    ti_pass_some(pass, signals, ms);
+    ti_forward_some(forward, signals, ms);
     return ti_launch_sleep(0);
 }
 
 /* Until mpirun ends, or has to. */
-static void watch(struct ti_job *j, struct ti_proc *proc, struct ti_watch *w, struct ti_pass *pass)
+static void watch(struct ti_job *j, struct ti_proc *proc, struct ti_watch *w,
+                  struct ti_forward *forward)
 {
     double start = ti_now(), look_s = 0;
-    struct ending ending = {w, pass, start};
+    struct ending ending = {w, forward, start};
     int signals = ti_launch_signal_fd();
     bool all_said = false;
 
     while (ti_launch_running(proc)) {
         double now;
         /* Never more than a tenth of the time for looking. */
-        int sig =
-            sleep_passing(pass, signals, look_s * 10e3 > LOOK_MS ? (int)(look_s * 10e3) : LOOK_MS);
+        int sig = sleep_forwarding(forward, signals,
+                                   look_s * 10e3 > LOOK_MS ? (int)(look_s * 10e3) : LOOK_MS);
 
         if (sig)
             j->outcome.signal = sig;
@@ -96,7 +97,7 @@ static void watch(struct ti_job *j, struct ti_proc *proc, struct ti_watch *w, st
                 ti_say("all %" PRId64 " ranks started after %.1f s", w->np,
                        w->last_start - j->outcome.launched);
         }
-        if (!pass->open_line)
+        if (!forward->open_line)
             show(w, ti_now() - start, j->label ? j->label : "running");
     }
     if (signals >= 0)
@@ -110,7 +111,7 @@ static void watch(struct ti_job *j, struct ti_proc *proc, struct ti_watch *w, st
 
 /* --- run ----------------------------------------------------------------- */
 
-static ti_status launch(struct ti_job *j, struct ti_pass *pass, struct ti_proc *proc,
+static ti_status launch(struct ti_job *j, struct ti_forward *forward, struct ti_proc *proc,
                         struct ti_err *err)
 {
     struct ti_launch l = {.argv = j->command.v,
@@ -120,8 +121,8 @@ static ti_status launch(struct ti_job *j, struct ti_pass *pass, struct ti_proc *
                                         : isatty(STDIN_FILENO) ? "/dev/null"
                                                                : NULL,
                           .stdout_to_stderr = j->o->json,
-                          .output = j->repeated ? 0 : pass->into[0],
-                          .errors = pass->into[1],
+                          .output = j->repeated ? 0 : forward->into[0],
+                          .errors = forward->into[1],
                           .stdout_path = j->repeated ? "/dev/null" : NULL,
                           .pin = j->pinned ? &j->pin : NULL,
                           .no_core = j->choice.valgrind,
@@ -131,7 +132,7 @@ static ti_status launch(struct ti_job *j, struct ti_pass *pass, struct ti_proc *
 
     j->outcome.launched = ti_wall();
     st = ti_launch_start(&l, proc, err);
-    ti_pass_started(pass);
+    ti_forward_started(forward);
     return st;
 }
 
@@ -221,7 +222,7 @@ static void note_end(struct ti_job *j)
 ti_status ti_job_run(struct ti_job *j, struct ti_err *err)
 {
     struct ti_outcome *o = &j->outcome;
-    struct ti_pass pass = {.from = {-1, -1}};
+    struct ti_forward forward = {.from = {-1, -1}};
     struct ti_watch w;
     struct ti_proc proc;
     int64_t room;
@@ -237,11 +238,11 @@ ti_status ti_job_run(struct ti_job *j, struct ti_err *err)
     }
     opened = watch_program(j->program.path);
     o->user_args = j->o->mpirun.n > 0;
-    st = ti_pass_open(&pass, j->o->json ? STDERR_FILENO : STDOUT_FILENO, STDERR_FILENO, err);
+    st = ti_forward_open(&forward, j->o->json ? STDERR_FILENO : STDOUT_FILENO, STDERR_FILENO, err);
     if (st == TI_OK)
-        st = launch(j, &pass, &proc, err);
+        st = launch(j, &forward, &proc, err);
     if (st == TI_OK) {
-        watch(j, &proc, &w, &pass);
+        watch(j, &proc, &w, &forward);
         o->ended = ti_wall();
         o->wait_status = proc.wait_status;
         if (!was_ended(o))
@@ -251,7 +252,7 @@ ti_status ti_job_run(struct ti_job *j, struct ti_err *err)
             o->started = w.last_start;
         o->not_started = !was_opened(opened);
     }
-    ti_pass_close(&pass);
+    ti_forward_close(&forward);
     if (opened >= 0)
         close(opened);
     ti_watch_close(&w);

@@ -1,4 +1,4 @@
-#include "acquire/run/pass.h"
+#include "acquire/run/forward.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -18,17 +18,17 @@ static void close_end(int *fd, int none)
     *fd = none;
 }
 
-ti_status ti_pass_open(struct ti_pass *p, int out, int errors, struct ti_err *err)
+ti_status ti_forward_open(struct ti_forward *p, int out, int errors, struct ti_err *err)
 {
-    *p = (struct ti_pass){.from = {-1, -1}, .to = {out, errors}};
+    *p = (struct ti_forward){.from = {-1, -1}, .to = {out, errors}};
     for (int i = 0; i < 2 && ti_progress_on(); i++) {
         int fd[2];
 
         if (p->to[i] < 0 || !isatty(p->to[i]))
             continue;
         if (pipe2(fd, O_CLOEXEC) < 0) {
-            ti_pass_started(p);
-            ti_pass_close(p);
+            ti_forward_started(p);
+            ti_forward_close(p);
             return ti_err_errno(err, TI_ERR_IO, "cannot pass on the program's output");
         }
         p->from[i] = fd[0];
@@ -37,7 +37,7 @@ ti_status ti_pass_open(struct ti_pass *p, int out, int errors, struct ti_err *er
     return TI_OK;
 }
 
-void ti_pass_started(struct ti_pass *p)
+void ti_forward_started(struct ti_forward *p)
 {
     for (int i = 0; i < 2; i++)
         close_end(&p->into[i], 0);
@@ -58,7 +58,7 @@ static bool write_all(int fd, const char *text, ssize_t n)
     return true;
 }
 
-void ti_pass_one(struct ti_pass *p, int i)
+void ti_forward_one(struct ti_forward *p, int i)
 {
     char text[4096];
     ssize_t n = read(p->from[i], text, sizeof text);
@@ -75,7 +75,7 @@ void ti_pass_one(struct ti_pass *p, int i)
 
 /* Wait for up to `ms` and pass on one piece of each; whether `wake` can be read, or nothing came.
  */
-static bool wait_for_some(struct ti_pass *p, int wake, int ms)
+static bool wait_for_some(struct ti_forward *p, int wake, int ms)
 {
     struct pollfd fd[] = {{.fd = p->from[0], .events = POLLIN},
                           {.fd = p->from[1], .events = POLLIN},
@@ -85,11 +85,11 @@ static bool wait_for_some(struct ti_pass *p, int wake, int ms)
         return true;
     for (int i = 0; i < 2; i++)
         if (fd[i].revents)
-            ti_pass_one(p, i);
+            ti_forward_one(p, i);
     return fd[2].revents != 0;
 }
 
-void ti_pass_some(struct ti_pass *p, int wake, int ms)
+void ti_forward_some(struct ti_forward *p, int wake, int ms)
 {
     double start = ti_now(), now = start;
 
@@ -102,7 +102,7 @@ void ti_pass_some(struct ti_pass *p, int wake, int ms)
     }
 }
 
-void ti_pass_close(struct ti_pass *p)
+void ti_forward_close(struct ti_forward *p)
 {
     while ((p->from[0] >= 0 || p->from[1] >= 0) && !wait_for_some(p, -1, LAST_MS))
         ;
