@@ -37,7 +37,7 @@ void ti__step_end(struct ti_acquisition *c, enum ti_step step)
 
 /* --- the fleet's calls --------------------------------------------------- */
 
-static void on_told(struct ti_fleet *f, int64_t node, const json_t *message, void *arg)
+static void on_message(struct ti_fleet *f, int64_t node, const json_t *message, void *arg)
 {
     struct ti_acquisition *c = arg;
     const char *is = json_string_value(json_object_get(message, "is"));
@@ -54,7 +54,7 @@ static void on_told(struct ti_fleet *f, int64_t node, const json_t *message, voi
     u->status_at = ti_now();
 }
 
-static void on_bytes(struct ti_fleet *f, int64_t node, const struct ti_frame *frame, void *arg)
+static void on_data(struct ti_fleet *f, int64_t node, const struct ti_frame *frame, void *arg)
 {
     struct ti_acquisition *c = arg;
 
@@ -91,7 +91,7 @@ static void note(void *arg, const char *fmt, ...)
 
 static ti_status connect_all(struct ti_acquisition *c, struct ti_err *err)
 {
-    struct ti_fleet_callbacks calls = {on_told, on_bytes, on_lost, note, c};
+    struct ti_fleet_callbacks calls = {on_message, on_data, on_lost, note, c};
     ti_status st = ti_fleet_new(c->sites, c->use, &c->job->paths, c->job->o->transport,
                                 (double)c->job->o->silence_s, &calls, &c->fleet, err);
 
@@ -439,7 +439,7 @@ static ti_status launch(struct ti_acquisition *c, struct ti_err *err)
 }
 
 /* For RUN.json. */
-static void note_try(struct ti_acquisition *c, const struct ti_err *err)
+static void record_failed_try(struct ti_acquisition *c, const struct ti_err *err)
 {
     const struct ti_outcome *o = &c->job->outcome;
     json_t *nodes = json_array(), *one;
@@ -466,7 +466,7 @@ static bool again(struct ti_acquisition *c, int64_t tries, struct ti_err *err)
         return false;
     ti_warn("%s", err->text);
     ti_say("trying again without %" PRId64 " node%s", c->nlost, c->nlost == 1 ? "" : "s");
-    note_try(c, err);
+    record_failed_try(c, err);
     err->text[0] = err->hint[0] = '\0';
     ti__acquisition_remove(c);
     ti_ranks_free(&c->job->ranks);

@@ -51,10 +51,10 @@ struct ti_used_node {
     bool disk_full;
     bool counted;               /* one of its ranks took part in the dry launch */
     bool daemon;                /* mpirun had its daemon started there */
-    int deserted;               /* so often in a row nothing of the run was seen there after that */
+    int daemon_missing;         /* so often in a row nothing of the run was seen there after that */
     char peer[64];              /* "ADDRESS:PORT" that does not answer mpirun's daemon there; "" */
     double peer_since, peer_at; /* seen so first, and last */
-    double quiet_at;            /* the status_at of which we said that nothing came after it */
+    double warned_status_at;    /* the status_at of which we said that nothing came after it */
 };
 
 struct ti_acquisition {

@@ -7,15 +7,15 @@
 #include "acquire/run/acquisition.h"
 
 /* Long, for machines that are busy: what keeps daemons apart is seen sooner. */
-#define LEAST_S 300.0
+#define MIN_LIMIT_S 300.0
 #define RANK_S  0.5 /* a rank, on top: start-up grows with the number of ranks */
 #define POLL_MS 200
 #define QUIET_S 20.0 /* without a rank: said once */
 /* Daemons connect at once, however busy the machines are: the kernel answers. */
 #define LOOK_S         5.0  /* between looks at connections that are not answered */
 #define NO_ANSWER_S    15.0 /* one that long is not going to be */
-#define DESERTED_LOOKS 3
-#define CENSUS_WORD    "TIARA-CENSUS"
+#define MISSING_LOOKS  3
+#define RANK_TAG       "TIARA-CENSUS"
 #define NETWORK_HINT                                                                               \
     "mpirun's daemons connect from the nodes to this machine, and to each other, at any port: "    \
     "look for a firewall; where machines have several networks, 'network =' in the sites file, "   \
@@ -23,7 +23,7 @@
 
 /* --- what became of it ------------------------------------------------- */
 
-/* CENSUS_WORD RANK NODE a line: how many ranks are where they should be; the first that is not
+/* RANK_TAG RANK NODE a line: how many ranks are where they should be; the first that is not
  * goes to `err`. */
 static int64_t count_ranks(struct ti_acquisition *c, char *text, int64_t *actual, char *seen,
                            struct ti_err *err)
@@ -35,8 +35,8 @@ static int64_t count_ranks(struct ti_acquisition *c, char *text, int64_t *actual
         int64_t rank, node, planned;
 
         /* behind a tag, with mpirun's --tag-output */
-        line = strstr(line, CENSUS_WORD);
-        if (!line || sscanf(line, CENSUS_WORD " %" SCNd64 " %299s", &rank, name) != 2 || rank < 0 ||
+        line = strstr(line, RANK_TAG);
+        if (!line || sscanf(line, RANK_TAG " %" SCNd64 " %299s", &rank, name) != 2 || rank < 0 ||
             rank >= c->job->o->np || seen[rank])
             continue;
         seen[rank] = 1;
@@ -108,9 +108,9 @@ static ti_status judge(struct ti_acquisition *c, struct ti_mpirun_proc *p, struc
 /* How many ranks have said where they are.  Each byte is looked at once. */
 static int64_t ranks_seen(struct ti_mpirun_proc *p)
 {
-    size_t word = strlen(CENSUS_WORD);
+    size_t word = strlen(RANK_TAG);
 
-    for (const char *at; p->out_text && (at = strstr(p->out_text + p->out_seen, CENSUS_WORD));) {
+    for (const char *at; p->out_text && (at = strstr(p->out_text + p->out_seen, RANK_TAG));) {
         p->ranks_seen++;
         p->out_seen = (size_t)(at - p->out_text) + word;
     }
@@ -140,9 +140,9 @@ static bool is_unanswered(const struct ti_used_node *u)
     return u->peer[0] && u->peer_at - u->peer_since >= NO_ANSWER_S;
 }
 
-static bool is_deserted(const struct ti_used_node *u)
+static bool is_daemon_missing(const struct ti_used_node *u)
 {
-    return u->deserted >= DESERTED_LOOKS;
+    return u->daemon_missing >= MISSING_LOOKS;
 }
 
 static bool is_silent(const struct ti_used_node *u)
@@ -159,8 +159,8 @@ static ti_status too_late(struct ti_acquisition *c, const struct ti_mpirun_proc 
         char name[300];
         struct ti_used_node *u;
 
-        line = strstr(line, CENSUS_WORD);
-        if (!line || sscanf(line, CENSUS_WORD " %*d %299s", name) != 1)
+        line = strstr(line, RANK_TAG);
+        if (!line || sscanf(line, RANK_TAG " %*d %299s", name) != 1)
             continue;
         u = ti__acquisition_used(c, ti_fleet_find(c->fleet, name));
         if (u)
@@ -196,8 +196,9 @@ static void on_waits(struct ti_fleet *f, int64_t node, const json_t *answer, voi
     (void)f;
     if (!u)
         return;
-    u->deserted =
-        u->daemon && json_is_integer(alive) && json_integer_value(alive) == 0 ? u->deserted + 1 : 0;
+    u->daemon_missing = u->daemon && json_is_integer(alive) && json_integer_value(alive) == 0
+                            ? u->daemon_missing + 1
+                            : 0;
     u->peer_at = ti_now();
     if (u->peer[0] && has(list, u->peer))
         return;
@@ -205,7 +206,7 @@ static void on_waits(struct ti_fleet *f, int64_t node, const json_t *answer, voi
     u->peer_since = u->peer_at;
 }
 
-static void look_for_waits(struct ti_acquisition *c)
+static void request_waits(struct ti_acquisition *c)
 {
     for (int64_t i = 0; i < c->nused; i++)
         if (c->fleet->member[c->used[i].node].state == TI_NODE_READY)
@@ -213,10 +214,10 @@ static void look_for_waits(struct ti_acquisition *c)
 }
 
 /* A node whose daemon will not come. */
-static const struct ti_used_node *hopeless(const struct ti_acquisition *c)
+static const struct ti_used_node *find_cut_off(const struct ti_acquisition *c)
 {
     for (int64_t i = 0; i < c->nused; i++)
-        if (is_unanswered(&c->used[i]) || is_deserted(&c->used[i]))
+        if (is_unanswered(&c->used[i]) || is_daemon_missing(&c->used[i]))
             return &c->used[i];
     return NULL;
 }
@@ -225,8 +226,8 @@ static ti_status cut_off(struct ti_acquisition *c, const struct ti_used_node *u,
 {
     char names[1024];
 
-    if (is_deserted(u)) {
-        name_nodes(c, is_deserted, names, sizeof names);
+    if (is_daemon_missing(u)) {
+        name_nodes(c, is_daemon_missing, names, sizeof names);
         ti_err_set(err, TI_ERR_REMOTE, "mpirun's daemon on %s ended without a word", names);
         ti_err_hint(err,
                     "try mpirun without us, with --leave-session-attached, to the same nodes; "
@@ -260,7 +261,7 @@ static const struct ti_used_node *wait_for_ranks(struct ti_acquisition *c, struc
                     " ranks, %.0f s",
                     ti_rsh_commands_started(c->rsh), c->nused, seen, c->job->o->np, now - start);
         if (now > look && !seen) {
-            look_for_waits(c);
+            request_waits(c);
             look = now + LOOK_S;
         }
         if (now - start > QUIET_S && !seen && !said) {
@@ -271,7 +272,7 @@ static const struct ti_used_node *wait_for_ranks(struct ti_acquisition *c, struc
                    QUIET_S, limit);
         }
         *late = now - start > limit;
-        u = seen ? NULL : hopeless(c);
+        u = seen ? NULL : find_cut_off(c);
     }
     ti_progress_clear();
     return u;
@@ -279,7 +280,7 @@ static const struct ti_used_node *wait_for_ranks(struct ti_acquisition *c, struc
 
 ti_status ti__acquisition_dry_launch(struct ti_acquisition *c, struct ti_err *err)
 {
-    double limit = LEAST_S + RANK_S * (double)c->job->o->np;
+    double limit = MIN_LIMIT_S + RANK_S * (double)c->job->o->np;
     struct ti_args command = {.n = 0};
     const struct ti_used_node *u;
     struct ti_mpirun_proc p;

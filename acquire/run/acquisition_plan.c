@@ -37,7 +37,7 @@ json_t *ti__acquisition_ranks(const struct ti_acquisition *c, const struct ti_us
 }
 
 /* --like: ranks that talk to each other go to one node. */
-static ti_status put_in_order(struct ti_acquisition *c, struct ti_err *err)
+static ti_status order_ranks(struct ti_acquisition *c, struct ti_err *err)
 {
     ti_status st = ti_like_order(&c->like, c->sites, &c->place, &c->order, err);
 
@@ -117,7 +117,7 @@ ti_status ti__acquisition_plan(struct ti_acquisition *c, struct ti_err *err)
         c->job->plan.yield = true;
         st = list_used(c, err);
         if (st == TI_OK && c->job->o->like)
-            st = put_in_order(c, err);
+            st = order_ranks(c, err);
     }
     return st;
 }

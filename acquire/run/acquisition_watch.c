@@ -104,7 +104,7 @@ static void show(const struct ti_acquisition *c, const char *what, double second
 
 /* --- nodes in trouble ---------------------------------------------------- */
 
-static void look_at_memory(struct ti_acquisition *c, struct ti_used_node *u)
+static void check_memory(struct ti_acquisition *c, struct ti_used_node *u)
 {
     const char *name = c->sites->node[u->node].name;
     int64_t swap = number(u->status, "swap_out_bytes");
@@ -127,7 +127,7 @@ static void look_at_memory(struct ti_acquisition *c, struct ti_used_node *u)
     }
 }
 
-static void look_at_disk(struct ti_acquisition *c, struct ti_used_node *u)
+static void check_disk(struct ti_acquisition *c, struct ti_used_node *u)
 {
     const char *name = c->sites->node[u->node].name;
 
@@ -142,7 +142,7 @@ static void look_at_disk(struct ti_acquisition *c, struct ti_used_node *u)
 
 /* A node whose channel lives but which says nothing is frozen, or cut off; but not while
  * it was us who did not listen, being stopped, or held up by who reads what we say. */
-static void look_at_nodes(struct ti_acquisition *c, double *looked_at)
+static void check_nodes(struct ti_acquisition *c, double *looked_at)
 {
     double now = ti_now(), silence_s = (double)c->job->o->silence_s;
     bool deaf = now - *looked_at > DEAF_S;
@@ -156,11 +156,11 @@ static void look_at_nodes(struct ti_acquisition *c, double *looked_at)
         if (c->fleet->member[u->node].state != TI_NODE_READY)
             continue;
         if (u->status) {
-            look_at_memory(c, u);
-            look_at_disk(c, u);
+            check_memory(c, u);
+            check_disk(c, u);
         }
-        if (now - u->status_at > QUIET_S && u->quiet_at != u->status_at) {
-            u->quiet_at = u->status_at;
+        if (now - u->status_at > QUIET_S && u->warned_status_at != u->status_at) {
+            u->warned_status_at = u->status_at;
             ti_progress_clear();
             ti_warn("node '%s' has said nothing for %.0f s", c->sites->node[u->node].name, QUIET_S);
         }
@@ -317,7 +317,7 @@ static void watch(struct ti_acquisition *c, struct ti_mpirun_proc *p)
         /* hundreds of nodes speak hundreds of times a second: not all are looked at each time */
         due = ti_now() - looked_at >= LOOK_MS / 1e3;
         if (due) {
-            look_at_nodes(c, &looked_at);
+            check_nodes(c, &looked_at);
             note_progress(c, &all_said);
         }
         if (c->fleet->sig)
@@ -353,7 +353,7 @@ static json_t *last_request(struct ti_fleet *f, int64_t node, void *arg)
 }
 
 /* A program may be through before its nodes have told that it began. */
-static void look_once_more(struct ti_acquisition *c)
+static void collect_last_status(struct ti_acquisition *c)
 {
     double now = ti_now();
     bool all_said = false, all_told = false;
@@ -414,7 +414,7 @@ ti_status ti__acquisition_launch(struct ti_acquisition *c, struct ti_err *err)
         int found;
 
         if (j->outcome.started <= 0)
-            look_once_more(c);
+            collect_last_status(c);
         j->outcome.swept = (int)end_on_nodes(c);
         j->outcome.left += ti_launch_sweep(&p.proc, 0.2, &found);
     }

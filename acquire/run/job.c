@@ -405,13 +405,14 @@ static ti_status by_pilot(struct ti_job *j, struct ti_plan_in *in, struct ti_err
 
 /* Memory for each rank, from which on no pilot is run: few programs take as much, and a run
  * that does is ended before memory is short (watch()). */
-#define ROOMY_BYTES (INT64_C(1) << 30)
+#define NO_PILOT_BYTES (INT64_C(1) << 30)
 
 /* A rank that shares no core takes what it takes without us. */
 static bool needs_pilot(const struct ti_job *j)
 {
     return !j->o->rank_bytes && !j->o->no_pilot && j->plan.folding > 1 &&
-           j->plan.available_bytes / j->o->np < ti_plan_rank_bytes(ROOMY_BYTES, j->choice.valgrind);
+           j->plan.available_bytes / j->o->np <
+               ti_plan_rank_bytes(NO_PILOT_BYTES, j->choice.valgrind);
 }
 
 static ti_status make_plan(struct ti_job *j, struct ti_err *err)

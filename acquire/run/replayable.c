@@ -10,7 +10,7 @@
 
 #include "acquire/run/job.h"
 
-#define EVENTS_MOST UINT64_C(20000000) /* a few seconds' reading */
+#define EVENTS_MAX  UINT64_C(20000000) /* a few seconds' reading */
 #define LOOK_MS     250
 
 /* The command as one types it; free() it.  NULL: no memory. */
@@ -83,7 +83,7 @@ static void say_why_not(const struct ti_job *j, const json_t *said, const char *
 void ti_job_say_replayable(struct ti_job *j)
 {
     char *replay = command(j, false), *list = command(j, true);
-    bool many = j->ranks.events > EVENTS_MOST;
+    bool many = j->ranks.events > EVENTS_MAX;
     json_t *said = NULL;
 
     if (j->paths.replay[0] && !many && (!j->o->quiet || j->o->json))
