@@ -11,8 +11,8 @@
 #include "acquire/run/measure.h"
 #include "acquire/where/where.h"
 
-/* Everything up to the launch.  The run directory is made before the program is
- * first run, so that one that cannot be used costs nothing. */
+/* All steps before the launch.  The run directory is made before the program first runs, so that
+ * an unusable directory costs nothing. */
 static ti_status prepare(struct ti_job *j, struct ti_err *err)
 {
     ti_status st = ti_job_check(j, err);
@@ -27,7 +27,7 @@ static ti_status prepare(struct ti_job *j, struct ti_err *err)
     return st == TI_OK ? ti_job_prepare(j, err) : st;
 }
 
-/* What is left of a run that did not end well, and what it is good for. */
+/* Say what a failed run has left and how to use it; remove what is useless. */
 static void say_what_is_left(struct ti_job *j)
 {
     if (!j->ranks.with_trace) {
@@ -94,8 +94,8 @@ static ti_status acquire_here(struct ti_job *j, struct ti_err *err)
     return conclude(j, err);
 }
 
-/* The plan for nodes of a file or job.  They are not asked for anything, and this machine
- * only for a pilot, if one is wanted. */
+/* --dry-run over nodes: no node is contacted, and this machine is used only for a pilot, if one
+ * was asked for. */
 static ti_status plan_only(struct ti_job *j, const struct ti_sites *sites, struct ti_err *err)
 {
     const struct ti_options *o = j->o;

@@ -120,7 +120,7 @@ const struct ti_cli ti_acquire_cli = {
     .stop_at_operand = true,
 };
 
-/* --mca takes two arguments; getopt knows of the first. */
+/* --mca has two arguments, getopt handles one. */
 static int take_mca(struct ti_options *o, int argc, char **argv, const char *key)
 {
     if (optind >= argc)
@@ -131,7 +131,7 @@ static int take_mca(struct ti_options *o, int argc, char **argv, const char *key
     return -1;
 }
 
-/* Variables are told apart from mpirun's other arguments, for some are ours. */
+/* Variables are kept apart from mpirun's other arguments, because some are reserved for us. */
 static int take_env(struct ti_options *o, const char *var)
 {
     if (!isalpha((unsigned char)var[0]) && var[0] != '_')
@@ -335,8 +335,7 @@ int ti_options_take(struct ti_options *o, int argc, char **argv, int id, const c
     }
 }
 
-/* PROGRAM ARGUMENT... [-- MPIRUN-ARGUMENT...]; the last "--" counts, so that a
- * program can be given one of its own. */
+/* The last "--" counts, so that a program can be given one of its own. */
 int ti_options_operands(struct ti_options *o, int argc, char **argv)
 {
     int first = ti_cli_operand(), last = argc;
@@ -382,7 +381,7 @@ int ti_options_parse(int argc, char **argv, struct ti_options *o)
             return st;
     }
     if (o->check_sites || (o->probe && ti_cli_operand() == argc))
-        return -1; /* nothing is run */
+        return -1; /* no program is needed */
     st = ti_options_operands(o, argc, argv);
     if (st >= 0)
         return st;

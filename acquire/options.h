@@ -1,4 +1,5 @@
-/* The command line of ti-acquire, most of which ti-skew has as well. */
+/* The command line of ti-acquire; ti-skew shares most of it.  All strings are borrowed from argv.
+ */
 #ifndef TI_OPTIONS_H
 #define TI_OPTIONS_H
 
@@ -8,7 +9,7 @@
 #include "common/args.h"
 #include "common/cli.h"
 
-/* Ids of what has no letter. */
+/* Ids of options without a letter. */
 enum {
     OPT_TRACE_DIR = TI_OPT_LONG,
     OPT_MEM,
@@ -51,63 +52,65 @@ enum {
     OPT_RETRY,
     OPT_LOG,
     OPT_LOCAL,
-    OPT_OTHERS, /* a tool's own begin here */
+    OPT_OTHERS, /* ids of a tool's own options begin here */
 };
 
 struct ti_options {
-    const struct ti_cli *cli; /* whose they are */
+    const struct ti_cli *cli; /* the tool */
     int64_t np;
     const char *counter;
     enum ti_threads { TI_THREADS_AUTO, TI_THREADS_CALLER, TI_THREADS_SUM } threads;
     int64_t ranks_per_node; /* --target-ranks-per-node; 0: not given */
     bool times;            /* record durations */
     const char *also;      /* PAPI events, separated by commas; NULL: none */
-    int64_t buffer_bytes;  /* --buffer; 0: the library's own */
+    int64_t buffer_bytes;  /* --buffer; 0: the library's default */
     const char *isa;       /* --isa; NULL: none given */
-    bool isa_native;       /* --isa native: glibc chooses by itself, even where nodes differ */
+    bool isa_native;       /* --isa native: glibc selects by itself even if nodes differ */
     const char *trace_dir; /* NULL: NAME.NP.run */
     const char *output;    /* NULL: NAME.NP.tib */
-    int64_t rank_bytes;    /* --mem-per-rank; 0: to be measured */
+    int64_t rank_bytes;    /* --mem-per-rank; 0: measure */
     int64_t reserve_bytes;
     bool reserve_given;
     const char *pin;   /* NULL: all cores */
     int64_t timeout_s; /* 0: none */
-    bool no_pilot;     /* the memory of a rank is not measured */
+    bool no_pilot;     /* --pilot no: do not measure memory */
 
     /* several nodes */
     const char *sites_path;     /* --sites; NULL */
     const char *hostfile;       /* --hostfile; NULL */
-    bool local;                 /* --local: this machine, whatever job we are in */
+    bool local;                 /* --local: this machine, even within a job */
     const char *policy;         /* --policy; NULL: memory */
     int64_t fold, max_fold;     /* --fold, --max-fold; 0: not given */
     const char *mode;           /* --mode R, F-4, C-2, CF-(2,4); NULL */
     const char *family;         /* --family; NULL */
     const char *exclude;        /* --exclude HOSTLIST; NULL */
-    int64_t tolerate;           /* --tolerate N: so many nodes may be left out */
+    int64_t tolerate;           /* --tolerate N: so many unusable nodes may be left out */
     const char *transport;      /* --transport auto, libssh2, openssh; NULL: auto */
     bool check_sites;           /* --check-sites */
-    bool probe;                 /* --probe: look at the nodes, print what they are, run nothing */
+    bool probe;                 /* --probe: survey the nodes, print them, run nothing */
     const char *pilot;          /* --pilot 4,8,16; NULL */
     const char *like;           /* --like BUNDLE; NULL */
     const char *write_hostfile; /* --write-hostfile FILE; NULL */
     bool no_dry_launch, keep_going;
     int64_t retries;   /* --retry N */
     const char *log;   /* --log FILE; NULL: RUN/run.log */
-    int64_t silence_s; /* --silence: of a node, before it is given up */
+    int64_t silence_s; /* --silence: of a node, before it is abandoned */
     bool dry_run, json, no_gather, keep, force, quiet, verbose, no_progress;
-    bool record_environment;  /* values of `env` are recorded, too */
+    bool record_environment;  /* record values of `env`, not only names */
     struct ti_args redact;    /* patterns of arguments that are not recorded */
-    struct ti_args env;     /* -x, VAR or VAR=VALUE */
-    struct ti_args mpirun;  /* arguments of mpirun's */
+    struct ti_args env;       /* -x: VAR or VAR=VALUE */
+    struct ti_args mpirun;    /* arguments for mpirun */
     struct ti_args program; /* program and its arguments */
 };
 
 extern const struct ti_cli ti_acquire_cli;
 
-/* Returns a status to end with, or -1 to go on. */
+/* Parse the command line.  Returns an exit status to end with, or -1 to continue.  Errors and
+ * --help have been printed. */
 int ti_options_parse(int argc, char **argv, struct ti_options *o);
 
-/* The parts of it: one option; and PROGRAM ARGUMENT... [-- MPIRUN-ARGUMENT...]. */
+/* For other tools: handle one option; and the operands PROGRAM ARGUMENT... [--
+ * MPIRUN-ARGUMENT...]. Results as above. */
 int ti_options_take(struct ti_options *o, int argc, char **argv, int id, const char *arg);
 int ti_options_operands(struct ti_options *o, int argc, char **argv);
 

@@ -13,7 +13,7 @@
 #include "acquire/run/pilot.h"
 #include "node/watch.h"
 
-#define TRACE_BASE "/tmp" /* of the nodes, where the sites file says nothing */
+#define TRACE_BASE "/tmp" /* of the nodes, unless the sites file says otherwise */
 
 /* --- steps --------------------------------------------------------------- */
 
@@ -35,7 +35,7 @@ void ti__step_end(struct ti_acquisition *c, enum ti_step step)
     ti_runlog_note(&c->log, "%s: %.3f s", step_names[step], c->step_seconds[step]);
 }
 
-/* --- the fleet's calls --------------------------------------------------- */
+/* --- callbacks of the fleet ------------------------------------------------ */
 
 static void on_message(struct ti_fleet *f, int64_t node, const json_t *message, void *arg)
 {
@@ -87,7 +87,7 @@ static void note(void *arg, const char *fmt, ...)
     ti_runlog_note(&c->log, "%s", text);
 }
 
-/* --- looking at the nodes ------------------------------------------------ */
+/* --- the survey ----------------------------------------------------------- */
 
 static ti_status connect_all(struct ti_acquisition *c, struct ti_err *err)
 {
@@ -129,7 +129,7 @@ static void say_findings(struct ti_acquisition *c)
     }
 }
 
-/* What the counter is, is known from the nodes. */
+/* Take over the counter that the nodes reported. */
 static void take_counter(struct ti_acquisition *c)
 {
     struct ti_counter_choice *choice = &c->job->choice;
@@ -153,7 +153,8 @@ static void take_counter(struct ti_acquisition *c)
                                  : "no instruction count");
 }
 
-/* And what the program is: the one here, if there is one, may be another. */
+/* Take over the properties of the program from the nodes; a program of that name here may be
+ * another one. */
 static void take_program(struct ti_acquisition *c)
 {
     static const char *const kinds[] = {[TI_MPI_OPEN] = "openmpi", [TI_MPI_NONE] = "none"};
@@ -196,7 +197,7 @@ static ti_status survey(struct ti_acquisition *c, struct ti_err *err)
                                    .sum = c->job->sum,
                                    .also = c->job->o->also,
                                    .mpi_version = c->job->mpirun.version,
-                                   /* a counter is tried, a program hashed */
+                                   /* nodes try a counter and hash the program */
                                    .limit_s = 2 * (double)c->job->o->silence_s,
                                    .trace_base = TRACE_BASE};
     ti__step_begin(c, TI_STEP_SURVEY);
@@ -219,7 +220,7 @@ static ti_status survey(struct ti_acquisition *c, struct ti_err *err)
     return st;
 }
 
-/* Volumes must not depend on where a rank is. */
+/* Volumes must not depend on the node of a rank. */
 static ti_status choose_isa(struct ti_acquisition *c, struct ti_err *err)
 {
     struct ti_job *j = c->job;
@@ -288,7 +289,7 @@ static struct ti_acquisition *make(struct ti_job *j, const struct ti_sites *site
     return NULL;
 }
 
-/* What a try leaves, so that another can be made. */
+/* Release what a try has left, before the next one. */
 static void clear(struct ti_acquisition *c)
 {
     ti_rsh_free(c->rsh);
@@ -342,14 +343,14 @@ static ti_status open_here(struct ti_acquisition *c, struct ti_err *err)
     return st;
 }
 
-/* The program was not run: nothing of ours stays but, where mpirun was, the log. */
+/* The program was not run: remove everything of ours.  The log stays if mpirun ran. */
 static void discard_here(struct ti_acquisition *c)
 {
     if (!c->job->o->log && c->log.file && !c->step_start[TI_STEP_DRY_LAUNCH]) {
         ti_runlog_close(&c->log);
         unlink(c->log_name);
     }
-    /* what mpirun would have had in the directory keeps it from being removed */
+    /* the socket for mpirun is in the directory */
     ti_rsh_free(c->rsh);
     c->rsh = NULL;
     ti_rundir_unscratch(&c->job->dir);
@@ -358,7 +359,7 @@ static void discard_here(struct ti_acquisition *c)
 
 /* --- one try ------------------------------------------------------------- */
 
-/* What a rank takes, by running a few of them here, where that decides how they fit. */
+/* Measure the memory of a rank by a pilot on this machine, if the placement depends on it. */
 static ti_status measure(struct ti_acquisition *c, struct ti_err *err)
 {
     struct ti_job *j = c->job;
@@ -373,8 +374,7 @@ static ti_status measure(struct ti_acquisition *c, struct ti_err *err)
     return st == TI_OK ? ti__acquisition_plan(c, err) : st;
 }
 
-/* What the sites file says is planned with first, since that costs nothing; the program
- * itself is run last. */
+/* The cheapest checks come first: a plan by the sites file alone.  The program is run last. */
 static ti_status prepare(struct ti_acquisition *c, struct ti_err *err)
 {
     ti_status st;
@@ -408,7 +408,7 @@ static ti_status prepare(struct ti_acquisition *c, struct ti_err *err)
     return st;
 }
 
-/* mpirun's daemon keeps its session where it is removed, whatever becomes of it. */
+/* Shell text that puts the session of mpirun's daemon where it is removed in any case. */
 static const char *session(int64_t node, void *arg)
 {
     struct ti_acquisition *c = arg;
@@ -438,7 +438,6 @@ static ti_status launch(struct ti_acquisition *c, struct ti_err *err)
     return st;
 }
 
-/* For RUN.json. */
 static void record_failed_try(struct ti_acquisition *c, const struct ti_err *err)
 {
     const struct ti_outcome *o = &c->job->outcome;
@@ -459,7 +458,7 @@ static void record_failed_try(struct ti_acquisition *c, const struct ti_err *err
     json_array_append_new(c->tries, one);
 }
 
-/* Whether a try that failed so is made again, without the nodes that were lost. */
+/* If another try is allowed, record the failed one, release what it left, and return true. */
 static bool again(struct ti_acquisition *c, int64_t tries, struct ti_err *err)
 {
     if (!c->nlost || c->job->signal || c->fleet->sig || tries >= c->job->o->retries)
@@ -492,13 +491,13 @@ static ti_status attempt(struct ti_acquisition *c, bool *ran, struct ti_err *err
         json_object_set_new(c->job->json, "state", json_string("not started"));
     if (*ran && ti__acquisition_collect(c, &(struct ti_err){"", ""}) == TI_OK)
         ti__acquisition_note_end(c);
-    /* mpirun may have noticed before we did */
+    /* mpirun may have noticed the loss first */
     if (*ran && st == TI_OK && c->nlost && !c->job->signal && !ti_ranks_complete(&c->job->ranks))
         st = ti__acquisition_lost(c, err);
     return st;
 }
 
-/* What nodes are told is JSON, which is UTF-8. */
+/* Requests to nodes are JSON, which is UTF-8. */
 static bool can_be_told(const char *text)
 {
     json_t *json = json_string(text);
@@ -517,7 +516,7 @@ static ti_status check_text(struct ti_acquisition *c, struct ti_err *err)
     if (program && !can_be_told(program))
         return ti_err_set(err, TI_ERR_INPUT, "program '%s': nodes take only names in UTF-8",
                           program);
-    /* only a program that is named from there needs it */
+    /* only a relative name of the program needs the directory */
     if (!can_be_told(c->cwd) && program && program[0] != '/')
         return ti_err_set(err, TI_ERR_INPUT, "directory '%s': nodes take only names in UTF-8",
                           c->cwd);

@@ -1,4 +1,4 @@
-/* What was traced, as the nodes tell, and RUN.json. */
+/* What was traced, as reported by the nodes; RUN.json; the bundle. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -68,7 +68,8 @@ static json_t *via_json(char *const *via)
     return list;
 }
 
-/* What ti-gather needs to fetch the traces (gather/fetch.h), and what people like to know. */
+/* The nodes in RUN.json: what ti-gather needs to fetch the traces (gather/fetch.h), and facts for
+ * readers. */
 static json_t *nodes_json(const struct ti_acquisition *c)
 {
     json_t *list = json_array();
@@ -144,7 +145,7 @@ static json_t *steps_json(const struct ti_acquisition *c)
     return steps;
 }
 
-/* Of the nodes in RUN.json, which are ours in their order. */
+/* Add the bytes of traces to the nodes in RUN.json, which has them in the order of c->used. */
 static void note_bytes(struct ti_acquisition *c)
 {
     json_t *nodes = json_object_get(c->job->json, "nodes"), *node;
@@ -204,7 +205,7 @@ static void say_where(struct ti_acquisition *c)
     }
     if (!j->ranks.with_trace) {
         ti_say("no rank left a trace; the log is '%s'", c->log_name);
-        /* nor have the nodes anything, so there is no run to be gathered, or replaced */
+        /* the nodes have nothing either, so there is no run to gather or replace */
         ti_rundir_unscratch(&j->dir);
         ti_rundir_discard(&j->dir, false);
         return;
@@ -221,7 +222,7 @@ static ti_status gather(struct ti_acquisition *c, struct ti_err *err)
     bool keep = j->o->keep;
     ti_status st;
 
-    /* mpirun is through: nothing of it is to stand in the way of removing the directory */
+    /* the socket for mpirun would keep the directory from being removed */
     ti_rsh_free(c->rsh);
     c->rsh = NULL;
     ti_rundir_unscratch(&j->dir);
@@ -236,7 +237,7 @@ static ti_status gather(struct ti_acquisition *c, struct ti_err *err)
     return st;
 }
 
-/* Where the ranks are that have no whole trace: the first few nodes. */
+/* Print the first few nodes whose ranks have no complete trace. */
 static void say_which_nodes(const struct ti_acquisition *c)
 {
     const struct ti_ranks *r = &c->job->ranks;
@@ -258,7 +259,8 @@ static void say_which_nodes(const struct ti_acquisition *c)
         ti_say("... and those of %" PRId64 " more nodes", said - NODES_SAID);
 }
 
-/* All is well, or what was traced is wanted though a node failed. */
+/* Whether to make the bundle: the run succeeded, or all traces are complete, or a node was lost
+ * and --keep-going was given. */
 static bool is_worth_gathering(const struct ti_acquisition *c, ti_status app)
 {
     const struct ti_job *j = c->job;
@@ -273,7 +275,7 @@ ti_status ti__acquisition_conclude(struct ti_acquisition *c, ti_status st, struc
     struct ti_job *j = c->job;
     ti_status app = st, bundle;
 
-    /* when the program had ended: what it left stays where it is */
+    /* interrupted after the program had ended: the traces stay where they are */
     if (st == TI_OK && !j->signal && c->fleet->sig)
         app = ti__acquisition_interrupted(c, err);
     else if (st == TI_OK)

@@ -1,4 +1,5 @@
-/* The dry launch: mpirun to no purpose but to see where it puts the ranks. */
+/* The dry launch: mpirun starts a program that only prints where each rank is, to check the
+ * placement before the real program runs. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -6,14 +7,14 @@
 
 #include "acquire/run/acquisition.h"
 
-/* Long, for machines that are busy: what keeps daemons apart is seen sooner. */
+/* Long, for busy machines: daemons that are cut off are noticed sooner. */
 #define MIN_LIMIT_S 300.0
-#define RANK_S  0.5 /* a rank, on top: start-up grows with the number of ranks */
+#define RANK_S      0.5 /* added per rank: start-up grows with the number of ranks */
 #define POLL_MS 200
-#define QUIET_S 20.0 /* without a rank: said once */
-/* Daemons connect at once, however busy the machines are: the kernel answers. */
-#define LOOK_S         5.0  /* between looks at connections that are not answered */
-#define NO_ANSWER_S    15.0 /* one that long is not going to be */
+#define QUIET_S     20.0 /* without any rank: a message is printed once */
+/* The kernel answers connections at once, however busy a machine is. */
+#define LOOK_S         5.0  /* between checks for unanswered connections */
+#define NO_ANSWER_S    15.0 /* after so long a connection counts as unanswered */
 #define MISSING_LOOKS  3
 #define RANK_TAG       "TIARA-CENSUS"
 #define NETWORK_HINT                                                                               \
@@ -21,10 +22,10 @@
     "look for a firewall; where machines have several networks, 'network =' in the sites file, "   \
     "or --mca oob_tcp_if_include, says which to use"
 
-/* --- what became of it ------------------------------------------------- */
+/* --- the result ----------------------------------------------------------- */
 
-/* RANK_TAG RANK NODE a line: how many ranks are where they should be; the first that is not
- * goes to `err`. */
+/* Parse lines "RANK_TAG RANK NODE".  Returns how many ranks are on the node they were placed on;
+ * the first other one is reported in `err`. */
 static int64_t count_ranks(struct ti_acquisition *c, char *text, int64_t *actual, char *seen,
                            struct ti_err *err)
 {
@@ -34,7 +35,7 @@ static int64_t count_ranks(struct ti_acquisition *c, char *text, int64_t *actual
         char name[300];
         int64_t rank, node, planned;
 
-        /* behind a tag, with mpirun's --tag-output */
+        /* mpirun's --tag-output puts a tag before it */
         line = strstr(line, RANK_TAG);
         if (!line || sscanf(line, RANK_TAG " %" SCNd64 " %299s", &rank, name) != 2 || rank < 0 ||
             rank >= c->job->o->np || seen[rank])
@@ -105,7 +106,7 @@ static ti_status judge(struct ti_acquisition *c, struct ti_mpirun_proc *p, struc
     return right == c->job->o->np ? TI_OK : st;
 }
 
-/* How many ranks have said where they are.  Each byte is looked at once. */
+/* How many ranks have printed their node so far.  Each byte is searched once. */
 static int64_t ranks_seen(struct ti_mpirun_proc *p)
 {
     size_t word = strlen(RANK_TAG);
@@ -115,11 +116,11 @@ static int64_t ranks_seen(struct ti_mpirun_proc *p)
         p->out_seen = (size_t)(at - p->out_text) + word;
     }
     if (p->out_bytes > p->out_seen + word)
-        p->out_seen = p->out_bytes - word; /* the next one may have begun */
+        p->out_seen = p->out_bytes - word; /* the next tag may have begun */
     return p->ranks_seen;
 }
 
-/* "'n1', 'n2' and 3 others": those that it holds for. */
+/* "'n1', 'n2' and 3 others": the used nodes for which the predicate is true. */
 static void name_nodes(const struct ti_acquisition *c, bool (*holds)(const struct ti_used_node *u),
                        char *buf, size_t bytes)
 {
@@ -173,7 +174,7 @@ static ti_status too_late(struct ti_acquisition *c, const struct ti_mpirun_proc 
     return TI_ERR_REMOTE;
 }
 
-/* --- connections that are not answered ----------------------------------- */
+/* --- unanswered connections ------------------------------------------------ */
 
 static bool has(const json_t *list, const char *text)
 {
@@ -213,7 +214,7 @@ static void request_waits(struct ti_acquisition *c)
             ti_fleet_ask(c->fleet, c->used[i].node, json_pack("{s:s}", "do", "waits"), on_waits, c);
 }
 
-/* A node whose daemon will not come. */
+/* A node whose daemon cannot connect or has ended; NULL: none. */
 static const struct ti_used_node *find_cut_off(const struct ti_acquisition *c)
 {
     for (int64_t i = 0; i < c->nused; i++)
@@ -243,7 +244,7 @@ static ti_status cut_off(struct ti_acquisition *c, const struct ti_used_node *u,
 
 /* --- the launch ---------------------------------------------------------- */
 
-/* Until mpirun ends, or has to; the node whose daemon is cut off, or NULL. */
+/* Wait until mpirun ends or has to be ended.  Returns the node whose daemon is cut off, or NULL. */
 static const struct ti_used_node *wait_for_ranks(struct ti_acquisition *c, struct ti_mpirun_proc *p,
                                                  double limit, bool *late)
 {

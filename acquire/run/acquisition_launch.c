@@ -1,4 +1,4 @@
-/* mpirun over the nodes: what it needs there, and its command. */
+/* What mpirun needs on the nodes, its command, and its process. */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -14,7 +14,7 @@
 #define OPEN_LIMIT_S   60.0
 #define FILES_PER_NODE 4
 
-/* --- run directories there ----------------------------------------------- */
+/* --- run directories on the nodes ------------------------------------------ */
 
 static json_t *open_request(struct ti_fleet *f, int64_t node, void *arg)
 {
@@ -74,7 +74,7 @@ ti_status ti__acquisition_open(struct ti_acquisition *c, struct ti_err *err)
 
 /* --- the command --------------------------------------------------------- */
 
-/* Whether the first `n` bytes of `word` are one of the words of "A,B,C". */
+/* Whether the first `n` bytes of `word` are an element of the list "A,B,C". */
 static bool has_word(const char *list, const char *word, size_t n)
 {
     for (const char *at = list; at && *at; at += strcspn(at, ","), at += *at == ',')
@@ -83,7 +83,7 @@ static bool has_word(const char *list, const char *word, size_t n)
     return false;
 }
 
-/* The words of `more` that `all` has not: a new text, in its place. */
+/* Append the elements of `more` that `all` lacks.  Releases `all`; returns a new text, or NULL. */
 static char *add_words(char *all, const char *more)
 {
     for (size_t n; *more; more += n, more += *more == ',') {
@@ -100,7 +100,7 @@ static char *add_words(char *all, const char *more)
     return all;
 }
 
-/* Interfaces of all sites that are used; Open MPI looks for those that a node has. */
+/* The interfaces of all used sites; Open MPI ignores those that a node does not have. */
 static char *networks(const struct ti_acquisition *c)
 {
     char *all = NULL;
@@ -131,7 +131,8 @@ static ti_status write_hostfile(const struct ti_acquisition *c, const char *path
     return TI_OK;
 }
 
-/* On its node a rank begins as ti-node, which knows what is planned there. */
+/* On its node a rank starts as "ti-node run", which sets the rank up as planned and executes the
+ * program. */
 static void rank_command(const struct ti_acquisition *c, bool dry_launch, struct ti_args *out)
 {
     ti_args_add(out, "sh");
@@ -187,8 +188,8 @@ ti_status ti__acquisition_command(struct ti_acquisition *c, bool dry_launch, str
 
 /* --- mpirun -------------------------------------------------------------- */
 
-/* For mpirun's own shell syntax, for ti-rsh; and for ranks that mpirun starts on this
- * machine itself, what ti-node would have given them. */
+/* SHELL selects mpirun's shell syntax; the socket is for ti-rsh.  The rest is for ranks that
+ * mpirun starts on this machine, where ti-node does not set it. */
 static void mpirun_environment(const struct ti_acquisition *c, struct ti_args *env)
 {
     ti_args_add(env, "SHELL=/bin/sh");
@@ -205,8 +206,7 @@ static void mpirun_environment(const struct ti_acquisition *c, struct ti_args *e
     }
 }
 
-/* mpirun 4.1 is a little late to put ti-rsh into a process group of its own, says so, and
- * goes on. */
+/* A harmless warning: mpirun 4.1 may put ti-rsh into its own process group too late. */
 static bool is_chatter(const char *text, size_t bytes)
 {
     static const char words[] = "plm:rsh: Warning: setpgid(";
@@ -247,7 +247,7 @@ static void on_pass(int fd, void *arg)
         ti_remote_drop_fd(p->acquisition->fleet->remote, fd);
 }
 
-/* The most that is captured: ranks say a line each. */
+/* Limits of captured output; each rank prints one line. */
 #define OUT_BYTES      (size_t)(1 << 20)
 #define OUT_RANK_BYTES (size_t)1024
 
@@ -264,7 +264,7 @@ static void on_out(int fd, void *arg)
         n = read(fd, drop, sizeof drop);
         if (n > 0 || (n < 0 && errno == EINTR))
             return;
-        room = 1; /* its end, told below */
+        room = 1; /* for the terminating 0 */
     }
     if (room < 4096 && !p->flooded) {
         char *grown = realloc(p->out_text, p->out_room + 65536);
@@ -363,7 +363,7 @@ ti_status ti__mpirun_start(struct ti_acquisition *c, struct ti_args *command, bo
 
 void ti__mpirun_close(struct ti_acquisition *c, struct ti_mpirun_proc *p)
 {
-    /* what it said last is still in the pipes */
+    /* the rest of its output is still in the pipes */
     for (double until = ti_now() + 1;
          (p->err >= 0 || p->out >= 0 || p->forward.from[0] >= 0) && ti_now() < until;)
         ti_fleet_poll(c->fleet, 20);

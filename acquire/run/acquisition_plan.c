@@ -1,4 +1,4 @@
-/* Where the ranks go, and telling it. */
+/* The placement of an acquisition, and its table. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,7 +36,7 @@ json_t *ti__acquisition_ranks(const struct ti_acquisition *c, const struct ti_us
     return json_pack("[[I, I]]", (json_int_t)u->first, (json_int_t)(u->first + u->n - 1));
 }
 
-/* --like: ranks that talk to each other go to one node. */
+/* --like: order the ranks by communication. */
 static ti_status order_ranks(struct ti_acquisition *c, struct ti_err *err)
 {
     ti_status st = ti_like_order(&c->like, c->sites, &c->place, &c->order, err);
@@ -52,8 +52,7 @@ static ti_status order_ranks(struct ti_acquisition *c, struct ti_err *err)
     return TI_OK;
 }
 
-/* Where the traces of a node go: a directory there that nobody else can have, also if
- * several nodes have a disk in common. */
+/* Name the run directory of a node.  The name is unique even if several nodes share a disk. */
 static void name_directory(const struct ti_acquisition *c, struct ti_used_node *u)
 {
     const struct ti_node *node = &c->sites->node[u->node];
@@ -113,7 +112,7 @@ ti_status ti__acquisition_plan(struct ti_acquisition *c, struct ti_err *err)
         st = ti_place_ranks(&c->in, &c->place, err);
     if (st == TI_OK && surveyed) {
         ti_rank_placement_settings(&c->in, &c->place, &c->job->plan);
-        /* nodes may have other work than ours, and are slow then, where ranks spin */
+        /* nodes may have other work, which spinning ranks would slow down */
         c->job->plan.yield = true;
         st = list_used(c, err);
         if (st == TI_OK && c->job->o->like)

@@ -1,5 +1,4 @@
-/* While the program runs: how far it is, which node is in trouble, and how all of it is
- * ended. */
+/* Watching the run: progress, nodes in trouble, and how everything is ended. */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -15,15 +14,16 @@
 
 #define LOOK_MS      250
 #define STATUS_MS    1000
-#define LAST_MS      50 /* between looks at what is over already */
+#define LAST_MS      50 /* between status messages after the end of mpirun */
 #define LAST_S       2.0
-#define MANY_NODES   64   /* from here on nodes speak less often */
-#define QUIET_S      15.0 /* a node that says nothing for so long is named */
-#define DEAF_S       5.0  /* from one look of ours to the next */
-#define GRACE_S      5.0  /* for mpirun to end by itself when told to */
-#define NODE_GRACE_S 1.0  /* for ranks to end when mpirun did */
-#define END_LIMIT_S  20.0 /* for a node to say that it ended everything */
-#define MEMORY_TIGHT 4    /* a node that has used its reserve but for that part of it is ended */
+#define MANY_NODES   64   /* from here on nodes report less often */
+#define QUIET_S      15.0 /* silence of a node after which a warning is given */
+#define DEAF_S       5.0  /* a longer gap between two checks was ours */
+#define GRACE_S      5.0  /* for mpirun to end after SIGTERM */
+#define NODE_GRACE_S 1.0  /* for ranks to end after mpirun has */
+#define END_LIMIT_S  20.0 /* for a node to end all processes and answer */
+#define MEMORY_TIGHT                                                                               \
+    4 /* the run is ended when less than 1 / MEMORY_TIGHT of a node's reserve is left */
 #define DISK_BYTES   (INT64_C(64) << 10)
 #define SWAP_BYTES   (INT64_C(16) << 20)
 
@@ -63,8 +63,8 @@ struct totals {
     double last_start;
 };
 
-/* A number of a node's status, within limits: a sum over all nodes cannot overflow, whatever
- * a node sends. */
+/* A number of a node's status, limited so that the sum over all nodes cannot overflow, whatever a
+ * node sends. */
 static int64_t number(const json_t *status, const char *key)
 {
     json_int_t v = json_integer_value(json_object_get(status, key));
@@ -140,8 +140,8 @@ static void check_disk(struct ti_acquisition *c, struct ti_used_node *u)
     ti_runlog_note(&c->log, "%s has no room in %s", name, u->directory);
 }
 
-/* A node whose channel lives but which says nothing is frozen, or cut off; but not while
- * it was us who did not listen, being stopped, or held up by who reads what we say. */
+/* Abandon silent nodes: they hang, or their network is down.  Silence during a gap of our own
+ * does not count: this process may have been stopped, or blocked by the reader of its output. */
 static void check_nodes(struct ti_acquisition *c, double *looked_at)
 {
     double now = ti_now(), silence_s = (double)c->job->o->silence_s;
@@ -172,7 +172,7 @@ static void check_nodes(struct ti_acquisition *c, double *looked_at)
                 c->fleet, u->node, TI_CHANNEL_TIMED_OUT,
                 "it has said nothing for %.0f s: it hangs, or the network to it is down",
                 silence_s);
-            if (first) /* c->lost is of the first node that is lost */
+            if (first) /* c->lost belongs to the first lost node */
                 ti_err_hint(&c->lost,
                         "--silence waits longer for nodes that have much to do; --exclude "
                         "leaves it out, --retry N does so by itself");
@@ -193,7 +193,7 @@ static json_t *end_request(struct ti_fleet *f, int64_t node, void *arg)
     return json_pack("{s:s, s:f}", "do", "end", "grace_s", NODE_GRACE_S);
 }
 
-/* On all nodes, what is left of the run; how many processes that were. */
+/* End all processes of the run on the nodes; returns how many there were. */
 static int64_t end_on_nodes(struct ti_acquisition *c)
 {
     int64_t found = 0;
@@ -226,8 +226,8 @@ static void wait_for(struct ti_acquisition *c, struct ti_mpirun_proc *p, double 
         ti_fleet_poll(c->fleet, LOOK_MS);
 }
 
-/* mpirun tells its daemons; where it cannot, or does not, the ti-nodes do.  A second
- * signal hurries. */
+/* End mpirun first, which ends its daemons; then let the ti-nodes end what is left.  A second
+ * signal shortens the waits. */
 void ti__acquisition_end(struct ti_acquisition *c, struct ti_mpirun_proc *p)
 {
     int sig = c->fleet->sig;
@@ -235,10 +235,10 @@ void ti__acquisition_end(struct ti_acquisition *c, struct ti_mpirun_proc *p)
 
     c->fleet->sig = 0;
     if (ti_launch_running(&p->proc)) {
-        /* what it says of its end goes to the log alone: we say it better */
+        /* our own message is clearer */
         p->mute = true;
         kill(p->proc.pid, SIGTERM);
-        /* with a node gone it would wait for that in vain */
+        /* mpirun would wait for the lost node */
         wait_for(c, p, c->nlost ? GRACE_S / 5 : GRACE_S);
     }
     if (ti_launch_running(&p->proc)) {
@@ -314,7 +314,8 @@ static void watch(struct ti_acquisition *c, struct ti_mpirun_proc *p)
         bool due;
 
         ti_fleet_poll(c->fleet, LOOK_MS);
-        /* hundreds of nodes speak hundreds of times a second: not all are looked at each time */
+        /* hundreds of nodes report hundreds of times a second: do not check all of them each time
+         */
         due = ti_now() - looked_at >= LOOK_MS / 1e3;
         if (due) {
             check_nodes(c, &looked_at);
@@ -352,7 +353,7 @@ static json_t *last_request(struct ti_fleet *f, int64_t node, void *arg)
     return json_pack("{s:s, s:i}", "do", "watch", "every_ms", LAST_MS);
 }
 
-/* A program may be through before its nodes have told that it began. */
+/* A short program may end before its nodes have reported its start: ask for the last status. */
 static void collect_last_status(struct ti_acquisition *c)
 {
     double now = ti_now();
@@ -407,7 +408,7 @@ ti_status ti__acquisition_launch(struct ti_acquisition *c, struct ti_err *err)
     for (int64_t i = 0; i < c->nused; i++)
         c->fleet->member[c->used[i].node].doing = "running its ranks";
     watch(c, &p);
-    c->fleet->sig = 0; /* noted; a further one hurries what is left to do */
+    c->fleet->sig = 0; /* handled; a further signal shortens what follows */
     j->outcome.ended = ti_wall();
     j->outcome.wait_status = p.proc.wait_status;
     if (!has_to_end(c)) {

@@ -12,7 +12,7 @@
 #include "node/program.h"
 #include "minitrace/counter.h"
 
-/* What the child that tried tells. */
+/* The result that the trying child sends. */
 struct answer {
     ti_status status;
     char backend[16];
@@ -76,7 +76,7 @@ static ti_status try_wish(const struct ti_counter_wish *wish, struct ti_counter_
     return TI_OK;
 }
 
-/* Software defined events are made by the program's libraries: its ranks try them. */
+/* Software-defined events come from libraries of the program: only its ranks can try them. */
 static bool is_programs_own(const char *events)
 {
     return strstr(events, "sde:::") != NULL;
@@ -97,7 +97,7 @@ static ti_status try_counter(const char *wanted, bool sum, struct ti_counter_cho
 ti_status ti_counter_check_also(const char *also, bool sum, const struct ti_counter_choice *choice,
                                 struct ti_err *err)
 {
-    /* other counters need the program */
+    /* other counters need the program; take one that works without */
     bool here = strcmp(choice->backend, "papi") == 0 && !is_programs_own(choice->counter);
     struct ti_counter_wish wish = {
         .choice = here ? choice->counter : "cputime", .sum = sum, .also = also};
@@ -108,8 +108,8 @@ ti_status ti_counter_check_also(const char *also, bool sum, const struct ti_coun
     return try_wish(&wish, &ignored, err);
 }
 
-/* Run a small program under our tool, which must report a count.  *first is
- * the first line that was said instead. */
+/* Run a small program under our valgrind tool, which must report a count.  *first is the first
+ * line of its output otherwise. */
 static bool tool_counts(const char *lib, char *first, size_t first_bytes)
 {
     char text[4096];
@@ -183,7 +183,7 @@ static ti_status choose_valgrind(const char *lib, struct ti_counter_choice *out,
 static ti_status choose_blocks(bool sum, const struct ti_program *program,
                                struct ti_counter_choice *out, struct ti_err *err)
 {
-    /* what a script runs shows when it runs */
+    /* what a script starts is not known before it runs */
     if (program->is_elf && !program->blocks) {
         ti_err_set(err, TI_ERR_INPUT, "cannot count blocks: '%s' was not compiled with ti-mpicc",
                    program->given);

@@ -1,6 +1,6 @@
 /*
- * Which counter: asked for, or found by trying.  A counter is tried in a
- * process of its own, so that nothing of it stays in this one.
+ * Chooses the counter: the one asked for, or the best one that works.  A counter is tried in a
+ * process of its own, so that it leaves nothing behind in this one.
  */
 #ifndef TI_CHOOSE_H
 #define TI_CHOOSE_H
@@ -11,27 +11,31 @@
 #include "node/program.h"
 
 struct ti_counter_choice {
-    char counter[96]; /* for TIARA_COUNTER: "papi:PAPI_TOT_INS", "valgrind", "blocks", ... */
+    char counter[96]; /* value of TIARA_COUNTER: "papi:PAPI_TOT_INS", "valgrind", "blocks", ... */
     char backend[16];
     char event[64];
     bool exact, estimate;
     bool valgrind;
-    char valgrind_lib[4096]; /* VALGRIND_LIB, if valgrind */
-    char why[1024];          /* for "auto": why not papi; else "" */
+    char valgrind_lib[4096]; /* value of VALGRIND_LIB, if valgrind */
+    char why[1024];          /* for "auto": why papi was not chosen; else "" */
 };
 
 /*
- * `wanted` is the option's argument.  `sum`: it must count for all threads of a
- * process.  `program` is what will be run.  `lib` is the folder of our valgrind
- * tool, or NULL if there is none.  TI_ERR_USAGE for an unknown name,
- * TI_ERR_INPUT when it does not count here.
+ * Choose a counter.
+ *
+ *   wanted   argument of --counter
+ *   sum      it must count all threads of a process
+ *   program  what will be run
+ *   lib      folder of our valgrind tool; NULL: there is none
+ *
+ * TI_ERR_USAGE: unknown name.  TI_ERR_INPUT: it does not count here.
  */
 ti_status ti_counter_choose(const char *wanted, bool sum, const struct ti_program *program,
                             const char *lib, struct ti_counter_choice *out, struct ti_err *err);
 
-/* Whether the PAPI events `also` count here beside what was chosen: TI_ERR_USAGE or
- * TI_ERR_INPUT says why not.  Beside valgrind and blocks, whether they count at all;
- * of events that the program itself defines, nothing. */
+/* Check that the PAPI events `also` count here together with the chosen counter.  For valgrind
+ * and blocks only whether they count at all is checked; events that the program defines itself
+ * are not checked.  TI_ERR_USAGE, TI_ERR_INPUT. */
 ti_status ti_counter_check_also(const char *also, bool sum, const struct ti_counter_choice *choice,
                                 struct ti_err *err);
 

@@ -8,8 +8,8 @@
 #include "common/cli.h"
 #include "common/clock.h"
 
-#define LAST_MS 200 /* without a byte: nothing comes any more */
-#define MOST_MS 100 /* of passing on what is there, where more comes all the time */
+#define LAST_MS 200 /* without a byte: the output has ended */
+#define MOST_MS 100 /* limit for forwarding output that keeps coming */
 
 static void close_end(int *fd, int none)
 {
@@ -69,12 +69,12 @@ void ti_forward_one(struct ti_forward *p, int i)
         if (write_all(p->to[i], text, n))
             return;
     }
-    if (n >= 0 || errno != EINTR) /* mpirun sees that nobody reads any more */
+    if (n >= 0 || errno != EINTR) /* closing tells mpirun that there is no reader */
         close_end(&p->from[i], -1);
 }
 
-/* Wait for up to `ms` and pass on one piece of each; whether `wake` can be read, or nothing came.
- */
+/* Wait up to `ms` and forward one piece of each stream.  True if `wake` can be read or nothing
+ * came. */
 static bool wait_for_some(struct ti_forward *p, int wake, int ms)
 {
     struct pollfd fd[] = {{.fd = p->from[0], .events = POLLIN},
@@ -106,7 +106,7 @@ void ti_forward_close(struct ti_forward *p)
 {
     while ((p->from[0] >= 0 || p->from[1] >= 0) && !wait_for_some(p, -1, LAST_MS))
         ;
-    if (p->open_line && ti_progress_on()) /* our own words begin a line, on a terminal */
+    if (p->open_line && ti_progress_on()) /* on a terminal our messages start on a new line */
         write_all(STDERR_FILENO, "\n", 1);
     p->open_line = false;
     for (int i = 0; i < 2; i++)

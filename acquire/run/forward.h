@@ -1,9 +1,9 @@
 /*
- * The program's output, where the progress line is on the same terminal.
+ * Forwards the program's output to a terminal that has the progress line, too.
  *
- * The two would write into each other's lines.  So mpirun writes into pipes.  The output is
- * copied to the terminal after the progress line was removed.  Without a progress line, or when
- * the output goes elsewhere, mpirun inherits our descriptors and nothing is copied.
+ * Both would write into each other's lines.  So mpirun writes into pipes, and the output is
+ * copied to the terminal after the progress line was removed.  Without a progress line, or if the
+ * output goes elsewhere, mpirun inherits our descriptors and nothing is copied.
  *
  * One thread.
  */

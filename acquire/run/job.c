@@ -105,7 +105,7 @@ void ti_job_warn_of_program(const struct ti_job *j)
                 p->given, j->choice.backend);
 }
 
-/* The user's value of a variable that the ranks have: of -x, or of the environment. */
+/* The value of a variable in the ranks: from -x, else from the environment. */
 static const char *ranks_variable(const struct ti_job *j, const char *name)
 {
     const char *value = getenv(name);
@@ -116,8 +116,8 @@ static const char *ranks_variable(const struct ti_job *j, const char *name)
     return value;
 }
 
-/* Whose work volumes are.  All threads' where that is most of the work; not else, since MPI has
- * threads of its own, which execute more or less from run to run.  `blocks` cannot. */
+/* Whether volumes sum up all threads.  Only for programs with OpenMP threads: MPI has threads of
+ * its own, whose instruction counts vary from run to run.  `blocks` cannot sum. */
 static bool sums(const struct ti_job *j)
 {
     const char *threads = ranks_variable(j, "OMP_NUM_THREADS");
@@ -128,7 +128,6 @@ static bool sums(const struct ti_job *j)
            strcmp(j->o->counter, "blocks") != 0;
 }
 
-/* The program is known by now. */
 static ti_status check_machine(struct ti_job *j, struct ti_err *err)
 {
     ti_status st = name_results(j, err);
@@ -215,7 +214,7 @@ static bool user_gives(const struct ti_args *env, const char *name)
     return false;
 }
 
-/* A list of the user's, and ours behind it. */
+/* Append our list to the user's, separated by a colon. */
 static void add_list(struct ti_args *env, const char *name, const char *theirs, const char *ours)
 {
     if (theirs && *theirs)
@@ -224,7 +223,7 @@ static void add_list(struct ti_args *env, const char *name, const char *theirs, 
         ti_args_addf(env, "%s=%s", name, ours);
 }
 
-/* A pattern a line, for the library records the command as well. */
+/* One pattern per line; the library needs them because it records the command, too. */
 static void add_patterns(const struct ti_job *j, struct ti_args *env)
 {
     char text[4096] = "";
@@ -236,14 +235,14 @@ static void add_patterns(const struct ti_job *j, struct ti_args *env)
         ti_args_addf(env, "TIARA_REDACT=%s", n < sizeof text ? text : "*");
 }
 
-/* What the library is told wherever it is, but not where to write. */
+/* Settings of the library that do not depend on the node. */
 static void settings(const struct ti_job *j, int64_t ranks, struct ti_args *env)
 {
     int linger = ti_plan_linger(ranks);
 
     ti_args_addf(env, "TIARA_COUNTER=%s", j->choice.counter);
     ti_args_addf(env, "TIARA_THREADS=%s", j->sum ? "sum" : "caller");
-    /* whatever the environment says, which ranks here would see */
+    /* override the environment, which the ranks here inherit */
     if (j->o->buffer_bytes)
         ti_args_addf(env, "TIARA_BUFFER=%" PRId64, j->o->buffer_bytes);
     if (j->o->times || getenv("TIARA_TIMES"))
@@ -259,18 +258,18 @@ static void settings(const struct ti_job *j, int64_t ranks, struct ti_args *env)
         ti_args_add(env, "TIARA_QUIET=1");
         ti_args_addf(env, "TIARA_MODE=%s", j->whole ? "whole" : "full");
     }
-    /* Threads that wait by spinning would count. */
+    /* Spinning threads would be counted. */
     if (j->sum && !ranks_variable(j, "OMP_WAIT_POLICY"))
         ti_args_add(env, "OMP_WAIT_POLICY=passive");
-    /* Symbols bound at the first call would be counted in the burst before it. */
+    /* Lazy binding would be counted in the burst before the first call. */
     if (!user_gives(&j->o->env, "LD_BIND_NOW"))
         ti_args_add(env, "LD_BIND_NOW=1");
     if (j->choice.valgrind && !user_gives(&j->o->env, "HWLOC_COMPONENTS"))
         ti_args_add(env, "HWLOC_COMPONENTS=-x86");
 }
 
-/* The user's variables, but that our library goes behind what is preloaded already,
- * and glibc takes the last of values that a variable has twice. */
+/* The user's variables, changed in two ways: our library is appended to LD_PRELOAD, and our
+ * tunables to GLIBC_TUNABLES, where the last value counts. */
 static void trace_environment(const struct ti_job *j, struct ti_args *env)
 {
     const char *preload = getenv("LD_PRELOAD"), *tunables = getenv("GLIBC_TUNABLES");
@@ -320,17 +319,17 @@ void ti_job_wrapper(const struct ti_job *j, struct ti_args *w)
         return;
     ti_args_add(w, "valgrind");
     ti_args_add(w, "--tool=ticount");
-    /* Options for other tools, from VALGRIND_OPTS or .valgrindrc, would stop ours. */
+    /* Options for other valgrind tools, from VALGRIND_OPTS or .valgrindrc, would stop ours. */
     ti_args_add(w, "--command-line-only=yes");
     ti_args_add(w, "--vgdb=no");
-    /* A script, or a program such as env, starts the one that we want. */
+    /* A script, or a program such as env, starts the program that is meant. */
     if (!j->program.is_elf || j->program.mpi == TI_MPI_NONE)
         ti_args_add(w, "--trace-children=yes");
     if (j->outside)
         ti_args_add(w, "--outside=yes");
 }
 
-/* What stands between mpirun and the program. */
+/* The command between mpirun and the program. */
 static void wrapper(const struct ti_job *j, struct ti_args *w)
 {
     char path[PATH_MAX];
@@ -356,7 +355,7 @@ static ti_status put_together(struct ti_job *j, struct ti_err *err)
     char here[PATH_MAX] = "";
     bool ok;
 
-    /* The ranks may change directory before they write. */
+    /* An absolute path: ranks may change directory before they write. */
     if (!j->dir.given[0] && (j->dir_name[0] == '/' || getcwd(here, sizeof here)) &&
         snprintf(j->dir.path, sizeof j->dir.path, "%s%s%s", here, *here ? "/" : "", j->dir_name) >=
             (int)sizeof j->dir.path)
@@ -385,7 +384,7 @@ const char *ti_job_input(void)
     return "/dev/null";
 }
 
-/* What the ranks take, by --pilot. */
+/* Plan by the model of --pilot. */
 static ti_status by_pilot(struct ti_job *j, struct ti_plan_in *in, struct ti_err *err)
 {
     ti_status st = ti_pilot_model(j, j->o->pilot, &j->model, err);
@@ -403,11 +402,11 @@ static ti_status by_pilot(struct ti_job *j, struct ti_plan_in *in, struct ti_err
     return TI_OK;
 }
 
-/* Memory for each rank, from which on no pilot is run: few programs take as much, and a run
- * that does is ended before memory is short (watch()). */
+/* No pilot is run if this much memory is available per rank: few programs need more, and watch()
+ * ends a run before memory is short. */
 #define NO_PILOT_BYTES (INT64_C(1) << 30)
 
-/* A rank that shares no core takes what it takes without us. */
+/* Without folding a rank needs no more memory than without us. */
 static bool needs_pilot(const struct ti_job *j)
 {
     return !j->o->rank_bytes && !j->o->no_pilot && j->plan.folding > 1 &&
@@ -525,7 +524,7 @@ static bool is_redacted(const struct ti_job *j, const char *word)
     return false;
 }
 
-/* A variable of the user's with its value. */
+/* Whether `word` is an argument of -x, VAR=VALUE. */
 static bool is_given(const struct ti_job *j, const char *word)
 {
     for (int i = 0; i < j->o->env.n; i++)

@@ -13,7 +13,7 @@
 #define PILOT_NP      4
 #define PILOT_NUMBERS "4,8,16"
 
-/* A pilot runs the program once more than the user asked for: never silently. */
+/* Announce the pilot, because it runs the program once more than the user asked for. */
 static void announce(struct ti_job *j, int64_t np)
 {
     if (!j->overlay)
@@ -29,7 +29,7 @@ static void announce(struct ti_job *j, int64_t np)
     }
 }
 
-static ti_status probe(struct ti_job *j, int64_t np, struct ti_pilot *pilot, struct ti_err *err)
+static ti_status run_pilot(struct ti_job *j, int64_t np, struct ti_pilot *pilot, struct ti_err *err)
 {
     struct ti_plan_in in = {.np = np, .cores = j->machine.cores};
     struct ti_args env = {.n = 0}, none = {.n = 0};
@@ -69,7 +69,7 @@ static int shell_status(int wait_status)
     return WIFEXITED(wait_status) ? WEXITSTATUS(wait_status) : 128 + WTERMSIG(wait_status);
 }
 
-/* A program that fails with few ranks usually fails with many, too, and takes longer for it. */
+/* A program that fails with few ranks usually fails with many, and takes longer to do so. */
 static ti_status pilot_failed(const struct ti_job *j, const struct ti_pilot *pilot, int64_t np,
                               struct ti_err *err)
 {
@@ -99,8 +99,8 @@ static void warn_of_probe(const struct ti_pilot *pilot)
 }
 
 /*
- * What a rank takes among few is as a rule more than it takes among many; so if
- * np would not fit, ask again with four times the ranks, as long as those fit.
+ * A rank among few usually takes more memory than one among many.  So if np ranks would not fit,
+ * measure again with four times the ranks, as long as those fit.
  */
 ti_status ti_measure_memory(struct ti_job *j, struct ti_plan_in *in, struct ti_err *err)
 {
@@ -108,14 +108,14 @@ ti_status ti_measure_memory(struct ti_job *j, struct ti_plan_in *in, struct ti_e
     struct ti_pilot pilot;
 
     for (;;) {
-        ti_status st = probe(j, np, &pilot, err);
+        ti_status st = run_pilot(j, np, &pilot, err);
         int64_t more;
 
         if (st != TI_OK)
             return st;
         if (pilot.ended && pilot.wait_status != 0)
             return pilot_failed(j, &pilot, np, err);
-        /* Cut short, it is no better than what fewer ranks took. */
+        /* a pilot that was cut short is no better than one with fewer ranks */
         if (pilot.growing && in->source == TI_MEMORY_MEASURED && pilot.rank_bytes < in->app_bytes)
             break;
         if (pilot.rank_bytes) {
@@ -135,7 +135,7 @@ ti_status ti_measure_memory(struct ti_job *j, struct ti_plan_in *in, struct ti_e
 
 /* --- several numbers of ranks --------------------------------------------- */
 
-/* Whether np ranks fit here, by what is known so far (fewer ranks take more each). */
+/* Whether np ranks fit here by the points so far; a rank among fewer takes more. */
 static bool fits_here(const struct ti_job *j, const struct ti_memory_point *point, int n,
                       int64_t np)
 {
@@ -144,7 +144,7 @@ static bool fits_here(const struct ti_job *j, const struct ti_memory_point *poin
     return n == 0 || np <= room / point[n - 1].bytes;
 }
 
-/* One number of ranks: a point, or a warning why it is none. */
+/* Measure one number of ranks: add a point, or warn why not. */
 static ti_status measure_point(struct ti_job *j, int64_t np, struct ti_memory_point *point, int *n,
                                struct ti_err *err)
 {
@@ -155,7 +155,7 @@ static ti_status measure_point(struct ti_job *j, int64_t np, struct ti_memory_po
         ti_warn("no pilot with %" PRId64 " ranks: they would not fit into the memory here", np);
         return TI_OK;
     }
-    st = probe(j, np, &pilot, err);
+    st = run_pilot(j, np, &pilot, err);
     if (st != TI_OK)
         return st;
     if (pilot.ended && pilot.wait_status != 0) {

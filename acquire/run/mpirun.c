@@ -59,7 +59,7 @@ ti_status ti_mpirun_find(struct ti_mpirun *m, struct ti_err *err)
     return TI_OK;
 }
 
-/* An option as mpirun takes it, with one dash or two; what follows them. */
+/* The name of an option, which mpirun accepts with one dash or two; NULL: no option. */
 static const char *option(const char *arg)
 {
     if (arg[0] != '-')
@@ -98,7 +98,7 @@ ti_status ti_mpirun_check_user(const struct ti_args *user, struct ti_err *err)
     return TI_OK;
 }
 
-/* Whether the user said something about an MCA parameter. */
+/* Whether the user sets an MCA parameter. */
 static bool user_sets(const struct ti_args *user, const char *key)
 {
     char name[128];
@@ -163,9 +163,9 @@ static void fold_here(const struct ti_mpirun *m, const struct ti_mpirun_job *job
 }
 
 /*
- * The hostfile says how many ranks a node gets, so that nothing is oversubscribed as
- * mpirun counts.  Schedulers' own launchers are passed over: they know neither our
- * folding nor nodes that were left out.
+ * The hostfile has the ranks of each node as slots, so mpirun does not consider nodes
+ * oversubscribed.  Launchers of schedulers are disabled: they know neither our folding nor which
+ * nodes were excluded.
  */
 static void spread(const struct ti_mpirun *m, const struct ti_mpirun_job *job, struct ti_args *out)
 {
@@ -174,8 +174,8 @@ static void spread(const struct ti_mpirun *m, const struct ti_mpirun_job *job, s
     const char *flag = prrte ? "--prtemca" : "--mca";
     char agent[PATH_MAX + 16];
 
-    /* The daemons look for it as well, and end without a word where they find none; they do not
-     * start anything by it. */
+    /* Daemons look up the agent, too, and end silently if it is missing, although they start
+     * nothing with it.  So `false` follows as an agent that exists everywhere. */
     snprintf(agent, sizeof agent, "%s : false", nodes->agent);
     ti_args_add(out, "--hostfile");
     ti_args_add(out, nodes->hostfile);
@@ -198,7 +198,7 @@ void ti_mpirun_command(const struct ti_mpirun *m, const struct ti_plan *plan,
 {
     static const char *const bind[] = {"bind-to", "bind-to-core", "bind-to-socket", "bind-to-none",
                                        NULL};
-    bool prrte = m->major >= 5; /* another launcher, with names of its own */
+    bool prrte = m->major >= 5; /* Open MPI 5 has another launcher, with other names */
 
     ti_args_add(out, "mpirun");
     if (geteuid() == 0)

@@ -1,13 +1,8 @@
 /*
- * ti-node-counter: which counter counts on this node.  ti-node asks it, since it is linked
- * so that it runs everywhere and therefore cannot load PAPI.
+ * ti-node-counter: reports which counter works on this node.  ti-node runs it, because ti-node is
+ * linked statically to run everywhere and therefore cannot load PAPI.
  *
  *   ti-node-counter NAME sum|caller [PROGRAM [ALSO]]
- *
- * ALSO is as with --also; "" is none.
- *
- * prints lines "KEY VALUE": counter, backend, event, exact, estimate and valgrind, or
- * error and hint.  Status 0 in both cases.
  */
 #include <stdio.h>
 #include <string.h>
@@ -16,7 +11,7 @@
 #include "node/paths.h"
 #include "node/program.h"
 
-/* An error is one line. */
+/* One line per key: a newline in the text becomes a space. */
 static void print(const char *key, const char *text)
 {
     printf("%s ", key);

@@ -11,18 +11,18 @@
 
 #include "common/cli.h"
 
-#define START_S     (TI_PILOT_SECONDS / 2) /* for the ranks to appear */
-#define RUN_S       (TI_PILOT_SECONDS / 2) /* from then on, at most */
+#define START_S     (TI_PILOT_SECONDS / 2) /* until the ranks appear */
+#define RUN_S       (TI_PILOT_SECONDS / 2) /* from then on */
 #define GROWN_BYTES (INT64_C(1) << 20)
 
-/* Less if nothing grew while the ranks computed for so long, each by its own
- * clock (on a loaded machine they may get little of the cores), or did nothing
- * for longer. */
+/* A pilot ends earlier if memory did not grow while the ranks computed for QUIET_CPU_S on
+ * average, or for QUIET_WALL_S.  CPU time counts because ranks on a loaded machine may get little
+ * of it. */
 #define QUIET_CPU_S  0.5
 #define QUIET_WALL_S 5.0
 #define LOOK_MS      50
 
-/* What a process had, at most, of memory that is not counted as its own. */
+/* The largest file and shared memory seen of a process, which do not count as its own. */
 struct process {
     pid_t pid;
     int64_t file, shmem;
@@ -30,15 +30,15 @@ struct process {
 
 struct look {
     int64_t now[TI_PILOT_NP_MAX];
-    double cpu_s; /* of all ranks */
+    double cpu_s; /* sum over all ranks */
     int64_t np;
     int seen;
-    struct process process[16 * TI_PILOT_NP_MAX]; /* seen so far; no more are kept */
+    struct process process[16 * TI_PILOT_NP_MAX]; /* seen so far; further ones are ignored */
     int processes;
 };
 
-/* The values (kB) of `keys` in a /proc file, in bytes; false if none was there.  All of them
- * are of one moment: the kernel makes the text at the first read. */
+/* Read the values of `keys` from a /proc file, converted from kB to bytes; false if there was
+ * none.  All values are of one moment, because the kernel makes the text at the first read. */
 static bool read_keys(pid_t pid, const char *file, const char *const keys[], int n, int64_t bytes[])
 {
     char path[64], line[256];
@@ -70,9 +70,9 @@ static int64_t at_least_0(int64_t x)
     return x > 0 ? x : 0;
 }
 
-/* By how much the anonymous memory of a process is below its peak, at least: the kernel's peak is
- * of all that was resident, so libraries and shared memory that are no longer mapped (MPI_Finalize)
- * are taken off. */
+/* A lower bound of how far the anonymous memory of a process is below its peak.  The kernel's
+ * peak includes libraries and shared memory, so what of them is no longer mapped (after
+ * MPI_Finalize) is subtracted. */
 static int64_t below_peak(pid_t pid, struct process *most)
 {
     enum { PEAK, RSS, FILE_PAGES, SHMEM, N };
@@ -89,9 +89,9 @@ static int64_t below_peak(pid_t pid, struct process *most)
                       (most->shmem - is[SHMEM]));
 }
 
-/* The two files are read one after the other: what is freed, or touched, in between must not
- * be counted in both, so the smaller of two distances to the peak is taken.  `most`: NULL if
- * the peak cannot be told. */
+/* Private memory plus the distance to the peak.  The files are read one after the other, so
+ * memory that is freed or touched in between could count twice.  Therefore the smaller of the
+ * distances before and after is used.  `most`: NULL if the peak is unknown. */
 static int64_t private_bytes(pid_t pid, struct process *most)
 {
     enum { ANON, SHMEM, N };
@@ -105,7 +105,7 @@ static int64_t private_bytes(pid_t pid, struct process *most)
     return is[ANON] + is[SHMEM] + (before < after ? before : after);
 }
 
-/* NULL when there are more than are kept. */
+/* NULL when the table is full. */
 static struct process *process_of(struct look *look, pid_t pid)
 {
     for (int i = 0; i < look->processes; i++)
@@ -130,14 +130,15 @@ static double cpu_seconds(pid_t pid)
         line[0] = '\0';
     if (f)
         fclose(f);
-    p = strrchr(line, ')'); /* the name before it may hold anything */
+    p = strrchr(line, ')'); /* the name before it may contain anything */
     if (!p || sscanf(p + 1, " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %llu %llu", &user,
                      &kernel) != 2)
         return 0;
     return (double)(user + kernel) / (double)sysconf(_SC_CLK_TCK);
 }
 
-/* The rank a process is, or works for; -1 if none. */
+/* The rank that a process belongs to, from its environment, which child processes inherit; -1:
+ * none. */
 static int64_t rank_of(pid_t pid)
 {
     static const char name[] = "OMPI_COMM_WORLD_RANK=";
@@ -205,11 +206,11 @@ ti_status ti_pilot_list(const char *list, int64_t *np, int *n, struct ti_err *er
     return TI_OK;
 }
 
-/* --- what it says -------------------------------------------------------- */
+/* --- messages ------------------------------------------------------------- */
 
 #define ERRORS_BYTES (1 << 20)
 
-/* A file in memory that cannot grow: writing more fails, and hurts nobody.  0: none. */
+/* A memory file of fixed size: writing beyond its end fails without harm.  0: none. */
 static int room_for_errors(void)
 {
     int fd = memfd_create("tiara-pilot", MFD_CLOEXEC | MFD_ALLOW_SEALING);
@@ -243,7 +244,7 @@ static void read_errors(int fd, char said[TI_PILOT_SAID])
 
 int64_t ti_pilot_failed_rank(const char *said)
 {
-    /* of MPI_Abort, of a signal, and of an exit status in Open MPI 4 and 5 */
+    /* messages of MPI_Abort, of a signal, and of an exit status in Open MPI 4 and 5 */
     static const struct {
         const char *before, *rank;
     } says[] = {{"MPI_ABORT was invoked on rank ", ""},
@@ -266,8 +267,9 @@ ti_status ti_pilot_run(const struct ti_mpirun *m, const struct ti_mpirun_job *jo
                        const cpu_set_t *pin, bool overlay, struct ti_pilot *out, struct ti_err *err)
 {
     double start = ti_now(), all_there = 0;
-    double grown = start, grown_cpu_s = 0; /* when it last grew noticeably */
-    int64_t then = 0;                      /* what it was then */
+    double grown = start,
+           grown_cpu_s = 0; /* time and CPU seconds of the latest noticeable growth */
+    int64_t then = 0;       /* memory at that time */
     bool quiet = false;
     struct ti_args command = {.n = 0};
     struct ti_launch launch = {

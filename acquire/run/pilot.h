@@ -1,11 +1,11 @@
 /*
- * The pilot: what a rank of the program takes in memory, by running it for a
- * few seconds, untraced and with few ranks.  Its output is dropped.
+ * A pilot: a run of the program for a few seconds, untraced and with few ranks, that measures the
+ * memory of a rank.  Its output is dropped.
  *
- * Measured is what is a rank's own: anonymous memory and its share of what
- * ranks share (PSS); code and libraries, which all ranks share, are left out.
- * What a rank took between two looks is added from the kernel's own peak.
- * The figure is of the rank that takes most, so far as the run got.
+ * Measured is what a rank has for itself: anonymous memory and its share of memory shared by
+ * ranks (PSS).  Code and libraries, which all ranks share, do not count.  Peaks between two
+ * samples are taken from the kernel's own peak.  The result is that of the largest rank, as far
+ * as the run got.
  */
 #ifndef TI_PILOT_H
 #define TI_PILOT_H
@@ -20,33 +20,33 @@
 
 #define TI_PILOT_NP_MAX 64
 
-/* The longest that one takes: for the ranks to appear, and to run. */
+/* The longest time of a pilot: until the ranks appear, and then for the run. */
 #define TI_PILOT_SECONDS (20.0 + 20.0)
 
-/* "4,8,16": one to TI_MEMORY_POINTS_MAX different numbers of ranks up to TI_PILOT_NP_MAX into
- * np[], ascending.  TI_ERR_USAGE else. */
+/* Parse "4,8,16": one to TI_MEMORY_POINTS_MAX different numbers of ranks up to TI_PILOT_NP_MAX,
+ * into np[], ascending.  TI_ERR_USAGE. */
 ti_status ti_pilot_list(const char *list, int64_t *np, int *n, struct ti_err *err);
 
 #define TI_PILOT_SAID 4096
 
 struct ti_pilot {
-    int64_t rank_bytes; /* 0: nothing could be seen */
-    bool growing;       /* it still grew when we had seen enough */
-    bool ended;         /* by itself, within the time */
-    int wait_status;    /* then */
+    int64_t rank_bytes; /* of the largest rank; 0: not measured */
+    bool growing;       /* memory still grew at the end of the pilot */
+    bool ended;         /* the program ended by itself */
+    int wait_status;    /* if ended */
     double seconds;
-    int signal; /* that interrupted it; 0 */
+    int signal; /* that interrupted the pilot; 0: none */
     int left;   /* processes that could not be ended */
-    char said[TI_PILOT_SAID]; /* the end of what it wrote to standard error */
+    char said[TI_PILOT_SAID]; /* the end of its standard error output */
 };
 
-/* The rank that failed first, by what mpirun says of it; -1: it does not say. */
+/* The rank that failed first according to mpirun's messages; -1: unknown. */
 int64_t ti_pilot_failed_rank(const char *said);
 
 /*
- * Run job (its np is at most TI_PILOT_NP_MAX; its environment must hold
- * TIARA_RUN_ID=run_id).  Standard input is opened from `stdin_path` again.  What it writes
- * into the working directory is dropped where `overlay` (node/overlay.h).
+ * Run a pilot of `job`.  Its np is at most TI_PILOT_NP_MAX; its environment must have
+ * TIARA_RUN_ID=run_id.  Standard input is read from `stdin_path`.  With `overlay`
+ * (node/overlay.h) changes to the working directory are dropped.
  */
 ti_status ti_pilot_run(const struct ti_mpirun *m, const struct ti_mpirun_job *job,
                        const struct ti_plan *plan, const char *run_id, const char *stdin_path,

@@ -10,10 +10,10 @@
 
 #include "acquire/run/job.h"
 
-#define EVENTS_MAX  UINT64_C(20000000) /* a few seconds' reading */
+#define EVENTS_MAX  UINT64_C(20000000) /* reading them takes a few seconds */
 #define LOOK_MS     250
 
-/* The command as one types it; free() it.  NULL: no memory. */
+/* The command as a shell line; free().  NULL: out of memory. */
 static char *command(const struct ti_job *j, bool lint)
 {
     struct ti_args args = {.n = 0};
@@ -30,7 +30,7 @@ static char *command(const struct ti_job *j, bool lint)
     return text;
 }
 
-/* The output of ti-replay --lint --json; NULL: it could not tell, or was interrupted. */
+/* The output of ti-replay --lint --json; NULL: it failed or was interrupted. */
 static json_t *lint(struct ti_job *j)
 {
     int out = memfd_create("tiara-lint", MFD_CLOEXEC);
@@ -58,7 +58,7 @@ static json_t *lint(struct ti_job *j)
     return said;
 }
 
-/* The first problem, and how many there are. */
+/* Print the first problem and the number of problems. */
 static void say_why_not(const struct ti_job *j, const json_t *said, const char *list)
 {
     const json_t *first = json_array_get(json_object_get(said, "problems"), 0);

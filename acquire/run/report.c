@@ -40,7 +40,7 @@ void ti_ranks_say(const struct ti_ranks *r)
 
 /* --- the outcome --------------------------------------------------------- */
 
-/* A status of MPI_Abort whose last eight bits are 0 leaves mpirun with 0. */
+/* mpirun exits with 0 if the last eight bits of the status of MPI_Abort are 0. */
 static bool failed(const struct ti_outcome *o, const struct ti_ranks *r)
 {
     return o->wait_status != 0 || r->by_end[TI_END_ABORTED];
@@ -59,7 +59,7 @@ const char *ti_outcome_word(const struct ti_outcome *o, const struct ti_ranks *r
     return ti_ranks_complete(r) ? "complete" : "incomplete";
 }
 
-/* How it ended: mpirun's status is the application's, or 128 and a signal. */
+/* Describe the end: mpirun's status is that of the application, or 128 + signal. */
 static void how_it_ended(const struct ti_outcome *o, const struct ti_ranks *r, char *buf,
                          size_t bytes, int *sig)
 {
@@ -193,7 +193,7 @@ void ti_outcome_say(const struct ti_outcome *o, const struct ti_ranks *r)
            ti_format_size(r->memory_bytes_max, memory, sizeof memory));
 }
 
-/* Some are what any inexact counter has: one burst in a hundred and more is warned of. */
+/* Every inexact counter has some; from one burst in a hundred on, warn. */
 void ti_negative_say(const struct ti_ranks *r)
 {
     char negative[32], events[32];
@@ -238,7 +238,7 @@ char *ti_time_text(double seconds, char *buf)
     return buf;
 }
 
-/* Milliseconds are as exact as this is. */
+/* Round to milliseconds, the precision of the times. */
 static double rounded(double seconds)
 {
     return (double)(int64_t)(seconds * 1e3 + 0.5) / 1e3;

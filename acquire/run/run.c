@@ -1,4 +1,4 @@
-/* The part of a job in which something runs. */
+/* The steps of a job in which the program runs: launch, watch, report, gather. */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -15,8 +15,8 @@
 #include "node/watch.h"
 
 #define LOOK_MS        250
-#define GRACE_S        5.0 /* for mpirun to end by itself when told to */
-#define LINGER_S       1.0 /* for ranks to end when mpirun did */
+#define GRACE_S        5.0 /* for mpirun to end after SIGTERM */
+#define LINGER_S       1.0 /* for ranks to end after mpirun has */
 #define FILES_PER_RANK 16
 
 /* --- watching ------------------------------------------------------------ */
@@ -51,7 +51,7 @@ static bool was_ended(const struct ti_outcome *o)
     return o->signal || o->timed_out || o->out_of_memory;
 }
 
-/* As ti_launch_sleep(), and what the program says is passed on meanwhile. */
+/* ti_launch_sleep() that forwards the program's output meanwhile. */
 static int sleep_forwarding(struct ti_forward *forward, int signals, int ms)
 {
     if (forward->from[0] < 0 && forward->from[1] < 0)
@@ -60,7 +60,7 @@ static int sleep_forwarding(struct ti_forward *forward, int signals, int ms)
     return ti_launch_sleep(0);
 }
 
-/* Until mpirun ends, or has to. */
+/* Watch until mpirun ends or has to be ended. */
 static void watch(struct ti_job *j, struct ti_proc *proc, struct ti_watch *w,
                   struct ti_forward *forward)
 {
@@ -71,7 +71,7 @@ static void watch(struct ti_job *j, struct ti_proc *proc, struct ti_watch *w,
 
     while (ti_launch_running(proc)) {
         double now;
-        /* Never more than a tenth of the time for looking. */
+        /* Checks take at most a tenth of the time. */
         int sig = sleep_forwarding(forward, signals,
                                    look_s * 10e3 > LOOK_MS ? (int)(look_s * 10e3) : LOOK_MS);
 
@@ -102,8 +102,8 @@ static void watch(struct ti_job *j, struct ti_proc *proc, struct ti_watch *w,
     }
     if (signals >= 0)
         close(signals);
-    /* A signal to all of us may have ended mpirun, before that had a process group of
-     * its own, and not have been asked for yet. */
+    /* A signal to the whole process group may have ended mpirun before mpirun had its own group.
+     * Then the signal is still pending here. */
     if (!was_ended(&j->outcome) && proc->wait_status != 0)
         j->outcome.signal = ti_launch_sleep(0);
     ti_progress_clear();
@@ -136,14 +136,14 @@ static ti_status launch(struct ti_job *j, struct ti_forward *forward, struct ti_
     return st;
 }
 
-/* Watch the program's file for its being opened, which starting it does.  -1
- * where that cannot be told. */
+/* An inotify descriptor that reports when the program's file is opened, which happens at its
+ * start; -1 if that cannot be watched. */
 static int watch_program(const char *path)
 {
     int fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK), file = -1;
     char byte, events[4096];
 
-    /* tried with an opening of our own */
+    /* check that it works by opening the file here */
     if (fd >= 0 && inotify_add_watch(fd, path, IN_OPEN | IN_ACCESS) >= 0 &&
         (file = open(path, O_RDONLY | O_CLOEXEC)) >= 0 && read(file, &byte, 1) == 1 &&
         read(fd, events, sizeof events) > 0) {
@@ -165,7 +165,6 @@ static bool was_opened(int fd)
     return fd < 0 || read(fd, events, sizeof events) > 0;
 }
 
-/* What the run was goes to RUN.json before it starts, how it went afterwards. */
 ti_status ti_job_note_start(struct ti_job *j, json_t *json, struct ti_err *err)
 {
     char text[32];
@@ -294,7 +293,7 @@ ti_status ti_job_gather(struct ti_job *j, struct ti_err *err)
     }
     ti_args_add(&args, j->paths.gather);
     ti_args_add(&args, "-q");
-    ti_args_add(&args, "--trust"); /* RUN.json is what we wrote just now */
+    ti_args_add(&args, "--trust"); /* RUN.json was written just now, by us */
     if (j->o->force)
         ti_args_add(&args, "--force");
     if (remove)

@@ -1,6 +1,6 @@
 /*
- * The log of a run: what was planned, started and said, each line with the time
- * since the log was begun.  What cannot be written is lost without a word.
+ * The log of a run: plans, starts and messages, each line with the seconds since the log was
+ * opened. Lines that cannot be written are lost silently.
  */
 #ifndef TI_RUNLOG_H
 #define TI_RUNLOG_H
@@ -15,14 +15,14 @@ struct ti_runlog {
     double began;
 };
 
-/* `path` is made anew. */
+/* Create or truncate `path`. */
 ti_status ti_runlog_open(struct ti_runlog *log, const char *path, struct ti_err *err);
 void ti_runlog_close(struct ti_runlog *log);
 
-/* `log` is a struct ti_runlog: as in ti_fleet_callbacks. */
+/* Add a line.  `log` is a struct ti_runlog; the type fits the fleet's callback. */
 void ti_runlog_note(void *log, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-/* Text of many lines, as it is. */
+/* Add text of several lines unchanged. */
 void ti_runlog_text(struct ti_runlog *log, const void *data, size_t bytes);
 
 #endif
