@@ -159,175 +159,224 @@ static int bad(const struct ti_options *o, const struct ti_err *err)
     return (int)ti_cli_usage(o->cli, "%s", err->text);
 }
 
-int ti_options_take(struct ti_options *o, int argc, char **argv, int id, const char *arg)
+/* Options whose argument is kept as it is. */
+static const char **text_of(struct ti_options *o, int id)
+{
+    switch (id) {
+    case 'c':
+        return &o->counter;
+    case OPT_PIN:
+        return &o->pin;
+    case OPT_SITES:
+        return &o->sites_path;
+    case OPT_HOSTFILE:
+        return &o->hostfile;
+    case OPT_EXCLUDE:
+        return &o->exclude;
+    case OPT_FAMILY:
+        return &o->family;
+    case OPT_POLICY:
+        return &o->policy;
+    case OPT_MODE:
+        return &o->mode;
+    case OPT_LIKE:
+        return &o->like;
+    case OPT_WRITE_HOSTFILE:
+        return &o->write_hostfile;
+    case OPT_LOG:
+        return &o->log;
+    default:
+        return NULL;
+    }
+}
+
+/* Options without an argument. */
+static bool *flag_of(struct ti_options *o, int id)
+{
+    switch (id) {
+    case OPT_TIMES:
+        return &o->times;
+    case OPT_LOCAL:
+        return &o->local;
+    case OPT_CHECK_SITES:
+        return &o->check_sites;
+    case OPT_PROBE:
+        return &o->probe;
+    case OPT_NO_DRY_LAUNCH:
+        return &o->no_dry_launch;
+    case OPT_KEEP_GOING:
+        return &o->keep_going;
+    case OPT_DRY_RUN:
+        return &o->dry_run;
+    case OPT_JSON:
+        return &o->json;
+    case OPT_NO_GATHER:
+        return &o->no_gather;
+    case OPT_KEEP:
+        return &o->keep;
+    case OPT_RECORD_ENVIRONMENT:
+        return &o->record_environment;
+    case OPT_FORCE:
+        return &o->force;
+    case 'q':
+        return &o->quiet;
+    case 'v':
+        return &o->verbose;
+    case OPT_NO_PROGRESS:
+        return &o->no_progress;
+    default:
+        return NULL;
+    }
+}
+
+/* An option with an integer from `min` to `max`. */
+struct number {
+    const char *name; /* NULL: the option takes none */
+    int64_t min, max, *out;
+};
+
+static struct number number_of(struct ti_options *o, int id)
+{
+    switch (id) {
+    case 'n':
+        return (struct number){"--np", 1, TI_RANKS_MAX, &o->np};
+    case OPT_RANKS_PER_NODE:
+        return (struct number){"--target-ranks-per-node", 1, TI_RANKS_MAX, &o->ranks_per_node};
+    case OPT_TIMEOUT:
+        return (struct number){"--timeout", 1, INT64_C(1) << 31, &o->timeout_s};
+    case OPT_SILENCE:
+        return (struct number){"--silence", 1, 86400, &o->silence_s};
+    case OPT_TOLERATE:
+        return (struct number){"--tolerate", 0, INT64_C(1) << 31, &o->tolerate};
+    case OPT_FOLD:
+        return (struct number){"--fold", 1, TI_RANKS_MAX, &o->fold};
+    case OPT_MAX_FOLD:
+        return (struct number){"--max-fold", 1, TI_RANKS_MAX, &o->max_fold};
+    case OPT_RETRY:
+        return (struct number){"--retry", 0, 100, &o->retries};
+    default:
+        return (struct number){.name = NULL};
+    }
+}
+
+static int take_threads(struct ti_options *o, const char *arg)
+{
+    o->threads = strcmp(arg, "sum") == 0      ? TI_THREADS_SUM
+                 : strcmp(arg, "caller") == 0 ? TI_THREADS_CALLER
+                                              : TI_THREADS_AUTO;
+    return o->threads != TI_THREADS_AUTO || strcmp(arg, "auto") == 0
+               ? -1
+               : (int)ti_cli_usage(o->cli, "--threads is auto, caller or sum, not '%s'", arg);
+}
+
+static int take_buffer(struct ti_options *o, const char *arg)
 {
     struct ti_err err;
 
-    switch (id) {
-    case 'n':
-        return ti_parse_int(arg, "--np", 1, TI_RANKS_MAX, &o->np, &err) ? bad(o, &err) : -1;
-    case 'c':
-        o->counter = arg;
+    if (ti_parse_size(arg, "--buffer", &o->buffer_bytes, &err))
+        return bad(o, &err);
+    return o->buffer_bytes >= TI_BUFFER_LEAST && o->buffer_bytes <= TI_BUFFER_MOST
+               ? -1
+               : (int)ti_cli_usage(o->cli, "--buffer is 4K to 16M, not '%s'", arg);
+}
+
+static int take_isa(struct ti_options *o, const char *arg)
+{
+    o->isa_native = strcmp(arg, "native") == 0;
+    o->isa = o->isa_native ? NULL : arg;
+    return o->isa_native || ti_isa_tunables(arg)
+               ? -1
+               : (int)ti_cli_usage(o->cli, "--isa is " TI_ISA_LEVELS ", or native, not '%s'", arg);
+}
+
+static int take_reserve(struct ti_options *o, const char *arg)
+{
+    struct ti_err err;
+
+    o->reserve_given = true;
+    if (strcmp(arg, "0") == 0) {
+        o->reserve_bytes = 0;
         return -1;
-    case OPT_THREADS:
-        o->threads = strcmp(arg, "sum") == 0      ? TI_THREADS_SUM
-                     : strcmp(arg, "caller") == 0 ? TI_THREADS_CALLER
-                                                  : TI_THREADS_AUTO;
-        return o->threads != TI_THREADS_AUTO || strcmp(arg, "auto") == 0
-                   ? -1
-                   : (int)ti_cli_usage(o->cli, "--threads is auto, caller or sum, not '%s'", arg);
-    case OPT_RANKS_PER_NODE:
-        return ti_parse_int(arg, "--target-ranks-per-node", 1, TI_RANKS_MAX, &o->ranks_per_node,
-                            &err)
+    }
+    return ti_parse_size(arg, "--reserve", &o->reserve_bytes, &err) ? bad(o, &err) : -1;
+}
+
+static int take_transport(struct ti_options *o, const char *arg)
+{
+    o->transport = arg;
+    return strcmp(arg, "auto") == 0 || strcmp(arg, "libssh2") == 0 || strcmp(arg, "openssh") == 0
+               ? -1
+               : (int)ti_cli_usage(o->cli, "--transport is auto, libssh2 or openssh, not '%s'",
+                                   arg);
+}
+
+static int take_pilot(struct ti_options *o, const char *arg)
+{
+    struct ti_err err;
+
+    o->no_pilot = strcmp(arg, "no") == 0;
+    o->pilot = o->no_pilot ? NULL : arg;
+    if (o->no_pilot)
+        return -1;
+    return ti_pilot_list(arg, (int64_t[TI_MEMORY_POINTS_MAX]){0}, &(int){0}, &err) ? bad(o, &err)
+                                                                                   : -1;
+}
+
+static int take_redact(struct ti_options *o, const char *arg)
+{
+    if (strchr(arg, '\n'))
+        return (int)ti_cli_usage(o->cli, "--redact is a pattern of one line");
+    ti_args_add(&o->redact, arg);
+    return -1;
+}
+
+int ti_options_take(struct ti_options *o, int argc, char **argv, int id, const char *arg)
+{
+    const char **text = text_of(o, id);
+    bool *flag = flag_of(o, id);
+    struct number number = number_of(o, id);
+    struct ti_err err;
+
+    if (text)
+        *text = arg;
+    if (flag)
+        *flag = true;
+    if (text || flag)
+        return -1;
+    if (number.name)
+        return ti_parse_int(arg, number.name, number.min, number.max, number.out, &err)
                    ? bad(o, &err)
                    : -1;
-    case OPT_TIMES:
-        o->times = true;
-        return -1;
+    switch (id) {
+    case OPT_THREADS:
+        return take_threads(o, arg);
     case OPT_ALSO:
         o->also = arg;
         return *arg ? -1 : (int)ti_cli_usage(o->cli, "--also which events?");
     case OPT_BUFFER:
-        if (ti_parse_size(arg, "--buffer", &o->buffer_bytes, &err))
-            return bad(o, &err);
-        return o->buffer_bytes >= TI_BUFFER_LEAST && o->buffer_bytes <= TI_BUFFER_MOST
-                   ? -1
-                   : (int)ti_cli_usage(o->cli, "--buffer is 4K to 16M, not '%s'", arg);
+        return take_buffer(o, arg);
     case OPT_ISA:
-        o->isa_native = strcmp(arg, "native") == 0;
-        o->isa = o->isa_native ? NULL : arg;
-        return o->isa_native || ti_isa_tunables(arg)
-                   ? -1
-                   : (int)ti_cli_usage(o->cli, "--isa is " TI_ISA_LEVELS ", or native, not '%s'",
-                                       arg);
+        return take_isa(o, arg);
     case 'x':
         return take_env(o, arg);
     case OPT_MCA:
         return take_mca(o, argc, argv, arg);
-    case OPT_TIMEOUT:
-        return ti_parse_int(arg, "--timeout", 1, INT64_C(1) << 31, &o->timeout_s, &err)
-                   ? bad(o, &err)
-                   : -1;
-    case OPT_SILENCE:
-        return ti_parse_int(arg, "--silence", 1, 86400, &o->silence_s, &err) ? bad(o, &err) : -1;
     case OPT_MEM:
         return ti_parse_size(arg, "--mem-per-rank", &o->rank_bytes, &err) ? bad(o, &err) : -1;
     case OPT_RESERVE:
-        o->reserve_given = true;
-        if (strcmp(arg, "0") == 0) {
-            o->reserve_bytes = 0;
-            return -1;
-        }
-        return ti_parse_size(arg, "--reserve", &o->reserve_bytes, &err) ? bad(o, &err) : -1;
-    case OPT_PIN:
-        o->pin = arg;
-        return -1;
-    case OPT_SITES:
-        o->sites_path = arg;
-        return -1;
-    case OPT_HOSTFILE:
-        o->hostfile = arg;
-        return -1;
-    case OPT_LOCAL:
-        o->local = true;
-        return -1;
-    case OPT_EXCLUDE:
-        o->exclude = arg;
-        return -1;
-    case OPT_FAMILY:
-        o->family = arg;
-        return -1;
-    case OPT_TOLERATE:
-        return ti_parse_int(arg, "--tolerate", 0, INT64_C(1) << 31, &o->tolerate, &err)
-                   ? bad(o, &err)
-                   : -1;
+        return take_reserve(o, arg);
     case OPT_TRANSPORT:
-        o->transport = arg;
-        return strcmp(arg, "auto") == 0 || strcmp(arg, "libssh2") == 0 ||
-                       strcmp(arg, "openssh") == 0
-                   ? -1
-                   : (int)ti_cli_usage(o->cli, "--transport is auto, libssh2 or openssh, not '%s'",
-                                       arg);
-    case OPT_CHECK_SITES:
-        o->check_sites = true;
-        return -1;
-    case OPT_PROBE:
-        o->probe = true;
-        return -1;
-    case OPT_POLICY:
-        o->policy = arg;
-        return -1;
-    case OPT_MODE:
-        o->mode = arg;
-        return -1;
-    case OPT_FOLD:
-        return ti_parse_int(arg, "--fold", 1, TI_RANKS_MAX, &o->fold, &err) ? bad(o, &err) : -1;
-    case OPT_MAX_FOLD:
-        return ti_parse_int(arg, "--max-fold", 1, TI_RANKS_MAX, &o->max_fold, &err) ? bad(o, &err)
-                                                                                    : -1;
+        return take_transport(o, arg);
     case OPT_PILOT:
-        o->no_pilot = strcmp(arg, "no") == 0;
-        o->pilot = o->no_pilot ? NULL : arg;
-        if (o->no_pilot)
-            return -1;
-        return ti_pilot_list(arg, (int64_t[TI_MEMORY_POINTS_MAX]){0}, &(int){0}, &err)
-                   ? bad(o, &err)
-                   : -1;
-    case OPT_LIKE:
-        o->like = arg;
-        return -1;
-    case OPT_WRITE_HOSTFILE:
-        o->write_hostfile = arg;
-        return -1;
-    case OPT_NO_DRY_LAUNCH:
-        o->no_dry_launch = true;
-        return -1;
-    case OPT_KEEP_GOING:
-        o->keep_going = true;
-        return -1;
-    case OPT_RETRY:
-        return ti_parse_int(arg, "--retry", 0, 100, &o->retries, &err) ? bad(o, &err) : -1;
-    case OPT_LOG:
-        o->log = arg;
-        return -1;
+        return take_pilot(o, arg);
     case 'o':
         o->output = arg;
         return *arg ? -1 : (int)ti_cli_usage(o->cli, "the bundle needs a name");
     case OPT_TRACE_DIR:
         o->trace_dir = arg;
         return *arg ? -1 : (int)ti_cli_usage(o->cli, "the run directory needs a name");
-    case OPT_DRY_RUN:
-        o->dry_run = true;
-        return -1;
-    case OPT_JSON:
-        o->json = true;
-        return -1;
-    case OPT_NO_GATHER:
-        o->no_gather = true;
-        return -1;
-    case OPT_KEEP:
-        o->keep = true;
-        return -1;
-    case OPT_RECORD_ENVIRONMENT:
-        o->record_environment = true;
-        return -1;
     case OPT_REDACT:
-        if (strchr(arg, '\n'))
-            return (int)ti_cli_usage(o->cli, "--redact is a pattern of one line");
-        ti_args_add(&o->redact, arg);
-        return -1;
-    case OPT_FORCE:
-        o->force = true;
-        return -1;
-    case 'q':
-        o->quiet = true;
-        return -1;
-    case 'v':
-        o->verbose = true;
-        return -1;
-    case OPT_NO_PROGRESS:
-        o->no_progress = true;
-        return -1;
+        return take_redact(o, arg);
     case TI_CLI_EXIT_OK:
         return TI_OK;
     default:
