@@ -1,4 +1,4 @@
-/* ti-skew: what tracing adds to a program. */
+/* ti-skew: the plan of runs, and their order. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,9 +11,10 @@ static ti_status no_memory(struct ti_err *err)
     return ti_err_errno(err, TI_ERR_IO, "cannot measure");
 }
 
-/* --- what will be done --------------------------------------------------- */
+/* --- plan ----------------------------------------------------------------- */
 
-/* The foldings that this machine has cores for. */
+/* Fill `out` with the folding factors for which this machine has enough cores; returns their
+ * number. */
 static int foldings(const struct ti_skew *s, int64_t np, struct ti_skew_fold *out)
 {
     int n = 0;
@@ -54,7 +55,7 @@ static ti_status check_foldings(const struct ti_skew *s, struct ti_err *err)
     return TI_OK;
 }
 
-/* Bursts in different units cannot be compared. */
+/* Only bursts in equal units can be compared. */
 static const char *unit_of(const struct ti_counter_choice *c)
 {
     if (strcmp(c->backend, "cputime") == 0)
@@ -82,7 +83,7 @@ static ti_status choose_other(struct ti_skew *s, struct ti_err *err)
     return TI_OK;
 }
 
-/* Whether a run without the counter is anything else than one with it. */
+/* Whether native runs differ from bare ones. */
 static bool has_native(const struct ti_skew *s)
 {
     return s->facts.choice.valgrind || s->plain.path;
@@ -143,9 +144,9 @@ static ti_status check(struct ti_skew *s, struct ti_err *err)
     return s->o->run.dry_run ? TI_OK : ti_rundir_open(j->dir_name, s->o->run.force, &s->top, err);
 }
 
-/* --- doing it ------------------------------------------------------------ */
+/* --- runs ----------------------------------------------------------------- */
 
-/* Run number `i` of `n` of np; `what` tells it from others of that number. */
+/* Do run `i` of `n` of this np; `what` makes the name of its directory unique. */
 static ti_status run(struct ti_skew *s, struct ti_skew_run r, int64_t i, int64_t n,
                      const char *what, struct ti_sample *out, char *path, struct ti_err *err)
 {
@@ -161,14 +162,14 @@ static ti_status run(struct ti_skew *s, struct ti_skew_run r, int64_t i, int64_t
     return ti_skew_do(s, &r, out, path, err);
 }
 
-/* How often each run is done; to see its command, once. */
+/* Repetitions of each run; a dry run prints each command once. */
 static int64_t runs(const struct ti_skew *s)
 {
     return s->o->run.dry_run ? 1 : s->o->runs;
 }
 
-/* By turns, and these in turn forwards and backwards, so that a machine that gets
- * faster or slower does the same to all kinds. */
+/* Run all kinds in turns and reverse their order each time.  A machine that becomes faster or
+ * slower then affects all kinds alike. */
 static ti_status by_turns(struct ti_skew *s, struct ti_skew_np *np, struct ti_err *err)
 {
     char path[PATH_MAX];
@@ -195,8 +196,8 @@ static ti_status by_turns(struct ti_skew *s, struct ti_skew_np *np, struct ti_er
     return TI_OK;
 }
 
-/* What a folding is compared with: the first one's run of the same number; and the
- * first one itself: its run before. */
+/* Run each folding once and compare it with the first folding's run of the same number.  The
+ * first folding is compared with its own previous run. */
 static ti_status fold_once(struct ti_skew *s, struct ti_skew_np *np, int64_t i, char *base,
                            char *before, struct ti_err *err)
 {
@@ -314,7 +315,7 @@ static void release(struct ti_skew *s)
     ti_job_free(&s->facts);
 }
 
-/* The figures; in JSON also what went wrong, if anything did. */
+/* Print the figures; JSON also has the error, if there was one. */
 static ti_status report(struct ti_skew *s, ti_status st, struct ti_err *err)
 {
     json_t *j;

@@ -1,4 +1,4 @@
-/* The bursts of two runs, one by one. */
+/* Compares the bursts of two runs one by one. */
 #include <stdio.h>
 #include <string.h>
 
@@ -25,8 +25,8 @@ static void add(struct ti_skew_bursts *sum, uint64_t first, uint64_t second)
     ti_deviations_add(&sum->length[length], ((double)second - (double)first) / (double)first);
 }
 
-/* Walk through both; without `sum` to see whether they have the same calls, *same,
- * and else up to which event. */
+/* Walk through two traces in parallel, up to the first difference.  *same: whether all calls are
+ * equal; *event: how many are.  `sum`, unless NULL, gets the deviations of their bursts. */
 static ti_status walk(const char *const path[2], struct ti_skew_bursts *sum, bool *same,
                       uint64_t *event, struct ti_err *err)
 {

@@ -77,7 +77,7 @@ static int list(const char *text, const char *what, int64_t most, int64_t *out, 
         if (*n == TI_SKEW_LIST_MAX)
             return (int)ti_cli_usage(&ti_skew_cli, "%s takes %d numbers at most", what,
                                      TI_SKEW_LIST_MAX);
-        /* too long for a number: cut, it is none either */
+        /* a text that is too long is cut, and still no number */
         snprintf(item, sizeof item, "%.*s", (int)(len < sizeof item ? len : sizeof item - 1), text);
         if (ti_parse_int(item, what, 1, most, &out[*n], &err) != TI_OK)
             return (int)ti_cli_usage(&ti_skew_cli, "%s", err.text);

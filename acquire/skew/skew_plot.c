@@ -1,4 +1,4 @@
-/* The figures as a drawing, by gnuplot. */
+/* Draws the figures with gnuplot. */
 #include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
@@ -32,7 +32,8 @@ ti_status ti_skew_plot_check(const char *path, struct ti_err *err)
     return TI_OK;
 }
 
-/* A string of gnuplot's in single quotes, in which only these are special. */
+/* Write a gnuplot string in single quotes, where only the quote is special.  Control characters
+ * are dropped. */
 static void quoted(FILE *g, const char *text)
 {
     fputc('\'', g);
@@ -45,7 +46,7 @@ static void quoted(FILE *g, const char *text)
     fputc('\'', g);
 }
 
-/* What is drawn for each np. */
+/* One plot of a figure over np. */
 struct panel {
     const char *title;
     struct ti_spread (*of)(const struct ti_skew_figures *f);
@@ -71,7 +72,7 @@ static const struct panel panels[] = {{"(a) skew of the whole run, %", whole},
                                       {"overhead in time, %", overhead}};
 #define PANELS ((int)(sizeof panels / sizeof *panels))
 
-/* Medians, with bars from the least to the most of the runs. */
+/* Medians, with bars from minimum to maximum. */
 static void draw_np(FILE *g, const struct ti_skew *s, const struct panel *panel)
 {
     bool any = false, zero = true;
@@ -95,15 +96,14 @@ static void draw_np(FILE *g, const struct ti_skew *s, const struct panel *panel)
     fputs(")\n", g);
     if (any)
         fprintf(g, "plot [] %s $np using 1:2:3:4 with yerrorbars pt 7 lw 1.5, 0 lc 'gray'\n",
-                zero ? "[-1:1]" : "[*:*]"); /* gnuplot finds no range for 0 alone */
+                zero ? "[-1:1]" : "[*:*]"); /* gnuplot finds no range if all values are 0 */
     else
         fputs("set label 1 'not known' at graph 0.5, 0.5 center\nplot [] [0:1] -1\nunset label 1\n",
               g);
 }
 
-/* All foldings side by side: boxes of the quartiles, whiskers to the extremes, a line
- * at the median.  Extremes are often a thousand times the quartiles, so that the axis
- * is logarithmic away from 0. */
+/* All foldings side by side: boxes for quartiles, whiskers to the extremes, a line at the median.
+ * Extremes are often a thousand times the quartiles, so the axis is logarithmic away from 0. */
 static void draw_fold(FILE *g, const struct ti_skew_np *np)
 {
     double width = 0.8 / np->nfold, least = -0.1, most = 0.1;
@@ -122,7 +122,7 @@ static void draw_fold(FILE *g, const struct ti_skew_np *np)
                 fprintf(g, " %.9g", 100 * ti_deviations_quantile(d, q / 4.0));
             fputc('\n', g);
         }
-        fputs("NaN NaN NaN NaN NaN NaN\nEND\n", g); /* gnuplot wants a line */
+        fputs("NaN NaN NaN NaN NaN NaN\nEND\n", g); /* gnuplot needs at least one line */
     }
     fprintf(g,
             "set title 'bursts of %" PRId64 " ranks folded, %% off those at %" PRId64

@@ -1,4 +1,4 @@
-/* Figures out of samples; the tables, and JSON. */
+/* Computes figures from samples; prints tables and JSON. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -19,12 +19,12 @@ static bool is_cputime(const struct ti_skew *s)
     return strcmp(s->facts.choice.backend, "cputime") == 0;
 }
 
-/* What a run executed outside MPI.  The blocks back end counts nothing in MPI, nor
- * in the library, so all that it counted is that. */
+/* What a run executed outside MPI; false if unknown.  The counter blocks counts neither MPI nor
+ * the library, so its total is just that. */
 static bool outside(const struct ti_skew *s, const struct ti_sample *sample, double *out)
 {
     if (s->facts.sum)
-        return false; /* it is of one thread */
+        return false; /* `outside` is known for one thread only */
     if (is_blocks(s) && sample->whole_known) {
         *out = (double)sample->whole;
         return true;
@@ -103,7 +103,7 @@ void ti_skew_figures(const struct ti_skew *s, const struct ti_skew_np *np,
 
 /* --- tables -------------------------------------------------------------- */
 
-#define COLUMNS 9 /* at most */
+#define COLUMNS 9 /* the maximum */
 #define CELL    64
 
 struct table {
@@ -111,7 +111,7 @@ struct table {
     int rows, columns;
 };
 
-/* A new row; its cells are empty. */
+/* Append a row of empty cells; NULL when out of memory. */
 static char (*add_row(struct table *t))[CELL]
 {
     char(*grown)[COLUMNS][CELL] = realloc(t->cell, (size_t)(t->rows + 1) * sizeof *grown);
@@ -156,7 +156,7 @@ static void put_n(char *cell, int64_t n)
     ti_format_count((uint64_t)n, cell, CELL);
 }
 
-/* Of integers, which are mostly the same in all runs. */
+/* Put a count into a cell; usually it is the same in all runs. */
 static void put_count(char *cell, const struct ti_spread *s)
 {
     char least[32], most[32];
@@ -269,7 +269,7 @@ static void length_text(int length, char *buf)
 
 static const double quartile[5] = {0, 0.25, 0.5, 0.75, 1};
 
-/* Rows of one comparison, behind `lead` columns that the first of them has. */
+/* Add the rows of one comparison, behind `lead` columns, which only the first row fills. */
 static void add_lengths(struct table *t, const struct ti_skew_bursts *b, int lead,
                         char (*first)[CELL])
 {

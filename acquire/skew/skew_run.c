@@ -1,4 +1,4 @@
-/* One run of many, and what its traces say. */
+/* One run, and the totals of its traces. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 
 const char *const ti_skew_kind_text[TI_SKEW_KINDS] = {"native", "bare", "traced"};
 
-/* The first `n` of the cores that we may use. */
+/* Pin the job to the first `n` cores that it may use. */
 static void take_cores(struct ti_job *j, int n)
 {
     cpu_set_t all = j->pin;
@@ -28,7 +28,7 @@ static void take_cores(struct ti_job *j, int n)
     j->machine.cores = taken;
 }
 
-/* Add a total that not all traces have. */
+/* Add a total; *known becomes false if a trace lacks it. */
 static void add(const struct ti_reader *r, const char *key, uint64_t *sum, bool *known)
 {
     uint64_t n;
@@ -152,9 +152,9 @@ ti_status ti_skew_do(struct ti_skew *s, const struct ti_skew_run *run, struct ti
     if (st != TI_OK)
         ti_err_prefix(err, st, "%s", run->label);
     s->facts.signal = j->signal;
-    /* a directory that was refused is not ours */
+    /* a directory that was refused is not ours to remove */
     snprintf(path, PATH_MAX, "%s", j->dir.fd >= 0 ? j->dir.path : "");
-    memset(&j->program, 0, sizeof j->program); /* it is of all runs */
+    memset(&j->program, 0, sizeof j->program); /* shared by all runs */
     ti_job_free(j);
     free(j);
     if (st != TI_OK)

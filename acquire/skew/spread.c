@@ -24,7 +24,7 @@ struct ti_spread ti_spread_of(double *value, int n)
     return s;
 }
 
-/* Three digits that mean something. */
+/* Print with three significant digits. */
 static int number(double v, bool is_signed, char *buf, size_t bytes)
 {
     double size = fabs(v);
@@ -85,7 +85,7 @@ void ti_deviations_add(struct ti_deviations *d, double relative)
         d->bin[relative > 0][bin_of(fabs(relative))]++;
 }
 
-/* Within what is known exactly. */
+/* Limit a value to the exact extremes. */
 static double clamp(const struct ti_deviations *d, double v)
 {
     return v < d->min ? d->min : v > d->max ? d->max : v;

@@ -1,5 +1,5 @@
 /*
- * Figures that vary from run to run, or from burst to burst.
+ * Distributions of figures: of few runs (exact), or of very many bursts (in constant memory).
  */
 #ifndef TI_SPREAD_H
 #define TI_SPREAD_H
@@ -8,41 +8,41 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Of some figures; n 0: there are none, and the rest is 0. */
+/* Minimum, median and maximum of n figures; n 0: there are none, and all is 0. */
 struct ti_spread {
     int n;
     double min, median, max;
 };
 
-/* Of `n` figures, which are put in order. */
+/* The spread of `n` figures; sorts them. */
 struct ti_spread ti_spread_of(double *value, int n);
 
-/* "+1.23 (+1.10 to +1.50)", or without brackets where there is one figure or no
- * spread, "-" where there is none, into buf; returns buf.  Signed: with the sign that
- * a difference has.  Digits are as many as the figure needs. */
+/* "+1.23 (+1.10 to +1.50)" into buf, with as many digits as the figures need; returns buf.
+ * Without parentheses if all figures are equal, "-" if there are none.  is_signed: print the
+ * sign, for differences. */
 char *ti_spread_text(const struct ti_spread *s, bool is_signed, char *buf, size_t bytes);
 
-/* A new object of least, median and most; JSON's null where there is none. */
+/* A new object with least, median and most; JSON null if there are no figures. */
 json_t *ti_spread_json(const struct ti_spread *s);
 
 /*
- * A distribution of relative deviations of any number, in constant memory: least,
- * most and 0 are exact, anything else is off by at most 1.2 % of itself.
+ * A distribution of any number of relative deviations, in constant memory: minimum, maximum and 0
+ * are exact, other values are within 1.2 % of themselves.
  */
-#define TI_DEVIATION_DECADES 18  /* from 1e-9 to 1e9; what is smaller or larger counts as these */
-#define TI_DEVIATION_STEPS   100 /* in each */
+#define TI_DEVIATION_DECADES 18  /* from 1e-9 to 1e9; values beyond count as these */
+#define TI_DEVIATION_STEPS   100 /* per decade */
 #define TI_DEVIATION_BINS    (TI_DEVIATION_DECADES * TI_DEVIATION_STEPS)
 
 struct ti_deviations {
     uint64_t n, zero;
     double min, max;
-    uint64_t bin[2][TI_DEVIATION_BINS]; /* below and above 0, by size */
+    uint64_t bin[2][TI_DEVIATION_BINS]; /* [0]: below 0, [1]: above, by magnitude */
 };
 
-/* All zero is an empty one. */
+/* Add a deviation.  A structure of zeros is an empty distribution. */
 void ti_deviations_add(struct ti_deviations *d, double relative);
 
-/* What a share `q` of them, from 0 to 1, does not exceed; 0 for an empty one. */
+/* The quantile q, 0 to 1; 0 for an empty distribution. */
 double ti_deviations_quantile(const struct ti_deviations *d, double q);
 
 #endif
