@@ -5,11 +5,11 @@ in = $(addprefix acquire/$(strip $(1))/,$(2))
 acquire_src := acquire/options.c gather/output.c \
   $(call in,where,where.c slurm.c nodefile.c check_sites.c) \
   $(call in,plan,plan.c place.c place_capacity.c place_family.c place_policy.c \
-                 place_refuse.c place_options.c place_print.c order.c bisect.c like.c common_isa.c isa.c \
-                 composite.c estimate.c memory_model.c) \
+                 place_refuse.c place_options.c place_print.c order.c bisect.c like.c \
+                 common_isa.c isa.c composite.c estimate.c memory_model.c) \
   $(call in,run,job.c run.c forward.c replayable.c mpirun.c choose.c pilot.c measure.c report.c) \
   $(sites_src) $(check_src) $(node_src)
-# several nodes
+# for runs over several nodes
 nodes_src := $(call in,fleet,fleet.c here.c rsh.c survey.c) \
   $(call in,run,acquisition.c acquisition_plan.c acquisition_launch.c acquisition_dry_launch.c \
                 acquisition_watch.c acquisition_collect.c runlog.c) \
@@ -17,7 +17,7 @@ nodes_src := $(call in,fleet,fleet.c here.c rsh.c survey.c) \
 progs += ti-acquire
 ti-acquire_src := acquire/main.c $(nodes_src) $(acquire_src) $(counter_src)
 ti-acquire_libs := -ldl -lm $(sites_libs) $(remote_libs)
-# what mpirun starts, not people
+# started by mpirun, not by users
 helpers += ti-rsh
 ti-rsh_src := acquire/fleet/ti-rsh.c lib/node/frame.c
 progs += ti-skew
@@ -36,7 +36,7 @@ t-estimate_src := acquire/plan/estimate.c
 t-place_src := $(acquire_src) $(counter_src)
 t-where_src := $(acquire_src) $(counter_src)
 
-# What ti-node asks for a counter.  It needs the C library and nothing else.
+# ti-node runs it to try a counter.  It needs the C library and nothing else.
 ti-node-counter_src := $(call in,run,node_counter.c choose.c) lib/node/paths.c lib/node/program.c \
                        $(counter_src) lib/common/err.c lib/common/fds.c
 $(O)/ti-node-counter: $(call obj,$(ti-node-counter_src))

@@ -161,10 +161,10 @@ static int64_t find_gains(struct ti_bisect *b)
     for (int64_t v = 0; v < b->n; v++) {
         b->gain[v] = 0;
         for (int64_t e = b->start[v]; e < b->start[v + 1]; e++) {
-            bool apart = b->side[v] != b->side[b->to[e]];
+            bool is_cut = b->side[v] != b->side[b->to[e]];
 
-            b->gain[v] += apart ? b->weight[e] : -b->weight[e];
-            cut += apart ? b->weight[e] : 0;
+            b->gain[v] += is_cut ? b->weight[e] : -b->weight[e];
+            cut += is_cut ? b->weight[e] : 0;
         }
     }
     return cut / 2;

@@ -18,8 +18,8 @@
 
 #include "common/err.h"
 
-/* What is known of a node.  NULL: unknown, which differs from nothing.  The strings are borrowed.
- */
+/* The facts of a node that matter.  NULL: unknown, which differs from nothing.  The strings are
+ * borrowed. */
 struct ti_common_isa_node {
     const char *name;
     const char *family; /* as of uname -m */

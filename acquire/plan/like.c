@@ -13,7 +13,7 @@
 /* So many partners of a rank are kept, those with the largest weights. */
 #define PARTNERS_MAX 1024
 
-struct look {
+struct builder {
     struct ti_like *like;
     struct ti_comms comms;
     struct ti_pair_list pairs;
@@ -24,7 +24,7 @@ struct look {
     size_t weights_cap;
 };
 
-static void add(struct look *l, int64_t peer, int64_t bytes)
+static void add(struct builder *l, int64_t peer, int64_t bytes)
 {
     int64_t i;
 
@@ -43,7 +43,7 @@ static int64_t arg(const struct ti_event *ev, enum ti_field f)
 }
 
 /* Add the blocks of this call, one for each of n members; a member of -1 is no rank. */
-static void add_blocks(struct look *l, const struct ti_call *c, const struct ti_group *g,
+static void add_blocks(struct builder *l, const struct ti_call *c, const struct ti_group *g,
                        const int64_t *member, int64_t n)
 {
     const struct ti_vec *counts = &c->ev->vec[0];
@@ -59,7 +59,7 @@ static void add_blocks(struct look *l, const struct ti_call *c, const struct ti_
     }
 }
 
-static void add_call(struct look *l, const struct ti_call *c)
+static void add_call(struct builder *l, const struct ti_call *c)
 {
     const struct ti_group *g = ti_comms_group(&l->comms, c->on.gid);
     uint32_t op = c->ev->op;
@@ -85,7 +85,7 @@ static bool is_remote_access(uint32_t op)
     return ti_op_is(op, TI_T_PUTS) || ti_op_is(op, TI_T_GETS);
 }
 
-static void add_step(struct look *l, struct ti_walk *w, const struct ti_step *step)
+static void add_step(struct builder *l, struct ti_walk *w, const struct ti_step *step)
 {
     for (size_t i = 0; i < step->nposted; i++)
         if (!step->posted[i].recv && !step->posted[i].null) {
@@ -113,7 +113,7 @@ static int descending(const void *a, const void *b)
 }
 
 /* Move the partners of the rank to the list of pairs. */
-static ti_status keep(struct look *l, struct ti_err *err)
+static ti_status keep(struct builder *l, struct ti_err *err)
 {
     size_t n = l->partners.n;
     int64_t least = 0;
@@ -137,7 +137,7 @@ static ti_status keep(struct look *l, struct ti_err *err)
     return TI_OK;
 }
 
-static ti_status read_rank(struct look *l, struct ti_source *s, int64_t rank, struct ti_err *err)
+static ti_status read_rank(struct builder *l, struct ti_source *s, int64_t rank, struct ti_err *err)
 {
     struct ti_walk *w = NULL;
     struct ti_step step;
@@ -158,7 +158,7 @@ static ti_status read_rank(struct look *l, struct ti_source *s, int64_t rank, st
 
 static ti_status read_all(struct ti_source *s, int64_t np, struct ti_like *like, struct ti_err *err)
 {
-    struct look l = {.like = like};
+    struct builder l = {.like = like};
     ti_status st = TI_OK;
 
     ti_comms_init(&l.comms, np);

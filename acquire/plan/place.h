@@ -111,7 +111,7 @@ struct ti_rank_placement {
     int64_t largest_np; /* that fits under the same conditions; INT64_MAX: no limit known */
 };
 
-/* What a node offers: what the survey found, else what the sites say. */
+/* The resources of a node: by the survey, else by the sites. */
 struct ti_node_resources {
     bool usable; /* by `use` and `family` */
     int cores;   /* at least 1, also if unknown */
@@ -159,7 +159,7 @@ void ti_rank_placement_hostfile(const struct ti_place_request *in,
 struct ti_options;
 struct ti_plan;
 
-/* What is known of nodes and ranks in addition to the sites.  Zero: nothing. */
+/* Facts about nodes and ranks in addition to the sites; zero: unknown. */
 struct ti_place_facts {
     const bool *use; /* per node: reachable and not excluded; NULL: all */
     const int64_t *memory_bytes;

@@ -1,4 +1,4 @@
-/* What a node can hold, and what all nodes can hold together. */
+/* The capacity of a node, and of all nodes together. */
 #include "acquire/plan/place_internal.h"
 
 #include <stdlib.h>

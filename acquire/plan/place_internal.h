@@ -1,8 +1,8 @@
 /*
- * What the files of a placement share (place.h is the interface).
+ * Shared by the files of a placement (place.h is the interface).
  *
  *   place.c           the steps in order: limits, slots, policy, groups, sums
- *   place_capacity.c  what a node can hold, and what all nodes can hold together
+ *   place_capacity.c  the capacity of a node, and of all nodes together
  *   place_family.c    the rule that all nodes are of one processor family
  *   place_policy.c    memory, speed, compact
  *   place_refuse.c    requests that contradict themselves or cannot be met
@@ -76,8 +76,8 @@ void ti__place_order_sites(struct ti__pool *pool);
  * fewer than `wanted` sites have any. */
 int64_t ti__place_sum_sites(struct ti__pool *pool);
 
-/* What the nodes without slots can hold under the conditions of the request.  `capacity`, per
- * node, may be NULL: it is computed then. */
+/* The ranks that nodes without slots can hold under the conditions of the request.  `capacity`,
+ * per node, may be NULL: it is computed then. */
 int64_t ti__place_largest_np(const struct ti_place_request *in, struct ti__pool *pool,
                              const int64_t *capacity);
 

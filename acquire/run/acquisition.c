@@ -248,7 +248,7 @@ static ti_status choose_isa(struct ti_acquisition *c, struct ti_err *err)
     return st;
 }
 
-static ti_status look(struct ti_acquisition *c, struct ti_err *err)
+static ti_status examine_nodes(struct ti_acquisition *c, struct ti_err *err)
 {
     ti_status st = connect_all(c, err);
 
@@ -388,7 +388,7 @@ static ti_status prepare(struct ti_acquisition *c, struct ti_err *err)
     for (int64_t i = 0; i < c->sites->nnodes && st == TI_OK; i++)
         c->use[i] = ti_node_resources(&c->in, i).usable;
     if (st == TI_OK)
-        st = look(c, err);
+        st = examine_nodes(c, err);
     if (st == TI_OK) {
         ti__step_begin(c, TI_STEP_PLAN);
         st = ti__acquisition_plan(c, err);
@@ -547,7 +547,7 @@ static ti_status probe_only(struct ti_acquisition *c, struct ti_err *err)
     if (st == TI_OK)
         st = ti_mpirun_find(&j->mpirun, err);
     if (st == TI_OK)
-        st = look(c, err);
+        st = examine_nodes(c, err);
     if (!c->survey.facts)
         return st;
     if (j->o->json)

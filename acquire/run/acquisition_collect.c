@@ -1,4 +1,4 @@
-/* What was traced, as reported by the nodes; RUN.json; the bundle. */
+/* After the run: traces as reported by the nodes, RUN.json, the bundle. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>

@@ -13,7 +13,7 @@
 #define POLL_MS 200
 #define QUIET_S     20.0 /* without any rank: a message is printed once */
 /* The kernel answers connections at once, however busy a machine is. */
-#define LOOK_S         5.0  /* between checks for unanswered connections */
+#define CHECK_S        5.0 /* between checks for unanswered connections */
 #define NO_ANSWER_S    15.0 /* after so long a connection counts as unanswered */
 #define MISSING_LOOKS  3
 #define RANK_TAG       "TIARA-CENSUS"
@@ -248,7 +248,7 @@ static ti_status cut_off(struct ti_acquisition *c, const struct ti_used_node *u,
 static const struct ti_used_node *wait_for_ranks(struct ti_acquisition *c, struct ti_mpirun_proc *p,
                                                  double limit, bool *late)
 {
-    double start = ti_now(), now = start, look = start + LOOK_S;
+    double start = ti_now(), now = start, next_check = start + CHECK_S;
     const struct ti_used_node *u = NULL;
     bool said = false;
 
@@ -261,9 +261,9 @@ static const struct ti_used_node *wait_for_ranks(struct ti_acquisition *c, struc
         ti_progress("dry launch: %" PRId64 " of %" PRId64 " nodes reached, %" PRId64 " of %" PRId64
                     " ranks, %.0f s",
                     ti_rsh_commands_started(c->rsh), c->nused, seen, c->job->o->np, now - start);
-        if (now > look && !seen) {
+        if (now > next_check && !seen) {
             request_waits(c);
-            look = now + LOOK_S;
+            next_check = now + CHECK_S;
         }
         if (now - start > QUIET_S && !seen && !said) {
             said = true;

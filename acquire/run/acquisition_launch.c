@@ -1,4 +1,4 @@
-/* What mpirun needs on the nodes, its command, and its process. */
+/* Launching mpirun: run directories on the nodes, the command, the process. */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>

@@ -12,7 +12,7 @@
 #include "acquire/run/acquisition.h"
 #include "node/watch.h"
 
-#define LOOK_MS      250
+#define POLL_MS      250
 #define STATUS_MS    1000
 #define LAST_MS      50 /* between status messages after the end of mpirun */
 #define LAST_S       2.0
@@ -142,12 +142,12 @@ static void check_disk(struct ti_acquisition *c, struct ti_used_node *u)
 
 /* Abandon silent nodes: they hang, or their network is down.  Silence during a gap of our own
  * does not count: this process may have been stopped, or blocked by the reader of its output. */
-static void check_nodes(struct ti_acquisition *c, double *looked_at)
+static void check_nodes(struct ti_acquisition *c, double *checked_at)
 {
     double now = ti_now(), silence_s = (double)c->job->o->silence_s;
-    bool deaf = now - *looked_at > DEAF_S;
+    bool deaf = now - *checked_at > DEAF_S;
 
-    *looked_at = now;
+    *checked_at = now;
     for (int64_t i = 0; i < c->nused; i++) {
         struct ti_used_node *u = &c->used[i];
 
@@ -223,7 +223,7 @@ static void wait_for(struct ti_acquisition *c, struct ti_mpirun_proc *p, double 
     double until = ti_now() + seconds;
 
     while (ti_launch_running(&p->proc) && ti_now() < until && !c->fleet->sig)
-        ti_fleet_poll(c->fleet, LOOK_MS);
+        ti_fleet_poll(c->fleet, POLL_MS);
 }
 
 /* End mpirun first, which ends its daemons; then let the ti-nodes end what is left.  A second
@@ -305,7 +305,7 @@ static void note_progress(struct ti_acquisition *c, bool *all_said)
 static void watch(struct ti_acquisition *c, struct ti_mpirun_proc *p)
 {
     struct ti_job *j = c->job;
-    double start = ti_now(), looked_at = start;
+    double start = ti_now(), checked_at = start;
     bool all_said = false;
 
     for (int64_t i = 0; i < c->nused; i++)
@@ -313,12 +313,12 @@ static void watch(struct ti_acquisition *c, struct ti_mpirun_proc *p)
     while (ti_launch_running(&p->proc)) {
         bool due;
 
-        ti_fleet_poll(c->fleet, LOOK_MS);
+        ti_fleet_poll(c->fleet, POLL_MS);
         /* hundreds of nodes report hundreds of times a second: do not check all of them each time
          */
-        due = ti_now() - looked_at >= LOOK_MS / 1e3;
+        due = ti_now() - checked_at >= POLL_MS / 1e3;
         if (due) {
-            check_nodes(c, &looked_at);
+            check_nodes(c, &checked_at);
             note_progress(c, &all_said);
         }
         if (c->fleet->sig)

@@ -20,7 +20,7 @@
  * of it. */
 #define QUIET_CPU_S  0.5
 #define QUIET_WALL_S 5.0
-#define LOOK_MS      50
+#define SAMPLE_MS    50
 
 /* The largest file and shared memory seen of a process, which do not count as its own. */
 struct process {
@@ -28,7 +28,7 @@ struct process {
     int64_t file, shmem;
 };
 
-struct look {
+struct sample {
     int64_t now[TI_PILOT_NP_MAX];
     double cpu_s; /* sum over all ranks */
     int64_t np;
@@ -106,15 +106,15 @@ static int64_t private_bytes(pid_t pid, struct process *most)
 }
 
 /* NULL when the table is full. */
-static struct process *process_of(struct look *look, pid_t pid)
+static struct process *process_of(struct sample *sample, pid_t pid)
 {
-    for (int i = 0; i < look->processes; i++)
-        if (look->process[i].pid == pid)
-            return &look->process[i];
-    if (look->processes == (int)(sizeof look->process / sizeof *look->process))
+    for (int i = 0; i < sample->processes; i++)
+        if (sample->process[i].pid == pid)
+            return &sample->process[i];
+    if (sample->processes == (int)(sizeof sample->process / sizeof *sample->process))
         return NULL;
-    look->process[look->processes] = (struct process){.pid = pid};
-    return &look->process[look->processes++];
+    sample->process[sample->processes] = (struct process){.pid = pid};
+    return &sample->process[sample->processes++];
 }
 
 static double cpu_seconds(pid_t pid)
@@ -158,17 +158,17 @@ static int64_t rank_of(pid_t pid)
     return rank;
 }
 
-static void look_at(pid_t pid, void *arg)
+static void sample_process(pid_t pid, void *arg)
 {
-    struct look *look = arg;
+    struct sample *sample = arg;
     int64_t rank = rank_of(pid);
 
-    if (rank < 0 || rank >= look->np)
+    if (rank < 0 || rank >= sample->np)
         return;
-    if (!look->now[rank])
-        look->seen++;
-    look->now[rank] += private_bytes(pid, process_of(look, pid));
-    look->cpu_s += cpu_seconds(pid);
+    if (!sample->now[rank])
+        sample->seen++;
+    sample->now[rank] += private_bytes(pid, process_of(sample, pid));
+    sample->cpu_s += cpu_seconds(pid);
 }
 
 static int by_value(const void *a, const void *b)
@@ -274,7 +274,7 @@ ti_status ti_pilot_run(const struct ti_mpirun *m, const struct ti_mpirun_job *jo
     struct ti_args command = {.n = 0};
     struct ti_launch launch = {
         .run_id = run_id, .stdin_path = stdin_path, .mute = true, .pin = pin, .overlay = overlay};
-    struct look look = {.np = job->np};
+    struct sample sample = {.np = job->np};
     struct ti_proc proc;
     ti_status st;
     int said;
@@ -296,25 +296,25 @@ ti_status ti_pilot_run(const struct ti_mpirun *m, const struct ti_mpirun_job *jo
     for (;;) {
         double now;
 
-        out->signal = ti_launch_sleep(LOOK_MS);
+        out->signal = ti_launch_sleep(SAMPLE_MS);
         if (out->signal || !ti_launch_running(&proc))
             break;
-        memset(look.now, 0, sizeof look.now);
-        look.cpu_s = 0;
-        look.seen = 0;
-        ti_launch_each(run_id, look_at, &look);
+        memset(sample.now, 0, sizeof sample.now);
+        sample.cpu_s = 0;
+        sample.seen = 0;
+        ti_launch_each(run_id, sample_process, &sample);
         now = ti_now();
         for (int64_t i = 0; i < job->np; i++)
-            if (look.now[i] > out->rank_bytes)
-                out->rank_bytes = look.now[i];
+            if (sample.now[i] > out->rank_bytes)
+                out->rank_bytes = sample.now[i];
         if (out->rank_bytes > then + then / 50 + GROWN_BYTES) {
             then = out->rank_bytes;
             grown = now;
-            grown_cpu_s = look.cpu_s;
+            grown_cpu_s = sample.cpu_s;
         }
-        quiet =
-            look.cpu_s - grown_cpu_s > QUIET_CPU_S * (double)job->np || now - grown > QUIET_WALL_S;
-        if (!all_there && look.seen == job->np)
+        quiet = sample.cpu_s - grown_cpu_s > QUIET_CPU_S * (double)job->np ||
+                now - grown > QUIET_WALL_S;
+        if (!all_there && sample.seen == job->np)
             all_there = now;
         if (all_there ? quiet || now - all_there > RUN_S : now - start > START_S)
             break;

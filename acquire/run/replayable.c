@@ -11,7 +11,7 @@
 #include "acquire/run/job.h"
 
 #define EVENTS_MAX  UINT64_C(20000000) /* reading them takes a few seconds */
-#define LOOK_MS     250
+#define POLL_MS     250
 
 /* The command as a shell line; free().  NULL: out of memory. */
 static char *command(const struct ti_job *j, bool lint)
@@ -43,7 +43,7 @@ static json_t *lint(struct ti_job *j)
 
     if (out > 0 && ti_launch_start(&l, &proc, &err) == TI_OK) {
         while (ti_launch_running(&proc)) {
-            int sig = ti_launch_sleep(LOOK_MS);
+            int sig = ti_launch_sleep(POLL_MS);
 
             if (!sig)
                 continue;

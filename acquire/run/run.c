@@ -14,7 +14,7 @@
 #include "acquire/run/job.h"
 #include "node/watch.h"
 
-#define LOOK_MS        250
+#define POLL_MS        250
 #define GRACE_S        5.0 /* for mpirun to end after SIGTERM */
 #define LINGER_S       1.0 /* for ranks to end after mpirun has */
 #define FILES_PER_RANK 16
@@ -64,7 +64,7 @@ static int sleep_forwarding(struct ti_forward *forward, int signals, int ms)
 static void watch(struct ti_job *j, struct ti_proc *proc, struct ti_watch *w,
                   struct ti_forward *forward)
 {
-    double start = ti_now(), look_s = 0;
+    double start = ti_now(), check_s = 0;
     struct ending ending = {w, forward, start};
     int signals = ti_launch_signal_fd();
     bool all_said = false;
@@ -73,7 +73,7 @@ static void watch(struct ti_job *j, struct ti_proc *proc, struct ti_watch *w,
         double now;
         /* Checks take at most a tenth of the time. */
         int sig = sleep_forwarding(forward, signals,
-                                   look_s * 10e3 > LOOK_MS ? (int)(look_s * 10e3) : LOOK_MS);
+                                   check_s * 10e3 > POLL_MS ? (int)(check_s * 10e3) : POLL_MS);
 
         if (sig)
             j->outcome.signal = sig;
@@ -90,7 +90,7 @@ static void watch(struct ti_job *j, struct ti_proc *proc, struct ti_watch *w,
         }
         now = ti_now();
         ti_watch_update(w);
-        look_s = ti_now() - now;
+        check_s = ti_now() - now;
         if (w->started == w->np && !all_said) {
             all_said = true;
             if (j->o->verbose)
@@ -312,7 +312,7 @@ ti_status ti_job_gather(struct ti_job *j, struct ti_err *err)
     if (st != TI_OK)
         return st;
     while (ti_launch_running(&proc)) {
-        int sig = ti_launch_sleep(LOOK_MS);
+        int sig = ti_launch_sleep(POLL_MS);
 
         if (!sig)
             continue;

@@ -19,8 +19,8 @@ static bool is_cputime(const struct ti_skew *s)
     return strcmp(s->facts.choice.backend, "cputime") == 0;
 }
 
-/* What a run executed outside MPI; false if unknown.  The counter blocks counts neither MPI nor
- * the library, so its total is just that. */
+/* The volume that a run executed outside MPI; false if unknown.  The counter blocks counts
+ * neither MPI nor the library, so its total is that volume. */
 static bool outside(const struct ti_skew *s, const struct ti_sample *sample, double *out)
 {
     if (s->facts.sum)
