@@ -23,7 +23,7 @@ $(O)/bench/null/libminitrace.so: $(O)/libminitrace.so
 	ln -sf ../../libminitrace.so $@
 $(O)/bench/null/libminitrace-openmpi.so: \
         $(filter-out $(counter_src:%.c=$(O)/pic-openmpi/%.o),$(call minitrace_objs,openmpi)) \
-        $(O)/pic-openmpi/bench/counter_null.o minitrace/flavour.map
+        $(O)/pic-openmpi/bench/counter_null.o minitrace/mpi_backend.map
 	@mkdir -p $(@D)
 	$(call link_flavour,$(MPICC_openmpi))
 

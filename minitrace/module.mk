@@ -23,7 +23,7 @@ include minitrace/valgrind/module.mk minitrace/blocks/module.mk
 
 counter_src := minitrace/counter.c minitrace/counter_papi.c minitrace/counter_cputime.c \
                minitrace/counter_valgrind.c minitrace/counter_blocks.c
-minitrace_src := minitrace/flavour.c minitrace/flavour_shims.S minitrace/record.c minitrace/extra.c \
+minitrace_src := minitrace/mpi_backend.c minitrace/mpi_backend_shims.S minitrace/record.c minitrace/extra.c \
                  minitrace/recording.c minitrace/agree.c minitrace/site.c minitrace/map.c minitrace/untraced.c minitrace/uncounted.c \
                  minitrace/type.c minitrace/handle.c minitrace/fortran.c \
                  minitrace/table.c \
@@ -71,26 +71,26 @@ $(O)/pic-$(1)/%.o: %.S
 endef
 $(foreach f,$(flavours),$(eval $(call flavour_objects,$(f))))
 $(foreach f,$(flavours),$(eval $(call minitrace_objs,$(f)): | $(made)))
-$(O)/front/front.o $(O)/front/front_stubs.o: | $(made)
+$(O)/dispatcher/dispatcher.o $(O)/dispatcher/dispatcher_stubs.o: | $(made)
 
 # Its shims have the names of what they stand for, and are nobody else's.  The
 # one for MPICH is not linked to it, since the library has two names and one ABI.
 link_flavour = $(call say,LINK)$(1) $(CFLAGS) $(LDFLAGS) $(so_flags) -Wl,-soname,$(@F) \
-    -Wl,--version-script=minitrace/flavour.map -o $@ $(filter %.o,$^) $(LIBZ_A) -ldl
+    -Wl,--version-script=minitrace/mpi_backend.map -o $@ $(filter %.o,$^) $(LIBZ_A) -ldl
 
-$(O)/libminitrace-openmpi.so: $(call minitrace_objs,openmpi) minitrace/flavour.map
+$(O)/libminitrace-openmpi.so: $(call minitrace_objs,openmpi) minitrace/mpi_backend.map
 	$(call link_flavour,$(MPICC_openmpi))
-$(O)/libminitrace-mpich.so: $(call minitrace_objs,mpich) minitrace/flavour.map
+$(O)/libminitrace-mpich.so: $(call minitrace_objs,mpich) minitrace/mpi_backend.map
 	$(call link_flavour,$(CC)) -Wl,--no-undefined
 
 # The front knows no MPI.  It is sanitized by nobody: sanitizers call dlsym(), which
 # it exports, before they are ready.
-$(O)/front/%.o: minitrace/%.c
+$(O)/dispatcher/%.o: minitrace/%.c
 	@mkdir -p $(@D)
 	$(call say,CC)$(CC) $(flags) $(CPPFLAGS) $(CFLAGS) $(pic_flags) -fno-sanitize=all -c -o $@ $<
-$(O)/front/%.o: minitrace/%.S
+$(O)/dispatcher/%.o: minitrace/%.S
 	@mkdir -p $(@D)
 	$(call say,CC)$(CC) -MMD -MP -I. -Ilib -I$(made_dir) $(CPPFLAGS) $(CFLAGS) -c -o $@ $<
-$(O)/libminitrace.so: $(O)/front/front.o $(O)/front/front_stubs.o
+$(O)/libminitrace.so: $(O)/dispatcher/dispatcher.o $(O)/dispatcher/dispatcher_stubs.o
 	$(call say,LINK)$(CC) $(CFLAGS) $(LDFLAGS) $(so_flags) -Wl,-soname,libminitrace.so.0 -o $@ $^ \
 	    -ldl -lpthread

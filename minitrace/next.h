@@ -1,5 +1,5 @@
 /*
- * The two ways from a flavour to MPI, both filled in by the front (front.h):
+ * The two ways from a flavour to MPI, both filled in by the front (dispatcher.h):
  *
  *     TI_NEXT(MPI_X)   where the application's call goes on to; for shims only
  *     PMPI_X           the MPI library's own function; for what we call ourselves
@@ -9,7 +9,7 @@
 
 #include <mpi.h>
 
-#include "minitrace/front.h"
+#include "minitrace/dispatcher.h"
 
 /* Whether it has MPI-4's functions, apart from those with large counts: Open MPI 5 does,
  * and calls itself MPI 3.1. */

@@ -37,7 +37,7 @@ $(O)/pic-openmpi/tests/hasty/agree.o: minitrace/agree.c
 	$(call say,MPICC)$(MPICC_openmpi) $(flags) $(CPPFLAGS) $(CFLAGS) $(pic_flags) \
 	    -DSILENCE_S=4 -DSILENCE_A_RANK_S=0.05 -c -o $@ $<
 $(O)/tests/hasty/libminitrace-openmpi.so: $(O)/pic-openmpi/tests/hasty/agree.o \
-        $(filter-out %/minitrace/agree.o,$(call minitrace_objs,openmpi)) minitrace/flavour.map
+        $(filter-out %/minitrace/agree.o,$(call minitrace_objs,openmpi)) minitrace/mpi_backend.map
 	@mkdir -p $(@D)
 	$(call link_flavour,$(MPICC_openmpi))
 ifneq ($(MPICC_openmpi),)

@@ -1,5 +1,5 @@
 /*
- * A flavour's list of its shims, by the numbers of their names (front.h); 0 for
+ * A flavour's list of its shims, by the numbers of their names (dispatcher.h); 0 for
  * what it has none of, since its MPI library does not have it.
  */
         .section .data.rel.ro, "aw", %progbits

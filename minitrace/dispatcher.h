@@ -28,8 +28,8 @@
  * Where there is nothing to trace with (another MPI library, two of them, no
  * flavour for it), so does every stub.
  */
-#ifndef TI_FRONT_H
-#define TI_FRONT_H
+#ifndef TI_DISPATCHER_H
+#define TI_DISPATCHER_H
 
 #include <stddef.h>
 

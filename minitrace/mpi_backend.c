@@ -11,7 +11,7 @@ void *ti_real[TI_NAMES];
 /* record.c */
 extern void (*const ti_nothing[TI_WAYS])(void) __attribute__((visibility("hidden")));
 
-/* flavour_shims.S */
+/* mpi_backend_shims.S */
 extern void *const ti_flavour_shims[TI_NAMES] __attribute__((visibility("hidden")));
 
 struct ti_flavour ti_flavour = {

@@ -1,5 +1,5 @@
 /* Where the stubs lead: what MPI library there is, its flavour, and the table. */
-#include "minitrace/front.h"
+#include "minitrace/dispatcher.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -18,7 +18,7 @@
 #define TI_VERSION "0.1.0"
 #endif
 
-/* front_stubs.S */
+/* dispatcher_stubs.S */
 extern void *ti_front_slot[2 * TI_NAMES + TI_WAYS] __attribute__((visibility("hidden")));
 extern const char ti_front_begin[], ti_front_end[] __attribute__((visibility("hidden")));
 extern const char ti_front_second_half[][16] __attribute__((visibility("hidden")));
@@ -28,7 +28,7 @@ void ti_front_through_2(void) __attribute__((visibility("hidden")));
 void ti_front_through_3(void) __attribute__((visibility("hidden")));
 void *ti_front_first(size_t slot, const void *caller);
 
-/* dlsym() is ours as well, and in front_stubs.S */
+/* dlsym() is ours as well, and in dispatcher_stubs.S */
 typedef void *dlsym_function(void *handle, const char *name);
 dlsym_function *ti_front_system_dlsym __attribute__((visibility("hidden")));
 dlsym_function *ti_front_find_dlsym(void);

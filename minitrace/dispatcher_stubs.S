@@ -1,5 +1,5 @@
 /*
- * The front's stubs and their table (front.h).
+ * The front's stubs and their table (dispatcher.h).
  *
  * A stub is one jump through its slot.  At first the slot leads to the stub's
  * second half, which says the slot's number to ti_front_first() and then goes
