@@ -13,7 +13,7 @@ MPICC      ?= mpicc
 MPIFC      ?= mpifort
 CFLAGS     ?= -O2 -g
 FFLAGS     ?= -O2 -g
-# Flavours never share objects.  (No comment behind a value: it adds spaces.)
+# Builds of different kinds never share objects.  (No comment behind a value: it adds spaces.)
 comma      := ,
 O          := build$(if $(SAN),-$(subst $(comma),-,$(SAN)))
 VERSION    := 0.1.0

@@ -16,7 +16,7 @@ $(O)/bench/blocks/lengths: bench/lengths.c examples/burst.c $(O)/ti-mpicc $(wrap
 	@mkdir -p $(@D)
 	$(call say,MPICC)$(O)/ti-mpicc -I. -Ilib $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.c,$^) $(LDLIBS)
 
-# The library, but for its counter: the same front, and beside it a flavour with
+# The library, but for its counter: the same dispatcher, and beside it an MPI back end with
 # one that reads nothing.
 $(O)/bench/null/libminitrace.so: $(O)/libminitrace.so
 	@mkdir -p $(@D)
@@ -25,7 +25,7 @@ $(O)/bench/null/libminitrace-openmpi.so: \
         $(filter-out $(counter_src:%.c=$(O)/pic-openmpi/%.o),$(call minitrace_objs,openmpi)) \
         $(O)/pic-openmpi/bench/counter_null.o minitrace/mpi_backend.map
 	@mkdir -p $(@D)
-	$(call link_flavour,$(MPICC_openmpi))
+	$(call link_mpi_backend,$(MPICC_openmpi))
 
 define bench_program
 $(O)/bench/$(1): $(call obj,bench/$(1).c lib/formats/writer.c $(formats_src) $(common_src))

@@ -5,7 +5,7 @@
  *
  * Under mpirun, each rank.  Appends a line to OUT.RANK: the most seen, in KiB,
  * of the pages that are the rank's alone (private and written to) in the own
- * mappings of the library and its flavour, their .bss among them, and in the
+ * mappings of the library and its MPI back end, their .bss among them, and in the
  * whole process.
  */
 #include <signal.h>
@@ -24,7 +24,7 @@ struct sample {
 };
 
 /* From /proc/PID/smaps; zeros if it is gone.  `stem` is what the names of the
- * library and its flavours begin with. */
+ * library and its MPI back ends begin with. */
 static struct sample look(pid_t pid, const char *stem)
 {
     struct sample s = {0, 0};

@@ -18,7 +18,7 @@
  *     that comes after the deadline ends in it, whatever the application receives.
  *
  * The ranks below a rank that is not traced are not traced either; among up to
- * TI_BRANCHES + 1 ranks there are none but below rank 0.  Nothing of this is recorded.
+ * TI_TREE_ARITY + 1 ranks there are none but below rank 0.  Nothing of this is recorded.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -51,7 +51,7 @@
 #define LOOK_NS_MIN 200000
 #define LOOK_NS_MAX 20000000
 
-struct answer {
+struct counting {
     bool counts;
     char what[400]; /* it counts, or why it does not */
     char host[64];
@@ -63,7 +63,7 @@ struct range {
 
 /* Ranks with the same answer. */
 struct group {
-    struct answer answer;
+    struct counting counting;
     bool hosts; /* more than one */
     bool cut;   /* there are more ranges */
     int ranks;
@@ -89,21 +89,21 @@ struct verdict {
 /* A rank's place in the tree. */
 struct place {
     int parent;            /* -1: none */
-    struct ti_block block; /* it, and what is below it */
+    struct ti_subtree subtree; /* it, and what is below it */
     int levels;            /* of the whole tree, rank 0's not counted */
 };
 
 /* The most that a rank may be behind another. */
-static double patience(void)
+static double timeout(void)
 {
     return SILENCE_S + SILENCE_A_RANK_S * ti_state.nranks;
 }
 
 /* The longest that an exchange takes: rank 0 knows after patience() for each level; it may
  * be behind, and so may those on the way back. */
-static double all_patience(const struct place *p)
+static double total_timeout(const struct place *p)
 {
-    return patience() * (p->levels + 2);
+    return timeout() * (p->levels + 2);
 }
 
 /* ------------------------------------------------------------------- marks -- */
@@ -223,7 +223,7 @@ static void *receive(int rank, size_t bytes, double deadline)
     return wait_until(&req, deadline) ? message : NULL;
 }
 
-static void describe(struct answer *a, const struct ti_err *why)
+static void describe(struct counting *a, const struct ti_err *why)
 {
     const struct ti_counter *c = &ti_state.counter;
     size_t n;
@@ -268,8 +268,8 @@ static void add(struct summary *s, const struct summary *of)
         const struct group *from = &of->group[i];
         struct group *g = s->group;
 
-        while (g < s->group + s->groups && (g->answer.counts != from->answer.counts ||
-                                            strcmp(g->answer.what, from->answer.what) != 0))
+        while (g < s->group + s->groups && (g->counting.counts != from->counting.counts ||
+                                            strcmp(g->counting.what, from->counting.what) != 0))
             g++;
         if (g == s->group + GROUPS) {
             s->more += from->ranks;
@@ -281,7 +281,7 @@ static void add(struct summary *s, const struct summary *of)
             continue;
         }
         g->ranks += from->ranks;
-        g->hosts = g->hosts || from->hosts || strcmp(g->answer.host, from->answer.host) != 0;
+        g->hosts = g->hosts || from->hosts || strcmp(g->counting.host, from->counting.host) != 0;
         for (int k = 0; k < from->ranges; k++)
             add_range(g, from->range[k]);
         g->cut = g->cut || from->cut;
@@ -289,12 +289,12 @@ static void add(struct summary *s, const struct summary *of)
 }
 
 /* Ranks that count nothing all alike have each said why, or will. */
-static bool alike(const struct summary *s)
+static bool all_alike(const struct summary *s)
 {
     bool any = false;
 
     for (int i = 0; i < s->groups; i++)
-        any = any || s->group[i].answer.counts;
+        any = any || s->group[i].counting.counts;
     return !any || s->groups == 1;
 }
 
@@ -318,8 +318,8 @@ static void name_groups(const struct summary *s, struct ti_err *err)
         }
         if (n < sizeof text)
             n += (size_t)snprintf(text + n, sizeof text - n, "%s on %s%s: %s", g->cut ? ",..." : "",
-                                  g->answer.host, g->hosts ? " and other nodes" : "",
-                                  g->answer.what);
+                                  g->counting.host, g->hosts ? " and other nodes" : "",
+                                  g->counting.what);
     }
     if (s->more && n < sizeof text)
         snprintf(text + n, sizeof text - n, "; and %d other rank%s", s->more,
@@ -332,29 +332,29 @@ static void name_groups(const struct summary *s, struct ti_err *err)
 
 /* Bit i is child i's. */
 struct children {
-    uint32_t heard, expected; /* a message has come; a receive was posted */
+    uint32_t received, expected; /* a message has come; a receive was posted */
 };
 
 /* Adds what the children say to *s.  A child has as long as it may itself wait for what is
  * below it, and one rank's delay more. */
-static void ask(const struct place *p, struct summary *s, struct children *c)
+static void collect(const struct place *p, struct summary *s, struct children *c)
 {
     double start = ti_seconds();
 
     *c = (struct children){0};
-    for (int i = 0; i < ti_children(p->block); i++) {
-        struct ti_block b = ti_child(p->block, i);
-        double deadline = start + patience() * (ti_height(b) + 1), now = ti_seconds();
+    for (int i = 0; i < ti_child_count(p->subtree); i++) {
+        struct ti_subtree b = ti_child(p->subtree, i);
+        double deadline = start + timeout() * (ti_height(b) + 1), now = ti_seconds();
         struct summary silent = {.silent = b.end - b.first, .first_silent = b.first}, *of = NULL;
 
         if (deadline < now + LATE_S)
             deadline = now + LATE_S;
-        if (is_traced(b.first, deadline, all_patience(p))) {
+        if (is_traced(b.first, deadline, total_timeout(p))) {
             c->expected |= UINT32_C(1) << i;
             of = receive(b.first, sizeof *of, deadline);
         }
         if (of)
-            c->heard |= UINT32_C(1) << i;
+            c->received |= UINT32_C(1) << i;
         add(s, of ? of : &silent);
         ti_unmap(of, sizeof *of);
     }
@@ -365,43 +365,43 @@ static void ask(const struct place *p, struct summary *s, struct children *c)
 static void close_to_late_children(const struct place *p, const struct children *c)
 {
     remove_mark();
-    for (int i = 0; i < ti_children(p->block); i++) {
-        int child = ti_child(p->block, i).first;
+    for (int i = 0; i < ti_child_count(p->subtree); i++) {
+        int child = ti_child(p->subtree, i).first;
 
-        if (!(c->expected >> i & 1) && is_traced(child, 0, all_patience(p)))
+        if (!(c->expected >> i & 1) && is_traced(child, 0, total_timeout(p)))
             ti_unmap(receive(child, sizeof(struct summary), 0), sizeof(struct summary));
     }
 }
 
-static void answer(const struct place *p, const struct verdict *v, const struct children *c)
+static void send_verdict(const struct place *p, const struct verdict *v, const struct children *c)
 {
-    for (int i = 0; i < ti_children(p->block); i++)
-        if (c->heard >> i & 1)
-            PMPI_Send(v, sizeof *v, MPI_BYTE, ti_child(p->block, i).first, TAG, MPI_COMM_WORLD);
+    for (int i = 0; i < ti_child_count(p->subtree); i++)
+        if (c->received >> i & 1)
+            PMPI_Send(v, sizeof *v, MPI_BYTE, ti_child(p->subtree, i).first, TAG, MPI_COMM_WORLD);
 }
 
-static bool tell(const struct place *p, const struct summary *s, struct verdict *v)
+static bool report_up(const struct place *p, const struct summary *s, struct verdict *v)
 {
-    double deadline = ti_seconds() + all_patience(p);
-    struct verdict *told;
+    double deadline = ti_seconds() + total_timeout(p);
+    struct verdict *verdict;
 
-    if (!is_traced(p->parent, deadline, all_patience(p)))
+    if (!is_traced(p->parent, deadline, total_timeout(p)))
         return false;
     PMPI_Send(s, sizeof *s, MPI_BYTE, p->parent, TAG, MPI_COMM_WORLD);
-    told = receive(p->parent, sizeof *told, deadline);
-    if (told)
-        *v = *told;
-    ti_unmap(told, sizeof *told);
-    return told;
+    verdict = receive(p->parent, sizeof *verdict, deadline);
+    if (verdict)
+        *v = *verdict;
+    ti_unmap(verdict, sizeof *verdict);
+    return verdict;
 }
 
 static void decide(const struct summary *s, struct verdict *v, struct ti_err *err)
 {
     if (s->silent)
-        ti_complain("%d of %d ranks, rank %d first, are not traced: was LD_PRELOAD handed on?  "
-                    "(and TIARA_RUN_ID, where nodes have trace directories of their own)",
-                    s->silent, ti_state.nranks, s->first_silent);
-    if (v->go_on && !alike(s)) {
+        ti_stderr_line("%d of %d ranks, rank %d first, are not traced: was LD_PRELOAD handed on?  "
+                       "(and TIARA_RUN_ID, where nodes have trace directories of their own)",
+                       s->silent, ti_state.nranks, s->first_silent);
+    if (v->go_on && !all_alike(s)) {
         v->go_on = false;
         name_groups(s, err);
     }
@@ -410,11 +410,11 @@ static void decide(const struct summary *s, struct verdict *v, struct ti_err *er
 bool ti_agree(const char *dir, const struct ti_err *why, bool go_on, uint8_t id[TI_RUN_ID_BYTES],
               struct ti_err *err)
 {
-    struct place place = {.levels = ti_height((struct ti_block){0, ti_state.nranks})};
+    struct place place = {.levels = ti_height((struct ti_subtree){0, ti_state.nranks})};
     struct summary *s = ti_map(sizeof *s); /* much for a stack */
     struct verdict v = {.go_on = go_on};
     struct children children;
-    bool told = true;
+    bool answered = true;
 
     if (!s) {
         ti_err_set(err, TI_ERR_IO, "no memory");
@@ -424,25 +424,25 @@ bool ti_agree(const char *dir, const struct ti_err *why, bool go_on, uint8_t id[
         ti_unmap(s, sizeof *s);
         return false;
     }
-    place.block = ti_block_of(ti_state.rank, ti_state.nranks, &place.parent);
+    place.subtree = ti_subtree_of(ti_state.rank, ti_state.nranks, &place.parent);
     s->groups = 1;
     s->group[0].ranks = 1;
-    describe(&s->group[0].answer, why);
+    describe(&s->group[0].counting, why);
     add_range(&s->group[0], (struct range){ti_state.rank, ti_state.rank});
-    ask(&place, s, &children);
+    collect(&place, s, &children);
     if (place.parent < 0) {
         memcpy(v.id, id, sizeof v.id);
         decide(s, &v, err);
     } else {
         err->text[0] = err->hint[0] = '\0';
-        told = tell(&place, s, &v);
+        answered = report_up(&place, s, &v);
     }
     close_to_late_children(&place, &children);
-    if (told) {
-        answer(&place, &v, &children);
+    if (answered) {
+        send_verdict(&place, &v, &children);
         memcpy(id, v.id, sizeof v.id);
     } else {
-        ti_state.deputy = ti_state.rank == 1;
+        ti_state.speaks_for_rank_0 = ti_state.rank == 1;
         if (place.parent == 0)
             ti_err_set(err, TI_ERR_INPUT, "rank 0 is not traced");
         else
@@ -451,5 +451,5 @@ bool ti_agree(const char *dir, const struct ti_err *why, bool go_on, uint8_t id[
                          "directories of their own");
     }
     ti_unmap(s, sizeof *s);
-    return told && v.go_on;
+    return answered && v.go_on;
 }

@@ -273,7 +273,7 @@ static bool trouble_taken;  /* atomic, as the next */
 static const char *trouble; /* trouble_text, once that is written */
 
 /* The first reason stays. */
-__attribute__((format(printf, 1, 2))) static void in_trouble(const char *fmt, ...)
+__attribute__((format(printf, 1, 2))) static void set_trouble(const char *fmt, ...)
 {
     va_list ap;
 
@@ -424,8 +424,8 @@ static void begin_thread(void)
     int rc = start_mine(&f);
 
     if (rc != PAPI_OK)
-        in_trouble("PAPI event '%s' cannot be counted in another thread: %s: %s", event_of(&f),
-                   f.call, papi.PAPI_strerror(rc));
+        set_trouble("PAPI event '%s' cannot be counted in another thread: %s: %s", event_of(&f),
+                    f.call, papi.PAPI_strerror(rc));
     else if (have_key)
         pthread_setspecific(at_thread_exit, &mine);
 }
@@ -443,16 +443,16 @@ static __attribute__((noinline)) void stands_still(void)
     mine.still += passed < STILL_STEP_NS ? passed : STILL_STEP_NS;
     mine.seen = now;
     if (plan.instructions || mine.still >= STILL_NS)
-        in_trouble("PAPI event '%s' stands still at %llu, while the thread computes",
-                   plan.event[0].name, (unsigned long long)mine.value[0]);
+        set_trouble("PAPI event '%s' stands still at %llu, while the thread computes",
+                    plan.event[0].name, (unsigned long long)mine.value[0]);
 }
 
 /* Software defined events may be set anew, by the application or since PAPI started
  * them in another thread. */
 static __attribute__((noinline)) void goes_back(uint64_t was)
 {
-    in_trouble("PAPI event '%s' went back from %lld to %lld", plan.event[0].name, (long long)was,
-               (long long)mine.value[0]);
+    set_trouble("PAPI event '%s' went back from %lld to %lld", plan.event[0].name, (long long)was,
+                (long long)mine.value[0]);
     mine.value[0] = was;
 }
 
@@ -465,8 +465,8 @@ static bool read_sets(void)
     for (int s = 0; s < plan.nsets; s++) {
         rc = papi.PAPI_read(mine.set[s], value);
         if (rc != PAPI_OK) {
-            in_trouble("PAPI event '%s' cannot be read any more: PAPI_read: %s", plan.event[0].name,
-                       papi.PAPI_strerror(rc));
+            set_trouble("PAPI event '%s' cannot be read any more: PAPI_read: %s",
+                        plan.event[0].name, papi.PAPI_strerror(rc));
             return false;
         }
         for (int e = 0; e < plan.nevents; e++)
@@ -885,7 +885,7 @@ static ti_status open_events(const char *volume, const char *also, bool sum, str
 }
 
 /* How PAPI reads what a set counts. */
-static const char *way(int set)
+static const char *read_method(int set)
 {
     const PAPI_component_info_t *info = papi.PAPI_get_component_info(plan.component[set]);
 
@@ -914,7 +914,7 @@ ti_status ti__counter_open_papi(const char *event, const char *also, bool sum,
     *out = (struct ti_counter){
         .backend = "papi",
         .exact = plan.instructions,
-        .way = way(0),
+        .way = read_method(0),
         .word = &ti__counter_no_word,
         .read = papi_read,
         .sum = sum,

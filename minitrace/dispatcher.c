@@ -1,4 +1,4 @@
-/* Where the stubs lead: what MPI library there is, its flavour, and the table. */
+/* Where the stubs lead_to_shim: what MPI library there is, its backend, and the table. */
 #include "minitrace/dispatcher.h"
 
 #include <dlfcn.h>
@@ -19,20 +19,21 @@
 #endif
 
 /* dispatcher_stubs.S */
-extern void *ti_front_slot[2 * TI_NAMES + TI_WAYS] __attribute__((visibility("hidden")));
-extern const char ti_front_begin[], ti_front_end[] __attribute__((visibility("hidden")));
-extern const char ti_front_second_half[][16] __attribute__((visibility("hidden")));
-void ti_front_through_0(void) __attribute__((visibility("hidden")));
-void ti_front_through_1(void) __attribute__((visibility("hidden")));
-void ti_front_through_2(void) __attribute__((visibility("hidden")));
-void ti_front_through_3(void) __attribute__((visibility("hidden")));
-void *ti_front_first(size_t slot, const void *caller);
+extern void *ti_dispatch_slot[2 * TI_NAMES + TI_LEAVE_KINDS] __attribute__((visibility("hidden")));
+extern const char ti_dispatch_stubs_begin[],
+    ti_dispatch_stubs_end[] __attribute__((visibility("hidden")));
+extern const char ti_dispatch_second_half[][16] __attribute__((visibility("hidden")));
+void ti_dispatch_calibration_0(void) __attribute__((visibility("hidden")));
+void ti_dispatch_calibration_1(void) __attribute__((visibility("hidden")));
+void ti_dispatch_calibration_2(void) __attribute__((visibility("hidden")));
+void ti_dispatch_calibration_3(void) __attribute__((visibility("hidden")));
+void *ti_dispatch_resolve(size_t slot, const void *caller);
 
 /* dlsym() is ours as well, and in dispatcher_stubs.S */
 typedef void *dlsym_function(void *handle, const char *name);
-dlsym_function *ti_front_system_dlsym __attribute__((visibility("hidden")));
-dlsym_function *ti_front_find_dlsym(void);
-void *ti_front_dlsym(void *handle, const char *name);
+dlsym_function *ti_dispatch_system_dlsym __attribute__((visibility("hidden")));
+dlsym_function *ti_dispatch_find_dlsym(void);
+void *ti_dispatch_dlsym(void *handle, const char *name);
 
 #define NAME_BYTES 64 /* more than the longest and a P */
 
@@ -46,13 +47,13 @@ static const char names[] =
 static enum {
     UNDECIDED,
     DECIDING,
-    TRACING, /* with `flavour` */
-    PASSING, /* calls go where they would without us */
+    TRACING,  /* with `backend` */
+    DISABLED, /* calls go where they would without us */
 } mode;
-static bool settled[TI_NAMES];
-static bool ends_only; /* TIARA_MODE=whole: shims for what begins and ends MPI alone */
+static bool resolved[TI_NAMES];
+static bool whole_mode; /* TIARA_MODE=whole: shims for what begins and ends MPI alone */
 static bool ambiguous; /* two MPI libraries: where a call goes depends on the caller */
-static struct ti_flavour *flavour;
+static struct ti_mpi_backend *backend;
 static void (*reading)(void); /* before each shim; atomic */
 static pthread_mutex_t lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
 static void *mpi;                 /* for dlsym(): the MPI library and what it is linked with */
@@ -60,22 +61,22 @@ static char started_in[PATH_MAX]; /* with a '/', if the name we were loaded by i
 
 /* ---------------------------------------------------------------- dlsym -- */
 
-dlsym_function *ti_front_find_dlsym(void)
+dlsym_function *ti_dispatch_find_dlsym(void)
 {
     static const char *const versions[] = {"GLIBC_2.34", "GLIBC_2.17", "GLIBC_2.2.5"};
     dlsym_function *found = NULL;
 
     for (size_t i = 0; i < sizeof versions / sizeof *versions && !found; i++)
         found = (dlsym_function *)dlvsym(RTLD_NEXT, "dlsym", versions[i]);
-    ti_front_system_dlsym = found;
+    ti_dispatch_system_dlsym = found;
     return found;
 }
 
 static void *look_up(void *handle, const char *name)
 {
-    dlsym_function *system = ti_front_system_dlsym;
+    dlsym_function *system = ti_dispatch_system_dlsym;
 
-    return (system ? system : ti_front_find_dlsym())(handle, name);
+    return (system ? system : ti_dispatch_find_dlsym())(handle, name);
 }
 
 /* ------------------------------------------------------------- speaking -- */
@@ -123,7 +124,7 @@ __attribute__((format(printf, 1, 2))) static void say(const char *fmt, ...)
 enum kind { OPENMPI, MPICH, KINDS };
 
 static const struct {
-    const char *soname, *flavour;
+    const char *soname, *backend;
     enum kind kind;
 } libraries[] = {
     {"libmpi.so.40", "libminitrace-openmpi.so", OPENMPI},
@@ -132,7 +133,7 @@ static const struct {
 };
 
 struct found {
-    const char *flavour[KINDS];
+    const char *backend[KINDS];
     char path[PATH_MAX]; /* of the library found last */
 };
 
@@ -171,13 +172,13 @@ static int look(struct dl_phdr_info *info, size_t size, void *arg)
     soname = soname_of(info);
     for (size_t i = 0; i < sizeof libraries / sizeof *libraries; i++)
         if (strcmp(soname, libraries[i].soname) == 0) {
-            found->flavour[libraries[i].kind] = libraries[i].flavour;
+            found->backend[libraries[i].kind] = libraries[i].backend;
             snprintf(found->path, sizeof found->path, "%s", info->dlpi_name);
         }
     return 0;
 }
 
-/* -------------------------------------------------------------- flavour -- */
+/* -------------------------------------------------------------- backend -- */
 
 /* The folder of the file, with its '/'; false if that does not fit. */
 static bool folder_of(const char *file, char *out)
@@ -188,14 +189,14 @@ static bool folder_of(const char *file, char *out)
     return n < PATH_MAX;
 }
 
-/* The flavour's file: beside us, or, where we are a link, beside what it names. */
-static bool find_flavour(const char *name, char *path)
+/* The backend's file: beside us, or, where we are a link, beside what it names. */
+static bool find_backend(const char *name, char *path)
 {
     char ours[PATH_MAX], real[PATH_MAX], dir[PATH_MAX];
     const char *const files[] = {ours, real};
     Dl_info self;
 
-    if (!dladdr(ti_front_begin, &self) ||
+    if (!dladdr(ti_dispatch_stubs_begin, &self) ||
         snprintf(ours, PATH_MAX, "%s%s", self.dli_fname[0] == '/' ? "" : started_in,
                  self.dli_fname) >= PATH_MAX ||
         !realpath(ours, real))
@@ -207,13 +208,13 @@ static bool find_flavour(const char *name, char *path)
     return false;
 }
 
-static struct ti_flavour *load(const char *name)
+static struct ti_mpi_backend *load(const char *name)
 {
     char path[PATH_MAX];
-    struct ti_flavour *f;
+    struct ti_mpi_backend *f;
     void *handle;
 
-    if (!find_flavour(name, path)) {
+    if (!find_backend(name, path)) {
         say("nothing is recorded: the program's MPI library takes '%s', which is not beside "
             "libminitrace.so",
             name);
@@ -224,7 +225,7 @@ static struct ti_flavour *load(const char *name)
         say("nothing is recorded: %s", dlerror());
         return NULL;
     }
-    f = look_up(handle, "ti_flavour");
+    f = look_up(handle, "ti_mpi_backend");
     if (f && strcmp(f->version, TI_VERSION) == 0 && f->names == TI_NAMES)
         return f;
     say("nothing is recorded: '%s' and libminitrace.so are of different builds", path);
@@ -272,7 +273,8 @@ static void *find_real(const char *name, const void *caller)
 
 static bool is_stub(const void *address)
 {
-    return (const char *)address >= ti_front_begin && (const char *)address < ti_front_end;
+    return (const char *)address >= ti_dispatch_stubs_begin &&
+           (const char *)address < ti_dispatch_stubs_end;
 }
 
 /* Whether a tool in front of us has taken the name, whose next definition is
@@ -293,21 +295,21 @@ static bool is_taken(const char *name, const void *next)
 
 static void set_slot(size_t slot, void *target)
 {
-    __atomic_store_n(&ti_front_slot[slot], target, __ATOMIC_RELEASE);
+    __atomic_store_n(&ti_dispatch_slot[slot], target, __ATOMIC_RELEASE);
 }
 
 /* Where a slot leads that is to go to the shim. */
-static void lead(size_t slot, void *shim)
+static void lead_to_shim(size_t slot, void *shim)
 {
     set_slot(slot, __atomic_load_n(&reading, __ATOMIC_RELAXED)
-                       ? (void *)(uintptr_t)ti_front_second_half[slot]
+                       ? (void *)(uintptr_t)ti_dispatch_second_half[slot]
                        : shim);
 }
 
 static void *shim_of(size_t slot)
 {
-    return slot < 2 * TI_NAMES ? flavour->shim[slot / 2]
-                               : (void *)flavour->nothing[slot - 2 * TI_NAMES];
+    return slot < 2 * TI_NAMES ? backend->shim[slot / 2]
+                               : (void *)backend->calibration_shim[slot - 2 * TI_NAMES];
 }
 
 static bool has_shim(size_t k)
@@ -318,7 +320,7 @@ static bool has_shim(size_t k)
         TI_N_mpi_init_f08_, TI_N_mpi_init_thread_f08_, TI_N_mpi_finalize_f08_, TI_N_mpi_abort_f08_,
     };
 
-    if (!ends_only)
+    if (!whole_mode)
         return true;
     for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
         if (k == ends[i])
@@ -328,11 +330,11 @@ static bool has_shim(size_t k)
 
 /* Fill in what belongs to the k-th name; `caller` wants it, or NULL.  False if
  * there is no such function.  (MPICH's mpi_f08 has no profiling twins.) */
-static bool settle(size_t k, const char *name, const void *caller)
+static bool resolve_name(size_t k, const char *name, const void *caller)
 {
     char twin[NAME_BYTES];
     void *next = find_next(name, caller), *real;
-    void *shim = has_shim(k) ? flavour->shim[k] : NULL;
+    void *shim = has_shim(k) ? backend->shim[k] : NULL;
     bool taken;
 
     if (!next)
@@ -342,29 +344,29 @@ static bool settle(size_t k, const char *name, const void *caller)
     if (!real)
         real = next;
     taken = is_taken(name, next);
-    flavour->real[k] = real;
-    flavour->next[k] = taken ? real : next;
+    backend->real[k] = real;
+    backend->next[k] = taken ? real : next;
     if (shim)
-        lead(2 * k, shim);
+        lead_to_shim(2 * k, shim);
     else
         set_slot(2 * k, next);
     if (shim && taken)
-        lead(2 * k + 1, shim);
+        lead_to_shim(2 * k + 1, shim);
     else
         set_slot(2 * k + 1, real);
-    return settled[k] = true;
+    return resolved[k] = true;
 }
 
-static void read_first(void (*read)(void))
+static void read_before_shims(void (*read)(void))
 {
     pthread_mutex_lock(&lock);
     __atomic_store_n(&reading, read, __ATOMIC_RELEASE);
-    for (size_t slot = 0; slot < 2 * TI_NAMES + TI_WAYS; slot++) {
-        bool there = slot >= 2 * TI_NAMES || settled[slot / 2];
-        void *shim = there ? shim_of(slot) : NULL, *now = ti_front_slot[slot];
+    for (size_t slot = 0; slot < 2 * TI_NAMES + TI_LEAVE_KINDS; slot++) {
+        bool there = slot >= 2 * TI_NAMES || resolved[slot / 2];
+        void *shim = there ? shim_of(slot) : NULL, *now = ti_dispatch_slot[slot];
 
-        if (shim && (now == shim || now == (void *)(uintptr_t)ti_front_second_half[slot]))
-            lead(slot, shim);
+        if (shim && (now == shim || now == (void *)(uintptr_t)ti_dispatch_second_half[slot]))
+            lead_to_shim(slot, shim);
     }
     pthread_mutex_unlock(&lock);
 }
@@ -378,7 +380,7 @@ static bool ends_with(const char *name, const char *ending)
 
 /* Settle all names whose library is there.  Functions of Fortran come in groups,
  * by library; to look for each of them in vain takes time. */
-static void settle_all(void)
+static void resolve_all(void)
 {
     static const struct {
         const char *ending, *one;
@@ -398,28 +400,29 @@ static void settle_all(void)
             if (!there[g])
                 continue;
         }
-        settle(k, name, NULL);
+        resolve_name(k, name, NULL);
     }
 }
 
 /* ------------------------------------------------------------- deciding -- */
 
-static void trace_with(struct ti_flavour *f)
+static void trace_with(struct ti_mpi_backend *f)
 {
-    static void (*const through[TI_WAYS])(void) = {ti_front_through_0, ti_front_through_1,
-                                                   ti_front_through_2, ti_front_through_3};
+    static void (*const stub[TI_LEAVE_KINDS])(void) = {
+        ti_dispatch_calibration_0, ti_dispatch_calibration_1, ti_dispatch_calibration_2,
+        ti_dispatch_calibration_3};
     const char *wanted = getenv("TIARA_MODE");
 
-    ends_only = wanted && strcmp(wanted, "whole") == 0;
-    flavour = f;
-    flavour->mpi = mpi;
-    flavour->read_first = read_first;
-    for (int way = 0; way < TI_WAYS; way++) {
-        flavour->through[way] = through[way];
-        set_slot(2 * TI_NAMES + (size_t)way, (void *)flavour->nothing[way]);
+    whole_mode = wanted && strcmp(wanted, "whole") == 0;
+    backend = f;
+    backend->mpi = mpi;
+    backend->read_before_shims = read_before_shims;
+    for (int way = 0; way < TI_LEAVE_KINDS; way++) {
+        backend->calibration_stub[way] = stub[way];
+        set_slot(2 * TI_NAMES + (size_t)way, (void *)backend->calibration_shim[way]);
     }
-    settle_all();
-    flavour->begin();
+    resolve_all();
+    backend->begin();
     mode = TRACING;
 }
 
@@ -428,16 +431,16 @@ static void trace_with(struct ti_flavour *f)
 static void decide(bool called)
 {
     struct found found = {{NULL, NULL}, ""};
-    struct ti_flavour *f = NULL;
+    struct ti_mpi_backend *f = NULL;
 
     dl_iterate_phdr(look, &found);
     mode = DECIDING;
-    if (found.flavour[OPENMPI] && found.flavour[MPICH]) {
+    if (found.backend[OPENMPI] && found.backend[MPICH]) {
         ambiguous = true;
         say("nothing is recorded: the program has two MPI libraries, Open MPI and MPICH");
-    } else if (found.flavour[OPENMPI] || found.flavour[MPICH]) {
+    } else if (found.backend[OPENMPI] || found.backend[MPICH]) {
         mpi = dlopen(found.path, RTLD_LAZY | RTLD_NOLOAD);
-        f = load(found.flavour[found.flavour[OPENMPI] ? OPENMPI : MPICH]);
+        f = load(found.backend[found.backend[OPENMPI] ? OPENMPI : MPICH]);
     } else if (called) {
         say("nothing is recorded: the program's MPI library is neither Open MPI nor MPICH");
     } else {
@@ -447,13 +450,13 @@ static void decide(bool called)
     if (f)
         trace_with(f);
     else
-        mode = PASSING;
+        mode = DISABLED;
 }
 
 /* A program may load the MPI library for itself, and ask where its functions are;
  * languages other than C and Fortran do.  What it would find in the MPI library,
  * it is told to be our stub. */
-void *ti_front_dlsym(void *handle, const char *name)
+void *ti_dispatch_dlsym(void *handle, const char *name)
 {
     void *found = look_up(handle, name), *first;
 
@@ -476,7 +479,7 @@ __attribute__((constructor)) static void loaded(void)
     int saved = errno;
     Dl_info self;
 
-    if (dladdr(ti_front_begin, &self) && self.dli_fname[0] != '/' &&
+    if (dladdr(ti_dispatch_stubs_begin, &self) && self.dli_fname[0] != '/' &&
         getcwd(started_in, sizeof started_in - 1))
         strcat(started_in, "/");
     pthread_mutex_lock(&lock);
@@ -498,8 +501,8 @@ __attribute__((noreturn, format(printf, 1, 2))) static void end(const char *fmt,
     _exit(127);
 }
 
-/* Where a call of a stub goes that has not been settled. */
-static __attribute__((noinline)) void *settle_first(size_t slot, const void *caller)
+/* Where a call of a stub goes that has not been resolved. */
+static __attribute__((noinline)) void *resolve_slot(size_t slot, const void *caller)
 {
     int saved = errno;
     char name[NAME_BYTES];
@@ -516,13 +519,13 @@ static __attribute__((noinline)) void *settle_first(size_t slot, const void *cal
     pthread_mutex_lock(&lock);
     if (mode == UNDECIDED)
         decide(true);
-    if (mode == TRACING && (settled[slot / 2] || settle(slot / 2, mpi_name, caller))) {
-        target = ti_front_slot[slot];
-        if (target == (void *)(uintptr_t)ti_front_second_half[slot])
+    if (mode == TRACING && (resolved[slot / 2] || resolve_name(slot / 2, mpi_name, caller))) {
+        target = ti_dispatch_slot[slot];
+        if (target == (void *)(uintptr_t)ti_dispatch_second_half[slot])
             target = shim_of(slot);
     } else {
         target = find_next(name, caller);
-        if (target && mode == PASSING && !ambiguous)
+        if (target && mode == DISABLED && !ambiguous)
             set_slot(slot, target);
     }
     pthread_mutex_unlock(&lock);
@@ -534,15 +537,15 @@ static __attribute__((noinline)) void *settle_first(size_t slot, const void *cal
 }
 
 /* The counter is read before anything that differs between functions. */
-void *ti_front_first(size_t slot, const void *caller)
+void *ti_dispatch_resolve(size_t slot, const void *caller)
 {
     void (*read)(void) = __atomic_load_n(&reading, __ATOMIC_ACQUIRE);
 
     if (read)
         read();
-    if (read && (slot >= 2 * TI_NAMES || settled[slot / 2]) &&
-        __atomic_load_n(&ti_front_slot[slot], __ATOMIC_ACQUIRE) ==
-            (void *)(uintptr_t)ti_front_second_half[slot])
+    if (read && (slot >= 2 * TI_NAMES || resolved[slot / 2]) &&
+        __atomic_load_n(&ti_dispatch_slot[slot], __ATOMIC_ACQUIRE) ==
+            (void *)(uintptr_t)ti_dispatch_second_half[slot])
         return shim_of(slot);
-    return settle_first(slot, caller);
+    return resolve_slot(slot, caller);
 }

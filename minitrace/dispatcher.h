@@ -1,5 +1,5 @@
 /*
- * The library that is preloaded, and the flavours behind it.
+ * The library that is preloaded, and the mpi_backends behind it.
  *
  * libminitrace.so, the front, knows no MPI library.  It stands in for every
  * function that has a shim, MPI_X and its profiling twin PMPI_X alike, in C and
@@ -34,12 +34,12 @@
 #include <stddef.h>
 
 /* The ways in which a shim ends. */
-enum ti_way {
-    TI_WAY_CALL,   /* with an error code, or nothing */
-    TI_WAY_NOTED,  /* the same, of a call that is no event */
-    TI_WAY_DOUBLE, /* with a floating-point number, as MPI_Wtime's */
-    TI_WAY_AINT,   /* with an address, as mpi_aint_add_'s */
-    TI_WAYS
+enum ti_leave_kind {
+    TI_LEAVE_CALL,         /* with an error code, or nothing */
+    TI_LEAVE_PASS_THROUGH, /* the same, of a call that is no event */
+    TI_LEAVE_DOUBLE,       /* with a floating-point number, as MPI_Wtime's */
+    TI_LEAVE_AINT,         /* with an address, as mpi_aint_add_'s */
+    TI_LEAVE_KINDS
 };
 
 /* The names have numbers.  The slots of the table are: MPI_X, PMPI_X of the first
@@ -51,28 +51,28 @@ enum ti_name {
     TI_NAMES
 };
 
-/* What a flavour exports, under the name ti_flavour. */
-struct ti_flavour {
+/* What a flavour exports, under the name ti_mpi_backend. */
+struct ti_mpi_backend {
     /* its own; both must be the front's */
     const char *version;
     size_t names;
 
     /* its shims, NULL for names it has none of; and those of no MPI function, by way */
     void *const *shim;
-    void (*const *nothing)(void);
+    void (*const *calibration_shim)(void);
 
     /* filled in by the front: where each shim goes on to, MPI's own function (what
      * we call ourselves), stubs that lead to `nothing`, and a handle of the MPI
      * library for dlsym() */
     void **next;
     void **real;
-    void (*through[TI_WAYS])(void);
+    void (*calibration_stub[TI_LEAVE_KINDS])(void);
     void *mpi;
 
     /* and for counters that a function reads: to have `read` called from now on before
      * each shim, at the same distance from the application's call for all of them,
      * whatever a shim does before it would get there */
-    void (*read_first)(void (*read)(void));
+    void (*read_before_shims)(void (*read)(void));
 
     /* to be called then, before any shim */
     void (*begin)(void);

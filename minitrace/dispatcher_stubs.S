@@ -2,7 +2,7 @@
  * The front's stubs and their table (dispatcher.h).
  *
  * A stub is one jump through its slot.  At first the slot leads to the stub's
- * second half, which says the slot's number to ti_front_first() and then goes
+ * second half, which says the slot's number to ti_dispatch_resolve() and then goes
  * where that says, with all that a call may have in registers as it was; there it
  * leads again where a counter is to be read before the shim.
  */
@@ -13,10 +13,10 @@
 #define _CET_ENDBR
 #endif
 
-        .hidden ti_front_slot, ti_front_begin, ti_front_end, ti_front_first
-        .hidden ti_front_dlsym, ti_front_system_dlsym, ti_front_find_dlsym
-        .hidden ti_front_second_half
-        .globl  ti_front_slot, ti_front_begin, ti_front_end, ti_front_second_half
+        .hidden ti_dispatch_slot, ti_dispatch_stubs_begin, ti_dispatch_stubs_end, ti_dispatch_resolve
+        .hidden ti_dispatch_dlsym, ti_dispatch_system_dlsym, ti_dispatch_find_dlsym
+        .hidden ti_dispatch_second_half
+        .globl  ti_dispatch_slot, ti_dispatch_stubs_begin, ti_dispatch_stubs_end, ti_dispatch_second_half
 
 #if defined __x86_64__
 
@@ -26,23 +26,23 @@
         .p2align 3
 \name:
         _CET_ENDBR
-        jmp     *ti_front_slot + 8 * slot(%rip)
+        jmp     *ti_dispatch_slot + 8 * slot(%rip)
         .size   \name, . - \name
-        .section .text.first, "ax", @progbits
+        .section .text.resolve, "ax", @progbits
         .p2align 4
-.Lfirst_\name:
+.Lresolve_\name:
         _CET_ENDBR
         pushq   $slot
-        jmp     first
+        jmp     resolve
         .data
-        .quad   .Lfirst_\name
+        .quad   .Lresolve_\name
         .text
         .set    slot, slot + 1
         .endm
 
-        .section .text.first, "ax", @progbits
-        .type   first, @function
-first:                                          /* on the stack: slot, return address */
+        .section .text.resolve, "ax", @progbits
+        .type   resolve, @function
+resolve:                                          /* on the stack: slot, return address */
         .cfi_startproc
         .cfi_def_cfa_offset 16
         pushq   %rbp
@@ -70,7 +70,7 @@ first:                                          /* on the stack: slot, return ad
         movaps  %xmm7, 112(%rsp)
         movq    8(%rbp), %rdi
         movq    16(%rbp), %rsi
-        call    ti_front_first
+        call    ti_dispatch_resolve
         movq    %rax, %r11
         movaps  (%rsp), %xmm0
         movaps  16(%rsp), %xmm1
@@ -94,7 +94,7 @@ first:                                          /* on the stack: slot, return ad
         .cfi_def_cfa_offset 8
         jmp     *%r11
         .cfi_endproc
-        .size   first, . - first
+        .size   resolve, . - resolve
 
 /* dlsym() of an object is looked at; what depends on the caller, RTLD_DEFAULT (0)
  * and RTLD_NEXT (-1), goes to the system's with the caller's return address. */
@@ -106,15 +106,15 @@ dlsym:
         _CET_ENDBR
         leaq    1(%rdi), %rax
         cmpq    $1, %rax
-        ja      ti_front_dlsym
-        movq    ti_front_system_dlsym(%rip), %rax
+        ja      ti_dispatch_dlsym
+        movq    ti_dispatch_system_dlsym(%rip), %rax
         testq   %rax, %rax
         jz      1f
         jmp     *%rax
 1:      pushq   %rdi
         pushq   %rsi
         subq    $8, %rsp
-        call    ti_front_find_dlsym
+        call    ti_dispatch_find_dlsym
         addq    $8, %rsp
         popq    %rsi
         popq    %rdi
@@ -141,25 +141,25 @@ dlsym:
         .p2align 2
 \name:
         BTI
-        adrp    x16, ti_front_slot + 8 * slot
-        ldr     x16, [x16, #:lo12:ti_front_slot + 8 * slot]
+        adrp    x16, ti_dispatch_slot + 8 * slot
+        ldr     x16, [x16, #:lo12:ti_dispatch_slot + 8 * slot]
         br      x16
         .size   \name, . - \name
-        .section .text.first, "ax", %progbits
+        .section .text.resolve, "ax", %progbits
         .p2align 4
-.Lfirst_\name:
+.Lresolve_\name:
         BTI
         mov     w17, #slot
-        b       first
+        b       resolve
         .data
-        .xword  .Lfirst_\name
+        .xword  .Lresolve_\name
         .text
         .set    slot, slot + 1
         .endm
 
-        .section .text.first, "ax", %progbits
-        .type   first, %function
-first:                                          /* the slot in w17 */
+        .section .text.resolve, "ax", %progbits
+        .type   resolve, %function
+resolve:                                          /* the slot in w17 */
         .cfi_startproc
         stp     x29, x30, [sp, #-224]!
         .cfi_def_cfa_offset 224
@@ -177,7 +177,7 @@ first:                                          /* the slot in w17 */
         stp     q6, q7, [sp, #192]
         mov     w0, w17
         mov     x1, x30
-        bl      ti_front_first
+        bl      ti_dispatch_resolve
         mov     x16, x0
         ldp     x0, x1, [sp, #16]
         ldp     x2, x3, [sp, #32]
@@ -194,7 +194,7 @@ first:                                          /* the slot in w17 */
         .cfi_def_cfa_offset 0
         br      x16
         .cfi_endproc
-        .size   first, . - first
+        .size   resolve, . - resolve
 
         .text
         .globl  dlsym                           /* as above */
@@ -204,14 +204,14 @@ dlsym:
         BTI
         add     x16, x0, #1
         cmp     x16, #1
-        b.hi    ti_front_dlsym
-        adrp    x16, ti_front_system_dlsym
-        ldr     x16, [x16, #:lo12:ti_front_system_dlsym]
+        b.hi    ti_dispatch_dlsym
+        adrp    x16, ti_dispatch_system_dlsym
+        ldr     x16, [x16, #:lo12:ti_dispatch_system_dlsym]
         cbz     x16, 1f
         br      x16
 1:      stp     x29, x30, [sp, #-32]!
         stp     x0, x1, [sp, #16]
-        bl      ti_front_find_dlsym
+        bl      ti_dispatch_find_dlsym
         mov     x16, x0
         ldp     x0, x1, [sp, #16]
         ldp     x29, x30, [sp], #32
@@ -225,27 +225,27 @@ dlsym:
         .set    slot, 0
         .data
         .p2align 6
-        .type   ti_front_slot, %object
-ti_front_slot:
+        .type   ti_dispatch_slot, %object
+ti_dispatch_slot:
         .text
         .p2align 4
         .cfi_startproc                          /* one frame description for them all */
-ti_front_begin:
-        .section .text.first
+ti_dispatch_stubs_begin:
+        .section .text.resolve
         .p2align 4
-ti_front_second_half:                           /* one after the other, 16 bytes each */
+ti_dispatch_second_half:                           /* one after the other, 16 bytes each */
         .text
 #define NAME(mpi, pmpi)                                                                            \
         stub    mpi;                                                                               \
         stub    pmpi;
 #include "minitrace/mpi_names.inc"
         .irp    way, 0, 1, 2, 3
-        .hidden ti_front_through_\way
-        stub    ti_front_through_\way
+        .hidden ti_dispatch_calibration_\way
+        stub    ti_dispatch_calibration_\way
         .endr
-ti_front_end:
+ti_dispatch_stubs_end:
         .cfi_endproc
         .data
-        .size   ti_front_slot, . - ti_front_slot
+        .size   ti_dispatch_slot, . - ti_dispatch_slot
 
         .section .note.GNU-stack, "", %progbits

@@ -53,7 +53,7 @@ static void *const *in_place;
 
 void ti_fortran_begin(void)
 {
-    void *mpi = ti_flavour.mpi;
+    void *mpi = ti_mpi_backend.mpi;
 
     ti_conversions.status_f2c =
         (__typeof__(ti_conversions.status_f2c))dlsym(mpi, "PMPI_Status_f2c");

@@ -38,7 +38,7 @@ struct ti_handle *ti_handle_add(struct ti_handles *t, uintptr_t handle, int rank
     struct ti_handle *e;
 
     if (2 * (t->used + 1) > t->room && !grow(t)) {
-        ti_give_up("no memory to follow %u %ss", t->used, t->what);
+        ti_stop_recording("no memory to follow %u %ss", t->used, t->what);
         return NULL;
     }
     e = &t->entry[slot_of(t, handle)];
@@ -61,7 +61,7 @@ struct ti_handle *ti_handle_find(struct ti_handles *t, uintptr_t handle)
 
     if (__builtin_expect(!e, 0)) {
         snprintf(what, sizeof what, "a %s that no traced call made", t->what);
-        ti_lost(what);
+        ti_stop_untracked(what);
     }
     return e;
 }

@@ -1,4 +1,4 @@
-# minitrace: the preloaded library and its flavours, and the counters (which
+# minitrace: the preloaded library and its mpi_backends, and the counters (which
 # ti-acquire probes too).
 
 # The shims and the names that they stand for are generated from the table of MPI calls, below
@@ -31,7 +31,7 @@ minitrace_src := minitrace/mpi_backend.c minitrace/mpi_backend_shims.S minitrace
                  minitrace/rec_comm.c minitrace/neighbours.c minitrace/nodes.c minitrace/rec_rma.c minitrace/rec_io.c \
                  minitrace/shim_by_hand.c $(shims:%=$(made_dir)/minitrace/%)
 
-# The flavours, each compiled with its MPI's compiler: MPICC's, whichever that is,
+# The mpi_backends, each compiled with its MPI's compiler: MPICC's, whichever that is,
 # and MPICH's where it has a compiler of its own beside Open MPI's.
 mpi_of = $(if $(1),$(shell $(1) -E -dM -x c -include mpi.h /dev/null 2>/dev/null | \
              awk '$$2 == "OPEN_MPI" { print "openmpi" } $$2 == "MPICH_VERSION" { print "mpich" }'))
@@ -39,8 +39,8 @@ MPICC_MPICH   ?= $(shell command -v mpicc.mpich)
 MPICC_openmpi := $(if $(filter openmpi,$(call mpi_of,$(MPICC))),$(MPICC))
 MPICC_mpich   := $(firstword $(foreach c,MPICC MPICC_MPICH,\
                    $(if $(filter mpich,$(call mpi_of,$($(c)))),$($(c)))))
-flavours      := $(foreach f,openmpi mpich,$(if $(MPICC_$(f)),$(f)))
-ifeq ($(flavours),)
+mpi_backends      := $(foreach f,openmpi mpich,$(if $(MPICC_$(f)),$(f)))
+ifeq ($(mpi_backends),)
   $(warning no flavour of libminitrace: '$(MPICC)' is neither Open MPI's compiler nor MPICH's)
 endif
 ifeq ($(MPICC_mpich),)
@@ -50,7 +50,7 @@ no-mpich:
 .PHONY: no-mpich
 endif
 
-libminitrace := $(O)/libminitrace.so $(flavours:%=$(O)/libminitrace-%.so)
+libminitrace := $(O)/libminitrace.so $(mpi_backends:%=$(O)/libminitrace-%.so)
 all: $(libminitrace)
 
 minitrace_objs = $(patsubst %,$(O)/pic-$(1)/%.o,$(basename $(minitrace_src) $(counter_src) \
@@ -61,7 +61,7 @@ minitrace_objs = $(patsubst %,$(O)/pic-$(1)/%.o,$(basename $(minitrace_src) $(co
 pic_flags := -fPIC -fvisibility=hidden -DTI_VERSION='"$(VERSION)"'
 so_flags  := -shared -Wl,-z,now -Wl,-z,noexecstack
 
-define flavour_objects
+define mpi_backend_objects
 $(O)/pic-$(1)/%.o: %.c
 	@mkdir -p $$(@D)
 	$$(call say,MPICC)$$(MPICC_$(1)) $$(flags) $$(CPPFLAGS) $$(CFLAGS) $$(pic_flags) -c -o $$@ $$<
@@ -69,19 +69,19 @@ $(O)/pic-$(1)/%.o: %.S
 	@mkdir -p $$(@D)
 	$$(call say,CC)$$(CC) -MMD -MP -I. -Ilib -I$$(made_dir) $$(CPPFLAGS) $$(CFLAGS) -c -o $$@ $$<
 endef
-$(foreach f,$(flavours),$(eval $(call flavour_objects,$(f))))
-$(foreach f,$(flavours),$(eval $(call minitrace_objs,$(f)): | $(made)))
+$(foreach f,$(mpi_backends),$(eval $(call mpi_backend_objects,$(f))))
+$(foreach f,$(mpi_backends),$(eval $(call minitrace_objs,$(f)): | $(made)))
 $(O)/dispatcher/dispatcher.o $(O)/dispatcher/dispatcher_stubs.o: | $(made)
 
 # Its shims have the names of what they stand for, and are nobody else's.  The
 # one for MPICH is not linked to it, since the library has two names and one ABI.
-link_flavour = $(call say,LINK)$(1) $(CFLAGS) $(LDFLAGS) $(so_flags) -Wl,-soname,$(@F) \
+link_mpi_backend = $(call say,LINK)$(1) $(CFLAGS) $(LDFLAGS) $(so_flags) -Wl,-soname,$(@F) \
     -Wl,--version-script=minitrace/mpi_backend.map -o $@ $(filter %.o,$^) $(LIBZ_A) -ldl
 
 $(O)/libminitrace-openmpi.so: $(call minitrace_objs,openmpi) minitrace/mpi_backend.map
-	$(call link_flavour,$(MPICC_openmpi))
+	$(call link_mpi_backend,$(MPICC_openmpi))
 $(O)/libminitrace-mpich.so: $(call minitrace_objs,mpich) minitrace/mpi_backend.map
-	$(call link_flavour,$(CC)) -Wl,--no-undefined
+	$(call link_mpi_backend,$(CC)) -Wl,--no-undefined
 
 # The front knows no MPI.  It is sanitized by nobody: sanitizers call dlsym(), which
 # it exports, before they are ready.

@@ -9,16 +9,17 @@ void *ti_next[TI_NAMES];
 void *ti_real[TI_NAMES];
 
 /* record.c */
-extern void (*const ti_nothing[TI_WAYS])(void) __attribute__((visibility("hidden")));
+extern void (*const ti_calibration_shims[TI_LEAVE_KINDS])(void)
+    __attribute__((visibility("hidden")));
 
 /* mpi_backend_shims.S */
-extern void *const ti_flavour_shims[TI_NAMES] __attribute__((visibility("hidden")));
+extern void *const ti_mpi_backend_shims[TI_NAMES] __attribute__((visibility("hidden")));
 
-struct ti_flavour ti_flavour = {
+struct ti_mpi_backend ti_mpi_backend = {
     .version = TI_VERSION,
     .names = TI_NAMES,
-    .shim = ti_flavour_shims,
-    .nothing = ti_nothing,
+    .shim = ti_mpi_backend_shims,
+    .calibration_shim = ti_calibration_shims,
     .next = ti_next,
     .real = ti_real,
     .begin = ti_fortran_begin,

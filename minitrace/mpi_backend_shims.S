@@ -4,15 +4,15 @@
  */
         .section .data.rel.ro, "aw", %progbits
         .p2align 3
-        .globl  ti_flavour_shims
-        .hidden ti_flavour_shims
-        .type   ti_flavour_shims, %object
-ti_flavour_shims:
+        .globl  ti_mpi_backend_shims
+        .hidden ti_mpi_backend_shims
+        .type   ti_mpi_backend_shims, %object
+ti_mpi_backend_shims:
 #define NAME(mpi, pmpi)                                                                            \
         .weak   mpi;                                                                               \
         .hidden mpi;                                                                               \
         .quad   mpi;
 #include "minitrace/mpi_names.inc"
-        .size   ti_flavour_shims, . - ti_flavour_shims
+        .size   ti_mpi_backend_shims, . - ti_mpi_backend_shims
 
         .section .note.GNU-stack, "", %progbits

@@ -70,7 +70,7 @@ const struct ti_neighbour *ti_neighbours(const struct ti_comm_entry *comm)
     asked = 0;
     if (!ti_reserve((void **)&list, &list_bytes, (both + 1) * sizeof *list) ||
         !ti_reserve((void **)&scratch, &scratch_bytes, (2 * both + 1) * sizeof *scratch)) {
-        ti_give_up("no memory for the %zu neighbours in a graph", both);
+        ti_stop_recording("no memory for the %zu neighbours in a graph", both);
         return NULL;
     }
     source = scratch;

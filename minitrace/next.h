@@ -17,7 +17,7 @@
 
 extern void *ti_next[] __attribute__((visibility("hidden")));
 extern void *ti_real[] __attribute__((visibility("hidden")));
-extern struct ti_flavour ti_flavour __attribute__((visibility("default")));
+extern struct ti_mpi_backend ti_mpi_backend __attribute__((visibility("default")));
 
 #define TI_NEXT(function) ((__typeof__(&(function)))ti_next[TI_N_##function])
 #define TI_REAL(function) ((__typeof__(&(function)))ti_real[TI_N_##function])

@@ -75,8 +75,8 @@ static int split_as_target(MPI_Comm comm, int type, int key, MPI_Info info, MPI_
         return MPI_SUCCESS;
     if (*newcomm != MPI_COMM_NULL)
         PMPI_Comm_free(newcomm);
-    ti_give_up("a node of the target, of %lld ranks, would lie on two nodes here",
-               (long long)ti_state.ranks_per_node);
+    ti_stop_recording("a node of the target, of %lld ranks, would lie on two nodes here",
+                      (long long)ti_state.ranks_per_node);
     return PMPI_Comm_split_type(comm, type, key, info, newcomm);
 }
 

@@ -14,7 +14,7 @@ static int64_t *own[TI_VECS];
 static size_t own_room[TI_VECS];
 
 /* Begin an event on c->comm; NULL if the communicator cannot be traced. */
-static const struct ti_comm_entry *begin(struct ti_event *ev, const struct ti_call *c)
+static const struct ti_comm_entry *begin(struct ti_event *ev, const struct ti_mpi_call *c)
 {
     const struct ti_comm_entry *comm = ti_comm_find(c->comm);
 
@@ -37,12 +37,12 @@ static void set_recv(struct ti_event *ev, int64_t count, int64_t esize)
     ti_event_set(ev, TI_F_ESIZE2, esize);
 }
 
-static int64_t count_at(const struct ti_call *c, const int *counts, int i)
+static int64_t count_at(const struct ti_mpi_call *c, const int *counts, int i)
 {
     return c->wide ? ((const int64_t *)(const void *)counts)[i] : counts[i];
 }
 
-static void set_vec(struct ti_event *ev, int which, const struct ti_call *c, const int *counts,
+static void set_vec(struct ti_event *ev, int which, const struct ti_mpi_call *c, const int *counts,
                     int len)
 {
     ev->vec[which] = (struct ti_vec){counts, c->wide ? 8 : 4, len};
@@ -73,7 +73,7 @@ static enum role set_root(struct ti_event *ev, const struct ti_comm_entry *comm,
 }
 
 /* Emit the event, with its request if it makes one. */
-static void finish(struct ti_call *c, struct ti_event *ev)
+static void finish(struct ti_mpi_call *c, struct ti_event *ev)
 {
     bool always = ti_op_is(c->op, TI_T_PERSISTENT); /* it may be started at any time */
 
@@ -118,7 +118,7 @@ int64_t ti_redop(MPI_Op op)
     return commutes ? TI_REDOP_USER : TI_REDOP_USER_NC;
 }
 
-void ti_rec_barrier(struct ti_call *c)
+void ti_rec_barrier(struct ti_mpi_call *c)
 {
     struct ti_event ev;
 
@@ -126,7 +126,7 @@ void ti_rec_barrier(struct ti_call *c)
         finish(c, &ev);
 }
 
-void ti_rec_bcast(struct ti_call *c)
+void ti_rec_bcast(struct ti_mpi_call *c)
 {
     struct ti_event ev;
     const struct ti_comm_entry *comm = begin(&ev, c);
@@ -140,7 +140,7 @@ void ti_rec_bcast(struct ti_call *c)
     finish(c, &ev);
 }
 
-void ti_rec_reduce(struct ti_call *c)
+void ti_rec_reduce(struct ti_mpi_call *c)
 {
     struct ti_event ev;
     const struct ti_comm_entry *comm = begin(&ev, c);
@@ -158,7 +158,7 @@ void ti_rec_reduce(struct ti_call *c)
     finish(c, &ev);
 }
 
-void ti_rec_gather(struct ti_call *c)
+void ti_rec_gather(struct ti_mpi_call *c)
 {
     struct ti_event ev;
     const struct ti_comm_entry *comm = begin(&ev, c);
@@ -189,7 +189,7 @@ void ti_rec_gather(struct ti_call *c)
 }
 
 /* The root of an intercommunicator has no share of its own in the vector forms. */
-void ti_rec_gatherv(struct ti_call *c)
+void ti_rec_gatherv(struct ti_mpi_call *c)
 {
     struct ti_event ev;
     const struct ti_comm_entry *comm = begin(&ev, c);
@@ -219,7 +219,7 @@ void ti_rec_gatherv(struct ti_call *c)
     finish(c, &ev);
 }
 
-void ti_rec_scatter(struct ti_call *c)
+void ti_rec_scatter(struct ti_mpi_call *c)
 {
     struct ti_event ev;
     const struct ti_comm_entry *comm = begin(&ev, c);
@@ -249,7 +249,7 @@ void ti_rec_scatter(struct ti_call *c)
     finish(c, &ev);
 }
 
-void ti_rec_scatterv(struct ti_call *c)
+void ti_rec_scatterv(struct ti_mpi_call *c)
 {
     struct ti_event ev;
     const struct ti_comm_entry *comm = begin(&ev, c);
@@ -279,7 +279,7 @@ void ti_rec_scatterv(struct ti_call *c)
     finish(c, &ev);
 }
 
-void ti_rec_allgather(struct ti_call *c)
+void ti_rec_allgather(struct ti_mpi_call *c)
 {
     struct ti_event ev;
     int64_t esize;
@@ -295,7 +295,7 @@ void ti_rec_allgather(struct ti_call *c)
     finish(c, &ev);
 }
 
-void ti_rec_allgatherv(struct ti_call *c)
+void ti_rec_allgatherv(struct ti_mpi_call *c)
 {
     struct ti_event ev;
     const struct ti_comm_entry *comm = begin(&ev, c);
@@ -313,7 +313,7 @@ void ti_rec_allgatherv(struct ti_call *c)
     finish(c, &ev);
 }
 
-void ti_rec_alltoallv(struct ti_call *c)
+void ti_rec_alltoallv(struct ti_mpi_call *c)
 {
     struct ti_event ev;
     const struct ti_comm_entry *comm = begin(&ev, c);
@@ -329,7 +329,7 @@ void ti_rec_alltoallv(struct ti_call *c)
     finish(c, &ev);
 }
 
-static MPI_Datatype type_at(const struct ti_call *c, const void *types, int i)
+static MPI_Datatype type_at(const struct ti_mpi_call *c, const void *types, int i)
 {
     return c->binding == TI_BINDING_C ? ((const MPI_Datatype *)types)[i]
                                       : PMPI_Type_f2c(((const MPI_Fint *)types)[i]);
@@ -340,7 +340,7 @@ static MPI_Datatype type_at(const struct ti_call *c, const void *types, int i)
 static int64_t *own_vec(struct ti_event *ev, int which, int len)
 {
     if (!ti_reserve((void **)&own[which], &own_room[which], (size_t)len * sizeof *own[which] + 1)) {
-        ti_give_up("no memory for the sizes of what goes to %d ranks", len);
+        ti_stop_recording("no memory for the sizes of what goes to %d ranks", len);
         return NULL;
     }
     ev->vec[which] = (struct ti_vec){own[which], 8, len};
@@ -350,7 +350,7 @@ static int64_t *own_vec(struct ti_event *ev, int which, int len)
 /* Vector `which` of a w form: counts of types that differ, in bytes; of neighbours
  * in the order of `n`, unless it is NULL.  False, and recording has stopped,
  * without memory. */
-static bool set_bytes_vec(struct ti_event *ev, int which, const struct ti_call *c,
+static bool set_bytes_vec(struct ti_event *ev, int which, const struct ti_mpi_call *c,
                           const int *counts, const void *types, int len,
                           const struct ti_neighbour *n)
 {
@@ -366,7 +366,7 @@ static bool set_bytes_vec(struct ti_event *ev, int which, const struct ti_call *
     return bytes;
 }
 
-void ti_rec_alltoallw(struct ti_call *c)
+void ti_rec_alltoallw(struct ti_mpi_call *c)
 {
     struct ti_event ev;
     const struct ti_comm_entry *comm = begin(&ev, c);
@@ -383,7 +383,7 @@ void ti_rec_alltoallw(struct ti_call *c)
 }
 
 /* On an intercommunicator both groups have a result: counts are the own group's. */
-void ti_rec_reduce_scatter(struct ti_call *c)
+void ti_rec_reduce_scatter(struct ti_mpi_call *c)
 {
     struct ti_event ev;
     const struct ti_comm_entry *comm = begin(&ev, c);
@@ -414,7 +414,7 @@ static const struct ti_neighbour *behind_sources(const struct ti_comm_entry *com
 
 /* Vector `which`: a count for each neighbour in `n`, or as the caller has them.
  * False without memory. */
-static bool set_neighbour_vec(struct ti_event *ev, int which, const struct ti_call *c,
+static bool set_neighbour_vec(struct ti_event *ev, int which, const struct ti_mpi_call *c,
                               const int *counts, int len, const struct ti_neighbour *n)
 {
     int64_t *vec;
@@ -429,7 +429,7 @@ static bool set_neighbour_vec(struct ti_event *ev, int which, const struct ti_ca
     return vec;
 }
 
-void ti_rec_neighbor_allgather(struct ti_call *c)
+void ti_rec_neighbor_allgather(struct ti_mpi_call *c)
 {
     struct ti_event ev;
 
@@ -440,7 +440,7 @@ void ti_rec_neighbor_allgather(struct ti_call *c)
     finish(c, &ev);
 }
 
-void ti_rec_neighbor_allgatherv(struct ti_call *c)
+void ti_rec_neighbor_allgatherv(struct ti_mpi_call *c)
 {
     struct ti_event ev;
     const struct ti_comm_entry *comm = begin(&ev, c);
@@ -454,7 +454,7 @@ void ti_rec_neighbor_allgatherv(struct ti_call *c)
         finish(c, &ev);
 }
 
-void ti_rec_neighbor_alltoallv(struct ti_call *c)
+void ti_rec_neighbor_alltoallv(struct ti_mpi_call *c)
 {
     struct ti_event ev;
     const struct ti_comm_entry *comm = begin(&ev, c);
@@ -469,7 +469,7 @@ void ti_rec_neighbor_alltoallv(struct ti_call *c)
         finish(c, &ev);
 }
 
-void ti_rec_neighbor_alltoallw(struct ti_call *c)
+void ti_rec_neighbor_alltoallw(struct ti_mpi_call *c)
 {
     struct ti_event ev;
     const struct ti_comm_entry *comm = begin(&ev, c);

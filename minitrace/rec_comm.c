@@ -148,7 +148,7 @@ static bool write_members(const struct ti_comm_entry *e, enum ti_comm_kind kind,
     }
     member = ints(n);
     if (!member) {
-        ti_give_up("no memory for the members of a communicator of %d ranks", e->size);
+        ti_stop_recording("no memory for the members of a communicator of %d ranks", e->size);
         return false;
     }
     PMPI_Comm_group(MPI_COMM_WORLD, &world);
@@ -165,7 +165,7 @@ static bool write_members(const struct ti_comm_entry *e, enum ti_comm_kind kind,
         ti_writer_comm(ti_state.writer, e->index, (char)kind, e->rank, e->size, member,
                        e->remote_size, member + e->size);
     else /* joined from another world */
-        ti_give_up("a communicator has members outside MPI_COMM_WORLD");
+        ti_stop_recording("a communicator has members outside MPI_COMM_WORLD");
     ints_done(member, n);
     return ours;
 }
@@ -184,7 +184,7 @@ static bool follow(const struct ti_comm_entry *e)
 {
     if (insert(e))
         return true;
-    ti_give_up("no memory to follow %u communicators", entries);
+    ti_stop_recording("no memory to follow %u communicators", entries);
     return false;
 }
 
@@ -304,7 +304,7 @@ const struct ti_comm_entry *ti_comm_find(MPI_Comm comm)
     const struct ti_comm_entry *e = ti_comm_known(comm);
 
     if (!e)
-        ti_lost("a communicator that no traced call made");
+        ti_stop_untracked("a communicator that no traced call made");
     return e;
 }
 
@@ -314,7 +314,7 @@ const struct ti_comm_entry *ti_comm_find(MPI_Comm comm)
  * *parent, if not NULL, is set to what it was made of, *made to the new
  * communicator, of which this rank may be no member (MPI_COMM_NULL).  False:
  * nothing to record. */
-static bool created(struct ti_call *c, struct ti_event *ev, enum ti_comm_kind kind,
+static bool created(struct ti_mpi_call *c, struct ti_event *ev, enum ti_comm_kind kind,
                     struct ti_comm_entry *parent, struct ti_comm_entry *made)
 {
     const struct ti_comm_entry *found = ti_comm_find(c->comm);
@@ -339,14 +339,14 @@ static bool created(struct ti_call *c, struct ti_event *ev, enum ti_comm_kind ki
 }
 
 /* The same where neither is needed for the rest of the event. */
-static bool simply_created(struct ti_call *c, struct ti_event *ev, enum ti_comm_kind kind)
+static bool simply_created(struct ti_mpi_call *c, struct ti_event *ev, enum ti_comm_kind kind)
 {
     struct ti_comm_entry parent, made;
 
     return created(c, ev, kind, &parent, &made);
 }
 
-void ti_rec_comm_dup(struct ti_call *c)
+void ti_rec_comm_dup(struct ti_mpi_call *c)
 {
     struct ti_event ev;
 
@@ -355,7 +355,7 @@ void ti_rec_comm_dup(struct ti_call *c)
 }
 
 /* What the new handle's place holds, as it is. */
-static int64_t raw_handle(const struct ti_call *c)
+static int64_t raw_handle(const struct ti_mpi_call *c)
 {
     if (!c->newcomm) /* which MPI refuses */
         return 0;
@@ -363,7 +363,7 @@ static int64_t raw_handle(const struct ti_call *c)
                                       : (int64_t) * (MPI_Fint *)c->newcomm;
 }
 
-void ti_pre_comm_idup(struct ti_call *c)
+void ti_pre_comm_idup(struct ti_mpi_call *c)
 {
     c->held = raw_handle(c);
 }
@@ -373,7 +373,7 @@ void ti_pre_comm_idup(struct ti_call *c)
  * is numbered here: completions come in any order.  Most MPI libraries give the
  * handle at once; otherwise it is read when the request is complete.
  */
-void ti_rec_comm_idup(struct ti_call *c)
+void ti_rec_comm_idup(struct ti_mpi_call *c)
 {
     const struct ti_comm_entry *parent = ti_comm_find(c->comm);
     struct ti_comm_entry made;
@@ -395,13 +395,13 @@ void ti_rec_comm_idup(struct ti_call *c)
     } else if (ti_reserve((void **)&late, &late_bytes, (ti_comms_late + 1) * sizeof *late)) {
         late[ti_comms_late++] = (struct late){c->newcomm, c->binding, ev.arg[TI_F_REQ], made};
     } else {
-        ti_give_up("no memory to follow %u communicators", ti_comms_late);
+        ti_stop_recording("no memory to follow %u communicators", ti_comms_late);
         return;
     }
     ti_emit(c, &ev, true);
 }
 
-void ti_rec_comm_split(struct ti_call *c)
+void ti_rec_comm_split(struct ti_mpi_call *c)
 {
     struct ti_event ev;
 
@@ -412,13 +412,13 @@ void ti_rec_comm_split(struct ti_call *c)
     ti_emit(c, &ev, true);
 }
 
-void ti_rec_comm_split_type(struct ti_call *c)
+void ti_rec_comm_split_type(struct ti_mpi_call *c)
 {
     c->color = c->color == MPI_UNDEFINED ? MPI_UNDEFINED : c->color != MPI_COMM_TYPE_SHARED;
     ti_rec_comm_split(c);
 }
 
-void ti_rec_comm_create(struct ti_call *c)
+void ti_rec_comm_create(struct ti_mpi_call *c)
 {
     struct ti_event ev;
 
@@ -426,7 +426,7 @@ void ti_rec_comm_create(struct ti_call *c)
         ti_emit(c, &ev, true);
 }
 
-void ti_rec_comm_create_group(struct ti_call *c)
+void ti_rec_comm_create_group(struct ti_mpi_call *c)
 {
     struct ti_event ev;
 
@@ -436,7 +436,7 @@ void ti_rec_comm_create_group(struct ti_call *c)
     ti_emit(c, &ev, true);
 }
 
-void ti_rec_intercomm_create(struct ti_call *c)
+void ti_rec_intercomm_create(struct ti_mpi_call *c)
 {
     struct ti_comm_entry local, made;
     const struct ti_comm_entry *leaders;
@@ -456,7 +456,7 @@ void ti_rec_intercomm_create(struct ti_call *c)
     ti_emit(c, &ev, true);
 }
 
-void ti_rec_intercomm_merge(struct ti_call *c)
+void ti_rec_intercomm_merge(struct ti_mpi_call *c)
 {
     struct ti_event ev;
 
@@ -476,7 +476,7 @@ static struct ti_vec truths(const int *of, int n, int32_t truth[MAX_DIMS])
     return (struct ti_vec){truth, 4, n};
 }
 
-void ti_rec_cart_create(struct ti_call *c)
+void ti_rec_cart_create(struct ti_mpi_call *c)
 {
     int32_t periods[MAX_DIMS];
     struct ti_event ev;
@@ -489,7 +489,7 @@ void ti_rec_cart_create(struct ti_call *c)
     ti_emit(c, &ev, true);
 }
 
-void ti_rec_cart_sub(struct ti_call *c)
+void ti_rec_cart_sub(struct ti_mpi_call *c)
 {
     int32_t remain[MAX_DIMS];
     struct ti_comm_entry parent, made;
@@ -512,7 +512,7 @@ static struct ti_vec relative(int *rank, int n, int own)
 
 /* Neighbours are asked from MPI, here and below: those of a distributed graph are
  * known where they are only once it has been made. */
-void ti_rec_graph_create(struct ti_call *c)
+void ti_rec_graph_create(struct ti_mpi_call *c)
 {
     struct ti_comm_entry parent, made;
     struct ti_event ev;
@@ -524,7 +524,7 @@ void ti_rec_graph_create(struct ti_call *c)
     n = made.sources;
     rank = ints((size_t)n);
     if (!rank) {
-        ti_give_up("no memory for the %d neighbours in a graph", n);
+        ti_stop_recording("no memory for the %d neighbours in a graph", n);
         return;
     }
     if (n)
@@ -541,7 +541,7 @@ static struct ti_vec relative_of(const struct ti_neighbour *n, int *delta, int l
     return (struct ti_vec){delta, 4, len};
 }
 
-void ti_rec_dist_graph_create(struct ti_call *c)
+void ti_rec_dist_graph_create(struct ti_mpi_call *c)
 {
     struct ti_comm_entry parent, made;
     const struct ti_neighbour *n;
@@ -558,7 +558,7 @@ void ti_rec_dist_graph_create(struct ti_call *c)
     n = ti_neighbours(&made);
     delta = ints((size_t)in + (size_t)out);
     if (!n || !delta) {
-        ti_give_up("no memory for the %d neighbours in a graph", in + out);
+        ti_stop_recording("no memory for the %d neighbours in a graph", in + out);
         return;
     }
     ev.vec[0] = relative_of(n, delta, in, made.rank);
@@ -567,7 +567,7 @@ void ti_rec_dist_graph_create(struct ti_call *c)
     ints_done(delta, (size_t)in + (size_t)out);
 }
 
-void ti_rec_comm_set_info(struct ti_call *c)
+void ti_rec_comm_set_info(struct ti_mpi_call *c)
 {
     const struct ti_comm_entry *comm = ti_comm_find(c->comm);
     struct ti_event ev;
@@ -579,7 +579,7 @@ void ti_rec_comm_set_info(struct ti_call *c)
     ti_emit(c, &ev, false);
 }
 
-void ti_pre_comm_free(struct ti_call *c)
+void ti_pre_comm_free(struct ti_mpi_call *c)
 {
     /* whether the handle is valid, the call will find out */
     const struct ti_comm_entry *e = c->newcomm ? look_up(ti_comm_of(c, c->newcomm)) : NULL;
@@ -587,7 +587,7 @@ void ti_pre_comm_free(struct ti_call *c)
     c->held = e ? (int64_t)e->index : -1;
 }
 
-void ti_rec_comm_free(struct ti_call *c)
+void ti_rec_comm_free(struct ti_mpi_call *c)
 {
     struct ti_event ev;
 

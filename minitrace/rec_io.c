@@ -43,7 +43,7 @@ static uint64_t hash_of(const char *text, size_t bytes)
 }
 
 /* String number of the call's file name. */
-static int64_t name_of(const struct ti_call *c)
+static int64_t name_of(const struct ti_mpi_call *c)
 {
     char text[TI_STRING_BYTES + 1];
     size_t bytes = c->name_bytes, shown;
@@ -70,13 +70,13 @@ static int64_t name_of(const struct ti_call *c)
 /* ---------------------------------------------------------- open and close -- */
 
 /* The file that the call opened or closes. */
-static MPI_File file_of(const struct ti_call *c)
+static MPI_File file_of(const struct ti_mpi_call *c)
 {
     return c->binding == TI_BINDING_C ? *(const MPI_File *)c->newfile
                                       : PMPI_File_f2c(*(const MPI_Fint *)c->newfile);
 }
 
-void ti_rec_file_open(struct ti_call *c)
+void ti_rec_file_open(struct ti_mpi_call *c)
 {
     const struct ti_comm_entry *comm = ti_comm_find(c->comm);
     const struct ti_handle *e;
@@ -98,7 +98,7 @@ void ti_rec_file_open(struct ti_call *c)
 
 /* Only known ones: whether the handle is valid, the call will find out.  It is
  * forgotten when the call has succeeded, by when the application's is gone. */
-void ti_pre_file_close(struct ti_call *c)
+void ti_pre_file_close(struct ti_mpi_call *c)
 {
     const struct ti_handle *e = c->newfile ? ti_handle_known(&files, (uintptr_t)file_of(c)) : NULL;
 
@@ -106,7 +106,7 @@ void ti_pre_file_close(struct ti_call *c)
     c->held2 = e ? (int64_t)e->handle : 0;
 }
 
-void ti_rec_file_close(struct ti_call *c)
+void ti_rec_file_close(struct ti_mpi_call *c)
 {
     struct ti_event ev;
 
@@ -118,7 +118,7 @@ void ti_rec_file_close(struct ti_call *c)
     ti_emit(c, &ev, true);
 }
 
-void ti_rec_file_delete(struct ti_call *c)
+void ti_rec_file_delete(struct ti_mpi_call *c)
 {
     struct ti_event ev;
 
@@ -134,7 +134,7 @@ void ti_rec_file_delete(struct ti_call *c)
 /* -------------------------------------------------------- all but the data -- */
 
 /* Begin an event on the call's file; NULL if it is not known. */
-static struct ti_handle *begin(struct ti_event *ev, const struct ti_call *c)
+static struct ti_handle *begin(struct ti_event *ev, const struct ti_mpi_call *c)
 {
     struct ti_handle *file = ti_handle_find(&files, (uintptr_t)c->file);
 
@@ -146,7 +146,7 @@ static struct ti_handle *begin(struct ti_event *ev, const struct ti_call *c)
 }
 
 /* A view is recorded always: explicit offsets after it are in its elements. */
-void ti_rec_file_set_view(struct ti_call *c)
+void ti_rec_file_set_view(struct ti_mpi_call *c)
 {
     struct ti_event ev;
 
@@ -159,7 +159,7 @@ void ti_rec_file_set_view(struct ti_call *c)
     ti_emit(c, &ev, true);
 }
 
-void ti_rec_file_size(struct ti_call *c)
+void ti_rec_file_size(struct ti_mpi_call *c)
 {
     struct ti_event ev;
 
@@ -169,7 +169,7 @@ void ti_rec_file_size(struct ti_call *c)
     ti_emit(c, &ev, false);
 }
 
-void ti_rec_file_call(struct ti_call *c)
+void ti_rec_file_call(struct ti_mpi_call *c)
 {
     struct ti_event ev;
 
@@ -177,7 +177,7 @@ void ti_rec_file_call(struct ti_call *c)
         ti_emit(c, &ev, false);
 }
 
-void ti_rec_file_set_atomicity(struct ti_call *c)
+void ti_rec_file_set_atomicity(struct ti_mpi_call *c)
 {
     struct ti_event ev;
 
@@ -187,7 +187,7 @@ void ti_rec_file_set_atomicity(struct ti_call *c)
     ti_emit(c, &ev, false);
 }
 
-void ti_rec_file_seek_shared(struct ti_call *c)
+void ti_rec_file_seek_shared(struct ti_mpi_call *c)
 {
     struct ti_event ev;
 
@@ -205,7 +205,7 @@ void ti_rec_file_seek_shared(struct ti_call *c)
 
 /* Lend a status if the call ignores its own; one that says nothing until MPI
  * writes it, for some leave a status alone when there is nothing to move. */
-void ti_pre_file_access(struct ti_call *c)
+void ti_pre_file_access(struct ti_mpi_call *c)
 {
     const void *given = c->status;
     MPI_Status none = {0};
@@ -222,7 +222,7 @@ void ti_pre_file_access(struct ti_call *c)
 
 /* Say in the event what was moved, if that is less than `asked`.  All that an MPI
  * library keeps is bytes, so that asking for MPI_BYTE is right whatever the type. */
-static void set_moved(struct ti_event *ev, const struct ti_call *c, int64_t asked)
+static void set_moved(struct ti_event *ev, const struct ti_mpi_call *c, int64_t asked)
 {
     MPI_Count moved = 0;
     MPI_Status s;
@@ -238,7 +238,7 @@ static void set_moved(struct ti_event *ev, const struct ti_call *c, int64_t aske
 }
 
 /* The fields of a call that moves data; NULL if its file is not known. */
-static struct ti_handle *transfer(struct ti_event *ev, const struct ti_call *c)
+static struct ti_handle *transfer(struct ti_event *ev, const struct ti_mpi_call *c)
 {
     struct ti_handle *file = begin(ev, c);
     int64_t esize;
@@ -256,7 +256,7 @@ static struct ti_handle *transfer(struct ti_event *ev, const struct ti_call *c)
     return file;
 }
 
-void ti_rec_file_access(struct ti_call *c)
+void ti_rec_file_access(struct ti_mpi_call *c)
 {
     struct ti_event ev;
 
@@ -266,7 +266,7 @@ void ti_rec_file_access(struct ti_call *c)
     ti_emit(c, &ev, false);
 }
 
-void ti_rec_file_iaccess(struct ti_call *c)
+void ti_rec_file_iaccess(struct ti_mpi_call *c)
 {
     struct ti_event ev;
 
@@ -280,7 +280,7 @@ void ti_rec_file_iaccess(struct ti_call *c)
 }
 
 /* At most one split collective is under way on a file. */
-void ti_rec_file_begin(struct ti_call *c)
+void ti_rec_file_begin(struct ti_mpi_call *c)
 {
     struct ti_event ev;
     struct ti_handle *file = transfer(&ev, c);
@@ -291,12 +291,12 @@ void ti_rec_file_begin(struct ti_call *c)
     ti_emit(c, &ev, false);
 }
 
-void ti_pre_file_end(struct ti_call *c)
+void ti_pre_file_end(struct ti_mpi_call *c)
 {
     ti_pre_file_access(c);
 }
 
-void ti_rec_file_end(struct ti_call *c)
+void ti_rec_file_end(struct ti_mpi_call *c)
 {
     struct ti_event ev;
     const struct ti_handle *file = begin(&ev, c);

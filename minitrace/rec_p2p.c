@@ -2,7 +2,7 @@
 #include "minitrace/state.h"
 
 /* The call ignores its status, and we need it: give it one of ours. */
-void ti_lend_status(struct ti_call *c)
+void ti_lend_status(struct ti_mpi_call *c)
 {
     static MPI_Status lent;
     static MPI_Fint lent_fortran[sizeof(MPI_Status) / sizeof(MPI_Fint) + 8];
@@ -15,7 +15,7 @@ void ti_lend_status(struct ti_call *c)
     }
 }
 
-static MPI_Status status_of(const struct ti_call *c, const void *status)
+static MPI_Status status_of(const struct ti_mpi_call *c, const void *status)
 {
     MPI_Status s;
 
@@ -26,7 +26,7 @@ static MPI_Status status_of(const struct ti_call *c, const void *status)
     return s;
 }
 
-bool ti_was_cancelled(const struct ti_call *c, const void *status)
+bool ti_was_cancelled(const struct ti_mpi_call *c, const void *status)
 {
     MPI_Status s = status_of(c, status);
     int cancelled = 0;
@@ -35,7 +35,7 @@ bool ti_was_cancelled(const struct ti_call *c, const void *status)
     return cancelled;
 }
 
-void ti_match(struct ti_event *ev, const struct ti_call *c, const void *status, int own_rank)
+void ti_match(struct ti_event *ev, const struct ti_mpi_call *c, const void *status, int own_rank)
 {
     MPI_Status s = status_of(c, status);
 
@@ -64,7 +64,7 @@ bool ti_wildcard(int peer, int tag)
     return peer != MPI_PROC_NULL && (peer == MPI_ANY_SOURCE || tag == MPI_ANY_TAG);
 }
 
-const struct ti_comm_entry *ti_envelope(struct ti_event *ev, const struct ti_call *c)
+const struct ti_comm_entry *ti_envelope(struct ti_event *ev, const struct ti_mpi_call *c)
 {
     const struct ti_comm_entry *comm = ti_comm_find(c->comm);
 
@@ -77,7 +77,7 @@ const struct ti_comm_entry *ti_envelope(struct ti_event *ev, const struct ti_cal
     return comm;
 }
 
-void ti_content(struct ti_event *ev, const struct ti_call *c)
+void ti_content(struct ti_event *ev, const struct ti_mpi_call *c)
 {
     int64_t esize = ti_type_bytes(c->type);
 
@@ -87,7 +87,7 @@ void ti_content(struct ti_event *ev, const struct ti_call *c)
 }
 
 /* Fields of a message; NULL without memory. */
-static const struct ti_comm_entry *message(struct ti_event *ev, const struct ti_call *c)
+static const struct ti_comm_entry *message(struct ti_event *ev, const struct ti_mpi_call *c)
 {
     const struct ti_comm_entry *comm = ti_envelope(ev, c);
 
@@ -96,7 +96,7 @@ static const struct ti_comm_entry *message(struct ti_event *ev, const struct ti_
     return comm;
 }
 
-void ti_rec_send(struct ti_call *c)
+void ti_rec_send(struct ti_mpi_call *c)
 {
     struct ti_event ev;
 
@@ -104,13 +104,13 @@ void ti_rec_send(struct ti_call *c)
         ti_emit(c, &ev, false);
 }
 
-void ti_pre_recv(struct ti_call *c)
+void ti_pre_recv(struct ti_mpi_call *c)
 {
     if (ti_wildcard(c->peer, c->tag))
         ti_lend_status(c);
 }
 
-void ti_rec_recv(struct ti_call *c)
+void ti_rec_recv(struct ti_mpi_call *c)
 {
     struct ti_event ev;
     const struct ti_comm_entry *comm = message(&ev, c);
@@ -125,8 +125,8 @@ void ti_rec_recv(struct ti_call *c)
 /* The event of a call that makes a request; `comm` is NULL if it has none.
  * Persistent requests are in the trace whenever they were made, as communicators
  * are: they may be started at any time. */
-static void emit_request(struct ti_call *c, struct ti_event *ev, const struct ti_comm_entry *comm,
-                         bool wild)
+static void emit_request(struct ti_mpi_call *c, struct ti_event *ev,
+                         const struct ti_comm_entry *comm, bool wild)
 {
     bool always = ti_op_is(c->op, TI_T_PERSISTENT);
 
@@ -139,7 +139,7 @@ static void emit_request(struct ti_call *c, struct ti_event *ev, const struct ti
     ti_emit(c, ev, always);
 }
 
-static void immediate(struct ti_call *c, bool wild)
+static void immediate(struct ti_mpi_call *c, bool wild)
 {
     struct ti_event ev;
     const struct ti_comm_entry *comm = message(&ev, c);
@@ -147,28 +147,28 @@ static void immediate(struct ti_call *c, bool wild)
     emit_request(c, &ev, comm, wild);
 }
 
-void ti_rec_isend(struct ti_call *c)
+void ti_rec_isend(struct ti_mpi_call *c)
 {
     immediate(c, false);
 }
 
-void ti_rec_irecv(struct ti_call *c)
+void ti_rec_irecv(struct ti_mpi_call *c)
 {
     immediate(c, ti_wildcard(c->peer, c->tag));
 }
 
-void ti_rec_send_init(struct ti_call *c)
+void ti_rec_send_init(struct ti_mpi_call *c)
 {
     immediate(c, false);
 }
 
-void ti_rec_recv_init(struct ti_call *c)
+void ti_rec_recv_init(struct ti_mpi_call *c)
 {
     immediate(c, ti_wildcard(c->peer, c->tag));
 }
 
 /* As a message, each partition a part of it. */
-void ti_rec_psend_init(struct ti_call *c)
+void ti_rec_psend_init(struct ti_mpi_call *c)
 {
     struct ti_event ev;
     const struct ti_comm_entry *comm = message(&ev, c);
@@ -181,7 +181,7 @@ void ti_rec_psend_init(struct ti_call *c)
 }
 
 /* Both messages; `replace`: the second has the first one's count and type. */
-static const struct ti_comm_entry *two_messages(struct ti_event *ev, const struct ti_call *c,
+static const struct ti_comm_entry *two_messages(struct ti_event *ev, const struct ti_mpi_call *c,
                                                 bool replace)
 {
     const struct ti_comm_entry *comm = message(ev, c);
@@ -198,13 +198,13 @@ static const struct ti_comm_entry *two_messages(struct ti_event *ev, const struc
     return comm;
 }
 
-void ti_pre_sendrecv(struct ti_call *c)
+void ti_pre_sendrecv(struct ti_mpi_call *c)
 {
     if (ti_wildcard(c->peer2, c->tag2))
         ti_lend_status(c);
 }
 
-void ti_rec_sendrecv(struct ti_call *c)
+void ti_rec_sendrecv(struct ti_mpi_call *c)
 {
     struct ti_event ev;
     const struct ti_comm_entry *comm = two_messages(&ev, c, c->op == TI_OP_SENDRECV_REPLACE);
@@ -216,7 +216,7 @@ void ti_rec_sendrecv(struct ti_call *c)
     ti_emit(c, &ev, false);
 }
 
-void ti_rec_isendrecv(struct ti_call *c)
+void ti_rec_isendrecv(struct ti_mpi_call *c)
 {
     struct ti_event ev;
     const struct ti_comm_entry *comm = two_messages(&ev, c, c->op == TI_OP_ISENDRECV_REPLACE);

@@ -35,7 +35,7 @@ static bool same(const struct answer *a, const struct answer *b)
 }
 
 /* Whether this probe said so before. */
-static bool said_again(const struct answer *a)
+static bool is_repeated(const struct answer *a)
 {
     if (answers.events != ti_writer_events(ti_state.writer))
         answers.n = 0;
@@ -53,7 +53,7 @@ static void remember(const struct answer *a)
         answers.said[answers.n++] = *a;
 }
 
-static void probed(struct ti_call *c)
+static void probed(struct ti_mpi_call *c)
 {
     struct ti_event ev;
     const struct ti_comm_entry *comm = ti_envelope(&ev, c);
@@ -69,7 +69,7 @@ static void probed(struct ti_call *c)
     a.comm = ev.arg[TI_F_COMM];
     a.peer = ev.arg[TI_F_PEER];
     a.tag = ev.arg[TI_F_TAG];
-    if (said_again(&a)) {
+    if (is_repeated(&a)) {
         ti_poll_failed();
         return;
     }
@@ -77,24 +77,24 @@ static void probed(struct ti_call *c)
     remember(&a);
 }
 
-void ti_pre_probe(struct ti_call *c)
+void ti_pre_probe(struct ti_mpi_call *c)
 {
     ti_pre_recv(c);
 }
 
-void ti_rec_probe(struct ti_call *c)
+void ti_rec_probe(struct ti_mpi_call *c)
 {
     probed(c);
 }
 
-void ti_pre_iprobe(struct ti_call *c)
+void ti_pre_iprobe(struct ti_mpi_call *c)
 {
     ti_pre_recv(c);
 }
 
 /* MPI_PROC_NULL always answers "yes", and there is no message: however often it
  * is asked says nothing. */
-void ti_rec_iprobe(struct ti_call *c)
+void ti_rec_iprobe(struct ti_mpi_call *c)
 {
     if (*c->flag && c->peer != MPI_PROC_NULL)
         probed(c);
@@ -104,7 +104,7 @@ void ti_rec_iprobe(struct ti_call *c)
 
 /* ------------------------------------------------------ matched messages -- */
 
-static MPI_Message handle_of(const struct ti_call *c)
+static MPI_Message handle_of(const struct ti_mpi_call *c)
 {
     return c->binding == TI_BINDING_C ? *(MPI_Message *)c->message
                                       : PMPI_Message_f2c(*(MPI_Fint *)c->message);
@@ -116,13 +116,13 @@ static uint64_t bits_of(MPI_Message handle)
 }
 
 /* The call took a message of this source and tag; its number for the event. */
-static int64_t add(struct ti_call *c, const struct ti_event *ev)
+static int64_t add(struct ti_mpi_call *c, const struct ti_event *ev)
 {
     bool match = ev->mask & TI_M_MATCH;
     struct ti_live *m = ti_table_add(&table, bits_of(handle_of(c)), c->message, ti_state.stopped);
 
     if (!m) {
-        ti_give_up("no memory to follow %u messages", table.used);
+        ti_stop_recording("no memory to follow %u messages", table.used);
         return NO_MESSAGE;
     }
     m->comm = (uint32_t)ev->arg[TI_F_COMM];
@@ -131,12 +131,12 @@ static int64_t add(struct ti_call *c, const struct ti_event *ev)
     return m->number;
 }
 
-void ti_pre_mprobe(struct ti_call *c)
+void ti_pre_mprobe(struct ti_mpi_call *c)
 {
     ti_pre_recv(c);
 }
 
-void ti_rec_mprobe(struct ti_call *c)
+void ti_rec_mprobe(struct ti_mpi_call *c)
 {
     struct ti_event ev;
     const struct ti_comm_entry *comm = ti_envelope(&ev, c);
@@ -149,12 +149,12 @@ void ti_rec_mprobe(struct ti_call *c)
     ti_emit(c, &ev, false);
 }
 
-void ti_pre_improbe(struct ti_call *c)
+void ti_pre_improbe(struct ti_mpi_call *c)
 {
     ti_pre_recv(c);
 }
 
-void ti_rec_improbe(struct ti_call *c)
+void ti_rec_improbe(struct ti_mpi_call *c)
 {
     if (*c->flag)
         ti_rec_mprobe(c);
@@ -163,7 +163,7 @@ void ti_rec_improbe(struct ti_call *c)
 }
 
 /* The call overwrites the handle; a null one is MPI's to find. */
-static void keep(struct ti_call *c)
+static void save_handle(struct ti_mpi_call *c)
 {
     c->held = (int64_t)bits_of(c->message ? handle_of(c) : MPI_MESSAGE_NULL);
 }
@@ -173,7 +173,7 @@ static void keep(struct ti_call *c)
  * trace does not show it.  Of no message the communicator is not known: the
  * world's.
  */
-static bool received(struct ti_event *ev, struct ti_call *c)
+static bool received(struct ti_event *ev, struct ti_mpi_call *c)
 {
     struct ti_live *m;
 
@@ -188,7 +188,7 @@ static bool received(struct ti_event *ev, struct ti_call *c)
     }
     m = ti_table_find(&table, (uint64_t)c->held, c->message);
     if (!m) {
-        ti_lost("a message that no traced call made");
+        ti_stop_untracked("a message that no traced call made");
         return false;
     }
     ev->arg[TI_F_COMM] = m->comm;
@@ -199,12 +199,12 @@ static bool received(struct ti_event *ev, struct ti_call *c)
     return ev->arg[TI_F_MSG] != TI_HIDDEN;
 }
 
-void ti_pre_mrecv(struct ti_call *c)
+void ti_pre_mrecv(struct ti_mpi_call *c)
 {
-    keep(c);
+    save_handle(c);
 }
 
-void ti_rec_mrecv(struct ti_call *c)
+void ti_rec_mrecv(struct ti_mpi_call *c)
 {
     struct ti_event ev;
 
@@ -213,19 +213,19 @@ void ti_rec_mrecv(struct ti_call *c)
 }
 
 /* A message that is received although it is too long is gone all the same. */
-void ti_fail_mrecv(struct ti_call *c, int rc)
+void ti_fail_mrecv(struct ti_mpi_call *c, int rc)
 {
     (void)rc;
     if ((uint64_t)c->held != bits_of(MPI_MESSAGE_NULL) && handle_of(c) == MPI_MESSAGE_NULL)
         ti_rec_mrecv(c);
 }
 
-void ti_pre_imrecv(struct ti_call *c)
+void ti_pre_imrecv(struct ti_mpi_call *c)
 {
-    keep(c);
+    save_handle(c);
 }
 
-void ti_rec_imrecv(struct ti_call *c)
+void ti_rec_imrecv(struct ti_mpi_call *c)
 {
     struct ti_event ev;
 

@@ -20,21 +20,21 @@
 enum {
     WILDCARD = 1, /* its completion says what matched */
     PERSISTENT = 2,
-    ACTIVE = 4,    /* started, or not persistent */
-    CANCELLED = 8, /* its completion says whether it really was */
-    UNSEEN = 16,   /* active, and the trace does not show that */
-    TELLING = WILDCARD | CANCELLED
+    ACTIVE = 4,      /* started, or not persistent */
+    CANCELLED = 8,   /* its completion says whether it really was */
+    UNRECORDED = 16, /* active, and the trace does not show that */
+    NEEDS_STATUS = WILDCARD | CANCELLED
 };
 
 static struct ti_table table;
 static int64_t active;  /* requests that the trace shows as active */
-static int64_t telling; /* requests whose completion needs a status */
+static int64_t needing_status; /* requests whose completion needs a status */
 
 /* Scratch of a completion, from ti_pre_ to ti_rec_. */
-static uint64_t *kept; /* handles of the call; overwritten by the numbers for the event */
-static size_t kept_bytes;
-static int32_t *position; /* of each of them: of its status, or NOT_COMPLETE */
-static size_t position_bytes;
+static uint64_t *handles; /* handles of the call; overwritten by the numbers for the event */
+static size_t handles_bytes;
+static int32_t *status_index; /* of each of them: of its status, or NOT_COMPLETE */
+static size_t status_index_bytes;
 static void *lent; /* statuses */
 static size_t lent_bytes;
 static int64_t *matches; /* triples for the event */
@@ -44,13 +44,13 @@ enum { NOT_COMPLETE = -1, NO_STATUS = -2 };
 
 /* -------------------------------------------------------------- handles -- */
 
-static MPI_Request handle_of(const struct ti_call *c, int64_t i)
+static MPI_Request handle_of(const struct ti_mpi_call *c, int64_t i)
 {
     return c->binding == TI_BINDING_C ? ((MPI_Request *)c->req)[i]
                                       : PMPI_Request_f2c(((MPI_Fint *)c->req)[i]);
 }
 
-static const void *place_of(const struct ti_call *c, int64_t i)
+static const void *place_of(const struct ti_mpi_call *c, int64_t i)
 {
     return c->binding == TI_BINDING_C ? (const void *)((MPI_Request *)c->req + i)
                                       : (const void *)((MPI_Fint *)c->req + i);
@@ -68,12 +68,12 @@ static bool is_null(uint64_t bits)
 
 /* The request of this handle, that was or is the call's i-th; NULL if it is null
  * or unknown. */
-static struct ti_live *look_up(const struct ti_call *c, uint64_t bits, int64_t i)
+static struct ti_live *look_up(const struct ti_mpi_call *c, uint64_t bits, int64_t i)
 {
     struct ti_live *r = is_null(bits) ? NULL : ti_table_find(&table, bits, place_of(c, i));
 
     if (!r && !is_null(bits))
-        ti_lost("a request that no traced call made");
+        ti_stop_untracked("a request that no traced call made");
     return r;
 }
 
@@ -87,25 +87,25 @@ static bool is_shown(const struct ti_live *r)
 /* The trace shows that it is active. */
 static bool is_open(const struct ti_live *r)
 {
-    return is_shown(r) && (r->traits & (ACTIVE | UNSEEN)) == ACTIVE;
+    return is_shown(r) && (r->traits & (ACTIVE | UNRECORDED)) == ACTIVE;
 }
 
-static inline struct ti_live *add(struct ti_call *c, bool hidden, uint32_t traits)
+static inline struct ti_live *add(struct ti_mpi_call *c, bool hidden, uint32_t traits)
 {
     bool persistent = ti_op_is(c->op, TI_T_PERSISTENT);
     struct ti_live *r = ti_table_add(&table, bits_of(handle_of(c, 0)), place_of(c, 0), hidden);
 
     if (!r) {
-        ti_give_up("no memory to follow %u requests", table.used);
+        ti_stop_recording("no memory to follow %u requests", table.used);
         return NULL;
     }
     r->traits = traits | (persistent ? PERSISTENT : ACTIVE);
     active += is_open(r);
-    telling += (r->traits & TELLING) != 0;
+    needing_status += (r->traits & NEEDS_STATUS) != 0;
     return r;
 }
 
-int64_t ti_request_add(struct ti_call *c, bool wildcard, int own_rank)
+int64_t ti_request_add(struct ti_mpi_call *c, bool wildcard, int own_rank)
 {
     struct ti_live *r = add(c, false, wildcard ? WILDCARD : 0);
 
@@ -115,24 +115,24 @@ int64_t ti_request_add(struct ti_call *c, bool wildcard, int own_rank)
     return r->number;
 }
 
-void ti_request_hide(struct ti_call *c)
+void ti_request_hide(struct ti_mpi_call *c)
 {
     add(c, true, 0);
 }
 
 static inline void set_traits(struct ti_live *r, uint32_t traits)
 {
-    bool was_open = is_open(r), told = r->traits & TELLING;
+    bool was_open = is_open(r), needed = r->traits & NEEDS_STATUS;
 
     r->traits = traits;
     active += is_open(r) - was_open;
-    telling += ((traits & TELLING) != 0) - told;
+    needing_status += ((traits & NEEDS_STATUS) != 0) - needed;
 }
 
 static void forget(struct ti_live *r)
 {
     active -= is_open(r);
-    telling -= (r->traits & TELLING) != 0;
+    needing_status -= (r->traits & NEEDS_STATUS) != 0;
     ti_table_remove(&table, r);
 }
 
@@ -153,7 +153,7 @@ static bool complete(struct ti_live *r)
 }
 
 /* The event of a call on one request. */
-static void emit_one(struct ti_call *c, const struct ti_live *r, bool always)
+static void emit_one(struct ti_mpi_call *c, const struct ti_live *r, bool always)
 {
     struct ti_event ev;
 
@@ -165,55 +165,55 @@ static void emit_one(struct ti_call *c, const struct ti_live *r, bool always)
 /* --------------------------------------------------------------- before -- */
 
 /* Keep the handles; invalid arguments are MPI's to find. */
-static void keep(struct ti_call *c, int n)
+static void save_handles(struct ti_mpi_call *c, int n)
 {
     c->held = 0;
     if (n <= 0 || !c->req)
         return;
-    if (!ti_reserve((void **)&kept, &kept_bytes, (size_t)n * sizeof *kept)) {
-        ti_give_up("no memory to follow the completion of %d requests", n);
+    if (!ti_reserve((void **)&handles, &handles_bytes, (size_t)n * sizeof *handles)) {
+        ti_stop_recording("no memory to follow the completion of %d requests", n);
         return;
     }
     for (int i = 0; i < n; i++)
-        kept[i] = bits_of(handle_of(c, i));
+        handles[i] = bits_of(handle_of(c, i));
     c->held = n;
 }
 
-static void keep_one(struct ti_call *c)
+static void prepare_one(struct ti_mpi_call *c)
 {
-    keep(c, 1);
-    if (telling)
+    save_handles(c, 1);
+    if (needing_status)
         ti_lend_status(c);
 }
 
-static bool ignored(const struct ti_call *c)
+static bool ignored(const struct ti_mpi_call *c)
 {
     return c->binding == TI_BINDING_C ? c->status == MPI_STATUSES_IGNORE
                                       : ti_fortran_ignores_all(c->status);
 }
 
 /* A Fortran status is as large as the C one in every MPI we know. */
-static const void *status_at(const struct ti_call *c, int64_t i)
+static const void *status_at(const struct ti_mpi_call *c, int64_t i)
 {
     return (const char *)c->status + (size_t)i * sizeof(MPI_Status);
 }
 
-static void keep_many(struct ti_call *c)
+static void prepare_many(struct ti_mpi_call *c)
 {
-    keep(c, c->nreq);
-    if (!telling || !c->held || !ignored(c))
+    save_handles(c, c->nreq);
+    if (!needing_status || !c->held || !ignored(c))
         return;
     if (ti_reserve(&lent, &lent_bytes, (size_t)c->held * sizeof(MPI_Status)))
         c->status = lent;
     else
-        ti_give_up("no memory for the statuses of %d requests", c->nreq);
+        ti_stop_recording("no memory for the statuses of %d requests", c->nreq);
 }
 
 /* ---------------------------------------------------------------- after -- */
 
 /* Say what matched, or that nothing did since the request was cancelled. */
-static void tell(struct ti_event *ev, const struct ti_call *c, const void *status,
-                 const struct ti_live *r)
+static void set_match(struct ti_event *ev, const struct ti_mpi_call *c, const void *status,
+                      const struct ti_live *r)
 {
     if (r->traits & CANCELLED && ti_was_cancelled(c, status)) {
         ev->mask |= TI_M_MATCH;
@@ -225,17 +225,17 @@ static void tell(struct ti_event *ev, const struct ti_call *c, const void *statu
 
 /* The call completed its i-th request, and its status is about that one or not:
  * false if the trace shows nothing of it. */
-static bool completed_one(struct ti_call *c, int64_t i, bool has_status)
+static bool completed_one(struct ti_mpi_call *c, int64_t i, bool has_status)
 {
-    struct ti_live *r = i >= 0 && i < c->held ? look_up(c, kept[i], i) : NULL;
+    struct ti_live *r = i >= 0 && i < c->held ? look_up(c, handles[i], i) : NULL;
     struct ti_event ev;
 
     if (!r)
         return false;
     ti_event_begin(&ev, TI_M_REQ);
     ev.arg[TI_F_REQ] = r->number;
-    if (r->traits & TELLING && has_status)
-        tell(&ev, c, c->status, r);
+    if (r->traits & NEEDS_STATUS && has_status)
+        set_match(&ev, c, c->status, r);
     if (!complete(r))
         return false;
     ti_emit(c, &ev, true);
@@ -251,7 +251,7 @@ static bool add_match(struct ti_event *ev, const struct ti_event *match)
         return true;
     if (!ti_reserve((void **)&matches, &matches_bytes,
                     ((size_t)ev->vec[1].len + 3) * sizeof *matches)) {
-        ti_give_up("no memory to follow %lld messages", (long long)ev->vec[1].len / 3);
+        ti_stop_recording("no memory to follow %lld messages", (long long)ev->vec[1].len / 3);
         return false;
     }
     triple = matches + ev->vec[1].len;
@@ -270,22 +270,22 @@ static bool add_match(struct ti_event *ev, const struct ti_event *match)
  * An MPI library may report what completed in the order of its completion, which
  * is a matter of time: in the trace it is the order of the call's requests.
  */
-static bool completed_many(struct ti_call *c, const int32_t *at)
+static bool completed_many(struct ti_mpi_call *c, const int32_t *at)
 {
-    int64_t *numbers = (int64_t *)kept, count = 0;
+    int64_t *numbers = (int64_t *)handles, count = 0;
     struct ti_event ev, match;
 
     ti_event_begin(&ev, 0);
     for (int64_t i = 0; i < c->held; i++) {
         int64_t status = at ? at[i] : i;
-        struct ti_live *r = status == NOT_COMPLETE ? NULL : look_up(c, kept[i], i);
+        struct ti_live *r = status == NOT_COMPLETE ? NULL : look_up(c, handles[i], i);
 
         if (!r)
             continue;
         match.mask = 0;
         match.arg[TI_F_REQ] = r->number;
-        if (r->traits & TELLING && status != NO_STATUS)
-            tell(&match, c, status_at(c, status), r);
+        if (r->traits & NEEDS_STATUS && status != NO_STATUS)
+            set_match(&match, c, status_at(c, status), r);
         if (!complete(r) || !add_match(&ev, &match))
             continue;
         numbers[count++] = match.arg[TI_F_REQ]; /* count <= i: those handles were read */
@@ -303,19 +303,20 @@ static bool completed_many(struct ti_call *c, const int32_t *at)
 }
 
 /* Room for the positions, all NOT_COMPLETE; false without memory. */
-static bool no_positions(const struct ti_call *c)
+static bool clear_status_indices(const struct ti_mpi_call *c)
 {
-    if (!ti_reserve((void **)&position, &position_bytes,
-                    ((size_t)c->held + 1) * sizeof *position)) {
-        ti_give_up("no memory to follow the completion of %lld requests", (long long)c->held);
+    if (!ti_reserve((void **)&status_index, &status_index_bytes,
+                    ((size_t)c->held + 1) * sizeof *status_index)) {
+        ti_stop_recording("no memory to follow the completion of %lld requests",
+                          (long long)c->held);
         return false;
     }
-    memset(position, 0xff, (size_t)c->held * sizeof *position);
+    memset(status_index, 0xff, (size_t)c->held * sizeof *status_index);
     return true;
 }
 
 /* Note where the statuses of what a Waitsome or Testsome completed are. */
-static void set_positions(const struct ti_call *c)
+static void set_status_indices(const struct ti_mpi_call *c)
 {
     int first = c->binding == TI_BINDING_C ? 0 : 1;
 
@@ -323,13 +324,13 @@ static void set_positions(const struct ti_call *c)
         int64_t i = (int64_t)c->indices[k] - first;
 
         if (i >= 0 && i < c->held)
-            position[i] = k;
+            status_index[i] = k;
     }
 }
 
 /* A poll answered "yes"; whatever the trace does not show of that may be asked
  * any number of times. */
-static void polled(bool shown)
+static void end_poll(bool shown)
 {
     if (!shown)
         ti_poll_failed();
@@ -342,10 +343,11 @@ static void polled(bool shown)
  * one that is complete is inactive, or was not complete to the call and is to the
  * next one: nothing else can happen to it.  One that is null was freed.
  */
-static bool completed_anyway(struct ti_call *c, int64_t i)
+static bool completed_despite_error(struct ti_mpi_call *c, int64_t i)
 {
     MPI_Request now = handle_of(c, i);
-    struct ti_live *r = is_null(kept[i]) ? NULL : ti_table_find(&table, kept[i], place_of(c, i));
+    struct ti_live *r =
+        is_null(handles[i]) ? NULL : ti_table_find(&table, handles[i], place_of(c, i));
     int flag = 0;
 
     if (!r || !(r->traits & PERSISTENT))
@@ -380,129 +382,129 @@ static bool refused(int rc)
     return class == MPI_ERR_ARG || class == MPI_ERR_REQUEST || class == MPI_ERR_COUNT;
 }
 
-static int64_t index_of(const struct ti_call *c)
+static int64_t index_of(const struct ti_mpi_call *c)
 {
     return (int64_t)*c->index - (c->binding == TI_BINDING_C ? 0 : 1);
 }
 
 /* One event for each: an error can complete others than the one it is about. */
-static void fail_one(struct ti_call *c, bool any, int rc)
+static void fail_one(struct ti_mpi_call *c, bool any, int rc)
 {
     for (int64_t i = 0; i < c->held && !refused(rc); i++)
-        if (completed_anyway(c, i))
+        if (completed_despite_error(c, i))
             completed_one(c, i, !any || index_of(c) == i);
 }
 
-static void fail_many(struct ti_call *c, bool some, int rc)
+static void fail_many(struct ti_mpi_call *c, bool some, int rc)
 {
     bool statuses = class_of(rc) == MPI_ERR_IN_STATUS;
 
-    if (refused(rc) || !no_positions(c))
+    if (refused(rc) || !clear_status_indices(c))
         return;
     if (some && statuses && *c->index != MPI_UNDEFINED)
-        set_positions(c);
+        set_status_indices(c);
     for (int64_t i = 0; i < c->held; i++) {
-        if (!completed_anyway(c, i))
-            position[i] = NOT_COMPLETE;
+        if (!completed_despite_error(c, i))
+            status_index[i] = NOT_COMPLETE;
         else if (!some && statuses)
-            position[i] = (int32_t)i;
-        else if (position[i] == NOT_COMPLETE)
-            position[i] = NO_STATUS;
+            status_index[i] = (int32_t)i;
+        else if (status_index[i] == NOT_COMPLETE)
+            status_index[i] = NO_STATUS;
     }
-    completed_many(c, position);
+    completed_many(c, status_index);
 }
 
-void ti_fail_wait(struct ti_call *c, int rc)
+void ti_fail_wait(struct ti_mpi_call *c, int rc)
 {
     fail_one(c, false, rc);
 }
 
-void ti_fail_waitall(struct ti_call *c, int rc)
+void ti_fail_waitall(struct ti_mpi_call *c, int rc)
 {
     fail_many(c, false, rc);
 }
 
-void ti_fail_waitany(struct ti_call *c, int rc)
+void ti_fail_waitany(struct ti_mpi_call *c, int rc)
 {
     fail_one(c, true, rc);
 }
 
-void ti_fail_waitsome(struct ti_call *c, int rc)
+void ti_fail_waitsome(struct ti_mpi_call *c, int rc)
 {
     fail_many(c, true, rc);
 }
 
 /* ---------------------------------------------------------- completions -- */
 
-void ti_pre_wait(struct ti_call *c)
+void ti_pre_wait(struct ti_mpi_call *c)
 {
-    keep_one(c);
+    prepare_one(c);
 }
 
-void ti_rec_wait(struct ti_call *c)
+void ti_rec_wait(struct ti_mpi_call *c)
 {
     if (c->op == TI_OP_TEST)
-        polled(*c->flag && completed_one(c, 0, true));
+        end_poll(*c->flag && completed_one(c, 0, true));
     else
         completed_one(c, 0, true);
 }
 
-void ti_pre_waitall(struct ti_call *c)
+void ti_pre_waitall(struct ti_mpi_call *c)
 {
-    keep_many(c);
+    prepare_many(c);
 }
 
-void ti_rec_waitall(struct ti_call *c)
+void ti_rec_waitall(struct ti_mpi_call *c)
 {
     if (c->op == TI_OP_TESTALL)
-        polled(*c->flag && completed_many(c, NULL));
+        end_poll(*c->flag && completed_many(c, NULL));
     else
         completed_many(c, NULL);
 }
 
-void ti_pre_waitany(struct ti_call *c)
+void ti_pre_waitany(struct ti_mpi_call *c)
 {
-    keep(c, c->nreq);
-    if (telling)
+    save_handles(c, c->nreq);
+    if (needing_status)
         ti_lend_status(c);
 }
 
-void ti_rec_waitany(struct ti_call *c)
+void ti_rec_waitany(struct ti_mpi_call *c)
 {
     bool none = (c->op == TI_OP_TESTANY && !*c->flag) || *c->index == MPI_UNDEFINED;
     bool shown = !none && completed_one(c, index_of(c), true);
 
     if (c->op == TI_OP_TESTANY)
-        polled(shown);
+        end_poll(shown);
 }
 
-void ti_pre_waitsome(struct ti_call *c)
+void ti_pre_waitsome(struct ti_mpi_call *c)
 {
-    keep_many(c);
+    prepare_many(c);
 }
 
-void ti_rec_waitsome(struct ti_call *c)
+void ti_rec_waitsome(struct ti_mpi_call *c)
 {
     bool shown = false;
 
-    if (*c->index != MPI_UNDEFINED && *c->index > 0 && no_positions(c)) {
-        set_positions(c);
-        shown = completed_many(c, position);
+    if (*c->index != MPI_UNDEFINED && *c->index > 0 && clear_status_indices(c)) {
+        set_status_indices(c);
+        shown = completed_many(c, status_index);
     }
     if (c->op == TI_OP_TESTSOME)
-        polled(shown);
+        end_poll(shown);
 }
 
 /* --------------------------------------------------- all but completion -- */
 
-void ti_pre_request_free(struct ti_call *c)
+void ti_pre_request_free(struct ti_mpi_call *c)
 {
-    keep(c, 1);
+    save_handles(c, 1);
 }
 
-void ti_rec_request_free(struct ti_call *c)
+void ti_rec_request_free(struct ti_mpi_call *c)
 {
-    struct ti_live *r = c->held ? look_up(c, kept[0], 0) : NULL;
+    struct ti_live *r = c->held ? look_up(c, handles[0], 0) : NULL;
 
     if (!r)
         return;
@@ -514,11 +516,11 @@ void ti_rec_request_free(struct ti_call *c)
 /* Whether the trace shows that the request is started. */
 static bool started(struct ti_live *r)
 {
-    set_traits(r, r->traits | ACTIVE | (ti_state.stopped ? UNSEEN : 0));
+    set_traits(r, r->traits | ACTIVE | (ti_state.stopped ? UNRECORDED : 0));
     return is_open(r);
 }
 
-void ti_rec_start(struct ti_call *c)
+void ti_rec_start(struct ti_mpi_call *c)
 {
     struct ti_live *r = look_up(c, bits_of(handle_of(c, 0)), 0);
 
@@ -526,15 +528,15 @@ void ti_rec_start(struct ti_call *c)
         emit_one(c, r, false);
 }
 
-void ti_rec_startall(struct ti_call *c)
+void ti_rec_startall(struct ti_mpi_call *c)
 {
     int64_t *numbers, count = 0;
     struct ti_event ev;
 
-    keep(c, c->nreq);
-    numbers = (int64_t *)kept;
+    save_handles(c, c->nreq);
+    numbers = (int64_t *)handles;
     for (int64_t i = 0; i < c->held; i++) {
-        struct ti_live *r = look_up(c, kept[i], i);
+        struct ti_live *r = look_up(c, handles[i], i);
 
         if (r && started(r))
             numbers[count++] = r->number;
@@ -546,7 +548,7 @@ void ti_rec_startall(struct ti_call *c)
     ti_emit(c, &ev, false);
 }
 
-void ti_rec_cancel(struct ti_call *c)
+void ti_rec_cancel(struct ti_mpi_call *c)
 {
     struct ti_live *r = look_up(c, bits_of(handle_of(c, 0)), 0);
 
@@ -556,7 +558,7 @@ void ti_rec_cancel(struct ti_call *c)
     emit_one(c, r, true); /* its completion will say whether it was */
 }
 
-void ti_rec_grequest_start(struct ti_call *c)
+void ti_rec_grequest_start(struct ti_mpi_call *c)
 {
     struct ti_event ev;
 
@@ -571,16 +573,16 @@ void ti_rec_grequest_start(struct ti_call *c)
 
 /* A request given by value: where it is kept is not known.  NULL if the trace
  * shows nothing of it. */
-static const struct ti_live *given(const struct ti_call *c)
+static const struct ti_live *given(const struct ti_mpi_call *c)
 {
     const struct ti_live *r = ti_table_find(&table, bits_of(c->request), NULL);
 
     if (!r)
-        ti_lost("a request that no traced call made");
+        ti_stop_untracked("a request that no traced call made");
     return r && is_open(r) ? r : NULL;
 }
 
-void ti_rec_grequest_complete(struct ti_call *c)
+void ti_rec_grequest_complete(struct ti_mpi_call *c)
 {
     const struct ti_live *r = given(c);
 
@@ -590,7 +592,7 @@ void ti_rec_grequest_complete(struct ti_call *c)
 
 /* ----------------------------------------------------------- partitioned -- */
 
-static void emit_partition(struct ti_call *c, const struct ti_live *r)
+static void emit_partition(struct ti_mpi_call *c, const struct ti_live *r)
 {
     struct ti_event ev;
 
@@ -600,7 +602,7 @@ static void emit_partition(struct ti_call *c, const struct ti_live *r)
     ti_emit(c, &ev, false);
 }
 
-void ti_rec_pready(struct ti_call *c)
+void ti_rec_pready(struct ti_mpi_call *c)
 {
     const struct ti_live *r = given(c);
     int32_t range[2] = {c->part, c->part2};
@@ -621,7 +623,7 @@ void ti_rec_pready(struct ti_call *c)
     ti_emit(c, &ev, false);
 }
 
-void ti_rec_parrived(struct ti_call *c)
+void ti_rec_parrived(struct ti_mpi_call *c)
 {
     const struct ti_live *r = *c->flag ? given(c) : NULL;
 

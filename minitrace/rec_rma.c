@@ -20,7 +20,7 @@ static int64_t assertion(int mode)
 }
 
 /* The window that the call made or frees. */
-static MPI_Win window_of(const struct ti_call *c)
+static MPI_Win window_of(const struct ti_mpi_call *c)
 {
     return c->binding == TI_BINDING_C ? *(const MPI_Win *)c->newwin
                                       : PMPI_Win_f2c(*(const MPI_Fint *)c->newwin);
@@ -39,7 +39,7 @@ static int freed(MPI_Win win, int key, void *value, void *extra)
 }
 
 /* Begin an event on the call's window; NULL if it is not known. */
-static const struct ti_handle *begin(struct ti_event *ev, const struct ti_call *c)
+static const struct ti_handle *begin(struct ti_event *ev, const struct ti_mpi_call *c)
 {
     const struct ti_handle *win = ti_handle_find(&windows, (uintptr_t)c->win);
 
@@ -55,7 +55,7 @@ static int64_t peer_of(const struct ti_handle *win, int peer)
     return peer == MPI_PROC_NULL ? TI_NULL : (int64_t)peer - win->rank;
 }
 
-void ti_rec_win_create(struct ti_call *c)
+void ti_rec_win_create(struct ti_mpi_call *c)
 {
     const struct ti_comm_entry *comm = ti_comm_find(c->comm);
     MPI_Win win = window_of(c);
@@ -78,7 +78,7 @@ void ti_rec_win_create(struct ti_call *c)
     ti_emit(c, &ev, true);
 }
 
-void ti_rec_win_attach(struct ti_call *c)
+void ti_rec_win_attach(struct ti_mpi_call *c)
 {
     struct ti_event ev;
 
@@ -88,7 +88,7 @@ void ti_rec_win_attach(struct ti_call *c)
     ti_emit(c, &ev, false);
 }
 
-void ti_rec_win_call(struct ti_call *c)
+void ti_rec_win_call(struct ti_mpi_call *c)
 {
     struct ti_event ev;
 
@@ -97,7 +97,7 @@ void ti_rec_win_call(struct ti_call *c)
 }
 
 /* Only known ones: whether the handle is valid, the call will find out. */
-void ti_pre_win_free(struct ti_call *c)
+void ti_pre_win_free(struct ti_mpi_call *c)
 {
     const struct ti_handle *e =
         c->newwin ? ti_handle_known(&windows, (uintptr_t)window_of(c)) : NULL;
@@ -105,7 +105,7 @@ void ti_pre_win_free(struct ti_call *c)
     c->held = e ? e->number : -1;
 }
 
-void ti_rec_win_free(struct ti_call *c)
+void ti_rec_win_free(struct ti_mpi_call *c)
 {
     struct ti_event ev;
 
@@ -116,7 +116,7 @@ void ti_rec_win_free(struct ti_call *c)
     ti_emit(c, &ev, true);
 }
 
-void ti_rec_win_mode(struct ti_call *c)
+void ti_rec_win_mode(struct ti_mpi_call *c)
 {
     struct ti_event ev;
 
@@ -128,7 +128,7 @@ void ti_rec_win_mode(struct ti_call *c)
 
 /* Ranks of the call's group in the window's communicator minus `own`, in `n`
  * ints that stay until the next call; NULL without memory. */
-static const int *group_ranks(const struct ti_call *c, int own, int *n)
+static const int *group_ranks(const struct ti_mpi_call *c, int own, int *n)
 {
     static void *scratch;
     static size_t room;
@@ -137,7 +137,7 @@ static const int *group_ranks(const struct ti_call *c, int own, int *n)
 
     PMPI_Group_size(c->group, n);
     if (!ti_reserve(&scratch, &room, 2 * (size_t)*n * sizeof *in + 1)) {
-        ti_give_up("no memory for a group of %d ranks", *n);
+        ti_stop_recording("no memory for a group of %d ranks", *n);
         return NULL;
     }
     in = scratch;
@@ -152,7 +152,7 @@ static const int *group_ranks(const struct ti_call *c, int own, int *n)
     return out;
 }
 
-void ti_rec_win_group(struct ti_call *c)
+void ti_rec_win_group(struct ti_mpi_call *c)
 {
     struct ti_event ev;
     const struct ti_handle *win = begin(&ev, c);
@@ -169,7 +169,7 @@ void ti_rec_win_group(struct ti_call *c)
     ti_emit(c, &ev, false);
 }
 
-void ti_rec_win_test(struct ti_call *c)
+void ti_rec_win_test(struct ti_mpi_call *c)
 {
     if (*c->flag)
         ti_rec_win_call(c);
@@ -177,7 +177,7 @@ void ti_rec_win_test(struct ti_call *c)
         ti_poll_failed();
 }
 
-void ti_rec_win_lock(struct ti_call *c)
+void ti_rec_win_lock(struct ti_mpi_call *c)
 {
     struct ti_event ev;
     const struct ti_handle *win = begin(&ev, c);
@@ -191,7 +191,7 @@ void ti_rec_win_lock(struct ti_call *c)
     ti_emit(c, &ev, false);
 }
 
-void ti_rec_win_target(struct ti_call *c)
+void ti_rec_win_target(struct ti_mpi_call *c)
 {
     struct ti_event ev;
     const struct ti_handle *win = begin(&ev, c);
@@ -204,7 +204,7 @@ void ti_rec_win_target(struct ti_call *c)
 
 /* The fields of a call with an origin and a target side; false if its window is
  * not known. */
-static bool transfer(struct ti_event *ev, const struct ti_call *c)
+static bool transfer(struct ti_event *ev, const struct ti_mpi_call *c)
 {
     const struct ti_handle *win = begin(ev, c);
     int64_t count = c->count, esize, esize2;
@@ -229,7 +229,7 @@ static bool transfer(struct ti_event *ev, const struct ti_call *c)
     return true;
 }
 
-void ti_rec_rma(struct ti_call *c)
+void ti_rec_rma(struct ti_mpi_call *c)
 {
     struct ti_event ev;
 
@@ -237,7 +237,7 @@ void ti_rec_rma(struct ti_call *c)
         ti_emit(c, &ev, false);
 }
 
-void ti_rec_rma_request(struct ti_call *c)
+void ti_rec_rma_request(struct ti_mpi_call *c)
 {
     struct ti_event ev;
 
@@ -250,7 +250,7 @@ void ti_rec_rma_request(struct ti_call *c)
     ti_emit(c, &ev, false);
 }
 
-void ti_rec_rma_one(struct ti_call *c)
+void ti_rec_rma_one(struct ti_mpi_call *c)
 {
     struct ti_event ev;
     const struct ti_handle *win = begin(&ev, c);

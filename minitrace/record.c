@@ -33,13 +33,13 @@ const volatile uint64_t *ti_now_word = &no_word;
  * does not hold.  With those of all threads summed up, there is one account.
  */
 struct thread {
-    bool plain; /* may take the short way through ti_enter() */
+    bool fast;  /* may take the short way through ti_enter() */
     bool first; /* called MPI_Init */
     bool known; /* its account is good */
     uint64_t now; /* the count at the call in progress, where a function reads it */
 
-    struct ti_inside apart; /* in a noted call, without holding */
-    uint64_t apart_since;
+    struct ti_inside pass_through; /* in a noted call, without holding */
+    uint64_t pass_through_since;
 
     uint64_t last, burst, since_poll; /* as in ti_state */
     bool polling;
@@ -52,25 +52,25 @@ struct thread {
 static _Thread_local __attribute__((tls_model("initial-exec"))) struct thread thread;
 
 /* The thread that holds a shared ti_state; atomic. */
-static struct thread *holder;
+static struct thread *owner;
 
 static bool is_active(void)
 {
     return __atomic_load_n(&ti_state.active, __ATOMIC_ACQUIRE);
 }
 
-static bool holds(const struct thread *me)
+static bool is_owner(const struct thread *me)
 {
     if (!ti_state.shared)
         return me->first;
-    return __atomic_load_n(&holder, __ATOMIC_RELAXED) == me;
+    return __atomic_load_n(&owner, __ATOMIC_RELAXED) == me;
 }
 
-static bool take_hold(struct thread *me)
+static bool try_acquire(struct thread *me)
 {
     struct thread *nobody = NULL;
 
-    if (!ti_state.shared || !__atomic_compare_exchange_n(&holder, &nobody, me, false,
+    if (!ti_state.shared || !__atomic_compare_exchange_n(&owner, &nobody, me, false,
                                                          __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
         return false;
     if (ti_state.counter.sum)
@@ -82,7 +82,7 @@ static bool take_hold(struct thread *me)
     return true;
 }
 
-static void let_go(struct thread *me)
+static void release(struct thread *me)
 {
     if (!ti_state.shared)
         return;
@@ -91,20 +91,20 @@ static void let_go(struct thread *me)
         me->since_poll = ti_state.since_poll;
         me->polling = ti_state.polling;
     }
-    __atomic_store_n(&holder, NULL, __ATOMIC_RELEASE);
+    __atomic_store_n(&owner, NULL, __ATOMIC_RELEASE);
 }
 
 /* Noted calls of a thread that does not hold are taken out of its volume. */
-static bool counts_apart(void)
+static bool excludes_pass_through(void)
 {
     return (ti_state.shared || ti_state.counter.sum) &&
            !(ti_state.counter.sum && !ti_state.counter.others);
 }
 
 /* Called by the front before each shim, nested ones too. */
-static void read_first(void)
+static void read_before_shim(void)
 {
-    if (is_active() && (thread.first || counts_apart()))
+    if (is_active() && (thread.first || excludes_pass_through()))
         thread.now = ti_state.counter.read();
 }
 
@@ -117,15 +117,15 @@ static bool only_first_reads(void)
 void ti_set_stopped(bool stopped)
 {
     ti_state.stopped = stopped;
-    ti_state.aside = stopped || ti_state.extras;
+    ti_state.slow_emit = stopped || ti_state.extras;
 }
 
 void ti_threads_begin(int level)
 {
     ti_state.level = level;
     ti_state.shared = level == MPI_THREAD_SERIALIZED && !only_first_reads();
-    ti_state.added = ti_state.counter.sum || ti_state.extras;
-    ti_state.special = ti_state.shared || ti_state.added;
+    ti_state.many_counts = ti_state.counter.sum || ti_state.extras;
+    ti_state.slow_path = ti_state.shared || ti_state.many_counts;
     ti_state.account = &thread.account;
     ti_set_stopped(false);
     if ((ti_state.shared || ti_state.counter.sum) &&
@@ -133,11 +133,11 @@ void ti_threads_begin(int level)
         ti_state.counter.read = ti_state.counter.read_elsewhere;
     thread.first = true;
     thread.known = true;
-    thread.plain = !ti_state.special;
+    thread.fast = !ti_state.slow_path;
     if (ti_state.counter.read)
-        ti_flavour.read_first(read_first);
+        ti_mpi_backend.read_before_shims(read_before_shim);
     __atomic_store_n(&ti_now_word, ti_state.counter.word, __ATOMIC_RELAXED);
-    __atomic_store_n(&ti_state.go, true, __ATOMIC_RELAXED);
+    __atomic_store_n(&ti_state.no_conflict, true, __ATOMIC_RELAXED);
     __atomic_store_n(&ti_state.active, true, __ATOMIC_RELEASE);
 }
 
@@ -148,10 +148,10 @@ bool ti_thread_is_first(void)
 
 bool ti_thread_may_end(void)
 {
-    return holds(&thread) || take_hold(&thread);
+    return is_owner(&thread) || try_acquire(&thread);
 }
 
-static const char *why_intruded(void)
+static const char *why_conflict(void)
 {
     if (ti_state.level == MPI_THREAD_MULTIPLE)
         return "a second thread calls MPI, and what threads do at once (MPI_THREAD_MULTIPLE) has "
@@ -166,22 +166,22 @@ static const char *why_intruded(void)
            "MPI_THREAD_FUNNELED, one of which the application asked for";
 }
 
-bool ti_intruded(void)
+bool ti_thread_conflict(void)
 {
-    if (__builtin_expect(__atomic_load_n(&ti_state.go, __ATOMIC_RELAXED), 1))
+    if (__builtin_expect(__atomic_load_n(&ti_state.no_conflict, __ATOMIC_RELAXED), 1))
         return false;
-    ti_give_up("%s", why_intruded());
+    ti_stop_recording("%s", why_conflict());
     return true;
 }
 
 /* A call of a thread that does not hold. */
-static void intrude(unsigned op)
+static void note_conflict(unsigned op)
 {
-    __atomic_store_n(&ti_state.go, false, __ATOMIC_RELAXED);
+    __atomic_store_n(&ti_state.no_conflict, false, __ATOMIC_RELAXED);
     /* when one finalizes, no other thread is in a call or will ever be */
     if (op == TI_OP_FINALIZE && !ti_state.shared &&
         __atomic_load_n(&ti_state.inside.phase, __ATOMIC_RELAXED) == TI_OUTSIDE)
-        ti_intruded();
+        ti_thread_conflict();
 }
 
 static bool is_poll(unsigned op)
@@ -197,7 +197,7 @@ static bool is_poll(unsigned op)
  * the next one is dropped if it is shorter than TI_SPIN_LIMIT and counts if it
  * is longer; what lies between a failed poll and any other event counts.
  */
-static inline enum ti_fate count(uint64_t delta, unsigned op)
+static inline enum ti_fate count_burst(uint64_t delta, unsigned op)
 {
     enum ti_fate fate = TI_FATE_COUNTS;
 
@@ -206,7 +206,7 @@ static inline enum ti_fate count(uint64_t delta, unsigned op)
         return fate;
     }
     ti_state.since_poll += delta;
-    if (op == TI_OP_NOTED) /* neither an event nor a poll */
+    if (op == TI_OP_PASS_THROUGH) /* neither an event nor a poll */
         return TI_FATE_WAITS;
     if (!is_poll(op) || ti_state.since_poll >= TI_SPIN_LIMIT)
         ti_state.burst += ti_state.since_poll;
@@ -223,15 +223,15 @@ void ti_poll_failed(void)
     ti_state.since_poll = 0;
 }
 
-void ti_rec_poll(struct ti_call *c)
+void ti_rec_poll(struct ti_mpi_call *c)
 {
     (void)c;
     ti_poll_failed();
 }
 
-static struct ti_call current; /* there is one holder, in one call */
+static struct ti_mpi_call current; /* there is one holder, in one call */
 
-const struct ti_call *ti_current(void)
+const struct ti_mpi_call *ti_current(void)
 {
     return &current;
 }
@@ -249,7 +249,7 @@ static inline uint64_t own_count(void)
 /* A part of a burst was shorter than what measuring it costs.  A burst has several parts where
  * calls without an event lie in it; it is counted once, so that there are never more such
  * bursts than events. */
-static __attribute__((noinline)) uint64_t too_short(void)
+static __attribute__((noinline)) uint64_t count_negative(void)
 {
     static uint64_t event = UINT64_MAX;
     uint64_t now = ti_state.writer ? ti_writer_events(ti_state.writer) : UINT64_MAX;
@@ -260,14 +260,14 @@ static __attribute__((noinline)) uint64_t too_short(void)
 }
 
 /* A burst.  `last` has the cost of leaving in it, and so may be ahead of `now`. */
-static inline uint64_t since(uint64_t last, uint64_t now)
+static inline uint64_t burst_since(uint64_t last, uint64_t now)
 {
     if (__builtin_expect((int64_t)(now - last) >= 0, 1))
         return now - last;
-    return too_short();
+    return count_negative();
 }
 
-static inline struct ti_call *describe(unsigned op, enum ti_binding binding, const void *site)
+static inline struct ti_mpi_call *describe(unsigned op, enum ti_binding binding, const void *site)
 {
     current.site = ti_state.inside.site = site;
     current.op = (uint16_t)op;
@@ -276,12 +276,12 @@ static inline struct ti_call *describe(unsigned op, enum ti_binding binding, con
 }
 
 /* The calling thread holds, and its call is to be recorded. */
-static inline struct ti_call *enter(uint64_t now, unsigned op, enum ti_binding binding,
-                                    const void *site, const void *frame)
+static inline struct ti_mpi_call *enter(uint64_t now, unsigned op, enum ti_binding binding,
+                                        const void *site, const void *frame)
 {
     set_phase(TI_INSIDE);
     ti_state.inside.frame = frame;
-    count(since(ti_state.last, now), op);
+    count_burst(burst_since(ti_state.last, now), op);
     return describe(op, binding, site);
 }
 
@@ -341,7 +341,7 @@ static bool is_below(const uintptr_t *old, const void *site, const uintptr_t *fr
 }
 #elif defined __aarch64__
 /* A return address without its signature, should it have one. */
-static uintptr_t plain(uintptr_t address)
+static uintptr_t unsigned_address(uintptr_t address)
 {
     register uintptr_t lr __asm__("x30") = address;
 
@@ -366,10 +366,10 @@ static bool is_below(const uintptr_t *old, const void *site, const uintptr_t *fr
     } while (at > last && at < old && (uintptr_t)at % 16 == 0);
     if (at != old)
         return at < old || (uintptr_t)at % 16 != 0;
-    if (plain(old[1]) != (uintptr_t)site)
+    if (unsigned_address(old[1]) != (uintptr_t)site)
         return false;
     while (--old > frame)
-        if (is_ours(plain(*old)))
+        if (is_ours(unsigned_address(*old)))
             return true;
     return false;
 }
@@ -407,19 +407,19 @@ static bool is_nested(const struct ti_inside *in, const void *frame)
 
 /* What the counter says cannot be trusted: the recording ends before it is written.
  * (Not before it has begun.) */
-static bool distrusted(void)
+static bool counter_failed(void)
 {
     const char *why = ti_state.counter.trouble ? ti_state.counter.trouble() : NULL;
 
     if (__builtin_expect(!why || !ti_state.init_end, 1))
         return false;
-    ti_give_up("%s", why);
+    ti_stop_recording("%s", why);
     return true;
 }
 
 /* The call that the holder was in was left.  False if calls that it made since
  * were taken for nested ones. */
-static bool left(unsigned op)
+static bool abandon_call(unsigned op)
 {
     bool nested = ti_state.inside.phase == TI_NESTED;
 
@@ -428,19 +428,20 @@ static bool left(unsigned op)
         return true;
     ti_state.abandoned++;
     if (nested)
-        ti_give_up("an MPI call was left by longjmp() or an exception, and calls since then may "
-                   "be missing");
+        ti_stop_recording(
+            "an MPI call was left by longjmp() or an exception, and calls since then may "
+            "be missing");
     return !nested;
 }
 
 /* What the thread executes in this noted call is taken out, and that is all. */
-static struct ti_call *enter_apart(struct thread *me, uint64_t now, const void *site,
-                                   const void *frame)
+static struct ti_mpi_call *enter_pass_through(struct thread *me, uint64_t now, const void *site,
+                                              const void *frame)
 {
-    static struct ti_call nobody_reads_it;
+    static struct ti_mpi_call nobody_reads_it;
     uint64_t at[TI_READINGS] = {0};
 
-    if (!counts_apart())
+    if (!excludes_pass_through())
         return NULL;
     now = read_entering(now, at);
     if (!me->known) {
@@ -449,19 +450,20 @@ static struct ti_call *enter_apart(struct thread *me, uint64_t now, const void *
             me->last = now;
     }
     me->known = true;
-    *(me->polling ? &me->since_poll : &me->burst) += since(me->last, now);
+    *(me->polling ? &me->since_poll : &me->burst) += burst_since(me->last, now);
     if (ti_state.extras && !ti_state.counter.sum)
         ti_extra_enter(&me->account, at, me->polling ? TI_FATE_WAITS : TI_FATE_COUNTS);
-    me->apart = (struct ti_inside){TI_INSIDE, frame, site};
-    me->apart_since = now;
+    me->pass_through = (struct ti_inside){TI_INSIDE, frame, site};
+    me->pass_through_since = now;
     return &nobody_reads_it;
 }
 
-static void leave_apart(struct thread *me, uint64_t cost)
+static void leave_pass_through(struct thread *me, uint64_t cost)
 {
-    me->apart.phase = TI_OUTSIDE;
+    me->pass_through.phase = TI_OUTSIDE;
     me->last = cost + (ti_state.counter.sum ? own_count() : read_leaving(&me->account));
-    __atomic_fetch_add(&ti_state.excluded, me->last - me->apart_since, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&ti_state.others_excluded, me->last - me->pass_through_since,
+                       __ATOMIC_RELAXED);
 }
 
 /* For a sum: what the other threads have done.  They go on while this one is in
@@ -471,13 +473,13 @@ static uint64_t others_count(void)
 {
     uint64_t others = ti_state.counter.others ? ti_state.counter.others() : 0;
 
-    ti_state.others = others - __atomic_load_n(&ti_state.excluded, __ATOMIC_RELAXED);
+    ti_state.others = others - __atomic_load_n(&ti_state.others_excluded, __ATOMIC_RELAXED);
     return ti_state.others;
 }
 
 /* `others`: what other threads did since the last entry.  Spinning that is dropped is dropped of
  * their sum; the longest keeps it. */
-static void share(uint64_t others, enum ti_fate fate)
+static void add_share(uint64_t others, enum ti_fate fate)
 {
     struct ti_shares *s = &ti_state.shares;
 
@@ -504,10 +506,9 @@ static uint64_t take_longest(void)
     return own > s.longest ? own : s.longest;
 }
 
-static __attribute__((noinline)) struct ti_call *enter_extra(struct thread *me, uint64_t now,
-                                                             bool abandoned, unsigned op,
-                                                             enum ti_binding binding,
-                                                             const void *site, const void *frame)
+static __attribute__((noinline)) struct ti_mpi_call *
+enter_extra(struct thread *me, uint64_t now, bool abandoned, unsigned op, enum ti_binding binding,
+            const void *site, const void *frame)
 {
     uint64_t at[TI_READINGS] = {0}, others = ti_state.others;
     enum ti_fate fate;
@@ -515,8 +516,8 @@ static __attribute__((noinline)) struct ti_call *enter_extra(struct thread *me, 
     if (ti_state.shared && !ti_state.counter.sum)
         ti_state.account = &me->account;
     now = read_entering(now, at);
-    if (distrusted()) {
-        let_go(me);
+    if (counter_failed()) {
+        release(me);
         return NULL;
     }
     if (ti_state.counter.sum)
@@ -526,10 +527,10 @@ static __attribute__((noinline)) struct ti_call *enter_extra(struct thread *me, 
     me->known = true;
     set_phase(TI_INSIDE);
     ti_state.inside.frame = frame;
-    fate = count(since(ti_state.last, now), op);
+    fate = count_burst(burst_since(ti_state.last, now), op);
     ti_extra_enter(ti_state.account, at, fate);
     if (ti_extra_has_longest())
-        share(abandoned ? 0 : ti_state.others - others, fate);
+        add_share(abandoned ? 0 : ti_state.others - others, fate);
     return describe(op, binding, site);
 }
 
@@ -559,43 +560,42 @@ static __attribute__((noinline)) void calibrate_here(struct thread *me)
 
 /* The long way in: another thread's call, or one inside another, or after the
  * end, or in a process whose threads share ti_state or add up their volumes. */
-static __attribute__((noinline)) struct ti_call *enter_the_long_way(uint64_t now, unsigned op,
-                                                                    enum ti_binding binding,
-                                                                    const void *site,
-                                                                    const void *frame)
+static __attribute__((noinline)) struct ti_mpi_call *
+enter_slow(uint64_t now, unsigned op, enum ti_binding binding, const void *site, const void *frame)
 {
     struct thread *me = &thread;
     bool abandoned;
 
-    if (!is_active() || (me->apart.phase != TI_OUTSIDE && is_nested(&me->apart, frame)))
+    if (!is_active() ||
+        (me->pass_through.phase != TI_OUTSIDE && is_nested(&me->pass_through, frame)))
         return NULL;
-    me->apart.phase = TI_OUTSIDE;
-    abandoned = holds(me) && ti_state.inside.phase != TI_OUTSIDE;
+    me->pass_through.phase = TI_OUTSIDE;
+    abandoned = is_owner(me) && ti_state.inside.phase != TI_OUTSIDE;
     if (abandoned && op != TI_OP_FINALIZE && op != TI_OP_ABORT &&
         is_nested(&ti_state.inside, frame)) {
-        if (op != TI_OP_NOTED)
+        if (op != TI_OP_PASS_THROUGH)
             set_phase(TI_NESTED);
         return NULL;
     }
-    if (!holds(me) && op == TI_OP_NOTED)
-        return enter_apart(me, now, site, frame);
+    if (!is_owner(me) && op == TI_OP_PASS_THROUGH)
+        return enter_pass_through(me, now, site, frame);
     if (__builtin_expect(!me->calibrated, 0))
         calibrate_here(me);
-    if (!holds(me) && !take_hold(me)) {
-        intrude(op);
+    if (!is_owner(me) && !try_acquire(me)) {
+        note_conflict(op);
         return NULL;
     }
-    if (!is_active() || ti_intruded() || (abandoned && !left(op))) {
-        let_go(me);
+    if (!is_active() || ti_thread_conflict() || (abandoned && !abandon_call(op))) {
+        release(me);
         return NULL;
     }
-    if (__builtin_expect(ti_state.added, 0)) {
+    if (__builtin_expect(ti_state.many_counts, 0)) {
         if (ti_state.extras)
             return enter_extra(me, now, abandoned, op, binding, site, frame);
         if (ti_state.counter.read)
             now = me->now;
-        if (distrusted()) {
-            let_go(me);
+        if (counter_failed()) {
+            release(me);
             return NULL;
         }
         now += others_count();
@@ -605,8 +605,8 @@ static __attribute__((noinline)) struct ti_call *enter_the_long_way(uint64_t now
     }
     if (ti_state.counter.read) { /* only then it can fail */
         now = me->now;
-        if (distrusted()) {
-            let_go(me);
+        if (counter_failed()) {
+            release(me);
             return NULL;
         }
     }
@@ -621,19 +621,19 @@ static __attribute__((noinline)) struct ti_call *enter_the_long_way(uint64_t now
  * in functions of its own which ti_enter() and ti_leave() end with: calling none,
  * they save no registers.
  */
-static __attribute__((noinline)) struct ti_call *enter_reading(unsigned op, enum ti_binding binding,
-                                                               const void *site, const void *frame)
+static __attribute__((noinline)) struct ti_mpi_call *
+enter_reading(unsigned op, enum ti_binding binding, const void *site, const void *frame)
 {
-    return distrusted() ? NULL : enter(thread.now, op, binding, site, frame);
+    return counter_failed() ? NULL : enter(thread.now, op, binding, site, frame);
 }
 
-struct ti_call *ti_enter(uint64_t now, unsigned op, enum ti_binding binding, const void *site,
-                         const void *frame)
+struct ti_mpi_call *ti_enter(uint64_t now, unsigned op, enum ti_binding binding, const void *site,
+                             const void *frame)
 {
-    if (__builtin_expect(!thread.plain || ti_state.inside.phase != TI_OUTSIDE ||
-                             !__atomic_load_n(&ti_state.go, __ATOMIC_RELAXED),
+    if (__builtin_expect(!thread.fast || ti_state.inside.phase != TI_OUTSIDE ||
+                             !__atomic_load_n(&ti_state.no_conflict, __ATOMIC_RELAXED),
                          0))
-        return enter_the_long_way(now, op, binding, site, frame);
+        return enter_slow(now, op, binding, site, frame);
     if (ti_state.counter.read)
         return enter_reading(op, binding, site, frame);
     return enter(now, op, binding, site, frame);
@@ -643,35 +643,36 @@ static __attribute__((noinline)) void leave_extra(struct thread *me, uint64_t co
 {
     if (ti_state.counter.sum) {
         ti_state.last = read_leaving(ti_state.account) + ti_state.others + cost;
-        let_go(me);
+        release(me);
     } else if (ti_state.shared) {
-        let_go(me);
+        release(me);
         me->last = read_leaving(&me->account) + cost;
     } else {
         ti_state.last = read_leaving(ti_state.account) + cost;
     }
 }
 
-static inline __attribute__((always_inline)) void leave_the_long_way(enum ti_way way)
+static inline __attribute__((always_inline)) void leave_slow(enum ti_leave_kind kind)
 {
     struct thread *me = &thread;
 
-    if (me->apart.phase != TI_OUTSIDE) {
-        leave_apart(me, me->cost.least[way == TI_WAY_CALL ? TI_WAY_NOTED : way]);
+    if (me->pass_through.phase != TI_OUTSIDE) {
+        leave_pass_through(me,
+                           me->cost.least[kind == TI_LEAVE_CALL ? TI_LEAVE_PASS_THROUGH : kind]);
         return;
     }
     set_phase(TI_OUTSIDE);
-    if (__builtin_expect(ti_state.added, 0)) {
+    if (__builtin_expect(ti_state.many_counts, 0)) {
         if (ti_state.extras) {
-            leave_extra(me, me->cost.least[way]);
+            leave_extra(me, me->cost.least[kind]);
         } else {
-            ti_state.last = own_count() + ti_state.others + me->cost.least[way];
-            let_go(me);
+            ti_state.last = own_count() + ti_state.others + me->cost.least[kind];
+            release(me);
         }
         return;
     }
-    let_go(me);
-    me->last = own_count() + me->cost.least[way];
+    release(me);
+    me->last = own_count() + me->cost.least[kind];
 }
 
 /*
@@ -679,31 +680,31 @@ static inline __attribute__((always_inline)) void leave_the_long_way(enum ti_way
  * executed from the reading of the counter on differs by what is given back, and
  * ti_calibrate() measures each.
  */
-#define LEAVE(leave, type, way)                                                                    \
+#define LEAVE(leave, type, kind)                                                                   \
     static __attribute__((noinline)) type leave##_reading(type value)                              \
     {                                                                                              \
-        ti_state.last = ti_state.counter.read() + ti_state.cost.least[way];                        \
+        ti_state.last = ti_state.counter.read() + ti_state.cost.least[kind];                       \
         return value;                                                                              \
     }                                                                                              \
-    static __attribute__((noinline)) type leave##_the_long_way(type value)                         \
+    static __attribute__((noinline)) type leave##_slow(type value)                                 \
     {                                                                                              \
-        leave_the_long_way(way);                                                                   \
+        leave_slow(kind);                                                                          \
         return value;                                                                              \
     }                                                                                              \
     type leave(type value)                                                                         \
     {                                                                                              \
-        if (__builtin_expect(ti_state.special, 0))                                                 \
-            return leave##_the_long_way(value);                                                    \
+        if (__builtin_expect(ti_state.slow_path, 0))                                               \
+            return leave##_slow(value);                                                            \
         set_phase(TI_OUTSIDE);                                                                     \
         if (ti_state.counter.read)                                                                 \
             return leave##_reading(value);                                                         \
-        ti_state.last = *ti_now_word + ti_state.cost.least[way];                                   \
+        ti_state.last = *ti_now_word + ti_state.cost.least[kind];                                  \
         return value;                                                                              \
     }
 
-LEAVE(ti_leave, int, TI_WAY_CALL)
-LEAVE(ti_leave_double, double, TI_WAY_DOUBLE)
-LEAVE(ti_leave_aint, MPI_Aint, TI_WAY_AINT)
+LEAVE(ti_leave, int, TI_LEAVE_CALL)
+LEAVE(ti_leave_double, double, TI_LEAVE_DOUBLE)
+LEAVE(ti_leave_aint, MPI_Aint, TI_LEAVE_AINT)
 
 static __attribute__((noinline)) void give_up_writing(void)
 {
@@ -712,12 +713,12 @@ static __attribute__((noinline)) void give_up_writing(void)
     if (!ti_state.writer) /* a signal handler's call has ended the recording meanwhile */
         return;
     ti_writer_error(ti_state.writer, &err);
-    ti_give_up("%s", err.text);
+    ti_stop_recording("%s", err.text);
 }
 
 /* While MPI_Pcontrol(0) holds, or with extra columns. */
-static __attribute__((noinline)) void emit_aside(const struct ti_call *c, struct ti_event *ev,
-                                                 bool always)
+static __attribute__((noinline)) void emit_slow(const struct ti_mpi_call *c, struct ti_event *ev,
+                                                bool always)
 {
     uint64_t extra[TI_EXTRAS_MAX], longest = take_longest();
     ti_status st;
@@ -735,11 +736,11 @@ static __attribute__((noinline)) void emit_aside(const struct ti_call *c, struct
         give_up_writing();
 }
 
-void ti_emit(const struct ti_call *c, struct ti_event *ev, bool always)
+void ti_emit(const struct ti_mpi_call *c, struct ti_event *ev, bool always)
 {
     ev->op = c->op;
-    if (__builtin_expect(ti_state.aside, 0)) {
-        emit_aside(c, ev, always);
+    if (__builtin_expect(ti_state.slow_emit, 0)) {
+        emit_slow(c, ev, always);
         return;
     }
     ev->volume = ti_state.burst;
@@ -795,13 +796,13 @@ bool ti_span_known(void)
 /* Shims of no MPI function, one for each way to leave. */
 static uint64_t found[2]; /* what the first one found in its burst, the last two times */
 static unsigned nth;      /* how often it was called in a row */
-static enum ti_way measured;
+static enum ti_leave_kind measured;
 
-static int nothing(void)
+static int empty_event(void)
 {
     if (!TI_ENTER(TI_OP_PCONTROL, TI_BINDING_C))
         return 0; /* another thread is in a call */
-    if (ti_state.extras && thread.first && measured == TI_WAY_CALL)
+    if (ti_state.extras && thread.first && measured == TI_LEAVE_CALL)
         ti_extra_calibrate_pair(ti_state.account, nth);
     nth++;
     found[0] = found[1];
@@ -809,26 +810,26 @@ static int nothing(void)
     return ti_leave(0);
 }
 
-static int nothing_noted(void)
+static int empty_pass_through(void)
 {
-    return TI_ENTER(TI_OP_NOTED, TI_BINDING_C) ? ti_leave(0) : 0;
+    return TI_ENTER(TI_OP_PASS_THROUGH, TI_BINDING_C) ? ti_leave(0) : 0;
 }
 
-static double nothing_double(void)
+static double empty_double(void)
 {
-    return TI_ENTER(TI_OP_NOTED, TI_BINDING_C) ? ti_leave_double(0) : 0;
+    return TI_ENTER(TI_OP_PASS_THROUGH, TI_BINDING_C) ? ti_leave_double(0) : 0;
 }
 
-static MPI_Aint nothing_aint(void)
+static MPI_Aint empty_aint(void)
 {
-    return TI_ENTER(TI_OP_NOTED, TI_BINDING_C) ? ti_leave_aint(0) : 0;
+    return TI_ENTER(TI_OP_PASS_THROUGH, TI_BINDING_C) ? ti_leave_aint(0) : 0;
 }
 
-void (*const ti_nothing[TI_WAYS])(void) = {
-    [TI_WAY_CALL] = (void (*)(void))nothing,
-    [TI_WAY_NOTED] = (void (*)(void))nothing_noted,
-    [TI_WAY_DOUBLE] = (void (*)(void))nothing_double,
-    [TI_WAY_AINT] = (void (*)(void))nothing_aint,
+void (*const ti_calibration_shims[TI_LEAVE_KINDS])(void) = {
+    [TI_LEAVE_CALL] = (void (*)(void))empty_event,
+    [TI_LEAVE_PASS_THROUGH] = (void (*)(void))empty_pass_through,
+    [TI_LEAVE_DOUBLE] = (void (*)(void))empty_double,
+    [TI_LEAVE_AINT] = (void (*)(void))empty_aint,
 };
 
 /* With nothing but calls in between. */
@@ -850,27 +851,28 @@ static __attribute__((noinline)) void call_three(void (*event)(void), void (*oth
 void ti_calibrate(void)
 {
     struct thread *me = &thread;
-    struct ti_cost *cost = ti_state.special ? &me->cost : &ti_state.cost;
+    struct ti_cost *cost = ti_state.slow_path ? &me->cost : &ti_state.cost;
     uint64_t negative = ti_state.negative;
 
     me->calibrated = true;
     memset(cost, 0, sizeof *cost);
     if (me->first)
         ti_extra_calibrate_begin(ti_state.account);
-    for (int way = 0; way < TI_WAYS; way++) {
+    for (int kind = 0; kind < TI_LEAVE_KINDS; kind++) {
         uint64_t least = UINT64_MAX, most = 0;
 
-        measured = (enum ti_way)way;
+        measured = (enum ti_leave_kind)kind;
         for (int i = 0; i < TI_CALIBRATION_SAMPLES; i++) {
             uint64_t n;
 
             nth = 0;
-            call_three(ti_flavour.through[TI_WAY_CALL], ti_flavour.through[way]);
+            call_three(ti_mpi_backend.calibration_stub[TI_LEAVE_CALL],
+                       ti_mpi_backend.calibration_stub[kind]);
             n = found[1] - found[0];
             least = n < least ? n : least;
             most = n > most ? n : most;
         }
-        cost->least[way] = least;
+        cost->least[kind] = least;
         if (most - least > cost->spread)
             cost->spread = most - least;
     }

@@ -61,7 +61,7 @@ static bool speaks(void)
 
     if (!local)
         local = getenv("MPI_LOCALRANKID"); /* MPICH's Hydra */
-    return ti_state.rank == 0 || ti_state.deputy || (local && strcmp(local, "0") == 0);
+    return ti_state.rank == 0 || ti_state.speaks_for_rank_0 || (local && strcmp(local, "0") == 0);
 }
 
 static void speak(const char *fmt, va_list ap)
@@ -77,7 +77,7 @@ static void speak(const char *fmt, va_list ap)
         return; /* nobody to tell */
 }
 
-void ti_complain(const char *fmt, ...)
+void ti_stderr_line(const char *fmt, ...)
 {
     int saved = errno;
     va_list ap;
@@ -88,7 +88,7 @@ void ti_complain(const char *fmt, ...)
     errno = saved;
 }
 
-void ti_give_up(const char *fmt, ...)
+void ti_stop_recording(const char *fmt, ...)
 {
     int saved = errno;
     va_list ap;
@@ -99,21 +99,21 @@ void ti_give_up(const char *fmt, ...)
     vsnprintf(reason, sizeof reason, fmt, ap);
     va_end(ap);
     if (speaks())
-        ti_complain("recording stopped: %s; the application goes on, its trace is incomplete",
-                    reason);
+        ti_stderr_line("recording stopped: %s; the application goes on, its trace is incomplete",
+                       reason);
     ti_recording_end(TI_END_STOPPED);
     errno = saved;
 }
 
-void ti_lost(const char *what)
+void ti_stop_untracked(const char *what)
 {
     /* operations have the names of their calls, but for capitals */
     const char *text = ti_op_info(ti_current()->op)->text;
 
     if (!ti_state.active)
         return;
-    ti_give_up("MPI_%c%s, after event %llu: %s", toupper((unsigned char)text[0]), text + 1,
-               (unsigned long long)ti_writer_events(ti_state.writer), what);
+    ti_stop_recording("MPI_%c%s, after event %llu: %s", toupper((unsigned char)text[0]), text + 1,
+                      (unsigned long long)ti_writer_events(ti_state.writer), what);
 }
 
 /* ------------------------------------------------------------- metadata -- */
@@ -211,13 +211,14 @@ static void write_info(void)
     if (ti_state.ranks_per_node)
         snprintf(ranks_per_node, sizeof ranks_per_node, "%lld", (long long)ti_state.ranks_per_node);
     /* it is noted calls that give what is no error code */
-    snprintf(calibration, sizeof calibration,
-             "%llu spread %llu samples %d noted %llu double %llu address %llu",
-             (unsigned long long)cost->least[TI_WAY_CALL], (unsigned long long)cost->spread,
-             TI_CALIBRATION_SAMPLES,
-             (unsigned long long)cost->least[ti_state.shared ? TI_WAY_NOTED : TI_WAY_CALL],
-             (unsigned long long)cost->least[TI_WAY_DOUBLE],
-             (unsigned long long)cost->least[TI_WAY_AINT]);
+    snprintf(
+        calibration, sizeof calibration,
+        "%llu spread %llu samples %d noted %llu double %llu address %llu",
+        (unsigned long long)cost->least[TI_LEAVE_CALL], (unsigned long long)cost->spread,
+        TI_CALIBRATION_SAMPLES,
+        (unsigned long long)cost->least[ti_state.shared ? TI_LEAVE_PASS_THROUGH : TI_LEAVE_CALL],
+        (unsigned long long)cost->least[TI_LEAVE_DOUBLE],
+        (unsigned long long)cost->least[TI_LEAVE_AINT]);
     ti_writer_info(ti_state.writer,
                    (const char *const[]){"rank",        rank,
                                          "host",        host,
@@ -441,7 +442,7 @@ static bool open_all(struct ti_err *err)
 static void in_child(void)
 {
     __atomic_store_n(&ti_state.active, false, __ATOMIC_RELAXED);
-    __atomic_store_n(&ti_state.go, false, __ATOMIC_RELAXED);
+    __atomic_store_n(&ti_state.no_conflict, false, __ATOMIC_RELAXED);
 }
 
 static uint64_t clock_ns(clockid_t clock)
@@ -460,7 +461,7 @@ static struct ti_cpu cpu_now(void)
 
 void ti_recording_begin(double start, int provided, int level)
 {
-    struct ti_call c = {.op = TI_OP_INIT};
+    struct ti_mpi_call c = {.op = TI_OP_INIT};
     struct ti_event ev = {.mask = TI_M_LEVEL};
     struct ti_err err;
     int saved = errno;
@@ -473,8 +474,8 @@ void ti_recording_begin(double start, int provided, int level)
     PMPI_Comm_size(MPI_COMM_WORLD, &ti_state.nranks);
     if (!open_all(&err)) {
         if (speaks() && err.text[0])
-            ti_complain("nothing is recorded: %s%s%s", err.text, err.hint[0] ? "; hint: " : "",
-                        err.hint);
+            ti_stderr_line("nothing is recorded: %s%s%s", err.text, err.hint[0] ? "; hint: " : "",
+                           err.hint);
         errno = saved;
         return;
     }
@@ -490,7 +491,7 @@ void ti_recording_begin(double start, int provided, int level)
         c.site = NULL;
         ti_emit(&c, &ev, false);
     } else {
-        ti_give_up("no memory for the communicators");
+        ti_stop_recording("no memory for the communicators");
     }
     ti_state.init_end = ti_seconds();
     ti_state.cpu_begin = cpu_now();
@@ -535,10 +536,11 @@ void ti_recording_end(enum ti_end end)
     double now = ti_seconds();
 
     /* one that _Fork() made does not know that it is a child */
-    if (!ti_state.active || ti_state.pid != getpid() || (end != TI_END_STOPPED && ti_intruded()))
+    if (!ti_state.active || ti_state.pid != getpid() ||
+        (end != TI_END_STOPPED && ti_thread_conflict()))
         return;
     __atomic_store_n(&ti_state.active, false, __ATOMIC_RELAXED);
-    __atomic_store_n(&ti_state.go, false, __ATOMIC_RELAXED);
+    __atomic_store_n(&ti_state.no_conflict, false, __ATOMIC_RELAXED);
     ti_span_end();
     if (ti_span_known())
         snprintf(whole, sizeof whole, "%llu", (unsigned long long)ti_state.whole.count);
@@ -558,7 +560,7 @@ void ti_recording_end(enum ti_end end)
         ti_extra_times(ti_state.account, times, sizeof times);
     snprintf(abandoned, sizeof abandoned, "%llu", (unsigned long long)ti_state.abandoned);
     if (ti_untraced_list(untraced, sizeof untraced) && ti_state.rank == 0 && !getenv("TIARA_QUIET"))
-        ti_complain("not traced: %s (calls of this rank)", untraced);
+        ti_stderr_line("not traced: %s (calls of this rank)", untraced);
     cpu_text(caller_ns, other_ns);
     ti_uncounted_end(&seen);
     snprintf(questions, sizeof questions, "%llu", (unsigned long long)ti_state.node_questions);
@@ -578,7 +580,7 @@ void ti_recording_end(enum ti_end end)
                             "times_ns",        times},
                         times[0] ? 21 : 20, &err) &&
         end != TI_END_STOPPED && speaks())
-        ti_complain("the trace is incomplete: %s", err.text);
+        ti_stderr_line("the trace is incomplete: %s", err.text);
     /* a copy: another thread may be in a call that reads it */
     counter = ti_state.counter;
     ti_counter_close(&counter);

@@ -86,7 +86,7 @@ FORTRAN_INIT(mpi_init_f08_, mpi_init_thread_f08_)
 /* ------------------------------------------------------------- Finalize -- */
 
 /* The last event; the trace is closed before MPI is. */
-static void end(struct ti_call *c)
+static void end(struct ti_mpi_call *c)
 {
     struct ti_event ev = {0};
 
@@ -98,7 +98,7 @@ static void end(struct ti_call *c)
 
 int MPI_Finalize(void)
 {
-    struct ti_call *c = TI_ENTER(TI_OP_FINALIZE, TI_BINDING_C);
+    struct ti_mpi_call *c = TI_ENTER(TI_OP_FINALIZE, TI_BINDING_C);
     int rc;
 
     if (c)
@@ -112,7 +112,7 @@ int MPI_Finalize(void)
     void finalize(MPI_Fint *ierr);                                                                 \
     void finalize(MPI_Fint *ierr)                                                                  \
     {                                                                                              \
-        struct ti_call *c = TI_ENTER(TI_OP_FINALIZE, TI_BINDING_FORTRAN);                          \
+        struct ti_mpi_call *c = TI_ENTER(TI_OP_FINALIZE, TI_BINDING_FORTRAN);                      \
         MPI_Fint lent;                                                                             \
                                                                                                    \
         if (c)                                                                                     \
@@ -126,7 +126,7 @@ FORTRAN_FINALIZE(mpi_finalize_f08_)
 
 /* ---------------------------------------------------------------- Abort -- */
 
-static void abort_comm(struct ti_call *c, MPI_Comm comm, int code)
+static void abort_comm(struct ti_mpi_call *c, MPI_Comm comm, int code)
 {
     const struct ti_comm_entry *entry = ti_comm_known(comm);
     struct ti_event ev = {.mask = TI_M_COMM | TI_M_LEVEL};
@@ -141,7 +141,7 @@ static void abort_comm(struct ti_call *c, MPI_Comm comm, int code)
 
 int MPI_Abort(MPI_Comm comm, int code)
 {
-    struct ti_call *c = TI_ENTER(TI_OP_ABORT, TI_BINDING_C);
+    struct ti_mpi_call *c = TI_ENTER(TI_OP_ABORT, TI_BINDING_C);
 
     if (c)
         abort_comm(c, comm, code);
@@ -152,7 +152,7 @@ int MPI_Abort(MPI_Comm comm, int code)
     void abort_(MPI_Fint *comm, MPI_Fint *code, MPI_Fint *ierr);                                   \
     void abort_(MPI_Fint *comm, MPI_Fint *code, MPI_Fint *ierr)                                    \
     {                                                                                              \
-        struct ti_call *c = TI_ENTER(TI_OP_ABORT, TI_BINDING_FORTRAN);                             \
+        struct ti_mpi_call *c = TI_ENTER(TI_OP_ABORT, TI_BINDING_FORTRAN);                         \
         MPI_Fint lent;                                                                             \
                                                                                                    \
         if (c)                                                                                     \
@@ -166,7 +166,7 @@ FORTRAN_ABORT(mpi_abort_f08_)
 /* ------------------------------------------------------------- Pcontrol -- */
 
 /* 0 stops recording, any other level resumes it. */
-static void control(struct ti_call *c, int level)
+static void control(struct ti_mpi_call *c, int level)
 {
     struct ti_event ev = {.mask = TI_M_LEVEL};
 
@@ -184,7 +184,7 @@ static void control(struct ti_call *c, int level)
 int ti_pcontrol(int level) __asm__("MPI_Pcontrol") __attribute__((visibility("hidden")));
 int ti_pcontrol(int level)
 {
-    struct ti_call *c = TI_ENTER(TI_OP_PCONTROL, TI_BINDING_C);
+    struct ti_mpi_call *c = TI_ENTER(TI_OP_PCONTROL, TI_BINDING_C);
 
     if (!c)
         return TI_NEXT(MPI_Pcontrol)(level);
@@ -199,7 +199,7 @@ int ti_pcontrol(int level)
     void pcontrol(MPI_Fint *level, MPI_Fint *ierr);                                                \
     void pcontrol(MPI_Fint *level, MPI_Fint *ierr)                                                 \
     {                                                                                              \
-        struct ti_call *c = TI_ENTER(TI_OP_PCONTROL, TI_BINDING_FORTRAN);                          \
+        struct ti_mpi_call *c = TI_ENTER(TI_OP_PCONTROL, TI_BINDING_FORTRAN);                      \
                                                                                                    \
         if (!c) {                                                                                  \
             TI_NEXT(pcontrol)(level, ierr);                                                        \

@@ -42,7 +42,7 @@ struct ti_span {
  * have a way of their own where any thread may record. */
 #define TI_CALIBRATION_SAMPLES 64
 struct ti_cost {
-    uint64_t least[TI_WAYS];
+    uint64_t least[TI_LEAVE_KINDS];
     uint64_t spread; /* of the samples of that way where they differ most */
 };
 
@@ -60,9 +60,9 @@ struct ti_cpu {
 
 struct ti_state {
     bool active;  /* between MPI_Init and MPI_Finalize, and nothing went wrong; atomic */
-    bool go;      /* active, and no other thread came; atomic */
+    bool no_conflict; /* active, and no other thread came; atomic */
     bool stopped; /* by MPI_Pcontrol(0) */
-    bool aside;   /* ti_emit() the long way */
+    bool slow_emit; /* ti_emit() the long way */
     struct ti_writer *writer;
     struct ti_counter counter;
     int extras;                 /* columns */
@@ -70,12 +70,12 @@ struct ti_state {
 
     int level;               /* of threads, that the application has promised to keep to */
     bool shared;             /* any thread may hold this, one at a time */
-    bool special;            /* enter and leave the long way */
-    bool added;              /* because of more than one count: a sum, or extra columns */
+    bool slow_path;          /* enter and leave the long way */
+    bool many_counts;        /* because of more than one count: a sum, or extra columns */
     struct ti_inside inside; /* `phase` is atomic */
     uint64_t others;         /* what other threads had done at the last entry */
     struct ti_shares shares; /* of the burst since the last event */
-    uint64_t excluded;       /* and had done in noted calls; atomic */
+    uint64_t others_excluded; /* and had done in noted calls; atomic */
     uint64_t abandoned;      /* calls that were left by longjmp() or an exception */
 
     uint64_t last;       /* counter when the last call was left, and the cost of it */
@@ -90,7 +90,7 @@ struct ti_state {
     uint64_t since_poll; /* volume since it */
 
     int rank, nranks;
-    bool deputy; /* speaks for rank 0, which is not traced */
+    bool speaks_for_rank_0; /* speaks for rank 0, which is not traced */
     pid_t pid;
     int64_t mapped, memory_bytes;   /* memory of ours: now, and the most there was */
     int64_t spilled, spilled_bytes; /* the same of what is mapped from files */
@@ -122,14 +122,14 @@ double ti_seconds(void);
 void ti_linger(void);
 
 /* Say one line on stderr, from rank 0 and the first rank of each node. */
-void ti_complain(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+void ti_stderr_line(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 /* Something went wrong: say so, stop recording for good, mark the trace. */
-void ti_give_up(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+void ti_stop_recording(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 /* The same for `what` the call in progress was about and cannot be followed: "a
  * communicator that no traced call made".  Says in which call and where. */
-void ti_lost(const char *what);
+void ti_stop_untracked(const char *what);
 
 /* An event without vectors; only the fields of its mask need to be set. */
 static inline void ti_event_begin(struct ti_event *ev, uint32_t mask)
@@ -156,14 +156,14 @@ bool ti_agree(const char *dir, const struct ti_err *why, bool go_on, uint8_t id[
               struct ti_err *err);
 
 /* record.c: the call in progress. */
-const struct ti_call *ti_current(void);
+const struct ti_mpi_call *ti_current(void);
 
 /* From now on, what is computed is dropped, or is not. */
 void ti_set_stopped(bool stopped);
 
 /* Give the event its volume and call site and write it.  While
  * MPI_Pcontrol(0) holds, nothing is written unless `always`. */
-void ti_emit(const struct ti_call *c, struct ti_event *ev, bool always);
+void ti_emit(const struct ti_mpi_call *c, struct ti_event *ev, bool always);
 
 /* The calling thread called MPI_Init; the counter is open.  Recording is on when
  * this returns. */
@@ -177,7 +177,7 @@ bool ti_thread_is_first(void);
 bool ti_thread_may_end(void);
 
 /* Whether a thread called MPI that may not; if so, gives up. */
-bool ti_intruded(void);
+bool ti_thread_conflict(void);
 
 /* The poll answered "no". */
 void ti_poll_failed(void);
@@ -223,7 +223,7 @@ static inline bool ti_reserve(void **p, size_t *room, size_t bytes)
 int64_t ti_type_bytes(MPI_Datatype type);
 
 /* Packed bytes of so many elements.  The fields of an event end below 2^63 bytes: more is
- * ti_lost(), and 0. */
+ * ti_stop_untracked(), and 0. */
 int64_t ti_too_large(void);
 static inline int64_t ti_bytes(int64_t count, int64_t esize)
 {
@@ -312,7 +312,7 @@ struct ti_handles {
 struct ti_handle *ti_handle_add(struct ti_handles *t, uintptr_t handle, int rank);
 void ti_handle_forget(struct ti_handles *t, uintptr_t handle);
 
-/* NULL if it is not known; ti_handle_find() then gives up: ti_lost(). */
+/* NULL if it is not known; ti_handle_find() then gives up: ti_stop_untracked(). */
 struct ti_handle *ti_handle_known(struct ti_handles *t, uintptr_t handle);
 struct ti_handle *ti_handle_find(struct ti_handles *t, uintptr_t handle);
 
@@ -334,12 +334,12 @@ int64_t ti_redop(MPI_Op op);
  * ti_envelope(): begin an event with communicator, partner and tag; NULL without
  * memory.  ti_content(): and the size of what is in it.
  */
-void ti_lend_status(struct ti_call *c);
-void ti_match(struct ti_event *ev, const struct ti_call *c, const void *status, int own_rank);
-bool ti_was_cancelled(const struct ti_call *c, const void *status);
+void ti_lend_status(struct ti_mpi_call *c);
+void ti_match(struct ti_event *ev, const struct ti_mpi_call *c, const void *status, int own_rank);
+bool ti_was_cancelled(const struct ti_mpi_call *c, const void *status);
 bool ti_wildcard(int peer, int tag);
-const struct ti_comm_entry *ti_envelope(struct ti_event *ev, const struct ti_call *c);
-void ti_content(struct ti_event *ev, const struct ti_call *c);
+const struct ti_comm_entry *ti_envelope(struct ti_event *ev, const struct ti_mpi_call *c);
+void ti_content(struct ti_event *ev, const struct ti_mpi_call *c);
 
 /* fortran.c: find what the functions below need. */
 void ti_fortran_begin(void);
@@ -353,11 +353,11 @@ bool ti_fortran_ignores_all(const void *statuses);
  * Whether it is persistent follows from c->op.  A wildcard receive's completion
  * says what matched, relative to own_rank.
  */
-int64_t ti_request_add(struct ti_call *c, bool wildcard, int own_rank);
+int64_t ti_request_add(struct ti_mpi_call *c, bool wildcard, int own_rank);
 
 /* The same for a request that the trace does not show, so that its completion
  * is not taken for another's. */
-void ti_request_hide(struct ti_call *c);
+void ti_request_hide(struct ti_mpi_call *c);
 
 /* A handle's bits, by which it is looked up. */
 static inline uint64_t ti_bits(const void *handle, size_t bytes)
@@ -369,7 +369,7 @@ static inline uint64_t ti_bits(const void *handle, size_t bytes)
 }
 
 /* A handle in the caller's binding, as a C handle. */
-static inline MPI_Comm ti_comm_of(const struct ti_call *c, const void *p)
+static inline MPI_Comm ti_comm_of(const struct ti_mpi_call *c, const void *p)
 {
     return c->binding == TI_BINDING_C ? *(const MPI_Comm *)p : PMPI_Comm_f2c(*(const MPI_Fint *)p);
 }

@@ -23,7 +23,7 @@ static uint32_t *place_bucket(const struct ti_table *t, uint64_t handle, const v
 /* ---------------------------------------------------------------- rings -- */
 
 /* To the ring of those of its handle, as the youngest. */
-static void follow(const struct ti_table *t, uint32_t at, uint32_t leader)
+static void join_ring(const struct ti_table *t, uint32_t at, uint32_t leader)
 {
     struct ti_ring *self = &t->live[at].same_handle, *first = &t->live[leader].same_handle;
 
@@ -34,7 +34,7 @@ static void follow(const struct ti_table *t, uint32_t at, uint32_t leader)
 }
 
 /* To its place, as the youngest. */
-static void place(const struct ti_table *t, uint32_t at)
+static void add_to_place(const struct ti_table *t, uint32_t at)
 {
     struct ti_live *live = &t->live[at];
     uint32_t *bucket = place_bucket(t, live->handle, live->where);
@@ -53,7 +53,7 @@ static void place(const struct ti_table *t, uint32_t at)
     first->prev = at;
 }
 
-static void displace(const struct ti_table *t, uint32_t at)
+static void remove_from_place(const struct ti_table *t, uint32_t at)
 {
     const struct ti_live *live = &t->live[at];
     uint32_t *bucket = place_bucket(t, live->handle, live->where);
@@ -77,7 +77,7 @@ static inline uint32_t leader(const struct ti_table *t, uint32_t n, uint64_t han
     return n;
 }
 
-static inline void lead(const struct ti_table *t, uint32_t at, uint32_t *bucket)
+static inline void make_leader(const struct ti_table *t, uint32_t at, uint32_t *bucket)
 {
     t->live[at].leads = true;
     t->live[at].chain = *bucket;
@@ -85,7 +85,7 @@ static inline void lead(const struct ti_table *t, uint32_t at, uint32_t *bucket)
 }
 
 /* Its successor leads. */
-static inline void abdicate(const struct ti_table *t, uint32_t at)
+static inline void pass_lead(const struct ti_table *t, uint32_t at)
 {
     const struct ti_live *live = &t->live[at];
     uint32_t *link = handle_bucket(t, live->handle), next = live->same_handle.next;
@@ -136,7 +136,7 @@ static inline uint32_t take_number(struct ti_table *t)
     return (uint32_t)__builtin_ctzll(first);
 }
 
-static inline void give_number(struct ti_table *t, uint32_t number)
+static inline void release_number(struct ti_table *t, uint32_t number)
 {
     for (int l = 0; l < t->levels; l++) {
         uint64_t *word = &t->vacant[l][number / 64], before = *word;
@@ -180,7 +180,7 @@ static void move_places(const struct ti_table *t, const struct ti_table *old)
         if (!old->places[b])
             continue;
         do {
-            place(t, at);
+            add_to_place(t, at);
             at = old->live[at].same_place.next;
         } while (at != old->places[b] - 1);
     }
@@ -203,15 +203,15 @@ static __attribute__((noinline)) bool grow(struct ti_table *t)
         memcpy(t->live, old.live, old.room * sizeof *old.live);
         for (uint32_t at = 0; at < old.room; at++) /* all are in use */
             if (t->live[at].leads)
-                lead(t, at, handle_bucket(t, t->live[at].handle));
+                make_leader(t, at, handle_bucket(t, t->live[at].handle));
         move_places(t, &old);
         for (uint32_t w = 0; w < words(old.room); w++)
             for (uint64_t rest = old.vacant[0][w]; rest; rest &= rest - 1)
-                give_number(t, w * 64 + (uint32_t)__builtin_ctzll(rest));
+                release_number(t, w * 64 + (uint32_t)__builtin_ctzll(rest));
         ti_unmap(old.block, old.block_bytes);
     }
     for (uint32_t n = old.room; n < room; n++)
-        give_number(t, n);
+        release_number(t, n);
     return true;
 }
 
@@ -220,9 +220,9 @@ static __attribute__((noinline)) bool grow(struct ti_table *t)
 /* A position that is not in use. */
 static inline bool take_position(struct ti_table *t, uint32_t *at)
 {
-    if (t->spare) {
-        *at = t->spare - 1;
-        t->spare = t->live[*at].number;
+    if (t->free_list) {
+        *at = t->free_list - 1;
+        t->free_list = t->live[*at].number;
     } else if (t->used < t->room || grow(t)) {
         *at = t->used;
     } else {
@@ -249,11 +249,11 @@ struct ti_live *ti_table_add(struct ti_table *t, uint64_t handle, const void *wh
     bucket = handle_bucket(t, handle);
     first = leader(t, *bucket, handle);
     if (__builtin_expect(first != 0, 0)) {
-        follow(t, at, first - 1);
-        place(t, at);
+        join_ring(t, at, first - 1);
+        add_to_place(t, at);
     } else {
         live->same_handle.next = live->same_handle.prev = at;
-        lead(t, at, bucket);
+        make_leader(t, at, bucket);
     }
     return live;
 }
@@ -263,17 +263,17 @@ void ti_table_remove(struct ti_table *t, struct ti_live *live)
     uint32_t at = (uint32_t)(live - t->live);
 
     if (live->placed)
-        displace(t, at);
+        remove_from_place(t, at);
     if (live->leads)
-        abdicate(t, at);
+        pass_lead(t, at);
     if (__builtin_expect(live->same_handle.next != at, 0)) {
         t->live[live->same_handle.prev].same_handle.next = live->same_handle.next;
         t->live[live->same_handle.next].same_handle.prev = live->same_handle.prev;
     }
     if (live->number != TI_HIDDEN)
-        give_number(t, live->number);
-    live->number = t->spare;
-    t->spare = at + 1;
+        release_number(t, live->number);
+    live->number = t->free_list;
+    t->free_list = at + 1;
     t->used--;
 }
 

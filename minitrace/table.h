@@ -63,7 +63,7 @@ struct ti_table {
     uint32_t *handles;   /* [room] buckets: position + 1 of a leader */
     uint32_t *places;    /* [room / 2] buckets: position + 1 of the oldest */
     uint32_t room, used; /* `used` are in use */
-    uint32_t spare;      /* position of one that is not + 1, a list through number */
+    uint32_t free_list;  /* position of one that is not + 1, a list through number */
     int levels;
     uint64_t *vacant[TI_LEVELS]; /* bit n: number n is free; one level up: a word has some */
 };

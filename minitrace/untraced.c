@@ -24,7 +24,7 @@ static struct untraced *find(const char *name)
     return &list[n++];
 }
 
-void ti_rec_untraced(struct ti_call *c, const char *name)
+void ti_rec_untraced(struct ti_mpi_call *c, const char *name)
 {
     struct ti_event ev = {.mask = TI_M_CALL};
     struct untraced *u;
@@ -35,7 +35,7 @@ void ti_rec_untraced(struct ti_call *c, const char *name)
     }
     u = find(name);
     if (!u) {
-        ti_give_up("no memory to name the calls that are not traced");
+        ti_stop_recording("no memory to name the calls that are not traced");
         return;
     }
     u->calls++;

@@ -208,9 +208,9 @@ static void write_table(FILE *out, const struct ti_text *t, const struct ti_flow
     }
 }
 
-ti_status ti_emit(FILE *out, const struct ti_text *t, const struct ti_flow *f,
-                  const struct ti_blocks_options *opt, const int64_t *own, bool map,
-                  struct ti_err *err)
+ti_status ti_blocks_emit(FILE *out, const struct ti_text *t, const struct ti_flow *f,
+                         const struct ti_blocks_options *opt, const int64_t *own, bool map,
+                         struct ti_err *err)
 {
     size_t from = 0, k = 0;
     ti_status st = TI_OK;

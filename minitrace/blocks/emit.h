@@ -20,8 +20,8 @@
  * map of its statements (object.h) where `map`.  `own` holds, by addition, what
  * is to be added to tiara_blocks_own, NULL without audit.  TI_ERR_INPUT where a
  * statement cannot be changed as it must be. */
-ti_status ti_emit(FILE *out, const struct ti_text *t, const struct ti_flow *f,
-                  const struct ti_blocks_options *options, const int64_t *own, bool map,
-                  struct ti_err *err);
+ti_status ti_blocks_emit(FILE *out, const struct ti_text *t, const struct ti_flow *f,
+                         const struct ti_blocks_options *options, const int64_t *own, bool map,
+                         struct ti_err *err);
 
 #endif

@@ -331,7 +331,7 @@ static ti_status make(const struct command *c, const struct ti_text *t, const st
 
     if (!out)
         ti_blocks_out_of_memory();
-    st = ti_emit(out, t, f, &c->options, own, object != NULL, err);
+    st = ti_blocks_emit(out, t, f, &c->options, own, object != NULL, err);
     if (fclose(out) != 0)
         ti_blocks_out_of_memory();
     if (!st)

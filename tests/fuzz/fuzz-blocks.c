@@ -18,7 +18,7 @@ static void emit(const struct ti_text *t, const struct ti_flow *f,
 
     if (!out)
         abort();
-    if (!ti_emit(out, t, f, opt, own, map, &err) && !f && !map) {
+    if (!ti_blocks_emit(out, t, f, opt, own, map, &err) && !f && !map) {
         fclose(out);
         /* Nothing added: the same text, behind the line with its name. */
         if (n < t->bytes + 1 || memcmp(text + n - t->bytes - 1, t->text, t->bytes) != 0)

@@ -60,15 +60,15 @@ traced 'a program that asks' "$scratch/asks" "$library"
 ln -s "$us" "$scratch/link.so"
 PRELOAD=$scratch/link.so traced 'a link to us' "$scratch/host" "$scratch/plugin.so"
 
-# Without a flavour for the MPI there is, all goes on as without us.
+# Without a back end for this MPI, the program runs as without the library.
 mkdir "$scratch/alone"
 cp "$us" "$scratch/alone"
 rm -rf "$scratch/trace"
 PRELOAD=$scratch/alone/libminitrace.so trace "$scratch/trace" 3 cputime "$scratch/host" \
-    "$scratch/plugin.so" >"$scratch/log" 2>&1 || fail "no flavour: $(cat "$scratch/log")"
+    "$scratch/plugin.so" >"$scratch/log" 2>&1 || fail "no back end: $(cat "$scratch/log")"
 [ "$(grep -c '^tiara: nothing is recorded: .*is not beside' "$scratch/log")" = 1 ] ||
-    fail "no flavour: $(cat "$scratch/log")"
-[ ! -e "$scratch/trace" ] || fail 'no flavour: a trace'
+    fail "no back end: $(cat "$scratch/log")"
+[ ! -e "$scratch/trace" ] || fail 'no back end: a trace'
 
 # No MPI: nothing is said, nothing is loaded.
 LD_PRELOAD=$us bash -c 'cat /proc/self/maps; python3 -c "print(1)"' >"$scratch/maps" 2>"$scratch/err"

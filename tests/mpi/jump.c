@@ -27,7 +27,7 @@ static void handle(MPI_Comm *comm, int *code, ...)
 
     (void)comm;
     handled++;
-    MPI_Error_string(*code, text, &len); /* a noted call inside another */
+    MPI_Error_string(*code, text, &len); /* a pass-through call inside another */
     if (strcmp(what, "nested") == 0)
         MPI_Barrier(MPI_COMM_SELF);
     if (strcmp(what, "abort") == 0)
@@ -65,7 +65,7 @@ static void receive(void)
     MPI_Recv(&in, 1, MPI_INT, MPI_PROC_NULL, 3, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 }
 
-static void noted(void)
+static void pass_through(void)
 {
     int n = 0;
 
@@ -89,7 +89,7 @@ static void fail_and(void (*then)(void), size_t failing, size_t going_on)
 int main(int argc, char **argv)
 {
     static const size_t room[] = {16, 64, 100, 256, 1000, 5000};
-    void (*const then[])(void) = {barrier, receive, noted};
+    void (*const then[])(void) = {barrier, receive, pass_through};
     MPI_Errhandler handler;
 
     what = argc > 1 ? argv[1] : what;

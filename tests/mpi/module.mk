@@ -39,7 +39,7 @@ $(O)/pic-openmpi/tests/hasty/agree.o: minitrace/agree.c
 $(O)/tests/hasty/libminitrace-openmpi.so: $(O)/pic-openmpi/tests/hasty/agree.o \
         $(filter-out %/minitrace/agree.o,$(call minitrace_objs,openmpi)) minitrace/mpi_backend.map
 	@mkdir -p $(@D)
-	$(call link_flavour,$(MPICC_openmpi))
+	$(call link_mpi_backend,$(MPICC_openmpi))
 ifneq ($(MPICC_openmpi),)
 test_programs += $(O)/tests/hasty/libminitrace.so $(O)/tests/hasty/libminitrace-openmpi.so
 endif
@@ -65,7 +65,7 @@ $(O)/tests/mpi/residuals $(O)/tests/mpich/residuals: | $(made)
 $(O)/tests/mpi/papi $(O)/tests/mpi/residuals $(O)/tests/mpich/residuals: \
     LDLIBS := $(if $(has_sde),-lpapi -lsde) $(LDLIBS)
 
-# Some of them with MPICH (mpich.sh), where its flavour is built.
+# Some of them with MPICH (mpich.sh), where its back end is built.
 MPIFC_MPICH ?= $(if $(filter mpich,$(call mpi_of,$(MPICC))),$(MPIFC),$(shell command -v mpifort.mpich))
 ifneq ($(MPICC_mpich),)
 mpich_tests := nodes bursts residuals callbacks p2p requests persistent matched cancel comms creations datatypes collectives \

@@ -1,5 +1,5 @@
 #!/bin/bash
-# The tests of the other scripts with MPICH, whose flavour the preloaded library
+# The tests of the other scripts with MPICH, whose back end the preloaded library
 # finds by itself; and one ring leaves the same events with either MPI.
 # tests/run: long
 # shellcheck source=tests/mpi/lib.sh

@@ -21,7 +21,7 @@ for n in 0 1 2 3 4 5; do
         if grep CAVEAT "$scratch/info"; then fail "$n a node: that is said of the target"; fi
     fi
 done
-[ "$MPI" = openmpi ] || finish # the rest is of its flavour as well
+[ "$MPI" = openmpi ] || finish # the rest is specific to Open MPI
 
 # The other bindings.
 for binding in usempi f08; do

@@ -51,7 +51,7 @@ while read -r rank before begin end after; do
     own=$("$info" "$dir" --rank "$rank" | sed -n 's/^times_ns .* own \([0-9]*\) .*/\1/p')
     at_least "rank $rank: polls for 40 ms" \
         "$(($(nth burst 3) + $(nth call 3) + $(nth burst 4) + $(nth call 4) + own))" 40000000
-    at_least "rank $rank: a noted call of 30 ms" "$(nth call 7)" 30000000
+    at_least "rank $rank: a pass-through call of 30 ms" "$(nth call 7)" 30000000
     adds_up "$dir" "$rank" times
     read -r _ _ elapsed _ _ _ stopped < <("$info" "$dir" --rank "$rank" | grep '^times_ns ')
     at_least "rank $rank: 20 ms of MPI_Pcontrol(0)" "$stopped" 20000000

@@ -16,13 +16,13 @@
 static int parent_of[MOST]; /* as the parent sees it */
 
 /* Everything below b.first, from above; its levels. */
-static int walk(struct ti_block b)
+static int walk(struct ti_subtree b)
 {
-    int next = b.first + 1, n = ti_children(b), deepest = 0;
+    int next = b.first + 1, n = ti_child_count(b), deepest = 0;
 
-    assert_in_range(n, 0, TI_BRANCHES);
+    assert_in_range(n, 0, TI_TREE_ARITY);
     for (int i = 0; i < n; i++) {
-        struct ti_block c = ti_child(b, i);
+        struct ti_subtree c = ti_child(b, i);
         int height;
 
         assert_int_equal(c.first, next);
@@ -43,10 +43,10 @@ static void check_size(int n)
     for (int r = 0; r < n; r++)
         parent_of[r] = -2;
     parent_of[0] = -1;
-    walk((struct ti_block){0, n});
+    walk((struct ti_subtree){0, n});
     for (int r = 0; r < n; r++) {
         int parent;
-        struct ti_block b = ti_block_of(r, n, &parent);
+        struct ti_subtree b = ti_subtree_of(r, n, &parent);
 
         assert_int_equal(b.first, r);
         assert_int_equal(parent, parent_of[r]);
@@ -71,13 +71,13 @@ static void blocks_are_the_same_from_both_ends(void **state)
     for (size_t k = 0; k < sizeof sizes / sizeof *sizes; k++)
         for (int r = 0; r < sizes[k]; r++) {
             int parent, unused;
-            struct ti_block b = ti_block_of(r, sizes[k], &parent), above;
+            struct ti_subtree b = ti_subtree_of(r, sizes[k], &parent), above;
             bool found = parent < 0;
 
             if (parent >= 0)
-                above = ti_block_of(parent, sizes[k], &unused);
-            for (int i = 0; parent >= 0 && i < ti_children(above); i++) {
-                struct ti_block c = ti_child(above, i);
+                above = ti_subtree_of(parent, sizes[k], &unused);
+            for (int i = 0; parent >= 0 && i < ti_child_count(above); i++) {
+                struct ti_subtree c = ti_child(above, i);
 
                 found = found || (c.first == b.first && c.end == b.end);
             }
@@ -88,12 +88,12 @@ static void blocks_are_the_same_from_both_ends(void **state)
 static void the_tree_is_flat(void **state)
 {
     (void)state;
-    assert_int_equal(ti_height((struct ti_block){0, 1}), 0);
-    assert_int_equal(ti_height((struct ti_block){0, 33}), 1);
-    assert_int_equal(ti_height((struct ti_block){0, 34}), 2);
-    assert_int_equal(ti_height((struct ti_block){0, 1 + 32 + 32 * 32}), 2);
-    assert_int_equal(ti_height((struct ti_block){0, 2 + 32 + 32 * 32}), 3);
-    assert_int_equal(ti_height((struct ti_block){0, 16384}), 3);
+    assert_int_equal(ti_height((struct ti_subtree){0, 1}), 0);
+    assert_int_equal(ti_height((struct ti_subtree){0, 33}), 1);
+    assert_int_equal(ti_height((struct ti_subtree){0, 34}), 2);
+    assert_int_equal(ti_height((struct ti_subtree){0, 1 + 32 + 32 * 32}), 2);
+    assert_int_equal(ti_height((struct ti_subtree){0, 2 + 32 + 32 * 32}), 3);
+    assert_int_equal(ti_height((struct ti_subtree){0, 16384}), 3);
 }
 
 int main(void)
