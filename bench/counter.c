@@ -35,8 +35,8 @@ static void turn(const struct ti_counter *c)
 
 int main(int argc, char **argv)
 {
-    struct ti_counter_wish wish = {.choice = argc > 1 ? argv[1] : "auto",
-                                   .also = argc > 2 ? argv[2] : NULL};
+    struct ti_counter_request wish = {.choice = argc > 1 ? argv[1] : "auto",
+                                      .also = argc > 2 ? argv[2] : NULL};
     struct ti_counter c;
     struct ti_err err;
     double least = 0;
@@ -52,7 +52,7 @@ int main(int argc, char **argv)
         took = (cpu_ns() - start) / READS;
         least = i == 0 || took < least ? took : least;
     }
-    printf("%-12s %8.1f\n", c.way, least);
+    printf("%-12s %8.1f\n", c.read_method, least);
     ti_counter_close(&c);
     return 0;
 }

@@ -11,7 +11,7 @@ static uint64_t others(void)
     return word;
 }
 
-ti_status ti_counter_open(const struct ti_counter_wish *wish, struct ti_counter *out,
+ti_status ti_counter_open(const struct ti_counter_request *wish, struct ti_counter *out,
                           struct ti_err *err)
 {
     bool sum = wish->sum;
@@ -21,7 +21,7 @@ ti_status ti_counter_open(const struct ti_counter_wish *wish, struct ti_counter 
                                .event = "nothing",
                                .unit = "events",
                                .exact = true,
-                               .way = "load",
+                               .read_method = "load",
                                .word = &word,
                                .sum = sum,
                                .others = sum ? others : NULL};

@@ -30,7 +30,7 @@ static ti_status open_auto(const char *also, bool sum, struct ti_counter *out, s
     return st;
 }
 
-static ti_status open_choice(const struct ti_counter_wish *wish, struct ti_counter *out,
+static ti_status open_choice(const struct ti_counter_request *wish, struct ti_counter *out,
                              struct ti_err *err)
 {
     const char *choice = wish->choice, *also = wish->also;
@@ -54,7 +54,7 @@ static ti_status open_choice(const struct ti_counter_wish *wish, struct ti_count
     return st;
 }
 
-ti_status ti_counter_open(const struct ti_counter_wish *wish, struct ti_counter *out,
+ti_status ti_counter_open(const struct ti_counter_request *wish, struct ti_counter *out,
                           struct ti_err *err)
 {
     int saved = errno;

@@ -83,7 +83,7 @@ ti_status ti__counter_open_blocks(bool sum, struct ti_counter *out, struct ti_er
         .event = TI_BLOCKS_EVENT,
         .unit = "instructions",
         .exact = true,
-        .way = "load",
+        .read_method = "load",
         .from_start = true,
         .word = word,
         .read_elsewhere = read_elsewhere,

@@ -29,7 +29,7 @@ ti_status ti__counter_open_cputime(bool sum, struct ti_counter *out, struct ti_e
         .unit = "nanoseconds",
         .exact = false,
         .estimate = true,
-        .way = "system call",
+        .read_method = "system call",
         .from_start = true,
         .word = &ti__counter_no_word,
         .read = cputime_read,

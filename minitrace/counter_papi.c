@@ -914,7 +914,7 @@ ti_status ti__counter_open_papi(const char *event, const char *also, bool sum,
     *out = (struct ti_counter){
         .backend = "papi",
         .exact = plan.instructions,
-        .way = read_method(0),
+        .read_method = read_method(0),
         .word = &ti__counter_no_word,
         .read = papi_read,
         .sum = sum,

@@ -99,7 +99,7 @@ ti_status ti__counter_open_valgrind(bool sum, struct ti_counter *out, struct ti_
         .event = "guest instructions",
         .unit = "instructions",
         .exact = true,
-        .way = "load",
+        .read_method = "load",
         .from_start = true,
         .word = word,
         .read = NULL,

@@ -1,8 +1,8 @@
 /*
- * The two ways from a flavour to MPI, both filled in by the front (dispatcher.h):
+ * The two ways from a back end to MPI, both filled in by the dispatcher (dispatcher.h):
  *
- *     TI_NEXT(MPI_X)   where the application's call goes on to; for shims only
- *     PMPI_X           the MPI library's own function; for what we call ourselves
+ *     TI_NEXT(MPI_X)   where the application's call continues; for shims only
+ *     PMPI_X           the MPI library's own function; for the library's own calls
  */
 #ifndef TI_NEXT_H
 #define TI_NEXT_H
@@ -11,8 +11,8 @@
 
 #include "minitrace/dispatcher.h"
 
-/* Whether it has MPI-4's functions, apart from those with large counts: Open MPI 5 does,
- * and calls itself MPI 3.1. */
+/* Whether the MPI library has MPI-4's functions, apart from large counts.  Open MPI 5 has them,
+ * and reports version 3.1. */
 #define TI_MPI4 (MPI_VERSION >= 4 || (OMPI_MAJOR_VERSION + 0 >= 5))
 
 extern void *ti_next[] __attribute__((visibility("hidden")));
@@ -25,8 +25,8 @@ extern struct ti_mpi_backend ti_mpi_backend __attribute__((visibility("default")
 #include "minitrace/mpi_real.h"
 
 #ifdef MPICH_VERSION
-/* Conversions that are functions: the flavour for MPICH is not linked with MPICH,
- * whose library has several names (fortran.c). */
+/* Conversions that are functions.  The back end for MPICH looks them up, because it is not linked
+ * with MPICH, whose library has several names (fortran.c). */
 struct ti_conversions {
     __typeof__(&PMPI_Status_f2c) status_f2c;
     __typeof__(&PMPI_Status_c2f) status_c2f;

@@ -1,6 +1,6 @@
 /*
- * Ranks 0 to n - 1 as a tree: below each rank is a block of ranks that follow it, and that
- * block is cut into TI_TREE_ARITY parts or fewer, whose first ranks are its children.
+ * A tree of ranks 0 to n - 1.  Below a rank is a block of ranks that follow it.  The block is cut
+ * into at most TI_TREE_ARITY parts, and the first rank of each part is a child.
  */
 #ifndef TI_RANKTREE_H
 #define TI_RANKTREE_H
@@ -8,7 +8,7 @@
 #define TI_TREE_ARITY 32
 
 struct ti_subtree {
-    int first, end; /* ranks from `first` up to, not including, `end` */
+    int first, end; /* ranks first .. end - 1 */
 };
 
 static inline int ti_child_count(struct ti_subtree b)
@@ -18,7 +18,7 @@ static inline int ti_child_count(struct ti_subtree b)
     return below < TI_TREE_ARITY ? below : TI_TREE_ARITY;
 }
 
-/* Child `i` of b.first, with what is below it.  The first one's is the largest. */
+/* The subtree of child `i` of b.first.  The first child's is the largest. */
 static inline struct ti_subtree ti_child(struct ti_subtree b, int i)
 {
     int below = b.end - b.first - 1, parts = ti_child_count(b);
@@ -38,7 +38,7 @@ static inline int ti_height(struct ti_subtree b)
     return height;
 }
 
-/* The rank and what is below it; *parent is -1 for rank 0. */
+/* The subtree of `rank`; *parent is -1 for rank 0. */
 static inline struct ti_subtree ti_subtree_of(int rank, int n, int *parent)
 {
     struct ti_subtree b = {0, n};

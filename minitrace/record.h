@@ -1,10 +1,10 @@
 /*
- * Between the generated shims and the recorders.
+ * The contract between the generated shims and the recorders.
  *
- * A shim is the library's version of one MPI function in one binding.  It does
- * four things: enter, tell what the call is about in a `struct ti_mpi_call`, forward
- * to the same function of the same binding (next.h says which) with the caller's
- * own pointers, leave.
+ * A shim is the library's version of one MPI function in one binding.  A shim does
+ * four things: it enters the library, describes the call in a `struct ti_mpi_call`,
+ * forwards to the same function of the same binding (next.h) with the caller's own
+ * pointers, and leaves.
  *
  *     int MPI_Send(const void *buf, int count, MPI_Datatype datatype, int dest, int tag,
  *                  MPI_Comm comm)
@@ -21,24 +21,25 @@
  *         return ti_leave(rc);
  *     }
  *
- * TI_ENTER is NULL when the call is to be passed through untouched: an MPI
- * function called from inside another, or before MPI_Init or after
- * MPI_Finalize, or by a thread that is not recorded (record.c).  It is a call even while
- * MPI_Pcontrol(0) holds, since requests and communicators must be followed; the recorders know.
+ * TI_ENTER is NULL when the shim must only forward the call: inside another MPI
+ * call, before MPI_Init, after MPI_Finalize, and in a thread that is not recorded
+ * (record.c).  TI_ENTER is not NULL while MPI_Pcontrol(0) holds, because requests
+ * and communicators must be followed; the recorders check ti_state.stopped.
  *
- * Families (the table's first column):
+ * The family of a call (first column of mpi_calls.tbl) says what its shim does:
  *
- *     noted     no event; what the call itself executes is taken out of the
- *               burst, which goes on                          TI_ENTER, ti_leave
- *     untraced  an event that names the call                  ti_rec_untraced(c, "MPI_Put")
- *     NAME      ti_rec_NAME(c) after success; and where the table says so,
- *               ti_pre_NAME(c) before the call, which may replace c->status (an
- *               ignored status whose content we need) and notes what the call
- *               will overwrite.  ti_pre_NAME is undone by nothing: it must not
- *               matter if the call then fails.  Where the table says `fail`,
- *               ti_fail_NAME(c, rc) after a call that returned an error, which
- *               may have completed something all the same.
- *     by_hand   the shim itself is in shim_by_hand.c
+ *     pass_through  No event.  The call's own instructions are taken out of the
+ *                   burst, and the burst continues.  Only TI_ENTER and ti_leave.
+ *     untraced      An event that only names the call:
+ *                   ti_rec_untraced(c, "MPI_Comm_spawn").
+ *     NAME          ti_rec_NAME(c) after success.
+ *                   Flag `pre`: ti_pre_NAME(c) before the call.  It saves what the
+ *                   call overwrites, and may replace an ignored c->status by one of
+ *                   ours.  Nothing undoes it, so it must be harmless if the call
+ *                   fails.
+ *                   Flag `fail`: ti_fail_NAME(c, rc) after an error.  A failed call
+ *                   may have completed requests or messages.
+ *     by_hand       The shim is written in shim_by_hand.c.
  */
 #ifndef TI_RECORD_H
 #define TI_RECORD_H
@@ -53,17 +54,18 @@
 enum ti_binding { TI_BINDING_C, TI_BINDING_FORTRAN };
 
 /*
- * What a call is about.  A shim sets the fields its parameters map to and no
- * others; a family reads only those.  Counts are 64-bit, handles are C handles.
- * Pointers below are the caller's, in the caller's binding: in Fortran, requests
- * and communicators are MPI_Fint, indices start at 1, statuses are MPI_Fint[].
+ * The description of a call.  A shim sets only the fields that its parameters map
+ * to; the others keep what an earlier call left, so a family reads only the fields
+ * of its own rows in mpi_calls.tbl.  Counts are 64-bit, handles are C handles.
+ * Pointers are the caller's, in the caller's binding: in Fortran, requests and
+ * communicators are MPI_Fint, indices start at 1, statuses are MPI_Fint[].
  */
-#define TI_OP_PASS_THROUGH TI_OP_COUNT       /* no event */
-#define TI_OP_POLL  (TI_OP_COUNT + 1) /* a poll that is never one */
+#define TI_OP_PASS_THROUGH TI_OP_COUNT       /* the call leaves no event */
+#define TI_OP_POLL         (TI_OP_COUNT + 1) /* a poll that leaves no event, whatever it answers */
 
 struct ti_mpi_call {
     const void *site; /* return address */
-    uint16_t op;      /* enum ti_op, or one of the two below it */
+    uint16_t op;      /* enum ti_op, or TI_OP_PASS_THROUGH or TI_OP_POLL */
     uint8_t binding;
 
     /* message, or the send side of a collective */
@@ -79,7 +81,7 @@ struct ti_mpi_call {
     int root;
     MPI_Op redop;
     bool in_place;       /* the send buffer is MPI_IN_PLACE */
-    bool in_place2;      /* the receive buffer is (scatter's root) */
+    bool in_place2;      /* the receive buffer is MPI_IN_PLACE (root of a scatter) */
     const int *counts;   /* sendcounts */
     const int *counts2;  /* recvcounts */
     bool wide;           /* counts are MPI_Count (MPI_X_c) */
@@ -87,60 +89,62 @@ struct ti_mpi_call {
     const void *types2;  /* recvtypes */
     /* requests */
     int nreq;
-    void *req;           /* MPI_Request * or MPI_Fint *, nreq of them (one: nreq unset) */
-    MPI_Request request; /* one given by value */
-    int part, part2;     /* partitions: how many, or which; to which */
-    const int *parts;    /* a list of `part` of them */
+    void *req;           /* array of nreq MPI_Request or MPI_Fint; nreq is unset for a single one */
+    MPI_Request request; /* a request passed by value */
+    int part, part2;     /* number of partitions, or first partition; last partition */
+    const int *parts;    /* `part` partition numbers */
     void *message;       /* MPI_Message * or MPI_Fint * */
-    const int *flag;     /* result of a poll: 0 no, else yes (Fortran: LOGICAL) */
-    const int *index;    /* completed: index, or outcount with indices */
+    const int *flag;     /* result of a poll: 0 is "no"; a LOGICAL in Fortran */
+    const int *index;    /* index of the completed request; outcount if `indices` is set */
     const int *indices;
-    void *status;        /* MPI_Status * or MPI_Fint *; may be an ignore constant */
+    void *status; /* MPI_Status * or MPI_Fint *; may be MPI_STATUS_IGNORE */
     /* communicators */
     int color, key;
-    void *newcomm;       /* MPI_Comm * or MPI_Fint *: result; for free, the argument */
+    void *newcomm; /* MPI_Comm * or MPI_Fint *: the result; the argument of Comm_free */
     int ndims;
     const int *dims, *periods;
     bool reorder;
-    MPI_Comm comm2;      /* of an intercommunicator's leaders */
-    int high;            /* of a merge: LOGICAL in Fortran */
+    MPI_Comm comm2; /* communicator of the leaders of an intercommunicator */
+    int high;       /* argument of Intercomm_merge; a LOGICAL in Fortran */
     /* windows and files */
     MPI_Win win;
-    void *newwin;        /* MPI_Win * or MPI_Fint *: result; for free, the argument */
-    int64_t bytes;       /* size of a window or file */
+    void *newwin;        /* MPI_Win * or MPI_Fint *: the result; the argument of Win_free */
+    int64_t bytes;       /* size of the window or file */
     int64_t unit;        /* displacement unit */
     MPI_Group group;
     int mode;            /* assertion, access mode, whence */
     int mode2;           /* lock type */
-    int level;           /* atomicity: LOGICAL in Fortran */
+    int level;           /* atomicity; a LOGICAL in Fortran */
     MPI_File file;
-    void *newfile;       /* MPI_File * or MPI_Fint *: result; for close, the argument */
+    void *newfile; /* MPI_File * or MPI_Fint *: the result; the argument of File_close */
     int64_t offset;
-    const char *name;    /* of a file: name_bytes of it, in Fortran filled up with blanks */
+    const char *name; /* file name of name_bytes bytes; padded with blanks in Fortran */
     size_t name_bytes;
 
-    /* private to the shims: lent to a Fortran 2008 call without ierror */
+    /* used by the shims only: the ierror of a Fortran 2008 call that passes none */
     MPI_Fint ierr;
 
-    /* private to the recorders, between ti_pre_X and ti_rec_X */
+    /* used by the recorders only, from ti_pre_X to ti_rec_X */
     int64_t held, held2;
 };
 
 /*
- * Enter.  `word` is read first of all, so that nothing of the library is in the
- * burst where a plain load reads the counter.
+ * Enter the library.  First statement of every shim.
  *
- * Gives the one struct ti_mpi_call, the calling thread's until ti_leave(), or NULL
- * to pass through, with nothing to leave.  It is not on the shim's stack since a
- * local variable whose address is known elsewhere keeps compilers from making
- * ti_leave() a jump.
+ * *ti_now_word is loaded before anything else, so that no instruction of the library
+ * counts in the burst where a plain load reads the counter.
+ *
+ * Returns the only struct ti_mpi_call, which belongs to the calling thread until
+ * ti_leave(); or NULL if the shim must only forward the call and must not call
+ * ti_leave().  The struct is not on the shim's stack: the address of a local variable
+ * that others know would keep compilers from making ti_leave() a jump.
  */
 #define TI_ENTER(operation, lang) \
     ti_enter(*ti_now_word, (operation), (lang), __builtin_return_address(0), TI_FRAME())
 
-/* The address behind the shim's stack frame, or on AArch64 of the pair of registers
- * it begins with, by which a call made inside another is told from one made after the
- * other was left by longjmp(). */
+/* The address behind the shim's stack frame; on AArch64, of the pair of saved registers at its
+ * start. It tells a call made inside another one from a call made after the other was left by
+ * longjmp(). */
 #ifdef __aarch64__
 #define TI_FRAME() __builtin_frame_address(0)
 #elif defined __clang__
@@ -153,20 +157,21 @@ extern const volatile uint64_t *ti_now_word __attribute__((visibility("hidden"))
 struct ti_mpi_call *ti_enter(uint64_t now, unsigned op, enum ti_binding binding, const void *site,
                              const void *frame);
 
-/* Leave: the last thing a shim does; gives back its argument so that the compiler can
- * make it a jump and the burst starts at the same distance in every shim. */
+/* Leave the library.  Last statement of every shim.  Returns its argument, so that the compiler
+ * can make it a jump and each shim has the same number of instructions after the counter is
+ * read. */
 int ti_leave(int rc);
 double ti_leave_double(double value);
 MPI_Aint ti_leave_aint(MPI_Aint value);
 
-/* fortran.c: whether a Fortran argument is the binding's MPI_IN_PLACE, given by
- * address or in a descriptor. */
+/* fortran.c: whether a Fortran argument is MPI_IN_PLACE of its binding: an address, or a
+ * descriptor in the second function. */
 bool ti_fortran_in_place(const void *buffer);
 bool ti_descriptor_in_place(const void *descriptor);
 
 void ti_rec_untraced(struct ti_mpi_call *c, const char *name);
 
-void ti_rec_poll(struct ti_mpi_call *c); /* whatever it answers, never an event */
+void ti_rec_poll(struct ti_mpi_call *c); /* never an event, whatever it answers */
 
 /* rec_p2p.c */
 void ti_rec_send(struct ti_mpi_call *c);
@@ -217,9 +222,9 @@ void ti_rec_start(struct ti_mpi_call *c);
 void ti_rec_startall(struct ti_mpi_call *c);
 void ti_rec_cancel(struct ti_mpi_call *c);
 void ti_rec_grequest_start(struct ti_mpi_call *c);
-void ti_rec_grequest_complete(struct ti_mpi_call *c); /* request */
+void ti_rec_grequest_complete(struct ti_mpi_call *c); /* takes c->request */
 
-/* rec_coll.c: each in its blocking, non-blocking and persistent form */
+/* rec_coll.c: each recorder serves the blocking, non-blocking and persistent form */
 void ti_rec_barrier(struct ti_mpi_call *c);
 void ti_rec_bcast(struct ti_mpi_call *c);
 void ti_rec_reduce(struct ti_mpi_call *c); /* every reduction without a count vector */
@@ -256,9 +261,9 @@ void ti_pre_comm_free(struct ti_mpi_call *c);
 void ti_rec_comm_free(struct ti_mpi_call *c); /* Comm_free, Comm_disconnect */
 
 /* rec_rma.c */
-void ti_rec_win_create(struct ti_mpi_call *c); /* made in every way */
+void ti_rec_win_create(struct ti_mpi_call *c); /* every way to make a window */
 void ti_rec_win_attach(struct ti_mpi_call *c);
-void ti_rec_win_call(struct ti_mpi_call *c); /* with no more than its window */
+void ti_rec_win_call(struct ti_mpi_call *c); /* calls whose only field is the window */
 void ti_pre_win_free(struct ti_mpi_call *c);
 void ti_rec_win_free(struct ti_mpi_call *c);
 void ti_rec_win_mode(struct ti_mpi_call *c);  /* Win_fence, Win_lock_all */
@@ -266,8 +271,8 @@ void ti_rec_win_group(struct ti_mpi_call *c); /* Win_start, Win_post */
 void ti_rec_win_test(struct ti_mpi_call *c);
 void ti_rec_win_lock(struct ti_mpi_call *c);
 void ti_rec_win_target(struct ti_mpi_call *c);  /* Win_unlock, Win_flush, Win_flush_local */
-void ti_rec_rma(struct ti_mpi_call *c);         /* with a target side */
-void ti_rec_rma_request(struct ti_mpi_call *c); /* the same, with a request */
+void ti_rec_rma(struct ti_mpi_call *c);         /* calls with an origin and a target side */
+void ti_rec_rma_request(struct ti_mpi_call *c); /* the same, returning a request */
 void ti_rec_rma_one(struct ti_mpi_call *c);     /* Fetch_and_op, Compare_and_swap */
 
 /* rec_io.c */
@@ -277,13 +282,13 @@ void ti_rec_file_close(struct ti_mpi_call *c);
 void ti_rec_file_delete(struct ti_mpi_call *c);
 void ti_rec_file_set_view(struct ti_mpi_call *c);
 void ti_rec_file_size(struct ti_mpi_call *c);
-void ti_rec_file_call(struct ti_mpi_call *c); /* with no more than its file */
+void ti_rec_file_call(struct ti_mpi_call *c); /* calls whose only field is the file */
 void ti_rec_file_set_atomicity(struct ti_mpi_call *c);
 void ti_rec_file_seek_shared(struct ti_mpi_call *c);
 void ti_pre_file_access(struct ti_mpi_call *c);
 void ti_rec_file_access(struct ti_mpi_call *c);  /* blocking */
 void ti_rec_file_iaccess(struct ti_mpi_call *c); /* non-blocking */
-void ti_rec_file_begin(struct ti_mpi_call *c);   /* split */
+void ti_rec_file_begin(struct ti_mpi_call *c);   /* split collective */
 void ti_pre_file_end(struct ti_mpi_call *c);
 void ti_rec_file_end(struct ti_mpi_call *c);
 

@@ -1,7 +1,7 @@
 /*
- * What the library knows of the process it is in.  One per process; only the
- * thread that holds it touches it (record.c says which that is), but for what
- * is marked as atomic.
+ * The library's state in this process.  There is one struct ti_state.  Only the thread that owns
+ * it reads or writes it (record.c says which thread owns it); members marked atomic are open to
+ * all threads.
  */
 #ifndef TI_STATE_H
 #define TI_STATE_H
@@ -16,20 +16,20 @@
 #include "minitrace/extra.h"
 #include "minitrace/record.h"
 
-/* Bursts between polls that are shorter than this are the polling's own; see
- * ti_enter(). */
+/* A burst between two polls that is shorter than this belongs to the polling loop and is dropped:
+ * see count_burst() in record.c.  In units of the counter. */
 #define TI_SPIN_LIMIT 1000
 
-/* Where a thread is that records. */
+/* Where the owner of ti_state is. */
 enum ti_phase {
     TI_OUTSIDE,
-    TI_INSIDE, /* a call that is recorded */
-    TI_NESTED  /* the same, and MPI was called inside it */
+    TI_INSIDE, /* in a recorded call */
+    TI_NESTED  /* in a recorded call that called MPI in turn */
 };
 
 struct ti_inside {
     enum ti_phase phase;
-    const void *frame, *site; /* of the call it is inside */
+    const void *frame, *site; /* stack frame and return address of the call */
 };
 
 /* A count from the end of MPI_Init to the entry of MPI_Finalize. */
@@ -37,101 +37,104 @@ struct ti_span {
     uint64_t from, count;
 };
 
-/* What leaving a call and entering the next one adds to the burst between them, by
- * the way the first one is left: the least of TI_CALIBRATION_SAMPLES.  Noted calls
- * have a way of their own where any thread may record. */
+/* What leaving a call and entering the next one adds to the burst between them, for each way to
+ * leave: the minimum of TI_CALIBRATION_SAMPLES samples.  Pass-through calls differ from others
+ * only where threads may share ti_state. */
 #define TI_CALIBRATION_SAMPLES 64
 struct ti_cost {
     uint64_t least[TI_LEAVE_KINDS];
-    uint64_t spread; /* of the samples of that way where they differ most */
+    uint64_t spread; /* largest difference between two samples of one way */
 };
 
-/* Of a burst with the work of all threads, for the column `longest`. */
+/* With counts of all threads: the other threads' part of the current burst, for the column
+ * `longest`. */
 struct ti_shares {
-    uint64_t others;     /* of all threads but the calling one */
-    uint64_t since_poll; /* the same, not judged yet: see count() in record.c */
-    uint64_t longest;    /* of the one of these that did most */
+    uint64_t others;     /* sum over all threads but the calling one */
+    uint64_t since_poll; /* the part since a failed poll, see count_burst() in record.c */
+    uint64_t longest;    /* the largest count of one other thread */
 };
 
-/* CPU time in ns: of the calling thread, and of the whole process. */
+/* CPU time in ns. */
 struct ti_cpu {
     uint64_t thread, process;
 };
 
 struct ti_state {
-    bool active;  /* between MPI_Init and MPI_Finalize, and nothing went wrong; atomic */
-    bool no_conflict; /* active, and no other thread came; atomic */
-    bool stopped; /* by MPI_Pcontrol(0) */
-    bool slow_emit; /* ti_emit() the long way */
+    bool active;      /* between MPI_Init and MPI_Finalize, no failure so far; atomic */
+    bool no_conflict; /* active, and no thread made a call that cannot be recorded; atomic */
+    bool stopped;     /* MPI_Pcontrol(0) holds */
+    bool slow_emit;   /* ti_emit() must take its slow path */
     struct ti_writer *writer;
     struct ti_counter counter;
-    int extras;                 /* columns */
-    struct ti_account *account; /* of what is in them */
+    int extras;                 /* number of extra columns */
+    struct ti_account *account; /* the account of the extra columns */
 
-    int level;               /* of threads, that the application has promised to keep to */
-    bool shared;             /* any thread may hold this, one at a time */
-    bool slow_path;          /* enter and leave the long way */
-    bool many_counts;        /* because of more than one count: a sum, or extra columns */
+    int level;               /* thread level that the application promised to keep to */
+    bool shared;             /* any thread may own the state, one at a time */
+    bool slow_path;          /* entering and leaving take their slow path */
+    bool many_counts;        /* the slow path is due to several counts: a sum over threads, or
+                              * extra columns */
     struct ti_inside inside; /* `phase` is atomic */
-    uint64_t others;         /* what other threads had done at the last entry */
+    uint64_t others;         /* count of all other threads at the last entry */
     struct ti_shares shares; /* of the burst since the last event */
-    uint64_t others_excluded; /* and had done in noted calls; atomic */
-    uint64_t abandoned;      /* calls that were left by longjmp() or an exception */
+    uint64_t others_excluded; /* count of all other threads in pass-through calls; atomic */
+    uint64_t abandoned;       /* calls left by longjmp() or an exception */
 
-    uint64_t last;       /* counter when the last call was left, and the cost of it */
+    uint64_t last;       /* counter when the last call was left, plus the cost of leaving */
     uint64_t burst;      /* volume since the last event */
-    struct ti_cost cost; /* in the thread that called MPI_Init */
-    uint64_t negative;   /* bursts that would have been below zero; atomic */
+    struct ti_cost cost; /* as measured in the thread that called MPI_Init */
+    uint64_t negative;   /* bursts that were below zero and set to 0; atomic */
 
-    struct ti_span whole, outside; /* what was counted, and what outside MPI */
-    struct ti_span blocks, blocks_own; /* what ti_counter_blocks() says */
+    struct ti_span whole, outside;     /* total count; count outside MPI */
+    struct ti_span blocks, blocks_own; /* what ti_counter_blocks() returns */
 
-    bool polling;        /* the last call but noted ones was a poll that said no */
-    uint64_t since_poll; /* volume since it */
+    bool polling;        /* the last call, pass-through calls aside, was an unsuccessful poll */
+    uint64_t since_poll; /* volume since that poll */
 
     int rank, nranks;
-    bool speaks_for_rank_0; /* speaks for rank 0, which is not traced */
+    bool speaks_for_rank_0; /* this rank prints messages because rank 0 is not traced */
     pid_t pid;
-    int64_t mapped, memory_bytes;   /* memory of ours: now, and the most there was */
-    int64_t spilled, spilled_bytes; /* the same of what is mapped from files */
+    int64_t mapped, memory_bytes;   /* anonymous memory: now; maximum */
+    int64_t spilled, spilled_bytes; /* memory mapped from files: now; maximum */
     double init_start, init_end;
     struct ti_cpu cpu_begin;  /* when recording began */
-    uint64_t node_questions;  /* answered by the machine as it is, see nodes.c; atomic */
-    int64_t ranks_per_node;   /* of the target; 0: not told */
+    uint64_t node_questions;  /* questions for nodes answered as the machine is (nodes.c); atomic */
+    int64_t ranks_per_node;   /* of the target machine; 0: not given */
 };
 
 extern struct ti_state ti_state __attribute__((visibility("hidden")));
 
-/* record.c: the spans in ti_state begin, in MPI_Init, and end, once.  Both are of
- * the thread that called MPI_Init, or of all threads where the counter sums up;
- * nothing is taken out of them.  ti_span_known(): they have ended, which another
- * thread cannot make them do. */
+/* record.c: begin and end the spans of ti_state, in MPI_Init and MPI_Finalize, once.  The spans
+ * count the thread that called MPI_Init, or all threads where the counter sums them up; nothing is
+ * taken out of them.  ti_span_known(): whether the spans have ended.  ti_span_end() does nothing
+ * in another thread. */
 void ti_span_begin(void);
 void ti_span_end(void);
 bool ti_span_known(void);
 
-/* recording.c: begin in MPI_Init, end once.  `start` is the monotonic clock
- * before MPI_Init, `provided` the thread level for the event, `level` the one
- * that the application keeps to. */
+/* recording.c: begin in MPI_Init, end once.  `start`: ti_seconds() before MPI_Init.  `provided`:
+ * the thread level in the event.  `level`: the thread level that the application keeps to. */
 void ti_recording_begin(double start, int provided, int level);
 void ti_recording_end(enum ti_end end);
 double ti_seconds(void);
 
-/* Stay for TIARA_LINGER seconds, once MPI is through MPI_Finalize: launchers may take a
- * rank for lost that ends before they have heard that it has finished. */
+/* Sleep for TIARA_LINGER seconds.  Called at the end of MPI_Finalize: a launcher may report a rank
+ * as failed if its process ends before the launcher has read that the rank finished. */
 void ti_linger(void);
 
-/* Say one line on stderr, from rank 0 and the first rank of each node. */
+/* Print one line on stderr, from any rank. */
 void ti_stderr_line(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
-/* Something went wrong: say so, stop recording for good, mark the trace. */
+/* A failure: print the reason on rank 0 and the first rank of each node, stop recording for good,
+ * and mark the trace as incomplete. */
 void ti_stop_recording(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
-/* The same for `what` the call in progress was about and cannot be followed: "a
- * communicator that no traced call made".  Says in which call and where. */
+/* ti_stop_recording() because the current call is about an object that the library does not know.
+ * `what` names the object: "a communicator that no traced call made".  The message adds the call
+ * and the number of the last event. */
 void ti_stop_untracked(const char *what);
 
-/* An event without vectors; only the fields of its mask need to be set. */
+/* Begin an event without vectors.  The caller sets the fields of `mask`; others stay undefined. */
 static inline void ti_event_begin(struct ti_event *ev, uint32_t mask)
 {
     ev->mask = mask;
@@ -146,72 +149,78 @@ static inline void ti_event_set(struct ti_event *ev, enum ti_field field, int64_
 }
 
 /*
- * agree.c: whether all ranks count alike, or none of them counts.  `dir`: the trace
- * directory, by its absolute name.  `why`: why this rank does not count; NULL if it does.  Rank 0 knows `id`, by which the files of this run
- * are known, and whether there can be any at all (`go_on`, else `err` says why not);
- * the others learn both.  False, and `err`: nothing is to be recorded; its text is
- * empty on a rank that has nothing to add.
+ * agree.c: check that all ranks count alike, or that none counts.  Collective over
+ * MPI_COMM_WORLD.
+ *
+ * `dir` is the absolute name of the trace directory.  `why` says why this rank does
+ * not count, or is NULL if it does.  On rank 0, `id` is the run id and `go_on` says
+ * whether a trace can be written at all; if not, `err` is already filled.  The other
+ * ranks receive both.
+ *
+ * Returns false, and fills `err`, if nothing must be recorded.  err->text is empty on
+ * a rank that has nothing to add to the message of another one.
  */
 bool ti_agree(const char *dir, const struct ti_err *why, bool go_on, uint8_t id[TI_RUN_ID_BYTES],
               struct ti_err *err);
 
-/* record.c: the call in progress. */
+/* record.c: the current call. */
 const struct ti_mpi_call *ti_current(void);
 
-/* From now on, what is computed is dropped, or is not. */
+/* Start or stop dropping what is computed and called: MPI_Pcontrol. */
 void ti_set_stopped(bool stopped);
 
-/* Give the event its volume and call site and write it.  While
- * MPI_Pcontrol(0) holds, nothing is written unless `always`. */
+/* Set the event's volume and call site, and write it.  While MPI_Pcontrol(0) holds, nothing is
+ * written unless `always`. */
 void ti_emit(const struct ti_mpi_call *c, struct ti_event *ev, bool always);
 
-/* The calling thread called MPI_Init; the counter is open.  Recording is on when
- * this returns. */
+/* Start recording.  Called by the thread that called MPI_Init, with the counter open. */
 void ti_threads_begin(int level);
 
 /* Whether the calling thread is the one that called MPI_Init. */
 bool ti_thread_is_first(void);
 
-/* Whether the calling thread may end recording in the middle of whatever the
- * process does; if so, it holds the state from now on. */
+/* Whether the calling thread may end recording at this moment, wherever the process is.  If so,
+ * the thread owns the state from now on. */
 bool ti_thread_may_end(void);
 
-/* Whether a thread called MPI that may not; if so, gives up. */
+/* Whether a thread made a call that cannot be recorded (record.c).  If so, recording is
+ * stopped. */
 bool ti_thread_conflict(void);
 
-/* The poll answered "no". */
+/* Tell the counting of bursts that the current call was an unsuccessful poll. */
 void ti_poll_failed(void);
 
-/* Measure what it costs the calling thread to leave and enter; it must not be in a
- * call that is recorded. */
+/* Measure the cost of leaving and entering a call in the calling thread, which must not be in a
+ * recorded call. */
 void ti_calibrate(void);
 
-/* untraced.c: "MPI_Put 12, MPI_Get 3" of the calls not traced, into buf; false
- * if there were none. */
+/* untraced.c: the untraced calls so far, such as "MPI_Comm_spawn 12, MPI_Comm_accept 3", into buf.
+ * False if there were none. */
 bool ti_untraced_list(char *buf, size_t bytes);
 
-/* site.c: number of the call site at this return address. */
+/* site.c: number of the call site with this return address. */
 uint32_t ti_site(const void *address);
 
 /*
- * map.c: zeroed memory of our own, outside the application's heap.  There is
- * TI_MEMORY_BYTES of it in all, counted in memory_bytes.  What does not fit, and
- * any piece larger than 32 KiB, is mapped from a file without a name in the trace
- * directory, which the system can write out when memory is scarce; that is
- * counted in spilled_bytes.  Where no such file can be made, it is memory after
- * all.  NULL when there is none either.  Sizes are rounded up to pages.
+ * map.c: zeroed memory outside the application's heap.
+ *
+ * At most TI_MEMORY_BYTES of it is anonymous memory, counted in memory_bytes.  A piece
+ * that does not fit, or that is larger than 32 KiB, is mapped from an unnamed file in
+ * the trace directory, which the system can write out when memory is scarce; it is
+ * counted in spilled_bytes.  If no such file can be made, anonymous memory is used
+ * after all.  Sizes are rounded up to pages.  NULL without memory.
  */
 #define TI_MEMORY_BYTES (128 * 1024)
 void *ti_map(size_t bytes);
-void ti_mapped(int64_t bytes); /* somebody else mapped so much for us */
+void ti_mapped(int64_t bytes); /* count memory that others mapped for the library */
 void ti_unmap(void *p, size_t bytes);
-void ti_map_begin(const char *dir, int64_t beyond); /* the trace directory's absolute name, which
-                                                     * must stay valid; memory that was asked
-                                                     * for beyond that */
+void ti_map_begin(const char *dir, int64_t beyond); /* dir: absolute name of the trace directory,
+                                                     * must stay valid; beyond: raises the limit
+                                                     * TI_MEMORY_BYTES */
 
 /*
- * A buffer that only grows: at least `bytes` at *p, of which *room is the
- * present size; content is kept.  False, and nothing changed, without memory.
+ * Make the buffer *p at least `bytes` large; *room is its present size.  The content is kept, the
+ * address may change.  False, and nothing changed, without memory.
  */
 bool ti__grow(void **p, size_t *room, size_t bytes);
 static inline bool ti_reserve(void **p, size_t *room, size_t bytes)
@@ -222,8 +231,8 @@ static inline bool ti_reserve(void **p, size_t *room, size_t bytes)
 /* type.c: packed bytes of one element; 0 for MPI_DATATYPE_NULL. */
 int64_t ti_type_bytes(MPI_Datatype type);
 
-/* Packed bytes of so many elements.  The fields of an event end below 2^63 bytes: more is
- * ti_stop_untracked(), and 0. */
+/* Packed bytes of `count` elements.  Fields of an event are below 2^63: a larger product stops
+ * recording, and is 0. */
 int64_t ti_too_large(void);
 static inline int64_t ti_bytes(int64_t count, int64_t esize)
 {
@@ -235,10 +244,12 @@ static inline int64_t ti_bytes(int64_t count, int64_t esize)
 void ti_types_begin(void);
 
 /*
- * uncounted.c: how much of the program the counter `blocks` does not see, by samples of the
- * thread that calls both functions.  For the metadata at the end of the trace: samples taken
- * between MPI calls, those of them in code that is not counted, where those were
- * ("libm.so.6 31, libc.so.6 2"), and those of which that is not known.  All are "" with other
+ * uncounted.c: estimate how much of the program the counter `blocks` does not see, by
+ * sampling the thread that calls both functions.
+ *
+ * The texts are metadata for the end of the trace: samples taken between MPI calls;
+ * samples in code that is not counted; samples whose place is not known; and the
+ * uncounted samples by object ("libm.so.6 31, libc.so.6 2").  All are "" with other
  * counters, and with TIARA_SAMPLE=0.
  */
 struct ti_uncounted_text {
@@ -247,76 +258,77 @@ struct ti_uncounted_text {
 void ti_uncounted_begin(void);
 void ti_uncounted_end(struct ti_uncounted_text *text);
 
-/* nodes.c: take TIARA_RANKS_PER_NODE, false and `err` if it is no number; and, once, answer
- * the application's questions for nodes from then on. */
+/* nodes.c: ti_nodes_take() reads TIARA_RANKS_PER_NODE; false and `err` if it is not a number.
+ * ti_nodes_begin() is called once; from then on the library answers the application's questions
+ * for nodes. */
 bool ti_nodes_take(struct ti_err *err);
 void ti_nodes_begin(void);
 
-/* rec_comm.c */
+/* rec_comm.c: what is known of a communicator */
 struct ti_comm_entry {
     MPI_Comm comm;
     uint32_t index;
-    int rank, size;            /* own; of the own group */
-    int remote_size;           /* of the other group; 0: an intracommunicator */
-    int sources, destinations; /* neighbours in its topology; 0 without one */
+    int rank, size;            /* own rank; size of the own group */
+    int remote_size;           /* size of the other group; 0 for an intracommunicator */
+    int sources, destinations; /* number of neighbours in its topology; 0 without one */
     bool inter;
-    bool unordered; /* its neighbours, as MPI has them: see ti_neighbours() */
-    bool whole;  /* its ranks are those of MPI_COMM_WORLD */
-    bool marked; /* it will tell when it is freed */
+    bool unordered; /* MPI's order of its neighbours is not fixed: see ti_neighbours() */
+    bool whole;     /* same ranks as MPI_COMM_WORLD */
+    bool marked;    /* has the attribute that reports when it is freed */
 };
 
-/* The communicator's entry, valid until the next call.  NULL, and recording has
- * stopped, if no traced call made it. */
+/* The communicator's entry, valid until the next call.  NULL if no traced call made it; recording
+ * has stopped then. */
 const struct ti_comm_entry *ti_comm_find(MPI_Comm comm);
-bool ti_comm_begin(void); /* world and self */
+bool ti_comm_begin(void); /* adds world and self */
 
-/* The same without giving up: NULL if no traced call made it. */
+/* The same, but recording continues if it is NULL. */
 const struct ti_comm_entry *ti_comm_known(MPI_Comm comm);
 
-/* Communicators of MPI_Comm_idup whose handles are to come: when their request is
- * complete, they are where the application wanted them. */
+/* Number of communicators from MPI_Comm_idup whose handle is not known yet.  The handle can be
+ * read from the application's variable once the request is complete, which ti_comm_arrived()
+ * reports. */
 extern uint32_t ti_comms_late __attribute__((visibility("hidden")));
 void ti_comm_arrived(int64_t request);
 
-/* neighbours.c: those in the distributed graph of a communicator, in the order of
- * the trace, first the sources and then the destinations; valid until the next
- * call.  NULL: given up, without memory. */
+/* neighbours.c: the neighbours in a communicator's distributed graph, in the order of the trace:
+ * sources, then destinations.  Valid until the next call.  NULL without memory; recording has
+ * stopped then. */
 struct ti_neighbour {
     int rank, weight;
-    int place; /* among MPI's sources or destinations */
+    int place; /* index in MPI's array of sources or destinations */
 };
 const struct ti_neighbour *ti_neighbours(const struct ti_comm_entry *comm);
 
 /*
- * handle.c: windows and files, by their MPI handles.  Numbers follow the order in
- * which this rank met them.
+ * handle.c: windows and files, by MPI handle, numbered in the order in which this rank met them.
  */
 struct ti_handle {
-    uintptr_t handle; /* 0: a free place of the table */
+    uintptr_t handle; /* 0: the slot is free */
     int64_t number;
-    int rank;      /* own rank in the communicator it was made on */
-    int64_t asked; /* of a file: bytes of the split collective under way */
+    int rank;      /* own rank in its communicator */
+    int64_t asked; /* file: bytes requested by the split collective in progress */
 };
 
 struct ti_handles {
-    const char *what; /* "window" */
+    const char *what; /* for messages: "window", "file" */
     struct ti_handle *entry;
     size_t entry_bytes;
     uint32_t room, used;
     int64_t met;
 };
 
-/* A new one; a handle that is known already is taken for a new one too.  NULL:
- * given up, without memory.  Entries are valid until the next call that adds or
- * forgets one. */
+/* Add an entry.  A handle that is already in the table is a new object, since the MPI library
+ * reuses handles.  NULL without memory; recording has stopped then.  Entries are valid until the
+ * next call that adds or forgets one. */
 struct ti_handle *ti_handle_add(struct ti_handles *t, uintptr_t handle, int rank);
 void ti_handle_forget(struct ti_handles *t, uintptr_t handle);
 
-/* NULL if it is not known; ti_handle_find() then gives up: ti_stop_untracked(). */
+/* The entry of a handle, or NULL.  ti_handle_find() calls ti_stop_untracked() if there is none. */
 struct ti_handle *ti_handle_known(struct ti_handles *t, uintptr_t handle);
 struct ti_handle *ti_handle_find(struct ti_handles *t, uintptr_t handle);
 
-/* Bits of MODE, TI_MODES, for those of the MPI library. */
+/* The trace's mode bits (TI_MODES) for the MPI library's. */
 struct ti_mode {
     int theirs;
     int64_t ours;
@@ -327,12 +339,14 @@ int64_t ti_mode_of(const struct ti_mode *list, size_t n, int mode);
 int64_t ti_redop(MPI_Op op);
 
 /*
- * rec_p2p.c: what receives, probes and completions share.
+ * rec_p2p.c: shared by receives, probes and completions.
  *
- * ti_lend_status(): a call that ignores its status gets one of ours.
- * ti_match(): say what a wildcard matched.  ti_wildcard(): whether it is one.
- * ti_envelope(): begin an event with communicator, partner and tag; NULL without
- * memory.  ti_content(): and the size of what is in it.
+ * ti_lend_status()   give a call that ignores its status one of ours
+ * ti_match()         set in the event what a wildcard matched, from the status
+ * ti_wildcard()      whether a receive from this peer and tag has a wildcard
+ * ti_envelope()      begin an event with communicator, peer and tag; NULL if the
+ *                    communicator is unknown, and recording has stopped
+ * ti_content()       add the size of the message
  */
 void ti_lend_status(struct ti_mpi_call *c);
 void ti_match(struct ti_event *ev, const struct ti_mpi_call *c, const void *status, int own_rank);
@@ -341,25 +355,25 @@ bool ti_wildcard(int peer, int tag);
 const struct ti_comm_entry *ti_envelope(struct ti_event *ev, const struct ti_mpi_call *c);
 void ti_content(struct ti_event *ev, const struct ti_mpi_call *c);
 
-/* fortran.c: find what the functions below need. */
+/* fortran.c: look up the symbols that the functions below need. */
 void ti_fortran_begin(void);
 
-/* fortran.c: whether the status, or array of statuses, is to be ignored. */
+/* fortran.c: whether the status, or the array of statuses, is MPI's "ignore" constant. */
 bool ti_fortran_ignores(const void *status);
 bool ti_fortran_ignores_all(const void *statuses);
 
 /*
- * rec_request.c: the call made a request, *c->req; its number for the event.
- * Whether it is persistent follows from c->op.  A wildcard receive's completion
- * says what matched, relative to own_rank.
+ * rec_request.c: add the request *c->req that the call made; returns its number for the event.
+ * c->op tells whether it is persistent.  With `wildcard`, its completion records what matched,
+ * relative to own_rank.
  */
 int64_t ti_request_add(struct ti_mpi_call *c, bool wildcard, int own_rank);
 
-/* The same for a request that the trace does not show, so that its completion
- * is not taken for another's. */
+/* Add a request that the trace does not show.  Without it, the completion would be taken for
+ * another request's. */
 void ti_request_hide(struct ti_mpi_call *c);
 
-/* A handle's bits, by which it is looked up. */
+/* The bits of a handle, as key for look-ups. */
 static inline uint64_t ti_bits(const void *handle, size_t bytes)
 {
     uint64_t bits = 0;
@@ -368,7 +382,7 @@ static inline uint64_t ti_bits(const void *handle, size_t bytes)
     return bits;
 }
 
-/* A handle in the caller's binding, as a C handle. */
+/* Convert a handle in the caller's binding to a C handle. */
 static inline MPI_Comm ti_comm_of(const struct ti_mpi_call *c, const void *p)
 {
     return c->binding == TI_BINDING_C ? *(const MPI_Comm *)p : PMPI_Comm_f2c(*(const MPI_Fint *)p);

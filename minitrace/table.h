@@ -1,22 +1,21 @@
 /*
- * Live things that the application holds handles of: requests, and messages that
- * a matched probe took.
+ * Live objects that the application holds handles of: requests, and messages that a
+ * matched probe took.
  *
- * Each has a number, the lowest that no other one had when it was made, so that
- * numbers follow from the order of calls alone.  What the trace does not show is
- * followed as well, without a number, so that it is not taken for something that
- * the trace shows.
+ * Each object has the lowest number that was free when it was made, so numbers follow
+ * from the order of calls alone.  Objects that the trace does not show are in the table
+ * too, without a number, so that they are not taken for objects that the trace shows.
  *
- * They are found again by handle and by where the application keeps the handle:
- * an MPI library may give one handle to many requests that were complete at once
- * (Open MPI does for small sends), and only the place tells them apart.  What is
- * not found at its place was moved, and is found by its handle alone, the oldest
- * first.  Since most handles are one thing's alone, the place is looked at only
- * where there are several.
+ * An object is found by its handle and by its place, the address where the application
+ * keeps the handle.  An MPI library may use one handle for many requests that were
+ * complete at once (Open MPI does for small sends); only the place tells them apart.  An
+ * object that is not found at its place was moved, and is found by its handle alone,
+ * oldest first.  Most handles belong to one object, so the place is compared only if a
+ * handle has several.
  *
- * Whatever the number of live things and of those with one handle, everything
- * here takes constant time, but for growing, which doubles, and for numbers,
- * which take the logarithm to base 64.
+ * Every operation takes constant time, whatever the number of live objects and of objects
+ * with one handle, except growing, which doubles, and numbers, which take the logarithm
+ * to base 64.
  */
 #ifndef TI_TABLE_H
 #define TI_TABLE_H
@@ -25,9 +24,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define TI_HIDDEN UINT32_MAX /* number of what the trace does not show */
+#define TI_HIDDEN UINT32_MAX /* the number of an object that the trace does not show */
 
-/* Neighbours in a ring, in order of age. */
+/* Links of a ring, by age. */
 struct ti_ring {
     uint32_t next, prev;
 };
@@ -36,44 +35,46 @@ struct ti_live {
     uint64_t handle; /* bits of the C handle */
     const void *where;
     struct ti_ring same_handle;
-    struct ti_ring same_place; /* if it is `placed`: those in the bucket of its place */
-    uint32_t chain;            /* if it leads, that is, is the oldest of its handle: position + 1
-                                  of the next leader in the bucket of their handles */
+    struct ti_ring same_place; /* if `placed`: the objects in the bucket of its place */
+    uint32_t chain;            /* if `leads`, that is, it is the oldest of its handle: index + 1 of
+                                * the next leader in the same bucket of `handles` */
     uint32_t number;
     bool leads, placed;
     union {
-        struct { /* of a request, see rec_request.c */
+        struct { /* a request, see rec_request.c */
             uint32_t traits;
-            int own_rank; /* in its communicator */
+            int own_rank; /* own rank in its communicator */
         };
-        struct { /* of a message */
+        struct { /* a message */
             uint32_t comm;
-            int peer, tag; /* its source minus our rank, and its tag */
+            int peer, tag; /* source minus own rank; tag */
         };
     };
 };
 
-#define TI_LEVELS 6 /* 64^6 numbers are more than there are */
+#define TI_LEVELS 6 /* 64^6 is more than the numbers of uint32_t */
 
-/* Zeroed, a table is empty. */
+/* A zeroed table is empty. */
 struct ti_table {
-    void *block; /* all of the below */
+    void *block; /* the allocation that holds all arrays below */
     size_t block_bytes;
     struct ti_live *live;
-    uint32_t *handles;   /* [room] buckets: position + 1 of a leader */
-    uint32_t *places;    /* [room / 2] buckets: position + 1 of the oldest */
-    uint32_t room, used; /* `used` are in use */
-    uint32_t free_list;  /* position of one that is not + 1, a list through number */
+    uint32_t *handles;   /* [room] buckets: index + 1 of a leader; 0: empty */
+    uint32_t *places;    /* [room / 2] buckets: index + 1 of the oldest; 0: empty */
+    uint32_t room, used; /* capacity; live objects */
+    uint32_t free_list;  /* index + 1 of the first free entry, linked through number; 0: empty */
     int levels;
-    uint64_t *vacant[TI_LEVELS]; /* bit n: number n is free; one level up: a word has some */
+    uint64_t *vacant[TI_LEVELS]; /* [0]: bit n is set if number n is free; [l + 1]: bit n is set if
+                                  * word n of [l] is not 0 */
 };
 
-/* Add one; NULL without memory.  A request has no traits, and own rank 0.
- * Pointers into a table are good until something is added. */
+/* Add an object.  NULL without memory.  A request starts without traits and with own rank 0.
+ * Pointers into a table are valid until the next addition. */
 struct ti_live *ti_table_add(struct ti_table *t, uint64_t handle, const void *where, bool hidden);
 
-/* The youngest at this place, else the oldest anywhere; NULL if there is none.
- * A place can hold several that were moved away from there; the last is meant. */
+/* The youngest object with this handle at this place, else the oldest with this handle.  NULL if
+ * there is none.  Several objects can have one place if the application moved their handles; the
+ * youngest is the one still there. */
 struct ti_live *ti_table_find(const struct ti_table *t, uint64_t handle, const void *where);
 
 void ti_table_remove(struct ti_table *t, struct ti_live *live);

@@ -21,7 +21,7 @@ struct answer {
     struct ti_err err;
 };
 
-static void answer(const struct ti_counter_wish *wish, int fd)
+static void answer(const struct ti_counter_request *wish, int fd)
 {
     struct ti_counter counter;
     struct answer a;
@@ -39,7 +39,7 @@ static void answer(const struct ti_counter_wish *wish, int fd)
     _exit(0);
 }
 
-static ti_status try_wish(const struct ti_counter_wish *wish, struct ti_counter_choice *out,
+static ti_status try_wish(const struct ti_counter_request *wish, struct ti_counter_choice *out,
                           struct ti_err *err)
 {
     struct answer a;
@@ -91,7 +91,7 @@ static ti_status try_counter(const char *wanted, bool sum, struct ti_counter_cho
         snprintf(out->counter, sizeof out->counter, "%s", wanted);
         return TI_OK;
     }
-    return try_wish(&(struct ti_counter_wish){.choice = wanted, .sum = sum}, out, err);
+    return try_wish(&(struct ti_counter_request){.choice = wanted, .sum = sum}, out, err);
 }
 
 ti_status ti_counter_check_also(const char *also, bool sum, const struct ti_counter_choice *choice,
@@ -99,7 +99,7 @@ ti_status ti_counter_check_also(const char *also, bool sum, const struct ti_coun
 {
     /* other counters need the program; take one that works without */
     bool here = strcmp(choice->backend, "papi") == 0 && !is_programs_own(choice->counter);
-    struct ti_counter_wish wish = {
+    struct ti_counter_request wish = {
         .choice = here ? choice->counter : "cputime", .sum = sum, .also = also};
     struct ti_counter_choice ignored;
 

@@ -55,7 +55,7 @@ static size_t strings(size_t n)
 
 int main(int argc, char **argv)
 {
-    struct ti_counter_wish wish = {.choice = "valgrind"};
+    struct ti_counter_request wish = {.choice = "valgrind"};
     struct ti_counter counter;
     struct ti_err err;
     volatile double x = 0.3;

@@ -307,7 +307,7 @@ int main(void)
     pid_t pid;
 
     setvbuf(stdout, NULL, _IONBF, 0);
-    if (ti_counter_open(&(struct ti_counter_wish){.choice = "auto"}, &counter, &err) != TI_OK) {
+    if (ti_counter_open(&(struct ti_counter_request){.choice = "auto"}, &counter, &err) != TI_OK) {
         printf("%s\n", err.text);
         return 1;
     }
@@ -380,7 +380,7 @@ ticount --nonsense "$tmp/seven" >/dev/null 2>&1 && fail "an unknown option was a
 # Another tool is not ours.
 printf '%s\n' '#include <stdio.h>' '#include "minitrace/counter.h"' 'int main(void) {' \
     'struct ti_counter c; struct ti_err e;' \
-    'ti_status st = ti_counter_open(&(struct ti_counter_wish){.choice = "valgrind"}, &c, &e);' \
+    'ti_status st = ti_counter_open(&(struct ti_counter_request){.choice = "valgrind"}, &c, &e);' \
     'if (st != TI_OK) puts(e.text); return st; }' >"$tmp/ask.c"
 "$cc" -std=c11 -D_GNU_SOURCE -I. -Ilib -pthread -o "$tmp/ask" "$tmp/ask.c" minitrace/counter*.c \
     lib/common/err.c lib/common/fds.c -ldl || exit 1

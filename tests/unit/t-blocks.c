@@ -23,7 +23,7 @@ static ti_status open_counter(const char *choice, bool sum, struct ti_counter *c
     ti_status st;
 
     errno = 77;
-    st = ti_counter_open(&(struct ti_counter_wish){.choice = choice, .sum = sum}, c, err);
+    st = ti_counter_open(&(struct ti_counter_request){.choice = choice, .sum = sum}, c, err);
     assert_int_equal(errno, 77);
     return st;
 }

@@ -42,7 +42,7 @@ static ti_status open_for(bool sum, const char *choice, struct ti_counter *c, st
     memcpy(&before, c, sizeof before);
     memset(err, 0, sizeof *err);
     errno = 77;
-    st = ti_counter_open(&(struct ti_counter_wish){.choice = choice, .sum = sum}, c, err);
+    st = ti_counter_open(&(struct ti_counter_request){.choice = choice, .sum = sum}, c, err);
     assert_int_equal(errno, 77);
     if (st != TI_OK) {
         assert_memory_equal(c, &before, sizeof before);
@@ -98,7 +98,7 @@ static void *fresh_thread(void *arg)
     struct ti_counter c;
 
     *out = UINT64_MAX;
-    if (ti_counter_open(&(struct ti_counter_wish){.choice = "cputime"}, &c, NULL) == TI_OK)
+    if (ti_counter_open(&(struct ti_counter_request){.choice = "cputime"}, &c, NULL) == TI_OK)
         *out = value(&c);
     return NULL;
 }
@@ -141,7 +141,8 @@ static void bad_choices(void **state)
     assert_int_equal(open_counter("foo", &c, &err), TI_ERR_USAGE);
     assert_string_equal(err.text, "unknown counter 'foo'");
     assert_string_equal(err.hint, "choose auto, papi, papi:EVENT, valgrind, blocks or cputime");
-    assert_int_equal(ti_counter_open(&(struct ti_counter_wish){.choice = "foo"}, &c, NULL), TI_ERR_USAGE);
+    assert_int_equal(ti_counter_open(&(struct ti_counter_request){.choice = "foo"}, &c, NULL),
+                     TI_ERR_USAGE);
 }
 
 static void valgrind(void **state)
@@ -375,7 +376,9 @@ static void sde_counts(void **state)
     assert_string_equal(c.event, SDE);
     assert_string_equal(c.unit, "events");
     assert_false(c.exact);
-    assert_int_equal(ti_counter_open(&(struct ti_counter_wish){.choice = "papi:" SDE}, &again, &err), TI_ERR_INPUT);
+    assert_int_equal(
+        ti_counter_open(&(struct ti_counter_request){.choice = "papi:" SDE}, &again, &err),
+        TI_ERR_INPUT);
     check_counts(&c);
     assert_true(open_sde(&c));
     ti_counter_close(&c);

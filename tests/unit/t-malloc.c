@@ -67,7 +67,7 @@ void *realloc(void *p, size_t bytes)
  * counts. */
 static void open_papi(bool shared, char *said, size_t bytes)
 {
-    struct ti_counter_wish wish = {.choice = "papi:perf::TASK-CLOCK"};
+    struct ti_counter_request wish = {.choice = "papi:perf::TASK-CLOCK"};
     int ends[2], status;
     ssize_t n;
 

@@ -89,7 +89,7 @@ static int begin(void **state)
 static ti_status open_with(const char *choice, const char *also, struct ti_counter *c,
                            struct ti_err *err)
 {
-    struct ti_counter_wish wish = {.choice = choice, .also = also};
+    struct ti_counter_request wish = {.choice = choice, .also = also};
     ti_status st;
 
     memset(err, 0, sizeof *err);
@@ -158,7 +158,7 @@ static void volumes(void **state)
     assert_string_equal(c.backend, "papi");
     assert_string_equal(c.event, VOLUME);
     assert_string_equal(c.unit, "events");
-    assert_string_equal(c.way, "function");
+    assert_string_equal(c.read_method, "function");
     assert_false(c.exact || c.estimate);
     assert_int_equal(c.nalso, 0);
     assert_null(c.read_also);
@@ -234,7 +234,7 @@ static void beside_a_clock(void **state)
     (void)state;
     need_clock();
     open_or_skip("papi:" CLOCK, FIRST, &c);
-    assert_string_equal(c.way, "system call");
+    assert_string_equal(c.read_method, "system call");
     volume = c.read_also(&before);
     steps[1] += 42;
     burn(2);
@@ -535,7 +535,8 @@ static void explains_a_container(void **state)
         if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
             prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0)
             _exit(77);
-        if (ti_counter_open(&(struct ti_counter_wish){.choice = "papi"}, &c, &err) != TI_ERR_INPUT)
+        if (ti_counter_open(&(struct ti_counter_request){.choice = "papi"}, &c, &err) !=
+            TI_ERR_INPUT)
             _exit(1);
         dprintf(fd[1], "%s; %s", err.text, err.hint);
         _exit(0);
