@@ -1,24 +1,26 @@
 /*
- * All ranks must count with the same counter: volumes of different ones make no trace.
- * What the ranks count goes up a tree to rank 0, each rank adding up what the ranks below
- * it say.  Rank 0 decides whether they agree, draws the id of the run, and sends both down
- * again.  Below a rank are the ranks that follow it (ranktree.h), so that most messages
- * stay within a node, and no rank needs connections to all others.
+ * All ranks must count with the same counter, or their volumes cannot be compared.
  *
- * The exchange uses messages on MPI_COMM_WORLD and ends by a deadline.  A collective, or a
- * communicator of our own, would wait for ever for a rank that was not preloaded.  The
- * application must never receive one of these messages, and we none of its own.  So:
+ * The ranks' counters go up a tree to rank 0; each rank merges the summaries of its
+ * children into its own.  Rank 0 decides whether all agree, draws the run id, and sends
+ * the verdict down.  The ranks below a rank follow it (ranktree.h), so most messages stay
+ * within a node, and no rank needs connections to all others.
  *
- *   - A message is sent to, and expected from, traced ranks only.  A traced rank puts an
- *     empty file, its mark, into the trace directory; parent and child exchange messages
- *     once each has seen the other's mark.  The nodes of a run may have directories of
- *     their own; there TIARA_RUN_ID, which a launcher gives to all ranks that it traces,
- *     stands for the marks.
- *   - A receive is posted before the message can be sent, and never cancelled: a message
- *     that comes after the deadline ends in it, whatever the application receives.
+ * The exchange uses messages on MPI_COMM_WORLD, with a deadline.  A collective, or a
+ * communicator of our own, would wait for ever for a rank without the preloaded library.
+ * Two rules keep these messages apart from the application's:
  *
- * The ranks below a rank that is not traced are not traced either; among up to
- * TI_TREE_ARITY + 1 ranks there are none but below rank 0.  Nothing of this is recorded.
+ *   - A message is sent to, and expected from, traced ranks only.  A traced rank creates an
+ *     empty file, its mark, in the trace directory; parent and child exchange messages
+ *     after each has seen the other's mark.  If the nodes of a run have separate trace
+ *     directories, TIARA_RUN_ID replaces the marks: a launcher gives it to all ranks
+ *     that it traces.
+ *   - A receive is posted before the message can be sent, and is never cancelled.  A
+ *     message that arrives after the deadline ends in that receive, whatever the
+ *     application receives.
+ *
+ * The ranks below a rank that is not traced are not traced either.  With up to
+ * TI_TREE_ARITY + 1 ranks, only rank 0 has ranks below it.  The exchange is not recorded.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -34,26 +36,29 @@
 
 #define TAG    31977
 #define PATH   (4096 + 64)
-#define GROUPS 4  /* ranks that count alike, and are named */
-#define RANGES 12 /* of ranks, for each of them */
+#define GROUPS 4  /* most groups of ranks that the message names */
+#define RANGES 12 /* most ranges of ranks per group */
 
-/* How long one rank may be behind another, and longer for each rank of the run: many
- * ranks start slowly.  (There is a library for the tests that is less patient.) */
+/* How long one rank may start later than another, and the addition per rank of the run.  A test
+ * library sets shorter times. */
 #ifndef SILENCE_S
 #define SILENCE_S        30
 #define SILENCE_A_RANK_S 0.5
 #endif
-#define LATE_S 0.1 /* for each child, when time is up */
+#define LATE_S 0.1 /* grace per child after the deadline */
 
-#define SUMMARY_MOST 3072 /* bytes: sent at once, whether or not anyone receives */
+#define SUMMARY_MOST                                                                               \
+    3072 /* bytes; small enough that MPI sends it without waiting for the                          \
+          * receiver */
 
-/* Between two looks for a message: on an oversubscribed node, all ranks look. */
+/* Interval between two checks for a message or a mark.  It grows, because on an oversubscribed
+ * node all ranks check. */
 #define LOOK_NS_MIN 200000
 #define LOOK_NS_MAX 20000000
 
 struct counting {
     bool counts;
-    char what[400]; /* it counts, or why it does not */
+    char what[400]; /* how it counts, or why it does not */
     char host[64];
 };
 
@@ -61,22 +66,22 @@ struct range {
     int first, last;
 };
 
-/* Ranks with the same answer. */
+/* Ranks that count in the same way. */
 struct group {
     struct counting counting;
-    bool hosts; /* more than one */
-    bool cut;   /* there are more ranges */
+    bool hosts; /* the ranks are on more than one host */
+    bool cut;   /* more ranges exist than fit into `range` */
     int ranks;
     int ranges;
     struct range range[RANGES];
 };
 
-/* What a rank and those below it say. */
+/* What a rank and the ranks below it answered. */
 struct summary {
     int groups;
-    int more;         /* ranks in none of them */
-    int silent;       /* ranks that said nothing */
-    int first_silent; /* if there are */
+    int more;         /* ranks that fit into no group */
+    int silent;       /* ranks without an answer */
+    int first_silent; /* valid if `silent` > 0 */
     struct group group[GROUPS];
 };
 _Static_assert(sizeof(struct summary) <= SUMMARY_MOST, "MPI may wait for the receiver");
@@ -89,18 +94,18 @@ struct verdict {
 /* A rank's place in the tree. */
 struct place {
     int parent;            /* -1: none */
-    struct ti_subtree subtree; /* it, and what is below it */
-    int levels;            /* of the whole tree, rank 0's not counted */
+    struct ti_subtree subtree; /* this rank and the ranks below it */
+    int levels;                /* levels of the whole tree below rank 0 */
 };
 
-/* The most that a rank may be behind another. */
+/* The most that one rank may start later than another. */
 static double timeout(void)
 {
     return SILENCE_S + SILENCE_A_RANK_S * ti_state.nranks;
 }
 
-/* The longest that an exchange takes: rank 0 knows after patience() for each level; it may
- * be behind, and so may those on the way back. */
+/* The longest time of an exchange: timeout() per level until rank 0 decides; rank 0 itself may be
+ * late, and so may the ranks on the way down. */
 static double total_timeout(const struct place *p)
 {
     return timeout() * (p->levels + 2);
@@ -109,12 +114,14 @@ static double total_timeout(const struct place *p)
 /* ------------------------------------------------------------------- marks -- */
 
 static struct {
-    const char *dir; /* NULL: none are needed */
-    unsigned job;    /* tells the marks of this run from those of one that was killed */
-    time_t made;     /* when ours was, by the clock of the file system */
+    const char *dir; /* NULL: marks are not needed */
+    unsigned job;    /* hash of the launcher's job id: tells this run's marks from those of a run
+                      * that was killed */
+    time_t made;     /* when our mark was created, by the clock of the file system */
 } marks;
 
-/* TIARA_RUN_ID is good enough, but not needed where all ranks share this node. */
+/* Marks are not needed with TIARA_RUN_ID.  If all ranks share this node, marks are used even then,
+ * because the directory is shared for certain. */
 static bool needs_marks(void)
 {
     const char *local = getenv("OMPI_COMM_WORLD_LOCAL_SIZE"), *id = getenv("TIARA_RUN_ID");
@@ -173,8 +180,8 @@ static void pause_a_while(struct timespec *pause)
     pause->tv_nsec = pause->tv_nsec < LOOK_NS_MAX / 2 ? 2 * pause->tv_nsec : LOOK_NS_MAX;
 }
 
-/* Whether the rank is known to be traced by `deadline`; `most`: how much older or newer
- * than ours its mark may be. */
+/* Whether the rank's mark appears by `deadline`.  `most`: largest difference in seconds between
+ * the age of its mark and of ours. */
 static bool is_traced(int rank, double deadline, double most)
 {
     struct timespec pause = {.tv_nsec = LOOK_NS_MIN};
@@ -196,7 +203,7 @@ static bool is_traced(int rank, double deadline, double most)
 
 /* ---------------------------------------------------------------- messages -- */
 
-/* Whether the request is complete by `deadline`. */
+/* Whether the request completes by `deadline`. */
 static bool wait_until(MPI_Request *req, double deadline)
 {
     struct timespec pause = {.tv_nsec = LOOK_NS_MIN};
@@ -210,8 +217,8 @@ static bool wait_until(MPI_Request *req, double deadline)
     }
 }
 
-/* Receive from a traced rank by `deadline`.  NULL: nothing has come; should it ever, it ends
- * here.  Else memory for ti_unmap(). */
+/* Receive from a traced rank by `deadline`.  Returns a message, to be released with ti_unmap().
+ * NULL if none arrived; the receive and its buffer then stay, for a message that comes later. */
 static void *receive(int rank, size_t bytes, double deadline)
 {
     void *message = ti_map(bytes);
@@ -257,7 +264,7 @@ static void add_range(struct group *g, struct range r)
         g->cut = true;
 }
 
-/* In the order of ranks: what a child says, of ranks that all follow those here. */
+/* Merge a child's summary.  Children come in the order of ranks. */
 static void add(struct summary *s, const struct summary *of)
 {
     s->more += of->more;
@@ -288,7 +295,7 @@ static void add(struct summary *s, const struct summary *of)
     }
 }
 
-/* Ranks that count nothing all alike have each said why, or will. */
+/* Whether all ranks count alike.  True also if none counts: each rank reports its own reason. */
 static bool all_alike(const struct summary *s)
 {
     bool any = false;
@@ -330,13 +337,13 @@ static void name_groups(const struct summary *s, struct ti_err *err)
 
 /* ----------------------------------------------------------------- the tree -- */
 
-/* Bit i is child i's. */
+/* Sets of children; bit i is child i. */
 struct children {
-    uint32_t received, expected; /* a message has come; a receive was posted */
+    uint32_t received, expected; /* its message has come; a receive was posted */
 };
 
-/* Adds what the children say to *s.  A child has as long as it may itself wait for what is
- * below it, and one rank's delay more. */
+/* Receive the summaries of the children and merge them into *s.  A child may take as long as it
+ * may itself wait for the ranks below it, plus one rank's timeout. */
 static void collect(const struct place *p, struct summary *s, struct children *c)
 {
     double start = ti_seconds();
@@ -360,8 +367,8 @@ static void collect(const struct place *p, struct summary *s, struct children *c
     }
 }
 
-/* No child sends any more that does not see our mark.  One that came too late for ask() may
- * have seen it, and then has a mark itself: a receive for its message. */
+/* From now on, no child sends that has not seen our mark.  A child that came too late for
+ * collect() may have seen it, and then has a mark of its own: post a receive for its message. */
 static void close_to_late_children(const struct place *p, const struct children *c)
 {
     remove_mark();
@@ -411,7 +418,7 @@ bool ti_agree(const char *dir, const struct ti_err *why, bool go_on, uint8_t id[
               struct ti_err *err)
 {
     struct place place = {.levels = ti_height((struct ti_subtree){0, ti_state.nranks})};
-    struct summary *s = ti_map(sizeof *s); /* much for a stack */
+    struct summary *s = ti_map(sizeof *s); /* too large for the stack */
     struct verdict v = {.go_on = go_on};
     struct children children;
     bool answered = true;

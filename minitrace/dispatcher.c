@@ -1,4 +1,4 @@
-/* Where the stubs lead_to_shim: what MPI library there is, its backend, and the table. */
+/* Decides where the stubs lead: finds the MPI library, loads its back end, and fills the table. */
 #include "minitrace/dispatcher.h"
 
 #include <dlfcn.h>
@@ -29,15 +29,15 @@ void ti_dispatch_calibration_2(void) __attribute__((visibility("hidden")));
 void ti_dispatch_calibration_3(void) __attribute__((visibility("hidden")));
 void *ti_dispatch_resolve(size_t slot, const void *caller);
 
-/* dlsym() is ours as well, and in dispatcher_stubs.S */
+/* dlsym() is replaced too, in dispatcher_stubs.S */
 typedef void *dlsym_function(void *handle, const char *name);
 dlsym_function *ti_dispatch_system_dlsym __attribute__((visibility("hidden")));
 dlsym_function *ti_dispatch_find_dlsym(void);
 void *ti_dispatch_dlsym(void *handle, const char *name);
 
-#define NAME_BYTES 64 /* more than the longest and a P */
+#define NAME_BYTES 64 /* longer than any name with a P */
 
-/* In the order of their numbers, each with its NUL. */
+/* All names, in the order of their numbers, each with its NUL. */
 static const char names[] =
 #define NAME(mpi, pmpi) #mpi "\0"
 #include "minitrace/mpi_names.inc"
@@ -47,17 +47,18 @@ static const char names[] =
 static enum {
     UNDECIDED,
     DECIDING,
-    TRACING,  /* with `backend` */
-    DISABLED, /* calls go where they would without us */
+    TRACING,  /* the back end is loaded */
+    DISABLED, /* calls go where they would without the library */
 } mode;
 static bool resolved[TI_NAMES];
-static bool whole_mode; /* TIARA_MODE=whole: shims for what begins and ends MPI alone */
-static bool ambiguous; /* two MPI libraries: where a call goes depends on the caller */
+static bool whole_mode; /* TIARA_MODE=whole: only Init, Finalize and Abort have shims */
+static bool ambiguous;  /* two MPI libraries: the target of a call depends on the caller */
 static struct ti_mpi_backend *backend;
-static void (*reading)(void); /* before each shim; atomic */
+static void (*reading)(void); /* read the counter before each shim; NULL: not needed; atomic */
 static pthread_mutex_t lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
-static void *mpi;                 /* for dlsym(): the MPI library and what it is linked with */
-static char started_in[PATH_MAX]; /* with a '/', if the name we were loaded by is relative */
+static void *mpi;                 /* handle for dlsym(): the MPI library and its dependencies */
+static char started_in[PATH_MAX]; /* working directory at start, with a '/', if the library was
+                                   * loaded by a relative name */
 
 /* ---------------------------------------------------------------- dlsym -- */
 
@@ -81,7 +82,7 @@ static void *look_up(void *handle, const char *name)
 
 /* ------------------------------------------------------------- speaking -- */
 
-/* One process of the run speaks, as far as launchers say which they are. */
+/* Whether this process prints messages: rank 0, or every process if no launcher says its rank. */
 static bool speaks(void)
 {
     static const char *const ranks[] = {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK",
@@ -105,7 +106,7 @@ static void write_line(const char *fmt, va_list ap)
     n = strlen(line);
     line[n++] = '\n';
     if (write(STDERR_FILENO, line, n) < 0)
-        return; /* nobody to tell */
+        return; /* there is nowhere to report this */
 }
 
 __attribute__((format(printf, 1, 2))) static void say(const char *fmt, ...)
@@ -128,16 +129,16 @@ static const struct {
     enum kind kind;
 } libraries[] = {
     {"libmpi.so.40", "libminitrace-openmpi.so", OPENMPI},
-    {"libmpich.so.12", "libminitrace-mpich.so", MPICH}, /* Debian's name of it */
-    {"libmpi.so.12", "libminitrace-mpich.so", MPICH},   /* and of all that have its ABI */
+    {"libmpich.so.12", "libminitrace-mpich.so", MPICH}, /* Debian's name */
+    {"libmpi.so.12", "libminitrace-mpich.so", MPICH},   /* any library with MPICH's ABI */
 };
 
 struct found {
     const char *backend[KINDS];
-    char path[PATH_MAX]; /* of the library found last */
+    char path[PATH_MAX]; /* of the last library found */
 };
 
-/* The object's DT_SONAME, or the end of its file's name. */
+/* The object's DT_SONAME, or else the last part of its file name. */
 static const char *soname_of(const struct dl_phdr_info *info)
 {
     const char *slash = strrchr(info->dlpi_name, '/');
@@ -151,7 +152,7 @@ static const char *soname_of(const struct dl_phdr_info *info)
     for (; dynamic && dynamic->d_tag != DT_NULL; dynamic++) {
         if (dynamic->d_tag == DT_SONAME)
             soname = dynamic->d_un.d_val;
-        if (dynamic->d_tag == DT_STRTAB) /* the loader mostly leaves the address here */
+        if (dynamic->d_tag == DT_STRTAB) /* the loader relocates the address in most cases */
             strings = (const char *)(dynamic->d_un.d_ptr < info->dlpi_addr
                                          ? info->dlpi_addr + dynamic->d_un.d_ptr
                                          : dynamic->d_un.d_ptr);
@@ -180,7 +181,7 @@ static int look(struct dl_phdr_info *info, size_t size, void *arg)
 
 /* -------------------------------------------------------------- backend -- */
 
-/* The folder of the file, with its '/'; false if that does not fit. */
+/* The folder of a file, with its '/'; false if the name does not fit. */
 static bool folder_of(const char *file, char *out)
 {
     const char *slash = strrchr(file, '/');
@@ -189,7 +190,8 @@ static bool folder_of(const char *file, char *out)
     return n < PATH_MAX;
 }
 
-/* The backend's file: beside us, or, where we are a link, beside what it names. */
+/* The back end's file: in the dispatcher's folder or, if that is a symbolic link, in the folder of
+ * its target. */
 static bool find_backend(const char *name, char *path)
 {
     char ours[PATH_MAX], real[PATH_MAX], dir[PATH_MAX];
@@ -234,8 +236,8 @@ static struct ti_mpi_backend *load(const char *name)
 
 /* ---------------------------------------------------------------- table -- */
 
-/* Where the definition that the caller's object is linked with lies, if it is not
- * in the scope that all share: a plug-in, or a Python module, has its own. */
+/* The definition that the caller's object is linked with, if it is not in the global scope:
+ * plug-ins and Python modules have scopes of their own. */
 static void *find_for(const void *caller, const char *name)
 {
     Dl_info info;
@@ -251,7 +253,7 @@ static void *find_for(const void *caller, const char *name)
     return found;
 }
 
-/* What a call of `name` by `caller` meets after us. */
+/* The definition that a call of `name` by `caller` reaches after the dispatcher. */
 static void *find_next(const char *name, const void *caller)
 {
     void *found = ambiguous ? find_for(caller, name) : NULL;
@@ -263,7 +265,7 @@ static void *find_next(const char *name, const void *caller)
     return found ? found : find_for(caller, name);
 }
 
-/* The MPI library's own. */
+/* The MPI library's own definition. */
 static void *find_real(const char *name, const void *caller)
 {
     void *found = mpi ? look_up(mpi, name) : NULL;
@@ -277,8 +279,7 @@ static bool is_stub(const void *address)
            (const char *)address < ti_dispatch_stubs_end;
 }
 
-/* Whether a tool in front of us has taken the name, whose next definition is
- * `next`. */
+/* Whether a tool in front of the dispatcher defines `name`.  `next` is the next definition. */
 static bool is_taken(const char *name, const void *next)
 {
     const void *first = look_up(RTLD_DEFAULT, name);
@@ -287,8 +288,8 @@ static bool is_taken(const char *name, const void *next)
 
     if (!first || first == next || is_stub(first))
         return false;
-    /* a program that is loaded at a fixed address knows a function of a library by
-     * an address of its own, which is no definition */
+    /* a program loaded at a fixed address may have its own address for a library's function; its
+     * symbol is undefined, so this is not a definition */
     return dladdr1(first, &info, (void **)&symbol, RTLD_DL_SYMENT) && symbol &&
            symbol->st_shndx != SHN_UNDEF;
 }
@@ -298,7 +299,8 @@ static void set_slot(size_t slot, void *target)
     __atomic_store_n(&ti_dispatch_slot[slot], target, __ATOMIC_RELEASE);
 }
 
-/* Where a slot leads that is to go to the shim. */
+/* Make a slot lead to the shim, through the stub's second half if the counter is to be read
+ * first. */
 static void lead_to_shim(size_t slot, void *shim)
 {
     set_slot(slot, __atomic_load_n(&reading, __ATOMIC_RELAXED)
@@ -328,8 +330,8 @@ static bool has_shim(size_t k)
     return false;
 }
 
-/* Fill in what belongs to the k-th name; `caller` wants it, or NULL.  False if
- * there is no such function.  (MPICH's mpi_f08 has no profiling twins.) */
+/* Fill in slots and pointers of the k-th name, for a call by `caller` or NULL.  False if no such
+ * function exists.  (MPICH's mpi_f08 has no profiling names.) */
 static bool resolve_name(size_t k, const char *name, const void *caller)
 {
     char twin[NAME_BYTES];
@@ -378,8 +380,8 @@ static bool ends_with(const char *name, const char *ending)
     return n >= e && strcmp(name + n - e, ending) == 0;
 }
 
-/* Settle all names whose library is there.  Functions of Fortran come in groups,
- * by library; to look for each of them in vain takes time. */
+/* Resolve all names whose library is loaded.  Fortran's functions come in groups, one library
+ * each; a missing group is skipped, because looking up each of its functions takes time. */
 static void resolve_all(void)
 {
     static const struct {
@@ -426,8 +428,8 @@ static void trace_with(struct ti_mpi_backend *f)
     mode = TRACING;
 }
 
-/* Find out what MPI library there is.  If there is none that we know: not yet
- * decided, or, if one is `called`, passing. */
+/* Find the MPI library.  If there is none that we know, stay undecided; or, if a stub is `called`,
+ * disable tracing. */
 static void decide(bool called)
 {
     struct found found = {{NULL, NULL}, ""};
@@ -453,9 +455,9 @@ static void decide(bool called)
         mode = DISABLED;
 }
 
-/* A program may load the MPI library for itself, and ask where its functions are;
- * languages other than C and Fortran do.  What it would find in the MPI library,
- * it is told to be our stub. */
+/* dlsym() of the application.  Languages other than C and Fortran load the MPI library themselves
+ * and look up its functions.  If the result is a function of the MPI library, the stub is returned
+ * instead. */
 void *ti_dispatch_dlsym(void *handle, const char *name)
 {
     void *found = look_up(handle, name), *first;
@@ -489,8 +491,8 @@ __attribute__((constructor)) static void loaded(void)
     errno = saved;
 }
 
-/* A program that calls what its MPI library does not have would have been told
- * so by the loader, and ended. */
+/* The program calls a function that its MPI library lacks.  Without the stubs, the loader would
+ * have ended the program. */
 __attribute__((noreturn, format(printf, 1, 2))) static void end(const char *fmt, ...)
 {
     va_list ap;
@@ -501,7 +503,7 @@ __attribute__((noreturn, format(printf, 1, 2))) static void end(const char *fmt,
     _exit(127);
 }
 
-/* Where a call of a stub goes that has not been resolved. */
+/* The target of a call whose stub is not resolved. */
 static __attribute__((noinline)) void *resolve_slot(size_t slot, const void *caller)
 {
     int saved = errno;
@@ -531,12 +533,13 @@ static __attribute__((noinline)) void *resolve_slot(size_t slot, const void *cal
     pthread_mutex_unlock(&lock);
     if (!target)
         end("the program calls '%s', which its MPI library does not have", name);
-    dlerror(); /* what we did not find is nobody else's business */
+    dlerror(); /* clear our own failed look-ups, which the application must not see */
     errno = saved;
     return target;
 }
 
-/* The counter is read before anything that differs between functions. */
+/* Called by a stub's second half; returns the address to jump to.  The counter is read first,
+ * before anything that differs between functions. */
 void *ti_dispatch_resolve(size_t slot, const void *caller)
 {
     void (*read)(void) = __atomic_load_n(&reading, __ATOMIC_ACQUIRE);

@@ -1,10 +1,10 @@
 /*
- * The front's stubs and their table (dispatcher.h).
+ * The dispatcher's stubs and their table (dispatcher.h).
  *
- * A stub is one jump through its slot.  At first the slot leads to the stub's
- * second half, which says the slot's number to ti_dispatch_resolve() and then goes
- * where that says, with all that a call may have in registers as it was; there it
- * leads again where a counter is to be read before the shim.
+ * A stub is one jump through its slot in the table.  At first the slot leads to the
+ * stub's second half, which passes the slot number to ti_dispatch_resolve() and jumps to
+ * the address it returns, with all registers that a call may use unchanged.  If the
+ * counter must be read before the shim, the slot leads to the second half for good.
  */
 #if defined __CET__
 #include <cet.h>
@@ -50,7 +50,8 @@ resolve:                                          /* on the stack: slot, return 
         .cfi_offset %rbp, -24
         movq    %rsp, %rbp
         .cfi_def_cfa_register %rbp
-        pushq   %rax                            /* vector registers of a variadic call */
+        pushq   %rax                            /* %al: number of vector registers in a variadic
+                                                 * call */
         pushq   %rdi
         pushq   %rsi
         pushq   %rdx
@@ -90,14 +91,15 @@ resolve:                                          /* on the stack: slot, return 
         movq    -64(%rbp), %r10
         leave
         .cfi_def_cfa %rsp, 16
-        leaq    8(%rsp), %rsp                   /* the slot */
+        leaq    8(%rsp), %rsp                   /* drop the slot number */
         .cfi_def_cfa_offset 8
         jmp     *%r11
         .cfi_endproc
         .size   resolve, . - resolve
 
-/* dlsym() of an object is looked at; what depends on the caller, RTLD_DEFAULT (0)
- * and RTLD_NEXT (-1), goes to the system's with the caller's return address. */
+/* dlsym() of a given object goes to ti_dispatch_dlsym().  RTLD_DEFAULT (0) and RTLD_NEXT (-1)
+ * depend on the caller, so they are jumps to the system's dlsym(), which sees the caller's return
+ * address. */
         .text
         .globl  dlsym
         .type   dlsym, @function
@@ -127,7 +129,7 @@ dlsym:
 #define BTI bti c
         .section .note.gnu.property, "a"
         .p2align 3
-        .word   4, 16, 5                        /* of GNU: AArch64's features: BTI */
+        .word   4, 16, 5                        /* property of AArch64: BTI */
         .asciz  "GNU"
         .word   0xc0000000, 4, 1, 0
         .text
@@ -159,7 +161,7 @@ dlsym:
 
         .section .text.resolve, "ax", %progbits
         .type   resolve, %function
-resolve:                                          /* the slot in w17 */
+resolve:                                          /* slot number in w17 */
         .cfi_startproc
         stp     x29, x30, [sp, #-224]!
         .cfi_def_cfa_offset 224
@@ -229,11 +231,11 @@ dlsym:
 ti_dispatch_slot:
         .text
         .p2align 4
-        .cfi_startproc                          /* one frame description for them all */
+        .cfi_startproc                          /* one frame description for all stubs */
 ti_dispatch_stubs_begin:
         .section .text.resolve
         .p2align 4
-ti_dispatch_second_half:                           /* one after the other, 16 bytes each */
+ti_dispatch_second_half:                           /* second halves in order, 16 bytes each */
         .text
 #define NAME(mpi, pmpi)                                                                            \
         stub    mpi;                                                                               \

@@ -1,4 +1,4 @@
-/* What the front finds in a flavour. */
+/* What an MPI back end exports to the dispatcher. */
 #include "minitrace/state.h"
 
 #ifndef TI_VERSION

@@ -1,6 +1,6 @@
 /*
- * A flavour's list of its shims, by the numbers of their names (dispatcher.h); 0 for
- * what it has none of, since its MPI library does not have it.
+ * The MPI back end's list of shims, by number of the name (dispatcher.h).  A function that its MPI
+ * library lacks has a 0.
  */
         .section .data.rel.ro, "aw", %progbits
         .p2align 3

@@ -1,4 +1,5 @@
-/* Entering and leaving the library, and what every recorder ends with. */
+/* Entering and leaving the library, the volume of bursts, and ti_emit(), which every recorder ends
+ * with. */
 #include <signal.h>
 #include <string.h>
 
@@ -12,46 +13,49 @@ const volatile uint64_t *ti_now_word = &no_word;
 /*
  * Threads.
  *
- * One thread at a time holds ti_state, and with it tables and writer.  Which one
- * may, the thread level says that the application has promised to keep to:
+ * One thread at a time owns ti_state, and with it the tables and the writer.  The thread
+ * level that the application promised to keep to decides which thread may own it:
  *
  *   single, funneled   the thread that called MPI_Init
- *   serialized         any, one at a time: a call takes hold and lets go, which
- *                      fails while another thread is inside a call
+ *   serialized         any thread, one at a time: entering a call acquires ownership and
+ *                      leaving releases it; acquiring fails while another thread is
+ *                      inside a call
  *   multiple           the thread that called MPI_Init
  *
- * A recorded call of a thread that may not, or cannot, passes through and clears
- * `go`, and touches nothing else: the holder may be in the middle of a call.  The
- * next one to hold finds that out and ends the recording, since what threads do
- * at once has no order but that of time.
+ * If a thread may not own ti_state or cannot acquire it, its call is only forwarded, and
+ * `no_conflict` is cleared.  Nothing else is touched, because the owner may be in the
+ * middle of a call.  The next owner finds `no_conflict` cleared and stops recording: calls
+ * of several threads at once have no order that does not depend on time.
  *
- * `noted` calls, of which MPI allows some in any thread at any time, are nothing
- * to the trace but instructions to be taken out of a burst.  So they never need
- * to hold, and never disturb who does.
+ * MPI allows some pass-through calls in any thread at any time.  In the trace they are
+ * only instructions to take out of a burst, so they need no ownership and disturb no
+ * owner.
  *
- * Volumes: with each thread its own, the account below is a thread's while it
- * does not hold.  With those of all threads summed up, there is one account.
+ * Volumes: if each thread has its own, the members below hold the thread's volume while
+ * it is not the owner.  If the volumes of all threads are summed up, ti_state has the only
+ * volume.
  */
 struct thread {
-    bool fast;  /* may take the short way through ti_enter() */
+    bool fast;  /* takes the fast path of ti_enter() */
     bool first; /* called MPI_Init */
-    bool known; /* its account is good */
-    uint64_t now; /* the count at the call in progress, where a function reads it */
+    bool known; /* `last` is valid */
+    uint64_t now; /* the count at the current call, if a function reads the counter */
 
-    struct ti_inside pass_through; /* in a noted call, without holding */
+    struct ti_inside pass_through; /* the current pass-through call, of a thread that is not the
+                                    * owner */
     uint64_t pass_through_since;
 
     uint64_t last, burst, since_poll; /* as in ti_state */
     bool polling;
-    struct ti_account account; /* of extra columns */
-    bool calibrated; /* `cost` was measured here, and is not that of the first thread */
+    struct ti_account account; /* of the extra columns */
+    bool calibrated; /* `cost` was measured in this thread, not copied from the first one */
     struct ti_cost cost;
 };
 
-/* initial-exec: no call hides in an access, not even the first */
+/* initial-exec: no access calls a function, not even a thread's first one. */
 static _Thread_local __attribute__((tls_model("initial-exec"))) struct thread thread;
 
-/* The thread that holds a shared ti_state; atomic. */
+/* The thread that owns a shared ti_state, NULL if none; atomic. */
 static struct thread *owner;
 
 static bool is_active(void)
@@ -94,21 +98,22 @@ static void release(struct thread *me)
     __atomic_store_n(&owner, NULL, __ATOMIC_RELEASE);
 }
 
-/* Noted calls of a thread that does not hold are taken out of its volume. */
+/* Whether pass-through calls of a thread that is not the owner are taken out of its volume. */
 static bool excludes_pass_through(void)
 {
     return (ti_state.shared || ti_state.counter.sum) &&
            !(ti_state.counter.sum && !ti_state.counter.others);
 }
 
-/* Called by the front before each shim, nested ones too. */
+/* The dispatcher calls this before each shim, including nested ones. */
 static void read_before_shim(void)
 {
     if (is_active() && (thread.first || excludes_pass_through()))
         thread.now = ti_state.counter.read();
 }
 
-/* Counters that add up threads, and cannot tell them apart, say so. */
+/* Whether only the first thread may read the counter: it sums threads up without telling them
+ * apart. */
 static bool only_first_reads(void)
 {
     return ti_state.counter.sum && (!ti_state.counter.others || ti_state.counter.nalso);
@@ -129,7 +134,7 @@ void ti_threads_begin(int level)
     ti_state.account = &thread.account;
     ti_set_stopped(false);
     if ((ti_state.shared || ti_state.counter.sum) &&
-        ti_state.counter.read_elsewhere) /* good in this thread too */
+        ti_state.counter.read_elsewhere) /* valid in this thread too */
         ti_state.counter.read = ti_state.counter.read_elsewhere;
     thread.first = true;
     thread.known = true;
@@ -174,11 +179,11 @@ bool ti_thread_conflict(void)
     return true;
 }
 
-/* A call of a thread that does not hold. */
+/* A recorded call of a thread that cannot own ti_state. */
 static void note_conflict(unsigned op)
 {
     __atomic_store_n(&ti_state.no_conflict, false, __ATOMIC_RELAXED);
-    /* when one finalizes, no other thread is in a call or will ever be */
+    /* MPI allows no other call during or after MPI_Finalize, so no owner is disturbed */
     if (op == TI_OP_FINALIZE && !ti_state.shared &&
         __atomic_load_n(&ti_state.inside.phase, __ATOMIC_RELAXED) == TI_OUTSIDE)
         ti_thread_conflict();
@@ -190,12 +195,14 @@ static bool is_poll(unsigned op)
 }
 
 /*
- * A poll that says "no", or what is known, leaves no event, and so that a loop of any length gives
- * the same trace, what such a loop executes between two polls must not count
- * either.  But some applications poll now and then to make the library work
- * while they compute; that work must.  So: what lies between a failed poll and
- * the next one is dropped if it is shorter than TI_SPIN_LIMIT and counts if it
- * is longer; what lies between a failed poll and any other event counts.
+ * An unsuccessful poll, or one that answers what is known, leaves no event.  So that a
+ * polling loop gives the same trace whatever its number of rounds, the instructions
+ * between two polls must not count either.  But some applications poll now and then
+ * while they compute, to make the MPI library progress, and that computation must count.
+ * So the part of a burst after an unsuccessful poll
+ *
+ *   - is dropped if the next call is a poll and the part is shorter than TI_SPIN_LIMIT;
+ *   - counts otherwise.
  */
 static inline enum ti_fate count_burst(uint64_t delta, unsigned op)
 {
@@ -229,7 +236,7 @@ void ti_rec_poll(struct ti_mpi_call *c)
     ti_poll_failed();
 }
 
-static struct ti_mpi_call current; /* there is one holder, in one call */
+static struct ti_mpi_call current; /* one is enough: there is one owner, in one call */
 
 const struct ti_mpi_call *ti_current(void)
 {
@@ -246,9 +253,9 @@ static inline uint64_t own_count(void)
     return ti_state.counter.read ? ti_state.counter.read() : *ti_now_word;
 }
 
-/* A part of a burst was shorter than what measuring it costs.  A burst has several parts where
- * calls without an event lie in it; it is counted once, so that there are never more such
- * bursts than events. */
+/* A part of a burst was smaller than the cost that is subtracted from it.  A burst has several
+ * parts if pass-through calls interrupt it; it is counted once, so that `negative` is at most the
+ * number of events. */
 static __attribute__((noinline)) uint64_t count_negative(void)
 {
     static uint64_t event = UINT64_MAX;
@@ -259,7 +266,8 @@ static __attribute__((noinline)) uint64_t count_negative(void)
     return 0;
 }
 
-/* A burst.  `last` has the cost of leaving in it, and so may be ahead of `now`. */
+/* The volume since the last call.  `last` includes the cost of leaving, so it may be ahead of
+ * `now`. */
 static inline uint64_t burst_since(uint64_t last, uint64_t now)
 {
     if (__builtin_expect((int64_t)(now - last) >= 0, 1))
@@ -275,7 +283,7 @@ static inline struct ti_mpi_call *describe(unsigned op, enum ti_binding binding,
     return &current;
 }
 
-/* The calling thread holds, and its call is to be recorded. */
+/* Fast end of entering: the calling thread is the owner, and the call is recorded. */
 static inline struct ti_mpi_call *enter(uint64_t now, unsigned op, enum ti_binding binding,
                                         const void *site, const void *frame)
 {
@@ -286,9 +294,8 @@ static inline struct ti_mpi_call *enter(uint64_t now, unsigned op, enum ti_bindi
 }
 
 /*
- * The count, and readings for extra columns: the count first on entry and last when
- * leaving, so that all else is outside of the volume.  `now` is the count where a
- * plain load reads it.
+ * Read the counter and the extra columns.  The counter is read first on entry and last on leaving,
+ * so that the other readings are outside the volume.  `now` is the count if a plain load reads it.
  */
 static uint64_t read_entering(uint64_t now, uint64_t *at)
 {
@@ -312,7 +319,7 @@ static uint64_t read_leaving(struct ti_account *account)
 }
 
 #if defined __x86_64__ || defined __aarch64__
-/* Our own code, from the linker. */
+/* Bounds of this library's code, set by the linker. */
 extern const char __ehdr_start[] __attribute__((visibility("hidden")));
 extern const char etext[] __attribute__((visibility("hidden")));
 
@@ -323,16 +330,16 @@ static bool is_ours(uintptr_t address)
 #endif
 
 #ifdef __x86_64__
-#define SHIM_WORDS 64 /* more than a shim has on the stack */
+#define SHIM_WORDS 64 /* more than the stack frame of any shim */
 
-/* The old frame is gone if where its return address was is something else, or if no
- * return address into it is below.  What escapes this (frames that lie over the old
- * ones and have not written there) is counted as nested, see left(). */
+/* The old frame is gone if its return address was overwritten, or if the stack below it has no
+ * return address into a shim.  Not detected: a new frame that lies over the old one without having
+ * written there.  Such a call is taken for a nested one, see abandon_call(). */
 static bool is_below(const uintptr_t *old, const void *site, const uintptr_t *frame)
 {
     if (*--old != (uintptr_t)site)
         return false;
-    /* down to the new call's own return address: MPI may have got there by a jump, as
+    /* include the new call's own return address: MPI may have reached this shim by a jump, as
      * MPICH's mpi_pcontrol_ does */
     for (int i = 0; i < SHIM_WORDS && --old >= frame - 1; i++)
         if (is_ours(*old))
@@ -340,21 +347,21 @@ static bool is_below(const uintptr_t *old, const void *site, const uintptr_t *fr
     return false;
 }
 #elif defined __aarch64__
-/* A return address without its signature, should it have one. */
+/* Strip the pointer authentication code from a return address. */
 static uintptr_t unsigned_address(uintptr_t address)
 {
     register uintptr_t lr __asm__("x30") = address;
 
-    __asm__("hint 7" : "+r"(lr)); /* xpaclri */
+    __asm__("hint 7" : "+r"(lr)); /* xpaclri: does nothing on older processors */
     return lr;
 }
 
 /*
- * A frame has a record: where its caller's is, and the return address.  The old one
- * is gone if the chain of records from the new one leads past it, or if another lies
- * there now: with another return address, or with none into us below.  A chain that
- * breaks off (code that uses its register otherwise) says nothing, and is counted as
- * nested.
+ * A frame starts with a record: address of the caller's record, and return address.  The old frame
+ * is gone if the chain of records from the new frame leads past it; or if another record lies
+ * there now, with a different return address or without a return address into a shim below it. A
+ * broken chain (code that uses x29 for other purposes) proves nothing; the call is taken for a
+ * nested one.
  */
 static bool is_below(const uintptr_t *old, const void *site, const uintptr_t *frame)
 {
@@ -389,10 +396,9 @@ static bool is_on(const stack_t *stack, const void *frame)
 }
 
 /*
- * Is a call at `frame` made inside the one that the thread was last seen in?  If
- * that one was left by longjmp() or an exception, from an error handler for
- * instance, then its frame is gone: the new one is where it was or behind it, or
- * it is below but not called from there.
+ * Whether a call at `frame` is made inside the call `in`.  If `in` was left by longjmp() or an
+ * exception, for instance from an error handler, its frame is gone: the new frame is at its place
+ * or above it, or below it but not called from it.
  */
 static bool is_nested(const struct ti_inside *in, const void *frame)
 {
@@ -405,8 +411,8 @@ static bool is_nested(const struct ti_inside *in, const void *frame)
     return (uintptr_t)frame < (uintptr_t)in->frame && is_below(in->frame, in->site, frame);
 }
 
-/* What the counter says cannot be trusted: the recording ends before it is written.
- * (Not before it has begun.) */
+/* Whether the counter can no longer be trusted.  If so, recording is stopped before the value is
+ * used.  Not while recording begins (init_end is 0). */
 static bool counter_failed(void)
 {
     const char *why = ti_state.counter.trouble ? ti_state.counter.trouble() : NULL;
@@ -417,14 +423,14 @@ static bool counter_failed(void)
     return true;
 }
 
-/* The call that the holder was in was left.  False if calls that it made since
- * were taken for nested ones. */
+/* The owner's call was left by longjmp() or an exception.  False if calls since then may have been
+ * taken for nested ones; recording is stopped then. */
 static bool abandon_call(unsigned op)
 {
     bool nested = ti_state.inside.phase == TI_NESTED;
 
     set_phase(TI_OUTSIDE);
-    if (op == TI_OP_ABORT) /* by an error handler, most likely */
+    if (op == TI_OP_ABORT) /* most likely called by an error handler */
         return true;
     ti_state.abandoned++;
     if (nested)
@@ -434,7 +440,7 @@ static bool abandon_call(unsigned op)
     return !nested;
 }
 
-/* What the thread executes in this noted call is taken out, and that is all. */
+/* A pass-through call of a thread that is not the owner: only takes the call out of its volume. */
 static struct ti_mpi_call *enter_pass_through(struct thread *me, uint64_t now, const void *site,
                                               const void *frame)
 {
@@ -466,9 +472,9 @@ static void leave_pass_through(struct thread *me, uint64_t cost)
                        __ATOMIC_RELAXED);
 }
 
-/* For a sum: what the other threads have done.  They go on while this one is in
- * a call, so it is asked on entry only: what they do meanwhile counts in the next
- * burst. */
+/* With summed counts: the count of the other threads, less their pass-through calls.  It is read
+ * on entry only.  Other threads go on while this one is in a call, and what they do meanwhile
+ * counts in the next burst. */
 static uint64_t others_count(void)
 {
     uint64_t others = ti_state.counter.others ? ti_state.counter.others() : 0;
@@ -477,8 +483,8 @@ static uint64_t others_count(void)
     return ti_state.others;
 }
 
-/* `others`: what other threads did since the last entry.  Spinning that is dropped is dropped of
- * their sum; the longest keeps it. */
+/* `others`: what other threads did since the last entry.  If spinning is dropped, it is dropped
+ * from their sum but not from the longest thread's count. */
 static void add_share(uint64_t others, enum ti_fate fate)
 {
     struct ti_shares *s = &ti_state.shares;
@@ -491,7 +497,7 @@ static void add_share(uint64_t others, enum ti_fate fate)
     s->longest = ti_state.counter.longest();
 }
 
-/* Of the burst that ends with this event; the next one begins where it was entered. */
+/* The column `longest` of the event's burst.  The next burst begins at the entry of this call. */
 static uint64_t take_longest(void)
 {
     struct ti_shares s = ti_state.shares;
@@ -501,7 +507,7 @@ static uint64_t take_longest(void)
         return 0;
     ti_state.shares = (struct ti_shares){0, 0, 0};
     ti_state.counter.mark();
-    if (s.longest > ti_state.burst) /* by what is no part of a burst: noted calls */
+    if (s.longest > ti_state.burst) /* it counted pass-through calls, which are in no burst */
         s.longest = ti_state.burst;
     return own > s.longest ? own : s.longest;
 }
@@ -535,9 +541,9 @@ enter_extra(struct thread *me, uint64_t now, bool abandoned, unsigned op, enum t
 }
 
 /*
- * The first call of a thread that leaves an event, when of all counters only the
- * volume's has been read.  Only threads are measured that may hold; and where volumes
- * are summed up, other threads would be in what is measured.
+ * Calibrate in a thread's first call that leaves an event, after only the counter of the volume
+ * has been read.  Only threads that may own a state with volumes of their own: if volumes are
+ * summed up, the measurement would include other threads.
  */
 static __attribute__((noinline)) void calibrate_here(struct thread *me)
 {
@@ -558,8 +564,8 @@ static __attribute__((noinline)) void calibrate_here(struct thread *me)
     *me = before;
 }
 
-/* The long way in: another thread's call, or one inside another, or after the
- * end, or in a process whose threads share ti_state or add up their volumes. */
+/* The slow path: a call of another thread, inside another call, or after the end; or threads share
+ * ti_state or their volumes are summed up. */
 static __attribute__((noinline)) struct ti_mpi_call *
 enter_slow(uint64_t now, unsigned op, enum ti_binding binding, const void *site, const void *frame)
 {
@@ -603,7 +609,7 @@ enter_slow(uint64_t now, unsigned op, enum ti_binding binding, const void *site,
             ti_state.last = now;
         return enter(now, op, binding, site, frame);
     }
-    if (ti_state.counter.read) { /* only then it can fail */
+    if (ti_state.counter.read) { /* only such a counter can fail */
         now = me->now;
         if (counter_failed()) {
             release(me);
@@ -617,9 +623,8 @@ enter_slow(uint64_t now, unsigned op, enum ti_binding binding, const void *site,
 }
 
 /*
- * Where the counter is read by a function.  This, and all that is rare in here, is
- * in functions of its own which ti_enter() and ti_leave() end with: calling none,
- * they save no registers.
+ * Entering if a function reads the counter.  This function and all rare cases are tail calls of
+ * ti_enter() and ti_leave(), so that these save no registers.
  */
 static __attribute__((noinline)) struct ti_mpi_call *
 enter_reading(unsigned op, enum ti_binding binding, const void *site, const void *frame)
@@ -676,9 +681,8 @@ static inline __attribute__((always_inline)) void leave_slow(enum ti_leave_kind 
 }
 
 /*
- * What is rare is in functions of its own, which the common way ends with.  What is
- * executed from the reading of the counter on differs by what is given back, and
- * ti_calibrate() measures each.
+ * Rare cases are tail calls.  The instructions after the counter is read differ by the type that
+ * is returned; ti_calibrate() measures each.
  */
 #define LEAVE(leave, type, kind)                                                                   \
     static __attribute__((noinline)) type leave##_reading(type value)                              \
@@ -710,13 +714,13 @@ static __attribute__((noinline)) void give_up_writing(void)
 {
     struct ti_err err;
 
-    if (!ti_state.writer) /* a signal handler's call has ended the recording meanwhile */
+    if (!ti_state.writer) /* a signal handler's call has ended the recording */
         return;
     ti_writer_error(ti_state.writer, &err);
     ti_stop_recording("%s", err.text);
 }
 
-/* While MPI_Pcontrol(0) holds, or with extra columns. */
+/* The slow path of ti_emit(): while MPI_Pcontrol(0) holds, or with extra columns. */
 static __attribute__((noinline)) void emit_slow(const struct ti_mpi_call *c, struct ti_event *ev,
                                                 bool always)
 {
@@ -768,7 +772,7 @@ static uint64_t outside_count(void)
 
 void ti_span_begin(void)
 {
-    /* first, since it looks for symbols */
+    /* first, because it looks up symbols */
     ti_counter_blocks(&ti_state.blocks.from, &ti_state.blocks_own.from);
     ti_state.outside.from = outside_count();
     ti_state.whole.from = whole_count();
@@ -793,9 +797,9 @@ bool ti_span_known(void)
 
 /* ----------------------------------------------------------- calibration -- */
 
-/* Shims of no MPI function, one for each way to leave. */
-static uint64_t found[2]; /* what the first one found in its burst, the last two times */
-static unsigned nth;      /* how often it was called in a row */
+/* Calibration shims, one for each way to leave. */
+static uint64_t found[2]; /* the burst that the last two calls of empty_event() found */
+static unsigned nth;      /* calls of empty_event() in this sample */
 static enum ti_leave_kind measured;
 
 static int empty_event(void)
@@ -832,21 +836,21 @@ void (*const ti_calibration_shims[TI_LEAVE_KINDS])(void) = {
     [TI_LEAVE_AINT] = (void (*)(void))empty_aint,
 };
 
-/* With nothing but calls in between. */
+/* Makes three calls with nothing but call instructions between them. */
 static __attribute__((noinline)) void call_three(void (*event)(void), void (*other)(void))
 {
     event();
     other();
     event();
-    __asm__ volatile(""); /* or that would be a jump */
+    __asm__ volatile(""); /* keeps the last call from becoming a jump */
 }
 
 /*
- * Two calls with nothing between them: the second finds in its burst what leaving the
- * first and entering the second cost, the call instruction included, which is what
- * each real burst has too much.  The least of many is taken: interrupts and cold
- * caches only add.  A call that is no event is put between two that are, whose own
- * cost is known by then.
+ * Make two calls with nothing between them.  The second finds in its burst the cost of leaving the
+ * first and entering the second, the call instruction included: the amount by which every real
+ * burst is too large.  The minimum of many samples is taken, because interrupts and cold caches
+ * only add.  A pass-through call is put between two calls that are events, whose own cost is known
+ * by then.
  */
 void ti_calibrate(void)
 {

@@ -1,21 +1,21 @@
 /*
- * A process's tracing from MPI_Init to its end.
+ * The recording of one process, from MPI_Init to its end.
  *
- * Environment (man tiara-minitrace):
- *   TIARA_TRACE_DIR  where the rank files go [tiara.run in the current directory]
+ * Environment (man tiara-minitrace; [default]):
+ *   TIARA_TRACE_DIR  folder of the rank files [tiara.run in the current directory]
  *   TIARA_COUNTER    auto, papi[:EVENT], valgrind, blocks, cputime [auto]
- *   TIARA_THREADS    caller, sum [caller]: whose work a burst is
- *   TIARA_TIMES      1: record how long bursts and calls are, too [0]
- *   TIARA_ALSO       PAPI events to be counted beside the volume [none]
- *   TIARA_MODE       full, whole [full]: or init and finalize alone
- *   TIARA_BUFFER     bytes of trace in memory before they are written: 4K to 16M [24K]
+ *   TIARA_THREADS    caller, sum: whose work a burst is [caller]
+ *   TIARA_TIMES      1: record durations of bursts and calls [0]
+ *   TIARA_ALSO       PAPI events to count beside the volume [none]
+ *   TIARA_MODE       full; whole: trace Init, Finalize and Abort only [full]
+ *   TIARA_BUFFER     bytes of trace in memory before they are written, 4K to 16M [24K]
  *   TIARA_RUN_ID     32 hexadecimal digits that the files of one run share
- *                    [drawn by rank 0]
- *   TIARA_RANKS_PER_NODE  ranks a node has on the machine to be foretold [as it is here]
- *   TIARA_REDACT     patterns, a line each, of arguments that are not recorded [none]
- *   TIARA_SAMPLE     0: take no samples of what the counter `blocks` does not see [1]
+ *                    [random, from rank 0]
+ *   TIARA_RANKS_PER_NODE  ranks per node of the target machine [as it is here]
+ *   TIARA_REDACT     patterns, one per line, of arguments that are not recorded [none]
+ *   TIARA_SAMPLE     0: do not sample code that the counter `blocks` does not see [1]
  *   TIARA_LINGER     seconds, up to 60, that a rank stays at the end of MPI_Finalize [0]
- *   TIARA_QUIET      set: rank 0 says nothing at the end of a good run
+ *   TIARA_QUIET      set: rank 0 prints nothing at the end of a good run
  */
 #include <ctype.h>
 #include <errno.h>
@@ -53,8 +53,9 @@ double ti_seconds(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* Rank 0 speaks, or rank 1 where that is not traced; and, since trouble may be one
- * node's own, the first rank of each node where the launcher says which that is. */
+/* Whether this rank prints messages: rank 0, or rank 1 if rank 0 is not traced.  Also the first
+ * rank of each node, because a failure may concern one node only, if the launcher says which rank
+ * that is. */
 static bool speaks(void)
 {
     const char *local = getenv("OMPI_COMM_WORLD_LOCAL_RANK");
@@ -74,7 +75,7 @@ static void speak(const char *fmt, va_list ap)
         n = (int)sizeof line - 2;
     line[n++] = '\n';
     if (write(STDERR_FILENO, line, (size_t)n) < 0)
-        return; /* nobody to tell */
+        return; /* there is nowhere to report this */
 }
 
 void ti_stderr_line(const char *fmt, ...)
@@ -107,7 +108,7 @@ void ti_stop_recording(const char *fmt, ...)
 
 void ti_stop_untracked(const char *what)
 {
-    /* operations have the names of their calls, but for capitals */
+    /* operation names are the names of MPI calls in lower case */
     const char *text = ti_op_info(ti_current()->op)->text;
 
     if (!ti_state.active)
@@ -118,7 +119,7 @@ void ti_stop_untracked(const char *what)
 
 /* ------------------------------------------------------------- metadata -- */
 
-/* What fits of a file, with a 0 behind; the bytes of it. */
+/* Read the start of a file, as a string.  Returns its length. */
 static size_t read_start(const char *path, char *buf, size_t bytes)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -132,7 +133,7 @@ static size_t read_start(const char *path, char *buf, size_t bytes)
     return n > 0 ? (size_t)n : 0;
 }
 
-/* Whether a line of TIARA_REDACT is a pattern of the argument. */
+/* Whether the argument matches a pattern of TIARA_REDACT. */
 static bool is_redacted(const char *argument)
 {
     const char *line = getenv("TIARA_REDACT");
@@ -152,7 +153,7 @@ static bool is_redacted(const char *argument)
     return false;
 }
 
-/* The command line, blanks between arguments; those that do not fit are left out. */
+/* The command line, with blanks between arguments.  Arguments that do not fit are left out. */
 static void command_line(char *out, size_t bytes)
 {
     char buf[4096];
@@ -164,7 +165,7 @@ static void command_line(char *out, size_t bytes)
                                  is_redacted(p) ? "[redacted]" : p);
 }
 
-/* First line of `path` after `key` and a colon. */
+/* The value of the first line `key: value` of a file. */
 static void from_file(const char *path, const char *key, char *out, size_t bytes)
 {
     char buf[4096], *p;
@@ -181,7 +182,7 @@ static void from_file(const char *path, const char *key, char *out, size_t bytes
     snprintf(out, bytes, "%s", p);
 }
 
-/* The front, which made it so, looks at the same. */
+/* The dispatcher reads the same variable, and leaves out the other shims. */
 static bool is_whole(void)
 {
     const char *mode = getenv("TIARA_MODE");
@@ -210,7 +211,7 @@ static void write_info(void)
         *p = ' ';
     if (ti_state.ranks_per_node)
         snprintf(ranks_per_node, sizeof ranks_per_node, "%lld", (long long)ti_state.ranks_per_node);
-    /* it is noted calls that give what is no error code */
+    /* ways to leave without an error code exist in pass-through calls only */
     snprintf(
         calibration, sizeof calibration,
         "%llu spread %llu samples %d noted %llu double %llu address %llu",
@@ -286,9 +287,9 @@ static bool rank_path(const char *dir, int rank, char *path, size_t bytes)
     return snprintf(path, bytes, "%s/rank-%06d.ti", dir, rank) < (int)bytes;
 }
 
-/* What the files of this run share, as far as this rank knows: given by a launcher,
- * which sees to a fresh directory, or drawn by rank 0.  False, there: the directory
- * has another run's traces; of two runs in one directory nobody could make sense. */
+/* The run id, as far as this rank knows it.  A launcher sets it, and makes sure that the directory
+ * is fresh; otherwise rank 0 draws it.  False on rank 0 if the directory holds traces of another
+ * run, because traces of two runs could not be told apart. */
 static bool run_id(const char *dir, uint8_t id[TI_RUN_ID_BYTES], struct ti_err *err)
 {
     char path[PATH_BYTES];
@@ -340,7 +341,7 @@ static bool take_buffer(struct ti_err *err)
     return false;
 }
 
-/* -1: it is none. */
+/* TIARA_LINGER; -1 if it is not valid. */
 static long linger_seconds(void)
 {
     const char *text = getenv("TIARA_LINGER");
@@ -383,7 +384,7 @@ static bool open_counter(struct ti_err *err)
     return false;
 }
 
-/* The directory's absolute name, since the application may change its directory. */
+/* The directory's absolute name, because the application may change its working directory. */
 static bool absolute(const char *dir, char *out, size_t bytes)
 {
     char here[PATH_BYTES] = "";
@@ -395,7 +396,7 @@ static bool absolute(const char *dir, char *out, size_t bytes)
 
 static bool open_trace(const char *dir, const uint8_t id[TI_RUN_ID_BYTES], struct ti_err *err)
 {
-    static char path[PATH_BYTES]; /* the writer's until it is closed */
+    static char path[PATH_BYTES]; /* the writer keeps the pointer until it is closed */
 
     if (!rank_path(dir, ti_state.rank, path, sizeof path)) {
         ti_err_set(err, TI_ERR_IO, "the name of the trace directory is too long");
@@ -416,7 +417,7 @@ static bool open_trace(const char *dir, const uint8_t id[TI_RUN_ID_BYTES], struc
     return true;
 }
 
-/* The trace directory, which is made if need be, by its absolute name.  NULL: `err`. */
+/* Create the trace directory if need be.  Returns its absolute name; NULL and `err` on failure. */
 static const char *trace_dir(struct ti_err *err)
 {
     static char dir[PATH_BYTES];
@@ -434,8 +435,8 @@ static const char *trace_dir(struct ti_err *err)
     return NULL;
 }
 
-/* All ranks agree first, whatever it is that fails here or there.  A directory that stays
- * empty goes again. */
+/* Open counter and trace.  Whatever fails on this rank, it takes part in ti_agree(), which is
+ * collective.  The directory is removed if it stays empty. */
 static bool open_all(struct ti_err *err)
 {
     const char *dir = trace_dir(err);
@@ -458,8 +459,7 @@ static bool open_all(struct ti_err *err)
     return false;
 }
 
-/* In a process that fork() made: nothing is recorded, whatever it calls, and the
- * tables that it shares with its parent stay as they are. */
+/* In a child of fork(): nothing is recorded, and tables shared with the parent are left alone. */
 static void in_child(void)
 {
     __atomic_store_n(&ti_state.active, false, __ATOMIC_RELAXED);
@@ -523,8 +523,8 @@ void ti_recording_begin(double start, int provided, int level)
 
 /* ------------------------------------------------------------------ end -- */
 
-/* What the thread that began has taken since, and all others; "" where the work of others is in
- * the volumes, or this thread is another. */
+/* CPU time in ns since recording began: of this thread, and of all others.  "" if the volumes
+ * include the work of others, or if this is not the first thread. */
 static void cpu_text(char caller[32], char others[32])
 {
     struct ti_cpu now = cpu_now(), from = ti_state.cpu_begin;
@@ -537,7 +537,7 @@ static void cpu_text(char caller[32], char others[32])
     snprintf(others, 32, "%llu", (unsigned long long)(all > own ? all - own : 0));
 }
 
-/* With a point, whatever the application's locale. */
+/* With a decimal point, in every locale. */
 static void seconds_text(char text[32], double seconds)
 {
     long long us = (long long)(seconds * 1e6);
@@ -556,7 +556,7 @@ void ti_recording_end(enum ti_end end)
     struct ti_err err;
     double now = ti_seconds();
 
-    /* one that _Fork() made does not know that it is a child */
+    /* a child made by _Fork() has run no handler of pthread_atfork() */
     if (!ti_state.active || ti_state.pid != getpid() ||
         (end != TI_END_STOPPED && ti_thread_conflict()))
         return;
@@ -602,14 +602,13 @@ void ti_recording_end(enum ti_end end)
                         times[0] ? 21 : 20, &err) &&
         end != TI_END_STOPPED && speaks())
         ti_stderr_line("the trace is incomplete: %s", err.text);
-    /* a copy: another thread may be in a call that reads it */
+    /* a copy: another thread may be in a call that reads the counter */
     counter = ti_state.counter;
     ti_counter_close(&counter);
 }
 
-/* A process that ends without MPI_Finalize still leaves what it recorded.  One
- * that ends in a second thread, or in a signal handler in the middle of recording,
- * leaves the chunks it has written. */
+/* Closes the trace of a process that exits without MPI_Finalize.  If it exits in a second thread,
+ * or in a signal handler during recording, the file keeps the chunks written so far. */
 __attribute__((destructor)) static void at_exit(void)
 {
     if (ti_state.active && ti_thread_may_end() && !ti_writer_busy(ti_state.writer))
@@ -618,7 +617,7 @@ __attribute__((destructor)) static void at_exit(void)
 
 void ti_linger(void)
 {
-    static bool done; /* MPI may implement one binding by another */
+    static bool done; /* one binding may be implemented by another */
     long seconds = linger_seconds();
     int saved = errno;
     struct timespec until;
