@@ -45,7 +45,7 @@ struct ti_counter_request {
     const char *choice;
 
     /* Count all threads of the process instead of the calling one.  With PAPI: the thread that
-     * opens the counter, and the threads that it and its descendants start from then on. Only the
+     * opens the counter, and the threads that it and its descendants start from then on.  Only the
      * opening thread may read then. */
     bool sum;
 

@@ -1,8 +1,8 @@
 /*
- * The count that code compiled with ti-mpicc keeps itself, in the thread-local
- * variable tiara_blocks: of the program, or of libtiara-blocks.so where only shared
- * objects were compiled so.  The compiled code reaches it at a fixed distance from
- * the thread pointer, the same in all threads, and so do we.
+ * The counter blocks: the count that code compiled with ti-mpicc adds up in the thread-local
+ * variable tiara_blocks.  The variable is in the program, or in libtiara-blocks.so if only shared
+ * objects were compiled with ti-mpicc.  Its distance from the thread pointer is the same in all
+ * threads; compiled code and read_elsewhere() use that.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -19,7 +19,8 @@ static char *thread_pointer(void)
     return self;
 }
 
-/* The calling thread's.  The library may be one that only a plug-in sees. */
+/* The calling thread's variable.  libtiara-blocks.so may be visible only to a plug-in, so it is
+ * looked up by name as well. */
 static const volatile uint64_t *find_word(const char *name)
 {
     void *word = dlsym(RTLD_DEFAULT, name), *library;
@@ -43,7 +44,7 @@ static const volatile uint64_t *find_word(const char *name)
 }
 #endif
 
-static ptrdiff_t distance; /* from the thread pointer */
+static ptrdiff_t distance; /* of tiara_blocks, from the thread pointer */
 
 static uint64_t read_elsewhere(void)
 {

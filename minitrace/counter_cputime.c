@@ -1,4 +1,4 @@
-/* The thread's CPU time: works everywhere, and is an estimate everywhere. */
+/* The counter cputime: the thread's CPU time.  Works everywhere, but is an estimate. */
 #include <errno.h>
 #include <string.h>
 #include <time.h>
@@ -10,7 +10,7 @@ static uint64_t cputime_read(void)
     return ti__clock(CLOCK_THREAD_CPUTIME_ID);
 }
 
-/* The process's time has that of threads that ended in it. */
+/* Includes threads that have ended, because the process's time does. */
 static uint64_t cputime_others(void)
 {
     uint64_t all = ti__clock(CLOCK_PROCESS_CPUTIME_ID);

@@ -1,22 +1,21 @@
 /*
- * PAPI, loaded when asked for: nobody who does not want it needs it.
+ * The counter papi, and PAPI events beside other counters.  PAPI is loaded when it is asked
+ * for, so that the library works without it.
  *
- * The application may use PAPI itself, before MPI_Init or at any time later, and
- * PAPI keeps per process what it knows: one running event set per thread and
- * component, the identity of threads, what PAPI_shutdown() ends.  So we load a
- * copy of the library for ourselves, from a file without a name: another object to
- * the loader, with a state of its own.  The two then meet in the kernel only, which
- * counts for both as long as the processor has counters enough.  Where no such copy
- * can be loaded, an application that has PAPI is refused.
+ * The application may use PAPI itself, before MPI_Init or at any later time.  PAPI keeps
+ * state per process: one running event set per thread and component, the identity of
+ * threads, what PAPI_shutdown() ends.  So the library loads a copy of its own, from an
+ * unnamed file: the loader takes it for another object, with its own state.  The two meet
+ * only in the kernel, which counts for both while the processor has enough counters.  If no
+ * copy can be loaded, an application that has PAPI is refused.
  *
- * Every thread that reads gets event sets of its own at its first read, one for
- * each component, and gives them back when it ends.
+ * Each thread gets event sets at its first read, one per component, and releases them when
+ * it ends.
  *
- * Nothing is multiplexed: PAPI does so on demand only, and a count that was
- * extrapolated is none.  Counts have 64 bits on their whole way (the kernel extends
- * what the processor has, with rdpmc as well), which at 10^10 instructions a second
- * last for 58 years; and as only differences modulo 2^64 are taken, an event may
- * start anywhere and wrap.
+ * Nothing is multiplexed: PAPI does so on demand only, and extrapolated counts are no
+ * counts.  Counts have 64 bits throughout (the kernel extends the processor's, with rdpmc
+ * too), which last 58 years at 10^10 instructions a second.  Only differences modulo 2^64
+ * are used, so an event may start at any value and wrap.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -70,40 +69,40 @@ static struct {
 #define MEMBER(name) __typeof__(name) *name;
     PAPI_CALLS(MEMBER)
 #undef MEMBER
-    int (*pfm_initialize)(void); /* libpfm's; NULL if PAPI has it inside */
+    int (*pfm_initialize)(void); /* of libpfm; NULL if PAPI contains it */
 } papi;
 
 #define EVENTS   (1 + TI_ALSO_MAX)
-#define PAPI_FDS 16 /* that it opens at a time, generously */
-#define LOOP     1000000    /* the probe's length; every round is more than one instruction */
+#define PAPI_FDS 16      /* more than PAPI opens at a time */
+#define LOOP     1000000 /* rounds of the probe's loop; each is more than one instruction */
 
-/* CPU time without progress after which a count has stopped; and the most of it that
- * counts between two reads, since a thread that waits in MPI takes it, too. */
+/* STILL_NS: CPU time without progress after which the count has stopped.  STILL_STEP_NS: the most
+ * that counts between two reads, because a thread that waits in MPI uses CPU time too. */
 #define STILL_NS      1000000000
 #define STILL_STEP_NS 400000000
 
-/* What is counted, in every thread: events, one event set for each of their
- * components, and where in which set an event is. */
+/* What every thread counts: the events, one event set per component, and the place of each event
+ * in its set. */
 static struct {
-    bool has_volume;   /* event 0 is the volume, the others are counted beside it */
-    bool instructions; /* and the volume is PAPI_TOT_INS */
-    bool inherited;    /* by the threads that a counting thread starts */
+    bool has_volume;   /* event 0 is the volume; else all events are beside it */
+    bool instructions; /* the volume is PAPI_TOT_INS */
+    bool inherited;    /* threads inherit the events from the thread that starts them */
     int nevents, nsets;
     struct {
         char name[TI_EVENT_NAME];
         int set, place;
     } event[EVENTS];
-    int component[EVENTS]; /* of each set */
+    int component[EVENTS]; /* the component of each set */
 } plan;
 
-/* The calling thread's event sets and what was last read from them. */
-enum { SET_NONE = 0, SET_RUNS, SET_OVER }; /* over: it failed, or was closed */
+/* The calling thread's event sets, and their last values. */
+enum { SET_NONE = 0, SET_RUNS, SET_OVER }; /* SET_OVER: failed, or closed */
 static _Thread_local struct {
     int state;
     int set[EVENTS];
     uint64_t value[EVENTS];
-    uint64_t seen, still; /* the volume is what it was: CPU time at that read, 0 if it moves;
-                           * and for how long */
+    uint64_t seen, still; /* while the volume does not move: CPU time at the last read, 0 if it
+                           * moves; and the sum of CPU time since */
 } mine __attribute__((tls_model("initial-exec")));
 
 static pthread_key_t at_thread_exit;
@@ -111,7 +110,7 @@ static bool have_key;
 
 /* ----------------------------------------------------------------- loading -- */
 
-/* The library our header belongs to. */
+/* Load the version of PAPI that the header belongs to. */
 static void *load_by_name(int flags)
 {
     char name[4][48];
@@ -128,8 +127,8 @@ static void *load_by_name(int flags)
     return lib;
 }
 
-/* Whether symbols of PAPI are among those that all objects share, and whether it is
- * in the process at all. */
+/* Whether PAPI's symbols are in the global scope.  The next function: whether PAPI is in the
+ * process at all. */
 static bool papi_is_shared(void)
 {
     return dlsym(RTLD_DEFAULT, "PAPI_library_init") != NULL;
@@ -144,7 +143,7 @@ static bool application_has_papi(void)
     return lib || papi_is_shared();
 }
 
-/* Whether malloc() is not the C library's: a sanitizer's, or jemalloc's, say. */
+/* Whether malloc() is not the C library's but, say, a sanitizer's or jemalloc's. */
 static bool malloc_is_foreign(void)
 {
     void *libc = dlopen(LIBC_SO, RTLD_LAZY | RTLD_NOLOAD);
@@ -172,11 +171,11 @@ static bool copy_file(const char *path, int to)
 }
 
 /*
- * A copy of the library loaded as `lib`; NULL if there cannot be one.
+ * Load a copy of the library `lib`; NULL if that is not possible.
  *
- * Where symbols of PAPI are shared, the copy would call the application's without
- * RTLD_DEEPBIND.  With it, the copy frees by the C library's free() what the C library
- * allocated by a foreign malloc(); and sanitizers end the program.
+ * If PAPI's symbols are in the global scope, the copy needs RTLD_DEEPBIND, or it would call
+ * the application's PAPI.  But with RTLD_DEEPBIND the copy calls the C library's free() on
+ * memory of a foreign malloc(), and sanitizers end the program.
  */
 static void *load_copy(void *lib)
 {
@@ -191,7 +190,7 @@ static void *load_copy(void *lib)
     fd = memfd_create("tiara-libpapi", MFD_CLOEXEC);
     if (fd < 0)
         return NULL;
-    /* the loader compares names: nobody else calls a file by this one */
+    /* the loader compares names, so this one must be unique */
     snprintf(path, sizeof path, "/proc/self/./fd/./%d", fd);
     if (copy_file(map->l_name, fd))
         copy = dlopen(path, flags);
@@ -210,8 +209,8 @@ static ti_status load_library(void **out, struct ti_err *err)
         ti_err_hint(err, "install PAPI's run-time library, or put its folder on LD_LIBRARY_PATH");
         return TI_ERR_INPUT;
     }
-    /* the first stays: for an application that asks for PAPI later, whom the loader
-     * would give the copy, which has the same name inside */
+    /* `lib` stays loaded.  Otherwise an application that loads PAPI later would get the copy,
+     * which has the same soname. */
     copy = load_copy(lib);
     if (!copy && theirs) {
         ti_err_set(err, TI_ERR_INPUT,
@@ -269,10 +268,10 @@ static ti_status load(struct ti_err *err)
 /* ----------------------------------------------------------------- trouble -- */
 
 static char trouble_text[256];
-static bool trouble_taken;  /* atomic, as the next */
-static const char *trouble; /* trouble_text, once that is written */
+static bool trouble_taken;  /* the text is being written or written; atomic */
+static const char *trouble; /* trouble_text once it is written, else NULL; atomic */
 
-/* The first reason stays. */
+/* Keeps the first reason. */
 __attribute__((format(printf, 1, 2))) static void set_trouble(const char *fmt, ...)
 {
     va_list ap;
@@ -292,7 +291,7 @@ static const char *papi_trouble(void)
 
 /* --------------------------------------------------- one thread's event sets -- */
 
-/* Where something failed: PAPI's call, and for which event, or -1. */
+/* A failed call of PAPI, and the index of its event, or -1. */
 struct failure {
     const char *call;
     int event;
@@ -326,10 +325,9 @@ static void thread_exits(void *unused)
     papi.PAPI_unregister_thread();
 }
 
-/* An event set for `component`, for user code only, and for threads to come if that
- * is wanted.  Some components know no domain, and refuse to be told one that they
- * have anyway: PAPI's own default is user code, and in our copy of it nobody else
- * can have changed that. */
+/* Create an event set for `component`, for user code only, and inherited by new threads if the
+ * plan says so.  Some components do not accept a domain, even the one that they have.  That is no
+ * failure, because PAPI's default is user code, and nobody else can have changed it in our copy. */
 static int create_set(int component, int *set, struct failure *f)
 {
     PAPI_option_t option;
@@ -360,7 +358,7 @@ static int create_set(int component, int *set, struct failure *f)
     return papi.PAPI_set_opt(PAPI_INHERIT, &option);
 }
 
-/* Returns PAPI_OK or PAPI's error, and in *f what failed. */
+/* Create and fill all event sets.  Returns PAPI_OK, or PAPI's error and *f. */
 static int fill_sets(struct failure *f)
 {
     int rc;
@@ -380,8 +378,9 @@ static int fill_sets(struct failure *f)
     return PAPI_OK;
 }
 
-/* Descriptors of PAPI's events are read at each MPI call: if the application closed one and got
- * its number for a file of its own, that file would be read.  So they get high numbers. */
+/* Start counting in the calling thread.  PAPI's descriptors get high numbers: they are read at
+ * each MPI call, and if the application closed one and got its number for a file of its own, that
+ * file would be read. */
 static int start_mine(struct failure *f)
 {
     struct ti_fds_low low;
@@ -390,7 +389,7 @@ static int start_mine(struct failure *f)
     mine.state = SET_OVER;
     mine.seen = 0;
     ti_fds_take_low(&low);
-    /* an application that shut down its PAPI has shut down the libpfm of both */
+    /* PAPI_shutdown() of the application also ends libpfm, which both copies share */
     if (papi.pfm_initialize)
         papi.pfm_initialize();
     rc = fill_sets(f);
@@ -417,7 +416,7 @@ static const char *event_of(const struct failure *f)
     return plan.event[f->event < 0 ? 0 : f->event].name;
 }
 
-/* At a thread's first read. */
+/* A thread's first read. */
 static void begin_thread(void)
 {
     struct failure f;
@@ -432,9 +431,9 @@ static void begin_thread(void)
 
 /* ----------------------------------------------------------------- reading -- */
 
-/* The volume is what it was at the last read, though the thread has at least
- * executed these lines: no count of instructions can be.  Other events (floating
- * point, say) are given some time, and more reads than one call of MPI has. */
+/* The volume has not moved since the last read, though the thread has executed at least this code.
+ * A count of instructions cannot do that.  Other events, such as floating point operations, get
+ * some time, and more reads than one MPI call has. */
 static __attribute__((noinline)) void stands_still(void)
 {
     uint64_t now = ti__clock(CLOCK_THREAD_CPUTIME_ID), passed = mine.seen ? now - mine.seen : 0;
@@ -447,8 +446,8 @@ static __attribute__((noinline)) void stands_still(void)
                     plan.event[0].name, (unsigned long long)mine.value[0]);
 }
 
-/* Software defined events may be set anew, by the application or since PAPI started
- * them in another thread. */
+/* Software defined events may be reset, by the application or by PAPI when another thread starts
+ * them. */
 static __attribute__((noinline)) void goes_back(uint64_t was)
 {
     set_trouble("PAPI event '%s' went back from %lld to %lld", plan.event[0].name, (long long)was,
@@ -456,7 +455,7 @@ static __attribute__((noinline)) void goes_back(uint64_t was)
     mine.value[0] = was;
 }
 
-/* Into mine.value; what cannot be read stays as it was. */
+/* Read all sets into mine.value; values that cannot be read stay as they were. */
 static bool read_sets(void)
 {
     long long value[EVENTS];
@@ -508,7 +507,7 @@ static uint64_t papi_read_also(uint64_t *also)
     return mine.value[0];
 }
 
-/* Beside another back end, whose count is read last. */
+/* The volume's counter if that is another back end.  It is read last. */
 static uint64_t (*count_beside)(void);
 static const volatile uint64_t *word_beside;
 
@@ -521,7 +520,7 @@ static uint64_t read_beside(uint64_t *also)
 
 /* ---------------------------------------------------------- why it does not -- */
 
-/* Why PAPI switched off one of its components; NULL if it did not. */
+/* Why PAPI disabled one of its components; NULL if it did not. */
 static const char *why_disabled(const char *component)
 {
     const PAPI_component_info_t *info;
@@ -534,7 +533,7 @@ static const char *why_disabled(const char *component)
     return NULL;
 }
 
-/* Whether a line of the file has `word`. */
+/* Whether a line of the file contains `word`. */
 static bool file_has(const char *path, const char *word)
 {
     char line[4096];
@@ -563,7 +562,7 @@ static int number_in(const char *path, int otherwise)
 
 #define OR_ELSE "; or count with valgrind, or with blocks"
 
-/* The kernel lets this process count nothing. */
+/* A hint: the kernel lets this process count nothing. */
 static void explain_denied(struct ti_err *err)
 {
     int paranoid = number_in("/proc/sys/kernel/perf_event_paranoid", -100);
@@ -585,7 +584,7 @@ static void explain_denied(struct ti_err *err)
                     paranoid);
 }
 
-/* Why can't the kernel count for us?  Ask it. */
+/* A hint: why the kernel cannot count instructions.  Found out by asking it. */
 static void explain_kernel(struct ti_err *err)
 {
     struct perf_event_attr attr = {
@@ -604,7 +603,7 @@ static void explain_kernel(struct ti_err *err)
         close(fd);
         disabled = why_disabled("perf_event");
         if (disabled && strstr(disabled, "paranoid"))
-            explain_denied(err); /* PAPI does not try, though root may */
+            explain_denied(err); /* PAPI does not try, though root may count */
         else if (disabled)
             ti_err_hint(err,
                         "the kernel can count instructions here, PAPI cannot (%s); "
@@ -636,7 +635,7 @@ static void explain(struct ti_err *err, const char *event)
         explain_kernel(err);
 }
 
-/* ", 'A', 'B'": those events of the set that fit into it together, tried in turn. */
+/* List the events of the set that fit into it together, tried in turn: "A, B". */
 static void list_fitting(int set, char *text, size_t bytes)
 {
     struct failure f;
@@ -656,7 +655,7 @@ static void list_fitting(int set, char *text, size_t bytes)
     }
 }
 
-/* The processor has too few counters, or none that is free. */
+/* The processor has too few counters, or too few free ones. */
 static ti_status refuse_conflict(struct ti_err *err, const struct failure *f)
 {
     char fitting[256];
@@ -686,7 +685,7 @@ static ti_status refuse(struct ti_err *err, const struct failure *f, int rc)
         return refuse_conflict(err, f);
     ti_err_set(err, TI_ERR_INPUT, "PAPI event '%s' does not count here: %s: %s", event_of(f),
                f->call, papi.PAPI_strerror(rc));
-    /* the kernel's own events need no hardware: their names are known or wrong */
+    /* the kernel's own events need no hardware, so the name must be wrong */
     if (strcmp(f->call, "PAPI_event_name_to_code") == 0 &&
         strncmp(event_of(f), "perf::", 6) == 0 && !why_disabled("perf_event"))
         ti_err_hint(err, "is the name right? papi_native_avail lists this machine's events");
@@ -704,7 +703,7 @@ static ti_status refuse_sum(struct ti_err *err, const char *event, const char *w
 
 /* ---------------------------------------------------------- does it count? -- */
 
-/* Of all kinds that events count: branches, loads, stores, floating point. */
+/* Some of everything that events count: branches, loads, stores, floating point. */
 static void work(int rounds)
 {
     volatile double x = 1;
@@ -719,8 +718,7 @@ static void *work_in_thread(void *unused)
     return unused;
 }
 
-/* Does it count what a thread does that is started now?  `alone` is how much the
- * same work was here. */
+/* Whether a thread started now is counted.  `alone`: the count of the same work in this thread. */
 static ti_status probe_sum(uint64_t alone, struct ti_err *err)
 {
     uint64_t before = mine.value[0];
@@ -733,15 +731,15 @@ static ti_status probe_sum(uint64_t alone, struct ti_err *err)
     return refuse_sum(err, plan.event[0].name, "what a second thread did was not counted");
 }
 
-/* The volume must grow with what is computed: in both halves, that a page fault, say, which chance
- * has fall into the loop is not taken for more. */
+/* Whether the volume grows with computation.  It must grow in both halves of the loop, so that a
+ * single page fault is not taken for growth. */
 static ti_status probe_volume(struct ti_err *err)
 {
     uint64_t before = mine.value[0], half, grown;
 
     work(LOOP / 2);
     if (!read_sets())
-        return TI_OK; /* and in trouble */
+        return TI_OK; /* probe() reports the trouble */
     half = mine.value[0];
     work(LOOP - LOOP / 2);
     if (!read_sets())
@@ -761,8 +759,8 @@ static ti_status probe_volume(struct ti_err *err)
     return plan.inherited ? probe_sum(grown, err) : TI_OK;
 }
 
-/* PAPI takes any name of a software defined event, for a library that may come later;
- * until then, its value is -1. */
+/* Whether software defined events exist.  PAPI accepts any name, for libraries loaded later; until
+ * then the value is -1. */
 static ti_status probe_names(struct ti_err *err)
 {
     for (int e = 0; e < plan.nevents; e++)
@@ -785,7 +783,7 @@ static ti_status probe(struct ti_err *err)
 
     if (rc != PAPI_OK && plan.inherited) {
         snprintf(why, sizeof why, "%s: %s", f.call, papi.PAPI_strerror(rc));
-        plan.inherited = false; /* is it that? */
+        plan.inherited = false; /* does it fail without inheritance too? */
         rc = start_mine(&f);
         if (rc == PAPI_OK) {
             stop_mine();
@@ -846,7 +844,7 @@ static ti_status plan_event(const char *name, size_t len, struct ti_err *err)
     return TI_OK;
 }
 
-/* `volume` may be NULL, `also` too. */
+/* Open the events.  `volume` and `also` may be NULL. */
 static ti_status open_events(const char *volume, const char *also, bool sum, struct ti_err *err)
 {
     ti_status st;
@@ -884,7 +882,7 @@ static ti_status open_events(const char *volume, const char *also, bool sum, str
     return TI_OK;
 }
 
-/* How PAPI reads what a set counts. */
+/* How PAPI reads the events of a set. */
 static const char *read_method(int set)
 {
     const PAPI_component_info_t *info = papi.PAPI_get_component_info(plan.component[set]);
@@ -940,7 +938,7 @@ ti_status ti__counter_add_papi(const char *also, struct ti_counter *counter, str
     return TI_OK;
 }
 
-/* A call that is being left may read once more. */
+/* SET_OVER, because a call in progress may read once more. */
 void ti__counter_close_papi(void)
 {
     stop_mine();

@@ -1,7 +1,7 @@
 /*
- * The count that the ticount tool keeps: one request at the start, plain loads
- * from then on.  The request is a few instructions that do nothing unless
- * valgrind executes them, and that its other tools answer with the default, 0.
+ * The counter valgrind: the count that the ticount tool keeps.  One request at the start returns
+ * its address; from then on it is read by plain loads.  A request is a few instructions without
+ * effect outside valgrind; valgrind's other tools answer it with the default, 0.
  */
 #include <stddef.h>
 

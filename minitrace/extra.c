@@ -50,7 +50,8 @@ const char *ti_extra_calibration(void)
 {
     size_t used = 0;
 
-    /* nothing is taken from calls, and what is from the longest thread is in the volume's */
+    /* nothing is subtracted from calls; what is subtracted from the longest thread is in the
+     * volume's calibration */
     calibration_text[0] = '\0';
     if (times)
         used += (size_t)snprintf(calibration_text, sizeof calibration_text, "%llu 0",
@@ -86,7 +87,7 @@ uint64_t ti_extra_clock(void)
 
 void ti_extra_enter(struct ti_account *a, const uint64_t *at, enum ti_fate fate)
 {
-    if (a->inside) /* it never returned */
+    if (a->inside) /* the call was left by longjmp() or an exception */
         a->call_ns += at[0] - a->entered;
     if (a->inside || !a->known)
         memcpy(a->last, at, sizeof a->last);

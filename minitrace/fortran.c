@@ -1,6 +1,6 @@
 /*
- * Fortran's constants: what a program gives for MPI_IN_PLACE and the ignored
- * statuses is the address of a variable that each MPI library has elsewhere.
+ * Fortran's constants.  What a program passes for MPI_IN_PLACE or an ignored status is the address
+ * of a variable, which each MPI library keeps elsewhere.
  */
 #include "minitrace/state.h"
 
@@ -10,7 +10,7 @@ void ti_fortran_begin(void)
 {
 }
 
-/* Common blocks, of which the MPI library has one each way of being called. */
+/* Common blocks of the MPI library, one for each Fortran interface. */
 extern char mpi_fortran_in_place_[];
 extern char mpi_fortran_status_ignore_[];
 extern char mpi_fortran_statuses_ignore_[];
@@ -41,14 +41,14 @@ bool ti_fortran_ignores_all(const void *statuses)
 
 struct ti_conversions ti_conversions;
 
-/* Variables of the C library that hold the addresses of Fortran's constants; of
- * mpi_f08 the constants themselves are there. */
+/* Variables of the C library that hold the addresses of Fortran's constants; those of mpi_f08 are
+ * the constants themselves. */
 static void *const *status_ignore, *const *statuses_ignore;
 static void *const *f08_status_ignore, *const *f08_statuses_ignore;
 static const void *f08_in_place;
 
-/* The same in the library for Fortran, which may be loaded later, and which fills
- * in its addresses and those above at its first call, or when it is told to. */
+/* The same in the Fortran library.  It may be loaded later, and fills in its addresses and those
+ * above at its first call, or when find() calls its initialization. */
 static void *const *in_place;
 
 void ti_fortran_begin(void)
@@ -76,7 +76,7 @@ static void *library_for_fortran(void)
     return handle;
 }
 
-/* Have the addresses filled in. */
+/* Look up the Fortran library, and have it fill in the addresses. */
 static void find(void)
 {
     void *library;

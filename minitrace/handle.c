@@ -1,4 +1,4 @@
-/* Windows and files, found by their MPI handles. */
+/* Windows and files, by MPI handle: a hash table with linear probing. */
 #include <stdio.h>
 
 #include "minitrace/state.h"
@@ -74,7 +74,7 @@ void ti_handle_forget(struct ti_handles *t, uintptr_t handle)
         return;
     e->handle = 0;
     t->used--;
-    /* close the gap: what follows may have been pushed past it */
+    /* close the gap: later entries may have been moved past it */
     for (uint32_t i = ((uint32_t)(e - t->entry) + 1) & (t->room - 1); t->entry[i].handle;
          i = (i + 1) & (t->room - 1)) {
         struct ti_handle moved = t->entry[i];

@@ -9,14 +9,13 @@
 
 #include "minitrace/state.h"
 
-/* A table larger than this does not stay in memory, so that there is some left
- * for those to come. */
+/* Larger pieces are mapped from files, so that memory remains for later ones. */
 #define LARGE (32 * 1024)
 
-/* What was mapped from files; more are not. */
+/* Addresses mapped from files; NULL: free.  When full, memory is used. */
 #define SPILLS 64
 static const void *spill[SPILLS];
-static const char *folder; /* for the files */
+static const char *folder; /* the trace directory, for the files */
 static int64_t allowed = TI_MEMORY_BYTES;
 
 static size_t pages(size_t bytes)
@@ -48,7 +47,7 @@ void ti_map_begin(const char *dir, int64_t beyond)
     folder = dir;
 }
 
-/* A file without a name, or -1. */
+/* Open an unnamed file.  -1 on failure. */
 static int nameless(void)
 {
     char path[PATH_MAX];
@@ -56,7 +55,7 @@ static int nameless(void)
 
     if (fd >= 0)
         return fd;
-    /* not every file system has such files */
+    /* some file systems do not have O_TMPFILE */
     if (snprintf(path, sizeof path, "%s/.tiara-%d-%d", folder, ti_state.rank, (int)getpid()) >=
         (int)sizeof path)
         return -1;
@@ -66,8 +65,8 @@ static int nameless(void)
     return fd;
 }
 
-/* All of its blocks are taken now: a disk that fills up later would end the
- * application by SIGBUS, and a file that is too large by SIGXFSZ. */
+/* Allocate all blocks of the file now.  Otherwise a disk that fills up later would end the
+ * application by SIGBUS, and a file above the size limit by SIGXFSZ. */
 static bool take_blocks(int fd, size_t bytes)
 {
     struct rlimit most;
@@ -78,7 +77,7 @@ static bool take_blocks(int fd, size_t bytes)
     return posix_fallocate(fd, 0, (off_t)bytes) == 0;
 }
 
-/* The entry of `p`; NULL asks for an unused one.  SPILLS: there is none. */
+/* Index of the entry for `p`, or of a free one if `p` is NULL; SPILLS if there is none. */
 static int spill_of(const void *p)
 {
     int i = 0;
@@ -97,7 +96,7 @@ static void *map_file(size_t bytes)
         return NULL;
     if (take_blocks(fd, bytes))
         p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    close(fd); /* the mapping keeps it */
+    close(fd); /* the mapping keeps the file */
     if (p == MAP_FAILED)
         return NULL;
     spill[entry] = p;

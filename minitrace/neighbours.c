@@ -1,19 +1,19 @@
 /*
  * Neighbours in a distributed graph.
  *
- * Of one that MPI_Dist_graph_create made, MPI fills in a rank's neighbours in any
- * order; that of the arrival of messages, for example, which is a matter of time.
- * In the trace they ascend, and so do the counts of collectives with them.
+ * After MPI_Dist_graph_create, MPI may list a rank's neighbours in any order, for example in the
+ * order in which messages arrived, which depends on time.  In the trace they ascend, and the
+ * counts of collectives follow the same order.
  */
 #include <string.h>
 
 #include "minitrace/state.h"
 
-static struct ti_neighbour *list; /* of the communicator asked about last */
+static struct ti_neighbour *list; /* of the communicator asked for last */
 static size_t list_bytes;
-static uint32_t asked; /* its index; 0: none yet, for the world has no neighbours */
+static uint32_t asked; /* its index; 0: none, since MPI_COMM_WORLD has no neighbours */
 
-/* Edges between the same two ranks are told apart by their weights. */
+/* Edges between the same two ranks are ordered by weight. */
 static bool before(const struct ti_neighbour *a, const struct ti_neighbour *b)
 {
     if (a->rank != b->rank)
@@ -23,7 +23,7 @@ static bool before(const struct ti_neighbour *a, const struct ti_neighbour *b)
     return a->place < b->place;
 }
 
-/* Let n[at] sink to where no child is behind it. */
+/* Sift n[at] down the heap. */
 static void sink(struct ti_neighbour *n, int at, int len)
 {
     struct ti_neighbour moved = n[at];
@@ -38,7 +38,7 @@ static void sink(struct ti_neighbour *n, int at, int len)
     n[at] = moved;
 }
 
-/* A heap sort: qsort() may take memory of the application's heap. */
+/* Heap sort, because qsort() may allocate from the application's heap. */
 static void sort(struct ti_neighbour *n, int len)
 {
     for (int i = len / 2 - 1; i >= 0; i--)
@@ -75,7 +75,7 @@ const struct ti_neighbour *ti_neighbours(const struct ti_comm_entry *comm)
     }
     source = scratch;
     destination = source + 2 * in;
-    memset(scratch, 0, 2 * both * sizeof *scratch); /* of no weights nothing may be written */
+    memset(scratch, 0, 2 * both * sizeof *scratch); /* MPI may leave weights unset */
     PMPI_Dist_graph_neighbors(comm->comm, comm->sources, source, source + in, comm->destinations,
                               destination, destination + out);
     fill(list, comm->sources, source, source + in);

@@ -1,15 +1,17 @@
 /*
- * Questions whose answer is the machine's: which ranks share a node, and what a processor is
- * called.  A run that is folded onto one machine is told of one node where the target would
- * have eight, and does something else then.  With TIARA_RANKS_PER_NODE=N, ranks 0 to N - 1
- * of MPI_COMM_WORLD are told to share a node, N to 2N - 1 the next one, and so on.  Without,
- * the questions are counted, and the trace says so.
+ * Questions about the machine: which ranks share a node, and the name of the processor.
  *
- * Shims go on to the functions here, which stand in the table of next functions instead of
- * MPI's own; so there is one place for all bindings.
+ * An application that runs folded onto one machine is told that all ranks share a node,
+ * where the target machine would have several, and may behave differently.  With
+ * TIARA_RANKS_PER_NODE=N, ranks 0 to N - 1 of MPI_COMM_WORLD are told to share a node, ranks
+ * N to 2N - 1 the next one, and so on.  Without it, the questions are only counted, and the
+ * trace has the number.
  *
- * A node of the target must lie within one of this machine's, or shared windows over it
- * could not be had.  That is checked when such a communicator is made.
+ * The functions here replace MPI's own in the table `ti_next`, so that the shims of all
+ * bindings reach them.
+ *
+ * A node of the target must lie within one node of this machine, or shared windows on it
+ * could not be allocated.  That is checked when such a communicator is made.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,8 +36,8 @@ static void asked(void)
         __atomic_fetch_add(&ti_state.node_questions, 1, __ATOMIC_RELAXED);
 }
 
-/* Whether the type is about what shares memory.  Others (a socket, a cache) are answered as it
- * is here, and counted. */
+/* Whether the type asks for ranks that share memory.  Other types (socket, cache) are answered as
+ * this machine is, and counted. */
 static bool is_node(int type)
 {
 #ifdef OMPI_COMM_TYPE_NODE
@@ -45,7 +47,7 @@ static bool is_node(int type)
     return type == MPI_COMM_TYPE_SHARED;
 }
 
-/* Whether the ranks of `comm` share a node of this machine; MPI_COMM_NULL has none. */
+/* Whether all ranks of `comm` share a node of this machine; true for MPI_COMM_NULL. */
 static bool is_on_one_node(MPI_Comm comm)
 {
     int size = 0, together = 0;
@@ -61,7 +63,8 @@ static bool is_on_one_node(MPI_Comm comm)
     return together == size;
 }
 
-/* As on the target.  All ranks of `comm` call this; MPI_UNDEFINED as type is a member, too. */
+/* Split `comm` by the target's nodes.  Collective over `comm`, including ranks with type
+ * MPI_UNDEFINED. */
 static int split_as_target(MPI_Comm comm, int type, int key, MPI_Info info, MPI_Comm *newcomm)
 {
     int color = (int)(ti_state.rank / ti_state.ranks_per_node), spans, any = 0;
@@ -80,7 +83,8 @@ static int split_as_target(MPI_Comm comm, int type, int key, MPI_Info info, MPI_
     return PMPI_Comm_split_type(comm, type, key, info, newcomm);
 }
 
-/* Ranks may give MPI_UNDEFINED where others give a type, so it takes all of them to know which. */
+/* Whether every rank of `comm` asks for nodes.  Collective, because a rank with MPI_UNDEFINED
+ * cannot know what the others ask for. */
 static bool all_ask_for_nodes(MPI_Comm comm, int type)
 {
     int yes = is_node(type) || type == MPI_UNDEFINED, all = 0;
@@ -136,7 +140,7 @@ static void split_type_f08(MPI_Fint *comm, MPI_Fint *type, MPI_Fint *key, MPI_Fi
         next.split_type_f08(comm, type, key, info, newcomm, ierr);
 }
 
-/* "node-0003"; its length. */
+/* Write "node-0003"; returns its length. */
 static int target_name(char name[MPI_MAX_PROCESSOR_NAME])
 {
     return snprintf(name, MPI_MAX_PROCESSOR_NAME, "node-%04lld",
@@ -191,13 +195,13 @@ bool ti_nodes_take(struct ti_err *err)
         return true;
     ti_state.ranks_per_node = strtoll(text, &end, 10);
     if (ti_state.ranks_per_node >= 0 && end != text && !*end)
-        return true; /* 0: not told */
+        return true; /* 0: not given */
     ti_state.ranks_per_node = 0;
     ti_err_set(err, TI_ERR_USAGE, "TIARA_RANKS_PER_NODE '%s' is no number of ranks", text);
     return false;
 }
 
-/* Functions that the MPI library lacks are never called. */
+/* Replace a function in ti_next.  Functions that the MPI library lacks are never called. */
 #define PUT(member, name, function)                                                                \
     do {                                                                                           \
         void *was = ti_next[TI_N_##name];                                                          \

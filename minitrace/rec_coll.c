@@ -1,19 +1,17 @@
 /*
- * Collectives, each in its blocking, non-blocking and persistent form.
+ * Recorders of collectives; each serves the blocking, non-blocking and persistent form.
  *
- * Where MPI ignores a side of the call (MPI_IN_PLACE, the ranks that are not the
- * root), that side is taken from the one that counts, so that every rank's event
- * says what moved.  What MPI ignores is not touched: neither a count nor a type
- * nor an operation, which need not be valid then.
+ * If MPI ignores one side of the call (MPI_IN_PLACE, ranks other than the root), that side
+ * is filled in from the other one, so that every rank's event has what was moved.  Counts,
+ * types and operations that MPI ignores are not read, because they need not be valid.
  */
 #include "minitrace/state.h"
 
-/* Vectors that are not the caller's: the bytes of a w form, and counts in another
- * order. */
+/* Vectors built by the recorders: bytes of the alltoallw form, and counts in another order. */
 static int64_t *own[TI_VECS];
 static size_t own_room[TI_VECS];
 
-/* Begin an event on c->comm; NULL if the communicator cannot be traced. */
+/* Begin an event on c->comm; NULL if it is unknown, and recording has stopped. */
 static const struct ti_comm_entry *begin(struct ti_event *ev, const struct ti_mpi_call *c)
 {
     const struct ti_comm_entry *comm = ti_comm_find(c->comm);
@@ -48,14 +46,15 @@ static void set_vec(struct ti_event *ev, int which, const struct ti_mpi_call *c,
     ev->vec[which] = (struct ti_vec){counts, c->wide ? 8 : 4, len};
 }
 
-/* The partners of a call without topology: the ranks, or the other group's. */
+/* The number of ranks that this rank exchanges data with: those of the other group in an
+ * intercommunicator. */
 static int partners(const struct ti_comm_entry *comm)
 {
     return comm->inter ? comm->remote_size : comm->size;
 }
 
-/* What this rank is in a collective with a root.  NOBODY: in the root's group of
- * an intercommunicator, where the call does nothing. */
+/* The role of this rank in a collective with a root.  NOBODY: in the root's group of an
+ * intercommunicator, where the call does nothing. */
 enum role { ROLE_ROOT, ROLE_OTHER, ROLE_NOBODY };
 
 static enum role set_root(struct ti_event *ev, const struct ti_comm_entry *comm, int root)
@@ -72,10 +71,10 @@ static enum role set_root(struct ti_event *ev, const struct ti_comm_entry *comm,
     return !comm->inter && root == comm->rank ? ROLE_ROOT : ROLE_OTHER;
 }
 
-/* Emit the event, with its request if it makes one. */
+/* Write the event, with its request unless the form is blocking. */
 static void finish(struct ti_mpi_call *c, struct ti_event *ev)
 {
-    bool always = ti_op_is(c->op, TI_T_PERSISTENT); /* it may be started at any time */
+    bool always = ti_op_is(c->op, TI_T_PERSISTENT); /* it may be started at any later time */
 
     if (ti_op_form(c->op) != TI_FORM_BLOCKING) {
         if (ti_state.stopped && !always) {
@@ -92,8 +91,8 @@ int64_t ti_redop(MPI_Op op)
 {
     int commutes = 1;
 
-    /* handles need not be constants: no switch, and a table would be filled at
-     * every call */
+    /* no switch: MPI's handles need not be constants.  No table: it would be filled at every
+     * call. */
 #define KNOWN(name)                                                                                \
     if (op == MPI_##name)                                                                          \
         return TI_REDOP_##name;
@@ -188,7 +187,7 @@ void ti_rec_gather(struct ti_mpi_call *c)
     finish(c, &ev);
 }
 
-/* The root of an intercommunicator has no share of its own in the vector forms. */
+/* In an intercommunicator the root contributes nothing itself. */
 void ti_rec_gatherv(struct ti_mpi_call *c)
 {
     struct ti_event ev;
@@ -335,8 +334,7 @@ static MPI_Datatype type_at(const struct ti_mpi_call *c, const void *types, int 
                                       : PMPI_Type_f2c(((const MPI_Fint *)types)[i]);
 }
 
-/* Room for vector `which`, if it is not the caller's own; NULL, and recording has
- * stopped, without memory. */
+/* Allocate vector `which` of the event; NULL without memory, and recording has stopped. */
 static int64_t *own_vec(struct ti_event *ev, int which, int len)
 {
     if (!ti_reserve((void **)&own[which], &own_room[which], (size_t)len * sizeof *own[which] + 1)) {
@@ -347,9 +345,8 @@ static int64_t *own_vec(struct ti_event *ev, int which, int len)
     return own[which];
 }
 
-/* Vector `which` of a w form: counts of types that differ, in bytes; of neighbours
- * in the order of `n`, unless it is NULL.  False, and recording has stopped,
- * without memory. */
+/* Vector `which` of the alltoallw form: the amounts in bytes, because types differ; in the order
+ * of `n`, unless it is NULL.  False without memory, and recording has stopped. */
 static bool set_bytes_vec(struct ti_event *ev, int which, const struct ti_mpi_call *c,
                           const int *counts, const void *types, int len,
                           const struct ti_neighbour *n)
@@ -360,7 +357,7 @@ static bool set_bytes_vec(struct ti_event *ev, int which, const struct ti_mpi_ca
         int from = n ? n[i].place : i;
         int64_t count = count_at(c, counts, from);
 
-        /* the type of nothing is often MPI_DATATYPE_NULL, or anything */
+        /* the type of an empty part may be invalid */
         bytes[i] = count ? ti_bytes(count, ti_type_bytes(type_at(c, types, from))) : 0;
     }
     return bytes;
@@ -382,7 +379,7 @@ void ti_rec_alltoallw(struct ti_mpi_call *c)
     finish(c, &ev);
 }
 
-/* On an intercommunicator both groups have a result: counts are the own group's. */
+/* On an intercommunicator both groups have a result; the counts are the own group's. */
 void ti_rec_reduce_scatter(struct ti_mpi_call *c)
 {
     struct ti_event ev;
@@ -398,8 +395,8 @@ void ti_rec_reduce_scatter(struct ti_mpi_call *c)
 
 /* ------------------------------------------------------- with neighbours -- */
 
-/* The communicator's neighbours, first sources and then destinations, if their
- * order in the trace is not MPI's, else NULL.  False without memory. */
+/* *n: the communicator's neighbours, sources first, if their order in the trace differs from
+ * MPI's; else NULL.  False without memory. */
 static bool in_order(const struct ti_comm_entry *comm, const struct ti_neighbour **n)
 {
     *n = comm->unordered ? ti_neighbours(comm) : NULL;
@@ -412,7 +409,7 @@ static const struct ti_neighbour *behind_sources(const struct ti_comm_entry *com
     return n ? n + comm->sources : NULL;
 }
 
-/* Vector `which`: a count for each neighbour in `n`, or as the caller has them.
+/* Vector `which`: a count per neighbour, in the order of `n`, or in the caller's if it is NULL.
  * False without memory. */
 static bool set_neighbour_vec(struct ti_event *ev, int which, const struct ti_mpi_call *c,
                               const int *counts, int len, const struct ti_neighbour *n)

@@ -1,22 +1,23 @@
 /*
- * Communicators: an index for each, in the order this rank met them, and their
- * members, written once, when they are made.
+ * Recorders of communicators.  Each has an index, in the order in which this rank met them.  Its
+ * members are written once, when it is made.
  */
 #include <string.h>
 
 #include "minitrace/state.h"
 
-#define MAX_DIMS   64 /* of a Cartesian communicator: 2^64 ranks */
+#define MAX_DIMS   64 /* dimensions of a Cartesian communicator: 2^64 ranks */
 #define FIRST_ROOM 32 /* power of two, at most half full; doubles */
 
-static struct ti_comm_entry *entry; /* hash table; comm MPI_COMM_NULL: free */
+static struct ti_comm_entry *entry; /* hash table with linear probing; comm MPI_COMM_NULL: free */
 static size_t entry_bytes;
 static uint32_t room, entries, next_index;
-static struct ti_comm_entry nobody = {.comm = MPI_COMM_NULL}, *last = &nobody; /* found last */
+static struct ti_comm_entry nobody = {.comm = MPI_COMM_NULL},
+                            *last = &nobody; /* the entry found last */
 static int keyval = MPI_KEYVAL_INVALID;
 
-/* Made by MPI_Comm_idup, which left no handle yet: when the request is complete, it
- * will be where the application wants it. */
+/* Communicators from MPI_Comm_idup whose handle is not known yet.  When the request completes, the
+ * handle is read from the application's variable `where`. */
 static struct late {
     const void *where;
     enum ti_binding binding;
@@ -26,7 +27,7 @@ static struct late {
 static size_t late_bytes;
 uint32_t ti_comms_late;
 
-/* Room for a few integers, so that small communicators need no mapping. */
+/* Buffer for a few integers, so that small communicators need no mapping. */
 #define FEW 256
 static int few[FEW];
 
@@ -77,7 +78,7 @@ static bool insert(const struct ti_comm_entry *e)
         ti_unmap(old, old_bytes);
     }
     slot = slot_of(e->comm);
-    entries += entry[slot].comm == MPI_COMM_NULL; /* or it was freed unseen */
+    entries += entry[slot].comm == MPI_COMM_NULL; /* or replaces one that was freed unnoticed */
     entry[slot] = *e;
     last = &nobody;
     return true;
@@ -95,7 +96,7 @@ static void forget(MPI_Comm comm)
         return;
     entry[slot].comm = MPI_COMM_NULL;
     entries--;
-    /* close the gap: what follows may have been pushed past it */
+    /* close the gap: later entries may have been moved past it */
     for (uint32_t i = (slot + 1) & (room - 1); entry[i].comm != MPI_COMM_NULL;
          i = (i + 1) & (room - 1)) {
         struct ti_comm_entry moved = entry[i];
@@ -105,8 +106,7 @@ static void forget(MPI_Comm comm)
     }
 }
 
-/* Whoever frees a communicator, and by whatever call, its handle may be given
- * to the next one: MPI tells us through an attribute. */
+/* Called by MPI when a communicator is freed, by whatever call.  Its handle may then be reused. */
 static int freed(MPI_Comm comm, int key, void *value, void *extra)
 {
     (void)key;
@@ -117,7 +117,7 @@ static int freed(MPI_Comm comm, int key, void *value, void *extra)
     return MPI_SUCCESS;
 }
 
-/* World ranks of a group; false: some are in no world of ours. */
+/* World ranks of a group; false if some are not in MPI_COMM_WORLD. */
 static bool translate(MPI_Group group, MPI_Group world, int size, int *member)
 {
     int rank[64], n;
@@ -133,8 +133,8 @@ static bool translate(MPI_Group group, MPI_Group world, int size, int *member)
     return true;
 }
 
-/* Write the members of *e, which are those of `comm`: *e itself, or what it is a
- * duplicate of. */
+/* Write the members of *e.  `comm` has the same members: *e itself, or the communicator that *e
+ * duplicates. */
 static bool write_members(const struct ti_comm_entry *e, enum ti_comm_kind kind, MPI_Comm comm)
 {
     size_t n = (size_t)e->size + (size_t)e->remote_size;
@@ -164,7 +164,7 @@ static bool write_members(const struct ti_comm_entry *e, enum ti_comm_kind kind,
     if (ours)
         ti_writer_comm(ti_state.writer, e->index, (char)kind, e->rank, e->size, member,
                        e->remote_size, member + e->size);
-    else /* joined from another world */
+    else /* it joined processes of another MPI_COMM_WORLD */
         ti_stop_recording("a communicator has members outside MPI_COMM_WORLD");
     ints_done(member, n);
     return ours;
@@ -218,7 +218,7 @@ static void ask_topology(struct ti_comm_entry *e)
     }
 }
 
-/* What is to be known of a communicator but its index. */
+/* Ask MPI for everything about a communicator; the index is not set. */
 static struct ti_comm_entry ask(MPI_Comm comm)
 {
     struct ti_comm_entry e = {.comm = comm};
@@ -235,7 +235,7 @@ static struct ti_comm_entry ask(MPI_Comm comm)
     return e;
 }
 
-/* The same without asking: of a duplicate. */
+/* A duplicate of *e, without asking MPI. */
 static struct ti_comm_entry twin_of(const struct ti_comm_entry *e, MPI_Comm comm)
 {
     struct ti_comm_entry twin = *e;
@@ -275,7 +275,7 @@ void ti_comm_arrived(int64_t request)
     }
 }
 
-/* Its entry, or NULL. */
+/* The communicator's entry, or NULL. */
 static struct ti_comm_entry *look_up(MPI_Comm comm)
 {
     struct ti_comm_entry *e = &entry[slot_of(comm)];
@@ -310,10 +310,9 @@ const struct ti_comm_entry *ti_comm_find(MPI_Comm comm)
 
 /* ------------------------------------------------------------- recorders -- */
 
-/* Begin the event of a creation that succeeded: what every such event has.
- * *parent, if not NULL, is set to what it was made of, *made to the new
- * communicator, of which this rank may be no member (MPI_COMM_NULL).  False:
- * nothing to record. */
+/* Begin the event of a successful creation, with the fields that all creations have.  *parent is
+ * set to the communicator it was made from; *made to the new one, whose comm is MPI_COMM_NULL if
+ * this rank is no member.  False: nothing to record. */
 static bool created(struct ti_mpi_call *c, struct ti_event *ev, enum ti_comm_kind kind,
                     struct ti_comm_entry *parent, struct ti_comm_entry *made)
 {
@@ -338,7 +337,7 @@ static bool created(struct ti_mpi_call *c, struct ti_event *ev, enum ti_comm_kin
     return true;
 }
 
-/* The same where neither is needed for the rest of the event. */
+/* The same if neither communicator is needed for the rest of the event. */
 static bool simply_created(struct ti_mpi_call *c, struct ti_event *ev, enum ti_comm_kind kind)
 {
     struct ti_comm_entry parent, made;
@@ -354,10 +353,10 @@ void ti_rec_comm_dup(struct ti_mpi_call *c)
         ti_emit(c, &ev, true);
 }
 
-/* What the new handle's place holds, as it is. */
+/* The bits of the new handle's variable, unconverted. */
 static int64_t raw_handle(const struct ti_mpi_call *c)
 {
-    if (!c->newcomm) /* which MPI refuses */
+    if (!c->newcomm) /* MPI reports it */
         return 0;
     return c->binding == TI_BINDING_C ? (int64_t)(uintptr_t) * (MPI_Comm *)c->newcomm
                                       : (int64_t) * (MPI_Fint *)c->newcomm;
@@ -369,9 +368,9 @@ void ti_pre_comm_idup(struct ti_mpi_call *c)
 }
 
 /*
- * The new communicator must not be touched before the request is complete, but
- * is numbered here: completions come in any order.  Most MPI libraries give the
- * handle at once; otherwise it is read when the request is complete.
+ * The new communicator must not be used before the request completes.  It is numbered here,
+ * because completions come in any order.  Most MPI libraries set the handle at once; otherwise it
+ * is read when the request completes.
  */
 void ti_rec_comm_idup(struct ti_mpi_call *c)
 {
@@ -446,7 +445,7 @@ void ti_rec_intercomm_create(struct ti_mpi_call *c)
         return;
     ti_event_set(&ev, TI_F_ROOT, c->root);
     ti_event_set(&ev, TI_F_TAG, c->tag);
-    if (local.rank == c->root) { /* elsewhere MPI ignores the others */
+    if (local.rank == c->root) { /* on other ranks MPI ignores the leaders */
         leaders = ti_comm_find(c->comm2);
         if (!leaders)
             return;
@@ -466,7 +465,7 @@ void ti_rec_intercomm_merge(struct ti_mpi_call *c)
     ti_emit(c, &ev, true);
 }
 
-/* Yes or no of each dimension; a LOGICAL may be true as -1. */
+/* A truth value per dimension.  A LOGICAL may be true as -1. */
 static struct ti_vec truths(const int *of, int n, int32_t truth[MAX_DIMS])
 {
     if (n > MAX_DIMS)
@@ -501,7 +500,7 @@ void ti_rec_cart_sub(struct ti_mpi_call *c)
     ti_emit(c, &ev, true);
 }
 
-/* The new ranks of neighbours, minus our own. */
+/* Neighbours' ranks in the new communicator, minus the own one. */
 static struct ti_vec relative(int *rank, int n, int own)
 {
     for (int i = 0; i < n; i++)
@@ -510,8 +509,8 @@ static struct ti_vec relative(int *rank, int n, int own)
     return (struct ti_vec){rank, 4, n};
 }
 
-/* Neighbours are asked from MPI, here and below: those of a distributed graph are
- * known where they are only once it has been made. */
+/* MPI is asked for the neighbours, here and below: only after its creation is a rank's part of a
+ * distributed graph known on that rank. */
 void ti_rec_graph_create(struct ti_mpi_call *c)
 {
     struct ti_comm_entry parent, made;
@@ -581,7 +580,7 @@ void ti_rec_comm_set_info(struct ti_mpi_call *c)
 
 void ti_pre_comm_free(struct ti_mpi_call *c)
 {
-    /* whether the handle is valid, the call will find out */
+    /* an unknown handle is no failure here: MPI itself checks it */
     const struct ti_comm_entry *e = c->newcomm ? look_up(ti_comm_of(c, c->newcomm)) : NULL;
 
     c->held = e ? (int64_t)e->index : -1;
@@ -591,7 +590,7 @@ void ti_rec_comm_free(struct ti_mpi_call *c)
 {
     struct ti_event ev;
 
-    if (c->held < 0) { /* with another world, by a call that is not traced */
+    if (c->held < 0) { /* it joins another MPI_COMM_WORLD and was made by an untraced call */
         ti_rec_untraced(c, c->op == TI_OP_COMM_FREE ? "MPI_Comm_free" : "MPI_Comm_disconnect");
         return;
     }

@@ -1,10 +1,9 @@
 /*
- * Files.  A file is known from its opening until it is closed; everything about
- * it refers to it by number.  Its name is written when it is first opened or
- * deleted.
+ * Recorders of files.  A file is known from opening to closing, and events refer to it by number.
+ * Its name is written when it is first opened or deleted.
  *
- * The volumes are what a call asks for, and where MPI's status says that less was
- * moved (a read at the end of the file), that as well.
+ * The volume of an event is what the call asked for.  If MPI's status says that less was moved, as
+ * in a read at the end of the file, the event has that too.
  */
 #include <string.h>
 
@@ -22,8 +21,8 @@ static const struct ti_mode access_modes[] = {
 
 /* ------------------------------------------------------------------ names -- */
 
-/* Names met lately, by their hash: a name in it is not written again.  One that
- * had to make room gets a new number when it is met again. */
+/* A cache of names by hash, so that a name is not written again.  A name that was evicted gets a
+ * new number when it is met again. */
 #define NAMES 128
 
 static struct {
@@ -42,7 +41,7 @@ static uint64_t hash_of(const char *text, size_t bytes)
     return hash;
 }
 
-/* String number of the call's file name. */
+/* The string number of the call's file name. */
 static int64_t name_of(const struct ti_mpi_call *c)
 {
     char text[TI_STRING_BYTES + 1];
@@ -69,7 +68,7 @@ static int64_t name_of(const struct ti_mpi_call *c)
 
 /* ---------------------------------------------------------- open and close -- */
 
-/* The file that the call opened or closes. */
+/* The file that the call opened or is about to close. */
 static MPI_File file_of(const struct ti_mpi_call *c)
 {
     return c->binding == TI_BINDING_C ? *(const MPI_File *)c->newfile
@@ -96,8 +95,8 @@ void ti_rec_file_open(struct ti_mpi_call *c)
     ti_emit(c, &ev, true);
 }
 
-/* Only known ones: whether the handle is valid, the call will find out.  It is
- * forgotten when the call has succeeded, by when the application's is gone. */
+/* An unknown handle is no failure here: MPI itself checks it.  The file is forgotten after the
+ * call has succeeded, when the application's handle is gone; hence held2. */
 void ti_pre_file_close(struct ti_mpi_call *c)
 {
     const struct ti_handle *e = c->newfile ? ti_handle_known(&files, (uintptr_t)file_of(c)) : NULL;
@@ -133,7 +132,7 @@ void ti_rec_file_delete(struct ti_mpi_call *c)
 
 /* -------------------------------------------------------- all but the data -- */
 
-/* Begin an event on the call's file; NULL if it is not known. */
+/* Begin an event on the call's file; NULL if it is unknown, and recording has stopped. */
 static struct ti_handle *begin(struct ti_event *ev, const struct ti_mpi_call *c)
 {
     struct ti_handle *file = ti_handle_find(&files, (uintptr_t)c->file);
@@ -145,7 +144,8 @@ static struct ti_handle *begin(struct ti_event *ev, const struct ti_mpi_call *c)
     return file;
 }
 
-/* A view is recorded always: explicit offsets after it are in its elements. */
+/* Recorded even while MPI_Pcontrol(0) holds: later explicit offsets are in units of the view's
+ * elements. */
 void ti_rec_file_set_view(struct ti_mpi_call *c)
 {
     struct ti_event ev;
@@ -203,8 +203,8 @@ void ti_rec_file_seek_shared(struct ti_mpi_call *c)
 
 /* ------------------------------------------------------------- data access -- */
 
-/* Lend a status if the call ignores its own; one that says nothing until MPI
- * writes it, for some leave a status alone when there is nothing to move. */
+/* Lend a status to a call that ignores it.  It starts with an impossible size, because some MPI
+ * functions leave the status alone when there is nothing to move. */
 void ti_pre_file_access(struct ti_mpi_call *c)
 {
     const void *given = c->status;
@@ -213,15 +213,15 @@ void ti_pre_file_access(struct ti_mpi_call *c)
     ti_lend_status(c);
     if (c->status == given)
         return;
-    PMPI_Status_set_elements_x(&none, MPI_BYTE, INT64_MAX / 2); /* all of it kills MPICH */
+    PMPI_Status_set_elements_x(&none, MPI_BYTE, INT64_MAX / 2); /* INT64_MAX kills MPICH */
     if (c->binding == TI_BINDING_C)
         *(MPI_Status *)c->status = none;
     else
         PMPI_Status_c2f(&none, c->status);
 }
 
-/* Say in the event what was moved, if that is less than `asked`.  All that an MPI
- * library keeps is bytes, so that asking for MPI_BYTE is right whatever the type. */
+/* Set what was moved, if that is less than `asked`.  MPI libraries store bytes in a status, so
+ * asking for MPI_BYTE is right for every type. */
 static void set_moved(struct ti_event *ev, const struct ti_mpi_call *c, int64_t asked)
 {
     MPI_Count moved = 0;
@@ -237,7 +237,7 @@ static void set_moved(struct ti_event *ev, const struct ti_mpi_call *c, int64_t 
     ev->arg[TI_F_BYTES2] = moved;
 }
 
-/* The fields of a call that moves data; NULL if its file is not known. */
+/* Begin an event of a call that moves data; NULL if its file is unknown. */
 static struct ti_handle *transfer(struct ti_event *ev, const struct ti_mpi_call *c)
 {
     struct ti_handle *file = begin(ev, c);
@@ -279,7 +279,7 @@ void ti_rec_file_iaccess(struct ti_mpi_call *c)
     ti_emit(c, &ev, false);
 }
 
-/* At most one split collective is under way on a file. */
+/* A file has at most one split collective in progress. */
 void ti_rec_file_begin(struct ti_mpi_call *c)
 {
     struct ti_event ev;

@@ -1,7 +1,6 @@
-/* Point-to-point: sends and receives. */
+/* Recorders of point-to-point messages: sends and receives. */
 #include "minitrace/state.h"
 
-/* The call ignores its status, and we need it: give it one of ours. */
 void ti_lend_status(struct ti_mpi_call *c)
 {
     static MPI_Status lent;
@@ -44,7 +43,8 @@ void ti_match(struct ti_event *ev, const struct ti_mpi_call *c, const void *stat
     ev->arg[TI_F_FROMTAG] = s.MPI_TAG;
 }
 
-/* On an intercommunicator a rank of the other group minus ours in our own. */
+/* A peer relative to this rank.  On an intercommunicator: rank in the other group minus own rank
+ * in the own group. */
 static int64_t peer_of(const struct ti_comm_entry *comm, int peer)
 {
     if (peer == MPI_PROC_NULL)
@@ -86,7 +86,7 @@ void ti_content(struct ti_event *ev, const struct ti_mpi_call *c)
     ev->arg[TI_F_ESIZE] = esize;
 }
 
-/* Fields of a message; NULL without memory. */
+/* Begin an event with all fields of a message; NULL if the communicator is unknown. */
 static const struct ti_comm_entry *message(struct ti_event *ev, const struct ti_mpi_call *c)
 {
     const struct ti_comm_entry *comm = ti_envelope(ev, c);
@@ -122,9 +122,9 @@ void ti_rec_recv(struct ti_mpi_call *c)
     ti_emit(c, &ev, false);
 }
 
-/* The event of a call that makes a request; `comm` is NULL if it has none.
- * Persistent requests are in the trace whenever they were made, as communicators
- * are: they may be started at any time. */
+/* Write the event of a call that makes a request; `comm` is NULL if the communicator is unknown.
+ * Persistent requests are recorded even while MPI_Pcontrol(0) holds, because they may be started
+ * at any later time. */
 static void emit_request(struct ti_mpi_call *c, struct ti_event *ev,
                          const struct ti_comm_entry *comm, bool wild)
 {
@@ -167,7 +167,7 @@ void ti_rec_recv_init(struct ti_mpi_call *c)
     immediate(c, ti_wildcard(c->peer, c->tag));
 }
 
-/* As a message, each partition a part of it. */
+/* Recorded as one message, of which each partition is a part. */
 void ti_rec_psend_init(struct ti_mpi_call *c)
 {
     struct ti_event ev;
@@ -180,7 +180,8 @@ void ti_rec_psend_init(struct ti_mpi_call *c)
     emit_request(c, &ev, comm, false);
 }
 
-/* Both messages; `replace`: the second has the first one's count and type. */
+/* Begin an event with both messages of a sendrecv.  `replace`: the second has the count and type
+ * of the first. */
 static const struct ti_comm_entry *two_messages(struct ti_event *ev, const struct ti_mpi_call *c,
                                                 bool replace)
 {

@@ -1,26 +1,26 @@
 /*
- * Probes, and the messages that matched ones take out of the queue.
+ * Recorders of probes, and of messages that matched probes take out of the queue.
  *
- * Such a message is known by its handle alone until it is received: what it is,
- * its communicator, source and tag, is kept from the probe.
+ * Until such a message is received, only its handle is known to the application: its communicator,
+ * source and tag are kept from the probe.
  */
 #include "minitrace/state.h"
 #include "minitrace/table.h"
 
-#define NO_MESSAGE (-1) /* number of MPI_MESSAGE_NO_PROC */
+#define NO_MESSAGE (-1) /* the number of MPI_MESSAGE_NO_PROC in the trace */
 
 static struct ti_table table;
 
 /*
- * The probes that were the last events, as far as there is room.  A probe leaves
- * its message where it is: one that gives the answer it has given already, and no
- * other event since, was asked again, as in a loop that waits for two messages,
- * and how often is a matter of time.
+ * The probes that were the last events, at most ANSWERS.  A probe leaves its message in the queue.
+ * A probe that gives the same answer as one of them, with no other event since, only repeats it,
+ * as in a loop that waits for two messages.  The number of repetitions depends on time, so they
+ * are not recorded.
  */
 #define ANSWERS 16
 
 static struct {
-    uint64_t events; /* written when the latest of them was */
+    uint64_t events; /* number of events written up to the last of them */
     int n;
     struct answer {
         uint16_t op;
@@ -34,7 +34,7 @@ static bool same(const struct answer *a, const struct answer *b)
            a->from == b->from && a->fromtag == b->fromtag;
 }
 
-/* Whether this probe said so before. */
+/* Whether a probe with this answer is among the last events. */
 static bool is_repeated(const struct answer *a)
 {
     if (answers.events != ti_writer_events(ti_state.writer))
@@ -45,7 +45,7 @@ static bool is_repeated(const struct answer *a)
     return false;
 }
 
-/* It is an event now. */
+/* The probe was recorded. */
 static void remember(const struct answer *a)
 {
     answers.events = ti_writer_events(ti_state.writer);
@@ -92,8 +92,8 @@ void ti_pre_iprobe(struct ti_mpi_call *c)
     ti_pre_recv(c);
 }
 
-/* MPI_PROC_NULL always answers "yes", and there is no message: however often it
- * is asked says nothing. */
+/* With MPI_PROC_NULL the answer is always "yes" and there is no message, so the number of calls
+ * has no meaning. */
 void ti_rec_iprobe(struct ti_mpi_call *c)
 {
     if (*c->flag && c->peer != MPI_PROC_NULL)
@@ -115,7 +115,7 @@ static uint64_t bits_of(MPI_Message handle)
     return ti_bits(&handle, sizeof handle);
 }
 
-/* The call took a message of this source and tag; its number for the event. */
+/* Add the message that the call took; returns its number for the event. */
 static int64_t add(struct ti_mpi_call *c, const struct ti_event *ev)
 {
     bool match = ev->mask & TI_M_MATCH;
@@ -162,16 +162,16 @@ void ti_rec_improbe(struct ti_mpi_call *c)
         ti_poll_failed();
 }
 
-/* The call overwrites the handle; a null one is MPI's to find. */
+/* Save the handle, which the call overwrites.  MPI itself reports a null one. */
 static void save_handle(struct ti_mpi_call *c)
 {
     c->held = (int64_t)bits_of(c->message ? handle_of(c) : MPI_MESSAGE_NULL);
 }
 
 /*
- * The call received the message: begin its event, and forget it.  False if the
- * trace does not show it.  Of no message the communicator is not known: the
- * world's.
+ * Begin the event of a call that received a matched message, and remove the message from the
+ * table.  False if the trace does not show it.  MPI_MESSAGE_NO_PROC has no known communicator: the
+ * event has MPI_COMM_WORLD.
  */
 static bool received(struct ti_event *ev, struct ti_mpi_call *c)
 {
@@ -212,7 +212,7 @@ void ti_rec_mrecv(struct ti_mpi_call *c)
         ti_emit(c, &ev, true);
 }
 
-/* A message that is received although it is too long is gone all the same. */
+/* A message that was longer than the buffer is received all the same. */
 void ti_fail_mrecv(struct ti_mpi_call *c, int rc)
 {
     (void)rc;

@@ -1,15 +1,14 @@
 /*
- * Requests: how they are made, started, cancelled and completed.
+ * Recorders of requests: how they are made, started, cancelled and completed.
  *
- * What a completion overwrites, the handles, is kept before the call; which
- * requests they are is looked up afterwards, when it is known which completed, so
- * that a poll that answers "no" costs next to nothing.
+ * A completion overwrites handles, so they are saved before the call.  The requests are
+ * looked up after the call, when it is known which of them completed, so that an
+ * unsuccessful poll costs next to nothing.
  *
- * A persistent request is inactive until it is started, and again when it is
- * complete; to complete an inactive one is as little an event as to complete a
- * null one.  The trace has every persistent request, also one made while
- * MPI_Pcontrol(0) holds; but one that is started then stays out of sight until
- * it is complete.
+ * A persistent request is inactive until it is started, and again after it completes.
+ * Completing an inactive or null request is no event.  The trace shows every persistent
+ * request, even one made while MPI_Pcontrol(0) holds; but if it is started then, the trace
+ * shows neither that start nor its completion.
  */
 #include <string.h>
 
@@ -18,11 +17,11 @@
 
 /* Traits of a request. */
 enum {
-    WILDCARD = 1, /* its completion says what matched */
+    WILDCARD = 1, /* the event of its completion has what matched */
     PERSISTENT = 2,
     ACTIVE = 4,      /* started, or not persistent */
-    CANCELLED = 8,   /* its completion says whether it really was */
-    UNRECORDED = 16, /* active, and the trace does not show that */
+    CANCELLED = 8,   /* the event of its completion has whether it really was cancelled */
+    UNRECORDED = 16, /* active, but its start is not in the trace */
     NEEDS_STATUS = WILDCARD | CANCELLED
 };
 
@@ -30,14 +29,14 @@ static struct ti_table table;
 static int64_t active;  /* requests that the trace shows as active */
 static int64_t needing_status; /* requests whose completion needs a status */
 
-/* Scratch of a completion, from ti_pre_ to ti_rec_. */
-static uint64_t *handles; /* handles of the call; overwritten by the numbers for the event */
+/* Buffers of a completion, valid from ti_pre_X to ti_rec_X. */
+static uint64_t *handles; /* handles of the call; then overwritten by the numbers for the event */
 static size_t handles_bytes;
-static int32_t *status_index; /* of each of them: of its status, or NOT_COMPLETE */
+static int32_t *status_index; /* for each handle: index of its status, NOT_COMPLETE or NO_STATUS */
 static size_t status_index_bytes;
-static void *lent; /* statuses */
+static void *lent; /* statuses lent to the call */
 static size_t lent_bytes;
-static int64_t *matches; /* triples for the event */
+static int64_t *matches; /* (request, source, tag) triples for the event */
 static size_t matches_bytes;
 
 enum { NOT_COMPLETE = -1, NO_STATUS = -2 };
@@ -66,8 +65,8 @@ static bool is_null(uint64_t bits)
     return bits == bits_of(MPI_REQUEST_NULL);
 }
 
-/* The request of this handle, that was or is the call's i-th; NULL if it is null
- * or unknown. */
+/* The request with this handle, which is or was the call's i-th.  NULL if null or unknown;
+ * recording has stopped if unknown. */
 static struct ti_live *look_up(const struct ti_mpi_call *c, uint64_t bits, int64_t i)
 {
     struct ti_live *r = is_null(bits) ? NULL : ti_table_find(&table, bits, place_of(c, i));
@@ -84,7 +83,7 @@ static bool is_shown(const struct ti_live *r)
     return r->number != TI_HIDDEN;
 }
 
-/* The trace shows that it is active. */
+/* Whether the trace shows the request as active. */
 static bool is_open(const struct ti_live *r)
 {
     return is_shown(r) && (r->traits & (ACTIVE | UNRECORDED)) == ACTIVE;
@@ -136,8 +135,8 @@ static void forget(struct ti_live *r)
     ti_table_remove(&table, r);
 }
 
-/* It is complete: gone, or inactive if it is persistent.  Whether that is to be
- * shown. */
+/* Complete a request: remove it, or make it inactive if it is persistent.  Returns whether the
+ * event shows it. */
 static bool complete(struct ti_live *r)
 {
     bool show = is_open(r);
@@ -152,7 +151,7 @@ static bool complete(struct ti_live *r)
     return show;
 }
 
-/* The event of a call on one request. */
+/* Write the event of a call on one request. */
 static void emit_one(struct ti_mpi_call *c, const struct ti_live *r, bool always)
 {
     struct ti_event ev;
@@ -164,7 +163,7 @@ static void emit_one(struct ti_mpi_call *c, const struct ti_live *r, bool always
 
 /* --------------------------------------------------------------- before -- */
 
-/* Keep the handles; invalid arguments are MPI's to find. */
+/* Save the call's handles.  MPI itself reports invalid arguments. */
 static void save_handles(struct ti_mpi_call *c, int n)
 {
     c->held = 0;
@@ -192,7 +191,7 @@ static bool ignored(const struct ti_mpi_call *c)
                                       : ti_fortran_ignores_all(c->status);
 }
 
-/* A Fortran status is as large as the C one in every MPI we know. */
+/* A Fortran status is as large as a C status in the supported MPI libraries. */
 static const void *status_at(const struct ti_mpi_call *c, int64_t i)
 {
     return (const char *)c->status + (size_t)i * sizeof(MPI_Status);
@@ -211,7 +210,7 @@ static void prepare_many(struct ti_mpi_call *c)
 
 /* ---------------------------------------------------------------- after -- */
 
-/* Say what matched, or that nothing did since the request was cancelled. */
+/* Set what matched; or, if the request was cancelled, that nothing did. */
 static void set_match(struct ti_event *ev, const struct ti_mpi_call *c, const void *status,
                       const struct ti_live *r)
 {
@@ -223,8 +222,8 @@ static void set_match(struct ti_event *ev, const struct ti_mpi_call *c, const vo
     }
 }
 
-/* The call completed its i-th request, and its status is about that one or not:
- * false if the trace shows nothing of it. */
+/* Record that the call completed its i-th request.  `has_status`: c->status belongs to that
+ * request.  False if the trace shows nothing of it. */
 static bool completed_one(struct ti_mpi_call *c, int64_t i, bool has_status)
 {
     struct ti_live *r = i >= 0 && i < c->held ? look_up(c, handles[i], i) : NULL;
@@ -242,7 +241,7 @@ static bool completed_one(struct ti_mpi_call *c, int64_t i, bool has_status)
     return true;
 }
 
-/* Add what matched to the event's triples; false without memory. */
+/* Append what matched to the event's triples; false without memory. */
 static bool add_match(struct ti_event *ev, const struct ti_event *match)
 {
     int64_t *triple;
@@ -263,12 +262,12 @@ static bool add_match(struct ti_event *ev, const struct ti_event *match)
 }
 
 /*
- * The call completed several requests: those whose position in `at`, which is
- * that of their status, is not NOT_COMPLETE; all of them, in order, if `at` is
- * NULL.  False if the trace shows nothing of it.
+ * Record that the call completed several requests: each request i whose at[i], the index of
+ * its status, is not NOT_COMPLETE; or all requests, with statuses in the same order, if `at`
+ * is NULL.  False if the trace shows nothing of it.
  *
- * An MPI library may report what completed in the order of its completion, which
- * is a matter of time: in the trace it is the order of the call's requests.
+ * An MPI library may report requests in the order of their completion, which depends on
+ * time.  The event has them in the order of the call's array.
  */
 static bool completed_many(struct ti_mpi_call *c, const int32_t *at)
 {
@@ -288,7 +287,8 @@ static bool completed_many(struct ti_mpi_call *c, const int32_t *at)
             set_match(&match, c, status_at(c, status), r);
         if (!complete(r) || !add_match(&ev, &match))
             continue;
-        numbers[count++] = match.arg[TI_F_REQ]; /* count <= i: those handles were read */
+        numbers[count++] = match.arg[TI_F_REQ]; /* overwrites handles that were read already: count
+                                                 * <= i */
     }
     if (count == 0)
         return false;
@@ -302,7 +302,7 @@ static bool completed_many(struct ti_mpi_call *c, const int32_t *at)
     return true;
 }
 
-/* Room for the positions, all NOT_COMPLETE; false without memory. */
+/* Allocate status_index and set it to NOT_COMPLETE; false without memory. */
 static bool clear_status_indices(const struct ti_mpi_call *c)
 {
     if (!ti_reserve((void **)&status_index, &status_index_bytes,
@@ -315,7 +315,7 @@ static bool clear_status_indices(const struct ti_mpi_call *c)
     return true;
 }
 
-/* Note where the statuses of what a Waitsome or Testsome completed are. */
+/* Set status_index from the result of a Waitsome or Testsome. */
 static void set_status_indices(const struct ti_mpi_call *c)
 {
     int first = c->binding == TI_BINDING_C ? 0 : 1;
@@ -328,8 +328,8 @@ static void set_status_indices(const struct ti_mpi_call *c)
     }
 }
 
-/* A poll answered "yes"; whatever the trace does not show of that may be asked
- * any number of times. */
+/* A poll answered "yes".  If the trace shows nothing of it, it is no event, and the poll counts as
+ * unsuccessful: it may be repeated any number of times. */
 static void end_poll(bool shown)
 {
     if (!shown)
@@ -339,9 +339,9 @@ static void end_poll(bool shown)
 /* --------------------------------------------------------------- errors -- */
 
 /*
- * Whether the call completed its i-th request though it failed.  A persistent
- * one that is complete is inactive, or was not complete to the call and is to the
- * next one: nothing else can happen to it.  One that is null was freed.
+ * Whether a call that failed completed its i-th request.  A persistent request that is
+ * complete now is inactive: it was complete to this call, or will be to the next one, and
+ * nothing else can happen to it in between.  If its handle is null, it was freed.
  */
 static bool completed_despite_error(struct ti_mpi_call *c, int64_t i)
 {
@@ -374,7 +374,7 @@ static int class_of(int rc)
     return class;
 }
 
-/* The call completed nothing: its arguments were wrong. */
+/* Whether the call completed nothing because its arguments were wrong. */
 static bool refused(int rc)
 {
     int class = class_of(rc);
@@ -387,7 +387,7 @@ static int64_t index_of(const struct ti_mpi_call *c)
     return (int64_t)*c->index - (c->binding == TI_BINDING_C ? 0 : 1);
 }
 
-/* One event for each: an error can complete others than the one it is about. */
+/* One event per request: a call that fails on one request may have completed others. */
 static void fail_one(struct ti_mpi_call *c, bool any, int rc)
 {
     for (int64_t i = 0; i < c->held && !refused(rc); i++)
@@ -513,7 +513,7 @@ void ti_rec_request_free(struct ti_mpi_call *c)
     forget(r);
 }
 
-/* Whether the trace shows that the request is started. */
+/* Start the request.  Returns whether the event shows that. */
 static bool started(struct ti_live *r)
 {
     set_traits(r, r->traits | ACTIVE | (ti_state.stopped ? UNRECORDED : 0));
@@ -555,7 +555,7 @@ void ti_rec_cancel(struct ti_mpi_call *c)
     if (!r || !is_open(r))
         return;
     set_traits(r, r->traits | CANCELLED);
-    emit_one(c, r, true); /* its completion will say whether it was */
+    emit_one(c, r, true); /* its completion will show whether it was */
 }
 
 void ti_rec_grequest_start(struct ti_mpi_call *c)
@@ -571,8 +571,7 @@ void ti_rec_grequest_start(struct ti_mpi_call *c)
     ti_emit(c, &ev, false);
 }
 
-/* A request given by value: where it is kept is not known.  NULL if the trace
- * shows nothing of it. */
+/* A request passed by value, so its place is unknown.  NULL if the trace shows nothing of it. */
 static const struct ti_live *given(const struct ti_mpi_call *c)
 {
     const struct ti_live *r = ti_table_find(&table, bits_of(c->request), NULL);

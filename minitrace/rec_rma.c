@@ -1,7 +1,6 @@
 /*
- * One-sided communication.  A window is known from its creation until MPI frees
- * it; everything about it refers to it by number, and the ranks are those of the
- * communicator it was made on.
+ * Recorders of one-sided communication.  A window is known from its creation until MPI frees it.
+ * Events refer to it by number, and to ranks of the communicator it was made on.
  */
 #include "minitrace/state.h"
 
@@ -19,15 +18,14 @@ static int64_t assertion(int mode)
     return mode ? ti_mode_of(assertions, sizeof assertions / sizeof *assertions, mode) : 0;
 }
 
-/* The window that the call made or frees. */
+/* The window that the call made or is about to free. */
 static MPI_Win window_of(const struct ti_mpi_call *c)
 {
     return c->binding == TI_BINDING_C ? *(const MPI_Win *)c->newwin
                                       : PMPI_Win_f2c(*(const MPI_Fint *)c->newwin);
 }
 
-/* Whoever frees a window, and by whatever call, its handle may be given to the
- * next one: MPI tells us through an attribute. */
+/* Called by MPI when a window is freed, by whatever call.  Its handle may then be reused. */
 static int freed(MPI_Win win, int key, void *value, void *extra)
 {
     (void)key;
@@ -38,7 +36,7 @@ static int freed(MPI_Win win, int key, void *value, void *extra)
     return MPI_SUCCESS;
 }
 
-/* Begin an event on the call's window; NULL if it is not known. */
+/* Begin an event on the call's window; NULL if it is unknown, and recording has stopped. */
 static const struct ti_handle *begin(struct ti_event *ev, const struct ti_mpi_call *c)
 {
     const struct ti_handle *win = ti_handle_find(&windows, (uintptr_t)c->win);
@@ -73,7 +71,7 @@ void ti_rec_win_create(struct ti_mpi_call *c)
     ti_event_begin(&ev, ti_op_info(c->op)->fields);
     ev.arg[TI_F_COMM] = comm->index;
     ev.arg[TI_F_WIN] = e->number;
-    ev.arg[TI_F_BYTES] = c->bytes; /* these two, unless it is a dynamic one */
+    ev.arg[TI_F_BYTES] = c->bytes; /* both are ignored for a dynamic window */
     ev.arg[TI_F_ESIZE] = c->unit;
     ti_emit(c, &ev, true);
 }
@@ -96,7 +94,7 @@ void ti_rec_win_call(struct ti_mpi_call *c)
         ti_emit(c, &ev, false);
 }
 
-/* Only known ones: whether the handle is valid, the call will find out. */
+/* An unknown handle is no failure here: MPI itself checks it. */
 void ti_pre_win_free(struct ti_mpi_call *c)
 {
     const struct ti_handle *e =
@@ -126,8 +124,8 @@ void ti_rec_win_mode(struct ti_mpi_call *c)
     ti_emit(c, &ev, false);
 }
 
-/* Ranks of the call's group in the window's communicator minus `own`, in `n`
- * ints that stay until the next call; NULL without memory. */
+/* The ranks of the call's group in the window's communicator, minus `own`; *n is their number.
+ * Valid until the next call.  NULL without memory; recording has stopped then. */
 static const int *group_ranks(const struct ti_mpi_call *c, int own, int *n)
 {
     static void *scratch;
@@ -202,8 +200,7 @@ void ti_rec_win_target(struct ti_mpi_call *c)
     ti_emit(c, &ev, false);
 }
 
-/* The fields of a call with an origin and a target side; false if its window is
- * not known. */
+/* Begin an event of a call with an origin and a target side; false if its window is unknown. */
 static bool transfer(struct ti_event *ev, const struct ti_mpi_call *c)
 {
     const struct ti_handle *win = begin(ev, c);
@@ -217,7 +214,7 @@ static bool transfer(struct ti_event *ev, const struct ti_mpi_call *c)
         ev->arg[TI_F_REDOP] = ti_redop(c->redop);
     }
     if (ev->mask & TI_M_REDOP && ev->arg[TI_F_REDOP] == TI_REDOP_NO_OP)
-        count = esize = 0; /* MPI ignores the origin: its type may be none */
+        count = esize = 0; /* MPI ignores the origin, whose type may be invalid */
     else
         esize = ti_type_bytes(c->type);
     esize2 = ti_type_bytes(c->type2);

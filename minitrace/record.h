@@ -143,7 +143,7 @@ struct ti_mpi_call {
     ti_enter(*ti_now_word, (operation), (lang), __builtin_return_address(0), TI_FRAME())
 
 /* The address behind the shim's stack frame; on AArch64, of the pair of saved registers at its
- * start. It tells a call made inside another one from a call made after the other was left by
+ * start.  It tells a call made inside another one from a call made after the other was left by
  * longjmp(). */
 #ifdef __aarch64__
 #define TI_FRAME() __builtin_frame_address(0)

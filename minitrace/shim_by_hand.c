@@ -1,6 +1,6 @@
 /*
- * The shims that begin, end and interrupt recording, in each binding; the
- * others are generated.
+ * The shims of Init, Finalize, Abort and Pcontrol, in each binding: they begin, end and interrupt
+ * recording.  All others are generated.
  */
 #include <stdarg.h>
 
@@ -8,8 +8,8 @@
 
 /* ----------------------------------------------------------------- Init -- */
 
-/* MPI may implement one binding by another: the outermost call begins, and leaves
- * as all shims do (ti_leave()), hence no local variables whose address is known. */
+/* MPI may implement one binding by another, so only the outermost call begins recording.  It
+ * leaves as all shims do, by ti_leave(): no local variable may have its address taken. */
 static int depth;
 
 static double beginning(void)
@@ -17,8 +17,8 @@ static double beginning(void)
     return depth++ ? 0 : ti_seconds();
 }
 
-/* Without a level, MPI_Init: its event says single, but the level may be forced
- * on it, as by Open MPI's OMPI_MPI_THREAD_LEVEL. */
+/* MPI_Init: its event has the level single, but a higher level may have been forced on it, by Open
+ * MPI's OMPI_MPI_THREAD_LEVEL for instance. */
 static int begun(double start, int rc)
 {
     static int level = MPI_THREAD_SINGLE;
@@ -30,7 +30,8 @@ static int begun(double start, int rc)
     return ti_leave(rc);
 }
 
-/* An application keeps to what it asked for, even if it was given more. */
+/* MPI_Init_thread: the application keeps to the level that it asked for, even if it was given a
+ * higher one. */
 static int begun_with(double start, int rc, int required, int provided)
 {
     if (--depth || rc != MPI_SUCCESS)
@@ -55,7 +56,7 @@ int MPI_Init_thread(int *argc, char ***argv, int required, int *provided)
     return begun_with(start, rc, required, rc ? 0 : *provided);
 }
 
-/* In Fortran; an absent ierror is a null pointer in mpi_f08. */
+/* Fortran.  In mpi_f08, an absent ierror is a null pointer. */
 #define FORTRAN_INIT(init, init_thread)                                                            \
     void init(MPI_Fint *ierr);                                                                     \
     void init(MPI_Fint *ierr)                                                                      \
@@ -85,7 +86,7 @@ FORTRAN_INIT(mpi_init_f08_, mpi_init_thread_f08_)
 
 /* ------------------------------------------------------------- Finalize -- */
 
-/* The last event; the trace is closed before MPI is. */
+/* Write the last event.  The trace is closed before MPI_Finalize runs. */
 static void end(struct ti_mpi_call *c)
 {
     struct ti_event ev = {0};
@@ -165,7 +166,7 @@ FORTRAN_ABORT(mpi_abort_f08_)
 
 /* ------------------------------------------------------------- Pcontrol -- */
 
-/* 0 stops recording, any other level resumes it. */
+/* Level 0 stops recording; any other level resumes it. */
 static void control(struct ti_mpi_call *c, int level)
 {
     struct ti_event ev = {.mask = TI_M_LEVEL};
@@ -179,8 +180,9 @@ static void control(struct ti_mpi_call *c, int level)
     ti_set_stopped(level == 0);
 }
 
-/* Under a name of its own, since compilers do not end a function of variable arguments
- * by a jump.  Those are a profiler's; PMPI_Pcontrol does nothing. */
+/* MPI_Pcontrol, defined under another C name without its variable arguments: compilers do not make
+ * a tail call from a variadic function.  The variable arguments are for profilers; PMPI_Pcontrol
+ * does nothing. */
 int ti_pcontrol(int level) __asm__("MPI_Pcontrol") __attribute__((visibility("hidden")));
 int ti_pcontrol(int level)
 {
@@ -192,9 +194,9 @@ int ti_pcontrol(int level)
     return ti_leave(TI_NEXT(MPI_Pcontrol)(level));
 }
 
-/* In the standard's Fortran there is no ierror.  MPICH has one, and writes it even if
- * the application has given none: what is there then is handed on, as it would be
- * without us, instead of an address of our own. */
+/* Fortran's MPI_PCONTROL has no ierror in the standard.  MPICH's has one and writes it even if the
+ * application passed none.  So the shim passes on whatever is in that register, as without the
+ * library, instead of an address of its own. */
 #define FORTRAN_PCONTROL(pcontrol)                                                                 \
     void pcontrol(MPI_Fint *level, MPI_Fint *ierr);                                                \
     void pcontrol(MPI_Fint *level, MPI_Fint *ierr)                                                 \

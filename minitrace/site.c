@@ -1,6 +1,6 @@
 /*
- * Call sites: the return address of the application's call, as module, offset
- * and build-id, so that it means the same in every process and run.
+ * Call sites: the return address of the application's call, as module, offset and build-id, which
+ * mean the same in every process and run.
  */
 #include <elf.h>
 #include <errno.h>
@@ -10,10 +10,10 @@
 
 #include "minitrace/state.h"
 
-/* A cache: when it is full it is emptied, and sites met again are introduced
- * again under a new number, so its size bounds memory and loses nothing.  But a
- * loop over more sites than it holds would introduce one with every event: after
- * so many times it stays as it is, and sites not in it are number 0, unknown. */
+/* A cache of call sites.  When it is full, it is emptied, and sites met again get a new number:
+ * this bounds memory and loses nothing.  But a loop over more sites than fit would write a site
+ * with every event.  So after EMPTIED_MAX times the cache stays as it is, and sites not in it are
+ * number 0, unknown. */
 #define SLOTS       256 /* power of two */
 #define EMPTIED_MAX 16
 
@@ -85,7 +85,7 @@ static unsigned slot_of(uintptr_t a)
     return (unsigned)((a ^ a >> 9) * 0x9e3779b1u >> 16) & (SLOTS - 1);
 }
 
-/* Not inlined: its struct search would be cleared at every event. */
+/* Not inlined: ti_site() would clear struct search for every event. */
 static __attribute__((noinline)) uint32_t introduce(const void *address, unsigned slot)
 {
     static int emptied;
@@ -113,7 +113,7 @@ uint32_t ti_site(const void *address)
 {
     unsigned slot = slot_of((uintptr_t)address);
 
-    if (!address) /* an event of our own */
+    if (!address) /* an event of the library's own */
         return 0;
     for (; site[slot].address; slot = (slot + 1) & (SLOTS - 1))
         if (site[slot].address == address)

@@ -4,8 +4,8 @@
 
 #include "minitrace/state.h"
 
-#define FIRST_ROOM 64         /* fits a page; doubles */
-#define LAST_ROOM  (1u << 30) /* a request takes longer to make than to count */
+#define FIRST_ROOM 64         /* fits into a page; doubles */
+#define LAST_ROOM  (1u << 30) /* more objects than any application makes */
 
 static uint32_t *handle_bucket(const struct ti_table *t, uint64_t handle)
 {
@@ -22,7 +22,7 @@ static uint32_t *place_bucket(const struct ti_table *t, uint64_t handle, const v
 
 /* ---------------------------------------------------------------- rings -- */
 
-/* To the ring of those of its handle, as the youngest. */
+/* Append an object to the ring of its handle, as the youngest. */
 static void join_ring(const struct ti_table *t, uint32_t at, uint32_t leader)
 {
     struct ti_ring *self = &t->live[at].same_handle, *first = &t->live[leader].same_handle;
@@ -33,7 +33,7 @@ static void join_ring(const struct ti_table *t, uint32_t at, uint32_t leader)
     first->prev = at;
 }
 
-/* To its place, as the youngest. */
+/* Append an object to the ring of its place, as the youngest. */
 static void add_to_place(const struct ti_table *t, uint32_t at)
 {
     struct ti_live *live = &t->live[at];
@@ -69,7 +69,7 @@ static void remove_from_place(const struct ti_table *t, uint32_t at)
         *bucket = self->next + 1;
 }
 
-/* Who leads those of this handle, in its bucket from `n` on: position + 1, or 0. */
+/* The leader of the objects with this handle, in the chain from `n` on: index + 1, or 0. */
 static inline uint32_t leader(const struct ti_table *t, uint32_t n, uint64_t handle)
 {
     while (n && t->live[n - 1].handle != handle)
@@ -84,7 +84,7 @@ static inline void make_leader(const struct ti_table *t, uint32_t at, uint32_t *
     *bucket = at + 1;
 }
 
-/* Its successor leads. */
+/* Remove a leader from its chain; the next object of its handle leads. */
 static inline void pass_lead(const struct ti_table *t, uint32_t at)
 {
     const struct ti_live *live = &t->live[at];
@@ -108,7 +108,8 @@ static uint32_t words(uint32_t bits)
     return (bits + 63) / 64;
 }
 
-/* Take the lowest; there is one.  Mostly it is one of few, in the first word. */
+/* Take the lowest free number, which must exist.  Slow path: the first word does not have two free
+ * numbers. */
 static __attribute__((noinline)) uint32_t take_any_number(struct ti_table *t)
 {
     uint32_t number = 0, at;
@@ -119,7 +120,7 @@ static __attribute__((noinline)) uint32_t take_any_number(struct ti_table *t)
     for (int l = 0; l < t->levels; l++, at /= 64) {
         uint64_t *word = &t->vacant[l][at];
 
-        *word &= *word - 1; /* the lowest one */
+        *word &= *word - 1; /* clear the lowest set bit */
         if (*word)
             break;
     }
@@ -130,7 +131,8 @@ static inline uint32_t take_number(struct ti_table *t)
 {
     uint64_t first = *t->vacant[0];
 
-    if (__builtin_expect((first & (first - 1)) == 0, 0)) /* its last one, or none */
+    if (__builtin_expect((first & (first - 1)) == 0, 0)) /* the last free number of the word, or
+                                                          * none */
         return take_any_number(t);
     *t->vacant[0] = first & (first - 1);
     return (uint32_t)__builtin_ctzll(first);
@@ -150,7 +152,8 @@ static inline void release_number(struct ti_table *t, uint32_t number)
 
 /* -------------------------------------------------------------- growing -- */
 
-/* Lay out a table of `room` in a block; its bytes.  Only computes without one. */
+/* Lay out a table of `room` objects in `block`; returns its size in bytes.  With NULL, only
+ * computes the size. */
 static size_t lay_out(struct ti_table *t, uint32_t room, char *block)
 {
     size_t bytes = (size_t)room * sizeof *t->live;
@@ -171,7 +174,7 @@ static size_t lay_out(struct ti_table *t, uint32_t room, char *block)
     return bytes + room / 2 * sizeof *t->places;
 }
 
-/* Who shares a bucket of places keeps the order. */
+/* Objects that share a bucket keep their order. */
 static void move_places(const struct ti_table *t, const struct ti_table *old)
 {
     for (uint32_t b = 0; b < old->room / 2; b++) {
@@ -201,7 +204,7 @@ static __attribute__((noinline)) bool grow(struct ti_table *t)
     t->block_bytes = bytes;
     if (old.room) {
         memcpy(t->live, old.live, old.room * sizeof *old.live);
-        for (uint32_t at = 0; at < old.room; at++) /* all are in use */
+        for (uint32_t at = 0; at < old.room; at++) /* all entries are in use */
             if (t->live[at].leads)
                 make_leader(t, at, handle_bucket(t, t->live[at].handle));
         move_places(t, &old);
@@ -217,7 +220,7 @@ static __attribute__((noinline)) bool grow(struct ti_table *t)
 
 /* ------------------------------------------------------------------ API -- */
 
-/* A position that is not in use. */
+/* Take a free entry. */
 static inline bool take_position(struct ti_table *t, uint32_t *at)
 {
     if (t->free_list) {
@@ -277,7 +280,8 @@ void ti_table_remove(struct ti_table *t, struct ti_live *live)
     t->used--;
 }
 
-/* The youngest of several at this place; NULL: none but perhaps the leader. */
+/* The youngest object with this handle at this place.  NULL if none was put there: the leader is
+ * the only candidate then. */
 static __attribute__((noinline)) struct ti_live *find_place(const struct ti_table *t,
                                                             uint64_t handle, const void *where)
 {

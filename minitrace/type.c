@@ -1,7 +1,7 @@
 /*
- * Packed sizes of datatypes.  MPI is asked once for each: the size of a type that
- * can be freed becomes an attribute of it, so that the type also tells when its
- * handle may be given to another.  Sizes that were asked for lately are at hand.
+ * Packed sizes of datatypes.  MPI is asked once for each.  The size of a type that can be freed is
+ * stored in an attribute of the type, whose callback reports when the type is freed and its handle
+ * may be reused.  Recently used sizes are in a cache.
  */
 #include "minitrace/state.h"
 
@@ -9,7 +9,7 @@
 #define WAYS 4
 
 static struct set {
-    MPI_Datatype type[WAYS]; /* latest first; MPI_DATATYPE_NULL has 0 bytes */
+    MPI_Datatype type[WAYS]; /* most recently added first; MPI_DATATYPE_NULL has 0 bytes */
     int64_t bytes[WAYS];
 } sets[SETS];
 
@@ -44,14 +44,14 @@ void ti_types_begin(void)
     PMPI_Type_create_keyval(MPI_TYPE_NULL_COPY_FN, freed, &keyval, NULL);
 }
 
-/* Whether the type is one of MPI's own, which nobody frees. */
+/* Whether the type is one of MPI's own, which is never freed. */
 static bool lasts(MPI_Datatype type)
 {
     int combiner;
 #if MPI_VERSION >= 4
     MPI_Count ints, addresses, counts, types;
 
-    /* the other refuses types that were made with large counts */
+    /* MPI_Type_get_envelope() refuses types made with large counts */
     PMPI_Type_get_envelope_c(type, &ints, &addresses, &counts, &types, &combiner);
 #else
     int ints, addresses, types;
@@ -72,7 +72,7 @@ static int64_t ask(MPI_Datatype type)
     if (flag)
         return (int64_t)(intptr_t)known;
     PMPI_Type_size_x(type, &bytes);
-    if (bytes < 0) /* MPI_UNDEFINED: MPI_Count cannot hold it */
+    if (bytes < 0) /* MPI_UNDEFINED: too large for MPI_Count */
         bytes = ti_too_large();
     if (!lasts(type))
         PMPI_Type_set_attr(type, keyval, (void *)(intptr_t)bytes);

@@ -1,18 +1,21 @@
 /*
- * The share of the program that the counter `blocks` does not see: libraries, and objects that
- * were not compiled with ti-mpicc.
+ * Estimates the share of the program that the counter `blocks` does not see: libraries, and
+ * objects that were not compiled with ti-mpicc.
  *
- * The thread that called MPI_Init is sampled by a timer of its CPU time, some 100 times a second.
- * The signal handler notes the program counter, unless the thread is in a recorded MPI call.
- * At the end of recording, each place is looked up: a function counts if its code adds to
- * tiara_blocks.
+ * A timer of CPU time samples the thread that called MPI_Init, some 100 times a second.  The
+ * signal handler stores the program counter, unless the thread is in a recorded MPI call.
+ * At the end of recording, each place is looked up: its function is counted if its code adds
+ * to tiara_blocks.
  *
- * The application should not notice.  The timer runs only while the thread computes, so a thread
- * that sleeps in a system call is not woken.  From Linux 5.10 on, such a timer expires when the
- * thread returns from the kernel, so it makes no system call fail with EINTR either; older
- * kernels get no timer.  The signal is one that is ignored unless there is a handler, for the
- * application may reset handlers; debuggers pass it on.  The handler calls nothing, and reads
- * nothing of the application's.
+ * The application should not notice:
+ *
+ *   - The timer runs only while the thread computes, so it wakes no thread that sleeps in
+ *     a system call.
+ *   - From Linux 5.10 on, such a timer expires when the thread returns from the kernel, so
+ *     no system call fails with EINTR.  On older kernels there is no timer.
+ *   - The signal is one that is ignored without a handler, because the application may
+ *     reset handlers.  Debuggers pass it on.
+ *   - The handler calls nothing, and reads nothing of the application's.
  */
 #include "minitrace/state.h"
 
@@ -29,20 +32,20 @@
 #include <ucontext.h>
 #include <unistd.h>
 
-#define PERIOD_NS 9973000 /* no round number, so that it keeps step with no loop */
+#define PERIOD_NS 9973000 /* not a round number, so that it does not stay in step with a loop */
 #define PLACES    4096
 #define PROBES    16
 
 struct place {
     uint64_t pc;
-    uint64_t samples; /* 0: free */
+    uint64_t samples; /* 0: the entry is free */
 };
 
 static struct {
     struct place *places;
-    uint64_t lost;      /* samples for which there was no place */
+    uint64_t lost;      /* samples that found no free entry */
     ptrdiff_t distance; /* of tiara_blocks, from the thread pointer */
-    int timer, signal;  /* signal 0: there is no timer */
+    int timer, signal;  /* signal 0: no timer */
 } sampler;
 
 /* ------------------------------------------------------------- sampling -- */
@@ -67,7 +70,7 @@ static void on_tick(int number, siginfo_t *info, void *context)
     sampler.lost++;
 }
 
-/* A signal that nobody has a handler for, and that is ignored then.  0: none. */
+/* A signal without a handler whose default is to be ignored.  0 if there is none. */
 static int free_signal(void)
 {
     static const int ignored[] = {SIGURG, SIGWINCH};
@@ -79,7 +82,7 @@ static int free_signal(void)
     return 0;
 }
 
-/* Whether timers of CPU time expire on the way out of the kernel. */
+/* Whether timers of CPU time expire on return from the kernel. */
 static bool kernel_is_new(void)
 {
     struct utsname name;
@@ -139,12 +142,12 @@ void ti_uncounted_begin(void)
 
 /* --------------------------------------------------- which code counts -- */
 
-/* A program counter, and where it is. */
+/* What is known of a program counter. */
 struct look {
     uint64_t pc;
-    char object[48];          /* base name of the program or library, in ASCII; "": none */
-    const uint8_t *from, *to; /* the function */
-    bool counts, in_kernel;   /* in_kernel: it is the return from a system call */
+    char object[48];          /* base name of the program or library, in ASCII; "" if in none */
+    const uint8_t *from, *to; /* bounds of the function */
+    bool counts, in_kernel;   /* in_kernel: the instruction after a system call */
 };
 
 static int32_t int32_at(const uint8_t *p)
@@ -155,7 +158,7 @@ static int32_t int32_at(const uint8_t *p)
     return value;
 }
 
-/* The segment of the object that has the `bytes` bytes at `address`, with these permissions. */
+/* The segment of the object that contains `bytes` bytes at `address` with these permissions. */
 static const ElfW(Phdr) *
     segment_of(const struct dl_phdr_info *object, uint64_t address, uint64_t bytes, uint32_t flags)
 {
@@ -171,10 +174,10 @@ static const ElfW(Phdr) *
 }
 
 /*
- * The function of look->pc, by the table that unwinding uses: .eh_frame_hdr has the start of
+ * Find the function of look->pc in the table for unwinding: .eh_frame_hdr has the start of
  * each function, ascending (Linux Standard Base, 10.6.2).  Only the encodings that linkers
- * write are read; without them, all code of the object is taken for one function.  A function
- * without an entry is taken for a part of the one before it.
+ * write are read.  Without such a table, all code of the object counts as one function.  A
+ * function without an entry counts as part of the one before it.
  */
 static void find_function(const struct dl_phdr_info *object, const ElfW(Phdr) * code,
                           struct look *look)
@@ -208,12 +211,12 @@ static void find_function(const struct dl_phdr_info *object, const ElfW(Phdr) * 
 }
 
 /*
- * Whether the function has an addition to tiara_blocks, as blocks/emit.c writes it:
+ * Whether the function adds to tiara_blocks, in one of the forms that blocks/emit.c writes:
  *
  *     addq $N or %reg, %fs:DISTANCE           64 REX 81, 83 or 01, modrm, 25, DISTANCE
- *     movq GOT(%rip), %reg                    REX 8b modrm OFFSET, where the slot has DISTANCE,
+ *     movq GOT(%rip), %reg                    REX 8b modrm OFFSET, whose slot has DISTANCE,
  *                                             or, from the linker, REX c7 modrm DISTANCE,
- *       and behind it addq ..., %fs:(%reg)    64 REX 81, 83 or 01
+ *       followed by addq ..., %fs:(%reg)      64 REX 81, 83 or 01
  */
 static bool adds_to_word(const struct dl_phdr_info *object, const struct look *look)
 {
@@ -276,7 +279,7 @@ struct object {
     uint64_t samples;
 };
 
-/* The last object takes what is left over. */
+/* The last entry collects the remaining objects. */
 static void add_object(struct object list[OBJECTS], const char *name, uint64_t samples)
 {
     int i = 0;
@@ -308,7 +311,7 @@ void ti_uncounted_end(struct ti_uncounted_text *text)
         if (look.in_kernel)
             continue;
         samples += p->samples;
-        if (!look.object[0]) { /* code that was made as the program ran, or is unloaded */
+        if (!look.object[0]) { /* generated at run time, or unloaded */
             unknown += p->samples;
         } else if (!look.counts) {
             uncounted += p->samples;

@@ -1,5 +1,5 @@
-/* Calls that have an effect and are not traced yet: named in the trace, each
- * time, and counted, so that nothing is missing silently. */
+/* Calls that have an effect on other ranks and are not recorded.  Each leaves an event with its
+ * name and is counted, so that none is missing silently. */
 #include <stdio.h>
 #include <string.h>
 
