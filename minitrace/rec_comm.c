@@ -12,8 +12,7 @@
 static struct ti_comm_entry *entry; /* hash table with linear probing; comm MPI_COMM_NULL: free */
 static size_t entry_bytes;
 static uint32_t room, entries, next_index;
-static struct ti_comm_entry nobody = {.comm = MPI_COMM_NULL},
-                            *last = &nobody; /* the entry found last */
+static struct ti_comm_entry nobody = {.comm = MPI_COMM_NULL}, *last = &nobody; /* found last */
 static int keyval = MPI_KEYVAL_INVALID;
 
 /* Communicators from MPI_Comm_idup whose handle is not known yet.  When the request completes, the

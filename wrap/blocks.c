@@ -1,10 +1,10 @@
 /*
- * What code compiled with ti-mpicc adds to: instructions of its own that the
- * calling thread has executed.  In an executable, which all its shared objects
- * share it with; or, where that was linked without us, in a shared library.
+ * The counters that code compiled with ti-mpicc adds to: the number of its instructions that the
+ * calling thread has executed.  They are in the executable, which exports them to its shared
+ * objects; or in a shared library, if the executable was linked without ti-mpicc.
  */
 #include <stdint.h>
 
 extern _Thread_local uint64_t tiara_blocks, tiara_blocks_own;
 _Thread_local uint64_t tiara_blocks;
-_Thread_local uint64_t tiara_blocks_own; /* executed to count (--tiara-audit) */
+_Thread_local uint64_t tiara_blocks_own; /* instructions executed to count (--tiara-audit) */

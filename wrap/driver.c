@@ -17,9 +17,9 @@
 /* ---------------------------------------------------------------- words -- */
 
 /*
- * The next word at *p, up to the end of the line, into buf; false if there is
- * none.  Words are quoted by "..." with backslashes (commands), or by '...'
- * (COLLECT_GCC_OPTIONS).  A word that does not fit is cut.
+ * Copy the next word at *p, up to the end of the line, into buf; false if there is none.  Words
+ * are quoted by "..." with backslashes (commands), or by '...' (COLLECT_GCC_OPTIONS).  A word that
+ * does not fit is cut.
  */
 static bool next_word(const char **p, char *buf, size_t bytes)
 {
@@ -61,7 +61,7 @@ static bool ends(const char *text, const char *with)
 
 /* ---------------------------------------------------------------- lines -- */
 
-/* -flto and -fPIC of gcc's; the last one holds. */
+/* gcc's -flto and -fPIC; the last option wins. */
 static void gcc_option(const char *word, struct ti_driver *d)
 {
     if (strcmp(word, "-flto") == 0 || starts(word, "-flto="))
@@ -118,7 +118,7 @@ static void linker(const char *p, struct ti_driver *d)
     }
 }
 
-/* clang's compiler, which may be its assembler too. */
+/* clang -cc1, which may assemble too. */
 static void clang_compiler(const char *p, struct ti_driver *d)
 {
     bool pic = false, pie = false;
@@ -129,7 +129,7 @@ static void clang_compiler(const char *p, struct ti_driver *d)
             d->assembles = true;
         if (strcmp(word, "-cc1as") == 0 || strcmp(word, "-E") == 0)
             return;
-        if (starts(word, "-flto")) /* which emits bitcode as an object */
+        if (starts(word, "-flto")) /* emits bitcode as an object */
             d->lto = d->assembles = true;
         else if (strcmp(word, "-pic-level") == 0)
             pic = true;
@@ -147,7 +147,7 @@ static void command(const char *line, struct ti_driver *d)
     const char *p = line, *name;
     char word[4096];
 
-    if (!next_word(&p, word, sizeof word) || word[0] == '(') /* clang's "(in-process)" */
+    if (!next_word(&p, word, sizeof word) || word[0] == '(') /* clang prints "(in-process)" */
         return;
     name = strrchr(word, '/') ? strrchr(word, '/') + 1 : word;
     if (strcmp(name, "as") == 0 || ends(name, "-as"))
@@ -156,7 +156,7 @@ static void command(const char *line, struct ti_driver *d)
              ends(name, "-ld"))
         linker(p, d);
     else if (d->compiler == TI_COMPILER_GCC)
-        d->compiles = true; /* its options are among COLLECT_GCC_OPTIONS */
+        d->compiles = true; /* its options are in COLLECT_GCC_OPTIONS */
     else if (d->compiler == TI_COMPILER_CLANG)
         clang_compiler(p, d);
 }
@@ -167,8 +167,8 @@ void ti_driver_parse(const char *text, struct ti_driver *d)
     const char *said;
 
     memset(d, 0, sizeof *d);
-    said = text + strcspn(text, LETTERS); /* there may be a ruled line first */
-    snprintf(d->said, sizeof d->said, "%.*s", (int)strcspn(said, "\n"), said);
+    said = text + strcspn(text, LETTERS); /* some wrappers print a ruled line first */
+    snprintf(d->first_line, sizeof d->first_line, "%.*s", (int)strcspn(said, "\n"), said);
     for (const char *p = text, *end; p && *p; p = end ? end + 1 : NULL) {
         end = strchr(p, '\n');
         if (starts(p, "COLLECT_GCC="))
@@ -196,7 +196,7 @@ void ti_driver_free(struct ti_driver *d)
 
 /* --------------------------------------------------------------- asking -- */
 
-/* In the child: never returns. */
+/* Run the compiler in the child.  Never returns. */
 static void become(char *const *argv, int out)
 {
     int null = open("/dev/null", O_RDWR);
@@ -210,7 +210,7 @@ static void become(char *const *argv, int out)
     _exit(127);
 }
 
-/* All that comes from fd, as a string; NULL without memory. */
+/* Read all of fd as a string, to be released with free(); NULL without memory. */
 static char *slurp(int fd)
 {
     size_t used = 0, room = 1 << 16;
@@ -273,7 +273,7 @@ out:
 
 /* -------------------------------------------------------------- objects -- */
 
-/* The names of an ELF file's sections, all of them; false if it has none. */
+/* Whether an ELF file has a section of gcc's LTO. */
 static bool is_lto_elf(const char *p, size_t bytes)
 {
     Elf64_Ehdr eh;

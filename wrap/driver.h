@@ -1,7 +1,7 @@
 /*
- * What a compiler would do with a command line, found out by asking it: gcc and
- * clang print, told -###, the commands they would run, and run none.  So response
- * files, specs, configuration files and what an MPI wrapper adds are all seen.
+ * Finds out what a compiler would do with a command line, by asking it: with -###, gcc and clang
+ * print the commands that they would run, without running them.  So response files, specs,
+ * configuration files and the additions of an MPI wrapper are all taken into account.
  */
 #ifndef TI_DRIVER_H
 #define TI_DRIVER_H
@@ -16,29 +16,31 @@ enum ti_link { TI_LINK_NONE, TI_LINK_EXECUTABLE, TI_LINK_SHARED, TI_LINK_RELOCAT
 
 struct ti_driver {
     enum ti_compiler compiler;
-    char target[64]; /* "x86_64-linux-gnu"; "x32" or "i386" when told to be that; "" unknown */
-    bool compiles;   /* something of a high-level language */
+    char target[64]; /* "x86_64-linux-gnu"; "x32" or "i386" if an option asks for that; "" if
+                      * unknown */
+    bool compiles;   /* compiles a high-level language */
     bool assembles;
-    bool pic; /* the code may go into a shared object (-fPIC, not -fPIE) */
+    bool pic; /* code may go into a shared object (-fPIC, not -fPIE) */
     bool lto;
     enum ti_link link;
-    struct ti_args inputs; /* object files that are linked, NAME.o */
-    char said[256];        /* the first line with a word in it */
+    struct ti_args inputs; /* object files to be linked, NAME.o */
+    char first_line[256];  /* first line of the output that has a letter */
 };
 
-/* Read what was printed.  Release *d with ti_driver_free(). */
+/* Parse the compiler's output.  Release *d with ti_driver_free(). */
 void ti_driver_parse(const char *text, struct ti_driver *d);
 
 /*
- * Ask the compiler `argv[0]` about the rest.  TI_ERR_IO if it cannot be run.  One that
- * knows no -###, or fails, is TI_COMPILER_UNKNOWN.
+ * Ask the compiler argv->v[0] what it would do with the other words.  TI_ERR_IO if it cannot be
+ * run. A compiler that does not know -###, or fails, is TI_COMPILER_UNKNOWN.  Release *d with
+ * ti_driver_free().
  */
 ti_status ti_driver_ask(const struct ti_args *argv, struct ti_driver *d, struct ti_err *err);
 void ti_driver_free(struct ti_driver *d);
 
 /*
- * Whether an object file holds code that is made when it is linked (gcc's -flto, fat
- * or not, and clang's bitcode).  False for what cannot be read: the linker will say.
+ * Whether an object file has code that is generated when it is linked (gcc's -flto, fat or not,
+ * and clang's bitcode).  False if it cannot be read: the linker will report that.
  */
 bool ti_object_is_lto(const char *path);
 

@@ -1,14 +1,14 @@
 /*
- * ti-mpicc, ti-mpicxx, ti-mpifort and their like: one program, which calls the MPI
- * wrapper it is named after with what the `blocks` counter needs added:
+ * ti-mpicc, ti-mpicxx, ti-mpifort and their variants: one program.  It calls the MPI wrapper
+ * that it is named after, with what the `blocks` counter needs added:
  *
- *   assembling   -B DIR, where our `as` is; -Wa,--tiara-pic for code of shared
- *                objects; clang's own assembler is turned off
+ *   assembling   -B DIR, where our `as` is; -Wa,--tiara-pic for code of shared objects;
+ *                clang's integrated assembler is turned off
  *   executables  the counter itself, exported for shared objects
- *   shared       the counter's library, for programs that were linked without us
+ *   shared       the counter's library, for programs that were linked without ti-mpicc
  *
- * What does neither, and what asks the wrapper about itself, passes through
- * untouched.
+ * Commands that neither assemble nor link, and questions to the wrapper itself, are passed on
+ * unchanged.
  */
 #include <errno.h>
 #include <limits.h>
@@ -50,12 +50,12 @@ static int fail(const struct ti_err *err)
     fprintf(stderr, "%s: %s\n", self, err->text);
     if (err->hint[0])
         fprintf(stderr, "hint: %s\n", err->hint);
-    return 1; /* as compilers do */
+    return 1; /* the exit status of compilers */
 }
 
 /* ---------------------------------------------------------------- names -- */
 
-/* "ti-mpicc" is called for mpicc, or what TIARA_MPICC names. */
+/* ti-mpicc calls mpicc, or the wrapper that TIARA_MPICC names. */
 struct names {
     char wrapper[PATH_MAX];
     char variable[64];
@@ -86,13 +86,13 @@ static ti_status find_names(const char *argv0, struct names *n, struct ti_err *e
     return TI_OK;
 }
 
-/* Where our parts are: beside this program in the build tree, or where `make
- * install` put them, relative to it. */
+/* Where our parts are: beside this program in the build tree, or in the folders of `make install`
+ * relative to it. */
 struct parts {
-    char assembler[PATH_MAX]; /* a folder; as -B wants it, with a slash at the end */
+    char assembler[PATH_MAX]; /* a folder, with the final slash that -B needs */
     char archive[PATH_MAX];
     char library[PATH_MAX];
-    char folder[PATH_MAX]; /* of the library */
+    char folder[PATH_MAX]; /* the library's folder */
 };
 
 static bool find_part(const char *here, const char *const *list, const char *name, char *folder,
@@ -140,7 +140,7 @@ static ti_status check(const struct ti_driver *d, const char *wrapper, struct ti
 {
     if (d->compiler == TI_COMPILER_UNKNOWN) {
         ti_err_set(err, TI_ERR_INPUT, "the compiler behind '%s' is neither gcc nor clang%s%s",
-                   wrapper, d->said[0] ? ": " : "", d->said);
+                   wrapper, d->first_line[0] ? ": " : "", d->first_line);
         ti_err_hint(err, "choose one: OMPI_CC, OMPI_CXX, OMPI_FC (Open MPI), MPICH_CC, ... (MPICH)");
         return TI_ERR_INPUT;
     }
@@ -165,7 +165,7 @@ static ti_status check(const struct ti_driver *d, const char *wrapper, struct ti
     return TI_OK;
 }
 
-/* clang says nothing of -fPIC where it only assembles. */
+/* clang's output does not mention -fPIC if it only assembles. */
 static bool asked_for_pic(char *const *argv)
 {
     bool pic = false;
@@ -185,8 +185,8 @@ static void to_linker(struct ti_args *a, const char *word)
     ti_args_add(a, word);
 }
 
-/* The command: the user's words with ours around them, so that theirs cannot undo
- * ours. */
+/* Build the command: the user's words, with ours in front and behind, so that the user's cannot
+ * override ours. */
 static void plan(const struct ti_driver *d, const struct parts *p, const struct ti_args *user,
                  bool audit, struct ti_args *out)
 {
@@ -217,7 +217,7 @@ static void plan(const struct ti_driver *d, const struct parts *p, const struct 
         to_linker(out, p->folder);
     }
     if (d->link)
-        ti_args_add(out, "-fno-lto"); /* the ordinary code of what has both */
+        ti_args_add(out, "-fno-lto"); /* for objects with both, use the ordinary code */
 }
 
 /* ----------------------------------------------------------------- main -- */
@@ -245,7 +245,7 @@ static int show(const struct ti_args *a)
     return text ? 0 : 1;
 }
 
-/* The wrapper's own way of showing its command, to which ours is shown too. */
+/* The wrapper's own options that print its command; ours is printed too. */
 static bool shows(const char *word)
 {
     return strcmp(word, "-show") == 0 || strcmp(word, "--show") == 0 ||
@@ -254,7 +254,8 @@ static bool shows(const char *word)
 
 int main(int argc, char **argv)
 {
-    static struct ti_args user, asked, final; /* all until we end, or are another program */
+    static struct ti_args user, asked, final; /* live until the program ends or becomes another
+                                               * one */
     static struct ti_driver d;
     bool show_only = false, audit = false, shown = false;
     struct names names;
@@ -300,8 +301,8 @@ int main(int argc, char **argv)
     if (ti_driver_ask(&asked, &d, &err) != TI_OK)
         return fail(&err);
     unsetenv("TIARA_WRAPPING");
-    /* says nothing: the wrapper itself answered, to -showme:link for instance */
-    if (d.compiler == TI_COMPILER_UNKNOWN ? !d.said[0] : !d.assembles && !d.link)
+    /* no output: the wrapper itself answered, for instance to -showme:link */
+    if (d.compiler == TI_COMPILER_UNKNOWN ? !d.first_line[0] : !d.assembles && !d.link)
         return show_only ? show(&user) : run(&user);
     if (check(&d, names.wrapper, &err) != TI_OK || find_parts(&parts, &err) != TI_OK)
         return fail(&err);

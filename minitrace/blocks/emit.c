@@ -21,7 +21,7 @@ static const char *const reg32[] = {"%eax", "%ecx", "%edx", "%ebx",  "%esp",  "%
                                     "%esi", "%edi", "%r8d", "%r9d",  "%r10d", "%r11d",
                                     "%r12d", "%r13d", "%r14d", "%r15d"};
 
-/* What a loop does that counts in registers. */
+/* Write an addition of a loop that counts in registers. */
 static void loop_addition(FILE *out, const struct ti_addition *a, size_t number,
                           const struct ti_blocks_options *opt)
 {
@@ -51,7 +51,8 @@ static void loop_addition(FILE *out, const struct ti_addition *a, size_t number,
     }
 }
 
-/* Each ends in "; ".  Only the addition itself changes memory that others see. */
+/* Write an addition; each part ends in "; ".  Only the addition itself changes memory that other
+ * code sees. */
 static void addition(FILE *out, const struct ti_addition *a, size_t number,
                      const struct ti_blocks_options *opt)
 {
@@ -123,7 +124,7 @@ static void additions(FILE *out, const struct ti_stmt *s, const struct ti_flow *
         fprintf(out, ".%s_syntax %sprefix; ", s->intel ? "intel" : "att", s->naked ? "no" : "");
 }
 
-/* A jump of short reach, by way of one of long reach. */
+/* Write a short jump by way of a long one. */
 static ti_status stretched(FILE *out, const struct ti_text *t, size_t i, struct ti_err *err)
 {
     const char *p = t->text + t->stmts[i].at, *end = p + t->stmts[i].len;
@@ -175,7 +176,7 @@ static void write_map(FILE *out, const struct ti_text *t)
     }
 }
 
-/* The section that says what counts, by function: the label before it that others see. */
+/* Write the section .tiara.blocks.  A function is all code from one global label to the next. */
 static void write_table(FILE *out, const struct ti_text *t, const struct ti_flow *f,
                         const int64_t *own)
 {

@@ -1,25 +1,26 @@
 /*
- * The text again, with additions, on the same lines.
+ * Writes the text with additions, each statement on its old line.
  *
- * With --tiara-audit each addition also adds the number of instructions that it
- * consists of to a second thread-local word, `tiara_blocks_own`, so that
+ * With --tiara-audit, each addition also adds the number of its own instructions to a second
+ * thread-local word, `tiara_blocks_own`, so that exactly
  *
- *   what hardware executes in this code == tiara_blocks + tiara_blocks_own
+ *   instructions that hardware executes in this code == tiara_blocks + tiara_blocks_own
  *
- * exactly.  (Fills that are longer or shorter than in the text as it came are in the
- * second; those that were empty are left out, as no block could count their nops.)  The object then has a section ".tiara.blocks", not loaded, of text: a
- * line "NAME blocks N instructions N own N" for each function, N being what is in
- * the code, not what was executed; see it with readelf -p.
+ * A fill that became longer or shorter is accounted for in the second word.  An empty fill is
+ * left out, because no block could count its nops if it were no longer empty.
+ *
+ * The object then has a text section ".tiara.blocks", not loaded: a line "NAME blocks N
+ * instructions N own N" for each function.  The numbers are those of the code, not of an
+ * execution.  See it with readelf -p.
  */
 #ifndef TI_BLOCKS_EMIT_H
 #define TI_BLOCKS_EMIT_H
 
 #include "minitrace/blocks/flow.h"
 
-/* Write `t` to `out`: with the additions of `f` unless it is NULL, and with the
- * map of its statements (object.h) where `map`.  `own` holds, by addition, what
- * is to be added to tiara_blocks_own, NULL without audit.  TI_ERR_INPUT where a
- * statement cannot be changed as it must be. */
+/* Write `t` to `out`: with the additions of `f` unless it is NULL; with the map of its statements
+ * (object.h) if `map`.  `own`, by addition, is what to add to tiara_blocks_own; NULL without
+ * audit.  TI_ERR_INPUT if a statement cannot be changed as needed. */
 ti_status ti_blocks_emit(FILE *out, const struct ti_text *t, const struct ti_flow *f,
                          const struct ti_blocks_options *options, const int64_t *own, bool map,
                          struct ti_err *err);

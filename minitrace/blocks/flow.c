@@ -22,7 +22,7 @@ static uint32_t flag_bits(ZydisAccessedFlagsMask m)
            (m & ZYDIS_CPUFLAG_SF ? TI_SF : 0) | (m & ZYDIS_CPUFLAG_OF ? TI_OF : 0);
 }
 
-/* Shifts by a count of zero, and repeated comparisons of nothing, leave the flags. */
+/* Whether flags may stay as they were: shifts by zero, and repeated comparisons with no round. */
 static bool may_leave_flags(const ZydisDecodedInstruction *d, const ZydisDecodedOperand *op)
 {
     if (d->attributes & (ZYDIS_ATTRIB_HAS_REP | ZYDIS_ATTRIB_HAS_REPE | ZYDIS_ATTRIB_HAS_REPNE))
@@ -69,7 +69,7 @@ static void effects(struct ti_insn *in, const ZydisDecodedInstruction *d,
                 in->use |= bit;
             if (op[i].actions & ZYDIS_OPERAND_ACTION_MASK_WRITE)
                 in->writes |= bit;
-            /* Half registers leave the other half. */
+            /* writes of 8 and 16 bits keep the rest of the register */
             if (op[i].actions & ZYDIS_OPERAND_ACTION_WRITE && op[i].size >= 32)
                 in->def |= bit;
         }
@@ -138,7 +138,7 @@ static enum ti_insn_kind kind_of(const ZydisDecodedInstruction *d)
     }
 }
 
-/* Where a relocation leads whose field is followed by `tail` bytes of instruction. */
+/* The target of a relocation in an instruction that ends at `next`. */
 static bool resolve(const struct ti_object *o, const struct ti_reloc *r, uint64_t next,
                     uint32_t *section, uint64_t *at)
 {
@@ -239,7 +239,8 @@ static struct ti_insn *append(struct sweep *w)
     return &w->f->insns[w->f->n++];
 }
 
-/* Decode from item `*i` on until a statement's end; leaves `*i` at the last item used. */
+/* Decode instructions from item `*i` on, until an instruction ends with a statement.  Sets `*i` to
+ * the last item used. */
 static ti_status decode_run(struct sweep *w, size_t *i, size_t end, bool label, bool taken)
 {
     const struct item *it = &w->items[*i];
@@ -261,7 +262,7 @@ static ti_status decode_run(struct sweep *w, size_t *i, size_t end, bool label, 
         in->fill = w->t->stmts[it->stmt].kind == TI_STMT_FILL;
         label = taken = false;
         at += in->length;
-        /* It may go on in the statements that follow: a prefix of its own, .byte. */
+        /* it may continue in the next statements, after a separate prefix or .byte */
         while (at > to) {
             size_t n = k + 1;
 
@@ -292,7 +293,7 @@ static bool has_reloc(const struct sweep *w, const struct item *it)
     return ti_object_reloc(&w->o->sections[it->section], it->at, it->to) != NULL;
 }
 
-/* Whether a data directive is code: 1, is not: 0, cannot be told: -1. */
+/* Whether a data directive is code: 1 yes, 0 no, -1 cannot be told. */
 static int data_is_code(const struct sweep *w, const struct item *it, bool fall, bool after_call,
                         bool taken)
 {
@@ -307,7 +308,7 @@ static int data_is_code(const struct sweep *w, const struct item *it, bool fall,
         return is_function(w->o, it->section, it->at);
     if (!after_call)
         return 1;
-    /* Behind a call that may not return. */
+    /* after a call that may not return */
     if (taken)
         return 0;
     if (decode_one(&in, w->o, it->section, it->at, w->o->sections[it->section].size) &&
@@ -316,7 +317,7 @@ static int data_is_code(const struct sweep *w, const struct item *it, bool fall,
     return -1;
 }
 
-/* Bytes that no statement made: gas fills the ends of subsections. */
+/* Whether bytes without a statement are fill: gas fills the ends of subsections. */
 static bool only_fill(const struct sweep *w, uint32_t section, uint64_t from, uint64_t to)
 {
     const uint8_t *bytes = w->o->sections[section].bytes;
@@ -403,8 +404,8 @@ struct ti_insn *ti_flow_at(const struct ti_flow *f, uint32_t section, uint64_t a
     return NULL;
 }
 
-/* The data statement at an address that was taken for data, or nothing. */
-static bool force(struct sweep *w, uint32_t section, uint64_t at)
+/* Mark a data statement at this address as code.  False if there is none. */
+static bool force_code(struct sweep *w, uint32_t section, uint64_t at)
 {
     struct item key = {.section = section, .at = at, .stmt = 0};
     size_t lo = 0, hi = w->nitems;
@@ -469,7 +470,7 @@ ti_status ti_flow_decode(struct ti_flow *out, const struct ti_text *t, const str
         for (size_t i = 0; i < out->n && !st; i++)
             if (out->insns[i].target_section &&
                 !ti_flow_at(out, out->insns[i].target_section, out->insns[i].target))
-                again |= force(&w, out->insns[i].target_section, out->insns[i].target);
+                again |= force_code(&w, out->insns[i].target_section, out->insns[i].target);
     } while (again && !st);
     free(w.items);
     free(w.forced);
@@ -515,7 +516,7 @@ static ti_status find_leaders(struct ti_flow *f, const struct ti_text *t, const 
 
 struct live {
     uint32_t returned; /* live where calls of this object's own functions return */
-    uint32_t computed; /* flags live at labels that computed jumps may go to */
+    uint32_t computed; /* flags live at labels that computed jumps may reach */
 };
 
 static uint32_t live_at(const struct ti_flow *f, uint32_t section, uint64_t at)
@@ -525,20 +526,22 @@ static uint32_t live_at(const struct ti_flow *f, uint32_t section, uint64_t at)
     return in ? in->live : TI_REGS | TI_FLAGS;
 }
 
-/* Names of functions that keep more registers than the ABI says they do. */
-static bool thunk(const struct ti_object *o, const struct ti_insn *in)
+/* Whether it calls one of the compiler's thunks, which preserve more registers than the ABI
+ * says. */
+static bool calls_thunk(const struct ti_object *o, const struct ti_insn *in)
 {
     return in->symbol && strncmp(ti_object_name(o, in->symbol), "__x86_", 6) == 0;
 }
 
-/* What is live behind the last instruction of a block. */
+/* What is live after the last instruction of a block. */
 static uint32_t live_out(const struct ti_flow *f, const struct ti_object *o, size_t i,
                          const struct live *l)
 {
     const struct ti_insn *in = &f->insns[i];
     uint32_t next = follows(f, i) ? f->insns[i + 1].live : TI_REGS | TI_FLAGS;
-    /* Functions elsewhere: all registers may be arguments, but the linker's own. */
-    uint32_t elsewhere = TI_REGS & ~(thunk(o, in) ? 0u : (uint32_t)TI_R11);
+    /* in another object, any register may be an argument, except r11, which the linker's PLT
+     * uses */
+    uint32_t elsewhere = TI_REGS & ~(calls_thunk(o, in) ? 0u : (uint32_t)TI_R11);
     uint32_t there = !in->target_section ? elsewhere : live_at(f, in->target_section, in->target);
 
     switch ((enum ti_insn_kind)in->kind) {
@@ -553,7 +556,7 @@ static uint32_t live_out(const struct ti_flow *f, const struct ti_object *o, siz
     case TI_INSN_CALL_IND:
         return TI_REGS;
     case TI_INSN_RET:
-        /* rax, rdx, rbx, rsp, rbp, r12 to r15 */
+        /* return values and callee-saved registers: rax, rdx, rbx, rsp, rbp, r12 to r15 */
         return 0xf03d | l->returned;
     case TI_INSN_TRAP:
         return TI_REGS | TI_FLAGS;
@@ -598,7 +601,7 @@ static void find_live(struct ti_flow *f, const struct ti_object *o)
 
 /* --- where to add ------------------------------------------------------------- */
 
-/* setCC, and what makes the flag again from its result: see emit.c. */
+/* Whether one setCC can save the flags; emit.c restores the flag from its result. */
 static bool single(uint32_t flags)
 {
     return flags == TI_ZF || flags == TI_CF || flags == TI_SF || flags == TI_OF || flags == TI_PF;
@@ -611,8 +614,8 @@ static int8_t free_reg(uint32_t dead, int8_t but)
     return dead ? (int8_t)__builtin_ctz(dead) : -1;
 }
 
-/* The cheapest way to add where `live` is live; its `own` is the cost. */
-static struct ti_addition way(uint32_t live, const struct ti_blocks_options *opt)
+/* The cheapest addition where `live` is live; its `own` is the cost. */
+static struct ti_addition cheapest_addition(uint32_t live, const struct ti_blocks_options *opt)
 {
     uint32_t dead = ~live & TI_REGS & ~(uint32_t)TI_RSP;
     struct ti_addition a = {.flags = live & TI_FLAGS, .scratch = -1, .address = -1};
@@ -639,7 +642,7 @@ static struct ti_addition way(uint32_t live, const struct ti_blocks_options *opt
         a.own += words;
     }
     if ((a.flags && a.scratch < 0) || (opt->pic && a.address < 0)) {
-        /* Registers from the stack: rax for the flags, rcx for the offset. */
+        /* save rax for the flags and rcx for the offset on the stack */
         a.save = true;
         a.lahf = a.flags != 0;
         a.scratch = a.flags ? 0 : -1;
@@ -650,7 +653,7 @@ static struct ti_addition way(uint32_t live, const struct ti_blocks_options *opt
     return a;
 }
 
-/* Whether a resolver of an indirect function has the address. */
+/* Whether the address is in a resolver of an indirect function. */
 static bool in_resolver(const struct ti_object *o, uint32_t section, uint64_t at)
 {
     for (size_t i = 1; i < o->nsymbols; i++) {
@@ -684,10 +687,10 @@ static bool has_resolvers(const struct ti_object *o)
     return false;
 }
 
-/* The place for block [from, to): the cheapest, the earliest of these, but behind
- * what must come first: endbr64, and nops to be patched. */
-static bool place(struct ti_addition *best, const struct ti_flow *f, size_t from, size_t to,
-                  const struct ti_blocks_options *opt)
+/* Find the place for the addition of block [from, to): the first of the cheapest ones, after what
+ * must come first (endbr64).  False if there is none. */
+static bool place_addition(struct ti_addition *best, const struct ti_flow *f, size_t from,
+                           size_t to, const struct ti_blocks_options *opt)
 {
     bool any = false, head = true;
     size_t last = to - 1;
@@ -703,9 +706,12 @@ static bool place(struct ti_addition *best, const struct ti_flow *f, size_t from
         if (after ? in->kind != TI_INSN_PLAIN || !in->ends
                   : !in->starts || (i > from && !f->insns[i - 1].ends))
             continue;
-        a = way(!after ? in->live : follows(f, last) ? in[1].live : TI_REGS | TI_FLAGS, opt);
-        /* Only behind an endbr64 at the very end: put it behind the statement, before
-         * the labels that follow. */
+        a = cheapest_addition(!after             ? in->live
+                              : follows(f, last) ? in[1].live
+                                                 : TI_REGS | TI_FLAGS,
+                              opt);
+        /* after endbr64 at the very end, put it after the statement, before the labels that
+         * follow */
         a.after = i > from && (after || f->insns[i - 1].endbr);
         a.stmt = a.after ? f->insns[i - 1].last : in->first;
         if (!any || a.own < best->own)
@@ -730,11 +736,11 @@ int ti_flow_loop_own(const struct ti_addition *a, const struct ti_blocks_options
 /* --- loops ---------------------------------------------------------------------- */
 
 struct loop {
-    uint32_t head, tail; /* insns */
+    uint32_t head, tail; /* indices of instructions */
 };
 
 struct reach {
-    uint32_t low, high; /* the first and the last insn that jumps here */
+    uint32_t low, high; /* first and last instruction that jumps here */
 };
 
 static int by_size(const void *a, const void *b)
@@ -752,7 +758,7 @@ static void add_one(struct ti_flow *f, size_t *cap, const struct ti_addition *a)
     f->adds[f->nadds++] = *a;
 }
 
-/* Make additions for the loop, if it can be counted in a register. */
+/* Make the additions of a loop.  False if the loop cannot count in a register. */
 static bool try_loop(struct ti_flow *f, const struct loop *l, const struct reach *from,
                      size_t *cap, uint32_t vectors, const struct ti_blocks_options *opt)
 {
@@ -786,7 +792,7 @@ static bool try_loop(struct ti_flow *f, const struct loop *l, const struct reach
     for (int i = 0; i < (opt->audit ? 2 : 1); i++) {
         a.sum[i] = free_reg(unused & ~out, -1);
         if (a.sum[i] < 0) {
-            /* Not rbp: a debugger may find the frame by it. */
+            /* not rbp: a debugger may use it to find the frame */
             a.sum[i] = free_reg(unused & ~(uint32_t)TI_RBP, -1);
             a.keep[i] = free_reg(vectors, -1);
             if (a.sum[i] < 0 || a.keep[i] < 0)
@@ -829,14 +835,14 @@ static bool try_loop(struct ti_flow *f, const struct loop *l, const struct reach
     return true;
 }
 
-/* Mark in `done` what loops count. */
+/* Find loops that count in registers, and mark their instructions in `done`. */
 static void find_loops(struct ti_flow *f, uint8_t *done, size_t *cap,
                        const struct ti_blocks_options *opt)
 {
     struct reach *from = ti_blocks_zero(f->n + 1, sizeof(*from));
     struct loop *loops = NULL;
     size_t n = 0, size = 0;
-    uint32_t vectors = UINT16_MAX; /* that nothing here uses; the highest bit: VEX */
+    uint32_t vectors = UINT16_MAX; /* vector registers that nothing uses; highest bit: VEX */
 
     for (size_t i = 0; i < f->n; i++)
         from[i].low = UINT32_MAX;
@@ -887,9 +893,10 @@ static ti_status check_returned_flags(const struct ti_flow *f, const struct ti_t
     for (size_t i = 0; i < f->n; i++) {
         const struct ti_insn *in = &f->insns[i], *next = in + 1;
 
-        /* AF is read by what takes all flags, for whatever they are. */
+        /* AF is live only before instructions that save all flags without regard to their
+         * meaning */
         if (in->kind != TI_INSN_CALL || in->target_section || !follows(f, i) || next->label ||
-            next->fill || !(next->live & TI_FLAGS) || next->live & TI_AF || thunk(o, in) ||
+            next->fill || !(next->live & TI_FLAGS) || next->live & TI_AF || calls_thunk(o, in) ||
             strcmp(ti_object_name(o, in->symbol), "__fentry__") == 0 ||
             strcmp(ti_object_name(o, in->symbol), "mcount") == 0)
             continue;
@@ -905,7 +912,7 @@ ti_status ti_flow_plan(struct ti_flow *f, const struct ti_text *t, const struct 
 {
     ti_status st = find_leaders(f, t, o, err);
     bool resolvers = has_resolvers(o);
-    uint8_t *done; /* by insn: counted in a register */
+    uint8_t *done; /* by instruction: counted by a loop */
     size_t cap = 0;
 
     if (st)
@@ -933,13 +940,13 @@ ti_status ti_flow_plan(struct ti_flow *f, const struct ti_text *t, const struct 
         }
         if (done[i])
             continue;
-        if (!place(&a, f, i, k, opt)) {
+        if (!place_addition(&a, f, i, k, opt)) {
             st = ti_text_error(t, f->insns[i].first, err,
                                "no place to count in the middle of a statement");
             continue;
         }
         a.kind = TI_ADD_BLOCK;
-        /* A trap is not an instruction that was executed. */
+        /* a trap is not executed */
         a.count = (uint32_t)(k - i);
         a.traps = f->insns[k - 1].kind == TI_INSN_TRAP;
         a.first = (uint32_t)i;
@@ -953,7 +960,7 @@ ti_status ti_flow_plan(struct ti_flow *f, const struct ti_text *t, const struct 
     free(done);
     if (f->nadds)
         qsort(f->adds, f->nadds, sizeof(*f->adds), by_stmt);
-    /* A jump of short reach: what is added on its way may take it out of reach. */
+    /* additions may move the target of a short jump out of reach */
     for (size_t i = 0; i < f->n; i++)
         if (f->insns[i].near)
             f->stretch[f->insns[i].last] = 1;

@@ -1,8 +1,6 @@
 /*
- * as: what blocks.h describes, called as GNU as is.
- *
- * Of its command line only the options that say where text comes from and goes to
- * are understood here; all go to the real assembler.
+ * The program `as`, see blocks.h.  It is called as GNU as.  It understands only the options for
+ * input and output; all options are passed to the real assembler.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -23,11 +21,11 @@ struct words {
 };
 
 struct command {
-    struct words all;    /* for the real assembler, but inputs */
-    struct words quiet;  /* the same, less outputs and what warns */
+    struct words all;   /* words for the real assembler, without inputs */
+    struct words quiet; /* the same, without outputs and warnings */
     struct words inputs;
     char *assembler;
-    bool pass_on; /* it is asked to say something, not to assemble */
+    bool pass_on; /* it is asked for information, not to assemble */
     struct ti_blocks_options options;
 };
 
@@ -60,7 +58,7 @@ static ti_status read_all(FILE *f, char **text, size_t *n)
     }
 }
 
-/* The words of `@FILE`: apart by blanks, with quotes and backslashes, as gcc writes them. */
+/* The words of `@FILE`: separated by blanks, with quotes and backslashes, as gcc writes them. */
 static bool response(struct words *out, const char *path)
 {
     FILE *f = fopen(path, "re");
@@ -107,7 +105,7 @@ static bool begins(const char *s, const char *word)
     return strncmp(s, word, strlen(word)) == 0;
 }
 
-/* Options that have the next word. */
+/* Whether the option takes the next word as its value. */
 static bool has_value(const char *a)
 {
     static const char *const with[] = {"-o", "-I", "-MD", "--MD", "--defsym", "--debug-prefix-map",
@@ -121,8 +119,8 @@ static bool has_value(const char *a)
     return false;
 }
 
-/* Outputs, and what only warns or talks. */
-static bool is_loud(const char *a)
+/* Whether the option makes an output or only prints. */
+static bool is_output(const char *a)
 {
     return strcmp(a, "-o") == 0 || begins(a, "-a") || begins(a, "-MD") || begins(a, "--MD") ||
            strcmp(a, "--fatal-warnings") == 0 || strcmp(a, "--statistics") == 0 ||
@@ -154,11 +152,11 @@ static ti_status parse(struct command *c, const struct words *args, struct ti_er
             c->options.intel |= begins(a, "-msyntax=intel");
             c->options.naked |= strcmp(a, "-mnaked-reg") == 0;
             push(&c->all, a);
-            if (!is_loud(a) || (begins(a, "-o") && !value))
+            if (!is_output(a) || (begins(a, "-o") && !value))
                 push(&c->quiet, a);
             if (value) {
                 push(&c->all, args->at[++i]);
-                if (!is_loud(a))
+                if (!is_output(a))
                     push(&c->quiet, args->at[i]);
             }
         }
@@ -222,8 +220,8 @@ static ti_status read_inputs(const struct command *c, char **text, size_t *n, st
 
 /* --- the real assembler ------------------------------------------------------ */
 
-/* Assemble `text` with `words`, more of them after these up to NULL.  TI_ERR_INPUT
- * where it fails: it has said why.  */
+/* Assemble `text` with `words` and `more` (NULL: none).  TI_ERR_INPUT if the assembler fails,
+ * which has printed the reason then. */
 static ti_status assemble(const struct command *c, const struct words *words, const char *output,
                           const char *more, const char *text, size_t n, struct ti_err *err)
 {
@@ -320,7 +318,7 @@ static ti_status make_temporary(struct ti_err *err)
 
 /* --- what is done with a text --------------------------------------------------- */
 
-/* Emit and assemble; with `object` the map is emitted, and the object read. */
+/* Emit and assemble.  With `object`, the map is emitted too, and the object is read. */
 static ti_status make(const struct command *c, const struct ti_text *t, const struct ti_flow *f,
                       const int64_t *own, int number, struct ti_object *object, struct ti_err *err)
 {
@@ -398,7 +396,7 @@ static ti_status run(struct command *c, struct ti_err *err)
 
 int main(int argc, char **argv)
 {
-    static struct command c; /* static: what they hold lives as long as the program */
+    static struct command c; /* static: its content lives as long as the program */
     static struct words args;
     struct ti_err err = {0};
     ti_status st = TI_OK;

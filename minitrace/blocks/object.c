@@ -32,7 +32,7 @@ static const void *part(const struct ti_object *o, uint64_t at, uint64_t bytes)
     return at <= o->bytes && bytes <= o->bytes - at ? o->file + at : NULL;
 }
 
-/* The same for what is made of 8-byte words. */
+/* The same for arrays of 8-byte words. */
 static const void *words(const struct ti_object *o, uint64_t at, uint64_t bytes)
 {
     return at % 8 == 0 ? part(o, at, bytes) : NULL;
@@ -45,7 +45,7 @@ static int by_offset(const void *a, const void *b)
     return (x->offset > y->offset) - (x->offset < y->offset);
 }
 
-/* Relocations name a section by its symbol, or a symbol in it. */
+/* Read the map of statements.  A relocation names a section by its symbol, or a symbol in it. */
 static void read_map(struct ti_object *o, const Elf64_Rela *rela, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
@@ -109,7 +109,7 @@ static ti_status parse(struct ti_object *o, const char *path, struct ti_err *err
         }
         if (s->name && strcmp(s->name, TI_OBJECT_MAP) == 0)
             map = i;
-        /* More sections than 16 bits number: symbols say it elsewhere. */
+        /* more sections than a 16-bit number can name are not supported */
         if (sh[i].sh_type == SHT_SYMTAB_SHNDX)
             return ti_err_set(err, TI_ERR_INPUT, "more than %d sections", SHN_LORESERVE);
     }

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Where the statements are: by the directives that change section. */
+/* The kind of the current section. */
 enum where { CODE, DATA, DEBUG };
 
 struct macro {
@@ -25,10 +25,10 @@ struct parser {
     bool intel, naked;
     struct ti_err *err;
     uint8_t *debug; /* by statement: in a section that is not loaded */
-    /* Of .macro, .rept, .if to the end of it, which is one statement. */
+    /* State within .macro, .rept or .if, which is one statement up to its end. */
     int depth;
     size_t body;
-    const char *odd; /* why it cannot be one in code */
+    const char *odd; /* why it cannot be one in code, or NULL */
     bool has_data;
     struct macro *macros;
     size_t nmacros;
@@ -123,8 +123,8 @@ static struct ti_stmt *add(struct parser *ps, enum ti_stmt_kind kind, const char
     return s;
 }
 
-/* The section that `.section ARGS` names.  Without flags it is one that was there
- * before, or gets the flags that gas has for its name. */
+/* The kind of section in `.section ARGS`.  Without flags, it is an existing section, or has gas's
+ * default flags for its name. */
 static enum where section_kind(const char *p, const char *end)
 {
     const char *name = p, *to;
@@ -170,8 +170,8 @@ static bool opens(const char *p, size_t n)
     return is_any(p, n, openers) || (begins(p, n, ".if") && n < 8);
 }
 
-/* A statement within .macro, .rept or .if: these are not expanded here.  What they
- * make is one statement, in which there is no place for additions. */
+/* A statement within .macro, .rept or .if.  These are not expanded here: what they make is one
+ * statement, without places for additions. */
 static ti_status within(struct parser *ps, const char *p, const char *to)
 {
     const char *w = *p == '"' ? string_end(p, to) : word_end(p, to);
@@ -179,7 +179,7 @@ static ti_status within(struct parser *ps, const char *p, const char *to)
     const char *c = blanks(w, to);
     struct ti_stmt *s = &ps->t->stmts[ps->body];
 
-    /* Names in macros may begin with an argument. */
+    /* a name in a macro may begin with an argument */
     if (memchr(p, ':', (size_t)(to - p)) && !memchr(p, '"', (size_t)(to - p)) &&
         !((c = blanks(c, to)) < to && *c == '%'))
         ps->odd = "a label within .macro, .rept or .if";
@@ -259,14 +259,14 @@ static ti_status directive(struct parser *ps, const char *p, const char *to)
     return TI_OK;
 }
 
-/* Whether the operand of an instruction is where it goes. */
+/* Whether the operand of an instruction is a jump target. */
 static bool is_branch(const char *p, size_t n)
 {
     return n && (tolower((unsigned char)*p) == 'j' || begins(p, n, "call") || begins(p, n, "loop") ||
                  is(p, n, "xbegin"));
 }
 
-/* One statement, labels in front of it included. */
+/* Handle one statement, with the labels before it. */
 static ti_status statement(struct parser *ps, const char *p, const char *to)
 {
     for (;;) {
@@ -299,7 +299,7 @@ static ti_status statement(struct parser *ps, const char *p, const char *to)
     }
 }
 
-/* `# LINE "FILE" ...`, at the beginning of a line; the line that follows has the number. */
+/* `# LINE "FILE" ...` at the start of a line: the number of the next line. */
 static void line_marker(struct parser *ps, const char *p, const char *to)
 {
     char *after;
@@ -328,14 +328,14 @@ static void line_marker(struct parser *ps, const char *p, const char *to)
         ps->file = (uint16_t)(i < UINT16_MAX ? i : 0);
     } else if (q < to)
         return;
-    ps->line = (uint32_t)n - 1; /* its own end of line adds one */
+    ps->line = (uint32_t)n - 1; /* the end of this line adds one */
 }
 
 static ti_status cut(struct parser *ps)
 {
-    const char *from = ps->p; /* of the statement */
-    bool fresh = true;        /* nothing but blanks since the line began */
-    uint32_t lines = 0;       /* within the statement: in comments and strings */
+    const char *from = ps->p; /* start of the statement */
+    bool fresh = true;        /* only blanks since the start of the line */
+    uint32_t lines = 0;       /* lines within the statement, in comments and strings */
 
     while (ps->p < ps->end) {
         char c = *ps->p;
@@ -387,7 +387,7 @@ static ti_status cut(struct parser *ps)
             while (q < ps->end && !(q[0] == '*' && q + 1 < ps->end && q[1] == '/'))
                 q++;
             q = q < ps->end ? q + 2 : ps->end;
-            /* A comment in front of a statement is none of it. */
+            /* a comment before a statement is not part of it */
             if (blanks(from, ps->p) == ps->p) {
                 for (; ps->p < q; ps->p++)
                     ps->line += *ps->p == '\n';
@@ -426,7 +426,7 @@ static void mark_labels(struct ti_text *t, const uint8_t *debug)
 
         if (s->kind != TI_STMT_LABEL)
             continue;
-        /* Numbers have no names; what others can see may be used by them. */
+        /* numeric labels have no names; labels other than .L may be used by other objects */
         if (n < 2 || n >= sizeof(buf) || strncmp(name, ".L", 2) != 0) {
             s->jumped = s->taken = 1;
             continue;
@@ -455,7 +455,7 @@ static void mark_labels(struct ti_text *t, const uint8_t *debug)
             }
             w = word_end(p, end);
             if (*p == '.' && (size_t)(w - p) < sizeof(buf)) {
-                /* `.L5@GOTOFF` is `.L5`. */
+                /* `.L5@GOTOFF` uses .L5 */
                 size_t n = (size_t)(w - p);
                 const char *at = memchr(p, '@', n);
 

@@ -12,7 +12,7 @@ struct point {
 struct compare {
     const struct ti_text *t;
     const struct ti_object *was, *now;
-    struct point *points; /* of statements, by where they were */
+    struct point *points; /* of statements, sorted by `was` */
     size_t n;
     ZydisDecoder decoder;
     struct ti_err *err;
@@ -79,7 +79,7 @@ static uint64_t field(const struct one *x, unsigned offset, unsigned bits)
     return bits < 64 && v >> (bits - 1) ? v | ~(uint64_t)0 << bits : v;
 }
 
-/* Two fields of the same meaning: relocations alike, or places, or the same number. */
+/* Whether two fields mean the same: equal relocations, the same place, or the same number. */
 static bool same_field(const struct compare *c, const struct one *a, const struct one *b,
                        unsigned at_a, unsigned bits_a, unsigned at_b, unsigned bits_b, bool relative)
 {
@@ -149,7 +149,7 @@ static bool same(const struct compare *c, const struct one *a, const struct one 
     return true;
 }
 
-/* The jump of short reach at `b` became three: leave the one that goes there in `b`. */
+/* A short jump became three jumps.  Replaces *b by the one that goes to the target. */
 static bool unstretch(const struct compare *c, struct one *b)
 {
     struct one skip, far;
@@ -168,7 +168,7 @@ static bool unstretch(const struct compare *c, struct one *b)
     return true;
 }
 
-/* Nops in a fill that is run through, as it is now. */
+/* The number of nops in an executed fill, in the new object. */
 static int64_t nops(const struct compare *c, uint32_t stmt)
 {
     const struct ti_place *p = &c->now->places[stmt];

@@ -1,31 +1,30 @@
 /*
  * ticount: a valgrind tool that counts the instructions of each thread.
  *
- * Valgrind hands every superblock to instrument() before it is first run.  The
- * block is straight-line code with exits, and each IMark in it is the start of
- * one instruction; so how many instructions were executed is known for every
- * exit when the block is translated, and an exit costs one addition to one
- * word of memory.
+ * Valgrind passes every superblock to instrument() before it first runs.  A superblock is
+ * straight-line code with exits; each IMark in it is the start of one instruction.  So the
+ * number of executed instructions is known for every exit at translation time, and an exit
+ * costs one addition to a word of memory.
  *
- *   - What a block executed is added before each of its exits and at its end,
- *     never in between.  Code that loads the word therefore sees the count at
- *     the start of its own superblock.  Calls and jumps, direct or not, end a
- *     block (guest_chase is off), so a load before a function's first branch
- *     and within its first 60 instructions reads the count at its entry.
- *   - guest_chase is off for exactness too: chasing merges "a && b" into one
- *     block whose second half is executed under a guard, while its IMarks look
- *     unconditional.  Unrolling is off because it makes a second exit of a
- *     self-loop, which the next rule would misread.
- *   - An instruction that leaves for its own address has not finished: one
- *     more round of a rep prefix, or a locked instruction that lost against
- *     another process.  It counts when it gets on, so that a rep instruction
- *     counts once, as hardware counts it.  Branches to themselves do count.
- *   - Not counted: what precedes a faulting instruction in its block (the
- *     guest's signal handler runs without an exit having been taken).  A
- *     client request, five instructions long, counts as one.
+ *   - The instructions of a block are added before each of its exits and at its end, never
+ *     in between.  So code that loads the word sees the count at the start of its own
+ *     superblock.  Calls and jumps, direct or not, end a block (guest_chase is off), so a
+ *     load before a function's first branch and within its first 60 instructions reads
+ *     the count at its entry.
+ *   - guest_chase is off for exactness, too: chasing merges "a && b" into one block whose
+ *     second half is executed under a guard, while its IMarks look unconditional.
+ *     Unrolling is off because it makes a second exit of a self-loop, which the next rule
+ *     would misread.
+ *   - An instruction that exits to its own address has not finished: it is one more round
+ *     of a rep prefix, or a locked instruction that lost against another process.  It
+ *     counts when it moves on, so that a rep instruction counts once, as on hardware.
+ *     Branches to themselves do count.
+ *   - Not counted: the instructions before a faulting one in its block, because the guest's
+ *     signal handler runs without an exit having been taken.  A client request, five
+ *     instructions long, counts as one.
  *
- * This file is linked with valgrind's core, whose licence (GPL 2 or later)
- * applies to the resulting program.
+ * This file is linked with valgrind's core, whose licence (GPL 2 or later) applies to the
+ * resulting program.
  */
 #include <pub_tool_basics.h>
 
@@ -47,34 +46,34 @@ static Bool clo_outside = False;
 
 #define NOWHERE (~(Addr)0)
 
-/* Where a thread is, and what it executed outside of MPI's functions. */
+/* What a thread executed outside MPI's functions. */
 struct outside {
-    ULong count; /* up to when it last entered MPI */
-    ULong since; /* its count of instructions when it last left MPI */
-    Addr bound;  /* inside: the stack pointer on entry; else NOWHERE */
+    ULong count; /* up to its last entry into MPI */
+    ULong since; /* its instruction count when it last left MPI */
+    Addr bound;  /* inside MPI: the stack pointer on entry; else NOWHERE */
 };
 
 struct thread {
     ULong own;
     struct outside outside;
-    ULong marked, seen; /* `own` at the last MARK, and at the last LONGEST */
+    ULong marked, seen; /* `own` at the last MARK; `own` at the last LONGEST */
 };
 
-/* Of the thread that runs; what the others have executed comes between.  The first
- * three words are what the process reads (ticount.h). */
+/* State of the running thread, with the sum of all others.  The first three words are what the
+ * process reads (ticount.h). */
 static struct {
     ULong own, others;
     struct outside outside;
 } live;
 static ThreadId running = VG_INVALID_THREADID;
 
-/* Of all threads but that one, by thread id; where an id was used again, of the
- * last that had it. */
+/* State of all other threads, by thread id.  An id that was reused has the state of its latest
+ * thread. */
 static struct thread *threads;
-static ThreadId last_thread; /* no thread had a higher id */
+static ThreadId last_thread; /* highest thread id so far */
 
-/* The most that a thread has executed since the last MARK whose id another one has now; and how
- * much that was at the last LONGEST. */
+/* The largest count since the last MARK of a thread that has ended and whose id was reused; and
+ * its value at the last LONGEST. */
 static ULong ended, ended_seen;
 
 /* --- threads ------------------------------------------------------------- */
@@ -108,7 +107,7 @@ static void pre_thread_create(ThreadId parent, ThreadId child)
         last_thread = child;
 }
 
-/* Of the threads other than the one that asks. */
+/* The largest count of one thread other than the running one, since the last MARK. */
 static ULong longest(void)
 {
     ULong most = ended;
@@ -139,14 +138,14 @@ static void mark(void)
 /* --- outside of MPI ------------------------------------------------------ */
 
 /*
- * A thread is inside from the first instruction of the MPI function that it calls
- * until its stack is shorter than it was there: the return address is gone, since
- * the function returned, or was left by longjmp() or an exception.  Whatever MPI
- * calls, the application's callbacks and signal handlers too, has a longer stack.
- * So each block looks at the stack pointer first.
+ * A thread is inside MPI from the first instruction of the MPI function that it calls, until
+ * its stack is shorter than it was there: the return address is gone then, because the
+ * function returned, or was left by longjmp() or an exception.  Everything that MPI calls,
+ * including the application's callbacks and signal handlers, has a longer stack.  So each
+ * block compares the stack pointer first.
  */
 
-/* What the first one outside of MPI executed in between, for the report. */
+/* For the report: the first thread's count outside MPI, from MPI_Init to MPI_Finalize. */
 static struct {
     ULong start, count;
     Bool started, ended;
@@ -154,8 +153,8 @@ static struct {
 
 enum { ANY = 1, INIT, FINALIZE };
 
-/* To be called at the entry of a function of MPI, where `sp` points to the return
- * address.  The call itself is no part of a burst, nor of this. */
+/* Called at the entry of an MPI function, where `sp` points to the return address.  The call
+ * instruction itself is part of no burst, and is taken out here too. */
 static void enter_mpi(Addr sp, UWord which)
 {
     if (live.outside.bound != NOWHERE)
@@ -171,7 +170,7 @@ static void enter_mpi(Addr sp, UWord which)
     }
 }
 
-/* To be called when the stack pointer is above the bound. */
+/* Called when the stack pointer is above the bound. */
 static void leave_mpi(Addr sp)
 {
     ThreadId tid = VG_(get_running_tid)();
@@ -179,7 +178,7 @@ static void leave_mpi(Addr sp)
     SizeT size = VG_(thread_get_altstack_size)(tid);
 
     if (sp - signals < size && live.outside.bound - signals >= size)
-        return; /* a handler that has a stack of its own */
+        return; /* a signal handler on an alternate stack */
     live.outside.bound = NOWHERE;
     live.outside.since = live.own;
 }
@@ -189,8 +188,8 @@ static HChar lower(HChar c)
     return c >= 'A' && c <= 'Z' ? (HChar)(c - 'A' + 'a') : c;
 }
 
-/* Compilers differ in how they write a Fortran name: MPI_SEND, mpi_send, mpi_send_,
- * mpi_send__. */
+/* Whether two names of a Fortran function are the same.  Compilers write MPI_SEND, mpi_send,
+ * mpi_send_ or mpi_send__. */
 static Bool same_name(const HChar *a, const HChar *b)
 {
     while (*a && lower(*a) == lower(*b))
@@ -202,7 +201,7 @@ static Bool same_name(const HChar *a, const HChar *b)
     return !*a && !*b;
 }
 
-/* Is this the first instruction of one of MPI's functions: 0, ANY, INIT or FINALIZE? */
+/* What MPI function starts at this address: 0 (none), ANY, INIT or FINALIZE. */
 static UWord mpi_entry(Addr addr)
 {
     static const HChar *const names[] = {
@@ -241,7 +240,7 @@ static void emit_call(IRSB *sb, IRDirty *call, IRExpr *guard)
     addStmtToIRSB(sb, IRStmt_Dirty(call));
 }
 
-/* Emit, at the start of the block at `addr`: have we left, have we entered? */
+/* Emit, at the start of the block at `addr`, the checks for leaving and entering MPI. */
 static void emit_outside(IRSB *sb, Addr addr, const VexGuestLayout *layout)
 {
     IRTemp bound = newIRTemp(sb->tyenv, Ity_I64);
@@ -272,7 +271,7 @@ static void emit_outside(IRSB *sb, Addr addr, const VexGuestLayout *layout)
 /* One instruction of the block being translated. */
 struct insn {
     Addr addr;
-    Bool branch; /* a jump, call or loop: may go to itself and be done */
+    Bool branch; /* a jump, call or loop, which has finished even if it goes to itself */
     Bool rep;    /* a string instruction with a repeat prefix */
 };
 
@@ -336,8 +335,8 @@ static void emit_add_if(IRSB *sb, Long n, IRExpr *guard)
 
 /* --- AVX-512 ------------------------------------------------------------- */
 
-/* Is this one of its instructions?  Its vectors have a prefix of their own, EVEX,
- * its masks are opcodes behind the prefix of AVX, VEX. */
+/* Whether this is an AVX-512 instruction.  Instructions on vectors have the prefix EVEX; those on
+ * masks are opcodes with AVX's prefix VEX. */
 static Bool is_avx512(const UChar *p)
 {
     UChar op;
@@ -355,9 +354,9 @@ static Bool is_avx512(const UChar *p)
     return (op >= 0x41 && op <= 0x4b) || (op >= 0x90 && op <= 0x93) || op == 0x98 || op == 0x99;
 }
 
-/* To be called where one would be executed.  The process gets SIGILL; valgrind's own
- * words for that are about its bugs, and silenced here. */
-static void say_avx512(Addr addr)
+/* Called in place of an AVX-512 instruction.  The process gets SIGILL.  Valgrind's own message
+ * about that would point to bugs of valgrind, and is silenced. */
+static void report_avx512(Addr addr)
 {
     static Bool said;
     const HChar *object = "?";
@@ -370,19 +369,19 @@ static void say_avx512(Addr addr)
               addr, object);
 }
 
-/* Emit, where a block ends with an instruction that cannot be translated. */
+/* Emit the call, if a block ends with an instruction that cannot be translated. */
 static void emit_unknown(IRSB *sb, const IRConst *addr)
 {
     if (is_avx512((const UChar *)addr->Ico.U64))
         addStmtToIRSB(sb, IRStmt_Dirty(unsafeIRDirty_0_N(
-                              0, "say_avx512", VG_(fnptr_to_fnentry)(say_avx512),
+                              0, "report_avx512", VG_(fnptr_to_fnentry)(report_avx512),
                               mkIRExprVec_1(IRExpr_Const(IRConst_U64(addr->Ico.U64))))));
 }
 
 /* --- instructions -------------------------------------------------------- */
 
-/* Does leaving `in` for `to` leave it unfinished? */
-static Bool goes_back(const struct insn *in, const IRConst *to)
+/* Whether the exit of `in` to `to` leaves the instruction unfinished. */
+static Bool is_unfinished(const struct insn *in, const IRConst *to)
 {
     return !in->branch && to->tag == Ico_U64 && to->Ico.U64 == in->addr;
 }
@@ -394,7 +393,7 @@ static IRSB *instrument(VgCallbackClosure *closure, IRSB *in, const VexGuestLayo
     IRSB *out = deepCopyIRSBExceptStmts(in);
     struct insn insn = {0, False, False};
     Long before = 0; /* instructions of this block before `insn` */
-    Long added = 0;  /* what the code emitted so far has added to live.own */
+    Long added = 0;  /* what the code emitted so far adds to live.own */
     Bool started = False;
     Int i;
 
@@ -412,10 +411,10 @@ static IRSB *instrument(VgCallbackClosure *closure, IRSB *in, const VexGuestLayo
                 emit_outside(out, insn.addr, layout);
             started = True;
         } else if (st->tag == Ist_Exit && started) {
-            Bool back = goes_back(&insn, st->Ist.Exit.dst);
+            Bool back = is_unfinished(&insn, st->Ist.Exit.dst);
 
             if (insn.rep && !back) {
-                /* Taken is the end of it, not taken is another round. */
+                /* a taken exit ends the instruction; otherwise another round follows */
                 emit_add_if(out, before - added, st->Ist.Exit.guard);
                 added = before;
             } else {
@@ -428,7 +427,7 @@ static IRSB *instrument(VgCallbackClosure *closure, IRSB *in, const VexGuestLayo
         addStmtToIRSB(out, st);
     }
     if (started) {
-        Bool back = in->next->tag == Iex_Const && goes_back(&insn, in->next->Iex.Const.con);
+        Bool back = in->next->tag == Iex_Const && is_unfinished(&insn, in->next->Iex.Const.con);
 
         emit_add_const(out, (back ? before : before + 1) - added);
     }
@@ -477,7 +476,7 @@ static void post_clo_init(void)
 {
     UInt i;
 
-    /* Exactness depends on these two, whatever the command line says. */
+    /* The count is exact only with these two settings, so the command line cannot change them. */
     VG_(clo_vex_control).iropt_unroll_thresh = 0;
     VG_(clo_vex_control).guest_chase = False;
     threads = VG_(malloc)("ticount.threads", VG_N_THREADS * sizeof *threads);
@@ -512,7 +511,7 @@ static void pre_clo_init(void)
     VG_(track_pre_thread_ll_create)(pre_thread_create);
 
     if (VG_(clo_verbosity) == 1)
-        VG_(clo_verbosity) = 0; /* no banner; -v brings it back */
+        VG_(clo_verbosity) = 0; /* no banner; -v prints it */
 }
 
 VG_DETERMINE_INTERFACE_VERSION(pre_clo_init)

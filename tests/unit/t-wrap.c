@@ -112,10 +112,10 @@ static void test_others(void **state)
 
     (void)state;
     assert_int_equal(d.compiler, TI_COMPILER_UNKNOWN);
-    assert_string_equal(d.said, "nvc-Error-Unknown switch: -###");
+    assert_string_equal(d.first_line, "nvc-Error-Unknown switch: -###");
     d = parse("");
     assert_int_equal(d.compiler, TI_COMPILER_UNKNOWN);
-    assert_string_equal(d.said, "");
+    assert_string_equal(d.first_line, "");
 }
 
 /* Objects that are none. */
