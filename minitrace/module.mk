@@ -1,8 +1,8 @@
-# minitrace: the preloaded library and its mpi_backends, and the counters (which
-# ti-acquire probes too).
+# minitrace: the preloaded library (dispatcher and MPI back ends), and the counters,
+# which ti-acquire probes too.
 
-# The shims and the names that they stand for are generated from the table of MPI calls, below
-# $(O).  A release has them already, in generated/, so that it is built without Python.
+# Shims and lists of names are generated from the table of MPI calls, below $(O).  A release
+# contains them in generated/, so that building it needs no Python.
 PYTHON    ?= python3
 shims     := shim_c.c shim_f.c shim_f08.c shim_f08_large.c shim_f08ts.c shim_f08ts_large.c
 made_dir  := $(if $(wildcard generated/minitrace/shim_c.c),generated,$(O)/generated)
@@ -31,8 +31,8 @@ minitrace_src := minitrace/mpi_backend.c minitrace/mpi_backend_shims.S minitrace
                  minitrace/rec_comm.c minitrace/neighbours.c minitrace/nodes.c minitrace/rec_rma.c minitrace/rec_io.c \
                  minitrace/shim_by_hand.c $(shims:%=$(made_dir)/minitrace/%)
 
-# The mpi_backends, each compiled with its MPI's compiler: MPICC's, whichever that is,
-# and MPICH's where it has a compiler of its own beside Open MPI's.
+# The MPI back ends, each compiled with its MPI's compiler: MPICC, for the MPI that it has;
+# and MPICC_MPICH, if MPICH is installed beside Open MPI.
 mpi_of = $(if $(1),$(shell $(1) -E -dM -x c -include mpi.h /dev/null 2>/dev/null | \
              awk '$$2 == "OPEN_MPI" { print "openmpi" } $$2 == "MPICH_VERSION" { print "mpich" }'))
 MPICC_MPICH   ?= $(shell command -v mpicc.mpich)
@@ -41,7 +41,7 @@ MPICC_mpich   := $(firstword $(foreach c,MPICC MPICC_MPICH,\
                    $(if $(filter mpich,$(call mpi_of,$($(c)))),$($(c)))))
 mpi_backends      := $(foreach f,openmpi mpich,$(if $(MPICC_$(f)),$(f)))
 ifeq ($(mpi_backends),)
-  $(warning no flavour of libminitrace: '$(MPICC)' is neither Open MPI's compiler nor MPICH's)
+  $(warning no MPI back end of libminitrace: '$(MPICC)' is neither Open MPI's compiler nor MPICH's)
 endif
 ifeq ($(MPICC_mpich),)
 all: no-mpich
@@ -56,8 +56,8 @@ all: $(libminitrace)
 minitrace_objs = $(patsubst %,$(O)/pic-$(1)/%.o,$(basename $(minitrace_src) $(counter_src) \
                    $(writer_src) lib/common/err.c lib/common/crc32c.c lib/common/fds.c))
 
-# Position-independent, everything hidden by default, and never sanitized (they
-# are loaded into programs that are not).
+# Position-independent, all symbols hidden by default, and never sanitized: they are loaded
+# into programs that are not.
 pic_flags := -fPIC -fvisibility=hidden -DTI_VERSION='"$(VERSION)"'
 so_flags  := -shared -Wl,-z,now -Wl,-z,noexecstack
 
@@ -73,8 +73,8 @@ $(foreach f,$(mpi_backends),$(eval $(call mpi_backend_objects,$(f))))
 $(foreach f,$(mpi_backends),$(eval $(call minitrace_objs,$(f)): | $(made)))
 $(O)/dispatcher/dispatcher.o $(O)/dispatcher/dispatcher_stubs.o: | $(made)
 
-# Its shims have the names of what they stand for, and are nobody else's.  The
-# one for MPICH is not linked to it, since the library has two names and one ABI.
+# A back end's shims have the names of MPI's functions, so they are hidden.  The back end for
+# MPICH is not linked with it, because the library has two names and one ABI.
 link_mpi_backend = $(call say,LINK)$(1) $(CFLAGS) $(LDFLAGS) $(so_flags) -Wl,-soname,$(@F) \
     -Wl,--version-script=minitrace/mpi_backend.map -o $@ $(filter %.o,$^) $(LIBZ_A) -ldl
 
@@ -83,8 +83,8 @@ $(O)/libminitrace-openmpi.so: $(call minitrace_objs,openmpi) minitrace/mpi_backe
 $(O)/libminitrace-mpich.so: $(call minitrace_objs,mpich) minitrace/mpi_backend.map
 	$(call link_mpi_backend,$(CC)) -Wl,--no-undefined
 
-# The front knows no MPI.  It is sanitized by nobody: sanitizers call dlsym(), which
-# it exports, before they are ready.
+# The dispatcher knows no MPI.  It is never sanitized: sanitizers call dlsym(), which it
+# exports, before they are initialized.
 $(O)/dispatcher/%.o: minitrace/%.c
 	@mkdir -p $(@D)
 	$(call say,CC)$(CC) $(flags) $(CPPFLAGS) $(CFLAGS) $(pic_flags) -fno-sanitize=all -c -o $@ $<

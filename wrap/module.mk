@@ -1,5 +1,5 @@
-# wrap: ti-mpicc and its like, one program under the names of MPI's wrappers; and
-# the counter that what they compile adds to.
+# wrap: ti-mpicc and its variants, one program under several names; and the library with
+# the counter that compiled code adds to.
 wrap_src   := wrap/driver.c
 wrap_links := ti-mpicxx ti-mpic++ ti-mpifort ti-mpif77 ti-mpif90
 wrap_libs  := $(O)/libtiara-blocks.so $(O)/libtiara-blocks.a

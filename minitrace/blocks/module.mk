@@ -1,5 +1,5 @@
-# blocks: the `as` that makes code count its instructions, on x86-64.  It needs Zydis,
-# and is left out, and ti-mpicc with it, where that is not installed.
+# blocks: the `as` that makes code count its instructions, on x86-64.  It needs Zydis; without
+# Zydis, neither it nor ti-mpicc is built.
 blocks_src := $(addprefix minitrace/blocks/,memory.c text.c object.c flow.c emit.c verify.c)
 blocks_as  := $(if $(filter x86_64%,$(shell $(CC) -dumpmachine)),$(shell \
     $(CC) -E -xc -include Zydis/Zydis.h /dev/null >/dev/null 2>&1 && echo $(O)/libexec/blocks/as))
