@@ -76,7 +76,7 @@ struct group {
     struct range range[RANGES];
 };
 
-/* What a rank and the ranks below it answered. */
+/* The answers of a rank and the ranks below it. */
 struct summary {
     int groups;
     int more;         /* ranks that fit into no group */

@@ -38,7 +38,7 @@
 /* The event of the counter `blocks`. */
 #define TI_BLOCKS_EVENT "instructions of code compiled with ti-mpicc"
 
-/* What to count. */
+/* A request for a counter. */
 struct ti_counter_request {
     /* "auto", "papi", "papi:EVENT", "valgrind", "blocks" or "cputime"; EVENT is PAPI's name, such
      * as "perf::TASK-CLOCK" or "sde:::library::EVENT" */
@@ -93,7 +93,7 @@ struct ti_counter {
     char also[TI_ALSO_MAX][TI_EVENT_NAME];
     uint64_t (*read_also)(uint64_t *also);
 
-    /* What the calling thread executed outside MPI's functions, as the back end itself sees it,
+    /* Count of the calling thread outside MPI's functions, as the back end itself sees it,
      * independent of the recorders.  NULL if it cannot tell.  Wraps as the count does. */
     uint64_t (*outside)(void);
 

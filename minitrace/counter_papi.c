@@ -81,8 +81,8 @@ static struct {
 #define STILL_NS      1000000000
 #define STILL_STEP_NS 400000000
 
-/* What every thread counts: the events, one event set per component, and the place of each event
- * in its set. */
+/* The plan, the same for every thread: the events, one event set per component, and the place of
+ * each event in its set. */
 static struct {
     bool has_volume;   /* event 0 is the volume; else all events are beside it */
     bool instructions; /* the volume is PAPI_TOT_INS */

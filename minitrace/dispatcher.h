@@ -52,7 +52,7 @@ enum ti_name {
     TI_NAMES
 };
 
-/* What an MPI back end exports, under the name ti_mpi_backend. */
+/* The interface that an MPI back end exports, under the name ti_mpi_backend. */
 struct ti_mpi_backend {
     /* version and TI_NAMES of the build; must equal the dispatcher's */
     const char *version;

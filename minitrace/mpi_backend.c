@@ -1,4 +1,4 @@
-/* What an MPI back end exports to the dispatcher. */
+/* The interface of an MPI back end for the dispatcher. */
 #include "minitrace/state.h"
 
 #ifndef TI_VERSION

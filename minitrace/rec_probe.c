@@ -212,7 +212,7 @@ void ti_rec_mrecv(struct ti_mpi_call *c)
         ti_emit(c, &ev, true);
 }
 
-/* A message that was longer than the buffer is received all the same. */
+/* The call also receives a message that is longer than the buffer, and fails. */
 void ti_fail_mrecv(struct ti_mpi_call *c, int rc)
 {
     (void)rc;

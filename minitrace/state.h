@@ -37,9 +37,9 @@ struct ti_span {
     uint64_t from, count;
 };
 
-/* What leaving a call and entering the next one adds to the burst between them, for each way to
- * leave: the minimum of TI_CALIBRATION_SAMPLES samples.  Pass-through calls differ from others
- * only where threads may share ti_state. */
+/* The cost of leaving a call and entering the next one, which falls into the burst between them,
+ * for each way to leave: the minimum of TI_CALIBRATION_SAMPLES samples.  Pass-through calls differ
+ * from others only where threads may share ti_state. */
 #define TI_CALIBRATION_SAMPLES 64
 struct ti_cost {
     uint64_t least[TI_LEAVE_KINDS];

@@ -142,7 +142,7 @@ void ti_uncounted_begin(void)
 
 /* --------------------------------------------------- which code counts -- */
 
-/* What is known of a program counter. */
+/* A program counter, and the function it is in. */
 struct look {
     uint64_t pc;
     char object[48];          /* base name of the program or library, in ASCII; "" if in none */

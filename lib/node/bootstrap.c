@@ -75,7 +75,7 @@ static void add_file(struct ti_payload *p, const char *path, const char *folder)
     p->n++;
 }
 
-static int is_flavour(const struct dirent *d)
+static int is_mpi_backend(const struct dirent *d)
 {
     size_t n = strlen(d->d_name);
 
@@ -88,7 +88,7 @@ static int by_name(const struct dirent **a, const struct dirent **b)
     return strcmp((*a)->d_name, (*b)->d_name);
 }
 
-/* The library, its flavours, and what programs compiled with ti-mpicc may be linked with.
+/* The library, its MPI back ends, and what programs compiled with ti-mpicc may be linked with.
  * (No glob(): it drags users' names, and with them shared libraries, into ti-node.) */
 static void add_libraries(struct ti_payload *p, const char *library)
 {
@@ -101,7 +101,7 @@ static void add_libraries(struct ti_payload *p, const char *library)
     if (!slash || slash - library >= PATH_MAX)
         return;
     snprintf(folder, sizeof folder, "%.*s", (int)(slash - library), library);
-    n = scandir(folder, &found, is_flavour, by_name);
+    n = scandir(folder, &found, is_mpi_backend, by_name);
     for (int i = 0; i < n; i++) {
         snprintf(path, sizeof path, "%s/%s", folder, found[i]->d_name);
         add_file(p, path, "");

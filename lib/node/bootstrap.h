@@ -30,7 +30,7 @@
 struct ti_payload;
 
 /*
- * Look at the files: ti-node, ti-node-counter, the library with its flavours, the valgrind
+ * Look at the files: ti-node, ti-node-counter, the library with its MPI back ends, the valgrind
  * tool.  They are read, and compressed, when somebody needs them.  TI_ERR_IO when ti-node
  * or ti-node-counter is missing.
  */

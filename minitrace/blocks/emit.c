@@ -124,7 +124,7 @@ static void additions(FILE *out, const struct ti_stmt *s, const struct ti_flow *
         fprintf(out, ".%s_syntax %sprefix; ", s->intel ? "intel" : "att", s->naked ? "no" : "");
 }
 
-/* Write a short jump by way of a long one. */
+/* Write a short jump that leads to a long one. */
 static ti_status stretched(FILE *out, const struct ti_text *t, size_t i, struct ti_err *err)
 {
     const char *p = t->text + t->stmts[i].at, *end = p + t->stmts[i].len;

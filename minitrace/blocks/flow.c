@@ -533,7 +533,7 @@ static bool calls_thunk(const struct ti_object *o, const struct ti_insn *in)
     return in->symbol && strncmp(ti_object_name(o, in->symbol), "__x86_", 6) == 0;
 }
 
-/* What is live after the last instruction of a block. */
+/* Registers and flags that are live after the last instruction of a block. */
 static uint32_t live_out(const struct ti_flow *f, const struct ti_object *o, size_t i,
                          const struct live *l)
 {

@@ -59,7 +59,7 @@ struct ti_insn {
     unsigned near : 1; /* can only jump 127 bytes: loop, jrcxz */
 };
 
-/* What an addition does.  A loop without calls, which is entered and left only at its ends, counts
+/* Kinds of additions.  A loop without calls, which is entered and left only at its ends, counts
  * in a register: a dead one, or one that the loop does not use and whose content is kept in a
  * vector register that the object does not use. */
 enum ti_addition_kind {

@@ -70,35 +70,48 @@ static void read_map(struct ti_object *o, const Elf64_Rela *rela, size_t n)
     }
 }
 
-static ti_status parse(struct ti_object *o, const char *path, struct ti_err *err)
+/* The section headers of the file, and their number; NULL if it is not an ELF object for x86-64. */
+static const Elf64_Shdr *section_headers(const struct ti_object *o, size_t *n)
 {
     const Elf64_Ehdr *eh = part(o, 0, sizeof(*eh));
-    const Elf64_Shdr *sh, *names;
-    size_t n, map = 0, numbers = 0;
-    uint16_t *number;
-    ti_status bad = ti_err_set(err, TI_ERR_INPUT, "'%s' is not an ELF object for x86-64", path);
+    const Elf64_Shdr *sh;
 
     if (!eh || memcmp(eh->e_ident, ELFMAG, SELFMAG) != 0 || eh->e_ident[EI_CLASS] != ELFCLASS64 ||
         eh->e_machine != EM_X86_64 || eh->e_shentsize != sizeof(*sh))
-        return bad;
+        return NULL;
     sh = words(o, eh->e_shoff, sizeof(*sh));
     if (!sh)
-        return bad;
-    n = eh->e_shnum ? eh->e_shnum : sh->sh_size;
-    if (n > o->bytes || !part(o, eh->e_shoff, n * sizeof(*sh)))
-        return bad;
-    names = &sh[eh->e_shstrndx == SHN_XINDEX ? sh->sh_link : eh->e_shstrndx];
-    if (names >= sh + n || !part(o, names->sh_offset, names->sh_size))
-        return bad;
+        return NULL;
+    *n = eh->e_shnum ? eh->e_shnum : sh->sh_size;
+    return *n <= o->bytes && part(o, eh->e_shoff, *n * sizeof(*sh)) ? sh : NULL;
+}
+
+/* The header of the section that has the names of sections; NULL if it is not valid. */
+static const Elf64_Shdr *name_section(const struct ti_object *o, const Elf64_Shdr *sh, size_t n)
+{
+    const Elf64_Ehdr *eh = part(o, 0, sizeof(*eh));
+    const Elf64_Shdr *names = &sh[eh->e_shstrndx == SHN_XINDEX ? sh->sh_link : eh->e_shstrndx];
+
+    return names < sh + n && part(o, names->sh_offset, names->sh_size) ? names : NULL;
+}
+
+/* Fill o->sections and o->numbers.  Sets *map to ELF's number of TI_OBJECT_MAP, 0 if there is
+ * none.  False if there are more sections than a 16-bit number can name. */
+static bool read_sections(struct ti_object *o, const Elf64_Shdr *sh, size_t n,
+                          const Elf64_Shdr *names, size_t *map)
+{
+    size_t numbers = 0;
+
     o->sections = ti_blocks_zero(n, sizeof(*o->sections));
     o->nsections = n;
-    o->numbers = number = ti_blocks_zero(n, sizeof(*number));
+    o->numbers = ti_blocks_zero(n, sizeof(*o->numbers));
+    *map = 0;
     for (size_t i = 1; i < n; i++) {
         struct ti_section *s;
 
         if (sh[i].sh_type == SHT_RELA)
             continue;
-        number[i] = (uint16_t)++numbers;
+        o->numbers[i] = (uint16_t)++numbers;
         s = &o->sections[numbers];
         if (sh[i].sh_name < names->sh_size &&
             memchr(o->file + names->sh_offset + sh[i].sh_name, 0, names->sh_size - sh[i].sh_name))
@@ -108,27 +121,39 @@ static ti_status parse(struct ti_object *o, const char *path, struct ti_err *err
             s->size = sh[i].sh_size;
         }
         if (s->name && strcmp(s->name, TI_OBJECT_MAP) == 0)
-            map = i;
-        /* more sections than a 16-bit number can name are not supported */
+            *map = i;
         if (sh[i].sh_type == SHT_SYMTAB_SHNDX)
-            return ti_err_set(err, TI_ERR_INPUT, "more than %d sections", SHN_LORESERVE);
+            return false;
     }
+    return true;
+}
+
+/* Fill o->symbols and o->names; the symbols get our section numbers.  False if the object is not
+ * valid. */
+static bool read_symbols(struct ti_object *o, const Elf64_Shdr *sh, size_t n)
+{
     for (size_t i = 1; i < n; i++)
         if (sh[i].sh_type == SHT_SYMTAB && sh[i].sh_link < n) {
             const Elf64_Shdr *str = &sh[sh[i].sh_link];
             const void *symbols = words(o, sh[i].sh_offset, sh[i].sh_size);
 
             if (!symbols || o->symbols)
-                return bad;
+                return false;
             o->nsymbols = sh[i].sh_size / sizeof(Elf64_Sym);
             o->symbols = ti_blocks_grow(NULL, o->nsymbols + 1, sizeof(Elf64_Sym));
             memcpy(o->symbols, symbols, o->nsymbols * sizeof(Elf64_Sym));
             for (size_t k = 0; k < o->nsymbols; k++)
                 if (o->symbols[k].st_shndx < n)
-                    o->symbols[k].st_shndx = number[o->symbols[k].st_shndx];
+                    o->symbols[k].st_shndx = o->numbers[o->symbols[k].st_shndx];
             o->names = part(o, str->sh_offset, str->sh_size);
             o->names_bytes = o->names ? str->sh_size : 0;
         }
+    return true;
+}
+
+/* Read the map, and fill the relocations of code sections.  False if the object is not valid. */
+static bool read_relocations(struct ti_object *o, const Elf64_Shdr *sh, size_t n, size_t map)
+{
     for (size_t i = 1; i < n; i++) {
         const Elf64_Rela *rela;
         struct ti_section *s;
@@ -139,10 +164,10 @@ static ti_status parse(struct ti_object *o, const char *path, struct ti_err *err
         rela = words(o, sh[i].sh_offset, sh[i].sh_size);
         k = sh[i].sh_size / sizeof(*rela);
         if (!rela)
-            return bad;
+            return false;
         if (map && sh[i].sh_info == map)
             read_map(o, rela, k);
-        s = &o->sections[number[sh[i].sh_info]];
+        s = &o->sections[o->numbers[sh[i].sh_info]];
         if (!s->bytes)
             continue;
         s->relocs = ti_blocks_grow(s->relocs, k + 1, sizeof(*s->relocs));
@@ -152,7 +177,20 @@ static ti_status parse(struct ti_object *o, const char *path, struct ti_err *err
                                              ELF64_R_SYM(rela[j].r_info), rela[j].r_addend};
         qsort(s->relocs, k, sizeof(*s->relocs), by_offset);
     }
-    return TI_OK;
+    return true;
+}
+
+static ti_status parse(struct ti_object *o, const char *path, struct ti_err *err)
+{
+    size_t n, map;
+    const Elf64_Shdr *sh = section_headers(o, &n);
+    const Elf64_Shdr *names = sh ? name_section(o, sh, n) : NULL;
+
+    if (names && !read_sections(o, sh, n, names, &map))
+        return ti_err_set(err, TI_ERR_INPUT, "more than %d sections", SHN_LORESERVE);
+    if (names && read_symbols(o, sh, n) && read_relocations(o, sh, n, map))
+        return TI_OK;
+    return ti_err_set(err, TI_ERR_INPUT, "'%s' is not an ELF object for x86-64", path);
 }
 
 ti_status ti_object_read(struct ti_object *out, const char *path, size_t nplaces,

@@ -46,7 +46,7 @@ static Bool clo_outside = False;
 
 #define NOWHERE (~(Addr)0)
 
-/* What a thread executed outside MPI's functions. */
+/* A thread's count outside MPI's functions. */
 struct outside {
     ULong count; /* up to its last entry into MPI */
     ULong since; /* its instruction count when it last left MPI */
@@ -201,7 +201,7 @@ static Bool same_name(const HChar *a, const HChar *b)
     return !*a && !*b;
 }
 
-/* What MPI function starts at this address: 0 (none), ANY, INIT or FINALIZE. */
+/* The kind of MPI function that starts at this address: 0 (none), ANY, INIT or FINALIZE. */
 static UWord mpi_entry(Addr addr)
 {
     static const HChar *const names[] = {
