@@ -19,7 +19,7 @@
 
 #include "common/write.h"
 #include "formats/rankname.h"
-#include "gather/ahead.h"
+#include "gather/scanner.h"
 #include "gather/bundle.h"
 
 #define NODES 32

@@ -16,7 +16,7 @@
 #include "formats/rankname.h"
 #include "formats/zip.h"
 #include "gather/output.h"
-#include "gather/reading.h"
+#include "gather/rank_scan.h"
 
 #define BLOCK_BYTES (1024 * 1024)
 #define HURRY_BYTES (8 * 1024 * 1024) /* brought to the disk at a time */

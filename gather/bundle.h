@@ -24,7 +24,7 @@ ti_status ti_bundle_begin(const char *output, bool force, struct ti_bundle **out
                           struct ti_err *err);
 
 /*
- * The trace of a rank, file `name` in `dir`, as it was when it was read (gather/reading.h), if it
+ * The trace of a rank, file `name` in `dir`, as it was when it was read (gather/rank_scan.h), if it
  * is one to gather: its CRC is computed again on the way, and if that differs, the bundle begins
  * anew.  That nothing can be written, or that it changed, shows in ti_bundle_finish(), which adds
  * what is lacking.  Safe from several threads.

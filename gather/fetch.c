@@ -16,7 +16,7 @@
 #include "common/cli.h"
 #include "formats/rankname.h"
 #include "formats/sites.h"
-#include "gather/fetching.h"
+#include "gather/fetch_job.h"
 #include "node/launch.h"
 
 #define TICK_S        0.1 /* between two looks, and calls of `progress` */

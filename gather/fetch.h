@@ -1,7 +1,7 @@
 /*
  * Traces that are still on the nodes where they were written (gather/nodes.h): fetched into
  * the run directory, from all nodes at once, through a tree (gather/tree.h) of ways
- * (gather/way.h).  All that is known of it is known here; a relay that fails loses nothing
+ * (gather/conn.h).  All that is known of it is known here; a relay that fails loses nothing
  * but time, because who was reached through it is then reached through its own parent, at
  * last from here, and sends what is not here yet.
  *

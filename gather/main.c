@@ -6,7 +6,7 @@
 
 #include "common/args.h"
 #include "common/cli.h"
-#include "gather/ahead.h"
+#include "gather/scanner.h"
 #include "gather/bundle.h"
 #include "gather/fetch.h"
 #include "gather/nodes.h"

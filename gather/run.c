@@ -12,9 +12,9 @@
 #include "common/cli.h"
 #include "formats/differ.h"
 #include "formats/rankname.h"
-#include "gather/ahead.h"
+#include "gather/scanner.h"
 #include "gather/nodes.h"
-#include "gather/reading.h"
+#include "gather/rank_scan.h"
 
 /* A file in the directory that is named like a rank's trace. */
 struct ti_run_file {

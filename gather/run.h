@@ -117,7 +117,7 @@ extern volatile sig_atomic_t ti_gather_stop;
 
 /*
  * Look at the run directory `path`, whose RUN.json is `json` (NULL: there is none), read every
- * trace in it and check it whole, several at a time.  What `ahead` (gather/ahead.h; NULL: nothing)
+ * trace in it and check it whole, several at a time.  What `ahead` (gather/scanner.h; NULL: nothing)
  * has read is not read again.  *out is set on success only; release it with ti_run_free().  Returns
  * TI_OK, whatever the state of the ranks, TI_ERR_IO, or TI_ERR_INPUT if nothing in it can be
  * gathered.

@@ -4,10 +4,10 @@
 #include <string.h>
 
 #include "common/cli.h"
-#include "gather/fetching.h"
+#include "gather/fetch_job.h"
 #include "node/launch.h"
 
-/* Nodes that send at a time.  Each has a window of its own on its way (gather/flow.h) and a
+/* Nodes that send at a time.  Each has a window of its own on its way (gather/window.h) and a
  * frame half read here, and has a file open; fewer than these fill any link. */
 #define SENDING_MOST 128
 #define RANGES_MOST  2000 /* of one "send", that it fits into a frame */

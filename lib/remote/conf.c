@@ -8,7 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "remote/alike.h"
+#include "remote/hostclass.h"
 #include "remote/internal.h"
 
 #define AT_A_TIME   8   /* processes */

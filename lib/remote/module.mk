@@ -1,5 +1,5 @@
 # remote: processes on other machines, by SSH.
-remote_any_src := $(addprefix lib/remote/,loop.c queue.c child.c remote.c process.c conf.c alike.c mux.c gateway.c \
+remote_any_src := $(addprefix lib/remote/,loop.c queue.c child.c remote.c process.c conf.c hostclass.c mux.c gateway.c \
                   sshargs.c sshlog.c openssh.c)
 remote_src := $(remote_any_src) $(addprefix lib/remote/,known.c lookup.c libssh2.c)
 remote_libs := -lssh2 -lpthread -lm
@@ -7,6 +7,6 @@ remote_libs := -lssh2 -lpthread -lm
 remote_openssh_src := $(remote_any_src) lib/remote/openssh_only.c
 t-sshlog_src := $(remote_src)
 $(O)/tests/unit/t-sshlog: LDLIBS += $(remote_libs)
-t-alike_src := lib/remote/alike.c
+t-hostclass_src := lib/remote/hostclass.c
 t-conf_src := $(remote_src)
 $(O)/tests/unit/t-conf: LDLIBS += $(remote_libs)

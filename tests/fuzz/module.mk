@@ -2,15 +2,15 @@
 # check` runs the same targets over the corpus, without clang (cli/fuzz-corpus).
 FUZZ_CC      ?= clang
 FUZZ_SECONDS ?= 60
-fuzzers      := trace bundle check sites frame way messages simgrid $(if $(blocks_as),blocks)
+fuzzers      := trace bundle check sites frame conn messages simgrid $(if $(blocks_as),blocks)
 
 fuzz_src     := tests/fuzz/common.c $(check_src) $(formats_src) $(common_src)
 fuzz_flags   := -g -O1 -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all \
                 -fno-omit-frame-pointer
 fuzz_src_frame   := lib/node/frame.c
-fuzz_src_way     := $(gather_fetch_src) $(bootstrap_src) $(node_src)
+fuzz_src_conn     := $(gather_fetch_src) $(bootstrap_src) $(node_src)
 fuzz_src_messages := $(filter-out lib/node/main.c lib/node/install.c,$(filter lib/node/%,$(ti-node_src)))
-fuzz_libs_way    := -Wl,--wrap=ti_now,--wrap=ti_warn,--wrap=ti_paths_find,--wrap=ti_sha256_end
+fuzz_libs_conn    := -Wl,--wrap=ti_now,--wrap=ti_warn,--wrap=ti_paths_find,--wrap=ti_sha256_end
 fuzz_wrapped     := ti_now ti__now poll ti_paths_find ti_sha256_end ti_task_start ti_facts ti_waits ti_launch_start ti_launch_signal \
                     ti_launch_each ti_launch_signal_fd ti_launch_sleep waitpid kill killpg fork execvp chdir \
                     sched_setscheduler open mkdir rmdir ti_folder_remove

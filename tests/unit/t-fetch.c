@@ -1,7 +1,7 @@
 /*
  * Fetching from a thousand nodes, ranks dealt out to them one by one, as mpirun --map-by node
  * does: what is known of a hundred thousand ranks must not be gone through again for each of
- * them, or each node.  The nodes are here, behind the calls of gather/way.h; none of them has
+ * them, or each node.  The nodes are here, behind the calls of gather/conn.h; none of them has
  * a trace that comes.
  */
 #include <setjmp.h>
@@ -23,7 +23,7 @@
 #include "gather/fetch.h"
 #include "gather/nodes.h"
 #include "gather/run.h"
-#include "gather/way.h"
+#include "gather/conn.h"
 
 /* Some seconds; where each rank costs as much as there are nodes, minutes. */
 #define SECONDS_MOST 60.0

@@ -7,10 +7,10 @@
 #define TI_FETCHING_H
 
 #include "gather/fetch.h"
-#include "gather/flow.h"
+#include "gather/window.h"
 #include "gather/nodes.h"
 #include "gather/receive.h"
-#include "gather/way.h"
+#include "gather/conn.h"
 
 enum ti__work { TI__FETCH, TI__REMOVE };
 

@@ -1,4 +1,4 @@
-#include "gather/flow.h"
+#include "gather/window.h"
 
 #define SECONDS_LEAST 1e-3      /* between two looks at the clock that tell a rate */
 #define TOLD_AT       4         /* a part of the window: less is not worth a message ... */

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "common/cli.h"
-#include "gather/fetching.h"
+#include "gather/fetch_job.h"
 #include "node/launch.h"
 
 #define FAILURES_MOST 3    /* of its own, nothing having come in between */

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "common/cli.h"
-#include "gather/fetching.h"
+#include "gather/fetch_job.h"
 #include "node/messages.h"
 
 #define FINDINGS_MOST 8  /* different ones of one node */

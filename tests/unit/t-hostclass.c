@@ -1,4 +1,4 @@
-/* remote/alike: which hosts a configuration does not tell apart. */
+/* remote/hostclass: which hosts a configuration does not tell apart. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "remote/alike.h"
+#include "remote/hostclass.h"
 
 static char path[64];
 

@@ -1,4 +1,4 @@
-#include "gather/way.h"
+#include "gather/conn.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* gather/ahead: what was read ahead is what is there, and nothing else gets into a bundle. */
+/* gather/scanner: what was read ahead is what is there, and nothing else gets into a bundle. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -19,9 +19,9 @@
 #include "formats/source.h"
 #include "formats/writer.h"
 #include "formats/zip.h"
-#include "gather/ahead.h"
+#include "gather/scanner.h"
 #include "gather/bundle.h"
-#include "gather/reading.h"
+#include "gather/rank_scan.h"
 
 #define RANKS 40
 

@@ -79,7 +79,7 @@ static void must(int ok, const char *what)
 {
     if (ok)
         return;
-    fprintf(stderr, "fuzz-way: %s\n", what);
+    fprintf(stderr, "fuzz-conn: %s\n", what);
     abort();
 }
 

@@ -1,4 +1,4 @@
-#include "gather/reading.h"
+#include "gather/rank_scan.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,4 +1,4 @@
-#include "gather/ahead.h"
+#include "gather/scanner.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -14,7 +14,7 @@
 
 #include "formats/rankname.h"
 #include "gather/bundle.h"
-#include "gather/reading.h"
+#include "gather/rank_scan.h"
 
 #define THREADS_MAX 4
 #define NICE        5            /* whoever receives goes first */

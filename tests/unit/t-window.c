@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-#include "gather/flow.h"
+#include "gather/window.h"
 #include "node/send.h"
 
 #define SENDERS_MAX 200

@@ -1,4 +1,4 @@
-#include "remote/alike.h"
+#include "remote/hostclass.h"
 
 #include <limits.h>
 #include <stdio.h>

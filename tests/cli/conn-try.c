@@ -1,7 +1,7 @@
 /*
- * The API of gather/way.h from the command line, for tests/cli/way.sh.
+ * The API of gather/conn.h from the command line, for tests/cli/conn.sh.
  *
- *   way-try [OPTION]... NAME=RELAY:HOST...
+ *   conn-try [OPTION]... NAME=RELAY:HOST...
  *
  * RELAY is the NAME of one before it, or empty: from here; HOST "." is this machine, and "+DIR"
  * behind it where Tiara is installed there.  Says of
@@ -16,7 +16,7 @@
 #include <sys/resource.h>
 
 #include "common/crc32c.h"
-#include "gather/way.h"
+#include "gather/conn.h"
 #include "node/launch.h"
 
 #define MOST 512
@@ -158,7 +158,7 @@ static bool all_done(void)
 
 static int usage(void)
 {
-    fputs("usage: way-try [-F FILE] [-t auto|libssh2|openssh] [-A] [-g GATEWAY] [-C CONNECT_S]\n"
+    fputs("usage: conn-try [-F FILE] [-t auto|libssh2|openssh] [-A] [-g GATEWAY] [-C CONNECT_S]\n"
           "    [-S SILENCE_S] [-d DIR -r RUN_ID -k RANKS] [-c NAME]\n"
           "    [-n] [-T SECONDS] NAME=RELAY:HOST...\n"
           "-A forward the agent -c close NAME once it is ready\n"
@@ -224,7 +224,7 @@ int main(int argc, char **argv)
         if (!add(argv[optind]))
             return usage();
     if (ti_ways_new(&config, &ways, &err) != TI_OK) {
-        fprintf(stderr, "way-try: %s\n", err.text);
+        fprintf(stderr, "conn-try: %s\n", err.text);
         return 1;
     }
     for (int i = 0; i < n; i++)

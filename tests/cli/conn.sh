@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# gather/way.h: ways to ti-nodes through sshds of our own on the loopback, direct, through a
+# gather/conn.h: ways to ti-nodes through sshds of our own on the loopback, direct, through a
 # relay, through a relay of a relay; how they end, who is to blame, and what a ti-node that is
 # none can do.
 # tests/run: waits
@@ -47,12 +47,12 @@ silent() { ! grep -qE "$1" "$d/out" || bad "'$1': $2"; }
 # --- this machine, and what is no ti-node ----------------------------------------
 
 mkdir -p "$d/prog" "$d/home" "$d/run" "$d/evil" "$d/bin"
-cp "$build/tests/way-try" "$d/prog/"
+cp "$build/tests/conn-try" "$d/prog/"
 for f in ti-node ti-node-counter libminitrace.so; do ln -s "$build/$f" "$d/prog/$f"; done
 id=5eed5eed5eed5eed5eed5eed5eed5eed
 "$build/tests/mktrace" --np 3 --bytes 3000000 --noise 100 --run-id $id "$d/run" || exit 1
-try() { # way-try's arguments
-    HOME=$d/home timeout 100 "$d/prog/way-try" -T 60 "$@" >"$d/out" 2>&1
+try() { # conn-try's arguments
+    HOME=$d/home timeout 100 "$d/prog/conn-try" -T 60 "$@" >"$d/out" 2>&1
     silent 'Sanitizer|runtime error' "$*"
 }
 
@@ -65,7 +65,7 @@ said '^a ready local$' 'this machine'
 
 # begin ARGUMENT...: in the background; await PATTERN; finish
 begin() {
-    HOME=$d/home timeout 100 "$d/prog/way-try" -T 60 "$@" >"$d/out" 2>&1 &
+    HOME=$d/home timeout 100 "$d/prog/conn-try" -T 60 "$@" >"$d/out" 2>&1 &
     tried=$!
 }
 await() {
