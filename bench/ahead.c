@@ -19,8 +19,8 @@
 
 #include "common/write.h"
 #include "formats/rankname.h"
-#include "gather/scanner.h"
 #include "gather/bundle.h"
+#include "gather/scanner.h"
 
 #define NODES 32
 #define BLOCK (128 * 1024)
@@ -56,7 +56,7 @@ struct node {
 };
 
 /* The next block of a node's traces: 0 when it has no more. */
-static int pass(struct node *n, int from, int to, struct ti_ahead *a)
+static int pass(struct node *n, int from, int to, struct ti_scanner *a)
 {
     static char block[BLOCK];
     char name[TI_RANK_NAME_BYTES], part[64];
@@ -77,11 +77,11 @@ static int pass(struct node *n, int from, int to, struct ti_ahead *a)
         return -1;
     n->from = -1;
     n->rank++;
-    ti_ahead_add(a, n->rank - 1);
+    ti_scanner_add(a, n->rank - 1);
     return 1;
 }
 
-static int pass_all(int from, int to, struct ti_ahead *a, double seconds)
+static int pass_all(int from, int to, struct ti_scanner *a, double seconds)
 {
     struct node node[NODES];
     int64_t ranks = count(from), blocks = 0, done = 0;
@@ -111,7 +111,7 @@ static int pass_all(int from, int to, struct ti_ahead *a, double seconds)
     return busy;
 }
 
-static int make(const char *dir, struct ti_ahead *a, struct ti_bundle *b)
+static int make(const char *dir, struct ti_scanner *a, struct ti_bundle *b)
 {
     double start = now();
     struct ti_run *run;
@@ -125,7 +125,7 @@ static int make(const char *dir, struct ti_ahead *a, struct ti_bundle *b)
         return fail(err.text);
     printf("%.2f ", now() - start);
     ti_run_free(run);
-    ti_ahead_free(a);
+    ti_scanner_free(a);
     ti_bundle_free(b);
     return 0;
 }
@@ -133,7 +133,7 @@ static int make(const char *dir, struct ti_ahead *a, struct ti_bundle *b)
 int main(int argc, char **argv)
 {
     struct ti_bundle *b;
-    struct ti_ahead *a;
+    struct ti_scanner *a;
     struct ti_err err;
     struct rusage used;
     int from, to;
@@ -145,7 +145,7 @@ int main(int argc, char **argv)
         return fail("cannot open the directories");
     if (ti_bundle_begin(argv[3], true, &b, &err) != TI_OK)
         return fail(err.text);
-    a = ti_ahead_new(argv[2], b);
+    a = ti_scanner_new(argv[2], b);
     if (!a || pass_all(from, to, a, atof(argv[4])) < 0)
         return fail("cannot copy");
     if (make(argv[2], a, b))

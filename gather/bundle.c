@@ -256,7 +256,7 @@ static enum copied copy_rank(struct ti_bundle *b, int dir, const char *name, int
     return how;
 }
 
-static bool belongs(struct ti_bundle *b, int64_t rank, const struct ti_reading *r)
+static bool belongs(struct ti_bundle *b, int64_t rank, const struct ti_rank_scan *r)
 {
     if ((r->state != TI_RANK_OK && r->state != TI_RANK_CUT) || r->rank != rank)
         return false;
@@ -268,13 +268,13 @@ static bool belongs(struct ti_bundle *b, int64_t rank, const struct ti_reading *
 }
 
 void ti_bundle_add(struct ti_bundle *b, int dir, const char *name, int64_t rank,
-                   const struct ti_reading *r)
+                   const struct ti_rank_scan *r)
 {
     struct stat is;
 
     pthread_mutex_lock(&b->lock);
     if (!b->closed && !(rank < b->nheld && b->held[rank].in) && belongs(b, rank, r) &&
-        fstatat(dir, name, &is, 0) == 0 && ti_reading_holds(r, &is)) {
+        fstatat(dir, name, &is, 0) == 0 && ti_rank_scan_is_current(r, &is)) {
         /* those that are still to come need the room more; what is wrong is said in the end */
         b->closed = copy_rank(b, dir, name, rank, &r->file, r->crc32) == UNWRITABLE;
         /* what was in it is added again in the end */

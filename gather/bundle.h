@@ -10,7 +10,7 @@
 #define TI_BUNDLE_VERSION 1
 
 struct ti_bundle;
-struct ti_reading;
+struct ti_rank_scan;
 
 /*
  * Begin the bundle `output`, which must outlive it.  It grows as "OUTPUT.part", is read back,
@@ -30,7 +30,7 @@ ti_status ti_bundle_begin(const char *output, bool force, struct ti_bundle **out
  * what is lacking.  Safe from several threads.
  */
 void ti_bundle_add(struct ti_bundle *b, int dir, const char *name, int64_t rank,
-                   const struct ti_reading *r);
+                   const struct ti_rank_scan *r);
 
 /*
  * Add what of `run` is not in it yet and, last, the manifest.  What was added and is not to be in

@@ -27,16 +27,16 @@
 /* WAITING: for what is known here of its host key; OVER: `ended` is to be called. */
 enum state { WAITING, OPENING, READY, OVER, ENDED };
 
-TAILQ_HEAD(way_list, ti_way);
+TAILQ_HEAD(way_list, ti_conn);
 
-struct ti_way {
-    struct ti_ways *all;
-    TAILQ_ENTRY(ti_way) in_all, in_relay, in_waiting, in_over;
-    struct ti_way *relay; /* NULL: none */
+struct ti_conn {
+    struct ti_conns *all;
+    TAILQ_ENTRY(ti_conn) in_all, in_relay, in_waiting, in_over;
+    struct ti_conn *relay; /* NULL: none */
     struct way_list through;
     uint32_t last_stream; /* of those through it */
     uint32_t stream;      /* in the relay's; 0: not asked for */
-    struct ti_way_calls calls;
+    struct ti_conn_callbacks calls;
     void *arg;
     enum state state;
     bool waiting; /* is in that list */
@@ -61,8 +61,8 @@ struct ti_way {
     struct ti_err *why;
 };
 
-struct ti_ways {
-    struct ti_ways_config config;
+struct ti_conns {
+    struct ti_conns_config config;
     struct ti_remote_config remote_config;
     struct ti_remote *remote;
     struct ti_payload *payload;
@@ -74,9 +74,9 @@ struct ti_ways {
     bool mute;
 };
 
-static void fail(struct ti_way *w, enum ti_channel_end end, bool by_relay,
+static void fail(struct ti_conn *w, enum ti_channel_end end, bool by_relay,
                  const struct ti_err *why);
-static void feed(struct ti_way *w, const void *data, size_t bytes);
+static void feed(struct ti_conn *w, const void *data, size_t bytes);
 
 /* --- words --------------------------------------------------------------- */
 
@@ -102,12 +102,13 @@ static void plain_err(struct ti_err *err)
     plain(said.hint, err->hint, sizeof err->hint);
 }
 
-static const char *name_of(const struct ti_way *w)
+static const char *name_of(const struct ti_conn *w)
 {
     return w->host ? w->host : "this machine";
 }
 
-static void fail_text(struct ti_way *w, enum ti_channel_end end, const char *text, const char *hint)
+static void fail_text(struct ti_conn *w, enum ti_channel_end end, const char *text,
+                      const char *hint)
 {
     struct ti_err why;
 
@@ -117,7 +118,7 @@ static void fail_text(struct ti_way *w, enum ti_channel_end end, const char *tex
     fail(w, end, false, &why);
 }
 
-static void makes_no_sense(struct ti_way *w, const char *what)
+static void makes_no_sense(struct ti_conn *w, const char *what)
 {
     char text[256];
 
@@ -125,7 +126,7 @@ static void makes_no_sense(struct ti_way *w, const char *what)
     fail_text(w, TI_CHANNEL_LOST, text, NULL);
 }
 
-static void heard(struct ti_way *w)
+static void heard(struct ti_conn *w)
 {
     w->heard = ti_now();
     w->heard_clock = w->all->clock;
@@ -133,11 +134,11 @@ static void heard(struct ti_way *w)
 
 /* --- saying -------------------------------------------------------------- */
 
-static bool say(struct ti_way *w, enum ti_frame_type type, uint32_t stream, const void *payload,
+static bool say(struct ti_conn *w, enum ti_frame_type type, uint32_t stream, const void *payload,
                 size_t bytes);
 
 /* Bytes for its standard input; through a relay, in frames to that. */
-static bool put(struct ti_way *w, const unsigned char *data, size_t bytes)
+static bool put(struct ti_conn *w, const unsigned char *data, size_t bytes)
 {
     bool ok = true;
 
@@ -152,7 +153,7 @@ static bool put(struct ti_way *w, const unsigned char *data, size_t bytes)
     return ok;
 }
 
-static bool say(struct ti_way *w, enum ti_frame_type type, uint32_t stream, const void *payload,
+static bool say(struct ti_conn *w, enum ti_frame_type type, uint32_t stream, const void *payload,
                 size_t bytes)
 {
     unsigned char *frame = malloc(TI_FRAME_HEADER + bytes);
@@ -167,7 +168,7 @@ static bool say(struct ti_way *w, enum ti_frame_type type, uint32_t stream, cons
     return ok;
 }
 
-bool ti_way_ask(struct ti_way *w, json_t *request)
+bool ti_conn_request(struct ti_conn *w, json_t *request)
 {
     char *text = request ? json_dumps(request, JSON_COMPACT) : NULL;
     size_t bytes = text ? strlen(text) : 0;
@@ -181,17 +182,18 @@ bool ti_way_ask(struct ti_way *w, json_t *request)
 
 /* --- the end ------------------------------------------------------------- */
 
-static void unreach(struct ti_way *w)
+static void unreach(struct ti_conn *w)
 {
     if (w->relay && w->stream && w->relay->state == READY)
-        ti_way_ask(w->relay, json_pack("{s:s, s:i, s:I}", "do", "unreach", "id", 0, "stream",
-                                       (json_int_t)w->stream));
+        ti_conn_request(w->relay, json_pack("{s:s, s:i, s:I}", "do", "unreach", "id", 0, "stream",
+                                            (json_int_t)w->stream));
 }
 
 /* All of them hear of it from the next sweep(), the relay before those through it. */
-static void fail(struct ti_way *w, enum ti_channel_end end, bool by_relay, const struct ti_err *why)
+static void fail(struct ti_conn *w, enum ti_channel_end end, bool by_relay,
+                 const struct ti_err *why)
 {
-    struct ti_way *child;
+    struct ti_conn *child;
     struct ti_err lost;
 
     if (w->state >= OVER)
@@ -210,14 +212,14 @@ static void fail(struct ti_way *w, enum ti_channel_end end, bool by_relay, const
     TAILQ_FOREACH(child, &w->through, in_relay) fail(child, end, true, by_relay ? why : &lost);
 }
 
-static void not_waiting(struct ti_way *w)
+static void not_waiting(struct ti_conn *w)
 {
     if (w->waiting)
         TAILQ_REMOVE(&w->all->waiting, w, in_waiting);
     w->waiting = false;
 }
 
-static void way_free(struct ti_way *w)
+static void way_free(struct ti_conn *w)
 {
     ti_frame_reader_free(&w->in);
     free(w->bootstrap);
@@ -228,10 +230,10 @@ static void way_free(struct ti_way *w)
 }
 
 /* Tell of those that are over. */
-static void sweep(struct ti_ways *all)
+static void sweep(struct ti_conns *all)
 {
     static const struct ti_err no_memory = {"out of memory", ""};
-    struct ti_way *w, *next;
+    struct ti_conn *w, *next;
 
     while ((w = TAILQ_FIRST(&all->over)) != NULL) {
         TAILQ_REMOVE(&all->over, w, in_over);
@@ -255,7 +257,7 @@ static void sweep(struct ti_ways *all)
     }
 }
 
-void ti_way_close(struct ti_way *w)
+void ti_conn_close(struct ti_conn *w)
 {
     struct ti_err why;
 
@@ -265,7 +267,7 @@ void ti_way_close(struct ti_way *w)
 
 /* --- what it says -------------------------------------------------------- */
 
-static double beat_s(const struct ti_ways *all)
+static double beat_s(const struct ti_conns *all)
 {
     double s = all->config.silence_s / 3;
 
@@ -273,21 +275,21 @@ static double beat_s(const struct ti_ways *all)
 }
 
 /* How long a node waits for a word from us: a connection that was cut does not always end there. */
-static double listen_s(const struct ti_ways *all)
+static double listen_s(const struct ti_conns *all)
 {
     return all->config.silence_s > LISTEN_S ? all->config.silence_s : LISTEN_S;
 }
 
 /* That it is to say something now and then, and that we are there. */
-static bool ask_beat(struct ti_way *w)
+static bool ask_beat(struct ti_conn *w)
 {
     w->told = ti_now();
-    return ti_way_ask(w, json_pack("{s:s, s:i, s:i, s:i}", "do", "beat", "id", 0, "every_ms",
-                                   (int)(beat_s(w->all) * 1000), "listen_ms",
-                                   (int)(listen_s(w->all) * 1000)));
+    return ti_conn_request(w, json_pack("{s:s, s:i, s:i, s:i}", "do", "beat", "id", 0, "every_ms",
+                                        (int)(beat_s(w->all) * 1000), "listen_ms",
+                                        (int)(listen_s(w->all) * 1000)));
 }
 
-static void take_hello(struct ti_way *w, const struct ti_frame *f)
+static void take_hello(struct ti_conn *w, const struct ti_frame *f)
 {
     json_t *hello = json_loadb((const char *)f->payload, f->bytes, 0, NULL);
     const char *version = json_string_value(json_object_get(hello, "tiara"));
@@ -316,9 +318,9 @@ static void take_hello(struct ti_way *w, const struct ti_frame *f)
         w->calls.ready(w, w->arg);
 }
 
-static struct ti_way *on_stream(const struct ti_way *w, json_int_t stream)
+static struct ti_conn *on_stream(const struct ti_conn *w, json_int_t stream)
 {
-    struct ti_way *child;
+    struct ti_conn *child;
 
     if (stream < 1) /* those that are not asked for yet have 0 */
         return NULL;
@@ -358,7 +360,7 @@ static const char *cause_in(const char *text, const char *host)
 }
 
 /* `m` is what its relay says of it: {"error", "hint"}. */
-static void failed_there(struct ti_way *w, enum ti_channel_end end, const json_t *m)
+static void failed_there(struct ti_conn *w, enum ti_channel_end end, const json_t *m)
 {
     const char *text = json_string_value(json_object_get(m, "error")),
                *hint = json_string_value(json_object_get(m, "hint"));
@@ -378,10 +380,10 @@ static void failed_there(struct ti_way *w, enum ti_channel_end end, const json_t
 /* How long a relay may take until the child says HELLO, more than enough: its tries, Tiara
  * sent over a slow link, and those that it begins before.  It is the relay that says why a
  * connection fails; this is for one that does not. */
-static double patience(const struct ti_way *w)
+static double patience(const struct ti_conn *w)
 {
     double connect_s = w->all->config.connect_s > 0 ? w->all->config.connect_s : CONNECT_S;
-    const struct ti_way *other;
+    const struct ti_conn *other;
     int ahead = 0;
 
     TAILQ_FOREACH(other, &w->relay->through, in_relay) ahead += other->state == OPENING;
@@ -389,12 +391,12 @@ static double patience(const struct ti_way *w)
 }
 
 /* False: not about one of those through it. */
-static bool about_another(struct ti_way *w, const char *is, const json_t *m)
+static bool about_another(struct ti_conn *w, const char *is, const json_t *m)
 {
     const json_t *given = json_object_get(m, "id");
     json_int_t stream = json_integer_value(json_object_get(m, "stream")),
                id = given ? json_integer_value(given) : 1;
-    struct ti_way *child;
+    struct ti_conn *child;
 
     if (strcmp(is, "ended") == 0) {
         child = on_stream(w, stream);
@@ -416,7 +418,7 @@ static bool about_another(struct ti_way *w, const char *is, const json_t *m)
     return id <= 0; /* ours */
 }
 
-static void take_message(struct ti_way *w, const struct ti_frame *f)
+static void take_message(struct ti_conn *w, const struct ti_frame *f)
 {
     json_t *m = json_loadb((const char *)f->payload, f->bytes, 0, NULL);
     const char *is = json_string_value(json_object_get(m, "is"));
@@ -428,9 +430,9 @@ static void take_message(struct ti_way *w, const struct ti_frame *f)
     json_decref(m);
 }
 
-static void take_output(struct ti_way *w, const struct ti_frame *f)
+static void take_output(struct ti_conn *w, const struct ti_frame *f)
 {
-    struct ti_way *child = on_stream(w, f->stream);
+    struct ti_conn *child = on_stream(w, f->stream);
 
     w->passed += f->bytes;
     if (child) {
@@ -441,7 +443,7 @@ static void take_output(struct ti_way *w, const struct ti_frame *f)
     }
 }
 
-static void take_frame(struct ti_way *w, const struct ti_frame *f)
+static void take_frame(struct ti_conn *w, const struct ti_frame *f)
 {
     switch (f->type) {
     case TI_FRAME_HELLO:
@@ -465,7 +467,7 @@ static void take_frame(struct ti_way *w, const struct ti_frame *f)
 }
 
 /* Until HELLO comes, nothing else is a sign of life: login scripts may print dots for ever. */
-static void feed(struct ti_way *w, const void *data, size_t bytes)
+static void feed(struct ti_conn *w, const void *data, size_t bytes)
 {
     const char *p = data;
 
@@ -495,7 +497,7 @@ static void feed(struct ti_way *w, const void *data, size_t bytes)
 
 static void on_ready(struct ti_channel *c, void *arg)
 {
-    struct ti_way *w = arg;
+    struct ti_conn *w = arg;
 
     w->transport = ti_channel_transport(c);
     heard(w);
@@ -503,7 +505,7 @@ static void on_ready(struct ti_channel *c, void *arg)
 
 static void on_output(struct ti_channel *c, const void *data, size_t bytes, void *arg)
 {
-    struct ti_way *w = arg;
+    struct ti_conn *w = arg;
     int part;
 
     w->came += (int64_t)bytes;
@@ -521,7 +523,7 @@ static void on_output(struct ti_channel *c, const void *data, size_t bytes, void
 
 static void on_errput(struct ti_channel *c, const void *data, size_t bytes, void *arg)
 {
-    struct ti_way *w = arg;
+    struct ti_conn *w = arg;
     struct ti_err why = {"", ""};
 
     (void)c;
@@ -536,7 +538,7 @@ static void on_errput(struct ti_channel *c, const void *data, size_t bytes, void
 
 static void on_drained(struct ti_channel *c, void *arg)
 {
-    struct ti_way *w = arg;
+    struct ti_conn *w = arg;
 
     if (w->state < OVER && !w->in.started) {
         heard(w); /* it took something */
@@ -546,7 +548,7 @@ static void on_drained(struct ti_channel *c, void *arg)
 
 static void on_ended(struct ti_channel *c, const struct ti_channel_result *r, void *arg)
 {
-    struct ti_way *w = arg;
+    struct ti_conn *w = arg;
     struct ti_err why = {"", ""};
 
     (void)c;
@@ -567,7 +569,7 @@ static void on_ended(struct ti_channel *c, const struct ti_channel_result *r, vo
 /* --- opening ------------------------------------------------------------- */
 
 /* NULL: `w` has failed, or is still to get it. */
-static char *command_of(struct ti_way *w)
+static char *command_of(struct ti_conn *w)
 {
     struct ti_err why;
     char *command = NULL;
@@ -581,8 +583,8 @@ static char *command_of(struct ti_way *w)
 /* Its checksum is known, or it is packed: who waited for that goes on. */
 static void payload_done(int fd, void *arg)
 {
-    struct ti_ways *all = arg;
-    struct ti_way *w;
+    struct ti_conns *all = arg;
+    struct ti_conn *w;
 
     (void)fd;
     ti_payload_settle(all->payload);
@@ -603,13 +605,13 @@ static void payload_done(int fd, void *arg)
     }
 }
 
-static void open_direct(struct ti_way *w, const char *gateway, bool local)
+static void open_direct(struct ti_conn *w, const char *gateway, bool local)
 {
-    static const struct ti_channel_calls calls = {.ready = on_ready,
-                                                  .output = on_output,
-                                                  .errput = on_errput,
-                                                  .drained = on_drained,
-                                                  .ended = on_ended};
+    static const struct ti_channel_callbacks calls = {.ready = on_ready,
+                                                      .output = on_output,
+                                                      .errput = on_errput,
+                                                      .drained = on_drained,
+                                                      .ended = on_ended};
     char *command = command_of(w);
 
     if (w->state >= OVER)
@@ -634,28 +636,28 @@ static json_t *list_of(char *lines)
     return list;
 }
 
-static void open_through(struct ti_way *w, char *known)
+static void open_through(struct ti_conn *w, char *known)
 {
-    struct ti_ways *all = w->all;
+    struct ti_conns *all = w->all;
 
     w->state = OPENING;
     w->limit = all->clock + patience(w);
     w->stream = ++w->relay->last_stream;
-    if (!ti_way_ask(w->relay,
-                    json_pack("{s:s, s:I, s:I, s:s, s:s?, s:o, s:b, s:f, s:f, s:f}", "do", "reach",
-                              "id", -(json_int_t)w->stream, "stream", (json_int_t)w->stream, "host",
-                              w->host, "tiara", w->tiara, "known", list_of(known), "forward_agent",
-                              all->config.forward_agent, "connect_s",
-                              all->config.connect_s > 0 ? all->config.connect_s : CONNECT_S,
-                              "answer_s", all->remote_config.answer_s, "silence_s",
-                              all->remote_config.silence_s)))
+    if (!ti_conn_request(
+            w->relay,
+            json_pack("{s:s, s:I, s:I, s:s, s:s?, s:o, s:b, s:f, s:f, s:f}", "do", "reach", "id",
+                      -(json_int_t)w->stream, "stream", (json_int_t)w->stream, "host", w->host,
+                      "tiara", w->tiara, "known", list_of(known), "forward_agent",
+                      all->config.forward_agent, "connect_s",
+                      all->config.connect_s > 0 ? all->config.connect_s : CONNECT_S, "answer_s",
+                      all->remote_config.answer_s, "silence_s", all->remote_config.silence_s)))
         fail_text(w, TI_CHANNEL_LOCAL, "its relay cannot be asked: out of memory", NULL);
 }
 
 /* Those whose host keys have been looked up meanwhile. */
-static void open_waiting(struct ti_ways *all)
+static void open_waiting(struct ti_conns *all)
 {
-    struct ti_way *w, *next;
+    struct ti_conn *w, *next;
     int ahead = 0;
 
     for (w = TAILQ_FIRST(&all->waiting); w && ahead < KNOWN_AHEAD; w = next) {
@@ -675,16 +677,16 @@ static void open_waiting(struct ti_ways *all)
     }
 }
 
-void ti_way_foresee(struct ti_ways *all, const char *host)
+void ti_conn_prefetch(struct ti_conns *all, const char *host)
 {
-    ti_remote_foresee(all->remote, host);
+    ti_remote_prefetch(all->remote, host);
 }
 
-struct ti_way *ti_way_open(struct ti_ways *all, struct ti_way *through, const char *host,
-                           const char *gateway, const char *tiara, bool local,
-                           const struct ti_way_calls *calls, void *arg)
+struct ti_conn *ti_conn_open(struct ti_conns *all, struct ti_conn *through, const char *host,
+                             const char *gateway, const char *tiara, bool local,
+                             const struct ti_conn_callbacks *calls, void *arg)
 {
-    struct ti_way *w = calloc(1, sizeof *w);
+    struct ti_conn *w = calloc(1, sizeof *w);
 
     if (!w)
         return NULL;
@@ -720,7 +722,7 @@ struct ti_way *ti_way_open(struct ti_ways *all, struct ti_way *through, const ch
 
 /* --- silence ------------------------------------------------------------- */
 
-static void blame(struct ti_way *w)
+static void blame(struct ti_conn *w)
 {
     struct ti_err why;
     char from[300] = "";
@@ -736,7 +738,7 @@ static void blame(struct ti_way *w)
 
 /* Of a relay and those through it that are silent, the relay is the cause: they only count
  * once it was heard again after their time was over. */
-static bool is_silent(struct ti_way *w)
+static bool is_silent(struct ti_conn *w)
 {
     double over = w->heard_clock + w->all->config.silence_s;
 
@@ -745,14 +747,14 @@ static bool is_silent(struct ti_way *w)
     return !w->relay || (w->state == READY && w->relay->heard_clock > over);
 }
 
-static bool is_being_sent(const struct ti_way *w)
+static bool is_being_sent(const struct ti_conn *w)
 {
     return w->state < OVER && w->channel && w->bootstrap && w->bootstrap->part &&
            w->heard_clock > 0;
 }
 
 /* What it is sent leaves us, or is taken there, or waits for us. */
-static bool has_moved(struct ti_way *w)
+static bool has_moved(struct ti_conn *w)
 {
     size_t queued = ti_channel_queued(w->channel);
     double taken = ti_channel_taken_at(w->channel);
@@ -765,10 +767,10 @@ static bool has_moved(struct ti_way *w)
 
 /* What one of those that are sent Tiara takes is a sign of life of all: the others may only wait
  * for the link that they share. */
-static void look_for_the_silent(struct ti_ways *all)
+static void look_for_the_silent(struct ti_conns *all)
 {
     bool moves = false;
-    struct ti_way *w;
+    struct ti_conn *w;
 
     if (all->ticked - all->looked < LOOK_MS / 2e3) /* there are many */
         return;
@@ -791,7 +793,7 @@ static void look_for_the_silent(struct ti_ways *all)
 }
 
 /* Time that we spent otherwise does not count as silence of others. */
-static void tick(struct ti_ways *all)
+static void tick(struct ti_conns *all)
 {
     double now = ti_now(), passed = now - all->ticked;
 
@@ -801,9 +803,10 @@ static void tick(struct ti_ways *all)
 
 /* --- all of them --------------------------------------------------------- */
 
-ti_status ti_ways_new(const struct ti_ways_config *config, struct ti_ways **out, struct ti_err *err)
+ti_status ti_conns_new(const struct ti_conns_config *config, struct ti_conns **out,
+                       struct ti_err *err)
 {
-    struct ti_ways *all = calloc(1, sizeof *all);
+    struct ti_conns *all = calloc(1, sizeof *all);
     static struct ti_paths paths;
     ti_status st;
 
@@ -837,7 +840,7 @@ ti_status ti_ways_new(const struct ti_ways_config *config, struct ti_ways **out,
         (all->payload_fd < 0 || !ti_remote_add_fd(all->remote, all->payload_fd, payload_done, all)))
         st = ti_err_errno(err, TI_ERR_IO, "cannot prepare what nodes are sent");
     if (st != TI_OK) {
-        ti_ways_free(all);
+        ti_conns_free(all);
         return st;
     }
     *out = all;
@@ -846,7 +849,7 @@ ti_status ti_ways_new(const struct ti_ways_config *config, struct ti_ways **out,
 
 static void free_list(struct way_list *list)
 {
-    struct ti_way *w;
+    struct ti_conn *w;
 
     while ((w = TAILQ_FIRST(list)) != NULL) {
         TAILQ_REMOVE(list, w, in_all);
@@ -854,10 +857,10 @@ static void free_list(struct way_list *list)
     }
 }
 
-void ti_ways_free(struct ti_ways *all)
+void ti_conns_free(struct ti_conns *all)
 {
     double until = ti_now() + LEAVE_S;
-    struct ti_way *w;
+    struct ti_conn *w;
 
     if (!all)
         return;
@@ -877,7 +880,7 @@ void ti_ways_free(struct ti_ways *all)
     free(all);
 }
 
-int ti_ways_poll(struct ti_ways *all, int timeout_ms)
+int ti_conns_poll(struct ti_conns *all, int timeout_ms)
 {
     open_waiting(all);
     sweep(all);
@@ -892,37 +895,37 @@ int ti_ways_poll(struct ti_ways *all, int timeout_ms)
     return all->live;
 }
 
-bool ti_way_ready(const struct ti_way *w)
+bool ti_conn_ready(const struct ti_conn *w)
 {
     return w->state == READY;
 }
 
-double ti_way_heard(const struct ti_way *w)
+double ti_conn_heard_at(const struct ti_conn *w)
 {
     return w->heard;
 }
 
-double ti_way_ready_at(const struct ti_way *w)
+double ti_conn_ready_at(const struct ti_conn *w)
 {
     return w->ready_at;
 }
 
-int64_t ti_way_bytes(const struct ti_way *w)
+int64_t ti_conn_bytes(const struct ti_conn *w)
 {
     return w->came - w->passed;
 }
 
-int64_t ti_way_link_bytes(const struct ti_way *w)
+int64_t ti_conn_link_bytes(const struct ti_conn *w)
 {
     return w->came;
 }
 
-size_t ti_way_begun(const struct ti_way *w)
+size_t ti_conn_partial_bytes(const struct ti_conn *w)
 {
     return w->in.used - w->in.given;
 }
 
-const char *ti_way_transport(const struct ti_way *w)
+const char *ti_conn_transport(const struct ti_conn *w)
 {
     return w->transport;
 }

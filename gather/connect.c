@@ -17,141 +17,142 @@
 #define BEAT_BYTES    256  /* of a frame that may be no more than a beat */
 #define PAUSE_S       0.2  /* before the second try; then twice as long, and so on */
 
-void ti__local_trouble(struct ti__fetching *g)
+void ti__local_error(struct ti__job *job)
 {
     int cause = errno;
 
-    if (g->st != TI_OK)
+    if (job->st != TI_OK)
         return;
     errno = cause;
-    g->st = ti_err_errno(g->err, TI_ERR_IO, "cannot write to '%s'", g->nodes.path);
+    job->st = ti_err_errno(job->err, TI_ERR_IO, "cannot write to '%s'", job->nodes.path);
     if (cause == ENOSPC || cause == EDQUOT)
-        ti_err_hint(g->err, "make room and start again: what is here is not fetched again");
+        ti_err_hint(job->err, "make room and start again: what is here is not fetched again");
 }
 
-void ti__wake(struct ti__member *m)
+void ti__wake(struct ti__peer *p)
 {
-    m->g->dirty = true;
-    if (m->out->state == TI_FETCH_FAILED || m->out->state == TI_FETCH_SENDING)
+    p->job->dirty = true;
+    if (p->result->state == TI_FETCH_FAILED || p->result->state == TI_FETCH_SENDING)
         return;
-    if (m->way)
-        m->out->state = m->ready ? TI_FETCH_READY : TI_FETCH_CONNECTING;
+    if (p->conn)
+        p->result->state = p->ready ? TI_FETCH_READY : TI_FETCH_CONNECTING;
     else
-        m->out->state = TI_FETCH_WAITING;
-    m->out->done_s = 0;
+        p->result->state = TI_FETCH_WAITING;
+    p->result->done_s = 0;
 }
 
-void ti__give_up(struct ti__member *m, const struct ti_err *why)
+void ti__abandon(struct ti__peer *p, const struct ti_err *why)
 {
-    if (ti__given_up(m))
+    if (ti__abandoned(p))
         return;
-    m->why = *why;
-    m->out->state = TI_FETCH_FAILED;
-    m->out->done_s = ti_now() - m->g->started;
-    m->g->dirty = true;
-    ti__interrupted(m);
-    ti__release(m);
+    p->why = *why;
+    p->result->state = TI_FETCH_FAILED;
+    p->result->done_s = ti_now() - p->job->started;
+    p->job->dirty = true;
+    ti__requeue(p);
+    ti__release_ranks(p);
 }
 
-void ti__nonsense(struct ti__member *m, const char *what)
+void ti__protocol_error(struct ti__peer *p, const char *what)
 {
     struct ti_err why;
 
     ti_err_set(&why, TI_ERR_REMOTE, "what ti-node sends makes no sense: %s", what);
-    m->end = TI_CHANNEL_CLOSED;
-    ti__give_up(m, &why);
-    if (m->way)
-        ti_way_close(m->way);
+    p->end = TI_CHANNEL_CLOSED;
+    ti__abandon(p, &why);
+    if (p->conn)
+        ti_conn_close(p->conn);
 }
 
 /* --- who lives, and does nothing ------------------------------------------ */
 
-void ti__moved(struct ti__member *m)
+void ti__made_progress(struct ti__peer *p)
 {
-    m->moved = m->g->clock;
-    m->moved_bytes = m->g->f->bytes;
+    p->progress_at = p->job->clock;
+    p->progress_bytes = p->job->f->bytes;
 }
 
-static bool is_busy(const struct ti__member *m)
+static bool is_busy(const struct ti__peer *p)
 {
-    return m->ready && !ti__given_up(m) &&
-           (m->listing == TI__ASKED || m->asked || m->checked || m->removing);
+    return p->ready && !ti__abandoned(p) &&
+           (p->listing == TI__ASKED || p->requested || p->checksumming || p->removing);
 }
 
 /* Of all nodes: what they may send and did not come yet.  Who says something now that takes long to
  * come is doing it. */
-static int64_t look_under_way(struct ti__fetching *g)
+static int64_t look_under_way(struct ti__job *job)
 {
     int64_t owed = 0;
 
-    for (int64_t i = 0; i < g->nodes.n; i++) {
-        struct ti__member *m = &g->member[i];
-        size_t begun = m->way ? ti_way_begun(m->way) : 0;
+    for (int64_t i = 0; i < job->nodes.n; i++) {
+        struct ti__peer *p = &job->peer[i];
+        size_t begun = p->conn ? ti_conn_partial_bytes(p->conn) : 0;
 
-        if (begun > m->begun && begun > BEAT_BYTES) {
-            ti__moved(m);
-            g->arrived = g->clock;
+        if (begun > p->partial_bytes && begun > BEAT_BYTES) {
+            ti__made_progress(p);
+            job->data_at = job->clock;
         }
-        m->begun = begun;
-        owed += m->asked ? m->flow.owed : 0;
+        p->partial_bytes = begun;
+        owed += p->requested ? p->window.owed : 0;
     }
     return owed;
 }
 
 /* What it has to read, and to look at; a directory may have the traces of all ranks. */
-static double patience(const struct ti__member *m)
+static double patience(const struct ti__peer *p)
 {
-    double timeout_s = m->g->settings->timeout_s > 0 ? m->g->settings->timeout_s : ANSWER_S;
-    int64_t files = m->listing == TI__ASKED || m->removing ? m->g->np : ti_ranges_count(m->checked);
+    double timeout_s = p->job->settings->timeout_s > 0 ? p->job->settings->timeout_s : ANSWER_S;
+    int64_t files =
+        p->listing == TI__ASKED || p->removing ? p->job->np : ti_ranges_count(p->checksumming);
 
-    return ANSWER_TIMES * timeout_s + (double)(m->crc_bytes + m->from_bytes) / READ_RATE +
+    return ANSWER_TIMES * timeout_s + (double)(p->crc_bytes + p->resume_bytes) / READ_RATE +
            (double)files / LOOK_RATE;
 }
 
 /* Its beats say that it lives; but a disk or a file system may hang, and it itself be malicious.
  * As a relay it may do well.  On a slow link, what it says may be behind what others were let send,
  * twice as much where they were let send more meanwhile: that is waited for while it comes. */
-void ti__give_up_the_stuck(struct ti__fetching *g)
+void ti__abandon_stuck(struct ti__job *job)
 {
-    int64_t owed = look_under_way(g);
+    int64_t owed = look_under_way(job);
 
-    for (int64_t i = 0; i < g->nodes.n; i++) {
-        struct ti__member *m = &g->member[i];
-        bool behind = g->arrived > m->moved && g->f->bytes - m->moved_bytes < 2 * owed;
+    for (int64_t i = 0; i < job->nodes.n; i++) {
+        struct ti__peer *p = &job->peer[i];
+        bool behind = job->data_at > p->progress_at && job->f->bytes - p->progress_bytes < 2 * owed;
         double patience_s;
         struct ti_err why;
 
-        if (!is_busy(m))
+        if (!is_busy(p))
             continue;
-        patience_s = patience(m);
-        if (g->clock - (behind ? g->arrived : m->moved) < patience_s)
+        patience_s = patience(p);
+        if (job->clock - (behind ? job->data_at : p->progress_at) < patience_s)
             continue;
         ti_err_set(&why, TI_ERR_REMOTE,
                    "it lives, but did nothing of what it was asked for in %.0f s: is its disk, or "
                    "the file system of '%s', stuck?",
-                   patience_s, m->node->directory);
+                   patience_s, p->node->directory);
         ti_err_hint(&why, "--timeout waits longer");
-        m->end = TI_CHANNEL_SILENT;
-        ti__give_up(m, &why);
+        p->end = TI_CHANNEL_SILENT;
+        ti__abandon(p, &why);
     }
 }
 
 /* --- when a way ends ----------------------------------------------------- */
 
 /* Nodes that wait for this one go to who connects it. */
-static void pass_children_on(struct ti__member *m)
+static void pass_children_on(struct ti__peer *p)
 {
-    struct ti__fetching *g = m->g;
+    struct ti__job *job = p->job;
 
-    for (int64_t i = 0; i < g->nodes.n; i++) {
-        struct ti__member *child = &g->member[i];
+    for (int64_t i = 0; i < job->nodes.n; i++) {
+        struct ti__peer *child = &job->peer[i];
 
-        if (!ti__takes_part(child) || child->out->parent != m->i || ti__idle(child))
+        if (!ti__in_tree(child) || child->result->parent != p->i || ti__idle(child))
             continue;
-        child->out->parent = m->opened_parent;
-        if (!m->told_lost)
-            g->f->lost++;
-        m->told_lost = true;
+        child->result->parent = p->conn_parent;
+        if (!p->loss_counted)
+            job->f->lost++;
+        p->loss_counted = true;
     }
 }
 
@@ -164,23 +165,23 @@ static bool cannot_log_in(enum ti_channel_end end)
 }
 
 /* It may be this node alone, so two of them say it of their site. */
-static void login_refused(struct ti__member *m, enum ti_channel_end end)
+static void login_refused(struct ti__peer *p, enum ti_channel_end end)
 {
-    struct ti__fetching *g = m->g;
-    struct ti__site *site = &g->site[m->node->site];
-    const char *name = m->out->site;
+    struct ti__job *job = p->job;
+    struct ti__site *site = &job->site[p->node->site];
+    const char *name = p->result->site;
 
     site->refused++;
-    if (g->f->closed[m->node->site] || site->logins ||
+    if (job->f->closed[p->node->site] || site->logins ||
         site->refused < (site->inner < 2 ? site->inner : 2))
         return;
-    g->f->closed[m->node->site] = true;
+    job->f->closed[p->node->site] = true;
     ti_progress_clear();
     ti_warn("nodes%s%s cannot log in to each other (%s): all are reached from here",
             *name ? " of " : "", name, ti_channel_end_text(end));
-    for (int64_t i = 0; i < g->nodes.n; i++)
-        if (g->member[i].node->site == m->node->site && !g->member[i].way)
-            g->member[i].out->parent = -1;
+    for (int64_t i = 0; i < job->nodes.n; i++)
+        if (job->peer[i].node->site == p->node->site && !job->peer[i].conn)
+            job->peer[i].result->parent = -1;
 }
 
 static bool is_not_there(enum ti_channel_end end)
@@ -190,85 +191,85 @@ static bool is_not_there(enum ti_channel_end end)
 
 /* Whether it is tried again, when it is the node's own fault: by who connects its parent, at
  * last from here. */
-static bool tries_again(struct ti__member *m, enum ti_channel_end end)
+static bool tries_again(struct ti__peer *p, enum ti_channel_end end)
 {
-    int64_t parent = m->opened_parent;
+    int64_t parent = p->conn_parent;
     bool direct = parent < 0;
 
-    m->failures = m->out->bytes > m->bytes_before ? 1 : m->failures + 1;
-    if (m->out->retries >= RETRIES_MOST || m->failures >= FAILURES_MOST ||
-        (direct && (!m->ready || end == TI_CHANNEL_LOCAL)))
+    p->failures = p->result->bytes > p->bytes_before ? 1 : p->failures + 1;
+    if (p->result->retries >= RETRIES_MOST || p->failures >= FAILURES_MOST ||
+        (direct && (!p->ready || end == TI_CHANNEL_LOCAL)))
         return false;
-    if (!direct && !m->ready && cannot_log_in(end)) {
-        m->out->parent = -1;
-        login_refused(m, end);
+    if (!direct && !p->ready && cannot_log_in(end)) {
+        p->result->parent = -1;
+        login_refused(p, end);
     } else if (!direct) {
         /* the second time from here, whoever would be next: it is tried no third time; and at once
          * where its neighbours are not answered, with which it should have been quick */
-        m->out->parent = !m->ready && (m->failures >= 2 || is_not_there(end))
-                             ? -1
-                             : m->g->member[parent].opened_parent;
+        p->result->parent = !p->ready && (p->failures >= 2 || is_not_there(end))
+                                ? -1
+                                : p->job->peer[parent].conn_parent;
     }
     return true;
 }
 
-static void pause_before(struct ti__member *m)
+static void pause_before(struct ti__peer *p)
 {
     double jitter = 0.5 + (double)random() / ((double)RAND_MAX + 1);
-    int doubled = m->failures < 6 ? m->failures : 6;
+    int doubled = p->failures < 6 ? p->failures : 6;
 
-    m->not_before = ti_now() + PAUSE_S * (double)(1 << doubled) * jitter;
+    p->retry_at = ti_now() + PAUSE_S * (double)(1 << doubled) * jitter;
 }
 
-static void on_ended(struct ti_way *w, enum ti_channel_end end, bool relay,
+static void on_ended(struct ti_conn *w, enum ti_channel_end end, bool relay,
                      const struct ti_err *why, void *arg)
 {
-    struct ti__member *m = arg;
-    struct ti__fetching *g = m->g;
+    struct ti__peer *p = arg;
+    struct ti__job *job = p->job;
     bool again = true;
 
-    m->sent_before += ti_way_bytes(w);
-    m->link_before += ti_way_link_bytes(w);
-    m->way = NULL;
-    g->dirty = true;
-    ti__interrupted(m);
+    p->sent_before += ti_conn_bytes(w);
+    p->link_before += ti_conn_link_bytes(w);
+    p->conn = NULL;
+    job->dirty = true;
+    ti__requeue(p);
     if (!relay) {
-        again = tries_again(m, end);
-        pass_children_on(m);
+        again = tries_again(p, end);
+        pass_children_on(p);
     }
-    m->ready = false;
-    if (ti__idle(m))
+    p->ready = false;
+    if (ti__idle(p))
         return;
-    m->end = end;
-    if (!again || m->out->retries >= RETRIES_MOST) {
-        ti__give_up(m, why);
+    p->end = end;
+    if (!again || p->result->retries >= RETRIES_MOST) {
+        ti__abandon(p, why);
         return;
     }
-    pause_before(m);
-    ti__wake(m);
+    pause_before(p);
+    ti__wake(p);
 }
 
 /* --- ways ---------------------------------------------------------------- */
 
-static void on_ready(struct ti_way *w, void *arg)
+static void on_ready(struct ti_conn *w, void *arg)
 {
-    struct ti__member *m = arg;
+    struct ti__peer *p = arg;
 
-    m->ready = true;
-    m->told_lost = false;
-    m->out->transport = ti_way_transport(w);
-    m->g->f->adopted += m->adopted;
-    m->adopted = false;
-    if (m->out->ready_s == 0)
-        m->out->ready_s = ti_now() - m->g->started;
-    if (m->opened_parent >= 0)
-        m->g->site[m->node->site].logins++;
-    ti__wake(m);
-    if (m->listing != TI__LISTED)
-        ti__ask_list(m);
+    p->ready = true;
+    p->loss_counted = false;
+    p->result->transport = ti_conn_transport(w);
+    p->job->f->adopted += p->adopted;
+    p->adopted = false;
+    if (p->result->ready_s == 0)
+        p->result->ready_s = ti_now() - p->job->started;
+    if (p->conn_parent >= 0)
+        p->job->site[p->node->site].logins++;
+    ti__wake(p);
+    if (p->listing != TI__LISTED)
+        ti__ask_list(p);
 }
 
-static void take_error(struct ti__member *m, const json_t *j)
+static void take_error(struct ti__peer *p, const json_t *j)
 {
     const char *text = json_string_value(json_object_get(j, "error")),
                *hint = json_string_value(json_object_get(j, "hint"));
@@ -277,162 +278,163 @@ static void take_error(struct ti__member *m, const json_t *j)
     ti_err_set(&why, TI_ERR_REMOTE, "%s", text ? text : "?");
     if (hint)
         ti_err_hint(&why, "%s", hint);
-    m->end = TI_CHANNEL_EXITED;
-    ti__give_up(m, &why);
+    p->end = TI_CHANNEL_EXITED;
+    ti__abandon(p, &why);
 }
 
-static void take_removed(struct ti__member *m, const json_t *j)
+static void take_removed(struct ti__peer *p, const json_t *j)
 {
     json_int_t n = json_integer_value(json_object_get(j, "removed"));
 
-    if (!m->removing || n < 0 || n > ti_ranges_count(m->going)) {
-        ti__nonsense(m, "more traces removed than there were");
+    if (!p->removing || n < 0 || n > ti_ranges_count(p->being_removed)) {
+        ti__protocol_error(p, "more traces removed than there were");
         return;
     }
-    ti__moved(m);
-    m->g->removed += n;
-    m->removing = false;
-    m->kept = m->kept || n < ti_ranges_count(m->going);
-    ti__add_all(m->tried, m->going);
-    json_decref(m->going);
-    m->going = NULL;
-    m->g->dirty = true;
-    ti__ask_remove(m);
-    if (!m->removing && m->kept) { /* who shares the directory may have removed them as well */
-        m->kept = false;
-        ti__ask_list(m);
+    ti__made_progress(p);
+    p->job->removed += n;
+    p->removing = false;
+    p->some_remain = p->some_remain || n < ti_ranges_count(p->being_removed);
+    ti__ranges_add_all(p->remove_answered, p->being_removed);
+    json_decref(p->being_removed);
+    p->being_removed = NULL;
+    p->job->dirty = true;
+    ti__ask_remove(p);
+    if (!p->removing &&
+        p->some_remain) { /* who shares the directory may have removed them as well */
+        p->some_remain = false;
+        ti__ask_list(p);
     }
 }
 
-static void on_message(struct ti_way *w, const json_t *j, void *arg)
+static void on_message(struct ti_conn *w, const json_t *j, void *arg)
 {
-    struct ti__member *m = arg;
+    struct ti__peer *p = arg;
     const char *is = json_string_value(json_object_get(j, "is"));
 
     (void)w;
-    if (!is || ti__given_up(m) || m->g->st != TI_OK)
+    if (!is || ti__abandoned(p) || p->job->st != TI_OK)
         return;
     if (strcmp(is, "listed") == 0)
-        ti__take_listed(m, j);
+        ti__on_listed(p, j);
     else if (strcmp(is, "list") == 0)
-        ti__list_done(m, j);
+        ti__on_list_end(p, j);
     else if (strcmp(is, "crc") == 0)
-        ti__take_crc(m, j);
+        ti__on_crc(p, j);
     else if (strcmp(is, "sending") == 0)
-        ti__take_sending(m, j);
+        ti__on_sending(p, j);
     else if (strcmp(is, "sent") == 0)
-        ti__take_sent(m, j);
+        ti__on_sent(p, j);
     else if (strcmp(is, "send") == 0)
-        ti__send_done(m);
+        ti__on_send_end(p);
     else if (strcmp(is, "remove") == 0)
-        take_removed(m, j);
+        take_removed(p, j);
     else if (strcmp(is, "error") == 0)
-        take_error(m, j);
+        take_error(p, j);
 }
 
-static void on_data(struct ti_way *w, uint32_t rank, const void *data, size_t bytes, void *arg)
+static void on_data(struct ti_conn *w, uint32_t rank, const void *data, size_t bytes, void *arg)
 {
-    struct ti__member *m = arg;
+    struct ti__peer *p = arg;
 
     (void)w;
-    if (!ti__given_up(m) && m->g->st == TI_OK)
-        ti__take_data(m, rank, data, bytes);
+    if (!ti__abandoned(p) && p->job->st == TI_OK)
+        ti__on_data(p, rank, data, bytes);
 }
 
-static const char *host_of(const struct ti__member *m)
+static const char *host_of(const struct ti__peer *p)
 {
-    return m->node->local || m->node->host ? m->node->host : m->node->name;
+    return p->node->local || p->node->host ? p->node->host : p->node->name;
 }
 
-static void open_way(struct ti__member *m, struct ti_way *through)
+static void open_way(struct ti__peer *p, struct ti_conn *through)
 {
-    static const struct ti_way_calls calls = {
+    static const struct ti_conn_callbacks calls = {
         .ready = on_ready, .message = on_message, .data = on_data, .ended = on_ended};
-    struct ti__fetching *g = m->g;
-    const struct ti_source_node *node = m->node;
-    bool before = m->out->transport != NULL || m->out->retries || m->failures;
+    struct ti__job *job = p->job;
+    const struct ti_source_node *node = p->node;
+    bool before = p->result->transport != NULL || p->result->retries || p->failures;
 
-    m->way = ti_way_open(g->ways, through, host_of(m), node->gateway, node->tiara, node->local,
-                         &calls, m);
-    if (!m->way) {
+    p->conn = ti_conn_open(job->conns, through, host_of(p), node->gateway, node->tiara, node->local,
+                           &calls, p);
+    if (!p->conn) {
         errno = ENOMEM;
-        ti__local_trouble(g);
+        ti__local_error(job);
         return;
     }
-    m->out->retries += before;
-    m->adopted = m->adopted || m->opened_parent != m->out->parent;
-    m->opened_parent = m->out->parent;
-    m->flow.trip = 0; /* it is another way */
-    m->out->depth = 1 + (through ? g->member[m->out->parent].out->depth : 0);
-    m->bytes_before = m->out->bytes;
-    m->out->state = TI_FETCH_CONNECTING;
+    p->result->retries += before;
+    p->adopted = p->adopted || p->conn_parent != p->result->parent;
+    p->conn_parent = p->result->parent;
+    p->window.trip = 0; /* it is another way */
+    p->result->depth = 1 + (through ? job->peer[p->result->parent].result->depth : 0);
+    p->bytes_before = p->result->bytes;
+    p->result->state = TI_FETCH_CONNECTING;
 }
 
 /* Its relay, if that will be there: *wait if it is not yet.  Who has no more to do is not
  * connected again for others. */
-static struct ti_way *relay_of(struct ti__member *m, bool *wait)
+static struct ti_conn *relay_of(struct ti__peer *p, bool *wait)
 {
-    struct ti__fetching *g = m->g;
+    struct ti__job *job = p->job;
 
     *wait = false;
-    while (m->out->parent >= 0) {
-        struct ti__member *p = &g->member[m->out->parent];
+    while (p->result->parent >= 0) {
+        struct ti__peer *above = &job->peer[p->result->parent];
 
-        *wait = !p->ready && (p->way || p->out->state == TI_FETCH_WAITING);
-        if (p->ready && p->way)
-            return p->way;
+        *wait = !above->ready && (above->conn || above->result->state == TI_FETCH_WAITING);
+        if (above->ready && above->conn)
+            return above->conn;
         if (*wait)
             return NULL;
-        m->out->parent = p->out->parent;
+        p->result->parent = above->result->parent;
     }
     return NULL;
 }
 
 /* Those that relays are to reach, in that order. */
-static void foresee(struct ti__fetching *g)
+static void foresee(struct ti__job *job)
 {
     bool deeper = true;
 
     for (int depth = 2; deeper; depth++) {
         deeper = false;
-        for (int64_t i = 0; i < g->nodes.n; i++) {
-            const struct ti__member *m = &g->member[i];
+        for (int64_t i = 0; i < job->nodes.n; i++) {
+            const struct ti__peer *p = &job->peer[i];
 
-            if (m->out->depth == depth && host_of(m))
-                ti_way_foresee(g->ways, host_of(m));
-            deeper = deeper || m->out->depth > depth;
+            if (p->result->depth == depth && host_of(p))
+                ti_conn_prefetch(job->conns, host_of(p));
+            deeper = deeper || p->result->depth > depth;
         }
     }
 }
 
-void ti__reach(struct ti__fetching *g)
+void ti__open_connections(struct ti__job *job)
 {
     double now = ti_now();
 
-    for (int64_t i = 0; i < g->nodes.n && g->st == TI_OK; i++) {
-        struct ti__member *m = &g->member[i];
-        struct ti_way *through;
+    for (int64_t i = 0; i < job->nodes.n && job->st == TI_OK; i++) {
+        struct ti__peer *p = &job->peer[i];
+        struct ti_conn *through;
         bool wait;
 
-        if (m->out->state != TI_FETCH_WAITING || m->way || now < m->not_before)
+        if (p->result->state != TI_FETCH_WAITING || p->conn || now < p->retry_at)
             continue;
-        if (g->f->closed[m->node->site])
-            m->out->parent = -1;
-        through = relay_of(m, &wait);
+        if (job->f->closed[p->node->site])
+            p->result->parent = -1;
+        through = relay_of(p, &wait);
         if (!wait)
-            open_way(m, through);
+            open_way(p, through);
     }
-    if (!g->foreseen)
-        foresee(g); /* after those that are connected at once */
-    g->foreseen = true;
+    if (!job->prefetched)
+        foresee(job); /* after those that are connected at once */
+    job->prefetched = true;
 }
 
-void ti__count_ways(struct ti__fetching *g)
+void ti__count_bytes(struct ti__job *job)
 {
-    for (int64_t i = 0; i < g->nodes.n; i++) {
-        struct ti__member *m = &g->member[i];
+    for (int64_t i = 0; i < job->nodes.n; i++) {
+        struct ti__peer *p = &job->peer[i];
 
-        m->out->sent = m->sent_before + (m->way ? ti_way_bytes(m->way) : 0);
-        m->out->link = m->link_before + (m->way ? ti_way_link_bytes(m->way) : 0);
+        p->result->sent = p->sent_before + (p->conn ? ti_conn_bytes(p->conn) : 0);
+        p->result->link = p->link_before + (p->conn ? ti_conn_link_bytes(p->conn) : 0);
     }
 }

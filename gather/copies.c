@@ -16,85 +16,85 @@
 #define NOT_GATHERED       "it is not what was gathered"
 #define PIECE_BYTES        (4 << 20) /* read here at a time, while connections wait */
 
-static void ask(struct ti__member *m, json_t *request)
+static void ask(struct ti__peer *p, json_t *request)
 {
-    if (request && m->way)
-        ti_way_ask(m->way, request);
+    if (request && p->conn)
+        ti_conn_request(p->conn, request);
     else
         json_decref(request);
 }
 
 /* --- who sends a rank ---------------------------------------------------- */
 
-static bool can_send(const struct ti__fetching *g, int64_t node, int64_t rank)
+static bool can_send(const struct ti__job *job, int64_t node, int64_t rank)
 {
-    return node >= 0 && !ti__given_up(&g->member[node]) &&
-           ti_ranges_hold(g->member[node].have, rank) &&
-           !ti_ranges_hold(g->member[node].refused, rank);
+    return node >= 0 && !ti__abandoned(&job->peer[node]) &&
+           ti_ranges_hold(job->peer[node].have, rank) &&
+           !ti_ranges_hold(job->peer[node].refused, rank);
 }
 
 /* Whom RUN.json names, else whoever has it; -1. */
-static int32_t choose(const struct ti__fetching *g, int64_t rank)
+static int32_t choose(const struct ti__job *job, int64_t rank)
 {
-    const struct ti__rank *r = &g->rank[rank];
+    const struct ti__rank *r = &job->rank[rank];
 
-    if (can_send(g, r->named, rank))
+    if (can_send(job, r->named, rank))
         return r->named;
-    if (r->named >= 0 && ti__takes_part(&g->member[r->named]) &&
-        !ti__given_up(&g->member[r->named]) && g->member[r->named].listing != TI__LISTED)
+    if (r->named >= 0 && ti__in_tree(&job->peer[r->named]) &&
+        !ti__abandoned(&job->peer[r->named]) && job->peer[r->named].listing != TI__LISTED)
         return -1; /* it may have it yet */
-    if (can_send(g, r->holder, rank))
-        return r->holder;
-    if (can_send(g, r->second, rank))
+    if (can_send(job, r->reference, rank))
+        return r->reference;
+    if (can_send(job, r->second, rank))
         return r->second;
-    for (int64_t i = 0; r->several && i < g->nodes.n; i++)
-        if (can_send(g, i, rank))
+    for (int64_t i = 0; r->more_copies && i < job->nodes.n; i++)
+        if (can_send(job, i, rank))
             return (int32_t)i;
     return -1;
 }
 
-bool ti__others_may_send(const struct ti__fetching *g, int64_t rank)
+bool ti__has_other_sender(const struct ti__job *job, int64_t rank)
 {
-    for (int64_t i = 0; i < g->nodes.n; i++) {
-        const struct ti__member *m = &g->member[i];
+    for (int64_t i = 0; i < job->nodes.n; i++) {
+        const struct ti__peer *p = &job->peer[i];
 
-        if (ti__takes_part(m) && !ti__given_up(m) &&
-            (m->listing != TI__LISTED || can_send(g, i, rank)))
+        if (ti__in_tree(p) && !ti__abandoned(p) &&
+            (p->listing != TI__LISTED || can_send(job, i, rank)))
             return true;
     }
     return false;
 }
 
-void ti__assign(struct ti__fetching *g, int64_t rank)
+void ti__assign_sender(struct ti__job *job, int64_t rank)
 {
-    struct ti__rank *r = &g->rank[rank];
-    struct ti__member *m;
-    int32_t sender = r->state == TI__WANTED && r->sender < 0 ? choose(g, rank) : -1;
+    struct ti__rank *r = &job->rank[rank];
+    struct ti__peer *p;
+    int32_t sender = r->state == TI__WANTED && r->sender < 0 ? choose(job, rank) : -1;
 
-    if (sender < 0 || g->work != TI__FETCH)
+    if (sender < 0 || job->kind != TI__FETCH)
         return;
-    m = &g->member[sender];
+    p = &job->peer[sender];
     r->sender = sender;
-    ti_ranges_add(m->todo, rank);
-    m->out->wanted++;
-    m->out->wanted_bytes += r->bytes;
-    ti__wake(m);
+    ti_ranges_add(p->to_send, rank);
+    p->result->wanted++;
+    p->result->wanted_bytes += r->bytes;
+    ti__wake(p);
 }
 
-static void release(struct ti__member *m, int64_t rank)
+static void release(struct ti__peer *p, int64_t rank)
 {
-    struct ti__fetching *g = m->g;
-    struct ti__rank *r = &g->rank[rank];
+    struct ti__job *job = p->job;
+    struct ti__rank *r = &job->rank[rank];
 
-    if (r->sender == m->i) { /* it was to send it all the same */
+    if (r->sender == p->i) { /* it was to send it all the same */
         r->sender = -1;
-        m->out->wanted_bytes -= r->bytes;
+        p->result->wanted_bytes -= r->bytes;
     }
-    ti__assign(g, rank);
+    ti__assign_sender(job, rank);
 }
 
-static void for_each(struct ti__member *m, const json_t *list,
-                     void (*call)(struct ti__member *m, int64_t rank))
+static void for_each(struct ti__peer *p, const json_t *list,
+                     void (*call)(struct ti__peer *p, int64_t rank))
 {
     const json_t *range;
     size_t i;
@@ -104,13 +104,13 @@ static void for_each(struct ti__member *m, const json_t *list,
         int64_t last = json_integer_value(json_array_get(range, 1));
 
         for (int64_t r = json_integer_value(json_array_get(range, 0)); r <= last; r++)
-            call(m, r);
+            call(p, r);
     }
 }
 
 /* Those of `list` that are not here. */
-static void for_all(struct ti__member *m, const json_t *list,
-                    void (*call)(struct ti__member *m, int64_t rank))
+static void for_all(struct ti__peer *p, const json_t *list,
+                    void (*call)(struct ti__peer *p, int64_t rank))
 {
     const json_t *range;
     size_t i;
@@ -120,198 +120,200 @@ static void for_all(struct ti__member *m, const json_t *list,
         int64_t last = json_integer_value(json_array_get(range, 1));
 
         for (int64_t r = json_integer_value(json_array_get(range, 0)); r <= last; r++)
-            if (m->g->rank[r].state == TI__WANTED)
-                call(m, r);
+            if (p->job->rank[r].state == TI__WANTED)
+                call(p, r);
     }
 }
 
-static void not_compared(struct ti__member *m, int64_t rank)
+static void not_compared(struct ti__peer *p, int64_t rank)
 {
-    ti_ranges_add(m->alone, rank);
+    ti_ranges_add(p->not_compared, rank);
 }
 
-static void assign(struct ti__member *m, int64_t rank)
+static void assign(struct ti__peer *p, int64_t rank)
 {
-    ti__assign(m->g, rank);
+    ti__assign_sender(p->job, rank);
 }
 
 /* What others were told to leave to it, or compare with it, goes on without. */
-void ti__release(struct ti__member *m)
+void ti__release_ranks(struct ti__peer *p)
 {
-    for_all(m, m->have, release);
-    for_all(m, m->ranks, release);
-    for_each(m, m->check, not_compared);
-    for_each(m, m->checked, not_compared);
-    json_array_clear(m->todo);
-    json_array_clear(m->check);
-    json_decref(m->checked);
-    m->checked = NULL;
+    for_all(p, p->have, release);
+    for_all(p, p->ranks, release);
+    for_each(p, p->to_checksum, not_compared);
+    for_each(p, p->checksumming, not_compared);
+    json_array_clear(p->to_send);
+    json_array_clear(p->to_checksum);
+    json_decref(p->checksumming);
+    p->checksumming = NULL;
 }
 
 /* --- two that differ ----------------------------------------------------- */
 
-static const char *name_of(const struct ti__fetching *g, int32_t node)
+static const char *name_of(const struct ti__job *job, int32_t node)
 {
-    return g->member[node].out->name;
+    return job->peer[node].result->name;
 }
 
 /* What was on its way is dropped when it is whole, what came is removed. */
-static void clash(struct ti__fetching *g, int64_t rank, int32_t a, int32_t b)
+static void clash(struct ti__job *job, int64_t rank, int32_t a, int32_t b)
 {
-    struct ti__rank *r = &g->rank[rank];
-    struct ti__member *sender = r->sender >= 0 ? &g->member[r->sender] : NULL;
+    struct ti__rank *r = &job->rank[rank];
+    struct ti__peer *sender = r->sender >= 0 ? &job->peer[r->sender] : NULL;
     char name[TI_RANK_NAME_BYTES], why[768];
 
     snprintf(why, sizeof why, "node '%.256s' and node '%.256s' have different traces of it",
-             name_of(g, a), name_of(g, b));
-    ti__note(g, a, b, rank, why, "remove the wrong one there, and start again");
-    if (r->state == TI__CAME) {
-        unlinkat(g->nodes.dir, ti_rank_name(rank, name), 0);
-        g->f->fetched--;
+             name_of(job, a), name_of(job, b));
+    ti__add_finding(job, a, b, rank, why, "remove the wrong one there, and start again");
+    if (r->state == TI__RECEIVED) {
+        unlinkat(job->nodes.dir, ti_rank_name(rank, name), 0);
+        job->f->fetched--;
         if (sender)
-            sender->out->ranks--;
-    } else if (sender && ti_ranges_hold(sender->todo, rank)) { /* which is never asked for now */
-        sender->out->wanted_bytes -= r->bytes;
+            sender->result->ranks--;
+    } else if (sender && ti_ranges_hold(sender->to_send, rank)) { /* which is never asked for now */
+        sender->result->wanted_bytes -= r->bytes;
     }
-    r->state = TI__CLASH;
+    r->state = TI__CONFLICT;
 }
 
-static void clash_here(struct ti__member *m, int64_t rank)
+static void clash_here(struct ti__peer *p, int64_t rank)
 {
-    struct ti__rank *r = &m->g->rank[rank];
+    struct ti__rank *r = &p->job->rank[rank];
     char why[512];
 
-    if (r->state == TI__CLASH)
+    if (r->state == TI__CONFLICT)
         return;
     snprintf(why, sizeof why,
              "node '%.256s' has another trace of it than the one that was here, which is kept",
-             name_of(m->g, m->i));
-    ti__note(m->g, m->i, TI__HERE, rank, why,
-             "remove the wrong one, here or there, and start again");
-    r->state = TI__CLASH;
-    m->g->f->clashes++;
+             name_of(p->job, p->i));
+    ti__add_finding(p->job, p->i, TI__LOCAL_COPY, rank, why,
+                    "remove the wrong one, here or there, and start again");
+    r->state = TI__CONFLICT;
+    p->job->f->conflicts++;
 }
 
 /* --- what nodes have ----------------------------------------------------- */
 
-void ti__ask_list(struct ti__member *m)
+void ti__ask_list(struct ti__peer *p)
 {
-    m->listing = TI__ASKED;
-    ti__moved(m);
-    json_array_clear(m->have); /* of a list that was cut off */
-    ask(m, json_pack("{s:s, s:i, s:s, s:s}", "do", "list", "id", 1, "directory", m->node->directory,
-                     "run_id", m->g->nodes.run_id));
+    p->listing = TI__ASKED;
+    ti__made_progress(p);
+    json_array_clear(p->have); /* of a list that was cut off */
+    ask(p, json_pack("{s:s, s:i, s:s, s:s}", "do", "list", "id", 1, "directory", p->node->directory,
+                     "run_id", p->job->nodes.run_id));
 }
 
-static void to_check(struct ti__member *m, int64_t rank)
+static void to_check(struct ti__peer *p, int64_t rank)
 {
-    ti_ranges_add(m->check, rank);
-    m->blocked = false;
+    ti_ranges_add(p->to_checksum, rank);
+    p->blocked = false;
 }
 
 /* Whether it is one file that both see: nodes of different sites hardly share a disk, and so
  * their files are compared. */
-static bool is_shared(const struct ti__member *m, const struct ti__rank *r, int64_t bytes,
+static bool is_shared(const struct ti__peer *p, const struct ti__rank *r, int64_t bytes,
                       uint64_t inode, int64_t mtime)
 {
     return r->inode == inode && r->bytes == bytes && r->mtime == mtime &&
-           m->g->member[r->holder].node->site == m->node->site;
+           p->job->peer[r->reference].node->site == p->node->site;
 }
 
 /* A holder that was given up before its checksum was known is none. */
-static void forget_lost_holder(struct ti__fetching *g, int64_t rank, bool shared)
+static void forget_lost_holder(struct ti__job *job, int64_t rank, bool shared)
 {
-    struct ti__rank *r = &g->rank[rank];
+    struct ti__rank *r = &job->rank[rank];
 
-    if (r->holder < 0 || r->crc_known || !ti__given_up(&g->member[r->holder]))
+    if (r->reference < 0 || r->crc_known || !ti__abandoned(&job->peer[r->reference]))
         return;
     if (!shared)
-        not_compared(&g->member[r->holder], rank);
-    r->holder = -1;
+        not_compared(&job->peer[r->reference], rank);
+    r->reference = -1;
 }
 
 /* A file that nobody else has named yet, or the same, or another one. */
-static void compare_with_holder(struct ti__member *m, int64_t rank, const json_t *file)
+static void compare_with_holder(struct ti__peer *p, int64_t rank, const json_t *file)
 {
-    struct ti__rank *r = &m->g->rank[rank];
+    struct ti__rank *r = &p->job->rank[rank];
     int64_t bytes = json_integer_value(json_array_get(file, 1)),
             mtime = json_integer_value(json_array_get(file, 3));
     uint64_t inode = (uint64_t)json_integer_value(json_array_get(file, 2));
 
     r->listed = true;
-    forget_lost_holder(m->g, rank, r->holder >= 0 && is_shared(m, r, bytes, inode, mtime));
-    if (r->holder < 0) {
-        r->holder = m->i;
+    forget_lost_holder(p->job, rank, r->reference >= 0 && is_shared(p, r, bytes, inode, mtime));
+    if (r->reference < 0) {
+        r->reference = p->i;
         r->bytes = bytes;
         r->inode = inode;
         r->mtime = mtime;
         return;
     }
-    if (r->holder == m->i)
+    if (r->reference == p->i)
         return;
-    r->several = r->several || (r->second >= 0 && r->second != m->i);
-    r->second = r->second < 0 ? m->i : r->second;
-    if (is_shared(m, r, bytes, inode, mtime)) {
-        m->g->f->shared += !r->shared;
+    r->more_copies = r->more_copies || (r->second >= 0 && r->second != p->i);
+    r->second = r->second < 0 ? p->i : r->second;
+    if (is_shared(p, r, bytes, inode, mtime)) {
+        p->job->f->shared += !r->shared;
         r->shared = true;
     } else {
-        to_check(m, rank);
+        to_check(p, rank);
     }
 }
 
 /* One that was here before, which is not asked for: it may come from this very node, if that is
  * the one that RUN.json names, else it is compared. */
-static void compare_with_here(struct ti__member *m, int64_t rank, const json_t *file)
+static void compare_with_here(struct ti__peer *p, int64_t rank, const json_t *file)
 {
-    struct ti__rank *r = &m->g->rank[rank];
+    struct ti__rank *r = &p->job->rank[rank];
     int64_t bytes = json_integer_value(json_array_get(file, 1)),
             mtime = json_integer_value(json_array_get(file, 3));
     uint64_t inode = (uint64_t)json_integer_value(json_array_get(file, 2));
 
     if (bytes != r->bytes) {
-        clash_here(m, rank);
-    } else if (!ti_ranges_hold(m->node->ranks, rank) &&
+        clash_here(p, rank);
+    } else if (!ti_ranges_hold(p->node->ranks, rank) &&
                (!r->listed || r->inode != inode || r->mtime != mtime)) {
         r->inode = inode;
         r->mtime = mtime;
         r->listed = true;
-        to_check(m, rank);
+        to_check(p, rank);
     }
 }
 
 /* With --remove: only what is as long as what is in the bundle, and has its checksum. */
-static void may_be_removed(struct ti__member *m, int64_t rank, int64_t bytes)
+static void may_be_removed(struct ti__peer *p, int64_t rank, int64_t bytes)
 {
-    const struct ti_run *run = m->g->run;
+    const struct ti_run *run = p->job->run;
 
-    if (m->g->rank[rank].state != TI__WANTED || (m->ranks && !ti_ranges_hold(m->node->ranks, rank)))
+    if (p->job->rank[rank].state != TI__WANTED ||
+        (p->ranks && !ti_ranges_hold(p->node->ranks, rank)))
         return;
-    if (ti_ranges_hold(m->tried, rank))
-        ti__note(m->g, m->i, -1, rank, "it could not be removed: is the directory writable?", NULL);
+    if (ti_ranges_hold(p->remove_answered, rank))
+        ti__add_finding(p->job, p->i, -1, rank,
+                        "it could not be removed: is the directory writable?", NULL);
     else if (run->rank[rank].file.st_size == bytes)
-        to_check(m, rank);
+        to_check(p, rank);
     else
-        ti__note(m->g, m->i, -1, rank, NOT_GATHERED, NULL);
+        ti__add_finding(p->job, p->i, -1, rank, NOT_GATHERED, NULL);
 }
 
-static void is_to_be_removed(struct ti__member *m, int64_t rank, int64_t bytes, uint32_t crc)
+static void is_to_be_removed(struct ti__peer *p, int64_t rank, int64_t bytes, uint32_t crc)
 {
-    const struct ti_run_rank *r = &m->g->run->rank[rank];
+    const struct ti_run_rank *r = &p->job->run->rank[rank];
 
     if (r->file.st_size == bytes && r->crc32c == crc)
-        ti_ranges_add(m->todo, rank);
+        ti_ranges_add(p->to_send, rank);
     else
-        ti__note(m->g, m->i, -1, rank, NOT_GATHERED, NULL);
+        ti__add_finding(p->job, p->i, -1, rank, NOT_GATHERED, NULL);
 }
 
-void ti__take_listed(struct ti__member *m, const json_t *j)
+void ti__on_listed(struct ti__peer *p, const json_t *j)
 {
-    struct ti__fetching *g = m->g;
+    struct ti__job *job = p->job;
     const json_t *file;
     size_t i;
 
-    if (m->listing != TI__ASKED) {
-        ti__nonsense(m, "a list nobody asked for");
+    if (p->listing != TI__ASKED) {
+        ti__protocol_error(p, "a list nobody asked for");
         return;
     }
     json_array_foreach(json_object_get(j, "traces"), i, file)
@@ -319,115 +321,116 @@ void ti__take_listed(struct ti__member *m, const json_t *j)
         int64_t rank = json_integer_value(json_array_get(file, 0)),
                 bytes = json_integer_value(json_array_get(file, 1));
 
-        if (rank < 0 || rank >= TI_RANKS_MAX || bytes < 0 || bytes > TI__BYTES_MOST ||
-            ti_ranges_hold(m->have, rank)) {
-            ti__nonsense(m, "a list with a rank that is none, or is there twice");
+        if (rank < 0 || rank >= TI_RANKS_MAX || bytes < 0 || bytes > TI__TRACE_BYTES_MAX ||
+            ti_ranges_hold(p->have, rank)) {
+            ti__protocol_error(p, "a list with a rank that is none, or is there twice");
             return;
         }
-        if (rank >= g->np)
+        if (rank >= job->np)
             continue;
-        ti__moved(m);
-        ti_ranges_add(m->have, rank);
-        if (g->work == TI__REMOVE)
-            may_be_removed(m, rank, bytes);
-        else if (g->rank[rank].holder == TI__HERE)
-            compare_with_here(m, rank, file);
-        else if (g->rank[rank].state != TI__LEFT)
-            compare_with_holder(m, rank, file);
+        ti__made_progress(p);
+        ti_ranges_add(p->have, rank);
+        if (job->kind == TI__REMOVE)
+            may_be_removed(p, rank, bytes);
+        else if (job->rank[rank].reference == TI__LOCAL_COPY)
+            compare_with_here(p, rank, file);
+        else if (job->rank[rank].state != TI__NOT_WANTED)
+            compare_with_holder(p, rank, file);
     }
 }
 
-void ti__ask_remove(struct ti__member *m)
+void ti__ask_remove(struct ti__peer *p)
 {
     json_t *later;
     const json_t *range;
     size_t i;
 
-    if (json_array_size(m->todo) == 0 || json_array_size(m->check) || m->checked)
+    if (json_array_size(p->to_send) == 0 || json_array_size(p->to_checksum) || p->checksumming)
         return;
     later = json_array();
-    m->going = json_array();
-    json_array_foreach(m->todo, i, range)
-        json_array_append(i < REMOVE_RANGES_MOST ? m->going : later, json_array_get(m->todo, i));
-    json_decref(m->todo);
-    m->todo = later;
-    m->removing = true;
-    ti__moved(m);
-    ask(m, json_pack("{s:s, s:i, s:O, s:s, s:s}", "do", "remove", "id", 4, "ranks", m->going,
-                     "directory", m->node->directory, "run_id", m->g->nodes.run_id));
+    p->being_removed = json_array();
+    json_array_foreach(p->to_send, i, range) json_array_append(
+        i < REMOVE_RANGES_MOST ? p->being_removed : later, json_array_get(p->to_send, i));
+    json_decref(p->to_send);
+    p->to_send = later;
+    p->removing = true;
+    ti__made_progress(p);
+    ask(p,
+        json_pack("{s:s, s:i, s:O, s:s, s:s}", "do", "remove", "id", 4, "ranks", p->being_removed,
+                  "directory", p->node->directory, "run_id", p->job->nodes.run_id));
 }
 
-void ti__list_done(struct ti__member *m, const json_t *j)
+void ti__on_list_end(struct ti__peer *p, const json_t *j)
 {
-    if (m->listing != TI__ASKED) {
-        ti__nonsense(m, "a list nobody asked for");
+    if (p->listing != TI__ASKED) {
+        ti__protocol_error(p, "a list nobody asked for");
         return;
     }
-    ti__moved(m);
-    m->listing = TI__LISTED;
-    m->no_folder = json_is_false(json_object_get(j, "exists"));
-    m->g->dirty = true;
-    if (m->g->work == TI__REMOVE) /* what it has is compared first */
+    ti__made_progress(p);
+    p->listing = TI__LISTED;
+    p->no_directory = json_is_false(json_object_get(j, "exists"));
+    p->job->dirty = true;
+    if (p->job->kind == TI__REMOVE) /* what it has is compared first */
         return;
-    for_all(m, m->have, assign);
-    for_all(m, m->ranks, assign);
+    for_all(p, p->have, assign);
+    for_all(p, p->ranks, assign);
 }
 
 /* --- whether two have the same ------------------------------------------- */
 
-static void take_one_crc(struct ti__member *m, int64_t rank, int64_t bytes, uint32_t crc)
+static void take_one_crc(struct ti__peer *p, int64_t rank, int64_t bytes, uint32_t crc)
 {
-    struct ti__fetching *g = m->g;
-    struct ti__rank *r = &g->rank[rank];
+    struct ti__job *job = p->job;
+    struct ti__rank *r = &job->rank[rank];
 
-    if (g->work == TI__REMOVE) {
-        is_to_be_removed(m, rank, bytes, crc);
+    if (job->kind == TI__REMOVE) {
+        is_to_be_removed(p, rank, bytes, crc);
         return;
     }
-    if (r->holder >= 0 && r->holder != m->i && !r->crc_known) {
+    if (r->reference >= 0 && r->reference != p->i && !r->crc_known) {
         /* who had it first was lost, and this one asked before another one listed it */
-        to_check(&g->member[r->holder], rank);
-        ti__wake(&g->member[r->holder]);
-        r->holder = -1;
-        r->several = true;
+        to_check(&job->peer[r->reference], rank);
+        ti__wake(&job->peer[r->reference]);
+        r->reference = -1;
+        r->more_copies = true;
     }
-    if (r->holder == -1)
-        r->holder = m->i;
-    if (r->holder == m->i) {
+    if (r->reference == -1)
+        r->reference = p->i;
+    if (r->reference == p->i) {
         if (r->sender >= 0) /* its sum has what was listed */
-            g->member[r->sender].out->wanted_bytes += bytes - r->bytes;
+            job->peer[r->sender].result->wanted_bytes += bytes - r->bytes;
         r->bytes = bytes;
         r->crc = crc;
         r->crc_known = true;
-        ti__assign(g, rank);
+        ti__assign_sender(job, rank);
         return;
     }
     if (bytes == r->bytes && crc == r->crc) {
-        g->f->alike += !r->alike;
+        job->f->alike += !r->alike;
         r->alike = true;
-    } else if (r->holder == TI__HERE) {
-        clash_here(m, rank);
-    } else if (r->state != TI__CLASH) {
-        clash(g, rank, r->holder, m->i);
+    } else if (r->reference == TI__LOCAL_COPY) {
+        clash_here(p, rank);
+    } else if (r->state != TI__CONFLICT) {
+        clash(job, rank, r->reference, p->i);
     }
 }
 
 /* It is compared with the holder's, so that has to be known first. */
-static bool ask_now(struct ti__member *m, int64_t rank)
+static bool ask_now(struct ti__peer *p, int64_t rank)
 {
-    struct ti__rank *r = &m->g->rank[rank];
-    struct ti__member *holder;
+    struct ti__rank *r = &p->job->rank[rank];
+    struct ti__peer *holder;
 
-    forget_lost_holder(m->g, rank, false);
-    if (r->holder == -1 || r->holder == m->i || r->crc_known)
+    forget_lost_holder(p->job, rank, false);
+    if (r->reference == -1 || r->reference == p->i || r->crc_known)
         return true;
-    if (r->holder == TI__HERE) {
-        if (m->g->comparing.fd < 0 || m->g->comparing.rank != rank)
-            ti_ranges_add(m->g->compare, rank);
+    if (r->reference == TI__LOCAL_COPY) {
+        if (p->job->local.fd < 0 || p->job->local.rank != rank)
+            ti_ranges_add(p->job->local_queue, rank);
         return false;
     }
-    holder = &m->g->member[r->holder];
-    if (!ti_ranges_hold(holder->check, rank) && !ti_ranges_hold(holder->checked, rank)) {
+    holder = &p->job->peer[r->reference];
+    if (!ti_ranges_hold(holder->to_checksum, rank) && !ti_ranges_hold(holder->checksumming, rank)) {
         to_check(holder, rank);
         ti__wake(holder);
     }
@@ -437,26 +440,26 @@ static bool ask_now(struct ti__member *m, int64_t rank)
 /* Nothing of `check` could be asked for when it was looked at, nor was anything added, and what
  * it waited for is not known yet: thousands of nodes with thousands of ranks each need not be
  * looked at whenever something happens to one of them. */
-static bool is_blocked(const struct ti__member *m)
+static bool is_blocked(const struct ti__peer *p)
 {
-    const struct ti__rank *r = &m->g->rank[m->blocked_by];
+    const struct ti__rank *r = &p->job->rank[p->blocked_by];
 
-    if (!m->blocked || r->state == TI__CLASH || r->crc_known)
+    if (!p->blocked || r->state == TI__CONFLICT || r->crc_known)
         return false;
-    return r->holder == TI__HERE ||
-           (r->holder >= 0 && r->holder != m->i && !ti__given_up(&m->g->member[r->holder]));
+    return r->reference == TI__LOCAL_COPY || (r->reference >= 0 && r->reference != p->i &&
+                                              !ti__abandoned(&p->job->peer[r->reference]));
 }
 
 /* What holders are asked for comes in ascending order, what is read here in descending order:
  * who waits for the last of it finds all the others known. */
-static void blocked_by(struct ti__member *m, int64_t rank)
+static void blocked_by(struct ti__peer *p, int64_t rank)
 {
-    if (!m->blocked || m->g->rank[rank].holder != TI__HERE)
-        m->blocked_by = rank;
-    m->blocked = true;
+    if (!p->blocked || p->job->rank[rank].reference != TI__LOCAL_COPY)
+        p->blocked_by = rank;
+    p->blocked = true;
 }
 
-void ti__add_rest(json_t *to, const json_t *from, size_t i, int64_t first)
+void ti__ranges_add_from(json_t *to, const json_t *from, size_t i, int64_t first)
 {
     json_t *range = json_array_get(from, i);
 
@@ -468,61 +471,62 @@ void ti__add_rest(json_t *to, const json_t *from, size_t i, int64_t first)
 }
 
 /* Those of `check` that can be asked for now go to `now`, the others to `later`. */
-static void divide(struct ti__member *m, json_t *now, json_t *later)
+static void divide(struct ti__peer *p, json_t *now, json_t *later)
 {
     const json_t *range;
     int64_t n = 0;
     size_t i;
 
-    json_array_foreach(m->check, i, range)
+    json_array_foreach(p->to_checksum, i, range)
     {
         int64_t last = json_integer_value(json_array_get(range, 1));
 
         for (int64_t r = json_integer_value(json_array_get(range, 0)); r <= last; r++) {
             if (n == CRC_RANKS_MOST) {
-                ti__add_rest(later, m->check, i, r);
+                ti__ranges_add_from(later, p->to_checksum, i, r);
                 return;
             }
-            if (m->g->rank[r].state == TI__CLASH)
+            if (p->job->rank[r].state == TI__CONFLICT)
                 continue;
-            if (ask_now(m, r)) {
+            if (ask_now(p, r)) {
                 ti_ranges_add(now, r);
-                m->crc_bytes += m->g->work == TI__REMOVE ? (int64_t)m->g->run->rank[r].file.st_size
-                                                         : m->g->rank[r].bytes;
+                p->crc_bytes += p->job->kind == TI__REMOVE
+                                    ? (int64_t)p->job->run->rank[r].file.st_size
+                                    : p->job->rank[r].bytes;
                 n++;
             } else {
                 ti_ranges_add(later, r);
-                blocked_by(m, r);
+                blocked_by(p, r);
             }
         }
     }
 }
 
-void ti__ask_crc(struct ti__member *m)
+void ti__ask_crc(struct ti__peer *p)
 {
     json_t *now, *later;
 
-    if (m->checked || !m->ready || json_array_size(m->check) == 0 || is_blocked(m))
+    if (p->checksumming || !p->ready || json_array_size(p->to_checksum) == 0 || is_blocked(p))
         return;
     now = json_array();
     later = json_array();
-    m->blocked = false;
-    divide(m, now, later);
-    json_decref(m->check);
-    m->check = later;
+    p->blocked = false;
+    divide(p, now, later);
+    json_decref(p->to_checksum);
+    p->to_checksum = later;
     if (json_array_size(now)) {
-        m->blocked = false;
-        m->checked = now;
-        ti__moved(m);
-        ask(m, json_pack("{s:s, s:i, s:O, s:s, s:s}", "do", "crc", "id", 2, "ranks", now,
-                         "directory", m->node->directory, "run_id", m->g->nodes.run_id));
+        p->blocked = false;
+        p->checksumming = now;
+        ti__made_progress(p);
+        ask(p, json_pack("{s:s, s:i, s:O, s:s, s:s}", "do", "crc", "id", 2, "ranks", now,
+                         "directory", p->node->directory, "run_id", p->job->nodes.run_id));
     } else {
         json_decref(now);
     }
 }
 
 /* What it cannot read is not compared; nobody waits for it. */
-static void leave_out(struct ti__member *m, const json_t *asked, const json_t *seen)
+static void leave_out(struct ti__peer *p, const json_t *asked, const json_t *seen)
 {
     const json_t *range;
     size_t i;
@@ -534,49 +538,49 @@ static void leave_out(struct ti__member *m, const json_t *asked, const json_t *s
         for (int64_t r = json_integer_value(json_array_get(range, 0)); r <= last; r++) {
             if (ti_ranges_hold(seen, r))
                 continue;
-            not_compared(m, r);
-            if (m->g->work == TI__REMOVE)
-                ti__note(m->g, m->i, -1, r, "it could not be compared with what was gathered",
-                         NULL);
-            if (m->g->rank[r].holder != m->i)
+            not_compared(p, r);
+            if (p->job->kind == TI__REMOVE)
+                ti__add_finding(p->job, p->i, -1, r,
+                                "it could not be compared with what was gathered", NULL);
+            if (p->job->rank[r].reference != p->i)
                 continue;
-            m->g->rank[r].holder = -1;
-            m->g->rank[r].several = true;
+            p->job->rank[r].reference = -1;
+            p->job->rank[r].more_copies = true;
         }
     }
 }
 
-void ti__take_crc(struct ti__member *m, const json_t *j)
+void ti__on_crc(struct ti__peer *p, const json_t *j)
 {
-    json_t *asked = m->checked, *seen;
+    json_t *asked = p->checksumming, *seen;
     const json_t *one;
     size_t i;
 
     if (!asked) {
-        ti__nonsense(m, "checksums nobody asked for");
+        ti__protocol_error(p, "checksums nobody asked for");
         return;
     }
-    ti__moved(m);
+    ti__made_progress(p);
     seen = json_array();
-    m->checked = NULL;
-    m->crc_bytes = 0;
-    m->g->dirty = true;
+    p->checksumming = NULL;
+    p->crc_bytes = 0;
+    p->job->dirty = true;
     json_array_foreach(json_object_get(j, "crc"), i, one)
     {
         int64_t rank = json_integer_value(json_array_get(one, 0)),
                 bytes = json_integer_value(json_array_get(one, 1));
 
         if (!ti_ranges_hold(asked, rank) || ti_ranges_hold(seen, rank) || bytes < 0 ||
-            bytes > TI__BYTES_MOST) {
-            ti__nonsense(m, "a checksum nobody asked for");
+            bytes > TI__TRACE_BYTES_MAX) {
+            ti__protocol_error(p, "a checksum nobody asked for");
             break;
         }
         ti_ranges_add(seen, rank);
-        take_one_crc(m, rank, bytes, (uint32_t)json_integer_value(json_array_get(one, 2)));
+        take_one_crc(p, rank, bytes, (uint32_t)json_integer_value(json_array_get(one, 2)));
     }
-    leave_out(m, asked, seen);
-    if (m->g->work == TI__REMOVE && !ti__given_up(m))
-        ti__ask_remove(m);
+    leave_out(p, asked, seen);
+    if (p->job->kind == TI__REMOVE && !ti__abandoned(p))
+        ti__ask_remove(p);
     json_decref(seen);
     json_decref(asked);
 }
@@ -596,55 +600,55 @@ static int64_t take_last(json_t *ranges)
     return last;
 }
 
-static bool begin_here(struct ti__fetching *g)
+static bool begin_here(struct ti__job *job)
 {
     char name[TI_RANK_NAME_BYTES];
 
-    if (g->comparing.fd >= 0)
+    if (job->local.fd >= 0)
         return true;
-    g->comparing.rank = take_last(g->compare);
-    g->comparing.bytes = 0;
-    g->comparing.crc = 0;
-    g->comparing.fd = openat(g->nodes.dir, ti_rank_name(g->comparing.rank, name),
-                             O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-    return g->comparing.fd >= 0;
+    job->local.rank = take_last(job->local_queue);
+    job->local.bytes = 0;
+    job->local.crc = 0;
+    job->local.fd = openat(job->nodes.dir, ti_rank_name(job->local.rank, name),
+                           O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    return job->local.fd >= 0;
 }
 
 /* One that cannot be read is not compared: whoever checks the run says what is wrong with it. */
-static void end_here(struct ti__fetching *g, bool read)
+static void end_here(struct ti__job *job, bool read)
 {
-    struct ti__rank *r = &g->rank[g->comparing.rank];
+    struct ti__rank *r = &job->rank[job->local.rank];
 
     if (read) {
-        r->crc = g->comparing.crc;
-        r->bytes = g->comparing.bytes;
+        r->crc = job->local.crc;
+        r->bytes = job->local.bytes;
         r->crc_known = true;
     } else {
-        r->holder = -1;
+        r->reference = -1;
     }
-    if (g->comparing.fd >= 0)
-        close(g->comparing.fd);
-    g->comparing.fd = -1;
-    g->dirty = true;
+    if (job->local.fd >= 0)
+        close(job->local.fd);
+    job->local.fd = -1;
+    job->dirty = true;
 }
 
-bool ti__read_here(struct ti__fetching *g)
+bool ti__checksum_local(struct ti__job *job)
 {
     static char buf[256 * 1024];
     int64_t left = PIECE_BYTES;
 
-    while ((g->comparing.fd >= 0 || json_array_size(g->compare)) && left > 0) {
-        ssize_t n = begin_here(g) ? read(g->comparing.fd, buf, sizeof buf) : -1;
+    while ((job->local.fd >= 0 || json_array_size(job->local_queue)) && left > 0) {
+        ssize_t n = begin_here(job) ? read(job->local.fd, buf, sizeof buf) : -1;
 
         if (n < 0 && errno == EINTR)
             continue;
         if (n > 0) {
-            g->comparing.crc = ti_crc32c(g->comparing.crc, buf, (size_t)n);
-            g->comparing.bytes += n;
+            job->local.crc = ti_crc32c(job->local.crc, buf, (size_t)n);
+            job->local.bytes += n;
             left -= n;
         } else {
-            end_here(g, n == 0);
+            end_here(job, n == 0);
         }
     }
-    return g->comparing.fd >= 0 || json_array_size(g->compare);
+    return job->local.fd >= 0 || json_array_size(job->local_queue);
 }

@@ -17,15 +17,15 @@ static bool is_alike(const struct ti__finding *x, int32_t other, const char *why
     return x->other == other && strcmp(x->why, why) == 0;
 }
 
-void ti__note(struct ti__fetching *g, int32_t node, int32_t other, int64_t rank, const char *why,
-              const char *hint)
+void ti__add_finding(struct ti__job *job, int32_t node, int32_t other, int64_t rank,
+                     const char *why, const char *hint)
 {
-    struct ti__member *m = &g->member[node];
+    struct ti__peer *p = &job->peer[node];
     struct ti__finding *last = NULL, *more;
     int alike = 0;
 
-    for (int64_t i = m->findings; i > 0; i = g->finding[i - 1].before) {
-        struct ti__finding *x = &g->finding[i - 1];
+    for (int64_t i = p->findings; i > 0; i = job->finding[i - 1].before) {
+        struct ti__finding *x = &job->finding[i - 1];
 
         if (is_alike(x, other, why)) {
             ti_ranges_add(x->ranks, rank);
@@ -34,22 +34,23 @@ void ti__note(struct ti__fetching *g, int32_t node, int32_t other, int64_t rank,
         last = last ? last : x;
         alike++;
     }
-    more = alike < FINDINGS_MOST ? realloc(g->finding, (size_t)(g->nfindings + 1) * sizeof *more)
-                                 : NULL;
+    more = alike < FINDINGS_MOST
+               ? realloc(job->finding, (size_t)(job->nfindings + 1) * sizeof *more)
+               : NULL;
     if (more) {
-        g->finding = more;
-        more[g->nfindings++] = (struct ti__finding){.node = node,
-                                                    .other = other,
-                                                    .why = strdup(why),
-                                                    .hint = hint ? strdup(hint) : NULL,
-                                                    .ranks = json_array(),
-                                                    .before = m->findings};
-        last = &more[g->nfindings - 1];
+        job->finding = more;
+        more[job->nfindings++] = (struct ti__finding){.node = node,
+                                                      .other = other,
+                                                      .why = strdup(why),
+                                                      .hint = hint ? strdup(hint) : NULL,
+                                                      .ranks = json_array(),
+                                                      .before = p->findings};
+        last = &more[job->nfindings - 1];
         if (!last->why) { /* then at least the ranks are told of */
-            g->nfindings--;
+            job->nfindings--;
             return;
         }
-        m->findings = g->nfindings;
+        p->findings = job->nfindings;
     }
     if (last)
         ti_ranges_add(last->ranks, rank);
@@ -63,11 +64,11 @@ static char *copy(const char *text)
 }
 
 /* Takes `ranks`. */
-static ti_status add_failure(struct ti__fetching *g, int32_t node, json_t *ranks, const char *why,
+static ti_status add_failure(struct ti__job *job, int32_t node, json_t *ranks, const char *why,
                              const char *hint, struct ti_err *err)
 {
-    struct ti_fetch *f = g->f;
-    const struct ti__member *m = node >= 0 ? &g->member[node] : NULL;
+    struct ti_fetch *f = job->f;
+    const struct ti__peer *p = node >= 0 ? &job->peer[node] : NULL;
     struct ti_fetch_failure *more = realloc(f->failure, (size_t)(f->nfailures + 1) * sizeof *more);
 
     f->worst = TI_ERR_PARTIAL;
@@ -78,43 +79,43 @@ static ti_status add_failure(struct ti__fetching *g, int32_t node, json_t *ranks
     f->failure = more;
     more += f->nfailures++;
     *more = (struct ti_fetch_failure){.ranks = ranks, .why = strdup(why), .hint = copy(hint)};
-    if (m) {
-        more->node = strdup(m->out->name);
-        more->site = copy(m->out->site);
-        if (m->opened_parent >= 0)
-            more->through = copy(g->member[m->opened_parent].out->name);
-        g->f->node[node].missing += ti_ranges_count(ranks);
-        if (!m->out->why)
-            m->out->why = strdup(why);
-        if (!m->out->hint)
-            m->out->hint = copy(hint);
+    if (p) {
+        more->node = strdup(p->result->name);
+        more->site = copy(p->result->site);
+        if (p->conn_parent >= 0)
+            more->through = copy(job->peer[p->conn_parent].result->name);
+        job->f->node[node].missing += ti_ranges_count(ranks);
+        if (!p->result->why)
+            p->result->why = strdup(why);
+        if (!p->result->hint)
+            p->result->hint = copy(hint);
     }
-    return more->why && (more->node || !m) ? TI_OK : ti_err_errno(err, TI_ERR_IO, "cannot fetch");
+    return more->why && (more->node || !p) ? TI_OK : ti_err_errno(err, TI_ERR_IO, "cannot fetch");
 }
 
 /* The same for traces that cannot be had by trying again. */
-static ti_status add_gone(struct ti__fetching *g, int32_t node, json_t *ranks, const char *why,
+static ti_status add_gone(struct ti__job *job, int32_t node, json_t *ranks, const char *why,
                           struct ti_err *err)
 {
-    ti_status st = add_failure(g, node, ranks, why, NULL, err);
+    ti_status st = add_failure(job, node, ranks, why, NULL, err);
 
     if (st == TI_OK)
-        g->f->failure[g->f->nfailures - 1].gone = true;
+        job->f->failure[job->f->nfailures - 1].gone = true;
     return st;
 }
 
-static bool is_missing(const struct ti__fetching *g, int64_t rank)
+static bool is_missing(const struct ti__job *job, int64_t rank)
 {
-    return g->rank[rank].state != TI__LEFT && g->rank[rank].state != TI__CAME;
+    return job->rank[rank].state != TI__NOT_WANTED && job->rank[rank].state != TI__RECEIVED;
 }
 
 /* What was noted, the last first, so that a rank is told of once. */
-static ti_status tell_noted(struct ti__fetching *g, struct ti_err *err)
+static ti_status tell_noted(struct ti__job *job, struct ti_err *err)
 {
     ti_status st = TI_OK;
 
-    for (int64_t k = g->nfindings - 1; k >= 0 && st == TI_OK; k--) {
-        const struct ti__finding *x = &g->finding[k];
+    for (int64_t k = job->nfindings - 1; k >= 0 && st == TI_OK; k--) {
+        const struct ti__finding *x = &job->finding[k];
         json_t *ranks = json_array();
         const json_t *range;
         size_t i;
@@ -123,15 +124,15 @@ static ti_status tell_noted(struct ti__fetching *g, struct ti_err *err)
                            range) for (int64_t r = json_integer_value(json_array_get(range, 0));
                                        r <= json_integer_value(json_array_get(range, 1)); r++)
         {
-            if (!is_missing(g, r) || g->rank[r].told)
+            if (!is_missing(job, r) || job->rank[r].reported)
                 continue;
             ti_ranges_add(ranks, r);
-            g->rank[r].told = true;
+            job->rank[r].reported = true;
         }
         if (json_array_size(ranks) > 0 && strcmp(x->why, TI_MSG_NO_TRACE) == 0)
-            st = add_gone(g, x->node, ranks, x->why, err);
+            st = add_gone(job, x->node, ranks, x->why, err);
         else if (json_array_size(ranks) > 0)
-            st = add_failure(g, x->other != -1 ? -1 : x->node, ranks, x->why, x->hint, err);
+            st = add_failure(job, x->other != -1 ? -1 : x->node, ranks, x->why, x->hint, err);
         else
             json_decref(ranks);
     }
@@ -139,60 +140,60 @@ static ti_status tell_noted(struct ti__fetching *g, struct ti_err *err)
 }
 
 /* Who should have it, or whoever could not be asked. */
-static ti_status tell_node(struct ti__fetching *g, const struct ti__member *m, json_t *ranks,
+static ti_status tell_node(struct ti__job *job, const struct ti__peer *p, json_t *ranks,
                            struct ti_err *err)
 {
     char why[1200];
 
-    if (ti__given_up(m))
-        return add_failure(g, m->i, ranks, m->why.text, m->why.hint, err);
-    if (!m->no_folder)
-        return add_gone(g, m->i, ranks, TI_MSG_NO_TRACE, err);
-    snprintf(why, sizeof why, "there is no directory '%.1024s'", m->node->directory);
-    return add_gone(g, m->i, ranks, why, err);
+    if (ti__abandoned(p))
+        return add_failure(job, p->i, ranks, p->why.text, p->why.hint, err);
+    if (!p->no_directory)
+        return add_gone(job, p->i, ranks, TI_MSG_NO_TRACE, err);
+    snprintf(why, sizeof why, "there is no directory '%.1024s'", p->node->directory);
+    return add_gone(job, p->i, ranks, why, err);
 }
 
-static ti_status tell_the_rest(struct ti__fetching *g, struct ti_err *err)
+static ti_status tell_the_rest(struct ti__job *job, struct ti_err *err)
 {
-    json_t **of = calloc((size_t)g->nodes.n + 1, sizeof *of);
+    json_t **of = calloc((size_t)job->nodes.n + 1, sizeof *of);
     ti_status st = TI_OK;
     bool missing = false;
 
-    for (int64_t r = 0; of && r < g->np; r++) {
-        int64_t i = g->rank[r].named >= 0 ? g->rank[r].named : g->nodes.n;
+    for (int64_t r = 0; of && r < job->np; r++) {
+        int64_t i = job->rank[r].named >= 0 ? job->rank[r].named : job->nodes.n;
 
-        missing = missing || is_missing(g, r);
-        if (!is_missing(g, r) || g->rank[r].told)
+        missing = missing || is_missing(job, r);
+        if (!is_missing(job, r) || job->rank[r].reported)
             continue;
         if (!of[i])
             of[i] = json_array();
         ti_ranges_add(of[i], r);
     }
-    for (int64_t i = 0; of && i < g->nodes.n; i++)
+    for (int64_t i = 0; of && i < job->nodes.n; i++)
         /* whose ranks are not known may have had what is missing */
         if (st == TI_OK &&
-            (of[i] || (missing && ti__given_up(&g->member[i]) && !g->member[i].ranks)))
-            st = tell_node(g, &g->member[i], of[i] ? json_incref(of[i]) : json_array(), err);
-    if (of && of[g->nodes.n] && st == TI_OK)
-        st = add_gone(g, -1, json_incref(of[g->nodes.n]),
+            (of[i] || (missing && ti__abandoned(&job->peer[i]) && !job->peer[i].ranks)))
+            st = tell_node(job, &job->peer[i], of[i] ? json_incref(of[i]) : json_array(), err);
+    if (of && of[job->nodes.n] && st == TI_OK)
+        st = add_gone(job, -1, json_incref(of[job->nodes.n]),
                       "none of the nodes that could be asked has it", err);
-    for (int64_t i = 0; of && i <= g->nodes.n; i++)
+    for (int64_t i = 0; of && i <= job->nodes.n; i++)
         json_decref(of[i]);
     free(of);
     return of ? st : ti_err_errno(err, TI_ERR_IO, "cannot fetch");
 }
 
 /* One that was given up was to send what RUN.json says it has, also if it never came to that. */
-static void count_wanted(struct ti__fetching *g)
+static void count_wanted(struct ti__job *job)
 {
-    for (int64_t i = 0; i < g->nodes.n; i++) {
-        const struct ti__member *m = &g->member[i];
-        int64_t least = m->out->ranks + m->out->missing;
+    for (int64_t i = 0; i < job->nodes.n; i++) {
+        const struct ti__peer *p = &job->peer[i];
+        int64_t least = p->result->ranks + p->result->missing;
 
-        if (ti__given_up(m) && ti_ranges_count(m->ranks) > least)
-            least = ti_ranges_count(m->ranks);
-        if (least > m->out->wanted)
-            m->out->wanted = least;
+        if (ti__abandoned(p) && ti_ranges_count(p->ranks) > least)
+            least = ti_ranges_count(p->ranks);
+        if (least > p->result->wanted)
+            p->result->wanted = least;
     }
 }
 
@@ -208,25 +209,25 @@ static int by_rank(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-ti_status ti__tell_failures(struct ti__fetching *g, struct ti_err *err)
+ti_status ti__collect_failures(struct ti__job *job, struct ti_err *err)
 {
-    ti_status st = tell_noted(g, err);
+    ti_status st = tell_noted(job, err);
 
-    if (st == TI_OK && g->work == TI__FETCH)
-        st = tell_the_rest(g, err);
-    count_wanted(g);
-    for (int64_t i = 0; g->work == TI__REMOVE && i < g->nodes.n && st == TI_OK; i++) {
-        const struct ti__member *m = &g->member[i];
+    if (st == TI_OK && job->kind == TI__FETCH)
+        st = tell_the_rest(job, err);
+    count_wanted(job);
+    for (int64_t i = 0; job->kind == TI__REMOVE && i < job->nodes.n && st == TI_OK; i++) {
+        const struct ti__peer *p = &job->peer[i];
 
-        if (ti__takes_part(m) && ti__given_up(m))
-            st = add_failure(g, m->i, m->ranks ? json_deep_copy(m->node->ranks) : json_array(),
-                             m->why.text, m->why.hint, err);
+        if (ti__in_tree(p) && ti__abandoned(p))
+            st = add_failure(job, p->i, p->ranks ? json_deep_copy(p->node->ranks) : json_array(),
+                             p->why.text, p->why.hint, err);
     }
-    for (int64_t i = 0; i < g->nodes.n; i++)
-        if (json_array_size(g->member[i].alone))
-            g->f->node[i].alone = json_incref(g->member[i].alone);
-    if (g->f->nfailures)
-        qsort(g->f->failure, (size_t)g->f->nfailures, sizeof *g->f->failure, by_rank);
+    for (int64_t i = 0; i < job->nodes.n; i++)
+        if (json_array_size(job->peer[i].not_compared))
+            job->f->node[i].not_compared = json_incref(job->peer[i].not_compared);
+    if (job->f->nfailures)
+        qsort(job->f->failure, (size_t)job->f->nfailures, sizeof *job->f->failure, by_rank);
     return st;
 }
 
@@ -324,14 +325,14 @@ static void tell_alone(const struct ti_fetch *f)
     for (int64_t i = 0; i < f->nnodes && lines <= REPORT_MAX; i++) {
         const struct ti_fetch_node *x = &f->node[i];
 
-        if (!x->alone)
+        if (!x->not_compared)
             continue;
         if (lines++ == REPORT_MAX)
             ti_warn("... and others: --json has them all");
         else
             ti_warn("node '%s' has %s %s too: whether they are alike is not known", x->name,
-                    ti_ranges_count(x->alone) == 1 ? "rank" : "ranks",
-                    ti_ranges_text(x->alone, ranks, sizeof ranks));
+                    ti_ranges_count(x->not_compared) == 1 ? "rank" : "ranks",
+                    ti_ranges_text(x->not_compared, ranks, sizeof ranks));
     }
 }
 

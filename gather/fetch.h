@@ -31,7 +31,7 @@ struct ti_fetch_settings {
     double timeout_s;                  /* a node that says nothing for so long is given up */
     int arity;                         /* as in struct ti_tree_in */
     const struct ti_tree_costs *costs; /* NULL: ti_tree_costs_default() */
-    bool forward_agent;                /* as in struct ti_ways_config */
+    bool forward_agent;                /* as in struct ti_conns_config */
     bool trust;                        /* execute whatever RUN.json names */
     const struct ti_fetch *before;     /* of the same RUN.json: what it learnt of sites; NULL */
 
@@ -76,7 +76,7 @@ struct ti_fetch_node {
     const char *transport; /* of its last connection: "libssh2", "OpenSSH", "relay"...; NULL */
     int retries;           /* connections to it after the first */
     char *why, *hint;      /* it was given up, or could not send all; NULL */
-    json_t *alone;         /* ranks that others have too: whether alike could not be known; NULL */
+    json_t *not_compared;  /* ranks that others have too: whether alike could not be known; NULL */
 };
 
 /* Ranks that could not be had. */
@@ -113,7 +113,7 @@ struct ti_fetch {
     int64_t again;   /* ranks that came damaged, or not whole, and were asked for once more */
     int64_t shared;  /* ranks whose one file several nodes see */
     int64_t alike;   /* ranks of which several nodes have the same */
-    int64_t clashes; /* ranks that were here, of which a node has another trace */
+    int64_t conflicts;                 /* ranks that were here, of which a node has another trace */
     int64_t memory_bytes, descriptors; /* of this process, at most */
 
     struct ti_fetch_failure *failure;

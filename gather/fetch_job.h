@@ -1,194 +1,201 @@
 /*
- * What the parts of ti_fetch() share: fetch.c goes through it, reach.c has ways opened to
- * the nodes, and by other ways when these end, holders.c knows who has which rank, transfer.c
- * has them sent, findings.c tells what could not be had.
+ * State of one fetch (or removal), shared by the files that carry it out.  fetch.c has the main
+ * loop.  connect.c opens connections, retries them and abandons nodes.  copies.c compares the
+ * copies of a rank's trace and chooses a sender.  transfer.c requests and receives traces.
+ * failures.c collects what could not be fetched.
+ *
+ * Functions named ti__on_X() handle a message X of a node.  All run in one thread.
  */
-#ifndef TI_FETCHING_H
-#define TI_FETCHING_H
+#ifndef TI_FETCH_JOB_H
+#define TI_FETCH_JOB_H
 
+#include "gather/conn.h"
 #include "gather/fetch.h"
-#include "gather/window.h"
 #include "gather/nodes.h"
 #include "gather/receive.h"
-#include "gather/conn.h"
+#include "gather/window.h"
 
-enum ti__work { TI__FETCH, TI__REMOVE };
+enum ti__job_kind { TI__FETCH, TI__REMOVE };
 
 enum ti__rank_state {
-    TI__LEFT,   /* not wanted, or it was here before */
-    TI__WANTED, /* not here */
-    TI__CAME,
-    TI__CLASH,  /* nodes have different ones, or one has another than was here */
-    TI__SPOILT, /* it came damaged twice, and nobody else has it */
+    TI__NOT_WANTED, /* or it was here before */
+    TI__WANTED,     /* not here */
+    TI__RECEIVED,
+    TI__CONFLICT, /* two nodes, or a node and this machine, have different traces */
+    TI__DAMAGED,  /* it arrived damaged twice, and no other node has it */
 };
 
+/*
+ * A rank's trace may have copies on several nodes.  The first copy that is listed is the
+ * reference: the others are compared with it.
+ */
 struct ti__rank {
-    int32_t named;  /* the node that RUN.json names; -1 */
-    int32_t holder; /* whose file is described here; -1: nobody listed it; or TI__HERE */
-    int32_t second; /* another that listed it; -1 */
-    int32_t sender; /* who is to send it; -1 */
-    uint8_t state;
-    bool listed : 1, several : 1; /* by a node; perhaps by others than holder and second */
-    bool crc_known : 1, again : 1, shared : 1, alike : 1;
-    bool damaged : 1; /* it came so twice from one node */
-    bool told : 1;    /* why it could not be had */
+    int32_t named;     /* the node that RUN.json names; -1: none */
+    int32_t reference; /* node of the reference copy; -1: none listed; or TI__LOCAL_COPY */
+    int32_t second;    /* another node that listed a copy; -1 */
+    int32_t sender;    /* the node that is to send it; -1: not chosen */
+    uint8_t state;     /* enum ti__rank_state */
+    bool listed : 1, more_copies : 1; /* by a node; perhaps by others than reference and second */
+    bool crc_known : 1, retried : 1, shared : 1, alike : 1;
+    bool damaged : 1;  /* it arrived damaged twice from one node */
+    bool reported : 1; /* in f->failure */
+    /* of the reference copy */
     uint32_t crc;
     int64_t bytes, mtime;
     uint64_t inode;
 };
 
-#define TI__HERE (-2) /* instead of a node: the file that was here before */
+#define TI__LOCAL_COPY (-2) /* instead of a node: a file that was here before the fetch */
 
-/* The longest trace that is believed: sums of them stay numbers. */
-#define TI__BYTES_MOST (INT64_C(1) << 42)
+/* Longer traces are refused, so that sums of lengths do not overflow. */
+#define TI__TRACE_BYTES_MAX (INT64_C(1) << 42)
 
 enum ti__listing { TI__UNASKED, TI__ASKED, TI__LISTED };
 
-/* One node. */
-struct ti__member {
-    struct ti__fetching *g;
-    int32_t i;
+/* One node of RUN.json.  Lists of ranks are JSON: [[FIRST, LAST]...] (formats/ranges.h). */
+struct ti__peer {
+    struct ti__job *job;
+    int32_t i; /* index of the node */
     const struct ti_source_node *node;
-    struct ti_fetch_node *out;
-    json_t *ranks; /* that are wanted, and RUN.json names it first for; NULL: not known */
+    struct ti_fetch_node *result;
+    json_t *ranks; /* wanted, and RUN.json names this node first for them; NULL: not known */
 
-    struct ti_way *way; /* NULL: none */
+    struct ti_conn *conn; /* NULL: none */
     bool ready;
-    double not_before;     /* ti_now() */
-    int failures;          /* its own, since something came from it */
-    int64_t opened_parent; /* through whom the way goes; -1 */
-    bool adopted;          /* by another than before, and not there yet */
-    int64_t bytes_before;  /* out->bytes when it was opened */
-    int64_t sent_before, link_before;
-    bool told_lost; /* counted in f->lost */
+    double retry_at;                  /* ti_now(); not connected before */
+    int failures;                     /* of this node itself, since data last arrived from it */
+    int64_t conn_parent;              /* node through which the connection goes; -1: from here */
+    bool adopted;                     /* being connected through another node than before */
+    int64_t bytes_before;             /* result->bytes when the connection was opened */
+    int64_t sent_before, link_before; /* bytes of earlier connections */
+    bool loss_counted;                /* in f->lost */
 
     enum ti__listing listing;
-    json_t *have;    /* listed */
-    json_t *refused; /* that could not be had from it, in this round */
-    bool no_folder;  /* it has no such directory */
-    json_t *check;   /* whose CRC is to be compared */
-    json_t *checked; /* being asked; NULL */
-    bool blocked;    /* all of `check` waits for what others have, `blocked_by` among them */
-    int64_t blocked_by;
-    json_t *todo;        /* to send, not asked for */
-    json_t *asked;       /* being sent; NULL */
-    json_t *sent;        /* of these: it said how that ended */
-    json_t *alone;       /* others have them too, and its own could not be compared */
-    struct ti_flow flow; /* what it may send */
-    struct ti_receive in;
-    /* g->clock when it last did some of what it was asked for; bytes that it may have to read
-     * before it does more, for "crc" and for "send" */
-    double moved;
-    int64_t moved_bytes; /* g->f->bytes at that time */
-    size_t begun;        /* of what it says now, bytes that were here at the last look */
-    int64_t crc_bytes, from_bytes;
-    bool removing; /* TI__REMOVE: asked ... */
-    json_t *going; /* ... for these, or NULL */
-    json_t *tried; /* it answered for these */
-    bool kept;     /* fewer were removed: which are left is to be listed */
-    struct ti_err why;
+    json_t *have;            /* ranks that it listed */
+    json_t *refused;         /* ranks that it could not send in this round */
+    bool no_directory;       /* the directory does not exist there */
+    json_t *to_checksum;     /* ranks whose CRC is to be requested */
+    json_t *checksumming;    /* ranks whose CRC was requested; NULL */
+    bool blocked;            /* all of to_checksum wait for a reference CRC ... */
+    int64_t blocked_by;      /* ... this rank's among them */
+    json_t *to_send;         /* ranks assigned to it and not requested yet */
+    json_t *requested;       /* ranks requested by the current "send"; NULL */
+    json_t *answered;        /* of these: the node reported their end */
+    json_t *not_compared;    /* ranks that others have too, and whose CRC is not known */
+    struct ti_window window; /* flow control of "send" */
+    struct ti_receive in;    /* the file being received */
+    double progress_at;      /* job->clock of the last progress on a request */
+    int64_t progress_bytes;  /* job->f->bytes at that time */
+    size_t partial_bytes;    /* of an incomplete frame, at the last look */
+    int64_t crc_bytes;       /* that the node must read for the requested CRCs */
+    int64_t resume_bytes;    /* that it must read again to resume partial files */
+    bool removing;           /* TI__REMOVE: a "remove" is under way ... */
+    json_t *being_removed;   /* ... of these ranks; NULL */
+    json_t *remove_answered; /* ranks of earlier "remove" requests */
+    bool some_remain;        /* fewer were removed than requested: list once more */
+    struct ti_err why;       /* of an abandoned node */
     enum ti_channel_end end; /* with `why` */
-    int64_t findings;        /* the last of it, from 1; 0: none */
+    int64_t findings;        /* its last finding: index + 1; 0: none */
 };
 
-/* Why ranks of a node could not be had. */
+/* A reason why ranks of a node could not be fetched, or removed. */
 struct ti__finding {
-    int32_t node, other; /* -1; `other`: with a different file */
+    int32_t node;
+    int32_t other; /* node with a different copy; TI__LOCAL_COPY; -1: none */
     char *why, *hint;
     json_t *ranks;
-    int64_t before; /* of the same node: from 1; 0: none */
+    int64_t before; /* previous finding of the node: index + 1; 0: none */
 };
 
 struct ti__site {
-    int64_t inner; /* nodes that others are to log in to */
-    int64_t logins, refused;
+    int64_t inner;           /* nodes that are reached through another node of the site */
+    int64_t logins, refused; /* of such connections */
 };
 
-struct ti__fetching {
-    enum ti__work work;
+struct ti__job {
+    enum ti__job_kind kind;
     const struct ti_fetch_settings *settings;
-    struct ti_fetch *f;
+    struct ti_fetch *f; /* the caller's result */
     struct ti_nodes nodes;
     const struct ti_run *run; /* TI__REMOVE */
-    bool look;                /* for a plan: nothing is fetched */
-    struct ti__member *member;
+    bool plan_only;           /* connect to no node */
+    struct ti__peer *peer;    /* of each node */
     struct ti__rank *rank;
-    int64_t np;
+    int64_t np; /* ranks */
     struct ti__site *site;
-    struct ti_ways *ways;
-    struct ti_parts parts;
-    int64_t sending; /* nodes */
+    struct ti_conns *conns;
+    struct ti_parts parts; /* partial files */
+    int64_t sending;       /* nodes with a "send" under way */
     int64_t removed;
-    int round;
-    json_t *compare; /* ranks that were here before, whose CRC is wanted */
+    int round;           /* of requests; there are two at most */
+    json_t *local_queue; /* ranks with a local copy whose CRC is wanted */
     struct {
         int64_t rank, bytes;
         int fd; /* -1: none */
         uint32_t crc;
-    } comparing;   /* one of them */
-    bool foreseen; /* reach.c */
-    bool dirty;    /* something happened that may let others go on */
+    } local;         /* the one that is being read */
+    bool prefetched; /* connect.c */
+    bool dirty;      /* something happened that may let other work go on */
     double started, ticked;
-    double clock;   /* seconds in which we listened */
-    double arrived; /* of these: when something of a trace came last */
+    double clock;   /* seconds in which we listened: time we spent otherwise does not count */
+    double data_at; /* `clock` when trace data last arrived */
     struct ti__finding *finding;
     int64_t nfindings;
-    ti_status st; /* a local problem, which ends all of it */
+    ti_status st; /* an error on this machine, which ends the job */
     struct ti_err *err;
 };
 
-/* In the tree. */
-static inline bool ti__takes_part(const struct ti__member *m)
+static inline bool ti__in_tree(const struct ti__peer *p)
 {
-    return m->out->depth > 0;
+    return p->result->depth > 0;
 }
 
-static inline bool ti__given_up(const struct ti__member *m)
+static inline bool ti__abandoned(const struct ti__peer *p)
 {
-    return m->out->state == TI_FETCH_FAILED;
+    return p->result->state == TI_FETCH_FAILED;
 }
 
-/* Nothing is under way with it, and nothing is to be. */
-bool ti__idle(const struct ti__member *m);
+/* True if no request is under way and none is to be made. */
+bool ti__idle(const struct ti__peer *p);
 
-/* reach.c */
-void ti__reach(struct ti__fetching *g); /* open what can be opened now */
-/* What it can still give is given up; as a relay it goes on, unless what it says makes no sense. */
-void ti__give_up(struct ti__member *m, const struct ti_err *why);
-void ti__nonsense(struct ti__member *m, const char *what);
-void ti__moved(struct ti__member *m); /* it did some of what it was asked for, or is asked now */
-void ti__give_up_the_stuck(struct ti__fetching *g); /* who live, and do nothing of it for long */
-void ti__local_trouble(struct ti__fetching *g);     /* errno */
-void ti__wake(struct ti__member *m);                /* there is something to do for it */
-void ti__count_ways(struct ti__fetching *g);        /* bytes, into g->f */
+/* connect.c */
+void ti__open_connections(struct ti__job *job); /* those that can be opened now */
+/* Expect nothing more from the node.  Its connection stays, as a relay for others. */
+void ti__abandon(struct ti__peer *p, const struct ti_err *why);
+void ti__protocol_error(struct ti__peer *p, const char *what); /* abandon, and disconnect */
+void ti__made_progress(struct ti__peer *p);  /* on a request, or a request was just made */
+void ti__abandon_stuck(struct ti__job *job); /* nodes that answer but make no progress */
+void ti__local_error(struct ti__job *job);   /* errno: a write failed here */
+void ti__wake(struct ti__peer *p);           /* there is work for the node: update its state */
+void ti__count_bytes(struct ti__job *job);   /* of connections, into job->f */
 
-/* holders.c */
-void ti__ask_list(struct ti__member *m);
-void ti__take_listed(struct ti__member *m, const json_t *j);
-void ti__list_done(struct ti__member *m, const json_t *j);
-void ti__ask_crc(struct ti__member *m);
-bool ti__read_here(struct ti__fetching *g); /* some of `compare`; whether more is left */
-void ti__take_crc(struct ti__member *m, const json_t *j);
-void ti__ask_remove(struct ti__member *m); /* when all that it has was compared */
-void ti__assign(struct ti__fetching *g, int64_t rank);
-/* Not all have said what they have, or one of those that have it did not fail to send it. */
-bool ti__others_may_send(const struct ti__fetching *g, int64_t rank);
-/* The ranks from `first` on of range `i`, and all ranges behind it, to the end of `to`. */
-void ti__add_rest(json_t *to, const json_t *from, size_t i, int64_t first);
-void ti__release(struct ti__member *m); /* its ranks are somebody else's now */
+/* copies.c */
+void ti__ask_list(struct ti__peer *p);
+void ti__on_listed(struct ti__peer *p, const json_t *j);
+void ti__on_list_end(struct ti__peer *p, const json_t *j);
+void ti__ask_crc(struct ti__peer *p);
+bool ti__checksum_local(struct ti__job *job); /* read a piece; true: more is left */
+void ti__on_crc(struct ti__peer *p, const json_t *j);
+void ti__ask_remove(struct ti__peer *p); /* once all copies on the node were compared */
+void ti__assign_sender(struct ti__job *job, int64_t rank);
+/* True if some node may still list the rank, or has it and did not fail to send it. */
+bool ti__has_other_sender(const struct ti__job *job, int64_t rank);
+/* Append to `to`: the ranks of range `i` of `from` that are >= first, and all ranges after it. */
+void ti__ranges_add_from(json_t *to, const json_t *from, size_t i, int64_t first);
+void ti__release_ranks(struct ti__peer *p); /* of an abandoned node: assign other senders */
 
 /* transfer.c */
-void ti__send_some(struct ti__fetching *g);
-void ti__take_sending(struct ti__member *m, const json_t *j);
-void ti__take_data(struct ti__member *m, uint32_t rank, const void *data, size_t bytes);
-void ti__take_sent(struct ti__member *m, const json_t *j);
-void ti__send_done(struct ti__member *m);
-void ti__add_all(json_t *to, const json_t *from); /* ranks */
-void ti__interrupted(struct ti__member *m); /* its way ended: what is left is to be asked again */
+void ti__start_sends(struct ti__job *job);
+void ti__on_sending(struct ti__peer *p, const json_t *j);
+void ti__on_data(struct ti__peer *p, uint32_t rank, const void *data, size_t bytes);
+void ti__on_sent(struct ti__peer *p, const json_t *j);
+void ti__on_send_end(struct ti__peer *p);
+void ti__ranges_add_all(json_t *to, const json_t *from);
+void ti__requeue(struct ti__peer *p); /* unanswered requests, after the connection ended */
 
-/* findings.c */
-void ti__note(struct ti__fetching *g, int32_t node, int32_t other, int64_t rank, const char *why,
-              const char *hint);
-ti_status ti__tell_failures(struct ti__fetching *g, struct ti_err *err);
+/* failures.c */
+void ti__add_finding(struct ti__job *job, int32_t node, int32_t other, int64_t rank,
+                     const char *why, const char *hint);
+ti_status ti__collect_failures(struct ti__job *job, struct ti_err *err); /* into job->f */
 
 #endif

@@ -6,12 +6,12 @@
 
 #include "common/args.h"
 #include "common/cli.h"
-#include "gather/scanner.h"
 #include "gather/bundle.h"
 #include "gather/fetch.h"
 #include "gather/nodes.h"
 #include "gather/options.h"
 #include "gather/report.h"
+#include "gather/scanner.h"
 #include "gather/show.h"
 #include "node/launch.h"
 
@@ -24,7 +24,7 @@ struct work {
     struct ti_fetch fetched;
     struct ti_tree_cost predicted;
     struct ti_report_rate rate;
-    struct ti_ahead *ahead;   /* NULL: nothing is read before all is here */
+    struct ti_scanner *ahead; /* NULL: nothing is read before all is here */
     struct ti_bundle *bundle; /* NULL: a plan */
 };
 
@@ -55,7 +55,7 @@ static void on_arrival(int64_t rank, void *arg)
     struct work *w = arg;
 
     if (w->ahead)
-        ti_ahead_add(w->ahead, rank);
+        ti_scanner_add(w->ahead, rank);
 }
 
 /* Also when quiet. */
@@ -271,9 +271,9 @@ static ti_status bundle(struct work *w, struct ti_run *run, struct ti_err *err)
 
     if (w->bundle)
         st = ti_bundle_finish(w->bundle, run, &bytes, err);
-    if (remove && w->fetched.clashes)
+    if (remove && w->fetched.conflicts)
         ti_warn("traces are not removed: some of the nodes have others of the same ranks");
-    remove = remove && !w->fetched.clashes;
+    remove = remove && !w->fetched.conflicts;
     if (st == TI_OK && remove)
         st = ti_bundle_remove_sources(run, o->output, &removed, err);
     if (st == TI_OK && remove)
@@ -283,7 +283,7 @@ static ti_status bundle(struct work *w, struct ti_run *run, struct ti_err *err)
     ti_report_summary(run, o, bytes, removed, ti_now() - w->began, &w->fetched, tree_json(w));
     st = flush(err);
     if (st == TI_OK &&
-        (run->complete + run->away < run->nranks || run->foreign || w->fetched.clashes))
+        (run->complete + run->away < run->nranks || run->foreign || w->fetched.conflicts))
         st = TI_ERR_PARTIAL;
     if (st == TI_ERR_PARTIAL && !o->plan && !o->remove && w->fetched.fetched < w->fetched.wanted) {
         hint_missing(w, true, &hint);
@@ -330,13 +330,13 @@ static ti_status gather(const struct ti_gather_options *o, struct ti_err *err)
 
     if (st != TI_OK)
         return st;
-    w.ahead = ti_ahead_new(o->run, w.bundle);
+    w.ahead = ti_scanner_new(o->run, w.bundle);
     st = fetch(&w, err);
     if (st == TI_OK)
         st = gather_fetched(&w, err);
     if (st == TI_ERR_IO && ti_gather_stop && !o->plan && !*err->hint)
         ti_err_hint(err, "the same command goes on where this one was");
-    ti_ahead_free(w.ahead);
+    ti_scanner_free(w.ahead);
     ti_bundle_free(w.bundle);
     ti_fetch_free(&w.fetched);
     ti_nodes_free(&w.nodes);

@@ -17,15 +17,15 @@ static bool stopped(const volatile int *stop)
 }
 
 /* Takes `err`'s text. */
-static void set_problem(struct ti_reading *r, enum ti_rank_state state, const char *problem)
+static void set_problem(struct ti_rank_scan *r, enum ti_rank_state state, const char *problem)
 {
     r->state = state;
     free(r->problem);
     r->problem = strdup(problem);
 }
 
-static ti_status crc_file(int fd, const char *name, struct ti_reading *r, const volatile int *stop,
-                          struct ti_err *err)
+static ti_status crc_file(int fd, const char *name, struct ti_rank_scan *r,
+                          const volatile int *stop, struct ti_err *err)
 {
     uint8_t *block = malloc(BLOCK_BYTES);
     uLong crc = crc32(0, NULL, 0);
@@ -77,7 +77,7 @@ static ti_status scan(struct ti_reader *reader, struct ti_scan *s, const volatil
 
 /* ----------------------------------------------------------- what is kept -- */
 
-static bool keep_counts(struct ti_reading *r, const struct ti_scan *s)
+static bool keep_counts(struct ti_rank_scan *r, const struct ti_scan *s)
 {
     for (int op = 0; op < TI_OP_COUNT; op++)
         r->nops += s->op[op].events || s->op[op].bytes || s->op[op].got;
@@ -86,11 +86,11 @@ static bool keep_counts(struct ti_reading *r, const struct ti_scan *s)
         return false;
     for (int op = 0, n = 0; op < TI_OP_COUNT; op++)
         if (s->op[op].events || s->op[op].bytes || s->op[op].got)
-            r->op[n++] = (struct ti_reading_op){(uint32_t)op, s->op[op]};
+            r->op[n++] = (struct ti_rank_scan_op){(uint32_t)op, s->op[op]};
     return true;
 }
 
-static bool keep_info(struct ti_reading_info *info, const struct ti_reader *reader,
+static bool keep_info(struct ti_rank_scan_info *info, const struct ti_reader *reader,
                       const char *const *keys, size_t n)
 {
     FILE *f = open_memstream(&info->text, &info->bytes);
@@ -106,7 +106,7 @@ static bool keep_info(struct ti_reading_info *info, const struct ti_reader *read
     return fclose(f) == 0;
 }
 
-static bool keep_infos(struct ti_reading *r, const struct ti_reader *reader)
+static bool keep_infos(struct ti_rank_scan *r, const struct ti_reader *reader)
 {
     static const char *const common[] = {
         "application", "command", "counter",  "event",   "unit",    "exact", "cpu",   "isa",
@@ -118,7 +118,7 @@ static bool keep_infos(struct ti_reading *r, const struct ti_reader *reader)
            keep_info(&r->own, reader, own, sizeof own / sizeof *own);
 }
 
-static const char *find(const struct ti_reading_info *info, const char *key)
+static const char *find(const struct ti_rank_scan_info *info, const char *key)
 {
     for (const char *p = info->text, *end = p + info->bytes; p && p < end;) {
         const char *value = p + strlen(p) + 1;
@@ -130,7 +130,7 @@ static const char *find(const struct ti_reading_info *info, const char *key)
     return NULL;
 }
 
-const char *ti_reading_info(const struct ti_reading *r, const char *key)
+const char *ti_rank_scan_info(const struct ti_rank_scan *r, const char *key)
 {
     const char *value = find(&r->common, key);
 
@@ -138,7 +138,7 @@ const char *ti_reading_info(const struct ti_reading *r, const char *key)
 }
 
 /* What `s`, of a sound trace, tells; false without memory. */
-static bool keep(struct ti_reading *r, const struct ti_reader *reader, struct ti_scan *s)
+static bool keep(struct ti_rank_scan *r, const struct ti_reader *reader, struct ti_scan *s)
 {
     const char *why = ti_reader_info(reader, "reason");
     bool ok = keep_counts(r, s) && keep_infos(r, reader);
@@ -177,7 +177,7 @@ static bool keep(struct ti_reading *r, const struct ti_reader *reader, struct ti
 /* ---------------------------------------------------------------- reading -- */
 
 static ti_status open_file(int dir, const char *path, const char *name, int *fd,
-                           struct ti_reading *r, struct ti_reader **reader, struct ti_err *err)
+                           struct ti_rank_scan *r, struct ti_reader **reader, struct ti_err *err)
 {
     char *whole = NULL;
     ti_status st;
@@ -196,8 +196,9 @@ static ti_status open_file(int dir, const char *path, const char *name, int *fd,
     return st;
 }
 
-static ti_status read_all(int fd, const char *name, struct ti_reading *r, struct ti_reader *reader,
-                          bool *enough, const volatile int *stop, struct ti_err *err)
+static ti_status read_all(int fd, const char *name, struct ti_rank_scan *r,
+                          struct ti_reader *reader, bool *enough, const volatile int *stop,
+                          struct ti_err *err)
 {
     struct ti_scan s = {0};
     ti_status st;
@@ -215,10 +216,10 @@ static ti_status read_all(int fd, const char *name, struct ti_reading *r, struct
     return st;
 }
 
-struct ti_reading *ti_reading_take(int dir, const char *path, const char *name,
-                                   const volatile int *stop)
+struct ti_rank_scan *ti_rank_scan_file(int dir, const char *path, const char *name,
+                                       const volatile int *stop)
 {
-    struct ti_reading *r = calloc(1, sizeof *r);
+    struct ti_rank_scan *r = calloc(1, sizeof *r);
     struct ti_reader *reader = NULL;
     struct ti_err err = {"", ""};
     bool enough = true;
@@ -236,13 +237,13 @@ struct ti_reading *ti_reading_take(int dir, const char *path, const char *name,
     if (fd >= 0)
         close(fd);
     if (stopped(stop) || !enough || (r->state != TI_RANK_OK && !r->problem)) {
-        ti_reading_free(r);
+        ti_rank_scan_free(r);
         return NULL;
     }
     return r;
 }
 
-void ti_reading_free(struct ti_reading *r)
+void ti_rank_scan_free(struct ti_rank_scan *r)
 {
     if (!r)
         return;
@@ -257,7 +258,7 @@ void ti_reading_free(struct ti_reading *r)
     free(r);
 }
 
-bool ti_reading_holds(const struct ti_reading *r, const struct stat *sb)
+bool ti_rank_scan_is_current(const struct ti_rank_scan *r, const struct stat *sb)
 {
     const struct stat *was = &r->file;
 
@@ -267,7 +268,7 @@ bool ti_reading_holds(const struct ti_reading *r, const struct stat *sb)
            was->st_ctim.tv_sec == sb->st_ctim.tv_sec && was->st_ctim.tv_nsec == sb->st_ctim.tv_nsec;
 }
 
-size_t ti_reading_bytes(const struct ti_reading *r)
+size_t ti_rank_scan_bytes(const struct ti_rank_scan *r)
 {
     size_t bytes = sizeof *r + (size_t)r->nops * sizeof *r->op + r->own.bytes +
                    (r->shared ? 0 : r->common.bytes);

@@ -2,17 +2,17 @@
  * One reading of a rank's file, from its first byte to its last: what it told.  Needs nothing
  * but the file, so that many can be read at a time, by as many threads.
  */
-#ifndef TI_READING_H
-#define TI_READING_H
+#ifndef TI_RANK_SCAN_H
+#define TI_RANK_SCAN_H
 
 #include "gather/run.h"
 
-struct ti_reading_op {
+struct ti_rank_scan_op {
     uint32_t op;
     struct ti_op_count count;
 };
 
-struct ti_reading {
+struct ti_rank_scan {
     struct stat file;
     /* of the contents alone: OK, CUT, DAMAGED or UNREADABLE */
     enum ti_rank_state state;
@@ -29,13 +29,13 @@ struct ti_reading {
     bool whole_known, outside_known;
     struct ti_calibration calibration;
     struct ti_caveats caveats;
-    struct ti_reading_op *op;
+    struct ti_rank_scan_op *op;
     int nops;
     struct ti_call_count *untraced;
     int nuntraced;
     /* Metadata: (key, 0, value, 0)*.  `common` is mostly alike in all ranks, and may be shared:
      * then it is not ours to free. */
-    struct ti_reading_info {
+    struct ti_rank_scan_info {
         char *text;
         size_t bytes;
     } common, own;
@@ -46,17 +46,17 @@ struct ti_reading {
  * Read the file `name` in the open directory `dir`, which is called `path`.  NULL without
  * memory, and, soon, once `*stop` or ti_gather_stop is set (`stop` may be NULL).
  */
-struct ti_reading *ti_reading_take(int dir, const char *path, const char *name,
-                                   const volatile int *stop);
-void ti_reading_free(struct ti_reading *r); /* NULL is fine */
+struct ti_rank_scan *ti_rank_scan_file(int dir, const char *path, const char *name,
+                                       const volatile int *stop);
+void ti_rank_scan_free(struct ti_rank_scan *r); /* NULL is fine */
 
 /* Whether `sb` is the file as it was read: none other, and not written to since. */
-bool ti_reading_holds(const struct ti_reading *r, const struct stat *sb);
+bool ti_rank_scan_is_current(const struct ti_rank_scan *r, const struct stat *sb);
 
 /* A value of the metadata that a manifest needs; NULL: none. */
-const char *ti_reading_info(const struct ti_reading *r, const char *key);
+const char *ti_rank_scan_info(const struct ti_rank_scan *r, const char *key);
 
 /* What it takes in memory. */
-size_t ti_reading_bytes(const struct ti_reading *r);
+size_t ti_rank_scan_bytes(const struct ti_rank_scan *r);
 
 #endif

@@ -12,9 +12,9 @@
 #include "common/cli.h"
 #include "formats/differ.h"
 #include "formats/rankname.h"
-#include "gather/scanner.h"
 #include "gather/nodes.h"
 #include "gather/rank_scan.h"
+#include "gather/scanner.h"
 
 /* A file in the directory that is named like a rank's trace. */
 struct ti_run_file {
@@ -144,7 +144,7 @@ static ti_status list_files(struct ti_run *run, struct ti_err *err)
 /* Read `f`.  What is wrong with its contents counts only if nothing is with its header. */
 static ti_status read_file(const struct ti_run *run, struct ti_run_file *f, struct ti_err *err)
 {
-    const struct ti_reading *r = ti_ahead_get(run->ahead, f->claim, f->name);
+    const struct ti_rank_scan *r = ti_scanner_get(run->ahead, f->claim, f->name);
 
     if (!r)
         return ti_gather_stop ? ti_err_set(err, TI_ERR_IO, "interrupted") : no_memory(run, err);
@@ -319,35 +319,35 @@ static json_t *json_text(const char *s)
 
 static const char *value_of(const void *reading, const char *key)
 {
-    return ti_reading_info(reading, key);
+    return ti_rank_scan_info(reading, key);
 }
 
-static void note_info(struct ti_run *run, const struct ti_reading *r)
+static void note_info(struct ti_run *run, const struct ti_rank_scan *r)
 {
     static const char *const common[] = {"application", "command", "counter", "event",    "unit",
                                          "exact",       "cpu",     "isa",     "tunables", "mpi",
                                          "language",    "library", "threads", "mode",     "extra"};
 
     for (size_t i = 0; i < sizeof common / sizeof *common; i++) {
-        const char *value = ti_reading_info(r, common[i]);
+        const char *value = ti_rank_scan_info(r, common[i]);
 
         if (value && *value && !json_object_get(run->info, common[i]))
             json_object_set_new(run->info, common[i], json_text(value));
     }
-    run->exact = run->exact && ti_info_yes(ti_reading_info(r, "exact"));
-    run->estimate = run->estimate || ti_info_yes(ti_reading_info(r, "estimate"));
+    run->exact = run->exact && ti_info_yes(ti_rank_scan_info(r, "exact"));
+    run->estimate = run->estimate || ti_info_yes(ti_rank_scan_info(r, "estimate"));
     ti_differ_add_values(run->differing, r->rank, value_of, r);
 }
 
-static double number(const struct ti_reading *r, const char *key)
+static double number(const struct ti_rank_scan *r, const char *key)
 {
-    const char *value = ti_reading_info(r, key);
+    const char *value = ti_rank_scan_info(r, key);
     double v = value ? strtod(value, NULL) : 0;
 
     return v >= 0 && v < 1e18 ? v : 0;
 }
 
-static ti_status add_up(struct ti_run *run, const struct ti_reading *r, struct ti_err *err)
+static ti_status add_up(struct ti_run *run, const struct ti_rank_scan *r, struct ti_err *err)
 {
     double v;
 
@@ -393,7 +393,7 @@ static ti_status add_up(struct ti_run *run, const struct ti_reading *r, struct t
 static ti_status check_file(struct ti_run *run, struct ti_run_file *f, struct ti_err *err)
 {
     struct ti_run_rank *rank = &run->rank[f->claim];
-    const struct ti_reading *r = ti_ahead_get(run->ahead, f->claim, f->name);
+    const struct ti_rank_scan *r = ti_scanner_get(run->ahead, f->claim, f->name);
 
     if (!r)
         return ti_gather_stop ? ti_err_set(err, TI_ERR_IO, "interrupted") : no_memory(run, err);
@@ -414,7 +414,7 @@ static ti_status check_file(struct ti_run *run, struct ti_run_file *f, struct ti
     rank->events = r->events;
     rank->volume = r->volume;
     rank->hash = r->hash;
-    rank->node = find_node(run, ti_reading_info(r, "host")) + 1;
+    rank->node = find_node(run, ti_rank_scan_info(r, "host")) + 1;
     return add_up(run, r, err);
 }
 
@@ -580,8 +580,8 @@ static ti_status check(struct ti_run *run, struct ti_err *err)
     return st;
 }
 
-ti_status ti_run_check(const char *path, json_t *json, struct ti_ahead *ahead, struct ti_run **out,
-                       struct ti_err *err)
+ti_status ti_run_check(const char *path, json_t *json, struct ti_scanner *ahead,
+                       struct ti_run **out, struct ti_err *err)
 {
     struct ti_run *run = calloc(1, sizeof *run);
     ti_status st;
@@ -606,10 +606,10 @@ ti_status ti_run_check(const char *path, json_t *json, struct ti_ahead *ahead, s
     run->json = json_incref(json);
     st = list_files(run, err);
     if (st == TI_OK) {
-        run->ahead = ahead ? ahead : ti_ahead_new(run->path, NULL);
+        run->ahead = ahead ? ahead : ti_scanner_new(run->path, NULL);
         st = run->ahead ? check(run, err) : no_memory(run, err);
         if (!ahead)
-            ti_ahead_free(run->ahead);
+            ti_scanner_free(run->ahead);
         run->ahead = NULL;
     }
     if (st != TI_OK) {

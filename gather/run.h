@@ -57,7 +57,7 @@ struct ti_run_stray {
 
 struct ti_run_file; /* private */
 struct ti_differ;
-struct ti_ahead;
+struct ti_scanner;
 
 struct ti_run {
     char *path;
@@ -108,7 +108,7 @@ struct ti_run {
     struct ti_run_file *file;
     int64_t nfiles;
     struct ti_differ *differing; /* this, too, while ranks are checked */
-    struct ti_ahead *ahead;
+    struct ti_scanner *ahead;
 };
 
 /* Set (by a signal handler) to make ti_run_check() and ti_bundle_write() give
@@ -117,13 +117,13 @@ extern volatile sig_atomic_t ti_gather_stop;
 
 /*
  * Look at the run directory `path`, whose RUN.json is `json` (NULL: there is none), read every
- * trace in it and check it whole, several at a time.  What `ahead` (gather/scanner.h; NULL: nothing)
- * has read is not read again.  *out is set on success only; release it with ti_run_free().  Returns
- * TI_OK, whatever the state of the ranks, TI_ERR_IO, or TI_ERR_INPUT if nothing in it can be
- * gathered.
+ * trace in it and check it whole, several at a time.  What `ahead` (gather/scanner.h; NULL:
+ * nothing) has read is not read again.  *out is set on success only; release it with ti_run_free().
+ * Returns TI_OK, whatever the state of the ranks, TI_ERR_IO, or TI_ERR_INPUT if nothing in it can
+ * be gathered.
  */
-ti_status ti_run_check(const char *path, json_t *json, struct ti_ahead *ahead, struct ti_run **out,
-                       struct ti_err *err);
+ti_status ti_run_check(const char *path, json_t *json, struct ti_scanner *ahead,
+                       struct ti_run **out, struct ti_err *err);
 void ti_run_free(struct ti_run *run); /* NULL is fine */
 
 static inline bool ti_run_gathers(const struct ti_run *run, int64_t rank)

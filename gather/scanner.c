@@ -26,10 +26,10 @@ enum state { NONE, QUEUED, READING, READ };
 struct item {
     enum state state;
     bool again; /* queued once more while it was read */
-    struct ti_reading *reading;
+    struct ti_rank_scan *reading;
 };
 
-struct ti_ahead {
+struct ti_scanner {
     char *path;
     int dir;
     struct ti_bundle *bundle;
@@ -41,9 +41,9 @@ struct ti_ahead {
     int64_t *queue; /* ring of ranks */
     int64_t room, first, waiting;
     size_t kept;
-    struct ti_reading_info shared[SHARED_MAX];
+    struct ti_rank_scan_info shared[SHARED_MAX];
     int nshared;
-    struct ti_reading
+    struct ti_rank_scan
         *odd; /* that is not kept: the file's name is unusual, or there are too many */
 
     volatile int stop; /* read without the lock */
@@ -53,7 +53,7 @@ struct ti_ahead {
 
 /* ------------------------------------------------------------------ queue -- */
 
-static bool make_items(struct ti_ahead *a, int64_t rank)
+static bool make_items(struct ti_scanner *a, int64_t rank)
 {
     int64_t want = a->nitems ? a->nitems : 256;
     struct item *grown;
@@ -71,7 +71,7 @@ static bool make_items(struct ti_ahead *a, int64_t rank)
     return true;
 }
 
-static bool make_room(struct ti_ahead *a)
+static bool make_room(struct ti_scanner *a)
 {
     int64_t want = a->room ? 2 * a->room : 256;
     int64_t *grown;
@@ -90,16 +90,16 @@ static bool make_room(struct ti_ahead *a)
     return true;
 }
 
-static void drop(struct ti_ahead *a, struct item *item)
+static void drop(struct ti_scanner *a, struct item *item)
 {
     if (item->reading)
-        a->kept -= ti_reading_bytes(item->reading);
-    ti_reading_free(item->reading);
+        a->kept -= ti_rank_scan_bytes(item->reading);
+    ti_rank_scan_free(item->reading);
     item->reading = NULL;
     item->state = NONE;
 }
 
-static void enqueue(struct ti_ahead *a, int64_t rank)
+static void enqueue(struct ti_scanner *a, int64_t rank)
 {
     if (rank < 0 || rank >= TI_RANKS_MAX || !make_items(a, rank))
         return;
@@ -114,7 +114,7 @@ static void enqueue(struct ti_ahead *a, int64_t rank)
 }
 
 /* The next rank that waits; one that was read meanwhile, out of turn, does not.  -1: none. */
-static int64_t dequeue(struct ti_ahead *a)
+static int64_t dequeue(struct ti_scanner *a)
 {
     while (a->waiting) {
         int64_t rank = a->queue[a->first];
@@ -130,7 +130,7 @@ static int64_t dequeue(struct ti_ahead *a)
 /* ---------------------------------------------------------------- reading -- */
 
 /* Nearly always all ranks' metadata are alike: kept once. */
-static void share(struct ti_ahead *a, struct ti_reading *r)
+static void share(struct ti_scanner *a, struct ti_rank_scan *r)
 {
     for (int i = 0; i < a->nshared; i++) {
         if (a->shared[i].bytes != r->common.bytes ||
@@ -148,29 +148,29 @@ static void share(struct ti_ahead *a, struct ti_reading *r)
 }
 
 /* Reads a rank that is nobody else's; unlocked meanwhile. */
-static void read_rank(struct ti_ahead *a, int64_t rank)
+static void read_rank(struct ti_scanner *a, int64_t rank)
 {
     char name[TI_RANK_NAME_BYTES];
-    struct ti_reading *r;
+    struct ti_rank_scan *r;
 
     a->item[rank].state = READING;
     a->item[rank].again = false;
     pthread_mutex_unlock(&a->lock);
     ti_rank_name(rank, name);
-    r = ti_reading_take(a->dir, a->path, name, &a->stop);
+    r = ti_rank_scan_file(a->dir, a->path, name, &a->stop);
     if (r && a->bundle)
         ti_bundle_add(a->bundle, a->dir, name, rank, r);
     pthread_mutex_lock(&a->lock);
     /* against traces that are made to take memory: those are read again when it is their turn */
-    if (r && a->kept + ti_reading_bytes(r) > KEPT_MAX) {
-        ti_reading_free(r);
+    if (r && a->kept + ti_rank_scan_bytes(r) > KEPT_MAX) {
+        ti_rank_scan_free(r);
         r = NULL;
     }
     if (r)
         share(a, r);
     a->item[rank].state = r ? READ : NONE;
     a->item[rank].reading = r;
-    a->kept += r ? ti_reading_bytes(r) : 0;
+    a->kept += r ? ti_rank_scan_bytes(r) : 0;
     if (a->item[rank].again)
         enqueue(a, rank);
     pthread_cond_broadcast(&a->done);
@@ -178,7 +178,7 @@ static void read_rank(struct ti_ahead *a, int64_t rank)
 
 static void *work(void *arg)
 {
-    struct ti_ahead *a = arg;
+    struct ti_scanner *a = arg;
 
     setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), NICE);
     pthread_mutex_lock(&a->lock);
@@ -195,23 +195,23 @@ static void *work(void *arg)
 }
 
 /* Whether what is known of it still holds. */
-static bool holds(const struct ti_ahead *a, const struct ti_reading *r, const char *name)
+static bool holds(const struct ti_scanner *a, const struct ti_rank_scan *r, const char *name)
 {
     struct stat sb;
 
-    return r && fstatat(a->dir, name, &sb, 0) == 0 && ti_reading_holds(r, &sb);
+    return r && fstatat(a->dir, name, &sb, 0) == 0 && ti_rank_scan_is_current(r, &sb);
 }
 
-static const struct ti_reading *read_odd(struct ti_ahead *a, const char *name)
+static const struct ti_rank_scan *read_odd(struct ti_scanner *a, const char *name)
 {
-    ti_reading_free(a->odd);
-    a->odd = ti_reading_take(a->dir, a->path, name, &a->stop);
+    ti_rank_scan_free(a->odd);
+    a->odd = ti_rank_scan_file(a->dir, a->path, name, &a->stop);
     return a->odd;
 }
 
-const struct ti_reading *ti_ahead_get(struct ti_ahead *a, int64_t rank, const char *name)
+const struct ti_rank_scan *ti_scanner_get(struct ti_scanner *a, int64_t rank, const char *name)
 {
-    const struct ti_reading *r = NULL;
+    const struct ti_rank_scan *r = NULL;
     char usual[TI_RANK_NAME_BYTES];
 
     if (strcmp(name, ti_rank_name(rank, usual)) != 0)
@@ -250,7 +250,7 @@ static int threads_wanted(void)
     return cores - 1 < 1 ? 1 : cores - 1 > THREADS_MAX ? THREADS_MAX : cores - 1;
 }
 
-static void start_threads(struct ti_ahead *a)
+static void start_threads(struct ti_scanner *a)
 {
     sigset_t all, was;
 
@@ -271,7 +271,7 @@ static int by_number(const void *a, const void *b)
 }
 
 /* What is there already, in order. */
-static void add_present(struct ti_ahead *a)
+static void add_present(struct ti_scanner *a)
 {
     int copy = fcntl(a->dir, F_DUPFD_CLOEXEC, 0);
     DIR *dir = copy < 0 ? NULL : fdopendir(copy);
@@ -294,9 +294,9 @@ static void add_present(struct ti_ahead *a)
         qsort(a->queue, (size_t)a->waiting, sizeof *a->queue, by_number);
 }
 
-struct ti_ahead *ti_ahead_new(const char *path, struct ti_bundle *bundle)
+struct ti_scanner *ti_scanner_new(const char *path, struct ti_bundle *bundle)
 {
-    struct ti_ahead *a = calloc(1, sizeof *a);
+    struct ti_scanner *a = calloc(1, sizeof *a);
 
     if (!a)
         return NULL;
@@ -307,7 +307,7 @@ struct ti_ahead *ti_ahead_new(const char *path, struct ti_bundle *bundle)
     pthread_cond_init(&a->more, NULL);
     pthread_cond_init(&a->done, NULL);
     if (!a->path || a->dir < 0) {
-        ti_ahead_free(a);
+        ti_scanner_free(a);
         return NULL;
     }
     for (size_t n = strlen(path); n > 1 && path[n - 1] == '/'; n--) /* "run/" is shown as "run" */
@@ -317,14 +317,14 @@ struct ti_ahead *ti_ahead_new(const char *path, struct ti_bundle *bundle)
     return a;
 }
 
-void ti_ahead_add(struct ti_ahead *a, int64_t rank)
+void ti_scanner_add(struct ti_scanner *a, int64_t rank)
 {
     pthread_mutex_lock(&a->lock);
     enqueue(a, rank);
     pthread_mutex_unlock(&a->lock);
 }
 
-void ti_ahead_free(struct ti_ahead *a)
+void ti_scanner_free(struct ti_scanner *a)
 {
     if (!a)
         return;
@@ -335,8 +335,8 @@ void ti_ahead_free(struct ti_ahead *a)
     for (int i = 0; i < a->nthreads; i++)
         pthread_join(a->thread[i], NULL);
     for (int64_t i = 0; i < a->nitems; i++)
-        ti_reading_free(a->item[i].reading);
-    ti_reading_free(a->odd);
+        ti_rank_scan_free(a->item[i].reading);
+    ti_rank_scan_free(a->odd);
     for (int i = 0; i < a->nshared; i++)
         free(a->shared[i].text);
     pthread_cond_destroy(&a->more);

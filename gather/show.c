@@ -328,8 +328,8 @@ static json_t *node_json(const struct ti_fetch *f, int64_t i)
 
     if (j && x->why)
         json_object_set_new(j, "error", text_or_null(x->why));
-    if (j && x->alone)
-        json_object_set(j, "not_compared", x->alone);
+    if (j && x->not_compared)
+        json_object_set(j, "not_compared", x->not_compared);
     return j;
 }
 
@@ -369,7 +369,7 @@ static json_t *summary(const struct ti_fetch *f, const struct ti_tree_cost *pred
                     "resumed_bytes", (json_int_t)f->resumed, "relays_lost", (json_int_t)f->lost,
                     "adopted", (json_int_t)f->adopted, "ranks_again", (json_int_t)f->again,
                     "ranks_shared", (json_int_t)f->shared, "ranks_alike", (json_int_t)f->alike,
-                    "ranks_differing", (json_int_t)f->clashes, "memory_bytes",
+                    "ranks_differing", (json_int_t)f->conflicts, "memory_bytes",
                     (json_int_t)f->memory_bytes, "descriptors", (json_int_t)f->descriptors);
     json_object_update(j, was);
     json_decref(was);

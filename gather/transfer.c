@@ -14,23 +14,23 @@
 #define FROM_MOST    1000 /* the same */
 #define SEND_ID      3
 
-bool ti__idle(const struct ti__member *m)
+bool ti__idle(const struct ti__peer *p)
 {
-    if (ti__given_up(m))
+    if (ti__abandoned(p))
         return true;
-    return m->listing == TI__LISTED && !m->asked && !m->checked && !m->removing &&
-           json_array_size(m->todo) == 0 && json_array_size(m->check) == 0;
+    return p->listing == TI__LISTED && !p->requested && !p->checksumming && !p->removing &&
+           json_array_size(p->to_send) == 0 && json_array_size(p->to_checksum) == 0;
 }
 
 /* --- asking -------------------------------------------------------------- */
 
 /* The next of `todo` go to `ranks`, as many as fit into one request, and the others to `later`. */
-static void divide(struct ti__member *m, json_t *ranks, json_t *from, json_t *later)
+static void divide(struct ti__peer *p, json_t *ranks, json_t *from, json_t *later)
 {
     const json_t *range;
     size_t i;
 
-    json_array_foreach(m->todo, i, range)
+    json_array_foreach(p->to_send, i, range)
     {
         int64_t last = json_integer_value(json_array_get(range, 1));
 
@@ -38,73 +38,74 @@ static void divide(struct ti__member *m, json_t *ranks, json_t *from, json_t *la
             const struct ti_part *part;
 
             if (json_array_size(ranks) >= RANGES_MOST || json_array_size(from) >= FROM_MOST) {
-                ti__add_rest(later, m->todo, i, r);
+                ti__ranges_add_from(later, p->to_send, i, r);
                 return;
             }
-            if (m->g->rank[r].state != TI__WANTED)
+            if (p->job->rank[r].state != TI__WANTED)
                 continue;
             ti_ranges_add(ranks, r);
-            part = ti_parts_of(&m->g->parts, r);
+            part = ti_parts_of(&p->job->parts, r);
             if (!part)
                 continue;
-            m->from_bytes += part->bytes;
+            p->resume_bytes += part->bytes;
             json_array_append_new(from, json_pack("[I, I, I]", (json_int_t)r,
                                                   (json_int_t)part->bytes, (json_int_t)part->crc));
         }
     }
 }
 
-static json_t *next_ranks(struct ti__member *m, json_t *from)
+static json_t *next_ranks(struct ti__peer *p, json_t *from)
 {
     json_t *ranks = json_array(), *later = json_array();
 
-    divide(m, ranks, from, later);
-    json_decref(m->todo);
-    m->todo = later;
+    divide(p, ranks, from, later);
+    json_decref(p->to_send);
+    p->to_send = later;
     return ranks;
 }
 
-static void ask_send(struct ti__member *m)
+static void ask_send(struct ti__peer *p)
 {
     json_t *from = json_array(), *ranks;
 
-    m->from_bytes = 0;
-    json_array_clear(m->sent);
-    ranks = next_ranks(m, from);
-    ti__moved(m);
-    m->g->dirty = true;
+    p->resume_bytes = 0;
+    json_array_clear(p->answered);
+    ranks = next_ranks(p, from);
+    ti__made_progress(p);
+    p->job->dirty = true;
     if (json_array_size(ranks) == 0) {
         json_decref(ranks);
         json_decref(from);
         return;
     }
-    m->asked = ranks;
-    m->g->sending++;
-    m->out->state = TI_FETCH_SENDING;
-    ti_way_ask(m->way, json_pack("{s:s, s:i, s:O, s:o, s:s, s:s, s:I}", "do", "send", "id", SEND_ID,
-                                 "ranks", ranks, "from", from, "directory", m->node->directory,
-                                 "run_id", m->g->nodes.run_id, "credit",
-                                 (json_int_t)ti_flow_begin(&m->flow, ti_now())));
+    p->requested = ranks;
+    p->job->sending++;
+    p->result->state = TI_FETCH_SENDING;
+    ti_conn_request(p->conn, json_pack("{s:s, s:i, s:O, s:o, s:s, s:s, s:I}", "do", "send", "id",
+                                       SEND_ID, "ranks", ranks, "from", from, "directory",
+                                       p->node->directory, "run_id", p->job->nodes.run_id, "credit",
+                                       (json_int_t)ti_window_begin(&p->window, ti_now())));
 }
 
-static bool waits_to_send(const struct ti__member *m)
+static bool waits_to_send(const struct ti__peer *p)
 {
-    return m->ready && !ti__given_up(m) && m->listing == TI__LISTED && !m->asked &&
-           json_array_size(m->todo) > 0;
+    return p->ready && !ti__abandoned(p) && p->listing == TI__LISTED && !p->requested &&
+           json_array_size(p->to_send) > 0;
 }
 
 /* Those with the most first, so that none of them is left alone in the end. */
-void ti__send_some(struct ti__fetching *g)
+void ti__start_sends(struct ti__job *job)
 {
-    while (g->work == TI__FETCH && g->sending < SENDING_MOST && g->parts.reading == g->parts.n) {
-        struct ti__member *most = NULL;
+    while (job->kind == TI__FETCH && job->sending < SENDING_MOST &&
+           job->parts.reading == job->parts.n) {
+        struct ti__peer *most = NULL;
 
-        for (int64_t i = 0; i < g->nodes.n; i++) {
-            struct ti__member *m = &g->member[i];
+        for (int64_t i = 0; i < job->nodes.n; i++) {
+            struct ti__peer *p = &job->peer[i];
 
-            if (waits_to_send(m) && (!most || m->out->wanted_bytes - m->out->bytes >
-                                                  most->out->wanted_bytes - most->out->bytes))
-                most = m;
+            if (waits_to_send(p) && (!most || p->result->wanted_bytes - p->result->bytes >
+                                                  most->result->wanted_bytes - most->result->bytes))
+                most = p;
         }
         if (!most)
             return;
@@ -115,242 +116,242 @@ void ti__send_some(struct ti__fetching *g)
 /* --- receiving ----------------------------------------------------------- */
 
 /* An answer to what was asked of it, of a rank that did not come yet. */
-static bool is_asked(const struct ti__member *m, int64_t rank)
+static bool is_asked(const struct ti__peer *p, int64_t rank)
 {
-    return m->asked && rank >= 0 && rank < m->g->np && ti_ranges_hold(m->asked, rank) &&
-           !ti_ranges_hold(m->sent, rank) && m->g->rank[rank].sender == m->i;
+    return p->requested && rank >= 0 && rank < p->job->np && ti_ranges_hold(p->requested, rank) &&
+           !ti_ranges_hold(p->answered, rank) && p->job->rank[rank].sender == p->i;
 }
 
-void ti__take_sending(struct ti__member *m, const json_t *j)
+void ti__on_sending(struct ti__peer *p, const json_t *j)
 {
-    struct ti__fetching *g = m->g;
+    struct ti__job *job = p->job;
     const json_t *rank_json = json_object_get(j, "rank");
     int64_t rank = json_integer_value(rank_json),
             from = json_integer_value(json_object_get(j, "from")),
             bytes = json_integer_value(json_object_get(j, "bytes"));
-    const struct ti_part *part = ti_parts_of(&g->parts, rank);
+    const struct ti_part *part = ti_parts_of(&job->parts, rank);
 
-    if (!json_is_integer(rank_json) || !is_asked(m, rank) || m->in.fd >= 0 ||
-        g->rank[rank].state == TI__CAME) {
-        ti__nonsense(m, "traces nobody asked for");
+    if (!json_is_integer(rank_json) || !is_asked(p, rank) || p->in.fd >= 0 ||
+        job->rank[rank].state == TI__RECEIVED) {
+        ti__protocol_error(p, "traces nobody asked for");
         return;
     }
-    if (bytes < 0 || bytes > TI__BYTES_MOST || from > bytes ||
+    if (bytes < 0 || bytes > TI__TRACE_BYTES_MAX || from > bytes ||
         (from != 0 && (!part || from != part->bytes))) {
-        ti__nonsense(m, "a trace that begins where it cannot");
+        ti__protocol_error(p, "a trace that begins where it cannot");
         return;
     }
-    ti__moved(m);
-    m->out->wanted_bytes += bytes - g->rank[rank].bytes; /* if it is another than was listed */
-    g->rank[rank].bytes = bytes;
-    if (!ti_receive_begin(&m->in, g->nodes.dir, rank, from ? part : NULL, bytes)) {
-        ti__local_trouble(g);
+    ti__made_progress(p);
+    p->result->wanted_bytes += bytes - job->rank[rank].bytes; /* if it is another than was listed */
+    job->rank[rank].bytes = bytes;
+    if (!ti_receive_begin(&p->in, job->nodes.dir, rank, from ? part : NULL, bytes)) {
+        ti__local_error(job);
         return;
     }
     if (part && part->before) {
-        m->out->wanted_bytes -= from;
-        g->f->resumed += from;
+        p->result->wanted_bytes -= from;
+        job->f->resumed += from;
     } else if (part && !from) { /* what came of it came in vain */
-        m->out->wanted_bytes += part->bytes;
+        p->result->wanted_bytes += part->bytes;
     }
-    ti_parts_keep(&g->parts, &(struct ti_part){.rank = rank});
+    ti_parts_keep(&job->parts, &(struct ti_part){.rank = rank});
 }
 
-void ti__take_data(struct ti__member *m, uint32_t rank, const void *data, size_t bytes)
+void ti__on_data(struct ti__peer *p, uint32_t rank, const void *data, size_t bytes)
 {
     int64_t more;
     double now;
 
-    if (m->in.fd < 0 || m->in.rank != rank) {
-        ti__nonsense(m, "traces nobody asked for");
+    if (p->in.fd < 0 || p->in.rank != rank) {
+        ti__protocol_error(p, "traces nobody asked for");
         return;
     }
-    if (m->in.at + (int64_t)bytes > m->in.size) {
-        ti__nonsense(m, "more of a trace than there is");
+    if (p->in.at + (int64_t)bytes > p->in.size) {
+        ti__protocol_error(p, "more of a trace than there is");
         return;
     }
-    if (!ti_receive_data(&m->in, data, bytes)) {
-        ti__local_trouble(m->g);
+    if (!ti_receive_data(&p->in, data, bytes)) {
+        ti__local_error(p->job);
         return;
     }
     now = ti_now();
-    m->out->bytes += (int64_t)bytes;
-    m->g->f->bytes += (int64_t)bytes;
+    p->result->bytes += (int64_t)bytes;
+    p->job->f->bytes += (int64_t)bytes;
     if (bytes) {
-        ti__moved(m);
-        m->g->arrived = m->g->clock;
+        ti__made_progress(p);
+        p->job->data_at = p->job->clock;
     }
-    m->g->f->transferred_s = now - m->g->started;
-    more = ti_flow_take(&m->flow, (int64_t)bytes, now);
-    if (more && m->way)
-        ti_way_ask(m->way, json_pack("{s:s, s:i, s:I}", "do", "more", "id", SEND_ID, "credit",
-                                     (json_int_t)more));
+    p->job->f->transferred_s = now - p->job->started;
+    more = ti_window_received(&p->window, (int64_t)bytes, now);
+    if (more && p->conn)
+        ti_conn_request(p->conn, json_pack("{s:s, s:i, s:I}", "do", "more", "id", SEND_ID, "credit",
+                                           (json_int_t)more));
 }
 
 /* It cannot be had from this one, at least not now. */
-static void refused(struct ti__member *m, int64_t rank, const char *why)
+static void refused(struct ti__peer *p, int64_t rank, const char *why)
 {
-    struct ti__rank *r = &m->g->rank[rank];
+    struct ti__rank *r = &p->job->rank[rank];
 
-    ti__note(m->g, m->i, -1, rank, why, NULL);
-    ti_ranges_add(m->refused, rank);
+    ti__add_finding(p->job, p->i, -1, rank, why, NULL);
+    ti_ranges_add(p->refused, rank);
     r->sender = -1;
-    m->out->wanted--;
-    m->out->wanted_bytes -= r->bytes;
-    m->g->dirty = true;
-    ti__assign(m->g, rank);
+    p->result->wanted--;
+    p->result->wanted_bytes -= r->bytes;
+    p->job->dirty = true;
+    ti__assign_sender(p->job, rank);
 }
 
 /* It comes damaged from this one whenever it is asked for. */
-static void from_another(struct ti__member *m, int64_t rank)
+static void from_another(struct ti__peer *p, int64_t rank)
 {
-    struct ti__rank *r = &m->g->rank[rank];
-    bool first = json_array_size(m->refused) == 0;
+    struct ti__rank *r = &p->job->rank[rank];
+    bool first = json_array_size(p->refused) == 0;
 
     r->damaged = true;
-    ti_ranges_add(m->refused, rank);
-    if (!ti__others_may_send(m->g, rank)) {
-        r->state = TI__SPOILT;
+    ti_ranges_add(p->refused, rank);
+    if (!ti__has_other_sender(p->job, rank)) {
+        r->state = TI__DAMAGED;
         return;
     }
     ti_progress_clear();
     if (first)
         ti_warn("rank %" PRId64 " came damaged from node '%s', twice: such ranks are asked of "
                 "others that have them",
-                rank, m->out->name);
-    r->again = false;
+                rank, p->result->name);
+    r->retried = false;
     r->sender = -1;
-    m->out->wanted--;
-    m->g->dirty = true;
-    ti__assign(m->g, rank);
+    p->result->wanted--;
+    p->job->dirty = true;
+    ti__assign_sender(p->job, rank);
 }
 
 /* It is not what was read there, or on the way, or here: which of these, another try tells. */
-static void damaged(struct ti__member *m, int64_t rank)
+static void damaged(struct ti__peer *p, int64_t rank)
 {
-    struct ti__rank *r = &m->g->rank[rank];
+    struct ti__rank *r = &p->job->rank[rank];
 
-    if (r->again) {
-        ti__note(m->g, m->i, -1, rank, "it came damaged, twice", NULL);
-        from_another(m, rank);
+    if (r->retried) {
+        ti__add_finding(p->job, p->i, -1, rank, "it came damaged, twice", NULL);
+        from_another(p, rank);
         return;
     }
-    r->again = true;
-    m->g->f->again++;
-    m->out->wanted_bytes += r->bytes;
-    ti_ranges_add(m->todo, rank);
+    r->retried = true;
+    p->job->f->again++;
+    p->result->wanted_bytes += r->bytes;
+    ti_ranges_add(p->to_send, rank);
 }
 
-static void whole(struct ti__member *m, int64_t rank)
+static void whole(struct ti__peer *p, int64_t rank)
 {
-    struct ti__fetching *g = m->g;
-    struct ti__rank *r = &g->rank[rank];
+    struct ti__job *job = p->job;
+    struct ti__rank *r = &job->rank[rank];
 
-    if (!ti_receive_done(&m->in, g->nodes.dir)) {
-        ti__local_trouble(g);
+    if (!ti_receive_done(&p->in, job->nodes.dir)) {
+        ti__local_error(job);
         return;
     }
-    r->state = TI__CAME;
-    if (r->holder == m->i) {
-        r->crc = m->in.crc;
+    r->state = TI__RECEIVED;
+    if (r->reference == p->i) {
+        r->crc = p->in.crc;
         r->crc_known = true;
     }
-    g->f->fetched++;
-    m->out->ranks++;
-    if (g->settings->arrived)
-        g->settings->arrived(rank, g->settings->arg);
+    job->f->fetched++;
+    p->result->ranks++;
+    if (job->settings->arrived)
+        job->settings->arrived(rank, job->settings->arg);
 }
 
-void ti__take_sent(struct ti__member *m, const json_t *j)
+void ti__on_sent(struct ti__peer *p, const json_t *j)
 {
     const json_t *rank_json = json_object_get(j, "rank");
     int64_t rank = json_integer_value(rank_json);
     const char *error = json_string_value(json_object_get(j, "error"));
-    bool ours = m->in.fd >= 0 && m->in.rank == rank;
+    bool ours = p->in.fd >= 0 && p->in.rank == rank;
     struct ti_err why;
 
-    if (!json_is_integer(rank_json) || !is_asked(m, rank) || (!error && !ours)) {
-        ti__nonsense(m, "the end of a trace that was not sent");
+    if (!json_is_integer(rank_json) || !is_asked(p, rank) || (!error && !ours)) {
+        ti__protocol_error(p, "the end of a trace that was not sent");
         return;
     }
-    ti__moved(m);
-    ti_ranges_add(m->sent, rank);
-    if (m->g->rank[rank].state != TI__WANTED || error) {
+    ti__made_progress(p);
+    ti_ranges_add(p->answered, rank);
+    if (p->job->rank[rank].state != TI__WANTED || error) {
         if (ours)
-            ti_receive_drop(&m->in, m->g->nodes.dir);
+            ti_receive_drop(&p->in, p->job->nodes.dir);
         ti_err_set(&why, TI_ERR_REMOTE, "%s", error ? error : ""); /* as long as it may be, plain */
-        if (m->g->rank[rank].state == TI__WANTED)
-            refused(m, rank, why.text);
-    } else if (m->in.at == m->in.size &&
-               m->in.at == json_integer_value(json_object_get(j, "bytes")) &&
-               m->in.crc == (uint32_t)json_integer_value(json_object_get(j, "crc32c"))) {
-        whole(m, rank);
+        if (p->job->rank[rank].state == TI__WANTED)
+            refused(p, rank, why.text);
+    } else if (p->in.at == p->in.size &&
+               p->in.at == json_integer_value(json_object_get(j, "bytes")) &&
+               p->in.crc == (uint32_t)json_integer_value(json_object_get(j, "crc32c"))) {
+        whole(p, rank);
     } else {
-        ti_receive_drop(&m->in, m->g->nodes.dir);
-        damaged(m, rank);
+        ti_receive_drop(&p->in, p->job->nodes.dir);
+        damaged(p, rank);
     }
 }
 
 /* --- the end of it ------------------------------------------------------- */
 
 /* Those of `asked` that are neither here nor to be asked for again. */
-static json_t *open_ranks(const struct ti__member *m)
+static json_t *open_ranks(const struct ti__peer *p)
 {
     json_t *list = json_array();
     const json_t *range;
     size_t i;
 
-    json_array_foreach(m->asked, i,
+    json_array_foreach(p->requested, i,
                        range) for (int64_t r = json_integer_value(json_array_get(range, 0));
                                    r <= json_integer_value(json_array_get(range, 1)); r++)
     {
-        if (m->g->rank[r].state == TI__WANTED && m->g->rank[r].sender == m->i &&
-            !ti_ranges_hold(m->todo, r))
+        if (p->job->rank[r].state == TI__WANTED && p->job->rank[r].sender == p->i &&
+            !ti_ranges_hold(p->to_send, r))
             ti_ranges_add(list, r);
     }
     return list;
 }
 
-static void no_longer_sending(struct ti__member *m)
+static void no_longer_sending(struct ti__peer *p)
 {
     struct ti_part part;
 
-    if (m->in.fd >= 0) {
-        ti_receive_keep(&m->in, &part);
-        ti_parts_keep(&m->g->parts, &part);
+    if (p->in.fd >= 0) {
+        ti_receive_keep(&p->in, &part);
+        ti_parts_keep(&p->job->parts, &part);
     }
-    m->from_bytes = 0;
-    if (!m->asked)
+    p->resume_bytes = 0;
+    if (!p->requested)
         return;
-    json_decref(m->asked);
-    m->asked = NULL;
-    m->g->sending--;
-    m->g->dirty = true;
-    if (m->out->state == TI_FETCH_SENDING)
-        m->out->state = TI_FETCH_READY;
+    json_decref(p->requested);
+    p->requested = NULL;
+    p->job->sending--;
+    p->job->dirty = true;
+    if (p->result->state == TI_FETCH_SENDING)
+        p->result->state = TI_FETCH_READY;
 }
 
-void ti__send_done(struct ti__member *m)
+void ti__on_send_end(struct ti__peer *p)
 {
     json_t *left;
     const json_t *range;
     size_t i;
 
-    if (!m->asked) {
-        ti__nonsense(m, "the end of what nobody asked for");
+    if (!p->requested) {
+        ti__protocol_error(p, "the end of what nobody asked for");
         return;
     }
-    ti__moved(m);
-    left = open_ranks(m);
-    no_longer_sending(m);
+    ti__made_progress(p);
+    left = open_ranks(p);
+    no_longer_sending(p);
     json_array_foreach(left, i,
                        range) for (int64_t r = json_integer_value(json_array_get(range, 0));
                                    r <= json_integer_value(json_array_get(range, 1)); r++)
-        refused(m, r, "ti-node did not send it");
+        refused(p, r, "ti-node did not send it");
     json_decref(left);
 }
 
-void ti__add_all(json_t *to, const json_t *from)
+void ti__ranges_add_all(json_t *to, const json_t *from)
 {
     const json_t *range;
     size_t i;
@@ -361,25 +362,25 @@ void ti__add_all(json_t *to, const json_t *from)
         ti_ranges_add(to, r);
 }
 
-void ti__interrupted(struct ti__member *m)
+void ti__requeue(struct ti__peer *p)
 {
-    json_t *left = open_ranks(m);
+    json_t *left = open_ranks(p);
 
-    no_longer_sending(m);
-    ti__add_all(m->todo, left);
+    no_longer_sending(p);
+    ti__ranges_add_all(p->to_send, left);
     json_decref(left);
-    ti__add_all(m->check, m->checked);
-    json_decref(m->checked);
-    m->checked = NULL;
-    m->crc_bytes = 0;
-    if (m->g->work == TI__REMOVE) { /* what is left of them is to be listed anew */
-        if (m->removing || json_array_size(m->check) || json_array_size(m->todo) ||
-            m->listing == TI__ASKED)
-            m->listing = TI__UNASKED;
-        m->removing = false;
-        json_decref(m->going);
-        m->going = NULL;
-        json_array_clear(m->check);
-        json_array_clear(m->todo);
+    ti__ranges_add_all(p->to_checksum, p->checksumming);
+    json_decref(p->checksumming);
+    p->checksumming = NULL;
+    p->crc_bytes = 0;
+    if (p->job->kind == TI__REMOVE) { /* what is left of them is to be listed anew */
+        if (p->removing || json_array_size(p->to_checksum) || json_array_size(p->to_send) ||
+            p->listing == TI__ASKED)
+            p->listing = TI__UNASKED;
+        p->removing = false;
+        json_decref(p->being_removed);
+        p->being_removed = NULL;
+        json_array_clear(p->to_checksum);
+        json_array_clear(p->to_send);
     }
 }

@@ -1,66 +1,66 @@
 #include "gather/window.h"
 
-#define SECONDS_LEAST 1e-3      /* between two looks at the clock that tell a rate */
-#define TOLD_AT       4         /* a part of the window: less is not worth a message ... */
-#define TOLD_LEAST    (8 << 10) /* ... and no less than this */
+#define SECONDS_MIN      1e-3      /* shorter intervals give no useful rate */
+#define CREDIT_PART      4         /* grant no credit below window / CREDIT_PART ... */
+#define CREDIT_BYTES_MIN (8 << 10) /* ... or this: each grant costs a message */
 
-int64_t ti_flow_begin(struct ti_flow *f, double now)
+int64_t ti_window_begin(struct ti_window *w, double now)
 {
-    if (!f->window)
-        f->window = TI_FLOW_LEAST;
-    f->owed = f->window;
-    f->arrived = 0;
-    f->asked = f->since = now;
-    return f->owed;
+    if (!w->bytes)
+        w->bytes = TI_WINDOW_MIN;
+    w->owed = w->bytes;
+    w->arrived = 0;
+    w->asked = w->since = now;
+    return w->owed;
 }
 
-static int64_t within(double bytes)
+static int64_t clamp(double bytes)
 {
-    return bytes <= TI_FLOW_LEAST  ? TI_FLOW_LEAST
-           : bytes >= TI_FLOW_MOST ? TI_FLOW_MOST
-                                   : (int64_t)bytes;
+    return bytes <= TI_WINDOW_MIN   ? TI_WINDOW_MIN
+           : bytes >= TI_WINDOW_MAX ? TI_WINDOW_MAX
+                                    : (int64_t)bytes;
 }
 
-/* Each time a window has come, which took it its round trip, waiting included, or has not for
- * long. */
-static void adapt(struct ti_flow *f, double now)
+/* Sets the window to measured rate x aimed time: whenever a whole window has arrived, and after
+ * twice the aimed time if it has not. */
+static void adapt(struct ti_window *w, double now)
 {
-    double aim_s = f->trip + TI_FLOW_QUEUE_S, seconds = now - f->since, fits;
-    double window = (double)f->window;
+    double aim_s = w->trip + TI_WINDOW_QUEUE_S, seconds = now - w->since, fits;
+    double window = (double)w->bytes;
 
-    if (f->arrived < f->window && seconds < 2 * aim_s)
+    if (w->arrived < w->bytes && seconds < 2 * aim_s)
         return;
-    if (seconds < SECONDS_LEAST)
-        seconds = SECONDS_LEAST;
-    fits = (double)f->arrived / seconds * aim_s;
+    if (seconds < SECONDS_MIN)
+        seconds = SECONDS_MIN;
+    fits = (double)w->arrived / seconds * aim_s;
     if (fits > 2 * window)
-        fits = 2 * window; /* others may not have begun yet */
+        fits = 2 * window; /* other nodes may not have started yet */
     else if (fits < window && seconds < aim_s)
-        fits = (fits + window) / 2; /* a moment's pause */
-    f->window = within(fits);
-    f->arrived = 0;
-    f->since = now;
+        fits = (fits + window) / 2; /* a short pause need not be a slower path */
+    w->bytes = clamp(fits);
+    w->arrived = 0;
+    w->since = now;
 }
 
-int64_t ti_flow_take(struct ti_flow *f, int64_t bytes, double now)
+int64_t ti_window_received(struct ti_window *w, int64_t bytes, double now)
 {
     int64_t more;
 
-    if (f->asked > 0) {
-        double trip = now - f->asked;
+    if (w->asked > 0) {
+        double trip = now - w->asked;
 
-        if (trip > TI_FLOW_TRIP_MOST)
-            trip = TI_FLOW_TRIP_MOST;
-        if (f->trip == 0 || trip < f->trip)
-            f->trip = trip;
-        f->asked = 0;
+        if (trip > TI_WINDOW_TRIP_MAX)
+            trip = TI_WINDOW_TRIP_MAX;
+        if (w->trip == 0 || trip < w->trip)
+            w->trip = trip;
+        w->asked = 0;
     }
-    f->owed = f->owed > bytes ? f->owed - bytes : 0;
-    f->arrived += bytes;
-    adapt(f, now);
-    more = f->window - f->owed;
-    if (more < f->window / TOLD_AT || more < TOLD_LEAST)
+    w->owed = w->owed > bytes ? w->owed - bytes : 0;
+    w->arrived += bytes;
+    adapt(w, now);
+    more = w->bytes - w->owed;
+    if (more < w->bytes / CREDIT_PART || more < CREDIT_BYTES_MIN)
         return 0;
-    f->owed += more;
+    w->owed += more;
     return more;
 }

@@ -1,36 +1,35 @@
 /*
- * How much a node may send before it hears from us again.
+ * Flow control: how many bytes of traces a node may send before it gets more credit from us.
  *
- * All that nodes have sent and that is not here yet waits somewhere: in relays, in pipes, in
- * the buffers of every connection on the way.  What is said meanwhile waits behind it: that
- * a node further down is connected, that one still lives.  So each is let send what its own
- * way carries in its round trip and a little more, so that no link runs dry, and not what
- * the buffers would hold.  The same thought as in Brakmo and Peterson, "TCP Vegas",
- * IEEE JSAC 13(8), 1995, section on congestion avoidance: bytes under way = rate x time.
+ * Data that nodes have sent and that has not arrived waits in relays, pipes and the buffers of
+ * every connection in between.  Later messages, heartbeats among them, wait behind it.  So a node
+ * gets only what its path carries in one round trip, plus a small queue that keeps the link
+ * busy; it does not get what the buffers would hold.  See Brakmo and Peterson, "TCP Vegas",
+ * IEEE JSAC 13(8), 1995, section on congestion avoidance: bytes in flight = rate x time.
  */
-#ifndef TI_FLOW_H
-#define TI_FLOW_H
+#ifndef TI_WINDOW_H
+#define TI_WINDOW_H
 
 #include <stdint.h>
 
-#define TI_FLOW_QUEUE_S   0.4 /* of its own bytes may wait on the way */
-#define TI_FLOW_TRIP_MOST 0.7 /* s; a round trip that is measured to be longer was waiting */
-#define TI_FLOW_LEAST     (INT64_C(32) << 10) /* bytes under way, however slow it is; at first */
-#define TI_FLOW_MOST      (INT64_C(128) << 20)
+#define TI_WINDOW_QUEUE_S  0.4 /* of the node's own data may be queued on the path */
+#define TI_WINDOW_TRIP_MAX 0.7 /* s; a longer measured round trip includes waiting */
+#define TI_WINDOW_MIN      (INT64_C(32) << 10) /* bytes; also the initial window */
+#define TI_WINDOW_MAX      (INT64_C(128) << 20)
 
-/* Of one node; all 0 before the first ti_flow_begin(). */
-struct ti_flow {
-    int64_t window;  /* bytes that may be under way */
-    int64_t owed;    /* that it may send and that did not come yet */
-    int64_t arrived; /* since `since` */
+/* Of one node; all 0 before the first ti_window_begin(). */
+struct ti_window {
+    int64_t bytes;   /* that may be in flight */
+    int64_t owed;    /* credit that was granted and for which nothing arrived yet, in bytes */
+    int64_t arrived; /* bytes since `since` */
     double trip;     /* s, the shortest round trip so far; 0: not known */
     double asked, since;
 };
 
-/* It is asked to send, at `now` in seconds: how many bytes it may. */
-int64_t ti_flow_begin(struct ti_flow *f, double now);
+/* The node is asked to send, at `now` (seconds).  Returns its first credit in bytes. */
+int64_t ti_window_begin(struct ti_window *w, double now);
 
-/* Bytes came: how many more it may send, 0 when it need not be told. */
-int64_t ti_flow_take(struct ti_flow *f, int64_t bytes, double now);
+/* `bytes` arrived at `now`.  Returns further credit to grant; 0: none yet. */
+int64_t ti_window_received(struct ti_window *w, int64_t bytes, double now);
 
 #endif

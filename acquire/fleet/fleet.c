@@ -379,7 +379,7 @@ static void on_ended(struct ti_channel *c, const struct ti_channel_result *r, vo
 
 /* --- connecting ---------------------------------------------------------- */
 
-static const struct ti_channel_calls channel_calls = {
+static const struct ti_channel_callbacks channel_calls = {
     .ready = on_ready,
     .output = on_output,
     .errput = on_errput,

@@ -372,7 +372,8 @@ static void on_ended(struct ti_channel *channel, const struct ti_channel_result 
     ended(c, end, &err);
 }
 
-static const struct ti_channel_calls calls = {on_ready, on_output, on_errput, on_drained, on_ended};
+static const struct ti_channel_callbacks calls = {on_ready, on_output, on_errput, on_drained,
+                                                  on_ended};
 
 /* --- start --------------------------------------------------------------- */
 
@@ -434,7 +435,7 @@ struct ti_relay *ti_relay_new(struct ti_outbox *out, struct ti_err *err)
         free(r);
         return NULL;
     }
-    ti_remote_turns(r->remote, outbox_is_full, r);
+    ti_remote_read_by_turns(r->remote, outbox_is_full, r);
     ti_launch_share_children();
     return r;
 }
@@ -554,11 +555,11 @@ ti_status ti_relay_reach(struct ti_relay *r, const struct ti_reach *reach, struc
 
 static void start(struct child *c)
 {
-    struct ti_channel_wants wants = {.known = c->known[0] ? c->known : NULL,
-                                     .forward_agent = c->forward_agent,
-                                     .connect_s = c->connect_s,
-                                     .answer_s = c->answer_s,
-                                     .silence_s = c->silence_s};
+    struct ti_channel_options wants = {.known = c->known[0] ? c->known : NULL,
+                                       .forward_agent = c->forward_agent,
+                                       .connect_s = c->connect_s,
+                                       .answer_s = c->answer_s,
+                                       .silence_s = c->silence_s};
     struct ti_relay *r = c->relay;
 
     set_state(c, STARTING);
@@ -570,7 +571,7 @@ static void start(struct child *c)
         ended(c, TI_CHANNEL_LOCAL, &c->err);
         return;
     }
-    ti_channel_want(c->channel, &wants);
+    ti_channel_set_options(c->channel, &wants);
     c->commanded = c->command != NULL;
     free(c->command);
     c->command = NULL;
@@ -784,7 +785,7 @@ void ti_relay_hold(struct ti_relay *r, bool hold)
 
 uint64_t ti_relay_turned(const struct ti_relay *r)
 {
-    return ti_remote_turned(r->remote);
+    return ti_remote_turns(r->remote);
 }
 
 int ti_relay_waiting(const struct ti_relay *r)

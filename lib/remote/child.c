@@ -56,7 +56,7 @@ static void wait_for_dropped(int at_most)
     }
 }
 
-void ti__child_bury(void)
+void ti__child_reap_dropped(void)
 {
     wait_for_dropped(0);
 }
@@ -241,7 +241,7 @@ static int open_log(const char *path)
 }
 
 ti_status ti__child_start(struct ti__child *c, struct ti__loop *loop,
-                          const struct ti__child_how *how, const struct ti__child_calls *calls,
+                          const struct ti__child_how *how, const struct ti__child_callbacks *calls,
                           void *arg, struct ti_err *err)
 {
     int fds[FDS], log = -1, error;

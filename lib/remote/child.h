@@ -14,7 +14,7 @@
 #include "remote/loop.h"
 #include "remote/queue.h"
 
-struct ti__child_calls {
+struct ti__child_callbacks {
     bool (*may_take)(void *arg); /* may more of `out` be read?  If not, it was paused.  Or NULL */
     void (*out)(void *arg, const char *data, size_t bytes);
     void (*err)(void *arg, const char *data, size_t bytes);
@@ -30,7 +30,7 @@ struct ti__stream {
 
 struct ti__child {
     struct ti__loop *loop;
-    const struct ti__child_calls *calls;
+    const struct ti__child_callbacks *calls;
     void *arg;
     pid_t pid;
     int pidfd; /* -1: the kernel has none, and is asked now and then */
@@ -52,7 +52,7 @@ struct ti__child_how {
 
 /* `c` is the caller's memory. */
 ti_status ti__child_start(struct ti__child *c, struct ti__loop *loop,
-                          const struct ti__child_how *how, const struct ti__child_calls *calls,
+                          const struct ti__child_how *how, const struct ti__child_callbacks *calls,
                           void *arg, struct ti_err *err);
 
 void ti__child_input(struct ti__child *c); /* there is more in the queue, or its end */
@@ -64,6 +64,6 @@ void ti__child_pause(struct ti__child *c, bool pause);
 void ti__child_drop(struct ti__child *c);
 
 /* Wait for those that were dropped; at most a second, then they are killed. */
-void ti__child_bury(void);
+void ti__child_reap_dropped(void);
 
 #endif

@@ -27,7 +27,7 @@ struct ti__confs {
     struct list followers;          /* WANTED, and like one that is being asked for */
     int asking;
     bool learnt; /* `alike` is as it stays */
-    struct ti__alike *alike;
+    struct ti__hostclass *alike;
     unsigned char *mark; /* room for one */
     double began;        /* ti__now(), when the first was asked for; 0 */
     struct ti__timer alone;
@@ -104,7 +104,7 @@ static void add_known(struct ti__conf *c, const char *files)
     c->known = both;
 }
 
-const struct ti__undone ti__undone[TI__UNDONE] = {
+const struct ti__override ti__override[TI__OVERRIDES] = {
     {"remotecommand", "none", "RemoteCommand=none"},
     {"stdinnull", "no", "StdinNull=no"},
     {"forkafterauthentication", "no", "ForkAfterAuthentication=no"},
@@ -125,8 +125,8 @@ static void one_word(struct ti__conf *c, const char *word, const char *value)
     for (size_t i = 0; i < sizeof only_openssh / sizeof *only_openssh; i++)
         if (strcmp(word, only_openssh[i].word) == 0 && !is_none(value))
             c->openssh = only_openssh[i].why;
-    for (size_t i = 0; i < TI__UNDONE; i++)
-        if (strcmp(word, ti__undone[i].word) == 0 && strcmp(value, ti__undone[i].usual) != 0)
+    for (size_t i = 0; i < TI__OVERRIDES; i++)
+        if (strcmp(word, ti__override[i].word) == 0 && strcmp(value, ti__override[i].usual) != 0)
             c->undo |= 1U << i;
     if (strcmp(word, "proxycommand") == 0)
         c->proxy = !is_none(value);
@@ -237,13 +237,13 @@ static void learn(struct ti__confs *all, const struct ti__conf *c)
     ti__timer_drop(&all->alone);
     if (ti__queue_bytes(&c->complaint) >= LOG_BYTES)
         return;
-    all->alike = ti__alike_new(ti__queue_front(&c->complaint), ti__queue_bytes(&c->complaint));
+    all->alike = ti__hostclass_new(ti__queue_front(&c->complaint), ti__queue_bytes(&c->complaint));
     if (!all->alike)
         return;
-    all->mark = malloc(ti__alike_bytes(all->alike) + 1);
+    all->mark = malloc(ti__hostclass_bytes(all->alike) + 1);
     if (all->mark)
         return;
-    ti__alike_free(all->alike);
+    ti__hostclass_free(all->alike);
     all->alike = NULL;
 }
 
@@ -252,11 +252,11 @@ static bool same(const char *a, const char *b)
     return a && b ? strcmp(a, b) == 0 : a == b;
 }
 
-static enum ti__alikeness mark_of(struct ti__confs *all, const struct ti__conf *c,
-                                  struct ti__target *t)
+static enum ti__share mark_of(struct ti__confs *all, const struct ti__conf *c, struct ti__target *t)
 {
-    return all->alike && ti__target(t, c->target) ? ti__alike_mark(all->alike, t->host, all->mark)
-                                                  : TI__ALIKE_NONE;
+    return all->alike && ti__target(t, c->target)
+               ? ti__hostclass_signature(all->alike, t->host, all->mark)
+               : TI__SHARE_NONE;
 }
 
 /* So that others can be found to be like it. */
@@ -264,17 +264,17 @@ static void remember(struct ti__confs *all, struct ti__conf *c)
 {
     struct ti__target t;
 
-    if (c->mark || mark_of(all, c, &t) == TI__ALIKE_NONE)
+    if (c->mark || mark_of(all, c, &t) == TI__SHARE_NONE)
         return;
-    c->mark = malloc(ti__alike_bytes(all->alike) + 1);
+    c->mark = malloc(ti__hostclass_bytes(all->alike) + 1);
     if (!c->mark)
         return;
-    memcpy(c->mark, all->mark, ti__alike_bytes(all->alike));
+    memcpy(c->mark, all->mark, ti__hostclass_bytes(all->alike));
     TAILQ_INSERT_HEAD(&all->asked, c, in_asked);
 }
 
 static void take_from(struct ti__conf *c, const struct ti__conf *like, const char *host,
-                      enum ti__alikeness how)
+                      enum ti__share how)
 {
     char *name = strdup(host);
 
@@ -290,7 +290,7 @@ static void take_from(struct ti__conf *c, const struct ti__conf *like, const cha
     c->port = like->port;
     c->family = like->family;
     c->jump = like->jump;
-    c->keys_only = how == TI__ALIKE_KEYS;
+    c->keys_only = how == TI__SHARE_KEYS;
     c->control = c->keys_only ? NULL : like->control;
     memcpy(c->identities, like->identities, sizeof c->identities);
     c->identity_count = like->identity_count;
@@ -313,15 +313,15 @@ static void take_from(struct ti__conf *c, const struct ti__conf *like, const cha
 static bool is_like_another(struct ti__confs *all, struct ti__conf *c)
 {
     struct ti__target t, of;
-    enum ti__alikeness how = mark_of(all, c, &t);
+    enum ti__share how = mark_of(all, c, &t);
     const struct ti__conf *other;
 
-    if (how == TI__ALIKE_NONE || (how == TI__ALIKE_KEYS && !c->keys))
+    if (how == TI__SHARE_NONE || (how == TI__SHARE_KEYS && !c->keys))
         return false;
     TAILQ_FOREACH(other, &all->asked, in_asked)
     {
         if (other == c || other->state == TI__CONF_BAD ||
-            memcmp(other->mark, all->mark, ti__alike_bytes(all->alike)) != 0 ||
+            memcmp(other->mark, all->mark, ti__hostclass_bytes(all->alike)) != 0 ||
             !ti__target(&of, other->target) || !same(of.user, t.user) || !same(of.port, t.port))
             continue;
         if (other->state == TI__CONF_ASKED) {
@@ -429,7 +429,7 @@ static void out_of_time(void *arg)
     asked(c);
 }
 
-static const struct ti__child_calls calls = {.out = on_out, .err = on_err, .ended = on_ended};
+static const struct ti__child_callbacks calls = {.out = on_out, .err = on_err, .ended = on_ended};
 
 static void ask(struct ti__conf *c)
 {
@@ -481,7 +481,7 @@ static void on_alone(void *arg)
     struct ti_remote *r = arg;
 
     r->look = true;
-    ti__confs_go(r); /* nobody looks where no channel is */
+    ti__confs_start(r); /* nobody looks where no channel is */
 }
 
 /* Whose turn it is; NULL: nobody's, for now. */
@@ -502,7 +502,7 @@ static struct ti__conf *next_of(struct ti_remote *r)
     return NULL;
 }
 
-void ti__confs_go(struct ti_remote *r)
+void ti__confs_start(struct ti_remote *r)
 {
     struct ti__confs *all = r->confs;
     struct ti__conf *c;
@@ -649,7 +649,7 @@ void ti__confs_free(struct ti__confs *all)
             TAILQ_REMOVE(&all->table[i], c, in_table);
             conf_free(c);
         }
-    ti__alike_free(all->alike);
+    ti__hostclass_free(all->alike);
     free(all->mark);
     free(all);
 }

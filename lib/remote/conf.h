@@ -18,10 +18,10 @@ struct ti_remote;
 enum ti__conf_state { TI__CONF_WANTED, TI__CONF_ASKED, TI__CONF_KNOWN, TI__CONF_BAD };
 
 /* What is meant for people who log in.  ssh is only told what it says itself that it knows. */
-enum { TI__UNDO_DELEGATION = 3, TI__UNDO_SESSION, TI__UNDONE };
-extern const struct ti__undone {
+enum { TI__OVERRIDE_DELEGATION = 3, TI__OVERRIDE_SESSION, TI__OVERRIDES };
+extern const struct ti__override {
     const char *word, *usual, *option;
-} ti__undone[TI__UNDONE];
+} ti__override[TI__OVERRIDES];
 
 struct ti__conf {
     TAILQ_ENTRY(ti__conf) in_table, in_queue, in_asked;
@@ -51,7 +51,7 @@ struct ti__conf {
     char *kex, *host_keys, *ciphers, *macs;
     bool other_auth;     /* GSSAPI or by host may do where keys do not */
     const char *openssh; /* what only the OpenSSH client does, but for ProxyCommand, or NULL */
-    unsigned undo;       /* bits: of ti__undone */
+    unsigned undo;       /* bits: of ti__override */
     bool proxy;          /* ProxyCommand, in place of which there may be a gateway */
 };
 
@@ -60,14 +60,14 @@ struct ti__confs;
 struct ti__confs *ti__confs_new(void); /* NULL: no memory */
 void ti__confs_free(struct ti__confs *all);
 
-/* NULL only for lack of memory.  WANTED is asked for by ti__confs_go(), and r->look is set once it
- * is KNOWN or BAD. */
+/* NULL only for lack of memory.  WANTED is asked for by ti__confs_start(), and r->look is set once
+ * it is KNOWN or BAD. */
 struct ti__conf *ti__conf_of(struct ti_remote *r, const char *target);
 
 /* The same, when only what is known of its keys is wanted: not `control`.  `now`: somebody waits
  * for it; else it is asked for when nobody waits for another, a few at a time. */
 struct ti__conf *ti__conf_of_keys(struct ti_remote *r, const char *target, bool now);
 
-void ti__confs_go(struct ti_remote *r);
+void ti__confs_start(struct ti_remote *r);
 
 #endif

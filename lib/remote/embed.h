@@ -16,9 +16,9 @@ double ti_remote_due(const struct ti_remote *r);
  * What commands write is read by turns from now on: a piece of at most 64 KiB of one of those
  * that wrote something, then of the next of them; of none while full(arg).
  */
-void ti_remote_turns(struct ti_remote *r, bool (*full)(void *arg), void *arg);
+void ti_remote_read_by_turns(struct ti_remote *r, bool (*full)(void *arg), void *arg);
 int ti_remote_waiting(const struct ti_remote *r);     /* how many of them wait for their turn */
-uint64_t ti_remote_turned(const struct ti_remote *r); /* how many turns there were */
+uint64_t ti_remote_turns(const struct ti_remote *r);  /* how many turns there were */
 
 /* A folder that nobody else can read, and that goes away with `r`; "": err. */
 const char *ti_remote_folder(struct ti_remote *r, struct ti_err *err);
@@ -28,7 +28,7 @@ const char *ti_remote_folder(struct ti_remote *r, struct ti_err *err);
 bool ti_remote_is_target(const char *host);
 
 /* Of one channel, by OpenSSH; right after ti_remote_run(). */
-struct ti_channel_wants {
+struct ti_channel_options {
     const char *known;  /* a file of host keys besides the user's, the caller's as long as the
                            channel lives; NULL: none */
     bool forward_agent; /* the user's agent is of use there */
@@ -36,6 +36,6 @@ struct ti_channel_wants {
     double answer_s;
     double silence_s;
 };
-void ti_channel_want(struct ti_channel *c, const struct ti_channel_wants *wants);
+void ti_channel_set_options(struct ti_channel *c, const struct ti_channel_options *wants);
 
 #endif

@@ -64,11 +64,11 @@ static void failed(struct ti__gateway *g, enum ti_channel_end why)
     stop(g);
     g->failed_at = ti__now();
     if (!again) {
-        ti__gateway_told(g->r, g);
+        ti__gateway_changed(g->r, g);
         return;
     }
     g->state = TI__GATEWAY_OPENING;
-    ti__timer_set(&g->r->loop, &g->timer, ti__remote_pause(g->r, g->tries), open_it, g);
+    ti__timer_set(&g->r->loop, &g->timer, ti__remote_backoff(g->r, g->tries), open_it, g);
 }
 
 static void is_up(struct ti__gateway *g)
@@ -77,7 +77,7 @@ static void is_up(struct ti__gateway *g)
     g->tries = 0;
     ti__remove_path(g->log_path);
     ti__timer_drop(&g->timer);
-    ti__gateway_told(g->r, g);
+    ti__gateway_changed(g->r, g);
 }
 
 static void on_log(void *arg, const char *data, size_t bytes)
@@ -104,7 +104,7 @@ static void on_ended(void *arg, int wait_status)
         failed(g, why);
 }
 
-static const struct ti__child_calls calls = {.err = on_log, .log = on_log, .ended = on_ended};
+static const struct ti__child_callbacks calls = {.err = on_log, .log = on_log, .ended = on_ended};
 
 static void look_at_try(void *arg)
 {

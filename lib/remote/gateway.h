@@ -19,7 +19,7 @@ enum ti__gateway_state { TI__GATEWAY_DOWN, TI__GATEWAY_OPENING, TI__GATEWAY_UP }
 
 /* The gateway of that name, [USER@]HOST[:PORT], with those before it in front and
  * commas between; it is opened if it was not.  NULL: no memory.  Channels that wait for
- * it hear of it by ti__gateway_told() (remote.c). */
+ * it hear of it by ti__gateway_changed() (remote.c). */
 struct ti__gateway *ti__gateway(struct ti_remote *r, const char *name);
 enum ti__gateway_state ti__gateway_state(const struct ti__gateway *g);
 

@@ -19,7 +19,7 @@ struct section {
     bool control; /* ControlPath does */
 };
 
-struct ti__alike {
+struct ti__hostclass {
     struct section section[SECTIONS_MAX];
     int sections;
     char *pattern[PATTERNS_MAX];
@@ -28,7 +28,7 @@ struct ti__alike {
 
 /* --- reading --------------------------------------------------------------- */
 
-static struct section *begin_section(struct ti__alike *a)
+static struct section *begin_section(struct ti__hostclass *a)
 {
     struct section *s;
 
@@ -39,7 +39,7 @@ static struct section *begin_section(struct ti__alike *a)
     return s;
 }
 
-static bool add_patterns(struct ti__alike *a, struct section *s, char *list)
+static bool add_patterns(struct ti__hostclass *a, struct section *s, char *list)
 {
     char *rest = NULL;
 
@@ -56,7 +56,7 @@ static bool add_patterns(struct ti__alike *a, struct section *s, char *list)
 }
 
 /* False: too much for us. */
-static bool take_line(struct ti__alike *a, char *line)
+static bool take_line(struct ti__hostclass *a, char *line)
 {
     struct section *s = &a->section[a->sections - 1];
     char *word = line + strspn(line, " \t\r\n\f"), *value;
@@ -88,7 +88,7 @@ static bool take_line(struct ti__alike *a, char *line)
     return true;
 }
 
-static bool read_config(struct ti__alike *a, const char *path)
+static bool read_config(struct ti__hostclass *a, const char *path)
 {
     FILE *f = fopen(path, "re");
     struct stat sb;
@@ -105,10 +105,10 @@ static bool read_config(struct ti__alike *a, const char *path)
     return ok;
 }
 
-struct ti__alike *ti__alike_new(const char *said, size_t bytes)
+struct ti__hostclass *ti__hostclass_new(const char *said, size_t bytes)
 {
     static const char begins[] = "debug1: Reading configuration data ";
-    struct ti__alike *a = calloc(1, sizeof *a);
+    struct ti__hostclass *a = calloc(1, sizeof *a);
     const char *end = said + bytes;
     bool ok = a != NULL;
     int files = 0;
@@ -136,11 +136,11 @@ struct ti__alike *ti__alike_new(const char *said, size_t bytes)
         ok = a->section[i].n > 0 || !a->section[i].apart;
     if (ok && files)
         return a;
-    ti__alike_free(a);
+    ti__hostclass_free(a);
     return NULL;
 }
 
-void ti__alike_free(struct ti__alike *a)
+void ti__hostclass_free(struct ti__hostclass *a)
 {
     for (int i = 0; a && i < a->patterns; i++)
         free(a->pattern[i]);
@@ -171,7 +171,7 @@ static bool matches(const char *text, const char *pattern)
     }
 }
 
-static bool holds(const struct ti__alike *a, const struct section *s, const char *host)
+static bool holds(const struct ti__hostclass *a, const struct section *s, const char *host)
 {
     bool any = s->n == 0;
 
@@ -185,29 +185,30 @@ static bool holds(const struct ti__alike *a, const struct section *s, const char
     return any;
 }
 
-size_t ti__alike_bytes(const struct ti__alike *a)
+size_t ti__hostclass_bytes(const struct ti__hostclass *a)
 {
     return (size_t)(a->sections + 7) / 8;
 }
 
-enum ti__alikeness ti__alike_mark(const struct ti__alike *a, const char *host, unsigned char *mark)
+enum ti__share ti__hostclass_signature(const struct ti__hostclass *a, const char *host,
+                                       unsigned char *mark)
 {
-    enum ti__alikeness how = TI__ALIKE_ALL;
+    enum ti__share how = TI__SHARE_ALL;
 
     /* capitals are made small by ssh, addresses may be written in another way */
     if (!*host || host[strspn(host, "abcdefghijklmnopqrstuvwxyz0123456789.-_")] ||
         !host[strspn(host, "0123456789.")])
-        return TI__ALIKE_NONE;
-    memset(mark, 0, ti__alike_bytes(a));
+        return TI__SHARE_NONE;
+    memset(mark, 0, ti__hostclass_bytes(a));
     for (int i = 0; i < a->sections; i++) {
         const struct section *s = &a->section[i];
 
         if (!holds(a, s, host))
             continue;
         if (s->apart)
-            return TI__ALIKE_NONE;
+            return TI__SHARE_NONE;
         if (s->control)
-            how = TI__ALIKE_KEYS;
+            how = TI__SHARE_KEYS;
         mark[i / 8] |= (unsigned char)(1 << i % 8);
     }
     return how;

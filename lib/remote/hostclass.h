@@ -6,27 +6,28 @@
  * nothing but "Host" with plain patterns and "Match all"; and nothing that holds for either host
  * depends on its name: no HostName, nothing canonical, no tokens (%h).
  */
-#ifndef TI_REMOTE_ALIKE_H
-#define TI_REMOTE_ALIKE_H
+#ifndef TI_REMOTE_HOSTCLASS_H
+#define TI_REMOTE_HOSTCLASS_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
-struct ti__alike;
+struct ti__hostclass;
 
 /* From what `ssh -v -G` said of itself.  NULL: each host is to be asked of. */
-struct ti__alike *ti__alike_new(const char *said, size_t bytes);
-void ti__alike_free(struct ti__alike *a); /* NULL is fine */
+struct ti__hostclass *ti__hostclass_new(const char *said, size_t bytes);
+void ti__hostclass_free(struct ti__hostclass *a); /* NULL is fine */
 
-enum ti__alikeness {
-    TI__ALIKE_NONE, /* this one is to be asked of */
-    TI__ALIKE_KEYS, /* all but ControlPath, in which there are tokens */
-    TI__ALIKE_ALL,
+enum ti__share {
+    TI__SHARE_NONE, /* this one is to be asked of */
+    TI__SHARE_KEYS, /* all but ControlPath, in which there are tokens */
+    TI__SHARE_ALL,
 };
 
-/* Hosts with equal marks, of ti__alike_bytes(), are alike.  `host` as it is given to ssh, without
- * user and port, which are to be the same as well. */
-enum ti__alikeness ti__alike_mark(const struct ti__alike *a, const char *host, unsigned char *mark);
-size_t ti__alike_bytes(const struct ti__alike *a);
+/* Hosts with equal marks, of ti__hostclass_bytes(), are alike.  `host` as it is given to ssh,
+ * without user and port, which are to be the same as well. */
+enum ti__share ti__hostclass_signature(const struct ti__hostclass *a, const char *host,
+                                       unsigned char *mark);
+size_t ti__hostclass_bytes(const struct ti__hostclass *a);
 
 #endif

@@ -36,8 +36,8 @@ extern const struct ti__transport ti__local, ti__via, ti__openssh;
 extern const struct ti__transport *const ti__in_process;
 
 /* Where connections are opened: at most so many at a time. */
-struct ti__door {
-    struct ti__door *next;
+struct ti__limiter {
+    struct ti__limiter *next;
     char *name;
     int opening;
 };
@@ -62,19 +62,19 @@ struct ti_channel {
     struct ti_remote *r;
     struct ti_channel *next, *prev; /* in its remote's list, or that of the gone */
     char *host, *gateway, *command; /* command: NULL as long as it is not known */
-    struct ti_channel_calls calls;
+    struct ti_channel_callbacks calls;
     void *arg;
 
     const struct ti__transport *transport;
     void *own;
     const char *why_openssh;
-    struct ti_channel_wants wants;
+    struct ti_channel_options wants;
     struct ti_channel *behind; /* in the line of those that wait for their turn */
     bool in_line, turn;
     enum ti__state state;
     struct ti__conf *conf;       /* SSH only */
     struct ti__gateway *through; /* UP when the transport starts, or NULL */
-    struct ti__door *door;       /* held while opening, NULL for what needs none */
+    struct ti__limiter *door;    /* held while opening, NULL for what needs none */
     bool at_door, counted;       /* among those being opened: there, in all */
     int tries;
     double tried_at, heard_at; /* this try: when it began, when something came; ti__now() */
@@ -108,7 +108,7 @@ struct ti_remote {
     int waiting;
     uint64_t turned;
     bool look; /* something may be started, written or closed */
-    struct ti__door *doors;
+    struct ti__limiter *doors;
     struct ti__gateway *gateways;
     struct ti__confs *confs;
     struct ti__known *known;
@@ -124,7 +124,7 @@ struct ti_remote {
 /* --- what transports say --- */
 
 void ti__channel_ready(struct ti_channel *c);
-bool ti__channel_may_take(struct ti_channel *c); /* its output; else it waits for its turn */
+bool ti__channel_may_read(struct ti_channel *c); /* its output; else it waits for its turn */
 void ti__channel_output(struct ti_channel *c, const void *data, size_t bytes);
 void ti__channel_errput(struct ti_channel *c, const void *data, size_t bytes);
 void ti__channel_drained(struct ti_channel *c);
@@ -142,7 +142,7 @@ void ti__channel_failed(struct ti_channel *c, enum ti_channel_end end, const cha
 bool ti__channel_fall_back(struct ti_channel *c, const char *why);
 
 /* With c->result as it is. */
-void ti__channel_over(struct ti_channel *c);
+void ti__channel_end(struct ti_channel *c);
 
 /* The private folder; "" if there is none, err filled. */
 const char *ti__remote_dir(struct ti_remote *r, struct ti_err *err);
@@ -161,13 +161,13 @@ struct ti__target {
 bool ti__target(struct ti__target *t, const char *text);
 
 /* A gateway is up, or down: for the channels that wait for it. */
-void ti__gateway_told(struct ti_remote *r, struct ti__gateway *g);
+void ti__gateway_changed(struct ti_remote *r, struct ti__gateway *g);
 
 /* Something came of it: it lives.  The other side took some of its input. */
 void ti__channel_heard(struct ti_channel *c);
-void ti__channel_took(struct ti_channel *c);
+void ti__channel_input_taken(struct ti_channel *c);
 
 /* Before the try after this many. */
-double ti__remote_pause(struct ti_remote *r, int tries);
+double ti__remote_backoff(struct ti_remote *r, int tries);
 
 #endif

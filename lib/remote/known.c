@@ -400,7 +400,7 @@ bool ti_remote_known(struct ti_remote *r, const char *host, char **lines)
     if (!conf)
         return true;
     if (conf->state < TI__CONF_KNOWN) {
-        ti__confs_go(r);
+        ti__confs_start(r);
         return false;
     }
     if (!r->known)
@@ -412,7 +412,7 @@ bool ti_remote_known(struct ti_remote *r, const char *host, char **lines)
     return true;
 }
 
-void ti_remote_foresee(struct ti_remote *r, const char *host)
+void ti_remote_prefetch(struct ti_remote *r, const char *host)
 {
     if (!r->config->via)
         ti__conf_of_keys(r, host, false);

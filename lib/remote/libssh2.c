@@ -763,7 +763,7 @@ static void send_input(struct session *o)
     bool sent = false;
 
     if (window > o->window)
-        ti__channel_took(c);
+        ti__channel_input_taken(c);
     while (ti__queue_bytes(&c->input) && ti__queue_bytes(&o->sending) < SEND_AHEAD) {
         ssize_t n = libssh2_channel_write(o->channel, ti__queue_front(&c->input),
                                           ti__queue_bytes(&c->input));
@@ -845,7 +845,7 @@ static void command_ended(struct session *o)
     ti_err_set(&c->result.err, TI_ERR_REMOTE, "the command on '%s' was ended by SIG%s", c->host,
                c->result.signal);
     libssh2_free(o->ssh, signal);
-    ti__channel_over(c);
+    ti__channel_end(c);
 }
 
 static void on_again(void *arg)

@@ -22,7 +22,7 @@ struct openssh {
 
 static bool may_take(void *arg)
 {
-    return ti__channel_may_take(arg);
+    return ti__channel_may_read(arg);
 }
 
 static void on_output(void *arg, const char *data, size_t bytes)
@@ -41,7 +41,7 @@ static void on_log(void *arg, const char *data, size_t bytes)
     if (o->log.greeted) /* what it says before that is its own */
         ti__channel_heard(c);
     if (o->log.taken != taken)
-        ti__channel_took(c);
+        ti__channel_input_taken(c);
     if (o->log.running && c->state == TI__OPENING) {
         ti__remove_path(o->log_path);
         ti__channel_ready(c);
@@ -83,7 +83,7 @@ static void on_ended(void *arg, int wait_status)
         c->result.end = TI_CHANNEL_SIGNALLED;
         ti_err_set(&c->result.err, TI_ERR_REMOTE, "the command on '%s' was ended by a signal",
                    c->host);
-        ti__channel_over(c);
+        ti__channel_end(c);
         return;
     }
     why = ti__sshlog_why(&o->log, cause, sizeof cause);
@@ -95,8 +95,8 @@ static void on_ended(void *arg, int wait_status)
     ti__channel_failed(c, why, hint[0] ? hint : NULL, "%s", cause);
 }
 
-static const struct ti__child_calls calls = {may_take, on_output,  on_errput,
-                                             on_log,   on_drained, on_ended};
+static const struct ti__child_callbacks calls = {may_take, on_output,  on_errput,
+                                                 on_log,   on_drained, on_ended};
 
 /* For the shell that ssh gives its ProxyCommand to.  The master's connection or none. */
 static bool proxy_command(char *text, size_t bytes, struct ti_remote *r,
@@ -108,10 +108,10 @@ static bool proxy_command(char *text, size_t bytes, struct ti_remote *r,
     struct ti__target t;
     int n;
 
-    for (unsigned i = 0; i < TI__UNDO_SESSION; i++) /* -W says what session it is */
+    for (unsigned i = 0; i < TI__OVERRIDE_SESSION; i++) /* -W says what session it is */
         if (conf->undo >> i & 1)
             snprintf(options + strlen(options), sizeof options - strlen(options), " -o %s",
-                     ti__undone[i].option);
+                     ti__override[i].option);
     if ((config && strpbrk(config, "'%")) || strpbrk(socket, "'%") ||
         !ti__target(&t, ti__gateway_host(g)) || strpbrk(t.host, "'%"))
         return false;
@@ -129,7 +129,7 @@ static void openssh_start(struct ti_channel *c)
     struct ti_remote *r = c->r;
     struct ti__target t;
     struct ti__sshargs a = {0};
-    struct ti_channel_wants wants = c->wants;
+    struct ti_channel_options wants = c->wants;
     struct ti_err err = {0};
     char proxy[1024];
     struct ti__child_how how = {.argv = a.v,

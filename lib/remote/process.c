@@ -30,7 +30,7 @@ static void on_ended(void *arg, int wait_status)
     ti__channel_exited(arg, wait_status);
 }
 
-static const struct ti__child_calls calls = {
+static const struct ti__child_callbacks calls = {
     .out = on_output, .err = on_errput, .drained = on_drained, .ended = on_ended};
 
 static void begin(struct ti_channel *c, const char *const *argv)

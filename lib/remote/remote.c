@@ -224,9 +224,9 @@ void ti_remote_free(struct ti_remote *r)
     ti__confs_free(r->confs);
     if (ti__in_process)
         ti__in_process->forget(r);
-    ti__child_bury();
+    ti__child_reap_dropped();
     while (r->doors) {
-        struct ti__door *d = r->doors;
+        struct ti__limiter *d = r->doors;
 
         r->doors = d->next;
         free(d->name);
@@ -239,9 +239,9 @@ void ti_remote_free(struct ti_remote *r)
 
 /* --- doors ----------------------------------------------------------------- */
 
-static struct ti__door *door_named(struct ti_remote *r, const char *name)
+static struct ti__limiter *door_named(struct ti_remote *r, const char *name)
 {
-    struct ti__door *d;
+    struct ti__limiter *d;
 
     for (d = r->doors; d; d = d->next)
         if (strcmp(d->name, name) == 0)
@@ -278,7 +278,7 @@ static void seems_dead(struct ti_channel *c)
 
 /* --- turns ------------------------------------------------------------------- */
 
-void ti_remote_turns(struct ti_remote *r, bool (*full)(void *arg), void *arg)
+void ti_remote_read_by_turns(struct ti_remote *r, bool (*full)(void *arg), void *arg)
 {
     r->full = full;
     r->full_arg = arg;
@@ -290,7 +290,7 @@ int ti_remote_waiting(const struct ti_remote *r)
     return r->waiting;
 }
 
-uint64_t ti_remote_turned(const struct ti_remote *r)
+uint64_t ti_remote_turns(const struct ti_remote *r)
 {
     return r->turned;
 }
@@ -311,7 +311,7 @@ static void leave_line(struct ti_channel *c)
     r->waiting--;
 }
 
-bool ti__channel_may_take(struct ti_channel *c)
+bool ti__channel_may_read(struct ti_channel *c)
 {
     struct ti_remote *r = c->r;
     bool turn = c->turn;
@@ -352,7 +352,7 @@ static void limit_try(struct ti_channel *c);
 
 static struct ti_channel *channel_new(struct ti_remote *r, const struct ti__transport *transport,
                                       const char *host, const char *gateway, const char *command,
-                                      const struct ti_channel_calls *calls, void *arg)
+                                      const struct ti_channel_callbacks *calls, void *arg)
 {
     struct ti_channel *c = calloc(1, sizeof *c);
 
@@ -384,7 +384,7 @@ static struct ti_channel *channel_new(struct ti_remote *r, const struct ti__tran
 }
 
 struct ti_channel *ti_remote_run(struct ti_remote *r, const char *host, const char *gateway,
-                                 const char *command, const struct ti_channel_calls *calls,
+                                 const char *command, const struct ti_channel_callbacks *calls,
                                  void *arg)
 {
     struct ti_channel *c;
@@ -403,7 +403,7 @@ struct ti_channel *ti_remote_run(struct ti_remote *r, const char *host, const ch
 }
 
 struct ti_channel *ti_remote_local(struct ti_remote *r, const char *command,
-                                   const struct ti_channel_calls *calls, void *arg)
+                                   const struct ti_channel_callbacks *calls, void *arg)
 {
     return channel_new(r, &ti__local, "localhost", NULL, command, calls, arg);
 }
@@ -480,7 +480,7 @@ static void choose(struct ti_channel *c)
     c->state = TI__WAITING;
 }
 
-void ti__channel_over(struct ti_channel *c)
+void ti__channel_end(struct ti_channel *c)
 {
     struct ti_remote *r = c->r;
 
@@ -523,7 +523,7 @@ void ti__channel_exited(struct ti_channel *c, int wait_status)
         ti_err_set(&r->err, r->status ? TI_ERR_REMOTE : TI_OK,
                    "the command on '%s' ended with status %d", c->host, r->status);
     }
-    ti__channel_over(c);
+    ti__channel_end(c);
 }
 
 static void retry_now(void *arg)
@@ -540,7 +540,7 @@ static bool may_pass(enum ti_channel_end end)
     return end == TI_CHANNEL_REFUSED || end == TI_CHANNEL_BUSY;
 }
 
-double ti__remote_pause(struct ti_remote *r, int tries)
+double ti__remote_backoff(struct ti_remote *r, int tries)
 {
     return FIRST_PAUSE_S * (double)(1 << (tries < 6 ? tries - 1 : 5)) * (0.5 + ti__random(r));
 }
@@ -550,7 +550,7 @@ static void try_later(struct ti_channel *c)
     leave_door(c);
     c->transport->stop(c);
     c->state = TI__PAUSING;
-    ti__timer_set(&c->r->loop, &c->timer, ti__remote_pause(c->r, c->tries), retry_now, c);
+    ti__timer_set(&c->r->loop, &c->timer, ti__remote_backoff(c->r, c->tries), retry_now, c);
 }
 
 /* What can be done about it, where nothing better is known. */
@@ -597,7 +597,7 @@ void ti__channel_failed(struct ti_channel *c, enum ti_channel_end end, const cha
         ti_err_hint(err, "%s", hint);
     else if (c->state != TI__READY)
         remedy(c, end);
-    ti__channel_over(c);
+    ti__channel_end(c);
 }
 
 void ti__channel_ready(struct ti_channel *c)
@@ -672,7 +672,7 @@ void ti__channel_heard(struct ti_channel *c)
         c->heard_at = ti__now();
 }
 
-void ti__channel_took(struct ti_channel *c)
+void ti__channel_input_taken(struct ti_channel *c)
 {
     c->taken_at = ti__now();
 }
@@ -716,7 +716,7 @@ static void start(struct ti_channel *c)
 }
 
 /* What is called may end any of them: begin anew after each. */
-void ti__gateway_told(struct ti_remote *r, struct ti__gateway *g)
+void ti__gateway_changed(struct ti_remote *r, struct ti__gateway *g)
 {
     struct ti_channel *c = r->first;
 
@@ -742,7 +742,7 @@ static void tell_closed(struct ti_channel *c)
 {
     c->result.end = TI_CHANNEL_CLOSED;
     ti_err_set(&c->result.err, TI_OK, "the connection to '%s' was closed", c->host);
-    ti__channel_over(c);
+    ti__channel_end(c);
 }
 
 /* What the caller asked for since, and what can be started. */
@@ -751,7 +751,7 @@ static void look_around(struct ti_remote *r)
     struct ti_channel *next;
 
     r->look = false;
-    ti__confs_go(r);
+    ti__confs_start(r);
     for (struct ti_channel *c = r->first; c; c = next) {
         if (c->closing) {
             next = c->next;
@@ -799,7 +799,7 @@ int ti_remote_poll(struct ti_remote *r, int timeout_ms)
 
 /* --- what callers do with one ------------------------------------------------ */
 
-void ti_channel_want(struct ti_channel *c, const struct ti_channel_wants *wants)
+void ti_channel_set_options(struct ti_channel *c, const struct ti_channel_options *wants)
 {
     c->wants = *wants;
 }

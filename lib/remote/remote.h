@@ -81,7 +81,7 @@ struct ti_channel_result {
  * NULL.  `ended` is the last call, made exactly once, after which the channel is
  * gone; ti_channel_close() also brings it, at the next poll.
  */
-struct ti_channel_calls {
+struct ti_channel_callbacks {
     void (*ready)(struct ti_channel *c, void *arg); /* the command was started */
     void (*output)(struct ti_channel *c, const void *data, size_t bytes, void *arg);
     void (*errput)(struct ti_channel *c, const void *data, size_t bytes, void *arg);
@@ -105,14 +105,14 @@ void ti_remote_free(struct ti_remote *r); /* closes what is open, without `ended
  * connection is made meanwhile, as far as it can be.
  */
 struct ti_channel *ti_remote_run(struct ti_remote *r, const char *host, const char *gateway,
-                                 const char *command, const struct ti_channel_calls *calls,
+                                 const char *command, const struct ti_channel_callbacks *calls,
                                  void *arg);
 
 bool ti_channel_command(struct ti_channel *c, const char *command); /* copied; false: no memory */
 
 /* The same on this machine, by /bin/sh -c. */
 struct ti_channel *ti_remote_local(struct ti_remote *r, const char *command,
-                                   const struct ti_channel_calls *calls, void *arg);
+                                   const struct ti_channel_callbacks *calls, void *arg);
 
 /* Queue bytes for its standard input (copied).  False when memory is short or the
  * channel is ending.  ti_channel_queued(): what has not left us yet. */
@@ -128,7 +128,7 @@ bool ti_remote_known(struct ti_remote *r, const char *host, char **lines);
 
 /* That will be asked of it later: `ssh -G` is asked meanwhile, as far as it disturbs nothing else.
  */
-void ti_remote_foresee(struct ti_remote *r, const char *host);
+void ti_remote_prefetch(struct ti_remote *r, const char *host);
 
 /* When the other side last took some of that, on CLOCK_MONOTONIC, as far as the transport is told;
  * 0: never.  What has left us may be on its way for long. */

@@ -58,7 +58,7 @@ static void add_known(struct ti__sshargs *a, const struct ti__conf *conf, const 
 }
 
 void ti__sshargs_begin(struct ti__sshargs *a, const struct ti_remote *r,
-                       const struct ti__conf *conf, const struct ti_channel_wants *wants,
+                       const struct ti__conf *conf, const struct ti_channel_options *wants,
                        const char *log_path)
 {
     static const char *const fixed[] = {
@@ -68,7 +68,7 @@ void ti__sshargs_begin(struct ti__sshargs *a, const struct ti_remote *r,
         "LogLevel=DEBUG2", "ConnectionAttempts=1",      "TCPKeepAlive=yes",
         "EscapeChar=none",
     };
-    static const struct ti_channel_wants nothing;
+    static const struct ti_channel_options nothing;
     double silence_s, connect_s, answer_s;
     bool is_gateway = !wants; /* -N is its session */
     int every;
@@ -104,10 +104,10 @@ void ti__sshargs_begin(struct ti__sshargs *a, const struct ti_remote *r,
             ti__sshoption(a, a->kex);
         free(list);
     }
-    for (unsigned i = 0; conf && i < TI__UNDONE; i++)
-        if (conf->undo >> i & 1 && !(i == TI__UNDO_DELEGATION && wants->forward_agent) &&
-            !(i == TI__UNDO_SESSION && is_gateway))
-            ti__sshoption(a, ti__undone[i].option);
+    for (unsigned i = 0; conf && i < TI__OVERRIDES; i++)
+        if (conf->undo >> i & 1 && !(i == TI__OVERRIDE_DELEGATION && wants->forward_agent) &&
+            !(i == TI__OVERRIDE_SESSION && is_gateway))
+            ti__sshoption(a, ti__override[i].option);
     ti__ssharg(a, "-E");
     ti__ssharg(a, log_path);
 }

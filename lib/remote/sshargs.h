@@ -19,7 +19,7 @@ void ti__sshoption(struct ti__sshargs *a, const char *s); /* -o s */
 /* "ssh" and what holds for all: nothing is asked, nothing forwarded but the agent for who wants
  * it, no key added.  conf may be NULL; wants NULL: a gateway's master. */
 void ti__sshargs_begin(struct ti__sshargs *a, const struct ti_remote *r,
-                       const struct ti__conf *conf, const struct ti_channel_wants *wants,
+                       const struct ti__conf *conf, const struct ti_channel_options *wants,
                        const char *log_path);
 void ti__sshargs_target(struct ti__sshargs *a, const struct ti__target *t);
 void ti__sshargs_free(struct ti__sshargs *a);

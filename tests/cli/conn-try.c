@@ -24,7 +24,7 @@
 struct one {
     char *name, *host, *tiara;
     struct one *relay;
-    struct ti_way *way;
+    struct ti_conn *way;
     bool began, ready, done;
     uint32_t crc;
     int64_t bytes, got;
@@ -39,8 +39,8 @@ static struct {
 
 static struct one ones[MOST];
 static int n;
-static struct ti_ways *ways;
-static const struct ti_way_calls calls;
+static struct ti_conns *ways;
+static const struct ti_conn_callbacks calls;
 
 static const char *const ends[] = {
 #define NAME(name, text) #name,
@@ -53,30 +53,31 @@ static void begin(struct one *o)
     bool local = strcmp(o->host, ".") == 0;
 
     o->began = true;
-    o->way = ti_way_open(ways, o->relay ? o->relay->way : NULL, local ? NULL : o->host, opt.gateway,
-                         o->tiara, local, &calls, o);
+    o->way = ti_conn_open(ways, o->relay ? o->relay->way : NULL, local ? NULL : o->host,
+                          opt.gateway, o->tiara, local, &calls, o);
     if (!o->way)
         exit(1);
 }
 
-static void on_ready(struct ti_way *w, void *arg)
+static void on_ready(struct ti_conn *w, void *arg)
 {
     struct one *o = arg;
 
-    printf("%s ready %s\n", o->name, ti_way_transport(w));
+    printf("%s ready %s\n", o->name, ti_conn_transport(w));
     o->ready = true;
     for (int i = 0; i < n; i++)
         if (ones[i].relay == o)
             begin(&ones[i]);
-    if (opt.directory && !ti_way_ask(w, json_pack("{s:s, s:i, s:s, s:s, s:[[i, i]]}", "do", "send",
-                                                  "id", 7, "directory", opt.directory, "run_id",
-                                                  opt.run_id, "ranks", 0, opt.ranks - 1)))
+    if (opt.directory &&
+        !ti_conn_request(w, json_pack("{s:s, s:i, s:s, s:s, s:[[i, i]]}", "do", "send", "id", 7,
+                                      "directory", opt.directory, "run_id", opt.run_id, "ranks", 0,
+                                      opt.ranks - 1)))
         printf("%s cannot be asked\n", o->name);
     if (opt.close && strcmp(opt.close, o->name) == 0)
-        ti_way_close(w);
+        ti_conn_close(w);
 }
 
-static void on_message(struct ti_way *w, const json_t *m, void *arg)
+static void on_message(struct ti_conn *w, const json_t *m, void *arg)
 {
     struct one *o = arg;
     const char *is = json_string_value(json_object_get(m, "is"));
@@ -99,7 +100,7 @@ static void on_message(struct ti_way *w, const json_t *m, void *arg)
     }
 }
 
-static void on_data(struct ti_way *w, uint32_t rank, const void *data, size_t bytes, void *arg)
+static void on_data(struct ti_conn *w, uint32_t rank, const void *data, size_t bytes, void *arg)
 {
     struct one *o = arg;
 
@@ -110,14 +111,14 @@ static void on_data(struct ti_way *w, uint32_t rank, const void *data, size_t by
     o->got += (int64_t)bytes;
 }
 
-static void on_ended(struct ti_way *w, enum ti_channel_end end, bool relay,
+static void on_ended(struct ti_conn *w, enum ti_channel_end end, bool relay,
                      const struct ti_err *why, void *arg)
 {
     struct one *o = arg;
 
     printf("%s ended %s %s | %s | %s\n", o->name, ends[end], relay ? "relay" : "own", why->text,
            why->hint);
-    if (ti_way_ready(w))
+    if (ti_conn_ready(w))
         printf("%s is ready still\n", o->name);
     for (int i = 0; i < n; i++)
         if (ones[i].relay == o && !ones[i].began)
@@ -126,7 +127,7 @@ static void on_ended(struct ti_way *w, enum ti_channel_end end, bool relay,
     o->done = true;
 }
 
-static const struct ti_way_calls calls = {on_ready, on_message, on_data, on_ended};
+static const struct ti_conn_callbacks calls = {on_ready, on_message, on_data, on_ended};
 
 static bool add(char *spec)
 {
@@ -169,7 +170,7 @@ static int usage(void)
 
 int main(int argc, char **argv)
 {
-    struct ti_ways_config config = {0};
+    struct ti_conns_config config = {0};
     double start = ti_now();
     struct rusage usage_now;
     struct ti_err err;
@@ -223,7 +224,7 @@ int main(int argc, char **argv)
     for (; optind < argc; optind++)
         if (!add(argv[optind]))
             return usage();
-    if (ti_ways_new(&config, &ways, &err) != TI_OK) {
+    if (ti_conns_new(&config, &ways, &err) != TI_OK) {
         fprintf(stderr, "conn-try: %s\n", err.text);
         return 1;
     }
@@ -231,14 +232,14 @@ int main(int argc, char **argv)
         if (!ones[i].relay)
             begin(&ones[i]);
     do {
-        live = ti_ways_poll(ways, 50);
+        live = ti_conns_poll(ways, 50);
     } while (live && (opt.hold || !all_done()) && (opt.limit <= 0 || ti_now() - start < opt.limit));
     for (int i = 0; i < n; i++)
         if (ones[i].way)
-            printf("%s bytes %lld %lld\n", ones[i].name, (long long)ti_way_bytes(ones[i].way),
-                   (long long)ti_way_link_bytes(ones[i].way));
+            printf("%s bytes %lld %lld\n", ones[i].name, (long long)ti_conn_bytes(ones[i].way),
+                   (long long)ti_conn_link_bytes(ones[i].way));
     o = live && !all_done() ? 3 : 0;
-    ti_ways_free(ways);
+    ti_conns_free(ways);
     getrusage(RUSAGE_SELF, &usage_now);
     printf("took %.2f s, %ld KiB\n", ti_now() - start, usage_now.ru_maxrss);
     return o;

@@ -47,7 +47,7 @@ struct end {
 };
 
 struct ti_channel {
-    struct ti_channel_calls calls;
+    struct ti_channel_callbacks calls;
     void *arg;
     char host[64];
     bool ready, closing, ended, commanded;
@@ -165,7 +165,7 @@ bool ti_channel_command(struct ti_channel *c, const char *command)
 }
 
 struct ti_channel *ti_remote_run(struct ti_remote *r, const char *host, const char *gateway,
-                                 const char *command, const struct ti_channel_calls *calls,
+                                 const char *command, const struct ti_channel_callbacks *calls,
                                  void *arg)
 {
     struct ti_channel *c = calloc(1, sizeof *c);
@@ -185,7 +185,7 @@ struct ti_channel *ti_remote_run(struct ti_remote *r, const char *host, const ch
 }
 
 struct ti_channel *ti_remote_local(struct ti_remote *r, const char *command,
-                                   const struct ti_channel_calls *calls, void *arg)
+                                   const struct ti_channel_callbacks *calls, void *arg)
 {
     return ti_remote_run(r, NULL, NULL, command, calls, arg);
 }
@@ -256,7 +256,7 @@ size_t ti_channel_queued(const struct ti_channel *c)
     return 0;
 }
 
-void ti_remote_foresee(struct ti_remote *r, const char *host)
+void ti_remote_prefetch(struct ti_remote *r, const char *host)
 {
     (void)r;
     must(host != NULL, "nobody is foreseen");

@@ -42,7 +42,7 @@
 #define FIRST_PID 0x7f000000 /* there is no such process */
 
 struct ti_channel {
-    struct ti_channel_calls calls;
+    struct ti_channel_callbacks calls;
     void *arg;
     int turn;
     bool closing, commanded;
@@ -335,7 +335,7 @@ double ti_remote_due(const struct ti_remote *r)
     return now;
 }
 
-void ti_remote_turns(struct ti_remote *r, bool (*full)(void *arg), void *arg)
+void ti_remote_read_by_turns(struct ti_remote *r, bool (*full)(void *arg), void *arg)
 {
     (void)r;
     full(arg);
@@ -369,7 +369,7 @@ int ti_remote_waiting(const struct ti_remote *r)
     return 0;
 }
 
-uint64_t ti_remote_turned(const struct ti_remote *r)
+uint64_t ti_remote_turns(const struct ti_remote *r)
 {
     (void)r;
     return 0;
@@ -396,7 +396,7 @@ bool ti_channel_command(struct ti_channel *c, const char *command)
 }
 
 struct ti_channel *ti_remote_run(struct ti_remote *r, const char *host, const char *gateway,
-                                 const char *command, const struct ti_channel_calls *calls,
+                                 const char *command, const struct ti_channel_callbacks *calls,
                                  void *arg)
 {
     struct ti_channel *c = calloc(1, sizeof *c);
@@ -416,7 +416,7 @@ bool ti_remote_is_target(const char *host)
     return host[0] && !strpbrk(host, "- '\"\n");
 }
 
-void ti_channel_want(struct ti_channel *c, const struct ti_channel_wants *wants)
+void ti_channel_set_options(struct ti_channel *c, const struct ti_channel_options *wants)
 {
     must(!wants->known || is_ours(wants->known), "host keys of others");
     (void)c;

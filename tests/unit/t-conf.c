@@ -62,7 +62,7 @@ static void wait_for(struct ti_remote *r, const struct ti__conf *c)
 
     while (c->state == TI__CONF_WANTED || c->state == TI__CONF_ASKED) {
         assert_true(ti__now() < until);
-        ti__confs_go(r);
+        ti__confs_start(r);
         ti_remote_poll(r, 10);
     }
     assert_int_equal(c->state, TI__CONF_KNOWN);
@@ -142,7 +142,7 @@ static void nothing_from_failures(void **state)
     a = ti__conf_of(r, "plaina");
     while (a->state != TI__CONF_BAD) {
         assert_true(ti__now() < until);
-        ti__confs_go(r);
+        ti__confs_start(r);
         ti_remote_poll(r, 10);
     }
     assert_int_equal(unlink(path), 0);

@@ -20,10 +20,10 @@
 
 #include "common/cli.h"
 #include "formats/rankname.h"
+#include "gather/conn.h"
 #include "gather/fetch.h"
 #include "gather/nodes.h"
 #include "gather/run.h"
-#include "gather/conn.h"
 
 /* Some seconds; where each rank costs as much as there are nodes, minutes. */
 #define SECONDS_MOST 60.0
@@ -42,21 +42,22 @@ static struct {
     int64_t sends; /* ranks that were to be sent */
 } these;
 
-struct ti_way {
-    struct ti_ways *all;
-    struct ti_way *next;
-    struct ti_way_calls calls;
+struct ti_conn {
+    struct ti_conns *all;
+    struct ti_conn *next;
+    struct ti_conn_callbacks calls;
     void *arg;
     int64_t node;
     bool ready, closed;
     json_t *asked; /* requests */
 };
 
-struct ti_ways {
-    struct ti_way *first;
+struct ti_conns {
+    struct ti_conn *first;
 };
 
-ti_status ti_ways_new(const struct ti_ways_config *config, struct ti_ways **out, struct ti_err *err)
+ti_status ti_conns_new(const struct ti_conns_config *config, struct ti_conns **out,
+                       struct ti_err *err)
 {
     (void)config;
     (void)err;
@@ -64,10 +65,10 @@ ti_status ti_ways_new(const struct ti_ways_config *config, struct ti_ways **out,
     return *out ? TI_OK : TI_ERR_IO;
 }
 
-void ti_ways_free(struct ti_ways *all)
+void ti_conns_free(struct ti_conns *all)
 {
     while (all && all->first) {
-        struct ti_way *w = all->first;
+        struct ti_conn *w = all->first;
 
         all->first = w->next;
         json_decref(w->asked);
@@ -76,60 +77,60 @@ void ti_ways_free(struct ti_ways *all)
     free(all);
 }
 
-struct ti_way *ti_way_open(struct ti_ways *all, struct ti_way *through, const char *host,
-                           const char *gateway, const char *tiara, bool local,
-                           const struct ti_way_calls *calls, void *arg)
+struct ti_conn *ti_conn_open(struct ti_conns *all, struct ti_conn *through, const char *host,
+                             const char *gateway, const char *tiara, bool local,
+                             const struct ti_conn_callbacks *calls, void *arg)
 {
-    struct ti_way *w = calloc(1, sizeof *w);
+    struct ti_conn *w = calloc(1, sizeof *w);
 
     (void)through;
     (void)gateway;
     (void)tiara;
     (void)local;
     assert_non_null(w);
-    *w = (struct ti_way){.all = all,
-                         .next = all->first,
-                         .calls = *calls,
-                         .arg = arg,
-                         .node = atoll(host + 1),
-                         .asked = json_array()};
+    *w = (struct ti_conn){.all = all,
+                          .next = all->first,
+                          .calls = *calls,
+                          .arg = arg,
+                          .node = atoll(host + 1),
+                          .asked = json_array()};
     all->first = w;
     return w;
 }
 
-void ti_way_foresee(struct ti_ways *all, const char *host)
+void ti_conn_prefetch(struct ti_conns *all, const char *host)
 {
     (void)all;
     (void)host;
 }
 
-bool ti_way_ask(struct ti_way *w, json_t *request)
+bool ti_conn_request(struct ti_conn *w, json_t *request)
 {
     return json_array_append_new(w->asked, request) == 0;
 }
 
-void ti_way_close(struct ti_way *w)
+void ti_conn_close(struct ti_conn *w)
 {
     w->closed = true;
 }
 
-int64_t ti_way_bytes(const struct ti_way *w)
+int64_t ti_conn_bytes(const struct ti_conn *w)
 {
     return w->node;
 }
 
-int64_t ti_way_link_bytes(const struct ti_way *w)
+int64_t ti_conn_link_bytes(const struct ti_conn *w)
 {
     return w->node;
 }
 
-size_t ti_way_begun(const struct ti_way *w)
+size_t ti_conn_partial_bytes(const struct ti_conn *w)
 {
     (void)w;
     return 0;
 }
 
-const char *ti_way_transport(const struct ti_way *w)
+const char *ti_conn_transport(const struct ti_conn *w)
 {
     (void)w;
     return "none";
@@ -141,7 +142,7 @@ const char *ti_channel_end_text(enum ti_channel_end end)
     return "it ended";
 }
 
-static void say(struct ti_way *w, json_t *message)
+static void say(struct ti_conn *w, json_t *message)
 {
     assert_non_null(message);
     w->calls.message(w, message, w->arg);
@@ -155,7 +156,7 @@ static bool has(int64_t node, int64_t rank)
     return of == node || (these.copies && (of + 1) % these.nodes == node);
 }
 
-static void answer_list(struct ti_way *w)
+static void answer_list(struct ti_conn *w)
 {
     json_t *traces = json_array();
 
@@ -174,8 +175,8 @@ static void answer_list(struct ti_way *w)
     say(w, json_pack("{s:s, s:i, s:b}", "is", "list", "id", 1, "exists", 1));
 }
 
-static void each_rank(struct ti_way *w, const json_t *ranges,
-                      void (*call)(struct ti_way *w, int64_t rank, void *arg), void *arg)
+static void each_rank(struct ti_conn *w, const json_t *ranges,
+                      void (*call)(struct ti_conn *w, int64_t rank, void *arg), void *arg)
 {
     const json_t *range;
     size_t i;
@@ -189,14 +190,14 @@ static void each_rank(struct ti_way *w, const json_t *ranges,
     }
 }
 
-static void add_crc(struct ti_way *w, int64_t rank, void *arg)
+static void add_crc(struct ti_conn *w, int64_t rank, void *arg)
 {
     assert_true(has(w->node, rank));
     json_array_append_new(arg, json_pack("[I, i, i]", (json_int_t)rank, 1000, 5));
     these.crcs++;
 }
 
-static void refuse(struct ti_way *w, int64_t rank, void *arg)
+static void refuse(struct ti_conn *w, int64_t rank, void *arg)
 {
     (void)arg;
     assert_true(has(w->node, rank));
@@ -205,7 +206,7 @@ static void refuse(struct ti_way *w, int64_t rank, void *arg)
                      these.lists ? "cannot read it" : "no trace"));
 }
 
-static void answer(struct ti_way *w, const json_t *request)
+static void answer(struct ti_conn *w, const json_t *request)
 {
     const char *what = json_string_value(json_object_get(request, "do"));
     const json_t *ranks = json_object_get(request, "ranks");
@@ -227,11 +228,11 @@ static void answer(struct ti_way *w, const json_t *request)
 }
 
 /* Each says one thing. */
-int ti_ways_poll(struct ti_ways *all, int timeout_ms)
+int ti_conns_poll(struct ti_conns *all, int timeout_ms)
 {
     int n = 0;
 
-    for (struct ti_way *w = all->first; w; w = w->next, n++) {
+    for (struct ti_conn *w = all->first; w; w = w->next, n++) {
         json_t *request;
 
         if (!w->ready) {

@@ -15,7 +15,7 @@
 static char path[64];
 
 /* As if ssh had read that text. */
-static struct ti__alike *of(const char *text)
+static struct ti__hostclass *of(const char *text)
 {
     FILE *f = fopen(path, "w");
     char said[256];
@@ -24,26 +24,26 @@ static struct ti__alike *of(const char *text)
     snprintf(said, sizeof said,
              "OpenSSH_9.2p1\ndebug1: Reading configuration data %s\ndebug1: %s line 1: Applying\n",
              path, path);
-    return ti__alike_new(said, strlen(said));
+    return ti__hostclass_new(said, strlen(said));
 }
 
 /* How much alike by that text; asked for each of them. */
-static enum ti__alikeness alike(const char *text, const char *one, const char *other)
+static enum ti__share alike(const char *text, const char *one, const char *other)
 {
-    struct ti__alike *a = of(text);
+    struct ti__hostclass *a = of(text);
     unsigned char marks[2][256];
-    enum ti__alikeness how[2];
+    enum ti__share how[2];
     bool same;
 
     if (!a)
-        return TI__ALIKE_NONE;
-    assert_true(ti__alike_bytes(a) <= sizeof marks[0]);
-    how[0] = ti__alike_mark(a, one, marks[0]);
-    how[1] = ti__alike_mark(a, other, marks[1]);
-    same = how[0] && how[1] && memcmp(marks[0], marks[1], ti__alike_bytes(a)) == 0;
-    ti__alike_free(a);
+        return TI__SHARE_NONE;
+    assert_true(ti__hostclass_bytes(a) <= sizeof marks[0]);
+    how[0] = ti__hostclass_signature(a, one, marks[0]);
+    how[1] = ti__hostclass_signature(a, other, marks[1]);
+    same = how[0] && how[1] && memcmp(marks[0], marks[1], ti__hostclass_bytes(a)) == 0;
+    ti__hostclass_free(a);
     if (!same)
-        return TI__ALIKE_NONE;
+        return TI__SHARE_NONE;
     assert_int_equal(how[0], how[1]);
     return how[0];
 }
@@ -51,40 +51,40 @@ static enum ti__alikeness alike(const char *text, const char *one, const char *o
 static void patterns(void **state)
 {
     (void)state;
-    assert_int_equal(alike("", "n1", "n2"), TI__ALIKE_ALL);
-    assert_int_equal(alike("Host *\n  User me\n", "n1", "n2"), TI__ALIKE_ALL);
-    assert_int_equal(alike("Host n1\n  User me\n", "n1", "n2"), TI__ALIKE_NONE);
-    assert_int_equal(alike("Host n1\n  User me\n", "n3", "n2"), TI__ALIKE_ALL);
-    assert_int_equal(alike("host = n? gw\n\tUser me\n", "n1", "n2"), TI__ALIKE_ALL);
-    assert_int_equal(alike("host = n? gw\n\tUser me\n", "n1", "n12"), TI__ALIKE_NONE);
-    assert_int_equal(alike("HOST=n*.s1 !n2.s1\nUser me", "n1.s1", "n2.s1"), TI__ALIKE_NONE);
-    assert_int_equal(alike("HOST=n*.s1 !n2.s1\nUser me", "n1.s1", "n3.s1"), TI__ALIKE_ALL);
-    assert_int_equal(alike("Host *1*\nUser me", "n1.a", "b.1"), TI__ALIKE_ALL);
-    assert_int_equal(alike("Host a*b*c\nUser me", "abbc", "abb"), TI__ALIKE_NONE);
-    assert_int_equal(alike("Host a*b*c\nUser me", "abbc", "axbbxcc"), TI__ALIKE_ALL);
-    assert_int_equal(alike("Host n1\n# Host n2\nHost n2\n", "n1", "n2"), TI__ALIKE_NONE);
-    assert_int_equal(alike("Match all\n  User me\n", "n1", "n2"), TI__ALIKE_ALL);
+    assert_int_equal(alike("", "n1", "n2"), TI__SHARE_ALL);
+    assert_int_equal(alike("Host *\n  User me\n", "n1", "n2"), TI__SHARE_ALL);
+    assert_int_equal(alike("Host n1\n  User me\n", "n1", "n2"), TI__SHARE_NONE);
+    assert_int_equal(alike("Host n1\n  User me\n", "n3", "n2"), TI__SHARE_ALL);
+    assert_int_equal(alike("host = n? gw\n\tUser me\n", "n1", "n2"), TI__SHARE_ALL);
+    assert_int_equal(alike("host = n? gw\n\tUser me\n", "n1", "n12"), TI__SHARE_NONE);
+    assert_int_equal(alike("HOST=n*.s1 !n2.s1\nUser me", "n1.s1", "n2.s1"), TI__SHARE_NONE);
+    assert_int_equal(alike("HOST=n*.s1 !n2.s1\nUser me", "n1.s1", "n3.s1"), TI__SHARE_ALL);
+    assert_int_equal(alike("Host *1*\nUser me", "n1.a", "b.1"), TI__SHARE_ALL);
+    assert_int_equal(alike("Host a*b*c\nUser me", "abbc", "abb"), TI__SHARE_NONE);
+    assert_int_equal(alike("Host a*b*c\nUser me", "abbc", "axbbxcc"), TI__SHARE_ALL);
+    assert_int_equal(alike("Host n1\n# Host n2\nHost n2\n", "n1", "n2"), TI__SHARE_NONE);
+    assert_int_equal(alike("Match all\n  User me\n", "n1", "n2"), TI__SHARE_ALL);
 }
 
 /* What depends on the name, or may. */
 static void names(void **state)
 {
     (void)state;
-    assert_int_equal(alike("HostName there\n", "n1", "n2"), TI__ALIKE_NONE);
-    assert_int_equal(alike("Host *\nHostName %h.org\n", "n1", "n2"), TI__ALIKE_NONE);
-    assert_int_equal(alike("Host x\nHostName y\n", "n1", "n2"), TI__ALIKE_ALL);
-    assert_int_equal(alike("CanonicalizeHostname yes\n", "n1", "n2"), TI__ALIKE_NONE);
-    assert_int_equal(alike("Host *\nIdentityFile ~/.ssh/%h\n", "n1", "n2"), TI__ALIKE_NONE);
-    assert_int_equal(alike("Host *\nControlPath ~/.ssh/%C\n", "n1", "n2"), TI__ALIKE_KEYS);
-    assert_int_equal(alike("Host *\nControlPath ~/.ssh/m\n", "n1", "n2"), TI__ALIKE_ALL);
-    assert_int_equal(alike("Match exec \"test %h = n1\"\n", "n1", "n2"), TI__ALIKE_NONE);
-    assert_int_equal(alike("Match host n1\n", "n1", "n2"), TI__ALIKE_NONE);
-    assert_int_equal(alike("\"Host\" n1\nUser me\n", "n1", "n2"), TI__ALIKE_NONE);
-    assert_int_equal(alike("Host \"n1\"\nUser me\n", "n1", "n2"), TI__ALIKE_NONE);
-    assert_int_equal(alike("", "N1", "N2"), TI__ALIKE_NONE);
-    assert_int_equal(alike("", "::1", "::1"), TI__ALIKE_NONE);
-    assert_int_equal(alike("", "10.0.0.1", "10.0.0.1"), TI__ALIKE_NONE);
-    assert_int_equal(alike("", "", ""), TI__ALIKE_NONE);
+    assert_int_equal(alike("HostName there\n", "n1", "n2"), TI__SHARE_NONE);
+    assert_int_equal(alike("Host *\nHostName %h.org\n", "n1", "n2"), TI__SHARE_NONE);
+    assert_int_equal(alike("Host x\nHostName y\n", "n1", "n2"), TI__SHARE_ALL);
+    assert_int_equal(alike("CanonicalizeHostname yes\n", "n1", "n2"), TI__SHARE_NONE);
+    assert_int_equal(alike("Host *\nIdentityFile ~/.ssh/%h\n", "n1", "n2"), TI__SHARE_NONE);
+    assert_int_equal(alike("Host *\nControlPath ~/.ssh/%C\n", "n1", "n2"), TI__SHARE_KEYS);
+    assert_int_equal(alike("Host *\nControlPath ~/.ssh/m\n", "n1", "n2"), TI__SHARE_ALL);
+    assert_int_equal(alike("Match exec \"test %h = n1\"\n", "n1", "n2"), TI__SHARE_NONE);
+    assert_int_equal(alike("Match host n1\n", "n1", "n2"), TI__SHARE_NONE);
+    assert_int_equal(alike("\"Host\" n1\nUser me\n", "n1", "n2"), TI__SHARE_NONE);
+    assert_int_equal(alike("Host \"n1\"\nUser me\n", "n1", "n2"), TI__SHARE_NONE);
+    assert_int_equal(alike("", "N1", "N2"), TI__SHARE_NONE);
+    assert_int_equal(alike("", "::1", "::1"), TI__SHARE_NONE);
+    assert_int_equal(alike("", "10.0.0.1", "10.0.0.1"), TI__SHARE_NONE);
+    assert_int_equal(alike("", "", ""), TI__SHARE_NONE);
 }
 
 /* What cannot be read, or was not. */
@@ -97,7 +97,7 @@ static void no_files(void **state)
 
     (void)state;
     for (size_t i = 0; i < sizeof said / sizeof *said; i++)
-        assert_null(ti__alike_new(said[i], strlen(said[i])));
+        assert_null(ti__hostclass_new(said[i], strlen(said[i])));
 }
 
 static int prepare(void **state)

@@ -19,9 +19,9 @@
 #include "formats/source.h"
 #include "formats/writer.h"
 #include "formats/zip.h"
-#include "gather/scanner.h"
 #include "gather/bundle.h"
 #include "gather/rank_scan.h"
+#include "gather/scanner.h"
 
 #define RANKS 40
 
@@ -75,25 +75,25 @@ static void flip(int rank, off_t at)
     close(fd);
 }
 
-static void begin(struct ti_bundle **b, struct ti_ahead **a)
+static void begin(struct ti_bundle **b, struct ti_scanner **a)
 {
     struct ti_err err;
 
     if (ti_bundle_begin(bundle, true, b, &err) != TI_OK)
         fail_msg("%s", err.text);
-    *a = ti_ahead_new(run_dir, *b);
+    *a = ti_scanner_new(run_dir, *b);
     assert_non_null(*a);
 }
 
 /* Whoever is asked for it has read it, and put it into the bundle. */
-static void wait_for(struct ti_ahead *a, int rank)
+static void wait_for(struct ti_scanner *a, int rank)
 {
     char name[TI_RANK_NAME_BYTES];
 
-    assert_non_null(ti_ahead_get(a, rank, ti_rank_name(rank, name)));
+    assert_non_null(ti_scanner_get(a, rank, ti_rank_name(rank, name)));
 }
 
-static struct ti_run *check(struct ti_ahead *a)
+static struct ti_run *check(struct ti_scanner *a)
 {
     struct ti_run *run;
     struct ti_err err;
@@ -103,7 +103,7 @@ static struct ti_run *check(struct ti_ahead *a)
     return run;
 }
 
-static void finish(struct ti_bundle *b, struct ti_ahead *a, struct ti_run *run)
+static void finish(struct ti_bundle *b, struct ti_scanner *a, struct ti_run *run)
 {
     struct ti_err err;
     struct stat sb;
@@ -111,7 +111,7 @@ static void finish(struct ti_bundle *b, struct ti_ahead *a, struct ti_run *run)
 
     if (ti_bundle_finish(b, run, &bytes, &err) != TI_OK)
         fail_msg("%s", err.text);
-    ti_ahead_free(a);
+    ti_scanner_free(a);
     ti_bundle_free(b);
     assert_int_equal(stat(bundle, &sb), 0);
     assert_int_equal(sb.st_size, bytes);
@@ -169,7 +169,7 @@ static void same_as_files(const struct ti_run *run)
 static void arriving(void **state)
 {
     struct ti_bundle *b;
-    struct ti_ahead *a;
+    struct ti_scanner *a;
     struct ti_run *run, *serial;
     json_t *gathering = json_pack("{s:i}", "arity", 4);
     struct ti_source *s;
@@ -184,9 +184,9 @@ static void arriving(void **state)
 
         make_usual(rank);
         if (rank != 33)
-            ti_ahead_add(a, rank);
+            ti_scanner_add(a, rank);
         if (rank % 5 == 0)
-            ti_ahead_add(a, rank);
+            ti_scanner_add(a, rank);
     }
     run = check(a);
     assert_int_equal(run->complete, RANKS);
@@ -217,7 +217,7 @@ static void arriving(void **state)
 static void changing(void **state)
 {
     struct ti_bundle *b;
-    struct ti_ahead *a;
+    struct ti_scanner *a;
     struct ti_run *run;
     uint64_t events = 0;
 
@@ -254,7 +254,7 @@ static void changing(void **state)
 static void bad_arrivals(void **state)
 {
     struct ti_bundle *b;
-    struct ti_ahead *a;
+    struct ti_scanner *a;
     struct ti_run *run;
 
     (void)state;
@@ -268,7 +268,7 @@ static void bad_arrivals(void **state)
     make_trace(6, 6, RANKS + 1, 1, 500);
     begin(&b, &a);
     for (int rank = 0; rank < RANKS; rank++)
-        ti_ahead_add(a, rank);
+        ti_scanner_add(a, rank);
     run = check(a);
     assert_int_equal(run->rank[0].state, TI_RANK_DAMAGED);
     assert_int_equal(run->rank[1].state, TI_RANK_DAMAGED);
@@ -287,7 +287,7 @@ static void bad_arrivals(void **state)
 static void foreign_first(void **state)
 {
     struct ti_bundle *b;
-    struct ti_ahead *a;
+    struct ti_scanner *a;
     struct ti_run *run;
 
     (void)state;
@@ -319,12 +319,12 @@ static void changed_on_the_way(void **state)
         assert_int_equal(ti_bundle_begin(bundle, true, &b, &err), TI_OK);
         for (int i = 0; i < RANKS; i++) {
             char name[TI_RANK_NAME_BYTES];
-            struct ti_reading *r = ti_reading_take(dir, run_dir, ti_rank_name(i, name), NULL);
+            struct ti_rank_scan *r = ti_rank_scan_file(dir, run_dir, ti_rank_name(i, name), NULL);
 
             assert_non_null(r);
             r->crc32 ^= i == rank;
             ti_bundle_add(b, dir, name, i, r);
-            ti_reading_free(r);
+            ti_rank_scan_free(r);
         }
         close(dir);
         run = check(NULL);
@@ -340,7 +340,7 @@ static void room_again(void **state)
 {
     struct rlimit limit, was;
     struct ti_bundle *b;
-    struct ti_ahead *a;
+    struct ti_scanner *a;
     struct ti_run *run;
 
     (void)state;
@@ -374,7 +374,7 @@ static void no_room(void **state)
     getrlimit(RLIMIT_FSIZE, &was);
     for (rlim_t n = 0; n < 60000; n += 2477) {
         struct ti_bundle *b;
-        struct ti_ahead *a;
+        struct ti_scanner *a;
         struct ti_run *run;
         struct ti_err err;
         int64_t bytes;
@@ -388,7 +388,7 @@ static void no_room(void **state)
         assert_int_equal(ti_bundle_finish(b, run, &bytes, &err), TI_ERR_IO);
         setrlimit(RLIMIT_FSIZE, &was);
         assert_non_null(strstr(err.text, "cannot write"));
-        ti_ahead_free(a);
+        ti_scanner_free(a);
         ti_bundle_free(b);
         assert_int_equal(access(part, F_OK), -1);
         assert_int_equal(access(bundle, F_OK), -1);
@@ -404,7 +404,7 @@ static void interrupted(void **state)
         make_trace(rank, rank, 4, 1, 400000);
     for (int i = 0; i < 2; i++) {
         struct ti_bundle *b;
-        struct ti_ahead *a;
+        struct ti_scanner *a;
         struct ti_run *run;
         struct ti_err err;
 
@@ -414,7 +414,7 @@ static void interrupted(void **state)
             assert_int_equal(ti_run_check(run_dir, NULL, a, &run, &err), TI_ERR_IO);
             assert_string_equal(err.text, "interrupted");
         }
-        ti_ahead_free(a);
+        ti_scanner_free(a);
         ti_bundle_free(b);
         ti_gather_stop = 0;
         assert_int_equal(access(part, F_OK), -1);
@@ -425,7 +425,7 @@ static void interrupted(void **state)
 static void removing(void **state)
 {
     struct ti_bundle *b;
-    struct ti_ahead *a;
+    struct ti_scanner *a;
     struct ti_run *run;
     struct ti_zip *z;
     struct ti_err err;

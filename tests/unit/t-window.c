@@ -19,7 +19,7 @@
 
 /* One that sends without end, as fast as it may and `own_rate` lets it. */
 struct sender {
-    struct ti_flow flow;
+    struct ti_window window;
     int64_t credit;
     struct {
         double at;
@@ -94,8 +94,8 @@ static void link_step(struct link *l, double now)
         l->first++;
         l->queued -= p->bytes;
         l->carried += p->bytes;
-        more = ti_flow_take(&s->flow, p->bytes, now);
-        assert_true(more >= 0 && s->flow.owed <= TI_FLOW_MOST);
+        more = ti_window_received(&s->window, p->bytes, now);
+        assert_true(more >= 0 && s->window.owed <= TI_WINDOW_MAX);
         if (more)
             tell(s, more, now + l->trip_s / 2);
     }
@@ -110,7 +110,7 @@ static double run(struct link *l, double seconds)
     l->first = l->last = l->room = 0;
     for (int i = 0; i < l->senders; i++) {
         l->sender[i] = (struct sender){0};
-        tell(&l->sender[i], ti_flow_begin(&l->sender[i].flow, 1e-9), l->trip_s / 2);
+        tell(&l->sender[i], ti_window_begin(&l->sender[i].window, 1e-9), l->trip_s / 2);
     }
     for (double now = 0; now < seconds; now += STEP_S) {
         for (int i = 0; i < l->senders; i++)
@@ -140,8 +140,8 @@ static void test_links(void **state)
 
                 l = (struct link){.rate = rates[r], .trip_s = trips[t], .senders = senders[n]};
                 share = run(&l, 20 + 50 * l.trip_s); /* after it has begun */
-                may = l.rate * (2 * l.trip_s + TI_FLOW_TRIP_MOST + 2 * TI_FLOW_QUEUE_S) +
-                      2.0 * TI_FLOW_LEAST * l.senders;
+                may = l.rate * (2 * l.trip_s + TI_WINDOW_TRIP_MAX + 2 * TI_WINDOW_QUEUE_S) +
+                      2.0 * TI_WINDOW_MIN * l.senders;
                 if (share < 0.95 || (double)l.most_queued > may)
                     print_error("%g B/s, %g s, %d senders: %.3f used, %lld bytes wait\n", l.rate,
                                 l.trip_s, l.senders, share, (long long)l.most_queued);
@@ -163,39 +163,39 @@ static void test_slow_senders(void **state)
 /* A link that becomes slower: what waits is soon no more than is right for it. */
 static void test_becomes_slower(void **state)
 {
-    struct ti_flow f = {0};
+    struct ti_window f = {0};
     double now = 1;
-    int64_t owed = ti_flow_begin(&f, now), before;
+    int64_t owed = ti_window_begin(&f, now), before;
 
     (void)state;
     for (int i = 0; i < 1000; i++) { /* 100 MB/s */
         now += 0.001;
-        owed += ti_flow_take(&f, 100 << 10, now) - (100 << 10);
+        owed += ti_window_received(&f, 100 << 10, now) - (100 << 10);
     }
-    before = f.window;
+    before = f.bytes;
     assert_true(before > 20 << 20);
     for (int i = 0; i < 400; i++) { /* 1 MB/s */
         now += 0.1;
-        ti_flow_take(&f, 100 << 10, now);
+        ti_window_received(&f, 100 << 10, now);
     }
-    assert_true(f.window < 1 << 20);
-    assert_true(f.window >= TI_FLOW_LEAST);
+    assert_true(f.bytes < 1 << 20);
+    assert_true(f.bytes >= TI_WINDOW_MIN);
     (void)owed;
 }
 
 /* Asked again, it keeps what was learnt; bytes that were not asked for do no harm. */
 static void test_again(void **state)
 {
-    struct ti_flow f = {0};
+    struct ti_window f = {0};
 
     (void)state;
-    assert_int_equal(ti_flow_begin(&f, 1), TI_FLOW_LEAST);
+    assert_int_equal(ti_window_begin(&f, 1), TI_WINDOW_MIN);
     for (int i = 1; i < 100; i++)
-        ti_flow_take(&f, 1 << 20, 1 + i * 0.01);
-    assert_true(f.window > TI_FLOW_LEAST);
-    assert_int_equal(ti_flow_begin(&f, 3), f.window);
-    assert_true(ti_flow_take(&f, INT64_C(1) << 50, 4) <= TI_FLOW_MOST);
-    assert_true(f.window <= TI_FLOW_MOST);
+        ti_window_received(&f, 1 << 20, 1 + i * 0.01);
+    assert_true(f.bytes > TI_WINDOW_MIN);
+    assert_int_equal(ti_window_begin(&f, 3), f.bytes);
+    assert_true(ti_window_received(&f, INT64_C(1) << 50, 4) <= TI_WINDOW_MAX);
+    assert_true(f.bytes <= TI_WINDOW_MAX);
 }
 
 int main(void)
