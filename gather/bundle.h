@@ -1,5 +1,5 @@
 /*
- * Writing a bundle, from a run directory that has been checked, or while it is.
+ * Writes a bundle from a run directory, while traces are scanned or after.
  */
 #ifndef TI_BUNDLE_H
 #define TI_BUNDLE_H
@@ -13,10 +13,10 @@ struct ti_bundle;
 struct ti_rank_scan;
 
 /*
- * Begin the bundle `output`, which must outlive it.  It grows as "OUTPUT.part", is read back,
- * brought to the disk and renamed; whatever goes wrong, no OUTPUT that is not whole appears, and
- * OUTPUT.part is removed.  An existing OUTPUT is replaced only with `force`, and only if
- * ti_output_check() allows it.
+ * Begins the bundle `output`, a string that must outlive it.  It is written as "OUTPUT.part", read
+ * back, synced and renamed.  On failure OUTPUT.part is removed, and OUTPUT never appears
+ * incomplete.  An existing OUTPUT is replaced only with `force`, and only if ti_output_check()
+ * allows it.
  *
  * Memory: two blocks, the manifest, the central directory.
  */
@@ -24,41 +24,40 @@ ti_status ti_bundle_begin(const char *output, bool force, struct ti_bundle **out
                           struct ti_err *err);
 
 /*
- * The trace of a rank, file `name` in `dir`, as it was when it was read (gather/rank_scan.h), if it
- * is one to gather: its CRC is computed again on the way, and if that differs, the bundle begins
- * anew.  That nothing can be written, or that it changed, shows in ti_bundle_finish(), which adds
- * what is lacking.  Safe from several threads.
+ * Adds the trace of a rank, file `name` in `dir`, as scanned in `r`; ignores one that is not to be
+ * gathered.  Its CRC is computed again while it is copied; if that differs, the bundle is emptied.
+ * Errors are not reported here: ti_bundle_finish() adds what is missing, and reports them.  Safe
+ * from several threads.
  */
 void ti_bundle_add(struct ti_bundle *b, int dir, const char *name, int64_t rank,
                    const struct ti_rank_scan *r);
 
 /*
- * Add what of `run` is not in it yet and, last, the manifest.  What was added and is not to be in
- * it makes it begin anew.  A trace that changed since ti_run_check() is an error.  *bytes is the
- * bundle's size.
+ * Adds the traces of `run` that are not in the bundle yet and, last, the manifest.  If a trace was
+ * added that does not belong to `run`, writes the bundle from its start.  A trace that changed
+ * since ti_run_check() is an error.  *bytes is the bundle's size.
  */
 ti_status ti_bundle_finish(struct ti_bundle *b, const struct ti_run *run, int64_t *bytes,
                            struct ti_err *err);
 
-/* Removes OUTPUT.part, if it was not finished; NULL is fine. */
+/* Removes OUTPUT.part if the bundle was not finished; NULL is fine. */
 void ti_bundle_free(struct ti_bundle *b);
 
-/* All at once. */
+/* Begin, finish and free. */
 ti_status ti_bundle_write(const struct ti_run *run, const char *output, bool force, int64_t *bytes,
                           struct ti_err *err);
 
 /*
- * Read the whole of bundle `output` back and compare it with `run`, then delete
- * those files of `run` that are in it, complete and unchanged.  *removed is
- * their number.  Ranks' crc32c is known then.
+ * Reads the whole bundle `output` back and compares it with `run`, then removes the files of `run`
+ * that are in it, complete and unchanged.  *removed is their number.  Sets crc32c of the ranks.
  */
 ti_status ti_bundle_remove_sources(struct ti_run *run, const char *output, int64_t *removed,
                                    struct ti_err *err);
 
 /*
- * The manifest of `run` as text; free() it.  *seconds_at is where a number of
- * TI_SECONDS_BYTES characters stands that tells how long the gathering took,
- * which ti_bundle_finish() fills in when it knows.  NULL when memory is short.
+ * The manifest of `run` as text; free() it.  *seconds_at is the offset of a field of
+ * TI_SECONDS_BYTES characters for the duration of the gather, which ti_bundle_finish() fills in;
+ * 0: none.  Returns NULL when memory is short.
  */
 #define TI_SECONDS_BYTES 25
 char *ti_manifest_text(const struct ti_run *run, size_t *bytes, size_t *seconds_at);

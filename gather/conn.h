@@ -1,10 +1,10 @@
 /*
- * The way to a node's ti-node: a channel of ours, or a stream through another node's ti-node,
- * which is then a relay ("reach", node/messages.h), and so on.  Each end talks with us in
- * frames of its own; what relays pass on they do not read.
+ * Connections to the ti-node of each node.  A connection is either direct, a channel of remote.h,
+ * or relayed: a stream through the ti-node of another node, which forwards the bytes unread
+ * ("reach", node/messages.h).  Both ends talk in frames (node/frame.h) either way.
  *
- * One thread, one poll loop; all calls come from within ti_conns_poll().  What is ended, by
- * whomever, may be looked at until the end of that call.
+ * One thread, one poll loop: all callbacks are made from within ti_conns_poll().  A connection
+ * that ended stays valid until that call returns.
  */
 #ifndef TI_CONN_H
 #define TI_CONN_H
@@ -24,59 +24,61 @@ struct ti_conns_config {
     enum ti_transport transport;
     const char *ssh_config; /* as ssh -F; NULL */
     const char *const *via; /* as in struct ti_remote_config */
-    double connect_s;       /* for one connection, each try; 0: 20 */
-    double silence_s;       /* one that says nothing for so long, beats included, is lost, and not
-                               waited for in vain either: but 5 s for an answer to connecting */
-    bool forward_agent;     /* to nodes, for relays to log in with; by OpenSSH, not libssh2 */
+    double connect_s;       /* timeout of one attempt to connect; 0: 20 */
+    double silence_s;       /* timeout: a connection without any data, heartbeats included, is
+                               lost; also while connecting, but then 5 s at least */
+    bool forward_agent;     /* to nodes, so that relays can log in with it; needs OpenSSH */
 };
 
-/* Any may be NULL.  `ended` is the last, made exactly once, also after ti_conn_close(). */
+/* Any callback may be NULL.  `ended` is the last, made exactly once, also after
+ * ti_conn_close(). */
 struct ti_conn_callbacks {
-    void (*ready)(struct ti_conn *w, void *arg); /* HELLO was heard, and it is of our protocol */
-    void (*message)(struct ti_conn *w, const json_t *m, void *arg); /* not "beat" */
+    void (*ready)(struct ti_conn *w, void *arg); /* HELLO came, of our protocol */
+    void (*message)(struct ti_conn *w, const json_t *m, void *arg); /* any but "beat" */
     void (*data)(struct ti_conn *w, uint32_t rank, const void *data, size_t bytes, void *arg);
-    /* `relay`: the fault is not its own but of a relay on the way, which ended; that one's
-     * `ended` came before */
+    /* `relay`: a relay in between ended, and is the cause.  Its own `ended` came before. */
     void (*ended)(struct ti_conn *w, enum ti_channel_end end, bool relay, const struct ti_err *why,
                   void *arg);
 };
 
 ti_status ti_conns_new(const struct ti_conns_config *config, struct ti_conns **out,
                        struct ti_err *err);
-/* Closes all, without `ended`; ti-nodes have a moment to end by themselves.  NULL is fine. */
+/* Closes all connections, without `ended`.  ti-nodes get a moment to exit by themselves.  NULL is
+ * fine. */
 void ti_conns_free(struct ti_conns *w);
 
 /*
- * To `host`, in which `gateway`, `tiara` and `local` (this machine; host NULL) are as in
- * gather/nodes.h; `through` a way that is ready, or NULL: from here.  Through a relay, the
- * gateway does not matter, and host keys that are known here are told to it.  NULL only when
- * memory is short.
+ * Connects to the ti-node on `host`.  `gateway`, `tiara` and `local` (this machine; `host` may
+ * then be NULL) are as in gather/nodes.h.  `through`: a ready connection to the relay to use;
+ * NULL: connect directly.  A relay ignores `gateway`, and is told the host keys that are known
+ * here.  Returns NULL only when memory is short; other errors come as `ended`.
  */
 struct ti_conn *ti_conn_open(struct ti_conns *all, struct ti_conn *through, const char *host,
                              const char *gateway, const char *tiara, bool local,
                              const struct ti_conn_callbacks *calls, void *arg);
 
-/* It will be opened, through another: what is to be known here for that is looked up meanwhile. */
+/* Announces a later ti_conn_open() through a relay, so that its host keys are looked up early. */
 void ti_conn_prefetch(struct ti_conns *all, const char *host);
 
-/* Send a request (taken over); "id" is yours, from 1 up: others are our own.  False when memory is
- * short, or it ended. */
+/* Sends a request (taken over).  Its "id" must be 1 or more: others are ours.  Returns false when
+ * memory is short or the connection ended. */
 bool ti_conn_request(struct ti_conn *w, json_t *request);
 
-/* No more of what it says is wanted: `ended` comes at the end of this poll, or the next.  Those
- * through it end with it. */
+/* Ends the connection and those relayed through it.  `ended` comes at the end of this poll, or of
+ * the next. */
 void ti_conn_close(struct ti_conn *w);
 
 bool ti_conn_ready(const struct ti_conn *w);
-double ti_conn_heard_at(const struct ti_conn *w);      /* when something came last, ti_now() */
+double ti_conn_heard_at(const struct ti_conn *w);      /* when data last came; ti_now() */
 double ti_conn_ready_at(const struct ti_conn *w);      /* ti_now(); 0: not yet */
-int64_t ti_conn_bytes(const struct ti_conn *w);        /* that it sent us, frames included */
-int64_t ti_conn_link_bytes(const struct ti_conn *w);   /* the same and those through it: its link */
-size_t ti_conn_partial_bytes(const struct ti_conn *w); /* bytes of a frame that is not whole yet */
+int64_t ti_conn_bytes(const struct ti_conn *w);        /* received from it, frames included */
+int64_t ti_conn_link_bytes(const struct ti_conn *w);   /* the same, plus what it relayed to us */
+size_t ti_conn_partial_bytes(const struct ti_conn *w); /* received of an incomplete frame */
 const char *ti_conn_transport(const struct ti_conn *w); /* "libssh2", "OpenSSH", "relay", ... */
 
-/* Wait up to `timeout_ms` for something to happen, and have it happen.  Who is silent for too
- * long is ended; of several on one way, who is nearest to us.  Returns how many live. */
+/* Waits up to `timeout_ms` for events and handles them.  Ends connections that were silent for too
+ * long; of several on one path, only the one nearest to us.  Returns how many connections are
+ * left. */
 int ti_conns_poll(struct ti_conns *all, int timeout_ms);
 
 #endif

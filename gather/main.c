@@ -24,7 +24,7 @@ struct work {
     struct ti_fetch fetched;
     struct ti_tree_cost predicted;
     struct ti_report_rate rate;
-    struct ti_scanner *ahead; /* NULL: nothing is read before all is here */
+    struct ti_scanner *scanner; /* NULL: nothing is read before all is here */
     struct ti_bundle *bundle; /* NULL: a plan */
 };
 
@@ -54,8 +54,8 @@ static void on_arrival(int64_t rank, void *arg)
 {
     struct work *w = arg;
 
-    if (w->ahead)
-        ti_scanner_add(w->ahead, rank);
+    if (w->scanner)
+        ti_scanner_add(w->scanner, rank);
 }
 
 /* Also when quiet. */
@@ -305,7 +305,7 @@ static void tidy(const struct work *w, const struct ti_run *run)
 static ti_status gather_fetched(struct work *w, struct ti_err *err)
 {
     struct ti_run *run;
-    ti_status st = ti_run_check(w->o->run, w->nodes.run, w->ahead, &run, err);
+    ti_status st = ti_run_check(w->o->run, w->nodes.run, w->scanner, &run, err);
 
     if (st == TI_OK && w->o->plan)
         mark_away(w, run);
@@ -330,13 +330,13 @@ static ti_status gather(const struct ti_gather_options *o, struct ti_err *err)
 
     if (st != TI_OK)
         return st;
-    w.ahead = ti_scanner_new(o->run, w.bundle);
+    w.scanner = ti_scanner_new(o->run, w.bundle);
     st = fetch(&w, err);
     if (st == TI_OK)
         st = gather_fetched(&w, err);
     if (st == TI_ERR_IO && ti_gather_stop && !o->plan && !*err->hint)
         ti_err_hint(err, "the same command goes on where this one was");
-    ti_scanner_free(w.ahead);
+    ti_scanner_free(w.scanner);
     ti_bundle_free(w.bundle);
     ti_fetch_free(&w.fetched);
     ti_nodes_free(&w.nodes);

@@ -1,20 +1,20 @@
 /*
- * Where the traces of a run are, as "nodes" of RUN.json says:
+ * The nodes that have traces of a run, read from "nodes" of RUN.json:
  *
- *     "name":      what the node is called
- *     "site":      where it is; nodes of one site reach each other; null: unknown
+ *     "name":      name of the node
+ *     "site":      its site, whose nodes can reach each other; null: unknown
  *     "host":      [USER@]HOST[:PORT] for SSH, or for "via"; null: its name for "via", else this
  *                  machine
  *     "gateway":   as ti_remote_run() has it; null
  *     "via":       [COMMAND...] instead of SSH, as in struct ti_remote_config, the same for
  *                  all nodes that have a host; null
- *     "tiara":     where Tiara is installed there; null: it is sent
- *     "directory": where the traces are
- *     "ranks":     [[FIRST, LAST]...]; null: what is there
- *     "bytes":     of their traces, for a plan; null: not known
+ *     "tiara":     folder in which Tiara is installed there; null: we send it
+ *     "directory": the directory of the traces
+ *     "ranks":     [[FIRST, LAST]...]; null: not known, the directory is listed
+ *     "bytes":     length of these traces, for a plan; null: not known
  *
- * and "transport" how the run was started: "libssh2", "openssh" or neither.  Without "nodes", or
- * where its directory is the run directory itself, there is nothing to fetch.
+ * "transport" is how the run was started: "libssh2", "openssh" or neither.  There is nothing to
+ * fetch without "nodes", or where the directory is the run directory itself.
  */
 #ifndef TI_NODES_H
 #define TI_NODES_H
@@ -28,17 +28,17 @@
 #include "formats/trace.h"
 #include "remote/remote.h"
 
-/* What to do about a RUN.json that cannot be used, for any error that is its fault. */
+/* The hint of every error about a bad RUN.json. */
 #define TI_NODES_HINT                                                                              \
     "nothing was changed: mend it, or move it away, then the traces that are here are gathered "   \
     "without it, and none are fetched from nodes"
 
 struct ti_source_node {
     const char *name, *host, *gateway, *tiara, *directory; /* of RUN.json */
-    int site;            /* number of its site, from 0: nodes without one count by their gateway */
+    int site;            /* index of its site; nodes without a site are grouped by gateway */
     bool local;          /* on this machine */
     const json_t *ranks; /* NULL: not known */
-    int64_t bytes;       /* of all its traces, as they were at the end of the run; 0: not known */
+    int64_t bytes;       /* of all its traces, at the end of the run; 0: not known */
 };
 
 struct ti_nodes {
@@ -52,15 +52,16 @@ struct ti_nodes {
     const char **site;           /* their names; a gateway's, or "" */
     const char **via;            /* NULL */
     enum ti_transport transport; /* as the run was started */
-    bool others;                 /* others could have written RUN.json */
-    const char *tiara;           /* a folder of Tiara on some node, to be executed; NULL: none */
+    bool others;                 /* other users could have written RUN.json */
+    const char *tiara; /* the "tiara" of some node, from which we execute programs; NULL */
 };
 
-/* TI_ERR_INPUT, naming file and node, for what makes no sense; release it in any case. */
+/* Reads RUN.json of the run directory `path`; without one, `out` has no nodes.  Returns
+ * TI_ERR_INPUT, naming file and node, for bad values.  Release `out` in any case. */
 ti_status ti_nodes_read(const char *path, struct ti_nodes *out, struct ti_err *err);
 void ti_nodes_free(struct ti_nodes *n);
 
-/* The same directory, seen by this machine. */
+/* True if the node's directory is the run directory, on this machine. */
 bool ti_node_is_here(const struct ti_nodes *n, const struct ti_source_node *node);
 
 #endif

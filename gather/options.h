@@ -20,7 +20,7 @@ struct ti_gather_options {
 
 extern const struct ti_cli ti_gather_cli;
 
-/* Returns -1 to go on, or the status to end with; what is wrong was said. */
+/* Returns -1 to go on, or the exit status; an error was printed. */
 int ti_gather_options_parse(int argc, char **argv, struct ti_gather_options *o);
 
 #endif

@@ -1,6 +1,5 @@
 /*
- * What may be overwritten by a bundle, for those that write one and those that
- * will.
+ * Whether an existing file may be overwritten by a bundle.
  */
 #ifndef TI_OUTPUT_H
 #define TI_OUTPUT_H
@@ -11,13 +10,12 @@
 #include "common/err.h"
 
 /*
- * May a bundle be written to `path`?  Yes if nothing is there; with `force` also
- * over a file that is a bundle or empty.  Everything else is TI_ERR_IO, with
- * `hint` when all it lacks is `force`.
+ * Returns TI_OK if a bundle may be written to `path`: nothing is there or, with `force`, a file
+ * that is a bundle or empty.  Else TI_ERR_IO, with `hint` if only `force` is missing.
  */
 ti_status ti_output_check(const char *path, bool force, const char *hint, struct ti_err *err);
 
-/* Does the file begin as a bundle does, or is it empty? */
+/* True if the file starts like a bundle (zip), or is empty. */
 bool ti_output_begins(int fd, const struct stat *sb);
 
 #endif

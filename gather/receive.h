@@ -1,8 +1,8 @@
 /*
- * Rank files on their way into the run directory: RANKFILE.part until they are whole.
+ * Writes rank files into the run directory; incomplete ones are RANKFILE.part.
  *
- * What an interrupted ti-gather left is gone on with, if the file it is of still begins so:
- * that is compared by CRC-32C, so it is read once.  What counts is how long it is on disk.
+ * A .part file of an earlier ti-gather is resumed if the node's file starts with the same bytes.
+ * The node compares them by length and CRC-32C, so each .part file is read once here.
  */
 #ifndef TI_RECEIVE_H
 #define TI_RECEIVE_H
@@ -13,52 +13,53 @@
 
 struct ti_part {
     int64_t rank, bytes;
-    uint32_t crc; /* of these */
-    bool before;  /* it was here before we began */
+    uint32_t crc; /* CRC-32C of these */
+    bool before;  /* left by an earlier ti-gather */
 };
 
 struct ti_parts {
     int dir;              /* the caller's */
-    struct ti_part *part; /* ascending */
+    struct ti_part *part; /* by ascending rank */
     int64_t n, room;
-    int64_t reading; /* all before it are read */
-    int fd;
+    int64_t reading; /* index of the part being read: bytes and crc of those before are known */
+    int fd;          /* of that part; -1 */
     int64_t at;
 };
 
-/* What is there; false: no memory. */
+/* Finds the .part files in directory `dir`.  Returns false when memory is short. */
 bool ti_parts_find(struct ti_parts *p, int dir);
 void ti_parts_free(struct ti_parts *p);
 
-/* Reads on for some milliseconds; false when all is read. */
+/* Reads some more of them, for milliseconds.  Returns false when all are read. */
 bool ti_parts_read(struct ti_parts *p);
 
-/* NULL: there is none that can be gone on with.  Valid until the next ti_parts_keep(). */
+/* The part to resume for a rank; NULL: none.  Valid until the next ti_parts_keep(). */
 const struct ti_part *ti_parts_of(const struct ti_parts *p, int64_t rank);
 
-/* From now on there is this, with bytes 0: none.  What does not fit into memory is forgotten. */
+/* Records a part; bytes 0: there is none any more.  Without memory it is not recorded, and the rank
+ * is fetched from its start. */
 void ti_parts_keep(struct ti_parts *p, const struct ti_part *part);
 
-/* Removes the part of this rank, if it is a file. */
+/* Removes the .part file of this rank, if it is a regular file.  Returns whether it did. */
 bool ti_parts_remove(const struct ti_parts *p, int64_t rank);
 
 /* One file being received. */
 struct ti_receive {
     int fd; /* -1: none */
     int64_t rank;
-    int64_t size; /* that it will have */
-    int64_t at;   /* bytes that are here */
-    uint32_t crc; /* of these */
+    int64_t size; /* in the end */
+    int64_t at;   /* bytes received, with those resumed */
+    uint32_t crc; /* CRC-32C of these */
 };
 
-/* These return false with errno set when nothing can be written here.  Begin: behind what
- * `part` tells of, or anew: NULL. */
+/* Begin, append, finish (the file gets its name).  Return false with errno when a write fails.
+ * `part`: resume after it; NULL: from the start. */
 bool ti_receive_begin(struct ti_receive *r, int dir, int64_t rank, const struct ti_part *part,
                       int64_t size);
 bool ti_receive_data(struct ti_receive *r, const void *data, size_t bytes);
-bool ti_receive_done(struct ti_receive *r, int dir); /* it gets its name */
+bool ti_receive_done(struct ti_receive *r, int dir);
 
-/* It is interrupted: what is there stays, which *part tells; or nothing of it. */
+/* Interrupted: keep the .part file, and describe it in *part; or remove it. */
 void ti_receive_keep(struct ti_receive *r, struct ti_part *part);
 void ti_receive_drop(struct ti_receive *r, int dir);
 

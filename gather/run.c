@@ -144,7 +144,7 @@ static ti_status list_files(struct ti_run *run, struct ti_err *err)
 /* Read `f`.  What is wrong with its contents counts only if nothing is with its header. */
 static ti_status read_file(const struct ti_run *run, struct ti_run_file *f, struct ti_err *err)
 {
-    const struct ti_rank_scan *r = ti_scanner_get(run->ahead, f->claim, f->name);
+    const struct ti_rank_scan *r = ti_scanner_get(run->scanner, f->claim, f->name);
 
     if (!r)
         return ti_gather_stop ? ti_err_set(err, TI_ERR_IO, "interrupted") : no_memory(run, err);
@@ -393,7 +393,7 @@ static ti_status add_up(struct ti_run *run, const struct ti_rank_scan *r, struct
 static ti_status check_file(struct ti_run *run, struct ti_run_file *f, struct ti_err *err)
 {
     struct ti_run_rank *rank = &run->rank[f->claim];
-    const struct ti_rank_scan *r = ti_scanner_get(run->ahead, f->claim, f->name);
+    const struct ti_rank_scan *r = ti_scanner_get(run->scanner, f->claim, f->name);
 
     if (!r)
         return ti_gather_stop ? ti_err_set(err, TI_ERR_IO, "interrupted") : no_memory(run, err);
@@ -580,7 +580,7 @@ static ti_status check(struct ti_run *run, struct ti_err *err)
     return st;
 }
 
-ti_status ti_run_check(const char *path, json_t *json, struct ti_scanner *ahead,
+ti_status ti_run_check(const char *path, json_t *json, struct ti_scanner *scanner,
                        struct ti_run **out, struct ti_err *err)
 {
     struct ti_run *run = calloc(1, sizeof *run);
@@ -606,11 +606,11 @@ ti_status ti_run_check(const char *path, json_t *json, struct ti_scanner *ahead,
     run->json = json_incref(json);
     st = list_files(run, err);
     if (st == TI_OK) {
-        run->ahead = ahead ? ahead : ti_scanner_new(run->path, NULL);
-        st = run->ahead ? check(run, err) : no_memory(run, err);
-        if (!ahead)
-            ti_scanner_free(run->ahead);
-        run->ahead = NULL;
+        run->scanner = scanner ? scanner : ti_scanner_new(run->path, NULL);
+        st = run->scanner ? check(run, err) : no_memory(run, err);
+        if (!scanner)
+            ti_scanner_free(run->scanner);
+        run->scanner = NULL;
     }
     if (st != TI_OK) {
         ti_run_free(run);

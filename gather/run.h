@@ -1,6 +1,6 @@
 /*
- * A run directory looked at: which ranks' traces are there and sound, what is
- * wrong with the others, and what the run was.
+ * The check of a run directory: which ranks' traces are there and sound, what is wrong with the
+ * others, and sums and metadata of the run.
  */
 #ifndef TI_RUN_H
 #define TI_RUN_H
@@ -12,12 +12,12 @@
 #include "common/clock.h"
 #include "formats/scan.h"
 
-/* X(name, gathered, text): what became of a rank. */
+/* X(name, gathered, text): state of a rank. */
 #define TI_RANK_STATES(X)                                                                          \
     X(MISSING, false, "missing")                                                                   \
     X(OK, true, "complete")                                                                        \
     X(CUT, true, "incomplete, kept as far as it goes")                                             \
-    X(AWAY, false, "on a node, to be fetched") /* of a plan */                                     \
+    X(AWAY, false, "on a node, to be fetched") /* only in a plan */                                \
     X(UNREADABLE, false, "unreadable")                                                             \
     X(DAMAGED, false, "damaged")                                                                   \
     X(MISNAMED, false, "under a wrong name")                                                       \
@@ -29,27 +29,26 @@ enum ti_rank_state { TI_RANK_STATES(TI_RANK_STATE_ENUM) TI_RANK_STATE_COUNT };
 
 struct ti_run_rank;
 
-/* Why it is not OK; NULL when it is. */
+/* Why the rank is not OK; NULL when it is. */
 const char *ti_run_reason(const struct ti_run_rank *rank);
 
 const char *ti_rank_state_text(enum ti_rank_state state);
 
-/* All zero is a rank that is missing: a file of 1 KB may claim millions of them, and what is not
- * touched takes no memory. */
+/* All zero is a missing rank: a file of 1 KB may claim millions of ranks, and untouched pages take
+ * no memory. */
 struct ti_run_rank {
     enum ti_rank_state state;
     const char *name; /* of its file; NULL if there is none */
-    char *reason;     /* NULL when OK, or where there is just no file; see ti_run_reason() */
-    int node;         /* number in `node`, from 1; 0: unknown */
+    char *reason;     /* NULL when OK, or without a file; see ti_run_reason() */
+    int node;         /* index in `node` + 1; 0: unknown */
     enum ti_end end;
     uint64_t events, volume, hash;
     uint32_t crc32; /* of the whole file, as in zip */
-    /* of what the bundle has of it: known when its sources are removed; nodes tell the same */
-    uint32_t crc32c;
+    uint32_t crc32c; /* of its member in the bundle; set by ti_bundle_remove_sources() */
     struct stat file;
 };
 
-/* A file that is not used: of a rank that has a better one, or of none. */
+/* A file that is ignored: its rank has a better one, or there is no such rank. */
 struct ti_run_stray {
     const char *name;
     char *reason;
@@ -67,28 +66,28 @@ struct ti_run {
     uint8_t run_id[TI_RUN_ID_BYTES];
     int64_t nranks;
     struct ti_run_rank *rank;
-    int64_t gathered, complete; /* ranks: with a trace to gather, with a whole one */
-    int64_t away;               /* of a plan: ranks that are AWAY; whoever plans counts them */
+    int64_t gathered, complete; /* ranks: with a trace to gather; with a complete one */
+    int64_t away;               /* ranks that are AWAY, of a plan; set by main.c */
     struct ti_run_stray *stray;
     int nstrays;
     int foreign; /* strays of another run */
     char **node;
     int nnodes;
-    json_t *node_numbers; /* by name: there may be thousands, and a million ranks on them */
+    json_t *node_numbers; /* index of each node by name: a map, for thousands of nodes */
 
-    /* what the traces say of the run, from the first that says it; may be NULL */
+    /* metadata of the traces, each key from the first trace that has it */
     json_t *info;
     json_t *differ; /* see formats/differ.h */
     bool counters_differ;
-    bool exact;    /* all of them */
-    bool estimate; /* some of them */
+    bool exact;    /* all traces are */
+    bool estimate; /* some trace is */
 
     /* sums over the gathered ranks */
     int64_t bytes;
     uint64_t events, volume, messages, negative;
     struct ti_calibration calibration;
     struct ti_caveats caveats;
-    uint64_t whole, outside; /* as in formats/scan.h, of the ranks that know */
+    uint64_t whole, outside; /* as in formats/scan.h, of the ranks that have them */
     int64_t with_whole, with_outside;
     uint64_t blocks, blocks_own; /* the same; 0: none */
     struct ti_op_count op[TI_OP_COUNT];
@@ -97,32 +96,30 @@ struct ti_run {
     double flush_seconds, init_seconds_max, app_seconds_max;
     int64_t memory_bytes_max;
 
-    double started, check_seconds; /* since the epoch; taken */
-    /* what was fetched from nodes just before; 0 ranks: nothing.  Whoever fetched fills it. */
+    double started, check_seconds; /* since the epoch; duration */
+    /* fetched from nodes just before, set by main.c; 0 ranks: nothing */
     struct {
         double started, seconds;
         int64_t nodes, ranks, bytes;
     } fetch;
-    json_t *gathering; /* how they came here, for the manifest; NULL: nothing to tell */
+    json_t *gathering; /* the tree of the fetch, for the manifest; NULL: none */
 
     struct ti_run_file *file;
     int64_t nfiles;
-    struct ti_differ *differing; /* this, too, while ranks are checked */
-    struct ti_scanner *ahead;
+    struct ti_differ *differing; /* while ranks are checked */
+    struct ti_scanner *scanner;
 };
 
-/* Set (by a signal handler) to make ti_run_check() and ti_bundle_write() give
- * up with an error. */
+/* Set by a signal handler: ti_fetch(), ti_run_check() and ti_bundle_write() then fail soon. */
 extern volatile sig_atomic_t ti_gather_stop;
 
 /*
- * Look at the run directory `path`, whose RUN.json is `json` (NULL: there is none), read every
- * trace in it and check it whole, several at a time.  What `ahead` (gather/scanner.h; NULL:
- * nothing) has read is not read again.  *out is set on success only; release it with ti_run_free().
- * Returns TI_OK, whatever the state of the ranks, TI_ERR_IO, or TI_ERR_INPUT if nothing in it can
- * be gathered.
+ * Checks the run directory `path`, whose RUN.json is `json` (NULL: none): scans every trace,
+ * several at a time.  Traces that `scanner` has scanned are not read again; NULL: none.  *out is
+ * set on success only; release it with ti_run_free().  Returns TI_OK whatever the state of the
+ * ranks, TI_ERR_IO, or TI_ERR_INPUT if no trace can be gathered.
  */
-ti_status ti_run_check(const char *path, json_t *json, struct ti_scanner *ahead,
+ti_status ti_run_check(const char *path, json_t *json, struct ti_scanner *scanner,
                        struct ti_run **out, struct ti_err *err);
 void ti_run_free(struct ti_run *run); /* NULL is fine */
 
@@ -131,9 +128,9 @@ static inline bool ti_run_gathers(const struct ti_run *run, int64_t rank)
     return run->rank[rank].state == TI_RANK_OK || run->rank[rank].state == TI_RANK_CUT;
 }
 
-/* Which ranks are missing, or here and incomplete (`gathered`): an object for all of one state and
- * reason, in the order of the first of each: {"ranks": [[0, 7], [9, 9]], "state": "missing",
- * "reason": "no file"}. */
+/* The ranks that are not gathered, or with `gathered` those that are and are incomplete.  A list of
+ * {"ranks": [[0, 7], [9, 9]], "state": "missing", "reason": "no file"}, one for each state and
+ * reason, ordered by first rank. */
 json_t *ti_run_bad_ranks(const struct ti_run *run, bool gathered);
 
 #endif

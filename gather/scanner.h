@@ -1,9 +1,8 @@
 /*
- * Traces that have arrived are read and checked while others are still on their way, by
- * other threads, and written into the bundle, so that little is left to do when the last one
- * is here.
+ * Threads that scan traces (rank_scan.h) and add them to the bundle while other traces are still
+ * being fetched, so that little is left to do after the last one.
  *
- * What was learnt of a file counts as long as the file is the same: inode, size and times.
+ * The result of a scan is valid as long as the file is unchanged: inode, size and times.
  */
 #ifndef TI_SCANNER_H
 #define TI_SCANNER_H
@@ -17,20 +16,20 @@ struct ti_scanner;
 struct ti_bundle;
 struct ti_rank_scan;
 
-/* On the run directory `path`; what is there already is read first.  Sound traces go into
- * `bundle` (NULL: nowhere), which must outlive it.  NULL when memory is short or it is no
- * directory that can be read: then all is checked later, as it would be without. */
+/* Starts the threads on the run directory `path`, with the files that are there already.  Complete
+ * traces go into `bundle`, which must outlive the scanner; NULL: none.  Returns NULL when memory is
+ * short or the directory cannot be read: ti_run_check() then scans everything itself. */
 struct ti_scanner *ti_scanner_new(const char *path, struct ti_bundle *bundle);
 
-/* The file of this rank is whole, or another one than it was.  Never waits. */
+/* The file of this rank is complete, or was replaced: scan it.  Never waits. */
 void ti_scanner_add(struct ti_scanner *a, int64_t rank);
 
-/* What is known of file `name`, the rank's.  Reads it now, or waits for who does, if that was
- * not done yet; others that wait are read meanwhile.  It is the ahead's, until it is asked for the
- * next one.  NULL without memory, or when ti_gather_stop is set. */
+/* Returns the scan of the rank's file `name`.  If it is not done yet, scans it now, or waits for
+ * the thread that does and scans other queued files meanwhile.  The result belongs to the scanner
+ * and is valid until the next call.  NULL when memory is short, or ti_gather_stop is set. */
 const struct ti_rank_scan *ti_scanner_get(struct ti_scanner *a, int64_t rank, const char *name);
 
-/* What was begun is given up; NULL is fine. */
+/* Abandons scans under way; NULL is fine. */
 void ti_scanner_free(struct ti_scanner *a);
 
 #endif

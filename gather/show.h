@@ -1,5 +1,5 @@
 /*
- * The tree of a gather, for people and for programs: as it is planned, and as it was.
+ * Prints the tree of a fetch, planned or done: as text, as JSON, and for Graphviz.
  */
 #ifndef TI_SHOW_H
 #define TI_SHOW_H
@@ -13,14 +13,13 @@
 #include "gather/tree.h"
 
 /*
- * Who sends to whom: each node below the one it sends to, site by site; then what that takes
- * and costs.  Of siblings that are alike one is shown, unless `all`.  `nodes` is the run that
- * `f` was planned for.
+ * Prints a plan: site by site, each node below its parent; then the predicted cost.  Siblings with
+ * equal subtrees are shown once, unless `all`.  `nodes` is the run that `f` was planned for.
  */
 void ti_show_plan(FILE *out, const struct ti_fetch *f, const struct ti_nodes *nodes,
                   const struct ti_tree_costs *costs, bool all);
 
-/* The model once more, with the sizes that are known by now: of the tree as it was first. */
+/* Predicts the cost of the planned tree again, with the sizes that are known by now. */
 struct ti_tree_cost ti_show_predict(const struct ti_fetch *f, const struct ti_nodes *nodes,
                                     const struct ti_tree_costs *costs);
 
@@ -33,8 +32,8 @@ json_t *ti_show_json(const struct ti_fetch *f, const struct ti_tree_cost *predic
 json_t *ti_show_gathering(const struct ti_fetch *f, const struct ti_tree_cost *predicted,
                           const struct ti_tree_costs *costs);
 
-/* A drawing for Graphviz, a box a node, an arrow to its parent with bytes and rate; who was
- * given up in red, ways that were given up dashed.  TI_ERR_IO. */
+/* Writes a drawing for Graphviz: a box for each node, and an arrow to its parent with bytes and
+ * rate.  Abandoned nodes are red, planned parents that were replaced dashed.  TI_ERR_IO. */
 ti_status ti_show_dot(const char *path, const struct ti_fetch *f, struct ti_err *err);
 
 #endif
