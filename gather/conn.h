@@ -33,19 +33,19 @@ struct ti_conns_config {
 /* Any callback may be NULL.  `ended` is the last, made exactly once, also after
  * ti_conn_close(). */
 struct ti_conn_callbacks {
-    void (*ready)(struct ti_conn *w, void *arg); /* HELLO came, of our protocol */
-    void (*message)(struct ti_conn *w, const json_t *m, void *arg); /* any but "beat" */
-    void (*data)(struct ti_conn *w, uint32_t rank, const void *data, size_t bytes, void *arg);
+    void (*ready)(struct ti_conn *conn, void *arg); /* HELLO came, of our protocol */
+    void (*message)(struct ti_conn *conn, const json_t *m, void *arg); /* any but "beat" */
+    void (*data)(struct ti_conn *conn, uint32_t rank, const void *data, size_t bytes, void *arg);
     /* `relay`: a relay in between ended, and is the cause.  Its own `ended` came before. */
-    void (*ended)(struct ti_conn *w, enum ti_channel_end end, bool relay, const struct ti_err *why,
-                  void *arg);
+    void (*ended)(struct ti_conn *conn, enum ti_channel_end end, bool relay,
+                  const struct ti_err *why, void *arg);
 };
 
 ti_status ti_conns_new(const struct ti_conns_config *config, struct ti_conns **out,
                        struct ti_err *err);
 /* Closes all connections, without `ended`.  ti-nodes get a moment to exit by themselves.  NULL is
  * fine. */
-void ti_conns_free(struct ti_conns *w);
+void ti_conns_free(struct ti_conns *conn);
 
 /*
  * Connects to the ti-node on `host`.  `gateway`, `tiara` and `local` (this machine; `host` may
@@ -62,19 +62,19 @@ void ti_conn_prefetch(struct ti_conns *all, const char *host);
 
 /* Sends a request (taken over).  Its "id" must be 1 or more: others are ours.  Returns false when
  * memory is short or the connection ended. */
-bool ti_conn_request(struct ti_conn *w, json_t *request);
+bool ti_conn_request(struct ti_conn *conn, json_t *request);
 
 /* Ends the connection and those relayed through it.  `ended` comes at the end of this poll, or of
  * the next. */
-void ti_conn_close(struct ti_conn *w);
+void ti_conn_close(struct ti_conn *conn);
 
-bool ti_conn_ready(const struct ti_conn *w);
-double ti_conn_heard_at(const struct ti_conn *w);      /* when data last came; ti_now() */
-double ti_conn_ready_at(const struct ti_conn *w);      /* ti_now(); 0: not yet */
-int64_t ti_conn_bytes(const struct ti_conn *w);        /* received from it, frames included */
-int64_t ti_conn_link_bytes(const struct ti_conn *w);   /* the same, plus what it relayed to us */
-size_t ti_conn_partial_bytes(const struct ti_conn *w); /* received of an incomplete frame */
-const char *ti_conn_transport(const struct ti_conn *w); /* "libssh2", "OpenSSH", "relay", ... */
+bool ti_conn_ready(const struct ti_conn *conn);
+double ti_conn_heard_at(const struct ti_conn *conn);      /* when data last came; ti_now() */
+double ti_conn_ready_at(const struct ti_conn *conn);      /* ti_now(); 0: not yet */
+int64_t ti_conn_bytes(const struct ti_conn *conn);        /* received from it, frames included */
+int64_t ti_conn_link_bytes(const struct ti_conn *conn);   /* the same, plus what it relayed to us */
+size_t ti_conn_partial_bytes(const struct ti_conn *conn); /* received of an incomplete frame */
+const char *ti_conn_transport(const struct ti_conn *conn); /* "libssh2", "OpenSSH", "relay", ... */
 
 /* Waits up to `timeout_ms` for events and handles them.  Ends connections that were silent for too
  * long; of several on one path, only the one nearest to us.  Returns how many connections are
