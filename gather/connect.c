@@ -8,14 +8,14 @@
 #include "gather/fetch_job.h"
 #include "node/launch.h"
 
-#define FAILURES_MOST 3    /* of its own, nothing having come in between */
-#define RETRIES_MOST  16   /* whatever came in between */
-#define ANSWER_TIMES  10   /* as long as a node may be silent may it live and do nothing */
-#define ANSWER_S      30.0 /* ... which without a timeout is this */
-#define READ_RATE     1e6  /* bytes/s that it reads at least */
-#define LOOK_RATE     400  /* files/s that it looks at, or removes */
-#define BEAT_BYTES    256  /* of a frame that may be no more than a beat */
-#define PAUSE_S       0.2  /* before the second try; then twice as long, and so on */
+#define FAILURES_MAX    3    /* consecutive failures of a node itself, without data in between */
+#define RETRIES_MAX     16   /* of a node in all */
+#define STUCK_TIMES     10   /* a node without progress is abandoned after so many timeouts ... */
+#define STUCK_S         30.0 /* ... of this many seconds if none is set, plus time for its work: */
+#define READ_RATE       1e6  /* bytes/s that it reads at least */
+#define FILE_RATE       400  /* files/s that it lists, or removes, at least */
+#define HEARTBEAT_BYTES 256  /* a longer partial frame is no heartbeat */
+#define BACKOFF_S       0.2  /* before the second attempt; then doubled each time */
 
 void ti__local_error(struct ti__job *job)
 {
@@ -64,7 +64,7 @@ void ti__protocol_error(struct ti__peer *p, const char *what)
         ti_conn_close(p->conn);
 }
 
-/* --- who lives, and does nothing ------------------------------------------ */
+/* --- nodes without progress ------------------------------------------------ */
 
 void ti__made_progress(struct ti__peer *p)
 {
@@ -78,9 +78,9 @@ static bool is_busy(const struct ti__peer *p)
            (p->listing == TI__ASKED || p->requested || p->checksumming || p->removing);
 }
 
-/* Of all nodes: what they may send and did not come yet.  Who says something now that takes long to
- * come is doing it. */
-static int64_t look_under_way(struct ti__job *job)
+/* Counts a frame that is still arriving as progress.  Returns the credit of all nodes for which
+ * nothing arrived yet. */
+static int64_t note_partial_frames(struct ti__job *job)
 {
     int64_t owed = 0;
 
@@ -88,7 +88,7 @@ static int64_t look_under_way(struct ti__job *job)
         struct ti__peer *p = &job->peer[i];
         size_t begun = p->conn ? ti_conn_partial_bytes(p->conn) : 0;
 
-        if (begun > p->partial_bytes && begun > BEAT_BYTES) {
+        if (begun > p->partial_bytes && begun > HEARTBEAT_BYTES) {
             ti__made_progress(p);
             job->data_at = job->clock;
         }
@@ -98,49 +98,52 @@ static int64_t look_under_way(struct ti__job *job)
     return owed;
 }
 
-/* What it has to read, and to look at; a directory may have the traces of all ranks. */
-static double patience(const struct ti__peer *p)
+/* Includes the time to read files and to list them; a directory may have the traces of all ranks.
+ */
+static double stuck_timeout_s(const struct ti__peer *p)
 {
-    double timeout_s = p->job->settings->timeout_s > 0 ? p->job->settings->timeout_s : ANSWER_S;
+    double timeout_s = p->job->settings->timeout_s > 0 ? p->job->settings->timeout_s : STUCK_S;
     int64_t files =
         p->listing == TI__ASKED || p->removing ? p->job->np : ti_ranges_count(p->checksumming);
 
-    return ANSWER_TIMES * timeout_s + (double)(p->crc_bytes + p->resume_bytes) / READ_RATE +
-           (double)files / LOOK_RATE;
+    return STUCK_TIMES * timeout_s + (double)(p->crc_bytes + p->resume_bytes) / READ_RATE +
+           (double)files / FILE_RATE;
 }
 
-/* Its beats say that it lives; but a disk or a file system may hang, and it itself be malicious.
- * As a relay it may do well.  On a slow link, what it says may be behind what others were let send,
- * twice as much where they were let send more meanwhile: that is waited for while it comes. */
+/* Abandons nodes that answer but make no progress.  Heartbeats prove only that the process runs:
+ * its disk may hang, or it may be malicious.  It may still work as a relay.
+ *
+ * On a slow link an answer may be queued behind data of other nodes: their credit, twice if it was
+ * renewed meanwhile.  While that data arrives, the node is not blamed. */
 void ti__abandon_stuck(struct ti__job *job)
 {
-    int64_t owed = look_under_way(job);
+    int64_t owed = note_partial_frames(job);
 
     for (int64_t i = 0; i < job->nodes.n; i++) {
         struct ti__peer *p = &job->peer[i];
         bool behind = job->data_at > p->progress_at && job->f->bytes - p->progress_bytes < 2 * owed;
-        double patience_s;
+        double timeout_s;
         struct ti_err why;
 
         if (!is_busy(p))
             continue;
-        patience_s = patience(p);
-        if (job->clock - (behind ? job->data_at : p->progress_at) < patience_s)
+        timeout_s = stuck_timeout_s(p);
+        if (job->clock - (behind ? job->data_at : p->progress_at) < timeout_s)
             continue;
         ti_err_set(&why, TI_ERR_REMOTE,
                    "it lives, but did nothing of what it was asked for in %.0f s: is its disk, or "
                    "the file system of '%s', stuck?",
-                   patience_s, p->node->directory);
+                   timeout_s, p->node->directory);
         ti_err_hint(&why, "--timeout waits longer");
         p->end = TI_CHANNEL_SILENT;
         ti__abandon(p, &why);
     }
 }
 
-/* --- when a way ends ----------------------------------------------------- */
+/* --- when a connection ends ----------------------------------------------- */
 
-/* Nodes that wait for this one go to who connects it. */
-static void pass_children_on(struct ti__peer *p)
+/* Nodes behind this one are connected through its parent instead. */
+static void reparent_children(struct ti__peer *p)
 {
     struct ti__job *job = p->job;
 
@@ -156,7 +159,7 @@ static void pass_children_on(struct ti__peer *p)
     }
 }
 
-/* LOCAL: the relay has no ssh, say. */
+/* LOCAL: for instance the relay has no ssh. */
 static bool cannot_log_in(enum ti_channel_end end)
 {
     return end == TI_CHANNEL_LOCAL || end == TI_CHANNEL_NO_AUTH ||
@@ -164,8 +167,9 @@ static bool cannot_log_in(enum ti_channel_end end)
            end == TI_CHANNEL_NO_COMMAND || end == TI_CHANNEL_NO_METHOD || end == TI_CHANNEL_NO_NAME;
 }
 
-/* It may be this node alone, so two of them say it of their site. */
-static void login_refused(struct ti__peer *p, enum ti_channel_end end)
+/* A site where no login succeeded counts as closed after two refused logins, or one if only one is
+ * to be made: one may be the fault of that node.  Its nodes are then connected from here. */
+static void count_refused_login(struct ti__peer *p, enum ti_channel_end end)
 {
     struct ti__job *job = p->job;
     struct ti__site *site = &job->site[p->node->site];
@@ -184,41 +188,41 @@ static void login_refused(struct ti__peer *p, enum ti_channel_end end)
             job->peer[i].result->parent = -1;
 }
 
-static bool is_not_there(enum ti_channel_end end)
+static bool is_unreachable(enum ti_channel_end end)
 {
     return end == TI_CHANNEL_TIMED_OUT || end == TI_CHANNEL_UNREACHABLE;
 }
 
-/* Whether it is tried again, when it is the node's own fault: by who connects its parent, at
- * last from here. */
-static bool tries_again(struct ti__peer *p, enum ti_channel_end end)
+/* After a failure of the node itself: whether to connect it again, then through the parent of its
+ * parent, at last from here. */
+static bool may_retry(struct ti__peer *p, enum ti_channel_end end)
 {
     int64_t parent = p->conn_parent;
     bool direct = parent < 0;
 
     p->failures = p->result->bytes > p->bytes_before ? 1 : p->failures + 1;
-    if (p->result->retries >= RETRIES_MOST || p->failures >= FAILURES_MOST ||
+    if (p->result->retries >= RETRIES_MAX || p->failures >= FAILURES_MAX ||
         (direct && (!p->ready || end == TI_CHANNEL_LOCAL)))
         return false;
     if (!direct && !p->ready && cannot_log_in(end)) {
         p->result->parent = -1;
-        login_refused(p, end);
+        count_refused_login(p, end);
     } else if (!direct) {
-        /* the second time from here, whoever would be next: it is tried no third time; and at once
-         * where its neighbours are not answered, with which it should have been quick */
-        p->result->parent = !p->ready && (p->failures >= 2 || is_not_there(end))
+        /* The last attempt is made from here.  So is the next one if the parent, on the same
+         * site, got no answer at all. */
+        p->result->parent = !p->ready && (p->failures >= 2 || is_unreachable(end))
                                 ? -1
                                 : p->job->peer[parent].conn_parent;
     }
     return true;
 }
 
-static void pause_before(struct ti__peer *p)
+static void back_off(struct ti__peer *p)
 {
     double jitter = 0.5 + (double)random() / ((double)RAND_MAX + 1);
     int doubled = p->failures < 6 ? p->failures : 6;
 
-    p->retry_at = ti_now() + PAUSE_S * (double)(1 << doubled) * jitter;
+    p->retry_at = ti_now() + BACKOFF_S * (double)(1 << doubled) * jitter;
 }
 
 static void on_ended(struct ti_conn *w, enum ti_channel_end end, bool relay,
@@ -234,22 +238,22 @@ static void on_ended(struct ti_conn *w, enum ti_channel_end end, bool relay,
     job->dirty = true;
     ti__requeue(p);
     if (!relay) {
-        again = tries_again(p, end);
-        pass_children_on(p);
+        again = may_retry(p, end);
+        reparent_children(p);
     }
     p->ready = false;
     if (ti__idle(p))
         return;
     p->end = end;
-    if (!again || p->result->retries >= RETRIES_MOST) {
+    if (!again || p->result->retries >= RETRIES_MAX) {
         ti__abandon(p, why);
         return;
     }
-    pause_before(p);
+    back_off(p);
     ti__wake(p);
 }
 
-/* --- ways ---------------------------------------------------------------- */
+/* --- connections --------------------------------------------------------- */
 
 static void on_ready(struct ti_conn *w, void *arg)
 {
@@ -269,7 +273,7 @@ static void on_ready(struct ti_conn *w, void *arg)
         ti__ask_list(p);
 }
 
-static void take_error(struct ti__peer *p, const json_t *j)
+static void on_error(struct ti__peer *p, const json_t *j)
 {
     const char *text = json_string_value(json_object_get(j, "error")),
                *hint = json_string_value(json_object_get(j, "hint"));
@@ -282,7 +286,7 @@ static void take_error(struct ti__peer *p, const json_t *j)
     ti__abandon(p, &why);
 }
 
-static void take_removed(struct ti__peer *p, const json_t *j)
+static void on_removed(struct ti__peer *p, const json_t *j)
 {
     json_int_t n = json_integer_value(json_object_get(j, "removed"));
 
@@ -300,7 +304,7 @@ static void take_removed(struct ti__peer *p, const json_t *j)
     p->job->dirty = true;
     ti__ask_remove(p);
     if (!p->removing &&
-        p->some_remain) { /* who shares the directory may have removed them as well */
+        p->some_remain) { /* another node that shares the directory may have removed them */
         p->some_remain = false;
         ti__ask_list(p);
     }
@@ -327,9 +331,9 @@ static void on_message(struct ti_conn *w, const json_t *j, void *arg)
     else if (strcmp(is, "send") == 0)
         ti__on_send_end(p);
     else if (strcmp(is, "remove") == 0)
-        take_removed(p, j);
+        on_removed(p, j);
     else if (strcmp(is, "error") == 0)
-        take_error(p, j);
+        on_error(p, j);
 }
 
 static void on_data(struct ti_conn *w, uint32_t rank, const void *data, size_t bytes, void *arg)
@@ -346,7 +350,7 @@ static const char *host_of(const struct ti__peer *p)
     return p->node->local || p->node->host ? p->node->host : p->node->name;
 }
 
-static void open_way(struct ti__peer *p, struct ti_conn *through)
+static void open_conn(struct ti__peer *p, struct ti_conn *through)
 {
     static const struct ti_conn_callbacks calls = {
         .ready = on_ready, .message = on_message, .data = on_data, .ended = on_ended};
@@ -364,14 +368,14 @@ static void open_way(struct ti__peer *p, struct ti_conn *through)
     p->result->retries += before;
     p->adopted = p->adopted || p->conn_parent != p->result->parent;
     p->conn_parent = p->result->parent;
-    p->window.trip = 0; /* it is another way */
+    p->window.trip = 0; /* measured on another path */
     p->result->depth = 1 + (through ? job->peer[p->result->parent].result->depth : 0);
     p->bytes_before = p->result->bytes;
     p->result->state = TI_FETCH_CONNECTING;
 }
 
-/* Its relay, if that will be there: *wait if it is not yet.  Who has no more to do is not
- * connected again for others. */
+/* The relay for a node; NULL: connect from here, or *wait: the relay is not connected yet.  A
+ * parent without work of its own is not reconnected just to relay. */
 static struct ti_conn *relay_of(struct ti__peer *p, bool *wait)
 {
     struct ti__job *job = p->job;
@@ -390,8 +394,8 @@ static struct ti_conn *relay_of(struct ti__peer *p, bool *wait)
     return NULL;
 }
 
-/* Those that relays are to reach, in that order. */
-static void foresee(struct ti__job *job)
+/* Looks up host keys of the nodes behind relays, by depth. */
+static void prefetch_relayed(struct ti__job *job)
 {
     bool deeper = true;
 
@@ -422,10 +426,10 @@ void ti__open_connections(struct ti__job *job)
             p->result->parent = -1;
         through = relay_of(p, &wait);
         if (!wait)
-            open_way(p, through);
+            open_conn(p, through);
     }
     if (!job->prefetched)
-        foresee(job); /* after those that are connected at once */
+        prefetch_relayed(job); /* after the direct connections have begun */
     job->prefetched = true;
 }
 

@@ -11,12 +11,12 @@
 #include "gather/fetch_job.h"
 #include "node/launch.h"
 
-#define CRC_RANKS_MOST     1000 /* of one "crc" */
-#define REMOVE_RANGES_MOST 2000 /* of one "remove", that it fits into a frame */
+#define CRC_RANKS_MAX      1000 /* of one "crc" */
+#define REMOVE_RANGES_MAX  2000 /* of one "remove", so that it fits into a frame */
 #define NOT_GATHERED       "it is not what was gathered"
-#define PIECE_BYTES        (4 << 20) /* read here at a time, while connections wait */
+#define PIECE_BYTES        (4 << 20) /* read here at a time: connections wait meanwhile */
 
-static void ask(struct ti__peer *p, json_t *request)
+static void send_request(struct ti__peer *p, json_t *request)
 {
     if (request && p->conn)
         ti_conn_request(p->conn, request);
@@ -24,7 +24,7 @@ static void ask(struct ti__peer *p, json_t *request)
         json_decref(request);
 }
 
-/* --- who sends a rank ---------------------------------------------------- */
+/* --- choice of the sender ------------------------------------------------ */
 
 static bool can_send(const struct ti__job *job, int64_t node, int64_t rank)
 {
@@ -33,8 +33,8 @@ static bool can_send(const struct ti__job *job, int64_t node, int64_t rank)
            !ti_ranges_hold(job->peer[node].refused, rank);
 }
 
-/* Whom RUN.json names, else whoever has it; -1. */
-static int32_t choose(const struct ti__job *job, int64_t rank)
+/* The node that RUN.json names, else any other that has a copy; -1: none, or not known yet. */
+static int32_t choose_sender(const struct ti__job *job, int64_t rank)
 {
     const struct ti__rank *r = &job->rank[rank];
 
@@ -42,7 +42,7 @@ static int32_t choose(const struct ti__job *job, int64_t rank)
         return r->named;
     if (r->named >= 0 && ti__in_tree(&job->peer[r->named]) &&
         !ti__abandoned(&job->peer[r->named]) && job->peer[r->named].listing != TI__LISTED)
-        return -1; /* it may have it yet */
+        return -1; /* it may still list it */
     if (can_send(job, r->reference, rank))
         return r->reference;
     if (can_send(job, r->second, rank))
@@ -69,7 +69,7 @@ void ti__assign_sender(struct ti__job *job, int64_t rank)
 {
     struct ti__rank *r = &job->rank[rank];
     struct ti__peer *p;
-    int32_t sender = r->state == TI__WANTED && r->sender < 0 ? choose(job, rank) : -1;
+    int32_t sender = r->state == TI__WANTED && r->sender < 0 ? choose_sender(job, rank) : -1;
 
     if (sender < 0 || job->kind != TI__FETCH)
         return;
@@ -81,12 +81,12 @@ void ti__assign_sender(struct ti__job *job, int64_t rank)
     ti__wake(p);
 }
 
-static void release(struct ti__peer *p, int64_t rank)
+static void release_rank(struct ti__peer *p, int64_t rank)
 {
     struct ti__job *job = p->job;
     struct ti__rank *r = &job->rank[rank];
 
-    if (r->sender == p->i) { /* it was to send it all the same */
+    if (r->sender == p->i) { /* it was the sender */
         r->sender = -1;
         p->result->wanted_bytes -= r->bytes;
     }
@@ -108,9 +108,9 @@ static void for_each(struct ti__peer *p, const json_t *list,
     }
 }
 
-/* Those of `list` that are not here. */
-static void for_all(struct ti__peer *p, const json_t *list,
-                    void (*call)(struct ti__peer *p, int64_t rank))
+/* Only ranks of `list` that are wanted. */
+static void for_each_wanted(struct ti__peer *p, const json_t *list,
+                            void (*call)(struct ti__peer *p, int64_t rank))
 {
     const json_t *range;
     size_t i;
@@ -125,7 +125,7 @@ static void for_all(struct ti__peer *p, const json_t *list,
     }
 }
 
-static void not_compared(struct ti__peer *p, int64_t rank)
+static void mark_not_compared(struct ti__peer *p, int64_t rank)
 {
     ti_ranges_add(p->not_compared, rank);
 }
@@ -135,28 +135,28 @@ static void assign(struct ti__peer *p, int64_t rank)
     ti__assign_sender(p->job, rank);
 }
 
-/* What others were told to leave to it, or compare with it, goes on without. */
+/* Ranks that it was to send go to other nodes; its copies are not compared any more. */
 void ti__release_ranks(struct ti__peer *p)
 {
-    for_all(p, p->have, release);
-    for_all(p, p->ranks, release);
-    for_each(p, p->to_checksum, not_compared);
-    for_each(p, p->checksumming, not_compared);
+    for_each_wanted(p, p->have, release_rank);
+    for_each_wanted(p, p->ranks, release_rank);
+    for_each(p, p->to_checksum, mark_not_compared);
+    for_each(p, p->checksumming, mark_not_compared);
     json_array_clear(p->to_send);
     json_array_clear(p->to_checksum);
     json_decref(p->checksumming);
     p->checksumming = NULL;
 }
 
-/* --- two that differ ----------------------------------------------------- */
+/* --- copies that differ -------------------------------------------------- */
 
 static const char *name_of(const struct ti__job *job, int32_t node)
 {
     return job->peer[node].result->name;
 }
 
-/* What was on its way is dropped when it is whole, what came is removed. */
-static void clash(struct ti__job *job, int64_t rank, int32_t a, int32_t b)
+/* Removes the file if it was received; if it is being received, it is dropped at its end. */
+static void conflict(struct ti__job *job, int64_t rank, int32_t a, int32_t b)
 {
     struct ti__rank *r = &job->rank[rank];
     struct ti__peer *sender = r->sender >= 0 ? &job->peer[r->sender] : NULL;
@@ -170,13 +170,13 @@ static void clash(struct ti__job *job, int64_t rank, int32_t a, int32_t b)
         job->f->fetched--;
         if (sender)
             sender->result->ranks--;
-    } else if (sender && ti_ranges_hold(sender->to_send, rank)) { /* which is never asked for now */
+    } else if (sender && ti_ranges_hold(sender->to_send, rank)) { /* and will not be requested */
         sender->result->wanted_bytes -= r->bytes;
     }
     r->state = TI__CONFLICT;
 }
 
-static void clash_here(struct ti__peer *p, int64_t rank)
+static void conflict_with_local(struct ti__peer *p, int64_t rank)
 {
     struct ti__rank *r = &p->job->rank[rank];
     char why[512];
@@ -192,25 +192,25 @@ static void clash_here(struct ti__peer *p, int64_t rank)
     p->job->f->conflicts++;
 }
 
-/* --- what nodes have ----------------------------------------------------- */
+/* --- listings ------------------------------------------------------------ */
 
 void ti__ask_list(struct ti__peer *p)
 {
     p->listing = TI__ASKED;
     ti__made_progress(p);
-    json_array_clear(p->have); /* of a list that was cut off */
-    ask(p, json_pack("{s:s, s:i, s:s, s:s}", "do", "list", "id", 1, "directory", p->node->directory,
-                     "run_id", p->job->nodes.run_id));
+    json_array_clear(p->have); /* from a listing that was interrupted */
+    send_request(p, json_pack("{s:s, s:i, s:s, s:s}", "do", "list", "id", 1, "directory",
+                              p->node->directory, "run_id", p->job->nodes.run_id));
 }
 
-static void to_check(struct ti__peer *p, int64_t rank)
+static void queue_checksum(struct ti__peer *p, int64_t rank)
 {
     ti_ranges_add(p->to_checksum, rank);
     p->blocked = false;
 }
 
-/* Whether it is one file that both see: nodes of different sites hardly share a disk, and so
- * their files are compared. */
+/* True if both nodes see one file, on a shared file system.  Sites hardly share one, so files of
+ * different sites are compared. */
 static bool is_shared(const struct ti__peer *p, const struct ti__rank *r, int64_t bytes,
                       uint64_t inode, int64_t mtime)
 {
@@ -218,20 +218,20 @@ static bool is_shared(const struct ti__peer *p, const struct ti__rank *r, int64_
            p->job->peer[r->reference].node->site == p->node->site;
 }
 
-/* A holder that was given up before its checksum was known is none. */
-static void forget_lost_holder(struct ti__job *job, int64_t rank, bool shared)
+/* Drops the reference if its node was abandoned before the CRC was known. */
+static void forget_lost_reference(struct ti__job *job, int64_t rank, bool shared)
 {
     struct ti__rank *r = &job->rank[rank];
 
     if (r->reference < 0 || r->crc_known || !ti__abandoned(&job->peer[r->reference]))
         return;
     if (!shared)
-        not_compared(&job->peer[r->reference], rank);
+        mark_not_compared(&job->peer[r->reference], rank);
     r->reference = -1;
 }
 
-/* A file that nobody else has named yet, or the same, or another one. */
-static void compare_with_holder(struct ti__peer *p, int64_t rank, const json_t *file)
+/* Handles one listed copy: it becomes the reference, or is the same file, or is compared by CRC. */
+static void compare_with_reference(struct ti__peer *p, int64_t rank, const json_t *file)
 {
     struct ti__rank *r = &p->job->rank[rank];
     int64_t bytes = json_integer_value(json_array_get(file, 1)),
@@ -239,7 +239,7 @@ static void compare_with_holder(struct ti__peer *p, int64_t rank, const json_t *
     uint64_t inode = (uint64_t)json_integer_value(json_array_get(file, 2));
 
     r->listed = true;
-    forget_lost_holder(p->job, rank, r->reference >= 0 && is_shared(p, r, bytes, inode, mtime));
+    forget_lost_reference(p->job, rank, r->reference >= 0 && is_shared(p, r, bytes, inode, mtime));
     if (r->reference < 0) {
         r->reference = p->i;
         r->bytes = bytes;
@@ -255,13 +255,13 @@ static void compare_with_holder(struct ti__peer *p, int64_t rank, const json_t *
         p->job->f->shared += !r->shared;
         r->shared = true;
     } else {
-        to_check(p, rank);
+        queue_checksum(p, rank);
     }
 }
 
-/* One that was here before, which is not asked for: it may come from this very node, if that is
- * the one that RUN.json names, else it is compared. */
-static void compare_with_here(struct ti__peer *p, int64_t rank, const json_t *file)
+/* The rank has a local copy, which is kept.  If RUN.json names this node, its length is enough;
+ * other nodes' copies are compared by CRC. */
+static void compare_with_local(struct ti__peer *p, int64_t rank, const json_t *file)
 {
     struct ti__rank *r = &p->job->rank[rank];
     int64_t bytes = json_integer_value(json_array_get(file, 1)),
@@ -269,18 +269,18 @@ static void compare_with_here(struct ti__peer *p, int64_t rank, const json_t *fi
     uint64_t inode = (uint64_t)json_integer_value(json_array_get(file, 2));
 
     if (bytes != r->bytes) {
-        clash_here(p, rank);
+        conflict_with_local(p, rank);
     } else if (!ti_ranges_hold(p->node->ranks, rank) &&
                (!r->listed || r->inode != inode || r->mtime != mtime)) {
         r->inode = inode;
         r->mtime = mtime;
         r->listed = true;
-        to_check(p, rank);
+        queue_checksum(p, rank);
     }
 }
 
-/* With --remove: only what is as long as what is in the bundle, and has its checksum. */
-static void may_be_removed(struct ti__peer *p, int64_t rank, int64_t bytes)
+/* --remove: a trace is removed only if length and CRC are those in the bundle. */
+static void check_removable(struct ti__peer *p, int64_t rank, int64_t bytes)
 {
     const struct ti_run *run = p->job->run;
 
@@ -291,12 +291,12 @@ static void may_be_removed(struct ti__peer *p, int64_t rank, int64_t bytes)
         ti__add_finding(p->job, p->i, -1, rank,
                         "it could not be removed: is the directory writable?", NULL);
     else if (run->rank[rank].file.st_size == bytes)
-        to_check(p, rank);
+        queue_checksum(p, rank);
     else
         ti__add_finding(p->job, p->i, -1, rank, NOT_GATHERED, NULL);
 }
 
-static void is_to_be_removed(struct ti__peer *p, int64_t rank, int64_t bytes, uint32_t crc)
+static void remove_if_equal(struct ti__peer *p, int64_t rank, int64_t bytes, uint32_t crc)
 {
     const struct ti_run_rank *r = &p->job->run->rank[rank];
 
@@ -331,11 +331,11 @@ void ti__on_listed(struct ti__peer *p, const json_t *j)
         ti__made_progress(p);
         ti_ranges_add(p->have, rank);
         if (job->kind == TI__REMOVE)
-            may_be_removed(p, rank, bytes);
+            check_removable(p, rank, bytes);
         else if (job->rank[rank].reference == TI__LOCAL_COPY)
-            compare_with_here(p, rank, file);
+            compare_with_local(p, rank, file);
         else if (job->rank[rank].state != TI__NOT_WANTED)
-            compare_with_holder(p, rank, file);
+            compare_with_reference(p, rank, file);
     }
 }
 
@@ -350,14 +350,14 @@ void ti__ask_remove(struct ti__peer *p)
     later = json_array();
     p->being_removed = json_array();
     json_array_foreach(p->to_send, i, range) json_array_append(
-        i < REMOVE_RANGES_MOST ? p->being_removed : later, json_array_get(p->to_send, i));
+        i < REMOVE_RANGES_MAX ? p->being_removed : later, json_array_get(p->to_send, i));
     json_decref(p->to_send);
     p->to_send = later;
     p->removing = true;
     ti__made_progress(p);
-    ask(p,
-        json_pack("{s:s, s:i, s:O, s:s, s:s}", "do", "remove", "id", 4, "ranks", p->being_removed,
-                  "directory", p->node->directory, "run_id", p->job->nodes.run_id));
+    send_request(p, json_pack("{s:s, s:i, s:O, s:s, s:s}", "do", "remove", "id", 4, "ranks",
+                              p->being_removed, "directory", p->node->directory, "run_id",
+                              p->job->nodes.run_id));
 }
 
 void ti__on_list_end(struct ti__peer *p, const json_t *j)
@@ -370,26 +370,26 @@ void ti__on_list_end(struct ti__peer *p, const json_t *j)
     p->listing = TI__LISTED;
     p->no_directory = json_is_false(json_object_get(j, "exists"));
     p->job->dirty = true;
-    if (p->job->kind == TI__REMOVE) /* what it has is compared first */
+    if (p->job->kind == TI__REMOVE) /* compare with the bundle first */
         return;
-    for_all(p, p->have, assign);
-    for_all(p, p->ranks, assign);
+    for_each_wanted(p, p->have, assign);
+    for_each_wanted(p, p->ranks, assign);
 }
 
-/* --- whether two have the same ------------------------------------------- */
+/* --- comparison by CRC --------------------------------------------------- */
 
-static void take_one_crc(struct ti__peer *p, int64_t rank, int64_t bytes, uint32_t crc)
+static void on_one_crc(struct ti__peer *p, int64_t rank, int64_t bytes, uint32_t crc)
 {
     struct ti__job *job = p->job;
     struct ti__rank *r = &job->rank[rank];
 
     if (job->kind == TI__REMOVE) {
-        is_to_be_removed(p, rank, bytes, crc);
+        remove_if_equal(p, rank, bytes, crc);
         return;
     }
     if (r->reference >= 0 && r->reference != p->i && !r->crc_known) {
-        /* who had it first was lost, and this one asked before another one listed it */
-        to_check(&job->peer[r->reference], rank);
+        /* the first reference was lost: this node was asked before another one listed the rank */
+        queue_checksum(&job->peer[r->reference], rank);
         ti__wake(&job->peer[r->reference]);
         r->reference = -1;
         r->more_copies = true;
@@ -397,7 +397,7 @@ static void take_one_crc(struct ti__peer *p, int64_t rank, int64_t bytes, uint32
     if (r->reference == -1)
         r->reference = p->i;
     if (r->reference == p->i) {
-        if (r->sender >= 0) /* its sum has what was listed */
+        if (r->sender >= 0) /* its total has the listed length */
             job->peer[r->sender].result->wanted_bytes += bytes - r->bytes;
         r->bytes = bytes;
         r->crc = crc;
@@ -409,19 +409,19 @@ static void take_one_crc(struct ti__peer *p, int64_t rank, int64_t bytes, uint32
         job->f->alike += !r->alike;
         r->alike = true;
     } else if (r->reference == TI__LOCAL_COPY) {
-        clash_here(p, rank);
+        conflict_with_local(p, rank);
     } else if (r->state != TI__CONFLICT) {
-        clash(job, rank, r->reference, p->i);
+        conflict(job, rank, r->reference, p->i);
     }
 }
 
-/* It is compared with the holder's, so that has to be known first. */
-static bool ask_now(struct ti__peer *p, int64_t rank)
+/* False: the CRC of the reference must be known first, and is requested or computed. */
+static bool may_ask_crc(struct ti__peer *p, int64_t rank)
 {
     struct ti__rank *r = &p->job->rank[rank];
     struct ti__peer *holder;
 
-    forget_lost_holder(p->job, rank, false);
+    forget_lost_reference(p->job, rank, false);
     if (r->reference == -1 || r->reference == p->i || r->crc_known)
         return true;
     if (r->reference == TI__LOCAL_COPY) {
@@ -431,15 +431,14 @@ static bool ask_now(struct ti__peer *p, int64_t rank)
     }
     holder = &p->job->peer[r->reference];
     if (!ti_ranges_hold(holder->to_checksum, rank) && !ti_ranges_hold(holder->checksumming, rank)) {
-        to_check(holder, rank);
+        queue_checksum(holder, rank);
         ti__wake(holder);
     }
     return false;
 }
 
-/* Nothing of `check` could be asked for when it was looked at, nor was anything added, and what
- * it waited for is not known yet: thousands of nodes with thousands of ranks each need not be
- * looked at whenever something happens to one of them. */
+/* True if all of to_checksum still waits.  Avoids a pass over thousands of ranks of thousands of
+ * nodes whenever something happens to one of them. */
 static bool is_blocked(const struct ti__peer *p)
 {
     const struct ti__rank *r = &p->job->rank[p->blocked_by];
@@ -450,9 +449,9 @@ static bool is_blocked(const struct ti__peer *p)
                                               !ti__abandoned(&p->job->peer[r->reference]));
 }
 
-/* What holders are asked for comes in ascending order, what is read here in descending order:
- * who waits for the last of it finds all the others known. */
-static void blocked_by(struct ti__peer *p, int64_t rank)
+/* Nodes answer in ascending order, local files are read in descending order.  So the last remote
+ * rank, or the first local one, is known last, and one check is enough. */
+static void set_blocked_by(struct ti__peer *p, int64_t rank)
 {
     if (!p->blocked || p->job->rank[rank].reference != TI__LOCAL_COPY)
         p->blocked_by = rank;
@@ -470,7 +469,7 @@ void ti__ranges_add_from(json_t *to, const json_t *from, size_t i, int64_t first
         json_array_append(to, json_array_get(from, i));
 }
 
-/* Those of `check` that can be asked for now go to `now`, the others to `later`. */
+/* Splits to_checksum: ranks that can be requested go to `now`, the others to `later`. */
 static void divide(struct ti__peer *p, json_t *now, json_t *later)
 {
     const json_t *range;
@@ -482,13 +481,13 @@ static void divide(struct ti__peer *p, json_t *now, json_t *later)
         int64_t last = json_integer_value(json_array_get(range, 1));
 
         for (int64_t r = json_integer_value(json_array_get(range, 0)); r <= last; r++) {
-            if (n == CRC_RANKS_MOST) {
+            if (n == CRC_RANKS_MAX) {
                 ti__ranges_add_from(later, p->to_checksum, i, r);
                 return;
             }
             if (p->job->rank[r].state == TI__CONFLICT)
                 continue;
-            if (ask_now(p, r)) {
+            if (may_ask_crc(p, r)) {
                 ti_ranges_add(now, r);
                 p->crc_bytes += p->job->kind == TI__REMOVE
                                     ? (int64_t)p->job->run->rank[r].file.st_size
@@ -496,7 +495,7 @@ static void divide(struct ti__peer *p, json_t *now, json_t *later)
                 n++;
             } else {
                 ti_ranges_add(later, r);
-                blocked_by(p, r);
+                set_blocked_by(p, r);
             }
         }
     }
@@ -518,15 +517,16 @@ void ti__ask_crc(struct ti__peer *p)
         p->blocked = false;
         p->checksumming = now;
         ti__made_progress(p);
-        ask(p, json_pack("{s:s, s:i, s:O, s:s, s:s}", "do", "crc", "id", 2, "ranks", now,
-                         "directory", p->node->directory, "run_id", p->job->nodes.run_id));
+        send_request(p, json_pack("{s:s, s:i, s:O, s:s, s:s}", "do", "crc", "id", 2, "ranks", now,
+                                  "directory", p->node->directory, "run_id", p->job->nodes.run_id));
     } else {
         json_decref(now);
     }
 }
 
-/* What it cannot read is not compared; nobody waits for it. */
-static void leave_out(struct ti__peer *p, const json_t *asked, const json_t *seen)
+/* Ranks without an answer (the node could not read them) are not compared, and nobody waits for
+ * them. */
+static void drop_unanswered(struct ti__peer *p, const json_t *asked, const json_t *seen)
 {
     const json_t *range;
     size_t i;
@@ -538,7 +538,7 @@ static void leave_out(struct ti__peer *p, const json_t *asked, const json_t *see
         for (int64_t r = json_integer_value(json_array_get(range, 0)); r <= last; r++) {
             if (ti_ranges_hold(seen, r))
                 continue;
-            not_compared(p, r);
+            mark_not_compared(p, r);
             if (p->job->kind == TI__REMOVE)
                 ti__add_finding(p->job, p->i, -1, r,
                                 "it could not be compared with what was gathered", NULL);
@@ -576,18 +576,18 @@ void ti__on_crc(struct ti__peer *p, const json_t *j)
             break;
         }
         ti_ranges_add(seen, rank);
-        take_one_crc(p, rank, bytes, (uint32_t)json_integer_value(json_array_get(one, 2)));
+        on_one_crc(p, rank, bytes, (uint32_t)json_integer_value(json_array_get(one, 2)));
     }
-    leave_out(p, asked, seen);
+    drop_unanswered(p, asked, seen);
     if (p->job->kind == TI__REMOVE && !ti__abandoned(p))
         ti__ask_remove(p);
     json_decref(seen);
     json_decref(asked);
 }
 
-/* --- what was here before ------------------------------------------------ */
+/* --- local copies -------------------------------------------------------- */
 
-static int64_t take_last(json_t *ranges)
+static int64_t pop_last(json_t *ranges)
 {
     size_t n = json_array_size(ranges);
     json_t *range = json_array_get(ranges, n - 1);
@@ -600,13 +600,13 @@ static int64_t take_last(json_t *ranges)
     return last;
 }
 
-static bool begin_here(struct ti__job *job)
+static bool open_local(struct ti__job *job)
 {
     char name[TI_RANK_NAME_BYTES];
 
     if (job->local.fd >= 0)
         return true;
-    job->local.rank = take_last(job->local_queue);
+    job->local.rank = pop_last(job->local_queue);
     job->local.bytes = 0;
     job->local.crc = 0;
     job->local.fd = openat(job->nodes.dir, ti_rank_name(job->local.rank, name),
@@ -614,8 +614,8 @@ static bool begin_here(struct ti__job *job)
     return job->local.fd >= 0;
 }
 
-/* One that cannot be read is not compared: whoever checks the run says what is wrong with it. */
-static void end_here(struct ti__job *job, bool read)
+/* A file that cannot be read is not compared; ti_run_check() reports it. */
+static void close_local(struct ti__job *job, bool read)
 {
     struct ti__rank *r = &job->rank[job->local.rank];
 
@@ -638,7 +638,7 @@ bool ti__checksum_local(struct ti__job *job)
     int64_t left = PIECE_BYTES;
 
     while ((job->local.fd >= 0 || json_array_size(job->local_queue)) && left > 0) {
-        ssize_t n = begin_here(job) ? read(job->local.fd, buf, sizeof buf) : -1;
+        ssize_t n = open_local(job) ? read(job->local.fd, buf, sizeof buf) : -1;
 
         if (n < 0 && errno == EINTR)
             continue;
@@ -647,7 +647,7 @@ bool ti__checksum_local(struct ti__job *job)
             job->local.bytes += n;
             left -= n;
         } else {
-            end_here(job, n == 0);
+            close_local(job, n == 0);
         }
     }
     return job->local.fd >= 0 || json_array_size(job->local_queue);

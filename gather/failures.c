@@ -7,12 +7,12 @@
 #include "gather/fetch_job.h"
 #include "node/messages.h"
 
-#define FINDINGS_MOST 8  /* different ones of one node */
-#define REPORT_MAX    20 /* lines */
+#define FINDINGS_MAX 8  /* different ones for one node */
+#define LINES_MAX    20 /* lines */
 
-/* --- while it goes on ---------------------------------------------------- */
+/* --- findings during the job --------------------------------------------- */
 
-static bool is_alike(const struct ti__finding *x, int32_t other, const char *why)
+static bool is_same(const struct ti__finding *x, int32_t other, const char *why)
 {
     return x->other == other && strcmp(x->why, why) == 0;
 }
@@ -27,16 +27,15 @@ void ti__add_finding(struct ti__job *job, int32_t node, int32_t other, int64_t r
     for (int64_t i = p->findings; i > 0; i = job->finding[i - 1].before) {
         struct ti__finding *x = &job->finding[i - 1];
 
-        if (is_alike(x, other, why)) {
+        if (is_same(x, other, why)) {
             ti_ranges_add(x->ranks, rank);
             return;
         }
         last = last ? last : x;
         alike++;
     }
-    more = alike < FINDINGS_MOST
-               ? realloc(job->finding, (size_t)(job->nfindings + 1) * sizeof *more)
-               : NULL;
+    more = alike < FINDINGS_MAX ? realloc(job->finding, (size_t)(job->nfindings + 1) * sizeof *more)
+                                : NULL;
     if (more) {
         job->finding = more;
         more[job->nfindings++] = (struct ti__finding){.node = node,
@@ -46,7 +45,7 @@ void ti__add_finding(struct ti__job *job, int32_t node, int32_t other, int64_t r
                                                       .ranks = json_array(),
                                                       .before = p->findings};
         last = &more[job->nfindings - 1];
-        if (!last->why) { /* then at least the ranks are told of */
+        if (!last->why) { /* the ranks are still reported, without this reason */
             job->nfindings--;
             return;
         }
@@ -56,7 +55,7 @@ void ti__add_finding(struct ti__job *job, int32_t node, int32_t other, int64_t r
         ti_ranges_add(last->ranks, rank);
 }
 
-/* --- in the end ---------------------------------------------------------- */
+/* --- failures at its end ------------------------------------------------- */
 
 static char *copy(const char *text)
 {
@@ -93,7 +92,7 @@ static ti_status add_failure(struct ti__job *job, int32_t node, json_t *ranks, c
     return more->why && (more->node || !p) ? TI_OK : ti_err_errno(err, TI_ERR_IO, "cannot fetch");
 }
 
-/* The same for traces that cannot be had by trying again. */
+/* The same for traces that another fetch cannot get either. */
 static ti_status add_gone(struct ti__job *job, int32_t node, json_t *ranks, const char *why,
                           struct ti_err *err)
 {
@@ -109,8 +108,8 @@ static bool is_missing(const struct ti__job *job, int64_t rank)
     return job->rank[rank].state != TI__NOT_WANTED && job->rank[rank].state != TI__RECEIVED;
 }
 
-/* What was noted, the last first, so that a rank is told of once. */
-static ti_status tell_noted(struct ti__job *job, struct ti_err *err)
+/* Findings, the latest first: each rank is reported once. */
+static ti_status report_findings(struct ti__job *job, struct ti_err *err)
 {
     ti_status st = TI_OK;
 
@@ -139,9 +138,9 @@ static ti_status tell_noted(struct ti__job *job, struct ti_err *err)
     return st;
 }
 
-/* Who should have it, or whoever could not be asked. */
-static ti_status tell_node(struct ti__job *job, const struct ti__peer *p, json_t *ranks,
-                           struct ti_err *err)
+/* Ranks that the node should have, or might have if it was abandoned. */
+static ti_status report_node(struct ti__job *job, const struct ti__peer *p, json_t *ranks,
+                             struct ti_err *err)
 {
     char why[1200];
 
@@ -153,7 +152,7 @@ static ti_status tell_node(struct ti__job *job, const struct ti__peer *p, json_t
     return add_gone(job, p->i, ranks, why, err);
 }
 
-static ti_status tell_the_rest(struct ti__job *job, struct ti_err *err)
+static ti_status report_rest(struct ti__job *job, struct ti_err *err)
 {
     json_t **of = calloc((size_t)job->nodes.n + 1, sizeof *of);
     ti_status st = TI_OK;
@@ -170,10 +169,10 @@ static ti_status tell_the_rest(struct ti__job *job, struct ti_err *err)
         ti_ranges_add(of[i], r);
     }
     for (int64_t i = 0; of && i < job->nodes.n; i++)
-        /* whose ranks are not known may have had what is missing */
+        /* an abandoned node whose ranks are not known may have the missing ones */
         if (st == TI_OK &&
             (of[i] || (missing && ti__abandoned(&job->peer[i]) && !job->peer[i].ranks)))
-            st = tell_node(job, &job->peer[i], of[i] ? json_incref(of[i]) : json_array(), err);
+            st = report_node(job, &job->peer[i], of[i] ? json_incref(of[i]) : json_array(), err);
     if (of && of[job->nodes.n] && st == TI_OK)
         st = add_gone(job, -1, json_incref(of[job->nodes.n]),
                       "none of the nodes that could be asked has it", err);
@@ -183,7 +182,7 @@ static ti_status tell_the_rest(struct ti__job *job, struct ti_err *err)
     return of ? st : ti_err_errno(err, TI_ERR_IO, "cannot fetch");
 }
 
-/* One that was given up was to send what RUN.json says it has, also if it never came to that. */
+/* An abandoned node was to send all that RUN.json says it has, even if it was never asked. */
 static void count_wanted(struct ti__job *job)
 {
     for (int64_t i = 0; i < job->nodes.n; i++) {
@@ -211,10 +210,10 @@ static int by_rank(const void *a, const void *b)
 
 ti_status ti__collect_failures(struct ti__job *job, struct ti_err *err)
 {
-    ti_status st = tell_noted(job, err);
+    ti_status st = report_findings(job, err);
 
     if (st == TI_OK && job->kind == TI__FETCH)
-        st = tell_the_rest(job, err);
+        st = report_rest(job, err);
     count_wanted(job);
     for (int64_t i = 0; job->kind == TI__REMOVE && i < job->nodes.n && st == TI_OK; i++) {
         const struct ti__peer *p = &job->peer[i];
@@ -231,9 +230,9 @@ ti_status ti__collect_failures(struct ti__job *job, struct ti_err *err)
     return st;
 }
 
-/* --- for people ---------------------------------------------------------- */
+/* --- messages ------------------------------------------------------------ */
 
-/* Whether the same happened to both, each in its own words: their names apart. */
+/* True if both have the same cause: their texts differ only in the node's name. */
 static bool same_cause(const struct ti_fetch_failure *a, const struct ti_fetch_failure *b)
 {
     const char *p = a->why, *q = b->why;
@@ -258,7 +257,7 @@ static const char *of_site(const struct ti_fetch_failure *x, char buf[300])
     return buf;
 }
 
-static void tell_one(const struct ti_fetch_failure *x)
+static void print_one(const struct ti_fetch_failure *x)
 {
     char ranks[256], numbers[280] = "", site[300], through[300] = "";
 
@@ -276,7 +275,7 @@ static void tell_one(const struct ti_fetch_failure *x)
 }
 
 /* "12 nodes of site1, 96 ranks: why: n1, n2, ..." */
-static void tell_group(const struct ti_fetch *f, int first, const char *seen, int n, int64_t ranks)
+static void print_group(const struct ti_fetch *f, int first, const char *seen, int n, int64_t ranks)
 {
     const struct ti_fetch_failure *x = &f->failure[first];
     char names[512] = "", site[300];
@@ -295,8 +294,8 @@ static void tell_group(const struct ti_fetch *f, int first, const char *seen, in
     ti_warn("%d nodes%s, %" PRId64 " ranks: %s: %s", n, of_site(x, site), ranks, x->why, names);
 }
 
-/* What happened to this one, and to others; `seen` marks who has been told of. */
-static void tell_cause(const struct ti_fetch *f, int first, char *seen)
+/* Prints a failure together with others of the same cause.  `seen`: 1 for those printed. */
+static void print_cause(const struct ti_fetch *f, int first, char *seen)
 {
     const struct ti_fetch_failure *x = &f->failure[first];
     int64_t ranks = ti_ranges_count(x->ranks);
@@ -309,25 +308,25 @@ static void tell_cause(const struct ti_fetch *f, int first, char *seen)
             n++;
         }
     if (n > 1)
-        tell_group(f, first, seen, n, ranks);
+        print_group(f, first, seen, n, ranks);
     else
-        tell_one(x);
+        print_one(x);
     for (int i = first; seen && i < f->nfailures; i++)
         seen[i] = seen[i] == 2 ? 1 : seen[i];
 }
 
-/* Of these the others' were taken. */
-static void tell_alone(const struct ti_fetch *f)
+/* Ranks whose copies on other nodes were used without comparison. */
+static void print_not_compared(const struct ti_fetch *f)
 {
     char ranks[256];
     int lines = 0;
 
-    for (int64_t i = 0; i < f->nnodes && lines <= REPORT_MAX; i++) {
+    for (int64_t i = 0; i < f->nnodes && lines <= LINES_MAX; i++) {
         const struct ti_fetch_node *x = &f->node[i];
 
         if (!x->not_compared)
             continue;
-        if (lines++ == REPORT_MAX)
+        if (lines++ == LINES_MAX)
             ti_warn("... and others: --json has them all");
         else
             ti_warn("node '%s' has %s %s too: whether they are alike is not known", x->name,
@@ -347,17 +346,17 @@ void ti_fetch_report(const struct ti_fetch *f)
 
         if (seen && seen[i])
             continue;
-        if (lines++ == REPORT_MAX) {
+        if (lines++ == LINES_MAX) {
             ti_warn("... and others: --json has them all");
             break;
         }
-        tell_cause(f, i, seen);
+        print_cause(f, i, seen);
         if (x->hint && strcmp(x->hint, said) != 0)
             ti_hint("%s", x->hint);
         said = x->hint ? x->hint : said;
     }
     free(seen);
-    tell_alone(f);
+    print_not_compared(f);
 }
 
 bool ti_fetch_all_gone(const struct ti_fetch *f)

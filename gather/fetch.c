@@ -19,10 +19,10 @@
 #include "gather/fetch_job.h"
 #include "node/launch.h"
 
-#define TICK_S        0.1 /* between two looks, and calls of `progress` */
+#define TICK_S        0.1 /* interval of step() and of `progress` */
 #define COUNT_S       0.5 /* how often descriptors are counted */
-#define ROUND_PAUSE_S 0.5 /* before what could not be had is asked for once more */
-#define STEP_S        0.5 /* that one round of the loop may count as time in which we listened */
+#define ROUND_PAUSE_S 0.5 /* before the second round */
+#define STEP_S        0.5 /* that one round of the run_loop may count as time in which we listened */
 
 const char *ti_fetch_state_text(enum ti_fetch_state state)
 {
@@ -57,13 +57,13 @@ static ti_status interrupted(const struct ti__job *job, struct ti_err *err)
     return TI_ERR_IO;
 }
 
-/* Of traces that are here: whether one is of the run, else what the first is and of which. */
-struct whose {
+/* Whether a local trace is of the run; else name and run id of the first that is not. */
+struct run_id_match {
     bool ours;
     char name[256], id[2 * TI_RUN_ID_BYTES + 1];
 };
 
-static void look_whose(const struct ti__job *job, const char *file, struct whose *w)
+static void check_run_id(const struct ti__job *job, const char *file, struct run_id_match *w)
 {
     int fd = w->ours ? -1 : openat(job->nodes.dir, file, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     unsigned char header[TI_HEADER_BYTES];
@@ -84,8 +84,9 @@ static void look_whose(const struct ti__job *job, const char *file, struct whose
     close(fd);
 }
 
-/* A file that had its name, and not its contents, when this machine crashed. */
-static bool is_hollow(const struct ti__job *job, const char *file)
+/* True if the file starts with zeros: it had its name, but no contents, when this machine crashed.
+ */
+static bool is_zeroed(const struct ti__job *job, const char *file)
 {
     static const char nothing[TI_MAGIC_BYTES];
     char begin[TI_MAGIC_BYTES];
@@ -98,7 +99,7 @@ static bool is_hollow(const struct ti__job *job, const char *file)
     return hollow;
 }
 
-static void look_at_file(struct ti__job *job, const char *file)
+static void note_local_file(struct ti__job *job, const char *file)
 {
     int64_t rank = ti_rank_of_name(file);
     char name[TI_RANK_NAME_BYTES];
@@ -106,25 +107,25 @@ static void look_at_file(struct ti__job *job, const char *file)
 
     if (rank < 0 || rank >= job->np || strcmp(ti_rank_name(rank, name), file) != 0 ||
         fstatat(job->nodes.dir, file, &sb, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISREG(sb.st_mode) ||
-        sb.st_size < TI_HEADER_BYTES || is_hollow(job, file))
+        sb.st_size < TI_HEADER_BYTES || is_zeroed(job, file))
         return;
     job->rank[rank].reference = TI__LOCAL_COPY;
     job->rank[rank].bytes = sb.st_size;
 }
 
-/* What is here already: of the files that there are, not of the ranks that RUN.json names. */
-static ti_status look_here(struct ti__job *job, struct ti_err *err)
+/* Finds the local traces: by listing the directory, not by looking for each rank. */
+static ti_status find_local_files(struct ti__job *job, struct ti_err *err)
 {
     int fd = openat(job->nodes.dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     DIR *d = fd < 0 ? NULL : fdopendir(fd);
     const struct dirent *e = NULL;
-    struct whose whose = {.ours = false};
+    struct run_id_match match = {.ours = false};
     int cause;
 
     while (d && !ti_gather_stop && (errno = 0, e = readdir(d)) != NULL) {
-        look_at_file(job, e->d_name);
+        note_local_file(job, e->d_name);
         if (ti_rank_of_name(e->d_name) >= 0)
-            look_whose(job, e->d_name, &whose);
+            check_run_id(job, e->d_name, &match);
     }
     cause = e || ti_gather_stop ? 0 : errno;
     if (d)
@@ -136,12 +137,12 @@ static ti_status look_here(struct ti__job *job, struct ti_err *err)
     errno = cause;
     if (cause)
         return ti_err_errno(err, TI_ERR_IO, "cannot read the run directory '%s'", job->nodes.path);
-    if (whose.ours || !*whose.id)
+    if (match.ours || !*match.id)
         return TI_OK;
     ti_err_set(err, TI_ERR_INPUT,
                "'%s/RUN.json' is of another run than the traces that are here: its \"run_id\" is "
                "%s, that of '%s' is %s",
-               job->nodes.path, job->nodes.run_id, whose.name, whose.id);
+               job->nodes.path, job->nodes.run_id, match.name, match.id);
     ti_err_hint(err, TI_NODES_HINT);
     return TI_ERR_INPUT;
 }
@@ -153,7 +154,7 @@ static bool is_wanted(const struct ti__job *job, int64_t rank)
     return job->rank[rank].reference != TI__LOCAL_COPY;
 }
 
-/* How many ranks there are, as far as RUN.json knows. */
+/* Number of ranks, by RUN.json. */
 static int64_t count_ranks(const struct ti__job *job)
 {
     int64_t np = json_integer_value(json_object_get(job->nodes.run, "np"));
@@ -169,7 +170,7 @@ static int64_t count_ranks(const struct ti__job *job)
     return np;
 }
 
-static ti_status name_node(struct ti__job *job, int64_t i, struct ti_err *err)
+static ti_status init_peer(struct ti__job *job, int64_t i, struct ti_err *err)
 {
     const struct ti_source_node *node = &job->nodes.node[i];
     struct ti_fetch_node *out = &job->f->node[i];
@@ -220,7 +221,7 @@ static ti_status make_tables(struct ti__job *job, struct ti_err *err)
         if (i < job->f->nsites)
             job->f->closed[i] = job->settings->before->closed[i];
     for (int64_t i = 0; i < job->nodes.n && st == TI_OK; i++)
-        st = name_node(job, i, err);
+        st = init_peer(job, i, err);
     return st;
 }
 
@@ -231,8 +232,8 @@ static void want(struct ti__job *job, int64_t rank)
     job->rank[rank].state = TI__WANTED;
 }
 
-/* The first rank from `rank` on that no node before was found to name.  What is followed
- * becomes shorter, so that a rank costs next to nothing however many nodes name it. */
+/* The first rank >= `rank` that no earlier node names.  `next` is a union-find forest with path
+ * halving, so a rank costs little however many nodes name it. */
 static int64_t first_unnamed(int32_t *next, int64_t rank)
 {
     while (next[rank] != rank) {
@@ -242,7 +243,7 @@ static int64_t first_unnamed(int32_t *next, int64_t rank)
     return rank;
 }
 
-/* Ranks that RUN.json says are on this node, and that no node before it has. */
+/* Marks the ranks that RUN.json names for this node and for no earlier node. */
 static void want_named(struct ti__job *job, struct ti__peer *p, int32_t *next)
 {
     const json_t *range;
@@ -264,7 +265,7 @@ static void want_named(struct ti__job *job, struct ti__peer *p, int32_t *next)
     }
 }
 
-/* How many that are wanted there are before each rank: `before` has np + 1. */
+/* Prefix sums: before[r] is how many ranks below r are wanted.  `before` has np + 1 entries. */
 static void count_wanted(const struct ti__job *job, int32_t *before)
 {
     before[0] = 0;
@@ -272,7 +273,7 @@ static void count_wanted(const struct ti__job *job, int32_t *before)
         before[r + 1] = before[r] + (job->rank[r].state == TI__WANTED);
 }
 
-/* Of those that RUN.json says are on this node, whoever else has them. */
+/* Wanted ranks that RUN.json names for this node, even if other nodes have them too. */
 static int64_t wanted_of(const struct ti__peer *p, const int32_t *before)
 {
     const json_t *range;
@@ -285,9 +286,9 @@ static int64_t wanted_of(const struct ti__peer *p, const int32_t *before)
     return n;
 }
 
-/* By ranges: each of thousands of nodes may name a million ranks.  `table` has np + 1.  A state
- * other than NOTHING: the node takes part. */
-static void choose_with(struct ti__job *job, int32_t *table)
+/* Works on ranges: each of thousands of nodes may name a million ranks.  `table` has np + 1
+ * entries. Nodes that take part get a state other than NOTHING. */
+static void choose_by_ranges(struct ti__job *job, int32_t *table)
 {
     bool unknown = false;
 
@@ -314,29 +315,29 @@ static void choose_with(struct ti__job *job, int32_t *table)
         if (ti_node_is_here(&job->nodes, p->node) || (p->ranks ? wanted == 0 : job->f->wanted == 0))
             continue;
         p->result->state = TI_FETCH_WAITING;
-        p->result->wanted = job->plan_only ? wanted : 0; /* else nodes are asked */
+        p->result->wanted = job->plan_only ? wanted : 0; /* else it counts what is assigned */
         job->f->nodes++;
     }
 }
 
 static ti_status choose_ranks(struct ti__job *job, struct ti_err *err)
 {
-    ti_status st = job->kind == TI__FETCH ? look_here(job, err) : TI_OK;
+    ti_status st = job->kind == TI__FETCH ? find_local_files(job, err) : TI_OK;
     int32_t *table = calloc((size_t)job->np + 1, sizeof *table);
 
     job->f->away = job->plan_only ? json_array() : NULL;
     if (st == TI_OK && (!table || (job->plan_only && !job->f->away)))
         st = no_memory(err);
     if (st == TI_OK)
-        choose_with(job, table);
+        choose_by_ranges(job, table);
     free(table);
     return st == TI_OK && ti_gather_stop ? interrupted(job, err) : st;
 }
 
 /* --- the tree ------------------------------------------------------------ */
 
-/* What a node has to send, by RUN.json; 0: not known. */
-static int64_t foreseen_bytes(const struct ti__peer *p)
+/* Bytes that a node has to send, by RUN.json; 0: not known. */
+static int64_t planned_bytes(const struct ti__peer *p)
 {
     int64_t all = ti_ranges_count(p->node->ranks);
 
@@ -370,7 +371,7 @@ static ti_status make_tree(struct ti__job *job, struct ti_err *err)
         if (job->f->node[i].state == TI_FETCH_NOTHING)
             continue;
         index[k] = i;
-        bytes[k] = foreseen_bytes(&job->peer[i]);
+        bytes[k] = planned_bytes(&job->peer[i]);
         if (bytes[k])
             in.bytes = bytes;
         if (job->plan_only)
@@ -401,7 +402,7 @@ static ti_status make_tree(struct ti__job *job, struct ti_err *err)
     return st;
 }
 
-/* --- all of them --------------------------------------------------------- */
+/* --- main loop ----------------------------------------------------------- */
 
 static int64_t count_descriptors(void)
 {
@@ -434,14 +435,14 @@ static void count(struct ti__job *job, bool all)
         f->memory_bytes = (int64_t)usage.ru_maxrss * 1024;
 }
 
-static void tell_progress(struct ti__job *job)
+static void report_progress(struct ti__job *job)
 {
     if (job->settings->progress)
         job->settings->progress(job->f, job->settings->arg);
 }
 
-/* What is done, and whether that is all; when it came to what. */
-static bool settle(struct ti__job *job)
+/* Marks nodes that are done, and notes when each phase ended.  Returns whether all are done. */
+static bool update_states(struct ti__job *job)
 {
     double now = ti_now() - job->started;
     bool connected = true, listed = true, over = true;
@@ -466,9 +467,8 @@ static bool settle(struct ti__job *job)
     return over;
 }
 
-/* Once more, of those that live, what they should have or could not send: a file may have
- * been written late, or be seen late through a network file system.  What they say now is
- * what the findings tell. */
+/* Requests missing ranks once more from nodes that are not abandoned: a file may be written late,
+ * or appear late on a network file system.  Returns whether there is anything to request. */
 static bool second_round(struct ti__job *job)
 {
     bool any = false;
@@ -482,7 +482,7 @@ static bool second_round(struct ti__job *job)
         struct ti__peer *p = rank->named >= 0 ? &job->peer[rank->named] : NULL;
 
         if (rank->state == TI__WANTED && rank->damaged && rank->sender < 0)
-            rank->state = TI__DAMAGED; /* and none of the others had it */
+            rank->state = TI__DAMAGED; /* no other node had it */
         if (rank->state != TI__WANTED)
             continue;
         ti__assign_sender(job, r);
@@ -497,14 +497,14 @@ static bool second_round(struct ti__job *job)
     return any;
 }
 
-static void pause_all(struct ti__job *job)
+static void poll_for_pause(struct ti__job *job)
 {
     for (double until = ti_now() + ROUND_PAUSE_S; ti_now() < until && !ti_gather_stop;)
         ti_conns_poll(job->conns, 50);
 }
 
-/* Whatever can go on goes on. */
-static void go_on(struct ti__job *job)
+/* Whatever can run_job on goes on. */
+static void step(struct ti__job *job)
 {
     job->dirty = false;
     ti__abandon_stuck(job);
@@ -522,7 +522,7 @@ static void tick(struct ti__job *job)
     job->ticked = now;
 }
 
-static ti_status loop(struct ti__job *job, struct ti_err *err)
+static ti_status run_loop(struct ti__job *job, struct ti_err *err)
 {
     double looked = 0, counted = 0;
     bool busy;
@@ -534,18 +534,18 @@ static ti_status loop(struct ti__job *job, struct ti_err *err)
 
         tick(job);
         if (job->dirty || now - looked >= TICK_S) {
-            go_on(job);
-            if (settle(job) && !job->dirty) {
+            step(job);
+            if (update_states(job) && !job->dirty) {
                 if (!second_round(job))
                     break;
-                pause_all(job);
+                poll_for_pause(job);
             }
         }
         if (now - looked >= TICK_S) {
             looked = now;
             count(job, now - counted >= COUNT_S);
             counted = now - counted >= COUNT_S ? now : counted;
-            tell_progress(job);
+            report_progress(job);
         }
         busy = ti_parts_read(&job->parts);
         busy = ti__checksum_local(job) || busy;
@@ -558,7 +558,7 @@ static ti_status loop(struct ti__job *job, struct ti_err *err)
     return TI_OK;
 }
 
-static ti_status go(struct ti__job *job, struct ti_err *err)
+static ti_status run_job(struct ti__job *job, struct ti_err *err)
 {
     struct ti_conns_config config = {.transport = job->settings->transport,
                                      .ssh_config = job->settings->ssh_config,
@@ -575,14 +575,14 @@ static ti_status go(struct ti__job *job, struct ti_err *err)
         return no_memory(err);
     st = ti_conns_new(&config, &job->conns, err);
     if (st == TI_OK)
-        st = loop(job, err);
+        st = run_loop(job, err);
     count(job, true);
     for (int64_t i = 0; i < job->nodes.n; i++) {
         struct ti_part part;
 
         ti_receive_keep(&job->peer[i].in, &part);
     }
-    tell_progress(job);
+    report_progress(job);
     ti_progress_clear();
     ti_conns_free(job->conns);
     return st;
@@ -620,8 +620,9 @@ static void fetching_free(struct ti__job *job)
     ti_parts_free(&job->parts);
 }
 
-/* RUN.json names what is executed here ("via") and whom we log in to: not on anybody's word. */
-static ti_status refuse_others(const struct ti__job *job, struct ti_err *err)
+/* RUN.json names commands to execute ("via") and hosts to log in to, so other users must not be
+ * able to write it. */
+static ti_status check_owner(const struct ti__job *job, struct ti_err *err)
 {
     if (!job->nodes.others)
         return TI_OK;
@@ -632,8 +633,8 @@ static ti_status refuse_others(const struct ti__job *job, struct ti_err *err)
     return TI_ERR_INPUT;
 }
 
-/* A RUN.json may be ours and yet come from others, in an archive. */
-static ti_status refuse_commands(const struct ti__job *job, struct ti_err *err)
+/* A RUN.json of ours may come from somebody else, in an archive. */
+static ti_status check_commands(const struct ti__job *job, struct ti_err *err)
 {
     struct ti_args words = {.n = 0};
     char *text;
@@ -660,7 +661,7 @@ static ti_status refuse_commands(const struct ti__job *job, struct ti_err *err)
     return TI_ERR_INPUT;
 }
 
-/* One ti-gather at a time fetches into a directory. */
+/* Only one ti-gather at a time may fetch into a directory. */
 static ti_status lock(const struct ti__job *job, int *fd, struct ti_err *err)
 {
     *fd = openat(job->nodes.dir, "RUN.json", O_RDONLY | O_CLOEXEC);
@@ -673,7 +674,7 @@ static ti_status lock(const struct ti__job *job, int *fd, struct ti_err *err)
     return TI_OK;
 }
 
-static ti_status work(struct ti__job *job, struct ti_err *err)
+static ti_status carry_out(struct ti__job *job, struct ti_err *err)
 {
     ti_status st = TI_OK;
     int locked = -1;
@@ -686,13 +687,13 @@ static ti_status work(struct ti__job *job, struct ti_err *err)
             st = make_tree(job, err);
     }
     if (st == TI_OK && job->f->nodes && !job->plan_only) {
-        st = refuse_others(job, err);
+        st = check_owner(job, err);
         if (st == TI_OK)
-            st = refuse_commands(job, err);
+            st = check_commands(job, err);
         if (st == TI_OK)
             st = lock(job, &locked, err);
         if (st == TI_OK)
-            st = go(job, err);
+            st = run_job(job, err);
         if (st == TI_OK)
             st = ti__collect_failures(job, err);
         if (locked >= 0)
@@ -702,11 +703,11 @@ static ti_status work(struct ti__job *job, struct ti_err *err)
     return st;
 }
 
-ti_status ti_fetch(const struct ti_nodes *nodes, const struct ti_fetch_settings *s, bool look,
+ti_status ti_fetch(const struct ti_nodes *nodes, const struct ti_fetch_settings *s, bool plan_only,
                    struct ti_fetch *f, struct ti_err *err)
 {
     struct ti__job job = {.kind = TI__FETCH,
-                          .plan_only = look,
+                          .plan_only = plan_only,
                           .nodes = *nodes,
                           .settings = s,
                           .f = f,
@@ -715,7 +716,7 @@ ti_status ti_fetch(const struct ti_nodes *nodes, const struct ti_fetch_settings 
 
     *f = (struct ti_fetch){0};
     job.parts.fd = job.local.fd = -1;
-    st = work(&job, err);
+    st = carry_out(&job, err);
     fetching_free(&job);
     return st;
 }
@@ -734,7 +735,7 @@ ti_status ti_fetch_remove(const struct ti_run *run, const struct ti_nodes *nodes
 
     *f = (struct ti_fetch){0};
     job.parts.fd = job.local.fd = -1;
-    st = work(&job, err);
+    st = carry_out(&job, err);
     *removed = job.removed;
     fetching_free(&job);
     return st;
@@ -748,7 +749,7 @@ int64_t ti_fetch_tidy(const struct ti_run *run)
     int locked = -1;
 
     if (!ti_parts_find(&parts, run->fd) || parts.n == 0 || lock(&job, &locked, NULL) != TI_OK)
-        parts.n = 0; /* who fetches into it now has parts of its own */
+        parts.n = 0; /* the parts may belong to another ti-gather */
     for (int64_t i = 0; i < parts.n; i++) {
         int64_t rank = parts.part[i].rank;
         char name[TI_RANK_NAME_BYTES];

@@ -7,11 +7,11 @@
 #include "gather/fetch_job.h"
 #include "node/launch.h"
 
-/* Nodes that send at a time.  Each has a window of its own on its way (gather/window.h) and a
- * frame half read here, and has a file open; fewer than these fill any link. */
-#define SENDING_MOST 128
-#define RANGES_MOST  2000 /* of one "send", that it fits into a frame */
-#define FROM_MOST    1000 /* the same */
+/* Nodes that send at a time.  Each costs a window of data in flight (gather/window.h), a partial
+ * frame and an open file; fewer nodes fill any link. */
+#define SENDING_MAX  128
+#define RANGES_MAX   2000 /* of one "send", so that it fits into a frame */
+#define RESUMED_MAX  1000 /* the same */
 #define SEND_ID      3
 
 bool ti__idle(const struct ti__peer *p)
@@ -22,9 +22,10 @@ bool ti__idle(const struct ti__peer *p)
            json_array_size(p->to_send) == 0 && json_array_size(p->to_checksum) == 0;
 }
 
-/* --- asking -------------------------------------------------------------- */
+/* --- requests ------------------------------------------------------------ */
 
-/* The next of `todo` go to `ranks`, as many as fit into one request, and the others to `later`. */
+/* Splits to_send: as many ranks as fit into one request go to `ranks`, the others to `later`.
+ * `from` gets length and CRC of the parts to resume. */
 static void divide(struct ti__peer *p, json_t *ranks, json_t *from, json_t *later)
 {
     const json_t *range;
@@ -37,7 +38,7 @@ static void divide(struct ti__peer *p, json_t *ranks, json_t *from, json_t *late
         for (int64_t r = json_integer_value(json_array_get(range, 0)); r <= last; r++) {
             const struct ti_part *part;
 
-            if (json_array_size(ranks) >= RANGES_MOST || json_array_size(from) >= FROM_MOST) {
+            if (json_array_size(ranks) >= RANGES_MAX || json_array_size(from) >= RESUMED_MAX) {
                 ti__ranges_add_from(later, p->to_send, i, r);
                 return;
             }
@@ -93,10 +94,10 @@ static bool waits_to_send(const struct ti__peer *p)
            json_array_size(p->to_send) > 0;
 }
 
-/* Those with the most first, so that none of them is left alone in the end. */
+/* Nodes with the most data first, so that all end at about the same time. */
 void ti__start_sends(struct ti__job *job)
 {
-    while (job->kind == TI__FETCH && job->sending < SENDING_MOST &&
+    while (job->kind == TI__FETCH && job->sending < SENDING_MAX &&
            job->parts.reading == job->parts.n) {
         struct ti__peer *most = NULL;
 
@@ -115,8 +116,8 @@ void ti__start_sends(struct ti__job *job)
 
 /* --- receiving ----------------------------------------------------------- */
 
-/* An answer to what was asked of it, of a rank that did not come yet. */
-static bool is_asked(const struct ti__peer *p, int64_t rank)
+/* True if the rank was requested from this node and its end was not reported yet. */
+static bool is_expected(const struct ti__peer *p, int64_t rank)
 {
     return p->requested && rank >= 0 && rank < p->job->np && ti_ranges_hold(p->requested, rank) &&
            !ti_ranges_hold(p->answered, rank) && p->job->rank[rank].sender == p->i;
@@ -131,7 +132,7 @@ void ti__on_sending(struct ti__peer *p, const json_t *j)
             bytes = json_integer_value(json_object_get(j, "bytes"));
     const struct ti_part *part = ti_parts_of(&job->parts, rank);
 
-    if (!json_is_integer(rank_json) || !is_asked(p, rank) || p->in.fd >= 0 ||
+    if (!json_is_integer(rank_json) || !is_expected(p, rank) || p->in.fd >= 0 ||
         job->rank[rank].state == TI__RECEIVED) {
         ti__protocol_error(p, "traces nobody asked for");
         return;
@@ -142,7 +143,8 @@ void ti__on_sending(struct ti__peer *p, const json_t *j)
         return;
     }
     ti__made_progress(p);
-    p->result->wanted_bytes += bytes - job->rank[rank].bytes; /* if it is another than was listed */
+    p->result->wanted_bytes +=
+        bytes - job->rank[rank].bytes; /* if the file changed since the listing */
     job->rank[rank].bytes = bytes;
     if (!ti_receive_begin(&p->in, job->nodes.dir, rank, from ? part : NULL, bytes)) {
         ti__local_error(job);
@@ -151,7 +153,7 @@ void ti__on_sending(struct ti__peer *p, const json_t *j)
     if (part && part->before) {
         p->result->wanted_bytes -= from;
         job->f->resumed += from;
-    } else if (part && !from) { /* what came of it came in vain */
+    } else if (part && !from) { /* the part is not used */
         p->result->wanted_bytes += part->bytes;
     }
     ti_parts_keep(&job->parts, &(struct ti_part){.rank = rank});
@@ -188,8 +190,8 @@ void ti__on_data(struct ti__peer *p, uint32_t rank, const void *data, size_t byt
                                            (json_int_t)more));
 }
 
-/* It cannot be had from this one, at least not now. */
-static void refused(struct ti__peer *p, int64_t rank, const char *why)
+/* The node cannot send the rank in this round: choose another sender. */
+static void reassign(struct ti__peer *p, int64_t rank, const char *why)
 {
     struct ti__rank *r = &p->job->rank[rank];
 
@@ -202,8 +204,8 @@ static void refused(struct ti__peer *p, int64_t rank, const char *why)
     ti__assign_sender(p->job, rank);
 }
 
-/* It comes damaged from this one whenever it is asked for. */
-static void from_another(struct ti__peer *p, int64_t rank)
+/* The rank arrived damaged twice from this node: choose another sender, or mark it damaged. */
+static void give_to_other(struct ti__peer *p, int64_t rank)
 {
     struct ti__rank *r = &p->job->rank[rank];
     bool first = json_array_size(p->refused) == 0;
@@ -226,14 +228,14 @@ static void from_another(struct ti__peer *p, int64_t rank)
     ti__assign_sender(p->job, rank);
 }
 
-/* It is not what was read there, or on the way, or here: which of these, another try tells. */
-static void damaged(struct ti__peer *p, int64_t rank)
+/* The CRC differs: damaged on the node, on the way, or here.  Requests it once more. */
+static void on_damaged(struct ti__peer *p, int64_t rank)
 {
     struct ti__rank *r = &p->job->rank[rank];
 
     if (r->retried) {
         ti__add_finding(p->job, p->i, -1, rank, "it came damaged, twice", NULL);
-        from_another(p, rank);
+        give_to_other(p, rank);
         return;
     }
     r->retried = true;
@@ -242,7 +244,7 @@ static void damaged(struct ti__peer *p, int64_t rank)
     ti_ranges_add(p->to_send, rank);
 }
 
-static void whole(struct ti__peer *p, int64_t rank)
+static void on_complete(struct ti__peer *p, int64_t rank)
 {
     struct ti__job *job = p->job;
     struct ti__rank *r = &job->rank[rank];
@@ -270,7 +272,7 @@ void ti__on_sent(struct ti__peer *p, const json_t *j)
     bool ours = p->in.fd >= 0 && p->in.rank == rank;
     struct ti_err why;
 
-    if (!json_is_integer(rank_json) || !is_asked(p, rank) || (!error && !ours)) {
+    if (!json_is_integer(rank_json) || !is_expected(p, rank) || (!error && !ours)) {
         ti__protocol_error(p, "the end of a trace that was not sent");
         return;
     }
@@ -279,23 +281,23 @@ void ti__on_sent(struct ti__peer *p, const json_t *j)
     if (p->job->rank[rank].state != TI__WANTED || error) {
         if (ours)
             ti_receive_drop(&p->in, p->job->nodes.dir);
-        ti_err_set(&why, TI_ERR_REMOTE, "%s", error ? error : ""); /* as long as it may be, plain */
+        ti_err_set(&why, TI_ERR_REMOTE, "%s", error ? error : ""); /* bounded and printable */
         if (p->job->rank[rank].state == TI__WANTED)
-            refused(p, rank, why.text);
+            reassign(p, rank, why.text);
     } else if (p->in.at == p->in.size &&
                p->in.at == json_integer_value(json_object_get(j, "bytes")) &&
                p->in.crc == (uint32_t)json_integer_value(json_object_get(j, "crc32c"))) {
-        whole(p, rank);
+        on_complete(p, rank);
     } else {
         ti_receive_drop(&p->in, p->job->nodes.dir);
-        damaged(p, rank);
+        on_damaged(p, rank);
     }
 }
 
-/* --- the end of it ------------------------------------------------------- */
+/* --- end of a request ---------------------------------------------------- */
 
-/* Those of `asked` that are neither here nor to be asked for again. */
-static json_t *open_ranks(const struct ti__peer *p)
+/* Requested ranks that were neither received nor queued again. */
+static json_t *unanswered_ranks(const struct ti__peer *p)
 {
     json_t *list = json_array();
     const json_t *range;
@@ -312,7 +314,7 @@ static json_t *open_ranks(const struct ti__peer *p)
     return list;
 }
 
-static void no_longer_sending(struct ti__peer *p)
+static void end_send(struct ti__peer *p)
 {
     struct ti_part part;
 
@@ -342,12 +344,12 @@ void ti__on_send_end(struct ti__peer *p)
         return;
     }
     ti__made_progress(p);
-    left = open_ranks(p);
-    no_longer_sending(p);
+    left = unanswered_ranks(p);
+    end_send(p);
     json_array_foreach(left, i,
                        range) for (int64_t r = json_integer_value(json_array_get(range, 0));
                                    r <= json_integer_value(json_array_get(range, 1)); r++)
-        refused(p, r, "ti-node did not send it");
+        reassign(p, r, "ti-node did not send it");
     json_decref(left);
 }
 
@@ -364,16 +366,16 @@ void ti__ranges_add_all(json_t *to, const json_t *from)
 
 void ti__requeue(struct ti__peer *p)
 {
-    json_t *left = open_ranks(p);
+    json_t *left = unanswered_ranks(p);
 
-    no_longer_sending(p);
+    end_send(p);
     ti__ranges_add_all(p->to_send, left);
     json_decref(left);
     ti__ranges_add_all(p->to_checksum, p->checksumming);
     json_decref(p->checksumming);
     p->checksumming = NULL;
     p->crc_bytes = 0;
-    if (p->job->kind == TI__REMOVE) { /* what is left of them is to be listed anew */
+    if (p->job->kind == TI__REMOVE) { /* list again what is left */
         if (p->removing || json_array_size(p->to_checksum) || json_array_size(p->to_send) ||
             p->listing == TI__ASKED)
             p->listing = TI__UNASKED;
