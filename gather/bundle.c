@@ -19,11 +19,11 @@
 #include "gather/rank_scan.h"
 
 #define BLOCK_BYTES (1024 * 1024)
-#define HURRY_BYTES (8 * 1024 * 1024) /* brought to the disk at a time */
+#define FLUSH_BYTES (8 * 1024 * 1024) /* written out to the disk at a time */
 #define FORCE_HINT  "--force replaces it"
 #define MANIFEST    "MANIFEST.json"
 
-/* What is in it of a rank. */
+/* The member of a rank. */
 struct held {
     bool in;
     uint32_t crc32;
@@ -35,18 +35,18 @@ struct ti_bundle {
     char *path;         /* "OUTPUT.part" */
     bool force;
     int fd;
-    bool ours; /* the file: removed unless it gets its name */
+    bool ours; /* we created the file: remove it unless it is finished */
 
-    pthread_mutex_t lock; /* of all that follows, while ti_bundle_add() may be called */
-    bool closed;          /* nothing is added any more */
+    pthread_mutex_t lock; /* protects all that follows, until `closed` */
+    bool closed;          /* ti_bundle_add() adds nothing any more */
     struct archive *zip;
     uint8_t *block;
-    int64_t written, hurried; /* bytes of the file; of them, on their way to the disk */
-    int error;                /* errno of the write that failed: nothing follows it */
-    bool spoilt;              /* a member was begun and not ended, for whatever reason */
+    int64_t written, flushing; /* bytes of the file; of them, with write-out started */
+    int error;                 /* errno of the write that failed: nothing is written after it */
+    bool broken;               /* a member was begun and not ended */
     struct held *held;        /* by rank */
     int64_t nheld;
-    int64_t nranks; /* of the run that they are of; 0: there are none */
+    int64_t nranks; /* of the run, taken from the first trace added; 0: none added */
     uint8_t run_id[TI_RUN_ID_BYTES];
 };
 
@@ -63,8 +63,8 @@ static ti_status cannot_write(const struct ti_bundle *b, struct ti_err *err)
 /* ---------------------------------------------------------------- archive -- */
 
 /*
- * libarchive's way to the file.  It is not told of errors, since it would not release its
- * memory then; whoever calls it asks wrote().
+ * libarchive's write callback.  It hides errors, because libarchive would then not release its
+ * memory; callers check wrote().
  */
 static la_ssize_t write_block(struct archive *a, void *data, const void *block, size_t bytes)
 {
@@ -85,15 +85,15 @@ static la_ssize_t write_block(struct archive *a, void *data, const void *block, 
         left -= (size_t)n;
         b->written += n;
     }
-    if (b->written - b->hurried >= HURRY_BYTES) {
-        /* where it cannot be hurried it is waited for in the end */
-        sync_file_range(b->fd, b->hurried, b->written - b->hurried, SYNC_FILE_RANGE_WRITE);
-        b->hurried = b->written;
+    if (b->written - b->flushing >= FLUSH_BYTES) {
+        /* only a hint: the final sync waits for the data */
+        sync_file_range(b->fd, b->flushing, b->written - b->flushing, SYNC_FILE_RANGE_WRITE);
+        b->flushing = b->written;
     }
     return (la_ssize_t)bytes;
 }
 
-/* Whether libarchive did as it was told, and the file took it; else errno is set. */
+/* True if the libarchive call succeeded (`done`) and all writes did; else errno is set. */
 static bool wrote(const struct ti_bundle *b, bool done)
 {
     if (!done || b->error)
@@ -101,10 +101,10 @@ static bool wrote(const struct ti_bundle *b, bool done)
     return done && !b->error;
 }
 
-/* Forget the archive; the file stays as it is. */
+/* Frees the archive without writing to the file. */
 static void drop_archive(struct ti_bundle *b)
 {
-    b->error = ECANCELED; /* freeing it would write its directory */
+    b->error = ECANCELED; /* else freeing it writes its directory */
     archive_write_free(b->zip);
     b->zip = NULL;
 }
@@ -112,7 +112,7 @@ static void drop_archive(struct ti_bundle *b)
 static bool begin_archive(struct ti_bundle *b)
 {
     b->error = 0;
-    b->written = b->hurried = 0;
+    b->written = b->flushing = 0;
     b->zip = archive_write_new();
     if (!b->zip) {
         errno = ENOMEM;
@@ -125,17 +125,17 @@ static bool begin_archive(struct ti_bundle *b)
                         archive_write_open(b->zip, b, NULL, write_block, NULL) == ARCHIVE_OK);
 }
 
-/* Begin anew, with nothing. */
-static ti_status empty(struct ti_bundle *b, struct ti_err *err)
+/* Empties the file and begins again. */
+static ti_status restart(struct ti_bundle *b, struct ti_err *err)
 {
     drop_archive(b);
     if (b->nheld)
         memset(b->held, 0, (size_t)b->nheld * sizeof *b->held);
     b->nranks = 0;
-    b->spoilt = true;
+    b->broken = true;
     if (ftruncate(b->fd, 0) != 0 || !begin_archive(b))
         return cannot_write(b, err);
-    b->spoilt = false;
+    b->broken = false;
     return TI_OK;
 }
 
@@ -155,7 +155,7 @@ static bool begin_member(struct ti_bundle *b, const char *name, int64_t bytes, t
     archive_entry_set_pathname(e, name);
     archive_entry_set_filetype(e, AE_IFREG);
     archive_entry_set_perm(e, 0644);
-    if (bytes != UINT32_MAX) /* told of just this size, it makes no zip64 of the member's header */
+    if (bytes != UINT32_MAX) /* libarchive writes no zip64 header for exactly this size */
         archive_entry_set_size(e, bytes);
     archive_entry_set_mtime(e, mtime, 0);
     done = archive_write_header(b->zip, e) == ARCHIVE_OK;
@@ -173,7 +173,7 @@ static bool end_member(struct ti_bundle *b)
     return wrote(b, archive_write_finish_entry(b->zip) == ARCHIVE_OK);
 }
 
-/* The file's contents into the member that was begun. */
+/* Copies the file's contents into the member that was begun. */
 static enum copied copy_data(struct ti_bundle *b, int fd, int64_t bytes, uint32_t want)
 {
     uLong crc = crc32(0, NULL, 0);
@@ -217,7 +217,7 @@ static bool make_room(struct ti_bundle *b, int64_t rank)
     return true;
 }
 
-/* From the open file `fd`, which was read when it was `file`. */
+/* Adds the open file `fd`, which was scanned in state `file`. */
 static enum copied copy_file(struct ti_bundle *b, int fd, int64_t rank, const struct stat *file,
                              uint32_t crc)
 {
@@ -231,18 +231,18 @@ static enum copied copy_file(struct ti_bundle *b, int fd, int64_t rank, const st
         return CHANGED;
     if (!make_room(b, rank))
         return UNWRITABLE;
-    b->spoilt = true;
+    b->broken = true;
     if (!begin_member(b, ti_rank_name(rank, member), file->st_size, file->st_mtime))
         return UNWRITABLE;
     how = copy_data(b, fd, file->st_size, crc);
     if (how != COPIED)
         return how;
     b->held[rank] = (struct held){true, crc, file->st_size};
-    b->spoilt = false;
+    b->broken = false;
     return COPIED;
 }
 
-/* errno tells why, unless it is COPIED, CHANGED or INTERRUPTED. */
+/* Sets errno for UNREADABLE and UNWRITABLE. */
 static enum copied copy_rank(struct ti_bundle *b, int dir, const char *name, int64_t rank,
                              const struct stat *file, uint32_t crc)
 {
@@ -256,7 +256,7 @@ static enum copied copy_rank(struct ti_bundle *b, int dir, const char *name, int
     return how;
 }
 
-static bool belongs(struct ti_bundle *b, int64_t rank, const struct ti_rank_scan *r)
+static bool is_gatherable(struct ti_bundle *b, int64_t rank, const struct ti_rank_scan *r)
 {
     if ((r->state != TI_RANK_OK && r->state != TI_RANK_CUT) || r->rank != rank)
         return false;
@@ -273,26 +273,26 @@ void ti_bundle_add(struct ti_bundle *b, int dir, const char *name, int64_t rank,
     struct stat is;
 
     pthread_mutex_lock(&b->lock);
-    if (!b->closed && !(rank < b->nheld && b->held[rank].in) && belongs(b, rank, r) &&
+    if (!b->closed && !(rank < b->nheld && b->held[rank].in) && is_gatherable(b, rank, r) &&
         fstatat(dir, name, &is, 0) == 0 && ti_rank_scan_is_current(r, &is)) {
-        /* those that are still to come need the room more; what is wrong is said in the end */
+        /* stop on a write error: fetched traces need the room; finish() reports it */
         b->closed = copy_rank(b, dir, name, rank, &r->file, r->crc32) == UNWRITABLE;
-        /* what was in it is added again in the end */
-        if (b->spoilt && empty(b, NULL) != TI_OK)
+        /* finish() adds again what was in it */
+        if (b->broken && restart(b, NULL) != TI_OK)
             b->closed = true;
     }
     pthread_mutex_unlock(&b->lock);
 }
 
-/* Whether all that is in it is to be. */
-static bool agrees(const struct ti_bundle *b, const struct ti_run *run)
+/* True if all its members are traces to gather of `run`. */
+static bool has_only(const struct ti_bundle *b, const struct ti_run *run)
 {
     for (int64_t i = 0; i < b->nheld; i++)
         if (b->held[i].in && (i >= run->nranks || !ti_run_gathers(run, i) ||
                               b->held[i].crc32 != run->rank[i].crc32 ||
                               b->held[i].bytes != run->rank[i].file.st_size))
             return false;
-    return !b->spoilt;
+    return !b->broken;
 }
 
 static ti_status explain(const struct ti_bundle *b, const struct ti_run *run,
@@ -331,7 +331,7 @@ static void progress(const struct ti_run *run, int64_t done, int64_t bytes)
 static ti_status add_the_rest(struct ti_bundle *b, const struct ti_run *run, struct ti_err *err)
 {
     int64_t done = 0, bytes = 0;
-    ti_status st = agrees(b, run) ? TI_OK : empty(b, err);
+    ti_status st = has_only(b, run) ? TI_OK : restart(b, err);
 
     for (int64_t i = 0; i < run->nranks && st == TI_OK; i++) {
         const struct ti_run_rank *rank = &run->rank[i];
@@ -359,7 +359,7 @@ static void run_id_text(const uint8_t id[TI_RUN_ID_BYTES], char text[2 * TI_RUN_
         snprintf(text + 2 * i, 3, "%02x", id[i]);
 }
 
-/* Last, so that it tells how long the rest took, and what is left to bring to the disk is short. */
+/* The manifest is last because it has the duration of the rest; little is then left to sync. */
 static ti_status add_manifest(struct ti_bundle *b, const struct ti_run *run, struct ti_err *err)
 {
     size_t bytes = 0, at = 0;
@@ -383,8 +383,8 @@ static ti_status add_manifest(struct ti_bundle *b, const struct ti_run *run, str
 }
 
 /*
- * The members that the ranks of `run` are in, and behind them that of the manifest; -1: none.
- * NULL without memory.
+ * Index of the member of each rank of `run`, and in [nranks] that of the manifest; -1: none.
+ * Returns NULL when memory is short.
  */
 static int64_t *find_members(const struct ti_zip *z, const struct ti_run *run)
 {
@@ -406,7 +406,8 @@ static int64_t *find_members(const struct ti_zip *z, const struct ti_run *run)
     return member;
 }
 
-/* All of `run` and no more, by the directory; *member as of find_members(). */
+/* Opens a bundle and checks by its directory that it has exactly the traces of `run`.  *member as
+ * of find_members(). */
 static ti_status open_back(int fd, const char *path, const struct ti_run *run, struct ti_zip **z,
                            int64_t **member, struct ti_err *err)
 {
@@ -431,7 +432,7 @@ static ti_status open_back(int fd, const char *path, const struct ti_run *run, s
     return whole ? TI_OK : ti_err_set(err, TI_ERR_IO, "'%s' does not hold what was gathered", path);
 }
 
-/* Whether it says of this run what every reader of a bundle needs. */
+/* True if the manifest has the run id, ranks and np of `run`. */
 static bool is_manifest_of(const char *text, const struct ti_run *run)
 {
     json_t *manifest = json_loads(text, JSON_REJECT_DUPLICATES, NULL);
@@ -447,7 +448,8 @@ static bool is_manifest_of(const char *text, const struct ti_run *run)
     return is;
 }
 
-/* Can what was written be read?  (Its traces' content: ti_bundle_remove_sources.) */
+/* Reads directory, manifest and member headers back; ti_bundle_remove_sources() reads the traces.
+ */
 static ti_status read_back(const struct ti_bundle *b, const struct ti_run *run, struct ti_err *err)
 {
     struct ti_zip *z = NULL;
@@ -468,7 +470,8 @@ static ti_status read_back(const struct ti_bundle *b, const struct ti_run *run, 
     return st == TI_ERR_INPUT ? TI_ERR_IO : st;
 }
 
-/* Nobody else may have the file: what we locked must be what has the name. */
+/* Opens and locks OUTPUT.part.  Another process may rename or remove it in between, so the locked
+ * file must be the one that has the name. */
 static ti_status open_part(struct ti_bundle *b, struct ti_err *err)
 {
     struct stat is, named;
@@ -487,11 +490,11 @@ static ti_status open_part(struct ti_bundle *b, struct ti_err *err)
         return TI_ERR_IO;
     }
     b->ours = true;
-    return empty(b, err);
+    return restart(b, err);
 }
 
-/* The name, too, is to be on the disk before anything is removed.  Some file systems cannot, and a
- * directory that one may write to is not always one that can be opened. */
+/* Syncs the name, too, before sources are removed.  Some file systems cannot, and a directory may
+ * be writable but not readable: that is no error. */
 static ti_status sync_directory(const char *path, struct ti_err *err)
 {
     char *copy = strdup(path), *slash = copy ? strrchr(copy, '/') : NULL;
@@ -517,7 +520,7 @@ static int by_number(const void *a, const void *b)
     return (*x > *y) - (*x < *y);
 }
 
-/* Give the finished file its name. */
+/* Renames the finished file to its name. */
 static ti_status publish(struct ti_bundle *b, struct ti_err *err)
 {
     const char *output = b->output;
@@ -582,8 +585,8 @@ void ti_bundle_free(struct ti_bundle *b)
     free(b);
 }
 
-/* Whether bundle `z` has traces of `run`: by the traces themselves, since a manifest may be
- * damaged. */
+/* True if bundle `z` has traces of `run`.  Reads a trace's header, as the manifest may be damaged.
+ */
 static bool is_of(const struct ti_zip *z, int fd, const struct ti_run *run)
 {
     bool is = false, opened = false;
@@ -603,7 +606,7 @@ static bool is_of(const struct ti_zip *z, int fd, const struct ti_run *run)
     return is;
 }
 
-/* Ranks of which `z` has more than there is here: *n of them. */
+/* Finds the *n ranks for which `z` has a better trace than the run directory. */
 static void find_lost(const struct ti_zip *z, const struct ti_run *run, int64_t *rank, int64_t *n)
 {
     *n = 0;
@@ -612,16 +615,16 @@ static void find_lost(const struct ti_zip *z, const struct ti_run *run, int64_t 
         int64_t r = ti_rank_of_name(m->name);
         const struct ti_run_rank *here = r >= 0 && r < run->nranks ? &run->rank[r] : NULL;
 
-        /* of several files that are here, one is as good */
+        /* one of several local files is as good */
         if (here && here->state != TI_RANK_OK && here->state != TI_RANK_DUPLICATE &&
             (here->state != TI_RANK_CUT || here->file.st_size < m->bytes))
             rank[(*n)++] = r;
     }
 }
 
-/* What --force replaces may hold the only traces there are: of ranks that --remove removed. */
-static ti_status loses_nothing(const struct ti_bundle *b, const struct ti_run *run,
-                               struct ti_err *err)
+/* Refuses to replace a bundle that has the only traces of some ranks, as after --remove. */
+static ti_status check_replaced(const struct ti_bundle *b, const struct ti_run *run,
+                                struct ti_err *err)
 {
     int fd = b->force ? open(b->output, O_RDONLY | O_CLOEXEC | O_NONBLOCK) : -1;
     char ranks[256];
@@ -630,7 +633,7 @@ static ti_status loses_nothing(const struct ti_bundle *b, const struct ti_run *r
     ti_status st = TI_OK;
 
     if (fd < 0 || ti_zip_open(fd, b->output, &z, NULL) != TI_OK)
-        goto out; /* whoever gives the name says what is wrong */
+        goto out; /* publish() reports what is wrong with it */
     rank = malloc(((size_t)ti_zip_count(z) + 1) * sizeof *rank);
     if (!rank)
         st = ti_err_errno(err, TI_ERR_IO, "cannot look into '%s', which is to be replaced",
@@ -665,7 +668,7 @@ ti_status ti_bundle_finish(struct ti_bundle *b, const struct ti_run *run, int64_
     pthread_mutex_lock(&b->lock);
     b->closed = true;
     pthread_mutex_unlock(&b->lock);
-    st = loses_nothing(b, run, err);
+    st = check_replaced(b, run, err);
     if (st == TI_OK)
         st = add_the_rest(b, run, err);
     if (st == TI_OK)
@@ -739,7 +742,7 @@ static ti_status unlink_sources(struct ti_run *run, int64_t *removed, struct ti_
         struct stat sb;
 
         if (rank->state != TI_RANK_OK)
-            continue; /* what is cut off may be all there is of it, or still grow */
+            continue; /* an incomplete trace may be the only copy, or still grow */
         if (fstatat(run->fd, rank->name, &sb, AT_SYMLINK_NOFOLLOW) != 0 ||
             !unchanged(&rank->file, &sb)) {
             ti_warn("'%s/%s' is not what was gathered, and is kept", run->path, rank->name);
@@ -771,7 +774,7 @@ ti_status ti_bundle_remove_sources(struct ti_run *run, const char *output, int64
         if (ti_run_gathers(run, i))
             st = compare_member(z, member[i], fd, &run->rank[i], block, output, err);
     if (st == TI_ERR_INPUT)
-        st = TI_ERR_IO; /* nobody but we wrote it */
+        st = TI_ERR_IO; /* we wrote it: not a fault of the input */
     if (st == TI_OK)
         st = unlink_sources(run, removed, err);
 out:

@@ -22,7 +22,7 @@
 #define TICK_S        0.1 /* interval of step() and of `progress` */
 #define COUNT_S       0.5 /* how often descriptors are counted */
 #define ROUND_PAUSE_S 0.5 /* before the second round */
-#define STEP_S        0.5 /* that one round of the run_loop may count as time in which we listened */
+#define STEP_S        0.5 /* most that one round of the loop adds to job->clock */
 
 const char *ti_fetch_state_text(enum ti_fetch_state state)
 {
@@ -503,7 +503,7 @@ static void poll_for_pause(struct ti__job *job)
         ti_conns_poll(job->conns, 50);
 }
 
-/* Whatever can run_job on goes on. */
+/* Starts everything that can be started. */
 static void step(struct ti__job *job)
 {
     job->dirty = false;

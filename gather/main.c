@@ -15,7 +15,7 @@
 #include "gather/show.h"
 #include "node/launch.h"
 
-/* What is on other nodes, and all that is known of how it came. */
+/* State of one gather. */
 struct work {
     const struct ti_gather_options *o;
     double started; /* since the epoch */
@@ -24,7 +24,7 @@ struct work {
     struct ti_fetch fetched;
     struct ti_tree_cost predicted;
     struct ti_report_rate rate;
-    struct ti_scanner *scanner; /* NULL: nothing is read before all is here */
+    struct ti_scanner *scanner; /* NULL: scan after the fetch only */
     struct ti_bundle *bundle; /* NULL: a plan */
 };
 
@@ -58,7 +58,7 @@ static void on_arrival(int64_t rank, void *arg)
         ti_scanner_add(w->scanner, rank);
 }
 
-/* Also when quiet. */
+/* Printed with --quiet, too. */
 static void tell_of_agent(void)
 {
     if (getenv("SSH_AUTH_SOCK"))
@@ -68,7 +68,7 @@ static void tell_of_agent(void)
         ti_warn("there is no SSH agent to lend (--forward-agent): SSH_AUTH_SOCK is not set");
 }
 
-/* What is on other nodes, into the run directory; a plan only looks which that is. */
+/* Fetches traces from other nodes into the run directory; with --plan only finds out which. */
 static ti_status fetch(struct work *w, struct ti_err *err)
 {
     const struct ti_gather_options *o = w->o;
@@ -104,7 +104,7 @@ static ti_status fetch(struct work *w, struct ti_err *err)
     return TI_OK;
 }
 
-/* Why a rank that is missing could not be had is said in the bundle as well. */
+/* Copies the reasons of failures to missing ranks, for the bundle. */
 static void explain_missing(struct ti_run *run, const struct ti_fetch *fetched)
 {
     for (int i = 0; i < fetched->nfailures; i++) {
@@ -142,8 +142,8 @@ static void tell_left(const struct ti_fetch_failure *x)
                 x->node, x->why);
 }
 
-/* The traces on the nodes; that the bundle is there, and only some of these could not be
- * removed, is no failure. */
+/* Removes the traces from the nodes.  If some remain, that is only a warning: the bundle is there.
+ */
 static ti_status remove_there(const struct work *w, const struct ti_run *run, int64_t *removed,
                               struct ti_err *err)
 {
@@ -156,7 +156,7 @@ static ti_status remove_there(const struct work *w, const struct ti_run *run, in
     st = ti_fetch_remove(run, &w->nodes, &settings, &there, &left, err);
     for (int i = 0; st == TI_OK && i < left.nfailures; i++)
         tell_left(&left.failure[i]);
-    if (there > *removed) /* those that are here are copies of these */
+    if (there > *removed) /* the local traces are copies of these */
         *removed = there;
     ti_fetch_free(&left);
     return st;
@@ -175,7 +175,7 @@ static ti_status flush(struct ti_err *err)
                : TI_OK;
 }
 
-/* The command that goes on, as one types it; free() it.  NULL: no memory. */
+/* The command that resumes, for a shell; free() it.  NULL: no memory. */
 static char *again(const struct ti_gather_options *o, bool force)
 {
     struct ti_args args = {.n = 0};
@@ -194,7 +194,7 @@ static char *again(const struct ti_gather_options *o, bool force)
     return text;
 }
 
-/* Advice about traces that are missing. */
+/* Sets the hint about missing traces. */
 static void hint_missing(const struct work *w, bool force, struct ti_err *err)
 {
     char *command = NULL;
@@ -207,7 +207,7 @@ static void hint_missing(const struct work *w, bool force, struct ti_err *err)
     free(command);
 }
 
-/* Nothing in the run directory can be bundled: because nothing came, or because it is a plan. */
+/* No trace is in the run directory: nothing could be fetched, or it is a plan. */
 static ti_status without_traces(struct work *w, ti_status st, struct ti_err *err)
 {
     if (w->o->plan && w->fetched.wanted) {
@@ -238,7 +238,7 @@ static void mark_range(struct ti_run *run, int64_t first, int64_t last)
     }
 }
 
-/* What a plan has to fetch first is not missing. */
+/* In a plan, ranks that are to be fetched are not missing. */
 static void mark_away(const struct work *w, struct ti_run *run)
 {
     const json_t *range;
@@ -293,7 +293,7 @@ static ti_status bundle(struct work *w, struct ti_run *run, struct ti_err *err)
     return st;
 }
 
-/* What is left of ranks that are here by now, however they came. */
+/* Removes .part files of ranks that are complete here. */
 static void tidy(const struct work *w, const struct ti_run *run)
 {
     int64_t n = w->nodes.n && !w->o->plan ? ti_fetch_tidy(run) : 0;
@@ -355,7 +355,7 @@ int main(int argc, char **argv)
         st = gather(&o, &err);
         if (st != TI_OK && st != TI_ERR_PARTIAL)
             ti_cli_fail(&ti_gather_cli, (ti_status)st, &err);
-        if (ti_gather_stop) { /* so that a calling shell sees it */
+        if (ti_gather_stop) { /* die of it, so that a calling shell sees it */
             signal(ti_gather_stop, SIG_DFL);
             raise(ti_gather_stop);
         }

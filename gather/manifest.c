@@ -7,7 +7,7 @@
 #include "formats/rankname.h"
 #include "gather/bundle.h"
 
-/* What a number is written over. */
+/* Placeholder that is replaced by a number. */
 #define SECONDS "\"@seconds of the gather@\""
 
 json_t *ti_json_u64(uint64_t v)
@@ -21,8 +21,8 @@ json_t *ti_json_u64(uint64_t v)
 }
 
 /*
- * Memory may run out in any of the many calls that build the values, which then lack
- * something without a word.  So jansson's allocations are watched while the text is made.
+ * Many calls that build values do not report when memory runs out: the value then just lacks
+ * something.  So jansson's allocations are watched while the text is made.
  */
 static struct {
     json_malloc_t alloc; /* what it used before */
@@ -45,7 +45,7 @@ static void watch_memory(void)
     json_set_alloc_funcs(watched_alloc, watched.free);
 }
 
-/* Whether all allocations since watch_memory() succeeded. */
+/* Stops watching.  Returns whether all allocations succeeded. */
 static bool had_memory(void)
 {
     json_set_alloc_funcs(watched.alloc, watched.free);
@@ -103,7 +103,7 @@ static char *time_text(double seconds, char buf[32])
     return buf;
 }
 
-/* Milliseconds are as exact as this is. */
+/* Rounded to milliseconds. */
 static double milliseconds(double seconds)
 {
     return (double)(int64_t)(seconds * 1e3) / 1e3;

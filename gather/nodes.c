@@ -10,11 +10,10 @@
 
 #include "formats/runjson.h"
 
-#define NODE_BYTES_MOST (INT64_C(1) << 45) /* sums of 100,000 nodes stay numbers */
+#define NODE_BYTES_MOST (INT64_C(1) << 45) /* so that sums of 100,000 nodes do not overflow */
 
 /* --- what RUN.json says -------------------------------------------------- */
 
-/* Its name is told if it has one already. */
 static ti_status bad_node(const struct ti_nodes *n, int64_t i, const char *what, struct ti_err *err)
 {
     const char *name = n->node[i].name;
@@ -23,8 +22,7 @@ static ti_status bad_node(const struct ti_nodes *n, int64_t i, const char *what,
                       i + 1, name ? " ('" : "", name ? name : "", name ? "')" : "", what);
 }
 
-/* No option, and nothing that a shell would take for more than a word: hints have it in
- * commands to try. */
+/* Not an option, and one word for a shell: hints contain it in commands to try. */
 static bool is_address(const char *text)
 {
     bool begins = true;
@@ -58,7 +56,7 @@ static bool text_or_null(const json_t *node, const char *key, const char **out)
     return !v || json_is_null(v) || json_is_string(v);
 }
 
-/* All that are not of this machine are reached in one way. */
+/* All nodes but local ones must have the same "via", or none. */
 static ti_status read_via(struct ti_nodes *n, int64_t i, const json_t *via, bool *ssh,
                           struct ti_err *err)
 {
@@ -93,7 +91,7 @@ static int by_first(const void *a, const void *b)
     return (x[0] > y[0]) - (x[0] < y[0]);
 }
 
-/* The same in ascending order, without overlaps; NULL when it is no list of ranks. */
+/* The ranges in ascending order, without overlaps; NULL if `list` is not a list of ranges. */
 static json_t *sorted(const json_t *list)
 {
     size_t n = json_array_size(list);
@@ -158,7 +156,7 @@ static ti_status read_bytes(struct ti_nodes *n, int64_t i, const json_t *node, s
     return TI_OK;
 }
 
-/* Nodes of one site have the same name of it, or the same gateway. */
+/* Sets the site of a node, found by its name or else by the gateway. */
 static void read_site(struct ti_nodes *n, int64_t i, const char *site)
 {
     const char *name = site ? site : n->node[i].gateway ? n->node[i].gateway : "";
@@ -199,7 +197,6 @@ static ti_status read_node(struct ti_nodes *n, int64_t i, json_t *node, bool *ss
     return st == TI_OK ? read_via(n, i, json_object_get(node, "via"), ssh, err) : st;
 }
 
-/* As the run was started. */
 static void read_transport(struct ti_nodes *n)
 {
     const char *name = json_string_value(json_object_get(n->run, "transport"));
@@ -223,7 +220,7 @@ static ti_status read_nodes(const char *path, struct ti_nodes *out, struct ti_er
     *out = (struct ti_nodes){.path = path};
     out->dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (out->dir < 0)
-        return TI_OK; /* whoever checks the run says it */
+        return TI_OK; /* ti_run_check() reports it */
     st = ti_runjson_read(out->dir, path, "RUN.json", &out->run, &sb, err);
     nodes = json_object_get(out->run, "nodes");
     if (st != TI_OK || json_array_size(nodes) == 0)
@@ -233,7 +230,7 @@ static ti_status read_nodes(const char *path, struct ti_nodes *out, struct ti_er
     if (!id)
         return ti_err_set(err, TI_ERR_INPUT, "'%s/RUN.json' has \"nodes\", and no \"run_id\"",
                           path);
-    for (i = 0; id[i]; i++) /* as many digits as there have to be; nodes compare the text */
+    for (i = 0; id[i]; i++) /* ti_runjson_read() checked its length; nodes compare the text */
         out->run_id[i] = (char)tolower((unsigned char)id[i]);
     read_transport(out);
     out->n = (int64_t)json_array_size(nodes);

@@ -81,7 +81,7 @@ static char *default_output(const char *run)
     size_t n;
     char *path, *out = NULL;
 
-    /* "run/" and "." do not show their names */
+    /* "run/" and "." do not contain the name */
     path = base[strspn(base, "./")] && !(slash && !slash[1]) ? strdup(run) : realpath(run, NULL);
     if (!path)
         return NULL;

@@ -8,7 +8,7 @@
 #include <zlib.h>
 
 #define BLOCK_BYTES   (256 * 1024)
-#define EVENTS_A_LOOK 4096 /* before we look whether to stop */
+#define STOP_EVERY    4096 /* events between checks of the stop flag */
 
 static bool stopped(const volatile int *stop)
 {
@@ -16,7 +16,6 @@ static bool stopped(const volatile int *stop)
            __atomic_load_n(&ti_gather_stop, __ATOMIC_RELAXED);
 }
 
-/* Takes `err`'s text. */
 static void set_problem(struct ti_rank_scan *r, enum ti_rank_state state, const char *problem)
 {
     r->state = state;
@@ -52,7 +51,7 @@ static ti_status crc_file(int fd, const char *name, struct ti_rank_scan *r,
     return st;
 }
 
-/* As ti_scan_read(), which cannot be stopped. */
+/* As ti_scan_read(), but can be stopped. */
 static ti_status scan(struct ti_reader *reader, struct ti_scan *s, const volatile int *stop,
                       struct ti_err *err)
 {
@@ -63,7 +62,7 @@ static ti_status scan(struct ti_reader *reader, struct ti_scan *s, const volatil
     ti_scan_begin(s);
     ti_reader_want_extras(reader);
     for (uint64_t n = 0; st == TI_OK; n++) {
-        if (n % EVENTS_A_LOOK == 0 && stopped(stop))
+        if (n % STOP_EVERY == 0 && stopped(stop))
             return TI_OK;
         more = ti_reader_next(reader, &ev, err);
         if (more <= 0)
@@ -137,7 +136,7 @@ const char *ti_rank_scan_info(const struct ti_rank_scan *r, const char *key)
     return value ? value : find(&r->own, key);
 }
 
-/* What `s`, of a sound trace, tells; false without memory. */
+/* Copies the results of `s`, of a sound trace.  Returns false when memory is short. */
 static bool keep(struct ti_rank_scan *r, const struct ti_reader *reader, struct ti_scan *s)
 {
     const char *why = ti_reader_info(reader, "reason");

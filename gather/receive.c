@@ -15,7 +15,7 @@
 
 #define SUFFIX      ".part"
 #define NAME_BYTES  (TI_RANK_NAME_BYTES + sizeof SUFFIX)
-#define PIECE_BYTES (4 << 20) /* read at a time, while connections wait */
+#define PIECE_BYTES (4 << 20) /* read at a time: connections wait meanwhile */
 
 static const char *part_name(int64_t rank, char buf[NAME_BYTES])
 {
@@ -23,7 +23,7 @@ static const char *part_name(int64_t rank, char buf[NAME_BYTES])
     return strcat(buf, SUFFIX);
 }
 
-/* --- what is there ------------------------------------------------------- */
+/* --- parts --------------------------------------------------------------- */
 
 static bool add(struct ti_parts *p, int64_t i, const struct ti_part *part)
 {
@@ -49,7 +49,7 @@ static int by_rank(const void *a, const void *b)
     return (x->rank > y->rank) - (x->rank < y->rank);
 }
 
-/* The rank of which it is a part, by the name that we give it; -1. */
+/* The rank of a file name that is exactly the one we give to its part; else -1. */
 static int64_t rank_of_part(const char *name)
 {
     size_t n = strlen(name), stem = n - strlen(SUFFIX);
@@ -137,7 +137,7 @@ bool ti_parts_read(struct ti_parts *p)
     return p->reading < p->n;
 }
 
-/* Where it is, or belongs. */
+/* Index of the rank's part, or where to insert it. */
 static int64_t place(const struct ti_parts *p, int64_t rank)
 {
     int64_t low = 0, high = p->n;

@@ -14,7 +14,7 @@
 #include "gather/nodes.h"
 
 #define REASONS_MAX 8   /* ranks explained one by one */
-#define RATE_S      2.0 /* a rate is that of the last one or two times so many seconds */
+#define RATE_S      2.0 /* a rate covers the last RATE_S to 2 x RATE_S */
 
 /* --- progress ------------------------------------------------------------ */
 
@@ -44,8 +44,8 @@ static int64_t top_of(const struct ti_fetch *f, int64_t i)
     return i;
 }
 
-/* Of those that are reached from here, the one behind which most is left to come; -1 when
- * there are no two to compare.  *more: how many behind it are not done. */
+/* The direct child with the most bytes left in its subtree; -1: fewer than two have any.  *more:
+ * unfinished nodes behind it. */
 static int64_t slowest_branch(const struct ti_fetch *f, int64_t *more)
 {
     int64_t *left = calloc((size_t)f->nnodes + 1, sizeof *left), slowest = -1, branches = 0;
@@ -76,7 +76,7 @@ static char *duration(double s, char buf[32])
     return buf;
 }
 
-/* One more part of the line, if there is room for it. */
+/* Appends a part to the line if it fits. */
 static __attribute__((format(printf, 4, 5))) void put(char *buf, size_t room, int columns,
                                                       const char *fmt, ...)
 {
@@ -144,7 +144,8 @@ void ti_report_tick(const struct ti_fetch *f, void *arg)
 }
 
 /* --- ranks --------------------------------------------------------------- */
-/* One line for all ranks of one state, then why, for the first of them. */
+
+/* Prints a line for all ranks of one state, then the reasons of the first of them. */
 static void report_state(const struct ti_run *run, enum ti_rank_state state)
 {
     json_t *list = json_array();
@@ -190,7 +191,7 @@ void ti_report_ranks(const struct ti_run *run, bool verbose)
                    rank->reason ? rank->reason : "");
     }
     for (int state = 0; state < TI_RANK_STATE_COUNT; state++)
-        if (state != TI_RANK_OK && state != TI_RANK_AWAY) /* which the plan tells */
+        if (state != TI_RANK_OK && state != TI_RANK_AWAY) /* AWAY: the plan shows it */
             report_state(run, (enum ti_rank_state)state);
     for (int i = 0; i < run->nstrays && i < REASONS_MAX; i++)
         ti_warn("ignored: %s", run->stray[i].reason ? run->stray[i].reason : run->stray[i].name);

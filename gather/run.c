@@ -66,7 +66,7 @@ static char *text(const char *fmt, ...)
     return n < 0 ? NULL : out;
 }
 
-/* `f` is not its rank's trace; takes `problem`. */
+/* Marks `f` as not usable for its rank; takes `problem`. */
 static void reject(struct ti_run_file *f, enum ti_rank_state state, char *problem)
 {
     f->state = state;
@@ -141,7 +141,8 @@ static ti_status list_files(struct ti_run *run, struct ti_err *err)
     return st;
 }
 
-/* Read `f`.  What is wrong with its contents counts only if nothing is with its header. */
+/* Reads the header fields of `f`.  Errors in the contents are handled in check_file(), after those
+ * in the header. */
 static ti_status read_file(const struct ti_run *run, struct ti_run_file *f, struct ti_err *err)
 {
     const struct ti_rank_scan *r = ti_scanner_get(run->scanner, f->claim, f->name);
@@ -195,8 +196,8 @@ static void id_text(const uint8_t id[TI_RUN_ID_BYTES], char text[2 * TI_RUN_ID_B
         snprintf(text + 2 * i, 3, "%02x", id[i]);
 }
 
-/* RUN.json says which run it is, and no trace is of it, such as `one`: then it is RUN.json that
- * does not belong here. */
+/* No trace is of the run that RUN.json names: RUN.json does not belong here.  `one` is an example.
+ */
 static ti_status json_is_foreign(const struct ti_run *run, const struct ti_run_file *one,
                                  bool other_id, struct ti_err *err)
 {
@@ -218,7 +219,7 @@ static ti_status json_is_foreign(const struct ti_run *run, const struct ti_run_f
     return TI_ERR_INPUT;
 }
 
-/* Overrules what most files say, if there is any that it is of. */
+/* RUN.json decides which run it is; an error if no trace is of that run. */
 static ti_status take_json(struct ti_run *run, struct ti_run_file *const *file, int64_t n,
                            const struct ti_run_file *best, struct ti_err *err)
 {
@@ -242,7 +243,7 @@ static ti_status take_json(struct ti_run *run, struct ti_run_file *const *file, 
     return json_is_foreign(run, same_id ? same_id : best, !same_id, err);
 }
 
-/* The run most files are of; RUN.json overrules them. */
+/* Finds the run id and number of ranks: of RUN.json, else those that most files have. */
 static ti_status find_run(struct ti_run *run, struct ti_err *err)
 {
     struct ti_run_file **sorted = calloc((size_t)run->nfiles, sizeof *sorted);
@@ -296,12 +297,12 @@ static int find_node(struct ti_run *run, const char *host)
     grown[run->nnodes] = strdup(host);
     if (!grown[run->nnodes])
         return -1;
-    /* a name may be no UTF-8 */
+    /* nocheck: a name may not be UTF-8 */
     json_object_set_new_nocheck(run->node_numbers, host, json_integer(run->nnodes));
     return run->nnodes++;
 }
 
-/* Valid UTF-8 or not, a string that JSON can hold. */
+/* A JSON string; replaces bytes of a text that is not UTF-8. */
 static json_t *json_text(const char *s)
 {
     json_t *json = json_string(s);
@@ -389,7 +390,7 @@ static ti_status add_up(struct ti_run *run, const struct ti_rank_scan *r, struct
     return TI_OK;
 }
 
-/* File `f` is to be its rank's trace: take over what reading it told. */
+/* File `f` is chosen as its rank's trace: copies the results of its scan. */
 static ti_status check_file(struct ti_run *run, struct ti_run_file *f, struct ti_err *err)
 {
     struct ti_run_rank *rank = &run->rank[f->claim];
@@ -418,7 +419,7 @@ static ti_status check_file(struct ti_run *run, struct ti_run_file *f, struct ti
     return add_up(run, r, err);
 }
 
-/* Can `f`, by its header, be the trace its name claims? */
+/* Rejects `f` if its header contradicts its name or the run. */
 static void judge_file(const struct ti_run *run, struct ti_run_file *f)
 {
     if (f->state != TI_RANK_OK)
@@ -433,7 +434,7 @@ static void judge_file(const struct ti_run *run, struct ti_run_file *f)
                text("'%s' holds the trace of rank %" PRId64, f->name, f->rank));
 }
 
-/* The `n` files from `f` on claim one rank, nearly always a single one. */
+/* Chooses among the `n` files that claim one rank; n is nearly always 1. */
 static ti_status settle_rank(struct ti_run *run, struct ti_run_file *f, int64_t n,
                              struct ti_err *err)
 {
@@ -491,7 +492,7 @@ static void progress(const struct ti_run *run, int64_t done)
 
 static void explain_missing(struct ti_run *run)
 {
-    /* a trace under a wrong name is two ranks' trouble */
+    /* a misnamed trace affects two ranks */
     for (int64_t i = 0; i < run->nfiles; i++) {
         const struct ti_run_file *f = &run->file[i];
         struct ti_run_rank *rank;
@@ -566,7 +567,6 @@ static ti_status read_files(struct ti_run *run, struct ti_err *err)
     return st;
 }
 
-/* All that needs the files' contents. */
 static ti_status check(struct ti_run *run, struct ti_err *err)
 {
     ti_status st = read_files(run, err);
@@ -623,10 +623,10 @@ ti_status ti_run_check(const char *path, json_t *json, struct ti_scanner *scanne
 
 json_t *ti_run_bad_ranks(const struct ti_run *run, bool gathered)
 {
-    json_t *list = json_array(), *of = json_object(); /* that, by both */
+    json_t *list = json_array(), *of = json_object(); /* its items by state and reason */
     char key[4096];
 
-    const struct ti_run_rank *last = NULL; /* the one that `same` is of */
+    const struct ti_run_rank *last = NULL; /* the rank that was added to `same` last */
     json_t *same = NULL;
 
     for (int64_t i = 0; list && of && i < run->nranks; i++) {
@@ -643,7 +643,7 @@ json_t *ti_run_bad_ranks(const struct ti_run *run, bool gathered)
         }
         why = reason ? json_string(reason) : NULL;
         if (reason && !why)
-            why = json_string("?"); /* a name that is no UTF-8 */
+            why = json_string("?"); /* a file name that is not UTF-8 */
         snprintf(key, sizeof key, "%s%s%s", state, why ? ": " : "",
                  why ? json_string_value(why) : "");
         item = json_object_get(of, key);

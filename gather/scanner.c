@@ -17,16 +17,16 @@
 #include "gather/rank_scan.h"
 
 #define THREADS_MAX 4
-#define NICE        5            /* whoever receives goes first */
+#define NICE        5            /* the thread that receives goes first */
 #define KEPT_MAX    (512u << 20) /* bytes; 100,000 ranks need some 60 MB */
 #define SHARED_MAX  64
 
-enum state { NONE, QUEUED, READING, READ };
+enum state { NONE, QUEUED, SCANNING, SCANNED };
 
 struct item {
     enum state state;
-    bool again; /* queued once more while it was read */
-    struct ti_rank_scan *reading;
+    bool again; /* replaced during the scan: scan it again */
+    struct ti_rank_scan *scan;
 };
 
 struct ti_scanner {
@@ -34,7 +34,7 @@ struct ti_scanner {
     int dir;
     struct ti_bundle *bundle;
 
-    pthread_mutex_t lock; /* of all that follows */
+    pthread_mutex_t lock; /* protects all that follows */
     pthread_cond_t more, done;
     struct item *item; /* by rank */
     int64_t nitems;
@@ -44,7 +44,7 @@ struct ti_scanner {
     struct ti_rank_scan_info shared[SHARED_MAX];
     int nshared;
     struct ti_rank_scan
-        *odd; /* that is not kept: the file's name is unusual, or there are too many */
+        *unusual; /* result outside the table: an unusual file name, or over KEPT_MAX */
 
     volatile int stop; /* read without the lock */
     pthread_t thread[THREADS_MAX];
@@ -53,7 +53,7 @@ struct ti_scanner {
 
 /* ------------------------------------------------------------------ queue -- */
 
-static bool make_items(struct ti_scanner *a, int64_t rank)
+static bool grow_items(struct ti_scanner *a, int64_t rank)
 {
     int64_t want = a->nitems ? a->nitems : 256;
     struct item *grown;
@@ -71,7 +71,7 @@ static bool make_items(struct ti_scanner *a, int64_t rank)
     return true;
 }
 
-static bool make_room(struct ti_scanner *a)
+static bool grow_queue(struct ti_scanner *a)
 {
     int64_t want = a->room ? 2 * a->room : 256;
     int64_t *grown;
@@ -92,20 +92,20 @@ static bool make_room(struct ti_scanner *a)
 
 static void drop(struct ti_scanner *a, struct item *item)
 {
-    if (item->reading)
-        a->kept -= ti_rank_scan_bytes(item->reading);
-    ti_rank_scan_free(item->reading);
-    item->reading = NULL;
+    if (item->scan)
+        a->kept -= ti_rank_scan_bytes(item->scan);
+    ti_rank_scan_free(item->scan);
+    item->scan = NULL;
     item->state = NONE;
 }
 
 static void enqueue(struct ti_scanner *a, int64_t rank)
 {
-    if (rank < 0 || rank >= TI_RANKS_MAX || !make_items(a, rank))
+    if (rank < 0 || rank >= TI_RANKS_MAX || !grow_items(a, rank))
         return;
-    if (a->item[rank].state == READING)
+    if (a->item[rank].state == SCANNING)
         a->item[rank].again = true;
-    if (a->item[rank].state == READING || a->item[rank].state == QUEUED || !make_room(a))
+    if (a->item[rank].state == SCANNING || a->item[rank].state == QUEUED || !grow_queue(a))
         return;
     drop(a, &a->item[rank]);
     a->item[rank].state = QUEUED;
@@ -113,7 +113,7 @@ static void enqueue(struct ti_scanner *a, int64_t rank)
     pthread_cond_signal(&a->more);
 }
 
-/* The next rank that waits; one that was read meanwhile, out of turn, does not.  -1: none. */
+/* The next queued rank, without those that ti_scanner_get() has scanned meanwhile; -1: none. */
 static int64_t dequeue(struct ti_scanner *a)
 {
     while (a->waiting) {
@@ -127,9 +127,9 @@ static int64_t dequeue(struct ti_scanner *a)
     return -1;
 }
 
-/* ---------------------------------------------------------------- reading -- */
+/* ------------------------------------------------------------------- scan -- */
 
-/* Nearly always all ranks' metadata are alike: kept once. */
+/* Keeps equal metadata once: it is nearly always equal in all ranks. */
 static void share(struct ti_scanner *a, struct ti_rank_scan *r)
 {
     for (int i = 0; i < a->nshared; i++) {
@@ -147,13 +147,13 @@ static void share(struct ti_scanner *a, struct ti_rank_scan *r)
     r->shared = true;
 }
 
-/* Reads a rank that is nobody else's; unlocked meanwhile. */
-static void read_rank(struct ti_scanner *a, int64_t rank)
+/* Scans a rank that no other thread is scanning.  Releases the lock meanwhile. */
+static void scan_rank(struct ti_scanner *a, int64_t rank)
 {
     char name[TI_RANK_NAME_BYTES];
     struct ti_rank_scan *r;
 
-    a->item[rank].state = READING;
+    a->item[rank].state = SCANNING;
     a->item[rank].again = false;
     pthread_mutex_unlock(&a->lock);
     ti_rank_name(rank, name);
@@ -161,22 +161,22 @@ static void read_rank(struct ti_scanner *a, int64_t rank)
     if (r && a->bundle)
         ti_bundle_add(a->bundle, a->dir, name, rank, r);
     pthread_mutex_lock(&a->lock);
-    /* against traces that are made to take memory: those are read again when it is their turn */
+    /* bounds the memory that crafted traces can take; they are scanned again when asked for */
     if (r && a->kept + ti_rank_scan_bytes(r) > KEPT_MAX) {
         ti_rank_scan_free(r);
         r = NULL;
     }
     if (r)
         share(a, r);
-    a->item[rank].state = r ? READ : NONE;
-    a->item[rank].reading = r;
+    a->item[rank].state = r ? SCANNED : NONE;
+    a->item[rank].scan = r;
     a->kept += r ? ti_rank_scan_bytes(r) : 0;
     if (a->item[rank].again)
         enqueue(a, rank);
     pthread_cond_broadcast(&a->done);
 }
 
-static void *work(void *arg)
+static void *run_thread(void *arg)
 {
     struct ti_scanner *a = arg;
 
@@ -186,7 +186,7 @@ static void *work(void *arg)
         int64_t rank = dequeue(a);
 
         if (rank >= 0)
-            read_rank(a, rank);
+            scan_rank(a, rank);
         else
             pthread_cond_wait(&a->more, &a->lock);
     }
@@ -194,19 +194,19 @@ static void *work(void *arg)
     return NULL;
 }
 
-/* Whether what is known of it still holds. */
-static bool holds(const struct ti_scanner *a, const struct ti_rank_scan *r, const char *name)
+/* True if the file is unchanged since its scan. */
+static bool is_current(const struct ti_scanner *a, const struct ti_rank_scan *r, const char *name)
 {
     struct stat sb;
 
     return r && fstatat(a->dir, name, &sb, 0) == 0 && ti_rank_scan_is_current(r, &sb);
 }
 
-static const struct ti_rank_scan *read_odd(struct ti_scanner *a, const char *name)
+static const struct ti_rank_scan *scan_unusual(struct ti_scanner *a, const char *name)
 {
-    ti_rank_scan_free(a->odd);
-    a->odd = ti_rank_scan_file(a->dir, a->path, name, &a->stop);
-    return a->odd;
+    ti_rank_scan_free(a->unusual);
+    a->unusual = ti_rank_scan_file(a->dir, a->path, name, &a->stop);
+    return a->unusual;
 }
 
 const struct ti_rank_scan *ti_scanner_get(struct ti_scanner *a, int64_t rank, const char *name)
@@ -215,33 +215,33 @@ const struct ti_rank_scan *ti_scanner_get(struct ti_scanner *a, int64_t rank, co
     char usual[TI_RANK_NAME_BYTES];
 
     if (strcmp(name, ti_rank_name(rank, usual)) != 0)
-        return read_odd(a, name);
+        return scan_unusual(a, name);
     pthread_mutex_lock(&a->lock);
-    if (make_items(a, rank)) {
+    if (grow_items(a, rank)) {
         struct item *item = &a->item[rank];
 
-        if (item->state == READ && !holds(a, item->reading, name))
+        if (item->state == SCANNED && !is_current(a, item->scan, name))
             drop(a, item);
-        while (item->state == READING) {
+        while (item->state == SCANNING) {
             int64_t other = dequeue(a);
 
             if (other >= 0)
-                read_rank(a, other);
+                scan_rank(a, other);
             else
                 pthread_cond_wait(&a->done, &a->lock);
             item = &a->item[rank];
         }
-        if (item->state != READ)
-            read_rank(a, rank);
-        r = a->item[rank].reading;
+        if (item->state != SCANNED)
+            scan_rank(a, rank);
+        r = a->item[rank].scan;
     }
     pthread_mutex_unlock(&a->lock);
-    return r ? r : read_odd(a, name);
+    return r ? r : scan_unusual(a, name);
 }
 
-/* -------------------------------------------------------- beginning, end -- */
+/* --------------------------------------------------------- beginning, end -- */
 
-/* A core is left to whoever receives, who reads as well in the end. */
+/* Leaves one core to the main thread, which receives, and scans too in the end. */
 static int threads_wanted(void)
 {
     cpu_set_t set;
@@ -254,11 +254,11 @@ static void start_threads(struct ti_scanner *a)
 {
     sigset_t all, was;
 
-    /* signals are for the thread that polls */
+    /* only the main thread handles signals */
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &was);
     for (int i = threads_wanted(); i > 0; i--)
-        if (pthread_create(&a->thread[a->nthreads], NULL, work, a) == 0)
+        if (pthread_create(&a->thread[a->nthreads], NULL, run_thread, a) == 0)
             a->nthreads++;
     pthread_sigmask(SIG_SETMASK, &was, NULL);
 }
@@ -270,7 +270,7 @@ static int by_number(const void *a, const void *b)
     return *x < *y ? -1 : *x > *y;
 }
 
-/* What is there already, in order. */
+/* Queues the files that are there already, by rank. */
 static void add_present(struct ti_scanner *a)
 {
     int copy = fcntl(a->dir, F_DUPFD_CLOEXEC, 0);
@@ -335,8 +335,8 @@ void ti_scanner_free(struct ti_scanner *a)
     for (int i = 0; i < a->nthreads; i++)
         pthread_join(a->thread[i], NULL);
     for (int64_t i = 0; i < a->nitems; i++)
-        ti_rank_scan_free(a->item[i].reading);
-    ti_rank_scan_free(a->odd);
+        ti_rank_scan_free(a->item[i].scan);
+    ti_rank_scan_free(a->unusual);
     for (int i = 0; i < a->nshared; i++)
         free(a->shared[i].text);
     pthread_cond_destroy(&a->more);

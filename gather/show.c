@@ -9,15 +9,15 @@
 #include "common/cli.h"
 #include "common/hostlist.h"
 
-#define NAMES_WIDTH 48 /* of a list of siblings that are not shown one by one */
+#define NAMES_WIDTH 48 /* of a list of siblings on one line */
 
-/* Children of each node, first those of here, in the order of RUN.json. */
+/* Children of each node, in the order of RUN.json; this machine's come first. */
 struct view {
     const struct ti_fetch *f;
     int64_t *child; /* those of i from first[i + 1] on */
     int64_t *first;
     int64_t *size; /* nodes of the subtree */
-    int64_t *like; /* of each size of a subtree: a node with such a one that was shown; -1 */
+    int64_t *like; /* by size of a subtree: a node whose subtree of that size was shown; -1 */
     bool all;
     FILE *out;
 };
@@ -118,7 +118,7 @@ static void print_passing(const struct view *v, int64_t node, int64_t n)
                  others == 1 ? "" : "s", n > 1 ? " each" : "");
 }
 
-/* Several that are alike, in a line. */
+/* Prints siblings with equal subtrees on one line. */
 static void print_alike(const struct view *v, const int64_t *node, int64_t n, int indent)
 {
     ti_print(v->out, "%*s", indent, "");
@@ -131,7 +131,7 @@ static void print_alike(const struct view *v, const int64_t *node, int64_t n, in
     fputc('\n', v->out);
 }
 
-/* Subtrees of one size are of one shape.  One of each is shown. */
+/* Subtrees of one size have the same shape, so one of each size is shown. */
 static void print_siblings(const struct view *v, const int64_t *node, int64_t n, int indent)
 {
     for (int64_t k = 0, alike; k < n; k += alike) {
@@ -241,13 +241,13 @@ struct ti_tree_cost ti_show_predict(const struct ti_fetch *f, const struct ti_no
         site[number[i]] = x->site_number;
         if (nodes->node[i].gateway)
             gateway[x->site_number] = true;
-        if (!nodes->node[i].local) { /* else it passes no link */
+        if (!nodes->node[i].local) { /* a local node uses no link */
             bytes[number[i]] = x->wanted_bytes;
             if (x->wanted_bytes)
                 in.bytes = bytes;
         }
     }
-    for (int64_t i = 0; i < f->nnodes; i++) /* a parent may stand behind its child */
+    for (int64_t i = 0; i < f->nnodes; i++) /* a parent may come after its child */
         if (in_tree(f, i))
             parent[number[i]] = f->node[i].first_parent < 0 ? -1 : number[f->node[i].first_parent];
     for (int64_t i = 0; i < t.n; i++)
@@ -271,10 +271,10 @@ static json_t *text_or_null(const char *text)
 {
     json_t *j = text ? json_string(text) : json_null();
 
-    return j ? j : json_string("?"); /* no UTF-8 */
+    return j ? j : json_string("?"); /* not UTF-8 */
 }
 
-/* Milliseconds are as exact as this is. */
+/* Rounds to milliseconds. */
 static double ms(double seconds)
 {
     return floor(seconds * 1e3 + 0.5) / 1e3;
@@ -285,8 +285,8 @@ static json_t *parent_json(const struct ti_fetch *f, int64_t parent)
     return text_or_null(parent < 0 ? NULL : f->node[parent].name);
 }
 
-/* How long each node's connection was needed: until the last one behind it was done.  NULL
- * when memory is short. */
+/* How long each node's connection was in use: until the last node behind it was done.  NULL when
+ * memory is short. */
 static double *link_seconds(const struct ti_fetch *f)
 {
     double *s = calloc((size_t)f->nnodes + 1, sizeof *s);
@@ -350,7 +350,7 @@ static bool begun(const struct ti_fetch *f)
     return false;
 }
 
-/* What tree it was, and what became of it. */
+/* The tree, its prediction and, unless it is a plan, the measured times and counts. */
 static json_t *summary(const struct ti_fetch *f, const struct ti_tree_cost *predicted,
                        const struct ti_tree_costs *costs)
 {

@@ -8,12 +8,12 @@
 #include <strings.h>
 
 #define AUTO_MAX 16
-#define SAME     1e-6 /* of a time: no difference */
+#define SAME     1e-6 /* relative: smaller differences of times do not count */
 #define HERE_MAX 8    /* times as many connections are opened here as through one gateway */
 
 /* --- shape --------------------------------------------------------------- */
 
-/* `i` with its last digit that is not 0 made 0; i > 0. */
+/* `i` with its last nonzero digit in base `base` set to 0; i > 0. */
 static int64_t parent_of(int64_t i, int64_t base)
 {
     int64_t place = 1;
@@ -32,8 +32,8 @@ static int rounds_of(int64_t n, int64_t base)
     return rounds;
 }
 
-/* Into `order` the numbers below n by their key, those with a key below 0 left out;
- * first[k] is where those of key k begin, first[groups] the end. */
+/* Counting sort: `order` gets the indices below n by key, without negative keys.  first[k] is where
+ * those of key k begin, first[groups] their end. */
 static void group(const int64_t *key, int64_t n, int64_t groups, int64_t *order, int64_t *first)
 {
     memset(first, 0, (size_t)(groups + 1) * sizeof *first);
@@ -109,8 +109,8 @@ static ti_status make(const struct ti_tree_in *in, int arity, const struct ti_tr
     return st;
 }
 
-/* Where arities differ by nothing, bandwidth decides; then all are connected sooner by one of
- * them, and may be in reality. */
+/* Arities with equal total time are limited by bandwidth.  Of these takes the one that connects all
+ * nodes soonest, but the star if it is among them. */
 static ti_status choose(const struct ti_tree_in *in, const struct ti_tree_costs *costs, int *arity,
                         struct ti_err *err)
 {
@@ -164,17 +164,17 @@ struct sim {
     const struct ti_tree_in *in;
     const struct ti_tree *t;
     const struct ti_tree_costs *c;
-    int64_t *child; /* of here, then of each node: those of i from first[i + 1] on */
+    int64_t *child; /* of this machine, then of each node: those of i begin at first[i + 1] */
     int64_t *first;
     int64_t *queue;              /* parents before children */
     int64_t *size;               /* of the node's subtree */
-    int64_t *turn;               /* how many of its site are opened before it by the same machine */
+    int64_t *turn;               /* nodes of its site that this machine connects before it */
     int64_t *count;              /* of each site, for `turn` */
-    double *there;               /* when we know that the node is there */
-    double *busy;                /* until when its link is */
-    double *site_busy, *gateway; /* when that is there; below 0: not begun */
-    double *slot;                /* until when each place for a new connection is taken */
-    double *door;                /* the same of each site's gateway */
+    double *connected;           /* when we know that the node is connected */
+    double *busy;                /* until when its link is busy */
+    double *site_busy, *gateway; /* of its link; when its gateway is connected, < 0: not begun */
+    double *slot;                /* until when each slot for a new connection is taken */
+    double *gateway_slot;        /* the same of each site's gateway */
     struct event *event;
 };
 
@@ -198,15 +198,15 @@ static bool sim_new(struct sim *s)
     s->size = array(n, sizeof *s->size);
     s->turn = array(n, sizeof *s->turn);
     s->count = array(sites, sizeof *s->count);
-    s->there = array(n, sizeof *s->there);
+    s->connected = array(n, sizeof *s->connected);
     s->busy = array(n, sizeof *s->busy);
     s->site_busy = array(sites, sizeof *s->site_busy);
     s->gateway = array(sites, sizeof *s->gateway);
     s->slot = array(most * HERE_MAX, sizeof *s->slot);
-    s->door = array(sites * most, sizeof *s->door);
+    s->gateway_slot = array(sites * most, sizeof *s->gateway_slot);
     s->event = array(n, sizeof *s->event);
-    return s->child && s->first && s->queue && s->size && s->turn && s->count && s->there &&
-           s->busy && s->site_busy && s->gateway && s->slot && s->door && s->event;
+    return s->child && s->first && s->queue && s->size && s->turn && s->count && s->connected &&
+           s->busy && s->site_busy && s->gateway && s->slot && s->gateway_slot && s->event;
 }
 
 static void sim_free(struct sim *s)
@@ -217,16 +217,16 @@ static void sim_free(struct sim *s)
     free(s->size);
     free(s->turn);
     free(s->count);
-    free(s->there);
+    free(s->connected);
     free(s->busy);
     free(s->site_busy);
     free(s->gateway);
     free(s->slot);
-    free(s->door);
+    free(s->gateway_slot);
     free(s->event);
 }
 
-/* Large subtrees first, and then one of each site. */
+/* Large subtrees first; of equal ones, sites take turns. */
 static int by_size(const void *a, const void *b, void *arg)
 {
     const struct sim *s = arg;
@@ -239,8 +239,8 @@ static int by_size(const void *a, const void *b, void *arg)
     return x < y ? -1 : x > y;
 }
 
-/* Who opens whom, in which order; parents come before their children in the queue. */
-static void sort_children(struct sim *s)
+/* Fills child, first, queue, size and turn. */
+static void order_children(struct sim *s)
 {
     int64_t n = s->t->n, queued;
 
@@ -275,31 +275,31 @@ static double *earliest(double *slot, int n)
     return least;
 }
 
-static double later(double a, double b)
+static double max_of(double a, double b)
 {
     return a > b ? a : b;
 }
 
-/* The connection to the site's gateway, of which one is enough. */
-static double pass_gateway(struct sim *s, int site, double at, double *cpu)
+/* Connects the site's gateway, once, and returns when it is connected. */
+static double connect_gateway(struct sim *s, int site, double at, double *cpu)
 {
     if (!s->in->gateway[site])
         return at;
     if (s->gateway[site] < 0) {
-        *cpu = later(*cpu, at) + s->c->login_cpu_s;
+        *cpu = max_of(*cpu, at) + s->c->login_cpu_s;
         s->gateway[site] = *cpu + s->c->login_rtts * s->c->rtt_s;
     }
-    return later(at, s->gateway[site]);
+    return max_of(at, s->gateway[site]);
 }
 
-/* This machine, or a relay that was told to when it was known to be there, logs in to its
- * children: so many at a time, its processor doing its part for one after the other. */
+/* Connects the children of `parent` (-1: this machine): a limited number at a time, with the
+ * processor time of each login in sequence.  A relay starts when we have told it to. */
 static void open_children(struct sim *s, int64_t parent)
 {
     const struct ti_tree_costs *c = s->c;
     bool here = parent < 0;
     int slots = here ? c->most_new * HERE_MAX : c->most_new;
-    double cpu = 0, begin = here ? 0 : s->there[parent] + path_rtt(s, parent) / 2,
+    double cpu = 0, begin = here ? 0 : s->connected[parent] + path_rtt(s, parent) / 2,
            wait = c->login_rtts * (here ? c->rtt_s : c->inner_rtt_s) + c->start_s;
 
     for (int i = 0; i < slots; i++)
@@ -308,17 +308,18 @@ static void open_children(struct sim *s, int64_t parent)
         int64_t child = s->child[k];
         int site = s->in->site[child];
         bool guarded = here && s->in->gateway[site];
-        double *slot = earliest(s->slot, slots), *door = NULL, at = *slot;
+        double *slot = earliest(s->slot, slots), *gateway_slot = NULL, at = *slot;
 
         if (guarded) {
-            door = earliest(s->door + (size_t)site * (size_t)c->most_new, c->most_new);
-            at = pass_gateway(s, site, later(at, *door), &cpu);
+            gateway_slot =
+                earliest(s->gateway_slot + (size_t)site * (size_t)c->most_new, c->most_new);
+            at = connect_gateway(s, site, max_of(at, *gateway_slot), &cpu);
         }
-        cpu = later(cpu, at) + c->login_cpu_s;
+        cpu = max_of(cpu, at) + c->login_cpu_s;
         *slot = cpu + wait;
-        if (door)
-            *door = *slot;
-        s->there[child] = *slot + path_rtt(s, parent) / 2;
+        if (gateway_slot)
+            *gateway_slot = *slot;
+        s->connected[child] = *slot + path_rtt(s, parent) / 2;
     }
 }
 
@@ -331,20 +332,20 @@ static int by_time(const void *a, const void *b)
     return x->node < y->node ? -1 : x->node > y->node;
 }
 
-/* A link that never rests while there is something to pass. */
-static double pass(double *busy, double at, double bytes, double rate)
+/* Sends over a link that is busy as long as data is queued; returns when it is done. */
+static double send_over(double *busy, double at, double bytes, double rate)
 {
-    *busy = later(*busy, at) + bytes / rate;
+    *busy = max_of(*busy, at) + bytes / rate;
     return *busy;
 }
 
-/* When the last byte is here: of all links, that which is free last. */
+/* When the last byte is here: the latest time that any link is busy. */
 static double transfer(struct sim *s)
 {
     double end = 0, here = 0;
 
     for (int64_t i = 0; i < s->t->n; i++)
-        s->event[i] = (struct event){s->there[i] + path_rtt(s, i), i};
+        s->event[i] = (struct event){s->connected[i] + path_rtt(s, i), i};
     qsort(s->event, (size_t)s->t->n, sizeof *s->event, by_time);
     for (int64_t k = 0; k < s->t->n; k++) {
         int64_t node = s->event[k].node;
@@ -352,14 +353,14 @@ static double transfer(struct sim *s)
                bytes = s->in->bytes ? (1 + s->c->headers) * (double)s->in->bytes[node] : 0;
 
         for (int64_t i = node; i >= 0; i = s->t->parent[i])
-            end = later(end, pass(&s->busy[i], at, bytes, s->c->node_rate));
-        end = later(end, pass(&s->site_busy[s->in->site[node]], at, bytes, s->c->site_rate));
-        end = later(end, pass(&here, at, bytes, s->c->rate));
+            end = max_of(end, send_over(&s->busy[i], at, bytes, s->c->node_rate));
+        end = max_of(end, send_over(&s->site_busy[s->in->site[node]], at, bytes, s->c->site_rate));
+        end = max_of(end, send_over(&here, at, bytes, s->c->rate));
     }
     return end;
 }
 
-/* The same if all were there from the beginning. */
+/* The same if all nodes were connected from the start, and without headers. */
 static double bound(const struct sim *s)
 {
     double *node = s->busy, *site = s->site_busy, here = 0, most = 0;
@@ -376,10 +377,10 @@ static double bound(const struct sim *s)
         here += (double)s->in->bytes[i];
         if (s->t->parent[i] >= 0)
             node[s->t->parent[i]] += node[i];
-        most = later(most, node[i] / s->c->node_rate);
-        most = later(most, site[s->in->site[i]] / s->c->site_rate);
+        most = max_of(most, node[i] / s->c->node_rate);
+        most = max_of(most, site[s->in->site[i]] / s->c->site_rate);
     }
-    return later(most, here / s->c->rate);
+    return max_of(most, here / s->c->rate);
 }
 
 static int most_rounds(const struct ti_tree_in *in, const struct ti_tree *t, int64_t *count)
@@ -409,7 +410,7 @@ struct ti_tree_cost ti_tree_cost(const struct ti_tree_in *in, const struct ti_tr
 
     if (!sim_new(&s))
         goto out;
-    sort_children(&s);
+    order_children(&s);
     cost = (struct ti_tree_cost){.rounds = most_rounds(in, t, s.count), .here = s.first[1]};
     for (int i = 0; i < in->nsites; i++)
         s.gateway[i] = -1;
@@ -423,16 +424,16 @@ struct ti_tree_cost ti_tree_cost(const struct ti_tree_in *in, const struct ti_tr
             cost.most = children;
         if (t->depth[i] > cost.depth)
             cost.depth = t->depth[i];
-        cost.connect_s = later(cost.connect_s, s.there[i]);
+        cost.connect_s = max_of(cost.connect_s, s.connected[i]);
     }
-    cost.total_s = later(cost.connect_s, transfer(&s));
+    cost.total_s = max_of(cost.connect_s, transfer(&s));
     cost.bound_s = bound(&s);
 out:
     sim_free(&s);
     return cost;
 }
 
-/* --- what things cost ---------------------------------------------------- */
+/* --- parameters ---------------------------------------------------------- */
 
 /* Measured: a login's round trips and processor time with curve25519, by libssh2 and by
  * OpenSSH; relaying by one core.  Headers: of 1,538 bytes on an Ethernet, 1,448 are of TCP's. */
@@ -511,7 +512,7 @@ static bool in_range(enum kind kind, double v)
     }
 }
 
-/* strtod() would take much that nobody means: signs, "inf", hexadecimal. */
+/* strtod() alone would accept signs, "inf" and hexadecimal numbers. */
 static bool parse_value(const char *text, enum kind kind, double *out)
 {
     size_t digits = strspn(text, "0123456789.");
