@@ -16,12 +16,12 @@
 #include "common/reap.h"
 
 #define READ_BYTES  (64 << 10)
-#define LINGER_S    0.3 /* who has its output open may still write after its end */
-#define LOOK_S      0.1 /* between looks whether it has ended, without a pidfd */
-#define BURY_S      1.0
-#define DROPPED_MAX 64 /* dropped and not yet buried; more of them are waited for */
+#define LINGER_S     0.3 /* its own children may still write after its exit */
+#define POLL_S       0.1 /* interval of polls for the exit, without a pidfd */
+#define KILL_AFTER_S 1.0
+#define DROPPED_MAX  64 /* dropped and not reaped; with more, dropping waits */
 
-/* --- those that were dropped ---------------------------------------------- */
+/* --- dropped processes -------------------------------------------------- */
 
 static struct {
     pid_t pid;
@@ -29,8 +29,8 @@ static struct {
 } dropped[DROPPED_MAX];
 static int dropped_count;
 
-/* Look once; kill those that had their time, or all of them. */
-static void look_at_dropped(bool kill_all)
+/* Reaps those that exited; kills those that had KILL_AFTER_S, or all. */
+static void reap_dropped(bool kill_all)
 {
     int status;
 
@@ -39,7 +39,7 @@ static void look_at_dropped(bool kill_all)
             dropped[i] = dropped[--dropped_count];
             continue;
         }
-        if (kill_all || ti__now() - dropped[i].since > BURY_S)
+        if (kill_all || ti__now() - dropped[i].since > KILL_AFTER_S)
             kill(-dropped[i].pid, SIGKILL);
         i++;
     }
@@ -47,12 +47,12 @@ static void look_at_dropped(bool kill_all)
 
 static void wait_for_dropped(int at_most)
 {
-    double until = ti__now() + BURY_S;
+    double until = ti__now() + KILL_AFTER_S;
 
-    look_at_dropped(false);
+    reap_dropped(false);
     while (dropped_count > at_most) {
         nanosleep(&(struct timespec){0, 2000000L}, NULL);
-        look_at_dropped(ti__now() > until);
+        reap_dropped(ti__now() > until);
     }
 }
 
@@ -76,9 +76,9 @@ static void drop_process(pid_t pid)
 /* --- start ---------------------------------------------------------------- */
 
 /*
- * Our environment, and what has glibc in ssh not give its buffers back to the kernel with every
- * packet, to be paged in again with the next: that is half of what ssh costs the system.  ssh
- * hands it to nobody on the other side, unless SendEnv there names it.  NULL: no memory.
+ * Our environment, plus malloc settings for ssh: otherwise glibc returns its buffers to the kernel
+ * with every packet, which is half of the system time of ssh.  ssh does not pass them on, unless
+ * SendEnv names them.  NULL: no memory.
  */
 static char **environment_of_ssh(void)
 {
@@ -96,14 +96,14 @@ static char **environment_of_ssh(void)
         char name[32];
 
         snprintf(name, sizeof name, "%.*s", (int)strcspn(more[i], "="), more[i]);
-        if (!getenv(name)) /* else it is the user's */
+        if (!getenv(name)) /* else the user has set it */
             all[n++] = more[i];
     }
     return all;
 }
 
-static _Noreturn void become(const struct ti__child_how *how, char **env, const int fds[3],
-                             int report, pid_t parent)
+static _Noreturn void exec_child(const struct ti__child_how *how, char **env, const int fds[3],
+                                 int report, pid_t parent)
 {
     sigset_t none;
     int error;
@@ -133,8 +133,8 @@ static void close_all(int *fds, int n)
             close(fds[i]);
 }
 
-/* Above 2, so that dup2() in the child overwrites none of them, and none stays to be closed
- * by execve(): who started us may have closed our own. */
+/* Moves a descriptor above 2.  Our own 0 to 2 may be closed; dup2() in the child must not overwrite
+ * a pipe, and execve() must not close one that stays. */
 static bool raise_fd(int *fd)
 {
     int low = *fd;
@@ -175,8 +175,8 @@ static bool open_fds(const struct ti__child_how *how, int fds[FDS])
     return open_pipe(&fds[OUT_R]) && open_pipe(&fds[ERR_R]) && open_pipe(&fds[REPORT_R]);
 }
 
-/* Fork and wait until it is another program; its errno, or 0. */
-static int begin(const struct ti__child_how *how, int fds[FDS], pid_t *pid)
+/* Forks and waits for execve(); returns its errno, or 0. */
+static int fork_child(const struct ti__child_how *how, int fds[FDS], pid_t *pid)
 {
     const int ends[3] = {fds[IN_R], fds[OUT_W], fds[ERR_W]};
     char **env = how->is_ssh ? environment_of_ssh() : NULL;
@@ -186,7 +186,7 @@ static int begin(const struct ti__child_how *how, int fds[FDS], pid_t *pid)
 
     *pid = fork();
     if (*pid == 0)
-        become(how, env, ends, fds[REPORT_W], us);
+        exec_child(how, env, ends, fds[REPORT_W], us);
     if (*pid < 0)
         error = errno;
     free(env);
@@ -232,7 +232,7 @@ static bool stream_open(struct ti__child *c, struct ti__stream *s, int fd, uint3
                       ti__watch(c->loop, &s->watch, fd, events, call, c));
 }
 
-/* Opened for writing too, so that it has no end before its writer came. */
+/* Opened for writing, too: else it would be at its end before ssh opens it. */
 static int open_log(const char *path)
 {
     if (mkfifo(path, 0600) < 0)
@@ -250,7 +250,7 @@ ti_status ti__child_start(struct ti__child *c, struct ti__loop *loop,
     c->in.fd = c->out.fd = c->err.fd = c->log.fd = c->pidfd = -1;
     if (how->log_path && (log = open_log(how->log_path)) < 0)
         return ti_err_errno(err, TI_ERR_IO, "cannot make '%s'", how->log_path);
-    error = open_fds(how, fds) ? begin(how, fds, &c->pid) : errno;
+    error = open_fds(how, fds) ? fork_child(how, fds, &c->pid) : errno;
     if (how->log_path && error)
         unlink(how->log_path);
     close_all((int[]){fds[IN_R], fds[OUT_W], fds[ERR_W], fds[REPORT_R], fds[REPORT_W]}, 5);
@@ -275,7 +275,7 @@ ti_status ti__child_start(struct ti__child *c, struct ti__loop *loop,
         return TI_ERR_IO;
     }
     if (c->pidfd < 0)
-        ti__timer_set(loop, &c->timer, LOOK_S, on_timer, c);
+        ti__timer_set(loop, &c->timer, POLL_S, on_timer, c);
     return TI_OK;
 }
 
@@ -285,7 +285,7 @@ static void on_in(void *arg, uint32_t events)
 {
     struct ti__child *c = arg;
 
-    if (events & EPOLLERR) /* its reader is gone */
+    if (events & EPOLLERR) /* the reader closed it */
         stream_close(&c->in);
     else
         ti__child_input(c);
@@ -329,9 +329,9 @@ void ti__child_eof(struct ti__child *c)
 
 /* --- output and end ------------------------------------------------------- */
 
-/* One read; true if there was something. */
-static bool take(struct ti__child *c, struct ti__stream *s,
-                 void (*call)(void *arg, const char *data, size_t bytes))
+/* Reads once; true if data came. */
+static bool read_stream(struct ti__child *c, struct ti__stream *s,
+                        void (*call)(void *arg, const char *data, size_t bytes))
 {
     char buf[READ_BYTES];
     ssize_t n;
@@ -350,8 +350,8 @@ static bool take(struct ti__child *c, struct ti__stream *s,
     return true;
 }
 
-/* It has exited: end once its pipes have, or when nothing came for a while, since
- * its own children may have them. */
+/* After its exit, ends once its pipes are closed, or had no data for a while: its own children may
+ * have them open. */
 static void maybe_end(struct ti__child *c, bool lingered)
 {
     bool all = c->out.fd < 0 && c->err.fd < 0;
@@ -363,7 +363,7 @@ static void maybe_end(struct ti__child *c, bool lingered)
             ti__timer_set(c->loop, &c->timer, LINGER_S, on_timer, c);
         return;
     }
-    while (take(c, &c->log, c->calls->log))
+    while (read_stream(c, &c->log, c->calls->log))
         ;
     if (!c->loop)
         return; /* dropped by that call */
@@ -379,7 +379,7 @@ static void on_out(void *arg, uint32_t events)
     (void)events;
     if (c->calls->may_take && !c->calls->may_take(c->arg))
         return;
-    if (take(c, &c->out, c->calls->out) && c->exited)
+    if (read_stream(c, &c->out, c->calls->out) && c->exited)
         ti__timer_drop(&c->timer);
     maybe_end(c, false);
 }
@@ -389,7 +389,7 @@ static void on_err(void *arg, uint32_t events)
     struct ti__child *c = arg;
 
     (void)events;
-    if (take(c, &c->err, c->calls->err) && c->exited)
+    if (read_stream(c, &c->err, c->calls->err) && c->exited)
         ti__timer_drop(&c->timer);
     maybe_end(c, false);
 }
@@ -399,10 +399,10 @@ static void on_log(void *arg, uint32_t events)
     struct ti__child *c = arg;
 
     (void)events;
-    take(c, &c->log, c->calls->log);
+    read_stream(c, &c->log, c->calls->log);
 }
 
-static void look_for_exit(struct ti__child *c)
+static void check_exit(struct ti__child *c)
 {
     if (c->exited || !ti_reap(c->pid, &c->status))
         return;
@@ -418,7 +418,7 @@ static void look_for_exit(struct ti__child *c)
 static void on_exit_seen(void *arg, uint32_t events)
 {
     (void)events;
-    look_for_exit(arg);
+    check_exit(arg);
 }
 
 static void on_timer(void *arg)
@@ -429,12 +429,12 @@ static void on_timer(void *arg)
         maybe_end(c, true);
         return;
     }
-    ti__timer_set(c->loop, &c->timer, LOOK_S, on_timer, c);
-    look_for_exit(c);
+    ti__timer_set(c->loop, &c->timer, POLL_S, on_timer, c);
+    check_exit(c);
 }
 
-/* Not watched at all meanwhile, since epoll would go on to tell of an end. */
-static void hold(struct ti__child *c, struct ti__stream *s, void (*call)(void *, uint32_t))
+/* A paused stream is not watched: with events 0, epoll would still report a hangup. */
+static void watch_or_drop(struct ti__child *c, struct ti__stream *s, void (*call)(void *, uint32_t))
 {
     if (c->paused)
         ti__watch_drop(&s->watch);
@@ -447,8 +447,8 @@ void ti__child_pause(struct ti__child *c, bool pause)
     if (c->paused == pause)
         return;
     c->paused = pause;
-    hold(c, &c->out, on_out);
-    hold(c, &c->err, on_err);
+    watch_or_drop(c, &c->out, on_out);
+    watch_or_drop(c, &c->err, on_err);
     if (c->exited)
         ti__timer_drop(&c->timer);
     if (!pause)

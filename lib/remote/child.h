@@ -1,8 +1,8 @@
 /*
- * A child process with pipes, in the loop: ssh, srun, a shell.
+ * A child process with pipes, in the event loop: ssh, srun, a shell.
  *
- * It leads a session of its own, so that a terminal's Ctrl-C does not reach it,
- * and gets SIGTERM when we die.
+ * It leads its own session, so that a terminal's Ctrl-C does not reach it, and gets SIGTERM when we
+ * die.
  */
 #ifndef TI_REMOTE_CHILD_H
 #define TI_REMOTE_CHILD_H
@@ -15,12 +15,12 @@
 #include "remote/queue.h"
 
 struct ti__child_callbacks {
-    bool (*may_take)(void *arg); /* may more of `out` be read?  If not, it was paused.  Or NULL */
+    bool (*may_take)(void *arg); /* may `out` be read now?  If not, it was paused.  NULL: yes */
     void (*out)(void *arg, const char *data, size_t bytes);
     void (*err)(void *arg, const char *data, size_t bytes);
     void (*log)(void *arg, const char *data, size_t bytes); /* from log_path */
     void (*drained)(void *arg);
-    void (*ended)(void *arg, int wait_status); /* the last; after all output */
+    void (*ended)(void *arg, int wait_status); /* the last call, after all output */
 };
 
 struct ti__stream {
@@ -33,7 +33,7 @@ struct ti__child {
     const struct ti__child_callbacks *calls;
     void *arg;
     pid_t pid;
-    int pidfd; /* -1: the kernel has none, and is asked now and then */
+    int pidfd; /* -1: not supported, so we poll for the exit */
     struct ti__watch pid_watch;
     struct ti__timer timer;
     struct ti__stream in, out, err, log;
@@ -44,26 +44,26 @@ struct ti__child {
 
 struct ti__child_how {
     const char *const *argv;
-    const char *log_path;       /* a fifo is made there for what it logs, or NULL */
+    const char *log_path;       /* a fifo to make for its log, or NULL */
     struct ti__queue *input;    /* NULL: standard input is /dev/null */
-    const struct rlimit *files; /* the limit that it gets, or NULL */
-    bool is_ssh;                /* that much is to go through: glibc in it keeps its memory */
+    const struct rlimit *files; /* its RLIMIT_NOFILE, or NULL: ours */
+    bool is_ssh;                /* set malloc options for high throughput */
 };
 
-/* `c` is the caller's memory. */
+/* Starts a process.  `c` is the caller's memory, and must stay until ti__child_drop(). */
 ti_status ti__child_start(struct ti__child *c, struct ti__loop *loop,
                           const struct ti__child_how *how, const struct ti__child_callbacks *calls,
                           void *arg, struct ti_err *err);
 
-void ti__child_input(struct ti__child *c); /* there is more in the queue, or its end */
+void ti__child_input(struct ti__child *c); /* the queue has more data, or its end */
 void ti__child_eof(struct ti__child *c);
 void ti__child_pause(struct ti__child *c, bool pause);
 
-/* Drop all that concerns it; a running one gets SIGTERM, and SIGKILL if it takes
- * too long.  Its `ended` is not called.  Fine on one never started (all zero). */
+/* Closes its pipes, sends SIGTERM if it runs, and SIGKILL after a second.  `ended` is not called.
+ * Fine on one never started (all zero). */
 void ti__child_drop(struct ti__child *c);
 
-/* Wait for those that were dropped; at most a second, then they are killed. */
+/* Waits for dropped processes; kills them after a second. */
 void ti__child_reap_dropped(void);
 
 #endif

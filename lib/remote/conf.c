@@ -11,9 +11,9 @@
 #include "remote/hostclass.h"
 #include "remote/internal.h"
 
-#define AT_A_TIME   8   /* processes */
-#define AHEAD       2   /* of these, when nobody waits for any: they are to disturb nobody */
-#define ALONE_S     0.3 /* so long may the first be the only one: others may be like it */
+#define ASKING_MAX     8   /* processes at a time */
+#define BACKGROUND_MAX 2   /* of these, for background requests only */
+#define ALONE_S        0.3 /* the first runs alone for so long: others may share its result */
 #define LOG_BYTES   (64 << 10)
 #define TABLE_BITS  12
 #define TABLE_LISTS (1 << TABLE_BITS)
@@ -22,18 +22,18 @@ TAILQ_HEAD(list, ti__conf);
 
 struct ti__confs {
     struct list table[TABLE_LISTS]; /* all, by target */
-    struct list now, ahead;         /* WANTED */
-    struct list asked;              /* or were, and have a mark, or are to have one */
-    struct list followers;          /* WANTED, and like one that is being asked for */
+    struct list urgent, background; /* WANTED */
+    struct list asked;              /* with a signature: asked, or being asked */
+    struct list followers;          /* WANTED, and of the class of one being asked */
     int asking;
-    bool learnt; /* `alike` is as it stays */
-    struct ti__hostclass *alike;
-    unsigned char *mark; /* room for one */
-    double began;        /* ti__now(), when the first was asked for; 0 */
+    bool hostclass_known; /* `hostclass` is final; NULL: no classes */
+    struct ti__hostclass *hostclass;
+    unsigned char *signature; /* scratch space for a signature */
+    double began;             /* ti__now() at the first request; 0: none */
     struct ti__timer alone;
 };
 
-/* --- what it says ------------------------------------------------------------- */
+/* --- parsing ------------------------------------------------------------------ */
 
 static bool is_none(const char *value)
 {
@@ -46,7 +46,7 @@ static void keep(char **at, const char *value)
     *at = is_none(value) ? NULL : strdup(value);
 }
 
-/* `~` and the tokens that name us and the host; NULL: with others, or ${VARIABLE}, in it. */
+/* Expands `~`, %d, %h, %r and %%; NULL: there are other tokens, or ${VARIABLE}. */
 static char *expanded(const struct ti__conf *c, const char *path)
 {
     const char *home = getenv("HOME");
@@ -112,7 +112,7 @@ const struct ti__override ti__override[TI__OVERRIDES] = {
     {"sessiontype", "default", "SessionType=default"},
 };
 
-static void one_word(struct ti__conf *c, const char *word, const char *value)
+static void parse_word(struct ti__conf *c, const char *word, const char *value)
 {
     static const struct {
         const char *word, *why;
@@ -124,10 +124,10 @@ static void one_word(struct ti__conf *c, const char *word, const char *value)
 
     for (size_t i = 0; i < sizeof only_openssh / sizeof *only_openssh; i++)
         if (strcmp(word, only_openssh[i].word) == 0 && !is_none(value))
-            c->openssh = only_openssh[i].why;
+            c->needs_openssh = only_openssh[i].why;
     for (size_t i = 0; i < TI__OVERRIDES; i++)
         if (strcmp(word, ti__override[i].word) == 0 && strcmp(value, ti__override[i].usual) != 0)
-            c->undo |= 1U << i;
+            c->overrides |= 1U << i;
     if (strcmp(word, "proxycommand") == 0)
         c->proxy = !is_none(value);
     else if (strcmp(word, "user") == 0)
@@ -160,14 +160,14 @@ static void one_word(struct ti__conf *c, const char *word, const char *value)
                                                   : AF_UNSPEC;
     else if (strcmp(word, "pubkeyauthentication") == 0 &&
              (strcmp(value, "no") == 0 || strcmp(value, "false") == 0))
-        c->openssh = "PubkeyAuthentication no";
+        c->needs_openssh = "PubkeyAuthentication no";
     else if (strcmp(word, "gssapiauthentication") == 0 ||
              strcmp(word, "hostbasedauthentication") == 0)
         c->other_auth |= strcmp(value, "yes") == 0;
 }
 
-/* Those that need user and host for their tokens. */
-static void one_path(struct ti__conf *c, const char *word, const char *value)
+/* Settings whose tokens need user and host, so these are parsed in a second pass. */
+static void parse_path(struct ti__conf *c, const char *word, const char *value)
 {
     if (strcmp(word, "identityfile") == 0 && c->identity_count < TI__IDENTITIES) {
         char *path = expanded(c, value);
@@ -177,7 +177,7 @@ static void one_path(struct ti__conf *c, const char *word, const char *value)
         else if (path)
             free(path);
         else
-            c->openssh = "tokens in IdentityFile";
+            c->needs_openssh = "tokens in IdentityFile";
     } else if (strcmp(word, "identityagent") == 0) {
         free(c->agent);
         c->agent = NULL;
@@ -186,11 +186,11 @@ static void one_path(struct ti__conf *c, const char *word, const char *value)
         else if (strcmp(value, "SSH_AUTH_SOCK") == 0)
             c->agent = getenv(value) ? strdup(getenv(value)) : NULL;
         else if (!is_none(value) && !(c->agent = expanded(c, value)))
-            c->openssh = "tokens in IdentityAgent";
+            c->needs_openssh = "tokens in IdentityAgent";
     } else if (strcmp(word, "userknownhostsfile") == 0 ||
                strcmp(word, "globalknownhostsfile") == 0) {
         if (strpbrk(value, "%\"~"))
-            c->openssh = "tokens in known_hosts files";
+            c->needs_openssh = "tokens in known_hosts files";
         else
             add_known(c, value);
     }
@@ -199,7 +199,7 @@ static void one_path(struct ti__conf *c, const char *word, const char *value)
 static bool each_line(struct ti__conf *c,
                       void (*f)(struct ti__conf *c, const char *word, const char *value))
 {
-    char *copy = strndup(ti__queue_front(&c->said), ti__queue_bytes(&c->said)), *rest = NULL;
+    char *copy = strndup(ti__queue_front(&c->output), ti__queue_bytes(&c->output)), *rest = NULL;
 
     for (char *line = copy ? strtok_r(copy, "\n", &rest) : NULL; line;
          line = strtok_r(NULL, "\n", &rest)) {
@@ -214,37 +214,38 @@ static bool each_line(struct ti__conf *c,
     return copy != NULL;
 }
 
-static bool understand(struct ti__conf *c)
+static bool parse(struct ti__conf *c)
 {
     const char *agent = getenv("SSH_AUTH_SOCK");
 
-    if (!ti__queue_bytes(&c->said))
+    if (!ti__queue_bytes(&c->output))
         return false;
     if (agent && *agent)
         c->agent = strdup(agent);
-    return each_line(c, one_word) && c->user && c->host && c->port > 0 && c->port < 65536 &&
-           each_line(c, one_path);
+    return each_line(c, parse_word) && c->user && c->host && c->port > 0 && c->port < 65536 &&
+           each_line(c, parse_path);
 }
 
-/* --- those that are alike -------------------------------------------------------- */
+/* --- sharing results ------------------------------------------------------------- */
 
-/* What the first said of itself: all of it, or there may be files that we do not know of. */
-static void learn(struct ti__confs *all, const struct ti__conf *c)
+/* Builds the host classes from the log of the first `ssh -v -G`.  A truncated log may lack files.
+ */
+static void learn_hostclass(struct ti__confs *all, const struct ti__conf *c)
 {
-    if (all->learnt || c->state != TI__CONF_KNOWN)
+    if (all->hostclass_known || c->state != TI__CONF_KNOWN)
         return;
-    all->learnt = true;
+    all->hostclass_known = true;
     ti__timer_drop(&all->alone);
-    if (ti__queue_bytes(&c->complaint) >= LOG_BYTES)
+    if (ti__queue_bytes(&c->errors) >= LOG_BYTES)
         return;
-    all->alike = ti__hostclass_new(ti__queue_front(&c->complaint), ti__queue_bytes(&c->complaint));
-    if (!all->alike)
+    all->hostclass = ti__hostclass_new(ti__queue_front(&c->errors), ti__queue_bytes(&c->errors));
+    if (!all->hostclass)
         return;
-    all->mark = malloc(ti__hostclass_bytes(all->alike) + 1);
-    if (all->mark)
+    all->signature = malloc(ti__hostclass_bytes(all->hostclass) + 1);
+    if (all->signature)
         return;
-    ti__hostclass_free(all->alike);
-    all->alike = NULL;
+    ti__hostclass_free(all->hostclass);
+    all->hostclass = NULL;
 }
 
 static bool same(const char *a, const char *b)
@@ -252,29 +253,30 @@ static bool same(const char *a, const char *b)
     return a && b ? strcmp(a, b) == 0 : a == b;
 }
 
-static enum ti__share mark_of(struct ti__confs *all, const struct ti__conf *c, struct ti__target *t)
+static enum ti__share signature_of(struct ti__confs *all, const struct ti__conf *c,
+                                   struct ti__target *t)
 {
-    return all->alike && ti__target(t, c->target)
-               ? ti__hostclass_signature(all->alike, t->host, all->mark)
+    return all->hostclass && ti__target(t, c->target)
+               ? ti__hostclass_signature(all->hostclass, t->host, all->signature)
                : TI__SHARE_NONE;
 }
 
-/* So that others can be found to be like it. */
+/* Stores the signature, so that others can share the result. */
 static void remember(struct ti__confs *all, struct ti__conf *c)
 {
     struct ti__target t;
 
-    if (c->mark || mark_of(all, c, &t) == TI__SHARE_NONE)
+    if (c->signature || signature_of(all, c, &t) == TI__SHARE_NONE)
         return;
-    c->mark = malloc(ti__hostclass_bytes(all->alike) + 1);
-    if (!c->mark)
+    c->signature = malloc(ti__hostclass_bytes(all->hostclass) + 1);
+    if (!c->signature)
         return;
-    memcpy(c->mark, all->mark, ti__hostclass_bytes(all->alike));
+    memcpy(c->signature, all->signature, ti__hostclass_bytes(all->hostclass));
     TAILQ_INSERT_HEAD(&all->asked, c, in_asked);
 }
 
-static void take_from(struct ti__conf *c, const struct ti__conf *like, const char *host,
-                      enum ti__share how)
+static void share_from(struct ti__conf *c, const struct ti__conf *like, const char *host,
+                       enum ti__share how)
 {
     char *name = strdup(host);
 
@@ -283,7 +285,7 @@ static void take_from(struct ti__conf *c, const struct ti__conf *like, const cha
         ti_err_set(&c->err, TI_ERR_IO, "out of memory");
         return;
     }
-    c->of = like;
+    c->like = like;
     c->user = like->user;
     c->host = name;
     c->alias = like->alias;
@@ -303,17 +305,17 @@ static void take_from(struct ti__conf *c, const struct ti__conf *like, const cha
     c->ciphers = like->ciphers;
     c->macs = like->macs;
     c->other_auth = like->other_auth;
-    c->openssh = like->openssh;
+    c->needs_openssh = like->needs_openssh;
     c->proxy = like->proxy;
-    c->undo = like->undo;
+    c->overrides = like->overrides;
     c->state = TI__CONF_KNOWN;
 }
 
-/* What is known of another one, or will be, is enough for this one. */
-static bool is_like_another(struct ti__confs *all, struct ti__conf *c)
+/* True if `c` shares the result of another target, or will once that is asked. */
+static bool can_share(struct ti__confs *all, struct ti__conf *c)
 {
     struct ti__target t, of;
-    enum ti__share how = mark_of(all, c, &t);
+    enum ti__share how = signature_of(all, c, &t);
     const struct ti__conf *other;
 
     if (how == TI__SHARE_NONE || (how == TI__SHARE_KEYS && !c->keys))
@@ -321,17 +323,17 @@ static bool is_like_another(struct ti__confs *all, struct ti__conf *c)
     TAILQ_FOREACH(other, &all->asked, in_asked)
     {
         if (other == c || other->state == TI__CONF_BAD ||
-            memcmp(other->mark, all->mark, ti__hostclass_bytes(all->alike)) != 0 ||
+            memcmp(other->signature, all->signature, ti__hostclass_bytes(all->hostclass)) != 0 ||
             !ti__target(&of, other->target) || !same(of.user, t.user) || !same(of.port, t.port))
             continue;
         if (other->state == TI__CONF_ASKED) {
             TAILQ_INSERT_TAIL(&all->followers, c, in_queue);
             return true;
         }
-        if (strcmp(other->host, of.host) != 0) /* somebody gave it another name */
+        if (strcmp(other->host, of.host) != 0) /* HostName is set */
             continue;
-        take_from(c, other, t.host, how);
-        c->r->look = true;
+        share_from(c, other, t.host, how);
+        c->r->dirty = true;
         return true;
     }
     return false;
@@ -339,31 +341,31 @@ static bool is_like_another(struct ti__confs *all, struct ti__conf *c)
 
 static struct list *queue_of(struct ti__confs *all, const struct ti__conf *c)
 {
-    return c->now ? &all->now : &all->ahead;
+    return c->urgent ? &all->urgent : &all->background;
 }
 
-/* --- asking -------------------------------------------------------------------- */
+/* --- running ssh -G -------------------------------------------------------------------- */
 
 static void on_out(void *arg, const char *data, size_t bytes)
 {
     struct ti__conf *c = arg;
 
-    if (ti__queue_bytes(&c->said) < 1 << 20)
-        ti__queue_add(&c->said, data, bytes);
+    if (ti__queue_bytes(&c->output) < 1 << 20)
+        ti__queue_add(&c->output, data, bytes);
 }
 
 static void on_err(void *arg, const char *data, size_t bytes)
 {
     struct ti__conf *c = arg;
 
-    if (ti__queue_bytes(&c->complaint) < LOG_BYTES)
-        ti__queue_add(&c->complaint, data, bytes);
+    if (ti__queue_bytes(&c->errors) < LOG_BYTES)
+        ti__queue_add(&c->errors, data, bytes);
 }
 
-/* Those of its words that are meant for people, into `text`. */
-static void complaint_of(const struct ti__conf *c, char *text, size_t room)
+/* The error messages, without debug lines, into `text`. */
+static void error_text(const struct ti__conf *c, char *text, size_t room)
 {
-    const char *line = ti__queue_front(&c->complaint), *end = line + ti__queue_bytes(&c->complaint);
+    const char *line = ti__queue_front(&c->errors), *end = line + ti__queue_bytes(&c->errors);
     size_t used = 0;
 
     text[0] = '\0';
@@ -381,21 +383,21 @@ static void complaint_of(const struct ti__conf *c, char *text, size_t room)
     }
 }
 
-/* It is over, KNOWN or BAD. */
-static void asked(struct ti__conf *c)
+/* `ssh -G` ended: the state is KNOWN or BAD. */
+static void finish(struct ti__conf *c)
 {
     struct ti__confs *all = c->r->confs;
     struct ti__conf *other;
 
     all->asking--;
-    c->r->look = true;
-    learn(all, c);
+    c->r->dirty = true;
+    learn_hostclass(all, c);
     if (c->state == TI__CONF_KNOWN)
         remember(all, c);
     ti__timer_drop(&c->limit);
     ti__child_drop(&c->child);
-    ti__queue_free(&c->said);
-    ti__queue_free(&c->complaint);
+    ti__queue_free(&c->output);
+    ti__queue_free(&c->errors);
     while ((other = TAILQ_FIRST(&all->followers)) != NULL) {
         TAILQ_REMOVE(&all->followers, other, in_queue);
         TAILQ_INSERT_HEAD(queue_of(all, other), other, in_queue);
@@ -408,16 +410,16 @@ static void on_ended(void *arg, int wait_status)
     char text[2048];
 
     c->state = TI__CONF_KNOWN;
-    if (wait_status != 0 || !understand(c)) {
-        complaint_of(c, text, sizeof text);
+    if (wait_status != 0 || !parse(c)) {
+        error_text(c, text, sizeof text);
         c->state = TI__CONF_BAD;
         ti_err_set(&c->err, TI_ERR_INPUT, "'ssh -G' does not tell how to reach it%s", text);
     }
-    asked(c);
+    finish(c);
 }
 
-/* It executes what "Match exec" says, and may ask name servers. */
-static void out_of_time(void *arg)
+/* `ssh -G` may run "Match exec" commands and query name servers, and so hang. */
+static void on_timeout(void *arg)
 {
     struct ti__conf *c = arg;
 
@@ -426,7 +428,7 @@ static void out_of_time(void *arg)
                "'ssh -G' does not say in %.3g s how to reach it: 'Match exec' or "
                "CanonicalizeHostname in ssh's configuration?",
                c->r->connect_s);
-    asked(c);
+    finish(c);
 }
 
 static const struct ti__child_callbacks calls = {.out = on_out, .err = on_err, .ended = on_ended};
@@ -442,7 +444,7 @@ static void ask(struct ti__conf *c)
     if (!ti__target(&t, c->target)) {
         c->state = TI__CONF_BAD;
         ti_err_set(&c->err, TI_ERR_INPUT, "'%s' is no [USER@]HOST[:PORT]", c->target);
-        c->r->look = true;
+        c->r->dirty = true;
         return;
     }
     if (c->r->config->ssh_config) {
@@ -457,8 +459,8 @@ static void ask(struct ti__conf *c)
         argv[n++] = "-p";
         argv[n++] = t.port;
     }
-    if (!all->learnt)
-        argv[n++] = "-v"; /* so that it says what files it reads */
+    if (!all->hostclass_known)
+        argv[n++] = "-v"; /* logs the files that it reads */
     argv[n++] = "-G";
     argv[n++] = "-T";
     argv[n++] = "--";
@@ -469,9 +471,9 @@ static void ask(struct ti__conf *c)
     if (ti__child_start(&c->child, &c->r->loop, &how, &calls, c, &c->err) != TI_OK) {
         c->state = TI__CONF_BAD;
         all->asking--;
-        c->r->look = true;
+        c->r->dirty = true;
     } else {
-        ti__timer_set(&c->r->loop, &c->limit, c->r->connect_s, out_of_time, c);
+        ti__timer_set(&c->r->loop, &c->limit, c->r->connect_s, on_timeout, c);
         remember(all, c);
     }
 }
@@ -480,20 +482,20 @@ static void on_alone(void *arg)
 {
     struct ti_remote *r = arg;
 
-    r->look = true;
-    ti__confs_start(r); /* nobody looks where no channel is */
+    r->dirty = true;
+    ti__confs_start(r); /* start_pending() runs only if there are channels */
 }
 
-/* Whose turn it is; NULL: nobody's, for now. */
+/* The next to run; NULL: none for now. */
 static struct ti__conf *next_of(struct ti_remote *r)
 {
     struct ti__confs *all = r->confs;
-    struct ti__conf *c = TAILQ_FIRST(&all->now);
+    struct ti__conf *c = TAILQ_FIRST(&all->urgent);
 
-    if (all->asking >= AT_A_TIME || (!c && all->asking >= AHEAD))
+    if (all->asking >= ASKING_MAX || (!c && all->asking >= BACKGROUND_MAX))
         return NULL;
-    c = c ? c : TAILQ_FIRST(&all->ahead);
-    if (!c || all->learnt || !all->asking)
+    c = c ? c : TAILQ_FIRST(&all->background);
+    if (!c || all->hostclass_known || !all->asking)
         return c;
     if (ti__now() >= all->began + ALONE_S)
         return c;
@@ -511,12 +513,12 @@ void ti__confs_start(struct ti_remote *r)
         TAILQ_REMOVE(queue_of(all, c), c, in_queue);
         if (all->began == 0)
             all->began = ti__now();
-        if (!is_like_another(all, c))
+        if (!can_share(all, c))
             ask(c);
     }
 }
 
-/* --- all of them ----------------------------------------------------------------- */
+/* --- table ------------------------------------------------------------------------ */
 
 struct ti__confs *ti__confs_new(void)
 {
@@ -526,8 +528,8 @@ struct ti__confs *ti__confs_new(void)
         TAILQ_INIT(&all->table[i]);
     if (!all)
         return NULL;
-    TAILQ_INIT(&all->now);
-    TAILQ_INIT(&all->ahead);
+    TAILQ_INIT(&all->urgent);
+    TAILQ_INIT(&all->background);
     TAILQ_INIT(&all->asked);
     TAILQ_INIT(&all->followers);
     return all;
@@ -556,39 +558,39 @@ static struct ti__conf *find(struct ti_remote *r, const char *target, bool keys,
         return NULL;
     }
     c->r = r;
-    c->now = now;
+    c->urgent = now;
     c->keys = keys;
     TAILQ_INSERT_TAIL(list, c, in_table);
     TAILQ_INSERT_TAIL(queue_of(r->confs, c), c, in_queue);
     return c;
 }
 
-/* Somebody waits for it now. */
-static void hurry(struct ti__conf *c)
+/* A channel waits for it now. */
+static void make_urgent(struct ti__conf *c)
 {
     struct ti__confs *all = c->r->confs;
     const struct ti__conf *f;
 
-    if (c->state != TI__CONF_WANTED || c->now)
+    if (c->state != TI__CONF_WANTED || c->urgent)
         return;
     TAILQ_FOREACH(f, &all->followers, in_queue)
     if (f == c) {
-        c->now = true;
+        c->urgent = true;
         return;
     }
-    TAILQ_REMOVE(&all->ahead, c, in_queue);
-    c->now = true;
-    TAILQ_INSERT_TAIL(&all->now, c, in_queue);
+    TAILQ_REMOVE(&all->background, c, in_queue);
+    c->urgent = true;
+    TAILQ_INSERT_TAIL(&all->urgent, c, in_queue);
 }
 
-/* What it has from another one, which is that one's. */
-static void forget(struct ti__conf *c)
+/* Drops what is shared with another target. */
+static void unshare(struct ti__conf *c)
 {
     const size_t from = offsetof(struct ti__conf, user);
 
     free(c->host);
     memset((char *)c + from, 0, sizeof *c - from);
-    c->of = NULL;
+    c->like = NULL;
     c->keys_only = false;
 }
 
@@ -599,13 +601,13 @@ struct ti__conf *ti__conf_of(struct ti_remote *r, const char *target)
     if (!c)
         return NULL;
     c->keys = false;
-    if (c->state == TI__CONF_KNOWN && c->keys_only) { /* that is not enough any more */
-        forget(c);
+    if (c->state == TI__CONF_KNOWN && c->keys_only) { /* host keys only are not enough now */
+        unshare(c);
         c->state = TI__CONF_WANTED;
-        c->now = true;
-        TAILQ_INSERT_TAIL(&r->confs->now, c, in_queue);
+        c->urgent = true;
+        TAILQ_INSERT_TAIL(&r->confs->urgent, c, in_queue);
     }
-    hurry(c);
+    make_urgent(c);
     return c;
 }
 
@@ -614,7 +616,7 @@ struct ti__conf *ti__conf_of_keys(struct ti_remote *r, const char *target, bool 
     struct ti__conf *c = find(r, target, true, now);
 
     if (c && now)
-        hurry(c);
+        make_urgent(c);
     return c;
 }
 
@@ -625,15 +627,15 @@ static void conf_free(struct ti__conf *c)
 
     ti__timer_drop(&c->limit);
     ti__child_drop(&c->child);
-    ti__queue_free(&c->said);
-    ti__queue_free(&c->complaint);
-    for (size_t i = 0; i < sizeof texts / sizeof *texts && !c->of; i++)
+    ti__queue_free(&c->output);
+    ti__queue_free(&c->errors);
+    for (size_t i = 0; i < sizeof texts / sizeof *texts && !c->like; i++)
         free(texts[i]);
-    for (int i = 0; i < c->identity_count && !c->of; i++)
+    for (int i = 0; i < c->identity_count && !c->like; i++)
         free(c->identities[i]);
     free(c->host);
     free(c->target);
-    free(c->mark);
+    free(c->signature);
     free(c);
 }
 
@@ -649,7 +651,7 @@ void ti__confs_free(struct ti__confs *all)
             TAILQ_REMOVE(&all->table[i], c, in_table);
             conf_free(c);
         }
-    ti__hostclass_free(all->alike);
-    free(all->mark);
+    ti__hostclass_free(all->hostclass);
+    free(all->signature);
     free(all);
 }

@@ -1,7 +1,6 @@
 /*
- * What `ssh -G` says about a host: the user's configuration, as OpenSSH itself
- * understands it.  Asked once for each way of naming a host, several at a time; once for
- * all hosts that are alike to it (alike.h).
+ * The user's ssh configuration of a host, as printed by `ssh -G`.  It is run once for each target
+ * [USER@]HOST[:PORT], several at a time, or once for all targets of a class (hostclass.h).
  */
 #ifndef TI_REMOTE_CONF_H
 #define TI_REMOTE_CONF_H
@@ -17,7 +16,8 @@ struct ti_remote;
 
 enum ti__conf_state { TI__CONF_WANTED, TI__CONF_ASKED, TI__CONF_KNOWN, TI__CONF_BAD };
 
-/* What is meant for people who log in.  ssh is only told what it says itself that it knows. */
+/* Settings for interactive logins, which we override on the command line.  Only those that `ssh -G`
+ * prints are passed to ssh: older versions do not know them all. */
 enum { TI__OVERRIDE_DELEGATION = 3, TI__OVERRIDE_SESSION, TI__OVERRIDES };
 extern const struct ti__override {
     const char *word, *usual, *option;
@@ -28,14 +28,15 @@ struct ti__conf {
     struct ti_remote *r;
     char *target; /* [USER@]HOST[:PORT] */
     enum ti__conf_state state;
-    bool now;                  /* somebody waits for it */
-    bool keys;                 /* only what is known of its keys is of interest ... */
-    bool keys_only;            /* ... and may be had here, all but `control` */
-    unsigned char *mark;       /* of those that were asked for; NULL: none is like it */
-    const struct ti__conf *of; /* that it is like: all texts but `host` are that one's */
+    bool urgent;              /* a channel waits for it */
+    bool keys;                /* only its host keys are of interest ... */
+    bool keys_only;           /* ... so this may lack `control` */
+    unsigned char *signature; /* class of the host, once asked; NULL: none */
+    const struct ti__conf
+        *like; /* shared with this one, which owns all texts but `host`; or NULL */
     struct ti__child child;
     struct ti__timer limit; /* of ASKED */
-    struct ti__queue said, complaint;
+    struct ti__queue output, errors; /* of `ssh -G` */
     struct ti_err err; /* BAD */
 
     char *user, *host, *alias; /* alias: the host's name in known_hosts, or NULL */
@@ -45,14 +46,15 @@ struct ti__conf {
     char *identities[TI__IDENTITIES];
     int identity_count;
     bool identities_only;
-    char *agent;       /* its socket, or NULL */
-    char *known;       /* the files, spaces between them */
-    char *users_known; /* UserKnownHostsFile, as it is said; NULL: none */
+    char *agent;       /* socket of the ssh agent, or NULL */
+    char *known;       /* known_hosts files, separated by spaces */
+    char *users_known; /* UserKnownHostsFile, as printed; NULL: none */
     char *kex, *host_keys, *ciphers, *macs;
-    bool other_auth;     /* GSSAPI or by host may do where keys do not */
-    const char *openssh; /* what only the OpenSSH client does, but for ProxyCommand, or NULL */
-    unsigned undo;       /* bits: of ti__override */
-    bool proxy;          /* ProxyCommand, in place of which there may be a gateway */
+    bool other_auth; /* GSSAPI or host-based login is enabled */
+    const char
+        *needs_openssh; /* a setting that only OpenSSH supports, except ProxyCommand; or NULL */
+    unsigned overrides; /* bit i: pass ti__override[i].option */
+    bool proxy;         /* has ProxyCommand, which a gateway replaces */
 };
 
 struct ti__confs;
@@ -60,12 +62,12 @@ struct ti__confs;
 struct ti__confs *ti__confs_new(void); /* NULL: no memory */
 void ti__confs_free(struct ti__confs *all);
 
-/* NULL only for lack of memory.  WANTED is asked for by ti__confs_start(), and r->look is set once
- * it is KNOWN or BAD. */
+/* Requests the configuration of a target.  ti__confs_start() runs `ssh -G`; r->dirty is set once
+ * the state is KNOWN or BAD.  Returns NULL only when memory is short. */
 struct ti__conf *ti__conf_of(struct ti_remote *r, const char *target);
 
-/* The same, when only what is known of its keys is wanted: not `control`.  `now`: somebody waits
- * for it; else it is asked for when nobody waits for another, a few at a time. */
+/* The same if only the host keys are of interest: `control` may be missing.  Unless `now`, runs
+ * only while no channel waits, a few at a time. */
 struct ti__conf *ti__conf_of_keys(struct ti_remote *r, const char *target, bool now);
 
 void ti__confs_start(struct ti_remote *r);

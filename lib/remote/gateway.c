@@ -11,20 +11,20 @@
 #include "remote/sshargs.h"
 #include "remote/sshlog.h"
 
-#define LEAVE_ALONE_S 5.0 /* one that failed is not asked again for so long */
+#define RETRY_AFTER_S 5.0 /* a gateway that failed is not opened again earlier */
 
 struct ti__gateway {
     struct ti__gateway *next;
     struct ti_remote *r;
     char *name;
-    const char *hop; /* the last of them, in `name` */
+    const char *hop; /* last hop, in `name` */
     struct ti__conf *conf;
     enum ti__gateway_state state;
-    bool users; /* the master is the user's, not ours */
+    bool is_users; /* the master is the user's: not ours to stop */
     int tries;
     double failed_at;
-    double tried_at, heard_at; /* this try: when it began, when something came */
-    struct ti__timer timer;    /* limit of a try, or pause before the next */
+    double tried_at, heard_at; /* this attempt: start, and when data last came */
+    struct ti__timer timer;    /* timeout of an attempt, or backoff */
     struct ti__child master;
     struct ti__sshlog log;
     char log_path[96], socket[128];
@@ -36,7 +36,7 @@ static void stop(struct ti__gateway *g)
     ti__timer_drop(&g->timer);
     ti__child_drop(&g->master);
     ti__remove_path(g->log_path);
-    if (!g->users)
+    if (!g->is_users)
         ti__remove_path(g->socket);
     g->state = TI__GATEWAY_DOWN;
 }
@@ -55,7 +55,7 @@ void ti__gateways_free(struct ti_remote *r)
 
 /* --- its master --------------------------------------------------------------- */
 
-static void open_it(void *arg);
+static void open_master(void *arg);
 
 static void failed(struct ti__gateway *g, enum ti_channel_end why)
 {
@@ -68,7 +68,7 @@ static void failed(struct ti__gateway *g, enum ti_channel_end why)
         return;
     }
     g->state = TI__GATEWAY_OPENING;
-    ti__timer_set(&g->r->loop, &g->timer, ti__remote_backoff(g->r, g->tries), open_it, g);
+    ti__timer_set(&g->r->loop, &g->timer, ti__remote_backoff(g->r, g->tries), open_master, g);
 }
 
 static void is_up(struct ti__gateway *g)
@@ -99,14 +99,14 @@ static void on_ended(void *arg, int wait_status)
     (void)wait_status;
     ti__sshlog_hint(&g->log, why, g->hop, g->hint, sizeof g->hint);
     if (g->state == TI__GATEWAY_UP)
-        stop(g); /* its channels see it themselves */
+        stop(g); /* its channels notice that */
     else
         failed(g, why);
 }
 
 static const struct ti__child_callbacks calls = {.err = on_log, .log = on_log, .ended = on_ended};
 
-static void look_at_try(void *arg)
+static void check_timeouts(void *arg)
 {
     struct ti__gateway *g = arg;
     const struct ti_remote *r = g->r;
@@ -114,7 +114,7 @@ static void look_at_try(void *arg)
            quiet = g->heard_at + r->answer_s - now;
 
     if (left > 0 && quiet > 0) {
-        ti__timer_set(&g->r->loop, &g->timer, left < quiet ? left : quiet, look_at_try, g);
+        ti__timer_set(&g->r->loop, &g->timer, left < quiet ? left : quiet, check_timeouts, g);
         return;
     }
     snprintf(g->cause, sizeof g->cause, "no answer in %.3g s",
@@ -123,7 +123,7 @@ static void look_at_try(void *arg)
     failed(g, TI_CHANNEL_TIMED_OUT);
 }
 
-/* Each of those in front of the last is one that ssh may be told. */
+/* True if each hop of the list is safe as an argument of ssh. */
 static bool are_targets(const char *list)
 {
     char copy[512], *rest = NULL;
@@ -172,7 +172,7 @@ static bool start_master(struct ti__gateway *g, struct ti_err *err)
     return ok;
 }
 
-static void open_it(void *arg)
+static void open_master(void *arg)
 {
     struct ti__gateway *g = arg;
     struct ti_err err = {0};
@@ -182,22 +182,22 @@ static void open_it(void *arg)
     g->hint[0] = '\0';
     memset(&g->log, 0, sizeof g->log);
     g->log.master = true;
-    g->users = g->conf->control && ti__mux_alive(g->conf->control);
-    if (g->users) {
+    g->is_users = g->conf->control && ti__mux_alive(g->conf->control);
+    if (g->is_users) {
         snprintf(g->socket, sizeof g->socket, "%s", g->conf->control);
         is_up(g);
     } else if (start_master(g, &err)) {
         g->tried_at = g->heard_at = ti__now();
-        look_at_try(g);
+        check_timeouts(g);
     } else {
         snprintf(g->cause, sizeof g->cause, "%s", err.text);
         failed(g, TI_CHANNEL_LOCAL);
     }
 }
 
-/* --- what others see ------------------------------------------------------------- */
+/* --- interface ------------------------------------------------------------------ */
 
-static struct ti__gateway *named(struct ti_remote *r, const char *name)
+static struct ti__gateway *by_name(struct ti_remote *r, const char *name)
 {
     struct ti__gateway *g;
     const char *comma;
@@ -213,7 +213,7 @@ static struct ti__gateway *named(struct ti_remote *r, const char *name)
     comma = strrchr(g->name, ',');
     g->hop = comma ? comma + 1 : g->name;
     g->r = r;
-    g->failed_at = -LEAVE_ALONE_S;
+    g->failed_at = -RETRY_AFTER_S;
     g->next = r->gateways;
     return r->gateways = g;
 }
@@ -223,29 +223,29 @@ static void begin(void *arg)
     struct ti__gateway *g = arg;
 
     if (g->conf->state == TI__CONF_KNOWN) {
-        open_it(g);
+        open_master(g);
     } else if (g->conf->state == TI__CONF_BAD) {
         snprintf(g->cause, sizeof g->cause, "%s", g->conf->err.text);
         g->hint[0] = '\0';
         failed(g, TI_CHANNEL_LOCAL);
     } else {
-        g->r->look = true; /* so that it is asked for */
+        g->r->dirty = true; /* runs `ssh -G` */
         ti__timer_set(&g->r->loop, &g->timer, 0.005, begin, g);
     }
 }
 
 struct ti__gateway *ti__gateway(struct ti_remote *r, const char *name)
 {
-    struct ti__gateway *g = named(r, name);
+    struct ti__gateway *g = by_name(r, name);
 
-    if (!g || g->state != TI__GATEWAY_DOWN || ti__now() - g->failed_at < LEAVE_ALONE_S)
+    if (!g || g->state != TI__GATEWAY_DOWN || ti__now() - g->failed_at < RETRY_AFTER_S)
         return g;
     g->conf = ti__conf_of(r, g->hop);
     if (!g->conf)
         return NULL;
     g->tries = 0;
     g->state = TI__GATEWAY_OPENING;
-    /* Not before the caller knows it. */
+    /* Not before we return: it may call back. */
     ti__timer_set(&r->loop, &g->timer, 0, begin, g);
     return g;
 }

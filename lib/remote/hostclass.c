@@ -12,11 +12,11 @@
 #define PATTERNS_MAX  4096
 #define PATTERN_BYTES 256
 
-/* What stands behind a "Host" or "Match all", up to the next; or before the first of a file. */
+/* The settings after a "Host" or "Match all", up to the next; or before the first of a file. */
 struct section {
-    int first, n; /* patterns; n 0: it always holds */
-    bool apart;   /* something in it depends on the host's name */
-    bool control; /* ControlPath does */
+    int first, n; /* patterns; n 0: it always applies */
+    bool by_name; /* a setting depends on the host's name */
+    bool control; /* ControlPath depends on it */
 };
 
 struct ti__hostclass {
@@ -55,8 +55,8 @@ static bool add_patterns(struct ti__hostclass *a, struct section *s, char *list)
     return s->n > 0;
 }
 
-/* False: too much for us. */
-static bool take_line(struct ti__hostclass *a, char *line)
+/* False: not supported. */
+static bool parse_line(struct ti__hostclass *a, char *line)
 {
     struct section *s = &a->section[a->sections - 1];
     char *word = line + strspn(line, " \t\r\n\f"), *value;
@@ -71,7 +71,7 @@ static bool take_line(struct ti__hostclass *a, char *line)
     value += strspn(value, " \t=");
     value[strcspn(value, "\r\n\f")] = '\0';
     if (word[strspn(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789")])
-        return false; /* quoted, or nothing that ssh knows */
+        return false; /* quoted, or not a keyword */
     if (strcasecmp(word, "host") == 0)
         return (s = begin_section(a)) != NULL && add_patterns(a, s, value);
     if (strcasecmp(word, "match") == 0) {
@@ -84,7 +84,7 @@ static bool take_line(struct ti__hostclass *a, char *line)
     if (depends && strcasecmp(word, "controlpath") == 0)
         s->control = true;
     else if (depends)
-        s->apart = true;
+        s->by_name = true;
     return true;
 }
 
@@ -98,7 +98,7 @@ static bool read_config(struct ti__hostclass *a, const char *path)
               begin_section(a) != NULL;
 
     while (ok && getline(&line, &room, f) >= 0)
-        ok = take_line(a, line);
+        ok = parse_line(a, line);
     free(line);
     if (f)
         fclose(f);
@@ -133,7 +133,7 @@ struct ti__hostclass *ti__hostclass_new(const char *said, size_t bytes)
         files++;
     }
     for (int i = 0; ok && i < a->sections; i++)
-        ok = a->section[i].n > 0 || !a->section[i].apart;
+        ok = a->section[i].n > 0 || !a->section[i].by_name;
     if (ok && files)
         return a;
     ti__hostclass_free(a);
@@ -171,7 +171,7 @@ static bool matches(const char *text, const char *pattern)
     }
 }
 
-static bool holds(const struct ti__hostclass *a, const struct section *s, const char *host)
+static bool applies(const struct ti__hostclass *a, const struct section *s, const char *host)
 {
     bool any = s->n == 0;
 
@@ -195,7 +195,7 @@ enum ti__share ti__hostclass_signature(const struct ti__hostclass *a, const char
 {
     enum ti__share how = TI__SHARE_ALL;
 
-    /* capitals are made small by ssh, addresses may be written in another way */
+    /* ssh lowercases names, and addresses can be written in several ways */
     if (!*host || host[strspn(host, "abcdefghijklmnopqrstuvwxyz0123456789.-_")] ||
         !host[strspn(host, "0123456789.")])
         return TI__SHARE_NONE;
@@ -203,9 +203,9 @@ enum ti__share ti__hostclass_signature(const struct ti__hostclass *a, const char
     for (int i = 0; i < a->sections; i++) {
         const struct section *s = &a->section[i];
 
-        if (!holds(a, s, host))
+        if (!applies(a, s, host))
             continue;
-        if (s->apart)
+        if (s->by_name)
             return TI__SHARE_NONE;
         if (s->control)
             how = TI__SHARE_KEYS;

@@ -1,10 +1,10 @@
 /*
- * Hosts that ssh's configuration does not tell apart.  What `ssh -G` says of one it says of the
- * others too, but for the name, so that it need not be asked of each of thousands.
+ * Classes of hosts that ssh's configuration treats equally.  For hosts of one class `ssh -G` prints
+ * the same, except for the name, so it is run once for all of them instead of for thousands.
  *
- * Only where that is certain: ssh itself says what files it has read (-v), and in these there is
- * nothing but "Host" with plain patterns and "Match all"; and nothing that holds for either host
- * depends on its name: no HostName, nothing canonical, no tokens (%h).
+ * Only used where that is certain.  `ssh -v` names the files that it read.  These may only have
+ * "Host" with plain patterns and "Match all", and no setting of a host may depend on its name: no
+ * HostName, no canonicalization, no tokens (%h).
  */
 #ifndef TI_REMOTE_HOSTCLASS_H
 #define TI_REMOTE_HOSTCLASS_H
@@ -14,18 +14,19 @@
 
 struct ti__hostclass;
 
-/* From what `ssh -v -G` said of itself.  NULL: each host is to be asked of. */
+/* From the debug output of `ssh -v -G`.  NULL: `ssh -G` must be run for each host. */
 struct ti__hostclass *ti__hostclass_new(const char *said, size_t bytes);
 void ti__hostclass_free(struct ti__hostclass *a); /* NULL is fine */
 
 enum ti__share {
-    TI__SHARE_NONE, /* this one is to be asked of */
-    TI__SHARE_KEYS, /* all but ControlPath, in which there are tokens */
+    TI__SHARE_NONE, /* run `ssh -G` for this host */
+    TI__SHARE_KEYS, /* all settings but ControlPath, which has tokens */
     TI__SHARE_ALL,
 };
 
-/* Hosts with equal marks, of ti__hostclass_bytes(), are alike.  `host` as it is given to ssh,
- * without user and port, which are to be the same as well. */
+/* Computes the signature of `host`, ti__hostclass_bytes() long.  Hosts with equal signatures are of
+ * one class.  `host` is the argument of ssh without user and port, which must be equal, too.
+ * Returns how much hosts of the class share. */
 enum ti__share ti__hostclass_signature(const struct ti__hostclass *a, const char *host,
                                        unsigned char *mark);
 size_t ti__hostclass_bytes(const struct ti__hostclass *a);

@@ -15,7 +15,7 @@ enum mark { PLAIN, AUTHORITY, REVOKED };
 struct entry {
     enum mark mark;
     char *names, *type, *key;   /* base64 */
-    LIBSSH2_KNOWNHOSTS *hashed; /* holds this one name, where it is hashed */
+    LIBSSH2_KNOWNHOSTS *hashed; /* with this one name, if it is hashed */
     long line;
 };
 
@@ -28,7 +28,7 @@ struct file {
 
 struct ti__known {
     struct file *files;
-    LIBSSH2_SESSION *session; /* of nobody: libssh2 wants one for hashing */
+    LIBSSH2_SESSION *session; /* not connected; libssh2 needs one for hashing */
 };
 
 /* --- reading -------------------------------------------------------------------- */
@@ -139,8 +139,8 @@ void ti__known_free(struct ti__known *k)
 
 /* --- names ----------------------------------------------------------------------- */
 
-/* '*' and '?' only, without regard to case. */
-static bool fits(const char *pattern, size_t bytes, const char *name)
+/* Globs with '*' and '?', case-insensitive. */
+static bool glob_matches(const char *pattern, size_t bytes, const char *name)
 {
     for (; bytes && *pattern != '*'; pattern++, bytes--, name++)
         if (!*name || (*pattern != '?' && strncasecmp(pattern, name, 1) != 0))
@@ -148,7 +148,7 @@ static bool fits(const char *pattern, size_t bytes, const char *name)
     if (!bytes)
         return !*name;
     for (;; name++) {
-        if (fits(pattern + 1, bytes - 1, name))
+        if (glob_matches(pattern + 1, bytes - 1, name))
             return true;
         if (!*name)
             return false;
@@ -163,7 +163,7 @@ static bool in_patterns(const char *list, const char *name)
         size_t n = strcspn(list, ",");
         bool no = *list == '!';
 
-        if (n > (size_t)no && fits(list + no, n - no, name)) {
+        if (n > (size_t)no && glob_matches(list + no, n - no, name)) {
             if (no)
                 return false;
             found = true;
@@ -182,7 +182,7 @@ static bool is_named(const struct entry *e, const char *name)
             e->hashed, name, "x", 1, LIBSSH2_KNOWNHOST_TYPE_PLAIN | LIBSSH2_KNOWNHOST_KEYENC_RAW,
             &found);
 
-        /* not CHECK_FAILURE: an entry that could not be looked at is nobody's */
+        /* CHECK_FAILURE is no match */
         return rc == LIBSSH2_KNOWNHOST_CHECK_MATCH || rc == LIBSSH2_KNOWNHOST_CHECK_MISMATCH;
     }
     return e->names[0] != '|' && in_patterns(e->names, name);
@@ -209,7 +209,7 @@ char *ti__base64(const unsigned char *p, size_t n)
     return text;
 }
 
-/* Of `conf`'s files, each entry for `name`, until `f` says true. */
+/* Calls `f` for each entry of `name` in the files of `conf`, until it returns true. */
 static bool each_entry(struct ti__known *k, const struct ti__conf *conf, const char *name,
                        bool (*f)(const struct file *file, const struct entry *e, void *arg),
                        void *arg)
@@ -235,8 +235,8 @@ static bool is_plain(const struct file *file, const struct entry *e, void *arg)
     return e->mark == PLAIN;
 }
 
-/* As OpenSSH does: [HOST]:PORT where the port is another one, and HOST where
- * nothing is known under that. */
+/* The name to look up, as OpenSSH does: [HOST]:PORT for another port than 22, or HOST if that is
+ * not known. */
 static void name_of(struct ti__known *k, const struct ti__conf *conf, char *name, size_t bytes)
 {
     if (conf->alias) {
@@ -275,7 +275,7 @@ static bool compare(const struct file *file, const struct entry *e, void *arg)
     return q->verdict == TI__KNOWN_REVOKED;
 }
 
-/* Only looks whether the key is marked as revoked. */
+/* Only checks whether the key is revoked. */
 static bool is_revoked(const struct file *file, const struct entry *e, void *arg)
 {
     return e->mark == REVOKED && compare(file, e, arg);
@@ -292,7 +292,7 @@ enum ti__known_verdict ti__known_check(struct ti__known *k, const struct ti__con
     if (!text)
         return TI__KNOWN_NOT;
     where[0] = '\0';
-    /* A key that is revoked for [HOST]:PORT alone is no good because HOST has it, too. */
+    /* A key that is revoked for [HOST]:PORT is bad even if HOST has it. */
     if (!conf->alias && conf->port != 22) {
         snprintf(name, sizeof name, "[%s]:%d", conf->host, conf->port);
         each_entry(k, conf, name, is_revoked, &q);
@@ -333,7 +333,7 @@ bool ti__known_authority(struct ti__known *k, const struct ti__conf *conf)
     return each_entry(k, conf, name, is_authority, NULL);
 }
 
-/* --- for others --------------------------------------------------------------------- */
+/* --- export ------------------------------------------------------------------------- */
 
 struct lines {
     FILE *out;
@@ -374,7 +374,7 @@ char *ti__known_lines(struct ti__known *k, const struct ti__conf *conf)
     size_t bytes;
 
     if (!ti__target(&t, conf->target) || strlen(conf->host) > 512 || strpbrk(t.host, "*?!,") ||
-        strpbrk(conf->host, "*?!,")) /* these make patterns */
+        strpbrk(conf->host, "*?!,")) /* these would be patterns */
         return strdup("");
     l.out = open_memstream(&text, &bytes);
     if (!l.out)

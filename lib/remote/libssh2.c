@@ -1,12 +1,10 @@
 /*
- * Commands by libssh2, in this process.
+ * Transport: SSH by libssh2, in this process.
  *
- * All of it is non-blocking.  What libssh2 wants to send goes to a queue of ours
- * that takes everything: libssh2 must not be asked for anything else while a
- * packet of it is half sent, and a queue never leaves one so.  What it wants to
- * receive comes from a socket, or from the pipes of a gateway's master.  A session
- * that is to be freed is first marked as dead, so that nothing waits for the other
- * side.
+ * Everything is non-blocking.  libssh2 sends into a queue of ours that always takes all bytes,
+ * because no other libssh2 function may be called while a packet is partly sent.  It receives from
+ * a socket, or from the pipes of a gateway's master.  A session that is to be freed is marked dead
+ * first, so that nothing waits for the other side.
  */
 #include <libssh2.h>
 
@@ -33,40 +31,40 @@
 #define WINDOW_BYTES (2 << 20) /* more is slower */
 #define PACKET_BYTES (32 << 10)
 #define READ_BYTES   (32 << 10)
-#define READS        16          /* at a time, so that one does not hold up the others */
-#define SEND_AHEAD   (256 << 10) /* queued at most before the command's input waits */
-#define AGENT_MS     10000       /* who has an agent ask him */
-#define RSA_SHA2     0x010b00    /* libssh2 1.11 can sign with RSA as servers want it today */
+#define READS        16          /* at a time, so that other channels get their turn */
+#define SEND_AHEAD   (256 << 10) /* bytes queued to send; more input of the command waits */
+#define AGENT_MS     10000       /* for an answer of the ssh agent, which may ask the user */
+#define RSA_SHA2     0x010b00 /* libssh2 1.11 has the RSA signatures that servers require today */
 
 enum step { CONNECT, HANDSHAKE, KEYS, AGENT, FILES, OPEN, EXEC, RUN };
 
 struct session {
     struct ti_channel *c;
     enum step step;
-    bool dead, greeted, closed; /* greeted: it said that it speaks SSH; closed: it has */
-    bool broken;                /* what came is not what was sent, or not as it has to be */
-    char before[80];            /* the last line that it said before that */
+    bool dead, greeted, closed; /* greeted: its "SSH-" line came; closed: by the server */
+    bool broken;                /* libssh2 could not decode what came */
+    char before[80];            /* its last line before the greeting */
     size_t before_bytes;
 
     struct ti__lookup *lookup;
-    struct addrinfo *list, *at; /* addresses, and the one that is tried */
+    struct addrinfo *list, *at; /* addresses, and the current one */
     struct ti__mux mux;
-    int in, out; /* descriptors; the same one for a socket; -1 */
+    int in, out; /* descriptors, equal for a socket; -1 */
     struct ti__watch in_watch, out_watch;
     struct ti__queue sending;
-    double heard;    /* when something came last */
-    double alive_at; /* when `alive` is due */
+    double heard;    /* when data last came */
+    double alive_at; /* time of the timer `alive` */
     struct ti__timer alive, again;
 
     LIBSSH2_SESSION *ssh;
     LIBSSH2_CHANNEL *channel;
     LIBSSH2_AGENT *agent;
     struct libssh2_agent_publickey *key;
-    bool have_key, others; /* others: the keys that IdentityFile names were tried */
+    bool have_key, others; /* others: on to agent keys that IdentityFile does not name */
     int file;
-    unsigned long window; /* of its input, when something was sent last */
-    unsigned long left;   /* what libssh2 had of its output after the last look */
-    bool unfit;           /* there are keys that libssh2 cannot use */
+    unsigned long window; /* send window of the channel after the last send */
+    unsigned long left;   /* bytes buffered in libssh2 after the last read */
+    bool unfit;           /* some keys cannot be used by libssh2 */
     bool input_end;       /* sent */
     char tried[256];
 };
@@ -80,7 +78,7 @@ static void fail(struct session *o, enum ti_channel_end end, const char *cause)
     ti__channel_failed(o->c, end, NULL, "%s", cause);
 }
 
-/* What libssh2 says of the last failure. */
+/* libssh2's text for the last failure. */
 static const char *last_error(struct session *o)
 {
     char *text = NULL;
@@ -95,7 +93,7 @@ static LIBSSH2_SEND_FUNC(on_send)
 {
     struct session *o = *abstract;
 
-    if (socket != o->in) { /* the agent's */
+    if (socket != o->in) { /* the socket of the ssh agent */
         ssize_t n = send(socket, buffer, length, flags | MSG_NOSIGNAL);
 
         return n < 0 ? -errno : n;
@@ -122,8 +120,8 @@ static ssize_t from_agent(struct session *o, int fd, void *buffer, size_t length
     return n < 0 ? -errno : n;
 }
 
-/* An sshd that has too many visitors says so in a plain line, and closes. */
-static void greet(struct session *o, const char *data, size_t bytes)
+/* Keeps the last line before the greeting: an overloaded sshd sends its reason as plain text. */
+static void scan_greeting(struct session *o, const char *data, size_t bytes)
 {
     for (size_t i = 0; i < bytes && !o->greeted; i++) {
         if (data[i] == '\n') {
@@ -155,13 +153,13 @@ static LIBSSH2_RECV_FUNC(on_recv)
     if (n == 0)
         o->closed = true;
     else
-        greet(o, buffer, (size_t)n);
+        scan_greeting(o, buffer, (size_t)n);
     o->heard = ti__now();
     ti__channel_heard(o->c);
     return n;
 }
 
-/* Write what is queued; false: the connection is broken. */
+/* Writes the queue; false: the connection is broken. */
 static bool flush(struct session *o)
 {
     while (ti__queue_bytes(&o->sending)) {
@@ -186,7 +184,7 @@ static void on_event(void *arg, uint32_t events)
     pump(arg);
 }
 
-/* While a channel is paused nothing is received, but for what lets input go on. */
+/* A paused channel receives nothing, unless input waits for a window adjustment. */
 static bool wants_to_read(const struct session *o)
 {
     return o->step != RUN || !o->c->paused || ti__queue_bytes(&o->c->input);
@@ -199,7 +197,7 @@ static void watch(struct session *o)
     bool same = o->in == o->out;
     uint32_t events = read | (same ? write : 0);
 
-    /* Not at all rather than for nothing: epoll would tell of ends all the time. */
+    /* With events 0 epoll would still report a hangup, again and again. */
     if (!events)
         ti__watch_drop(&o->in_watch);
     else if (o->in_watch.loop)
@@ -224,8 +222,7 @@ static bool in_list(const char *list, const char *word, size_t n)
     return false;
 }
 
-/* Set the methods of one kind to those of the user's list that libssh2 has; false:
- * none. */
+/* Sets the methods of one kind to those of the user's list that libssh2 supports; false: none. */
 static bool prefer(struct session *o, int kind, const char *list)
 {
     const char **have;
@@ -251,8 +248,8 @@ static bool prefer(struct session *o, int kind, const char *list)
     return ok;
 }
 
-/* The key types that known_hosts has for the host, of those allowed: the server is
- * to show one of these.  All allowed where it has none, to say which it is. */
+/* The allowed host key types, limited to those in known_hosts, if any are, so that the server shows
+ * a key that we can check. */
 static char *wanted_host_keys(struct session *o)
 {
     static const struct {
@@ -295,8 +292,8 @@ static bool methods(struct session *o)
     return ok;
 }
 
-/* False, and `o` is no more. */
-static bool no_method(struct session *o, const char *why)
+/* Falls back to OpenSSH, or fails.  Always false: `o` is freed. */
+static bool fail_method(struct session *o, const char *why)
 {
     struct ti_channel *c = o->c;
 
@@ -308,7 +305,7 @@ static bool no_method(struct session *o, const char *why)
 
 static void on_alive(void *arg);
 
-static void look_again(struct session *o)
+static void set_keepalive(struct session *o)
 {
     double in_s = o->c->r->silence_s / 3;
 
@@ -323,9 +320,8 @@ static void on_alive(void *arg)
     double silent = ti__now() - o->heard, late = ti__now() - o->alive_at;
     int next;
 
-    look_again(o);
-    /* nobody polled, or we were stopped: it may have said much, which is yet to be read, and
-     * was asked for nothing */
+    set_keepalive(o);
+    /* We did not read, or not poll: there may be unread data, and no keepalive was sent. */
     if (!wants_to_read(o) || late >= c->r->silence_s / 3) {
         o->heard = ti__now();
         return;
@@ -340,7 +336,7 @@ static void on_alive(void *arg)
     }
 }
 
-/* Bytes can go both ways. */
+/* The byte stream is open: begins the SSH session. */
 static void connected(struct session *o)
 {
     o->ssh = libssh2_session_init_ex(NULL, NULL, NULL, o);
@@ -357,7 +353,7 @@ static void connected(struct session *o)
 #endif
     libssh2_session_set_blocking(o->ssh, 0);
     if (!methods(o)) {
-        no_method(o, "of those that ssh's configuration allows");
+        fail_method(o, "of those that ssh's configuration allows");
         return;
     }
     o->heard = ti__now();
@@ -466,10 +462,9 @@ static void libssh2_start(struct ti_channel *c)
 
 /* --- up to the command ------------------------------------------------------------------- */
 
-/* Each returns true when the next step is due; else it waits, or has failed and
- * `o` is no more. */
+/* Each step returns true when it is done.  False: it waits, or has failed and `o` is freed. */
 
-static bool broke_off(struct session *o)
+static bool fail_closed(struct session *o)
 {
     if (!o->greeted && o->before[0])
         ti__channel_failed(o->c, TI_CHANNEL_BUSY, NULL, "it closes the connection, saying: %s",
@@ -495,12 +490,12 @@ static bool handshake(struct session *o)
     case LIBSSH2_ERROR_SOCKET_SEND:
     case LIBSSH2_ERROR_BANNER_RECV:
     case LIBSSH2_ERROR_BANNER_SEND:
-        return broke_off(o);
+        return fail_closed(o);
     default:
         if (o->closed && rc != LIBSSH2_ERROR_KEX_FAILURE &&
             rc != LIBSSH2_ERROR_KEY_EXCHANGE_FAILURE)
-            return broke_off(o);
-        return no_method(o, last_error(o));
+            return fail_closed(o);
+        return fail_method(o, last_error(o));
     }
 }
 
@@ -562,7 +557,7 @@ static bool can_use(const unsigned char *blob, size_t bytes)
            (blob_is(blob, bytes, "ssh-rsa") && libssh2_version(RSA_SHA2));
 }
 
-/* Is it one of those in IdentityFile, by the public key beside them? */
+/* True if the key is in an IdentityFile, by the .pub file. */
 static bool is_listed(const struct ti__conf *conf, const struct libssh2_agent_publickey *key)
 {
     char *text = ti__base64(key->blob, key->blob_len);
@@ -583,8 +578,8 @@ static bool is_listed(const struct ti__conf *conf, const struct libssh2_agent_pu
     return found;
 }
 
-/* The agent's next key that may be used; false: no more.  As with ssh, those in IdentityFile come
- * first: a server takes few tries. */
+/* Advances to the next usable key of the agent; false: no more.  As with ssh, keys of IdentityFile
+ * come first, because servers allow few attempts. */
 static bool next_agent_key(struct session *o)
 {
     const struct ti__conf *conf = o->c->conf;
@@ -620,7 +615,7 @@ static bool rejected(int rc)
            rc != LIBSSH2_ERROR_SOCKET_SEND;
 }
 
-/* OPEN is the step after, FILES if none of the agent's keys will do. */
+/* On success the next step is OPEN, else FILES. */
 static bool by_agent(struct session *o)
 {
     const char *user = o->c->conf->user;
@@ -638,16 +633,16 @@ static bool by_agent(struct session *o)
         if (rc == LIBSSH2_ERROR_EAGAIN)
             return false;
         if (rc == 0) {
-            o->step = FILES; /* and past it */
+            o->step = FILES; /* pump() advances to OPEN */
             return true;
         }
         if (!rejected(rc))
-            return true; /* seen again below */
+            return true; /* by_file() reports it */
         o->have_key = false;
     }
 }
 
-/* What kind of key it is, from the public key beside it.  Unknown: it is tried. */
+/* True if libssh2 cannot use the key, by its .pub file.  Without one it is tried. */
 static bool file_is_unfit(const char *path)
 {
     char name[1100], line[64] = "";
@@ -672,7 +667,7 @@ static bool has_certificate(const char *path)
     return access(name, F_OK) == 0;
 }
 
-static bool no_auth(struct session *o)
+static bool fail_auth(struct session *o)
 {
     struct ti_channel *c = o->c;
     char hint[512];
@@ -708,7 +703,7 @@ static bool by_file(struct session *o)
             o->unfit = true;
             continue;
         }
-        o->unfit = o->unfit || has_certificate(path); /* which ssh would show */
+        o->unfit = o->unfit || has_certificate(path); /* ssh would use it */
         rc = libssh2_userauth_publickey_fromfile_ex(o->ssh, conf->user,
                                                     (unsigned)strlen(conf->user), NULL, path, "");
         if (rc == 0)
@@ -718,13 +713,13 @@ static bool by_file(struct session *o)
         if (!rejected(rc))
             break;
         note_tried(o, path);
-        /* Not read: with a passphrase, or of a kind that is not known. */
+        /* libssh2 cannot read it: it has a passphrase, or is of an unknown type. */
         if (rc != LIBSSH2_ERROR_AUTHENTICATION_FAILED && rc != LIBSSH2_ERROR_PUBLICKEY_UNVERIFIED)
             o->unfit = true;
     }
     if (o->closed && !o->tried[0])
-        return broke_off(o);
-    return no_auth(o);
+        return fail_closed(o);
+    return fail_auth(o);
 }
 
 static bool open_channel(struct session *o)
@@ -770,13 +765,13 @@ static void send_input(struct session *o)
 
         if (n == LIBSSH2_ERROR_EAGAIN || n == 0)
             break;
-        if (n < 0) { /* the command takes no more; its end comes otherwise */
+        if (n < 0) { /* the command takes no more input; its end is reported separately */
             ti__queue_free(&c->input);
             break;
         }
         ti__queue_drop(&c->input, (size_t)n);
         sent = true;
-        /* What does not go now goes when it can; the next look comes with that. */
+        /* What remains is sent on EPOLLOUT, which calls this again. */
         if (ti__queue_bytes(&o->sending) >= SEND_AHEAD && !flush(o))
             break;
     }
@@ -789,8 +784,8 @@ static void send_input(struct session *o)
         ti__channel_drained(c);
 }
 
-/* One stream; true: there may be more.  *taken: something was. */
-static bool take(struct session *o, int stream, bool *taken)
+/* Reads one stream; true: there may be more.  *taken is set if data came. */
+static bool read_stream(struct session *o, int stream, bool *taken)
 {
     char buf[READ_BYTES];
 
@@ -812,15 +807,15 @@ static bool take(struct session *o, int stream, bool *taken)
     return true;
 }
 
-/* Both streams; true: there may be more.  Whoever asks libssh2 for one has it read what
- * comes of both, so what came meanwhile of the other is left in libssh2, and no event tells
- * of it.  What is of neither stays there for good. */
-static bool take_all(struct session *o)
+/* Reads both streams; true: there may be more.  Reading one stream makes libssh2 buffer data of the
+ * other, for which no event comes.  Bytes of neither stream stay buffered for good, so `left` alone
+ * does not mean that there is more. */
+static bool read_all(struct session *o)
 {
     unsigned long left = 0;
-    bool taken = false, more = take(o, 0, &taken);
+    bool taken = false, more = read_stream(o, 0, &taken);
 
-    more = take(o, SSH_EXTENDED_DATA_STDERR, &taken) || more;
+    more = read_stream(o, SSH_EXTENDED_DATA_STDERR, &taken) || more;
     if (more || o->broken || o->c->paused || o->c->closing)
         return more;
     libssh2_channel_window_read_ex(o->channel, &left, NULL);
@@ -853,7 +848,7 @@ static void on_again(void *arg)
     pump(arg);
 }
 
-/* False: `o` is no more. */
+/* False: `o` is freed. */
 static bool run(struct session *o)
 {
     struct ti_channel *c = o->c;
@@ -861,10 +856,10 @@ static bool run(struct session *o)
     int rc;
 
     send_input(o);
-    more = take_all(o);
+    more = read_all(o);
     if (c->closing)
         return true;
-    if (o->broken && !o->closed) { /* libssh2 would go on behind what it could not read */
+    if (o->broken && !o->closed) { /* libssh2 would continue after the lost data */
         fail(o, TI_CHANNEL_LOST, last_error(o));
         return false;
     }
@@ -910,7 +905,7 @@ static bool step(struct session *o)
     return false;
 }
 
-/* Is the try still this one?  What a step fails stops it. */
+/* True if `o` is still the current attempt: a step that fails frees it. */
 static bool goes_on(const struct ti_channel *c, const struct session *o)
 {
     return c->transport == ti__in_process && c->own == o && o->ssh &&
@@ -932,7 +927,7 @@ static void pump(struct session *o)
         o->step++;
         if (o->step == RUN) {
             libssh2_keepalive_config(o->ssh, 1, 2);
-            look_again(o);
+            set_keepalive(o);
             ti__channel_ready(c);
         }
     }
@@ -950,7 +945,7 @@ static void libssh2_input(struct ti_channel *c)
     pump(c->own);
 }
 
-/* At the next turn of the loop: what is called here may end the channel. */
+/* In the next round of the loop, since the step may end the channel. */
 static void libssh2_command(struct ti_channel *c)
 {
     struct session *o = c->own;
@@ -977,7 +972,7 @@ static void libssh2_stop(struct ti_channel *c)
 
     if (!o->c)
         return;
-    o->dead = true; /* nothing of what follows waits for the other side */
+    o->dead = true; /* so nothing below waits for the other side */
     ti__timer_drop(&o->alive);
     ti__timer_drop(&o->again);
     ti__lookup_drop(o->lookup);

@@ -16,8 +16,8 @@ struct ti__lookup {
     char host[512], port[8];
     int family, error, error_errno;
     struct addrinfo *list;
-    atomic_int users; /* the thread and who asked; the last one frees */
-    void (*told)(void *arg, struct addrinfo *list, const char *failure);
+    atomic_int users; /* the thread and the caller; the last one frees it */
+    void (*done)(void *arg, struct addrinfo *list, const char *failure);
     void *arg;
 };
 
@@ -47,14 +47,14 @@ static void on_done(void *arg, uint32_t events)
 {
     struct ti__lookup *l = arg;
     struct addrinfo *list = l->list;
-    void (*told)(void *, struct addrinfo *, const char *) = l->told;
-    void *told_arg = l->arg;
+    void (*done)(void *, struct addrinfo *, const char *) = l->done;
+    void *done_arg = l->arg;
     int error = l->error, error_errno = l->error_errno;
 
     (void)events;
     l->list = NULL;
     ti__lookup_drop(l);
-    told(told_arg, list,
+    done(done_arg, list,
          !error                ? NULL
          : error == EAI_SYSTEM ? strerror(error_errno)
                                : gai_strerror(error));
@@ -71,7 +71,7 @@ static bool start_thread(struct ti__lookup *l)
     pthread_attr_setdetachstate(&a, PTHREAD_CREATE_DETACHED);
     pthread_attr_setstacksize(&a, 256 << 10);
     sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &was); /* signals are for the one who knows them */
+    pthread_sigmask(SIG_SETMASK, &all, &was); /* only the main thread handles signals */
     error = pthread_create(&t, &a, look, l);
     pthread_sigmask(SIG_SETMASK, &was, NULL);
     pthread_attr_destroy(&a);
@@ -80,7 +80,7 @@ static bool start_thread(struct ti__lookup *l)
 }
 
 struct ti__lookup *ti__lookup(struct ti__loop *loop, const char *host, int port, int family,
-                              void (*told)(void *arg, struct addrinfo *list, const char *failure),
+                              void (*done)(void *arg, struct addrinfo *list, const char *failure),
                               void *arg)
 {
     struct ti__lookup *l = calloc(1, sizeof *l);
@@ -91,7 +91,7 @@ struct ti__lookup *ti__lookup(struct ti__loop *loop, const char *host, int port,
         return NULL;
     l->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     l->family = family;
-    l->told = told;
+    l->done = done;
     l->arg = arg;
     snprintf(l->host, sizeof l->host, "%s", host);
     snprintf(l->port, sizeof l->port, "%d", port);
@@ -102,7 +102,7 @@ struct ti__lookup *ti__lookup(struct ti__loop *loop, const char *host, int port,
         free(l);
         return NULL;
     }
-    /* An address needs nobody's answer. */
+    /* A numeric address needs no name server. */
     if (getaddrinfo(l->host, l->port, &how, &l->list) == 0) {
         atomic_fetch_sub(&l->users, 1);
         eventfd_write(l->fd, 1);

@@ -94,7 +94,7 @@ void ti__timer_drop(struct ti__timer *t)
     t->loop = NULL;
 }
 
-/* The first timer that is due, or NULL, and when the next one is. */
+/* Returns a timer that is due, or NULL, and sets next_timer. */
 static struct ti__timer *due(struct ti__loop *l, double now)
 {
     struct ti__timer *found = NULL;
@@ -109,8 +109,8 @@ static struct ti__timer *due(struct ti__loop *l, double now)
     return found;
 }
 
-/* The list may be any other after a call: begin again.  What a call sets anew is
- * not due at `now`. */
+/* A callback may change the list, so the search starts again.  Timers set by it are not due at
+ * `now`. */
 static void run_timers(struct ti__loop *l)
 {
     double now = ti__now();

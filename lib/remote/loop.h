@@ -1,9 +1,8 @@
 /*
- * One thread's waiting: descriptors that can be read or written, and timers.
- * Only remote/ uses it.
+ * An event loop for one thread: descriptors and timers.  Used by remote/ only.
  *
- * A watch or timer is part of what it belongs to, which may be freed by any call
- * of the loop once it has been dropped.
+ * Watches and timers are embedded in the caller's structures.  After ti__watch_drop() or
+ * ti__timer_drop() these may be freed, also from within a callback.
  */
 #ifndef TI_REMOTE_LOOP_H
 #define TI_REMOTE_LOOP_H
@@ -20,7 +19,7 @@ struct ti__loop;
 struct ti__watch {
     struct ti__loop *loop; /* NULL: not watched */
     int fd;
-    uint32_t events; /* EPOLLIN, EPOLLOUT; 0: neither, but ends and errors are seen */
+    uint32_t events; /* EPOLLIN, EPOLLOUT; 0: only hangups and errors are reported */
     void (*call)(void *arg, uint32_t events);
     void *arg;
 };
@@ -36,7 +35,7 @@ struct ti__timer {
 struct ti__loop {
     int epoll;
     struct ti__timer *timers;
-    double next_timer; /* not later than the first of them */
+    double next_timer; /* time of the first timer, or earlier */
     struct epoll_event batch[TI__LOOP_BATCH];
     int in_batch;
 };
@@ -46,16 +45,16 @@ double ti__now(void); /* seconds, monotonic */
 bool ti__loop_open(struct ti__loop *l); /* false: errno */
 void ti__loop_close(struct ti__loop *l);
 
-/* Wait at most `timeout_ms` (-1: no limit) and make the calls that are due. */
+/* Waits at most `timeout_ms` (-1: no limit) for events and makes their callbacks. */
 void ti__loop_run(struct ti__loop *l, int timeout_ms);
 
-/* Watch `fd`; again: change what for.  False: errno (EPERM: a plain file). */
+/* Watches `fd` for events.  False: errno (EPERM: a plain file). */
 bool ti__watch(struct ti__loop *l, struct ti__watch *w, int fd, uint32_t events,
                void (*call)(void *arg, uint32_t events), void *arg);
 bool ti__watch_events(struct ti__watch *w, uint32_t events);
 void ti__watch_drop(struct ti__watch *w); /* before the descriptor is closed */
 
-/* Call once in `seconds`; again: anew. */
+/* Calls once after `seconds`; replaces an earlier setting. */
 void ti__timer_set(struct ti__loop *l, struct ti__timer *t, double seconds, void (*call)(void *arg),
                    void *arg);
 void ti__timer_drop(struct ti__timer *t);

@@ -31,8 +31,8 @@ static uint32_t get(const unsigned char *p)
     return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
 }
 
-/* Our greeting and the request; a socket that is new takes them at once. */
-static bool say(int fd, const char *host, int port)
+/* Sends HELLO and the request.  A new socket has room for both. */
+static bool send_request(int fd, const char *host, int port)
 {
     unsigned char buf[1024];
     size_t n = 0, bytes = strlen(host);
@@ -53,7 +53,7 @@ static bool say(int fd, const char *host, int port)
     return send(fd, buf, n, MSG_NOSIGNAL) == (ssize_t)n;
 }
 
-static bool pass(int fd, int what)
+static bool send_fd(int fd, int what)
 {
     char byte = 0;
     struct iovec part = {&byte, 1};
@@ -74,13 +74,13 @@ static bool pass(int fd, int what)
     return sendmsg(fd, &m, MSG_NOSIGNAL) == 1;
 }
 
-/* Who waits for it is told, once, and may free `m` then. */
-static void tell(struct ti__mux *m, const char *failure)
+/* Calls `done` once; the callee may free `m`. */
+static void finish(struct ti__mux *m, const char *failure)
 {
     if (m->over)
         return;
     m->over = true;
-    m->told(m->arg, failure);
+    m->done(m->arg, failure);
 }
 
 static void on_master(void *arg, uint32_t events)
@@ -94,7 +94,7 @@ static void on_master(void *arg, uint32_t events)
         return;
     if (n <= 0) {
         ti__watch_drop(&m->watch);
-        tell(m, "its master is gone");
+        finish(m, "its master is gone");
         return;
     }
     m->used += (size_t)n;
@@ -107,19 +107,19 @@ static void on_master(void *arg, uint32_t events)
         m->used -= 4 + bytes;
         memmove(m->in, m->in + 4 + bytes, m->used);
         if (type == MUX_SESSION_OPENED || type == MUX_DENIED || type == MUX_FAILURE) {
-            tell(m, type == MUX_SESSION_OPENED ? NULL : text);
-            return; /* nothing more is of interest */
+            finish(m, type == MUX_SESSION_OPENED ? NULL : text);
+            return; /* ignores what follows */
         }
     }
-    if (m->used == sizeof m->in) { /* no message of a master's is so long */
+    if (m->used == sizeof m->in) { /* a master's messages are shorter */
         ti__watch_drop(&m->watch);
-        tell(m, "its master does not speak as expected");
+        finish(m, "its master does not speak as expected");
     }
 }
 
 /* --- streams ----------------------------------------------------------------------- */
 
-static int dial(const char *path, int flags)
+static int connect_socket(const char *path, int flags)
 {
     struct sockaddr_un a = {.sun_family = AF_UNIX};
     int fd;
@@ -142,7 +142,7 @@ static int dial(const char *path, int flags)
 
 bool ti__mux_alive(const char *socket)
 {
-    int fd = dial(socket, SOCK_NONBLOCK);
+    int fd = connect_socket(socket, SOCK_NONBLOCK);
 
     if (fd < 0)
         return errno == EAGAIN;
@@ -152,18 +152,18 @@ bool ti__mux_alive(const char *socket)
 
 ti_status ti__mux_open(struct ti__mux *m, struct ti__loop *loop, const char *socket,
                        const char *host, int port, int *in, int *out,
-                       void (*told)(void *arg, const char *failure), void *arg, struct ti_err *err)
+                       void (*done)(void *arg, const char *failure), void *arg, struct ti_err *err)
 {
     int to[2] = {-1, -1}, from[2] = {-1, -1};
     bool ok;
 
     memset(m, 0, sizeof *m);
-    m->told = told;
+    m->done = done;
     m->arg = arg;
-    m->fd = dial(socket, SOCK_NONBLOCK);
+    m->fd = connect_socket(socket, SOCK_NONBLOCK);
     ok = m->fd >= 0 && pipe2(to, O_CLOEXEC) == 0 && pipe2(from, O_CLOEXEC) == 0 &&
          fcntl(to[1], F_SETFL, O_NONBLOCK) == 0 && fcntl(from[0], F_SETFL, O_NONBLOCK) == 0 &&
-         say(m->fd, host, port) && pass(m->fd, to[0]) && pass(m->fd, from[1]) &&
+         send_request(m->fd, host, port) && send_fd(m->fd, to[0]) && send_fd(m->fd, from[1]) &&
          ti__watch(loop, &m->watch, m->fd, EPOLLIN, on_master, m);
     if (!ok)
         ti_err_errno(err, TI_ERR_IO, "cannot use the connection at '%s'", socket);
@@ -184,7 +184,7 @@ ti_status ti__mux_open(struct ti__mux *m, struct ti__loop *loop, const char *soc
 
 void ti__mux_close(struct ti__mux *m)
 {
-    if (!m->told)
+    if (!m->done)
         return;
     ti__watch_drop(&m->watch);
     close(m->fd);

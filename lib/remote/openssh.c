@@ -1,8 +1,7 @@
 /*
- * Commands by the OpenSSH client: a process each.
+ * Transport: the OpenSSH client, one process for each channel.
  *
- * What ssh says about itself goes to a fifo (-E), apart from what the command
- * says on its standard error output.
+ * ssh writes its log to a fifo (-E), so that it is separate from the command's standard error.
  */
 #include <stdio.h>
 #include <string.h>
@@ -38,7 +37,7 @@ static void on_log(void *arg, const char *data, size_t bytes)
     uint64_t taken = o->log.taken;
 
     ti__sshlog_add(&o->log, data, bytes);
-    if (o->log.greeted) /* what it says before that is its own */
+    if (o->log.greeted) /* earlier output is of ssh itself, not of the server */
         ti__channel_heard(c);
     if (o->log.taken != taken)
         ti__channel_input_taken(c);
@@ -48,7 +47,7 @@ static void on_log(void *arg, const char *data, size_t bytes)
     }
 }
 
-/* Before the command runs, it is ssh that speaks, or what it goes through. */
+/* Before the command runs, standard error has output of ssh, or of its ProxyCommand. */
 static void on_errput(void *arg, const char *data, size_t bytes)
 {
     struct ti_channel *c = arg;
@@ -98,7 +97,7 @@ static void on_ended(void *arg, int wait_status)
 static const struct ti__child_callbacks calls = {may_take, on_output,  on_errput,
                                                  on_log,   on_drained, on_ended};
 
-/* For the shell that ssh gives its ProxyCommand to.  The master's connection or none. */
+/* The ProxyCommand option, quoted for a shell.  Uses the master's connection, never a new one. */
 static bool proxy_command(char *text, size_t bytes, struct ti_remote *r,
                           const struct ti__gateway *g)
 {
@@ -108,8 +107,8 @@ static bool proxy_command(char *text, size_t bytes, struct ti_remote *r,
     struct ti__target t;
     int n;
 
-    for (unsigned i = 0; i < TI__OVERRIDE_SESSION; i++) /* -W says what session it is */
-        if (conf->undo >> i & 1)
+    for (unsigned i = 0; i < TI__OVERRIDE_SESSION; i++) /* -W sets the session type */
+        if (conf->overrides >> i & 1)
             snprintf(options + strlen(options), sizeof options - strlen(options), " -o %s",
                      ti__override[i].option);
     if ((config && strpbrk(config, "'%")) || strpbrk(socket, "'%") ||
@@ -129,7 +128,7 @@ static void openssh_start(struct ti_channel *c)
     struct ti_remote *r = c->r;
     struct ti__target t;
     struct ti__sshargs a = {0};
-    struct ti_channel_options wants = c->wants;
+    struct ti_channel_options options = c->options;
     struct ti_err err = {0};
     char proxy[1024];
     struct ti__child_how how = {.argv = a.v,
@@ -149,8 +148,8 @@ static void openssh_start(struct ti_channel *c)
         return;
     }
     if (ti__next_path(r, "l", o->log_path, sizeof o->log_path, &err)) {
-        wants.forward_agent |= r->config->forward_agent;
-        ti__sshargs_begin(&a, r, c->conf, &wants, o->log_path);
+        options.forward_agent |= r->config->forward_agent;
+        ti__sshargs_begin(&a, r, c->conf, &options, o->log_path);
         ti__sshoption(&a, "ControlMaster=no");
         if (c->through)
             ti__sshoption(&a, proxy);

@@ -1,5 +1,5 @@
-/* Commands run by a child process: this machine's shell, or what the user says
- * runs commands on a node (srun, oarsh). */
+/* Transports that run a child process: this machine's shell (local), or a command of the user's
+ * that runs commands on nodes (via: srun, oarsh). */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

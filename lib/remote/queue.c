@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define KEEP (16 << 10) /* room that an empty queue keeps: there may be hundreds */
+#define KEEP (16 << 10) /* bytes that an empty queue keeps: there may be hundreds of queues */
 
 static bool make_room(struct ti__queue *q, size_t bytes)
 {
@@ -13,7 +13,7 @@ static bool make_room(struct ti__queue *q, size_t bytes)
 
     if (q->room - q->end >= bytes)
         return true;
-    /* Moving less than it frees keeps the cost of a byte bounded. */
+    /* Moves at most as much as it frees, so the cost per byte is bounded. */
     if (q->start >= used && q->room - used >= bytes) {
         memmove(q->data, q->data + q->start, used);
         q->start = 0;

@@ -1,4 +1,4 @@
-/* Bytes that wait to be sent. */
+/* A queue of bytes to be sent, contiguous in memory. */
 #ifndef TI_REMOTE_QUEUE_H
 #define TI_REMOTE_QUEUE_H
 
@@ -23,7 +23,7 @@ static inline const char *ti__queue_front(const struct ti__queue *q)
     return q->data + q->start;
 }
 
-/* What was sent. */
+/* Removes bytes from the front: they were sent. */
 void ti__queue_drop(struct ti__queue *q, size_t bytes);
 
 #endif

@@ -19,14 +19,13 @@
 
 #define CONNECT_S 20.0
 #define SILENCE_S 30.0
-#define MOST_NEW  8
+#define MAX_OPENING     8
 #define TRIES     4
-#define FIRST_PAUSE_S                                                                              \
-    0.4                    /* before the second try, doubled before each further one, half of it   \
-                              by chance */
-#define TURNS          8   /* given at a time */
-#define MOST_AT_A_TIME 64  /* connections being opened, anywhere: each costs the processor */
-#define DEAD_S         3.0 /* who has said nothing for so long costs nothing, and is none of them */
+#define BACKOFF_S       0.4 /* before the second attempt; then doubled, with jitter */
+#define TURNS           8   /* granted at a time */
+#define MAX_OPENING_ALL 64  /* connections being opened in all: each costs processor time */
+#define UNANSWERED_S                                                                               \
+    3.0 /* without any data for so long, an attempt costs nothing and is not counted */
 
 const char *ti_channel_end_text(enum ti_channel_end end)
 {
@@ -55,8 +54,9 @@ void ti__signal_name(int sig, char name[16])
         snprintf(name, 16, "%d", sig);
 }
 
-/* What OpenSSH takes in names of hosts and users: the names may end up in a ProxyCommand, and
- * with it in a shell.  What begins with '-' would be an option of ssh's. */
+/* Names may end up in a ProxyCommand, and so in a shell: allows what OpenSSH allows there.  A
+ * leading
+ * '-' would be an option of ssh. */
 static bool is_plain_name(const char *name, const char *never)
 {
     if (!*name || *name == '-')
@@ -113,7 +113,7 @@ bool ti_remote_is_target(const char *host)
     return ti__target(&t, host);
 }
 
-/* --- all of it ------------------------------------------------------------ */
+/* --- setup ---------------------------------------------------------------- */
 
 static void raise_file_limit(struct ti_remote *r)
 {
@@ -144,7 +144,7 @@ ti_status ti_remote_new(const struct ti_remote_config *config, struct ti_remote 
     r->connect_s = config->connect_s > 0 ? config->connect_s : CONNECT_S;
     r->answer_s = config->answer_s > 0 ? config->answer_s : r->connect_s;
     r->silence_s = config->silence_s > 0 ? config->silence_s : SILENCE_S;
-    r->most_new = config->most_new > 0 ? config->most_new : MOST_NEW;
+    r->max_opening = config->max_opening > 0 ? config->max_opening : MAX_OPENING;
     r->tries = config->tries > 0 ? config->tries : TRIES;
     if (getrandom(&r->random, sizeof r->random, GRND_NONBLOCK) != (ssize_t)sizeof r->random)
         r->random = (unsigned long long)getpid() * 2654435761ULL + (unsigned long long)ti__now();
@@ -156,7 +156,7 @@ ti_status ti_remote_new(const struct ti_remote_config *config, struct ti_remote 
 
 const char *ti__remote_dir(struct ti_remote *r, struct ti_err *err)
 {
-    /* A socket's path must be short. */
+    /* the path of a socket must be short */
     const char *const where[] = {getenv("XDG_RUNTIME_DIR"), getenv("TMPDIR"), "/tmp"};
 
     for (size_t i = 0; !r->dir[0] && i < sizeof where / sizeof *where; i++) {
@@ -225,10 +225,10 @@ void ti_remote_free(struct ti_remote *r)
     if (ti__in_process)
         ti__in_process->forget(r);
     ti__child_reap_dropped();
-    while (r->doors) {
-        struct ti__limiter *d = r->doors;
+    while (r->limiters) {
+        struct ti__limiter *d = r->limiters;
 
-        r->doors = d->next;
+        r->limiters = d->next;
         free(d->name);
         free(d);
     }
@@ -237,13 +237,13 @@ void ti_remote_free(struct ti_remote *r)
     free(r);
 }
 
-/* --- doors ----------------------------------------------------------------- */
+/* --- limiters ----------------------------------------------------------------- */
 
-static struct ti__limiter *door_named(struct ti_remote *r, const char *name)
+static struct ti__limiter *limiter_named(struct ti_remote *r, const char *name)
 {
     struct ti__limiter *d;
 
-    for (d = r->doors; d; d = d->next)
+    for (d = r->limiters; d; d = d->next)
         if (strcmp(d->name, name) == 0)
             return d;
     d = calloc(1, sizeof *d);
@@ -251,29 +251,29 @@ static struct ti__limiter *door_named(struct ti_remote *r, const char *name)
         free(d);
         return NULL;
     }
-    d->next = r->doors;
-    return r->doors = d;
+    d->next = r->limiters;
+    return r->limiters = d;
 }
 
-static void leave_door(struct ti_channel *c)
+static void release_slots(struct ti_channel *c)
 {
-    if (c->at_door)
-        c->door->opening--;
-    if (c->counted)
+    if (c->holds_slot)
+        c->limiter->opening--;
+    if (c->holds_global)
         c->r->opening--;
-    c->r->look = c->r->look || c->at_door || c->counted;
-    c->at_door = c->counted = false;
+    c->r->dirty = c->r->dirty || c->holds_slot || c->holds_global;
+    c->holds_slot = c->holds_global = false;
 }
 
-/* Nobody may be there at all: others behind the same gateway go on. */
-static void seems_dead(struct ti_channel *c)
+/* The host may not exist: lets other attempts begin, those behind the same gateway, too. */
+static void release_unanswered(struct ti_channel *c)
 {
     if (c->through)
-        leave_door(c);
-    else if (c->counted)
+        release_slots(c);
+    else if (c->holds_global)
         c->r->opening--;
-    c->counted = false;
-    c->r->look = true;
+    c->holds_global = false;
+    c->r->dirty = true;
 }
 
 /* --- turns ------------------------------------------------------------------- */
@@ -282,7 +282,7 @@ void ti_remote_read_by_turns(struct ti_remote *r, bool (*full)(void *arg), void 
 {
     r->full = full;
     r->full_arg = arg;
-    r->line_end = &r->line;
+    r->read_queue_end = &r->read_queue;
 }
 
 int ti_remote_waiting(const struct ti_remote *r)
@@ -292,22 +292,22 @@ int ti_remote_waiting(const struct ti_remote *r)
 
 uint64_t ti_remote_turns(const struct ti_remote *r)
 {
-    return r->turned;
+    return r->turns;
 }
 
-static void leave_line(struct ti_channel *c)
+static void leave_read_queue(struct ti_channel *c)
 {
     struct ti_remote *r = c->r;
-    struct ti_channel **at = &r->line;
+    struct ti_channel **at = &r->read_queue;
 
-    if (!c->in_line)
+    if (!c->in_read_queue)
         return;
     while (*at != c)
-        at = &(*at)->behind;
-    *at = c->behind;
-    if (r->line_end == &c->behind)
-        r->line_end = at;
-    c->in_line = false;
+        at = &(*at)->next_reader;
+    *at = c->next_reader;
+    if (r->read_queue_end == &c->next_reader)
+        r->read_queue_end = at;
+    c->in_read_queue = false;
     r->waiting--;
 }
 
@@ -317,38 +317,38 @@ bool ti__channel_may_read(struct ti_channel *c)
     bool turn = c->turn;
 
     c->turn = false;
-    if (!r->full || turn || c->state != TI__READY || c->in_line)
+    if (!r->full || turn || c->state != TI__READY || c->in_read_queue)
         return true;
-    if (!r->line && !r->full(r->full_arg)) {
-        r->turned++;
+    if (!r->read_queue && !r->full(r->full_arg)) {
+        r->turns++;
         return true;
     }
-    c->behind = NULL;
-    *r->line_end = c;
-    r->line_end = &c->behind;
-    c->in_line = c->paused = true;
+    c->next_reader = NULL;
+    *r->read_queue_end = c;
+    r->read_queue_end = &c->next_reader;
+    c->in_read_queue = c->paused = true;
     r->waiting++;
     c->transport->pause(c);
     return false;
 }
 
-/* Those in front of the line; a few, since each may fill what is filled. */
-static void give_turns(struct ti_remote *r)
+/* Grants turns to the first channels; only a few, as each may fill the buffer. */
+static void grant_turns(struct ti_remote *r)
 {
-    for (int i = 0; i < TURNS && r->line && !r->full(r->full_arg); i++) {
-        struct ti_channel *c = r->line;
+    for (int i = 0; i < TURNS && r->read_queue && !r->full(r->full_arg); i++) {
+        struct ti_channel *c = r->read_queue;
 
-        leave_line(c);
-        r->turned++;
+        leave_read_queue(c);
+        r->turns++;
         c->turn = true;
         c->paused = false;
         c->transport->pause(c);
     }
 }
 
-/* --- a channel's life ------------------------------------------------------- */
+/* --- channels -------------------------------------------------------------- */
 
-static void limit_try(struct ti_channel *c);
+static void begin_timeouts(struct ti_channel *c);
 
 static struct ti_channel *channel_new(struct ti_remote *r, const struct ti__transport *transport,
                                       const char *host, const char *gateway, const char *command,
@@ -379,7 +379,7 @@ static struct ti_channel *channel_new(struct ti_remote *r, const struct ti__tran
         r->first = c;
     r->last = c;
     r->live++;
-    r->look = true;
+    r->dirty = true;
     return c;
 }
 
@@ -397,8 +397,7 @@ struct ti_channel *ti_remote_run(struct ti_remote *r, const char *host, const ch
     c->state = TI__CHOOSING;
     c->conf = ti__conf_of(r, host);
     if (gateway)
-        ti__gateway(r,
-                    gateway); /* it takes longest: nothing that is to be known of the host first */
+        ti__gateway(r, gateway); /* starts at once: it takes longest */
     return c;
 }
 
@@ -433,22 +432,22 @@ bool ti__channel_fall_back(struct ti_channel *c, const char *why)
     c->why_openssh = why;
     c->r->fallbacks++;
     if (c->state == TI__OPENING && may_start(c)) {
-        limit_try(c);
+        begin_timeouts(c);
         c->transport->start(c);
     } else if (c->state == TI__OPENING) {
-        leave_door(c);
+        release_slots(c);
         ti__timer_drop(&c->timer);
         c->state = TI__WAITING;
     }
     return true;
 }
 
-/* How to reach the host is known: by what, through which gateway, at which door. */
+/* The host's configuration is known: chooses transport, gateway and limiter. */
 static void choose(struct ti_channel *c)
 {
     struct ti_remote *r = c->r;
     const struct ti__conf *conf = c->conf;
-    const char *why = conf ? conf->openssh : NULL;
+    const char *why = conf ? conf->needs_openssh : NULL;
     char name[600];
 
     if (!conf || conf->state == TI__CONF_BAD) {
@@ -476,7 +475,7 @@ static void choose(struct ti_channel *c)
     else if (!why && r->config->transport != TI_TRANSPORT_OPENSSH && ti__in_process)
         set_transport(c, ti__in_process);
     snprintf(name, sizeof name, "%s:%d", conf->host, conf->port);
-    c->door = door_named(r, c->gateway ? c->gateway : name);
+    c->limiter = limiter_named(r, c->gateway ? c->gateway : name);
     c->state = TI__WAITING;
 }
 
@@ -486,8 +485,8 @@ void ti__channel_end(struct ti_channel *c)
 
     if (c->state == TI__ENDED)
         return;
-    leave_door(c);
-    leave_line(c);
+    release_slots(c);
+    leave_read_queue(c);
     c->state = TI__ENDED;
     ti__timer_drop(&c->timer);
     c->transport->stop(c);
@@ -531,30 +530,30 @@ static void retry_now(void *arg)
     struct ti_channel *c = arg;
 
     c->state = TI__WAITING;
-    c->r->look = true;
+    c->r->dirty = true;
 }
 
-/* Whether what went wrong before the command ran may pass. */
-static bool may_pass(enum ti_channel_end end)
+/* True for failures to connect that a retry may solve. */
+static bool is_transient(enum ti_channel_end end)
 {
     return end == TI_CHANNEL_REFUSED || end == TI_CHANNEL_BUSY;
 }
 
 double ti__remote_backoff(struct ti_remote *r, int tries)
 {
-    return FIRST_PAUSE_S * (double)(1 << (tries < 6 ? tries - 1 : 5)) * (0.5 + ti__random(r));
+    return BACKOFF_S * (double)(1 << (tries < 6 ? tries - 1 : 5)) * (0.5 + ti__random(r));
 }
 
-static void try_later(struct ti_channel *c)
+static void retry_later(struct ti_channel *c)
 {
-    leave_door(c);
+    release_slots(c);
     c->transport->stop(c);
     c->state = TI__PAUSING;
     ti__timer_set(&c->r->loop, &c->timer, ti__remote_backoff(c->r, c->tries), retry_now, c);
 }
 
-/* What can be done about it, where nothing better is known. */
-static void remedy(struct ti_channel *c, enum ti_channel_end end)
+/* Sets a general hint for a failure. */
+static void set_hint(struct ti_channel *c, enum ti_channel_end end)
 {
     struct ti_err *err = &c->result.err;
     const char *by = c->gateway ? c->gateway : "", *jump = c->gateway ? "-J " : "";
@@ -583,8 +582,8 @@ void ti__channel_failed(struct ti_channel *c, enum ti_channel_end end, const cha
     va_start(ap, fmt);
     vsnprintf(cause, sizeof cause, fmt, ap);
     va_end(ap);
-    if (c->state == TI__OPENING && may_pass(end) && c->tries < c->r->tries) {
-        try_later(c);
+    if (c->state == TI__OPENING && is_transient(end) && c->tries < c->r->tries) {
+        retry_later(c);
         return;
     }
     c->result.end = end;
@@ -596,7 +595,7 @@ void ti__channel_failed(struct ti_channel *c, enum ti_channel_end end, const cha
     if (hint)
         ti_err_hint(err, "%s", hint);
     else if (c->state != TI__READY)
-        remedy(c, end);
+        set_hint(c, end);
     ti__channel_end(c);
 }
 
@@ -604,10 +603,10 @@ void ti__channel_ready(struct ti_channel *c)
 {
     if (c->state != TI__OPENING)
         return;
-    leave_door(c);
+    release_slots(c);
     c->state = TI__READY;
     ti__timer_drop(&c->timer);
-    c->changed = c->r->look = true; /* its input and pause may go */
+    c->changed = c->r->dirty = true; /* input and pause apply now */
     if (c->calls.ready)
         c->calls.ready(c, c->arg);
 }
@@ -630,23 +629,23 @@ void ti__channel_drained(struct ti_channel *c)
         c->calls.drained(c, c->arg);
 }
 
-static double least(double a, double b)
+static double min_of(double a, double b)
 {
     return a < b ? a : b;
 }
 
-/* How it stands with a try, and when to look again. */
-static void look_at_try(void *arg)
+/* Checks the timeouts of an attempt, and sets the timer for the next check. */
+static void check_timeouts(void *arg)
 {
     struct ti_channel *c = arg;
-    double connect_s = c->wants.connect_s > 0 ? c->wants.connect_s : c->r->connect_s,
-           answer_s = c->wants.answer_s > 0 ? c->wants.answer_s : c->r->answer_s, now = ti__now(),
-           end = least(c->tried_at + connect_s, c->heard_at + answer_s),
-           dead = c->heard_at > c->tried_at || !c->counted ? end : c->tried_at + DEAD_S;
+    double connect_s = c->options.connect_s > 0 ? c->options.connect_s : c->r->connect_s,
+           answer_s = c->options.answer_s > 0 ? c->options.answer_s : c->r->answer_s,
+           now = ti__now(), end = min_of(c->tried_at + connect_s, c->heard_at + answer_s),
+           dead = c->heard_at > c->tried_at || !c->holds_global ? end : c->tried_at + UNANSWERED_S;
 
-    if (now >= end && !c->command) { /* it is us that it waits for */
+    if (now >= end && !c->command) { /* it waits for our command */
         c->tried_at = c->heard_at = now;
-        dead = end = least(now + connect_s, now + answer_s);
+        dead = end = min_of(now + connect_s, now + answer_s);
     }
     if (now >= end) {
         ti__channel_failed(c, TI_CHANNEL_TIMED_OUT, NULL, "no answer in %.3g s",
@@ -654,16 +653,16 @@ static void look_at_try(void *arg)
         return;
     }
     if (now >= dead) {
-        seems_dead(c);
+        release_unanswered(c);
         dead = end;
     }
-    ti__timer_set(&c->r->loop, &c->timer, least(end, dead) - now, look_at_try, c);
+    ti__timer_set(&c->r->loop, &c->timer, min_of(end, dead) - now, check_timeouts, c);
 }
 
-static void limit_try(struct ti_channel *c)
+static void begin_timeouts(struct ti_channel *c)
 {
     c->tried_at = c->heard_at = ti__now();
-    look_at_try(c);
+    check_timeouts(c);
 }
 
 void ti__channel_heard(struct ti_channel *c)
@@ -681,8 +680,8 @@ static void connect_it(struct ti_channel *c)
 {
     c->state = TI__OPENING;
     c->tries++;
-    if (c->door)
-        limit_try(c);
+    if (c->limiter)
+        begin_timeouts(c);
     c->transport->start(c);
 }
 
@@ -696,10 +695,10 @@ static void gateway_failed(struct ti_channel *c)
 
 static void start(struct ti_channel *c)
 {
-    if (c->door) {
+    if (c->limiter) {
         c->state = TI__GATEWAY;
-        c->at_door = c->counted = true;
-        c->door->opening++;
+        c->holds_slot = c->holds_global = true;
+        c->limiter->opening++;
         c->r->opening++;
     }
     if (!c->gateway) {
@@ -715,7 +714,7 @@ static void start(struct ti_channel *c)
         gateway_failed(c);
 }
 
-/* What is called may end any of them: begin anew after each. */
+/* A callback may end any channel, so the search starts again after each. */
 void ti__gateway_changed(struct ti_remote *r, struct ti__gateway *g)
 {
     struct ti_channel *c = r->first;
@@ -733,9 +732,10 @@ void ti__gateway_changed(struct ti_remote *r, struct ti__gateway *g)
     }
 }
 
-static bool door_is_open(const struct ti_channel *c)
+static bool has_free_slot(const struct ti_channel *c)
 {
-    return !c->door || (c->door->opening < c->r->most_new && c->r->opening < MOST_AT_A_TIME);
+    return !c->limiter ||
+           (c->limiter->opening < c->r->max_opening && c->r->opening < MAX_OPENING_ALL);
 }
 
 static void tell_closed(struct ti_channel *c)
@@ -745,12 +745,12 @@ static void tell_closed(struct ti_channel *c)
     ti__channel_end(c);
 }
 
-/* What the caller asked for since, and what can be started. */
-static void look_around(struct ti_remote *r)
+/* Carries out requests of the caller, and starts what can be started. */
+static void start_pending(struct ti_remote *r)
 {
     struct ti_channel *next;
 
-    r->look = false;
+    r->dirty = false;
     ti__confs_start(r);
     for (struct ti_channel *c = r->first; c; c = next) {
         if (c->closing) {
@@ -760,7 +760,7 @@ static void look_around(struct ti_remote *r)
         }
         if (c->state == TI__CHOOSING && (!c->conf || c->conf->state >= TI__CONF_KNOWN))
             choose(c);
-        if (c->state == TI__WAITING && may_start(c) && door_is_open(c))
+        if (c->state == TI__WAITING && may_start(c) && has_free_slot(c))
             start(c);
         if (c->state != TI__ENDED && c->changed) {
             c->changed = false;
@@ -780,28 +780,28 @@ int ti_remote_fd(const struct ti_remote *r)
 
 double ti_remote_due(const struct ti_remote *r)
 {
-    return (r->look && r->first) || r->gone || (r->line && !r->full(r->full_arg))
+    return (r->dirty && r->first) || r->gone || (r->read_queue && !r->full(r->full_arg))
                ? 0
                : r->loop.next_timer;
 }
 
 int ti_remote_poll(struct ti_remote *r, int timeout_ms)
 {
-    while (r->look && r->first)
-        look_around(r);
-    give_turns(r);
+    while (r->dirty && r->first)
+        start_pending(r);
+    grant_turns(r);
     ti__loop_run(&r->loop, r->gone ? 0 : timeout_ms);
-    while (r->look && r->first)
-        look_around(r);
+    while (r->dirty && r->first)
+        start_pending(r);
     free_gone(r);
     return r->live;
 }
 
-/* --- what callers do with one ------------------------------------------------ */
+/* --- requests of the caller --------------------------------------------------- */
 
-void ti_channel_set_options(struct ti_channel *c, const struct ti_channel_options *wants)
+void ti_channel_set_options(struct ti_channel *c, const struct ti_channel_options *options)
 {
-    c->wants = *wants;
+    c->options = *options;
 }
 
 bool ti_channel_command(struct ti_channel *c, const char *command)
@@ -811,7 +811,7 @@ bool ti_channel_command(struct ti_channel *c, const char *command)
     c->command = strdup(command);
     if (c->command && c->state == TI__OPENING && c->transport->command)
         c->transport->command(c);
-    c->r->look = true;
+    c->r->dirty = true;
     return c->command != NULL;
 }
 
@@ -824,7 +824,7 @@ bool ti_channel_write(struct ti_channel *c, const void *data, size_t bytes)
 {
     if (c->closing || c->eof || c->state == TI__ENDED || !ti__queue_add(&c->input, data, bytes))
         return false;
-    c->changed = c->r->look = true;
+    c->changed = c->r->dirty = true;
     return true;
 }
 
@@ -838,7 +838,7 @@ void ti_channel_eof(struct ti_channel *c)
     if (c->state == TI__ENDED)
         return;
     c->eof = true;
-    c->changed = c->r->look = true;
+    c->changed = c->r->dirty = true;
 }
 
 void ti_channel_pause(struct ti_channel *c, bool pause)
@@ -848,13 +848,13 @@ void ti_channel_pause(struct ti_channel *c, bool pause)
     c->paused = pause;
     if (pause && c->state == TI__READY)
         c->transport->pause(c);
-    else /* at the next poll: it may bring the end of the channel */
-        c->changed = c->r->look = true;
+    else /* at the next poll, since that may end the channel */
+        c->changed = c->r->dirty = true;
 }
 
 void ti_channel_close(struct ti_channel *c)
 {
-    c->closing = c->r->look = true;
+    c->closing = c->r->dirty = true;
 }
 
 const char *ti_channel_host(const struct ti_channel *c)
@@ -877,7 +877,7 @@ int ti_remote_fallbacks(const struct ti_remote *r)
     return r->fallbacks;
 }
 
-/* --- descriptors of the caller's --------------------------------------------- */
+/* --- descriptors of the caller ----------------------------------------------- */
 
 static void on_caller_fd(void *arg, uint32_t events)
 {

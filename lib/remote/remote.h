@@ -1,14 +1,12 @@
 /*
- * Processes on other machines: start a command there and talk to it, many at
- * once, from one thread.
+ * Runs commands on other machines, many at once, from one thread, with pipes to them.
  *
- * By libssh2 in this process, configured by `ssh -G HOST` (user, port,
- * identities, known_hosts, ProxyJump); by the OpenSSH client where libssh2
- * cannot serve (certificates, ProxyCommand, key types) or on demand; or by any
- * other command that runs a command on a node (srun, oarsh).  Connections to
- * gateways are always OpenSSH's (gateway.h).
+ * By libssh2 in this process, configured by `ssh -G HOST` (user, port, identities, known_hosts,
+ * ProxyJump).  By the OpenSSH client where libssh2 cannot serve (certificates, ProxyCommand, key
+ * types), or on demand.  Or by any other command that runs a command on a node (srun, oarsh).
+ * Connections to gateways are always OpenSSH's (gateway.h).
  *
- * Host keys are always verified, never added.  No agent is forwarded unless asked for.
+ * Host keys are always verified, never added.  No agent is forwarded unless requested.
  */
 #ifndef TI_REMOTE_H
 #define TI_REMOTE_H
@@ -30,21 +28,19 @@ struct ti_remote_config {
     const char *ssh_config; /* as ssh -F; NULL: the user's */
     const char *const *via; /* argv that runs a shell command on {node} instead of SSH, the
                                command being appended as one argument; NULL: SSH */
-    double connect_s;       /* for a connection to be ready, each try; 0: 20 */
-    double answer_s;        /* one from which nothing comes for so long until it is ready is given
-                               up; 0: connect_s */
-    double silence_s;       /* a connection that says nothing for so long, keepalives
-                               unanswered, is lost; 0: 30 */
-    int most_new;           /* connections being opened at a time per gateway or sshd; 0: 8 */
-    int tries;              /* of one that was refused or dropped before it was ready, with
-                               jittered pauses; 0: 4 */
-    bool forward_agent;     /* the user's ssh agent, to hosts (not to gateways): by OpenSSH */
+    double connect_s;       /* timeout of one attempt to connect; 0: 20 */
+    double answer_s;        /* timeout without any data while connecting; 0: connect_s */
+    double silence_s;       /* timeout without any data, keepalives included; 0: 30 */
+    int max_opening;        /* connections being opened at a time per gateway or sshd; 0: 8 */
+    int tries; /* attempts, with jittered backoff, if a connection is refused or dropped before it
+                  is ready; 0: 4 */
+    bool forward_agent; /* forward the user's ssh agent to hosts, not gateways; by OpenSSH */
 };
 
-struct ti_remote;  /* all of it */
+struct ti_remote;  /* all channels and their shared state */
 struct ti_channel; /* one command on one node */
 
-/* Why a channel is no more.  X(name, text) */
+/* Why a channel ended.  X(name, text) */
 #define TI_CHANNEL_ENDS(X)                                                                         \
     X(EXITED, "the command ended")                                                                 \
     X(SIGNALLED, "the command was ended by a signal")                                              \
@@ -72,37 +68,38 @@ struct ti_channel_result {
     enum ti_channel_end end;
     int status;        /* exit status (EXITED) */
     char signal[16];   /* "TERM" (SIGNALLED); "": ssh does not say which */
-    char cause[768];   /* of a failure, without naming the host, for who does so himself; "" */
+    char cause[768];   /* of a failure, without the host's name; "" */
     struct ti_err err; /* names host (and gateway), cause, and what to do */
 };
 
 /*
- * What a channel calls, from within ti_remote_poll().  All but `ended` may be
- * NULL.  `ended` is the last call, made exactly once, after which the channel is
- * gone; ti_channel_close() also brings it, at the next poll.
+ * Callbacks of a channel, made from within ti_remote_poll().  All but `ended` may be NULL.  `ended`
+ * is the last, made exactly once; the channel is then freed.  After ti_channel_close() it comes at
+ * the next poll.
  */
 struct ti_channel_callbacks {
     void (*ready)(struct ti_channel *c, void *arg); /* the command was started */
     void (*output)(struct ti_channel *c, const void *data, size_t bytes, void *arg);
     void (*errput)(struct ti_channel *c, const void *data, size_t bytes, void *arg);
-    void (*drained)(struct ti_channel *c, void *arg); /* all that was written has left us */
+    void (*drained)(struct ti_channel *c, void *arg); /* the input queue is empty */
     void (*ended)(struct ti_channel *c, const struct ti_channel_result *r, void *arg);
 };
 
-/* Never NULL on TI_OK.  `config` and what it points to is kept by reference. */
+/* `config` and what it points to must outlive the result. */
 ti_status ti_remote_new(const struct ti_remote_config *config, struct ti_remote **out,
                         struct ti_err *err);
-void ti_remote_free(struct ti_remote *r); /* closes what is open, without `ended` */
+void ti_remote_free(struct ti_remote *r); /* closes all channels, without `ended` */
 
 /*
- * Start `command` (for the login shell of the user there) on `host`,
- * [USER@]HOST[:PORT], through `gateway`, of the same form, or NULL.  All hosts
- * behind one gateway share one connection to it, which is opened at once.  host "localhost"
- * without a gateway and with via NULL is still SSH; ti_remote_local() is not.  Queued as
- * long as too many connections are being opened.  NULL only when memory is short.
+ * Starts `command` (for the login shell of the user there) on `host`, [USER@]HOST[:PORT], through
+ * `gateway`, of the same form, or NULL.  All hosts behind a gateway share one connection to it.
+ * "localhost" is reached by SSH, too; see ti_remote_local().  The channel is queued while too many
+ * connections are being opened.
  *
- * A `command` that is not known yet is NULL, and then given by ti_channel_command(): the
- * connection is made meanwhile, as far as it can be.
+ * `command` may be NULL if it is not known yet: the connection is made meanwhile, as far as
+ * possible, and ti_channel_command() gives the command.
+ *
+ * Returns NULL only when memory is short; other errors come as `ended`.
  */
 struct ti_channel *ti_remote_run(struct ti_remote *r, const char *host, const char *gateway,
                                  const char *command, const struct ti_channel_callbacks *calls,
@@ -114,45 +111,43 @@ bool ti_channel_command(struct ti_channel *c, const char *command); /* copied; f
 struct ti_channel *ti_remote_local(struct ti_remote *r, const char *command,
                                    const struct ti_channel_callbacks *calls, void *arg);
 
-/* Queue bytes for its standard input (copied).  False when memory is short or the
- * channel is ending.  ti_channel_queued(): what has not left us yet. */
+/* Queues bytes (copied) for the standard input.  False: memory is short, or the channel is ending.
+ * ti_channel_queued(): bytes that are still queued here. */
 bool ti_channel_write(struct ti_channel *c, const void *data, size_t bytes);
 size_t ti_channel_queued(const struct ti_channel *c);
 
 /*
- * What is known here of the keys of `host`, [USER@]HOST[:PORT]: lines for another machine's
- * known_hosts file, by the names that it may know the host by; free() them.  False: `ssh -G` is
- * being asked, try again after a poll; NULL: memory is short.
+ * The host keys that are known here of `host`, [USER@]HOST[:PORT], as lines for known_hosts on
+ * another machine, under the names that it may use; free() them.  False: `ssh -G` is running, try
+ * again after a poll.  *lines NULL: memory is short.
  */
 bool ti_remote_known(struct ti_remote *r, const char *host, char **lines);
 
-/* That will be asked of it later: `ssh -G` is asked meanwhile, as far as it disturbs nothing else.
- */
+/* Announces a later ti_remote_known(), so that `ssh -G` runs early, with low priority. */
 void ti_remote_prefetch(struct ti_remote *r, const char *host);
 
-/* When the other side last took some of that, on CLOCK_MONOTONIC, as far as the transport is told;
- * 0: never.  What has left us may be on its way for long. */
+/* When the other side last took some of the input (CLOCK_MONOTONIC), as far as the transport knows;
+ * 0: never.  Bytes that left us may be in transit for long. */
 double ti_channel_taken_at(const struct ti_channel *c);
 
-/* End of its standard input, once all is written. */
+/* Closes the standard input once the queue is empty. */
 void ti_channel_eof(struct ti_channel *c);
 
-/* Take no more output for now: the sender is held up. */
+/* Stops or resumes reading output; the sender is then blocked. */
 void ti_channel_pause(struct ti_channel *c, bool pause);
 
 void ti_channel_close(struct ti_channel *c);
 const char *ti_channel_host(const struct ti_channel *c);
 
-/* What carries it: "libssh2", "OpenSSH", "via" or "local"; and why it is not libssh2
- * where AUTO is asked for, else NULL. */
+/* Its transport: "libssh2", "OpenSSH", "via" or "local"; and for AUTO why it is not libssh2, else
+ * NULL. */
 const char *ti_channel_transport(const struct ti_channel *c);
 const char *ti_channel_why_openssh(const struct ti_channel *c);
-int ti_remote_fallbacks(const struct ti_remote *r); /* how many channels that was */
+int ti_remote_fallbacks(const struct ti_remote *r); /* number of such channels */
 
 /*
- * Wait up to `timeout_ms` (-1: until something happens) and do what can be done.
- * Returns the number of channels that live.  A descriptor of the caller's can be
- * waited for as well: `call(arg)` when it can be read.
+ * Waits up to `timeout_ms` (-1: no limit) for events and handles them.  Returns the number of open
+ * channels.  The caller's own descriptors can be added: `call` when one is readable.
  */
 int ti_remote_poll(struct ti_remote *r, int timeout_ms);
 bool ti_remote_add_fd(struct ti_remote *r, int fd, void (*call)(int fd, void *arg), void *arg);

@@ -46,19 +46,19 @@ void ti__sshoption(struct ti__sshargs *a, const char *s)
     ti__ssharg(a, s);
 }
 
-/* The user's files, and one more. */
+/* Adds the user's known_hosts files and one more. */
 static void add_known(struct ti__sshargs *a, const struct ti__conf *conf, const char *more)
 {
     const char *users = conf && conf->users_known ? conf->users_known : "";
 
     if (asprintf(&a->known, "UserKnownHostsFile=%s%s%s", users, *users ? " " : "", more) < 0)
-        a->known = NULL; /* without it the key is unknown, and said to be */
+        a->known = NULL; /* no memory: the host key is then reported as unknown */
     else
         ti__sshoption(a, a->known);
 }
 
 void ti__sshargs_begin(struct ti__sshargs *a, const struct ti_remote *r,
-                       const struct ti__conf *conf, const struct ti_channel_options *wants,
+                       const struct ti__conf *conf, const struct ti_channel_options *options,
                        const char *log_path)
 {
     static const char *const fixed[] = {
@@ -70,14 +70,14 @@ void ti__sshargs_begin(struct ti__sshargs *a, const struct ti_remote *r,
     };
     static const struct ti_channel_options nothing;
     double silence_s, connect_s, answer_s;
-    bool is_gateway = !wants; /* -N is its session */
+    bool is_gateway = !options; /* -N sets the session type */
     int every;
     char *list;
 
-    wants = wants ? wants : &nothing;
-    silence_s = wants->silence_s > 0 ? wants->silence_s : r->silence_s;
-    connect_s = wants->connect_s > 0 ? wants->connect_s : r->connect_s;
-    answer_s = wants->answer_s > 0 ? wants->answer_s : r->answer_s;
+    options = options ? options : &nothing;
+    silence_s = options->silence_s > 0 ? options->silence_s : r->silence_s;
+    connect_s = options->connect_s > 0 ? options->connect_s : r->connect_s;
+    answer_s = options->answer_s > 0 ? options->answer_s : r->answer_s;
     connect_s = connect_s < answer_s ? connect_s : answer_s;
     every = (int)(silence_s / 3 + 0.5);
 
@@ -88,16 +88,16 @@ void ti__sshargs_begin(struct ti__sshargs *a, const struct ti_remote *r,
     }
     for (size_t i = 0; i < sizeof fixed / sizeof *fixed; i++)
         ti__sshoption(a, fixed[i]);
-    ti__sshoption(a, wants->forward_agent ? "ForwardAgent=yes" : "ForwardAgent=no");
-    if (wants->known)
-        add_known(a, conf, wants->known);
+    ti__sshoption(a, options->forward_agent ? "ForwardAgent=yes" : "ForwardAgent=no");
+    if (options->known)
+        add_known(a, conf, options->known);
     snprintf(a->alive, sizeof a->alive, "ServerAliveInterval=%d", every > 0 ? every : 1);
     ti__sshoption(a, a->alive);
     ti__sshoption(a, "ServerAliveCountMax=2");
     snprintf(a->connect, sizeof a->connect, "ConnectTimeout=%d", (int)(connect_s + 0.999));
     ti__sshoption(a, a->connect);
     if (conf && conf->kex && (list = ti__put_first(conf->kex, "curve25519-sha256")) != NULL) {
-        /* The user's list, but what costs a fifteenth of the processor time first. */
+        /* The user's list, with the cheapest first: a fifteenth of the processor time. */
         if (asprintf(&a->kex, "KexAlgorithms=%s", list) < 0)
             a->kex = NULL;
         else
@@ -105,7 +105,7 @@ void ti__sshargs_begin(struct ti__sshargs *a, const struct ti_remote *r,
         free(list);
     }
     for (unsigned i = 0; conf && i < TI__OVERRIDES; i++)
-        if (conf->undo >> i & 1 && !(i == TI__OVERRIDE_DELEGATION && wants->forward_agent) &&
+        if (conf->overrides >> i & 1 && !(i == TI__OVERRIDE_DELEGATION && options->forward_agent) &&
             !(i == TI__OVERRIDE_SESSION && is_gateway))
             ti__sshoption(a, ti__override[i].option);
     ti__ssharg(a, "-E");
@@ -126,7 +126,6 @@ void ti__sshargs_target(struct ti__sshargs *a, const struct ti__target *t)
     ti__ssharg(a, t->host);
 }
 
-/* A path for the next fifo or socket. */
 bool ti__next_path(struct ti_remote *r, const char *kind, char *path, size_t bytes,
                    struct ti_err *err)
 {

@@ -11,7 +11,7 @@ static bool has(const char *line, const char *what)
     return strstr(line, what) != NULL;
 }
 
-/* The first cause counts: what follows comes of it. */
+/* Only the first cause counts: later errors are its consequences. */
 static void fail(struct ti__sshlog *l, enum ti_channel_end end, const char *cause)
 {
     if (l->failed)
@@ -59,7 +59,7 @@ static void offered_line(struct ti__sshlog *l, const char *key)
         snprintf(l->keys + used, sizeof l->keys - used, "%s%s", used ? ", " : "", key);
 }
 
-/* What stands behind `what` at its beginning, or NULL. */
+/* The text after the prefix `what`, or NULL. */
 static const char *after(const char *text, const char *what)
 {
     size_t n = strlen(what);
@@ -67,8 +67,8 @@ static const char *after(const char *text, const char *what)
     return strncmp(text, what, n) == 0 ? text + n : NULL;
 }
 
-/* "debug2: TEXT".  Only what is at its beginning is ssh's own: the other side says the rest, and
- * does so before its host key was checked. */
+/* "debug2: TEXT".  Only matches prefixes of TEXT, which are ssh's own: the rest may come from the
+ * server, even before its host key is checked. */
 static void debug_line(struct ti__sshlog *l, const char *line)
 {
     static const char by_master[] = "mux_client_request_session: ";

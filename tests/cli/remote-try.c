@@ -247,7 +247,7 @@ int main(int argc, char **argv)
             config.silence_s = atof(optarg);
             break;
         case 'm':
-            config.most_new = atoi(optarg);
+            config.max_opening = atoi(optarg);
             break;
         case 'r':
             config.tries = atoi(optarg);

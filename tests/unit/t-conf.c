@@ -84,10 +84,10 @@ static void from_keys_to_all(void **state)
     c = ti__conf_of_keys(r, "plainc", true);
     wait_for(r, b);
     wait_for(r, c);
-    assert_ptr_equal(b->of, a);
+    assert_ptr_equal(b->like, a);
     assert_ptr_equal(ti__conf_of(r, "plainb"), b);
     wait_for(r, b);
-    assert_null(b->of);
+    assert_null(b->like);
     assert_string_equal(b->control, "/tmp/none-bob@plainb:22");
     assert_string_equal(b->user, "bob");
     assert_int_equal(b->identity_count, a->identity_count);
@@ -118,7 +118,7 @@ static void more_files_than_are_known(void **state)
     wait_for(r, a);
     b = ti__conf_of(r, "special1");
     wait_for(r, b);
-    assert_null(b->of);
+    assert_null(b->like);
     assert_string_equal(b->user, "evil");
     assert_int_equal(b->port, 2222);
     ti_remote_free(r);
