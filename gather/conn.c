@@ -32,7 +32,7 @@ TAILQ_HEAD(conn_list, ti_conn);
 struct ti_conn {
     struct ti_conns *all;
     TAILQ_ENTRY(ti_conn) in_all, in_relay, in_waiting, in_over;
-    struct ti_conn *relay; /* NULL: none */
+    struct ti_conn *relay;    /* NULL: none */
     struct conn_list through; /* connections relayed by this one */
     uint32_t last_stream;     /* given to those */
     uint32_t stream;          /* number at its relay; 0: not requested yet */
@@ -784,7 +784,8 @@ static void check_timeouts(struct ti_conns *all)
         return;
     all->checked_at = all->ticked;
     TAILQ_FOREACH(conn, &all->conns, in_all)
-    if (is_installing(conn)) moves = install_moved(conn) || moves;
+    if (is_installing(conn))
+        moves = install_moved(conn) || moves;
     TAILQ_FOREACH(conn, &all->conns, in_all)
     {
         if (conn->state >= OVER)

@@ -11,10 +11,10 @@
 #include "gather/fetch_job.h"
 #include "node/launch.h"
 
-#define CRC_RANKS_MAX      1000 /* of one "crc" */
-#define REMOVE_RANGES_MAX  2000 /* of one "remove", so that it fits into a frame */
-#define NOT_GATHERED       "it is not what was gathered"
-#define PIECE_BYTES        (4 << 20) /* read here at a time: connections wait meanwhile */
+#define CRC_RANKS_MAX     1000 /* of one "crc" */
+#define REMOVE_RANGES_MAX 2000 /* of one "remove", so that it fits into a frame */
+#define NOT_GATHERED      "it is not what was gathered"
+#define PIECE_BYTES       (4 << 20) /* read here at a time: connections wait meanwhile */
 
 static void send_request(struct ti__peer *p, json_t *request)
 {

@@ -25,7 +25,7 @@ json_t *ti_json_u64(uint64_t v)
  * something.  So jansson's allocations are watched while the text is made.
  */
 static struct {
-    json_malloc_t alloc; /* what it used before */
+    json_malloc_t alloc; /* jansson's functions before */
     json_free_t free;
     bool failed;
 } watched;

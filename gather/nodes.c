@@ -10,7 +10,7 @@
 
 #include "formats/runjson.h"
 
-#define NODE_BYTES_MOST (INT64_C(1) << 45) /* so that sums of 100,000 nodes do not overflow */
+#define NODE_BYTES_MAX (INT64_C(1) << 45) /* so that sums of 100,000 nodes do not overflow */
 
 /* --- what RUN.json says -------------------------------------------------- */
 
@@ -150,7 +150,7 @@ static ti_status read_bytes(struct ti_nodes *n, int64_t i, const json_t *node, s
     if (!bytes || json_is_null(bytes))
         return TI_OK;
     if (!json_is_integer(bytes) || json_integer_value(bytes) < 0 ||
-        json_integer_value(bytes) > NODE_BYTES_MOST)
+        json_integer_value(bytes) > NODE_BYTES_MAX)
         return bad_node(n, i, "\"bytes\" is no number of bytes", err);
     n->node[i].bytes = json_integer_value(bytes);
     return TI_OK;

@@ -20,7 +20,7 @@ ti_status ti_output_check(const char *path, bool force, const char *hint, struct
     int fd;
 
     if (lstat(path, &sb) != 0)
-        return TI_OK; /* what is wrong with it shows when it is created */
+        return TI_OK; /* errors show when it is created */
     if (stat(path, &sb) != 0)
         return ti_err_set(err, TI_ERR_IO, "'%s' is a symbolic link that leads nowhere", path);
     if (!S_ISREG(sb.st_mode)) {

@@ -3,11 +3,11 @@
  *
  *   conn-try [OPTION]... NAME=RELAY:HOST...
  *
- * RELAY is the NAME of one before it, or empty: from here; HOST "." is this machine, and "+DIR"
- * behind it where Tiara is installed there.  Says of
- * each "NAME ready TRANSPORT", with -d what was sent, "NAME rank RANK BYTES CRC", and in the
- * end "NAME ended END own|relay | sentence | hint".  Ends when all have ended or, unless -n,
- * when all are ready and have sent theirs; then "NAME bytes OWN LINK".
+ * RELAY is an earlier NAME, or empty: connect from here.  HOST "." is this machine; "+DIR" after it
+ * is the folder where Tiara is installed there.  Prints for each connection "NAME ready TRANSPORT",
+ * with -d "NAME rank RANK BYTES CRC" for each trace, and "NAME ended END own|relay | sentence |
+ * hint".  Exits when all have ended or, unless -n, when all are ready and have sent their traces;
+ * then prints "NAME bytes OWN LINK".
  */
 #include <getopt.h>
 #include <stdio.h>

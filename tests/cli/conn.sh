@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
-# gather/conn.h: ways to ti-nodes through sshds of our own on the loopback, direct, through a
-# relay, through a relay of a relay; how they end, who is to blame, and what a ti-node that is
-# none can do.
+# gather/conn.h: connections to ti-nodes through our own sshds on the loopback, direct, through one
+# relay and through two; how they end, which node is the cause, and what a fake ti-node can do.
 # tests/run: waits
 set -u
 sshd=$(command -v sshd || echo /usr/sbin/sshd)

@@ -1,11 +1,11 @@
 /*
- * ti-gather against nodes that say anything: ti_fetch() as it is, with its ways, relays,
- * adoption and .part files, over connections that are made up here.  What comes out must be
- * accounted for: every rank is here or told of, and nothing else was written.
+ * Fuzzes ti-gather with nodes that send anything: ti_fetch() with its connections, relays, adoption
+ * and .part files, over simulated channels.  Afterwards every rank must be here or reported, and
+ * nothing else may have been written.
  *
- * The first byte chooses: bits 0 and 1, the arity; 2, to remove rather than to fetch; 3, parts
- * that are here before; 4, that nodes fall silent in the end, instead of being lost; 5, ranks that
- * RUN.json does not name.  Then steps: what (STEPS), which of the connections, its arguments.
+ * The first byte: bits 0 and 1, the arity; 2, remove instead of fetch; 3, parts that are here
+ * before; 4, nodes fall silent at the end instead of being lost; 5, ranks that RUN.json does not
+ * name.  Then steps: kind (STEPS), connection, arguments.
  */
 #include <dirent.h>
 #include <errno.h>

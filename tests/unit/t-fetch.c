@@ -1,8 +1,7 @@
 /*
- * Fetching from a thousand nodes, ranks dealt out to them one by one, as mpirun --map-by node
- * does: what is known of a hundred thousand ranks must not be gone through again for each of
- * them, or each node.  The nodes are here, behind the calls of gather/conn.h; none of them has
- * a trace that comes.
+ * Fetches from a thousand nodes with ranks dealt out one by one, as mpirun --map-by node does.  No
+ * operation for one rank or one node may pass over all hundred thousand ranks.  The nodes are
+ * simulated behind gather/conn.h; none sends a trace.
  */
 #include <setjmp.h>
 #include <stdarg.h>

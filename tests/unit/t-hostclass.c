@@ -1,4 +1,4 @@
-/* remote/hostclass: which hosts a configuration does not tell apart. */
+/* remote/hostclass.h: hosts that an ssh configuration treats equally. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,4 @@
-/* gather/scanner: what was read ahead is what is there, and nothing else gets into a bundle. */
+/* gather/scanner.h: scans match the files, and only these files get into a bundle. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,5 @@
-/* Senders that share a link, simulated: it is never idle for long, and little waits before it. */
+/* gather/window.h: simulated senders share a link, which is rarely idle, with little data queued.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
