@@ -53,6 +53,14 @@ near(r(0, 'waiting'), 2, 3e-3)
 for rank in j['profile']['ranks']: assert rank['communicating_s'] < 0.02
 near(sum(r(1, k) for k in ('computing', 'communicating', 'waiting')), j['clock_s'])" 'late partners'
 
+# smpirun takes names that a shell would quote, split or expand.
+for name in "it's" 'a b' 'a*[b]?' 'a(b)' $'a\\b' 'ä~#'; do
+    cp -r late "$name"
+    replay "$name" --json --profile --timeline "$name.csv" || { fail "a trace named $name"; cat err; }
+    json "near(r(1, 'waiting'), 1, 1e-4)" "the result of $name"
+    grep -q ',recv,' "$name.csv" || fail "the timeline of $name"
+done
+
 # All wait for rank 2 in an allreduce, for the root in a broadcast; at a reduction only the root
 # waits; and who comes last does not wait.
 made meet <<'E'
