@@ -104,11 +104,26 @@ static void print_rows(const json_t *list, const char *title, FILE *f)
     free(row);
 }
 
+/* Whether the call site of any call is known. */
+static bool has_sites(const json_t *sites)
+{
+    const json_t *site;
+    size_t i;
+
+    json_array_foreach(sites, i, site)
+    {
+        if (*text(site, "site"))
+            return true;
+    }
+    return false;
+}
+
 void ti_profile_print(const json_t *profile, FILE *f)
 {
     print_ranks(json_object_get(profile, "ranks"), f);
     print_rows(json_object_get(profile, "operations"), "operations", f);
-    print_rows(json_object_get(profile, "sites"), "call sites", f);
+    if (has_sites(json_object_get(profile, "sites")))
+        print_rows(json_object_get(profile, "sites"), "call sites", f);
 }
 
 /* ---- links ---- */

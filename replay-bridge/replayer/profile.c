@@ -17,7 +17,7 @@ struct times {
     double computing, communicating, waiting;
 };
 
-/* What one call site takes on one rank, or on all. */
+/* What an operation takes at one call site, on one rank or on all. */
 struct site {
     char *text; /* of the table of all ranks */
     uint32_t op;
@@ -42,14 +42,24 @@ struct ti_profile_rank {
     double late;        /* when the last of the partners came that the call waits for */
     struct ti_ticket *ticket;
     size_t ntickets, tickets_room; /* of what the current event has posted or completed */
-    struct site *site;             /* by the number of its string in the trace of the rank */
-    size_t nsites, sites_room;
+    struct ti_map sites; /* by the number of its string in the trace of the rank, and operation: one
+                            site has several where wrappers end in a jump, or none is known */
+    struct site *site;   /* by index */
+    size_t sites_room;
     struct made {
         uint64_t members; /* a hash */
         uint64_t n;       /* communicators made with these members */
     } * made;
     size_t nmade, made_room;
 };
+
+/* Seconds since time 0 of all jobs. */
+static double clock_of(const struct ti_replayer *p)
+{
+    double now = ti_engine_clock() - p->zero;
+
+    return now > 0 ? now : 0;
+}
 
 /* ---- start and end ---- */
 
@@ -88,6 +98,7 @@ void ti_profile_free(struct ti_replayer *p)
     if (!p->profile)
         return;
     free(p->profile->ticket);
+    ti_map_free(&p->profile->sites);
     free(p->profile->site);
     free(p->profile->made);
     free(p->profile);
@@ -108,12 +119,11 @@ static void add_sites(struct ti_replayer *p)
     struct ti_profile_rank *mine = p->profile;
     struct ti_profile *all = mine->all;
 
-    for (size_t i = 0; i < mine->nsites; i++) {
-        const char *text = i ? ti_reader_string(p->r, TI_STRING_SITE, (int64_t)i) : "";
+    for (size_t i = 0; i < mine->sites.n; i++) {
+        int64_t number = mine->sites.key[i][0];
+        const char *text = number ? ti_reader_string(p->r, TI_STRING_SITE, number) : "";
         struct site *site;
 
-        if (!mine->site[i].times.calls)
-            continue;
         all->site = ti_more(all->site, &all->sites_room, all->nsites + 1, sizeof *all->site);
         site = &all->site[all->nsites++];
         *site = mine->site[i];
@@ -200,7 +210,7 @@ void ti_profile_end(struct ti_replayer *p, bool last)
     all = p->profile->all;
     add_sites(p);
     if (all->timeline)
-        ti_timeline_rank_ends(all->timeline, p->all_rank, ti_engine_clock());
+        ti_timeline_rank_ends(all->timeline, p->all_rank, clock_of(p));
     if (!last)
         return;
     if (p->setup->profile)
@@ -224,9 +234,11 @@ void ti_profile_event(struct ti_replayer *p)
 
     if (!mine)
         return;
-    mine->event = ti_engine_clock();
+    mine->event = clock_of(p);
     mine->late = 0;
     mine->ntickets = 0;
+    if (mine->all->timeline && !p->index)
+        ti_timeline_rank_starts(mine->all->timeline, p->all_rank, mine->event);
 }
 
 static const char *site_text(const struct ti_replayer *p)
@@ -250,7 +262,7 @@ void ti_profile_burst(struct ti_replayer *p)
 
     if (!mine)
         return;
-    mine->call = ti_engine_clock();
+    mine->call = clock_of(p);
     if (mine->all->timeline)
         ti_timeline_computes(mine->all->timeline, p->all_rank, mine->event, mine->call, p->index,
                              site_text(p));
@@ -281,20 +293,22 @@ static double waited(struct ti_profile_rank *mine, double now)
 void ti_profile_call(struct ti_replayer *p)
 {
     struct ti_profile_rank *mine = p->profile;
-    double now = ti_engine_clock();
+    double now;
     struct times t;
-    struct site *site;
+    int64_t i;
 
     if (!mine)
         return;
+    now = clock_of(p);
     t = (struct times){.calls = 1, .computing = mine->call - mine->event};
     t.waiting = waited(mine, now);
     t.communicating = now - mine->call - t.waiting;
     add(&mine->all->rank[p->all_rank], &t);
     add(&mine->all->op[p->ev->op], &t);
-    site = TI_REPLAY_AT(mine, site, nsites, sites_room, p->ev->site);
-    site->op = p->ev->op;
-    add(&site->times, &t);
+    i = ti_map_add(&mine->sites, p->ev->site, p->ev->op, 0, 0);
+    mine->site = ti_more(mine->site, &mine->sites_room, mine->sites.n, sizeof *mine->site);
+    mine->site[i].op = p->ev->op;
+    add(&mine->site[i].times, &t);
     if (mine->all->timeline)
         ti_timeline_leaves(mine->all->timeline, p->all_rank, mine->call, now, t.waiting, p->ev->op,
                            p->index, site_text(p));
@@ -377,8 +391,7 @@ void ti_profile_send(struct ti_replayer *p, const struct ti_replay_comm *c, int 
     struct ti_letter letter = {.comm = c->id, .from = own_rank(c), .to = peer, .tag = tag};
 
     if (p->profile && peer != MPI_PROC_NULL)
-        hold(p->profile,
-             ti_partners_send(p->profile->all->partners, &letter, waits, ti_engine_clock()));
+        hold(p->profile, ti_partners_send(p->profile->all->partners, &letter, waits, clock_of(p)));
 }
 
 static bool is_wild(int peer, int tag)
@@ -391,8 +404,7 @@ void ti_profile_receive(struct ti_replayer *p, const struct ti_replay_comm *c, i
     struct ti_letter letter = {.comm = c->id, .from = peer, .to = own_rank(c), .tag = tag};
 
     if (p->profile && !is_wild(peer, tag)) /* a wildcard is left where nothing ever matches */
-        hold(p->profile,
-             ti_partners_receive(p->profile->all->partners, &letter, ti_engine_clock()));
+        hold(p->profile, ti_partners_receive(p->profile->all->partners, &letter, clock_of(p)));
 }
 
 void ti_profile_probed(struct ti_replayer *p, const struct ti_replay_comm *c, int peer, int tag)
@@ -412,7 +424,7 @@ void ti_profile_collective(struct ti_replayer *p, struct ti_replay_comm *c,
 
     if (p->profile)
         hold(p->profile, ti_partners_meet(p->profile->all->partners, c->id, c->calls++, c->members,
-                                          root, from_root, waits, ti_engine_clock()));
+                                          root, from_root, waits, clock_of(p)));
 }
 
 void ti_profile_posted(struct ti_replayer *p, struct ti_replay_request *q)

@@ -82,8 +82,8 @@ static void define_paje(struct ti_timeline *t, int64_t np)
         fprintf(t->file, "%d o%u S %s \"%s\"\n", DEFINE_VALUE, op, ti_op_info(op)->text,
                 colour_of(op));
     for (int64_t rank = 0; rank < np; rank++)
-        fprintf(t->file, "%d 0 r%" PRId64 " R 0 \"rank %" PRId64 "\"\n%d 0 S r%" PRId64 " c\n",
-                CREATE_CONTAINER, rank, rank, SET_STATE, rank);
+        fprintf(t->file, "%d 0 r%" PRId64 " R 0 \"rank %" PRId64 "\"\n", CREATE_CONTAINER, rank,
+                rank);
 }
 
 /* ---- both ---- */
@@ -126,13 +126,31 @@ ti_status ti_timeline_open(const char *path, int64_t np, struct ti_timeline **ou
     return TI_OK;
 }
 
-/* The text of a site has no quotes, but may have commas. */
+/* The text of a site, in quotes where it needs them: that of a converted trace may be anything. */
+static void put_site(struct ti_timeline *t, const char *site)
+{
+    if (!strpbrk(site, ",\"\r\n")) {
+        fprintf(t->file, "%s\n", site);
+        return;
+    }
+    putc('"', t->file);
+    for (; *site; site++)
+        fprintf(t->file, *site == '"' ? "\"\"" : "%c", *site);
+    fputs("\"\n", t->file);
+}
+
 static void row(struct ti_timeline *t, int64_t rank, double start, double end, double waiting,
                 const char *state, uint64_t index, const char *site)
 {
     fprintf(t->file, "%" PRId64 ",%" PRIu64 ",%.12f,%.12f,%s,%.12f,", rank, index, start, end,
             state, waiting);
-    fprintf(t->file, strchr(site, ',') ? "\"%s\"\n" : "%s\n", site);
+    put_site(t, site);
+}
+
+void ti_timeline_rank_starts(struct ti_timeline *t, int64_t rank, double now)
+{
+    if (t->paje)
+        fprintf(t->file, "%d %.12f S r%" PRId64 " c\n", SET_STATE, now, rank);
 }
 
 void ti_timeline_computes(struct ti_timeline *t, int64_t rank, double start, double end,

@@ -25,7 +25,10 @@ ti_status ti_timeline_check(const char *path, struct ti_err *err);
 ti_status ti_timeline_open(const char *path, int64_t np, struct ti_timeline **out,
                            struct ti_err *err);
 
-/* A rank has computed from `start` to `end`, in front of event `index`, a call from `site`. */
+/* A rank begins with its first event; in Paje's format, it has no state before. */
+void ti_timeline_rank_starts(struct ti_timeline *t, int64_t rank, double now);
+
+/* It has computed from `start` to `end`, in front of event `index`, a call from `site`. */
 void ti_timeline_computes(struct ti_timeline *t, int64_t rank, double start, double end,
                           uint64_t index, const char *site);
 

@@ -53,6 +53,24 @@ near(r(0, 'waiting'), 2, 3e-3)
 for rank in j['profile']['ranks']: assert rank['communicating_s'] < 0.02
 near(sum(r(1, k) for k in ('computing', 'communicating', 'waiting')), j['clock_s'])" 'late partners'
 
+# Operations without a call site are not put together.
+json "assert {(x['operation'], x['calls']) for x in j['profile']['sites']} >= {('recv', 3), ('send', 3)}" 'no call sites'
+replay late --profile
+[ "$(grep -c '^seconds of all ranks' out)" -eq 1 ] || { fail 'a table of no call sites'; cat out; }
+
+# A converted trace may have any call site.
+made quoted <<'E'
+rank
+0 init
+0 location "a,b".c 1
+0 barrier
+0 finalize
+E
+replay quoted --timeline quoted.csv || { fail quoted; cat err; }
+python3 -c "
+import csv
+assert [x['site'] for x in csv.DictReader(open('quoted.csv')) if x['state'] == 'barrier'] == ['\"a,b\".c:1']" || fail 'quotes in a timeline'
+
 # smpirun takes names that a shell would quote, split or expand.
 for name in "it's" 'a b' 'a*[b]?' 'a(b)' $'a\\b' 'ä~#'; do
     cp -r late "$name"
@@ -196,6 +214,20 @@ replay lu cg --keep kept && said=$(sed -n 's/^job 2 *\([0-9.]*\) s.*/\1/p' out)
     "$o/ti-smpi-replay" --start 0s,2s "$scratch/lu" "$scratch/cg") >out 2>&1
 awk -v said="$said" '/^job 2: from 2.0* s to/ { d = $7 - 2 - said; seen = d < 2e-6 && d > -2e-6 } END { exit !seen }' out ||
     { fail "by hand: not $said"; tail -n 3 out; }
+
+# Timelines have the times that are told of jobs; a job that has not started does nothing.
+replay late late --start 0s,10s --json --timeline jobs.csv || { fail 'timeline of jobs'; cat err; }
+json "
+import csv
+rows = list(csv.DictReader(open('jobs.csv')))
+for rank, job in enumerate((j['jobs'][0], j['jobs'][0], j['jobs'][1], j['jobs'][1])):
+    near(min(float(x['start_s']) for x in rows if int(x['rank']) == rank), job['start_s'])
+near(max(float(x['end_s']) for x in rows), j['clock_s'])" 'timeline of jobs'
+replay late late --start 0s,10s --timeline jobs.paje || { fail 'Paje of jobs'; cat err; }
+awk '$1 == "%EventDef" { n[$2] = $3 }
+    $1 == n["PajeSetState"] && $4 ~ /^r[23]$/ && $2 < 10 { print "too early: " $0; bad = 1 }
+    $1 == n["PajeSetState"] && $4 == "r2" && $5 == "c" { seen = 1 }
+    END { exit bad || !seen }' jobs.paje >out || { fail 'Paje of jobs'; cat out; }
 
 # A job that cannot end does not hide behind another.
 made good <<'E'
