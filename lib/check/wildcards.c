@@ -15,6 +15,12 @@ bool ti_is_wild(const struct ti_event *ev)
            (ev->arg[peer] == TI_ANY || ev->arg[tag] == TI_ANY);
 }
 
+/* Whether the receive of an event, or of each start of it, may be asked for. */
+static bool is_followed(const struct ti_wildcards *w, const struct ti_event *ev)
+{
+    return w->all ? ti_op_is(ev->op, TI_T_RECEIVES) : ti_is_wild(ev);
+}
+
 /* Whether `req` may be the number of a request, which has then a place in live[]. */
 static bool has_place(struct ti_wildcards *w, int64_t req)
 {
@@ -65,8 +71,8 @@ static void make(struct ti_wildcards *w, const struct ti_event *ev)
     if (!has_place(w, req))
         return;
     settle(w, req, TI_MATCH_NEVER, 0, 0); /* in use: that one never completed */
-    w->live[req].persistent = ti_op_is(ev->op, TI_T_PERSISTENT) && ti_is_wild(ev);
-    if (!ti_op_is(ev->op, TI_T_PERSISTENT) && ti_is_wild(ev))
+    w->live[req].persistent = ti_op_is(ev->op, TI_T_PERSISTENT) && is_followed(w, ev);
+    if (!ti_op_is(ev->op, TI_T_PERSISTENT) && is_followed(w, ev))
         post(w, req);
 }
 

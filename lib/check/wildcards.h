@@ -22,6 +22,8 @@ struct ti_match {
 };
 
 struct ti_wildcards {
+    bool all; /* to be set before asking: those without wildcards, too, which are known where they
+                 are cancelled */
     struct ti_reader *r;
     struct ti_match *wild; /* receives with wildcards, as they were posted */
     size_t first, n, cap;

@@ -271,6 +271,24 @@ static int first_with(const struct ti_replay_setup *setup, int j)
     return i;
 }
 
+/* Whether a rank calls MPI_Cancel; damage is told where the trace is replayed. */
+static bool has_cancels(struct ti_source *s)
+{
+    bool found = false;
+
+    for (int64_t rank = 0; !found && rank < ti_source_nranks(s); rank++) {
+        struct ti_event ev = {0};
+        struct ti_reader *r;
+
+        if (ti_source_reader(s, rank, &r, NULL) != TI_OK)
+            return false;
+        while (!found && ti_reader_next(r, &ev, NULL) == 1)
+            found = ev.op == TI_OP_CANCEL;
+        ti_reader_close(r);
+    }
+    return found;
+}
+
 static ti_status open_trace(struct ti_replay_setup *setup, int j, struct ti_err *err)
 {
     struct ti_replay_job *job = &setup->job[j];
@@ -281,6 +299,7 @@ static ti_status open_trace(struct ti_replay_setup *setup, int j, struct ti_err 
     if (first < j) {
         job->source = setup->job[first].source;
         job->bursts = setup->job[first].bursts;
+        job->cancels = setup->job[first].cancels;
     } else {
         st = ti_source_open(job->trace, &job->source, err);
         if (!st)
@@ -288,6 +307,7 @@ static ti_status open_trace(struct ti_replay_setup *setup, int j, struct ti_err 
         if (!st && job->bursts.as == TI_BURSTS_VOLUME && setup->threads_where_known &&
             on_cores.cores != INT64_MAX && ti_bursts_check(job->source, &on_cores, err) == TI_OK)
             job->bursts = on_cores;
+        job->cancels = SIMULATED && !st && has_cancels(job->source);
     }
     job->np = st ? 0 : ti_source_nranks(job->source);
     job->first = j ? setup->job[j - 1].first + setup->job[j - 1].np : 0;

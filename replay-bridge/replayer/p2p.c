@@ -44,17 +44,22 @@ static struct message sent(struct ti_replayer *p, const struct ti_event *ev)
 }
 
 /* The source and the tag that a wildcard of `ev` matched: in the event of a blocking receive, or
- * where the request completes. */
+ * where the request completes.  In a simulation, a receive that completes as cancelled is from
+ * nobody: messages may come earlier there, and it must not take what another one received. */
 static void matched(struct ti_replayer *p, const struct ti_event *ev, int64_t req, int64_t *peer,
                     int64_t *tag)
 {
     int64_t from = ev->arg[TI_F_FROM], from_tag = ev->arg[TI_F_FROMTAG];
     struct ti_match match;
     struct ti_err err;
+    ti_status st;
 
     if (req >= 0) {
-        if (ti_wildcards_ask(&p->ahead, p->source, p->rank, p->index, req, &match, &err))
-            ti_replay_fail(p, TI_ERR_INPUT, "%s", err.text);
+        st = ti_wildcards_ask(&p->ahead, p->source, p->rank, p->index, req, &match, &err);
+        if (st)
+            ti_replay_fail(p, st, "%s", err.text);
+        if (SIMULATED && match.state == TI_MATCH_KNOWN && match.from == TI_NULL)
+            *peer = TI_NULL;
         if (match.state != TI_MATCH_KNOWN || match.from == TI_NULL)
             return; /* it never matches: a wildcard will do */
         from = match.from;
@@ -78,7 +83,7 @@ static struct message received(struct ti_replayer *p, const struct ti_event *ev,
     int64_t bytes = ev->arg[second ? TI_F_BYTES2 : TI_F_BYTES];
     struct message m = {.comm = c->handle, .bytes = (size_t)bytes};
 
-    if (!p->setup->any && peer != TI_NULL && (peer == TI_ANY || tag == TI_ANY))
+    if (peer != TI_NULL && (peer == TI_ANY || tag == TI_ANY ? !p->setup->any : p->ahead.all))
         matched(p, ev, req, &peer, &tag);
     m.peer = ti_replay_peer(p, c, peer);
     m.tag = tag == TI_ANY ? MPI_ANY_TAG : (int)tag;

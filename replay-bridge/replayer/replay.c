@@ -289,6 +289,7 @@ static void open_trace(struct ti_replayer *p)
 
     if (st)
         ti_replay_fail(p, st, "%s", err.text);
+    p->ahead.all = p->setup->job[p->job].cancels;
     ti_bursts_begin(&p->bursts, &p->setup->job[p->job].bursts, p->source, p->rank, p->r);
 }
 

@@ -34,6 +34,7 @@ struct ti_replay_job {
                                  same trace */
     struct ti_bursts bursts;
     int64_t np, first;     /* its ranks, and which rank of the simulation is its rank 0 */
+    bool cancels;          /* a rank calls MPI_Cancel */
     double start_s, end_s; /* when it starts, and when its last rank has ended so far */
 };
 

@@ -147,6 +147,11 @@ replay cg --profile --links || fail 'for people'
 grep -q '^  computing  *[0-9.]* %' out && grep -q '^  allreduce ' out && grep -q ' nodes_link_0_UP$' out ||
     { fail 'for people'; cat out; }
 
+# A cancelled receive takes no message, in the simulation and in the profile.
+trace "$scratch/cancelled" 2 cputime "$built/cancelled" >out 2>&1 || { fail cancelled; tail -n 3 out; }
+replay cancelled --json --profile || { fail 'replay of cancelled'; cat err; }
+json "assert r(1, 'waiting') > 0.45, j['profile']['ranks']" 'who waits after a cancelled receive'
+
 # ---- links ----
 
 # Ten messages from rank 0 to rank 1, and a broadcast of 1000 bytes among eight: seven more.
