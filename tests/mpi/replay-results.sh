@@ -234,6 +234,11 @@ awk '$1 == "%EventDef" { n[$2] = $3 }
     $1 == n["PajeSetState"] && $4 == "r2" && $5 == "c" { seen = 1 }
     END { exit bad || !seen }' jobs.paje >out || { fail 'Paje of jobs'; cat out; }
 
+# Readers that run ahead of ranks have files of their own; where there are too few, that is said.
+(ulimit -Sn 256 && replay cancelled --copies 150) || { fail 'a file for each reader'; cat err; }
+(ulimit -n 256 && replay cancelled --copies 150)
+{ [ $? -eq 4 ] && grep -q 'Too many open files' err && ! grep -q deadlock err; } || { fail 'too few files'; cat err; }
+
 # A job that cannot end does not hide behind another.
 made good <<'E'
 rank
