@@ -73,7 +73,8 @@ static const struct ti_opt opts[] = {
      "[default: " TI_BANDWIDTH_DEFAULT "]"},
     {OPT_LATENCY, "latency", "TIME[,TIME]...", "likewise [default: " TI_LATENCY_DEFAULT "]"},
     {OPT_LOOPBACK, "loopback", "BW,TIME",
-     "bandwidth and latency within a host\n[default: SimGrid's, 498MBps,15us]"},
+     "bandwidth and latency within a host\n[default: " TI_LOOPBACK_BANDWIDTH_DEFAULT
+     "," TI_LOOPBACK_LATENCY_DEFAULT "]"},
     {OPT_WAN, "wan", "BW,TIME",
      "of a site's link to the wide-area network, where the\nsites file does not say\n"
      "[default: " TI_WAN_BANDWIDTH_DEFAULT "," TI_WAN_LATENCY_DEFAULT "]"},
@@ -276,7 +277,7 @@ static ti_status take_option(struct ti_replay_options *o, int id, const char *ar
         o->made = o->latency_given = true;
         return ti_link_values_parse(arg, TI_UNIT_LATENCY, "--latency", &o->speeds.latency, err);
     case OPT_LOOPBACK:
-        o->made = true;
+        o->made = o->loopback_given = true;
         return take_pair(arg, "--loopback", o->loopback, &o->speeds.loopback_bandwidth,
                          &o->speeds.loopback_latency, err);
     case OPT_SITES:
@@ -540,6 +541,8 @@ int ti_replay_parse(struct ti_replay_options *o, int argc, char **argv)
     o->speeds = (struct ti_speeds){.speed = TI_SPEED_DEFAULT,
                                    .bandwidth = {1, {TI_BANDWIDTH_DEFAULT}},
                                    .latency = {1, {TI_LATENCY_DEFAULT}},
+                                   .loopback_bandwidth = TI_LOOPBACK_BANDWIDTH_DEFAULT,
+                                   .loopback_latency = TI_LOOPBACK_LATENCY_DEFAULT,
                                    .cores = 1};
     o->wan = (struct ti_sites_speeds){&o->speeds, TI_WAN_BANDWIDTH_DEFAULT, TI_WAN_LATENCY_DEFAULT};
     while ((id = ti_cli_next(&ti_replay_cli, argc, argv, &arg)) >= 0) {
@@ -574,7 +577,7 @@ ti_status ti_replay_calibrate(struct ti_replay_options *o, struct ti_err *err)
         strcpy(o->speeds.bandwidth.text[0], c->bandwidth);
     if (!o->latency_given && *c->latency)
         strcpy(o->speeds.latency.text[0], c->latency);
-    if (!o->speeds.loopback_bandwidth && *c->loopback_bandwidth) {
+    if (!o->loopback_given && *c->loopback_bandwidth) {
         o->speeds.loopback_bandwidth = c->loopback_bandwidth;
         o->speeds.loopback_latency = c->loopback_latency;
     }

@@ -39,7 +39,7 @@ struct ti_replay_options {
     struct ti_sites_speeds wan;
     char wan_text[128]; /* keeps the text that `wan` points to */
     bool made;          /* an option of a made platform was given */
-    bool wan_given, speed_given, bandwidth_given, latency_given;
+    bool wan_given, speed_given, bandwidth_given, latency_given, loopback_given;
     bool show;           /* describe the platform, replay nothing */
     const char *picture; /* file to draw it into; NULL: none */
     const char *calibration;

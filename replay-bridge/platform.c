@@ -318,9 +318,8 @@ static void write_cluster(FILE *out, const struct ti_topology *topology, int64_t
             ti_link_value(&speeds->latency, 0));
     if (speeds->cores > 1)
         fprintf(out, " core=\"%lld\"", (long long)speeds->cores);
-    if (speeds->loopback_bandwidth)
-        fprintf(out, "\n             loopback_bw=\"%s\" loopback_lat=\"%s\"",
-                speeds->loopback_bandwidth, speeds->loopback_latency);
+    fprintf(out, "\n             loopback_bw=\"%s\" loopback_lat=\"%s\"",
+            speeds->loopback_bandwidth, speeds->loopback_latency);
     if (kinds[topology->kind].simgrid)
         fprintf(out, "\n             topology=\"%s\" topo_parameters=\"%s\"",
                 kinds[topology->kind].simgrid, topology->params);

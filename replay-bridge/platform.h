@@ -60,13 +60,17 @@ const char *ti_link_value(const struct ti_link_values *values, int level);
 struct ti_speeds {
     const char *speed;
     struct ti_link_values bandwidth, latency;
-    const char *loopback_bandwidth, *loopback_latency; /* NULL: SimGrid's own */
+    const char *loopback_bandwidth, *loopback_latency; /* between ranks of a host */
     int64_t cores;                                     /* of a host */
 };
 
 #define TI_SPEED_DEFAULT     "1Gf"
 #define TI_BANDWIDTH_DEFAULT "125MBps"
 #define TI_LATENCY_DEFAULT   "50us"
+
+/* Those of SimGrid's own loopback, which not every kind of platform has. */
+#define TI_LOOPBACK_BANDWIDTH_DEFAULT "498MBps"
+#define TI_LOOPBACK_LATENCY_DEFAULT   "15us"
 
 /* Largest fat tree with several paths between hosts whose levels differ: a route for each pair. */
 #define TI_ROUTED_HOSTS_MAX 1024

@@ -11,20 +11,18 @@ static void put_host(FILE *out, int64_t host, const struct ti_speeds *speeds)
 
 static void put_loopback_link(FILE *out, int64_t host, const struct ti_speeds *speeds)
 {
-    if (speeds->loopback_bandwidth)
-        fprintf(out,
-                "      <link id=\"loopback-%lld\" bandwidth=\"%s\" latency=\"%s\" "
-                "sharing_policy=\"FATPIPE\"/>\n",
-                (long long)host, speeds->loopback_bandwidth, speeds->loopback_latency);
+    fprintf(out,
+            "      <link id=\"loopback-%lld\" bandwidth=\"%s\" latency=\"%s\" "
+            "sharing_policy=\"FATPIPE\"/>\n",
+            (long long)host, speeds->loopback_bandwidth, speeds->loopback_latency);
 }
 
-static void put_loopback_route(FILE *out, int64_t host, const struct ti_speeds *speeds)
+static void put_loopback_route(FILE *out, int64_t host)
 {
-    if (speeds->loopback_bandwidth)
-        fprintf(out,
-                "      <route src=\"" TI_HOST_PREFIX "%lld\" dst=\"" TI_HOST_PREFIX
-                "%lld\" symmetrical=\"NO\"><link_ctn id=\"loopback-%lld\"/></route>\n",
-                (long long)host, (long long)host, (long long)host);
+    fprintf(out,
+            "      <route src=\"" TI_HOST_PREFIX "%lld\" dst=\"" TI_HOST_PREFIX
+            "%lld\" symmetrical=\"NO\"><link_ctn id=\"loopback-%lld\"/></route>\n",
+            (long long)host, (long long)host, (long long)host);
 }
 
 /* ---- fat trees ---- */
@@ -183,7 +181,7 @@ void ti__write_fat_tree(FILE *out, const struct ti_topology *topology,
             if (i != j)
                 put_tree_route(out, topology, i, j);
     for (int64_t i = 0; i < hosts; i++)
-        put_loopback_route(out, i, speeds);
+        put_loopback_route(out, i);
     fprintf(out, "    </zone>\n");
 }
 
@@ -231,7 +229,7 @@ static void put_supergroup(FILE *out, const struct ti_topology *t, const struct 
         put_loopback_link(out, i, speeds);
     put_direct_routes(out, first, nodes);
     for (int64_t i = first; i < first + nodes; i++)
-        put_loopback_route(out, i, speeds);
+        put_loopback_route(out, i);
     fprintf(out, "    </zone>\n");
 }
 

@@ -60,11 +60,10 @@ static void put_node(FILE *out, const char *name, const struct ti_cluster *c,
             "      <host_link id=\"%s\" up=\"link:%s_UP\" down=\"link:%s_DOWN\"/>\n",
             name, ti_cluster_speed(c, s, speed), (long long)ti_cluster_cores(c, s), name,
             ti_cluster_bandwidth(c, s), ti_cluster_latency(c, s), name, name, name);
-    if (s->nodes->loopback_bandwidth)
-        fprintf(out,
-                "      <link id=\"loopback:%s\" bandwidth=\"%s\" latency=\"%s\" "
-                "sharing_policy=\"FATPIPE\"/>\n",
-                name, s->nodes->loopback_bandwidth, s->nodes->loopback_latency);
+    fprintf(out,
+            "      <link id=\"loopback:%s\" bandwidth=\"%s\" latency=\"%s\" "
+            "sharing_policy=\"FATPIPE\"/>\n",
+            name, s->nodes->loopback_bandwidth, s->nodes->loopback_latency);
 }
 
 static void put_site(FILE *out, const struct ti_sites *sites, int site,
@@ -80,7 +79,7 @@ static void put_site(FILE *out, const struct ti_sites *sites, int site,
         if (sites->cluster[node->cluster].site == site)
             put_node(out, node->name, &sites->cluster[node->cluster], s);
     }
-    for (int64_t i = 0; i < sites->nnodes && s->nodes->loopback_bandwidth; i++) {
+    for (int64_t i = 0; i < sites->nnodes; i++) {
         const struct ti_node *node = &sites->node[i];
 
         if (sites->cluster[node->cluster].site == site)

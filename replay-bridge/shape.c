@@ -176,10 +176,7 @@ static void format_latency(double seconds, char *buf, int buf_bytes)
 
 static void print_loopback(FILE *out, const struct ti_speeds *speeds)
 {
-    if (speeds->loopback_bandwidth)
-        fprintf(out, "loopback:   %s, %s\n", speeds->loopback_bandwidth, speeds->loopback_latency);
-    else
-        fprintf(out, "loopback:   SimGrid's, 498MBps, 15us\n");
+    fprintf(out, "loopback:   %s, %s\n", speeds->loopback_bandwidth, speeds->loopback_latency);
 }
 
 static void print_switches(FILE *out, const struct ti_shown *p, const struct ti_shape *s)
