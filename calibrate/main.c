@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -300,6 +301,22 @@ static ti_status calibrate(const struct options *o, struct ti_err *err)
     return st;
 }
 
+/* Measuring takes minutes: that the file cannot be written is said before. */
+static ti_status check_output(const struct options *o, struct ti_err *err)
+{
+    const char *path = o->measure ? o->measure : o->output, *slash = strrchr(path, '/');
+    char folder[PATH_MAX] = ".";
+    bool there = access(path, F_OK) == 0;
+
+    if (strcmp(path, "-") == 0)
+        return TI_OK;
+    if (slash)
+        snprintf(folder, sizeof folder, "%.*s", (int)(slash > path ? slash - path : 1), path);
+    return access(there ? path : folder, there ? W_OK : W_OK | X_OK) == 0
+               ? TI_OK
+               : ti_err_errno(err, TI_ERR_IO, "cannot write '%s'", path);
+}
+
 int main(int argc, char **argv)
 {
     static struct options o;
@@ -312,6 +329,8 @@ int main(int argc, char **argv)
     ti_talk_init(cli.tool, o.quiet, o.no_progress);
     ti_stop_catch();
     st = ti_runs_find(&o.runs, &err);
+    if (!st)
+        st = check_output(&o, &err);
     if (!st)
         st = ti_scratch_open(NULL, &err);
     if (!st)

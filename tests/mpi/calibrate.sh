@@ -34,6 +34,8 @@ grep -q 'does not count instructions' err || { fail 'does not say why'; cat err;
 calibrate -o none.conf ./no-such-program
 [ $? -ne 0 ] || fail 'calibrates by a program that is not there'
 [ ! -e none.conf ] || fail 'leaves a file after a failure'
+calibrate -o nowhere/none.conf ./no-such-program
+{ [ $? -eq 4 ] && grep -q "cannot write 'nowhere/none.conf'" err; } || { fail 'measures for a file that cannot be'; cat err; }
 
 # Real times, and what a replay makes of them.
 calibrate --measure real.json -r 2 "$o/examples/ring" 2 || { fail "--measure"; cat out err; }
