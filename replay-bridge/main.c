@@ -125,16 +125,19 @@ static ti_status choose_engine(const struct ti_replay_options *o, struct ti_repl
     return TI_ERR_IO;
 }
 
-/* Adds options of SimGrid's for collectives; above MANY_RANKS never silently. */
+/* Adds options of SimGrid's for collectives, in front of those of --cfg, which win; above
+ * MANY_RANKS never silently. */
 static void choose_collectives(struct ti_replay_options *o, struct ti_replay_result *res)
 {
     const char *cfg[TI_COLLECTIVES_CFG];
     bool many = res->np > MANY_RANKS;
+    int n;
 
     res->collectives = o->collectives ? o->collectives : many ? "tree" : "simgrid";
-    for (int i = 0, n = ti_collectives_cfg(res->collectives, cfg);
-         i < n && o->ncfg < TI_REPLAY_CFG_MAX; i++)
-        o->cfg[o->ncfg++] = (char *)(uintptr_t)cfg[i];
+    n = ti_collectives_cfg(res->collectives, cfg);
+    memmove(o->cfg + n, o->cfg, (size_t)o->ncfg * sizeof *o->cfg);
+    memcpy(o->cfg, cfg, (size_t)n * sizeof *o->cfg);
+    o->ncfg += n;
     if (many && !strcmp(res->collectives, "tree"))
         ti_say("%lld ranks: collectives are replayed by tree algorithms%s; --collectives simgrid "
                "takes SimGrid's own, which may take hours",

@@ -400,10 +400,18 @@ static ti_status check_made(const struct ti_replay_options *o, struct ti_err *er
 /* Keep an option for the replays of a sweep, unless it is about what is shown. */
 static void keep_option(struct ti_replay_options *o, int id, const char *arg)
 {
-    static const int others[] = {
-        OPT_SWEEP, OPT_LIST,        OPT_KEEP, OPT_TIMELINE, OPT_LINKS, OPT_SHOW_PLATFORM,
-        OPT_JSON,  OPT_NO_PROGRESS, 'n',      'o',          'j',       'q',
-        'v'};
+    static const int others[] = {OPT_SWEEP,
+                                 OPT_LIST,
+                                 OPT_KEEP,
+                                 OPT_TIMELINE,
+                                 OPT_SHOW_PLATFORM,
+                                 OPT_JSON,
+                                 OPT_NO_PROGRESS,
+                                 'n',
+                                 'o',
+                                 'j',
+                                 'q',
+                                 'v'};
     const struct ti_opt *opt = opts;
 
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)

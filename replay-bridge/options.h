@@ -10,6 +10,7 @@
 #include "common/cli.h"
 #include "formats/rates.h"
 #include "replay-bridge/calibrated.h"
+#include "replay-bridge/engines.h"
 #include "replay-bridge/lint.h"
 #include "replay-bridge/placement.h"
 #include "replay-bridge/platform.h"
@@ -49,7 +50,7 @@ struct ti_replay_options {
     struct ti_placement placement;
     const char *placement_text;   /* as given */
     int64_t ranks_per_host;       /* 0: not given */
-    char *cfg[TI_REPLAY_CFG_MAX]; /* KEY:VALUE for SimGrid */
+    char *cfg[TI_REPLAY_CFG_MAX + TI_COLLECTIVES_CFG]; /* KEY:VALUE for SimGrid */
     int ncfg;
     int64_t eager_bytes; /* sends up to this size do not wait for a receive */
     enum { TI_THREADS_AUTO, TI_THREADS_SUM, TI_THREADS_LONGEST } threads;
