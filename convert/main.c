@@ -370,16 +370,24 @@ static ti_status convert_from(struct options *o, struct result *res, struct ti_e
 
 /* ---- the report ---- */
 
+/* A name may be no UTF-8. */
+static json_t *text_json(const char *text)
+{
+    json_t *json = json_string(text);
+
+    return json ? json : json_string("?");
+}
+
 static void report_json(const struct options *o, const struct result *res, ti_status st,
                         const struct ti_err *err)
 {
-    json_t *j = json_pack("{s:s, s:s, s:i, s:I}", "input", o->input, "output", o->output, "status",
-                          (int)st, "np", (json_int_t)res->np);
+    json_t *j = json_pack("{s:o, s:o, s:i, s:I}", "input", text_json(o->input), "output",
+                          text_json(o->output), "status", (int)st, "np", (json_int_t)res->np);
 
     if (st)
-        json_object_set_new(j, "error", json_string(err->text));
+        json_object_set_new(j, "error", text_json(err->text));
     if (st && err->hint[0])
-        json_object_set_new(j, "hint", json_string(err->hint));
+        json_object_set_new(j, "hint", text_json(err->hint));
     if (!st)
         json_object_set_new(j, res->unit, json_integer((json_int_t)res->written));
     json_object_set_new(j, "problem_count", json_integer((json_int_t)res->problems.n));

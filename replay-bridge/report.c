@@ -74,6 +74,14 @@ static void report_text(const struct ti_replay_options *o, const struct ti_repla
         ti_profile_print_links(res->links, stdout);
 }
 
+/* A name may be no UTF-8. */
+static json_t *text_json(const char *text)
+{
+    json_t *json = json_string(text);
+
+    return json ? json : json_string("?");
+}
+
 /* What the check of a trace found. */
 static void add_lint(json_t *j, const struct ti_replay_trace *t)
 {
@@ -109,9 +117,9 @@ static json_t *jobs_json(const struct ti_replay_result *res)
 
     for (int i = 0; i < res->njobs; i++) {
         const struct ti_sim_job *job = &res->job[i];
-        json_t *j =
-            json_pack("{s:s, s:I, s:I, s:f}", "trace", job->trace->path, "np", (json_int_t)job->np,
-                      "first_rank", (json_int_t)job->first, "start_s", job->start_s);
+        json_t *j = json_pack("{s:o, s:I, s:I, s:f}", "trace", text_json(job->trace->path), "np",
+                              (json_int_t)job->np, "first_rank", (json_int_t)job->first, "start_s",
+                              job->start_s);
 
         if (job->trace->linted)
             add_lint(j, job->trace);
@@ -129,7 +137,7 @@ static json_t *jobs_json(const struct ti_replay_result *res)
 static void add_simulation(json_t *j, const struct ti_replay_options *o,
                            const struct ti_replay_result *res)
 {
-    if (!o->show)
+    if (!o->show && res->np) /* it is chosen after the traces have been opened */
         json_object_set_new(j, "engine", json_string(engine_names[res->engine]));
     if (res->collectives)
         json_object_set_new(j, "collective_algorithms", json_string(res->collectives));
@@ -140,14 +148,15 @@ static void add_simulation(json_t *j, const struct ti_replay_options *o,
     if (o->no_compute)
         json_object_set_new(j, "no_compute", json_true());
     if (o->rates)
-        json_object_set_new(j, "rates",
-                            json_pack("{s:s, s:s}", "file", o->rate, "reference", o->reference));
+        json_object_set_new(
+            j, "rates",
+            json_pack("{s:o, s:s}", "file", text_json(o->rate), "reference", o->reference));
     if (o->reduce_rate)
         json_object_set_new(j, "reduce_rate", json_string(o->reduce_rate));
     if (res->platform[0])
-        json_object_set_new(j, "platform", json_string(res->platform));
+        json_object_set_new(j, "platform", text_json(res->platform));
     if (res->host_of) {
-        json_object_set_new(j, "placement", json_string(o->placement_text));
+        json_object_set_new(j, "placement", text_json(o->placement_text));
         json_object_set_new(j, "rank_hosts", ti_place_json(&res->hosts, res->host_of, res->np));
     }
     if (res->actions && res->engine == TI_ENGINE_STOCK)
@@ -180,13 +189,13 @@ static void report_json(const struct ti_replay_options *o, const struct ti_repla
                         ti_status st, const struct ti_err *err)
 {
     const struct ti_replay_trace *t = res->njobs > 1 ? NULL : res->trace;
-    json_t *j = json_pack("{s:s?, s:i, s:I}", "trace", t ? t->path : NULL, "status", (int)st, "np",
-                          (json_int_t)res->np);
+    json_t *j = json_pack("{s:o, s:i, s:I}", "trace", t ? text_json(t->path) : json_null(),
+                          "status", (int)st, "np", (json_int_t)res->np);
 
     if (st)
-        json_object_set_new(j, "error", json_string(err->text));
+        json_object_set_new(j, "error", text_json(err->text));
     if (st && err->hint[0])
-        json_object_set_new(j, "hint", json_string(err->hint));
+        json_object_set_new(j, "hint", text_json(err->hint));
     if (t && t->linted)
         add_lint(j, t);
     if (t)

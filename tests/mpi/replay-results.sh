@@ -79,6 +79,21 @@ for name in "it's" 'a b' 'a*[b]?' 'a(b)' $'a\\b' 'ä~#'; do
     grep -q ',recv,' "$name.csv" || fail "the timeline of $name"
 done
 
+# A name that JSON cannot hold does not take the result with it.
+cp -r late $'no\xffUTF-8'
+replay $'no\xffUTF-8' --json || { fail 'a trace whose name is no UTF-8'; cat err; }
+json "assert j['trace'] == '?' and j['clock_s'] > 7" 'a name that is no UTF-8'
+"$o/ti-convert" -q --json --to dimemas --times $'no\xffUTF-8' -o dimemas >out 2>err
+json "assert j['input'] == '?' and 'error' in j" 'ti-convert of a name that is no UTF-8'
+replay nowhere --json
+json "assert 'engine' not in j" 'an engine without a trace'
+
+# All options hold for the points of a sweep; --cfg wins over --collectives.
+replay late --sweep speed=1Gf,2Gf --links -o study --json || { fail study; cat err; }
+json "assert j['common'].get('links') or all(x['result']['links'] for x in j['points'])" 'links of a sweep'
+replay late --collectives tree --cfg smpi/allreduce:lr --keep tree
+sed 's/.*smpi.allreduce://' tree/command | grep -q "^lr'" || { fail 'collectives by --cfg'; cat tree/command; }
+
 # All wait for rank 2 in an allreduce, for the root in a broadcast; at a reduction only the root
 # waits; and who comes last does not wait.
 made meet <<'E'
