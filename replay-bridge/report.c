@@ -247,10 +247,12 @@ ti_status ti_replay_report(const struct ti_replay_options *o, const struct ti_re
     else if (o->keep && ti_scratch_dir()[0])
         ti_say("'%s' holds what was written before that, not all that smpirun needs", o->keep);
     if (fflush(stdout) != 0 && !st) {
-        fprintf(stderr, "%s: cannot write the result: %s\n", ti_replay_cli.tool, strerror(errno));
+        if (!ti_stopped())
+            fprintf(stderr, "%s: cannot write the result: %s\n", ti_replay_cli.tool,
+                    strerror(errno));
         st = TI_ERR_IO;
     }
-    if (o->timeline && !st)
+    if (o->timeline && !st && res->simulated)
         ti_say("the timeline is in '%s'", o->timeline);
     if (o->picture && !st)
         ti_say("the picture is in '%s'", o->picture);

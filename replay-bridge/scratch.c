@@ -152,7 +152,7 @@ static void on_signal(int sig)
 
 void ti_stop_catch(void)
 {
-    static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
+    static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGPIPE};
     struct sigaction sa = {.sa_handler = on_signal};
 
     sigemptyset(&sa.sa_mask);

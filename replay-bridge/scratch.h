@@ -2,7 +2,8 @@
  * The directory that the files for smpirun live in, and signals.
  *
  * A temporary one is made under TMPDIR and removed, with everything in it, by
- * ti_scratch_close(), at exit(), and after SIGINT, SIGTERM or SIGHUP.
+ * ti_scratch_close(), at exit(), and after SIGINT, SIGTERM, SIGHUP or
+ * SIGPIPE.
  */
 #ifndef TI_SCRATCH_H
 #define TI_SCRATCH_H

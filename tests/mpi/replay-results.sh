@@ -211,6 +211,15 @@ replay cg --timeline x.txt
 replay cg --timeline nowhere/x.csv
 { [ $? -eq 4 ] && grep -q 'nowhere/x.csv' err; } || fail 'a timeline nowhere'
 
+replay cg --lint --timeline lint.csv || fail 'lint with a timeline'
+! grep -q lint.csv err || fail 'tells of a timeline that is not there'
+
+# Files are removed where nobody reads what is printed.
+mkdir tmp
+TMPDIR=$PWD/tmp "$o/ti-replay" cg --json --profile 2>err | true
+[ "${PIPESTATUS[0]}" -eq 141 ] || { fail 'a pipe without a reader'; cat err; }
+[ -z "$(ls tmp)" ] || fail 'leaves files behind a pipe without a reader'
+
 # ---- jobs ----
 
 # On hosts of their own, jobs take the time that they take alone, but for SimGrid's precision: it takes
