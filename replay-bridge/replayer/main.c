@@ -238,6 +238,9 @@ static int parse(struct ti_replay_setup *setup, int argc, char **argv)
     if (setup->bursts.rates_path && (setup->bursts.as || setup->bursts.cores != INT64_MAX))
         return (int)ti_cli_usage(&cli, "--rate says how long bursts take; so do --times, "
                                        "--threads, --cores and --no-compute");
+    if (setup->any && (setup->profile || setup->timeline))
+        return (int)ti_cli_usage(&cli, "with --wildcards any it is not known who waits for whom: "
+                                       "--profile and --timeline need matched");
     return take_traces(setup, argv + ti_cli_operand());
 }
 
