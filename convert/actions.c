@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "check/map.h"
+#include "sound/map.h"
 #include "formats/trace.h"
 #include "replay-bridge/simulate.h"
 

@@ -1,6 +1,6 @@
 #include "convert/collectives.h"
 
-#include "check/collectives.h"
+#include "sound/collectives.h"
 
 #define NOBODY (-1)
 

@@ -18,8 +18,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "check/collectives.h"
-#include "check/map.h"
+#include "sound/collectives.h"
+#include "sound/map.h"
 #include "convert/target.h"
 
 #define NS_PER_S UINT64_C(1000000000)

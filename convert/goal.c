@@ -11,7 +11,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 
-#include "check/map.h"
+#include "sound/map.h"
 #include "common/cli.h"
 #include "convert/collectives.h"
 #include "convert/target.h"

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/random.h>
 
-#include "check/check.h"
+#include "sound/check.h"
 #include "common/cli.h"
 #include "convert/syntax.h"
 #include "formats/rankname.h"

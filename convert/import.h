@@ -10,7 +10,7 @@
 #ifndef TI_IMPORT_H
 #define TI_IMPORT_H
 
-#include "check/problems.h"
+#include "sound/problems.h"
 #include "common/err.h"
 
 enum ti_syntax {

@@ -10,7 +10,7 @@
 #ifndef TI_SIZES_H
 #define TI_SIZES_H
 
-#include "check/walk.h"
+#include "sound/walk.h"
 
 struct ti_sizes {
     struct ti_map known; /* (communicator, tag, source, destination) -> channel */

@@ -8,8 +8,8 @@
 #include <string.h>
 #include <strings.h>
 
-#include "check/collectives.h"
-#include "check/map.h"
+#include "sound/collectives.h"
+#include "sound/map.h"
 #include "formats/trace.h"
 
 #define COUNT_MOST  9007199254740992.0 /* all whole numbers below are doubles */

@@ -102,7 +102,7 @@ ti_status info_rates(struct ti_source *s, int64_t rank, const char *path,
 /* ----------------------------------------------------------- verify.c -- */
 
 /* TI_ERR_PARTIAL: ranks missing or incomplete; TI_ERR_INPUT: damage, or
- * a trace that is not sound (check/check.h).  All is
+ * a trace that is not sound (sound/check.h).  All is
  * reported in full on stdout, and `err` is empty. */
 ti_status info_verify(struct ti_source *s, const struct info_style *style, struct ti_err *err);
 

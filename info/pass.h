@@ -1,6 +1,6 @@
 /*
  * One reading of the ranks of a trace, for what sums up their events: traffic.c, histogram.c and
- * rates.c.  The walk of check/ resolves partners and requests, so that a visitor is told of
+ * rates.c.  The walk of sound/ resolves partners and requests, so that a visitor is told of
  * messages and not of calls.
  */
 #ifndef TI_INFO_PASS_H
@@ -8,7 +8,7 @@
 
 #include <jansson.h>
 
-#include "check/walk.h"
+#include "sound/walk.h"
 #include "formats/scan.h"
 
 /*

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "check/map.h"
+#include "sound/map.h"
 #include "common/cli.h"
 #include "info/info.h"
 #include "info/pass.h"

@@ -4,7 +4,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "check/check.h"
+#include "sound/check.h"
 #include "common/cli.h"
 #include "formats/differ.h"
 #include "formats/ranges.h"

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "check/map.h"
+#include "sound/map.h"
 
 #define MOST 9e18 /* that a burst may have after scaling */
 

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "common/cli.h"
-#include "check/map.h"
+#include "sound/map.h"
 #include "replay-bridge/platform.h"
 
 #define SLOTS_MAX (1 << 24)

@@ -1,14 +1,14 @@
 /*
  * Lint: whether a trace is one that an engine can reproduce.
  *
- * Nothing is approximated: a trace is sound (check/check.h) and every call in it
+ * Nothing is approximated: a trace is sound (sound/check.h) and every call in it
  * has an exact counterpart, or it is refused with the rank, the event and the
  * reason.
  */
 #ifndef TI_LINT_H
 #define TI_LINT_H
 
-#include "check/check.h"
+#include "sound/check.h"
 #include "formats/caveats.h"
 
 /* What replays a trace. */

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "check/collectives.h"
+#include "sound/collectives.h"
 #include "common/cli.h"
 #include "replay-bridge/refusal.h"
 #include "replay-bridge/scratch.h"

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "check/map.h"
-#include "check/text.h"
+#include "sound/map.h"
+#include "sound/text.h"
 #include "common/cli.h"
 #include "replay-bridge/advice.h"
 #include "replay-bridge/lower.h"

@@ -11,7 +11,7 @@
 
 #include <jansson.h>
 
-#include "check/map.h"
+#include "sound/map.h"
 #include "replay-bridge/hosts.h"
 
 struct ti_messages {

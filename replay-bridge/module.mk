@@ -3,7 +3,7 @@
 
 # What a trace is to a replay; converters and the replayer have it, too.
 # With $(sites_libs).
-lower_src := $(check_src) $(rates_src) $(addprefix replay-bridge/,bursts.c lint.c lower.c refusal.c scratch.c)
+lower_src := $(sound_src) $(rates_src) $(addprefix replay-bridge/,bursts.c lint.c lower.c refusal.c scratch.c)
 # Platforms, and smpirun.
 replay_src := $(lower_src) $(sites_src) $(addprefix replay-bridge/,state.c engines.c hosts.c placement.c simulate.c \
               verdict.c platform.c platform_levels.c platform_sites.c shape.c picture.c \
@@ -51,7 +51,7 @@ $(O)/ti-smpi-replay: $(patsubst %.c,$(O)/smpi/%.o,$(replayer_files) replay-bridg
         $(call pic_obj,$(replayer_tools))
 	$(call say,LINK)$(SMPICC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(pkg_libs) $(sites_libs) $(LDLIBS)
 
-$(O)/ti-smpi-routes: $(O)/smpi/replay-bridge/replayer/routes.o $(call pic_obj,lib/check/map.c $(common_src))
+$(O)/ti-smpi-routes: $(O)/smpi/replay-bridge/replayer/routes.o $(call pic_obj,lib/sound/map.c $(common_src))
 	$(call say,LINK)$(SMPICC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(pkg_libs) $(LDLIBS)
 
 # (MPI_UNWEIGHTED is the address of a variable or a small number, which gcc takes for an array.)

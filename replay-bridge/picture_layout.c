@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "check/map.h"
+#include "sound/map.h"
 #include "common/cli.h"
 #include "replay-bridge/picture.h"
 

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "check/map.h"
+#include "sound/map.h"
 #include "common/cli.h"
 #include "formats/ranges.h"
 

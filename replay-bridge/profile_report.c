@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "check/map.h"
+#include "sound/map.h"
 #include "common/cli.h"
 
 #define ROWS 10 /* of a table; --json has all */

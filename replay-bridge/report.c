@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "check/text.h"
+#include "sound/text.h"
 #include "common/cli.h"
 #include "replay-bridge/profile_report.h"
 #include "replay-bridge/scratch.h"

@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "common/cli.h"
-#include "check/map.h"
+#include "sound/map.h"
 #include "replay-bridge/scratch.h"
 
 #define FILES_SPARE 64  /* descriptors SimGrid needs beside the traces */

@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "check/map.h"
+#include "sound/map.h"
 #include "common/sha256.h"
 
 /* ---- fingerprints ---- */

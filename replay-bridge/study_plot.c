@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "check/map.h"
+#include "sound/map.h"
 #include "replay-bridge/plot.h"
 #include "replay-bridge/study.h"
 

@@ -13,7 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "check/map.h"
+#include "sound/map.h"
 #include "common/clock.h"
 #include "replay-bridge/scratch.h"
 #include "replay-bridge/study.h"

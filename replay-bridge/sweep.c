@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "check/map.h"
+#include "sound/map.h"
 
 /* Options whose values have commas, so that only '|' separates these. */
 static const char *const with_commas[] = {"topology", "bandwidth", "latency", "loopback",

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "check/walk.h"
+#include "sound/walk.h"
 #include "common/cli.h"
 
 /* An alltoall of more members counts as a chain, like other collectives. */

@@ -1,12 +1,12 @@
-#include "check/check.h"
+#include "sound/check.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "check/collectives.h"
-#include "check/look.h"
-#include "check/text.h"
+#include "sound/collectives.h"
+#include "sound/look.h"
+#include "sound/text.h"
 #include "common/cli.h"
 
 #define CHECK_EVERY (1 << 14) /* events between looks at signals */

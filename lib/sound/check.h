@@ -25,10 +25,10 @@
 #ifndef TI_CHECK_H
 #define TI_CHECK_H
 
-#include "check/comms.h"
-#include "check/pairs.h"
-#include "check/problems.h"
-#include "check/walk.h"
+#include "sound/comms.h"
+#include "sound/pairs.h"
+#include "sound/problems.h"
+#include "sound/walk.h"
 
 struct ti_check {
     int64_t np;

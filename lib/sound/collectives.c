@@ -1,4 +1,4 @@
-#include "check/collectives.h"
+#include "sound/collectives.h"
 
 #define BLOCK_MAX (INT64_C(1) << 38) /* bytes of a block: sums of blocks stay sums */
 

@@ -5,7 +5,7 @@
 #ifndef TI_COLLECTIVES_H
 #define TI_COLLECTIVES_H
 
-#include "check/walk.h"
+#include "sound/walk.h"
 
 /* What a call must have in common on all members of `g`, as a hash. */
 uint64_t ti_signature(const struct ti_call *c, const struct ti_group *g);

@@ -1,4 +1,4 @@
-#include "check/comms.h"
+#include "sound/comms.h"
 
 #include <stdio.h>
 #include <stdlib.h>

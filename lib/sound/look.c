@@ -1,11 +1,11 @@
-#include "check/look.h"
+#include "sound/look.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "check/collectives.h"
-#include "check/text.h"
+#include "sound/collectives.h"
+#include "sound/text.h"
 
 /* ---- reading again ---- */
 

@@ -5,7 +5,7 @@
 #ifndef TI_LOOK_H
 #define TI_LOOK_H
 
-#include "check/check.h"
+#include "sound/check.h"
 
 /* Collectives on one communicator, by global number. */
 struct sequence {

@@ -1,4 +1,4 @@
-#include "check/map.h"
+#include "sound/map.h"
 
 #include <errno.h>
 #include <stdio.h>

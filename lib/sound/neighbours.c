@@ -1,4 +1,4 @@
-#include "check/neighbours.h"
+#include "sound/neighbours.h"
 
 #include <stdlib.h>
 

@@ -5,7 +5,7 @@
 #ifndef TI_NEIGHBOURS_H
 #define TI_NEIGHBOURS_H
 
-#include "check/comms.h"
+#include "sound/comms.h"
 
 struct ti_neighbours {
     int64_t ndims; /* Cartesian only; then sources and destinations are the same */

@@ -1,4 +1,4 @@
-#include "check/pairs.h"
+#include "sound/pairs.h"
 
 #include <stdlib.h>
 

@@ -9,8 +9,8 @@
 #ifndef TI_PAIRS_H
 #define TI_PAIRS_H
 
-#include "check/map.h"
-#include "check/walk.h"
+#include "sound/map.h"
+#include "sound/walk.h"
 
 #define TI_LANES 8
 

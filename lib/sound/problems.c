@@ -1,4 +1,4 @@
-#include "check/problems.h"
+#include "sound/problems.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-#include "check/text.h"
+#include "sound/text.h"
 
 #include <stdarg.h>
 #include <stdio.h>

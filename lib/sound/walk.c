@@ -1,11 +1,11 @@
-#include "check/walk.h"
+#include "sound/walk.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "check/wildcards.h"
+#include "sound/wildcards.h"
 
 #define KEPT_MAX (INT64_C(1) << 25) /* elements of vectors kept for persistent requests */
 

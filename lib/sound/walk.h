@@ -20,8 +20,8 @@
 #ifndef TI_WALK_H
 #define TI_WALK_H
 
-#include "check/comms.h"
-#include "check/neighbours.h"
+#include "sound/comms.h"
+#include "sound/neighbours.h"
 #include "formats/source.h"
 
 #define TI_WHY_BYTES 256

@@ -1,9 +1,9 @@
-#include "check/wildcards.h"
+#include "sound/wildcards.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "check/map.h"
+#include "sound/map.h"
 
 bool ti_is_wild(const struct ti_event *ev)
 {

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "check/map.h"
+#include "sound/map.h"
 #include "replay-bridge/replayer/engine.h"
 #include "replay-bridge/replayer/functions.h"
 #include "replay-bridge/replayer/profile.h"

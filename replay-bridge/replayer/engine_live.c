@@ -10,7 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "check/map.h"
+#include "sound/map.h"
 #include "examples/burst.h"
 #include "replay-bridge/replayer/engine.h"
 

@@ -11,7 +11,7 @@
 #include <unistd.h>
 #include <xbt/config.h>
 
-#include "check/map.h"
+#include "sound/map.h"
 #include "replay-bridge/replayer/engine.h"
 
 #define SHARED_KEY   "tiara"

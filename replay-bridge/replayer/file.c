@@ -15,7 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "check/map.h"
+#include "sound/map.h"
 #include "replay-bridge/replayer/engine.h"
 #include "replay-bridge/replayer/functions.h"
 

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "check/map.h"
+#include "sound/map.h"
 #include "common/cli.h"
 #include "common/units.h"
 #include "replay-bridge/lint.h"

@@ -3,7 +3,7 @@
  */
 #include <limits.h>
 
-#include "check/map.h"
+#include "sound/map.h"
 #include "replay-bridge/replayer/engine.h"
 #include "replay-bridge/replayer/functions.h"
 #include "replay-bridge/replayer/profile.h"

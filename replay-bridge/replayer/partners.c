@@ -2,7 +2,7 @@
 
 #include <stdlib.h>
 
-#include "check/map.h"
+#include "sound/map.h"
 
 /* A message of which one side is known, or both. */
 struct ti_message {

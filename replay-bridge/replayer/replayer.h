@@ -22,8 +22,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "check/neighbours.h"
-#include "check/wildcards.h"
+#include "sound/neighbours.h"
+#include "sound/wildcards.h"
 #include "replay-bridge/bursts.h"
 #include "replay-bridge/replayer/places.h"
 

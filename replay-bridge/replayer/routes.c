@@ -18,7 +18,7 @@
 #include <string.h>
 #include <xbt/dynar.h>
 
-#include "check/map.h"
+#include "sound/map.h"
 #include "common/err.h"
 
 struct carried {

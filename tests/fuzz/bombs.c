@@ -204,7 +204,7 @@ static void communicators(void)
     end("communicators");
 }
 
-/* A grid of as many dimensions as the vector has elements, all 1: check/neighbours.c
+/* A grid of as many dimensions as the vector has elements, all 1: sound/neighbours.c
  * must not take a time that grows with their square. */
 static void dimensions(void)
 {
@@ -231,7 +231,7 @@ static void dimensions(void)
     free(b);
 }
 
-/* One communicator is made over and over: check/neighbours.c learns it once. */
+/* One communicator is made over and over: sound/neighbours.c learns it once. */
 static void topologies(void)
 {
     int64_t value[VALUES] = {0};

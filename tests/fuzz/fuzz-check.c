@@ -4,8 +4,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "check/check.h"
-#include "check/text.h"
+#include "sound/check.h"
+#include "sound/text.h"
 #include "tests/fuzz/fuzz.h"
 
 /* Ranks that the header speaks of: what is kept for each is no news. */

@@ -4,7 +4,7 @@ FUZZ_CC      ?= clang
 FUZZ_SECONDS ?= 60
 fuzzers      := trace bundle check sites frame conn messages simgrid $(if $(blocks_as),blocks)
 
-fuzz_src     := tests/fuzz/common.c $(check_src) $(formats_src) $(common_src)
+fuzz_src     := tests/fuzz/common.c $(sound_src) $(formats_src) $(common_src)
 fuzz_flags   := -g -O1 -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all \
                 -fno-omit-frame-pointer
 fuzz_src_frame   := lib/node/frame.c
@@ -17,7 +17,7 @@ fuzz_wrapped     := ti_now ti__now poll ti_paths_find ti_sha256_end ti_task_star
 fuzz_libs_messages := $(fuzz_wrapped:%=-Wl,--wrap=%)
 fuzz_src_blocks  := $(blocks_src)
 fuzz_src_sites   := $(sites_src)
-fuzz_src_simgrid := $(filter-out $(check_src),$(convert_src)) lib/formats/writer.c
+fuzz_src_simgrid := $(filter-out $(sound_src),$(convert_src)) lib/formats/writer.c
 fuzz_libs_simgrid := -lm $(sites_libs) -Wl,--wrap=ti_warn
 fuzz_libs_sites  := $(sites_libs)
 fuzz_libs_blocks := -lZydis
@@ -27,7 +27,7 @@ define fuzzer
 $(O)/tests/fuzz/replay-$(1): $(call obj,tests/fuzz/replay.c tests/fuzz/fuzz-$(1).c $(fuzz_src) $(fuzz_src_$(1)))
 	@mkdir -p $$(@D)
 	$$(call say,LINK)$$(CC) $$(san_flags) $$(CFLAGS) $$(LDFLAGS) -o $$@ $$^ $$(pkg_libs) $$(fuzz_libs_$(1)) $$(LDLIBS)
-$(O)/tests/fuzz/fuzz-$(1): tests/fuzz/fuzz-$(1).c tests/fuzz/fuzz.h $(fuzz_src) $(fuzz_src_$(1)) $(wildcard lib/formats/*.h lib/check/*.h lib/node/*.h)
+$(O)/tests/fuzz/fuzz-$(1): tests/fuzz/fuzz-$(1).c tests/fuzz/fuzz.h $(fuzz_src) $(fuzz_src_$(1)) $(wildcard lib/formats/*.h lib/sound/*.h lib/node/*.h)
 	@mkdir -p $$(@D)
 	$$(call say,FUZZ)$$(FUZZ_CC) $$(filter-out -MMD -MP,$$(flags)) $$(filter-out -fsanitize=%,$$(tool_flags)) \
 	    $$(pkg_cflags) $$(fuzz_flags) -o $$@ $$(filter %.c,$$^) $$(pkg_libs) $$(fuzz_libs_$(1))

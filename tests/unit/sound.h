@@ -5,7 +5,7 @@
 #ifndef TI_SOUND_H
 #define TI_SOUND_H
 
-#include "check/check.h"
+#include "sound/check.h"
 
 /* The outcome of the last one. */
 extern struct ti_check check;
