@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "sound/map.h"
+#include "common/map.h"
 #include "formats/trace.h"
 #include "replay-bridge/simulate.h"
 
@@ -56,7 +56,7 @@ static int read_line(struct ti_lines *l, struct ti_err *err)
             return ti_lines_wrong(l, err, "a byte of zero is no text"), -1;
         if (n == LINE_MOST)
             return ti_lines_wrong(l, err, "the line is too long"), -1;
-        l->text = ti_more(l->text, &l->cap, n + 2, 1);
+        l->text = ti_grow(l->text, &l->cap, n + 2, 1);
         l->text[n++] = (char)c;
     }
     if (ferror(l->f)) {
@@ -66,7 +66,7 @@ static int read_line(struct ti_lines *l, struct ti_err *err)
     l->cut = c == EOF;
     if (c == EOF && !n)
         return 0;
-    l->text = ti_more(l->text, &l->cap, n + 1, 1);
+    l->text = ti_grow(l->text, &l->cap, n + 1, 1);
     l->text[n] = '\0';
     return 1;
 }
@@ -83,7 +83,7 @@ int ti_lines_next(struct ti_lines *l, struct ti_err *err)
         l->n = 0;
         for (char *w = strtok_r(l->text, " \t\r\v\f", &save); w;
              w = strtok_r(NULL, " \t\r\v\f", &save)) {
-            l->word = ti_more(l->word, &l->word_cap, (size_t)l->n + 2, sizeof *l->word);
+            l->word = ti_grow(l->word, &l->word_cap, (size_t)l->n + 2, sizeof *l->word);
             l->word[l->n++] = w;
         }
     } while (!l->n || l->word[0][0] == '#');
@@ -105,7 +105,7 @@ static char *copy(const char *text)
 {
     size_t none = 0, bytes = strlen(text) + 1;
 
-    return memcpy(ti_more(NULL, &none, bytes, 1), text, bytes);
+    return memcpy(ti_grow(NULL, &none, bytes, 1), text, bytes);
 }
 
 /* A name in the list, as a path that can be opened from here. */
@@ -134,7 +134,7 @@ static ti_status read_list(const char *list, struct ti_actions *out, struct ti_e
             st = ti_lines_wrong(&l, err, "more files than there can be ranks");
         if (st)
             break;
-        out->path = ti_more(out->path, &cap, (size_t)out->n + 1, sizeof *out->path);
+        out->path = ti_grow(out->path, &cap, (size_t)out->n + 1, sizeof *out->path);
         out->path[out->n++] = l.n > 1 ? copy(list) : locate(list, l.word[0]);
         if (l.n > 1) /* it is no list */
             break;

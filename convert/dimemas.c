@@ -18,9 +18,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sound/collectives.h"
-#include "sound/map.h"
+#include "common/map.h"
 #include "convert/target.h"
+#include "sound/collectives.h"
 
 #define NS_PER_S UINT64_C(1000000000)
 
@@ -146,7 +146,7 @@ static ti_status post(struct dimemas *d, const struct ti_msg *m, bool blocks, in
     if (st)
         return st;
     if (m->recv && m->req >= 0) {
-        d->size = ti_more(d->size, &d->size_cap, (size_t)m->req + 1, sizeof d->size[0]);
+        d->size = ti_grow(d->size, &d->size_cap, (size_t)m->req + 1, sizeof d->size[0]);
         d->size[m->req] = *bytes;
     }
     put_message(d, m, *bytes, how(m, blocks));
@@ -294,7 +294,7 @@ ti_status ti_dimemas_write(struct ti_plan *plan, const char *name, struct ti_err
 
     if (st)
         return st;
-    offset = ti_more(NULL, &cap, (size_t)plan->lint.np, sizeof *offset);
+    offset = ti_grow(NULL, &cap, (size_t)plan->lint.np, sizeof *offset);
     st = write_all(plan, f, offset, err);
     free(offset);
     return ti_file_finish(f, name, st, err);

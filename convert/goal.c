@@ -11,8 +11,8 @@
 #include <stdarg.h>
 #include <stdlib.h>
 
-#include "sound/map.h"
 #include "common/cli.h"
+#include "common/map.h"
 #include "convert/collectives.h"
 #include "convert/target.h"
 
@@ -138,7 +138,7 @@ static void put_join(struct goal *g, const uint64_t *label, size_t n)
 
 static uint64_t *request(struct goal *g, const struct ti_msg *m)
 {
-    g->req = ti_more(g->req, &g->req_cap, (size_t)m->req + 1, sizeof g->req[0]);
+    g->req = ti_grow(g->req, &g->req_cap, (size_t)m->req + 1, sizeof g->req[0]);
     return &g->req[m->req][m->recv];
 }
 
@@ -204,7 +204,7 @@ static void take_collectives(struct goal *g, const struct ti_event *ev, uint64_t
 static void wait_all(struct goal *g, const struct ti_step *step)
 {
     size_t cap = 0, n = 0;
-    uint64_t *label = ti_more(NULL, &cap, step->ndone + g->outstanding + 1, sizeof *label);
+    uint64_t *label = ti_grow(NULL, &cap, step->ndone + g->outstanding + 1, sizeof *label);
 
     for (size_t i = 0; i < step->ndone; i++)
         if (!step->done[i].null && !ti_msg_unwaited(&step->done[i]))
@@ -239,7 +239,7 @@ static void expand(struct goal *g, const struct ti_call *call)
     struct ti_part part = {.ev = call->ev, .exchange = exchange, .arg = g, .me = call->on.me};
     int64_t comm = ti_plan_comm(g->plan, call->on.gid);
 
-    g->calls = ti_more(g->calls, &g->calls_cap, (size_t)comm + 1, sizeof g->calls[0]);
+    g->calls = ti_grow(g->calls, &g->calls_cap, (size_t)comm + 1, sizeof g->calls[0]);
     g->coll_tag = ti_plan_tags(g->plan) + comm * TURNS + (int64_t)(g->calls[comm]++ % TURNS);
     part.n = g->group->size;
     ti_expand(&part);
@@ -252,7 +252,7 @@ static ti_status expand_beside(struct goal *g, const struct ti_call *call, struc
     size_t req = (size_t)call->ev->arg[TI_F_REQ];
 
     expand(g, call);
-    g->coll_req = ti_more(g->coll_req, &g->coll_req_cap, req + 1, sizeof g->coll_req[0]);
+    g->coll_req = ti_grow(g->coll_req, &g->coll_req_cap, req + 1, sizeof g->coll_req[0]);
     if (g->chain != chain) {
         g->coll_req[req] = g->chain;
         g->outstanding++;

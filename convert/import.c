@@ -7,12 +7,12 @@
 #include <string.h>
 #include <sys/random.h>
 
-#include "sound/check.h"
 #include "common/cli.h"
 #include "convert/syntax.h"
 #include "formats/rankname.h"
 #include "formats/writer.h"
 #include "replay-bridge/scratch.h"
+#include "sound/check.h"
 
 #define RANKS_AT_ONCE 64 /* of a file of all ranks: writers that are open together */
 
@@ -199,10 +199,10 @@ static void take_send(struct import *im, int64_t from, int64_t to, int64_t tag, 
     int64_t c = ti_map_add(&im->channels, from, to, tag, 0);
     int64_t t = ti_map_add(&im->takers, to, tag, 0, 0);
 
-    im->largest = ti_more(im->largest, &im->largest_cap, im->channels.n, sizeof *im->largest);
+    im->largest = ti_grow(im->largest, &im->largest_cap, im->channels.n, sizeof *im->largest);
     if (im->largest[c] < bytes)
         im->largest[c] = bytes;
-    im->sender = ti_more(im->sender, &im->sender_cap, im->takers.n, sizeof *im->sender);
+    im->sender = ti_grow(im->sender, &im->sender_cap, im->takers.n, sizeof *im->sender);
     if ((size_t)t == known)
         im->sender[t] = from;
     else if (im->sender[t] != from)
@@ -373,14 +373,14 @@ static int64_t lowest_free(struct rank *r)
 
     while ((size_t)n < r->used_cap && r->used[n])
         n++;
-    r->used = ti_more(r->used, &r->used_cap, (size_t)n + 1, 1);
+    r->used = ti_grow(r->used, &r->used_cap, (size_t)n + 1, 1);
     r->used[n] = 1;
     return n;
 }
 
 static void add_pending(struct rank *r, const struct pending *p)
 {
-    r->pending = ti_more(r->pending, &r->pending_cap, r->npending + 1, sizeof *r->pending);
+    r->pending = ti_grow(r->pending, &r->pending_cap, r->npending + 1, sizeof *r->pending);
     r->pending[r->npending++] = *p;
 }
 
@@ -763,7 +763,7 @@ static ti_status take_ranks(struct import *im, int64_t first, int64_t n, bool wr
 {
     const char *path = im->files.path[im->files.merged ? 0 : first];
     size_t cap = 0;
-    struct rank *r = ti_more(NULL, &cap, (size_t)n, sizeof *r);
+    struct rank *r = ti_grow(NULL, &cap, (size_t)n, sizeof *r);
     int64_t opened = 0;
     ti_status st = TI_OK;
 

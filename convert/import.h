@@ -10,8 +10,8 @@
 #ifndef TI_IMPORT_H
 #define TI_IMPORT_H
 
-#include "sound/problems.h"
 #include "common/err.h"
+#include "sound/problems.h"
 
 enum ti_syntax {
     TI_SYNTAX_FOUND, /* by the files */

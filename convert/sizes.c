@@ -52,7 +52,7 @@ static struct ti_channel *channel_of(struct ti_sizes *s, int64_t rank, const str
     int64_t from = m->recv ? m->peer : rank, to = m->recv ? rank : m->peer;
     int64_t c = ti_map_add(&s->known, m->gid, m->tag, from, to);
 
-    s->channel = ti_more(s->channel, &s->cap, s->known.n, sizeof s->channel[0]);
+    s->channel = ti_grow(s->channel, &s->cap, s->known.n, sizeof s->channel[0]);
     return &s->channel[c];
 }
 
@@ -81,7 +81,7 @@ static void add_size(struct ti_sizes *s, struct ti_channel *c, int64_t bytes)
     size_t none = 0;
 
     if (!c->block) {
-        c->block = ti_more(NULL, &none, 1, sizeof *c->block);
+        c->block = ti_grow(NULL, &none, 1, sizeof *c->block);
         c->first = c->at = s->blocks++;
     }
     if (c->n == BLOCK_SIZES) {

@@ -8,9 +8,9 @@
 #include <string.h>
 #include <strings.h>
 
-#include "sound/collectives.h"
-#include "sound/map.h"
+#include "common/map.h"
 #include "formats/trace.h"
+#include "sound/collectives.h"
 
 #define COUNT_MOST  9007199254740992.0 /* all whole numbers below are doubles */
 #define AMOUNT_MOST 1e18
@@ -318,7 +318,7 @@ static void take_counts(struct words *w, struct ti_grammar *g, struct ti_vec *ve
 {
     int64_t *count;
 
-    g->counts = ti_more(g->counts, &g->counts_cap, 2 * (size_t)g->np, sizeof *g->counts);
+    g->counts = ti_grow(g->counts, &g->counts_cap, 2 * (size_t)g->np, sizeof *g->counts);
     count = g->counts + v * g->np;
     for (int64_t i = 0; i < g->np && !w->st; i++) {
         count[i] = take_count(w, "count", false);

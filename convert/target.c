@@ -27,7 +27,7 @@ const char *ti_target_refusal(const struct ti_step *step)
 
 static void use_comm(struct ti_plan *plan, int64_t gid)
 {
-    plan->comm = ti_more(plan->comm, &plan->comm_cap, (size_t)gid + 1, sizeof plan->comm[0]);
+    plan->comm = ti_grow(plan->comm, &plan->comm_cap, (size_t)gid + 1, sizeof plan->comm[0]);
     if (!plan->comm[gid])
         plan->comm[gid] = ++plan->ncomms;
 }

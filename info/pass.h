@@ -8,8 +8,8 @@
 
 #include <jansson.h>
 
-#include "sound/walk.h"
 #include "formats/scan.h"
+#include "sound/walk.h"
 
 /*
  * What is called while ranks are read, one after the other; NULL: not called.  `from` and `to` are

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sound/map.h"
 #include "common/cli.h"
+#include "common/map.h"
 #include "info/info.h"
 #include "info/pass.h"
 
@@ -91,8 +91,8 @@ static int64_t index_of_site(struct rates *x, const char *text)
         if ((size_t)i < known && strcmp(x->name[i], text) != 0)
             continue;
         if ((size_t)i == known) {
-            x->name = ti_more(x->name, &x->names_cap, x->names.n, sizeof *x->name);
-            x->site = ti_more(x->site, &x->sites_cap, x->names.n, sizeof *x->site);
+            x->name = ti_grow(x->name, &x->names_cap, x->names.n, sizeof *x->name);
+            x->site = ti_grow(x->site, &x->sites_cap, x->names.n, sizeof *x->site);
             x->name[i] = strdup(text);
             if (!x->name[i])
                 TI_BUG("no memory for one name");
@@ -108,7 +108,7 @@ static struct group *site_of(struct rates *x, const struct ti_reader *r, uint32_
 
     if (!text || !*text)
         return NULL;
-    x->site_of = ti_more(x->site_of, &x->site_of_cap, (size_t)number + 1, sizeof *x->site_of);
+    x->site_of = ti_grow(x->site_of, &x->site_of_cap, (size_t)number + 1, sizeof *x->site_of);
     x->nsite_of = number >= x->nsite_of ? (size_t)number + 1 : x->nsite_of;
     if (!x->site_of[number])
         x->site_of[number] = 1 + index_of_site(x, text);

@@ -3,8 +3,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "sound/map.h"
 #include "common/cli.h"
+#include "common/map.h"
 #include "info/info.h"
 #include "info/pass.h"
 
@@ -57,7 +57,7 @@ static struct pair *pair_of(struct traffic *t, int64_t from, int64_t to)
 {
     int64_t i = ti_map_add(&t->keys, from, to, 0, 0);
 
-    t->pair = ti_more(t->pair, &t->pairs_cap, t->keys.n, sizeof *t->pair);
+    t->pair = ti_grow(t->pair, &t->pairs_cap, t->keys.n, sizeof *t->pair);
     return &t->pair[i];
 }
 
@@ -109,7 +109,7 @@ static void sort_pairs(struct traffic *t)
 {
     size_t none = 0;
 
-    t->order = ti_more(NULL, &none, t->keys.n, sizeof *t->order);
+    t->order = ti_grow(NULL, &none, t->keys.n, sizeof *t->order);
     for (size_t i = 0; i < t->keys.n; i++)
         t->order[i] = i;
     if (t->keys.n)

@@ -4,12 +4,12 @@
 #include <string.h>
 #include <strings.h>
 
-#include "sound/check.h"
 #include "common/cli.h"
 #include "formats/differ.h"
 #include "formats/ranges.h"
 #include "formats/rankname.h"
 #include "info/info.h"
+#include "sound/check.h"
 
 /* The sums over all traces of a bundle; its manifest must have the same numbers. */
 struct sums {

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sound/map.h"
+#include "common/map.h"
 
 #define MOST 9e18 /* that a burst may have after scaling */
 
@@ -78,7 +78,7 @@ static double rate_of_site(struct ti_burst_taker *t, uint32_t site)
     const char *text;
     const struct ti_rate *rate;
 
-    t->site_rate = ti_more(t->site_rate, &t->sites_room, (size_t)site + 1, sizeof *t->site_rate);
+    t->site_rate = ti_grow(t->site_rate, &t->sites_room, (size_t)site + 1, sizeof *t->site_rate);
     if (!t->site_rate[site]) {
         text = site ? ti_reader_string(t->r, TI_STRING_SITE, site) : NULL;
         rate = text ? ti_rates_site(t->bursts->rates, text) : NULL;

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "common/cli.h"
-#include "sound/map.h"
+#include "common/map.h"
 #include "replay-bridge/platform.h"
 
 #define SLOTS_MAX (1 << 24)
@@ -17,9 +17,9 @@ static void add(struct ti_hosts *hosts, const char *name, size_t bytes, int64_t 
     struct ti_host *h;
     size_t none = 0;
 
-    hosts->list = ti_more(hosts->list, &hosts->cap, hosts->n + 1, sizeof *hosts->list);
+    hosts->list = ti_grow(hosts->list, &hosts->cap, hosts->n + 1, sizeof *hosts->list);
     h = &hosts->list[hosts->n++];
-    h->name = ti_more(NULL, &none, bytes + 1, 1);
+    h->name = ti_grow(NULL, &none, bytes + 1, 1);
     memcpy(h->name, name, bytes);
     h->name[bytes] = '\0';
     h->slots = slots;
@@ -137,7 +137,7 @@ static ti_status slurp(const char *path, char **out, struct ti_err *err)
     if (!f)
         return ti_err_errno(err, TI_ERR_IO, "cannot read the platform '%s'", path);
     do {
-        text = ti_more(text, &cap, n + 65537, 1);
+        text = ti_grow(text, &cap, n + 65537, 1);
         got = fread(text + n, 1, 65536, f);
         n += got;
     } while (got);
@@ -296,7 +296,7 @@ static int by_name(const void *a, const void *b)
 static void share_cores(struct ti_hosts *hosts)
 {
     size_t none = 0;
-    struct ti_host **sorted = ti_more(NULL, &none, hosts->n, sizeof *sorted);
+    struct ti_host **sorted = ti_grow(NULL, &none, hosts->n, sizeof *sorted);
 
     for (size_t i = 0; i < hosts->n; i++)
         sorted[i] = &hosts->list[i];
@@ -316,7 +316,7 @@ ti_status ti_hosts_known(struct ti_hosts *used, const struct ti_hosts *known, co
                          struct ti_err *err)
 {
     size_t none = 0;
-    const struct ti_host **sorted = ti_more(NULL, &none, known->n, sizeof *sorted);
+    const struct ti_host **sorted = ti_grow(NULL, &none, known->n, sizeof *sorted);
     ti_status st = TI_OK;
 
     for (size_t i = 0; i < known->n; i++)

@@ -5,12 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sound/text.h"
 #include "common/cli.h"
 #include "formats/scan.h"
 #include "replay-bridge/lower.h"
 #include "replay-bridge/refusal.h"
 #include "replay-bridge/scratch.h"
+#include "sound/text.h"
 
 struct lint_state {
     struct ti_problems *ps;
@@ -53,7 +53,7 @@ static void widen(struct ti_lint *lint, int64_t rank, const struct ti_msg *m, ui
 {
     int64_t c = ti_map_add(&lint->classes, m->gid, m->tag, m->peer == rank, 0);
 
-    lint->tags = ti_more(lint->tags, &lint->tags_cap, lint->classes.n, sizeof lint->tags[0]);
+    lint->tags = ti_grow(lint->tags, &lint->tags_cap, lint->classes.n, sizeof lint->tags[0]);
     if (lint->tags[c].window < span)
         lint->tags[c].window = span;
 }
@@ -64,7 +64,7 @@ static void hold(struct lint_state *st, const struct ti_msg *m)
     size_t known = st->held.n;
     int64_t h = ti_map_add(&st->held, m->gid, m->tag, m->peer, m->recv);
 
-    st->held_msg = ti_more(st->held_msg, &st->held_cap, st->held.n, sizeof st->held_msg[0]);
+    st->held_msg = ti_grow(st->held_msg, &st->held_cap, st->held.n, sizeof st->held_msg[0]);
     if ((size_t)h == known || m->seq < st->held_msg[h].seq)
         st->held_msg[h] = *m;
 }

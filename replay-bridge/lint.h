@@ -8,8 +8,8 @@
 #ifndef TI_LINT_H
 #define TI_LINT_H
 
-#include "sound/check.h"
 #include "formats/caveats.h"
+#include "sound/check.h"
 
 /* What replays a trace. */
 enum ti_engine {

@@ -6,11 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sound/collectives.h"
 #include "common/cli.h"
 #include "replay-bridge/refusal.h"
 #include "replay-bridge/scratch.h"
 #include "replay-bridge/simulate.h"
+#include "sound/collectives.h"
 
 /* SimGrid's numbers for the two datatypes used: bytes, and for what has more
  * bytes than an int can count, doubles. */
@@ -495,7 +495,7 @@ static ti_status append_slice(int64_t rank, long *at, FILE *out, char **line, si
 static ti_status merge(int64_t np, struct ti_err *err)
 {
     size_t none = 0, cap = 0;
-    long *at = ti_more(NULL, &none, (size_t)np, sizeof *at);
+    long *at = ti_grow(NULL, &none, (size_t)np, sizeof *at);
     char *line = NULL;
     FILE *out;
     int64_t left = np;

@@ -8,15 +8,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sound/map.h"
-#include "sound/text.h"
 #include "common/cli.h"
+#include "common/map.h"
 #include "replay-bridge/advice.h"
 #include "replay-bridge/lower.h"
 #include "replay-bridge/machine.h"
 #include "replay-bridge/report.h"
 #include "replay-bridge/scratch.h"
 #include "replay-bridge/simulate.h"
+#include "sound/text.h"
 
 #define MANY_RANKS   1024
 #define WAITING_MOST 12 /* ranks named after a deadlock */
@@ -200,7 +200,7 @@ static ti_status replayer_command(const struct ti_replay_options *o, struct ti_r
     size_t none = 0;
     ti_status st;
 
-    what.trace = ti_more(NULL, &none, (size_t)res->njobs, sizeof *what.trace);
+    what.trace = ti_grow(NULL, &none, (size_t)res->njobs, sizeof *what.trace);
     for (int j = 0; j < res->njobs; j++)
         what.trace[j] = res->job[j].trace->path;
     st = ti_engine_command(&res->files, &what, &res->replayer, err);
@@ -344,7 +344,7 @@ static ti_status make_jobs(const struct ti_replay_options *o, struct ti_replay_r
     size_t none = 0;
 
     res->njobs = o->copies ? (int)o->copies : res->ntraces;
-    res->job = ti_more(NULL, &none, (size_t)res->njobs, sizeof *res->job);
+    res->job = ti_grow(NULL, &none, (size_t)res->njobs, sizeof *res->job);
     for (int j = 0; j < res->njobs; j++) {
         struct ti_sim_job *job = &res->job[j];
 
@@ -442,7 +442,7 @@ static ti_status open_traces(const struct ti_replay_options *o, struct ti_replay
     ti_status st = TI_OK;
 
     if (o->ntraces)
-        res->trace = ti_more(NULL, &none, (size_t)o->ntraces, sizeof *res->trace);
+        res->trace = ti_grow(NULL, &none, (size_t)o->ntraces, sizeof *res->trace);
     for (; !st && res->ntraces < o->ntraces; res->ntraces++) {
         struct ti_replay_trace *t = &res->trace[res->ntraces];
 

@@ -31,7 +31,7 @@ void ti_messages_line(struct ti_messages *m, const char *line)
     if (!m->kind || !parse(m, line, &from, &to, &bytes))
         return;
     pair = ti_map_add(&m->pairs, m->host_of[from], m->host_of[to], 0, 0);
-    m->sum = ti_more(m->sum, &m->room, m->pairs.n, sizeof *m->sum);
+    m->sum = ti_grow(m->sum, &m->room, m->pairs.n, sizeof *m->sum);
     m->sum[pair].messages++;
     m->sum[pair].bytes += bytes;
 }
@@ -82,7 +82,7 @@ json_t *ti_messages_links(const char *path, double seconds, struct ti_err *err)
         json_decref(sorted);
         return NULL;
     }
-    link = ti_more(NULL, &none, n + 1, sizeof *link);
+    link = ti_grow(NULL, &none, n + 1, sizeof *link);
     for (size_t i = 0; i < n; i++) {
         double most = value(json_array_get(list, i), "bandwidth") * seconds;
 

@@ -11,7 +11,7 @@
 
 #include <jansson.h>
 
-#include "sound/map.h"
+#include "common/map.h"
 #include "replay-bridge/hosts.h"
 
 struct ti_messages {

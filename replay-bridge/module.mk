@@ -51,7 +51,7 @@ $(O)/ti-smpi-replay: $(patsubst %.c,$(O)/smpi/%.o,$(replayer_files) replay-bridg
         $(call pic_obj,$(replayer_tools))
 	$(call say,LINK)$(SMPICC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(pkg_libs) $(sites_libs) $(LDLIBS)
 
-$(O)/ti-smpi-routes: $(O)/smpi/replay-bridge/replayer/routes.o $(call pic_obj,lib/sound/map.c $(common_src))
+$(O)/ti-smpi-routes: $(O)/smpi/replay-bridge/replayer/routes.o $(call pic_obj,$(common_src))
 	$(call say,LINK)$(SMPICC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(pkg_libs) $(LDLIBS)
 
 # (MPI_UNWEIGHTED is the address of a variable or a small number, which gcc takes for an array.)

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sound/map.h"
 #include "common/cli.h"
+#include "common/map.h"
 #include "replay-bridge/picture.h"
 
 #define HOST_W   24
@@ -23,7 +23,7 @@ static struct ti_vertex *vertex(struct ti_picture *pic, int kind, double x, doub
 {
     struct ti_vertex *v;
 
-    pic->v = ti_more(pic->v, &pic->cap_v, pic->nv + 1, sizeof *pic->v);
+    pic->v = ti_grow(pic->v, &pic->cap_v, pic->nv + 1, sizeof *pic->v);
     v = &pic->v[pic->nv++];
     *v = (struct ti_vertex){.kind = kind, .x = x, .y = y, .w = HOST_W, .h = HOST_H};
     return v;
@@ -40,7 +40,7 @@ static void label(struct ti_vertex *v, const char *fmt, ...)
     vsnprintf(text, sizeof text, fmt, ap);
     va_end(ap);
     n = strlen(text) + 1;
-    v->text = memcpy(ti_more(NULL, &none, n, 1), text, n);
+    v->text = memcpy(ti_grow(NULL, &none, n, 1), text, n);
 }
 
 /* Index of the vertex of a host. */
@@ -66,7 +66,7 @@ static int box(struct ti_picture *pic, int kind, const char *name, double x, dou
 
 static void edge(struct ti_picture *pic, int a, int b, int kind, double bend)
 {
-    pic->e = ti_more(pic->e, &pic->cap_e, pic->ne + 1, sizeof *pic->e);
+    pic->e = ti_grow(pic->e, &pic->cap_e, pic->ne + 1, sizeof *pic->e);
     pic->e[pic->ne++] = (struct ti_edge){a, b, kind, bend, false};
 }
 
@@ -250,7 +250,7 @@ static void draw_dragonfly(struct ti_picture *pic, const struct ti_shown *p)
     double w = fmax(60, (double)t->down[3] * (HOST_W + 4) + 12) * (double)t->down[2];
     double radius = ring_radius(groups, hypot(w, 62 * (double)t->down[1]) + 60);
     size_t none = 0;
-    int *router = ti_more(NULL, &none, (size_t)(groups * local), sizeof *router);
+    int *router = ti_grow(NULL, &none, (size_t)(groups * local), sizeof *router);
 
     for (int64_t g = 0; g < groups; g++) {
         double turn = (double)g / (double)groups;

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sound/map.h"
 #include "common/cli.h"
+#include "common/map.h"
 #include "formats/ranges.h"
 
 ti_status ti_placement_parse(const char *text, struct ti_placement *out, struct ti_err *err)
@@ -51,8 +51,8 @@ static int by_name(const void *a, const void *b)
 static uint32_t *first_of_name(const struct ti_hosts *hosts)
 {
     size_t none = 0, none_first = 0;
-    const struct ti_host **sorted = ti_more(NULL, &none, hosts->n, sizeof *sorted);
-    uint32_t *first = ti_more(NULL, &none_first, hosts->n, sizeof *first);
+    const struct ti_host **sorted = ti_grow(NULL, &none, hosts->n, sizeof *sorted);
+    uint32_t *first = ti_grow(NULL, &none_first, hosts->n, sizeof *first);
 
     for (size_t i = 0; i < hosts->n; i++)
         sorted[i] = &hosts->list[i];
@@ -83,7 +83,7 @@ static ti_status check_slots(const struct ti_hosts *placed, const struct ti_host
 {
     uint32_t *first = first_of_name(placed);
     size_t none = 0;
-    int64_t *left = ti_more(NULL, &none, placed->n, sizeof *left);
+    int64_t *left = ti_grow(NULL, &none, placed->n, sizeof *left);
     ti_status st = TI_OK;
 
     for (size_t i = 0; i < placed->n && !st; i++) {
@@ -179,7 +179,7 @@ struct share {
 static struct share *shares(const struct ti_hosts *hosts, int nsites, int64_t np)
 {
     size_t none = 0;
-    struct share *share = ti_more(NULL, &none, (size_t)nsites, sizeof *share);
+    struct share *share = ti_grow(NULL, &none, (size_t)nsites, sizeof *share);
     int64_t slots = ti_hosts_slots(hosts), left = np;
 
     for (size_t h = 0; h < hosts->n; h++)
@@ -221,7 +221,7 @@ static void take_by_site(const struct ti_hosts *hosts, uint32_t *slot, int64_t n
 uint32_t *ti_place(const struct ti_hosts *hosts, const struct ti_placement *placement, int64_t np)
 {
     size_t slots = (size_t)ti_hosts_slots(hosts), none = 0;
-    uint32_t *slot = ti_more(NULL, &none, slots, sizeof *slot);
+    uint32_t *slot = ti_grow(NULL, &none, slots, sizeof *slot);
 
     switch (placement->kind) {
     case TI_PLACE_ROUND_ROBIN:
@@ -252,7 +252,7 @@ json_t *ti_place_json(const struct ti_hosts *hosts, const uint32_t *host_of, int
 {
     uint32_t *first = first_of_name(hosts);
     size_t none = 0;
-    json_t **ranks = ti_more(NULL, &none, hosts->n, sizeof *ranks);
+    json_t **ranks = ti_grow(NULL, &none, hosts->n, sizeof *ranks);
     json_t *list = json_array();
 
     for (int64_t rank = 0; rank < np; rank++) {

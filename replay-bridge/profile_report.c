@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sound/map.h"
 #include "common/cli.h"
+#include "common/map.h"
 
 #define ROWS 10 /* of a table; --json has all */
 
@@ -86,7 +86,7 @@ static int by_time(const void *a, const void *b)
 static void print_rows(const json_t *list, const char *title, FILE *f)
 {
     size_t n = json_array_size(list), none = 0;
-    const json_t **row = ti_more(NULL, &none, n + 1, sizeof *row);
+    const json_t **row = ti_grow(NULL, &none, n + 1, sizeof *row);
     char calls[32];
 
     for (size_t i = 0; i < n; i++)

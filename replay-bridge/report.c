@@ -5,11 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sound/text.h"
 #include "common/cli.h"
 #include "replay-bridge/profile_report.h"
 #include "replay-bridge/scratch.h"
 #include "replay-bridge/simulate.h"
+#include "sound/text.h"
 
 void ti_replay_print_json(json_t *j)
 {

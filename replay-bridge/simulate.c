@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "common/cli.h"
-#include "sound/map.h"
+#include "common/map.h"
 #include "replay-bridge/scratch.h"
 
 #define FILES_SPARE 64  /* descriptors SimGrid needs beside the traces */
@@ -84,7 +84,7 @@ static void arg(struct args *a, const char *prefix, const char *text)
 
     if (asprintf(&s, "%s%s", prefix, text) < 0)
         TI_BUG("out of memory");
-    a->v = ti_more(a->v, &a->cap, a->n + 2, sizeof *a->v);
+    a->v = ti_grow(a->v, &a->cap, a->n + 2, sizeof *a->v);
     a->v[a->n++] = s;
     a->v[a->n] = NULL;
 }
@@ -262,7 +262,7 @@ static void take_messages(struct running *r, const struct ti_sim *sim)
     for (; n > 0; n -= end - at, at = end) {
         end = memchr(at, '\n', (size_t)n);
         end = end ? end + 1 : at + n;
-        r->line = ti_more(r->line, &r->line_room, r->line_bytes + (size_t)(end - at) + 1, 1);
+        r->line = ti_grow(r->line, &r->line_room, r->line_bytes + (size_t)(end - at) + 1, 1);
         memcpy(r->line + r->line_bytes, at, (size_t)(end - at));
         r->line_bytes += (size_t)(end - at);
         if (end[-1] != '\n')

@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "sound/map.h"
+#include "common/map.h"
 #include "common/sha256.h"
 
 /* ---- fingerprints ---- */
@@ -236,7 +236,7 @@ ti_status ti_study_open(struct ti_study *study, const struct ti_sweep *sweep,
         st = hash_trace(trace, study->trace_sha256, err);
     if (st)
         return st;
-    study->point = ti_more(NULL, &none, (size_t)study->n, sizeof *study->point);
+    study->point = ti_grow(NULL, &none, (size_t)study->n, sizeof *study->point);
     for (int64_t i = 0; i < study->n; i++) {
         make_point(study, base, i);
         if (dir)

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sound/map.h"
+#include "common/map.h"
 #include "replay-bridge/plot.h"
 #include "replay-bridge/study.h"
 
@@ -33,7 +33,7 @@ static struct axis make_axis(const struct ti_sweep *sweep, size_t choice)
     size_t none = 0;
     int seeds = 0, random = -1;
 
-    axis.group = ti_more(NULL, &none, (size_t)value->n, sizeof *axis.group);
+    axis.group = ti_grow(NULL, &none, (size_t)value->n, sizeof *axis.group);
     for (int v = 0; v < value->n; v++)
         seeds += is_random(value->v[v]);
     for (int v = 0; v < value->n; v++) {
@@ -142,18 +142,18 @@ static size_t place_of(const struct drawing *d, const struct ti_plot *plot, int6
 static void sum_up(const struct drawing *d, struct ti_plot *plot)
 {
     size_t places = (size_t)plot->panel.n * (size_t)plot->series.n * (size_t)plot->x.n, none = 0;
-    size_t *cap = ti_more(NULL, &none, places, sizeof *cap), mark_cap = 0, value_cap = 0;
+    size_t *cap = ti_grow(NULL, &none, places, sizeof *cap), mark_cap = 0, value_cap = 0;
     double **values;
 
-    plot->mark = ti_more(NULL, &mark_cap, places, sizeof *plot->mark);
-    values = ti_more(NULL, &value_cap, places, sizeof *values);
+    plot->mark = ti_grow(NULL, &mark_cap, places, sizeof *plot->mark);
+    values = ti_grow(NULL, &value_cap, places, sizeof *values);
     for (int64_t i = 0; i < d->study->n; i++) {
         size_t at = place_of(d, plot, i);
         double time = ti_point_time(&d->study->point[i]);
 
         if (at == SIZE_MAX || isnan(time))
             continue;
-        values[at] = ti_more(values[at], &cap[at], (size_t)plot->mark[at].n + 1, sizeof **values);
+        values[at] = ti_grow(values[at], &cap[at], (size_t)plot->mark[at].n + 1, sizeof **values);
         values[at][plot->mark[at].n++] = time;
     }
     for (size_t at = 0; at < places; at++) {
@@ -198,7 +198,7 @@ void ti__study_plot(FILE *out, const void *what)
     struct ti_plot plot = {0};
     char note[400] = "", title[400];
 
-    d.axis = ti_more(NULL, &none, sweep->n, sizeof *d.axis);
+    d.axis = ti_grow(NULL, &none, sweep->n, sizeof *d.axis);
     for (size_t c = 0; c < sweep->n; c++)
         d.axis[c] = make_axis(sweep, c);
     choose(&d);

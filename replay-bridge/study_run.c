@@ -13,8 +13,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "sound/map.h"
 #include "common/clock.h"
+#include "common/map.h"
 #include "replay-bridge/scratch.h"
 #include "replay-bridge/study.h"
 
@@ -99,7 +99,7 @@ static char *contents(int fd)
 
     if (fstat(fd, &sb) != 0)
         sb.st_size = 0;
-    text = ti_more(NULL, &none, (size_t)sb.st_size + 1, 1);
+    text = ti_grow(NULL, &none, (size_t)sb.st_size + 1, 1);
     n = pread(fd, text, (size_t)sb.st_size, 0);
     text[n > 0 ? n : 0] = '\0';
     return text;
@@ -287,7 +287,7 @@ ti_status ti_study_run(struct ti_study *study, int64_t jobs, bool verbose, struc
     size_t none = 0;
     ti_status st;
 
-    pool.child = ti_more(NULL, &none, (size_t)jobs, sizeof *pool.child);
+    pool.child = ti_grow(NULL, &none, (size_t)jobs, sizeof *pool.child);
     st = run(&pool, err);
     if (json_object_size(pool.shown) > MESSAGES_MAX)
         ti_say("%zu more messages of points are not shown",

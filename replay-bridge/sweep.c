@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sound/map.h"
+#include "common/map.h"
 
 /* Options whose values have commas, so that only '|' separates these. */
 static const char *const with_commas[] = {"topology", "bandwidth", "latency", "loopback",
@@ -203,7 +203,7 @@ ti_status ti_sweep_add(struct ti_sweep *sweep, const char *text, const struct ti
     for (size_t c = 0; c < sweep->n; c++)
         if (sweep->choice[c].opt == opt)
             return ti_err_set(err, TI_ERR_USAGE, "--sweep %s is given twice", opt->name);
-    sweep->choice = ti_more(sweep->choice, &sweep->cap, sweep->n + 1, sizeof *sweep->choice);
+    sweep->choice = ti_grow(sweep->choice, &sweep->cap, sweep->n + 1, sizeof *sweep->choice);
     choice = &sweep->choice[sweep->n++];
     *choice = (struct ti_choice){.opt = opt};
     values = strdup(strchr(text, '=') + 1);

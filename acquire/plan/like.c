@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sound/walk.h"
 #include "common/cli.h"
+#include "sound/walk.h"
 
 /* An alltoall of more members counts as a chain, like other collectives. */
 #define ALL_TO_ALL_MAX 256
@@ -31,7 +31,7 @@ static void add(struct builder *l, int64_t peer, int64_t bytes)
     if (peer < 0 || peer == l->rank || bytes < 0)
         return;
     i = ti_map_add(&l->partners, peer, 0, 0, 0);
-    l->weight = ti_more(l->weight, &l->weights_cap, l->partners.n, sizeof *l->weight);
+    l->weight = ti_grow(l->weight, &l->weights_cap, l->partners.n, sizeof *l->weight);
     l->weight[i] += bytes + TI_MESSAGE_BYTES;
 }
 

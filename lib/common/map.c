@@ -1,4 +1,4 @@
-#include "sound/map.h"
+#include "common/map.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -7,7 +7,7 @@
 
 #include "common/status.h"
 
-void *ti_more(void *array, size_t *cap, size_t n, size_t size)
+void *ti_grow(void *array, size_t *cap, size_t n, size_t size)
 {
     size_t was = *cap, now = was ? was : 16;
     char *more;
@@ -53,7 +53,7 @@ static void rehash(struct ti_map *map)
     size_t want = map->nslots ? 2 * map->nslots : 64, none = 0;
 
     free(map->slot);
-    map->slot = ti_more(NULL, &none, want, sizeof map->slot[0]);
+    map->slot = ti_grow(NULL, &none, want, sizeof map->slot[0]);
     map->nslots = want;
     for (size_t i = 0; i < map->n; i++)
         map->slot[probe(map, map->key[i])] = (uint32_t)(i + 1);
@@ -77,7 +77,7 @@ int64_t ti_map_add(struct ti_map *map, int64_t a, int64_t b, int64_t c, int64_t 
         rehash(map);
     at = probe(map, key);
     if (!map->slot[at]) {
-        map->key = ti_more(map->key, &map->cap, map->n + 1, sizeof map->key[0]);
+        map->key = ti_grow(map->key, &map->cap, map->n + 1, sizeof map->key[0]);
         memcpy(map->key[map->n], key, sizeof key);
         map->slot[at] = (uint32_t)++map->n;
     }

@@ -21,7 +21,7 @@ struct ti_map {
 int64_t ti_map_find(const struct ti_map *map, int64_t a, int64_t b, int64_t c, int64_t d);
 
 /* Index of a key, added if it is new (then index == the n of before).  Runs out
- * of memory by ending the program, see ti_more(). */
+ * of memory by ending the program, see ti_grow(). */
 int64_t ti_map_add(struct ti_map *map, int64_t a, int64_t b, int64_t c, int64_t d);
 
 /* Forget all keys, keep the memory. */
@@ -33,6 +33,6 @@ void ti_map_free(struct ti_map *map);
  * new room is zeroed.  These tables are small beside the traces; a machine
  * without memory for them ends the program with a message and TI_ERR_IO.
  */
-void *ti_more(void *array, size_t *cap, size_t n, size_t size);
+void *ti_grow(void *array, size_t *cap, size_t n, size_t size);
 
 #endif

@@ -4,10 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/cli.h"
 #include "sound/collectives.h"
 #include "sound/look.h"
 #include "sound/text.h"
-#include "common/cli.h"
 
 #define CHECK_EVERY (1 << 14) /* events between looks at signals */
 
@@ -42,7 +42,7 @@ static void note_open(struct ti_check_state *st, int64_t rank, int64_t gid)
 {
     int64_t i = ti_map_add(&st->open, rank, gid, 0, 0);
 
-    st->nopen = ti_more(st->nopen, &st->open_cap, st->open.n, sizeof *st->nopen);
+    st->nopen = ti_grow(st->nopen, &st->open_cap, st->open.n, sizeof *st->nopen);
     st->nopen[i]++;
 }
 
@@ -81,7 +81,7 @@ static struct sequence *sequence_at(struct ti_check_state *st, int64_t gid, int6
 {
     struct sequence *q;
 
-    st->seq = ti_more(st->seq, &st->seqs_cap, (size_t)gid + 1, sizeof *st->seq);
+    st->seq = ti_grow(st->seq, &st->seqs_cap, (size_t)gid + 1, sizeof *st->seq);
     for (; st->nseq <= (size_t)gid; st->nseq++)
         st->seq[st->nseq].now.rank = -1;
     q = &st->seq[gid];
@@ -122,7 +122,7 @@ static void mark_met(struct sequence *q, const struct ti_group *g)
     if (!q->met) {
         size_t none = 0;
 
-        q->met = ti_more(NULL, &none, (size_t)g->size / 8 + 1, 1);
+        q->met = ti_grow(NULL, &none, (size_t)g->size / 8 + 1, 1);
     }
     q->met[q->now.me / 8] |= (uint8_t)(1u << q->now.me % 8);
     q->nmet++;
@@ -443,9 +443,9 @@ ti_status ti_check(struct ti_source *s, const struct ti_visitor *visitor, struct
     ti_status status;
 
     *out = (struct ti_check){.np = ti_source_nranks(s)};
-    st.sound = ti_more(NULL, &none, (size_t)out->np, 1);
+    st.sound = ti_grow(NULL, &none, (size_t)out->np, 1);
     none = 0;
-    st.cancels = ti_more(NULL, &none, (size_t)out->np, 1);
+    st.cancels = ti_grow(NULL, &none, (size_t)out->np, 1);
     ti_comms_init(&out->comms, out->np);
     status = read_all(&st, err);
     if (!status)

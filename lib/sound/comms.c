@@ -33,12 +33,12 @@ static int64_t group_of(struct ti_comms *comms, const int32_t *member, int64_t s
         int64_t g = ti_map_add(&comms->lists, (int64_t)hash, size, first, attempt);
         struct ti_group *group;
 
-        comms->group = ti_more(comms->group, &comms->groups_cap, comms->lists.n, sizeof *group);
+        comms->group = ti_grow(comms->group, &comms->groups_cap, comms->lists.n, sizeof *group);
         group = &comms->group[g];
         if ((size_t)g == known) {
             size_t cap = 0;
 
-            group->member = ti_more(NULL, &cap, (size_t)size, sizeof *member);
+            group->member = ti_grow(NULL, &cap, (size_t)size, sizeof *member);
             memcpy(group->member, member, (size_t)size * sizeof *member);
             group->size = size;
             group->first = first;
@@ -56,7 +56,7 @@ void ti_comms_init(struct ti_comms *comms, int64_t np)
     size_t cap = 0;
 
     *comms = (struct ti_comms){.np = np};
-    world = ti_more(NULL, &cap, (size_t)np, sizeof *world);
+    world = ti_grow(NULL, &cap, (size_t)np, sizeof *world);
     for (int64_t i = 0; i < np; i++)
         world[i] = (int32_t)i;
     group_of(comms, world, np, 0); /* the world is group 0 */
@@ -116,7 +116,7 @@ static int64_t next_id(struct ti_comm_view *view, int64_t group, enum ti_object 
 {
     int64_t at = ti_map_add(&view->seen, group, kind, parent, 0);
 
-    view->count = ti_more(view->count, &view->counts_cap, view->seen.n, sizeof view->count[0]);
+    view->count = ti_grow(view->count, &view->counts_cap, view->seen.n, sizeof view->count[0]);
     return ti_map_add(&view->comms->ids, group, view->count[at]++, kind, parent);
 }
 
@@ -126,7 +126,7 @@ static struct ti_local_comm *learn(struct ti_comm_view *view, size_t index, int6
     const struct ti_group *g = &view->comms->group[group];
     struct ti_local_comm *c;
 
-    view->local = ti_more(view->local, &view->cap, index + 1, sizeof view->local[0]);
+    view->local = ti_grow(view->local, &view->cap, index + 1, sizeof view->local[0]);
     for (; view->nlocal <= index; view->nlocal++)
         view->local[view->nlocal].gid = -1;
     c = &view->local[index];
@@ -179,7 +179,7 @@ static int64_t inter_group(struct ti_comms *comms, const struct ti_comm *c, bool
 {
     int64_t first, size = c->size + c->remote_size;
     size_t none = 0;
-    int32_t *both = ti_more(NULL, &none, (size_t)size, sizeof *both);
+    int32_t *both = ti_grow(NULL, &none, (size_t)size, sizeof *both);
     int64_t group;
 
     *second = c->remote[0] < c->member[0];
@@ -241,7 +241,7 @@ const struct ti_local_comm *ti_comm_view_make(struct ti_comm_view *view, enum ti
         return NULL;
     object.gid = next_id(view, view->comms->ids.key[comm->gid][0], kind, comm->gid);
     view->object =
-        ti_more(view->object, &view->objects_cap, view->objects.n, sizeof view->object[0]);
+        ti_grow(view->object, &view->objects_cap, view->objects.n, sizeof view->object[0]);
     view->object[at] = object;
     return &view->object[at];
 }

@@ -16,7 +16,7 @@
 #ifndef TI_COMMS_H
 #define TI_COMMS_H
 
-#include "sound/map.h"
+#include "common/map.h"
 #include "formats/reader.h"
 
 /* What a communicator is beside the world. */

@@ -147,7 +147,7 @@ static ti_status find_call(struct ti_check_state *st, int64_t gid, uint64_t *nth
 {
     const struct ti_group *g = ti_comms_group(&st->check->comms, gid);
     size_t none = 0;
-    uint64_t *sum = ti_more(NULL, &none, st->seq[gid].n, sizeof *sum);
+    uint64_t *sum = ti_grow(NULL, &none, st->seq[gid].n, sizeof *sum);
     ti_status status = TI_OK;
 
     for (int64_t i = 0; i < g->size && !status; i++) {
@@ -178,7 +178,7 @@ static ti_status find_sender(struct ti_check_state *st, int64_t gid, uint64_t nt
 {
     int64_t size = ti_comms_group(&st->check->comms, gid)->size, sender = 0;
     size_t none = 0;
-    uint64_t *sum = ti_more(NULL, &none, 2 * (size_t)size, sizeof *sum);
+    uint64_t *sum = ti_grow(NULL, &none, 2 * (size_t)size, sizeof *sum);
     struct ti_sums sums = {sum, sum + size, true};
     struct caller c;
     ti_status status = TI_OK;
@@ -264,7 +264,7 @@ static struct channel *channel_at(struct pair_look *l, const struct ti_msg *m)
     size_t known = l->keys.n;
     int64_t c = ti_map_add(&l->keys, m->gid, m->tag, m->lot, 0);
 
-    l->channel = ti_more(l->channel, &l->cap, l->keys.n, sizeof *l->channel);
+    l->channel = ti_grow(l->channel, &l->cap, l->keys.n, sizeof *l->channel);
     if ((size_t)c == known)
         l->channel[c] = (struct channel){.gid = m->gid, .tag = m->tag, .lane = ti_lane_of(m)};
     return &l->channel[c];
@@ -282,7 +282,7 @@ static struct place *place_at(struct channel *c, uint64_t number)
         memmove(c->place, c->place + c->first, c->n * sizeof *c->place);
         c->first = 0;
     }
-    c->place = ti_more(c->place, &c->cap, c->first + i + 1, sizeof *c->place);
+    c->place = ti_grow(c->place, &c->cap, c->first + i + 1, sizeof *c->place);
     for (; c->n <= i; c->n++)
         c->place[c->first + c->n] = (struct place){0};
     return &c->place[c->first + i];

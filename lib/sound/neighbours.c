@@ -8,15 +8,15 @@ static int64_t *numbers(int64_t n)
 {
     size_t none = 0;
 
-    return ti_more(NULL, &none, (size_t)n, sizeof(int64_t));
+    return ti_grow(NULL, &none, (size_t)n, sizeof(int64_t));
 }
 
 static struct ti_neighbours *new_topology(struct ti_neighbourhoods *t)
 {
     size_t none = 0;
 
-    t->list = ti_more(t->list, &t->cap, t->n + 1, sizeof *t->list);
-    t->list[t->n] = ti_more(NULL, &none, 1, sizeof **t->list);
+    t->list = ti_grow(t->list, &t->cap, t->n + 1, sizeof *t->list);
+    t->list[t->n] = ti_grow(NULL, &none, 1, sizeof **t->list);
     return t->list[t->n++];
 }
 
@@ -24,7 +24,7 @@ static void give(struct ti_neighbourhoods *t, int64_t index, struct ti_neighbour
 {
     int64_t at = ti_map_add(&t->known, index, 0, 0, 0);
 
-    t->which = ti_more(t->which, &t->which_cap, t->known.n, sizeof *t->which);
+    t->which = ti_grow(t->which, &t->which_cap, t->known.n, sizeof *t->which);
     t->which[at] = topology;
 }
 

@@ -30,7 +30,7 @@ static struct ti_side *side_of(struct ti_pairs *p, const struct ti_msg *m)
     size_t known = p->own.n;
     int64_t i = ti_map_add(&p->own, m->peer, m->recv, ti_lane_of(m), 0);
 
-    p->side = ti_more(p->side, &p->sides_cap, p->own.n, sizeof *p->side);
+    p->side = ti_grow(p->side, &p->sides_cap, p->own.n, sizeof *p->side);
     if ((size_t)i == known)
         start(&p->side[i]);
     return &p->side[i];
@@ -71,7 +71,7 @@ void ti_pairs_keep(struct ti_pairs *p, int64_t rank)
         size_t known = p->keys.n;
         int64_t at = ti_map_add(&p->keys, recv ? key[0] : rank, recv ? rank : key[0], key[2], 0);
 
-        p->lane = ti_more(p->lane, &p->cap, p->keys.n, sizeof *p->lane);
+        p->lane = ti_grow(p->lane, &p->cap, p->keys.n, sizeof *p->lane);
         if ((size_t)at == known) {
             start(&p->lane[at].sent);
             start(&p->lane[at].taken);
@@ -106,7 +106,7 @@ static int by_pair(const void *a, const void *b, void *keys)
 
 size_t *ti_pairs_sorted(const struct ti_pairs *p)
 {
-    size_t none = 0, *order = ti_more(NULL, &none, p->keys.n, sizeof *order);
+    size_t none = 0, *order = ti_grow(NULL, &none, p->keys.n, sizeof *order);
 
     for (size_t i = 0; i < p->keys.n; i++)
         order[i] = i;

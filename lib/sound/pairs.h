@@ -9,7 +9,7 @@
 #ifndef TI_PAIRS_H
 #define TI_PAIRS_H
 
-#include "sound/map.h"
+#include "common/map.h"
 #include "sound/walk.h"
 
 #define TI_LANES 8

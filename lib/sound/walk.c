@@ -142,7 +142,7 @@ static struct count *counter(struct ti_walk *w, const struct ti_msg *m, int64_t 
 {
     int64_t c = ti_map_add(&w->channels, m->gid, m->tag, m->peer, which);
 
-    w->count = ti_more(w->count, &w->counts_cap, w->channels.n, sizeof w->count[0]);
+    w->count = ti_grow(w->count, &w->counts_cap, w->channels.n, sizeof w->count[0]);
     return &w->count[c];
 }
 
@@ -165,7 +165,7 @@ static void put_posted(struct ti_walk *w, struct ti_msg *m)
 {
     if (!m->null)
         m->astray = channel_of(w, m)->placed++ != m->seq;
-    w->posted = ti_more(w->posted, &w->posted_cap, w->nposted + 1, sizeof w->posted[0]);
+    w->posted = ti_grow(w->posted, &w->posted_cap, w->nposted + 1, sizeof w->posted[0]);
     w->posted[w->nposted++] = *m;
 }
 
@@ -289,7 +289,7 @@ static void take_probe(struct ti_walk *w, struct ti_step *step)
         wrong(step, "message number %lld is out of range", (long long)number);
         return;
     }
-    w->probed = ti_more(w->probed, &w->probed_cap, (size_t)number + 1, sizeof w->probed[0]);
+    w->probed = ti_grow(w->probed, &w->probed_cap, (size_t)number + 1, sizeof w->probed[0]);
     if (w->nprobed == (size_t)number)
         w->nprobed++;
     if (w->probed[number].used)
@@ -341,7 +341,7 @@ static void receive_probed(struct ti_walk *w, struct ti_step *step, struct reque
 static void keep_init(struct ti_walk *w, struct ti_step *step, struct request *q)
 {
     size_t none = 0;
-    struct ti_event *init = ti_more(NULL, &none, 1, sizeof *init);
+    struct ti_event *init = ti_grow(NULL, &none, 1, sizeof *init);
 
     *init = step->ev;
     for (int v = 0; v < TI_VECS; v++) {
@@ -354,7 +354,7 @@ static void keep_init(struct ti_walk *w, struct ti_step *step, struct request *q
             vec->len = 0;
         } else if (vec->len) {
             none = 0;
-            data = ti_more(NULL, &none, bytes, 1);
+            data = ti_grow(NULL, &none, bytes, 1);
             memcpy(data, vec->data, bytes);
         }
         vec->data = data;
@@ -383,7 +383,7 @@ static struct request *new_request(struct ti_walk *w, struct ti_step *step)
         wrong(step, "request number %lld is out of range", (long long)req);
         return NULL;
     }
-    w->live = ti_more(w->live, &w->live_cap, (size_t)req + 1, sizeof w->live[0]);
+    w->live = ti_grow(w->live, &w->live_cap, (size_t)req + 1, sizeof w->live[0]);
     if (w->nlive == (size_t)req)
         w->nlive++;
     q = &w->live[req];
@@ -468,7 +468,7 @@ static void finish(struct ti_walk *w, struct ti_step *step, int64_t req)
     for (int i = 0; i < q->nmsgs && q->active; i++) {
         struct ti_msg *m;
 
-        w->done = ti_more(w->done, &w->done_cap, w->ndone + 1, sizeof w->done[0]);
+        w->done = ti_grow(w->done, &w->done_cap, w->ndone + 1, sizeof w->done[0]);
         m = &w->done[w->ndone++];
         *m = q->msg[i];
         if (m->null)
@@ -662,7 +662,7 @@ static void call(struct ti_walk *w, struct ti_step *step, const struct ti_event 
 
     if (!on)
         return;
-    w->call = ti_more(w->call, &w->calls_cap, w->ncalls + 1, sizeof w->call[0]);
+    w->call = ti_grow(w->call, &w->calls_cap, w->ncalls + 1, sizeof w->call[0]);
     w->call[w->ncalls++] = (struct ti_call){
         .ev = ev, .on = *on, .topology = ti_neighbours_of(&w->topologies, ev->arg[TI_F_COMM])};
 }

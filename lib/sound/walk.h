@@ -20,9 +20,9 @@
 #ifndef TI_WALK_H
 #define TI_WALK_H
 
+#include "formats/source.h"
 #include "sound/comms.h"
 #include "sound/neighbours.h"
-#include "formats/source.h"
 
 #define TI_WHY_BYTES 256
 

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sound/map.h"
+#include "common/map.h"
 
 bool ti_is_wild(const struct ti_event *ev)
 {
@@ -26,7 +26,7 @@ static bool has_place(struct ti_wildcards *w, int64_t req)
 {
     if (req < 0 || (size_t)req > w->nlive) /* the lowest free one is at most that */
         return false;
-    w->live = ti_more(w->live, &w->live_cap, (size_t)req + 1, sizeof w->live[0]);
+    w->live = ti_grow(w->live, &w->live_cap, (size_t)req + 1, sizeof w->live[0]);
     if (w->nlive == (size_t)req)
         w->nlive++;
     return true;
@@ -50,7 +50,7 @@ static void settle(struct ti_wildcards *w, int64_t req, enum ti_match_state stat
 
 static void post(struct ti_wildcards *w, int64_t req)
 {
-    w->wild = ti_more(w->wild, &w->cap, w->first + w->n + 1, sizeof w->wild[0]);
+    w->wild = ti_grow(w->wild, &w->cap, w->first + w->n + 1, sizeof w->wild[0]);
     w->wild[w->first + w->n++] =
         (struct ti_match){.state = TI_MATCH_OPEN, .event = w->index, .req = req};
     w->live[req].number = w->dropped + w->n;

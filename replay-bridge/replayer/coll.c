@@ -4,7 +4,7 @@
 #include <limits.h>
 #include <stdlib.h>
 
-#include "sound/map.h"
+#include "common/map.h"
 #include "replay-bridge/replayer/engine.h"
 #include "replay-bridge/replayer/functions.h"
 #include "replay-bridge/replayer/profile.h"
@@ -103,7 +103,7 @@ static void take_vectors(struct ti_replayer *p, const struct ti_event *ev,
     int64_t most = ngiven > nexpected ? ngiven : nexpected;
     int64_t esize = ev->arg[TI_F_ESIZE], esize2 = ev->arg[TI_F_ESIZE2];
 
-    p->numbers = ti_more(p->numbers, &p->numbers_room, (size_t)(2 * (ngiven + nexpected) + most),
+    p->numbers = ti_grow(p->numbers, &p->numbers_room, (size_t)(2 * (ngiven + nexpected) + most),
                          sizeof *p->numbers);
     if (gives) {
         int unit = unit_of(p, ev, given, esize, &a->sent_type);
@@ -122,8 +122,8 @@ static void take_vectors(struct ti_replayer *p, const struct ti_event *ev,
                  esize2 / unit;
     }
     if (ti_op_is(ev->op, TI_T_COUNTS_GIVEN | TI_T_COUNTS_TAKEN)) {
-        p->types = ti_more(p->types, &p->types_room, (size_t)most + 1, sizeof *p->types);
-        p->zeros = ti_more(p->zeros, &p->zeros_room, (size_t)most + 1, sizeof *p->zeros);
+        p->types = ti_grow(p->types, &p->types_room, (size_t)most + 1, sizeof *p->types);
+        p->zeros = ti_grow(p->zeros, &p->zeros_room, (size_t)most + 1, sizeof *p->zeros);
         for (int64_t i = 0; i < most; i++)
             p->types[i] = MPI_BYTE;
         a->types = p->types;

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sound/map.h"
+#include "common/map.h"
 #include "replay-bridge/replayer/engine.h"
 #include "replay-bridge/replayer/functions.h"
 #include "replay-bridge/replayer/profile.h"
@@ -36,7 +36,7 @@ static MPI_Group group_of(struct ti_replayer *p, const int32_t *a, int64_t na, c
 {
     MPI_Group world, group;
 
-    p->numbers = ti_more(p->numbers, &p->numbers_room, (size_t)(na + nb) + 1, sizeof *p->numbers);
+    p->numbers = ti_grow(p->numbers, &p->numbers_room, (size_t)(na + nb) + 1, sizeof *p->numbers);
     for (int64_t i = 0; i < na; i++)
         p->numbers[i] = a[i];
     for (int64_t i = 0; i < nb; i++)
@@ -196,7 +196,7 @@ static void idup(struct ti_replayer *p, const struct ti_event *ev, MPI_Comm pare
     size_t none = 0;
 
     q->active = true;
-    q->made = ti_more(NULL, &none, 1, sizeof *q->made);
+    q->made = ti_grow(NULL, &none, 1, sizeof *q->made);
     q->made_number = made->index;
 #if SIMULATED
     ti_replay_must(p, MPI_Comm_dup(parent, q->made));
@@ -216,7 +216,7 @@ static int *copy_of(const int *order, int64_t n)
 {
     size_t none = 0;
 
-    return order ? memcpy(ti_more(NULL, &none, (size_t)n + 1, sizeof *order), order,
+    return order ? memcpy(ti_grow(NULL, &none, (size_t)n + 1, sizeof *order), order,
                           (size_t)n * sizeof *order)
                  : NULL;
 }
@@ -287,7 +287,7 @@ static MPI_Group group_of_inter(struct ti_replayer *p, const struct ti_event *ev
     ti_replay_must(p, PMPI_Comm_size(parent, &n));
     ti_replay_must(p, PMPI_Comm_remote_size(parent, &m));
     p->numbers =
-        ti_more(p->numbers, &p->numbers_room, 2 * (size_t)n + (size_t)m, sizeof *p->numbers);
+        ti_grow(p->numbers, &p->numbers_room, 2 * (size_t)n + (size_t)m, sizeof *p->numbers);
     ours = p->numbers;
     ranks = ours + n;
     theirs = ranks + n;
@@ -354,7 +354,7 @@ void replay_comm_create(struct ti_replayer *p, const struct ti_event *ev)
 /* A vector as ints. */
 static int *ints_of(struct ti_replayer *p, const struct ti_vec *vec, size_t at, size_t all)
 {
-    p->numbers = ti_more(p->numbers, &p->numbers_room, all + 1, sizeof *p->numbers);
+    p->numbers = ti_grow(p->numbers, &p->numbers_room, all + 1, sizeof *p->numbers);
     for (int64_t i = 0; i < vec->len; i++)
         p->numbers[at + (size_t)i] = (int)ti_vec_at(vec, i);
     return p->numbers + at;
@@ -402,11 +402,11 @@ void replay_graph_create(struct ti_replayer *p, const struct ti_event *ev)
 static int *order_of(const int64_t *recorded, const int *found, int n)
 {
     size_t none = 0;
-    int *order = ti_more(NULL, &none, (size_t)n + 1, sizeof *order);
+    int *order = ti_grow(NULL, &none, (size_t)n + 1, sizeof *order);
     char *taken;
 
     none = 0;
-    taken = ti_more(NULL, &none, (size_t)n + 1, 1);
+    taken = ti_grow(NULL, &none, (size_t)n + 1, 1);
     for (int i = 0; i < n; i++)
         for (int k = 0; k < n; k++)
             if (!taken[k] && found[k] == recorded[i]) {
@@ -432,7 +432,7 @@ static void learn_orders(struct ti_replayer *p, struct ti_replay_comm *c, int64_
         p, PMPI_Dist_graph_neighbors_count(c->handle, &nsources, &ndestinations, &weighted));
     if (nsources != near->nsources || ndestinations != near->ndestinations)
         ti_replay_fail(p, TI_ERR_IO, "the graph has other neighbours than in the trace");
-    sources = ti_more(NULL, &none, 2 * (size_t)(nsources + ndestinations) + 1, sizeof *sources);
+    sources = ti_grow(NULL, &none, 2 * (size_t)(nsources + ndestinations) + 1, sizeof *sources);
     destinations = sources + nsources;
     ti_replay_must(p, PMPI_Dist_graph_neighbors(c->handle, nsources, sources,
                                                 destinations + ndestinations, ndestinations,
@@ -452,7 +452,7 @@ static MPI_Comm graph(struct ti_replayer *p, const struct ti_event *ev, MPI_Comm
     MPI_Comm handle;
 
     ti_replay_must(p, PMPI_Comm_size(parent, &size));
-    degree = ti_more(NULL, &none, 5 * (size_t)size + 1, sizeof *degree);
+    degree = ti_grow(NULL, &none, 5 * (size_t)size + 1, sizeof *degree);
     index = degree + 2 * size;
     places = index + size;
     ti_replay_must(p, PMPI_Allgather(place, 2, MPI_INT, degree, 2, MPI_INT, parent));
@@ -470,7 +470,7 @@ static MPI_Comm graph(struct ti_replayer *p, const struct ti_event *ev, MPI_Comm
         (places + size)[i] = k >= 0 ? degree[2 * i + 1] : 0;
     }
     none = 0;
-    edges = ti_more(NULL, &none, (size_t)(sum + n) + 1, sizeof *edges);
+    edges = ti_grow(NULL, &none, (size_t)(sum + n) + 1, sizeof *edges);
     own = edges + sum;
     for (int i = 0; i < n && made; i++)
         own[i] = (int)(made->rank + ti_vec_at(&ev->vec[0], i));

@@ -10,7 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "sound/map.h"
+#include "common/map.h"
 #include "examples/burst.h"
 #include "replay-bridge/replayer/engine.h"
 
@@ -143,7 +143,7 @@ static void *grow(void **buffer, size_t *room, size_t bytes)
     if (bytes > *room) {
         while (want < bytes)
             want *= 2;
-        *buffer = ti_more(NULL, &none, want, 1);
+        *buffer = ti_grow(NULL, &none, want, 1);
         *room = want;
     }
     return *buffer;
@@ -178,7 +178,7 @@ void ti_engine_buffer_sends(struct ti_replayer *p)
     size_t none = 0;
 
     if (!p->buffered)
-        ti_replay_must(p, PMPI_Buffer_attach(ti_more(NULL, &none, BSEND_BYTES, 1), BSEND_BYTES));
+        ti_replay_must(p, PMPI_Buffer_attach(ti_grow(NULL, &none, BSEND_BYTES, 1), BSEND_BYTES));
     p->buffered = true;
 }
 

@@ -11,7 +11,7 @@
 #include <unistd.h>
 #include <xbt/config.h>
 
-#include "sound/map.h"
+#include "common/map.h"
 #include "replay-bridge/replayer/engine.h"
 
 #define SHARED_KEY   "tiara"
@@ -36,7 +36,7 @@ static struct shared *shared(void)
 
     if (smpi_shared_known_call(SHARED_KEY, ""))
         return smpi_shared_get_call(SHARED_KEY, "");
-    return smpi_shared_set_call(SHARED_KEY, "", ti_more(NULL, &none, 1, sizeof(struct shared)));
+    return smpi_shared_set_call(SHARED_KEY, "", ti_grow(NULL, &none, 1, sizeof(struct shared)));
 }
 
 struct ti_replay_setup *ti_engine_setup(bool *made)

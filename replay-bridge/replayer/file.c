@@ -15,7 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "sound/map.h"
+#include "common/map.h"
 #include "replay-bridge/replayer/engine.h"
 #include "replay-bridge/replayer/functions.h"
 
@@ -235,7 +235,7 @@ static bool lies_among(struct ti_replayer *p, MPI_Comm comm, int64_t at, int64_t
 
     ti_replay_must(p, PMPI_Comm_size(comm, &n));
     ti_replay_must(p, PMPI_Comm_rank(comm, &rank));
-    each = ti_more(NULL, &none, 2 * (size_t)n, sizeof *each);
+    each = ti_grow(NULL, &none, 2 * (size_t)n, sizeof *each);
     ti_replay_must(p, PMPI_Allgather(own, 2, MPI_INT64_T, each, 2, MPI_INT64_T, comm));
     *before = *all = 0;
     for (int i = 0; i < n; i++) {

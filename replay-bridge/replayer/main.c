@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sound/map.h"
 #include "common/cli.h"
+#include "common/map.h"
 #include "common/units.h"
 #include "replay-bridge/lint.h"
 #include "replay-bridge/replayer/engine.h"
@@ -202,7 +202,7 @@ static int take_traces(struct ti_replay_setup *setup, char **trace)
         if (setup->njobs == JOBS_MOST)
             return (int)ti_cli_usage(&cli, "more than %d trace%s given", JOBS_MOST,
                                      JOBS_MOST == 1 ? "" : "s");
-        setup->job = ti_more(setup->job, &room, (size_t)setup->njobs + 1, sizeof *setup->job);
+        setup->job = ti_grow(setup->job, &room, (size_t)setup->njobs + 1, sizeof *setup->job);
         job = &setup->job[setup->njobs];
         job->trace = trace[setup->njobs];
         job->bursts = setup->bursts;
@@ -360,11 +360,11 @@ static ti_status check(const struct ti_replay_job *job)
 static char **copy_of(char **argv, int argc)
 {
     size_t none = 0;
-    char **copy = ti_more(NULL, &none, (size_t)argc + 1, sizeof *copy);
+    char **copy = ti_grow(NULL, &none, (size_t)argc + 1, sizeof *copy);
 
     for (int i = 0; i < argc; i++) {
         none = 0;
-        copy[i] = strcpy(ti_more(NULL, &none, strlen(argv[i]) + 1, 1), argv[i]);
+        copy[i] = strcpy(ti_grow(NULL, &none, strlen(argv[i]) + 1, 1), argv[i]);
     }
     return copy;
 }

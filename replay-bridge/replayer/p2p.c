@@ -3,7 +3,7 @@
  */
 #include <limits.h>
 
-#include "sound/map.h"
+#include "common/map.h"
 #include "replay-bridge/replayer/engine.h"
 #include "replay-bridge/replayer/functions.h"
 #include "replay-bridge/replayer/profile.h"
@@ -247,7 +247,7 @@ void ti_replay_ready(struct ti_replayer *p, const struct ti_event *ev, struct ti
         ti_replay_must(p, MPI_Pready_range((int)ti_vec_at(&ev->vec[0], 0),
                                            (int)ti_vec_at(&ev->vec[0], 1), *q->handle));
     } else {
-        p->numbers = ti_more(p->numbers, &p->numbers_room, (size_t)n, sizeof *p->numbers);
+        p->numbers = ti_grow(p->numbers, &p->numbers_room, (size_t)n, sizeof *p->numbers);
         for (int64_t i = 0; i < n; i++)
             p->numbers[i] = (int)ti_vec_at(&ev->vec[0], i);
         ti_replay_must(p, MPI_Pready_list((int)n, p->numbers, *q->handle));

@@ -2,7 +2,7 @@
 
 #include <stdlib.h>
 
-#include "sound/map.h"
+#include "common/map.h"
 
 /* A message of which one side is known, or both. */
 struct ti_message {
@@ -33,7 +33,7 @@ struct ti_partners *ti_partners_new(void)
 {
     size_t none = 0;
 
-    return ti_more(NULL, &none, 1, sizeof(struct ti_partners));
+    return ti_grow(NULL, &none, 1, sizeof(struct ti_partners));
 }
 
 void ti_partners_free(struct ti_partners *p)
@@ -70,7 +70,7 @@ static struct ti_message **list_of(struct ti_partners *p, const struct ti_letter
     int64_t pair = ti_map_add(&p->pairs, (int64_t)letter->comm, letter->from, letter->to, 0);
 
     p->unmatched =
-        ti_more(p->unmatched, &p->unmatched_room, p->pairs.n, sizeof(struct ti_message *));
+        ti_grow(p->unmatched, &p->unmatched_room, p->pairs.n, sizeof(struct ti_message *));
     return &p->unmatched[pair];
 }
 
@@ -94,7 +94,7 @@ static struct ti_message *match(struct ti_partners *p, const struct ti_letter *l
     }
     while (*at)
         at = &(*at)->next;
-    *at = m = ti_more(NULL, &none, 1, sizeof *m);
+    *at = m = ti_grow(NULL, &none, 1, sizeof *m);
     m->tag = letter->tag;
     m->holders = 2;
     return m;
@@ -140,11 +140,11 @@ struct ti_ticket ti_partners_meet(struct ti_partners *p, uint64_t comm, uint64_t
     struct ti_meeting **at;
     size_t none = 0;
 
-    p->open = ti_more(p->open, &p->open_room, p->comms.n, sizeof(struct ti_meeting *));
+    p->open = ti_grow(p->open, &p->open_room, p->comms.n, sizeof(struct ti_meeting *));
     for (at = &p->open[number]; *at && (*at)->call != call;)
         at = &(*at)->next;
     if (!*at) {
-        *at = ti_more(NULL, &none, 1, sizeof **at);
+        *at = ti_grow(NULL, &none, 1, sizeof **at);
         **at = (struct ti_meeting){.comm = comm, .call = call, .size = size};
     }
     (*at)->latest = now > (*at)->latest ? now : (*at)->latest;

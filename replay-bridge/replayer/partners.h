@@ -38,7 +38,7 @@ struct ti_letter {
     int tag;
 };
 
-/* Ends the program when memory runs out, see ti_more(). */
+/* Ends the program when memory runs out, see ti_grow(). */
 struct ti_partners *ti_partners_new(void);
 void ti_partners_free(struct ti_partners *p); /* NULL is fine */
 

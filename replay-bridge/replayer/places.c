@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sound/map.h"
+#include "common/map.h"
 
 /* ---- the two queues ---- */
 
@@ -15,7 +15,7 @@ static struct ti_place *add_place(struct ti_places *p)
         p->dropped += p->first_place;
         p->first_place = 0;
     }
-    p->place = ti_more(p->place, &p->places_room, p->nplaces + 1, sizeof *p->place);
+    p->place = ti_grow(p->place, &p->places_room, p->nplaces + 1, sizeof *p->place);
     return &p->place[p->nplaces++];
 }
 
@@ -26,7 +26,7 @@ static struct ti_batch *add_batch(struct ti_places *p)
         memmove(p->batch, p->batch + p->first_batch, p->nbatches * sizeof *p->batch);
         p->first_batch = 0;
     }
-    p->batch = ti_more(p->batch, &p->batches_room, p->nbatches + 1, sizeof *p->batch);
+    p->batch = ti_grow(p->batch, &p->batches_room, p->nbatches + 1, sizeof *p->batch);
     return &p->batch[p->nbatches++];
 }
 
@@ -58,7 +58,7 @@ static void make(struct ti_places *p, const struct ti_event *ev)
 
     if (req < 0 || (size_t)req > p->nlive) /* the lowest free number is at most that */
         return;
-    p->live = ti_more(p->live, &p->live_room, (size_t)req + 1, sizeof *p->live);
+    p->live = ti_grow(p->live, &p->live_room, (size_t)req + 1, sizeof *p->live);
     if (p->nlive == (size_t)req)
         p->nlive++;
     p->live[req].active = false;
@@ -127,9 +127,9 @@ static void complete(struct ti_places *p, const struct ti_event *ev)
     struct ti_batch *b = add_batch(p);
 
     *b = (struct ti_batch){.event = p->index};
-    b->req = ti_more(NULL, &none, most + 1, sizeof *b->req);
+    b->req = ti_grow(NULL, &none, most + 1, sizeof *b->req);
     none = 0;
-    b->handle = ti_more(NULL, &none, most + 1, sizeof *b->handle);
+    b->handle = ti_grow(NULL, &none, most + 1, sizeof *b->handle);
     if (ev->mask & TI_M_REQ) {
         put(p, b, ev->arg[TI_F_REQ]);
     } else if (ev->mask & TI_M_ALL) {

@@ -22,10 +22,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "sound/neighbours.h"
-#include "sound/wildcards.h"
 #include "replay-bridge/bursts.h"
 #include "replay-bridge/replayer/places.h"
+#include "sound/neighbours.h"
+#include "sound/wildcards.h"
 
 /* A trace that is replayed beside others, by ranks of its own. */
 struct ti_replay_job {
@@ -216,7 +216,7 @@ MPI_Request *ti_replay_part(struct ti_replay_request *q);
 /* Number `index` of an array of things that are numbered as they are met.  `index` is evaluated
  * several times: it must not depend on the array. */
 #define TI_REPLAY_AT(p, array, n, room, index)                                                     \
-    ((p)->array = ti_more((p)->array, &(p)->room, (size_t)(index) + 1, sizeof *(p)->array),        \
+    ((p)->array = ti_grow((p)->array, &(p)->room, (size_t)(index) + 1, sizeof *(p)->array),        \
      (p)->n = (p)->n > (size_t)(index) ? (p)->n : (size_t)(index) + 1, &(p)->array[index])
 
 /* ---- the operations: each replays one event ---- */

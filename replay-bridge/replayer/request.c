@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sound/map.h"
+#include "common/map.h"
 #include "replay-bridge/replayer/engine.h"
 #include "replay-bridge/replayer/functions.h"
 #include "replay-bridge/replayer/profile.h"
@@ -19,7 +19,7 @@ static MPI_Request *own_place(struct ti_replay_request *q)
     size_t none = 0;
 
     if (!q->own)
-        q->own = ti_more(NULL, &none, 1, sizeof *q->own);
+        q->own = ti_grow(NULL, &none, 1, sizeof *q->own);
     return q->own;
 }
 
@@ -85,7 +85,7 @@ MPI_Request *ti_replay_part(struct ti_replay_request *q)
 {
     size_t room = (size_t)q->parts_room;
 
-    q->part = ti_more(q->part, &room, (size_t)q->nparts + 1, sizeof *q->part);
+    q->part = ti_grow(q->part, &room, (size_t)q->nparts + 1, sizeof *q->part);
     q->parts_room = (int)room;
     q->part[q->nparts] = MPI_REQUEST_NULL;
     return &q->part[q->nparts++];
@@ -113,7 +113,7 @@ static void keep_init(struct ti_replay_request *q, const struct ti_event *ev)
 {
     size_t none = 0;
 
-    q->init = ti_more(NULL, &none, 1, sizeof *q->init);
+    q->init = ti_grow(NULL, &none, 1, sizeof *q->init);
     *q->init = *ev;
     for (int v = 0; v < TI_VECS; v++) {
         size_t bytes = (size_t)ev->vec[v].len * (size_t)ev->vec[v].width;
@@ -121,7 +121,7 @@ static void keep_init(struct ti_replay_request *q, const struct ti_event *ev)
 
         none = 0;
         if (bytes)
-            data = memcpy(ti_more(NULL, &none, bytes, 1), ev->vec[v].data, bytes);
+            data = memcpy(ti_grow(NULL, &none, bytes, 1), ev->vec[v].data, bytes);
         q->init->vec[v].data = data;
     }
 }
@@ -185,7 +185,7 @@ void replay_start(struct ti_replayer *p, const struct ti_event *ev)
             continue;
         }
         q->active = true;
-        p->batch = ti_more(p->batch, &p->batch_room, (size_t)p->nbatch + 1, sizeof *p->batch);
+        p->batch = ti_grow(p->batch, &p->batch_room, (size_t)p->nbatch + 1, sizeof *p->batch);
         p->batch[p->nbatch++] = *q->handle; /* a start leaves the handle as it is */
     }
     if (ev->op == TI_OP_START && p->nbatch)
@@ -232,7 +232,7 @@ void replay_parrived(struct ti_replayer *p, const struct ti_event *ev)
 
 static void add_handle(struct ti_replayer *p, MPI_Request handle)
 {
-    p->batch = ti_more(p->batch, &p->batch_room, (size_t)p->nbatch + 1, sizeof *p->batch);
+    p->batch = ti_grow(p->batch, &p->batch_room, (size_t)p->nbatch + 1, sizeof *p->batch);
     p->batch[p->nbatch++] = handle;
 }
 
@@ -281,7 +281,7 @@ static void complete_some(struct ti_replayer *p, uint32_t op, const struct compl
 {
     int done;
 
-    p->numbers = ti_more(p->numbers, &p->numbers_room, (size_t)c->n + 1, sizeof *p->numbers);
+    p->numbers = ti_grow(p->numbers, &p->numbers_room, (size_t)c->n + 1, sizeof *p->numbers);
     await(p, c);
     ti_replay_must(p, (op == TI_OP_WAITSOME ? MPI_Waitsome : MPI_Testsome)(
                           c->n, c->handle, &done, p->numbers, MPI_STATUSES_IGNORE));

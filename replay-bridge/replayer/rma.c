@@ -7,7 +7,7 @@
 #include <limits.h>
 #include <stdlib.h>
 
-#include "sound/map.h"
+#include "common/map.h"
 #include "replay-bridge/replayer/engine.h"
 #include "replay-bridge/replayer/functions.h"
 #include "replay-bridge/replayer/profile.h"
@@ -68,7 +68,7 @@ static void share_addresses(struct ti_replayer *p, struct ti_replay_window *w)
 
     ti_replay_must(p, PMPI_Win_attach(w->handle, w->memory, DYNAMIC_BYTES));
     ti_replay_must(p, PMPI_Get_address(w->memory, &own));
-    w->address = ti_more(NULL, &none, (size_t)w->of.peers, sizeof *w->address);
+    w->address = ti_grow(NULL, &none, (size_t)w->of.peers, sizeof *w->address);
     ti_replay_must(p, PMPI_Allgather(&own, 1, MPI_AINT, w->address, 1, MPI_AINT, w->of.handle));
 }
 
@@ -86,11 +86,11 @@ static void make_window(struct ti_replayer *p, const struct ti_event *ev,
         ti_replay_must(p, MPI_Win_allocate_shared((MPI_Aint)bytes, unit, MPI_INFO_NULL,
                                                   w->of.handle, &base, &w->handle));
     } else if (ev->op == TI_OP_WIN_CREATE) {
-        w->memory = ti_more(NULL, &none, bytes + 1, 1);
+        w->memory = ti_grow(NULL, &none, bytes + 1, 1);
         ti_replay_must(p, MPI_Win_create(w->memory, (MPI_Aint)bytes, unit, MPI_INFO_NULL,
                                          w->of.handle, &w->handle));
     } else {
-        w->memory = ti_more(NULL, &none, DYNAMIC_BYTES, 1);
+        w->memory = ti_grow(NULL, &none, DYNAMIC_BYTES, 1);
         ti_replay_must(p, MPI_Win_create_dynamic(MPI_INFO_NULL, w->of.handle, &w->handle));
         share_addresses(p, w);
     }
@@ -124,7 +124,7 @@ void replay_win_attach(struct ti_replayer *p, const struct ti_event *ev)
         struct ti_replay_attached *a = TI_REPLAY_AT(p, attached, nattached, attached_room, known);
 
         a->window = ev->arg[TI_F_WIN];
-        a->memory = ti_more(NULL, &none, (size_t)ev->arg[TI_F_BYTES] + 1, 1);
+        a->memory = ti_grow(NULL, &none, (size_t)ev->arg[TI_F_BYTES] + 1, 1);
         ti_replay_must(p, MPI_Win_attach(w->handle, a->memory, (MPI_Aint)ev->arg[TI_F_BYTES]));
         return;
     }
@@ -264,7 +264,7 @@ void replay_win_start(struct ti_replayer *p, const struct ti_event *ev)
     int mode = assertions(ev->arg[TI_F_MODE]);
     MPI_Group all, group;
 
-    p->numbers = ti_more(p->numbers, &p->numbers_room, n + 1, sizeof *p->numbers);
+    p->numbers = ti_grow(p->numbers, &p->numbers_room, n + 1, sizeof *p->numbers);
     for (size_t i = 0; i < n; i++)
         p->numbers[i] = target_of(p, w, ti_vec_at(&ev->vec[0], (int64_t)i));
     w->epochs += ev->op == TI_OP_WIN_START;

@@ -18,8 +18,8 @@
 #include <string.h>
 #include <xbt/dynar.h>
 
-#include "sound/map.h"
 #include "common/err.h"
+#include "common/map.h"
 
 struct carried {
     sg_link_t link;
@@ -36,7 +36,7 @@ static void add(struct carriers *all, sg_link_t link, uint64_t messages, uint64_
 {
     int64_t i = ti_map_add(&all->of, (int64_t)(uintptr_t)link, 0, 0, 0);
 
-    all->list = ti_more(all->list, &all->room, all->of.n, sizeof *all->list);
+    all->list = ti_grow(all->list, &all->room, all->of.n, sizeof *all->list);
     all->list[i].link = link;
     all->list[i].messages += messages;
     all->list[i].bytes += bytes;
