@@ -234,7 +234,7 @@ static void exchange(void *arg, int64_t to, int64_t bytes, int64_t from, int64_t
 }
 
 /* The operations of a collective, after the chain. */
-static void expand(struct goal *g, const struct ti_call *call)
+static void expand(struct goal *g, const struct ti_coll_call *call)
 {
     struct ti_part part = {.ev = call->ev, .exchange = exchange, .arg = g, .me = call->on.me};
     int64_t comm = ti_plan_comm(g->plan, call->on.gid);
@@ -246,7 +246,7 @@ static void expand(struct goal *g, const struct ti_call *call)
 }
 
 /* Beside the chain: the request stands for the last of them. */
-static ti_status expand_beside(struct goal *g, const struct ti_call *call, struct ti_err *err)
+static ti_status expand_beside(struct goal *g, const struct ti_coll_call *call, struct ti_err *err)
 {
     uint64_t chain = g->chain, begun = g->begun;
     size_t req = (size_t)call->ev->arg[TI_F_REQ];
@@ -267,7 +267,7 @@ static ti_status expand_beside(struct goal *g, const struct ti_call *call, struc
                       g->rank, TURNS);
 }
 
-static ti_status put_collective(struct goal *g, const struct ti_call *call, struct ti_err *err)
+static ti_status put_collective(struct goal *g, const struct ti_coll_call *call, struct ti_err *err)
 {
     if (!ti_op_collective(call->ev->op))
         return TI_OK;

@@ -358,7 +358,7 @@ static ti_status add_up(struct ti_run *run, const struct ti_rank_scan *r, struct
     run->events += r->events;
     run->volume += r->volume;
     run->negative += r->negative;
-    ti_calibration_add(&run->calibration, &r->calibration);
+    ti_burst_overhead_add(&run->calibration, &r->calibration);
     ti_caveats_merge(&run->caveats, &r->caveats);
     run->whole += r->whole;
     run->outside += r->outside;

@@ -85,7 +85,7 @@ struct ti_run {
     /* sums over the gathered ranks */
     int64_t bytes;
     uint64_t events, volume, messages, negative;
-    struct ti_calibration calibration;
+    struct ti_burst_overhead calibration;
     struct ti_caveats caveats;
     uint64_t whole, outside; /* as in formats/scan.h, of the ranks that have them */
     int64_t with_whole, with_outside;

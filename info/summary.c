@@ -30,7 +30,7 @@ struct summary {
     struct ti_differ *differing; /* while the traces are read */
     int64_t bytes;
     uint64_t events, volume, messages, negative;
-    struct ti_calibration calibration;
+    struct ti_burst_overhead calibration;
     struct ti_caveats caveats;
     uint64_t whole, outside; /* as in formats/scan.h, of the ranks that know */
     int64_t with_whole, with_outside;
@@ -182,7 +182,7 @@ static void take_reasons(struct summary *sum, const json_t *incomplete)
     }
 }
 
-static void take_calibration(struct ti_calibration *c, const json_t *from)
+static void take_calibration(struct ti_burst_overhead *c, const json_t *from)
 {
     if (get_u64(from, "least", &c->least) && get_u64(from, "most", &c->most) &&
         get_u64(from, "spread", &c->spread))
@@ -330,7 +330,7 @@ static ti_status read_rank(struct summary *sum, int64_t rank, struct ti_err *err
     note_info(sum, r);
     sum->messages += scan.messages;
     sum->negative += scan.negative;
-    ti_calibration_add(&sum->calibration, &scan.calibration);
+    ti_burst_overhead_add(&sum->calibration, &scan.calibration);
     ti_caveats_merge(&sum->caveats, &scan.caveats);
     sum->whole += scan.whole;
     sum->outside += scan.outside;
@@ -554,7 +554,7 @@ static void print_counter(const struct summary *sum)
 /* What was taken from bursts, and from how many it was too much. */
 static void print_calibration(const struct summary *sum)
 {
-    const struct ti_calibration *c = &sum->calibration;
+    const struct ti_burst_overhead *c = &sum->calibration;
     char n[32], negative[32];
 
     if (c->ranks) {

@@ -239,14 +239,14 @@ static void take_sections(struct ti_ini *ini, struct ti_calibration *out)
             take_key(ini, s, k, out);
     }
     if (!ini->nsections)
-        ti_ini_missing(ini, (struct ti_place_in_file){1, 1},
+        ti_ini_missing(ini, (struct ti_ini_pos){1, 1},
                        "there is neither a [host] nor a [network] in it");
 }
 
 /* A speed, a bandwidth and a factor of bandwidths divide. */
 static void check_zeros(struct ti_ini *ini, const struct ti_calibration *c)
 {
-    struct ti_place_in_file top = {1, 1};
+    struct ti_ini_pos top = {1, 1};
 
     if (c->host.speed == 0 || c->network.bandwidth == 0)
         ti_ini_error(ini, top, "speed and bandwidth must be above 0");

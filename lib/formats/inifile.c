@@ -29,9 +29,9 @@ struct reading {
     const char *rest, *stop; /* what inih has not been given of its content */
     enum given given;
     char *word; /* the key of the present line */
-    struct ti_place_in_file at, value_at;
+    struct ti_ini_pos at, value_at;
     char *kind, *name; /* of the section whose head is given */
-    struct ti_place_in_file name_at;
+    struct ti_ini_pos name_at;
     bool skipping; /* the keys of a section that was found wrong */
     bool failed;   /* no memory */
 };
@@ -51,12 +51,11 @@ static void *grown(void *array, size_t each, int n)
 
 /* -------------------------------------------------------------- findings -- */
 
-static void find(struct ti_ini *ini, int kind, struct ti_place_in_file at, const char *fmt,
-                 va_list ap)
+static void find(struct ti_ini *ini, int kind, struct ti_ini_pos at, const char *fmt, va_list ap)
 {
-    struct ti_finding *f;
+    struct ti_ini_finding *f;
 
-    ini->nerrors += kind != TI_FINDING_WARNING;
+    ini->nerrors += kind != TI_INI_WARNING;
     if (ini->nfindings == FINDINGS_MOST)
         return;
     f = grown(ini->finding, sizeof *f, ini->nfindings);
@@ -64,40 +63,40 @@ static void find(struct ti_ini *ini, int kind, struct ti_place_in_file at, const
         return;
     ini->finding = f;
     f += ini->nfindings;
-    *f = (struct ti_finding){.at = at, .kind = kind, .number = ini->nfindings++};
+    *f = (struct ti_ini_finding){.at = at, .kind = kind, .number = ini->nfindings++};
     vsnprintf(f->text, sizeof f->text, fmt, ap);
 }
 
-void ti_ini_error(struct ti_ini *ini, struct ti_place_in_file at, const char *fmt, ...)
+void ti_ini_error(struct ti_ini *ini, struct ti_ini_pos at, const char *fmt, ...)
 {
     va_list ap;
 
     va_start(ap, fmt);
-    find(ini, TI_FINDING_ERROR, at, fmt, ap);
+    find(ini, TI_INI_ERROR, at, fmt, ap);
     va_end(ap);
 }
 
-void ti_ini_missing(struct ti_ini *ini, struct ti_place_in_file at, const char *fmt, ...)
+void ti_ini_missing(struct ti_ini *ini, struct ti_ini_pos at, const char *fmt, ...)
 {
     va_list ap;
 
     va_start(ap, fmt);
-    find(ini, TI_FINDING_MISSING, at, fmt, ap);
+    find(ini, TI_INI_MISSING, at, fmt, ap);
     va_end(ap);
 }
 
-void ti_ini_warning(struct ti_ini *ini, struct ti_place_in_file at, const char *fmt, ...)
+void ti_ini_warning(struct ti_ini *ini, struct ti_ini_pos at, const char *fmt, ...)
 {
     va_list ap;
 
     va_start(ap, fmt);
-    find(ini, TI_FINDING_WARNING, at, fmt, ap);
+    find(ini, TI_INI_WARNING, at, fmt, ap);
     va_end(ap);
 }
 
 static int by_place(const void *a, const void *b)
 {
-    const struct ti_finding *x = a, *y = b;
+    const struct ti_ini_finding *x = a, *y = b;
 
     if (x->at.line != y->at.line)
         return x->at.line < y->at.line ? -1 : 1;
@@ -108,7 +107,7 @@ static int by_place(const void *a, const void *b)
 
 ti_status ti_ini_conclude(struct ti_ini *ini, int most, char **more, struct ti_err *err)
 {
-    const struct ti_finding *first = NULL;
+    const struct ti_ini_finding *first = NULL;
     size_t bytes = 0;
     int others = 0;
     FILE *f = NULL;
@@ -120,20 +119,20 @@ ti_status ti_ini_conclude(struct ti_ini *ini, int most, char **more, struct ti_e
     if (ini->nfindings)
         qsort(ini->finding, (size_t)ini->nfindings, sizeof *ini->finding, by_place);
     for (int i = 0; i < ini->nfindings; i++) {
-        const struct ti_finding *x = &ini->finding[i];
+        const struct ti_ini_finding *x = &ini->finding[i];
 
-        if (x->kind != TI_FINDING_WARNING && (!first || x->kind < first->kind))
+        if (x->kind != TI_INI_WARNING && (!first || x->kind < first->kind))
             first = x;
     }
     if (first)
         ti_err_set(err, TI_ERR_INPUT, "%s:%d:%d: %s", ini->path, first->at.line, first->at.column,
                    first->text);
     for (int i = 0; i < ini->nfindings; i++) {
-        const struct ti_finding *x = &ini->finding[i];
+        const struct ti_ini_finding *x = &ini->finding[i];
 
         if (x != first && f && others++ < most)
             fprintf(f, "%s:%d:%d: %s%s\n", ini->path, x->at.line, x->at.column,
-                    x->kind == TI_FINDING_WARNING ? "warning: " : "", x->text);
+                    x->kind == TI_INI_WARNING ? "warning: " : "", x->text);
     }
     if (f && others > most)
         fprintf(f, "%s: %d further findings are not shown\n", ini->path, others - most);
@@ -189,9 +188,9 @@ const char *ti_ini_show(const char *text, char buf[64])
 
 /* ----------------------------------------------------------------- lines -- */
 
-static struct ti_place_in_file place(const struct reading *r, const char *p)
+static struct ti_ini_pos place(const struct reading *r, const char *p)
 {
-    struct ti_place_in_file at = {r->number, 1};
+    struct ti_ini_pos at = {r->number, 1};
 
     for (const char *c = r->line; c < p; c++)
         at.column += ((unsigned char)*c & 0xc0) != 0x80;
@@ -474,7 +473,7 @@ static bool add_text(struct ti_ini_key *k, const char *text)
     return true;
 }
 
-static bool add_line(struct ti_ini_key *k, struct ti_place_in_file at, const char *text)
+static bool add_line(struct ti_ini_key *k, struct ti_ini_pos at, const char *text)
 {
     struct ti_ini_line *l = grown(k->line, sizeof *l, k->nlines);
 
@@ -525,10 +524,10 @@ static int handle(void *arg, const char *section, const char *name, const char *
 
 /* ------------------------------------------------------------------ read -- */
 
-struct ti_place_in_file ti_ini_at(const struct ti_ini_key *key, int offset)
+struct ti_ini_pos ti_ini_at(const struct ti_ini_key *key, int offset)
 {
     const struct ti_ini_line *l = key->line;
-    struct ti_place_in_file at;
+    struct ti_ini_pos at;
 
     while (l + 1 < key->line + key->nlines && l[1].offset <= offset)
         l++;

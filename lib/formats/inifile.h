@@ -17,19 +17,19 @@
 
 #include "common/err.h"
 
-struct ti_place_in_file {
+struct ti_ini_pos {
     int line, column; /* from 1; columns are of characters */
 };
 
 /* A line of a value: where its bytes from `offset` on stand. */
 struct ti_ini_line {
     int offset;
-    struct ti_place_in_file at;
+    struct ti_ini_pos at;
 };
 
 struct ti_ini_key {
     char *name;
-    struct ti_place_in_file at;
+    struct ti_ini_pos at;
     char *value; /* lines of it are separated by '\n' */
     int value_bytes, value_room;
     struct ti_ini_line *line; /* of the value */
@@ -38,14 +38,14 @@ struct ti_ini_key {
 
 struct ti_ini_section {
     char *kind, *name; /* "cluster", "griffon"; name is "" where there is none */
-    struct ti_place_in_file at, name_at;
+    struct ti_ini_pos at, name_at;
     struct ti_ini_key *key;
     int nkeys;
 };
 
-struct ti_finding {
-    struct ti_place_in_file at;
-    enum { TI_FINDING_ERROR, TI_FINDING_MISSING, TI_FINDING_WARNING } kind;
+struct ti_ini_finding {
+    struct ti_ini_pos at;
+    enum { TI_INI_ERROR, TI_INI_MISSING, TI_INI_WARNING } kind;
     int number; /* in the order in which they came */
     char text[600];
 };
@@ -55,7 +55,7 @@ struct ti_ini {
     struct ti_ini_section *section;
     int nsections;
     bool has_heads; /* of sections, if only wrong ones */
-    struct ti_finding *finding;
+    struct ti_ini_finding *finding;
     int nfindings, nerrors;
 };
 
@@ -74,15 +74,15 @@ ti_status ti_ini_read(const char *path, const struct ti_ini_grammar *grammar, st
 void ti_ini_free(struct ti_ini *ini); /* NULL is fine */
 
 /* Where byte `offset` of the value stands. */
-struct ti_place_in_file ti_ini_at(const struct ti_ini_key *key, int offset);
+struct ti_ini_pos ti_ini_at(const struct ti_ini_key *key, int offset);
 
 /* What is wrong, or odd, at a place.  What is missing is told last, as it may be there but
  * for a mistake told of elsewhere. */
-void ti_ini_error(struct ti_ini *ini, struct ti_place_in_file at, const char *fmt, ...)
+void ti_ini_error(struct ti_ini *ini, struct ti_ini_pos at, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
-void ti_ini_missing(struct ti_ini *ini, struct ti_place_in_file at, const char *fmt, ...)
+void ti_ini_missing(struct ti_ini *ini, struct ti_ini_pos at, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
-void ti_ini_warning(struct ti_ini *ini, struct ti_place_in_file at, const char *fmt, ...)
+void ti_ini_warning(struct ti_ini *ini, struct ti_ini_pos at, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 
 /*

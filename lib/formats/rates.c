@@ -267,13 +267,13 @@ static void sort_rates(struct reading *g)
         qsort(r->site, (size_t)r->nsites, sizeof *r->site, by_site);
     for (int i = 1; i < r->nclasses; i++)
         if (r->volume_class[i].from == r->volume_class[i - 1].from)
-            ti_ini_error(g->ini, (struct ti_place_in_file){r->volume_class[i].line, 1},
+            ti_ini_error(g->ini, (struct ti_ini_pos){r->volume_class[i].line, 1},
                          "class %" PRIu64 " was there before, in line %d", r->volume_class[i].from,
                          r->volume_class[i - 1].line);
     for (int i = 1; i < r->nsites; i++)
         if (r->site[i].site && r->site[i - 1].site &&
             strcmp(r->site[i].site, r->site[i - 1].site) == 0)
-            ti_ini_error(g->ini, (struct ti_place_in_file){r->site[i].line, 1},
+            ti_ini_error(g->ini, (struct ti_ini_pos){r->site[i].line, 1},
                          "this site was there before, in line %d", r->site[i - 1].line);
 }
 
@@ -302,7 +302,7 @@ static ti_status interpret(struct reading *g, char **more, struct ti_err *err)
     if (!g->out->reference && g->out->nclasses)
         g->out->reference = g->out->volume_class[0].rate;
     if (!g->out->nclasses)
-        ti_ini_missing(g->ini, (struct ti_place_in_file){1, 1},
+        ti_ini_missing(g->ini, (struct ti_ini_pos){1, 1},
                        "there is no '[class VOLUME]' in it; [class 0] is for all bursts");
     return ti_ini_conclude(g->ini, FINDINGS_SHOWN, more, err);
 }

@@ -282,14 +282,14 @@ ti_status ti_scan_event(struct ti_scan *scan, const struct ti_reader *r, const s
 }
 
 /* "8 spread 0 samples 64 ..." */
-static void take_calibration(struct ti_calibration *c, const char *text)
+static void take_calibration(struct ti_burst_overhead *c, const char *text)
 {
     if (text && sscanf(text, "%" SCNu64 " spread %" SCNu64, &c->least, &c->spread) == 2)
         c->ranks = 1;
     c->most = c->least;
 }
 
-void ti_calibration_add(struct ti_calibration *all, const struct ti_calibration *more)
+void ti_burst_overhead_add(struct ti_burst_overhead *all, const struct ti_burst_overhead *more)
 {
     if (!more->ranks)
         return;

@@ -46,7 +46,7 @@ struct ti_call_count {
 
 /* What was subtracted from bursts: least and most of the ranks, and the largest spread
  * of a rank's samples.  With `ranks` 0, none said. */
-struct ti_calibration {
+struct ti_burst_overhead {
     int64_t ranks;
     uint64_t least, most, spread;
 };
@@ -54,7 +54,7 @@ struct ti_calibration {
 struct ti_scan {
     uint64_t events, volume, hash;
     uint64_t negative; /* bursts shorter than what was to be subtracted */
-    struct ti_calibration calibration;
+    struct ti_burst_overhead calibration;
     struct ti_caveats caveats;
     /* from the end of MPI_Init to the entry of MPI_Finalize, as counted, and what of
      * it was outside MPI; as far as the trace tells */
@@ -104,7 +104,7 @@ const char *ti_end_word(enum ti_end end);
 enum ti_end ti_end_of_word(const char *word);
 
 /* Add what `more` says to *all. */
-void ti_calibration_add(struct ti_calibration *all, const struct ti_calibration *more);
+void ti_burst_overhead_add(struct ti_burst_overhead *all, const struct ti_burst_overhead *more);
 
 /* Whether a metadata value says yes: anything but "0", "no", "false" and none. */
 bool ti_info_yes(const char *value);

@@ -948,8 +948,7 @@ static ti_status interpret(struct reading *r, char **more, struct ti_err *err)
     if (r->failed)
         return ti_err_errno(err, TI_ERR_IO, "cannot read '%s'", r->ini->path);
     if (!r->nclusters && !r->ini->nerrors)
-        ti_ini_missing(r->ini, (struct ti_place_in_file){1, 1},
-                       "there is no '[cluster NAME]' in it");
+        ti_ini_missing(r->ini, (struct ti_ini_pos){1, 1}, "there is no '[cluster NAME]' in it");
     st = ti_ini_conclude(r->ini, FINDINGS_SHOWN, more, err);
     if (st == TI_ERR_INPUT && !r->ini->has_heads)
         ti_err_hint(err, "a sites file has sections such as [cluster NAME], see tiara-sites(5); "

@@ -95,7 +95,7 @@ static struct sequence *sequence_at(struct ti_check_state *st, int64_t gid, int6
 
 /* False if it is wrong in itself. */
 static bool take_call(struct ti_check_state *st, struct ti_walk *w, const struct ti_step *step,
-                      const struct ti_call *c)
+                      const struct ti_coll_call *c)
 {
     const struct ti_group *g = ti_comms_group(&st->check->comms, c->on.gid);
     const char *fault;

@@ -4,7 +4,7 @@
 
 /* ---- who takes part ---- */
 
-static int64_t arg(const struct ti_call *c, enum ti_field f)
+static int64_t arg(const struct ti_coll_call *c, enum ti_field f)
 {
     return c->ev->arg[f];
 }
@@ -14,40 +14,40 @@ static bool is_inter(const struct ti_group *g)
     return g->first > 0;
 }
 
-static bool is(const struct ti_call *c, uint32_t traits)
+static bool is(const struct ti_coll_call *c, uint32_t traits)
 {
     return ti_op_is(c->ev->op, traits);
 }
 
 /* Whether all get a share of a reduction. */
-static bool reduces_for_all(const struct ti_call *c)
+static bool reduces_for_all(const struct ti_coll_call *c)
 {
     return (ti_op_info(c->ev->op)->fields & TI_M_REDOP) && !is(c, TI_T_TO_ROOT);
 }
 
-static bool is_rooted(const struct ti_call *c)
+static bool is_rooted(const struct ti_coll_call *c)
 {
     return is(c, TI_T_TO_ROOT) || is(c, TI_T_FROM_ROOT);
 }
 
 /* Size of this rank's own group. */
-static int64_t own_size(const struct ti_call *c, const struct ti_group *g)
+static int64_t own_size(const struct ti_coll_call *c, const struct ti_group *g)
 {
     return g->size - (is_inter(g) ? c->on.npeers : 0);
 }
 
-static bool is_root(const struct ti_call *c, const struct ti_group *g)
+static bool is_root(const struct ti_coll_call *c, const struct ti_group *g)
 {
     return is_inter(g) ? arg(c, TI_F_ROOT) == TI_SELF : arg(c, TI_F_ROOT) == c->on.me;
 }
 
 /* Whether this rank exchanges something with the root. */
-static bool has_root(const struct ti_call *c)
+static bool has_root(const struct ti_coll_call *c)
 {
     return arg(c, TI_F_ROOT) >= 0;
 }
 
-static int64_t root_of(const struct ti_call *c)
+static int64_t root_of(const struct ti_coll_call *c)
 {
     return c->on.peers + arg(c, TI_F_ROOT);
 }
@@ -63,14 +63,14 @@ static int64_t partner(const struct partners *p, int64_t i)
     return p->rank ? p->rank[i] : p->base + i;
 }
 
-static struct partners sources(const struct ti_call *c)
+static struct partners sources(const struct ti_coll_call *c)
 {
     if (is(c, TI_T_NEIGHBOURS))
         return (struct partners){c->topology->nsources, 0, c->topology->source};
     return (struct partners){c->on.npeers, c->on.peers, NULL};
 }
 
-static struct partners destinations(const struct ti_call *c)
+static struct partners destinations(const struct ti_coll_call *c)
 {
     if (is(c, TI_T_NEIGHBOURS))
         return (struct partners){c->topology->ndestinations, 0, c->topology->destination};
@@ -79,12 +79,12 @@ static struct partners destinations(const struct ti_call *c)
 
 /* ---- the signature ---- */
 
-static uint64_t add(uint64_t h, const struct ti_call *c, enum ti_field f)
+static uint64_t add(uint64_t h, const struct ti_coll_call *c, enum ti_field f)
 {
     return ti_hash_word(h, (uint64_t)arg(c, f));
 }
 
-static int64_t total(const struct ti_call *c)
+static int64_t total(const struct ti_coll_call *c)
 {
     int64_t sum = 0;
 
@@ -102,7 +102,7 @@ static uint64_t add_vector(uint64_t h, const struct ti_vec *vec, int64_t unit)
 
 /* In an intercommunicator, what the groups do is not the same, but mirrored; of a reduction,
  * there is as much in all for either group. */
-static uint64_t inter_signature(uint64_t h, const struct ti_call *c, const struct ti_group *g)
+static uint64_t inter_signature(uint64_t h, const struct ti_coll_call *c, const struct ti_group *g)
 {
     bool first = c->on.peers > 0;
     uint64_t bytes = (uint64_t)arg(c, TI_F_BYTES);
@@ -121,7 +121,7 @@ static uint64_t inter_signature(uint64_t h, const struct ti_call *c, const struc
 }
 
 /* The fields and vectors that all members must give alike. */
-static uint64_t same_signature(uint64_t h, const struct ti_call *c)
+static uint64_t same_signature(uint64_t h, const struct ti_coll_call *c)
 {
     int64_t unit = is(c, TI_T_COUNTS_GIVEN) ? arg(c, TI_F_ESIZE) : 1;
 
@@ -132,7 +132,7 @@ static uint64_t same_signature(uint64_t h, const struct ti_call *c)
     return h;
 }
 
-uint64_t ti_signature(const struct ti_call *c, const struct ti_group *g)
+uint64_t ti_signature(const struct ti_coll_call *c, const struct ti_group *g)
 {
     uint64_t h = ti_hash_word(TI_HASH_START, c->ev->op);
 
@@ -147,7 +147,7 @@ enum ti_field ti_counts_in(uint32_t op, int v)
     return v == 0 && ti_op_is(op, TI_T_COUNTS_GIVEN) ? TI_F_ESIZE : TI_F_ESIZE2;
 }
 
-static const char *root_fault(const struct ti_call *c, const struct ti_group *g)
+static const char *root_fault(const struct ti_coll_call *c, const struct ti_group *g)
 {
     int64_t root = arg(c, TI_F_ROOT);
 
@@ -156,7 +156,7 @@ static const char *root_fault(const struct ti_call *c, const struct ti_group *g)
     return root < 0 || root >= c->on.npeers ? "its root is no rank of the communicator" : NULL;
 }
 
-static const char *size_fault(const struct ti_call *c, const struct ti_group *g)
+static const char *size_fault(const struct ti_coll_call *c, const struct ti_group *g)
 {
     uint32_t mask = c->ev->mask;
 
@@ -173,7 +173,7 @@ static const char *size_fault(const struct ti_call *c, const struct ti_group *g)
 }
 
 /* How many counts vector `v` must have. */
-static int64_t counts_wanted(const struct ti_call *c, const struct ti_group *g, int v)
+static int64_t counts_wanted(const struct ti_coll_call *c, const struct ti_group *g, int v)
 {
     if (reduces_for_all(c))
         return own_size(c, g);
@@ -182,7 +182,7 @@ static int64_t counts_wanted(const struct ti_call *c, const struct ti_group *g, 
     return sources(c).n;
 }
 
-static const char *vector_fault(const struct ti_call *c, const struct ti_group *g, int v)
+static const char *vector_fault(const struct ti_coll_call *c, const struct ti_group *g, int v)
 {
     const struct ti_vec *vec = &c->ev->vec[v];
     enum ti_field unit = ti_counts_in(c->ev->op, v);
@@ -199,7 +199,7 @@ static const char *vector_fault(const struct ti_call *c, const struct ti_group *
     return NULL;
 }
 
-const char *ti_call_fault(const struct ti_call *c, const struct ti_group *g)
+const char *ti_call_fault(const struct ti_coll_call *c, const struct ti_group *g)
 {
     const char *why;
 
@@ -222,7 +222,7 @@ const char *ti_call_fault(const struct ti_call *c, const struct ti_group *g)
 struct blocks {
     const struct ti_sums *sums;
     uint64_t nth;
-    const struct ti_call *c;
+    const struct ti_coll_call *c;
 };
 
 static uint64_t block(uint64_t nth, int64_t from, int64_t to, int64_t bytes)
@@ -247,7 +247,7 @@ static void expect(const struct blocks *b, int64_t from, int64_t bytes)
 }
 
 /* Bytes of block i: from vector `v`, or all the same, of field `f`. */
-static int64_t block_bytes(const struct ti_call *c, int v, enum ti_field f, int64_t i)
+static int64_t block_bytes(const struct ti_coll_call *c, int v, enum ti_field f, int64_t i)
 {
     return v < 0 ? arg(c, f) : ti_vec_at(&c->ev->vec[v], i) * arg(c, f);
 }
@@ -289,7 +289,7 @@ static void from_root(const struct blocks *b, const struct ti_group *g, int v, e
         give_all(b, v, f);
 }
 
-void ti_add_blocks(const struct ti_sums *s, uint64_t nth, const struct ti_call *c,
+void ti_add_blocks(const struct ti_sums *s, uint64_t nth, const struct ti_coll_call *c,
                    const struct ti_group *g)
 {
     const struct blocks b = {s, nth, c};

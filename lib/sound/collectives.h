@@ -8,13 +8,13 @@
 #include "sound/walk.h"
 
 /* What a call must have in common on all members of `g`, as a hash. */
-uint64_t ti_signature(const struct ti_call *c, const struct ti_group *g);
+uint64_t ti_signature(const struct ti_coll_call *c, const struct ti_group *g);
 
 /* The field that says how many bytes an element of vector `v` has. */
 enum ti_field ti_counts_in(uint32_t op, int v);
 
 /* What is wrong with a call seen from one rank alone; NULL if nothing. */
-const char *ti_call_fault(const struct ti_call *c, const struct ti_group *g);
+const char *ti_call_fault(const struct ti_coll_call *c, const struct ti_group *g);
 
 /*
  * Blocks that a rank gives to another one are compared as sums where the
@@ -29,7 +29,7 @@ struct ti_sums {
 };
 
 /* Add what this rank gives and expects in its call number `nth`. */
-void ti_add_blocks(const struct ti_sums *s, uint64_t nth, const struct ti_call *c,
+void ti_add_blocks(const struct ti_sums *s, uint64_t nth, const struct ti_coll_call *c,
                    const struct ti_group *g);
 
 #endif

@@ -15,7 +15,7 @@ struct caller {
     struct ti_step step;
     size_t at; /* in the step's calls */
     int64_t gid;
-    const struct ti_call *call; /* the one it is at */
+    const struct ti_coll_call *call; /* the one it is at */
 };
 
 static ti_status open_caller(struct ti_check_state *st, int64_t gid, int64_t rank, struct caller *c,

@@ -40,7 +40,7 @@ struct ti_walk {
     size_t nprobed, probed_cap;
     struct ti_msg *posted, *done;
     size_t nposted, posted_cap, ndone, done_cap;
-    struct ti_call *call;
+    struct ti_coll_call *call;
     size_t ncalls, calls_cap;
     struct ti_map channels; /* (gid, tag, peer, which: see channel_of) */
     struct count {
@@ -663,7 +663,7 @@ static void call(struct ti_walk *w, struct ti_step *step, const struct ti_event 
     if (!on)
         return;
     w->call = ti_grow(w->call, &w->calls_cap, w->ncalls + 1, sizeof w->call[0]);
-    w->call[w->ncalls++] = (struct ti_call){
+    w->call[w->ncalls++] = (struct ti_coll_call){
         .ev = ev, .on = *on, .topology = ti_neighbours_of(&w->topologies, ev->arg[TI_F_COMM])};
 }
 

@@ -53,7 +53,7 @@ struct ti_msg {
 };
 
 /* A call that all members of a communicator, window or file make. */
-struct ti_call {
+struct ti_coll_call {
     const struct ti_event *ev; /* of a persistent one that is started: its init */
     struct ti_local_comm on;
     const struct ti_neighbours *topology; /* of a neighbour collective; NULL: none */
@@ -67,7 +67,7 @@ struct ti_step {
     size_t nposted;
     const struct ti_msg *done; /* whose requests completed (or were freed), in order */
     size_t ndone;
-    const struct ti_call *call; /* collective calls that take their place here */
+    const struct ti_coll_call *call; /* collective calls that take their place here */
     size_t ncalls;
     bool lost;              /* a receive whose wildcard the trace never shows to match;
                                it is not in `posted` */
