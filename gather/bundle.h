@@ -62,7 +62,4 @@ ti_status ti_bundle_remove_sources(struct ti_run *run, const char *output, int64
 #define TI_SECONDS_BYTES 25
 char *ti_manifest_text(const struct ti_run *run, size_t *bytes, size_t *seconds_at);
 
-/* Numbers above INT64_MAX, which JSON readers refuse, become strings. */
-json_t *ti_json_u64(uint64_t v);
-
 #endif

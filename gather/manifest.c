@@ -4,21 +4,12 @@
 #include <time.h>
 
 #include "common/cli.h"
+#include "formats/json.h"
 #include "formats/rankname.h"
 #include "gather/bundle.h"
 
 /* Placeholder that is replaced by a number. */
 #define SECONDS "\"@seconds of the gather@\""
-
-json_t *ti_json_u64(uint64_t v)
-{
-    char digits[32];
-
-    if (v <= INT64_MAX)
-        return json_integer((json_int_t)v);
-    snprintf(digits, sizeof digits, "%" PRIu64, v);
-    return json_string(digits);
-}
 
 /*
  * Many calls that build values do not report when memory runs out: the value then just lacks

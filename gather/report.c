@@ -9,6 +9,7 @@
 
 #include "common/cli.h"
 #include "formats/differ.h"
+#include "formats/json.h"
 #include "formats/rankname.h"
 #include "gather/bundle.h"
 #include "gather/nodes.h"

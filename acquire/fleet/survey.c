@@ -8,7 +8,7 @@
 
 #include "common/cli.h"
 #include "common/hostlist.h"
-#include "node/ranks.h"
+#include "formats/json.h"
 
 #define FREE_LEAST (INT64_C(1) << 20)
 #define FREE_SMALL (INT64_C(16) << 20)

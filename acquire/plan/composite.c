@@ -7,7 +7,7 @@
 #include <time.h>
 
 #include "acquire/plan/estimate.h"
-#include "node/ranks.h"
+#include "formats/json.h"
 
 /* The same default names as for a run on this machine: NAME.NP.run and NAME.NP.tib. */
 static ti_status name_results(struct ti_composite *c, struct ti_err *err)

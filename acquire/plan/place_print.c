@@ -5,7 +5,7 @@
 
 #include "acquire/plan/place.h"
 #include "common/cli.h"
-#include "node/ranks.h"
+#include "formats/json.h"
 
 /* Names of unused clusters that are printed. */
 #define UNUSED_TOLD 20

@@ -11,6 +11,7 @@
 #include "acquire/plan/common_isa.h"
 #include "acquire/run/measure.h"
 #include "acquire/run/pilot.h"
+#include "formats/json.h"
 #include "node/watch.h"
 
 #define TRACE_BASE "/tmp" /* of the nodes, unless the sites file says otherwise */

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "acquire/run/acquisition.h"
+#include "formats/json.h"
 #include "node/watch.h"
 
 #define NODES_SAID      8

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "acquire/run/acquisition.h"
+#include "formats/json.h"
 #include "node/watch.h"
 
 #define OPEN_LIMIT_S   60.0

@@ -13,6 +13,7 @@
 #include "acquire/plan/estimate.h"
 #include "acquire/plan/isa.h"
 #include "acquire/run/measure.h"
+#include "formats/json.h"
 #include "gather/output.h"
 #include "node/watch.h"
 

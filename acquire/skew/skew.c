@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "acquire/skew/skew.h"
+#include "formats/json.h"
 
 static ti_status no_memory(struct ti_err *err)
 {

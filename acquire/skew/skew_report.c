@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "acquire/skew/skew.h"
+#include "formats/json.h"
 
 /* --- figures ------------------------------------------------------------- */
 

@@ -1,5 +1,5 @@
 # formats: what is written and read.  The writer also goes into the library.
-formats_src := $(addprefix lib/formats/,event.c reader.c ranges.c scan.c caveats.c rankname.c zip.c \
+formats_src := $(addprefix lib/formats/,event.c reader.c ranges.c scan.c caveats.c json.c rankname.c zip.c \
                  runjson.c source.c differ.c sites.c)
 writer_src := lib/formats/event.c lib/formats/writer.c
 # Reading sites files and hostfiles, for programs that do.

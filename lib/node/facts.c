@@ -13,9 +13,9 @@
 #include <unistd.h>
 
 #include "common/sha256.h"
+#include "formats/json.h"
 #include "node/machine.h"
 #include "node/program.h"
-#include "node/ranks.h"
 
 /* --- asking other programs ----------------------------------------------- */
 

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "formats/json.h"
 #include "formats/ranges.h"
 #include "formats/rankname.h"
 #include "formats/reader.h"
@@ -325,19 +326,4 @@ bool ti_ranks_merge(struct ti_ranks *r, const json_t *own, const json_t *report)
                              calls)
         ti_call_count_add(&r->untraced, &r->nuntraced, name, (uint64_t)json_integer_value(calls));
     return true;
-}
-
-json_t *ti_json_text(const char *text)
-{
-    json_t *j = json_string(text);
-    char *copy;
-
-    if (j || !(copy = strdup(text)))
-        return j;
-    for (char *p = copy; *p; p++)
-        if (*p & 0x80)
-            *p = '?';
-    j = json_string(copy);
-    free(copy);
-    return j;
 }

@@ -61,7 +61,4 @@ json_t *ti_ranks_report(const struct ti_ranks *r);
  * added, when it is none, or is about others, or about one twice. */
 bool ti_ranks_merge(struct ti_ranks *r, const json_t *own, const json_t *report);
 
-/* A JSON string, bytes that are no UTF-8 replaced. */
-json_t *ti_json_text(const char *text);
-
 #endif

@@ -10,12 +10,12 @@
 #include <unistd.h>
 
 #include "common/write.h"
+#include "formats/json.h"
 #include "node/bootstrap.h"
 #include "node/facts.h"
 #include "node/launch.h"
 #include "node/messages.h"
 #include "node/paths.h"
-#include "node/ranks.h"
 #include "remote/embed.h"
 
 #define KNOWN_LINES 256

@@ -19,6 +19,7 @@
 
 #include "common/cli.h"
 #include "common/reap.h"
+#include "formats/json.h"
 #include "formats/trace.h"
 #include "node/facts.h"
 #include "node/frame.h"

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "common/cli.h"
+#include "formats/json.h"
 #include "formats/ranges.h"
 #include "formats/rankname.h"
 #include "formats/runjson.h"

@@ -1,0 +1,31 @@
+#include "formats/json.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+json_t *ti_json_text(const char *text)
+{
+    json_t *j = json_string(text);
+    char *copy;
+
+    if (j || !(copy = strdup(text)))
+        return j;
+    for (char *p = copy; *p; p++)
+        if (*p & 0x80)
+            *p = '?';
+    j = json_string(copy);
+    free(copy);
+    return j;
+}
+
+json_t *ti_json_u64(uint64_t v)
+{
+    char digits[32];
+
+    if (v <= INT64_MAX)
+        return json_integer((json_int_t)v);
+    snprintf(digits, sizeof digits, "%" PRIu64, v);
+    return json_string(digits);
+}
