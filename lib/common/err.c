@@ -6,18 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *ti_status_text(ti_status st)
-{
-    switch (st) {
-#define TEXT(name, exit_status, text)                                                              \
-    case name:                                                                                     \
-        return text;
-        TI_STATUSES(TEXT)
-#undef TEXT
-    }
-    return "unknown status";
-}
-
 void ti_plain(char *text)
 {
     unsigned char before = 0;
