@@ -300,7 +300,7 @@ static void print_text(const struct rates *x, const struct ti_rates *file)
 
         snprintf(shown, sizeof shown, "%.*s", (int)strcspn(file->site[i].site, " "),
                  file->site[i].site); /* without the build id */
-        ti_plain(shown);
+        ti_strip_controls(shown);
         put_row(shown, &file->site[i], all.seconds);
     }
     if (file->nsites > SITES_SHOWN)

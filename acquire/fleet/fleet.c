@@ -428,7 +428,7 @@ static void payload_done(int fd, void *arg)
     struct ti_fleet *f = arg;
 
     (void)fd;
-    ti_payload_settle(f->payload);
+    ti_payload_collect(f->payload);
     for (int64_t i = 0; i < f->n; i++) {
         struct ti_fleet_node_priv *p = f->member[i].priv;
         struct ti_err err = {"", ""};
@@ -744,7 +744,7 @@ ti_status ti_fleet_new(const struct ti_sites *sites, const bool *use, const stru
     if (st == TI_OK)
         st = ti_remote_new(&f->config, &f->remote, err);
     if (st == TI_OK)
-        payload = ti_payload_defer(f->payload);
+        payload = ti_payload_begin(f->payload);
     if (st == TI_OK && (payload < 0 || !ti_remote_add_fd(f->remote, payload, payload_done, f) ||
                         !ti_remote_add_fd(f->remote, f->sigfd, on_signal, f))) {
         errno = ENOMEM;

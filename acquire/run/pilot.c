@@ -239,7 +239,7 @@ static void read_errors(int fd, char said[TI_PILOT_SAID])
     if (end > from)
         n = pread(fd, said, (size_t)(end - from), from);
     said[n > 0 ? n : 0] = '\0';
-    ti_plain(said);
+    ti_strip_controls(said);
 }
 
 int64_t ti_pilot_failed_rank(const char *said)

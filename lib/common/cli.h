@@ -97,7 +97,7 @@ void ti_progress(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 void ti_progress_clear(void);
 
 /* As fprintf(), for results that may name what a file or another machine says: control characters
- * become '?' (ti_plain()).  Returns the bytes printed, or -1. */
+ * become '?' (ti_strip_controls()).  Returns the bytes printed, or -1. */
 int ti_print(FILE *out, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 bool ti_progress_on(void);
 

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-void ti_plain(char *text)
+void ti_strip_controls(char *text)
 {
     unsigned char before = 0;
 
@@ -30,7 +30,7 @@ ti_status ti_err_set(struct ti_err *err, ti_status st, const char *fmt, ...)
     va_start(ap, fmt);
     vsnprintf(err->text, sizeof err->text, fmt, ap);
     va_end(ap);
-    ti_plain(err->text);
+    ti_strip_controls(err->text);
     err->hint[0] = '\0';
     return st;
 }
@@ -46,7 +46,7 @@ ti_status ti_err_errno(struct ti_err *err, ti_status st, const char *fmt, ...)
     va_start(ap, fmt);
     vsnprintf(err->text, sizeof err->text, fmt, ap);
     va_end(ap);
-    ti_plain(err->text);
+    ti_strip_controls(err->text);
     n = strlen(err->text);
     snprintf(err->text + n, sizeof err->text - n, ": %s", strerror(saved));
     err->hint[0] = '\0';
@@ -66,7 +66,7 @@ ti_status ti_err_prefix(struct ti_err *err, ti_status st, const char *fmt, ...)
     va_start(ap, fmt);
     vsnprintf(err->text, sizeof err->text, fmt, ap);
     va_end(ap);
-    ti_plain(err->text);
+    ti_strip_controls(err->text);
     n = strlen(err->text);
     snprintf(err->text + n, sizeof err->text - n, ": %s", was);
     return st;
@@ -81,7 +81,7 @@ void ti_err_hint(struct ti_err *err, const char *fmt, ...)
     va_start(ap, fmt);
     vsnprintf(err->hint, sizeof err->hint, fmt, ap);
     va_end(ap);
-    ti_plain(err->hint);
+    ti_strip_controls(err->hint);
 }
 
 _Noreturn void ti_bug(const char *file, int line, const char *what)

@@ -35,7 +35,7 @@ void ti_err_hint(struct ti_err *err, const char *fmt, ...) __attribute__((format
 /* Control characters, those of UTF-8 too, but newline and tab become '?': what a trace or another
  * machine says may be part of a text, and must not command the terminal.  All of the above does
  * so. */
-void ti_plain(char *text);
+void ti_strip_controls(char *text);
 
 /* What cannot happen: names file and line and aborts the tool. */
 #define TI_BUG(what) ti_bug(__FILE__, __LINE__, what)

@@ -35,7 +35,7 @@ static int put_to(FILE *out, const char *fmt, va_list ap)
 
     if (n < 0)
         return -1;
-    ti_plain(text);
+    ti_strip_controls(text);
     if (fputs(text, out) == EOF)
         n = -1;
     free(text);

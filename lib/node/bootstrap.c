@@ -184,7 +184,7 @@ static void folder_of(const struct ti_payload *p, char folder[PATH_MAX])
     *strrchr(folder, '/') = '\0';
 }
 
-void ti_payload_believe(struct ti_payload *p)
+void ti_payload_trust_folder(struct ti_payload *p)
 {
     char folder[PATH_MAX];
     const char *name;
@@ -202,7 +202,7 @@ static void drop(struct blob *b)
     *b = (struct blob){0};
 }
 
-void ti_payload_let_go(struct ti_payload *p)
+void ti_payload_drop(struct ti_payload *p)
 {
     for (int i = 0; i < 2; i++)
         drop(&p->part[i]);
@@ -216,7 +216,7 @@ void ti_payload_free(struct ti_payload *p)
     if (p->working)
         pthread_join(p->thread, NULL);
     drop(&p->work.packed);
-    ti_payload_let_go(p);
+    ti_payload_drop(p);
     if (p->done >= 0)
         close(p->done);
     free(p);
@@ -392,7 +392,7 @@ static void end_work(struct ti_payload *p)
     take_work(p);
 }
 
-int ti_payload_defer(struct ti_payload *p)
+int ti_payload_begin(struct ti_payload *p)
 {
     p->done = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (p->done >= 0 && !p->hash[0])
@@ -400,7 +400,7 @@ int ti_payload_defer(struct ti_payload *p)
     return p->done;
 }
 
-void ti_payload_settle(struct ti_payload *p)
+void ti_payload_collect(struct ti_payload *p)
 {
     eventfd_t n;
 
@@ -416,7 +416,7 @@ bool ti_payload_known(const struct ti_payload *p)
     return p->hash[0] || p->failed;
 }
 
-ti_status ti_payload_know(struct ti_payload *p, struct ti_err *err)
+ti_status ti_payload_wait(struct ti_payload *p, struct ti_err *err)
 {
     if (!p->hash[0])
         end_work(p);
@@ -550,7 +550,7 @@ ti_status ti_bootstrap_command(struct ti_payload *p, const char *tiara, char **c
         snprintf(folder, sizeof folder, "%s%s", tiara[0] == '~' ? "$HOME" : "",
                  tiara[0] == '~' ? tiara + 1 : tiara);
         text = substitute(installed_text, 'D', folder, NULL);
-    } else if (ti_payload_know(p, err) != TI_OK) {
+    } else if (ti_payload_wait(p, err) != TI_OK) {
         return TI_ERR_IO;
     } else {
         snprintf(bytes, sizeof bytes, "%zu", p->node_bytes);

@@ -39,26 +39,27 @@ void ti_payload_free(struct ti_payload *p);
 
 /* The files are those that ti_install() put into the folder where they are, whose name is their
  * checksum, unless that is no such folder.  It is believed until they are to be sent. */
-void ti_payload_believe(struct ti_payload *p);
+void ti_payload_trust_folder(struct ti_payload *p);
 
 /*
  * For a loop that others wait for: reading all of it and compressing take a second where the
- * processor is busy.  Threads do that after ti_payload_defer(), the first of them at once, for the
- * checksum.  When the descriptor that it returns (-1: errno) can be read, ti_payload_settle() takes
- * what is done: commands can be had that could not, and those that wait for bytes are to be pumped.
+ * processor is busy.  Threads do that after ti_payload_begin(), the first of them at once, for the
+ * checksum.  When the descriptor that it returns (-1: errno) can be read, ti_payload_collect()
+ * takes what is done: commands can be had that could not, and those that wait for bytes are to be
+ * pumped.
  */
-int ti_payload_defer(struct ti_payload *p);
-void ti_payload_settle(struct ti_payload *p);
+int ti_payload_begin(struct ti_payload *p);
+void ti_payload_collect(struct ti_payload *p);
 
 /* The checksum is known, or cannot be: ti_bootstrap_command() does not wait for it. */
 bool ti_payload_known(const struct ti_payload *p);
 
 /* Wait for it; TI_ERR_IO when files cannot be read. */
-ti_status ti_payload_know(struct ti_payload *p, struct ti_err *err);
+ti_status ti_payload_wait(struct ti_payload *p, struct ti_err *err);
 const char *ti_payload_hash(const struct ti_payload *p); /* "": not known */
 
 /* Nobody needs it for now; what was read and compressed can be so again. */
-void ti_payload_let_go(struct ti_payload *p);
+void ti_payload_drop(struct ti_payload *p);
 
 /* What a node that needs all of it is sent; 0 before somebody did. */
 int64_t ti_payload_bytes(const struct ti_payload *p);

@@ -26,7 +26,7 @@
  * MPI_Init and MPI_Finalize, Open MPI looks every 100 us whether it is through: 256 ranks look
  * two million times a second, and nobody gets anywhere.  With this they look twenty times.
  */
-#define TI_DROWSY_NS 50000000L
+#define TI_TIMER_SLACK_NS 50000000L
 
 struct ti_launch {
     char *const *argv;      /* argv[0] is looked for on PATH */
@@ -44,7 +44,7 @@ struct ti_launch {
     const cpu_set_t *pin;    /* run on these cores; NULL: as we do */
     bool no_core;            /* no core dumps: valgrind would leave vgcore.PID */
     bool survive;            /* it gets no SIGTERM should we die */
-    bool drowsy;             /* sleeps may last TI_DROWSY_NS longer than asked for */
+    bool drowsy;             /* sleeps may last TI_TIMER_SLACK_NS longer than asked for */
     long files;              /* descriptors it may need: the soft limit is raised to that */
 };
 

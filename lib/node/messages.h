@@ -33,7 +33,7 @@
  * "open"     {"run_id", "trace_dir", "np", "ranks": [[FIRST, LAST], ...], "force",
  *             "program": argv[0] there, or null for that of `ti-node run`, "env": [VAR=VALUE...],
  *             "wrapper": [...], "node": our name for it, "cwd": for the ranks if it is there,
- *             "idle": bool (SCHED_IDLE), "drowsy": bool (TI_DROWSY_NS), "valgrind": bool
+ *             "idle": bool (SCHED_IDLE), "drowsy": bool (TI_TIMER_SLACK_NS), "valgrind": bool
  * (VALGRIND_LIB is set to our tool's folder there), "no_core": bool, "scratch": [at most 2
  * directories, made for the run and removed with all in them when ti-node ends]} makes and locks
  * the run directory, writes what "ti-node run" needs there (RUN.json): "directory".  LD_PRELOAD,

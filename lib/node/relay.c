@@ -168,7 +168,7 @@ static void drop_payload(struct ti_relay *r)
     if (r->starting || r->queued)
         return;
     if (r->payload)
-        ti_payload_let_go(r->payload);
+        ti_payload_drop(r->payload);
 }
 
 static void set_state(struct child *c, enum state state)
@@ -409,7 +409,7 @@ static void payload_done(int fd, void *arg)
     struct ti_relay *r = arg;
 
     (void)fd;
-    ti_payload_settle(r->payload);
+    ti_payload_collect(r->payload);
     for (struct child *c = r->first; c; c = c->next) {
         if (c->state != STARTING || !c->channel || c->err.text[0])
             continue;
@@ -470,8 +470,8 @@ static ti_status find_payload(struct ti_relay *r, struct ti_err *err)
         st = ti_payload_new(&paths, &r->payload, err);
     if (st != TI_OK)
         return st;
-    ti_payload_believe(r->payload);
-    r->payload_fd = ti_payload_defer(r->payload);
+    ti_payload_trust_folder(r->payload);
+    r->payload_fd = ti_payload_begin(r->payload);
     if (r->payload_fd >= 0 && ti_remote_add_fd(r->remote, r->payload_fd, payload_done, r))
         return TI_OK;
     ti_payload_free(r->payload);

@@ -153,7 +153,7 @@ static void set_class(const json_t *run)
     if (json_is_true(json_object_get(run, "idle")))
         sched_setscheduler(0, SCHED_IDLE, &param);
     if (json_is_true(json_object_get(run, "drowsy")))
-        prctl(PR_SET_TIMERSLACK, TI_DROWSY_NS, 0, 0, 0);
+        prctl(PR_SET_TIMERSLACK, TI_TIMER_SLACK_NS, 0, 0, 0);
     if (json_is_true(json_object_get(run, "no_core")) && getrlimit(RLIMIT_CORE, &core) == 0) {
         core.rlim_cur = 0;
         setrlimit(RLIMIT_CORE, &core);

@@ -22,7 +22,7 @@ void ti_replay_fail(const struct ti_replayer *p, int st, const char *fmt, ...)
     va_start(ap, fmt);
     vsnprintf(text, sizeof text, fmt, ap);
     va_end(ap);
-    ti_plain(text);
+    ti_strip_controls(text);
     if (p->setup->njobs > 1)
         snprintf(job, sizeof job, "job %d, ", p->job + 1);
     if (p->ev)

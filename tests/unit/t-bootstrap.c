@@ -528,7 +528,7 @@ static int prepare(void **state)
     if (!mkdtemp(scratch))
         return 1;
     if (ti_payload_new(&paths, &payload, &err) != TI_OK ||
-        ti_payload_know(payload, &err) != TI_OK) {
+        ti_payload_wait(payload, &err) != TI_OK) {
         print_error("%s\n", err.text);
         return 1;
     }

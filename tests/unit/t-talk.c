@@ -76,7 +76,7 @@ static void test_c1(void **state)
     char text[] = "a\302\2332Jb\302\302\200\302\237c\302\240d";
 
     (void)state;
-    ti_plain(text);
+    ti_strip_controls(text);
     assert_string_equal(text, "a??2Jb\302????c\302\240d");
 }
 
@@ -87,7 +87,7 @@ static void test_letters(void **state)
     struct ti_err err;
 
     (void)state;
-    ti_plain(text);
+    ti_strip_controls(text);
     assert_string_equal(text, "Grenoble: \303\251t\303\251\n");
     ti_err_set(&err, TI_ERR_INPUT, "%s", NASTY);
     assert_string_equal(err.text, PLAIN);
