@@ -6,7 +6,7 @@
 
 #include "common/cli.h"
 #include "sound/collectives.h"
-#include "sound/look.h"
+#include "sound/locate.h"
 #include "sound/text.h"
 
 #define CHECK_EVERY (1 << 14) /* events between looks at signals */
@@ -149,7 +149,7 @@ static ti_status close_sequences(struct ti_check_state *st, int64_t rank, struct
             q->hash = q->now.hash;
         } else if (q->n != q->now.n || q->hash != q->now.hash) {
             q->bad = true;
-            status = ti__look_at_sequences(st, (int64_t)gid, q->first_rank, rank, err);
+            status = ti__locate_in_sequences(st, (int64_t)gid, q->first_rank, rank, err);
             if (status)
                 return status;
         }
@@ -388,7 +388,7 @@ static ti_status close_pair(struct ti_check_state *st, const size_t *order, size
         return TI_OK;
     }
     if (doubtful)
-        status = ti__look_at_pair(st, first[0], first[1], doubtful, matched, bytes, err);
+        status = ti__locate_in_pair(st, first[0], first[1], doubtful, matched, bytes, err);
     for (; *at < end; ++*at) {
         int64_t lane = p->keys.key[order[*at]][2];
 
@@ -451,9 +451,9 @@ ti_status ti_check(struct ti_source *s, const struct ti_visitor *visitor, struct
     if (!status)
         status = close_pairs(&st, err);
     if (!status)
-        ti__look_for_absent(&st);
+        ti__report_absent(&st);
     if (!status)
-        status = ti__look_at_blocks(&st, err);
+        status = ti__locate_in_blocks(&st, err);
     count_collectives(&st);
     free_state(&st);
     ti_progress_clear();

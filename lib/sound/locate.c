@@ -1,4 +1,4 @@
-#include "sound/look.h"
+#include "sound/locate.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -70,8 +70,8 @@ static void report_parting(struct ti_check_state *st, struct caller *a, bool got
 }
 
 /* Ranks a and b disagree about collectives on gid: find where. */
-ti_status ti__look_at_sequences(struct ti_check_state *st, int64_t gid, int64_t a, int64_t b,
-                                struct ti_err *err)
+ti_status ti__locate_in_sequences(struct ti_check_state *st, int64_t gid, int64_t a, int64_t b,
+                                  struct ti_err *err)
 {
     const struct ti_group *g = ti_comms_group(&st->check->comms, gid);
     struct caller ca = {0}, cb = {0};
@@ -103,7 +103,7 @@ out:
 }
 
 /* Members that have no collective on a communicator where others have. */
-void ti__look_for_absent(struct ti_check_state *st)
+void ti__report_absent(struct ti_check_state *st)
 {
     char comm[96];
 
@@ -203,7 +203,7 @@ static ti_status find_sender(struct ti_check_state *st, int64_t gid, uint64_t nt
     return status;
 }
 
-ti_status ti__look_at_blocks(struct ti_check_state *st, struct ti_err *err)
+ti_status ti__locate_in_blocks(struct ti_check_state *st, struct ti_err *err)
 {
     ti_status status = TI_OK;
     uint64_t nth;
@@ -243,7 +243,7 @@ struct channel {
     bool truncated;
 };
 
-struct pair_look {
+struct pair_search {
     struct ti_check_state *st;
     int64_t rank[2]; /* source, destination */
     unsigned lanes;
@@ -259,7 +259,7 @@ struct pair_look {
     uint64_t *matched, *bytes;
 };
 
-static struct channel *channel_at(struct pair_look *l, const struct ti_msg *m)
+static struct channel *channel_at(struct pair_search *l, const struct ti_msg *m)
 {
     size_t known = l->keys.n;
     int64_t c = ti_map_add(&l->keys, m->gid, m->tag, m->lot, 0);
@@ -296,7 +296,7 @@ static bool has_open(const struct ti_check_state *st, int64_t rank, int64_t gid,
     return i >= 0;
 }
 
-static void report_truncated(struct pair_look *l, const struct channel *c, const struct place *p)
+static void report_truncated(struct pair_search *l, const struct channel *c, const struct place *p)
 {
     char call[TI_CALL_BYTES];
     uint64_t *open;
@@ -315,7 +315,7 @@ static void report_truncated(struct pair_look *l, const struct channel *c, const
 }
 
 /* Both sides of a place are known. */
-static void meet(struct pair_look *l, struct channel *c, const struct place *p)
+static void meet(struct pair_search *l, struct channel *c, const struct place *p)
 {
     l->matched[c->lane]++;
     l->bytes[c->lane] += (uint64_t)p->bytes;
@@ -325,19 +325,19 @@ static void meet(struct pair_look *l, struct channel *c, const struct place *p)
     }
 }
 
-static bool concerns(const struct pair_look *l, const struct ti_msg *m, bool recv)
+static bool concerns(const struct pair_search *l, const struct ti_msg *m, bool recv)
 {
     return !m->null && m->recv == recv && m->peer == l->rank[!recv] &&
            l->lanes & 1u << ti_lane_of(m);
 }
 
-static bool was_cancelled(const struct pair_look *l, const struct ti_msg *m)
+static bool was_cancelled(const struct pair_search *l, const struct ti_msg *m)
 {
     return ti_map_find(&l->cancelled[m->recv], (int64_t)m->event, m->req, 0, 0) >= 0;
 }
 
 /* The message's number on its channel, had nothing been cancelled. */
-static uint64_t number_of(const struct pair_look *l, const struct ti_msg *m)
+static uint64_t number_of(const struct pair_search *l, const struct ti_msg *m)
 {
     const struct ti_map *holes = &l->holes[m->recv];
     uint64_t below = 0;
@@ -349,7 +349,7 @@ static uint64_t number_of(const struct pair_look *l, const struct ti_msg *m)
 }
 
 /* A message of the pair; a probed one that nobody received has room for all. */
-static void feed(struct pair_look *l, const struct ti_msg *m, int64_t bytes)
+static void feed(struct pair_search *l, const struct ti_msg *m, int64_t bytes)
 {
     struct channel *c = channel_at(l, m);
     struct place *p;
@@ -377,7 +377,7 @@ static void feed(struct pair_look *l, const struct ti_msg *m, int64_t bytes)
 }
 
 /* Whether `m` met anything is not certain: a receive that nobody waited for. */
-static void open_up(struct pair_look *l, int side, const struct ti_msg *m)
+static void open_up(struct pair_search *l, int side, const struct ti_msg *m)
 {
     struct place *p;
 
@@ -389,7 +389,7 @@ static void open_up(struct pair_look *l, int side, const struct ti_msg *m)
 }
 
 /* What is outstanding at the end of a side. */
-static void end_side(struct pair_look *l, int side)
+static void end_side(struct pair_search *l, int side)
 {
     struct ti_pending leak;
     size_t at = 0;
@@ -404,7 +404,7 @@ static void end_side(struct pair_look *l, int side)
 }
 
 /* Read on one side to its next message of the pair. */
-static ti_status advance(struct pair_look *l, int side, struct ti_err *err)
+static ti_status advance(struct pair_search *l, int side, struct ti_err *err)
 {
     struct ti_step step;
     bool fed = false;
@@ -430,7 +430,7 @@ static ti_status advance(struct pair_look *l, int side, struct ti_err *err)
 }
 
 /* `m` was cancelled, or perhaps: what others follow on its channel moves up. */
-static void cancel(struct pair_look *l, const struct ti_msg *m, bool certain)
+static void cancel(struct pair_search *l, const struct ti_msg *m, bool certain)
 {
     if (m->null)
         return;
@@ -442,7 +442,7 @@ static void cancel(struct pair_look *l, const struct ti_msg *m, bool certain)
 }
 
 /* Learn beforehand what one side cancels. */
-static ti_status find_cancelled(struct pair_look *l, int side, struct ti_err *err)
+static ti_status find_cancelled(struct pair_search *l, int side, struct ti_err *err)
 {
     struct ti_walk *w;
     struct ti_step step;
@@ -468,7 +468,7 @@ static ti_status find_cancelled(struct pair_look *l, int side, struct ti_err *er
     return status;
 }
 
-static void count_lacks(struct pair_look *l, struct channel *c)
+static void count_lacks(struct pair_search *l, struct channel *c)
 {
     uint64_t *open;
 
@@ -494,7 +494,7 @@ static void count_lacks(struct pair_look *l, struct channel *c)
 }
 
 /* The first channel on which receives wait in vain; NULL if there is none. */
-static const struct channel *vain(const struct pair_look *l)
+static const struct channel *vain(const struct pair_search *l)
 {
     for (size_t i = 0; i < l->keys.n; i++)
         if (l->channel[i].lacks[1])
@@ -503,7 +503,7 @@ static const struct channel *vain(const struct pair_look *l)
 }
 
 /* Messages without a receive (side 0), or receives without a message. */
-static void report_lack(struct pair_look *l, const struct channel *c, int side)
+static void report_lack(struct pair_search *l, const struct channel *c, int side)
 {
     struct ti_check_state *st = l->st;
     const struct channel *other = side ? NULL : vain(l);
@@ -528,10 +528,11 @@ static void report_lack(struct pair_look *l, const struct channel *c, int side)
                     (long long)l->rank[!side], also, instead);
 }
 
-ti_status ti__look_at_pair(struct ti_check_state *st, int64_t src, int64_t dst, unsigned lanes,
-                           uint64_t matched[TI_LANES], uint64_t bytes[TI_LANES], struct ti_err *err)
+ti_status ti__locate_in_pair(struct ti_check_state *st, int64_t src, int64_t dst, unsigned lanes,
+                             uint64_t matched[TI_LANES], uint64_t bytes[TI_LANES],
+                             struct ti_err *err)
 {
-    struct pair_look l = {
+    struct pair_search l = {
         .st = st, .rank = {src, dst}, .lanes = lanes, .matched = matched, .bytes = bytes};
     ti_status status = TI_OK;
 

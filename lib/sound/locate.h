@@ -1,9 +1,9 @@
 /*
  * Inside the check: what its one pass over the ranks (check.c) leaves for the
- * second look (look.c) at what does not add up.
+ * second look (locate.c) at what does not add up.
  */
-#ifndef TI_LOOK_H
-#define TI_LOOK_H
+#ifndef TI_LOCATE_H
+#define TI_LOCATE_H
 
 #include "sound/check.h"
 
@@ -49,19 +49,19 @@ void ti__report(struct ti_check_state *st, struct ti_walk *w, const struct ti_st
                 const char *why);
 
 /* Ranks a and b disagree about collectives on gid: report where. */
-ti_status ti__look_at_sequences(struct ti_check_state *st, int64_t gid, int64_t a, int64_t b,
-                                struct ti_err *err);
+ti_status ti__locate_in_sequences(struct ti_check_state *st, int64_t gid, int64_t a, int64_t b,
+                                  struct ti_err *err);
 
 /* Once all ranks have been read: report members without collectives where
  * others have some, and blocks that are not what their receivers expect. */
-void ti__look_for_absent(struct ti_check_state *st);
-ti_status ti__look_at_blocks(struct ti_check_state *st, struct ti_err *err);
+void ti__report_absent(struct ti_check_state *st);
+ti_status ti__locate_in_blocks(struct ti_check_state *st, struct ti_err *err);
 
 /* Messages from `src` to `dst` do not add up in some lanes (bits): report those
  * without a receive, receives without a message, and messages that do not fit;
  * matched[] and bytes[] are what was received, by lane. */
-ti_status ti__look_at_pair(struct ti_check_state *st, int64_t src, int64_t dst, unsigned lanes,
-                           uint64_t matched[TI_LANES], uint64_t bytes[TI_LANES],
-                           struct ti_err *err);
+ti_status ti__locate_in_pair(struct ti_check_state *st, int64_t src, int64_t dst, unsigned lanes,
+                             uint64_t matched[TI_LANES], uint64_t bytes[TI_LANES],
+                             struct ti_err *err);
 
 #endif
