@@ -1,8 +1,8 @@
 /*
  * A growing list of strings: an argv in the making.
  *
- * Running out of memory is remembered instead of returned: adding goes on
- * without effect, and ti_args_ok() tells once, when the list is used.
+ * A failed allocation is remembered: later additions have no effect, and ti_args_ok() is false.
+ * So callers check once, before they use the list.  The strings are copies.
  */
 #ifndef TI_ARGS_H
 #define TI_ARGS_H
@@ -11,7 +11,7 @@
 #include <stddef.h>
 
 struct ti_args {
-    char **v; /* NULL until something is added; ends with NULL then */
+    char **v; /* NULL until something is added; then NULL-terminated */
     int n;
     int room;
     bool failed;
@@ -22,8 +22,7 @@ void ti_args_addf(struct ti_args *a, const char *fmt, ...) __attribute__((format
 bool ti_args_ok(const struct ti_args *a);
 void ti_args_free(struct ti_args *a);
 
-/* The list as a shell would read it, quoted where needed; free() it.  NULL when
- * out of memory. */
+/* The list as a shell command, quoted where needed; free() it.  NULL when memory is short. */
 char *ti_args_shell(const struct ti_args *a);
 
 #endif

@@ -1,10 +1,9 @@
 /*
- * Command lines: one table of options per tool, from which parsing, --help and
- * the check of the man pages come.
+ * Command lines.  Each tool has one table of options: parsing, --help and the check of the man
+ * pages (cli/manual) work from it.
  *
- * Short and long options as getopt_long(3) has them, "-np N" as mpirun has it
- * (taken for --np), -h/--help to stdout and -V/--version.  A wrong option
- * prints two lines to stderr.
+ * The syntax is that of getopt_long(3).  "-np N", mpirun's spelling, means "--np N".  -h, --help,
+ * -V and --version are added to every tool.  A wrong option prints two lines to stderr.
  */
 #ifndef TI_CLI_H
 #define TI_CLI_H
@@ -27,7 +26,8 @@ struct ti_opt {
 #define TI_OPT_END {0, NULL, NULL, NULL}
 #define TI_OPT_LONG 256 /* ids from here on have no short form */
 
-/* An option that is expected and not there, without dashes, and what to do instead. */
+/* An option that users may expect but that the tool lacks, without dashes, and the hint to print
+ * for it. */
 struct ti_cli_absent {
     const char *name, *hint;
 };
@@ -56,7 +56,7 @@ int ti_cli_next(const struct ti_cli *cli, int argc, char **argv, const char **ar
 /* Index in argv of the first operand, once ti_cli_next() gave TI_CLI_END. */
 int ti_cli_operand(void);
 
-/* Complain about usage: "TOOL: text" and "try 'TOOL --help'"; returns TI_ERR_USAGE. */
+/* Print "TOOL: text" and "try 'TOOL --help'" to stderr; returns TI_ERR_USAGE. */
 ti_status ti_cli_usage(const struct ti_cli *cli, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 
@@ -84,10 +84,10 @@ char *ti_format_size(int64_t bytes, char *buf, int buf_bytes);
 char *ti_format_count(uint64_t n, char *buf, int buf_bytes);
 
 /*
- * Conversation goes to stderr.  ti_say() prints "TOOL: text" unless quiet.
- * ti_hint() prints "hint: text", what can be done about the warning before it.
- * ti_progress() overwrites one line, and does nothing unless stderr is a
- * terminal and progress was not turned off; ti_progress_clear() removes it.
+ * Messages to the user, on stderr.  ti_say() prints "TOOL: text" unless quiet, ti_warn() "TOOL:
+ * warning: text".  ti_hint() prints "hint: text": what to do about the warning before it.
+ * ti_progress() overwrites one line.  It does nothing when stderr is no terminal, when quiet, or
+ * when progress was turned off.  ti_progress_clear() removes the line.
  */
 void ti_talk_init(const char *tool, bool quiet, bool no_progress);
 void ti_say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
@@ -96,7 +96,7 @@ void ti_hint(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 void ti_progress(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 void ti_progress_clear(void);
 
-/* As fprintf(), for results that may name what a file or another machine says: control characters
+/* fprintf() for results that contain text from a file or another machine: control characters
  * become '?' (ti_strip_controls()).  Returns the bytes printed, or -1. */
 int ti_print(FILE *out, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 bool ti_progress_on(void);

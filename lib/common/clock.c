@@ -4,7 +4,7 @@
 #include <stdbool.h>
 #include <time.h>
 
-/* Beyond that, the machine's clock was set; below, it is disciplined (NTP). */
+/* A difference above this means that the clock was set; NTP's corrections stay below. */
 #define SET_S 1.0
 
 static double read_clock(clockid_t clock)
@@ -23,12 +23,12 @@ double ti_now(void)
 double ti_wall(void)
 {
     static bool known;
-    static double epoch; /* ti_now() then */
+    static double offset; /* CLOCK_REALTIME minus ti_now(), at the first call */
 
     if (!known)
-        epoch = read_clock(CLOCK_REALTIME) - ti_now();
+        offset = read_clock(CLOCK_REALTIME) - ti_now();
     known = true;
-    return epoch + ti_now();
+    return offset + ti_now();
 }
 
 double ti_wall_of(double machine)

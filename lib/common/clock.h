@@ -1,18 +1,18 @@
 /*
- * Time, in seconds.  Both clocks only go forward, whatever is done to the machine's.
+ * Time, in seconds.  Both clocks are monotonic: setting the machine's clock does not change them.
  */
 #ifndef TI_CLOCK_H
 #define TI_CLOCK_H
 
-/* Since some moment: for timeouts and durations. */
+/* CLOCK_MONOTONIC: for timeouts and durations. */
 double ti_now(void);
 
-/* Since the epoch: as the machine's clock was when this process first asked, and from then on as
- * ti_now() goes.  For what is told to people; differences are durations as well. */
+/* Since the epoch: the machine's clock at the first call of this process, plus what ti_now() has
+ * advanced since.  For output.  The difference of two values is a duration. */
 double ti_wall(void);
 
-/* A time of the machine's clock, of a file for instance, on ti_wall(): the same, unless that
- * clock was set since; then ti_wall(). */
+/* Convert a time of the machine's clock, such as a file's, to ti_wall().  Returns `machine`, or
+ * ti_wall() when the machine's clock was set since the first call of ti_wall(). */
 double ti_wall_of(double machine);
 
 #endif

@@ -11,8 +11,8 @@
 #include <sys/auxv.h>
 #endif
 
-/* 16 entries, two steps a byte: the traced process has better uses for 1 KiB,
- * and nearly every processor has an instruction. */
+/* 16 entries, two steps a byte.  The usual table of 256 entries would cost the traced process 1 KiB
+ * of cache, and nearly every processor has an instruction. */
 static const uint32_t nibble[16] = {
     0x00000000, 0x105ec76f, 0x20bd8ede, 0x30e349b1, 0x417b1dbc, 0x5125dad3, 0x61c69362, 0x7198540d,
     0x82f63b78, 0x92a8fc17, 0xa24bb5a6, 0xb21572c9, 0xc38d26c4, 0xd3d3e1ab, 0xe330a81a, 0xf36e6f75,
@@ -71,7 +71,7 @@ WITH_INSTRUCTION static uint32_t by_instruction(uint32_t crc, const uint8_t *p, 
 uint32_t ti_crc32c(uint32_t crc, const void *data, size_t bytes)
 {
 #ifdef WITH_INSTRUCTION
-    static _Atomic signed char has; /* 0: not asked yet */
+    static _Atomic signed char has; /* 0: not known yet, 1: yes, -1: no */
 
     if (!has)
         has = has_instruction() ? 1 : -1;

@@ -1,5 +1,5 @@
-/* CRC-32C (Castagnoli), as in RFC 3720 appendix B.4.  Start with 0; the result
- * of one call continues in the next. */
+/* CRC-32C (Castagnoli), as in RFC 3720 appendix B.4.  Start with `crc` 0; pass the result of one
+ * call to the next. */
 #ifndef TI_CRC32C_H
 #define TI_CRC32C_H
 
@@ -8,7 +8,7 @@
 
 uint32_t ti_crc32c(uint32_t crc, const void *data, size_t bytes);
 
-/* The same on processors without an instruction for it. */
+/* The same without the processor's CRC instruction; for tests and as the fallback. */
 uint32_t ti_crc32c_portable(uint32_t crc, const void *data, size_t bytes);
 
 #endif

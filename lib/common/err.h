@@ -1,10 +1,9 @@
 /*
  * Errors: a status for the program, a sentence for the person.
  *
- * A function that can fail returns a ti_status and fills a `struct ti_err`;
- * only main() prints it and exits.  The sentence says what failed, its subject
- * in quotes, and the cause: lower case, no full stop.  The hint, where there
- * is one, says what to do.
+ * A function that can fail returns a ti_status and fills a `struct ti_err`.  Only main() prints it
+ * and exits.  The sentence names what failed, its subject in quotes, and the cause, in lower case
+ * and without a full stop.  The optional hint says what to do.
  */
 #ifndef TI_ERR_H
 #define TI_ERR_H
@@ -32,12 +31,11 @@ ti_status ti_err_prefix(struct ti_err *err, ti_status st, const char *fmt, ...)
 /* Add what to do about it. */
 void ti_err_hint(struct ti_err *err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-/* Control characters, those of UTF-8 too, but newline and tab become '?': what a trace or another
- * machine says may be part of a text, and must not command the terminal.  All of the above does
- * so. */
+/* Replace control characters by '?', except newline and tab.  Text from a trace or from another
+ * machine must not send commands to the terminal.  All functions above call this. */
 void ti_strip_controls(char *text);
 
-/* What cannot happen: names file and line and aborts the tool. */
+/* For a state that correct code cannot reach: print file, line and `what`, and abort(). */
 #define TI_BUG(what) ti_bug(__FILE__, __LINE__, what)
 _Noreturn void ti_bug(const char *file, int line, const char *what);
 

@@ -6,7 +6,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-/* The first number of ours; 0: the process may have too few for that. */
+/* The first of our numbers; 0: the limit of the process is too low. */
 static int first_high(void)
 {
     rlim_t end = TI_FDS_END;

@@ -1,8 +1,8 @@
 /*
- * Descriptors in a process that is not ours.  The application shares their numbers: it
- * expects low ones for its own files, may close all that it does not know, and may get one of
- * ours again.  So ours have high numbers, which open() gives to nobody; what uses one checks
- * whose it is.
+ * File descriptors of the library in the application's process.  The application expects low
+ * numbers for its own files.  It may close every descriptor that it does not know, and then get
+ * the same number for another file.  So our descriptors have high numbers, which open() does not
+ * choose, and each use checks that the descriptor still is ours.
  */
 #ifndef TI_FDS_H
 #define TI_FDS_H
@@ -10,18 +10,19 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Ours are among the TI_FDS_OURS below TI_FDS_END, or below the limit of the process. */
+/* Our numbers are the TI_FDS_OURS highest below TI_FDS_END, or below RLIMIT_NOFILE if that is
+ * lower. */
 #define TI_FDS_END  1024
 #define TI_FDS_OURS 24
 
-/* The same file by a high number, the old one closed; `fd` itself where there is none.  Closed
- * on exec.  Leaves errno alone. */
+/* Move `fd` to a high number and close the old one; returns the new number.  Returns `fd` itself
+ * when no high number is free.  The result is closed on exec.  Leaves errno alone. */
 int ti_fds_high(int fd);
 
 /*
- * Have all free low numbers taken, so that what a library opens meanwhile gets a high one, and
- * give them back.  Where the process may not have so many, nothing is taken.  Another
- * thread's files get high numbers, too.
+ * Occupy all free low numbers, and release them.  In between, files that another library opens get
+ * high numbers; so do files that other threads open.  Does nothing where the limit of the process
+ * is too low.
  */
 struct ti_fds_low {
     uint64_t taken[TI_FDS_END / 64];
@@ -29,7 +30,7 @@ struct ti_fds_low {
 void ti_fds_take_low(struct ti_fds_low *low);
 void ti_fds_give_back(const struct ti_fds_low *low);
 
-/* Whether `n` more can be opened. */
+/* Whether `n` more descriptors can be opened; `n` is at most 64. */
 bool ti_fds_room(int n);
 
 #endif

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #define PREFIX  "tiara-"
-#define YOUNG_S 60 /* may be about to be locked */
+#define YOUNG_S 60 /* a folder younger than this may not be locked yet */
 
 static void remove_tree(int at, const char *name, int depth)
 {
@@ -41,8 +41,8 @@ void ti_tree_remove(int at, const char *name)
     remove_tree(at, name, 0);
 }
 
-/* As mkdtemp() names them: nobody else's of a like name. */
-static bool is_named_so(const char *name)
+/* Exactly the names that mkdtemp() makes, so that similar names of others are left alone. */
+static bool is_our_name(const char *name)
 {
     static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
     size_t n = sizeof PREFIX - 1;
@@ -50,14 +50,14 @@ static bool is_named_so(const char *name)
     return strncmp(name, PREFIX, n) == 0 && strlen(name) == n + 6 && strspn(name + n, letters) == 6;
 }
 
-/* Ours, and whoever made it is dead. */
+/* Whether `name` is a folder of ours whose owner has died: its lock is free. */
 static bool is_left_behind(int base, const char *name)
 {
     struct stat sb;
     bool free_again;
     int dir, lock;
 
-    if (!is_named_so(name))
+    if (!is_our_name(name))
         return false;
     dir = openat(base, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (dir < 0 || fstat(dir, &sb) < 0 || sb.st_uid != geteuid() ||

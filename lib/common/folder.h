@@ -1,7 +1,7 @@
 /*
- * Private folders that last as long as their owner: for sockets and fifos, whose paths must be
- * short, and for what Open MPI keeps.  Who is killed leaves his behind: the next to make one at
- * the same place removes it.
+ * Private temporary folders: for sockets and FIFOs, whose paths must be short, and for Open MPI's
+ * session files.  The owner holds a lock as long as it lives.  A killed process leaves its folder
+ * behind; the next ti_folder_make() in the same place removes it.
  */
 #ifndef TI_FOLDER_H
 #define TI_FOLDER_H
@@ -9,17 +9,18 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* A file in each of them, locked (flock) by its owner. */
+/* The file in each folder that its owner locks (flock). */
 #define TI_FOLDER_LOCK "lock"
 
-/* "BASE/tiara-XXXXXX" into `dir`, of mode 0700; false, and "": errno.  `*lock` is held as long
- * as we live. */
+/* Make "BASE/tiara-XXXXXX" with mode 0700; its path goes to `dir`, of `bytes` bytes.  *lock is the
+ * descriptor of the lock: keep it open as long as the folder is in use.  False: errno says why, and
+ * `dir` is "". */
 bool ti_folder_make(const char *base, char *dir, size_t bytes, int *lock);
 
-/* With all that is in it; "": nothing. */
+/* Remove the folder and its contents, and close `lock`.  Does nothing if `dir` is "". */
 void ti_folder_remove(const char *dir, int lock);
 
-/* Remove `name` in directory `at` (AT_FDCWD) and all below it, following no links. */
+/* Remove `name` in directory `at` (or AT_FDCWD) and everything below it.  Follows no links. */
 void ti_tree_remove(int at, const char *name);
 
 #endif

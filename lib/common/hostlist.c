@@ -12,7 +12,7 @@
 
 /* ---------------------------------------------------------------- expand -- */
 
-struct item { /* of a bracket: a word, or numbers from lo to hi */
+struct item { /* in a bracket: a word, or numbers from lo to hi */
     const char *text;
     int bytes, width;
     int64_t lo, hi;
@@ -20,23 +20,23 @@ struct item { /* of a bracket: a word, or numbers from lo to hi */
 };
 
 struct bracket {
-    const char *prefix; /* what stands before it */
+    const char *prefix; /* the text before it */
     int prefix_bytes;
     int first, n; /* its items */
 };
 
 struct expansion {
-    const char *text, *p; /* the list, and where we are */
-    const char *element;  /* that is being read */
+    const char *text, *p; /* the list, and the reading position */
+    const char *element;  /* the current element */
     struct bracket bracket[BRACKETS_MAX];
     int brackets;
-    const char *tail; /* what stands behind the last bracket */
+    const char *tail; /* the text after the last bracket */
     int tail_bytes;
     struct item *item;
     int items, item_room;
-    char *bytes; /* names, each with its NUL */
+    char *bytes; /* the expanded names, NUL-terminated */
     size_t used, room;
-    int *at; /* per name */
+    int *at; /* column of the element, per name */
     int64_t n, at_room;
     char name[TI_HOST_NAME_MAX + 1];
     int *column;
@@ -49,7 +49,7 @@ static ti_status wrong(struct expansion *x, const char *where)
     return TI_ERR_INPUT;
 }
 
-/* The character at `p`, for a message: a letter of UTF-8 as it is, else printable. */
+/* The character at `p`, for a message: a whole UTF-8 character, or something printable. */
 static const char *show(const char *p, char buf[8])
 {
     unsigned char c = (unsigned char)*p;
@@ -82,7 +82,7 @@ static void skip_blanks(struct expansion *x)
         x->p++;
 }
 
-/* Twice as much room where it is full. */
+/* Double the room of `array` if it is full. */
 static bool grow(void *array, size_t each, int64_t n, int64_t *room)
 {
     int64_t more = *room ? 2 * *room : 64;
@@ -226,7 +226,7 @@ static ti_status take_bracket(struct expansion *x, struct bracket *b)
     return TI_OK;
 }
 
-/* Up to the comma or the end. */
+/* Read one element, up to a comma or the end. */
 static ti_status take_element(struct expansion *x)
 {
     const char *start = x->p;
@@ -271,7 +271,7 @@ static ti_status take_element(struct expansion *x)
     return *x->p && *x->p != ',' ? bad_character(x) : TI_OK;
 }
 
-/* How many names the element has, or -1 if too many. */
+/* Number of names that the element expands to; -1 if too many. */
 static int64_t count(const struct expansion *x)
 {
     int64_t all = 1;
@@ -334,7 +334,8 @@ static ti_status append(struct expansion *x, int *used, const char *text, int by
     return TI_OK;
 }
 
-/* All names that begin with the `used` bytes we have, from bracket `b` on. */
+/* Add all names whose first `used` bytes are written, by expanding bracket `b` and those after it.
+ */
 static ti_status multiply(struct expansion *x, int b, int used)
 {
     const struct bracket *br = &x->bracket[b];
@@ -390,7 +391,7 @@ static ti_status expand_all(struct expansion *x)
     }
 }
 
-/* Pointers and strings in one block. */
+/* Copy pointers and strings into one block. */
 static char **pack(const struct expansion *x)
 {
     size_t table = (size_t)x->n * sizeof(char *);
@@ -450,13 +451,13 @@ ti_status ti_hostlist_expand(const char *text, char ***names, int64_t *n, int *c
 /* ------------------------------------------------------------------ fold -- */
 
 /*
- * Neighbours that differ in one number become one, with brackets in its place.
- * Done again to what came out, as long as that helps, and only left of brackets
- * that are there already, since the last bracket runs fastest.
+ * Adjacent names that differ in one number become one name with brackets.  This is repeated on the
+ * result as long as it changes.  New brackets are made only to the left of existing ones, since the
+ * last bracket varies fastest.
  */
 
-/* Where `a` and `b` differ, if only in one number: the number begins at *from, and
- * ends before *a_end and *b_end. */
+/* Whether `a` and `b` differ in exactly one number.  It begins at *from in both, and ends before
+ * *a_end and *b_end. */
 static bool one_number(const char *a, const char *b, size_t *from, size_t *a_end, size_t *b_end)
 {
     size_t i = 0, bracket = strcspn(a, "[");
@@ -475,7 +476,7 @@ static bool one_number(const char *a, const char *b, size_t *from, size_t *a_end
 }
 
 struct folding {
-    char *text; /* being written */
+    char *text; /* the output */
     size_t used, room;
     bool failed;
 };
@@ -500,8 +501,8 @@ static void put(struct folding *f, const char *text, size_t bytes)
     f->text[f->used] = '\0';
 }
 
-/* Whether the number at `b` is `value` as a range writes it whose first number has
- * `width` digits. */
+/* Whether the number at `b` is `value`, written as in a range whose first number has `width`
+ * digits. */
 static bool follows(int64_t value, size_t width, const char *b, size_t digits)
 {
     char text[32];
@@ -510,7 +511,7 @@ static bool follows(int64_t value, size_t width, const char *b, size_t digits)
     return (size_t)bytes == digits && memcmp(text, b, digits) == 0;
 }
 
-/* The numbers at `from` of the names, as ranges. */
+/* Write the numbers that the names have at `from`, as ranges. */
 static void put_numbers(struct folding *f, char *const *name, int64_t n, size_t from)
 {
     int64_t i = 0;
@@ -544,7 +545,7 @@ static void put_numbers(struct folding *f, char *const *name, int64_t n, size_t 
     put(f, "]", 1);
 }
 
-/* How many of the names, from the first on, differ in the one number. */
+/* Length of the run of names, from the first on, that differ in the same one number. */
 static int64_t group(char *const *name, int64_t n, size_t *from)
 {
     size_t a_end, b_end, f, e;
@@ -558,7 +559,7 @@ static int64_t group(char *const *name, int64_t n, size_t *from)
     return m;
 }
 
-/* One pass: fewer, longer names, in place. */
+/* One pass over the names, in place.  *changed: names were merged. */
 static bool fold_once(char **name, int64_t *n, bool *changed)
 {
     int64_t out = 0;

@@ -1,4 +1,4 @@
-/* The level of the instruction set of the processor that we run on. */
+/* The instruction set level of this processor: "x86-64", "x86-64-v2", "armv8-a", "unknown". */
 #ifndef TI_ISALEVEL_H
 #define TI_ISALEVEL_H
 

@@ -38,7 +38,7 @@ static size_t hash(const int64_t key[4])
     return (size_t)(h ^ h >> 32);
 }
 
-/* The slot that holds `key`, or the empty one where it belongs. */
+/* The slot that holds `key`, or the empty slot where it goes. */
 static size_t probe(const struct ti_map *map, const int64_t key[4])
 {
     size_t at = hash(key) & (map->nslots - 1);

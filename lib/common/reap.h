@@ -1,6 +1,7 @@
 /*
- * Children whose end somebody else may see first: who waits for any child hands
- * on what he saw, who waits for one asks here.  One thread.
+ * Exit statuses of child processes, shared by two parts of a program.  One part calls
+ * waitpid(-1, ...) and may reap children of the other part.  The status of such a child is kept
+ * here until its owner asks for it.  For one thread.
  */
 #ifndef TI_REAP_H
 #define TI_REAP_H
@@ -8,17 +9,18 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-/* Right after fork(): `pid` will be asked for.  False: no memory; then it may
- * get lost. */
+/* Announce, right after fork(), that ti_reap(pid) will be called.  False: no memory; then the
+ * status may get lost. */
 bool ti_reap_expect(pid_t pid);
 
+/* Whether `pid` was announced and not yet returned by ti_reap(). */
 bool ti_reap_expects(pid_t pid);
 
-/* Has it ended?  With its wait status, once; it is then forgotten.  A status of
- * -1: it is gone, and nobody told. */
+/* Whether `pid` has ended; does not block.  If so, *status is its wait status, and `pid` is
+ * forgotten.  *status -1: the process is gone and its status was lost. */
 bool ti_reap(pid_t pid, int *status);
 
-/* What waitpid(-1, ...) said. */
+/* Hand in what waitpid(-1, ...) returned.  Ignored unless `pid` was announced. */
 void ti_reap_seen(pid_t pid, int status);
 
 #endif

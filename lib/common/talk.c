@@ -27,7 +27,7 @@ void ti_progress_clear(void)
     line_open = false;
 }
 
-/* Texts may name what a trace or another machine says. */
+/* Texts may contain words of a trace or of another machine. */
 static int put_to(FILE *out, const char *fmt, va_list ap)
 {
     char *text = NULL;

@@ -19,7 +19,7 @@ static const struct unit bandwidths[] = {
 static const struct unit latencies[] = {{"s", 1},     {"ms", 1e-3},  {"us", 1e-6},
                                         {"ns", 1e-9}, {"ps", 1e-12}, {NULL, 0}};
 
-/* The unit behind the number; NULL if it is none of the kind. */
+/* The unit after the number; NULL if there is none of this kind. */
 static const struct unit *find_unit(const char *text, enum ti_unit kind, double *number)
 {
     const struct unit *u = kind == TI_UNIT_SPEED       ? speeds

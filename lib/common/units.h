@@ -6,18 +6,20 @@
 
 #include "common/err.h"
 
-/* What a text measures. */
+/* What a text measures, which decides on the units that it may have. */
 enum ti_unit { TI_UNIT_SPEED = 'f', TI_UNIT_BANDWIDTH = 'B', TI_UNIT_LATENCY = 's' };
 
 /* TI_ERR_USAGE unless `text` is a positive number with a unit of the kind; a latency may be 0.
  * `what` names the option or key in the sentence. */
 ti_status ti_unit_check(const char *text, enum ti_unit kind, const char *what, struct ti_err *err);
 
-/* Up to `most` of them with commas between, in the units of ti_unit_value(); *n is how many. */
+/* Parse up to `most` such texts, separated by commas.  *n values go to `out`, in the units of
+ * ti_unit_value(). */
 ti_status ti_unit_list(const char *text, enum ti_unit kind, const char *what, int most, double *out,
                        int *n, struct ti_err *err);
 
-/* A text that was checked, in flops a second, bytes a second or seconds. */
+/* The value of a text that ti_unit_check() accepted, in flops a second, bytes a second or
+ * seconds. */
 double ti_unit_value(const char *text, enum ti_unit kind);
 
 #endif

@@ -1,11 +1,11 @@
-/* Writing all of it, whatever a write(2) takes at a time. */
+/* write(2) in a loop, until everything is written. */
 #ifndef TI_WRITE_H
 #define TI_WRITE_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
-/* To a blocking descriptor.  False: errno; ENOSPC where nothing more is taken without one. */
+/* `fd` must be blocking.  False: errno says why; ENOSPC if write(2) returned 0. */
 bool ti_write_all(int fd, const void *data, size_t bytes);
 
 #endif
