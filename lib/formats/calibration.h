@@ -1,5 +1,6 @@
 /*
- * Calibration files: what a machine's cores and its MPI library do, in numbers that SimGrid takes.
+ * Calibration files: speeds and costs of a machine's cores and of its MPI library, as numbers for
+ * SimGrid.
  *
  * ti-calibrate writes one, a person may edit it, and ti-replay --calibration makes a platform and
  * SMPI's settings of it.  Its text is that of sites files (inifile.h): sections [calibration],
@@ -15,7 +16,7 @@
 
 /*
  * The keys: X(section, name, kind).  All may be left out.  Kinds:
- *   TEXT      what stands there
+ *   TEXT      any text
  *   NUMBER    0 or more, "2.53G"
  *   WHOLE     0 or more
  *   COSTS     SimGrid's "SIZE:STARTUP:PERBYTE;...", seconds, for messages above SIZE bytes
@@ -44,25 +45,26 @@
     X(network, latency_factor, FACTORS)
 
 struct ti_calibration {
-    /* Texts are NULL where the file does not have the key, numbers -1. */
+    /* If the file lacks a key, its text is NULL and its number -1. */
     struct {
         char *date, *nodes, *cpu, *mpi;
     } calibration;
     struct {
-        char *program, *counter; /* the speed was measured with */
+        char *program, *counter; /* that the speed was measured with */
         double speed, deviation; /* volume a second of a core */
-        int64_t folding;         /* ranks on a core for the next two */
+        int64_t folding;         /* ranks on a core when the next two were measured */
         double folded_speed, folded_deviation;
     } host;
     struct {
-        char *within;              /* "node": between two ranks of one; "cluster": of two */
-        double bandwidth, latency; /* bytes a second and seconds, of the path between the two */
-        int64_t eager;             /* bytes of the largest message whose send waits for nobody */
+        char *within;              /* "node": two ranks on one node; "cluster": on two nodes */
+        double bandwidth, latency; /* bytes a second, and seconds, between these ranks */
+        int64_t eager;             /* eager limit: bytes of the largest message that is sent before
+                                    * its receive is posted */
         char *os, *ois, * or, *bandwidth_factor, *latency_factor;
     } network;
 };
 
-/* No key has a value. */
+/* Set all keys to "no value". */
 void ti_calibration_init(struct ti_calibration *c);
 void ti_calibration_free(struct ti_calibration *c);
 
@@ -75,15 +77,15 @@ ti_status ti_calibration_read(const char *path, struct ti_calibration *out, char
                               struct ti_err *err);
 
 /*
- * Write what has a value; `title`, lines of text, becomes a comment at the top.  "-" is stdout.
- * Characters that a value cannot have become '?'.  TI_ERR_IO.
+ * Write the keys that have a value.  `title`, lines of text, becomes a comment at the top.  "-" is
+ * stdout.  Characters that a value cannot have become '?'.  TI_ERR_IO.
  */
 ti_status ti_calibration_write(const char *path, const struct ti_calibration *c, const char *title,
                                struct ti_err *err);
 
 /*
- * Whether SimGrid reads the text as `values` values (1 or 2) behind each size: sizes are whole,
- * ascending and below 2^31, values finite and 0 or more.
+ * Whether `text` is a list in SimGrid's syntax with `values` values (1 or 2) after each size. Sizes
+ * are whole, ascending and below 2^31; values are finite and 0 or more.
  */
 bool ti_factors_check(const char *text, int values);
 

@@ -1,51 +1,54 @@
 /*
- * Payload of an EVT chunk: events as columns.
+ * Encoding of events: the payload of EVT and XTR chunks (trace.h).
  *
- * Every chunk stands alone but for the strings, communicators and long vectors
- * that precede it in the file.
+ * Events are stored as columns.  Events with the same operation, call site and fields have the same
+ * symbol, and each symbol has a column for each of its fields.  A chunk refers to nothing outside
+ * itself, except strings, communicators and long vectors earlier in the file.
+ *
+ * EVT:
  *
  *   sequence  varint bytes of its data
  *   symbols   varint n, then n times: varint op, varint site, varint mask,
- *             varint kinds, and for each of its columns varint bytes.  A symbol
- *             is what an event shares with the others like it; `kinds` has two
- *             bits for each field of TI_SPECIALS in that order: 0 a number,
- *             1 TI_ANY, 2 TI_NULL, 3 TI_SELF.  A symbol has a column for each field of its
- *             mask that is a number, in the order of TI_FIELDS, then one for
- *             each vector of its operation
- *   volumes   varint n, then n times: varint before, varint symbol, varint
- *             bytes: a column of the volumes of the bursts before an event of
- *             `symbol` that follows one of symbol `before` - 1 (0: the first of
- *             the chunk)
- *   data      of the sequence, the symbols' columns and the volumes', in order
+ *             varint kinds, and varint bytes of each of its columns.  `kinds` has
+ *             two bits for each field of TI_SPECIALS, in that order: 0 a number,
+ *             1 TI_ANY, 2 TI_NULL, 3 TI_SELF.  A symbol has a column for each field
+ *             of its mask whose kind is a number, in the order of TI_FIELDS, then
+ *             one for each vector of its operation
+ *   volumes   varint n, then n times: varint before, varint symbol, varint bytes.
+ *             Each is a column with the volumes of the bursts before the events of
+ *             `symbol` that follow an event of symbol `before` - 1; `before` is 0
+ *             for the first event of the chunk
+ *   data      the sequence, the columns of the symbols, the columns of volumes
  *
- * A column of values is a list of (varint run, zigzag difference): `run` times
- * the last value again (it is 0 at the start), then a value that differs by
- * `difference`, modulo 2^64.  After the list, the last value for ever.
+ * A column of values is a list of (varint run, zigzag difference).  It stands for `run` copies of
+ * the last value, which is 0 at the start, then a value that is larger by `difference`, modulo
+ * 2^64.  After the end of the list, the last value repeats for ever.
  *
- * A column of vectors is a list of (varint run, zigzag length, elements): `run`
- * times the last vector again (it is empty at the start), then one of `length`
- * elements.  They are as a column of values, but for that no difference follows
- * a run that reaches the last element, and that nothing follows it.  A length
- * below 0 is the complement of the number of a VEC chunk, whose vector does not
- * come again.  After the list, the last vector for ever.
+ * A column of vectors is a list of (varint run, zigzag length, elements).  It stands for `run`
+ * copies of the last vector, which is empty at the start, then a new vector of `length` elements.
+ * The elements are encoded as a column of values, except that the list ends with the last element:
+ * a run that reaches it has no difference.  A length below 0 is the complement of the number of a
+ * VEC chunk, whose vector is used once.  After the end of the list, the last vector repeats for
+ * ever.
  *
- * The sequence is a list of (varint run, varint symbol): `run` times the symbol
- * that followed last time after the present one, then `symbol`.  After the
- * list, predictions until the chunk's events are there.
+ * The sequence is a list of (varint run, varint symbol).  The prediction for the next symbol is the
+ * one that followed the present symbol last time.  `run` predictions are right, then `symbol`
+ * comes. After the end of the list, all predictions are right.
  *
- * Payload of an XTR chunk: an extra value belongs to a burst, as the volume does,
- * so each column of volumes in the EVT that follows has one of each kind beside it.
+ * XTR: an extra value belongs to a burst, as the volume does.  So each column of volumes in the
+ * next EVT chunk has a column of each extra kind beside it.
  *
- *   extras    varint extra columns of the trace, varint columns of volumes, then
- *             for each of the latter in order, for each of the former varint bytes
- *   data      of these columns of values, in order
+ *   extras    varint E, the number of extra columns of the trace; varint V, the number
+ *             of columns of volumes; then V times E times varint bytes of a column
+ *   data      these columns of values, in the same order
  */
 #ifndef TI_COLUMNS_H
 #define TI_COLUMNS_H
 
 #include "formats/event.h"
 
-/* Fields that may be TI_ANY, TI_NULL or TI_SELF: the least numbers there are. */
+/* Fields that may have a special value.  TI_ANY, TI_NULL and TI_SELF are the lowest int64_t, so a
+ * kind can be computed. */
 #define TI_SPECIALS(X)        X(PEER) X(TAG) X(PEER2) X(TAG2) X(COLOR) X(NEWCOMM) X(ROOT)
 #define TI_SPECIAL_MASK(name) TI_M_##name |
 enum { TI_M_SPECIAL = TI_SPECIALS(TI_SPECIAL_MASK) 0 };
@@ -63,7 +66,7 @@ static inline int64_t ti_unzigzag(uint64_t v)
     return (int64_t)(v >> 1 ^ -(v & 1));
 }
 
-/* Write `v` at `p`, which has room for TI_VARINT_MAX bytes; the bytes used. */
+/* Write `v` at `p`, which has room for TI_VARINT_MAX bytes; returns the bytes used. */
 static inline int ti_put_varint(uint8_t *p, uint64_t v)
 {
     int n = 0;
@@ -76,7 +79,7 @@ static inline int ti_put_varint(uint8_t *p, uint64_t v)
     return n;
 }
 
-/* Read one at *p, before `end`, and move *p behind it; false if there is none. */
+/* Read a varint at *p and advance *p; false if it is malformed or does not end before `end`. */
 static inline bool ti_get_varint(const uint8_t **p, const uint8_t *end, uint64_t *out)
 {
     uint64_t v = 0;

@@ -15,7 +15,8 @@ static const struct {
 
 enum { KEYS = sizeof keys / sizeof *keys };
 
-/* Ranks that say the same, as ranges: those that are complete are in `ranks`. */
+/* A value and the ranks that have it: finished ranges are in `ranks`, the last one is `first` to
+ * `last`. */
 struct value {
     char *text;
     int64_t first, last;
@@ -48,7 +49,7 @@ bool ti_differ_counter(const char *key)
     return false;
 }
 
-/* The ranges with the last one, which is not complete yet. */
+/* All ranges, including the last one. */
 static void with_last(const struct value *v, char *out, size_t bytes)
 {
     int n;
@@ -123,7 +124,7 @@ json_t *ti_differ_json(const struct ti_differ *d)
             char ranks[sizeof d->value[k][i].ranks];
 
             with_last(&d->value[k][i], ranks, sizeof ranks);
-            /* what is no UTF-8 is left out */
+            /* fails for a value that is not UTF-8, which is left out */
             json_object_set_new(values, d->value[k][i].text, json_string(ranks));
         }
         if (d->n[k] > 1)

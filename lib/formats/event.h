@@ -1,14 +1,14 @@
 /*
  * Events: what a trace is made of.
  *
- * An event is one MPI call with canonical parameters, preceded by the volume
- * of the compute burst before it.  The two lists below are the only ones:
- * recorder, writer, reader, linter, replay bridge, ti-info and the
- * documentation work from them.
+ * An event is one MPI call with canonical parameters, preceded by the volume of the compute burst
+ * before it.  TI_FIELDS and TI_OPS list all fields and operations.  Recorder, writer, reader,
+ * check, linter, replay bridge and ti-info are built from these two lists, so a new operation is a
+ * new row.
  *
- * Nothing in an event depends on when it happened: a poll that answers "no" is
- * not an event, a wildcard receive carries the source and tag that matched, and
- * request indices follow from the order of the calls alone.
+ * Nothing in an event depends on time.  An unsuccessful poll is no event.  A receive with a
+ * wildcard carries the source and tag that matched.  Request numbers follow from the order of the
+ * calls.
  */
 #ifndef TI_EVENT_H
 #define TI_EVENT_H
@@ -18,12 +18,11 @@
 #include <stdint.h>
 
 /*
- * Fields: X(name, text, meaning).  A field is a 64-bit integer.  Which fields
- * an event has is said by its `mask`, field by field; most follow from the
- * operation, see TI_OPS.
+ * Fields: X(name, text, meaning).  A field is a 64-bit integer.  The `mask` of an event has one bit
+ * for each field that the event has; TI_OPS lists the fields of each operation.
  *
- * Peers are stored relative: partner's rank minus own rank, both in the event's
- * communicator, so that the same program step looks the same on every rank.
+ * Peers are relative: partner's rank minus own rank, both in the event's communicator.  So the same
+ * program step looks the same on every rank.
  */
 #define TI_FIELDS(X)                                                                               \
     X(COMM, "comm", "communicator: 0 world, 1 self, then as this rank met them")                   \
@@ -73,14 +72,14 @@ enum ti_field { TI_FIELDS(TI_FIELD_ENUM) TI_F_COUNT };
 enum { TI_FIELDS(TI_FIELD_MASK) TI_M_NONE = 0 };
 /* clang-format on */
 
-/* Values of PEER, PEER2, TAG, TAG2, COLOR, NEWCOMM and ROOT that are no number.
- * TI_NULL in FROM and FROMTAG: the request was cancelled, nothing matched. */
+/* Special values of PEER, PEER2, TAG, TAG2, COLOR, NEWCOMM and ROOT.  TI_NULL in FROM and FROMTAG
+ * means that the request was cancelled and matched nothing. */
 #define TI_ANY  INT64_MIN       /* MPI_ANY_SOURCE, MPI_ANY_TAG */
 #define TI_NULL (INT64_MIN + 1) /* MPI_PROC_NULL, MPI_UNDEFINED, MPI_COMM_NULL */
 #define TI_SELF (INT64_MIN + 2) /* MPI_ROOT: this rank is, in the other group */
 
-/* Bits of MODE: X(name, bit, text).  Numbers differ between MPI libraries; these
- * are ours.  Of a lock: EXCLUSIVE or nothing; of a seek: CUR, END or nothing. */
+/* Bits of MODE: X(name, bit, text).  The trace has numbers of its own, because those of MPI
+ * libraries differ.  A lock has EXCLUSIVE or no bit; a seek has CUR, END or no bit. */
 /* clang-format off */
 #define TI_MODES(X)                                                                     \
     X(NOCHECK, 0, "nocheck") X(NOSTORE, 1, "nostore") X(NOPUT, 2, "noput")              \
@@ -111,26 +110,26 @@ enum { TI_MODES(TI_MODE_ENUM) TI_MODE_NONE = 0 };
 enum ti_trait {
     /* Messages.  A persistent operation has these effects at each of its starts. */
     TI_T_SENDS = 1 << 0,       /* a message to PEER */
-    TI_T_RECEIVES = 1 << 1,    /* one from PEER, or from PEER2 where it sends too */
+    TI_T_RECEIVES = 1 << 1,    /* a message from PEER, or from PEER2 if it also sends */
     TI_T_BUFFERED = 1 << 2,    /* a send that never waits for the receive */
-    TI_T_SYNCHRONOUS = 1 << 3, /* a send that always does */
+    TI_T_SYNCHRONOUS = 1 << 3, /* a send that always waits for the receive */
     TI_T_PARTITIONED = 1 << 4,
     TI_T_PROBES = 1 << 5, /* takes the message MSG out of the queue */
     TI_T_PROBED = 1 << 6, /* receives the message MSG */
 
     /* Requests. */
     TI_T_REQUEST = 1 << 7,    /* makes the request REQ, which is active until it is completed */
-    TI_T_PERSISTENT = 1 << 8, /* but active from each start, and there until it is freed */
+    TI_T_PERSISTENT = 1 << 8, /* the request is active from each start, and exists until freed */
     TI_T_STARTS = 1 << 9,     /* persistent requests */
-    TI_T_COMPLETES = 1 << 10, /* requests, or gives them up */
+    TI_T_COMPLETES = 1 << 10, /* requests, or frees them */
     TI_T_CANCELS = 1 << 11,   /* the request REQ */
-    TI_T_USES = 1 << 12,      /* a request REQ of a kind of its own: partitioned, generalized */
-    TI_T_POLLS = 1 << 13,     /* may answer "no", which is no event, or say what is known */
+    TI_T_USES = 1 << 12,      /* a partitioned or generalized request REQ */
+    TI_T_POLLS = 1 << 13,     /* may be unsuccessful, or repeat an answer: then it is no event */
 
     /* Groups of ranks. */
     TI_T_BY_ALL = 1 << 14,     /* all members of the communicator, window or file call it */
-    TI_T_COLLECTIVE = 1 << 15, /* one of TI_COLLECTIVES; without BY_ALL where it is persistent:
-                                * then its starts are what all call */
+    TI_T_COLLECTIVE = 1 << 15, /* one of TI_COLLECTIVES; the persistent forms lack BY_ALL,
+                                * because all members call their starts instead */
 
     /* Collectives: which ranks give blocks to which.  The default: each rank gives one block,
      * the same one, to all. */
@@ -157,10 +156,10 @@ enum ti_trait {
 };
 
 /*
- * Operations: X(name, text, fields always there, fields there when it applies, fields that are
- * the same on all members, traits, vector 1, vector 2).
+ * Operations: X(name, text, fields that are always there, fields that may be there, fields that are
+ * equal on all members, traits, name of vector 1, name of vector 2).
  *
- * A vector is a list of 64-bit integers; "" means the operation has none.
+ * A vector is a list of 64-bit integers; "" means that the operation has none.
  */
 /* clang-format off */
 #define TI_OPS(X)                                                                       \
@@ -176,20 +175,20 @@ enum ti_trait {
     X(UNTRACED, "untraced", TI_M_CALL, 0, 0, 0, "", "")
 
 /*
- * Point to point.  A persistent request (..._init) has its number from here to
- * MPI_Request_free; it is active from a start to its completion.
+ * Point to point.  A persistent request (..._init) keeps its number until MPI_Request_free; it is
+ * active from a start to its completion.
  *
- * Partitioned messages: BYTES is the whole of it, PART the number of partitions;
- * of what makes some ready, one, the first and last of a range, or a list.
+ * Partitioned messages: BYTES is the size of the whole message, PART the number of partitions.  In
+ * the calls that make partitions ready, PART is one of them, the first and last, or a list.
  *
- * A matched probe takes the message: FROM and FROMTAG say what a wildcard
- * matched, and the receive (mrecv, imrecv) has the same communicator, with PEER
- * and TAG those of the message.  MSG -1: no message (MPI_MESSAGE_NO_PROC), whose
- * receive has communicator 0 and any tag.  An iprobe of MPI_PROC_NULL is no event.
+ * A matched probe takes the message.  FROM and FROMTAG say what a wildcard matched.  The receive
+ * (mrecv, imrecv) has the same communicator, and the PEER and TAG of the message.  MSG is -1 for
+ * MPI_MESSAGE_NO_PROC, whose receive has communicator 0 and any tag.  An iprobe of MPI_PROC_NULL is
+ * no event.
  *
- * A probe or iprobe that says "yes" again, the same call with the same answer and
- * only such between, is a failed poll and no event.  It need not be known again
- * after 16 different ones in a row.
+ * A successful probe or iprobe is no event if it repeats an earlier one, with the same arguments
+ * and the same answer, and only probes lie between.  The recorder may forget a probe after 16
+ * different ones in a row.
  */
 #define TI_OPS_P2P(X)                                                                              \
     X(SEND, "send", TI_M_P2P, 0, 0, TI_T_SENDS, "", "")                                            \
@@ -240,9 +239,9 @@ enum ti_trait {
     X(PARRIVED, "parrived", TI_M_REQ | TI_M_PART, 0, 0, TI_T_USES | TI_T_POLLS, "", "")
 
 /*
- * Requests.  "matched" is a list of triples (request, from, fromtag), one for
- * each wildcard receive among the requests that the call completed, and one
- * for each cancelled request, whose `from` and `fromtag` are TI_NULL.
+ * Requests.  "matched" is a list of triples (request, from, fromtag): one for each receive with a
+ * wildcard that the call completed, and one for each cancelled request, where `from` and `fromtag`
+ * are TI_NULL.
  */
 #define TI_OPS_REQUESTS(X)                                                                         \
     X(START, "start", TI_M_REQ, 0, 0, TI_T_STARTS, "", "")                                         \
@@ -262,29 +261,26 @@ enum ti_trait {
 
 /*
  * Collectives: Y(X, NAME, text, fields, optional fields, same fields, traits, vector 1,
- * vector 2), three operations each, next to each other: NAME; INAME, which makes a request;
- * and NAME_INIT, which makes a persistent one.  The fields are the same, with REQ in the
- * latter two.
+ * vector 2).  Each row stands for three adjacent operations: NAME; INAME, which makes a request;
+ * and NAME_INIT, which makes a persistent one.  The fields are the same, with REQ in the latter
+ * two.
  *
- * BYTES is what one rank contributes (bcast: the message; gather, allgather,
- * alltoall: the block a rank sends to one partner; scatter: the block each rank
- * receives; reductions: the vector), BYTES2/ESIZE2 the receive side.  On a rank
- * where MPI ignores a side (the non-root side of gather and scatter;
- * MPI_IN_PLACE), that side is taken from the one that counts.  Counts in vectors
- * are elements of ESIZE (sendcounts) or ESIZE2 (recvcounts) bytes; in the w
- * forms, whose types differ from partner to partner, they are bytes and the
- * element size is 1.  Displacements move no bytes and are not recorded.
+ * BYTES is the contribution of one rank (bcast: the message; gather, allgather, alltoall: the block
+ * for one partner; scatter: the block that each rank receives; reductions: the vector).  BYTES2 and
+ * ESIZE2 are the receive side.  Where MPI ignores a side (non-root ranks of gather and scatter,
+ * MPI_IN_PLACE), it is a copy of the significant side.  Counts in vectors are in elements of ESIZE
+ * (sendcounts) or ESIZE2 (recvcounts) bytes.  In the w forms types differ from partner to partner:
+ * counts are bytes and the element size is 1.  Displacements move no bytes and are not recorded.
  *
- * The partners of the neighbour forms are those of the topology: counts are one
- * for each destination (send) or source (receive), in the topology's order.  Of a
- * graph made by dist_graph_create, MPI has them in any order, which may be that of
- * arrival; here they ascend (edges between the same ranks by weight).
+ * The partners of the neighbour forms are those of the topology: one count for each destination
+ * (send) or source (receive), in the topology's order.  MPI may return the neighbours of a graph
+ * made by dist_graph_create in any order, even that of arrival.  Here they ascend; edges between
+ * the same ranks ascend by weight.
  *
- * On an intercommunicator the partners are the other group; reduce_scatter's counts
- * are one for each rank of the own.  ROOT is TI_SELF on the root, which has no
- * share of its own: its BYTES in gatherv and BYTES2 in scatterv are 0.  ROOT is
- * TI_NULL on the others of its group, which take no part: their sizes are 0, their
- * REDOP is null, and they have no vectors.
+ * On an intercommunicator the partners are the other group; reduce_scatter has a count for each
+ * rank of the own group.  ROOT is TI_SELF on the root, which has no share of its own: its BYTES in
+ * gatherv and BYTES2 in scatterv are 0.  ROOT is TI_NULL on the other ranks of its group, which
+ * take no part: their sizes are 0, their REDOP is null, and they have no vectors.
  */
 #define TI_COLLECTIVES(Y, X)                                                                       \
     Y(X, BARRIER, "barrier", TI_M_COMM, 0, 0, 0, "", "")                                           \
@@ -331,9 +327,9 @@ enum ti_trait {
       (traits) | TI_T_COLLECTIVE | TI_T_REQUEST | TI_T_PERSISTENT, vec1, vec2)
 
 /*
- * Communicators.  The members of NEWCOMM are in the trace's communicator chunk,
- * for an intercommunicator those of both groups.  Neighbours are ranks of the new
- * communicator minus ours; those of comm_idup exist from its completion on.
+ * Communicators.  The COM chunks of the trace have the members of NEWCOMM; of an intercommunicator,
+ * those of both groups.  Neighbours are ranks of the new communicator minus our rank.  The
+ * communicator that comm_idup makes exists from the completion of the request on.
  */
 #define TI_OPS_COMMS(X)                                                                            \
     X(COMM_DUP, "comm_dup", TI_M_MADE, 0, 0, TI_T_BY_ALL | TI_T_COPIES, "", "")                    \
@@ -366,11 +362,10 @@ enum ti_trait {
     X(COMM_DISCONNECT, "comm_disconnect", TI_M_COMM, 0, 0, TI_T_BY_ALL, "", "")
 
 /*
- * One-sided communication.  PEER is a rank of the window's communicator minus
- * ours; BYTES and ESIZE are the origin's side, BYTES2 and ESIZE2 the target's.
- * With MPI_NO_OP, for which MPI ignores the origin, its side is 0.  "group" holds
- * such ranks minus ours, in the group's order.  A window is made by a collective
- * on COMM: BYTES is its size here, ESIZE its displacement unit.
+ * One-sided communication.  PEER is a rank of the window's communicator minus our rank.  BYTES and
+ * ESIZE are the origin's side, BYTES2 and ESIZE2 the target's.  With MPI_NO_OP, for which MPI
+ * ignores the origin, the origin's side is 0.  "group" holds relative ranks in the group's order. A
+ * collective on COMM makes a window: BYTES is its size on this rank, ESIZE its displacement unit.
  */
 #define TI_OPS_RMA(X)                                                                              \
     X(WIN_CREATE, "win_create", TI_M_COLL | TI_M_WIN, 0, 0, TI_T_BY_ALL, "", "")                   \
@@ -411,12 +406,11 @@ enum ti_trait {
     X(WIN_SYNC, "win_sync", TI_M_WIN, 0, 0, 0, "", "")
 
 /*
- * Files.  BYTES is what the call asked for, BYTES2 what was read or written where
- * that is less (end of file), as MPI's status has it; only blocking calls and those
- * that end a split one know it.  A view has the bytes of its file type in BYTES and
- * of its elementary type in ESIZE; OFFSET is TI_NULL for MPI_DISPLACEMENT_CURRENT.
- * As any call that fails, an opening that fails is no event, on no rank.  Both
- * forms of each data access: Y(X, READ|WRITE, "read"|"write").
+ * Files.  BYTES is what the call asked for.  BYTES2 is there if MPI's status says that less was
+ * read or written (end of file); only blocking calls and ends of split calls have a status.  A view
+ * has the size of its file type in BYTES and of its elementary type in ESIZE; OFFSET is TI_NULL for
+ * MPI_DISPLACEMENT_CURRENT.  An open that fails is no event on any rank, like all calls that fail.
+ * TI_FILE_ACCESS makes the rows of both directions.
  */
 #define TI_OPS_FILES(X)                                                                            \
     X(FILE_OPEN, "file_open", TI_M_COMM | TI_M_FILE | TI_M_NAME | TI_M_MODE, 0, TI_M_MODE,         \
@@ -472,13 +466,13 @@ enum ti_trait {
 enum ti_op { TI_OPS(TI_OP_ENUM) TI_OP_COUNT };
 /* clang-format on */
 
-/* A collective's forms. */
+/* The three forms of a collective, in the order of their rows. */
 enum ti_form { TI_FORM_BLOCKING, TI_FORM_NONBLOCKING, TI_FORM_PERSISTENT, TI_FORM_COUNT };
 
 /* TI_T_* of each operation. */
 extern const uint32_t ti_op_traits[TI_OP_COUNT];
 
-/* Whether an operation has all of these traits; false for what is no operation. */
+/* Whether operation `op` has all of these traits; false if `op` is no operation. */
 static inline bool ti_op_is(uint32_t op, uint32_t traits)
 {
     return op < TI_OP_COUNT && (ti_op_traits[op] & traits) == traits;
@@ -489,7 +483,7 @@ static inline bool ti_op_collective(uint32_t op)
     return ti_op_is(op, TI_T_COLLECTIVE);
 }
 
-/* Of a collective operation. */
+/* The form of a collective operation. */
 static inline enum ti_form ti_op_form(uint32_t op)
 {
     return ti_op_is(op, TI_T_PERSISTENT) ? TI_FORM_PERSISTENT
@@ -497,7 +491,7 @@ static inline enum ti_form ti_op_form(uint32_t op)
                                          : TI_FORM_BLOCKING;
 }
 
-/* A collective operation in its blocking form; any other as it is. */
+/* The blocking form of a collective operation; any other operation unchanged. */
 static inline uint32_t ti_op_base(uint32_t op)
 {
     return ti_op_collective(op) ? op - (uint32_t)ti_op_form(op) : op;
@@ -517,7 +511,7 @@ enum ti_redop { TI_REDOPS(TI_REDOP_ENUM) TI_REDOP_COUNT };
 #define TI_VECS       2  /* vectors an event can have */
 #define TI_EXTRAS_MAX 16 /* extra columns a trace can have */
 
-/* A list of integers that belongs to somebody else: `width` is 4 or 8 bytes. */
+/* A list of integers of `width` 4 or 8 bytes each; `data` is borrowed. */
 struct ti_vec {
     const void *data;
     int width;
@@ -531,27 +525,27 @@ struct ti_event {
     uint32_t site;   /* call site: 0 unknown, else its string's number in the trace */
     int64_t arg[TI_F_COUNT];
     struct ti_vec vec[TI_VECS];
-    const uint64_t *extra; /* set by a reader that is asked for them (reader.h), else unused */
+    const uint64_t *extra; /* set by the reader after ti_reader_want_extras(), else unused */
 };
 
-/* Extra columns with a meaning to our tools, by name; the first two in nanoseconds. */
-#define TI_EXTRA_BURST   "burst_ns" /* how long the burst before the call was */
-#define TI_EXTRA_CALL    "call_ns"  /* how long the calls since the last event were */
-#define TI_EXTRA_LONGEST "longest"  /* of a volume of all threads, that of the one that has most */
+/* Names of extra columns that the tools know. */
+#define TI_EXTRA_BURST   "burst_ns" /* duration of the burst before the call, in ns */
+#define TI_EXTRA_CALL    "call_ns"  /* duration of the calls since the last event, in ns */
+#define TI_EXTRA_LONGEST "longest"  /* where the volume sums up threads: that of the busiest one */
 
-/* What the lists above say of an operation. */
+/* The row of an operation in TI_OPS. */
 struct ti_op_info {
     const char *text;
     uint32_t fields;
     uint32_t optional;
-    uint32_t same; /* fields that are the same on all members, where all call it */
+    uint32_t same; /* fields that are equal on all members, if all call it */
     const char *vec[TI_VECS];
 };
 
-/* Of an operation below TI_OP_COUNT; never NULL. */
+/* `op` must be below TI_OP_COUNT.  Never NULL. */
 const struct ti_op_info *ti_op_info(uint32_t op);
 
-/* Which vector of an operation is the last that it has: 0 or 1. */
+/* Index of the operation's last vector: 0 or 1. */
 static inline int ti_op_last_vec(uint32_t op)
 {
     return ti_op_info(op)->vec[1][0] ? 1 : 0;
@@ -561,8 +555,8 @@ static inline int ti_op_last_vec(uint32_t op)
 const char *ti_field_text(unsigned field);
 const char *ti_redop_text(int64_t redop);
 
-/* Names of the bits of MODE, "nocheck+exclusive", "0" for none, into buf (96
- * bytes hold all that MPI allows together; what does not fit is cut).  Gives buf. */
+/* Write the names of the bits of MODE into buf: "nocheck+exclusive", "0" for none.  96 bytes hold
+ * any combination that MPI allows; longer text is cut.  Returns buf. */
 const char *ti_mode_text(int64_t mode, char *buf, size_t bytes);
 
 static inline int64_t ti_vec_at(const struct ti_vec *vec, int64_t i)
@@ -571,11 +565,9 @@ static inline int64_t ti_vec_at(const struct ti_vec *vec, int64_t i)
 }
 
 /*
- * Hash of the canonical event stream: everything in the events but the call
- * sites, which differ between builds and languages of one program, and the extra
- * values, which differ between runs.  Start with
- * TI_HASH_START, add events in order.  Two ranks' streams are equal, for all
- * practical purposes, when their hashes and event counts are.
+ * Hash of a stream of events.  It leaves out the call sites, which differ between builds of one
+ * program, and the extra values, which differ between runs.  Start with TI_HASH_START and add the
+ * events in order.  Streams with equal hashes and numbers of events are taken to be equal.
  */
 #define TI_HASH_START UINT64_C(0x9e3779b97f4a7c15)
 
@@ -586,8 +578,8 @@ static inline uint64_t ti_hash_word(uint64_t hash, uint64_t word)
     return hash ^ (hash >> 32);
 }
 
-/* An event's part of the hash, in three steps: what it begins with, then
- * ti_hash_word() of each field in order, then its vectors. */
+/* ti_hash_event() in three steps, for the writer: ti_hash_begin(), ti_hash_word() of each field in
+ * order, ti_hash_vecs(). */
 static inline uint64_t ti_hash_begin(uint64_t hash, const struct ti_event *ev)
 {
     hash = ti_hash_word(hash, (uint64_t)ev->op << 32 | ev->mask);

@@ -1,5 +1,5 @@
 /*
- * Names of rank files, "rank-000042.ti", and how lists of ranks are shown.
+ * Names of rank files, "rank-000042.ti", and lists of ranks as text.
  */
 #ifndef TI_RANKNAME_H
 #define TI_RANKNAME_H
@@ -19,9 +19,8 @@ static inline char *ti_rank_name(int64_t rank, char buf[TI_RANK_NAME_BYTES])
     return buf;
 }
 
-/* The rank a name claims; -1 if it is not the name of a rank file.  Any number
- * of digits is taken, so that rank-7.ti is seen to claim what rank-000007.ti
- * claims. */
+/* The rank in a file name; -1 if it is not the name of a rank file.  Any number of digits is
+ * accepted, so that callers notice that rank-7.ti and rank-000007.ti claim the same rank. */
 static inline int64_t ti_rank_of_name(const char *name)
 {
     int64_t rank = 0;
@@ -37,8 +36,8 @@ static inline int64_t ti_rank_of_name(const char *name)
 }
 
 /*
- * Ranks in ascending order, condensed ("0-3, 7, 9-11") into buf; returns buf.
- * Cut short with "..." when they do not fit.
+ * Write ascending ranks as "0-3, 7, 9-11" into buf; returns buf.  Cut with "..." if they do not
+ * fit.
  */
 char *ti_ranks_text(const int64_t *rank, int64_t n, char *buf, size_t buf_bytes);
 

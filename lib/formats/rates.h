@@ -19,24 +19,24 @@
 
 /* A class of bursts, by volume, or the bursts in front of one call site. */
 struct ti_rate {
-    uint64_t from;    /* of a class: its smallest volume; it ends where the next one begins */
-    char *site;       /* of a site: its text in the trace; else NULL */
+    uint64_t from;    /* class: smallest volume; the class ends where the next one begins */
+    char *site;       /* site: its text in the trace; class: NULL */
     double rate;      /* volume a second, above 0 */
     double deviation; /* standard deviation of the rate, by time; 0: not known */
-    uint64_t bursts;  /* it was measured on; 0: not known */
-    double seconds;   /* that these took; 0: not known */
+    uint64_t bursts;  /* number of bursts measured; 0: not known */
+    double seconds;   /* their total duration; 0: not known */
     int line;         /* in the file; 0 */
 };
 
 struct ti_rates {
-    /* Of the trace that the rates are from; NULL and 0 where the file does not say. */
+    /* From the trace that the rates were measured on; NULL or 0 if not in the file. */
     char *unit;    /* of volumes, "instructions" */
     char *counter; /* "papi" */
     char *cpu;     /* models of processors */
     int64_t hosts, ranks;
 
-    /* Speed of a host that has these rates, in volume a second.  ti_rates_read() takes the rate of
-     * the first class where the file does not say; ti_rates_write() leaves 0 out. */
+    /* Speed of a host on which bursts run at these rates, in volume a second.  If the file lacks
+     * it, ti_rates_read() takes the rate of the first class.  ti_rates_write() omits 0. */
     double reference;
 
     struct ti_rate *volume_class; /* at least one, in ascending order of `from` */
@@ -45,7 +45,7 @@ struct ti_rates {
     int nsites;
 };
 
-/* Sites that a file can have. */
+/* Most sites in a file. */
 #define TI_RATES_SITES_MAX 16384
 
 /*
@@ -57,19 +57,19 @@ ti_status ti_rates_read(const char *path, struct ti_rates **out, char **more, st
 void ti_rates_free(struct ti_rates *r); /* NULL is fine */
 
 /*
- * Rate of a burst of `volume` in front of a call at `site`, in volume a second, above 0.  A site
- * that the file has decides.  Any other burst, and NULL, have the rate of the class that the
- * volume is in: the last one that begins at it or below.  What is below all classes belongs to
- * the first.  A search through sites takes log(n) comparisons of text: ask once for each site.
+ * Rate of a burst of `volume` before a call at `site`, in volume a second, above 0.  It is the rate
+ * of the site if the file has it.  Otherwise, or if `site` is NULL, it is the rate of the volume's
+ * class; a volume below all classes belongs to the first.  Sites are searched with log(n)
+ * comparisons of text, so look up each site once.
  */
 double ti_rates_of(const struct ti_rates *r, const char *site, uint64_t volume);
 
-/* Whether the file has the site, and so no volume matters. */
+/* The entry of a site, whose rate holds for any volume; NULL if the file lacks it. */
 const struct ti_rate *ti_rates_site(const struct ti_rates *r, const char *site);
 
 /*
- * Write a rate file that ti_rates_read() understands: `title`, lines of text, becomes a comment at
- * its top; classes and sites as they stand in `r`.  "-" is stdout.  TI_ERR_IO.
+ * Write a rate file that ti_rates_read() accepts.  `title`, lines of text, becomes a comment at the
+ * top; classes and sites are written in the order of `r`.  "-" is stdout.  TI_ERR_IO.
  */
 ti_status ti_rates_write(const char *path, const struct ti_rates *r, const char *title,
                          struct ti_err *err);

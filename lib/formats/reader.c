@@ -15,12 +15,11 @@
 #include "formats/writer.h"
 
 /*
- * What a file may cost, whatever it says.  A chunk takes 64 MiB at most and, if
- * compressed, no more than deflate can make of its bytes; what is kept for the
- * whole trace (strings, metadata, communicators, long vectors) KEEP_MAX.  A
- * chunk of events gives EVENTS_MAX events with ELEMENTS_MAX inline elements,
- * from SYMS_MAX symbols and COLS_MAX columns: less than a second at the very most.
- * The writer stays far below these, but for the elements, where it reaches half.
+ * Limits on what a malicious file can cost.  A chunk takes at most 64 MiB and, if compressed, no
+ * more than deflate can make of its bytes.  What is kept for the whole trace (strings, metadata,
+ * communicators, long vectors) takes at most KEEP_MAX.  A chunk of events yields at most EVENTS_MAX
+ * events with ELEMENTS_MAX inline elements, from SYMS_MAX symbols and COLS_MAX columns, which takes
+ * less than a second.  The writer stays far below these limits; of elements it may reach half.
  */
 #define DEFLATE_RATIO 1032
 #define KEEP_MAX      (UINT64_C(128) << 20)
@@ -29,7 +28,7 @@
 #define SYMS_MAX      4096
 #define COLS_MAX      8192
 
-/* An event's vector as read: in the chunk's buffer or a VEC of its own. */
+/* A vector from a VEC chunk. */
 struct long_vec {
     uint64_t number;
     int64_t len;
@@ -40,16 +39,16 @@ struct column {
     const uint8_t *at, *end;
     uint32_t bytes;
     uint64_t last;
-    uint64_t run; /* times `last` is still to be given before `step` applies */
+    uint64_t run; /* how often `last` still repeats before `step` applies */
     int64_t step;
-    bool more;               /* `step` is there; otherwise `last` for ever */
-    const uint8_t *elements; /* of vectors: the last one, */
-    int64_t len;             /* below 0: in a chunk of its own */
+    bool more;               /* `step` is valid; else `last` repeats for ever */
+    const uint8_t *elements; /* of the last vector ... */
+    int64_t len;             /* ... and their number; below 0: it is in a VEC chunk */
 };
 
 struct symbol {
-    uint32_t op, site, mask, kinds, columns; /* columns: fields that have one */
-    uint32_t col;                            /* number of the first, then in order */
+    uint32_t op, site, mask, kinds, columns; /* columns: mask of the fields that have one */
+    uint32_t col;                            /* number of the first column; the others follow */
     uint32_t next;                           /* predicted successor */
 };
 
@@ -67,7 +66,7 @@ struct strings {
     uint32_t n;
 };
 
-/* Lists of ranks, each once: a hash table with open addressing. */
+/* A set of lists of ranks: a hash table with open addressing. */
 struct ti_rank_lists {
     struct list {
         int32_t *rank; /* NULL: a free slot */
@@ -77,7 +76,7 @@ struct ti_rank_lists {
 };
 
 struct ti_reader {
-    struct ti_rank_lists *lists; /* that it shares with others; NULL: none */
+    struct ti_rank_lists *lists; /* shared with other readers; NULL: none */
     int fd;
     bool own_fd;
     char *name;
@@ -95,15 +94,15 @@ struct ti_reader {
     int nextras;
     bool want_extras;
     struct strings sites, calls, files;
-    struct ti_comm *comm; /* [index], member NULL if not there */
+    struct ti_comm *comm; /* [index]; member is NULL if it was not met */
     uint32_t ncomms;
-    int64_t *window; /* [number], its communicator */
+    int64_t *window; /* [number]: the window's communicator */
     int64_t nwindows;
-    struct long_vec *vec; /* in the order in which events refer to them */
+    struct long_vec *vec; /* not yet used, in the order in which events refer to them */
     int nvecs, vecs_used;
-    uint64_t kept; /* bytes, see KEEP_MAX */
+    uint64_t kept; /* bytes, limited by KEEP_MAX */
 
-    uint64_t events; /* given or skipped over */
+    uint64_t events; /* returned or skipped */
     bool at_end, have_totals, have_index;
     struct ti_totals totals;
     enum ti_end end;
@@ -113,15 +112,15 @@ struct ti_reader {
     /* the current EVT chunk */
     int64_t chunk_at;
     uint8_t *raw;
-    uint32_t left;    /* events in it still to be given */
-    int64_t elements; /* of inline vectors in it that may still come */
+    uint32_t left;    /* events in it still to be returned */
+    int64_t elements; /* inline elements that it may still yield */
     struct symbol *sym;
     uint32_t nsyms;
     struct column *col;
     uint32_t ncols, col_room;
     struct volume_key *vol; /* hash table */
     uint32_t vol_slots;
-    uint32_t prev; /* symbol before, or NO_SYMBOL */
+    uint32_t prev; /* symbol of the event before, or NO_SYMBOL */
     const uint8_t *seq, *seq_end;
     uint64_t seq_run;
     uint32_t seq_symbol;
@@ -129,14 +128,14 @@ struct ti_reader {
     int64_t *vec_buf[TI_VECS];
     int64_t vec_room[TI_VECS];
     const struct column *vec_of[TI_VECS]; /* whose last vector is in vec_buf */
-    struct long_vec used[TI_VECS];        /* long vectors of the event given last */
+    struct long_vec used[TI_VECS];        /* long vectors of the event returned last */
 
-    /* the XTR chunk for it, or, before that is met, for the next one */
+    /* the XTR chunk for the current EVT chunk, or for the next one if XTR was read already */
     uint8_t *xtr;
     uint64_t xtr_first;
     uint32_t xtr_events, xtr_bytes;
     uint32_t first_vol;    /* number of the first column of volumes */
-    struct column *beside; /* extra columns of each of these; NULL: there are none */
+    struct column *beside; /* the extra columns of each column of volumes; NULL: none */
     uint64_t extra_values[TI_EXTRAS_MAX];
 };
 
@@ -227,7 +226,7 @@ static ti_status read_header(struct ti_reader *r, struct ti_err *err)
     return TI_OK;
 }
 
-/* The next chunk's header: TI_OK and *c; at_end set where the trace was cut. */
+/* Read the next chunk's header into *c.  Sets at_end where the trace was cut off. */
 static ti_status read_chunk(struct ti_reader *r, struct chunk *c, struct ti_err *err)
 {
     static const uint8_t zeros[TI_CHUNK_BYTES];
@@ -241,7 +240,7 @@ static ti_status read_chunk(struct ti_reader *r, struct chunk *c, struct ti_err 
     st = read_at(r, r->at, h, sizeof h, err);
     if (st)
         return st;
-    if (memcmp(h, zeros, sizeof zeros) == 0) { /* begun, never finished */
+    if (memcmp(h, zeros, sizeof zeros) == 0) { /* an unfinished chunk */
         r->at_end = true;
         return TI_OK;
     }
@@ -295,8 +294,8 @@ static ti_status inflate_payload(struct ti_reader *r, const struct chunk *c, uin
     return TI_OK;
 }
 
-/* The payload of the chunk at r->at, decompressed, and one byte more so that it
- * is never NULL; passes the chunk. */
+/* Read and decompress the payload of the chunk at r->at, and advance to the next chunk.  *out has
+ * one byte more, so that it is never NULL. */
 static ti_status read_payload(struct ti_reader *r, const struct chunk *c, uint8_t **out,
                               struct ti_err *err)
 {
@@ -365,7 +364,7 @@ static bool take_pairs(struct ti_reader *r, const uint8_t *p, const uint8_t *end
     return true;
 }
 
-/* The strings of a kind; NULL if there is no such kind. */
+/* The strings of `kind`; NULL if there is no such kind. */
 static struct strings *strings_of(struct ti_reader *r, uint8_t kind)
 {
     switch (kind) {
@@ -432,7 +431,7 @@ static bool take_members(const uint8_t **pp, const uint8_t *end, int64_t size, u
     return true;
 }
 
-/* The other group of an intercommunicator. */
+/* Read the other group of an intercommunicator. */
 static bool take_remote(struct ti_reader *r, struct ti_comm *comm, const uint8_t **p,
                         const uint8_t *end)
 {
@@ -473,7 +472,7 @@ void ti_reader_share(struct ti_reader *r, struct ti_rank_lists *lists)
     r->lists = lists;
 }
 
-/* The slot of a list, or the free one where it belongs. */
+/* The slot of a list, or the free slot where it goes. */
 static struct list *slot_of(struct list *slot, size_t nslots, const int32_t *rank, int64_t n)
 {
     uint64_t hash = ti_crc32c(0, rank, (size_t)n * sizeof *rank);
@@ -484,7 +483,7 @@ static struct list *slot_of(struct list *slot, size_t nslots, const int32_t *ran
     return &slot[i];
 }
 
-/* Twice the slots; false if there is no memory, and nothing has changed. */
+/* Double the slots; false, and nothing has changed, when memory is short. */
 static bool double_slots(struct ti_rank_lists *lists)
 {
     size_t n = lists->nslots ? 2 * lists->nslots : 64;
@@ -501,8 +500,7 @@ static bool double_slots(struct ti_rank_lists *lists)
     return true;
 }
 
-/* *list becomes the shared list that equals it, and is freed if that is another one.  False if
- * there is no memory. */
+/* Replace *list by the equal shared list, or make it a shared one.  False when memory is short. */
 static bool share_list(struct ti_rank_lists *lists, int32_t **list, int64_t n)
 {
     struct list *slot;
@@ -520,8 +518,8 @@ static bool share_list(struct ti_rank_lists *lists, int32_t **list, int64_t n)
     return true;
 }
 
-/* Communicators of the same ranks in the same order are many in some programs, and share one array:
- * that of the world, or of the one before. */
+/* In some programs, many communicators have the same ranks in the same order.  They share an array
+ * with the world or with the communicator before. */
 static const int32_t *shared_members(const struct ti_reader *r, const struct ti_comm *comm,
                                      const int32_t *member)
 {
@@ -535,7 +533,7 @@ static const int32_t *shared_members(const struct ti_reader *r, const struct ti_
     return NULL;
 }
 
-/* Whether no communicator before `i` has the same array. */
+/* Whether no communicator before `i` has the same array, so that `i` frees it. */
 static bool owns_members(const struct ti_reader *r, uint32_t i)
 {
     const int32_t *member = r->comm[i].member;
@@ -555,7 +553,7 @@ static bool take_comm(struct ti_reader *r, const uint8_t **pp, const uint8_t *en
     if (!ti_get_varint(&p, end, &index) || !ti_get_varint(&p, end, &rank) ||
         !ti_get_varint(&p, end, &size) || p == end)
         return false;
-    /* numbered as met, so an index can be at most one past the last */
+    /* numbers ascend without gaps */
     if (index > r->ncomms || size == 0 || size > r->nranks || rank >= size)
         return false;
     if (index == r->ncomms) {
@@ -611,7 +609,7 @@ static bool take_vec(struct ti_reader *r, const uint8_t *p, const uint8_t *end)
     if (!grown)
         return false;
     r->vec = grown;
-    /* an element takes a byte or more, which bounds the length */
+    /* each element takes at least a byte, which limits the length */
     if (!ti_get_varint(&p, end, &number) || !ti_get_varint(&p, end, &len) ||
         len > (uint64_t)(end - p) || !keep(r, sizeof *grown + len * sizeof *grown->data))
         return false;
@@ -672,7 +670,8 @@ static void drop_chunk(struct ti_reader *r)
     r->left = 0;
 }
 
-/* Fields that have a column: those not special; false if `kinds` is nonsense. */
+/* Set the mask of the fields that have a column: those whose kind is a number.  False if `kinds`
+ * names a field that the symbol lacks. */
 static bool symbol_columns(struct symbol *s)
 {
     uint32_t kinds = s->kinds;
@@ -690,7 +689,7 @@ static bool symbol_columns(struct symbol *s)
     return kinds == 0;
 }
 
-/* Add a column: its size is at *p, place_columns() says where it is. */
+/* Add a column, whose size is at *p.  place_columns() sets its address later. */
 static bool add_column(struct ti_reader *r, const uint8_t **p, const uint8_t *end)
 {
     uint64_t bytes;
@@ -805,7 +804,7 @@ static bool column_step(struct column *c)
     return true;
 }
 
-/* Tell a column where its data is, at *p, and move that behind it. */
+/* Set a column's data to *p, and advance *p past it. */
 static bool place_column(struct column *c, const uint8_t **p, const uint8_t *end)
 {
     if (c->bytes > (uint64_t)(end - *p))
@@ -816,7 +815,7 @@ static bool place_column(struct column *c, const uint8_t **p, const uint8_t *end
     return true;
 }
 
-/* The same for all; their data is all that is left. */
+/* place_column() for all columns; their data must fill the rest of the payload. */
 static bool place_columns(struct ti_reader *r, const uint8_t *p, const uint8_t *end)
 {
     for (uint32_t i = 0; i < r->ncols; i++)
@@ -855,7 +854,7 @@ static bool load_events(struct ti_reader *r, const struct chunk *c)
     return sequence_step(r);
 }
 
-/* The XTR chunk that was met, if any, for the events just loaded. */
+/* Load the columns of the XTR chunk, if there is one for the EVT chunk just loaded. */
 static bool load_extras(struct ti_reader *r, const struct chunk *c)
 {
     const uint8_t *p = r->xtr, *end;
@@ -869,7 +868,7 @@ static bool load_extras(struct ti_reader *r, const struct chunk *c)
         extras != (uint64_t)r->nextras || volumes != r->ncols - r->first_vol)
         return false;
     n = extras * volumes;
-    if (n > (uint64_t)(end - p)) /* the size of each takes a byte */
+    if (n > (uint64_t)(end - p)) /* each size takes at least a byte */
         return false;
     r->beside = calloc(n + 1, sizeof *r->beside);
     if (!r->beside)
@@ -916,7 +915,7 @@ static bool next_symbol(struct ti_reader *r, uint32_t *out)
     return sequence_step(r);
 }
 
-/* The long vector of this number, which is the next one. */
+/* Take the next long vector, which must have this number. */
 static bool next_long_vec(struct ti_reader *r, uint64_t number, int which, struct ti_vec *out)
 {
     struct long_vec *next;
@@ -952,7 +951,7 @@ static bool get_elements(const uint8_t **p, const uint8_t *end, int64_t *out, in
     return true;
 }
 
-/* The vector at *p into the buffer. */
+/* Read the vector at *p into the buffer. */
 static bool get_vec(struct ti_reader *r, const struct column *c, const uint8_t **p, int which)
 {
     if (c->len > r->vec_room[which]) {
@@ -978,7 +977,7 @@ static bool next_vec(struct ti_reader *r, struct column *c, int which, struct ti
         if (c->len < 0)
             return next_long_vec(r, ~(uint64_t)c->len, which, out) && column_step(c);
     }
-    /* a vector may come again and again, so the data does not bound elements */
+    /* a vector may repeat, so the bytes of the chunk do not limit the elements */
     if (c->len < 0 || c->len > TI_VEC_INLINE || (r->elements -= c->len) < 0)
         return false;
     if (fresh)
@@ -991,7 +990,7 @@ static bool next_vec(struct ti_reader *r, struct column *c, int which, struct ti
     return ok;
 }
 
-/* The extra values of an event whose volume is in column `vol`. */
+/* Read the extra values of an event whose volume is in column `vol`. */
 static bool decode_extras(struct ti_reader *r, uint32_t vol, struct ti_event *ev)
 {
     struct column *c = &r->beside[(size_t)(vol - r->first_vol) * (size_t)r->nextras];
@@ -1060,7 +1059,7 @@ static bool end_mark(const struct ti_reader *r)
            memcmp(mark, TI_MAGIC_END, sizeof mark) == 0;
 }
 
-/* Pass a chunk without a look inside. */
+/* Advance past a chunk without reading its payload. */
 static ti_status pass_unread(struct ti_reader *r, const struct chunk *c, struct ti_err *err)
 {
     uint8_t crc[TI_CRC_BYTES];
@@ -1071,8 +1070,8 @@ static ti_status pass_unread(struct ti_reader *r, const struct chunk *c, struct 
     return st;
 }
 
-/* One chunk that is no EVT, or any when `skip`: EVT and VEC are then passed
- * without a look inside. */
+/* Process a chunk that is no EVT; with `skip`, any chunk: then the payloads of EVT and VEC are not
+ * read. */
 static ti_status take_chunk(struct ti_reader *r, const struct chunk *c, bool skip,
                             struct ti_err *err)
 {
@@ -1141,7 +1140,7 @@ static ti_status take_chunk(struct ti_reader *r, const struct chunk *c, bool ski
     return ok ? TI_OK : damaged(r, at, err, "a chunk's content is malformed");
 }
 
-/* At the end, whichever: what was it? */
+/* At any end: check the end mark and find out how the trace ended. */
 static ti_status finish(struct ti_reader *r, struct ti_err *err)
 {
     if (!r->have_index || !r->have_totals) {
@@ -1161,7 +1160,7 @@ static ti_status finish(struct ti_reader *r, struct ti_err *err)
     return TI_OK;
 }
 
-/* Chunks until an EVT is loaded or the end. */
+/* Process chunks up to and including the next EVT, or to the end. */
 static ti_status advance(struct ti_reader *r, bool skip, struct ti_err *err)
 {
     struct chunk c;
@@ -1202,8 +1201,8 @@ static void free_used(struct ti_reader *r)
     }
 }
 
-/* Keep the communicator of the next window; of one that is out of turn, or too
- * many, nothing is known. */
+/* Remember the communicator of a new window.  Nothing is kept if its number is not the next one, or
+ * if there are too many windows. */
 static __attribute__((noinline)) void note_window(struct ti_reader *r, const struct ti_event *ev)
 {
     size_t room = (size_t)r->nwindows + 1;
@@ -1211,7 +1210,7 @@ static __attribute__((noinline)) void note_window(struct ti_reader *r, const str
 
     if (ev->arg[TI_F_WIN] != r->nwindows || !keep(r, sizeof *grown))
         return;
-    if ((room & (room - 1)) == 0 || !r->window) { /* grows by doubling */
+    if ((room & (room - 1)) == 0 || !r->window) { /* the room is the next power of two */
         grown = realloc(r->window, 2 * room * sizeof *grown);
         if (!grown)
             return;
@@ -1282,8 +1281,8 @@ ti_status ti_reader_verify(struct ti_reader *r, uint64_t *events, struct ti_err 
 
 /* -------------------------------------------------------- open and close -- */
 
-/* Metadata "extra": NAME:UNIT, separated by blanks.  With more of them than there
- * can be, none is known. */
+/* Parse metadata "extra": NAME:UNIT, separated by blanks.  If there are more than TI_EXTRAS_MAX,
+ * the trace has no extra columns for us. */
 static bool name_extras(struct ti_reader *r)
 {
     const char *list = ti_reader_info(r, "extra");
@@ -1333,7 +1332,7 @@ ti_status ti_reader_open_at(int fd, int64_t offset, int64_t bytes, const char *n
         st = damaged(r, r->at, err, "it does not begin with metadata");
     if (!st && !r->at_end)
         st = take_chunk(r, &c, false, err);
-    if (!st && r->at_end) /* so short that not even its rank is known */
+    if (!st && r->at_end) /* cut off before the metadata */
         st = ti_err_set(err, TI_ERR_INPUT, "'%s' was cut off before its first chunk", name);
     if (!st && !name_extras(r))
         st = no_memory(r, err);
@@ -1539,7 +1538,7 @@ bool ti_reader_same_call(const struct ti_reader *ra, const struct ti_event *a,
 {
     if (a->op != b->op || a->mask != b->mask)
         return false;
-    /* by name: numbers are shared with the call sites, which may differ */
+    /* names, because strings are numbered in the order in which each rank met them */
     for (uint32_t rest = a->mask; rest; rest &= rest - 1) {
         int f = __builtin_ctz(rest);
 

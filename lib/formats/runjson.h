@@ -1,6 +1,6 @@
 /*
- * RUN.json of a run directory: what ti-acquire left of the run; and what a bundle has of it, which
- * is there as MANIFEST.json when somebody unpacked one.
+ * Reader of RUN.json, in which ti-acquire describes the run of a run directory.  MANIFEST.json,
+ * which lies there after a bundle was unpacked, has the same keys.
  */
 #ifndef TI_RUNJSON_H
 #define TI_RUNJSON_H
@@ -12,16 +12,16 @@
 #include "common/err.h"
 
 /*
- * The file `name`, one of the two, of the open directory `dir`, which is called `path`.  *out is
- * NULL if there is none; else "np", "run_id", "nodes" (of objects), "transport", "counter" and
- * "steps", where they are there and not null, are of the types that they have to be.  sb: of the
- * file that was read; may be NULL.  TI_ERR_IO, or TI_ERR_INPUT, which tells where in the file it
- * is wrong.
+ * Read file `name`, one of the two, in the open directory `dir`, which messages call `path`.  *out
+ * is a new object, or NULL if there is no such file.  The types of "np", "run_id", "nodes" (of
+ * objects), "transport", "counter" and "steps" have been checked where they are present and not
+ * null.  *sb, unless NULL, is the stat of the file.  TI_ERR_IO, or TI_ERR_INPUT, whose sentence
+ * tells the place in the file.
  */
 ti_status ti_runjson_read(int dir, const char *path, const char *name, json_t **out,
                           struct stat *sb, struct ti_err *err);
 
-/* `hex` is a run id. */
+/* Whether `hex` is a run id. */
 bool ti_runjson_is_id(const char *hex);
 
 #endif

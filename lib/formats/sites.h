@@ -1,9 +1,9 @@
 /*
- * What there is to run on: sites, clusters, nodes.  From a sites file
- * (tiara-sites(5)), an Open MPI hostfile, or the job one is in
- * (acquire/where/where.h); the same struct whatever it came from.
+ * The machines of a run: sites, their clusters, their nodes.  They come from a sites file
+ * (tiara-sites(5)), an Open MPI hostfile, or the batch job that the program runs in
+ * (acquire/where/where.h).
  *
- * What is not known is 0, "" or NULL: the probe finds out.
+ * Unknown values are 0, "" or NULL; ti-acquire's probe of the nodes finds them out.
  */
 #ifndef TI_SITES_H
 #define TI_SITES_H
@@ -14,8 +14,8 @@
 
 #include "common/err.h"
 
-/* The keys of a sites file, see tiara-sites(5): X(name).  [defaults] has those of clusters,
- * but for `nodes`. */
+/* The keys of a sites file, see tiara-sites(5): X(name).  [defaults] has the keys of clusters
+ * except `nodes`. */
 #define TI_SITE_KEYS(X)   X(gateway) X(domain) X(network) X(wan_bandwidth) X(wan_latency)
 #define TI_TARGET_KEYS(X) X(ranks_per_node)
 /* clang-format off */
@@ -32,8 +32,8 @@ struct ti_site {
     char *gateway; /* [USER@]HOST[:PORT] through which its nodes are reached; NULL: directly */
     char *domain;  /* appended to node names without a dot; NULL: nothing */
     char *network; /* interfaces or CIDRs for MPI, separated by commas; NULL: Open MPI's choice */
-    char *wan_bandwidth; /* for replays, as SimGrid writes it: of its link to the wide-area */
-    char *wan_latency;   /* network, in each direction; NULL: not said */
+    char *wan_bandwidth; /* of its link to the wide-area network, in each direction; for replays, */
+    char *wan_latency;   /* in SimGrid's notation; NULL: not given */
 };
 
 struct ti_cluster {
@@ -41,15 +41,15 @@ struct ti_cluster {
     int site;              /* index in ti_sites.site */
     int cores, cpus;       /* of a node; 0: not known */
     int64_t memory_bytes;  /* of a node, all of it; 0: not known */
-    int64_t reserve_bytes; /* left for the system on each node; -1: as the command line says */
+    int64_t reserve_bytes; /* left for the system on each node; -1: from the command line */
     char *cpu;             /* model, for people; NULL */
     char *family;          /* as uname -m: "x86_64", "aarch64", "ppc64le"; NULL: not known */
     char *isa;             /* x86-64, or x86-64-v2 to -v4, as --isa; NULL: not known */
     double speed;    /* of a core, in instructions per second; only ratios matter; 0: not known */
-    char *bandwidth; /* for replays, as SimGrid writes it: of a node's link; NULL: not said */
+    char *bandwidth; /* of a node's link; for replays, in SimGrid's notation; NULL: not given */
     char *latency;
-    char *program;   /* instead of the command line's; NULL */
-    char *trace_dir; /* where its nodes write; NULL: as the command line says */
+    char *program;   /* NULL: from the command line */
+    char *trace_dir; /* folder for traces on its nodes; NULL: from the command line */
     char *tiara;     /* folder with ti-node and libminitrace.so on its nodes; NULL: shipped */
     char **env;      /* VAR=VALUE */
     int nenv;
@@ -57,11 +57,11 @@ struct ti_cluster {
 };
 
 struct ti_node {
-    char *name;           /* as hostfiles and SSH have it: domain appended */
+    char *name;           /* for hostfiles and SSH: the domain is appended */
     int cluster;          /* index in ti_sites.cluster */
-    int64_t slots;        /* a hostfile's: so many ranks, neither more nor fewer; 0: as planned */
-    int cores;            /* as granted to us by a scheduler; 0: its cluster's */
-    int64_t memory_bytes; /* as granted to us by a scheduler; 0: its cluster's */
+    int64_t slots;        /* exact number of ranks, from a hostfile; 0: as planned */
+    int cores;            /* granted by a scheduler; 0: as in its cluster */
+    int64_t memory_bytes; /* granted by a scheduler; 0: as in its cluster */
 };
 
 enum ti_sites_origin {
@@ -82,48 +82,46 @@ struct ti_sites {
     int nclusters;
     struct ti_node *node; /* grouped by cluster, clusters grouped by site, as in the file */
     int64_t nnodes;
-    /* [target]: ranks a node has on the machine to be foretold; 0: not said */
+    /* [target]: ranks per node on the machine whose performance is to be predicted; 0: not given */
     int64_t target_ranks_per_node;
-    /* How nodes are reached instead of SSH, {node} standing for the name: "srun", ...; NULL: SSH */
+    /* Command that reaches a node, {node} standing for its name: "srun", ...; NULL: SSH */
     char **via;
 };
 
 /*
- * Read a sites file.  *out is set on success only.  TI_ERR_IO, or TI_ERR_INPUT
- * with "FILE:LINE:COLUMN: what is wrong" for what is malformed, unknown, given
- * twice or missing.  It is read to the end: up to 20 further findings, and warnings, which
- * there may be on success too, go to `more`, one a line with a newline behind (may be NULL;
- * set to NULL when there are none; free() it).
+ * Read a sites file.  *out is set on success only.  TI_ERR_IO, or TI_ERR_INPUT with
+ * "FILE:LINE:COLUMN: what is wrong" for something malformed, unknown, repeated or missing.  The
+ * file is read to its end: up to 20 further findings go to *more, each with a newline; free() it.
+ * There may be warnings on success, too.  *more is NULL when there are none; `more` may be NULL.
  */
 ti_status ti_sites_read(const char *path, struct ti_sites **out, char **more, struct ti_err *err);
 
 /*
- * An Open MPI hostfile: "NAME [slots=N] [max_slots=N]", '#' comments; one cluster
- * "hosts" at one site "here".  A name given several times adds its slots; a line without
- * slots= counts one then, and leaves the slots open (0) where it is the only one.
+ * Read an Open MPI hostfile: "NAME [slots=N] [max_slots=N]", comments with '#'.  The nodes form one
+ * cluster "hosts" at one site "here".  The slots of repeated names are added up; there, a line
+ * without slots= counts as one.  A name on one line only, without slots=, has 0: not given.
  */
 ti_status ti_sites_read_hostfile(const char *path, struct ti_sites **out, struct ti_err *err);
 
 void ti_sites_free(struct ti_sites *s); /* NULL is fine */
 
-/* What one of them holds. */
+/* Free the members of a struct, not the struct. */
 void ti__cluster_release(struct ti_cluster *c);
 void ti__site_release(struct ti_site *s);
 
-/* For those that build one: grow by a zeroed entry; NULL when memory is short.  Names are
- * copied.  ti_sites_add_node() appends to the last cluster only. */
+/* Build a struct ti_sites: make an empty one, and append zeroed entries with a name, which is
+ * copied. ti_sites_add_node() appends to the last cluster.  NULL when memory is short. */
 struct ti_sites *ti_sites_new(enum ti_sites_origin origin, const char *path);
 struct ti_site *ti_sites_add_site(struct ti_sites *s, const char *name);
 struct ti_cluster *ti_sites_add_cluster(struct ti_sites *s, int site, const char *name);
 struct ti_node *ti_sites_add_node(struct ti_sites *s, const char *name);
 
-/* Remove the nodes for which keep[i] is false; clusters and sites left without
- * nodes stay. */
+/* Remove the nodes for which keep[i] is false.  Clusters and sites without nodes stay. */
 void ti_sites_filter(struct ti_sites *s, const bool *keep);
 
 /*
- * How batch systems let their nodes be reached, as words of a command, {node} for the node;
- * NULL ends them.  That of Slurm is for the job `id`.
+ * The commands with which batch systems reach the nodes of a job: NULL-terminated words, of which
+ * {node} stands for the node.  Slurm's is for job `id`.
  */
 #define TI_VIA_WORDS 40
 struct ti_via {
@@ -133,7 +131,8 @@ struct ti_via {
 void ti_via_oar(struct ti_via *v);
 void ti_via_slurm(const char *id, struct ti_via *v);
 
-/* Whether it is one of these, of any job: nothing else is executed by it. */
+/* Whether `words` is one of these commands, for any job.  ti-gather executes no others from a
+ * trace. */
 bool ti_via_is_known(const char *const *words);
 
 #endif

@@ -1,9 +1,8 @@
 /*
- * The container of a trace: what writer and reader share, and nothing else.
- * All fixed-width integers are little-endian; "varint" is LEB128, "zigzag" maps
- * 0, -1, 1, -2, ... to 0, 1, 2, 3, ... before it.
+ * The container of a trace: what writer and reader share.  All fixed-width integers are
+ * little-endian; "varint" is LEB128, "zigzag" maps 0, -1, 1, -2, ... to 0, 1, 2, 3, ... before it.
  *
- *   file     header, chunks, the last chunk being IDX, then TI_MAGIC_END
+ *   file     header, chunks of which the last is IDX, TI_MAGIC_END
  *   header   48 bytes: magic 8, major u16, minor u16, incompat u32, compat u32,
  *            nranks u32, run id 16, reserved u32 (0), CRC32C of the 44 before
  *   chunk    header of 32 bytes: type u8, flags u8, version u8, codec u8,
@@ -11,9 +10,9 @@
  *            stored length u32, CRC32C of the 28 before; then the stored
  *            payload; then its CRC32C
  *
- * A chunk's header is written last, over zeros, so that a torn chunk is seen
- * and everything before it stays readable.  A reader skips chunks of a type it
- * does not know when TI_CHUNK_OPTIONAL is set in flags, else refuses.
+ * A chunk's header is written last, over zeros.  So a reader recognizes a chunk that was not
+ * completed, and everything before it stays readable.  A reader skips a chunk of unknown type if
+ * TI_CHUNK_OPTIONAL is set in its flags, and else refuses the file.
  *
  * Payloads, after decompression:
  *
@@ -29,21 +28,20 @@
  *        intercommunicator, varint size and members of the other group follow
  *   VEC  one long vector: varint number, varint length, zigzag differences
  *   EVT  events, see columns.h
- *   XTR  extra values of the events of the EVT that follows, whose first event
- *        and number of events its header has too; see columns.h
+ *   XTR  extra values of the events of the next EVT chunk; its header repeats that
+ *        chunk's first event and number of events; see columns.h
  *   TOT  volume u64, events u64, hash u64 (formats/event.h), state u8
  *        (enum ti_end), then metadata as in INF
- *   IDX  varint number of chunks before it, varint bytes of the file before
- *        it, CRC32C u32 over the two CRCs of every chunk before it in order
+ *   IDX  varint number of chunks before this one, varint bytes of the file before
+ *        this one, CRC32C u32 over the two CRCs of every chunk before it, in order
  *
  * TPL, SLT, COL and RNK are reserved for the folded encoding.
  *
- * Extra columns are values beside the volumes: durations, further counters.  They
- * belong to one run and not to what the program does, so that hash, totals and
- * comparisons leave them out, and XTR is optional.  Metadata "extra" names them
- * in order: NAME:UNIT, separated by blanks; a name may have colons.
+ * Extra columns are values beside the volumes: durations, further counters.  They differ from run
+ * to run.  So hash, totals and comparisons leave them out, and XTR is an optional chunk.  Metadata
+ * "extra" names them in order: NAME:UNIT, separated by blanks; a name may have colons.
  *
- * Metadata keys are listed in man/tiara-trace.5.
+ * tiara-trace(5) lists the metadata keys.
  */
 #ifndef TI_TRACE_H
 #define TI_TRACE_H
@@ -66,10 +64,10 @@
     X(XTR, 8) X(TPL, 16) X(SLT, 17) X(COL, 18) X(RNK, 19)
 /* clang-format on */
 
-/* Kinds of strings; the values are what stands in the file. */
+/* Kinds of strings; the values are those in the file. */
 enum ti_string { TI_STRING_SITE = 's', TI_STRING_CALL = 'c', TI_STRING_FILE = 'f' };
 
-/* How a communicator was made; the values are what stands in the file. */
+/* How a communicator was made; the values are those in the file. */
 enum ti_comm_kind {
     TI_KIND_WORLD = 'w',
     TI_KIND_SELF = 's',
@@ -80,7 +78,7 @@ enum ti_comm_kind {
     TI_KIND_GRAPH = 'n',
     TI_KIND_DIST_GRAPH = 'a',
     TI_KIND_MERGED = 'm', /* from an intercommunicator */
-    TI_KIND_INTER = 'i'   /* any intercommunicator, however made */
+    TI_KIND_INTER = 'i'   /* any intercommunicator */
 };
 
 #define TI_CHUNK_ENUM(name, number) TI_CHUNK_##name = number,
@@ -100,7 +98,7 @@ enum ti_codec { TI_CODEC_RAW = 0, TI_CODEC_ZLIB = 1, TI_CODEC_ZSTD = 2 }; /* zli
 #define TI_END_ENUM(name, number, text) TI_END_##name = number,
 enum ti_end { TI_ENDS(TI_END_ENUM) TI_END_COUNT };
 
-/* What a reader takes at most, against damaged or hostile lengths. */
+/* Limits that a reader imposes, against damaged or hostile lengths. */
 #define TI_CHUNK_RAW_MAX (64u << 20)
 #define TI_STRING_MAX    (1u << 16)
 #define TI_RANKS_MAX     (1 << 24)

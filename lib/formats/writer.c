@@ -21,13 +21,13 @@
 #define SYM_SLOTS      512 /* power of two */
 #define COLS           512
 #define VOL_SLOTS      1024 /* power of two */
-#define BLOCK_BYTES    32 /* at least; numbers of blocks have 16 bits */
+#define BLOCK_BYTES    32   /* smallest size; numbers of blocks have 16 bits */
 #define OUT_BYTES      2048
 #define PENDING_BYTES  1024
 #define COMMS_BYTES    1024
 #define KEPT_BYTES     2048
 #define CHUNK_GROWTH   4
-#define DEFLATE_BYTES  (31 * 1024) /* what zlib asks for at the setting below */
+#define DEFLATE_BYTES  (31 * 1024) /* zlib's memory with the settings below */
 #define DEFLATE_LEVEL  6
 #define DEFLATE_WINDOW 11
 #define DEFLATE_MEM    5
@@ -45,12 +45,12 @@ struct block {
     uint8_t data[];
 };
 
-/* The last vector of a column, to see that the next one is the same. */
+/* The last vector of a column, to compare the next one with it. */
 struct kept {
     uint16_t at, room; /* in the writer's kept[] */
     uint16_t len;
     uint8_t width;
-    bool lost; /* no room for it, or in a chunk of its own */
+    bool lost; /* not kept: no room, or it is in a VEC chunk */
 };
 
 struct column {
@@ -62,8 +62,8 @@ struct column {
     uint16_t head, tail;
     uint16_t full;           /* blocks before the tail */
     uint8_t fill;            /* bytes used in the tail */
-    bool is_volume;          /* of a burst: */
-    uint16_t before, symbol; /* see columns.h */
+    bool is_volume;          /* a column of volumes, for `before` and `symbol` */
+    uint16_t before, symbol; /* as in columns.h */
 };
 
 struct symbol {
@@ -71,21 +71,21 @@ struct symbol {
     uint16_t op;
     uint16_t col;      /* its first column; the others follow it */
     uint16_t next;     /* symbol that followed last time, or NONE */
-    uint16_t vol_prev; /* what the volume column `vol_col` is for */
+    uint16_t vol_prev; /* the symbol before that volume column `vol_col` is for */
     uint16_t vol_col;  /* NONE: not looked up yet */
     uint8_t vecs;      /* bit v: has vector v */
     uint8_t ncols;     /* of fields and vectors */
 };
 
 struct ti_writer {
-    int fd;           /* is_own() tells whether it still is our file's */
+    int fd;           /* may have become another file's, see is_own() */
     dev_t dev;        /* identity of our file */
     ino_t ino;
     const char *path; /* to open the file again; the caller's */
     uint8_t header[TI_HEADER_BYTES];
-    pid_t pid;                          /* of the process whose file it is */
-    volatile sig_atomic_t busy;         /* in one of the functions that write */
-    volatile sig_atomic_t more_to_come; /* extra values of the last event */
+    pid_t pid;                          /* of the process that opened the file */
+    volatile sig_atomic_t busy;         /* between begin() and end() */
+    volatile sig_atomic_t more_to_come; /* the extra values of the last event are missing */
     uint32_t rank;
     ti_status failed;
     struct ti_err err;
@@ -105,15 +105,15 @@ struct ti_writer {
     /* the columns */
     uint16_t nsyms, ncols, nblocks, prev;
     uint16_t extras;                 /* columns behind each one of volumes */
-    uint16_t most_cols, most_blocks; /* with which there surely is room for another event */
-    bool crowded;                    /* may have no room for another event */
+    uint16_t most_cols, most_blocks; /* up to these, another event surely fits */
+    bool crowded;                    /* another event may not fit */
     uint16_t sym_slot[SYM_SLOTS], vol_slot[VOL_SLOTS];
     struct symbol sym[SYMS];
     struct column col[COLS];
     uint8_t *store; /* the blocks: `own_store`, or a mapping of store_mapped bytes */
     size_t store_mapped;
     uint32_t block_bytes, blocks, block_data;
-    uint32_t chunk_most, vec_inline; /* as TI_CHUNK_EVENTS and TI_VEC_INLINE, at most */
+    uint32_t chunk_most, vec_inline; /* limits, at most TI_CHUNK_EVENTS_MOST and TI_VEC_INLINE */
     _Alignas(8) uint8_t own_store[TI_BUFFER_DEFAULT];
     uint16_t kept_used;
     _Alignas(8) uint8_t kept[KEPT_BYTES];
@@ -146,10 +146,9 @@ _Static_assert(SYMS < SYM_SLOTS && COLS < VOL_SLOTS, "hash tables must not fill 
 /* ------------------------------------------------------------------ file -- */
 
 /*
- * The descriptor shares its number space with the application, which may close every
- * descriptor (closefrom(), a loop) and get the same number for a file of its own.  So each
- * use of the descriptor is preceded by is_own(), and a lost descriptor is replaced by
- * opening the file again by name.
+ * The application may close all descriptors (closefrom(), a loop) and get our number for a file of
+ * its own.  So each use of the descriptor is preceded by is_own(), and a lost descriptor is
+ * replaced by opening the file again by name.
  */
 static bool is_own(const struct ti_writer *w, int fd)
 {
@@ -158,8 +157,7 @@ static bool is_own(const struct ti_writer *w, int fd)
     return fstat(fd, &st) == 0 && st.st_dev == w->dev && st.st_ino == w->ino;
 }
 
-/* The file of that name is ours only with our identity and our header: an inode number is
- * used again once its file is gone. */
+/* Compares inode and header: the inode number of a removed file is used again. */
 static bool open_again(struct ti_writer *w)
 {
     uint8_t header[TI_HEADER_BYTES];
@@ -177,7 +175,7 @@ static bool open_again(struct ti_writer *w)
     return true;
 }
 
-/* Leave a clean prefix; nothing can be done if that fails too. */
+/* Cut the file to its complete chunks.  A failure here cannot be handled. */
 static void cut(struct ti_writer *w)
 {
     if (is_own(w, w->fd) && ftruncate(w->fd, (off_t)w->file_bytes) != 0)
@@ -208,17 +206,17 @@ static __attribute__((noinline)) bool refuse(struct ti_writer *w)
 }
 
 /*
- * Whether the writer takes nothing more.  A signal handler may call MPI, or jump out of a
- * call, while one of the functions below is in progress: what is in memory is then
- * inconsistent, and only the chunks in the file are of use.
+ * Whether the writer has failed.  A signal handler may call MPI, or jump out of a call, while one
+ * of the functions below is in progress.  Then the memory is inconsistent, and only the chunks in
+ * the file are of use.
  */
 static inline bool is_over(struct ti_writer *w)
 {
     return __builtin_expect(w->failed || w->busy, 0) && refuse(w);
 }
 
-/* Every function that changes the writer calls begin() first and end() last.  A signal handler
- * that calls another function of the writer in between makes the writer fail. */
+/* Every function that changes the writer calls begin() first and end() last.  If a signal handler
+ * calls the writer in between, the writer fails. */
 static inline void begin(struct ti_writer *w)
 {
     w->busy = 1;
@@ -231,8 +229,8 @@ static inline void end(struct ti_writer *w)
     w->busy = 0;
 }
 
-/* Whether the process may have a file of `bytes`.  Writing more would not fail
- * but bring SIGXFSZ, which ends an application that does not expect it. */
+/* Whether RLIMIT_FSIZE allows a file of `bytes`.  Writing beyond the limit raises SIGXFSZ, which
+ * ends an application that does not expect it. */
 static bool may_grow_to(uint64_t bytes)
 {
     struct rlimit most;
@@ -352,7 +350,7 @@ static void chunk_put_text(struct ti_writer *w, const char *text)
     chunk_put(w, text, bytes);
 }
 
-/* The header goes in last: until then the chunk does not exist. */
+/* Writes the header last: until then the chunk does not exist for readers. */
 static void chunk_end(struct ti_writer *w, uint64_t first, uint32_t events)
 {
     uint8_t flags = w->type == TI_CHUNK_XTR ? TI_CHUNK_OPTIONAL : 0;
@@ -398,7 +396,7 @@ static void columns_reset(struct ti_writer *w)
     w->col[0] = (struct column){.head = NONE, .tail = NONE};
 }
 
-/* To be called when something was taken of what there is only so much of. */
+/* Update `crowded`; call it after taking a symbol, a column or a block. */
 static void look_for_room(struct ti_writer *w)
 {
     w->crowded = w->nsyms == SYMS || w->ncols > w->most_cols || w->nblocks > w->most_blocks;
@@ -611,7 +609,7 @@ bool ti_writer_busy(const struct ti_writer *w)
     return w->busy || w->more_to_come;
 }
 
-/* Which of the special values its fields have, two bits a field. */
+/* The `kinds` of an event's symbol: two bits for each special field, see columns.h. */
 static uint32_t event_kinds(const struct ti_event *ev)
 {
     uint32_t rest = ev->mask & TI_M_SPECIAL, kinds = 0;
@@ -630,7 +628,7 @@ static uint32_t event_kinds(const struct ti_event *ev)
     return kinds;
 }
 
-/* The fields of `mask` that have a column, given `kinds`. */
+/* The fields of `mask` that have a column: those whose kind is a number. */
 static uint32_t column_fields(uint32_t mask, uint32_t kinds)
 {
     int shift = 0;
@@ -741,7 +739,7 @@ static void keep_vec(struct ti_writer *w, struct kept *k, const struct ti_vec *v
 {
     size_t bytes = (size_t)(vec->len * vec->width), room = 16;
 
-    while (room < bytes) /* by powers of two: vectors of a symbol may grow */
+    while (room < bytes) /* powers of two, because later vectors may be longer */
         room *= 2;
     k->lost = bytes > k->room && w->kept_used + room > KEPT_BYTES;
     if (k->lost)
@@ -753,7 +751,7 @@ static void keep_vec(struct ti_writer *w, struct kept *k, const struct ti_vec *v
     }
     k->len = (uint16_t)vec->len;
     k->width = (uint8_t)vec->width;
-    if (bytes) /* of an empty one there may be no data */
+    if (bytes) /* the data of an empty vector may be NULL */
         memcpy(w->kept + k->at, vec->data, bytes);
 }
 
@@ -815,14 +813,14 @@ static bool has_room_for_vecs(const struct ti_writer *w, const struct ti_event *
     return w->nblocks + blocks <= w->most_blocks;
 }
 
-/* Whether the columns surely have room for this event. */
+/* Whether the columns surely have room for this event.  False negatives only end a chunk early. */
 static inline bool has_room(const struct ti_writer *w, const struct ti_event *ev)
 {
     return w->chunk_events < w->chunk_limit && !w->crowded &&
            (!(ev->vec[0].len | ev->vec[1].len) || has_room_for_vecs(w, ev));
 }
 
-/* The event's fields to the hash, and those of `columns` to theirs, from *c on. */
+/* Add the event's fields to the hash, and those of `columns` to the columns from *c on. */
 static inline uint64_t put_fields(struct ti_writer *w, const struct ti_event *ev, uint32_t columns,
                                   struct column **c, uint64_t hash)
 {
@@ -840,8 +838,8 @@ static inline uint64_t put_fields(struct ti_writer *w, const struct ti_event *ev
     return hash;
 }
 
-/* noinline: without it, compilers split off a part for the caller below, and then
- * each event takes a call more. */
+/* noinline: otherwise compilers split off a part for ti_writer_event_extra(), which costs each
+ * event one more call. */
 __attribute__((noinline)) ti_status ti_writer_event(struct ti_writer *w, const struct ti_event *ev)
 {
     uint32_t kinds;
@@ -917,7 +915,7 @@ static void divide(struct ti_writer *w, size_t bytes)
     while (bytes / w->block_bytes > NONE + 1)
         w->block_bytes *= 2;
     w->blocks = (uint32_t)(bytes / w->block_bytes);
-    if (w->blocks > NONE) /* of the largest buffer, all but one */
+    if (w->blocks > NONE) /* one too many in the largest buffer */
         w->blocks = NONE;
     w->block_data = w->block_bytes - sizeof(struct block);
     w->chunk_most = bytes > TI_BUFFER_DEFAULT ? TI_CHUNK_EVENTS_MOST : TI_CHUNK_EVENTS;
@@ -1048,8 +1046,8 @@ void ti_writer_info(struct ti_writer *w, const char *const *pairs, int n)
     end(w);
 }
 
-/* Strings wait until events that may refer to them are written: they are much
- * alike, and one chunk of them is far smaller than many. */
+/* Strings are kept until the events that may refer to them are written.  They resemble each other,
+ * so one chunk of many compresses better than many chunks. */
 uint32_t ti_writer_string(struct ti_writer *w, enum ti_string kind, const char *text)
 {
     uint32_t *count = kind == TI_STRING_SITE   ? &w->sites
@@ -1075,8 +1073,8 @@ uint32_t ti_writer_string(struct ti_writer *w, enum ti_string kind, const char *
     return *count;
 }
 
-/* Communicators wait like strings; one that finds no room goes into a chunk with
- * those before it. */
+/* Communicators are kept like strings.  One that finds no room goes into a chunk with those before
+ * it. */
 static void comm_put(struct ti_writer *w, const void *data, size_t bytes)
 {
     if (!w->comms_open && w->comms_bytes + bytes > COMMS_BYTES)
@@ -1104,7 +1102,7 @@ static void comm_put_run(struct ti_writer *w, int64_t n, int64_t first, int64_t 
         comm_put_varint(w, ti_zigzag(stride));
 }
 
-/* World ranks, as runs that go up or down by a stride. */
+/* Write world ranks as runs with a stride, see COM in trace.h. */
 static void put_members(struct ti_writer *w, int64_t size, const int *members)
 {
     int64_t last = 0;
@@ -1192,7 +1190,7 @@ ti_status ti_writer_close(struct ti_writer *w, enum ti_end how, const char *cons
 
     w->busy = interrupted;
     ti_writer_flush(w);
-    if (interrupted) /* the function may go on: nothing is released */
+    if (interrupted) /* the interrupted function may continue: release nothing */
         return ti_writer_error(w, err);
     begin(w);
     if (!w->failed)

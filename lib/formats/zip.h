@@ -1,11 +1,9 @@
 /*
- * Reader of zip archives as Tiara writes them: members stored, zip64 where
- * needed.  Works from the central directory, so that one member of many
- * thousands is reached with a few reads.
+ * Reader of zip archives as Tiara writes them: members are stored, with zip64 where needed.  It
+ * works from the central directory, so that one member of many thousands is found with a few reads.
  *
- * Everything in the archive is distrusted: offsets and lengths are checked
- * against the file, and a member's own header against the central directory
- * before its data are touched.
+ * Nothing in the archive is trusted.  Offsets and lengths are checked against the file.  A member's
+ * own header is checked against the central directory before its data are read.
  */
 #ifndef TI_ZIP_H
 #define TI_ZIP_H
@@ -18,17 +16,16 @@
 struct ti_zip_member {
     const char *name; /* lives as long as the ti_zip */
     int64_t header;   /* offset of the member's own header */
-    int64_t bytes;    /* stored, which is also its size */
+    int64_t bytes;    /* stored size, equal to the size of the contents */
     uint32_t crc32;
 };
 
 struct ti_zip;
 
 /*
- * Read the central directory of the open file `fd`, which stays the caller's
- * and must outlive *out; `name` is used in messages.  Returns TI_OK, TI_ERR_IO,
- * or TI_ERR_INPUT for what is no zip archive, is cut off or damaged, or holds
- * compressed or encrypted members.
+ * Read the central directory of the open file `fd`, which messages call `name`.  The caller keeps
+ * `fd` and closes it after *out.  TI_ERR_IO, or TI_ERR_INPUT if it is no zip archive, is cut off or
+ * damaged, or holds compressed or encrypted members.
  */
 ti_status ti_zip_open(int fd, const char *name, struct ti_zip **out, struct ti_err *err);
 void ti_zip_close(struct ti_zip *z); /* NULL is fine */
@@ -40,13 +37,13 @@ const struct ti_zip_member *ti_zip_member(const struct ti_zip *z, int64_t i);
 /* Offset of the data of member `i`, after checking its own header. */
 ti_status ti_zip_data(const struct ti_zip *z, int64_t i, int64_t *offset, struct ti_err *err);
 
-/* All of member `i`, its CRC checked, with a 0 behind it; free() it.  Refused
- * above `max` bytes. */
+/* Read all of member `i` and check its CRC.  *out is NUL-terminated; free() it.  TI_ERR_INPUT if it
+ * is larger than `max` bytes. */
 ti_status ti_zip_load(const struct ti_zip *z, int64_t i, int64_t max, char **out,
                       struct ti_err *err);
 
-/* Read exactly `bytes` at `offset`; TI_ERR_INPUT if the file ends before.
- * `name` is used in messages. */
+/* Read exactly `bytes` at `offset` of the file that messages call `name`.  TI_ERR_INPUT if the file
+ * ends before. */
 ti_status ti_pread_all(int fd, void *buf, size_t bytes, int64_t offset, const char *name,
                        struct ti_err *err);
 
