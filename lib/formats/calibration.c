@@ -105,7 +105,7 @@ static const char *section_error(const char *kind, const char *name)
 
 static const struct ti_ini_grammar grammar = {is_kind, is_key, never, never, section_error};
 
-/* A number at *p that ends at one of `ends`; moves behind it. */
+/* Read a number at *p that ends at one of `ends` or the end, and advance *p there. */
 static bool factor_number(const char **p, const char *ends, double *out)
 {
     char *end;
@@ -120,7 +120,7 @@ static bool factor_number(const char **p, const char *ends, double *out)
     return true;
 }
 
-/* A size at *p that ends at ':'; moves behind that. */
+/* Read a size at *p that ends at ':', and advance *p past it. */
 static bool factor_size(const char **p, long long *out)
 {
     char *end;
@@ -171,7 +171,7 @@ static bool whole(const char *text, int64_t *out)
     return !errno && !*end;
 }
 
-/* What the value should have been; NULL: it is, and is kept. */
+/* Store the value; NULL, or what it should have been. */
 static const char *take(struct ti_calibration *c, const struct key *k, const char *text)
 {
     double *number = value(c, k);
@@ -243,7 +243,7 @@ static void take_sections(struct ti_ini *ini, struct ti_calibration *out)
                        "there is neither a [host] nor a [network] in it");
 }
 
-/* A speed, a bandwidth and a factor of bandwidths divide. */
+/* Report zeros in keys that are divisors: speed, bandwidth, bandwidth_factor. */
 static void check_zeros(struct ti_ini *ini, const struct ti_calibration *c)
 {
     struct ti_ini_pos top = {1, 1};
@@ -280,7 +280,7 @@ ti_status ti_calibration_read(const char *path, struct ti_calibration *out, char
 
 /* ----------------------------------------------------------------- write -- */
 
-/* Without what would end the value, or begin a comment in it. */
+/* Write text; characters that would end the value or begin a comment become '?'. */
 static void put_text(FILE *f, const char *text)
 {
     for (char before = ' '; *text; before = *text++) {

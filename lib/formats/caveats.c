@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Below both, they are MPI's own: those of Open MPI 4.1 took 0.1 ms at most. */
+/* Threads that take less than both belong to MPI: those of Open MPI 4.1 took at most 0.1 ms. */
 #define OTHERS_SHARE 0.02
 #define OTHERS_NS    UINT64_C(1000000)
 
@@ -27,7 +27,7 @@ static void add_uncounted(struct ti_caveats *c, const char *name, uint64_t sampl
 
     snprintf(clean, sizeof clean, "%s", name);
     for (char *p = clean; *p; p++)
-        if (*p == ',' || *p <= ' ' || *p > '~') /* it may come from another machine */
+        if (*p == ',' || *p <= ' ' || *p > '~') /* not trusted: it may come from another machine */
             *p = '_';
     while (i < TI_UNCOUNTED_MAX && list[i].samples && strcmp(list[i].name, clean) != 0)
         i++;
@@ -41,7 +41,7 @@ static void add_uncounted(struct ti_caveats *c, const char *name, uint64_t sampl
     }
 }
 
-/* "libm.so.6 31, libc.so.6 2" */
+/* Parse "libm.so.6 31, libc.so.6 2". */
 static void read_uncounted(struct ti_caveats *c, const char *text)
 {
     char name[sizeof c->uncounted_in->name];

@@ -11,17 +11,17 @@
 
 #define SLOTS_MOST (INT64_C(1) << 24)
 
-/* A line. */
+/* One line of the file. */
 struct entry {
     char *name;
-    int64_t slots; /* -1: not said */
+    int64_t slots; /* -1: not given */
     int64_t order;
 };
 
 struct reading {
     const char *path;
     int line;
-    const char *text; /* of the line */
+    const char *text; /* the current line */
     struct entry *entry;
     int64_t n, room;
     struct ti_err *err;
@@ -38,7 +38,7 @@ static ti_status wrong(const struct reading *r, const char *at, const char *what
                       (int)(at - r->text) + 1, what);
 }
 
-/* A word, up to a blank, '=' or the comment; moves on. */
+/* Length of the word at *p, up to a blank, '=' or a comment; advances *p. */
 static size_t word(const char **p)
 {
     const char *from;
@@ -70,7 +70,7 @@ static ti_status check_name(const struct reading *r, const char *name, size_t by
     return TI_OK;
 }
 
-/* "KEY=VALUE ..." behind the name. */
+/* Read "KEY=VALUE ..." after the name. */
 static ti_status take_settings(const struct reading *r, const char *p, struct entry *e)
 {
     int64_t most = -1;
@@ -173,8 +173,8 @@ static int by_order(const void *a, const void *b)
     return (x->order > y->order) - (x->order < y->order);
 }
 
-/* Lines of the same name become one, at the place of the first: what they say is added
- * up, and a line that says nothing counts one, unless it is the only one. */
+/* Merge the lines of each name into its first line, and add up their slots.  A line without slots
+ * counts as one, unless it is the only line of the name. */
 static void merge(struct reading *r)
 {
     int64_t out = 0;

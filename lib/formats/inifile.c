@@ -13,26 +13,26 @@
 #define FINDINGS_MOST 1000
 #define SECTIONS_MOST 20000
 #define KEYS_MOST     1000 /* in one section */
-#define SECTION_MOST  49   /* bytes of a section's head, and of a key, that inih keeps */
+#define SECTION_MOST  49   /* bytes that inih keeps of a section's head, and of a key */
 #define KEY_MOST      49
-#define NEW_SECTION   "\x01" /* a key that no line can have */
+#define NEW_SECTION   "\x01" /* stands for a new section; no line can have this key */
 
-/* What inih was given last. */
+/* The last line that inih was given. */
 enum given { HEAD, MARK, KEY, NEXT_LINE, REST_OF_LINE };
 
 struct reading {
     struct ti_ini *ini;
     const struct ti_ini_grammar *grammar;
-    const char *end, *next;  /* of the file; the line to come */
-    const char *line;        /* the present one */
-    int number;              /* of it */
-    const char *rest, *stop; /* what inih has not been given of its content */
+    const char *end, *next;  /* end of the file; start of the next line */
+    const char *line;        /* start of the current line */
+    int number;              /* of the current line */
+    const char *rest, *stop; /* the part of its content that inih has not got yet */
     enum given given;
-    char *word; /* the key of the present line */
+    char *word; /* the key of the current line */
     struct ti_ini_pos at, value_at;
-    char *kind, *name; /* of the section whose head is given */
+    char *kind, *name; /* of the section whose head is current */
     struct ti_ini_pos name_at;
-    bool skipping; /* the keys of a section that was found wrong */
+    bool skipping; /* the keys of an invalid section */
     bool failed;   /* no memory */
 };
 
@@ -43,7 +43,7 @@ static bool blank(char c)
 
 static void *grown(void *array, size_t each, int n)
 {
-    /* Room is a power of two, so that it need not be remembered. */
+    /* The room is the next power of two, so it is not stored. */
     if (n & (n - 1))
         return array;
     return realloc(array, each * (n ? 2 * (size_t)n : 1));
@@ -177,7 +177,7 @@ const char *ti_ini_show(const char *text, char buf[64])
 
         buf[n++] = c < 0x20 || c == 0x7f ? '?' : *text;
     }
-    /* Not in the middle of a character. */
+    /* Do not cut a UTF-8 character. */
     while (*text && n > 0 && ((unsigned char)*text & 0xc0) == 0x80) {
         text--;
         n--;
@@ -197,7 +197,7 @@ static struct ti_ini_pos place(const struct reading *r, const char *p)
     return at;
 }
 
-/* The next line of the file, without comment and the blanks around; false at the end. */
+/* The next line of the file, without its comment and outer blanks; false at the end. */
 static bool next_line(struct reading *r, const char **from, const char **to)
 {
     const char *stop, *p;
@@ -250,7 +250,7 @@ static const char *skip(const char *p, const char *to)
     return p;
 }
 
-/* The word at `from`, and where it ends: at a blank or `to`. */
+/* The end of the word at `from`: a blank or `to`. */
 static const char *word_end(const char *from, const char *to)
 {
     while (from < to && !blank(*from))
@@ -258,7 +258,7 @@ static const char *word_end(const char *from, const char *to)
     return from;
 }
 
-/* "[kind name]": whether inih shall have it. */
+/* Read "[kind name]"; returns whether inih gets the line. */
 static bool take_head(struct reading *r, const char *from, const char *to)
 {
     const char *close = memchr(from, ']', (size_t)(to - from)), *word, *end, *name, *why;
@@ -294,7 +294,7 @@ static bool take_head(struct reading *r, const char *from, const char *to)
     return !why;
 }
 
-/* The word before '=' or ':', or NULL; *after is behind that. */
+/* The word before '=' or ':', or NULL; *after points past that character. */
 static char *key_of(struct reading *r, const char *from, const char *to, const char **after)
 {
     const char *p = from, *end;
@@ -309,7 +309,7 @@ static char *key_of(struct reading *r, const char *from, const char *to, const c
     return copy(r, from, end);
 }
 
-/* Whether a line goes on with the value above. */
+/* Whether a line continues the value above. */
 static bool continues(struct reading *r, const char *from, const char *to)
 {
     const struct ti_ini_key *above = present_key(r);
@@ -334,7 +334,7 @@ static bool continues(struct reading *r, const char *from, const char *to)
     return goes_on;
 }
 
-/* "key = value": whether inih shall have it. */
+/* Read "key = value"; returns whether inih gets the line. */
 static bool take_key(struct reading *r, const char *from, const char *to)
 {
     const char *after, *value;
@@ -367,7 +367,7 @@ static bool take_key(struct reading *r, const char *from, const char *to)
     return true;
 }
 
-/* Go on to a line that inih shall have; false at the end. */
+/* Advance to the next line that inih gets; false at the end. */
 static bool advance(struct reading *r)
 {
     const char *from, *to;
@@ -394,8 +394,8 @@ static bool advance(struct reading *r)
     return false;
 }
 
-/* How much of the value goes into `room` bytes, such that nothing is lost at the cut: inih
- * takes blanks off, and what begins with a comment's sign for a comment. */
+/* Bytes of the value that fit into `room`, cut where nothing gets lost: inih removes outer blanks,
+ * and takes a piece that begins with '#' or ';' for a comment. */
 static int fits(const struct reading *r, int room)
 {
     if (r->stop - r->rest <= room)
@@ -406,7 +406,7 @@ static int fits(const struct reading *r, int room)
     return 0;
 }
 
-/* inih's reader, as fgets(). */
+/* The reader function for inih, with the interface of fgets(). */
 static char *give(char *line, int room, void *arg)
 {
     struct reading *r = arg;
@@ -415,7 +415,7 @@ static char *give(char *line, int room, void *arg)
     if (r->failed)
         return NULL;
     if (r->given == HEAD) {
-        /* inih does not tell of a section before it has a key. */
+        /* inih reports a section only with its first key. */
         r->given = MARK;
         return strcpy(line, NEW_SECTION "=\n");
     }
@@ -537,7 +537,7 @@ struct ti_ini_pos ti_ini_at(const struct ti_ini_key *key, int offset)
     return at;
 }
 
-/* The whole file; free() it. */
+/* Read the whole file; free() *text. */
 static ti_status load(const char *path, char **text, size_t *bytes, struct ti_err *err)
 {
     size_t room = 0, n;
@@ -576,7 +576,7 @@ static ti_status load(const char *path, char **text, size_t *bytes, struct ti_er
     return TI_OK;
 }
 
-/* What is no text at all is not looked at any further. */
+/* Reject files that are not text. */
 static ti_status check_text(struct reading *r, const char *path, struct ti_err *err)
 {
     const char *nul = memchr(r->next, '\0', (size_t)(r->end - r->next)), *p = r->next;

@@ -7,7 +7,7 @@ json_int_t ti_ranges_edge(const json_t *list, size_t i, size_t which)
     return json_integer_value(json_array_get(json_array_get(list, i), which));
 }
 
-/* The first range that ends at `rank` or behind it. */
+/* Index of the first range that ends at `rank` or after it. */
 static size_t find(const json_t *list, int64_t rank)
 {
     size_t low = 0, high = json_array_size(list);

@@ -14,7 +14,7 @@
 struct reading {
     struct ti_ini *ini;
     struct ti_rates *out;
-    int head;    /* line of [rates]; 0: none so far */
+    int head;    /* line of [rates]; 0: not seen yet */
     bool failed; /* no memory */
 };
 
@@ -50,7 +50,7 @@ static bool never(const char *key)
     return false;
 }
 
-/* A number without sign, blanks or unit. */
+/* Parse a whole number without sign, blanks or unit. */
 static bool whole_number(const char *text, uint64_t *out)
 {
     char *end;
@@ -88,7 +88,7 @@ static const char *section_error(const char *kind, const char *name)
 
 static const struct ti_ini_grammar grammar = {is_kind, is_key, never, never, section_error};
 
-/* Keys that the section cannot have, or has twice. */
+/* Report keys that the section cannot have, or has twice. */
 static void check_keys(struct reading *g, const struct ti_ini_section *s)
 {
     bool head = strcmp(s->kind, "rates") == 0, site = strcmp(s->kind, "site") == 0;
@@ -130,8 +130,8 @@ static int hex_digit(char c)
     return at ? (int)(at - digits) : -1;
 }
 
-/* "lu+0x12 \x22": text in quotes, as put_text() writes it; false if it is malformed.  Text
- * without quotes is taken as it stands. */
+/* Decode quoted text as put_text() writes it, "lu+0x12 \x22"; false if it is malformed.  Text
+ * without quotes is copied. */
 static bool unquote(const char *from, char *to)
 {
     if (*from != '"') {
@@ -256,7 +256,7 @@ static int by_site(const void *a, const void *b)
     return c ? c : (x->line > y->line) - (x->line < y->line);
 }
 
-/* Sort, and find what is there twice. */
+/* Sort classes and sites, and report duplicates. */
 static void sort_rates(struct reading *g)
 {
     struct ti_rates *r = g->out;
@@ -381,7 +381,7 @@ double ti_rates_of(const struct ti_rates *r, const char *site, uint64_t volume)
 
 /* ----------------------------------------------------------------- write -- */
 
-/* What could end the text, or begin a comment in it, is escaped. */
+/* Write quoted text.  Characters that could end it or begin a comment are escaped. */
 static void put_text(FILE *f, const char *key, const char *text)
 {
     if (!text)
@@ -398,7 +398,7 @@ static void put_text(FILE *f, const char *key, const char *text)
     fputs("\"\n", f);
 }
 
-/* "2.53G", six digits */
+/* Write "2.53G", with six digits. */
 static void put_number(FILE *f, const char *key, double v)
 {
     static const char units[] = " kMGTP";

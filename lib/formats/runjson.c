@@ -10,7 +10,7 @@
 
 #include "formats/trace.h"
 
-#define BYTES_MOST (INT64_C(1) << 30) /* 100,000 nodes take some 30 MB */
+#define BYTES_MOST (INT64_C(1) << 30) /* 100,000 nodes take about 30 MB */
 
 bool ti_runjson_is_id(const char *hex)
 {
@@ -18,10 +18,10 @@ bool ti_runjson_is_id(const char *hex)
            strspn(hex, "0123456789abcdefABCDEF") == strlen(hex);
 }
 
-/* What is told of: "run/" is shown as "run". */
+/* The file, for messages, which call "run/" "run". */
 struct file {
     const char *path, *name;
-    int shown; /* of the path */
+    int shown; /* bytes of the path without slashes at its end */
 };
 
 static ti_status cannot(const struct file *f, const char *what, struct ti_err *err)
@@ -134,7 +134,7 @@ static ti_status check(const json_t *run, const struct file *f, struct ti_err *e
     return TI_OK;
 }
 
-/* Of an open file. */
+/* Read and parse an open file. */
 static ti_status parse(int fd, const struct file *f, json_t **out, struct ti_err *err)
 {
     char *text = NULL;
@@ -152,7 +152,7 @@ static ti_status parse(int fd, const struct file *f, json_t **out, struct ti_err
     return st;
 }
 
-/* That there is none is fine; a link to what is not there is not meant so. */
+/* A missing file is no error; a dangling symbolic link is one. */
 static ti_status not_there(int dir, const struct file *f, struct ti_err *err)
 {
     struct stat sb;

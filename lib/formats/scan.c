@@ -29,7 +29,7 @@ enum ti_op_kind ti_op_kind(uint32_t op)
     return TI_OP_KIND_OTHER;
 }
 
-/* With MPI_PROC_NULL, nothing is moved. */
+/* Whether the partner is MPI_PROC_NULL, so that nothing is moved. */
 static bool to_nobody(const struct ti_event *ev)
 {
     return field(ev, TI_F_PEER) == (uint64_t)TI_NULL;
@@ -43,7 +43,7 @@ bool ti_rma_puts(const struct ti_event *ev, uint64_t *bytes)
 
 bool ti_rma_gets(const struct ti_event *ev, uint64_t *bytes)
 {
-    /* what has one side only gets as much as it gives */
+    /* operations with one side get as much as they give */
     *bytes = field(ev, ev->mask & TI_M_BYTES2 ? TI_F_BYTES2 : TI_F_BYTES);
     return ti_op_is(ev->op, TI_T_GETS) && !to_nobody(ev);
 }
@@ -68,7 +68,7 @@ static void count_file(struct ti_op_count *op, const struct ti_event *ev)
         op->bytes += moved;
 }
 
-/* A table whose elements follow one another from 0: room for one more than `last`. */
+/* Make room for index `last` in a table that is filled from 0 on. */
 static bool make_room(void **table, int64_t *room, int64_t last, size_t element)
 {
     int64_t want = *room ? *room : 16;
@@ -94,7 +94,8 @@ static uint64_t neighbours(const struct ti_scan *scan, uint64_t comm)
     return comm < (uint64_t)scan->ndestinations ? scan->destinations[comm] : 0;
 }
 
-/* What the making of a communicator says of them.  A duplicate has its parent's. */
+/* Take the number of neighbours from the event that makes a communicator.  A duplicate has the
+ * number of its parent. */
 static bool learn_neighbours(struct ti_scan *scan, const struct ti_reader *r,
                              const struct ti_event *ev)
 {
@@ -143,13 +144,13 @@ uint64_t ti_scan_collective(const struct ti_scan *scan, const struct ti_reader *
         return bytes * neighbours(scan, field(ev, TI_F_COMM));
     if (!comm)
         return bytes;
-    /* a reduction's blocks are for the own group */
+    /* the blocks of a reduction are for the own group */
     return bytes *
            (uint64_t)(comm->remote && !(ev->mask & TI_M_REDOP) ? comm->remote_size : comm->size);
 }
 
-/* The first size of an event that is none: below zero, where a product was too large for the
- * tracer of old.  NULL: all are. */
+/* The name of the first negative size in an event; NULL if there is none.  Old versions of the
+ * library wrote negative sizes where a product overflowed. */
 static const char *wrong_size(const struct ti_event *ev)
 {
     static const struct {
@@ -166,7 +167,7 @@ static const char *wrong_size(const struct ti_event *ev)
     return NULL;
 }
 
-/* What a call hands over, or each start of the request it makes. */
+/* What a call gives, or each start of the persistent request that it makes. */
 static struct ti_start gives(const struct ti_scan *scan, const struct ti_reader *r,
                              const struct ti_event *ev)
 {
@@ -189,7 +190,7 @@ static void add(struct ti_scan *scan, const struct ti_start *s)
 
 /* ------------------------------------------------- persistent requests ---- */
 
-/* No rank has so many at a time; a number that is larger is damaged. */
+/* Larger request numbers are taken for damage. */
 #define MOST_REQUESTS (INT64_C(1) << 20)
 
 static bool remember(struct ti_scan *scan, const struct ti_reader *r, const struct ti_event *ev)
@@ -281,7 +282,7 @@ ti_status ti_scan_event(struct ti_scan *scan, const struct ti_reader *r, const s
     return TI_OK;
 }
 
-/* "8 spread 0 samples 64 ..." */
+/* Parse metadata "calibration": "8 spread 0 samples 64 ...". */
 static void take_calibration(struct ti_burst_overhead *c, const char *text)
 {
     if (text && sscanf(text, "%" SCNu64 " spread %" SCNu64, &c->least, &c->spread) == 2)
@@ -332,7 +333,7 @@ ti_status ti_scan_read(struct ti_reader *r, struct ti_scan *scan, struct ti_err 
     int more = 0;
 
     ti_scan_begin(scan);
-    ti_reader_want_extras(r); /* they are checked, too */
+    ti_reader_want_extras(r); /* to check them, too */
     while (st == TI_OK && (more = ti_reader_next(r, &ev, err)) > 0)
         st = ti_scan_event(scan, r, &ev, err);
     if (st != TI_OK)

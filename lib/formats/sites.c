@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Room is a power of two, so that it need not be remembered. */
+/* Room for one more element.  The room is the next power of two, so it is not stored. */
 static void *grown(void *array, size_t each, int64_t n)
 {
     if (n & (n - 1))
@@ -152,12 +152,13 @@ void ti_via_oar(struct ti_via *v)
 }
 
 /*
- * srun within the allocation: --overlap and --mem=0, as ranks and mpirun's own share what
- * is granted; what the job's script asked of its steps is not for these.
- * --unbuffered, or slurmstepd holds back what does not end in a newline; it makes a
- * terminal of standard output, but a raw one, which leaves bytes as they are.
- * --mpi=none, or a site's default has the daemons of mpirun take themselves for ranks of
- * the step.  --export=ALL, or after "sbatch --export=NONE" there is not even a PATH.
+ * srun within the allocation.  --overlap and --mem=0: ti-node, mpirun's daemons and ranks share the
+ * allocated resources, whatever the job's script asks for its steps.  --unbuffered: without it,
+ * slurmstepd holds back output that does not end in a newline.  It makes standard output a
+ * terminal, but a raw one, which leaves the bytes as they are.  --mpi=none: with a site's default,
+ * mpirun's daemons may take themselves for ranks of the step.  --export=ALL: without it, after
+ * "sbatch
+ * --export=NONE" not even PATH is set.
  */
 void ti_via_slurm(const char *id, struct ti_via *v)
 {
@@ -207,7 +208,7 @@ static bool same_words(const char *const *a, const char *const *b)
     return !*a && !*b;
 }
 
-/* The digits behind "--jobid=" among them; NULL: there are none. */
+/* The digits of "--jobid=DIGITS" among the words; NULL if there are none. */
 static const char *job_of(const char *const *words)
 {
     static const char option[] = "--jobid=";

@@ -18,17 +18,17 @@
 struct reading {
     struct ti_ini *ini;
     struct ti_sites *out;
-    const struct ti_ini_section **site;    /* theirs, as in out */
+    const struct ti_ini_section **site;    /* sections of the sites, in the order of out->site */
     const struct ti_ini_section **cluster; /* in the order of the file */
     int nclusters;
     const struct ti_ini_section *defaults, *target;
     bool failed; /* no memory */
 };
 
-/* A cluster that is being read. */
+/* A cluster while it is read. */
 struct draft {
     struct reading *r;
-    struct ti_cluster c; /* its site is -1 until it is known */
+    struct ti_cluster c; /* c.site is -1 until it is known */
     const struct ti_ini_key *nodes, *cores, *cpus, *memory, *reserve, *family, *isa;
 };
 
@@ -41,8 +41,7 @@ static const char *const target_keys[] = {TI_TARGET_KEYS(WORD) NULL};
 #undef WORD
 static const char *const kinds[] = {"defaults", "site", "cluster", "target", NULL};
 
-/* Letters to change, leave out, or add to make `b` of `a`, if few; swapped neighbours are
- * one change. */
+/* Edit distance of `a` and `b`, exact if it is small; swapped neighbours count as one edit. */
 static int distance(const char *a, const char *b)
 {
     enum { MOST = 24 };
@@ -73,7 +72,7 @@ static int distance(const char *a, const char *b)
     return d[n][m];
 }
 
-/* What people call them elsewhere. */
+/* Names that other programs have for these keys. */
 static const struct {
     const char *word, *key;
 } other_words[] = {
@@ -175,7 +174,7 @@ static const struct ti_ini_key *find_key(const struct ti_ini_section *s, const c
     return NULL;
 }
 
-/* Keys that are not known, or given twice. */
+/* Report keys that are unknown or repeated. */
 static void check_keys(struct reading *r, const struct ti_ini_section *s, const char *const *known)
 {
     char shown[64];
@@ -235,7 +234,7 @@ static bool take_size(struct draft *d, const struct ti_ini_key *k, int64_t *out)
     size_t digits = strspn(k->value, "0123456789.");
     size_t blanks = strspn(k->value + digits, " \t");
 
-    /* "16 GiB" as "16GiB" */
+    /* read "16 GiB" as "16GiB" */
     snprintf(text, sizeof text, "%s", k->value);
     unit = k->value + digits + blanks;
     if (digits && blanks && digits < sizeof text && strlen(unit) < sizeof text - digits)
@@ -387,7 +386,7 @@ static void take_speed(struct draft *d, const struct ti_ini_key *k)
                      ti_ini_show(k->value, shown));
 }
 
-/* "10Gbps" or "50us": kept as it is, for SimGrid. */
+/* Take "10Gbps" or "50us", whose text is kept for SimGrid. */
 static void take_unit(struct reading *r, char **field, const struct ti_ini_key *k,
                       enum ti_unit kind)
 {
@@ -438,7 +437,7 @@ static void take_tiara(struct draft *d, const struct ti_ini_key *k)
         set(d->r, &d->c.tiara, k->value);
 }
 
-/* Of `bytes` bytes at `at`; a variable of [defaults] gives way. */
+/* Take the variable in the `bytes` bytes at `at`; it replaces one of [defaults]. */
 static void take_var(struct draft *d, const struct ti_ini_key *k, int at, int bytes)
 {
     const char *text = k->value + at;
@@ -507,14 +506,14 @@ static void take_key(struct draft *d, const struct ti_ini_key *k)
 
 /* ----------------------------------------------------------------- sites -- */
 
-/* [USER@]HOST[:PORT]: NULL if it is. */
+/* NULL if `text` is [USER@]HOST[:PORT], else the error. */
 static const char *gateway_error(const char *text)
 {
     const char *at = strrchr(text, '@'), *host = at ? at + 1 : text, *colon = strrchr(host, ':');
     const char *end = colon ? colon : host + strlen(host);
     long port = colon ? strtol(colon + 1, NULL, 10) : 1;
 
-    if (*host == '[') /* an address of IPv6 */
+    if (*host == '[') /* an IPv6 address */
         end = strchr(host, ']') ? strchr(host, ']') + 1 : host;
     if (text[0] == '-' || *host == '-' || at == text || end == host)
         return "a gateway is [USER@]HOST[:PORT]";
@@ -539,7 +538,7 @@ static const char *domain_error(const char *text)
     return NULL;
 }
 
-/* eth0 or 10.0.0.0/16: NULL if it is. */
+/* NULL if `text` is such as eth0 or 10.0.0.0/16, else the error. */
 static const char *network_error(const char *text, int bytes)
 {
     char net[64], addr[16], *slash;
@@ -571,7 +570,7 @@ static const char *network_error(const char *text, int bytes)
     return NULL;
 }
 
-/* Sets what is between the commas, without blanks. */
+/* Take a list with commas, without its blanks. */
 static void take_network(struct reading *r, struct ti_site *x, const struct ti_ini_key *k)
 {
     char *out;
@@ -625,7 +624,7 @@ static void take_site_key(struct reading *r, struct ti_site *x, const struct ti_
         ti_ini_error(r->ini, ti_ini_at(k, 0), "%s", why);
 }
 
-/* Sections by kind; the sites at once, for clusters may stand before theirs. */
+/* Sort the sections by kind, and add the sites: a cluster may come before its site. */
 static void sort_sections(struct reading *r)
 {
     for (int i = 0; i < r->ini->nsections && !r->failed; i++) {
@@ -680,7 +679,7 @@ static void take_sites(struct reading *r)
 
 /* -------------------------------------------------------------- clusters -- */
 
-/* What does not go together. */
+/* Report values that contradict each other. */
 static void check_cluster(struct draft *d, const struct ti_ini_section *s)
 {
     const struct ti_ini_key *k;
@@ -706,7 +705,7 @@ static void check_cluster(struct draft *d, const struct ti_ini_section *s)
                        s->name, d->r->out->nsites);
 }
 
-/* The values of [defaults], then its own. */
+/* Take the values of [defaults], then the cluster's own. */
 static void take_cluster(struct draft *d, const struct ti_ini_section *s)
 {
     struct ti_ini *ini = d->r->ini;
@@ -719,7 +718,7 @@ static void take_cluster(struct draft *d, const struct ti_ini_section *s)
             (strcmp(key->name, "env") == 0 || !find_key(s, key->name)))
             take_key(d, key);
     }
-    ini->nfindings = findings; /* which were told of [defaults] itself */
+    ini->nfindings = findings; /* findings about [defaults] were reported once already */
     ini->nerrors = errors;
     check_keys(d->r, s, cluster_keys);
     for (int k = 0; k < s->nkeys; k++) {
@@ -752,11 +751,11 @@ static void check_defaults(struct reading *r)
 
 /* ----------------------------------------------------------------- nodes -- */
 
-/* A name of a node, and where it stands. */
+/* A node's name and its position. */
 struct name {
     const char *name;
     const struct ti_ini_key *key;
-    int offset; /* in its value */
+    int offset; /* in the value of the key */
     int cluster;
 };
 
@@ -777,10 +776,10 @@ struct names {
     int64_t n, room;
 };
 
-/* Lines of a hostlist go on as if there were a comma, unless there is one. */
+/* Join the lines of a hostlist, with a comma unless there is one. */
 static void join_lines(char *text)
 {
-    char *last = NULL; /* that is not blank */
+    char *last = NULL; /* last character that is not blank */
 
     for (char *p = text; *p; p++) {
         if (*p == '\n')
@@ -816,7 +815,7 @@ static bool add_node(struct reading *r, struct names *all, const char *name, con
     return true;
 }
 
-/* "n1-n4", which is one node, when four may be meant. */
+/* Whether a name looks like "n1-n4": it is one node, but four may be meant. */
 static bool looks_like_range(const char *name)
 {
     for (const char *dash = strchr(name, '-'); dash; dash = strchr(dash + 1, '-')) {
@@ -832,7 +831,7 @@ static bool looks_like_range(const char *name)
     return false;
 }
 
-/* Expand its list, and add what is in it to the last cluster, if `all` is given. */
+/* Expand a hostlist and report its errors; with `all`, add its names to the last cluster. */
 static void take_hostlist(struct reading *r, struct names *all, const struct ti_ini_key *k,
                           const char *domain)
 {
@@ -879,7 +878,7 @@ static void find_twins(struct reading *r, struct names *all)
 
 /* ------------------------------------------------------------------ read -- */
 
-/* A draft becomes a cluster. */
+/* Make a cluster of a draft. */
 static bool settle(struct reading *r, struct draft *d, int i, struct names *all)
 {
     struct ti_cluster *c = ti_sites_add_cluster(r->out, d->c.site, r->cluster[i]->name);
@@ -896,7 +895,7 @@ static bool settle(struct reading *r, struct draft *d, int i, struct names *all)
     return !r->failed;
 }
 
-/* Clusters of a site stand together, in the order of the file otherwise. */
+/* Add the clusters, grouped by site, and in the order of the file within a site. */
 static void take_clusters(struct reading *r)
 {
     struct draft *draft = calloc((size_t)r->nclusters + 1, sizeof *draft);
@@ -910,7 +909,7 @@ static void take_clusters(struct reading *r)
         draft[i] = (struct draft){.r = r, .c = {.site = -1, .reserve_bytes = -1}};
         take_cluster(&draft[i], r->cluster[i]);
         if (draft[i].c.site < 0 && draft[i].nodes)
-            take_hostlist(r, NULL, draft[i].nodes, NULL); /* for what is wrong in it */
+            take_hostlist(r, NULL, draft[i].nodes, NULL); /* only reports errors */
     }
     for (int s = 0; s < r->out->nsites; s++) {
         int clusters = r->out->nclusters;

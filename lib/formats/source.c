@@ -13,7 +13,7 @@
 #include "formats/zip.h"
 
 #define MANIFEST      "MANIFEST.json"
-#define MANIFEST_MAX  (INT64_C(1) << 32) /* bytes; 16 million ranks need less */
+#define MANIFEST_MAX  (INT64_C(1) << 32) /* bytes; enough for 16 million ranks */
 #define HEADERS_TRIED 16
 
 enum kind { BUNDLE, RUN_DIRECTORY, RANK_FILE };
@@ -34,16 +34,16 @@ struct ti_source {
     int64_t manifest_member; /* of the bundle; -1: none */
     int64_t nranks;
     uint8_t run_id[TI_RUN_ID_BYTES];
-    const char *run_name; /* of the trace that run_id is from; NULL: no run_id */
+    const char *run_name; /* name of the trace that run_id is from; NULL: no run_id */
     struct manifest *manifest;
-    struct ti_rank_lists *lists; /* NULL: each reader has its own */
+    struct ti_rank_lists *lists; /* shared by the readers; NULL: each reader has its own */
 };
 
-/* Parsed on demand, for a large run's takes longer than reading one rank. */
+/* Parsed on demand: in a large run, this takes longer than reading one rank. */
 struct manifest {
     bool tried;
     json_t *json;
-    ti_status st; /* of reading that of a run directory */
+    ti_status st; /* of reading RUN.json; why: its error */
     struct ti_err why;
 };
 
@@ -210,8 +210,8 @@ static int64_t manifest_nranks(const struct ti_source *s)
     return np > 0 && np <= TI_RANKS_MAX ? np : 0;
 }
 
-/* Ranks of the run.  Every trace's header has it, and one of those is read
- * sooner than a manifest; that they agree is checked when they are opened. */
+/* Find the number of ranks of the run.  Every trace's header has it, and a header is read faster
+ * than a manifest.  ti_source_reader() checks that the headers agree. */
 static void find_nranks(struct ti_source *s)
 {
     for (int64_t i = 0; i < s->nentries && i < HEADERS_TRIED; i++) {
@@ -273,7 +273,7 @@ ti_status ti_source_open(const char *path, struct ti_source **out, struct ti_err
         ti_source_close(s);
         return no_memory(path, err);
     }
-    /* "run/" is shown as "run" */
+    /* messages call "run/" "run" */
     for (size_t n = strlen(s->path); n > 1 && s->path[n - 1] == '/'; n--)
         s->path[n - 1] = '\0';
     st = find_kind(s, err);
@@ -425,7 +425,7 @@ static json_t *load_member(const struct ti_source *s)
     return json;
 }
 
-/* RUN.json; or what is left of a bundle that somebody unpacked. */
+/* Read RUN.json; or the manifest of an unpacked bundle. */
 static void load_file(const struct ti_source *s, struct manifest *m)
 {
     static const char *const names[] = {"RUN.json", MANIFEST};

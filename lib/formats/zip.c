@@ -25,7 +25,7 @@
 #define COMMENT_MAX   65535
 
 #define FLAG_ENCRYPTED    1u
-#define FLAG_SIZES_BEHIND 8u /* CRC, and perhaps sizes, follow the data */
+#define FLAG_SIZES_BEHIND 8u /* a data descriptor with CRC and sizes follows the data */
 #define FLAG_STRONG       0x40u
 #define FLAG_MASKED       0x2000u
 #define METHOD_STORED     0
@@ -36,7 +36,7 @@ struct ti_zip {
     int fd;
     char *file; /* its name, for messages */
     int64_t bytes;
-    int64_t directory; /* offset of the central directory: no data from here on */
+    int64_t directory; /* offset of the central directory, where the data end */
     int64_t count;
     struct ti_zip_member *member;
     char *names;
@@ -69,7 +69,7 @@ static ti_status damaged(const struct ti_zip *z, struct ti_err *err, const char 
     return ti_err_set(err, TI_ERR_INPUT, "'%s' is damaged: %s", z->file, what);
 }
 
-/* Where the archive's end record is, which is the last thing but its comment. */
+/* Find the end record, which only a comment may follow. */
 static ti_status find_end(const struct ti_zip *z, uint8_t end[END_BYTES], int64_t *at,
                           struct ti_err *err)
 {
@@ -79,7 +79,7 @@ static ti_status find_end(const struct ti_zip *z, uint8_t end[END_BYTES], int64_
 
     if (z->bytes < END_BYTES)
         goto none;
-    /* nearly always there is no comment */
+    /* usually there is no comment */
     st = ti_pread_all(z->fd, end, END_BYTES, z->bytes - END_BYTES, z->file, err);
     if (st != TI_OK)
         return st;
@@ -108,7 +108,7 @@ none:
     return st;
 }
 
-/* Number, place and size of the central directory, from the end records. */
+/* Take number of entries, offset and size of the central directory from the end records. */
 static ti_status find_directory(struct ti_zip *z, int64_t *directory_bytes, struct ti_err *err)
 {
     uint8_t end[END_BYTES], end64[END64_BYTES], locator[LOCATOR_BYTES];
@@ -123,7 +123,7 @@ static ti_status find_directory(struct ti_zip *z, int64_t *directory_bytes, stru
     count = ti_get_u16(end + 10);
     bytes = ti_get_u32(end + 12);
     offset = ti_get_u32(end + 16);
-    /* A zip64 record between them, where a number does not fit, or anyway. */
+    /* A zip64 end record follows if a number does not fit; some writers always add one. */
     if (count == 0xffff || count_here == 0xffff || bytes == 0xffffffff || offset == 0xffffffff ||
         offset + bytes != (uint64_t)at) {
         uint64_t at64;
@@ -162,8 +162,8 @@ static ti_status find_directory(struct ti_zip *z, int64_t *directory_bytes, stru
     return TI_OK;
 }
 
-/* A member's sizes and offset above 4 GiB are in its zip64 extra field, in this
- * order and only those that did not fit. */
+/* Sizes and offset above 4 GiB are in the zip64 extra field: in this order, and only those that do
+ * not fit into the entry. */
 static bool take_zip64(const uint8_t *extra, uint32_t extra_bytes, uint64_t *size, uint64_t *stored,
                        uint64_t *header)
 {
@@ -207,7 +207,7 @@ static bool plain_name(const uint8_t *name, uint32_t bytes)
     return true;
 }
 
-/* One entry of the central directory; `left` bytes are there, *used are taken. */
+/* Read one entry of the central directory, of which `left` bytes are left; *used is its size. */
 static ti_status take_entry(struct ti_zip *z, struct ti_zip_member *m, const uint8_t *p,
                             int64_t left, char *name, int64_t *used, struct ti_err *err)
 {
@@ -260,7 +260,7 @@ static ti_status read_directory(struct ti_zip *z, int64_t bytes, struct ti_err *
     int64_t at = 0, name_at = 0;
     ti_status st;
 
-    /* names with a 0 each need less than the entries they come from */
+    /* names with their NULs take less room than the entries that contain them */
     z->names = malloc((size_t)bytes + 1);
     z->member = calloc((size_t)z->count + 1, sizeof *z->member);
     if (!directory || !z->names || !z->member) {
@@ -367,7 +367,7 @@ ti_status ti_zip_data(const struct ti_zip *z, int64_t i, int64_t *offset, struct
         if (!ok)
             goto differs;
     }
-    /* What is written behind the data may be 0 here. */
+    /* With a data descriptor, the CRC here may be 0. */
     if (crc != m->crc32 && !((flags & FLAG_SIZES_BEHIND) && crc == 0))
         goto differs;
     if (stored != size ||
