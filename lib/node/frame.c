@@ -40,7 +40,7 @@ static bool is_type(unsigned type)
 #undef IS_TYPE
 }
 
-/* NULL, or what is wrong with the header at `p`. */
+/* The error in the header at `p`; NULL if there is none. */
 static const char *wrong_header(const struct ti_frame_reader *r, const unsigned char *p)
 {
     if (memcmp(p, TI_FRAME_MAGIC, MAGIC_BYTES) != 0)
@@ -62,7 +62,7 @@ static bool sum_agrees(const unsigned char *p)
     return ti_crc32c(crc, p + TI_FRAME_HEADER, get_u32(p + AT_BYTES)) == get_u32(p + AT_CRC);
 }
 
-/* Remember the end of what came before the first frame. */
+/* Count noise, and keep its end. */
 static void note_noise(struct ti_frame_reader *r, const unsigned char *data, size_t bytes)
 {
     const size_t room = sizeof r->noise - 1;
@@ -88,7 +88,7 @@ static void drop(struct ti_frame_reader *r, size_t bytes)
     memmove(r->buf, r->buf + bytes, r->used);
 }
 
-/* Before the first frame: what cannot be its beginning is noise. */
+/* Before the first frame: take everything for noise up to a possible beginning of HELLO. */
 static void skip_noise(struct ti_frame_reader *r, size_t from)
 {
     size_t at = from;
@@ -110,7 +110,8 @@ static void skip_noise(struct ti_frame_reader *r, size_t from)
 
 enum found { FOUND_NOTHING, FOUND_FRAME, FOUND_WRONG };
 
-/* A login script that never ends to print would be waited for as long. */
+/* Fails at TI_FRAME_NOISE_MAX; otherwise we would wait for ever for a login script that prints
+ * without end. */
 static ti_status only_noise(struct ti_frame_reader *r, struct ti_err *err)
 {
     r->failed = 1;
@@ -120,7 +121,7 @@ static ti_status only_noise(struct ti_frame_reader *r, struct ti_err *err)
     return TI_ERR_REMOTE;
 }
 
-/* Look at what there is; *need is how much there must be to tell more. */
+/* Examine the buffered bytes; *need is the number of bytes needed to find out more. */
 static enum found look(struct ti_frame_reader *r, size_t *need, const char **why)
 {
     if (!r->started && r->used)

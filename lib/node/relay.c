@@ -770,7 +770,7 @@ double ti_relay_due_s(const struct ti_relay *r)
     return due - ti_now();
 }
 
-void ti_relay_go(struct ti_relay *r)
+void ti_relay_run(struct ti_relay *r)
 {
     look_what_moves(r);
     lose_patience(r);

@@ -1,9 +1,9 @@
 /*
- * ti-node as a relay ("reach", node/messages.h): ti-nodes on other nodes, started by this
- * one's OpenSSH client, whose bytes are passed on unread.
+ * ti-node as a relay ("reach", node/messages.h).  It starts children, which are ti-nodes on other
+ * nodes, with this node's OpenSSH client, and passes their bytes on unread.
  *
- * What they say is taken by turns, a piece of each, while the outbox has room; who does not
- * take what is sent to him is ended when too much of it waits.
+ * The children's output is read in turns, a piece of each, while the outbox has room.  Input for a
+ * child is queued.  A child whose queue exceeds the limit is abandoned.
  */
 #ifndef TI_RELAY_H
 #define TI_RELAY_H
@@ -15,49 +15,52 @@
 #include "common/err.h"
 #include "node/outbox.h"
 
-#define TI_RELAY_STARTING 8 /* at a time, until they are logged in to */
+#define TI_RELAY_STARTING 8 /* logins in progress at a time */
 
-/* Bytes that wait for one of them, and for all.  Requests for hundreds behind it, host keys
- * included, may come at once while its node is busy or its link is slow. */
+/* Bytes queued for one child, and for all.  A child may itself be a relay: requests for hundreds of
+ * nodes behind it, with host keys, may come at once while its node is busy or its link is slow. */
 #define TI_RELAY_INPUT_MAX (1 << 20)
 #define TI_RELAY_INPUT_ALL (8 << 20)
 
-/* A "reach" that makes sense; its texts are the request's. */
+/* A valid "reach" request; strings are borrowed from the request. */
 struct ti_reach {
     uint32_t stream;
     const char *host, *tiara; /* tiara: NULL */
     const json_t *known;      /* strings, or NULL */
     bool forward_agent;
-    double connect_s, answer_s, silence_s; /* 0: as usual */
+    double connect_s, answer_s, silence_s; /* 0: the default */
 };
 
-/* TI_ERR_INPUT says what makes no sense. */
+/* Check a request; TI_ERR_INPUT names the member that is invalid. */
 ti_status ti_reach_parse(const json_t *request, struct ti_reach *reach, struct ti_err *err);
 
 struct ti_relay;
 
-/* Frames go to `out`.  NULL: no memory, err. */
+/* Make a relay whose frames go to `out`.  NULL: see err. */
 struct ti_relay *ti_relay_new(struct ti_outbox *out, struct ti_err *err);
 
-/* Ends all connections, without a word. */
+/* Close all connections, without "ended" messages. */
 void ti_relay_free(struct ti_relay *r);
 
-/* TI_ERR_INPUT when the stream is in use or there are too many. */
+/* Start a child.  TI_ERR_INPUT if the stream is in use, or if there are too many children. */
 ti_status ti_relay_reach(struct ti_relay *r, const struct ti_reach *reach, struct ti_err *err);
 bool ti_relay_has(const struct ti_relay *r, uint32_t stream);
 bool ti_relay_unreach(struct ti_relay *r, uint32_t stream); /* false: there is none */
+
+/* Input for a child; 0 bytes: the end of its input. */
 void ti_relay_input(struct ti_relay *r, uint32_t stream, const void *data, size_t bytes);
 
-/* ti_relay_go() has something to do when the descriptor can be read, or in so many seconds. */
+/* For the caller's poll loop: call ti_relay_run() when the descriptor is readable, and at the
+ * latest in ti_relay_due_s() seconds. */
 int ti_relay_fd(const struct ti_relay *r);
 double ti_relay_due_s(const struct ti_relay *r);
-void ti_relay_go(struct ti_relay *r);
+void ti_relay_run(struct ti_relay *r);
 
-/* Nothing is taken of them for now. */
+/* Stop, or resume, reading from the children. */
 void ti_relay_hold(struct ti_relay *r, bool hold);
 
-/* Pieces that were taken of them so far, and how many wait for their turn: for others who fill
- * the same outbox. */
+/* Number of pieces read so far, and of children that wait for their turn: for fairness between the
+ * relay and other users of the outbox. */
 uint64_t ti_relay_turned(const struct ti_relay *r);
 int ti_relay_waiting(const struct ti_relay *r);
 

@@ -868,7 +868,7 @@ static void round_of(struct serve *s, struct pollfd *fds, int timeout_ms)
             task_done(s, &s->task[i]);
     ti_procs_serve(&s->procs, fds + FIXED + TASKS, n - FIXED - TASKS, &s->out);
     if (s->relay)
-        ti_relay_go(s->relay);
+        ti_relay_run(s->relay);
 }
 
 /*

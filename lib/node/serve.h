@@ -1,4 +1,4 @@
-/* `ti-node serve`: the loop at the node's end of a channel, see node/messages.h. */
+/* `ti-node serve`: the loop that answers requests on a node, see node/messages.h. */
 #ifndef TI_SERVE_H
 #define TI_SERVE_H
 
@@ -7,13 +7,13 @@
 #include "common/err.h"
 
 /*
- * Serve frames on standard input and output until the first ends.  `folder` is where
- * ti-node and its files are, `self` ti-node itself.  The run is ended then, also when this
- * process is killed: a second one, its parent, sees to that.
+ * Serve frames on standard input and output until the input ends, and then end the run.  `folder`
+ * has ti-node's files, `self` is its path; `shipped`: they were sent just now.  Two processes: the
+ * child serves.  The parent waits, and ends the run if the child is killed.
  */
 ti_status ti_serve(const char *folder, const char *self, bool shipped, struct ti_err *err);
 
-/* The same by this process alone, after which it goes on; for tests. */
+/* The same in this process alone, which returns afterwards; for tests. */
 ti_status ti__serve_alone(const char *folder, const char *self, struct ti_err *err);
 
 #endif

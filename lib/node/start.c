@@ -21,7 +21,7 @@
 #include "formats/trace.h"
 #include "node/launch.h"
 
-/* Open MPI 4 and 5, and what other launchers with PMI say. */
+/* Variables with the rank: of Open MPI 4 and 5, and of other launchers with PMI. */
 static const char *const rank_names[] = {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK",
                                          "SLURM_PROCID"};
 
@@ -40,7 +40,7 @@ static ti_status our_rank(int64_t *rank, struct ti_err *err)
     return TI_ERR_INPUT;
 }
 
-/* The file is ours, and nobody else could have written it: it says what is executed. */
+/* The file names a program to execute.  So it must be ours, and writable by nobody else. */
 static ti_status read_run_file(json_t **run, struct ti_err *err)
 {
     const char *path = getenv("TIARA_RUN_FILE");
@@ -100,7 +100,7 @@ static ti_status wrong_node(const json_t *run, int64_t rank, struct ti_err *err)
 
 /* --- environment --------------------------------------------------------- */
 
-/* "NAME=VALUE" of the run file; our library goes behind what is preloaded already. */
+/* Set "NAME=VALUE", or unset "NAME". */
 static bool set_var(const char *var)
 {
     const char *is = strchr(var, '=');
@@ -115,6 +115,7 @@ static bool set_var(const char *var)
     return setenv(name, is + 1, 1) == 0;
 }
 
+/* Add our library to LD_PRELOAD, after the libraries that are there. */
 static bool preload(const char *library)
 {
     const char *was = getenv("LD_PRELOAD");
@@ -144,8 +145,8 @@ static ti_status set_environment(const json_t *run, struct ti_err *err)
     return TI_OK;
 }
 
-/* Ranks that spin, or look again and again, must not starve mpirun's daemon. */
-static void set_class(const json_t *run)
+/* Keep ranks that spin or poll from starving mpirun's daemon; set the limit for core dumps. */
+static void set_scheduling(const json_t *run)
 {
     struct sched_param param = {.sched_priority = 0};
     struct rlimit core;
@@ -168,7 +169,6 @@ static ti_status execute(const json_t *run, int argc, char *const *argv, struct 
     const char *program = text_of(run, "program");
     size_t n = json_array_size(wrapper), i;
     const char **all = calloc(n + (size_t)argc + 2, sizeof *all);
-    int cause;
 
     if (!all)
         return ti_err_errno(err, TI_ERR_IO, "cannot execute '%s'", argv[0]);
@@ -179,15 +179,13 @@ static ti_status execute(const json_t *run, int argc, char *const *argv, struct 
     if (program)
         all[n] = program;
     execvp(all[0], (char *const *)(uintptr_t)all);
-    cause = errno;
-    errno = cause;
     ti_err_errno(err, TI_ERR_APP, "cannot execute '%s' on node '%s'", all[0],
                  text_of(run, "node") ? text_of(run, "node") : "?");
     free(all);
     return TI_ERR_APP;
 }
 
-/* mpirun of Open MPI 5.0 may wait for ever for processes that end while others are started. */
+/* mpirun of Open MPI 5.0 may wait for ever for a process that ends while others are started. */
 static void linger(void)
 {
     const struct timespec a_moment = {.tv_nsec = 300 * 1000 * 1000};
@@ -224,7 +222,7 @@ static ti_status become(int argc, char *const *argv, bool census, int *status, s
     if (st == TI_OK && cwd && chdir(cwd) < 0 && errno != ENOENT)
         st = ti_err_errno(err, TI_ERR_IO, "cannot change to '%s'", cwd);
     if (st == TI_OK) {
-        set_class(run);
+        set_scheduling(run);
         *status = 127;
         st = execute(run, argc, argv, err);
     }

@@ -36,7 +36,7 @@ void ti_watch_close(struct ti_watch *w)
     w->done = NULL;
 }
 
-/* When the file was made: as the file system remembers, else now. */
+/* When the file was made; now, if the file system does not tell. */
 static double birth(const struct statx *st)
 {
     if (st->stx_mask & STATX_BTIME)
