@@ -53,7 +53,7 @@ int ti_facts_ask(char *const *argv, int input, char *buf, size_t bytes)
     return status;
 }
 
-/* Of what can be read from `fd`. */
+/* SHA-256 of everything that can be read from `fd`. */
 static ti_status sha256_of(int fd, const char *path, char hex[65], struct ti_err *err)
 {
     struct ti_sha256 sum;
@@ -159,7 +159,8 @@ static json_t *program_facts(const char *given)
 
 /* --- trace directory ----------------------------------------------------- */
 
-/* The nearest directory that is there: where `dir` is going to be. */
+/* The nearest existing directory above `dir`, or `dir`: it has the file system of the future `dir`.
+ */
 static bool nearest(const char *dir, char *path)
 {
     struct stat sb;
@@ -205,7 +206,7 @@ static json_t *trace_dir_facts(const char *dir)
 
 /* --- counter ------------------------------------------------------------- */
 
-/* By a program of its own, which can load libraries: ti-node cannot, as a rule. */
+/* Try the counter with ti-node-counter, which can load libraries: a static ti-node cannot. */
 static json_t *counter_facts(const char *name, bool sum, const char *program, const char *also,
                              const char *folder)
 {
@@ -237,7 +238,7 @@ static json_t *counter_facts(const char *name, bool sum, const char *program, co
         );
         return ti_facts_error(&err);
     }
-    /* "KEY VALUE" lines */
+    /* the output is "KEY VALUE" lines */
     j = json_object();
     for (char *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
         char *value = strchr(line, ' ');

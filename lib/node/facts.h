@@ -1,4 +1,4 @@
-/* What ti-node tells of its node: the answer to "facts" (node/messages.h). */
+/* The description of a node: the answer to "facts" (node/messages.h). */
 #ifndef TI_FACTS_H
 #define TI_FACTS_H
 
@@ -7,17 +7,17 @@
 #include "common/err.h"
 
 /*
- * The answer to `request`; `folder` is where ti-node and its files are.  Runs mpirun
- * --version, getconf and a counter's trial, so it takes up to seconds, or for
- * ever where a file server is down.  A new object; NULL when memory is short.
+ * The answer to `request`; `folder` has ti-node's files.  A new object; NULL when memory is short.
+ * Runs mpirun --version, getconf and a trial of a counter.  So it takes up to some seconds, and may
+ * hang when a file server is down: call it in a task (task.h).
  */
 json_t *ti_facts(const json_t *request, const char *folder);
 
-/* What `argv` printed, at most bytes - 1 of it, into `buf`.  -1 when it cannot be run, else
- * its wait status. */
+/* Run `argv`; its output, at most bytes - 1, goes to `buf`.  Returns its wait status; -1 when it
+ * cannot be run. */
 int ti_facts_ask(char *const *argv, int input, char *buf, size_t bytes);
 
-/* {"error", "hint"} */
+/* {"error", "hint"}, a new object. */
 json_t *ti_facts_error(const struct ti_err *err);
 
 #endif

@@ -29,15 +29,15 @@
 /* A file being received. */
 struct receipt {
     int folder;
-    int fd; /* -1: none, or given up */
+    int fd; /* -1: none, or an error occurred */
     char name[64];
     int64_t bytes, done;
     uint32_t crc, wanted;
     mode_t mode;
     z_stream z;
     bool inflating, ended;
-    bool complete; /* all files are there */
-    ti_status st;  /* of the first failure; input is taken to its end nevertheless */
+    bool complete; /* all files have arrived */
+    ti_status st;  /* the first failure; the input is still read to its end */
     struct ti_err *err;
 };
 
@@ -54,7 +54,7 @@ static void fail_errno(struct receipt *r)
     fail(r, ti_err_errno(r->err, TI_ERR_IO, "cannot write '%s' of Tiara", r->name));
 }
 
-/* A name as those that are sent: below the folder, at most two folders deep. */
+/* Whether a name is below the folder, at most two folders deep. */
 static bool is_safe(const char *name)
 {
     return name && *name && strlen(name) < 64 && name[0] != '/' && name[0] != '.' &&
@@ -208,8 +208,8 @@ static bool same_content(const char *a, const char *b)
     return same;
 }
 
-/* Whoever is first is in place.  What is there and does not work, which is why this was
- * asked for, makes way. */
+/* Rename `folder` to BASE/HASH.  A working folder that is there already stays; one that does not
+ * work, which is why files were asked for, is replaced. */
 static ti_status put_in_place(const char *folder, const char *base, const char *hash,
                               struct ti_err *err)
 {
@@ -280,7 +280,7 @@ void ti_install_clean(const char *base, const char *hash)
         closedir(dir);
     if (n)
         qsort(found, (size_t)n, sizeof *found, by_use);
-    for (int i = KEPT - 1; i < n; i++) /* the one in use is another */
+    for (int i = KEPT - 1; i < n; i++) /* the folder in use is not in the list */
         if (now - found[i].used > OLD_S) {
             snprintf(path, sizeof path, "%s/%s", base, found[i].name);
             ti_tree_remove(AT_FDCWD, path);
@@ -314,7 +314,7 @@ ti_status ti_install(const char *folder, const char *base, const char *hash, str
 
 /* --- use ----------------------------------------------------------------- */
 
-/* Where valgrind keeps what our tool needs of it, on this node. */
+/* The folder of this node's valgrind with the files that our tool needs. */
 static bool valgrind_folder(char *out)
 {
     static const char *const usual[] = {

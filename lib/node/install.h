@@ -1,5 +1,5 @@
 /*
- * The node's side of the bootstrap (node/bootstrap.h): what `ti-node install` does.
+ * The node's side of the bootstrap (node/bootstrap.h): `ti-node install`.
  */
 #ifndef TI_INSTALL_H
 #define TI_INSTALL_H
@@ -7,23 +7,22 @@
 #include "common/err.h"
 
 /*
- * Receive files on standard input, once that was asked for on standard output, into
- * `folder`, where ti-node itself is already, and make it BASE/HASH by renaming.  Another
- * node may have done that meanwhile: then its folder stays.  All input is taken whatever
- * happens, so that another place can be tried.  Removes `folder` on failure, and what is
- * old in BASE.
+ * Ask for files on standard output, receive them on standard input into `folder`, where ti-node is
+ * already, and rename `folder` to BASE/HASH.  If another node with the same home was faster, its
+ * folder stays.  On failure `folder` is removed, and the input is still read to its end, so that
+ * the shell can try another place.  Also removes old folders in BASE.
  *
- * Input: frames; MESSAGE {"name", "mode", "bytes", "crc32c"} of a file, its DATA,
- * compressed (zlib); ... ; MESSAGE {"done": true}.
+ * The input consists of frames: for each file, MESSAGE {"name", "mode", "bytes", "crc32c"} and its
+ * DATA, compressed with zlib; finally MESSAGE {"done": true}.
  */
 ti_status ti_install(const char *folder, const char *base, const char *hash, struct ti_err *err);
 
-/* Remove from `base` what was not used for a week, but for the three used last, and what
- * was never finished. */
+/* Remove unfinished folders from `base`, and those not used for a week, except the three used last.
+ */
 void ti_install_clean(const char *base, const char *hash);
 
-/* `folder` is being used, if it is one that was installed so; valgrind's own files are
- * linked to where its tool looks for them. */
+/* Note that `folder` is in use, if it was installed by ti_install().  Links valgrind's own files to
+ * the place where our valgrind tool looks for them. */
 void ti_install_use(const char *folder);
 
 #endif

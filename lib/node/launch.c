@@ -19,7 +19,7 @@
 #include "node/overlay.h"
 
 #define TICK_MS     200
-#define KILL_WAIT_S 5.0 /* how long the kernel may take to end what was killed */
+#define KILL_WAIT_S 5.0 /* for the kernel to end killed processes */
 
 static sigset_t our_signals, at_start;
 static int pending_signal;
@@ -38,8 +38,8 @@ void ti_launch_init(void)
         if (sigaction(ends[i], NULL, &was) == 0 && was.sa_handler != SIG_IGN)
             sigaddset(&our_signals, ends[i]);
     sigprocmask(SIG_BLOCK, &our_signals, &at_start);
-    /* Somebody may have exec'ed us with children of his own.  None is reaped here: a child
-     * of ours may have ended already. */
+    /* A program with children may have exec'ed us.  WNOWAIT: a child of ours may have ended
+     * already, and must not be reaped here. */
     all_children_are_ours =
         waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) < 0 && errno == ECHILD;
     prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
@@ -62,7 +62,7 @@ int ti_launch_sleep(int ms)
 
     if (sig > 0 && sig != SIGCHLD && !pending_signal)
         pending_signal = sig;
-    /* Many children may end at once: leave a moment between two looks. */
+    /* Many children may end at once: pause between two looks. */
     if (sig == SIGCHLD && ms > 10)
         nanosleep(&(struct timespec){0, 5000000L}, NULL);
     sig = pending_signal;
@@ -85,7 +85,7 @@ _Noreturn void ti_launch_die(int sig)
 
 /* --- start --------------------------------------------------------------- */
 
-/* What the child died of before it was another program. */
+/* The error of the child before its execvp(). */
 struct birth {
     int error;
     char what[32];
@@ -216,7 +216,7 @@ bool ti_launch_running(struct ti_proc *proc)
 
 /* --- finding ------------------------------------------------------------- */
 
-/* Read /proc/PID/NAME as far as it fits, with a 0 behind; -1 if it is gone. */
+/* Read /proc/PID/NAME, cut to `bytes` and NUL-terminated; -1 if the process is gone. */
 static ssize_t read_proc(pid_t pid, const char *name, char *buf, size_t bytes)
 {
     char path[64];
@@ -255,14 +255,14 @@ static pid_t parent_of(pid_t pid, char *state)
 
     if (read_proc(pid, "stat", buf, sizeof buf) <= 0)
         return 0;
-    p = strrchr(buf, ')'); /* the name before it may hold anything */
+    p = strrchr(buf, ')'); /* the name before it may contain anything, also ')' */
     if (!p || sscanf(p + 1, " %c %d", state, &ppid) != 2)
         return 0;
     return ppid;
 }
 
-/* Stopped processes do not see other signals; mpirun hands SIGCONT on, so it is
- * not sent without need. */
+/* A stopped process handles signals only after SIGCONT.  mpirun forwards SIGCONT, so we send it
+ * only if needed. */
 static bool is_stopped(pid_t pid)
 {
     char state;
@@ -280,7 +280,7 @@ static bool descends(pid_t pid)
 
         pid = parent_of(pid, &state);
         if (pid == us)
-            return !ti_reap_expects(child); /* ssh of remote/ is no part of the run */
+            return !ti_reap_expects(child); /* ssh, started by remote/, is not of the run */
     }
     return false;
 }
@@ -324,8 +324,8 @@ struct kill_job {
     int sig;
 };
 
-/* Through a pidfd, and asked again once it is held: a number may have been
- * given to somebody else in between. */
+/* Signals through a pidfd, and checks the process again once the pidfd is open: the kernel may have
+ * reused the pid. */
 static void kill_one(pid_t pid, void *arg)
 {
     const struct kill_job *job = arg;
@@ -386,7 +386,7 @@ bool ti_launch_is_of(pid_t pid, const char *run_id, char *buf)
     return belongs(pid, run_id, buf);
 }
 
-/* Wait until nothing of the run is left, at most `seconds`; what is left. */
+/* Wait until no process of the run is left, at most `seconds`; returns how many are left. */
 static int wait_for_none(struct ti_proc *proc, double seconds)
 {
     double until = ti_now() + seconds;
@@ -399,7 +399,7 @@ static int wait_for_none(struct ti_proc *proc, double seconds)
             return left;
         sig = ti_launch_sleep(seconds < 1 ? 20 : TICK_MS / 2);
         if (sig) {
-            pending_signal = sig; /* the caller's business; ours is to hurry */
+            pending_signal = sig; /* for the caller's next ti_launch_sleep(); we hurry */
             return left;
         }
     }
@@ -418,7 +418,7 @@ int ti_launch_sweep(struct ti_proc *proc, double grace_s, int *found)
     job.sig = SIGKILL;
     for (double until = ti_now() + KILL_WAIT_S; ti_now() < until;) {
         ti_launch_running(proc);
-        /* Again and again: a process may fork while we look. */
+        /* Repeated, because a process may fork while we look. */
         if (!ti_launch_each(proc->run_id, kill_one, &job))
             return 0;
         nanosleep(&(struct timespec){0, 20000000L}, NULL);

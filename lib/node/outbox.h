@@ -1,5 +1,5 @@
 /*
- * Frames on their way out: a queue before a descriptor that must not block us.
+ * Outgoing frames: a queue in front of a non-blocking descriptor.
  */
 #ifndef TI_OUTBOX_H
 #define TI_OUTBOX_H
@@ -11,22 +11,23 @@
 
 #include "node/frame.h"
 
-/* What may be produced at will (output of processes, traces) waits while more than this
- * is queued.  Answers do not wait. */
+/* While more than this is queued, output of processes and traces wait.  Answers do not wait. */
 #define TI_OUTBOX_FULL (1024 * 1024)
 
 struct ti_outbox {
     int fd; /* non-blocking */
     unsigned char *buf;
     size_t sent, used, room;
-    uint64_t passed; /* bytes that were written, in all */
-    bool broken;     /* nobody reads it any more, or memory was short: all further is dropped */
+    uint64_t passed; /* bytes written to the descriptor, in all */
+    bool broken;     /* the reader is gone or memory was short: further frames are dropped */
 };
 
+/* Queue a frame; `bytes` is at most TI_FRAME_MAX. */
 void ti_outbox_frame(struct ti_outbox *o, enum ti_frame_type type, uint32_t stream,
                      const void *payload, size_t bytes);
 
-/* A frame of `type` with `json`, which is consumed; NULL breaks the outbox. */
+/* Queue a frame with the text of `json`, whose reference is taken over.  NULL, which means that
+ * memory was short, breaks the outbox. */
 void ti_outbox_json(struct ti_outbox *o, enum ti_frame_type type, json_t *json);
 
 static inline size_t ti_outbox_queued(const struct ti_outbox *o)
@@ -34,7 +35,7 @@ static inline size_t ti_outbox_queued(const struct ti_outbox *o)
     return o->used - o->sent;
 }
 
-/* What `passed` is going to be once all of it is written. */
+/* The value of `passed` once everything queued now is written. */
 static inline uint64_t ti_outbox_end(const struct ti_outbox *o)
 {
     return o->passed + ti_outbox_queued(o);
@@ -45,7 +46,7 @@ static inline bool ti_outbox_full(const struct ti_outbox *o)
     return ti_outbox_queued(o) > TI_OUTBOX_FULL;
 }
 
-/* Write what the descriptor takes. */
+/* Write as much as the descriptor takes. */
 void ti_outbox_flush(struct ti_outbox *o);
 void ti_outbox_free(struct ti_outbox *o);
 

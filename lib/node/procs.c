@@ -51,7 +51,7 @@ static struct ti_child *new_child(struct ti_procs *p)
     return &p->child[p->n];
 }
 
-/* Three pipes: ours[] are our ends, theirs[] those of the process. */
+/* Make three pipes: ours[] are our ends, theirs[] the ends of the process. */
 static bool make_pipes(int ours[3], int theirs[3])
 {
     for (int i = 0; i < 3; i++) {
@@ -115,7 +115,7 @@ static void feed(struct ti_child *c)
             continue;
         if (n < 0 && errno == EAGAIN)
             return;
-        if (n <= 0) { /* nobody reads it */
+        if (n <= 0) { /* the reader is gone */
             close_end(&c->fd[0]);
             break;
         }
@@ -138,7 +138,7 @@ void ti_procs_input(struct ti_procs *p, uint32_t stream, const void *data, size_
         size_t room = 2 * (c->input_used + bytes);
         unsigned char *more = realloc(c->input, room);
 
-        if (!more) { /* better an end than a gap */
+        if (!more) { /* no memory: end the input, rather than leave a gap in it */
             c->input_ends = true;
             return;
         }
@@ -176,7 +176,7 @@ void ti_procs_poll(const struct ti_procs *p, bool read, struct pollfd *fds, nfds
     }
 }
 
-/* One piece of what it wrote. */
+/* Read one piece of its output. */
 static void take(struct ti_child *c, int k, struct ti_outbox *out)
 {
     enum ti_frame_type type = k == 1 ? TI_FRAME_OUTPUT : TI_FRAME_ERRPUT;
@@ -218,7 +218,7 @@ bool ti_procs_signal(struct ti_procs *p, uint32_t stream, int sig)
 {
     struct ti_child *c = find(p, stream);
 
-    /* not reaped: the number is still its own */
+    /* it was not reaped, so the pid is still its own */
     return c && !c->exited && kill(-c->pid, sig) == 0;
 }
 

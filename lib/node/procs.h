@@ -1,5 +1,5 @@
 /*
- * The processes that ti-node was told to start, and the pipes to them.
+ * The processes that ti-node starts on request ("spawn"), and the pipes to them.
  */
 #ifndef TI_PROCS_H
 #define TI_PROCS_H
@@ -11,18 +11,18 @@
 
 #include "node/outbox.h"
 
-/* More than this for one process's standard input is not held: no more is read from
- * the channel until it took some. */
+/* While more than this waits for the standard input of a process, nothing is read from the channel.
+ */
 #define TI_INPUT_FULL (1024 * 1024)
 
 struct ti_child {
     uint32_t stream;
     pid_t pid;
-    int fd[3]; /* our ends; -1: closed */
+    int fd[3]; /* our ends of the pipes; -1: closed */
     unsigned char *input;
     size_t input_used, input_room;
-    bool input_ends; /* once all is written */
-    bool exited, told;
+    bool input_ends;   /* close the pipe once all input is written */
+    bool exited, told; /* it has ended; "ended" was sent */
     int status;
     double exited_at;
 };
@@ -33,7 +33,7 @@ struct ti_procs {
 };
 
 /*
- * Start `command` by /bin/sh as a process of run `run_id`, with `files` descriptors.
+ * Start `command` with /bin/sh as a process of run `run_id`, with a limit of `files` descriptors.
  * TI_ERR_INPUT if the stream is in use.
  */
 ti_status ti_procs_start(struct ti_procs *p, uint32_t stream, const char *command,
@@ -41,27 +41,30 @@ ti_status ti_procs_start(struct ti_procs *p, uint32_t stream, const char *comman
 
 bool ti_procs_has(const struct ti_procs *p, uint32_t stream);
 
-/* A signal to it and to what it started in its process group; false: there is no such
- * stream, or its process has ended. */
+/* Signal a process and its process group; false if there is no such stream, or if its process has
+ * ended. */
 bool ti_procs_signal(struct ti_procs *p, uint32_t stream, int sig);
 
-/* For its standard input; none: its end.  Of a stream that is no more, nothing. */
+/* Queue data for the standard input of a process; 0 bytes: close it.  Ignored if there is no such
+ * stream. */
 void ti_procs_input(struct ti_procs *p, uint32_t stream, const void *data, size_t bytes);
 bool ti_procs_input_full(const struct ti_procs *p);
 
-/* What to wait for, appended to fds[*n], of which there is room for 3 a process: reading only
+/* Append descriptors for poll() to fds, from *n on; at most 3 a process.  Output is only watched
  * with `read`. */
 void ti_procs_poll(const struct ti_procs *p, bool read, struct pollfd *fds, nfds_t *n);
 
-/* Do what poll() said can be done, until the outbox is full. */
+/* Read and write what poll() reported, until the outbox is full. */
 void ti_procs_serve(struct ti_procs *p, const struct pollfd *fds, nfds_t n, struct ti_outbox *out);
 
-/* Reap what ended, of these and all other children; `other` is told of the latter. */
+/* Reap all children that have ended; other(pid, status, arg) is called for those that are not in
+ * `p`. */
 void ti_procs_reap(struct ti_procs *p, void (*other)(pid_t pid, int status, void *arg), void *arg);
 
 /*
- * Tell of those that ended, once their output is through, or `linger_s` after their end if
- * somebody they left behind holds it open.  Milliseconds until there may be more to tell; -1.
+ * Send "ended" for processes that have ended: once their output was read, or `linger_s` after the
+ * end if another process still holds the pipes.  Returns the milliseconds until the next such
+ * moment; -1: none is known.
  */
 int ti_procs_tell(struct ti_procs *p, struct ti_outbox *out, double linger_s);
 

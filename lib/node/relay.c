@@ -24,10 +24,10 @@
 #define SECONDS_MAX 86400.0
 #define CONNECT_S   20.0
 #define SILENCE_S   30.0
-#define DEAD_S      3.0
-#define TELL_S      2.0 /* between two times that it is said that what is sent moves */
-#define BOOT_QUEUED                                                                                \
-    (32 * 1024) /* of what it is sent before its HELLO: all may be sent it at once */
+#define DEAD_S      3.0 /* a login that takes longer no longer counts against TI_RELAY_STARTING */
+#define TELL_S      2.0 /* interval of "moved" messages */
+/* Queued bytes per child before its HELLO.  Small, because files may go to all children at once. */
+#define BOOT_QUEUED (32 * 1024)
 
 enum state { QUEUED, STARTING, SPEAKING };
 
@@ -39,15 +39,15 @@ struct child {
     char *host, *tiara, *command;
     bool forward_agent;
     double connect_s, answer_s, silence_s;
-    double began; /* STARTING: when */
-    double moved; /* ... and when something went to or fro */
-    double told;  /* ... and when that was said last */
+    double began; /* when it became STARTING */
+    double moved; /* STARTING: the last time that bytes went in either direction */
+    double told;  /* STARTING: the time of the last "moved" */
     bool connected, commanded;
-    char known[128]; /* file of host keys; "" */
+    char known[128]; /* file of host keys; "": none */
     struct ti_channel *channel;
     struct ti_bootstrap boot;
     struct ti_frame_reader reader; /* until the HELLO */
-    enum ti_channel_end why;       /* that we ended it, CLOSED: as asked */
+    enum ti_channel_end why;       /* with err: why we closed the channel */
     struct ti_err err;
 };
 
@@ -55,8 +55,8 @@ struct ti_relay {
     struct ti_outbox *out;
     struct ti_remote *remote;
     struct ti_remote_config config;
-    struct ti_payload *payload; /* NULL until somebody needs it */
-    int payload_fd;             /* with it */
+    struct ti_payload *payload; /* NULL until a child needs it */
+    int payload_fd;             /* of ti_payload_begin() */
     struct child *first;
     int n, starting, queued;
     bool hold;
@@ -90,7 +90,7 @@ static bool are_lines(const json_t *list)
     return true;
 }
 
-/* False: it is there and makes no sense. */
+/* A number of seconds, 0 if absent; false if it is invalid. */
 static bool seconds(const json_t *request, const char *key, double *value)
 {
     const json_t *j = json_object_get(request, key);
@@ -189,7 +189,7 @@ static const char *end_name(enum ti_channel_end end)
     return names[end];
 }
 
-/* The last that is heard of it. */
+/* Send "ended" and free the child. */
 static void ended(struct child *c, enum ti_channel_end end, const struct ti_err *why)
 {
     struct ti_relay *r = c->relay;
@@ -210,8 +210,8 @@ static void ended(struct child *c, enum ti_channel_end end, const struct ti_err 
     drop_payload(r);
 }
 
-/* We end it, for a reason that `ended` will give. */
-static void give_up(struct child *c, enum ti_channel_end why, const struct ti_err *err)
+/* Close the channel for a reason of ours; on_ended() reports it. */
+static void abandon(struct child *c, enum ti_channel_end why, const struct ti_err *err)
 {
     if (c->err.text[0])
         return;
@@ -232,7 +232,7 @@ static void on_ready(struct ti_channel *channel, void *arg)
     forget_known(c); /* ssh has read it */
 }
 
-/* Little at a time: there are many. */
+/* Queue a little of the files for a child. */
 static void pump(struct child *c)
 {
     const void *data;
@@ -243,7 +243,7 @@ static void pump(struct child *c)
         if (!ti_channel_write(c->channel, data, bytes))
             break;
     if (c->boot.err.text[0])
-        give_up(c, TI_CHANNEL_LOCAL, &c->boot.err);
+        abandon(c, TI_CHANNEL_LOCAL, &c->boot.err);
 }
 
 static void on_drained(struct ti_channel *channel, void *arg)
@@ -266,7 +266,7 @@ static void on_errput(struct ti_channel *channel, const void *data, size_t bytes
     ti_bootstrap_errput(&c->boot, data, bytes);
     if (c->state == STARTING && ti_bootstrap_noisy(&c->boot, &err)) {
         ti_err_prefix(&err, TI_ERR_REMOTE, "'%s' does not start ti-node", c->host);
-        give_up(c, TI_CHANNEL_NO_COMMAND, &err);
+        abandon(c, TI_CHANNEL_NO_COMMAND, &err);
     }
 }
 
@@ -283,7 +283,7 @@ static void pass_on(struct child *c, const void *data, size_t bytes)
     }
 }
 
-/* What it says before its HELLO, and that: all from there on is not for us. */
+/* Output of a child up to its HELLO.  From HELLO on, everything is passed on. */
 static void listen_for_hello(struct child *c, const char *data, size_t bytes)
 {
     struct ti_frame frame;
@@ -295,7 +295,7 @@ static void listen_for_hello(struct child *c, const char *data, size_t bytes)
         ti_bootstrap_output(&c->boot, data, bytes);
     if (ti_frame_feed(&c->reader, data, bytes, &used, &frame, &got, &err) != TI_OK) {
         ti_err_prefix(&err, TI_ERR_REMOTE, "'%s' does not start ti-node", c->host);
-        give_up(c, TI_CHANNEL_NO_COMMAND, &err);
+        abandon(c, TI_CHANNEL_NO_COMMAND, &err);
         return;
     }
     if (!got) {
@@ -323,8 +323,8 @@ static void on_output(struct ti_channel *channel, const void *data, size_t bytes
         listen_for_hello(c, data, bytes);
 }
 
-/* The last line that it said on standard error. */
-static const char *last_words(struct child *c)
+/* The last line of its standard error. */
+static const char *last_error_line(struct child *c)
 {
     char *text = c->boot.said, *line;
     size_t n = strlen(text);
@@ -337,7 +337,7 @@ static const char *last_words(struct child *c)
 
 static void why_it_ended(struct child *c, const struct ti_channel_result *r, struct ti_err *err)
 {
-    const char *words = last_words(c);
+    const char *words = last_error_line(c);
 
     if (c->state != SPEAKING) {
         ti_bootstrap_why(&c->boot, c->host, c->reader.noise, r, err);
@@ -352,7 +352,7 @@ static void why_it_ended(struct child *c, const struct ti_channel_result *r, str
         if (r->err.hint[0])
             ti_err_hint(err, "%s", r->err.hint);
     }
-    /* Our own file is gone when that is read. */
+    /* The hint names our file of host keys, which is removed before a person reads the hint. */
     if (r->end == TI_CHANNEL_HOST_KEY_CHANGED && c->known[0] && strstr(err->hint, c->known))
         ti_err_hint(err, "another key of it is known where ti-gather runs: if it was installed "
                          "anew, remove its old key there; else someone may be in between");
@@ -393,17 +393,17 @@ static void give_command(struct child *c)
 
     c->commanded = true;
     if (ti_bootstrap_command(c->relay->payload, NULL, &command, &err) != TI_OK) {
-        give_up(c, TI_CHANNEL_LOCAL, &err);
+        abandon(c, TI_CHANNEL_LOCAL, &err);
         return;
     }
     if (!ti_channel_command(c->channel, command)) {
         ti_err_set(&err, TI_ERR_IO, "cannot reach '%s': out of memory", c->host);
-        give_up(c, TI_CHANNEL_LOCAL, &err);
+        abandon(c, TI_CHANNEL_LOCAL, &err);
     }
     free(command);
 }
 
-/* Its checksum is known, or it is packed: who waited for that goes on. */
+/* The checksum is known, or the files are packed: serve the children that wait for it. */
 static void payload_done(int fd, void *arg)
 {
     struct ti_relay *r = arg;
@@ -457,7 +457,8 @@ void ti_relay_free(struct ti_relay *r)
     free(r);
 }
 
-/* Once.  Our own files are those that were sent, mostly, and their checksum is known. */
+/* Make the payload if there is none.  Usually our files were sent to this node, and the name of
+ * their folder is their checksum. */
 static ti_status find_payload(struct ti_relay *r, struct ti_err *err)
 {
     static struct ti_paths paths;
@@ -579,8 +580,8 @@ static void start(struct child *c)
         give_command(c);
 }
 
-/* Those that are being logged in to; who did not answer at once may not be there at all, and costs
- * nothing. */
+/* Number of logins in progress.  A host that did not answer at once may be dead; waiting for it
+ * costs nothing, so it does not count. */
 static int logging_in(const struct ti_relay *r, double now)
 {
     int n = 0;
@@ -604,7 +605,7 @@ static void start_some(struct ti_relay *r)
     }
 }
 
-/* When the next of those that wait may be started. */
+/* When the next queued child may be started. */
 static double start_due(const struct ti_relay *r)
 {
     double now = ti_now(), due = 1e300;
@@ -623,9 +624,10 @@ static bool is_being_sent(const struct child *c)
     return c->state == STARTING && c->boot.part && !c->err.text[0];
 }
 
-/* What one of those that are sent Tiara takes is a sign of life of all: the others may only wait
- * for the link that they share.  Who waits for what we pack is not to blame. */
-static void look_what_moves(struct ti_relay *r)
+/* Update `moved` of the children that are sent files, and send "moved".  When one child takes
+ * bytes, this counts for all of them: the others may wait for the link that they share.  A child
+ * that waits for our packing counts as moving. */
+static void note_progress(struct ti_relay *r)
 {
     double taken = 0;
 
@@ -647,32 +649,33 @@ static void look_what_moves(struct ti_relay *r)
     }
 }
 
-/* How long one may say nothing that was let in. */
-static double patience(const struct child *c)
+/* Time that a child may be silent between login and HELLO. */
+static double start_timeout(const struct child *c)
 {
     return c->answer_s > 0 ? c->answer_s : c->connect_s + c->silence_s;
 }
 
-/* One that was let in and from which nothing comes is not there for long. */
-static double patience_ends(const struct child *c)
+/* When this timeout expires; 0: it does not run. */
+static double start_deadline(const struct child *c)
 {
-    return c->state == STARTING && c->connected && !c->err.text[0] ? c->moved + patience(c) : 0;
+    return c->state == STARTING && c->connected && !c->err.text[0] ? c->moved + start_timeout(c)
+                                                                   : 0;
 }
 
-static void lose_patience(struct ti_relay *r)
+static void abandon_silent(struct ti_relay *r)
 {
     double now = ti_now();
 
     for (struct child *c = r->first; c && r->starting; c = c->next) {
-        double until = patience_ends(c);
+        double until = start_deadline(c);
         struct ti_err err;
 
         if (until <= 0 || until > now)
             continue;
         ti_err_set(&err, TI_ERR_REMOTE, "'%s' lets us in, but ti-node does not start in %.3g s",
-                   c->host, patience(c));
+                   c->host, start_timeout(c));
         ti_err_hint(&err, "does 'ssh %s true' come back? Its file system may hang", c->host);
-        give_up(c, TI_CHANNEL_TIMED_OUT, &err);
+        abandon(c, TI_CHANNEL_TIMED_OUT, &err);
     }
 }
 
@@ -692,14 +695,14 @@ bool ti_relay_unreach(struct ti_relay *r, uint32_t stream)
         return false;
     ti_err_set(&err, TI_OK, "the connection to '%s' was closed", c->host);
     if (c->channel)
-        give_up(c, TI_CHANNEL_CLOSED, &err);
+        abandon(c, TI_CHANNEL_CLOSED, &err);
     else
         ended(c, TI_CHANNEL_CLOSED, &err);
     return true;
 }
 
-/* Who has most of what waits. */
-static struct child *greediest(const struct ti_relay *r, size_t *all)
+/* The child with the longest input queue; *all is the sum of the queues. */
+static struct child *longest_queue(const struct ti_relay *r, size_t *all)
 {
     struct child *most = NULL;
 
@@ -714,14 +717,14 @@ static struct child *greediest(const struct ti_relay *r, size_t *all)
     return most;
 }
 
-static void does_not_listen(struct child *c)
+static void abandon_stuck(struct child *c)
 {
     struct ti_err err;
 
     ti_err_set(&err, TI_ERR_REMOTE, "'%s' does not take what is sent to it: %zu KiB wait", c->host,
                ti_channel_queued(c->channel) / 1024);
     ti_err_hint(&err, "is its ti-node frozen?");
-    give_up(c, TI_CHANNEL_LOST, &err);
+    abandon(c, TI_CHANNEL_LOST, &err);
 }
 
 void ti_relay_input(struct ti_relay *r, uint32_t stream, const void *data, size_t bytes)
@@ -735,7 +738,7 @@ void ti_relay_input(struct ti_relay *r, uint32_t stream, const void *data, size_
     if (c->state != SPEAKING) {
         ti_err_set(&err, TI_ERR_REMOTE, "something was sent to '%s' before it said HELLO", c->host);
         if (c->channel)
-            give_up(c, TI_CHANNEL_LOCAL, &err);
+            abandon(c, TI_CHANNEL_LOCAL, &err);
         else
             ended(c, TI_CHANNEL_LOCAL, &err);
         return;
@@ -745,10 +748,10 @@ void ti_relay_input(struct ti_relay *r, uint32_t stream, const void *data, size_
     else
         ti_channel_write(c->channel, data, bytes);
     if (ti_channel_queued(c->channel) > TI_RELAY_INPUT_MAX)
-        does_not_listen(c);
-    most = greediest(r, &all);
+        abandon_stuck(c);
+    most = longest_queue(r, &all);
     if (most && all > TI_RELAY_INPUT_ALL)
-        does_not_listen(most);
+        abandon_stuck(most);
 }
 
 int ti_relay_fd(const struct ti_relay *r)
@@ -762,7 +765,7 @@ double ti_relay_due_s(const struct ti_relay *r)
 
     due = start < due ? start : due;
     for (const struct child *c = r->first; c && r->starting; c = c->next) {
-        double until = patience_ends(c);
+        double until = start_deadline(c);
 
         if (until > 0 && until < due)
             due = until;
@@ -772,8 +775,8 @@ double ti_relay_due_s(const struct ti_relay *r)
 
 void ti_relay_run(struct ti_relay *r)
 {
-    look_what_moves(r);
-    lose_patience(r);
+    note_progress(r);
+    abandon_silent(r);
     start_some(r);
     ti_remote_poll(r->remote, 0);
 }

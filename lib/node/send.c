@@ -13,7 +13,8 @@
 #include "node/traces.h"
 
 #define PIECE       (64 * 1024)
-#define MISSED_MOST 1000 /* then the directory is read, once: a million may be named */
+#define MISSED_MOST 1000 /* then the directory is listed once: a request may name a million ranks  \
+                          */
 
 static bool is_within(const json_t *value, json_int_t most)
 {
@@ -82,7 +83,7 @@ void ti_send_end(struct ti_send *s)
     s->active = false;
 }
 
-/* Go to the next rank; false when there is none. */
+/* Advance to the next rank; false when there is none. */
 static bool next_rank(struct ti_send *s)
 {
     const json_t *range = json_array_get(s->ranks, s->range);
@@ -126,7 +127,7 @@ static void tell_sending(const struct ti_send *s, struct ti_outbox *out)
                              "from", (json_int_t)s->at, "bytes", (json_int_t)s->size));
 }
 
-/* What of the rank is there already; asked for in the order of "from" as a rule. */
+/* Look up the current rank in `from`.  Ranks usually come in the order of `from`. */
 static void look_up_known(struct ti_send *s)
 {
     size_t n = json_array_size(s->from);
@@ -192,7 +193,8 @@ static bool changed(const struct ti_send *s)
            now.st_mtim.tv_nsec != s->before.st_mtim.tv_nsec;
 }
 
-/* All that is there already was read: from here on it is sent, or from the beginning. */
+/* The known bytes were read: start to send after them if their CRC is right, else from the
+ * beginning. */
 static void compared(struct ti_send *s, struct ti_outbox *out)
 {
     s->known = 0;
@@ -203,7 +205,8 @@ static void compared(struct ti_send *s, struct ti_outbox *out)
     tell_sending(s, out);
 }
 
-/* A piece of the file; what was appended since it was opened is left. */
+/* Read a piece of the file, and send it unless it is known.  Bytes that were appended since the
+ * file was opened are ignored. */
 static void send_piece(struct ti_send *s, struct ti_outbox *out)
 {
     static unsigned char buf[PIECE];
@@ -242,7 +245,7 @@ static void send_piece(struct ti_send *s, struct ti_outbox *out)
     s->fd = -1;
 }
 
-/* The end of a file needs none. */
+/* Finishing a file needs no credit. */
 bool ti_send_can(const struct ti_send *s)
 {
     return s->active && (s->credit != 0 || s->fd < 0 || s->known || s->at == s->size);

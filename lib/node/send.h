@@ -1,5 +1,9 @@
 /*
- * Rank files on their way to ti-gather, a piece at a time as the channel takes them.
+ * Sending rank files to ti-gather ("send", node/messages.h): a state machine that reads and sends
+ * one piece at a time.
+ *
+ * Per rank: skip the bytes that the receiver has already, after comparing their CRC; then send the
+ * rest, as far as the credit allows.
  */
 #ifndef TI_SEND_H
 #define TI_SEND_H
@@ -12,8 +16,9 @@
 #include "node/outbox.h"
 
 /*
- * How many of `want` bytes go into one frame when `credit` may be sent: some at a time, so that
- * what is let go on when a frame came is the next one, and not all again after all came.
+ * How many of `want` bytes go into one frame, if `credit` bytes may be sent (-1: any number).  The
+ * credit is split into frames, so that the receiver can give new credit after each of them, while
+ * the others are on their way.
  */
 static inline int64_t ti_send_piece(int64_t credit, int64_t want)
 {
@@ -29,40 +34,40 @@ struct ti_send {
     bool active;
     json_int_t id;
     json_t *ranks; /* [[FIRST, LAST]...] */
-    json_t *from;  /* [[RANK, BYTES, CRC32C]...], or NULL */
-    size_t hint;   /* index in `from` */
+    json_t *from;  /* [[RANK, BYTES, CRC32C]...] that the receiver has; or NULL */
+    size_t hint;   /* index in `from` where the next look-up starts */
     int dir;
     char run_id[40];
     size_t range;   /* index in `ranks` */
-    int64_t rank;   /* being sent, or next */
-    int missed;     /* ranks that had no trace */
-    int64_t *there; /* after many of these: those that have a file, ascending; NULL */
+    int64_t rank;   /* the current or next one */
+    int missed;     /* ranks without a trace */
+    int64_t *there; /* after many of these: the ranks with a file, ascending; else NULL */
     size_t nthere;
     int fd;             /* -1: between files */
-    struct stat before; /* as it was opened */
-    int64_t size, at;   /* bytes: then; read */
-    int64_t known;      /* of these: there already, if known_crc is what is here; 0 */
+    struct stat before; /* at the time of opening */
+    int64_t size, at;   /* bytes at that time; bytes read */
+    int64_t known;      /* bytes that the receiver has if known_crc is right; 0: none */
     uint32_t crc, known_crc;
     int64_t sent;   /* files */
     int64_t credit; /* bytes that may be sent now; -1: any number */
 };
 
-/* Begin; `request` may name a "directory" and a "run_id" instead of these. */
+/* Begin.  `directory` and `run_id` are those of "open"; `request` may name others. */
 ti_status ti_send_start(struct ti_send *s, const json_t *request, const char *directory,
                         const char *run_id, struct ti_err *err);
 
-/* Go on for some pieces, until the outbox is full, the credit used, or all is sent, which the
- * answer tells. */
+/* Process up to `pieces` pieces, until the outbox is full, the credit is used up, or everything is
+ * sent: then comes the answer. */
 void ti_send_more(struct ti_send *s, int pieces, struct ti_outbox *out);
 
-/* Whether there is something that ti_send_more() would do if the outbox has room. */
+/* Whether ti_send_more() would do something if the outbox had room. */
 bool ti_send_can(const struct ti_send *s);
 
-/* "more" */
+/* Process "more". */
 void ti_send_credit(struct ti_send *s, const json_t *request);
 void ti_send_end(struct ti_send *s);
 
-/* Whether `list` is [[RANK, BYTES, CRC32C]...], as "from" has to be. */
+/* Whether `list` is a valid "from": [[RANK, BYTES, CRC32C]...]. */
 bool ti_from_ok(const json_t *list);
 
 #endif

@@ -40,19 +40,19 @@
 #include "node/watch.h"
 
 #define TASKS       4
-#define FIXED       4   /* descriptors waited for in any case, besides theirs */
-#define GRACE_S     2.0 /* for processes to end by themselves when the channel ended */
-#define KILL_S      5.0 /* for the kernel to end what was killed */
-#define LINGER_S    1.0 /* for output of a process that ended */
+#define FIXED       4   /* descriptors in each poll(), besides those of tasks and processes */
+#define GRACE_S     2.0 /* for processes to end by themselves after the channel ended */
+#define KILL_S      5.0 /* for the kernel to end killed processes */
+#define LINGER_S    1.0 /* for output of a process that has ended */
 #define END_TICK_MS 50
-#define PATIENCE_S  2.0  /* for a channel to take what is left when we end */
-#define LISTED      1000 /* traces, in one message */
-#define CRCS        1000 /* ranks, in one request */
-#define PIECES      16   /* of traces, in a turn of the loop */
+#define PATIENCE_S  2.0  /* for the channel to take the rest of the outbox when we end */
+#define LISTED      1000 /* traces in one message */
+#define CRCS        1000 /* ranks in one request */
+#define PIECES      16   /* of traces, sent in one turn of the loop */
 
 enum ending { NOT_ENDING, ENDING_TERM, ENDING_KILL };
 
-/* What both processes know: that which serves writes it, its parent reads it when it is dead. */
+/* Memory of both processes.  The serving one writes it; its parent reads it afterwards. */
 struct shared {
     char run_id[TI_RUN_ID_TEXT]; /* "": no run */
     bool leave;
@@ -66,16 +66,16 @@ struct serve {
     struct ti_procs procs;
     struct ti_task task[TASKS];
     struct ti_send send;
-    struct ti_relay *relay; /* NULL: nothing was reached from here */
-    uint64_t turned;        /* of the relay, when a piece was sent last ... */
-    int waiting;            /* ... and who waited then */
+    struct ti_relay *relay; /* NULL: no "reach" so far */
+    uint64_t turned;        /* ti_relay_turned() when a piece was sent last ... */
+    int waiting;            /* ... and ti_relay_waiting() at that time */
     int signals;
     bool eof; /* the channel ended, or we were told to end */
     ti_status status;
 
     bool open;
     struct ti_rundir dir;
-    json_t *run; /* as in the run file */
+    json_t *run; /* the contents of RUN.json */
     int64_t np;
 
     struct ti_watch watch;
@@ -84,15 +84,15 @@ struct serve {
     double every_s, next_look;
     int64_t swapped_before;
 
-    double beat_s, next_beat; /* beat_s 0: none */
-    double listen_s, heard;   /* the channel ended when nothing came for so long; 0: for ever */
-    uint64_t beat_end;        /* where in the outbox's bytes the last one ends */
+    double beat_s, next_beat; /* interval of heartbeats, 0: none; time of the next one */
+    double listen_s, heard;   /* timeout for input, 0: none; time of the last input */
+    uint64_t beat_end;        /* ti_outbox_end() after the last heartbeat */
 
     enum ending ending;
     double end_until, next_end_look;
-    json_int_t end_id; /* of the request; -1: nobody asked */
+    json_int_t end_id; /* of the request; -1: ended without a request */
     int end_found;
-    struct ti_pids told; /* SIGTERM, at this end */
+    struct ti_pids told; /* processes that got SIGTERM since begin_end() */
 };
 
 /* --- answers ------------------------------------------------------------- */
@@ -219,7 +219,7 @@ static ti_status start_task(struct serve *s, const json_t *request, const char *
     return ti_err_set(err, TI_ERR_INPUT, "too many questions at once");
 }
 
-/* What there is, a thousand at a time; the answer comes last. */
+/* Send the list of traces, LISTED at a time, then the answer. */
 static void answer_list(struct serve *s, json_int_t id, json_t *result)
 {
     json_t *traces = json_object_get(result, "traces"), *some = json_array(), *trace;
@@ -332,7 +332,7 @@ static ti_status check_open(const struct serve *s, const json_t *request, struct
     return TI_OK;
 }
 
-/* The directories above `path`. */
+/* Make the directories above `path`. */
 static void make_parents(const char *path)
 {
     char part[PATH_MAX];
@@ -345,7 +345,7 @@ static void make_parents(const char *path)
     }
 }
 
-/* Directories for Open MPI, which are removed when we end. */
+/* Make the directories for Open MPI, which are removed when we end. */
 static ti_status make_scratch(struct serve *s, const json_t *request, struct ti_err *err)
 {
     const json_t *list = json_object_get(request, "scratch");
@@ -378,7 +378,7 @@ static ti_status write_run_file(struct serve *s, const json_t *request, struct t
     json_object_set_new(s->run, "library", ti_json_text(paths.library));
     if (json_is_true(json_object_get(request, "valgrind")))
         json_object_set_new(s->run, "valgrind_lib", ti_json_text(paths.valgrind));
-    mask = umask(077); /* its environment is nobody else's business */
+    mask = umask(077); /* RUN.json has the environment of the run, which may be secret */
     st = ti_rundir_write(&s->dir, s->run, err);
     umask(mask);
     return st;
@@ -395,7 +395,7 @@ static bool set_spawn_environment(struct serve *s)
            setenv("TIARA_RUN_FILE", file, 1) == 0;
 }
 
-/* What of no use to anybody is not left behind. */
+/* Close the run; remove its directory if nothing was traced. */
 static void close_run(struct serve *s)
 {
     bool nothing_traced;
@@ -468,7 +468,7 @@ static ti_status do_spawn(struct serve *s, const json_t *request, struct ti_err 
     return st;
 }
 
-/* Its caller is gone: nobody reads what it says any more. */
+/* Signal a process whose user is gone. */
 static ti_status do_kill(struct serve *s, const json_t *request, struct ti_err *err)
 {
     json_int_t stream = number_of(request, "stream"), sig = number_of(request, "signal");
@@ -509,8 +509,9 @@ static ti_status do_waits(struct serve *s, const json_t *request, struct ti_err 
     return TI_OK;
 }
 
-/* Never more than a tenth of the time goes into looking; not while the channel is slow. */
-static void look(struct serve *s)
+/* Send "status" if it is due.  Collecting it takes at most a tenth of our time, and is skipped
+ * while the outbox is full. */
+static void send_status(struct serve *s)
 {
     double start = ti_now(), took;
     int64_t room;
@@ -535,7 +536,7 @@ static void look(struct serve *s)
 
 /* --- end ----------------------------------------------------------------- */
 
-/* TERM now, KILL after the grace; what else goes on, goes on. */
+/* Start to end the run: SIGTERM now, SIGKILL after `grace_s`.  The loop goes on meanwhile. */
 static void begin_end(struct serve *s, double grace_s, json_int_t id)
 {
     if (s->end_id >= 0)
@@ -556,14 +557,14 @@ static void ended(struct serve *s, int left)
     s->end_id = -1;
 }
 
-static void go_on_ending(struct serve *s)
+static void continue_ending(struct serve *s)
 {
     double now = ti_now();
     int left;
 
     if (!s->ending || now < s->next_end_look)
         return;
-    /* Again and again, when killing: a process may fork while we look. */
+    /* SIGKILL is repeated, because a process may fork while we look for processes. */
     left = s->ending == ENDING_KILL ? ti_launch_signal(s->shared->run_id, SIGKILL, NULL)
                                     : ti_launch_signal(s->shared->run_id, SIGTERM, &s->told);
     if (left == 0 || (s->ending == ENDING_KILL && now >= s->end_until)) {
@@ -605,7 +606,7 @@ static ti_status do_beat(struct serve *s, const json_t *request, struct ti_err *
     return TI_OK;
 }
 
-/* One at a time: more of them would only pile up before a channel that is slow. */
+/* At most one heartbeat is queued, so that they do not pile up when the channel is slow. */
 static bool beat_is_queued(const struct serve *s)
 {
     return s->out.passed < s->beat_end;
@@ -725,10 +726,10 @@ static void take_frame(struct serve *s, const struct ti_frame *f)
         ti_relay_input(s->relay, f->stream, f->payload, f->bytes);
     else if (f->type == TI_FRAME_INPUT)
         ti_procs_input(&s->procs, f->stream, f->payload, f->bytes);
-    /* others only go the other way: nothing that could be meant */
+    /* other types never go to a node: ignored */
 }
 
-/* End by ourselves: the processes, then us. */
+/* Stop all work, and start to end the run unless "leave" was said. */
 static void channel_ended(struct serve *s)
 {
     if (s->eof)
@@ -746,8 +747,8 @@ static void channel_ended(struct serve *s)
         begin_end(s, GRACE_S, -1);
 }
 
-/* A connection that was cut does not always say so. */
-static void listen_for_it(struct serve *s)
+/* Apply the timeout for input: a connection that was cut does not always report it. */
+static void check_timeout(struct serve *s)
 {
     if (s->listen_s <= 0 || s->eof || ti_now() < s->heard + s->listen_s)
         return;
@@ -828,10 +829,11 @@ static int next_deadline(const struct serve *s, int ms)
 }
 
 /*
- * Standard input is always looked at for its end, even when no more is taken of it.  Requests
- * are taken as long as there is room for answers, of which traces and output leave enough.
+ * Collect the descriptors for poll().  The end of standard input is always watched, even while no
+ * requests are read.  Requests are read as long as the outbox has room for answers; traces and
+ * output stop at half of that.
  */
-static nfds_t what_to_wait_for(struct serve *s, struct pollfd *fds)
+static nfds_t poll_set(struct serve *s, struct pollfd *fds)
 {
     bool take = !ti_procs_input_full(&s->procs) && ti_outbox_queued(&s->out) < 2 * TI_OUTBOX_FULL;
     nfds_t n = 0;
@@ -848,9 +850,9 @@ static nfds_t what_to_wait_for(struct serve *s, struct pollfd *fds)
     return n;
 }
 
-static void round_of(struct serve *s, struct pollfd *fds, int timeout_ms)
+static void poll_once(struct serve *s, struct pollfd *fds, int timeout_ms)
 {
-    nfds_t n = what_to_wait_for(s, fds);
+    nfds_t n = poll_set(s, fds);
 
     if (poll(fds, n, timeout_ms) < 0)
         return;
@@ -872,8 +874,9 @@ static void round_of(struct serve *s, struct pollfd *fds, int timeout_ms)
 }
 
 /*
- * A piece of a trace, or some.  With a relay's children that fill the same outbox it is one, when
- * each that waited had a turn since the last; then they wait until it is sent.
+ * Send some pieces of traces.  If a relay's children use the same outbox, they take turns with us:
+ * we send one piece when each child that waited had its turn since our last piece.  The children
+ * are held while the outbox has no room for our piece.
  */
 static void send_some(struct serve *s)
 {
@@ -916,12 +919,12 @@ static void loop(struct serve *s)
         }
         send_some(s);
         beat(s);
-        listen_for_it(s);
+        check_timeout(s);
         ti_outbox_flush(&s->out);
         if (s->out.broken)
             channel_ended(s);
-        go_on_ending(s);
-        look(s);
+        continue_ending(s);
+        send_status(s);
         if (s->eof && !s->ending) {
             until = until > 0 ? until : ti_now() + PATIENCE_S;
             if (s->out.broken || !ti_outbox_queued(&s->out) || ti_now() > until)
@@ -929,7 +932,7 @@ static void loop(struct serve *s)
             ms = 100;
         }
         ms = next_deadline(s, ms);
-        round_of(s, fds, ms);
+        poll_once(s, fds, ms);
     }
     free(fds);
 }
@@ -957,7 +960,7 @@ static ti_status serve(const char *folder, const char *self, bool shipped, struc
     s->folder = folder;
     s->self = self;
     s->shared = shared;
-    s->in.started = 1; /* a program writes it, no shell */
+    s->in.started = 1; /* the input comes from a program and has no noise */
     s->end_id = -1;
     s->dir.fd = -1;
     for (int i = 0; i < TASKS; i++)
@@ -992,8 +995,8 @@ ti_status ti__serve_alone(const char *folder, const char *self, struct ti_err *e
 /* --- two processes ------------------------------------------------------- */
 
 /*
- * The parent has nothing to do but to outlive the other: should that be killed, it ends
- * the run.  It holds no end of the channel, so that the far end sees that it is closed.
+ * The parent process: wait for the serving child, and end the run if the child was killed.  It
+ * closes its ends of the channel, so that the far end notices when the child dies.
  */
 static ti_status outlive(pid_t pid, struct shared *shared)
 {

@@ -19,7 +19,7 @@ static _Noreturn void child(json_t *(*work)(void *arg), void *arg, int fd, pid_t
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
     prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
-    /* The channel is not ours: nobody must wait for its end because of us. */
+    /* Do not hold the channel open: its other end waits for it to be closed. */
     if (getppid() != parent || setpgid(0, 0) < 0 || null < 0 || dup2(null, STDIN_FILENO) < 0 ||
         dup2(null, STDOUT_FILENO) < 0)
         _exit(1);
@@ -84,7 +84,7 @@ bool ti_task_read(struct ti_task *t, json_t **result)
 void ti_task_end(struct ti_task *t)
 {
     if (t->pid > 0)
-        killpg(t->pid, SIGKILL); /* what it started, too; reaped with the others */
+        killpg(t->pid, SIGKILL); /* with its children; ti_procs_reap() reaps it */
     if (t->fd >= 0)
         close(t->fd);
     free(t->text);

@@ -1,6 +1,6 @@
 /*
- * Work that may take its time or hang (a program's checksum, a counter's trial, a file
- * server that is down), done by a process of its own, whose JSON is read as it comes.
+ * Work that may take long or hang (a program's checksum, a counter's trial, a file server that is
+ * down).  A process of its own does it and sends its result as JSON.
  */
 #ifndef TI_TASK_H
 #define TI_TASK_H
@@ -13,21 +13,22 @@
 
 struct ti_task {
     pid_t pid; /* 0: none */
-    int fd;    /* to wait for; -1 */
+    int fd;    /* for poll(); -1: none */
     json_int_t id;
     char is[32];
     char *text;
     size_t used, room;
 };
 
-/* Call work(arg) in a new process and send what it returns here. */
+/* Call work(arg) in a new process; its result is sent to this one. */
 ti_status ti_task_start(struct ti_task *t, json_t *(*work)(void *arg), void *arg,
                         struct ti_err *err);
 
-/* Read on.  True when it is done: *result is a new object, or NULL if the process died. */
+/* Read what has arrived; call it when `fd` is readable.  True when the task is done: *result is a
+ * new object, or NULL if the process died. */
 bool ti_task_read(struct ti_task *t, json_t **result);
 
-/* End it, if there is one. */
+/* Kill the process, if there is one. */
 void ti_task_end(struct ti_task *t);
 
 #endif

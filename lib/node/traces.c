@@ -34,7 +34,7 @@ bool ti_ranges_ok(const json_t *list)
             json_integer_value(first) > json_integer_value(last))
             return false;
     }
-    /* none of them again and again: a frame has room for thousands of ranges */
+    /* ranges may overlap, and a frame has room for thousands of them: limit their sum */
     return ti_ranges_count(list) <= TI_RANKS_MAX;
 }
 
@@ -90,7 +90,7 @@ ti_status ti__traces_folder(const json_t *request, const char *directory, const 
     return TI_OK;
 }
 
-/* A file with the name of a rank's trace, whatever is in it. */
+/* A file with the name of a rank's trace; its contents are not known. */
 struct file {
     int64_t rank;
     bool asked, gone; /* to be removed; removed */
@@ -123,8 +123,8 @@ static int by_rank(const void *a, const void *b)
     return (x->rank > y->rank) - (x->rank < y->rank);
 }
 
-/* The directory is read once, before anything in it is removed: what a request names may be
- * millions that are not there. */
+/* List the directory once, before anything is removed: a request may name millions of ranks that
+ * have no file. */
 static ti_status find_files(int dir, struct files *out, struct ti_err *err)
 {
     int fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -218,7 +218,7 @@ json_t *ti_traces_list(const json_t *request, const char *directory, const char 
     return json_pack("{s:b, s:o}", "exists", 1, "traces", traces);
 }
 
-/* Of what is there, if it stays as it is. */
+/* CRC of the first `bytes` bytes of a file; false if it cannot be read or is shorter. */
 static bool crc_of(int fd, int64_t bytes, uint32_t *crc)
 {
     static unsigned char buf[256 * 1024];
@@ -276,7 +276,7 @@ json_t *ti_traces_crc(const json_t *request, const char *directory, const char *
 
 /* --- removing ------------------------------------------------------------ */
 
-/* Index of the first of them that is of `rank` or one behind it. */
+/* Index of the first file of `rank` or a higher rank. */
 static size_t first_from(const struct files *f, int64_t rank)
 {
     size_t low = 0, high = f->n;
@@ -292,7 +292,7 @@ static size_t first_from(const struct files *f, int64_t rank)
     return low;
 }
 
-/* Calls for those in the ranges, which are good ones, and may overlap. */
+/* Call a function for each file in the ranges, which are valid but may overlap. */
 static void each_in(struct files *f, const json_t *ranges,
                     void (*call)(struct file *file, void *arg), void *arg)
 {
@@ -334,7 +334,7 @@ struct left {
     bool any;
 };
 
-/* Others may have removed it meanwhile. */
+/* Another process may have removed the file meanwhile. */
 static void look_if_left(struct file *file, void *arg)
 {
     struct left *left = arg;
@@ -345,8 +345,8 @@ static void look_if_left(struct file *file, void *arg)
             faccessat(left->dir, ti_rank_name(file->rank, name), F_OK, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
-/* RUN.json, if it is of this run and no trace of it is left: of those that it names, or of any
- * if it names none. */
+/* Remove RUN.json if it is of this run and no trace is left: none that it names, or if it names
+ * none, no trace at all. */
 static void remove_run_json(int dir, const char *run_id, struct files *there)
 {
     int fd = openat(dir, TI_RUN_JSON, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
@@ -365,7 +365,7 @@ static void remove_run_json(int dir, const char *run_id, struct files *there)
         close(fd);
 }
 
-/* The directory, if nothing else is in it. */
+/* Remove the directory if it is empty. */
 static void remove_folder(int dir)
 {
     char path[64], real[4096];

@@ -11,7 +11,7 @@
 #include "node/launch.h"
 
 #define WAITS_MAX 16
-#define SYN_SENT  0x02 /* as /proc/net/tcp has it */
+#define SYN_SENT  0x02 /* as in /proc/net/tcp */
 
 struct wait {
     unsigned long inode;
@@ -24,7 +24,7 @@ struct waits {
     int n;
 };
 
-/* Addresses are printed as 32-bit words of this machine's byte order. */
+/* /proc/net/tcp has addresses as 32-bit words in the machine's byte order. */
 static bool read_address(const char *hex, int family, char *text, size_t bytes)
 {
     unsigned char address[16];
@@ -39,7 +39,7 @@ static bool read_address(const char *hex, int family, char *text, size_t bytes)
     return inet_ntop(family, address, text, (socklen_t)bytes) != NULL;
 }
 
-/* "SL: LOCAL:PORT REMOTE:PORT STATE TX:RX TR:WHEN RETRNSMT UID TIMEOUT INODE" a line */
+/* A line is "SL: LOCAL:PORT REMOTE:PORT STATE TX:RX TR:WHEN RETRNSMT UID TIMEOUT INODE". */
 static void read_line(struct waits *w, const char *line, int family)
 {
     struct wait *to = &w->wait[w->n];
@@ -70,7 +70,7 @@ static void read_table(struct waits *w, const char *path, int family)
         fclose(f);
 }
 
-/* Which of them the process has. */
+/* Mark the connections whose socket the process has. */
 static void look_at(pid_t pid, void *arg)
 {
     struct waits *w = arg;
