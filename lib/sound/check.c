@@ -9,7 +9,7 @@
 #include "sound/locate.h"
 #include "sound/text.h"
 
-#define CHECK_EVERY (1 << 14) /* events between looks at signals */
+#define CHECK_EVERY (1 << 14) /* events between calls of pause() */
 
 void ti_check_free(struct ti_check *check)
 {
@@ -37,7 +37,7 @@ void ti__report(struct ti_check_state *st, struct ti_walk *w, const struct ti_st
 
 /* ---- messages ---- */
 
-/* A receive of unknown source that may have taken a message. */
+/* Count a receive of unknown source, which may have taken a message. */
 static void note_open(struct ti_check_state *st, int64_t rank, int64_t gid)
 {
     int64_t i = ti_map_add(&st->open, rank, gid, 0, 0);
@@ -46,7 +46,7 @@ static void note_open(struct ti_check_state *st, int64_t rank, int64_t gid)
     st->nopen[i]++;
 }
 
-/* How many were sent. */
+/* Add the messages of a step to the sums; returns how many were sent. */
 static uint64_t take_messages(struct ti_check_state *st, int64_t rank, const struct ti_step *step)
 {
     uint64_t sent = 0;
@@ -93,7 +93,7 @@ static struct sequence *sequence_at(struct ti_check_state *st, int64_t gid, int6
     return q;
 }
 
-/* False if it is wrong in itself. */
+/* Add a collective call to its sequence; false if the call itself is invalid. */
 static bool take_call(struct ti_check_state *st, struct ti_walk *w, const struct ti_step *step,
                       const struct ti_coll_call *c)
 {
@@ -128,7 +128,7 @@ static void mark_met(struct sequence *q, const struct ti_group *g)
     q->nmet++;
 }
 
-/* The rank's sequences of collectives against those of the ranks before it. */
+/* Compare the rank's sequences of collectives with those of the ranks before it. */
 static ti_status close_sequences(struct ti_check_state *st, int64_t rank, struct ti_err *err)
 {
     for (size_t gid = 0; gid < st->nseq; gid++) {
@@ -172,7 +172,7 @@ static void check_identity(struct ti_check_state *st, int64_t rank, const struct
     st->have_run_id = true;
 }
 
-/* What a reading of a rank has come to. */
+/* State of reading a rank. */
 struct rank {
     int64_t number;
     bool sound; /* so far nothing makes comparing it with others pointless */
@@ -191,7 +191,7 @@ static ti_status take_event(struct ti_check_state *st, struct ti_walk *w, struct
         sound = take_call(st, w, step, &step->call[i]) && sound;
     if (step->why[0])
         ti__report(st, w, step, step->why);
-    /* What other ranks do not find after one of these is no news. */
+    /* After one of these, other ranks lack partners anyway. */
     if (!sound || step->ev.op == TI_OP_UNTRACED || step->ev.op == TI_OP_ABORT)
         rank->sound = false;
     if ((step->index == 0) != (step->ev.op == TI_OP_INIT))
@@ -206,7 +206,7 @@ static ti_status take_event(struct ti_check_state *st, struct ti_walk *w, struct
     return st->visitor->event ? st->visitor->event(st->visitor->arg, w, step, sound, err) : TI_OK;
 }
 
-/* A message that was probed has been taken, though nobody has room for it. */
+/* A probed message counts as taken, though no receive has room for it. */
 static void take_probed(struct ti_check_state *st, const struct ti_msg *m)
 {
     struct ti_msg taken = *m;
@@ -248,7 +248,7 @@ static ti_status check_end(struct ti_check_state *st, struct ti_walk *w, const s
     return status;
 }
 
-/* Its sums join those of the others, if it can be compared with them. */
+/* Add the rank's sums to those of the others, if it can be compared. */
 static ti_status close_rank(struct ti_check_state *st, const struct rank *rank, struct ti_err *err)
 {
     for (size_t gid = 0; gid < st->nseq; gid++)
@@ -349,7 +349,7 @@ static void settle(struct ti_check *check, struct ti_lane *lane, uint64_t messag
     check->conserved.bytes += bytes;
 }
 
-/* What unsound ranks send has been counted. */
+/* Count what could not be compared.  Messages that unsound ranks send were counted before. */
 static void count_unchecked(struct ti_check_state *st, const int64_t *key,
                             const struct ti_lane *lane)
 {
@@ -358,7 +358,7 @@ static void count_unchecked(struct ti_check_state *st, const int64_t *key,
         st->check->unchecked.messages += lane->taken.n;
 }
 
-/* The lanes of one pair, order[*at] and those after it. */
+/* Compare the lanes of one pair: order[*at] and those after it. */
 static ti_status close_pair(struct ti_check_state *st, const size_t *order, size_t *at,
                             struct ti_err *err)
 {
@@ -383,7 +383,7 @@ static ti_status close_pair(struct ti_check_state *st, const size_t *order, size
             doubtful |= 1u << key[2];
     }
     if (doubtful && !ti_problems_room(st->ps)) {
-        st->ps->n++; /* as bad as what is shown; finding out how bad is dear */
+        st->ps->n++; /* only counted: locating it would be expensive */
         *at = end;
         return TI_OK;
     }

@@ -1,26 +1,24 @@
 /*
- * Check: whether a trace is sound, that is, whether volume is conserved in it.
+ * The check whether a trace is sound: everything that is sent is received.
  *
- *   messages     the k-th send of a channel (communicator, source, destination,
- *                tag) meets the k-th receive that took a message from it, and
- *                fits into it: a receive's size is the room it was posted with
- *   collectives  every rank of a communicator makes the same sequence of them,
- *                with the same root, operation and volume, and what a rank
- *                gives another in a vector form is what that one expects
- *   requests     every request is made once, completed once, or named as leaked
+ *   messages     the k-th send of a channel (communicator, source, destination, tag) matches the
+ *                k-th receive that took a message from it, and fits into the receive's room
+ *   collectives  all ranks of a communicator make the same sequence of calls, with the same root,
+ *                operation and volume; in the vector forms, the bytes that one rank gives another
+ *                are those that the other one expects
+ *   requests     each request is made once, and completed once or reported as leaked
  *   ends         MPI_Init comes first, MPI_Finalize last
  *
- * One rank is read at a time, once.  Of the messages between two ranks only
- * sums stay, of each communicator a hash of its members' sequence.  Equal sums
- * and hashes need no further look.  Where they differ, the two ranks concerned
- * are read again, side by side, to the first difference, so that a problem
- * names the events on both sides.  Two files are open at most (four where
- * receives have wildcards); memory grows with pairs of ranks that exchange
- * messages and with communicators, and while a rank is read, with its channels.
+ * The first pass reads each rank once, one after another.  Of the messages between two ranks it
+ * keeps sums of hashes only, and of the calls on a communicator a hash of each member's sequence.
+ * If sums and hashes are equal, the ranks agree.  Where they differ, a second pass (locate.h) reads
+ * the two ranks side by side up to the first difference, so that a problem names the events on both
+ * sides. At most two files are open, or four if receives have wildcards.  Memory grows with the
+ * pairs of ranks that exchange messages and with the communicators; while a rank is read, with its
+ * channels.
  *
- * Of a rank that is missing, was cut off, has calls that are not traced or
- * events that cannot be, nothing is compared with the others: what it shares
- * with them is counted as unchecked, and is no problem.
+ * A rank that is missing, was cut off, has calls that are not traced, or has impossible events is
+ * not compared with others.  Its messages and collectives count as unchecked, which is no problem.
  */
 #ifndef TI_CHECK_H
 #define TI_CHECK_H
@@ -33,62 +31,61 @@
 struct ti_check {
     int64_t np;
     uint64_t events;
-    uint64_t messages;    /* sent, to whomever */
-    uint64_t collectives; /* calls by ranks, on communicators of more than one */
+    uint64_t messages;    /* sent */
+    uint64_t collectives; /* calls by ranks, on communicators of more than one rank */
     struct {
         uint64_t messages, bytes; /* sent and received */
-        uint64_t collectives;     /* each counted once for all ranks */
+        uint64_t collectives;     /* a call by all ranks counts once */
     } conserved;
     struct {
-        uint64_t messages, collectives; /* the other side is not there in full */
+        uint64_t messages, collectives; /* another side could not be compared */
     } unchecked;
-    bool interrupted; /* some rank has MPI_Pcontrol(0) */
-    bool unmatched;   /* a problem is that one rank lacks what another has */
+    bool interrupted; /* some rank called MPI_Pcontrol(0) */
+    bool unmatched;   /* some problem is an event without its other side */
     struct ti_problems leaked;
     struct ti_pairs pairs;
     struct ti_comms comms;
 };
 
-/* What became of a rank. */
+/* Whether a rank could be read. */
 enum ti_rank_state {
     TI_RANK_WHOLE,
-    TI_RANK_PART,    /* it was not written to its end, see ti_reader_end() */
-    TI_RANK_DAMAGED, /* `err` says how */
+    TI_RANK_PART,    /* cut off, see ti_reader_end() */
+    TI_RANK_DAMAGED, /* see `err` */
     TI_RANK_MISSING
 };
 
 /*
- * Who looks on.  Functions that are NULL are not called; one that returns
- * anything but TI_OK (and says why in `err`) ends the check with that.
+ * Callbacks for another user of the events that the check reads.  They may be NULL.  One that
+ * returns another status than TI_OK, and sets `err`, ends the check with that status.
  */
 struct ti_visitor {
     void *arg;
 
-    /* An event, in order; `sound`: nothing was found to be wrong with it. */
+    /* The next event of a rank; `sound`: no problem was found with it. */
     ti_status (*event)(void *arg, struct ti_walk *w, const struct ti_step *step, bool sound,
                        struct ti_err *err);
 
-    /* A request that never completes, or a probed message that is never
-     * received, once its rank was read. */
+    /* A request that never completes, or a probed message that is never received; called after the
+     * last event of the rank. */
     ti_status (*leak)(void *arg, struct ti_walk *w, const struct ti_pending *leak,
                       struct ti_err *err);
 
-    /* A rank was read, or cannot be: then `st` and `err` say why, and `w` is
-     * NULL unless it could be opened. */
+    /* The rank was read, or cannot be read: then `st` and `err` tell why.  `w` is NULL if it could
+     * not be opened. */
     ti_status (*rank)(void *arg, int64_t rank, struct ti_walk *w, enum ti_rank_state state,
                       ti_status st, struct ti_err *err);
 
-    /* Extra columns are read as well, so that damage there is found. */
+    /* Also read extra columns, so that damage in them is reported. */
     bool extras;
 
-    /* Now and then: whether to go on. */
+    /* Called now and then; another status than TI_OK ends the check. */
     ti_status (*pause)(void *arg, struct ti_err *err);
 };
 
 /*
- * Check `s`.  TI_OK, with problems->n problems, when all that could be read was
- * read; else what a visitor said.  Release *out with ti_check_free() in any
- * case.
+ * Check `s`.  TI_OK when everything readable was read: then problems->n tells whether the trace is
+ * sound.  Otherwise the status of a callback.  Release *out with ti_check_free() in any case.
  */
 ti_status ti_check(struct ti_source *s, const struct ti_visitor *visitor, struct ti_check *out,
                    struct ti_problems *problems, struct ti_err *err);

@@ -1,6 +1,6 @@
 #include "sound/collectives.h"
 
-#define BLOCK_MAX (INT64_C(1) << 38) /* bytes of a block: sums of blocks stay sums */
+#define BLOCK_MAX (INT64_C(1) << 38) /* bytes of a block, so that sums do not overflow */
 
 /* ---- who takes part ---- */
 
@@ -19,7 +19,7 @@ static bool is(const struct ti_coll_call *c, uint32_t traits)
     return ti_op_is(c->ev->op, traits);
 }
 
-/* Whether all get a share of a reduction. */
+/* Whether it is a reduction whose result all ranks get a share of. */
 static bool reduces_for_all(const struct ti_coll_call *c)
 {
     return (ti_op_info(c->ev->op)->fields & TI_M_REDOP) && !is(c, TI_T_TO_ROOT);
@@ -41,7 +41,7 @@ static bool is_root(const struct ti_coll_call *c, const struct ti_group *g)
     return is_inter(g) ? arg(c, TI_F_ROOT) == TI_SELF : arg(c, TI_F_ROOT) == c->on.me;
 }
 
-/* Whether this rank exchanges something with the root. */
+/* Whether this rank exchanges data with the root. */
 static bool has_root(const struct ti_coll_call *c)
 {
     return arg(c, TI_F_ROOT) >= 0;
@@ -52,10 +52,10 @@ static int64_t root_of(const struct ti_coll_call *c)
     return c->on.peers + arg(c, TI_F_ROOT);
 }
 
-/* The members a rank sends blocks to, and receives blocks from. */
+/* The members that a rank sends blocks to, or receives blocks from. */
 struct partners {
     int64_t n, base;
-    const int64_t *rank; /* or NULL: all from `base` on */
+    const int64_t *rank; /* NULL: all members from `base` on */
 };
 
 static int64_t partner(const struct partners *p, int64_t i)
@@ -100,8 +100,8 @@ static uint64_t add_vector(uint64_t h, const struct ti_vec *vec, int64_t unit)
     return h;
 }
 
-/* In an intercommunicator, what the groups do is not the same, but mirrored; of a reduction,
- * there is as much in all for either group. */
+/* In an intercommunicator, the calls of the two groups mirror each other.  In a reduction, the
+ * total is equal for both groups. */
 static uint64_t inter_signature(uint64_t h, const struct ti_coll_call *c, const struct ti_group *g)
 {
     bool first = c->on.peers > 0;
@@ -120,7 +120,7 @@ static uint64_t inter_signature(uint64_t h, const struct ti_coll_call *c, const 
     return ti_hash_word(add(h, c, TI_F_REDOP), bytes);
 }
 
-/* The fields and vectors that all members must give alike. */
+/* The fields and vectors that must be equal on all members. */
 static uint64_t same_signature(uint64_t h, const struct ti_coll_call *c)
 {
     int64_t unit = is(c, TI_T_COUNTS_GIVEN) ? arg(c, TI_F_ESIZE) : 1;
@@ -172,7 +172,7 @@ static const char *size_fault(const struct ti_coll_call *c, const struct ti_grou
     return arg(c, TI_F_BYTES) != arg(c, TI_F_BYTES2) ? "its send and receive sizes differ" : NULL;
 }
 
-/* How many counts vector `v` must have. */
+/* The number of counts that vector `v` must have. */
 static int64_t counts_wanted(const struct ti_coll_call *c, const struct ti_group *g, int v)
 {
     if (reduces_for_all(c))
@@ -218,7 +218,7 @@ const char *ti_call_fault(const struct ti_coll_call *c, const struct ti_group *g
 
 /* ---- blocks ---- */
 
-/* The sums that the blocks of one call go to. */
+/* One call, and the sums for its blocks. */
 struct blocks {
     const struct ti_sums *sums;
     uint64_t nth;
@@ -231,7 +231,7 @@ static uint64_t block(uint64_t nth, int64_t from, int64_t to, int64_t bytes)
 
     h = ti_hash_word(h, (uint64_t)from << 32 | (uint64_t)to);
     h = ti_hash_word(h, (uint64_t)bytes);
-    return ti_hash_word(ti_hash_word(h, 0), 0); /* it is added up: mix it well */
+    return ti_hash_word(ti_hash_word(h, 0), 0); /* more mixing, because it is summed up */
 }
 
 static void give(const struct blocks *b, int64_t to, int64_t bytes)
@@ -246,7 +246,7 @@ static void expect(const struct blocks *b, int64_t from, int64_t bytes)
     b->sums->expected[b->sums->each ? from : 0] += block(b->nth, from, b->c->on.me, bytes);
 }
 
-/* Bytes of block i: from vector `v`, or all the same, of field `f`. */
+/* Bytes of block i: count i of vector `v` times field `f`, or just field `f`. */
 static int64_t block_bytes(const struct ti_coll_call *c, int v, enum ti_field f, int64_t i)
 {
     return v < 0 ? arg(c, f) : ti_vec_at(&c->ev->vec[v], i) * arg(c, f);
@@ -270,7 +270,8 @@ static void expect_all(const struct blocks *b, int v, enum ti_field f)
             expect(b, partner(&from, i), block_bytes(b->c, v, f, i));
 }
 
-/* All give the root their BYTES; it takes `f`, or what vector `v` counts in it. */
+/* All give the root their BYTES; the root expects `f` of each, or `f` times the counts of vector
+ * `v`. */
 static void to_root(const struct blocks *b, const struct ti_group *g, int v, enum ti_field f)
 {
     if (has_root(b->c))
@@ -279,7 +280,7 @@ static void to_root(const struct blocks *b, const struct ti_group *g, int v, enu
         expect_all(b, v, f);
 }
 
-/* The root gives; all take their `mine`. */
+/* The root gives; each rank takes `mine` bytes. */
 static void from_root(const struct blocks *b, const struct ti_group *g, int v, enum ti_field f,
                       enum ti_field mine)
 {
@@ -300,7 +301,7 @@ void ti_add_blocks(const struct ti_sums *s, uint64_t nth, const struct ti_coll_c
                                                              : TI_F_BYTES;
     bool each = given || taken || is(c, TI_T_NEIGHBOURS);
 
-    /* the signature says the rest: of reductions, and in one group where blocks are alike */
+    /* elsewhere the signature suffices: in reductions, and in one group with equal blocks */
     if (reduces_for_all(c) || (!each && !is_inter(g)))
         return;
     if (is(c, TI_T_FROM_ROOT)) {

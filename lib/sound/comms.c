@@ -20,7 +20,7 @@ static enum ti_comm_shape shape_of(const int32_t *member, int64_t size, int64_t 
     return TI_COMM_WORLD;
 }
 
-/* The number of a list of members; each list is kept once. */
+/* The index of a list of members, which is added if it is new. */
 static int64_t group_of(struct ti_comms *comms, const int32_t *member, int64_t size, int64_t first)
 {
     uint64_t hash = (uint64_t)size;

@@ -1,17 +1,15 @@
 /*
- * Communicators across ranks; windows and files as well.
+ * Global numbers for communicators, windows and files.
  *
- * A trace numbers communicators rank by rank.  Globally, one is known by its
- * members, in order, and by how many communicators of exactly these members a
- * rank had met before it: all members create them in the same order, so they
- * agree on that number without being asked.
+ * In a trace, each rank numbers its communicators itself.  The global identity of a communicator is
+ * the list of its members and the number of communicators with the same list that a rank met before
+ * it.  All members create communicators in the same order, so they find the same number.
  *
- * The members of an intercommunicator are those of both groups: first the group
- * whose first member is lower in the world, so that both sides say the same.
+ * The members of an intercommunicator are those of both groups.  The group whose first member has
+ * the lower world rank comes first, so that both sides find the same list.
  *
- * A window or a file is known by its communicator and by how many the rank had
- * made on that before.  It has a global number of its own, as if it were a
- * communicator.
+ * The identity of a window or a file is its communicator and the number of windows or files that
+ * the rank made on it before.  Global numbers are shared with communicators.
  */
 #ifndef TI_COMMS_H
 #define TI_COMMS_H
@@ -19,7 +17,7 @@
 #include "common/map.h"
 #include "formats/reader.h"
 
-/* What a communicator is beside the world. */
+/* Members of a communicator, compared with the world. */
 enum ti_comm_shape {
     TI_COMM_WORLD,     /* the same members in the same order */
     TI_COMM_REORDERED, /* the same members in another order */
@@ -49,9 +47,9 @@ struct ti_comm_view {
     int64_t rank;
     struct ti_local_comm {
         int64_t gid;           /* global number, or -1 */
-        int64_t rank;          /* ours, in our group */
-        int64_t me;            /* ours, among all members */
-        int64_t peers, npeers; /* the members that ranks count from: where, how many */
+        int64_t rank;          /* our rank in our group */
+        int64_t me;            /* our index among all members */
+        int64_t peers, npeers; /* the members that peers are ranks of: first index, number */
     } * local;
     size_t nlocal, cap;
     struct ti_map objects; /* (kind, number) -> window or file */
@@ -66,34 +64,34 @@ void ti_comms_init(struct ti_comms *comms, int64_t np);
 void ti_comms_free(struct ti_comms *comms);
 const struct ti_group *ti_comms_group(const struct ti_comms *comms, int64_t gid);
 
-/* "world", "world, 2nd copy", "ranks 0 2 4 ... (8)": for messages, into buf. */
+/* Write "world", "world, 2nd copy" or "ranks 0 2 4 ... (8)" into buf, for messages. */
 const char *ti_comms_text(const struct ti_comms *comms, int64_t gid, char *buf, size_t buf_bytes);
 
-/* Start with rank: it knows the world (0) and itself (1). */
+/* Start the view of `rank`, which has the communicators 0 (world) and 1 (self). */
 void ti_comm_view_start(struct ti_comm_view *view, struct ti_comms *comms, int64_t rank);
 void ti_comm_view_free(struct ti_comm_view *view);
 
-/* The rank's communicator `index`, as the reader knows it; NULL if it does not,
- * or if what it says cannot be (NULL: nothing is learnt). */
+/* The rank's communicator `index`, with its members from reader `r`.  NULL if it is not known or
+ * invalid.  With `r` NULL, only communicators that were looked up before are found. */
 const struct ti_local_comm *ti_comm_view_get(struct ti_comm_view *view, const struct ti_reader *r,
                                              int64_t index);
 
-/* Communicator `index` is being made as a copy of `of`, whose members it has,
- * before the trace says so itself. */
+/* Announce that communicator `index` has the members of `of`, before the trace has its COM chunk.
+ */
 const struct ti_local_comm *ti_comm_view_copy(struct ti_comm_view *view, int64_t index,
                                               const struct ti_local_comm *of);
 
-/* What else collectives are called on. */
+/* What collectives are called on. */
 enum ti_object { TI_OBJECT_COMM, TI_OBJECT_WIN, TI_OBJECT_FILE };
 
-/* The rank's window or file `number`, made just now on `comm`: NULL if there was one
- * of that number.  And later on: NULL if there is none. */
+/* Add the rank's window or file `number`, which is made on `comm`; NULL if the number exists.
+ * _object: look it up; NULL if there is none. */
 const struct ti_local_comm *ti_comm_view_make(struct ti_comm_view *view, enum ti_object kind,
                                               int64_t number, const struct ti_local_comm *comm);
 const struct ti_local_comm *ti_comm_view_object(const struct ti_comm_view *view,
                                                 enum ti_object kind, int64_t number);
 
-/* World rank of `delta` from us in a communicator, -1 if there is none. */
+/* World rank of the member whose rank is ours plus `delta`; -1 if there is none. */
 int64_t ti_comm_view_world(const struct ti_comm_view *view, const struct ti_local_comm *comm,
                            int64_t delta);
 

@@ -13,9 +13,9 @@
 struct caller {
     struct ti_walk *w;
     struct ti_step step;
-    size_t at; /* in the step's calls */
+    size_t at; /* index in the step's calls */
     int64_t gid;
-    const struct ti_coll_call *call; /* the one it is at */
+    const struct ti_coll_call *call; /* the current one */
 };
 
 static ti_status open_caller(struct ti_check_state *st, int64_t gid, int64_t rank, struct caller *c,
@@ -25,7 +25,7 @@ static ti_status open_caller(struct ti_check_state *st, int64_t gid, int64_t ran
     return ti_walk_open(st->s, &st->check->comms, rank, &c->w, err);
 }
 
-/* On to the next: 1, 0 at the end, -1 on trouble. */
+/* Advance to the next call: 1, 0 at the end, -1 on an error. */
 static int next_call(struct caller *c, struct ti_err *err)
 {
     int got = 1;
@@ -69,7 +69,6 @@ static void report_parting(struct ti_check_state *st, struct caller *a, bool got
                         (long long)ti_walk_rank(b->w));
 }
 
-/* Ranks a and b disagree about collectives on gid: find where. */
 ti_status ti__locate_in_sequences(struct ti_check_state *st, int64_t gid, int64_t a, int64_t b,
                                   struct ti_err *err)
 {
@@ -102,7 +101,6 @@ out:
     return status;
 }
 
-/* Members that have no collective on a communicator where others have. */
 void ti__report_absent(struct ti_check_state *st)
 {
     char comm[96];
@@ -141,7 +139,7 @@ static ti_status walk_to(struct ti_check_state *st, int64_t gid, int64_t member,
     TI_BUG("a collective is gone");
 }
 
-/* Sums over all members, call by call: the first that differs. */
+/* The first call whose sums over all members differ. */
 static ti_status find_call(struct ti_check_state *st, int64_t gid, uint64_t *nth,
                            struct ti_err *err)
 {
@@ -164,7 +162,7 @@ static ti_status find_call(struct ti_check_state *st, int64_t gid, uint64_t *nth
         }
         ti_walk_close(c.w);
         status = ti__pause(st, err);
-        g = ti_comms_group(&st->check->comms, gid); /* a walk may move it */
+        g = ti_comms_group(&st->check->comms, gid); /* the walk may have moved the array */
     }
     for (*nth = 0; *nth + 1 < st->seq[gid].n && !sum[*nth];)
         ++*nth;
@@ -172,7 +170,7 @@ static ti_status find_call(struct ti_check_state *st, int64_t gid, uint64_t *nth
     return status;
 }
 
-/* Whose blocks of call `nth` are expected otherwise? */
+/* The sender whose blocks in call `nth` differ from what their receivers expect. */
 static ti_status find_sender(struct ti_check_state *st, int64_t gid, uint64_t nth,
                              struct ti_err *err)
 {
@@ -223,21 +221,21 @@ ti_status ti__locate_in_blocks(struct ti_check_state *st, struct ti_err *err)
 
 /* ---- a pair of ranks ---- */
 
-/* What is known of a place on a channel while its other side is being sought. */
+/* A place on a channel of which one side was seen so far. */
 struct place {
     int64_t bytes, room;
-    uint64_t sent_at, taken_at; /* events */
+    uint64_t sent_at, taken_at; /* indices of the events */
     bool sent, taken;
-    bool open; /* the receive need not have taken anything */
+    bool open; /* the receive may not have taken a message */
 };
 
 struct channel {
     int64_t gid, tag, lane;
-    struct place *place; /* from number `base` on, in a ring without an end */
+    struct place *place; /* a queue of places from number `base` on */
     size_t first, n, cap;
     uint64_t base;
-    uint64_t maybe[2]; /* of either side, that are on no place since they may have
-                          been cancelled */
+    uint64_t maybe[2]; /* messages of either side without a place: they may have been
+                          cancelled */
     uint64_t lacks[2]; /* messages without a receive, receives without a message */
     struct place lack[2];
     bool truncated;
@@ -270,7 +268,7 @@ static struct channel *channel_at(struct pair_search *l, const struct ti_msg *m)
     return &l->channel[c];
 }
 
-/* Place `number`, or NULL once both its sides were seen. */
+/* Place `number`; NULL if both its sides were seen already. */
 static struct place *place_at(struct channel *c, uint64_t number)
 {
     size_t i;
@@ -278,7 +276,7 @@ static struct place *place_at(struct channel *c, uint64_t number)
     if (number < c->base)
         return NULL;
     i = (size_t)(number - c->base);
-    if (c->first > 64 && c->first > c->n) { /* move down, now and then */
+    if (c->first > 64 && c->first > c->n) { /* now and then, move the places to the front */
         memmove(c->place, c->place + c->first, c->n * sizeof *c->place);
         c->first = 0;
     }
@@ -302,7 +300,7 @@ static void report_truncated(struct pair_search *l, const struct channel *c, con
     uint64_t *open;
 
     if (has_open(l->st, l->rank[1], c->gid, &open) || c->maybe[0] || c->maybe[1])
-        return; /* which message came here is not certain */
+        return; /* it is not certain that these two belong together */
     if (ti_problems_room(l->st->ps))
         ti_event_text(l->st->s, l->rank[1], p->taken_at, call, sizeof call);
     else
@@ -314,7 +312,7 @@ static void report_truncated(struct pair_search *l, const struct channel *c, con
                     (unsigned long long)p->sent_at);
 }
 
-/* Both sides of a place are known. */
+/* Compare the two sides of a place. */
 static void meet(struct pair_search *l, struct channel *c, const struct place *p)
 {
     l->matched[c->lane]++;
@@ -348,7 +346,7 @@ static uint64_t number_of(const struct pair_search *l, const struct ti_msg *m)
     return m->seq - below;
 }
 
-/* A message of the pair; a probed one that nobody received has room for all. */
+/* Enter a message of the pair.  A probed message that was not received has unlimited room. */
 static void feed(struct pair_search *l, const struct ti_msg *m, int64_t bytes)
 {
     struct channel *c = channel_at(l, m);
@@ -376,7 +374,8 @@ static void feed(struct pair_search *l, const struct ti_msg *m, int64_t bytes)
     }
 }
 
-/* Whether `m` met anything is not certain: a receive that nobody waited for. */
+/* Mark the place of receive `m` as open: it was never completed, so it may not have taken a
+ * message. */
 static void open_up(struct pair_search *l, int side, const struct ti_msg *m)
 {
     struct place *p;
@@ -388,7 +387,7 @@ static void open_up(struct pair_search *l, int side, const struct ti_msg *m)
         p->open = true;
 }
 
-/* What is outstanding at the end of a side. */
+/* Process what is outstanding at the end of a side. */
 static void end_side(struct pair_search *l, int side)
 {
     struct ti_pending leak;
@@ -429,7 +428,7 @@ static ti_status advance(struct pair_search *l, int side, struct ti_err *err)
     return status;
 }
 
-/* `m` was cancelled, or perhaps: what others follow on its channel moves up. */
+/* `m` was cancelled, or may have been: the messages after it on its channel move up. */
 static void cancel(struct pair_search *l, const struct ti_msg *m, bool certain)
 {
     if (m->null)
@@ -441,7 +440,7 @@ static void cancel(struct pair_search *l, const struct ti_msg *m, bool certain)
         channel_at(l, m)->maybe[m->recv]++;
 }
 
-/* Learn beforehand what one side cancels. */
+/* Find the messages that one side cancels, in a pass of its own. */
 static ti_status find_cancelled(struct pair_search *l, int side, struct ti_err *err)
 {
     struct ti_walk *w;
@@ -478,7 +477,7 @@ static void count_lacks(struct pair_search *l, struct channel *c)
 
         if (p->sent == p->taken || p->open)
             continue;
-        if (c->maybe[!side]) { /* that one was not cancelled, then */
+        if (c->maybe[!side]) { /* then a doubtful message of the other side was not cancelled */
             c->maybe[!side]--;
             l->matched[c->lane]++;
             l->bytes[c->lane] += (uint64_t)p->bytes;
@@ -493,7 +492,7 @@ static void count_lacks(struct pair_search *l, struct channel *c)
     }
 }
 
-/* The first channel on which receives wait in vain; NULL if there is none. */
+/* The first channel with a receive that gets no message; NULL if there is none. */
 static const struct channel *vain(const struct pair_search *l)
 {
     for (size_t i = 0; i < l->keys.n; i++)

@@ -59,8 +59,8 @@ static struct ti_neighbours *graph(struct ti_neighbourhoods *t, const struct ti_
 
 /* ---- Cartesian grids ---- */
 
-/* The neighbour `step` away in dimension `d`, whose next one is `stride` ranks away;
- * -1 if there is none. */
+/* The neighbour `step` away in dimension `d`, in which adjacent ranks differ by `stride`; -1 if
+ * there is none. */
 static int64_t shifted(const struct ti_neighbours *g, int64_t rank, int64_t d, int64_t stride,
                        int64_t step)
 {
@@ -144,7 +144,7 @@ void ti_neighbours_learn(struct ti_neighbourhoods *t, const struct ti_event *ev,
     struct ti_neighbours *of = parent < 0 ? NULL : t->which[parent], *made_here = NULL;
 
     if (ev->vec[0].len + ev->vec[1].len > ENTRIES_MAX - t->entries ||
-        ti_map_find(&t->known, index, 0, 0, 0) >= 0) /* a communicator is made once */
+        ti_map_find(&t->known, index, 0, 0, 0) >= 0) /* it was made before */
         return;
     t->entries += ev->vec[0].len + ev->vec[1].len;
     if (ti_op_is(ev->op, TI_T_GRID))

@@ -1,6 +1,5 @@
 /*
- * Neighbours in a communicator with a topology, which are the partners of the
- * neighbour collectives.
+ * Topologies of communicators: the neighbours that are the partners of neighbour collectives.
  */
 #ifndef TI_NEIGHBOURS_H
 #define TI_NEIGHBOURS_H
@@ -8,10 +7,10 @@
 #include "sound/comms.h"
 
 struct ti_neighbours {
-    int64_t ndims; /* Cartesian only; then sources and destinations are the same */
+    int64_t ndims; /* Cartesian grids only, whose sources and destinations are equal */
     int64_t *dims, *periods;
     int64_t nsources, ndestinations;
-    int64_t *source, *destination; /* ranks, in the topology's order; -1: none there */
+    int64_t *source, *destination; /* ranks, in the topology's order; -1: no neighbour there */
 };
 
 /* A rank's topologies, by communicator. */
@@ -24,12 +23,12 @@ struct ti_neighbourhoods {
     int64_t entries;
 };
 
-/* `ev` made `made`, which the rank knows as communicator `index`; does it have a
- * topology?  Nothing is learnt from what cannot be. */
+/* `ev` made communicator `made`, which has number `index` on the rank: remember its topology, if it
+ * has one.  Invalid topologies are ignored. */
 void ti_neighbours_learn(struct ti_neighbourhoods *t, const struct ti_event *ev, int64_t index,
                          const struct ti_local_comm *made);
 
-/* Of communicator `index`; NULL if it has none. */
+/* The topology of communicator `index`; NULL if it has none. */
 const struct ti_neighbours *ti_neighbours_of(const struct ti_neighbourhoods *t, int64_t index);
 
 void ti_neighbourhoods_free(struct ti_neighbourhoods *t);

@@ -14,7 +14,7 @@ int64_t ti_lane_of(const struct ti_msg *m)
     return (int64_t)(channel_hash(m) >> 32) & (TI_LANES - 1);
 }
 
-/* Hashes that are added up need more mixing than such that are chained. */
+/* Hashes that are summed up need more mixing than hashes that are chained. */
 static uint64_t term(uint64_t h)
 {
     return ti_hash_word(ti_hash_word(h, 0), 0);

@@ -1,6 +1,6 @@
 /*
- * What is wrong with a trace: the first few problems in full, the rest counted.
- * Problems with the same text count with the first of them.
+ * The problems of a trace: the first few are kept in full, the others are counted.  Problems with
+ * the same text count with the first of them.
  */
 #ifndef TI_PROBLEMS_H
 #define TI_PROBLEMS_H
@@ -19,19 +19,19 @@ struct ti_problems {
         uint64_t event; /* 0-based in the rank's stream, or TI_NO_EVENT */
         char call[160]; /* the event in words, or "" */
         char why[320];
-        uint64_t more; /* with the same text */
+        uint64_t more; /* further problems with the same text */
     } list[TI_PROBLEMS_SHOWN];
     int shown;
-    uint64_t n; /* all of them */
+    uint64_t n; /* all problems */
 };
 
-/* Whether one more would be shown: what it takes to describe it may be dear. */
+/* Whether one more would be kept.  Ask before describing a problem is expensive. */
 static inline bool ti_problems_room(const struct ti_problems *ps)
 {
     return ps->shown < TI_PROBLEMS_SHOWN;
 }
 
-/* `call` may be NULL. */
+/* Add a problem of a rank's event, or TI_NO_EVENT; `call` may be NULL. */
 void ti_problems_add(struct ti_problems *ps, int64_t rank, uint64_t event, const char *call,
                      const char *fmt, ...) __attribute__((format(printf, 5, 6)));
 

@@ -1,4 +1,4 @@
-/* Events in words, for problems. */
+/* Events as text, for reports of problems. */
 #ifndef TI_TEXT_H
 #define TI_TEXT_H
 
@@ -6,11 +6,11 @@
 
 #define TI_CALL_BYTES 160
 
-/* "irecv(comm 0, peer -1, tag 5, ...)" into buf. */
+/* Write "irecv(comm 0, peer -1, tag 5, ...)" into buf; returns buf. */
 const char *ti_call_text(const struct ti_reader *r, const struct ti_event *ev, char *buf,
                          size_t bytes);
 
-/* The same of event `index` of `rank`, which is read again up to it. */
+/* The same for event `index` of `rank`, whose trace is read again up to it. */
 const char *ti_event_text(struct ti_source *s, int64_t rank, uint64_t index, char *buf,
                           size_t bytes);
 

@@ -10,12 +10,12 @@
 #define KEPT_MAX (INT64_C(1) << 25) /* elements of vectors kept for persistent requests */
 
 struct request {
-    bool used, active; /* a persistent one is used but not active between starts */
+    bool used, active; /* persistent and not started: used, but not active */
     bool persistent, cancelled;
-    uint64_t event; /* where it was made, or started last */
+    uint64_t event; /* that made it, or started it last */
     uint32_t op;
-    int64_t lot;           /* of a partitioned one */
-    struct ti_event *init; /* of a persistent one */
+    int64_t lot;           /* partitioned: as in struct ti_msg */
+    struct ti_event *init; /* persistent: the event that made it */
     struct ti_msg msg[2];
     int nmsgs;
 };
@@ -45,7 +45,7 @@ struct ti_walk {
     struct ti_map channels; /* (gid, tag, peer, which: see channel_of) */
     struct count {
         uint64_t next;   /* number of the next message */
-        uint64_t placed; /* that were posted; fewer while some are only probed */
+        uint64_t placed; /* messages posted; fewer than `next` while some are only probed */
     } * count;           /* by channel */
     size_t counts_cap;
 };
@@ -135,7 +135,7 @@ static const struct ti_local_comm *comm_at(struct ti_walk *w, struct ti_step *st
 
 /* ---- channels ---- */
 
-/* The counter of a channel, or with PARTITIONED of the requests on it. */
+/* Keys of counters: of a channel's messages or, with PARTITIONED, of its partitioned requests. */
 enum { PARTITIONED = 2, LOTS = 4 };
 
 static struct count *counter(struct ti_walk *w, const struct ti_msg *m, int64_t which)
@@ -169,8 +169,7 @@ static void put_posted(struct ti_walk *w, struct ti_msg *m)
     w->posted[w->nposted++] = *m;
 }
 
-/* Fill in channel and partner of a message on communicator `index`; false when
- * that cannot be. */
+/* Fill in channel and partner of a message on communicator `index`; false if they are invalid. */
 static bool address(struct ti_walk *w, struct ti_step *step, struct ti_msg *m, int64_t index,
                     int64_t peer, int64_t tag)
 {
@@ -196,7 +195,8 @@ static bool address(struct ti_walk *w, struct ti_step *step, struct ti_msg *m, i
     return true;
 }
 
-/* What the receive of `ev`, with a request, matched; a lost one never did. */
+/* Find out what a non-blocking receive with a wildcard matched; sets step->lost if the trace does
+ * not tell. */
 static ti_status match(struct ti_walk *w, struct ti_step *step, struct ti_msg *m, int64_t *peer,
                        int64_t *tag, struct ti_err *err)
 {
@@ -220,8 +220,8 @@ static ti_status match(struct ti_walk *w, struct ti_step *step, struct ti_msg *m
 }
 
 /*
- * One half of `ev` is posted: the event of the step, or what an earlier one
- * prepared.  *m has recv, req and lot, and is given all the rest.
+ * Post one half of `ev`, which is the event of the step or the init of a persistent request.  recv,
+ * req and lot of *m are set; the other members are filled in.
  */
 static ti_status post_half(struct ti_walk *w, struct ti_step *step, const struct ti_event *ev,
                            struct ti_msg *m, struct ti_err *err)
@@ -257,7 +257,7 @@ static ti_status post_half(struct ti_walk *w, struct ti_step *step, const struct
     return TI_OK;
 }
 
-/* Post what `ev` stands for, with request `req` (-1: none), which it may be. */
+/* Post the messages of `ev`, with request number `req` (-1: none). */
 static ti_status post(struct ti_walk *w, struct ti_step *step, const struct ti_event *ev,
                       int64_t req, struct request *q, struct ti_err *err)
 {
@@ -285,7 +285,7 @@ static void take_probe(struct ti_walk *w, struct ti_step *step)
 
     if (number == -1)
         return;                                      /* from MPI_PROC_NULL */
-    if (number < 0 || (size_t)number > w->nprobed) { /* the lowest free one is at most that */
+    if (number < 0 || (size_t)number > w->nprobed) { /* a new number is the lowest free one */
         wrong(step, "message number %lld is out of range", (long long)number);
         return;
     }
@@ -307,7 +307,7 @@ static void take_probe(struct ti_walk *w, struct ti_step *step)
     w->probed[number].msg = m;
 }
 
-/* The receive of a probed message, with a request or without. */
+/* The receive of a probed message, with or without a request. */
 static void receive_probed(struct ti_walk *w, struct ti_step *step, struct request *q)
 {
     const struct ti_event *ev = &step->ev;
@@ -337,7 +337,7 @@ static void receive_probed(struct ti_walk *w, struct ti_step *step, struct reque
 
 /* ---- requests ---- */
 
-/* Keep what each start of a persistent request repeats. */
+/* Keep the event that made a persistent request, since each start repeats it. */
 static void keep_init(struct ti_walk *w, struct ti_step *step, struct request *q)
 {
     size_t none = 0;
@@ -363,7 +363,7 @@ static void keep_init(struct ti_walk *w, struct ti_step *step, struct request *q
     q->init = init;
 }
 
-/* A partitioned request is matched where it is made. */
+/* Number a partitioned request, which is matched where it is made. */
 static void deal_lot(struct ti_walk *w, struct ti_step *step, struct request *q)
 {
     const struct ti_event *ev = &step->ev;
@@ -379,7 +379,7 @@ static struct request *new_request(struct ti_walk *w, struct ti_step *step)
     int64_t req = step->ev.arg[TI_F_REQ];
     struct request *q;
 
-    if (req < 0 || (size_t)req > w->nlive) { /* the lowest free one is at most that */
+    if (req < 0 || (size_t)req > w->nlive) { /* a new number is the lowest free one */
         wrong(step, "request number %lld is out of range", (long long)req);
         return NULL;
     }
@@ -414,7 +414,7 @@ static ti_status make_request(struct ti_walk *w, struct ti_step *step, struct ti
     return post(w, step, &step->ev, step->ev.arg[TI_F_REQ], q, err);
 }
 
-/* Request `req`, if it is there. */
+/* Request `req`; NULL if there is none. */
 static struct request *request_at(const struct ti_walk *w, int64_t req)
 {
     return req >= 0 && (size_t)req < w->nlive && w->live[req].used ? &w->live[req] : NULL;
@@ -443,7 +443,7 @@ static ti_status start(struct ti_walk *w, struct ti_step *step, int64_t req, str
     return post(w, step, q->init, req, q, err);
 }
 
-/* A message that was cancelled never was. */
+/* Remove a cancelled message from its channel, or mark it as a hole. */
 static void withdraw(struct ti_walk *w, struct ti_msg *m)
 {
     struct count *count = channel_of(w, m);
@@ -536,7 +536,7 @@ static void cancel(struct ti_walk *w, struct ti_step *step)
         q->msg[i].cancelling = true;
 }
 
-/* A call that needs a request of a kind of its own. */
+/* A call for a partitioned or generalized request. */
 static void use(struct ti_walk *w, struct ti_step *step)
 {
     const struct request *q = request_at(w, step->ev.arg[TI_F_REQ]);
@@ -594,8 +594,7 @@ static enum ti_object object_of(const struct ti_event *ev, int64_t *number)
     return TI_OBJECT_COMM;
 }
 
-/* The event makes a communicator: it gets its number now, also where the trace
- * says what is in it only later. */
+/* Number the communicator that the event makes, even if the trace has its members only later. */
 static void meet_new(struct ti_walk *w, struct ti_step *step, const struct ti_local_comm *comm)
 {
     const struct ti_event *ev = &step->ev;
@@ -606,7 +605,7 @@ static void meet_new(struct ti_walk *w, struct ti_step *step, const struct ti_lo
     if (index == TI_NULL || !comm)
         return;
     if (later) {
-        struct ti_local_comm of = *comm; /* learning moves it */
+        struct ti_local_comm of = *comm; /* a copy, because the array may move */
 
         made = ti_comm_view_copy(&w->comms, index, &of);
     } else {
@@ -616,8 +615,7 @@ static void meet_new(struct ti_walk *w, struct ti_step *step, const struct ti_lo
         ti_neighbours_learn(&w->topologies, ev, index, made);
 }
 
-/* The communicators and objects of the event, new ones included, get their
- * numbers. */
+/* Number the communicators, windows and files of the event, including new ones. */
 static void meet(struct ti_walk *w, struct ti_step *step)
 {
     const struct ti_event *ev = &step->ev;
@@ -641,21 +639,21 @@ static void meet(struct ti_walk *w, struct ti_step *step)
               kind == TI_OBJECT_WIN ? "window" : "file", (long long)number);
 }
 
-/* What `ev` is called on, by all its members; NULL if that is not known, or if
- * this rank is none of them. */
+/* The communicator, window or file that collective call `ev` is made on; NULL if it is not known,
+ * or if this rank is no member. */
 static const struct ti_local_comm *called_on(struct ti_walk *w, struct ti_step *step,
                                              const struct ti_event *ev)
 {
     int64_t number = 0;
     enum ti_object kind = object_of(ev, &number);
 
-    if (ev->op == TI_OP_COMM_CREATE_GROUP) /* only those in the new one take part */
+    if (ev->op == TI_OP_COMM_CREATE_GROUP) /* only members of the new communicator call it */
         return ev->arg[TI_F_NEWCOMM] == TI_NULL ? NULL : comm_at(w, step, ev->arg[TI_F_NEWCOMM]);
     return ev->mask & TI_M_COMM ? comm_at(w, step, ev->arg[TI_F_COMM])
                                 : ti_comm_view_object(&w->comms, kind, number);
 }
 
-/* A collective call takes its place. */
+/* Add a collective call to the step. */
 static void call(struct ti_walk *w, struct ti_step *step, const struct ti_event *ev)
 {
     const struct ti_local_comm *on = called_on(w, step, ev);

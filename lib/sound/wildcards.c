@@ -15,16 +15,16 @@ bool ti_is_wild(const struct ti_event *ev)
            (ev->arg[peer] == TI_ANY || ev->arg[tag] == TI_ANY);
 }
 
-/* Whether the receive of an event, or of each start of it, may be asked for. */
+/* Whether the reader keeps what the receive of an event, or of each start of it, matched. */
 static bool is_followed(const struct ti_wildcards *w, const struct ti_event *ev)
 {
     return w->all ? ti_op_is(ev->op, TI_T_RECEIVES) : ti_is_wild(ev);
 }
 
-/* Whether `req` may be the number of a request, which has then a place in live[]. */
+/* Whether `req` is a possible number of a request; then live[] has room for it. */
 static bool has_place(struct ti_wildcards *w, int64_t req)
 {
-    if (req < 0 || (size_t)req > w->nlive) /* the lowest free one is at most that */
+    if (req < 0 || (size_t)req > w->nlive) /* a new number is the lowest free one */
         return false;
     w->live = ti_grow(w->live, &w->live_cap, (size_t)req + 1, sizeof w->live[0]);
     if (w->nlive == (size_t)req)
@@ -70,7 +70,7 @@ static void make(struct ti_wildcards *w, const struct ti_event *ev)
 
     if (!has_place(w, req))
         return;
-    settle(w, req, TI_MATCH_NEVER, 0, 0); /* in use: that one never completed */
+    settle(w, req, TI_MATCH_NEVER, 0, 0); /* the number was in use: its receive never completed */
     w->live[req].persistent = ti_op_is(ev->op, TI_T_PERSISTENT) && is_followed(w, ev);
     if (!ti_op_is(ev->op, TI_T_PERSISTENT) && is_followed(w, ev))
         post(w, req);
@@ -120,7 +120,7 @@ static void read_on(struct ti_wildcards *w)
         w->ended = true;
 }
 
-/* Forget what was posted before `event`; move down, now and then. */
+/* Drop the entries posted before `event`; now and then, move the others to the front. */
 static void drop(struct ti_wildcards *w, uint64_t event)
 {
     for (; w->n && w->wild[w->first].event < event; w->n--) {
