@@ -8,7 +8,7 @@ acquire_src := acquire/options.c gather/output.c \
                  place_refuse.c place_options.c place_print.c order.c bisect.c like.c \
                  common_isa.c isa.c composite.c estimate.c memory_model.c) \
   $(call in,run,job.c run.c forward.c replayable.c mpirun.c choose.c pilot.c measure.c report.c) \
-  $(sites_src) $(check_src) $(node_src)
+  $(sites_src) $(sound_src) $(node_src)
 # for runs over several nodes
 nodes_src := $(call in,fleet,fleet.c here.c rsh.c survey.c) \
   $(call in,run,acquisition.c acquisition_plan.c acquisition_launch.c acquisition_dry_launch.c \
@@ -29,7 +29,7 @@ t-survey_src := $(nodes_src) $(acquire_src) $(counter_src)
 $(O)/tests/unit/t-survey: LDLIBS += $(remote_libs)
 t-common-isa_src := $(call in,plan,common_isa.c isa.c)
 t-order_src := $(call in,plan,order.c bisect.c)
-t-like_src := acquire/plan/like.c $(t-order_src) $(check_src) tests/unit/script.c
+t-like_src := acquire/plan/like.c $(t-order_src) $(sound_src) tests/unit/script.c
 t-memory-model_src := acquire/plan/memory_model.c
 t-plan_src := $(acquire_src) $(counter_src)
 t-estimate_src := acquire/plan/estimate.c

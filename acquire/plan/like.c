@@ -43,7 +43,7 @@ static int64_t arg(const struct ti_event *ev, enum ti_field f)
 }
 
 /* Add the blocks of this call, one for each of n members; a member of -1 is no rank. */
-static void add_blocks(struct builder *l, const struct ti_call *c, const struct ti_group *g,
+static void add_blocks(struct builder *l, const struct ti_coll_call *c, const struct ti_group *g,
                        const int64_t *member, int64_t n)
 {
     const struct ti_vec *counts = &c->ev->vec[0];
@@ -59,7 +59,7 @@ static void add_blocks(struct builder *l, const struct ti_call *c, const struct 
     }
 }
 
-static void add_call(struct builder *l, const struct ti_call *c)
+static void add_call(struct builder *l, const struct ti_coll_call *c)
 {
     const struct ti_group *g = ti_comms_group(&l->comms, c->on.gid);
     uint32_t op = c->ev->op;

@@ -12,6 +12,7 @@
 
 #include "acquire/run/forward.h"
 #include "acquire/run/job.h"
+#include "formats/json.h"
 #include "node/watch.h"
 
 #define POLL_MS        250
