@@ -1,13 +1,15 @@
 /*
- * How ti-node comes to be at the far end of a channel.
+ * Bootstrap: starting ti-node at the far end of a channel, and sending it there if needed.
  *
- * The channel's command is a line for the login shell (any: it only executes /bin/sh with
- * one quoted argument) that looks for ti-node in ~/.cache/tiara/HASH, HASH standing for the
- * contents of all that would be sent, or in /tmp/tiara-UID/HASH where the home cannot be
- * written to or executed from.  If it is there, it becomes `ti-node serve`, whose HELLO is
- * the first frame.  Else it says TIARA-SEND, receives ti-node, checks that it runs, and
- * ti-node receives the rest (node/install.h).  Nodes may share the home: who comes first
- * puts its folder there, whole, the others take that.
+ * The channel's command is a line for the login shell, of any kind: it only executes /bin/sh with
+ * one quoted argument.  This script searches ti-node in ~/.cache/tiara/HASH, where HASH is the
+ * checksum of all files that would be sent; or in /tmp/tiara-UID/HASH if the home is not writable
+ * or not executable.  If ti-node is there, the script becomes `ti-node serve`, whose first frame is
+ * HELLO. Otherwise it prints TIARA-SEND, receives ti-node and checks that it runs; then ti-node
+ * receives the other files (node/install.h).  If nodes share the home, the first to finish renames
+ * its complete folder to HASH, and the others use that.
+ *
+ * Callbacks of the channel, and the functions here that they call:
  *
  *   on output   ti_bootstrap_output(b, data, bytes) as long as the frame reader has not
  *               started, then ti_frame_feed(); then ti_bootstrap_pump()
@@ -26,58 +28,57 @@
 #include "node/paths.h"
 #include "remote/remote.h"
 
-/* What nodes without Tiara are sent; one for all of them. */
+/* The files that nodes without Tiara are sent; one payload for all nodes. */
 struct ti_payload;
 
 /*
- * Look at the files: ti-node, ti-node-counter, the library with its MPI back ends, the valgrind
- * tool.  They are read, and compressed, when somebody needs them.  TI_ERR_IO when ti-node
- * or ti-node-counter is missing.
+ * Find the files: ti-node, ti-node-counter, the library with its MPI back ends, the valgrind tool.  They
+ * are read and compressed when they are needed.  TI_ERR_IO if ti-node or ti-node-counter is
+ * missing.
  */
 ti_status ti_payload_new(const struct ti_paths *paths, struct ti_payload **out, struct ti_err *err);
 void ti_payload_free(struct ti_payload *p);
 
-/* The files are those that ti_install() put into the folder where they are, whose name is their
- * checksum, unless that is no such folder.  It is believed until they are to be sent. */
+/* If ti_install() made the folder of the files, take the checksum from its name.  It is verified
+ * when the files must be sent. */
 void ti_payload_trust_folder(struct ti_payload *p);
 
 /*
- * For a loop that others wait for: reading all of it and compressing take a second where the
- * processor is busy.  Threads do that after ti_payload_begin(), the first of them at once, for the
- * checksum.  When the descriptor that it returns (-1: errno) can be read, ti_payload_collect()
- * takes what is done: commands can be had that could not, and those that wait for bytes are to be
- * pumped.
+ * For a poll loop that must not block: reading and compressing take up to a second.  After
+ * ti_payload_begin(), threads do this work; the first computes the checksum at once.  The result is
+ * a descriptor (-1: errno).  When it is readable, call ti_payload_collect().  Then commands may be
+ * ready, and nodes that wait for bytes must be pumped.
  */
 int ti_payload_begin(struct ti_payload *p);
 void ti_payload_collect(struct ti_payload *p);
 
-/* The checksum is known, or cannot be: ti_bootstrap_command() does not wait for it. */
+/* Whether ti_bootstrap_command() returns at once: the checksum is known, or failed. */
 bool ti_payload_known(const struct ti_payload *p);
 
-/* Wait for it; TI_ERR_IO when files cannot be read. */
+/* Wait for the checksum; TI_ERR_IO if files cannot be read. */
 ti_status ti_payload_wait(struct ti_payload *p, struct ti_err *err);
 const char *ti_payload_hash(const struct ti_payload *p); /* "": not known */
 
-/* Nobody needs it for now; what was read and compressed can be so again. */
+/* Free the memory of the payload's contents, which are read and compressed again when needed. */
 void ti_payload_drop(struct ti_payload *p);
 
-/* What a node that needs all of it is sent; 0 before somebody did. */
+/* Bytes that are sent to a node that lacks everything; 0 before the payload was packed. */
 int64_t ti_payload_bytes(const struct ti_payload *p);
 
 /*
- * The command for ti_remote_run() and ti_remote_local(); free() it.  `tiara` is the folder
- * where Tiara is installed on that node ("tiara" in the sites file), with or without
- * libexec/tiara behind it, and then nothing is sent; or NULL.  TI_ERR_INPUT for a folder
- * with characters that not all shells leave alone, TI_ERR_IO when the payload cannot be read.
+ * The command for ti_remote_run() and ti_remote_local(); free() it.  `tiara` is the folder of an
+ * installation on that node ("tiara" in the sites file), with or without libexec/tiara; then
+ * nothing is sent.  It may be NULL.  TI_ERR_INPUT if the folder has characters that are special to
+ * some shell, TI_ERR_IO if the payload cannot be read.
  */
 ti_status ti_bootstrap_command(struct ti_payload *p, const char *tiara, char **command,
                                struct ti_err *err);
 
-/* One node's.  Starts zeroed but for `payload`, which is shared. */
+/* The bootstrap of one node.  Starts zeroed except for `payload`, which is shared. */
 struct ti_bootstrap {
     struct ti_payload *payload;
-    char window[128]; /* the end of what the shell said */
-    int part;         /* being sent: 0 none, 1 ti-node, 2 the rest */
+    char window[128]; /* the end of the shell's output */
+    int part;         /* being sent: 0 none, 1 ti-node, 2 the other files */
     size_t at;
     int asked; /* so often for a part */
     int64_t sent;      /* bytes, in all; for progress */
@@ -89,16 +90,18 @@ struct ti_bootstrap {
 void ti_bootstrap_output(struct ti_bootstrap *b, const void *data, size_t bytes);
 void ti_bootstrap_errput(struct ti_bootstrap *b, const void *data, size_t bytes);
 
-/* Before its HELLO: what it says to standard error goes on for ever, as in ti_frame_feed(). */
+/* Whether there was too much output on standard error before HELLO, as in ti_frame_feed(). */
 bool ti_bootstrap_noisy(const struct ti_bootstrap *b, struct ti_err *err);
 
-/* It waits for what is being packed here. */
+/* Whether the node waits for our threads to pack the files. */
 bool ti_bootstrap_waits(const struct ti_bootstrap *b);
 
-/* The next bytes to be written, at most 256 KiB; NULL: none for now, or b->err. */
+/* The next bytes to write to the channel, at most 256 KiB.  NULL: none now, or an error in b->err.
+ */
 const void *ti_bootstrap_next(struct ti_bootstrap *b, size_t *bytes);
 
-/* Write what the channel should have, little of it in advance: there are many. */
+/* Write the next bytes to the channel.  Little is queued in advance, because there are many
+ * channels. */
 static inline void ti_bootstrap_pump(struct ti_bootstrap *b, struct ti_channel *c)
 {
     const void *data;
@@ -112,9 +115,9 @@ static inline void ti_bootstrap_pump(struct ti_bootstrap *b, struct ti_channel *
 }
 
 /*
- * Why there was no HELLO, from how the channel ended and what was said; `noise` is the
- * frame reader's.  Always an error, naming `node` unless
- * that is NULL, or the transport's, which names the host.
+ * The reason why there was no HELLO, from the end of the channel, the output and the frame reader's
+ * `noise`.  Always an error.  It names `node` unless that is NULL; errors of the transport name the
+ * host.
  */
 ti_status ti_bootstrap_why(const struct ti_bootstrap *b, const char *node, const char *noise,
                            const struct ti_channel_result *r, struct ti_err *err);

@@ -1,7 +1,7 @@
 /*
- * The living processes of a run on this machine, and their memory; looked at again and
- * again while ranks compute, so what was found out about a process is remembered: only
- * new ones cost the reading of their environment.
+ * The living processes of a run on this machine, and their memory.  Updates are repeated while
+ * ranks compute and must be cheap: results are kept per process, and only new processes have their
+ * environment read.
  */
 #ifndef TI_LOAD_H
 #define TI_LOAD_H
@@ -12,9 +12,9 @@
 
 struct ti_load_process {
     pid_t pid;
-    uint64_t born; /* its start, in clock ticks: a number may be given again */
+    uint64_t born; /* start time, in clock ticks: pids are used again */
     bool ours, seen;
-    int looks; /* at one that is not ours, since its environment was read */
+    int looks; /* updates since its environment was read, if it is not ours */
 };
 
 struct ti_load {
@@ -23,10 +23,10 @@ struct ti_load {
     int n, room;
 
     int alive;
-    int64_t rss_bytes; /* what they have for themselves, in memory: shared pages are not counted */
+    int64_t rss_bytes; /* their private memory; shared pages are not counted */
 };
 
-/* Look.  What cannot be read is left out. */
+/* Update `alive` and `rss_bytes`.  Processes that cannot be read are left out. */
 void ti_load_update(struct ti_load *l);
 void ti_load_free(struct ti_load *l);
 

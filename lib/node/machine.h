@@ -1,5 +1,5 @@
 /*
- * What this machine offers: cores, memory, limits, kinds of file systems.
+ * Resources of this machine: cores, memory, limits, file systems.
  */
 #ifndef TI_MACHINE_H
 #define TI_MACHINE_H
@@ -23,7 +23,7 @@ struct ti_machine {
 /* `root` stands before /proc and /sys: "" but in tests. */
 ti_status ti_machine_read(const char *root, struct ti_machine *m, struct ti_err *err);
 
-/* Bytes that went to swap since the machine started; 0 if that cannot be told. */
+/* Bytes swapped out since the machine started; 0: not known. */
 int64_t ti_machine_swapped_out(void);
 
 /* The processor's model, for people; "" if not known. */
@@ -32,11 +32,11 @@ void ti_machine_cpu(char *buf, size_t bytes);
 /* The level of its instruction set: "x86-64", "x86-64-v2", ..., "armv8-a", "unknown". */
 const char *ti_machine_isa(void);
 
-/* Memory that is available now, swap included; INT64_MAX if that cannot be told. */
+/* Available memory, including swap; INT64_MAX: not known. */
 int64_t ti_machine_room(void);
 
-/* "0-3,8" into a set.  TI_ERR_USAGE for what is no list, or names a core that
- * we may not run on. */
+/* Parse "0-3,8" into a set.  TI_ERR_USAGE if it is no list, or names a core that we may not run on.
+ */
 ti_status ti_machine_pin(const char *list, cpu_set_t *set, int *cores, struct ti_err *err);
 
 /* Free bytes for us below `path`; -1 if not known. */

@@ -1,7 +1,6 @@
 /*
- * Where the parts of Tiara are that ti-acquire, ti-gather and ti-node need: beside these in the
- * build tree, or where `make install` put them, relative to the program so that an installation can
- * be moved.
+ * Paths of the files that ti-acquire, ti-gather and ti-node need.  They are found relative to the
+ * program, in the build tree or in an installation, so that an installation can be moved.
  */
 #ifndef TI_PATHS_H
 #define TI_PATHS_H

@@ -35,12 +35,13 @@ struct ti_program {
  * another MPI).  *p is released with ti_program_free() in any case.
  */
 ti_status ti_program_find(const char *given, struct ti_program *p, struct ti_err *err);
-/* One that is not here but on other machines: no more than its names; of kind
- * TI_MPI_UNKNOWN, path NULL. */
+
+/* A program that is on other machines only: sets its names, with kind TI_MPI_UNKNOWN and path NULL.
+ */
 ti_status ti_program_elsewhere(const char *given, struct ti_program *p, struct ti_err *err);
 void ti_program_free(struct ti_program *p);
 
-/* The file that execvp() would take for `name`, into buf of PATH_MAX bytes. */
+/* Find the file that execvp() would execute for `name`; buf has PATH_MAX bytes. */
 bool ti_find_on_path(const char *name, char *buf);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * What a run left, rank by rank, read from the traces' ends.
+ * Summary of a run's traces, from the totals at their ends.
  */
 #ifndef TI_RANKS_H
 #define TI_RANKS_H
@@ -31,20 +31,20 @@ struct ti_ranks {
 };
 enum { TI_RANK_NO_TRACE = -1, TI_RANK_BAD = -2 };
 
-/* None looked at yet.  Release with ti_ranks_free(). */
+/* Start an empty summary; release it with ti_ranks_free(). */
 ti_status ti_ranks_new(int64_t np, struct ti_ranks *r, struct ti_err *err);
 
-/* Look at the ends of the traces of ranks `first` to `last` of run `run_id` in `path`.
- * A rank that is looked at twice counts twice. */
+/* Add the traces of ranks `first` to `last` of run `run_id` in directory `path`.  A rank that is
+ * added twice counts twice. */
 void ti_ranks_add(struct ti_ranks *r, const char *path, int64_t first, int64_t last,
                   const char *run_id);
 
-/* Both, for all ranks. */
+/* Both functions above, for all ranks. */
 ti_status ti_ranks_read(const char *path, int64_t np, const char *run_id, struct ti_ranks *r,
                         struct ti_err *err);
 void ti_ranks_free(struct ti_ranks *r);
 
-/* All ranks have a whole trace. */
+/* Whether all ranks have a complete trace. */
 bool ti_ranks_complete(const struct ti_ranks *r);
 
 /* For RUN.json and --json: how many ranks ended how.  A new object; NULL when out of

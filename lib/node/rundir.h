@@ -1,7 +1,6 @@
 /*
- * The run directory: the ranks' traces and RUN.json, and while the run lasts
- * the places where Open MPI keeps its session and its shared memory, so that
- * nothing of it stays behind elsewhere.
+ * The run directory: the ranks' traces and RUN.json.  During the run there are also folders for
+ * Open MPI's session and its shared memory, so that it leaves nothing behind elsewhere.
  */
 #ifndef TI_RUNDIR_H
 #define TI_RUNDIR_H
@@ -27,21 +26,20 @@ struct ti_rundir {
 };
 
 /*
- * Create or take `path`, and lock it against other ti-acquire.  One that is not
- * empty is refused, or with `force` rid of what a run leaves: rank files and
- * RUN.json; other files are left alone.  What is only named like these, by its
- * content, is refused even then.  TI_ERR_INPUT or TI_ERR_IO.
+ * Create or open directory `path`, and lock it against other ti-acquire processes.  A directory
+ * that is not empty is refused.  With `force`, the rank files and RUN.json of a run are removed
+ * from it, and other files stay; files that only have such names, but other contents, cause an
+ * error. TI_ERR_INPUT or TI_ERR_IO.
  */
 ti_status ti_rundir_open(const char *path, bool force, struct ti_rundir *d, struct ti_err *err);
 
-/* Would ti_rundir_open() refuse `path` for what is in it?  Changes nothing. */
+/* Whether ti_rundir_open() would refuse `path` for its contents; changes nothing. */
 ti_status ti_rundir_peek(const char *path, bool force, struct ti_err *err);
 
 /*
- * Make the places for Open MPI: in the run directory, unless that is remote,
- * nearly full or its name too long for sockets; then below TMPDIR.  Shared
- * memory goes to a directory of our own in /dev/shm, where there is room.  Such
- * directories outside, of runs that were killed, are removed.
+ * Make the folders for Open MPI.  The session is in the run directory, or below TMPDIR if the run
+ * directory is remote, nearly full, or has a path too long for sockets.  Shared memory is in a
+ * folder of ours in /dev/shm if there is room.  Such folders of killed runs are removed.
  */
 ti_status ti_rundir_scratch(struct ti_rundir *d, int64_t np, struct ti_err *err);
 
@@ -58,7 +56,7 @@ void ti_rundir_discard(struct ti_rundir *d, bool always);
 /* Remove what a run left in `path`, and the directory if nothing else is in it. */
 void ti_rundir_remove(const char *path);
 
-/* Give the lock back. */
+/* Release the lock. */
 void ti_rundir_close(struct ti_rundir *d);
 
 #endif

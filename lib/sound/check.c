@@ -175,7 +175,7 @@ static void check_identity(struct ti_check_state *st, int64_t rank, const struct
 /* State of reading a rank. */
 struct rank {
     int64_t number;
-    bool sound; /* so far nothing makes comparing it with others pointless */
+    bool sound; /* it can be compared with others, so far */
     bool finalized;
     uint64_t sent; /* messages */
 };
