@@ -27,7 +27,7 @@
 
 struct file {
     char path[PATH_MAX];
-    char name[64]; /* there */
+    char name[64]; /* on the node, below the folder */
 };
 
 struct blob {
@@ -35,7 +35,7 @@ struct blob {
     size_t bytes, room;
 };
 
-/* What a thread does. */
+/* The work of a thread, and its results. */
 struct work {
     bool packing;
     char hash[HASH_DIGITS + 1];
@@ -50,13 +50,13 @@ struct ti_payload {
     size_t node_bytes; /* of ti-node */
     char hash[HASH_DIGITS + 1];
     char family[65];
-    struct blob part[2]; /* ti-node as it is; the rest as frames */
+    struct blob part[2]; /* ti-node as it is; the other files as frames */
     bool failed;
     struct ti_err err;
 
-    int done;     /* an eventfd: the thread has ended; -1: nothing is deferred */
-    bool working; /* there is a thread ... */
-    bool wanted;  /* ... and somebody needs what it packs, or another one is to pack */
+    int done;     /* an eventfd, signalled when a thread has ended; -1: no threads are used */
+    bool working; /* a thread is running */
+    bool wanted;  /* a node needs the packed files */
     pthread_t thread;
     struct work work; /* the thread's as long as there is one */
 };
@@ -88,8 +88,8 @@ static int by_name(const struct dirent **a, const struct dirent **b)
     return strcmp((*a)->d_name, (*b)->d_name);
 }
 
-/* The library, its MPI back ends, and what programs compiled with ti-mpicc may be linked with.
- * (No glob(): it drags users' names, and with them shared libraries, into ti-node.) */
+/* Add the library, its MPI back ends, and the library that programs compiled with ti-mpicc may need.
+ * Does not use glob(), which would link NSS, and with it shared libraries, into ti-node. */
 static void add_libraries(struct ti_payload *p, const char *library)
 {
     const char *slash = strrchr(library, '/');
@@ -177,7 +177,7 @@ ti_status ti_payload_new(const struct ti_paths *paths, struct ti_payload **out, 
     return TI_OK;
 }
 
-/* Where ti-node is, without a slash at the end. */
+/* The folder of ti-node, without a slash at the end. */
 static void folder_of(const struct ti_payload *p, char folder[PATH_MAX])
 {
     snprintf(folder, PATH_MAX, "%s", p->file[0].path);
@@ -287,8 +287,8 @@ static bool append_file(struct blob *b, const struct file *f, const struct blob 
 }
 
 /*
- * Read all; the checksum is of names and contents.  `packed`: what is sent after ti-node;
- * NULL: that is not wanted.
+ * Read all files and compute the checksum of their names and contents.  *packed becomes what is
+ * sent after ti-node; `packed` may be NULL.
  */
 static ti_status read_all(const struct ti_payload *p, struct blob *packed,
                           char hash[HASH_DIGITS + 1], struct ti_err *err)
@@ -327,7 +327,7 @@ static void do_work(struct ti_payload *p)
         drop(&w->packed);
 }
 
-/* What it came to. */
+/* Take the results of the work. */
 static void take_work(struct ti_payload *p)
 {
     struct work *w = &p->work;
@@ -363,7 +363,7 @@ static void *in_thread(void *arg)
     return NULL;
 }
 
-/* In a thread if there can be one. */
+/* Start the work, in a thread if one can be made. */
 static void begin_work(struct ti_payload *p, bool packing)
 {
     sigset_t all, was;
@@ -372,14 +372,14 @@ static void begin_work(struct ti_payload *p, bool packing)
     p->work.packing = packing;
     p->failed = false;
     sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &was); /* signals are for the one who knows them */
+    pthread_sigmask(SIG_SETMASK, &all, &was); /* signals are handled in the main thread only */
     error = pthread_create(&p->thread, NULL, in_thread, p);
     pthread_sigmask(SIG_SETMASK, &was, NULL);
     p->working = error == 0;
     if (error) {
         do_work(p);
         take_work(p);
-        eventfd_write(p->done, 1); /* for those that wait */
+        eventfd_write(p->done, 1); /* no thread: the results are there already */
     }
 }
 
@@ -446,7 +446,7 @@ static ti_status pack(struct ti_payload *p, int part, struct ti_err *err)
     }
     if (st != TI_OK || p->part[1].data || p->wanted || (part == 1 && p->done < 0))
         return st;
-    p->wanted = true; /* the rest is needed next */
+    p->wanted = true; /* the other files are needed next */
     if (p->working)
         return TI_OK;
     if (p->done >= 0) {
@@ -464,12 +464,12 @@ static ti_status pack(struct ti_payload *p, int part, struct ti_err *err)
 /* --- the command --------------------------------------------------------- */
 
 /*
- * For sh, in single quotes of whatever the login shell is: so no single quote, no
- * backslash (fish), no exclamation mark (csh), no newline (csh).  @H, @N, @F stand for the
- * hash, the bytes of ti-node and the family.  Where it is there already, which is what happens
- * nearly always, nothing else is started than it.  A home whose files cannot be executed, or
- * that takes none, is passed over.  What was begun is removed when the input ends early, or the
- * connection is cut: then writing fails, with SIGPIPE.
+ * A script for sh, in single quotes for any login shell.  So it has no single quote, no backslash
+ * (fish), no exclamation mark (csh) and no newline (csh).  @H, @N and @F stand for the hash, the
+ * bytes of ti-node and the processor family.  If ti-node is there already, which is the usual case,
+ * the script starts no other program.  A home that is not writable, or whose files cannot be
+ * executed, is skipped.  An unfinished folder is removed when the input ends early or the
+ * connection is cut: then writing fails with SIGPIPE.
  */
 static const char fetch_text[] =
     "umask 077; h=@H n=@N c=\"${HOME:-/}/.cache/tiara\"; "
@@ -504,7 +504,7 @@ static const char fetch_text[] =
     "echo \"hint: make room or mount one of them without noexec; or install Tiara there, and say "
     "where: tiara = FOLDER in the cluster of the sites file\" >&2; exit 92";
 
-/* @D: the folder. */
+/* For an installed Tiara; @D stands for its folder. */
 static const char installed_text[] =
     "d=\"@D\"; for t in \"$d/ti-node\" \"$d/libexec/tiara/ti-node\"; do "
     "[ -x \"$t\" ] && exec \"$t\" serve; done; "
@@ -569,7 +569,7 @@ ti_status ti_bootstrap_command(struct ti_payload *p, const char *tiara, char **c
 
 /* --- one node ------------------------------------------------------------ */
 
-/* Keep the end of what was said. */
+/* Append to buf, and keep only the end if it is full. */
 static void keep_end(char *buf, size_t room, const char *data, size_t bytes)
 {
     size_t had = strlen(buf), keep;
@@ -601,10 +601,11 @@ bool ti_bootstrap_noisy(const struct ti_bootstrap *b, struct ti_err *err)
     return true;
 }
 
-/* There are no more places to try than that. */
+/* More requests for a part are an error: there are fewer places to try. */
 #define ASKED_MOST 20
 
-/* The shell asks for a part, on a line; the same one again if it tries another place. */
+/* Watches for the lines with which the shell asks for a part.  It asks for the same part again when
+ * it tries another place. */
 void ti_bootstrap_output(struct ti_bootstrap *b, const void *data, size_t bytes)
 {
     char wanted[64];
@@ -654,7 +655,7 @@ const void *ti_bootstrap_next(struct ti_bootstrap *b, size_t *bytes)
     return at;
 }
 
-/* The last line that begins with `word`, into `out`. */
+/* Copy the last line that begins with `word` to `out`. */
 static bool last_line(const char *said, const char *word, char *out, size_t room)
 {
     const char *found = NULL;
@@ -667,7 +668,7 @@ static bool last_line(const char *said, const char *word, char *out, size_t room
     return found != NULL;
 }
 
-/* The last line that is not empty. */
+/* Copy the last line that is not empty to `out`. */
 static void end_of(const char *said, char *out, size_t room)
 {
     size_t n = strlen(said), from;

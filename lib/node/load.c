@@ -10,8 +10,8 @@
 
 #include "node/launch.h"
 
-/* A process that was not of the run can become one: our own child, between fork and
- * exec.  So it is asked again, after this many looks. */
+/* A process may join the run later: our own child, between fork and exec.  So its environment is
+ * read again after this many updates. */
 #define ASK_AGAIN 8
 
 static ssize_t read_file(pid_t pid, const char *name, char *buf, size_t bytes)
@@ -30,7 +30,7 @@ static ssize_t read_file(pid_t pid, const char *name, char *buf, size_t bytes)
     return n;
 }
 
-/* State and start, fields 3 and 22; the name before them may hold anything. */
+/* Read state and start time: fields 3 and 22.  The name before them may contain anything. */
 static bool read_stat(pid_t pid, char *state, uint64_t *born)
 {
     char buf[1024];
@@ -58,7 +58,7 @@ static int64_t own_bytes(pid_t pid)
     return (resident - shared) * sysconf(_SC_PAGESIZE);
 }
 
-/* Where the process is, or is to be. */
+/* Index of the process in the sorted list, or where to insert it. */
 static int place_of(const struct ti_load *l, pid_t pid)
 {
     int from = 0, to = l->n;

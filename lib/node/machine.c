@@ -15,7 +15,7 @@
 #include "common/isalevel.h"
 #include "formats/rankname.h"
 
-/* One number from a file; false for none, "max", or no file. */
+/* Read one number from a file; false if there is no file or no number ("max"). */
 static bool read_number(const char *path, int64_t *out)
 {
     FILE *f = fopen(path, "re");
@@ -26,7 +26,7 @@ static bool read_number(const char *path, int64_t *out)
     return ok;
 }
 
-/* The value behind `key` in a file of "key value" lines. */
+/* The value of `key` in a file of "key value" lines. */
 static bool read_key(const char *path, const char *key, int64_t *out)
 {
     FILE *f = fopen(path, "re");
@@ -43,7 +43,7 @@ static bool read_key(const char *path, const char *key, int64_t *out)
 
 /* --- control groups ------------------------------------------------------ */
 
-/* What differs between the two versions. */
+/* The differences between the two versions of control groups. */
 struct group_files {
     const char *limit, *used, *stat, *cache;
 };
@@ -52,8 +52,8 @@ static const struct group_files memory_v2 = {"memory.max", "memory.current", "me
 static const struct group_files memory_v1 = {"memory.limit_in_bytes", "memory.usage_in_bytes",
                                              "memory.stat", "total_inactive_file "};
 
-/* Lower *room to what the group in `dir` leaves: its limit less what is used,
- * file cache that the kernel would drop left out. */
+/* Lower *room to the free memory of the group in `dir`: its limit minus the memory used.  File
+ * cache that the kernel would drop counts as free. */
 static void group_memory(const char *dir, const struct group_files *g, int64_t *room)
 {
     char path[PATH_MAX + 64];
@@ -90,8 +90,8 @@ static void group_processes(const char *dir, int64_t *room)
 
 enum group_kind { GROUP_V2, GROUP_MEMORY, GROUP_PIDS };
 
-/* Our group and all above it: a limit holds for everything below.  In a
- * container the path may not exist as seen from inside; then its root is ours. */
+/* Apply the limits of our group and of all groups above it.  In a container, the path may not exist
+ * as seen from inside; then the root is our group. */
 static void climb(const char *base, const char *group, enum group_kind kind, int64_t *memory,
                   int64_t *processes)
 {
@@ -148,8 +148,8 @@ static void read_groups(const char *root, int64_t *memory, int64_t *processes)
 
 /* --- the machine --------------------------------------------------------- */
 
-/* Processes we may still start under RLIMIT_NPROC, which counts all threads of
- * the user; root is exempt. */
+/* Processes that we may still start under RLIMIT_NPROC, which counts all threads of the user.  Root
+ * is exempt. */
 static int64_t processes_left(void)
 {
     struct rlimit limit;
@@ -232,7 +232,7 @@ int64_t ti_machine_room(void)
     return (free_kib + swap_kib) * 1024 < group ? (free_kib + swap_kib) * 1024 : group;
 }
 
-/* "0-3, 8" */
+/* Write "0-3, 8" into buf. */
 static char *cores_text(const cpu_set_t *set, char *buf, size_t buf_bytes)
 {
     int64_t core[CPU_SETSIZE], n = 0;

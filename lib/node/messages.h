@@ -44,7 +44,7 @@
  *            Makes and locks the run directory, and writes into its RUN.json what `ti-node run`
  *            needs: "directory".  `ti-node run` sets LD_PRELOAD, TIARA_TRACE_DIR and TIARA_RUN_ID;
  *            an LD_PRELOAD in "env" comes before our library.  Each node must have a directory of
- *            its own, also on a shared file system.  It is removed in the end if nothing was traced.
+ *            its own, also on a shared file system.  It is removed in the end if nothing is traced.
  * "spawn"    {"stream": N > 0, "command": for /bin/sh -c, "files": number of descriptors}
  *            Starts a process of the run with TIARA_NODE (this program), TIARA_NODE_NAME and
  *            TIARA_RUN_FILE in its environment: "pid".  Its output follows in OUTPUT and ERRPUT
@@ -68,7 +68,7 @@
  *            Summary of the ends of the traces: ti_ranks_report(), for ti_ranks_merge().
  * "list"     {"directory", "run_id" (both may be left out after "open")}
  *            Lists the traces of the run in the directory: any number of
- *            {"is": "listed", "id", "traces": [[RANK, BYTES, INODE, MTIME_NS, END], ...]}, each with
+ *            {"is": "listed", "id", "traces": [[RANK, BYTES, INODE, MTIME_NS, END], ...]}, each of
  *            at most 1,000 traces; END tells whether the trace has its end mark.  The answer comes
  *            last: "traces", their number; "exists" is false if there is no such directory.
  * "crc"      {"ranks", "directory", "run_id" as for "send"}
@@ -80,16 +80,16 @@
  *            For each rank, in order: {"is": "sending", "rank": N, "from": B, "bytes": size of the
  *            file}, where B is BYTES of "from" if the file begins with these bytes, else 0; DATA
  *            frames; {"is": "sent", "rank": N, "bytes", "crc32c"} of the whole file, or
- *            {"is": "sent", "rank": N, "error"}.  The answer comes last: "sent", the number of files.
+ *            {"is": "sent", "rank": N, "error"}.  The answer comes last: "sent", how many files.
  * "more"     {"credit": N}
  *            Adds to the credit of "send".  It has no answer and causes no error, because
  *            everything may have been sent before it arrives.
  * "remove"   {"ranks", "directory", "run_id" as for "list"}
- *            Deletes these traces of the run, RUN.json when no trace is left, and the directory when
+ *            Deletes these traces of the run, RUN.json when no trace is left, and the directory if
  *            it is empty: "removed", the number of traces.
  * "beat"     {"every_ms": N; 0: stop, "listen_ms": M; 0 or left out: no timeout}
- *            Heartbeats.  Answered at once; then, each interval, comes {"is": "beat"} without an id.
- *            When nothing arrives at ti-node for M ms, it takes the channel for closed: a connection
+ *            Heartbeats.  Answered at once; then, each interval, {"is": "beat"} (no id).
+ *            When nothing arrives at ti-node for M ms, the channel counts as closed: a connection
  *            that was cut does not always report it.
  * "reach"    {"stream": N > 0, "host": [USER@]HOST[:PORT], "tiara": DIR or null,
  *             "known": [lines for known_hosts] or left out, "forward_agent": bool,

@@ -11,7 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* An overlay would hide what is mounted below it. */
+/* An overlay would hide mounts below it. */
 static bool has_mounts_below(const char *dir)
 {
     FILE *f = fopen("/proc/self/mountinfo", "re");
@@ -38,7 +38,7 @@ static bool put(const char *path, const char *text)
     return done;
 }
 
-/* Who may not have a mount namespace may have one in a user namespace, as the same user. */
+/* Enter a mount namespace; without the privilege, inside a new user namespace, as the same user. */
 static bool have_namespace(void)
 {
     char uid[64], gid[64];
@@ -62,7 +62,7 @@ bool ti_overlay_enter(void)
         return false;
     if (!have_namespace())
         return false;
-    /* by descriptors, of this namespace: names may have commas and colons */
+    /* paths through descriptors, because names may have commas and colons */
     lower = open(".", O_PATH | O_DIRECTORY);
     if (lower < 0 || mount("tiara", dir, "tmpfs", 0, "size=25%") != 0 ||
         chdir(dir) != 0 || mkdir("upper", 0700) != 0 || mkdir("work", 0700) != 0 ||

@@ -7,8 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The first of `list` (relative to `here`, or absolute) that has `probe` in it,
- * made canonical, with `suffix` behind. */
+/* The first path of `list`, relative to `here` or absolute, below which `probe` exists; canonical.
+ */
 static bool first_of(const char *here, const char *const *list, const char *probe, char *out)
 {
     char path[2 * PATH_MAX], real[PATH_MAX];
@@ -28,7 +28,7 @@ static bool first_of(const char *here, const char *const *list, const char *prob
     return false;
 }
 
-/* One of the programs that are not for people. */
+/* Find one of the internal programs. */
 static void helper(const char *here, const char *const *list, const char *name, char out[PATH_MAX])
 {
     size_t n;
@@ -44,7 +44,7 @@ static void helper(const char *here, const char *const *list, const char *name, 
 
 ti_status ti_paths_find(struct ti_paths *p, struct ti_err *err)
 {
-    /* in the build tree or what was shipped; from bin; from libexec/tiara; as configured */
+    /* in the build tree or a shipped folder; from bin; from libexec/tiara; as configured */
     static const char *const libraries[] = {"libminitrace.so", "../lib/libminitrace.so",
                                             "../../lib/libminitrace.so",
                                             TI_LIBDIR "/libminitrace.so", NULL};

@@ -85,7 +85,7 @@ struct elf {
     int fd;
     ElfW(Ehdr) head;
     ElfW(Phdr) segment[PHDRS_MAX];
-    char *strings; /* ends with a 0 of ours */
+    char *strings; /* the string table; a NUL was added */
     size_t strings_bytes;
     bool interpreted; /* names a loader */
     bool dynamic;
@@ -99,7 +99,7 @@ static bool read_at(int fd, void *buf, size_t bytes, uint64_t offset)
     return offset <= INT64_MAX && pread(fd, buf, bytes, (off_t)offset) == (ssize_t)bytes;
 }
 
-/* File offset of what is loaded at `addr`, with `bytes` behind it in one segment. */
+/* File offset of the `bytes` bytes that are loaded at `addr`, in one segment. */
 static bool file_offset(const struct elf *e, uint64_t addr, uint64_t bytes, uint64_t *out)
 {
     for (int i = 0; i < e->head.e_phnum; i++) {
@@ -160,7 +160,7 @@ out:
     return ok;
 }
 
-/* False: no ELF file of this machine, or one that makes no sense. */
+/* False if it is no ELF file of this machine, or malformed. */
 static bool elf_read(int fd, struct elf *e)
 {
     memset(e, 0, sizeof *e);
@@ -181,8 +181,7 @@ static bool elf_read(int fd, struct elf *e)
 
 /* --- is it MPI? ---------------------------------------------------------- */
 
-/* libmpi.so.40 is Open MPI's; MPICH and its relatives say libmpi.so.12 or have
- * names of their own. */
+/* libmpi.so.40 is Open MPI; MPICH and its derivatives have libmpi.so.12 or other names. */
 static enum ti_mpi_kind mpi_kind(const char *soname)
 {
     static const char *const others[] = {"libmpich",     "libmpifort",   "libmpicxx.so",
@@ -270,7 +269,7 @@ static bool is_new(struct search *s, const char *soname)
     return true;
 }
 
-/* Depth first; a library that is not found is passed over. */
+/* Search the needed libraries, depth first; those that are not found are skipped. */
 static enum ti_mpi_kind look_needed(const struct elf *e, const char *path, int depth,
                                     struct search *s)
 {
@@ -316,7 +315,7 @@ static enum ti_mpi_kind look(int fd, const char *path, int depth, struct search 
 
 /* --- OpenMP -------------------------------------------------------------- */
 
-/* Those of gcc, clang, Intel, NVIDIA, Cray and Arm. */
+/* OpenMP runtimes of gcc, clang, Intel, NVIDIA, Cray and Arm. */
 static bool is_openmp(const char *library)
 {
     static const char *const names[] = {"libgomp.so", "libomp.so",    "libiomp5.so",
@@ -343,10 +342,10 @@ static bool needs_openmp(int fd)
 
 /* --- was it compiled with ti-mpicc? -------------------------------------- */
 
-/* Among the names of symbols that it has or wants. */
+/* Whether tiara_blocks is among the symbols that it defines or needs. */
 static bool names_blocks(const struct elf *e)
 {
-    static const char name[] = "\0tiara_blocks"; /* a whole one */
+    static const char name[] = "\0tiara_blocks"; /* with the NUL before it: a whole name */
 
     return e->strings && memmem(e->strings, e->strings_bytes + 1, name, sizeof name);
 }

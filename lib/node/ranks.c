@@ -31,11 +31,11 @@ static double number(const struct ti_reader *reader, const char *key)
 
 static void at_most(double *max, double v)
 {
-    if (v > *max && v < 1e10) /* seconds: more makes no sense */
+    if (v > *max && v < 1e10) /* larger numbers of seconds are damage */
         *max = v;
 }
 
-/* "MPI_Put 12, MPI_Get 3"; names may have blanks in them. */
+/* Parse "MPI_Put 12, MPI_Get 3"; names may contain blanks. */
 static void add_untraced(struct ti_ranks *r, const char *list)
 {
     for (const char *end; list && *list; list = *end ? end + 2 : end) {
@@ -147,7 +147,7 @@ bool ti_ranks_complete(const struct ti_ranks *r)
     return r->by_end[TI_END_COMPLETE] == r->np;
 }
 
-/* Words for what became of ranks; those that count in ti_ranks_json() come first. */
+/* Words for the ends of ranks; those in ti_ranks_json() come first. */
 static const struct {
     const char *name;
     int end;
@@ -172,7 +172,7 @@ json_t *ti_ranks_json(const struct ti_ranks *r)
 
 /* --- reports ------------------------------------------------------------- */
 
-/* What is added up, and what the largest of is taken. */
+/* Members of a report that are added up, and those of which the maximum is taken. */
 #define SUMS(X)    X(events) X(volume) X(negative)
 #define LARGEST(X) X(init_seconds_max) X(app_seconds_max) X(flush_seconds_max)
 
@@ -193,7 +193,7 @@ json_t *ti_ranks_report(const struct ti_ranks *r)
 {
     json_t *j = ti_ranks_json(r), *by = json_object(), *calls = json_object();
 
-    json_object_del(j, "missing"); /* of what others look at nothing is known */
+    json_object_del(j, "missing"); /* ranks that other nodes report are not missing */
 #define PUT_SUM(name) json_object_set_new(j, #name, json_integer((json_int_t)r->name));
     SUMS(PUT_SUM)
 #undef PUT_SUM
@@ -221,7 +221,7 @@ json_t *ti_ranks_report(const struct ti_ranks *r)
     return j;
 }
 
-/* As far as it makes sense: sums of it stay numbers. */
+/* A number of a report, limited so that sums do not overflow. */
 static int64_t count_of(const json_t *report, const char *key)
 {
     json_int_t v = json_integer_value(json_object_get(report, key));
@@ -229,7 +229,7 @@ static int64_t count_of(const json_t *report, const char *key)
     return v < 0 ? 0 : v > INT64_C(1) << 53 ? INT64_C(1) << 53 : v;
 }
 
-/* Ranges of ranks, in ascending order. */
+/* Whether `ranges` are valid ascending ranges of ranks. */
 static bool ranges_make_sense(const struct ti_ranks *r, const json_t *ranges)
 {
     int64_t least = 0;
@@ -266,7 +266,7 @@ static void merge_ends(struct ti_ranks *r, const json_t *by)
     }
 }
 
-/* Whether no rank is in two of the lists, or is none of `own`. */
+/* Whether the lists are disjoint and have only ranks of `own`. */
 static bool are_apart(const json_t *by, const json_t *own)
 {
     json_t *all = json_array();

@@ -16,9 +16,9 @@
 #include "node/machine.h"
 
 #define TMP_NAME       "mpi-tmp"
-#define TMP_PATH_MAX   60                  /* sockets below it may have 107 */
+#define TMP_PATH_MAX   60                  /* paths of sockets below it may have 107 bytes */
 #define TMP_FREE_BYTES (INT64_C(64) << 20) /* Open MPI's session takes 10 MB and more */
-#define SHM_RANK_BYTES (INT64_C(5) << 20)  /* what Open MPI asks for, a rank */
+#define SHM_RANK_BYTES (INT64_C(5) << 20)  /* that Open MPI needs for each rank */
 #define PART_NAME      TI_RUN_JSON ".part"
 
 void ti_rundir_unscratch(struct ti_rundir *d)
@@ -31,9 +31,9 @@ void ti_rundir_unscratch(struct ti_rundir *d)
 
 /* --- taking -------------------------------------------------------------- */
 
-enum owner { OTHERS, OURS, CLAIMED /* named like ours, but not ours */ };
+enum owner { OTHERS, OURS, CLAIMED /* named like ours, with other contents */ };
 
-/* Open a file of the directory to look what it is; -1 unless it is a file. */
+/* Open a file of the directory for reading; -1 if it is no regular file. */
 static int open_file(const struct ti_rundir *d, const char *name, struct stat *sb)
 {
     int fd = openat(d->fd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
@@ -45,7 +45,7 @@ static int open_file(const struct ti_rundir *d, const char *name, struct stat *s
     return fd;
 }
 
-/* A file that begins with `magic`, as far as it goes. */
+/* Whether a file begins with `magic`, or is a prefix of it. */
 static bool begins_with(const struct ti_rundir *d, const char *name, const char *magic)
 {
     char begin[TI_MAGIC_BYTES];
@@ -58,7 +58,7 @@ static bool begins_with(const struct ti_rundir *d, const char *name, const char 
     return n >= 0 && memcmp(begin, magic, (size_t)n) == 0;
 }
 
-/* RUN.json as we write it, by its run id. */
+/* Whether RUN.json is ours: it has a run id. */
 static bool is_run_json(const struct ti_rundir *d)
 {
     struct stat sb;
@@ -88,8 +88,8 @@ static enum owner owner_of(const struct ti_rundir *d, const char *name, bool is_
     return OTHERS;
 }
 
-/* Count what is in the directory, by its owner; the first that is only named like
- * ours goes to `claimed`.  With `remove`, ours is removed. */
+/* Count the entries of the directory by owner; the first CLAIMED one goes to `claimed`.  With
+ * `remove`, entries of OURS are removed. */
 static ti_status look_in(const struct ti_rundir *d, bool is_run, bool remove, int count[3],
                          char claimed[NAME_MAX + 1], struct ti_err *err)
 {
@@ -132,7 +132,7 @@ static ti_status look_in(const struct ti_rundir *d, bool is_run, bool remove, in
     return TI_OK;
 }
 
-/* May a run use the directory?  Nothing is changed. */
+/* Whether a run may use the directory; changes nothing. */
 static ti_status may_use(const struct ti_rundir *d, bool force, bool is_run, struct ti_err *err)
 {
     char claimed[NAME_MAX + 1] = "";
@@ -234,7 +234,7 @@ void ti_rundir_close(struct ti_rundir *d)
 
 /* --- places for Open MPI ------------------------------------------------- */
 
-/* A folder below `base`; "" in `out` if there can be none. */
+/* Make a folder below `base`; `out` becomes "" if that fails. */
 static bool make_below(const char *base, char *out, int *lock)
 {
     if (strlen(base) + sizeof "/tiara-XXXXXX" <= TMP_PATH_MAX &&
@@ -244,7 +244,7 @@ static bool make_below(const char *base, char *out, int *lock)
     return false;
 }
 
-/* mpi-tmp in the run directory, marked as ours. */
+/* Make mpi-tmp in the run directory, marked as ours. */
 static bool make_inside(struct ti_rundir *d)
 {
     int lock;
@@ -255,7 +255,7 @@ static bool make_inside(struct ti_rundir *d)
     lock =
         openat(d->fd, TMP_NAME "/" TI_FOLDER_LOCK, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (lock >= 0)
-        close(lock); /* the run directory's own lock says whether its owner lives */
+        close(lock); /* the lock of the run directory tells whether its owner lives */
     return lock >= 0;
 }
 
@@ -282,7 +282,8 @@ ti_status ti_rundir_scratch(struct ti_rundir *d, int64_t np, struct ti_err *err)
 
 /* --- RUN.json ------------------------------------------------------------ */
 
-/* Ours alone: what lies there under the name, a link of somebody else's, is not written to. */
+/* Create the temporary file.  An existing file of that name, such as somebody's link, is not
+ * written. */
 static int open_part(const struct ti_rundir *d)
 {
     unlinkat(d->fd, PART_NAME, 0);
@@ -298,7 +299,7 @@ ti_status ti_rundir_write(struct ti_rundir *d, const json_t *json, struct ti_err
     bool ok;
 
     if (text)
-        text[bytes++] = '\n'; /* in place of the 0 */
+        text[bytes++] = '\n'; /* replaces the NUL */
     while (fd >= 0 && done < bytes && (got = write(fd, text + done, bytes - done)) > 0)
         done += (size_t)got;
     if (got == 0 && done < bytes)
