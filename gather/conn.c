@@ -67,7 +67,7 @@ struct ti_conns {
     struct ti_remote_config remote_config;
     struct ti_remote *remote;
     struct ti_payload *payload;
-    int payload_fd; /* ti_payload_defer() */
+    int payload_fd; /* ti_payload_begin() */
     struct conn_list conns, waiting, over, gone;
     int live;
     double clock;              /* seconds in which we listened */
@@ -593,7 +593,7 @@ static void on_payload_known(int fd, void *arg)
     struct ti_conn *conn;
 
     (void)fd;
-    ti_payload_settle(all->payload);
+    ti_payload_collect(all->payload);
     TAILQ_FOREACH(conn, &all->conns, in_all)
     {
         char *command;
@@ -844,7 +844,7 @@ ti_status ti_conns_new(const struct ti_conns_config *config, struct ti_conns **o
     if (st == TI_OK)
         st = ti_payload_new(&paths, &all->payload, err);
     if (st == TI_OK)
-        all->payload_fd = ti_payload_defer(all->payload);
+        all->payload_fd = ti_payload_begin(all->payload);
     if (st == TI_OK)
         st = ti_remote_new(&all->remote_config, &all->remote, err);
     if (st == TI_OK && (all->payload_fd < 0 ||

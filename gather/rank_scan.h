@@ -27,7 +27,7 @@ struct ti_rank_scan {
     /* as in formats/scan.h */
     uint64_t events, volume, hash, messages, negative, whole, outside, blocks, blocks_own;
     bool whole_known, outside_known;
-    struct ti_calibration calibration;
+    struct ti_burst_overhead calibration;
     struct ti_caveats caveats;
     struct ti_rank_scan_op *op;
     int nops;
