@@ -31,7 +31,7 @@ check check
 sites sites
 frame frame
 messages messages
-way way
+conn conn
 simgrid simgrid
 blocks blocks
 END
