@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sound/map.h"
 #include "common/cli.h"
+#include "common/map.h"
 #include "replay-bridge/replayer/engine.h"
 #include "replay-bridge/replayer/partners.h"
 #include "replay-bridge/replayer/timeline.h"
@@ -71,12 +71,12 @@ static struct ti_profile *all_of(struct ti_replayer *p)
 
     if (all)
         return all;
-    p->setup->all = all = ti_more(NULL, &none, 1, sizeof *all);
+    p->setup->all = all = ti_grow(NULL, &none, 1, sizeof *all);
     none = 0;
     all->np = p->all_ranks;
     all->partners = ti_partners_new();
     all->eager_bytes = ti_engine_eager_bytes();
-    all->rank = ti_more(NULL, &none, (size_t)all->np, sizeof *all->rank);
+    all->rank = ti_grow(NULL, &none, (size_t)all->np, sizeof *all->rank);
     if (p->setup->timeline && ti_timeline_open(p->setup->timeline, all->np, &all->timeline, &err))
         ti_replay_fail(p, TI_ERR_IO, "%s", err.text);
     return all;
@@ -88,7 +88,7 @@ void ti_profile_start(struct ti_replayer *p)
 
     if (!p->setup->profile && !p->setup->timeline)
         return;
-    p->profile = ti_more(NULL, &none, 1, sizeof *p->profile);
+    p->profile = ti_grow(NULL, &none, 1, sizeof *p->profile);
     p->profile->all = all_of(p);
     p->profile->all->ranks++;
 }
@@ -124,7 +124,7 @@ static void add_sites(struct ti_replayer *p)
         const char *text = number ? ti_reader_string(p->r, TI_STRING_SITE, number) : "";
         struct site *site;
 
-        all->site = ti_more(all->site, &all->sites_room, all->nsites + 1, sizeof *all->site);
+        all->site = ti_grow(all->site, &all->sites_room, all->nsites + 1, sizeof *all->site);
         site = &all->site[all->nsites++];
         *site = mine->site[i];
         site->text = strdup(text ? text : "");
@@ -306,7 +306,7 @@ void ti_profile_call(struct ti_replayer *p)
     add(&mine->all->rank[p->all_rank], &t);
     add(&mine->all->op[p->ev->op], &t);
     i = ti_map_add(&mine->sites, p->ev->site, p->ev->op, 0, 0);
-    mine->site = ti_more(mine->site, &mine->sites_room, mine->sites.n, sizeof *mine->site);
+    mine->site = ti_grow(mine->site, &mine->sites_room, mine->sites.n, sizeof *mine->site);
     mine->site[i].op = p->ev->op;
     add(&mine->site[i].times, &t);
     if (mine->all->timeline)
@@ -375,7 +375,7 @@ static int own_rank(const struct ti_replay_comm *c)
 static void hold(struct ti_profile_rank *mine, struct ti_ticket ticket)
 {
     mine->ticket =
-        ti_more(mine->ticket, &mine->tickets_room, mine->ntickets + 1, sizeof *mine->ticket);
+        ti_grow(mine->ticket, &mine->tickets_room, mine->ntickets + 1, sizeof *mine->ticket);
     mine->ticket[mine->ntickets++] = ticket;
 }
 
@@ -433,7 +433,7 @@ void ti_profile_posted(struct ti_replayer *p, struct ti_replay_request *q)
 
     if (!mine)
         return;
-    q->ticket = ti_more(q->ticket, &q->tickets_room, mine->ntickets, sizeof *q->ticket);
+    q->ticket = ti_grow(q->ticket, &q->tickets_room, mine->ntickets, sizeof *q->ticket);
     memcpy(q->ticket, mine->ticket, mine->ntickets * sizeof *q->ticket);
     q->ntickets = mine->ntickets;
     mine->ntickets = 0;
