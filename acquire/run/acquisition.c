@@ -7,8 +7,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "acquire/plan/composite.h"
 #include "acquire/plan/common_isa.h"
+#include "acquire/plan/composite.h"
 #include "acquire/run/measure.h"
 #include "acquire/run/pilot.h"
 #include "formats/json.h"

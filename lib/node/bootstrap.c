@@ -88,8 +88,8 @@ static int by_name(const struct dirent **a, const struct dirent **b)
     return strcmp((*a)->d_name, (*b)->d_name);
 }
 
-/* Add the library, its MPI back ends, and the library that programs compiled with ti-mpicc may need.
- * Does not use glob(), which would link NSS, and with it shared libraries, into ti-node. */
+/* Add the library, its MPI back ends, and the library that programs compiled with ti-mpicc may
+ * need.  Does not use glob(), which would link NSS, and with it shared libraries, into ti-node. */
 static void add_libraries(struct ti_payload *p, const char *library)
 {
     const char *slash = strrchr(library, '/');

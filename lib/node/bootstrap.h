@@ -32,8 +32,8 @@
 struct ti_payload;
 
 /*
- * Find the files: ti-node, ti-node-counter, the library with its MPI back ends, the valgrind tool.  They
- * are read and compressed when they are needed.  TI_ERR_IO if ti-node or ti-node-counter is
+ * Find the files: ti-node, ti-node-counter, the library with its MPI back ends, the valgrind tool.
+ * They are read and compressed when they are needed.  TI_ERR_IO if ti-node or ti-node-counter is
  * missing.
  */
 ti_status ti_payload_new(const struct ti_paths *paths, struct ti_payload **out, struct ti_err *err);

@@ -13,8 +13,9 @@
 #include "node/traces.h"
 
 #define PIECE       (64 * 1024)
-#define MISSED_MOST 1000 /* then the directory is listed once: a request may name a million ranks  \
-                          */
+/* After so many ranks without a file, the directory is listed once: a request may name a million.
+ */
+#define MISSED_MOST 1000
 
 static bool is_within(const json_t *value, json_int_t most)
 {

@@ -22,8 +22,8 @@ struct ti_match {
 };
 
 struct ti_wildcards {
-    bool all; /* to be set before asking: those without wildcards, too, which are known where they
-                 are cancelled */
+    bool all; /* set it before asking: also follow receives without wildcards, to learn which of
+                 them are cancelled */
     struct ti_reader *r;
     struct ti_match *wild; /* queue of receives with wildcards, in the order of posting */
     size_t first, n, cap;
