@@ -39,7 +39,7 @@ helpers    :=
 unit_tests :=
 examples   :=
 include $(foreach room,common formats remote node sound,lib/$(room)/module.mk)
-include $(foreach room,minitrace wrap acquire gather info replay-bridge calibrate convert examples tests \
+include $(foreach room,minitrace wrap acquire gather info replay-bridge examples tests \
     bench,$(room)/module.mk)
 
 all: $(progs:%=$(O)/%) $(helpers:%=$(O)/%)

@@ -7,12 +7,12 @@
 #include <unistd.h>
 
 #include "common/cli.h"
-#include "replay-bridge/picture.h"
-#include "replay-bridge/platform.h"
+#include "replay-bridge/platform/picture.h"
+#include "replay-bridge/platform/platform.h"
 #include "replay-bridge/report.h"
-#include "replay-bridge/scratch.h"
-#include "replay-bridge/shape.h"
-#include "replay-bridge/simulate.h"
+#include "common/scratch.h"
+#include "replay-bridge/platform/shape.h"
+#include "replay-bridge/simulation/simulate.h"
 
 static bool ends_with(const char *text, const char *end)
 {

@@ -11,11 +11,11 @@
 #include "common/cli.h"
 #include "common/map.h"
 #include "replay-bridge/advice.h"
-#include "replay-bridge/lower.h"
+#include "replay-bridge/trace/lower.h"
 #include "replay-bridge/machine.h"
 #include "replay-bridge/report.h"
-#include "replay-bridge/scratch.h"
-#include "replay-bridge/simulate.h"
+#include "common/scratch.h"
+#include "replay-bridge/simulation/simulate.h"
 #include "sound/text.h"
 
 #define MANY_RANKS   1024

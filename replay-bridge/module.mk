@@ -1,19 +1,20 @@
-# replay-bridge: a trace in, simulated time out.  Everything but main.c is also
-# linked into the unit tests.
+# replay-bridge: a trace in, simulated time out.  Rooms, each of which may use those before it:
+# trace, platform, simulation, sweep.  Everything but main.c is also linked into the unit tests.
+include replay-bridge/convert/module.mk replay-bridge/calibrate/module.mk
+rb = $(addprefix replay-bridge/$(strip $(1))/,$(2))
 
-# What a trace is to a replay; converters and the replayer have it, too.
-# With $(sites_libs).
-lower_src := $(sound_src) $(rates_src) $(addprefix replay-bridge/,bursts.c lint.c lower.c refusal.c scratch.c)
-# Platforms, and smpirun.
-replay_src := $(lower_src) $(sites_src) $(addprefix replay-bridge/,state.c engines.c hosts.c placement.c simulate.c \
-              verdict.c platform.c platform_levels.c platform_sites.c shape.c picture.c \
-              picture_layout.c)
-# Sweeps.
-sweep_src := $(addprefix replay-bridge/,sweep.c study.c study_run.c study_plot.c plot.c)
+# What a trace is to a replay; converters and the replayer have it, too.  With $(sites_libs).
+lower_src = $(sound_src) $(rates_src) $(call rb,trace,bursts.c lint.c lower.c refusal.c)
+replay_src := $(lower_src) $(sites_src) \
+  $(call rb,platform,hosts.c placement.c platform.c platform_levels.c platform_sites.c shape.c \
+                     picture.c picture_layout.c) \
+  $(call rb,simulation,state.c engines.c simulate.c verdict.c messages.c)
+sweep_src := $(call rb,sweep,sweep.c study.c study_run.c study_plot.c plot.c)
 progs += ti-replay
-ti-replay_src := $(addprefix replay-bridge/,main.c options.c machine.c advice.c report.c profile_report.c messages.c) \
-                 replay-bridge/replayer/timeline.c replay-bridge/sweep_command.c replay-bridge/calibrated.c \
-                 replay-bridge/against.c lib/formats/calibration.c $(sweep_src) $(replay_src)
+ti-replay_src := $(addprefix replay-bridge/,main.c options.c machine.c advice.c report.c \
+                   profile_report.c calibrated.c against.c) \
+                 $(call rb,sweep,sweep_command.c) $(call rb,replayer,timeline.c) \
+                 $(calibration_src) $(sweep_src) $(replay_src)
 ti-replay_libs := $(sites_libs) -lm
 t-replay-trace_src := $(replay_src) tests/unit/script.c
 t-replay-platform_src := $(replay_src)
@@ -25,7 +26,7 @@ t-sweep_src := $(sweep_src) $(replay_src)
 replayer_files := $(addprefix replay-bridge/replayer/,main.c replay.c p2p.c request.c coll.c comm.c \
                   rma.c file.c profile.c partners.c timeline.c)
 live_files := $(replayer_files) $(addprefix replay-bridge/replayer/,engine_live.c places.c)
-replayer_tools := $(lower_src) replay-bridge/state.c $(formats_src) $(common_src)
+replayer_tools := $(lower_src) replay-bridge/simulation/state.c $(formats_src) $(common_src)
 SMPICC  ?= smpicc
 SMPIRUN ?= smpirun
 has_smpi := $(shell command -v $(SMPICC) 2>/dev/null)

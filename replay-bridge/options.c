@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "common/cli.h"
-#include "replay-bridge/picture.h"
-#include "replay-bridge/platform.h"
+#include "replay-bridge/platform/picture.h"
+#include "replay-bridge/platform/platform.h"
 #include "replay-bridge/replayer/timeline.h"
 
 #define EAGER_DEFAULT 65536 /* smpi/send-is-detached-thresh */

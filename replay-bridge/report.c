@@ -7,8 +7,8 @@
 
 #include "common/cli.h"
 #include "replay-bridge/profile_report.h"
-#include "replay-bridge/scratch.h"
-#include "replay-bridge/simulate.h"
+#include "common/scratch.h"
+#include "replay-bridge/simulation/simulate.h"
 #include "sound/text.h"
 
 void ti_replay_print_json(json_t *j)

@@ -8,14 +8,14 @@
 #include <limits.h>
 
 #include "replay-bridge/against.h"
-#include "replay-bridge/bursts.h"
-#include "replay-bridge/engines.h"
-#include "replay-bridge/hosts.h"
-#include "replay-bridge/lint.h"
-#include "replay-bridge/messages.h"
-#include "replay-bridge/platform_sites.h"
-#include "replay-bridge/state.h"
-#include "replay-bridge/verdict.h"
+#include "replay-bridge/trace/bursts.h"
+#include "replay-bridge/simulation/engines.h"
+#include "replay-bridge/platform/hosts.h"
+#include "replay-bridge/trace/lint.h"
+#include "replay-bridge/simulation/messages.h"
+#include "replay-bridge/platform/platform_sites.h"
+#include "replay-bridge/simulation/state.h"
+#include "replay-bridge/simulation/verdict.h"
 
 /* A trace that was given; several jobs may have it. */
 struct ti_replay_trace {

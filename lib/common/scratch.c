@@ -1,4 +1,4 @@
-#include "replay-bridge/scratch.h"
+#include "common/scratch.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -3,7 +3,7 @@
  * best one of the first i with k - 1, and a segment from i to j.  Sums of powers, from the first
  * size on, give the line of each range in constant time.
  */
-#include "calibrate/fit.h"
+#include "replay-bridge/calibrate/fit.h"
 
 #include <float.h>
 #include <math.h>

@@ -11,10 +11,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "calibrate/network.h"
-#include "calibrate/rate.h"
+#include "replay-bridge/calibrate/network.h"
+#include "replay-bridge/calibrate/rate.h"
 #include "common/cli.h"
-#include "replay-bridge/scratch.h"
+#include "common/scratch.h"
 
 #define RUNS_MAX 1000
 

@@ -1,10 +1,10 @@
 # calibrate: what SimGrid needs to know of a machine.
-fit_src := calibrate/fit.c calibrate/samples.c calibrate/network.c
+fit_src := $(addprefix replay-bridge/calibrate/,fit.c samples.c network.c)
 # Reading and writing calibrations; with $(sites_libs), beside $(sites_src) or inifile.c.
 calibration_src := lib/formats/calibration.c
 progs += ti-calibrate
-ti-calibrate_src := calibrate/main.c calibrate/runs.c calibrate/rate.c $(fit_src) $(calibration_src) \
-                    lib/formats/inifile.c replay-bridge/scratch.c
+ti-calibrate_src := $(addprefix replay-bridge/calibrate/,main.c runs.c rate.c) $(fit_src) \
+                    $(calibration_src) lib/formats/inifile.c
 ti-calibrate_libs := $(sites_libs) -lm
 t-calibration_src := $(fit_src) $(calibration_src) lib/formats/inifile.c
 t-against_src := replay-bridge/calibrated.c replay-bridge/against.c $(calibration_src) lib/formats/inifile.c
@@ -12,6 +12,6 @@ t-against_src := replay-bridge/calibrated.c replay-bridge/against.c $(calibratio
 # What it runs on two ranks; installed with the helpers.
 mpi_helpers := $(O)/ti-calibrate-mpi
 all: $(mpi_helpers)
-$(O)/ti-calibrate-mpi: calibrate/ping.c examples/burst.c
+$(O)/ti-calibrate-mpi: replay-bridge/calibrate/ping.c examples/burst.c
 	@mkdir -p $(@D)
 	$(call say,MPICC)$(MPICC) $(filter-out -MMD -MP,$(flags)) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.c,$^) $(LDLIBS)

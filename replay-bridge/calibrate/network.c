@@ -1,4 +1,4 @@
-#include "calibrate/network.h"
+#include "replay-bridge/calibrate/network.h"
 
 #include <errno.h>
 #include <math.h>

@@ -17,8 +17,8 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-#include "calibrate/fit.h"
-#include "calibrate/samples.h"
+#include "replay-bridge/calibrate/fit.h"
+#include "replay-bridge/calibrate/samples.h"
 #include "formats/calibration.h"
 
 enum ti_part { TI_PART_OS, TI_PART_OIS, TI_PART_OR, TI_PART_NETWORK, TI_PARTS };

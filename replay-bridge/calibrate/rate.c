@@ -1,4 +1,4 @@
-#include "calibrate/rate.h"
+#include "replay-bridge/calibrate/rate.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "replay-bridge/scratch.h"
+#include "common/scratch.h"
 
 #define RATES_MAX 1024
 

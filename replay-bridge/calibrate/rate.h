@@ -4,8 +4,8 @@
 #ifndef TI_RATE_H
 #define TI_RATE_H
 
-#include "calibrate/runs.h"
-#include "calibrate/samples.h"
+#include "replay-bridge/calibrate/runs.h"
+#include "replay-bridge/calibrate/samples.h"
 
 /*
  * The rate of a program: what its bursts execute, counted once by `counter`, divided by the CPU

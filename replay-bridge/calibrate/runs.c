@@ -1,4 +1,4 @@
-#include "calibrate/runs.h"
+#include "replay-bridge/calibrate/runs.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -16,7 +16,7 @@
 #include "common/cli.h"
 #include "common/clock.h"
 #include "formats/source.h"
-#include "replay-bridge/scratch.h"
+#include "common/scratch.h"
 
 #define SAID "said" /* what ti-acquire says: a scratch file */
 

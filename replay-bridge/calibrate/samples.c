@@ -1,4 +1,4 @@
-#include "calibrate/samples.h"
+#include "replay-bridge/calibrate/samples.h"
 
 #include <ctype.h>
 #include <errno.h>

@@ -1,4 +1,4 @@
-#include "convert/actions.h"
+#include "replay-bridge/convert/actions.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -10,7 +10,7 @@
 
 #include "common/map.h"
 #include "formats/trace.h"
-#include "replay-bridge/simulate.h"
+#include "replay-bridge/trace/files.h"
 
 #define LINE_MOST (1 << 28)
 

@@ -1,4 +1,4 @@
-#include "convert/clock.h"
+#include "replay-bridge/convert/clock.h"
 
 #include <inttypes.h>
 #include <math.h>

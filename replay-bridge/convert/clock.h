@@ -4,7 +4,7 @@
 #ifndef TI_CLOCK_H
 #define TI_CLOCK_H
 
-#include "replay-bridge/bursts.h"
+#include "replay-bridge/trace/bursts.h"
 
 /* How long a volume is. */
 struct ti_pace {

@@ -1,4 +1,4 @@
-#include "convert/collectives.h"
+#include "replay-bridge/convert/collectives.h"
 
 #include "sound/collectives.h"
 

@@ -19,7 +19,7 @@
 #include <string.h>
 
 #include "common/map.h"
-#include "convert/target.h"
+#include "replay-bridge/convert/target.h"
 #include "sound/collectives.h"
 
 #define NS_PER_S UINT64_C(1000000000)

@@ -13,8 +13,8 @@
 
 #include "common/cli.h"
 #include "common/map.h"
-#include "convert/collectives.h"
-#include "convert/target.h"
+#include "replay-bridge/convert/collectives.h"
+#include "replay-bridge/convert/target.h"
 
 #define TAG_MOST (UINT32_MAX - 1) /* the last one is any tag's */
 #define TURNS    1024             /* tags of a communicator's collectives, in turn */

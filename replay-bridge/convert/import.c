@@ -1,4 +1,4 @@
-#include "convert/import.h"
+#include "replay-bridge/convert/import.h"
 
 #include <limits.h>
 #include <math.h>
@@ -8,10 +8,10 @@
 #include <sys/random.h>
 
 #include "common/cli.h"
-#include "convert/syntax.h"
+#include "replay-bridge/convert/syntax.h"
 #include "formats/rankname.h"
 #include "formats/writer.h"
-#include "replay-bridge/scratch.h"
+#include "common/scratch.h"
 #include "sound/check.h"
 
 #define RANKS_AT_ONCE 64 /* of a file of all ranks: writers that are open together */

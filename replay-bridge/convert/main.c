@@ -10,10 +10,10 @@
 
 #include "common/cli.h"
 #include "common/units.h"
-#include "convert/import.h"
-#include "convert/target.h"
-#include "replay-bridge/lower.h"
-#include "replay-bridge/scratch.h"
+#include "replay-bridge/convert/import.h"
+#include "replay-bridge/convert/target.h"
+#include "replay-bridge/trace/lower.h"
+#include "common/scratch.h"
 
 #define EAGER_BYTES 65536 /* smpi/send-is-detached-thresh */
 #define OUT_NAME    "converted"

@@ -1,11 +1,11 @@
-#include "convert/sizes.h"
+#include "replay-bridge/convert/sizes.h"
 
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "replay-bridge/scratch.h"
+#include "common/scratch.h"
 
 #define BLOCK_SIZES 31
 

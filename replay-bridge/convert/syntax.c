@@ -1,4 +1,4 @@
-#include "convert/syntax.h"
+#include "replay-bridge/convert/syntax.h"
 
 #include <ctype.h>
 #include <errno.h>

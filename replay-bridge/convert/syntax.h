@@ -9,8 +9,8 @@
 #ifndef TI_SYNTAX_H
 #define TI_SYNTAX_H
 
-#include "convert/actions.h"
-#include "convert/import.h"
+#include "replay-bridge/convert/actions.h"
+#include "replay-bridge/convert/import.h"
 #include "formats/event.h"
 
 enum ti_act {

@@ -1,9 +1,9 @@
-#include "convert/target.h"
+#include "replay-bridge/convert/target.h"
 
 #include <stdlib.h>
 
 #include "common/cli.h"
-#include "replay-bridge/scratch.h"
+#include "common/scratch.h"
 
 const char *ti_target_refusal(const struct ti_step *step)
 {

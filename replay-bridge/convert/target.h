@@ -5,9 +5,9 @@
 #ifndef TI_TARGET_H
 #define TI_TARGET_H
 
-#include "convert/clock.h"
-#include "convert/sizes.h"
-#include "replay-bridge/lint.h"
+#include "replay-bridge/convert/clock.h"
+#include "replay-bridge/convert/sizes.h"
+#include "replay-bridge/trace/lint.h"
 
 struct ti_plan {
     struct ti_source *s;

@@ -1,4 +1,4 @@
-#include "replay-bridge/hosts.h"
+#include "replay-bridge/platform/hosts.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -7,7 +7,7 @@
 
 #include "common/cli.h"
 #include "common/map.h"
-#include "replay-bridge/platform.h"
+#include "replay-bridge/platform/platform.h"
 
 #define SLOTS_MAX (1 << 24)
 

@@ -1,4 +1,4 @@
-#include "replay-bridge/picture.h"
+#include "replay-bridge/platform/picture.h"
 
 #include <math.h>
 #include <stdbool.h>

@@ -8,7 +8,7 @@
 #ifndef TI_PICTURE_H
 #define TI_PICTURE_H
 
-#include "replay-bridge/shape.h"
+#include "replay-bridge/platform/shape.h"
 
 #define TI_DRAWN_HOSTS_MAX 256
 #define TI_DRAWN_LINKS_MAX 8000

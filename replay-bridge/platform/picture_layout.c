@@ -9,7 +9,7 @@
 
 #include "common/cli.h"
 #include "common/map.h"
-#include "replay-bridge/picture.h"
+#include "replay-bridge/platform/picture.h"
 
 #define HOST_W   24
 #define HOST_H   16

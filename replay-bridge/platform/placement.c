@@ -1,4 +1,4 @@
-#include "replay-bridge/placement.h"
+#include "replay-bridge/platform/placement.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -6,7 +6,7 @@
 
 #include <jansson.h>
 
-#include "replay-bridge/hosts.h"
+#include "replay-bridge/platform/hosts.h"
 
 struct ti_placement {
     enum {

@@ -1,4 +1,4 @@
-#include "replay-bridge/platform.h"
+#include "replay-bridge/platform/platform.h"
 
 #include <errno.h>
 #include <stdbool.h>

@@ -1,7 +1,7 @@
 /*
  * Networks that are written link by link: fat trees whose levels differ, and hierarchical ones.
  */
-#include "replay-bridge/platform.h"
+#include "replay-bridge/platform/platform.h"
 
 static void put_host(FILE *out, int64_t host, const struct ti_speeds *speeds)
 {

@@ -1,4 +1,4 @@
-#include "replay-bridge/platform_sites.h"
+#include "replay-bridge/platform/platform_sites.h"
 
 const char *ti_cluster_bandwidth(const struct ti_cluster *c, const struct ti_sites_speeds *s)
 {

@@ -10,8 +10,8 @@
 #define TI_PLATFORM_SITES_H
 
 #include "formats/sites.h"
-#include "replay-bridge/hosts.h"
-#include "replay-bridge/platform.h"
+#include "replay-bridge/platform/hosts.h"
+#include "replay-bridge/platform/platform.h"
 
 #define TI_WAN_BANDWIDTH_DEFAULT "10Gbps"
 #define TI_WAN_LATENCY_DEFAULT   "2.5ms"

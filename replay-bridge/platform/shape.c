@@ -1,4 +1,4 @@
-#include "replay-bridge/shape.h"
+#include "replay-bridge/platform/shape.h"
 
 #include <inttypes.h>
 #include <string.h>

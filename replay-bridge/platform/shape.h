@@ -7,8 +7,8 @@
 #include <jansson.h>
 #include <stdio.h>
 
-#include "replay-bridge/platform.h"
-#include "replay-bridge/platform_sites.h"
+#include "replay-bridge/platform/platform.h"
+#include "replay-bridge/platform/platform_sites.h"
 
 #define TI_CLASSES_MAX (TI_LEVELS_MAX + 1)
 

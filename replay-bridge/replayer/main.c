@@ -9,11 +9,11 @@
 #include "common/cli.h"
 #include "common/map.h"
 #include "common/units.h"
-#include "replay-bridge/lint.h"
+#include "replay-bridge/trace/lint.h"
 #include "replay-bridge/replayer/engine.h"
 #include "replay-bridge/replayer/profile.h"
 #include "replay-bridge/replayer/timeline.h"
-#include "replay-bridge/state.h"
+#include "replay-bridge/simulation/state.h"
 
 #define EAGER_BYTES 65536 /* SMPI's smpi/send-is-detached-thresh */
 

@@ -10,7 +10,7 @@
 #include "replay-bridge/replayer/engine.h"
 #include "replay-bridge/replayer/functions.h"
 #include "replay-bridge/replayer/profile.h"
-#include "replay-bridge/state.h"
+#include "replay-bridge/simulation/state.h"
 
 /* ---- failing ---- */
 

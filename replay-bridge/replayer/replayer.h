@@ -22,7 +22,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "replay-bridge/bursts.h"
+#include "replay-bridge/trace/bursts.h"
 #include "replay-bridge/replayer/places.h"
 #include "sound/neighbours.h"
 #include "sound/wildcards.h"

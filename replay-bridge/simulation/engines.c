@@ -1,4 +1,4 @@
-#include "replay-bridge/engines.h"
+#include "replay-bridge/simulation/engines.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -7,8 +7,8 @@
 #include <unistd.h>
 
 #include "common/args.h"
-#include "replay-bridge/scratch.h"
-#include "replay-bridge/simulate.h"
+#include "common/scratch.h"
+#include "replay-bridge/simulation/simulate.h"
 
 /* Characters that neither a shell expands nor LD_PRELOAD splits at. */
 #define PLAIN                                                                                      \

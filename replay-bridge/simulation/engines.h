@@ -6,8 +6,8 @@
 
 #include <limits.h>
 
-#include "replay-bridge/bursts.h"
-#include "replay-bridge/lint.h"
+#include "replay-bridge/trace/bursts.h"
+#include "replay-bridge/trace/lint.h"
 
 /* What belongs to ti-smpi-replay, as absolute names; "" for what is not there. */
 struct ti_engine_files {

@@ -1,4 +1,4 @@
-#include "replay-bridge/messages.h"
+#include "replay-bridge/simulation/messages.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -12,7 +12,7 @@
 #include <jansson.h>
 
 #include "common/map.h"
-#include "replay-bridge/hosts.h"
+#include "replay-bridge/platform/hosts.h"
 
 struct ti_messages {
     const uint32_t *host_of; /* index of the host of each of `np` ranks */

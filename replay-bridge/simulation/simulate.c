@@ -1,4 +1,4 @@
-#include "replay-bridge/simulate.h"
+#include "replay-bridge/simulation/simulate.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -16,7 +16,7 @@
 
 #include "common/cli.h"
 #include "common/map.h"
-#include "replay-bridge/scratch.h"
+#include "common/scratch.h"
 
 #define FILES_SPARE 64  /* descriptors SimGrid needs beside the traces */
 #define PATIENCE_S  5.0 /* between SIGTERM and SIGKILL */

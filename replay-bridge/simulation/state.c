@@ -1,4 +1,4 @@
-#include "replay-bridge/state.h"
+#include "replay-bridge/simulation/state.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,4 +1,4 @@
-#include "replay-bridge/verdict.h"
+#include "replay-bridge/simulation/verdict.h"
 
 #include <signal.h>
 #include <stdio.h>

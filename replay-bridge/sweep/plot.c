@@ -1,11 +1,11 @@
-#include "replay-bridge/plot.h"
+#include "replay-bridge/sweep/plot.h"
 
 #include <math.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "replay-bridge/picture.h"
+#include "replay-bridge/platform/picture.h"
 
 #define MARGIN    24
 #define LETTER    6.1 /* width of a letter of 11 points, about */

@@ -1,4 +1,4 @@
-#include "replay-bridge/study.h"
+#include "replay-bridge/sweep/study.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -16,7 +16,7 @@
 #include <jansson.h>
 
 #include "formats/source.h"
-#include "replay-bridge/sweep.h"
+#include "replay-bridge/sweep/sweep.h"
 
 struct ti_point {
     char id[17];

@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "common/map.h"
-#include "replay-bridge/plot.h"
-#include "replay-bridge/study.h"
+#include "replay-bridge/sweep/plot.h"
+#include "replay-bridge/sweep/study.h"
 
 #define RANDOM     "random:"
 #define PANELS_MAX 48

@@ -15,8 +15,8 @@
 
 #include "common/clock.h"
 #include "common/map.h"
-#include "replay-bridge/scratch.h"
-#include "replay-bridge/study.h"
+#include "common/scratch.h"
+#include "replay-bridge/sweep/study.h"
 
 #define PATIENCE_S   8.0 /* between signals; a child waits 5 s for smpirun */
 #define PAUSE_NS     (10 * 1000 * 1000)

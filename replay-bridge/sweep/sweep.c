@@ -1,4 +1,4 @@
-#include "replay-bridge/sweep.h"
+#include "replay-bridge/sweep/sweep.h"
 
 #include <ctype.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-#include "replay-bridge/sweep_command.h"
+#include "replay-bridge/sweep/sweep_command.h"
 
 #include <errno.h>
 #include <math.h>
@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "replay-bridge/scratch.h"
-#include "replay-bridge/simulate.h"
-#include "replay-bridge/study.h"
+#include "common/scratch.h"
+#include "replay-bridge/simulation/simulate.h"
+#include "replay-bridge/sweep/study.h"
 
 static int64_t jobs_of(const struct ti_sweep_command *c, const struct ti_study *study)
 {

@@ -5,7 +5,7 @@
 #define TI_SWEEP_COMMAND_H
 
 #include "formats/source.h"
-#include "replay-bridge/sweep.h"
+#include "replay-bridge/sweep/sweep.h"
 
 struct ti_sweep_command {
     struct ti_sweep sweep;

@@ -1,4 +1,4 @@
-#include "replay-bridge/bursts.h"
+#include "replay-bridge/trace/bursts.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-#include "replay-bridge/lint.h"
+#include "replay-bridge/trace/lint.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -7,9 +7,9 @@
 
 #include "common/cli.h"
 #include "formats/scan.h"
-#include "replay-bridge/lower.h"
-#include "replay-bridge/refusal.h"
-#include "replay-bridge/scratch.h"
+#include "replay-bridge/trace/lower.h"
+#include "replay-bridge/trace/refusal.h"
+#include "common/scratch.h"
 #include "sound/text.h"
 
 struct lint_state {

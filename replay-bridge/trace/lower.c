@@ -1,4 +1,4 @@
-#include "replay-bridge/lower.h"
+#include "replay-bridge/trace/lower.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -7,9 +7,9 @@
 #include <string.h>
 
 #include "common/cli.h"
-#include "replay-bridge/refusal.h"
-#include "replay-bridge/scratch.h"
-#include "replay-bridge/simulate.h"
+#include "replay-bridge/trace/refusal.h"
+#include "common/scratch.h"
+#include "replay-bridge/trace/files.h"
 #include "sound/collectives.h"
 
 /* SimGrid's numbers for the two datatypes used: bytes, and for what has more

@@ -12,8 +12,8 @@
 
 #include <stdio.h>
 
-#include "replay-bridge/bursts.h"
-#include "replay-bridge/lint.h"
+#include "replay-bridge/trace/bursts.h"
+#include "replay-bridge/trace/lint.h"
 
 /* Why stock replay cannot say this step exactly, into buf; NULL if it can.
  * The step is sound in itself, and no call that is not traced. */

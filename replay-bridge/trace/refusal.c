@@ -1,4 +1,4 @@
-#include "replay-bridge/refusal.h"
+#include "replay-bridge/trace/refusal.h"
 
 #include <limits.h>
 #include <stdio.h>

@@ -4,7 +4,7 @@
 #ifndef TI_REFUSAL_H
 #define TI_REFUSAL_H
 
-#include "replay-bridge/lint.h"
+#include "replay-bridge/trace/lint.h"
 
 /* Why the replayer cannot replay this step, in a simulation and live; NULL if it can.  The text may
  * be in buf.  The step is sound in itself, and its call is traced. */

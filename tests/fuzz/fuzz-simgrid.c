@@ -6,10 +6,10 @@
 #include <unistd.h>
 
 #include "common/cli.h"
-#include "convert/actions.h"
-#include "convert/import.h"
-#include "replay-bridge/lint.h"
-#include "replay-bridge/scratch.h"
+#include "replay-bridge/convert/actions.h"
+#include "replay-bridge/convert/import.h"
+#include "replay-bridge/trace/lint.h"
+#include "common/scratch.h"
 #include "tests/fuzz/fuzz.h"
 
 static void must(int ok, const char *what)

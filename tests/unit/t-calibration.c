@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "calibrate/network.h"
+#include "replay-bridge/calibrate/network.h"
 #include "formats/calibration.h"
 
 static struct ti_err err;

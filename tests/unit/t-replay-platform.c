@@ -9,12 +9,12 @@
 
 #include <cmocka.h>
 
-#include "replay-bridge/hosts.h"
-#include "replay-bridge/picture.h"
-#include "replay-bridge/placement.h"
-#include "replay-bridge/platform.h"
-#include "replay-bridge/platform_sites.h"
-#include "replay-bridge/shape.h"
+#include "replay-bridge/platform/hosts.h"
+#include "replay-bridge/platform/picture.h"
+#include "replay-bridge/platform/placement.h"
+#include "replay-bridge/platform/platform.h"
+#include "replay-bridge/platform/platform_sites.h"
+#include "replay-bridge/platform/shape.h"
 
 static char path[64];
 

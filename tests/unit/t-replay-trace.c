@@ -9,10 +9,10 @@
 
 #include <cmocka.h>
 
-#include "replay-bridge/lower.h"
-#include "replay-bridge/scratch.h"
-#include "replay-bridge/simulate.h"
-#include "replay-bridge/verdict.h"
+#include "replay-bridge/trace/lower.h"
+#include "common/scratch.h"
+#include "replay-bridge/simulation/simulate.h"
+#include "replay-bridge/simulation/verdict.h"
 #include "tests/unit/script.h"
 
 #define EAGER 65536

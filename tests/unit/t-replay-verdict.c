@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "replay-bridge/verdict.h"
+#include "replay-bridge/simulation/verdict.h"
 
 static struct ti_verdict verdict;
 static struct ti_err err;

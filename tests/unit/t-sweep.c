@@ -8,8 +8,8 @@
 
 #include <cmocka.h>
 
-#include "replay-bridge/plot.h"
-#include "replay-bridge/sweep.h"
+#include "replay-bridge/sweep/plot.h"
+#include "replay-bridge/sweep/sweep.h"
 
 static const struct ti_opt opts[] = {TI_OPT_HEADING("All"),
                                      {1, "topology", "WHAT", "has commas"},
