@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <time.h>
 
-#include "minitrace/counter.h"
+#include "minitrace/counters/counter.h"
 
 #define READS 2000
 #define TURNS 200

@@ -2,7 +2,7 @@
  * word that never changes, so that what remains is the library's own cost. */
 #include <stddef.h>
 
-#include "minitrace/counter.h"
+#include "minitrace/counters/counter.h"
 
 static const volatile uint64_t word;
 

@@ -25,7 +25,7 @@
 
 #include "common/err.h"
 #include "formats/event.h"
-#include "minitrace/counter.h"
+#include "minitrace/counters/counter.h"
 
 /* Readings, taken together: the clock in nanoseconds, then the events beside the volume. */
 enum { TI_READINGS = 1 + TI_ALSO_MAX };

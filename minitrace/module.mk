@@ -21,15 +21,11 @@ check-symbols: $(libminitrace)
 
 include minitrace/valgrind/module.mk minitrace/blocks/module.mk
 
-counter_src := minitrace/counter.c minitrace/counter_papi.c minitrace/counter_cputime.c \
-               minitrace/counter_valgrind.c minitrace/counter_blocks.c
-minitrace_src := minitrace/mpi_backend.c minitrace/mpi_backend_shims.S minitrace/record.c minitrace/extra.c \
-                 minitrace/recording.c minitrace/agree.c minitrace/site.c minitrace/map.c minitrace/untraced.c minitrace/uncounted.c \
-                 minitrace/type.c minitrace/handle.c minitrace/fortran.c \
-                 minitrace/table.c \
-                 minitrace/rec_p2p.c minitrace/rec_probe.c minitrace/rec_request.c minitrace/rec_coll.c \
-                 minitrace/rec_comm.c minitrace/neighbours.c minitrace/nodes.c minitrace/rec_rma.c minitrace/rec_io.c \
-                 minitrace/shim_by_hand.c $(shims:%=$(made_dir)/minitrace/%)
+counter_src := $(addprefix minitrace/counters/counter,.c _papi.c _cputime.c _valgrind.c _blocks.c)
+minitrace_src := $(addprefix minitrace/,mpi_backend.c mpi_backend_shims.S record.c extra.c recording.c \
+                   agree.c site.c map.c untraced.c uncounted.c type.c handle.c fortran.c table.c \
+                   rec_p2p.c rec_probe.c rec_request.c rec_coll.c rec_comm.c neighbours.c nodes.c \
+                   rec_rma.c rec_io.c shim_by_hand.c) $(shims:%=$(made_dir)/minitrace/%)
 
 # The MPI back ends, each compiled with its MPI's compiler: MPICC, for the MPI that it has;
 # and MPICC_MPICH, if MPICH is installed beside Open MPI.

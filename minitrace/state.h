@@ -12,7 +12,7 @@
 #include <sys/types.h>
 
 #include "formats/writer.h"
-#include "minitrace/counter.h"
+#include "minitrace/counters/counter.h"
 #include "minitrace/extra.h"
 #include "minitrace/record.h"
 

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "node/program.h"
-#include "minitrace/counter.h"
+#include "minitrace/counters/counter.h"
 
 /* The result that the trying child sends. */
 struct answer {

@@ -1,9 +1,9 @@
-#include "minitrace/counter.h"
+#include "minitrace/counters/counter.h"
 
 #include <errno.h>
 #include <string.h>
 
-#include "minitrace/counter_impl.h"
+#include "minitrace/counters/counter_impl.h"
 
 #define CHOICES "auto, papi, papi:EVENT, valgrind, blocks or cputime"
 

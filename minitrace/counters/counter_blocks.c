@@ -8,7 +8,7 @@
 #include <errno.h>
 #include <stddef.h>
 
-#include "minitrace/counter_impl.h"
+#include "minitrace/counters/counter_impl.h"
 
 #ifdef __x86_64__
 static char *thread_pointer(void)

@@ -3,7 +3,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "minitrace/counter_impl.h"
+#include "minitrace/counters/counter_impl.h"
 
 static uint64_t cputime_read(void)
 {

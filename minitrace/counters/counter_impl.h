@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <time.h>
 
-#include "minitrace/counter.h"
+#include "minitrace/counters/counter.h"
 
 /* The default event of the counter papi. */
 #define TI__PAPI_DEFAULT "PAPI_TOT_INS"

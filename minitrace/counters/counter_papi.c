@@ -34,7 +34,7 @@
 #include <unistd.h>
 
 #include "common/fds.h"
-#include "minitrace/counter_impl.h"
+#include "minitrace/counters/counter_impl.h"
 
 #if defined(__has_include)
 #if __has_include(<papi.h>)

@@ -5,7 +5,7 @@
  */
 #include <stddef.h>
 
-#include "minitrace/counter_impl.h"
+#include "minitrace/counters/counter_impl.h"
 #include "minitrace/valgrind/ticount.h"
 
 #if defined(__has_include)

@@ -25,7 +25,7 @@ cat >"$tmp/libc.c" <<'C'
 #include <wchar.h>
 
 #include "acquire/plan/isa.h"
-#include "minitrace/counter.h"
+#include "minitrace/counters/counter.h"
 
 static char a[1 << 21], b[1 << 21];
 static wchar_t w[1000];
@@ -79,7 +79,7 @@ int main(int argc, char **argv)
 }
 C
 "$cc" -std=c11 -D_GNU_SOURCE -O1 -fno-builtin -w -I. -Ilib -pthread -o "$tmp/libc" "$tmp/libc.c" \
-    acquire/plan/isa.c minitrace/counter*.c lib/common/err.c lib/common/fds.c -lm -ldl || exit 1
+    acquire/plan/isa.c minitrace/counters/counter*.c lib/common/err.c lib/common/fds.c -lm -ldl || exit 1
 
 # count NODE [TUNABLES]: the instructions on a machine that is what NODE says
 count() {

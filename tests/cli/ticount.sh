@@ -235,7 +235,7 @@ cat >"$tmp/main.c" <<'C'
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "minitrace/counter.h"
+#include "minitrace/counters/counter.h"
 
 typedef const volatile uint64_t word_t;
 uint64_t measure(void (*fn)(void), word_t *word);
@@ -344,7 +344,7 @@ int main(void)
 C
 
 "$cc" -std=c11 -D_GNU_SOURCE -O2 -I. -Ilib -pthread -o "$tmp/exact" "$tmp/main.c" "$tmp/programs.S" \
-    minitrace/counter*.c lib/common/err.c lib/common/fds.c -ldl || exit 1
+    minitrace/counters/counter*.c lib/common/err.c lib/common/fds.c -ldl || exit 1
 printf 'int main(void) { return 7; }\n' | "$cc" -x c -o "$tmp/seven" - || exit 1
 
 unset VALGRIND_OPTS
@@ -378,11 +378,11 @@ done
 ticount --nonsense "$tmp/seven" >/dev/null 2>&1 && fail "an unknown option was accepted"
 
 # Another tool is not ours.
-printf '%s\n' '#include <stdio.h>' '#include "minitrace/counter.h"' 'int main(void) {' \
+printf '%s\n' '#include <stdio.h>' '#include "minitrace/counters/counter.h"' 'int main(void) {' \
     'struct ti_counter c; struct ti_err e;' \
     'ti_status st = ti_counter_open(&(struct ti_counter_request){.choice = "valgrind"}, &c, &e);' \
     'if (st != TI_OK) puts(e.text); return st; }' >"$tmp/ask.c"
-"$cc" -std=c11 -D_GNU_SOURCE -I. -Ilib -pthread -o "$tmp/ask" "$tmp/ask.c" minitrace/counter*.c \
+"$cc" -std=c11 -D_GNU_SOURCE -I. -Ilib -pthread -o "$tmp/ask" "$tmp/ask.c" minitrace/counters/counter*.c \
     lib/common/err.c lib/common/fds.c -ldl || exit 1
 for tool in none memcheck; do
     out=$(valgrind -q --vgdb=no --tool=$tool "$tmp/ask" 2>&1)

@@ -13,7 +13,7 @@
 #include <pthread.h>
 #include <string.h>
 
-#include "minitrace/counter.h"
+#include "minitrace/counters/counter.h"
 
 extern _Thread_local uint64_t tiara_blocks; /* wrap/blocks.c */
 

@@ -17,7 +17,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "minitrace/counter.h"
+#include "minitrace/counters/counter.h"
 
 #define ROUNDS 1000000
 

@@ -17,7 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "minitrace/counter.h"
+#include "minitrace/counters/counter.h"
 
 #if __has_include(<papi.h>)
 #include <papi.h>

@@ -26,7 +26,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "minitrace/counter.h"
+#include "minitrace/counters/counter.h"
 
 #if __has_include(<papi.h>)
 #include <papi.h>
