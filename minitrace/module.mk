@@ -19,7 +19,7 @@ check-symbols: $(libminitrace)
 	TI_BUILD=$(O) MPICC='$(MPICC)' NAMES=$(made_dir)/minitrace/mpi_names.inc tools/check-symbols
 .PHONY: check-symbols
 
-include minitrace/valgrind/module.mk minitrace/blocks/module.mk
+include minitrace/valgrind/module.mk
 
 counter_src := $(addprefix minitrace/counters/counter,.c _papi.c _cputime.c _valgrind.c _blocks.c)
 minitrace_src := $(addprefix minitrace/,mpi_backend.c mpi_backend_shims.S record.c extra.c recording.c \

@@ -1,5 +1,6 @@
 # wrap: ti-mpicc and its variants, one program under several names; and the library with
-# the counter that compiled code adds to.
+# the counter that compiled code adds to.  assembler/ is the `as` that they call.
+include wrap/assembler/module.mk
 wrap_src   := wrap/driver.c
 wrap_links := ti-mpicxx ti-mpic++ ti-mpifort ti-mpif77 ti-mpif90
 wrap_libs  := $(O)/libtiara-blocks.so $(O)/libtiara-blocks.a

@@ -17,7 +17,7 @@
  *   valgrind   The instruction count of the `ticount` valgrind tool.  Exact, needs no
  *              hardware counter; the process must run under valgrind --tool=ticount.
  *   blocks     The instructions of code compiled with ti-mpicc and its variants
- *              (minitrace/blocks/).  Exact, needs no hardware counter, counts no other
+ *              (wrap/assembler/).  Exact, needs no hardware counter, counts no other
  *              code.
  *   cputime    The thread's CPU time in nanoseconds.  An estimate, never chosen by
  *              `auto`, and marked as inexact in the trace.

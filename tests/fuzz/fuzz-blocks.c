@@ -4,8 +4,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "minitrace/blocks/emit.h"
-#include "minitrace/blocks/verify.h"
+#include "wrap/assembler/emit.h"
+#include "wrap/assembler/verify.h"
 #include "tests/fuzz/fuzz.h"
 
 static void emit(const struct ti_text *t, const struct ti_flow *f,

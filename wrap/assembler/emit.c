@@ -1,4 +1,4 @@
-#include "minitrace/blocks/emit.h"
+#include "wrap/assembler/emit.h"
 
 #include <string.h>
 

@@ -16,7 +16,7 @@
 #ifndef TI_BLOCKS_EMIT_H
 #define TI_BLOCKS_EMIT_H
 
-#include "minitrace/blocks/flow.h"
+#include "wrap/assembler/flow.h"
 
 /* Write `t` to `out`: with the additions of `f` unless it is NULL; with the map of its statements
  * (object.h) if `map`.  `own`, by addition, is what to add to tiara_blocks_own; NULL without

@@ -1,4 +1,4 @@
-#include "minitrace/blocks/flow.h"
+#include "wrap/assembler/flow.h"
 
 #include <Zydis/Zydis.h>
 #include <stdlib.h>

@@ -4,7 +4,7 @@
 #ifndef TI_BLOCKS_FLOW_H
 #define TI_BLOCKS_FLOW_H
 
-#include "minitrace/blocks/object.h"
+#include "wrap/assembler/object.h"
 
 /* Sets of registers and flags: what an instruction reads or writes, and what is live.  One bit per
  * general register, in hardware's order, and per flag that an addition changes. */

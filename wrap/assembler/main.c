@@ -12,8 +12,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "minitrace/blocks/emit.h"
-#include "minitrace/blocks/verify.h"
+#include "wrap/assembler/emit.h"
+#include "wrap/assembler/verify.h"
 
 struct words {
     char **at;

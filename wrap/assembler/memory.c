@@ -1,4 +1,4 @@
-#include "minitrace/blocks/blocks.h"
+#include "wrap/assembler/blocks.h"
 
 #include <stdlib.h>
 

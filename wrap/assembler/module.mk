@@ -1,11 +1,11 @@
 # blocks: the `as` that makes code count its instructions, on x86-64.  It needs Zydis; without
 # Zydis, neither it nor ti-mpicc is built.
-blocks_src := $(addprefix minitrace/blocks/,memory.c text.c object.c flow.c emit.c verify.c)
+blocks_src := $(addprefix wrap/assembler/,memory.c text.c object.c flow.c emit.c verify.c)
 blocks_as  := $(if $(filter x86_64%,$(shell $(CC) -dumpmachine)),$(shell \
     $(CC) -E -xc -include Zydis/Zydis.h /dev/null >/dev/null 2>&1 && echo $(O)/libexec/blocks/as))
 
 all: $(if $(blocks_as),$(blocks_as),no-blocks)
-$(O)/libexec/blocks/as: $(call obj,minitrace/blocks/main.c $(blocks_src) lib/common/err.c)
+$(O)/libexec/blocks/as: $(call obj,wrap/assembler/main.c $(blocks_src) lib/common/err.c)
 	@mkdir -p $(@D)
 	$(call say,LINK)$(CC) $(san_flags) $(CFLAGS) $(LDFLAGS) -o $@ $^ -lZydis $(LDLIBS)
 no-blocks:

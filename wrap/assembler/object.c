@@ -1,4 +1,4 @@
-#include "minitrace/blocks/object.h"
+#include "wrap/assembler/object.h"
 
 #include <errno.h>
 #include <stdlib.h>

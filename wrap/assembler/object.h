@@ -9,7 +9,7 @@
 
 #include <elf.h>
 
-#include "minitrace/blocks/text.h"
+#include "wrap/assembler/text.h"
 
 #define TI_OBJECT_MAP ".tiara.map"
 

@@ -1,4 +1,4 @@
-#include "minitrace/blocks/text.h"
+#include "wrap/assembler/text.h"
 
 #include <ctype.h>
 #include <search.h>

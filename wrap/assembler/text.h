@@ -7,7 +7,7 @@
 #ifndef TI_BLOCKS_TEXT_H
 #define TI_BLOCKS_TEXT_H
 
-#include "minitrace/blocks/blocks.h"
+#include "wrap/assembler/blocks.h"
 
 enum ti_stmt_kind {
     TI_STMT_LABEL,

@@ -1,4 +1,4 @@
-#include "minitrace/blocks/verify.h"
+#include "wrap/assembler/verify.h"
 
 #include <Zydis/Zydis.h>
 #include <stdlib.h>

@@ -4,7 +4,7 @@
 #ifndef TI_BLOCKS_VERIFY_H
 #define TI_BLOCKS_VERIFY_H
 
-#include "minitrace/blocks/flow.h"
+#include "wrap/assembler/flow.h"
 
 /* Compare object `now`, from the text with the additions of `f`, with `was`, which `f` was decoded
  * from.  `own`, unless NULL, is set by addition to the number of instructions added to its block,
