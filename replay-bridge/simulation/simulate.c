@@ -110,7 +110,8 @@ static void free_args(struct args *a)
 
 /* Options that have SimGrid tell of each message. */
 static const char *const tracing[] = {":yes", "/smpi:yes", "/smpi/internals:yes",
-                                      "/smpi/display-sizes:yes", "/filename:" TI_SIM_MESSAGES};
+                                      "/smpi/display-sizes:yes",
+                                      ("/filename:" TI_SIM_MESSAGES)};
 
 /*
  * smpirun splits at blanks, so every name here is without; paths are relative
