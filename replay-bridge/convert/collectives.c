@@ -4,18 +4,18 @@
 
 #define NOBODY (-1)
 
-static void exchange(const struct ti_part *p, int64_t to, int64_t bytes, int64_t from,
+static void exchange(const struct ti_expansion *p, int64_t to, int64_t bytes, int64_t from,
                      int64_t bytes_from)
 {
     p->exchange(p->arg, to, bytes, from, bytes_from);
 }
 
-static void send(const struct ti_part *p, int64_t to, int64_t bytes)
+static void send(const struct ti_expansion *p, int64_t to, int64_t bytes)
 {
     exchange(p, to, bytes, NOBODY, 0);
 }
 
-static void receive(const struct ti_part *p, int64_t from, int64_t bytes)
+static void receive(const struct ti_expansion *p, int64_t from, int64_t bytes)
 {
     exchange(p, NOBODY, 0, from, bytes);
 }
@@ -40,24 +40,24 @@ static int64_t taken(const struct ti_event *ev, int64_t from)
                        : TI_F_BYTES];
 }
 
-static void barrier(const struct ti_part *p)
+static void barrier(const struct ti_expansion *p)
 {
     for (int64_t far = 1; far < p->n; far *= 2)
         exchange(p, (p->me + far) % p->n, 0, (p->me - far + p->n) % p->n, 0);
 }
 
 /* Both trees: rank r, counted from the root, has the parent r without its lowest bit. */
-static int64_t from_root(const struct ti_part *p)
+static int64_t from_root(const struct ti_expansion *p)
 {
     return (p->me - p->ev->arg[TI_F_ROOT] + p->n) % p->n;
 }
 
-static int64_t rank_at(const struct ti_part *p, int64_t r)
+static int64_t rank_at(const struct ti_expansion *p, int64_t r)
 {
     return (r + p->ev->arg[TI_F_ROOT]) % p->n;
 }
 
-static void bcast(const struct ti_part *p)
+static void bcast(const struct ti_expansion *p)
 {
     int64_t r = from_root(p), bytes = p->ev->arg[TI_F_BYTES], bit = 1;
 
@@ -70,7 +70,7 @@ static void bcast(const struct ti_part *p)
             send(p, rank_at(p, r + bit), bytes);
 }
 
-static void reduce(const struct ti_part *p)
+static void reduce(const struct ti_expansion *p)
 {
     int64_t r = from_root(p), bytes = p->ev->arg[TI_F_BYTES], bit = 1;
 
@@ -82,7 +82,7 @@ static void reduce(const struct ti_part *p)
 }
 
 /* The first 2 * `extra` ranks work in pairs, of which the odd one is among a power of two. */
-static void allreduce(const struct ti_part *p)
+static void allreduce(const struct ti_expansion *p)
 {
     int64_t bytes = p->ev->arg[TI_F_BYTES], power = 1, extra, r;
     bool paired, idle;
@@ -109,7 +109,7 @@ static void allreduce(const struct ti_part *p)
         send(p, p->me - 1, bytes);
 }
 
-static void scatter(const struct ti_part *p)
+static void scatter(const struct ti_expansion *p)
 {
     int64_t root = p->ev->arg[TI_F_ROOT];
 
@@ -122,7 +122,7 @@ static void scatter(const struct ti_part *p)
             send(p, i, given(p->ev, i));
 }
 
-static void gather(const struct ti_part *p)
+static void gather(const struct ti_expansion *p)
 {
     int64_t root = p->ev->arg[TI_F_ROOT];
 
@@ -135,7 +135,7 @@ static void gather(const struct ti_part *p)
             receive(p, i, taken(p->ev, i));
 }
 
-static void allgather(const struct ti_part *p)
+static void allgather(const struct ti_expansion *p)
 {
     int64_t right = (p->me + 1) % p->n, left = (p->me + p->n - 1) % p->n, block = p->me;
 
@@ -148,7 +148,7 @@ static void allgather(const struct ti_part *p)
 }
 
 /* A reduction takes as many bytes from each as it has itself. */
-static void pairwise(const struct ti_part *p)
+static void pairwise(const struct ti_expansion *p)
 {
     bool reduces = (p->ev->mask & TI_M_REDOP) != 0;
 
@@ -159,7 +159,7 @@ static void pairwise(const struct ti_part *p)
     }
 }
 
-static void chain(const struct ti_part *p)
+static void chain(const struct ti_expansion *p)
 {
     int64_t bytes = p->ev->arg[TI_F_BYTES];
 
@@ -169,7 +169,7 @@ static void chain(const struct ti_part *p)
         send(p, p->me + 1, bytes);
 }
 
-void ti_expand(const struct ti_part *p)
+void ti_expand(const struct ti_expansion *p)
 {
     uint32_t op = p->ev->op;
     bool reduces = (p->ev->mask & TI_M_REDOP) != 0;

@@ -18,7 +18,7 @@
 #include "formats/event.h"
 
 /* One rank's part. */
-struct ti_part {
+struct ti_expansion {
     const struct ti_event *ev; /* of a collective within one group, not of neighbours */
     int64_t me, n;             /* rank in it, and its ranks */
 
@@ -28,6 +28,6 @@ struct ti_part {
     void *arg;
 };
 
-void ti_expand(const struct ti_part *p);
+void ti_expand(const struct ti_expansion *p);
 
 #endif

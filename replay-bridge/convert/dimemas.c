@@ -92,7 +92,7 @@ const char *ti_dimemas_refusal(const struct ti_comms *comms, const struct ti_ste
 /* ---- records ---- */
 
 struct dimemas {
-    struct ti_plan *plan;
+    struct ti_conversion *conv;
     FILE *out;
     int64_t rank;
     struct ti_clock clock;
@@ -108,22 +108,22 @@ static void put_burst(struct dimemas *d)
         return;
     fprintf(d->out, "1:%" PRId64 ":0:%" PRIu64 ".%09" PRIu64 "\n", d->rank, ns / NS_PER_S,
             ns % NS_PER_S);
-    d->plan->actions++;
+    d->conv->actions++;
 }
 
 /* Dimemas numbers communicators from 1. */
 static int64_t comm_of(const struct dimemas *d, int64_t gid)
 {
-    return ti_plan_comm(d->plan, gid) + 1;
+    return ti_conversion_comm(d->conv, gid) + 1;
 }
 
 static void put_message(struct dimemas *d, const struct ti_msg *m, int64_t bytes, int how)
 {
     put_burst(d);
     fprintf(d->out, "%d:%" PRId64 ":0:%" PRId64 ":-1:%" PRId64 ":%" PRId64 ":%" PRId64 ":%d\n",
-            m->recv ? 3 : 2, d->rank, m->peer, bytes, ti_lint_tag(&d->plan->lint, d->rank, m),
+            m->recv ? 3 : 2, d->rank, m->peer, bytes, ti_lint_tag(&d->conv->lint, d->rank, m),
             comm_of(d, m->gid), how);
-    d->plan->actions++;
+    d->conv->actions++;
 }
 
 static int how(const struct ti_msg *m, bool blocks)
@@ -142,7 +142,7 @@ static ti_status post(struct dimemas *d, const struct ti_msg *m, bool blocks, in
 
     if (m->null)
         return TI_OK;
-    st = ti_plan_bytes(d->plan, d->rank, m, bytes, err);
+    st = ti_conversion_bytes(d->conv, d->rank, m, bytes, err);
     if (st)
         return st;
     if (m->recv && m->req >= 0) {
@@ -184,7 +184,7 @@ static int64_t sum(const struct ti_event *ev, int v)
 static void put_collective(struct dimemas *d, const struct ti_step *step)
 {
     const struct ti_event *ev = &step->ev;
-    const struct ti_group *g = ti_comms_group(&d->plan->lint.check.comms, step->gid);
+    const struct ti_group *g = ti_comms_group(&d->conv->lint.check.comms, step->gid);
     int64_t root = ev->mask & TI_M_ROOT ? ev->arg[TI_F_ROOT] : -1, sent, received;
     bool is_root = root == step->call->on.me, from = ti_op_is(ev->op, TI_T_FROM_ROOT);
     bool to = ti_op_is(ev->op, TI_T_TO_ROOT);
@@ -202,7 +202,7 @@ static void put_collective(struct dimemas *d, const struct ti_step *step)
             d->rank, operation(ev->op), comm_of(d, step->gid),
             operation(ev->op) == REDUCE ? (int64_t)g->member[root] : (int64_t)is_root,
             from && !is_root ? 0 : sent, (to && !is_root) || copies ? 0 : received);
-    d->plan->actions++;
+    d->conv->actions++;
 }
 
 static ti_status put_step(void *arg, const struct ti_step *step, struct ti_err *err)
@@ -217,20 +217,20 @@ static ti_status put_step(void *arg, const struct ti_step *step, struct ti_err *
             if (step->done[i].recv && !step->done[i].null)
                 put_message(d, &step->done[i], d->size[step->done[i].req], RECV_WAIT);
     if (ti_op_collective(step->ev.op) && step->ncalls && step->gid >= 0 &&
-        ti_comms_group(&d->plan->lint.check.comms, step->gid)->shape != TI_COMM_ALONE)
+        ti_comms_group(&d->conv->lint.check.comms, step->gid)->shape != TI_COMM_ALONE)
         put_collective(d, step);
     return TI_OK;
 }
 
 /* A task without a record cannot be: its first one is a burst of nothing. */
-static ti_status write_rank(struct ti_plan *plan, int64_t rank, FILE *out, struct ti_err *err)
+static ti_status write_rank(struct ti_conversion *conv, int64_t rank, FILE *out, struct ti_err *err)
 {
-    struct dimemas d = {.plan = plan, .out = out, .rank = rank};
+    struct dimemas d = {.conv = conv, .out = out, .rank = rank};
     ti_status st;
 
     fprintf(out, "1:%" PRId64 ":0:0.000000000\n", rank);
-    plan->actions++;
-    st = ti_plan_walk(plan, rank, &d.clock, put_step, &d, err);
+    conv->actions++;
+    st = ti_conversion_walk(conv, rank, &d.clock, put_step, &d, err);
     put_burst(&d);
     free(d.size);
     return st;
@@ -239,53 +239,53 @@ static ti_status write_rank(struct ti_plan *plan, int64_t rank, FILE *out, struc
 /* ---- the file ---- */
 
 /* Where the offset of the offsets stands, which is known at the end. */
-static long write_header(const struct ti_plan *plan, FILE *f)
+static long write_header(const struct ti_conversion *conv, FILE *f)
 {
     long at;
 
     fprintf(f, "#DIMEMAS:\"tiara\":1,");
     at = ftell(f);
-    fprintf(f, "%020d:%" PRId64 "(", 0, plan->lint.np);
-    for (int64_t rank = 0; rank < plan->lint.np; rank++)
+    fprintf(f, "%020d:%" PRId64 "(", 0, conv->lint.np);
+    for (int64_t rank = 0; rank < conv->lint.np; rank++)
         fprintf(f, rank ? ",1" : "1");
-    fprintf(f, "),%" PRId64 "\n", plan->ncomms);
+    fprintf(f, "),%" PRId64 "\n", conv->ncomms);
     return at;
 }
 
-static void write_comms(const struct ti_plan *plan, FILE *f)
+static void write_comms(const struct ti_conversion *conv, FILE *f)
 {
-    for (int64_t gid = 0; gid < (int64_t)plan->comm_cap; gid++) {
+    for (int64_t gid = 0; gid < (int64_t)conv->comm_cap; gid++) {
         const struct ti_group *g;
 
-        if (!plan->comm[gid])
+        if (!conv->comm[gid])
             continue;
-        g = ti_comms_group(&plan->lint.check.comms, gid);
-        fprintf(f, "d:1:%" PRId64 ":%" PRId64, ti_plan_comm(plan, gid) + 1, g->size);
+        g = ti_comms_group(&conv->lint.check.comms, gid);
+        fprintf(f, "d:1:%" PRId64 ":%" PRId64, ti_conversion_comm(conv, gid) + 1, g->size);
         for (int64_t i = 0; i < g->size; i++)
             fprintf(f, ":%d", (int)g->member[i]);
         fputc('\n', f);
     }
 }
 
-static ti_status write_all(struct ti_plan *plan, FILE *f, long *offset, struct ti_err *err)
+static ti_status write_all(struct ti_conversion *conv, FILE *f, long *offset, struct ti_err *err)
 {
-    long header = write_header(plan, f), offsets;
+    long header = write_header(conv, f), offsets;
     ti_status st = TI_OK;
 
-    write_comms(plan, f);
-    for (int64_t rank = 0; rank < plan->lint.np && !st; rank++) {
+    write_comms(conv, f);
+    for (int64_t rank = 0; rank < conv->lint.np && !st; rank++) {
         offset[rank] = ftell(f);
-        st = write_rank(plan, rank, f, err);
+        st = write_rank(conv, rank, f, err);
     }
     offsets = ftell(f);
-    for (int64_t rank = 0; rank < plan->lint.np; rank++)
+    for (int64_t rank = 0; rank < conv->lint.np; rank++)
         fprintf(f, "s:%" PRId64 ":%ld\n", rank, offset[rank]);
     if (fseek(f, header, SEEK_SET) == 0)
         fprintf(f, "%020ld", offsets);
     return st;
 }
 
-ti_status ti_dimemas_write(struct ti_plan *plan, const char *name, struct ti_err *err)
+ti_status ti_dimemas_write(struct ti_conversion *conv, const char *name, struct ti_err *err)
 {
     size_t cap = 0;
     long *offset;
@@ -294,8 +294,8 @@ ti_status ti_dimemas_write(struct ti_plan *plan, const char *name, struct ti_err
 
     if (st)
         return st;
-    offset = ti_grow(NULL, &cap, (size_t)plan->lint.np, sizeof *offset);
-    st = write_all(plan, f, offset, err);
+    offset = ti_grow(NULL, &cap, (size_t)conv->lint.np, sizeof *offset);
+    st = write_all(conv, f, offset, err);
     free(offset);
     return ti_file_finish(f, name, st, err);
 }

@@ -56,7 +56,7 @@ const char *ti_goal_refusal(const struct ti_comms *comms, const struct ti_step *
 /* ---- operations ---- */
 
 struct goal {
-    struct ti_plan *plan;
+    struct ti_conversion *conv;
     FILE *out;
     int64_t rank;
     struct ti_clock clock;
@@ -74,7 +74,7 @@ struct goal {
     const struct ti_group *group;
 };
 
-static void requires(struct goal *g, const char *how, uint64_t label)
+static void put_dependency(struct goal *g, const char *how, uint64_t label)
 {
     if (label)
         fprintf(g->out, "l%" PRIu64 " %s l%" PRIu64 "\n", g->last, how, label);
@@ -84,12 +84,12 @@ static void requires(struct goal *g, const char *how, uint64_t label)
 static uint64_t close_op(struct goal *g, bool blocks)
 {
     fputc('\n', g->out);
-    requires(g, "requires", g->chain);
-    requires(g, "irequires", g->begun);
+    put_dependency(g, "requires", g->chain);
+    put_dependency(g, "irequires", g->begun);
     g->begun = blocks ? 0 : g->last;
     if (blocks)
         g->chain = g->last;
-    g->plan->actions++;
+    g->conv->actions++;
     return g->last;
 }
 
@@ -130,7 +130,7 @@ static void put_join(struct goal *g, const uint64_t *label, size_t n)
     g->begun = 0;
     close_op(g, true);
     for (size_t i = 0; i < n; i++)
-    requires(g, "requires", label[i]);
+        put_dependency(g, "requires", label[i]);
     g->begun = begun;
 }
 
@@ -151,9 +151,9 @@ static ti_status post(struct goal *g, const struct ti_msg *m, bool blocks, uint6
     *label = 0;
     if (m->null)
         return TI_OK;
-    st = ti_plan_bytes(g->plan, g->rank, m, &bytes, err);
+    st = ti_conversion_bytes(g->conv, g->rank, m, &bytes, err);
     if (!st)
-        *label = put_message(g, m->recv, bytes, m->peer, ti_lint_tag(&g->plan->lint, g->rank, m),
+        *label = put_message(g, m->recv, bytes, m->peer, ti_lint_tag(&g->conv->lint, g->rank, m),
                              blocks && !ti_msg_unwaited(m));
     return st;
 }
@@ -236,11 +236,12 @@ static void exchange(void *arg, int64_t to, int64_t bytes, int64_t from, int64_t
 /* The operations of a collective, after the chain. */
 static void expand(struct goal *g, const struct ti_coll_call *call)
 {
-    struct ti_part part = {.ev = call->ev, .exchange = exchange, .arg = g, .me = call->on.me};
-    int64_t comm = ti_plan_comm(g->plan, call->on.gid);
+    struct ti_expansion part = {.ev = call->ev, .exchange = exchange, .arg = g, .me = call->on.me};
+    int64_t comm = ti_conversion_comm(g->conv, call->on.gid);
 
     g->calls = ti_grow(g->calls, &g->calls_cap, (size_t)comm + 1, sizeof g->calls[0]);
-    g->coll_tag = ti_plan_tags(g->plan) + comm * TURNS + (int64_t)(g->calls[comm]++ % TURNS);
+    g->coll_tag =
+        ti_conversion_unused_tag(g->conv) + comm * TURNS + (int64_t)(g->calls[comm]++ % TURNS);
     part.n = g->group->size;
     ti_expand(&part);
 }
@@ -271,7 +272,7 @@ static ti_status put_collective(struct goal *g, const struct ti_coll_call *call,
 {
     if (!ti_op_collective(call->ev->op))
         return TI_OK;
-    g->group = ti_comms_group(&g->plan->lint.check.comms, call->on.gid);
+    g->group = ti_comms_group(&g->conv->lint.check.comms, call->on.gid);
     if (g->group->shape == TI_COMM_ALONE)
         return TI_OK;
     put_burst(g);
@@ -295,13 +296,13 @@ static ti_status put_step(void *arg, const struct ti_step *step, struct ti_err *
     return st;
 }
 
-static ti_status write_rank(struct ti_plan *plan, int64_t rank, FILE *out, struct ti_err *err)
+static ti_status write_rank(struct ti_conversion *conv, int64_t rank, FILE *out, struct ti_err *err)
 {
-    struct goal g = {.plan = plan, .out = out, .rank = rank};
+    struct goal g = {.conv = conv, .out = out, .rank = rank};
     ti_status st;
 
     fprintf(out, "rank %" PRId64 " {\n", rank);
-    st = ti_plan_walk(plan, rank, &g.clock, put_step, &g, err);
+    st = ti_conversion_walk(conv, rank, &g.clock, put_step, &g, err);
     put_burst(&g);
     if (!g.last) { /* LogGOPSim takes no rank without an operation */
         open_op(&g);
@@ -315,18 +316,18 @@ static ti_status write_rank(struct ti_plan *plan, int64_t rank, FILE *out, struc
     return st;
 }
 
-ti_status ti_goal_write(struct ti_plan *plan, const char *name, struct ti_err *err)
+ti_status ti_goal_write(struct ti_conversion *conv, const char *name, struct ti_err *err)
 {
     FILE *f;
     ti_status st;
 
-    if (ti_plan_tags(plan) + plan->ncomms * TURNS > (int64_t)TAG_MOST)
+    if (ti_conversion_unused_tag(conv) + conv->ncomms * TURNS > (int64_t)TAG_MOST)
         return ti_err_set(err, TI_ERR_INPUT, "the trace needs more tags than GOAL has");
     st = ti_file_create(name, &f, err);
     if (st)
         return st;
-    fprintf(f, "num_ranks %" PRId64 "\n", plan->lint.np);
-    for (int64_t rank = 0; rank < plan->lint.np && !st; rank++)
-        st = write_rank(plan, rank, f, err);
+    fprintf(f, "num_ranks %" PRId64 "\n", conv->lint.np);
+    for (int64_t rank = 0; rank < conv->lint.np && !st; rank++)
+        st = write_rank(conv, rank, f, err);
     return ti_file_finish(f, name, st, err);
 }

@@ -458,7 +458,7 @@ static void wait_all(struct import *im, struct rank *r, const struct ti_lines *l
 /* ---- messages ---- */
 
 static ti_status find_peer(struct import *im, const struct ti_lines *l, const struct ti_action *a,
-                           struct ti_half *m, struct ti_err *err)
+                           struct ti_message_side *m, struct ti_err *err)
 {
     int64_t t;
 
@@ -484,7 +484,7 @@ static ti_status find_peer(struct import *im, const struct ti_lines *l, const st
 }
 
 static ti_status find_size(struct import *im, const struct ti_lines *l, int64_t rank,
-                           struct ti_half *m, struct ti_err *err)
+                           struct ti_message_side *m, struct ti_err *err)
 {
     int64_t c = ti_map_find(&im->channels, m->peer, rank, m->tag, 0);
 
@@ -503,7 +503,8 @@ static ti_status find_size(struct import *im, const struct ti_lines *l, int64_t 
     return TI_OK;
 }
 
-static void put_side(struct ti_event *ev, const struct ti_half *m, int64_t rank, bool second)
+static void put_side(struct ti_event *ev, const struct ti_message_side *m, int64_t rank,
+                     bool second)
 {
     put(ev, second ? TI_F_PEER2 : TI_F_PEER, m->peer == TI_SG_NULL ? TI_NULL : m->peer - rank);
     put(ev, second ? TI_F_TAG2 : TI_F_TAG, m->tag);
@@ -514,7 +515,7 @@ static void put_side(struct ti_event *ev, const struct ti_half *m, int64_t rank,
 static ti_status message(struct import *im, struct rank *r, const struct ti_lines *l,
                          struct ti_action *a, struct ti_err *err)
 {
-    struct ti_half *m = &a->side[0];
+    struct ti_message_side *m = &a->side[0];
     struct ti_event ev = event(a->op);
     struct pending p = {.recv = a->recv, .tag = m->tag, .any = m->peer == TI_SG_ANY_SOURCE};
     ti_status st;

@@ -14,14 +14,14 @@
 #include "sound/problems.h"
 
 enum ti_syntax {
-    TI_SYNTAX_FOUND, /* by the files */
-    TI_SYNTAX_TAGS,  /* SimGrid 3.20 and later */
-    TI_SYNTAX_OLD    /* before: no tags, waits without arguments */
+    TI_SYNTAX_AUTO, /* by the files */
+    TI_SYNTAX_TAGS, /* SimGrid 3.20 and later */
+    TI_SYNTAX_OLD   /* before: no tags, waits without arguments */
 };
 
 /* What a wait without arguments is for. */
 enum ti_bare_wait {
-    TI_WAIT_FOUND, /* the last request; with ranks as p0, the last receive */
+    TI_WAIT_AUTO, /* the last request; with ranks as p0, the last receive */
     TI_WAIT_LAST,
     TI_WAIT_LAST_RECV,
     TI_WAIT_FIRST,

@@ -316,20 +316,21 @@ static ti_status to_times(const struct options *o, struct ti_source *s, const st
                           struct result *res, struct ti_err *err)
 {
     bool goal = o->to == TO_GOAL;
-    static struct ti_plan plan;
-    ti_status st = ti_plan(&plan, s, pace, goal ? ti_goal_refusal : ti_dimemas_refusal, err);
+    static struct ti_conversion conv;
+    ti_status st =
+        ti_conversion_prepare(&conv, s, pace, goal ? ti_goal_refusal : ti_dimemas_refusal, err);
 
-    res->read = plan.lint.check.events;
-    res->problems = plan.problems;
+    res->read = conv.lint.check.events;
+    res->problems = conv.problems;
     if (!st && res->problems.n)
         st = refuse(o, &res->problems, err);
     if (!st) {
         if (!o->times)
-            warn_of_volumes(&plan.lint.volumes);
-        st = (goal ? ti_goal_write : ti_dimemas_write)(&plan, OUT_NAME, err);
+            warn_of_volumes(&conv.lint.volumes);
+        st = (goal ? ti_goal_write : ti_dimemas_write)(&conv, OUT_NAME, err);
     }
-    res->written = plan.actions;
-    ti_plan_free(&plan);
+    res->written = conv.actions;
+    ti_conversion_free(&conv);
     return st;
 }
 

@@ -14,7 +14,7 @@ struct block {
     int64_t next; /* number of the block that goes on */
 };
 
-struct ti_channel {
+struct ti_size_channel {
     uint64_t sent, room; /* sums of both sides */
     int64_t bytes;       /* of the first messages */
     uint64_t alike;      /* how many these are */
@@ -47,7 +47,7 @@ void ti_sizes_close(struct ti_sizes *sizes)
     *sizes = (struct ti_sizes){0};
 }
 
-static struct ti_channel *channel_of(struct ti_sizes *s, int64_t rank, const struct ti_msg *m)
+static struct ti_size_channel *channel_of(struct ti_sizes *s, int64_t rank, const struct ti_msg *m)
 {
     int64_t from = m->recv ? m->peer : rank, to = m->recv ? rank : m->peer;
     int64_t c = ti_map_add(&s->known, m->gid, m->tag, from, to);
@@ -56,7 +56,7 @@ static struct ti_channel *channel_of(struct ti_sizes *s, int64_t rank, const str
     return &s->channel[c];
 }
 
-static void write_block(struct ti_sizes *s, const struct ti_channel *c)
+static void write_block(struct ti_sizes *s, const struct ti_size_channel *c)
 {
     off_t where = (off_t)(c->at * (int64_t)sizeof *c->block);
 
@@ -64,7 +64,7 @@ static void write_block(struct ti_sizes *s, const struct ti_channel *c)
         s->st = ti_err_errno(&s->err, TI_ERR_IO, "cannot keep the sizes of messages");
 }
 
-static ti_status read_block(struct ti_sizes *s, struct ti_channel *c, int64_t number,
+static ti_status read_block(struct ti_sizes *s, struct ti_size_channel *c, int64_t number,
                             struct ti_err *err)
 {
     off_t where = (off_t)(number * (int64_t)sizeof *c->block);
@@ -76,7 +76,7 @@ static ti_status read_block(struct ti_sizes *s, struct ti_channel *c, int64_t nu
     return TI_OK;
 }
 
-static void add_size(struct ti_sizes *s, struct ti_channel *c, int64_t bytes)
+static void add_size(struct ti_sizes *s, struct ti_size_channel *c, int64_t bytes)
 {
     size_t none = 0;
 
@@ -95,7 +95,7 @@ static void add_size(struct ti_sizes *s, struct ti_channel *c, int64_t bytes)
 
 void ti_sizes_add(struct ti_sizes *s, int64_t rank, const struct ti_msg *m)
 {
-    struct ti_channel *c;
+    struct ti_size_channel *c;
 
     if (m->null)
         return;
@@ -116,7 +116,7 @@ void ti_sizes_add(struct ti_sizes *s, int64_t rank, const struct ti_msg *m)
 ti_status ti_sizes_seal(struct ti_sizes *s, struct ti_err *err)
 {
     for (size_t i = 0; i < s->known.n; i++) {
-        struct ti_channel *c = &s->channel[i];
+        struct ti_size_channel *c = &s->channel[i];
 
         if (c->block)
             write_block(s, c);
@@ -129,7 +129,7 @@ ti_status ti_sizes_seal(struct ti_sizes *s, struct ti_err *err)
 ti_status ti_sizes_of(struct ti_sizes *s, int64_t rank, const struct ti_msg *m, int64_t *bytes,
                       struct ti_err *err)
 {
-    struct ti_channel *c = channel_of(s, rank, m);
+    struct ti_size_channel *c = channel_of(s, rank, m);
     uint64_t nth = c->taken++;
     ti_status st = TI_OK;
 

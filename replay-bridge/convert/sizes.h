@@ -14,7 +14,7 @@
 
 struct ti_sizes {
     struct ti_map known; /* (communicator, tag, source, destination) -> channel */
-    struct ti_channel *channel;
+    struct ti_size_channel *channel;
     size_t cap;
     int file;       /* of blocks of sizes */
     int64_t blocks; /* in it */

@@ -262,18 +262,18 @@ enum ti_syntax ti_action_syntax(const struct ti_action *a, bool *differ)
     if (a->act == TI_ACT_WAIT || a->act == TI_ACT_TEST)
         return a->nargs ? TI_SYNTAX_TAGS : TI_SYNTAX_OLD;
     if (a->act != TI_ACT_MESSAGE)
-        return TI_SYNTAX_FOUND;
+        return TI_SYNTAX_AUTO;
     if (a->nargs != 3)
         return a->nargs == 4 ? TI_SYNTAX_TAGS : TI_SYNTAX_OLD;
     *differ = ends_in_datatype(a);
-    return *differ ? TI_SYNTAX_FOUND : TI_SYNTAX_TAGS;
+    return *differ ? TI_SYNTAX_AUTO : TI_SYNTAX_TAGS;
 }
 
 /* ---- the rest ---- */
 
 static void read_message(struct words *w, struct ti_grammar *g, struct ti_action *a)
 {
-    struct ti_half *m = &a->side[0];
+    struct ti_message_side *m = &a->side[0];
     int64_t count = -1;
 
     a->recv = ti_op_is(a->op, TI_T_RECEIVES);

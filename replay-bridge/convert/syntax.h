@@ -31,7 +31,7 @@ enum ti_act {
 /* Ranks that are none, and a tag. */
 enum { TI_SG_ANY_TAG = -444, TI_SG_ANY_SOURCE = -555, TI_SG_NULL = -666 };
 
-struct ti_half {
+struct ti_message_side {
     int64_t peer, tag;
     int64_t bytes; /* -1: not said */
     int64_t esize;
@@ -45,7 +45,7 @@ struct ti_action {
     char **arg;
     int64_t nargs;
     double amount;
-    struct ti_half side[2]; /* of a message, and the received one of a sendrecv */
+    struct ti_message_side side[2]; /* of a message, and the received one of a sendrecv */
     bool recv;              /* a message: it is received */
     bool bare;              /* wait: no arguments; else: */
     int64_t src, dst, tag;  /* which request */
@@ -57,7 +57,7 @@ struct ti_action {
 /* Which rank a line is of, and what it does: no more is read yet. */
 ti_status ti_action_begin(const struct ti_lines *l, struct ti_action *a, struct ti_err *err);
 
-/* The syntax that a line must have, TI_SYNTAX_FOUND if both take it; *differ: they take it for
+/* The syntax that a line must have, TI_SYNTAX_AUTO if both take it; *differ: they take it for
  * something else. */
 enum ti_syntax ti_action_syntax(const struct ti_action *a, bool *differ);
 
