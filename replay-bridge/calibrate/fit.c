@@ -33,12 +33,12 @@ struct line {
 
 static int by_size(const void *a, const void *b)
 {
-    const struct ti_point *p = a, *q = b;
+    const struct ti_fit_point *p = a, *q = b;
 
     return (p->size > q->size) - (p->size < q->size);
 }
 
-static struct sums add(struct sums s, const struct ti_point *p)
+static struct sums add(struct sums s, const struct ti_fit_point *p)
 {
     double w = 1 / (p->scale * p->scale), x = p->size, y = p->seconds;
 
@@ -127,7 +127,7 @@ static int choose(const struct table *t, int points, int most)
     return chosen;
 }
 
-static void judge(struct ti_segment *s, double end, const struct ti_point *p, int n)
+static void judge(struct ti_segment *s, double end, const struct ti_fit_point *p, int n)
 {
     double sum = 0;
 
@@ -144,7 +144,7 @@ static void judge(struct ti_segment *s, double end, const struct ti_point *p, in
     s->mean_error = s->points ? sum / s->points : 0;
 }
 
-static void tell(const struct table *t, int k, double cut, const struct ti_point *p, int n,
+static void tell(const struct table *t, int k, double cut, const struct ti_fit_point *p, int n,
                  struct ti_segment *out)
 {
     double end = INFINITY;
@@ -163,7 +163,7 @@ static void tell(const struct table *t, int k, double cut, const struct ti_point
     }
 }
 
-static void sum_up(struct table *t, const struct ti_point *p, int n)
+static void sum_up(struct table *t, const struct ti_fit_point *p, int n)
 {
     t->upto[0] = (struct sums){0};
     for (int i = 0; i < n; i++) {
@@ -175,7 +175,7 @@ static void sum_up(struct table *t, const struct ti_point *p, int n)
     }
 }
 
-static ti_status check(const struct ti_point *p, int n, struct ti_err *err)
+static ti_status check(const struct ti_fit_point *p, int n, struct ti_err *err)
 {
     if (n < 1)
         return ti_err_set(err, TI_ERR_INPUT, "there is no measured time to fit");
@@ -188,11 +188,11 @@ static ti_status check(const struct ti_point *p, int n, struct ti_err *err)
     return TI_OK;
 }
 
-ti_status ti_fit(const struct ti_point *point, int n, double cut, int most,
+ti_status ti_fit(const struct ti_fit_point *point, int n, double cut, int most,
                  struct ti_segment segment[TI_FIT_SEGMENTS_MAX], int *nsegments, struct ti_err *err)
 {
     struct table t = {0};
-    struct ti_point *p = NULL;
+    struct ti_fit_point *p = NULL;
     ti_status st = check(point, n, err);
 
     if (st)

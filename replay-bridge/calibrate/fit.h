@@ -10,7 +10,7 @@
 #define TI_FIT_SEGMENTS_MAX 16
 #define TI_FIT_POINTS_MAX   1024
 
-struct ti_point {
+struct ti_fit_point {
     double size, seconds;
     double scale; /* errors at this point are relative to it; above 0 */
 };
@@ -32,7 +32,7 @@ struct ti_segment {
  *
  * TI_ERR_INPUT for no point, too many, or one that is no number, or a scale of 0.
  */
-ti_status ti_fit(const struct ti_point *point, int n, double cut, int most,
+ti_status ti_fit(const struct ti_fit_point *point, int n, double cut, int most,
                  struct ti_segment segment[TI_FIT_SEGMENTS_MAX], int *nsegments,
                  struct ti_err *err);
 

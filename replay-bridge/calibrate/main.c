@@ -77,8 +77,8 @@ static const struct ti_cli cli = {
     .stop_at_operand = true};
 
 struct options {
-    struct ti_runs runs;
-    struct ti_run program; /* words == 0: none */
+    struct ti_launcher launcher;
+    struct ti_trial program; /* words == 0: none */
     int64_t nruns, repeats, largest, segments;
     const char *output, *measure;
     bool no_network, force, json, quiet, no_progress;
@@ -88,9 +88,9 @@ struct options {
 
 static ti_status pass_on(struct options *o, const char *option, const char *arg)
 {
-    ti_args_add(&o->runs.where, option);
+    ti_args_add(&o->launcher.where, option);
     if (arg)
-        ti_args_add(&o->runs.where, arg);
+        ti_args_add(&o->launcher.where, arg);
     return TI_OK;
 }
 
@@ -98,7 +98,7 @@ static ti_status take_option(struct options *o, int id, const char *arg, struct 
 {
     switch (id) {
     case 'n':
-        return ti_parse_int(arg, "--np", 1, TI_RUN_RANKS_MAX, &o->program.np, err);
+        return ti_parse_int(arg, "--np", 1, TI_TRIAL_RANKS_MAX, &o->program.np, err);
     case 'r':
         return ti_parse_int(arg, "--runs", 1, RUNS_MAX, &o->nruns, err);
     case OPT_REPEATS:
@@ -137,7 +137,7 @@ static ti_status take_option(struct options *o, int id, const char *arg, struct 
         o->quiet = true;
         return TI_OK;
     case 'v':
-        o->runs.verbose = true;
+        o->launcher.verbose = true;
         return TI_OK;
     case OPT_NO_PROGRESS:
         o->no_progress = true;
@@ -169,7 +169,7 @@ static int parse(struct options *o, int argc, char **argv)
     const char *arg;
     int id;
 
-    o->program = (struct ti_run){.np = 2, .counter = "auto"};
+    o->program = (struct ti_trial){.np = 2, .counter = "auto"};
     o->nruns = 5;
     o->repeats = 50;
     o->largest = 4 << 20;
@@ -193,9 +193,9 @@ static ti_status measure_network(const struct options *o, struct ti_samples *s,
                                  struct ti_calibration *c, struct ti_err *err)
 {
     char repeats[32], largest[32];
-    char *words[] = {(char *)(uintptr_t)o->runs.helper, repeats, largest};
-    struct ti_run run = {"timing messages", words, 3, 2, "cputime", true, false};
-    struct ti_ran *ran = malloc(sizeof *ran);
+    char *words[] = {(char *)(uintptr_t)o->launcher.helper, repeats, largest};
+    struct ti_trial run = {"timing messages", words, 3, 2, "cputime", true, false};
+    struct ti_trial_result *ran = malloc(sizeof *ran);
     ti_status st;
     FILE *f;
 
@@ -203,11 +203,11 @@ static ti_status measure_network(const struct options *o, struct ti_samples *s,
         return ti_err_errno(err, TI_ERR_IO, "cannot time messages");
     snprintf(repeats, sizeof repeats, "%" PRId64, o->repeats);
     snprintf(largest, sizeof largest, "%" PRId64, o->largest);
-    st = ti_run(&o->runs, &run, ran, err);
+    st = ti_trial_run(&o->launcher, &run, ran, err);
     free(ran);
-    if (st || (st = ti_run_about(c, err)))
+    if (st || (st = ti_trial_about(c, err)))
         return st;
-    f = fopen(ti_scratch_path(TI_RUN_OUTPUT), "re");
+    f = fopen(ti_scratch_path(TI_TRIAL_OUTPUT), "re");
     if (!f)
         return ti_err_errno(err, TI_ERR_IO, "cannot read what was measured");
     st = ti_samples_read(f, s, err);
@@ -282,8 +282,8 @@ static ti_status calibrate(const struct options *o, struct ti_err *err)
     if (!st && !o->no_network)
         st = calibrate_network(o, &s, &c, json, err);
     if (!st)
-        st = o->program.words ? ti_rate_of_program(&o->runs, &o->program, o->nruns, &c, err)
-                              : ti_rate_of_burst(&o->runs, &s, o->repeats, &c, err);
+        st = o->program.words ? ti_rate_of_program(&o->launcher, &o->program, o->nruns, &c, err)
+                              : ti_rate_of_burst(&o->launcher, &s, o->repeats, &c, err);
     if (!st && !o->quiet && !o->json)
         print_speed(&c);
     if (!st)
@@ -328,16 +328,16 @@ int main(int argc, char **argv)
         return end;
     ti_talk_init(cli.tool, o.quiet, o.no_progress);
     ti_stop_catch();
-    st = ti_runs_find(&o.runs, &err);
+    st = ti_launcher_find(&o.launcher, &err);
     if (!st)
         st = check_output(&o, &err);
     if (!st)
         st = ti_scratch_open(NULL, &err);
     if (!st)
-        st = o.measure ? ti_rate_measure(&o.runs, &o.program, o.nruns, o.measure, o.quiet || o.json,
+        st = o.measure ? ti_rate_measure(&o.launcher, &o.program, o.nruns, o.measure, o.quiet || o.json,
                                          o.json, &err)
                        : calibrate(&o, &err);
-    ti_args_free(&o.runs.where);
+    ti_args_free(&o.launcher.where);
     ti_scratch_close();
     if (!st && fflush(stdout) != 0)
         st = ti_err_errno(&err, TI_ERR_IO, "cannot write the result");

@@ -3,7 +3,7 @@ fit_src := $(addprefix replay-bridge/calibrate/,fit.c samples.c network.c)
 # Reading and writing calibrations; with $(sites_libs), beside $(sites_src) or inifile.c.
 calibration_src := lib/formats/calibration.c
 progs += ti-calibrate
-ti-calibrate_src := $(addprefix replay-bridge/calibrate/,main.c runs.c rate.c) $(fit_src) \
+ti-calibrate_src := $(addprefix replay-bridge/calibrate/,main.c trial.c rate.c) $(fit_src) \
                     $(calibration_src) lib/formats/inifile.c
 ti-calibrate_libs := $(sites_libs) -lm
 t-calibration_src := $(fit_src) $(calibration_src) lib/formats/inifile.c

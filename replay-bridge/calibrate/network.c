@@ -12,7 +12,7 @@
 static const char *const names[TI_PARTS] = {"os", "ois", "or", "network"};
 
 /* The cost of a part; 0 if nothing was measured of it. */
-static double cost(const struct ti_network *n, enum ti_part part, double size)
+static double cost(const struct ti_network *n, enum ti_network_part part, double size)
 {
     return n->n[part] ? ti_fit_at(n->segment[part], n->n[part], size) : 0;
 }
@@ -27,25 +27,25 @@ double ti_network_half(const struct ti_network *n, int64_t eager, double size)
 }
 
 static ti_status fit_part(const struct ti_samples *s, enum ti_sample_kind kind, int most,
-                          struct ti_network *out, enum ti_part part, struct ti_err *err)
+                          struct ti_network *out, enum ti_network_part part, struct ti_err *err)
 {
-    struct ti_point point[TI_FIT_POINTS_MAX];
+    struct ti_fit_point point[TI_FIT_POINTS_MAX];
     int n = s->n[kind] < TI_FIT_POINTS_MAX ? s->n[kind] : TI_FIT_POINTS_MAX;
 
     for (int i = 0; i < n; i++)
-        point[i] = (struct ti_point){s->timed[kind][i].size, s->timed[kind][i].median,
-                                     s->timed[kind][i].median};
+        point[i] = (struct ti_fit_point){s->timed[kind][i].size, s->timed[kind][i].median,
+                                         s->timed[kind][i].median};
     if (!n)
         return TI_OK;
-    return ti_fit(point, n, kind == TI_ISEND ? (double)s->eager + 1 : 0, most, out->segment[part],
-                  &out->n[part], err);
+    return ti_fit(point, n, kind == TI_SAMPLE_ISEND ? (double)s->eager + 1 : 0, most,
+                  out->segment[part], &out->n[part], err);
 }
 
 static double half_of(const struct ti_samples *s, double size)
 {
-    for (int i = 0; i < s->n[TI_HALF]; i++)
-        if (s->timed[TI_HALF][i].size == size)
-            return s->timed[TI_HALF][i].median;
+    for (int i = 0; i < s->n[TI_SAMPLE_HALF_TRIP]; i++)
+        if (s->timed[TI_SAMPLE_HALF_TRIP][i].size == size)
+            return s->timed[TI_SAMPLE_HALF_TRIP][i].median;
     return INFINITY;
 }
 
@@ -56,16 +56,16 @@ static double half_of(const struct ti_samples *s, double size)
 static ti_status fit_receive(const struct ti_samples *s, int most, struct ti_network *out,
                              struct ti_err *err)
 {
-    struct ti_point point[TI_FIT_POINTS_MAX];
+    struct ti_fit_point point[TI_FIT_POINTS_MAX];
     int n = 0;
 
-    for (int i = 0; i < s->n[TI_RECV] && n < TI_FIT_POINTS_MAX; i++) {
-        const struct ti_timed *t = &s->timed[TI_RECV][i];
+    for (int i = 0; i < s->n[TI_SAMPLE_RECV] && n < TI_FIT_POINTS_MAX; i++) {
+        const struct ti_timing *t = &s->timed[TI_SAMPLE_RECV][i];
         double room = (1 - LEAST) * half_of(s, t->size) - cost(out, TI_PART_OS, t->size);
         double seconds = fmax(0, fmin(t->median, room));
 
         out->cut = out->cut || seconds < t->median;
-        point[n++] = (struct ti_point){t->size, seconds, t->median};
+        point[n++] = (struct ti_fit_point){t->size, seconds, t->median};
     }
     return n ? ti_fit(point, n, 0, most, out->segment[TI_PART_OR], &out->n[TI_PART_OR], err)
              : TI_OK;
@@ -75,17 +75,17 @@ static ti_status fit_receive(const struct ti_samples *s, int most, struct ti_net
 static ti_status fit_network(const struct ti_samples *s, int most, struct ti_network *out,
                              struct ti_err *err)
 {
-    struct ti_point point[TI_FIT_POINTS_MAX];
+    struct ti_fit_point point[TI_FIT_POINTS_MAX];
     int n = 0;
 
-    for (int i = 0; i < s->n[TI_HALF] && n < TI_FIT_POINTS_MAX; i++) {
-        const struct ti_timed *t = &s->timed[TI_HALF][i];
+    for (int i = 0; i < s->n[TI_SAMPLE_HALF_TRIP] && n < TI_FIT_POINTS_MAX; i++) {
+        const struct ti_timing *t = &s->timed[TI_SAMPLE_HALF_TRIP][i];
         double others = t->size <= (double)s->eager
                             ? cost(out, TI_PART_OS, t->size) + cost(out, TI_PART_OR, t->size)
                             : 0;
 
-        point[n++] = (struct ti_point){t->size + ENVELOPE,
-                                       fmax(t->median - others, LEAST * t->median), t->median};
+        point[n++] = (struct ti_fit_point){t->size + ENVELOPE,
+                                           fmax(t->median - others, LEAST * t->median), t->median};
     }
     return ti_fit(point, n, (double)s->eager + 1 + ENVELOPE, most, out->segment[TI_PART_NETWORK],
                   &out->n[TI_PART_NETWORK], err);
@@ -95,14 +95,14 @@ static void judge(const struct ti_samples *s, struct ti_network *out)
 {
     double sum = 0;
 
-    for (int i = 0; i < s->n[TI_HALF]; i++) {
-        const struct ti_timed *t = &s->timed[TI_HALF][i];
+    for (int i = 0; i < s->n[TI_SAMPLE_HALF_TRIP]; i++) {
+        const struct ti_timing *t = &s->timed[TI_SAMPLE_HALF_TRIP][i];
         double off = fabs(ti_network_half(out, s->eager, t->size) / t->median - 1);
 
         sum += off;
         out->max_error = fmax(out->max_error, off);
     }
-    out->mean_error = sum / s->n[TI_HALF];
+    out->mean_error = sum / s->n[TI_SAMPLE_HALF_TRIP];
 }
 
 ti_status ti_network_fit(const struct ti_samples *s, int segments, struct ti_network *out,
@@ -111,10 +111,10 @@ ti_status ti_network_fit(const struct ti_samples *s, int segments, struct ti_net
     ti_status st;
 
     *out = (struct ti_network){0};
-    if (!s->n[TI_HALF])
+    if (!s->n[TI_SAMPLE_HALF_TRIP])
         return ti_err_set(err, TI_ERR_INPUT, "no round trip was measured");
-    if ((st = fit_part(s, TI_SEND, segments, out, TI_PART_OS, err)) ||
-        (st = fit_part(s, TI_ISEND, segments, out, TI_PART_OIS, err)) ||
+    if ((st = fit_part(s, TI_SAMPLE_SEND, segments, out, TI_PART_OS, err)) ||
+        (st = fit_part(s, TI_SAMPLE_ISEND, segments, out, TI_PART_OIS, err)) ||
         (st = fit_receive(s, segments, out, err)) || (st = fit_network(s, segments, out, err)))
         return st;
     judge(s, out);

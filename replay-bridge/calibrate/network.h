@@ -21,7 +21,7 @@
 #include "replay-bridge/calibrate/samples.h"
 #include "formats/calibration.h"
 
-enum ti_part { TI_PART_OS, TI_PART_OIS, TI_PART_OR, TI_PART_NETWORK, TI_PARTS };
+enum ti_network_part { TI_PART_OS, TI_PART_OIS, TI_PART_OR, TI_PART_NETWORK, TI_PARTS };
 
 struct ti_network {
     struct ti_segment segment[TI_PARTS][TI_FIT_SEGMENTS_MAX];

@@ -119,17 +119,17 @@ static bool is_eager(int64_t size)
 
 static int64_t find_eager(int64_t largest)
 {
-    int64_t eager = 0, not = largest < EAGER_MOST ? largest : EAGER_MOST;
+    int64_t eager = 0, too_large = largest < EAGER_MOST ? largest : EAGER_MOST;
 
-    if (is_eager(not ))
-        return not ;
-    while (eager + 1 < not ) {
-        int64_t middle = eager + (not -eager) / 2;
+    if (is_eager(too_large))
+        return too_large;
+    while (eager + 1 < too_large) {
+        int64_t middle = eager + (too_large - eager) / 2;
 
         if (is_eager(middle))
             eager = middle;
         else
-            not = middle;
+            too_large = middle;
     }
     return eager;
 }

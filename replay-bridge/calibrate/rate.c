@@ -17,14 +17,14 @@ static void set_text(char **text, const char *to)
     *text = strdup(to);
 }
 
-static ti_status count(const struct ti_runs *r, const struct ti_run *program, struct ti_ran *ran,
-                       struct ti_err *err)
+static ti_status count(const struct ti_launcher *r, const struct ti_trial *program,
+                       struct ti_trial_result *ran, struct ti_err *err)
 {
-    struct ti_run run = *program;
+    struct ti_trial run = *program;
     ti_status st;
 
     run.label = "counting the program's instructions";
-    st = ti_run(r, &run, ran, err);
+    st = ti_trial_run(r, &run, ran, err);
     if (!st && !ran->instructions) {
         ti_err_set(err, TI_ERR_INPUT, "the counter '%s' does not count instructions", ran->counter);
         ti_err_hint(err, "'ti-acquire --counter valgrind' and 'papi' do, where they are installed");
@@ -36,12 +36,12 @@ static ti_status count(const struct ti_runs *r, const struct ti_run *program, st
     return st;
 }
 
-ti_status ti_rate_of_program(const struct ti_runs *r, const struct ti_run *program, int64_t runs,
-                             struct ti_calibration *c, struct ti_err *err)
+ti_status ti_rate_of_program(const struct ti_launcher *r, const struct ti_trial *program,
+                             int64_t runs, struct ti_calibration *c, struct ti_err *err)
 {
     double rate[2][RATES_MAX];
-    struct ti_ran *ran = malloc(sizeof *ran);
-    struct ti_run run = *program;
+    struct ti_trial_result *ran = malloc(sizeof *ran);
+    struct ti_trial run = *program;
     double instructions;
     bool folds = true;
     ti_status st;
@@ -55,8 +55,8 @@ ti_status ti_rate_of_program(const struct ti_runs *r, const struct ti_run *progr
     for (int i = 0; i < 2 * runs && !st; i++) {
         run.folded = i % 2;
         run.label = run.folded ? "timing the program, folded" : "timing the program";
-        st = folds || !run.folded ? ti_run(r, &run, ran, err) : TI_OK;
-        if (ti_run_not_folded(&run, st)) {
+        st = folds || !run.folded ? ti_trial_run(r, &run, ran, err) : TI_OK;
+        if (ti_trial_not_folded(&run, st)) {
             folds = false;
             st = TI_OK;
         }
@@ -66,9 +66,9 @@ ti_status ti_rate_of_program(const struct ti_runs *r, const struct ti_run *progr
     if (st)
         return st;
     set_text(&c->host.program, program->program[0]);
-    c->host.speed = ti_middle(rate[0], (int)runs, &c->host.deviation);
+    c->host.speed = ti_median(rate[0], (int)runs, &c->host.deviation);
     c->host.folding = folds ? program->np : 0;
-    c->host.folded_speed = folds ? ti_middle(rate[1], (int)runs, &c->host.folded_deviation) : 0;
+    c->host.folded_speed = folds ? ti_median(rate[1], (int)runs, &c->host.folded_deviation) : 0;
     if (!(c->host.speed > 0))
         return ti_err_set(err, TI_ERR_INPUT, "'%s' has no CPU time between its calls of MPI",
                           program->program[0]);
@@ -77,9 +77,9 @@ ti_status ti_rate_of_program(const struct ti_runs *r, const struct ti_run *progr
 
 static void take_bursts(const struct ti_samples *s, double *speed, double *deviation)
 {
-    const struct ti_timed *t = s->timed[TI_RATE];
+    const struct ti_timing *t = s->timed[TI_SAMPLE_RATE];
 
-    if (!s->n[TI_RATE])
+    if (!s->n[TI_SAMPLE_RATE])
         return;
     *speed = t->size / t->median;
     *deviation = *speed * t->spread / t->median;
@@ -87,7 +87,7 @@ static void take_bursts(const struct ti_samples *s, double *speed, double *devia
 
 static ti_status read_output(struct ti_samples *out, struct ti_err *err)
 {
-    FILE *f = fopen(ti_scratch_path(TI_RUN_OUTPUT), "re");
+    FILE *f = fopen(ti_scratch_path(TI_TRIAL_OUTPUT), "re");
     ti_status st = f ? ti_samples_read(f, out, err)
                      : ti_err_errno(err, TI_ERR_IO, "cannot read what was measured");
 
@@ -96,22 +96,22 @@ static ti_status read_output(struct ti_samples *out, struct ti_err *err)
     return st;
 }
 
-ti_status ti_rate_of_burst(const struct ti_runs *r, const struct ti_samples *s, int64_t repeats,
+ti_status ti_rate_of_burst(const struct ti_launcher *r, const struct ti_samples *s, int64_t repeats,
                            struct ti_calibration *c, struct ti_err *err)
 {
     char text[32];
     char *words[] = {(char *)(uintptr_t)r->helper, text, (char *)(uintptr_t) "1"};
-    struct ti_run run = {"timing bursts, folded", words, 3, 2, "cputime", true, true};
-    struct ti_ran *ran = malloc(sizeof *ran);
+    struct ti_trial run = {"timing bursts, folded", words, 3, 2, "cputime", true, true};
+    struct ti_trial_result *ran = malloc(sizeof *ran);
     struct ti_samples folded = {0};
     ti_status st;
 
     snprintf(text, sizeof text, "%" PRId64, repeats);
     if (!ran)
         return ti_err_errno(err, TI_ERR_IO, "cannot time bursts");
-    st = ti_run(r, &run, ran, err);
+    st = ti_trial_run(r, &run, ran, err);
     free(ran);
-    if (st && !ti_run_not_folded(&run, st))
+    if (st && !ti_trial_not_folded(&run, st))
         return st;
     set_text(&c->host.program, "burst");
     set_text(&c->host.counter, "by construction");
@@ -128,7 +128,7 @@ ti_status ti_rate_of_burst(const struct ti_runs *r, const struct ti_samples *s, 
 
 /* --------------------------------------------------------------- measure -- */
 
-static json_t *run_json(const struct ti_ran *ran, int64_t np)
+static json_t *run_json(const struct ti_trial_result *ran, int64_t np)
 {
     json_t *ranks = json_array();
 
@@ -137,11 +137,11 @@ static json_t *run_json(const struct ti_ran *ran, int64_t np)
     return json_pack("{s:f, s:o}", "time_s", ran->longest, "ranks_s", ranks);
 }
 
-static ti_status measure(const struct ti_runs *r, const struct ti_run *program, int64_t runs,
+static ti_status measure(const struct ti_launcher *r, const struct ti_trial *program, int64_t runs,
                          bool quiet, json_t *list, struct ti_err *err)
 {
-    struct ti_ran *ran = malloc(sizeof *ran);
-    struct ti_run run = *program;
+    struct ti_trial_result *ran = malloc(sizeof *ran);
+    struct ti_trial run = *program;
     ti_status st = TI_OK;
 
     if (!ran)
@@ -150,7 +150,7 @@ static ti_status measure(const struct ti_runs *r, const struct ti_run *program, 
     run.whole = true;
     run.label = "timing the program";
     for (int64_t i = 0; i < runs && !st; i++) {
-        st = ti_run(r, &run, ran, err);
+        st = ti_trial_run(r, &run, ran, err);
         if (!st) {
             json_array_append_new(list, run_json(ran, program->np));
             if (!quiet)
@@ -161,7 +161,7 @@ static ti_status measure(const struct ti_runs *r, const struct ti_run *program, 
     return st;
 }
 
-ti_status ti_rate_measure(const struct ti_runs *r, const struct ti_run *program, int64_t runs,
+ti_status ti_rate_measure(const struct ti_launcher *r, const struct ti_trial *program, int64_t runs,
                           const char *path, bool quiet, bool json, struct ti_err *err)
 {
     json_t *list = json_array(), *all, *words = json_array();

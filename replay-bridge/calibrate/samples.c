@@ -27,7 +27,7 @@ static int by_value(const void *a, const void *b)
     return (*x > *y) - (*x < *y);
 }
 
-double ti_middle(double *value, int n, double *spread)
+double ti_median(double *value, int n, double *spread)
 {
     qsort(value, (size_t)n, sizeof *value, by_value);
     *spread = (value[3 * (n - 1) / 4] - value[(n - 1) / 4]) / 2;
@@ -118,9 +118,9 @@ static int same(const struct reading *g, int i)
 }
 
 /* Room for one more of the kind. */
-static struct ti_timed *one_more(struct ti_samples *out, int kind)
+static struct ti_timing *one_more(struct ti_samples *out, int kind)
 {
-    struct ti_timed *more =
+    struct ti_timing *more =
         realloc(out->timed[kind], (size_t)(out->n[kind] + 1) * sizeof *out->timed[kind]);
 
     if (!more)
@@ -132,7 +132,7 @@ static struct ti_timed *one_more(struct ti_samples *out, int kind)
 static ti_status sum_up(struct reading *g, struct ti_samples *out, struct ti_err *err)
 {
     double *value = malloc((size_t)(g->n + 1) * sizeof *value);
-    struct ti_timed *t = NULL;
+    struct ti_timing *t = NULL;
     int i = 0;
 
     if (g->n)
@@ -140,10 +140,10 @@ static ti_status sum_up(struct reading *g, struct ti_samples *out, struct ti_err
     while (i < g->n && value && (t = one_more(out, g->sample[i].kind))) {
         int end = same(g, i);
 
-        *t = (struct ti_timed){.size = g->sample[i].size, .times = end - i};
+        *t = (struct ti_timing){.size = g->sample[i].size, .times = end - i};
         for (int k = i; k < end; k++)
             value[k - i] = g->sample[k].seconds;
-        t->median = ti_middle(value, end - i, &t->spread);
+        t->median = ti_median(value, end - i, &t->spread);
         i = end;
     }
     free(value);

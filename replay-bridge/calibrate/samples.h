@@ -9,18 +9,25 @@
 
 #include "common/err.h"
 
-enum ti_sample_kind { TI_SEND, TI_ISEND, TI_RECV, TI_HALF, TI_RATE, TI_SAMPLE_KINDS };
+enum ti_sample_kind {
+    TI_SAMPLE_SEND,
+    TI_SAMPLE_ISEND,
+    TI_SAMPLE_RECV,
+    TI_SAMPLE_HALF_TRIP,
+    TI_SAMPLE_RATE,
+    TI_SAMPLE_KINDS
+};
 
 /* All times of one kind and size. */
-struct ti_timed {
-    double size;           /* bytes; of TI_RATE instructions */
+struct ti_timing {
+    double size;           /* bytes; of TI_SAMPLE_RATE instructions */
     double median, spread; /* seconds; half the range that the middle half of them is in */
     int times;
 };
 
 struct ti_samples {
     int64_t eager; /* bytes of the largest message whose send waits for nobody */
-    struct ti_timed *timed[TI_SAMPLE_KINDS]; /* in ascending order of size */
+    struct ti_timing *timed[TI_SAMPLE_KINDS]; /* in ascending order of size */
     int n[TI_SAMPLE_KINDS];
 };
 
@@ -33,6 +40,6 @@ ti_status ti_samples_read(FILE *in, struct ti_samples *out, struct ti_err *err);
 void ti_samples_free(struct ti_samples *s);
 
 /* Median, and half the range of the middle half, of n > 0 values, which are sorted. */
-double ti_middle(double *value, int n, double *spread);
+double ti_median(double *value, int n, double *spread);
 
 #endif

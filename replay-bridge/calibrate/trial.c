@@ -1,4 +1,4 @@
-#include "replay-bridge/calibrate/runs.h"
+#include "replay-bridge/calibrate/trial.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -27,7 +27,7 @@ static bool is_at(const char *here, const char *place, const char *name, char ou
     return n > 0 && n < PATH_MAX && access(out, X_OK) == 0;
 }
 
-ti_status ti_runs_find(struct ti_runs *r, struct ti_err *err)
+ti_status ti_launcher_find(struct ti_launcher *r, struct ti_err *err)
 {
     char here[PATH_MAX];
     ssize_t n = readlink("/proc/self/exe", here, sizeof here - 1);
@@ -63,7 +63,7 @@ static int first_core(void)
     return core < CPU_SETSIZE ? core : 0;
 }
 
-static void command(const struct ti_runs *r, const struct ti_run *run, struct ti_args *a)
+static void command(const struct ti_launcher *r, const struct ti_trial *run, struct ti_args *a)
 {
     ti_args_add(a, r->acquire);
     for (int i = 0; i < r->where.n; i++)
@@ -86,7 +86,7 @@ static void command(const struct ti_runs *r, const struct ti_run *run, struct ti
     ti_args_add(a, "--trace-dir");
     ti_args_add(a, ti_scratch_path("trace.run"));
     ti_args_add(a, "--output");
-    ti_args_add(a, ti_scratch_path(TI_RUN_TRACE));
+    ti_args_add(a, ti_scratch_path(TI_TRIAL_TRACE));
     for (int i = 0; i < run->words; i++)
         ti_args_add(a, run->program[i]);
 }
@@ -94,7 +94,7 @@ static void command(const struct ti_runs *r, const struct ti_run *run, struct ti
 static _Noreturn void child(char **argv, bool verbose)
 {
     int in = open("/dev/null", O_RDONLY);
-    int out = open(ti_scratch_path(TI_RUN_OUTPUT), O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    int out = open(ti_scratch_path(TI_TRIAL_OUTPUT), O_WRONLY | O_CREAT | O_TRUNC, 0600);
     int said = open(ti_scratch_path(SAID), O_WRONLY | O_CREAT | O_TRUNC, 0600);
 
     prctl(PR_SET_PDEATHSIG, SIGTERM);
@@ -143,7 +143,7 @@ static void quote(char *out, size_t bytes)
         fclose(f);
 }
 
-static ti_status launch(const struct ti_runs *r, const struct ti_run *run, struct ti_err *err)
+static ti_status launch(const struct ti_launcher *r, const struct ti_trial *run, struct ti_err *err)
 {
     struct ti_args a = {0};
     ti_status st;
@@ -174,7 +174,7 @@ static ti_status launch(const struct ti_runs *r, const struct ti_run *run, struc
 
 /* ---------------------------------------------------------------- traces -- */
 
-static ti_status read_rank(struct ti_source *s, int64_t rank, struct ti_ran *out,
+static ti_status read_rank(struct ti_source *s, int64_t rank, struct ti_trial_result *out,
                            struct ti_err *err)
 {
     struct ti_reader *r = NULL;
@@ -199,16 +199,16 @@ static ti_status read_rank(struct ti_source *s, int64_t rank, struct ti_ran *out
     return st;
 }
 
-static ti_status read_traces(int64_t np, struct ti_ran *out, struct ti_err *err)
+static ti_status read_traces(int64_t np, struct ti_trial_result *out, struct ti_err *err)
 {
     struct ti_source *s = NULL;
     const json_t *counter;
-    ti_status st = ti_source_open(ti_scratch_path(TI_RUN_TRACE), &s, err);
+    ti_status st = ti_source_open(ti_scratch_path(TI_TRIAL_TRACE), &s, err);
     const char *unit;
 
     if (st)
         return st;
-    *out = (struct ti_ran){0};
+    *out = (struct ti_trial_result){0};
     counter = json_object_get(ti_source_manifest(s), "counter");
     unit = json_string_value(json_object_get(counter, "unit"));
     out->instructions = unit && strcmp(unit, "instructions") == 0;
@@ -222,15 +222,15 @@ static ti_status read_traces(int64_t np, struct ti_ran *out, struct ti_err *err)
     return st;
 }
 
-ti_status ti_run(const struct ti_runs *r, const struct ti_run *run, struct ti_ran *out,
-                 struct ti_err *err)
+ti_status ti_trial_run(const struct ti_launcher *r, const struct ti_trial *run,
+                       struct ti_trial_result *out, struct ti_err *err)
 {
     ti_status st = launch(r, run, err);
 
     return st ? st : read_traces(run->np, out, err);
 }
 
-bool ti_run_not_folded(const struct ti_run *run, ti_status st)
+bool ti_trial_not_folded(const struct ti_trial *run, ti_status st)
 {
     return run->folded && st == TI_ERR_USAGE;
 }
@@ -274,10 +274,10 @@ static char *date_now(void)
     return strdup(text);
 }
 
-ti_status ti_run_about(struct ti_calibration *c, struct ti_err *err)
+ti_status ti_trial_about(struct ti_calibration *c, struct ti_err *err)
 {
     struct ti_source *s = NULL;
-    ti_status st = ti_source_open(ti_scratch_path(TI_RUN_TRACE), &s, err);
+    ti_status st = ti_source_open(ti_scratch_path(TI_TRIAL_TRACE), &s, err);
     const json_t *manifest, *nodes;
 
     if (st)

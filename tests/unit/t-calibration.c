@@ -44,7 +44,7 @@ static double true_time(double size)
 
 static void segments_are_found(void **state)
 {
-    struct ti_point p[NSIZES];
+    struct ti_fit_point p[NSIZES];
     struct ti_segment s[TI_FIT_SEGMENTS_MAX];
     int n = 0;
 
@@ -52,7 +52,7 @@ static void segments_are_found(void **state)
     for (int i = 0; i < NSIZES; i++) {
         double size = size_at(NSIZES - 1 - i), t = noisy(true_time(size), i); /* descending */
 
-        p[i] = (struct ti_point){size, t, t};
+        p[i] = (struct ti_fit_point){size, t, t};
     }
     assert_int_equal(ti_fit(p, NSIZES, 0, 8, s, &n, &err), TI_OK);
     assert_int_equal(n, 3);
@@ -67,13 +67,13 @@ static void segments_are_found(void **state)
 
 static void a_segment_begins_at_the_cut(void **state)
 {
-    struct ti_point p[20];
+    struct ti_fit_point p[20];
     struct ti_segment s[TI_FIT_SEGMENTS_MAX];
     int n = 0;
 
     (void)state;
     for (int i = 0; i < 20; i++)
-        p[i] = (struct ti_point){i + 1, 1e-6 * (i + 1), 1e-6 * (i + 1)};
+        p[i] = (struct ti_fit_point){i + 1, 1e-6 * (i + 1), 1e-6 * (i + 1)};
     assert_int_equal(ti_fit(p, 20, 2, 8, s, &n, &err), TI_OK); /* one size is below it */
     assert_int_equal(n, 2);
     assert_true(s[1].from == 2 && s[0].points == 1);
@@ -84,7 +84,7 @@ static void a_segment_begins_at_the_cut(void **state)
 
 static void odd_points_are_fitted_or_refused(void **state)
 {
-    struct ti_point one = {100, 3e-6, 3e-6}, many[10];
+    struct ti_fit_point one = {100, 3e-6, 3e-6}, many[10];
     struct ti_segment s[TI_FIT_SEGMENTS_MAX];
     int n = 0;
 
@@ -93,7 +93,7 @@ static void odd_points_are_fitted_or_refused(void **state)
     assert_int_equal(n, 1);
     assert_true(ti_fit_at(s, n, 5) == 3e-6 && s[0].max_error < 1e-9);
     for (int i = 0; i < 10; i++)
-        many[i] = (struct ti_point){1 << i, 2e-6, 2e-6}; /* constant */
+        many[i] = (struct ti_fit_point){1 << i, 2e-6, 2e-6}; /* constant */
     assert_int_equal(ti_fit(many, 10, 0, 4, s, &n, &err), TI_OK);
     assert_int_equal(n, 1);
     assert_true(fabs(s[0].startup - 2e-6) < 1e-12 && s[0].per_byte < 1e-15);
@@ -104,7 +104,7 @@ static void odd_points_are_fitted_or_refused(void **state)
     assert_int_equal(ti_fit(many, 0, 0, 4, s, &n, &err), TI_ERR_INPUT);
     many[3].seconds = NAN;
     assert_int_equal(ti_fit(many, 10, 0, 4, s, &n, &err), TI_ERR_INPUT);
-    many[3] = (struct ti_point){1, 1, 0};
+    many[3] = (struct ti_fit_point){1, 1, 0};
     assert_int_equal(ti_fit(many, 10, 0, 4, s, &n, &err), TI_ERR_INPUT);
 }
 
@@ -133,10 +133,12 @@ static void samples_become_medians(void **state)
                                   &s),
                      TI_OK);
     assert_int_equal(s.eager, 64);
-    assert_int_equal(s.n[TI_HALF], 2);
-    assert_int_equal(s.n[TI_RECV], 0);
-    assert_true(s.timed[TI_HALF][0].size == 4 && s.timed[TI_HALF][1].size == 8);
-    assert_true(s.timed[TI_HALF][1].median == 4e-6 && s.timed[TI_HALF][1].times == 3);
+    assert_int_equal(s.n[TI_SAMPLE_HALF_TRIP], 2);
+    assert_int_equal(s.n[TI_SAMPLE_RECV], 0);
+    assert_true(s.timed[TI_SAMPLE_HALF_TRIP][0].size == 4 &&
+                s.timed[TI_SAMPLE_HALF_TRIP][1].size == 8);
+    assert_true(s.timed[TI_SAMPLE_HALF_TRIP][1].median == 4e-6 &&
+                s.timed[TI_SAMPLE_HALF_TRIP][1].times == 3);
     ti_samples_free(&s);
 }
 
