@@ -1,12 +1,13 @@
 /*
  * A compute burst of a known size.
  *
- *   instructions   BURST_MIN or more; less returns at once
+ *   instructions   BURST_MIN or more; burst() returns at once if it is less
  *
- * From the call to the return, both included, exactly `instructions`
- * instructions are executed where BURST_EXACT is 1 (x86-64 and aarch64);
- * elsewhere the count is approximate.  What the caller needs to prepare the
- * argument comes on top.  Touches no memory; may be called from any thread.
+ * From the call to the return, both included, burst() executes exactly
+ * `instructions` instructions if BURST_EXACT is 1 (x86-64 and aarch64).
+ * Elsewhere the count is approximate.  The caller's instructions that prepare
+ * the argument are not included.  burst() does not access memory and may be
+ * called from any thread.
  *
  * From Fortran:
  *   call burst(n)        with integer(8) n and no interface, through burst_

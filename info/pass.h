@@ -1,7 +1,7 @@
 /*
- * One reading of the ranks of a trace, for what sums up their events: traffic.c, histogram.c and
- * rates.c.  The walk of sound/ resolves partners and requests, so that a visitor is told of
- * messages and not of calls.
+ * A pass over the ranks of a trace, for commands that sum up events: traffic.c, histogram.c and
+ * rates.c.  The walk of sound/walk.h resolves partners and requests, so visitors see messages
+ * instead of MPI calls.
  */
 #ifndef TI_INFO_PASS_H
 #define TI_INFO_PASS_H
@@ -12,54 +12,57 @@
 #include "sound/walk.h"
 
 /*
- * What is called while ranks are read, one after the other; NULL: not called.  `from` and `to` are
- * world ranks, and bytes go from the one to the other.
+ * Callbacks of a pass, which reads one rank after the other; each may be NULL.  `from` and `to` are
+ * world ranks; the bytes are moved from `from` to `to`.
  */
 struct info_visitor {
     void *arg;
-    bool extras; /* read extra columns, too */
+    bool extras; /* read extra columns too */
 
-    /* A rank is opened; anything but TI_OK ends the pass with that. */
+    /* Before the first event of a rank.  A result other than TI_OK ends the pass with that status.
+     */
     ti_status (*rank)(void *arg, const struct ti_reader *r, struct ti_err *err);
     void (*event)(void *arg, const struct ti_reader *r, const struct ti_event *ev);
 
-    /* A message, told of by its sender.  A message with a request is told of when the request
-     * completes, or at the end of the trace, for until then it may be cancelled. */
+    /* A message, while its sender is read.  A message with a request may still be cancelled, so it
+     * is reported when the request completes, or at the end of the trace. */
     void (*message)(void *arg, int64_t from, int64_t to, uint64_t bytes);
 
-    /* What a one-sided operation moves; an atomic one may move bytes both ways. */
+    /* A transfer of a one-sided operation.  An atomic operation may cause one in each direction. */
     void (*one_sided)(void *arg, int64_t from, int64_t to, uint64_t bytes);
 
-    /* A rank calls a collective, or starts a persistent one, and hands over `bytes`
-     * (struct ti_op_count). */
+    /* A rank calls a collective, or starts a persistent one.  `bytes` as in struct ti_op_count. */
     void (*collective)(void *arg, uint32_t op, uint64_t bytes);
 };
 
-/* What was read, and what was not. */
+/* The result of a pass: the ranks that were read, and the problems. */
 struct info_pass {
-    int64_t np, ranks;                      /* of the run; read, if only in part */
-    json_t *missing, *incomplete, *damaged; /* ranks, as formats/ranges.h has them */
-    uint64_t unsound;                       /* events that fit no other; their traffic is not in */
+    int64_t np, ranks;                      /* ranks of the run; ranks read, at least in part */
+    json_t *missing, *incomplete, *damaged; /* ranges of ranks, see formats/ranges.h */
+    uint64_t unsound;                       /* events without a match, which visitors do not see */
     char first_incomplete[600], first_damaged[1100], first_unsound[600];
-    ti_status st; /* the exit status that this comes to */
+    ti_status st; /* exit status that follows from the above */
 };
 
 /*
- * Read all ranks, or `only` that one if it is 0 or more.  What is missing, incomplete or damaged
- * is counted as far as it goes: TI_OK, with `st` TI_ERR_PARTIAL or worse.  Release *p with
- * info_pass_free() in any case.
+ * Read rank `only`, or all ranks if it is below 0.  Missing, incomplete or damaged ranks are no
+ * error of the pass: their readable part is visited, the result is TI_OK, and p->st is
+ * TI_ERR_PARTIAL or TI_ERR_INPUT.  Release *p with info_pass_free(), after errors too.
  */
 ti_status info_pass(struct ti_source *s, int64_t only, const struct info_visitor *v,
                     struct info_pass *p, struct ti_err *err);
 void info_pass_free(struct info_pass *p);
 
-/* Tell on stderr what is missing, incomplete or damaged. */
+/* Report missing, incomplete, damaged and unsound ranks on stderr. */
 void info_pass_warn(const struct info_pass *p);
 
-/* Add the same to `out`: np, ranks, complete, missing, incomplete, damaged, unsound_events. */
+/* Add the same facts to `out`, with the keys np, ranks, complete, missing, incomplete, damaged,
+ * unsound_events. */
 void info_pass_json(const struct info_pass *p, json_t *out);
 
-/* The class of a size or volume in powers of two, and where a class begins: 0, 1, 2, 4, ... */
+/* Classes of sizes or volumes by powers of two.  Class n begins at info_class_from(n): 0, 1, 2, 4,
+ * ...
+ */
 #define INFO_CLASSES 65
 static inline int info_class(uint64_t v)
 {

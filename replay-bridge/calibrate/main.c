@@ -334,8 +334,8 @@ int main(int argc, char **argv)
     if (!st)
         st = ti_scratch_open(NULL, &err);
     if (!st)
-        st = o.measure ? ti_rate_measure(&o.launcher, &o.program, o.nruns, o.measure, o.quiet || o.json,
-                                         o.json, &err)
+        st = o.measure ? ti_rate_measure(&o.launcher, &o.program, o.nruns, o.measure,
+                                         o.quiet || o.json, o.json, &err)
                        : calibrate(&o, &err);
     ti_args_free(&o.launcher.where);
     ti_scratch_close();

@@ -1,5 +1,6 @@
 /*
- * The times that ti-calibrate-mpi prints (ping.c says how), by kind and size.
+ * The times that ti-calibrate-mpi prints, summarized by kind and size.  The head of ping.c
+ * describes the format.
  */
 #ifndef TI_SAMPLES_H
 #define TI_SAMPLES_H
@@ -20,26 +21,27 @@ enum ti_sample_kind {
 
 /* All times of one kind and size. */
 struct ti_timing {
-    double size;           /* bytes; of TI_SAMPLE_RATE instructions */
-    double median, spread; /* seconds; half the range that the middle half of them is in */
+    double size;           /* bytes; for TI_SAMPLE_RATE instructions */
+    double median, spread; /* seconds; the spread is half the interquartile range */
     int times;
 };
 
 struct ti_samples {
-    int64_t eager; /* bytes of the largest message whose send waits for nobody */
-    struct ti_timing *timed[TI_SAMPLE_KINDS]; /* in ascending order of size */
+    int64_t eager; /* bytes of the largest message whose send does not wait for the receive */
+    struct ti_timing *timed[TI_SAMPLE_KINDS]; /* in ascending order of size; owned */
     int n[TI_SAMPLE_KINDS];
 };
 
 /*
- * Read them, up to the line "end".  Lines that begin with another word are not ours.  *out is
- * released with ti_samples_free(), after errors too.  TI_ERR_INPUT with the line for what is
- * malformed, and if there is no "end"; TI_ERR_IO.
+ * Read the output of ti-calibrate-mpi.  Lines that begin with an unknown word are skipped: they may
+ * come from the MPI library.  Release *out with ti_samples_free(), after errors too.
+ *
+ * TI_ERR_INPUT for a malformed line, or if the line "end" is missing; TI_ERR_IO.
  */
 ti_status ti_samples_read(FILE *in, struct ti_samples *out, struct ti_err *err);
 void ti_samples_free(struct ti_samples *s);
 
-/* Median, and half the range of the middle half, of n > 0 values, which are sorted. */
+/* The median of n > 0 values, and in *spread half of their interquartile range.  Sorts `value`. */
 double ti_median(double *value, int n, double *spread);
 
 #endif

@@ -1,5 +1,6 @@
 /*
- * Runs of a program by ti-acquire, which knows nodes and mpirun, and what its traces say.
+ * A trial: one run of a program by ti-acquire, and the totals of its trace.  ti-acquire finds the
+ * nodes and starts mpirun.
  */
 #ifndef TI_TRIAL_H
 #define TI_TRIAL_H
@@ -14,49 +15,51 @@
 
 #define TI_TRIAL_RANKS_MAX 4096
 
+/* How trials are started. */
 struct ti_launcher {
-    char acquire[PATH_MAX]; /* ti-acquire */
-    char helper[PATH_MAX];  /* ti-calibrate-mpi */
-    struct ti_args where;   /* its options for nodes, mpirun and environment */
-    bool verbose;           /* show what it says */
+    char acquire[PATH_MAX]; /* path of ti-acquire */
+    char helper[PATH_MAX];  /* path of ti-calibrate-mpi */
+    struct ti_args where;   /* options of ti-acquire for nodes and environment; owned */
+    bool verbose;           /* show the messages of ti-acquire */
 };
 
 struct ti_trial {
     const char *label; /* for the progress line */
     char *const *program;
-    int words; /* of `program`, its arguments among them */
+    int words; /* number of words in `program`, arguments included */
     int64_t np;
     const char *counter;
-    bool whole;  /* only time and volume from MPI_Init to MPI_Finalize, no events */
+    bool whole;  /* record no events: only time and volume from MPI_Init to MPI_Finalize */
     bool folded; /* all ranks on one core */
 };
 
-/* What one run's traces say. */
+/* The totals of a trial's trace. */
 struct ti_trial_result {
-    double volume;                    /* of all bursts of all ranks */
+    double volume;                      /* of all bursts of all ranks */
     double seconds[TI_TRIAL_RANKS_MAX]; /* of each rank, from MPI_Init to MPI_Finalize */
-    double longest;                   /* of these */
-    bool instructions;                /* that is what volumes are */
+    double longest;                     /* the maximum of `seconds` */
+    bool instructions;                  /* volumes are instructions */
     char counter[32];
 };
 
-/* Where ti-acquire and the helper are: TI_ERR_IO. */
+/* Find ti-acquire and the helper.  TI_ERR_IO. */
 ti_status ti_launcher_find(struct ti_launcher *r, struct ti_err *err);
 
-/* Whether `st` says that ranks cannot be folded where the run is: ti-acquire puts all ranks on one
- * core of this machine, not of other nodes. */
+/* Whether the trial failed with `st` because its ranks cannot be folded: ti-acquire can put all
+ * ranks on one core of this machine only. */
 bool ti_trial_not_folded(const struct ti_trial *run, ti_status st);
 
 /*
- * Run it.  What it prints is in the scratch file TI_TRIAL_OUTPUT, its trace in TI_TRIAL_TRACE,
- * until the next run.  TI_ERR_APP, or what ti-acquire ended with, with the last line that it said.
+ * Run a trial.  Its standard output is in the scratch file TI_TRIAL_OUTPUT and its trace in
+ * TI_TRIAL_TRACE, until the next trial.  If ti-acquire fails, the result is its exit status or
+ * TI_ERR_APP, and `err` has its first error message.
  */
 #define TI_TRIAL_OUTPUT "output"
 #define TI_TRIAL_TRACE  "trace.tib"
 ti_status ti_trial_run(const struct ti_launcher *r, const struct ti_trial *run,
                        struct ti_trial_result *out, struct ti_err *err);
 
-/* Fill c->calibration, and c->network.within, from the last run's trace. */
+/* Fill c->calibration and c->network.within from the trace of the last trial. */
 ti_status ti_trial_about(struct ti_calibration *c, struct ti_err *err);
 
 #endif

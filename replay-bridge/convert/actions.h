@@ -1,5 +1,6 @@
 /*
- * SimGrid's action files as text: the list of them, and lines split into words.
+ * SimGrid's action files as text: the list of the files, and a reader that splits lines into words.
+ * syntax.h gives the words a meaning.
  */
 #ifndef TI_ACTIONS_H
 #define TI_ACTIONS_H
@@ -13,38 +14,42 @@
 struct ti_actions {
     char **path;
     int64_t n;
-    bool merged; /* one file of all ranks; else file i is rank i's */
+    bool merged; /* one file for all ranks; else path[i] is the file of rank i */
 };
 
 /*
- * The files of `list`: a list of names, one a line, each relative to the working directory, or
- * where there is no such file, to the list's directory; one name is a file of all ranks.  A
- * directory is taken for its traces.txt, and what has lines of more than a word for such a file
- * itself.  Release with ti_actions_free() in any case.
+ * Find the action files that `list` names.
+ *
+ * `list` is a file with one file name on each line, in the order of ranks.  A name is relative to
+ * the working directory or, if no such file exists, to the directory of the list.  A list with a
+ * single name names one file for all ranks.  `list` may also be a directory, which stands for its
+ * traces.txt.  A file whose first line has several words is an action file for all ranks.
+ *
+ * TI_ERR_IO or TI_ERR_INPUT.  Release *out with ti_actions_free(), after errors too.
  */
 ti_status ti_actions_list(const char *list, struct ti_actions *out, struct ti_err *err);
 void ti_actions_free(struct ti_actions *a);
 
-/* A file, line by line.  Empty lines and comments are skipped. */
+/* A reader of one file.  Empty lines and comments are skipped. */
 struct ti_lines {
-    const char *path;
+    const char *path; /* not owned */
     FILE *f;
-    int64_t number; /* of the line, from 1 */
+    int64_t number; /* of the current line, from 1 */
     char *text;
     size_t cap;
-    char **word; /* NULL-terminated */
+    char **word; /* of the current line, `n` of them and NULL; they point into `text` */
     size_t word_cap;
     int64_t n;
-    bool cut; /* the line is the last one and has no newline */
+    bool cut; /* the current line is the last one and has no newline */
 };
 
 ti_status ti_lines_open(const char *path, struct ti_lines *out, struct ti_err *err);
 void ti_lines_close(struct ti_lines *l);
 
-/* 1, 0 at the end, -1 with what is wrong in `err`. */
+/* Read the next line into word[].  1; 0 at the end of the file; -1 and `err`. */
 int ti_lines_next(struct ti_lines *l, struct ti_err *err);
 
-/* "FILE:LINE: " and what is wrong with it; TI_ERR_INPUT. */
+/* Set `err` to "FILE:LINE: " and the message.  Returns TI_ERR_INPUT. */
 ti_status ti_lines_wrong(const struct ti_lines *l, struct ti_err *err, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 

@@ -1,33 +1,35 @@
 /*
- * Collectives as messages, for targets that have none: one algorithm each.
+ * Collectives as point-to-point messages, for a target without collectives (GOAL).  Each collective
+ * has one algorithm:
  *
  *   barrier                    dissemination
  *   bcast, reduce              binomial tree
- *   allreduce                  recursive doubling; ranks beyond a power of two by a partner
- *   gather, scatter            directly from, or to, the root, in the order of ranks
+ *   allreduce                  recursive doubling; ranks beyond a power of two through a partner
+ *   gather, scatter            directly to, or from, the root, in the order of ranks
  *   allgather                  ring
  *   alltoall, reduce_scatter   pairwise exchange: rank + 1 and rank - 1, then 2, ...
  *   scan, exscan               chain
  *
- * The v and w forms are as those without.  Blocks to oneself and the arithmetic of reductions
- * take nothing.
+ * The v and w forms use the same algorithms.  A rank's block for itself and the arithmetic of
+ * reductions cost nothing.
  */
 #ifndef TI_COLLECTIVES_AS_MESSAGES_H
 #define TI_COLLECTIVES_AS_MESSAGES_H
 
 #include "formats/event.h"
 
-/* One rank's part. */
+/* One rank's share of a collective call. */
 struct ti_expansion {
-    const struct ti_event *ev; /* of a collective within one group, not of neighbours */
-    int64_t me, n;             /* rank in it, and its ranks */
+    const struct ti_event *ev; /* a collective of one group; no neighbourhood collective */
+    int64_t me, n;             /* this rank's number in the group, and the size of the group */
 
-    /* A message to rank `to`, one from rank `from` (-1: none), at once; the next call begins when
-     * both are through. */
+    /* Send to rank `to` of the group and receive from rank `from`, both at the same time; -1: no
+     * such message.  Both messages complete before the next exchange begins. */
     void (*exchange)(void *arg, int64_t to, int64_t bytes, int64_t from, int64_t bytes_from);
     void *arg;
 };
 
+/* Call p->exchange() for each step of the rank's share, in order. */
 void ti_expand(const struct ti_expansion *p);
 
 #endif

@@ -1,11 +1,12 @@
 /*
- * From SimGrid's action files to a trace.
+ * Conversion of SimGrid's action files to a trace.
  *
- *   list -> survey of all files -> events, rank by rank -> check of what was written
+ *   list -> survey of all files -> events, rank by rank -> check of the trace
  *
- * The survey finds out the number of ranks, which of two syntaxes the files have, and what a
- * receive does not say for itself: its size, and the sender where it takes any.  Files are read
- * twice, and more often where many ranks share one; memory grows with ranks and channels.
+ * The survey finds the number of ranks and the syntax of the files.  A receive may omit its size or
+ * take any source; the survey collects the sends that tell both.  The survey reads each file twice.
+ * The conversion reads it once more, or once for every 64 ranks of a file for all ranks.  Memory
+ * grows with the number of ranks and of (source, destination, tag) triples.
  */
 #ifndef TI_IMPORT_H
 #define TI_IMPORT_H
@@ -14,14 +15,14 @@
 #include "sound/problems.h"
 
 enum ti_syntax {
-    TI_SYNTAX_AUTO, /* by the files */
+    TI_SYNTAX_AUTO, /* detect it from the files */
     TI_SYNTAX_TAGS, /* SimGrid 3.20 and later */
-    TI_SYNTAX_OLD   /* before: no tags, waits without arguments */
+    TI_SYNTAX_OLD   /* before 3.20: no tags, waits without arguments */
 };
 
-/* What a wait without arguments is for. */
+/* Which outstanding request a wait without arguments completes. */
 enum ti_bare_wait {
-    TI_WAIT_AUTO, /* the last request; with ranks as p0, the last receive */
+    TI_WAIT_AUTO, /* the last request; the last receive if ranks are named p0, p1, ... */
     TI_WAIT_LAST,
     TI_WAIT_LAST_RECV,
     TI_WAIT_FIRST,
@@ -31,22 +32,22 @@ enum ti_bare_wait {
 struct ti_import {
     enum ti_syntax syntax;
     enum ti_bare_wait wait;
-    int64_t element; /* bytes of one where no datatype is given; 0: as "init" says */
-    double speed;    /* flops a second, for "sleep"; 0: it is refused */
+    int64_t element; /* bytes of an element without a datatype; 0: as "init" says */
+    double speed;    /* flops per second, to convert "sleep"; 0: "sleep" is an error */
 };
 
-/* What was read. */
+/* Counts of a conversion. */
 struct ti_imported {
     int64_t np;
     uint64_t lines, events;
 };
 
 /*
- * Read `list`, as smpirun -replay takes it (a directory is taken for its traces.txt, and a trace of
- * all ranks for itself), and write rank files into the scratch directory.  What had to be decided
- * is told by ti_warn(), once for each kind of decision, with file and line.  TI_ERR_INPUT with
- * file, line and cause; where lines do not fit those of other ranks, these are `problems`, whose
- * `call` has file and line.
+ * Read the action files of `list` (see ti_actions_list()) and write rank files into the scratch
+ * directory.  Each kind of guess is reported once by ti_warn(), with file and line.
+ *
+ * TI_ERR_INPUT with file, line and cause.  If ranks contradict each other, the cause is that the
+ * trace is not sound: `problems` lists why, and the `call` of each problem is "FILE:LINE".
  */
 ti_status ti_import(const char *list, const struct ti_import *how, struct ti_imported *out,
                     struct ti_problems *problems, struct ti_err *err);

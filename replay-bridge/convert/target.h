@@ -1,6 +1,9 @@
 /*
- * What the targets that know no volumes have in common: which traces they can take, what must
- * be known of the whole trace, and a walk over it, rank by rank, into one file.
+ * Common part of the targets that have times instead of volumes: Dimemas and GOAL.
+ *
+ * A conversion reads the trace twice.  ti_conversion_prepare() checks that the target can express
+ * it and collects facts about the whole trace.  ti_dimemas_write() or ti_goal_write() then walks
+ * over each rank and writes one file.
  */
 #ifndef TI_TARGET_H
 #define TI_TARGET_H
@@ -13,21 +16,23 @@ struct ti_conversion {
     struct ti_source *s;
     const struct ti_pace *pace;
     struct ti_lint lint;
-    struct ti_problems problems; /* that the trace cannot be converted for */
+    struct ti_problems problems; /* reasons why the trace cannot be converted */
     struct ti_sizes sizes;
-    int64_t *comm; /* by global number: 1 + its number among those used; 0: none */
+    int64_t *comm; /* by gid: 1 + number among the communicators in use; 0: not in use */
     size_t comm_cap;
     int64_t ncomms;
-    uint64_t actions; /* written */
+    uint64_t actions; /* written so far */
 };
 
-/* What all of them refuse, as ti_lower_refusal(): what is no message, collective or burst. */
+/* Why neither target can express a step, NULL if this check finds nothing: anything other than
+ * messages, collectives and bursts.  Static text. */
 const char *ti_target_refusal(const struct ti_step *step);
 
 /*
- * Lint for a target that refuses what `refusal` says, and learn sizes and communicators.  As
- * ti_lint(): TI_OK with problems is a trace that cannot be converted.  Needs the scratch
- * directory; release with ti_conversion_free() in any case.
+ * Check the trace, and collect message sizes and communicators.  `refusal` returns why the target
+ * cannot express a step, or NULL.  TI_OK with problems means that the trace cannot be converted, as
+ * for ti_lint().  Needs the scratch directory.  Release with ti_conversion_free(), after errors
+ * too.
  */
 ti_status
 ti_conversion_prepare(struct ti_conversion *conv, struct ti_source *s, const struct ti_pace *pace,
@@ -36,38 +41,40 @@ ti_conversion_prepare(struct ti_conversion *conv, struct ti_source *s, const str
                       struct ti_err *err);
 void ti_conversion_free(struct ti_conversion *conv);
 
-/* Number of communicator `gid` among those used, from 0. */
+/* Number of communicator `gid` among the communicators in use, from 0. */
 int64_t ti_conversion_comm(const struct ti_conversion *conv, int64_t gid);
 
-/* The first tag that no message has. */
+/* The lowest tag above those that ti_lint_tag() gives to messages. */
 int64_t ti_conversion_unused_tag(const struct ti_conversion *conv);
 
-/* Size of a message, as its receiver has it too. */
+/* Bytes of a message that `rank` sends or receives; see ti_sizes_of() for the order of calls. */
 ti_status ti_conversion_bytes(struct ti_conversion *conv, int64_t rank, const struct ti_msg *m,
                               int64_t *bytes, struct ti_err *err);
 
-/* Each step of `rank`, with its bursts so far on `clock`. */
+/* Call `step` for each step of `rank`.  `clock` is started here; each burst is added to it before
+ * `step` is called. */
 ti_status ti_conversion_walk(struct ti_conversion *conv, int64_t rank, struct ti_clock *clock,
                              ti_status (*step)(void *arg, const struct ti_step *step,
                                                struct ti_err *err),
                              void *arg, struct ti_err *err);
 
-/* A file of the scratch directory: made, and closed with `st` unless that fails. */
+/* Create a file in the scratch directory; close it.  ti_file_finish() returns `st` if that is an
+ * error, else TI_ERR_IO if anything was not written. */
 ti_status ti_file_create(const char *name, FILE **out, struct ti_err *err);
 ti_status ti_file_finish(FILE *f, const char *name, ti_status st, struct ti_err *err);
 
-/* Of a message that nobody waits for: what sent it, or its request, does not end later. */
+/* Whether nothing ever waits for the message: a buffered send completes locally. */
 static inline bool ti_msg_unwaited(const struct ti_msg *m)
 {
     return !m->recv && m->mode == TI_SEND_BUFFERED;
 }
 
-/*
- * Write `out_name` into the scratch directory: LogGOPSim's GOAL, and Dimemas's trace.
- */
+/* Write the converted trace into the file `out_name` of the scratch directory. */
 ti_status ti_goal_write(struct ti_conversion *conv, const char *out_name, struct ti_err *err);
 ti_status ti_dimemas_write(struct ti_conversion *conv, const char *out_name, struct ti_err *err);
 
+/* For ti_conversion_prepare(): why the target cannot express a step, or NULL.  The text is static
+ * or in `buf`.  `eager` is not used. */
 const char *ti_goal_refusal(const struct ti_comms *comms, const struct ti_step *step, int64_t eager,
                             char *buf, size_t bytes);
 const char *ti_dimemas_refusal(const struct ti_comms *comms, const struct ti_step *step,
