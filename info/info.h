@@ -36,8 +36,8 @@ void info_format_event(struct info_line *line, const struct ti_reader *r, const 
                        const struct info_style *style);
 void info_line_free(struct info_line *line);
 
-/* How a trace ends, after it was read to its end.  The result is static, or `text` if the library
- * recorded a reason. */
+/* Write to `text` how a trace ended, with the reason if the library recorded one.  The trace must
+ * have been read to its end.  Returns `text`. */
 const char *info_end_text(const struct ti_reader *r, char *text, size_t bytes);
 
 /* Print all events of `rank`, or of every rank if it is -1.  TI_ERR_PARTIAL if a trace is

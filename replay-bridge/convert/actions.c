@@ -44,7 +44,7 @@ ti_status ti_lines_wrong(const struct ti_lines *l, struct ti_err *err, const cha
     return ti_err_set(err, TI_ERR_INPUT, "%s:%lld: %s", l->path, (long long)l->number, text);
 }
 
-/* The next line without its newline: 1, 0 at the end, -1. */
+/* Read a line into l->text, without its newline.  Returns as ti_lines_next(). */
 static int read_line(struct ti_lines *l, struct ti_err *err)
 {
     size_t n = 0;
@@ -108,7 +108,7 @@ static char *copy(const char *text)
     return memcpy(ti_grow(NULL, &none, bytes, 1), text, bytes);
 }
 
-/* A name in the list, as a path that can be opened from here. */
+/* The path of a file in the list, relative to the working directory.  The caller frees it. */
 static char *locate(const char *list, const char *name)
 {
     const char *slash = strrchr(list, '/');
@@ -136,7 +136,7 @@ static ti_status read_list(const char *list, struct ti_actions *out, struct ti_e
             break;
         out->path = ti_grow(out->path, &cap, (size_t)out->n + 1, sizeof *out->path);
         out->path[out->n++] = l.n > 1 ? copy(list) : locate(list, l.word[0]);
-        if (l.n > 1) /* it is no list */
+        if (l.n > 1) /* an action file for all ranks, not a list */
             break;
     }
     ti_lines_close(&l);

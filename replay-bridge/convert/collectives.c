@@ -20,7 +20,7 @@ static void receive(const struct ti_expansion *p, int64_t from, int64_t bytes)
     exchange(p, NOBODY, 0, from, bytes);
 }
 
-/* The block that this rank gives to rank `to`, or takes from `from`. */
+/* Bytes of the block that this rank sends to rank `to`, or receives from rank `from`. */
 static int64_t given(const struct ti_event *ev, int64_t to)
 {
     if (ti_op_is(ev->op, TI_T_COUNTS_GIVEN))
@@ -46,7 +46,8 @@ static void barrier(const struct ti_expansion *p)
         exchange(p, (p->me + far) % p->n, 0, (p->me - far + p->n) % p->n, 0);
 }
 
-/* Both trees: rank r, counted from the root, has the parent r without its lowest bit. */
+/* Binomial trees of bcast and reduce: ranks are numbered from the root, and the parent of r is r
+ * without its lowest bit. */
 static int64_t from_root(const struct ti_expansion *p)
 {
     return (p->me - p->ev->arg[TI_F_ROOT] + p->n) % p->n;
@@ -81,7 +82,8 @@ static void reduce(const struct ti_expansion *p)
         send(p, rank_at(p, r - bit), bytes);
 }
 
-/* The first 2 * `extra` ranks work in pairs, of which the odd one is among a power of two. */
+/* Recursive doubling needs a power of two.  The first 2 * `extra` ranks form pairs: the even rank
+ * hands its data to the odd one, which takes part for both. */
 static void allreduce(const struct ti_expansion *p)
 {
     int64_t bytes = p->ev->arg[TI_F_BYTES], power = 1, extra, r;
@@ -147,7 +149,7 @@ static void allgather(const struct ti_expansion *p)
     }
 }
 
-/* A reduction takes as many bytes from each as it has itself. */
+/* A reduce_scatter receives from each rank as many bytes as its own block has. */
 static void pairwise(const struct ti_expansion *p)
 {
     bool reduces = (p->ev->mask & TI_M_REDOP) != 0;

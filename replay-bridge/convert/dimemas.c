@@ -1,9 +1,9 @@
 /*
- * Dimemas's trace: a header, the communicators, the records of each task in turn, and where in
- * the file each task begins.
+ * Writer of Dimemas traces.  A file has a header, the communicators, the records of each task, and
+ * the offset in the file at which each task begins.
  *
- *   #DIMEMAS:"name":1,OFFSET:TASKS(THREADS,...),COMMUNICATORS
- *   d:1:COMM:N:TASK:...                                  from 0
+ *   #DIMEMAS:"name":1,OFFSET:TASKS(THREADS,...),COMMUNICATORS   OFFSET: of the first s record
+ *   d:1:COMM:N:TASK:...                                  communicator; tasks count from 0
  *   1:TASK:THREAD:SECONDS                                burst
  *   2:TASK:THREAD:TO:-1:BYTES:TAG:COMM:HOW               send: 1 waits for the receive, 2 does
  *                                                        not block
@@ -11,8 +11,8 @@
  *   10:TASK:THREAD:OP:COMM:ROOT:0:SENT:RECEIVED:1        collective
  *   s:TASK:OFFSET
  *
- * Dimemas has no wait for a send that does not block: MPI lets a standard send complete as soon
- * as the message is buffered, and that is how Dimemas takes it.
+ * Dimemas has no wait for a non-blocking send.  It treats such a send as complete once the message
+ * is buffered, as MPI permits for standard sends.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -27,7 +27,7 @@
 enum { SEND_STANDARD = 0, SEND_WAITS = 1, SEND_AT_ONCE = 2 };
 enum { RECV_BLOCKS = 0, RECV_AT_ONCE = 1, RECV_WAIT = 2 };
 
-/* Dimemas's numbers of collectives. */
+/* Collectives by their numbers in Dimemas. */
 static const char *const operations[] = {
     "barrier",        "bcast",
     "gather",         "gatherv",
@@ -39,7 +39,7 @@ static const char *const operations[] = {
     "scan",
 };
 #define NOPERATIONS ((int)(sizeof operations / sizeof operations[0]))
-#define REDUCE      10 /* whose root is told by its task */
+#define REDUCE      10 /* its ROOT is a task; that of the others is 1 on the root, else 0 */
 
 static int operation(uint32_t op)
 {
@@ -49,7 +49,7 @@ static int operation(uint32_t op)
     return -1;
 }
 
-/* ---- what Dimemas cannot say ---- */
+/* ---- refusals ---- */
 
 static const char *collective_refusal(const struct ti_comms *comms, const struct ti_step *step,
                                       char *buf, size_t bytes)
@@ -96,7 +96,7 @@ struct dimemas {
     FILE *out;
     int64_t rank;
     struct ti_clock clock;
-    int64_t *size; /* of what requests receive, by number */
+    int64_t *size; /* of the messages of receive requests, by request number */
     size_t size_cap;
 };
 
@@ -153,7 +153,7 @@ static ti_status post(struct dimemas *d, const struct ti_msg *m, bool blocks, in
     return TI_OK;
 }
 
-/* A send-receive is both without blocking, then a wait for the receive. */
+/* A send-receive becomes a non-blocking send and receive, and a wait for the receive. */
 static ti_status post_all(struct dimemas *d, const struct ti_step *step, struct ti_err *err)
 {
     bool both = ti_op_is(step->ev.op, TI_T_SENDS | TI_T_RECEIVES);
@@ -178,8 +178,8 @@ static int64_t sum(const struct ti_event *ev, int v)
 }
 
 /*
- * The bytes of a collective: of the vector forms, all blocks of the rank together; of the others,
- * one block, or the vector of a reduction.  A side that the rank does not have is 0.
+ * SENT and RECEIVED of a collective are the sum of the rank's blocks in the vector forms, else the
+ * size of one block, or of the vector of a reduction.  A side that the rank does not have is 0.
  */
 static void put_collective(struct dimemas *d, const struct ti_step *step)
 {
@@ -188,7 +188,8 @@ static void put_collective(struct dimemas *d, const struct ti_step *step)
     int64_t root = ev->mask & TI_M_ROOT ? ev->arg[TI_F_ROOT] : -1, sent, received;
     bool is_root = root == step->call->on.me, from = ti_op_is(ev->op, TI_T_FROM_ROOT);
     bool to = ti_op_is(ev->op, TI_T_TO_ROOT);
-    bool copies = from && is_root && !(ev->mask & TI_M_BYTES2); /* bcast: it has no share */
+    bool copies =
+        from && is_root && !(ev->mask & TI_M_BYTES2); /* bcast: the root receives nothing */
 
     sent = ti_op_is(ev->op, TI_T_COUNTS_GIVEN) ? sum(ev, 0)
            : ev->mask & TI_M_BYTES             ? ev->arg[TI_F_BYTES]
@@ -222,7 +223,7 @@ static ti_status put_step(void *arg, const struct ti_step *step, struct ti_err *
     return TI_OK;
 }
 
-/* A task without a record cannot be: its first one is a burst of nothing. */
+/* Dimemas requires at least one record of each task: the first one is an empty burst. */
 static ti_status write_rank(struct ti_conversion *conv, int64_t rank, FILE *out, struct ti_err *err)
 {
     struct dimemas d = {.conv = conv, .out = out, .rank = rank};
@@ -238,7 +239,7 @@ static ti_status write_rank(struct ti_conversion *conv, int64_t rank, FILE *out,
 
 /* ---- the file ---- */
 
-/* Where the offset of the offsets stands, which is known at the end. */
+/* Returns the position of the header's OFFSET, which write_all() fills in at the end. */
 static long write_header(const struct ti_conversion *conv, FILE *f)
 {
     long at;

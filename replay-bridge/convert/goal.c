@@ -1,11 +1,12 @@
 /*
- * GOAL, the schedules of LogGOPSim: of each rank, operations with labels and what they require.
+ * Writer of GOAL, the schedules of LogGOPSim: for each rank, labelled operations and their
+ * dependencies.
  *
- * A blocking operation requires the one before it, so that they are a chain.  What does not block
- * requires the chain so far, and nothing requires it but the wait for it: "calc 0", which joins
- * the chain and the requests.  "irequires" keeps the order in which operations begin.
+ * Blocking operations form a chain: each requires the one before it.  A non-blocking operation
+ * requires the last operation of the chain, and only its wait requires it.  A wait is a "calc 0"
+ * that requires the chain and the requests.  "irequires" keeps the order in which operations begin.
  *
- * A collective that does not block is a chain of its own, from where it was called to its wait.
+ * A non-blocking collective is a chain of its own, from its call to its wait.
  */
 #include <inttypes.h>
 #include <stdarg.h>
@@ -16,10 +17,10 @@
 #include "replay-bridge/convert/collectives.h"
 #include "replay-bridge/convert/target.h"
 
-#define TAG_MOST (UINT32_MAX - 1) /* the last one is any tag's */
-#define TURNS    1024             /* tags of a communicator's collectives, in turn */
+#define TAG_MOST (UINT32_MAX - 1) /* UINT32_MAX is the wildcard */
+#define TURNS    1024             /* tags for the collectives of a communicator, reused in turn */
 
-/* ---- what GOAL cannot say ---- */
+/* ---- refusals ---- */
 
 static const char *collective_refusal(const struct ti_comms *comms, const struct ti_step *step)
 {
@@ -60,17 +61,18 @@ struct goal {
     FILE *out;
     int64_t rank;
     struct ti_clock clock;
-    uint64_t last;      /* label that was given last */
-    uint64_t chain;     /* of the last blocking operation, 0: none */
-    uint64_t begun;     /* of one after it that does not block, 0: none */
-    uint64_t (*req)[2]; /* of requests by number: of their send, of their receive */
+    uint64_t last;      /* the last label given; labels count from 1 */
+    uint64_t chain;     /* label of the last blocking operation; 0: none */
+    uint64_t begun;     /* label of the last non-blocking one after it; 0: none */
+    uint64_t (*req)[2]; /* by request number: labels of the send and of the receive */
     size_t req_cap;
-    uint64_t *coll_req; /* of collective requests by number, 0: none */
+    uint64_t
+        *coll_req; /* by request number: label of the last operation of a collective; 0: none */
     size_t coll_req_cap;
-    size_t outstanding; /* collectives that do not block and have not been waited for */
-    uint64_t *calls;    /* of collectives, by communicator among those used */
+    size_t outstanding; /* non-blocking collectives before their wait */
+    uint64_t *calls;    /* number of collective calls so far, by communicator */
     size_t calls_cap;
-    int64_t coll_tag; /* of the collective that is expanded */
+    int64_t coll_tag; /* tag of the current collective */
     const struct ti_group *group;
 };
 
@@ -80,7 +82,7 @@ static void put_dependency(struct goal *g, const char *how, uint64_t label)
         fprintf(g->out, "l%" PRIu64 " %s l%" PRIu64 "\n", g->last, how, label);
 }
 
-/* The operation whose text was just begun with open_op(): what it requires. */
+/* End the operation that open_op() began, and write its dependencies.  Returns its label. */
 static uint64_t close_op(struct goal *g, bool blocks)
 {
     fputc('\n', g->out);
@@ -119,7 +121,8 @@ static uint64_t put_message(struct goal *g, bool recv, int64_t bytes, int64_t pe
     return close_op(g, blocks);
 }
 
-/* Wait for these (0: none), in their order. */
+/* Write a wait for the operations with these labels (0: none).  The wait is the new end of the
+ * chain; `begun` is kept, as later operations still begin after it. */
 static void put_join(struct goal *g, const uint64_t *label, size_t n)
 {
     uint64_t begun = g->begun;
@@ -190,7 +193,7 @@ static void take_collective(struct goal *g, int64_t req, uint64_t *label, size_t
     g->outstanding--;
 }
 
-/* Collectives that the call completed, as the event says. */
+/* Append the labels of the collectives that the call completed. */
 static void take_collectives(struct goal *g, const struct ti_event *ev, uint64_t *label, size_t *n)
 {
     if (ev->mask & TI_M_REQ)
@@ -233,7 +236,7 @@ static void exchange(void *arg, int64_t to, int64_t bytes, int64_t from, int64_t
     }
 }
 
-/* The operations of a collective, after the chain. */
+/* Append the operations of a collective to the chain. */
 static void expand(struct goal *g, const struct ti_coll_call *call)
 {
     struct ti_expansion part = {.ev = call->ev, .exchange = exchange, .arg = g, .me = call->on.me};
@@ -246,7 +249,8 @@ static void expand(struct goal *g, const struct ti_coll_call *call)
     ti_expand(&part);
 }
 
-/* Beside the chain: the request stands for the last of them. */
+/* Write a non-blocking collective as a chain of its own.  Its request has the label of the last
+ * operation. */
 static ti_status expand_beside(struct goal *g, const struct ti_coll_call *call, struct ti_err *err)
 {
     uint64_t chain = g->chain, begun = g->begun;
@@ -304,7 +308,7 @@ static ti_status write_rank(struct ti_conversion *conv, int64_t rank, FILE *out,
     fprintf(out, "rank %" PRId64 " {\n", rank);
     st = ti_conversion_walk(conv, rank, &g.clock, put_step, &g, err);
     put_burst(&g);
-    if (!g.last) { /* LogGOPSim takes no rank without an operation */
+    if (!g.last) { /* LogGOPSim rejects a rank without an operation */
         open_op(&g);
         fprintf(out, "calc 0");
         close_op(&g, true);

@@ -14,9 +14,9 @@
 #include "common/scratch.h"
 #include "sound/check.h"
 
-#define RANKS_AT_ONCE 64 /* of a file of all ranks: writers that are open together */
+#define RANKS_AT_ONCE 64 /* writers that are open at a time, for a file of all ranks */
 
-/* What had to be decided: told once each. */
+/* Kinds of guesses; each is reported once. */
 enum note {
     NOTE_NO_NEWLINE,
     NOTE_NO_INIT,
@@ -35,31 +35,32 @@ enum note {
     NOTE_COUNT
 };
 
-/* A place in a file. */
+/* A line of a file. */
 struct place {
     const char *path;
-    int64_t line; /* 0: nowhere yet */
+    int64_t line; /* 0: unset */
 };
 
+/* A request that has not completed. */
 struct pending {
     int64_t peer, tag, req;
     bool recv, any;
 };
 
 struct rank {
-    struct ti_writer *w; /* NULL: nothing is written, see `find` */
+    struct ti_writer *w; /* NULL: write nothing, find the line of event import.find */
     char path[PATH_MAX];
     struct ti_grammar grammar;
-    uint64_t volume; /* of the burst so far */
-    double rest;     /* less than one */
+    uint64_t volume; /* of the current burst */
+    double rest;     /* fraction of a flop that is carried over, below 1 */
     bool begun, ended;
-    struct place sub; /* comm_size said that not all ranks take part in collectives */
+    struct place sub; /* line of a comm_size below np; collectives after it are an error */
     uint64_t events;
     struct pending *pending; /* in the order they were posted */
     size_t npending, pending_cap;
-    uint8_t *used; /* requests by number */
+    uint8_t *used; /* by request number */
     size_t used_cap;
-    uint32_t site; /* for the next call */
+    uint32_t site; /* call site of the next event; 0: none */
     struct ti_map sites;
 };
 
@@ -68,21 +69,21 @@ struct import {
     struct ti_actions files;
     int64_t np;
     enum ti_syntax syntax;
-    struct place tags, old, differ; /* the first line of one syntax, of the other, of either */
-    struct ti_map ranks;            /* that have lines */
-    struct place init;              /* the first one, and whether it said doubles */
-    bool doubles, p;
-    struct ti_map channels; /* (source, destination, tag) -> largest message */
-    int64_t *largest;
+    struct place tags, old, differ; /* first line of each syntax, and of ambiguous lines */
+    struct ti_map ranks;            /* ranks that have lines */
+    struct place init;              /* the first "init" */
+    bool doubles, p;                /* "init" chooses doubles; ranks are named p0, p1, ... */
+    struct ti_map channels;         /* (source, destination, tag) -> index in `largest` */
+    int64_t *largest;               /* bytes of the largest message */
     size_t largest_cap;
-    struct ti_map takers; /* (destination, tag) -> the only rank that sends so, or -1 */
-    int64_t *sender;
+    struct ti_map takers; /* (destination, tag) -> index in `sender` */
+    int64_t *sender;      /* the only rank that sends these messages; -1: there are several */
     size_t sender_cap;
     bool noted[NOTE_COUNT];
     uint8_t run_id[TI_RUN_ID_BYTES];
     struct ti_imported *out;
-    uint64_t find;      /* the event whose line is looked for */
-    struct place found; /* that */
+    uint64_t find;      /* index of the event whose line locate() looks for */
+    struct place found; /* its line */
 };
 
 static struct place here(const struct ti_lines *l)
@@ -153,7 +154,7 @@ static ti_status choose_syntax(struct import *im, struct ti_err *err)
     return TI_OK;
 }
 
-/* Which ranks there are, and which syntax. */
+/* Note the rank and the syntax of a line. */
 static ti_status survey_line(struct import *im, const struct ti_lines *l, int64_t file,
                              struct ti_err *err)
 {
@@ -175,7 +176,8 @@ static ti_status survey_line(struct import *im, const struct ti_lines *l, int64_
     return TI_OK;
 }
 
-/* SimGrid has one default for all ranks: that of the "init" it comes to last. */
+/* SimGrid has one default datatype for all ranks, set by each "init" in the order of execution.  So
+ * the lines must agree. */
 static ti_status take_init(struct import *im, const struct ti_lines *l, const struct ti_action *a,
                            struct ti_err *err)
 {
@@ -214,7 +216,7 @@ static int64_t element_of(const struct import *im)
     return im->how->element ? im->how->element : im->doubles ? 8 : 1;
 }
 
-/* What is sent to whom. */
+/* Note the sender and the size of each sent message. */
 static ti_status survey_messages(struct import *im, const struct ti_lines *l, int64_t file,
                                  struct ti_err *err)
 {
@@ -320,7 +322,7 @@ static void put(struct ti_event *ev, enum ti_field f, int64_t value)
     ev->arg[f] = value;
 }
 
-/* Flops are volumes, which are whole numbers: what is less is kept for the next burst. */
+/* Add flops to the burst.  Volumes are whole numbers, so a fraction is carried over. */
 static ti_status compute(struct import *im, struct rank *r, const struct ti_lines *l, double flops,
                          struct ti_err *err)
 {
@@ -395,11 +397,11 @@ static void complete(struct import *im, struct rank *r, const struct ti_lines *l
     memmove(&r->pending[i], &r->pending[i + 1], (--r->npending - i) * sizeof *r->pending);
 }
 
-/* What SimGrid's "wait SOURCE DESTINATION TAG" finds: the first one posted. */
+/* Complete the request of "wait SOURCE DESTINATION TAG": as in SimGrid, the first match posted. */
 static ti_status wait_for(struct import *im, struct rank *r, const struct ti_lines *l,
                           const struct ti_action *a, struct ti_err *err)
 {
-    /* A request that takes any source is stored with one less. */
+    /* SimGrid stores the request of a receive from any source under this number minus 1. */
     bool any = a->src == TI_SG_ANY_SOURCE || a->src == TI_SG_ANY_SOURCE - 1;
 
     for (size_t i = 0; i < r->npending; i++) {
@@ -447,7 +449,7 @@ static void wait_all(struct import *im, struct rank *r, const struct ti_lines *l
     struct ti_event ev = event(TI_OP_WAITALL);
 
     if (!r->npending)
-        return; /* the burst goes on */
+        return; /* no event, so the burst continues */
     put(&ev, TI_F_ALL, 1);
     emit(im, r, l, &ev);
     for (size_t i = 0; i < r->npending; i++)
@@ -533,7 +535,7 @@ static ti_status message(struct import *im, struct rank *r, const struct ti_line
         add_pending(r, &p);
     }
     emit(im, r, l, &ev);
-    /* In the oldest traces no send is waited for, and they may be many. */
+    /* The oldest traces never wait for sends.  Freeing each request keeps their number small. */
     if (im->p && !a->recv && ti_op_is(a->op, TI_T_REQUEST))
         complete(im, r, l, TI_OP_REQUEST_FREE, r->npending - 1);
     return TI_OK;
@@ -599,7 +601,7 @@ static void location(struct rank *r, const struct ti_action *a)
         two = two * 31 + (uint8_t)*c;
     }
     s = ti_map_find(&r->sites, (int64_t)one, (int64_t)two, 0, 0);
-    if (s < 0) { /* strings are numbered from 1, in the order they come */
+    if (s < 0) { /* the writer numbers strings from 1, in the order of its calls */
         s = ti_map_add(&r->sites, (int64_t)one, (int64_t)two, 0, 0);
         ti_writer_string(r->w, TI_STRING_SITE, text);
     }
@@ -731,7 +733,7 @@ static ti_status close_rank(struct import *im, struct rank *r, ti_status st, str
     return st;
 }
 
-/* The lines of ranks `first` to `first` + `n` - 1 in a file. */
+/* Convert the lines of ranks `first` to `first` + `n` - 1 in a file. */
 static ti_status read_ranks(struct import *im, const char *path, struct rank *r, int64_t first,
                             int64_t n, struct ti_err *err)
 {
@@ -795,9 +797,9 @@ static ti_status write_ranks(struct import *im, struct ti_err *err)
     return st;
 }
 
-/* ---- whether it is sound ---- */
+/* ---- check ---- */
 
-/* Events are told by their lines. */
+/* Replace the event of a problem by its line, found by a second conversion of that rank. */
 static void locate(struct import *im, struct ti_problem *p)
 {
     struct ti_err none;

@@ -1,7 +1,7 @@
 /*
- * ti-convert: traces from and to the formats of other simulators.
+ * ti-convert: conversion of traces to and from the formats of other simulators.
  *
- *   options -> scratch directory beside the output -> one conversion -> its new name
+ *   options -> scratch directory beside the output -> one conversion -> rename to the output
  */
 #include <errno.h>
 #include <jansson.h>
@@ -15,7 +15,7 @@
 #include "replay-bridge/trace/lower.h"
 #include "common/scratch.h"
 
-#define EAGER_BYTES 65536 /* smpi/send-is-detached-thresh */
+#define EAGER_BYTES 65536 /* SimGrid's default of smpi/send-is-detached-thresh */
 #define OUT_NAME    "converted"
 
 enum {
@@ -94,17 +94,17 @@ struct options {
     struct ti_import import;
 };
 
-/* What the conversion finds out; told at the end. */
+/* The result of a conversion, for the report. */
 struct result {
     int64_t np;
-    uint64_t read, written; /* of actions or events; of what `unit` says */
+    uint64_t read, written; /* actions or events read; things named by `unit` written */
     const char *unit;
     struct ti_problems problems;
 };
 
 /* ---- options ---- */
 
-/* Which of the words; -1 and `err`. */
+/* Index of `text` in `words`; -1 and `err` if it is none of them. */
 static int choose(const char *option, const char *text, const char *const *words,
                   struct ti_err *err)
 {
@@ -194,7 +194,7 @@ static ti_status take_option(struct options *o, int id, const char *arg, struct 
     TI_BUG("an option without a case");
 }
 
-/* What is wrong with the options together; NULL if nothing. */
+/* Why the options cannot be used together; NULL if they can. */
 static const char *conflict(const struct options *o)
 {
     bool decides = o->import.syntax || o->import.element || o->import.wait;
@@ -219,7 +219,7 @@ static const char *conflict(const struct options *o)
     return NULL;
 }
 
-/* TI_CLI_END, or how the program shall end. */
+/* TI_CLI_END to go on, else the exit status. */
 static int parse(struct options *o, int argc, char **argv)
 {
     struct ti_err err = {0};
@@ -244,9 +244,9 @@ static int parse(struct options *o, int argc, char **argv)
     return TI_CLI_END;
 }
 
-/* ---- to ---- */
+/* ---- trace to other formats ---- */
 
-/* How bursts are written: what all threads did where the trace has it, as in ti-replay. */
+/* Choose the volume of bursts.  As in ti-replay, it is that of all threads if the trace has it. */
 static ti_status choose_pace(const struct options *o, struct ti_source *s, struct ti_pace *pace,
                              struct ti_err *err)
 {
@@ -269,7 +269,7 @@ static ti_status choose_pace(const struct options *o, struct ti_source *s, struc
     return TI_OK;
 }
 
-/* Volumes that are no instructions are warned of as in ti-replay. */
+/* The same warnings as in ti-replay about volumes that are not exact instruction counts. */
 static void warn_of_volumes(const struct ti_volumes *v)
 {
     if (!strcmp(v->counter, "mixed"))
@@ -354,7 +354,7 @@ static ti_status convert_to(const struct options *o, struct result *res, struct 
     return st;
 }
 
-/* ---- from ---- */
+/* ---- SimGrid's actions to a trace ---- */
 
 static ti_status convert_from(struct options *o, struct result *res, struct ti_err *err)
 {
@@ -371,7 +371,7 @@ static ti_status convert_from(struct options *o, struct result *res, struct ti_e
 
 /* ---- the report ---- */
 
-/* A name may be no UTF-8. */
+/* A file name need not be UTF-8, but a JSON string must be. */
 static json_t *text_json(const char *text)
 {
     json_t *json = json_string(text);

@@ -11,17 +11,17 @@
 
 struct block {
     int64_t size[BLOCK_SIZES];
-    int64_t next; /* number of the block that goes on */
+    int64_t next; /* number of the next block of the channel */
 };
 
 struct ti_size_channel {
-    uint64_t sent, room; /* sums of both sides */
-    int64_t bytes;       /* of the first messages */
-    uint64_t alike;      /* how many these are */
-    uint64_t taken;      /* sizes that were asked for */
-    struct block *block; /* of the sizes after them, NULL: there are none */
-    int64_t first, at;   /* number of the first such block, and of this one */
-    int n;               /* sizes in it that were added, or taken */
+    uint64_t sent, room; /* sums of the sent sizes and of the buffers of receives */
+    int64_t bytes;       /* size of the leading messages, which are all equal */
+    uint64_t alike;      /* number of leading messages */
+    uint64_t taken;      /* number of sizes returned by ti_sizes_of() */
+    struct block *block; /* current block of the later sizes; NULL: there are none */
+    int64_t first, at;   /* numbers of the first block and of the current one */
+    int n;               /* sizes of the current block that were added, or returned */
 };
 
 ti_status ti_sizes_open(struct ti_sizes *sizes, struct ti_err *err)

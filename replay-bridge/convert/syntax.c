@@ -12,10 +12,10 @@
 #include "formats/trace.h"
 #include "sound/collectives.h"
 
-#define COUNT_MOST  9007199254740992.0 /* all whole numbers below are doubles */
+#define COUNT_MOST  9007199254740992.0 /* 2^53: doubles are exact up to here */
 #define AMOUNT_MOST 1e18
 
-/* Bytes of SimGrid's datatypes, by their numbers; those that depend on the machine as on x86-64. */
+/* Bytes of SimGrid's datatypes, by their numbers.  Machine-dependent sizes are those of x86-64. */
 static const int8_t datatype_bytes[] = {
     8, 4,  1,  2, 8, 4, 1,  8,                  /* double .. long long */
     1, 1,  2,  4, 8, 8, 16, 4, 1,               /* signed char .. bool */
@@ -24,14 +24,14 @@ static const int8_t datatype_bytes[] = {
 };
 #define NDATATYPES ((int64_t)sizeof datatype_bytes)
 
-/* Names that are no collective's.  `tagged`: in lower case it is of the syntax with tags, which
- * had it otherwise before. */
+/* Names of actions other than collectives.  `tagged`: in lower case, the name occurs in
+ * TI_SYNTAX_TAGS only; TI_SYNTAX_OLD spells it with a capital. */
 static const struct {
     const char *name;
     enum ti_act act;
     uint32_t op;
     bool tagged;
-    int64_t least, most; /* arguments, in either syntax */
+    int64_t least, most; /* number of arguments, in either syntax */
 } names[] = {
     {"init", TI_ACT_INIT, TI_OP_INIT, false, 0, 1},
     {"finalize", TI_ACT_FINALIZE, TI_OP_FINALIZE, false, 0, 0},
@@ -52,7 +52,7 @@ static const struct {
 };
 #define NNAMES (sizeof names / sizeof names[0])
 
-/* In any case, underscores apart. */
+/* Compare names, ignoring case and underscores. */
 static bool same_name(const char *a, const char *b)
 {
     for (;; a++, b++) {
@@ -65,7 +65,8 @@ static bool same_name(const char *a, const char *b)
     }
 }
 
-/* SimGrid replays the blocking ones, but for alltoallw, reduce_scatter_block and neighbours. */
+/* The collective of that name, or TI_OP_COUNT.  SimGrid replays blocking collectives, except
+ * alltoallw, reduce_scatter_block and neighbourhood collectives. */
 static uint32_t collective(const char *name)
 {
     for (uint32_t op = 0; op < TI_OP_COUNT; op++)
@@ -83,7 +84,7 @@ static bool number(const char *text, double *out)
     char *end;
 
     if (!isdigit((unsigned char)text[0]) && !strchr("+-.", text[0]))
-        return false; /* no inf, no nan */
+        return false; /* strtod() would accept "inf" and "nan" */
     if (strpbrk(text, "xX"))
         return false;
     *out = strtod(text, &end);
@@ -137,7 +138,7 @@ static double take_amount(struct words *w, const char *what)
     return value;
 }
 
-/* A count of elements; negative only where that may be. */
+/* A count of elements.  `negative`: negative counts are allowed; they mean that none is given. */
 static int64_t take_count(struct words *w, const char *what, bool negative)
 {
     const char *text = word(w, what);
@@ -173,7 +174,7 @@ static int64_t take_rank(struct words *w, const char *what, bool p)
     return value;
 }
 
-/* The datatype, if there is one: bytes of an element. */
+/* Bytes of an element, by the datatype if there is one. */
 static int64_t take_datatype(struct words *w, const struct ti_grammar *g, struct ti_action *a)
 {
     int64_t number_of;
@@ -192,7 +193,7 @@ static int64_t take_datatype(struct words *w, const struct ti_grammar *g, struct
     return w->st ? 1 : datatype_bytes[number_of];
 }
 
-/* ---- the beginning ---- */
+/* ---- rank and name ---- */
 
 ti_status ti_action_begin(const struct ti_lines *l, struct ti_action *a, struct ti_err *err)
 {
@@ -228,7 +229,7 @@ static bool has_capital(const char *name)
     return false;
 }
 
-/* In lower case it is of the syntax with tags. */
+/* Whether the name, in lower case, occurs in TI_SYNTAX_TAGS only. */
 static bool tagged_name(const struct ti_action *a)
 {
     for (size_t i = 0; i < NNAMES; i++)
@@ -238,7 +239,7 @@ static bool tagged_name(const struct ti_action *a)
            !strncmp(ti_op_info(a->op)->text, "all", 3);
 }
 
-/* Whether a message of three arguments can be one without a tag: "1 1e6 0". */
+/* Whether the last of three arguments can be a datatype, as in TI_SYNTAX_OLD: "1 1e6 0". */
 static bool ends_in_datatype(const struct ti_action *a)
 {
     int64_t n;
@@ -269,7 +270,7 @@ enum ti_syntax ti_action_syntax(const struct ti_action *a, bool *differ)
     return *differ ? TI_SYNTAX_AUTO : TI_SYNTAX_TAGS;
 }
 
-/* ---- the rest ---- */
+/* ---- arguments ---- */
 
 static void read_message(struct words *w, struct ti_grammar *g, struct ti_action *a)
 {
@@ -328,8 +329,8 @@ static void take_counts(struct words *w, struct ti_grammar *g, struct ti_vec *ve
     *vec = (struct ti_vec){count, 8, g->np};
 }
 
-/* An allgatherv may end in displacements, which move no bytes: SimGrid looks at how many words are
- * left to tell them from datatypes. */
+/* An allgatherv may end in displacements, which do not affect its cost.  As in SimGrid, the number
+ * of remaining words tells displacements from datatypes. */
 static void drop_displacements(struct words *w, const struct ti_grammar *g)
 {
     int64_t left = w->n - w->at;
@@ -344,14 +345,15 @@ static void set(struct ti_event *ev, enum ti_field f, int64_t value)
     ev->arg[f] = value;
 }
 
-/* Only the root has the counts of its blocks. */
+/* Ranks other than the root have no counts of blocks in a trace. */
 static void drop_vector(struct ti_event *ev, int v)
 {
     ev->vec[v] = (struct ti_vec){NULL, 8, 0};
     ev->mask &= ~(1u << ti_counts_in(ev->op, v));
 }
 
-/* MPI ignores what the others say of the root's side: a trace has their own side there. */
+/* MPI ignores the root's side of the arguments on other ranks.  A trace has the rank's own side in
+ * its place. */
 static void ignore_side(struct ti_event *ev)
 {
     bool to = ti_op_is(ev->op, TI_T_TO_ROOT);
@@ -360,12 +362,12 @@ static void ignore_side(struct ti_event *ev)
     ev->arg[to ? TI_F_ESIZE2 : TI_F_ESIZE] = ev->arg[to ? TI_F_ESIZE : TI_F_ESIZE2];
 }
 
-/* Which fields and vectors the words of a collective have. */
+/* The arguments of a collective. */
 struct shape {
-    uint32_t fields;
-    bool given, taken;   /* counts of blocks */
-    bool sent, received; /* a size instead */
-    int last;            /* vector of the counts taken */
+    uint32_t fields;     /* mask of its event's fields */
+    bool given, taken;   /* has counts of the blocks sent, received */
+    bool sent, received; /* has one size instead */
+    int last;            /* index of the vector of the blocks received */
 };
 
 static struct shape shape_of(uint32_t op)
@@ -381,11 +383,11 @@ static struct shape shape_of(uint32_t op)
                           .last = ti_op_last_vec(op)};
 }
 
-/* Sizes as elements, vectors and flops: the words that must be there. */
+/* Parse the mandatory arguments: sizes in elements, vectors of counts, and flops. */
 static void read_sizes(struct words *w, struct ti_grammar *g, struct ti_action *a,
                        const struct shape *s, int64_t *sent, int64_t *received)
 {
-    bool buffers = s->given && s->taken; /* their sizes come first, and have no effect */
+    bool buffers = s->given && s->taken; /* the sizes of both buffers precede the counts; unused */
 
     if (buffers)
         take_count(w, "size of the buffer to send", false);
@@ -413,7 +415,7 @@ static void read_root(struct words *w, const struct ti_grammar *g, struct ti_eve
     set(ev, TI_F_ROOT, root);
 }
 
-/* In the order of SimGrid's parser, as lower.c writes it. */
+/* The order of arguments is that of SimGrid's parser; trace/lower.c writes the same. */
 static void read_collective(struct words *w, struct ti_grammar *g, struct ti_action *a)
 {
     struct ti_event *ev = &a->ev;

@@ -23,7 +23,7 @@ const char *ti_target_refusal(const struct ti_step *step)
     return NULL;
 }
 
-/* ---- what must be known ---- */
+/* ---- preparation ---- */
 
 static void use_comm(struct ti_conversion *conv, int64_t gid)
 {
