@@ -6,13 +6,13 @@
 #include "formats/rankname.h"
 #include "info/info.h"
 
-/* Where two traces of a rank part. */
+/* The difference between two traces of a rank. */
 struct difference {
-    char *text; /* to print, several lines; NULL: they are equal */
+    char *text; /* several lines to print; NULL: the traces are equal */
     uint64_t events;
-    bool extras;      /* one has extra columns */
-    bool estimate[2]; /* their volumes are */
-    bool counters;    /* they have been counted differently */
+    bool extras;      /* one of them has extra columns */
+    bool estimate[2]; /* the volumes of this trace are an estimate */
+    bool counters;    /* they have different counters */
 };
 
 static bool same(struct ti_reader *const r[2], const struct ti_event ev[2],
@@ -53,7 +53,7 @@ static char *show(const struct ti_source *s, const struct ti_reader *r, const st
     return out;
 }
 
-/* Event by event, from the start. */
+/* Compare event by event. */
 static ti_status walk(struct ti_source *const s[2], int64_t rank, struct ti_reader *const r[2],
                       const struct info_style *style, struct difference *d, struct ti_err *err)
 {
@@ -90,7 +90,7 @@ static ti_status walk(struct ti_source *const s[2], int64_t rank, struct ti_read
     return TI_OK;
 }
 
-/* Whether the totals alone say that two traces are equal; TI_OK and *equal, or an error. */
+/* Compare the totals of two traces.  *equal: they prove that the traces are equal. */
 static ti_status by_totals(struct ti_reader *const r[2], bool *equal, struct ti_err *err)
 {
     struct ti_totals t[2];
@@ -135,7 +135,7 @@ static void note_counters(struct ti_reader *const r[2], struct difference *d)
         d->counters || (counter[0] && counter[1] && strcmp(counter[0], counter[1]) != 0);
 }
 
-/* Why volumes may differ that have nothing to do with what was run. */
+/* Warn of counters that make the volumes of equal runs differ. */
 static void warn_of_counters(struct ti_source *const s[2], const struct difference *d)
 {
     if (d->counters)

@@ -49,7 +49,7 @@ static void put_signed(struct info_line *line, int64_t v)
     put_number(line, v < 0 ? -(uint64_t)v : (uint64_t)v);
 }
 
-/* Text from a trace: whatever could break a line or a field is escaped. */
+/* Append text from a trace.  Characters that could break a line or a field are escaped. */
 static void put_text(struct info_line *line, const char *text)
 {
     static const char hex[] = "0123456789abcdef";
@@ -67,7 +67,8 @@ static void put_text(struct info_line *line, const char *text)
     }
 }
 
-/* Text in quotes: blanks stay; what could break a line or the quotes is escaped. */
+/* Append text in quotes.  Blanks stay; characters that could break a line or the quotes are
+ * escaped. */
 static void put_quoted(struct info_line *line, const char *text)
 {
     static const char hex[] = "0123456789abcdef";
@@ -87,7 +88,7 @@ static void put_quoted(struct info_line *line, const char *text)
     put_char(line, '"');
 }
 
-/* A value that may be one of those that are no number; false if it was. */
+/* Append a special value such as "null" and return false; true if `v` is an ordinary number. */
 static bool put_special(struct info_line *line, int64_t v)
 {
     if (v > TI_SELF)
@@ -105,7 +106,8 @@ static void put_delta(struct info_line *line, int64_t v)
     put_signed(line, v);
 }
 
-/* "+1(5)": relative, and as world rank.  A wait does not say its communicator. */
+/* Append a peer as "+1(5)": relative and as a world rank.  Waits have no communicator, so only the
+ * relative form. */
 static void put_peer(struct info_line *line, const struct ti_reader *r, const struct ti_event *ev,
                      int64_t v)
 {

@@ -7,7 +7,8 @@
 #include "common/cli.h"
 #include "info/info.h"
 
-/* Rates are sorted into steps of 2^(1/STEPS), some 1 %; the first is for 0. */
+/* Rates are counted in a histogram with steps of 2^(1/STEPS), about 1 %.  Its first place is for 0.
+ */
 #define STEPS      64
 #define LOG2_LEAST (-40)
 #define LOG2_MOST  80
@@ -17,14 +18,14 @@ struct info_extras {
     int n;
     char *name[TI_EXTRAS_MAX], *unit[TI_EXTRAS_MAX];
     uint64_t total[TI_EXTRAS_MAX];
-    int64_t ranks, without; /* read; of which have no such columns, or others */
+    int64_t ranks, without; /* ranks read; those of them without these columns */
 
-    int burst; /* column of durations, -1 if there is none */
+    int burst; /* index of the column of durations; -1: none */
     char *volume_unit;
     bool slowed;                          /* measured under valgrind */
     uint64_t volume, bursts, long_bursts; /* of events with a duration; of INFO_LONG_NS or more */
     uint64_t long_ns;
-    double least, most, *rank_rate; /* of long bursts; of ranks */
+    double least, most, *rank_rate; /* extreme rates of long bursts; rate of each rank */
     int64_t nrates;
     uint64_t *weight; /* [PLACES]: nanoseconds of long bursts at this rate */
 };
@@ -44,13 +45,13 @@ static int place_of(double rate)
     return 1 + (int)((fmin(log2_rate, LOG2_MOST) - LOG2_LEAST) * STEPS);
 }
 
-/* The rate in the middle of a place. */
+/* The rate in the middle of a place of the histogram. */
 static double rate_at(int place)
 {
     return place ? exp2(LOG2_LEAST + (place - 0.5) / STEPS) : 0;
 }
 
-/* The rate that bursts of this share of the time do not exceed. */
+/* The rate that is not exceeded during `share` of the time. */
 static double quantile(const struct info_extras *x, double share)
 {
     uint64_t sum = 0;
@@ -103,7 +104,7 @@ static bool take_names(struct info_extras *x, const struct ti_reader *r)
     return x->volume_unit != NULL;
 }
 
-/* A trace that is damaged counts as far as it is sound. */
+/* Add a rank; of a damaged trace, the part before the damage. */
 static bool add_rank(struct info_extras *x, struct ti_reader *r)
 {
     uint64_t volume = 0, ns = 0;
@@ -208,7 +209,7 @@ static void put_rates(const char *what, const double rate[5])
     putchar('\n');
 }
 
-/* Of values in order; between two of them, in proportion. */
+/* A quantile of sorted values, interpolated linearly. */
 static double at_share(const double *rate, int64_t n, double share)
 {
     double at = share * (double)(n - 1);
@@ -231,7 +232,7 @@ static void burst_rates(const struct info_extras *x, double rate[5])
     rate[4] = x->most;
 }
 
-/* Share of the time that the bursts have which are long enough. */
+/* The share of long bursts in the time of all bursts. */
 static double long_share(const struct info_extras *x)
 {
     return (double)x->long_ns / (double)x->total[x->burst];

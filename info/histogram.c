@@ -7,9 +7,9 @@
 #include "info/info.h"
 #include "info/pass.h"
 
-#define BAR 14 /* columns */
+#define BAR 14 /* width in characters */
 
-/* What is counted: X(name in JSON, title, sum in JSON, its title) */
+/* Histograms: X(name in JSON, title, name of the sum in JSON, title of the sum) */
 #define KINDS(X)                                                                                   \
     X(messages, "messages", "bytes", "bytes")                                                      \
     X(one_sided, "one-sided operations", "bytes", "bytes")                                         \
@@ -92,7 +92,7 @@ static void take_collective(void *arg, uint32_t op, uint64_t bytes)
     add(&h->of[K_collectives], bytes);
 }
 
-/* Classes from the first to the last that holds anything, and their number. */
+/* The first class that is not empty, and the number of classes up to the last such one. */
 static int span(const struct classes *c, int *first)
 {
     int last = INFO_CLASSES - 1;
@@ -115,7 +115,7 @@ static uint64_t most(const uint64_t *v)
     return m;
 }
 
-/* As long as the value is large; what is not 0 shows. */
+/* A bar in proportion to the value; at least one character if the value is not 0. */
 static const char *bar(uint64_t v, uint64_t largest, char text[BAR + 1])
 {
     int n = largest ? (int)((double)v / (double)largest * BAR + 0.5) : 0;

@@ -1,4 +1,4 @@
-/* ti-info: look inside traces. */
+/* ti-info: inspect traces. */
 
 #include <string.h>
 
@@ -67,7 +67,7 @@ struct settings {
     struct info_style style;
 };
 
-/* What does not go together.  Returns a status, or -1 to go on. */
+/* Reject options that cannot be combined.  Returns an exit status, or -1 to go on. */
 static int check_options(const struct settings *s)
 {
     int modes =
@@ -87,7 +87,7 @@ static int check_options(const struct settings *s)
     return -1;
 }
 
-/* Returns a status, or -1 to go on. */
+/* Returns an exit status, or -1 to go on. */
 static int parse(int argc, char **argv, struct settings *s)
 {
     struct ti_err err;

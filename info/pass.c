@@ -13,7 +13,7 @@ struct reading {
     const struct info_visitor *v;
     struct info_pass *p;
     struct ti_comms comms;
-    struct ti_scan scan; /* of the rank that is being read */
+    struct ti_scan scan; /* of the current rank */
 };
 
 static void tell_message(const struct reading *g, int64_t from, const struct ti_msg *m)
@@ -31,7 +31,7 @@ static void take_messages(const struct reading *g, int64_t rank, const struct ti
         tell_message(g, rank, &step->done[i]);
 }
 
-/* Messages whose requests never completed, or not in what there is of the trace. */
+/* Report the messages whose requests did not complete in the readable part of the trace. */
 static void take_pending(const struct reading *g, int64_t rank, const struct ti_walk *w)
 {
     struct ti_pending left;
@@ -42,7 +42,7 @@ static void take_pending(const struct reading *g, int64_t rank, const struct ti_
             tell_message(g, rank, &left.msg[i]);
 }
 
-/* False if the target is no rank. */
+/* False if the target is not a rank of the communicator. */
 static bool take_one_sided(const struct reading *g, int64_t rank, const struct ti_reader *r,
                            const struct ti_event *ev)
 {

@@ -39,7 +39,7 @@ struct info_visitor {
 struct info_pass {
     int64_t np, ranks;                      /* ranks of the run; ranks read, at least in part */
     json_t *missing, *incomplete, *damaged; /* ranges of ranks, see formats/ranges.h */
-    uint64_t unsound; /* events not sound; visitors may miss their traffic */
+    uint64_t unsound;                       /* events not sound; visitors may miss their traffic */
     char first_incomplete[600], first_damaged[1100], first_unsound[600];
     ti_status st; /* exit status that follows from the above */
 };

@@ -14,33 +14,33 @@
 #include "info/pass.h"
 
 #define SITES_SHOWN 10
-#define RATE_MAX    1e18 /* that a rate file can hold */
+#define RATE_MAX    1e18 /* limit of rate files */
 #define TEXT_BYTES  1024
 
-/* Bursts whose rate is wanted. */
+/* A set of bursts with one rate: all bursts of a class, or of a call site. */
 struct group {
     uint64_t bursts, volume, ns;
-    double mean, squares; /* of rates, by time: Welford */
+    double mean, squares; /* of rates, weighted by time (Welford's algorithm) */
 };
 
 struct rates {
     struct group all, volume_class[INFO_CLASSES];
 
-    struct ti_map names; /* (hash of a site's text, attempt) */
-    char **name;         /* of a site */
+    struct ti_map names; /* (hash of a site's text, attempt) -> index in `name` and `site` */
+    char **name;         /* texts of sites */
     struct group *site;
     size_t names_cap, sites_cap;
 
-    /* of the rank that is being read */
-    int column;       /* of durations; -1: none */
-    int64_t *site_of; /* by the number of its text: 1 + index in `site`, 0 not known */
+    /* of the current rank */
+    int column;       /* index of the column of durations; -1: none */
+    int64_t *site_of; /* by string number: 1 + index in `site`; 0: not known */
     size_t nsite_of, site_of_cap;
 
     int64_t without; /* ranks without durations */
     char *unit, *counter;
     json_t *hosts, *cpus; /* names, as keys */
     bool estimate;
-    bool failed; /* no memory */
+    bool failed; /* out of memory */
 };
 
 static void add_burst(struct group *g, uint64_t volume, uint64_t ns)
@@ -68,7 +68,7 @@ static double deviation_of(const struct group *g)
     return g->ns ? sqrt(g->squares / (double)g->ns) : 0;
 }
 
-/* Whether a rate file can hold it. */
+/* Whether a rate file can express the rate. */
 static bool has_rate(const struct group *g)
 {
     double rate = rate_of(g);
@@ -101,7 +101,7 @@ static int64_t index_of_site(struct rates *x, const char *text)
     }
 }
 
-/* The bursts in front of the event's call site; NULL if the trace does not say where that is. */
+/* The bursts before a call site, by its string number; NULL if there is none (0). */
 static struct group *site_of(struct rates *x, const struct ti_reader *r, uint32_t number)
 {
     const char *text = number ? ti_reader_string(r, TI_STRING_SITE, number) : NULL;
@@ -191,7 +191,7 @@ static int by_seconds(const void *a, const void *b)
     return strcmp(x->site, y->site);
 }
 
-/* The names of a set, "a, b, ...". */
+/* The keys of a set as "a, b, ...". */
 static char *names_of(const json_t *set, char *text, size_t bytes)
 {
     size_t at = 0;
@@ -212,7 +212,7 @@ static char *names_of(const json_t *set, char *text, size_t bytes)
     return text;
 }
 
-/* What a rate file holds; the names stay those of `x`. */
+/* Fill in the content of a rate file.  Its texts remain owned by `x`. */
 static bool make(const struct rates *x, int64_t ranks, struct ti_rates *out)
 {
     *out = (struct ti_rates){.unit = x->unit,
@@ -364,7 +364,7 @@ static void print_json(const struct ti_source *s, const struct info_pass *p, con
     json_decref(out);
 }
 
-/* Why the rates may not be those of the machine. */
+/* Warn of conditions under which the rates are not those of the machine. */
 static void warn(const struct rates *x, const struct ti_source *s)
 {
     const char *mode =

@@ -11,13 +11,14 @@
 
 #define PROBLEMS_SHOWN 8
 
-/* A rank whose trace is there. */
+/* A rank that has a trace. */
 struct row {
     int64_t rank, bytes;
     uint64_t events, volume;
     enum ti_end end;
-    char *damage; /* NULL unless the trace is damaged: the counts stop there */
-    char *reason; /* how it ends, and why; NULL if there is nothing to say to `end` */
+    char
+        *damage; /* NULL unless the trace is damaged; the counts cover the part before the damage */
+    char *reason; /* how the trace ends, and why; NULL if `end` says all */
 };
 
 struct summary {
@@ -25,20 +26,20 @@ struct summary {
     int64_t nranks, nrows, room;
     struct row *row;
     json_t *info;  /* application, command, counter, event, unit, exact, run_id, missing, ... */
-    json_t *nodes; /* names, each once ... */
-    json_t *known; /* ... keys, where they come from the traces */
-    struct ti_differ *differing; /* while the traces are read */
+    json_t *nodes; /* names, each once */
+    json_t *known; /* the same as keys, if they come from the traces */
+    struct ti_differ *differing; /* only while the traces are read */
     int64_t bytes;
     uint64_t events, volume, messages, negative;
     struct ti_burst_overhead calibration;
     struct ti_caveats caveats;
-    uint64_t whole, outside; /* as in formats/scan.h, of the ranks that know */
+    uint64_t whole, outside; /* as in formats/scan.h, over the ranks that have them */
     int64_t with_whole, with_outside;
     uint64_t blocks, blocks_own; /* the same; 0: none */
     struct ti_op_count op[TI_OP_COUNT];
     struct ti_call_count *untraced;
     int nuntraced;
-    struct info_extras *extras; /* NULL without such columns */
+    struct info_extras *extras; /* NULL: no extra columns */
 };
 
 static ti_status no_memory(struct ti_err *err)
@@ -169,7 +170,7 @@ bool info_ranges_hold(const json_t *entry, int64_t rank)
     return false;
 }
 
-/* Why ranks that are not complete ended. */
+/* Note why incomplete ranks ended. */
 static void take_reasons(struct summary *sum, const json_t *incomplete)
 {
     for (size_t i = 0; i < json_array_size(incomplete); i++) {
@@ -189,8 +190,8 @@ static void take_calibration(struct ti_burst_overhead *c, const json_t *from)
         c->ranks = 1;
 }
 
-/* Where the ranks of a run over several nodes were, and how long each step of it took:
- * from RUN.json, which a manifest has as its "acquisition". */
+/* Note the nodes of the ranks, and the durations of the steps of the acquisition.  `run` is the
+ * content of RUN.json, which a manifest has as "acquisition". */
 static void take_acquisition(struct summary *sum, const json_t *run)
 {
     const json_t *nodes = json_object_get(run, "nodes"), *node;
@@ -243,8 +244,8 @@ static void take_info(struct summary *sum, const json_t *m)
         json_object_set(sum->info, "gathering", json_object_get(m, "gathering"));
 }
 
-/* A bundle's manifest has all that a summary needs, so that a large one is not
- * read through.  False if it does not fit the bundle. */
+/* A bundle's manifest has all facts of a summary, so the traces need not be read.  False if the
+ * manifest does not match the bundle. */
 static bool from_manifest(struct summary *sum)
 {
     const json_t *m = ti_source_manifest(sum->s), *ranks = json_object_get(m, "ranks");
@@ -424,8 +425,7 @@ static uint64_t message_bytes(const struct summary *sum)
     return bytes;
 }
 
-/* Of one-sided transfers, or accesses to files: calls, and the bytes that went
- * there and came back. */
+/* Totals of one-sided transfers, or of accesses to files. */
 static struct ti_op_count traffic(const struct summary *sum, enum ti_op_kind kind)
 {
     struct ti_op_count all = {0};
@@ -483,7 +483,7 @@ static const char *why_not_whole(const struct row *row)
     return row->reason ? row->reason : ti_end_text(row->end);
 }
 
-/* Ranks that are not there, as far as the source should have them. */
+/* The ranks of the run that the source lacks.  The caller frees *out. */
 static int64_t missing_ranks(const struct summary *sum, int64_t **out)
 {
     int64_t n = 0, row = 0;
@@ -522,7 +522,7 @@ static void line(const char *what, const char *value)
     putchar('\n');
 }
 
-/* An exact count of a part of the program is none of the program. */
+/* Whether the counter covers the whole program: an exact count of a part is not exact. */
 static bool counts_all(const struct summary *sum)
 {
     return json_is_true(json_object_get(sum->info, "exact")) && !ti_caveats_misses(&sum->caveats);
@@ -551,7 +551,7 @@ static void print_counter(const struct summary *sum)
            json_is_true(json_object_get(sum->info, "mixed")) ? "; NOT THE SAME ON ALL RANKS" : "");
 }
 
-/* What was taken from bursts, and from how many it was too much. */
+/* The calibration that was subtracted from bursts, and the number of bursts below it. */
 static void print_calibration(const struct summary *sum)
 {
     const struct ti_burst_overhead *c = &sum->calibration;
@@ -569,7 +569,7 @@ static void print_calibration(const struct summary *sum)
                ti_format_count(sum->events, n, sizeof n));
 }
 
-/* The share of the program that the counter `blocks` did not see, and where that was. */
+/* The share of the program that the counter `blocks` did not count, and the places. */
 static void print_uncounted(const struct summary *sum)
 {
     const struct ti_caveats *c = &sum->caveats;
@@ -607,7 +607,7 @@ static json_t *json_caveats(const struct summary *sum)
     return list;
 }
 
-/* The first few of an object's keys. */
+/* Print the first keys of an object. */
 static void print_names(json_t *object)
 {
     const char *name;
@@ -678,7 +678,8 @@ static double gathering_seconds(const json_t *g, const char *key)
     return json_number_value(json_object_get(g, key));
 }
 
-/* How the traces came from the nodes, and what did not go as planned. */
+/* How the traces were gathered from the nodes, with lost relays, adopted nodes and repeated ranks.
+ */
 static void print_gathering(const struct summary *sum)
 {
     const json_t *g = json_object_get(sum->info, "gathering"),
@@ -711,8 +712,8 @@ static void print_gathering(const struct summary *sum)
     putchar('\n');
 }
 
-/* From the end of MPI_Init to the entry of MPI_Finalize, with what MPI and the library
- * did: where all ranks know. */
+/* The volume from the end of MPI_Init to the entry of MPI_Finalize, including that of MPI and of
+ * the library.  Printed only if all ranks have it. */
 static void print_whole(const struct summary *sum)
 {
     const char *unit = info_text(sum, "unit");
@@ -734,7 +735,7 @@ static void print_whole(const struct summary *sum)
     putchar('\n');
 }
 
-/* How much was sent, put, written, and so on; the latter two where there was any. */
+/* Bytes of messages, one-sided transfers and files; the latter two only if there are any. */
 static void print_volumes(const struct summary *sum)
 {
     static const struct {
@@ -757,7 +758,7 @@ static void print_volumes(const struct summary *sum)
     }
 }
 
-/* Bytes that an operation hands over, and brings back: "-" if that is not its way. */
+/* Bytes that an operation hands over or brings back; "-" if it does neither. */
 static const char *op_bytes(const struct summary *sum, uint32_t op, char *buf, size_t bytes)
 {
     return ti_op_is(op, TI_T_SENDS) || sum->op[op].bytes
@@ -823,7 +824,7 @@ static const char *missing_reason(const struct summary *sum, int64_t rank)
     return NULL;
 }
 
-/* What is not there or not whole; nothing when all is well. */
+/* Missing, incomplete and damaged ranks; prints nothing if there are none. */
 static void print_problems(const struct summary *sum, const int64_t *missing, int64_t nmissing,
                            bool apart)
 {
@@ -944,7 +945,7 @@ void info_print_json_open(const json_t *out)
 
     if (!text)
         TI_BUG("the result cannot be written");
-    printf("%.*s", (int)strlen(text) - 2, text); /* but for its last "\n}" */
+    printf("%.*s", (int)strlen(text) - 2, text); /* without the last "\n}" */
     free(text);
 }
 

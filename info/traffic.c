@@ -1,4 +1,4 @@
-/* ti-info --traffic: what ranks send each other. */
+/* ti-info --traffic: the traffic between ranks. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -10,10 +10,10 @@
 
 #define PAIRS_SHOWN 20
 
-/* Sizes that are given one by one. */
+/* Statistics of sizes, collected one by one. */
 struct sizes {
     uint64_t n, bytes, least, most;
-    double mean, squares; /* of differences from the mean, summed up (Welford) */
+    double mean, squares; /* mean, and sum of squared differences from it (Welford's algorithm) */
 };
 
 struct pair {
@@ -21,7 +21,7 @@ struct pair {
 };
 
 struct traffic {
-    struct ti_map keys; /* (from, to) */
+    struct ti_map keys; /* (from, to) -> index in `pair` */
     struct pair *pair;  /* by index in `keys` */
     size_t pairs_cap;
     struct sizes messages, one_sided;     /* of all pairs */
@@ -42,7 +42,7 @@ static void add_size(struct sizes *s, uint64_t bytes)
     s->squares += off * ((double)bytes - s->mean);
 }
 
-/* From the sum: equal sizes have exactly that mean. */
+/* Computed from the sum, so that the mean of equal sizes is exact. */
 static double mean(const struct sizes *s)
 {
     return s->n ? (double)s->bytes / (double)s->n : 0;
@@ -252,7 +252,8 @@ static void print_sizes_json(const struct sizes *s)
            mean(s), deviation(s), s->least, s->most);
 }
 
-/* Pairs may be millions, so they are not kept as JSON: one row each, after all the rest. */
+/* There may be millions of pairs, so they are not kept as JSON.  Each is a row after all other
+ * keys. */
 static void print_pairs_json(const struct traffic *t)
 {
     printf(",\n \"columns\": [\"from\", \"to\", \"messages\", \"bytes\", \"mean\", \"deviation\", "

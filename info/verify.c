@@ -11,24 +11,24 @@
 #include "info/info.h"
 #include "sound/check.h"
 
-/* The sums over all traces of a bundle; its manifest must have the same numbers. */
+/* Sums over all traces of a bundle, for comparison with its manifest. */
 struct sums {
     int64_t ranks, complete, bytes, with_whole, with_outside;
-    bool unknown; /* some trace could not be read */
+    bool unknown; /* the sums are incomplete: a trace could not be read */
     bool inexact, estimate;
-    struct ti_scan of; /* of all ranks; its list of calls that are not traced is ours to free */
+    struct ti_scan of; /* of all ranks; its list of untraced calls is owned */
     struct ti_caveats caveats;
 };
 
 struct verify {
     const struct info_style *style;
     const struct ti_source *s;
-    const json_t **entry; /* of the manifest, by rank; NULL: none */
+    const json_t **entry; /* entries of the manifest, by rank; NULL: no manifest */
     json_t *problems;
     int64_t *missing, nmissing;
-    int64_t ranks; /* checked and whole */
+    int64_t ranks; /* number of ranks that are complete and without problems */
     uint64_t events;
-    struct ti_scan scan; /* of the rank that is being read */
+    struct ti_scan scan; /* of the current rank */
     bool estimate;
     struct sums sums;
     struct ti_differ *differing;
@@ -37,7 +37,7 @@ struct verify {
     ti_status st;
 };
 
-/* A problem: printed now, or kept for the JSON. */
+/* Report a problem: print it, or keep it for the JSON. */
 static void problem(struct verify *v, int64_t rank, ti_status st, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
 static void problem(struct verify *v, int64_t rank, ti_status st, const char *fmt, ...)
@@ -122,7 +122,7 @@ static void add_to_sums(struct verify *v, int64_t rank, const struct ti_reader *
             s->unknown = true;
 }
 
-/* Compares keys that the manifest has once for the whole run with the trace of one rank. */
+/* Compare a rank's metadata with the keys that the manifest has once for all ranks. */
 static void check_common(struct verify *v, int64_t rank, const struct ti_reader *r)
 {
     const json_t *m = ti_source_manifest(v->s), *counter = json_object_get(m, "counter");
@@ -141,7 +141,7 @@ static void check_common(struct verify *v, int64_t rank, const struct ti_reader 
         const char *is = ti_reader_info(r, same[i].info);
 
         said = json_string_value(json_object_get(counter, same[i].key));
-        /* of ranks that were counted otherwise, that is told as such */
+        /* ranks with different counters are reported by report_differences() */
         if (strcmp(said ? said : "", is ? is : "") != 0 &&
             !json_is_true(json_object_get(counter, "mixed")))
             problem(v, rank, TI_ERR_INPUT,
@@ -181,7 +181,7 @@ static void check_operations(struct verify *v, const json_t *ops)
     }
 }
 
-/* Once all ranks were read: sums, and what holds for all of them. */
+/* After all ranks were read, compare the sums with the manifest. */
 static void check_manifest(struct verify *v)
 {
     const json_t *m = ti_source_manifest(v->s), *totals = json_object_get(m, "totals");
@@ -222,7 +222,7 @@ static void check_manifest(struct verify *v)
 
 /* --- ranks --------------------------------------------------------------- */
 
-/* A rank was read to the end that it has. */
+/* Check a rank after its last event. */
 static void check_totals(struct verify *v, int64_t rank, const struct ti_reader *r)
 {
     const json_t *entry = v->entry ? v->entry[rank] : NULL;
@@ -288,7 +288,7 @@ static ti_status see_rank(void *arg, int64_t rank, struct ti_walk *w, enum ti_ra
     return TI_OK;
 }
 
-/* What a bundle's manifest says of each rank, by rank; NULL if there is none. */
+/* The manifest's entries of ranks, by rank; NULL if there is no manifest.  The caller frees it. */
 static const json_t **manifest_ranks(struct verify *v, const struct ti_source *s)
 {
     const json_t *manifest = ti_source_manifest(s), *list, *entry;
@@ -323,8 +323,7 @@ static const json_t **manifest_ranks(struct verify *v, const struct ti_source *s
     return by_rank;
 }
 
-/* All ranks that are not there, on a line; and, from the manifest, why, unless
- * there simply was no file. */
+/* Print the missing ranks on a line, and the reasons that the manifest has, except "no file". */
 static void report_missing(struct verify *v)
 {
     const json_t *list = json_object_get(ti_source_manifest(v->s), "missing");
@@ -359,9 +358,9 @@ static void report_missing(struct verify *v)
     }
 }
 
-/* ---- what is not sound ---- */
+/* ---- soundness ---- */
 
-/* Recording that was switched off explains what one rank lacks. */
+/* Whether ranks that switched recording off explain the problems. */
 static bool excused(const struct verify *v)
 {
     return v->check.interrupted && v->check.unmatched;
@@ -388,8 +387,8 @@ static void report_unsound(struct verify *v)
                "match)\n");
 }
 
-/* Ranks that were counted differently make no trace; that libraries executed other
- * code somewhere is worth a word. */
+/* Report differences between ranks.  Different counters are an error; other differences, such as
+ * other code paths of libraries, are a warning. */
 static void report_differences(struct verify *v)
 {
     json_t *differ = ti_differ_json(v->differing), *values;
@@ -440,9 +439,9 @@ static void print_text(const struct verify *v)
                ti_format_count(v->events, a, sizeof a));
 }
 
-/* Pairs may be millions, so they are not kept as JSON: after all the rest, one
- * row each of from, to, messages sent, bytes sent, messages received, bytes
- * received, the last two null where that could not be checked. */
+/* There may be millions of pairs, so they are not kept as JSON.  Each is a row after all other
+ * keys: from, to, messages sent, bytes sent, messages received, bytes received.  The last two are
+ * null if they could not be checked. */
 static void print_pairs(const struct ti_pairs *pairs)
 {
     size_t *order = ti_pairs_sorted(pairs), at = 0;

@@ -1,7 +1,7 @@
 /*
- * Dynamic programming over the sizes: the best cover of the first j sizes with k segments is the
- * best one of the first i with k - 1, and a segment from i to j.  Sums of powers, from the first
- * size on, give the line of each range in constant time.
+ * Dynamic programming over the sizes.  The best cover of the first j sizes with k segments is a
+ * best cover of the first i sizes with k - 1 segments, and one segment from i to j.  Prefix sums of
+ * powers give the line of each range in constant time.
  */
 #include "replay-bridge/calibrate/fit.h"
 
@@ -10,9 +10,9 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-#define FEWEST     3     /* sizes of a segment, where there are several */
-#define PARAMETERS 3     /* of a segment: where it begins, startup, per_byte */
-#define EXACT      0.005 /* relative; errors below it are no reason for further segments */
+#define FEWEST     3     /* minimum number of sizes in a segment, see long_enough() */
+#define PARAMETERS 3     /* of a segment: its begin, startup, per_byte */
+#define EXACT      0.005 /* relative; errors below this do not justify further segments */
 
 /* Sums over points, each divided by the square of its scale. */
 struct sums {
@@ -21,10 +21,10 @@ struct sums {
 
 struct table {
     int n;             /* sizes */
-    double *size;      /* different ones, ascending */
-    struct sums *upto; /* of the sizes before each; n + 1 of them */
-    double *cost;      /* [k * (n + 1) + j]: least error of the first j sizes with k segments */
-    int *begin;        /* where the last of these segments begins */
+    double *size;      /* distinct, ascending */
+    struct sums *upto; /* n + 1 prefix sums: upto[j] is over the first j sizes */
+    double *cost;      /* [k * (n + 1) + j]: minimum error of the first j sizes with k segments */
+    int *begin;        /* same index: begin of the last of these segments */
 };
 
 struct line {
@@ -54,7 +54,7 @@ static double error_of(const struct sums *s, double a, double b)
     return e > 0 ? e : 0;
 }
 
-/* The best line through sizes i to j - 1 that does not fall, nor begin below 0. */
+/* The best line through sizes i to j - 1 with startup and slope of 0 or more. */
 static struct line line_of(const struct table *t, int i, int j)
 {
     const struct sums *to = &t->upto[j], *of = &t->upto[i];
@@ -74,13 +74,14 @@ static struct line line_of(const struct table *t, int i, int j)
     return (struct line){a, b, error_of(&s, a, b)};
 }
 
-/* Whether a segment may cover sizes i to j - 1 of all: not across the cut. */
+/* Whether sizes i to j - 1 are on one side of the cut. */
 static bool may_cover(const struct table *t, int i, int j, double cut)
 {
     return !(t->size[i] < cut && t->size[j - 1] >= cut);
 }
 
-/* Fewer sizes than usual are enough beside the cut, where there are no more. */
+/* Whether sizes i to j - 1 are enough for a segment.  All sizes on one side of the cut always are.
+ */
 static bool long_enough(const struct table *t, int i, int j, double cut)
 {
     bool left = i == 0 || (cut > 0 && t->size[i - 1] < cut && t->size[i] >= cut);
@@ -107,7 +108,7 @@ static void cover(struct table *t, int k, int j, double cut)
     }
 }
 
-/* The number of segments that is worth its parameters; 0 if none covers all. */
+/* The number of segments with the lowest information criterion; 0 if none covers all sizes. */
 static int choose(const struct table *t, int points, int most)
 {
     double best = DBL_MAX, worth;

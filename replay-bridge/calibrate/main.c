@@ -1,5 +1,5 @@
 /*
- * ti-calibrate: what SimGrid needs to know of a machine.
+ * ti-calibrate: measurement of a machine for SimGrid.
  *
  *   options -> messages between two ranks -> fit -> rate of instructions -> calibration file
  */
@@ -146,7 +146,7 @@ static ti_status take_option(struct options *o, int id, const char *arg, struct 
     TI_BUG("an option without a case");
 }
 
-/* TI_CLI_END, or how the program shall end. */
+/* TI_CLI_END to go on, else the exit status. */
 static int check_options(const struct options *o)
 {
     const char *written = o->measure ? o->measure : o->output;
@@ -261,7 +261,7 @@ static void print_json(json_t *json, const struct options *o, const struct ti_ca
     putchar('\n');
 }
 
-/* Of --no-network: the file that is to be changed, if there is one. */
+/* With --no-network, read the existing output file, which is updated. */
 static ti_status read_former(const struct options *o, struct ti_calibration *c, struct ti_err *err)
 {
     if (!o->no_network || access(o->output, F_OK) != 0)
@@ -301,7 +301,7 @@ static ti_status calibrate(const struct options *o, struct ti_err *err)
     return st;
 }
 
-/* Measuring takes minutes: that the file cannot be written is said before. */
+/* Measuring takes minutes, so check first that the file can be written. */
 static ti_status check_output(const struct options *o, struct ti_err *err)
 {
     const char *path = o->measure ? o->measure : o->output, *slash = strrchr(path, '/');

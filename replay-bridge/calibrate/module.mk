@@ -1,6 +1,6 @@
-# calibrate: what SimGrid needs to know of a machine.
+# ti-calibrate: measurement of a machine for SimGrid.
 fit_src := $(addprefix replay-bridge/calibrate/,fit.c samples.c network.c)
-# Reading and writing calibrations; with $(sites_libs), beside $(sites_src) or inifile.c.
+# Reads and writes calibrations; needs $(sites_libs), and $(sites_src) or inifile.c.
 calibration_src := lib/formats/calibration.c
 progs += ti-calibrate
 ti-calibrate_src := $(addprefix replay-bridge/calibrate/,main.c trial.c rate.c) $(fit_src) \
@@ -9,7 +9,7 @@ ti-calibrate_libs := $(sites_libs) -lm
 t-calibration_src := $(fit_src) $(calibration_src) lib/formats/inifile.c
 t-against_src := replay-bridge/calibrated.c replay-bridge/against.c $(calibration_src) lib/formats/inifile.c
 
-# What it runs on two ranks; installed with the helpers.
+# The MPI program that ti-calibrate runs on two ranks; installed with the helpers.
 mpi_helpers := $(O)/ti-calibrate-mpi
 all: $(mpi_helpers)
 $(O)/ti-calibrate-mpi: replay-bridge/calibrate/ping.c examples/burst.c

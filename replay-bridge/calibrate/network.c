@@ -6,12 +6,12 @@
 #include <string.h>
 
 #define ENVELOPE 16   /* bytes that SMPI adds to each message */
-#define LEAST    0.02 /* of a half round trip that the network takes at least */
-#define FASTEST  1e15 /* bytes a second, for what does not get longer with its size */
+#define LEAST    0.02 /* minimum share of the network in a half round trip */
+#define FASTEST  1e15 /* bytes per second, if the time does not grow with the size */
 
 static const char *const names[TI_PARTS] = {"os", "ois", "or", "network"};
 
-/* The cost of a part; 0 if nothing was measured of it. */
+/* Seconds of a part; 0 if the samples have no times of it. */
 static double cost(const struct ti_network *n, enum ti_network_part part, double size)
 {
     return n->n[part] ? ti_fit_at(n->segment[part], n->n[part], size) : 0;
@@ -50,8 +50,8 @@ static double half_of(const struct ti_samples *s, double size)
 }
 
 /*
- * A receive is timed alone: in a round trip part of it passes while the message is still on its
- * way.  So what it takes is cut where it and the send would leave nothing to the network.
+ * A receive is timed alone, but in a round trip part of it overlaps with the transfer.  So its time
+ * is limited such that the send and the receive leave the share LEAST to the network.
  */
 static ti_status fit_receive(const struct ti_samples *s, int most, struct ti_network *out,
                              struct ti_err *err)
@@ -71,7 +71,7 @@ static ti_status fit_receive(const struct ti_samples *s, int most, struct ti_net
              : TI_OK;
 }
 
-/* What the other parts leave of the half round trips. */
+/* Fit the network to the half round trips minus the other parts. */
 static ti_status fit_network(const struct ti_samples *s, int most, struct ti_network *out,
                              struct ti_err *err)
 {
@@ -123,7 +123,7 @@ ti_status ti_network_fit(const struct ti_samples *s, int segments, struct ti_net
 
 /* ------------------------------------------------------------ calibration -- */
 
-/* SimGrid has a range begin above its size: the first at 0, the others one byte before ours. */
+/* In SimGrid a range begins above its number: the first at 0, the others one byte before ours. */
 static long range(const struct ti_segment *s, int i)
 {
     return i ? (long)s[i].from - 1 : 0;
@@ -147,7 +147,8 @@ static double bandwidth(const struct ti_segment *s)
     return s->per_byte > 1 / FASTEST ? 1 / s->per_byte : FASTEST;
 }
 
-/* What the segments are to the latency, or to the last bandwidth where that is 0. */
+/* SMPI's latency factors, relative to `latency`; if that is 0, bandwidth factors, relative to the
+ * bandwidth of the last segment. */
 static char *factors(const struct ti_segment *s, int n, double latency)
 {
     char *text = NULL;
@@ -168,8 +169,8 @@ ti_status ti_network_calibration(const struct ti_network *n, int64_t eager,
     const struct ti_segment *net = n->segment[TI_PART_NETWORK];
     int k = n->n[TI_PART_NETWORK];
 
-    /* Not the network's part alone, of which os and or may leave next to nothing: who sets
-     * another latency means that of a small message. */
+    /* The latency is that of a small message, os and or included: they may leave the network next
+     * to nothing, and a user who sets another latency means that of a message. */
     c->network.latency = fmax(ti_network_half(n, eager, 1), 1e-9);
     c->network.bandwidth = bandwidth(&net[k - 1]);
     c->network.eager = eager;

@@ -1,15 +1,15 @@
 /*
- * What ti-calibrate runs on two ranks: how long sends, receives and round trips of messages take
- * over their sizes, and instructions that are counted beforehand.  All times are of one clock,
- * that of rank 0, which prints each of them:
+ * ti-calibrate-mpi, the program that ti-calibrate runs on two ranks.  It times sends, receives and
+ * round trips of messages of many sizes, and a loop with a known number of instructions.  All times
+ * are taken with the clock of rank 0, which prints a line for each:
  *
  *   eager SIZE            the largest message whose send does not wait for the receive
  *   send SIZE SECONDS     MPI_Send, up to that size
  *   isend SIZE SECONDS    MPI_Isend alone
- *   recv SIZE SECONDS     MPI_Recv, the message being there already; up to that size
+ *   recv SIZE SECONDS     MPI_Recv of a message that has arrived; up to that size
  *   half SIZE SECONDS     half of a round trip
- *   rate COUNT SECONDS    instructions, on both ranks at the same time; of CPU time
- *   end                   so that what was cut off is noticed
+ *   rate COUNT SECONDS    CPU time of COUNT instructions, run on both ranks at the same time
+ *   end                   shows that the output is complete
  *
  * usage: ti-calibrate-mpi REPEATS LARGEST
  */
@@ -23,13 +23,13 @@
 
 #include "examples/burst.h"
 
-#define WARM_UP     2 /* repetitions that are not told */
+#define WARM_UP     2 /* repetitions that are not printed */
 #define SIZES_MAX   128
-#define EAGER_MOST  (1 << 20) /* larger messages are not tried for it */
+#define EAGER_MOST  (1 << 20) /* upper bound of the search for the eager limit */
 #define EAGER_TRIES 7
-#define LATE_S      3e-3  /* how much later the receive is, then */
-#define SETTLE_S    50e-6 /* until a message that was sent is there, at least */
-#define TRIPS       10    /* round trips of a small message that are timed together */
+#define LATE_S      3e-3  /* delay of the receive in that search */
+#define SETTLE_S    50e-6 /* minimum time for a message to arrive */
+#define TRIPS       10    /* round trips that are timed together, up to SMALL_BYTES */
 #define SMALL_BYTES 16384
 #define BURST       10000000
 
@@ -37,7 +37,7 @@ enum { TAG_GO, TAG_DATA };
 
 static int rank;
 static char *buffer;
-static double clock_s; /* that reading the clock takes */
+static double clock_s; /* seconds that reading the clock takes */
 
 static double now(clockid_t clock)
 {
@@ -52,7 +52,7 @@ static double wall(void)
     return now(CLOCK_MONOTONIC);
 }
 
-/* Computes, so that MPI gets no hand in between. */
+/* Busy wait, without giving MPI a chance to make progress. */
 static void idle(double seconds)
 {
     double end = wall() + seconds;
@@ -87,7 +87,7 @@ static void receive(int from, int64_t size, int tag)
     MPI_Recv(buffer, (int)size, MPI_BYTE, from, tag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 }
 
-/* How long rank 0's send of a message takes whose receive comes late. */
+/* On rank 0, the time of a send whose receive is posted LATE_S later. */
 static double late_send(int64_t size)
 {
     double start = 0;
@@ -104,8 +104,8 @@ static double late_send(int64_t size)
     return 0;
 }
 
-/* Whether sends of that size return at once, by most of them: one may wait for the processor, or
- * begin so late that its receive is there. */
+/* Whether most sends of that size return before their receive.  A single send proves nothing: it
+ * may wait for a processor, or begin so late that the receive is already posted. */
 static bool is_eager(int64_t size)
 {
     int eager = 0;
@@ -134,7 +134,7 @@ static int64_t find_eager(int64_t largest)
     return eager;
 }
 
-/* Rank 1 says that it is ready for the next one, which is timed. */
+/* Time a send.  Rank 1 first announces that it is ready. */
 static void time_send(int64_t size, bool told)
 {
     double start, end;
@@ -171,7 +171,8 @@ static void time_isend(int64_t size, bool told)
         tell("isend", size, end - start - clock_s);
 }
 
-/* Round trips, for seconds of half of one; of several, the first is not timed. */
+/* Seconds of half a round trip, as the mean of `trips`.  If there are several, an additional first
+ * one is not timed. */
 static double round_trips(int64_t size, int trips)
 {
     double start = wall();
@@ -191,7 +192,8 @@ static double round_trips(int64_t size, int trips)
     return (wall() - start) / trips / 2;
 }
 
-/* `half`: what the message takes, of which it gets a multiple before its receive. */
+/* Time a receive.  `half`: seconds of half a round trip; a multiple passes before the receive, so
+ * that the message has arrived. */
 static void time_recv(int64_t size, double half, bool told)
 {
     double start, end;
@@ -235,7 +237,7 @@ static void time_size(int64_t size, int64_t eager, bool told)
     time_isend(size, told);
 }
 
-/* Powers of two and what lies halfway between, and both sides of the eager limit. */
+/* Powers of two, the sizes halfway between them, and both sides of the eager limit. */
 static int list_sizes(int64_t largest, int64_t eager, int64_t *sizes)
 {
     int n = 0;
@@ -252,7 +254,7 @@ static int list_sizes(int64_t largest, int64_t eager, int64_t *sizes)
     return n;
 }
 
-/* All sizes by turns, so that what disturbs for a while disturbs each a little. */
+/* Measure all sizes in turn, so that a temporary disturbance is spread over all of them. */
 static void measure(int64_t repeats, int64_t largest)
 {
     int64_t sizes[SIZES_MAX], eager = find_eager(largest);
@@ -286,7 +288,7 @@ int main(int argc, char **argv)
         fprintf(stderr, "ti-calibrate-mpi: no memory for %" PRId64 " bytes\n", largest);
         MPI_Abort(MPI_COMM_WORLD, 4);
     }
-    memset(buffer, rank, (size_t)largest); /* its pages are there before a clock runs */
+    memset(buffer, rank, (size_t)largest); /* no page faults in timed code */
     calibrate_clock();
     measure(repeats, largest);
     free(buffer);

@@ -43,7 +43,7 @@ static int by_kind_and_size(const void *a, const void *b)
     return (x->size > y->size) - (x->size < y->size);
 }
 
-/* A number at *p, above 0 unless `zero` may be; moves behind it. */
+/* Parse a number at *p and move *p behind it.  It must be above 0, or 0 if `zero`. */
 static bool number(char **p, bool zero, double *out)
 {
     char *end;
@@ -107,7 +107,7 @@ static ti_status take_line(struct reading *g, char *line, int at, struct ti_samp
     return keep(g, &s, err);
 }
 
-/* The samples of one kind and size: from i on. */
+/* The end of the samples with the kind and size of sample i. */
 static int same(const struct reading *g, int i)
 {
     int j = i + 1;
@@ -117,7 +117,7 @@ static int same(const struct reading *g, int i)
     return j;
 }
 
-/* Room for one more of the kind. */
+/* Append an element to the timings of a kind. */
 static struct ti_timing *one_more(struct ti_samples *out, int kind)
 {
     struct ti_timing *more =

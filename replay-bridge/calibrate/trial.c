@@ -18,7 +18,7 @@
 #include "formats/source.h"
 #include "common/scratch.h"
 
-#define SAID "said" /* what ti-acquire says: a scratch file */
+#define SAID "said" /* scratch file with the messages of ti-acquire */
 
 static bool is_at(const char *here, const char *place, const char *name, char out[PATH_MAX])
 {
@@ -51,7 +51,7 @@ ti_status ti_launcher_find(struct ti_launcher *r, struct ti_err *err)
 
 /* ----------------------------------------------------------------- child -- */
 
-/* The first core that we may use, for --pin. */
+/* The first core that this process may use. */
 static int first_core(void)
 {
     cpu_set_t set;
@@ -106,7 +106,7 @@ static _Noreturn void child(char **argv, bool verbose)
     _exit(127);
 }
 
-/* Its status, as the shell has it; a signal that we get ends it. */
+/* Wait for the child.  Returns its status as a shell does.  A signal to stop is passed on to it. */
 static int wait_for(pid_t pid, const char *label)
 {
     struct timespec pause = {0, 20 * 1000 * 1000};
@@ -124,7 +124,7 @@ static int wait_for(pid_t pid, const char *label)
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
-/* The first error that ti-acquire told of, without its name. */
+/* Copy the first error message of ti-acquire, without "ti-acquire: ". */
 static void quote(char *out, size_t bytes)
 {
     FILE *f = fopen(ti_scratch_path(SAID), "re");
