@@ -1,11 +1,12 @@
 /*
- * Assembler, because a compiler may count as it likes.  Per architecture: the
- * fixed part is as long as FIXED says (call and return included), an odd rest
- * costs one nop, and every two further instructions are one turn of the loop,
- * which runs once more than its counter says.
+ * Assembler, because the number of instructions that a compiler emits is not
+ * known.  On each architecture the fixed part has FIXED instructions (call and
+ * return included), an odd remainder is one nop, and every two further
+ * instructions are one iteration of the loop.  The loop runs once more than its
+ * counter says.
  *
- * No flag lives across a label, so that tools which insert counting code at
- * the start of basic blocks may do so here too.
+ * No flag is live across a label, so tools may insert counting code at the
+ * start of each basic block.
  */
 #include "examples/burst.h"
 

@@ -1,21 +1,21 @@
 /*
- * CG-like: conjugate gradients with a sparse matrix that is cut both ways.
+ * CG-like: conjugate gradients with a sparse matrix that is divided by rows and columns.
  *
- * The ranks form a grid of `nrows` x `ncols`, both powers of two, ncols being
- * nrows or twice that.  Rank (r, c) holds the rows of block r and the columns
+ * The ranks form a grid of `nrows` x `ncols`.  Both are powers of two, and ncols
+ * is nrows or twice nrows.  Rank (r, c) holds the rows of block r and the columns
  * of block c.  A product with the matrix takes
  *   - the local part;
  *   - a sum over the ranks of a row, by exchanging with the rank 1, 2, 4 ...
- *     columns away (Irecv, Send, Wait), after which all of them hold the whole
- *     result for the rows of block r;
- *   - an exchange with the transposed rank, after which (r, c) holds the result
- *     for the columns of block c, which is how all vectors are kept.
+ *     columns away (Irecv, Send, Wait); all of them then hold the whole result
+ *     for the rows of block r;
+ *   - an exchange with the transposed rank; (r, c) then holds the result for the
+ *     columns of block c, the distribution of all vectors.
  * Inner products are an Allreduce over the ranks of a row, on a communicator
  * of their own.
  *
- * The matrix is symmetric and diagonally dominant by SHIFT.  Verified: every
- * solve begins anew with another solution, which is known, and after its
- * INNER iterations the error is below what theory promises.
+ * The matrix is symmetric and diagonally dominant by SHIFT.  Verification: each
+ * solve has another, known solution, and its error after INNER iterations must
+ * be below the theoretical bound.
  */
 #include "examples/example.h"
 
@@ -38,7 +38,7 @@ static struct ex_arg args[NARGS] = {
 
 static int rank, np, nrows, ncols; /* the grid */
 static int row, col;               /* this rank in it */
-static int transposed, half;       /* whom to exchange with, and what part (see below) */
+static int transposed, half;       /* rank to exchange with, and which half (see cut_grid()) */
 static MPI_Comm row_comm;
 static int64_t n, rows, cols, row0, col0;
 
@@ -52,8 +52,8 @@ static double *x, *res, *dir, *product; /* for all columns of block `col` */
 
 /* ---- the problem ------------------------------------------------------- */
 
-/* Off the diagonal there are entries 1, 2, 4 ... columns away on both sides,
- * wrapping around.  The `which`-th of row i; -1 when there are no more. */
+/* The column of off-diagonal entry `which` of row i; -1 if there are no more.
+ * Entries are 1, 2, 4 ... columns away on both sides, wrapping around. */
 static int64_t neighbour(int64_t i, int which)
 {
     int64_t away = (int64_t)1 << which / 2;
@@ -99,7 +99,7 @@ static bool mine(int64_t j)
     return j >= col0 && j < col0 + cols;
 }
 
-/* Count the entries of this rank, then store them. */
+/* Store the entries of this rank.  The first pass counts them. */
 static void make_matrix(void)
 {
     start = ex_zeros(rows + 1, sizeof *start);
@@ -128,7 +128,7 @@ static void make_matrix(void)
     }
 }
 
-/* The largest eigenvalue over the smallest, by Gershgorin. */
+/* An upper bound of the condition number, from Gershgorin's circles. */
 static double condition(void)
 {
     double most = 0, all_most;
@@ -155,8 +155,8 @@ static void cut_grid(void)
     row0 = row * rows;
     col0 = col * cols;
 
-    /* Columns of block c are rows of block c on a square grid; else they are
-     * one half of the rows of block c / 2. */
+    /* On a square grid the columns of block c are the rows of block c; else they
+     * are one half of the rows of block c / 2. */
     if (nrows == ncols) {
         transposed = col * ncols + row;
         half = 0;
@@ -209,7 +209,7 @@ static double inner(const double *a, const double *b)
     return all;
 }
 
-/* Solve for one right-hand side: the error, relative to the solution. */
+/* Solve for one right-hand side.  Returns the relative error. */
 static double solve_once(int64_t solve)
 {
     double rho, sums[2] = {0, 0}, all[2];

@@ -65,7 +65,7 @@ int ex_verdict(int rank, bool ok, const char *message, ...)
     return ok ? 0 : 1;
 }
 
-/* Before the zeros: how much was mapped.  A cache line, to keep them aligned. */
+/* Bytes before the zeros, which hold the mapped size.  A cache line, for the alignment. */
 #define HEAD 64
 
 void *ex_zeros(int64_t count, int64_t size)

@@ -1,12 +1,12 @@
 /*
- * Threads in ranks, and ranks that know which of them share a node: an integer sum in rounds.
+ * Ranks with OpenMP threads, and communicators by node: an integer sum in rounds.
  *
- * In each round the threads of a rank (OpenMP) hash a block of numbers and add up; the ranks of a
- * node add up to its first rank, the first ranks of all nodes among each other, and the
- * result goes back to all.  So the trace depends on how many ranks a node has, and on whose
- * work counts.
+ * In each round the threads of a rank hash a block of numbers and sum up.  The ranks of a node
+ * reduce their sums to its first rank, the first ranks of all nodes reduce theirs among each other,
+ * and the result is sent back to all.  So the trace depends on the number of ranks per node, and
+ * on the threads that are counted.
  *
- * The result verifies itself: it is computed anew by rank 0, without threads and messages.
+ * Verification: rank 0 computes the result again, without threads and messages.
  */
 #include "examples/example.h"
 
@@ -23,7 +23,7 @@ static struct ex_arg args[NARGS] = {
     [ROUNDS] = {"rounds", 10, 1, INT_MAX},
 };
 
-/* Some 20 instructions that nobody saves. */
+/* About 20 instructions that a compiler cannot remove. */
 static uint64_t hash(uint64_t x)
 {
     x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);

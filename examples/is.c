@@ -1,12 +1,12 @@
 /*
- * IS-like: integer bucket sort.  In every iteration each rank changes one of
- * its keys, cuts its keys into one bucket per rank, tells the others how many
- * they get (Alltoall), hands them over (Alltoallv) and sorts what it got.
+ * IS-like: integer bucket sort.  In each iteration a rank changes one of its
+ * keys, divides its keys into one bucket per rank, exchanges the sizes of
+ * buckets (Alltoall) and the keys (Alltoallv), and sorts the received keys.
  *
- * Keys lie around the middle of their range, so the buckets differ a lot.
+ * Keys lie around the middle of their range, so bucket sizes differ a lot.
  *
- * Verified: number and sum of the keys after every iteration, their order
- * within and across ranks after the last.
+ * Verification: number and sum of the keys after each iteration, their order
+ * within and across ranks after the last one.
  */
 #include "examples/example.h"
 
@@ -27,10 +27,10 @@ static struct ex_arg args[NARGS] = {
 
 static int rank, np;
 
-/* The x -> a x + c generator of Knuth's MMIX; its upper bits are the good ones. */
+/* The generator x -> a x + c of Knuth's MMIX.  Only its upper bits are random enough. */
 static const uint64_t lcg_a = 6364136223846793005u, lcg_c = 1442695040888963407u;
 
-/* State after `steps` steps from `state`: a sequence that the ranks share. */
+/* The state after `steps` steps.  Ranks use disjoint parts of one sequence. */
 static uint64_t lcg_jump(uint64_t state, uint64_t steps)
 {
     uint64_t a = lcg_a, c = lcg_c;
@@ -44,7 +44,7 @@ static uint64_t lcg_jump(uint64_t state, uint64_t steps)
     return state;
 }
 
-/* The mean of four random numbers is a key. */
+/* A key is the mean of four random numbers. */
 static void make_keys(int *keys, int nkeys)
 {
     uint64_t state = lcg_jump(1, 4 * (uint64_t)nkeys * (uint64_t)rank);
@@ -71,7 +71,8 @@ static int first_key(int bucket)
     return (int)((((int64_t)bucket << KEY_BITS) + np - 1) / np);
 }
 
-/* Copy keys to `out`, bucket by bucket; their numbers and places. */
+/* Copy keys to `out`, bucket by bucket.  counts[] and places[] are the sizes and offsets of
+ * buckets. */
 static void fill_buckets(const int *keys, int nkeys, int *out, int *counts, int *places)
 {
     for (int b = 0; b < np; b++)
@@ -86,7 +87,7 @@ static void fill_buckets(const int *keys, int nkeys, int *out, int *counts, int 
         places[b] -= counts[b];
 }
 
-/* Sort by counting: `tally` has room for the keys of a bucket. */
+/* Counting sort.  `tally` has an element for each key value of the bucket. */
 static void sort_keys(int *keys, int nkeys, int *tally)
 {
     int first = first_key(rank), range = first_key(rank + 1) - first;
@@ -109,7 +110,7 @@ static int64_t sum_of(const int *keys, int nkeys)
     return sum;
 }
 
-/* Are these keys, and those of all ranks one after the other, in order? */
+/* Whether the keys are in order, on each rank and from rank to rank. */
 static bool in_order(const int *keys, int nkeys)
 {
     int last = nkeys ? keys[nkeys - 1] : -1, before = -1, ok = 1, all_ok;

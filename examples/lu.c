@@ -7,26 +7,25 @@
  *
  * in every time step.  A couples a cell with its six neighbours through 5 x 5
  * blocks (L: the three before it, U: the three behind it; rows are scaled so
- * that the diagonal block is the identity), and adds a fourth-difference
+ * that the diagonal block is the identity).  A also has a fourth-difference
  * dissipation that reaches two cells far:
  *
  *     L_d = -(a I + B_d)    U_d = -(a I - B_d)    d = x, y, z;  B_d symmetric
  *     A   = I + sum over d of (L_d + U_d + e D4_d)
  *
- * x and y are cut over px x py ranks, z is not.  The sweep with L goes through
- * the planes upwards: a rank waits for the rim of its northern and western
- * neighbour, computes its part of the plane, and hands its own rim on to south
- * and east; the sweep with U comes back the other way.  Computing r takes two
- * planes of cells from every side.
+ * x and y are divided among px x py ranks, z is not.  The sweep with L goes
+ * through the planes upwards.  In each plane a rank receives the rims of its
+ * northern and western neighbours, computes its part of the plane, and sends its
+ * own rims to the south and the east.  The sweep with U goes the opposite way.
+ * The computation of r needs two planes of cells from each side.
  *
- * The result verifies itself.  f is made from a known solution.  B_d being
- * symmetric, central differences with it are skew, and the symmetric part of
- * A is at least m = 1 - 6a: hence |error| <= |residual| / m, whatever the
- * number of steps.  The error must also shrink by RATE in every step.  As a
- * sweep visits each cell after its neighbours however the grid is cut, the
- * solution is the same to the last bit on any number of ranks: `field` in the
- * output is a checksum of it, and the residual after the first step is compared
- * with what one rank gets.
+ * Verification: f is made from a known solution.  As B_d is symmetric, central
+ * differences with it are skew, and the symmetric part of A is at least
+ * m = 1 - 6a.  Hence |error| <= |residual| / m after any number of steps.  The
+ * error must also shrink by RATE in each step.  A sweep visits each cell after
+ * its neighbours, on any division of the grid, so the solution is the same to
+ * the last bit on any number of ranks.  `field` in the output is its checksum,
+ * and the residual after the first step is compared with that of one rank.
  */
 #include "examples/example.h"
 
@@ -40,7 +39,7 @@
 
 #define NC   5     /* components of a cell */
 #define HALO 2     /* cells around a rank's part; a sweep uses one of them */
-#define A    0.165 /* see above */
+#define A    0.165 /* `a` above; E is e, W is w */
 #define E    0.002
 #define W    1.2
 #define RATE 0.96
@@ -64,7 +63,7 @@ static const struct {
     {'E', 1020, 300, 0},
 };
 
-typedef double block[NC][NC]; /* column by column */
+typedef double block[NC][NC]; /* column-major */
 
 static struct {
     int rank, np, px, py;
@@ -74,7 +73,7 @@ static struct {
     int64_t nx, ny, nz; /* this rank's part */
     int64_t x0, y0;     /* its first cell */
     int64_t sx, sy, sz; /* strides of the arrays, in doubles */
-    double *u, *f, *r;  /* all of one shape */
+    double *u, *f, *r;  /* all with the same strides */
     double *out[SIDES], *in[SIDES];
     block b[3];               /* B_d */
     block lower[3], upper[3]; /* w L_d and w U_d, with their signs turned */
@@ -158,7 +157,7 @@ static bool in_grid(int64_t cell)
     return cell >= 0 && cell < g.n;
 }
 
-/* u = the solution; where `rim`, only outside the grid, and 0 inside. */
+/* u = the solution; with `rim`, only outside the grid, and 0 inside. */
 static void set_u(bool rim)
 {
     for (int64_t k = -HALO; k < g.nz + HALO; k++)
@@ -201,7 +200,7 @@ static void residual(void)
             }
 }
 
-/* f and the first u: outside the grid the solution, inside 0. */
+/* Compute f and the initial u: the solution outside the grid, 0 inside. */
 static void make_problem(void)
 {
     set_u(false);
@@ -214,8 +213,8 @@ static void make_problem(void)
 }
 
 /*
- * Copy HALO layers of cells, all planes, between u and a buffer.  The layers
- * start at cell `first` in x (side NORTH or SOUTH) or y.
+ * Copy HALO layers of cells, in all planes, between u and a buffer.  The layers
+ * start at cell `first` in x (side NORTH or SOUTH) or in y.
  */
 static void copy_face(int side, int64_t first, double *buffer, bool pack)
 {
@@ -237,7 +236,7 @@ static void copy_face(int side, int64_t first, double *buffer, bool pack)
         }
 }
 
-/* Bring the halo of u up to date between two opposite sides. */
+/* Update the halo of u on two opposite sides. */
 static void exchange_halo(int low, int high)
 {
     int64_t cells = low == NORTH ? g.nx : g.ny, across = low == NORTH ? g.ny : g.nx;
@@ -297,7 +296,7 @@ static double residual_norm(void)
 
 /* ---- sweeps ------------------------------------------------------------ */
 
-/* One row of cells in x (along = NC) or y of plane k of r, as a message. */
+/* Send one row of cells of plane k of r, in x (along = NC) or in y. */
 static void send_rim(int side, int64_t first, int64_t along, int64_t cells, int tag)
 {
     double *buffer = g.out[side];
@@ -323,7 +322,7 @@ static void receive_rim(int side, int64_t first, int64_t along, int64_t cells, i
             g.r[first + l * along + c] = buffer[l * NC + c];
 }
 
-/* r += the products with the three neighbours that a sweep has been at. */
+/* r += the products with the three neighbours that the sweep has visited. */
 static inline void update_cell(double *cell, block m[3], int64_t sx, int64_t sy, int64_t sz)
 {
     double r[NC];
@@ -362,8 +361,8 @@ static void upper_sweep(void)
 }
 
 /*
- * u += w (2 - w) r, all but the halo.  A rim that arrived in the halo of r
- * stays there; the next sweep that reads it receives it anew.
+ * u += w (2 - w) r, except the halo.  Rims remain in the halo of r; the next
+ * sweep receives them again before it reads them.
  */
 static void correct(void)
 {
@@ -395,7 +394,7 @@ static double error_norm(void)
     return sqrt(all / ((double)g.n * g.n * g.n));
 }
 
-/* A sum over all values that depends on every bit and on no order. */
+/* A checksum over all values that depends on each bit, but not on the order. */
 static uint64_t checksum(void)
 {
     uint64_t sum = 0, all;
@@ -417,7 +416,7 @@ static uint64_t checksum(void)
 
 /* ---- */
 
-/* Cells and steps from the command line; NULL, or what is wrong. */
+/* Read cells and steps from the command line.  Returns NULL, or an error message. */
 static const char *read_args(int argc, char **argv)
 {
     struct ex_arg steps = {"steps", 0, 1, 1000000};

@@ -1,11 +1,11 @@
 /*
- * Rank 0 hands out items of varying size and takes results from whoever has
- * one (MPI_ANY_SOURCE); a worker asks for the next item by delivering the last
- * result.  At the end each worker gets the stop tag.
+ * Master and workers.  Rank 0 sends items of varying size and receives results
+ * from any worker (MPI_ANY_SOURCE).  With its result a worker requests the next
+ * item.  At the end each worker receives the stop tag.
  *
- * Who works on which item depends on timing, and so does the trace of this
- * program.  The sum of the results does not; rank 0 verifies it, and that every
- * item came back once.
+ * The assignment of items to workers depends on timing, and so does the trace.
+ * The sum of the results does not.  Rank 0 verifies the sum, and that each item
+ * was returned once.
  */
 #include "examples/example.h"
 
@@ -14,7 +14,7 @@
 #include <stdlib.h>
 
 enum { TAG_ITEM = 1, TAG_RESULT, TAG_STOP };
-enum { ROUNDS = 8 }; /* times a worker goes through an item */
+enum { ROUNDS = 8 }; /* passes of a worker over an item */
 
 static const char usage[] = "master_worker [ITEMS [WORDS]], WORDS: the largest size of an item";
 
@@ -31,13 +31,13 @@ static uint64_t mix(uint64_t v)
     return v ^ v >> 32;
 }
 
-/* Words in item `number`: 1 to `most`. */
+/* Number of words in item `number`: 1 to `most`. */
 static int size_of_item(int64_t number, int64_t most)
 {
     return (int)(1 + mix((uint64_t)number + 1) % (uint64_t)most);
 }
 
-/* A message: the number of the item, then its words.  Returns its length. */
+/* Fill a message with the number of the item and its words.  Returns its length in words. */
 static int make_item(int64_t number, int64_t most, uint64_t *message)
 {
     int words = size_of_item(number, most);
@@ -59,7 +59,7 @@ static uint64_t work(const uint64_t *words, int nwords)
     return result;
 }
 
-/* Returns whether all results are as they should be. */
+/* Returns whether all results are correct. */
 static bool master(int np, int64_t items, int64_t most, uint64_t *message)
 {
     int64_t sent = 0, done = 0;

@@ -3,10 +3,10 @@
  * receives from the last rank; every other rank receives, computes and sends
  * on.  ring_mpifh.f, ring_usempi.f90 and ring_f08.f90 are the same program.
  *
- * Between MPI_Init and MPI_Finalize there is as little as possible beside the
- * bursts: the message is filled before anybody knows his rank, and checked after.  All ranks pass
- * on the message they received, with one more in its first byte, so what went
- * wrong anywhere is still there at the end.
+ * Between MPI_Init and MPI_Finalize there is as little as possible besides the
+ * bursts: the message is filled before MPI_Init and checked at the end.  Each
+ * rank adds 1 to the first byte of the received message and sends it on, so an
+ * error on any rank is visible at the end.
  */
 #include "examples/burst.h"
 #include "examples/example.h"
@@ -67,7 +67,7 @@ int main(int argc, char **argv)
     }
     MPI_Finalize();
 
-    /* Rank 0 holds what came back, the others what they sent last. */
+    /* Rank 0 has the message that it received last, the others the one that they sent last. */
     int64_t hops = rank == 0 ? turns * np : (turns - 1) * np + rank + 1;
     bool ok = message[0] == (hops & 127);
     for (int i = 1; i < bytes; i++)

@@ -1,12 +1,12 @@
 /*
- * Jacobi on an n x n grid: every cell becomes the mean of its four neighbours.
- * Non-blocking halo exchange on a Cartesian communicator, columns as a vector
- * type; ranks at the rim talk to MPI_PROC_NULL.
+ * Jacobi on an n x n grid: each cell becomes the mean of its four neighbours.
+ * The halo exchange is non-blocking, on a Cartesian communicator.  Columns are
+ * a vector type; the neighbours beyond the edge are MPI_PROC_NULL.
  *
- * The result verifies itself.  The first field is h + e: h = (y^2 - x^2) is
- * what the iteration converges to, and e, a product of two sines, shrinks by
- * the factor cos(pi / (n + 1)) in every iteration, everywhere alike; so each
- * cell is known at any time.
+ * Verification: the initial field is h + e.  The iteration converges to
+ * h = (y^2 - x^2).  e is a product of two sines and shrinks everywhere by the
+ * factor cos(pi / (n + 1)) in each iteration.  So the value of each cell is
+ * known after any number of iterations.
  */
 #include "examples/example.h"
 
@@ -28,7 +28,7 @@ static struct ex_arg args[NARGS] = {
 };
 
 static int64_t n, ny, nx, first_y, first_x; /* the grid; this rank's part and where it starts */
-static double *wave; /* the sine, for cells -1 to n; one a little off pi at n */
+static double *wave;                        /* the sine, for cells -1 to n */
 
 static int64_t at(int64_t y, int64_t x)
 {
@@ -42,13 +42,13 @@ static double limit(int64_t y, int64_t x)
     return v * v - w * w;
 }
 
-/* Fill `wave`; returns cos(pi / (n + 1)).  No libm: it may count differently on
- * another processor model. */
+/* Fill `wave`; returns cos(pi / (n + 1)).  Does not use libm, whose instruction
+ * counts depend on the processor model. */
 static double make_wave(void)
 {
     double angle = 3.14159265358979323846 / (double)(n + 1), series = 1, step, sine = 0;
 
-    /* series = 2 - 2 cos(angle), which must not be computed as a difference */
+    /* series = 2 - 2 cos(angle); the difference would lose digits */
     for (int k = 20; k > 1; k--)
         series = 1 - series * angle * angle / ((2 * k - 1) * (2 * k));
     series *= angle * angle;
@@ -63,7 +63,7 @@ static double make_wave(void)
     return 1 - series / 2;
 }
 
-/* The largest difference between a field and what it must be. */
+/* The largest difference between a field and the correct values. */
 static double error_of(const double *field, double scale)
 {
     double most = 0;
@@ -78,7 +78,7 @@ static double error_of(const double *field, double scale)
     return most;
 }
 
-/* One iteration, from `old` to `new`: the largest change. */
+/* One iteration from `old` to `new`.  Returns the largest change. */
 static double smooth(const double *old, double *new)
 {
     double most = 0;
@@ -124,8 +124,8 @@ int main(int argc, char **argv)
     MPI_Type_vector((int)ny, 1, (int)nx + 2, MPI_DOUBLE, &column);
     MPI_Type_commit(&column);
 
-    /* Both fields hold the limit, which is right for ever outside the grid;
-     * inside, and where a neighbour's cells belong, the first has to be set. */
+    /* Both fields start with the limit, which stays correct outside the grid.
+     * Inside, the first field is the limit plus e. */
     shrink = make_wave();
     old = ex_zeros((ny + 2) * (nx + 2), sizeof *old);
     new = ex_zeros((ny + 2) * (nx + 2), sizeof *new);
