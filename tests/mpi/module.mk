@@ -90,7 +90,7 @@ $(O)/tests/mpich/%: tests/mpi/%.f90
 	$(mpich_f) -o $@ $< $(LDLIBS)
 $(O)/tests/mpich/ring: examples/ring.c examples/burst.c examples/example.c
 	@mkdir -p $(@D)
-	$(mpich_c) -Wl,-z,now -o $@ $^ -lm $(LDLIBS)
+	$(mpich_c) -Wl,-z,now -o $@ $(filter %.c,$^) -lm $(LDLIBS)
 $(O)/tests/mpich/ring_mpifh: examples/ring_mpifh.f $(O)/examples/burst.o
 	@mkdir -p $@.mod
 	$(mpich_f) -Wl,-z,now -o $@ $^ $(LDLIBS)
