@@ -54,7 +54,7 @@ struct rank {
     uint64_t volume; /* of the current burst */
     double rest;     /* fraction of a flop that is carried over, below 1 */
     bool begun, ended;
-    struct place sub; /* line of a comm_size below np; collectives after it are an error */
+    struct place sub; /* line of a comm_size other than np; collectives after it are an error */
     uint64_t events;
     struct pending *pending; /* in the order they were posted */
     size_t npending, pending_cap;
