@@ -7,7 +7,7 @@
 
 /* ---- the two queues ---- */
 
-static struct ti_place *add_place(struct ti_places *p)
+static struct ti_handle_place *add_place(struct ti_handle_places *p)
 {
     if (p->first_place > 1024 && p->first_place > p->nplaces / 2) {
         p->nplaces -= p->first_place;
@@ -19,7 +19,7 @@ static struct ti_place *add_place(struct ti_places *p)
     return &p->place[p->nplaces++];
 }
 
-static struct ti_batch *add_batch(struct ti_places *p)
+static struct ti_handle_batch *add_batch(struct ti_handle_places *p)
 {
     if (p->first_batch > 1024 && p->first_batch > p->nbatches / 2) {
         p->nbatches -= p->first_batch;
@@ -30,28 +30,28 @@ static struct ti_batch *add_batch(struct ti_places *p)
     return &p->batch[p->nbatches++];
 }
 
-static void free_batch(struct ti_batch *b)
+static void free_batch(struct ti_handle_batch *b)
 {
     free(b->req);
     free(b->handle);
-    *b = (struct ti_batch){0};
+    *b = (struct ti_handle_batch){0};
 }
 
 /* ---- what the reader meets ---- */
 
-static bool is_live(const struct ti_places *p, int64_t req)
+static bool is_live(const struct ti_handle_places *p, int64_t req)
 {
     return req >= 0 && (size_t)req < p->nlive;
 }
 
-static void activate(struct ti_places *p, int64_t req)
+static void activate(struct ti_handle_places *p, int64_t req)
 {
-    *add_place(p) = (struct ti_place){.event = p->index, .req = req};
+    *add_place(p) = (struct ti_handle_place){.event = p->index, .req = req};
     p->live[req].place = p->dropped + p->nplaces;
     p->live[req].active = true;
 }
 
-static void make(struct ti_places *p, const struct ti_event *ev)
+static void make(struct ti_handle_places *p, const struct ti_event *ev)
 {
     int64_t req = ev->arg[TI_F_REQ];
     bool persistent = ti_op_is(ev->op, TI_T_PERSISTENT);
@@ -66,21 +66,21 @@ static void make(struct ti_places *p, const struct ti_event *ev)
         activate(p, req);
 }
 
-static void start(struct ti_places *p, int64_t req)
+static void start(struct ti_handle_places *p, int64_t req)
 {
     if (is_live(p, req))
         activate(p, req);
 }
 
 /* The place of an active request; NULL: it has gone. */
-static struct ti_place *place_of(const struct ti_places *p, int64_t req)
+static struct ti_handle_place *place_of(const struct ti_handle_places *p, int64_t req)
 {
     uint64_t place = p->live[req].place;
 
     return place > p->dropped ? &p->place[place - p->dropped - 1] : NULL;
 }
 
-static void note_cancelled(struct ti_places *p, const struct ti_event *ev)
+static void note_cancelled(struct ti_handle_places *p, const struct ti_event *ev)
 {
     const struct ti_vec *matched = &ev->vec[1];
     int64_t req = ev->arg[TI_F_REQ];
@@ -96,7 +96,7 @@ static void note_cancelled(struct ti_places *p, const struct ti_event *ev)
 }
 
 /* The request is the next one of the batch. */
-static void put(struct ti_places *p, struct ti_batch *b, int64_t req)
+static void put(struct ti_handle_places *p, struct ti_handle_batch *b, int64_t req)
 {
     if (!is_live(p, req) || !p->live[req].active)
         return;
@@ -105,7 +105,7 @@ static void put(struct ti_places *p, struct ti_batch *b, int64_t req)
 }
 
 /* How many requests the event completes, at most. */
-static size_t most_of(const struct ti_places *p, const struct ti_event *ev)
+static size_t most_of(const struct ti_handle_places *p, const struct ti_event *ev)
 {
     size_t n = 0;
 
@@ -120,13 +120,13 @@ static size_t most_of(const struct ti_places *p, const struct ti_event *ev)
 
 /* Where a call completed all requests, their order is known of those that matched a wildcard
  * only; it makes no difference to the others. */
-static void complete(struct ti_places *p, const struct ti_event *ev)
+static void complete(struct ti_handle_places *p, const struct ti_event *ev)
 {
     const struct ti_vec *reqs = &ev->vec[0], *matched = &ev->vec[1];
     size_t most = most_of(p, ev), none = 0;
-    struct ti_batch *b = add_batch(p);
+    struct ti_handle_batch *b = add_batch(p);
 
-    *b = (struct ti_batch){.event = p->index};
+    *b = (struct ti_handle_batch){.event = p->index};
     b->req = ti_grow(NULL, &none, most + 1, sizeof *b->req);
     none = 0;
     b->handle = ti_grow(NULL, &none, most + 1, sizeof *b->handle);
@@ -143,7 +143,7 @@ static void complete(struct ti_places *p, const struct ti_event *ev)
     }
     note_cancelled(p, ev);
     for (int64_t i = 0; i < b->n; i++) {
-        struct ti_place *place = place_of(p, b->req[i]);
+        struct ti_handle_place *place = place_of(p, b->req[i]);
 
         b->handle[i] = MPI_REQUEST_NULL;
         if (place)
@@ -151,7 +151,7 @@ static void complete(struct ti_places *p, const struct ti_event *ev)
     }
 }
 
-static void read_on(struct ti_places *p)
+static void read_on(struct ti_handle_places *p)
 {
     struct ti_event ev = {0};
     struct ti_err ignored; /* the replay finds the same damage, and tells it */
@@ -172,7 +172,7 @@ static void read_on(struct ti_places *p)
     p->index++;
 }
 
-static ti_status read_past(struct ti_places *p, struct ti_source *s, int64_t rank, uint64_t event,
+static ti_status read_past(struct ti_handle_places *p, struct ti_source *s, int64_t rank, uint64_t event,
                            struct ti_err *err)
 {
     ti_status st = p->r ? TI_OK : ti_source_reader(s, rank, &p->r, err);
@@ -184,13 +184,13 @@ static ti_status read_past(struct ti_places *p, struct ti_source *s, int64_t ran
 
 /* ---- what is asked ---- */
 
-ti_status ti_place(struct ti_places *p, struct ti_source *s, int64_t rank, uint64_t event,
-                   int64_t req, struct ti_place *place, struct ti_err *err)
+ti_status ti_handle_place_find(struct ti_handle_places *p, struct ti_source *s, int64_t rank, uint64_t event,
+                   int64_t req, struct ti_handle_place *place, struct ti_err *err)
 {
     ti_status st = read_past(p, s, rank, event, err);
     size_t at;
 
-    *place = (struct ti_place){.event = event, .req = req, .handle = &p->lost};
+    *place = (struct ti_handle_place){.event = event, .req = req, .handle = &p->lost};
     if (st)
         return st;
     while (p->first_place < p->nplaces && p->place[p->first_place].event < event)
@@ -208,12 +208,12 @@ ti_status ti_place(struct ti_places *p, struct ti_source *s, int64_t rank, uint6
     return TI_OK;
 }
 
-ti_status ti_place_batch(struct ti_places *p, struct ti_source *s, int64_t rank, uint64_t event,
-                         struct ti_batch *batch, struct ti_err *err)
+ti_status ti_handle_batch_find(struct ti_handle_places *p, struct ti_source *s, int64_t rank, uint64_t event,
+                         struct ti_handle_batch *batch, struct ti_err *err)
 {
     ti_status st = read_past(p, s, rank, event, err);
 
-    *batch = (struct ti_batch){.event = event};
+    *batch = (struct ti_handle_batch){.event = event};
     while (!st && p->first_batch < p->nbatches && p->batch[p->first_batch].event < event)
         free_batch(&p->batch[p->first_batch++]);
     if (!st && p->first_batch < p->nbatches && p->batch[p->first_batch].event == event)
@@ -221,7 +221,7 @@ ti_status ti_place_batch(struct ti_places *p, struct ti_source *s, int64_t rank,
     return st;
 }
 
-void ti_places_free(struct ti_places *p)
+void ti_handle_places_free(struct ti_handle_places *p)
 {
     ti_reader_close(p->r);
     while (p->first_batch < p->nbatches)

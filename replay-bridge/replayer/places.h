@@ -20,16 +20,16 @@
 #include "formats/source.h"
 
 /* The requests that one event completes, in the order of the call. */
-struct ti_batch {
+struct ti_handle_batch {
     uint64_t event;
     int64_t n;
     int64_t *req;        /* [n] their numbers */
     MPI_Request *handle; /* [n] their handles; those of persistent requests are not set */
 };
 
-struct ti_places {
+struct ti_handle_places {
     struct ti_reader *r;
-    struct ti_place {
+    struct ti_handle_place {
         uint64_t event; /* that made the request, or started it */
         int64_t req;
         MPI_Request *handle; /* NULL: not known yet */
@@ -37,7 +37,7 @@ struct ti_places {
     } * place; /* in the order of events; those from `first_place` on are still needed */
     size_t first_place, nplaces, places_room;
     uint64_t dropped; /* places before the first one in place[] */
-    struct ti_batch *batch;
+    struct ti_handle_batch *batch;
     size_t first_batch, nbatches, batches_room;
     struct {
         uint64_t place; /* 1 + its position among all places; 0: none, or known */
@@ -52,13 +52,13 @@ struct ti_places {
 /* Of request `req`, which event `event` of `rank` makes, or starts if it is persistent: where its
  * handle is to be kept, unless it is persistent, and whether it completes as cancelled.  To be
  * asked in the order of events. */
-ti_status ti_place(struct ti_places *p, struct ti_source *s, int64_t rank, uint64_t event,
-                   int64_t req, struct ti_place *place, struct ti_err *err);
+ti_status ti_handle_place_find(struct ti_handle_places *p, struct ti_source *s, int64_t rank, uint64_t event,
+                   int64_t req, struct ti_handle_place *place, struct ti_err *err);
 
 /* What event `event` completes; valid until the next call. */
-ti_status ti_place_batch(struct ti_places *p, struct ti_source *s, int64_t rank, uint64_t event,
-                         struct ti_batch *batch, struct ti_err *err);
+ti_status ti_handle_batch_find(struct ti_handle_places *p, struct ti_source *s, int64_t rank, uint64_t event,
+                         struct ti_handle_batch *batch, struct ti_err *err);
 
-void ti_places_free(struct ti_places *p);
+void ti_handle_places_free(struct ti_handle_places *p);
 
 #endif

@@ -331,7 +331,7 @@ void ti_replay_free(struct ti_replayer *p)
     ti_reader_close(p->r);
     ti_wildcards_free(&p->ahead);
 #if !SIMULATED
-    ti_places_free(&p->places);
+    ti_handle_places_free(&p->places);
 #endif
     ti_neighbourhoods_free(&p->topologies);
     for (size_t i = 0; i < p->ncomms; i++) {

@@ -115,7 +115,7 @@ struct ti_replayer {
     struct ti_burst_taker bursts;
     struct ti_wildcards ahead;
 #ifndef TI_SIMULATED
-    struct ti_places places;
+    struct ti_handle_places places;
 #endif
     struct ti_neighbourhoods topologies;
 

@@ -37,10 +37,10 @@ static void look_ahead(struct ti_replayer *p, struct ti_replay_request *q)
  * handle is kept. */
 static void look_ahead(struct ti_replayer *p, struct ti_replay_request *q)
 {
-    struct ti_place place;
+    struct ti_handle_place place;
     struct ti_err err;
 
-    if (ti_place(&p->places, p->source, p->rank, p->index, q - p->request, &place, &err))
+    if (ti_handle_place_find(&p->places, p->source, p->rank, p->index, q - p->request, &place, &err))
         ti_replay_fail(p, TI_ERR_INPUT, "%s", err.text);
     q->cancelled = place.cancelled;
     if (!q->persistent)
@@ -313,7 +313,7 @@ static void complete_as_recorded(struct ti_replayer *p, uint32_t op, const struc
 }
 
 /* Where several requests stand for one, in no array but this. */
-static struct completed gather_parts(struct ti_replayer *p, const struct ti_batch *b)
+static struct completed gather_parts(struct ti_replayer *p, const struct ti_handle_batch *b)
 {
     p->nbatch = 0;
     for (int64_t i = 0; i < b->n; i++)
@@ -323,12 +323,12 @@ static struct completed gather_parts(struct ti_replayer *p, const struct ti_batc
 
 void replay_complete(struct ti_replayer *p, const struct ti_event *ev)
 {
-    struct ti_batch b;
+    struct ti_handle_batch b;
     struct ti_err err;
     struct completed c;
     uint32_t op = ev->op;
 
-    if (ti_place_batch(&p->places, p->source, p->rank, p->index, &b, &err))
+    if (ti_handle_batch_find(&p->places, p->source, p->rank, p->index, &b, &err))
         ti_replay_fail(p, TI_ERR_INPUT, "%s", err.text);
     c = (struct completed){b.handle, (int)b.n};
     for (int64_t i = 0; i < b.n; i++) {

@@ -89,7 +89,7 @@ static void note_file(json_t *files, const char *value)
 }
 
 /* Path and SHA-256 of the files that the options of a point name. */
-static json_t *files_of(const struct ti_study *study, const struct ti_point *point)
+static json_t *files_of(const struct ti_study *study, const struct ti_study_point *point)
 {
     json_t *files = json_object();
 
@@ -137,7 +137,7 @@ static void sort_args(struct ti_args *args)
 
 static void make_point(struct ti_study *study, const struct ti_args *base, int64_t i)
 {
-    struct ti_point *point = &study->point[i];
+    struct ti_study_point *point = &study->point[i];
     const struct ti_sweep *sweep = study->sweep;
     struct ti_sha256 sum;
     char hex[65];
@@ -318,7 +318,7 @@ static json_t *settings_of(const struct ti_study *study, int64_t i)
 ti_status ti_study_record(struct ti_study *study, int64_t i, int status, json_t *result,
                           const char *error, struct ti_err *err)
 {
-    struct ti_point *point = &study->point[i];
+    struct ti_study_point *point = &study->point[i];
     json_t *args = json_array();
     char name[64];
 
@@ -337,21 +337,21 @@ ti_status ti_study_record(struct ti_study *study, int64_t i, int status, json_t 
     return ti__study_write(study, name, write_json, point->record, err);
 }
 
-int ti_point_status(const struct ti_point *point)
+int ti_study_point_status(const struct ti_study_point *point)
 {
     return (int)json_integer_value(json_object_get(point->record, "status"));
 }
 
-static const json_t *result_of(const struct ti_point *point, const char *key)
+static const json_t *result_of(const struct ti_study_point *point, const char *key)
 {
     return json_object_get(json_object_get(point->record, "result"), key);
 }
 
-double ti_point_time(const struct ti_point *point)
+double ti_study_point_time(const struct ti_study_point *point)
 {
     const json_t *clock = result_of(point, "clock_s");
 
-    return ti_point_status(point) == 0 && json_is_number(clock) ? json_number_value(clock) : NAN;
+    return ti_study_point_status(point) == 0 && json_is_number(clock) ? json_number_value(clock) : NAN;
 }
 
 void ti_study_print_settings(const struct ti_study *study, int64_t i, FILE *out)
@@ -393,7 +393,7 @@ static void write_csv(FILE *out, const void *what)
         fprintf(out, "%s,", study->sweep->choice[c].opt->name);
     fprintf(out, "simulated_time_s,clock_s,wall_time_s,status,error,id\n");
     for (int64_t i = 0; i < study->n; i++) {
-        const struct ti_point *point = &study->point[i];
+        const struct ti_study_point *point = &study->point[i];
         const char *error = json_string_value(json_object_get(point->record, "error"));
 
         for (size_t c = 0; c < study->sweep->n; c++) {
@@ -403,7 +403,7 @@ static void write_csv(FILE *out, const void *what)
         put_number(out, result_of(point, "simulated_time_s"));
         put_number(out, result_of(point, "clock_s"));
         put_number(out, result_of(point, "wall_time_s"));
-        fprintf(out, "%d,", ti_point_status(point));
+        fprintf(out, "%d,", ti_study_point_status(point));
         put_field(out, error ? error : "");
         fprintf(out, ",%s\n", point->id);
     }
@@ -423,7 +423,7 @@ static json_t *common_of(const struct ti_study *study)
     for (int64_t i = 0; i < study->n; i++) {
         const json_t *result = json_object_get(study->point[i].record, "result");
 
-        if (ti_point_status(&study->point[i]) || !result)
+        if (ti_study_point_status(&study->point[i]) || !result)
             continue;
         if (!results++) {
             common = json_copy((json_t *)result);

@@ -18,7 +18,7 @@
 #include "formats/source.h"
 #include "replay-bridge/sweep/sweep.h"
 
-struct ti_point {
+struct ti_study_point {
     char id[17];
     struct ti_args args; /* options of the run, "--speed=8Gf" */
     json_t *record;      /* what points/ID.json has; NULL: to be run */
@@ -31,7 +31,7 @@ struct ti_study {
     int lock;        /* of the folder, held; -1 */
     char trace_sha256[65];
     json_t *files;           /* SHA-256 of files that options name, "" of what is no file */
-    struct ti_point *point;  /* in the order of the sweep */
+    struct ti_study_point *point;  /* in the order of the sweep */
     int64_t n, done, failed; /* points; those with a result; those that failed in this run */
     int64_t other_trace;     /* points whose result is of another trace */
 };
@@ -55,10 +55,10 @@ ti_status ti_study_record(struct ti_study *study, int64_t i, int status, json_t 
                           const char *error, struct ti_err *err);
 
 /* Exit status that a point ended with. */
-int ti_point_status(const struct ti_point *point);
+int ti_study_point_status(const struct ti_study_point *point);
 
 /* Its simulated time in seconds; NAN if it failed. */
-double ti_point_time(const struct ti_point *point);
+double ti_study_point_time(const struct ti_study_point *point);
 
 /* The settings of point `i`, "topology=torus:4,4 speed=8Gf", for people. */
 void ti_study_print_settings(const struct ti_study *study, int64_t i, FILE *out);

@@ -149,7 +149,7 @@ static void sum_up(const struct drawing *d, struct ti_plot *plot)
     values = ti_grow(NULL, &value_cap, places, sizeof *values);
     for (int64_t i = 0; i < d->study->n; i++) {
         size_t at = place_of(d, plot, i);
-        double time = ti_point_time(&d->study->point[i]);
+        double time = ti_study_point_time(&d->study->point[i]);
 
         if (at == SIZE_MAX || isnan(time))
             continue;

@@ -152,7 +152,7 @@ static void tell_point(const struct pool *pool, int64_t i, const char *error)
     if (error)
         ti_warn("%s: %s", text, error);
     else
-        ti_say("%s: %.9g s", text, ti_point_time(&study->point[i]));
+        ti_say("%s: %.9g s", text, ti_study_point_time(&study->point[i]));
     free(text);
 }
 

@@ -41,9 +41,9 @@ static int64_t extreme(const struct ti_study *study, int sign)
     int64_t best = -1;
 
     for (int64_t i = 0; i < study->n; i++) {
-        double time = ti_point_time(&study->point[i]);
+        double time = ti_study_point_time(&study->point[i]);
 
-        if (!isnan(time) && (best < 0 || sign * time < sign * ti_point_time(&study->point[best])))
+        if (!isnan(time) && (best < 0 || sign * time < sign * ti_study_point_time(&study->point[best])))
             best = i;
     }
     return best;
@@ -53,7 +53,7 @@ static void print_extreme(const struct ti_study *study, const char *word, int64_
 {
     if (point < 0)
         return;
-    printf("%s %.9g s, ", word, ti_point_time(&study->point[point]));
+    printf("%s %.9g s, ", word, ti_study_point_time(&study->point[point]));
     ti_study_print_settings(study, point, stdout);
     putchar('\n');
 }
