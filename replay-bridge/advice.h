@@ -1,5 +1,6 @@
 /*
- * Warnings of ti-replay about what a trace does not tell, and hints at what its user can do.
+ * Warnings of ti-replay about information that a trace lacks, and hints for traces that cannot be
+ * replayed.
  */
 #ifndef TI_REPLAY_ADVICE_H
 #define TI_REPLAY_ADVICE_H
@@ -7,19 +8,19 @@
 #include "replay-bridge/options.h"
 #include "replay-bridge/result.h"
 
-/* Warns where volumes are not exact numbers of instructions. */
+/* Warns if volumes are not exact numbers of instructions. */
 void ti_replay_warn_of_volumes(const struct ti_replay_options *o, const struct ti_volumes *v);
 
-/* Warns where the file of --rate has rates of call sites, but of none that the trace has. */
+/* Warns if the file of --rate has rates of call sites, but none of these sites is in the trace. */
 void ti_replay_warn_of_sites(struct ti_source *s, const struct ti_replay_options *o);
 
-/* Warns where recorded durations are not those that the program has by itself. */
+/* Warns if the recorded durations are distorted by the tracing. */
 void ti_replay_warn_of_times(struct ti_source *s, const struct ti_volumes *v);
 
-/* Warns of what the trace lacks. */
+/* Warns of the gaps that `c` lists. */
 void ti_replay_warn_of_caveats(struct ti_source *s, struct ti_caveats *c);
 
-/* Adds to `err` what the user of a trace that cannot be replayed can do. */
+/* Adds a hint to `err`: how to proceed with a trace that cannot be replayed. */
 void ti_replay_hint(const struct ti_replay_result *res, const struct ti_replay_trace *t,
                     struct ti_err *err);
 

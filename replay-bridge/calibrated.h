@@ -1,5 +1,5 @@
 /*
- * A calibration file as a replay uses it: speeds of a platform that is made, and SMPI's settings.
+ * A calibration file as a replay uses it: speeds of a generated platform, and settings of SMPI.
  */
 #ifndef TI_CALIBRATED_H
 #define TI_CALIBRATED_H
@@ -20,22 +20,23 @@ struct ti_calibrated {
 };
 
 /*
- * Read the file for a platform of that topology: messages between the nearest hosts of it take as
- * long as between the two ranks that were measured.  What is wrong beside the first error is said.
- * ti_calibrated_free() releases it, after errors too.
+ * Reads the calibration file for a platform of `topology`.  The speeds are chosen so that messages
+ * between the nearest hosts take as long as between the two ranks that were measured.  Errors after
+ * the first are printed at once.  Release *out with ti_calibrated_free(), after errors too.
  */
 ti_status ti_calibrated_read(const char *path, const struct ti_topology *topology,
                              struct ti_calibrated *out, struct ti_err *err);
 void ti_calibrated_free(struct ti_calibrated *c);
 
 /*
- * SMPI's settings: those of the user (KEY:VALUE), behind those of the calibration whose keys the
- * user does not set, in an array that the caller frees; the texts are not copied.  NULL: no memory.
- * What the user says of eager sends replaces all that the calibration says of them.
+ * Settings for SMPI (KEY:VALUE), *n of them: those of the calibration whose keys the user does not
+ * set, then those of the user.  If the user sets any limit of eager sends, all settings of the
+ * calibration for eager sends are dropped.  The caller frees the array but not the texts, which are
+ * not copied.  NULL: out of memory.
  */
 char **ti_calibrated_cfg(const struct ti_calibrated *c, char **user, int nuser, int *n);
 
-/* Whether one of the user's settings says which sends are eager. */
+/* Whether one of the user's settings is a limit of eager sends. */
 bool ti_calibrated_eager_given(char **user, int nuser);
 
 #endif

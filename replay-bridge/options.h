@@ -1,5 +1,5 @@
 /*
- * Options of ti-replay: what the command line, and a calibration, say.
+ * Options of ti-replay: from the command line, completed from a calibration file.
  */
 #ifndef TI_REPLAY_OPTIONS_H
 #define TI_REPLAY_OPTIONS_H
@@ -24,22 +24,22 @@ extern const struct ti_cli ti_replay_cli;
 struct ti_replay_options {
     char **trace; /* as given */
     int ntraces;
-    int64_t copies;         /* of the trace, if there is one */
+    int64_t copies;         /* number of jobs that replay the single trace */
     const char *start_text; /* when each job starts; NULL: not given */
     double *start_s;
     int nstarts;
 
     /* The simulated machine. */
-    const char *platform, *hostfile; /* files; NULL: a platform is made, and has all its hosts */
+    const char *platform, *hostfile; /* files; NULL: generated platform; all hosts */
     struct ti_topology topology;
     const char *topology_text; /* as given */
     int64_t hosts;             /* of a cluster; 0: not given */
     struct ti_speeds speeds;
-    char loopback[128]; /* keeps the text that `speeds` points to */
+    char loopback[128]; /* storage for texts that `speeds` points to */
     const char *sites_path;
     struct ti_sites_speeds wan;
-    char wan_text[128]; /* keeps the text that `wan` points to */
-    bool made;          /* an option of a made platform was given */
+    char wan_text[128]; /* storage for texts that `wan` points to */
+    bool made;          /* an option of generated platforms was given */
     bool wan_given, speed_given, bandwidth_given, latency_given, loopback_given;
     bool show;           /* describe the platform, replay nothing */
     const char *picture; /* file to draw it into; NULL: none */
@@ -56,41 +56,41 @@ struct ti_replay_options {
     enum { TI_THREADS_AUTO, TI_THREADS_SUM, TI_THREADS_LONGEST } threads;
     enum { TI_ENGINE_ASKED_AUTO, TI_ENGINE_ASKED_STOCK, TI_ENGINE_ASKED_TIARA } engine;
     const char *collectives; /* NULL: not given */
-    bool any;                /* wildcards are posted as such */
+    bool any;                /* receives with wildcards are posted with wildcards */
     bool no_compute;         /* bursts take no time */
-    bool times;              /* bursts take as long as they were measured */
+    bool times;              /* bursts take their measured durations */
     const char *rate;        /* file of --rate; NULL: not given */
-    struct ti_rates *rates; /* its contents, which main() frees; NULL: not given, or not read yet */
-    char reference[32];     /* speed of a host that has these rates */
-    const char *reduce_rate; /* bandwidth of the arithmetic of reductions; NULL: it takes no time */
+    struct ti_rates *rates; /* contents of `rate`; main() frees it; NULL: not given or not read */
+    char reference[32];     /* reference speed of the rates */
+    const char *reduce_rate; /* bandwidth of the arithmetic of reductions; NULL: no time */
     bool lint_only;
     struct ti_sweep_command sweep;
 
     /* Output. */
     const char *against; /* file of real times; NULL: none */
     const char *timeline; /* file to be written; NULL: none */
-    bool profile;         /* say what takes the time */
-    bool links;           /* and what links carry */
-    const char *keep;    /* folder that keeps all files; NULL: none */
+    bool profile;         /* print the profile */
+    bool links;           /* print the load of links */
+    const char *keep;    /* folder for all files of the replay; NULL: none */
     bool quiet, verbose, json, no_progress;
 };
 
-/* Reads the command line into `o`, which must be zeroed.  TI_CLI_END: go on; any other value is
- * the exit status, and what is wrong has been printed. */
+/* Parses the command line into `o`, which must be zeroed.  TI_CLI_END: continue.  Any other value is
+ * the exit status; errors have been printed. */
 int ti_replay_parse(struct ti_replay_options *o, int argc, char **argv);
 
-/* The first option that only ti-smpi-replay can do; NULL: none was given. */
+/* The first given option that only ti-smpi-replay supports; NULL: none was given. */
 const char *ti_replay_needs_tiara(const struct ti_replay_options *o);
 
-/* Reads the file of --calibration, if one is given, and takes from it what no option gives. */
+/* Reads the file of --calibration, if given.  Its values replace defaults, but no options. */
 ti_status ti_replay_calibrate(struct ti_replay_options *o, struct ti_err *err);
 
-/* Reads the file of --rate, if one is given.  Without --speed, the speed of a made platform is then
- * its reference speed, also where ti_replay_calibrate(), which comes before, has another. */
+/* Reads the file of --rate, if given.  Call it after ti_replay_calibrate(): without --speed, the
+ * reference speed of the rates replaces the calibrated speed of a generated platform. */
 ti_status ti_replay_read_rates(struct ti_replay_options *o, struct ti_err *err);
 
-/* A calibrated speed is instructions a second: where volumes are times, the default speed is put
- * in its place. */
+/* Resets the speed to the default where it was calibrated but volumes are times: a calibrated speed
+ * is in instructions per second. */
 void ti_replay_speed_for(struct ti_replay_options *o, const struct ti_volumes *v);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * What --profile and --links found, for people.
+ * Tables of the results of --profile and --links.
  */
 #ifndef TI_PROFILE_REPORT_H
 #define TI_PROFILE_REPORT_H
@@ -8,9 +8,9 @@
 #include <stdio.h>
 
 /*
- * Prints the profile that ti-smpi-replay wrote: the shares of computing, communicating and waiting,
- * and the operations and call sites that take most of the time, each as a table.  What the profile
- * lacks is left out.
+ * Prints the profile that ti-smpi-replay wrote.  One table has the shares of computing,
+ * communicating and waiting.  Others have the operations and the call sites that take most time.
+ * Parts that the profile lacks are omitted.
  */
 void ti_profile_print(const json_t *profile, FILE *f);
 

@@ -1,5 +1,5 @@
 /*
- * What the steps of ti-replay find out, for the report at its end.
+ * Result of a replay: each step of ti-replay fills in its part, report.h prints it.
  */
 #ifndef TI_REPLAY_RESULT_H
 #define TI_REPLAY_RESULT_H
@@ -17,7 +17,7 @@
 #include "replay-bridge/simulation/state.h"
 #include "replay-bridge/simulation/verdict.h"
 
-/* A trace that was given; several jobs may have it. */
+/* A trace of the command line; several jobs may share it. */
 struct ti_replay_trace {
     const char *path;
     struct ti_source *source;
@@ -30,7 +30,7 @@ struct ti_replay_trace {
 /* A program that runs in the simulation. */
 struct ti_sim_job {
     struct ti_replay_trace *trace;
-    int64_t np, first;     /* its ranks, and which rank of the simulation is its rank 0 */
+    int64_t np, first;     /* number of ranks; rank of the simulation that is rank 0 of the job */
     double start_s, end_s; /* simulated seconds; the end is valid if `simulated` */
 };
 
@@ -40,27 +40,27 @@ struct ti_replay_result {
     struct ti_sim_job *job;
     int njobs;
     int64_t np;                    /* ranks of all jobs */
-    struct ti_hosts hosts;         /* that ranks may use */
+    struct ti_hosts hosts;         /* hosts that ranks may use */
     uint32_t *host_of;             /* index of the host of each rank */
     struct ti_sites *sites;        /* of --sites; NULL: none */
-    int64_t made_hosts;            /* of a platform that is made */
-    char platform[PATH_MAX + 256]; /* in words */
-    char platform_file[PATH_MAX];  /* as smpirun is given it */
+    int64_t made_hosts;            /* number of hosts of a generated platform */
+    char platform[PATH_MAX + 256]; /* description in words */
+    char platform_file[PATH_MAX];  /* file name for smpirun */
     enum ti_engine engine;
     struct ti_engine_files files;
-    const char *collectives; /* their algorithms */
-    char *replayer;          /* the command of ti-smpi-replay; NULL with engine stock */
-    uint64_t actions;        /* of all jobs, that are replayed; with engine tiara, events */
+    const char *collectives; /* algorithms of collectives */
+    char *replayer;          /* command line of ti-smpi-replay; NULL with engine stock */
+    uint64_t actions;        /* number over all jobs; with engine tiara, the number of events */
     struct ti_replay_state *state;
     struct ti_verdict verdict; /* valid if `simulated` */
     struct ti_against against; /* of --against */
-    json_t *waiting;           /* ranks that did not come to their end; NULL: not known */
+    json_t *waiting;           /* ranks that did not finish; NULL: not known */
     json_t *profile;           /* of --profile; NULL: none */
     struct ti_messages messages; /* of --links */
     json_t *links;               /* NULL: none */
     bool runnable;             /* all files that smpirun needs are written */
     bool simulated;            /* smpirun has told a simulated time */
-    double wall_s;             /* that smpirun took */
+    double wall_s;             /* wall time of smpirun */
 };
 
 #endif

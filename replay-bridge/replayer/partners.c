@@ -65,9 +65,9 @@ static void release(struct ti_message *m)
         free(m);
 }
 
-static struct ti_message **list_of(struct ti_partners *p, const struct ti_letter *letter)
+static struct ti_message **list_of(struct ti_partners *p, const struct ti_message_key *key)
 {
-    int64_t pair = ti_map_add(&p->pairs, (int64_t)letter->comm, letter->from, letter->to, 0);
+    int64_t pair = ti_map_add(&p->pairs, (int64_t)key->comm, key->from, key->to, 0);
 
     p->unmatched =
         ti_grow(p->unmatched, &p->unmatched_room, p->pairs.n, sizeof(struct ti_message *));
@@ -83,9 +83,9 @@ static struct ti_message **first_of(struct ti_message **list, int tag)
 }
 
 /* The message whose other side came before, out of the list; or a new one, at its end. */
-static struct ti_message *match(struct ti_partners *p, const struct ti_letter *letter, bool send)
+static struct ti_message *match(struct ti_partners *p, const struct ti_message_key *key, bool send)
 {
-    struct ti_message **at = first_of(list_of(p, letter), letter->tag), *m = *at;
+    struct ti_message **at = first_of(list_of(p, key), key->tag), *m = *at;
     size_t none = 0;
 
     if (m && (send ? m->sent : m->received) == 0) {
@@ -95,7 +95,7 @@ static struct ti_message *match(struct ti_partners *p, const struct ti_letter *l
     while (*at)
         at = &(*at)->next;
     *at = m = ti_grow(NULL, &none, 1, sizeof *m);
-    m->tag = letter->tag;
+    m->tag = key->tag;
     m->holders = 2;
     return m;
 }
@@ -106,27 +106,27 @@ static double above_zero(double now)
     return now > 0 ? now : 1e-300;
 }
 
-struct ti_ticket ti_partners_send(struct ti_partners *p, const struct ti_letter *letter, bool waits,
+struct ti_ticket ti_partners_send(struct ti_partners *p, const struct ti_message_key *key, bool waits,
                                   double now)
 {
-    struct ti_message *m = match(p, letter, true);
+    struct ti_message *m = match(p, key, true);
 
     m->sent = above_zero(now);
     return (struct ti_ticket){.sent = m, .waits = waits};
 }
 
-struct ti_ticket ti_partners_receive(struct ti_partners *p, const struct ti_letter *letter,
+struct ti_ticket ti_partners_receive(struct ti_partners *p, const struct ti_message_key *key,
                                      double now)
 {
-    struct ti_message *m = match(p, letter, false);
+    struct ti_message *m = match(p, key, false);
 
     m->received = above_zero(now);
     return (struct ti_ticket){.received = m, .waits = true};
 }
 
-double ti_partners_sent(struct ti_partners *p, const struct ti_letter *letter)
+double ti_partners_sent(struct ti_partners *p, const struct ti_message_key *key)
 {
-    const struct ti_message *m = *first_of(list_of(p, letter), letter->tag);
+    const struct ti_message *m = *first_of(list_of(p, key), key->tag);
 
     return m ? m->sent : 0;
 }

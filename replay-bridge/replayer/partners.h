@@ -32,7 +32,7 @@ struct ti_ticket {
 
 /* A message between two ranks of the communicator `comm`, whose number must be the same on all of
  * its ranks, and of no other communicator. */
-struct ti_letter {
+struct ti_message_key {
     uint64_t comm;
     int from, to; /* ranks in it */
     int tag;
@@ -44,13 +44,13 @@ void ti_partners_free(struct ti_partners *p); /* NULL is fine */
 
 /* A message is sent, or a receive is posted, at the time `now`.  `waits` is false of a send that
  * does not wait for its receiver.  Each ticket must be given to ti_partners_came() once. */
-struct ti_ticket ti_partners_send(struct ti_partners *p, const struct ti_letter *letter, bool waits,
+struct ti_ticket ti_partners_send(struct ti_partners *p, const struct ti_message_key *key, bool waits,
                                   double now);
-struct ti_ticket ti_partners_receive(struct ti_partners *p, const struct ti_letter *letter,
+struct ti_ticket ti_partners_receive(struct ti_partners *p, const struct ti_message_key *key,
                                      double now);
 
 /* When the message was sent that the next receive of that kind would get; 0: it was not. */
-double ti_partners_sent(struct ti_partners *p, const struct ti_letter *letter);
+double ti_partners_sent(struct ti_partners *p, const struct ti_message_key *key);
 
 /*
  * A rank enters a collective operation of `size` ranks: the `call`-th of those on `comm`.  `root`

@@ -388,10 +388,10 @@ bool ti_profile_waits(const struct ti_replayer *p, uint32_t op, size_t bytes)
 void ti_profile_send(struct ti_replayer *p, const struct ti_replay_comm *c, int peer, int tag,
                      bool waits)
 {
-    struct ti_letter letter = {.comm = c->id, .from = own_rank(c), .to = peer, .tag = tag};
+    struct ti_message_key key = {.comm = c->id, .from = own_rank(c), .to = peer, .tag = tag};
 
     if (p->profile && peer != MPI_PROC_NULL)
-        hold(p->profile, ti_partners_send(p->profile->all->partners, &letter, waits, clock_of(p)));
+        hold(p->profile, ti_partners_send(p->profile->all->partners, &key, waits, clock_of(p)));
 }
 
 static bool is_wild(int peer, int tag)
@@ -401,18 +401,18 @@ static bool is_wild(int peer, int tag)
 
 void ti_profile_receive(struct ti_replayer *p, const struct ti_replay_comm *c, int peer, int tag)
 {
-    struct ti_letter letter = {.comm = c->id, .from = peer, .to = own_rank(c), .tag = tag};
+    struct ti_message_key key = {.comm = c->id, .from = peer, .to = own_rank(c), .tag = tag};
 
     if (p->profile && !is_wild(peer, tag)) /* a wildcard is left where nothing ever matches */
-        hold(p->profile, ti_partners_receive(p->profile->all->partners, &letter, clock_of(p)));
+        hold(p->profile, ti_partners_receive(p->profile->all->partners, &key, clock_of(p)));
 }
 
 void ti_profile_probed(struct ti_replayer *p, const struct ti_replay_comm *c, int peer, int tag)
 {
-    struct ti_letter letter = {.comm = c->id, .from = peer, .to = own_rank(c), .tag = tag};
+    struct ti_message_key key = {.comm = c->id, .from = peer, .to = own_rank(c), .tag = tag};
 
     if (p->profile && !is_wild(peer, tag))
-        p->profile->late = ti_partners_sent(p->profile->all->partners, &letter);
+        p->profile->late = ti_partners_sent(p->profile->all->partners, &key);
 }
 
 void ti_profile_collective(struct ti_replayer *p, struct ti_replay_comm *c,

@@ -1,8 +1,8 @@
 /*
- * Bursts: how much a burst of a trace is to a replay.
+ * Bursts: the amount that a replay computes, or the time that it waits, for each burst of a trace.
  *
- * A rank's bursts are taken one by one, in the order of its events: ti_bursts_begin() with the
- * rank's reader, ti_bursts_take() for each event, ti_bursts_end().
+ * Use, for one rank: ti_bursts_begin() with the rank's reader, ti_bursts_take() for each event in
+ * the order of the trace, ti_bursts_end().
  */
 #ifndef TI_BURSTS_H
 #define TI_BURSTS_H
@@ -10,25 +10,26 @@
 #include "formats/rates.h"
 #include "formats/source.h"
 
-/* The replay of bursts. */
+/* How bursts are replayed. */
 struct ti_bursts {
     enum {
         TI_BURSTS_VOLUME,  /* the volume */
-        TI_BURSTS_THREADS, /* a volume of all threads, on `cores` cores: its share of a core, or
-                            * what the busiest thread did (TI_EXTRA_LONGEST) where that is more */
-        TI_BURSTS_TIMES,   /* as long as they were measured, on any host (TI_EXTRA_BURST) */
+        TI_BURSTS_THREADS, /* for a volume of all threads: the larger of volume / `cores` and the
+                            * volume of the busiest thread (TI_EXTRA_LONGEST) */
+        TI_BURSTS_TIMES,   /* the measured duration, on any host (TI_EXTRA_BURST) */
         TI_BURSTS_RATES,   /* the volume, scaled so that it takes volume / rate seconds on a host
                             * of the reference speed of `rates` */
         TI_BURSTS_NOTHING  /* no time at all: infinitely fast processors */
     } as;
     int64_t cores;
-    const struct ti_rates *rates; /* of TI_BURSTS_RATES; the caller's, as is `rates_path` */
-    const char *rates_path;       /* its file, for messages */
+    const struct ti_rates *rates; /* for TI_BURSTS_RATES; owned by the caller, like `rates_path` */
+    const char *rates_path;       /* file of `rates`, for messages */
 };
 
-/* Checks that `s` can be replayed so: every rank has the column that `bursts` needs, and the unit
- * of volumes that the rates are of, where both are known.  TI_ERR_INPUT names a rank that has not.
- * (A column that ends in the middle of a trace is found by ti_bursts_take().) */
+/* Checks that the bursts of `s` can be replayed as `bursts` says.  Every rank must have the column
+ * that is needed.  With rates, the unit of its volumes must be that of the rates, where both are
+ * known.  TI_ERR_INPUT names the first rank that fails.  A column that ends in the middle of a trace
+ * is only found by ti_bursts_take(). */
 ti_status ti_bursts_check(struct ti_source *s, const struct ti_bursts *bursts, struct ti_err *err);
 
 /* The bursts of one rank.  Private to bursts.c. */
@@ -37,27 +38,27 @@ struct ti_burst_taker {
     const struct ti_source *s;
     int64_t rank;
     const struct ti_reader *r;
-    int column;        /* of `r` that `bursts` needs; -1: none */
-    double *site_rate; /* by the number of a site; 0: not looked up, -1: it has no rate */
+    int column;        /* extra column of `r` that `bursts` needs; -1: none */
+    double *site_rate; /* indexed by site number; 0: not looked up yet, -1: the site has no rate */
     size_t sites_room;
-    double rest; /* of a burst's scaled volume, which is no whole number */
+    double rest; /* rounding remainder of the last scaled volume, added to the next */
 };
 
-/* Begins with `rank` of `s`, before the first event of its reader `r` is read; has the column read
- * that `bursts` needs.  `bursts`, `s` and `r` must outlive `t`. */
+/* Prepares `t` for `rank` of `s`, and makes the reader `r` read the column that `bursts` needs.  Call
+ * this before the first event of `r` is read.  `bursts`, `s` and `r` must outlive `t`. */
 void ti_bursts_begin(struct ti_burst_taker *t, const struct ti_bursts *bursts,
                      const struct ti_source *s, int64_t rank, struct ti_reader *r);
 
 /*
- * The burst before `ev`, which is event `index` of the rank and the last that its reader gave:
- * instructions, or nanoseconds with TI_BURSTS_TIMES.  With TI_BURSTS_RATES, what is rounded off
- * one burst is added to the next, so that the sum of a rank's bursts is right.
- * TI_ERR_INPUT if the trace does not say, or the burst is more than 64 bits count.
+ * The burst before `ev`, in *out: the amount in the counter's unit, or nanoseconds with
+ * TI_BURSTS_TIMES.  `ev` must be the last event that the reader returned; `index` is its number.
+ * With TI_BURSTS_RATES the rounding remainder of a burst is added to the next one, so that the sum
+ * over a rank is exact.  TI_ERR_INPUT if the trace lacks the value, or it exceeds 64 bits.
  */
 ti_status ti_bursts_take(struct ti_burst_taker *t, const struct ti_event *ev, uint64_t index,
                          uint64_t *out, struct ti_err *err);
 
-/* Frees what a taker keeps, which is nothing but with TI_BURSTS_RATES. */
+/* Frees the memory of a taker; only TI_BURSTS_RATES allocates any. */
 void ti_bursts_end(struct ti_burst_taker *t);
 
 #endif

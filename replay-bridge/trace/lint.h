@@ -1,9 +1,8 @@
 /*
- * Lint: whether a trace is one that an engine can reproduce.
+ * Lint: checks before a replay whether an engine can reproduce a trace exactly.
  *
- * Nothing is approximated: a trace is sound (sound/check.h) and every call in it
- * has an exact counterpart, or it is refused with the rank, the event and the
- * reason.
+ * Nothing is approximated.  A trace passes if it is sound (sound/check.h) and the engine has an
+ * exact counterpart of every call.  Otherwise it is refused with rank, event and reason.
  */
 #ifndef TI_LINT_H
 #define TI_LINT_H
@@ -11,33 +10,32 @@
 #include "formats/caveats.h"
 #include "sound/check.h"
 
-/* What replays a trace. */
+/* The engine that replays a trace. */
 enum ti_engine {
     TI_ENGINE_STOCK, /* SimGrid's replay of text actions, see lower.h */
     TI_ENGINE_TIARA, /* ti-smpi-replay, see replayer/operations.h */
     TI_ENGINE_LIVE   /* ti-live-replay */
 };
 
-/* What lowering needs to know of the whole trace. */
+/* Result of the check: facts about the whole trace, which lowering needs too. */
 struct ti_lint {
     int64_t np;
     int64_t eager_bytes; /* smpi/send-is-detached-thresh */
     struct ti_check check;
     struct ti_caveats caveats;
     struct ti_volumes {
-        char counter[32], unit[32]; /* "" if the trace does not say, "mixed" if
-                                       ranks differ */
-        bool inexact, estimate;     /* so some rank's trace says */
+        char counter[32], unit[32]; /* "" if the trace does not say, "mixed" if ranks differ */
+        bool inexact, estimate;     /* true if this holds for any rank */
     } volumes;
-    /* Problems by what can be done about them; those in no count make the trace unsound. */
+    /* Numbers of problems, by remedy.  A problem that is in no count makes the trace unsound. */
     uint64_t refused;  /* calls that the engine cannot replay */
-    uint64_t unsaid;   /* calls that stock replay cannot say, */
-    uint64_t untimed;  /* or says without the time that they take: communicators, probes */
+    uint64_t unsaid;   /* calls that stock replay cannot express */
+    uint64_t untimed;  /* calls that stock replay gives no time: communicators, probes */
     uint64_t untraced; /* calls that are not traced */
-    int64_t missing;   /* ranks without a whole trace */
-    /* (gid, tag, whether to oneself) -> the tags SimGrid is given for it:
-     * `first` and the `window` - 1 after it, in turn, so that no two
-     * outstanding requests of a rank look alike to a stock "wait". */
+    int64_t missing;   /* ranks without a complete trace */
+    /* (gid, tag, whether to oneself) -> the tags that SimGrid gets for these messages: `first` to
+     * `first` + `window` - 1, in turn.  A stock "wait" finds a request by ranks and tag, so no two
+     * outstanding requests of a rank may share them. */
     struct ti_map classes;
     struct ti_tags {
         int64_t first;
@@ -47,42 +45,43 @@ struct ti_lint {
 };
 
 /*
- * Lint `s` for an engine.  TI_OK with problems->n == 0: the trace can be replayed.  TI_OK with
- * problems: it cannot.  Else the trace could not be read (err).  Release *out
- * with ti_lint_free() in any case.
+ * Checks `s` for an engine.  TI_OK with problems->n == 0: the trace can be replayed.  TI_OK with
+ * problems: the trace cannot be replayed.  Any other status: the trace could not be read (err).
+ * `eager_bytes` is SimGrid's smpi/send-is-detached-thresh.  Release *out with ti_lint_free(), after
+ * errors too.
  */
 ti_status ti_lint(struct ti_source *s, enum ti_engine engine, int64_t eager_bytes,
                   struct ti_lint *out, struct ti_problems *problems, struct ti_err *err);
 void ti_lint_free(struct ti_lint *lint);
 
-/* What a trace is checked for, engine or file format. */
+/* The engine or file format that a trace is checked for. */
 struct ti_target {
     int64_t eager_bytes; /* as above; INT64_MAX: sends never wait for their receive */
-    bool tags;           /* ti_lint_tag() is going to be asked */
+    bool tags;           /* the caller will use ti_lint_tag() */
     /* Why the target cannot express a step; NULL if it can.  As ti_lower_refusal(). */
     const char *(*refusal)(const struct ti_comms *comms, const struct ti_step *step,
                            int64_t eager_bytes, char *buf, size_t bytes);
-    /* Sees each step that is sound and not refused, rank by rank, in order; NULL: nobody does. */
+    /* Called for each step that is sound and not refused, rank by rank, in order; may be NULL. */
     void (*see)(void *arg, int64_t rank, const struct ti_step *step);
     void *arg;
 };
 
-/* As ti_lint(), for `target`. */
+/* Like ti_lint(), for any target. */
 ti_status ti_lint_for(struct ti_source *s, const struct ti_target *target, struct ti_lint *out,
                       struct ti_problems *problems, struct ti_err *err);
 
-/* Whether SimGrid 3.32 sends so many bytes eagerly: it asks this of the size
- * cut to 32 bits, which for sizes above 2^31-1 can be wrong. */
+/* Whether SimGrid 3.32 sends a message of `bytes` eagerly.  SimGrid truncates the size to 32 bits
+ * first, so sizes above 2^31-1 can be misjudged; this function repeats the error. */
 static inline bool ti_is_eager(int64_t bytes, int64_t eager_bytes)
 {
     return (int32_t)(uint32_t)(uint64_t)bytes < eager_bytes;
 }
 
-/* The tag that SimGrid is given for `msg` of `rank`. */
+/* The tag for SimGrid of message `msg` of `rank`.  Needs ti_target.tags. */
 int64_t ti_lint_tag(const struct ti_lint *lint, int64_t rank, const struct ti_msg *msg);
 
-/* Whether stock replay must never wait for this send: MPI gave it back before
- * it was delivered, SimGrid's wait would not. */
+/* Whether stock replay must not wait for this send: a large buffered send.  MPI completes it before
+ * delivery, but SimGrid's "wait" would block until delivery. */
 bool ti_never_waited(const struct ti_msg *msg, int64_t eager_bytes);
 
 #endif
