@@ -1,9 +1,9 @@
 /*
- * A picture of a made platform, as SVG or as a graph for Graphviz.
+ * A picture of a generated platform, as SVG or as a graph for Graphviz.
  *
- * Up to TI_DRAWN_HOSTS_MAX hosts and TI_DRAWN_LINKS_MAX links are drawn one by one.  Larger
- * platforms, and the clusters of sites, are boxes that tell how many hosts they stand for; the
- * picture says so.
+ * Up to TI_DRAWN_HOSTS_MAX hosts and TI_DRAWN_LINKS_MAX links are drawn individually.  Larger
+ * platforms, and the clusters of sites, are drawn as boxes labelled with their numbers of hosts; a
+ * note in the picture says so.
  */
 #ifndef TI_PICTURE_H
 #define TI_PICTURE_H
@@ -13,25 +13,25 @@
 #define TI_DRAWN_HOSTS_MAX 256
 #define TI_DRAWN_LINKS_MAX 8000
 
-/* Draw into a file that is named *.svg, *.dot or *.gv.  TI_ERR_USAGE for another name, else
- * TI_ERR_IO. */
+/* Check the name of the file, and draw into it: *.svg, *.dot or *.gv.  TI_ERR_USAGE for another
+ * name; TI_ERR_IO if the file cannot be written. */
 ti_status ti_picture_check(const char *path, struct ti_err *err);
 ti_status ti_picture_draw(const char *path, const struct ti_shown *p, struct ti_err *err);
 
-/* ---- for picture_layout.c, which says what is where, and picture.c, which draws it ---- */
+/* ---- private to picture_layout.c, which computes positions, and picture.c, which draws ---- */
 
 struct ti_vertex {
     char name[300]; /* unique */
-    char *text;     /* lines of it; NULL: none */
+    char *text;     /* label, of one line or more; NULL: none */
     enum { TI_V_HOST, TI_V_SWITCH, TI_V_BOX, TI_V_PANEL } kind;
-    double x, y, w, h; /* of the centre; in points, y grows downwards */
+    double x, y, w, h; /* x, y: centre; in points; y grows downwards */
 };
 
 struct ti_edge {
-    int a, b;      /* vertices */
-    int kind;      /* index of struct ti_key */
-    double bend;   /* how far it passes beside a straight line, to the left as seen from a */
-    bool branches; /* from the right side of a to the left side of b */
+    int a, b;      /* indices of vertices */
+    int kind;      /* index into the legend, ti_picture.key */
+    double bend;   /* distance of the control point from the straight line, to the left from a */
+    bool branches; /* drawn from the right side of a to the left side of b */
 };
 
 /* A line of the legend. */
@@ -49,7 +49,7 @@ struct ti_picture {
     int nkeys;
 };
 
-/* `n` bytes of a text as XML has them. */
+/* Writes `n` bytes of a text, escaped for XML. */
 void ti__put_xml(FILE *out, const char *text, size_t n);
 
 void ti__picture_lay_out(struct ti_picture *pic, const struct ti_shown *p);

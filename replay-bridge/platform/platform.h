@@ -1,11 +1,11 @@
 /*
- * Platforms for SimGrid: a description in its XML (DTD 4.1) made from a
- * topology and some numbers.  Hosts are node-0, node-1, ...
+ * Generated platforms: a description in SimGrid's XML (DTD 4.1), made from a topology and speeds.
+ * Hosts are named node-0, node-1, ...
  *
- * A plain cluster, a fat tree, a torus and a dragonfly are SimGrid's own <cluster>.  What that
- * has no words for is written link by link and route by route: fat trees whose levels differ in
- * bandwidth or latency, and hierarchical direct networks.  platform_sites.h makes platforms of
- * several sites.
+ * A plain cluster, a fat tree, a torus and a dragonfly are written as SimGrid's <cluster>.  Networks
+ * that <cluster> cannot express are written link by link and route by route: fat trees whose levels
+ * differ in bandwidth or latency, and hierarchical direct networks.  For platforms of several sites
+ * see platform_sites.h.
  */
 #ifndef TI_PLATFORM_H
 #define TI_PLATFORM_H
@@ -29,10 +29,10 @@ struct ti_topology {
         TI_TOPO_DRAGONFLY,
         TI_TOPO_HIERARCHICAL
     } kind;
-    const char *params; /* what is behind the colon, "" for a cluster */
-    int64_t hosts;      /* that it has; 0 for a cluster: as many as wanted */
+    const char *params; /* text after the colon; "" for a cluster */
+    int64_t hosts;      /* number of hosts; 0 for a cluster: any number */
     /*
-     * Its numbers:
+     * Parameters:
      *   fat tree      n levels, from the hosts up: `down`, `up` and `cables` of each
      *   torus         n dimensions: `down`
      *   dragonfly     `down`: groups, chassis, routers, hosts; `cables`: between two of these
@@ -42,21 +42,21 @@ struct ti_topology {
     int64_t down[TI_LEVELS_MAX], up[TI_LEVELS_MAX], cables[TI_LEVELS_MAX];
 };
 
-/* How many levels of links it has that may differ, from the hosts up; 1 where they may not. */
+/* Number of levels of links, from the hosts up, that may differ in speed; 1 if none may. */
 int ti_topology_levels(const struct ti_topology *topology);
 
-/* Bandwidths, or latencies, as SimGrid writes them: one for all links, or one for each level. */
+/* Bandwidths, or latencies, with SimGrid's units: one for all links, or one for each level. */
 struct ti_link_values {
     int n;
     char text[TI_LEVELS_MAX][32];
 };
 
-/* "10GBps" or "10GBps,2.5GBps"; TI_ERR_USAGE names the option. */
+/* Parses "10GBps" or "10GBps,2.5GBps".  TI_ERR_USAGE names `option`. */
 ti_status ti_link_values_parse(const char *text, enum ti_unit kind, const char *option,
                                struct ti_link_values *out, struct ti_err *err);
 const char *ti_link_value(const struct ti_link_values *values, int level);
 
-/* Speeds as SimGrid writes them: "8Gf", "125MBps", "50us". */
+/* Speeds with SimGrid's units: "8Gf", "125MBps", "50us". */
 struct ti_speeds {
     const char *speed;
     struct ti_link_values bandwidth, latency;
@@ -68,58 +68,61 @@ struct ti_speeds {
 #define TI_BANDWIDTH_DEFAULT "125MBps"
 #define TI_LATENCY_DEFAULT   "50us"
 
-/* Those of SimGrid's own loopback, which not every kind of platform has. */
+/* Values of SimGrid's own loopback link, which not every kind of platform has. */
 #define TI_LOOPBACK_BANDWIDTH_DEFAULT "498MBps"
 #define TI_LOOPBACK_LATENCY_DEFAULT   "15us"
 
-/* Largest fat tree with several paths between hosts whose levels differ: a route for each pair. */
+/* Maximum hosts of a fat tree whose levels differ and that has several paths between hosts: each
+ * pair of hosts needs a route in the XML. */
 #define TI_ROUTED_HOSTS_MAX 1024
-/* Largest hierarchical network, for the same reason: links. */
+/* Maximum links of a hierarchical network: each link is in the XML. */
 #define TI_DIRECT_LINKS_MAX (1 << 20)
 
 /*
- * "cluster", "fat-tree:2;4,4;1,2;1,2", "torus:4,4", "dragonfly:3,4;4,3;5,1;2",
- * "hierarchical:8,4,16"; what is behind the colon is SimGrid's but for the last.  out->params
- * points into `text`.  TI_ERR_USAGE if it is none of these or its numbers do not fit together.
+ * Parses "cluster", "fat-tree:2;4,4;1,2;1,2", "torus:4,4", "dragonfly:3,4;4,3;5,1;2" or
+ * "hierarchical:8,4,16".  Parameters are in SimGrid's syntax, except for hierarchical networks.
+ * out->params points into `text`.  TI_ERR_USAGE: unknown kind, or parameters that do not fit
+ * together.
  */
 ti_status ti_topology_parse(const char *text, struct ti_topology *out, struct ti_err *err);
 
-/* Whether links of the topology can have these bandwidths and latencies: TI_ERR_USAGE if not. */
+/* Checks that the links of the topology can have these bandwidths and latencies.  TI_ERR_USAGE. */
 ti_status ti_platform_check(const struct ti_topology *topology, const struct ti_speeds *speeds,
                             struct ti_err *err);
 
-/* Write the XML for `hosts` hosts (what the topology has, if it says). */
+/* Writes the XML for `hosts` hosts, which must be topology->hosts unless that is 0. */
 void ti_platform_write(FILE *out, const struct ti_topology *topology, int64_t hosts,
                        const struct ti_speeds *speeds);
 
-/* ---- for what else writes platforms ---- */
+/* ---- private to the sources that write or describe platforms ---- */
 
 void ti__platform_begin(FILE *out);
 void ti__platform_end(FILE *out);
 
-/* In platform_levels.c: the zone of the whole network. */
+/* Write the zone of the whole network (platform_levels.c). */
 void ti__write_fat_tree(FILE *out, const struct ti_topology *topology,
                         const struct ti_speeds *speeds);
 void ti__write_hierarchical(FILE *out, const struct ti_topology *topology,
                             const struct ti_speeds *speeds);
 
-/* Whether some level differs from the first. */
+/* Whether any level differs from the first in bandwidth or latency. */
 bool ti__levels_differ(const struct ti_topology *topology, const struct ti_speeds *speeds);
 
-/* Whether a fat tree has one path between two hosts. */
+/* Whether a fat tree has a single path between any two hosts. */
 bool ti__one_path(const struct ti_topology *topology);
 
-/* Links of a hierarchical network: within a group, between groups, between supergroups. */
+/* Numbers of links of a hierarchical network: within groups, between groups, between supergroups. */
 void ti__hierarchical_links(const struct ti_topology *topology, int64_t links[3]);
 
-/* Node of a supergroup, by its number in there, that has the link to supergroup `to`. */
+/* Number, within a supergroup, of the node that has the link to supergroup `to`. */
 int64_t ti__hub(const struct ti_topology *topology, int64_t to);
 
-/* Switches of a level of a fat tree, from 1; hosts at level 0.  Links between level - 1 and it. */
+/* Number of switches at a level of a fat tree (level 0: hosts), and of links between level - 1 and
+ * this level. */
 int64_t ti__fat_tree_nodes(const struct ti_topology *topology, int level);
 int64_t ti__fat_tree_links(const struct ti_topology *topology, int level);
 
-/* Parent number `which` (0 to up - 1) of node `position` of `level`: its position in level + 1. */
+/* Position in level + 1 of parent `which` (0 to up - 1) of node `position` of `level`. */
 int64_t ti__fat_tree_parent(const struct ti_topology *topology, int level, int64_t position,
                             int64_t which);
 

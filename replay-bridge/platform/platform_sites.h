@@ -1,10 +1,9 @@
 /*
  * Platforms of several sites, from a sites file (tiara-sites(5)).
  *
- * A site is a crossbar: each of its nodes has a link to it, with the bandwidth and latency of the
- * node's cluster.  A site is connected with the others by one link to a wide-area network that
- * has no limit itself: a message to another site crosses the link of its own site, then that of
- * the other.  All links carry as much in each direction.
+ * A site is a crossbar: each node has a link to it, with the bandwidth and latency of the node's
+ * cluster.  One link connects a site to the wide-area network, which itself has no limit.  A message
+ * to another site crosses the links of both sites.  All links are full duplex.
  */
 #ifndef TI_PLATFORM_SITES_H
 #define TI_PLATFORM_SITES_H
@@ -16,13 +15,14 @@
 #define TI_WAN_BANDWIDTH_DEFAULT "10Gbps"
 #define TI_WAN_LATENCY_DEFAULT   "2.5ms"
 
-/* What holds where the sites file does not say. */
+/* Defaults for values that the sites file lacks. */
 struct ti_sites_speeds {
     const struct ti_speeds *nodes;
     const char *wan_bandwidth, *wan_latency;
 };
 
-/* Of a node of the cluster, or of the site's link to the wide-area network. */
+/* Value of a node of the cluster, or of the site's link to the wide-area network: from the sites
+ * file, else the default.  ti_cluster_speed() may use `buf`. */
 const char *ti_cluster_bandwidth(const struct ti_cluster *c, const struct ti_sites_speeds *s);
 const char *ti_cluster_latency(const struct ti_cluster *c, const struct ti_sites_speeds *s);
 const char *ti_site_bandwidth(const struct ti_site *site, const struct ti_sites_speeds *s);
@@ -31,7 +31,7 @@ int64_t ti_cluster_cores(const struct ti_cluster *c, const struct ti_sites_speed
 const char *ti_cluster_speed(const struct ti_cluster *c, const struct ti_sites_speeds *s,
                              char buf[32]);
 
-/* Its nodes as hosts, in their order, one slot each. */
+/* Adds the nodes of all sites to `hosts`, in the order of the file, one slot each. */
 void ti_hosts_of_sites(struct ti_hosts *hosts, const struct ti_sites *sites,
                        const struct ti_sites_speeds *speeds);
 

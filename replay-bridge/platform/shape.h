@@ -1,5 +1,5 @@
 /*
- * What a made platform is like, in words and numbers: hosts, links by class, diameter, bisection.
+ * Shape: a description of a generated platform: hosts, links by class, diameter, bisection.
  */
 #ifndef TI_SHAPE_H
 #define TI_SHAPE_H
@@ -12,9 +12,9 @@
 
 #define TI_CLASSES_MAX (TI_LEVELS_MAX + 1)
 
-/* A platform that is described: of a topology, or of sites, where `sites` is not NULL. */
+/* The platform to describe: of `sites` unless that is NULL, else of `topology`. */
 struct ti_shown {
-    const char *name; /* as the command line has it */
+    const char *name; /* from the command line */
     const struct ti_topology *topology;
     int64_t hosts;
     const struct ti_speeds *speeds;
@@ -26,32 +26,33 @@ struct ti_shown {
 struct ti_link_class {
     char name[48]; /* "level 1 to level 2" */
     int64_t count;
-    int64_t cables; /* that are one link to SimGrid, with their bandwidth together */
+    int64_t cables; /* cables that form one link to SimGrid, with the sum of their bandwidths */
     const char *bandwidth, *latency;
-    int64_t hops; /* how many of them the longest route has */
+    int64_t hops; /* links of this class on the longest route */
 };
 
 struct ti_shape {
     int64_t switches;
     struct ti_link_class link[TI_CLASSES_MAX];
     int nlinks;
-    int64_t hops;         /* links of the longest route */
-    double latency_s;     /* of that route */
+    int64_t hops;         /* links on the longest route */
+    double latency_s;     /* sum of the latencies on that route */
     double bisection_Bps; /* in each direction; 0: not known */
 };
 
-/* Of a topology; not of sites. */
+/* Computes the shape of p->topology; p->sites must be NULL. */
 void ti_shape_of(const struct ti_shown *p, struct ti_shape *out);
 
-/* Print all about a platform; the same as JSON, a new reference. */
+/* Print the description of a platform, or return it as JSON (a new reference). */
 void ti_shape_print(FILE *out, const struct ti_shown *p);
 json_t *ti_shape_json(const struct ti_shown *p);
 
-/* Of a platform of the user's, only the hosts are known; unless `sure`, there may be more. */
+/* The same for a platform file of the user, of which only the hosts are known.  `sure` is false if
+ * there may be more hosts. */
 void ti_shape_print_hosts(FILE *out, const char *name, const struct ti_hosts *hosts, bool sure);
 json_t *ti_shape_hosts_json(const char *name, const struct ti_hosts *hosts);
 
-/* "2.5 GB/s" into buf; returns buf. */
+/* Formats a rate as "2.5 GB/s" into `buf`, and returns `buf`. */
 char *ti_format_rate(double bytes_a_second, char *buf, int buf_bytes);
 
 #endif

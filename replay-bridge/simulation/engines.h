@@ -1,5 +1,5 @@
 /*
- * Engines: the programs that can replay a trace in a simulation, and what is to be told to them.
+ * Engines: finds ti-smpi-replay and its companions, and builds their command lines.
  */
 #ifndef TI_ENGINES_H
 #define TI_ENGINES_H
@@ -9,42 +9,42 @@
 #include "replay-bridge/trace/bursts.h"
 #include "replay-bridge/trace/lint.h"
 
-/* What belongs to ti-smpi-replay, as absolute names; "" for what is not there. */
+/* Absolute paths of ti-smpi-replay and its companions; "" for a file that does not exist. */
 struct ti_engine_files {
     char replayer[PATH_MAX]; /* ti-smpi-replay */
     char clock[PATH_MAX];    /* libti-smpi-clock.so, see replayer/clock.c */
     char routes[PATH_MAX];   /* ti-smpi-routes, see messages.h */
 };
 
-/* Finds them beside this program, or where it was installed to. */
+/* Looks for the files beside this program and in the installation folders. */
 void ti_engine_files(struct ti_engine_files *out);
 
-/* What ti-smpi-replay is asked for. */
+/* Settings of one run of ti-smpi-replay. */
 struct ti_engine_replay {
-    const char **trace; /* of each job */
+    const char **trace; /* trace of each job */
     int njobs;
-    const char *start;              /* when they start, as on the command line; NULL: at once */
-    const struct ti_bursts *bursts; /* of all of them */
-    bool any;                       /* wildcards are posted as such */
+    const char *start;              /* start times, as on the command line; NULL: at once */
+    const struct ti_bursts *bursts; /* for all jobs */
+    bool any;                       /* receives with wildcards are posted with wildcards */
     const char *reduce_rate;        /* as on the command line; NULL: not given */
-    const char *profile, *timeline; /* files to be written; NULL: none */
+    const char *profile, *timeline; /* files to write; NULL: none */
 };
 
 /*
- * The command of ti-smpi-replay, its words separated by blanks; free() it.  Names that smpirun, a
- * shell script, would split or expand are replaced by links in the scratch directory, that of
- * `files->clock` too; a timeline must be there already.
+ * The command line of ti-smpi-replay, in *out; free() it.  Words are separated by blanks.  smpirun
+ * is a shell script: paths that it would split or expand are replaced by symbolic links in the
+ * scratch directory, files->clock too.  The timeline file must exist.
  */
 ti_status ti_engine_command(struct ti_engine_files *files, const struct ti_engine_replay *what,
                             char **out, struct ti_err *err);
 
-/* The command of ti-smpi-routes, as above. */
+/* The command line of ti-smpi-routes, as above. */
 ti_status ti_routes_command(const struct ti_engine_files *files, char **out, struct ti_err *err);
 
 /*
- * Options of SimGrid's for the algorithms of collectives: of "tree", or of a selector of SimGrid's
- * by name; none for "simgrid".  Returns their number, at most TI_COLLECTIVES_CFG; they are
- * constants.
+ * SimGrid options for the algorithms of collectives.  `which` is "tree", the name of one of
+ * SimGrid's selectors, or "simgrid", which needs no options.  Returns the number of options in
+ * `cfg`, at most TI_COLLECTIVES_CFG; the texts are constants.
  */
 #define TI_COLLECTIVES_CFG 8
 int ti_collectives_cfg(const char *which, const char *cfg[TI_COLLECTIVES_CFG]);

@@ -1,10 +1,11 @@
 /*
- * Messages of a simulation, those within collective operations too, and the links that they take.
+ * Load of links (--links): the messages of a simulation, also those within collectives, and the
+ * links on their routes.
  *
- * SimGrid tells of each message while it simulates, by its tracing (tracing/smpi/internals), into
- * a FIFO in the scratch directory.  The routes between hosts it tells afterwards, to
- * ti-smpi-routes.  (SimGrid's plugin link_load counts a link as used during latencies as well: a
- * thousand messages of 100 bytes as 25 MB.)
+ * During the simulation SimGrid's tracing (tracing/smpi/internals) writes a line for each message
+ * into a FIFO in the scratch directory.  Afterwards ti-smpi-routes asks SimGrid for the routes
+ * between hosts.  SimGrid's plugin link_load is not used, since it counts latencies as load: a
+ * thousand messages of 100 bytes appear as 25 MB.
  */
 #ifndef TI_MESSAGES_H
 #define TI_MESSAGES_H
@@ -17,15 +18,15 @@
 struct ti_messages {
     const uint32_t *host_of; /* index of the host of each of `np` ranks */
     int64_t np;
-    long kind; /* the number that SimGrid's tracing gives to the start of a message; 0: not yet */
-    struct ti_map pairs; /* of hosts */
+    long kind; /* type number, in SimGrid's tracing, of the start of a message; 0: not known yet */
+    struct ti_map pairs; /* pairs of hosts -> index into `sum` */
     struct ti_message_sum {
         uint64_t messages, bytes;
     } * sum;
     size_t room;
 };
 
-/* Takes one line of SimGrid's tracing, without its end. */
+/* Takes one line of SimGrid's tracing, without the newline. */
 void ti_messages_line(struct ti_messages *m, const char *line);
 
 /* Writes "FROM TO MESSAGES BYTES" for each pair of hosts, for ti-smpi-routes.  TI_ERR_IO. */
@@ -33,8 +34,9 @@ ti_status ti_messages_write(const struct ti_messages *m, const struct ti_hosts *
                             const char *path, struct ti_err *err);
 void ti_messages_free(struct ti_messages *m);
 
-/* What ti-smpi-routes wrote: an array of links that messages took, the busiest first.  Each gets
- * "use", the share of its bandwidth in `seconds`.  NULL: cannot be read. */
+/* Reads the result of ti-smpi-routes: an array of the links that messages took, the busiest first (a
+ * new reference).  Adds "use" to each link: the share of its bandwidth that was used over `seconds`.
+ * NULL: cannot be read, see `err`. */
 json_t *ti_messages_links(const char *path, double seconds, struct ti_err *err);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * Running smpirun on what lies in the scratch directory.
+ * Runs smpirun on the files in the scratch directory.
  */
 #ifndef TI_SIMULATE_H
 #define TI_SIMULATE_H
@@ -12,37 +12,37 @@
 
 struct ti_sim {
     int64_t np;
-    const char *platform; /* as smpirun is given it: relative to the scratch
-                             directory, or absolute */
+    const char *platform; /* file name, absolute or relative to the scratch directory */
     char **cfg;           /* KEY:VALUE */
     int ncfg;
-    const char *replayer; /* the program that replays, with its options, separated by blanks; NULL:
-                             SimGrid's own replay of TI_SIM_TRACES */
-    const char *preload;  /* a library to be preloaded, or NULL */
-    double (*done)(void *arg); /* the share of the events that are replayed, for the progress line;
-                                  NULL: not known */
-    void *arg;
-    void (*message)(void *arg, const char *line); /* each line of SimGrid's tracing; NULL: none */
-    bool routes;            /* `replayer` is ti-smpi-routes: its output is in TI_SIM_ROUTES */
-    const char *const *log; /* further --log=...; ends with NULL; may be NULL */
-    bool verbose; /* repeat what it prints on stderr */
+    const char *replayer; /* command line of the program that replays, words separated by blanks;
+                             NULL: SimGrid's stock replay of TI_SIM_TRACES */
+    const char *preload;  /* library to preload, or NULL */
+    double (*done)(void *arg); /* share of the events already replayed (0 to 1), for the progress
+                                  line; NULL: not known */
+    void *arg;                 /* for `done` and `message` */
+    void (*message)(void *arg, const char *line); /* called for each line of SimGrid's tracing;
+                                                     NULL: no tracing */
+    bool routes;            /* `replayer` is ti-smpi-routes: output goes to TI_SIM_ROUTES */
+    const char *const *log; /* further --log=... options; ends with NULL; may be NULL */
+    bool verbose; /* copy the output of smpirun to stderr */
 };
 
-/* Whether there is an smpirun to be run; TI_ERR_IO with a hint if not. */
+/* Checks that smpirun can be found; TI_ERR_IO with a hint if not. */
 ti_status ti_sim_available(struct ti_err *err);
 
-/* Whether one file a rank can be open at a time (the limit is raised as far as
- * it goes); if not, the ranks must share one file. */
+/* Whether a process can have one file open for each rank.  Raises the soft limit as far as possible.
+ * If false, the ranks must share one file. */
 bool ti_sim_can_open(int64_t np);
 
-/* Write the script. */
+/* Writes TI_SIM_COMMAND, the script that runs smpirun. */
 ti_status ti_sim_script(const struct ti_sim *sim, struct ti_err *err);
 
 /*
- * Run it, its output into the log.  TI_OK once it has ended, with *exit_status
- * as the shell has it (128 + signal), *wall_s seconds later.  A signal to us
- * ends it: SIGTERM to its process group, SIGKILL after 5 seconds or a second
- * signal; the result is then TI_ERR_IO "interrupted".
+ * Runs the script, with its output in the log.  TI_OK once smpirun has ended: *exit_status is as the
+ * shell has it (128 + signal), *wall_s the wall time in seconds.  If this process gets a signal, the
+ * process group of smpirun gets SIGTERM, then SIGKILL after 5 seconds or at a second signal; the
+ * result is TI_ERR_IO "interrupted".
  */
 ti_status ti_simulate(const struct ti_sim *sim, int *exit_status, double *wall_s,
                       struct ti_err *err);

@@ -1,6 +1,6 @@
 /*
- * What smpirun's output says.  Its exit status alone does not: it is 0 after a
- * deadlock, too.
+ * Verdict: whether a simulation succeeded, from smpirun's output.  The exit status alone is not
+ * enough, because smpirun returns 0 after a deadlock.
  */
 #ifndef TI_VERDICT_H
 #define TI_VERDICT_H
@@ -12,19 +12,18 @@
 #define TI_VERDICT_QUOTES 6
 
 struct ti_verdict {
-    char time[64];                      /* SimGrid's "Simulation time", as it printed it */
-    char clock[64];                     /* its clock then, with more digits; may be "" */
-    char quote[TI_VERDICT_QUOTES][240]; /* lines that tell what went wrong */
+    char time[64];                      /* SimGrid's "Simulation time", as printed */
+    char clock[64];                     /* the clock of that line, with more digits; may be "" */
+    char quote[TI_VERDICT_QUOTES][240]; /* lines of the log that show the error */
     int nquotes;
-    bool deadlock, crashed; /* the events that ranks are at tell why */
+    bool deadlock, crashed; /* in both cases the current event of each rank helps, see state.h */
 };
 
 /*
- * Read the log.  TI_OK: it holds a simulated time and nothing went wrong.
- * TI_ERR_INPUT: a deadlock, a platform that SimGrid does not take, or a trace that ti-smpi-replay
- * does not.
- * TI_ERR_USAGE: an option that SimGrid does not take.
- * TI_ERR_IO: out of memory, a signal, anything else, or the log cannot be read.
+ * Reads the log at `path`.  TI_OK: the log has a simulated time and no error.
+ * TI_ERR_INPUT: deadlock, platform refused by SimGrid, or trace refused by ti-smpi-replay.
+ * TI_ERR_USAGE: option refused by SimGrid.
+ * TI_ERR_IO: out of memory, ended by a signal, any other failure, or the log cannot be read.
  */
 ti_status ti_verdict_read(const char *path, int exit_status, struct ti_verdict *out,
                           struct ti_err *err);

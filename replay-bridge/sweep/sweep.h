@@ -1,9 +1,9 @@
 /*
- * The choices of a sweep: options with several values each, and the points that are their product.
+ * Choices of a sweep: options with several values each.  The points are the product of the choices.
  *
- * "--sweep OPTION=VALUE|VALUE...".  A comma separates values, too, but for options whose values
- * have commas.  A value with one range of whole numbers stands for all of them: "random:1..5", or
- * by a factor, "1..8x2Gf", which is 1Gf, 2Gf, 4Gf and 8Gf.
+ * Syntax: "--sweep OPTION=VALUE|VALUE...".  A comma separates values too, except for options whose
+ * values have commas.  A value may contain one range of integers: "random:1..5", or with a factor
+ * "1..8x2Gf", which is 1Gf, 2Gf, 4Gf and 8Gf.
  */
 #ifndef TI_SWEEP_H
 #define TI_SWEEP_H
@@ -16,7 +16,7 @@
 #define TI_SWEEP_POINTS_MAX 10000
 
 struct ti_choice {
-    const struct ti_opt *opt; /* its row in the tool's table */
+    const struct ti_opt *opt; /* row of the tool's option table */
     struct ti_args value;
 };
 
@@ -26,10 +26,9 @@ struct ti_sweep {
 };
 
 /*
- * One more choice from the text of a --sweep.  TI_ERR_USAGE for what is no OPTION=VALUES, an
- * option that is not in `opts`, takes no value or cannot be swept, a value that is empty or given
- * twice, a range that is malformed, and more than TI_SWEEP_POINTS_MAX points.  Whether the option
- * takes the value is for the caller to check.
+ * Adds a choice from the argument of --sweep.  The caller must check that the option accepts the
+ * values.  TI_ERR_USAGE: not OPTION=VALUES; an option that is unknown, takes no value or cannot be
+ * swept; an empty or repeated value; a malformed range; more than TI_SWEEP_POINTS_MAX points.
  */
 ti_status ti_sweep_add(struct ti_sweep *sweep, const char *text, const struct ti_opt *opts,
                        struct ti_err *err);
@@ -37,7 +36,7 @@ void ti_sweep_free(struct ti_sweep *sweep);
 
 int64_t ti_sweep_points(const struct ti_sweep *sweep);
 
-/* Number of the value that choice `c` has in a point; the last choice varies fastest. */
+/* Index, or text, of the value of choice `c` in a point.  The last choice varies fastest. */
 int ti_sweep_index(const struct ti_sweep *sweep, int64_t point, size_t c);
 const char *ti_sweep_value(const struct ti_sweep *sweep, int64_t point, size_t c);
 
