@@ -30,7 +30,7 @@ struct ti_against {
 ti_status ti_against_read(const char *path, struct ti_against *out, struct ti_err *err);
 void ti_against_free(struct ti_against *a);
 
-/* Fills a->rank_simulated from the text `log` of SMPI's log; ranks that are not in it stay -1. */
+/* Fills a->rank_simulated from SMPI's log at the path `log`.  Ranks that are not in it stay -1. */
 void ti_against_ranks(struct ti_against *a, const char *log);
 
 /* Options that make smpirun log when each rank ends; ends with NULL. */

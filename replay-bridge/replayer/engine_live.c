@@ -85,9 +85,9 @@ int ti_engine_first(const struct ti_replayer *p, bool here)
     return first == INT_MAX ? -1 : first;
 }
 
-int ti_engine_agree(int who, int status)
+int ti_engine_agree(int root, int status)
 {
-    PMPI_Bcast(&status, 1, MPI_INT, who, MPI_COMM_WORLD);
+    PMPI_Bcast(&status, 1, MPI_INT, root, MPI_COMM_WORLD);
     return status;
 }
 

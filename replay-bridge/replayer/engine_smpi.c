@@ -57,9 +57,9 @@ void ti_engine_start(struct ti_replayer *p)
 }
 
 /* No simulated time passes while one rank checks, and the others find what it found. */
-int ti_engine_agree(int who, int status)
+int ti_engine_agree(int root, int status)
 {
-    (void)who;
+    (void)root;
     return status;
 }
 

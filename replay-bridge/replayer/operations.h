@@ -1,16 +1,16 @@
 /*
- * Operations: how the replayer replays each of them.
+ * Operations: how the replayer replays each operation.
  *
- * Columns: X(operation of formats/event.h, function of the replayer, how ti-smpi-replay does
- * it, what it does instead).  ti-live-replay calls the function that was recorded, except where
- * the MPI library lacks it (MPI-4 functions, in Open MPI 4).
+ * Columns: X(operation of formats/event.h, function of the replayer, class in ti-smpi-replay,
+ * replacement or reason).  ti-live-replay calls the recorded MPI function, unless the MPI library
+ * lacks it (Open MPI 4 lacks MPI-4 functions).
  *
- *   OWN      by the MPI function that was recorded
- *   LOWERED  by something else that takes as long, because SMPI lacks the function or has it wrong
- *   REFUSED  not at all: a trace with such an event is refused before the replay starts
+ *   OWN      calls the recorded MPI function
+ *   LOWERED  calls a replacement that takes as long: SMPI lacks the function, or it is wrong there
+ *   REFUSED  cannot be replayed: a trace with such an event is refused before the replay starts
  *
- * The table in ti-replay(1) is made from this list (tools/operations-table).  A row that is
- * missing, or that stands here twice, does not compile (replay.c).
+ * tools/replay-table makes the table in ti-smpi-replay(1) from this list.  If a row is missing or
+ * repeated, replay.c does not compile.
  */
 #ifndef TI_OPERATIONS_H
 #define TI_OPERATIONS_H

@@ -1,16 +1,16 @@
 /*
- * Profile of a simulation: how long each rank computes, communicates and waits, and the same for
- * each operation and call site; and the timeline, which has each of these times by itself.
+ * Profile of a simulation: the times that each rank spends computing, communicating and waiting,
+ * also by operation and call site.  The timeline is written here too, with each interval.
  *
- * The functions here do nothing where p->profile is NULL: without --profile and --timeline, and in
- * a live run, whose ranks are processes that do not know of each other.
+ * All functions do nothing if p->profile is NULL: without --profile and --timeline, and in a live
+ * run, whose ranks are separate processes.
  */
 #ifndef TI_PROFILE_H
 #define TI_PROFILE_H
 
 #include "replay-bridge/replayer/replayer.h"
 
-/* Makes p->profile if the options want it.  `p` must have been started. */
+/* Makes p->profile if the options ask for it.  Call it after ti_engine_start(). */
 void ti_profile_start(struct ti_replayer *p);
 void ti_profile_free(struct ti_replayer *p);
 
@@ -20,31 +20,32 @@ void ti_profile_event(struct ti_replayer *p);
 void ti_profile_burst(struct ti_replayer *p);
 void ti_profile_call(struct ti_replayer *p);
 
-/* The rank has ended.  On the last one, which `last` tells, the file of --profile is written. */
+/* The rank has ended.  If `last` is true, it was the last one, and the file of --profile is
+ * written. */
 void ti_profile_end(struct ti_replayer *p, bool last);
 
-/* ---- what the rank does: called before the MPI function, unless said otherwise ---- */
+/* ---- actions of the rank: called before the MPI function, unless stated otherwise ---- */
 
-/* Numbers the communicator that `made` describes alike on all of its ranks. */
+/* Gives communicator `c`, described by `made`, a number that is the same on all its ranks. */
 void ti_profile_comm(struct ti_replayer *p, struct ti_replay_comm *c, const struct ti_comm *made);
 
-/* The same for a window, whose `of` is a copy of its communicator. */
+/* The same for a window; w->of must be a copy of its communicator. */
 void ti_profile_window(struct ti_replayer *p, struct ti_replay_window *w);
 
-/* Sends a message; `waits`: not before its receiver is there.  `peer` and `tag` are as the MPI
- * function is given them. */
+/* The rank sends a message; `waits`: the send waits for its receiver.  `peer` and `tag` are the
+ * arguments of the MPI function. */
 void ti_profile_send(struct ti_replayer *p, const struct ti_replay_comm *c, int peer, int tag,
                      bool waits);
 /* Whether a send of `bytes` by operation `op` waits for its receiver. */
 bool ti_profile_waits(const struct ti_replayer *p, uint32_t op, size_t bytes);
 void ti_profile_receive(struct ti_replayer *p, const struct ti_replay_comm *c, int peer, int tag);
 void ti_profile_probed(struct ti_replayer *p, const struct ti_replay_comm *c, int peer,
-                       int tag); /* after it */
+                       int tag); /* called after the probe */
 void ti_profile_collective(struct ti_replayer *p, struct ti_replay_comm *c,
                            const struct ti_event *ev);
 
-/* What the rank did since the current event began is what the request stands for: nobody is waited
- * for before it completes. */
+/* Moves the messages and collectives registered since the current event began to request `q`: the
+ * rank waits for these partners only when the request completes. */
 void ti_profile_posted(struct ti_replayer *p, struct ti_replay_request *q);
 void ti_profile_completed(struct ti_replayer *p, struct ti_replay_request *q);
 

@@ -1,19 +1,18 @@
 /*
- * The replayer: an MPI program that does what a trace says.
+ * The replayer: an MPI program that repeats the calls of a trace.
  *
  * One source makes two programs.  Compiled with SimGrid's smpicc it is
  * ti-smpi-replay, which smpirun runs as a simulation; compiled with mpicc it is
  * ti-live-replay, which mpirun runs on a real machine.  Each rank reads its own
- * events and calls, for each of them, the MPI function that was recorded.
- * operations.h lists what every operation becomes where SMPI has no such
- * function.
+ * events and calls the recorded MPI function for each of them.  operations.h
+ * lists the replacements for functions that SMPI lacks.
  *
  * Files here: main.c (options, start and end), replay.c (the loop over events),
  * p2p.c, request.c, coll.c, comm.c, rma.c and file.c (the operations), engine.h
  * (the differences between the two programs).
  *
- * All state hangs on `struct ti_replayer`, one for each rank, because SMPI may
- * run all ranks as threads of one process that share global variables.
+ * All state is in `struct ti_replayer`, one for each rank, because SMPI may run
+ * all ranks as threads of one process that share global variables.
  */
 #ifndef TI_REPLAYER_H
 #define TI_REPLAYER_H
@@ -27,90 +26,90 @@
 #include "sound/neighbours.h"
 #include "sound/wildcards.h"
 
-/* A trace that is replayed beside others, by ranks of its own. */
+/* A program of the simulation: a trace, replayed by ranks of its own. */
 struct ti_replay_job {
     const char *trace;
-    struct ti_source *source; /* open; shared by the ranks of one process, and by jobs that have the
-                                 same trace */
+    struct ti_source *source; /* open; shared by the ranks of one process, and by jobs with the same
+                                 trace */
     struct ti_bursts bursts;
-    int64_t np, first;     /* its ranks, and which rank of the simulation is its rank 0 */
-    bool cancels;          /* a rank calls MPI_Cancel */
-    double start_s, end_s; /* when it starts, and when its last rank has ended so far */
+    int64_t np, first;     /* number of ranks; rank of the simulation that is rank 0 of the job */
+    bool cancels;          /* some rank calls MPI_Cancel */
+    double start_s, end_s; /* start; latest end of a rank so far; seconds */
 };
 
-/* Set by the command line; the same on all ranks. */
+/* Settings from the command line; the same on all ranks. */
 struct ti_replay_setup {
     struct ti_replay_job *job;
     int njobs;
-    struct ti_bursts bursts;  /* as asked for */
-    bool threads_where_known; /* in traces that do not tell threads apart, volumes will do */
-    enum { TI_SPEND_LOOP, TI_SPEND_SLEEP, TI_SPEND_NOTHING } spend; /* of a live run */
-    double speed;       /* instructions a second, where it sleeps */
-    double reduce_rate; /* of a simulation: bytes a second that reductions combine; 0: no limit */
-    bool any;     /* wildcards are posted as such, not with the source that matched */
-    bool checked; /* the trace has been checked */
+    struct ti_bursts bursts;  /* from the command line */
+    bool threads_where_known; /* fall back to volumes in traces without data on threads */
+    enum { TI_SPEND_LOOP, TI_SPEND_SLEEP, TI_SPEND_NOTHING } spend; /* bursts of a live run */
+    double speed;       /* instructions per second, for TI_SPEND_SLEEP */
+    double reduce_rate; /* of a simulation: bytes per second of reductions; 0: unlimited */
+    bool any;     /* post wildcards as such, not with the source that matched */
+    bool checked; /* the caller has checked the trace */
     bool quiet;
     const char *files; /* folder for the files of a live run */
     const char *state_path;
-    struct ti_replay_state *state; /* where ranks say how far they are; NULL: nowhere */
-    const char *profile;           /* files to be written; NULL: none */
+    struct ti_replay_state *state; /* progress of the ranks; NULL: not recorded */
+    const char *profile;           /* files to write; NULL: none */
     const char *timeline;
-    double *start_s; /* of the first jobs */
+    double *start_s; /* start times of the first `nstarts` jobs */
     int nstarts;
-    struct ti_profile *all; /* of all ranks, see profile.h */
-    bool asked;             /* one rank has looked whether ranks may start */
+    struct ti_profile *all; /* profile of all ranks, see profile.h */
+    bool asked;             /* in a simulation: the traces have been checked */
     int end;                /* exit status without a replay; TI_CLI_END: replay */
-    int status;             /* TI_OK, or why no rank shall start */
-    struct ti_err err;      /* the sentence that goes with it, while opening the trace */
+    int status;             /* TI_OK, or the reason not to start any rank */
+    struct ti_err err;      /* message for `status`, if opening the trace failed */
 };
 
 /* A communicator of the trace, at its number. */
 struct ti_replay_comm {
     MPI_Comm handle;    /* MPI_COMM_NULL: not made yet, or freed */
-    int64_t rank;       /* own rank, as the trace counts; partners are relative to it */
-    int64_t peers;      /* ranks that a partner can have: of the other group, if there are two */
-    bool one_for_two;   /* an intercommunicator, but `handle` has the ranks of both groups, */
-    int64_t offset;     /* the peers from here on */
-    int64_t members;    /* ranks of all its groups */
-    uint64_t id, calls; /* its number on all of them, and how often they met: see profile.h */
-    int *sources_order; /* where each neighbour of the trace stands in the library's order; */
-    int *destinations_order; /* NULL: at the same place */
+    int64_t rank;       /* own rank in the trace; partners are relative to it */
+    int64_t peers;      /* number of possible partners: size, or size of the remote group */
+    bool one_for_two;   /* `handle` replaces an intercommunicator with ranks of both groups; */
+    int64_t offset;     /* the first peer has this rank in `handle` */
+    int64_t members;    /* ranks of all groups */
+    uint64_t id, calls; /* common number on all ranks, collectives so far: see profile.h */
+    int *sources_order; /* position of each neighbour of the trace in the library's order; */
+    int *destinations_order; /* NULL: the same position */
 };
 
 /* A request of the trace, at its number. */
 struct ti_replay_request {
     bool used, active, persistent;
     bool receives, cancelled; /* of a live run: completes as cancelled */
-    MPI_Request *handle;      /* where it is kept: `own`, or as places.h says */
+    MPI_Request *handle;      /* address of the handle: `own`, or from places.h */
     MPI_Request *own;
-    MPI_Request *part; /* where several requests stand for one; then `handle` is unused */
+    MPI_Request *part; /* requests that replace this one; then `handle` is unused */
     int nparts, parts_room;
-    struct ti_event *init; /* of a persistent request that the MPI library does not have */
+    struct ti_event *init; /* event that makes a persistent request which the library lacks */
     bool partitioned_send;
-    int64_t unready; /* partitions of it that are not ready yet */
-    MPI_Comm *made;  /* by comm_idup; NULL: none */
+    int64_t unready; /* partitions that are not ready yet */
+    MPI_Comm *made;  /* communicator made by MPI_Comm_idup; NULL: none */
     int64_t made_number;
-    struct ti_ticket *ticket; /* of a profile: what it stands for */
+    struct ti_ticket *ticket; /* partners of this request, for profiles */
     size_t ntickets, tickets_room;
 };
 
 struct ti_replay_window {
     MPI_Win handle;
-    struct ti_replay_comm of; /* its ranks; the communicator may be freed before the window */
-    void *memory;             /* to be freed with the window; NULL: none */
-    int epochs;               /* that the trace shows as open */
-    MPI_Aint *address;        /* of a dynamic window: where each rank has its memory; else NULL */
+    struct ti_replay_comm of; /* copy of its communicator, which may be freed before the window */
+    void *memory;             /* freed with the window; NULL: none */
+    int epochs;               /* number of open epochs in the trace */
+    MPI_Aint *address;        /* dynamic window: address of each rank's memory; else NULL */
 };
 
 struct ti_replayer {
     struct ti_replay_setup *setup;
-    int job; /* of the setup; what follows is of this job */
+    int job; /* index in setup->job; the fields below are of this job */
     struct ti_source *source;
     int64_t rank, np;
-    int64_t all_rank, all_ranks;     /* own rank among those of all jobs, and their number */
-    struct ti_profile_rank *profile; /* NULL: none is made */
+    int64_t all_rank, all_ranks;     /* own rank and number of ranks over all jobs */
+    struct ti_profile_rank *profile; /* NULL: no profile */
     struct ti_reader *r;
-    const struct ti_event *ev; /* the current one, and its number in the trace */
+    const struct ti_event *ev; /* current event, and its number in the trace */
     uint64_t index;
     struct ti_burst_taker bursts;
     struct ti_wildcards ahead;
@@ -137,7 +136,7 @@ struct ti_replayer {
         MPI_Comm comm;
         MPI_File handle;
         char *path;
-        int64_t place, esize;   /* of the view: its displacement, and the bytes of an element */
+        int64_t place, esize;   /* of the view: displacement and element size in bytes */
         bool sequential, tiled; /* the view has gaps */
     } * file;
     size_t nfiles, files_room;
@@ -158,63 +157,65 @@ struct ti_replayer {
         MPI_Datatype of, type;
     } * contiguous; /* made so far */
     size_t ncontiguous, contiguous_room;
-    MPI_Op op[2]; /* a user's; not commutative, commutative */
+    MPI_Op op[2]; /* user-defined operations: not commutative, commutative */
 
-    void *engine;      /* the engine's own */
+    void *engine;      /* private to the engine */
     bool buffered;     /* a buffer for buffered sends is attached */
     bool made_files;   /* this rank has made the folder of files */
     double zero;       /* time 0 of all jobs, in seconds on the engine's clock */
-    double start, end; /* of the rank: on that clock; after `zero` */
+    double start, end; /* of the rank: `start` on the engine's clock; `end` relative to `zero` */
 };
 
-/* Ends the whole program: "rank 3, event 17 (mpi call): what", exit status `st`. */
+/* Ends the program on all ranks with exit status `st` and a message: "rank 3, event 17 (mpi call):
+ * ...". */
 _Noreturn void ti_replay_fail(const struct ti_replayer *p, int st, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* Ends it if an MPI function has returned an error. */
+/* Ends the program if `returned` is an MPI error. */
 void ti_replay_must(const struct ti_replayer *p, int returned);
 
-/* Replays the events of the rank from MPI_Init, which was called, to before MPI_Finalize. */
+/* Replays all events of the rank.  The caller calls MPI_Init before and MPI_Finalize after it. */
 void ti_replay_rank(struct ti_replayer *p);
 void ti_replay_free(struct ti_replayer *p);
 
-/* ---- what the operations share ---- */
+/* ---- shared by the operations; all end the program on failure ---- */
 
-/* The communicator of the trace's number `index`; fails if there is none. */
+/* The communicator with number `index` in the trace. */
 struct ti_replay_comm *ti_replay_comm(struct ti_replayer *p, int64_t index);
 
-/* Rank in `c->handle` of the partner `delta` away; MPI_PROC_NULL and, for a
- * source, MPI_ANY_SOURCE as such. */
+/* Rank in `c->handle` of the partner at distance `delta` from the own rank.  Null and any source
+ * become MPI_PROC_NULL and MPI_ANY_SOURCE. */
 int ti_replay_peer(const struct ti_replayer *p, const struct ti_replay_comm *c, int64_t delta);
 
-/* `bytes` as a count of elements of `esize` bytes, and their datatype.  A count that an int cannot
- * hold fails. */
+/* The count and datatype for `bytes` bytes in elements of `esize` bytes.  Fails if the count exceeds
+ * an int. */
 int ti_replay_elements(struct ti_replayer *p, int64_t bytes, int64_t esize, MPI_Datatype *type);
 
-/* The same for what is only moved.  In a simulation the elements are bytes where an int can count
- * them: SMPI takes two sides for an error whose datatypes have the same bytes, but differ. */
+/* The same for data without arithmetic.  In a simulation the elements are bytes where an int can
+ * count them: SMPI reports an error if sender and receiver have datatypes of equal size that
+ * differ. */
 int ti_replay_count(struct ti_replayer *p, int64_t bytes, int64_t esize, MPI_Datatype *type);
 
-/* The datatype of blocks whose elements have `esize` bytes, and how many of it an element is. */
+/* A datatype for blocks with elements of `esize` bytes.  Returns its number per element. */
 int ti_replay_unit(struct ti_replayer *p, int64_t esize, MPI_Datatype *type);
 
-/* A datatype of `n` elements. */
+/* A contiguous datatype of `n` elements; kept for reuse. */
 MPI_Datatype ti_replay_contiguous(struct ti_replayer *p, int64_t n, MPI_Datatype of);
 
-/* A datatype for MPI_Compare_and_swap. */
+/* A predefined datatype of `esize` bytes for MPI_Compare_and_swap. */
 MPI_Datatype ti_replay_swapped(int64_t esize);
 
 /* Operation and datatype of a reduction of elements of `esize` bytes. */
 MPI_Op ti_replay_op(struct ti_replayer *p, int64_t redop, int64_t esize, MPI_Datatype *type);
 
-/* A new request, of number TI_F_REQ of the current event. */
+/* A new request with the number in TI_F_REQ of the current event. */
 struct ti_replay_request *ti_replay_new_request(struct ti_replayer *p);
 
-/* Room for one more request of the MPI library as a part of `q`. */
+/* Appends a part to `q`: the address for a handle of the MPI library. */
 MPI_Request *ti_replay_part(struct ti_replay_request *q);
 
-/* Number `index` of an array of things that are numbered as they are met.  `index` is evaluated
- * several times: it must not depend on the array. */
+/* Element `index` of an array that grows as needed.  `index` is evaluated several times: it must not
+ * depend on the array. */
 #define TI_REPLAY_AT(p, array, n, room, index)                                                     \
     ((p)->array = ti_grow((p)->array, &(p)->room, (size_t)(index) + 1, sizeof *(p)->array),        \
      (p)->n = (p)->n > (size_t)(index) ? (p)->n : (size_t)(index) + 1, &(p)->array[index])
@@ -223,16 +224,17 @@ MPI_Request *ti_replay_part(struct ti_replay_request *q);
 
 typedef void ti_replay_fn(struct ti_replayer *p, const struct ti_event *ev);
 
-/* Posts what `ev` stands for without blocking: its request, or the parts of it, are in `q`, which
- * is the trace's request `req`. */
+/* Posts the operation of `ev` without blocking.  Its request, or the parts that replace it, go into
+ * `q`, which is request `req` of the trace. */
 void ti_replay_post(struct ti_replayer *p, const struct ti_event *ev, struct ti_replay_request *q,
                     int64_t req);
 
-/* Calls a collective operation, in a form that the event need not have. */
+/* Calls the collective of `ev` in the given form (blocking, non-blocking, persistent), which may
+ * differ from that of the event. */
 void ti_replay_collective(struct ti_replayer *p, const struct ti_event *ev, enum ti_form form,
                           struct ti_replay_request *q);
 
-/* Make a persistent request of the MPI library: of a message, and of one with partitions. */
+/* Make a persistent request of the MPI library: for a message, or for a partitioned message. */
 void ti_replay_prepare(struct ti_replayer *p, const struct ti_event *ev,
                        struct ti_replay_request *q);
 void ti_replay_prepare_partitioned(struct ti_replayer *p, const struct ti_event *ev,
@@ -241,14 +243,13 @@ void ti_replay_ready(struct ti_replayer *p, const struct ti_event *ev, struct ti
 void ti_replay_arrived(struct ti_replayer *p, const struct ti_event *ev,
                        struct ti_replay_request *q);
 
-/* The request of MPI_Comm_idup is complete: the communicator that it makes exists. */
+/* Called when the request of MPI_Comm_idup has completed: registers its communicator. */
 void ti_replay_idup_done(struct ti_replayer *p, struct ti_replay_request *q);
 
-/* Removes the folder of files if this rank has made it; no rank may use it any more. */
+/* Removes the folder of files if this rank has made it.  No rank may use the folder any more. */
 void ti_replay_remove_files(const struct ti_replayer *p);
 
-/* The communicators that each rank has from the start: the world of its job, and that of itself
- * alone. */
+/* Registers the predefined communicators: `world`, the world of the rank's job, and self. */
 void ti_replay_world(struct ti_replayer *p, MPI_Comm world);
 
 #endif
